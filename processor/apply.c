@@ -155,13 +155,17 @@ static int apply_known_feed(struct apply *apply, uint32_t id, struct apply_feed 
 	return *ret_feed ? 0 : err_say(ERR_CORRUPT, "feed %" PRIu32 " is not in the index", id);
 }
 
-static int apply_define(void *arg, uint32_t feed_id, const char *name, const char *paths)
+int apply_define(struct apply *apply, uint32_t feed_id, const char *name, const char *paths)
 {
-	struct apply *apply = arg;
 	struct index_definition definition = {.feed = feed_id, .name = name, .paths = paths};
 	int r = index_define(apply->index, feed_id, name, paths, &definition.id);
 
 	return r < 0 ? r : terms_add(apply_find_feed(apply, feed_id)->terms, &definition);
+}
+
+static int apply_define_configured(void *arg, uint32_t feed, const char *name, const char *paths)
+{
+	return apply_define(arg, feed, name, paths);
 }
 
 int apply_add_feed(struct apply *apply, const struct index_feed *row,
@@ -174,7 +178,7 @@ int apply_add_feed(struct apply *apply, const struct index_feed *row,
 		r = index_feed_set(apply->index, row);
 	if (!r)
 		r = apply_know_feed(apply, row);
-	return r ? r : config_indexes_each(apply->p->config, of, apply_define, apply);
+	return r ? r : config_indexes_each(apply->p->config, of, apply_define_configured, apply);
 }
 
 /* ---- objects ---- */

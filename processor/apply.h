@@ -45,6 +45,8 @@ int apply_record(struct apply *apply, struct txn *txn, const struct record *reco
 /* Adds a feed's row, and the index definitions that the configuration has for the feed OF. */
 int apply_add_feed(struct apply *apply, const struct index_feed *feed,
 	const struct feed_definition *of);
+/* Adds an index definition to a feed that was added. */
+int apply_define(struct apply *apply, uint32_t feed, const char *name, const char *paths);
 /* Enters a version into the index as its object's current one. */
 int apply_enter(struct apply *apply, struct txn *txn, const struct record *record);
 /* Adds what was committed to the counters of the status page. */

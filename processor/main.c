@@ -25,8 +25,16 @@
 #define BACKOFF_MIN_MS 100
 #define BACKOFF_MAX_MS 5000
 
+/* The program's own options. */
+static struct {
+	bool once, rebuild;
+} processor_options;
+
 struct app {
 	struct daemon *daemon;
+	bool done; /* with --once */
+	int failed; /* with --once: the error that ends it */
+	struct err_kept failure;
 	struct processor p;
 	struct readers *readers;
 	struct pair *pair;
@@ -45,6 +53,10 @@ static void processor_fail(struct app *app, int error)
 	failure_add(&app->daemon->failure, app->daemon->stats, error, err_text(error));
 	app->p.retrying = true;
 	control_end(&app->rebuilding, error, err_text(error));
+	if (processor_options.once) {
+		app->failed = error;
+		err_keep(&app->failure);
+	}
 	err_forget();
 	pair_close(&app->pair);
 	/* Stays set until an index was built: the attempt may lack room. */
@@ -84,7 +96,8 @@ static void processor_open_pair(struct app *app)
 	if (app->compacting)
 		processor_compact(app);
 	const char *rebuild = app->index_damaged ? "the old one is damaged"
-			      : app->rebuilding  ? "'kinf rebuild-index' asks for it"
+			      : app->rebuilding || processor_options.rebuild
+				      ? "'kinf rebuild-index' asks for it"
 						 : NULL;
 	app->p.call = app->rebuilding;
 	int r = pair_open(&app->p, rebuild, &app->pair);
@@ -101,6 +114,7 @@ static void processor_open_pair(struct app *app)
 		processor_fail(app, r);
 	} else if (!r) {
 		app->waiting_logged = app->index_damaged = false;
+		processor_options.rebuild = false;
 		app->opened_ns = proc_monotonic_ns();
 		control_end(&app->rebuilding, 0, "the index is built");
 	}
@@ -135,7 +149,8 @@ static void processor_step(struct app *app)
 
 	if (!r)
 		r = pair_step(app->pair);
-	if (r == AGAIN)
+	app->done = r == AGAIN && pair_is_published(app->pair);
+	if (r == AGAIN && !(app->done && processor_options.once))
 		r = pair_wait(app->pair, WAIT_MS);
 	if (r == GONE || r == LAPPED)
 		pair_close(&app->pair);
@@ -177,6 +192,12 @@ static int processor_loop(struct app *app)
 			processor_step(app);
 		else
 			processor_open_pair(app);
+		if (processor_options.once && (app->done || app->failed || app->waiting_logged)) {
+			if (app->failed)
+				err_restore(&app->failure);
+			return app->waiting_logged ? err_say(ERR_NO_STORE, "there is no journal")
+						   : app->failed;
+		}
 	}
 	return 0;
 }
@@ -239,6 +260,14 @@ static int processor_run(struct daemon *daemon)
 int main(int argc, char **argv)
 {
 	static const char *const commands[] = {"rebuild-index", "compact", NULL};
+	static const struct option_spec specs[] = {
+		{0, "once", OPTION_FLAG, offsetof(__typeof__(processor_options), once), NULL,
+			"build the index if need be, take what the journal has, then exit"},
+		{0, "rebuild", OPTION_FLAG, offsetof(__typeof__(processor_options), rebuild), NULL,
+			"build the index again in any case"},
+	};
+	static const struct options_group options = {
+		"Working once", specs, ARRAY_SIZE(specs), &processor_options};
 	static const struct daemon_program program = {
 		.name = "kinf-processor",
 		.about = "Keeps the index of a kinformer store: follows the journal, tells readers.",
@@ -246,6 +275,7 @@ int main(int argc, char **argv)
 		.control_socket = "control.processor",
 		.commands = commands,
 		.user = CONFIG_PROCESSOR,
+		.options = &options,
 		.run = processor_run,
 	};
 

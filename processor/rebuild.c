@@ -2,11 +2,13 @@
 #include "processor/rebuild.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/failpoint.h"
 #include "processor/apply.h"
+#include "processor/config_indexes.h"
 #include "processor/scrub.h"
 
 #define COMMIT_EVERY 16384 /* objects: bounds the pages of one transaction */
@@ -18,12 +20,16 @@ struct builder {
 	struct journal_meta meta;
 	struct index *index;
 	struct apply *apply;
+	struct index *old; /* that CURRENT names; NULL: none can be read */
+	struct txn *old_txn;
 	size_t entered; /* since the last commit */
 	uint64_t objects; /* entered in all */
 };
 
 static void rebuild_release(struct builder *b)
 {
+	txn_abort(&b->old_txn);
+	index_close(&b->old);
 	apply_free(&b->apply);
 	index_close(&b->index);
 	txn_abort(&b->txn);
@@ -113,6 +119,32 @@ static int rebuild_enter_objects(struct builder *b, uint32_t feed, uint64_t list
 	return r == END ? 0 : r;
 }
 
+/* Opens the index before this one, for the definitions of feeds that the configuration does not have. */
+static void rebuild_open_old(struct builder *b)
+{
+	struct index_meta meta;
+	int r = index_open_read(b->p->home, &b->old);
+
+	if (r == FOUND)
+		r = txn_begin_read(index_env(b->old), &b->old_txn);
+	if (r == 0)
+		r = index_meta(b->old, b->old_txn, &meta);
+	bool same = r == 0 && memcmp(meta.journal, journal_uuid(b->journal), 16) == 0;
+	err_ignore(r < 0 ? r : 0, "the index is built without it");
+	if (same)
+		return;
+	txn_abort(&b->old_txn);
+	index_close(&b->old);
+}
+
+static int rebuild_define_old(void *arg, const struct index_definition *old)
+{
+	struct builder *b = arg;
+	bool built_in = !*old->paths;
+
+	return built_in || old->dropping ? 0 : apply_define(b->apply, old->feed, old->name, old->paths);
+}
+
 static int rebuild_enter_feed(void *arg, const struct feed_definition *definition,
 	const struct feed_checkpoint *checkpoint)
 {
@@ -125,6 +157,9 @@ static int rebuild_enter_feed(void *arg, const struct feed_definition *definitio
 		return 0;
 	index_feed_set_rv(&row, checkpoint->rv); /* an open list has not moved it */
 	int r = apply_add_feed(b->apply, &row, definition);
+	/* A feed that is not configured keeps what it has, as definitions_sync() would leave it. */
+	if (!r && b->old && !config_indexes_entry(b->p->config, definition))
+		r = index_each_definition(b->old, b->old_txn, definition->id, rebuild_define_old, b);
 	if (!r)
 		r = rebuild_enter_objects(b, definition->id, checkpoint->list_begin);
 	return r < 0 ? err_add(r, "feed '%s'", definition->name) : r;
@@ -153,6 +188,7 @@ int rebuild(const struct processor *p, struct journal *journal, const struct ind
 	CLEANUP(rebuild_release) struct builder b = {.p = p, .journal = journal};
 	int r = rebuild_begin(&b, options);
 
+	rebuild_open_old(&b);
 	if (!r)
 		r = apply_new(p, journal, b.index, &b.apply);
 	if (!r)

@@ -7,6 +7,7 @@
 #include "common/daemon/daemon.h"
 #include "common/err.h"
 #include "reflector/access/kubeconfig.h"
+#include "reflector/import.h"
 #include "reflector/loop.h"
 #include "store/env/home.h"
 
@@ -45,8 +46,20 @@ static int check(const struct config *config)
 	return r;
 }
 
+static struct {
+	const char *file;
+} import;
+
+static int import_instead(const struct config *config)
+{
+	return import.file ? import_file(config, import.file) : END;
+}
+
 int main(int argc, char **argv)
 {
+	static const struct option_spec specs[] = {{0, "import", OPTION_TEXT, 0, "FILE",
+		"make a new store of the objects in FILE, then exit: 'kinf import' runs this"}};
+	static const struct options_group options = {"Importing", specs, ARRAY_SIZE(specs), &import};
 	static const char *const commands[] = {"relist", "compact", NULL};
 	static const struct daemon_program program = {
 		.name = "kinf-reflector",
@@ -56,6 +69,8 @@ int main(int argc, char **argv)
 		.commands = commands,
 		.user = CONFIG_REFLECTOR,
 		.check = check,
+		.options = &options,
+		.instead = import_instead,
 		.run = run,
 	};
 

@@ -204,10 +204,12 @@ int daemon_main(const struct daemon_program *program, int argc, char **argv)
 	static const struct option_spec specs[] = {
 		{0, "check", OPTION_FLAG, offsetof(struct daemon, check), NULL,
 			"check the configuration, and the files and names in it, then exit"}};
-	struct options_group groups[] = {config_running_options(&d.flags),
+	struct options_group groups[4] = {config_running_options(&d.flags),
 		config_common_options(&d.flags), {"Checking", specs, ARRAY_SIZE(specs), &d}};
+	if (program->options)
+		groups[3] = *program->options;
 	struct options options = {.program = program->name, .usage = "", .about = program->about,
-		.groups = groups, .n_groups = ARRAY_SIZE(groups)};
+		.groups = groups, .n_groups = program->options ? 4 : 3};
 	int first;
 	int r = options_parse(&options, argc, argv, &first);
 
@@ -236,6 +238,11 @@ int daemon_main(const struct daemon_program *program, int argc, char **argv)
 				       help */
 	}
 	log_setup(program->name, d.config->log_level, d.config->log_format);
+	if (program->instead && (r = program->instead(d.config)) != END) {
+		if (r < 0)
+			(void)fprintf(stderr, "Error: %s\n", err_text(r));
+		return r < 0 ? PROC_FAILED : PROC_OK;
+	}
 	if (d.config->passed_over)
 		LOG(config_passed_over, .daemon = program->name, .why = d.config->passed_over);
 	daemon_raise_limit();

@@ -45,6 +45,10 @@ struct daemon_program {
 	enum config_user user;   /* this daemon, for config_needs_restart() */
 	/* Checks what CONFIG names on this machine, for --check. NULL: nothing. */
 	int (*check)(const struct config *config);
+	/* Options of its own; NULL: none. */
+	const struct options_group *options;
+	/* Does what such an option asks for instead of running. Returns: 0; END: none asks; errors. NULL: none can. */
+	int (*instead)(const struct config *config);
 	/* Returns the exit status, that is daemon_end(). */
 	int (*run)(struct daemon *daemon);
 };

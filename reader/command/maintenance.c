@@ -2,13 +2,20 @@
 #include "reader/command/maintenance.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pwd.h>
+#include <signal.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/cleanup.h"
 #include "common/daemon/faults.h"
+#include "common/daemon/signals.h"
 #include "common/err.h"
+#include "reader/command/children.h"
 #include "reader/command/command.h"
 #include "reader/command/ticker.h"
 
@@ -68,6 +75,44 @@ int maintenance_ask(struct home *home, enum home_role role, const char *command,
 			"just starting, another kinf has that role, or it runs in another container",
 			roles[role].name, holder, home_path(home), home_runtime(home));
 	return r < 0 ? err_add(r, "%s (process %d)", roles[role].name, holder) : 0;
+}
+
+int maintenance_run(const char *const *program, int signals)
+{
+	AUTO_FREE char *path = children_find(program[0]);
+	struct pollfd wait = {.fd = signals, .events = POLLIN};
+	bool interrupted = false;
+	int status = 0, number;
+	char *argv[16];
+	size_t n = 0;
+
+	if (!path)
+		return err_say(-ENOENT, "'%s' is neither beside kinf nor in PATH", program[0]);
+	for (; program[n] && n + 1 < ARRAY_SIZE(argv); n++)
+		argv[n] = (char *)(uintptr_t)program[n];
+	argv[n] = NULL;
+	pid_t pid = fork();
+	if (pid < 0)
+		return err_set(-errno, "starting '%s'", path);
+	if (pid == 0) { /* until exec only async-signal-safe calls */
+		signals_reset();
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		(void)execv(path, argv);
+		_exit(127);
+	}
+	while (waitpid(pid, &status, WNOHANG) == 0) {
+		(void)poll(&wait, 1, 200); /* SIGCHLD ends it */
+		while ((number = signals_next(signals)) > 0)
+			if (number == SIGTERM || number == SIGINT) {
+				interrupted = true;
+				(void)kill(pid, SIGTERM);
+			}
+	}
+	if (interrupted)
+		return err_say(-EINTR, "interrupted: nothing was made");
+	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+		return err_say(-ECHILD, "%s has failed (its message is above)", program[0]);
+	return 0;
 }
 
 int maintenance_take(struct home *home, enum home_role role)

@@ -27,4 +27,8 @@ int maintenance_ask(struct home *home, enum home_role role, const char *command,
  * user makes can't be used by the daemons. */
 int maintenance_take(struct home *home, enum home_role role);
 
+/* Runs PROGRAM[0], a program of kinf, with the further texts of PROGRAM as arguments, up to NULL, and waits for its end. It
+ * gets the signals that SIGNALS (signals_open()) reports. Returns: 0; errors: it prints its own sentence. */
+int maintenance_run(const char *const *program, int signals);
+
 #endif

@@ -1,11 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kinf rebuild-index */
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/daemon/signals.h"
 #include "common/err.h"
 #include "reader/command/command.h"
 #include "reader/command/maintenance.h"
+
+/* Has kinf-processor's program build it and end. */
+static int rebuild_offline(struct home **home, const struct config_flags *flags, char ret_text[CONTROL_SIZE])
+{
+	char store[PATH_MAX], runtime[PATH_MAX];
+	AUTO_FD int signals = -1;
+	struct stat st;
+
+	(void)snprintf(store, sizeof(store), "%s", home_path(*home));
+	(void)snprintf(runtime, sizeof(runtime), "%s", home_runtime(*home));
+	bool owned = fstat(home_fd(*home), &st) == 0 && st.st_uid == geteuid();
+	home_close(home);
+	if (!owned)
+		return err_say(-EPERM, "the store '%s' belongs to another user: run this as that user", store);
+	char *slash = strrchr(runtime, '/');
+	if (slash)
+		*slash = '\0'; /* its parent */
+	signals = signals_open();
+	if (signals < 0)
+		return signals;
+	const char *program[12] = {"kinf-processor", "--once", "--rebuild", "--store", store};
+	size_t n = 5;
+	if (slash) {
+		program[n++] = "--runtime-dir";
+		program[n++] = runtime;
+	}
+	if (flags->file || flags->cluster) {
+		program[n++] = flags->file ? "--config" : "--cluster";
+		program[n++] = flags->file ? flags->file : flags->cluster;
+	}
+	(void)snprintf(ret_text, CONTROL_SIZE, "the index is built");
+	return maintenance_run(program, signals);
+}
 
 int command_rebuild_index(int argc, char **argv)
 {
@@ -16,8 +55,8 @@ int command_rebuild_index(int argc, char **argv)
 	const struct options_group groups[] = {config_common_options(&flags)};
 	const struct options options = {"kinf rebuild-index", "",
 		"Builds the index again from the journal; the API server is not asked. Readers use the old "
-		"index until the new one is complete. If kinf-processor does not run, it builds the index "
-		"when it is started.",
+		"index until the new one is complete. Works while kinf-processor runs, and without it; a feed "
+		"that the configuration does not have keeps its indexes.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);
 
@@ -29,9 +68,7 @@ int command_rebuild_index(int argc, char **argv)
 	if (r == 0)
 		r = maintenance_ask(home, HOME_PROCESSOR, "rebuild-index", "", "building the index", text);
 	if (r == NOT_FOUND)
-		r = err_say(ERR_NO_STORE,
-			"kinf-processor does not run on store '%s': start it with 'kinf run'",
-			home_path(home));
+		r = rebuild_offline(&home, &flags, text);
 	if (r < 0)
 		return command_fail(r);
 	(void)printf("%s\n", text);

@@ -293,7 +293,7 @@ int list_end(struct list *list, struct list_page *ret_page)
 		r = list_read_text(metadata, "continue", &page.continue_);
 	if (r < 0)
 		return err_add(r, "list");
-	if (!page.rv.size)
+	if (!page.rv.size && !list->options.any_rv)
 		return err_say(ERR_PROTOCOL, "list: no metadata.resourceVersion");
 	page.remaining = list_read_count(metadata);
 	*ret_page = page;

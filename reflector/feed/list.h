@@ -15,6 +15,8 @@
 #ifndef REFLECTOR_FEED_LIST_H
 #define REFLECTOR_FEED_LIST_H
 
+#include <stdbool.h>
+
 #include "common/bytes.h"
 
 #define LIST_ITEM_MAX (64u << 20)
@@ -27,6 +29,7 @@ struct list_options {
 	size_t item_max; /* 0: LIST_ITEM_MAX */
 	list_item_fn *item_fn;
 	void *arg;
+	bool any_rv; /* a list without resourceVersion is good also: one in a file */
 };
 
 struct list;
