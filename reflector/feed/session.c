@@ -53,14 +53,36 @@ void session_set_heard(struct session *session)
 	session_touch(session);
 }
 
+/* Returns whether the log gets a network failure of this feed: not when it has those of some others already. */
+static bool session_enter_outage(struct session *session)
+{
+	struct session_outage *outage = session->shared->outage;
+
+	if (!outage || session->counted)
+		return true;
+	if (outage->failing == SESSION_OUTAGE_LINES)
+		return false;
+	outage->failing++;
+	session->counted = true;
+	return true;
+}
+
+void session_leave_outage(struct session *session)
+{
+	if (session->counted)
+		session->shared->outage->failing--;
+	session->counted = false;
+}
+
 void session_set_well(struct session *session)
 {
 	if (!session->troubled || session->spoiled)
 		return;
 	/* The loop logs the end of a rewind, which was the whole store's trouble. */
-	if (session->failing)
+	if (session->failing && !session->muted)
 		LOG(feed_recovered, .feed = session->definition.name);
-	session->troubled = session->failing = false;
+	session_leave_outage(session);
+	session->troubled = session->failing = session->muted = false;
 	session->logged_kinds = 0;
 	session_set_passed_error(session);
 }
@@ -107,13 +129,16 @@ void session_fail(struct session *session, const struct status *status)
 
 	if (session_is_spoiled_by(session, status->kind))
 		session->spoiled = true;
-	if (session->logged_kinds & kind)
+	bool many = status->kind == FAILURE_NETWORK && !session_enter_outage(session);
+
+	if (many || session->logged_kinds & kind)
 		LOG(feed_failed_again, .feed = name, .kind = kind_name, .state = state,
 			.error = status->text);
 	else
 		LOG(feed_failed, .feed = name, .kind = kind_name, .state = state,
 			.error = status->text);
-	session->logged_kinds |= kind;
+	session->logged_kinds |= many ? 0 : kind;
+	session->muted = many && (session->muted || !session->failing);
 	session_set_error(session, status->text);
 	session->failing = true;
 	session->row.retries++;
@@ -328,6 +353,7 @@ void session_free(struct session **session)
 	agenda_remove(s->shared->agenda, &s->item);
 	http_cancel(&s->call);
 	fetch_cancel(&s->probe);
+	session_leave_outage(s);
 	consistency_cancel(&s->check);
 	(void)stats_feed_remove(s->shared->stats, s->row.feed); /* a row it may not have */
 	recorder_leave(s->shared->recorder, &s->record);

@@ -25,6 +25,12 @@
 
 struct session;
 
+/* Failures of the network concern all feeds at once: the log gets the first ones, `kinf status` all. */
+#define SESSION_OUTAGE_LINES 3
+struct session_outage {
+	unsigned failing; /* feeds whose failure the log has */
+};
+
 /* Shared by the sessions of one reflector. Callbacks come from inside http_poll or session_work. */
 struct session_shared {
 	struct http *http;
@@ -36,6 +42,7 @@ struct session_shared {
 	struct warnings *warnings;
 	struct agenda
 		*agenda; /* a session touches it when session_work or session_settle has to do */
+	struct session_outage *outage; /* NULL: each feed's failures are logged */
 	size_t *queued, *listing;    /* sessions that wait for FEED_ON_TURN; that are listing */
 	void *arg;
 	/* The server could not be reached, or lacks the resource: it may be another cluster by

@@ -59,7 +59,9 @@ struct session {
 	struct stats_feed row;
 	bool row_changed;
 	bool troubled;             /* row.error counts until session_set_well */
-	bool failing;              /* and the log says so */
+	bool failing;              /* and the log says so, */
+	bool muted;                /* unless it had enough of the same outage */
+	bool counted;              /* in session_outage.failing */
 	bool spoiled;     /* the last watch was accepted and then sent nothing of use: it takes more
 			     than another acceptance to be well */
 	uint64_t overdue_ns; /* when the feed is not live if a server that was silent has still not
@@ -81,6 +83,8 @@ void session_step(struct session *session, struct feed_input in, struct feed_act
 void session_step_and_do(struct session *session, struct feed_input in);
 void session_perform(struct session *session, const struct feed_action *action);
 
+/* The feed no longer counts as one that an outage has hit. */
+void session_leave_outage(struct session *session);
 /* Notes that the watch is accepted, or that a list has ended: this run has heard of the feed. */
 void session_set_heard(struct session *session);
 /* Sets the feed's error until session_set_well; a feed with an error is not live. */

@@ -60,6 +60,7 @@ int feeds_new(struct journal *journal, const struct session_shared *shared,
 	feeds->shared.list_arg = feeds;
 	feeds->shared.pace = &feeds->pace;
 	feeds->shared.warnings = &feeds->warnings;
+	feeds->shared.outage = &feeds->outage;
 	feeds->shared.agenda = &feeds->agenda;
 	feeds->shared.queued = &feeds->queued;
 	feeds->shared.listing = &feeds->listing;

@@ -50,6 +50,7 @@ struct feeds {
 	struct session_shared shared;
 	struct pace pace;
 	struct warnings warnings;
+	struct session_outage outage;
 	struct agenda agenda;
 	size_t queued, listing; /* sessions that wait for their turn to list; that list */
 	const struct config *config; /* borrowed until the next feeds_configure */

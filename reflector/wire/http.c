@@ -139,8 +139,8 @@ static void http_check_limits(struct http *http)
 				call->easy, CURLINFO_LOCAL_PORT, &port); /* 0: no connection yet */
 		call_fail(call, err_say(ERR_TIMEOUT, "%s: %s within %g s", http->name, words,
 					(double)limit_ns / 1e9));
-		(void)connections_condemn(
-			&http->connections, (uint16_t)port, http->clock_ns - limit_ns);
+		if (connections_condemn(&http->connections, (uint16_t)port, http->clock_ns - limit_ns))
+			http->condemned_port = (uint16_t)port;
 	}
 
 	uint16_t silent = connections_ask(&http->connections, http->clock_ns);

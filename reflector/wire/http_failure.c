@@ -97,6 +97,11 @@ int http_call_failure(const struct http_call *call, CURLcode code)
 			ERR_NETWORK, "%s: " HTTP_PROXY_WANTS_USER " (HTTP 407)", call->http->name);
 	if (!code)
 		return 0;
+	/* libcurl would say that a stream was not closed cleanly: it is we who closed it. */
+	if (!proxy && call->port && call->port == call->http->condemned_port)
+		return err_say(ERR_NETWORK,
+			"%s: the server does not answer: nothing came on this connection for long, and it was closed",
+			call->http->name);
 	/* For a refused connection the system's text says more than libcurl's. It is 0 when
 	 * unknown. */
 	(void)curl_easy_getinfo(call->easy, CURLINFO_OS_ERRNO, &os_error);

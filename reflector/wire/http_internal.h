@@ -81,6 +81,7 @@ struct http {
 	int epoll_errno;      /* why a socket could not be added to it; 0: all were */
 	uint64_t timer_ns;    /* monotonic time at which libcurl wants to run; UINT64_MAX: none */
 	struct connections connections;
+	uint16_t condemned_port; /* of the connection that was shut down last; 0: none was */
 	struct http_counts counts;
 	uint64_t bulk_bytes; /* of bulk answers, received in the last turn */
 

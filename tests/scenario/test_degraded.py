@@ -132,3 +132,19 @@ def test_failed_discovery_is_retried_with_growing_pauses(simulator, store):
     eventually(lambda: len(simulator.requests(verb="discovery")) >= 6, what="three attempts")
     times = [r["time"] for r in simulator.requests(verb="discovery")]
     assert times[5] - times[0] > 2.5, times
+
+
+def test_an_outage_of_many_feeds_is_logged_by_the_first_ones(simulator, store):
+    """`kinf status` has the error of each feed."""
+    kinds = ["configmaps", "nodes", "pods", "secrets", "services", "namespaces"]
+    store.configure(*kinds, backoff={"min": "10ms", "max": "20ms"}).daemons()
+    for kind in kinds:
+        store.wait_live(kind)
+    reflector = next(p for p in store.processes if "kinf-reflector" in p.name)
+    simulator.down()
+    eventually(lambda: all(f["lastError"] for f in store.kinf("status", "-o", "json").json["feeds"]))
+    assert len([line for line in reflector.log.splitlines() if " feed_failed " in line]) == 3, reflector.log
+    simulator.up()
+    for kind in kinds:
+        store.wait_live(kind)
+    assert len([line for line in reflector.log.splitlines() if " feed_recovered " in line]) == 3, reflector.log
