@@ -24,6 +24,9 @@ enum proc_exit proc_exit_of(int error)
 	case ERR_CONFIG:
 	case ERR_SYNTAX:
 	case ERR_UNSUPPORTED:
+	case -EACCES:
+	case -EPERM:
+	case -EROFS: /* a right that is missing: a restart alone does not give it */
 		return PROC_CONFIG;
 	case ERR_CORRUPT:
 	case ERR_FORMAT:

@@ -207,12 +207,17 @@ static int processor_open(struct app *app)
 	const struct config *config = app->daemon->config;
 	struct home_options options = {
 		.create = true, .runtime_dir = config->runtime_dir, .group = config->group};
-	int r = home_open(config->store, &options, &app->p.home);
+	int r;
 
+	do
+		r = home_open(config->store, &options, &app->p.home);
+	while (daemon_await_room(app->daemon, r));
 	if (!r)
 		r = home_take_role(app->p.home, HOME_PROCESSOR);
 	if (!r)
-		r = daemon_open_page(app->daemon, home_runtime_fd(app->p.home));
+		do
+			r = daemon_open_page(app->daemon, home_runtime_fd(app->p.home));
+		while (daemon_await_room(app->daemon, r));
 	if (!r)
 		r = readers_new(&app->readers);
 	if (r < 0)

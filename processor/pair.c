@@ -334,6 +334,10 @@ int pair_open(const struct processor *p, const char *rebuild, struct pair **ret_
 		err_ignore(r, "the reflector makes the journal");
 		return NOT_FOUND;
 	}
+	if (r == ERR_UNTRUSTED || r == ERR_FORMAT) {
+		err_ignore(r, "the reflector makes another journal when it starts");
+		return NOT_FOUND;
+	}
 	if (!r)
 		r = pair_open_index(pair, rebuild);
 	if (!r)

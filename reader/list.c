@@ -33,6 +33,8 @@ struct kinf_listing {
 	bool filled;                 /* SORTED has its candidates */
 	uint64_t left;               /* of the limit; UINT64_MAX: none */
 	bool ended;
+	bool passed;                 /* the last error is of one object: the list goes on after it */
+	struct err_kept damaged;     /* the first object that could not be sorted; code 0: none */
 	struct query_place last;     /* of the object given last, and the list's state */
 	struct buf token;
 	char resource_version[64];
@@ -41,7 +43,7 @@ struct kinf_listing {
 
 static int list_fail(struct kinf_listing *list, int code)
 {
-	if (code < 0 || code == GONE)
+	if ((code < 0 && !list->passed) || code == GONE)
 		list->ended = true;
 	return kinf_result(list->snapshot->kinf, code);
 }
@@ -221,8 +223,11 @@ static int list_next_by_key(struct kinf_listing *list, struct record *ret_record
 		if (r == FOUND)
 			r = snapshot_record(list->snapshot->snapshot,
 				list->feeds[list->feed].definition.id, key, &entry, ret_record);
+		else
+			return r;
 		if (r == FOUND)
 			r = plan_matches(&list->plan, &list->query, ret_record, !entry.object);
+		list->passed = r == ERR_CORRUPT;
 		if (r != NOT_FOUND)
 			return r;
 	}
@@ -250,8 +255,15 @@ static int list_fill(struct kinf_listing *list)
 		walked += r == 0;
 		if (r == NOT_FOUND) {
 			r = candidates_open(candidates);
-			while (r == 0 && (r = candidates_next(candidates, &key, &entry)) == FOUND)
+			while (r == 0 && (r = candidates_next(candidates, &key, &entry)) == FOUND) {
 				r = sorted_offer(list->sorted, &list->plan, list->feed, key, &entry);
+				if (r != ERR_CORRUPT)
+					continue;
+				if (!list->damaged.code)
+					err_keep(&list->damaged);
+				err_ignore(r, "the list ends with this error");
+				r = 0;
+			}
 			r = r == END ? 0 : r;
 		}
 		if (r != 0)
@@ -283,6 +295,7 @@ int kinf_list_next(struct kinf_listing *list, struct kinf_object *ret_object)
 	if (list->taken_as != list->snapshot->taken_as)
 		return list_fail(list, err_say(-EINVAL,
 			"the snapshot was renewed since this list began: list again"));
+	list->passed = false;
 	if (list->ended)
 		return END;
 	if (!list->sorted) {
@@ -295,7 +308,12 @@ int kinf_list_next(struct kinf_listing *list, struct kinf_object *ret_object)
 			value = item->value;
 			r = snapshot_record(list->snapshot->snapshot,
 				list->feeds[item->feed].definition.id, item->key, &item->entry, &record);
+			list->passed = r == ERR_CORRUPT;
 		}
+	}
+	if (r == END && list->damaged.code) { /* said once */
+		err_restore(&list->damaged);
+		r = list->damaged.code;
 	}
 	if (r == END)
 		list->ended = true;

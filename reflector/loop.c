@@ -83,7 +83,16 @@ static int loop_open_journal(struct loop *loop)
 	char reason[256];
 	int r;
 
-	while ((r = journal_open_write(loop->home, &options, reason, &loop->journal)) == ERR_LOCKED) {
+	while ((r = journal_open_write(loop->home, &options, reason, &loop->journal)) == ERR_LOCKED ||
+		r == -ENOSPC || r == -EDQUOT) {
+		if (r != ERR_LOCKED) {
+			if (!daemon_await_room(loop->daemon, r))
+				return r;
+			r = home_check(loop->home);
+			if (r < 0)
+				return r;
+			continue;
+		}
 		if (!reported)
 			LOG(journal_locked, .error = err_text(r));
 		reported = true;
@@ -110,18 +119,25 @@ static int loop_open_store(struct loop *loop)
 	const struct config *config = loop->daemon->config;
 	struct home_options home = {.create = true, .runtime_dir = config->runtime_dir,
 		.group = config->group};
-	int r = home_open(config->store, &home, &loop->home);
+	int r;
 
+	do
+		r = home_open(config->store, &home, &loop->home);
+	while (daemon_await_room(loop->daemon, r));
 	if (r >= 0)
 		r = home_take_role(loop->home, HOME_REFLECTOR);
 	if (r < 0)
 		return r;
 	faults_catch(loop->daemon->program->name, home_path(loop->home));
-	r = daemon_open_page(loop->daemon, home_runtime_fd(loop->home));
+	do
+		r = daemon_open_page(loop->daemon, home_runtime_fd(loop->home));
+	while (daemon_await_room(loop->daemon, r));
 	if (r < 0)
 		return err_add(r, "the runtime directory '%s'", home_runtime(loop->home));
-	r = upstream_write(
-		loop->kubeconfig, home_runtime_fd(loop->home), home_file_mode(loop->home));
+	do
+		r = upstream_write(
+			loop->kubeconfig, home_runtime_fd(loop->home), home_file_mode(loop->home));
+	while (daemon_await_room(loop->daemon, r));
 	if (r < 0)
 		return err_add(r, "the runtime directory '%s'", home_runtime(loop->home));
 	loop->stats = loop->daemon->stats;
@@ -223,8 +239,12 @@ static int loop_open_feeds(struct loop *loop)
 		.stats = loop->stats, .policy = loop->daemon->config->policy, .arg = loop,
 		.on_doubt = loop_on_doubt, .on_etcd_rollback = loop_on_etcd_rollback};
 	stats_set_journal(loop->stats, journal_uuid(loop->journal));
-	int r = ring_create(home_runtime_fd(loop->home), DELTA_RING, RING_CAPACITY,
-		journal_uuid(loop->journal), home_file_mode(loop->home), &loop->ring);
+	int r;
+
+	do
+		r = ring_create(home_runtime_fd(loop->home), DELTA_RING, RING_CAPACITY,
+			journal_uuid(loop->journal), home_file_mode(loop->home), &loop->ring);
+	while (daemon_await_room(loop->daemon, r));
 
 	if (r >= 0)
 		home_guard_file(loop->home, DELTA_RING);
@@ -261,6 +281,11 @@ static int loop_open_network(struct loop *loop)
 
 	if (r == -ENOENT)
 		return err_say(ERR_CONFIG, "%s", err_text(r));
+	if (r == -EACCES)
+		return err_say(ERR_CONFIG,
+			"%s: the reflector runs as user %u; make the file readable for it, or name another with "
+			"--kubeconfig or cluster.kubeconfig in kinf.yaml",
+			err_text(r), (unsigned)geteuid());
 	if (r >= 0)
 		r = http_new(loop->kubeconfig, &loop->http);
 	if (r >= 0)

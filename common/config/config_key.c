@@ -69,7 +69,8 @@ int config_refuse(const struct config_place *place, const char *format, ...)
 	(void)vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
 	if (!place->file)
-		return err_say(ERR_CONFIG, "%s: %s", place->key, text);
+		return err_say(strncmp(place->key, "--", 2) == 0 ? ERR_SYNTAX : ERR_CONFIG, "%s: %s", place->key,
+			text); /* an option of the command line is wrong usage */
 	return err_say(ERR_CONFIG, "%s:%zu: %s%s%s", place->file, place->line, place->key,
 		*place->key ? ": " : "", text);
 }

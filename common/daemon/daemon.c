@@ -21,6 +21,7 @@
 #define SECOND_NS 1000000000ull
 #define TICK_NS   20000000ull
 #define FILES_MAX 65536u
+#define ROOM_PAUSE_MS 1000
 
 /* ---- commands ---- */
 
@@ -145,6 +146,17 @@ int daemon_open_page(struct daemon *d, int runtime_fd)
 	char *note = stats_check_text(d->stats, &size);
 	check_note_into(note, size);
 	return control_open(runtime_fd, d->program->control_socket, &d->control);
+}
+
+bool daemon_await_room(struct daemon *d, int r)
+{
+	if ((r != -ENOSPC && r != -EDQUOT) || d->stop)
+		return false;
+	failure_add(&d->failure, d->stats, r, err_text(r));
+	err_forget();
+	parent_notify("EXTEND_TIMEOUT_USEC=10000000"); /* the service manager's, for starting */
+	daemon_sleep(d, ROOM_PAUSE_MS);
+	return !d->stop;
 }
 
 void daemon_ready(struct daemon *d)

@@ -82,6 +82,10 @@ int daemon_main(const struct daemon_program *program, int argc, char **argv);
  * noted there, and commands come into daemon->call. */
 int daemon_open_page(struct daemon *daemon, int runtime_fd);
 
+/* Waits for a second, and reports it, if R says that a disk is full. Returns: true: try again; false: R stands, or the
+ * daemon is to stop. */
+bool daemon_await_room(struct daemon *daemon, int r);
+
 /* Sends READY=1 to the service manager, once. */
 void daemon_ready(struct daemon *daemon);
 

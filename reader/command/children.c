@@ -193,6 +193,7 @@ static void children_died(struct child *child, int status, bool stopping)
 		child->in_use_ns = now;
 	child->given_up = code == PROC_CONFIG || code == PROC_USAGE || code == 127 ||
 			  (child->in_use_ns && now - child->in_use_ns >= IN_USE_NS);
+	child->refused = code == PROC_CONFIG || code == PROC_USAGE;
 	child->start_at_ns = now + child->pause_ns;
 	child->pause_ns = child->pause_ns * 2 < MAX_PAUSE_NS ? child->pause_ns * 2 : MAX_PAUSE_NS;
 	child->restarts++;

@@ -21,6 +21,12 @@ int command_fail(int code)
 	return PROC_FAILED;
 }
 
+int command_fail_code(const struct kinf *kinf, int code)
+{
+	(void)command_fail_kinf(kinf);
+	return code == KINF_SYNTAX ? PROC_USAGE : PROC_FAILED;
+}
+
 int command_fail_kinf(const struct kinf *kinf)
 {
 	(void)fprintf(stderr, "Error: %s\n", kinf_error(kinf));
@@ -60,7 +66,7 @@ int command_fail_feed(const struct kinf *kinf, const char *feed, int code)
 
 	command_explain(kinf, feed, code, text);
 	(void)fprintf(stderr, "Error: %s\n", text);
-	return PROC_FAILED;
+	return code == KINF_SYNTAX ? PROC_USAGE : PROC_FAILED;
 }
 
 struct unlisted {
@@ -116,6 +122,13 @@ int command_fail_again(struct kinf *kinf, struct kinf_snapshot *snapshot, const 
 	return PROC_FAILED;
 }
 
+int command_check_rv(const char *rv)
+{
+	if (*rv && !rv[strspn(rv, "0123456789")])
+		return 0;
+	return err_say(ERR_SYNTAX, "resourceVersion '%s': it is a number, as in the object's metadata", rv);
+}
+
 int command_usage(const struct options *options, int result)
 {
 	if (result == END)
@@ -165,9 +178,15 @@ static void command_print_fault(void *arg, const char *sentence)
 		(void)fprintf(stderr, "kinf: more faults: 'kinf verify' lists all\n");
 }
 
+bool command_may_pass(int code)
+{
+	return code == KINF_CORRUPT || code == KINF_UNTRUSTED || code == KINF_LOCKED || code == -ENOENT ||
+	       code == KINF_SNAPSHOT_EXPIRED;
+}
+
 int command_open_until(const struct config_flags *flags, uint64_t end_ns, struct kinf **ret_kinf)
 {
-	static const struct timespec pause = {.tv_nsec = 50000000};
+	static const struct timespec pause = {.tv_nsec = 50000000}, long_pause = {.tv_nsec = 500000000};
 	/* Kept for the life of the process: the handler of memory faults names it. */
 	static char *directory;
 
@@ -178,11 +197,21 @@ int command_open_until(const struct config_flags *flags, uint64_t end_ns, struct
 		return r;
 	}
 	faults_catch("kinf", directory);
-	while ((r = kinf_open_checked(directory, command_print_fault, NULL, ret_kinf)) ==
-			KINF_NO_STORE &&
-		proc_monotonic_ns() < end_ns) {
+	/* A caller that waits also waits for daemons that make the store, or list it again after a power cut. */
+	for (bool noted = false;; noted = true) {
+		r = kinf_open_checked(
+			directory, end_ns ? NULL : command_print_fault, NULL, ret_kinf);
+		bool damaged = command_may_pass(r) || (r == 0 && (*ret_kinf)->is_damaged);
+
+		if ((!damaged && r != KINF_NO_STORE) || proc_monotonic_ns() >= end_ns)
+			break;
+		if (damaged && !noted)
+			(void)fprintf(stderr,
+				"note: waiting until the daemons have made '%s' good; is 'kinf run' "
+				"running? %s\n",
+				directory, kinf_error(*ret_kinf));
 		kinf_close(ret_kinf);
-		(void)nanosleep(&pause, NULL); /* the daemons have not made it yet */
+		(void)nanosleep(damaged ? &long_pause : &pause, NULL);
 	}
 	if (r == 0 && (*ret_kinf)->is_untrusted && !(*ret_kinf)->is_damaged)
 		(void)fprintf(stderr,

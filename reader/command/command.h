@@ -25,6 +25,8 @@
  * PROC_FAILED. */
 int command_fail(int code);
 int command_fail_kinf(const struct kinf *kinf);
+/* Does the same for the result CODE. Returns the exit status: PROC_USAGE if an option could not be read. */
+int command_fail_code(const struct kinf *kinf, int code);
 
 /* Writes the sentence of the last error CODE on KINF, which concerns FEED. If FEED is in kinf.yaml
  * but the reflector could not make a feed of it yet, writes the reflector's reason instead of "no
@@ -40,6 +42,9 @@ int command_fail_feed(const struct kinf *kinf, const char *feed, int code);
  * Returns PROC_FAILED. */
 int command_fail_again(struct kinf *kinf, struct kinf_snapshot *snapshot, const char *feed,
 	const char *namespace_);
+
+/* Checks that RV, from the command line, is a resourceVersion: a number. Returns: 0, ERR_SYNTAX. */
+int command_check_rv(const char *rv);
 
 /* Returns the exit status after options_parse() returned RESULT, which is not 0. */
 int command_usage(const struct options *options, int result);
@@ -58,6 +63,10 @@ int command_open(const struct config_flags *flags, struct kinf **ret_kinf);
 /* Set when the store is a damaged copy: the command then exits with 1 after it showed the rest. */
 extern bool command_saw_damage;
 int command_open_until(const struct config_flags *flags, uint64_t end_ns, struct kinf **ret_kinf);
+
+/* Returns whether a store that gives the error CODE may be good in a moment, when its daemons have started or mended
+ * it: for callers that wait. */
+bool command_may_pass(int code);
 
 /* Takes a snapshot. On failure, also if there is nothing to read yet, prints the error and returns
  * below 0. */

@@ -88,6 +88,8 @@ int command_cursor(int argc, char **argv)
 
 	if (r == 0 && !is_ls && !is_rm)
 		r = options_bad(&options, "write 'ls', or 'rm' and names");
+	for (int i = first + 1; r == 0 && is_rm && i < argc; i++)
+		r = cursor_check_name(argv[i]);
 	if (r != 0)
 		return command_usage(&options, r);
 	if (command_open(&flags, &kinf) < 0)

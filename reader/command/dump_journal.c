@@ -2,6 +2,7 @@
 /* The sections that come from the journal: feeds, journal, events, meta. */
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "reader/command/command.h"
 #include "reader/command/dump.h"
 
 static int dump_feed(void *arg, const struct feed_definition *d, const struct feed_checkpoint *c)
@@ -92,16 +93,25 @@ int dump_log(struct dump *dump, bool changes_only)
 									     : dump->from;
 	if (r == 0)
 		r = journal_walk_open(dump->journal, dump->journal_txn, from, &walk);
-	while (r == 0 && (r = journal_walk_next(walk, &record)) == FOUND) {
-		if (record.seq > dump->to)
-			return 0;
+	for (uint64_t last = 0; r == 0;) {
+		r = journal_walk_next(walk, &record);
+		if (r == ERR_CORRUPT && journal_walk_seq(walk) > last) { /* the rest is shown */
+			last = journal_walk_seq(walk);
+			command_saw_damage = true;
+			(void)command_fail(r);
+			r = 0;
+			continue;
+		}
+		if (r != FOUND || record.seq > dump->to)
+			break;
+		last = record.seq;
 		bool change = record.type == RECORD_ADDED || record.type == RECORD_MODIFIED ||
 			record.type == RECORD_DELETED;
 		if ((changes_only && !change) || !dump_wants(dump, record.feed, record.key))
 			continue;
 		r = dump_record(dump, changes_only ? "event" : "record", &record);
 	}
-	return r == END ? 0 : r;
+	return r < 0 ? r : 0;
 }
 
 static int dump_index_definition(void *arg, const struct index_definition *definition)

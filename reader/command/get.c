@@ -208,7 +208,7 @@ static int get_list(struct get *get, const struct get_target *target, struct kin
 	query.sort_by = get_order(get);
 	int r = kinf_list(get->snapshot, &query, ret_list);
 	if (r < 0)
-		return command_fail_kinf(get->kinf);
+		return command_fail_code(get->kinf, r);
 	if (r == KINF_AGAIN)
 		return get_again(get, target);
 	if (r == KINF_GONE) {
@@ -218,13 +218,18 @@ static int get_list(struct get *get, const struct get_target *target, struct kin
 			"valid for longer)\n");
 		return PROC_FAILED;
 	}
-	while ((r = kinf_list_next(*ret_list, &object)) == KINF_FOUND) {
+	while ((r = kinf_list_next(*ret_list, &object)) == KINF_FOUND || r == KINF_CORRUPT) {
+		if (r == KINF_CORRUPT) { /* the others are shown, and the status is 1 */
+			command_saw_damage = true;
+			(void)command_fail_kinf(get->kinf);
+			continue;
+		}
 		r = print_object(&get->print, &object);
 		if (r < 0)
 			return command_fail(r);
 	}
 	if (r < 0)
-		return command_fail_kinf(get->kinf);
+		return command_fail_code(get->kinf, r);
 	if (get->args.explain)
 		(void)fprintf(stderr, "plan: %s\n", kinf_list_plan(*ret_list));
 	return PROC_OK;
@@ -491,6 +496,8 @@ int command_get(int argc, char **argv)
 		r = query_from_args(&get.args.query, get.targets[0].feed, terms, &query);
 	if (r == 0)
 		r = print_choose(&get.print, get.args.output);
+	if (r == 0 && get.args.at_least_rv)
+		r = command_check_rv(get.args.at_least_rv);
 	if (r < 0)
 		return command_usage(&options, r);
 	query.limit = get.args.limit;

@@ -169,8 +169,9 @@ static int run_supervise(struct run *run, char *const *arguments)
 		(void)command_fail(
 			err_say(ERR_LOCKED, "%s can't run on store '%s' (its message is above)",
 				failed->program, run->config->store));
+	bool refused = failed && failed->refused;
 	children_release(&run->children);
-	return in_use ? PROC_IN_USE : failed ? PROC_FAILED : PROC_OK;
+	return in_use ? PROC_IN_USE : refused ? PROC_CONFIG : failed ? PROC_FAILED : PROC_OK;
 }
 
 int command_run(int argc, char **argv)
@@ -213,7 +214,7 @@ int command_run(int argc, char **argv)
 	if (r < 0) {
 		config_free(&run.config);
 		(void)command_fail(r);
-		return r == ERR_LOCKED ? PROC_IN_USE : PROC_FAILED;
+		return r == ERR_LOCKED ? PROC_IN_USE : r == ERR_SYNTAX ? PROC_USAGE : PROC_FAILED;
 	}
 	parent_keep_manager();
 	run.readiness.config = run.config;

@@ -127,8 +127,10 @@ static int wait_timed_out(struct waiting *waiting, const char *condition)
 
 	if (r == 0)
 		r = command_first_feed(waiting->snapshot, waiting->feed, &info);
-	if (r == 0 && strcmp(info.state, "live") != 0)
-		(void)snprintf(why, sizeof(why), "it is %s%s%s", info.state,
+	if (r == 0)
+		(void)snprintf(why, sizeof(why), "it is %s, with %llu objects at resourceVersion %s%s%s",
+			info.state, (unsigned long long)info.objects,
+			*info.resource_version ? info.resource_version : "(none yet)",
 			*info.last_error ? ": " : "", info.last_error);
 	else if (r != 0)
 		command_explain(waiting->kinf, waiting->feed, r, why);
@@ -159,6 +161,8 @@ int command_wait(int argc, char **argv)
 		(strncmp(condition, "object=", 7) != 0 || !condition[7]))
 		r = options_bad(&options,
 			"--for '%s': allowed are synced, live, rv=N and object=NS/NAME", condition);
+	if (r == 0 && strncmp(condition, "rv=", 3) == 0)
+		r = command_check_rv(condition + 3);
 	if (r != 0)
 		return command_usage(&options, r);
 	uint64_t end_ns = args.timeout_ns ? proc_monotonic_ns() + args.timeout_ns : UINT64_MAX;
@@ -167,7 +171,15 @@ int command_wait(int argc, char **argv)
 		return PROC_FAILED;
 	if (end_ns == UINT64_MAX)
 		wait_note_missing(&waiting);
-	r = wait_condition(&waiting, condition, end_ns);
+	for (;;) {
+		static const struct timespec pause = {.tv_nsec = 200000000};
+
+		r = wait_condition(&waiting, condition, end_ns);
+		if (!command_may_pass(r) || proc_monotonic_ns() >= end_ns)
+			break;
+		kinf_snapshot_close(&waiting.snapshot);
+		(void)nanosleep(&pause, NULL);
+	}
 	status = r >= 0 ? PROC_OK : r == ERR_TIMEOUT ? wait_timed_out(&waiting, condition) :
 		command_fail_feed(waiting.kinf, waiting.feed, r);
 	kinf_snapshot_close(&waiting.snapshot);

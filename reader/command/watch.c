@@ -338,8 +338,10 @@ static int watch_loop(struct watching *w)
 
 		if (r == AGAIN) {
 			if (!w->waiting_noted)
-				(void)fprintf(stderr,
-					"note: %s: nothing to read yet, waiting\n", w->feed);
+				(void)fprintf(stderr, "note: %s: nothing to read yet, waiting%s\n", w->feed,
+					home_role_holder(store_home(w->store), HOME_PROCESSOR) ? ""
+					: ": kinf-processor, which makes the index, does not run; "
+					  "start it with 'kinf run'");
 			w->waiting_noted = true;
 			struct timespec pause = {.tv_nsec = WAIT_MS / 4 * 1000000L};
 			(void)nanosleep(&pause, NULL); /* a signal ends it early */
@@ -455,6 +457,8 @@ int command_watch(int argc, char **argv)
 		r = watch_format(w.args.output, &w.print.format);
 	if (r == 0)
 		r = filter_init(&w.filter, &query);
+	if (r == 0 && w.args.cursor)
+		r = cursor_check_name(w.args.cursor);
 	w.print.types = w.args.types;
 	if (r < 0)
 		return command_usage(&options, r);

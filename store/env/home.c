@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <inttypes.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -200,6 +201,35 @@ static int home_create(struct home *home, const char *store, gid_t group, int *r
 	return r < 0 ? r : home_read_id(home);
 }
 
+/* A reader may not enter the store: says whose it is. */
+static int home_explain_denied(int r, const char *store)
+{
+	char memory[1024], owner[64], group[64];
+	struct passwd entry, *user = NULL;
+	struct group other, *found = NULL;
+	struct stat st;
+
+	if (r != -EACCES || stat(store, &st) < 0)
+		return r;
+	(void)getpwuid_r(st.st_uid, &entry, memory, sizeof(memory), &user); /* else the number */
+	(void)snprintf(owner, sizeof(owner), "%u", st.st_uid);
+	if (user)
+		(void)snprintf(owner, sizeof(owner), "%s", user->pw_name);
+	(void)getgrgid_r(st.st_gid, &other, memory, sizeof(memory), &found);
+	(void)snprintf(group, sizeof(group), "%u", st.st_gid);
+	if (found)
+		(void)snprintf(group, sizeof(group), "%s", found->gr_name);
+	if (st.st_mode & 0050)
+		return err_say(r,
+			"user %u may not read the store '%s', which belongs to user %s and group %s: become a member of "
+			"that group, or run as that user",
+			(unsigned)geteuid(), store, owner, group);
+	return err_say(r,
+		"user %u may not read the store '%s', which belongs to user %s alone: run as that user, or set 'group' in "
+		"its kinf.yaml, restart 'kinf run', and become a member of that group",
+		(unsigned)geteuid(), store, owner);
+}
+
 static int home_find(struct home *home, const char *store)
 {
 	int journal = -1, index = -1, cursors = -1;
@@ -215,7 +245,7 @@ static int home_find(struct home *home, const char *store)
 	if (r == 0 && fstat(home->fd, &st) < 0)
 		r = err_set(-errno, "'%s'", store);
 	if (r < 0)
-		return r;
+		return home_explain_denied(r, store);
 	home->has_group = (st.st_mode & 02040) == 02040;
 	r = home_open_directory(home->fd, "journal", &journal);
 	if (r >= 0)
@@ -226,6 +256,22 @@ static int home_find(struct home *home, const char *store)
 	home->index_fd = index;
 	home->cursors_fd = cursors;
 	return r < 0 ? r : 0;
+}
+
+/* A daemon lacks a right to make or to write the store or its runtime directory: says what to do. */
+static int home_explain_rights(int r, const char *what, const char *path, const char *key, const char *option)
+{
+	if (r == -EROFS)
+		return err_say(ERR_CONFIG,
+			"%s: the %s '%s' is on a file system that is mounted read-only: mount it writable, or name "
+			"another directory with '%s' in kinf.yaml or %s",
+			err_text(r), what, path, key, option);
+	if (r != -EACCES) /* -EPERM has a sentence of its own */
+		return r;
+	return err_say(ERR_CONFIG,
+		"%s: user %u may not write the %s '%s': start as the user that it belongs to, give it to this user "
+		"(chown -R %u), or name another directory with '%s' in kinf.yaml or %s",
+		err_text(r), (unsigned)geteuid(), what, path, (unsigned)geteuid(), key, option);
 }
 
 /* ---- public ---------------------------------------------------------------------------------- */
@@ -264,13 +310,15 @@ static int home_open_parts(struct home *home, const char *store, const struct ho
 	home->unchecked = options->unchecked;
 	int r = options->create ? home_create(home, store, group, &lock) : home_find(home, store);
 	if (r < 0)
-		return r;
+		return options->create ? home_explain_rights(r, "store", store, "store", "--store") : r;
 	/* An absolute path keeps its links: turning one to another store leads daemons and readers there. */
 	if (*store != '/' && realpath(store, resolved))
 		memcpy(home->path, resolved, strlen(resolved) + 1);
 	if (!options->create)
 		return home_find_runtime(home);
-	return home_make_runtime(home, options->runtime_dir, group);
+	r = home_make_runtime(home, options->runtime_dir, group);
+	return r < 0 ? home_explain_rights(r, "runtime directory", home->runtime, "runtimeDir", "--runtime-dir")
+		     : 0;
 }
 
 int home_open(const char *store, const struct home_options *options, struct home **ret_home)
@@ -399,7 +447,7 @@ int home_check_pins(const struct home *home, enum home_database database)
 {
 	const char *name = database == HOME_JOURNAL ? "journal" : "index";
 	const char *writer = database == HOME_JOURNAL ? "reflector" : "processor";
-	bool writable = false, scanned = false;
+	bool writable = false, scanned = false, made = false;
 	struct pin_places places;
 	struct pin_page page;
 
@@ -408,6 +456,7 @@ int home_check_pins(const struct home *home, enum home_database database)
 	int r = generation_read_pin_page(
 		database == HOME_JOURNAL ? home->journal_fd : home->index_fd, &page);
 	for (int i = 0; i < PIN_PLACES; i++) {
+		made |= !places.path[i][0] || faccessat(AT_FDCWD, places.path[i], F_OK, 0) == 0 || errno != ENOENT;
 		if (!places.path[i][0] ||
 			faccessat(AT_FDCWD, places.path[i], W_OK | X_OK, AT_EACCESS) < 0)
 			continue;
@@ -415,6 +464,11 @@ int home_check_pins(const struct home *home, enum home_database database)
 		writable |= id.inode != 0;
 		scanned |= r == FOUND && pin_page_scans(&page, id);
 	}
+	if (!made) /* daemons that pin make both directories when they start */
+		return err_say(ERR_LOCKED,
+			"the store '%s' is in use by daemons of another version, which do not know how this "
+			"program says what it reads: restart 'kinf run' with the version of this program (%s)",
+			home->path, KINF_VERSION);
 	if (!writable)
 		return err_say(ERR_LOCKED,
 			"the store '%s' is in use, and this process may make no file in its "

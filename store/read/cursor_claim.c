@@ -163,6 +163,12 @@ int cursor_claim(struct home *home, const char *name, struct cursor_claim *claim
 		return err_say(ERR_LOCKED,
 			"cursor '%s' is in use: %s. End that follower, or name another cursor",
 			name, err_text(r));
+	if (r == -EROFS || r == -EACCES)
+		return err_say(r,
+			"cursor '%s': this process may not write to '%s/cursors', where a position is kept (%s): %s, or "
+			"follow without a cursor",
+			name, home_path(home), err_name(r),
+			r == -EROFS ? "mount that directory writable" : "become a member of the store's group");
 	return r < 0 ? err_add(r, "cursor '%s'", name) : 0;
 }
 

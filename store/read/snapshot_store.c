@@ -253,8 +253,14 @@ bool store_is_untrusted(struct store *store)
 	(void)pthread_mutex_lock(&store->lock);
 	bool result = store->pair && (index_is_untrusted(store->pair->index) ||
 					     journal_is_untrusted(store->pair->journal));
+	bool has_pair = store->pair != NULL;
 	(void)pthread_mutex_unlock(&store->lock);
-	return result;
+	if (has_pair || !home_is_unchecked(store->home))
+		return result;
+	CLEANUP(journal_close) struct journal *journal = NULL; /* without an index it can be read by itself */
+	int r = journal_open_read(store->home, NULL, &journal);
+	err_ignore(r, "a journal that can't be opened is no copy to check");
+	return r == FOUND && journal_is_untrusted(journal);
 }
 
 bool store_is_copy(const struct store *store)

@@ -256,7 +256,8 @@ int verify_store(const char *directory, const struct verify_options *options,
 		return err_say(
 			ERR_NO_FEED, "there is no index yet to look '%s' up in", options->feed);
 	/* All others mean that the store can't be read now, not that something in it is bad. */
-	if (r < 0 && r != ERR_CORRUPT && r != ERR_FORMAT && r != ERR_UNTRUSTED && r != -EIO)
+	if (r < 0 && r != ERR_CORRUPT && r != ERR_FORMAT && r != ERR_UNTRUSTED && r != -EIO &&
+		r != -ENOENT)
 		return r;
 	if (r < 0)
 		err_ignore(verify_failed(&v, r, "store"), "the journal is checked by itself");

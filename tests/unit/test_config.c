@@ -501,8 +501,8 @@ static void refuse_flags(const struct config_flags *flags, const char *sentence)
 {
 	struct config *c = NULL;
 
-	cr_expect_eq(config_load(flags, &c), ERR_CONFIG, "%s", sentence);
-	cr_expect_str_eq(err_text(ERR_CONFIG), sentence, "%s", err_text(ERR_CONFIG));
+	cr_expect_eq(config_load(flags, &c), ERR_SYNTAX, "%s", sentence);
+	cr_expect_str_eq(err_text(ERR_SYNTAX), sentence, "%s", err_text(ERR_SYNTAX));
 	config_free(&c);
 }
 

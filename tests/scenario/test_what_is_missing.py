@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is said, and with which exit status, while something is missing: a right, a directory, disk space, an index, a daemon
+of the same version. Each message says what to do; nothing is called a fault that could not be looked at."""
+
+import os
+import shutil
+import signal
+
+import pytest
+
+from harness import eventually
+from harness.process import program, run_command
+from harness.store import whole
+
+root = pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
+
+
+def as_nobody(store, *argv):
+    user = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+    return run_command([*user, *argv], store.env, 30)
+
+
+def read_only(*paths):
+    """The beginning of a command that runs with PATHS mounted read-only."""
+    mounts = " && ".join(f"mount --bind {path} {path} && mount -o remount,ro,bind {path}" for path in paths)
+    return ["unshare", "-rm", "sh", "-c", f'{mounts} && exec "$@"', "sh"]
+
+
+@pytest.fixture
+def live(simulator, store):
+    """The store of 5 pods, with its daemons."""
+    simulator.create("pods", 5)
+    store.configure(whole("pods"), mapSize="64MiB")
+    store.supervisor = store.run()
+    store.wait_live("pods")
+    for path in (store.directory, store.config, store.kubeconfig):
+        os.chmod(path, 0o755)
+    return store
+
+
+@root
+def test_a_user_who_may_not_read_the_store_learns_whose_it_is(live):
+    result = as_nobody(live, program("kinf"), "get", "pods")
+    assert result.status == 1 and "belongs to user root alone" in result.stderr and "'group'" in result.stderr, result
+    os.chmod(live.path, 0o750)
+    result = as_nobody(live, program("kinf"), "get", "pods")
+    assert result.status == 1 and "user root and group root: become a member" in result.stderr, result
+
+
+@root
+@pytest.mark.parametrize("lacks, says", [("store", "may not write the store"), ("kubeconfig", "make the file readable")])
+def test_run_without_a_right_ends_and_says_which(live, lacks, says):
+    assert live.supervisor.stop() == 0
+    place = live.directory / "mine"
+    place.mkdir()
+    os.chown(place, 65534, 65534)
+    where = ["--store", place / "store", "--runtime-dir", place] if lacks == "kubeconfig" else []
+    os.chmod(live.kubeconfig, 0o600 if lacks == "kubeconfig" else 0o644)
+    result = as_nobody(live, program("kinf"), "run", "--config", live.config, *where)
+    assert result.status == 78 and says in result.stderr and "65534" in result.stderr, result
+
+
+def test_run_on_a_read_only_store_ends_and_says_so(live):
+    assert live.supervisor.stop() == 0
+    argv = [*read_only(live.path), program("kinf"), "run", "--config", live.config, "--runtime-dir", live.runtime]
+    result = run_command(argv, live.env, 30)
+    assert result.status == 78 and "mount it writable" in result.stderr, result
+
+
+def test_what_verify_could_not_look_at_is_no_fault(live):
+    """Neither place for pins is free."""
+    result = run_command([*read_only(live.path, live.runtime), program("kinf"), "verify"], live.env)
+    assert result.status == 1 and result.stdout == "", result
+    assert "mount that directory writable" in result.stderr and "fault" not in result.stderr, result
+    live.verify()
+
+
+def test_a_cursor_on_a_read_only_store_says_what_to_mount(live):
+    argv = [*read_only(live.path), program("kinf"), "watch", "pods", "--count", "1"]
+    assert run_command(argv, live.env).status == 0
+    result = run_command([*argv, "--cursor", "c"], live.env)
+    assert result.status == 1 and "/cursors'" in result.stderr and "mount that directory writable" in result.stderr, result
+
+
+def test_daemons_that_know_no_pins_are_called_another_version(live):
+    """An older version made neither directory. Its daemons are stopped here, or they would make them again."""
+    processes = live.kinf("status", "-o", "json", check=True).json["processes"]
+    pids = [p["pid"] for p in processes if p["name"] in ("kinf-reflector", "kinf-processor")]
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    runtime = next(live.runtime.glob("kinf-*"))
+    for place in (runtime, live.path):
+        (place / "pins").rename(place / "pins.away")
+    result = live.kinf("get", "pods")
+    assert result.status == 1 and "another version" in result.stderr and "restart 'kinf run'" in result.stderr, result
+    for place in (runtime, live.path):
+        (place / "pins.away").rename(place / "pins")
+    for pid in pids:
+        os.kill(pid, signal.SIGCONT)
+    live.kinf("get", "pods", check=True)
+
+
+def test_without_its_index_a_store_says_how_it_comes_back(live):
+    assert live.supervisor.stop() == 0
+    shutil.rmtree(live.path / "index" / "gen-1")
+    result = live.kinf("get", "pods")
+    assert result.status == 1 and "start 'kinf run'" in result.stderr, result
+    verify = live.kinf("verify")
+    assert verify.status == 1 and "gen-1" in verify.stdout and "8 records" in verify.stderr, verify
+    shutil.rmtree(live.path / "index")
+    follower = live.follower("watch", "pods")
+    eventually(lambda: "kinf-processor, which makes the index, does not run" in follower.log)
+    live.supervisor = live.run()
+    eventually(lambda: "pod-4" in follower.out)
+    assert follower.stop() == 0
+
+
+def copy_of_running(store, target):
+    """A copy as a kill leaves it: the daemons stand still meanwhile."""
+    pids = [p["pid"] for p in store.kinf("status", "-o", "json", check=True).json["processes"] if p.get("pid")]
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    shutil.copytree(store.path, target)
+    for pid in pids:
+        os.kill(pid, signal.SIGCONT)
+    return target
+
+
+def test_dump_reads_the_copy_of_a_running_store_without_its_index(live):
+    copy = copy_of_running(live, live.directory / "copy")
+    shutil.rmtree(copy / "index")
+    result = live.kinf("dump", "journal", "--store", copy)
+    assert result.status == 0 and len(result.stdout.splitlines()) == 8 and "was checked" in result.stderr, result
+
+
+def test_get_shows_what_is_good_beside_a_damaged_object(live, simulator):
+    """In a list, sorted or not, the damaged object is named, the others are printed, and the status is 1."""
+    simulator.patch("pods", "ns-2/pod-2", {"metadata": {"annotations": {"mark": "damage-me-1357"}}})
+    live.wait_equal(simulator, "pods")
+    assert live.supervisor.stop() == 0
+    file = live.path / "journal" / "gen-1" / "data.mdb"
+    file.write_bytes(file.read_bytes().replace(b"damage-me-1357", b"damage-xe-1357"))
+    for order in ([], ["--sort-by", "metadata.uid"]):
+        result = live.kinf("get", "pods", *order, "-o", "json")
+        names = {o["metadata"]["name"] for o in result.json["items"]}
+        assert result.status == 1 and names == {"pod-0", "pod-1", "pod-3", "pod-4"}, result
+        assert "ns-2/pod-2" in result.stderr, result
+    assert live.kinf("get", "pods", "pod-3", "-n", "ns-3").status == 0
+    assert live.kinf("get", "pods", "pod-2", "-n", "ns-2").status == 1
+
+
+def test_wait_waits_until_a_store_is_good_again(live, simulator):
+    """After a power cut the store is not trusted, and damaged: the daemons that start list it again."""
+    copy = copy_of_running(live, live.directory / "copy")
+    assert live.supervisor.stop() == 0
+    shutil.rmtree(live.path)
+    copy.rename(live.path)
+    file = live.path / "journal" / "gen-1" / "data.mdb"
+    file.write_bytes(file.read_bytes().replace(b"ns-2/pod-2", b"ns-2/pod-x"))
+    waiting = live.follower("wait", "pods", "--for", "live", "--timeout", "100s")
+    eventually(lambda: "waiting until the daemons have made" in waiting.log)
+    live.run()
+    assert waiting.wait(timeout=60) == 0, waiting.log
+
+
+@pytest.mark.parametrize("filled", ["wholly", "nearly"])
+def test_a_first_start_on_a_full_disk_waits_for_room(simulator, store, filled):
+    """No daemon ends meanwhile."""
+    simulator.create("pods", 5)
+    store.configure("pods", mapSize="64MiB")
+    store.path.mkdir(mode=0o700)
+    leave = 'truncate -s -200K "$0/filler"' if filled == "nearly" else "true"
+    mount = f'mount -t tmpfs -o size=10m tmpfs "$0"; cat /dev/zero > "$0/filler" 2>/dev/null; {leave} && exec "$@"'
+    argv = [program("kinf"), "run", "--config", store.config, "--runtime-dir", store.runtime]
+    supervisor = store.process("kinf-run", ["unshare", "-rm", "sh", "-c", mount, store.path, *argv]).start()
+    inside = ["nsenter", "-t", str(supervisor.pid), "-U", "-m", "--preserve-credentials"]
+    eventually(lambda: 'state="waiting for disk space"' in supervisor.log)
+    assert run_command([*inside, program("kinf"), "get", "pods"], store.env).status == 1
+    run_command([*inside, "rm", store.path / "filler"], store.env)
+    waited = run_command([*inside, program("kinf"), "wait", "pods", "--for", "live", "--timeout", "60s"], store.env, 70)
+    assert waited.status == 0, waited
+    assert " child_died " not in supervisor.log and " daemon_ended " not in supervisor.log, supervisor.log
+
+
+def test_run_on_the_copy_of_a_running_store_logs_no_failure(live):
+    copy = copy_of_running(live, live.directory / "copy")
+    assert live.supervisor.stop() == 0
+    shutil.rmtree(live.path)
+    copy.rename(live.path)
+    supervisor = live.run()
+    eventually(lambda: " index_published " in supervisor.log)
+    assert " journal_created " in supervisor.log and " work_failed " not in supervisor.log, supervisor.log
+
+
+USAGE = [
+    ("get", "pods", "-l", "a in"), ("get", "pods", "--field-selector", "a"), ("get", "pods", "--index", "x"),
+    ("get", "pods", "--sort-by", "a["), ("get", "pods", "--continue", "zzz"), ("get", "pods", "-o", "bogus"),
+    ("get", "pods", "-o", "jsonpath={"), ("get", "pods", "-o", "custom-columns=A"), ("get", "pods", "--limit", "x"),
+    ("get", "pods", "--timeout", "x"), ("get", "pods", "--at-least-rv", "abc"), ("get", "pods", "-n", "a", "-A"),
+    ("watch", "pods", "-l", "a in"), ("watch", "pods", "--cursor", "a/b"), ("watch", "pods", "--count", "x"),
+    ("watch", "pods", "-o", "bogus"), ("wait", "pods", "--for", "rv=abc"), ("wait", "pods", "--for", "bogus"),
+    ("describe", "pods"), ("dump", "--from", "x"), ("dump", "-o", "bogus"), ("dump", "bogus"), ("status", "-o", "bogus"),
+    ("cursor", "bogus"), ("cursor", "rm", "a/b"), ("diff", "x"), ("config", "bogus"), ("verify", "a", "b"),
+    ("run", "--config", "/dev/null", "--watch", "pods("), ("run", "--config", "/dev/null", "--index", "x"), ("bogus",),
+]
+
+
+def test_wrong_usage_exits_with_2(live):
+    statuses = {" ".join(words): live.kinf(*words).status for words in USAGE}
+    assert {words: status for words, status in statuses.items() if status != 2} == {}
+
+
+def test_a_wait_that_times_out_says_how_the_feed_is(live):
+    for condition in ("rv=99999999", "object=ns-1/none"):
+        result = live.kinf("wait", "pods", "--for", condition, "--timeout", "200ms")
+        assert result.status == 1 and "it is live, with 5 objects at resourceVersion" in result.stderr, result
