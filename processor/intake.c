@@ -74,6 +74,8 @@ static void intake_attach(struct intake *intake)
 	err_ignore(r, "the log has everything, and the ring is tried again");
 	if (r >= 0 && memcmp(ring_uuid(intake->ring), journal_uuid(intake->journal), 16) != 0)
 		intake_drop_ring(intake);
+	if (intake->ring) /* handlers need no index, and those that read wait for it */
+		ring_wake_last(intake->ring);
 }
 
 /* Drains the ring, and sets how far the log is to be read.

@@ -277,8 +277,12 @@ static void recorder_publish(struct recorder *recorder)
 	if (recorder->last_seq != recorder->published_seq) {
 		recorder->published_seq = recorder->last_seq;
 		if (recorder->ring)
-			ring_publish(recorder->ring, recorder->last_seq);
+			ring_show(recorder->ring, recorder->last_seq);
 		doorbell_ring(recorder->doorbell);
+		/* The processor last: on few cores it would run before the handlers, which need no
+		 * index. */
+		if (recorder->ring)
+			ring_wake_rest(recorder->ring);
 	}
 	stats_add(recorder->stats, STAT_RECORDS, recorder->n_notes);
 	stats_add(recorder->stats, STAT_PUBLISHED, recorder->n_notes);

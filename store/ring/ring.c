@@ -84,11 +84,17 @@ static int ring_header_fill(struct ring_header *header, uint64_t capacity, const
 	return 0;
 }
 
-static void ring_wake_readers(struct ring_header *header)
+static void ring_wake_word(_Atomic uint32_t *word, int most)
 {
 	/* pairs with acquire in ring_next(): a reader that sees this word sees the tail before it */
-	atomic_fetch_add_explicit(&header->wake, 1, memory_order_release);
-	(void)syscall(SYS_futex, (void *)&header->wake, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	atomic_fetch_add_explicit(word, 1, memory_order_release);
+	(void)syscall(SYS_futex, (void *)word, FUTEX_WAKE, most, NULL, NULL, 0);
+}
+
+static void ring_wake_readers(struct ring_header *header)
+{
+	ring_wake_word(&header->wake, INT_MAX);
+	ring_wake_word(&header->wake_last, INT_MAX);
 }
 
 /* Moves claim and tail beyond all that was ever claimed, by more than the whole ring: that laps every reader at or
@@ -338,7 +344,7 @@ static uint64_t ring_lay_batch(struct ring *ring, uint64_t position, bool copy)
 	return position;
 }
 
-void ring_publish(struct ring *ring, uint64_t last_seq)
+void ring_show(struct ring *ring, uint64_t last_seq)
 {
 	CHECK_OBJ(ring, RING_WRITER_MAGIC);
 	struct ring_header *header = ring->header;
@@ -361,17 +367,26 @@ void ring_publish(struct ring *ring, uint64_t last_seq)
 		atomic_store_explicit(&header->tail, end, memory_order_release);
 	}
 	(void)failpoint_pass(FAILPOINT_RING_PUBLISHED);
-	ring_wake_readers(header);
+	ring_wake_word(&header->wake, INT_MAX);
 	ring_discard(ring);
+}
+
+void ring_wake_rest(struct ring *ring)
+{
+	CHECK_OBJ(ring, RING_WRITER_MAGIC);
+	ring_wake_word(&ring->header->wake_last, INT_MAX);
+}
+
+void ring_publish(struct ring *ring, uint64_t last_seq)
+{
+	ring_show(ring, last_seq);
+	ring_wake_rest(ring);
 }
 
 void ring_announce(struct ring *ring)
 {
 	CHECK_OBJ(ring, RING_WRITER_MAGIC);
-	struct ring_header *header = ring->header;
-
-	atomic_fetch_add_explicit(&header->wake, 1, memory_order_relaxed);
-	(void)syscall(SYS_futex, (void *)&header->wake, FUTEX_WAKE, 1, NULL, NULL, 0);
+	ring_wake_word(&ring->header->wake, 1);
 }
 
 void ring_heartbeat(struct ring *ring)

@@ -2,7 +2,8 @@
 /*
  * A lossy broadcast ring in shared memory: one writer, any number of readers that map it read-only
  * and can never delay the writer. There is one, the delta ring: the reflector reports to the
- * processor and to followers what it has committed. Layout and the rules of reading: FORMAT.md, Ring.
+ * processor and to followers what it has committed. Layout and the rules of reading: FORMAT.md,
+ * Ring.
  *
  * An entry points at journal records and carries no body. A ring only makes things faster: a reader
  * that is lapped (the writer has written over entries that it had not read yet), or that finds
@@ -57,6 +58,10 @@ void ring_announce(struct ring *ring);
 void ring_discard(struct ring *ring);
 /* Publishes the batch, and LAST_SEQ, the newest committed record, even when the batch is empty. */
 void ring_publish(struct ring *ring, uint64_t last_seq);
+/* The two halves of ring_publish(), for a writer that wakes others between them: the first wakes
+ * the readers that sleep for this ring, the second those of ring_wake_last(). */
+void ring_show(struct ring *ring, uint64_t last_seq);
+void ring_wake_rest(struct ring *ring);
 void ring_heartbeat(struct ring *ring);
 
 /* Makes a reader, which begins at the tail. Returns: 0; -ENOENT: there is no ring, or no writer has
@@ -86,6 +91,10 @@ int ring_next(struct ring_reader *reader, struct ring_entry *ret_entry);
  * limit). Returns: 0: there may be something, or a spurious wake-up; AGAIN: the time is over; GONE
  * as above, within a second. */
 int ring_wait(struct ring_reader *reader, int timeout_ms);
+
+/* Makes a publish wake this reader after the others, and an announcement never. Moves it to the
+ * tail, as ring_to_tail() does. */
+void ring_wake_last(struct ring_reader *reader);
 
 /* Returns whether another file has the ring's name, or none: a writer may be writing another one
  * now. A system call. */

@@ -17,7 +17,7 @@
 #include "store/ring/ring.h"
 
 #define RING_MAGIC       0x31474e4952464e4bull /* "KNFRING1" */
-#define RING_LAYOUT      1
+#define RING_LAYOUT      2
 #define RING_ALIGN       32
 #define RING_HEADER_SIZE 4096
 #define RING_RECORD_MAX  1024 /* header and payload, also at most an eighth of the capacity */
@@ -31,11 +31,12 @@ enum ring_state {
 
 enum { RING_PAD = 0 }; /* record type: nothing, up to the end of the memory */
 
-/* Fields that are written once come first; every word that changes later has a pair of cache lines of its
- * own, because processors fetch lines in pairs. */
+/* Fields that are written once come first; every word that changes later has a pair of cache lines
+ * of its own, because processors fetch lines in pairs. */
 struct ring_header {
 	uint64_t magic;
-	_Atomic uint32_t layout; /* stored last with release; pairs with acquire in header_check() */
+	_Atomic uint32_t
+		layout; /* stored last with release; pairs with acquire in header_check() */
 	uint32_t header_size;
 	uint32_t align;
 	uint32_t crc; /* CRC32C of this first part, layout and crc taken as 0 */
@@ -57,11 +58,14 @@ struct ring_header {
 	_Atomic uint64_t last_seq;
 	uint8_t pad3[112];
 
-	_Atomic uint32_t wake; /* futex word, + 1 at each publish */
+	_Atomic uint32_t wake; /* futex word, + 1 at each publish and announcement */
 	uint8_t pad4[124];
 
+	_Atomic uint32_t wake_last; /* of the readers that a publish wakes after the others */
+	uint8_t pad5[124];
+
 	_Atomic uint64_t heartbeat_ns; /* CLOCK_REALTIME */
-	uint8_t pad5[3448];
+	uint8_t pad6[3320];
 };
 
 struct ring_record {
@@ -92,7 +96,8 @@ RING_AT(ring_header, claim, 256);
 RING_AT(ring_header, tail, 384);
 RING_AT(ring_header, last_seq, 392);
 RING_AT(ring_header, wake, 512);
-RING_AT(ring_header, heartbeat_ns, 640);
+RING_AT(ring_header, wake_last, 640);
+RING_AT(ring_header, heartbeat_ns, 768);
 _Static_assert(sizeof(struct ring_header) == RING_HEADER_SIZE, "ring header is one page");
 RING_AT(ring_record, size, 0);
 RING_AT(ring_record, type, 4);
@@ -141,10 +146,10 @@ static inline uint32_t ring_record_crc(const void *record, size_t payload)
 }
 
 /*
- * The copies in and out race by design: a reader detects a torn copy by the claim and throws it away
- * (FORMAT.md, Ring). ThreadSanitizer would report the race, so under it the bytes are copied word by
- * word through relaxed atomics, which costs ten times as much as memcpy. SIZE is a multiple of
- * RING_ALIGN.
+ * The copies in and out race by design: a reader detects a torn copy by the claim and throws it
+ * away (FORMAT.md, Ring). ThreadSanitizer would report the race, so under it the bytes are copied
+ * word by word through relaxed atomics, which costs ten times as much as memcpy. SIZE is a multiple
+ * of RING_ALIGN.
  */
 #ifdef __SANITIZE_THREAD__
 #if defined(__GNUC__) && !defined(__clang__)

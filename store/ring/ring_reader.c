@@ -29,6 +29,7 @@ struct ring_reader {
 	dev_t device;
 	ino_t inode;
 	const struct ring_header *header;
+	const _Atomic uint32_t *word; /* the futex word that it sleeps on */
 	const uint8_t *data;
 	uint64_t capacity;
 	uint64_t position; /* of the next record */
@@ -44,6 +45,7 @@ static int ring_reader_new(const struct ring_header *header, struct ring_reader 
 		return err_set(-ENOMEM, "ring reader");
 	reader->magic = RING_READER_MAGIC;
 	reader->directory_fd = -1;
+	reader->word = &header->wake;
 	reader->header = header;
 	reader->data = (const uint8_t *)header + RING_HEADER_SIZE;
 	reader->capacity = header->capacity;
@@ -131,7 +133,7 @@ int ring_to_tail(struct ring_reader *reader, uint64_t *ret_seq)
 		/* pairs with the increment in ring_start(): a tail of the old epoch is not taken
 		 * for one of the new */
 		epoch = atomic_load_explicit(&header->epoch, memory_order_acquire);
-		reader->wake = atomic_load_explicit(&header->wake, memory_order_acquire);
+		reader->wake = atomic_load_explicit(reader->word, memory_order_acquire);
 		/* pairs with release in ring_publish() */
 		reader->tail = atomic_load_explicit(&header->tail, memory_order_acquire);
 		*ret_seq = atomic_load_explicit(&header->last_seq, memory_order_acquire);
@@ -152,7 +154,7 @@ static int ring_reader_refresh(struct ring_reader *reader)
 	 * published before it ended is read first; tail before epoch, so that a tail of a new
 	 * epoch is never followed. Pairs with release in ring_publish(), ring_close(),
 	 * ring_start(). */
-	reader->wake = atomic_load_explicit(&header->wake, memory_order_acquire);
+	reader->wake = atomic_load_explicit(reader->word, memory_order_acquire);
 	uint32_t state = atomic_load_explicit(&header->state, memory_order_acquire);
 	reader->tail = atomic_load_explicit(&header->tail, memory_order_acquire);
 	uint32_t epoch = atomic_load_explicit(&header->epoch, memory_order_acquire);
@@ -251,6 +253,15 @@ int ring_next(struct ring_reader *reader, struct ring_entry *ret_entry)
 	return FOUND;
 }
 
+void ring_wake_last(struct ring_reader *reader)
+{
+	uint64_t seq;
+
+	CHECK_OBJ(reader, RING_READER_MAGIC);
+	reader->word = &reader->header->wake_last;
+	(void)ring_to_tail(reader, &seq); /* has no error */
+}
+
 bool ring_is_replaced(const struct ring_reader *reader)
 {
 	struct stat st;
@@ -275,16 +286,16 @@ int ring_wait(struct ring_reader *reader, int timeout_ms)
 		/* Not FUTEX_PRIVATE: the word is in a file that processes share. The kernel
 		 * compares it with what was seen, so nothing published in between is slept
 		 * through. */
-		long r = syscall(SYS_futex, (const void *)&header->wake, FUTEX_WAIT,
+		long r = syscall(SYS_futex, (const void *)reader->word, FUTEX_WAIT,
 			reader->wake, &timeout, NULL, 0);
 		if (r == 0 || errno != ETIMEDOUT) {
 			/* An announcement (ring_announce) comes a moment before its records: waits
 			 * awake for them, unless that would only be in the writer's way. */
-			uint32_t wake = atomic_load_explicit(&header->wake, memory_order_relaxed);
+			uint32_t wake = atomic_load_explicit(reader->word, memory_order_relaxed);
 			uint64_t until = proc_cpus() < 2 ? 0 : proc_monotonic_ns() + AWAIT_NS;
 			while (atomic_load_explicit(&header->tail, memory_order_relaxed) ==
 					reader->tail &&
-				atomic_load_explicit(&header->wake, memory_order_relaxed) == wake &&
+				atomic_load_explicit(reader->word, memory_order_relaxed) == wake &&
 				proc_monotonic_ns() < until)
 				proc_pause();
 			return 0;

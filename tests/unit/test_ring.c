@@ -577,6 +577,38 @@ Test(ring_file, announcement_wakes_and_gives_nothing, .timeout = 20)
 	drop_directory(fd, path);
 }
 
+Test(ring_file, reader_that_is_woken_last_hears_no_announcement, .timeout = 20)
+{
+	char path[32];
+	int fd = make_directory(path);
+	struct ring *ring = create(fd, uuid);
+	struct ring_reader *first = attach(fd), *last = attach(fd);
+	struct ring_entry entry;
+
+	ring_wake_last(last);
+	cr_assert_eq(ring_next(first, &entry), AGAIN);
+	cr_assert_eq(ring_next(last, &entry), AGAIN);
+	ring_announce(ring);
+	cr_assert_eq(ring_wait(first, 10000), 0);
+	cr_assert_eq(ring_wait(last, 1), AGAIN);
+	ring_put(ring, &(struct ring_entry){.seq = 1, .feed = 1, .type = 1});
+	ring_show(ring, 1);
+	cr_assert_eq(ring_wait(first, 10000), 0);
+	cr_assert_eq(ring_wait(last, 1), AGAIN, "it is not its turn");
+	ring_wake_rest(ring);
+	cr_assert_eq(ring_wait(last, 10000), 0);
+	cr_assert_eq(ring_next(first, &entry), FOUND);
+	cr_assert_eq(ring_next(last, &entry), FOUND);
+	cr_assert_eq(entry.seq, 1);
+	cr_assert_eq(ring_next(last, &entry), AGAIN);
+	ring_close(&ring);
+	cr_assert_eq(ring_wait(last, 10000), 0, "the end wakes it");
+	cr_assert_eq(ring_next(last, &entry), GONE);
+	ring_detach(&first);
+	ring_detach(&last);
+	drop_directory(fd, path);
+}
+
 Test(ring_file, publish_between_look_and_sleep_is_not_slept_through, .timeout = 20)
 {
 	char path[32];
