@@ -52,6 +52,7 @@ struct loop {
 	bool rolled_back;    /* etcd was: another journal is to be begun */
 	bool work_left;
 	uint64_t beat_ns;
+	uint64_t commits; /* as counted at the last turn: a change may be committed as it comes in */
 	struct trimming trimming;
 	struct compaction compaction;
 	uint64_t held_ns;    /* nothing is read until then (monotonic); 0: not held */
@@ -394,15 +395,16 @@ static void loop_resume(struct loop *loop)
 
 static int loop_commit(struct loop *loop)
 {
-	uint64_t before = stats_get(loop->stats, STAT_JOURNAL_COMMITS);
 	int r = recorder_flush(loop->recorder);
 
 	if (r < 0)
 		return loop_hold(loop);
 	feeds_committed(loop->feeds);
+	uint64_t before = loop->commits;
+	loop->commits = stats_get(loop->stats, STAT_JOURNAL_COMMITS);
 	/* Failing ends with a commit, or after some time without a failure: while the API server is away
 	 * nothing is committed. */
-	if (stats_get(loop->stats, STAT_JOURNAL_COMMITS) != before ||
+	if (loop->commits != before ||
 		proc_monotonic_ns() - loop->resumed_ns >= HOLD_SLOW) {
 		failure_end(&loop->daemon->failure, loop->stats, "running");
 		loop->hold_pause = HOLD_FIRST;

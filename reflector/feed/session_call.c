@@ -135,6 +135,9 @@ static int session_take_event(void *arg, const struct api_event *event)
 	if (r < 0)
 		return r;
 	record_contact(&session->record, &session->arrived);
+	r = recorder_flush_first(session->record.recorder);
+	if (r < 0)
+		return r;
 	session->spoiled = false;
 	session_set_well(session);
 	session_step(session, (struct feed_input){.on = bookmark ? FEED_ON_BOOKMARK : FEED_ON_EVENT,

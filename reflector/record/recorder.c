@@ -9,9 +9,11 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/proc.h"
 
 #define RECORDER_MAGIC 0x52454344u
 #define BODY_KEEP      (1u << 20)
+#define RECORDER_QUIET 1000000 /* ns after a commit, after which a change is committed at once */
 
 /* A record of the batch, for the ring. */
 struct recorder_note {
@@ -34,6 +36,7 @@ struct recorder {
 	struct buf keys;
 	size_t batch_bytes;
 	uint64_t last_seq, published_seq;
+	uint64_t flushed_ns; /* when a batch was published last, monotonic */
 	bool changed;     /* otherwise than by records and checkpoints */
 	struct record_feed **touched;
 	size_t n_touched, touched_room;
@@ -262,6 +265,14 @@ int recorder_bound(struct recorder *recorder)
 	return recorder_flush(recorder);
 }
 
+int recorder_flush_first(struct recorder *recorder)
+{
+	bool quiet = recorder->n_notes == 1 &&
+		proc_monotonic_ns() - recorder->flushed_ns >= RECORDER_QUIET;
+
+	return quiet ? recorder_flush(recorder) : 0;
+}
+
 static void recorder_publish(struct recorder *recorder)
 {
 	const uint8_t *keys = recorder->keys.data;
@@ -321,6 +332,7 @@ int recorder_flush(struct recorder *recorder)
 	if (r < 0)
 		return recorder_fail(recorder, r);
 	recorder_publish(recorder);
+	recorder->flushed_ns = proc_monotonic_ns();
 	recorder_clear_batch(recorder);
 	return 0;
 }

@@ -69,7 +69,8 @@ struct record_feed {
 /* Borrows all three; RING and STATS may be NULL. */
 int recorder_new(struct journal *journal, struct ring *ring, struct stats *stats,
 	struct recorder **ret_recorder);
-/* Rings followers that poll a descriptor after each publish. NULL: there is no doorbell. Borrowed. */
+/* Rings followers that poll a descriptor after each publish. NULL: there is no doorbell.
+ * Borrowed. */
 void recorder_set_doorbell(struct recorder *recorder, struct doorbell *doorbell);
 void recorder_free(struct recorder **recorder);
 
@@ -77,6 +78,10 @@ void recorder_free(struct recorder **recorder);
 int recorder_flush(struct recorder *recorder);
 /* Flushes if the batch is full. */
 int recorder_bound(struct recorder *recorder);
+/* Flushes if the batch holds a single record and nothing was committed for a millisecond: a change
+ * that comes alone need not wait for the end of the loop's turn. The changes of a burst after its
+ * first one share a commit. */
+int recorder_flush_first(struct recorder *recorder);
 /* Returns the error that made the batch fail, 0: it has not; *RET_TEXT is its sentence. */
 int recorder_error(const struct recorder *recorder, const char **ret_text);
 /* Takes records again after a failure. */

@@ -137,6 +137,17 @@ static void check_checkpoint(struct rig *rig, const char *rv, bool list_open)
 	txn_abort(&txn);
 }
 
+static uint64_t committed(struct rig *rig)
+{
+	struct journal_meta meta;
+	struct txn *txn;
+
+	cr_assert_eq(txn_begin_read(journal_env(rig->journal), &txn), 0);
+	cr_assert_eq(journal_meta(rig->journal, txn, &meta), 0);
+	txn_abort(&txn);
+	return meta.next_seq - 1;
+}
+
 /* Lists a and b, ends at RV 10. */
 static void first_list(struct rig *rig)
 {
@@ -592,5 +603,25 @@ Test(record, a_feed_that_is_removed_in_the_batch_of_its_last_event_has_no_checkp
 	removed.feed = rig.feed.id;
 	cr_assert_eq(recorder_append(rig.recorder, &removed, &seq), 0);
 	cr_assert_str_eq(log_after(&rig, 3), "ADDED d/a@5 FEED_REMOVED @");
+	tear_down(&rig);
+}
+
+Test(record, single_change_is_committed_at_once_and_a_batch_is_not)
+{
+	struct rig rig;
+
+	set_up(&rig);
+	uint64_t before = committed(&rig);
+	event(&rig, WATCH_ADDED, pod("a", "u1", "5"));
+	cr_assert_eq(committed(&rig), before);
+	cr_assert_eq(recorder_flush_first(rig.recorder), 0);
+	cr_assert_eq(committed(&rig), before + 1);
+	event(&rig, WATCH_ADDED, pod("b", "u2", "6"));
+	event(&rig, WATCH_ADDED, pod("c", "u3", "7"));
+	cr_assert_eq(recorder_flush_first(rig.recorder), 0);
+	cr_assert_eq(committed(&rig), before + 1, "two records are a batch");
+	cr_assert_eq(recorder_flush(rig.recorder), 0);
+	cr_assert_eq(committed(&rig), before + 3);
+	cr_assert_eq(recorder_flush_first(rig.recorder), 0, "there is nothing to commit");
 	tear_down(&rig);
 }
