@@ -116,3 +116,29 @@ def test_a_container_with_memory_of_its_own_pins_where_the_daemons_look_or_is_re
     result = run_command(command(str(store.path)), store.env, 60)
     assert result.status != 0
     assert "mount that directory writable" in result.stderr and str(store.runtime) in result.stderr, result
+
+
+def test_a_pin_page_that_was_removed_is_made_again_by_its_running_daemons(simulator, store):
+    """Nothing is listed, and readers are refused or served rightly meanwhile."""
+    simulator.create("pods", 10)
+    store.configure({"resource": "pods", "drop": []})
+    supervisor = store.run()
+    store.wait_equal(simulator, "pods")
+    lists = simulator.counters("pods")["lists"]
+    pages = [store.path / name / "gen-1" / "pins" for name in ("journal", "index")]
+    for page in pages:
+        page.unlink()
+    eventually(lambda: all(page.exists() for page in pages), what="the daemons are started again, and make them")
+    simulator.touch("pods", 3)
+
+    def equal():
+        result = store.kinf("get", "pods", "-o", "json")
+        assert result.status == 0 or "removed, replaced or copied" in result.stderr or "pins" in result.stderr, result
+        return result.status == 0 and {o["metadata"]["name"]: o for o in result.json["items"]} == {
+            o["metadata"]["name"]: o for o in simulator.truth("pods").values()
+        }
+
+    eventually(equal)
+    assert simulator.counters("pods")["lists"] == lists
+    assert "pins' of the" in supervisor.log, supervisor.log  # the loss is in the log
+    store.verify()
