@@ -74,6 +74,7 @@ static int readers_note(void *arg, const struct env_reader *reader)
 
 	if (reader->txn == 0 || reader->pid == getpid())
 		return 0;
+	held.reader.pin_file = NULL;
 	for (size_t i = 0; i < readers->before.n; i++)
 		if (readers_is_same(&readers->before.items[i], &held))
 			held = readers->before.items[i];
@@ -81,7 +82,8 @@ static int readers_note(void *arg, const struct env_reader *reader)
 		held.warned = true;
 		stats_add(readers->stats, STAT_OLD_SNAPSHOTS, 1);
 		LOG(snapshot_old, .program = reader->program, .pid = reader->pid,
-			.uid = reader->uid, .age_seconds = readers->now - held.since);
+			.uid = reader->uid, .age_seconds = readers->now - held.since,
+			.pin_file = reader->pin_file);
 	}
 	return ARRAY_ADD(readers->held.items, readers->held.n, readers->held.room, held,
 		"the list of snapshots");

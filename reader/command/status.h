@@ -36,6 +36,7 @@ struct status_reader {
 	char name[32];
 	uint32_t slots, snapshots; /* in its pin files of both databases */
 	uint64_t behind;           /* transactions since its oldest snapshot */
+	char *pin_file; /* that of the oldest snapshot; NULL: it holds none */
 };
 
 struct status_database {

@@ -22,6 +22,8 @@
 void status_release(struct store_status *status)
 {
 	free(status->feeds);
+	for (size_t i = 0; i < status->n_readers; i++)
+		free(status->readers[i].pin_file);
 	free(status->readers);
 	*status = (struct store_status){.n_feeds = 0};
 }
@@ -189,9 +191,13 @@ static int status_add_reader(void *arg, const struct env_reader *found)
 	if (!txn)
 		return 0;
 	reader->snapshots++;
-	if (walk->last_txn > txn && walk->last_txn - txn > reader->behind)
-		reader->behind = walk->last_txn - txn;
-	return 0;
+	uint64_t behind = walk->last_txn > txn ? walk->last_txn - txn : 0;
+	if (reader->pin_file && behind <= reader->behind)
+		return 0;
+	reader->behind = behind;
+	free(reader->pin_file);
+	reader->pin_file = strdup(found->pin_file ? found->pin_file : "");
+	return reader->pin_file ? 0 : err_set(-ENOMEM, "the list of snapshots");
 }
 
 static int status_gather_database(struct env *env, struct store_status *status,

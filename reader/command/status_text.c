@@ -150,7 +150,7 @@ static int status_put_feeds(const struct store_status *s, struct table *table, s
 
 static int status_put_readers(const struct store_status *s, struct table *table, struct buf *out)
 {
-	static const char *const heads[] = {"READER", "PID", "SNAPSHOTS", "BEHIND"};
+	static const char *const heads[] = {"READER", "PID", "SNAPSHOTS", "BEHIND", "PIN FILE"};
 	int r = 0;
 
 	table_init(table, heads, ARRAY_SIZE(heads));
@@ -161,7 +161,8 @@ static int status_put_readers(const struct store_status *s, struct table *table,
 		r = table_row(table, (const char *const[]){reader->name,
 			status_text_number((uint64_t)reader->pid, &pid),
 			status_text_number(reader->snapshots, &snapshots),
-			status_text_number(reader->behind, &behind)}, out);
+			status_text_number(reader->behind, &behind),
+			reader->pin_file ? reader->pin_file : ""}, out);
 	}
 	return r;
 }

@@ -447,7 +447,8 @@ static int env_reader_line(const char *line, void *arg)
 static int env_reader_pin(void *arg, const struct pin_owner *owner, uint64_t pin)
 {
 	struct each_reader *each = arg;
-	struct env_reader reader = {.pid = owner->pid, .uid = owner->uid, .txn = pin};
+	struct env_reader reader = {
+		.pid = owner->pid, .uid = owner->uid, .txn = pin, .pin_file = owner->path};
 
 	memcpy(reader.program, owner->program, sizeof(reader.program));
 	return each->fn(each->arg, &reader);

@@ -77,6 +77,7 @@ struct env_reader {
 	uint32_t uid;
 	char program[16]; /* as it calls itself; "" for this process's own */
 	uint64_t txn;     /* what its snapshot pins; 0: it holds none */
+	const char *pin_file; /* its path, by which its process can be found; NULL: it has none. Valid during the call */
 };
 typedef int env_reader_fn(void *arg, const struct env_reader *reader);
 /* Calls FN for each slot of each process that reads the environment, until it returns non-zero. */

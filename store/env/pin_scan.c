@@ -304,6 +304,7 @@ int pin_scan_misses(const struct pin_scan *scan, int page_fd, bool *ret_missed)
 
 int pin_scan_each(struct pin_scan *scan, pin_scan_fn *fn, void *arg)
 {
+	char path[4096], link[32];
 	struct stat ours;
 	uint64_t namespace = stat("/proc/self/ns/pid", &ours) == 0 ? ours.st_ino : 0;
 
@@ -320,6 +321,10 @@ int pin_scan_each(struct pin_scan *scan, pin_scan_fn *fn, void *arg)
 		memcpy(&head, scan->bytes, sizeof(head));
 		owner.pid = head.pid_namespace == namespace ? head.pid : 0;
 		memcpy(owner.program, head.program, sizeof(owner.program) - 1);
+		(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", file->fd);
+		ssize_t n = readlink(link, path, sizeof(path) - 1);
+		path[n > 0 ? n : 0] = '\0';
+		owner.path = path;
 		for (char *c = owner.program; *c; c++)
 			if (*c < ' ' || *c > '~')
 				*c = '?';

@@ -39,6 +39,7 @@ struct pin_owner {
 	int32_t pid; /* 0: not known here, because the process is in another PID namespace */
 	uid_t uid;
 	char program[16]; /* printable characters only */
+	const char *path; /* of the pin file, "" if that can't be found out; valid during the call */
 };
 /* PIN 0: a slot without a snapshot. A result other than 0 ends the listing. */
 typedef int pin_scan_fn(void *arg, const struct pin_owner *owner, uint64_t pin);

@@ -3,6 +3,7 @@
 
 import os
 import signal
+from pathlib import Path
 
 from harness import eventually
 from harness.process import program, run_command
@@ -68,6 +69,34 @@ def test_followers_that_are_pid_1_of_their_namespaces_run_at_once(simulator, sto
     assert snapshots(store).keys() == {"kinf"}
     for follower in followers:
         follower.kill()
+
+
+def holders(path):
+    """The processes that have PATH open, whatever their namespaces: as fuser(1) finds them."""
+    found = set()
+    for link in Path("/proc").glob("[0-9]*/fd/*"):
+        try:
+            if os.readlink(link) == path:
+                found.add(int(link.parts[2]))
+        except OSError:
+            pass  # it has ended
+    return found
+
+
+def test_a_frozen_reader_of_another_namespace_is_found_by_its_pin_file_and_ended(simulator, store):
+    daemons = filled(simulator, store)
+    container = store.process("reader", contained(store, [store.path], "get")[:-2] + [program("programs/reader"), "pods"]).start()
+    eventually(lambda: container.lines, what="a snapshot")
+    (shown,) = [r for r in store.kinf("status", "-o", "json", check=True).json["readers"] if r["snapshots"] and not r["name"].startswith("kinf-")]
+    assert shown["pid"] == 0 and shown["pinFile"].startswith(str(store.runtime)), shown
+    assert shown["pinFile"] in store.kinf("status").stdout
+    (holder,) = holders(shown["pinFile"]) - {daemon.pid for daemon in daemons}
+    os.kill(holder, signal.SIGSTOP)
+    simulator.touch("pods", 10)
+    store.wait_equal(simulator, "pods")
+    os.kill(holder, signal.SIGKILL)
+    container.wait()
+    eventually(lambda: not snapshots(store), what="no snapshot is held")
 
 
 def test_what_killed_readers_leave_is_removed(simulator, store):
