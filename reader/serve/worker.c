@@ -13,6 +13,7 @@
 #include "reader/serve/worker_internal.h"
 
 #define INPUT_SIZE     ((size_t)64 << 10)
+#define WAKE_TRIES 8
 
 /* ---- worker.h ---------------------------------------------------------------------------------- */
 
@@ -44,9 +45,10 @@ uint64_t serve_worker_now_ns(const struct serve_worker *w)
 void serve_worker_wake(struct serve_worker *w)
 {
 	static const uint64_t one = 1;
-	ssize_t n = write(w->wake_fd, &one, sizeof(one));
 
-	(void)n; /* a full counter wakes also */
+	/* A worker that is not woken never ends, so a failed call is repeated. A full counter (EAGAIN) wakes also. */
+	for (int i = 0; i < WAKE_TRIES && write(w->wake_fd, &one, sizeof(one)) < 0 && errno != EAGAIN; i++)
+		;
 }
 
 int serve_timer_init(
