@@ -102,7 +102,7 @@ fuzzers := $(patsubst tests/%.c,$(B)/%,$(fuzz_src))
 .PHONY: all tests fuzzers fuzz run test check-all bench bench-swarm check-style check-unit check-differential check-h2spec check-arm64 check-clang check-real check-real-faults format manual install uninstall \
 	clean help dependencies dist
 all: $(programs) $(library) ## build the programs and the library into build/release
-torture_programs := $(addprefix $(B)/torture/,kinf kinf-reflector kinf-processor informer)
+torture_programs := $(addprefix $(B)/torture/,kinf kinf-reflector kinf-processor kinf-serve informer)
 tests: all $(torture_programs) $(B)/torture/faults.so $(B)/torture/recorder.so $(B)/torture/pages.so $(B)/torture/bytes $(B)/torture/forks $(unit_tests) $(test_programs) $(fuzzers) $(if $(bench_src),$(B)/bench/preload.so)
 
 # ---- rules ---------------------------------------------------------------------------------------
@@ -168,11 +168,12 @@ torture_link = $(link) $^ $(torture_wraps:%=-Wl,--wrap=%)
 $(B)/torture/kinf-reflector: $(B)/reflector/main.o $(reflector_lib) $(store_lib) $(common_lib)
 $(B)/torture/kinf-processor: $(B)/processor/main.o $(processor_lib) $(store_lib) $(common_lib)
 $(B)/torture/kinf: $(B)/reader/command/main.o $(command_lib) $(reader_lib) $(store_lib) $(common_lib)
+$(B)/torture/kinf-serve: $(B)/reader/serve/main.o $(serve_lib) $(command_lib) $(reader_lib) $(store_lib) $(common_lib)
 $(B)/torture/informer: $(B)/tests/programs/informer.o $(reader_lib) $(store_lib) $(common_lib)
 $(torture_programs): $(B)/tests/torture/allocations.o
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(torture_link) $(if $(findstring reflector,$@),$(curl_libs)) $(store_libs) $(if $(findstring reflector,$@),$(json_libs))
+	$(Q)$(torture_link) $(if $(findstring serve,$@),$(serve_libs)) $(if $(filter %reflector %serve,$@),$(curl_libs)) $(store_libs) $(if $(findstring reflector,$@),$(json_libs))
 
 $(B)/torture/bytes $(B)/torture/forks: $(B)/torture/%: $(B)/tests/torture/%.o $(reader_lib) $(store_lib) $(common_lib)
 	@mkdir -p $(@D)
@@ -257,8 +258,9 @@ check-unit: $(unit_tests) ## unit tests of this VARIANT
 check-h2spec: all ## the conformance tests of HTTP/2 against kinf-serve (scripts/dependencies.sh h2spec, with Go)
 	$(Q)scripts/check-h2spec.sh $(B)
 
-check-arm64: ## every product file compiles for arm64 (Debian's cross compiler: scripts/dependencies.sh arm64)
-	$(Q)scripts/check-portable.sh arm64
+check-arm64: ## the unit tests on arm64, with qemu-user (scripts/dependencies.sh arm64)
+	$(Q)scripts/dependencies.sh arm64
+	$(Q)scripts/check-arm64.sh
 
 check-clang: ## every product file compiles with clang
 	$(Q)scripts/check-portable.sh clang

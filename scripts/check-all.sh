@@ -53,7 +53,7 @@ fi
 
 one "torture memory, all" scripts/check-torture.sh build/asan memory --count 0
 one "build build/release/torture" make -j"$jobs" --no-print-directory VARIANT=release all \
-    build/release/torture/faults.so build/release/torture/bytes build/release/torture/forks
+    build/release/torture/faults.so build/release/programs/informer build/release/torture/bytes build/release/torture/forks
 one "torture system calls" scripts/check-torture.sh build/release system_calls --count 5 --seed 2
 one "torture bytes" scripts/check-torture.sh build/release bytes --count 60 --seed 2
 one "torture clocks" scripts/check-torture.sh build/release clocks --count 40 --seed 2
@@ -61,9 +61,11 @@ one "torture forks" scripts/check-torture.sh build/release forks --count 20000
 page_tests=$(sed -n '/^TESTS = /,/\]/p' tests/torture/pages.py | grep -o '"[a-z_]*"' | tr -d '"')
 # shellcheck disable=SC2086 # words on purpose
 one "build build/debug" make -j"$jobs" --no-print-directory VARIANT=debug all build/debug/torture/recorder.so \
-    build/debug/torture/pages.so build/debug/programs/informer $(printf 'build/debug/unit/test_%s ' $page_tests)
+    build/debug/torture/pages.so build/debug/programs/informer build/debug/programs/reader $(printf 'build/debug/unit/test_%s ' $page_tests)
 one "torture kills" scripts/check-torture.sh build/debug kills --count 2500
 one "torture pages" scripts/check-torture.sh build/debug pages
+one "torture namespaces" scripts/check-torture.sh build/debug namespaces
+one "torture limits" scripts/check-torture.sh build/debug limits --count 12
 one "torture power cuts" scripts/check-torture.sh build/debug power_cuts --count 1000
 one "torture members" scripts/check-torture.sh build/debug members
 one "torture freezing, all" scripts/check-torture.sh build/asan freezing --count 0
@@ -86,13 +88,17 @@ for source in tests/stress/*.c; do
     one "build $program" make -j"$jobs" --no-print-directory VARIANT=tsan "$program"
     one "threads $(basename "$program") (tsan)" "$program"
 done
-for compiler in arm64:aarch64-linux-gnu-gcc clang:clang; do
-    if command -v "${compiler#*:}" >/dev/null; then
-        one "compiles: ${compiler%:*}" scripts/check-portable.sh "${compiler%:*}"
-    else
-        skip "compiles: ${compiler%:*}" "there is no ${compiler#*:} (scripts/dependencies.sh ${compiler%:*})"
-    fi
-done
+if command -v clang >/dev/null; then
+    one "compiles: clang" scripts/check-portable.sh clang
+else
+    skip "compiles: clang" "there is no clang (scripts/dependencies.sh clang)"
+fi
+reason=$(scripts/check-arm64.sh --why-not)
+if [ -z "$reason" ]; then
+    one "unit tests on arm64" scripts/check-arm64.sh
+else
+    skip "unit tests on arm64" "$reason"
+fi
 reason=$(scripts/check-h2spec.sh --why-not build/asan)
 if [ -z "$reason" ]; then
     one "h2spec" scripts/check-h2spec.sh build/asan

@@ -1,16 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Compiles every C file of the product, without linking: `arm64` with Debian's cross compiler, which has its own C library
-# and uses this machine's headers of the other libraries; `clang` with clang. Prints the errors and warnings; exit 1 if
-# there are any, 77 if the compiler is missing (scripts/dependencies.sh arm64, scripts/dependencies.sh clang).
-# usage: scripts/check-portable.sh arm64|clang
+# Compiles every C file of the product with clang, without linking. Prints the errors and warnings; exit 1 if there are any,
+# 77 if the compiler is missing (scripts/dependencies.sh clang).
+# usage: scripts/check-portable.sh clang
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
 case ${1:-} in
-    arm64) compiler=aarch64-linux-gnu-gcc ;;
     clang) compiler=clang ;;
-    *) echo "usage: scripts/check-portable.sh arm64|clang" >&2; exit 2 ;;
+    *) echo "usage: scripts/check-portable.sh clang" >&2; exit 2 ;;
 esac
 command -v "$compiler" >/dev/null || { echo "check-portable: there is no $compiler" >&2; exit 77; }
 

@@ -12,7 +12,7 @@ zsh fish'
 
 case ${1:-} in
     fuzz) packages="$packages clang-14 libclang-rt-14-dev" ;;
-    arm64) packages="$packages gcc-aarch64-linux-gnu libc6-dev-arm64-cross" ;;
+    arm64) packages="$packages gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static mmdebstrap" ;;
     clang) packages="$packages clang" ;;
     h2spec) # by Go, which is not installed here: no package has it
         [ -x build/tools/h2spec ] || GOBIN=$(pwd)/build/tools go install github.com/summerwind/h2spec/cmd/h2spec@latest
@@ -23,15 +23,29 @@ missing=
 for p in $packages; do
     dpkg-query -W -f '${Status}' "$p" 2>/dev/null | grep -q 'ok installed' || missing="$missing $p"
 done
-[ -n "$missing" ] || exit 0
-
-command -v apt-get >/dev/null || {
-    echo "dependencies: there is no apt-get; install the equivalents of these packages:$missing" >&2
-    exit 1
-}
 if [ "$(id -u)" = 0 ]; then sudo=; else sudo=sudo; fi
-echo "dependencies: installing$missing" >&2
-export DEBIAN_FRONTEND=noninteractive
-$sudo apt-get update -qq >&2
-# shellcheck disable=SC2086 # words on purpose
-$sudo apt-get install -y -qq --no-install-recommends $missing >&2
+if [ -n "$missing" ]; then
+    command -v apt-get >/dev/null || {
+        echo "dependencies: there is no apt-get; install the equivalents of these packages:$missing" >&2
+        exit 1
+    }
+    echo "dependencies: installing$missing" >&2
+    export DEBIAN_FRONTEND=noninteractive
+    $sudo apt-get update -qq >&2
+    # shellcheck disable=SC2086 # words on purpose
+    $sudo apt-get install -y -qq --no-install-recommends $missing >&2
+fi
+[ "${1:-}" = arm64 ] || exit 0
+
+# The libraries for arm64, in a directory of their own: this machine's packages stay as they are.
+if [ ! -e build/arm64-root/usr/lib/aarch64-linux-gnu/libcriterion.so ]; then
+    echo "dependencies: making build/arm64-root" >&2
+    rm -rf build/arm64-root
+    mkdir -p build
+    mmdebstrap --quiet --variant=extract --architectures=arm64 --include=libc6-dev,libstdc++-12-dev,libcurl4-openssl-dev,libmsgpack-dev,liblmdb-dev,libcriterion-dev,libsimdjson-dev,libyaml-dev,libxxhash-dev,libmicrohttpd-dev,libnghttp2-dev,libssl-dev,zlib1g-dev \
+        bookworm build/arm64-root >&2
+fi
+# What systemd does at a start, where it runs.
+formats=/proc/sys/fs/binfmt_misc
+[ -e $formats/register ] || $sudo mount -t binfmt_misc none $formats
+[ -e $formats/qemu-aarch64 ] || $sudo sh -c "cat /usr/lib/binfmt.d/qemu-aarch64.conf >$formats/register"

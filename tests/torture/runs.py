@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the kinf command and both daemons with one fault each: an allocation or a system call that fails."""
+"""Runs the kinf command, an informer, both daemons and kinf-serve with one fault each: an allocation or a system call that
+fails."""
 
+import http.client
 import re
 import signal
 
 from torture import FEED, INDEXES, ORDERLY, SANITIZER, Tally, chosen, eventually, place_of, program, whole
+
+from harness.informer import replay
+from harness.serve import Client, UnixConnection
 
 OBJECTS = 40
 AGE = re.compile(r"\(\w+ ago\)")
@@ -60,7 +65,7 @@ class Runs:
         self.simulator = workspace.simulator()
         self.simulator.create(FEED, OBJECTS, size=800)
         self.store = workspace.store(simulator=self.simulator)
-        self.store.configure(whole(FEED, indexes=INDEXES), "configmaps", hangLimit="5m")
+        self.store.configure(whole(FEED, indexes=INDEXES), "configmaps", hangLimit="5m", serve={"listen": ["unix"], "auth": "open"})
         self.note_path = workspace.directory / "note"
 
     # ---- commands --------------------------------------------------------------------------------
@@ -100,11 +105,115 @@ class Runs:
             return fault(f"status {status}")
         return fault("a failure without a sentence") if re.search(r"Error: *$", process.log, re.M) else None
 
+    # ---- informers -------------------------------------------------------------------------------
+
+    def informer(self, words, env, note, number):
+        argv = [program("torture/informer" if self.prefix else "programs/informer"), FEED, *words]
+        process = self.store.process("informer", argv, {**env, **note.env(number)})
+        for path in (process.out_path, process.err_path):
+            path.unlink(missing_ok=True)
+        return process.start()
+
+    def informers(self):
+        """The daemons run: handlers are called, with and without a cursor."""
+        for words in (["--cache", "--filter", "app in (a,b)"], ["--cursor", "torture", "--cache", "--track-keys"]):
+            name = "informer with a cursor" if "--cursor" in words else "informer"
+            if self.options.only not in name:
+                continue
+            for kind, env in self.kinds.items():
+                note = Note(self.note_path)
+                process = self.informer(words, env, note, 0)
+                assert not self.fault_of_informer(process, note, words), process.tail()
+                for number in chosen(note.made, self.options.count, self.options.seed):
+                    note = Note(self.note_path)
+                    process = self.informer(words, env, note, number)
+                    fault = self.fault_of_informer(process, note, words)
+                    if note.failed or fault:
+                        self.tally.tried(f"{name} {kind}".strip(), fault and f"{fault}; {note.text(process)}\n{process.tail(12)}")
+
+    def fault_of_informer(self, process, note, words):
+        """It hands out each change, or ends with a sentence."""
+        try:
+            for _ in range(2):
+                eventually(lambda: '"sync"' in process.out or "--cursor" in words or not process.running, 8)
+                rv = str(self.simulator.touch(FEED, 3))
+                eventually(lambda: f'"rv":"{rv}"' in process.out or not process.running, 8)
+            status = process.stop(30)
+            if "--cursor" not in words:
+                replay(line for line in process.lines if "filtered" not in line)
+        except AssertionError as problem:
+            process.kill(signal.SIGKILL)
+            return f"it neither goes on nor ends: {str(problem)[:300]}"
+        if SANITIZER.search(process.log):
+            return "a sanitizer's report"
+        if status not in (0, 1) or (status and not re.search(r"(?m)^informer: \S.*\w", process.log)):
+            return f"status {status}"
+        return None if note.failed or not status else "it ended without a fault"
+
+    # ---- kinf-serve ------------------------------------------------------------------------------
+
+    def serve(self):
+        if self.options.only not in "kinf-serve":
+            return
+        for kind, env in self.kinds.items():
+            note = Note(self.note_path)
+            process = self.start("kinf-serve", env, note, 0)
+            fault = self.fault_of_serve(process)
+            assert not fault, f"{fault}\n{process.tail()}"
+            for number in chosen(note.made, self.options.count, self.options.seed):
+                note = Note(self.note_path)
+                process = self.start("kinf-serve", env, note, number)
+                fault = self.fault_of_serve(process)
+                if note.failed or fault:
+                    self.tally.tried(f"kinf-serve {kind}".strip(), fault and f"{fault}; {note.text(process)}\n{process.tail(12)}")
+
+    def ask(self, path, right):
+        """Whether the answer to PATH is RIGHT. A wrong answer of status 200 is a fault."""
+        addresses = (self.store.path / "serve/addresses").read_text().splitlines()
+        socket = next(line.split(" ")[2] for line in addresses if line.startswith("api unix "))
+        try:
+            answer = Client(lambda: UnixConnection(socket)).ask(path)
+            if answer.status != 200:
+                assert answer.json["kind"] == "Status" and answer.message, f"{path}: {answer.status} without a sentence"
+                return False
+            found = right(answer)
+        except (OSError, http.client.HTTPException, ValueError):
+            return False  # the connection ended, perhaps inside of the answer
+        assert found, f"{path}: {answer.body[:300]}"
+        return True
+
+    def fault_of_serve(self, process):
+        """After the fault it answers as before, or has ended with a sentence."""
+        names = sorted(key.split("/")[1] for key in self.simulator.truth(FEED))
+        questions = [
+            (f"/api/v1/{FEED}", lambda answer: sorted(answer.names) == names),
+            (f"/api/v1/{FEED}?limit=7&labelSelector=app%21%3Dnone", lambda answer: len(answer.names) == 7),
+            (f"/api/v1/namespaces/ns-0/{FEED}/pod-0", lambda answer: answer.json["metadata"]["name"] == "pod-0"),
+            (f"/api/v1/{FEED}?watch=1&timeoutSeconds=1&resourceVersion=0", lambda answer: len(answer.events) >= len(names)),
+            ("/apis", lambda answer: "kind" in answer.json),
+        ]
+        try:
+            eventually(lambda: "daemon_started" in process.log or not process.running, 8)
+            for path, right in questions:
+                if process.running:
+                    self.ask(path, right)
+            for path, right in questions[:3]:
+                eventually(lambda: not process.running or self.ask(path, right), 4, f"an answer to {path}")
+            status = process.stop(30)
+        except AssertionError as problem:
+            process.kill(signal.SIGKILL)
+            return str(problem)[:500]
+        if SANITIZER.search(process.log):
+            return "a sanitizer's report"
+        if status not in ORDERLY or (status and not re.search(r" daemon_ended |^\S+: .", process.log, re.M)):
+            return f"status {status}"
+        return None
+
     # ---- daemons ---------------------------------------------------------------------------------
 
     def start(self, name, env, note, number):
         argv = [program(self.prefix + name), "--config", self.store.config, "--runtime-dir", self.store.runtime]
-        process = self.store.process(name, argv, {**env, **note.env(number)})
+        process = self.store.process(name, argv if name != "kinf-serve" else argv + ["-v"], {**env, **note.env(number)})
         process.err_path.unlink(missing_ok=True)
         return process.start()
 
@@ -185,6 +294,8 @@ class Runs:
         self.daemon("kinf-reflector", reflector)
         reflector.start()
         self.store.wait_equal(self.simulator, FEED)
+        self.informers()
+        self.serve()
         self.store.verify()
         for process in (processor, reflector):
             process.stop()

@@ -1,0 +1,43 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Builds the programs and the unit tests for arm64 with Debian's cross compiler, and runs the unit tests with qemu-user. The
+# libraries are in build/arm64-root, which `scripts/dependencies.sh arm64` makes (or in $ARM64_ROOT). Exit 77, with the reason,
+# if something is missing.
+# usage: scripts/check-arm64.sh [--why-not] [TEST...]    the names without test_; default: those of TESTS
+set -u
+cd "$(dirname "$0")/.." || exit 1
+
+# What depends on the processor: memory order, atomics, maps, byte order, futexes, forks, and what is built on them.
+TESTS="array base64 buf crc cursor_file datafile decimal doorbell entry env follow generation hashtable hints history index
+informer informer_wake journal journal_model journal_open json list pins pins_model proc queue rebuild ring ring_status scan
+snapshot sorted stats taken tables value verify"
+root=${ARM64_ROOT:-build/arm64-root}
+
+why_not() {
+    command -v aarch64-linux-gnu-g++ >/dev/null || { echo "there is no aarch64-linux-gnu-g++"; return; }
+    [ -e "$root/usr/lib/aarch64-linux-gnu/libcriterion.so" ] || { echo "there are no libraries in $root"; return; }
+    [ -e /proc/sys/fs/binfmt_misc/qemu-aarch64 ] || echo "the kernel does not start arm64 programs by qemu-user (binfmt_misc)"
+}
+
+reason=$(why_not)
+if [ "${1:-}" = --why-not ]; then
+    [ -z "$reason" ] || echo "$reason (scripts/dependencies.sh arm64)"
+    exit 0
+fi
+[ -z "$reason" ] || { echo "check-arm64: $reason" >&2; exit 77; }
+tests=${*:-$TESTS}
+# shellcheck disable=SC2086 # words on purpose
+make -j"$(nproc)" --no-print-directory VARIANT=arm64 ARM64_ROOT="$root" all $(printf 'build/arm64/unit/test_%s ' $tests) || exit 1
+export QEMU_LD_PREFIX=$root
+passed=0
+failed=0
+for test in $tests; do
+    if said=$("build/arm64/unit/test_$test" -j1 --timeout 300 2>&1) && [[ $said != *" crashed "* ]]; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        printf '%s\n' "---- test_$test" "$said"
+    fi
+done
+echo "$passed unit tests passed, $failed failed"
+[ "$failed" = 0 ]
