@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A rebuild of the index, and what a follower of a changing feed notices of it."""
 
+import json
 import shutil
 import subprocess
 import time
-
-from machine import measured
 
 RATE, QUIET = 500, 1000  # changes a second; changes before the rebuild
 POLL_SECONDS = 0.002
@@ -16,14 +15,14 @@ def start(place):
     current = place.store / "index" / "CURRENT"
     place.stop()
     shutil.rmtree(place.store / "index")
-    begin = time.monotonic()
+    begin = time.time()
     processor = place.daemon("kinf-processor")
 
     def end():
         while not current.exists():
             processor.check()
             time.sleep(POLL_SECONDS)
-        return time.monotonic() - begin
+        return current.stat().st_mtime - begin  # the call may come long after it
 
     return processor, end
 
@@ -56,7 +55,7 @@ def follow(place, n, count, act=lambda: None):
     follower = Follower(place, n, count)
     act()
     follower.begin()
-    return measured(["echo", follower.end()])
+    return json.loads(follower.end())
 
 
 def measure(place, n):
