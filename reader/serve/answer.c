@@ -500,6 +500,7 @@ static int answer_parse(struct answer_request *request)
 			  bytes_starts(agent, BYTES_LIT("curl")) ||
 				  bytes_starts(agent, BYTES_LIT("Wget")) ||
 				  bytes_starts(agent, BYTES_LIT("Mozilla/5.0"));
+	request->is_leaf = bytes_starts(agent, BYTES_LIT("kinf-reflector/"));
 	(void)snprintf(request->group_version, sizeof(request->group_version), "%.70s%s%.70s",
 		request->path.group, *request->path.group ? "/" : "", request->path.version);
 	answer_set_labels(request);

@@ -242,6 +242,14 @@ static int watch_live(struct answer_watch *watch)
 		if (watch->position < visible)
 			watch->position = visible;
 		watch->caught_up = true;
+		if (request->is_leaf && request->options.bookmarks) {
+			double age;
+			char why[200];
+			bool stale = answer_is_stale(request, &age, why);
+
+			watch->bookmark_due |= stale != watch->said_stale;
+			watch->said_stale = stale;
+		}
 		if (!watch->bookmark_due)
 			return AGAIN;
 		watch_bookmark(watch, newest);

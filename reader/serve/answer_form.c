@@ -321,9 +321,18 @@ void answer_form_bookmark(
 	struct answer_request *request, const char *rv, bool ends_initial, struct buf *out)
 {
 	const struct feed_definition *d = &request->feed->definition;
-	const char *note = ends_initial
-		? ",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}" : "";
-	char metadata[TIMELINE_RV_SIZE + 32];
+	char metadata[TIMELINE_RV_SIZE + 32], note[400] = "", why[200];
+	double age;
+	bool stale = request->is_leaf && answer_is_stale(request, &age, why);
+
+	if (ends_initial || stale)
+		(void)snprintf(note, sizeof(note), ",\"annotations\":{%s",
+			ends_initial ? "\"k8s.io/initial-events-end\":\"true\"" : "");
+	if (stale)
+		(void)snprintf(note + strlen(note), sizeof(note) - strlen(note),
+			"%s\"kinformer/stale\":\"%.0f %s\"", ends_initial ? "," : "", age, why);
+	if (*note)
+		(void)snprintf(note + strlen(note), sizeof(note) - strlen(note), "}");
 
 	buf_str(out, "{\"type\":\"BOOKMARK\",\"object\":");
 	(void)snprintf(metadata, sizeof(metadata), "\"resourceVersion\":\"%s\"", rv);

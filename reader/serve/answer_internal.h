@@ -125,6 +125,7 @@ struct answer_request {
 	struct api_status status;
 	bool gzip;   /* the client accepts it */
 	bool pretty;
+	bool is_leaf; /* the client is another machine's kinf: bookmarks tell it how old the data is */
 	char group_version[160];
 	/* The decision. */
 	bool deciding, decided;
@@ -206,6 +207,10 @@ int answer_matches(const struct answer_request *request, struct bytes body);
 void answer_refuse(struct answer_request *request, int r);
 /* Answers with JSON, a compact document, indented if the client likes. JSON is changed. */
 void answer_send(struct answer_request *request, struct buf *json);
+
+/* Returns whether the request's feed is not live. Sets its age in seconds, negative if that is unknown, and
+ * why it is not. */
+bool answer_is_stale(const struct answer_request *request, double *ret_age, char why[200]);
 
 struct answer_head {
 	struct exchange_header headers[8];
@@ -332,6 +337,7 @@ struct answer_watch {
 	struct buf out;
 	size_t taken; /* of OUT */
 	bool bookmark_due, finishing;
+	bool said_stale; /* by the last bookmark to a leaf */
 	uint64_t deadline_ns, bookmark_ns, decide_ns, retry_ns, last_bookmark_ns;
 	struct metric_cell *events, *watchers;
 };

@@ -16,22 +16,31 @@ void answer_head_put(struct answer_head *head, const char *name, const char *val
 	head->headers[head->n++] = (struct exchange_header){bytes_str(name), bytes_str(value)};
 }
 
-/* Adds the headers that say how old the answer is, and why, while the feed is not live. */
-static void answer_head_stale(const struct answer_request *request, struct answer_head *head)
+bool answer_is_stale(const struct answer_request *request, double *ret_age, char why[200])
 {
 	struct answer *answer = request->worker->answer;
 	const struct catalog_feed *feed = request->feed;
-	char since[40] = "an unknown time", why[200];
-	double age;
 
 	catalog_lock(answer->catalog);
 	/* The feed was listed before, because it is answered. Its state may be a second old. */
 	bool live = strcmp(feed->state, "live") == 0 || strcmp(feed->state, "listing") == 0 ||
 		    !*feed->state;
-	age = feed->age_seconds;
-	(void)snprintf(why, sizeof(why), "%.190s", *feed->why ? feed->why : feed->state);
+	*ret_age = feed->age_seconds;
+	(void)snprintf(why, 200, "%.190s", *feed->why ? feed->why : feed->state);
 	catalog_unlock(answer->catalog);
-	if (live)
+	for (char *p = why; *p; p++) /* characters that a header or a plain string can't quote */
+		if (*p == '"' || *p == '\\' || (unsigned char)*p < 0x20 || (unsigned char)*p > 0x7e)
+			*p = '\'';
+	return !live;
+}
+
+/* Adds the headers that say how old the answer is, and why, while the feed is not live. */
+static void answer_head_stale(const struct answer_request *request, struct answer_head *head)
+{
+	char since[40] = "an unknown time", why[200];
+	double age;
+
+	if (!answer_is_stale(request, &age, why))
 		return;
 	if (age >= 0) {
 		time_t then = time(NULL) - (time_t)age;
@@ -41,11 +50,8 @@ static void answer_head_stale(const struct answer_request *request, struct answe
 		(void)snprintf(head->age, sizeof(head->age), "%.0f", age);
 		answer_head_put(head, "age", head->age);
 	}
-	for (char *p = why; *p; p++) /* characters that the warning can't quote */
-		if (*p == '"' || *p == '\\' || (unsigned char)*p < 0x20 || (unsigned char)*p > 0x7e)
-			*p = '\'';
 	(void)snprintf(head->warning, sizeof(head->warning), "299 - \"%.100s: stale since %s: %s\"",
-		feed->definition.name, since, why);
+		request->feed->definition.name, since, why);
 	answer_head_put(head, "warning", head->warning);
 }
 

@@ -53,6 +53,7 @@ struct catalog {
 	uint64_t definitions;
 	uint64_t examined; /* the log, up to here */
 	uint64_t states_ns;
+	bool states_changed; /* `news` is to be called for it */
 	bool has_index;
 };
 
@@ -311,6 +312,13 @@ static int catalog_take_state(void *argument, const struct kinf_feed_info *info)
 	struct catalog_feed *feed = catalog_by_id(c, info->feed);
 
 	if (feed) {
+		bool was_live = strcmp(feed->state, "live") == 0;
+
+		if (was_live != (strcmp(info->state, "live") == 0)) {
+			/* Watches of leaves report it. */
+			(void)__atomic_add_fetch(&feed->news, 1, __ATOMIC_ACQ_REL);
+			c->states_changed = true;
+		}
 		feed->age_seconds = info->last_contact_seconds;
 		memcpy(feed->state, info->state, sizeof(feed->state));
 		memcpy(feed->why, info->last_error, sizeof(feed->why));
@@ -410,8 +418,9 @@ static void *catalog_run(void *argument)
 		if (c->ring && ring_next(c->ring, &entry) != AGAIN)
 			(void)ring_to_tail(c->ring, &seq);
 		bool any = catalog_refresh(c);
+		c->states_changed = false;
 		catalog_take_states(c);
-		if (any)
+		if (any || c->states_changed)
 			c->news(c->argument);
 		catalog_wait(c);
 	}

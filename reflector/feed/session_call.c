@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One request of a session: how it is sent, how its answer is taken apart, and what follows its
  * end. */
+#include <stdio.h>
+
 #include "reflector/feed/session_internal.h"
 
 #include "common/check.h"
@@ -110,6 +112,26 @@ static int session_take_initial(struct session *session, const struct api_event 
 	return AGAIN;
 }
 
+/* Takes over from a bookmark of a relay how long ago that heard of its own server. Returns whether the relay
+ * is stale. */
+static bool session_take_staleness(struct session *session, struct bytes bookmark)
+{
+	struct moment heard = session->arrived;
+	char text[240];
+	struct bytes why;
+	uint64_t age;
+
+	if (!object_is_stale(bookmark, &age, &why))
+		return false;
+	age *= SECOND;
+	heard.realtime_ns -= age < heard.realtime_ns ? age : heard.realtime_ns - 1;
+	heard.boottime_ns -= age < heard.boottime_ns ? age : heard.boottime_ns;
+	record_contact(&session->record, &heard);
+	(void)snprintf(text, sizeof(text), "the server is a relay that is stale: %.*s", BYTES_ARG(why));
+	session_set_error(session, text);
+	return true;
+}
+
 static int session_take_event(void *arg, const struct api_event *event)
 {
 	struct session *session = arg;
@@ -134,12 +156,15 @@ static int session_take_event(void *arg, const struct api_event *event)
 	session_show_passed(session);
 	if (r < 0)
 		return r;
-	record_contact(&session->record, &session->arrived);
+	bool stale = bookmark && session_take_staleness(session, event->object);
+	if (!stale)
+		record_contact(&session->record, &session->arrived);
 	r = recorder_flush_first(session->record.recorder);
 	if (r < 0)
 		return r;
 	session->spoiled = false;
-	session_set_well(session);
+	if (!stale)
+		session_set_well(session);
 	session_step(session, (struct feed_input){.on = bookmark ? FEED_ON_BOOKMARK : FEED_ON_EVENT,
 		.rv = rv}, &action);
 	session->row.events++;

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reflector/record/object.h"
 
+#include <string.h>
+
+#include "common/decimal.h"
 #include "common/err.h"
 #include "reflector/feed/scan.h"
+
+#define OBJECT_AGE_MAX_S UINT64_C(1000000000) /* some 30 years */
 
 /* Names, uids and RVs never need escapes; one that has some is nothing we know. */
 static int object_take_text(const char *what, struct bytes value, struct bytes *ret_text)
@@ -66,12 +71,35 @@ int object_identity(struct bytes object, bool cut, struct object_identity *ret_i
 	return 0;
 }
 
+static bool object_annotation(struct bytes object, const char *key, struct bytes *ret_text)
+{
+	struct bytes metadata, annotations, value;
+
+	return scan_find(object, "metadata", &metadata) == FOUND &&
+		scan_find(metadata, "annotations", &annotations) == FOUND &&
+		scan_find(annotations, key, &value) == FOUND &&
+		scan_plain_string(value, ret_text) == FOUND;
+}
+
+bool object_is_stale(struct bytes bookmark, uint64_t *ret_age_s, struct bytes *ret_why)
+{
+	struct bytes text;
+
+	*ret_age_s = 0;
+	if (!object_annotation(bookmark, "kinformer/stale", &text))
+		return false;
+	const char *p = text.data, *blank = memchr(p, ' ', text.size);
+	struct bytes digits = BYTES(p, blank ? (size_t)(blank - p) : text.size);
+	int r = decimal_parse(digits, OBJECT_AGE_MAX_S, ret_age_s);
+	err_ignore(r, "the relay does not know how old it is");
+	*ret_why = blank ? BYTES(blank + 1, text.size - digits.size - 1) : BYTES_NONE;
+	return true;
+}
+
 bool object_ends_initial(struct bytes bookmark)
 {
-	struct bytes metadata, annotations, value, text;
+	struct bytes text;
 
-	return scan_find(bookmark, "metadata", &metadata) == FOUND &&
-		scan_find(metadata, "annotations", &annotations) == FOUND &&
-		scan_find(annotations, "k8s.io/initial-events-end", &value) == FOUND &&
-		scan_plain_string(value, &text) == FOUND && bytes_equal(text, BYTES_LIT("true"));
+	return object_annotation(bookmark, "k8s.io/initial-events-end", &text) &&
+		bytes_equal(text, BYTES_LIT("true"));
 }

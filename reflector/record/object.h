@@ -26,4 +26,8 @@ int object_identity(struct bytes object, bool cut, struct object_identity *ret_i
  * k8s.io/initial-events-end is the text "true". */
 bool object_ends_initial(struct bytes bookmark);
 
+/* A bookmark of a kinf-serve whose own server is away: its annotation kinformer/stale, "AGE WHY". Returns
+ * whether it has one; sets the age in seconds, 0 if it is unknown. */
+bool object_is_stale(struct bytes bookmark, uint64_t *ret_age_s, struct bytes *ret_why);
+
 #endif

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A kinf that is filled from a kinf-serve: the leaf of a relay. resourceVersions pass through, a restart of the relay costs no
-list, and a client that moves between two relays never goes back in time."""
+list, the age of the data passes down, and a client that moves between two relays never goes back in time."""
 
 import json
 import signal
@@ -101,6 +101,20 @@ def test_a_restart_of_the_middle_costs_no_list(tree):
     assert end.store.feed_status("pods")["lists"] == feed["lists"]
     end.store.wait_equal(simulator, "pods")
     end.store.verify()
+
+
+def test_the_age_passes_down(tree):
+    simulator, middle, end = tree
+    assert "warning" not in end.ask(ALL).headers
+    simulator.down()
+    stale = eventually(lambda: (a := end.ask(ALL)).headers.get("warning") and a, 60, "a warning of the leaf")
+    assert "stale since" in stale.headers["warning"] and int(stale.headers["age"]) >= 0
+    assert len(stale.names) == 5
+    assert end.store.feed_status("pods")["state"] == "stale"
+    simulator.up()
+    eventually(lambda: "warning" not in end.ask(ALL).headers, 60, "no warning")
+    last = simulator.put("pods", pod("back", "web"))
+    reached(end, last)
 
 
 def test_a_client_between_two_relays_never_goes_back(simulator, workspace):
