@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "reader/serve/auth/auth_self.h"
+#include "reader/serve/auth/auth_self_internal.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,80 +12,17 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/hash.h"
-#include "common/hashtable.h"
 #include "common/proc.h"
-#include "common/value/yaml.h"
 #include "reader/serve/auth/auth_open.h"
-#include "reader/serve/auth/question.h"
 #include "reader/serve/auth/token.h"
-#include "reader/serve/upstream/upstream_client.h"
 #include "reader/serve/worker.h"
 
 #define SELF_MAGIC      0x73656c66u
-#define SECOND_NS       UINT64_C(1000000000)
 #define KEEP_NS         (10 * SECOND_NS)
 #define PAUSE_NS        SECOND_NS /* after a question without an answer */
 #define SILENCE_NS      (SECOND_NS / 2) /* then what was allowed before holds (offlineGrace) */
-#define LOOK_MS         100 /* for questions that are silent */
-#define QUESTIONS_MAX   16   /* on their way at once */
 #define DECISIONS_MAX   8192
-#define RUN_MS          1000
-#define SELF_PATH       "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-#define WHO_PATH        "/apis/authentication.k8s.io/v1/selfsubjectreviews"
-#define WHO_BODY        "{\"kind\":\"SelfSubjectReview\",\"apiVersion\":\"authentication.k8s.io/v1\"}"
-#define USER_SIZE       256
 #define SERVICE_ACCOUNT "system:serviceaccount:"
-
-/* One question and, if it was answered, its decision. */
-struct decision_entry {
-	struct auth_self *self;
-	struct decision_entry *queue_next;
-	struct question question;
-	bool secrets, asking, decided;
-	enum auth_answer answer;
-	char user[USER_SIZE], reason[200];
-	uint64_t until_ns;   /* monotonic: how long the decision is good */
-	uint64_t allowed_ns; /* monotonic: when it was last allowed; 0: never */
-	uint64_t asked_ns;   /* monotonic: since when ASKING is set */
-	struct auth_pending *waiting;
-};
-
-/* A request that waits. It is on the list of its entry, and after the decision on that of the self. */
-struct auth_pending {
-	struct auth_self *self;
-	struct decision_entry *entry; /* NULL: decided */
-	struct auth_pending *next;
-	struct serve_worker *worker;
-	auth_decided_fn *fn;
-	void *context;
-	bool has_second;
-	struct question second; /* with the name: to be asked if the first is denied */
-	bool secrets;
-	enum auth_answer answer;
-	char user[USER_SIZE], reason[200];
-};
-
-struct self_item {
-	uint32_t hash;
-	struct decision_entry *entry;
-};
-
-struct auth_self {
-	uint32_t magic;
-	pthread_mutex_t lock; /* of everything below but CLIENT */
-	struct hashtable table;
-	uint64_t seed;
-	struct decision_entry *queue_first, **queue_last;
-	struct auth_pending *decided;
-	unsigned n_asking;
-	uint64_t keep_ns, grace_ns;
-	bool silent; /* the last question was not answered in time */
-	bool stop;
-	struct metrics *metrics;
-	struct upstream_client *client; /* of the thread; upstream_client_wake() from all */
-	pthread_t thread;
-	bool started;
-};
 
 /* ---- the table of decisions -------------------------------------------------------------------------- */
 
@@ -237,9 +173,7 @@ static void self_pass_on(
 		(by ? by : entry)->reason);
 }
 
-/* Allows the requests that wait for a question without an answer, if they were allowed before. Returns
- * whether requests wait. The lock is held. */
-static bool self_relieve(struct auth_self *self)
+bool auth_self_relieve(struct auth_self *self)
 {
 	uint64_t now = proc_monotonic_ns();
 	struct self_item *item;
@@ -267,8 +201,7 @@ static bool self_relieve(struct auth_self *self)
 	return true;
 }
 
-/* Notes the answer to ENTRY's question, and passes it on. */
-static void self_settle(struct auth_self *self, struct decision_entry *e, enum auth_answer answer,
+void auth_self_settle(struct auth_self *self, struct decision_entry *e, enum auth_answer answer,
 	const char *reason)
 {
 	uint64_t now = proc_monotonic_ns();
@@ -293,7 +226,7 @@ static void self_settle(struct auth_self *self, struct decision_entry *e, enum a
 	/* A server that does not answer is not asked for each request. */
 	e->until_ns =
 		now + token_cap_ns(&facts, e->answer == AUTH_UNAVAILABLE ? PAUSE_NS : self->keep_ns);
-	/* The API server alone knows the users of other tokens (self_on_user()). */
+	/* The API server alone knows the users of other tokens (ask_on_user()). */
 	if (answer == AUTH_UNAUTHENTICATED)
 		e->user[0] = '\0';
 	else if (strncmp(facts.user, SERVICE_ACCOUNT, strlen(SERVICE_ACCOUNT)) == 0)
@@ -306,99 +239,6 @@ static void self_settle(struct auth_self *self, struct decision_entry *e, enum a
 		self_pass_on(self, e, p);
 	}
 	e->asking = false; /* only now may it be forgotten */
-}
-
-/* Takes the name of a denied user from a SelfSubjectReview, for the sentence of the refusal. An older API server has no
- * such review; the name is then unknown. */
-static void self_on_user(void *context, int status, struct bytes text)
-{
-	CLEANUP(yaml_free) struct yaml *yaml = NULL;
-	struct decision_entry *e = context;
-	int r = status == 201 && text.size ? yaml_parse(text.data, text.size, "review", &yaml)
-					   : NOT_FOUND;
-
-	err_ignore(r < 0 ? r : 0, "the refusal only lacks the user's name");
-	const struct yaml_node *reviewed = r == 0 ? yaml_get(yaml_root(yaml), "status") : NULL;
-	const char *name = yaml_text(yaml_get(reviewed, "userInfo"), "username");
-	(void)pthread_mutex_lock(&e->self->lock);
-	(void)snprintf(e->user, sizeof(e->user), "%s", name ? name : "");
-	self_settle(e->self, e, AUTH_DENIED, e->reason);
-	(void)pthread_mutex_unlock(&e->self->lock);
-}
-
-static void self_on_answer(void *context, int status, struct bytes text)
-{
-	struct decision_entry *e = context;
-	char reason[200] = "";
-	enum auth_answer answer = AUTH_UNAVAILABLE;
-
-	if (status == 200 || status == 201)
-		answer = question_read_review(text, reason, sizeof(reason));
-	else if (status == 401)
-		answer = AUTH_UNAUTHENTICATED;
-	else if (status == 403)
-		answer = AUTH_DENIED; /* for instance: the token may not impersonate */
-	else if (status)
-		(void)snprintf(
-			reason, sizeof(reason), "the API server answered a review with %d", status);
-	else
-		(void)snprintf(reason, sizeof(reason), "the API server can't be asked: %.*s",
-			(int)(text.size < 150 ? text.size : 150), (const char *)text.data);
-	if (answer == AUTH_DENIED && !*e->user) {
-		/* Without the lock: no other thread reads the texts of an entry that is being asked. */
-		(void)snprintf(e->reason, sizeof(e->reason), "%s", reason);
-		int r = upstream_client_post(e->self->client, WHO_PATH,
-			(const char *)e->question.bytes.data, BYTES_LIT(WHO_BODY), self_on_user, e);
-		if (r == 0)
-			return;
-		err_ignore(r, "the refusal only lacks the user's name");
-	}
-	(void)pthread_mutex_lock(&e->self->lock);
-	self_settle(e->self, e, answer, reason);
-	(void)pthread_mutex_unlock(&e->self->lock);
-}
-
-/* ---- the thread that asks ---------------------------------------------------------------------------- */
-
-/* Takes an entry off the queue. Returns NULL if none waits, or if enough are on their way. */
-static struct decision_entry *self_next(struct auth_self *self)
-{
-	struct decision_entry *e = self->n_asking < QUESTIONS_MAX ? self->queue_first : NULL;
-
-	if (!e)
-		return NULL;
-	self->queue_first = e->queue_next;
-	if (!self->queue_first)
-		self->queue_last = &self->queue_first;
-	self->n_asking++;
-	return e;
-}
-
-static void *self_run(void *arg)
-{
-	struct auth_self *self = arg;
-
-	for (;;) {
-		(void)pthread_mutex_lock(&self->lock);
-		bool stop = self->stop;
-		struct decision_entry *e = stop ? NULL : self_next(self);
-		bool waits = !stop && self_relieve(self);
-		(void)pthread_mutex_unlock(&self->lock);
-		if (stop)
-			return NULL;
-		if (!e) {
-			upstream_client_run(self->client, waits ? LOOK_MS : RUN_MS);
-			continue;
-		}
-		/* The question does not change while it is being asked. */
-		const struct question *q = &e->question;
-		int r = upstream_client_post(self->client, SELF_PATH, (const char *)q->bytes.data,
-			BYTES(q->bytes.data + q->headers_size, q->bytes.size - q->headers_size),
-			self_on_answer, e);
-		if (r < 0)
-			self_on_answer(e, 0, bytes_str(err_text(r)));
-		err_forget();
-	}
 }
 
 /* ---- auth_self.h ------------------------------------------------------------------------------------- */
@@ -420,7 +260,7 @@ int auth_self_new(const struct auth_options *options, struct auth_self **ret_sel
 	if (r == 0)
 		r = upstream_client_new(options->runtime_fd, &self->client);
 	if (r == 0) {
-		r = -pthread_create(&self->thread, NULL, self_run, self);
+		r = -pthread_create(&self->thread, NULL, auth_ask_run, self);
 		self->started = r == 0;
 		if (r < 0)
 			(void)err_set(r, "starting the thread that asks the API server");
