@@ -33,6 +33,10 @@ void config_free(struct config **config)
 	free(c->serve.key);
 	free(c->serve.client_ca);
 	free(c->serve.metrics);
+	free(c->serve.review_token_file);
+	free(c->serve.review_certificate);
+	free(c->serve.review_key);
+	free(c->serve.allow);
 	free(c);
 	*config = NULL;
 }
@@ -178,10 +182,10 @@ static int config_find_cluster(const struct config_flags *flags, char **ret_file
 
 /*
  * Opens kinf.yaml of the working directory, which may be another user's: its kubeconfig can name a
- * program that the reflector runs. So the file, and the link if it is one, must belong to the caller or
- * to root, and no other user may write to it. Checks the open file, so that it can't be exchanged
- * meanwhile. Returns: the descriptor; -1: there is no such file, or it does not count: *RET_PASSED_OVER
- * says why.
+ * program that the reflector runs. So the file, and the link if it is one, must belong to the
+ * caller or to root, and no other user may write to it. Checks the open file, so that it can't be
+ * exchanged meanwhile. Returns: the descriptor; -1: there is no such file, or it does not count:
+ * *RET_PASSED_OVER says why.
  */
 static int config_open_here(char **ret_passed_over)
 {

@@ -8,8 +8,8 @@
  * reflector resolves them by discovery. A config owns all that it points to until config_free().
  *
  * The config group: config.c (loading), config_key.c (keys and their values), config_feed.c (feeds
- * and indexes), config_serve.c (the section serve), config_flags.c (the command line), config_wildcard.c (feeds that stand for many
- * resources); config_internal.h is what they share.
+ * and indexes), config_serve.c (the section serve), config_flags.c (the command line),
+ * config_wildcard.c (feeds that stand for many resources); config_internal.h is what they share.
  */
 #ifndef COMMON_CONFIG_CONFIG_H
 #define COMMON_CONFIG_CONFIG_H
@@ -92,6 +92,11 @@ struct config_serve {
 	uint64_t max_staleness_ns; /* 0: any */
 	uint64_t offline_grace_ns;
 	char *metrics;      /* addresses; NULL: none */
+	/* The account for auth: review; NULL: none. */
+	char *review_token_file, *review_certificate, *review_key;
+	/* The rules of auth: allow. Each is five lines, users, groups, verbs, resources,
+	 * namespaces, of words with tabs between them; a word may end with *. NULL: none. */
+	char *allow;
 };
 
 struct config {

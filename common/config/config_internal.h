@@ -42,6 +42,7 @@ enum config_type {
 	CONFIG_SHARE,    /* uint32_t, percent; 0: off */
 	CONFIG_WORD,     /* uint32_t: the number of one of several words, from 1 on */
 	CONFIG_ADDRESSES, /* char *: with blanks between them */
+	CONFIG_RULES,    /* char *: struct config_serve, allow */
 	CONFIG_FEEDS,
 	/* The types of struct config_feed: */
 	CONFIG_RESOURCE,
@@ -68,8 +69,8 @@ extern const struct config_key config_keys[], config_feed_keys[];
 
 /* Sets the defaults of KEYS in INTO, a zeroed struct. */
 int config_set_defaults(const struct config_key *keys, void *into);
-/* Reads the map NODE into INTO. All its keys, after PREFIX ("" or "retention."), are in KEYS. A null
- * value counts as absent. */
+/* Reads the map NODE into INTO. All its keys, after PREFIX ("" or "retention."), are in KEYS. A
+ * null value counts as absent. */
 int config_read_map(const struct config_place *place, const struct yaml_node *node,
 	const struct config_key *keys, const char *prefix, void *into);
 /* Checks TEXT and sets the value of the key NAME of KEYS in INTO, or appends TEXT if it is a
@@ -126,6 +127,9 @@ int config_add_exclude(
 int config_add_address(const struct config_place *place, const char *text, char **list);
 int config_read_addresses(
 	const struct config_place *place, const struct yaml_node *node, char **list);
+/* Reads a list of rules (struct config_serve, allow). */
+int config_read_rules(
+	const struct config_place *place, const struct yaml_node *node, char **ret_rules);
 /* Lays --serve over CONFIG: the Unix socket and ADDRESSES, or what the file says if it is "". */
 int config_lay_serve_flag(struct config *config, const char *addresses);
 /* Checks keys that depend on each other. */

@@ -184,7 +184,8 @@ static int config_set_quantity(const struct config_place *place, const struct co
 	return 0;
 }
 
-/* Returns the number of TEXT among WORDS, which have bars between them, from 1 on; 0: it is none. */
+/* Returns the number of TEXT among WORDS, which have bars between them, from 1 on; 0: it is
+ * none. */
 static uint32_t config_word_number(const char *words, const char *text)
 {
 	uint32_t number = 1;
@@ -302,6 +303,8 @@ static int config_read_value(const struct config_place *place, const struct yaml
 		return config_read_indexes(place, node, into);
 	case CONFIG_ADDRESSES:
 		return config_read_addresses(place, node, (char **)((char *)into + key->offset));
+	case CONFIG_RULES:
+		return config_read_rules(place, node, (char **)((char *)into + key->offset));
 	case CONFIG_NAMESPACES:
 	case CONFIG_DROP:
 	case CONFIG_EXCLUDE:

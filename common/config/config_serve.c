@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/decimal.h"
 #include "common/err.h"
@@ -65,6 +66,90 @@ int config_read_addresses(
 	return r;
 }
 
+/* ---- rules of serve.allow -------------------------------------------------------------------- */
+
+enum { RULE_USERS, RULE_GROUPS, RULE_VERBS, RULE_RESOURCES, RULE_NAMESPACES, RULE_PARTS };
+
+static const char *const rule_keys[RULE_PARTS] = {
+	"users", "groups", "verbs", "resources", "namespaces"};
+
+/* Appends the words of a list, with tabs between them. */
+static int config_read_words(
+	const struct config_place *place, const struct yaml_node *node, struct buf *out)
+{
+	const char *text;
+	int r = 0;
+
+	if (node->type != YAML_LIST || node->count == 0)
+		return config_refuse(place, "must be a list that is not empty");
+	for (size_t i = 0; i < node->count; i++) {
+		struct config_place here = config_place_item(place, i, node->items[i].line);
+
+		r = config_scalar(&here, &node->items[i], &text);
+		if (r == 0 && strpbrk(text, "\t\n"))
+			r = config_refuse(&here, "must not have tabs or line breaks");
+		if (r < 0)
+			return r;
+		buf_printf(out, "%s%s", i ? "\t" : "", text);
+	}
+	return buf_error(out);
+}
+
+static int config_read_rule(
+	const struct config_place *place, const struct yaml_node *node, struct buf *out)
+{
+	if (node->type != YAML_MAP)
+		return config_refuse(place, "must be a map with users or groups, and resources");
+	for (size_t i = 0; i < node->count; i++) {
+		struct config_place here =
+			config_place_member(place, node->keys[i], node->key_lines[i]);
+		bool known = false;
+
+		for (size_t k = 0; k < RULE_PARTS; k++)
+			known |= strcmp(node->keys[i], rule_keys[k]) == 0;
+		if (!known)
+			return config_refuse(&here,
+				"unknown key; allowed here: users, groups, verbs, "
+				"resources, namespaces");
+	}
+	if (!yaml_get(node, "users") && !yaml_get(node, "groups"))
+		return config_refuse(place, "needs users or groups");
+	if (!yaml_get(node, "resources"))
+		return config_refuse(place, "needs resources, for instance [pods, nodes]");
+	for (size_t k = 0; k < RULE_PARTS; k++) {
+		const struct yaml_node *part = yaml_get(node, rule_keys[k]);
+		struct config_place here = config_place_member(
+			place, rule_keys[k], part ? part->line : node->line);
+		int r = part ? config_read_words(&here, part, out) : 0;
+
+		if (r < 0)
+			return r;
+		if (!part && k == RULE_VERBS)
+			buf_str(out, "get\tlist\twatch");
+		buf_byte(out, '\n');
+	}
+	return buf_error(out);
+}
+
+int config_read_rules(
+	const struct config_place *place, const struct yaml_node *node, char **ret_rules)
+{
+	CLEANUP(buf_release) struct buf rules = BUF_INIT;
+	int r = 0;
+
+	cleanup_free(ret_rules);
+	if (node->type != YAML_LIST)
+		return config_refuse(place, "must be a list");
+	for (size_t i = 0; r == 0 && i < node->count; i++) {
+		struct config_place here = config_place_item(place, i, node->items[i].line);
+
+		r = config_read_rule(&here, &node->items[i], &rules);
+	}
+	return r < 0 ? r : config_copy(ret_rules, buf_cstr(&rules));
+}
+
+/* ---- the section ----------------------------------------------------------------------------- */
+
 int config_lay_serve_flag(struct config *config, const char *addresses)
 {
 	static const struct config_place at_serve = {.key = "--serve"};
@@ -89,12 +174,15 @@ int config_check_serve(const struct config_place *place, const struct config *co
 
 	if (!s->certificate != !s->key)
 		return config_refuse(place, "tls.cert and tls.key must be given together");
-	if ((s->auth == CONFIG_AUTH_REVIEW || s->auth == CONFIG_AUTH_ALLOW) && !s->client_ca)
-		return config_refuse(place,
-			"auth: %s recognizes clients by their certificates; name the CA that signs "
-			"them in "
-			"tls.clientCA",
-			s->auth == CONFIG_AUTH_REVIEW ? "review" : "allow");
+	if (s->auth == CONFIG_AUTH_ALLOW && !s->client_ca)
+		return config_refuse(place, "auth: allow recognizes clients by their certificates; "
+					    "name the CA that signs "
+					    "them in tls.clientCA");
+	if (!s->review_certificate != !s->review_key)
+		return config_refuse(place, "review.cert and review.key must be given together");
+	if (s->auth == CONFIG_AUTH_ALLOW && !s->allow)
+		return config_refuse(
+			place, "auth: allow lets nobody in without rules; write some in allow");
 	if (s->forward && s->auth == CONFIG_AUTH_OPEN)
 		return config_refuse(place,
 			"forward: on needs to know the client; it can't be used with auth: open");

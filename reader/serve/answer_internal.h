@@ -301,9 +301,9 @@ int answer_bracket_next(struct answer_request *request, struct answer_bracket *b
 
 void answer_frames_init(struct answer_frames *frames, unsigned n_workers);
 void answer_frames_release(struct answer_frames *frames);
-/* Returns what record SEQ is for the watches of GROUP, as which REQUEST is. The frame is valid until
- * the next call. *HELD: the log is held; it is when it had to be read. Returns: 0; LAPPED, AGAIN;
- * errors. */
+/* Returns what record SEQ is for the watches of GROUP, as which REQUEST is. The frame is valid
+ * until the next call. *HELD: the log is held; it is when it had to be read. Returns: 0; LAPPED,
+ * AGAIN; errors. */
 int answer_frame(struct answer_request *request, const struct answer_group *group, uint64_t seq,
 	bool *held, const struct answer_frame **ret_frame);
 
@@ -331,7 +331,8 @@ struct answer_watch {
 	struct as_of *as_of;
 	uint64_t position;
 	char rv[TIMELINE_RV_SIZE];  /* the newest RV that was given, or that the client had */
-	timeline_rv skip; /* the client asked for this RV, which is to come: none up to it is sent */
+	timeline_rv
+		skip; /* the client asked for this RV, which is to come: none up to it is sent */
 	struct answer_bracket bracket; /* the relist that is being given */
 	struct timeline_entry bracket_entry;
 	struct buf out;
@@ -339,6 +340,7 @@ struct answer_watch {
 	bool bookmark_due, finishing;
 	bool said_stale; /* by the last bookmark to a leaf */
 	uint64_t deadline_ns, bookmark_ns, decide_ns, retry_ns, last_bookmark_ns;
+	unsigned undecided; /* how often nobody could decide */
 	struct metric_cell *events, *watchers;
 };
 

@@ -24,6 +24,10 @@
 #define WATCH_BOOKMARK_NS  (30 * WATCH_SECOND)
 #define WATCH_LAST_NS      (2 * WATCH_SECOND) /* a bookmark this long before the deadline */
 #define WATCH_DECIDE_NS    (60 * WATCH_SECOND)
+/* While nobody can decide (after offlineGrace, and for Secrets) a watch is asked about this often,
+ * then it ends. */
+#define WATCH_UNDECIDED_NS  (10 * WATCH_SECOND)
+#define WATCH_UNDECIDED_MAX 6
 
 void answer_watch_free(struct answer_watch **watch)
 {
@@ -64,9 +68,19 @@ static void watch_decided(void *context, const struct auth_decision *decision)
 	struct answer_request *request = context;
 
 	request->pending = NULL;
-	if (decision->answer == AUTH_ALLOWED || decision->answer == AUTH_UNAVAILABLE)
+	struct answer_watch *watch = request->watch;
+	bool again =
+		decision->answer == AUTH_UNAVAILABLE && ++watch->undecided < WATCH_UNDECIDED_MAX;
+
+	if (decision->answer == AUTH_ALLOWED)
+		watch->undecided = 0;
+	if (again) {
+		watch->decide_ns = proc_monotonic_ns() + WATCH_UNDECIDED_NS;
+		answer_watch_set_timer(watch);
+	}
+	if (again || decision->answer == AUTH_ALLOWED)
 		return;
-	request->watch->finishing = true; /* a clean end */
+	watch->finishing = true; /* a clean end */
 	exchange_wake(request->x);
 }
 

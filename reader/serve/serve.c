@@ -38,7 +38,8 @@ static const char *const auth_names[CONFIG_AUTH_MAX] = {[CONFIG_AUTH_DEFAULT] = 
 	[CONFIG_AUTH_PEERS] = "peers", [CONFIG_AUTH_SELF] = "self", [CONFIG_AUTH_REVIEW] = "review",
 	[CONFIG_AUTH_ALLOW] = "allow", [CONFIG_AUTH_OPEN] = "open"};
 
-/* ---- the directory ------------------------------------------------------------------------------- */
+/* ---- the directory
+ * ------------------------------------------------------------------------------- */
 
 /* Opens STORE/serve and takes the lock by which one kinf-serve runs on a store. */
 static int serve_open_directory(struct serve *serve)
@@ -84,7 +85,8 @@ static int serve_write_addresses(const struct serve *serve)
 		serve->directory_fd, SERVE_ADDRESSES, buf_cstr(&text), home_file_mode(serve->home));
 }
 
-/* ---- TLS --------------------------------------------------------------------------------------- */
+/* ---- TLS
+ * --------------------------------------------------------------------------------------- */
 
 struct serve_names {
 	char **items;
@@ -218,7 +220,8 @@ static int serve_load_tls(struct serve *serve)
 	return r;
 }
 
-/* ---- listeners --------------------------------------------------------------------------------- */
+/* ---- listeners
+ * --------------------------------------------------------------------------------- */
 
 static int serve_set_auth(struct serve *serve, struct listener *l)
 {
@@ -230,11 +233,6 @@ static int serve_set_auth(struct serve *serve, struct listener *l)
 		l->auth = CONFIG_AUTH_PEERS;
 	if (l->auth == CONFIG_AUTH_DEFAULT || (!l->local && l->auth == CONFIG_AUTH_PEERS))
 		l->auth = l->local ? CONFIG_AUTH_PEERS : CONFIG_AUTH_SELF;
-	if (l->auth == CONFIG_AUTH_REVIEW || l->auth == CONFIG_AUTH_ALLOW)
-		return err_say(ERR_CONFIG,
-			"serve.auth: %s is not supported yet; choose self, or peers on the Unix "
-			"socket",
-			auth_names[l->auth]);
 	if (l->auth == CONFIG_AUTH_OPEN && !l->any_loopback && !config->open_remote)
 		return err_say(ERR_CONFIG,
 			"serve.auth: open on %s would give the whole cache to other machines; "
@@ -281,8 +279,13 @@ static int serve_open_auth(struct serve *serve)
 	options.owner = st.st_uid;
 	options.group = st.st_gid;
 	options.has_group = home_file_mode(serve->home) & 0040;
-	for (size_t i = 0; i < serve->listeners.n; i++)
-		options.self |= serve->listeners.items[i].auth == CONFIG_AUTH_SELF;
+	for (size_t i = 0; i < serve->listeners.n; i++) {
+		unsigned auth = serve->listeners.items[i].auth;
+
+		options.review |= auth == CONFIG_AUTH_REVIEW;
+		options.self |= auth == CONFIG_AUTH_SELF || auth == CONFIG_AUTH_REVIEW;
+		options.allow |= auth == CONFIG_AUTH_ALLOW;
+	}
 	return auth_open(&options, &serve->shared.auth);
 }
 
@@ -306,7 +309,8 @@ static void serve_raise_limit(struct serve *serve)
 			limit.rlim_cur > 2 * spare ? limit.rlim_cur - spare : limit.rlim_cur / 2;
 }
 
-/* ---- begin and end ----------------------------------------------------------------------------- */
+/* ---- begin and end
+ * ----------------------------------------------------------------------------- */
 
 static int serve_start_workers(struct serve *serve)
 {
@@ -425,7 +429,8 @@ void serve_close(struct serve *serve)
 	home_close(&serve->home);
 }
 
-/* ---- the status page ---------------------------------------------------------------------------- */
+/* ---- the status page
+ * ---------------------------------------------------------------------------- */
 
 static void serve_report_level(
 	struct stats *stats, enum counter counter, uint64_t level, uint64_t *reported)
@@ -457,7 +462,8 @@ void serve_report(struct serve *serve)
 
 	for (size_t i = n; i-- > 0;)
 		if (!checks[i].ok)
-			(void)snprintf(state, sizeof(state), "running, not ready: %s", checks[i].reason);
+			(void)snprintf(
+				state, sizeof(state), "running, not ready: %s", checks[i].reason);
 	for (unsigned i = 0; i < serve->n_workers; i++)
 		connections += __atomic_load_n(&serve->workers[i]->n_connections, __ATOMIC_RELAXED);
 	stats_set_state(stats, state);
@@ -468,7 +474,8 @@ void serve_report(struct serve *serve)
 		&serve->reported_watches);
 }
 
-/* ---- the main thread's turns ------------------------------------------------------------------- */
+/* ---- the main thread's turns
+ * ------------------------------------------------------------------- */
 
 /* Gives the connection to the worker that has the fewest. */
 static void serve_give(struct serve *serve, const struct listener *listener, int fd)

@@ -46,24 +46,47 @@ Test(config_serve, wrong_values_are_named)
 {
 	static const struct wrong wrong[] = {
 		{"serve: {listen: [unix, nowhere]}",
-			"k.yaml:1: serve.listen[1]: 'nowhere': must be unix, ADDRESS:PORT, [ADDRESS]:PORT or :PORT"},
-		{"serve: {listen: '::1:80'}",
-			"k.yaml:1: serve.listen: '::1:80': must be unix, ADDRESS:PORT, [ADDRESS]:PORT or :PORT"},
-		{"serve: {listen: 'a:65536'}",
-			"k.yaml:1: serve.listen: 'a:65536': must be unix, ADDRESS:PORT, [ADDRESS]:PORT or :PORT"},
-		{"serve: {listen: []}", "k.yaml:1: serve.listen: must not be empty; the default is [unix]"},
-		{"serve: {auth: anybody}",
-			"k.yaml:1: serve.auth: must be one of peers|self|review|allow|open, not 'anybody'"},
+			"k.yaml:1: serve.listen[1]: 'nowhere': must be unix, ADDRESS:PORT, "
+			"[ADDRESS]:PORT or :PORT"},
+		{"serve: {listen: '::1:80'}", "k.yaml:1: serve.listen: '::1:80': must be unix, "
+					      "ADDRESS:PORT, [ADDRESS]:PORT or :PORT"},
+		{"serve: {listen: 'a:65536'}", "k.yaml:1: serve.listen: 'a:65536': must be unix, "
+					       "ADDRESS:PORT, [ADDRESS]:PORT or :PORT"},
+		{"serve: {listen: []}",
+			"k.yaml:1: serve.listen: must not be empty; the default is [unix]"},
+		{"serve: {auth: anybody}", "k.yaml:1: serve.auth: must be one of "
+					   "peers|self|review|allow|open, not 'anybody'"},
 		{"serve: {forward: yes}", "k.yaml:1: serve.forward: must be off or on, not 'yes'"},
 		{"serve: {port: 1}",
-			"k.yaml:1: serve.port: unknown key; allowed here: listen, auth, openRemote, tls, forward, "
-			"freshness, maxStaleness, offlineGrace, metrics"},
-		{"serve: {tls: {cert: /c}}", "k.yaml:1: serve: tls.cert and tls.key must be given together"},
-		{"serve: {auth: allow}",
-			"k.yaml:1: serve: auth: allow recognizes clients by their certificates; name the CA that "
-			"signs them in tls.clientCA"},
+			"k.yaml:1: serve.port: unknown key; allowed here: listen, auth, "
+			"openRemote, tls, forward, "
+			"freshness, maxStaleness, offlineGrace, metrics, review, allow"},
+		{"serve: {tls: {cert: /c}}",
+			"k.yaml:1: serve: tls.cert and tls.key must be given together"},
+		{"serve: {auth: allow}", "k.yaml:1: serve: auth: allow recognizes clients by their "
+					 "certificates; name the CA that "
+					 "signs them in tls.clientCA"},
+		{"serve: {auth: allow, tls: {clientCA: /c}}",
+			"k.yaml:1: serve: auth: allow lets nobody in without rules; write some in "
+			"allow"},
+		{"serve: {review: {cert: /c}}",
+			"k.yaml:1: serve: review.cert and review.key must be given together"},
+		{"serve: {allow: all}", "k.yaml:1: serve.allow: must be a list"},
+		{"serve: {allow: [x]}", "k.yaml:1: serve.allow[0]: must be a map with users or "
+					"groups, and resources"},
+		{"serve: {allow: [{resources: [pods]}]}",
+			"k.yaml:1: serve.allow[0]: needs users or groups"},
+		{"serve: {allow: [{users: [u]}]}",
+			"k.yaml:1: serve.allow[0]: needs resources, for instance [pods, nodes]"},
+		{"serve: {allow: [{users: [u], resources: pods}]}",
+			"k.yaml:1: serve.allow[0].resources: must be a list that is not empty"},
+		{"serve: {allow: [{users: [u], resources: [pods], names: [x]}]}",
+			"k.yaml:1: serve.allow[0].names: unknown key; allowed here: users, groups, "
+			"verbs, "
+			"resources, namespaces"},
 		{"serve: {auth: open, forward: on}",
-			"k.yaml:1: serve: forward: on needs to know the client; it can't be used with auth: open"},
+			"k.yaml:1: serve: forward: on needs to know the client; it can't be used "
+			"with auth: open"},
 	};
 
 	expect_refusals(wrong, sizeof(wrong) / sizeof(wrong[0]));
@@ -71,7 +94,8 @@ Test(config_serve, wrong_values_are_named)
 
 Test(config_serve, changed_addresses_need_a_restart)
 {
-	struct config *a = parse("serve: {listen: unix}"), *b = parse("serve: {listen: ':80', freshness: quorum}");
+	struct config *a = parse("serve: {listen: unix}"),
+		      *b = parse("serve: {listen: ':80', freshness: quorum}");
 	char keys[CONFIG_KEYS_SIZE];
 
 	cr_assert(config_needs_restart(a, b, CONFIG_SERVE, keys));

@@ -10,6 +10,7 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "reader/serve/auth/auth_allow.h"
 #include "reader/serve/auth/auth_open.h"
 #include "reader/serve/auth/auth_self.h"
 #include "reader/serve/metrics.h"
@@ -19,7 +20,8 @@
 struct auth {
 	uint32_t magic;
 	struct metrics *metrics;
-	struct auth_self *self; /* NULL: no listener has this mode */
+	struct auth_self *self; /* also of review; NULL: no listener has these modes */
+	struct auth_allow *allow; /* NULL: no listener has this mode */
 	uid_t owner;            /* of the store */
 	bool has_group;
 	gid_t group;            /* its members may read the store */
@@ -37,6 +39,8 @@ int auth_open(const struct auth_options *options, struct auth **ret_auth)
 	auth->has_group = options->has_group;
 	auth->group = options->group;
 	int r = options->self ? auth_self_new(options, &auth->self) : 0;
+	if (r == 0 && options->allow)
+		r = auth_allow_new(options->config->serve.allow, &auth->allow);
 	if (r < 0)
 		return r;
 	*ret_auth = TAKE(auth);
@@ -48,6 +52,8 @@ void auth_reload(struct auth *auth, const struct config *config)
 	CHECK_OBJ(auth, AUTH_MAGIC);
 	if (auth->self)
 		auth_self_reload(auth->self, config);
+	if (auth->allow)
+		auth_allow_reload(auth->allow, config->serve.allow);
 }
 
 void auth_close(struct auth **auth)
@@ -58,11 +64,13 @@ void auth_close(struct auth **auth)
 		return;
 	CHECK_OBJ(a, AUTH_MAGIC);
 	auth_self_free(&a->self);
+	auth_allow_free(&a->allow);
 	a->magic = 0;
 	free(a);
 }
 
-/* ---- peers: a user that may read the files of the store may also ask for them ------------------------- */
+/* ---- peers: a user that may read the files of the store may also ask for them
+ * ------------------------- */
 
 static void auth_decide_peer(const struct auth *auth, const struct exchange_peer *peer, char *user,
 	size_t size, struct auth_decision *decision)
@@ -78,10 +86,11 @@ static void auth_decide_peer(const struct auth *auth, const struct exchange_peer
 			  "socket"};
 }
 
-/* ---- open: anybody on this machine, but no web page ------------------------------------------------------ */
+/* ---- open: anybody on this machine, but no web page
+ * ------------------------------------------------------ */
 
-/* Returns whether HOST ("localhost:6445", "[::1]") names this machine by a loopback name. A web page
- * from a server with a name that now leads to 127.0.0.1 (DNS rebinding) sends that name. */
+/* Returns whether HOST ("localhost:6445", "[::1]") names this machine by a loopback name. A web
+ * page from a server with a name that now leads to 127.0.0.1 (DNS rebinding) sends that name. */
 static bool auth_host_is_local(struct bytes host)
 {
 	static const char *const names[] = {"localhost", "127.0.0.1", "[::1]"};
@@ -111,7 +120,16 @@ static void auth_decide_open(const struct exchange *x, const struct auth_attribu
 	*decision = (struct auth_decision){*reason ? AUTH_DENIED : AUTH_ALLOWED, "system:anonymous", reason};
 }
 
-/* ---- auth.h -------------------------------------------------------------------------------------- */
+/* ---- auth.h
+ * -------------------------------------------------------------------------------------- */
+
+bool auth_impersonates(const struct exchange *x)
+{
+	for (size_t i = 0; i < x->n_headers; i++)
+		if (bytes_starts(x->headers[i].name, BYTES_LIT("impersonate-")))
+			return true;
+	return false;
+}
 
 void auth_count(
 	struct metrics *metrics, const char *mode, enum auth_answer answer, const char *source)
@@ -141,7 +159,12 @@ void auth_decide(struct auth *auth, struct exchange *x, const struct auth_attrib
 		auth_decide_open(x, attributes, &decision);
 		auth_count(auth->metrics, "open", decision.answer, "local");
 		break;
+	case CONFIG_AUTH_ALLOW:
+		auth_allow_decide(auth->allow, x, attributes, &decision);
+		auth_count(auth->metrics, "allow", decision.answer, "local");
+		break;
 	case CONFIG_AUTH_SELF:
+	case CONFIG_AUTH_REVIEW:
 		auth_self_decide(auth->self, x, attributes, fn, context, ret_pending);
 		return;
 	default:

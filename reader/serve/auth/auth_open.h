@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The process's side of auth; auth.h is the side of the answers. The auth group: auth.c chooses by the
- * listener's mode and has `peers` and `open`; auth_self.c is `self`.
+ * The process's side of auth; auth.h is the side of the answers. The auth group: auth.c chooses by
+ * the listener's mode and has `peers` and `open`; auth_self.c is `self`.
  */
 #ifndef READER_SERVE_AUTH_AUTH_OPEN_H
 #define READER_SERVE_AUTH_AUTH_OPEN_H
@@ -18,7 +18,9 @@ struct auth_options {
 	uid_t owner;    /* of the store */
 	bool has_group; /* members of GROUP may read the store */
 	gid_t group;
-	bool self;      /* a listener has this mode */
+	bool self;      /* a listener has the mode self or review */
+	bool review;    /* it is review */
+	bool allow;     /* a listener has the mode allow */
 	uint64_t keep_ns; /* how long decisions are good; 0: 10 s */
 };
 
@@ -26,10 +28,18 @@ int auth_open(const struct auth_options *options, struct auth **ret_auth);
 /* From the main thread, while workers ask. */
 void auth_reload(struct auth *auth, const struct config *config);
 void auth_close(struct auth **auth);
-/* Calls the functions of WORKER's decisions that have come; on its thread, after serve_worker_wake(). */
+/* Calls the functions of WORKER's decisions that have come; on its thread, after
+ * serve_worker_wake(). */
 void auth_deliver(struct auth *auth, struct serve_worker *worker);
 
-/* Counts a decision of MODE in kinf_serve_decisions_total. SOURCE is "local", "cache", "server" or "grace". */
+/* Whether a request asks to be decided for another user, which only the API server can allow. */
+bool auth_impersonates(const struct exchange *x);
+#define AUTH_NO_IMPERSONATION \
+	"impersonation is not possible with serve.auth review and allow; use self, or the API " \
+	"server"
+
+/* Counts a decision of MODE in kinf_serve_decisions_total. SOURCE is "local", "cache", "server" or
+ * "grace". */
 void auth_count(
 	struct metrics *metrics, const char *mode, enum auth_answer answer, const char *source);
 

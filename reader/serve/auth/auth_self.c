@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "reader/serve/auth/auth_self_internal.h"
+#include "reader/serve/auth/auth_self.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "common/buf.h"
 #include "common/check.h"
@@ -14,6 +15,7 @@
 #include "common/hash.h"
 #include "common/proc.h"
 #include "reader/serve/auth/auth_open.h"
+#include "reader/serve/auth/auth_self_internal.h"
 #include "reader/serve/auth/token.h"
 #include "reader/serve/worker.h"
 
@@ -22,9 +24,11 @@
 #define PAUSE_NS        SECOND_NS /* after a question without an answer */
 #define SILENCE_NS      (SECOND_NS / 2) /* then what was allowed before holds (offlineGrace) */
 #define DECISIONS_MAX   8192
+#define POD_TOKEN       "/var/run/secrets/kubernetes.io/serviceaccount/token"
 #define SERVICE_ACCOUNT "system:serviceaccount:"
 
-/* ---- the table of decisions -------------------------------------------------------------------------- */
+/* ---- the table of decisions
+ * -------------------------------------------------------------------------- */
 
 static bool self_is(const void *item, const void *key, const void *arg)
 {
@@ -87,7 +91,8 @@ static struct decision_entry *self_find(
 	return entry;
 }
 
-/* ---- decisions --------------------------------------------------------------------------------------- */
+/* ---- decisions
+ * --------------------------------------------------------------------------------------- */
 
 /* Asks the question of ENTRY, unless it is being asked. */
 static void self_ask(struct auth_self *self, struct decision_entry *entry)
@@ -116,14 +121,15 @@ static bool entry_has_grace(const struct decision_entry *entry, uint64_t now)
 {
 	struct token_facts facts;
 
-	if (!entry->allowed_ns || now - entry->allowed_ns >= entry->self->grace_ns || entry->secrets)
+	if (!entry->allowed_ns || now - entry->allowed_ns >= entry->self->grace_ns ||
+		entry->secrets)
 		return false;
 	token_read(entry->question.bytes.data, &facts);
 	return !token_expired(&facts);
 }
 
-/* Returns the entry by which PENDING, which needs the decision FIRST, is allowed while the API server is
- * silent: that, or the one with the name. NULL: there is none. */
+/* Returns the entry by which PENDING, which needs the decision FIRST, is allowed while the API
+ * server is silent: that, or the one with the name. NULL: there is none. */
 static struct decision_entry *self_grace(struct auth_self *self, struct decision_entry *first,
 	const struct auth_pending *pending, uint64_t now)
 {
@@ -151,7 +157,8 @@ static void self_decided(struct auth_self *self, struct auth_pending *p, enum au
 	serve_worker_wake(p->worker);
 }
 
-/* Gives the decision of ENTRY to a request; asks again, with the name, if this was denied without it. */
+/* Gives the decision of ENTRY to a request; asks again, with the name, if this was denied without
+ * it. */
 static void self_pass_on(
 	struct auth_self *self, struct decision_entry *entry, struct auth_pending *p)
 {
@@ -194,7 +201,7 @@ bool auth_self_relieve(struct auth_self *self)
 				continue;
 			}
 			*link = p->next;
-			auth_count(self->metrics, "self", AUTH_ALLOWED, "grace");
+			auth_count(self->metrics, self->mode, AUTH_ALLOWED, "grace");
 			self_decided(self, p, AUTH_ALLOWED, by->user, by->reason);
 		}
 	}
@@ -213,10 +220,10 @@ void auth_self_settle(struct auth_self *self, struct decision_entry *e, enum aut
 	self->silent = answer == AUTH_UNAVAILABLE;
 	if (answer == AUTH_UNAVAILABLE && entry_has_grace(e, now)) {
 		e->answer = AUTH_ALLOWED;
-		auth_count(self->metrics, "self", AUTH_ALLOWED, "grace");
+		auth_count(self->metrics, self->mode, AUTH_ALLOWED, "grace");
 	} else {
 		e->answer = answer;
-		auth_count(self->metrics, "self", answer, "server");
+		auth_count(self->metrics, self->mode, answer, "server");
 	}
 	if (answer == AUTH_ALLOWED)
 		e->allowed_ns = now;
@@ -224,8 +231,8 @@ void auth_self_settle(struct auth_self *self, struct decision_entry *e, enum aut
 		e->allowed_ns = 0;
 	e->decided = true;
 	/* A server that does not answer is not asked for each request. */
-	e->until_ns =
-		now + token_cap_ns(&facts, e->answer == AUTH_UNAVAILABLE ? PAUSE_NS : self->keep_ns);
+	e->until_ns = now + token_cap_ns(&facts,
+				    e->answer == AUTH_UNAVAILABLE ? PAUSE_NS : self->keep_ns);
 	/* The API server alone knows the users of other tokens (ask_on_user()). */
 	if (answer == AUTH_UNAUTHENTICATED)
 		e->user[0] = '\0';
@@ -241,10 +248,12 @@ void auth_self_settle(struct auth_self *self, struct decision_entry *e, enum aut
 	e->asking = false; /* only now may it be forgotten */
 }
 
-/* ---- auth_self.h ------------------------------------------------------------------------------------- */
+/* ---- auth_self.h
+ * ------------------------------------------------------------------------------------- */
 
 int auth_self_new(const struct auth_options *options, struct auth_self **ret_self)
 {
+	const struct config_serve *config = &options->config->serve;
 	CLEANUP(auth_self_free) struct auth_self *self = calloc(1, sizeof(*self));
 
 	if (!self)
@@ -254,11 +263,20 @@ int auth_self_new(const struct auth_options *options, struct auth_self **ret_sel
 	self->table = HASHTABLE_INIT(struct self_item, self_is, NULL);
 	self->queue_last = &self->queue_first;
 	self->metrics = options->metrics;
+	self->mode = options->review ? "review" : "self";
 	self->keep_ns = options->keep_ns ? options->keep_ns : KEEP_NS;
-	self->grace_ns = options->config->serve.offline_grace_ns;
+	self->grace_ns = config->offline_grace_ns;
 	int r = proc_random(&self->seed, sizeof(self->seed));
 	if (r == 0)
 		r = upstream_client_new(options->runtime_fd, &self->client);
+	if (r == 0 && options->review) {
+		const char *token = config->review_token_file;
+
+		if (!token && !config->review_certificate && access(POD_TOKEN, R_OK) == 0)
+			token = POD_TOKEN;
+		r = upstream_client_set_own(
+			self->client, token, config->review_certificate, config->review_key);
+	}
 	if (r == 0) {
 		r = -pthread_create(&self->thread, NULL, auth_ask_run, self);
 		self->started = r == 0;
@@ -312,7 +330,8 @@ void auth_self_free(struct auth_self **self)
 	free(s);
 }
 
-/* Decides from what is kept, or makes REQUEST wait. Returns whether DECISION is set. The lock is held. */
+/* Decides from what is kept, or makes REQUEST wait. Returns whether DECISION is set. The lock is
+ * held. */
 static bool self_look_up(struct auth_self *self, struct decision_entry *first,
 	struct auth_pending *pending, struct auth_decision *decision)
 {
@@ -323,7 +342,8 @@ static bool self_look_up(struct auth_self *self, struct decision_entry *first,
 		return true;
 	}
 	if (!first->decided || now >= first->until_ns) {
-		bool silent = self->silent || (first->asking && now - first->asked_ns >= SILENCE_NS);
+		bool silent =
+			self->silent || (first->asking && now - first->asked_ns >= SILENCE_NS);
 		const struct decision_entry *by =
 			silent ? self_grace(self, first, pending, now) : NULL;
 
@@ -334,7 +354,7 @@ static bool self_look_up(struct auth_self *self, struct decision_entry *first,
 		self_ask(self, first); /* the answer is for the next request */
 		(void)snprintf(pending->user, sizeof(pending->user), "%s", by->user);
 		*decision = (struct auth_decision){AUTH_ALLOWED, pending->user, ""};
-		auth_count(self->metrics, "self", AUTH_ALLOWED, "grace");
+		auth_count(self->metrics, self->mode, AUTH_ALLOWED, "grace");
 		return true;
 	}
 	if (first->answer == AUTH_DENIED && pending->has_second) {
@@ -345,7 +365,7 @@ static bool self_look_up(struct auth_self *self, struct decision_entry *first,
 	(void)snprintf(pending->user, sizeof(pending->user), "%s", first->user);
 	(void)snprintf(pending->reason, sizeof(pending->reason), "%s", first->reason);
 	*decision = (struct auth_decision){first->answer, pending->user, pending->reason};
-	auth_count(self->metrics, "self", first->answer, "cache");
+	auth_count(self->metrics, self->mode, first->answer, "cache");
 	return true;
 }
 
@@ -361,12 +381,18 @@ void auth_self_decide(struct auth_self *self, struct exchange *x, const struct a
 	*ret_pending = NULL;
 	bool is_token =
 		authorization.size > 7 && strncasecmp(authorization.data, "bearer ", 7) == 0;
-	if (!is_token)
+	bool review = x->peer->auth == CONFIG_AUTH_REVIEW, certificate = *x->peer->common_name;
+	bool known = is_token || (review && certificate);
+	if (review && auth_impersonates(x)) {
+		known = false;
+		decision = (struct auth_decision){
+			AUTH_DENIED, x->peer->common_name, AUTH_NO_IMPERSONATION};
+	} else if (!known)
 		decision = (struct auth_decision){AUTH_UNAUTHENTICATED, "",
 			x->peer->n_organizations || *x->peer->common_name
 				? "certificates are not recognized here; use a token"
 				: ""};
-	bool good = is_token && pending && question_make(&first, x, a, false);
+	bool good = known && pending && question_make(&first, x, a, false);
 	if (good) {
 		*pending = (struct auth_pending){.self = self, .worker = x->worker, .fn = fn, .context = context,
 			.secrets = strcmp(a->resource, "secrets") == 0, .second.bytes = BUF_SECRET};
@@ -377,8 +403,11 @@ void auth_self_decide(struct auth_self *self, struct exchange *x, const struct a
 	if (good) {
 		*ret_pending = pending; /* before the function can be called on this thread */
 		(void)pthread_mutex_lock(&self->lock);
-		decided = self_look_up(
-			self, self_find(self, &first, pending->secrets), pending, &decision);
+		struct decision_entry *entry = self_find(self, &first, pending->secrets);
+		if (entry && review && certificate && !entry->decided && !entry->asking)
+			(void)snprintf(
+				entry->user, sizeof(entry->user), "%s", x->peer->common_name);
+		decided = self_look_up(self, entry, pending, &decision);
 		(void)pthread_mutex_unlock(&self->lock);
 	}
 	if (!decided)

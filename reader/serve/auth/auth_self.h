@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The mode `self`: the API server decides, by one SelfSubjectAccessReview with the client's own token and
- * impersonation headers. kinf-serve needs no right of its own for it. Decisions are kept for 10 s; while
- * the API server can't be asked, or says nothing for half a second, an allowed one for
+ * The modes `self` and `review`. With `review` kinf-serve asks with an account of its own
+ * (serve.review): a SubjectAccessReview for the name and the organizations in the client's
+ * certificate, or for the user that a TokenReview of the client's token names. The rest is the same
+ * for both.
+ *
+ * With `self` the API server decides, by one SelfSubjectAccessReview with the client's own token
+ * and impersonation headers. kinf-serve needs no right of its own for it. Decisions are kept for 10
+ * s; while the API server can't be asked, or says nothing for half a second, an allowed one for
  * `serve.offlineGrace`, but not for Secrets.
  *
- * A thread of its own asks. Requests that want the same decision wait for one question. A request with a
- * name is first asked without the name, because a right to all objects of the kind is the usual case and
- * one decision then serves every name.
+ * A thread of its own asks. Requests that want the same decision wait for one question. A request
+ * with a name is first asked without the name, because a right to all objects of the kind is the
+ * usual case and one decision then serves every name.
  *
- * A kept decision is found by all bytes of its question, the token included, and never by a hash alone:
- * two clients must not share one by a collision.
+ * A kept decision is found by all bytes of its question, the token included, and never by a hash
+ * alone: two clients must not share one by a collision.
  */
 #ifndef READER_SERVE_AUTH_AUTH_SELF_H
 #define READER_SERVE_AUTH_AUTH_SELF_H

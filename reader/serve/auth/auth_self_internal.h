@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Shared by the files of `self` and `review`: auth_self.c (decisions that are kept, and requests that wait for
- * one), auth_ask.c (the thread that asks the API server).
+ * Shared by the files of `self` and `review`: auth_self.c (decisions that are kept, and requests
+ * that wait for one), auth_ask.c (the thread that asks the API server).
  */
 #ifndef READER_SERVE_AUTH_AUTH_SELF_INTERNAL_H
 #define READER_SERVE_AUTH_AUTH_SELF_INTERNAL_H
@@ -30,7 +30,8 @@ struct decision_entry {
 	struct auth_pending *waiting;
 };
 
-/* A request that waits. It is on the list of its entry, and after the decision on that of the self. */
+/* A request that waits. It is on the list of its entry, and after the decision on that of the
+ * self. */
 struct auth_pending {
 	struct auth_self *self;
 	struct decision_entry *entry; /* NULL: decided */
@@ -62,6 +63,7 @@ struct auth_self {
 	bool silent; /* the last question was not answered in time */
 	bool stop;
 	struct metrics *metrics;
+	const char *mode; /* for metrics */
 	struct upstream_client *client; /* of the thread; upstream_client_wake() from all */
 	pthread_t thread;
 	bool started;
@@ -70,8 +72,8 @@ struct auth_self {
 /* Notes the answer to ENTRY's question, and passes it on. The lock is held. */
 void auth_self_settle(struct auth_self *self, struct decision_entry *entry, enum auth_answer answer,
 	const char *reason);
-/* Allows the requests that wait for a question without an answer, if they were allowed before. Returns
- * whether requests wait. The lock is held. */
+/* Allows the requests that wait for a question without an answer, if they were allowed before.
+ * Returns whether requests wait. The lock is held. */
 bool auth_self_relieve(struct auth_self *self);
 
 /* The thread that asks, until self->stop. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/config/config.h"
 #include "common/err.h"
 #include "common/value/json.h"
 #include "common/value/yaml.h"
@@ -36,18 +37,17 @@ static void question_put_selector(struct buf *out, const char *name, const char 
 	buf_byte(out, '}');
 }
 
-/* Appends the review. */
-static void question_put_review(struct buf *out, const struct auth_attributes *a, bool with_name)
+/* Appends the attributes as a member of a review's spec. */
+static void question_put_attributes(
+	struct buf *out, const struct auth_attributes *a, bool with_name)
 {
 	bool first = true;
 
-	buf_str(out, "{\"kind\":\"SelfSubjectAccessReview\",\"apiVersion\":\"authorization.k8s.io/"
-		     "v1\",\"spec\":{");
 	if (!*a->resource) {
 		buf_str(out, "\"nonResourceAttributes\":{");
 		question_put_member(out, "path", a->path, &first);
 		question_put_member(out, "verb", a->verb, &first);
-		buf_str(out, "}}}");
+		buf_byte(out, '}');
 		return;
 	}
 	buf_str(out, "\"resourceAttributes\":{");
@@ -60,20 +60,37 @@ static void question_put_review(struct buf *out, const struct auth_attributes *a
 	question_put_member(out, "name", with_name ? a->name : "", &first);
 	question_put_selector(out, "labelSelector", a->label_selector);
 	question_put_selector(out, "fieldSelector", a->field_selector);
-	buf_str(out, "}}}");
+	buf_byte(out, '}');
 }
 
-bool question_make(struct question *question, const struct exchange *x,
-	const struct auth_attributes *a, bool with_name)
+static void question_put_kind(struct buf *out, const char *kind)
 {
-	struct buf *out = &question->bytes;
+	buf_printf(out, "{\"kind\":\"%s\",\"apiVersion\":\"authorization.k8s.io/v1\",\"spec\":{",
+		kind);
+}
 
-	*question = (struct question){.bytes = BUF_SECRET};
+/* Appends user and groups of the client's certificate, as the API server would see them. */
+static void question_put_subject(struct buf *out, const struct exchange_peer *peer)
+{
+	bool first = true;
+
+	question_put_member(out, "user", peer->common_name, &first);
+	buf_str(out, ",\"groups\":[");
+	for (size_t i = 0; i < peer->n_organizations; i++) {
+		json_write_string(bytes_str(peer->organizations[i]), out);
+		buf_byte(out, ',');
+	}
+	buf_str(out, "\"system:authenticated\"],");
+}
+
+/* Appends the header lines of the credentials that decide. */
+static void question_put_headers(struct buf *out, const struct exchange *x, bool impersonation)
+{
 	for (size_t i = 0; i < x->n_headers; i++) {
 		struct bytes name = x->headers[i].name;
 
 		if (!bytes_equal(name, BYTES_LIT("authorization")) &&
-			!bytes_starts(name, BYTES_LIT("impersonate-")))
+			!(impersonation && bytes_starts(name, BYTES_LIT("impersonate-"))))
 			continue;
 		buf_bytes_put(out, name);
 		/* libcurl takes "name:" for a header to be left out. */
@@ -81,10 +98,111 @@ bool question_make(struct question *question, const struct exchange *x,
 		buf_bytes_put(out, x->headers[i].value);
 		buf_byte(out, '\0');
 	}
+}
+
+bool question_make(struct question *question, const struct exchange *x,
+	const struct auth_attributes *a, bool with_name)
+{
+	struct buf *out = &question->bytes;
+	bool review = x->peer->auth == CONFIG_AUTH_REVIEW;
+	bool certificate = review && *x->peer->common_name;
+
+	*question = (struct question){.bytes = BUF_SECRET, .review = review};
+	if (!certificate)
+		question_put_headers(out, x, !review);
 	buf_byte(out, '\0');
 	question->headers_size = out->size;
-	question_put_review(out, a, with_name);
+	if (!review || certificate)
+		question_put_kind(out, review ? "SubjectAccessReview" : "SelfSubjectAccessReview");
+	if (certificate)
+		question_put_subject(out, x->peer);
+	question_put_attributes(out, a, with_name);
+	if (!review || certificate)
+		buf_str(out, "}}");
 	return buf_error(out) == 0 && question->headers_size <= HEADERS_MAX;
+}
+
+/* ---- tokens
+ * ------------------------------------------------------------------------------------------ */
+
+bool question_has_token(const struct question *question)
+{
+	return question->review && question->headers_size > 1;
+}
+
+void question_put_token_review(const struct question *question, struct buf *out)
+{
+	static const char name[] = "authorization: bearer ";
+	const char *line = (const char *)question->bytes.data;
+	size_t size = strlen(line), skip = sizeof(name) - 1;
+
+	buf_str(out, "{\"kind\":\"TokenReview\",\"apiVersion\":\"authentication.k8s.io/"
+		     "v1\",\"spec\":{\"token\":");
+	json_write_string(
+		BYTES(line + (size > skip ? skip : size), size > skip ? size - skip : 0), out);
+	buf_str(out, "}}");
+}
+
+static void question_put_list(const struct yaml_node *list, struct buf *out)
+{
+	buf_byte(out, '[');
+	for (size_t i = 0; list && list->type == YAML_LIST && i < list->count; i++) {
+		if (i)
+			buf_byte(out, ',');
+		json_write_string(bytes_str(list->items[i].text), out);
+	}
+	buf_byte(out, ']');
+}
+
+/* Appends the subject of a SubjectAccessReview. */
+static void question_put_user(const struct yaml_node *user, struct buf *out)
+{
+	const struct yaml_node *extra = yaml_get(user, "extra");
+	const char *name = yaml_text(user, "username"), *uid = yaml_text(user, "uid");
+	bool first = true;
+
+	question_put_member(out, "user", name ? name : "", &first);
+	question_put_member(out, "uid", uid ? uid : "", &first);
+	buf_str(out, first ? "\"groups\":" : ",\"groups\":");
+	question_put_list(yaml_get(user, "groups"), out);
+	buf_str(out, ",\"extra\":{");
+	for (size_t i = 0; extra && extra->type == YAML_MAP && i < extra->count; i++) {
+		if (i)
+			buf_byte(out, ',');
+		json_write_string(bytes_str(extra->keys[i]), out);
+		buf_byte(out, ':');
+		question_put_list(&extra->items[i], out);
+	}
+	buf_str(out, "},");
+}
+
+enum auth_answer question_read_token(const struct question *question, struct bytes text,
+	struct buf *out, char *user, char *reason, size_t size)
+{
+	CLEANUP(yaml_free) struct yaml *yaml = NULL;
+	int r = text.size ? yaml_parse(text.data, text.size, "review", &yaml)
+			  : err_say(ERR_SYNTAX, "it is empty");
+
+	if (r < 0) {
+		(void)snprintf(
+			reason, size, "the API server's review can't be read: %.150s", err_text(r));
+		return AUTH_UNAVAILABLE;
+	}
+	const struct yaml_node *status = yaml_get(yaml_root(yaml), "status"),
+			       *who = yaml_get(status, "user");
+	const char *good = yaml_text(status, "authenticated"), *name = yaml_text(who, "username");
+	if (!good || strcmp(good, "true") != 0 || !name)
+		return AUTH_UNAUTHENTICATED;
+	(void)snprintf(user, size, "%s", name);
+	question_put_kind(out, "SubjectAccessReview");
+	question_put_user(who, out);
+	buf_put(out, question->bytes.data + question->headers_size,
+		question->bytes.size - question->headers_size);
+	buf_str(out, "}}");
+	if (buf_error(out) == 0)
+		return AUTH_ALLOWED;
+	(void)snprintf(reason, size, "no memory for a decision");
+	return AUTH_UNAVAILABLE;
 }
 
 enum auth_answer question_read_review(struct bytes text, char *reason, size_t size)

@@ -2,8 +2,10 @@
 #include "reader/serve/upstream/upstream_client.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/buf.h"
 #include "common/check.h"
@@ -23,6 +25,7 @@ struct upstream_client {
 	CURLM *multi;
 	struct upstream_server server;
 	struct upstream_request *requests;
+	char *token_file, *certificate, *key; /* of our own account; NULL: none */
 };
 
 struct upstream_request {
@@ -35,7 +38,8 @@ struct upstream_request {
 	char error[CURL_ERROR_SIZE];
 };
 
-/* ---- requests ---------------------------------------------------------------------------------------- */
+/* ---- requests
+ * ---------------------------------------------------------------------------------------- */
 
 static void upstream_request_free(struct upstream_client *c, struct upstream_request *request)
 {
@@ -89,7 +93,8 @@ static int upstream_set_up(
 		    : 0;
 }
 
-int upstream_client_post(struct upstream_client *c, const char *path, const char *headers,
+/* OWN: with the certificate of our own account. */
+static int upstream_post(struct upstream_client *c, const char *path, const char *headers, bool own,
 	struct bytes body, upstream_answer_fn *fn, void *context)
 {
 	CHECK_OBJ(c, CLIENT_MAGIC);
@@ -112,6 +117,10 @@ int upstream_client_post(struct upstream_client *c, const char *path, const char
 		good = upstream_add_line(&request->lists.headers, headers);
 	r = good && buf_error(&request->body) == 0 ? upstream_set_up(c, request, path) :
 						     err_set(-ENOMEM, "asking the API server");
+	if (r == 0 && own && c->certificate &&
+		(curl_easy_setopt(request->easy, CURLOPT_SSLCERT, c->certificate) ||
+			curl_easy_setopt(request->easy, CURLOPT_SSLKEY, c->key)))
+		r = err_set(-ENOMEM, "asking the API server");
 	if (r == 0 && curl_multi_add_handle(c->multi, request->easy) != CURLM_OK)
 		r = err_set(-ENOMEM, "asking the API server");
 	if (r < 0) {
@@ -123,6 +132,55 @@ int upstream_client_post(struct upstream_client *c, const char *path, const char
 		request->next->previous = request;
 	c->requests = request;
 	return 0;
+}
+
+int upstream_client_post(struct upstream_client *c, const char *path, const char *headers,
+	struct bytes body, upstream_answer_fn *fn, void *context)
+{
+	return upstream_post(c, path, headers, false, body, fn, context);
+}
+
+/* Appends the header line with the token of our own account. */
+static int upstream_put_token(const struct upstream_client *c, struct buf *out)
+{
+	char token[8192];
+	AUTO_FD int fd = open(c->token_file, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, token, sizeof(token));
+
+	if (n < 0)
+		return err_set(
+			-errno, "reading the token '%s' (serve.review.tokenFile)", c->token_file);
+	while (n && (unsigned char)token[n - 1] <= ' ')
+		n--;
+	buf_str(out, "Authorization: Bearer ");
+	buf_put(out, token, (size_t)n);
+	buf_byte(out, '\0');
+	explicit_bzero(token, sizeof(token));
+	return buf_error(out);
+}
+
+int upstream_client_post_own(struct upstream_client *c, const char *path, struct bytes body,
+	upstream_answer_fn *fn, void *context)
+{
+	CLEANUP(buf_release) struct buf headers = BUF_SECRET;
+	int r = c->token_file ? upstream_put_token(c, &headers) : 0;
+
+	if (r < 0)
+		return r;
+	buf_byte(&headers, '\0');
+	return upstream_post(c, path, buf_cstr(&headers), true, body, fn, context);
+}
+
+int upstream_client_set_own(struct upstream_client *c, const char *token_file,
+	const char *certificate, const char *key)
+{
+	c->token_file = token_file ? strdup(token_file) : NULL;
+	c->certificate = certificate ? strdup(certificate) : NULL;
+	c->key = key ? strdup(key) : NULL;
+	return (token_file && !c->token_file) || (certificate && !c->certificate) ||
+			       (key && !c->key)
+		       ? err_set(-ENOMEM, "setting up requests to the API server")
+		       : 0;
 }
 
 static void upstream_complete(struct upstream_client *c, CURL *easy, CURLcode code)
@@ -159,7 +217,8 @@ void upstream_client_wake(struct upstream_client *c)
 	(void)curl_multi_wakeup(c->multi);
 }
 
-/* ---- begin and end ----------------------------------------------------------------------------------- */
+/* ---- begin and end
+ * ----------------------------------------------------------------------------------- */
 
 int upstream_client_new(int runtime_fd, struct upstream_client **ret_client)
 {
@@ -187,6 +246,9 @@ void upstream_client_free(struct upstream_client **client)
 		upstream_request_free(c, c->requests);
 	(void)curl_multi_cleanup(c->multi);
 	upstream_server_release(&c->server);
+	free(c->token_file);
+	free(c->certificate);
+	free(c->key);
 	c->magic = 0;
 	free(c);
 }

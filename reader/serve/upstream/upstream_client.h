@@ -23,6 +23,13 @@ void upstream_client_free(struct upstream_client **client);
 int upstream_client_post(struct upstream_client *client, const char *path, const char *headers,
 	struct bytes body, upstream_answer_fn *fn, void *context);
 
+/* Makes requests of an account of our own possible: a file with a token, which is read for each
+ * request, and a certificate with its key. NULL: none. */
+int upstream_client_set_own(struct upstream_client *client, const char *token_file,
+	const char *certificate, const char *key);
+int upstream_client_post_own(struct upstream_client *client, const char *path, struct bytes body,
+	upstream_answer_fn *fn, void *context);
+
 /* Works on the requests, and returns after TIMEOUT_MS, when one has ended, or after
  * upstream_client_wake(), which any thread may call. */
 void upstream_client_run(struct upstream_client *client, int timeout_ms);

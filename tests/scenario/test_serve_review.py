@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""kinf-serve with `auth: review` and `auth: allow`: clients with certificates, and tokens that an account of its own reviews."""
+
+import http.client
+import ssl
+
+import pytest
+
+from harness import eventually
+from harness.api_server import ApiServer
+from harness.objects import pod
+from harness.serve import Client, Serve
+from harness.store import whole
+from harness.tls import Authority
+
+PODS = "/api/v1/namespaces/web/pods"
+USERS = {
+    "T1": {"username": "u1", "uid": "7", "groups": ["g1", "system:authenticated"], "extra": {"scopes": ["a", "b"]}},
+    "T2": {"username": "u2", "groups": ["system:authenticated"]},
+}
+
+
+class Reviewed:
+    """A kinf-serve of one mode; `clients` maps names to clients over TLS."""
+
+    def __init__(self, workspace, **settings):
+        self.simulator = workspace.simulator()
+        for i in range(3):
+            self.simulator.put("pods", pod(f"p{i}", "web"))
+        self.simulator.put("secrets", {"metadata": {"name": "s", "namespace": "web"}})
+        self.api = ApiServer(self.simulator)
+        self.api.decide = self.decide
+        workspace.started.append(self.api)
+        self.rights = {("u1", "pods"), ("cn", "pods"), ("u1", "secrets")}
+        self.store = workspace.store(settings["auth"])
+        self.authority = Authority(self.store.directory, "clients")
+        self.own = workspace.directory / "own-token"
+        self.own.write_text("OWN\n")
+        self.store.connect(self.api.url)
+        self.settings = {"listen": ["unix", "127.0.0.1:0"], "tls": {"clientCA": str(self.authority.ca)}, **settings}
+        self.store.configure(whole("pods"), whole("secrets"), serve=self.settings)
+        self.store.daemons()
+        self.store.wait_synced("pods")
+        self.store.wait_synced("secrets")
+        self.serve = Serve(self.store, self.simulator)
+
+    def decide(self, kind, authorization, spec):
+        if authorization != "Bearer OWN":
+            return None
+        if kind == "tokenreviews":
+            user = USERS.get(spec["token"])
+            return {"authenticated": True, "user": user} if user else {"authenticated": False}
+        assert kind == "subjectaccessreviews"
+        attributes = spec.get("resourceAttributes", {})
+        return {"allowed": (spec["user"], attributes.get("resource", "path")) in self.rights or "resourceAttributes" not in spec}
+
+    def client(self, certificate=None):
+        address = next(line.split(" ")[2] for line in (self.store.path / "serve" / "addresses").read_text().splitlines()
+                       if line.startswith("api https "))
+        context = ssl.create_default_context(cafile=self.store.path / "serve" / "ca.crt")
+        if certificate:
+            context.load_cert_chain(*certificate)
+        return Client(lambda: http.client.HTTPSConnection(*address.split(":"), context=context, timeout=60))
+
+    def ask(self, path, token=None, name=None, organizations=(), **headers):
+        certificate = self.authority.issue(name, organizations=organizations) if name else None
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
+        return self.client(certificate).ask(path, **headers)
+
+
+@pytest.fixture(scope="module")
+def review(shared):
+    return Reviewed(shared, auth="review", review={"tokenFile": str(shared.directory / "own-token")})
+
+
+def test_tokens_are_reviewed_and_their_users_rights_count(review):
+    assert review.ask(PODS, token="T1").names == ["p0", "p1", "p2"]
+    spec = next(spec for kind, _, spec in review.api.reviews if kind == "subjectaccessreviews" and spec["user"] == "u1")
+    assert spec == {"user": "u1", "uid": "7", "groups": USERS["T1"]["groups"], "extra": USERS["T1"]["extra"],
+                    "resourceAttributes": {"verb": "list", "version": "v1", "resource": "pods", "namespace": "web"}}
+    denied = review.ask(PODS, token="T2")
+    assert denied.status == 403
+    assert denied.message == 'pods is forbidden: User "u2" cannot list resource "pods" in API group "" in the namespace "web"'
+    assert review.ask(PODS, token="unknown").status == 401
+    assert review.ask(PODS).status == 401
+    assert all(authorization == "Bearer OWN" for _, authorization, _ in review.api.reviews)
+
+
+def test_certificates_name_user_and_groups(review):
+    assert review.ask(PODS, name="cn", organizations=("o1", "o2")).names == ["p0", "p1", "p2"]
+    spec = next(spec for kind, _, spec in review.api.reviews if spec.get("user") == "cn")
+    assert spec["groups"] == ["o1", "o2", "system:authenticated"]
+    assert review.ask(PODS, name="other").status == 403
+    assert review.ask("/api/v1/secrets", name="cn").status == 403
+
+
+def test_nobody_else_can_be_impersonated(review):
+    answer = review.ask(PODS, token="T1", Impersonate_User="u2")
+    assert answer.status == 403 and "impersonation" in answer.message
+
+
+def test_decisions_are_kept_for_a_moment(review):
+    review.ask(PODS, token="T1")
+    before = len(review.api.reviews)
+    for _ in range(5):
+        assert review.ask(PODS, token="T1").status == 200
+    assert len(review.api.reviews) <= before + 2, "at most one of them found the decision expired"
+
+
+def test_an_account_without_rights_decides_nothing(workspace):
+    review = Reviewed(workspace, auth="review", review={"tokenFile": str(workspace.directory / "own-token")})
+    review.own.write_text("WRONG")
+    answer = review.ask(PODS, token="T1")
+    assert answer.status == 503, "not 401: the client may be who it says"
+    assert "kinf-serve's own account may not create reviews" in answer.message and "system:auth-delegator" in answer.message
+    review.own.write_text("OWN")
+    eventually(lambda: review.ask(PODS, token="T1").status == 200, what="the token is read again")
+
+
+def test_without_the_api_server_the_last_decision_holds_but_not_for_secrets(workspace):
+    review = Reviewed(workspace, auth="review", review={"tokenFile": str(workspace.directory / "own-token")}, offlineGrace="1h")
+    assert review.ask(PODS, token="T1").status == 200
+    assert review.ask("/api/v1/secrets", token="T1").status == 200
+    review.api.away = True
+    eventually(lambda: review.ask("/api/v1/secrets", token="T1").status == 503)
+    assert review.ask(PODS, token="T1").status == 200
+    assert review.ask(PODS, token="T2").status == 503, "nothing is known of this one"
+    review.api.away = False
+    eventually(lambda: review.ask("/api/v1/secrets", token="T1").status == 200)
+
+
+# ---- allow -----------------------------------------------------------------------------------------------
+
+RULES = [
+    {"users": ["node-*"], "resources": ["pods"], "verbs": ["list"], "namespaces": ["web"]},
+    {"groups": ["readers"], "resources": ["*"]},
+    {"groups": ["keepers"], "resources": ["secrets", "*.apps"], "verbs": ["*"]},
+]
+
+
+@pytest.fixture(scope="module")
+def allow(shared):
+    return Reviewed(shared, auth="allow", allow=RULES)
+
+
+@pytest.mark.parametrize("path, name, organizations, status", [
+    (PODS, "node-1", (), 200),
+    (PODS + "/p0", "node-1", (), 403),
+    ("/api/v1/pods", "node-1", (), 403),
+    (PODS, "x-node-1", (), 403),
+    (PODS, "node-1", ("readers",), 200),
+    (PODS, "x", ("other", "readers"), 200),
+    ("/api/v1/pods", "x", ("readers",), 200),
+    (PODS + "?watch=1&timeoutSeconds=1", "x", ("readers",), 200),
+    ("/api/v1/secrets", "x", ("readers",), 403),
+    ("/api/v1/secrets", "x", ("keepers",), 200),
+    (PODS, "x", ("keepers",), 403),
+    ("/api", "node-1", (), 200),
+    ("/api", "stranger", (), 403),
+    (PODS, None, (), 401),
+])
+def test_rules_decide(allow, path, name, organizations, status):
+    assert allow.ask(path, name=name, organizations=organizations).status == status
+    assert allow.api.reviews == [], "the API server is not asked"
+
+
+def test_a_token_is_no_certificate(allow):
+    assert allow.ask(PODS, token="T1").status == 401
+
+
+def test_rules_are_read_again_at_sighup(workspace):
+    allow = Reviewed(workspace, auth="allow", allow=RULES)
+    assert allow.ask(PODS, name="late").status == 403
+    allow.settings["allow"] = [{"users": ["late"], "resources": ["pods"]}]
+    allow.store.configure(whole("pods"), whole("secrets"), serve=allow.settings)
+    allow.serve.process.send(1)
+    eventually(lambda: allow.ask(PODS, name="late").status == 200)
+    assert allow.ask(PODS, name="node-1").status == 403
