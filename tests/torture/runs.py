@@ -156,6 +156,8 @@ class Runs:
         if self.options.only not in "kinf-serve":
             return
         for kind, env in self.kinds.items():
+            if kind.endswith("EAGAIN"):
+                continue  # the kernel says so only of a full socket, and then reports when it has room again (EPOLLET)
             note = Note(self.note_path)
             process = self.start("kinf-serve", env, note, 0)
             fault = self.fault_of_serve(process)
