@@ -3,7 +3,7 @@
 
 BENCH_LARGE=1           also 1M objects and 10M updates (about 10 GB of disk)
 BENCH_SIZES=1000,...    other numbers of objects
-BENCH_ROUNDS=5          number of paired runs with client-go
+BENCH_ROUNDS=7          number of paired runs with client-go
 BENCH_DIR=DIR           directory for the stores (default: the temporary directory)
 KINF_BASELINE=FILE      client-go's measuring program; with KUBECONFIG: both programs on that cluster
 BENCH_OWN=0             only the comparison with client-go

@@ -185,7 +185,7 @@ def latencies(build, kubeconfig, rounds):
 
 def measure(build):
     kubeconfig = os.environ["KUBECONFIG"]
-    rounds = int(os.environ.get("BENCH_ROUNDS", "5"))
+    rounds = int(os.environ.get("BENCH_ROUNDS", "7"))
     return {
         "sync": syncs(build, kubeconfig, rounds),
         "restart": restart(build, kubeconfig),

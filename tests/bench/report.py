@@ -28,6 +28,7 @@ def add_synthetic(table, synthetic):
     small = synthetic["small"]
     table.add("store size / JSON, 20,000 objects of 1.2 kB", f"{small['used_to_json']:.2f}", "2.5",
               small["used_to_json"] <= 2.5)
+    add_audience(table, synthetic["audience"])
     add_queue(table, synthetic["queue"])
     for name, percent in synthetic["idle"].items():
         table.add(f"idle {name} with 1,024 feeds", f"{percent:.2f} % of a core", "0.5 %", percent < 0.5)
@@ -113,6 +114,13 @@ def add_followers(table, n, figures):
             bar = 0.95 * crowd["cores_n"]
             table.add(f"{n}: {what} together, against one", f"{crowd[name] / 1e6:.2f} M/s = {scale:.2f}x",
                       f"{bar:.2f}x ({crowd['cores_n']} cores)", scale >= bar)
+
+
+def add_audience(table, audience):
+    last, cpu = audience["commit_to_last_p99_us"], audience["follower_cpu_us_per_event"]
+    table.add("100 followers of one feed: commit to the last handler, p50 / p99",
+              f"{audience['commit_to_last_p50_us']:.0f} / {last:.0f} us", "p99 2000 us", last < 2000)
+    table.add("same: CPU an event and follower", f"{cpu:.1f} us", "10 us", cpu < 10)
 
 
 def add_queue(table, queue):

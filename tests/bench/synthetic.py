@@ -15,6 +15,7 @@ LATENCY_RUNS = 5
 LATENCY = (2000, 200)  # changes, a second
 FOLLOWERS, READERS = 16, 64
 CROWD_SIZE, CROWD_SECONDS = 100000, 10
+AUDIENCE = (1000, 400, 20, 100)  # pods, changes, a second, followers
 
 
 def rate(objects, seconds):
@@ -75,6 +76,16 @@ def crowd(place, n):
     rates = {name: measured([place.program("bench/crowd"), place.store, n, count, CROWD_SECONDS])["objects_per_s"]
              for name, count in counts.items()}
     return {"cores_n": cores, **rates}
+
+
+def audience(build):
+    """The time until the last of many followers has a change, and the CPU of each."""
+    note(f"{AUDIENCE[3]} followers of one feed")
+    with Place(build) as place:
+        processor = place.daemon("kinf-processor")
+        place.fill(AUDIENCE[0], "wait")
+        processor.stop_sampling()
+        return measured([place.program("bench/audience"), place.store, place.runtime, *AUDIENCE])
 
 
 def first_get(place):
@@ -144,6 +155,7 @@ def measure(build, large):
     return {
         "sizes": {str(n): one_size(build, n, latency=n == 10000) for n in sizes},
         "small": small_objects(build),
+        "audience": audience(build),
         "queue": workqueue.measure(build),
         "idle": idle.measure(build),
         "churn": churn(build, 20000, 10_000_000 if large else 1_000_000),
