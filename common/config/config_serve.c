@@ -186,5 +186,9 @@ int config_check_serve(const struct config_place *place, const struct config *co
 	if (s->forward && s->auth == CONFIG_AUTH_OPEN)
 		return config_refuse(place,
 			"forward: on needs to know the client; it can't be used with auth: open");
+	if (s->quorum && !s->forward)
+		return config_refuse(place,
+			"freshness: quorum lets the API server answer reads without a "
+			"resourceVersion; it needs forward: on");
 	return 0;
 }

@@ -34,6 +34,7 @@ int answer_open(const struct answer_options *options, struct answer **ret_answer
 	answer->metrics = options->metrics;
 	answer->max_staleness_ns = options->config->serve.max_staleness_ns;
 	answer->forward = options->config->serve.forward;
+	answer->quorum = options->config->serve.quorum;
 	answer->n_workers = options->n_workers;
 	answer->wake = calloc(options->n_workers, sizeof(*answer->wake));
 	if (!answer->wake)
@@ -52,6 +53,7 @@ void answer_reload(struct answer *answer, const struct config *config)
 	/* Feeds come from the journal. */
 	__atomic_store_n(
 		&answer->max_staleness_ns, config->serve.max_staleness_ns, __ATOMIC_RELEASE);
+	__atomic_store_n(&answer->quorum, config->serve.quorum, __ATOMIC_RELEASE);
 }
 
 void answer_stop(struct answer *answer)
@@ -507,6 +509,14 @@ static int answer_parse(struct answer_request *request)
 	return r;
 }
 
+/* Returns whether the read must be proved current, which only the API server can do: `freshness: quorum`,
+ * and neither an RV nor a token. */
+static bool answer_needs_quorum(const struct answer_request *request)
+{
+	return __atomic_load_n(&request->worker->answer->quorum, __ATOMIC_ACQUIRE) &&
+	       request->path.kind == API_PATH_RESOURCE && !*request->options.rv && !*request->options.token;
+}
+
 /* Returns whether the cache never has what the request asks for. PARSED: what came of its query. */
 static bool answer_is_elsewhere(struct answer_request *request, int parsed)
 {
@@ -514,6 +524,8 @@ static bool answer_is_elsewhere(struct answer_request *request, int parsed)
 
 	if (!answer_is_read(request) || request->x->upgrade || path->kind != API_PATH_RESOURCE ||
 		*path->subresource || path->is_long || parsed != 0)
+		return true;
+	if (answer_needs_quorum(request))
 		return true;
 	if (api_accept_parse(exchange_header(request->x, "accept"), false, &request->accept,
 		    &request->status))
@@ -557,7 +569,8 @@ void serve_answer(struct serve_worker *worker, struct exchange *x)
 	bool elsewhere = r >= 0 && answer_may_forward(request) && answer_is_elsewhere(request, r);
 	bool reads = answer_is_read(request) && !x->upgrade && !*request->path.subresource;
 	/* A client without credentials is refused only what the cache can't have. */
-	if (elsewhere && (answer_can_forward(request) || !reads)) {
+	if (elsewhere &&
+		(answer_can_forward(request) || !reads || answer_needs_quorum(request))) {
 		answer_forward(request);
 		return;
 	}

@@ -53,6 +53,7 @@ struct answer {
 	unsigned n_workers;
 	uint64_t max_staleness_ns; /* atomic; 0: any */
 	bool forward;
+	bool quorum; /* the API server answers reads without an RV */
 };
 
 struct answer_group;

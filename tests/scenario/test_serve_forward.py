@@ -71,6 +71,34 @@ def test_covered_reads_are_answered_from_the_cache(forward):
     assert forward.api.times("GET", "/api/v1/namespaces/web/pods") == before
 
 
+def test_quorum_reads_are_the_api_servers(workspace):
+    forward = Forward(workspace, freshness="quorum")
+    asked = lambda: forward.api.times("GET", PODS)
+    for query in ("", "?resourceVersion=", "?limit=2"):
+        before = asked()
+        answer = forward.ask(PODS + query)
+        assert answer.status == 200 and asked() == before + 1, query
+    assert forward.ask(f"{PODS}/p1").status == 200 and forward.api.times("GET", f"{PODS}/p1") > 0
+    rv = forward.ask(PODS).json["metadata"]["resourceVersion"]
+    before = asked()
+    for query in ("?resourceVersion=0", f"?resourceVersion={rv}"):
+        assert forward.ask(PODS + query).names == ["p0", "p1", "p2"]
+    assert asked() == before, "reads with a version are the cache's"
+    # Nothing is answered that is not proved: not without credentials, and not without the API server.
+    assert forward.serve.ask(PODS).status == 401
+    forward.api.stop()
+    answer = forward.ask(PODS)
+    assert answer.status == 503 and "retry-after" in answer.headers
+    assert forward.ask(PODS + "?resourceVersion=0").status == 200
+
+
+def test_quorum_needs_forward(workspace):
+    store = workspace.store(simulator=workspace.simulator())
+    store.configure(whole("pods"), serve={"listen": ["unix"], "freshness": "quorum"})
+    answer = store.kinf("config", "check")
+    assert answer.status == 1 and "it needs forward: on" in answer.stderr
+
+
 @pytest.mark.parametrize("path", ["/api/v1/nodes", "/apis/apps/v1/deployments", "/api/v1/namespaces/web/nosuch", "/nosuch", "/api", "/apis",
                                   "/api/v1", "/apis?x=%20y", "/api/v1/namespaces/web/pods/p1/log?follow=true&limit=abc"])
 def test_other_reads_are_the_api_servers(forward, path):

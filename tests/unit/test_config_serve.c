@@ -87,6 +87,9 @@ Test(config_serve, wrong_values_are_named)
 		{"serve: {auth: open, forward: on}",
 			"k.yaml:1: serve: forward: on needs to know the client; it can't be used "
 			"with auth: open"},
+		{"serve: {freshness: quorum}",
+			"k.yaml:1: serve: freshness: quorum lets the API server answer reads without a "
+			"resourceVersion; it needs forward: on"},
 	};
 
 	expect_refusals(wrong, sizeof(wrong) / sizeof(wrong[0]));
@@ -94,8 +97,8 @@ Test(config_serve, wrong_values_are_named)
 
 Test(config_serve, changed_addresses_need_a_restart)
 {
-	struct config *a = parse("serve: {listen: unix}"),
-		      *b = parse("serve: {listen: ':80', freshness: quorum}");
+	struct config *a = parse("serve: {listen: unix, forward: on}"),
+		      *b = parse("serve: {listen: ':80', forward: on, freshness: quorum}");
 	char keys[CONFIG_KEYS_SIZE];
 
 	cr_assert(config_needs_restart(a, b, CONFIG_SERVE, keys));
