@@ -314,11 +314,12 @@ int value_iter_next(struct value_iter *iter, struct bytes *ret_key, struct value
 	struct value item;
 	int r = 0;
 
-	if (iter->left == 0)
-		return END;
-	if (iter->in_item) /* passed only now: most walks end with an item or go into the last one
-			    */
+	if (iter->in_item) /* passed only now: many walks end with an item */
 		r = value_pass(&p, iter->end, 1);
+	if (r == 0 && iter->left == 0) {
+		iter->in_item = false;
+		return END; /* the last item is whole */
+	}
 	if (r == 0 && iter->is_map)
 		r = value_read_key(&p, iter->end, &key);
 	if (r == 0)

@@ -397,7 +397,7 @@ Test(cursor_file, the_claim_of_a_follower_ends_with_its_file)
 	cr_assert_lt(fstatat(home_cursors_fd(home), ".c.lock", &st, 0), 0);
 }
 
-Test(cursor_file, the_next_follower_removes_what_a_killed_one_left_of_this_cursor, .init = setup, .fini = teardown)
+Test(cursor_file, the_next_follower_removes_what_a_killed_one_left_of_this_cursor)
 {
 	struct cursor_claim claim = {0};
 

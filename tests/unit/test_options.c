@@ -175,6 +175,8 @@ Test(options, help_comes_from_the_tables, .init = cr_redirect_stdout)
 		"then the file's)\n"
 		"      --config FILE              default $KINF_CONFIG, ./kinf.yaml, "
 		"/etc/kinf/kinf.yaml\n"
+		"      --cluster NAME             the configuration /etc/kinf/NAME.yaml and its "
+		"store; 'kinf clusters' lists them\n"
 		"  -v, --verbose                  log more; twice: even more\n"
 		"      --log-format FORMAT        text or json\n"
 		"  -h, --help                     print this and exit\n"
