@@ -188,7 +188,8 @@ int rebuild(const struct processor *p, struct journal *journal, const struct ind
 	CLEANUP(rebuild_release) struct builder b = {.p = p, .journal = journal};
 	int r = rebuild_begin(&b, options);
 
-	rebuild_open_old(&b);
+	if (!r)
+		rebuild_open_old(&b); /* not after a failure: it would take its sentence away */
 	if (!r)
 		r = apply_new(p, journal, b.index, &b.apply);
 	if (!r)

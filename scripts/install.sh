@@ -33,7 +33,7 @@ put 644 reader/completion/_kinf share/zsh/site-functions/_kinf
 put 644 reader/completion/kinf.fish share/fish/vendor_completions.d/kinf.fish
 put 644 LICENSE share/doc/kinformer/LICENSE
 put 644 README.md share/doc/kinformer/README.md
-for page in docs/*; do
+for page in $(find docs -type f); do
     put 644 "$page" "share/doc/kinformer/$page"
 done
 

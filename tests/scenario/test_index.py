@@ -303,7 +303,7 @@ def test_sort_by_pages_through_objects_in_the_order_of_a_field(simulator, store,
     assert "plan: index of 'spec.nodeName' in its order" in explained.stderr
     explained = store.kinf("get", "pods", "--sort-by", "status.phase", "-l", "app=front", "--explain", check=True)
     assert "all sorted by 'status.phase'" in explained.stderr
-    assert store.kinf("get", "pods", "--sort-by", "spec[").status == 1
+    assert store.kinf("get", "pods", "--sort-by", "spec[").status == 2
 
 
 def test_a_sorted_continue_token_expires_with_the_history(simulator, store):

@@ -84,16 +84,16 @@ def serve(workspace, pods=5, **settings):
 def read_answer(connection, body=True):
     """(status, headers, body) of one answer with a content-length."""
     data = b""
-    while b"\r\n\r\n" not in data:
-        piece = connection.recv(65536)
+    while not data.endswith(b"\r\n\r\n"):  # byte by byte, so that the next answer stays in the socket
+        piece = connection.recv(1)
         assert piece, f"closed after {data!r}"
         data += piece
-    head, _, rest = data.partition(b"\r\n\r\n")
-    first, *lines = head.decode().split("\r\n")
+    first, *lines = data.decode().rstrip().split("\r\n")
     headers = dict(line.split(": ", 1) for line in lines)
     length = int(headers.get("content-length", 0)) if body else 0
+    rest = b""
     while len(rest) < length:
-        piece = connection.recv(65536)
+        piece = connection.recv(length - len(rest))
         assert piece, f"closed within the body {rest!r}"
         rest += piece
     assert len(rest) == length, rest
