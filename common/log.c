@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/timestamp.h"
 #include "common/utf8.h"
 
 #define VALUE_MAX 1200 /* bytes of one string with its escapes; more is cut */
@@ -162,16 +163,12 @@ void log_write(enum log_id id, const void *fields)
 	int saved = errno;
 	bool json = log_settings.format == LOG_JSON;
 	struct timespec now;
-	struct tm tm;
-	char time_text[64];
+	char time_text[TIMESTAMP_SIZE];
 	struct log_line line;
 	line.size = 0;
 	log_line_puts(&line, json ? "{\"time\":\"" : "");
 	(void)clock_gettime(CLOCK_REALTIME, &now);
-	(void)gmtime_r(&now.tv_sec, &tm);
-	size_t n_time = strftime(time_text, sizeof(time_text), "%Y-%m-%dT%H:%M:%S", &tm);
-	(void)snprintf(time_text + n_time, sizeof(time_text) - n_time, ".%03ldZ",
-		now.tv_nsec / 1000000);
+	timestamp_milliseconds((uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec, time_text);
 	log_line_puts(&line, time_text);
 	log_line_puts(&line, json ? "\",\"level\":\"" : " ");
 	log_line_puts(&line, log_level_names[event->level]);

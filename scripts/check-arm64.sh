@@ -7,7 +7,7 @@
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
-# What depends on the processor: memory order, atomics, maps, byte order, futexes, forks, and what is built on them. Left out
+# The tests that depend on the processor: memory order, atomics, maps, byte order, futexes, forks, and what is built on them. Left out
 # are two that fail in qemu-user itself (7.2): test_rebuild maps 64 GiB, which it refuses (ENOMEM), and test_proc reads
 # /proc/self/stat, in which it puts another state.
 TESTS="array base64 buf crc cursor_file datafile decimal doorbell entry env follow generation hashtable hints history index

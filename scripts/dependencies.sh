@@ -45,7 +45,7 @@ if [ ! -e build/arm64-root/usr/lib/aarch64-linux-gnu/libcriterion.so ]; then
     mmdebstrap --quiet --variant=extract --architectures=arm64 --include=libc6-dev,libstdc++-12-dev,libcurl4-openssl-dev,libmsgpack-dev,liblmdb-dev,libcriterion-dev,libsimdjson-dev,libyaml-dev,libxxhash-dev,libmicrohttpd-dev,libnghttp2-dev,libssl-dev,zlib1g-dev \
         bookworm build/arm64-root >&2
 fi
-# What systemd does at a start, where it runs.
+# systemd does this at a start, where it runs.
 formats=/proc/sys/fs/binfmt_misc
 [ -e $formats/register ] || $sudo mount -t binfmt_misc none $formats
 [ -e $formats/qemu-aarch64 ] || $sudo sh -c "cat /usr/lib/binfmt.d/qemu-aarch64.conf >$formats/register"

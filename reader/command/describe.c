@@ -8,10 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/timestamp.h"
 #include "common/value/value.h"
 #include "common/value/yaml.h"
 #include "reader/command/command.h"
@@ -59,12 +59,9 @@ static void describe_text(struct buf *out, const char *label, struct bytes text)
 
 static void describe_time(struct buf *out, uint64_t time_ns)
 {
-	time_t seconds = (time_t)(time_ns / 1000000000);
-	struct tm parts;
-	char text[32] = "", age[AGE_SIZE];
+	char text[TIMESTAMP_SIZE], age[AGE_SIZE];
 
-	if (gmtime_r(&seconds, &parts))
-		(void)strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &parts);
+	timestamp_seconds(time_ns, text);
 	age_since(time_ns, age);
 	buf_printf(out, "%s (%s ago)", text, age);
 }

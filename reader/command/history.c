@@ -10,10 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/timestamp.h"
 #include "common/value/json.h"
 #include "reader/command/command.h"
 #include "reader/command/fields.h"
@@ -26,13 +26,10 @@
 
 static void history_put_time(struct buf *out, uint64_t time_ns)
 {
-	time_t seconds = (time_t)(time_ns / 1000000000);
-	struct tm parts;
-	char text[32] = "";
+	char text[TIMESTAMP_SIZE];
 
-	if (gmtime_r(&seconds, &parts))
-		(void)strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &parts);
-	buf_printf(out, "%s.%03" PRIu64 "Z", text, time_ns / 1000000 % 1000);
+	timestamp_milliseconds(time_ns, text);
+	buf_str(out, text);
 }
 
 /* Appends the members of a change that all its JSON forms have, and leaves the object open. */
@@ -384,7 +381,6 @@ int command_log(int argc, char **argv)
 {
 	CLEANUP(log_release) struct log log = {.out = BUF_INIT};
 	struct config_flags flags = {0};
-	struct timespec now;
 	int first;
 	const struct options_group groups[] = {
 		{"Options", log_options, ARRAY_SIZE(log_options), &log.args},
@@ -403,8 +399,7 @@ int command_log(int argc, char **argv)
 	if (r != 0)
 		return command_usage(&options, r);
 	const char *feed = first < argc ? argv[first] : NULL;
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	uint64_t now_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	uint64_t now_ns = proc_realtime_ns();
 	if (log.args.since_ns && log.args.since_ns < now_ns)
 		log.since_ns = now_ns - log.args.since_ns;
 	if (command_open(&flags, &log.kinf) < 0 || command_snapshot(log.kinf, &log.snapshot) < 0)

@@ -3,11 +3,12 @@
 #include "reader/serve/answer_internal.h"
 
 #include <stdio.h>
-#include <time.h>
 
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/proc.h"
+#include "common/timestamp.h"
 #include "reader/serve/gzip.h"
 
 void answer_head_put(struct answer_head *head, const char *name, const char *value)
@@ -37,16 +38,13 @@ bool answer_is_stale(const struct answer_request *request, double *ret_age, char
 /* Adds the headers that say how old the answer is, and why, while the feed is not live. */
 static void answer_head_stale(const struct answer_request *request, struct answer_head *head)
 {
-	char since[40] = "an unknown time", why[200];
+	char since[TIMESTAMP_SIZE] = "an unknown time", why[200];
 	double age;
 
 	if (!answer_is_stale(request, &age, why))
 		return;
 	if (age >= 0) {
-		time_t then = time(NULL) - (time_t)age;
-		struct tm utc;
-
-		(void)strftime(since, sizeof(since), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&then, &utc));
+		timestamp_seconds(proc_realtime_ns() - (uint64_t)age * 1000000000, since);
 		(void)snprintf(head->age, sizeof(head->age), "%.0f", age);
 		answer_head_put(head, "age", head->age);
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What handlers and workers read. A handler, and a worker that got a key of a handler from a work
+ * The reads of handlers and workers. A handler, and a worker that got a key of a handler from a work
  * queue, take a snapshot and list by index: the snapshot has to hold the event that they were given,
  * and each value of the index has to list exactly the objects of the model's state as of it. The
  * index may be behind the event, and its processor dead.

@@ -256,7 +256,7 @@ WATCH_FORMS = {"table": (PODS, TABLE), "table-initial": (PODS + "?resourceVersio
 
 # {name (or its beginning with *): reason}. docs/serve.md has the same list in words.
 APART = {
-    # What kinf-serve has not.
+    # Requests that kinf-serve does not serve.
     "unknown-path": "every 404 is a Status that says why", "unknown-group": "names the feed to add", "unknown-resource*": "names the feed to add",
     "unknown-version": "names the feed to add", "unknown-custom": "names the feed to add", "no-group": "every 404 is a Status",
     "namespace-status": "subresources are not cached", "root": "other paths", "apis": "only what is served",
@@ -267,7 +267,7 @@ APART = {
     "accept-yaml": "JSON only", "accept-protobuf*": "JSON only", "accept-cbor": "JSON only", "accept-html": "names JSON only", "accept-v9": "names JSON only",
     "accept-other-group": "names JSON only", "accept-unknown-as": "names JSON only", "accept-garbage": "names JSON only", "accept-watch-yaml": "JSON only",
     "accept-watch-html": "names JSON only", "accept-discovery-html": "names JSON only",
-    # What kinf-serve does otherwise, on purpose.
+    # Requests that kinf-serve answers otherwise, on purpose.
     "accept-application": "application/* is JSON", "accept-quality-0": "q=0 is not acceptable", "export": "refused, as the API server did until 1.3x",
     "get-rv abc": "400 instead of 500", "watch-rv": "400 instead of 500", "slash-*": "one path, one object", "encoded-slash": "one path, one object",
     "root-of-namespaces": "one path, one object", "token bm9uc2Vuc2U": "the JSON parser has other words", "no-token": "no anonymous user", "basic": "no anonymous user",

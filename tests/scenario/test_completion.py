@@ -148,7 +148,7 @@ def test_a_shell_completes(store, shell, tmp_path):
     try:
         terminal.type(setup + "; echo rea''dy\n")
         terminal.expect("\nready")
-        # What the line does when it is run shows what it was completed to.
+        # The output of the line shows the words that it was completed to.
         terminal.type("kinf ge\tpo\t-n w\t--index node=n1\t-o na\t\n")
         terminal.expect("\npod/web-1")
         terminal.type("kinf describe nodes node-1\t--store=/nowh\t\n")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Groups of watches of kinf-serve: an event is shown only to the groups whose name, namespace, field or label it has, or had.
-What each watch has seen live must be what the API server replays for its query."""
+Each watch must have seen live the events that the API server replays for its query."""
 
 import random
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The heads that pass through. Headers of one connection stay behind: the fixed ones of RFC 9110,
- * 7.6.1, and those that the Connection header names. Upgrade and Connection are written anew for a
+ * 7.6.1, and those that the Connection header names. Upgrade and Connection are written again for a
  * tunnel.
  */
 #include "reader/serve/forward/forward_internal.h"
