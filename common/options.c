@@ -261,6 +261,14 @@ int options_parse(const struct options *options, int argc, char **argv, int *ret
 	return 0;
 }
 
+int options_parse_all(const struct options *options, int argc, char **argv)
+{
+	int first;
+	int r = options_parse(options, argc, argv, &first);
+
+	return r == 0 && first != argc ? options_bad(options, "'%s' is not an option", argv[first]) : r;
+}
+
 /* ---- help ---- */
 
 static void options_help_group(const struct options_group *group, struct buf *out)

@@ -86,6 +86,9 @@ struct options {
  * 'kinf get --help'". */
 int options_parse(const struct options *options, int argc, char **argv, int *ret_first);
 
+/* Does the same for a command that has no operands: the first one is an error. */
+int options_parse_all(const struct options *options, int argc, char **argv);
+
 /* Sets the sentence for a usage error that the program itself has found. Returns ERR_SYNTAX. */
 int options_bad(const struct options *options, const char *format, ...)
 	__attribute__((format(printf, 2, 3), cold));

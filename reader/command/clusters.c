@@ -80,16 +80,14 @@ int command_clusters(int argc, char **argv)
 	CLEANUP(clusters_release) struct clusters clusters = {.names = NULL};
 	CLEANUP(buf_release) struct buf out = BUF_INIT;
 	struct config_flags flags = {0};
-	int first, bad = 0;
+	int bad = 0;
 	const struct options_group groups[] = {config_common_options(&flags)};
 	const struct options options = {"kinf clusters", "",
 		"Lists the configurations /etc/kinf/NAME.yaml, with their stores. 'kinf --cluster NAME "
 		"COMMAND' uses one of them.",
 		groups, ARRAY_SIZE(groups), false};
-	int r = options_parse(&options, argc, argv, &first);
+	int r = options_parse_all(&options, argc, argv);
 
-	if (r == 0 && first != argc)
-		r = options_bad(&options, "'%s' is not an option", argv[first]);
 	if (r != 0)
 		return command_usage(&options, r);
 	r = clusters_find(&clusters);

@@ -179,7 +179,6 @@ int command_compact(int argc, char **argv)
 {
 	CLEANUP(home_close) struct home *home = NULL;
 	struct config_flags flags = {0};
-	int first;
 	const struct options_group groups[] = {config_common_options(&flags)};
 	const struct options options = {"kinf compact", "",
 		"Replaces journal and index by copies that hold nothing else than what can be read: they are "
@@ -187,10 +186,8 @@ int command_compact(int argc, char **argv)
 		"files. Works while the daemons run, and without them. Nothing is listed again, and no "
 		"follower begins again.",
 		groups, ARRAY_SIZE(groups), false};
-	int r = options_parse(&options, argc, argv, &first);
+	int r = options_parse_all(&options, argc, argv);
 
-	if (r == 0 && first != argc)
-		r = options_bad(&options, "'%s' is not an option", argv[first]);
 	if (r != 0)
 		return command_usage(&options, r);
 	r = maintenance_open(&flags, &home);

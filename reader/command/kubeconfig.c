@@ -285,16 +285,13 @@ int command_kubeconfig(int argc, char **argv)
 	CLEANUP(config_free) struct config *config = NULL;
 	CLEANUP(home_close) struct home *home = NULL;
 	struct kubeconfig_server server;
-	int first;
 	const struct options_group groups[] = {config_common_options(&flags)};
 	const struct options options = {"kinf kubeconfig", "",
 		"Prints a kubeconfig for kinf-serve: kubectl --kubeconfig <(kinf kubeconfig) get "
 		"pods.",
 		groups, ARRAY_SIZE(groups), false};
-	int r = options_parse(&options, argc, argv, &first);
+	int r = options_parse_all(&options, argc, argv);
 
-	if (r == 0 && first != argc)
-		r = options_bad(&options, "'%s' is not an option", argv[first]);
 	if (r != 0)
 		return command_usage(&options, r);
 	r = config_load(&flags, &config);

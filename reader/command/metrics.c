@@ -220,17 +220,14 @@ int command_metrics(int argc, char **argv)
 	static char *directory;
 	CLEANUP(kinf_close) struct kinf *kinf = NULL;
 	struct config_flags flags = {0};
-	int first;
 	const struct options_group groups[] = {config_common_options(&flags)};
 	const struct options options = {"kinf metrics", "",
 		"Prints the counters of the daemons, and the state of store and feeds, in Prometheus' text "
 		"format, for instance for the textfile collector of its node exporter. Works while the "
 		"daemons run and without them.",
 		groups, ARRAY_SIZE(groups), false};
-	int r = options_parse(&options, argc, argv, &first);
+	int r = options_parse_all(&options, argc, argv);
 
-	if (r == 0 && first != argc)
-		r = options_bad(&options, "'%s' is not an option", argv[first]);
 	if (r != 0)
 		return command_usage(&options, r);
 	r = command_store(&flags, &directory);

@@ -51,17 +51,14 @@ int command_rebuild_index(int argc, char **argv)
 	CLEANUP(home_close) struct home *home = NULL;
 	struct config_flags flags = {0};
 	char text[CONTROL_SIZE];
-	int first;
 	const struct options_group groups[] = {config_common_options(&flags)};
 	const struct options options = {"kinf rebuild-index", "",
 		"Builds the index again from the journal; the API server is not asked. Readers use the old "
 		"index until the new one is complete. Works while kinf-processor runs, and without it; a feed "
 		"that the configuration does not have keeps its indexes.",
 		groups, ARRAY_SIZE(groups), false};
-	int r = options_parse(&options, argc, argv, &first);
+	int r = options_parse_all(&options, argc, argv);
 
-	if (r == 0 && first != argc)
-		r = options_bad(&options, "'%s' is not an option", argv[first]);
 	if (r != 0)
 		return command_usage(&options, r);
 	r = maintenance_open(&flags, &home);

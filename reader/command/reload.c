@@ -25,16 +25,14 @@ int command_reload(int argc, char **argv)
 	CLEANUP(home_close) struct home *home = NULL;
 	struct config_flags flags = {0};
 	char text[CONTROL_SIZE];
-	int first, status = PROC_OK, found = 0;
+	int status = PROC_OK, found = 0;
 	const struct options_group groups[] = {config_common_options(&flags)};
 	const struct options options = {"kinf reload", "",
 		"Lets the daemons read the configuration again, as SIGHUP does, and says whether they "
 		"use it. A configuration with an error changes nothing.",
 		groups, ARRAY_SIZE(groups), false};
-	int r = options_parse(&options, argc, argv, &first);
+	int r = options_parse_all(&options, argc, argv);
 
-	if (r == 0 && first != argc)
-		r = options_bad(&options, "'%s' is not an option", argv[first]);
 	if (r != 0)
 		return command_usage(&options, r);
 	r = maintenance_open(&flags, &home);

@@ -179,7 +179,6 @@ int command_run(int argc, char **argv)
 	CLEANUP(config_flags_release) struct config_flags flags = {0};
 	static char store[] = "--store", runtime_dir[] = "--runtime-dir";
 	struct run run = {.signals = -1, .flags = &flags};
-	int first;
 	const struct options_group groups[] = {
 		config_running_options(&flags),
 		config_common_options(&flags),
@@ -196,10 +195,8 @@ int command_run(int argc, char **argv)
 	if (!arguments)
 		return command_fail(err_set(-ENOMEM, "copying the arguments"));
 	memcpy(arguments, argv + 1, ((size_t)argc - 1) * sizeof(*arguments));
-	int r = options_parse(&options, argc, argv, &first);
+	int r = options_parse_all(&options, argc, argv);
 
-	if (r == 0 && first != argc)
-		r = options_bad(&options, "'%s' is not an option", argv[first]);
 	if (r != 0)
 		return command_usage(&options, r);
 	r = config_load(&flags, &run.config);

@@ -209,7 +209,6 @@ int command_status(int argc, char **argv)
 	struct status_args args = {0};
 	struct config_flags flags = {0};
 	CLEANUP(kinf_close) struct kinf *kinf = NULL;
-	int first;
 	const struct options_group groups[] = {
 		{"Options", status_options, ARRAY_SIZE(status_options), &args},
 		config_common_options(&flags),
@@ -217,11 +216,9 @@ int command_status(int argc, char **argv)
 	const struct options options = {"kinf status", "",
 		"Prints processes, feeds, store sizes and readers.", groups, ARRAY_SIZE(groups),
 		false};
-	int r = options_parse(&options, argc, argv, &first);
+	int r = options_parse_all(&options, argc, argv);
 	bool json = r == 0 && args.output && strcmp(args.output, "json") == 0;
 
-	if (r == 0 && first != argc)
-		r = options_bad(&options, "'%s' is not an option", argv[first]);
 	if (r == 0 && args.output && !json && strcmp(args.output, "text") != 0)
 		r = options_bad(&options, "output '%s': allowed are text, json", args.output);
 	if (r == 0 && args.check && args.output)
