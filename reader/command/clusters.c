@@ -11,6 +11,7 @@
 #include "common/err.h"
 #include "reader/command/command.h"
 #include "reader/command/print.h"
+#include "reader/table/table.h"
 #include "store/env/home.h"
 
 struct clusters {
@@ -78,7 +79,9 @@ static const char *clusters_state(const char *store)
 int command_clusters(int argc, char **argv)
 {
 	CLEANUP(clusters_release) struct clusters clusters = {.names = NULL};
+	static const char *const heads[] = {"NAME", "STATE", "STORE"};
 	CLEANUP(buf_release) struct buf out = BUF_INIT;
+	CLEANUP(table_release) struct table table;
 	struct config_flags flags = {0};
 	int bad = 0;
 	const struct options_group groups[] = {config_common_options(&flags)};
@@ -86,6 +89,7 @@ int command_clusters(int argc, char **argv)
 		"Lists the configurations /etc/kinf/NAME.yaml, with their stores. 'kinf --cluster NAME "
 		"COMMAND' uses one of them.",
 		groups, ARRAY_SIZE(groups), false};
+	table_init(&table, heads, ARRAY_SIZE(heads));
 	int r = options_parse_all(&options, argc, argv);
 
 	if (r != 0)
@@ -98,26 +102,26 @@ int command_clusters(int argc, char **argv)
 			config_directory());
 		return PROC_OK;
 	}
-	int width = 4;
-	for (size_t i = 0; i < clusters.n; i++)
-		if ((int)strlen(clusters.names[i]) > width)
-			width = (int)strlen(clusters.names[i]);
-	buf_printf(&out, "%-*s   %-16s %s\n", width, "NAME", "STATE", "STORE");
-	for (size_t i = 0; i < clusters.n; i++) {
+	for (size_t i = 0; r == 0 && i < clusters.n; i++) {
 		CLEANUP(config_free) struct config *config = NULL;
 		const struct config_flags one = {.cluster = clusters.names[i]};
+
+		const char *cells[] = {clusters.names[i], "bad file", ""};
 
 		r = config_load(&one, &config);
 		if (r < 0) {
 			bad++;
 			(void)command_fail(r);
-			buf_printf(&out, "%-*s   %-16s %s\n", width, clusters.names[i], "bad file", "");
-			continue;
+		} else {
+			cells[1] = clusters_state(config->store);
+			cells[2] = config->store;
 		}
-		buf_printf(&out, "%-*s   %-16s %s\n", width, clusters.names[i], clusters_state(config->store),
-			config->store);
+		r = table_row(&table, cells, &out);
 	}
-	r = print_text(&out);
+	if (r == 0)
+		r = table_settle(&table, &out);
+	if (r == 0)
+		r = print_text(&out);
 	if (r < 0)
 		return command_fail(r);
 	return bad ? PROC_FAILED : PROC_OK;
