@@ -10,12 +10,13 @@
 
 #define SLICE_NS    UINT64_C(500000)
 #define SLICE_BYTES ((size_t)256 << 10)
-#define MINUTE_NS   (60 * UINT64_C(1000000000))
+#define SECOND_NS   UINT64_C(1000000000)
+#define MINUTE_NS   (60 * SECOND_NS)
 #define DAY_NS      (24 * 60 * MINUTE_NS)
 
 void scrub_begin(struct scrub *scrub, struct journal *journal)
 {
-	*scrub = (struct scrub){.journal = journal, .next = 1};
+	*scrub = (struct scrub){.journal = journal, .next = 1, .pause = SECOND_NS};
 }
 
 void scrub_report(const struct processor *p, const struct journal *journal, uint32_t feed, uint64_t seq)
@@ -46,7 +47,8 @@ static int scrub_read(struct scrub *scrub, const struct processor *p, struct jou
 		if (r == ERR_CORRUPT) {
 			err_ignore(r, "the reflector is told");
 			scrub_report(p, scrub->journal, readable ? record.feed : 0, seq);
-			scrub->found++;
+			if (!scrub->first)
+				scrub->first = seq;
 		}
 		if (seq < scrub->next) /* a damaged tree that leads back */
 			return END;
@@ -57,6 +59,20 @@ static int scrub_read(struct scrub *scrub, const struct processor *p, struct jou
 	return r;
 }
 
+/* Settles when the next pass begins, and where. */
+static void scrub_end(struct scrub *scrub, uint64_t now)
+{
+	uint64_t twice = 2 * scrub->pause;
+
+	scrub->next = 0;
+	scrub->begin = scrub->first ? scrub->first : 1;
+	scrub->due_ns = now + (scrub->first ? scrub->pause : DAY_NS);
+	if (!scrub->first)
+		scrub->pause = SECOND_NS;
+	else
+		scrub->pause = twice < MINUTE_NS ? twice : MINUTE_NS;
+}
+
 int scrub_slice(struct scrub *scrub, const struct processor *p, struct intake *intake)
 {
 	CLEANUP(journal_walk_close) struct journal_walk *walk = NULL;
@@ -65,8 +81,10 @@ int scrub_slice(struct scrub *scrub, const struct processor *p, struct intake *i
 
 	if (!scrub->next && now < scrub->due_ns)
 		return 0;
-	if (!scrub->next)
-		scrub_begin(scrub, scrub->journal);
+	if (!scrub->next) {
+		scrub->next = scrub->begin;
+		scrub->first = 0;
+	}
 	int r = intake_view(intake, &txn);
 	if (!r)
 		r = journal_walk_open(scrub->journal, txn, scrub->next, &walk);
@@ -76,7 +94,6 @@ int scrub_slice(struct scrub *scrub, const struct processor *p, struct intake *i
 	intake_rest(intake);
 	if (r != END)
 		return r < 0 ? r : AGAIN;
-	scrub->due_ns = now + (scrub->found ? MINUTE_NS : DAY_NS);
-	scrub->next = 0;
+	scrub_end(scrub, now);
 	return 0;
 }

@@ -2,7 +2,9 @@
 /*
  * Looks for damage that nobody has met yet: reads the whole log once after the start and once a day, in slices
  * while there is nothing else to do, and compares each record's checksum. The reflector is told which records
- * are damaged (store/ring/damage.h), again each minute for as long as they are.
+ * are damaged (store/ring/damage.h). A pass that found damage is repeated from the first damaged record on, after
+ * a second, then after twice the pause of before, at most a minute: the reflector may have been away, or may have
+ * had no answer yet from the API server.
  */
 #ifndef PROCESSOR_SCRUB_H
 #define PROCESSOR_SCRUB_H
@@ -12,7 +14,9 @@
 struct scrub {
 	struct journal *journal;
 	uint64_t next;   /* seq of the next record to read; 0: nothing is due before due_ns */
-	uint64_t found;  /* damaged records, in this pass */
+	uint64_t begin;  /* where the next pass begins */
+	uint64_t first;  /* seq of the first damaged record of this pass; 0: none */
+	uint64_t pause;  /* ns before the next pass, if this one finds damage */
 	uint64_t due_ns; /* monotonic */
 };
 
