@@ -459,6 +459,17 @@ static void group_wake_all(struct answer_feed *feed, uint64_t seq)
 		group_wake(place->group, feed->walked, seq);
 }
 
+/* Wakes the watches of leaves that have caught up: each tells whether the feed is live. */
+static void group_wake_leaves(struct answer_feed *feed)
+{
+	struct group_place *place;
+
+	for (size_t at = 0; (place = hashtable_next(&feed->by_name, &at));)
+		for (struct answer_watch *w = place->group->first; w; w = w->next)
+			if (w->caught_up && w->request->is_leaf)
+				exchange_wake(w->request->x);
+}
+
 /* Shows one entry to the groups that it may be for. */
 static int group_walk_entry(
 	struct answer_worker *worker, struct group_walk *walk, const struct timeline_entry *entry)
@@ -540,9 +551,13 @@ void answer_group_news(struct answer_worker *worker)
 
 	for (struct answer_feed *feed = worker->feeds; feed; feed = feed->next) {
 		uint64_t news = __atomic_load_n(&feed->feed->news, __ATOMIC_ACQUIRE);
+		uint64_t states = __atomic_load_n(&feed->feed->states, __ATOMIC_ACQUIRE);
 
 		if (news == feed->news)
 			continue;
+		if (states != feed->states)
+			group_wake_leaves(feed);
+		feed->states = states;
 		if (group_walk_feed(worker, feed, until_ns))
 			more = true;
 		else

@@ -64,6 +64,7 @@ struct answer_feed {
 	struct answer_feed *next;
 	struct catalog_feed *feed;
 	uint64_t news;   /* that were walked for */
+	uint64_t states; /* that leaves were woken for */
 	uint64_t walked; /* the log, for the watches that have caught up */
 	struct hashtable by_name;      /* all groups */
 	struct hashtable by_value;     /* those with a hook */

@@ -316,6 +316,7 @@ static int catalog_take_state(void *argument, const struct kinf_feed_info *info)
 
 		if (was_live != (strcmp(info->state, "live") == 0)) {
 			/* Watches of leaves report it. */
+			(void)__atomic_add_fetch(&feed->states, 1, __ATOMIC_ACQ_REL);
 			(void)__atomic_add_fetch(&feed->news, 1, __ATOMIC_ACQ_REL);
 			c->states_changed = true;
 		}

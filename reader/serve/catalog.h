@@ -32,7 +32,8 @@ struct catalog_feed {
 	struct timeline timeline;
 	uint64_t shown;       /* the feeder's: the newest entry that is visible */
 	bool gone;     /* removed, or its journal was replaced: its watches end */
-	uint64_t news;   /* counts changes of its timeline */
+	uint64_t news;   /* counts changes of its timeline, and of whether it is live */
+	uint64_t states; /* counts the latter */
 	uint64_t floor;  /* the newest seq that a client was shown: no answer is older */
 	struct floor forwarded; /* what went through to the API server, with a lock of its own */
 	double age_seconds;   /* since the last contact; negative: unknown */
