@@ -37,7 +37,8 @@ one() {
     if "$@" >"$log" 2>&1; then counted "$name" 1 0 "$log"; else counted "$name" 0 1 "$log"; fi
 }
 
-# begin NAME COMMAND...: starts COMMAND beside the tests that follow; "finish" counts each of them as one test.
+# begin NAME COMMAND...: starts COMMAND beside the tests that follow; "finish" waits for all that were begun, and counts
+# each of them as one test.
 begun=()
 begin() {
     local log=$logs/${1//[ \/]/-}.log
@@ -53,6 +54,7 @@ finish() {
         log=$logs/${name//[ \/]/-}.log
         if [ "$(cat "$log.status")" = 0 ]; then counted "$name" 1 0 "$log"; else counted "$name" 0 1 "$log"; fi
     done
+    begun=()
 }
 
 # build VARIANT TARGET...: ends the script if the build fails.
@@ -104,20 +106,22 @@ scenarios() {
     counted scenarios "$p" "$f" "$log"
 }
 
-one style scripts/check-style.sh
+begin style scripts/check-style.sh
 build asan tests
 unit
-for program in build/asan/model/*; do
-    if [ -x "$program" ] && [ -f "$program" ]; then one "model $(basename "$program")" "$program"; fi
-done
 for program in build/asan/fuzz/fuzz_*; do
     case $program in *.*) continue ;; esac
     one "fuzz seeds ${program##*fuzz_}" "$program" "tests/fuzz/seeds/${program##*fuzz_}"
 done
+# Each of these keeps one processor busy, so they run beside each other.
+for program in build/asan/model/*; do
+    if [ -x "$program" ] && [ -f "$program" ]; then begin "model $(basename "$program")" "$program"; fi
+done
+begin "rebuild of 50,000 objects" env KINF_BUILD=build/asan /usr/bin/python3 tests/stress/rebuild.py --objects 50000
 build tsan build/tsan/stress/ring_threads build/tsan/stress/queue_threads
-one "threads ring (tsan)" build/tsan/stress/ring_threads
-one "threads queue (tsan)" build/tsan/stress/queue_threads
-one "rebuild of 50,000 objects" env KINF_BUILD=build/asan /usr/bin/python3 tests/stress/rebuild.py --objects 50000
+begin "threads ring (tsan)" build/tsan/stress/ring_threads
+begin "threads queue (tsan)" build/tsan/stress/queue_threads
+finish
 # The kill loop and the torture wait for most of their time.
 begin "kill loop ${kill_seconds}s" scripts/check-crash.sh build/asan "$kill_seconds"
 begin "torture memory" scripts/check-torture.sh build/asan memory --count 10
