@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Completion of command lines: the candidates of "kinf __complete", and bash, zsh and fish on a terminal."""
 
+import contextlib
 import fcntl
 import os
 import pty
@@ -124,20 +125,38 @@ class Terminal:
     def type(self, text):
         os.write(self.fd, text.encode())
 
+    def read(self):
+        """Adds what is printed within a moment to `seen`. Returns whether a program may print more."""
+        if not select.select([self.fd], [], [], 0.2)[0]:
+            return True
+        try:
+            text = os.read(self.fd, 65536).decode(errors="replace")
+        except OSError:  # EIO: no program has the terminal open
+            return False
+        self.seen += re.sub(r"\x1b(\[[0-9;?=>]*[a-zA-Z]|[=>()][A-Z0-9]?|\][^\a]*\a)|[\x00\x0e\x0f\r]", "", text)
+        return True
+
     def expect(self, pattern):
         """Waits until PATTERN was printed after what was expected before."""
         end = time.monotonic() + 2 * PATIENCE
         while not (found := re.search(pattern, self.seen)):
-            assert time.monotonic() < end, f"{pattern!r} is not in {self.seen!r}"
-            if select.select([self.fd], [], [], 0.2)[0]:
-                text = os.read(self.fd, 65536).decode(errors="replace")
-                self.seen += re.sub(r"\x1b(\[[0-9;?=>]*[a-zA-Z]|[=>()][A-Z0-9]?|\][^\a]*\a)|[\x00\x0e\x0f\r]", "", text)
+            assert self.read() and time.monotonic() < end, f"{pattern!r} is not in {self.seen!r}"
         self.seen = self.seen[found.end() :]
 
     def close(self):
+        """Ends the shell, and what runs in it, before the terminal: a program of the address sanitizer whose
+        terminal vanishes spins in its leak check for ever."""
+        end = time.monotonic() + PATIENCE
+        self.type("\x03\nexit\n")
+        while self.read() and time.monotonic() < end:
+            pass
+        while os.waitpid(self.pid, os.WNOHANG)[0] == 0:
+            if time.monotonic() >= end:
+                for group in {os.tcgetpgrp(self.fd), self.pid}:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.killpg(group, signal.SIGKILL)
+            time.sleep(0.01)
         os.close(self.fd)
-        os.kill(self.pid, signal.SIGKILL)
-        os.waitpid(self.pid, 0)
 
 
 @pytest.mark.parametrize("shell", SHELLS)
