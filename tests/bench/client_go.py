@@ -159,7 +159,7 @@ def follow_patches(place, server, stamp, *words):
 
 def our_latency(build, kubeconfig):
     with Place(build, kubeconfig) as place, tempfile.NamedTemporaryFile(dir="/dev/shm") as stamp:
-        stamp.write(bytes(8))
+        stamp.write(bytes(16))
         stamp.flush()
         start(place, {"LD_PRELOAD": str(place.program("bench/preload.so")), "KINF_BENCH_STAMP": stamp.name})
         wait_synced(place)

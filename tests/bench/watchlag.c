@@ -2,8 +2,8 @@
 /*
  * Measures the time from the API server's bytes to the event at a follower, for the patches that
  * `baseline latency` makes: their annotation is "RUN NUMBER SENT", SENT in nanoseconds of the wall
- * clock. There are two figures: the time since the last bytes came into kinf-reflector (stamp.h),
- * and the time since the patch was sent. Follows until it has seen COUNT patches; prints "ready" on
+ * clock. There are three figures: the times since the last bytes came into kinf-reflector and since
+ * they were decrypted (stamp.h), and the time since the patch was sent. Follows until it has seen COUNT patches; prints "ready" on
  * stderr when it begins. With "handler" the event is the call of on_update of an informer. usage:
  * watchlag STORE STAMP-FILE COUNT [handler]
  */
@@ -30,7 +30,7 @@
 struct lag {
 	struct path *annotation;
 	const struct stamp *stamp;
-	uint64_t *since_read, *since_sent;
+	uint64_t *since_read, *since_decrypted, *since_sent;
 	uint64_t n, count;
 	uint64_t run, number; /* of the last patch seen */
 };
@@ -48,10 +48,10 @@ static const struct stamp *map_stamp(const char *path)
 /* Handles a change of a pod. */
 static void take(struct lag *lag, struct bytes body)
 {
+	uint64_t read = lag->stamp->read_ns, decrypted = lag->stamp->decrypted_ns;
 	uint64_t now = proc_monotonic_ns(), wall = proc_realtime_ns();
 	char text[96] = "", scratch[VALUE_SCRATCH];
 	unsigned long long run, number, sent;
-	uint64_t read = lag->stamp->read_ns;
 	struct bytes found;
 	struct value value;
 
@@ -66,8 +66,10 @@ static void take(struct lag *lag, struct bytes body)
 		return; /* an older annotation, still in the object */
 	lag->run = run;
 	lag->number = number;
-	must_true(read > 0 && read <= now, "no bytes were read: is preload.so in the reflector?");
+	must_true(read > 0 && decrypted > 0 && read <= now && decrypted <= now,
+		"no bytes were read: is preload.so in the reflector?");
 	lag->since_read[lag->n] = now - read;
+	lag->since_decrypted[lag->n] = now - decrypted;
 	lag->since_sent[lag->n++] = wall - sent;
 }
 
@@ -183,18 +185,22 @@ int main(int argc, char **argv)
 	lag.count = must_number(argv[3], 1, "COUNT");
 	lag.stamp = map_stamp(argv[2]);
 	lag.since_read = calloc(lag.count, sizeof(*lag.since_read));
+	lag.since_decrypted = calloc(lag.count, sizeof(*lag.since_decrypted));
 	lag.since_sent = calloc(lag.count, sizeof(*lag.since_sent));
-	must_true(lag.since_read && lag.since_sent, "no memory");
+	must_true(lag.since_read && lag.since_decrypted && lag.since_sent, "no memory");
 	must(path_parse(ANNOTATION, &lag.annotation), ANNOTATION);
 	bool handler = argc > 4 && !strcmp(argv[4], "handler");
 	(handler ? handle_patches : follow_in)(&lag, argv[1]);
 
 	result_begin();
 	result_samples(handler ? "read_to_handler" : "read_to_follower", lag.since_read, lag.n);
+	result_samples(handler ? "decrypted_to_handler" : "decrypted_to_follower",
+		lag.since_decrypted, lag.n);
 	result_samples(handler ? "send_to_handler" : "send_to_follower", lag.since_sent, lag.n);
 	result_end();
 	path_free(&lag.annotation);
 	free(lag.since_read);
+	free(lag.since_decrypted);
 	free(lag.since_sent);
 	return 0;
 }
