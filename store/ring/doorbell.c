@@ -29,6 +29,7 @@ struct doorbell {
 	int listener, epoll;
 	uint64_t batch; /* counts the published batches */
 	bool owed;      /* armed bells may be left that were not rung for BATCH */
+	size_t used;    /* no slot from here on is in use: most are never touched */
 	size_t next;    /* the slot to go on ringing at, so that the first ones are not always first */
 	struct bell bells[DOORBELL_BELLS_MAX];
 };
@@ -120,6 +121,8 @@ static int doorbell_accept(struct doorbell *d)
 		if (slot == DOORBELL_BELLS_MAX || doorbell_watch(d, fd, slot) < 0)
 			continue; /* closed: its follower polls by a timer and tries again later */
 		d->bells[slot] = (struct bell){.fd = TAKE_FD(fd)};
+		if (slot >= d->used)
+			d->used = slot + 1;
 		doorbell_hear(&d->bells[slot]); /* a byte sent before the batch counts for it */
 	}
 	return AGAIN;
@@ -143,20 +146,19 @@ static int doorbell_receive(struct doorbell *d)
 }
 
 /* Rings the armed bells that were not rung for the newest batch. Returns AGAIN when some are left. */
-static int doorbell_go_on(struct doorbell *d)
+static int doorbell_ring_armed(struct doorbell *d)
 {
-	int result = doorbell_receive(d);
-
-	for (size_t i = 0, rings = 0; i < DOORBELL_BELLS_MAX; i++) {
-		size_t slot = (d->next + i) % DOORBELL_BELLS_MAX;
+	while (d->used && d->bells[d->used - 1].fd < 0)
+		d->used--;
+	for (size_t i = 0, rings = 0; i < d->used; i++) {
+		size_t slot = (d->next + i) % d->used;
 		struct bell *bell = &d->bells[slot];
 
 		if (bell->fd < 0 || !bell->armed || bell->rung == d->batch)
 			continue;
 		if (rings++ == DOORBELL_RINGS_MAX) {
 			d->next = slot;
-			result = AGAIN;
-			break;
+			return AGAIN;
 		}
 		bell->armed = false;
 		bell->rung = d->batch;
@@ -164,9 +166,17 @@ static int doorbell_go_on(struct doorbell *d)
 			errno != ENOBUFS && errno != EINTR)
 			cleanup_fd(&bell->fd);
 	}
+	return 0;
+}
+
+/* Receives what has come, and rings the bells that it armed. */
+static int doorbell_go_on(struct doorbell *d)
+{
+	int received = doorbell_receive(d), rung = doorbell_ring_armed(d);
+
 	/* A byte that was not received yet may have armed a bell before the batch. */
-	d->owed = result == AGAIN;
-	return result;
+	d->owed = received == AGAIN || rung == AGAIN;
+	return d->owed ? AGAIN : 0;
 }
 
 void doorbell_ring(struct doorbell *d)
@@ -175,7 +185,11 @@ void doorbell_ring(struct doorbell *d)
 		return;
 	CHECK_OBJ(d, DOORBELL_MAGIC);
 	d->batch++;
-	(void)doorbell_go_on(d); /* doorbell_turn() rings the rest */
+	/* First those that are known to wait: most arm again long before the next batch. */
+	if (doorbell_ring_armed(d) == AGAIN)
+		d->owed = true; /* doorbell_turn() rings the rest */
+	else
+		(void)doorbell_go_on(d);
 }
 
 int doorbell_turn(struct doorbell *d)
