@@ -107,15 +107,17 @@ static int config_settle_paths(struct config *config, const struct config_flags 
 /* ---- the file -------------------------------------------------------------------------------- */
 
 /* Reads the tree of file NAME into CONFIG. */
-static int config_read_tree(struct config *config, const struct yaml *yaml, const char *name)
+static int config_read_tree(struct config *config, struct yaml *yaml, const char *name)
 {
-	const struct yaml_node *root = yaml_root(yaml);
+	struct yaml_node *root = yaml_edit(yaml);
 	int r = config_copy(&config->file, name);
 
 	if (r < 0 || !root)
 		return r;
 	struct config_place place = {.file = name, .line = root->line};
-	r = config_read_map(&place, root, config_keys, "", config);
+	r = config_expand(&place, root);
+	if (r == 0)
+		r = config_read_map(&place, root, config_keys, "", config);
 	for (size_t i = 0; r == 0 && i < root->count; i++) {
 		if (strcmp(root->keys[i], "serve") != 0 || yaml_is_null(&root->items[i]))
 			continue;

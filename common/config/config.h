@@ -9,7 +9,8 @@
  *
  * The config group: config.c (loading), config_key.c (keys and their values), config_feed.c (feeds
  * and indexes), config_serve.c (the section serve), config_flags.c (the command line),
- * config_wildcard.c (feeds that stand for many resources); config_internal.h is what they share.
+ * config_wildcard.c (feeds that stand for many resources), config_variables.c (variables of the environment);
+ * config_internal.h is what they share.
  */
 #ifndef COMMON_CONFIG_CONFIG_H
 #define COMMON_CONFIG_CONFIG_H

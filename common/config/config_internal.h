@@ -30,6 +30,12 @@ int config_refuse(const struct config_place *place, const char *format, ...)
  * is. */
 int config_refuse_code(const struct config_place *place, int code);
 
+/* ---- variables ------------------------------------------------------------------------------ */
+
+/* Replaces ${NAME} in all values of the tree NODE by the variable of the environment, and $${ by ${.
+ * Returns: 0; ERR_CONFIG: a variable is not set or empty; -ENOMEM. */
+int config_expand(const struct config_place *outer, struct yaml_node *node);
+
 /* ---- keys ------------------------------------------------------------------------------------ */
 
 enum config_type {

@@ -307,6 +307,12 @@ const struct yaml_node *yaml_root(const struct yaml *yaml)
 	return yaml->has_root ? &yaml->root : NULL;
 }
 
+struct yaml_node *yaml_edit(struct yaml *yaml)
+{
+	CHECK_OBJ(yaml, YAML_MAGIC);
+	return yaml->has_root ? &yaml->root : NULL;
+}
+
 const struct yaml_node *yaml_get(const struct yaml_node *map, const char *key)
 {
 	if (!map || map->type != YAML_MAP)

@@ -275,3 +275,15 @@ def test_the_error_of_a_bad_reload_ends_with_a_good_one(simulator, store):
     reload(good)
     eventually(lambda: "nothings" not in store.kinf("status").stdout, what="only the entries of the file")
     assert store.feed_status("pods")["state"] == "live"
+
+
+def test_one_file_serves_all_nodes_by_a_variable(simulator, store):
+    for node in ("n1", "n2"):
+        simulator.put("pods", pod(f"on-{node}", "web", node=node))
+    store.configure(whole("pods", fieldSelector="spec.nodeName=${NODE_NAME}"))
+    result = store.kinf("config", "check", env={"NODE_NAME": ""})
+    assert result.status == 1 and "no variable 'NODE_NAME'" in result.stderr, result
+    supervisor = store.process("kinf-run", [program("kinf"), "run"], {"NODE_NAME": "n2"}).start()
+    # Readers need the variable as well: they find the store by the same file.
+    eventually(lambda: store.kinf("get", "pods", "-o", "name", env={"NODE_NAME": "n2"}).stdout == "pod/on-n2\n")
+    assert supervisor.stop() == 0
