@@ -55,6 +55,8 @@ static int config_new(struct config **ret_config)
 	return r;
 }
 
+#define MACHINE_STORE "/var/lib/kinf"
+
 /* ---- the environment ------------------------------------------------------------------------- */
 
 /* Returns the value of a variable, NULL if it is not set or empty. */
@@ -74,10 +76,23 @@ int config_default_store(char **ret_path)
 	if (given)
 		return config_copy_path(ret_path, given, NULL);
 	if (geteuid() == 0)
-		return config_copy(ret_path, "/var/lib/kinf");
+		return config_copy(ret_path, MACHINE_STORE);
 	if (state)
 		return config_copy_path(ret_path, "kinf", state);
 	return config_copy_path(ret_path, "~/.local/state/kinf", NULL);
+}
+
+/* Sets *RET_PATH to the store of /etc/kinf/NAME.yaml when it names none: of its own, and the same for all
+ * users, since the file is the machine's. */
+static int config_cluster_store(const char *name, char **ret_path)
+{
+	AUTO_FREE char *own = NULL;
+
+	if (!config_environment("KINF_CONFIG_DIR"))
+		return config_copy_path(ret_path, name, MACHINE_STORE);
+	/* A user's own configurations: below the default store. */
+	int r = config_default_store(&own);
+	return r < 0 ? r : config_copy_path(ret_path, name, own);
 }
 
 /* Applies the order flag, environment, file, default to both directories; those of file and flags
@@ -90,7 +105,9 @@ static int config_settle_paths(struct config *config, const struct config_flags 
 
 	bool given_store = config_environment("KINF_STORE") && !flags->store && !flags->cluster;
 
-	if (!config->store || given_store) {
+	if (flags->cluster && !config->store) {
+		r = config_cluster_store(flags->cluster, &config->store);
+	} else if (!config->store || given_store) {
 		free(config->store);
 		r = config_default_store(&config->store);
 	}

@@ -287,3 +287,11 @@ def test_one_file_serves_all_nodes_by_a_variable(simulator, store):
     # Readers need the variable as well: they find the store by the same file.
     eventually(lambda: store.kinf("get", "pods", "-o", "name", env={"NODE_NAME": "n2"}).stdout == "pod/on-n2\n")
     assert supervisor.stop() == 0
+
+
+def test_a_cluster_without_a_store_key_has_a_store_of_its_own(tmp_path):
+    for name in ("kinf", "prod"):
+        (tmp_path / f"{name}.yaml").write_text("feeds: [{resource: pods}]\n")
+    env = {"KINF_CONFIG": "", "KINF_STORE": "", "XDG_STATE_HOME": "", "HOME": str(tmp_path), "KUBECONFIG": "/dev/null"}
+    rows = run_command([program("kinf"), "clusters"], {**env, "KINF_CONFIG_DIR": str(tmp_path), "KINF_STORE": "/s"}).stdout
+    assert [line.split()[-1] for line in rows.splitlines()[1:]] == ["/s/kinf", "/s/prod"]
