@@ -88,6 +88,7 @@ struct config_serve {
 	uint32_t auth;      /* enum config_auth */
 	bool open_remote;
 	char *certificate, *key, *client_ca; /* NULL: made by kinf-serve; none */
+	bool separate;      /* kinf run does not start it */
 	bool forward;
 	bool quorum;        /* freshness: quorum */
 	uint64_t max_staleness_ns; /* 0: any */

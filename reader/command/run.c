@@ -147,7 +147,8 @@ static int run_supervise(struct run *run, char *const *arguments)
 		{.program = "kinf-processor", .arguments = arguments},
 		{.program = "kinf-serve", .arguments = arguments}, /* the last one: not always */
 	};
-	size_t n = ARRAY_SIZE(child) - !run->config->serve.enabled;
+	const struct config_serve *serve = &run->config->serve;
+	size_t n = ARRAY_SIZE(child) - (!serve->enabled || serve->separate);
 	int r = children_init(&run->children, child, n);
 
 	if (r < 0)

@@ -131,3 +131,16 @@ def test_s72_s86_before_the_first_list_clients_are_told_to_come_again(workspace)
     eventually(lambda: serve.ask("/api/v1/pods").status == 200)
     eventually(lambda: state(store) == "running")
     assert serve.ask("/readyz").status == 200
+
+
+def test_a_separate_kinf_serve_is_not_started_by_run(simulator, store):
+    simulator.put("pods", pod("a", "web"))
+    store.configure(whole("pods"), serve={"listen": ["unix"], "separate": True})
+    store.run()
+    store.wait_live("pods")
+    assert state(store) == "not running"
+    check = store.kinf("status", "--check")
+    assert check.status == 1 and "kinf-serve: not running" in check.stderr
+    Serve(store, simulator)
+    eventually(lambda: state(store) == "running")
+    assert store.kinf("status", "--check").status == 0

@@ -60,7 +60,7 @@ Test(config_serve, wrong_values_are_named)
 		{"serve: {port: 1}",
 			"k.yaml:1: serve.port: unknown key; allowed here: listen, auth, "
 			"openRemote, tls, forward, "
-			"freshness, maxStaleness, offlineGrace, metrics, review, allow"},
+			"freshness, maxStaleness, offlineGrace, separate, metrics, review, allow"},
 		{"serve: {tls: {cert: /c}}",
 			"k.yaml:1: serve: tls.cert and tls.key must be given together"},
 		{"serve: {auth: allow}", "k.yaml:1: serve: auth: allow recognizes clients by their "
