@@ -14,6 +14,7 @@
 
 #include "common/check.h"
 #include "common/cleanup.h"
+#include "common/decimal.h"
 #include "common/err.h"
 #include "common/proc.h"
 #include "store/env/generation.h"
@@ -276,15 +277,20 @@ static int home_explain_rights(int r, const char *what, const char *path, const 
 
 /* ---- public ---------------------------------------------------------------------------------- */
 
+/* Finds a group by its name or, as chown(1) does, by its number, which has no name in a container. */
 static int home_find_group(const char *name, gid_t *ret_group)
 {
 	char memory[4096];
 	struct group entry, *found;
+	uint64_t number;
 	int rc = getgrnam_r(name, &entry, memory, sizeof(memory), &found);
 
-	if (rc || !found)
+	if (rc == 0 && found)
+		*ret_group = entry.gr_gid;
+	else if (decimal_parse(bytes_str(name), UINT32_MAX - 1, &number) == 0)
+		*ret_group = (gid_t)number;
+	else
 		return err_say(ERR_CONFIG, "no group '%s' on this machine", name);
-	*ret_group = entry.gr_gid;
 	return 0;
 }
 
