@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kinf config check [FILE] */
+/* kinf config check [FILE], kinf config rbac [FILE] */
 #include <errno.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -12,6 +12,8 @@
 #include "common/err.h"
 #include "reader/command/children.h"
 #include "reader/command/command.h"
+#include "reader/command/print.h"
+#include "reader/command/rbac.h"
 
 /* Lets kinf-reflector check what the configuration names: group, kubeconfig and context. OPTIONS are those of the
  * command line. Returns: the exit status. */
@@ -47,29 +49,70 @@ static int config_check_names(char *const *options, int n_options, const char *f
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? PROC_OK : PROC_FAILED;
 }
 
+/* Prints the rights that the feeds need. A store that is there knows the groups of custom resources. */
+static int config_print_rbac(const struct config *config, const struct rbac_args *args)
+{
+	CLEANUP(buf_release) struct buf out = BUF_INIT;
+	struct kinf_snapshot *snapshot = NULL;
+	struct kinf *kinf = NULL;
+
+	if (kinf_open(config->store, &kinf) == 0)
+		err_ignore(kinf_snapshot_open(kinf, &snapshot), "a name without group is then an error");
+	int r = rbac_write(config, args, snapshot, &out);
+	kinf_snapshot_close(&snapshot);
+	kinf_close(&kinf);
+	if (r == 0)
+		r = print_text(&out);
+	return r < 0 ? command_fail(r) : PROC_OK;
+}
+
+/* Checks the kubeconfig, context and group that CONFIG names. FILE is the operand, NULL if there is none. */
+static int config_check(const struct config *config, char *const *options, int n_options, const char *file)
+{
+	int status = config_check_names(options, n_options, file);
+
+	if (status != PROC_OK)
+		return status;
+	(void)printf("%s: good: %zu feed%s, store '%s'\n",
+		config->file ? config->file : "command line", config->n_feeds,
+		config->n_feeds == 1 ? "" : "s", config->store);
+	return PROC_OK;
+}
+
 int command_config(int argc, char **argv)
 {
 	CLEANUP(config_free) struct config *config = NULL;
 	CLEANUP(config_flags_release) struct config_flags flags = {0};
+	struct rbac_args args = {.name = NULL};
 	int first;
 	const struct options_group groups[] = {
+		rbac_options(&args),
 		config_common_options(&flags),
 		config_running_options(&flags),
 	};
-	const struct options options = {"kinf config", "check [FILE]",
-		"Checks a configuration without starting anything: the file, and that the "
+	const struct options options = {"kinf config", "check [FILE] | rbac [FILE]",
+		"check: checks a configuration without starting anything: the file, and that the "
 		"kubeconfig, the "
-		"context and the group in it exist.",
+		"context and the group in it exist. rbac: prints the rights that the feeds of a configuration need at the "
+		"API server, for kubectl apply.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);
+	bool is_rbac = r == 0 && argc - first >= 1 && strcmp(argv[first], "rbac") == 0;
+	bool is_check = r == 0 && argc - first >= 1 && strcmp(argv[first], "check") == 0;
 
-	if (r == 0 && (argc - first < 1 || argc - first > 2 || strcmp(argv[first], "check") != 0))
-		r = options_bad(
-			&options, "write 'check', and the file if it is not the default one");
+	if (r == 0 && ((!is_check && !is_rbac) || argc - first > 2))
+		r = options_bad(&options,
+			"write 'check' or 'rbac', and the file if it is not the default one");
+	if (r == 0 && is_check && rbac_is_asked(&args))
+		r = options_bad(&options, "--name, --namespace, --service-account, --user and --group are "
+					  "options of 'kinf config rbac'");
+	if (r == 0)
+		r = rbac_check_args(&options, &args);
 	if (r != 0)
 		return command_usage(&options, r);
-	if (argc - first == 2)
-		flags.file = argv[first + 1];
+	const char *operand = argc - first == 2 ? argv[first + 1] : NULL;
+	if (operand)
+		flags.file = operand;
 	r = config_load(&flags, &config);
 	if (r < 0)
 		return command_fail(r);
@@ -81,12 +124,6 @@ int command_config(int argc, char **argv)
 				     : "no ./kinf.yaml and no /etc/kinf/kinf.yaml");
 		return PROC_FAILED;
 	}
-	int status =
-		config_check_names(argv + 1, first - 1, argc - first == 2 ? argv[first + 1] : NULL);
-	if (status != PROC_OK)
-		return status;
-	(void)printf("%s: good: %zu feed%s, store '%s'\n",
-		config->file ? config->file : "command line", config->n_feeds,
-		config->n_feeds == 1 ? "" : "s", config->store);
-	return PROC_OK;
+	return is_rbac ? config_print_rbac(config, &args)
+		       : config_check(config, argv + 1, first - 1, operand);
 }
