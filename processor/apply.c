@@ -199,8 +199,8 @@ static int apply_read_terms(
 }
 
 /* Collects the terms of RECORD. A damaged one has none, and is reported: when the reflector has stored it again,
- * another index is built. */
-static int apply_collect(struct apply *apply, const struct apply_feed *feed, const struct record *record,
+ * another index is built. Until then the feed's row says that the index lacks something. */
+static int apply_collect(struct apply *apply, struct apply_feed *feed, const struct record *record,
 	struct term_list *list)
 {
 	int r = record_check(record);
@@ -211,7 +211,8 @@ static int apply_collect(struct apply *apply, const struct apply_feed *feed, con
 	scrub_report(apply->p, apply->journal, record->feed, record->seq);
 	list->n = 0;
 	list->unindexable = 1;
-	return 0;
+	feed->row.lacking++;
+	return index_feed_set(apply->index, &feed->row);
 }
 
 int apply_terms(struct apply *apply, const struct record *record, const struct term_list **ret_list)
@@ -250,7 +251,7 @@ static int apply_collect_held(
 	return r ? r : apply_read_terms(feed, &record, &apply->old);
 }
 
-static int apply_put(struct apply *apply, struct txn *txn, const struct apply_feed *feed,
+static int apply_put(struct apply *apply, struct txn *txn, struct apply_feed *feed,
 	const struct record *record)
 {
 	struct index_change change = {.feed = record->feed,
@@ -289,7 +290,7 @@ int apply_enter(struct apply *apply, struct txn *txn, const struct record *recor
 	return r ? r : apply_tick(apply);
 }
 
-static int apply_object(struct apply *apply, struct txn *txn, const struct apply_feed *feed,
+static int apply_object(struct apply *apply, struct txn *txn, struct apply_feed *feed,
 	const struct record *record)
 {
 	int r;
@@ -312,7 +313,7 @@ static int apply_object(struct apply *apply, struct txn *txn, const struct apply
 
 /* Applies all records of FEED between BEGIN and END. Memory stays bounded: the index writes its
  * collected changes in portions, inside the transaction. */
-static int apply_bracket(struct apply *apply, struct txn *txn, const struct apply_feed *feed,
+static int apply_bracket(struct apply *apply, struct txn *txn, struct apply_feed *feed,
 	uint64_t begin, uint64_t end)
 {
 	CLEANUP(journal_walk_close) struct journal_walk *walk = NULL;

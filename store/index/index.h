@@ -53,6 +53,7 @@ struct index_feed {
 	uint64_t listed;     /* seq of its first applied LIST_END, 0: not yet */
 	uint64_t list_begin; /* seq of the open LIST_BEGIN, 0: none */
 	uint64_t objects;
+	uint32_t lacking; /* objects that were entered without terms, because their records were damaged */
 	bool removed;
 	char rv[INDEX_RV_SIZE]; /* of the state that the index holds; "": not known, or too long */
 };

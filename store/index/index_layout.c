@@ -144,6 +144,7 @@ int index_read_feed(struct bytes key, struct bytes value, struct index_feed *ret
 		.list_begin = le64_get(row + 8),
 		.objects = le64_get(row + 16),
 		.removed = le32_get(row + 24) & FEED_ROW_REMOVED,
+		.lacking = le32_get(row + 28),
 	};
 	memcpy(ret_feed->rv, row + 32, INDEX_RV_SIZE - 1); /* its NUL is there already */
 	return 0;
@@ -155,7 +156,7 @@ void index_write_feed(uint8_t row[FEED_BYTES], const struct index_feed *feed)
 	le64_put(row + 8, feed->list_begin);
 	le64_put(row + 16, feed->objects);
 	le32_put(row + 24, feed->removed ? FEED_ROW_REMOVED : 0);
-	le32_put(row + 28, 0);
+	le32_put(row + 28, feed->lacking);
 	memcpy(row + 32, feed->rv, INDEX_RV_SIZE);
 }
 

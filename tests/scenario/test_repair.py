@@ -111,9 +111,13 @@ def test_an_index_built_of_a_damaged_body_is_built_again(simulator, running):
     shutil.rmtree(store.path / "index")
     supervisor = store.run()
     eventually(lambda: " index_published " in supervisor.log)
+    lacking = store.kinf("get", "pods", "-l", "rare=once", "-o", "name")
+    assert lacking.stdout == "" and "1 of its objects is damaged" in lacking.stderr and "label" in lacking.stderr, lacking
     simulator.up()
     store.wait_equal(simulator, "pods")
-    eventually(lambda: store.kinf("get", "pods", "-l", "rare=once", "-o", "name").stdout.strip() != "")
+    store.wait_live("pods")
+    found = store.kinf("get", "pods", "-l", "rare=once", "-o", "name")
+    assert found.stdout.strip() and not found.stderr, found
     wait_sound(store)
 
 
