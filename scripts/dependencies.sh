@@ -8,7 +8,7 @@ set -eu
 packages='gcc g++ make pkg-config libcurl4-openssl-dev libmsgpack-dev liblmdb-dev libcriterion-dev
 libsimdjson-dev libyaml-dev libxxhash-dev libmicrohttpd-dev python3 python3-pytest python3-pytest-xdist python3-yaml
 python3-pip python3-setuptools python3-wheel openssl nghttp2-proxy libnghttp2-dev libssl-dev nghttp2-client curl
-zsh fish'
+zsh fish xfsprogs btrfs-progs'
 
 case ${1:-} in
     fuzz) packages="$packages clang-14 libclang-rt-14-dev" ;;

@@ -28,8 +28,7 @@ static void faults_handle(int number)
 static void faults_line(int i, const char *program, const char *store, const char *what)
 {
 	int n = snprintf(faults_lines[i].text, sizeof(faults_lines[i].text),
-		"%s: memory fault (%s); the store '%.300s' may be damaged, run 'kinf verify'\n",
-		program, what, store);
+		"%s: memory fault (%s run 'kinf verify'; the store is '%.300s'\n", program, what, store);
 
 	faults_lines[i].size = (size_t)n < sizeof(faults_lines[i].text) ? (size_t)n :
 		sizeof(faults_lines[i].text) - 1;
@@ -37,8 +36,9 @@ static void faults_line(int i, const char *program, const char *store, const cha
 
 void faults_catch(const char *program, const char *store)
 {
-	faults_line(0, program, store, "SIGSEGV");
-	faults_line(1, program, store, "SIGBUS: a file was cut short, or its disk is full or failing");
+	faults_line(0, program, store, "SIGSEGV): the store may be damaged:");
+	faults_line(1, program, store, "SIGBUS): a file was cut short, or the disk of the store or its runtime directory is full or "
+				     "failing: make room,");
 	/* An own stack, so that a stack overflow can be told too. Without one the handler still
 	 * runs on the usual stack. */
 	stack_t stack = {.ss_sp = faults_stack, .ss_size = sizeof(faults_stack)};

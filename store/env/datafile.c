@@ -16,6 +16,7 @@
 
 #define ALLOCATE_MIN   ((uint64_t)256 << 10)
 #define ALLOCATE_MAX   ((uint64_t)16 << 20)
+#define LOCK_BYTES     8192 /* as long as LMDB makes it, for its table of 126 readers */
 #define NO_SPACE_BYTES ((uint64_t)1 << 20)
 #define LENGTH_STEP \
 	((uint64_t)64 << 10) /* a multiple of every page size: the rest of a page after the end is \
@@ -99,6 +100,24 @@ int datafile_begin(const char *directory, bool *ret_reserves)
 		return error == ENOSPC ? datafile_disk_full(path) : err_set(-error, "'%s'", path);
 	*ret_reserves = !error && datafile_type_reserves((uint32_t)disk.f_type) &&
 		failpoint_pass(FAILPOINT_DATAFILE_RESERVES) == 0;
+	return 0;
+}
+
+int datafile_begin_lock(const char *directory, int *ret_fd)
+{
+	char path[4096];
+	struct statfs disk;
+
+	(void)snprintf(path, sizeof(path), "%s/lock.mdb", directory);
+	AUTO_FD int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0 || fstatfs(fd, &disk) < 0)
+		return errno == ENOSPC ? datafile_disk_full(path) : err_set(-errno, "'%s'", path);
+	int error = posix_fallocate(fd, 0, LOCK_BYTES);
+	if (error == ENOSPC || (!datafile_type_reserves((uint32_t)disk.f_type) && datafile_disk_is_full(directory)))
+		return datafile_disk_full(path);
+	if (error && error != EOPNOTSUPP)
+		return err_set(-error, "'%s'", path);
+	*ret_fd = TAKE_FD(fd);
 	return 0;
 }
 

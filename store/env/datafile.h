@@ -24,6 +24,9 @@ int datafile_set_modes(const char *directory, unsigned file_mode);
 /* Makes the file if it is missing, and reserves its first DATAFILE_BEGIN_BYTES. RET_RESERVES: whether a block that is reserved in it is there when it is written. That
  * is not so on file systems that write each change to another place, and then pages must not be written in place. */
 int datafile_begin(const char *directory, bool *ret_reserves);
+/* Makes lock.mdb if it is missing, and reserves its blocks: LMDB writes it through a map while it opens it. On a file
+ * system that does not keep what it reserves, the disk has to have room. -ENOSPC. The caller closes the file after LMDB. */
+int datafile_begin_lock(const char *directory, int *ret_fd);
 /* Returns whether file systems of this type (statfs) keep what they reserve. */
 bool datafile_type_reserves(uint32_t type);
 /* The writer cuts off what it allocated ahead after LMDB has closed the file, through a descriptor that it opened before,

@@ -122,7 +122,9 @@ static void mapping_free(struct mapping **map)
 {
 	if (!*map)
 		return;
-	mapping_unwatch_faults(*map);
+	mapped_file_unwatch(&(*map)->written);
+	mapped_file_unwatch(&(*map)->lock);
+	mapped_file_unwatch(&(*map)->page_file);
 	/* A forked child leaves the locks and slots of its parent alone. */
 	if ((*map)->mdb && (*map)->forks == forks) {
 		mapping_keep_end(*map);
@@ -239,7 +241,7 @@ static int mapping_open(
 	map->mode = options->mode;
 	map->writemap = options->mode == ENV_WRITE && options->writemap;
 	map->forks = forks;
-	map->lock_fd = map->page_fd = -1;
+	map->lock.fd = map->page_file.fd = map->page_fd = -1;
 	int rc = mdb_env_create(&map->mdb);
 	if (rc)
 		return mapping_failed(map, rc, "opening");
@@ -247,11 +249,11 @@ static int mapping_open(
 	(void)mdb_env_set_maxdbs(map->mdb, ENV_DATABASES_MAX);
 	if (options->mode == ENV_WRITE)
 		(void)mdb_env_set_mapsize(map->mdb, options->map_bytes);
-	if (map->writemap) {
-		int r = datafile_begin(directory, &map->writemap);
-		if (r < 0)
-			return r;
-	}
+	int made = map->writemap ? datafile_begin(directory, &map->writemap) : 0;
+	if (made == 0 && options->mode == ENV_WRITE)
+		made = datafile_begin_lock(directory, &map->lock.fd);
+	if (made < 0)
+		return made;
 	/* Pages that are written in place are touched while the file has a hole there. With readahead the kernel
 	 * would fill the pages around them as well, which took half of the time of recording a list. */
 	if (options->mode == ENV_WRITE)

@@ -1,35 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes a writer's file longer where LMDB writes beyond its end.
+ * A writer and the faults in its map (mapped_file.h).
  *
  * With WRITEMAP LMDB writes new pages into the map, and a page beyond the end of the file is a SIGBUS. LMDB avoids that
  * by making the file as long as the map (64 GiB of hole), which every copy then has to carry. Here the file is as long
  * as what it holds and some more (datafile_lengthen()), and the handler of SIGBUS makes it longer: the write is then
- * repeated. If the disk is full, the handler puts memory in the place of the map's rest, so that LMDB's call can
- * return; the transaction has failed (`lost`), can only be aborted, and nothing of it was written.
- *
- * The handler acts only for pages beyond the file's end as the writer left it. Every other fault goes to the handler
- * that was there before (common/daemon/faults.h): a file that somebody cut, a disk that can't be read.
+ * repeated. If the disk is full, there or in the middle of the file, memory takes the place of what can't be written, so
+ * that LMDB's call can return: the transaction has failed (`lost`) and can only be aborted. A commit that fails in that way has written
+ * its meta page into memory as well, and mapping_undo_commit() puts LMDB back.
  */
 #include "store/env/env_internal.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
+#include <stddef.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "common/check.h"
 #include "common/err.h"
 
-#define FAULT_MAPS \
-	8 /* writers of a process: journal and index, and each twice while one replaces the other \
-	   */
-
-static struct mapping *fault_maps[FAULT_MAPS]; /* atomic: the handler reads them */
-static struct sigaction fault_before;
 static __thread bool fault_keeps_length;
 
 /* ---- while LMDB opens the file ---- */
@@ -57,109 +47,82 @@ int mapping_open_short(struct mapping *map, unsigned flags, unsigned mode)
 	return rc;
 }
 
-/* ---- the handler ---- */
+/* ---- a fault ---- */
 
-/* Gives the signal to the handler that was there before, or lets it end the process. */
-static void fault_pass_on(int number, siginfo_t *info, void *context)
+/* Puts memory in the place of all that lies beyond the end of the file. Async-signal-safe. */
+static bool fault_lose_rest(struct mapped_file *file, uint64_t length, int error)
 {
-	if (fault_before.sa_flags & SA_SIGINFO) {
-		fault_before.sa_sigaction(number, info, context);
-		return;
-	}
-	if (fault_before.sa_handler != SIG_DFL && fault_before.sa_handler != SIG_IGN) {
-		fault_before.sa_handler(number);
-		return;
-	}
-	/* The write is repeated after the handler returns, and ends the process then. */
-	(void)sigaction(number, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
-}
+	void *rest = mmap(file->address + length, file->bytes - length, PROT_READ | PROT_WRITE,
+		MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-/* Returns whether the write to ADDRESS can be repeated. Async-signal-safe, like all that it calls. */
-static bool fault_mend(struct mapping *map, const uint8_t *address)
-{
-	uint64_t at = (uint64_t)(address - map->address), length = map->blocks.length;
-
-	if (address < map->address || at >= map->map_bytes || at < length ||
-		map->forks != env_forks())
-		return false;
-	int error = datafile_lengthen(&map->blocks, mapping_fd(map), at + 1, map->map_bytes);
-	if (!error)
-		return true;
-	void *rest = mmap((void *)(uintptr_t)(map->address + length), map->map_bytes - length,
-		PROT_READ | PROT_WRITE, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-		0);
 	if (rest == MAP_FAILED)
 		return false;
-	__atomic_store_n(&map->lost, error, __ATOMIC_RELAXED);
+	__atomic_store_n(&file->lost, error, __ATOMIC_RELAXED);
 	return true;
 }
 
-static void fault_handle(int number, siginfo_t *info, void *context)
+/* The handler's part. Async-signal-safe, like all that it calls. */
+static bool fault_mend(struct mapped_file *file, uint64_t at)
 {
-	int saved = errno;
-	bool mended = false;
+	struct mapping *map = (struct mapping *)(void *)((uint8_t *)file - offsetof(struct mapping, written));
+	bool is_first = !mapped_file_lost(file), mended;
 
-	for (int i = 0; i < FAULT_MAPS && !mended; i++) {
-		struct mapping *map = __atomic_load_n(&fault_maps[i], __ATOMIC_ACQUIRE);
-		mended = map && fault_mend(map, info->si_addr);
+	if (map->forks != env_forks())
+		return false;
+	if (at < map->blocks.length) {
+		mended = mapped_file_make_private(file, at, 1);
+	} else {
+		int error = datafile_lengthen(&map->blocks, file->fd, at + 1, file->bytes);
+		if (!error)
+			return true;
+		mended = fault_lose_rest(file, map->blocks.length, error);
 	}
-	if (!mended)
-		fault_pass_on(number, info, context);
-	errno = saved;
+	/* A commit writes a meta page last, and LMDB does not know of this fault. Only once: the pages beside them may
+	 * have been written to since. */
+	if (mended && is_first && at >= 2 * map->page_size)
+		mended = mapped_file_make_private(file, 0, 2 * map->page_size);
+	return mended;
 }
 
 int mapping_watch_faults(struct mapping *map)
 {
-	struct sigaction action = {.sa_sigaction = fault_handle,
-				 .sa_flags = SA_SIGINFO | SA_ONSTACK},
-			 now;
-	int i = 0;
-
-	while (i < FAULT_MAPS && fault_maps[i])
-		i++;
-	if (i == FAULT_MAPS)
-		return err_say(ERR_TOO_LARGE, "'%s': this process writes %d databases already",
-			map->path, FAULT_MAPS);
-	/* Again each time, because another part of the program may have set a handler since. */
-	(void)sigemptyset(&action.sa_mask);
-	if (sigaction(SIGBUS, NULL, &now) < 0)
-		return err_set(-errno, "the handler of SIGBUS");
-	if (now.sa_sigaction != fault_handle) {
-		fault_before = now;
-		(void)sigaction(SIGBUS, &action, NULL); /* fails only for unknown signals */
-	}
-	__atomic_store_n(&fault_maps[i], map, __ATOMIC_RELEASE);
-	return 0;
-}
-
-void mapping_unwatch_faults(const struct mapping *map)
-{
-	for (int i = 0; i < FAULT_MAPS; i++)
-		if (fault_maps[i] == map)
-			__atomic_store_n(&fault_maps[i], NULL, __ATOMIC_RELEASE);
+	map->written.address = (uint8_t *)(uintptr_t)map->address;
+	map->written.bytes = map->map_bytes;
+	map->written.fd = mapping_fd(map);
+	map->written.mend = fault_mend;
+	return mapped_file_watch(&map->written);
 }
 
 /* ---- after a transaction ---- */
 
+/* Maps the file again. If that fails, all that is written fails until the environment is opened again. */
+static void fault_restore(struct mapping *map)
+{
+	(void)mapped_file_restore(&map->written);
+	(void)madvise(map->written.address, map->written.bytes, MADV_RANDOM); /* only saves time */
+}
+
+int mapping_undo_commit(struct mapping *map, uint64_t txn)
+{
+	int lost = mapped_file_lost(&map->written);
+
+	fault_restore(map);
+	if (*map->newest == txn) /* else it wrote nothing */
+		*map->newest = txn - 1;
+	return lost;
+}
+
 void mapping_end_write(struct mapping *map)
 {
-	uint64_t end = mapping_state_end(map), ahead = datafile_ahead(end),
-		 from = map->blocks.length;
+	uint64_t end = mapping_state_end(map), ahead = datafile_ahead(end);
 
 	if (!map->writemap)
 		return;
-	if (map->lost) {
-		void *rest = mmap((void *)(uintptr_t)(map->address + from), map->map_bytes - from,
-			PROT_READ | PROT_WRITE, MAP_FIXED | MAP_SHARED, mapping_fd(map),
-			(off_t)from);
-		if (rest == MAP_FAILED)
-			return; /* all that is written fails until the environment is opened again
-				 */
-		(void)madvise(rest, map->map_bytes - from, MADV_RANDOM); /* only saves time */
-		map->lost = 0;
+	if (mapped_file_lost(&map->written)) {
+		fault_restore(map);
+		end = mapping_state_end(map);
 		datafile_shorten(&map->blocks, mapping_fd(map), end);
-	} else if (map->blocks.end >
-		   end + 2 * ahead) { /* txn_allocate() reserves the most that a step can take */
+	} else if (map->blocks.end > end + 2 * ahead) { /* txn_allocate() reserves the most that a step can take */
 		datafile_shorten(&map->blocks, mapping_fd(map), end + ahead);
 	}
 }

@@ -2,7 +2,7 @@
 /*
  * The env group's internal header, and the only file that includes lmdb.h. env.h is the interface. env.c opens and
  * closes environments, env_txn.c runs transactions on them, env_entry.c reads and writes entries, env_place.c finds
- * values by their place in the file, env_room.c reserves blocks, env_fault.c makes the file longer, env_pins.c keeps pages
+ * values by their place in the file, env_room.c reserves blocks, env_fault.c makes the file longer and survives a full disk, env_pins.c keeps pages
  * that are read from being reused, env_error.c converts LMDB's codes.
  */
 #ifndef STORE_ENV_ENV_INTERNAL_H
@@ -14,6 +14,7 @@
 #include "common/err.h"
 #include "store/env/datafile.h"
 #include "store/env/env.h"
+#include "store/env/mapped_file.h"
 #include "store/env/pin_file.h"
 #include "store/env/pin_page.h"
 #include "store/env/pin_scan.h"
@@ -32,8 +33,7 @@ struct mapping {
 	enum env_mode mode;
 	bool has_writer;
 	bool writemap;  /* pages are written in place */
-	int lost; /* an errno: the write transaction was partly written into memory. Atomic, relaxed
-		   */
+	struct mapped_file written; /* WRITEMAP: all of it. Lost: the write transaction, or a part of it */
 	unsigned forks; /* env_forks() when it was opened; another number now: this is a child */
 	MDB_env *mdb;
 	MDB_dbi databases[ENV_DATABASES_MAX];
@@ -59,10 +59,11 @@ struct mapping {
 	bool is_blind; /* readers from before its start may have pin files that it does not find: it
 			  reuses nothing */
 	MDB_txn *keeper;         /* has the slot in LMDB's table, which says FLOOR */
-	volatile uint64_t *slot; /* in LOCK, which is lock.mdb */
-	void *lock;
-	size_t lock_bytes;
-	int lock_fd;
+	volatile uint64_t *slot; /* in LOCK */
+	volatile uint64_t *newest; /* in LOCK: LMDB's number of the newest transaction */
+	struct mapped_file lock; /* LMDB's map of lock.mdb, which no other process needs: what can't be
+				    written stays memory */
+	struct mapped_file page_file; /* of OWN_PAGE */
 	uint64_t floor, scan_due_ns, scan_end;
 	unsigned scan_commits; /* since the last scan */
 	int active;   /* running transactions; mapping_enter() keeps them and `resizing` apart */
@@ -109,7 +110,7 @@ int txn_failed(struct txn *txn, int rc, const char *what) __attribute__((cold));
 /* Reports what a write of LMDB returned; a write into memory that took the place of a full disk failed. 0 or our code. */
 static inline int txn_wrote(struct txn *txn, int rc, const char *what)
 {
-	int lost = __atomic_load_n(&txn->map->lost, __ATOMIC_RELAXED);
+	int lost = mapped_file_lost(&txn->map->written);
 
 	return __builtin_expect(rc || lost, 0) ? txn_failed(txn, rc ? rc : lost, what) : 0;
 }
@@ -129,7 +130,7 @@ void mapping_keep_release(struct mapping *map);
 int mapping_advance(struct mapping *map, bool must);
 /* Makes a scan of the environment's pin files; NULL when it has no places. */
 int mapping_open_scan(const struct mapping *map, struct pin_scan **ret_scan);
-/* Commits and publishes. Returns LMDB's code. */
+/* Commits and publishes. Returns LMDB's code, or an errno if the disk is full. */
 int mapping_commit(struct mapping *map, MDB_txn *txn);
 
 /* The reader's side. */
@@ -163,7 +164,8 @@ int mapping_count_pages(struct mapping *map, MDB_txn *txn, bool with_overflow, u
 int mapping_open_short(struct mapping *map, unsigned flags, unsigned mode);
 /* Lets the handler of SIGBUS make the file of MAP longer; the map's address is known. ERR_TOO_LARGE. */
 int mapping_watch_faults(struct mapping *map);
-void mapping_unwatch_faults(const struct mapping *map);
+/* Puts LMDB back after it has committed TXN into memory. Returns what was lost, an errno. */
+int mapping_undo_commit(struct mapping *map, uint64_t txn);
 /* Gives back blocks that the last write transaction did not need, and after a full disk the map's memory. */
 void mapping_end_write(struct mapping *map);
 

@@ -20,6 +20,7 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/failpoint.h"
 #include "common/proc.h"
 
 /* The floor moves after FEW_COMMITS transactions, or when the file has grown by GROWN_BYTES, if SCAN_SHARE times as long as
@@ -32,6 +33,7 @@
 #define STALLED_NS \
 	5000000u /* a writer that has not published a commit by then is stopped or dead */
 #define SPINS        64
+#define LOCK_HEAD_WORDS 16 /* of lock.mdb, before the slots */
 #define LOST_NS      5000000000u /* no order of steps keeps a reader from a snapshot for that long */
 
 static uint64_t mapping_last_txn(const struct mapping *map)
@@ -62,43 +64,86 @@ static int keeper_line(const char *line, void *arg)
 	return 0;
 }
 
+static void mapping_close_file(FILE **file)
+{
+	if (*file)
+		(void)fclose(*file); /* was only read */
+}
+
+/* Finds where LMDB has mapped lock.mdb, which its interface does not say. LOCK.fd stays open as long as LMDB has the file
+ * open, because closing it would drop LMDB's locks. */
+static int mapping_find_lock(struct mapping *map)
+{
+	CLEANUP(mapping_close_file) FILE *maps = fopen("/proc/self/maps", "re");
+	char name[32], path[4096] = "", line[4096 + 128];
+	uint64_t from, to, offset;
+	const char *found;
+
+	if (!maps)
+		return err_set(-errno, "'/proc/self/maps'");
+	(void)snprintf(name, sizeof(name), "/proc/self/fd/%d", map->lock.fd);
+	ssize_t size = readlink(name, path, sizeof(path) - 1);
+	if (size < 0)
+		return err_set(-errno, "'%s'", name);
+	while (fgets(line, sizeof(line), maps)) {
+		/* By the path, because overlay file systems and btrfs have other numbers here than stat(). */
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " rw-s %" SCNx64, &from, &to, &offset) != 3 || offset ||
+			!(found = strchr(line, '/')) || strncmp(found, path, (size_t)size) != 0 || found[size] != '\n')
+			continue;
+		map->lock.address = (uint8_t *)(uintptr_t)from;
+		map->lock.bytes = to - from;
+		return mapped_file_watch(&map->lock);
+	}
+	return err_say(ERR_UNSUPPORTED, "'/proc/self/maps' does not list '%s/lock.mdb': mount /proc", map->path);
+}
+
+/* Returns whether WORD, in lock.mdb, is the number of the newest transaction: a snapshot is of that one. */
+static bool mapping_is_newest(struct mapping *map, volatile uint64_t *word, uint64_t txn)
+{
+	bool is_newest = false;
+
+	if (*word != txn)
+		return false;
+	mdb_txn_reset(map->keeper);
+	*word = txn + 2; /* shows the same of both meta pages */
+	if (mdb_txn_renew(map->keeper) == 0) {
+		is_newest = mdb_txn_id(map->keeper) == txn + 2;
+		mdb_txn_reset(map->keeper);
+	}
+	*word = txn;
+	return mdb_txn_renew(map->keeper) == 0 && is_newest;
+}
+
 /*
- * Finds the keeper's slot in lock.mdb by its content: the number of its transaction, its process, its thread. LMDB's
- * interface can list the slots, but not set one to an older transaction, which a writer that starts must do. So the
- * slot is found in the file, and the list of LMDB has to show the change; if it does not, this LMDB has another table.
- * The descriptor stays open as long as LMDB has the file open, because closing it would drop LMDB's locks.
+ * Finds two words in lock.mdb by their content. The keeper's slot: the number of its transaction, its process, its thread.
+ * LMDB's interface can list the slots, but not set one to an older transaction, which a writer that starts must do. So the
+ * slot is found in the map, and the list of LMDB has to show the change. And the number of the newest transaction, which
+ * mapping_undo_commit() sets back: a snapshot has to show the change. If not, this LMDB has another table.
  */
 static int mapping_find_slot(struct mapping *map, uint64_t txn)
 {
 	struct keeper_check check = {.thread = pthread_self(), .txn = 1};
-	char path[4096 + 16];
-	struct stat st;
 
-	(void)snprintf(path, sizeof(path), "%s/lock.mdb", map->path);
-	map->lock_fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-	if (map->lock_fd < 0 || fstat(map->lock_fd, &st) < 0)
-		return err_set(-errno, "'%s'", path);
-	map->lock_bytes = (size_t)st.st_size;
-	void *memory =
-		mmap(NULL, map->lock_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, map->lock_fd, 0);
-	if (memory == MAP_FAILED)
-		return err_set(-errno, "mapping '%s'", path);
-	map->lock = memory;
-	uint64_t *words = memory, *slot = NULL;
-	for (size_t i = 0; i + 2 < map->lock_bytes / sizeof(*words); i++)
+	int r = mapping_find_lock(map);
+	if (r < 0)
+		return r;
+	volatile uint64_t *words = (volatile uint64_t *)(void *)map->lock.address, *slot = NULL;
+	for (size_t i = 0; i < LOCK_HEAD_WORDS && !map->newest; i++)
+		map->newest = mapping_is_newest(map, &words[i], txn) ? &words[i] : NULL;
+	for (size_t i = 0; i + 2 < map->lock.bytes / sizeof(*words); i++)
 		if (words[i] == txn && (pid_t)(uint32_t)words[i + 1] == getpid() &&
 			words[i + 2] == (uint64_t)pthread_self())
 			slot = &words[i];
 	if (slot) {
-		*(volatile uint64_t *)slot = check.txn;
+		*slot = check.txn;
 		(void)mdb_reader_list(map->mdb, keeper_line, &check); /* its result is ours: 0 */
-		*(volatile uint64_t *)slot = txn;
+		*slot = txn;
 	}
-	if (!check.found)
+	if (!check.found || !map->newest)
 		return err_say(ERR_UNSUPPORTED,
-			"'%s': the table of readers of %s is not the one that is known: use LMDB "
+			"'%s/lock.mdb': the table of readers of %s is not the one that is known: use LMDB "
 			"0.9",
-			path, mdb_version(NULL, NULL, NULL));
+			map->path, mdb_version(NULL, NULL, NULL));
 	map->slot = slot;
 	return 0;
 }
@@ -149,7 +194,11 @@ int mapping_keep(struct mapping *map, const struct pin_places *places, unsigned 
 
 	if (fstat(mapping_fd(map), &st) < 0)
 		return err_set(-errno, "'%s/data.mdb'", map->path);
-	int r = pin_page_open_write(map->path, st.st_ino, newest, mode, &map->own_page);
+	int r = pin_page_open_write(map->path, st.st_ino, newest, mode, &map->page_file);
+	if (r < 0)
+		return r;
+	map->own_page = (struct pin_page *)(void *)map->page_file.address;
+	r = mapped_file_watch(&map->page_file);
 	if (r < 0)
 		return r;
 	int rc = mdb_txn_begin(map->mdb, NULL, MDB_RDONLY, &map->keeper);
@@ -170,7 +219,7 @@ int mapping_keep(struct mapping *map, const struct pin_places *places, unsigned 
 	r = places ? mapping_find_places(map, places) : 0;
 	/* After the places: a reader that sees this sees them. */
 	__atomic_add_fetch(&page->epoch, 1, __ATOMIC_SEQ_CST);
-	return r;
+	return r < 0 || !mapped_file_lost(&map->page_file) ? r : datafile_disk_full(map->path);
 }
 
 void mapping_keep_end(struct mapping *map)
@@ -186,11 +235,9 @@ void mapping_keep_release(struct mapping *map)
 
 	pin_page_close(&page);
 	map->own_page = NULL;
+	cleanup_fd(&map->page_file.fd);
 	pin_scan_close(&map->scan);
-	if (map->lock)
-		(void)munmap(map->lock, map->lock_bytes);
-	map->lock = NULL;
-	cleanup_fd(&map->lock_fd);
+	cleanup_fd(&map->lock.fd);
 	cleanup_fd(&map->page_fd);
 }
 
@@ -241,7 +288,8 @@ int mapping_advance(struct mapping *map, bool must)
 	/* Dekker with the readers: first the new value, then a fence, then the pins (pin_page.h). */
 	__atomic_store_n(&page->oldest, most, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	int r = mapping_scan(map, most, &least);
+	/* On a full disk no reader may have seen it. */
+	int r = mapped_file_restore(&map->page_file) ? datafile_disk_full(map->path) : mapping_scan(map, most, &least);
 	if (r < 0) /* nothing is reused until the pins can be read */
 		least = map->floor;
 	if (least < most)
@@ -269,6 +317,15 @@ int mapping_open_scan(const struct mapping *map, struct pin_scan **ret_scan)
 	return pin_scan_open(page->inode, map->places, last, ret_scan);
 }
 
+/* Says how far the state has come. On a full disk readers learn it by waiting (mapping_wait_published()), until the next
+ * call. */
+static void mapping_publish(struct mapping *map)
+{
+	/* A transaction that wrote nothing has not become a state. */
+	__atomic_store_n(&map->own_page->committed, mapping_last_txn(map), __ATOMIC_RELEASE);
+	(void)mapped_file_restore(&map->page_file);
+}
+
 int mapping_commit(struct mapping *map, MDB_txn *txn)
 {
 	struct pin_page *page = map->own_page;
@@ -278,9 +335,21 @@ int mapping_commit(struct mapping *map, MDB_txn *txn)
 	uint64_t id = mdb_txn_id(txn);
 	__atomic_store_n(&page->began, id, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* before all stores to the meta page */
+	if (mapped_file_restore(&map->page_file)) {
+		mdb_txn_abort(txn);
+		return ENOSPC;
+	}
+	int fails = failpoint_pass(FAILPOINT_ENV_COMMIT);
+	if (fails < 0 && map->written.mend) {
+		(void)map->written.mend(&map->written, 2 * map->page_size);
+		err_ignore(fails, "the commit reports it");
+	}
 	int rc = mdb_txn_commit(txn);
-	/* A transaction that wrote nothing has not become a state. */
-	__atomic_store_n(&page->committed, mapping_last_txn(map), __ATOMIC_RELEASE);
+	if (mapped_file_lost(&map->written)) {
+		int lost = mapping_undo_commit(map, id);
+		rc = rc ? rc : lost;
+	}
+	mapping_publish(map);
 	return rc;
 }
 

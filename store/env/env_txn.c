@@ -170,11 +170,8 @@ int txn_commit(struct txn **txn)
 	int rc = is_write ? mapping_commit(map, (*txn)->mdb)
 			  : mdb_txn_commit((*txn)->mdb); /* frees it even when it fails */
 	(*txn)->mdb = NULL;
-	if (is_write && rc == 0) {
-		/* More than mapping_allocate_commit() reserved: the state names pages that the file does not have. */
-		REQUIRE(!map->lost);
+	if (is_write && rc == 0)
 		err_ignore(mapping_fit_file(map, UINT64_MAX), "the next opening reports a file that is too short");
-	}
 	txn_abort(txn);
 	return rc ? mapping_failed(map, rc, "committing to") : 0;
 }

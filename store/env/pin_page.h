@@ -54,6 +54,8 @@ struct pin_place_id {
 };
 
 /* FORMAT.md, Pins. The words are written by the writer only, and atomic. */
+struct mapped_file;
+
 struct pin_page {
 	uint64_t magic;
 	uint64_t inode; /* of data.mdb: in a copy of the files it is another one */
@@ -72,7 +74,7 @@ struct pin_page {
 /* Opens the page of the environment in DIRECTORY, whose data.mdb is INODE, for its writer; makes it if it is missing,
  * is of another file, or knows of states after NEWEST: an older content was copied into the file. */
 int pin_page_open_write(const char *directory, uint64_t inode, uint64_t newest, unsigned mode,
-	struct pin_page **ret_page);
+	struct mapped_file *ret_file);
 /* Returns: FOUND; NOT_FOUND: it has none, or that of another file, as in a copy; errors. */
 int pin_page_open_read(const char *directory, uint64_t inode, const struct pin_page **ret_page);
 /* Reads it without mapping it. Returns: FOUND; NOT_FOUND. */

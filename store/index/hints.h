@@ -45,6 +45,7 @@ struct hints_of {
  * ... */
 int hints_create(int directory_fd, const struct hints_of *of, uint64_t objects, uint64_t taken,
 	unsigned mode, struct hints **ret_hints);
+/* -ENOSPC when the disk was full while it was filled. */
 int hints_publish(struct hints *hints, int directory_fd);
 /* Returns: FOUND; NOT_FOUND: there is no table that can be used. */
 int hints_open(int directory_fd, const struct hints_of *of, bool write, struct hints **ret_hints);
@@ -56,8 +57,11 @@ void hints_close(struct hints **hints);
 void hints_put(
 	struct hints *hints, uint32_t feed, struct bytes key, const struct index_entry *entry);
 void hints_remove(struct hints *hints, uint32_t feed, struct bytes key, uint64_t object);
+/* Returns whether the disk was full when something was stored here (mapped_file.h): readers may lack it. The table stays as it
+ * was covered last, so that they ask the index for what is newer. */
+bool hints_is_lost(const struct hints *hints);
 /* Stores that the table contains all changes up to TAKEN, which the index transaction TXN is about
- * to commit. */
+ * to commit; without effect if it is lost. */
 void hints_cover(struct hints *hints, uint64_t taken, uint64_t txn);
 uint64_t hints_txn(const struct hints *hints);
 /* Checks whether a new table should replace this one: with OBJECTS in it too many buckets are full,

@@ -74,6 +74,7 @@ struct index {
 	struct changes changes;
 	struct hints *hints; /* the writer's, of a published index; NULL: none could be made */
 	/* After a table could not be made: not again before one of these is reached. */
+	bool hints_lost; /* the disk had no room for a change of them; NULL now */
 	uint64_t hints_retry_objects, hints_retry_taken;
 };
 

@@ -94,6 +94,22 @@ Test(datafile, a_new_file_has_blocks_and_stays_empty)
 	cr_assert_eq(datafile_begin(scratch_path("none"), &reserves), -ENOENT);
 }
 
+Test(datafile, the_lock_file_has_blocks_and_is_no_link)
+{
+	struct stat st;
+	int fd = -1;
+
+	cr_assert_eq(datafile_begin_lock(scratch(), &fd), 0);
+	cr_assert_eq(fstat(fd, &st), 0);
+	cr_assert_eq(st.st_mode & 0777, 0600);
+	cr_assert_eq(st.st_size, 8192);
+	cr_assert_geq(st.st_blocks * 512, 8192);
+	(void)close(fd);
+	cr_assert_eq(unlink(scratch_path("lock.mdb")), 0);
+	cr_assert_eq(symlink("elsewhere", scratch_path("lock.mdb")), 0);
+	cr_assert_eq(datafile_begin_lock(scratch(), &fd), -ELOOP);
+}
+
 Test(datafile, file_systems_that_write_to_another_place_keep_no_reserved_block)
 {
 	cr_assert(datafile_type_reserves(0xef53), "ext4");
