@@ -1,28 +1,39 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """
-A hostile member of the store's group: another user who may read the store, and tries what the directories allow, while the
-daemons run and another member follows with a cursor. Needs root, and the user `nobody`.
+A hostile member of the store's group: another user who may read the store, and tries what the directories allow, while
+`kinf run` runs and another member follows with a cursor. Needs root, and the user `nobody`.
 
   * Both daemons are the processes that were started, and the store equals the cluster after each attack.
   * Another member goes on reading, and its cursor is written.
-  * No file outside of the store changes, and a daemon that is started again starts.
+  * No file outside of the store changes; a daemon that is killed meanwhile is started again, and the other one is left alone.
 
-usage: tests/torture/members.py [--only NAME]    ($KINF_BUILD: default build/debug)
+usage: tests/torture/members.py [--count N] [--only NAME]    N attacks, 0: all ($KINF_BUILD: default build/debug)
 """
 
 import grp
 import os
 import pwd
+import signal
 import sys
 
 os.environ.setdefault("KINF_BUILD", "build/debug")
-from torture import FEED, INDEXES, Tally, arguments, eventually, whole, with_workspace  # noqa: E402
+from torture import FEED, INDEXES, Tally, arguments, chosen, eventually, whole, with_workspace  # noqa: E402
 
 HOSTILE, GROUP = "nobody", "nogroup"
+ROLES = ("kinf-reflector", "kinf-processor")
 TREE = r'''
-import ctypes, errno, fcntl, os, random, struct, sys, time
+import errno, fcntl, os, random, signal, socket, stat, struct, sys, threading, time
 store, runtime, victim = sys.argv[1:4]
+signal.signal(signal.SIGIO, signal.SIG_IGN)
+inodes = [os.stat(store + '/%s/gen-1/data.mdb' % part).st_ino for part in ('journal', 'index')]
+def pin(inode, n):
+    return '%s/pins/%016x-%016x' % (runtime, inode, n)
+def locked(fd, kind=fcntl.F_WRLCK):
+    fcntl.fcntl(fd, 37, struct.pack('hhqqi4x', kind, 0, 0, 0, 0))  # F_OFD_SETLK
+    return fd
+def made(path, flags=os.O_RDWR | os.O_CREAT):
+    return os.open(path, flags, 0o644)
 def everything():
     for top in (store, runtime):
         for path, directories, names in os.walk(top):
@@ -52,7 +63,6 @@ ATTACKS = {
         "wait()"
     ),
     "waiting for each role's lock": (
-        "import threading\n"
         "def take(fd):\n"
         "    try: fcntl.fcntl(fd, 38, struct.pack('hhqqi4x', fcntl.F_RDLCK, 0, 0, 0, 0))\n"
         "    except OSError: pass\n"
@@ -92,10 +102,9 @@ ATTACKS = {
     ),
     "every file opened for writing": "held = [path for path, _ in opened(os.O_RDWR) if not path.endswith('lock.mdb')]\nprint('WRITABLE', held)\nwait()",
     "doorbell connections": (
-        "import socket\n"
         "held = []\n"
         "for path in everything():\n"
-        "    if path.endswith('.sock'):\n"
+        "    if stat.S_ISSOCK(os.lstat(path).st_mode):\n"
         "        try:\n"
         "            for n in range(900):\n"
         "                for kind in (socket.SOCK_STREAM, socket.SOCK_SEQPACKET, socket.SOCK_DGRAM):\n"
@@ -105,7 +114,40 @@ ATTACKS = {
         "        except OSError: pass\n"
         "wait()"
     ),
+    "leases on cursors and pin files": (  # an open that waits for one waits for 45 s
+        "held = []\n"
+        "for n in range(40):\n"
+        "    for path in [store + '/cursors/lease%d' % n] + [pin(inode, n) for inode in inodes]:\n"
+        "        fd = made(path); os.write(fd, b'kinf-cursor 1\\n'); held.append(fd)\n"
+        "        fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_WRLCK)\n"
+        "wait()"
+    ),
+    "directories, pipes, links and holes as pin files": (
+        "held = []\n"
+        "for inode in inodes:\n"
+        "    for n in range(0, 200, 4):\n"
+        "        os.mkdir(pin(inode, n)); os.mkfifo(pin(inode, n + 1)); os.symlink(victim, pin(inode, n + 2))\n"
+        "        fd = locked(made(pin(inode, n + 3))); os.ftruncate(fd, 1 << 40); held.append(fd)\n"
+        "wait()"
+    ),
+    "pin files of random bytes that are cut and grow": (
+        "held = [locked(made(pin(inode, n))) for inode in inodes for n in range(30)]\n"
+        "def change():\n"
+        "    while True:\n"
+        "        for fd in held:\n"
+        "            os.ftruncate(fd, random.randrange(300000)); os.pwrite(fd, os.urandom(5000), random.randrange(100000))\n"
+        "        time.sleep(0.01)\n"
+        "threading.Thread(target=change, daemon=True).start()\n"
+        "wait()"
+    ),
+    "1500 locked pin files": "held = [locked(made(pin(inode, n))) for inode in inodes for n in range(750)]\nwait()",
+    "the names of cursors and their locks": (
+        "for name in ['later', '.later.lock', '.later.new', 'again', '.again.lock']: made(store + '/cursors/' + name)\n"
+        "wait()"
+    ),
 }
+# What another member is told meanwhile: the arguments of kinf, and what it says.
+SAYS = {"the names of cursors and their locks": (["watch", FEED, "--cursor", "later", "--count", "1"], "belongs to")}
 WAIT = "def wait():\n    print('READY', flush=True)\n    time.sleep(600)\n"
 
 
@@ -138,46 +180,60 @@ class Members:
 
     def settle(self, follower):
         changed = self.simulator.touch(FEED, 10)
-        self.store.wait_equal(self.simulator, FEED, timeout=5)
-        eventually(lambda: any(str(changed) == line["object"]["metadata"]["resourceVersion"] for line in follower.lines[-40:] if "object" in line), 5)
+        self.store.wait_equal(self.simulator, FEED, timeout=15)
+        eventually(lambda: any(str(changed) == line["object"]["metadata"]["resourceVersion"] for line in follower.lines[-40:] if "object" in line), 15)
         cursor = self.store.path / "cursors" / "steady"
         before = cursor.stat().st_mtime_ns if cursor.exists() else 0
         self.simulator.touch(FEED, 1)
-        eventually(lambda: cursor.is_file() and not cursor.is_symlink() and cursor.stat().st_mtime_ns > before, 5, "the cursor is written")
+        eventually(lambda: cursor.is_file() and not cursor.is_symlink() and cursor.stat().st_mtime_ns > before, 15, "the cursor is written")
 
-    def case(self, name, code, daemons, follower):
+    def pids(self):
+        """{role: pid} of the daemons that respond."""
+        listed = self.store.kinf("status", "-o", "json").json["processes"]
+        return {p["name"]: p["pid"] for p in listed if p["name"] in ROLES and p.get("pid") and p["state"] != "not running"}
+
+    def kill(self, role):
+        """`kinf run` starts it again, and leaves the other one alone."""
+        before = self.pids()
+        os.kill(before[role], signal.SIGKILL)
+        after = eventually(lambda: (now := self.pids()).keys() == before.keys() and now[role] != before[role] and now, 30, f"{role} is started again")
+        assert {name: pid for name, pid in after.items() if name != role} == {name: pid for name, pid in before.items() if name != role}
+
+    def case(self, name, code, follower):
         hostile, fault = self.attack(name, code), None
-        pids = [process.pid for process in daemons]
+        pids = self.pids()
         try:
             assert "READY" in hostile.out, hostile.tail()
             assert "WRITABLE" not in hostile.out or "WRITABLE []" in hostile.out, hostile.out
             self.settle(follower)
-            assert [process.pid for process in daemons if process.running] == pids, "a daemon has ended"
-            for process in daemons:  # while the attack goes on
-                process.kill()
-                process.start()
+            assert self.pids() == pids, "a daemon has ended"
+            if name in SAYS:
+                words, text = SAYS[name]
+                told = self.store.kinf(*words)
+                assert told.status == 1 and text in told.stderr, told
+            for role in ROLES:  # while the attack goes on
+                self.kill(role)
             self.settle(follower)
-            assert all(process.running for process in daemons), "a daemon does not start"
             assert self.victim.read_text() == "mine\n", "a file outside of the store was changed"
         except AssertionError as problem:
-            fault = "\n".join([str(problem)[:400], *(process.tail(5) for process in daemons), follower.tail(3)[-800:]])
+            fault = "\n".join([str(problem)[:400], self.supervisor.tail(10), follower.tail(3)[-800:]])
         hostile.kill(9)
-        for path in (self.store.path / "cursors").iterdir():
-            if path.is_symlink() or "steady" not in path.name:
+        (pins,) = self.store.runtime.glob("kinf-*/pins")
+        for path in [*(self.store.path / "cursors").iterdir(), *pins.iterdir()]:
+            if path.lstat().st_uid == pwd.getpwnam(HOSTILE).pw_uid:
                 path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
-        for process in daemons:
-            if not process.running:
-                process.start()
         self.tally.tried(name, fault)
 
     def run(self):
-        daemons = self.store.daemons()
+        self.supervisor = self.store.run()
         self.store.wait_equal(self.simulator, FEED)
         follower = self.store.follower("watch", FEED, "-o", "json", "--cursor", "steady")
         eventually(lambda: any(line["type"] == "SYNC" for line in follower.lines))
-        for name, code in ATTACKS.items():
+        attacks = list(ATTACKS.items())
+        for number in chosen(len(attacks), self.options.count, self.options.seed):
+            name, code = attacks[number - 1]
             if self.options.only in name:
-                self.case(name, code, daemons, follower)
+                self.case(name, code, follower)
         return self.tally.end()
 
 
