@@ -24,6 +24,7 @@ struct kinf {
 	struct store *store; /* NULL when opening failed: only kinf_error() works then */
 	bool is_untrusted;   /* it was copied while daemons ran, or after they were killed: it was checked */
 	bool is_damaged;     /* that check found faults */
+	bool is_known;       /* an earlier process has checked it (checked.h) */
 	char *directory;
 	uint64_t index_wait_ns; /* limit of snapshot_renew_at() */
 };
@@ -45,8 +46,9 @@ struct store_state {
 
 /* Gets each fault of a store that is not trusted. */
 typedef void kinf_fault_fn(void *arg, const char *sentence);
-/* As kinf_open(), but also opens a damaged copy (is_damaged). */
-int kinf_open_checked(const char *store, kinf_fault_fn *fault, void *arg, struct kinf **ret_kinf);
+/* As kinf_open(), but also opens a damaged copy (is_damaged). REMEMBER: the outcome is remembered (checked.h), which is for
+ * commands: a library leaves no files in its user's home. */
+int kinf_open_checked(const char *store, kinf_fault_fn *fault, void *arg, bool remember, struct kinf **ret_kinf);
 
 struct kinf_snapshot {
 	uint32_t magic;

@@ -11,6 +11,7 @@
 #include "common/cleanup.h"
 #include "common/config/config.h"
 #include "common/err.h"
+#include "reader/checked.h"
 #include "reader/handle.h"
 #include "reader/handled.h"
 #include "store/verify/verify.h"
@@ -150,7 +151,7 @@ static int kinf_check_store(struct kinf *kinf, kinf_fault_fn *fault, void *arg)
 
 int kinf_open(const char *store, struct kinf **ret_kinf)
 {
-	int r = kinf_open_checked(store, NULL, NULL, ret_kinf);
+	int r = kinf_open_checked(store, NULL, NULL, false, ret_kinf);
 
 	if (r == 0 && (*ret_kinf)->is_damaged) {
 		r = kinf_result(*ret_kinf, ERR_CORRUPT);
@@ -160,7 +161,7 @@ int kinf_open(const char *store, struct kinf **ret_kinf)
 	return r;
 }
 
-int kinf_open_checked(const char *store, kinf_fault_fn *fault, void *arg, struct kinf **ret_kinf)
+int kinf_open_checked(const char *store, kinf_fault_fn *fault, void *arg, bool remember, struct kinf **ret_kinf)
 {
 	struct kinf *kinf = calloc(1, sizeof(*kinf));
 
@@ -179,8 +180,15 @@ int kinf_open_checked(const char *store, kinf_fault_fn *fault, void *arg, struct
 			kinf->directory, &(struct store_options){.unchecked = true}, &kinf->store);
 	kinf->forks = env_forks();
 	kinf->is_untrusted = r == 0 && store_is_untrusted(kinf->store);
-	if (kinf->is_untrusted)
+	struct checked checked = {.line = ""};
+	if (kinf->is_untrusted && remember)
+		checked_identify(store_home(kinf->store), &checked);
+	kinf->is_known = checked_is_known(&checked);
+	if (kinf->is_untrusted && !kinf->is_known) {
 		r = kinf_check_store(kinf, fault, arg);
+		if (r == 0 && remember)
+			checked_remember(store_home(kinf->store), &checked);
+	}
 	kinf->is_damaged = r == ERR_CORRUPT && kinf->is_untrusted;
 	return kinf->is_damaged ? 0 : kinf_result(kinf, r);
 }

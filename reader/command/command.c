@@ -200,7 +200,7 @@ int command_open_until(const struct config_flags *flags, uint64_t end_ns, struct
 	/* A caller that waits also waits for daemons that make the store, or list it again after a power cut. */
 	for (bool noted = false;; noted = true) {
 		r = kinf_open_checked(
-			directory, end_ns ? NULL : command_print_fault, NULL, ret_kinf);
+			directory, end_ns ? NULL : command_print_fault, NULL, true, ret_kinf);
 		bool damaged = command_may_pass(r) || (r == 0 && (*ret_kinf)->is_damaged);
 
 		if ((!damaged && r != KINF_NO_STORE) || proc_monotonic_ns() >= end_ns)
@@ -216,9 +216,8 @@ int command_open_until(const struct config_flags *flags, uint64_t end_ns, struct
 	if (r == 0 && (*ret_kinf)->is_untrusted && !(*ret_kinf)->is_damaged)
 		(void)fprintf(stderr,
 			"note: '%s' is the copy of a store whose daemons ran or were killed, or "
-			"the machine stopped: "
-			"it was checked, and no fault was found\n",
-			directory);
+			"the machine stopped: it was checked, and no fault was found%s\n",
+			directory, (*ret_kinf)->is_known ? " (by an earlier command; no file has changed since)" : "");
 	if (r == 0 && (*ret_kinf)->is_damaged)
 		(void)fprintf(stderr,
 			"note: '%s' was copied while its daemons wrote to it, or the machine "

@@ -228,6 +228,22 @@ def test_the_copy_of_a_store_whose_daemons_were_killed_is_checked_and_read(simul
         assert file.read_bytes() == (copy / file.relative_to(again)).read_bytes()
 
 
+def test_a_copy_is_checked_once_unless_it_changes(killed):
+    copy = killed.directory / "copy"
+    shutil.copytree(killed.path, copy)
+    earlier = "by an earlier command"
+    said = [killed.kinf("get", "pods", "-o", "count", "--store", copy, check=True).stderr for _ in range(3)]
+    assert [earlier in text for text in said] == [False, True, True], said
+    journal = copy / "journal" / "gen-1" / "data.mdb"
+    with open(journal, "r+b") as file:  # a page that is in use
+        data = file.read()
+        file.seek(data.index(b"ns-1/pod-1"))
+        file.write(b"ns-1/pod-x")
+    spoiled = killed.kinf("get", "pods", "-o", "count", "--store", copy)
+    assert spoiled.status == 1 and "fault" in spoiled.stderr and earlier not in spoiled.stderr, spoiled
+    assert killed.kinf("get", "pods", "-o", "count", "--store", copy).status == 1, "faults are not remembered"
+
+
 def test_daemons_on_the_copy_of_a_killed_store_list_again(simulator, killed):
     """Neither database is used: the reflector makes a journal, and the processor an index from it."""
     copy = killed.directory / "copy"
