@@ -110,7 +110,7 @@ def test_an_index_built_of_a_damaged_body_is_built_again(simulator, running):
     assert flip(journal(store), text) >= 1
     shutil.rmtree(store.path / "index")
     supervisor = store.run()
-    eventually(lambda: " index_published " in supervisor.log)
+    eventually(lambda: supervisor.log.count(" index_published ") == 2)
     lacking = store.kinf("get", "pods", "-l", "rare=once", "-o", "name")
     assert lacking.stdout == "" and "1 of its objects is damaged" in lacking.stderr and "label" in lacking.stderr, lacking
     simulator.up()
