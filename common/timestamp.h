@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A moment as RFC 3339 text in UTC, as the API server and the log write it. */
+/* A moment as RFC 3339 text, as the API server and the log write it. */
 #ifndef COMMON_TIMESTAMP_H
 #define COMMON_TIMESTAMP_H
 
+#include <stdbool.h>
 #include <stdint.h>
+
+#include "common/bytes.h"
 
 #define TIMESTAMP_SIZE 48
 
-/* Write REALTIME_NS (CLOCK_REALTIME): "2026-01-31T23:59:59Z", and with milliseconds,
+/* Write REALTIME_NS (CLOCK_REALTIME) in UTC: "2026-01-31T23:59:59Z", and with milliseconds,
  * "2026-01-31T23:59:59.123Z". */
 void timestamp_seconds(uint64_t realtime_ns, char text[TIMESTAMP_SIZE]);
 void timestamp_milliseconds(uint64_t realtime_ns, char text[TIMESTAMP_SIZE]);
+
+/* Parses an RFC 3339 text into nanoseconds since 1970. Returns whether TEXT is one. */
+bool timestamp_parse(struct bytes text, int64_t *ret_ns);
 
 #endif

@@ -1,102 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reader/sort_value.h"
 
-#include <math.h>
-
-#define EXPONENT_MAX 400 /* decimal; beyond it nothing is a quantity */
-
 static bool is_digit(char c)
 {
 	return c >= '0' && c <= '9';
-}
-
-/* ---- quantities ---- */
-
-struct quantity_text {
-	const char *at, *end;
-};
-
-static bool quantity_char(struct quantity_text *c, char wanted)
-{
-	if (c->at == c->end || *c->at != wanted)
-		return false;
-	c->at++;
-	return true;
-}
-
-/* e3, E-3. Divides where there is something to divide by: 100m is 0.1 to the last bit. */
-static bool quantity_exponent(struct quantity_text *c, long double *worth)
-{
-	bool negative = quantity_char(c, '-');
-	int exponent = 0;
-
-	if (!negative)
-		(void)quantity_char(c, '+');
-	if (c->at == c->end)
-		return false;
-	for (; c->at < c->end; c->at++) {
-		if (!is_digit(*c->at) || exponent > EXPONENT_MAX)
-			return false;
-		exponent = exponent * 10 + (*c->at - '0');
-	}
-	*worth = negative ? *worth / powl(10, exponent) : *worth * powl(10, exponent);
-	return exponent <= EXPONENT_MAX;
-}
-
-/* Reads the suffix, which has to end the text. */
-static bool quantity_suffix(struct quantity_text *c, long double *worth)
-{
-	static const char small[] = "mun", large[] = "kMGTPE"; /* powers of 1/1000, of 1000 */
-	static const char binary[] = "KMGTPE";                 /* of 1024, followed by an i */
-	size_t size = (size_t)(c->end - c->at);
-	const char *found;
-
-	if (size == 0)
-		return true;
-	if (size == 1 && (found = memchr(small, *c->at, sizeof(small) - 1)))
-		*worth /= powl(1000, (long double)(found - small + 1));
-	else if (size == 1 && (found = memchr(large, *c->at, sizeof(large) - 1)))
-		*worth *= powl(1000, (long double)(found - large + 1));
-	else if (size == 2 && c->at[1] == 'i' &&
-		 (found = memchr(binary, *c->at, sizeof(binary) - 1)))
-		*worth = ldexpl(*worth, 10 * (int)(found - binary + 1));
-	else
-		return (quantity_char(c, 'e') || quantity_char(c, 'E')) && quantity_exponent(c, worth);
-	return true;
-}
-
-static bool quantity_read(struct bytes text, struct sort_number *ret_number)
-{
-	struct quantity_text c = {text.data, (const char *)text.data + text.size};
-	bool negative = quantity_char(&c, '-'), any = false, point = false;
-	long double worth = 0, unit = 1;
-	int exponent;
-
-	if (!negative)
-		(void)quantity_char(&c, '+');
-	/* Digits with at most one point among them. */
-	for (; c.at < c.end && (is_digit(*c.at) || (*c.at == '.' && !point)); c.at++) {
-		if (*c.at == '.') {
-			point = true;
-			continue;
-		}
-		any = true;
-		worth = worth * 10 + (*c.at - '0');
-		if (point)
-			unit *= 10;
-	}
-	worth /= unit;
-	if (!any || !quantity_suffix(&c, &worth) || !isfinite(worth))
-		return false;
-	*ret_number = (struct sort_number){0};
-	if (worth != 0) {
-		long double fraction = frexpl(worth, &exponent);
-
-		*ret_number = (struct sort_number){.mantissa = (uint64_t)ldexpl(fraction, 64),
-			.exponent = exponent,
-			.negative = negative};
-	}
-	return true;
 }
 
 void sort_value_read(struct bytes text, struct sort_value *ret_value)
@@ -152,22 +59,11 @@ static int compare_natural(struct bytes a, struct bytes b)
 
 int sort_value_compare(const struct sort_value *a, const struct sort_value *b)
 {
-	const struct sort_number *x = &a->number, *y = &b->number;
-	int sign = x->negative ? -1 : 1;
-
 	if (a->kind != b->kind)
 		return a->kind > b->kind ? 1 : -1;
 	if (a->kind == SORT_TEXT)
 		return compare_natural(a->text, b->text);
-	if (a->kind != SORT_NUMBER)
-		return 0;
-	if (x->negative != y->negative)
-		return sign;
-	if (!x->mantissa || !y->mantissa)
-		return sign * ((x->mantissa > 0) - (y->mantissa > 0));
-	if (x->exponent != y->exponent)
-		return x->exponent > y->exponent ? sign : -sign;
-	return sign * ((x->mantissa > y->mantissa) - (x->mantissa < y->mantissa));
+	return a->kind == SORT_NUMBER ? quantity_compare(&a->number, &b->number) : 0;
 }
 
 /* ---- in tokens ---- */
@@ -216,7 +112,7 @@ bool sort_value_take(struct bytes *rest, struct sort_value *ret_value)
 	case SORT_NUMBER:
 		data = token_bytes(rest, NUMBER_SIZE);
 		if (data)
-			ret_value->number = (struct sort_number){.mantissa = le64_get(data),
+			ret_value->number = (struct quantity){.mantissa = le64_get(data),
 				.exponent = (int32_t)le32_get(data + 8),
 				.negative = data[12] != 0};
 		return data != NULL;

@@ -9,20 +9,13 @@
 #define READER_SORT_VALUE_H
 
 #include "common/buf.h"
+#include "common/value/quantity.h"
 
 enum sort_kind { SORT_MISSING, SORT_NUMBER, SORT_TEXT, SORT_KIND_MAX };
 
-/* (-1)^negative * mantissa / 2^64 * 2^exponent, the mantissa's highest bit set; all 0: 0. Whole
- * numbers of 64 bits are exact. */
-struct sort_number {
-	uint64_t mantissa;
-	int32_t exponent;
-	bool negative;
-};
-
 struct sort_value {
 	enum sort_kind kind;
-	struct sort_number number;
+	struct quantity number;
 	struct bytes text; /* of SORT_TEXT; borrowed from what it was read from */
 };
 

@@ -2,10 +2,9 @@
 #include "reader/table/age.h"
 
 #include <stdio.h>
-#include <string.h>
-#include <time.h>
 
 #include "common/proc.h"
+#include "common/timestamp.h"
 
 #define MINUTE 60
 #define HOUR   (60 * MINUTE)
@@ -41,67 +40,6 @@ void age_from_seconds(uint64_t seconds, char text[AGE_SIZE])
 			steps[i].smaller_name);
 }
 
-/* Reads N digits at *P. Returns -1 if there are others. */
-static int age_digits(const char **p, const char *end, int n)
-{
-	int number = 0;
-
-	for (; n; n--, ++*p) {
-		if (*p == end || **p < '0' || **p > '9')
-			return -1;
-		number = number * 10 + (**p - '0');
-	}
-	return number;
-}
-
-static bool age_take(const char **p, const char *end, char c)
-{
-	if (*p == end || **p != c)
-		return false;
-	++*p;
-	return true;
-}
-
-bool age_parse(struct bytes text, int64_t *ret_ns)
-{
-	static const char separators[] = "--T::";
-	static const int digits[] = {4, 2, 2, 2, 2, 2};
-	const char *p = text.data, *end = p + text.size;
-	int parts[6], sign = 0;
-	int64_t fraction = 0, unit = 1000000000, offset = 0;
-
-	for (int i = 0; i < 6; i++) {
-		if (i && !age_take(&p, end, separators[i - 1]))
-			return false;
-		parts[i] = age_digits(&p, end, digits[i]);
-		if (parts[i] < 0)
-			return false;
-	}
-	if (age_take(&p, end, '.'))
-		for (; p < end && *p >= '0' && *p <= '9'; p++)
-			fraction += (*p - '0') * (unit /= 10);
-	if (!age_take(&p, end, 'Z')) {
-		sign = age_take(&p, end, '-') ? -1 : age_take(&p, end, '+') ? 1 : 0;
-		int hours = age_digits(&p, end, 2);
-		bool colon = age_take(&p, end, ':');
-		int minutes = age_digits(&p, end, 2);
-		if (!sign || !colon || hours < 0 || minutes < 0)
-			return false;
-		offset = sign * (hours * HOUR + minutes * MINUTE);
-	}
-	struct tm tm = {.tm_year = parts[0] - 1900, .tm_mon = parts[1] - 1, .tm_mday = parts[2],
-		.tm_hour = parts[3], .tm_min = parts[4], .tm_sec = parts[5]};
-	if (p != end || parts[1] < 1 || parts[1] > 12 || parts[2] < 1 || parts[2] > 31 ||
-		parts[3] > 23 || parts[4] > 59 || parts[5] > 60)
-		return false;
-	/* Years far away do not fit into nanoseconds; any of them is as far as the last that
-	 * does. */
-	if (__builtin_mul_overflow((int64_t)timegm(&tm) - offset, INT64_C(1000000000), ret_ns))
-		*ret_ns = parts[0] < 1970 ? INT64_MIN : INT64_MAX - fraction;
-	*ret_ns += fraction;
-	return true;
-}
-
 void age_between(struct bytes from, uint64_t now_ns, const char *none, char text[AGE_SIZE])
 {
 	static const struct bytes zero = BYTES_LIT("0001-01-01T00:00:00Z");
@@ -111,7 +49,7 @@ void age_between(struct bytes from, uint64_t now_ns, const char *none, char text
 		(void)snprintf(text, AGE_SIZE, "<unknown>");
 		return;
 	}
-	if (!age_parse(from, &ns)) {
+	if (!timestamp_parse(from, &ns)) {
 		(void)snprintf(text, AGE_SIZE, "%s", none);
 		return;
 	}

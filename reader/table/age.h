@@ -13,9 +13,6 @@
 /* Writes SECONDS as "45s", "5m30s", "5d3h". */
 void age_from_seconds(uint64_t seconds, char text[AGE_SIZE]);
 
-/* Parses an RFC 3339 text into nanoseconds since 1970. Returns whether TEXT is one. */
-bool age_parse(struct bytes text, int64_t *ret_ns);
-
 /* Writes the time from the RFC 3339 text FROM to NOW_NS (CLOCK_REALTIME): NONE if it is no time,
  * "<unknown>" if it is Go's zero time, "<invalid>" if it lies in the future. */
 void age_between(struct bytes from, uint64_t now_ns, const char *none, char text[AGE_SIZE]);

@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <inttypes.h>
 
+#include "common/timestamp.h"
 #include "reader/table/printer_internal.h"
 
 /* ---- apps ------------------------------------------------------------------------------------ */
@@ -215,7 +216,7 @@ static enum printer_cell_type job_duration(struct printer_row *row)
 
 	if (!start.size)
 		return PRINTER_STRING;
-	if (end.size && age_parse(end, &ns))
+	if (end.size && timestamp_parse(end, &ns))
 		until = (uint64_t)ns;
 	age_between(start, until, "<unknown>", age);
 	return printer_put(row, age);
