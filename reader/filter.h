@@ -21,6 +21,7 @@ struct filter {
 	size_t n;
 };
 
+/* Returns: 0; the errors of query_init(); ERR_SYNTAX also if a selector depends on the present time. */
 int filter_init(struct filter *filter, const struct kinf_query *query);
 void filter_release(struct filter *filter);
 

@@ -108,7 +108,7 @@ static int plan_labels(struct snapshot *snapshot, const struct snapshot_feed *fe
 }
 
 struct plan_path_search {
-	struct bytes path;
+	const char *path; /* canonical, as a definition's */
 	uint32_t found;
 };
 
@@ -117,24 +117,28 @@ static int plan_is_index_of(void *arg, const struct index_definition *definition
 	struct plan_path_search *search = arg;
 
 	if (definition->dropping || definition->filled != INDEX_READY ||
-		!bytes_equal(bytes_str(definition->paths), search->path))
+		strcmp(definition->paths, search->path) != 0)
 		return 0;
 	search->found = definition->id;
 	return 1;
 }
 
-/* A single-valued path with one wanted value, when it is an index. A field that is absent has no
- * term: neither has an empty value. Anything but a plain path is left to the body. */
+bool plan_may_use_index(const struct selector_requirement *need)
+{
+	return need->op == SELECTOR_IN && need->n_values == 1 && need->values[0].size &&
+	       !need->is_label && path_is_narrow(need->path);
+}
+
+/* A field with one wanted value, when it has an index. */
 static int plan_fields(struct snapshot *snapshot, const struct snapshot_feed *feed,
 	const struct query *query, struct plan *plan)
 {
 	for (size_t i = 0; query->fields && i < selector_count(query->fields); i++) {
 		const struct selector_requirement *need = selector_at(query->fields, i);
-		struct plan_path_search search = {need->key, 0};
+		struct plan_path_search search = {path_text(need->path), 0};
 		size_t offset = plan->text.size;
 
-		if (need->op != SELECTOR_IN || need->n_values != 1 || !need->values[0].size ||
-			need->is_label || memchr(need->key.data, '*', need->key.size))
+		if (!plan_may_use_index(need))
 			continue;
 		int r = index_each_definition(snapshot_index(snapshot),
 			snapshot_index_txn(snapshot), feed->definition.id, plan_is_index_of,

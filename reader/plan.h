@@ -49,6 +49,11 @@ void plan_describe(const struct plan *plan, const struct query *query, char *tex
 /* Describes the checks of each candidate. DRIVEN: the candidates come from the driver's postings. */
 void plan_describe_checks(const struct query *query, bool driven, char *text, size_t size);
 
+/* Returns whether an index of the field, if there is one, finds all objects that meet NEED: one value
+ * of a narrow path. A field that is absent has no term, and neither has an empty value; an object with
+ * very many values has none of them (terms.h). */
+bool plan_may_use_index(const struct selector_requirement *need);
+
 /* Checks a version by its key and the index. Returns: FOUND, NOT_FOUND. */
 int plan_accepts(const struct plan *plan, const struct query *query, struct snapshot *snapshot,
 	struct bytes key, const struct index_entry *entry);

@@ -159,7 +159,7 @@ int query_init(struct query *query, const struct kinf_query *given)
 	if (r == 0 && from.label_selector && *from.label_selector)
 		r = selector_parse_labels(from.label_selector, &query->labels);
 	if (r == 0 && from.field_selector && *from.field_selector)
-		r = selector_parse_fields(from.field_selector, &query->fields);
+		r = selector_parse_query(from.field_selector, &query->fields);
 	if (r == 0 && from.sort_by && *from.sort_by) {
 		r = path_parse(from.sort_by, &query->sort_path);
 		if (r < 0)

@@ -104,7 +104,12 @@ int config_set_feed_value(const struct config_place *place, enum config_type typ
 		return r < 0 ? config_refuse_code(place, r) :
 			config_copy(&feed->label_selector, selector_text(selector));
 	case CONFIG_FIELDS:
-		r = selector_parse_fields(text, &selector);
+		r = selector_parse_query(text, &selector);
+		if (r == 0 && selector_compares(selector))
+			return config_refuse(place,
+				"'%s': the API server knows only = and !=; 'kinf get --field-selector' "
+				"compares",
+				text);
 		return r < 0 ? config_refuse_code(place, r) :
 			config_copy(&feed->field_selector, selector_text(selector));
 	case CONFIG_NAMESPACES:

@@ -84,9 +84,15 @@ int field_parse(struct bytes name, struct field **ret_field)
 			r = path_parse(row->paths[p], &label->paths[p]);
 	}
 	if (r < 0)
-		return r == ERR_SYNTAX ? err_say(r, "field label not supported: %s", text) : r;
+		return r;
 	*ret_field = TAKE(field);
 	return 0;
+}
+
+const struct path *field_path(const struct field *field)
+{
+	CHECK_OBJ(field, FIELD_MAGIC);
+	return field->path;
 }
 
 bool field_is_label(const struct field *field)

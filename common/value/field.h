@@ -13,9 +13,12 @@
 struct field;
 
 /* Parses NAME. Any path is a field, not only those that the API server knows of a kind.
- * Returns: 0, or ERR_SYNTAX "field label not supported: ...". Free with field_free(). */
+ * Returns: 0, or ERR_SYNTAX if NAME is no path. Free with field_free(). */
 int field_parse(struct bytes name, struct field **ret_field);
 void field_free(struct field **field);
+
+/* Returns the path of that name, borrowed. */
+const struct path *field_path(const struct field *field);
 
 /* Returns whether FIELD is a field label of some kind. If so, an index of the path of that name can't
  * tell which objects match. */

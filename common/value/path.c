@@ -210,6 +210,21 @@ bool path_is_plural(const struct path *path)
 	return path->is_plural;
 }
 
+bool path_is_narrow(const struct path *path)
+{
+	CHECK_OBJ(path, PATH_MAGIC);
+	for (size_t i = 0; i < path->count; i++) {
+		const struct path_step *step = &path->steps[i];
+		const struct path_filter *filter = step->more.filter;
+
+		if (step->type != STEP_KEY && step->type != STEP_INDEX &&
+			!(step->type == STEP_FILTER && filter->operator == PATH_EQUAL &&
+				filter->left.path && !filter->right.path))
+			return false;
+	}
+	return true;
+}
+
 bool path_has_union(const struct path *path)
 {
 	CHECK_OBJ(path, PATH_MAGIC);

@@ -47,6 +47,10 @@ const char *path_text(const struct path *path);
 /* Returns whether the path may find more than one value. */
 bool path_is_plural(const struct path *path);
 
+/* Returns whether the path has only keys, numbers of items and filters by one value, such as
+ * [type=Ready]: it names one place in a document, or the few items of that name. */
+bool path_is_narrow(const struct path *path);
+
 /* Returns whether the path has a union, which makes its order depend on all that was found
  * before. */
 bool path_has_union(const struct path *path);

@@ -18,6 +18,7 @@ struct requirement {
 	struct selector_requirement public;
 	struct bytes *values; /* public.values, owned */
 	struct field *field;  /* of a field selector */
+	struct selector_limit limit; /* of a comparison of fields */
 };
 
 struct selector {
@@ -99,9 +100,17 @@ int selector_add(struct selector *selector, struct selector_requirement public)
 	requirement->public.n_values = n;
 	if (!selector->is_field)
 		return 0;
-	r = field_parse(public.key, &requirement->field);
-	if (r == 0)
+	bool compares = selector_op_compares(public.op);
+	if (compares)
+		r = selector_limit_read(public.key, public.values[0], &requirement->limit);
+	if (r < 0)
+		return r;
+	r = field_parse(compares && requirement->limit.type == LIMIT_AGE
+			? BYTES_LIT("metadata.creationTimestamp") : public.key, &requirement->field);
+	if (r == 0) {
 		requirement->public.is_label = field_is_label(requirement->field);
+		requirement->public.path = field_path(requirement->field);
+	}
 	return r;
 }
 
@@ -115,6 +124,8 @@ static const struct {
 	[SELECTOR_NOT_IN] = {"!=", " notin "},
 	[SELECTOR_GREATER] = {">", NULL},
 	[SELECTOR_LESS] = {"<", NULL},
+	[SELECTOR_GREATER_EQUAL] = {">=", NULL},
+	[SELECTOR_LESS_EQUAL] = {"<=", NULL},
 };
 
 static void selector_put_requirement(
@@ -202,6 +213,27 @@ struct bytes selector_value(const struct selector *selector, const char *key)
 	return BYTES_NONE;
 }
 
+bool selector_op_compares(enum selector_op op)
+{
+	return op >= SELECTOR_GREATER && op < SELECTOR_OP_MAX;
+}
+
+bool selector_compares(const struct selector *selector)
+{
+	for (size_t i = 0; selector && i < selector_count(selector); i++)
+		if (selector_op_compares(selector_at(selector, i)->op))
+			return true;
+	return false;
+}
+
+bool selector_is_relative(const struct selector *selector)
+{
+	for (size_t i = 0; selector && i < selector_count(selector); i++)
+		if (selector->requirements[i].limit.is_relative)
+			return true;
+	return false;
+}
+
 /* ---- matching ---- */
 
 bool selector_integer(struct bytes text, int64_t *ret_integer)
@@ -260,6 +292,8 @@ static int selector_requirement_match_label(
 			!selector_integer(requirement->values[0], &limit))
 			return 0;
 		return requirement->op == SELECTOR_GREATER ? have > limit : have < limit;
+	case SELECTOR_GREATER_EQUAL:
+	case SELECTOR_LESS_EQUAL:
 	case SELECTOR_OP_MAX:
 		break;
 	}
@@ -288,10 +322,13 @@ static int selector_match_labels(const struct selector *selector, struct bytes d
 /* A field_text_fn that ends at the first value that meets the requirement. */
 static int selector_requirement_check_text(void *arg, struct bytes text)
 {
-	const struct selector_requirement *requirement = arg;
-	bool wanted = requirement->op == SELECTOR_IN;
+	const struct requirement *requirement = arg;
+	enum selector_op op = requirement->public.op;
+	bool meets = selector_op_compares(op)
+		? selector_limit_allows(&requirement->limit, op, text)
+		: selector_requirement_has_value(&requirement->public, text) == (op == SELECTOR_IN);
 
-	return selector_requirement_has_value(requirement, text) == wanted ? END : 0;
+	return meets ? END : 0;
 }
 
 int selector_match(const struct selector *selector, struct bytes document)
@@ -303,7 +340,7 @@ int selector_match(const struct selector *selector, struct bytes document)
 		struct requirement *requirement = &selector->requirements[i];
 		/* A path to several values matches if one of them does, also for '!='. */
 		int r = field_read(requirement->field, document, selector_requirement_check_text,
-			&requirement->public);
+			requirement);
 		if (r != END)
 			return r < 0 ? r : 0;
 	}

@@ -7,7 +7,7 @@
 #ifndef COMMON_VALUE_SELECTOR_H
 #define COMMON_VALUE_SELECTOR_H
 
-#include "common/value/value.h"
+#include "common/value/path.h"
 
 struct selector;
 
@@ -18,6 +18,8 @@ enum selector_op {
 	SELECTOR_NOT_EXISTS,
 	SELECTOR_GREATER,
 	SELECTOR_LESS,
+	SELECTOR_GREATER_EQUAL, /* this and the next: only of selector_parse_query() */
+	SELECTOR_LESS_EQUAL,
 	SELECTOR_OP_MAX
 };
 
@@ -27,6 +29,7 @@ struct selector_requirement {
 	const struct bytes *values; /* sorted */
 	size_t n_values;
 	bool is_label; /* in a field selector: KEY is a field label (common/value/field.h) */
+	const struct path *path; /* of a field; NULL: of a label */
 };
 
 /* Parses a label selector. Empty text matches everything.
@@ -36,6 +39,23 @@ int selector_parse_labels(const char *text, struct selector **ret_selector);
 /* Parses a field selector. Its keys are field paths: any path, not only those that the API server knows.
  * Returns: 0, or ERR_SYNTAX in the words of the API server. */
 int selector_parse_fields(const char *text, struct selector **ret_selector);
+
+/* Parses a field selector of a reader: it also compares, KEY>VALUE with one of < <= > >=. VALUE is
+ *
+ *	a number or a quantity       spec.replicas>3, spec.resources.requests.memory>=1.5Gi
+ *	a time, RFC 3339 or a date   status.startTime<2026-11-22
+ *	now, now-D                   status.startTime>now-1h30m
+ *	D, only for the key age      age<10m: the object was created in the last ten minutes
+ *
+ * and matches fields that hold the same: an absent field, or one of another type, never does. Blanks
+ * before keys and beside these operators do not count.
+ * Returns: 0, or ERR_SYNTAX in words for people. */
+int selector_parse_query(const char *text, struct selector **ret_selector);
+
+/* Returns whether SELECTOR (NULL: none) has a comparison, and whether one with the present time: what
+ * matches it then changes without any event. */
+bool selector_compares(const struct selector *selector);
+bool selector_is_relative(const struct selector *selector);
 
 void selector_free(struct selector **selector);
 

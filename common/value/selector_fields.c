@@ -3,7 +3,7 @@
  * The grammar of field selectors (docs/protocol.md 10.2): terms separated by commas, each
  * KEY=VALUE, KEY==VALUE or KEY!=VALUE. In a value a backslash stands before `\`, `,` and `=`. A
  * blank is a character like any other. KEY is a field path (common/value/path.h), in whose brackets commas
- * and operators are its own.
+ * and operators are its own. Readers also compare (selector_parse_query()).
  */
 #include "common/cleanup.h"
 #include "common/err.h"
@@ -30,13 +30,24 @@ static size_t fields_bracket_size(const char *text, size_t size)
 	return 0;
 }
 
+/* The grammar of a whole selector: the API server's, or that of readers, which also compare. */
+struct fields_grammar {
+	const char *text;
+	bool is_query;
+};
+
 /* Removes the backslashes from TEXT in place. */
-static int fields_unescape(char *text, size_t size, struct bytes *ret_value)
+static int fields_unescape(
+	const struct fields_grammar *grammar, char *text, size_t size, struct bytes *ret_value)
 {
 	const char *p = text, *end = text + size;
 	char *to = text;
 
 	for (; p < end; p++) {
+		if (*p == '=' && grammar->is_query)
+			return err_say(ERR_SYNTAX,
+				"field selector '%s': a '=' within a value is written '\\='",
+				grammar->text);
 		if (*p == '=') /* a comma would have ended the term */
 			return err_say(ERR_SYNTAX,
 				"invalid field selector: unescaped character in value: %d", *p);
@@ -44,6 +55,11 @@ static int fields_unescape(char *text, size_t size, struct bytes *ret_value)
 			int n = p < end; /* one UTF-8 character, with its continuation bytes */
 			while (n && p + n < end && ((uint8_t)p[n] & 0xc0) == 0x80)
 				n++;
+			if (grammar->is_query)
+				return err_say(ERR_SYNTAX,
+					"field selector '%s': only '\\', ',' and '=' are written with "
+					"a backslash before them, not '%.*s'",
+					grammar->text, n, p);
 			return err_say(ERR_SYNTAX,
 				"invalid field selector: invalid escape sequence: \\%.*s", n, p);
 		}
@@ -53,38 +69,92 @@ static int fields_unescape(char *text, size_t size, struct bytes *ret_value)
 	return 0;
 }
 
-static int fields_add_term(struct selector *selector, char *term, size_t size, const char *whole)
+/* Removes blanks from the beginning, and if BOTH from the end. */
+static struct bytes fields_trim(struct bytes text, bool both)
 {
-	size_t key_size = 0; /* up to the first operator */
+	const char *p = text.data;
 
-	while (key_size < size && term[key_size] != '=' &&
-		!(term[key_size] == '!' && key_size + 1 < size && term[key_size + 1] == '=')) {
-		size_t bracket = term[key_size] == '['
-			? fields_bracket_size(term + key_size, size - key_size) : 0;
-		key_size += bracket ? bracket : 1;
-	}
-	if (key_size == size)
-		return err_say(ERR_SYNTAX, "invalid selector: '%s'; can't understand '%.*s'", whole,
-			(int)size, term);
-	bool is_negative = term[key_size] == '!';
-	bool is_double = is_negative || (key_size + 1 < size && term[key_size + 1] == '=');
-	size_t value_at = key_size + 1 + is_double;
-	struct bytes value;
-	int r = fields_unescape(term + value_at, size - value_at, &value);
-	if (r < 0)
-		return r;
-	if (!key_size && !value.size) /* as at the API server: no requirement */
-		return 0;
-	return selector_add(selector, (struct selector_requirement){.key = BYTES(term, key_size),
-					      .op = is_negative ? SELECTOR_NOT_IN : SELECTOR_IN,
-					      .values = &value,
-					      .n_values = 1});
+	while (both && text.size && p[text.size - 1] == ' ')
+		text.size--;
+	while (text.size && *p == ' ')
+		p++, text.size--;
+	return BYTES(p, text.size);
 }
 
-int selector_parse_fields(const char *text, struct selector **ret_selector)
+/* Finds the operator of a term. Returns its offset, SIZE if there is none. */
+static size_t fields_find_operator(
+	const struct fields_grammar *grammar, const char *term, size_t size)
+{
+	size_t at = 0;
+
+	while (at < size && term[at] != '=' &&
+		!(term[at] == '!' && at + 1 < size && term[at + 1] == '=') &&
+		!(grammar->is_query && (term[at] == '<' || term[at] == '>'))) {
+		size_t bracket =
+			term[at] == '[' ? fields_bracket_size(term + at, size - at) : 0;
+		at += bracket ? bracket : 1;
+	}
+	return at;
+}
+
+static enum selector_op fields_operator(const char *text, bool has_equals)
+{
+	switch (*text) {
+	case '!':
+		return SELECTOR_NOT_IN;
+	case '<':
+		return has_equals ? SELECTOR_LESS_EQUAL : SELECTOR_LESS;
+	case '>':
+		return has_equals ? SELECTOR_GREATER_EQUAL : SELECTOR_GREATER;
+	default:
+		return SELECTOR_IN;
+	}
+}
+
+static int fields_add_term(const struct fields_grammar *grammar, struct selector *selector,
+	char *term, size_t size)
+{
+	size_t key_size = fields_find_operator(grammar, term, size);
+
+	if (key_size == size && grammar->is_query)
+		return err_say(ERR_SYNTAX,
+			"field selector '%s': '%.*s' has none of = != < <= > >=", grammar->text,
+			(int)size, term);
+	if (key_size == size)
+		return err_say(ERR_SYNTAX, "invalid selector: '%s'; can't understand '%.*s'",
+			grammar->text, (int)size, term);
+	bool has_equals = key_size + 1 < size && term[key_size + 1] == '=';
+	enum selector_op op = fields_operator(term + key_size, has_equals);
+	bool compares = selector_op_compares(op);
+	size_t value_at = key_size + 1 + has_equals;
+	struct bytes key = BYTES(term, key_size), value;
+	int r = fields_unescape(grammar, term + value_at, size - value_at, &value);
+	if (r < 0)
+		return r;
+	if (grammar->is_query)
+		key = fields_trim(key, compares);
+	if (!key.size && !value.size) /* as at the API server: no requirement */
+		return 0;
+	if (compares)
+		value = fields_trim(value, true);
+	else if (grammar->is_query && bytes_equal(key, BYTES_LIT(SELECTOR_AGE)))
+		return err_say(ERR_SYNTAX,
+			"field selector '%s': compare 'age', the time since an object was created, "
+			"with < or >; a field of that name is '.age'",
+			grammar->text);
+	r = selector_add(selector, (struct selector_requirement){.key = key,
+					   .op = op, .values = &value, .n_values = 1});
+	if (r == ERR_SYNTAX && grammar->is_query)
+		return err_add(r, "field selector '%s'", grammar->text);
+	if (r == ERR_SYNTAX)
+		return err_say(r, "field label not supported: %.*s", BYTES_ARG(key));
+	return r;
+}
+
+static int fields_parse(const struct fields_grammar *grammar, struct selector **ret_selector)
 {
 	CLEANUP(selector_free) struct selector *selector = NULL;
-	int r = selector_new(text, true, &selector);
+	int r = selector_new(grammar->text, true, &selector);
 
 	if (r < 0)
 		return r;
@@ -96,12 +166,13 @@ int selector_parse_fields(const char *text, struct selector **ret_selector)
 			size_t bracket = in_key && p[size] == '['
 				? fields_bracket_size(p + size, strlen(p + size)) : 0;
 
-			in_key &= p[size] != '=';
+			in_key &= p[size] != '=' &&
+				  !(grammar->is_query && (p[size] == '<' || p[size] == '>'));
 			size += bracket ? bracket : p[size] == '\\' && p[size + 1] ? 2 : 1;
 		}
 		bool is_last = !p[size];
 		if (size) /* an empty term is no requirement */
-			r = fields_add_term(selector, p, size, text);
+			r = fields_add_term(grammar, selector, p, size);
 		p += size + !is_last;
 	}
 	if (r == 0)
@@ -110,4 +181,14 @@ int selector_parse_fields(const char *text, struct selector **ret_selector)
 		return r;
 	*ret_selector = TAKE(selector);
 	return 0;
+}
+
+int selector_parse_fields(const char *text, struct selector **ret_selector)
+{
+	return fields_parse(&(struct fields_grammar){text, false}, ret_selector);
+}
+
+int selector_parse_query(const char *text, struct selector **ret_selector)
+{
+	return fields_parse(&(struct fields_grammar){text, true}, ret_selector);
 }

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The inside of the selector group: selector_labels.c and selector_fields.c, the two grammars, build a
- * selector with these functions of selector.c. */
+ * selector with these functions of selector.c. selector_limit.c compares. */
 #ifndef COMMON_VALUE_SELECTOR_INTERNAL_H
 #define COMMON_VALUE_SELECTOR_INTERNAL_H
 
+#include "common/value/quantity.h"
 #include "common/value/selector.h"
+
+#define SELECTOR_AGE "age" /* the key that stands for the time since an object was created */
 
 /* Makes a selector with a copy of TEXT. Keys and values for selector_add() point into that copy or are
  * static. */
@@ -16,6 +19,25 @@ char *selector_source(struct selector *selector);
 /* Adds a requirement with a sorted copy of its values, each once.
  * Returns: 0, -ENOMEM; for fields also ERR_SYNTAX if KEY is no path. */
 int selector_add(struct selector *selector, struct selector_requirement requirement);
+
+/* Returns whether OP compares. */
+bool selector_op_compares(enum selector_op op);
+
+/* The right side of a comparison of fields. */
+struct selector_limit {
+	enum { LIMIT_NUMBER, LIMIT_TIME, LIMIT_AGE } type;
+	bool is_relative;         /* to the present time */
+	struct quantity quantity; /* LIMIT_NUMBER */
+	int64_t time_ns;          /* else; LIMIT_AGE: of an object that is just as old */
+};
+
+/* Reads TEXT, to which the field KEY is compared. The present time is that of this call.
+ * Returns: 0, ERR_SYNTAX. */
+int selector_limit_read(struct bytes key, struct bytes text, struct selector_limit *ret_limit);
+
+/* Returns whether a field with TEXT is less (OP) than LIMIT, or what else OP asks for. */
+bool selector_limit_allows(
+	const struct selector_limit *limit, enum selector_op op, struct bytes text);
 
 /* Sorts the requirements and writes the canonical text. The grammar calls it once, at the end. */
 int selector_finish(struct selector *selector);

@@ -56,5 +56,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	REQUIRE(text != NULL);
 	check(selector_parse_labels, text);
 	check(selector_parse_fields, text);
+	check(selector_parse_query, text);
 	return 0;
 }

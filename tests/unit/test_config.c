@@ -313,6 +313,8 @@ Test(config, bad_selectors_and_paths_are_refused_at_their_place)
 {
 	expect_refusal_at(FEED "labelSelector: a in b", "k.yaml:3: feeds[0].labelSelector: ");
 	expect_refusal_at(FEED "fieldSelector: status.phase", "k.yaml:3: feeds[0].fieldSelector: ");
+	expect_refusal_at(FEED "fieldSelector: a=1,age<1h",
+		"k.yaml:3: feeds[0].fieldSelector: 'a=1,age<1h': the API server knows only = and !=");
 	expect_refusal_at(FEED "drop: [status, 'a[']", "k.yaml:3: feeds[0].drop[1]: ");
 	expect_refusal_at(FEED "indexes:\n    node: spec.x.", "k.yaml:4: feeds[0].indexes.node: ");
 	expect_refusal_at(FEED "indexes:\n    node: [spec.x, 'a[x']",

@@ -118,7 +118,7 @@ Test(field, damage_and_bad_names_are_told)
 	struct field *field = NULL;
 
 	cr_assert_eq(field_parse(BYTES_LIT("a[[b"), &field), ERR_SYNTAX);
-	cr_assert_str_eq(err_text(ERR_SYNTAX), "field label not supported: a[[b");
+	cr_assert(strstr(err_text(ERR_SYNTAX), "field path 'a[[b', character 3"));
 	cr_assert_null(field);
 	cr_assert_eq(field_parse(BYTES_LIT("source"), &field), 0);
 	cr_assert(field_is_label(field));

@@ -142,6 +142,26 @@ Test(path, keys_are_told_up_to_the_first_other_step)
 	path_free(&path);
 }
 
+Test(path, narrow_ones_name_one_place)
+{
+	static const char *const narrow[] = {"a", "a.b['c.d'][-1]", "c[type=Ready].status",
+		"c[?(@.type==\"Ready\")].status"};
+	static const char *const wide[] = {"a[*]", "a.*", "a[0:1]", "..a", "['a','b']", "c[?(@.a)]",
+		"c[?(@.a!=1)]", "c[?(@.a==@.b)]", "c[?(1==1)]"};
+	struct path *path;
+
+	for (size_t i = 0; i < sizeof(narrow) / sizeof(narrow[0]); i++) {
+		cr_assert_eq(path_parse(narrow[i], &path), 0);
+		cr_assert(path_is_narrow(path), "%s", narrow[i]);
+		path_free(&path);
+	}
+	for (size_t i = 0; i < sizeof(wide) / sizeof(wide[0]); i++) {
+		cr_assert_eq(path_parse(wide[i], &path), 0);
+		cr_assert_not(path_is_narrow(path), "%s", wide[i]);
+		path_free(&path);
+	}
+}
+
 /* ---- evaluation ---- */
 
 static struct buf document;

@@ -169,6 +169,46 @@ Test(selector, fields_have_one_canonical_form)
 	assert_canonical(selector_parse_fields, "a=!b", "a=!b");
 }
 
+Test(selector, queries_also_compare)
+{
+	assert_canonical(selector_parse_query, "b=1, a>2", "a>2,b=1");
+	assert_canonical(selector_parse_query, "a <= 1.5Gi ,a>=-1e3", "a>=-1e3,a<=1.5Gi");
+	assert_canonical(selector_parse_query, "a<2026-11-22T08:30:00Z", "a<2026-11-22T08:30:00Z");
+	assert_canonical(selector_parse_query, "a>2026-11-22,age<1h30m,a<now-7d,a>=now",
+		"a>2026-11-22,a<now-7d,a>=now,age<1h30m");
+	assert_canonical(selector_parse_query, "c[?(@.a<3)].b>2", "c[?(@.a<3)].b>2");
+	assert_canonical(selector_parse_query, "a=<5,b!=>6", "a=<5,b!=>6");
+	assert_canonical(selector_parse_query, ".age=5", ".age=5");
+}
+
+Test(selector, errors_of_queries_are_for_people)
+{
+	assert_refused(selector_parse_query, "a", "field selector 'a': 'a' has none of = != < <= > >=");
+	assert_refused(selector_parse_query, "a=b=c",
+		"field selector 'a=b=c': a '=' within a value is written '\\='");
+	assert_refused(selector_parse_query, "a=\\x",
+		"field selector 'a=\\x': only '\\', ',' and '=' are written with a backslash before them, "
+		"not 'x'");
+	assert_refused(selector_parse_query, "a[=b",
+		"field selector 'a[=b': field path 'a[', character 3: expected '*', a number, a slice, a "
+		"quoted key, a filter '?(...)' or KEY=VALUE");
+	assert_refused(selector_parse_query, "a>x",
+		"field selector 'a>x': 'a' is compared with 'x': write a number (3, 500m, 1.5Gi), a time "
+		"(2026-11-22, 2026-11-22T08:30:00Z) or a time ago (now-10m)");
+	assert_refused(selector_parse_query, "age<10",
+		"field selector 'age<10': age: not a duration: '10'; write one as 10m, 1h30m, 500ms or 0s");
+	assert_refused(selector_parse_query, "age=10m",
+		"field selector 'age=10m': compare 'age', the time since an object was created, with < or "
+		">; a field of that name is '.age'");
+	static const char *const others[] = {"a>", "a>now-", "a>now-1", "a>now+1m", "a>2026-13-01",
+		"a>2026-11-2", "age>", "age<-1m", "a<>1", "a ! 1>2", ">3", "a<==1", "age > now"};
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		struct selector *selector = NULL;
+		cr_assert_eq(selector_parse_query(others[i], &selector), ERR_SYNTAX, "%s", others[i]);
+		cr_assert_null(selector);
+	}
+}
+
 static void assert_field_keys(const char *text, size_t n, const char *key)
 {
 	struct selector *selector = NULL;
@@ -292,6 +332,46 @@ Test(selector, fields_match_by_their_text, .init = set_up, .fini = tear_down)
 		cr_assert_eq(match(selector_parse_fields, yes[i]), 1, "%s", yes[i]);
 	for (size_t i = 0; i < sizeof(no) / sizeof(no[0]); i++)
 		cr_assert_eq(match(selector_parse_fields, no[i]), 0, "%s", no[i]);
+}
+
+Test(selector, comparisons_know_numbers_quantities_and_times, .init = set_up, .fini = tear_down)
+{
+	static const char *const yes[] = {"a>2", "a>=3", "a<=3", "a<3.5", "a>2999m", "big>9007199254740992",
+		"memory>1Gi", "memory<=1536Mi", "memory<2G", "memory>1000", "ports[*].port>400",
+		"ports[*].port<100", "a > 2", "t>2020-11-21", "t<2020-11-23",
+		"t>=2020-11-22T10:00:00+02:00", "t<=2020-11-22T08:00:00Z", "t>now-36500d",
+		"age>1m", "age>=300d", "age < 36500d", "status.replicas<1"};
+	static const char *const no[] = {"a>3", "a<3", "none>0", "none<1", "none<=0", "b>0", "b<1",
+		"text>0", "null<1", "map>0", "big>9007199254740993", "memory>1.5Gi", "ports[*].port>443",
+		"t>2020-11-22T08:00:00Z", "t>1", "a>2020-11-22", "t>now", "age<1m", "age>36500d"};
+
+	put_document("{\"kind\":\"ReplicationController\",\"apiVersion\":\"v1\","
+		     "\"metadata\":{\"creationTimestamp\":\"2020-11-22T08:00:00Z\"},\"a\":3,"
+		     "\"b\":true,\"big\":9007199254740993,\"text\":\"x\",\"null\":null,\"map\":{},"
+		     "\"memory\":\"1536Mi\",\"ports\":[{\"port\":80},{\"port\":443}],"
+		     "\"t\":\"2020-11-22T08:00:00Z\"}");
+	for (size_t i = 0; i < sizeof(yes) / sizeof(yes[0]); i++)
+		cr_assert_eq(match(selector_parse_query, yes[i]), 1, "%s", yes[i]);
+	for (size_t i = 0; i < sizeof(no) / sizeof(no[0]); i++)
+		cr_assert_eq(match(selector_parse_query, no[i]), 0, "%s", no[i]);
+}
+
+Test(selector, only_comparisons_with_the_present_are_relative)
+{
+	static const struct {
+		const char *text;
+		bool compares, relative;
+	} rows[] = {{"a=now", false, false}, {"a>1", true, false}, {"a>2026-11-22", true, false},
+		{"a<now", true, true}, {"b=1,a>now-1h", true, true}, {"age>1h", true, true}};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct selector *selector;
+
+		cr_assert_eq(selector_parse_query(rows[i].text, &selector), 0);
+		cr_assert_eq(selector_compares(selector), rows[i].compares, "%s", rows[i].text);
+		cr_assert_eq(selector_is_relative(selector), rows[i].relative, "%s", rows[i].text);
+		selector_free(&selector);
+	}
 }
 
 Test(selector, labels_that_the_server_fills_in_have_their_default, .init = set_up,
