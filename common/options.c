@@ -14,6 +14,7 @@
 #include "common/config/units.h"
 #include "common/decimal.h"
 #include "common/err.h"
+#include "common/similar.h"
 
 #define SPECS_MAX  64
 #define FIRST_CODE 256 /* codes of long options begin here */
@@ -51,9 +52,11 @@ static void options_add_group(struct options_table *table, const struct options_
 		table->specs[table->n] = spec;
 		table->into[table->n] = group->into;
 		table->longs[table->n] = (struct option){.name = spec->name,
-			.has_arg = !option_has_value(spec)              ? no_argument
-				   : spec->type == OPTION_TEXT_OPTIONAL ? optional_argument
-									: required_argument,
+			.has_arg = spec->type == OPTION_COUNT ? no_argument
+				   : spec->type == OPTION_FLAG ||
+						   spec->type == OPTION_TEXT_OPTIONAL
+					   ? optional_argument
+					   : required_argument,
 			.val = FIRST_CODE + (int)table->n};
 		size_t size = strlen(table->shorts);
 		if (spec->letter)
@@ -84,8 +87,10 @@ static int options_store(const struct option_spec *spec, void *to, const char *v
 	struct option_texts *texts = to;
 
 	switch (spec->type) {
-	case OPTION_FLAG:
-		*(bool *)to = true;
+	case OPTION_FLAG: /* --all=false, as kubectl takes it */
+		if (value && strcmp(value, "true") != 0 && strcmp(value, "false") != 0)
+			return err_say(ERR_SYNTAX, "true or false, not '%s'", value);
+		*(bool *)to = !value || *value == 't';
 		return 0;
 	case OPTION_COUNT:
 		++*(unsigned *)to;
@@ -108,6 +113,22 @@ static int options_store(const struct option_spec *spec, void *to, const char *v
 	return 0;
 }
 
+static const char *options_called;
+
+void options_call(const char *name)
+{
+	options_called = name;
+}
+
+const char *options_program(const struct options *options)
+{
+	static char name[128];
+
+	(void)snprintf(name, sizeof(name), "%s%s", options_called ? options_called : "",
+		options->program + (options_called ? strcspn(options->program, " ") : 0));
+	return name;
+}
+
 int options_bad(const struct options *options, const char *format, ...)
 {
 	char text[512];
@@ -116,7 +137,7 @@ int options_bad(const struct options *options, const char *format, ...)
 	va_start(args, format);
 	(void)vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	return err_say(ERR_SYNTAX, "%s; see '%s --help'", text, options->program);
+	return err_say(ERR_SYNTAX, "%s; see '%s --help'", text, options_program(options));
 }
 
 static int options_print(const struct options *options, bool help)
@@ -126,7 +147,7 @@ static int options_print(const struct options *options, bool help)
 	if (help)
 		options_help(options, &out);
 	else
-		buf_printf(&out, "%s %s\n", options->program, KINF_VERSION);
+		buf_printf(&out, "%s %s\n", options_program(options), KINF_VERSION);
 	int r = buf_error(&out);
 	if (r < 0)
 		return r;
@@ -188,8 +209,9 @@ static int options_parse_unfinished(
 		if (code == ':' || (spec->type == OPTION_TEXT_OPTIONAL && !optarg && optind == last)) {
 			word.type = WORD_VALUE; /* the value is missing: it is the last word */
 			word.spec = spec;
-		} else if (code != '?' && options_store(spec, (char *)table->into[i] + spec->offset,
-						  optarg ? optarg : "") < 0) {
+		} else if (code != '?' &&
+			   options_store(spec, (char *)table->into[i] + spec->offset,
+				   optarg || spec->type == OPTION_FLAG ? optarg : "") < 0) {
 			err_forget();
 		}
 	}
@@ -207,6 +229,40 @@ static int options_parse_unfinished(
 	}
 	int r = options_complete(&word);
 	return r < 0 ? r : END;
+}
+
+/* Says that WORD is no option, and which one may be meant. */
+static int options_unknown(
+	const struct options *options, const struct options_table *table, const char *word)
+{
+	size_t size = strcspn(word, "=");
+	char name[64], meant[256] = "";
+	bool ambiguous = false;
+
+	(void)snprintf(name, sizeof(name), "%.*s", size > 2 ? (int)size - 2 : 0, word + 2);
+	for (size_t i = 0; i < table->n; i++)
+		ambiguous |= *name && strncmp(table->specs[i]->name, name, strlen(name)) == 0;
+	for (size_t i = 0; i < table->n && *name; i++) {
+		const char *other = table->specs[i]->name;
+		size_t used = strlen(meant);
+
+		if (ambiguous ? strncmp(other, name, strlen(name)) == 0 : similar(name, other))
+			(void)snprintf(meant + used, sizeof(meant) - used, "%s--%s",
+				used ? ", " : "", other);
+	}
+	if (ambiguous)
+		return options_bad(options, "option '%.*s' may be %s", (int)size, word, meant);
+	return options_bad(options, "unknown option '%s'%s%s%s", word,
+		*meant ? ": did you mean " : "", meant, *meant ? "?" : "");
+}
+
+/* Returns the value that getopt_long(3) has found. As kubectl, takes "-o=json" for "-o json". */
+static const char *options_value(const struct option_spec *spec, int code, char **argv)
+{
+	bool attached = optarg && optarg != argv[optind - 1];
+
+	return code < FIRST_CODE && option_has_value(spec) && attached && *optarg == '=' ? optarg + 1
+											 : optarg;
 }
 
 int options_parse(const struct options *options, int argc, char **argv, int *ret_first)
@@ -241,9 +297,9 @@ int options_parse(const struct options *options, int argc, char **argv, int *ret
 		if (refused && optopt)
 			return options_bad(options, "unknown option '-%c'", optopt);
 		if (refused)
-			return options_bad(options, "unknown or ambiguous option '%s'",
-				argv[optind > before ? optind - 1 : before]);
-		const char *value = optarg;
+			return options_unknown(
+				options, &table, argv[optind > before ? optind - 1 : before]);
+		const char *value = options_value(table.specs[i], code, argv);
 		if (table.specs[i]->type == OPTION_TEXT_OPTIONAL && !value)
 			value = optind < argc && argv[optind][0] != '-' ? argv[optind++] : "";
 		int r = options_store(
@@ -291,7 +347,7 @@ void options_help(const struct options *options, struct buf *out)
 {
 	struct options_group own = {NULL, options_own_specs, ARRAY_SIZE(options_own_specs), NULL};
 
-	buf_printf(out, "Usage: %s%s%s [options]\n", options->program, *options->usage ? " " : "",
+	buf_printf(out, "Usage: %s%s%s [options]\n", options_program(options), *options->usage ? " " : "",
 		options->usage);
 	if (options->about)
 		buf_printf(out, "\n%s\n", options->about);

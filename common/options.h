@@ -80,6 +80,13 @@ struct options {
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
+/* From now on usages and errors have NAME for the first word of a program's name: "kubectl kinf" for kinf
+ * that was started as kubectl's plugin. */
+void options_call(const char *name);
+
+/* Returns the program's name in usages and errors, until the next call. */
+const char *options_program(const struct options *options);
+
 /* Parses the command line and moves all operands to the end of argv.
  * Returns: 0, RET_FIRST is the index of the first operand; END, --help or --version was printed to
  * stdout; ERR_SYNTAX, a line without the program's name, such as "unknown option '--frist'; see

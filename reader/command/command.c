@@ -133,7 +133,7 @@ int command_usage(const struct options *options, int result)
 {
 	if (result == END)
 		return PROC_OK;
-	(void)fprintf(stderr, "%s: %s\n", options->program, err_text(result));
+	(void)fprintf(stderr, "%s: %s\n", options_program(options), err_text(result));
 	return PROC_USAGE;
 }
 

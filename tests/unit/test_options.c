@@ -101,6 +101,18 @@ Test(options, last_text_counts)
 	cr_assert_str_eq(args.namespace, "c");
 }
 
+Test(options, values_may_follow_an_equals_sign_as_in_kubectl)
+{
+	cr_assert_eq(PARSE("-n=a"), 0);
+	cr_assert_str_eq(args.namespace, "a");
+	cr_assert_eq(PARSE("-n =a"), 0);
+	cr_assert_str_eq(args.namespace, "=a");
+	cr_assert_eq(PARSE("--all=true"), 0);
+	cr_assert(args.all);
+	cr_assert_eq(PARSE("--all --all=false"), 0);
+	cr_assert_not(args.all);
+}
+
 Test(options, units_are_understood)
 {
 	cr_assert_eq(PARSE("--timeout 1m30s --size 2KiB"), 0);
@@ -135,14 +147,17 @@ Test(options, a_subcommands_own_are_left_alone)
 
 Test(options, mistakes_are_said_in_one_line)
 {
-	REFUSED("pods --frist x", "unknown or ambiguous option '--frist'");
-	REFUSED("pods x --frist=3 y", "unknown or ambiguous option '--frist=3'");
-	REFUSED("--frist", "unknown or ambiguous option '--frist'");
+	REFUSED("pods --frist x", "unknown option '--frist'");
+	REFUSED("pods x --frist=3 y", "unknown option '--frist=3'");
+	REFUSED("--frist", "unknown option '--frist'");
+	REFUSED("--limti 3", "unknown option '--limti': did you mean --limit?");
+	REFUSED("--=3", "unknown option '--=3'");
+	REFUSED("--s=3", "option '--s' may be --size, --store");
 	REFUSED("pods -x", "unknown option '-x'");
 	REFUSED("pods -Ax", "unknown option '-x'");
 	REFUSED("pods -n", "option --namespace needs a value: NS");
 	REFUSED("pods --namespace", "option --namespace needs a value: NS");
-	REFUSED("--all=yes", "option --all takes no value");
+	REFUSED("--all=yes", "option --all: true or false, not 'yes'");
 	REFUSED("--limit many", "option --limit: not a number: 'many'");
 	REFUSED("--limit -1", "option --limit: not a number: '-1'");
 	REFUSED("--limit 99999999999999999999",
