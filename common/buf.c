@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "common/check.h"
 #include "common/err.h"
@@ -163,4 +164,19 @@ int buf_error(const struct buf *buf)
 	if (!buf->error)
 		return 0;
 	return err_set(buf->error, "buffer of %zu bytes, limit %zu", buf->size, buf_limit(buf));
+}
+
+int buf_read_file(struct buf *buf, int fd, const char *file)
+{
+	uint8_t chunk[16384];
+	ssize_t n;
+
+	while (!buf->error && (n = read(fd, chunk, sizeof(chunk))) != 0) {
+		if (n < 0 && errno != EINTR)
+			return err_set(-errno, "reading '%s'", file);
+		if (n > 0)
+			buf_put(buf, chunk, (size_t)n);
+	}
+	int r = buf_error(buf);
+	return r < 0 ? err_add(r, "reading '%s'", file) : 0;
 }

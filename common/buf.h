@@ -53,6 +53,10 @@ void *buf_grow(struct buf *buf, size_t size);
 /* Shortens the buffer to SIZE bytes. */
 void buf_truncate(struct buf *buf, size_t size);
 
+/* Appends all that can be read from FD until its end. FILE is for the sentence of an error. Returns: 0; an
+ * error, also ERR_TOO_LARGE by the buffer's limit. */
+int buf_read_file(struct buf *buf, int fd, const char *file);
+
 /* Removes the first SIZE bytes and moves the rest down. */
 void buf_consume(struct buf *buf, size_t size);
 

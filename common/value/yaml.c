@@ -270,22 +270,9 @@ int yaml_load_fd(int fd, const char *file, struct yaml **ret_yaml)
 	if (S_ISDIR(st.st_mode))
 		return err_set(-EISDIR, "reading '%s'", file);
 	buf_init(&text, FILE_MAX);
-	for (;;) {
-		uint8_t chunk[16384];
-		ssize_t n = read(fd, chunk, sizeof(chunk));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return err_set(-errno, "reading '%s'", file);
-		if (n == 0)
-			break;
-		buf_put(&text, chunk, (size_t)n);
-	}
-	int r = buf_error(&text);
-
+	int r = buf_read_file(&text, fd, file);
 	if (r < 0)
-		return err_add(r, "reading '%s'", file);
+		return r;
 	return yaml_parse(buf_cstr(&text), text.size, file, ret_yaml);
 }
 

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "common/buf.h"
 #include "common/cleanup.h"
@@ -121,4 +125,29 @@ Test(buf, secret_one_is_empty_memory_when_it_is_reset)
 	buf_str(&b, "x");
 	buf_release(&b);
 	cr_assert(b.secret, "and the next is one too");
+}
+
+Test(buf, a_file_is_read_to_its_end)
+{
+	CLEANUP(buf_release) struct buf b = BUF_INIT;
+	static char text[50000];
+	AUTO_FD int fd = memfd_create("text", MFD_CLOEXEC);
+
+	memset(text, 'x', sizeof(text));
+	cr_assert_eq(write(fd, text, sizeof(text)), sizeof(text));
+	cr_assert_eq(lseek(fd, 0, SEEK_SET), 0);
+	buf_byte(&b, '>');
+	cr_assert_eq(buf_read_file(&b, fd, "f"), 0);
+	cr_assert(b.size == sizeof(text) + 1 && !memcmp(b.data + 1, text, sizeof(text)));
+	cr_assert_eq(buf_read_file(&b, -1, "f"), -EBADF);
+	cr_assert(strstr(err_text(-EBADF), "reading 'f'"));
+}
+
+Test(buf, a_file_without_end_is_read_up_to_the_limit)
+{
+	CLEANUP(buf_release) struct buf b = BUF_INIT;
+	AUTO_FD int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+
+	buf_init(&b, 100000);
+	cr_assert_eq(buf_read_file(&b, fd, "/dev/zero"), ERR_TOO_LARGE);
 }
