@@ -12,7 +12,6 @@
 #include "reader/table/display.h"
 
 #define COLUMNS_MAGIC 0x636f6c75u
-#define COLUMNS_MAX   16
 
 struct columns {
 	uint32_t magic;
@@ -47,7 +46,7 @@ static char *columns_end(char *p)
 	return p;
 }
 
-int columns_parse(const char *text, struct columns **ret_columns)
+static int columns_new(const char *text, struct columns **ret_columns)
 {
 	CLEANUP(columns_free) struct columns *columns = calloc(1, sizeof(*columns));
 
@@ -57,6 +56,27 @@ int columns_parse(const char *text, struct columns **ret_columns)
 	}
 	if (!columns || !columns->text)
 		return err_set(-ENOMEM, "reading columns");
+	*ret_columns = TAKE(columns);
+	return 0;
+}
+
+/* Adds a column; HEAD stays in columns->text. */
+static int columns_add(struct columns *columns, const char *head, const char *path)
+{
+	if (columns->n == COLUMNS_MAX)
+		return err_say(ERR_SYNTAX, "at most %d columns", COLUMNS_MAX);
+	columns->heads[columns->n] = head;
+	int r = path_parse(path, &columns->paths[columns->n++]);
+	return r < 0 ? err_add(r, "column '%s'", head) : 0;
+}
+
+int columns_parse(const char *text, struct columns **ret_columns)
+{
+	CLEANUP(columns_free) struct columns *columns = NULL;
+	int r = columns_new(text, &columns);
+
+	if (r < 0)
+		return r;
 	for (char *p = columns->text, *next = p; next; p = next) { /* HEAD:PATH, cut in place */
 		char *end = columns_end(p), *colon;
 
@@ -65,14 +85,50 @@ int columns_parse(const char *text, struct columns **ret_columns)
 		colon = strchr(p, ':');
 		if (!colon || colon == p || !colon[1])
 			return err_say(ERR_SYNTAX, "column '%s': write one as HEAD:PATH", p);
-		if (columns->n == COLUMNS_MAX)
-			return err_say(ERR_SYNTAX, "at most %d columns", COLUMNS_MAX);
 		*colon = '\0';
-		columns->heads[columns->n] = p;
-		int r = path_parse(colon + 1, &columns->paths[columns->n++]);
+		r = columns_add(columns, p, colon + 1);
 		if (r < 0)
-			return err_add(r, "column '%s'", p);
+			return r;
 	}
+	*ret_columns = TAKE(columns);
+	return 0;
+}
+
+/* Cuts the next word off the line at *P. Returns NULL if there is none. */
+static char *columns_word(char **p)
+{
+	static const char blanks[] = " \t\r";
+	char *word = *p + strspn(*p, blanks), *end = word + strcspn(word, blanks);
+
+	*p = *end ? end + 1 : end;
+	*end = '\0';
+	return *word ? word : NULL;
+}
+
+int columns_parse_file(const char *text, struct columns **ret_columns)
+{
+	CLEANUP(columns_free) struct columns *columns = NULL;
+	int r = columns_new(text, &columns);
+
+	if (r < 0)
+		return r;
+	char *heads = columns->text, *paths = strchr(heads, '\n'), *head = NULL, *path = NULL;
+	if (paths) {
+		*paths++ = '\0';
+		paths[strcspn(paths, "\n")] = '\0';
+	}
+	while (paths && r == 0) {
+		head = columns_word(&heads);
+		path = columns_word(&paths);
+		if (!head || !path)
+			break;
+		r = columns_add(columns, head, path);
+	}
+	if (r < 0)
+		return r;
+	if (!columns->n || head || path)
+		return err_say(ERR_SYNTAX, "write a line of headings and below it a line with a field "
+					   "path for each, with blanks between them");
 	*ret_columns = TAKE(columns);
 	return 0;
 }

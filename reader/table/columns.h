@@ -15,9 +15,15 @@
 
 struct columns;
 
-/* Reads the text after "custom-columns=", at most 16 columns. Returns 0 or
+#define COLUMNS_MAX 64
+
+/* Reads the text after "custom-columns=", at most COLUMNS_MAX columns. Returns 0 or
  * ERR_SYNTAX. */
 int columns_parse(const char *text, struct columns **ret_columns);
+
+/* Reads the text of the file of custom-columns-file: a line of heads and one of as many paths, with
+ * blanks between them; further lines do not count. Returns 0 or ERR_SYNTAX. */
+int columns_parse_file(const char *text, struct columns **ret_columns);
 void columns_free(struct columns **columns);
 
 /* Initializes a table with the heads of COLUMNS, which the table borrows. */

@@ -36,6 +36,7 @@ struct display_member {
 struct display_notation {
 	const char *map, *map_end, *list, *list_end, *between, *null;
 	bool quotes;
+	unsigned indent; /* of each level; 0: all is one line */
 };
 
 static int display_compare_members(const void *a, const void *b)
@@ -45,91 +46,120 @@ static int display_compare_members(const void *a, const void *b)
 	return bytes_compare(x->key, y->key);
 }
 
-static int display_nested(
-	const struct display_notation *notation, const struct value *value, struct buf *out);
+/* A notation, the output, and how many maps and lists are open in it. */
+struct display_writer {
+	const struct display_notation *notation;
+	unsigned level;
+	struct buf *out;
+};
 
-static int display_one(
-	const struct display_notation *notation, const struct value *value, struct buf *out)
+static int display_nested(struct display_writer *writer, const struct value *value);
+
+static int display_one(struct display_writer *writer, const struct value *value)
 {
+	const struct display_notation *notation = writer->notation;
 	char scratch[VALUE_SCRATCH];
 	struct bytes text;
 
 	if (value->type == VALUE_ARRAY || value->type == VALUE_MAP)
-		return display_nested(notation, value, out);
+		return display_nested(writer, value);
 	if (value->type == VALUE_NIL) {
-		buf_str(out, notation->null);
+		buf_str(writer->out, notation->null);
 	} else if (value_scalar_text(value, scratch, &text) == FOUND) {
 		if (notation->quotes && value->type == VALUE_STRING)
-			json_write_string(text, out);
+			json_write_string(text, writer->out);
 		else
-			buf_bytes_put(out, text);
+			buf_bytes_put(writer->out, text);
 	}
-	return buf_error(out);
+	return buf_error(writer->out);
 }
 
-static int display_members(const struct display_notation *notation, struct display_member *members,
-	size_t n, struct buf *out)
+/* Begins a line, if the notation has lines. */
+static void display_break(const struct display_writer *writer)
 {
+	unsigned indent = writer->notation->indent;
+
+	if (indent)
+		buf_printf(writer->out, "\n%*s", (int)(writer->level * indent), "");
+}
+
+static int display_members(
+	struct display_writer *writer, struct display_member *members, size_t n)
+{
+	const struct display_notation *notation = writer->notation;
+
 	qsort(members, n, sizeof(*members), display_compare_members);
 	for (size_t i = 0; i < n; i++) {
-		buf_str(out, i ? notation->between : "");
+		buf_str(writer->out, i ? notation->between : "");
+		display_break(writer);
 		if (notation->quotes)
-			json_write_string(members[i].key, out);
+			json_write_string(members[i].key, writer->out);
 		else
-			buf_bytes_put(out, members[i].key);
-		buf_byte(out, ':');
-		int r = display_one(notation, &members[i].value, out);
+			buf_bytes_put(writer->out, members[i].key);
+		buf_str(writer->out, notation->indent ? ": " : ":");
+		int r = display_one(writer, &members[i].value);
 		if (r < 0)
 			return r;
 	}
-	return buf_error(out);
+	return buf_error(writer->out);
 }
 
-static int display_nested(
-	const struct display_notation *notation, const struct value *value, struct buf *out)
+static int display_nested(struct display_writer *writer, const struct value *value)
 {
+	const struct display_notation *notation = writer->notation;
 	AUTO_FREE struct display_member *members = NULL;
 	struct display_member member;
 	size_t n = 0, room = 0;
 	struct value_iter iter;
-	bool is_map = value->type == VALUE_MAP;
+	bool is_map = value->type == VALUE_MAP, more = false;
 	int r;
 
 	value_iter_init(&iter, value);
-	buf_str(out, is_map ? notation->map : notation->list);
-	for (bool more = false; (r = value_iter_next(&iter, &member.key, &member.value)) == FOUND;
-		more = true) {
+	buf_str(writer->out, is_map ? notation->map : notation->list);
+	writer->level++;
+	for (; (r = value_iter_next(&iter, &member.key, &member.value)) == FOUND; more = true) {
 		if (is_map) {
 			r = ARRAY_ADD(members, n, room, member, "the members of a map");
 		} else {
-			buf_str(out, more ? notation->between : "");
-			r = display_one(notation, &member.value, out);
+			buf_str(writer->out, more ? notation->between : "");
+			display_break(writer);
+			r = display_one(writer, &member.value);
 		}
 		if (r < 0)
 			return r;
 	}
 	if (r >= 0 && n)
-		r = display_members(notation, members, n, out);
-	buf_str(out, is_map ? notation->map_end : notation->list_end);
-	return r < 0 ? r : buf_error(out);
+		r = display_members(writer, members, n);
+	writer->level--;
+	if (more)
+		display_break(writer);
+	buf_str(writer->out, is_map ? notation->map_end : notation->list_end);
+	return r < 0 ? r : buf_error(writer->out);
+}
+
+int display_json(const struct value *value, unsigned indent, unsigned level, struct buf *out)
+{
+	const struct display_notation json = {"{", "}", "[", "]", ",", "null", true, indent};
+	struct display_writer writer = {&json, level, out};
+
+	return display_one(&writer, value);
 }
 
 int display_sorted(const struct value *value, struct buf *out)
 {
-	static const struct display_notation json = {"{", "}", "[", "]", ",", "null", true};
-
 	if (value->type == VALUE_STRING) {
 		buf_bytes_put(out, value->text);
 		return buf_error(out);
 	}
-	return display_one(&json, value, out);
+	return display_json(value, 0, 0, out);
 }
 
 int display_go(const struct value *value, struct buf *out)
 {
-	static const struct display_notation go = {"map[", "]", "[", "]", " ", "<nil>", false};
+	static const struct display_notation go = {"map[", "]", "[", "]", " ", "<nil>", false, 0};
 	CLEANUP(buf_release) struct buf text = BUF_INIT;
-	int r = display_one(&go, value, &text);
+	struct display_writer writer = {&go, 0, &text};
+	int r = display_one(&writer, value);
 
 	if (r < 0)
 		return r;

@@ -14,6 +14,9 @@ int display_line(const struct value *value, struct buf *out);
 /* Appends a value as kubectl's jsonpath does: as display_text(), but maps with their keys in order,
  * and null as "null". */
 int display_sorted(const struct value *value, struct buf *out);
+/* Appends a value as JSON with its keys in order, in lines that are indented by INDENT blanks a level. The
+ * value stands within LEVEL maps and lists; its first line is not indented. */
+int display_json(const struct value *value, unsigned indent, unsigned level, struct buf *out);
 /* Appends a value as kubectl's custom columns do, in one line: maps as map[a:1 b:2], lists as [x
  * y], null as <nil>. */
 int display_go(const struct value *value, struct buf *out);

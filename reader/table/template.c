@@ -10,6 +10,7 @@
 #include "common/cleanup.h"
 #include "common/decimal.h"
 #include "common/err.h"
+#include "common/value/json.h"
 #include "common/value/path.h"
 #include "reader/table/display.h"
 
@@ -26,6 +27,7 @@ struct template_node {
 	enum node_type type;
 	size_t end; /* range: the index after its last node */
 	char *text; /* NODE_TEXT; NUL-terminated */
+	bool is_constant; /* NODE_TEXT: a number, true or false */
 	struct path *path; /* NULL: the whole value */
 	enum items items;
 	uint64_t item; /* ITEMS_ONE: which */
@@ -39,6 +41,7 @@ struct template {
 	size_t n;
 	struct template_node nodes[NODES_MAX];
 	bool is_list, is_whole; /* whole: LIST is filled first */
+	bool as_json;
 	uint64_t seen; /* objects */
 	struct buf list; /* a List in msgpack */
 	size_t list_at, items_at; /* value_open_*() */
@@ -192,6 +195,8 @@ static int template_parse_action(struct template_parser *parser)
 	} else if (number_is_valid(bytes_str(text)) || strcmp(text, "true") == 0 ||
 		   strcmp(text, "false") == 0) {
 		r = template_add_node(parser, NODE_TEXT, bytes_str(text), &node);
+		if (r == 0)
+			node->is_constant = true;
 	} else {
 		r = template_add_path(parser, NODE_PATH, text);
 	}
@@ -245,7 +250,36 @@ void template_free(struct template **template)
 	free(t);
 }
 
+void template_use_json(struct template *template)
+{
+	CHECK_OBJ(template, TEMPLATE_MAGIC);
+	template->as_json = true;
+}
+
 /* ---- values ---------------------------------------------------------------------------------- */
+
+#define JSON_INDENT 4
+#define JSON_BEGIN  "[\n    "
+#define JSON_END    "\n]\n"
+
+static void template_put_text(
+	const struct template *template, const struct template_node *node, struct buf *out)
+{
+	buf_str(out, template->as_json ? JSON_BEGIN : "");
+	if (template->as_json && !node->is_constant)
+		json_write_string(bytes_str(node->text), out);
+	else
+		buf_str(out, node->text);
+	buf_str(out, template->as_json ? JSON_END : "");
+}
+
+/* Ends the values of a path. */
+static void template_put_end(const struct template *template, const struct template_node *node,
+	bool given, struct buf *out)
+{
+	if (template->as_json && node->type == NODE_PATH)
+		buf_str(out, given ? JSON_END : "[]\n");
+}
 
 /* The values of one path, which are separated by blanks, also across objects. */
 struct template_values {
@@ -271,12 +305,17 @@ static int template_put_value(void *arg, const struct value *value)
 	struct template_values *values = arg;
 	const struct template_node *node = &values->template->nodes[values->node];
 	struct bytes document;
+	bool is_json = values->template->as_json, is_first = !values->more;
 
-	if (values->more && node->type == NODE_PATH)
-		buf_byte(values->out, ' ');
 	values->more = true;
-	if (node->type != NODE_RANGE)
+	if (node->type == NODE_PATH && is_json) {
+		buf_str(values->out, is_first ? JSON_BEGIN : ",\n    ");
+		return display_json(value, JSON_INDENT, 1, values->out);
+	}
+	if (node->type == NODE_PATH) {
+		buf_str(values->out, is_first ? "" : " ");
 		return display_sorted(value, values->out);
+	}
 	int r = value_document(value, &document);
 	return r < 0 ? r : template_run_nodes(values->template, values->node + 1, node->end,
 				   document, values->out);
@@ -302,11 +341,12 @@ static int template_run_nodes(
 		int r = 0;
 
 		if (node->type == NODE_TEXT)
-			buf_str(out, node->text);
+			template_put_text(template, node, out);
 		else
 			r = template_run_path(node->path, document, &values);
 		if (r < 0)
 			return r;
+		template_put_end(template, node, values.more, out);
 	}
 	return buf_error(out);
 }
@@ -385,8 +425,10 @@ int template_end(struct template *template, const char *rv, struct buf *out)
 		struct template_node *node = &template->nodes[i];
 
 		if (template->is_list && node->type == NODE_TEXT)
-			buf_str(out, node->text);
+			template_put_text(template, node, out);
 		buf_bytes_put(out, buf_bytes(&node->out));
+		if (template->is_list)
+			template_put_end(template, node, node->given, out);
 	}
 	return buf_error(out);
 }

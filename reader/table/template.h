@@ -6,7 +6,8 @@
  *	{range .items[*]}{.metadata.name}{"\n"}{end}       for each value at a path; ranges nest
  *	text  {"text\t"}  {'text'}                         as it is; in quotes \n, \t and \u00e9 are characters
  *
- * Values of one path are separated by blanks, maps and lists are JSON with sorted keys.
+ * Values of one path are separated by blanks, maps and lists are JSON with sorted keys. As
+ * -o jsonpath-as-json each part of the template is a JSON list of its values.
  *
  *	template_parse(text, &template); template_begin(template, is_list);
  *	template_object(template, body)...; template_end(template, rv, &out); template_free(&template);
@@ -28,6 +29,9 @@ struct template;
 /* Returns 0 or ERR_SYNTAX, with the position in the text. */
 int template_parse(const char *text, struct template **ret_template);
 void template_free(struct template **template);
+
+/* Makes the output that of jsonpath-as-json. */
+void template_use_json(struct template *template);
 
 /* IS_LIST: the objects are items of a List; else there is one object, and paths begin in it. */
 int template_begin(struct template *template, bool is_list);

@@ -40,13 +40,15 @@ TestSuite(columns, .init = set_up, .fini = tear_down);
 
 /* Returns the output of the template TEXT for the list of all objects, or for the first object alone; or the error's
  * sentence. */
-static const char *give(const char *text, bool is_list)
+static const char *give_as(const char *text, bool is_list, bool as_json)
 {
 	static struct buf out;
 	struct template *template = NULL;
 	int r = template_parse(text, &template);
 
 	buf_reset(&out);
+	if (r == 0 && as_json)
+		template_use_json(template);
 	if (r == 0)
 		r = template_begin(template, is_list);
 	for (unsigned i = 0; r == 0 && i < (is_list ? ITEMS : 1); i++)
@@ -57,6 +59,11 @@ static const char *give(const char *text, bool is_list)
 	const char *result = r < 0 ? err_text(r) : buf_cstr(&out);
 	cr_assert(r == 0 || r == ERR_SYNTAX, "%d %s", r, result);
 	return result;
+}
+
+static const char *give(const char *text, bool is_list)
+{
+	return give_as(text, is_list, false);
 }
 
 #define OF_LIST(text, wanted) cr_assert_str_eq(give(text, true), wanted)
@@ -99,6 +106,22 @@ Test(template, a_list_is_an_object_with_items)
 	OF_LIST("{.items[*].metadata..x/y}", "1");
 }
 
+Test(template, as_json_each_part_is_a_list)
+{
+	cr_assert_str_eq(give_as("{.metadata.labels}{.spec.c[*].i}", false, true),
+		"[\n    {\n        \"x/y\": \"1\"\n    }\n]\n[\n    \"n:1\",\n    \"n:2\"\n]\n");
+	cr_assert_str_eq(give_as("a{3}{.nothing}{range .spec.c[0:1]}{.i}{end}", false, true),
+		"[\n    \"a\"\n]\n[\n    3\n]\n[]\n[\n    \"n:1\"\n]\n");
+	/* One pass over the items, and the whole list in memory. */
+	cr_assert_str_eq(give_as("{.items[*].spec.t}{.items[*].x}", true, true), "[\n    true\n]\n[]\n");
+	cr_assert_str_eq(give_as("{.items[*].metadata.name} ", true, true),
+		"[\n    \"a\",\n    \"\",\n    \"c,}\"\n]\n[\n    \" \"\n]\n");
+	cr_assert_str_eq(give_as("{.kind}{.items[1]}", true, true),
+		"[\n    \"List\"\n]\n[\n    {\n        \"kind\": \"Pod\",\n        \"metadata\": {\n"
+		"            \"labels\": {},\n            \"name\": \"\"\n        },\n        \"spec\": "
+		"{\n            \"c\": []\n        }\n    }\n]\n");
+}
+
 Test(template, blanks_quotes_and_constants)
 {
 	OF_ONE("{ .metadata.name }{ range .spec.c[*] }{ .i }{ end }", "an:1n:2");
@@ -131,12 +154,12 @@ Test(template, what_makes_no_sense_is_said_with_its_place)
 		"{range .a}{range .a}{range .a}', character 82: too many ranges within each other");
 }
 
-static const char *table_of(const char *text)
+static const char *table_by(int (*parse)(const char *, struct columns **), const char *text)
 {
 	static struct buf out;
 	struct columns *columns = NULL;
 	struct table table = {0};
-	int r = columns_parse(text, &columns);
+	int r = parse(text, &columns);
 
 	buf_reset(&out);
 	if (r == 0)
@@ -148,6 +171,28 @@ static const char *table_of(const char *text)
 	table_release(&table);
 	columns_free(&columns);
 	return r < 0 ? err_text(r) : buf_cstr(&out);
+}
+
+static const char *table_of(const char *text)
+{
+	return table_by(columns_parse, text);
+}
+
+Test(columns, a_file_has_a_line_of_heads_and_one_of_paths)
+{
+	static const char wanted[] = "write a line of headings and below it a line with a field path for "
+				     "each, with blanks between them";
+
+	cr_assert_str_eq(table_by(columns_parse_file, " NAME\tN  \r\n.metadata.name {.spec.n}\nmore\n"),
+		"NAME   N\na      1.0\n       <none>\nc,}    <none>\n");
+	cr_assert_str_eq(table_by(columns_parse_file, "N\nspec.n"), "N\n1.0\n<none>\n<none>\n");
+	cr_assert_str_eq(table_by(columns_parse_file, ""), wanted);
+	cr_assert_str_eq(table_by(columns_parse_file, "A B"), wanted);
+	cr_assert_str_eq(table_by(columns_parse_file, "\n\n"), wanted);
+	cr_assert_str_eq(table_by(columns_parse_file, "A B\n.a\n"), wanted);
+	cr_assert_str_eq(table_by(columns_parse_file, "A\n.a .b\n"), wanted);
+	cr_assert_str_eq(table_by(columns_parse_file, "A\n.a.\n"),
+		"column 'A': field path '.a.', character 4: expected a key");
 }
 
 Test(columns, values_none_and_several)
@@ -185,6 +230,9 @@ Test(columns, bad_ones_are_named)
 	cr_assert_str_eq(
 		table_of("A:.b."), "column 'A': field path '.b.', character 4: expected a key");
 	cr_assert_str_eq(
-		table_of("A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a"),
-		"at most 16 columns");
+		table_of("A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,"
+			 "A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,"
+			 "A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,"
+			 "A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a,A:a"),
+		"at most 64 columns");
 }
