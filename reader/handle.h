@@ -64,6 +64,9 @@ struct kinf_snapshot {
 /* If CODE is an error, keeps its sentence for kinf_error(). Returns CODE. */
 int kinf_result(struct kinf *kinf, int code);
 
+/* Sets the sentence of the outcome CODE, which has one of its own. Returns CODE. */
+int kinf_outcome(struct kinf *kinf, int code, const char *text);
+
 /* Returns whether this process is a child of the one that opened KINF. Signal handlers may call it. */
 bool kinf_is_forked(const struct kinf *kinf);
 /* Returns: 0; ERR_FORKED; ERR_NO_STORE. */
@@ -80,6 +83,10 @@ void feed_sets_release(struct kinf_snapshot *snapshot);
 /* Writes "namespace/name" into KEY, or "name" if NAMESPACE_ is NULL or "". Returns: 0, ERR_TOO_LARGE. */
 int key_join(const char *namespace_, const char *name, char key[JOURNAL_KEY_MAX],
 	struct bytes *ret_key);
+
+/* Returns which index would have spared LIST, which has ended, most of what it read (advice.h); "" if none
+ * would. Borrowed from the list. */
+const char *list_advice(struct kinf_listing *list);
 
 /* Gives each retained change of the feeds that FEED stands for (NULL: of all) from event FROM on, in
  * the order of events, with the version before it (NULL: there was none; always for a feed's first

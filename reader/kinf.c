@@ -91,6 +91,12 @@ int kinf_result(struct kinf *kinf, int code)
 	return code;
 }
 
+int kinf_outcome(struct kinf *kinf, int code, const char *text)
+{
+	last_error_set(kinf, text);
+	return code;
+}
+
 bool kinf_is_forked(const struct kinf *kinf)
 {
 	return kinf->forks != env_forks();

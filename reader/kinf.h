@@ -205,6 +205,7 @@ struct kinf_query {
 	uint64_t limit;                /* 0: no limit */
 	const char *continue_token;    /* of the page before, NULL: from the start */
 	const char *sort_by;           /* a field path; NULL: by key */
+	uint64_t at_event;             /* the state as of this event; 0: the newest */
 };
 
 /* Objects in the order of their keys; memory does not grow with the result. KINF_SYNTAX,
@@ -212,7 +213,9 @@ struct kinf_query {
  * first time, or an index filled. Close lists before their snapshot. All pages of a list show the
  * state as of the first one, as the API server's do: objects deleted since are still listed,
  * objects created since are not. KINF_GONE: that state is no longer kept (retention in kinf.yaml)
- * or the feed was replaced; list again without the token. SORT_BY orders as kubectl's --sort-by:
+ * or the feed was replaced; list again without the token. AT_EVENT shows the state that readers saw
+ * when that was the newest event; KINF_GONE: it is no longer kept, KINF_AGAIN: there is no such event
+ * yet; kinf_error says so and which events there are. SORT_BY orders as kubectl's --sort-by:
  * objects without the field first, then quantities and numbers (9, 10, 500Mi, 1Gi), then texts in
  * natural order (pod-9, pod-10); equal ones by key. Give a limit: all that a page may hold is kept
  * in memory, and an index of that very path makes it quick. */
@@ -224,7 +227,7 @@ KINF_API int kinf_list_next(struct kinf_listing *list, struct kinf_object *ret_o
  * from the list. */
 KINF_API const char *kinf_list_continue(struct kinf_listing *list);
 /* Describes how the list is computed ("term 'node-1', 120 postings sorted by key; filter on the
- * body: label selector"). For a sorted list it is complete after the first kinf_list_next. */
+ * body: label selector; 120 objects read for 7"). It is complete when the list has ended. */
 KINF_API const char *kinf_list_plan(struct kinf_listing *list);
 /* Returns the newest known resourceVersion that is not newer than the objects listed, so that a
  * watch from it misses nothing; "" when several feeds take part or none is known. Borrowed from the

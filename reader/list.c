@@ -14,6 +14,7 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "reader/advice.h"
 #include "reader/candidates.h"
 #include "reader/sorted.h"
 #include "reader/sorted_walk.h"
@@ -37,8 +38,11 @@ struct kinf_listing {
 	struct err_kept damaged;     /* the first object that could not be sorted; code 0: none */
 	struct query_place last;     /* of the object given last, and the list's state */
 	struct buf token;
+	uint64_t read, given; /* objects */
 	char resource_version[64];
 	char words[512];
+	char plan_text[640]; /* words, and what was read */
+	char advice[ADVICE_SIZE];
 };
 
 static int list_fail(struct kinf_listing *list, int code)
@@ -84,43 +88,75 @@ static int list_find_feeds(struct kinf_listing *list, const char *name)
 	return 0;
 }
 
-/* Finds out which state the list shows: the newest one, or the one of the walk's first page. Returns: 0;
- * GONE: that is no longer kept. */
-static int list_find_state(struct kinf_listing *list)
+/* Writes why the state as of the event SEQ can't be read; for a token kinf_result() knows it. Returns:
+ * AGAIN: the event is not there yet; GONE. */
+static int list_explain_gone(struct kinf_listing *list, const struct snapshot_feed *feed,
+	const struct as_of *as_of, uint64_t seq)
+{
+	unsigned long long asked = seq, oldest = as_of_oldest(as_of),
+			   newest = snapshot_taken(list->snapshot->snapshot);
+	const char *name = feed->definition.name;
+
+	if (list->query.continues)
+		return GONE;
+	if (asked > newest)
+		(void)snprintf(list->words, sizeof(list->words),
+			"event %llu is not there yet; the newest is %llu", asked, newest);
+	else
+		(void)snprintf(list->words, sizeof(list->words),
+			"the state of '%s' as of event %llu is not kept, but those from event %llu to "
+			"%llu are (a larger 'retention' in kinf.yaml keeps more)",
+			name, asked, oldest, newest);
+	return asked > newest ? AGAIN : GONE;
+}
+
+/* Reads the states of all feeds as of the event of list->last. Returns: 0; GONE, AGAIN: there is no such
+ * state. */
+static int list_find_past(struct kinf_listing *list)
 {
 	struct snapshot *snapshot = list->snapshot->snapshot;
-	struct query_place *last = &list->last;
+	uint64_t seq = list->last.seq;
 
-	if (!list->query.continues) {
-		memcpy(last->journal, snapshot_uuid(snapshot), sizeof(last->journal));
-		last->seq = snapshot_taken(snapshot);
-		if (list->n_feeds == 1)
-			last->rv = snapshot_feed_rv(&list->feeds[0]);
-	} else {
-		*last = list->query.after;
-	}
-	(void)snprintf(list->resource_version, sizeof(list->resource_version), "%.*s",
-		BYTES_ARG(last->rv));
-	if (!list->query.continues)
-		return 0;
-	if (memcmp(last->journal, snapshot_uuid(snapshot), sizeof(last->journal)) != 0)
-		return GONE;
 	for (size_t i = 0; i < list->n_feeds; i++) {
 		struct as_of **as_of = &list->as_of[i];
 
 		if (!list->feeds[i].visible)
 			continue; /* it has had no objects so far */
-		int r = as_of_new(list->feeds[i].definition.id, last->seq, as_of);
+		int r = as_of_new(list->feeds[i].definition.id, seq, as_of);
 		if (r == 0)
 			r = as_of_renew(*as_of, snapshot, SIZE_MAX);
 		if (r == LAPPED)
-			return GONE;
+			return list_explain_gone(list, &list->feeds[i], *as_of, seq);
 		if (r != 0)
 			return r;
 		if (as_of_seq(*as_of) == list->feeds[i].visible)
 			as_of_free(as_of);
 	}
 	return 0;
+}
+
+/* Finds out which state the list shows: the newest one, the one of an event, or the one of the walk's
+ * first page. Returns: 0; GONE: that is no longer kept; AGAIN: the event is not there yet. */
+static int list_find_state(struct kinf_listing *list)
+{
+	struct snapshot *snapshot = list->snapshot->snapshot;
+	const struct query *query = &list->query;
+	struct query_place *last = &list->last;
+	bool newest = !query->continues && !query->at_event;
+
+	if (query->continues) {
+		*last = query->after;
+	} else {
+		memcpy(last->journal, snapshot_uuid(snapshot), sizeof(last->journal));
+		last->seq = newest ? snapshot_taken(snapshot) : query->at_event;
+	}
+	if (newest && list->n_feeds == 1)
+		last->rv = snapshot_feed_rv(&list->feeds[0]);
+	(void)snprintf(list->resource_version, sizeof(list->resource_version), "%.*s",
+		BYTES_ARG(last->rv));
+	if (memcmp(last->journal, snapshot_uuid(snapshot), sizeof(last->journal)) != 0)
+		return GONE;
+	return newest ? 0 : list_find_past(list);
 }
 
 static int list_plan(struct kinf_listing *list, size_t feed)
@@ -164,11 +200,14 @@ int kinf_list(struct kinf_snapshot *snapshot, const struct kinf_query *query,
 		plan_describe(&list->plan, &list->query, list->words, sizeof(list->words));
 	if (r == 0 && list->query.sort_path)
 		r = sorted_new(snapshot->snapshot, list->feeds, &list->query, &list->sorted);
+	(void)kinf_result(snapshot->kinf, r);
+	if (r > 0 && *list->words)
+		(void)kinf_outcome(snapshot->kinf, r, list->words);
 	if (r != 0)
 		kinf_list_close(&list);
 	else
 		*ret_list = list;
-	return kinf_result(snapshot->kinf, r);
+	return r;
 }
 
 void kinf_list_close(struct kinf_listing **list)
@@ -220,11 +259,11 @@ static int list_next_by_key(struct kinf_listing *list, struct record *ret_record
 			list_leave(list);
 			continue;
 		}
-		if (r == FOUND)
-			r = snapshot_record(list->snapshot->snapshot,
-				list->feeds[list->feed].definition.id, key, &entry, ret_record);
-		else
+		if (r != FOUND)
 			return r;
+		list->read++;
+		r = snapshot_record(list->snapshot->snapshot,
+			list->feeds[list->feed].definition.id, key, &entry, ret_record);
 		if (r == FOUND)
 			r = plan_matches(&list->plan, &list->query, ret_record, !entry.object);
 		list->passed = r == ERR_CORRUPT;
@@ -270,6 +309,7 @@ static int list_fill(struct kinf_listing *list)
 			return r;
 	}
 	sorted_end(list->sorted);
+	list->read = list->sorted->read;
 	list->filled = true;
 	if (walked && walked == list->n_feeds) {
 		(void)snprintf(words, size, "index of '%s' in its order", path);
@@ -329,6 +369,7 @@ int kinf_list_next(struct kinf_listing *list, struct kinf_object *ret_object)
 		list->last.value = value;
 		list->last.key = record.key;
 	}
+	list->given++;
 	object_from_record(&record, ret_object);
 	return FOUND;
 }
@@ -342,7 +383,25 @@ const char *kinf_list_continue(struct kinf_listing *list)
 const char *kinf_list_plan(struct kinf_listing *list)
 {
 	CHECK_OBJ(list, KINF_LIST_MAGIC);
-	return list->words;
+	size_t size = sizeof(list->plan_text);
+
+	if (list->read)
+		(void)snprintf(list->plan_text, size, "%s; %llu objects read for %llu", list->words,
+			(unsigned long long)list->read, (unsigned long long)list->given);
+	else
+		(void)snprintf(list->plan_text, size, "%s", list->words);
+	return list->plan_text;
+}
+
+const char *list_advice(struct kinf_listing *list)
+{
+	CHECK_OBJ(list, KINF_LIST_MAGIC);
+	if (!list->n_feeds || kinf_held(list->snapshot) < 0)
+		return "";
+	int r = advice_write(list->snapshot->snapshot, &list->feeds[0], &list->query, list->read,
+		list->given, list->advice);
+	err_ignore(r, "an advice that can't be given is not missed");
+	return list->advice;
 }
 
 const char *kinf_list_resource_version(struct kinf_listing *list)

@@ -155,6 +155,7 @@ int query_init(struct query *query, const struct kinf_query *given)
 	if (!from.feed)
 		return err_set(-EINVAL, "kinf_query without a feed");
 	query->limit = from.limit;
+	query->at_event = from.at_event;
 	int r = query_copy_texts(query, &from);
 	if (r == 0 && from.label_selector && *from.label_selector)
 		r = selector_parse_labels(from.label_selector, &query->labels);
@@ -167,6 +168,10 @@ int query_init(struct query *query, const struct kinf_query *given)
 	}
 	if (r == 0 && from.continue_token && *from.continue_token)
 		r = query_continue(query, from.continue_token);
+	if (r == 0 && query->continues && from.at_event && from.at_event != query->after.seq)
+		return err_say(ERR_SYNTAX,
+			"the continue token is of a list as of event %llu, not %llu",
+			(unsigned long long)query->after.seq, (unsigned long long)from.at_event);
 	return r;
 }
 

@@ -40,6 +40,7 @@ struct query {
 	struct selector *labels, *fields; /* NULL: none */
 	struct path *sort_path;  /* NULL: by key */
 	uint64_t limit;          /* 0: none */
+	uint64_t at_event;       /* the state as of it; 0: the newest */
 	bool continues;          /* after AFTER, which borrows from token */
 	struct query_place after;
 	struct bytes next_key;   /* the smallest key after AFTER's */

@@ -114,6 +114,7 @@ int sorted_offer(struct sorted *sorted, const struct plan *plan, size_t feed, st
 	int r = snapshot_record(
 		sorted->snapshot, sorted->feeds[feed].definition.id, key, entry, &record);
 
+	sorted->read++;
 	if (r == FOUND)
 		r = sorted_value(sorted, record.body, &item.value);
 	if (r == NOT_FOUND || (r == 0 && !sorted_wants(sorted, &item.value, key)))

@@ -30,6 +30,7 @@ struct sorted {
 	struct sorted_item *items; /* while the page is full: a heap, the last one first */
 	size_t n, items_room, next;
 	uint64_t room; /* items that are kept at most */
+	uint64_t read; /* objects */
 };
 
 /* FEEDS and QUERY, which has a sort path, stay the caller's and must stay. */

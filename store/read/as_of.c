@@ -23,6 +23,7 @@ struct as_of {
 	uint32_t magic;
 	uint32_t feed;
 	uint64_t seq;
+	uint64_t oldest;   /* that can be read from the snapshot */
 	bool ready;        /* the log was examined up to the snapshot's visible(feed) */
 	bool journal_known;
 	uint8_t journal[16];
@@ -78,6 +79,12 @@ uint64_t as_of_seq(const struct as_of *as_of)
 	return as_of->seq;
 }
 
+uint64_t as_of_oldest(const struct as_of *as_of)
+{
+	CHECK_OBJ(as_of, AS_OF_MAGIC);
+	return as_of->oldest;
+}
+
 /* ---- what has changed since ---- */
 
 static struct bytes as_of_key(const struct as_of *a, const struct as_of_row *row)
@@ -110,14 +117,17 @@ static int as_of_check(struct as_of *a, uint64_t *ret_visible)
 		memcpy(a->journal, snapshot_uuid(s), sizeof(a->journal));
 		a->journal_known = true;
 	}
-	if (r == NOT_FOUND || !row.listed || a->seq > snapshot_taken(s) ||
+	a->oldest = r == NOT_FOUND || !row.listed      ? 0
+		    : row.listed > checkpoint.trimmed ? row.listed
+						      : checkpoint.trimmed;
+	if (!a->oldest || a->seq > snapshot_taken(s) ||
 		memcmp(a->journal, snapshot_uuid(s), sizeof(a->journal)) != 0)
 		return LAPPED;
 	if (a->seq > visible) { /* within the list that is open now */
 		a->seq = visible;
 		a->examined = visible;
 	}
-	if (checkpoint.trimmed > a->seq || row.listed > a->seq)
+	if (a->oldest > a->seq)
 		return LAPPED;
 	*ret_visible = visible;
 	return 0;

@@ -55,6 +55,10 @@ void as_of_rest(struct as_of *as_of);
  * Valid after as_of_renew() returned 0. */
 uint64_t as_of_seq(const struct as_of *as_of);
 
+/* The oldest seq whose state can be read. Valid after as_of_renew() returned 0 or LAPPED; 0 if the feed
+ * was never listed. */
+uint64_t as_of_oldest(const struct as_of *as_of);
+
 /* The version of one object. Returns: FOUND; NOT_FOUND: it did not exist. Borrowed as a record of
  * snapshot_get(). */
 int as_of_get(struct as_of *as_of, struct bytes key, struct record *ret_record);

@@ -241,6 +241,15 @@ Test(as_of, a_seq_within_a_list_is_the_state_before_it)
 	cr_assert_eq(as_of_seq(as_of), last - 1, "it is not of this feed");
 }
 
+static uint64_t oldest_at(uint32_t feed)
+{
+	CLEANUP(as_of_free) struct as_of *as_of = NULL;
+
+	OK(as_of_new(feed, 1, &as_of));
+	cr_assert_eq(as_of_renew(as_of, snapshot, SIZE_MAX), LAPPED);
+	return as_of_oldest(as_of);
+}
+
 static int renew_at(uint32_t feed, uint64_t seq)
 {
 	CLEANUP(as_of_free) struct as_of *as_of = NULL;
@@ -264,6 +273,7 @@ Test(as_of, a_state_that_is_not_kept_is_lapsed)
 	cr_assert_eq(as_of_renew(as_of, snapshot, SIZE_MAX), LAPPED, "trimmed during the walk");
 	cr_assert_eq(renew_at(w.id[0], last - 1), LAPPED);
 	cr_assert_eq(renew_at(w.id[0], last), 0);
+	cr_assert_eq(oldest_at(w.id[0]), last);
 	cr_assert_eq(renew_at(w.id[1], first), 0, "nothing of this feed was trimmed");
 	check_walk(1, first, "", KEYS, 0);
 }
@@ -279,6 +289,7 @@ Test(as_of, a_feed_that_came_later_is_lapsed_and_a_removed_one_gone)
 	settle();
 	cr_assert_eq(renew_at(feed, listed - 1), LAPPED);
 	cr_assert_eq(renew_at(feed, listed), 0);
+	cr_assert_eq(oldest_at(feed), listed);
 	(void)rig_append(&w.rig, feed, RECORD_FEED_REMOVED, NULL, NULL);
 	settle();
 	cr_assert_eq(renew_at(feed, listed), GONE);

@@ -48,6 +48,7 @@ class Query(Structure):
         ("limit", c_uint64),
         ("continue_token", c_char_p),
         ("sort_by", c_char_p),
+        ("at_event", c_uint64),
     ]
 
 

@@ -54,10 +54,13 @@ def query(
     limit: int = 0,
     continue_token: str | None = None,
     sort_by: str | None = None,
+    at_event: int = 0,
 ) -> _library.Query:
     """A struct kinf_query; it keeps alive what it points to."""
     if limit < 0:
         raise ValueError("a limit below 0")
+    if at_event < 0:
+        raise ValueError("an event below 0")
     listed = _terms(terms)
     array = (_library.Term * len(listed))(*listed) if listed else None
     return _library.Query(
@@ -72,4 +75,5 @@ def query(
         limit=limit,
         continue_token=_optional(continue_token, "a continue token"),
         sort_by=_optional(sort_by, "a field path"),
+        at_event=at_event,
     )

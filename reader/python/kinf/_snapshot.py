@@ -262,17 +262,18 @@ class SnapshotFeed:
         limit: int = 0,
         continue_token: str | None = None,
         sort_by: str | None = None,
+        at_event: int = 0,
     ) -> List:
         """The objects for which all that is given holds.
 
         NAMESPACE, PREFIX (of the name), LABELS and FIELDS (selectors as kubectl's; LABELS may be a
         dictionary), TERMS ({index: value}, the value of a compound index a tuple). LIMIT and
-        CONTINUE_TOKEN page; SORT_BY is a field path."""
+        CONTINUE_TOKEN page; SORT_BY is a field path. AT_EVENT shows the state as of an earlier event."""
         return List(
             self.snapshot,
             query(
                 self.name, namespace=namespace, prefix=prefix, labels=labels, fields=fields, terms=terms,
-                limit=limit, continue_token=continue_token, sort_by=sort_by,
+                limit=limit, continue_token=continue_token, sort_by=sort_by, at_event=at_event,
             ),
         )  # fmt: skip
 

@@ -84,12 +84,13 @@ class Feed:
         limit: int = 0,
         continue_token: str | None = None,
         sort_by: str | None = None,
+        at_event: int = 0,
     ) -> Page:
         """As SnapshotFeed.list, all at once."""
         with self.store.snapshot() as snapshot:
             listed = snapshot.feed(self.name).list(
                 namespace=namespace, prefix=prefix, labels=labels, fields=fields, terms=terms,
-                limit=limit, continue_token=continue_token, sort_by=sort_by,
+                limit=limit, continue_token=continue_token, sort_by=sort_by, at_event=at_event,
             )  # fmt: skip
             page = Page(one.copy() for one in listed)
             page.continue_token, page.plan = listed.continue_token, listed.plan
