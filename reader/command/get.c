@@ -22,16 +22,16 @@ struct get_args {
 	struct query_args query;
 	const char *output, *sort_by, *continue_token, *at_least_rv;
 	uint64_t limit, timeout_ns, max_stale_ns;
-	bool explain, watch;
+	uint64_t at_event; /* NOW: the newest state */
+	bool explain, watch, ignore_not_found, managed_fields;
 };
+
+#define NOW UINT64_MAX
 
 #define AT(field) offsetof(struct get_args, field)
 
 static const struct option_spec get_options[] = {
-	{'o', "output", OPTION_TEXT, AT(output), "FORMAT",
-		"table, wide, json, yaml, name, count, custom-columns=HEAD:PATH,... or "
-		"jsonpath=TEMPLATE",
-		"table|wide|json|yaml|name|count|custom-columns=|jsonpath="},
+	{'o', "output", OPTION_TEXT, AT(output), "FORMAT", PRINT_FORMATS_TEXT, PRINT_FORMATS_WORDS},
 	{0, "sort-by", OPTION_TEXT, AT(sort_by), "PATH",
 		"in the order of this field, as kubectl's; quick with an index and --limit"},
 	{0, "limit", OPTION_NUMBER, AT(limit), "N",
@@ -45,7 +45,14 @@ static const struct option_spec get_options[] = {
 		"fail if the last contact with the API server was longer ago; bookmarks come about "
 		"once a "
 		"minute, so values below 90s suit busy feeds only"},
-	{0, "explain", OPTION_FLAG, AT(explain), NULL, "say on stderr how the objects were found"},
+	{0, "at-event", OPTION_NUMBER, AT(at_event), "N",
+		"the state as of this event, as long as its history is kept; 'kinf log' lists events"},
+	{0, "ignore-not-found", OPTION_FLAG, AT(ignore_not_found), NULL,
+		"names that do not exist are no failure"},
+	{0, "show-managed-fields", OPTION_FLAG, AT(managed_fields), NULL,
+		"json and yaml: print metadata.managedFields also, if the feed keeps them"},
+	{0, "explain", OPTION_FLAG, AT(explain), NULL,
+		"say on stderr how the objects were found, and which index would have helped; -v does also"},
 	{'w', "watch", OPTION_FLAG, AT(watch), NULL,
 		"print changes also: the options are those of 'kinf watch'"},
 	{0, "watch-only", OPTION_FLAG, AT(watch), NULL, "print changes only"},
@@ -68,33 +75,68 @@ struct get {
 	struct print print;
 };
 
-static int get_again(const struct get *get, const struct get_target *target)
+/* Prints why a read of TARGET returned CODE. Returns the exit status. */
+static int get_fail(const struct get *get, const struct get_target *target, int code)
 {
-	return command_fail_again(
-		get->kinf, get->snapshot, target->feed, get->args.query.namespace_);
+	if (code == KINF_GONE && get->args.continue_token) {
+		(void)fprintf(stderr,
+			"Error: the continue token is older than the history that the store keeps; "
+			"list again without it (a larger 'retention' in kinf.yaml keeps tokens "
+			"valid for longer)\n");
+		return PROC_FAILED;
+	}
+	if (code == KINF_AGAIN && (get->args.at_event == NOW || !target->info.synced))
+		return command_fail_again(
+			get->kinf, get->snapshot, target->feed, get->args.query.namespace_);
+	return command_fail_code(get->kinf, code);
 }
 
 /* ---- by name --------------------------------------------------------------------------------- */
 
-static int get_not_found(const struct get_target *target, const char *in, const char *name)
+static int get_not_found(const struct get *get, const struct get_target *target, const char *in,
+	const char *name)
 {
+	if (get->args.ignore_not_found)
+		return PROC_OK;
 	(void)fprintf(stderr, "Error: %s \"%s%s%s\" not found\n", target->info.resource,
 		in ? in : "", in ? "/" : "", name);
 	return PROC_FAILED;
 }
 
+/* Returns the event whose state is shown, 0 for the newest. */
+static uint64_t get_event(const struct get *get)
+{
+	return get->args.at_event == NOW ? 0 : get->args.at_event;
+}
+
+/* Reads one object as of an event: the first of those whose names begin with its name, or none. */
+static int get_from_past(struct get *get, const struct get_target *target, const char *namespace_,
+	const char *name, struct kinf_listing **ret_list, struct kinf_object *ret_object)
+{
+	const struct kinf_query query = {.size = sizeof(query), .feed = target->feed,
+		.namespace_ = namespace_, .prefix = name, .at_event = get_event(get)};
+	int r = kinf_list(get->snapshot, &query, ret_list);
+
+	if (r == 0)
+		r = kinf_list_next(*ret_list, ret_object);
+	if (r != KINF_FOUND)
+		return r == KINF_END ? KINF_NOT_FOUND : r;
+	return bytes_equal(print_name(ret_object), bytes_str(name)) ? KINF_FOUND : KINF_NOT_FOUND;
+}
+
 static int get_by_key(struct get *get, const struct get_target *target, const char *namespace_,
 	const char *name)
 {
+	CLEANUP(kinf_list_close) struct kinf_listing *list = NULL;
 	struct kinf_object object;
-	int r = kinf_get(get->snapshot, target->feed, namespace_, name, &object);
+	int r = get_event(get)
+		? get_from_past(get, target, namespace_, name, &list, &object)
+		: kinf_get(get->snapshot, target->feed, namespace_, name, &object);
 
-	if (r < 0)
-		return command_fail_kinf(get->kinf);
-	if (r == KINF_AGAIN)
-		return get_again(get, target);
+	if (r == KINF_AGAIN || r == KINF_GONE || r < 0)
+		return get_fail(get, target, r);
 	if (r == KINF_NOT_FOUND)
-		return get_not_found(target, namespace_, name);
+		return get_not_found(get, target, namespace_, name);
 	r = print_object(&get->print, &object);
 	return r < 0 ? command_fail(r) : PROC_OK;
 }
@@ -117,7 +159,8 @@ static int get_next_named(
 static int get_in_all(struct get *get, const struct get_target *target, const char *name)
 {
 	CLEANUP(kinf_list_close) struct kinf_listing *list = NULL;
-	struct kinf_query query = {.size = sizeof(query), .feed = target->feed, .prefix = name};
+	const struct kinf_query query = {.size = sizeof(query), .feed = target->feed, .prefix = name,
+		.at_event = get_event(get)};
 	struct kinf_object object;
 	size_t found = 0;
 	int r = kinf_list(get->snapshot, &query, &list);
@@ -128,11 +171,9 @@ static int get_in_all(struct get *get, const struct get_target *target, const ch
 		if (r < 0)
 			return command_fail(r);
 	}
-	if (r < 0)
-		return command_fail_kinf(get->kinf);
-	if (r == KINF_AGAIN)
-		return get_again(get, target);
-	return found ? PROC_OK : get_not_found(target, NULL, name);
+	if (r == KINF_AGAIN || r == KINF_GONE || r < 0)
+		return get_fail(get, target, r);
+	return found ? PROC_OK : get_not_found(get, target, NULL, name);
 }
 
 /* Returns whether NAME lacks the namespace that it needs. */
@@ -149,7 +190,8 @@ static bool get_is_single(struct get *get)
 	CLEANUP(kinf_list_close) struct kinf_listing *list = NULL;
 	const struct get_target *target = &get->targets[0];
 	const char *name = target->n_names ? target->names[0] : NULL;
-	struct kinf_query query = {.size = sizeof(query), .feed = target->feed, .prefix = name};
+	const struct kinf_query query = {.size = sizeof(query), .feed = target->feed, .prefix = name,
+		.at_event = get_event(get)};
 	struct kinf_object object;
 	size_t found = 0;
 
@@ -177,7 +219,8 @@ static int get_all_named(struct get *get, const struct get_target *target)
 		} else if (get_is_bare(get, target, name)) {
 			one = get_in_all(get, target, name);
 		} else {
-			one = get_by_key(get, target, get->args.query.namespace_, name);
+			one = get_by_key(get, target,
+				target->info.namespaced ? get->args.query.namespace_ : NULL, name);
 		}
 		if (one != PROC_OK)
 			status = one;
@@ -197,6 +240,16 @@ static const char *get_order(const struct get *get)
 	return printer_order(get->print.sheet.printer); /* print_feed() has made it */
 }
 
+/* Prints how the objects of LIST, which has ended, were found. */
+static void get_explain(struct kinf_listing *list)
+{
+	const char *advice = list_advice(list);
+
+	(void)fprintf(stderr, "plan: %s\n", kinf_list_plan(list));
+	if (*advice)
+		(void)fprintf(stderr, "hint: %s\n", advice);
+}
+
 /* Prints the objects of one feed that QUERY selects. Sets *RET_LIST, which has the RV and the
  * token. */
 static int get_list(struct get *get, const struct get_target *target, struct kinf_query query,
@@ -207,17 +260,8 @@ static int get_list(struct get *get, const struct get_target *target, struct kin
 	query.feed = target->feed;
 	query.sort_by = get_order(get);
 	int r = kinf_list(get->snapshot, &query, ret_list);
-	if (r < 0)
-		return command_fail_code(get->kinf, r);
-	if (r == KINF_AGAIN)
-		return get_again(get, target);
-	if (r == KINF_GONE) {
-		(void)fprintf(stderr,
-			"Error: the continue token is older than the history that the store keeps; "
-			"list again without it (a larger 'retention' in kinf.yaml keeps tokens "
-			"valid for longer)\n");
-		return PROC_FAILED;
-	}
+	if (r != 0)
+		return get_fail(get, target, r);
 	while ((r = kinf_list_next(*ret_list, &object)) == KINF_FOUND || r == KINF_CORRUPT) {
 		if (r == KINF_CORRUPT) { /* the others are shown, and the status is 1 */
 			command_saw_damage = true;
@@ -231,7 +275,7 @@ static int get_list(struct get *get, const struct get_target *target, struct kin
 	if (r < 0)
 		return command_fail_code(get->kinf, r);
 	if (get->args.explain)
-		(void)fprintf(stderr, "plan: %s\n", kinf_list_plan(*ret_list));
+		get_explain(*ret_list);
 	return PROC_OK;
 }
 
@@ -263,10 +307,12 @@ static int get_print(struct get *get, const struct kinf_query *query)
 	/* If nothing was found, not even an empty List is printed. */
 	if (status != PROC_OK && (get->print.count == 0 || (get->n_targets == 1 && !names)))
 		return status;
+	if (!get->print.count && get->args.ignore_not_found && format != PRINT_COUNT)
+		return status;
 	if (get->n_targets == 1 && list) {
 		rv = kinf_list_resource_version(list);
 		token = kinf_list_continue(list);
-	} else if (get->n_targets == 1) {
+	} else if (get->n_targets == 1 && !get_event(get)) {
 		rv = get->targets[0].info.resource_version;
 	}
 	r = print_end(&get->print, rv, token);
@@ -359,6 +405,8 @@ static int get_open(struct get *get, const struct config_flags *flags)
 			(void)command_fail_feed(get->kinf, target->feed, r);
 			return r;
 		}
+		if (get_event(get))
+			continue; /* the past is never stale */
 		/* After a timeout the note gives the reason, for instance a reflector that does not
 		 * run. */
 		r = command_note_state(
@@ -447,6 +495,11 @@ static int get_operands(struct get *get, char **operands, size_t n)
 	if (get->n_targets > 1 && (args->limit || args->continue_token || args->at_least_rv))
 		return err_say(
 			ERR_SYNTAX, "--limit, --continue and --at-least-rv are for one feed");
+	if (!args->at_event)
+		return err_say(ERR_SYNTAX, "--at-event: the first event is 1");
+	if (args->at_event != NOW && (args->at_least_rv || args->max_stale_ns))
+		return err_say(ERR_SYNTAX,
+			"--at-event shows the past: --at-least-rv and --max-staleness have no meaning with it");
 	for (size_t t = 0; t < get->n_targets; t++)
 		for (size_t i = 0; i < get->targets[t].n_names; i++) {
 			const char *name = get->targets[t].names[i], *end = strchr(name, '/');
@@ -463,7 +516,8 @@ static int get_operands(struct get *get, char **operands, size_t n)
 
 int command_get(int argc, char **argv)
 {
-	CLEANUP(get_release) struct get get = {.args = {.timeout_ns = UINT64_C(10000000000)}};
+	CLEANUP(get_release) struct get get = {
+		.args = {.timeout_ns = UINT64_C(10000000000), .at_event = NOW}};
 	struct config_flags flags = {0};
 	struct kinf_query query;
 	int first;
@@ -502,6 +556,9 @@ int command_get(int argc, char **argv)
 		return command_usage(&options, r);
 	query.limit = get.args.limit;
 	query.continue_token = get.args.continue_token;
+	query.at_event = get_event(&get);
+	get.args.explain |= flags.verbose > 0;
+	get.print.managed_fields = get.args.managed_fields;
 	if (get_open(&get, &flags) < 0)
 		return PROC_FAILED;
 	return get_print(&get, &query);

@@ -3,42 +3,87 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/value/json.h"
+#include "common/value/omit.h"
 #include "common/value/yaml.h"
 
 #define JSON_INDENT 4
 
-static const char *const print_formats[PRINT_FORMAT_MAX] = {
-	"table", "wide", "json", "yaml", "name", "count", "custom-columns", "jsonpath"};
+#define FILE_MAX    ((size_t)1 << 20)
+
+static const struct print_row {
+	const char *name;
+	enum print_format format;
+	enum { ARGUMENT_NONE, ARGUMENT_TEXT, ARGUMENT_FILE } argument;
+	bool as_json;
+} print_rows[] = {
+	{"table", PRINT_TABLE, ARGUMENT_NONE, false},
+	{"wide", PRINT_WIDE, ARGUMENT_NONE, false},
+	{"json", PRINT_JSON, ARGUMENT_NONE, false},
+	{"yaml", PRINT_YAML, ARGUMENT_NONE, false},
+	{"name", PRINT_NAME, ARGUMENT_NONE, false},
+	{"count", PRINT_COUNT, ARGUMENT_NONE, false},
+	{"custom-columns", PRINT_CUSTOM_COLUMNS, ARGUMENT_TEXT, false},
+	{"custom-columns-file", PRINT_CUSTOM_COLUMNS, ARGUMENT_FILE, false},
+	{"jsonpath", PRINT_JSONPATH, ARGUMENT_TEXT, false},
+	{"jsonpath-as-json", PRINT_JSONPATH, ARGUMENT_TEXT, true},
+	{"jsonpath-file", PRINT_JSONPATH, ARGUMENT_FILE, false},
+};
+
+static const struct print_row *print_find(const char *text)
+{
+	size_t size = strcspn(text, "=");
+
+	for (size_t i = 0; i < ARRAY_SIZE(print_rows); i++)
+		if (bytes_equal(bytes_str(print_rows[i].name), BYTES(text, size)) &&
+			(print_rows[i].argument == ARGUMENT_NONE) == !text[size])
+			return &print_rows[i];
+	return NULL;
+}
+
+static int print_read_file(const char *file, struct buf *text)
+{
+	AUTO_FD int fd = open(file, O_RDONLY | O_CLOEXEC);
+
+	buf_init(text, FILE_MAX);
+	return fd < 0 ? err_set(-errno, "opening '%s'", file) : buf_read_file(text, fd, file);
+}
 
 int print_choose(struct print *print, const char *text)
 {
-	size_t size = text ? strcspn(text, "=") : 0;
-	int i = 0;
+	static const char go[] = "go-template";
+	CLEANUP(buf_release) struct buf content = BUF_INIT;
 
 	if (!text)
 		return 0;
-	while (i < PRINT_FORMAT_MAX && !bytes_equal(bytes_str(print_formats[i]), BYTES(text, size)))
-		i++;
-	bool takes_argument = i == PRINT_CUSTOM_COLUMNS || i == PRINT_JSONPATH;
-	static const char go[] = "go-template";
 	if (strncmp(text, go, sizeof(go) - 1) == 0 || strncmp(text, "template", 8) == 0)
 		return err_say(ERR_SYNTAX,
 			"output '%s': Go templates are not supported; write the template as "
 			"-o jsonpath='{range .items[*]}{.metadata.name}{\"\\n\"}{end}', or choose "
 			"columns with -o custom-columns=NAME:.metadata.name", text);
-	if (i == PRINT_FORMAT_MAX || takes_argument != !!text[size])
-		return err_say(ERR_SYNTAX,
-			"output '%s': allowed are table, wide, json, yaml, name, count, "
-			"custom-columns=HEAD:PATH,... and jsonpath=TEMPLATE", text);
-	print->format = (enum print_format)i;
-	if (i == PRINT_CUSTOM_COLUMNS)
-		return columns_parse(text + size + 1, &print->columns);
-	return i == PRINT_JSONPATH ? template_parse(text + size + 1, &print->template) : 0;
+	const struct print_row *row = print_find(text);
+	if (!row)
+		return err_say(
+			ERR_SYNTAX, "output '%s': allowed are " PRINT_FORMATS_TEXT, text);
+	print->format = row->format;
+	if (row->argument == ARGUMENT_NONE)
+		return 0;
+	const char *argument = strchr(text, '=') + 1;
+	bool is_file = row->argument == ARGUMENT_FILE;
+	int r = is_file ? print_read_file(argument, &content) : 0;
+	if (r == 0 && row->format == PRINT_CUSTOM_COLUMNS)
+		r = is_file ? columns_parse_file(buf_cstr(&content), &print->columns)
+			    : columns_parse(argument, &print->columns);
+	else if (r == 0)
+		r = template_parse(is_file ? buf_cstr(&content) : argument, &print->template);
+	if (r == 0 && row->as_json)
+		template_use_json(print->template);
+	return r == ERR_SYNTAX && is_file ? err_add(r, "'%s'", argument) : r;
 }
 
 int print_flush(void)
@@ -156,10 +201,17 @@ void print_indented(struct buf *out, struct bytes text, int indent)
 /* Appends an object as JSON or YAML, as an item of the List unless it is the only one. */
 static int print_document(struct print *print, const struct kinf_object *object)
 {
-	CLEANUP(buf_release) struct buf text = BUF_INIT;
+	CLEANUP(buf_release) struct buf text = BUF_INIT, less = BUF_INIT;
 	struct bytes body = BYTES(object->body, object->body_size);
 	bool json = print->format == PRINT_JSON;
-	int r = json ? json_write(body, JSON_INDENT, &text) : yaml_write(body, &text);
+	int r = print->managed_fields
+		? NOT_FOUND : omit_member(body, "metadata", "managedFields", &less);
+
+	if (r < 0)
+		return r;
+	if (r == FOUND)
+		body = buf_bytes(&less);
+	r = json ? json_write(body, JSON_INDENT, &text) : yaml_write(body, &text);
 
 	if (r < 0)
 		return r;

@@ -27,14 +27,15 @@ enum print_format {
 	PRINT_YAML,
 	PRINT_NAME,
 	PRINT_COUNT,
-	PRINT_CUSTOM_COLUMNS, /* =HEAD:PATH,... */
-	PRINT_JSONPATH,       /* =TEMPLATE */
+	PRINT_CUSTOM_COLUMNS,
+	PRINT_JSONPATH,
 	PRINT_FORMAT_MAX
 };
 
 struct print {
 	enum print_format format;
 	bool single;     /* JSON and YAML print one object without a List around it */
+	bool managed_fields; /* JSON and YAML have metadata.managedFields; the caller sets it */
 	bool several;    /* kinds are printed: their names have the kind before them */
 	char singular[256]; /* "pod", "deployment.apps": for -o name */
 	uint64_t count;
@@ -48,8 +49,17 @@ struct print {
 	struct template *template;
 };
 
-/* Chooses the format that TEXT, the argument of -o, names (NULL: table). Returns 0 or ERR_SYNTAX.
- * The caller calls print_release() in any case. The fields that the caller fills stay. */
+/* The formats, for the help of an option and its completion. */
+#define PRINT_FORMATS_TEXT \
+	"table, wide, json, yaml, name, count, jsonpath=TEMPLATE, jsonpath-as-json=TEMPLATE, " \
+	"jsonpath-file=FILE, custom-columns=HEAD:PATH,... or custom-columns-file=FILE"
+#define PRINT_FORMATS_WORDS \
+	"table|wide|json|yaml|name|count|jsonpath=|jsonpath-as-json=|jsonpath-file=|" \
+	"custom-columns=|custom-columns-file="
+
+/* Chooses the format that TEXT, the argument of -o, names (NULL: table). The fields that the caller fills
+ * stay. Returns 0, ERR_SYNTAX, or an error of reading a file that TEXT names. The caller calls
+ * print_release() in any case. */
 int print_choose(struct print *print, const char *text);
 
 /* Returns the name part of an object's key. */

@@ -77,7 +77,7 @@ def complete(store):
         (["get", "pods", "--index", ""], ["namespace=", "label=", "node="]),
         (["get", "pods", "--index", "node="], ["node=n0", "node=n1", "node=n2"]),
         (["get", "pods", "--index=node=n1"], ["--index=node=n1"]),
-        (["get", "pods", "-o", "j"], ["json", "jsonpath="]),
+        (["get", "pods", "-o", "j"], ["json", "jsonpath=", "jsonpath-as-json=", "jsonpath-file="]),
         (["get", "pods", "-w", "--output-w"], ["--output-watch-events"]),
         (["get", "--", "po"], ["pods"]),
         (["get", "--no-such-option", "po"], ["pods"]),

@@ -143,8 +143,8 @@ class Store:
     # ---- content -------------------------------------------------------------------------------
 
     def objects(self, feed, *args):
-        """The objects that `kinf get FEED -o json` prints, as {namespace/name: object}."""
-        listed = self.kinf("get", feed, *args, "-o", "json", check=True).json
+        """The objects that `kinf get FEED -o json --show-managed-fields` prints, as {namespace/name: object}."""
+        listed = self.kinf("get", feed, *args, "-o", "json", "--show-managed-fields", check=True).json
         return {object_key(o): o for o in listed["items"]}
 
     def feed_status(self, feed):
