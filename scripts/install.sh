@@ -24,6 +24,9 @@ link() { # TO, NAME
 for program in kinf kinf-reflector kinf-processor kinf-serve; do
     put 755 "$build/$program" "bin/$program"
 done
+# kubectl's plugin, and the completion of its command line.
+link kinf bin/kubectl-kinf
+link kinf bin/kubectl_complete-kinf
 put 755 "$build/libkinf.so.0" lib/libkinf.so.0
 for header in kinf kinf_informer kinf_queue; do
     put 644 "reader/$header.h" "include/$header.h"

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/buf.h"
 #include "common/bytes.h"
 #include "common/cleanup.h"
 #include "common/err.h"
@@ -24,6 +25,17 @@
 
 /* A shell shows no more than this; a longer list only costs time. */
 #define CANDIDATES_MAX 2000
+
+/* Directives of kubectl's completion, as bits (spf13/cobra). */
+#define NO_SPACE         2
+#define NO_FILES         4
+#define ONLY_DIRECTORIES 16
+
+static struct {
+	bool is_asked;
+	unsigned directive;
+	unsigned n, n_open; /* candidates; those that another part follows */
+} for_kubectl;
 
 struct completion {
 	const struct options_word *word;
@@ -38,6 +50,39 @@ struct completion {
 
 /* ---- candidates ------------------------------------------------------------------------------ */
 
+void complete_print(const char *candidate, const char *description)
+{
+	size_t size = strlen(candidate);
+
+	for_kubectl.n++;
+	for_kubectl.n_open += size && strchr("=/", candidate[size - 1]) != NULL;
+	(void)printf("%s\t%s\n", candidate, description);
+}
+
+void complete_for_kubectl(void)
+{
+	for_kubectl.is_asked = true;
+	for_kubectl.directive = NO_FILES;
+}
+
+void complete_end(void)
+{
+	if (!for_kubectl.is_asked)
+		return;
+	if (for_kubectl.n && for_kubectl.n == for_kubectl.n_open)
+		for_kubectl.directive |= NO_SPACE;
+	(void)printf(":%u\n", for_kubectl.directive);
+}
+
+/* Lets the shell complete names of files, or of directories. */
+static void complete_files(bool directories)
+{
+	if (for_kubectl.is_asked)
+		for_kubectl.directive = directories ? ONLY_DIRECTORIES : 0;
+	else
+		(void)puts(directories ? ":directories" : ":files");
+}
+
 /* Prints TEXT, with AFTER behind it, if the word may be completed to it. Returns 1 when there are
  * enough. */
 static int complete_put(struct completion *completion, struct bytes text, const char *after,
@@ -50,9 +95,11 @@ static int complete_put(struct completion *completion, struct bytes text, const 
 	for (size_t i = 0; i < text.size; i++)
 		if (iscntrl((unsigned char)((const char *)text.data)[i]))
 			return 0; /* a line of the answer would end there */
-	(void)printf("%.*s%.*s%.*s%s\t%s\n", (int)completion->word->before_size,
+	CLEANUP(buf_release) struct buf candidate = BUF_INIT;
+	buf_printf(&candidate, "%.*s%.*s%.*s%s", (int)completion->word->before_size,
 		completion->word->before, (int)completion->joined_size, completion->joined,
-		BYTES_ARG(text), after, description);
+		BYTES_ARG(text), after);
+	complete_print(buf_cstr(&candidate), description);
 	return ++completion->n == CANDIDATES_MAX;
 }
 
@@ -255,12 +302,12 @@ static void complete_kind(struct completion *completion, struct bytes kind)
 	const char *feed = complete_feed(completion);
 
 	if (bytes_equal(kind, BYTES_LIT("FILE"))) {
-		(void)puts(":files");
+		complete_files(false);
 		return;
 	}
 	if (bytes_equal(kind, BYTES_LIT("DIR")) || bytes_equal(kind, BYTES_LIT("STORE1")) ||
 		bytes_equal(kind, BYTES_LIT("STORE2"))) {
-		(void)puts(":directories");
+		complete_files(true);
 		return;
 	}
 	if (!complete_open(completion))

@@ -5,6 +5,7 @@
 
 #include "common/failpoint.h"
 #include "common/err.h"
+#include "common/similar.h"
 #include "reader/command/command.h"
 #include "reader/command/complete.h"
 
@@ -20,17 +21,18 @@ static const struct command commands[] = {
 #undef COMMAND
 };
 
+static const struct options main_options = {.program = "kinf"}; /* for its name */
+
 static void main_print_help(FILE *to)
 {
-	(void)fputs(
-		"usage: kinf COMMAND [OPTION...]\n\n"
+	(void)fprintf(to,
+		"usage: %s COMMAND [OPTION...]\n\n"
 		"A cache of Kubernetes objects for all programs of this machine.\n\nCommands:\n",
-		to);
+		options_program(&main_options));
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
 		(void)fprintf(to, "  %-13s %s\n", commands[i].name, commands[i].about);
-	(void)fputs("\n'kinf COMMAND --help' and 'kinf help COMMAND' describe one; the manual is "
-		    "kinf(1).\n",
-		to);
+	(void)fprintf(to, "\n'%s COMMAND --help' describes one; the manual is kinf(1).\n",
+		options_program(&main_options));
 }
 
 /* Moves common options that stand before the subcommand after it. */
@@ -81,14 +83,44 @@ static int main_complete(int argc, char **argv)
 	}
 	for (size_t i = 0; argc == 1 && i < ARRAY_SIZE(commands); i++)
 		if (strncmp(commands[i].name, last, strlen(last)) == 0)
-			(void)printf("%s\t%s\n", commands[i].name, commands[i].about);
+			complete_print(commands[i].name, commands[i].about);
 	return PROC_OK;
+}
+
+/* kubectl starts its plugin kinf by the name kubectl-kinf, and completes its command line by
+ * kubectl_complete-kinf: both are links to this program. */
+static bool main_is_called(const char *path, const char *name)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	return path && strcmp(slash ? slash + 1 : path, name) == 0;
+}
+
+/* Prints that NAME is no command, and which one may be meant. */
+static void main_print_unknown(const char *name)
+{
+	const char *program = options_program(&main_options), *meant = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(commands) && !meant; i++)
+		if (similar(name, commands[i].name))
+			meant = commands[i].name;
+	(void)fprintf(stderr, "%s: unknown command '%s'%s%s%s; see '%s --help'\n", program, name,
+		meant ? ": did you mean '" : "", meant ? meant : "", meant ? "'?" : "", program);
 }
 
 int main(int argc, char **argv)
 {
-	if (argc > 1 && strcmp(argv[1], "__complete") == 0)
-		return main_complete(argc - 1, argv + 1);
+	bool for_kubectl = main_is_called(argv[0], "kubectl_complete-kinf");
+
+	if (main_is_called(argv[0], "kubectl-kinf"))
+		options_call("kubectl kinf");
+	if (for_kubectl)
+		complete_for_kubectl();
+	if (for_kubectl || (argc > 1 && strcmp(argv[1], "__complete") == 0)) {
+		int status = main_complete(argc - !for_kubectl, argv + !for_kubectl);
+		complete_end();
+		return status;
+	}
 	main_command_first(argc, argv);
 	const char *name = argc > 1 ? argv[1] : "";
 	bool help = !strcmp(name, "help") || !strcmp(name, "--help") || !strcmp(name, "-h");
@@ -123,7 +155,7 @@ int main(int argc, char **argv)
 	if (*name == '-')
 		(void)fprintf(stderr, "kinf: which command? see 'kinf --help'\n");
 	else if (*name)
-		(void)fprintf(stderr, "kinf: unknown command '%s'; see 'kinf --help'\n", name);
+		main_print_unknown(name);
 	else
 		main_print_help(stderr);
 	return PROC_USAGE;
