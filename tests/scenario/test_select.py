@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Field selectors that compare, indexes by condition and the advice to make one, earlier states, formats of -o."""
+
+import json
+import re
+import shutil
+from datetime import datetime, timedelta, timezone
+
+import pytest
+import yaml
+
+from harness import eventually
+from harness.objects import pod
+from harness.store import whole
+
+READY = "status.conditions[type=Ready].status"
+
+
+def ago(**delta):
+    return (datetime.now(timezone.utc) - timedelta(**delta)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def made(number):
+    """p0 is the oldest pod: each is an hour younger, has restarted once more and asks for 512Mi more memory."""
+    name = f"p{number}"
+    one = pod(name, "web" if number % 2 else "shop", creationTimestamp=ago(hours=20 - number))
+    one["spec"]["containers"][0]["resources"] = {"requests": {"memory": f"{512 * (number + 1)}Mi", "cpu": "100m"}}
+    one["status"]["conditions"] = [
+        {"type": "PodScheduled", "status": "False"},
+        {"type": "Ready", "status": "True" if number % 5 else "False"},
+    ]
+    one["status"]["containerStatuses"] = [{"name": "a", "restartCount": number}, {"name": "b", "restartCount": 0}]
+    one["status"]["startTime"] = ago(hours=20 - number)
+    return one
+
+
+@pytest.fixture(scope="module")
+def store(shared):
+    simulator = shared.simulator()
+    simulator.put("pods", [made(number) for number in range(12)])
+    store = shared.store(simulator=simulator)
+    store.configure(whole("pods", indexes={"ready": READY})).daemons()
+    store.wait_equal(simulator, "pods")
+    store.wait_live("pods")
+    return store
+
+
+def numbers(store, *args):
+    """The numbers of the pods that `kinf get pods ARGS` finds."""
+    found = store.kinf("get", "pods", "-o", "name", *args, check=True).stdout.split()
+    return sorted(int(line.removeprefix("pod/p")) for line in found)
+
+
+# ---- comparisons -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "selector,wanted",
+    [
+        (f"{READY}=False", [0, 5, 10]),
+        (f"{READY}!=True,status.containerStatuses[*].restartCount>4", [5, 10]),
+        ("status.containerStatuses[*].restartCount>=10", [10, 11]),
+        ("status.containerStatuses[name=a].restartCount<2", [0, 1]),
+        ("status.containerStatuses[name=a].restartCount < 2", [0, 1]),
+        ("status.containerStatuses[*].restartCount<1", list(range(12))),
+        ("spec.containers[*].resources.requests.memory>5.5Gi", [11]),
+        ("spec.containers[0].resources.requests.memory<=1024Mi", [0, 1]),
+        ("spec.containers[0].resources.requests.cpu<0.2,age<10h30m", [10, 11]),
+        ("age>19h30m", [0]),
+        ("status.startTime>now-9h30m", [11]),
+        (f"status.startTime<{ago(hours=18, minutes=30)}", [0, 1]),
+        ("metadata.creationTimestamp>2020-01-01, age<9h30m", [11]),
+        ("metadata.name>5", []),
+        ("spec.nowhere<5", []),
+        ("spec.nowhere>=0", []),
+    ],
+)
+def test_field_selectors_compare(store, selector, wanted):
+    assert numbers(store, "--field-selector", selector) == wanted
+
+
+@pytest.mark.parametrize(
+    "selector,sentence",
+    [
+        ("a=b=c", "a '=' within a value is written '\\='"),
+        ("restarts", "'restarts' has none of = != < <= > >="),
+        ("a>", "'a' is compared with ''"),
+        ("a>x", "write a number (3, 500m, 1.5Gi), a time (2026-11-22, 2026-11-22T08:30:00Z) or a time ago (now-10m)"),
+        ("age<10", "not a duration: '10'"),
+        ("age=10m", "compare 'age', the time since an object was created, with < or >"),
+        ("a[=b", "field path 'a[', character 3"),
+    ],
+)
+def test_what_a_selector_lacks_is_said(store, selector, sentence):
+    answer = store.kinf("get", "pods", "--field-selector", selector)
+    assert answer.status == 2 and sentence in answer.stderr and answer.stderr.count("\n") == 1, answer
+
+
+def test_changes_follow_comparisons_but_not_the_clock(store):
+    refused = store.kinf("watch", "pods", "--field-selector", "age<10m")
+    assert refused.status == 2 and "changes can't be followed" in refused.stderr, refused
+    seen = store.kinf("watch", "pods", "--field-selector", "status.containerStatuses[name=a].restartCount>9", "-o", "name", "--count", "2")
+    assert seen.stdout.split() == ["pod/p10", "pod/p11"]
+
+
+# ---- indexes ---------------------------------------------------------------------------------------
+
+
+def test_an_index_by_condition_answers_in_any_spelling(store):
+    for path in (READY, 'status.conditions[?(@.type=="Ready")].status', "{.status.conditions[?(@.type=='Ready')].status}"):
+        answer = store.kinf("get", "pods", "--field-selector", f"{path}=False", "-o", "name", "--explain", check=True)
+        assert "term 'False', 3 postings" in answer.stderr and "3 objects read for 3" in answer.stderr, answer
+        assert len(answer.stdout.split()) == 3
+    assert numbers(store, "--index", "ready=False") == [0, 5, 10]
+    assert store.kinf("index", "pods", "ready", check=True).stdout == "False\t3\nTrue\t9\n"
+
+
+def test_the_advised_index_is_what_was_missing(simulator, workspace):
+    simulator.create("pods", 150)
+    simulator.put("pods", pod("lonely", phase="Failed"))
+    store = workspace.store(simulator=simulator)
+    store.configure(whole("pods", indexes={"node": "spec.nodeName"})).daemons()
+    store.wait_equal(simulator, "pods")
+    searches = (
+        ["--field-selector", "status.phase=Failed"],
+        ["--field-selector", "metadata.labels['app']=front,metadata.namespace!=x"],
+        ["--sort-by", "{.metadata.uid}", "--limit", "2"],
+    )
+    lines = {}
+    for search in searches:
+        silent = store.kinf("get", "pods", *search, "-o", "name", check=True)
+        assert "hint" not in silent.stderr and "plan" not in silent.stderr
+        answer = store.kinf("get", "pods", *search, "-o", "name", "-v", check=True)
+        found = re.search(r"^hint: 151 objects were read for \d; .* add \"(.*)\" to the 'indexes' of the feed 'pods'", answer.stderr, re.M)
+        assert found, answer
+        lines.update(yaml.safe_load(found[1]))
+    assert lines == {"phase": "status.phase", "app": "metadata.labels['app']", "uid": "metadata.uid"}
+    store.configure(whole("pods", indexes={"node": "spec.nodeName", **lines}))
+    store.kinf("reload", check=True)
+    for search in searches:
+
+        def quick(search=search):
+            answer = store.kinf("get", "pods", *search, "-o", "name", "-v")
+            return answer.status == 0 and "all names" not in answer.stderr and "hint" not in answer.stderr and answer.stdout
+
+        eventually(quick, what=f"an index for {search}")
+
+
+# ---- earlier states --------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def past(shared):
+    """(store, events): web/a was made, moved and deleted, web/b came; by event: what readers saw then."""
+    simulator = shared.simulator()
+    store = shared.store("past", simulator=simulator)
+    simulator.put("pods", pod("old", "shop", node="n0"))
+    store.configure(whole("pods", indexes={"node": "spec.nodeName"}), "nodes", retention={"time": "1h", "size": "64MiB"})
+    store.daemons()
+    store.wait_live("pods")
+    states = []
+
+    def change(act):
+        act()
+        store.wait_equal(simulator, "pods")
+        states.append((store.kinf("log", "-o", "json", check=True).lines[-1]["event"], simulator.truth("pods")))
+
+    change(lambda: simulator.put("pods", pod("a", node="n1")))
+    change(lambda: simulator.put("pods", pod("a", node="n2")))
+    change(lambda: simulator.put("pods", pod("b", node="n2")))
+    change(lambda: simulator.delete("pods", "web/a"))
+    change(lambda: simulator.put("pods", pod("b", node="n3")))
+    return store, states
+
+
+def test_the_state_as_of_an_event(past):
+    store, states = past
+    for event, truth in states:
+        assert store.objects("pods", "--at-event", str(event)) == truth
+        by_node = store.kinf("get", "pods", "--at-event", str(event), "--index", "node=n2", "-o", "name", check=True).stdout.split()
+        assert by_node == [f"pod/{o['metadata']['name']}" for o in truth.values() if o["spec"]["nodeName"] == "n2"]
+        selected = store.kinf("get", "pods", "--at-event", str(event), "--field-selector", "spec.nodeName=n2", "-l", "app=front", "-o", "name")
+        assert selected.stdout.split() == by_node
+        table = store.kinf("get", "pods", "--at-event", str(event), "-o", "wide", "--no-headers", check=True).stdout.splitlines()
+        assert [line.split()[1] for line in table] == [o["metadata"]["name"] for o in truth.values()]
+        one = store.kinf("get", "pods", "web/b", "--at-event", str(event), "-o", "yaml")
+        assert (yaml.safe_load(one.stdout) if one.status == 0 else None) == truth.get("web/b")
+        if one.status:
+            assert one.stderr == 'Error: pods "web/b" not found\n'
+        bare = store.kinf("get", "pod/a", "--at-event", str(event), "-o", "jsonpath={.spec.nodeName}")
+        assert bare.stdout == (truth["web/a"]["spec"]["nodeName"] if "web/a" in truth else "")
+    assert store.kinf("get", "pods", "--at-event", str(states[0][0]), "-o", "json").json["metadata"]["resourceVersion"] == ""
+
+
+def test_pages_of_an_earlier_state(past):
+    store, states = past
+    event, truth = states[2]
+    args = ["get", "pods", "--at-event", str(event), "--limit", "1", "--sort-by", "spec.nodeName", "-o", "json"]
+    page = store.kinf(*args, check=True).json
+    names = [page["items"][0]["metadata"]["name"]]
+    while token := page["metadata"].get("continue"):
+        page = store.kinf(*args, "--continue", token, check=True).json
+        names += [item["metadata"]["name"] for item in page["items"]]
+    assert names == [o["metadata"]["name"] for o in sorted(truth.values(), key=lambda o: o["spec"]["nodeName"])]
+    other = store.kinf("get", "pods", "--limit", "1", "--at-event", str(event), "-o", "json", check=True).json["metadata"]["continue"]
+    wrong = store.kinf("get", "pods", "--limit", "1", "--at-event", str(event + 1), "--continue", other)
+    assert wrong.status == 2 and f"of a list as of event {event}, not {event + 1}" in wrong.stderr
+
+
+def test_an_earlier_state_in_a_copy(past, tmp_path):
+    store, states = past
+    store.kinf("backup", f"{tmp_path}/copy/", check=True)
+    event, truth = states[0]
+    answer = store.kinf("get", "pods", "--at-event", str(event), "-o", "json", "--store", str(tmp_path / "copy"))
+    if answer.status:  # a backup may keep less of the past, and then says what it keeps
+        assert f"as of event {event} is not kept, but those from event" in answer.stderr, answer
+    shutil.copytree(store.path, tmp_path / "files")
+    copied = store.kinf("get", "pods", "--at-event", str(event), "-o", "json", "--store", str(tmp_path / "files"), check=True)
+    assert [o["metadata"]["name"] for o in copied.json["items"]] == [o["metadata"]["name"] for o in truth.values()]
+
+
+def test_an_event_that_is_not_there_is_explained(past):
+    store, states = past
+    newest = states[-1][0]
+    for args in (["pods"], ["pods", "web/a"], ["pod/a"], ["pods", "-o", "count"]):
+        early = store.kinf("get", *args, "--at-event", "999999")
+        assert early.status == 1 and "event 999999 is not there yet; the newest is " in early.stderr, early
+        late = store.kinf("get", *args, "--at-event", "1")
+        assert late.status == 1 and "the state of 'pods' as of event 1 is not kept, but those from event" in late.stderr, late
+    for args in (["--at-event", "0"], ["--at-event", "x"], ["--at-event", str(newest), "--max-staleness", "5m"]):
+        assert store.kinf("get", "pods", *args).status == 2
+    assert store.kinf("get", "pods", "-w", "--at-event", "5").status == 2
+
+
+def test_the_past_goes_with_the_history(simulator, workspace):
+    simulator.create("pods", 5)
+    store = workspace.store(simulator=simulator)
+    store.configure(whole("pods"), retention={"time": "1s"}).daemons()
+    store.wait_equal(simulator, "pods")
+    event = store.kinf("log", "-o", "json", check=True).lines[-1]["event"]
+
+    def gone():
+        simulator.touch("pods", 5)
+        answer = store.kinf("get", "pods", "--at-event", str(event))
+        return answer.status == 1 and re.search(rf"as of event {event} is not kept, but those from event \d+ to \d+ are", answer.stderr)
+
+    eventually(gone)
+
+
+# ---- formats ---------------------------------------------------------------------------------------
+
+
+def test_json_of_a_template(store):
+    text = store.kinf("get", "pods", "-n", "web", "-o", "jsonpath-as-json={.items[*].metadata.name}", check=True).stdout
+    assert json.loads(text) == ["p1", "p11", "p3", "p5", "p7", "p9"] and text.startswith('[\n    "p1",\n')
+    one = store.kinf("get", "pods", "web/p1", "-o", "jsonpath-as-json={.metadata.labels}{.nothing}", check=True).stdout
+    assert one == '[\n    {\n        "app": "front"\n    }\n]\n[]\n'
+
+
+def test_templates_and_columns_from_files(store, tmp_path):
+    template, columns = tmp_path / "t", tmp_path / "c"
+    template.write_text("{range .items[*]}{.metadata.name},{end}\n")
+    columns.write_text("NAME  NODE\n.metadata.name {.spec.nodeName}\n")
+    assert store.kinf("get", "pods", "--prefix", "p1", "-o", f"jsonpath-file={template}", check=True).stdout == "p10,p1,p11,\n"
+    shown = store.kinf("get", "pods", "web/p1", "-o", f"custom-columns-file={columns}", check=True).stdout
+    assert shown == "NAME   NODE\np1     n1\n"
+    columns.write_text("NAME\n")
+    for wrong in (f"custom-columns-file={columns}", f"jsonpath-file={tmp_path}/none", "custom-columns-file=", "jsonpath-file", f"jsonpath-file={tmp_path}"):
+        answer = store.kinf("get", "pods", "-o", wrong)
+        assert answer.status == 2 and answer.stdout == "" and answer.stderr.count("\n") == 1, answer
+
+
+@pytest.mark.parametrize("output", ["go-template={{.x}}", "go-template-file=f", "template={{.x}}", "templatefile=f"])
+def test_go_templates_are_refused_with_what_to_use(store, output):
+    answer = store.kinf("get", "pods", "-o", output)
+    assert answer.status == 2 and "-o jsonpath=" in answer.stderr and "custom-columns" in answer.stderr
+
+
+def test_managed_fields_are_shown_only_when_asked_for(simulator, workspace):
+    simulator.put("pods", pod("a", managedFields=[{"manager": "m"}], annotations={"x": "1"}))
+    store = workspace.store(simulator=simulator)
+    store.configure(whole("pods")).daemons()
+    store.wait_equal(simulator, "pods")
+    for form, read in (("json", json.loads), ("yaml", yaml.safe_load)):
+        shown = read(store.kinf("get", "pods", "web/a", "-o", form, "--show-managed-fields", check=True).stdout)
+        assert shown == simulator.truth("pods")["web/a"] and shown["metadata"].pop("managedFields")
+        assert read(store.kinf("get", "pods", "web/a", "-o", form, check=True).stdout) == shown
+        assert read(store.kinf("get", "pods", "-o", form, check=True).stdout)["items"] == [shown]
+
+
+def test_a_missing_name_may_be_ignored(store):
+    for form in ([], ["-o", "json"], ["-o", "yaml"], ["-o", "jsonpath={.x}"]):
+        answer = store.kinf("get", "pods", "web/none", "--ignore-not-found", *form)
+        assert (answer.status, answer.stdout, answer.stderr) == (0, "", ""), answer
+    both = store.kinf("get", "pods", "none", "p1", "-n", "web", "--ignore-not-found", "-o", "name", check=True)
+    assert both.stdout == "pod/p1\n"
