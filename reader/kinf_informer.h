@@ -151,7 +151,7 @@ KINF_API int kinf_informer_run(struct kinf_informer *informer, int stop_fd);
  * Does nothing in the child of a fork. */
 KINF_API void kinf_informer_stop(struct kinf_informer *informer);
 
-enum kinf_informer_phase {
+enum kinf_phase {
 	KINF_INFORMER_NEW = 0, /* nothing was dispatched yet */
 	KINF_INFORMER_STARTED = 1,
 	KINF_INFORMER_STOPPED = 2

@@ -11,7 +11,7 @@ trap 'rm -f "$out"' EXIT
 folders=$(ls -d common store reflector processor reader tests 2>/dev/null || true)
 # shellcheck disable=SC2086 # words on purpose
 sources=$(find $folders \
-    \( -name '*.c' -o -name '*.h' -o -name '*.cpp' -o -name '*.def' \) | sort)
+    \( -name '*.c' -o -name '*.h' -o -name '*.hpp' -o -name '*.cpp' -o -name '*.def' \) | sort)
 headers=$(echo "$sources" | grep '\.h$' || true)
 scripts=$(find scripts tests reader/python \( -name '*.sh' -o -name '*.py' -o -name '*.toml' \) | sort)
 
@@ -26,7 +26,7 @@ in_folder() { echo "$sources" | grep "^$1/" || true; }
 # ---- layers: common < store < reflector, processor, reader, which do not know each other ------------
 
 layer() { # FOLDER, what it may include
-    in_folder "$1" | code "^#include \"" | grep -vE ":#include \"(($2)/|kinf_(informer|queue)\.h\"$)" | bad 'crosses a layer' || true
+    in_folder "$1" | code "^#include \"" | grep -vE ":#include \"(($2)/|kinf(_informer|_queue)?\.hp*\"$)" | bad 'crosses a layer' || true
 }
 layer common common
 layer store 'common|store'
@@ -117,9 +117,9 @@ echo "$sources" | code '#define [A-Z_]*MAGIC[[:space:]]+0x' |
 flags='-fsyntax-only -I. -D_GNU_SOURCE -DKINF_VERSION=""'
 # shellcheck disable=SC2086 # words on purpose
 echo "$headers" | xargs -P 2 -n 8 ${CC:-gcc} -std=gnu11 $flags -x c 2>&1 | grep -E 'error:' >>"$out" || true
-for header in reader/kinf*.h; do
+for header in reader/kinf*.h reader/kinf*.hpp; do
     # shellcheck disable=SC2086
-    ${CXX:-g++} -std=c++17 -Wall -Wextra -Wshadow $flags -x c++ "$header" 2>&1 |
+    ${CXX:-g++} -std=c++17 -Wall -Wextra -Wpedantic -Wshadow $flags -x c++ "$header" 2>&1 |
         grep -E 'error:|warning:' >>"$out" || true
 done
 

@@ -30,6 +30,7 @@ link kinf bin/kubectl_complete-kinf
 put 755 "$build/libkinf.so.0" lib/libkinf.so.0
 for header in kinf kinf_informer kinf_queue; do
     put 644 "reader/$header.h" "include/$header.h"
+    put 644 "reader/$header.hpp" "include/$header.hpp"
 done
 put 644 reader/completion/kinf.bash share/bash-completion/completions/kinf
 put 644 reader/completion/_kinf share/zsh/site-functions/_kinf

@@ -45,6 +45,12 @@ class Installed:
         run(["gcc", "-std=c11", "-g", *WARNINGS, *self.sanitizers, source, *flags, "-o", target])
         return target
 
+    def compile_cxx(self, source, target):
+        """The same for a C++17 program."""
+        flags = self.pkg_config("--cflags", "--libs")
+        run(["g++", "-std=c++17", "-g", *WARNINGS, *self.sanitizers, source, *flags, "-pthread", "-o", target])
+        return target
+
     def check_cxx(self, *sources):
         """Asserts that the sources also compile as C++17."""
         run(["g++", "-std=c++17", "-fsyntax-only", *WARNINGS, *self.pkg_config("--cflags"), "-x", "c++", *sources])
