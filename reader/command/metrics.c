@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * kinf metrics: the status of a store (status.h) as text for Prometheus. The counters of the daemons are
- * those of stats.def: "journal.commits" becomes kinf_journal_commits_total.
+ * those of stats.def: "journal.commits" becomes kinf_journal_commits_total, and "serve.watches", a level,
+ * kinf_serve_watches.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -74,17 +75,26 @@ static bool metrics_is_of_feeds(size_t counter)
 	return counter == STAT_LISTS || counter == STAT_WATCHES || counter == STAT_EVENTS;
 }
 
-static void metrics_of_processes(const struct store_status *status, struct buf *out)
+/* The text says so. */
+static bool metrics_is_level(size_t counter)
+{
+	return strstr(metrics_counters[counter].help, "(a level)") != NULL;
+}
+
+static void metrics_of_processes(
+	const struct store_status *status, bool without_levels, struct buf *out)
 {
 	for (size_t counter = 0; counter < STAT_MAX; counter++) {
+		bool level = metrics_is_level(counter);
 		char name[96] = "";
 
-		if (metrics_is_of_feeds(counter))
+		if (metrics_is_of_feeds(counter) || (level && without_levels))
 			continue;
-		(void)snprintf(name, sizeof(name), "kinf_%s_total", metrics_counters[counter].name);
+		(void)snprintf(name, sizeof(name), "kinf_%s%s", metrics_counters[counter].name,
+			level ? "" : "_total");
 		for (char *dot = strchr(name, '.'); dot; dot = strchr(dot, '.'))
 			*dot = '_';
-		metrics_head(out, name, "counter", metrics_counters[counter].help);
+		metrics_head(out, name, level ? "gauge" : "counter", metrics_counters[counter].help);
 		for (size_t i = 0; i < status->n_processes; i++) {
 			if (!status->processes[i].known)
 				continue;
@@ -103,10 +113,55 @@ static void metrics_number(struct buf *out, const char *name, const char *help, 
 	buf_printf(out, "%s %" PRIu64 "\n", name, value);
 }
 
-static void metrics_store(const struct store_status *status, struct buf *out)
+static void metrics_databases(const struct store_status *status, struct buf *out)
 {
 	const struct status_database *databases[] = {&status->journal, &status->index};
 	static const char *const names[] = {"journal", "index"};
+	static const struct {
+		const char *name, *help;
+	} rows[] = {
+		{"kinf_store_used_bytes", "pages of the database in use"},
+		{"kinf_store_file_bytes", "length of the database's file"},
+		{"kinf_store_map_bytes", "mapSize, which the database can't outgrow"},
+	};
+
+	for (size_t row = 0; row < ARRAY_SIZE(rows); row++) {
+		metrics_head(out, rows[row].name, "gauge", rows[row].help);
+		for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+			const struct env_info *info = &databases[i]->info;
+			const uint64_t values[] = {info->used_bytes, info->file_bytes, info->map_bytes};
+
+			if (databases[i]->open)
+				buf_printf(out, "%s{database=\"%s\"} %" PRIu64 "\n", rows[row].name,
+					names[i], values[row]);
+		}
+	}
+}
+
+static void metrics_cursors(const struct store_status *status, struct buf *out)
+{
+	static const struct {
+		const char *name, *help;
+	} rows[] = {
+		{"kinf_cursor_event", "the cursor's follower has handled the events up to this one"},
+		{"kinf_cursor_lapsed",
+			"1 if the events after the cursor are no longer kept, so that its follower begins again"},
+	};
+
+	for (size_t row = 0; row < ARRAY_SIZE(rows); row++) {
+		metrics_head(out, rows[row].name, "gauge", rows[row].help);
+		for (size_t i = 0; i < status->n_cursors; i++) {
+			const struct status_cursor *cursor = &status->cursors[i];
+
+			buf_str(out, rows[row].name);
+			metrics_label(out, "{", "cursor", cursor->name);
+			buf_printf(out, "} %" PRIu64 "\n", row ? cursor->lapsed : cursor->event);
+		}
+	}
+}
+
+static void metrics_store(const struct store_status *status, struct buf *out)
+{
 	uint64_t behind = 0, snapshots = 0;
 
 	metrics_number(out, "kinf_store_error", "1 if something is wrong with the store: 'kinf status' says what",
@@ -114,16 +169,7 @@ static void metrics_store(const struct store_status *status, struct buf *out)
 	if (status->disk_known)
 		metrics_number(out, "kinf_store_disk_free_bytes", "free on the store's disk",
 			status->disk_free);
-	for (int file = 0; file < 2; file++) {
-		const char *name = file ? "kinf_store_file_bytes" : "kinf_store_used_bytes";
-
-		metrics_head(out, name, "gauge",
-			file ? "length of the database's file" : "pages of the database in use");
-		for (size_t i = 0; i < 2; i++)
-			if (databases[i]->open)
-				buf_printf(out, "%s{database=\"%s\"} %" PRIu64 "\n", name, names[i],
-					file ? databases[i]->info.file_bytes : databases[i]->info.used_bytes);
-	}
+	metrics_databases(status, out);
 	metrics_number(out, "kinf_store_last_event", "number of the newest event", status->last_event);
 	metrics_number(out, "kinf_store_taken_event", "the index has the events up to this one", status->taken);
 	metrics_number(out, "kinf_store_horizon_event", "the history after this event is complete",
@@ -203,14 +249,15 @@ static void metrics_feeds(const struct store_status *status, struct buf *out)
 	}
 }
 
-int metrics_text(const struct store_status *status, struct buf *out)
+int metrics_text(const struct store_status *status, bool without_levels, struct buf *out)
 {
 	metrics_head(out, "kinf_build_info", "gauge", "the version of kinf");
 	buf_printf(out, "kinf_build_info{version=\"%s\"} 1\n", kinf_version());
 	metrics_processes(status, out);
 	metrics_store(status, out);
+	metrics_cursors(status, out);
 	metrics_feeds(status, out);
-	metrics_of_processes(status, out);
+	metrics_of_processes(status, without_levels, out);
 	return buf_error(out);
 }
 
@@ -222,8 +269,8 @@ int command_metrics(int argc, char **argv)
 	struct config_flags flags = {0};
 	const struct options_group groups[] = {config_common_options(&flags)};
 	const struct options options = {"kinf metrics", "",
-		"Prints the counters of the daemons, and the state of store and feeds, in Prometheus' text "
-		"format, for instance for the textfile collector of its node exporter. Works while the "
+		"Prints the counters of the daemons, and the state of store, feeds, readers and cursors, in "
+		"Prometheus' text format, for instance for the textfile collector of its node exporter. Works while the "
 		"daemons run and without them.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse_all(&options, argc, argv);
@@ -242,7 +289,7 @@ int command_metrics(int argc, char **argv)
 	int gathered = status_gather(kinf, status_is_serve_configured(&flags), &status);
 
 	/* A store that can't be read has metrics also: they say so. */
-	r = metrics_text(&status, &out);
+	r = metrics_text(&status, false, &out);
 	if (r == 0)
 		r = print_text(&out);
 	if (r < 0)

@@ -15,6 +15,7 @@
 #include "common/stats.h"
 #include "reader/kinf.h"
 #include "store/env/env.h"
+#include "store/read/cursor_file.h"
 
 struct status_process {
 	const char *name; /* "kinf-reflector" */
@@ -39,6 +40,14 @@ struct status_reader {
 	char *pin_file; /* that of the oldest snapshot; NULL: it holds none */
 };
 
+/* A named cursor. More than STATUS_CURSORS_MAX do not count for the daemons either. */
+#define STATUS_CURSORS_MAX 1024
+struct status_cursor {
+	char name[CURSOR_NAME_MAX + 1];
+	uint64_t event; /* its follower has handled all feeds up to here */
+	bool lapsed;    /* what comes after its position is no longer kept */
+};
+
 struct status_database {
 	bool open;
 	uint32_t generation;
@@ -61,6 +70,8 @@ struct store_status {
 	size_t n_feeds, feeds_room;
 	struct status_reader *readers;
 	size_t n_readers, readers_room;
+	struct status_cursor *cursors;
+	size_t n_cursors, cursors_room;
 };
 
 /* Collects the status; SERVE_CONFIGURED: kinf-serve is to run. On an error STATUS holds what could be
@@ -75,7 +86,8 @@ const char *status_process_state(const struct status_process *process);
 
 int status_json(const struct store_status *status, struct buf *out);
 int status_text(const struct store_status *status, struct buf *out);
-/* Appends the status in the text format of Prometheus (metrics.c). */
-int metrics_text(const struct store_status *status, struct buf *out);
+/* Appends the status in the text format of Prometheus (metrics.c). WITHOUT_LEVELS: the open connections and
+ * watches of kinf-serve are left out, because its own metrics have these names, with labels. */
+int metrics_text(const struct store_status *status, bool without_levels, struct buf *out);
 
 #endif

@@ -25,6 +25,7 @@ void status_release(struct store_status *status)
 	for (size_t i = 0; i < status->n_readers; i++)
 		free(status->readers[i].pin_file);
 	free(status->readers);
+	free(status->cursors);
 	*status = (struct store_status){.n_feeds = 0};
 }
 
@@ -214,6 +215,62 @@ static int status_gather_database(struct env *env, struct store_status *status,
 	return env_each_reader(env, status_add_reader, &walk);
 }
 
+/* ---- cursors --------------------------------------------------------------------------------- */
+
+struct cursor_walk {
+	struct store_status *status;
+	struct snapshot *snapshot;
+	const struct journal_meta *meta;
+};
+
+/* Returns whether a follower that continues from POSITION lapses (store/read/follow_pass.c). */
+static bool status_is_lost(const struct cursor_walk *walk, const struct follow_position *position)
+{
+	struct feed_checkpoint checkpoint;
+	int r = journal_feed_checkpoint(snapshot_journal(walk->snapshot),
+		snapshot_journal_txn(walk->snapshot), position->feed, &checkpoint);
+
+	err_ignore(r, "the walk over the feeds reports damage");
+	return r != FOUND || checkpoint.phase == FEED_REMOVED || position->seq < checkpoint.trimmed ||
+	       position->seq >= walk->meta->next_seq;
+}
+
+static int status_add_cursor(void *arg, const char *name, const struct cursor_file *cursor)
+{
+	const struct cursor_walk *walk = arg;
+	struct store_status *status = walk->status;
+	struct status_cursor made = {.event = cursor->n ? UINT64_MAX : 0,
+		.lapsed = memcmp(cursor->uuid, walk->meta->uuid, sizeof(cursor->uuid)) != 0};
+
+	if (status->n_cursors == STATUS_CURSORS_MAX)
+		return 1;
+	(void)snprintf(made.name, sizeof(made.name), "%s", name);
+	for (size_t i = 0; i < cursor->n; i++) {
+		made.lapsed = made.lapsed || status_is_lost(walk, &cursor->positions[i]);
+		if (cursor->positions[i].seq < made.event)
+			made.event = cursor->positions[i].seq;
+	}
+	return ARRAY_ADD(status->cursors, status->n_cursors, status->cursors_room, made,
+		"the list of cursors");
+}
+
+static int status_compare_cursors(const void *a, const void *b)
+{
+	return strcmp(((const struct status_cursor *)a)->name, ((const struct status_cursor *)b)->name);
+}
+
+static int status_gather_cursors(
+	struct kinf_snapshot *s, const struct journal_meta *meta, struct store_status *status)
+{
+	struct cursor_walk walk = {status, s->snapshot, meta};
+	int r = cursor_each(store_home(s->kinf->store), status_add_cursor, &walk);
+
+	if (status->n_cursors)
+		qsort(status->cursors, status->n_cursors, sizeof(*status->cursors),
+			status_compare_cursors);
+	return r < 0 ? r : 0;
+}
+
 /* ---- feeds ----------------------------------------------------------------------------------- */
 
 static int status_add_feed(void *arg, const struct kinf_feed_info *feed)
@@ -249,7 +306,9 @@ static int status_gather_snapshot(struct kinf_snapshot *s, struct store_status *
 	status->taken = snapshot_taken(snapshot);
 	status->journal.generation = journal_generation(journal);
 	status->index.generation = index_generation(index);
-	r = status_gather_database(journal_env(journal), status, &status->journal);
+	r = status_gather_cursors(s, &meta, status);
+	if (r == 0)
+		r = status_gather_database(journal_env(journal), status, &status->journal);
 	if (r == 0)
 		r = status_gather_database(index_env(index), status, &status->index);
 	if (r == 0)

@@ -86,6 +86,12 @@ size_t answer_ready(struct answer *answer, struct answer_check ret_checks[ANSWER
 	return 2;
 }
 
+struct kinf *answer_kinf(struct answer *answer)
+{
+	CHECK_OBJ(answer, ANSWER_MAGIC);
+	return catalog_kinf(answer->catalog);
+}
+
 /* ---- workers ---- */
 
 int answer_worker_open(

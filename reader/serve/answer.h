@@ -56,4 +56,7 @@ struct answer_check {
 #define ANSWER_CHECKS_MAX 8
 size_t answer_ready(struct answer *answer, struct answer_check ret_checks[ANSWER_CHECKS_MAX]);
 
+/* Returns the handle of the store, of which any thread may take snapshots. */
+struct kinf *answer_kinf(struct answer *answer);
+
 #endif

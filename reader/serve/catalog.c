@@ -494,6 +494,11 @@ struct store *catalog_store(struct catalog *catalog)
 	return catalog->store;
 }
 
+struct kinf *catalog_kinf(struct catalog *catalog)
+{
+	return catalog->kinf;
+}
+
 void catalog_lock(struct catalog *catalog)
 {
 	CHECK_OBJ(catalog, CATALOG_MAGIC);

@@ -49,6 +49,8 @@ int catalog_open(
 void catalog_close(struct catalog **catalog);
 
 struct store *catalog_store(struct catalog *catalog);
+/* Any thread may take snapshots of it. */
+struct kinf *catalog_kinf(struct catalog *catalog);
 
 /* Returns whether the store has an index and the feeder has read the feeds; else REASON says why
  * not. */

@@ -6,6 +6,8 @@
 
 #include "common/buf.h"
 #include "common/cleanup.h"
+#include "common/err.h"
+#include "reader/command/status.h"
 #include "reader/serve/answer.h"
 #include "reader/serve/metrics.h"
 #include "reader/serve/wire/listener.h"
@@ -97,12 +99,15 @@ static void health_check(
 		health_send(x, 200, "text/plain; charset=utf-8", BYTES_LIT("ok"));
 }
 
+/* Answers with the metrics of the requests, and those that `kinf metrics` prints. */
 static void health_metrics(struct worker_shared *shared, struct exchange *x)
 {
+	CLEANUP(status_release) struct store_status status;
 	CLEANUP(buf_release) struct buf text = BUF_INIT;
 
 	metrics_write(shared->metrics, &text);
-	if (buf_error(&text) < 0)
+	err_ignore(status_gather(answer_kinf(shared->answer), true, &status), "kinf_store_error is 1 then");
+	if (metrics_text(&status, true, &text) < 0)
 		exchange_refuse(x, 500, "InternalError", "no memory for the metrics", 0);
 	else
 		health_send(x, 200, "text/plain; version=0.0.4; charset=utf-8", buf_bytes(&text));
