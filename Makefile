@@ -99,7 +99,7 @@ unit_tests := $(patsubst tests/unit/%.c,$(B)/unit/%,$(unit_src))
 test_programs := $(patsubst tests/%.c,$(B)/%,$(program_src)) $(if $(model_src),$(B)/model/model)
 fuzzers := $(patsubst tests/%.c,$(B)/%,$(fuzz_src))
 
-.PHONY: all tests fuzzers fuzz run test check-all bench bench-swarm check-style check-unit check-differential check-h2spec check-arm64 check-clang check-real check-real-faults format manual install uninstall \
+.PHONY: all tests fuzzers fuzz run test check-all bench bench-swarm check-style check-unit check-differential check-h2spec check-arm64 check-clang check-real check-real-faults format manual install uninstall wheel \
 	clean help dependencies dist
 all: $(programs) $(library) ## build the programs and the library into build/release
 torture_programs := $(addprefix $(B)/torture/,kinf kinf-reflector kinf-processor kinf-serve informer)
@@ -291,6 +291,12 @@ install: all ## into $(DESTDIR)$(PREFIX)
 
 uninstall: ## takes away what install put there
 	$(Q)DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' VERSION='$(VERSION)' scripts/install.sh --remove $(B)
+
+wheel: all ## the Python module with the library in it, as $(B)/wheel/*.whl
+	$(Q)rm -rf $(B)/wheel && mkdir -p $(B)/wheel && cp -r reader/python $(B)/wheel/source
+	$(Q)KINF_BUNDLE='$(abspath $(B)/$(SONAME))' $(PYTHON) -m pip wheel --quiet --disable-pip-version-check \
+		--no-build-isolation --no-deps --no-index -w $(B)/wheel $(B)/wheel/source
+	$(Q)rm -rf $(B)/wheel/source && ls $(B)/wheel/*.whl
 
 dist: ## the tree as kinformer-$(VERSION).tar.gz
 	$(Q)mkdir -p build && git archive --prefix=kinformer-$(VERSION)/ \

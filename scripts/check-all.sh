@@ -105,6 +105,12 @@ if [ -z "$reason" ]; then
 else
     skip "h2spec" "$reason"
 fi
+reason=$(scripts/check-python.sh --why-not)
+if [ -z "$reason" ]; then
+    one "types of the Python module" scripts/check-python.sh
+else
+    skip "types of the Python module" "$reason"
+fi
 reason=$(scripts/check-differential.sh --why-not build/asan)
 if [ -z "$reason" ]; then
     one "against client-go" scripts/check-differential.sh build/asan

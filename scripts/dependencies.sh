@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Installs the Debian packages that building and testing need, if they are missing. No other script installs anything.
-# usage: scripts/dependencies.sh [fuzz|arm64|clang|h2spec]    also what `make fuzz`, `make check-arm64`, `make check-clang`,
-# `make check-h2spec` need
+# usage: scripts/dependencies.sh [fuzz|arm64|clang|h2spec|python]    also what `make fuzz`, `make check-arm64`,
+# `make check-clang`, `make check-h2spec`, scripts/check-python.sh need
 set -eu
 
 packages='gcc g++ make pkg-config libcurl4-openssl-dev libmsgpack-dev liblmdb-dev libcriterion-dev
@@ -17,6 +17,7 @@ case ${1:-} in
     h2spec) # by Go, which is not installed here: no package has it
         [ -x build/tools/h2spec ] || GOBIN=$(pwd)/build/tools go install github.com/summerwind/h2spec/cmd/h2spec@latest
         ;;
+    python) packages="$packages mypy" ;;
 esac
 
 missing=

@@ -15,7 +15,7 @@
 Objects of a snapshot borrow from the mapped files: nothing is copied or decoded but what is asked for, and
 use after the snapshot's end raises Ended. What a Feed or a Watch gives stays.
 
-The library is libkinf.so.0 where the loader finds it, or the file that $KINF_LIBRARY names.
+The library is the file that $KINF_LIBRARY names, the one in the wheel, or libkinf.so.0 where the loader finds it.
 """
 
 from ._errors import (

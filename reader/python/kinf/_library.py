@@ -179,8 +179,14 @@ _PROTOTYPES = [
 ]
 
 
+def _find() -> str:
+    """The library that $KINF_LIBRARY names, the one in the wheel, or the one that the loader finds."""
+    bundled = os.path.join(os.path.dirname(os.path.abspath(__file__)), SONAME)
+    return os.environ.get("KINF_LIBRARY") or (bundled if os.path.exists(bundled) else SONAME)
+
+
 def _load() -> ctypes.CDLL:
-    name = os.environ.get("KINF_LIBRARY") or SONAME
+    name = _find()
     try:
         library = ctypes.CDLL(name)
     except OSError as error:

@@ -156,7 +156,9 @@ class Part(Mapping[str, Any]):
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Part):
             other = other.to_dict()
-        return self.to_dict() == other if isinstance(other, dict) else NotImplemented
+        if not isinstance(other, dict):
+            return NotImplemented
+        return self.to_dict() == other
 
     __hash__ = None  # type: ignore[assignment]
 

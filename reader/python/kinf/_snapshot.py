@@ -345,7 +345,8 @@ class Snapshot:
         self.open_lists: set[int] = set()
         self._store = store
         handle = c_void_p()
-        with store.in_use() as self.kinf:
+        with store.in_use() as in_use:
+            self.kinf: int = in_use
             code = lib.kinf_snapshot_open(self.kinf, byref(handle))
             try:
                 self.outcome(code)

@@ -343,7 +343,7 @@ def _informer_options(
         cursor=None if cursor is None else text(cursor, "a cursor's name"),
         from_=from_event,
         resync_ms=math.ceil((resync or 0) * 1000),
-        on_state=STATE_FN(inbox.on_state) if states else STATE_FN(),
+        on_state=STATE_FN(inbox.on_state) if states else STATE_FN(0),
     )
 
 
