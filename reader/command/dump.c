@@ -96,10 +96,26 @@ static int dump_match_feed(void *arg, const struct feed_definition *definition,
 /* One snapshot of both databases; without an index, the journal alone. */
 struct dump_source {
 	struct kinf *kinf;
+	struct home *home; /* when no snapshot can be opened */
 	struct kinf_snapshot *snapshot;
 	struct journal *journal;
 	struct txn *txn;
 };
+
+static int dump_journal_open(struct dump_source *source, struct dump *dump)
+{
+	int r = journal_open_read(dump->home, NULL, &source->journal);
+
+	if (r == NOT_FOUND)
+		return 0; /* no journal either */
+	if (r == 0)
+		r = txn_begin_read(journal_env(source->journal), &source->txn);
+	if (r < 0)
+		return r;
+	dump->journal = source->journal;
+	dump->journal_txn = source->txn;
+	return 0;
+}
 
 static int dump_source_open(struct dump_source *source, struct dump *dump)
 {
@@ -114,18 +130,21 @@ static int dump_source_open(struct dump_source *source, struct dump *dump)
 		dump->index = snapshot_index(snapshot);
 		dump->index_txn = snapshot_index_txn(snapshot);
 	}
-	if (r != AGAIN)
-		return r;
-	r = journal_open_read(dump->home, NULL, &source->journal);
-	if (r == NOT_FOUND)
-		return 0; /* no journal either */
+	return r == AGAIN ? dump_journal_open(source, dump) : r;
+}
+
+/* Opens the journal of a store that can't be opened as a whole, for instance because a part of its index is missing. */
+static int dump_source_open_part(struct dump_source *source, struct dump *dump, const struct config_flags *flags)
+{
+	AUTO_FREE char *directory = NULL;
+	int r = command_store(flags, &directory);
+
 	if (r == 0)
-		r = txn_begin_read(journal_env(source->journal), &source->txn);
-	if (r < 0)
-		return r;
-	dump->journal = source->journal;
-	dump->journal_txn = source->txn;
-	return 0;
+		r = home_open(directory, &(struct home_options){.unchecked = true}, &source->home);
+	dump->home = source->home;
+	if (r == 0)
+		r = dump_journal_open(source, dump);
+	return r;
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */
@@ -136,9 +155,12 @@ static int dump_run(struct dump *dump, const struct config_flags *flags, const c
 	struct dump_source source = {0};
 	struct feed_search search = {dump, feed};
 
-	if (command_open(flags, &source.kinf) < 0)
+	bool is_whole = command_open(flags, &source.kinf) == 0; /* else it has said why */
+	int r = is_whole ? dump_source_open(&source, dump) : dump_source_open_part(&source, dump, flags);
+	if (!is_whole && (r < 0 || !dump->journal)) {
+		home_close(&source.home);
 		return PROC_FAILED;
-	int r = dump_source_open(&source, dump);
+	}
 	/* A removed feed can be selected also, as long as the journal holds anything of it. */
 	if (r == 0 && feed && dump->journal)
 		r = journal_each_feed(dump->journal, dump->journal_txn, dump_match_feed, &search);
@@ -148,7 +170,7 @@ static int dump_run(struct dump *dump, const struct config_flags *flags, const c
 		r = dump_section(dump, n ? dump_find_section(names[i]) : i);
 	if (r == 0)
 		r = print_flush();
-	int status = r < 0 ? command_fail(r) : PROC_OK;
+	int status = r < 0 ? command_fail(r) : is_whole ? PROC_OK : PROC_FAILED;
 	/* On a copy, an error here says that the printed rows may be wrong. */
 	r = source.snapshot ? kinf_snapshot_reset(source.snapshot) : 0;
 	if (r < 0 && status == PROC_OK)
@@ -157,6 +179,7 @@ static int dump_run(struct dump *dump, const struct config_flags *flags, const c
 	txn_abort(&source.txn);
 	journal_close(&source.journal);
 	kinf_close(&source.kinf);
+	home_close(&source.home);
 	return status;
 }
 

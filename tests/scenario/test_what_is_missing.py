@@ -107,6 +107,8 @@ def test_without_its_index_a_store_says_how_it_comes_back(live):
     assert result.status == 1 and "start 'kinf run'" in result.stderr, result
     verify = live.kinf("verify")
     assert verify.status == 1 and "gen-1" in verify.stdout and "8 records" in verify.stderr, verify
+    dump = live.kinf("dump", "journal")
+    assert dump.status == 1 and "gen-1" in dump.stderr and len(dump.stdout.splitlines()) == 8, dump
     shutil.rmtree(live.path / "index")
     follower = live.follower("watch", "pods")
     eventually(lambda: "kinf-processor, which makes the index, does not run" in follower.log)

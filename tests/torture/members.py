@@ -200,6 +200,8 @@ class Members:
         assert {name: pid for name, pid in after.items() if name != role} == {name: pid for name, pid in before.items() if name != role}
 
     def case(self, name, code, follower):
+        self.supervisor = self.store.run()  # a new one: it starts daemons that die often with longer and longer pauses
+        self.store.wait_live(FEED)
         hostile, fault = self.attack(name, code), None
         pids = self.pids()
         try:
@@ -222,11 +224,14 @@ class Members:
         for path in [*(self.store.path / "cursors").iterdir(), *pins.iterdir()]:
             if path.lstat().st_uid == pwd.getpwnam(HOSTILE).pw_uid:
                 path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
+        if self.supervisor.stop() != 0 and not fault:
+            fault = f"kinf run does not end in order: {self.supervisor.tail(5)}"
         self.tally.tried(name, fault)
 
     def run(self):
         self.supervisor = self.store.run()
         self.store.wait_equal(self.simulator, FEED)
+        assert self.supervisor.stop() == 0
         follower = self.store.follower("watch", FEED, "-o", "json", "--cursor", "steady")
         eventually(lambda: any(line["type"] == "SYNC" for line in follower.lines))
         attacks = list(ATTACKS.items())
