@@ -114,7 +114,9 @@ static void path_put_more(const struct path_step *step, struct buf *text)
 
 		buf_str(text, i ? "," : "");
 		path_put_steps(path, &member, true);
-		if (path->steps[0].type == STEP_KEY && member.size && *member.data != '[')
+		if (union_->members[i].quoted)
+			buf_str(text, union_->members[i].quoted);
+		else if (path->steps[0].type == STEP_KEY && member.size && *member.data != '[')
 			buf_printf(text, "'%.*s'", BYTES_ARG(buf_bytes(&member)));
 		else if (member.size > 2) /* without its own brackets */
 			buf_put(text, member.data + 1, member.size - 2);
@@ -182,6 +184,7 @@ void path_free(struct path **path)
 		for (size_t k = 0; k < union_->n; k++) {
 			path_free(&union_->members[k].path);
 			path_free(&union_->members[k].otherwise);
+			free(union_->members[k].quoted);
 		}
 		free(union_->members);
 		free(union_);

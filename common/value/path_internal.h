@@ -47,6 +47,7 @@ struct path_filter {
 /* A member of a union. A quoted text that is no key of the map is read as a path, as in kubectl. */
 struct path_member {
 	struct path *path, *otherwise; /* otherwise: NULL if the text has no dots */
+	char *quoted; /* a text with dots as it was written, because a backslash means something else in each; else NULL */
 };
 
 struct path_union {

@@ -206,7 +206,7 @@ static int path_parse_part(
 /* Parses the next member of a union. A quoted text with dots is also parsed as a path. */
 static int path_parse_union_member(struct path_parser *parser, struct path_union *union_)
 {
-	struct path_member member = {NULL, NULL};
+	struct path_member member = {NULL};
 
 	path_skip_blanks(parser);
 	const char *start = parser->p;
@@ -222,6 +222,9 @@ static int path_parse_union_member(struct path_parser *parser, struct path_union
 			err_forget();
 			r = 0;
 		}
+		member.quoted = strndup(start, (size_t)(parser->p - start));
+		if (!member.quoted && r == 0)
+			r = err_set(-ENOMEM, "a field path");
 	}
 	path_skip_blanks(parser);
 	if (r == 0)
@@ -229,6 +232,7 @@ static int path_parse_union_member(struct path_parser *parser, struct path_union
 	if (r < 0) {
 		path_free(&member.path);
 		path_free(&member.otherwise);
+		free(member.quoted);
 	}
 	return r;
 }

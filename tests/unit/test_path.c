@@ -299,6 +299,23 @@ static int stop_at_two(void *arg, const struct value *value)
 	return bytes_equal(value->text, BYTES_LIT("two")) ? 42 : 0;
 }
 
+/* A backslash in it means a plain dot to the path, and nothing to the key. Found by fuzzing. */
+Test(path, the_text_of_a_quoted_member_of_a_union_means_the_same, .init = set_up, .fini = tear_down)
+{
+	static const char *const texts[] = {"['a','\\..b']", "['a','..b']", "[\"it's.b\",'c']", "['it\\'s.b','c']", "['a\\.b','c.d']"};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		struct path *path = NULL, *again = NULL;
+
+		cr_assert_eq(path_parse(texts[i], &path), 0, "%s", texts[i]);
+		cr_assert_str_eq(path_text(path), texts[i]);
+		cr_assert_eq(path_parse(path_text(path), &again), 0);
+		cr_assert_str_eq(path_text(again), texts[i]);
+		path_free(&path);
+		path_free(&again);
+	}
+}
+
 Test(path, the_callback_can_stop_the_walk, .init = set_up, .fini = tear_down)
 {
 	struct path *path;
