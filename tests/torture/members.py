@@ -147,7 +147,7 @@ ATTACKS = {
     ),
 }
 # What another member is told meanwhile: the arguments of kinf, and what it says.
-SAYS = {"the names of cursors and their locks": (["watch", FEED, "--cursor", "later", "--count", "1"], "belongs to")}
+SAYS = {"the names of cursors and their locks": (["watch", FEED, "--cursor", "later", "--count", "1"], "no file of this user alone")}
 WAIT = "def wait():\n    print('READY', flush=True)\n    time.sleep(600)\n"
 
 
