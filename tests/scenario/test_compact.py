@@ -251,7 +251,7 @@ def test_a_full_disk_changes_nothing(simulator, removed, step):
 @pytest.mark.parametrize("daemons", [True, False])
 def test_an_interrupted_command_leaves_nothing(simulator, removed, daemons):
     """SIGINT while a slice is paused. With daemons the reflector gives the copy up."""
-    pause = {"KINF_FAIL": "compact.slice:1:pause=1500"}
+    pause = {"KINF_FAIL": "compact.slice:1:pause=3000"}
     if daemons:
         reflector = removed.processes[0]
         reflector.stop()
