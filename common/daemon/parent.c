@@ -62,6 +62,19 @@ void parent_notify(const char *state)
 			(socklen_t)(offsetof(struct sockaddr_un, sun_path) + size));
 }
 
+unsigned parent_sockets(void)
+{
+	const char *pid = getenv("LISTEN_PID"), *n = getenv("LISTEN_FDS");
+	uint64_t number, count;
+
+	if (!pid || !n || decimal_parse(bytes_str(pid), INT32_MAX, &number) < 0 ||
+		decimal_parse(bytes_str(n), 1024, &count) < 0)
+		return 0;
+	bool ours = number == (uint64_t)getpid() ||
+		    (number == (uint64_t)getppid() && getenv("KINF_DEATH_FD"));
+	return ours ? (unsigned)count : 0;
+}
+
 int parent_pipe(void)
 {
 	const char *text = getenv("KINF_DEATH_FD");

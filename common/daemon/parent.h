@@ -19,4 +19,9 @@ bool parent_has_manager(void);
  * it as $KINF_DEATH_FD; -1: there is no supervisor. */
 int parent_pipe(void);
 
+/* Returns how many listening sockets the service manager has passed, from descriptor PARENT_SOCKET on: to this
+ * process (LISTEN_PID, LISTEN_FDS of sd_listen_fds(3)), or to `kinf run`, whose child this process is. */
+#define PARENT_SOCKET 3
+unsigned parent_sockets(void);
+
 #endif

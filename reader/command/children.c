@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/daemon/parent.h"
 #include "common/daemon/signals.h"
 #include "common/err.h"
 #include "common/log.h"
@@ -21,8 +22,6 @@
 #define MAX_PAUSE_NS   (30 * UINT64_C(1000000000))
 #define GOOD_LIFE_NS   (10 * UINT64_C(1000000000))
 #define IN_USE_NS      (5 * UINT64_C(1000000000)) /* what a daemon may take to end */
-#define DEATH_FD       3
-#define DEATH_FD_TEXT  "3"
 
 /* ---- finding programs ------------------------------------------------------------------------ */
 
@@ -67,7 +66,11 @@ int children_init(struct children *children, struct child *child, size_t n)
 	}
 	if (pipe2(children->death_fd, O_CLOEXEC) < 0)
 		return err_set(-errno, "making the pipe to the daemons");
-	return setenv("KINF_DEATH_FD", DEATH_FD_TEXT, 1) < 0
+	char text[16];
+
+	children->sockets = (int)parent_sockets();
+	(void)snprintf(text, sizeof(text), "%d", PARENT_SOCKET + children->sockets);
+	return setenv("KINF_DEATH_FD", text, 1) < 0
 		       ? err_set(-errno, "setting KINF_DEATH_FD")
 		       : 0;
 }
@@ -97,12 +100,13 @@ static void children_start(struct children *children, struct child *child)
 	child->started_ns = proc_monotonic_ns();
 	pid_t pid = argv ? fork() : -1;
 	if (pid == 0) { /* until exec only async-signal-safe calls */
-		int death_fd = children->death_fd[0];
+		int death_fd = children->death_fd[0], at = PARENT_SOCKET + children->sockets;
 
 		signals_reset();
+		for (int fd = PARENT_SOCKET; !child->takes_sockets && fd < at; fd++)
+			(void)close(fd);
 		/* dup2 onto itself would leave close-on-exec as it is. */
-		if ((death_fd == DEATH_FD ? fcntl(death_fd, F_SETFD, 0)
-					  : dup2(death_fd, DEATH_FD)) >= 0)
+		if ((death_fd == at ? fcntl(death_fd, F_SETFD, 0) : dup2(death_fd, at)) >= 0)
 			(void)execv(child->path, argv);
 		_exit(127);
 	}

@@ -26,6 +26,7 @@ struct child {
 	uint64_t
 		in_use_ns; /* since when another process holds its place, monotonic; 0: none does */
 	uint32_t restarts;
+	bool takes_sockets;   /* it inherits the sockets of the service manager */
 	bool given_up;        /* its exit status says that a restart would fail again */
 	bool refused;         /* its configuration, or a right that it lacks, keeps it from running */
 };
@@ -34,6 +35,7 @@ struct children {
 	struct child *child;
 	size_t n;
 	int death_fd[2]; /* the children inherit [0], nothing is written into [1] */
+	int sockets;     /* of the service manager, from PARENT_SOCKET on */
 };
 
 /* Returns the path of PROGRAM: beside kinf or, if it is not there, in PATH. NULL if there is none. The caller frees

@@ -145,7 +145,7 @@ static int run_supervise(struct run *run, char *const *arguments)
 	struct child child[] = {
 		{.program = "kinf-reflector", .arguments = arguments},
 		{.program = "kinf-processor", .arguments = arguments},
-		{.program = "kinf-serve", .arguments = arguments}, /* the last one: not always */
+		{.program = "kinf-serve", .arguments = arguments, .takes_sockets = true}, /* the last one: not always */
 	};
 	const struct config_serve *serve = &run->config->serve;
 	size_t n = ARRAY_SIZE(child) - (!serve->enabled || serve->separate);

@@ -486,35 +486,6 @@ def test_certificates_of_the_configuration_are_read_again_at_sighup(workspace):
     eventually(lambda: answers(other.ca))
 
 
-def test_sockets_of_a_service_manager_are_taken(workspace):
-    simulator = workspace.simulator("--pods", "5")
-    store = workspace.store(simulator=simulator)
-    store.configure("pods", serve={"auth": "open"})
-    store.daemons()
-    store.wait_synced("pods")
-    path = workspace.directory / "activated.sock"
-    launcher = (
-        "import os, socket, sys; listener = socket.socket(socket.AF_UNIX); listener.bind(sys.argv[1]); listener.listen(); "
-        "os.dup2(listener.fileno(), 3); os.set_inheritable(3, True); os.environ.update(LISTEN_FDS='1', LISTEN_PID=str(os.getpid())); "
-        "os.execv(sys.argv[2], sys.argv[2:])"
-    )
-    store.process("kinf-serve", [sys.executable, "-c", launcher, path, program("kinf-serve")]).start()
-    eventually(path.exists)
-    with socket.socket(socket.AF_UNIX) as early:
-        early.settimeout(10 * PATIENCE)
-
-        def connected():
-            try:
-                early.connect(str(path))
-            except ConnectionRefusedError:
-                return False
-            return True
-
-        eventually(connected)  # listen(2) comes after bind(2)
-        early.sendall(REQUEST)
-        assert read_answer(early)[2] == b"ok"
-
-
 def test_kinf_run_starts_kinf_serve_and_starts_it_again(workspace):
     simulator = workspace.simulator("--pods", "5")
     store = workspace.store(simulator=simulator)

@@ -15,11 +15,11 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/daemon/parent.h"
 #include "common/decimal.h"
 #include "common/err.h"
 
 #define LISTENER_BACKLOG  4096
-#define LISTENER_FIRST_FD 3 /* of the service manager (sd_listen_fds(3)) */
 #define KEEPALIVE_IDLE_S  30
 #define KEEPALIVE_EVERY_S 10
 #define KEEPALIVE_COUNT   3
@@ -142,22 +142,13 @@ static int listeners_open_tcp(struct listeners *all, enum listener_kind kind, co
 	return r < 0 && ((r != -EADDRNOTAVAIL && r != -EAFNOSUPPORT) || all->n == before) ? r : 0;
 }
 
-bool listeners_inherited(void)
-{
-	const char *pid = getenv("LISTEN_PID"), *n = getenv("LISTEN_FDS");
-	uint64_t number;
-
-	return pid && n && decimal_parse(bytes_str(pid), INT32_MAX, &number) == 0 &&
-	       number == (uint64_t)getpid() &&
-	       decimal_parse(bytes_str(n), LISTENERS_MAX, &number) == 0 && number > 0;
-}
-
 static int listeners_inherit(struct listeners *all, enum listener_kind kind)
 {
-	uint64_t n = 0;
-	int r = decimal_parse(bytes_str(getenv("LISTEN_FDS")), LISTENERS_MAX, &n);
+	int n = (int)parent_sockets(), r = 0;
 
-	for (int fd = LISTENER_FIRST_FD; r >= 0 && fd < LISTENER_FIRST_FD + (int)n; fd++) {
+	if (n > LISTENERS_MAX)
+		r = err_say(ERR_CONFIG, "more than %d sockets", LISTENERS_MAX);
+	for (int fd = PARENT_SOCKET; r >= 0 && fd < PARENT_SOCKET + n; fd++) {
 		if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 || fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
 			return err_set(-errno, "taking socket %d of the service manager", fd);
 		r = listeners_add(all, kind, fd);
@@ -174,7 +165,7 @@ int listeners_open(struct listeners *all, enum listener_kind kind, const char *w
 
 	if (!copy)
 		return err_set(-ENOMEM, "listening");
-	if (kind == LISTENER_API && listeners_inherited())
+	if (kind == LISTENER_API && parent_sockets())
 		return listeners_inherit(all, kind);
 	for (char *word; r == 0 && (word = strsep(&rest, " "));) {
 		if (strcmp(word, "unix") == 0)

@@ -39,8 +39,6 @@ struct listeners {
  * the Unix socket. ERR_CONFIG, -EADDRINUSE, ... with the address in the sentence. */
 int listeners_open(struct listeners *listeners, enum listener_kind kind, const char *words,
 	int runtime_fd, unsigned mode);
-/* Returns whether the service manager has passed sockets (LISTEN_FDS, LISTEN_PID). */
-bool listeners_inherited(void);
 void listeners_close(struct listeners *listeners);
 
 /* Accepts one connection and sets its options. Returns the descriptor; -EAGAIN: none is waiting; another
