@@ -16,6 +16,7 @@
 #include "common/proc.h"
 #include "reflector/access/upstream.h"
 #include "reflector/cluster/cluster.h"
+#include "reflector/cluster/documents.h"
 #include "reflector/feeds/feeds.h"
 #include "reflector/record/compaction.h"
 #include "reflector/record/trimming.h"
@@ -44,6 +45,7 @@ struct loop {
 	struct kubeconfig *kubeconfig;
 	struct http *http;
 	struct discovery *discovery;
+	struct documents documents;
 	struct cluster *cluster;
 	struct recorder *recorder;
 	struct feeds *feeds;
@@ -273,6 +275,8 @@ static void loop_on_discovered(void *arg, int result)
 
 	if (loop->feeds)
 		feeds_discovered(loop->feeds, result);
+	if (result >= 0)
+		documents_write(&loop->documents);
 }
 
 static int loop_open_network(struct loop *loop)
@@ -310,6 +314,8 @@ int loop_new(struct daemon *daemon, struct loop **ret_loop)
 	int r = loop_open_network(loop);
 	if (r >= 0)
 		r = loop_open_store(loop);
+	if (r >= 0)
+		documents_open(&loop->documents, loop->discovery, daemon->config, loop->home);
 	if (r >= 0)
 		r = cluster_new(&(struct cluster_options){.http = loop->http,
 			.config = loop->kubeconfig, .stats = loop->stats,
@@ -424,6 +430,7 @@ static int loop_reload(struct loop *loop)
 	loop->trimming.most_bytes = retention.bytes;
 	http_set_limits(loop->http, config->policy.connect_ns, config->policy.silence_ns);
 	cluster_set_pause(loop->cluster, config->policy.backoff_max_ns);
+	documents_configure(&loop->documents, config);
 	return feeds_configure(loop->feeds, config);
 }
 
@@ -493,7 +500,9 @@ static int loop_work(struct loop *loop)
 	if (r < 0 || !cluster_is_known(loop->cluster))
 		return r;
 	feeds_start(loop->feeds);
-	r = feeds_work(loop->feeds);
+	r = documents_due(&loop->documents, proc_monotonic_ns());
+	if (r >= 0)
+		r = feeds_work(loop->feeds);
 	loop->work_left = r == AGAIN;
 	return r;
 }

@@ -2,6 +2,7 @@
 /* Documents about what is served (docs/protocol.md 11), made of the feeds. */
 #include "reader/serve/answer_internal.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -12,8 +13,12 @@
 #include "common/value/custom.h"
 #include "common/value/json.h"
 #include "reader/serve/api_kinds.h"
+#include "store/env/home.h"
+#include "store/env/text_file.h"
 
 #define DISCOVERY_TEXT 160
+#define DISCOVERY_TAG  300
+#define DISCOVERY_MAX  ((size_t)17 << 20) /* the reflector keeps none above 16 MiB */
 
 struct served_resource {
 	char group[DISCOVERY_TEXT], version[32], resource[DISCOVERY_TEXT], kind[DISCOVERY_TEXT];
@@ -275,6 +280,39 @@ static void discovery_api(const struct answer_request *request, struct buf *out)
 	buf_str(out, "}]}");
 }
 
+/* Reads the API server's own document, as the reflector has kept it: while the API server is away clients shall
+ * not take the feeds for all that there is, and remember that for hours. Returns: FOUND, TAG has its ETag;
+ * NOT_FOUND: none of the version that the client accepts was kept; errors. */
+static int discovery_kept(struct answer_request *request, struct buf *out, char tag[DISCOVERY_TAG])
+{
+	const char *name =
+		request->path.kind == API_PATH_API ? "discovery.api" : "discovery.apis";
+	struct store *store = catalog_store(request->worker->answer->catalog);
+	CLEANUP(buf_release) struct buf file = BUF_INIT;
+	char version[64];
+	struct bytes tail;
+
+	if (!request->unreachable)
+		return NOT_FOUND;
+	int r = text_file_load(home_fd(store_home(store)), name, DISCOVERY_MAX, &file);
+	if (r == -ENOENT) {
+		err_ignore(r, "the reflector has not kept any yet");
+		return NOT_FOUND;
+	}
+	if (r < 0)
+		return r;
+	const char *text = buf_cstr(&file), *end = strchr(text, '\n');
+	if (!end || sscanf(text, "kinf-discovery 1 %299s", tag) != 1)
+		return NOT_FOUND;
+	tail = BYTES(end + 1, file.size - (size_t)(end + 1 - text));
+	(void)snprintf(version, sizeof(version), "\"apidiscovery.k8s.io/%s\"",
+		request->accept.version);
+	if (!memmem(tail.data, tail.size < 200 ? tail.size : 200, version, strlen(version)))
+		return NOT_FOUND;
+	buf_bytes_put(out, tail);
+	return FOUND;
+}
+
 /* Aggregated documents have a tag, so that clients ask only whether theirs is current. */
 static void discovery_send(struct answer_request *request, const struct served *discovery)
 {
@@ -282,16 +320,23 @@ static void discovery_send(struct answer_request *request, const struct served *
 	bool core = request->path.kind == API_PATH_API;
 	struct exchange *x = request->x;
 	struct answer_head head;
-	char tag[32], type[96];
+	char tag[DISCOVERY_TAG] = "", type[96];
+	int r = discovery_kept(request, &out, tag);
 
-	discovery_aggregated(discovery, core, request->accept.version, &out);
-	buf_byte(&out, '\n');
-	if (buf_error(&out) < 0) {
-		answer_refuse(request, buf_error(&out));
+	if (r == NOT_FOUND) {
+		*tag = '\0';
+		discovery_aggregated(discovery, core, request->accept.version, &out);
+		buf_byte(&out, '\n');
+	}
+	if (*tag != '"')
+		(void)snprintf(tag, sizeof(tag), "\"%016llX\"",
+			(unsigned long long)hash_bytes(buf_bytes(&out), 0));
+	if (r >= 0 && buf_error(&out) < 0)
+		r = buf_error(&out);
+	if (r < 0) {
+		answer_refuse(request, r);
 		return;
 	}
-	(void)snprintf(tag, sizeof(tag), "\"%016llX\"",
-		(unsigned long long)hash_bytes(buf_bytes(&out), 0));
 	(void)snprintf(type, sizeof(type),
 		"application/json;g=apidiscovery.k8s.io;v=%s;as=APIGroupDiscoveryList",
 		request->accept.version);

@@ -53,6 +53,9 @@ struct discovery {
 
 	struct catalogue catalogue;
 	char etags[N_ROOTS][HEAD_ETAG_SIZE]; /* of the documents it was made from */
+	bool keep;
+	struct buf kept[N_ROOTS]; /* aggregated documents, as they came; empty: none */
+	char kept_etags[N_ROOTS][HEAD_ETAG_SIZE];
 	bool known, expired;
 	uint64_t known_ns; /* monotonic: when its fetch began */
 	uint64_t ended_ns; /* ... and ended */
@@ -148,6 +151,21 @@ static int discovery_start_place(void *arg, const struct catalogue_place *place)
 	return part_start(discovery, path, place);
 }
 
+static void part_keep(struct discovery_part *part, const struct fetch_answer *answer)
+{
+	struct discovery *discovery = part->discovery;
+	struct buf *kept = &discovery->kept[part->group_at];
+	char *etag = discovery->kept_etags[part->group_at];
+
+	if (!discovery->keep)
+		return;
+	buf_reset(kept);
+	buf_bytes_put(kept, answer->body);
+	(void)snprintf(etag, HEAD_ETAG_SIZE, "%s", answer->etag);
+	if (buf_error(kept) < 0)
+		buf_release(kept); /* the document before it stays in the store */
+}
+
 /* Reads the answer to /api or /apis: all resources, or without aggregated discovery only the
  * groups. */
 static int part_read_root(struct discovery_part *part, const struct fetch_answer *answer)
@@ -174,6 +192,7 @@ static int part_read_root(struct discovery_part *part, const struct fetch_answer
 	if (r < 0)
 		return err_add(r, "discovery: %s", core ? "/api" : "/apis");
 	if (strstr(answer->content_type, "as=APIGroupDiscoveryList")) {
+		part_keep(part, answer);
 		memcpy(discovery->filling_etags[part->group_at], answer->etag,
 			strnlen(answer->etag, sizeof(discovery->etags[0]) - 1));
 		return catalogue_add_aggregated(
@@ -329,10 +348,34 @@ void discovery_free(struct discovery **discovery)
 	catalogue_release(&d->catalogue);
 	catalogue_release(&d->filling);
 	buf_release(&d->document);
+	for (size_t i = 0; i < N_ROOTS; i++)
+		buf_release(&d->kept[i]);
 	json_parser_free(&d->parser);
 	free(d->sentence);
 	d->magic = 0;
 	free(d);
+}
+
+void discovery_keep(struct discovery *discovery, bool keep)
+{
+	CHECK_OBJ(discovery, DISCOVERY_MAGIC);
+	/* Documents that did not change are not sent again. */
+	if (keep && !discovery->keep)
+		memset(discovery->etags, 0, sizeof(discovery->etags));
+	discovery->keep = keep;
+}
+
+int discovery_take(struct discovery *discovery, unsigned at, struct buf *document,
+	char etag[HEAD_ETAG_SIZE])
+{
+	CHECK_OBJ(discovery, DISCOVERY_MAGIC);
+	REQUIRE(at < N_ROOTS);
+	if (!discovery->kept[at].size)
+		return NOT_FOUND;
+	*document = discovery->kept[at];
+	discovery->kept[at] = BUF_INIT;
+	memcpy(etag, discovery->kept_etags[at], HEAD_ETAG_SIZE);
+	return FOUND;
 }
 
 void discovery_set_recheck(struct discovery *discovery, uint64_t recheck_ns)

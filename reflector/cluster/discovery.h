@@ -18,6 +18,8 @@
 #define REFLECTOR_CLUSTER_DISCOVERY_H
 
 #include "reflector/cluster/catalogue.h"
+#include "common/buf.h"
+#include "reflector/wire/head.h"
 #include "reflector/wire/http.h"
 
 struct discovery;
@@ -53,6 +55,13 @@ int discovery_each(const struct discovery *discovery, discovery_each_fn *fn, voi
 
 /* Sets after how long a missing name is fetched again, instead of 10 s. */
 void discovery_set_recheck(struct discovery *discovery, uint64_t recheck_ns);
+
+/* Lets each fetch keep the bytes of the aggregated documents that are new. */
+void discovery_keep(struct discovery *discovery, bool keep);
+/* Moves the kept document of /api (AT 0) or /apis (AT 1) into DOCUMENT, which is empty, with its ETag, "" for
+ * none. Returns: FOUND; NOT_FOUND: there is no new one. */
+int discovery_take(struct discovery *discovery, unsigned at, struct buf *document,
+	char etag[HEAD_ETAG_SIZE]);
 
 /* Makes the next discovery_find fetch: a list was answered 404, so the catalogue is wrong. */
 void discovery_expire(struct discovery *discovery);

@@ -3,7 +3,8 @@
  * The store's directory and its runtime directory: the paths of everything, the access rights, and the locks
  * by which no role runs twice. Nothing here opens a database.
  *
- *	<store>/id  runtime  journal/  index/  cursors/  pins/  reflector.lock  processor.lock
+ *	<store>/id  runtime  journal/  index/  cursors/  pins/  serve/  reflector.lock  processor.lock
+ *	        discovery.api  discovery.apis
  *	<runtime parent>/kinf-<id>/  delta.ring  index.taken  stats.reflector  stats.processor  doorbell.sock
  *	                             stats.serve  serve.sock  upstream  damage.reflector  damage.processor
  *	                             control.reflector  control.processor  control.serve

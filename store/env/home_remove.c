@@ -54,7 +54,8 @@ int home_remove(struct home *home)
 {
 	static const char *const files[] = {"runtime", ".runtime.new", "reflector.lock", "processor.lock",
 		".reflector.lock.new", ".processor.lock.new", "making.lock", ".id.new", "reflector.owner",
-		"processor.owner", "id"};
+		"processor.owner", "discovery.api", "discovery.apis", ".discovery.api.new",
+		".discovery.apis.new", "id"};
 
 	for (int role = 0; role < HOME_ROLE_MAX; role++)
 		if (home->role_owner[role] < 0)

@@ -57,6 +57,25 @@ int text_file_read(int directory_fd, const char *name, char *text, size_t size, 
 	return 0;
 }
 
+int text_file_load(int directory_fd, const char *name, size_t limit, struct buf *out)
+{
+	AUTO_FD int fd = openat(directory_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	char piece[16384];
+	ssize_t n = fd < 0 ? -1 : 1;
+
+	buf_reset(out);
+	while (n > 0 && out->size <= limit) {
+		n = read(fd, piece, sizeof(piece));
+		if (n > 0)
+			buf_put(out, piece, (size_t)n);
+		if (n < 0 && errno == EINTR)
+			n = 1;
+	}
+	if (n < 0)
+		return err_set(-errno, "reading %s", name);
+	return out->size > limit ? err_set(-EFBIG, "reading %s", name) : buf_error(out);
+}
+
 int text_file_read_line(int directory_fd, const char *name, char *text, size_t size, int *ret_fd)
 {
 	int r = text_file_read(directory_fd, name, text, size, ret_fd);

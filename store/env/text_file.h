@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-#include "common/bytes.h"
+#include "common/buf.h"
 
 /* Writes all of TEXT, however many calls it takes, then fsyncs. */
 int text_file_write(int fd, struct bytes text);
@@ -17,6 +17,9 @@ int text_file_replace(int directory_fd, const char *name, const char *text, unsi
 /* Reads at most SIZE - 1 bytes, and puts a NUL after them. -ENOENT when there is no such file. RET_FD, unless NULL,
  * receives the file's descriptor, which the caller owns. */
 int text_file_read(int directory_fd, const char *name, char *text, size_t size, int *ret_fd);
+/* Reads the whole file into OUT, which is emptied first; it may not have more than LIMIT bytes. Returns: 0; -ENOENT;
+ * -EFBIG; other -errno. */
+int text_file_load(int directory_fd, const char *name, size_t limit, struct buf *out);
 /* Reads the first line without its newline; else as text_file_read(). Returns: FOUND; NOT_FOUND; -errno. */
 int text_file_read_line(int directory_fd, const char *name, char *text, size_t size, int *ret_fd);
 

@@ -354,3 +354,30 @@ def test_open_and_forward_exclude_each_other(workspace):
     process = store.process("kinf-serve", [program("kinf-serve")]).start()
     assert process.wait() == 78
     assert "forward: on needs to know the client" in process.err_path.read_text()
+
+
+def test_without_the_api_server_its_discovery_documents_stay(workspace):
+    forward = Forward(workspace)
+    accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+    files = {"/api": forward.store.path / "discovery.api", "/apis": forward.store.path / "discovery.apis"}
+    theirs = {path: forward.ask(path, accept=accept) for path in files}
+    assert b'"deployments"' in theirs["/apis"].body, "what is not a feed"
+    for path, file in files.items():
+        eventually(file.exists)
+        assert file.stat().st_mode & 0o777 == 0o600
+        assert file.read_bytes() == f"kinf-discovery 1 {theirs[path].headers['etag']}\n".encode() + theirs[path].body
+    forward.api.stop()
+    forward.serve.process.kill()
+    forward.serve.start()
+    for path in files:
+        answer = forward.ask(path, accept=accept)
+        assert (answer.status, answer.body, answer.headers["etag"]) == (200, theirs[path].body, theirs[path].headers["etag"])
+        assert answer.headers["content-type"] == theirs[path].headers["content-type"]
+        assert forward.ask(path, accept=accept, if_none_match=theirs[path].headers["etag"]).status == 304
+    # Of another version, or after damage: of the feeds.
+    beta = forward.ask("/apis", accept=accept.replace("v=v2", "v=v2beta1"))
+    assert beta.status == 200 and b'"deployments"' not in beta.body
+    files["/apis"].write_bytes(b"{}")
+    damaged = forward.ask("/apis", accept=accept)
+    assert damaged.status == 200 and b'"deployments"' not in damaged.body
+    assert forward.ask("/apis/apps/v1/deployments").status == 503

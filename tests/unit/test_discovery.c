@@ -306,6 +306,37 @@ Test(discovery, what_is_known_need_not_be_sent_again)
 	world_close(&world);
 }
 
+Test(discovery, documents_are_kept_as_they_came_if_somebody_wants_them)
+{
+	struct world world = {NULL};
+	struct resource resource;
+	struct buf document = BUF_INIT;
+	char etag[HEAD_ETAG_SIZE];
+
+	world_open(&world, (struct api_stub_answer[]){
+				   {"/api", 200, AGGREGATED, core_document, "ETag: \"A1\"\r\n"},
+				   {"/apis", 200, AGGREGATED, groups_document},
+				   {NULL},
+			   });
+	cr_assert_eq(find(&world, "po", &resource), FOUND);
+	cr_assert_eq(discovery_take(world.discovery, 0, &document, etag), NOT_FOUND);
+	discovery_keep(world.discovery, true);
+	discovery_expire(world.discovery);
+	cr_assert_eq(find(&world, "po", &resource), FOUND);
+	cr_assert_null(strstr(api_stub_last(world.stub), "If-None-Match"), "else it is not sent again");
+	cr_assert_eq(discovery_take(world.discovery, 0, &document, etag), FOUND);
+	cr_assert_str_eq(buf_cstr(&document), core_document);
+	cr_assert_str_eq(etag, "\"A1\"");
+	buf_release(&document);
+	document = BUF_INIT;
+	cr_assert_eq(discovery_take(world.discovery, 0, &document, etag), NOT_FOUND, "it is not new");
+	cr_assert_eq(discovery_take(world.discovery, 1, &document, etag), FOUND);
+	cr_assert_str_eq(buf_cstr(&document), groups_document);
+	cr_assert_str_eq(etag, "");
+	buf_release(&document);
+	world_close(&world);
+}
+
 /* One that was not asked whether something has changed can't say that it has not. */
 Test(discovery, not_modified_out_of_the_blue_is_an_error)
 {
