@@ -11,6 +11,7 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/proc.h"
 #include "reader/serve/api_version.h"
 #include "reader/serve/forward/forward.h"
 
@@ -142,9 +143,11 @@ static void forward_touch(struct answer_forward *f)
 	if (!deletes && strcmp(path->subresource, "binding") != 0)
 		return;
 	bool named = *path->name && forward_key(path, &key) == 0;
+	uint64_t now = proc_monotonic_ns();
+
 	for (size_t i = 0; i < f->n_feeds; i++)
 		floor_touch(&f->feeds[i].feed->forwarded, named ? buf_cstr(&key) : "",
-			f->feeds[i].before, deletes);
+			f->feeds[i].before, deletes, now);
 }
 
 static void forward_begun(void *context, int status, struct bytes type)
@@ -171,7 +174,8 @@ static void forward_body(void *context, struct bytes piece)
 		return;
 	f->raised = true;
 	for (size_t i = 0; i < f->n_feeds; i++)
-		floor_raise(&f->feeds[i].feed->forwarded, rv, !f->lists || f->writes);
+		floor_raise(&f->feeds[i].feed->forwarded, rv, !f->lists || f->writes,
+			proc_monotonic_ns());
 }
 
 /* ---- the request ----------------------------------------------------------------------------- */

@@ -138,7 +138,7 @@ static int state_above_floor(struct answer_request *request, const struct timeli
 
 	if (floor_is_clear(&feed->forwarded))
 		return 0;
-	floor_view(&feed->forwarded, proc_monotonic_ns(), &view);
+	floor_view(&feed->forwarded, proc_monotonic_ns(), strcmp(feed->state, "live") == 0, &view);
 	if (state_lacks(request, t, view.written, now)) {
 		request->must_forward |= selects && can;
 		again |= can || !selects;

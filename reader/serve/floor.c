@@ -2,8 +2,7 @@
 #include "reader/serve/floor.h"
 
 #include <stdlib.h>
-
-#include "common/proc.h"
+#include <string.h>
 
 void floor_init(struct floor *floor)
 {
@@ -28,15 +27,18 @@ bool floor_is_clear(const struct floor *floor)
 	return !__atomic_load_n(&floor->any, __ATOMIC_ACQUIRE);
 }
 
-void floor_raise(struct floor *floor, const char *rv, bool written)
+void floor_raise(struct floor *floor, const char *rv, bool written, uint64_t now_ns)
 {
 	timeline_rv *place = written ? &floor->written : &floor->read, number;
+	uint64_t *until_ns = written ? &floor->written_until_ns : &floor->read_until_ns;
 
 	if (!timeline_rv_parse(bytes_str(rv), &number))
 		return;
 	(void)pthread_mutex_lock(&floor->lock);
-	if (*place < number)
+	if (*place < number) {
 		*place = number;
+		*until_ns = now_ns + FLOOR_RV_NS;
+	}
 	floor_set_any(floor);
 	(void)pthread_mutex_unlock(&floor->lock);
 }
@@ -47,9 +49,10 @@ static void floor_drop_key(struct floor *floor, size_t i)
 	floor->keys[i] = floor->keys[--floor->n_keys];
 }
 
-void floor_touch(struct floor *floor, const char *key, uint64_t before, bool deleted)
+void floor_touch(
+	struct floor *floor, const char *key, uint64_t before, bool deleted, uint64_t now_ns)
 {
-	uint64_t until = proc_monotonic_ns() + FLOOR_KEY_NS;
+	uint64_t until = now_ns + FLOOR_KEY_NS;
 	char *copy = *key ? strdup(key) : NULL;
 
 	(void)pthread_mutex_lock(&floor->lock);
@@ -66,9 +69,14 @@ void floor_touch(struct floor *floor, const char *key, uint64_t before, bool del
 	(void)pthread_mutex_unlock(&floor->lock);
 }
 
-void floor_view(struct floor *floor, uint64_t now, struct floor_view *ret_view)
+void floor_view(
+	struct floor *floor, uint64_t now, bool live, struct floor_view *ret_view)
 {
 	(void)pthread_mutex_lock(&floor->lock);
+	if (live && now >= floor->written_until_ns)
+		floor->written = 0;
+	if (live && now >= floor->read_until_ns)
+		floor->read = 0;
 	for (size_t i = 0; i < floor->n_keys; i++)
 		if (now >= floor->keys[i].until_ns)
 			floor_drop_key(floor, i--);

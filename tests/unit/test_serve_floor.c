@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What was forwarded, and how long later reads wait for it. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+
+#include "reader/serve/floor.h"
+
+#define NOW UINT64_C(5000000000)
+
+static struct floor given;
+static struct floor_view view;
+
+static void setup(void)
+{
+	floor_init(&given);
+}
+
+static void teardown(void)
+{
+	floor_view_release(&view);
+	floor_release(&given);
+}
+
+TestSuite(serve_floor, .init = setup, .fini = teardown, .timeout = 10);
+
+static void look(uint64_t now, bool live)
+{
+	floor_view_release(&view);
+	floor_view(&given, now, live, &view);
+}
+
+Test(serve_floor, the_newest_version_counts_until_a_reader_has_seen_it)
+{
+	cr_assert(floor_is_clear(&given));
+	floor_raise(&given, "7", true, NOW);
+	floor_raise(&given, "5", true, NOW);
+	floor_raise(&given, "9", false, NOW);
+	floor_raise(&given, "opaque", true, NOW);
+	look(NOW, true);
+	cr_expect(view.written == 7 && view.read == 9 && !floor_is_clear(&given));
+	floor_raise(&given, "8", true, NOW);
+	floor_seen(&given, &view);
+	look(NOW, true);
+	cr_expect(view.written == 8 && view.read == 0);
+	floor_seen(&given, &view);
+	cr_expect(floor_is_clear(&given));
+}
+
+Test(serve_floor, a_version_that_a_live_feed_does_not_come_to_counts_for_two_minutes)
+{
+	floor_raise(&given, "7", true, NOW);
+	floor_raise(&given, "8", false, NOW + 1);
+	look(NOW + FLOOR_RV_NS - 1, true);
+	cr_expect(view.written == 7 && view.read == 8);
+	look(NOW + FLOOR_RV_NS, true);
+	cr_expect(view.written == 0 && view.read == 8);
+	look(NOW + FLOOR_RV_NS + 1, true);
+	cr_expect(view.read == 0 && floor_is_clear(&given));
+}
+
+Test(serve_floor, while_the_feed_is_not_live_a_version_counts_on)
+{
+	floor_raise(&given, "7", true, NOW);
+	look(NOW + 10 * FLOOR_RV_NS, false);
+	cr_expect(view.written == 7);
+	look(NOW + 10 * FLOOR_RV_NS, true);
+	cr_expect(view.written == 0);
+}
+
+Test(serve_floor, a_newer_version_begins_the_two_minutes_again_an_older_one_does_not)
+{
+	floor_raise(&given, "7", true, NOW);
+	floor_raise(&given, "6", true, NOW + FLOOR_RV_NS / 2);
+	look(NOW + FLOOR_RV_NS, true);
+	cr_expect(view.written == 0);
+	floor_raise(&given, "7", true, NOW);
+	floor_raise(&given, "8", true, NOW + FLOOR_RV_NS / 2);
+	look(NOW + FLOOR_RV_NS, true);
+	cr_expect(view.written == 8);
+}
+
+Test(serve_floor, objects_are_waited_for_a_second_and_too_many_are_waited_for_together)
+{
+	char name[16];
+
+	for (int i = 0; i < FLOOR_KEYS_MAX; i++) {
+		cr_assert(snprintf(name, sizeof(name), "a/%d", i) > 0);
+		floor_touch(&given, name, 1, true, NOW);
+	}
+	look(NOW, true);
+	cr_expect(view.n_keys == FLOOR_KEYS_MAX && !view.all);
+	floor_touch(&given, "a/more", 1, true, NOW + 1);
+	look(NOW + FLOOR_KEY_NS, true);
+	cr_expect(view.n_keys == 0 && view.all);
+	look(NOW + FLOOR_KEY_NS + 1, true);
+	cr_expect(!view.all && floor_is_clear(&given));
+}
