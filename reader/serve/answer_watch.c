@@ -17,6 +17,7 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/failpoint.h"
 #include "common/proc.h"
 
 #define WATCH_SECOND       UINT64_C(1000000000)
@@ -99,6 +100,13 @@ static uint64_t watch_bookmark_pause(void)
 	return WATCH_BOOKMARK_NS * 3 / 4 + watch_jitter(WATCH_BOOKMARK_NS / 2);
 }
 
+static void watch_set_decision(struct answer_watch *watch, uint64_t now)
+{
+	bool soon = failpoint_pass(FAILPOINT_SERVE_DECIDE) < 0;
+
+	watch->decide_ns = now + (soon ? WATCH_SECOND : WATCH_DECIDE_NS);
+}
+
 static void watch_timer(struct answer_request *request)
 {
 	struct answer_watch *watch = request->watch;
@@ -115,7 +123,7 @@ static void watch_timer(struct answer_request *request)
 	if (now >= watch->retry_ns)
 		watch->retry_ns = UINT64_MAX;
 	if (now >= watch->decide_ns) {
-		watch->decide_ns = now + WATCH_DECIDE_NS;
+		watch_set_decision(watch, now);
 		if (!request->pending)
 			answer_decide(request, watch_decided);
 	}
@@ -137,7 +145,7 @@ static void watch_set_times(struct answer_watch *watch)
 	watch->bookmark_ns = o->bookmarks ? now + watch_bookmark_pause() : UINT64_MAX;
 	watch->last_bookmark_ns = o->bookmarks && length > WATCH_LAST_NS
 		? watch->deadline_ns - WATCH_LAST_NS : UINT64_MAX;
-	watch->decide_ns = now + WATCH_DECIDE_NS;
+	watch_set_decision(watch, now);
 	watch->retry_ns = UINT64_MAX;
 }
 

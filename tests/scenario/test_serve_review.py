@@ -130,6 +130,40 @@ def test_without_the_api_server_the_last_decision_holds_but_not_for_secrets(work
     eventually(lambda: review.ask("/api/v1/secrets", token="T1").status == 200)
 
 
+@pytest.fixture
+def impatient(workspace):
+    """Watches are decided on again each second, not each minute."""
+    review = Reviewed(workspace, auth="review", review={"tokenFile": str(workspace.directory / "own-token")}, offlineGrace="1s")
+    review.serve.process.kill()
+    review.serve.start(env={"KINF_FAIL": "serve.decide:0:error"})
+    return review
+
+
+def test_a_running_watch_ends_when_its_right_does(impatient):
+    review = impatient
+    path = f"{PODS}?watch=1&resourceVersion={review.ask(PODS, token='T1').rv}&allowWatchBookmarks=true"
+    with review.client().watch(path, Authorization="Bearer T1") as watch:
+        asked = len(review.api.reviews)
+        eventually(lambda: len(review.api.reviews) >= asked + 2, 40, "the watch is decided on again")
+        review.simulator.put("pods", pod("later", "web"))
+        assert watch.next()[:2] == ("ADDED", "later"), "it was allowed each time"
+        review.rights.discard(("u1", "pods"))
+        assert [event["type"] for event in watch.rest()] == ["BOOKMARK"], "a clean end, from where the client can go on"
+    assert review.ask(PODS, token="T1").status == 403
+
+
+def test_a_running_watch_ends_when_its_token_does(impatient):
+    review = impatient
+    with review.client().watch(f"{PODS}?watch=1&resourceVersion=0", Authorization="Bearer T1") as watch:
+        watch.next(3)
+        known = USERS.pop("T1")
+        try:
+            assert watch.rest() == []
+            eventually(lambda: review.ask(PODS, token="T1").status == 401, 40, "the token is known no longer")
+        finally:
+            USERS["T1"] = known
+
+
 # ---- allow -----------------------------------------------------------------------------------------------
 
 RULES = [
