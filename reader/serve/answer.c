@@ -35,6 +35,7 @@ int answer_open(const struct answer_options *options, struct answer **ret_answer
 	answer->max_staleness_ns = options->config->serve.max_staleness_ns;
 	answer->forward = options->config->serve.forward;
 	answer->quorum = options->config->serve.quorum;
+	answer_measure_open(answer);
 	answer->n_workers = options->n_workers;
 	answer->wake = calloc(options->n_workers, sizeof(*answer->wake));
 	if (!answer->wake)

@@ -59,4 +59,7 @@ size_t answer_ready(struct answer *answer, struct answer_check ret_checks[ANSWER
 /* Returns the handle of the store, of which any thread may take snapshots. */
 struct kinf *answer_kinf(struct answer *answer);
 
+/* Sets the metrics that are read off only when somebody asks, from any thread. */
+void answer_measure(struct answer *answer);
+
 #endif

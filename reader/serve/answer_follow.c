@@ -27,9 +27,17 @@ void answer_watch_expire(struct answer_watch *watch)
 	catalog_lock(answer->catalog);
 	timeline_oldest(&request->feed->timeline, oldest);
 	catalog_unlock(answer->catalog);
+	metric_add(answer_cell(request, METRIC_GONE), 1);
 	api_status_expired(
 		&request->status, "too old resource version: %s (%s)", watch->rv, oldest);
 	watch_fail(watch);
+}
+
+/* Counts an event that was added to OUT, which had BEFORE bytes. */
+static void watch_count(struct answer_watch *watch, size_t before)
+{
+	metric_add(watch->events, 1);
+	metric_observe_size(watch->sizes, watch->out.size - before);
 }
 
 /* ---- initial objects ---- */
@@ -52,50 +60,47 @@ static int watch_begin_initial(struct answer_watch *watch)
 		return 0;
 	}
 	if (r == 0)
-		r = as_of_new(request->feed->id, watch->state.seq, &watch->as_of);
-	if (r == 0)
-		r = as_of_walk(watch->as_of, AS_OF_ALL, buf_bytes(&request->key), BYTES_NONE);
+		r = answer_objects_new(request, watch->state.seq, BYTES_NONE, &watch->objects);
 	watch->stage = WATCH_INITIAL;
 	return r;
 }
 
 static void watch_end_initial(struct answer_watch *watch)
 {
-	as_of_free(&watch->as_of);
+	struct answer_request *request = watch->request;
+	const struct feed_definition *d = &request->feed->definition;
+
+	answer_objects_free(&watch->objects);
 	watch->stage = WATCH_LIVE;
 	watch->position = watch->state.seq;
 	memcpy(watch->rv, watch->state.rv, sizeof(watch->rv));
-	catalog_raise_floor(watch->request->feed, watch->position);
-	if (watch->request->options.bookmarks)
-		answer_form_bookmark(watch->request, watch->rv, true, &watch->out);
+	catalog_raise_floor(request->feed, watch->position);
+	metric_observe_ns(metrics_cell(request->worker->answer->metrics, METRIC_WATCH_LIST_SECONDS,
+				  (const char *[]){d->group, d->version, d->resource,
+					  *request->path.namespace_ ? "namespace" : "cluster"}),
+		proc_monotonic_ns() - request->x->began_ns);
+	if (request->options.bookmarks)
+		answer_form_bookmark(request, watch->rv, true, &watch->out);
 }
 
 static int watch_initial(struct answer_watch *watch, uint64_t until_ns)
 {
 	struct answer_request *request = watch->request;
-	struct snapshot *snapshot = request->worker->snapshot;
-	struct index_entry entry;
 	struct record record;
-	struct bytes key;
-	unsigned steps = 0;
-	int r = as_of_renew(watch->as_of, snapshot, SIZE_MAX);
+	int r = answer_objects_renew(watch->objects);
 
 	while (r == 0 && watch->out.size < WATCH_PIECE) {
-		r = as_of_next(watch->as_of, &key, &entry);
-		if (r == FOUND)
-			r = snapshot_record(snapshot, request->feed->id, key, &entry, &record);
-		if (r != 0)
+		r = answer_objects_next(watch->objects, until_ns, &record);
+		if (r != FOUND)
 			break;
-		const struct answer_change change = {.new = &record};
+		size_t before = watch->out.size;
 
-		r = answer_event(request, &change, &watch->out);
-		if (r > 0)
-			metric_add(watch->events, 1);
-		r = r < 0 ? r : 0;
-		if (++steps % 32 == 0 && proc_monotonic_ns() > until_ns)
-			break;
+		r = answer_form_event(request, "ADDED", record.body, BYTES_NONE, &watch->out);
+		watch_count(watch, before);
 	}
-	as_of_rest(watch->as_of);
+	answer_objects_rest(watch->objects);
+	if (r == AGAIN) /* the slice is over */
+		return 0;
 	if (r == END) {
 		watch_end_initial(watch);
 		return 0;
@@ -131,11 +136,12 @@ static int watch_give_bracket(struct answer_watch *watch)
 
 	while (r == 0 && bracket->next < bracket->n && watch->out.size < WATCH_PIECE) {
 		char stamp[TIMELINE_RV_SIZE];
+		size_t before = watch->out.size;
 
 		memcpy(stamp, watch->rv, sizeof(stamp));
 		r = answer_bracket_next(watch->request, bracket, stamp, &watch->out);
 		if (r == 1)
-			metric_add(watch->events, 1);
+			watch_count(watch, before);
 		r = r == 1 ? 0 : r;
 	}
 	if (r != 0 || bracket->next < bracket->n)
@@ -170,6 +176,7 @@ static int watch_give_entry(
 	struct answer_request *request = watch->request;
 	bool begins_table = request->accept.form == API_FORM_TABLE && !request->columns_given;
 	const struct answer_frame *frame;
+	size_t before = watch->out.size;
 	int r;
 
 	if (entry->begin) {
@@ -192,7 +199,8 @@ static int watch_give_entry(
 			buf_put(&watch->out, frame->lines, frame->size);
 		if (r < 0 || r == LAPPED)
 			return r;
-		metric_add(watch->events, frame->n);
+		if (watch->out.size > before)
+			watch_count(watch, before);
 	}
 	watch->position = entry->seq;
 	return 0;
@@ -296,8 +304,6 @@ int answer_watch_produce(struct answer_watch *watch)
 		r = watch_begin_initial(watch);
 	if (r == 0 && watch->stage == WATCH_INITIAL)
 		r = watch_initial(watch, until_ns);
-	if (watch->as_of)
-		as_of_rest(watch->as_of);
 	answer_rest(worker);
 	return r;
 }

@@ -162,6 +162,7 @@ static int form_put_table_of_one(
 static int form_put_object(
 	struct answer_request *request, struct bytes body, struct bytes rv, struct buf *out)
 {
+	metric_add(request->worker->answer->renders[request->accept.form], 1);
 	switch (request->accept.form) {
 	case API_FORM_TABLE:
 		return form_put_table_of_one(request, body, rv, out);
@@ -240,6 +241,7 @@ int answer_form_begin(struct answer_request *request, const char *rv, const char
 
 int answer_form_item(struct answer_request *request, struct bytes body, struct buf *out)
 {
+	metric_add(request->worker->answer->renders[request->accept.form], 1);
 	switch (request->accept.form) {
 	case API_FORM_TABLE:
 		return form_put_row(request, body, BYTES_NONE, out);

@@ -279,6 +279,7 @@ static void group_free(struct answer_worker *worker, struct answer_group *group)
 		hashtable_remove(&feed->by_name, place);
 	group_take_off(group);
 	group_unhook(feed, group->hook);
+	metric_sub(worker->answer->groups, 1);
 	buf_release(&group->name);
 	buf_release(&group->value);
 	free(group);
@@ -296,6 +297,7 @@ static int group_new(struct answer_request *request, struct answer_feed *feed, s
 		group_drop_feed(worker, feed);
 		return err_set(-ENOMEM, "a group of watches");
 	}
+	metric_add(worker->answer->groups, 1);
 	group->feed = feed;
 	group->id = ++worker->group_ids;
 	group->name = *name;

@@ -5,9 +5,11 @@
  *	answer.c            the process, its workers, one request from its head to its verb; waiting
  *	answer_decision.c   whether the client may make the request
  *	answer_reply.c      whole answers: headers, Status objects, indented and compressed bodies
+ *	answer_measure.c    the metrics of answers
  *	answer_state.c      which state of a feed a read shows (the tables of RV rules)
  *	answer_form.c       objects, lists and events in the form that the client accepts
  *	answer_read.c       GET of one object
+ *	answer_objects.c    the objects of a list, or that a watch begins with
  *	answer_list.c       LIST: pages, streams
  *	answer_watch.c      WATCH: the stream, its times and its end
  *	answer_group.c      the watches of a worker by feed and group: which of them an event is for
@@ -49,6 +51,7 @@ struct answer {
 	struct catalog *catalog;
 	struct auth *auth;
 	struct metrics *metrics;
+	struct metric_cell *renders[API_FORM_MAX], *groups, *lagging;
 	struct serve_worker **wake;
 	unsigned n_workers;
 	uint64_t max_staleness_ns; /* atomic; 0: any */
@@ -203,6 +206,12 @@ void answer_later(struct answer_request *request);
 /* Returns whether BODY matches the selectors: 1, 0, ERR_CORRUPT. */
 int answer_matches(const struct answer_request *request, struct bytes body);
 
+/* ---- answer_measure.c ---- */
+
+void answer_measure_open(struct answer *answer);
+/* Returns the cell of a metric whose labels are group and resource, of the request's feed. */
+struct metric_cell *answer_cell(const struct answer_request *request, enum metric metric);
+
 /* ---- answer_reply.c; each ends the request, which is freed ---- */
 
 /* Answers with the Status, or with 500 if R is an error of ours. */
@@ -263,6 +272,31 @@ int answer_form_event(struct answer_request *request, const char *type, struct b
 void answer_form_bookmark(
 	struct answer_request *request, const char *rv, bool ends_initial, struct buf *out);
 void answer_form_error(struct answer_request *request, struct buf *out);
+
+/* ---- answer_objects.c ---- */
+
+struct answer_objects;
+
+/* Begins with the objects of the request's keys as of SEQ; AFTER: with the key that this text follows
+ * the keys' prefix to, "" for the first. */
+int answer_objects_new(struct answer_request *request, uint64_t seq, struct bytes after,
+	struct answer_objects **ret_objects);
+void answer_objects_free(struct answer_objects **objects);
+/* Reads from the worker's snapshot from now on, until answer_objects_rest(). Returns: 0; LAPPED, GONE: the
+ * state is not kept any more; errors. */
+int answer_objects_renew(struct answer_objects *objects);
+void answer_objects_rest(struct answer_objects *objects);
+/* Begins again. */
+int answer_objects_restart(struct answer_objects *objects);
+/* Reads the next object that the selectors match. Returns: FOUND; END; AGAIN: it is later than UNTIL_NS;
+ * errors. RET_RECORD is borrowed until answer_objects_rest(). */
+int answer_objects_next(
+	struct answer_objects *objects, uint64_t until_ns, struct record *ret_record);
+/* Passes over the next object, whether or not the selectors match. Nothing can be read after it but
+ * after a restart. Returns: FOUND; END; AGAIN; errors. */
+int answer_objects_skip(struct answer_objects *objects, uint64_t until_ns);
+/* Returns the kind of index that is used, "" for none. */
+const char *answer_objects_index(const struct answer_objects *objects);
 
 /* ---- answer_event.c ---- */
 
@@ -330,7 +364,7 @@ struct answer_watch {
 	enum watch_stage stage;
 	bool caught_up; /* its position is also that of the group's feed, if that is later */
 	struct answer_state state; /* of the initial objects */
-	struct as_of *as_of;
+	struct answer_objects *objects; /* the initial ones */
 	uint64_t position;
 	char rv[TIMELINE_RV_SIZE];  /* the newest RV that was given, or that the client had */
 	timeline_rv
@@ -340,10 +374,11 @@ struct answer_watch {
 	struct buf out;
 	size_t taken; /* of OUT */
 	bool bookmark_due, finishing;
+	bool lags; /* counted as lagging: its last read() gave something */
 	bool said_stale; /* by the last bookmark to a leaf */
 	uint64_t deadline_ns, bookmark_ns, decide_ns, retry_ns, last_bookmark_ns;
 	unsigned undecided; /* how often nobody could decide */
-	struct metric_cell *events, *watchers;
+	struct metric_cell *events, *sizes, *watchers;
 };
 
 void answer_watch_set_timer(struct answer_watch *watch);

@@ -17,10 +17,8 @@
 #include "common/proc.h"
 #include "reader/serve/api_token.h"
 #include "reader/serve/gzip.h"
-#include "store/read/as_of.h"
 
 #define LIST_PIECE ((size_t)64 << 10)
-#define LIST_STEP  32 /* keys between two readings of the clock */
 
 enum list_stage { LIST_NEW, LIST_MEASURE, LIST_ITEMS, LIST_ENDED };
 
@@ -29,8 +27,7 @@ struct answer_list {
 	enum list_stage stage;
 	struct api_token token; /* the client's */
 	struct answer_state state;
-	struct as_of *as_of;
-	struct buf from;        /* the first key */
+	struct answer_objects *objects;
 	uint64_t limit;         /* 0: none */
 	uint64_t n;             /* objects measured, then given */
 	uint64_t remaining;
@@ -40,6 +37,7 @@ struct answer_list {
 	struct buf out;         /* indented or compressed */
 	size_t taken;           /* of OUT */
 	bool begun; /* the head was made */
+	bool counted;
 	struct api_pretty indent;
 	struct gzip *gzip;
 };
@@ -51,8 +49,7 @@ void answer_list_free(struct answer_list **list)
 	if (!l)
 		return;
 	api_token_release(&l->token);
-	as_of_free(&l->as_of);
-	buf_release(&l->from);
+	answer_objects_free(&l->objects);
 	buf_release(&l->last);
 	buf_release(&l->next);
 	buf_release(&l->json);
@@ -96,16 +93,8 @@ static int list_open(struct answer_list *list)
 		return list_expired(list);
 	if (r != 0)
 		return r;
-	buf_reset(&list->from);
-	buf_bytes_put(&list->from, buf_bytes(&request->key));
-	if (list->token.rv)
-		buf_bytes_put(&list->from, buf_bytes(&list->token.from));
-	r = buf_error(&list->from);
-	if (r == 0)
-		r = as_of_new(request->feed->id, list->state.seq, &list->as_of);
-	if (r == 0)
-		r = as_of_walk(list->as_of, AS_OF_ALL, buf_bytes(&request->key),
-			buf_bytes(&list->from));
+	r = answer_objects_new(request, list->state.seq,
+		list->token.rv ? buf_bytes(&list->token.from) : BYTES_NONE, &list->objects);
 	if (r < 0)
 		return r;
 	/* The API server's cache ignores limits for "any version"; a token needs an RV of 63
@@ -117,56 +106,28 @@ static int list_open(struct answer_list *list)
 	return 0;
 }
 
-/* Reads the next object that the selectors match. Returns: FOUND; END; AGAIN: the slice is over. */
-static int list_next(struct answer_list *list, uint64_t until_ns, unsigned *steps,
-	struct bytes *ret_key, struct record *ret_record)
-{
-	struct answer_request *request = list->request;
-	struct snapshot *snapshot = request->worker->snapshot;
-	struct index_entry entry;
-	int r;
-
-	while ((r = as_of_next(list->as_of, ret_key, &entry)) == FOUND) {
-		r = snapshot_record(snapshot, request->feed->id, *ret_key, &entry, ret_record);
-		if (r == 0)
-			r = answer_matches(request, ret_record->body);
-		if (r != 0)
-			return r < 0 ? r : FOUND;
-		if (++*steps % LIST_STEP == 0 && proc_monotonic_ns() > until_ns)
-			return AGAIN;
-	}
-	return r;
-}
-
 /* Walks to the end of the page. Returns: 0: it was measured; AGAIN; errors. */
 static int list_measure(struct answer_list *list, uint64_t until_ns)
 {
 	struct answer_request *request = list->request;
 	bool selects = request->options.labels || request->options.fields;
-	struct index_entry entry;
 	struct record record;
-	struct bytes key;
-	unsigned steps = 0;
 	int r = FOUND;
 
 	while (r == FOUND && list->n < list->limit) {
-		r = list_next(list, until_ns, &steps, &key, &record);
+		r = answer_objects_next(list->objects, until_ns, &record);
 		if (r == FOUND && ++list->n == list->limit) {
-			buf_bytes_put(&list->last, key);
+			buf_bytes_put(&list->last, record.key);
 			r = buf_error(&list->last);
 		}
-		if (r == FOUND && ++steps % LIST_STEP == 0 && proc_monotonic_ns() > until_ns)
-			r = AGAIN;
 	}
-	if (r == AGAIN && list->n < list->limit)
-		return AGAIN;
 	/* One more object is enough to know that there is another page, unless they are counted. */
-	while ((r == FOUND || r == AGAIN) && !(selects && list->remaining)) {
-		r = as_of_next(list->as_of, &key, &entry);
+	while (r == FOUND && !(selects && list->remaining)) {
+		r = answer_objects_skip(list->objects, until_ns);
 		list->remaining += r == FOUND;
-		if (r == FOUND && ++steps % LIST_STEP == 0 && proc_monotonic_ns() > until_ns)
-			return AGAIN;
 	}
+	if (r == AGAIN)
+		return AGAIN;
 	if (r < 0)
 		return r;
 	if (list->remaining) {
@@ -188,7 +149,17 @@ static int list_measure(struct answer_list *list, uint64_t until_ns)
 		list->remaining = 0; /* not said: it is not known how many of them match */
 	list->n = 0;
 	list->stage = LIST_ITEMS;
-	return as_of_walk(list->as_of, AS_OF_ALL, buf_bytes(&request->key), buf_bytes(&list->from));
+	return answer_objects_restart(list->objects);
+}
+
+static void list_count(struct answer_list *list)
+{
+	const struct feed_definition *d = &list->request->feed->definition;
+
+	metric_add(metrics_cell(list->request->worker->answer->metrics, METRIC_CACHE_LISTS,
+			   (const char *[]){d->group, d->resource,
+				   answer_objects_index(list->objects)}), 1);
+	list->counted = true;
 }
 
 /* Makes items until there are WANTED bytes. Returns: 0; AGAIN: the slice is over; errors. */
@@ -197,18 +168,18 @@ static int list_items(struct answer_list *list, size_t wanted, uint64_t until_ns
 	struct answer_request *request = list->request;
 	const char *next = buf_cstr(&list->next);
 	struct record record;
-	struct bytes key;
-	unsigned steps = 0;
 	int r = 0;
 
 	if (!list->begun)
 		r = answer_form_begin(
 			request, list->state.rv, next, list->remaining, &list->json);
+	if (!list->begun && !list->counted)
+		list_count(list);
 	list->begun = true;
 	while (r == 0 && list->json.size < wanted) {
 		bool full = list->limit && list->n == list->limit;
 
-		r = full ? END : list_next(list, until_ns, &steps, &key, &record);
+		r = full ? END : answer_objects_next(list->objects, until_ns, &record);
 		if (r == FOUND) {
 			if (list->n++)
 				buf_byte(&list->json, ',');
@@ -232,7 +203,7 @@ static int list_slice(struct answer_list *list, size_t wanted)
 	int r = answer_hold(worker);
 
 	if (r == 0)
-		r = as_of_renew(list->as_of, worker->snapshot, SIZE_MAX);
+		r = answer_objects_renew(list->objects);
 	if (r == 0 && list->stage == LIST_MEASURE)
 		r = list_measure(list, until_ns);
 	if (r == 0 && list->stage == LIST_ITEMS)
@@ -241,7 +212,7 @@ static int list_slice(struct answer_list *list, size_t wanted)
 		int checked = snapshot_check(worker->snapshot);
 		r = checked < 0 ? checked : r;
 	}
-	as_of_rest(list->as_of);
+	answer_objects_rest(list->objects);
 	answer_rest(worker);
 	return r;
 }
@@ -319,8 +290,7 @@ static int list_restart(struct answer_list *list)
 	list->begun = false;
 	list->n = 0;
 	list->stage = LIST_ITEMS;
-	return as_of_walk(list->as_of, AS_OF_ALL, buf_bytes(&list->request->key),
-		buf_bytes(&list->from));
+	return answer_objects_restart(list->objects);
 }
 
 static void list_stream(struct answer_list *list)

@@ -140,6 +140,8 @@ void answer_refuse(struct answer_request *request, int r)
 	if (!answer_make_body(request, !request->accept.plain_errors || answer_is_pretty(request), &json,
 		    &indented, &body))
 		return;
+	if (request->feed && status->code == 410)
+		metric_add(answer_cell(request, METRIC_GONE), 1);
 	if (request->feed)
 		catalog_release(&request->feed);
 	answer_head(request, "application/json", false, &head);

@@ -30,6 +30,17 @@
 #define WATCH_UNDECIDED_NS  (10 * WATCH_SECOND)
 #define WATCH_UNDECIDED_MAX 6
 
+static void watch_set_lags(struct answer_watch *watch, bool lags)
+{
+	struct metric_cell *lagging = watch->request->worker->answer->lagging;
+
+	if (lags && !watch->lags)
+		metric_add(lagging, 1);
+	if (!lags && watch->lags)
+		metric_sub(lagging, 1);
+	watch->lags = lags;
+}
+
 void answer_watch_free(struct answer_watch **watch)
 {
 	struct answer_watch *w = TAKE(*watch);
@@ -39,7 +50,8 @@ void answer_watch_free(struct answer_watch **watch)
 	answer_group_leave(w);
 	if (w->watchers)
 		metric_sub(w->watchers, 1);
-	as_of_free(&w->as_of);
+	watch_set_lags(w, false);
+	answer_objects_free(&w->objects);
 	free(w->bracket.rows);
 	buf_release(&w->out);
 	free(w);
@@ -184,6 +196,7 @@ static ssize_t watch_read(void *context, uint8_t *out, size_t room)
 		if (size == 0)
 			return 0;
 	}
+	watch_set_lags(watch, size != 0 || r == 0);
 	if (size == 0) {
 		if (r == 0) /* more to do, in another turn */
 			exchange_wake(watch->request->x);
@@ -202,7 +215,8 @@ static void watch_end(void *context, enum exchange_end why)
 	struct answer_watch *watch = context;
 	struct answer_request *request = watch->request;
 
-	(void)why;
+	if (why == EXCHANGE_SLOW)
+		metric_add(answer_cell(request, METRIC_TERMINATED_WATCHERS), 1);
 	answer_request_free(&request);
 }
 
@@ -280,6 +294,8 @@ static int watch_make(struct answer_request *request)
 	request->watch = watch;
 	watch->request = request;
 	watch->events = metrics_cell(metrics, METRIC_WATCH_EVENTS,
+		(const char *[]){d->group, d->version, d->resource});
+	watch->sizes = metrics_cell(metrics, METRIC_WATCH_EVENT_SIZES,
 		(const char *[]){d->group, d->version, d->resource});
 	watch->watchers = metrics_cell(metrics, METRIC_WATCHERS, NULL);
 	metric_add(watch->watchers, 1);
