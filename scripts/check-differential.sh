@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Compares libkinf's work queue and the calls of its handlers with client-go's (tests/differential/README.md). Without
-# Go, or without client-go in Go's module cache or a vendor directory, it prints the reason and passes; it downloads
-# nothing.
+# Compares libkinf's work queue and the calls of its handlers with client-go's (tests/differential/README.md), which
+# reads from the API server, then from a kinf-serve. Without Go, or without client-go in Go's module cache or a vendor
+# directory, it prints the reason and passes; it downloads nothing.
 # usage: scripts/check-differential.sh [--why-not] BUILD [SEED...]     --why-not: only print the reason, if there is one
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -39,4 +39,5 @@ KINF_BUILD=$build /usr/bin/python3 tests/differential/work_queue.py --client-go 
 [ $# -gt 0 ] || set -- 1 2 3 4 5 6
 seeds=()
 for seed; do seeds+=(--seed "$seed"); done
-KINF_BUILD=$build exec /usr/bin/python3 tests/differential/differential.py --client-go "$client_go" "${seeds[@]}"
+KINF_BUILD=$build /usr/bin/python3 tests/differential/differential.py --client-go "$client_go" "${seeds[@]}" || exit 1
+KINF_BUILD=$build exec /usr/bin/python3 tests/differential/differential.py --client-go "$client_go" --serve "${seeds[@]}"

@@ -46,6 +46,10 @@ def by_key(handler, calls):
     if handler.selector != "-" and handler.over_a_relist:
         # An object that left the filter with a new uid does not show any more that the uid changed.
         found = {key: [each[:4] if each[0] == "delete" else each for each in shapes] for key, shapes in found.items()}
+    if handler.by_serve:
+        # kinf-serve gives a watch the deletes that a relist revealed as deletions, under the watch's own last RV.
+        found = {key: [("delete", *each[2:4]) if each[0] == "delete" else each for each in shapes]
+                 for key, shapes in found.items()}
     return defaultdict(list, found)
 
 

@@ -2,7 +2,7 @@
 """Runs the same random script for libkinf and for client-go, with one simulated API server, and compares the calls of
 their handlers (README.md).
 
-    differential.py --client-go PROGRAM [--seed N] [--steps N]     $KINF_BUILD: the build under test
+    differential.py --client-go PROGRAM [--serve] [--seed N] [--steps N]     $KINF_BUILD: the build under test
 """
 
 import argparse
@@ -39,6 +39,7 @@ class Handler:
     ended_at_rest: bool = False
     removed: bool = False
     over_a_relist: bool = False
+    by_serve: bool = False
 
     def takes(self, obj):
         return self.selector == "-" or obj["metadata"].get("labels", {}).get("group") == "a"
@@ -84,11 +85,13 @@ class Side(Process):
 class Run:
     """The run of one seed."""
 
-    def __init__(self, workspace, seed, client_go):
+    def __init__(self, workspace, seed, client_go, by_serve):
+        self.by_serve = by_serve
         self.random = random.Random(seed)
         self.simulator = workspace.simulator()
         self.store = workspace.store(simulator=self.simulator)
-        self.store.configure(whole(RESOURCE), backoff={"min": "100ms", "max": "1s"})
+        settings = {"serve": {"listen": ["unix", "127.0.0.1:0"], "auth": "open"}} if by_serve else {}
+        self.store.configure(whole(RESOURCE), backoff={"min": "100ms", "max": "1s"}, **settings)
         self.handlers, self.steps = [], Counter()
         self.number = 0
         self.keys = [f"{namespace}/c{i}" for namespace in ("d-0", "d-1", "d-2") for i in range(6)]
@@ -99,8 +102,22 @@ class Run:
         self.store.wait_synced(RESOURCE)
         self.sides = [
             Side("libkinf", [program("differential/libkinf"), RESOURCE], self.store).start(),
-            Side("client-go", [client_go, "--server", self.simulator.url, "--resource", RESOURCE], self.store).start(),
+            Side("client-go", [client_go, *self.server(), "--resource", RESOURCE], self.store).start(),
         ]
+
+    def server(self):
+        """The options of client-go's program that name its server."""
+        if not self.by_serve:
+            return ["--server", self.simulator.url]
+        serve = self.store.process("kinf-serve", [program("kinf-serve"), "--config", self.store.config, "-v"]).start()
+        serve.wait_log("daemon_started")
+        addresses = (self.store.path / "serve" / "addresses").read_text().splitlines()
+        address = next(line.split(" ")[2] for line in addresses if line.startswith("api https "))
+        # A kinf-serve that is started again must be at the same address.
+        self.store.config.write_text(self.store.config.read_text().replace("127.0.0.1:0", address))
+        self.serve = serve
+        self.daemons = [*self.daemons, serve]
+        return ["--server", f"https://{address}", "--ca", self.store.path / "serve" / "ca.crt"]
 
     @property
     def live(self):
@@ -164,6 +181,7 @@ class Run:
             self.rest()
         handler = Handler(
             f"h{len(self.handlers)}",
+            by_serve=self.by_serve,
             resync_ms=self.random.choice((0, 0, 1000)),
             slow_ms=self.random.choice((0, 0, 2, 8)),
             selector=self.random.choice(("-", "-", SELECTOR)),
@@ -278,6 +296,8 @@ class Run:
         self.worked = max(call["worked"] for call in calls)
         if not self.reads or not self.worked:
             raise Difference(f"{self.reads} handlers and {self.worked} workers have read the cache")
+        if self.by_serve:
+            self.check_served()
         for handler in self.handlers:
             mine, other = before_removal(ours.calls(handler)), before_removal(theirs.calls(handler))
             compare(handler, mine, other)
@@ -287,20 +307,29 @@ class Run:
                     raise Difference(f"{handler}: resynced without having asked: {stray[:3]}")
 
 
+    def check_served(self):
+        """client-go has listed once, and has come back from every kill with a watch that went on."""
+        self.serve.stop()
+        served = [line for line in self.serve.log.splitlines() if "request_served" in line]
+        lists = [line for line in served if "watch=" not in line or "sendInitialEvents=true" in line]
+        if len(lists) > 1 or not served or any("status=410" in line for line in served):
+            raise Difference("client-go has listed again:\n" + "\n".join(served))
+
+
 def before_removal(calls):
     """client-go's last call may end after the removal; libkinf's may not."""
     kinds = [call["call"] for call in calls]
     return calls[: kinds.index("removed")] if "removed" in kinds else calls
 
 
-def run(seed, steps, client_go):
+def run(seed, steps, client_go, by_serve):
     workspace = Workspace()
     try:
-        this = Run(workspace, seed, client_go)
+        this = Run(workspace, seed, client_go, by_serve)
         this.go(steps)
         this.check()
         calls = [sum(map(len, side.told.values())) for side in this.sides]
-        print(f"seed {seed}: {len(this.handlers)} handlers, {this.number} changes, {dict(this.steps)}, "
+        print(f"seed {seed}{' by kinf-serve' * by_serve}: {len(this.handlers)} handlers, {this.number} changes, {dict(this.steps)}, "
               f"calls {calls[0]} and {calls[1]}, {this.reads} read by index, {this.worked} by a worker", flush=True)  # fmt: skip
     except BaseException:
         workspace.keep = True
@@ -314,11 +343,12 @@ def run(seed, steps, client_go):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--client-go", required=True)
+    parser.add_argument("--serve", action="store_true", help="client-go reads from a kinf-serve of the same store")
     parser.add_argument("--seed", type=int, action="append")
     parser.add_argument("--steps", type=int, default=40)
     arguments = parser.parse_args()
     for seed in arguments.seed or [1]:
-        run(seed, arguments.steps, arguments.client_go)
+        run(seed, arguments.steps, arguments.client_go, arguments.serve)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,8 @@ from compare import Difference, compare
 
 
 def handler(**settings):
-    settings = {"selector": "-", "began_at_rest": True, "ended_at_rest": True, "over_a_relist": False, **settings}
+    settings = {"selector": "-", "began_at_rest": True, "ended_at_rest": True, "over_a_relist": False,
+                "by_serve": False, **settings}
     return SimpleNamespace(name="h", **settings)
 
 
@@ -37,6 +38,17 @@ def test_the_same_is_the_same():
     compare(handler(), CALLS, CALLS)
     # Of different objects in another order, and with a resync.
     compare(handler(), CALLS, [CALLS[1], CALLS[0], *CALLS[2:], update("a", "3", "3")])
+
+
+def test_of_a_delete_by_kinf_serve_the_version_does_not_count_but_the_object_does():
+    other = copy.deepcopy(CALLS)
+    other[4].update(rv="9", unknown=True)
+    with pytest.raises(Difference):
+        compare(handler(), CALLS, other)
+    compare(handler(by_serve=True), CALLS, other)
+    for values in ({"uid": "w"}, {"value": "x"}):
+        with pytest.raises(Difference):
+            compare(handler(by_serve=True), CALLS, changed(4, **values))
 
 
 def changed(index, **values):

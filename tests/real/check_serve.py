@@ -471,13 +471,13 @@ def prepare(cluster):
     cluster.kubectl("create", "-f", "-", body="\n".join(json.dumps(o) for o in gadgets()))
 
 
-def start(workspace, kubeconfig):
+def start(workspace, kubeconfig, **settings):
     store = workspace.store()
     shutil.copy(kubeconfig, store.kubeconfig)
     store.configure(*({"resource": resource, "drop": []} for resource in ("*", "events", "events.events.k8s.io", "secrets")),
-                    serve={"listen": ["unix", "127.0.0.1:0"], "auth": "self"})
+                    serve={"listen": ["unix", "127.0.0.1:0"], "auth": "self", **settings})
     store.daemons()
-    serve = store.process("kinf-serve", [program("kinf-serve")]).start()
+    serve = store.process("kinf-serve", [program("kinf-serve"), "-v"]).start()
     eventually(lambda: all(f["state"] == "live" for f in store.kinf("status", "-o", "json", check=True).json["feeds"]), 120, "all feeds live")
     serve.wait_log("daemon_started")
     return store

@@ -141,9 +141,11 @@ func (i *informer) remove(name string) {
 
 func main() {
 	server := flag.String("server", "", "URL of the API server")
+	ca := flag.String("ca", "", "file with the CA of a server at https")
+	token := flag.String("token", "", "bearer token")
 	resource := flag.String("resource", "configmaps", "of the core group")
 	flag.Parse()
-	client, err := dynamic.NewForConfig(&rest.Config{Host: *server, QPS: -1})
+	client, err := dynamic.NewForConfig(&rest.Config{Host: *server, BearerToken: *token, QPS: -1, TLSClientConfig: rest.TLSClientConfig{CAFile: *ca}})
 	check(err)
 	gvr := schema.GroupVersionResource{Version: "v1", Resource: *resource}
 	i := &informer{

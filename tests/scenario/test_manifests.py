@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The manifests of docs/manifests say what the programs and each other understand. tests/real/check_manifests.py gives them to
+a real API server."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from harness.process import program
+from harness.tls import Authority
+
+MANIFESTS = Path(__file__).resolve().parents[2] / "docs" / "manifests"
+API = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+
+def load(name):
+    objects = [found for found in yaml.safe_load_all((MANIFESTS / name).read_text()) if found]
+    return {found["kind"]: found for found in objects}
+
+
+@pytest.fixture(scope="module")
+def node():
+    return load("node-local.yaml")
+
+
+@pytest.fixture(scope="module")
+def config(node):
+    return yaml.safe_load(node["ConfigMap"]["data"]["kinf.yaml"])
+
+
+def container(daemon_set):
+    only, = daemon_set["spec"]["template"]["spec"]["containers"]
+    return only
+
+
+def listened(address):
+    return int(address.rpartition(":")[2])
+
+
+def test_the_configuration_and_the_command_are_understood(node, config, workspace):
+    store = workspace.store()
+    authority = Authority(workspace.directory, "kinf-serve.kinf-system.svc")
+    certificate, key = authority.issue("kinf-serve.kinf-system.svc")
+    config["serve"]["tls"] = {"cert": str(certificate), "key": str(key)}
+    config.update(store=str(store.path), runtimeDir=str(store.runtime))
+    store.config.write_text(yaml.safe_dump(config))
+    first, command, *options = container(node["DaemonSet"])["command"]
+    assert (first, command) == ("kinf", "run")
+    checked = store.kinf("config", "check", "--config", store.config)
+    assert checked.status == 0, checked.stderr
+    known = store.kinf("run", "--help", check=True).stdout
+    for option in (word for word in options if word.startswith("--")):
+        assert re.search(rf"{option}\b", known), option
+    watch = options[options.index("--watch") + 1].replace("$(NODE_NAME)", "n1")
+    # Only the cluster is missing; a word that is not understood would be said first.
+    store.connect("http://127.0.0.1:1")
+    config["feeds"].append({"resource": "pods", "fieldSelector": "spec.nodeName=n1"})
+    assert watch == "pods(--field-selector spec.nodeName=n1)"
+    store.config.write_text(yaml.safe_dump({**config, "cluster": {"kubeconfig": str(store.kubeconfig)}}))
+    run = store.process("kinf-run", [program("kinf"), "run", "--config", store.config, "--watch", watch]).start()
+    run.wait_log("cluster_unreachable")
+    run.stop()
+
+
+def test_the_account_may_read_each_feed_and_no_secrets(node, config):
+    rules = node["ClusterRole"]["rules"]
+    granted = {(group, resource) for rule in rules for group in rule["apiGroups"] for resource in rule["resources"]}
+    assert all(set(rule["verbs"]) == {"get", "list", "watch"} for rule in rules)
+    wanted = {tuple(reversed(feed["resource"].partition(".")[::2])) for feed in config["feeds"]} | {("", "pods")}
+    assert granted == wanted
+    assert not any("secrets" in pair for pair in granted)
+    binding, account = node["ClusterRoleBinding"], node["ServiceAccount"]["metadata"]
+    assert binding["roleRef"]["name"] == node["ClusterRole"]["metadata"]["name"]
+    assert [(s["name"], s["namespace"]) for s in binding["subjects"]] == [(account["name"], account["namespace"])]
+    assert node["DaemonSet"]["spec"]["template"]["spec"]["serviceAccountName"] == account["name"]
+
+
+def test_ports_paths_and_volumes_fit(node, config):
+    this, pod = container(node["DaemonSet"]), node["DaemonSet"]["spec"]["template"]
+    ports = {port["name"]: port["containerPort"] for port in this["ports"]}
+    assert ports == {"https": listened(next(a for a in config["serve"]["listen"] if ":" in a)), "metrics": listened(config["serve"]["metrics"])}
+    for probe, path in (("readinessProbe", "/readyz"), ("livenessProbe", "/livez")):
+        assert this[probe]["httpGet"] == {"path": path, "port": "https", "scheme": "HTTPS"}
+    mounts = {mount["mountPath"]: mount["name"] for mount in this["volumeMounts"]}
+    assert set(mounts.values()) == {volume["name"] for volume in pod["spec"]["volumes"]}
+    for path in (config["store"], config["runtimeDir"], str(Path(config["serve"]["tls"]["cert"]).parent), "/etc/kinf"):
+        assert path in mounts, path
+    assert this["securityContext"]["readOnlyRootFilesystem"] and "readOnly" not in str(this["volumeMounts"])
+    labels = pod["metadata"]["labels"]
+    assert node["Service"]["spec"]["selector"] == labels == node["DaemonSet"]["spec"]["selector"]["matchLabels"]
+    assert node["Service"]["spec"]["internalTrafficPolicy"] == "Local"
+    assert [port["targetPort"] for port in node["Service"]["spec"]["ports"]] == ["https"]
+    names = {found["metadata"]["namespace"] for found in node.values() if "namespace" in found["metadata"]}
+    assert names == {node["Namespace"]["metadata"]["name"]}
+
+
+def test_a_pod_finds_the_service_and_has_what_in_cluster_clients_read(node):
+    pod, ca = load("pod.yaml")["Pod"], load("pod.yaml")["ConfigMap"]
+    this, = pod["spec"]["containers"]
+    env = {variable["name"]: variable["value"] for variable in this["env"]}
+    service = node["Service"]
+    assert env == {"KUBERNETES_SERVICE_HOST": "{name}.{namespace}.svc".format(**service["metadata"]),
+                   "KUBERNETES_SERVICE_PORT": str(service["spec"]["ports"][0]["port"])}
+    assert [mount["mountPath"] for mount in this["volumeMounts"]] == [API]
+    sources = {kind: source[kind] for source in pod["spec"]["volumes"][0]["projected"]["sources"] for kind in source}
+    assert sources["serviceAccountToken"]["path"] == "token"
+    assert "audience" not in sources["serviceAccountToken"], "the API server has to take it"
+    assert (sources["configMap"]["name"], sources["configMap"]["items"]) == (ca["metadata"]["name"], [{"key": "ca.crt", "path": "ca.crt"}])
+    assert sources["downwardAPI"]["items"][0]["path"] == "namespace"
+    assert pod["spec"]["automountServiceAccountToken"] is False
