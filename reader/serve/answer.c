@@ -186,6 +186,9 @@ void answer_request_free(struct answer_request **request)
 	if (q->feed)
 		catalog_release(&q->feed);
 	buf_release(&q->key);
+	free(q->group_version);
+	free(q->user);
+	free(q->reason);
 	api_status_release(&q->status);
 	api_options_release(&q->options);
 	api_path_release(&q->path);
@@ -510,9 +513,12 @@ static int answer_parse(struct answer_request *request)
 				  bytes_starts(agent, BYTES_LIT("Wget")) ||
 				  bytes_starts(agent, BYTES_LIT("Mozilla/5.0"));
 	request->is_leaf = bytes_starts(agent, BYTES_LIT("kinf-reflector/"));
-	(void)snprintf(request->group_version, sizeof(request->group_version), "%.70s%s%.70s",
-		request->path.group, *request->path.group ? "/" : "", request->path.version);
 	answer_set_labels(request);
+	if (asprintf(&request->group_version, "%s%s%s", request->path.group,
+		    *request->path.group ? "/" : "", request->path.version) < 0) {
+		request->group_version = NULL;
+		return err_set(-ENOMEM, "a request");
+	}
 	return r;
 }
 

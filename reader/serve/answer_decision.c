@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Asks the authorizer whether the client may make the request, and refuses it if not. */
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "common/check.h"
 #include "common/cleanup.h"
@@ -9,7 +11,8 @@
 static int answer_denied(struct answer_request *request)
 {
 	const struct api_path *path = &request->path;
-	const char *why = request->reason;
+	const char *why = request->reason ? request->reason : "";
+	const char *user = request->user ? request->user : "";
 	char where[160];
 
 	if (request->decision == AUTH_UNAUTHENTICATED)
@@ -22,7 +25,7 @@ static int answer_denied(struct answer_request *request)
 	}
 	if (path->kind != API_PATH_RESOURCE) {
 		api_status_set(&request->status, 403, "Forbidden",
-			"forbidden: User \"%s\" cannot %s path \"%.*s\"%s%s", request->user,
+			"forbidden: User \"%s\" cannot %s path \"%.*s\"%s%s", user,
 			"get", BYTES_ARG(request->x->path), *why ? ": " : "", why);
 		request->status.has_details = true;
 		return 403;
@@ -35,7 +38,7 @@ static int answer_denied(struct answer_request *request)
 		"\"%s\" "
 		"%s%s%s",
 		path->resource, *path->group ? "." : "", path->group, *path->name ? " \"" : "",
-		path->name, *path->name ? "\"" : "", request->user, answer_verb_name(request),
+		path->name, *path->name ? "\"" : "", user, answer_verb_name(request),
 		path->resource, path->group, where, *why ? ": " : "", why);
 	api_status_details(&request->status, path->group, path->resource, path->name);
 	return 403;
@@ -57,9 +60,12 @@ void answer_decided(void *context, const struct auth_decision *decision)
 	request->decided = true;
 	request->pending = NULL;
 	request->decision = decision->answer;
-	(void)snprintf(request->user, sizeof(request->user), "%s", decision->user);
-	(void)snprintf(request->reason, sizeof(request->reason), "%s", decision->reason);
-	request->x->labels.user = request->user;
+	/* They are for messages and the log. It is decided again if forwarding fails. */
+	free(request->user);
+	free(request->reason);
+	request->user = strdup(decision->user);
+	request->reason = *decision->reason ? strdup(decision->reason) : NULL;
+	request->x->labels.user = request->user ? request->user : "";
 	if (!request->deciding)
 		answer_go_on(request);
 }

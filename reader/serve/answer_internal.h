@@ -131,11 +131,11 @@ struct answer_request {
 	bool gzip;   /* the client accepts it */
 	bool pretty;
 	bool is_leaf; /* the client is another machine's kinf: bookmarks tell it how old the data is */
-	char group_version[160];
+	char *group_version; /* apps/v1 */
 	/* The decision. */
 	bool deciding, decided;
 	enum auth_answer decision;
-	char user[128], reason[256];
+	char *user, *reason; /* NULL: none, or no memory for it */
 	struct auth_pending *pending;
 	/* The feed that answers. */
 	struct catalog_feed *feed;

@@ -331,6 +331,30 @@ Test(serve_auth, cancelled_decisions_are_not_delivered)
 
 /* ---- tokens ---- */
 
+/* Neither a kept decision nor offlineGrace outlives the token. */
+Test(serve_auth, a_right_ends_with_its_token)
+{
+	CLEANUP(buf_release) struct buf claims = BUF_INIT, token = BUF_INIT;
+	struct api_stub *stub = review("{\"allowed\":true}");
+	uint64_t end_s = proc_realtime_ns() / 1000000000 + 2;
+
+	buf_printf(&claims, "{\"sub\":\"jane\",\"exp\":%llu}", (unsigned long long)end_s);
+	buf_str(&token, "Bearer e30.");
+	base64url_put(buf_bytes(&claims), &token);
+	buf_str(&token, ".c2ln");
+	cr_assert_eq(decide_self(&list_pods, buf_cstr(&token)).answer, AUTH_ALLOWED);
+	api_stub_stop(&stub);
+	stub = api_stub_start((const struct api_stub_answer[]){{REVIEWS, 500, "application/json", "{}"}, {NULL}});
+	point_to(api_stub_url(stub));
+	while (decide_self(&list_pods, buf_cstr(&token)).answer == AUTH_ALLOWED) {
+		cr_assert_leq(proc_realtime_ns() / 1000000000, end_s);
+		(void)poll(NULL, 0, 20);
+	}
+	cr_assert_geq(proc_realtime_ns() / 1000000000, end_s);
+	cr_assert_eq(decide_self(&list_pods, buf_cstr(&token)).answer, AUTH_UNAVAILABLE);
+	api_stub_stop(&stub);
+}
+
 Test(serve_auth, claims_of_tokens_are_read)
 {
 	CLEANUP(buf_release) struct buf headers = BUF_INIT;
