@@ -25,7 +25,7 @@ def node():
     return load("node-local.yaml")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def config(node):
     return yaml.safe_load(node["ConfigMap"]["data"]["kinf.yaml"])
 
@@ -41,7 +41,7 @@ def listened(address):
 
 def test_the_configuration_and_the_command_are_understood(node, config, workspace):
     store = workspace.store()
-    authority = Authority(workspace.directory, "kinf-serve.kinf-system.svc")
+    authority = Authority(workspace.directory, "ca")
     certificate, key = authority.issue("kinf-serve.kinf-system.svc")
     config["serve"]["tls"] = {"cert": str(certificate), "key": str(key)}
     config.update(store=str(store.path), runtimeDir=str(store.runtime))

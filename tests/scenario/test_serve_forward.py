@@ -365,15 +365,16 @@ def test_without_the_api_server_its_discovery_documents_stay(workspace):
     for path, file in files.items():
         eventually(file.exists)
         assert file.stat().st_mode & 0o777 == 0o600
-        assert file.read_bytes() == f"kinf-discovery 1 {theirs[path].headers['etag']}\n".encode() + theirs[path].body
+        assert file.read_bytes() == f"kinf-discovery 1 {theirs[path].headers.get('etag', '-')}\n".encode() + theirs[path].body
     forward.api.stop()
     forward.serve.process.kill()
     forward.serve.start()
     for path in files:
         answer = forward.ask(path, accept=accept)
-        assert (answer.status, answer.body, answer.headers["etag"]) == (200, theirs[path].body, theirs[path].headers["etag"])
+        etag = answer.headers["etag"]
+        assert (answer.status, answer.body, etag) == (200, theirs[path].body, theirs[path].headers.get("etag", etag))
         assert answer.headers["content-type"] == theirs[path].headers["content-type"]
-        assert forward.ask(path, accept=accept, if_none_match=theirs[path].headers["etag"]).status == 304
+        assert forward.ask(path, accept=accept, if_none_match=etag).status == 304
     # Of another version, or after damage: of the feeds.
     beta = forward.ask("/apis", accept=accept.replace("v=v2", "v=v2beta1"))
     assert beta.status == 200 and b'"deployments"' not in beta.body
