@@ -77,7 +77,10 @@ def sockets_of(pid):
     """The inodes of a process's sockets, by descriptor."""
     found = {}
     for fd in os.listdir(f"/proc/{pid}/fd"):
-        target = os.readlink(f"/proc/{pid}/fd/{fd}")
+        try:
+            target = os.readlink(f"/proc/{pid}/fd/{fd}")
+        except FileNotFoundError:
+            continue  # closed meanwhile
         if target.startswith("socket:"):
             found[int(fd)] = target
     return found
