@@ -56,20 +56,21 @@ static void answer_head_stale(const struct answer_request *request, struct answe
 void answer_head(const struct answer_request *request, const char *type, bool gzip,
 	struct answer_head *ret_head)
 {
+	const struct api_path *path = &request->path;
+
 	ret_head->n = 0;
 	answer_head_put(ret_head, "content-type", type);
 	if (gzip) {
 		answer_head_put(ret_head, "content-encoding", "gzip");
 		answer_head_put(ret_head, "vary", "Accept-Encoding");
 	}
-	if (!request->feed)
-		return;
-	const struct feed_definition *d = &request->feed->definition;
-	if (!*d->group && strcmp(d->resource, "endpoints") == 0)
+	/* Also with a refusal. */
+	if (path->kind == API_PATH_RESOURCE && !*path->group && strcmp(path->resource, "endpoints") == 0)
 		answer_head_put(ret_head, "warning",
 			"299 - \"v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 "
 			"EndpointSlice\"");
-	answer_head_stale(request, ret_head);
+	if (request->feed)
+		answer_head_stale(request, ret_head);
 }
 
 /* Sends BODY under HEAD and frees the request. */
