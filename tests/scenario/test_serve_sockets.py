@@ -94,9 +94,16 @@ def test_kinf_run_passes_its_sockets_to_kinf_serve_and_a_killed_one_loses_no_con
     pid = lambda name: int((activated.path / name).read_text().split()[0])
     first = pid("serve/serve.lock")
     assert passed <= set(sockets_of(first).values())
-    for process in activated.kinf("status", "-o", "json", check=True).json["processes"]:
-        if process["name"] != "kinf-serve":
-            assert not passed & set(sockets_of(process["pid"]).values()), "only kinf-serve needs them"
+    activated.wait_live("pods")
+
+    def others():
+        """The processes of both daemons, when they are known."""
+        processes = activated.kinf("status", "-o", "json", check=True).json["processes"]
+        found = [p["pid"] for p in processes if p["name"] != "kinf-serve" and p["pid"]]
+        return len(found) == 2 and found
+
+    for other in eventually(others):
+        assert not passed & set(sockets_of(other).values()), "only kinf-serve needs them"
     os.kill(first, signal.SIGSTOP)
     os.kill(first, signal.SIGKILL)
     assert ask(activated.paths[0]).endswith(b"ok"), "by the next one"
