@@ -111,6 +111,12 @@ if [ -z "$reason" ]; then
 else
     skip "types of the Python module" "$reason"
 fi
+reason=$(scripts/check-monitoring.sh --why-not)
+if [ -z "$reason" ]; then
+    one "alert rules" scripts/check-monitoring.sh
+else
+    skip "alert rules" "$reason"
+fi
 reason=$(scripts/check-differential.sh --why-not build/asan)
 if [ -z "$reason" ]; then
     one "against client-go" scripts/check-differential.sh build/asan

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Installs the Debian packages that building and testing need, if they are missing. No other script installs anything.
-# usage: scripts/dependencies.sh [fuzz|arm64|clang|h2spec|python]    also what `make fuzz`, `make check-arm64`,
-# `make check-clang`, `make check-h2spec`, scripts/check-python.sh need
+# usage: scripts/dependencies.sh [fuzz|arm64|clang|h2spec|monitoring|python]    also what `make fuzz`, `make check-arm64`,
+# `make check-clang`, `make check-h2spec`, scripts/check-monitoring.sh, scripts/check-python.sh need
 set -eu
 
 packages='gcc g++ make pkg-config libcurl4-openssl-dev libmsgpack-dev liblmdb-dev libcriterion-dev
@@ -18,6 +18,12 @@ case ${1:-} in
         [ -x build/tools/h2spec ] || GOBIN=$(pwd)/build/tools go install github.com/summerwind/h2spec/cmd/h2spec@latest
         ;;
     python) packages="$packages mypy" ;;
+    monitoring) # the programs of Debian's package alone: installed, it would start a service
+        if [ ! -x build/tools/prometheus/usr/bin/promtool ]; then
+            rm -rf build/tools/prometheus && mkdir -p build/tools/prometheus
+            (cd build/tools/prometheus && apt-get download -qq prometheus && dpkg-deb -x ./*.deb . && rm -rf ./*.deb usr/share) >&2
+        fi
+        ;;
 esac
 
 missing=
