@@ -5,6 +5,8 @@
 * A name of a .md file is one of a tracked file: from the root, from the file's own directory, or bare (FORMAT.md);
   documents of docs/ are named with docs/ outside of it. Paths below spec/ and design/ do not exist here. A source
   file with its directory (store/env/env.c) is tracked.
+* A link of a .md file, [text](file#section) or ![text](picture), leads to a tracked file or directory, and its section is
+  a heading there.
 * `docs/protocol.md 7.5` and `FORMAT.md, Ring` name a section by its number or title.
 * Log events of docs/operations.md are in common/log.def.
 * C01, K03, S12 are cases of docs/protocol.md 18, also in the names of tests.
@@ -72,6 +74,45 @@ def joined(text):
         out.append(line)
         at += len(line)
     return "".join(out), lines
+
+
+@functools.cache
+def anchors(path):
+    """The anchors of a document's headings, as GitHub makes them."""
+    counts = collections.Counter()
+    found = set()
+    for line in without_fences((ROOT / path).read_text()).split("\n"):
+        if match := re.match(r"#+ +(.+?) *$", line):
+            text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", match[1]).lower()
+            slug = re.sub(r"[^\w\- ]", "", text).replace(" ", "-")
+            found.add(f"{slug}-{counts[slug]}" if counts[slug] else slug)
+            counts[slug] += 1
+    return frozenset(found)
+
+
+def without_fences(text):
+    """TEXT with the lines of fenced blocks emptied, so that the others keep their numbers."""
+    lines, inside = [], False
+    for line in text.split("\n"):
+        fence = line.lstrip().startswith("```")
+        lines.append("" if inside or fence else line)
+        inside ^= fence
+    return "\n".join(lines)
+
+
+def check_links(path):
+    """Links of a document that lead nowhere."""
+    for number, line in enumerate(without_fences((ROOT / path).read_text()).split("\n"), 1):
+        for link in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`]*`(?!\])", "", line)):
+            if re.match(r"[a-z]+:", link):
+                continue
+            name, _, anchor = link.partition("#")
+            place = ((ROOT / path).parent / name).resolve() if name else ROOT / path
+            short = str(place.relative_to(ROOT)) if place.is_relative_to(ROOT) else ""
+            if short not in tracked() and not any(file.startswith(short + "/") for file in tracked()):
+                yield f"{path}:{number}: the link '{link}' leads nowhere"
+            elif anchor and (not short.endswith(".md") or anchor not in anchors(short)):
+                yield f"{path}:{number}: the link '{link}' names a section that is not there"
 
 
 def check_sections(target, rest):
@@ -191,6 +232,8 @@ def check_all():
     for path in sorted(tracked()):
         if not path.startswith(NOT_TEXT):
             yield from check_text(path)
+        if path.endswith(".md"):
+            yield from check_links(path)
         if re.match(r"tests/unit/test_\w+\.c$|tests/scenario/test_\w+\.py$", path):
             yield from check_names(path)
     yield from check_ids(CASES, r"[CKS]\d\d")

@@ -37,7 +37,7 @@ put 644 reader/completion/_kinf share/zsh/site-functions/_kinf
 put 644 reader/completion/kinf.fish share/fish/vendor_completions.d/kinf.fish
 put 644 LICENSE share/doc/kinformer/LICENSE
 put 644 README.md share/doc/kinformer/README.md
-for page in $(find docs -type f); do
+for page in $(find docs packaging/prometheus packaging/grafana tests/examples -type f ! -path 'docs/*.py'); do
     put 644 "$page" "share/doc/kinformer/$page"
 done
 
@@ -65,4 +65,4 @@ Cflags: -I\${includedir}
 EOF
 put 644 "$pc" lib/pkgconfig/kinf.pc
 link libkinf.so.0 lib/libkinf.so
-[ -z "$remove" ] || rmdir "$root/share/doc/kinformer/docs" "$root/share/doc/kinformer" 2>/dev/null || true
+[ -z "$remove" ] || [ ! -d "$root/share/doc/kinformer" ] || find "$root/share/doc/kinformer" -depth -type d -empty -delete

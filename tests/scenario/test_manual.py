@@ -115,8 +115,8 @@ def filled(shared):
     return store
 
 
-def test_the_program_of_the_readme_compiles(installed, tmp_path):
-    fragment = (ROOT / "README.md").read_text().split("```c\n")[1].split("```")[0]
+def test_the_program_of_the_documents_compiles(installed, tmp_path):
+    fragment = (ROOT / "docs/programs.md").read_text().split("```c\n")[1].split("```")[0]
     source = tmp_path / "node.c"
     source.write_text("#include <err.h>\n#include <kinf.h>\n#include <stdio.h>\nint main(void)\n{\n" + fragment + "return 0;\n}\n")
     installed.compile(source, tmp_path / "node")
