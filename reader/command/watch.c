@@ -47,8 +47,8 @@ struct watch_args {
 #define AT(field) offsetof(struct watch_args, field)
 
 static const struct option_spec watch_options[] = {
-	{'o', "output", OPTION_TEXT, AT(output), "FORMAT", "table, wide, name or json",
-		"table|wide|name|json"},
+	{'o', "output", OPTION_TEXT, AT(output), "FORMAT", "table, wide, name, json or yaml",
+		"table|wide|name|json|yaml"},
 	{0, "output-watch-events", OPTION_FLAG, AT(types), NULL,
 		"table and name: print the type of each event also"},
 	{0, "no-initial", OPTION_FLAG, AT(no_initial), NULL, "begin with the changes from now on"},

@@ -4,12 +4,15 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "common/cleanup.h"
 #include "common/err.h"
 #include "common/value/json.h"
+#include "common/value/omit.h"
+#include "common/value/yaml.h"
 #include "reader/command/print.h"
 #include "reader/handle.h"
 
-static const char *const watch_formats[WATCH_FORMAT_MAX] = {"table", "wide", "name", "json"};
+static const char *const watch_formats[WATCH_FORMAT_MAX] = {"table", "wide", "name", "json", "yaml"};
 
 int watch_format(const char *text, enum watch_format *ret_format)
 {
@@ -21,7 +24,7 @@ int watch_format(const char *text, enum watch_format *ret_format)
 			*ret_format = (enum watch_format)i;
 			return 0;
 		}
-	return err_say(ERR_SYNTAX, "output '%s': allowed are table, wide, name, json", text);
+	return err_say(ERR_SYNTAX, "output '%s': allowed are table, wide, name, json, yaml", text);
 }
 
 int watch_print_begin(struct watch_print *print, struct kinf_snapshot *snapshot,
@@ -56,12 +59,31 @@ static int watch_print_json(const struct watch_print_event *event, struct buf *o
 	return r < 0 ? r : buf_error(out);
 }
 
+/* Appends the object as a YAML document, without managed fields, as kubectl does. */
+static int watch_print_yaml(
+	struct watch_print *print, const struct watch_print_event *event, struct buf *out)
+{
+	CLEANUP(buf_release) struct buf less = BUF_INIT;
+
+	if (!event->object)
+		return 0;
+	struct bytes body = event->object->body;
+	int r = omit_member(body, "metadata", "managedFields", &less);
+	if (r < 0)
+		return r;
+	buf_str(out, print->more ? "---\n" : "");
+	print->more = true;
+	return yaml_write(r == FOUND ? buf_bytes(&less) : body, out);
+}
+
 int watch_print(struct watch_print *print, const struct watch_print_event *event, struct buf *out)
 {
 	struct kinf_object object = {0};
 
 	if (print->format == WATCH_JSON)
 		return watch_print_json(event, out);
+	if (print->format == WATCH_YAML)
+		return watch_print_yaml(print, event, out);
 	if (!event->object && !print->types)
 		return 0;
 	if (event->object)

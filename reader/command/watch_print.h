@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Formats the events of kinf watch, one line each. */
+/* Formats the events of kinf watch, one line each; as YAML the objects. */
 #ifndef READER_COMMAND_WATCH_PRINT_H
 #define READER_COMMAND_WATCH_PRINT_H
 
@@ -7,7 +7,7 @@
 #include "reader/kinf.h"
 #include "store/journal/journal.h"
 
-enum watch_format { WATCH_TABLE, WATCH_WIDE, WATCH_NAME, WATCH_JSON, WATCH_FORMAT_MAX };
+enum watch_format { WATCH_TABLE, WATCH_WIDE, WATCH_NAME, WATCH_JSON, WATCH_YAML, WATCH_FORMAT_MAX };
 
 /* Sets *RET_FORMAT to the format that TEXT names, the table if TEXT is NULL. Returns 0 or
  * ERR_SYNTAX. */
@@ -24,6 +24,7 @@ struct watch_print_event {
 struct watch_print {
 	enum watch_format format;
 	bool types; /* table and name: print the type, and SYNC and LAPPED also */
+	bool more;  /* YAML: a document was printed */
 	char singular[256];
 	struct sheet_args sheet_args;
 	struct sheet sheet;
