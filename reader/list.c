@@ -102,6 +102,11 @@ static int list_explain_gone(struct kinf_listing *list, const struct snapshot_fe
 	if (asked > newest)
 		(void)snprintf(list->words, sizeof(list->words),
 			"event %llu is not there yet; the newest is %llu", asked, newest);
+	else if (oldest == feed->index.listed)
+		(void)snprintf(list->words, sizeof(list->words),
+			"the state of '%s' as of event %llu is not known: its first list ended with event "
+			"%llu",
+			name, asked, oldest);
 	else
 		(void)snprintf(list->words, sizeof(list->words),
 			"the state of '%s' as of event %llu is not kept, but those from event %llu to "

@@ -318,6 +318,8 @@ static int get_print(struct get *get, const struct kinf_query *query)
 	r = print_end(&get->print, rv, token);
 	if (r < 0)
 		return command_fail(r);
+	if (get->n_targets == 1 && !get->targets[0].info.namespaced)
+		in = NULL; /* it selects nothing there */
 	if (!names && !get->print.count && (format <= PRINT_WIDE || format == PRINT_CUSTOM_COLUMNS))
 		(void)fprintf(stderr, in ? "No resources found in %s namespace.\n"
 					 : "No resources found%s\n", in ? in : "");
@@ -448,8 +450,8 @@ static int get_read_slashed(struct get *get, char **operands, size_t n)
 
 		if (!slash)
 			return err_say(ERR_SYNTAX,
-				"'%s' and '%s': write each as FEED/NAME, or 'FEED NAME...'",
-				operands[0], operands[i]);
+				"'%s': write each as FEED/NAME, or 'FEED NAME...'",
+				operands[i]);
 		*slash = '\0';
 		if (last && strcmp(last->feed, operands[i]) == 0)
 			last->n_names++;

@@ -68,7 +68,7 @@ def numbers(store, *args):
         ("spec.containers[0].resources.requests.cpu<0.2,age<10h30m", [10, 11]),
         ("age>19h30m", [0]),
         ("status.startTime>now-9h30m", [11]),
-        (f"status.startTime<{ago(hours=18, minutes=30)}", [0, 1]),
+        ("status.startTime<THEN", [0, 1]),
         ("metadata.creationTimestamp>2020-01-01, age<9h30m", [11]),
         ("metadata.name>5", []),
         ("spec.nowhere<5", []),
@@ -76,7 +76,7 @@ def numbers(store, *args):
     ],
 )
 def test_field_selectors_compare(store, selector, wanted):
-    assert numbers(store, "--field-selector", selector) == wanted
+    assert numbers(store, "--field-selector", selector.replace("THEN", ago(hours=18, minutes=30))) == wanted
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ def test_an_event_that_is_not_there_is_explained(past):
         early = store.kinf("get", *args, "--at-event", "999999")
         assert early.status == 1 and "event 999999 is not there yet; the newest is " in early.stderr, early
         late = store.kinf("get", *args, "--at-event", "1")
-        assert late.status == 1 and "the state of 'pods' as of event 1 is not kept, but those from event" in late.stderr, late
+        assert late.status == 1 and "the state of 'pods' as of event 1 is not known: its first list ended with event" in late.stderr, late
     for args in (["--at-event", "0"], ["--at-event", "x"], ["--at-event", str(newest), "--max-staleness", "5m"]):
         assert store.kinf("get", "pods", *args).status == 2
     assert store.kinf("get", "pods", "-w", "--at-event", "5").status == 2
