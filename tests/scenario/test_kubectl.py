@@ -6,6 +6,7 @@ import re
 import shutil
 
 import pytest
+import yaml
 
 from harness import eventually
 from harness.objects import pod
@@ -142,6 +143,12 @@ def test_near_misses_say_what_to_type(store, args, sentence):
     assert answer.status in (1, 2) and sentence in answer.stderr and answer.stdout == "", answer
 
 
+def test_watch_prints_yaml_documents(store):
+    printed = store.kinf("get", "pods", "-n", "web", "-w", "-o", "yaml", "--count", "2", check=True).stdout
+    assert [one["metadata"]["name"] for one in yaml.safe_load_all(printed)] == ["front-0", "front-1"]
+    assert printed.count("---\n") == 1
+
+
 def test_kinds_and_names_mixed(store):
     def printed(*args):
         return store.kinf("get", *args, check=True).stdout
@@ -152,5 +159,8 @@ def test_kinds_and_names_mixed(store):
         assert all(name in printed("po,no,deploy", "-o", form) for name in ("front-0", "node-1", "front"))
     assert printed("pods", "-n=web", "-o=name") == "pod/front-0\npod/front-1\n"
     assert "NAME" not in printed("pods", "--no-headers=true")
+    assert store.kinf("get", "nodes", "node-1", "-n", "web", "-o", "name", check=True).stdout == "node/node-1\n"
+    none = store.kinf("get", "nodes", "-n", "web", "--prefix", "x")
+    assert (none.stdout, none.stderr) == ("", "No resources found\n")
     assert printed("all", "-o", "name").split()[-1] == "deployment.apps/front"
     assert printed("pods", "web/front-0", "shop/back-0", "-o", "name") == "pod/front-0\npod/back-0\n"
