@@ -62,7 +62,7 @@ page_tests=$(sed -n '/^TESTS = /,/\]/p' tests/torture/pages.py | grep -o '"[a-z_
 # shellcheck disable=SC2086 # words on purpose
 one "build build/debug" make -j"$jobs" --no-print-directory VARIANT=debug all build/debug/torture/recorder.so \
     build/debug/torture/pages.so build/debug/programs/informer build/debug/programs/reader $(printf 'build/debug/unit/test_%s ' $page_tests)
-one "torture kills" scripts/check-torture.sh build/debug kills --count 2500
+one "torture kills" scripts/check-torture.sh build/debug kills --count 10000
 one "torture pages" scripts/check-torture.sh build/debug pages
 one "torture namespaces" scripts/check-torture.sh build/debug namespaces
 one "torture limits" scripts/check-torture.sh build/debug limits --count 12

@@ -127,6 +127,7 @@ begin "kill loop ${kill_seconds}s" scripts/check-crash.sh build/asan "$kill_seco
 begin "torture memory" scripts/check-torture.sh build/asan memory --count 10
 begin "torture freezing" scripts/check-torture.sh build/asan freezing --count 4 --only daemon
 begin "torture kills" scripts/check-torture.sh build/asan kills --count 250
+begin "torture members" scripts/check-torture.sh build/asan members --count 4
 scenarios
 finish
 

@@ -78,9 +78,12 @@ static int mapping_find_lock(struct mapping *map)
 	char name[32], path[4096] = "", line[4096 + 128];
 	uint64_t from, to, offset;
 	const char *found;
+	struct stat st;
 
 	if (!maps)
 		return err_set(-errno, "'/proc/self/maps'");
+	if (fstat(map->lock.fd, &st) < 0)
+		return err_set(-errno, "'%s/lock.mdb'", map->path);
 	(void)snprintf(name, sizeof(name), "/proc/self/fd/%d", map->lock.fd);
 	ssize_t size = readlink(name, path, sizeof(path) - 1);
 	if (size < 0)
@@ -91,7 +94,8 @@ static int mapping_find_lock(struct mapping *map)
 			!(found = strchr(line, '/')) || strncmp(found, path, (size_t)size) != 0 || found[size] != '\n')
 			continue;
 		map->lock.address = (uint8_t *)(uintptr_t)from;
-		map->lock.bytes = to - from;
+		/* qemu-user shows maps that lie side by side as one. */
+		map->lock.bytes = to - from < (uint64_t)st.st_size ? to - from : (uint64_t)st.st_size;
 		return mapped_file_watch(&map->lock);
 	}
 	return err_say(ERR_UNSUPPORTED, "'/proc/self/maps' does not list '%s/lock.mdb': mount /proc", map->path);
