@@ -57,7 +57,7 @@ def make_room(place):
 @pytest.fixture
 def live(disk, simulator, store):
     """A store on the disk with 300 pods, an index, and `kinf run`."""
-    simulator.create("pods", 300, size=3000)
+    simulator.create("pods", 300, size=2000)
     store.path = disk / "store"
     store.configure(whole("pods", indexes={"node": "spec.nodeName"}), mapSize="256MiB")
     store.supervisor = store.run()
@@ -79,7 +79,7 @@ def died(store):
 
 def test_a_full_disk_after_a_reflink_copy_is_waited_for(disk, live, simulator):
     """Each round shares the blocks again, so that other pages are met first."""
-    for number in range(3):
+    for number in range(2):
         copy = reflink(live, f"copy-{number}")
         fill(disk)
         truth = live.objects("pods")
