@@ -4,7 +4,7 @@
 import yaml
 import pytest
 
-from harness.process import program, run_command
+from harness.process import ROOT, program, run_command
 
 READ = ["get", "list", "watch"]
 IDENTITY = {"apiGroups": [""], "resources": ["namespaces"], "resourceNames": ["kube-system"], "verbs": ["get"]}
@@ -142,3 +142,10 @@ def test_options_of_rbac_do_not_belong_to_check(tmp_path):
     (tmp_path / "k.yaml").write_text("feeds: [{resource: pods}]\n")
     result = run_command([program("kinf"), "config", "check", tmp_path / "k.yaml", "--name", "x"])
     assert result.status == 2 and "kinf config rbac" in result.stderr, result
+
+
+def test_the_rights_of_the_manifests_are_those_of_their_feeds():
+    manifests = ROOT / "packaging/kubernetes"
+    for name in ("base", "serve"):
+        result = run_command([program("kinf"), "config", "rbac", manifests / name / "kinf.yaml"], {"NODE_NAME": "node"})
+        assert result.stdout == (manifests / "base/rbac.yaml").read_text(), result
