@@ -1,19 +1,21 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Installs the Debian packages that building and testing need, if they are missing. No other script installs anything.
-# usage: scripts/dependencies.sh [fuzz|arm64|clang|h2spec|monitoring|python]    also what `make fuzz`, `make check-arm64`,
-# `make check-clang`, `make check-h2spec`, scripts/check-monitoring.sh, scripts/check-python.sh need
+# usage: scripts/dependencies.sh [fuzz|arm64|clang|h2spec|monitoring|python|packages]    also what `make fuzz`,
+# `make check-arm64`, `make check-clang`, `make check-h2spec`, scripts/check-monitoring.sh, scripts/check-python.sh, `make deb` and
+# `make check-packages` need
 set -eu
 
 packages='gcc g++ make pkg-config libcurl4-openssl-dev libmsgpack-dev liblmdb-dev libcriterion-dev
 libsimdjson-dev libyaml-dev libxxhash-dev libmicrohttpd-dev python3 python3-pytest python3-pytest-xdist python3-yaml
 python3-pip python3-setuptools python3-wheel openssl nghttp2-proxy libnghttp2-dev libssl-dev nghttp2-client curl
-zsh fish xfsprogs btrfs-progs'
+zsh fish xfsprogs btrfs-progs systemd'
 
 case ${1:-} in
     fuzz) packages="$packages clang-14 libclang-rt-14-dev" ;;
     arm64) packages="$packages gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static mmdebstrap" ;;
     clang) packages="$packages clang" ;;
+    packages) packages="$packages debhelper dh-python lintian mmdebstrap abigail-tools fakeroot strace" ;;
     h2spec) # by Go, which is not installed here: no package has it
         [ -x build/tools/h2spec ] || GOBIN=$(pwd)/build/tools go install github.com/summerwind/h2spec/cmd/h2spec@latest
         ;;
