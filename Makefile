@@ -99,7 +99,7 @@ unit_tests := $(patsubst tests/unit/%.c,$(B)/unit/%,$(unit_src))
 test_programs := $(patsubst tests/%.c,$(B)/%,$(program_src)) $(if $(model_src),$(B)/model/model)
 fuzzers := $(patsubst tests/%.c,$(B)/%,$(fuzz_src))
 
-.PHONY: all tests fuzzers fuzz run test check-all bench bench-swarm check-style check-unit check-differential check-h2spec check-arm64 check-clang check-real check-real-faults format manual install uninstall wheel \
+.PHONY: all tests fuzzers fuzz run test check-all bench bench-swarm check-style check-unit check-differential check-h2spec check-arm64 check-clang check-real check-real-faults format manual install uninstall wheel deb check-packages \
 	clean help dependencies dist
 all: $(programs) $(library) ## build the programs and the library into build/release
 torture_programs := $(addprefix $(B)/torture/,kinf kinf-reflector kinf-processor kinf-serve informer)
@@ -286,11 +286,21 @@ format: ## clang-format over the C files
 manual: all ## put options, prototypes and counters as they are into the manual pages
 	$(Q)scripts/manual.py --write $(B)
 
+places = DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' VERSION='$(VERSION)' LIBDIR='$(LIBDIR)' UNITDIR='$(UNITDIR)' \
+	PYTHONDIR='$(PYTHONDIR)' SYSCONFDIR='$(SYSCONFDIR)'
 install: all ## into $(DESTDIR)$(PREFIX)
-	$(Q)DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' VERSION='$(VERSION)' scripts/install.sh $(B)
+	$(Q)$(places) scripts/install.sh $(B)
 
 uninstall: ## takes away what install put there
-	$(Q)DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' VERSION='$(VERSION)' scripts/install.sh --remove $(B)
+	$(Q)$(places) scripts/install.sh --remove $(B)
+
+deb: ## Debian packages in build/deb (scripts/dependencies.sh packages)
+	$(Q)scripts/dependencies.sh packages
+	$(Q)scripts/deb.sh build/deb
+
+check-packages: ## packages, units and the container's steps, tried in a clean root (as root)
+	$(Q)scripts/dependencies.sh packages
+	$(Q)scripts/check-packages.sh
 
 wheel: all ## the Python module with the library in it, as $(B)/wheel/*.whl
 	$(Q)rm -rf $(B)/wheel && mkdir -p $(B)/wheel && cp -r reader/python $(B)/wheel/source

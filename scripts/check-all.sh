@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs `make test`, then the longer tests: the kill loop for minutes, a crowd of readers and followers for
 # $STRESS_SECONDS (300), worlds of 10,000 steps of the model, every stress program with ThreadSanitizer, the comparison
-# with client-go if Go and client-go are installed, a real API server if KUBECONFIG names one, and its faults if KINF_LAB
-# names the tools that start one (check-real-faults.sh). Names the tests that were left out, and the reasons, at the end.
+# with client-go if Go and client-go are installed, packages in a clean root if their tools are installed, a real API
+# server if KUBECONFIG names one, and its faults if KINF_LAB names the tools that start one (check-real-faults.sh). Names the tests that were left out, and the reasons, at the end.
 # The last line is "N passed, N failed"; exit 1 if a test failed.
 # usage: scripts/check-all.sh [SECONDS of the kill loop, default 300]
 set -u
@@ -88,6 +88,21 @@ for source in tests/stress/*.c; do
     one "build $program" make -j"$jobs" --no-print-directory VARIANT=tsan "$program"
     one "threads $(basename "$program") (tsan)" "$program"
 done
+reason=$(scripts/check-abi.sh --why-not)
+if [ -z "$reason" ]; then
+    one "interface of libkinf" scripts/check-abi.sh build/release
+else
+    skip "interface of libkinf" "$reason"
+fi
+reason=$(scripts/check-packages.sh --why-not)
+if [ -z "$reason" ]; then
+    one "packages: build" scripts/check-packages.sh build
+    one "packages: lintian" scripts/check-packages.sh lintian
+    one "packages: a clean root" scripts/check-packages.sh root
+    one "packages: the image's steps" scripts/check-packages.sh image
+else
+    skip "packages" "$reason"
+fi
 if command -v clang >/dev/null; then
     one "compiles: clang" scripts/check-portable.sh clang
 else

@@ -28,7 +28,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 CASES = ROOT / "docs/protocol.md"
 INFORMER = ROOT / "docs/informer.md"
 NOT_TEXT = ("tests/fuzz/",)  # seeds are bytes for parsers
-INSTALLED = ("share/doc/",)  # where installed files are
+INSTALLED = ("share/doc/", "/usr/share/doc/", "usr/share/doc/", "-X")  # where installed files are; patterns of debhelper
 SOURCE = r"(?<![\w/.<-])(?:common|store|reflector|processor|reader|tests|scripts)/[\w./-]+\.(?:c|h|cpp|def|py|sh)\b"
 
 

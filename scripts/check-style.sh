@@ -131,6 +131,10 @@ for library in build/*/libkinf.so.0; do
         '$2 != "A" && $3 !~ /^kinf_/ { print l ": exports " $3 }' >>"$out"
 done
 
+# ---- one version everywhere ---------------------------------------------------------------------------
+
+scripts/check-version.sh >>"$out" || true
+
 # ---- documents, sections, cases and rows that are named exist ----------------------------------------
 
 python3 scripts/check-references.py >>"$out" || true

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Debian root of its own, and services in it as systemd would start them, where no systemd runs."""
+
+import configparser
+import os
+import re
+import select
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+from harness import eventually
+from harness.process import ROOT, Process
+
+PATH = "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+CACHE = ROOT / "build/packages-root.tar"
+
+
+def in_namespace():
+    """Starts this program again in mount and PID namespaces of its own: what it mounts and starts ends with it."""
+    if os.environ.get("KINF_PACKAGES_INSIDE"):
+        return
+    os.environ["KINF_PACKAGES_INSIDE"] = "1"
+    command = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", sys.executable, *sys.argv]
+    sys.exit(subprocess.run(command).returncode)
+
+
+def run(*argv, **named):
+    done = subprocess.run([str(a) for a in argv], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=1800, **named)
+    assert done.returncode == 0, f"{shlex.join(map(str, argv))}: exit {done.returncode}\n{done.stdout[-6000:]}"
+    return done.stdout
+
+
+class Root:
+    """A minimal Debian in DIRECTORY, with the machine's network."""
+
+    def __init__(self, directory):
+        self.path = Path(directory)
+        if not CACHE.exists():
+            CACHE.parent.mkdir(exist_ok=True)
+            new = CACHE.with_suffix(".new.tar")
+            run("mmdebstrap", "--quiet", "--variant=minbase", "bookworm", new)
+            new.rename(CACHE)
+        self.path.mkdir(parents=True)
+        run("tar", "-xf", CACHE, "-C", self.path)
+        run("mount", "-t", "proc", "proc", self.path / "proc")
+        run("mount", "--bind", "/dev", self.path / "dev")
+        run("mount", "-t", "tmpfs", "tmpfs", self.path / "run")
+        (self.path / "etc/resolv.conf").write_bytes(Path("/etc/resolv.conf").read_bytes())
+        self.processes = []
+
+    def inside(self, *argv, user=None):
+        """The command line that runs ARGV in the root."""
+        become = ["setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups"] if user else []
+        return ["chroot", self.path, "env", "-i", f"PATH={PATH}", "LC_ALL=C.UTF-8", "HOME=/root",
+                "DEBIAN_FRONTEND=noninteractive", *become, *argv]
+
+    def run(self, *argv, user=None):
+        return run(*self.inside(*argv, user=user))
+
+    def fails(self, *argv, user=None):
+        """Runs a command that must fail; returns its output."""
+        done = subprocess.run([str(a) for a in self.inside(*argv, user=user)], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
+        assert done.returncode != 0, f"{argv} succeeded\n{done.stdout}"
+        return done.stdout
+
+    def apt(self, *argv):
+        # apt-get's own path for maintainer scripts lacks /usr/local/bin, where a test may put a stand-in.
+        return self.run("apt-get", "-q", "-y", "--no-install-recommends", "-o", f"DPkg::Path={PATH}", *argv)
+
+    def copy(self, *files):
+        """Copies packages into the root; returns the names that apt-get knows them by."""
+        (self.path / "tmp").mkdir(exist_ok=True)
+        for file in files:
+            run("cp", file, self.path / "tmp")
+        return [f"/tmp/{Path(file).name}" for file in files]
+
+    def files(self):
+        """All paths that are neither in memory nor caches, logs or lists of what is installed."""
+        skip = re.compile(r"/(proc|sys|dev|run|tmp)/|/var/(cache|log|lib/(apt|dpkg|systemd/deb-systemd|ucf))/|/etc/ld.so.cache|.*/__pycache__")
+        found = set()
+        for directory, names, files in os.walk(self.path):
+            inner = "/" + os.path.relpath(directory, self.path).removeprefix(".")
+            found |= {path for name in names + files if not skip.match((path := os.path.join(inner, name)) + "/")}
+        return found
+
+
+class Unit:
+    """The directives of a unit file that matter to a process, as systemd reads them."""
+
+    def __init__(self, root, name, instance=""):
+        self.root = root
+        parser = configparser.ConfigParser(strict=False, interpolation=None, delimiters=("=",), dict_type=Many)
+        parser.optionxform = str
+        parser.read_string((root.path / "lib/systemd/system" / name).read_text())
+        self.keys = {key: [line.replace("%i", instance) for line in value.split("\n")] for key, value in parser["Service"].items()}
+
+    def one(self, key):
+        assert len(self.keys[key]) == 1, (key, self.keys[key])
+        return self.keys[key][0]
+
+    def start(self, name, *before):
+        """Runs ExecStartPre as root, then ExecStart as systemd does: user, groups, umask, no capabilities, everything but
+        ReadWritePaths read-only, /home and /root hidden, NOTIFY_SOCKET. BEFORE is put before the command. Waits for READY=1."""
+        for line in self.keys["ExecStartPre"]:
+            assert line.startswith("+"), line
+            self.root.run(*shlex.split(line[1:]))
+        address = self.root.path / f"run/notify-{name}"
+        self.notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.notify.bind(str(address))
+        os.chmod(address, 0o777)
+        user = self.one("User")
+        writable = shlex.split(self.one("ReadWritePaths"))
+        assert self.one("ProtectSystem") == "strict" and self.one("ProtectHome") == "yes"
+        # As ProtectSystem=strict and ProtectHome: in a mount namespace of its own.
+        prepare = "; ".join(["set -e", 'root=$1; shift', 'mount --rbind "$root" "$root"',
+                             *[f'mount --bind "$root{path}" "$root{path}"' for path in writable],
+                             'mount -o remount,ro,bind "$root"',
+                             *[f'mount -o remount,rw,bind "$root{path}"' for path in writable],
+                             *[f'mount -t tmpfs -o mode=000 tmpfs "$root{path}"' for path in ("/home", "/root")],
+                             f'umask {self.one("UMask")}', 'exec "$@"'])
+        command = ["chroot", self.root.path, "setpriv", f"--reuid={user}", f"--regid={self.one('Group')}", "--init-groups",
+                   "--no-new-privs", "--bounding-set=-all", "--inh-caps=-all", "env", "-i", "PATH=/usr/bin:/bin", f"USER={user}",
+                   "HOME=/var/lib/kinf", f"NOTIFY_SOCKET=/run/notify-{name}", *shlex.split(self.one("ExecStart"))]
+        self.process = Process(name, [*before, "unshare", "--mount", "sh", "-c", prepare, "sh", self.root.path, *command],
+                               self.root.path.parent)
+        self.root.processes.append(self.process.start())
+        self.ready()
+        return self
+
+    def ready(self):
+        def told():
+            assert self.process.running, self.process.tail()
+            while select.select([self.notify], [], [], 0)[0]:
+                if b"READY=1" in self.notify.recv(4096):
+                    return True
+            return False
+
+        eventually(told, 30, "READY=1")
+
+    def stop(self):
+        """As systemctl stop."""
+        assert self.process.stop(int(self.one("TimeoutStopSec"))) == 0, self.process.tail()
+        self.notify.close()
+        (self.root.path / f"run/notify-{self.process.name}").unlink()
+
+
+class Many(dict):
+    """Keeps all values of a key that is given more than once."""
+
+    def __setitem__(self, key, value):
+        if isinstance(value, list) and isinstance(self.get(key), list):
+            value = self[key] + value
+        super().__setitem__(key, value)
+
+
+def repack(package, directory, version):
+    """Makes a package of a higher version with the same files, and the same dependency on its siblings. Returns its path."""
+    tree = Path(directory) / Path(package).stem
+    run("dpkg-deb", "-R", package, tree)
+    control = tree / "DEBIAN/control"
+    text = control.read_text()
+    old = re.search(r"(?m)^Version: (.*)$", text)[1]
+    text = text.replace(f"Version: {old}", f"Version: {version}").replace(f"(= {old})", f"(= {version})")
+    control.write_text(text)
+    run("dpkg-deb", "--root-owner-group", "-b", tree, directory)
+    run("rm", "-rf", tree)
+    name = re.search(r"(?m)^Package: (.*)$", text)[1]
+    return next(Path(directory).glob(f"{name}_{version}_*.deb"))
+
+
+def follow(root, name, *argv, user):
+    """A reader in the root that goes on until the end."""
+    process = Process(name, root.inside(*argv, user=user), root.path.parent)
+    root.processes.append(process.start())
+    return process
+
+
+def end(process, number=signal.SIGINT):
+    return process.kill(number)
