@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The manifests of docs/manifests say what the programs and each other understand. tests/real/check_manifests.py gives them to
-a real API server."""
+"""packaging/kubernetes: what kustomize makes of base and serve fits together, and the programs understand it.
+tests/real/check_manifests.py gives all of it to a real API server."""
 
-import re
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ import yaml
 from harness.process import program
 from harness.tls import Authority
 
-MANIFESTS = Path(__file__).resolve().parents[2] / "docs" / "manifests"
+MANIFESTS = Path(__file__).resolve().parents[2] / "packaging" / "kubernetes"
 API = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 
@@ -20,14 +19,30 @@ def load(name):
     return {found["kind"]: found for found in objects}
 
 
+def patched(old, new):
+    """OLD with the strategic merge patch NEW, as far as serve/daemonset.yaml needs it."""
+    if isinstance(new, dict) and isinstance(old, dict) and "$patch" not in new:
+        return {**old, **{key: patched(old.get(key), value) for key, value in new.items()}}
+    if isinstance(new, list) and isinstance(old, list):
+        key = "mountPath" if "mountPath" in new[0] else "name"
+        by_key = {item[key]: item for item in new}
+        return [patched(item, by_key.pop(item[key], {})) for item in old] + list(by_key.values())
+    return {key: value for key, value in new.items() if key != "$patch"} if isinstance(new, dict) else new
+
+
 @pytest.fixture(scope="module")
 def node():
-    return load("node-local.yaml")
+    found = {}
+    for name in ("namespace", "serviceaccount", "rbac", "daemonset"):
+        found |= load(f"base/{name}.yaml")
+    found |= load("serve/service.yaml")
+    found["DaemonSet"] = patched(found["DaemonSet"], load("serve/daemonset.yaml")["DaemonSet"])
+    return found
 
 
 @pytest.fixture
-def config(node):
-    return yaml.safe_load(node["ConfigMap"]["data"]["kinf.yaml"])
+def config():
+    return yaml.safe_load((MANIFESTS / "serve/kinf.yaml").read_text())
 
 
 def container(daemon_set):
@@ -44,22 +59,16 @@ def test_the_configuration_and_the_command_are_understood(node, config, workspac
     authority = Authority(workspace.directory, "ca")
     certificate, key = authority.issue("kinf-serve.kinf-system.svc")
     config["serve"]["tls"] = {"cert": str(certificate), "key": str(key)}
-    config.update(store=str(store.path), runtimeDir=str(store.runtime))
+    config.update(store=str(store.path), runtimeDir=str(store.runtime), cluster={"kubeconfig": str(store.kubeconfig)})
     store.config.write_text(yaml.safe_dump(config))
-    first, command, *options = container(node["DaemonSet"])["command"]
-    assert (first, command) == ("kinf", "run")
-    checked = store.kinf("config", "check", "--config", store.config)
-    assert checked.status == 0, checked.stderr
-    known = store.kinf("run", "--help", check=True).stdout
-    for option in (word for word in options if word.startswith("--")):
-        assert re.search(rf"{option}\b", known), option
-    watch = options[options.index("--watch") + 1].replace("$(NODE_NAME)", "n1")
-    # Only the cluster is missing; a word that is not understood would be said first.
     store.connect("http://127.0.0.1:1")
-    config["feeds"].append({"resource": "pods", "fieldSelector": "spec.nodeName=n1"})
-    assert watch == "pods(--field-selector spec.nodeName=n1)"
-    store.config.write_text(yaml.safe_dump({**config, "cluster": {"kubeconfig": str(store.kubeconfig)}}))
-    run = store.process("kinf-run", [program("kinf"), "run", "--config", store.config, "--watch", watch]).start()
+    this = container(node["DaemonSet"])
+    variables = {variable["name"]: "n1" for variable in this["env"]}
+    checked = store.kinf("config", "check", "--config", store.config, env=variables)
+    assert checked.status == 0, checked.stderr
+    # Only the cluster is missing; a word that is not understood would be said first.
+    assert this["args"] == ["run", "--config", "/etc/kinf/kinf.yaml"]
+    run = store.process("kinf-run", [program("kinf"), "run", "--config", store.config], variables).start()
     run.wait_log("cluster_unreachable")
     run.stop()
 
@@ -68,7 +77,7 @@ def test_the_account_may_read_each_feed_and_no_secrets(node, config):
     rules = node["ClusterRole"]["rules"]
     granted = {(group, resource) for rule in rules for group in rule["apiGroups"] for resource in rule["resources"]}
     assert all(set(rule["verbs"]) == {"get", "list", "watch"} for rule in rules)
-    wanted = {tuple(reversed(feed["resource"].partition(".")[::2])) for feed in config["feeds"]} | {("", "pods")}
+    wanted = {tuple(reversed(feed["resource"].partition(".")[::2])) for feed in config["feeds"]}
     assert granted == wanted
     assert not any("secrets" in pair for pair in granted)
     binding, account = node["ClusterRoleBinding"], node["ServiceAccount"]["metadata"]
@@ -85,19 +94,24 @@ def test_ports_paths_and_volumes_fit(node, config):
         assert this[probe]["httpGet"] == {"path": path, "port": "https", "scheme": "HTTPS"}
     mounts = {mount["mountPath"]: mount["name"] for mount in this["volumeMounts"]}
     assert set(mounts.values()) == {volume["name"] for volume in pod["spec"]["volumes"]}
-    for path in (config["store"], config["runtimeDir"], str(Path(config["serve"]["tls"]["cert"]).parent), "/etc/kinf"):
+    # The store is below its volume: kinf makes the directory, and sets its modes.
+    for path in (str(Path(config["store"]).parent), config["runtimeDir"], str(Path(config["serve"]["tls"]["cert"]).parent), "/etc/kinf"):
         assert path in mounts, path
     assert this["securityContext"]["readOnlyRootFilesystem"] and "readOnly" not in str(this["volumeMounts"])
     labels = pod["metadata"]["labels"]
     assert node["Service"]["spec"]["selector"] == labels == node["DaemonSet"]["spec"]["selector"]["matchLabels"]
     assert node["Service"]["spec"]["internalTrafficPolicy"] == "Local"
     assert [port["targetPort"] for port in node["Service"]["spec"]["ports"]] == ["https"]
+    assert this["securityContext"]["runAsNonRoot"] and this["securityContext"]["runAsGroup"] == int(config["group"])
+    reader = load("reader/pod.yaml")["Pod"]["spec"]
+    assert reader["securityContext"]["supplementalGroups"] == [int(config["group"])]
+    assert config["store"] in reader["containers"][0]["command"]
     names = {found["metadata"]["namespace"] for found in node.values() if "namespace" in found["metadata"]}
     assert names == {node["Namespace"]["metadata"]["name"]}
 
 
 def test_a_pod_finds_the_service_and_has_what_in_cluster_clients_read(node):
-    pod, ca = load("pod.yaml")["Pod"], load("pod.yaml")["ConfigMap"]
+    pod, ca = load("serve/client.yaml")["Pod"], load("serve/client.yaml")["ConfigMap"]
     this, = pod["spec"]["containers"]
     env = {variable["name"]: variable["value"] for variable in this["env"]}
     service = node["Service"]
