@@ -135,6 +135,14 @@ void errors()
 	EXPECT(calls == 2);
 }
 
+template <class Handle> constexpr bool is_move_only()
+{
+	return std::is_nothrow_move_constructible_v<Handle> && !std::is_copy_constructible_v<Handle>;
+}
+static_assert(is_move_only<Store>() && is_move_only<Snapshot>() && is_move_only<Listing>() && is_move_only<Informer>());
+static_assert(is_move_only<ObjectCopy>() && is_move_only<WorkQueue>() && is_move_only<WorkQueue::Item>());
+static_assert(is_move_only<RateLimiter>() && is_move_only<Clock>() && std::is_trivially_copyable_v<Object>);
+
 /* Handles are destroyed in the worst order. */
 void lifetimes()
 {
