@@ -10,7 +10,6 @@
 #include "reader/informer/informer.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -415,15 +414,11 @@ int kinf_informer_run(struct kinf_informer *informer, int stop_fd)
 			"a callback of the informer of '%s' may not run it", informer->feed));
 	informer->running = true;
 	while (r >= 0) {
-		struct pollfd fds[] = {{.fd = informer->wake.epoll, .events = POLLIN},
-			{.fd = stop_fd, .events = POLLIN}};
-
 		r = kinf_informer_dispatch(informer, RUN_MAX);
 		if (r < 0 || informer->freed || informer_is_stopped(informer))
 			break;
-		if (poll(fds, 2, -1) < 0 && errno != EINTR)
-			r = err_set(-errno, "waiting for the informer of '%s'", informer->feed);
-		else if (fds[1].revents != 0)
+		r = wake_wait(&informer->wake, stop_fd);
+		if (r == END)
 			break;
 	}
 	informer->running = false;

@@ -14,6 +14,8 @@
 #ifndef READER_INFORMER_H
 #define READER_INFORMER_H
 
+#include <sys/epoll.h>
+
 #include "reader/filter.h"
 #include "reader/handle.h"
 #include "reader/informer/informer_keys.h"
@@ -23,6 +25,7 @@
 
 #define KINF_INFORMER_MAGIC 0x6b696e72u
 #define KINF_HANDLER_MAGIC  0x6b68616eu
+#define WAKE_EVENTS         4
 
 struct kinf_handler {
 	uint32_t magic;
@@ -61,6 +64,8 @@ struct wake {
 	uint64_t tried_ns; /* to connect to the doorbell */
 	uint64_t pause_ns; /* before the next attempt */
 	uint64_t armed_ns; /* the timer fires then (monotonic); 0: it does not */
+	struct epoll_event ready[WAKE_EVENTS]; /* what wake_wait() has found, for wake_read() */
+	int n_ready;
 };
 
 /* The state of a feed as it was reported last. */
@@ -159,6 +164,8 @@ int wake_open(struct wake *wake);
 void wake_close(struct wake *wake);
 /* Reads all events. Returns whether the informer has to stop. */
 bool wake_read(struct wake *wake);
+/* Waits until there is something to read, or STOP_FD (-1: none) is readable. Returns: 0; END: STOP_FD is; errors. */
+int wake_wait(struct wake *wake, int stop_fd);
 /* Connects to the reflector's doorbell unless it is connected. Comes before the search for work, so
  * that the bell rings for all that comes later. Pauses 1, 2, 4 .. 16 s after attempts that fail. */
 void wake_connect(struct wake *wake, int runtime_fd, uint64_t now);

@@ -5,6 +5,7 @@
  * and of the stop. Without a doorbell, or after it hung up, the timer is short.
  */
 #include <errno.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -58,14 +59,30 @@ static bool wake_arm_bell(const struct wake *wake)
 	return send(wake->bell, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1;
 }
 
+int wake_wait(struct wake *wake, int stop_fd)
+{
+	struct pollfd fds[] = {{.fd = wake->epoll, .events = POLLIN}, {.fd = stop_fd, .events = POLLIN}};
+	int n;
+
+	if (stop_fd < 0) /* one system call instead of two */
+		n = wake->n_ready = epoll_wait(wake->epoll, wake->ready, WAKE_EVENTS, -1);
+	else
+		n = poll(fds, 2, -1);
+	if (n < 0)
+		return errno == EINTR ? 0 : err_set(-errno, "waiting for an informer");
+	return fds[1].revents ? END : 0;
+}
+
 bool wake_read(struct wake *wake)
 {
-	struct epoll_event events[4];
-	int n = epoll_wait(wake->epoll, events, 4, 0);
+	int n = wake->n_ready > 0 ? wake->n_ready
+				  : epoll_wait(wake->epoll, wake->ready, WAKE_EVENTS, 0);
+	const struct epoll_event *events = wake->ready;
 	bool stop = false;
 	char bytes[16];
 	uint64_t ticks;
 
+	wake->n_ready = 0;
 	for (int i = 0; i < n; i++) {
 		int fd = events[i].data.fd;
 

@@ -69,6 +69,9 @@ int snapshot_renew_at(
  * been there yet to name the journal. */
 int snapshot_open_log(struct store *store, struct snapshot **ret_snapshot);
 int snapshot_renew_log(struct snapshot *snapshot);
+/* Likewise, for a caller that knows of a record of the same journal: while the open file has SEQ, CURRENT
+ * is not examined (two system calls). */
+int snapshot_renew_log_to(struct snapshot *snapshot, uint64_t seq);
 /* Ends the transactions, keeps the slots. ERR_SNAPSHOT_EXPIRED (only for a copy): data that was
  * read may be wrong. */
 int snapshot_reset(struct snapshot *snapshot);

@@ -4,7 +4,9 @@
 #include <criterion/criterion.h>
 #include <poll.h>
 #include <sys/timerfd.h>
+#include <unistd.h>
 
+#include "common/err.h"
 #include "common/proc.h"
 
 #define MS ((uint64_t)1000000)
@@ -74,4 +76,21 @@ Test(wake, a_stop_stays)
 	cr_assert(wake_read(&wake));
 	cr_assert(wake_read(&wake));
 	cr_assert(is_readable(0));
+}
+
+Test(wake, a_wait_ends_with_what_is_there_or_with_the_stop_descriptor)
+{
+	int stop[2];
+
+	cr_assert_eq(pipe(stop), 0);
+	wake_stop(&wake);
+	cr_assert_eq(wake_wait(&wake, -1), 0);
+	cr_assert_eq(wake.n_ready, 1);
+	cr_assert(wake_read(&wake), "what the wait has found");
+	cr_assert_eq(wake.n_ready, 0);
+	cr_assert_eq(wake_wait(&wake, stop[0]), 0);
+	cr_assert(wake_read(&wake));
+	cr_assert_eq(close(stop[1]), 0);
+	cr_assert_eq(wake_wait(&wake, stop[0]), END);
+	cr_assert_eq(close(stop[0]), 0);
 }
