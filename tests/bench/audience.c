@@ -23,6 +23,8 @@
 
 #define SECOND_NS UINT64_C(1000000000)
 #define UP_S      120 /* until all followers have their initial state */
+#define WARM_S    4   /* changes that don't count: followers that found no doorbell try again after 1 and 2 s */
+#define PAUSE_NS  (20 * SECOND_NS / 1000)
 
 struct change {
 	uint64_t committed_ns;
@@ -33,7 +35,7 @@ struct change {
 struct audience {
 	_Atomic uint64_t ready, done, cpu_ns;
 	_Atomic uint64_t first; /* seq of the first change; 0: it is not known yet */
-	uint64_t count;
+	uint64_t count, followers;
 	struct change changes[];
 };
 
@@ -61,7 +63,12 @@ static void on_sync(void *arg)
 	struct program *program = arg;
 
 	program->audience->ready++;
-	measure_begin(&program->measure);
+}
+
+static void pause_until_done(const struct audience *audience)
+{
+	while (audience->done < audience->followers)
+		pause_until(proc_monotonic_ns() + PAUSE_NS);
 }
 
 static void on_update(void *arg, const struct kinf_object *old, const struct kinf_object *object)
@@ -73,6 +80,8 @@ static void on_update(void *arg, const struct kinf_object *old, const struct kin
 	must_true(old && old->body && object->body_size > 0, "an event without body");
 	if (!first || object->event < first || object->event - first >= audience->count)
 		return;
+	if (!program->seen)
+		measure_begin(&program->measure);
 	struct change *change = &audience->changes[object->event - first];
 	uint64_t last = change->last_ns;
 	(void)atomic_compare_exchange_strong(&change->first_ns, &none, now);
@@ -82,6 +91,7 @@ static void on_update(void *arg, const struct kinf_object *old, const struct kin
 		return;
 	audience->cpu_ns += (uint64_t)(measure_cpu(&program->measure) * 1e9);
 	audience->done++;
+	pause_until_done(audience); /* ending takes CPU, which the others need for their last event */
 	kinf_informer_stop(program->informer);
 }
 
@@ -117,16 +127,18 @@ static void wait_for(const _Atomic uint64_t *number, uint64_t most, const char *
 	}
 }
 
-static void write_changes(
-	struct source *source, const struct pods *pods, struct audience *audience, uint64_t rate)
+/* AUDIENCE: NULL for changes that are not counted. */
+static void write_changes(struct source *source, const struct pods *pods, struct audience *audience,
+	uint64_t count, uint64_t rate)
 {
 	uint64_t random = 99, version = source_next_version(source);
 	uint64_t begin = proc_monotonic_ns();
 
-	for (uint64_t i = 0; i < audience->count; i++) {
+	for (uint64_t i = 0; i < count; i++) {
 		pause_until(begin + i * SECOND_NS / rate);
 		source_change(source, pods, measure_random(&random) % pods->n, version + i, NULL);
-		audience->changes[i].committed_ns = proc_monotonic_ns();
+		if (audience)
+			audience->changes[i].committed_ns = proc_monotonic_ns();
 		source_commit(source);
 	}
 }
@@ -172,6 +184,7 @@ int main(int argc, char **argv)
 
 	must_true(audience != MAP_FAILED, "no memory");
 	audience->count = count;
+	audience->followers = followers;
 	/* Forks before it opens anything: LMDB's handles must not be used after a fork. */
 	for (uint64_t i = 0; i < followers; i++) {
 		pid_t pid = fork();
@@ -184,9 +197,10 @@ int main(int argc, char **argv)
 	}
 	source_open(&source, argv[1], argv[2]);
 	wait_for(&audience->ready, followers, "the followers do not come up");
+	write_changes(&source, &pods, NULL, WARM_S * rate, rate);
 	audience->first = source_last(&source) + 1;
 	measure_begin(&measure);
-	write_changes(&source, &pods, audience, rate);
+	write_changes(&source, &pods, audience, count, rate);
 	double writer_cpu = measure_cpu(&measure);
 	wait_for(&audience->done, followers, "followers missed changes");
 	source_close(&source);
