@@ -68,7 +68,7 @@ def test_several_kinds_are_one_answer(filled, store):
     (["all", "x"], "a name needs one kind"),
     (["pods,nodes", "--limit", "1"], "are for one feed"),
     (["pods", "-o", "go-template={{.kind}}"], "Go templates are not supported; write the template as -o jsonpath="),
-    (["pods", "-w", "-o", "yaml"], "allowed are table, wide, name, json"),
+    (["pods", "-w", "-o", "count"], "allowed are table, wide, name, json, yaml"),
     (["pods,nodes", "-w"], "watch one feed at a time"),
 ])
 def test_what_makes_no_sense_is_refused(filled, store, args, sentence):
