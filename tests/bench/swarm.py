@@ -199,8 +199,9 @@ def restart(build):
         swarm = subprocess.Popen(
             [str(w) for w in (place.program("bench/swarm"), ours.pid, "tls", port, "", "stay", live(ours), TLS, 120)],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        if swarm.stderr.readline() != "ready\n":
-            raise RuntimeError(swarm.stderr.read())
+        said = swarm.stderr.readline()
+        if said != "ready\n":
+            raise RuntimeError(said + swarm.stderr.read())
         ours.daemon.popen.send_signal(signal.SIGKILL)
         ours.daemon.popen.wait()
         place.daemons.remove(ours.daemon)
