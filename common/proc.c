@@ -209,6 +209,20 @@ int proc_read_stat(int32_t pid, struct proc_stat *ret_stat)
 	return 0;
 }
 
+int proc_read_memory(int32_t pid, struct proc_memory *ret_memory)
+{
+	char path[64], text[256];
+	uint64_t resident, of_files, page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/statm", (int)pid);
+	if (proc_read_file(path, text, sizeof(text)) < 0)
+		return err_set(-ESRCH, "process %d", (int)pid);
+	if (sscanf(text, "%*s %" SCNu64 " %" SCNu64, &resident, &of_files) != 2 || of_files > resident)
+		return err_set(-ESRCH, "process %d: '%s' is not understood", (int)pid, path);
+	*ret_memory = (struct proc_memory){resident * page, (resident - of_files) * page};
+	return 0;
+}
+
 int proc_start_ticks(int32_t pid, uint64_t *ret_ticks)
 {
 	struct proc_stat stat;

@@ -68,6 +68,14 @@ struct proc_stat {
 /* Reads /proc/PID/stat, proc(5). -ESRCH when there is no such process, or no such file. */
 int proc_read_stat(int32_t pid, struct proc_stat *ret_stat);
 
+struct proc_memory {
+	uint64_t resident; /* bytes in memory */
+	uint64_t anonymous; /* those of them that belong to no file: mapped files are the page cache's */
+};
+
+/* Reads /proc/PID/statm, proc(5). -ESRCH as above. */
+int proc_read_memory(int32_t pid, struct proc_memory *ret_memory);
+
 /* Returns in RET_TICKS when the process PID started, in clock ticks since boot: pid and ticks together
  * name one process until the next boot. -ESRCH when there is none; a zombie counts as none. */
 int proc_start_ticks(int32_t pid, uint64_t *ret_ticks);

@@ -22,13 +22,9 @@ static int cursor_list_one(void *arg, const char *name, const struct cursor_file
 	struct cursor_rows *rows = arg;
 	char feeds[24], event[24], age[AGE_SIZE];
 	const char *const cells[] = {name, feeds, event, age};
-	uint64_t least = cursor->n ? UINT64_MAX : 0;
 
-	for (size_t i = 0; i < cursor->n; i++)
-		if (cursor->positions[i].seq < least)
-			least = cursor->positions[i].seq;
 	(void)snprintf(feeds, sizeof(feeds), "%zu", cursor->n);
-	(void)snprintf(event, sizeof(event), "%" PRIu64, least);
+	(void)snprintf(event, sizeof(event), "%" PRIu64, cursor_least(cursor));
 	age_since(cursor->written_ns, age);
 	return table_row(&rows->table, cells, &rows->out);
 }

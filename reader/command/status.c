@@ -61,6 +61,10 @@ static void status_json_process(const struct status_process *process, struct buf
 	status_json_text(out, ",\"state\":", status_process_state(process));
 	buf_printf(out, ",\"uptimeSeconds\":%" PRIu64 ",\"restarts\":%" PRIu32,
 		process->uptime_seconds, process->restarts);
+	if (process->usage_known)
+		buf_printf(out,
+			",\"cpuSeconds\":%.2f,\"residentBytes\":%" PRIu64 ",\"anonymousBytes\":%" PRIu64,
+			process->cpu_seconds, process->memory.resident, process->memory.anonymous);
 	status_json_text(out, ",\"lastError\":", process->known ? process->page.error : "");
 	buf_str(out, ",\"counters\":{");
 	for (size_t i = 0; i < STAT_MAX; i++) {
@@ -131,6 +135,17 @@ int status_json(const struct store_status *s, struct buf *out)
 			s->readers[i].slots, s->readers[i].snapshots, s->readers[i].behind);
 		status_json_text(out, ",\"pinFile\":", s->readers[i].pin_file ? s->readers[i].pin_file : "");
 		buf_str(out, "}");
+	}
+	buf_str(out, "],\"cursors\":[");
+	for (size_t i = 0; i < s->n_cursors; i++) {
+		const struct status_cursor *cursor = &s->cursors[i];
+
+		status_json_text(out, i ? ",{\"name\":" : "{\"name\":", cursor->name);
+		buf_printf(out,
+			",\"feeds\":%zu,\"event\":%" PRIu64 ",\"ageSeconds\":%.3f,\"lapsed\":%s}",
+			cursor->feeds, cursor->event,
+			((double)proc_realtime_ns() - (double)cursor->written_ns) / 1e9,
+			cursor->lapsed ? "true" : "false");
 	}
 	buf_str(out, "]}\n");
 	return buf_error(out);

@@ -12,6 +12,7 @@
 
 #include "common/buf.h"
 #include "common/config/config.h"
+#include "common/proc.h"
 #include "common/stats.h"
 #include "reader/kinf.h"
 #include "store/env/env.h"
@@ -27,6 +28,9 @@ struct status_process {
 	uint64_t uptime_seconds; /* 0 if it does not run */
 	uint32_t restarts; /* starts of the writer of its ring since the machine booted, less one */
 	uint64_t counters[STAT_MAX]; /* stats.def; of a process that died, its last ones */
+	bool usage_known; /* it runs where this process can see it */
+	double cpu_seconds;
+	struct proc_memory memory;
 };
 /* The two daemons, and kinf-serve, which is shown if it is configured, runs, or ended by itself. */
 #define STATUS_SERVE     2
@@ -44,7 +48,9 @@ struct status_reader {
 #define STATUS_CURSORS_MAX 1024
 struct status_cursor {
 	char name[CURSOR_NAME_MAX + 1];
+	size_t feeds;
 	uint64_t event; /* its follower has handled all feeds up to here */
+	uint64_t written_ns; /* CLOCK_REALTIME */
 	bool lapsed;    /* what comes after its position is no longer kept */
 };
 
@@ -86,6 +92,12 @@ const char *status_process_state(const struct status_process *process);
 
 int status_json(const struct store_status *status, struct buf *out);
 int status_text(const struct store_status *status, struct buf *out);
+/* Parts of it, which top shows also: lines about store and databases; how many feeds are in which state, without the
+ * end of the line; a size such as "1.5 MiB". */
+void status_put_store(const struct store_status *status, struct buf *out);
+void status_put_feed_states(const struct store_status *status, struct buf *out);
+void status_put_bytes(uint64_t n, struct buf *out);
+
 /* Appends the status in the text format of Prometheus (metrics.c). WITHOUT_LEVELS: the open connections and
  * watches of kinf-serve are left out, because its own metrics have these names, with labels. */
 int metrics_text(const struct store_status *status, bool without_levels, struct buf *out);

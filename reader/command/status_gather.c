@@ -63,6 +63,23 @@ static int status_serve_holder(const struct home *home, char *addresses, size_t 
 	return pid;
 }
 
+/* The page's own pid is compared with the process of that number here: in another PID namespace there is
+ * another one, or none. */
+static void status_gather_usage(struct status_process *process)
+{
+	struct proc_stat stat;
+
+	if (!process->alive || !process->page.alive)
+		return;
+	int r = proc_read_stat(process->page.pid, &stat);
+	if (r == 0)
+		r = proc_read_memory(process->page.pid, &process->memory);
+	process->usage_known = r == 0;
+	if (r == 0)
+		process->cpu_seconds = (double)stat.cpu_ticks / (double)sysconf(_SC_CLK_TCK);
+	err_ignore(r, "it has ended meanwhile");
+}
+
 static void status_gather_process(
 	const struct home *home, size_t role, int holder, struct status_process *process)
 {
@@ -89,6 +106,7 @@ static void status_gather_process(
 		process->counters[i] = stats_get(view.page, (enum counter)i);
 	if (process->alive && now > process->page.start_ns)
 		process->uptime_seconds = (now - process->page.start_ns) / 1000000000;
+	status_gather_usage(process);
 	/* The delta ring's epoch counts the starts of reflectors, the taken word those of processors. */
 	if (role == HOME_REFLECTOR && ring_attach(runtime, DELTA_RING, &reader) >= 0) {
 		ring_status(reader, &ring);
@@ -239,17 +257,15 @@ static int status_add_cursor(void *arg, const char *name, const struct cursor_fi
 {
 	const struct cursor_walk *walk = arg;
 	struct store_status *status = walk->status;
-	struct status_cursor made = {.event = cursor->n ? UINT64_MAX : 0,
+	struct status_cursor made = {.event = cursor_least(cursor), .feeds = cursor->n,
+		.written_ns = cursor->written_ns,
 		.lapsed = memcmp(cursor->uuid, walk->meta->uuid, sizeof(cursor->uuid)) != 0};
 
 	if (status->n_cursors == STATUS_CURSORS_MAX)
 		return 1;
 	(void)snprintf(made.name, sizeof(made.name), "%s", name);
-	for (size_t i = 0; i < cursor->n; i++) {
+	for (size_t i = 0; i < cursor->n; i++)
 		made.lapsed = made.lapsed || status_is_lost(walk, &cursor->positions[i]);
-		if (cursor->positions[i].seq < made.event)
-			made.event = cursor->positions[i].seq;
-	}
 	return ARRAY_ADD(status->cursors, status->n_cursors, status->cursors_room, made,
 		"the list of cursors");
 }

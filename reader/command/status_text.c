@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/cleanup.h"
 #include "common/options.h"
 #include "reader/command/status.h"
 #include "reader/table/age.h"
@@ -20,7 +21,7 @@ static const char *status_text_number(uint64_t n, struct number_text *room)
 	return room->text;
 }
 
-static const char *status_text_bytes(uint64_t n, struct number_text *room)
+void status_put_bytes(uint64_t n, struct buf *out)
 {
 	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
 	double value = (double)n;
@@ -30,14 +31,12 @@ static const char *status_text_bytes(uint64_t n, struct number_text *room)
 		value /= 1024;
 		unit++;
 	}
-	(void)snprintf(room->text, sizeof(room->text), "%.*f %s", unit ? 1 : 0, value, units[unit]);
-	return room->text;
+	buf_printf(out, "%.*f %s", unit ? 1 : 0, value, units[unit]);
 }
 
-static void status_put_store(const struct store_status *s, struct buf *out)
+void status_put_store(const struct store_status *s, struct buf *out)
 {
 	const struct status_database *const databases[] = {&s->journal, &s->index};
-	struct number_text used, file;
 
 	buf_printf(
 		out, "Store:   %s%s\n", s->path, s->copy ? " (a copy; no daemon writes it)" : "");
@@ -45,24 +44,27 @@ static void status_put_store(const struct store_status *s, struct buf *out)
 		const struct status_database *database = databases[i];
 
 		buf_str(out, i ? "Index:   " : "Journal: ");
-		if (database->open)
-			buf_printf(out, "%s in use, file %s, generation %" PRIu32 "\n",
-				status_text_bytes(database->info.used_bytes, &used),
-				status_text_bytes(database->info.file_bytes, &file),
-				database->generation);
-		else
+		if (!database->open) {
 			buf_str(out, "none\n");
+			continue;
+		}
+		status_put_bytes(database->info.used_bytes, out);
+		buf_str(out, " in use, file ");
+		status_put_bytes(database->info.file_bytes, out);
+		buf_printf(out, ", generation %" PRIu32 "\n", database->generation);
 	}
 	if (s->journal.open)
 		buf_printf(out,
 			"Events:  %" PRIu64 " in the journal, %" PRIu64
 			" in the index, history from %" PRIu64 "\n",
 			s->last_event, s->taken, s->horizon + 1);
-	if (s->disk_known)
-		buf_printf(out, "Disk:    %s free\n", status_text_bytes(s->disk_free, &used));
+	if (s->disk_known) {
+		buf_str(out, "Disk:    ");
+		status_put_bytes(s->disk_free, out);
+		buf_str(out, " free\n");
+	}
 	if (s->error[0])
 		buf_printf(out, "Error:   %s\n", s->error);
-	buf_byte(out, '\n');
 }
 
 static int status_put_processes(const struct store_status *s, struct table *table, struct buf *out)
@@ -102,15 +104,9 @@ static void status_put_clients(const struct store_status *s, struct buf *out)
 			*s->addresses ? s->addresses : "no address yet");
 }
 
-static int status_put_feeds(const struct store_status *s, struct table *table, struct buf *out)
+/* "Feeds: 62 (60 live, 1 gone, 1 forbidden)", the states in the order of their first feeds. */
+void status_put_feed_states(const struct store_status *s, struct buf *out)
 {
-	static const char *const heads[] = {"FEED", "NAMESPACE", "STATE", "OBJECTS",
-		"RESOURCEVERSION", "CONTACT", "LAG", "LISTS", "WATCHES", "EVENTS", "READ",
-		"RETRIES", "ERROR"};
-	int r = 0;
-
-	/* "Feeds: 62 (60 live, 1 gone, 1 forbidden)", the states in the order of their first
-	 * feeds. */
 	status_put_clients(s, out);
 	buf_printf(out, "Feeds:   %zu", s->n_feeds);
 	for (size_t i = 0; i < s->n_feeds; i++) {
@@ -125,15 +121,29 @@ static int status_put_feeds(const struct store_status *s, struct table *table, s
 		if (!earlier)
 			buf_printf(out, "%s%zu %s", i ? ", " : " (", same, s->feeds[i].state);
 	}
-	buf_str(out, s->n_feeds ? ")\n\n" : "\n");
+	buf_str(out, s->n_feeds ? ")" : "");
+}
+
+static int status_put_feeds(const struct store_status *s, struct table *table, struct buf *out)
+{
+	static const char *const heads[] = {"FEED", "NAMESPACE", "STATE", "OBJECTS",
+		"RESOURCEVERSION", "CONTACT", "LAG", "LISTS", "WATCHES", "EVENTS", "READ",
+		"RETRIES", "ERROR"};
+	CLEANUP(buf_release) struct buf read = BUF_INIT;
+	int r = 0;
+
+	status_put_feed_states(s, out);
+	buf_str(out, s->n_feeds ? "\n\n" : "\n");
 	table_init(table, heads, ARRAY_SIZE(heads));
 	for (size_t i = 0; r == 0 && i < s->n_feeds; i++) {
 		const struct kinf_feed_info *f = &s->feeds[i];
-		struct number_text objects, lag, lists, watches, events, read, retries;
+		struct number_text objects, lag, lists, watches, events, retries;
 		char contact[AGE_SIZE] = "-";
 
 		if (f->last_contact_seconds >= 0)
 			age_from_seconds((uint64_t)f->last_contact_seconds, contact);
+		buf_reset(&read);
+		status_put_bytes(f->bytes, &read);
 		r = table_row(table,
 			(const char *const[]){f->name, f->namespace_, f->state,
 				status_text_number(f->objects, &objects), f->resource_version,
@@ -141,7 +151,7 @@ static int status_put_feeds(const struct store_status *s, struct table *table, s
 				status_text_number(f->lists, &lists),
 				status_text_number(f->watches, &watches),
 				status_text_number(f->events, &events),
-				status_text_bytes(f->bytes, &read),
+				buf_cstr(&read),
 				status_text_number(f->retries, &retries), f->last_error},
 			out);
 	}
@@ -175,6 +185,7 @@ int status_text(const struct store_status *s, struct buf *out)
 	int r = 0;
 
 	status_put_store(s, out);
+	buf_byte(out, '\n');
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(tables); i++) {
 		struct table table;
 

@@ -230,6 +230,16 @@ bool cursor_is_of(const struct cursor_file *cursor, const uint32_t *feeds, size_
 	return found == n && cursor->n == n;
 }
 
+uint64_t cursor_least(const struct cursor_file *cursor)
+{
+	uint64_t least = cursor->n ? UINT64_MAX : 0;
+
+	for (size_t i = 0; i < cursor->n; i++)
+		if (cursor->positions[i].seq < least)
+			least = cursor->positions[i].seq;
+	return least;
+}
+
 /* ---- all of them ---- */
 
 int cursor_open_directory(struct home *home, DIR **ret_directory)

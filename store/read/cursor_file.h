@@ -40,6 +40,9 @@ void cursor_release(struct cursor_file *cursor);
  * objects. */
 bool cursor_is_of(const struct cursor_file *cursor, const uint32_t *feeds, size_t n);
 
+/* Returns the seq up to which the follower has examined all its feeds; 0 if it has none. */
+uint64_t cursor_least(const struct cursor_file *cursor);
+
 int cursor_save(struct home *home, const char *name, const uint8_t uuid[16],
 	const struct follow_position *positions, size_t n);
 int cursor_remove(struct home *home, const char *name);

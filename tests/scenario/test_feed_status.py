@@ -79,3 +79,28 @@ def test_c61_each_warning_of_the_server_is_logged_once(simulator, store):
     live(store, simulator)
     said = [line.partition("text=")[2] for line in reflector.log.splitlines() if " server_warning " in line]
     assert said == ['"v1 is deprecated"', '"v2 is better"'], said
+
+
+def test_status_reports_what_the_daemons_use_and_where_followers_are(simulator, store):
+    simulator.create("pods", 5)
+    store.configure("pods")
+    processor, reflector = store.daemons()
+    store.wait_live("pods")
+    follower = store.follower("watch", "pods", "-o", "name", "--cursor", "mine", name="follower")
+
+    def cursors():
+        return store.kinf("status", "-o", "json", check=True).json["cursors"]
+
+    eventually(cursors)
+    last = store.kinf("status", "-o", "json", check=True).json["store"]["lastEvent"]
+    eventually(lambda: cursors()[0]["event"] >= last)
+    one = cursors()[0]
+    assert (one["name"], one["feeds"], one["lapsed"]) == ("mine", 1, False) and 0 <= one["ageSeconds"] < 600, one
+    used = {p["name"]: p for p in store.kinf("status", "-o", "json", check=True).json["processes"]}["kinf-reflector"]
+    assert used["pid"] == reflector.pid and used["cpuSeconds"] >= 0, used
+    assert 0 < used["anonymousBytes"] < used["residentBytes"], used
+    follower.kill()
+    processor.kill()
+    reflector.kill()
+    dead = store.kinf("status", "-o", "json").json["processes"][0]
+    assert "residentBytes" not in dead and "cpuSeconds" not in dead, dead

@@ -181,6 +181,22 @@ Test(proc, start_ticks_name_a_living_process_only)
 	(void)reap(pid);
 }
 
+Test(proc, memory_of_a_process_is_that_of_files_and_its_own)
+{
+	size_t size = 64 << 20;
+	struct proc_memory before, after;
+	char *mine = malloc(size);
+
+	cr_assert_not_null(mine);
+	cr_assert_eq(proc_read_memory(getpid(), &before), 0);
+	memset(mine, 1, size);
+	cr_assert_eq(proc_read_memory(getpid(), &after), 0);
+	cr_assert_leq(after.anonymous, after.resident);
+	cr_assert_gt(after.anonymous, before.anonymous + size / 2);
+	free(mine);
+	cr_assert_eq(proc_read_memory(0x7ffffffe, &after), -ESRCH);
+}
+
 Test(proc, clocks_move_on)
 {
 	uint64_t before = proc_monotonic_ns();
