@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/array.h"
 #include "common/cleanup.h"
@@ -37,6 +38,7 @@ struct export {
 	uint64_t objects;
 	struct buf out;
 	struct ticker ticker;
+	bool on_terminal;
 };
 
 static void export_release(struct export *export)
@@ -119,7 +121,8 @@ static int export_feed(struct export *export, const char *feed)
 		r = export_object(export, &object);
 		if (r == 0)
 			r = print_write(&export->out);
-		ticker_show(&export->ticker, export->objects, 0, "objects");
+		if (!export->on_terminal) /* the objects themselves show how far it is */
+			ticker_show(&export->ticker, export->objects, 0, "objects");
 	}
 	if (r == KINF_AGAIN)
 		(void)command_fail_again(export->kinf, export->snapshot, feed, NULL);
@@ -203,6 +206,7 @@ int command_export(int argc, char **argv)
 	if (r != 0)
 		return command_usage(&options, r);
 	export.full = args.full;
+	export.on_terminal = isatty(STDOUT_FILENO) == 1;
 	if (command_open(&flags, &export.kinf) < 0 || command_snapshot(export.kinf, &export.snapshot) < 0 ||
 		export_choose(&export, argv + first, (size_t)(argc - first)) < 0)
 		return PROC_FAILED; /* the reason is printed */

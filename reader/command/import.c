@@ -36,7 +36,7 @@ static void import_work_release(struct import_work *work)
 
 static int import_make(struct import_work *work, const char *file, const struct config_flags *flags)
 {
-	char store[PATH_MAX], runtime[PATH_MAX];
+	char store[PATH_MAX], runtime[PATH_MAX], journal[PATH_MAX + 8], index[PATH_MAX + 8];
 
 	if (rmdir(flags->store) < 0 && errno != ENOENT)
 		return err_say(-errno,
@@ -57,10 +57,13 @@ static int import_make(struct import_work *work, const char *file, const struct 
 		config, NULL};
 	const char *indexing[] = {"kinf-processor", "--store", store, "--runtime-dir", runtime, "--once",
 		config ? configured : NULL, config, NULL};
+	if (r < 0)
+		return r;
+	(void)snprintf(journal, sizeof(journal), "%s/journal", store);
+	(void)snprintf(index, sizeof(index), "%s/index", store);
+	r = maintenance_run(reading, work->signals, "reading", journal);
 	if (r == 0)
-		r = maintenance_run(reading, work->signals);
-	if (r == 0)
-		r = maintenance_run(indexing, work->signals);
+		r = maintenance_run(indexing, work->signals, "building the index", index);
 	return r < 0 ? r : partial_end(&work->partial, IMPORTED);
 }
 

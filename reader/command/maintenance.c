@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reader/command/maintenance.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -77,8 +80,27 @@ int maintenance_ask(struct home *home, enum home_role role, const char *command,
 	return r < 0 ? err_add(r, "%s (process %d)", roles[role].name, holder) : 0;
 }
 
-int maintenance_run(const char *const *program, int signals)
+/* Returns the disk space of the databases in DIRECTORY; 0 if there is none yet. */
+static uint64_t maintenance_size(const char *directory)
 {
+	DIR *all = opendir(directory);
+	uint64_t blocks = 0;
+	struct stat st;
+	char path[300];
+
+	for (struct dirent *entry; all && (entry = readdir(all));) {
+		(void)snprintf(path, sizeof(path), "%s/data.mdb", entry->d_name);
+		if (strncmp(entry->d_name, "gen-", 4) == 0 && fstatat(dirfd(all), path, &st, AT_SYMLINK_NOFOLLOW) == 0)
+			blocks += (uint64_t)st.st_blocks;
+	}
+	if (all)
+		(void)closedir(all);
+	return blocks * 512;
+}
+
+int maintenance_run(const char *const *program, int signals, const char *what, const char *making)
+{
+	struct ticker ticker = {.what = what};
 	AUTO_FREE char *path = children_find(program[0]);
 	struct pollfd wait = {.fd = signals, .events = POLLIN};
 	bool interrupted = false;
@@ -102,12 +124,14 @@ int maintenance_run(const char *const *program, int signals)
 	}
 	while (waitpid(pid, &status, WNOHANG) == 0) {
 		(void)poll(&wait, 1, 200); /* SIGCHLD ends it */
+		ticker_show(&ticker, maintenance_size(making) >> 20, 0, "MiB");
 		while ((number = signals_next(signals)) > 0)
 			if (number == SIGTERM || number == SIGINT) {
 				interrupted = true;
 				(void)kill(pid, SIGTERM);
 			}
 	}
+	ticker_clear(&ticker);
 	if (interrupted)
 		return err_say(-EINTR, "interrupted: nothing was made");
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)

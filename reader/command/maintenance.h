@@ -28,7 +28,8 @@ int maintenance_ask(struct home *home, enum home_role role, const char *command,
 int maintenance_take(struct home *home, enum home_role role);
 
 /* Runs PROGRAM[0], a program of kinf, with the further texts of PROGRAM as arguments, up to NULL, and waits for its end. It
- * gets the signals that SIGNALS (signals_open()) reports. Returns: 0; errors: it prints its own sentence. */
-int maintenance_run(const char *const *program, int signals);
+ * gets the signals that SIGNALS (signals_open()) reports. Meanwhile a terminal shows WHAT it does, with the size of the
+ * database in the directory MAKING. Returns: 0; errors: it prints its own sentence. */
+int maintenance_run(const char *const *program, int signals, const char *what, const char *making);
 
 #endif

@@ -16,7 +16,7 @@
 /* Has kinf-processor's program build it and end. */
 static int rebuild_offline(struct home **home, const struct config_flags *flags, char ret_text[CONTROL_SIZE])
 {
-	char store[PATH_MAX], runtime[PATH_MAX];
+	char store[PATH_MAX], runtime[PATH_MAX], index[PATH_MAX + 8];
 	AUTO_FD int signals = -1;
 	struct stat st;
 
@@ -43,7 +43,8 @@ static int rebuild_offline(struct home **home, const struct config_flags *flags,
 		program[n++] = flags->file ? flags->file : flags->cluster;
 	}
 	(void)snprintf(ret_text, CONTROL_SIZE, "the index is built");
-	return maintenance_run(program, signals);
+	(void)snprintf(index, sizeof(index), "%s/index", store);
+	return maintenance_run(program, signals, "building the index", index);
 }
 
 int command_rebuild_index(int argc, char **argv)
