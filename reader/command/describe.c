@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kinf describe FEED NAME: one object with its names, the history that the store keeps of it, and
- * its body. An object that was deleted is described as long as its history is retained.
+ * kinf describe FEED NAME: one object as kubectl describes it (reader/describe), and the history that the
+ * store keeps of it. An object that was deleted is described as long as its history is retained.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -12,15 +12,10 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/timestamp.h"
-#include "common/value/value.h"
-#include "common/value/yaml.h"
 #include "reader/command/command.h"
 #include "reader/command/print.h"
-#include "reader/command/secret.h"
+#include "reader/describe/describe.h"
 #include "reader/table/age.h"
-#include "reader/table/display.h"
-
-#define LABEL_WIDTH 18
 
 struct describe_args {
 	const char *namespace_;
@@ -31,7 +26,7 @@ static const struct option_spec describe_options[] = {
 		"the object's namespace; NS/NAME names it also"},
 };
 
-struct describe {
+struct describe_command {
 	struct kinf *kinf;
 	struct kinf_snapshot *snapshot;
 	struct kinf_feed_info info; /* of the first feed that the name stands for */
@@ -41,21 +36,7 @@ struct describe {
 	bool failed; /* an error was printed */
 };
 
-/* ---- lines ----------------------------------------------------------------------------------- */
-
-/* Appends LABEL, or as many blanks, so that the values of one label stand below each other. */
-static void describe_label(struct buf *out, const char *label)
-{
-	buf_printf(out, "%s%s%*s", label, *label ? ":" : "",
-		(int)(LABEL_WIDTH - strlen(label) - (*label != '\0')), "");
-}
-
-static void describe_text(struct buf *out, const char *label, struct bytes text)
-{
-	describe_label(out, label);
-	display_bytes(text, out);
-	buf_byte(out, '\n');
-}
+/* ---- history --------------------------------------------------------------------------------- */
 
 static void describe_time(struct buf *out, uint64_t time_ns)
 {
@@ -65,55 +46,6 @@ static void describe_time(struct buf *out, uint64_t time_ns)
 	age_since(time_ns, age);
 	buf_printf(out, "%s (%s ago)", text, age);
 }
-
-/* Appends the labels or annotations at PATH, KEY=VALUE, one a line. */
-static int describe_map(struct buf *out, const char *label, const struct kinf_object *object,
-	const char *path)
-{
-	struct kinf_object part;
-	struct value map, item;
-	struct value_iter pairs;
-	struct bytes key;
-	size_t n = 0;
-	int r = kinf_object_part(object, path, &part);
-
-	if (r == KINF_FOUND)
-		r = value_read(BYTES(part.body, part.body_size), &map);
-	if (r == 0)
-		value_iter_init(&pairs, &map);
-	while (r == 0 && (r = value_iter_next(&pairs, &key, &item)) == FOUND) {
-		describe_label(out, n++ ? "" : label);
-		display_bytes(key, out);
-		buf_byte(out, '=');
-		r = display_line(&item, out);
-		buf_byte(out, '\n');
-	}
-	if (!n)
-		describe_text(out, label, BYTES_LIT("<none>"));
-	return r < 0 ? r : buf_error(out);
-}
-
-static int describe_owner(void *arg, const struct kinf_object *owner)
-{
-	struct buf *out = arg;
-	const char *kind = "", *name = "";
-	size_t kind_size = 0, name_size = 0;
-
-	/* A missing member stays empty. */
-	int r = kinf_object_path(owner, "kind", &kind, &kind_size);
-	if (r >= 0)
-		r = kinf_object_path(owner, "name", &name, &name_size);
-	if (r < 0)
-		return r;
-	describe_label(out, "Owner");
-	display_bytes(BYTES(kind, kind_size), out);
-	buf_byte(out, '/');
-	display_bytes(BYTES(name, name_size), out);
-	buf_byte(out, '\n');
-	return buf_error(out);
-}
-
-/* ---- history --------------------------------------------------------------------------------- */
 
 struct object_history {
 	struct table table;
@@ -156,124 +88,37 @@ static int describe_history_add(void *arg, const struct kinf_change *change)
 		(const char *const[]){event, type, version, buf_cstr(&when)}, &history->rows);
 }
 
-/* ---- secrets --------------------------------------------------------------------------------- */
-
-/* Returns the name of the part of a Secret that hides values, or holds such a part: the member KEY of the part IN, "" of
- * the object itself. NULL: it is shown as it is. */
-static const char *describe_hiding_part(const char *in, struct bytes key)
-{
-	static const char *const parts[][2] = {
-		{"", "data"}, {"", "stringData"}, {"", "metadata"}, {"metadata", "annotations"}};
-
-	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
-		if (strcmp(in, parts[i][0]) == 0 && bytes_equal(key, bytes_str(parts[i][1])))
-			return parts[i][1];
-	return NULL;
-}
-
-/* Appends the map FROM, which is the part IN of a Secret, to OUT: the values of data and stringData as their sizes, and
- * without the annotation in which kubectl apply keeps the whole object. */
-static int describe_hide_part(const char *in, const struct value *from, struct buf *out)
-{
-	bool base64 = strcmp(in, "data") == 0, values = base64 || strcmp(in, "stringData") == 0;
-	size_t map = value_open_map(out);
-	struct value_iter pairs;
-	struct bytes key, document;
-	struct value item;
-	char size[SECRET_TEXT_SIZE];
-	uint32_t n = 0;
-	int r;
-
-	value_iter_init(&pairs, from);
-	while ((r = value_iter_next(&pairs, &key, &item)) == FOUND) {
-		const char *part = describe_hiding_part(in, key);
-
-		value_put_string(out, key);
-		n++;
-		if (values && item.type == VALUE_STRING) {
-			secret_size_text(item.text, base64, size);
-			value_put_string(out, bytes_str(size));
-		} else if (values || (strcmp(in, "annotations") == 0 &&
-					   bytes_equal(key, BYTES_LIT(SECRET_LAST_APPLIED)))) {
-			value_put_string(out, BYTES_LIT("<hidden>"));
-		} else if (part && item.type == VALUE_MAP) {
-			r = describe_hide_part(part, &item, out);
-		} else if ((r = value_document(&item, &document)) == 0) {
-			buf_bytes_put(out, document);
-		}
-		if (r < 0)
-			return r;
-	}
-	value_close(out, map, n);
-	return r == END ? buf_error(out) : r;
-}
-
-/* Makes BODY the body of OBJECT, a Secret, without its values. */
-static int describe_hide(struct kinf_object *object, struct buf *body)
-{
-	struct value root;
-	int r = value_read(BYTES(object->body, object->body_size), &root);
-
-	if (r == 0)
-		r = describe_hide_part("", &root, body);
-	if (r == 0)
-		r = buf_error(body);
-	object->body = body->data;
-	object->body_size = (uint32_t)body->size;
-	return r;
-}
-
 /* ---- one object ------------------------------------------------------------------------------ */
 
-static int describe_object(struct describe *d, const struct kinf_object *found,
+static int describe_one(struct describe_command *d, const struct kinf_object *object,
 	const struct object_history *history)
 {
-	CLEANUP(buf_release) struct buf yaml = BUF_INIT;
-	CLEANUP(buf_release) struct buf hidden = BUF_INIT;
-	struct kinf_object copy = *found, *object = &copy;
-	const char *text = "", *slash = memchr(object->key, '/', object->key_size);
+	const char *slash = memchr(object->key, '/', object->key_size);
+	struct bytes name = print_name(object);
 	struct buf *out = &d->out;
-	size_t size = 0;
 	int r = 0;
 
-	if (strcmp(d->info.resource, "secrets") == 0 && copy.body_size)
-		r = describe_hide(&copy, &hidden);
 	buf_str(out, d->found++ ? "\n\n" : "");
-	describe_text(out, "Name", print_name(object));
-	if (slash)
-		describe_text(out, "Namespace", BYTES(object->key, (size_t)(slash - object->key)));
-	describe_text(out, "Kind", bytes_str(d->info.kind));
-	describe_text(out, "UID", BYTES(object->uid, object->uid_size));
-	describe_text(out, "Resource version",
-		BYTES(object->resource_version, object->resource_version_size));
-	if (r == 0 && object->body_size) { /* metadata alone, of a deletion, has none */
-		r = kinf_object_path(object, "metadata.creationTimestamp", &text, &size);
-		if (r == KINF_FOUND)
-			describe_text(out, "Created", BYTES(text, size));
-	}
 	if (history->deleted) {
-		describe_label(out, "Deleted");
+		buf_str(out, "Deleted:  ");
 		describe_time(out, history->deleted_ns);
 		buf_byte(out, '\n');
 	}
-	if (r > 0)
-		r = 0;
-	if (r == 0 && object->body_size) {
-		r = describe_map(out, "Labels", object, "metadata.labels");
-		if (r == 0)
-			r = describe_map(out, "Annotations", object, "metadata.annotations");
-		if (r == 0)
-			r = kinf_object_each(
-				object, "metadata.ownerReferences[*]", describe_owner, out);
+	if (object->body_size) {
+		const struct describe_object described = {.resource = d->info.resource,
+			.body = BYTES(object->body, object->body_size), .snapshot = d->snapshot,
+			.now_ns = proc_realtime_ns()};
+
+		r = describe_put(&described, out);
+	} else { /* metadata alone, of a deletion */
+		buf_printf(out, "Name:       %.*s\n", BYTES_ARG(name));
+		if (slash)
+			buf_printf(out, "Namespace:  %.*s\n", (int)(slash - object->key), object->key);
+		buf_printf(out, "UID:        %.*s\n", (int)object->uid_size, object->uid);
 	}
-	if (r >= 0 && history->changes) {
+	if (r == 0 && history->changes) {
 		buf_str(out, "History:\n  ");
 		print_indented(out, buf_bytes(&history->rows), 2);
-	}
-	if (r >= 0 && object->body_size) {
-		r = yaml_write(BYTES(object->body, object->body_size), &yaml);
-		buf_str(out, "Object:\n  ");
-		print_indented(out, buf_bytes(&yaml), 2);
 	}
 	if (r == 0)
 		r = print_text(out);
@@ -286,7 +131,7 @@ static int describe_object(struct describe *d, const struct kinf_object *found,
 
 /* Describes the object with the history of its changes, oldest first. IN: NULL for cluster-scoped
  * kinds. */
-static int describe_key(struct describe *d, const char *in, const char *name)
+static int describe_key(struct describe_command *d, const char *in, const char *name)
 {
 	static const char *const heads[] = {"EVENT", "TYPE", "RESOURCEVERSION", "RECORDED"};
 	CLEANUP(describe_history_release) struct object_history history = {.rows = BUF_INIT};
@@ -304,14 +149,14 @@ static int describe_key(struct describe *d, const char *in, const char *name)
 	if (r >= 0)
 		r = kinf_get(d->snapshot, d->feed, in, name, &object);
 	if (r == KINF_FOUND)
-		r = describe_object(d, &object, &history);
+		r = describe_one(d, &object, &history);
 	else if (r == KINF_NOT_FOUND && history.deleted)
-		r = describe_object(d, history.deleted, &history);
+		r = describe_one(d, history.deleted, &history);
 	return r;
 }
 
 /* Describes NS/NAME, or the object NAME of each namespace, those that exist now. */
-static int describe_in_all(struct describe *d, char *name)
+static int describe_in_all(struct describe_command *d, char *name)
 {
 	CLEANUP(kinf_list_close) struct kinf_listing *list = NULL;
 	struct kinf_query query = {.size = sizeof(query), .feed = d->feed, .prefix = name};
@@ -340,7 +185,7 @@ static int describe_in_all(struct describe *d, char *name)
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-static void describe_release(struct describe *d)
+static void describe_release(struct describe_command *d)
 {
 	buf_release(&d->out);
 	kinf_snapshot_close(&d->snapshot);
@@ -349,7 +194,7 @@ static void describe_release(struct describe *d)
 
 int command_describe(int argc, char **argv)
 {
-	CLEANUP(describe_release) struct describe d = {.out = BUF_INIT};
+	CLEANUP(describe_release) struct describe_command d = {.out = BUF_INIT};
 	struct describe_args args = {0};
 	struct config_flags flags = {0};
 	char *name = NULL;
@@ -359,8 +204,8 @@ int command_describe(int argc, char **argv)
 		config_common_options(&flags),
 	};
 	const struct options options = {"kinf describe", "FEED NAME | FEED/NAME",
-		"Prints one object: its names, its history and its whole body. A deleted object is printed "
-		"also, as long as its history is kept.",
+		"Describes one object as kubectl does, and its history. A deleted object is described also, as "
+		"long as its history is kept.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);
 

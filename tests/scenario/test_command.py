@@ -69,14 +69,11 @@ def test_jsonpath_and_custom_columns_print_the_chosen_fields(cluster, kinf):
         assert kinf("get", "pods", "-o", bad).status == 2
 
 
-def test_describe_prints_names_history_and_content(cluster, kinf):
-    wanted = cluster[0].truth("pods")["web/p-03"]
+def test_describe_takes_names_as_get_prints_them(cluster, kinf):
     text = kinf("describe", "pods", "p-03", "-n", "web", check=True).stdout
-    head, body = text.split("\nObject:\n")
-    assert yaml.safe_load(body) == wanted
-    assert f"UID:              {wanted['metadata']['uid']}" in head and "app=b" in head and "ADDED" in head
-    assert kinf("describe", "pods", "web/p-03", check=True).stdout.split("\nObject:\n")[1] == body
-    assert kinf("describe", "pods/web/p-03", check=True).stdout.split("\nObject:\n")[1] == body
+    assert re.search(r"^Name: +p-03$", text, re.M) and "app=b" in text and "\nHistory:\n" in text and "ADDED" in text
+    for args in (("pods", "web/p-03"), ("pods/web/p-03",)):
+        assert kinf("describe", *args, check=True).stdout == text
     both = kinf("describe", "pod/p-03", check=True).stdout
     assert re.findall(r"^Namespace: +(\w+)", both, re.M) == ["shop", "web"]
 
@@ -88,11 +85,11 @@ def test_describe_hides_the_values_of_secrets(simulator, store):
     store.configure(whole("secrets")).daemons()
     store.wait_equal(simulator, "secrets")
     text = store.kinf("describe", "secrets", "web/s", check=True).stdout
-    assert "c2VjcmV0" not in text and "key: <6 bytes>" in text and "empty: <0 bytes>" in text and "note=seen" in text, text
+    assert "c2VjcmV0" not in text and re.search(r"^key: +6 bytes$", text, re.M) and re.search(r"^empty: +0 bytes$", text, re.M) and "note: seen" in text, text
     simulator.delete("secrets", "web/s")
     eventually(lambda: store.objects("secrets") == {})
     text = store.kinf("describe", "secrets", "web/s", check=True).stdout
-    assert "Deleted" in text and "c2VjcmV0" not in text and "key: <6 bytes>" in text, text
+    assert "Deleted" in text and "c2VjcmV0" not in text and "6 bytes" in text, text
 
 
 def test_a_field_selector_over_a_list_matches_one_of_several_values(simulator, store):

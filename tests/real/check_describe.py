@@ -1,0 +1,104 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+Compares `kinf describe` with kubectl's on a real API server, $KUBECONFIG, object by object and character by character
+apart from ages. tests/describe/objects.py makes objects that belong together, tests/tables/record.py those in many states.
+
+usage: KUBECONFIG=FILE tests/real/check_describe.py [--keep] [--all] [--record] [RESOURCE...]
+    --keep: make no objects; --all: print every difference and go on; --record: write tests/describe/recorded.json, which
+    tests/scenario/test_describe.py compares with
+"""
+
+import argparse
+import difflib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+TESTS = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(TESTS / "scenario"))
+sys.path.insert(0, str(TESTS / "describe"))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from cluster import Cluster  # noqa: E402
+from conftest import Workspace  # noqa: E402
+from harness import eventually  # noqa: E402
+from harness.describe import ageless, comparable, essential  # noqa: E402
+from objects import Server, make  # noqa: E402
+
+KINDS = ["pods", "nodes", "deployments.apps", "replicasets.apps", "daemonsets.apps", "statefulsets.apps", "jobs.batch",
+         "cronjobs.batch", "services", "ingresses.networking.k8s.io", "persistentvolumeclaims", "persistentvolumes", "configmaps",
+         "secrets", "serviceaccounts", "namespaces", "events", "widgets.tables.example"]
+
+
+def recorded(cluster, texts):
+    """All objects of the kinds that descriptions show, as they are, and kubectl's texts of those in `described`."""
+    items = []
+    for kind in [*KINDS, "endpointslices.discovery.k8s.io", "resourcequotas", "limitranges", "leases.coordination.k8s.io"]:
+        for item in json.loads(cluster.kubectl("get", kind, "-A", "-o", "json"))["items"]:
+            item["metadata"].pop("managedFields", None)
+            wanted = item["metadata"].get("namespace") in ("described", "kube-node-lease", "limited") or (
+                item.get("spec", {}).get("nodeName") == "node-1")
+            if wanted or item["metadata"]["name"] in ("described", "limited", "node-1", "bare", "disk", "local", "node-1.1", "node-1.2"):
+                items.append(item)
+    keep = {key: text for key, text in texts.items() if key.split()[1].startswith("described/") or key.split()[1] in (
+        "described", "limited", "node-1", "bare", "disk", "local")}
+    (TESTS / "describe" / "recorded.json").write_text(json.dumps(
+        {"items": items, "texts": keep}, indent=1, sort_keys=True) + "\n")
+    print(f"recorded {len(items)} objects, {len(keep)} texts")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--keep", action="store_true")
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--record", action="store_true")
+    parser.add_argument("kinds", nargs="*")
+    args = parser.parse_args()
+    kubeconfig = os.environ["KUBECONFIG"]
+    if not args.keep:
+        make(Server(kubeconfig))
+        subprocess.run([sys.executable, TESTS / "tables" / "record.py", "--no-record"], check=False)
+    cluster = Cluster(kubeconfig)
+    workspace = Workspace()
+    equal = apart = older = different = 0
+    texts = {}
+    try:
+        store = workspace.store()
+        shutil.copy(kubeconfig, store.kubeconfig)
+        store.configure({"resource": "*", "exclude": []})
+        store.daemons()
+        eventually(lambda: all(f["state"] == "live" for f in store.kinf("status", "-o", "json", check=True).json["feeds"]), 120, "all feeds live")
+        for kind in args.kinds or KINDS:
+            names = cluster.kubectl("get", kind, "-A", "-o", "jsonpath={range .items[*]}{.metadata.namespace}/{.metadata.name}{\"\\n\"}{end}")
+            for key in names.split():
+                namespace, _, name = key.partition("/")
+                where = ["-n", namespace] if namespace else []
+                theirs = cluster.kubectl("describe", kind, name, *where)
+                # A name is a prefix for kubectl if there is no object of exactly that name.
+                ours = comparable(store.kinf("describe", kind, name, *where, check=True).stdout)
+                texts[f"{kind} {key.lstrip('/')}"] = theirs
+                if ours == theirs:
+                    equal += 1
+                elif ageless(ours) == ageless(theirs):
+                    apart += 1
+                elif essential(ours) == essential(theirs):
+                    older += 1
+                else:
+                    different += 1
+                    print(f"--- kinf describe {kind} {key}")
+                    print("\n".join(line for line in difflib.unified_diff(theirs.splitlines(), ours.splitlines(), "kubectl", "kinf", lineterm="", n=1)))
+                    assert args.all, f"{kind} {key} differs"
+        print(f"{equal} descriptions equal kubectl's, {apart} more apart from ages, {older} more apart from what older "
+              f"versions of kubectl print otherwise, {different} differ")
+        if args.record:
+            recorded(cluster, texts)
+    finally:
+        workspace.close()
+    return different > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
