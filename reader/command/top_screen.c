@@ -17,6 +17,7 @@
 
 /* Last: it defines a macro ERR, and err.h uses one of that name. */
 #include <ncurses.h>
+#include <termcap.h>
 
 #define TOP_SCREEN_MAGIC 0x746f7073u
 #define ROWS_MIN	 5 /* of the table, before lines about the store are left out */
@@ -100,16 +101,16 @@ int top_screen_open(struct top_screen **ret_screen)
 		return err_set(-errno, "the terminal");
 	(void)setlocale(LC_CTYPE, ""); /* for the characters of names; nothing else here asks for it */
 	top_screen_block(screen);
+	/* Before newterm(), which leaks memory when it fails. */
+	if (tgetent(NULL, terminal) != 1)
+		return err_say(NOT_FOUND, "the terminal '%s' (TERM) is not known here", terminal);
+	if (!tgetstr("cm", NULL))
+		return err_say(NOT_FOUND, "the terminal '%s' (TERM) can't show a page", terminal);
 	screen->screen = newterm(NULL, stdout, stdin);
 	if (!screen->screen)
-		return err_say(NOT_FOUND, "the terminal '%s' (TERM) is not known here", terminal);
-	char *move = tigetstr("cup");
-	if (!move || move == (char *)-1) {
-		top_screen_close(&screen);
-		return err_say(NOT_FOUND, "the terminal '%s' (TERM) can't show a page", terminal);
-	}
-	leave = tigetstr("rmcup");
-	if (leave && leave != (char *)-1 && strlen(leave) < sizeof(top_leave))
+		return err_say(NOT_FOUND, "the terminal '%s' (TERM) can't be used", terminal);
+	leave = tgetstr("te", NULL);
+	if (leave && strlen(leave) < sizeof(top_leave))
 		memcpy(top_leave, leave, strlen(leave) + 1);
 	top_screen_set_keys();
 	top_screen_set_colours(screen);
