@@ -352,7 +352,8 @@ int status_gather(struct kinf *kinf, bool serve_configured, struct store_status 
 		CLEANUP(home_close) struct home *home = NULL;
 
 		status_note_error(status, "", kinf_error(kinf));
-		int code = home_open(kinf->directory, &(struct home_options){0}, &home);
+		int code = kinf->directory ? home_open(kinf->directory, &(struct home_options){0}, &home)
+					   : err_set(-ENOMEM, "the name of the store");
 		if (code == 0)
 			status_gather_home(home, status);
 		for (size_t i = 0; code == ERR_NO_STORE && i < STATUS_PROCESSES; i++)

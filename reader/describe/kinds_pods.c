@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pods, and the template of pods that controllers have. */
 #include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -206,8 +207,11 @@ static void container_field_variable(struct describe *d)
 	struct kinf_object pod = {.body = d->object->body.data, .body_size = (uint32_t)d->object->body.size};
 
 	describe_copy(d, "valueFrom.fieldRef.fieldPath", path, sizeof(path));
-	if (*d->margin || kinf_object_path(&pod, path, &text, &size) != KINF_FOUND)
-		size = 0;
+	int r = *d->margin ? KINF_NOT_FOUND : kinf_object_path(&pod, path, &text, &size);
+	if (r != KINF_FOUND)
+		size = 0; /* a path that is none also has no value */
+	if (r == -ENOMEM)
+		describe_note(d, r);
 	describe_indent(d, 0);
 	describe_text(d, describe_get(d, "name"));
 	buf_str(d->row.text, ":\t");
