@@ -224,7 +224,7 @@ def test_no_colour(terminal, simulator, store):
     colour = re.compile(rb"\x1b\[([0-9;]*;)?3[0-7]m")
     for environment, coloured in (({}, True), ({"NO_COLOR": "1"}, False)):
         page = terminal(store, environment=environment)
-        page.wait_text("offline")
+        page.wait_text("offline", "Feeds: 1  Tab")  # the whole page
         assert bool(colour.search(page.written)) == coloured
 
 
