@@ -212,7 +212,10 @@ int command_run(int argc, char **argv)
 	if (r < 0) {
 		config_free(&run.config);
 		(void)command_fail(r);
-		return r == ERR_LOCKED ? PROC_IN_USE : r == ERR_SYNTAX ? PROC_USAGE : PROC_FAILED;
+		return r == ERR_LOCKED	 ? PROC_IN_USE
+		       : r == ERR_SYNTAX ? PROC_USAGE
+		       : r == ERR_CONFIG ? PROC_CONFIG
+					 : PROC_FAILED;
 	}
 	parent_keep_manager();
 	run.readiness.config = run.config;

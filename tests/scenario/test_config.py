@@ -295,3 +295,12 @@ def test_a_cluster_without_a_store_key_has_a_store_of_its_own(tmp_path):
     env = {"KINF_CONFIG": "", "KINF_STORE": "", "XDG_STATE_HOME": "", "HOME": str(tmp_path), "KUBECONFIG": "/dev/null"}
     rows = run_command([program("kinf"), "clusters"], {**env, "KINF_CONFIG_DIR": str(tmp_path), "KINF_STORE": "/s"}).stdout
     assert [line.split()[-1] for line in rows.splitlines()[1:]] == ["/s/kinf", "/s/prod"]
+
+
+def test_run_ends_with_78_where_only_another_configuration_helps(tmp_path):
+    """A service manager does not start it again then (RestartPreventExitStatus of the unit)."""
+    file = tmp_path / "kinf.yaml"
+    for text, says in (("bogus: 1\n", "bogus"), ("feeds:\n", "no feeds")):
+        file.write_text(text)
+        result = run_command([program("kinf"), "run", "--config", file, "--store", tmp_path / "store"])
+        assert result.status == 78 and says in result.stderr, result
