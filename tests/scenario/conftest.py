@@ -8,6 +8,7 @@ the test. Tests never sleep for a fixed time: they wait with eventually().
 """
 
 import shutil
+import signal
 import subprocess
 import tempfile
 from pathlib import Path
@@ -17,6 +18,9 @@ import pytest
 from harness.simulator import Simulator
 from harness.store import Store
 from harness.tls import Authority
+
+# A shell starts what it runs in the background with SIGINT ignored, and every process below inherits that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class Workspace:
