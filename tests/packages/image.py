@@ -13,6 +13,7 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -154,7 +155,10 @@ def use(workspace, image):
                            text=True, capture_output=True, timeout=60)
     # The simulated cluster lacks a resource of the manifest: the probe names it.
     assert probe.returncode == (0 if "endpointslices" not in probe.stderr else 1), probe
-    assert daemons.stop() == 0, daemons.tail()
+    # unshare ignores the signal; its child, process 1 of the namespace, is `kinf run`.
+    child = int(Path(f"/proc/{daemons.pid}/task/{daemons.pid}/children").read_text())
+    os.kill(child, signal.SIGTERM)
+    assert daemons.wait() == 0, daemons.tail()
     return probe.stdout + probe.stderr
 
 
