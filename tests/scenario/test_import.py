@@ -48,7 +48,7 @@ def test_an_export_can_be_imported(simulator, store):
     result = store.kinf("import", path, "--store", target, "--config", store.config, check=True)
     assert str(target) in result.stdout and leftovers(store) == []
     for feed in ("pods", "configmaps"):
-        ours = store.kinf("get", feed, "-o", "json", "--store", target, check=True)
+        ours = store.kinf("get", feed, "-o", "json", "--show-managed-fields", "--store", target, check=True)
         assert ours.json["items"] == list(store.objects(feed).values())
         assert "offline" in ours.stderr, "it is said that nobody keeps it current"
     node = store.kinf("get", "pods", "-o", "json", check=True).json["items"][0]["spec"]["nodeName"]
