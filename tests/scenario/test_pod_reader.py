@@ -3,6 +3,8 @@
 read-only, the runtime directory writable, and the store's group as a supplementary one."""
 
 import os
+import signal
+from pathlib import Path
 
 import pytest
 
@@ -65,7 +67,11 @@ def test_a_pod_follows_and_holds_its_own_pin(node):
     eventually(lambda: any(line["type"] == "SYNC" for line in follower.lines), what="SYNC")
     node.cluster.touch("pods", 1)
     eventually(lambda: follower.lines[-1]["type"] == "MODIFIED", what="the change")
-    follower.kill()
+    # unshare ignores signals; its child, process 1 of the namespace, is the follower.
+    child = int(Path(f"/proc/{follower.pid}/task/{follower.pid}/children").read_text())
+    os.kill(child, signal.SIGTERM)
+    follower.wait()
+    assert not Path(f"/proc/{child}").exists()
 
 
 def test_a_pod_without_the_group_is_refused(node):
