@@ -389,5 +389,5 @@ void top_put_store(const struct top_sample *before, const struct top_sample *now
 		top_print_bytes(all_bytes, out);
 		buf_str(out, "/s read");
 	}
-	buf_printf(out, "\nReaders: %zu processes, %zu cursors of followers\n", s->n_readers, s->n_cursors);
+	buf_printf(out, "\nReaders: %zu, named cursors: %zu\n", s->n_readers, s->n_cursors);
 }
