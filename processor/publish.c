@@ -39,9 +39,11 @@ void publish_check(struct publish *publish)
 	if (publish->word)
 		return;
 	struct home *home = publish->p->home;
-	int r = taken_create(
-		home_runtime_fd(home), home_file_mode(home), publish->taken, &publish->word);
+	static bool counted; /* as a start: the pair is opened again after errors, and for another journal */
+	int r = taken_create(home_runtime_fd(home), home_file_mode(home), publish->taken, !counted,
+		&publish->word);
 
+	counted |= r == 0;
 	if (r == 0)
 		home_guard_file(home, TAKEN_FILE);
 	if (r == 0 && publish->warned)

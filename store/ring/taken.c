@@ -73,7 +73,8 @@ static int taken_map(int directory_fd, unsigned mode, struct taken_page **ret_pa
 	return 0;
 }
 
-int taken_create(int directory_fd, unsigned mode, uint64_t seq, struct taken **ret_taken)
+int taken_create(
+	int directory_fd, unsigned mode, uint64_t seq, bool is_start, struct taken **ret_taken)
 {
 	CLEANUP(taken_close) struct taken *taken = calloc(1, sizeof(*taken));
 
@@ -85,7 +86,7 @@ int taken_create(int directory_fd, unsigned mode, uint64_t seq, struct taken **r
 		return r;
 	struct taken_page *page = taken->page;
 	atomic_store_explicit(&page->seq, seq, memory_order_release);
-	atomic_fetch_add_explicit(&page->starts, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&page->starts, is_start, memory_order_relaxed);
 	atomic_store_explicit(&page->magic, TAKEN_MAGIC, memory_order_release);
 	taken_wake(page);
 	*ret_taken = TAKE(taken);

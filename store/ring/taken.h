@@ -18,6 +18,8 @@
 #ifndef STORE_RING_TAKEN_H
 #define STORE_RING_TAKEN_H
 
+#include <stdbool.h>
+
 #include "common/bytes.h"
 
 #define TAKEN_FILE "index.taken" /* in the runtime directory */
@@ -26,8 +28,10 @@ struct taken;
 struct taken_reader;
 
 /* Makes the page DIRECTORY_FD/TAKEN_FILE, or takes over the one that an earlier processor left, for
- * an index that has taken everything up to SEQ. Wakes all readers. */
-int taken_create(int directory_fd, unsigned mode, uint64_t seq, struct taken **ret_taken);
+ * an index that has taken everything up to SEQ. IS_START: this is the first of this processor, which counts
+ * as a start. Wakes all readers. */
+int taken_create(
+	int directory_fd, unsigned mode, uint64_t seq, bool is_start, struct taken **ret_taken);
 /* The page stays: the next processor takes it over. */
 void taken_close(struct taken **taken);
 /* Reports that the index has committed everything up to SEQ, and wakes all readers. */

@@ -127,6 +127,8 @@ def test_a_cluster_that_went_back_in_time_gets_a_new_journal(simulator, store):
     restore()
     store.wait_equal(simulator, "pods")
     assert journal(store) != before
+    restarts = {p["name"]: p["restarts"] for p in store.kinf("status", "-o", "json", check=True).json["processes"] if "restarts" in p}
+    assert restarts == {"kinf-reflector": 0, "kinf-processor": 0}, "another journal is no restart"
     eventually(lambda: "LAPPED" in kinds(follower))
     eventually(lambda: replay(since_lapped(follower.lines)) == store.objects("pods"))
     store.verify()

@@ -38,7 +38,7 @@ Test(taken, there_is_nothing_to_attach_to_before_a_processor_has_run)
 
 Test(taken, a_reader_sees_what_was_published_and_that_it_moved)
 {
-	cr_assert_eq(taken_create(directory, 0640, 7, &taken), 0);
+	cr_assert_eq(taken_create(directory, 0640, 7, true, &taken), 0);
 	cr_assert_eq(taken_attach(directory, &reader), 0);
 	cr_assert_eq(taken_seq(reader), 7);
 	cr_assert_eq(taken_wait(reader, 1), AGAIN, "nothing since it attached");
@@ -63,7 +63,7 @@ Test(taken, a_sleeping_reader_is_woken)
 {
 	pthread_t thread;
 
-	cr_assert_eq(taken_create(directory, 0600, 7, &taken), 0);
+	cr_assert_eq(taken_create(directory, 0600, 7, true, &taken), 0);
 	cr_assert_eq(taken_attach(directory, &reader), 0);
 	cr_assert_eq(pthread_create(&thread, NULL, publish, NULL), 0);
 	cr_assert_eq(taken_wait(reader, 60000), 0);
@@ -73,20 +73,23 @@ Test(taken, a_sleeping_reader_is_woken)
 
 Test(taken, the_next_processor_takes_the_page_over_and_wakes)
 {
-	cr_assert_eq(taken_create(directory, 0600, 7, &taken), 0);
+	cr_assert_eq(taken_create(directory, 0600, 7, true, &taken), 0);
 	cr_assert_eq(taken_attach(directory, &reader), 0);
 	cr_assert_eq(taken_starts(reader), 1);
 	taken_close(&taken);
 	cr_assert_eq(
-		taken_create(directory, 0600, 3, &taken), 0, "another index may have taken less");
+		taken_create(directory, 0600, 3, true, &taken), 0, "another index may have taken less");
 	cr_assert_eq(taken_wait(reader, 60000), 0);
 	cr_assert_eq(taken_seq(reader), 3);
+	cr_assert_eq(taken_starts(reader), 2);
+	taken_close(&taken);
+	cr_assert_eq(taken_create(directory, 0600, 4, false, &taken), 0, "the same, with another index");
 	cr_assert_eq(taken_starts(reader), 2);
 }
 
 Test(taken, a_page_that_lost_its_name_is_gone)
 {
-	cr_assert_eq(taken_create(directory, 0600, 7, &taken), 0);
+	cr_assert_eq(taken_create(directory, 0600, 7, true, &taken), 0);
 	cr_assert_eq(taken_attach(directory, &reader), 0);
 	cr_assert_eq(unlinkat(directory, TAKEN_FILE, 0), 0);
 	cr_assert_eq(taken_wait(reader, 1), GONE);
