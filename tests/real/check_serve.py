@@ -478,7 +478,12 @@ def start(workspace, kubeconfig, **settings):
                     serve={"listen": ["unix", "127.0.0.1:0"], "auth": "self", **settings})
     store.daemons()
     serve = store.process("kinf-serve", [program("kinf-serve"), "-v"]).start()
-    eventually(lambda: all(f["state"] == "live" for f in store.kinf("status", "-o", "json", check=True).json["feeds"]), 120, "all feeds live")
+
+    def live():
+        states = {f["resource"]: f["state"] for f in store.kinf("status", "-o", "json", check=True).json["feeds"]}
+        return "gadgets" in states and set(states.values()) == {"live"}
+
+    eventually(live, 120, "all feeds live, that of the new custom resource also")
     serve.wait_log("daemon_started")
     return store
 
