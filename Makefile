@@ -56,7 +56,8 @@ store_libs := -llmdb -lmsgpackc -lyaml -lxxhash -lpthread -lm
 json_libs := -lsimdjson -lstdc++
 curl_libs := -lcurl
 # Only `kinf top` needs it: loaded as shared libraries it would cost every command 0.4 ms of CPU at its start.
-kinf_libs := -Wl,-Bstatic -lncursesw -ltinfo -Wl,-Bdynamic
+CURSES_LIBS ?= -Wl,-Bstatic -lncursesw -ltinfo -Wl,-Bdynamic
+kinf_libs := $(CURSES_LIBS)
 serve_libs := -lnghttp2 -lssl -lcrypto -lz
 link = $(CC) $(CFLAGS) $(variant_flags) $(LDFLAGS) -o $@
 
