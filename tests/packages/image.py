@@ -105,7 +105,8 @@ def container(image, volumes, *argv, uid, gid, groups=()):
     """The command line of a container: namespaces, the root read-only, VOLUMES {path: (directory, mode)}, an unprivileged user."""
     mounts = "; ".join(f"mount --bind {directory} $root{path}; mount -o remount,{mode},bind $root{path}"
                        for path, (directory, mode) in volumes.items())
-    script = f'set -e; root=$1; shift; mount --rbind $root $root; mount -o remount,ro,bind $root; {mounts}; exec "$@"'
+    script = (f'set -e; root=$1; shift; mount --rbind $root $root; mount -t proc proc $root/proc; mount -o remount,ro,bind $root; '
+              f'{mounts}; exec "$@"')
     become = ["setpriv", f"--reuid={uid}", f"--regid={gid}", f"--groups={','.join(map(str, groups))}" if groups else "--clear-groups",
               "--no-new-privs", "--bounding-set=-all", "--inh-caps=-all"]
     return ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", script, "sh", image.root.path, "chroot",
