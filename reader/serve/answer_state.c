@@ -127,8 +127,10 @@ static bool state_shows_key(struct answer_request *request, const struct floor_k
 	return r == FOUND ? record.seq != key->before : r == NOT_FOUND;
 }
 
-/* Checks that the state as of NOW is not older than what was forwarded. Returns: 0; AGAIN. */
-static int state_above_floor(struct answer_request *request, const struct timeline *t, uint64_t now)
+/* Checks that the state as of NOW is not older than what was forwarded. The index shows VISIBLE, which the
+ * timeline may not have come to: objects that changed since are not in the state yet. Returns: 0; AGAIN. */
+static int state_above_floor(
+	struct answer_request *request, const struct timeline *t, uint64_t now, uint64_t visible)
 {
 	struct catalog_feed *feed = request->feed;
 	bool can = answer_can_forward(request);
@@ -150,7 +152,7 @@ static int state_above_floor(struct answer_request *request, const struct timeli
 		view.read = 0;
 	}
 	for (size_t i = 0; i < view.n_keys; i++) {
-		if (state_shows_key(request, &view.keys[i]))
+		if (visible <= t->visible && state_shows_key(request, &view.keys[i]))
 			continue;
 		again |= !selects || can;
 		free(view.keys[i].key);
@@ -177,7 +179,7 @@ static int state_find(struct answer_request *request, int64_t token_rv, const st
 		return state_exact(request, t, text, now, ret_state);
 	}
 	if (api_options_any_rv(o))
-		return *o->rv ? 0 : state_above_floor(request, t, now);
+		return *o->rv ? 0 : state_above_floor(request, t, now, visible);
 	/* The API server reads 64 bits. Other servers may have more. */
 	timeline_rv number;
 	if (timeline_rv_parse(bytes_str(o->rv), &number) && number >> 64 && !(t->newest >> 64))
