@@ -48,6 +48,16 @@ bool utf8_is_valid(struct bytes text)
 	return true;
 }
 
+size_t utf8_width(struct bytes text)
+{
+	const uint8_t *p = text.data;
+	size_t width = 0;
+
+	for (size_t i = 0; i < text.size; i++)
+		width += (p[i] & 0xc0) != 0x80;
+	return width;
+}
+
 size_t utf8_put(uint32_t code, uint8_t *bytes)
 {
 	if (code < 0x80) {

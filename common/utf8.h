@@ -10,6 +10,9 @@ size_t utf8_length(struct bytes text);
 
 bool utf8_is_valid(struct bytes text);
 
+/* Returns the number of characters; in invalid text, of the bytes that do not continue one. */
+size_t utf8_width(struct bytes text);
+
 /* Writes CODE, a Unicode scalar value, in 1 to 4 bytes. Returns their number. */
 size_t utf8_put(uint32_t code, uint8_t *bytes);
 

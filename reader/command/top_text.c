@@ -1,22 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lays tables out in lines: for a terminal in its width, for a pipe in any. */
-#include <string.h>
 
 #include "common/err.h"
+#include "common/utf8.h"
 #include "reader/command/top.h"
 
 #define GAP	  2
 #define FIRST_MIN 12 /* characters of the first column in a narrow terminal */
 #define LAST_MIN  8  /* of a text in the last column */
-
-static size_t top_width(const char *text)
-{
-	size_t width = 0;
-
-	for (; *text; text++)
-		width += ((unsigned char)*text & 0xc0) != 0x80;
-	return width;
-}
 
 struct bytes top_clip(struct bytes text, size_t width)
 {
@@ -47,9 +38,9 @@ static size_t top_line_width(const struct top_table *table, const struct top_lay
 void top_fit(const struct top_table *table, size_t width, struct top_layout *layout)
 {
 	for (size_t c = 0; c < table->n_columns; c++) {
-		layout->width[c] = top_width(table->columns[c].head);
+		layout->width[c] = utf8_width(bytes_str(table->columns[c].head));
 		for (size_t i = 0; i < table->n; i++) {
-			size_t cell = top_width(top_cell_text(table, &table->rows[i], c));
+			size_t cell = utf8_width(bytes_str(top_cell_text(table, &table->rows[i], c)));
 
 			if (cell > layout->width[c])
 				layout->width[c] = cell;
@@ -93,7 +84,7 @@ void top_put_row(const struct top_table *table, const struct top_layout *layout,
 
 	for (size_t c = 0; c < table->n_columns; c++) {
 		const char *text = row ? top_cell_text(table, row, c) : table->columns[c].head;
-		size_t room = layout->width[c], width = top_width(text);
+		size_t room = layout->width[c], width = utf8_width(bytes_str(text));
 
 		if (!room)
 			continue;

@@ -6,6 +6,7 @@
 #include "common/array.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/utf8.h"
 #include "reader/table/display.h"
 
 #define PADDING 2
@@ -33,16 +34,6 @@ static void tabstops_release(struct tabstops *t)
 	free(t->lines);
 }
 
-static size_t tabstops_width(struct bytes text)
-{
-	const unsigned char *p = text.data;
-	size_t width = 0;
-
-	for (size_t i = 0; i < text.size; i++)
-		width += (p[i] & 0xc0) != 0x80;
-	return width;
-}
-
 /* Cuts TEXT into lines and cells. */
 static int tabstops_cut(struct tabstops *t, struct bytes text)
 {
@@ -59,7 +50,7 @@ static int tabstops_cut(struct tabstops *t, struct bytes text)
 			tab = line.n + 1 < COLUMNS ? memchr(next, '\t', (size_t)(stop - next)) : NULL;
 			struct tabstops_cell cell = {BYTES(next, (size_t)((tab ? tab : stop) - next)), 0};
 
-			cell.width = tabstops_width(cell.text);
+			cell.width = utf8_width(cell.text);
 			r = ARRAY_ADD(t->cells, t->n_cells, t->cells_room, cell, "the cells of a text");
 			line.n++;
 			next = (tab ? tab : stop) + 1;
@@ -102,7 +93,7 @@ int tabstops_put(struct bytes text, struct buf *out)
 
 			display_bytes(cell->text, out);
 			if (c + 1 < line->n)
-				buf_printf(out, "%*s", (int)(cell->width - tabstops_width(cell->text)), "");
+				buf_printf(out, "%*s", (int)(cell->width - utf8_width(cell->text)), "");
 		}
 		buf_byte(out, '\n');
 	}

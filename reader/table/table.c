@@ -4,20 +4,10 @@
 #include <string.h>
 
 #include "common/check.h"
+#include "common/utf8.h"
 
 #define GAP       3
 #define WIDTH_MIN 3 /* of a column, without the gap */
-
-/* Returns the number of characters of the UTF-8 text. */
-static size_t table_width(struct bytes text)
-{
-	const unsigned char *p = text.data;
-	size_t width = 0;
-
-	for (size_t i = 0; i < text.size; i++)
-		width += (p[i] & 0xc0) != 0x80;
-	return width;
-}
 
 /* A row whose cells were cut at tabs, as kubectl's writer does: the cells after it are one column
  * further right. */
@@ -47,7 +37,7 @@ static void table_widen(struct table *table, const char *const *cells)
 
 	table_cut(table, cells, &cut);
 	for (size_t i = 0; i + 1 < cut.n && i + 1 < table->columns; i++) {
-		size_t width = table_width(cut.items[i]);
+		size_t width = utf8_width(cut.items[i]);
 
 		if (width > table->width[i])
 			table->width[i] = width;
@@ -73,7 +63,7 @@ static void table_put_row(const struct table *table, const char *const *cells, s
 
 	table_cut(table, cells, &cut);
 	for (size_t i = 0; i < cut.n; i++) {
-		size_t width = table_width(cut.items[i]);
+		size_t width = utf8_width(cut.items[i]);
 		size_t column = i + 1 < table->columns ? table->width[i]
 				: width > WIDTH_MIN    ? width
 						       : WIDTH_MIN;

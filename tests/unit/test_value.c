@@ -490,6 +490,13 @@ Test(number, integers_and_doubles_are_told_apart_from_text)
 
 /* ---- UTF-8 ---- */
 
+Test(utf8, the_width_is_the_number_of_characters)
+{
+	cr_assert_eq(utf8_width(BYTES_NONE), 0);
+	cr_assert_eq(utf8_width(BYTES_LIT("pod-1")), 5);
+	cr_assert_eq(utf8_width(BYTES_LIT("\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80z")), 4);
+}
+
 Test(utf8, well_formed_sequences_are_told_from_others)
 {
 	static const char *const good[] = {"", "abc", "\x7f", "\xc2\x80", "\xdf\xbf",
