@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.installed import Installed
 from harness.simulator import Simulator
 from harness.store import Store
 from harness.tls import Authority
@@ -145,3 +146,11 @@ def certificate(tmp_path_factory):
         check=True, capture_output=True,
     )
     return paths
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """A tree made by `make install`."""
+    directory = tmp_path_factory.mktemp("installed")
+    yield Installed(directory)
+    shutil.rmtree(directory)  # some 40 MB

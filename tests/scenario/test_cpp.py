@@ -2,25 +2,16 @@
 """C++: the headers, kinf.hpp and its example, as users build them against an installed tree."""
 
 import re
-import shutil
 
 import pytest
 
 from harness import eventually
-from harness.installed import Installed
 from harness.objects import pod
 from harness.process import ROOT, run_command
 from harness.store import whole
 
 HEADERS = sorted(path.name for pattern in ("*.h", "*.hpp") for path in ROOT.glob(f"reader/kinf{pattern}"))
 PARTS = ("reads", "queries", "errors", "lifetimes", "handlers", "queue")  # of tests/programs/wrapper.cpp; also "throwing"
-
-
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("installed")
-    yield Installed(directory)
-    shutil.rmtree(directory)  # some 40 MB
 
 
 @pytest.fixture(scope="module")

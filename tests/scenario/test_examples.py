@@ -3,7 +3,6 @@
 
 import random
 import re
-import shutil
 
 import pytest
 
@@ -14,13 +13,6 @@ from harness.process import ROOT, run_command
 from harness.store import whole
 
 NAMES = ("controller", "exporter", "follower")
-
-
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("installed")
-    yield Installed(directory)
-    shutil.rmtree(directory)  # some 40 MB
 
 
 @pytest.fixture(scope="module")

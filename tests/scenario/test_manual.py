@@ -8,7 +8,7 @@ import shutil
 
 import pytest
 
-from harness.installed import Installed, run
+from harness.installed import run
 from harness.objects import pod
 from harness.process import BUILD, ROOT, run_command
 from harness.store import whole, write_kubeconfig
@@ -93,13 +93,6 @@ def test_the_example_configuration_is_accepted(tmp_path):
 
 
 # ---- the library's pages ---------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("installed")
-    yield Installed(directory)
-    shutil.rmtree(directory)  # some 40 MB
 
 
 @pytest.fixture(scope="module")

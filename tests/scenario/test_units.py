@@ -14,11 +14,6 @@ from harness.process import ROOT, program, run_command
 UNITS = ["kinf.service", "kinf@.service", "kinf-serve.service", "kinf-serve.socket"]
 
 
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory):
-    return Installed(tmp_path_factory.mktemp("installed"))
-
-
 def run(*argv):
     done = subprocess.run([str(a) for a in argv], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
     return done.returncode, done.stdout
