@@ -42,6 +42,14 @@ skip() {
     skipped+=("$1: $2")
 }
 
+# if_possible NAME COMMAND...: `one`, unless "COMMAND --why-not ..." prints why it can't be run here.
+if_possible() {
+    local name=$1 reason
+    shift
+    reason=$("$1" --why-not "${@:2}")
+    if [ -z "$reason" ]; then one "$name" "$@"; else skip "$name" "$reason"; fi
+}
+
 # The last line of `make test` has its sums.
 scripts/test.sh | tee "$logs/test.log"
 if [[ $(tail -n 1 "$logs/test.log") =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]]; then
@@ -88,12 +96,7 @@ for source in tests/stress/*.c; do
     one "build $program" make -j"$jobs" --no-print-directory VARIANT=tsan "$program"
     one "threads $(basename "$program") (tsan)" "$program"
 done
-reason=$(scripts/check-abi.sh --why-not)
-if [ -z "$reason" ]; then
-    one "interface of libkinf" scripts/check-abi.sh build/release
-else
-    skip "interface of libkinf" "$reason"
-fi
+if_possible "interface of libkinf" scripts/check-abi.sh build/release
 reason=$(scripts/check-packages.sh --why-not)
 if [ -z "$reason" ]; then
     one "packages: build" scripts/check-packages.sh build
@@ -108,36 +111,11 @@ if command -v clang >/dev/null; then
 else
     skip "compiles: clang" "there is no clang (scripts/dependencies.sh clang)"
 fi
-reason=$(scripts/check-arm64.sh --why-not)
-if [ -z "$reason" ]; then
-    one "unit tests on arm64" scripts/check-arm64.sh
-else
-    skip "unit tests on arm64" "$reason"
-fi
-reason=$(scripts/check-h2spec.sh --why-not build/asan)
-if [ -z "$reason" ]; then
-    one "h2spec" scripts/check-h2spec.sh build/asan
-else
-    skip "h2spec" "$reason"
-fi
-reason=$(scripts/check-python.sh --why-not)
-if [ -z "$reason" ]; then
-    one "types of the Python module" scripts/check-python.sh
-else
-    skip "types of the Python module" "$reason"
-fi
-reason=$(scripts/check-monitoring.sh --why-not)
-if [ -z "$reason" ]; then
-    one "alert rules" scripts/check-monitoring.sh
-else
-    skip "alert rules" "$reason"
-fi
-reason=$(scripts/check-differential.sh --why-not build/asan)
-if [ -z "$reason" ]; then
-    one "against client-go" scripts/check-differential.sh build/asan
-else
-    skip "against client-go" "$reason"
-fi
+if_possible "unit tests on arm64" scripts/check-arm64.sh
+if_possible "h2spec" scripts/check-h2spec.sh build/asan
+if_possible "types of the Python module" scripts/check-python.sh
+if_possible "alert rules" scripts/check-monitoring.sh
+if_possible "against client-go" scripts/check-differential.sh build/asan
 if [ -n "${KUBECONFIG:-}" ]; then
     one "real API server" scripts/check-real.sh build/asan
 else
