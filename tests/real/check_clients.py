@@ -5,9 +5,18 @@ Clients that nobody here wrote, through a kinf-serve that is filled from a real 
 
 * each kubectl of $KINF_KUBECTL (paths with colons between; else that in PATH) prints line by line what it prints of the API
   server itself: reads from the cache, and with `forward: on` writes, explain, rollout;
-* the informers of client-go ($KINF_CLIENT_GO, the program of tests/differential/clientgo) and of the Python library
-  ($KINF_PYTHON, an interpreter that has the package kubernetes) while objects change and kinf-serve and both daemons are
-  killed with SIGKILL: in the end they have the API server's state, they have listed once, and nothing was answered with 410.
+* informers while objects change and kinf-serve and both daemons are killed with SIGKILL: in the end they have the API
+  server's state, they have listed once, and nothing was answered with 410. They are those of
+
+      client-go            $KINF_CLIENT_GO, the program of tests/differential/clientgo
+      controller-runtime   $KINF_CONTROLLER_RUNTIME, that of tests/real/clients/controller-runtime (go build)
+      kube-rs              $KINF_KUBE_RS, that of tests/real/clients/kube-rs (cargo build); by lists, and by streams
+      client-node          $KINF_CLIENT_NODE, a copy of tests/real/clients/node after npm install
+      Python               $KINF_PYTHON, an interpreter that has the package kubernetes
+
+* k9s ($KINF_K9S, the program) shows the pods, and one that was made after all three were killed.
+
+A client whose variable is not set is skipped; the last line says which.
 
 usage: KUBECONFIG=FILE tests/real/check_clients.py [--seconds N]      It creates and removes objects.
 """
@@ -30,6 +39,7 @@ from check_serve import A, B, prepare, start  # noqa: E402
 from cluster import Cluster  # noqa: E402
 from conftest import Workspace  # noqa: E402
 from harness import eventually  # noqa: E402
+from harness.terminal import Terminal  # noqa: E402
 from lab import Api, Churn  # noqa: E402
 
 READS = [
@@ -165,15 +175,33 @@ class Informer:
         self.popen.wait()
 
 
+SKIPPED = []
+
+
+def tool(variable):
+    """What the variable names; None if it is not set."""
+    found = os.environ.get(variable)
+    if not found:
+        SKIPPED.append(variable)
+    return found
+
+
 def informers(through, kubeconfig):
     """Those that are here."""
     directory = through.store.directory
     token = Api(kubeconfig).headers["Authorization"].split()[1]
-    if program := os.environ.get("KINF_CLIENT_GO"):
+    if program := tool("KINF_CLIENT_GO"):
         argv = [program, "--server", f"https://{through.address}", "--ca", through.store.path / "serve" / "ca.crt", "--token", token,
                 "--resource", "configmaps"]
         yield Informer("client-go", argv, directory, "add h 0 0 -\n")
-    if python := os.environ.get("KINF_PYTHON"):
+    if program := tool("KINF_CONTROLLER_RUNTIME"):
+        yield Informer("controller-runtime", [program, through.kubeconfig], directory)
+    if program := tool("KINF_KUBE_RS"):
+        yield Informer("kube-rs", [program, through.kubeconfig], directory)
+        yield Informer("kube-rs-streams", [program, through.kubeconfig, "--streaming"], directory)
+    if folder := tool("KINF_CLIENT_NODE"):
+        yield Informer("client-node", ["node", Path(folder) / "client.mjs", through.kubeconfig], directory)
+    if python := tool("KINF_PYTHON"):
         yield Informer("python", [python, Path(__file__).with_name("python_client.py"), through.kubeconfig], directory)
 
 
@@ -242,6 +270,40 @@ def check_informers(kubeconfig, cluster, seconds):
     return wrong
 
 
+# ---- k9s -----------------------------------------------------------------------------------------
+
+
+def check_k9s(kubeconfig, cluster):
+    k9s = tool("KINF_K9S")
+    if not k9s:
+        return []
+    workspace, terminal = Workspace(), None
+    try:
+        through = Through(workspace, kubeconfig, forward="on")
+        home = through.store.directory / "home-k9s"
+        home.mkdir()
+        terminal = Terminal([k9s, "--kubeconfig", through.kubeconfig, "-n", A, "-c", "pods", "--refresh", "2", "--splashless"],
+                            {"HOME": str(home), "XDG_CONFIG_HOME": str(home), "XDG_DATA_HOME": str(home), "XDG_STATE_HOME": str(home)},
+                            rows=40, columns=160, term="xterm")
+        terminal.wait_text("p0", "p1", "p4", timeout=60)
+        for process in through.processes:
+            process.kill(signal.SIGKILL)
+            process.start()
+        cluster.kubectl("create", "-f", "-", body=json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "made-later", "namespace": A},
+                                                             "spec": {"containers": [{"name": "c", "image": "none:1"}]}}))
+        terminal.wait_text("p0", "made-later", timeout=60)
+        cluster.kubectl("delete", "pod", "-n", A, "made-later", "--grace-period=0", "--force")
+        terminal.wait_text("p0", absent=["made-later"], timeout=60)
+        print("k9s: shows the pods, and what has changed while all was killed")
+        return []
+    except AssertionError as error:
+        return [f"k9s: {error}"]
+    finally:
+        if terminal:
+            terminal.close()
+        workspace.close()
+
+
 # ---- all -----------------------------------------------------------------------------------------
 
 
@@ -254,8 +316,9 @@ def main():
     prepare(cluster)
     wrong = check_kubectl(kubeconfig, cluster)
     wrong += check_informers(kubeconfig, cluster, args.seconds)
+    wrong += check_k9s(kubeconfig, cluster)
     print("\n".join(wrong))
-    print(f"{len(wrong)} differences")
+    print(f"{len(wrong)} differences" + (f"; skipped, because these are not set: {', '.join(SKIPPED)}" if SKIPPED else ""))
     sys.exit(1 if wrong else 0)
 
 

@@ -390,13 +390,13 @@ class Check:
 
 
 def lines(answer):
-    """The events of a watch; a bookmark comes when it comes, so that only the last one of a run counts, and its version does not."""
+    """The events of a watch; a bookmark comes when it comes, so that only the first one of a run counts, and its version does not."""
     found = []
     for line in masked(answer.body).splitlines():
         line = BOOKMARK_RV.sub(rb"\1N", line)
         if found:  # the API server may send the columns again, from its cache of encoded events
             line = COLUMNS.sub(b'"columnDefinitions":null', line)
-        if line.startswith(b'{"type":"BOOKMARK"') and found and found[-1].startswith(b'{"type":"BOOKMARK"') and b"initial-events-end" not in line + found[-1]:
+        if line.startswith(b'{"type":"BOOKMARK"') and found and found[-1].startswith(b'{"type":"BOOKMARK"') and b"initial-events-end" not in line:
             continue
         found.append(line)
     return found
@@ -444,6 +444,29 @@ def check_watches(check, cluster, server, serve, rv):
             check.note(name, None)
 
 
+def check_progress(check, cluster, server, serve):
+    """Reads at the resourceVersion of another resource, which pods have not come to."""
+    slowest = 0
+    for name, path in {"list": PODS + "?resourceVersion={}", "exact": PODS + "?resourceVersion={}&resourceVersionMatch=Exact", "page": ALL + "?resourceVersion={}&limit=3",
+                       "get": PODS + "/p0?resourceVersion={}", "token": PODS + "?continue={token}",
+                       "initial": PODS + "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&resourceVersion={}&timeoutSeconds=6"}.items():
+        name = f"progress {name}"
+        if not check.wants(name):
+            continue
+        cluster.kubectl("annotate", "configmap", "-n", B, "m1", f"n={time.monotonic()}", "--overwrite")
+        rv = json.loads(cluster.raw(f"/api/v1/namespaces/{B}/configmaps/m1"))["metadata"]["resourceVersion"]
+        path = path.format(rv, token=token(rv, "p1\0"))
+        began = time.monotonic()
+        ours = serve.ask(path, {})
+        if name != "progress initial":
+            slowest = max(slowest, time.monotonic() - began)
+        theirs = server.ask(path, {})
+        a, b = ((parts(side)[:2], lines(side) if "watch=1" in path else parts(side)[2]) for side in (theirs, ours))
+        check.note(name, None if a == b else f"server {a} kinf-serve {b}")
+        time.sleep(1)
+    print(f"progress on demand: at most {slowest:.1f} s")
+
+
 def change(cluster):
     cluster.kubectl("label", "pod", "-n", A, "p0", "app=app1", "--overwrite")
     cluster.kubectl("label", "pod", "-n", A, "p1", "app=app0", "--overwrite")
@@ -481,7 +504,7 @@ def start(workspace, kubeconfig, **settings):
 
     def live():
         states = {f["resource"]: f["state"] for f in store.kinf("status", "-o", "json", check=True).json["feeds"]}
-        return "gadgets" in states and set(states.values()) == {"live"}
+        return f"gadgets.{GROUP}" in states and set(states.values()) == {"live"}
 
     eventually(live, 120, "all feeds live, that of the new custom resource also")
     serve.wait_log("daemon_started")
@@ -521,6 +544,7 @@ def main():
         for path in sorted(cluster.all_paths().values()):
             check.compare(f"every {path}", server, serve, path, {})
             check.compare(f"every table {path}", server, serve, path, {"accept": KUBECTL})
+        check_progress(check, cluster, server, serve)
         rv = json.loads(cluster.raw(ALL))["metadata"]["resourceVersion"]
         check_watches(check, cluster, server, serve, rv)
         for line in check.wrong:
