@@ -5,7 +5,8 @@
  *
  *	SERVER is PID PROTOCOL ADDRESS AUTHORIZATION
  *		PID: of the server, whose CPU time and memory are measured
- *		PROTOCOL: plain (ADDRESS is a Unix socket), tls, http2 (ADDRESS is IPV4:PORT)
+ *		PROTOCOL: plain (ADDRESS is a Unix socket); tls, tickets (tls, with sessions that
+ *		are resumed), http2 (ADDRESS is IPV4:PORT)
  *		AUTHORIZATION: the value of that header, "" for none
  *	watch PATH N STALLED CHANGES store STORE RUNTIME PODS
  *	watch PATH N STALLED CHANGES patch ADDRESS AUTHORIZATION POD-PATH
@@ -19,9 +20,11 @@
  *	get FILE CLIENTS SECONDS
  *		objects whose paths are the lines of FILE, at random
  *	stay PATH N SECONDS
- *		N watches that come back when they are lost. Prints "ready" on stderr when all run,
- *		and ends when all were lost and have come back.
+ *		N watches that come back when they are lost. Prints "ready" when all run, and "back"
+ *		when all were lost and have come back; ends some seconds later.
  */
+#include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -174,62 +177,100 @@ static void command_get(int argc, char **argv)
 
 /* ---- stay ---- */
 
+#define STAY_LINGER_NS (5 * SWARM_SECOND_NS) /* the caller measures the server meanwhile */
+
 static struct {
 	struct stayer {
 		struct swarm_request request;
+		struct swarm_connection *connection;
 		uint64_t retry_ns; /* 0: it runs or waits for its answer */
 		bool runs;
 	} * all;
-	uint64_t n, running, lost, lost_ns, back_ns, gone, refused, random, tries;
+	uint64_t n, running, lost, lost_ns, first_ns, half_ns, back_ns, random;
+	/* Since all were ready: attempts, those without an answer, and answers that are no watch. */
+	uint64_t tries, cut, refused, gone;
 	const char *path;
 } stay;
 
 static void stay_data(struct swarm_request *request, const uint8_t *bytes, size_t size)
 {
-	struct stayer *s = request->user;
-
+	(void)request;
 	if (memmem(bytes, size, "\"code\":410", 10))
 		stay.gone++;
+}
+
+/* A watch runs when its head has come: its first bookmark comes half a minute later. */
+static void stay_begun(struct swarm_request *request)
+{
+	struct stayer *s = request->user;
+
 	if (request->status != 200)
-		stay.refused++;
-	else if (!s->runs) {
-		s->runs = true;
-		if (++stay.running == stay.n && stay.lost >= stay.n)
-			stay.back_ns = proc_monotonic_ns();
-	}
+		return;
+	s->runs = true;
+	if (++stay.running == 1 && stay.lost)
+		stay.first_ns = proc_monotonic_ns();
+	if (stay.running == stay.n / 2 && stay.lost >= stay.n)
+		stay.half_ns = proc_monotonic_ns();
+	if (stay.running == stay.n && stay.lost >= stay.n)
+		stay.back_ns = proc_monotonic_ns();
+}
+
+/* As client-go: after 0.8 s and a random part of as much again. */
+static void stay_later(struct stayer *s)
+{
+	s->retry_ns = proc_monotonic_ns() + SWARM_SECOND_NS * 8 / 10 +
+		      measure_random(&stay.random) % (SWARM_SECOND_NS * 8 / 10);
 }
 
 static void stay_ended(struct swarm_request *request, bool complete)
 {
 	struct stayer *s = request->user;
 
-	(void)complete;
 	if (s->runs) {
 		s->runs = false;
 		stay.running--;
 		if (!stay.lost++)
 			stay.lost_ns = proc_monotonic_ns();
+	} else if (complete) {
+		stay.refused++;
+	} else {
+		stay.cut++;
 	}
-	/* As client-go: after 0.8 s and a random part of as much again. */
-	s->retry_ns = proc_monotonic_ns() + SWARM_SECOND_NS * 8 / 10 +
-		      measure_random(&stay.random) % (SWARM_SECOND_NS * 8 / 10);
+	if (complete)
+		swarm_close(s->connection);
+	stay_later(s);
 }
 
 static void stay_try(struct stayer *s)
 {
-	struct swarm_connection *c = swarm_connect(&run.swarm);
-
 	stay.tries++;
 	s->retry_ns = 0;
-	if (c)
-		swarm_get(c, &s->request, stay.path);
+	s->connection = swarm_connect(&run.swarm);
+	if (s->connection)
+		swarm_get(s->connection, &s->request, stay.path);
 	else
-		s->retry_ns = proc_monotonic_ns() + SWARM_SECOND_NS * 8 / 10 +
-			      measure_random(&stay.random) % (SWARM_SECOND_NS * 8 / 10);
+		stay_later(s);
+}
+
+/* Ends the program, and says how far the watches have come. */
+static void stay_fail(const char *what)
+{
+	(void)fprintf(stderr,
+		"bench: %s: %" PRIu64 " of %" PRIu64 " run; %" PRIu64 " were lost, %" PRIu64
+		" attempts, %" PRIu64 " without an answer, %" PRIu64 " refused\n",
+		what, stay.running, stay.n, stay.lost, stay.tries, stay.cut, stay.refused);
+	exit(1);
+}
+
+static void stay_say(const char *word)
+{
+	must_true(puts(word) >= 0 && fflush(stdout) == 0, "stdout");
 }
 
 static void command_stay(int argc, char **argv)
 {
+	struct measure measure;
+
 	must_true(argc == 3 && !swarm_run_is_http2(&run), "stay PATH N SECONDS, without http2");
 	stay.path = argv[0];
 	stay.n = must_number(argv[1], 1, "N");
@@ -245,12 +286,15 @@ static void command_stay(int argc, char **argv)
 	uint64_t until = proc_monotonic_ns() + SWARM_PATIENCE_NS;
 	while (stay.running < stay.n) {
 		swarm_turn(&run.swarm, 100);
-		must_true(proc_monotonic_ns() < until && stay.lost == 0, "not all watches run");
+		if (proc_monotonic_ns() >= until || stay.lost || stay.refused)
+			stay_fail("not all watches run");
 	}
-	swarm_run_for(&run, 2 * SWARM_SECOND_NS);
+	swarm_run_for(&run, 3 * SWARM_SECOND_NS);
 	struct swarm_usage idle = swarm_run_usage(&run);
-	(void)fputs("ready\n", stderr);
-	stay.tries = 0;
+	stay_say("ready");
+	stay.tries = stay.cut = stay.refused = stay.gone = 0;
+	run.swarm.connected = run.swarm.resumed = 0;
+	measure_begin(&measure);
 	until = proc_monotonic_ns() + must_number(argv[2], 1, "SECONDS") * SWARM_SECOND_NS;
 	while (!stay.back_ns) {
 		swarm_turn(&run.swarm, 10);
@@ -260,16 +304,26 @@ static void command_stay(int argc, char **argv)
 				stay_try(&stay.all[i]);
 				at_once++;
 			}
-		must_true(now < until, "not all watches have come back");
+		if (now >= until)
+			stay_fail("not all watches have come back");
 	}
+	double client_cpu_s = measure_cpu(&measure);
+	stay_say("back");
+	swarm_run_for(&run, STAY_LINGER_NS);
 	result_begin();
 	result_number("idle_watch_bytes",
 		((double)idle.private - (double)before.private) / (double)stay.n);
 	result_number("idle_all_bytes", (double)idle.private);
+	result_number("first_back_s", (double)(stay.first_ns - stay.lost_ns) / 1e9);
+	result_number("half_back_s", (double)(stay.half_ns - stay.lost_ns) / 1e9);
 	result_number("back_s", (double)(stay.back_ns - stay.lost_ns) / 1e9);
-	result_number("gone", (double)stay.gone);
-	result_number("refused", (double)stay.refused);
 	result_number("tries", (double)stay.tries);
+	result_number("unanswered", (double)stay.cut);
+	result_number("refused", (double)stay.refused);
+	result_number("gone", (double)stay.gone);
+	result_number("handshakes", run.swarm.connected);
+	result_number("resumed", run.swarm.resumed);
+	result_number("client_cpu_s", client_cpu_s);
 	result_end();
 }
 
@@ -282,12 +336,15 @@ static void command_watch(int argc, char **argv)
 
 static enum swarm_protocol protocol_of(const char *name)
 {
-	static const char *const names[] = {"plain", "tls", "http2"};
+	static const char *const names[] = {[SWARM_PLAIN] = "plain",
+		[SWARM_TLS] = "tls",
+		[SWARM_TICKETS] = "tickets",
+		[SWARM_HTTP2] = "http2"};
 
-	for (unsigned i = 0; i < 3; i++)
+	for (unsigned i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (!strcmp(name, names[i]))
 			return (enum swarm_protocol)i;
-	must_true(false, "PROTOCOL is plain, tls or http2");
+	must_true(false, "PROTOCOL is plain, tls, tickets or http2");
 	return SWARM_PLAIN;
 }
 
@@ -297,10 +354,10 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*command)(int argc, char **argv);
 		struct swarm_calls calls;
-	} commands[] = {{"watch", command_watch, {swarm_watch_data, swarm_watch_ended}},
-		{"list", command_list, {list_data, list_ended}},
-		{"get", command_get, {get_data, get_ended}},
-		{"stay", command_stay, {stay_data, stay_ended}}};
+	} commands[] = {{"watch", command_watch, {NULL, swarm_watch_data, swarm_watch_ended}},
+		{"list", command_list, {NULL, list_data, list_ended}},
+		{"get", command_get, {NULL, get_data, get_ended}},
+		{"stay", command_stay, {stay_begun, stay_data, stay_ended}}};
 	struct rlimit limit;
 
 	if (argc < 6) {
@@ -313,6 +370,8 @@ int main(int argc, char **argv)
 		(void)setrlimit(
 			RLIMIT_NOFILE, &limit); /* else a connection fails, with a sentence */
 	}
+	/* OpenSSL writes without MSG_NOSIGNAL: a server that is killed must not end this process. */
+	(void)sigaction(SIGPIPE, &(struct sigaction){.sa_handler = SIG_IGN}, NULL);
 	run.server = (pid_t)must_number(argv[1], 1, "PID");
 	const struct swarm_target target = {
 		protocol_of(argv[2]), argv[3], *argv[4] ? argv[4] : NULL};

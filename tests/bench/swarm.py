@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures kinf-serve, and kube-apiserver beside it, by swarms of clients (swarm.c). usage: swarm.py BUILD [PART...]
 
-Parts: events, reads, server, informer, restart; without any, all of them. `events` and `reads` need nothing; the others
-need a real API server with some 20,000 pods: KUBECONFIG names its kubeconfig, and the directory of that file has kas.pid.
-`informer` also needs KINF_BASELINE, the measuring program of client-go. SWARM_WATCHES (1000), SWARM_TLS (10000) and
-SWARM_CHANGES (200) are numbers.
+Parts: events, reads, restart, server, beside, informer; without any, all of them. `server` and `beside` need a real API
+server with some 20,000 pods: KUBECONFIG names its kubeconfig, and the directory of that file has kas.pid. With it `restart`
+also counts the lists there, and `informer` measures both servers. `informer` needs KINF_BASELINE, the measuring program of
+client-go.
+SWARM_WATCHES (1000), SWARM_TLS (10000) and SWARM_CHANGES (200) are numbers.
 """
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -19,7 +19,7 @@ from pathlib import Path
 import yaml
 
 from client_go import BASELINES, Server, their_sync, wait_synced
-from machine import Place, cpu_seconds, measured, note, run
+from machine import Place, anonymous_bytes, cpu_seconds, measured, note, run
 
 WATCHES, TLS, CHANGES = (int(os.environ.get(name, default)) for name, default in
                          (("SWARM_WATCHES", 1000), ("SWARM_TLS", 10000), ("SWARM_CHANGES", 200)))
@@ -146,14 +146,24 @@ def server(build):
             name = f"kube-apiserver {protocol}, {stalled} of {WATCHES} stalled"
             results[name] = show(name, theirs.swarm(
                 protocol, "watch", live(theirs), WATCHES, stalled, CHANGES, "patch", theirs.address, theirs.authorization, path))
-    with Place(build) as place:
-        results.update(reads_of(theirs, names(theirs, place)))
     return results
 
 
-def relay(build):
-    """kinf of the real API server, with a kinf-serve."""
+def beside(build):
+    """Lists and gets of both servers in one run: the same objects with all their fields, over TLS."""
+    theirs = Theirs(build)
+    with relay(build, "drop: []") as place:
+        ours = Ours(place)
+        paths = names(theirs, place)
+        return {f"{name} {round_}": reads_of(one, paths)
+                for round_ in range(2) for name, one in (("kube-apiserver", theirs), ("kinf-serve", ours))}
+
+
+def relay(build, option=""):
+    """kinf of the real API server, whose feed of pods has OPTION."""
     place = Place(build, os.environ["KUBECONFIG"])
+    if option:
+        place.config.write_text(place.config.read_text().replace("resource: pods\n", f"resource: pods\n    {option}\n"))
     place.daemon("kinf-reflector").stop_sampling()
     place.daemon("kinf-processor").stop_sampling()
     wait_synced(place)
@@ -170,10 +180,11 @@ def kubeconfig_of(ours):
 
 def informer(build):
     """client-go's first sync, directly and through kinf-serve: the server's CPU, the client's time and CPU."""
-    theirs, results = Theirs(build), {}
-    with relay(build) as place:
+    theirs, results = Theirs(build) if "KUBECONFIG" in os.environ else None, {}
+    with relay(build) if theirs else filled(build) as place:
         ours = Ours(place)
-        kubeconfigs = {"kube-apiserver": (theirs.pid, theirs.kubeconfig), "kinf-serve": (ours.pid, kubeconfig_of(ours))}
+        kubeconfigs = {"kube-apiserver": (theirs.pid, theirs.kubeconfig)} if theirs else {}
+        kubeconfigs["kinf-serve"] = (ours.pid, kubeconfig_of(ours))
         for round_ in range(3):
             for name, (pid, kubeconfig) in kubeconfigs.items():
                 for kind, options in BASELINES.items():
@@ -184,46 +195,70 @@ def informer(build):
     return results
 
 
-def gone_total(ours):
-    """The watches that kinf-serve has answered with 410, by its access log."""
-    return len(re.findall(r"status=410", (ours.place.directory / "kinf-serve.log").read_text()))
+class Stayers:
+    """A swarm of watches that come back when they are lost."""
+
+    def __init__(self, ours, protocol, n):
+        argv = (ours.place.program("bench/swarm"), ours.pid, protocol, ours.tcp, "", "stay", live(ours), n, 120)
+        self.popen = subprocess.Popen(
+            [str(w) for w in argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def read(self):
+        """The next line; an end before it is an error that says how the swarm ended."""
+        line = self.popen.stdout.readline()
+        if line:
+            return line.strip()
+        complaint, status = self.popen.stderr.read().strip(), self.popen.wait()
+        how = signal.Signals(-status).name if status < 0 else f"exit {status}"
+        raise RuntimeError(f"the swarm ended ({how}): {complaint or 'it said nothing'}")
+
+    def wait(self, word):
+        line = self.read()
+        if line != word:
+            raise RuntimeError(f"the swarm said {line!r}, not {word!r}")
 
 
-def restart(build):
-    theirs = Theirs(build)
-    with relay(build) as place:
+def restart_of(build, protocol):
+    theirs = Theirs(build) if "KUBECONFIG" in os.environ else None
+    with relay(build) if theirs else filled(build) as place:
         ours = Ours(place)
-        port = ours.tcp
-        place.config.write_text(place.config.read_text().replace("127.0.0.1:0", port))
-        lists = theirs.server.lists_of_pods()
-        swarm = subprocess.Popen(
-            [str(w) for w in (place.program("bench/swarm"), ours.pid, "tls", port, "", "stay", live(ours), TLS, 120)],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        said = swarm.stderr.readline()
-        if said != "ready\n":
-            raise RuntimeError(said + swarm.stderr.read())
+        place.config.write_text(place.config.read_text().replace("127.0.0.1:0", ours.tcp))
+        lists = theirs.server.lists_of_pods() if theirs else 0
+        swarm = Stayers(ours, protocol, TLS)
+        swarm.wait("ready")
         ours.daemon.popen.send_signal(signal.SIGKILL)
         ours.daemon.popen.wait()
         place.daemons.remove(ours.daemon)
+        begun = time.monotonic()
         ours.start()
-        out, complaint = swarm.communicate()
-        if swarm.returncode:
-            raise RuntimeError(complaint)
-        figures = json.loads(out)
-        figures["lists_at_the_server"] = theirs.server.lists_of_pods() - lists
-        figures["answers_of_410"] = gone_total(ours)
-        return show(f"restart under {TLS} TLS watches", figures)
+        start_s, private = time.monotonic() - begun, anonymous_bytes(ours.pid)
+        swarm.wait("back")
+        cpu = cpu_seconds(ours.pid)
+        time.sleep(3)
+        after = anonymous_bytes(ours.pid)
+        figures = {"start_s": start_s, **json.loads(swarm.read())}
+        figures["server_cpu_s"] = cpu
+        figures["watch_bytes_after"] = (after - private) / TLS
+        figures["all_bytes_after"] = after
+        if theirs:
+            figures["lists_at_the_server"] = theirs.server.lists_of_pods() - lists
+        return show(f"restart under {TLS} watches by {protocol}", figures)
 
 
-PARTS = {"events": events, "reads": reads, "server": server, "informer": informer, "restart": restart}
+def restart(build):
+    """kinf-serve is killed: `tls` are clients that make whole handshakes, `tickets` those that resume sessions."""
+    return {protocol: restart_of(build, protocol) for protocol in ("tls", "tickets")}
+
+
+PARTS = {"events": events, "reads": reads, "restart": restart, "server": server, "beside": beside, "informer": informer}
 
 
 def main(build, parts):
     real = bool(os.environ.get("KUBECONFIG"))
     results = {}
     for name in parts or PARTS:
-        if name not in ("events", "reads") and not real or name == "informer" and not os.environ.get("KINF_BASELINE"):
-            note(f"{name}: left out, it needs KUBECONFIG (and KINF_BASELINE)")
+        if name in ("server", "beside") and not real or name == "informer" and not os.environ.get("KINF_BASELINE"):
+            note(f"{name}: left out, it needs {'KINF_BASELINE' if name == 'informer' else 'KUBECONFIG'}")
             continue
         note(f"---- {name} ----")
         results[name] = PARTS[name](build)

@@ -64,6 +64,15 @@ static void add_request(struct swarm_connection *c, struct swarm_request *reques
 	c->requests = request;
 }
 
+static void begin_answer(struct swarm_request *request, int status)
+{
+	const struct swarm_calls *calls = &request->connection->swarm->calls;
+
+	request->status = status;
+	if (calls->begun)
+		calls->begun(request);
+}
+
 static void pass_data(struct swarm_request *request, const uint8_t *bytes, size_t size)
 {
 	request->bytes += size;
@@ -85,7 +94,8 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
 	(void)flags;
 	(void)user;
 	if (request && name_size == 7 && memcmp(name, ":status", 7) == 0 && value_size == 3)
-		request->status = (value[0] - '0') * 100 + (value[1] - '0') * 10 + value[2] - '0';
+		begin_answer(request,
+			(value[0] - '0') * 100 + (value[1] - '0') * 10 + value[2] - '0');
 	return 0;
 }
 
@@ -161,12 +171,13 @@ static size_t take_head(struct swarm_connection *c, const uint8_t *bytes, size_t
 		return size;
 	const char *length = strcasestr(text, "\r\ncontent-length:");
 
-	c->requests->status = (int)strtol(text + strlen("HTTP/1.1 "), NULL, 10);
+	int status = (int)strtol(text + strlen("HTTP/1.1 "), NULL, 10);
 	c->chunked = strcasestr(text, "\r\ntransfer-encoding: chunked") != NULL;
 	c->left = length && length < end ? strtoull(length + 17, NULL, 10) : 0;
 	c->state = c->chunked ? BODY_SIZE : BODY_DATA;
 	size_t used = (size_t)(end + 4 - text) - before;
 	buf_reset(&c->head);
+	begin_answer(c->requests, status);
 	return used;
 }
 
@@ -256,7 +267,9 @@ static int open_socket(struct swarm *swarm)
 	const int yes = 1;
 	int r;
 
-	int fd = socket(is_local ? AF_UNIX : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	/* A Unix socket whose queue is full would refuse a connection that does not wait. */
+	int fd = socket(is_local ? AF_UNIX : AF_INET,
+		SOCK_STREAM | SOCK_CLOEXEC | (is_local ? 0 : SOCK_NONBLOCK), 0);
 	must_true(fd >= 0, "socket: the limit of descriptors (ulimit -n)");
 	if (is_local) {
 		(void)snprintf(local.sun_path, sizeof(local.sun_path), "%s", address);
@@ -272,12 +285,23 @@ static int open_socket(struct swarm *swarm)
 		r = bind(fd, (struct sockaddr *)&source, sizeof(source));
 		if (r == 0)
 			r = connect(fd, (struct sockaddr *)&remote, sizeof(remote));
+		if (r < 0 && errno == EINPROGRESS)
+			r = 0; /* the first write finds out */
 	}
 	if (r < 0) {
 		(void)close(fd);
 		return -1;
 	}
 	return fd;
+}
+
+/* OpenSSL does not resume the session of a connection that was cut, so each has a copy. */
+static void resume(SSL *ssl, const SSL_SESSION *session)
+{
+	SSL_SESSION *copy = SSL_SESSION_dup(session);
+
+	must_true(copy && SSL_set_session(ssl, copy) == 1, "TLS");
+	SSL_SESSION_free(copy);
 }
 
 struct swarm_connection *swarm_connect(struct swarm *swarm)
@@ -306,6 +330,8 @@ struct swarm_connection *swarm_connect(struct swarm *swarm)
 					  is_h2 ? sizeof(h2) - 1 : sizeof(h1) - 1) == 0,
 			"TLS");
 		SSL_set_connect_state(c->ssl);
+		if (swarm->session)
+			resume(c->ssl, swarm->session);
 	}
 	if (swarm->target.protocol == SWARM_HTTP2)
 		start_http2(c);
@@ -394,6 +420,8 @@ static void turn(struct swarm_connection *c)
 		int r = SSL_do_handshake(c->ssl), error = SSL_get_error(c->ssl, r);
 
 		c->connected = r == 1;
+		c->swarm->connected += c->connected;
+		c->swarm->resumed += c->connected && SSL_session_reused(c->ssl);
 		if (r != 1 && error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE)
 			swarm_close(c);
 		if (r != 1)
@@ -407,6 +435,15 @@ static void turn(struct swarm_connection *c)
 
 /* ---- the interface ---- */
 
+static int keep_session(SSL *ssl, SSL_SESSION *session)
+{
+	struct swarm *swarm = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
+
+	SSL_SESSION_free(swarm->session);
+	swarm->session = SSL_SESSION_dup(session);
+	return 0;
+}
+
 void swarm_init(struct swarm *swarm, const struct swarm_target *target, struct swarm_calls calls)
 {
 	*swarm = (struct swarm){.target = *target, .calls = calls};
@@ -416,6 +453,12 @@ void swarm_init(struct swarm *swarm, const struct swarm_target *target, struct s
 	must_true(swarm->epoll >= 0 && swarm->input && swarm->tls, "no memory");
 	SSL_CTX_set_mode(swarm->tls, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
 					     SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+	if (target->protocol != SWARM_TICKETS)
+		return;
+	must_true(SSL_CTX_set_app_data(swarm->tls, swarm) == 1, "TLS");
+	SSL_CTX_set_session_cache_mode(
+		swarm->tls, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+	SSL_CTX_sess_set_new_cb(swarm->tls, keep_session);
 }
 
 void swarm_get(struct swarm_connection *c, struct swarm_request *request, const char *path)

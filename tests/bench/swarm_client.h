@@ -2,7 +2,8 @@
 /*
  * Thousands of HTTP clients in one thread, for swarm.c: HTTP/1.1 on a Unix socket or with TLS, one
  * request at a time on a connection; HTTP/2 with TLS, many requests on a connection. Certificates
- *are not verified: that would measure the clients.
+ * are not verified: that would measure the clients. Each TLS connection makes a whole handshake, as
+ * those of client-go do, unless the protocol is `tickets`: then it resumes the newest session.
  *
  *	swarm_init(&swarm, &target, calls);
  *	connection = swarm_connect(&swarm);
@@ -19,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum swarm_protocol { SWARM_PLAIN, SWARM_TLS, SWARM_HTTP2 };
+enum swarm_protocol { SWARM_PLAIN, SWARM_TLS, SWARM_TICKETS, SWARM_HTTP2 };
 
 struct swarm_target {
 	enum swarm_protocol protocol;
@@ -41,6 +42,8 @@ struct swarm_request {
 };
 
 struct swarm_calls {
+	/* The head of the answer has come. May be NULL. */
+	void (*begun)(struct swarm_request *request);
 	void (*data)(struct swarm_request *request, const uint8_t *bytes, size_t size);
 	/* COMPLETE: the body was not cut. */
 	void (*ended)(struct swarm_request *request, bool complete);
@@ -51,6 +54,8 @@ struct swarm {
 	struct swarm_calls calls;
 	int epoll;
 	void *tls;
+	void *session; /* the newest TLS session; NULL: none, or not kept */
+	unsigned connected, resumed; /* TLS handshakes so far, and those that resumed a session */
 	unsigned next_source; /* of 127.0.0.1 to 127.0.0.16 */
 	uint8_t *input;
 	struct swarm_connection *lost; /* to be freed after the turn */

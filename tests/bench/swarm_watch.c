@@ -196,7 +196,7 @@ static void watch_open_changer(struct changer *changer, char **argv)
 	const struct swarm_target target = {SWARM_TLS, argv[1], argv[2]};
 
 	swarm_init(&changer->swarm, &target,
-		(struct swarm_calls){swarm_watch_data, swarm_watch_ended});
+		(struct swarm_calls){NULL, swarm_watch_data, swarm_watch_ended});
 	changer->connection = swarm_connect(&changer->swarm);
 	must_true(changer->connection != NULL, "the API server does not take connections");
 	changer->path = argv[3];
