@@ -4,9 +4,10 @@
  *
  *	bytes STORE FEED COUNT SEED FILE...      FILE: in the store's directory, or an absolute path
  *
- * COUNT bytes of each FILE (0: every one), chosen at random among those on the disk; each is flipped in each bit, and set
- * to 0 and to ff. The child opens the store, lists the feed, gets objects, reads an index, follows, and verifies. It may
- * find the damage or not, but it must end by itself and give no wrong object, and no object may be missing without an
+ * COUNT bytes of each FILE, chosen at random among those on the disk (0: every one of the pages that hold anything else than
+ * zeros, and the first of each other page); each is flipped in each bit, and set to 0 and to ff. With KINF_TORTURE_ONE_WAY in
+ * the environment each is changed in one of these ways, the next byte in the next one. The child opens the store, lists the
+ * feed, gets objects, reads an index, follows, and verifies. It may find the damage or not, but it must end by itself and give no wrong object, and no object may be missing without an
  * error. Prints for each FILE how the reads ended; exit 1 if one ended badly. No daemon may run on the store.
  */
 #include <errno.h>
@@ -217,18 +218,26 @@ static int read_in_child(bool quiet)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
+static bool is_used(int fd, off_t at)
+{
+	uint8_t page[PAGE] = {0};
+
+	if (lseek(fd, at, SEEK_DATA) != at || pread(fd, page, PAGE, at - at % PAGE) <= 0)
+		return false;
+	for (size_t byte = 0; byte < PAGE; byte++)
+		if (page[byte])
+			return true;
+	return false;
+}
+
 /* Chooses a byte of a page that is in use: the files have holes, and space that is allocated ahead. */
 static off_t choose(int fd, off_t size, unsigned short seed[3])
 {
 	for (int i = 0; i < 1000000; i++) {
-		uint8_t page[PAGE] = {0};
 		off_t at = (off_t)(erand48(seed) * (double)size);
 
-		if (lseek(fd, at, SEEK_DATA) != at || pread(fd, page, PAGE, at - at % PAGE) <= 0)
-			continue;
-		for (size_t byte = 0; byte < PAGE; byte++)
-			if (page[byte])
-				return at;
+		if (is_used(fd, at))
+			return at;
 	}
 	return -1;
 }
@@ -236,6 +245,7 @@ static off_t choose(int fd, off_t size, unsigned short seed[3])
 static bool torture(const char *name, unsigned long count, unsigned short seed[3])
 {
 	unsigned long endings[256] = {0}, signals = 0, tried = 0, bad = 0;
+	bool one_way = getenv("KINF_TORTURE_ONE_WAY") != NULL;
 	char path[4096];
 	struct stat st;
 
@@ -250,12 +260,19 @@ static bool torture(const char *name, unsigned long count, unsigned short seed[3
 		off_t at = n == (unsigned long)st.st_size ? (off_t)i : choose(fd, st.st_size, seed);
 		uint8_t before;
 
+		if (!count && at % PAGE && !is_used(fd, at)) {
+			i += (unsigned long)(PAGE - at % PAGE - 1);
+			continue;
+		}
 		if (at < 0 || lseek(fd, at, SEEK_DATA) != at || pread(fd, &before, 1, at) != 1)
 			continue;
+		unsigned only = (unsigned)(at % 10);
+		if ((only == 8 && !before) || (only == 9 && before == 0xff))
+			only = 0;
 		for (unsigned how = 0; how < 10; how++) {
 			uint8_t changed = how < 8 ? (uint8_t)(before ^ (1u << how)) : how == 8 ? 0 : 0xff;
 
-			if (changed == before)
+			if (changed == before || (one_way && how != only))
 				continue;
 			if (pwrite(fd, &changed, 1, at) != 1)
 				abort();

@@ -9,7 +9,8 @@ runtime directory.
     then equals the cluster. A changed body in the journal is not found by the daemons: it is counted apart, when every
     reader is told, and the store is equal after the object has changed.
 
-usage: tests/torture/bytes.py [--count N] [--seed N] [--only FILE]    COUNT bytes of each file, a tenth with daemons
+usage: tests/torture/bytes.py [--count N] [--seed N] [--only FILE] [--objects N]    COUNT bytes of each file, a tenth with daemons
+       --count 0: every byte, and 30 of each file with daemons
        ($KINF_BUILD: default build/release)
 """
 
@@ -20,11 +21,12 @@ import shutil
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 os.environ.setdefault("KINF_BUILD", "build/release")
 from torture import FEED, INDEXES, Tally, arguments, program, run_command, whole, with_workspace  # noqa: E402
 
-OBJECTS = 300
+OBJECTS = 300  # unless --objects says another number
 FILES = [
     "id", "runtime", "journal/CURRENT", "journal/gen-1/STATE", "journal/gen-1/data.mdb", "index/CURRENT", "index/gen-1/STATE",
     "index/gen-1/data.mdb", "index/gen-1/hints", "cursors/reader",
@@ -50,19 +52,20 @@ class Bytes:
         self.options, self.tally, self.chance = options, Tally(), random.Random(options.seed)
         self.directory = workspace.directory
         self.simulator = workspace.simulator()
-        self.simulator.create(FEED, OBJECTS, size=600)
+        self.objects = int(options.objects or OBJECTS)
+        self.simulator.create(FEED, self.objects, size=600)
         self.store = workspace.store(simulator=self.simulator)
         self.store.configure(whole(FEED, indexes=INDEXES), hangLimit="10s")
         daemons = self.store.daemons()
         self.store.wait_equal(self.simulator, FEED)
-        self.simulator.touch(FEED, 60)
-        self.simulator.delete_many(FEED, 10)
+        self.simulator.touch(FEED, self.objects // 5)
+        self.simulator.delete_many(FEED, self.objects // 30)
         self.store.wait_equal(self.simulator, FEED)
         uuid = re.search(r"(?m)^uuid (\w+)$", (self.store.path / "journal/gen-1/STATE").read_text())[1]
-        (self.store.path / "cursors/reader").write_text(f"kinf-cursor 1\njournal {uuid}\nwritten {time.time_ns()}\nfeed 1 300\nend\n")
+        (self.store.path / "cursors/reader").write_text(f"kinf-cursor 1\njournal {uuid}\nwritten {time.time_ns()}\nfeed 1 {self.objects}\nend\n")
         (runtime,) = self.store.runtime.iterdir()
         kept = self.directory / "runtime"
-        shutil.copytree(runtime, kept, ignore=lambda _, names: [name for name in names if name.endswith(".sock")])
+        shutil.copytree(runtime, kept, ignore=lambda top, names: [name for name in names if Path(top, name).is_socket()])
         for process in reversed(daemons):
             process.stop()
         if not runtime.exists():  # it is removed at the end: as the last daemon was killed
@@ -132,7 +135,7 @@ class Bytes:
         """A changed body in the journal is reported to each reader, until the object changes: no daemon lists it again."""
         fault = None
         try:
-            self.simulator.touch(FEED, OBJECTS)
+            self.simulator.touch(FEED, self.objects)
             self.store.wait_equal(self.simulator, FEED, timeout=8)
         except AssertionError as problem:
             fault = str(problem)[:400]
@@ -143,13 +146,13 @@ class Bytes:
     def run(self):
         self.readers()
         for path in self.files:
-            for _ in range(max(1, self.options.count // 10)):
+            for _ in range(max(1, self.options.count // 10) if self.options.count else 30):
                 self.daemons(path)
         return self.tally.end()
 
 
 def main():
-    options = arguments(__doc__, 40)
+    options = arguments(__doc__, 40, ("--objects", "of the store; few make --count 0, every byte, possible"))
     return with_workspace(lambda workspace: Bytes(workspace, options).run())
 
 

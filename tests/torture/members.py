@@ -120,6 +120,8 @@ ATTACKS = {
         "    for path in [store + '/cursors/lease%d' % n] + [pin(inode, n) for inode in inodes]:\n"
         "        fd = made(path); os.write(fd, b'kinf-cursor 1\\n'); held.append(fd)\n"
         "        fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_WRLCK)\n"
+        "    fd = made(store + '/cursors/.old%d' % n); held.append(fd)\n"
+        "    os.utime(fd, (0, 0)); fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_WRLCK)\n"
         "wait()"
     ),
     "directories, pipes, links and holes as pin files": (
@@ -147,7 +149,7 @@ ATTACKS = {
     ),
 }
 # What another member is told meanwhile: the arguments of kinf, and what it says.
-SAYS = {"the names of cursors and their locks": (["watch", FEED, "--cursor", "later", "--count", "1"], "no file of this user alone")}
+SAYS = {"the names of cursors and their locks": (["watch", FEED, "--cursor", "later", "--count", "1"], "it belongs to user")}
 WAIT = "def wait():\n    print('READY', flush=True)\n    time.sleep(600)\n"
 
 
