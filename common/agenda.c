@@ -34,7 +34,7 @@ int agenda_add(struct agenda *agenda, struct agenda_item *item)
 static void agenda_put(struct agenda *agenda, size_t at, struct agenda_item *item)
 {
 	agenda->heap[at] = item;
-	item->heap_at = at + 1;
+	item->heap_at = (uint32_t)at + 1;
 }
 
 static void agenda_up(struct agenda *agenda, size_t at, struct agenda_item *item)
@@ -97,7 +97,7 @@ static void agenda_close_holes(struct agenda *agenda)
 		if (!agenda->touched[i])
 			continue;
 		agenda->touched[n] = agenda->touched[i];
-		agenda->touched[n]->touched_at = n + 1;
+		agenda->touched[n]->touched_at = (uint32_t)n + 1;
 		n++;
 	}
 	agenda->n_touched = n;
@@ -110,7 +110,7 @@ void agenda_touch(struct agenda *agenda, struct agenda_item *item)
 	if (agenda->n_touched == agenda->touched_room)
 		agenda_close_holes(agenda);
 	agenda->touched[agenda->n_touched++] = item;
-	item->touched_at = agenda->n_touched;
+	item->touched_at = (uint32_t)agenda->n_touched;
 }
 
 void agenda_settle(struct agenda *agenda, agenda_settle_fn *fn, void *arg)

@@ -22,8 +22,8 @@
 struct agenda_item {
 	void *owner;
 	uint64_t time_ns; /* UINT64_MAX: none */
-	size_t heap_at;   /* index + 1 in the heap, 0: not in it */
-	size_t touched_at; /* index + 1 in the list, 0: not on it */
+	uint32_t heap_at;   /* index + 1 in the heap, 0: not in it */
+	uint32_t touched_at; /* index + 1 in the list, 0: not on it */
 	bool added;
 };
 

@@ -51,6 +51,16 @@ void buf_trim(struct buf *buf, size_t keep)
 		buf_reset(buf);
 }
 
+void buf_fit(struct buf *buf)
+{
+	uint8_t *data = buf->data && !buf->secret ? realloc(buf->data, buf->size + 1) : NULL;
+
+	if (!data)
+		return;
+	buf->data = data;
+	buf->capacity = buf->size + 1;
+}
+
 /* Makes room for SIZE more bytes and the NUL after them. The sentence of the error is buf_error()'s. */
 static int buf_reserve(struct buf *buf, size_t size)
 {
@@ -79,11 +89,23 @@ static int buf_reserve(struct buf *buf, size_t size)
 
 void *buf_grow(struct buf *buf, size_t size)
 {
-	if (buf_reserve(buf, size) < 0)
+	/* Most of the time there is room; asked in place, because bodies are made of many small pieces. */
+	bool has_room = !buf->error && size < buf->capacity - buf->size && size <= buf_limit(buf) - buf->size;
+
+	if (!has_room && buf_reserve(buf, size) < 0)
 		return NULL;
 	void *place = buf->data + buf->size;
 	buf->size += size;
 	return place;
+}
+
+size_t buf_spare(const struct buf *buf)
+{
+	/* A byte is kept for the NUL of buf_cstr(). */
+	size_t most = buf->capacity ? buf->capacity - 1 : 0, limit = buf_limit(buf);
+
+	most = most < limit ? most : limit;
+	return buf->error || most < buf->size ? 0 : most - buf->size;
 }
 
 void buf_put(struct buf *buf, const void *data, size_t size)

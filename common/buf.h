@@ -39,6 +39,9 @@ void buf_reset(struct buf *buf);
 /* Empties the buffer, and frees the memory if more than KEEP bytes are allocated. */
 void buf_trim(struct buf *buf, size_t keep);
 
+/* Gives back the memory that the content does not need, for a buffer that stays. */
+void buf_fit(struct buf *buf);
+
 void buf_put(struct buf *buf, const void *data, size_t size);
 void buf_bytes_put(struct buf *buf, struct bytes bytes);
 void buf_str(struct buf *buf, const char *text);
@@ -49,6 +52,9 @@ void buf_vprintf(struct buf *buf, const char *format, va_list args)
 
 /* Appends SIZE bytes for the caller to fill in. Returns: their place, NULL after an error. */
 void *buf_grow(struct buf *buf, size_t size);
+
+/* Returns how many bytes can be appended without another allocation or an error. */
+size_t buf_spare(const struct buf *buf);
 
 /* Shortens the buffer to SIZE bytes. */
 void buf_truncate(struct buf *buf, size_t size);

@@ -15,6 +15,7 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/failpoint.h"
 
 /* ---- ending ---- */
 
@@ -48,10 +49,14 @@ static int proc_write_pid(int fd, const char *name)
 	char text[32];
 	int n = snprintf(text, sizeof(text), "%d\n", (int)getpid());
 
-	errno = EIO; /* of a short write */
-	if (ftruncate(fd, 0) < 0 || pwrite(fd, text, (size_t)n, 0) != n)
-		return err_set(-errno, "writing the pid into lock '%s'", name);
-	return 0;
+	errno = ENOSPC; /* of a short write */
+	/* Not cut first: on a full disk its block might go to another file. */
+	if (pwrite(fd, text, (size_t)n, 0) == n && ftruncate(fd, n) == 0)
+		return 0;
+	/* The lock is what counts; better no pid than another one. */
+	if ((errno == ENOSPC || errno == EDQUOT) && ftruncate(fd, 0) == 0)
+		return 0;
+	return err_set(-errno, "writing the pid into lock '%s'", name);
 }
 
 int proc_lock(int directory_fd, const char *name)
@@ -77,7 +82,7 @@ int proc_lock(int directory_fd, const char *name)
 	return r < 0 ? r : TAKE_FD(fd);
 }
 
-int proc_show_lock(int directory_fd, const char *name, unsigned mode)
+static int proc_show_new_lock(int directory_fd, const char *name, unsigned mode)
 {
 	struct flock lock = lock_whole_file;
 	char made[64];
@@ -85,11 +90,14 @@ int proc_show_lock(int directory_fd, const char *name, unsigned mode)
 	if ((size_t)snprintf(made, sizeof(made), ".%s.new", name) >= sizeof(made))
 		return err_set(-ENAMETOOLONG, "lock '%s'", name);
 	(void)unlinkat(directory_fd, made, 0); /* of a killed process, or there is none */
+	int r = failpoint_pass(FAILPOINT_LOCK_SHOW);
+	if (r < 0)
+		return r;
 	AUTO_FD int fd = openat(
 		directory_fd, made, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0 || fcntl(fd, F_OFD_SETLK, &lock) < 0)
 		return err_set(-errno, "making lock '%s'", name);
-	int r = proc_write_pid(fd, name);
+	r = proc_write_pid(fd, name);
 	if (r < 0)
 		return r;
 	if (fchmod(fd, mode) < 0 || renameat(directory_fd, made, directory_fd, name) < 0)
@@ -97,9 +105,33 @@ int proc_show_lock(int directory_fd, const char *name, unsigned mode)
 	return TAKE_FD(fd);
 }
 
+/* Takes the lock file that the process before has left. R, a full disk, if that is not possible: another process may hold
+ * a read lock on it. */
+static int proc_show_old_lock(int directory_fd, const char *name, unsigned mode, int r)
+{
+	struct flock lock = lock_whole_file;
+	AUTO_FD int fd = openat(directory_fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+
+	if (fd < 0 || fcntl(fd, F_OFD_SETLK, &lock) < 0 || fchmod(fd, mode) < 0)
+		return r;
+	int written = proc_write_pid(fd, name);
+	if (written < 0)
+		return written;
+	err_ignore(r, "the file of before is locked");
+	return TAKE_FD(fd);
+}
+
+int proc_show_lock(int directory_fd, const char *name, unsigned mode)
+{
+	int fd = proc_show_new_lock(directory_fd, name, mode);
+
+	return fd == -ENOSPC || fd == -EDQUOT ? proc_show_old_lock(directory_fd, name, mode, fd) : fd;
+}
+
 bool proc_is_locked(int directory_fd, const char *name)
 {
-	AUTO_FD int fd = openat(directory_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	/* Another user's file may be a pipe, or have a lease: opening it would wait. */
+	AUTO_FD int fd = openat(directory_fd, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
 	/* Asks as one who wants to read: the write lock of a role stands in the way, another reader's
 	 * lock does not. */
 	struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
@@ -146,6 +178,21 @@ unsigned proc_cpus(void)
 	return cpus;
 }
 
+int proc_failed(int error, const char *path)
+{
+	if (access("/proc/self/stat", F_OK) < 0)
+		return err_say(ERR_UNSUPPORTED,
+			"'%s' can't be read, because /proc is not mounted here: 'mount -t proc proc /proc', as root, in this "
+			"root directory or container",
+			path);
+	if (error == -ENOENT && strncmp(path, "/proc/sys/", 10) == 0)
+		return err_say(ERR_UNSUPPORTED,
+			"'%s' can't be read, because /proc is mounted without it: mount it without 'subset=pid' (a service: "
+			"ProcSubset=all)",
+			path);
+	return err_set(error, "reading '%s'", path);
+}
+
 /* Reads a short file of /proc as text. */
 static int proc_read_file(const char *path, char *text, size_t size)
 {
@@ -153,8 +200,22 @@ static int proc_read_file(const char *path, char *text, size_t size)
 	ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
 
 	if (n < 0)
-		return err_set(-errno, "reading '%s'", path);
+		return proc_failed(-errno, path);
 	text[n] = '\0';
+	return 0;
+}
+
+int proc_path_of(int fd, char *path, size_t size)
+{
+	char link[32];
+
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	ssize_t n = readlink(link, path, size);
+	if (n < 0)
+		return proc_failed(-errno, link);
+	if ((size_t)n == size)
+		return err_set(-ENAMETOOLONG, "the path of '%s'", link);
+	path[n] = '\0';
 	return 0;
 }
 
@@ -197,8 +258,9 @@ int proc_read_stat(int32_t pid, struct proc_stat *ret_stat)
 	uint64_t user, kernel, start;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	if (proc_read_file(path, text, sizeof(text)) < 0)
-		return err_set(-ESRCH, "process %d", (int)pid);
+	int r = proc_read_file(path, text, sizeof(text));
+	if (r < 0)
+		return r == ERR_UNSUPPORTED ? r : err_set(-ESRCH, "process %d", (int)pid);
 	const char *end = strrchr(text, ')');
 	if (!end || sscanf(end,
 			    ") %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %" SCNu64 " %" SCNu64
@@ -215,8 +277,9 @@ int proc_read_memory(int32_t pid, struct proc_memory *ret_memory)
 	uint64_t resident, of_files, page = (uint64_t)sysconf(_SC_PAGESIZE);
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/statm", (int)pid);
-	if (proc_read_file(path, text, sizeof(text)) < 0)
-		return err_set(-ESRCH, "process %d", (int)pid);
+	int r = proc_read_file(path, text, sizeof(text));
+	if (r < 0)
+		return r == ERR_UNSUPPORTED ? r : err_set(-ESRCH, "process %d", (int)pid);
 	if (sscanf(text, "%*s %" SCNu64 " %" SCNu64, &resident, &of_files) != 2 || of_files > resident)
 		return err_set(-ESRCH, "process %d: '%s' is not understood", (int)pid, path);
 	*ret_memory = (struct proc_memory){resident * page, (resident - of_files) * page};

@@ -5,6 +5,7 @@
 #define COMMON_PROC_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum proc_exit {
@@ -54,9 +55,16 @@ static inline void proc_pause(void)
 /* Returns the number of CPUs that the process may run on, at least 1; read once. */
 unsigned proc_cpus(void);
 
+/* Sets the sentence for a file PATH of /proc that could not be read. Returns ERROR, or ERR_UNSUPPORTED with what to do when
+ * /proc is not mounted, or only a part of it. */
+int proc_failed(int error, const char *path);
+
+/* Writes the path of an open file, as it is now, and a NUL. Returns: 0; -ENAMETOOLONG; as proc_failed(). */
+int proc_path_of(int fd, char *path, size_t size);
+
 /* Returns in RET_ID the id of this boot of the machine: 32 hex digits and a NUL. In builds with
  * failpoints $KINF_BOOT_ID replaces it, so that tests can simulate a reboot.
- * Returns: 0, -errno when /proc cannot be read, ERR_SYNTAX when $KINF_BOOT_ID is no id. */
+ * Returns: 0; as proc_failed(); ERR_SYNTAX: $KINF_BOOT_ID is no id. */
 int proc_boot_id(char ret_id[33]);
 
 struct proc_stat {
@@ -65,7 +73,7 @@ struct proc_stat {
 	uint64_t start_ticks; /* when it started, in clock ticks since boot */
 };
 
-/* Reads /proc/PID/stat, proc(5). -ESRCH when there is no such process, or no such file. */
+/* Reads /proc/PID/stat, proc(5). Returns: 0; -ESRCH: there is no such process; ERR_UNSUPPORTED: no /proc. */
 int proc_read_stat(int32_t pid, struct proc_stat *ret_stat);
 
 struct proc_memory {

@@ -15,6 +15,7 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/mapped_file.h"
 #include "common/proc.h"
 #include "common/utf8.h"
 
@@ -48,6 +49,7 @@ enum row_word {
 };
 
 #define ROW_USED ((uint64_t)1 << 32)
+#define WRITE_BACK_NS UINT64_C(1000000000) /* between two attempts while the disk is full */
 
 struct page_row {
 	_Atomic uint64_t sequence;
@@ -90,6 +92,8 @@ struct stats {
 	uint32_t magic;
 	bool mapped;
 	struct page *page;
+	struct mapped_file file; /* the writer's; `lost`: readers see an older page */
+	uint64_t written_back_ns;
 };
 
 static const char *const stats_names[STAT_MAX] = {
@@ -247,6 +251,9 @@ void stats_close(struct stats **stats)
 
 	if (!s)
 		return;
+	mapped_file_unwatch(&s->file);
+	if (s->file.address)
+		cleanup_fd(&s->file.fd);
 	if (s->page && s->mapped)
 		(void)munmap(s->page, sizeof(*s->page)); /* our own mapping */
 	else
@@ -271,6 +278,14 @@ static int stats_map(int fd, int protection, struct stats **ret_stats)
 	return 0;
 }
 
+/* From now on a full disk costs the page and not the process. Takes FD. */
+static int stats_watch(struct stats *stats, int *fd)
+{
+	stats->file = (struct mapped_file){
+		.address = (uint8_t *)stats->page, .bytes = sizeof(*stats->page), .fd = TAKE_FD(*fd)};
+	return mapped_file_watch(&stats->file);
+}
+
 int stats_create(int directory_fd, const char *name, struct stats **ret_stats)
 {
 	AUTO_FD int fd = openat(directory_fd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
@@ -286,7 +301,11 @@ int stats_create(int directory_fd, const char *name, struct stats **ret_stats)
 		return err_set(r, "allocating status page '%s'", name);
 	r = stats_map(fd, PROT_READ | PROT_WRITE, &s);
 	if (r == 0)
+		r = stats_watch(s, &fd);
+	if (r == 0)
 		r = stats_page_begin(s->page);
+	if (r == 0 && mapped_file_write_back(&s->file))
+		r = err_set(-ENOSPC, "writing it");
 	if (r < 0)
 		return err_add(r, "status page '%s'", name);
 	*ret_stats = TAKE(s);
@@ -351,8 +370,20 @@ const char *stats_name(enum counter counter)
 
 void stats_heartbeat(struct stats *stats)
 {
-	if (stats)
-		stats_store(&stats_page(stats)->heartbeat_ns, proc_monotonic_ns());
+	uint64_t now = proc_monotonic_ns();
+
+	if (!stats)
+		return;
+	stats_store(&stats_page(stats)->heartbeat_ns, now);
+	if (stats_is_lost(stats) && now - stats->written_back_ns >= WRITE_BACK_NS) {
+		stats->written_back_ns = now;
+		(void)mapped_file_write_back(&stats->file); /* stats_is_lost() says whether it did */
+	}
+}
+
+bool stats_is_lost(const struct stats *stats)
+{
+	return stats && mapped_file_lost(&stats->file);
 }
 
 void stats_set_state(struct stats *stats, const char *state)

@@ -31,8 +31,9 @@ struct stats;
 
 /* For the writer: creates or takes over the file DIRECTORY_FD/NAME (mode 0640), sets start time and pid
  * and zeroes the counters. A file is taken over in place, so that readers that have it mapped see the
- * new process. The file's blocks are allocated here: a full runtime directory is -ENOSPC now and no
- * SIGBUS later. */
+ * new process. The file's blocks are allocated here: a full runtime directory is -ENOSPC now. On a disk on
+ * which that is no promise (mapped_file.h) the process goes on with a page that nobody else sees, and the heartbeat writes it
+ * into the file when there is room. */
 int stats_create(int directory_fd, const char *name, struct stats **ret_stats);
 /* For readers: maps the page read-only. -ENOENT; ERR_FORMAT, also while the page is being made. */
 int stats_open(int directory_fd, const char *name, struct stats **ret_stats);
@@ -45,6 +46,8 @@ uint64_t stats_get(const struct stats *stats, enum counter counter);
 const char *stats_name(enum counter counter);
 
 void stats_heartbeat(struct stats *stats);
+/* Returns whether readers see an older page, because its disk is full. */
+bool stats_is_lost(const struct stats *stats);
 /* Set the state ("running", "waiting for disk space") and the last error, in words. */
 void stats_set_state(struct stats *stats, const char *state);
 void stats_set_error(struct stats *stats, const char *error);

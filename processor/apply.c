@@ -18,7 +18,6 @@
 
 #define APPLY_MAGIC 0x4150504cu
 #define TICK_EVERY  256
-#define PLACE_BYTES 1800 /* smaller records share pages and have no place (store/env/env.h) */
 
 struct apply_feed {
 	struct index_feed row;
@@ -240,7 +239,9 @@ static int apply_collect_held(
 	apply->old.n = 0;
 	if (r != FOUND)
 		return r == NOT_FOUND ? 0 : r;
-	r = journal_get(apply->journal, txn, held.seq, &record);
+	bool placed = held.place && held.generation == journal_generation(apply->journal);
+	r = journal_get_at(apply->journal, txn, held.seq, placed ? held.place : 0, held.place_size,
+		&record);
 	if (r == NOT_FOUND)
 		r = err_say(ERR_CORRUPT, "the index holds seq %" PRIu64 ", the journal does not", held.seq);
 	if (!r) {
@@ -261,11 +262,10 @@ static int apply_put(struct apply *apply, struct txn *txn, struct apply_feed *fe
 
 	if (!r)
 		r = apply_collect(apply, feed, record, &apply->new);
-	if (!r && record->body.size >= PLACE_BYTES)
-		r = journal_place(
-			apply->journal, txn, record->seq, &change.to.place, &change.to.place_size);
 	if (r < 0)
 		return r;
+	if (txn_place(txn, record->stored, &change.to.place) == FOUND)
+		change.to.place_size = (uint32_t)record->stored.size;
 	apply->unindexable += apply->new.unindexable;
 	change.old = apply->old.terms;
 	change.n_old = apply->old.n;

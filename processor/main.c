@@ -213,7 +213,11 @@ static int processor_open(struct app *app)
 		r = home_open(config->store, &options, &app->p.home);
 	while (daemon_await_room(app->daemon, r));
 	if (!r)
-		r = home_take_role(app->p.home, HOME_PROCESSOR);
+		do
+			r = home_take_role(app->p.home, HOME_PROCESSOR);
+		while (daemon_await_room(app->daemon, r));
+	if (!r) /* before the page, whose watch of its map passes other faults on */
+		faults_catch(app->daemon->program->name, home_path(app->p.home));
 	if (!r)
 		do
 			r = daemon_open_page(app->daemon, home_runtime_fd(app->p.home));
@@ -226,7 +230,6 @@ static int processor_open(struct app *app)
 	app->p.stats = app->daemon->stats;
 	home_guard_file(app->p.home, app->daemon->program->status_page);
 	home_guard_file(app->p.home, app->daemon->program->control_socket);
-	faults_catch(app->daemon->program->name, home_path(app->p.home));
 	LOG(daemon_started, .daemon = app->daemon->program->name, .pid = getpid(),
 		.store = home_path(app->p.home));
 	if (env_library_fault())

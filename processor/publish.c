@@ -36,8 +36,10 @@ void publish_check(struct publish *publish)
 	if (!publish)
 		return;
 	CHECK_OBJ(publish, PUBLISH_MAGIC);
-	if (publish->word)
+	if (publish->word) {
+		taken_attend(publish->word);
 		return;
+	}
 	struct home *home = publish->p->home;
 	static bool counted; /* as a start: the pair is opened again after errors, and for another journal */
 	int r = taken_create(home_runtime_fd(home), home_file_mode(home), publish->taken, !counted,

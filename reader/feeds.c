@@ -33,6 +33,8 @@ void feed_sets_release(struct kinf_snapshot *snapshot)
 	snapshot->n_sets = snapshot->sets_room = 0;
 }
 
+static void feed_explain_unlisted(struct kinf_snapshot *snapshot, const struct snapshot_feed *feed);
+
 int feed_set_get(struct kinf_snapshot *snapshot, const char *name, const struct feed_set **ret_set)
 {
 	CLEANUP(feed_set_free) struct feed_set *set = NULL;
@@ -57,9 +59,12 @@ int feed_set_get(struct kinf_snapshot *snapshot, const char *name, const struct 
 		found = TAKE(set);
 	}
 	*ret_set = found;
+	kinf_forget_unlisted();
 	for (size_t i = 0; i < found->n; i++)
 		if (found->feeds[i].visible)
 			return FOUND;
+	if (found->n)
+		feed_explain_unlisted(snapshot, &found->feeds[0]);
 	return found->n ? AGAIN : FOUND;
 }
 
@@ -306,6 +311,22 @@ static void feed_status(struct kinf_snapshot *snapshot, const struct status_view
 		feed, view, reported ? &row : NULL, lag, ret->last_error, sizeof(ret->last_error));
 	state = feed_state_lacking(feed, state, ret->last_error, sizeof(ret->last_error));
 	copy_text(ret->state, sizeof(ret->state), bytes_str(state));
+}
+
+static void feed_explain_unlisted(struct kinf_snapshot *snapshot, const struct snapshot_feed *feed)
+{
+	CLEANUP(status_view_release) struct status_view view = {.moving = false};
+	struct kinf_feed_info info;
+	char text[512];
+	int r = status_view_take(snapshot, &view);
+
+	err_ignore(r, "the caller says it in general words");
+	if (r < 0)
+		return;
+	feed_status(snapshot, &view, feed, &info);
+	(void)snprintf(text, sizeof(text), "%s: never listed so far, it is %s%s%s", info.name, info.state,
+		*info.last_error ? ": " : "", info.last_error);
+	kinf_say_unlisted(snapshot->kinf, text);
 }
 
 int kinf_feed_status(struct kinf_snapshot *snapshot, const char *feed, kinf_feed_fn *fn, void *arg)

@@ -24,6 +24,7 @@ struct kinf {
 	struct store *store; /* NULL when opening failed: only kinf_error() works then */
 	bool is_untrusted;   /* it was copied while daemons ran, or after they were killed: it was checked */
 	bool is_damaged;     /* that check found faults */
+	char damage[600];    /* the sentence about them */
 	bool is_known;       /* an earlier process has checked it (checked.h) */
 	char *directory;
 	uint64_t index_wait_ns; /* limit of snapshot_renew_at() */
@@ -63,6 +64,11 @@ struct kinf_snapshot {
 
 /* If CODE is an error, keeps its sentence for kinf_error(). Returns CODE. */
 int kinf_result(struct kinf *kinf, int code);
+/* Why this thread's last feed_set_get() gave AGAIN: TEXT names the feed and its state, and is what kinf_result() gives with
+ * AGAIN, until it is forgotten. */
+void kinf_say_unlisted(const struct kinf *kinf, const char *text);
+void kinf_forget_unlisted(void);
+bool kinf_has_unlisted(const struct kinf *kinf);
 
 /* Sets the sentence of the outcome CODE, which has one of its own. Returns CODE. */
 int kinf_outcome(struct kinf *kinf, int code, const char *text);

@@ -67,21 +67,54 @@ static int history_before(
 	return r;
 }
 
+/* Steps on, and sets LAST to the record that was read. In a damaged copy it passes over what can't be read: the command has
+ * named that when it opened the copy. */
+static int history_next(
+	struct kinf_snapshot *snapshot, struct journal_walk *log, uint64_t *last, struct record *ret_record)
+{
+	struct journal_meta meta;
+	int r;
+
+	while ((r = journal_walk_next(log, ret_record)) == ERR_CORRUPT && snapshot->kinf->is_damaged) {
+		err_ignore(r, "the rest is shown");
+		if (journal_walk_seq(log) > *last) {
+			*last = journal_walk_seq(log);
+			continue;
+		}
+		r = journal_meta(snapshot_journal(snapshot->snapshot), snapshot_journal_txn(snapshot->snapshot), &meta);
+		if (r == 0)
+			r = journal_walk_skip(log, *last, meta.next_seq, last);
+		if (r < 0)
+			return r;
+	}
+	if (r == FOUND && ret_record->seq < *last)
+		return END; /* a damaged tree may lead back for ever */
+	if (r == FOUND)
+		*last = ret_record->seq;
+	return r;
+}
+
 /* Gives the changes; before the first one the state from before the log. */
 static int history_walk(struct history *h)
 {
 	CLEANUP(journal_walk_close) struct journal_walk *log = NULL;
 	struct snapshot *snapshot = h->snapshot->snapshot;
 	struct record record;
-	int r = journal_walk_open(snapshot_journal(snapshot), snapshot_journal_txn(snapshot),
-		snapshot_horizon(snapshot) + 1, &log);
+	uint64_t last = snapshot_horizon(snapshot);
+	int r = journal_walk_open(
+		snapshot_journal(snapshot), snapshot_journal_txn(snapshot), last + 1, &log);
 
-	while (r == 0 && (r = journal_walk_next(log, &record)) == FOUND) {
+	while (r == 0 && (r = history_next(h->snapshot, log, &last, &record)) == FOUND) {
 		struct record before;
 
 		if (!bytes_equal(record.key, h->key) || !history_feed(h->set, &record))
 			continue;
 		r = history_before(snapshot, &record, &before);
+		if (r == ERR_CORRUPT && h->snapshot->kinf->is_damaged) {
+			err_ignore(r, "the rest is shown");
+			r = 0;
+			continue;
+		}
 		if (r == FOUND && !h->given && before.seq)
 			r = history_give(h, &before, &before);
 		if (r == FOUND)
@@ -126,7 +159,7 @@ int history_log(struct kinf_snapshot *snapshot, const char *feed, uint64_t from,
 	CHECK_OBJ(snapshot, KINF_SNAPSHOT_MAGIC);
 	CLEANUP(journal_walk_close) struct journal_walk *log = NULL;
 	struct snapshot *state = snapshot->snapshot;
-	uint64_t begin = snapshot_horizon(state) + 1;
+	uint64_t begin = snapshot_horizon(state) + 1, last = 0;
 	const struct feed_set *set;
 	struct record record;
 	int r = kinf_held(snapshot);
@@ -134,9 +167,10 @@ int history_log(struct kinf_snapshot *snapshot, const char *feed, uint64_t from,
 	if (r == 0)
 		r = feed_set_get(snapshot, feed, &set);
 	if (r == 0)
-		r = journal_walk_open(snapshot_journal(state), snapshot_journal_txn(state),
-			from > begin ? from : begin, &log);
-	while (r == 0 && (r = journal_walk_next(log, &record)) == FOUND) {
+		last = (from > begin ? from : begin) - 1;
+	if (r == 0)
+		r = journal_walk_open(snapshot_journal(state), snapshot_journal_txn(state), last + 1, &log);
+	while (r == 0 && (r = history_next(snapshot, log, &last, &record)) == FOUND) {
 		const struct snapshot_feed *of = history_feed(set, &record);
 		struct kinf_object old;
 		struct kinf_change change;
@@ -145,6 +179,11 @@ int history_log(struct kinf_snapshot *snapshot, const char *feed, uint64_t from,
 		if (!of)
 			continue;
 		r = history_before(state, &record, &before);
+		if (r == ERR_CORRUPT && snapshot->kinf->is_damaged) {
+			err_ignore(r, "the rest is shown");
+			r = 0;
+			continue;
+		}
 		if (r < 0)
 			break;
 		history_fill(&record, record.body.size ? &record : &before, &change);

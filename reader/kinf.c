@@ -65,13 +65,32 @@ const char *kinf_strerror(int code)
 /* One for each thread, because several threads may use snapshots of one handle. */
 static _Thread_local struct {
 	const struct kinf *kinf;
-	char text[1024];
+	bool is_unlisted; /* kinf_say_unlisted() */
+	/* A library that is loaded late has little room for variables of threads. */
+	char text[1023];
 } last_error;
 
 static void last_error_set(const struct kinf *kinf, const char *text)
 {
 	last_error.kinf = kinf;
+	last_error.is_unlisted = false;
 	(void)snprintf(last_error.text, sizeof(last_error.text), "%s", text);
+}
+
+void kinf_say_unlisted(const struct kinf *kinf, const char *text)
+{
+	last_error_set(kinf, text);
+	last_error.is_unlisted = true;
+}
+
+void kinf_forget_unlisted(void)
+{
+	last_error.is_unlisted = false;
+}
+
+bool kinf_has_unlisted(const struct kinf *kinf)
+{
+	return last_error.kinf == kinf && last_error.is_unlisted;
 }
 
 int kinf_result(struct kinf *kinf, int code)
@@ -81,7 +100,8 @@ int kinf_result(struct kinf *kinf, int code)
 	/* Damage of a record was reported where it was found: what is left is the index. */
 	if (code == KINF_CORRUPT && kinf && kinf->store && !kinf_is_forked(kinf))
 		store_report(kinf->store, DAMAGE_PROCESSOR, &(struct damage_report){.seq = 0});
-	else if (code == AGAIN) /* no errors, but a program that gives up here has to report why */
+	else if (code == AGAIN && !kinf_has_unlisted(kinf))
+		/* no errors, but a program that gives up here has to report why */
 		last_error_set(kinf,
 			"not known yet: the feed is being listed for the first time, or the index "
 			"is being filled; 'kinf status' shows the progress");
@@ -196,6 +216,8 @@ int kinf_open_checked(const char *store, kinf_fault_fn *fault, void *arg, bool r
 			checked_remember(store_home(kinf->store), &checked);
 	}
 	kinf->is_damaged = r == ERR_CORRUPT && kinf->is_untrusted;
+	if (kinf->is_damaged)
+		(void)snprintf(kinf->damage, sizeof(kinf->damage), "%s", err_text(r));
 	return kinf->is_damaged ? 0 : kinf_result(kinf, r);
 }
 
@@ -244,9 +266,14 @@ int kinf_is_copy(const struct kinf *kinf)
 /* Says why the snapshot was not taken: r is AGAIN. */
 static int snapshot_result_again(struct kinf *kinf, const struct handled *handled)
 {
-	char text[256];
+	char text[320], mismatch[160];
 
-	if (!handled->event)
+	store_mismatch(kinf->store, mismatch, sizeof(mismatch));
+	if (!handled->event && *mismatch)
+		(void)snprintf(text, sizeof(text), "the index does not go with the journal: %s%s", mismatch,
+			store_is_copy(kinf->store) ? ": copy the store again while its daemons are stopped, or by 'kinf backup'"
+						   : "; is 'kinf run' running?");
+	else if (!handled->event)
 		(void)snprintf(
 			text, sizeof(text), "the store has no index yet; is 'kinf run' running?");
 	else

@@ -95,8 +95,8 @@ KINF_API const char *kinf_version(void);
  * structure, the seq, the feed and the key are checked). Before the first snapshot. */
 KINF_API int kinf_set_check(struct kinf *kinf, int on);
 
-/* Returns 1 if no process can write this store now (a copy, a read-only mount): reads take no
- * locks. */
+/* Returns 1 for a store that is read as a copy: no daemon writes it, and this process can't say there
+ * what it reads (an unchecked copy, or no directory "pins" that it may write to). */
 KINF_API int kinf_is_copy(const struct kinf *kinf);
 
 /* ---- snapshots ---- */

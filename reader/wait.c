@@ -3,6 +3,7 @@
  * Waiting until the cache meets a condition. The condition is checked on a new snapshot each time the
  * index has moved (the taken word), and every 50 ms: a bookmark moves only the journal.
  */
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -84,6 +85,7 @@ struct wait_names {
 	const char *const *names;
 	size_t n;
 	const char *missing; /* the first feed that is not synced */
+	char why[512];       /* it is not, if that is known */
 };
 
 static int all_synced(struct kinf_snapshot *snapshot, void *arg)
@@ -95,6 +97,8 @@ static int all_synced(struct kinf_snapshot *snapshot, void *arg)
 		int r = feed_set_get(snapshot, wanted->names[i], &set);
 
 		wanted->missing = wanted->names[i];
+		(void)snprintf(wanted->why, sizeof(wanted->why), "%s", r == ERR_NO_FEED ? err_text(r)
+			: kinf_has_unlisted(snapshot->kinf) ? kinf_error(snapshot->kinf) : "");
 		if (r == AGAIN || r == ERR_NO_FEED)
 			return 0;
 		if (r < 0)
@@ -108,15 +112,15 @@ static int all_synced(struct kinf_snapshot *snapshot, void *arg)
 
 int kinf_wait_synced(struct kinf *kinf, const char *const *feeds, size_t n, int timeout_ms)
 {
-	struct wait_names wanted = {feeds, n, n ? feeds[0] : ""};
+	struct wait_names wanted = {.names = feeds, .n = n, .missing = n ? feeds[0] : ""};
 	int r = kinf_alive(kinf);
 
 	if (r < 0)
 		return r;
 	r = wait_for(kinf, timeout_ms, all_synced, &wanted);
 	if (r == 0)
-		r = err_say(ERR_TIMEOUT, "feed '%s' was not listed within %d ms", wanted.missing,
-			timeout_ms);
+		r = err_say(ERR_TIMEOUT, "feed '%s' was not listed within %d ms%s%s", wanted.missing, timeout_ms,
+			*wanted.why ? ": " : "", wanted.why);
 	return kinf_result(kinf, r < 0 ? r : 0);
 }
 

@@ -260,7 +260,7 @@ int import_file(const struct config *config, const char *file)
 	AUTO_FD int opened = strcmp(file, "-") == 0 ? -1 : open(file, O_RDONLY | O_CLOEXEC);
 	int fd = strcmp(file, "-") == 0 ? STDIN_FILENO : opened;
 	char reason[256];
-	int r = fd < 0 ? err_set(-errno, "'%s'", file) : json_parser_new(&import.parser);
+	int r = fd < 0 ? err_set(-errno, "opening") : json_parser_new(&import.parser);
 
 	if (r == 0)
 		r = list_new(&options, &import.list);

@@ -20,7 +20,8 @@
 #include "reflector/feeds/feeds.h"
 #include "reflector/record/compaction.h"
 #include "reflector/record/trimming.h"
-#include "store/ring/damage.h"
+#include "reflector/reports.h"
+#include "reflector/wishes.h"
 
 #define LOOP_MAGIC     0x4c4f4f50u
 #define SECOND         1000000000ull
@@ -41,7 +42,8 @@ struct loop {
 	struct doorbell *doorbell; /* NULL: none could be made yet */
 	bool doorbell_warned;
 	bool bells_left; /* followers are still to be rung */
-	int damage;      /* the socket for reports of damage; -1: none could be made yet */
+	struct reports reports;
+	struct wishes wishes;
 	struct kubeconfig *kubeconfig;
 	struct http *http;
 	struct discovery *discovery;
@@ -127,8 +129,11 @@ static int loop_open_store(struct loop *loop)
 	do
 		r = home_open(config->store, &home, &loop->home);
 	while (daemon_await_room(loop->daemon, r));
-	if (r >= 0)
+	if (r < 0)
+		return r;
+	do
 		r = home_take_role(loop->home, HOME_REFLECTOR);
+	while (daemon_await_room(loop->daemon, r));
 	if (r < 0)
 		return r;
 	faults_catch(loop->daemon->program->name, home_path(loop->home));
@@ -138,8 +143,7 @@ static int loop_open_store(struct loop *loop)
 	if (r < 0)
 		return err_add(r, "the runtime directory '%s'", home_runtime(loop->home));
 	do
-		r = upstream_write(
-			loop->kubeconfig, home_runtime_fd(loop->home), home_file_mode(loop->home));
+		r = upstream_write(loop->kubeconfig, home_runtime_fd(loop->home), home_file_mode(loop->home));
 	while (daemon_await_room(loop->daemon, r));
 	if (r < 0)
 		return err_add(r, "the runtime directory '%s'", home_runtime(loop->home));
@@ -195,43 +199,6 @@ static void loop_make_doorbell(struct loop *loop)
 		err_ignore(r, "it is tried again each second");
 	}
 	recorder_set_doorbell(loop->recorder, loop->doorbell);
-}
-
-/* ---- reports of damage ---- */
-
-/* Without the socket damage is found when the processor reads it, or not before the next start. */
-static void loop_make_damage(struct loop *loop)
-{
-	if (loop->damage >= 0)
-		return;
-	loop->damage = damage_open(loop->home, DAMAGE_REFLECTOR);
-	if (loop->damage >= 0)
-		home_guard_file(loop->home, damage_name(DAMAGE_REFLECTOR));
-	else
-		err_ignore(loop->damage, "it is tried again each second");
-}
-
-/* Checks what was reported in the last second, a bounded number. */
-static void loop_receive_damage(struct loop *loop)
-{
-	struct damage_report report;
-	uint64_t checked[DAMAGE_REPORTS_MAX];
-	size_t n = 0;
-
-	loop_make_damage(loop);
-	while (n < DAMAGE_REPORTS_MAX && damage_receive(loop->damage, &report) == FOUND) {
-		bool known = memcmp(report.journal, journal_uuid(loop->journal), 16) != 0;
-
-		for (size_t i = 0; i < n; i++)
-			known |= checked[i] == report.seq;
-		checked[n++] = report.seq;
-		if (known || !cluster_is_known(loop->cluster))
-			continue;
-		int r = feeds_repair(loop->feeds, report.seq);
-		if (r == FOUND)
-			stats_add(loop->stats, STAT_DAMAGED, 1);
-		err_ignore(r < 0 ? r : 0, "the next report has it checked again");
-	}
 }
 
 /* Opens everything that belongs to one journal and its uuid. */
@@ -308,7 +275,8 @@ int loop_new(struct daemon *daemon, struct loop **ret_loop)
 	if (!loop)
 		return err_set(-ENOMEM, "starting the reflector");
 	*loop = (struct loop){
-		.magic = LOOP_MAGIC, .daemon = daemon, .damage = -1, .hold_pause = HOLD_FIRST};
+		.magic = LOOP_MAGIC, .daemon = daemon, .reports = {.fd = -1}, .wishes = {.fd = -1},
+		.hold_pause = HOLD_FIRST};
 	if (env_library_fault())
 		LOG(library_unfit, .text = env_library_fault());
 	int r = loop_open_network(loop);
@@ -317,8 +285,7 @@ int loop_new(struct daemon *daemon, struct loop **ret_loop)
 	if (r >= 0)
 		documents_open(&loop->documents, loop->discovery, daemon->config, loop->home);
 	if (r >= 0)
-		r = cluster_new(&(struct cluster_options){.http = loop->http,
-			.config = loop->kubeconfig, .stats = loop->stats,
+		r = cluster_new(&(struct cluster_options){.http = loop->http, .config = loop->kubeconfig, .stats = loop->stats,
 			.pause_max_ns = loop->daemon->config->policy.backoff_max_ns}, &loop->cluster);
 	if (r >= 0)
 		r = loop_open_feeds(loop);
@@ -343,7 +310,8 @@ void loop_free(struct loop **loop)
 	CHECK_OBJ(l, LOOP_MAGIC);
 	loop_close_feeds(l);
 	doorbell_close(&l->doorbell);
-	cleanup_fd(&l->damage);
+	reports_close(&l->reports);
+	wishes_close(&l->wishes);
 	cluster_free(&l->cluster);
 	discovery_free(&l->discovery);
 	http_free(&l->http);
@@ -410,8 +378,7 @@ static int loop_commit(struct loop *loop)
 	loop->commits = stats_get(loop->stats, STAT_JOURNAL_COMMITS);
 	/* Failing ends with a commit, or after some time without a failure: while the API server is away
 	 * nothing is committed. */
-	if (loop->commits != before ||
-		proc_monotonic_ns() - loop->resumed_ns >= HOLD_SLOW) {
+	if (loop->commits != before || proc_monotonic_ns() - loop->resumed_ns >= HOLD_SLOW) {
 		failure_end(&loop->daemon->failure, loop->stats, "running");
 		loop->hold_pause = HOLD_FIRST;
 	}
@@ -462,7 +429,10 @@ static int loop_beat(struct loop *loop)
 	loop->beat_ns = now + BEAT;
 	ring_heartbeat(loop->ring);
 	loop_make_doorbell(loop);
-	loop_receive_damage(loop);
+	reports_make(&loop->reports, loop->home);
+	if (cluster_is_known(loop->cluster))
+		reports_receive(&loop->reports, loop->feeds, journal_uuid(loop->journal), loop->stats);
+	wishes_make(&loop->wishes, loop->home);
 	if (!loop->daemon->ready && !loop->daemon->failure.failing)
 		stats_set_state(loop->stats, "running");
 	daemon_ready(loop->daemon);
@@ -472,17 +442,20 @@ static int loop_beat(struct loop *loop)
 
 static int loop_timeout_ms(const struct loop *loop)
 {
-	uint64_t now = proc_monotonic_ns(), until = loop->beat_ns;
+	uint64_t now = proc_monotonic_ns(), until = loop->beat_ns, gathers = recorder_gathers_until(loop->recorder);
 
-	if (loop->work_left || loop->bells_left || loop->trimming.running ||
-		(loop->compaction.copy && !loop->held_ns))
+	if (loop->work_left || loop->bells_left || loop->trimming.running || (loop->compaction.copy && !loop->held_ns))
 		return 0;
 	if (!loop->held_ns && cluster_until(loop->cluster) < until)
 		until = cluster_until(loop->cluster);
 	if (loop->held_ns && loop->held_ns < until)
 		until = loop->held_ns;
+	if (gathers && gathers < until)
+		until = gathers;
 	if (!loop->held_ns && feeds_until(loop->feeds) < until)
 		until = feeds_until(loop->feeds);
+	if (wishes_until(&loop->wishes, now) < until)
+		until = wishes_until(&loop->wishes, now);
 	/* The index may have taken the records that held the horizon, and no event has to follow. */
 	if (trimming_has_too_much(&loop->trimming) && loop->trimming.soon_ns < until)
 		until = loop->trimming.soon_ns;
@@ -507,17 +480,32 @@ static int loop_work(struct loop *loop)
 	return r;
 }
 
+/* Returns whether the batch stays open: a commit for each piece of a list that comes in costs more than recording it.
+ * Only between transactions are trimming, compaction and the work of each second done. */
+static bool loop_gathers(const struct loop *loop)
+{
+	uint64_t now = proc_monotonic_ns();
+
+	return !loop->held_ns && now < recorder_gathers_until(loop->recorder) && now < loop->beat_ns &&
+		trimming_is_idle(&loop->trimming) && !loop->compaction.copy;
+}
+
 static int loop_turn(struct loop *loop)
 {
-	struct pollfd fds[DAEMON_FDS];
+	struct pollfd fds[DAEMON_FDS + 1];
 	const char *text;
 
+	if (loop_timeout_ms(loop) > 0 && !journal_txn(loop->journal))
+		env_prepare(journal_env(loop->journal));
 	daemon_poll_fds(loop->daemon, fds);
-	int r = http_poll(loop->http, loop_timeout_ms(loop), fds, DAEMON_FDS);
+	fds[DAEMON_FDS] = (struct pollfd){.fd = wishes_fd(&loop->wishes, proc_monotonic_ns()), .events = POLLIN};
+	int r = http_poll(loop->http, loop_timeout_ms(loop), fds, DAEMON_FDS + 1);
 	if (r < 0)
 		return r;
 	if (fds[0].revents || fds[1].revents || fds[2].revents)
 		(void)daemon_attend(loop->daemon);
+	if (fds[DAEMON_FDS].revents)
+		wishes_receive(&loop->wishes, loop->feeds, journal_uuid(loop->journal));
 	(void)daemon_tick(loop->daemon);
 	if (loop->daemon->stop)
 		return END;
@@ -542,18 +530,16 @@ static int loop_turn(struct loop *loop)
 	/* An error of the journal is the batch's, which loop_commit() reports; others end the reflector. */
 	if (r < 0 && !recorder_error(loop->recorder, &text))
 		return r;
-	r = loop->held_ns ? 0 : loop_commit(loop);
+	bool gathers = loop_gathers(loop);
+	r = loop->held_ns || gathers ? 0 : loop_commit(loop);
 	if (r < 0)
 		return r;
 	err_ignore(retention_sample(loop->retention), "history is kept for a moment longer");
-	if (trimming_is_due(&loop->trimming) && !loop->compaction.copy) {
-		/* During a hold nothing can be written; lists that are old then are abandoned
-		 * afterwards. */
-		r = loop->held_ns ? 0
-			: feeds_abandon_old(loop->feeds, loop->daemon->config->retention_ns);
+	if (!gathers && trimming_is_due(&loop->trimming) && !loop->compaction.copy) {
+		/* During a hold nothing can be written; lists that are old then are abandoned afterwards. */
+		r = loop->held_ns ? 0 : feeds_abandon_old(loop->feeds, loop->daemon->config->retention_ns);
 		if (r >= 0)
-			r = trimming_aim(&loop->trimming, feeds_list_begin(loop->feeds),
-				loop->held_ns != 0);
+			r = trimming_aim(&loop->trimming, feeds_list_begin(loop->feeds), loop->held_ns != 0);
 		if (!loop->held_ns && (r >= 0 || recorder_error(loop->recorder, &text)))
 			r = loop_commit(loop);
 	}
@@ -563,7 +549,7 @@ static int loop_turn(struct loop *loop)
 		compaction_slice(&loop->compaction, !feeds_is_checking(loop->feeds));
 	feeds_settle(loop->feeds);
 	loop->bells_left = doorbell_turn(loop->doorbell) == AGAIN;
-	int lost = loop_beat(loop);
+	int lost = gathers ? 0 : loop_beat(loop);
 	return lost < 0 ? lost : r;
 }
 

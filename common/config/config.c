@@ -233,6 +233,38 @@ static int config_open_here(char **ret_passed_over)
 	return -1;
 }
 
+/* Takes nothing but the store from a file with a mistake, so that a slip in kinf.yaml keeps no reader from the store. R is
+ * the mistake. Returns: 0; R: the file does not say by itself where the store is. */
+static int config_read_store(int r, struct config **config, struct yaml *yaml, const char *file, char **ret_passed_over)
+{
+	const struct yaml_node *root = yaml_root(yaml), *store = yaml_get(root, "store");
+	struct config_place place = {.file = file, .line = store ? store->line : 1};
+	CLEANUP(config_free) struct config *other = NULL;
+	AUTO_FREE char *note = NULL;
+	char key[] = "store", *keys[] = {key};
+	struct yaml_node only = {.type = YAML_MAP, .line = place.line, .keys = keys, .key_lines = &place.line};
+
+	if (!root || (store && (store->type != YAML_SCALAR || strchr(store->text, '$'))))
+		return r;
+	if (asprintf(&note, "%s: only 'store' is used of this file", err_text(r)) < 0)
+		return err_set(-ENOMEM, "reading '%s'", file);
+	struct yaml_node value = store ? *store : only;
+	only.items = &value;
+	only.count = store ? 1 : 0;
+	int made = config_new(&other);
+	if (made == 0)
+		made = config_copy(&other->file, file);
+	if (made == 0)
+		made = config_read_map(&place, &only, config_keys, "", other);
+	if (made < 0)
+		return made;
+	config_free(config);
+	*config = TAKE(other);
+	free(*ret_passed_over);
+	*ret_passed_over = TAKE(note);
+	return 0;
+}
+
 int config_load(const struct config_flags *flags, struct config **ret_config)
 {
 	static const struct config_flags none;
@@ -257,6 +289,8 @@ int config_load(const struct config_flags *flags, struct config **ret_config)
 		r = here >= 0 ? yaml_load_fd(here, file, &yaml) : yaml_load(file, &yaml);
 		r = r == ERR_SYNTAX ? err_say(ERR_CONFIG, "%s", err_text(r)) :
 			r < 0 ? r : config_read_tree(config, yaml, file);
+		if (r == ERR_CONFIG && yaml && flags->store_only)
+			r = config_read_store(r, &config, yaml, file, &passed_over);
 	}
 	if (r == 0)
 		r = config_lay_flags(config, flags);

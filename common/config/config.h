@@ -128,6 +128,7 @@ struct config {
 struct config_flags {
 	const char *store, *runtime_dir, *file, *cluster, *log_format;
 	unsigned verbose;
+	bool store_only; /* a reader's: of a file with a mistake only `store` counts */
 	/* For programs that run: */
 	const char *kubeconfig, *context, *durability;
 	const char *serve; /* addresses with commas between them; "": those of the file */
@@ -150,7 +151,8 @@ enum log_format config_first_format(const struct config_flags *flags);
  * user may write to it), then lays FLAGS (may be NULL) over it: --watch replaces the file's
  * feeds, --index adds to them. For the store and the runtime directory the order is flag,
  * environment, file, default. A relative path in the file begins in the file's directory, one in a
- * flag or the environment in the working directory; a leading ~ is the home directory. Returns: 0
+ * flag or the environment in the working directory; a leading ~ is the home directory. With FLAGS->store_only a
+ * mistake elsewhere than in `store` is no failure: passed_over says it. Returns: 0
  *	ERR_CONFIG: "kinf.yaml:12: feeds[0].pageSize: not a number: 'many'", or "--watch: ..." for an option
  *	-errno: the named file can't be read
  */

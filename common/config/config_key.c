@@ -211,6 +211,8 @@ static int config_set_value(const struct config_place *place, const struct confi
 	case CONFIG_TEXT:
 		return config_copy(to, text);
 	case CONFIG_PATH:
+		if (!*text) /* not the directory of the file, or the one that a program is started in */
+			return config_refuse(place, "must not be empty");
 		/* A relative path begins in the directory of the file. */
 		if (place->file)
 			r = config_copy_path(&base, place->file, NULL);

@@ -2,7 +2,9 @@
 /* The section `serve`: addresses to listen on, and the checks that concern several of its keys. */
 #include "common/config/config_internal.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -168,6 +170,42 @@ int config_lay_serve_flag(struct config *config, const char *addresses)
 	return r;
 }
 
+/* Returns whether other machines can reach ADDRESS; false for a name, which kinf-serve resolves. */
+static bool config_is_remote(const char *address)
+{
+	char host[64];
+	struct in_addr v4;
+	struct in6_addr v6;
+	const char *colon = strrchr(address, ':');
+	size_t size = colon ? (size_t)(colon - address) : 0;
+	bool quoted = size >= 2 && address[0] == '[';
+
+	if (!colon || size >= sizeof(host))
+		return false;
+	(void)snprintf(host, sizeof(host), "%.*s", (int)(size - (quoted ? 2 : 0)), address + quoted);
+	if (inet_pton(AF_INET, host, &v4) == 1)
+		return ntohl(v4.s_addr) >> 24 != IN_LOOPBACKNET;
+	if (inet_pton(AF_INET6, host, &v6) == 1)
+		return !IN6_IS_ADDR_LOOPBACK(&v6);
+	return !*host;
+}
+
+/* Refuses to give everything to everybody. ADDRESSES: NULL is the default, a Unix socket. */
+static int config_check_open(const struct config_place *place, const char *addresses)
+{
+	AUTO_FREE char *copy = strdup(addresses ? addresses : "unix");
+	char *rest = copy;
+
+	if (!copy)
+		return err_set(-ENOMEM, "checking the configuration");
+	for (char *word; (word = strsep(&rest, " "));)
+		if (config_is_remote(word))
+			return config_refuse(place,
+				"auth: open on %s would give the whole cache to other machines; listen on a "
+				"loopback address, choose another mode, or set openRemote: true", word);
+	return 0;
+}
+
 int config_check_serve(const struct config_place *place, const struct config *config)
 {
 	const struct config_serve *s = &config->serve;
@@ -190,5 +228,7 @@ int config_check_serve(const struct config_place *place, const struct config *co
 		return config_refuse(place,
 			"freshness: quorum lets the API server answer reads without a "
 			"resourceVersion; it needs forward: on");
+	if (s->auth == CONFIG_AUTH_OPEN && !s->open_remote)
+		return config_check_open(place, s->listen);
 	return 0;
 }

@@ -47,6 +47,18 @@ static void daemon_take_calls(struct daemon *d)
 
 /* ---- while it runs ---- */
 
+static void daemon_beat(struct daemon *d)
+{
+	stats_heartbeat(d->stats);
+	bool lost = stats_is_lost(d->stats);
+
+	if (lost && !d->page_lost)
+		LOG(runtime_full, .daemon = d->program->name);
+	if (!lost && d->page_lost)
+		LOG(runtime_resumed, .daemon = d->program->name);
+	d->page_lost = lost;
+}
+
 int daemon_attend(struct daemon *d)
 {
 	struct pollfd parent = {.fd = d->parent_fd, .events = POLLIN};
@@ -61,7 +73,7 @@ int daemon_attend(struct daemon *d)
 		LOG(supervisor_gone, .daemon = d->program->name, .pid = getpid());
 		d->stop = true;
 	}
-	stats_heartbeat(d->stats);
+	daemon_beat(d);
 	if (d->ticked_ns - d->notified_ns >= SECOND_NS) {
 		d->notified_ns = d->ticked_ns;
 		parent_notify("WATCHDOG=1");

@@ -70,6 +70,7 @@ struct daemon {
 	struct control *control;   /* NULL before daemon_open_page() */
 	struct control_call *reload_call; /* that daemon_reload() answers; NULL: none */
 	bool ready;
+	bool page_lost;            /* stats_is_lost(), as logged */
 	bool config_refused;       /* the status page's error is that of the last reload */
 	uint64_t ticked_ns, second_ns, notified_ns; /* monotonic */
 };

@@ -8,10 +8,17 @@
 
 #include "common/err.h"
 
+void signals_ignore_file_size(void)
+{
+	(void)sigaction(SIGXFSZ, &(struct sigaction){.sa_handler = SIG_IGN}, NULL); /* fails for unknown signals only */
+}
+
 int signals_open(void)
 {
 	struct sigaction ignore = {.sa_handler = SIG_IGN};
 	sigset_t set;
+
+	signals_ignore_file_size();
 
 	(void)sigemptyset(&set);
 	(void)sigaddset(&set, SIGTERM);
@@ -43,5 +50,6 @@ void signals_reset(void)
 	(void)sigemptyset(&kept);
 	(void)sigaddset(&kept, SIGHUP);
 	(void)sigaction(SIGPIPE, &usual, NULL);
+	(void)sigaction(SIGXFSZ, &usual, NULL);
 	(void)sigprocmask(SIG_SETMASK, &kept, NULL);
 }

@@ -3,7 +3,10 @@
 #ifndef COMMON_DAEMON_SIGNALS_H
 #define COMMON_DAEMON_SIGNALS_H
 
-/* Blocks SIGTERM, SIGINT, SIGHUP and SIGCHLD, and ignores SIGPIPE.
+/* A file that would exceed the limit (RLIMIT_FSIZE) is an error, -EFBIG, and not the end of the process. */
+void signals_ignore_file_size(void);
+
+/* Blocks SIGTERM, SIGINT, SIGHUP and SIGCHLD, and ignores SIGPIPE and SIGXFSZ.
  * Returns: a non-blocking descriptor that reports the blocked ones; negative errno. */
 int signals_open(void);
 

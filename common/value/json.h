@@ -55,6 +55,9 @@ int json_parse(struct json_parser *parser, struct bytes text, const struct json_
  */
 int json_write(struct bytes document, int indent, struct buf *out);
 
+/* The same for one item of a document, with its content: the one at *AT, up to END at most. Moves *AT. */
+int json_write_item(const uint8_t **at, const uint8_t *end, int indent, struct buf *out);
+
 /* Appends TEXT as a JSON string with its quotes. */
 void json_write_string(struct bytes text, struct buf *out);
 

@@ -169,6 +169,8 @@ int value_read(struct bytes document, struct value *ret_value)
 struct value_step {
 	uint8_t bytes, items;
 };
+#define STEP_MAX 32   /* bytes */
+#define TEXT_8   0xd9 /* a text of up to 255 bytes */
 
 /* Eight entries that grow: the first has BYTES and ITEMS, each further one GROW and EACH more. */
 #define STEPS(bytes, grow, items, each) \
@@ -196,12 +198,19 @@ int value_pass(const uint8_t **at, const uint8_t *end, uint64_t items)
 
 	for (uint64_t pending = items; pending; pending--) {
 		size_t left = (size_t)(end - p);
-		const struct value_step *step = left ? &value_steps[*p] : NULL;
 
-		if (step && step->bytes && step->bytes <= left) {
-			p += step->bytes;
-			pending += step->items;
-			continue;
+		if (left >= STEP_MAX) {
+			struct value_step step = value_steps[*p];
+
+			if (step.bytes) {
+				p += step.bytes;
+				pending += step.items;
+				continue;
+			}
+			if (*p == TEXT_8 && p[1] <= left - 2) {
+				p += 2 + p[1];
+				continue;
+			}
 		}
 		int r = value_head_read(p, left, &head);
 		if (r < 0)

@@ -63,6 +63,28 @@ struct value {
  * item of the document in order, containers before their content. Returns: 0 or ERR_CORRUPT. */
 int value_read(struct bytes document, struct value *ret_value);
 
+/* Returns whether DOCUMENT begins with a string of at most 255 bytes, the most frequent item by far, and sets
+ * its text. */
+static inline bool value_read_short_text(struct bytes document, struct bytes *ret_text)
+{
+	const uint8_t *p = (const uint8_t *)document.data; /* also for C++ */
+	size_t head, size;
+
+	if (document.size < 2)
+		return false;
+	if (p[0] >= 0xa0 && p[0] < 0xc0) { /* the length is in the type */
+		head = 1;
+		size = p[0] & 0x1f;
+	} else if (p[0] == 0xd9) { /* a byte of length */
+		head = 2;
+		size = p[1];
+	} else {
+		return false;
+	}
+	*ret_text = BYTES(p + head, size);
+	return size <= document.size - head;
+}
+
 /* Checks the whole document: known types, string keys, valid UTF-8, not too deep, and nothing after its
  * end. Returns: 0 or ERR_CORRUPT. */
 int value_verify(struct bytes document);

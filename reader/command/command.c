@@ -2,6 +2,7 @@
 #include "reader/command/command.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -147,7 +148,10 @@ int command_store(const struct config_flags *flags, char **ret_directory)
 	/* A configuration that was named is read also if the store is known: it must be
 	 * readable. */
 	if (!given || !*given || flags->file || flags->cluster) {
-		int r = config_load(flags, &config);
+		struct config_flags readers = *flags;
+
+		readers.store_only = true;
+		int r = config_load(&readers, &config);
 		if (r < 0)
 			return r;
 		if (config->passed_over)
@@ -198,18 +202,22 @@ int command_open_until(const struct config_flags *flags, uint64_t end_ns, struct
 	}
 	faults_catch("kinf", directory);
 	/* A caller that waits also waits for daemons that make the store, or list it again after a power cut. */
-	for (bool noted = false;; noted = true) {
+	for (bool noted_damage = false, noted_store = false;;) {
 		r = kinf_open_checked(
-			directory, end_ns ? NULL : command_print_fault, NULL, true, ret_kinf);
+			directory, noted_damage ? NULL : command_print_fault, NULL, true, ret_kinf);
 		bool damaged = command_may_pass(r) || (r == 0 && (*ret_kinf)->is_damaged);
 
 		if ((!damaged && r != KINF_NO_STORE) || proc_monotonic_ns() >= end_ns)
 			break;
-		if (damaged && !noted)
+		if (damaged && !noted_damage)
 			(void)fprintf(stderr,
 				"note: waiting until the daemons have made '%s' good; is 'kinf run' "
 				"running? %s\n",
-				directory, kinf_error(*ret_kinf));
+				directory, r < 0 ? kinf_error(*ret_kinf) : "what is named above is damaged or missing");
+		else if (!damaged && !noted_store && end_ns == UINT64_MAX) /* else the timeout says it */
+			(void)fprintf(stderr, "note: waiting; %s\n", kinf_error(*ret_kinf));
+		noted_damage |= damaged;
+		noted_store |= !damaged;
 		kinf_close(ret_kinf);
 		(void)nanosleep(damaged ? &long_pause : &pause, NULL);
 	}
@@ -221,9 +229,8 @@ int command_open_until(const struct config_flags *flags, uint64_t end_ns, struct
 	if (r == 0 && (*ret_kinf)->is_damaged)
 		(void)fprintf(stderr,
 			"note: '%s' was copied while its daemons wrote to it, or the machine "
-			"stopped: what is named "
-			"above is damaged or missing, the rest is shown\n",
-			directory);
+			"stopped: what %s is damaged or missing, the rest is shown\n",
+			directory, end_ns ? "'kinf verify' names" : "is named above");
 	command_saw_damage |= r == 0 && (*ret_kinf)->is_damaged;
 	if (r == 0)
 		r = kinf_set_check(*ret_kinf, 1);
@@ -301,14 +308,14 @@ static void command_print_staler(const struct kinf_feed_info *info, double limit
 			"the last contact with the API server was %.1f s ago",
 			info->last_contact_seconds);
 	(void)fprintf(stderr, "Error: %s%s%s is staler than --max-staleness %gs: %s\n", info->name,
-		*in ? " in " : "", in, limit_seconds, when);
+		*in ? " in " : "", in, limit_seconds < 1e-6 ? 0 : limit_seconds, when);
 }
 
 static int command_note_feed(void *arg, const struct kinf_feed_info *info)
 {
 	struct staleness *staleness = arg;
 	double age = info->last_contact_seconds; /* negative: unknown */
-	time_t since = time(NULL) - (time_t)age;
+	time_t since = (time_t)floor((double)proc_realtime_ns() / 1e9 - age);
 	const char *why, *in = info->namespace_;
 	char clock[32] = "";
 	struct tm parts;

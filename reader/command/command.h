@@ -86,6 +86,14 @@ int command_each_pending(const struct kinf *kinf, kinf_feed_fn *fn, void *arg);
  * unknown, prints an error for each and returns -ESTALE. */
 int command_note_state(struct kinf_snapshot *snapshot, const char *feed, uint64_t max_stale_ns);
 
+#define STALENESS_ANY UINT64_MAX /* --max-staleness is not given */
+
+/* Returns MAX_STALE_NS for what the option said: 0s is a limit too, one that nothing keeps. */
+static inline uint64_t command_staleness(uint64_t given)
+{
+	return given == STALENESS_ANY ? 0 : given ? given : 1;
+}
+
 /* ---- options that select objects ------------------------------------------------------------- */
 
 struct query_args {

@@ -102,6 +102,12 @@ int dump_log(struct dump *dump, bool changes_only)
 			r = 0;
 			continue;
 		}
+		if (r == ERR_CORRUPT) {
+			command_saw_damage = true;
+			(void)command_fail(r);
+			r = journal_walk_skip(walk, last, meta.next_seq, &last);
+			continue;
+		}
 		if (r != FOUND || record.seq > dump->to)
 			break;
 		last = record.seq;

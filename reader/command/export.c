@@ -121,6 +121,11 @@ static int export_feed(struct export *export, const char *feed)
 		r = export_object(export, &object);
 		if (r == 0)
 			r = print_write(&export->out);
+		if (r < 0) {
+			(void)command_fail(r);
+			kinf_list_close(&list);
+			return r;
+		}
 		if (!export->on_terminal) /* the objects themselves show how far it is */
 			ticker_show(&export->ticker, export->objects, 0, "objects");
 	}

@@ -519,7 +519,7 @@ static int get_operands(struct get *get, char **operands, size_t n)
 int command_get(int argc, char **argv)
 {
 	CLEANUP(get_release) struct get get = {
-		.args = {.timeout_ns = UINT64_C(10000000000), .at_event = NOW}};
+		.args = {.timeout_ns = UINT64_C(10000000000), .at_event = NOW, .max_stale_ns = STALENESS_ANY}};
 	struct config_flags flags = {0};
 	struct kinf_query query;
 	int first;
@@ -540,6 +540,7 @@ int command_get(int argc, char **argv)
 			return command_watch(argc, argv);
 	int r = options_parse(&options, argc, argv, &first);
 
+	get.args.max_stale_ns = command_staleness(get.args.max_stale_ns);
 	if (r == 0 && first == argc)
 		r = options_bad(&options, "which feed? 'kinf status' lists them");
 	if (r != 0)

@@ -267,6 +267,11 @@ int history_diff(const struct options *options, const struct config_flags *flags
 
 	if (r != PROC_OK)
 		return r;
+	if (from > kinf_snapshot_event(walk.snapshot)) {
+		(void)fprintf(stderr, "Error: event %" PRIu64 " is not there yet; the newest is %" PRIu64 "\n", from,
+			kinf_snapshot_event(walk.snapshot));
+		return PROC_FAILED;
+	}
 	r = kinf_history(walk.snapshot, walk.feed, walk.namespace_, walk.name, history_keep_two,
 		&walk);
 	if (r == 0 && !walk.from) {

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/daemon/signals.h"
 #include "common/failpoint.h"
 #include "common/err.h"
 #include "common/similar.h"
@@ -121,6 +122,7 @@ int main(int argc, char **argv)
 		complete_end();
 		return status;
 	}
+	signals_ignore_file_size();
 	main_command_first(argc, argv);
 	const char *name = argc > 1 ? argv[1] : "";
 	bool help = !strcmp(name, "help") || !strcmp(name, "--help") || !strcmp(name, "-h");

@@ -44,7 +44,7 @@ static void metrics_processes(const struct store_status *status, struct buf *out
 		const char *name, *type, *help;
 	} rows[] = {
 		{"kinf_process_up", "gauge", "1 if the process runs and responds"},
-		{"kinf_process_restarts_total", "counter", "starts since the machine booted, less one"},
+		{"kinf_process_restarts_total", "counter", "starts since all daemons were last stopped, less one"},
 		{"kinf_process_uptime_seconds", "gauge", "time since the process started; 0 if it does not run"},
 	};
 

@@ -74,6 +74,8 @@ int print_choose(struct print *print, const char *text)
 	if (row->argument == ARGUMENT_NONE)
 		return 0;
 	const char *argument = strchr(text, '=') + 1;
+	if (!*argument)
+		return err_say(ERR_SYNTAX, "output '%s': what comes after '=' is missing", text);
 	bool is_file = row->argument == ARGUMENT_FILE;
 	int r = is_file ? print_read_file(argument, &content) : 0;
 	if (r == 0 && row->format == PRINT_CUSTOM_COLUMNS)

@@ -67,9 +67,10 @@ static bool readiness_judge_feeds(const struct stats *page, char *text, size_t s
 	else if (wrong)
 		(void)snprintf(text, size, "%" PRIu64 " of %" PRIu64 " feeds up to date; else: %s",
 			feeds - wrong, feeds, error);
+	else if (feeds)
+		(void)snprintf(text, size, "%" PRIu64 " feed%s up to date", feeds, feeds == 1 ? "" : "s");
 	else
-		(void)snprintf(
-			text, size, feeds ? "%" PRIu64 " feeds up to date" : "no feeds yet", feeds);
+		(void)snprintf(text, size, "no feeds yet");
 	return feeds && !listing;
 }
 

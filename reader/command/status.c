@@ -12,6 +12,7 @@
 #include "common/value/json.h"
 #include "reader/command/command.h"
 #include "reader/command/print.h"
+#include "reader/handle.h"
 
 struct status_args {
 	const char *output;
@@ -190,7 +191,7 @@ static bool status_find_fault(
 	const char *in = fault->namespace_;
 	if (strcmp(fault->state, "live") == 0)
 		(void)snprintf(text, size, "%s%s%s: the last contact was longer than %gs ago",
-			fault->name, *in ? " in " : "", in, limit_seconds);
+			fault->name, *in ? " in " : "", in, limit_seconds < 1e-6 ? 0 : limit_seconds);
 	else
 		(void)snprintf(text, size, "%s%s%s: %s%s%s", fault->name, *in ? " in " : "", in,
 			fault->state, *fault->last_error ? ": " : "", fault->last_error);
@@ -221,7 +222,7 @@ int command_status(int argc, char **argv)
 {
 	/* Kept for the life of the process: the handler of memory faults names it. */
 	static char *directory;
-	struct status_args args = {0};
+	struct status_args args = {.max_stale_ns = STALENESS_ANY};
 	struct config_flags flags = {0};
 	CLEANUP(kinf_close) struct kinf *kinf = NULL;
 	const struct options_group groups[] = {
@@ -232,6 +233,8 @@ int command_status(int argc, char **argv)
 		"Prints processes, feeds, store sizes and readers.", groups, ARRAY_SIZE(groups),
 		false};
 	int r = options_parse_all(&options, argc, argv);
+
+	args.max_stale_ns = command_staleness(args.max_stale_ns);
 	bool json = r == 0 && args.output && strcmp(args.output, "json") == 0;
 
 	if (r == 0 && args.output && !json && strcmp(args.output, "text") != 0)
@@ -246,7 +249,7 @@ int command_status(int argc, char **argv)
 	if (r < 0)
 		return command_fail(r);
 	faults_catch("kinf", directory);
-	r = kinf_open(directory, &kinf);
+	r = kinf_open_checked(directory, NULL, NULL, true, &kinf); /* what is good of a damaged copy is shown */
 	if (!kinf)
 		return command_fail(r);
 	CLEANUP(status_release) struct store_status status;

@@ -21,12 +21,12 @@
 struct status_process {
 	const char *name; /* "kinf-reflector" */
 	bool searched;    /* false: nothing says whether it runs */
-	bool known;       /* it has left a status page since the machine booted */
+	bool known;       /* it has left a status page in the runtime directory */
 	bool alive;
 	bool responding;  /* alive, and its heartbeat is fresh */
 	struct stats_process page;
 	uint64_t uptime_seconds; /* 0 if it does not run */
-	uint32_t restarts; /* starts of the writer of its ring since the machine booted, less one */
+	uint32_t restarts; /* starts of the writer of its ring since the runtime directory was made, less one */
 	uint64_t counters[STAT_MAX]; /* stats.def; of a process that died, its last ones */
 	bool usage_known; /* it runs where this process can see it */
 	double cpu_seconds;

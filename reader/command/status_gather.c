@@ -362,6 +362,7 @@ int status_gather(struct kinf *kinf, bool serve_configured, struct store_status 
 		return err_say(ERR_NO_STORE, "%s", status->error);
 	}
 	status_gather_home(store_home(kinf->store), status);
+	status_note_error(status, "", kinf->damage);
 	int r = kinf_snapshot_open(kinf, &snapshot);
 	if (r == AGAIN)
 		status_note_error(status, "",

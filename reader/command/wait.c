@@ -9,6 +9,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "reader/command/command.h"
+#include "reader/handle.h"
 
 #define POLL_MS 50
 
@@ -53,9 +54,14 @@ static int wait_holds(struct waiting *waiting, bool live)
 	} else {
 		AUTO_FREE char *copy = strdup(waiting->argument);
 		char *slash = copy ? strchr(copy, '/') : NULL;
+		struct kinf_feed_info info = {.namespaced = 0};
 
 		if (!copy)
 			return err_set(-ENOMEM, "copying the key of an object");
+		if (!slash && command_first_feed(waiting->snapshot, waiting->feed, &info) == 0 && info.namespaced)
+			return kinf_result(waiting->kinf,
+				err_say(ERR_SYNTAX, "object=%s: %s are in namespaces: write object=NAMESPACE/%s", copy,
+					waiting->feed, copy));
 		if (slash)
 			*slash = '\0';
 		r = kinf_get(waiting->snapshot, waiting->feed, slash ? copy : NULL,

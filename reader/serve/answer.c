@@ -186,7 +186,6 @@ void answer_request_free(struct answer_request **request)
 	if (q->feed)
 		catalog_release(&q->feed);
 	buf_release(&q->key);
-	free(q->group_version);
 	free(q->user);
 	free(q->reason);
 	api_status_release(&q->status);
@@ -455,7 +454,7 @@ void answer_dispatch(struct answer_request *request)
 		answer_refuse(request, r);
 		return;
 	}
-	request->x->labels.feed = request->feed->definition.name;
+	request->x->labels->feed = request->feed->definition.name;
 	switch (request->verb) {
 	case ANSWER_GET:
 		answer_read(request);
@@ -479,7 +478,7 @@ static void answer_set_labels(struct answer_request *request)
 {
 	static const char *const verbs[] = {
 		[ANSWER_GET] = "GET", [ANSWER_LIST] = "LIST", [ANSWER_WATCH] = "WATCH"};
-	struct exchange_labels *labels = &request->x->labels;
+	struct exchange_labels *labels = request->x->labels;
 	const struct api_path *path = &request->path;
 
 	labels->verb = answer_is_read(request) ? verbs[request->verb] : answer_verb_name(request);
@@ -514,11 +513,6 @@ static int answer_parse(struct answer_request *request)
 				  bytes_starts(agent, BYTES_LIT("Mozilla/5.0"));
 	request->is_leaf = bytes_starts(agent, BYTES_LIT("kinf-reflector/"));
 	answer_set_labels(request);
-	if (asprintf(&request->group_version, "%s%s%s", request->path.group,
-		    *request->path.group ? "/" : "", request->path.version) < 0) {
-		request->group_version = NULL;
-		return err_set(-ENOMEM, "a request");
-	}
 	return r;
 }
 

@@ -65,7 +65,7 @@ void answer_decided(void *context, const struct auth_decision *decision)
 	free(request->reason);
 	request->user = strdup(decision->user);
 	request->reason = *decision->reason ? strdup(decision->reason) : NULL;
-	request->x->labels.user = request->user ? request->user : "";
+	request->x->labels->user = request->user ? request->user : "";
 	if (!request->deciding)
 		answer_go_on(request);
 }

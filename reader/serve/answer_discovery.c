@@ -366,7 +366,7 @@ static int discovery_document(
 		return discovery_one_group(discovery, request->path.group, out);
 	case API_PATH_RESOURCES:
 		return discovery_resources(
-			discovery, &request->path, request->group_version, out);
+			discovery, &request->path, request->path.group_version, out);
 	case API_PATH_ROOT:
 		buf_str(out, "{\"paths\":[\"/api\",\"/api/v1\",\"/apis\",\"/healthz\",\"/livez\","
 			"\"/readyz\",\"/version\"]}");

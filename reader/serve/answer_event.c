@@ -14,6 +14,7 @@
  */
 #include "reader/serve/answer_internal.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "common/array.h"
@@ -169,14 +170,27 @@ static int bracket_collect(struct answer_request *request, uint64_t begin, uint6
 	return r == END || r == FOUND ? 0 : r;
 }
 
-int answer_bracket_load(struct answer_request *request, const struct timeline_entry *entry,
-	struct answer_bracket *bracket)
+void answer_bracket_free(struct answer_bracket **bracket)
 {
+	struct answer_bracket *b = TAKE(*bracket);
+
+	if (!b)
+		return;
+	free(b->rows);
+	free(b);
+}
+
+int answer_bracket_load(struct answer_request *request, const struct timeline_entry *entry,
+	struct answer_bracket **ret_bracket)
+{
+	CLEANUP(answer_bracket_free) struct answer_bracket *bracket = calloc(1, sizeof(*bracket));
 	AUTO_FREE struct bracket_record *records = NULL;
 	size_t n;
-	int r = bracket_collect(request, entry->begin, entry->seq, &records, &n);
 
-	bracket->n = bracket->next = 0;
+	if (!bracket)
+		return err_set(-ENOMEM, "a relist");
+	bracket->entry = *entry;
+	int r = bracket_collect(request, entry->begin, entry->seq, &records, &n);
 	if (r == 0 && n)
 		qsort(records, n, sizeof(*records), bracket_by_object);
 	for (size_t i = 0, last; r == 0 && i < n; i = last + 1) {
@@ -186,6 +200,8 @@ int answer_bracket_load(struct answer_request *request, const struct timeline_en
 	}
 	if (r == 0 && bracket->n)
 		qsort(bracket->rows, bracket->n, sizeof(*bracket->rows), bracket_by_order);
+	if (r == 0)
+		*ret_bracket = TAKE(bracket);
 	return r;
 }
 

@@ -46,7 +46,8 @@ static int watch_begin_initial(struct answer_watch *watch)
 {
 	struct answer_request *request = watch->request;
 	uint64_t now = proc_monotonic_ns();
-	int r = answer_find_state(request, 0, &watch->state);
+	struct answer_state state = {0};
+	int r = answer_find_state(request, 0, &state);
 
 	if (r == AGAIN && now < request->wait_until_ns) {
 		watch->retry_ns = now + ANSWER_RETRY_NS;
@@ -60,7 +61,9 @@ static int watch_begin_initial(struct answer_watch *watch)
 		return 0;
 	}
 	if (r == 0)
-		r = answer_objects_new(request, watch->state.seq, BYTES_NONE, &watch->objects);
+		r = answer_objects_new(request, state.seq, BYTES_NONE, &watch->objects);
+	watch->position = state.seq;
+	memcpy(watch->rv, state.rv, sizeof(watch->rv));
 	watch->stage = WATCH_INITIAL;
 	return r;
 }
@@ -72,8 +75,6 @@ static void watch_end_initial(struct answer_watch *watch)
 
 	answer_objects_free(&watch->objects);
 	watch->stage = WATCH_LIVE;
-	watch->position = watch->state.seq;
-	memcpy(watch->rv, watch->state.rv, sizeof(watch->rv));
 	catalog_raise_floor(request->feed, watch->position);
 	metric_observe_ns(metrics_cell(request->worker->answer->metrics, METRIC_WATCH_LIST_SECONDS,
 				  (const char *[]){d->group, d->version, d->resource,
@@ -106,7 +107,6 @@ static int watch_initial(struct answer_watch *watch, uint64_t until_ns)
 		return 0;
 	}
 	if (r == LAPPED || r == GONE) {
-		memcpy(watch->rv, watch->state.rv, sizeof(watch->rv));
 		answer_watch_expire(watch);
 		return 0;
 	}
@@ -131,7 +131,7 @@ static bool watch_skips(const struct answer_watch *watch, struct bytes rv)
 /* Gives what is left of a relist. Returns: 0; LAPPED; errors. */
 static int watch_give_bracket(struct answer_watch *watch)
 {
-	struct answer_bracket *bracket = &watch->bracket;
+	struct answer_bracket *bracket = watch->bracket;
 	int r = 0;
 
 	while (r == 0 && bracket->next < bracket->n && watch->out.size < WATCH_PIECE) {
@@ -146,12 +146,10 @@ static int watch_give_bracket(struct answer_watch *watch)
 	}
 	if (r != 0 || bracket->next < bracket->n)
 		return r;
-	watch->position = watch->bracket_entry.seq;
-	if (watch->bracket_entry.rv >> 127 == 0) /* else it is a hash */
-		timeline_rv_format(watch->bracket_entry.rv, watch->rv);
-	free(bracket->rows);
-	*bracket = (struct answer_bracket){0};
-	watch->bracket_entry.seq = 0;
+	watch->position = bracket->entry.seq;
+	if (bracket->entry.rv >> 127 == 0) /* else it is a hash */
+		timeline_rv_format(bracket->entry.rv, watch->rv);
+	answer_bracket_free(&watch->bracket);
 	return 0;
 }
 
@@ -182,7 +180,6 @@ static int watch_give_entry(
 	if (entry->begin) {
 		r = *held ? 0 : answer_hold_log(request->worker);
 		*held |= r == 0;
-		watch->bracket_entry = *entry;
 		if (r == 0)
 			r = answer_bracket_load(request, entry, &watch->bracket);
 		return r != 0 ? r : watch_give_bracket(watch);
@@ -236,7 +233,7 @@ static int watch_live(struct answer_watch *watch)
 	position = watch->position;
 	catalog_lock(answer->catalog);
 	bool gone = __atomic_load_n(&request->feed->gone, __ATOMIC_ACQUIRE);
-	while (!watch->bracket_entry.seq && n < WATCH_ENTRIES &&
+	while (!watch->bracket && n < WATCH_ENTRIES &&
 		(r = timeline_next(timeline, position, &entries[n])) == FOUND)
 		position = entries[n++].seq;
 	visible = timeline->visible;
@@ -246,7 +243,7 @@ static int watch_live(struct answer_watch *watch)
 		answer_watch_expire(watch);
 		return 0;
 	}
-	if (n == 0 && !watch->bracket_entry.seq) {
+	if (n == 0 && !watch->bracket) {
 		if (watch->position < visible)
 			watch->position = visible;
 		watch->caught_up = true;
@@ -264,15 +261,15 @@ static int watch_live(struct answer_watch *watch)
 		return watch->out.size > watch->taken ? 0 : AGAIN;
 	}
 	/* The snapshot comes after the entries, so that it has their records. */
-	r = watch->bracket_entry.seq ? answer_hold_log(request->worker) : 0;
-	if (watch->bracket_entry.seq) {
+	r = watch->bracket ? answer_hold_log(request->worker) : 0;
+	if (watch->bracket) {
 		held = r == 0;
 		if (r == 0)
 			r = watch_give_bracket(watch);
 	}
 	for (size_t i = 0; r == 0 && i < n && watch->out.size < WATCH_PIECE; i++) {
 		r = watch_give_entry(watch, &entries[i], &held);
-		if (watch->bracket_entry.seq)
+		if (watch->bracket)
 			break;
 	}
 	if (held)

@@ -52,7 +52,7 @@ int answer_form_init(struct answer_request *request)
 	const struct feed_definition *d = &request->feed->definition;
 	bool is_list = request->verb == ANSWER_LIST;
 	int r = api_accept_check(&request->accept, is_list, is_list ? d->list_kind : d->kind,
-		request->group_version, &request->status);
+		request->path.group_version, &request->status);
 
 	if (r == 0 && request->accept.form == API_FORM_TABLE) {
 		r = api_options_include(&request->options, &request->status);
@@ -215,7 +215,7 @@ int answer_form_begin(struct answer_request *request, const char *rv, const char
 	const struct feed_definition *d = &request->feed->definition;
 
 	if (form_is_custom_list(request)) {
-		buf_printf(out, "{\"apiVersion\":\"%s\",\"items\":[", request->group_version);
+		buf_printf(out, "{\"apiVersion\":\"%s\",\"items\":[", request->path.group_version);
 		return buf_error(out);
 	}
 	int r = form_list_metadata(rv, token, remaining, false, &metadata);
@@ -233,7 +233,7 @@ int answer_form_begin(struct answer_request *request, const char *rv, const char
 	default:
 		buf_printf(out,
 			"{\"kind\":\"%s\",\"apiVersion\":\"%s\",\"metadata\":{%s},\"items\":[",
-			d->list_kind, request->group_version, buf_cstr(&metadata));
+			d->list_kind, request->path.group_version, buf_cstr(&metadata));
 		break;
 	}
 	return buf_error(out);
@@ -349,11 +349,11 @@ void answer_form_bookmark(
 			request->accept.version, metadata, note);
 	} else if (custom_is_builtin_group(d->group)) {
 		buf_printf(out, "{\"kind\":\"%s\",\"apiVersion\":\"%s\",\"metadata\":{%s%s}%s}",
-			d->kind, request->group_version, metadata, note,
+			d->kind, request->path.group_version, metadata, note,
 			api_kind_bookmark_rest(d->group, d->kind));
 	} else { /* sorted */
 		buf_printf(out, "{\"apiVersion\":\"%s\",\"kind\":\"%s\",\"metadata\":{%s%s%s}}",
-			request->group_version, d->kind, *note ? note + 1 : "", *note ? "," : "",
+			request->path.group_version, d->kind, *note ? note + 1 : "", *note ? "," : "",
 			metadata);
 	}
 	buf_str(out, "}\n");

@@ -154,7 +154,7 @@ static void forward_begun(void *context, int status, struct bytes type)
 {
 	struct answer_forward *f = context;
 
-	f->request->x->labels.user = "";
+	f->request->x->labels->user = "";
 	f->succeeded =
 		status >= 200 && status < 300 && f->n_feeds && !forward_is_dry(f->request->x);
 	f->version.protobuf = bytes_starts(type, BYTES_LIT("application/vnd.kubernetes.protobuf"));

@@ -131,7 +131,6 @@ struct answer_request {
 	bool gzip;   /* the client accepts it */
 	bool pretty;
 	bool is_leaf; /* the client is another machine's kinf: bookmarks tell it how old the data is */
-	char *group_version; /* apps/v1 */
 	/* The decision. */
 	bool deciding, decided;
 	enum auth_answer decision;
@@ -147,6 +146,7 @@ struct answer_request {
 	 * over. */
 	void (*resume)(struct answer_request *request);
 	uint64_t wait_until_ns; /* 0: it does not wait */
+	uint64_t ahead;         /* the RV that it waits for, newer than the feed's; 0: it waits for something else */
 	struct serve_timer timer;
 	bool is_waiting, is_parked;
 	struct answer_request *next_waiting, **waiting_at;
@@ -325,11 +325,13 @@ struct answer_row {
 	timeline_rv rv;
 };
 struct answer_bracket {
+	struct timeline_entry entry;
 	struct answer_row *rows;
 	size_t n, room, next;
 };
+void answer_bracket_free(struct answer_bracket **bracket);
 int answer_bracket_load(struct answer_request *request, const struct timeline_entry *entry,
-	struct answer_bracket *bracket);
+	struct answer_bracket **ret_bracket);
 int answer_bracket_next(struct answer_request *request, struct answer_bracket *bracket,
 	char last_rv[TIMELINE_RV_SIZE], struct buf *out);
 
@@ -362,22 +364,21 @@ struct answer_watch {
 	struct answer_group *group;
 	struct answer_watch *next, **at; /* in the group */
 	enum watch_stage stage;
+	unsigned undecided; /* how often nobody could decide */
 	bool caught_up; /* its position is also that of the group's feed, if that is later */
-	struct answer_state state; /* of the initial objects */
-	struct answer_objects *objects; /* the initial ones */
-	uint64_t position;
-	char rv[TIMELINE_RV_SIZE];  /* the newest RV that was given, or that the client had */
-	timeline_rv
-		skip; /* the client asked for this RV, which is to come: none up to it is sent */
-	struct answer_bracket bracket; /* the relist that is being given */
-	struct timeline_entry bracket_entry;
-	struct buf out;
-	size_t taken; /* of OUT */
 	bool bookmark_due, finishing;
 	bool lags; /* counted as lagging: its last read() gave something */
 	bool said_stale; /* by the last bookmark to a leaf */
+	struct answer_objects *objects; /* the initial ones */
+	uint64_t position;
+	char rv[TIMELINE_RV_SIZE];  /* the newest RV that was given, or that the client had; of the
+				     * initial objects while they are given */
+	timeline_rv
+		skip; /* the client asked for this RV, which is to come: none up to it is sent */
+	struct answer_bracket *bracket; /* the relist that is being given; NULL: none */
+	struct buf out;
+	size_t taken; /* of OUT */
 	uint64_t deadline_ns, bookmark_ns, decide_ns, retry_ns, last_bookmark_ns;
-	unsigned undecided; /* how often nobody could decide */
 	struct metric_cell *events, *sizes, *watchers;
 };
 

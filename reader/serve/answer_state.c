@@ -162,6 +162,17 @@ static int state_above_floor(
 	return again || view.all ? AGAIN : 0;
 }
 
+/* Notes that the read waits for RV if the feed has not come to that: R says whether it waits. */
+static int state_wait_for(struct answer_request *request, const struct timeline *t, const char *rv, int r)
+{
+	timeline_rv number;
+	bool ahead = r == AGAIN && !t->opaque && timeline_rv_parse(bytes_str(rv), &number) &&
+		     number > t->newest && !(number >> 64);
+
+	request->ahead = ahead ? (uint64_t)number : 0;
+	return r;
+}
+
 static int state_find(struct answer_request *request, int64_t token_rv, const struct timeline *t,
 	uint64_t visible, struct answer_state *ret_state)
 {
@@ -176,18 +187,25 @@ static int state_find(struct answer_request *request, int64_t token_rv, const st
 	timeline_rv_at(t, now, ret_state->rv);
 	if (token_rv > 0) {
 		(void)snprintf(text, sizeof(text), "%lld", (long long)token_rv);
-		return state_exact(request, t, text, now, ret_state);
+		return state_wait_for(request, t, text, state_exact(request, t, text, now, ret_state));
 	}
 	if (api_options_any_rv(o))
 		return *o->rv ? 0 : state_above_floor(request, t, now, visible);
 	/* The API server reads 64 bits. Other servers may have more. */
-	timeline_rv number;
+	timeline_rv number = 0;
 	if (timeline_rv_parse(bytes_str(o->rv), &number) && number >> 64 && !(t->newest >> 64))
 		return answer_invalid_rv(request);
 	if (request->verb == ANSWER_LIST && (o->match == API_MATCH_EXACT ||
 			(o->match == API_MATCH_ABSENT && o->limit > 0)))
-		return state_exact(request, t, o->rv, now, ret_state);
-	return state_not_older(request, t, o->rv, now);
+		return state_wait_for(
+			request, t, o->rv, state_exact(request, t, o->rv, now, ret_state));
+	int r = state_not_older(request, t, o->rv, now);
+	/* If what is newer than N is not shown yet, the state is that of N, however much older its last change is. */
+	timeline_rv shown;
+	if (r == 0 && !t->opaque && number <= t->newest &&
+		timeline_rv_parse(bytes_str(ret_state->rv), &shown) && shown < number)
+		timeline_rv_format(number, ret_state->rv);
+	return state_wait_for(request, t, o->rv, r);
 }
 
 int answer_find_state(
@@ -198,8 +216,11 @@ int answer_find_state(
 	uint64_t visible = snapshot_visible(request->worker->snapshot, feed->id);
 
 	catalog_lock(answer->catalog);
+	request->ahead = 0;
 	int r = state_find(request, token_rv, &feed->timeline, visible, ret_state);
 	catalog_unlock(answer->catalog);
+	if (request->ahead)
+		catalog_wish(answer->catalog, feed, request->ahead);
 	if (r == 0 && request->wait_until_ns)
 		metric_observe_ns(answer_cell(request, METRIC_CACHE_READ_WAIT),
 			proc_monotonic_ns() + ANSWER_WAIT_NS - request->wait_until_ns);

@@ -24,6 +24,7 @@
 #define WATCH_MIN_SECONDS  1800 /* without timeoutSeconds: this to twice this */
 #define WATCH_BOOKMARK_NS  (30 * WATCH_SECOND)
 #define WATCH_LAST_NS      (2 * WATCH_SECOND) /* a bookmark this long before the deadline */
+#define WATCH_PROGRESS_SECONDS 3
 #define WATCH_DECIDE_NS    (60 * WATCH_SECOND)
 /* While nobody can decide (after offlineGrace, and for Secrets) a watch is asked about this often,
  * then it ends. */
@@ -52,7 +53,7 @@ void answer_watch_free(struct answer_watch **watch)
 		metric_sub(w->watchers, 1);
 	watch_set_lags(w, false);
 	answer_objects_free(&w->objects);
-	free(w->bracket.rows);
+	answer_bracket_free(&w->bracket);
 	buf_release(&w->out);
 	free(w);
 }
@@ -157,6 +158,9 @@ static void watch_set_times(struct answer_watch *watch)
 	watch->bookmark_ns = o->bookmarks ? now + watch_bookmark_pause() : UINT64_MAX;
 	watch->last_bookmark_ns = o->bookmarks && length > WATCH_LAST_NS
 		? watch->deadline_ns - WATCH_LAST_NS : UINT64_MAX;
+	/* A leaf that asks how far the feed is (reflector/feed/progress.h), and knows that it has moved on. */
+	watch->bookmark_due = watch->request->is_leaf && o->bookmarks && !o->send_initial &&
+			      seconds && seconds <= WATCH_PROGRESS_SECONDS;
 	watch_set_decision(watch, now);
 	watch->retry_ns = UINT64_MAX;
 }
@@ -349,5 +353,9 @@ void answer_watch_begin(struct answer_request *request)
 	answer_watch_set_timer(watch);
 	answer_head(request, "application/json", false, &head);
 	exchange_begin(request->x, 200, head.headers, head.n);
+	/* They were for the head; a watch that waits keeps no memory for them. */
+	free(request->user);
+	free(request->reason);
+	request->user = request->reason = NULL;
 	exchange_stream(request->x, &source);
 }

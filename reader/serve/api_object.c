@@ -46,7 +46,6 @@ static int object_put_stamped(const struct value *metadata, struct bytes rv, str
 
 static int object_write(struct bytes body, bool omit_type, struct bytes rv, struct buf *out)
 {
-	struct value_iter iter;
 	struct value root, item;
 	struct bytes key;
 	bool is_first = true;
@@ -54,19 +53,28 @@ static int object_write(struct bytes body, bool omit_type, struct bytes rv, stru
 
 	if (r < 0)
 		return r;
+	const uint8_t *p = root.inner.data, *end = p + root.inner.size;
+
 	buf_byte(out, '{');
-	value_iter_init(&iter, &root);
-	while ((r = value_iter_next(&iter, &key, &item)) == FOUND) {
-		if (omit_type && (bytes_equal(key, BYTES_LIT("kind")) ||
-					 bytes_equal(key, BYTES_LIT("apiVersion"))))
-			continue;
-		object_put_key(key, &is_first, out);
-		if (rv.size && bytes_equal(key, BYTES_LIT("metadata")) && item.type == VALUE_MAP)
-			r = object_put_stamped(&item, rv, out);
-		else
-			r = object_put_value(&item, out);
+	for (uint32_t left = root.type == VALUE_MAP ? root.count : 0; r == 0 && left; left--) {
+		r = value_read_key(&p, end, &key);
 		if (r < 0)
 			return r;
+		bool omit = omit_type && (bytes_equal(key, BYTES_LIT("kind")) ||
+						 bytes_equal(key, BYTES_LIT("apiVersion")));
+		bool stamp = rv.size && bytes_equal(key, BYTES_LIT("metadata"));
+
+		if (stamp) {
+			r = value_read(BYTES(p, (size_t)(end - p)), &item);
+			stamp = r == 0 && item.type == VALUE_MAP;
+		}
+		if (!omit)
+			object_put_key(key, &is_first, out);
+		if (stamp)
+			r = object_put_stamped(&item, rv, out);
+		if (r == 0)
+			r = omit || stamp ? value_pass(&p, end, 1)
+					  : json_write_item(&p, end, 0, out);
 	}
 	buf_byte(out, '}');
 	return r < 0 ? r : buf_error(out);

@@ -101,6 +101,7 @@ static int api_options_split(
 			return r;
 		p = stop + 1;
 	}
+	buf_fit(text);
 	for (size_t i = 0; i < KEYS; i++)
 		values->at[i] = offsets[i] == SIZE_MAX ? NULL :
 				(const char *)text->data + offsets[i];

@@ -29,6 +29,7 @@ struct api_path {
 	bool is_watch; /* the path has the prefix /watch/ */
 	bool is_long;  /* it goes on after the subresource */
 	const char *group, *version, *namespace_, *resource, *name, *subresource;
+	const char *group_version; /* "apps/v1", "v1" */
 	struct buf text;
 };
 

@@ -13,9 +13,7 @@ void api_status_release(struct api_status *status)
 {
 	free(status->causes);
 	buf_release(&status->message);
-	buf_release(&status->name);
-	buf_release(&status->group);
-	buf_release(&status->kind);
+	buf_release(&status->object);
 	buf_release(&status->token);
 	*status = API_STATUS_INIT;
 }
@@ -29,9 +27,7 @@ int api_status_set(struct api_status *status, int code, const char *reason, cons
 	status->has_details = false;
 	status->n_causes = 0;
 	status->retry_after = 0;
-	buf_reset(&status->name);
-	buf_reset(&status->group);
-	buf_reset(&status->kind);
+	buf_reset(&status->object);
 	buf_reset(&status->token);
 	buf_reset(&status->message);
 	va_start(arguments, format);
@@ -43,13 +39,14 @@ int api_status_set(struct api_status *status, int code, const char *reason, cons
 void api_status_details(struct api_status *status, const char *group, const char *kind,
 	const char *name)
 {
+	const char *const texts[] = {name, group, kind};
+
 	status->has_details = true;
-	buf_reset(&status->group);
-	buf_reset(&status->kind);
-	buf_reset(&status->name);
-	buf_str(&status->group, group ? group : "");
-	buf_str(&status->kind, kind ? kind : "");
-	buf_str(&status->name, name ? name : "");
+	buf_reset(&status->object);
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+		buf_str(&status->object, texts[i] ? texts[i] : "");
+		buf_byte(&status->object, '\0');
+	}
 }
 
 void api_status_cause(struct api_status *status, const char *reason, const char *field,
@@ -177,12 +174,16 @@ static void api_status_text(struct buf *out, bool *is_first, const char *key, st
 
 static void api_status_put_details(const struct api_status *status, struct buf *out)
 {
+	static const char *const members[] = {"name", "group", "kind"};
 	bool is_first = true;
 
 	buf_byte(out, '{');
-	api_status_text(out, &is_first, "name", buf_bytes(&status->name));
-	api_status_text(out, &is_first, "group", buf_bytes(&status->group));
-	api_status_text(out, &is_first, "kind", buf_bytes(&status->kind));
+	for (size_t i = 0, at = 0; i < 3 && at < status->object.size; i++) {
+		struct bytes text = bytes_str((const char *)status->object.data + at);
+
+		api_status_text(out, &is_first, members[i], text);
+		at += text.size + 1;
+	}
 	if (status->n_causes)
 		api_status_key(out, &is_first, "causes");
 	for (size_t i = 0; i < status->n_causes; i++) {

@@ -26,7 +26,7 @@ struct api_status {
 	const char *reason;  /* static; NULL: none */
 	struct buf message;
 	bool has_details;    /* also when all of them are empty */
-	struct buf name, group, kind; /* of the details */
+	struct buf object;   /* name, group and kind of the details, each with a NUL; empty: none of them */
 	struct api_status_cause
 		*causes; /* API_STATUS_CAUSES, made for the first; few refusals have any */
 	size_t n_causes;

@@ -14,19 +14,16 @@
 #include "common/log.h"
 #include "common/proc.h"
 #include "reader/kinf.h"
+#include "reader/serve/lost.h"
 #include "store/ring/ring.h"
+#include "store/ring/wish.h"
 
 #define CATALOG_MAGIC   0x63617461u
 #define CATALOG_LOOK_MS 500 /* checkpoints, states */
+#define CATALOG_WISHED_MS 50 /* while a client waits for progress */
+#define CATALOG_WISH_NS   UINT64_C(250000000) /* from one wish for a feed to the next */
+#define CATALOG_WISHED_NS UINT64_C(4000000000) /* longer than a client waits */
 #define CATALOG_STATE_NS UINT64_C(1000000000)
-#define CATALOG_LOST_MAX 1024
-#define CATALOG_NAME_SIZE 512
-
-/* The newest RV of a feed of an earlier journal. */
-struct catalog_lost {
-	char *resource; /* group/version/resource */
-	timeline_rv newest;
-};
 
 struct catalog {
 	uint32_t magic;
@@ -38,11 +35,11 @@ struct catalog {
 	pthread_t thread;
 	bool thread_runs;
 	bool stop; /* atomic */
+	uint64_t wished_ns; /* atomic: when a wish was sent last */
 	pthread_rwlock_t lock; /* of all below, which only the feeder writes */
 	struct catalog_feed **feeds; /* by id */
 	size_t n, room;
-	struct catalog_lost *lost;
-	size_t n_lost, lost_room;
+	struct lost lost;
 	bool ready;
 	char reason[200]; /* if it is not */
 	/* The feeder's own. */
@@ -122,25 +119,11 @@ static struct catalog_feed *catalog_by_id(const struct catalog *c, uint32_t id)
 	return low < c->n && c->feeds[low]->id == id ? c->feeds[low] : NULL;
 }
 
-/* Finds what an earlier journal had of the resource. RET_NAME: group/version/resource. Returns NULL
- * if there is nothing. */
-static struct catalog_lost *catalog_find_lost(
-	const struct catalog *c, const struct feed_definition *d, char ret_name[CATALOG_NAME_SIZE])
-{
-	(void)snprintf(
-		ret_name, CATALOG_NAME_SIZE, "%s/%s/%s", d->group, d->version, d->resource);
-	for (size_t i = 0; i < c->n_lost; i++)
-		if (strcmp(c->lost[i].resource, ret_name) == 0)
-			return &c->lost[i];
-	return NULL;
-}
-
 /* Adds a feed that is new. Ids only grow. */
 static int catalog_take_definition(void *argument, const struct feed_definition *definition,
 	const struct feed_checkpoint *checkpoint)
 {
 	struct catalog *c = argument;
-	char name[CATALOG_NAME_SIZE];
 
 	if (catalog_by_id(c, definition->id) || checkpoint->phase == FEED_REMOVED)
 		return 0;
@@ -151,8 +134,7 @@ static int catalog_take_definition(void *argument, const struct feed_definition 
 	floor_init(&feed->forwarded);
 	feed->id = definition->id;
 	feed->age_seconds = -1;
-	const struct catalog_lost *lost = catalog_find_lost(c, definition, name);
-	feed->timeline.lost = lost ? lost->newest : 0;
+	feed->timeline.lost = lost_newest(&c->lost, definition);
 	timeline_begin(&feed->timeline, checkpoint);
 	int r = catalog_copy_definition(feed, definition);
 	if (r == 0)
@@ -175,35 +157,13 @@ static void catalog_drop(struct catalog *c, size_t i)
 	catalog_release(&feed);
 }
 
-/* Remembers how far the feed had come: clients may come back with an RV of it. */
-static void catalog_remember(struct catalog *c, const struct catalog_feed *feed)
-{
-	struct catalog_lost lost = {.newest = feed->timeline.newest};
-	char name[CATALOG_NAME_SIZE];
-
-	if (feed->timeline.opaque || !lost.newest)
-		return;
-	struct catalog_lost *known = catalog_find_lost(c, &feed->definition, name);
-	if (known) {
-		if (known->newest < lost.newest)
-			known->newest = lost.newest;
-		return;
-	}
-	lost.resource = c->n_lost < CATALOG_LOST_MAX ? strdup(name) : NULL;
-	if (!lost.resource)
-		return;
-	int r = ARRAY_ADD(c->lost, c->n_lost, c->lost_room, lost, "RVs of an earlier journal");
-	if (r < 0) {
-		err_ignore(r, "a client that comes back waits instead of listing again");
-		free(lost.resource);
-	}
-}
-
 static void catalog_drop_all(struct catalog *c, bool remember)
 {
 	while (c->n) {
-		if (remember)
-			catalog_remember(c, c->feeds[c->n - 1]);
+		const struct catalog_feed *feed = c->feeds[c->n - 1];
+
+		if (remember && !feed->timeline.opaque && feed->timeline.newest)
+			lost_remember(&c->lost, &feed->definition, feed->timeline.newest);
 		catalog_drop(c, c->n - 1);
 	}
 	c->definitions = 0;
@@ -403,7 +363,9 @@ static void catalog_wait(struct catalog *c)
 		(void)nanosleep(&pause, NULL); /* a signal may end it early */
 		return;
 	}
-	if (ring_wait(c->ring, CATALOG_LOOK_MS) == GONE)
+	uint64_t wished_ns = __atomic_load_n(&c->wished_ns, __ATOMIC_RELAXED);
+	bool wished = wished_ns && proc_monotonic_ns() - wished_ns < CATALOG_WISHED_NS;
+	if (ring_wait(c->ring, wished ? CATALOG_WISHED_MS : CATALOG_LOOK_MS) == GONE)
 		ring_detach(&c->ring);
 }
 
@@ -475,9 +437,7 @@ void catalog_close(struct catalog **catalog)
 		pthread_join(c->thread, NULL);
 	catalog_drop_all(c, false);
 	free(c->feeds);
-	for (size_t i = 0; i < c->n_lost; i++)
-		free(c->lost[i].resource);
-	free(c->lost);
+	lost_release(&c->lost);
 	ring_detach(&c->ring);
 	snapshot_close(&c->snapshot);
 	kinf_snapshot_close(&c->kinf_snapshot);
@@ -588,6 +548,25 @@ int catalog_each(struct catalog *catalog, catalog_feed_fn *fn, void *argument)
 		r = fn(argument, catalog->feeds[i]);
 	catalog_unlock(catalog);
 	return r;
+}
+
+void catalog_wish(struct catalog *catalog, struct catalog_feed *feed, uint64_t rv)
+{
+	uint64_t now = proc_monotonic_ns();
+	uint64_t last = __atomic_load_n(&feed->wished_ns, __ATOMIC_RELAXED);
+	struct wish wish = {.feed = feed->id, .rv = rv};
+
+	/* The reflector asks for the smallest. */
+	if (last && now - last < CATALOG_WISH_NS && rv >= __atomic_load_n(&feed->wished, __ATOMIC_RELAXED))
+		return;
+	__atomic_store_n(&feed->wished_ns, now, __ATOMIC_RELAXED);
+	__atomic_store_n(&feed->wished, rv, __ATOMIC_RELAXED);
+	__atomic_store_n(&catalog->wished_ns, now, __ATOMIC_RELAXED);
+	catalog_lock(catalog);
+	memcpy(wish.journal, catalog->uuid, sizeof(wish.journal));
+	if (!__atomic_load_n(&feed->gone, __ATOMIC_ACQUIRE))
+		wish_send(store_home(catalog->store), &wish);
+	catalog_unlock(catalog);
 }
 
 void catalog_raise_floor(struct catalog_feed *feed, uint64_t seq)

@@ -2,7 +2,7 @@
 /*
  * The feeds as the whole process sees them: their definitions, timelines and states. A thread of
  * its own, the feeder, keeps them: it follows the journal, woken by the delta ring, reads the
- * checkpoints every 500 ms (a bookmark does not wake it), and calls `news` after a change.
+ * checkpoints every 500 ms, every 50 ms while a client waits (a bookmark does not wake it), and calls `news` after a change.
  *
  *	catalog_open(directory, news, argument, &catalog);
  *	catalog_find(catalog, &request, &feed, &answer)     a reference to the feed that can answer
@@ -35,6 +35,7 @@ struct catalog_feed {
 	uint64_t news;   /* counts changes of its timeline, and of whether it is live */
 	uint64_t states; /* counts the latter */
 	uint64_t floor;  /* the newest seq that a client was shown: no answer is older */
+	uint64_t wished_ns, wished; /* atomic: the newest wish for progress, and its RV */
 	struct floor forwarded; /* what went through to the API server, with a lock of its own */
 	double age_seconds;   /* since the last contact; negative: unknown */
 	char state[16];       /* as `kinf status` shows it */
@@ -75,6 +76,10 @@ void catalog_release(struct catalog_feed **feed);
  * non-zero. */
 typedef int catalog_feed_fn(void *argument, struct catalog_feed *feed);
 int catalog_each(struct catalog *catalog, catalog_feed_fn *fn, void *argument);
+
+/* A client waits for RV, to which FEED has not come: asks the reflector to find out how far the feed is, and looks
+ * at checkpoints more often for a while. */
+void catalog_wish(struct catalog *catalog, struct catalog_feed *feed, uint64_t rv);
 
 /* Raises the floor of FEED: a client has seen the state as of SEQ. */
 void catalog_raise_floor(struct catalog_feed *feed, uint64_t seq);

@@ -132,13 +132,13 @@ struct exchange {
 			      apiserver_longrunning_requests */
 	/* Labels for metrics and the access log, set by the answerer before exchange_begin(), as
 	 * long_running is; nothing reads them after it. NULL: unknown. */
-	struct exchange_labels {
+	struct exchange_labels { /* NULL after exchange_begin() */
 		const char *verb; /* LIST, WATCH, GET */
 		const char *group, *version, *resource, *subresource;
 		const char *scope; /* cluster, namespace, resource */
 		const char *feed;
 		const char *user;  /* the decided user, for the access log */
-	} labels;
+	} *labels;
 
 	uint64_t began_ns; /* monotonic: the request's head was complete */
 };

@@ -127,7 +127,7 @@ bool health_answer(
 		if (x->path.size < size || memcmp(path + 1, names[i], size - 1) != 0 ||
 			(x->path.size > size && path[size] != '/'))
 			continue;
-		x->labels.verb = "GET";
+		x->labels->verb = "GET";
 		if (reads)
 			health_check(shared, x, names[i],
 				x->path.size > size

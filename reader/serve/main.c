@@ -49,6 +49,7 @@ static int main_loop(struct serve *serve)
 			if (r < 0)
 				return r;
 			serve_report(serve);
+			serve_trim(serve);
 		}
 		if (daemon->reload && daemon_reload(daemon))
 			serve_reload(serve);

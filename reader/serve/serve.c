@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ifaddrs.h>
+#include <malloc.h>
 #include <netdb.h>
 #include <poll.h>
 #include <stdio.h>
@@ -33,6 +34,8 @@
 #define ACCEPT_PAUSE_NS   (UINT64_C(100) * 1000000)
 #define ACCEPTS_AT_ONCE   256
 #define DESCRIPTORS_SPARE 256 /* for the store, and for decisions */
+#define TRIM_AFTER        256 /* connections that have come or gone since the last trim */
+#define TRIM_QUIET        64  /* a second, while it is put off */
 
 static const char *const auth_names[CONFIG_AUTH_MAX] = {[CONFIG_AUTH_DEFAULT] = "default",
 	[CONFIG_AUTH_PEERS] = "peers", [CONFIG_AUTH_SELF] = "self", [CONFIG_AUTH_REVIEW] = "review",
@@ -348,7 +351,7 @@ static int serve_open_page(struct serve *serve)
 	int r = stats_open(runtime, daemon->program->status_page, &before);
 	if (r == 0)
 		starts = stats_get(before, STAT_SERVE_STARTS);
-	err_ignore(r, "this is the first start since the machine booted");
+	err_ignore(r, "this is the first start since the runtime directory was made");
 	r = daemon_open_page(daemon, runtime);
 	if (r == 0)
 		stats_add(daemon->stats, STAT_SERVE_STARTS, starts + 1);
@@ -472,6 +475,22 @@ void serve_report(struct serve *serve)
 	serve_report_level(stats, STAT_SERVE_WATCHES,
 		metric_get(metrics_cell(serve->shared.metrics, METRIC_WATCHERS, NULL)),
 		&serve->reported_watches);
+}
+
+/* Handshakes and ended connections free memory between what stays; free(3) gives back only what is at
+ * an end. */
+void serve_trim(struct serve *serve)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < serve->n_workers; i++)
+		n += __atomic_load_n(&serve->workers[i]->turned_over, __ATOMIC_RELAXED);
+	bool quiet = n - serve->turned_over < TRIM_QUIET;
+	serve->turned_over = n;
+	if (!quiet || n - serve->trimmed < TRIM_AFTER)
+		return;
+	serve->trimmed = n;
+	(void)malloc_trim(0);
 }
 
 /* ---- the main thread's turns

@@ -34,6 +34,7 @@ struct serve {
 	size_t connections_max;
 	uint64_t accept_at_ns; /* after a failed accept: when to try again */
 	uint64_t reported_connections, reported_watches; /* as the status page has them */
+	uint64_t turned_over, trimmed; /* worker.turned_over of all: a second ago, at the last trim */
 };
 
 int serve_open(struct serve *serve, struct daemon *daemon);
@@ -43,6 +44,8 @@ int serve_turn(struct serve *serve, int timeout_ms);
 bool serve_hangs(const struct serve *serve);
 /* Writes connections, watches, and what this process waits for, into the status page. */
 void serve_report(struct serve *serve);
+/* Gives memory back to the system after many connections have come or gone. Once a second. */
+void serve_trim(struct serve *serve);
 /* Takes the daemon's new configuration. */
 void serve_reload(struct serve *serve);
 /* Ends everything within 5 s. */

@@ -52,6 +52,8 @@ struct serve_worker {
 	struct agenda agenda;
 	struct http_connection *connections;
 	struct http_connection *ready_first, **ready_last;
+	struct http_connection *shakes_first, *shakes_last; /* wait for a place for their handshake */
+	unsigned n_shakes; /* places that are taken */
 	uint8_t *input;    /* 64 KiB for reads */
 	struct buf output; /* 64 KiB and a little for what a protocol makes */
 	size_t held; /* bytes of whole answers */
@@ -64,6 +66,7 @@ struct serve_worker {
 	size_t n_arrivals, arrivals_room;
 	bool stop_asked;
 	size_t n_connections; /* atomic */
+	uint64_t turned_over; /* atomic: handshakes and ends of connections so far */
 	uint64_t turn_ns;     /* atomic: monotonic, since when this turn lasts; 0: it sleeps */
 };
 

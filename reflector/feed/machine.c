@@ -3,20 +3,13 @@
 
 #include "common/check.h"
 #include "common/err.h"
+#include "reflector/feed/machine_internal.h"
 #include "reflector/record/object.h"
-
-#define SECOND 1000000000ull
 
 #define BACKOFF_HEALTH \
 	(120 * SECOND) /* without a failure: then the back-off begins at its minimum */
-#define SHORT_WATCH      SECOND
-#define NO_STREAM        (30 * 60 * SECOND)
 #define EMPTY_PAGES_MAX  1000
 #define PAGES_MAX        1000000
-#define PAGE_RETRIES_MAX 5
-#define STRIKES_MAX      3
-#define UNREADABLE_MAX   3
-#define STREAMS_LOST_MAX 3
 
 static const char *const state_names[FEED_AT_MAX] = {
 	[FEED_AT_START] = "start",
@@ -40,6 +33,7 @@ void feed_machine_init(struct feed_machine *m, uint32_t page_size,
 {
 	*m = (struct feed_machine){.page_size = page_size, .policy = policy, .phase = FEED_LISTING};
 	buf_init(&m->rv, RV_MAX);
+	buf_init(&m->shown, RV_MAX);
 	buf_init(&m->list_rv, RV_MAX);
 	buf_init(&m->continue_, 64u << 10);
 }
@@ -47,6 +41,7 @@ void feed_machine_init(struct feed_machine *m, uint32_t page_size,
 void feed_machine_release(struct feed_machine *m)
 {
 	buf_release(&m->rv);
+	buf_release(&m->shown);
 	buf_release(&m->list_rv);
 	buf_release(&m->continue_);
 }
@@ -67,13 +62,13 @@ static bool machine_set_text(struct buf *buf, struct bytes text)
 	return true;
 }
 
-static void machine_set_phase(struct feed_machine *m, enum feed_phase phase)
+void machine_set_phase(struct feed_machine *m, enum feed_phase phase)
 {
 	m->action.phase_changed |= m->phase != phase;
 	m->phase = phase;
 }
 
-static void machine_wait(struct feed_machine *m, uint64_t until_ns)
+void machine_wait(struct feed_machine *m, uint64_t until_ns)
 {
 	m->state = FEED_AT_WAITING;
 	m->until_ns = until_ns;
@@ -90,7 +85,7 @@ static uint64_t machine_spread(uint64_t least, uint64_t random)
 /* Counts a failure and waits, longer after each, at least as long as the server's Retry-After. As
  * in client-go the pause is uniform in [d, 2d); when many feeds fail at once it is spread over
  * their span. */
-static void machine_back_off(struct feed_machine *m, const struct feed_input *in)
+void machine_back_off(struct feed_machine *m, const struct feed_input *in)
 {
 	uint64_t pause = m->policy->backoff_min_ns, cap = m->policy->backoff_max_ns;
 	uint64_t asked = in->status ? in->status->retry_after_ns : 0;
@@ -107,7 +102,7 @@ static void machine_back_off(struct feed_machine *m, const struct feed_input *in
 }
 
 /* Waits for `recheck`, after an answer that will not change soon. */
-static void machine_wait_slowly(struct feed_machine *m, const struct feed_input *in)
+void machine_wait_slowly(struct feed_machine *m, const struct feed_input *in)
 {
 	uint64_t pause = machine_spread(m->policy->recheck_ns, in->random);
 	uint64_t asked = in->status->retry_after_ns;
@@ -132,12 +127,13 @@ static void machine_request(struct feed_machine *m, const struct feed_input *in,
 
 static void machine_watch(struct feed_machine *m, const struct feed_input *in)
 {
+	buf_reset(&m->shown);
 	machine_request(m, in, FEED_AT_WATCHING, FEED_DO_WATCH);
 	m->action.rv = buf_cstr(&m->rv);
 }
 
 /* Opens the watch again: at once, unless many other feeds do so in the same second. */
-static void machine_watch_again(struct feed_machine *m, const struct feed_input *in)
+void machine_watch_again(struct feed_machine *m, const struct feed_input *in)
 {
 	if (in->span_ns)
 		machine_wait(m, in->now_ns + in->random % in->span_ns);
@@ -151,7 +147,7 @@ static void machine_watch_again(struct feed_machine *m, const struct feed_input 
  * which means "not older than" and may be answered from the server's cache. With a limit it would
  * mean exactly that RV (docs/protocol.md 4.3), so only lists for "" have pages.
  */
-static void machine_list(struct feed_machine *m, const struct feed_input *in)
+void machine_list(struct feed_machine *m, const struct feed_input *in)
 {
 	bool first = m->continue_.size == 0;
 	bool newest = m->newest || m->rv.size == 0;
@@ -170,7 +166,7 @@ static void machine_list(struct feed_machine *m, const struct feed_input *in)
 }
 
 /* Makes the next list begin with its first page. */
-static void machine_restart_list(struct feed_machine *m)
+void machine_restart_list(struct feed_machine *m)
 {
 	m->want_list = true;
 	m->page_retries = 0;
@@ -198,184 +194,6 @@ static void machine_begin(struct feed_machine *m, const struct feed_input *in)
 		machine_wait(m, in->now_ns + in->random % in->span_ns);
 	else
 		machine_go_on(m, in);
-}
-
-/* ---- failures ---- */
-
-/* Passes unreadable objects over from the third attempt in a row that meets one, until a list meets
- * none: by then it is not the transport that spoils them. */
-static void machine_unreadable(struct feed_machine *m, const struct feed_input *in)
-{
-	if (++m->unreadable >= UNREADABLE_MAX)
-		m->tolerant = true;
-	machine_back_off(m, in);
-}
-
-/* Lists for "" because the server refused the RV: at once, or after a pause if the refused request
- * was a page or asked for "" itself. */
-static void machine_list_refused(struct feed_machine *m, const struct feed_input *in)
-{
-	bool was_page = m->continue_.size != 0, was_newest = m->newest || !m->rv.size;
-
-	machine_restart_list(m);
-	m->newest = true;
-	m->unpaged |= was_page;
-	if (was_page || was_newest)
-		machine_back_off(m, in);
-	else if (in->status->retry_after_ns)
-		machine_wait(m, in->now_ns + in->status->retry_after_ns);
-	else
-		machine_list(m, in);
-}
-
-static void machine_list_failed(struct feed_machine *m, const struct feed_input *in)
-{
-	switch (in->status->kind) {
-	case FAILURE_EXPIRED:
-	case FAILURE_RV_AHEAD:
-		machine_list_refused(m, in);
-		return;
-	case FAILURE_REQUEST:
-		machine_set_phase(m, FEED_ERROR);
-		machine_restart_list(m);
-		machine_wait_slowly(m, in);
-		return;
-	case FAILURE_NETWORK:
-	case FAILURE_BUSY:
-	case FAILURE_REFUSED:
-		/* Ask for the same page: its token is still good, and recorded items cost no
-		 * write. */
-		if (++m->page_retries > PAGE_RETRIES_MAX)
-			machine_restart_list(m);
-		machine_back_off(m, in);
-		return;
-	case FAILURE_UNREADABLE:
-		machine_restart_list(m);
-		machine_unreadable(m, in);
-		return;
-	default:
-		machine_restart_list(m);
-		machine_back_off(m, in);
-	}
-}
-
-/* Begins the stream again: it broke, ended or made no sense before its end mark. The events that
- * came are recorded inside the open list and cost the next attempt no write. */
-static void machine_stream_lost(struct feed_machine *m, const struct feed_input *in)
-{
-	if (++m->lost_streams >= STREAMS_LOST_MAX) {
-		m->no_stream_ns = in->now_ns + NO_STREAM;
-		m->lost_streams = 0;
-	}
-	machine_back_off(m, in);
-}
-
-static void machine_stream_failed(struct feed_machine *m, const struct feed_input *in)
-{
-	switch (in->status->kind) {
-	case FAILURE_EXPIRED:
-	case FAILURE_RV_AHEAD:
-		machine_list_refused(m, in);
-		return;
-	case FAILURE_REQUEST:
-	case FAILURE_FORBIDDEN: /* perhaps only to watch: the list shows whether listing is allowed
-				 */
-		m->no_stream_ns = in->now_ns + NO_STREAM;
-		m->lost_streams = 0;
-		machine_list(m, in);
-		return;
-	case FAILURE_BUSY:
-	case FAILURE_REFUSED:
-		machine_back_off(m, in);
-		return;
-	case FAILURE_UNREADABLE:
-		machine_unreadable(m, in);
-		return;
-	case FAILURE_NETWORK:
-		if (!m->alive) {
-			machine_back_off(m, in); /* says nothing about streams */
-			return;
-		}
-		/* fall through */
-	default:
-		machine_stream_lost(m, in);
-	}
-}
-
-/* Counts a watch that the server failed and that sent nothing; the third in a row lists, because
- * the RV may be what the server trips over. */
-static void machine_strike(struct feed_machine *m, const struct feed_input *in)
-{
-	if (++m->strikes >= STRIKES_MAX) {
-		m->strikes = 0;
-		machine_restart_list(m);
-	}
-	machine_back_off(m, in);
-}
-
-static bool machine_was_short(const struct feed_machine *m, const struct feed_input *in)
-{
-	return !m->progress && in->now_ns - m->started_ns < SHORT_WATCH;
-}
-
-static void machine_watch_failed(struct feed_machine *m, const struct feed_input *in)
-{
-	switch (in->status->kind) {
-	case FAILURE_EXPIRED:
-	case FAILURE_RV_AHEAD:
-		/* After an outage this is the server's first proper answer, so it resets the
-		 * back-off; a server that goes on expiring what it has just listed earns growing
-		 * pauses. */
-		machine_restart_list(m);
-		m->newest = true;
-		if (!m->expired)
-			m->failures = 0;
-		m->expired = true;
-		machine_back_off(m, in);
-		return;
-	case FAILURE_NETWORK:
-		/* A stream that broke has ended; a stream that never began has failed. */
-		if (m->alive && !machine_was_short(m, in))
-			machine_watch_again(m, in);
-		else
-			machine_back_off(m, in);
-		return;
-	case FAILURE_BUSY:
-	case FAILURE_REFUSED:
-		machine_back_off(m, in);
-		return;
-	case FAILURE_UNREADABLE:
-		machine_unreadable(m, in);
-		return;
-	default:
-		machine_strike(m, in);
-	}
-}
-
-static void machine_on_failed(struct feed_machine *m, const struct feed_input *in)
-{
-	REQUIRE(in->status);
-	if (m->state == FEED_AT_HELD)
-		return;
-	if (in->status->kind == FAILURE_ABSENT) {
-		/* If the resource comes back it is another one, with a history of its own: list
-		 * it. */
-		machine_set_phase(m, FEED_GONE);
-		m->resolved = false;
-		machine_restart_list(m);
-		machine_wait_slowly(m, in);
-	} else if (m->state == FEED_AT_STREAMING) {
-		machine_stream_failed(m, in);
-	} else if (in->status->kind == FAILURE_FORBIDDEN) {
-		machine_set_phase(m, FEED_FORBIDDEN);
-		machine_wait_slowly(m, in);
-	} else if (m->state == FEED_AT_LISTING || m->state == FEED_AT_FINISHING) {
-		machine_list_failed(m, in);
-	} else if (m->state == FEED_AT_WATCHING) {
-		machine_watch_failed(m, in);
-	} else if (m->state == FEED_AT_RESOLVING) {
-		machine_back_off(m, in);
-	}
 }
 
 /* ---- success ---- */
@@ -467,15 +285,30 @@ static void machine_on_event(struct feed_machine *m, const struct feed_input *in
 	m->strikes = 0;
 	if (in->on == FEED_ON_EVENT && !m->tolerant)
 		m->unreadable = 0;
-	if (in->on == FEED_ON_BOOKMARK && rv_compare(in->rv, buf_bytes(&m->rv)) == -1) {
+	struct bytes shown = buf_bytes(m->shown.size ? &m->shown : &m->rv);
+	if (in->on == FEED_ON_BOOKMARK && rv_compare(in->rv, shown) == -1) {
 		/* The server lags, or its etcd was restored: only a list shows which. */
 		machine_restart_list(m);
 		m->newest = true;
 		machine_back_off(m, in);
 		return;
 	}
-	if (in->rv.size && rv_compare(in->rv, buf_bytes(&m->rv)) != -1)
+	if (in->rv.size && rv_compare(in->rv, buf_bytes(&m->rv)) != -1) {
 		(void)machine_set_text(&m->rv, in->rv); /* if too long, the older one is as good */
+		buf_reset(&m->shown);
+	} else if (in->on == FEED_ON_BOOKMARK) {
+		(void)machine_set_text(&m->shown, in->rv);
+	}
+}
+
+/* Says nothing about this watch, which may be of another server of the cluster, and further behind. */
+static void machine_on_progress(struct feed_machine *m, const struct feed_input *in)
+{
+	if (rv_compare(in->rv, buf_bytes(&m->rv)) != 1)
+		return;
+	if (!m->shown.size && !machine_set_text(&m->shown, buf_bytes(&m->rv)))
+		return; /* no memory: the next bookmark would look like another state of etcd */
+	(void)machine_set_text(&m->rv, in->rv);
 }
 
 static void machine_on_start(struct feed_machine *m, const struct feed_input *in)
@@ -511,6 +344,7 @@ static const enum feed_state machine_states[FEED_ON_MAX] = {
 	[FEED_ON_LISTED] = FEED_AT_FINISHING,
 	[FEED_ON_EVENT] = FEED_AT_WATCHING, /* a stream's initial events come in any order and */
 	[FEED_ON_BOOKMARK] = FEED_AT_WATCHING, /* move no RV (docs/protocol.md 4.4) */
+	[FEED_ON_PROGRESS] = FEED_AT_WATCHING,
 	[FEED_ON_INITIAL] = FEED_AT_STREAMING,
 	[FEED_ON_TICK] = FEED_AT_WAITING,
 	[FEED_ON_RESUME] = FEED_AT_HELD,
@@ -561,13 +395,11 @@ void feed_machine_step(struct feed_machine *m, const struct feed_input *in,
 	case FEED_ON_BOOKMARK:
 		machine_on_event(m, in);
 		break;
+	case FEED_ON_PROGRESS:
+		machine_on_progress(m, in);
+		break;
 	case FEED_ON_ENDED:
-		if (m->state == FEED_AT_STREAMING)
-			machine_stream_lost(m, in);
-		else if (m->state == FEED_AT_WATCHING && machine_was_short(m, in))
-			machine_strike(m, in);
-		else if (m->state == FEED_AT_WATCHING)
-			machine_watch_again(m, in);
+		machine_on_ended(m, in);
 		break;
 	case FEED_ON_FAILED:
 		machine_on_failed(m, in);

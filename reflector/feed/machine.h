@@ -18,6 +18,9 @@
  * STREAMING is a list that the server sends as a watch (watch-list, policy streaming_lists). Its
  * request stays open: FINISHING and WATCHING go on with it (`keep`). If the server refuses a
  * stream, or loses three in a row, the feed sends ordinary lists for half an hour.
+ *
+ *	machine.c          the states, and what follows an answer
+ *	machine_failure.c  what follows a failure or an end
  */
 #ifndef REFLECTOR_FEED_MACHINE_H
 #define REFLECTOR_FEED_MACHINE_H
@@ -38,6 +41,7 @@ enum feed_on {
 	FEED_ON_EVENT,    /* a watch event was recorded: rv */
 	FEED_ON_INITIAL, /* the stream's end mark came: all initial events are recorded, as of rv */
 	FEED_ON_BOOKMARK, /* rv */
+	FEED_ON_PROGRESS, /* nothing lies between the watch's RV and rv: another watch has shown it */
 	FEED_ON_ENDED,    /* the server ended the watch without an error */
 	FEED_ON_FAILED,   /* status: of the request or of an ERROR event */
 	FEED_ON_TICK,     /* the time of FEED_DO_WAIT has come */
@@ -121,6 +125,7 @@ struct feed_machine {
 	bool progress; /* this watch has sent an event or a bookmark */
 	bool expired;  /* a watch was answered 410, and no watch has sent anything since */
 	struct buf rv;      /* the next watch begins after it */
+	struct buf shown;   /* what this watch has come to while progress on demand is ahead of it; empty: RV */
 	struct buf list_rv; /* of the running list's first page */
 	struct buf continue_;
 	uint64_t pages, empty_pages;

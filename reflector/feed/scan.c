@@ -235,8 +235,7 @@ static size_t scan_value_end(struct bytes text, size_t at)
 	return at > begin ? at : 0;
 }
 
-int scan_member(struct bytes text, bool cut, size_t *at, struct bytes *ret_key,
-	struct bytes *ret_value)
+int scan_key(struct bytes text, bool cut, size_t *at, struct bytes *ret_key)
 {
 	const uint8_t *p = text.data;
 	bool first = *at == 0;
@@ -258,16 +257,35 @@ int scan_member(struct bytes text, bool cut, size_t *at, struct bytes *ret_key,
 	i = scan_skip_space(text, end);
 	if (i >= text.size || p[i] != ':')
 		return scan_bad_at(i, "no colon");
-	i = scan_skip_space(text, i + 1);
-	end = scan_value_end(text, i);
+	*ret_key = key;
+	*at = scan_skip_space(text, i + 1);
+	return FOUND;
+}
+
+int scan_value(struct bytes text, bool cut, size_t *at, struct bytes *ret_value)
+{
+	size_t begin = *at, end = scan_value_end(text, begin);
+
 	if (!end && cut)
 		end = text.size;
-	if (end <= i)
-		return scan_bad_at(i, "no value");
-	*ret_key = key;
-	*ret_value = BYTES(p + i, end - i);
+	if (end <= begin)
+		return scan_bad_at(begin, "no value");
+	*ret_value = BYTES((const uint8_t *)text.data + begin, end - begin);
 	*at = end;
 	return FOUND;
+}
+
+int scan_member(struct bytes text, bool cut, size_t *at, struct bytes *ret_key,
+	struct bytes *ret_value)
+{
+	struct bytes key;
+	int r = scan_key(text, cut, at, &key);
+
+	if (r == FOUND)
+		r = scan_value(text, cut, at, ret_value);
+	if (r == FOUND)
+		*ret_key = key;
+	return r;
 }
 
 int scan_plain_string(struct bytes value, struct bytes *ret_text)

@@ -62,6 +62,9 @@ int cutter_take(struct cutter *cutter, const uint8_t *data, size_t size, size_t 
  */
 int scan_member(struct bytes text, bool cut, size_t *at, struct bytes *ret_key,
 	struct bytes *ret_value);
+/* The two halves of scan_member(): moves *AT to a member's value, and behind it. */
+int scan_key(struct bytes text, bool cut, size_t *at, struct bytes *ret_key);
+int scan_value(struct bytes text, bool cut, size_t *at, struct bytes *ret_value);
 
 /* The text between the quotes of a JSON string value without escapes; NOT_FOUND for all else. */
 int scan_plain_string(struct bytes value, struct bytes *ret_text);

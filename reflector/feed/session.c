@@ -161,10 +161,12 @@ void session_fail_with(struct session *session, enum failure_kind kind, const ch
 bool session_settle(struct session *session)
 {
 	CHECK_OBJ(session, SESSION_MAGIC);
-	agenda_set_time(session->shared->agenda, &session->item,
-		session->action.what == FEED_DO_WAIT ? session->action.until_ns
+	uint64_t until = session->action.what == FEED_DO_WAIT ? session->action.until_ns
 			: session->overdue_ns ? session->overdue_ns
-			: session->well_ns ? session->well_ns : UINT64_MAX);
+			: session->well_ns ? session->well_ns : UINT64_MAX;
+	uint64_t progress_at = session_progress_at(session);
+	agenda_set_time(session->shared->agenda, &session->item,
+		progress_at < until ? progress_at : until);
 	if (session->row_changed) {
 		session->row_changed = false;
 		session->row.phase = feed_machine_phase(&session->machine);
@@ -353,6 +355,7 @@ void session_free(struct session **session)
 	agenda_remove(s->shared->agenda, &s->item);
 	http_cancel(&s->call);
 	fetch_cancel(&s->probe);
+	progress_cancel(&s->progress);
 	session_leave_outage(s);
 	consistency_cancel(&s->check);
 	(void)stats_feed_remove(s->shared->stats, s->row.feed); /* a row it may not have */
@@ -410,6 +413,8 @@ void session_stop(struct session *session)
 	session_set_action(session, &(struct feed_action){.what = FEED_DO_NOTHING});
 	consistency_cancel(&session->check);
 	fetch_cancel(&session->probe);
+	progress_cancel(&session->progress);
+	session->wanted = 0;
 	session->stopped = true;
 }
 

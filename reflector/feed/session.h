@@ -11,6 +11,7 @@
  *	session.c       life, the machine's actions, the feed's error and status row
  *	session_call.c  one request: its answer taken apart, and how it ended
  *	session_work.c  work without the network: ending a list, dropping a gone resource, consistency
+ *	session_progress.c  progress on demand
  */
 #ifndef REFLECTOR_FEED_SESSION_H
 #define REFLECTOR_FEED_SESSION_H
@@ -92,6 +93,9 @@ void session_on(struct session *session, enum feed_on on);
 /* A stored version of the feed is damaged: lists, once the feed watches, and stores it again. After a list
  * that stored nothing again the next one waits, for a minute at first and up to an hour. */
 void session_repair(struct session *session);
+/* Somebody waits for an RV that the feed may not come to by itself: asks the server how far the feed is, at
+ * most once a second. */
+void session_progress(struct session *session, uint64_t wanted);
 /* Begins a consistency check. */
 void session_check_start(struct session *session);
 

@@ -6,6 +6,7 @@
 #include "reflector/feed/consistency.h"
 #include "reflector/feed/guard.h"
 #include "reflector/feed/list.h"
+#include "reflector/feed/progress.h"
 #include "reflector/feed/session.h"
 #include "reflector/wire/fetch.h"
 
@@ -54,6 +55,9 @@ struct session {
 	struct moment list_at;     /* when the first page of the running list began to come */
 	bool over;                 /* that stream ended meanwhile */
 	struct fetch *probe;
+	struct feed_progress *progress; /* NULL: none runs */
+	uint64_t wanted;           /* the RV that somebody waits for; 0: none */
+	uint64_t progress_ns;      /* none is begun before this */
 
 	/* The status row and the log. */
 	struct stats_feed row;
@@ -104,6 +108,12 @@ int session_call_init(struct session *session);
 void session_call_start(struct session *session, const struct feed_action *action);
 /* Goes on with a finished list's stream as the watch. */
 void session_stream_go_on(struct session *session);
+
+/* ---- session_progress.c ---- */
+
+/* Monotonic time at which a progress is to begin, UINT64_MAX: none is. */
+uint64_t session_progress_at(const struct session *session);
+void session_progress_start(struct session *session);
 
 /* ---- session_work.c ---- */
 

@@ -226,6 +226,8 @@ int session_work(struct session *session)
 	}
 	if (session->stopped)
 		return 0;
+	if (session_progress_at(session) <= proc_monotonic_ns())
+		session_progress_start(session);
 	if (session->record.repair_owed && session->action.what == FEED_DO_WATCH) {
 		session_set_error(session, "a stored object is damaged: the feed is being listed again");
 		session_on(session, FEED_ON_RELIST);

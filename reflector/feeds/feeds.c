@@ -289,6 +289,14 @@ int feeds_repair(struct feeds *feeds, uint64_t seq)
 	return FOUND;
 }
 
+void feeds_progress(struct feeds *feeds, uint32_t feed, uint64_t rv)
+{
+	CHECK_OBJ(feeds, FEEDS_MAGIC);
+	FEEDS_EACH_SESSION (feeds, session)
+		if (session_definition(session)->id == feed)
+			session_progress(session, rv);
+}
+
 bool feeds_is_checking(const struct feeds *feeds)
 {
 	return feeds->checking != NULL;

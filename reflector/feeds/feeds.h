@@ -72,6 +72,8 @@ uint64_t feeds_until(const struct feeds *feeds);
 /* Checks the journal's record SEQ, which may be damaged. If it is, and is the newest version of an object, has its
  * feed listed (session_repair()). Returns: FOUND: it is damaged; NOT_FOUND; errors of the journal. */
 int feeds_repair(struct feeds *feeds, uint64_t seq);
+/* Somebody waits for RV of the feed with that id (session_progress()). */
+void feeds_progress(struct feeds *feeds, uint32_t feed, uint64_t rv);
 /* Returns whether a consistency check runs, which may hold a transaction of the journal. */
 bool feeds_is_checking(const struct feeds *feeds);
 

@@ -54,16 +54,18 @@ int object_identity(struct bytes object, bool cut, struct object_identity *ret_i
 	int r;
 
 	/* CRD lists have kind before metadata, typed objects too: what follows metadata is not
-	 * read. */
-	while ((r = scan_member(object, cut, &at, &key, &value)) == FOUND) {
-		if (bytes_equal(key, BYTES_LIT("kind"))) {
-			r = object_take_text("kind", value, &identity.kind);
-			if (r < 0)
-				return r;
-		} else if (bytes_equal(key, BYTES_LIT("metadata"))) {
-			r = object_read_metadata(value, cut, &identity);
+	 * read. Nor is its end looked for, which lies behind the managedFields. */
+	while ((r = scan_key(object, cut, &at, &key)) == FOUND) {
+		if (bytes_equal(key, BYTES_LIT("metadata"))) {
+			r = object_read_metadata(BYTES((const char *)object.data + at, object.size - at),
+				cut, &identity);
 			break;
 		}
+		r = scan_value(object, cut, &at, &value);
+		if (r == FOUND && bytes_equal(key, BYTES_LIT("kind")))
+			r = object_take_text("kind", value, &identity.kind);
+		if (r < 0)
+			return r;
 	}
 	if (r < 0)
 		return r;

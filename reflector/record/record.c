@@ -377,6 +377,11 @@ int record_event(struct record_feed *feed, const struct api_event *event, bool t
 	return recorder_bound(feed->recorder);
 }
 
+void record_progress(struct record_feed *feed, struct bytes rv)
+{
+	record_set_rv(feed, rv);
+}
+
 int record_bookmark(struct record_feed *feed, struct bytes object, struct bytes *ret_rv)
 {
 	struct object_identity identity;

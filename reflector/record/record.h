@@ -54,6 +54,8 @@ int record_event(struct record_feed *feed, const struct api_event *event, bool t
 	struct bytes *ret_rv);
 /* Takes a bookmark's RV into the checkpoint. Returns: RECORD_TAKEN, RECORD_UNREADABLE. */
 int record_bookmark(struct record_feed *feed, struct bytes object, struct bytes *ret_rv);
+/* Moves the checkpoint on to RV: nothing of the feed lies between. */
+void record_progress(struct record_feed *feed, struct bytes rv);
 void record_phase(struct record_feed *feed, enum feed_phase phase);
 /* Notes that what the open batch has last taken of FEED came in at MOMENT. It is stored with the
  * batch, so the stored contact is never newer than the stored objects. */

@@ -13,6 +13,9 @@
 
 #define RECORDER_MAGIC 0x52454344u
 #define BODY_KEEP      (1u << 20)
+#define GATHER_RECORDS 512        /* of lists, before they are committed */
+#define GATHER_BYTES   (2u << 20)
+#define GATHER_NS      10000000
 #define RECORDER_QUIET 1000000 /* ns after a commit, after which a change is committed at once */
 
 /* A record of the batch, for the ring. */
@@ -33,11 +36,14 @@ struct recorder {
 	struct buf body;
 	struct recorder_note *notes;
 	size_t n_notes;
+	uint64_t began_ns; /* when the first of them was appended, monotonic */
 	struct buf keys;
 	size_t batch_bytes;
 	uint64_t last_seq, published_seq;
 	uint64_t flushed_ns; /* when a batch was published last, monotonic */
 	bool changed;     /* otherwise than by records and checkpoints */
+	bool has_news;    /* a record that is not of an open list: readers can give it out */
+	size_t unannounced; /* records published without waking anybody, since the last time */
 	struct record_feed **touched;
 	size_t n_touched, touched_room;
 };
@@ -100,7 +106,7 @@ static void recorder_clear_batch(struct recorder *recorder)
 		recorder->touched[i]->touched = false;
 	recorder->n_touched = recorder->n_notes = recorder->batch_bytes = 0;
 	recorder->last_seq = 0;
-	recorder->changed = false;
+	recorder->changed = recorder->has_news = false;
 	buf_trim(&recorder->keys, BODY_KEEP);
 	buf_trim(&recorder->body, BODY_KEEP);
 }
@@ -172,6 +178,8 @@ static int recorder_note(struct recorder *recorder, const struct record *record,
 	recorder->last_seq = seq;
 	if (recorder->n_notes == RECORDER_RECORDS_MAX + 8)
 		return 0;
+	if (!recorder->n_notes)
+		recorder->began_ns = proc_monotonic_ns();
 	buf_bytes_put(&recorder->keys, record->key);
 	if (buf_error(&recorder->keys) < 0)
 		return buf_error(&recorder->keys);
@@ -210,6 +218,7 @@ int recorder_append(struct recorder *recorder, const struct record *record, uint
 		if (recorder->touched[i]->id == record->feed)
 			recorder_leave(recorder, recorder->touched[i]);
 	recorder->batch_bytes += record->body.size;
+	recorder->has_news |= !journal_list_is_open(recorder->journal, record->feed);
 	*ret_seq = seq;
 	return 0;
 }
@@ -226,6 +235,7 @@ int recorder_publish_from(struct recorder *recorder, uint64_t first)
 	struct record record;
 	int r = journal_walk_open(recorder->journal, txn, first, &walk);
 
+	recorder->has_news = true;
 	while (r >= 0 && (r = journal_walk_next(walk, &record)) == FOUND) {
 		r = recorder_note(recorder, &record, record.seq);
 		if (r < 0)
@@ -265,6 +275,16 @@ int recorder_bound(struct recorder *recorder)
 	return recorder_flush(recorder);
 }
 
+uint64_t recorder_gathers_until(const struct recorder *recorder)
+{
+	CHECK_OBJ(recorder, RECORDER_MAGIC);
+	bool waits = recorder->n_notes && !recorder->has_news && !recorder->changed &&
+		!recorder->n_touched && !recorder->error;
+
+	return !waits || recorder->n_notes >= GATHER_RECORDS || recorder->batch_bytes >= GATHER_BYTES
+		? 0 : recorder->began_ns + GATHER_NS;
+}
+
 int recorder_flush_first(struct recorder *recorder)
 {
 	bool quiet = recorder->n_notes == 1 &&
@@ -284,8 +304,17 @@ static void recorder_publish(struct recorder *recorder)
 		/* An entry that does not fit is left out: the reader takes it from the log. */
 		(void)ring_put(recorder->ring, &entry);
 	}
+	/* The records of a list are given out at its end. Until then readers are woken now and then only, so that they are not
+	 * lapped. */
+	bool is_quiet = recorder->n_notes && !recorder->has_news && !recorder->changed &&
+		recorder->unannounced + recorder->n_notes < RECORDER_RECORDS_MAX;
+	recorder->unannounced = is_quiet ? recorder->unannounced + recorder->n_notes : 0;
 	/* A batch that only moved checkpoints wakes no follower. */
-	if (recorder->last_seq != recorder->published_seq) {
+	if (is_quiet) {
+		recorder->published_seq = recorder->last_seq;
+		if (recorder->ring)
+			ring_store(recorder->ring, recorder->last_seq);
+	} else if (recorder->last_seq != recorder->published_seq) {
 		recorder->published_seq = recorder->last_seq;
 		if (recorder->ring)
 			ring_show(recorder->ring, recorder->last_seq);

@@ -78,6 +78,9 @@ void recorder_free(struct recorder **recorder);
 int recorder_flush(struct recorder *recorder);
 /* Flushes if the batch is full. */
 int recorder_bound(struct recorder *recorder);
+/* Returns until when the batch may stay open for more, monotonic: it holds a part of a list, which no reader can give out
+ * before its end, and is not large. 0: it has to be committed. */
+uint64_t recorder_gathers_until(const struct recorder *recorder);
 /* Flushes if the batch holds a single record and nothing was committed for a millisecond: a change
  * that comes alone need not wait for the end of the loop's turn. The changes of a burst after its
  * first one share a commit. */

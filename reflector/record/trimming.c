@@ -34,6 +34,11 @@ bool trimming_is_due(const struct trimming *trimming)
 		(now >= trimming->soon_ns && trimming_has_too_much(trimming)));
 }
 
+bool trimming_is_idle(const struct trimming *trimming)
+{
+	return !trimming->running && !trimming_is_due(trimming);
+}
+
 int trimming_aim(struct trimming *trimming, uint64_t list_begin, bool pressed)
 {
 	trimming->due_ns = proc_monotonic_ns() + TRIM_PAUSE;

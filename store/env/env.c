@@ -111,10 +111,12 @@ int mapping_fit_file(struct mapping *map, uint64_t missing_max)
 
 /* ---- opening ---- */
 
-/* LMDB calls this for an assertion of its own. Its state is unknown then, and it would abort next. */
+/* LMDB calls this for an assertion of its own. Its state is unknown then, unless it was reading, and it would abort
+ * next. */
 static void env_assert_failed(MDB_env *mdb, const char *message)
 {
 	(void)mdb;
+	guard_leave();
 	check_failed("lmdb", 0, message);
 }
 
@@ -187,7 +189,7 @@ static int mapping_settle_pinned(
 	if (r)
 		return r;
 	for (size_t i = 0; i < options->n_databases; i++) {
-		int rc = mdb_dbi_open(txn, options->databases[i], options->mode == ENV_WRITE ? MDB_CREATE : 0,
+		int rc = guarded_open(txn, options->databases[i], options->mode == ENV_WRITE ? MDB_CREATE : 0,
 			&map->databases[i]);
 		if (rc) {
 			r = mapping_failed(map, rc, "opening the databases of");

@@ -36,7 +36,8 @@ int txn_get(struct txn *txn, unsigned db, struct bytes key, struct bytes *ret_va
 	CHECK_OBJ(txn, TXN_MAGIC);
 	if (txn->error)
 		return txn_first_error(txn);
-	int rc = mdb_get(txn->mdb, database(txn, db), &k, &v);
+	int rc = txn->is_write ? mdb_get(txn->mdb, database(txn, db), &k, &v)
+			       : guarded_get(txn->mdb, database(txn, db), &k, &v);
 	if (rc == MDB_NOTFOUND)
 		return NOT_FOUND;
 	if (rc)
@@ -87,7 +88,8 @@ int txn_count(struct txn *txn, unsigned db, uint64_t *ret_entries)
 	MDB_stat stat;
 
 	CHECK_OBJ(txn, TXN_MAGIC);
-	int rc = mdb_stat(txn->mdb, database(txn, db), &stat);
+	int rc = txn->is_write ? mdb_stat(txn->mdb, database(txn, db), &stat)
+			       : guarded_stat(txn->mdb, database(txn, db), &stat);
 	if (rc)
 		return txn_failed(txn, rc, "reading");
 	*ret_entries = stat.ms_entries;
@@ -104,7 +106,8 @@ int cursor_open(struct txn *txn, unsigned db, struct cursor **ret_cursor)
 	AUTO_FREE struct cursor *cursor = calloc(1, sizeof(*cursor));
 	if (!cursor)
 		return err_set(-ENOMEM, "opening a cursor");
-	int rc = mdb_cursor_open(txn->mdb, database(txn, db), &cursor->mdb);
+	int rc = txn->is_write ? mdb_cursor_open(txn->mdb, database(txn, db), &cursor->mdb)
+			       : guarded_cursor_open(txn->mdb, database(txn, db), &cursor->mdb);
 	if (rc)
 		return txn_failed(txn, rc, "reading");
 	cursor->magic = CURSOR_MAGIC;
@@ -159,7 +162,8 @@ static int cursor_move(struct cursor *cursor, MDB_val *key, MDB_cursor_op op, st
 	REQUIRE(cursor->mdb);
 	if (cursor->txn->error)
 		return txn_first_error(cursor->txn);
-	int rc = mdb_cursor_get(cursor->mdb, key, &value, op);
+	int rc = cursor->txn->is_write ? mdb_cursor_get(cursor->mdb, key, &value, op)
+				       : guarded_cursor_get(cursor->mdb, key, &value, op);
 	if (rc == MDB_NOTFOUND)
 		return END;
 	if (rc)
@@ -185,6 +189,18 @@ int cursor_next(struct cursor *cursor, struct bytes *ret_key, struct bytes *ret_
 int cursor_last(struct cursor *cursor, struct bytes *ret_key, struct bytes *ret_value)
 {
 	return cursor_move(cursor, &(MDB_val){0}, MDB_LAST, ret_key, ret_value);
+}
+
+int cursor_floor(struct cursor *cursor, struct bytes key, struct bytes *ret_key,
+	struct bytes *ret_value)
+{
+	int r = cursor_seek(cursor, key, ret_key, ret_value);
+
+	if (r == END)
+		return cursor_last(cursor, ret_key, ret_value);
+	if (r != FOUND || bytes_equal(*ret_key, key))
+		return r;
+	return cursor_move(cursor, &(MDB_val){0}, MDB_PREV, ret_key, ret_value);
 }
 
 int cursor_put(struct cursor *cursor, struct bytes key, struct bytes value, unsigned flags)

@@ -3,11 +3,14 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <sys/resource.h>
 
 #include "common/err.h"
 
 int mapping_failed(const struct mapping *map, int rc, const char *what)
 {
+	struct rlimit addresses;
+
 	/* LMDB reports a write that the disk took only a part of as EIO. */
 	if ((rc == EIO || rc == ENOSPC) && datafile_disk_is_full(map->path))
 		return datafile_disk_full(map->path);
@@ -18,6 +21,11 @@ int mapping_failed(const struct mapping *map, int rc, const char *what)
 	if (rc == MDB_READERS_FULL) /* LMDB's table, which has the writer's own transactions only */
 		return err_say(ERR_READERS_FULL, "%s '%s': this process holds too many snapshots",
 			what, map->path);
+	if (rc == ENOMEM && getrlimit(RLIMIT_AS, &addresses) == 0 && addresses.rlim_cur != RLIM_INFINITY)
+		return err_say(-ENOMEM,
+			"%s '%s': its map takes as many addresses as mapSize in kinf.yaml, and this process may have only "
+			"%llu MiB (ulimit -v, RLIMIT_AS): raise that limit, or lower mapSize and restart 'kinf run'",
+			what, map->path, (unsigned long long)addresses.rlim_cur >> 20);
 	int code = -rc; /* an errno; LMDB's own codes are negative */
 	if (rc < 0)
 		code = ERR_CORRUPT;

@@ -18,7 +18,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "common/check.h"
 #include "common/err.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#endif
+#define PREPARE_BYTES ((uint64_t)256 << 10)
 
 static __thread bool fault_keeps_length;
 
@@ -83,6 +89,27 @@ static bool fault_mend(struct mapped_file *file, uint64_t at)
 		mended = mapped_file_make_private(file, 0, 2 * map->page_size);
 	return mended;
 }
+
+/* ---- while the writer is idle ---- */
+
+void env_prepare(struct env *env)
+{
+	CHECK_OBJ(env, ENV_MAGIC);
+	struct mapping *map = env->map;
+	uint64_t end = mapping_state_end(map), until = end + PREPARE_BYTES;
+
+	if (!map->writemap || mapping_is_forked(map) || mapped_file_lost(&map->written) ||
+		map->prepared >= end + PREPARE_BYTES / 2)
+		return;
+	if (until > map->blocks.length)
+		until = map->blocks.length; /* what is longer has no block yet */
+	uint64_t from = map->prepared > end ? map->prepared : end;
+	if (from < until && madvise(map->written.address + from, until - from, MADV_POPULATE_WRITE) < 0)
+		until = end + PREPARE_BYTES; /* an old kernel, or no memory: not at once again */
+	map->prepared = until;
+}
+
+/* ---- the handler's place ---- */
 
 int mapping_watch_faults(struct mapping *map)
 {

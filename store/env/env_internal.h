@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The env group's internal header, and the only file that includes lmdb.h. env.h is the interface. env.c opens and
- * closes environments, env_txn.c runs transactions on them, env_entry.c reads and writes entries, env_place.c finds
- * values by their place in the file, env_room.c reserves blocks, env_fault.c makes the file longer and survives a full disk, env_pins.c keeps pages
+ * closes environments, env_txn.c runs transactions on them, env_entry.c reads and writes entries, env_guard.c outlives LMDB's
+ * assertions while it reads, env_place.c finds values by their place in the file, env_room.c reserves blocks, env_fault.c makes the file longer and survives a full disk, env_pins.c keeps pages
  * that are read from being reused, env_error.c converts LMDB's codes.
  */
 #ifndef STORE_ENV_ENV_INTERNAL_H
 #define STORE_ENV_ENV_INTERNAL_H
 
+#include <errno.h>
 #include <lmdb.h>
 #include <sys/types.h>
 
 #include "common/err.h"
 #include "store/env/datafile.h"
 #include "store/env/env.h"
-#include "store/env/mapped_file.h"
+#include "common/mapped_file.h"
 #include "store/env/pin_file.h"
 #include "store/env/pin_page.h"
 #include "store/env/pin_scan.h"
@@ -45,6 +46,7 @@ struct mapping {
 				listed elsewhere */
 	uint64_t file_bytes; /* that much of the file was written; never gets less. Atomic, relaxed */
 	struct datafile_blocks blocks; /* the writer's */
+	uint64_t prepared; /* pages up to there were touched ahead; WRITEMAP only */
 	/* A reader has these (ENV_READ): */
 	const struct pin_page *page;
 	struct pins *pins;
@@ -65,6 +67,7 @@ struct mapping {
 				    written stays memory */
 	struct mapped_file page_file; /* of OWN_PAGE */
 	uint64_t floor, scan_due_ns, scan_end;
+	uint64_t held_ns; /* since when a reader without a pin file has held everything; 0: none does */
 	unsigned scan_commits; /* since the last scan */
 	int active;   /* running transactions; mapping_enter() keeps them and `resizing` apart */
 	int resizing;
@@ -107,12 +110,17 @@ int mapping_fit_file(struct mapping *map, uint64_t missing_max);
 
 /* Reports what LMDB returned, and remembers it if it is a write transaction's first error. Returns our code. */
 int txn_failed(struct txn *txn, int rc, const char *what) __attribute__((cold));
+/* LMDB reports a short write, which a full disk causes, as EIO. A call that failed with EIO has set errno. */
+static inline int mapping_write_error(int rc)
+{
+	return rc == EIO && errno != EIO ? ENOSPC : rc;
+}
 /* Reports what a write of LMDB returned; a write into memory that took the place of a full disk failed. 0 or our code. */
 static inline int txn_wrote(struct txn *txn, int rc, const char *what)
 {
 	int lost = mapped_file_lost(&txn->map->written);
 
-	return __builtin_expect(rc || lost, 0) ? txn_failed(txn, rc ? rc : lost, what) : 0;
+	return __builtin_expect(rc || lost, 0) ? txn_failed(txn, rc ? mapping_write_error(rc) : lost, what) : 0;
 }
 /* Returns a write transaction's first error, with its sentence. */
 int txn_first_error(const struct txn *txn) __attribute__((cold));
@@ -145,6 +153,18 @@ int mapping_begin_read(struct mapping *map, struct pin *pin, MDB_txn **txn);
 
 /* Makes cursors that outlive their write transaction harmless: LMDB frees its side of them with it. */
 void txn_forget_cursors(struct txn *txn);
+
+/* ---- env_guard.c ---- */
+
+/* As LMDB's functions, in a read transaction: MDB_CORRUPTED instead of a failed assertion. */
+int guarded_get(MDB_txn *txn, MDB_dbi db, MDB_val *key, MDB_val *ret_value);
+int guarded_cursor_get(MDB_cursor *cursor, MDB_val *key, MDB_val *ret_value, MDB_cursor_op op);
+int guarded_stat(MDB_txn *txn, MDB_dbi db, MDB_stat *ret_stat);
+int guarded_cursor_open(MDB_txn *txn, MDB_dbi db, MDB_cursor **ret_cursor);
+/* Also in a write transaction that has changed nothing yet, and is aborted then. */
+int guarded_open(MDB_txn *txn, const char *name, unsigned flags, MDB_dbi *ret_db);
+/* Does not return if one of them is running in this thread. */
+void guard_leave(void);
 
 /* ---- env_place.c ---- */
 

@@ -34,6 +34,7 @@
 	5000000u /* a writer that has not published a commit by then is stopped or dead */
 #define SPINS        64
 #define LOCK_HEAD_WORDS 16 /* of lock.mdb, before the slots */
+#define HELD_NS      60000000000u /* a reader without a pin file is reported when it has held everything for so long */
 #define LOST_NS      5000000000u /* no order of steps keeps a reader from a snapshot for that long */
 
 static uint64_t mapping_last_txn(const struct mapping *map)
@@ -75,23 +76,23 @@ static void mapping_close_file(FILE **file)
 static int mapping_find_lock(struct mapping *map)
 {
 	CLEANUP(mapping_close_file) FILE *maps = fopen("/proc/self/maps", "re");
-	char name[32], path[4096] = "", line[4096 + 128];
+	char path[4096], line[4096 + 128];
 	uint64_t from, to, offset;
 	const char *found;
 	struct stat st;
 
 	if (!maps)
-		return err_set(-errno, "'/proc/self/maps'");
+		return proc_failed(-errno, "/proc/self/maps");
 	if (fstat(map->lock.fd, &st) < 0)
 		return err_set(-errno, "'%s/lock.mdb'", map->path);
-	(void)snprintf(name, sizeof(name), "/proc/self/fd/%d", map->lock.fd);
-	ssize_t size = readlink(name, path, sizeof(path) - 1);
-	if (size < 0)
-		return err_set(-errno, "'%s'", name);
+	int r = proc_path_of(map->lock.fd, path, sizeof(path));
+	if (r < 0)
+		return r;
+	size_t size = strlen(path);
 	while (fgets(line, sizeof(line), maps)) {
 		/* By the path, because overlay file systems and btrfs have other numbers here than stat(). */
 		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " rw-s %" SCNx64, &from, &to, &offset) != 3 || offset ||
-			!(found = strchr(line, '/')) || strncmp(found, path, (size_t)size) != 0 || found[size] != '\n')
+			!(found = strchr(line, '/')) || strncmp(found, path, size) != 0 || found[size] != '\n')
 			continue;
 		map->lock.address = (uint8_t *)(uintptr_t)from;
 		/* qemu-user shows maps that lie side by side as one. */
@@ -255,6 +256,29 @@ static bool mapping_is_advance_due(const struct mapping *map, uint64_t now)
 	       now >= map->scan_due_ns;
 }
 
+/* Finds out whether a reader that had no room for a pin file holds all states, and lowers *RET_LEAST then. */
+static int mapping_scan_mark(struct mapping *map, uint64_t *ret_least)
+{
+	uint64_t now = proc_monotonic_ns();
+	bool held;
+	int r = pin_scan_is_all_held(map->page_fd, &held);
+
+	if (r < 0)
+		return r;
+	if (!held) {
+		map->held_ns = 0;
+		return 0;
+	}
+	*ret_least = map->floor;
+	if (!map->held_ns)
+		map->held_ns = now;
+	return now - map->held_ns < HELD_NS ? 0
+		: err_say(ERR_LOCKED,
+			"a process has read '%s' for a minute or more without a pin file, for which the disk had no "
+			"room: no page is reused until it ends its snapshots ('fuser -v %s/" PIN_PAGE_FILE "' names it)",
+			map->path, map->path);
+}
+
 /* Finds the least pin. Fails when it may not know all of them. */
 static int mapping_scan(struct mapping *map, uint64_t most, uint64_t *ret_least)
 {
@@ -263,6 +287,8 @@ static int mapping_scan(struct mapping *map, uint64_t most, uint64_t *ret_least)
 	if (!map->scan)
 		return 0;
 	int r = pin_scan_least(map->scan, map->floor, most, ret_least);
+	if (r == 0)
+		r = mapping_scan_mark(map, ret_least);
 	if (r == 0 && map->is_blind)
 		r = pin_scan_misses(map->scan, map->page_fd, &missed);
 	if (r < 0)
@@ -336,6 +362,7 @@ int mapping_commit(struct mapping *map, MDB_txn *txn)
 
 	if (!page)
 		return mdb_txn_commit(txn);
+	errno = 0;
 	uint64_t id = mdb_txn_id(txn);
 	__atomic_store_n(&page->began, id, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* before all stores to the meta page */
@@ -348,7 +375,7 @@ int mapping_commit(struct mapping *map, MDB_txn *txn)
 		(void)map->written.mend(&map->written, 2 * map->page_size);
 		err_ignore(fails, "the commit reports it");
 	}
-	int rc = mdb_txn_commit(txn);
+	int rc = mapping_write_error(mdb_txn_commit(txn));
 	if (mapped_file_lost(&map->written)) {
 		int lost = mapping_undo_commit(map, id);
 		rc = rc ? rc : lost;
@@ -441,6 +468,16 @@ static void __attribute__((cold)) mapping_wait_published(struct mapping *map, ui
 	}
 }
 
+/* Takes another pin, because PIN could not be written. Returns an errno. */
+static int __attribute__((cold)) mapping_pin_again(struct mapping *map, struct pin *pin)
+{
+	pins_drop(map->pins, pin);
+	int r = mapping_pin(map, pin);
+
+	err_ignore(r, "the caller reports the full disk");
+	return r < 0 ? ENOSPC : 0;
+}
+
 static int mapping_begin_pinned(struct mapping *map, struct pin *pin, MDB_txn **txn)
 {
 	uint64_t since = 0;
@@ -451,7 +488,12 @@ static int mapping_begin_pinned(struct mapping *map, struct pin *pin, MDB_txn **
 			return lost;
 		const struct pin_page *page = __atomic_load_n(&map->page, __ATOMIC_ACQUIRE);
 		uint64_t committed = __atomic_load_n(&page->committed, __ATOMIC_ACQUIRE);
-		__atomic_store_n(pin->word, committed ? committed : 1, __ATOMIC_RELAXED);
+		if (__builtin_expect(pin_set(pin, committed ? committed : 1), 0)) {
+			lost = mapping_pin_again(map, pin);
+			if (lost)
+				return lost;
+			continue;
+		}
 		__atomic_thread_fence(__ATOMIC_SEQ_CST); /* Dekker with mapping_advance() */
 		if (__atomic_load_n(&page->oldest, __ATOMIC_RELAXED) > committed)
 			continue;

@@ -22,9 +22,9 @@ void mapping_find_address(struct mapping *map, MDB_txn *txn)
 	(void)mdb_env_info(map->mdb, &info);
 	map->map_bytes = info.me_mapsize;
 	map->address = NULL;
-	if (mdb_dbi_open(txn, NULL, 0, &main_db) || mdb_cursor_open(txn, main_db, &cursor))
+	if (mdb_dbi_open(txn, NULL, 0, &main_db) || guarded_cursor_open(txn, main_db, &cursor))
 		return;
-	if (mdb_cursor_get(cursor, &key, &value, MDB_FIRST) == 0) {
+	if (guarded_cursor_get(cursor, &key, &value, MDB_FIRST) == 0) {
 		uintptr_t page = (uintptr_t)value.mv_data & ~((uintptr_t)map->page_size - 1);
 		uint64_t number = le64_get((const void *)page);
 		if (number <= info.me_last_pgno)

@@ -58,8 +58,14 @@ static int txn_adopt_size(struct mapping *map, struct pin *pin)
 
 static void txn_unpin(struct txn *txn)
 {
-	if (txn->pin.word)
-		__atomic_store_n(txn->pin.word, 0, __ATOMIC_RELEASE);
+	struct pin *pin = &txn->pin;
+
+	if (!pin->file)
+		return;
+	if (pin->kind == PIN_MARK) /* it holds everything */
+		pins_give(txn->map->pins, pin);
+	else if (pin_set(pin, 0))
+		pins_drop(txn->map->pins, pin);
 }
 
 static int txn_start_read(struct txn *txn)
@@ -101,6 +107,7 @@ static int txn_begin(struct env *env, bool is_write, struct txn **ret_txn)
 		err_ignore(mapping_advance(env->map, false),
 			"nothing is reused meanwhile, and env_sweep_pins() reports it");
 		mapping_enter(env->map);
+		errno = 0; /* mapping_write_error() looks at it */
 		int rc = mdb_txn_begin(env->map->mdb, NULL, 0, &txn->mdb);
 		if (rc) {
 			mapping_leave(env->map);
@@ -214,6 +221,19 @@ uint64_t txn_id(const struct txn *txn)
 	return mdb_txn_id(txn->mdb);
 }
 
+/* After a damaged page LMDB refuses all that a transaction would read. In a copy, which nobody writes, it can begin
+ * again at the same state, so that the rest is read. */
+static void txn_outlive_damage(struct txn *txn)
+{
+	MDB_envinfo info;
+
+	(void)mdb_env_info(txn->map->mdb, &info);
+	if (!txn->is_running || txn_is_pinned(txn) || info.me_last_txnid != mdb_txn_id(txn->mdb))
+		return;
+	mdb_txn_reset(txn->mdb);
+	(void)mdb_txn_renew(txn->mdb); /* if it fails the transaction stays unusable */
+}
+
 int txn_failed(struct txn *txn, int rc, const char *what)
 {
 	int r = mapping_failed(txn->map, rc, what);
@@ -222,6 +242,8 @@ int txn_failed(struct txn *txn, int rc, const char *what)
 		txn->error = r;
 		err_keep(&txn->why);
 	}
+	if (!txn->is_write && r == ERR_CORRUPT)
+		txn_outlive_damage(txn);
 	return r;
 }
 

@@ -61,15 +61,12 @@ static struct generation *generation_new(const struct generation_kind *kind, uin
 static int generation_open_env(struct generation *gen, enum env_mode mode,
 	const struct generation_options *options, const struct pin_places *places)
 {
-	char link[64], path[PATH_MAX];
+	char path[PATH_MAX];
 
 	/* The directory's path as it is now: the store may have been moved since it was opened. */
-	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", gen->fd);
-	ssize_t n = readlink(link, path, PATH_MAX - 16);
-	if (n < 0)
-		return err_set(-errno, "'%s' (is /proc mounted?)", link);
-	path[n] = '\0';
-	int r = failpoint_pass(strcmp(gen->kind->what, "index") == 0 ? FAILPOINT_INDEX_OPEN : FAILPOINT_JOURNAL_OPEN);
+	int r = proc_path_of(gen->fd, path, PATH_MAX - 16);
+	if (r == 0)
+		r = failpoint_pass(strcmp(gen->kind->what, "index") == 0 ? FAILPOINT_INDEX_OPEN : FAILPOINT_JOURNAL_OPEN);
 	if (r < 0)
 		return r;
 	struct env_options env_options = {
@@ -114,6 +111,7 @@ static int generation_start_writing(struct generation *gen, const struct generat
 /* Gives the generation the rights that the store has now: it may have been made before the store had a group of readers. */
 static int generation_set_rights(const struct generation *gen, int directory_fd, unsigned file_mode)
 {
+	static const char *const files[] = {"data.mdb", "pins", "hints", "STATE"};
 	unsigned mode = file_mode & 0040 ? 02750 : 0700;
 	struct stat above, ours;
 
@@ -121,10 +119,13 @@ static int generation_set_rights(const struct generation *gen, int directory_fd,
 		return err_set(-errno, "reading its rights");
 	if (ours.st_gid == above.st_gid && (ours.st_mode & 07777) == mode)
 		return 0;
-	if (fchown(gen->fd, (uid_t)-1, above.st_gid) < 0 || fchmod(gen->fd, mode) < 0 ||
-		((fchownat(gen->fd, "data.mdb", (uid_t)-1, above.st_gid, AT_SYMLINK_NOFOLLOW) < 0 ||
-			 fchmodat(gen->fd, "data.mdb", file_mode, 0) < 0) &&
-			errno != ENOENT))
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		if ((fchownat(gen->fd, files[i], (uid_t)-1, above.st_gid, AT_SYMLINK_NOFOLLOW) < 0 ||
+			    fchmodat(gen->fd, files[i], file_mode, 0) < 0) &&
+			errno != ENOENT)
+			return err_set(-errno, "giving '%s' the rights of the store", files[i]);
+	/* The directory last: it says that all of this was done. */
+	if (fchown(gen->fd, (uid_t)-1, above.st_gid) < 0 || fchmod(gen->fd, mode) < 0)
 		return err_set(-errno, "giving it the rights of the store");
 	return 0;
 }

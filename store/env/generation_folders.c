@@ -117,7 +117,8 @@ int generation_current(int directory_fd, uint32_t *ret_number)
 		return r;
 	uint32_t number = generation_of_name(text);
 	if (!number)
-		return err_say(ERR_CORRUPT, "CURRENT names no generation, but '%.40s'", text);
+		return err_say(ERR_CORRUPT,
+			"CURRENT names no generation: the daemons make it again when they are started again");
 	*ret_number = number;
 	return FOUND;
 }
@@ -137,6 +138,8 @@ int generation_read_pin_page(int directory_fd, struct pin_page *ret_page)
 		r = state_inode(fd, &inode);
 	if (r == 0)
 		return pin_page_probe(fd, inode, ret_page);
+	if (r == -EMFILE || r == -ENFILE || r == -ENOMEM)
+		return r;
 	err_ignore(r, "the opening of the generation reports it");
 	return END;
 }

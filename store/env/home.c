@@ -17,6 +17,7 @@
 #include "common/decimal.h"
 #include "common/err.h"
 #include "common/proc.h"
+#include "store/env/datafile.h"
 #include "store/env/generation.h"
 #include "store/env/home_internal.h"
 #include "store/env/text_file.h"
@@ -110,11 +111,17 @@ static int home_read_id(struct home *home)
 	home->id_fd = fd;
 	if (r != FOUND)
 		return r;
-	if (strncmp(line, ID_HEAD, strlen(ID_HEAD)) != 0)
-		return err_say(ERR_FORMAT, "'%s' is no store of this version: its id file says '%.40s'",
+	unsigned version;
+	bool is_head = strncmp(line, ID_HEAD, strlen(ID_HEAD)) == 0;
+	/* A file of this name may be in any directory; where the store's other files are, it is the damaged one of ours. */
+	if (!is_head && (sscanf(line, "kinf-store %u ", &version) == 1 ||
+				(faccessat(home->fd, "journal/CURRENT", F_OK, 0) < 0 && faccessat(home->fd, "runtime", F_OK, 0) < 0)))
+		return err_say(ERR_FORMAT,
+			"'%s' is no store of this version: its id file says '%.40s'; name another directory, or use the "
+			"version that made it",
 			home->path, line);
-	if (!home_is_id(digits))
-		return err_say(ERR_CORRUPT, "'%s': the id file is damaged", home->path);
+	if (!is_head || !home_is_id(digits))
+		return err_say(ERR_CORRUPT, "'%s': the id file is damaged: 'kinf run' writes it again", home->path);
 	memcpy(home->id, digits, HOME_ID_DIGITS + 1);
 	return 0;
 }
@@ -160,6 +167,26 @@ static int home_write_id(struct home *home, bool damaged)
 	return text_file_replace(home->fd, "id", line, home_file_mode(home));
 }
 
+/* Gives the files that every reader opens to the group: the store may have been made before it had one. */
+static int home_give_files(const struct home *home, gid_t group)
+{
+	const struct {
+		int directory;
+		const char *name;
+	} files[] = {{home->fd, "id"}, {home->fd, "runtime"}, {home->journal_fd, "CURRENT"}, {home->index_fd, "CURRENT"}};
+	struct stat st;
+
+	for (size_t i = 0; group != HOME_NO_GROUP && i < sizeof(files) / sizeof(files[0]); i++) {
+		if (fstatat(files[i].directory, files[i].name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode) ||
+			(st.st_gid == group && (st.st_mode & 0777) == home_file_mode(home)))
+			continue;
+		if (fchownat(files[i].directory, files[i].name, (uid_t)-1, group, AT_SYMLINK_NOFOLLOW) < 0 ||
+			fchmodat(files[i].directory, files[i].name, home_file_mode(home), 0) < 0)
+			return err_set(-errno, "giving '%s' to the store's group", files[i].name);
+	}
+	return 0;
+}
+
 /* Leaves the store locked by *RET_LOCK, because both daemons may start at the same time. */
 static int home_create(struct home *home, const char *store, gid_t group, int *ret_lock)
 {
@@ -188,6 +215,8 @@ static int home_create(struct home *home, const char *store, gid_t group, int *r
 	home->journal_fd = journal;
 	home->index_fd = index;
 	home->cursors_fd = cursors;
+	if (r == 0)
+		r = home_give_files(home, group);
 	if (r == 0)
 		r = home_read_id(home);
 	if (r != NOT_FOUND && r != ERR_CORRUPT)
@@ -239,6 +268,8 @@ static int home_find(struct home *home, const char *store)
 	int r = home_open_directory(AT_FDCWD, store, &home->fd);
 	if (r == FOUND)
 		r = home_read_id(home);
+	if (r == -ENOTDIR)
+		return err_say(ERR_NO_STORE, "no store at '%s', which is no directory: name another with --store", store);
 	if (r == NOT_FOUND)
 		return err_say(ERR_NO_STORE,
 			"no store at '%s': start one with 'kinf run --store %s', or name another with --store",
@@ -425,89 +456,26 @@ int home_runtime_fd(const struct home *home)
 	return home->runtime_fd;
 }
 
-void home_pin_places(const struct home *home, struct pin_places *ret_places)
+bool home_lacks_room(const struct home *home)
 {
-	char link[64], path[PATH_MAX - 8] = "";
+	char above[PATH_MAX];
 
 	CHECK_OBJ(home, HOME_MAGIC);
-	/* The store's path as it is now, without links: a link may be turned to another store. */
-	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", home->fd);
-	ssize_t n = readlink(link, path, sizeof(path) - 1);
-	*ret_places = (struct pin_places){0};
-	if (home->runtime[0] &&
-		(size_t)snprintf(ret_places->path[0], sizeof(ret_places->path[0]), "%s/" HOME_PINS,
-			home->runtime) >= sizeof(ret_places->path[0]))
-		ret_places->path[0][0] = '\0';
-	if (n > 0)
-		(void)snprintf(
-			ret_places->path[1], sizeof(ret_places->path[1]), "%s/" HOME_PINS, path);
+	if (datafile_disk_is_full(home->path) || (home->runtime[0] && datafile_disk_is_full(home->runtime)))
+		return true;
+	/* The last daemon has removed the directory, and the next one can't make it. */
+	memcpy(above, home->runtime, sizeof(above));
+	char *slash = strrchr(above, '/');
+	if (!slash || slash == above)
+		return false;
+	*slash = '\0';
+	return datafile_disk_is_full(above);
 }
 
 bool home_is_unchecked(const struct home *home)
 {
 	CHECK_OBJ(home, HOME_MAGIC);
 	return home->unchecked;
-}
-
-int home_check_pins(const struct home *home, enum home_database database)
-{
-	const char *name = database == HOME_JOURNAL ? "journal" : "index";
-	const char *writer = database == HOME_JOURNAL ? "reflector" : "processor";
-	bool writable = false, scanned = false, made = false;
-	struct pin_places places;
-	struct pin_page page;
-
-	CHECK_OBJ(home, HOME_MAGIC);
-	home_pin_places(home, &places);
-	int r = generation_read_pin_page(
-		database == HOME_JOURNAL ? home->journal_fd : home->index_fd, &page);
-	for (int i = 0; i < PIN_PLACES; i++) {
-		made |= !places.path[i][0] || faccessat(AT_FDCWD, places.path[i], F_OK, 0) == 0 || errno != ENOENT;
-		if (!places.path[i][0] ||
-			faccessat(AT_FDCWD, places.path[i], W_OK | X_OK, AT_EACCESS) < 0)
-			continue;
-		struct pin_place_id id = pin_place_identify(places.path[i]);
-		writable |= id.inode != 0;
-		scanned |= r == FOUND && pin_page_scans(&page, id);
-	}
-	if (!made) /* daemons that pin make both directories when they start */
-		return err_say(ERR_LOCKED,
-			"the store '%s' is in use by daemons of another version, which do not know how this "
-			"program says what it reads: restart 'kinf run' with the version of this program (%s)",
-			home->path, KINF_VERSION);
-	if (!writable)
-		return err_say(ERR_LOCKED,
-			"the store '%s' is in use, and this process may make no file in its "
-			"runtime directory '%s' by which "
-			"daemons know what it reads: mount that directory writable, the same one "
-			"that the daemons see (the store "
-			"itself may be read-only), join the store's group, or read a copy of the "
-			"store",
-			home->path, home_runtime(home));
-	if (r == NOT_FOUND)
-		return err_say(ERR_LOCKED,
-			"the store '%s' is in use, but its %s is not the one that its %s writes: "
-			"data.mdb or pins there was "
-			"removed, replaced or copied. Wait until the %s has opened or made it "
-			"again; if that takes more than a "
-			"minute, restart the %s",
-			home->path, name, writer, writer, writer);
-	if (r == FOUND && !scanned)
-		return err_say(ERR_LOCKED,
-			"the store '%s' is in use, and its %s does not see the files that this "
-			"process makes in the runtime "
-			"directory '%s', by which it knows what is read: mount that directory "
-			"writable, the same one that the "
-			"daemons see, or read a copy of the store",
-			home->path, writer, home->runtime);
-	return 0;
-}
-
-int home_check_all_pins(const struct home *home)
-{
-	int r = home_check_pins(home, HOME_JOURNAL);
-
-	return r < 0 ? r : home_check_pins(home, HOME_INDEX);
 }
 
 unsigned home_file_mode(const struct home *home)

@@ -7,6 +7,7 @@
  *	        discovery.api  discovery.apis
  *	<runtime parent>/kinf-<id>/  delta.ring  index.taken  stats.reflector  stats.processor  doorbell.sock
  *	                             stats.serve  serve.sock  upstream  damage.reflector  damage.processor
+ *	                             wish.reflector
  *	                             control.reflector  control.processor  control.serve
  *	                             reflector.lock  processor.lock  pins/
  *
@@ -74,6 +75,9 @@ void home_guard_file(struct home *home, const char *name);
 int home_reopen(struct home *home);
 /* For a follower that finds no cursors directory: home_reopen(), then makes it if it is missing still. */
 int home_make_cursors(struct home *home);
+
+/* Returns whether the disk of the store or of its runtime directory is so full that a daemon may be waiting for room. */
+bool home_lacks_room(const struct home *home);
 
 /* Returns where readers make their pin files: in the runtime directory, else in the store's. */
 void home_pin_places(const struct home *home, struct pin_places *ret_places);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The home group's internal header: home.c opens the store's directory, home_runtime.c its runtime directory,
- * home_identity.c notices when either was removed or replaced, home_retire.c removes runtime directories. No other file
- * includes it.
+ * home_pins.c knows the places of pin files, home_identity.c notices when either directory was removed or replaced,
+ * home_retire.c removes runtime directories. No other file includes it.
  */
 #ifndef STORE_ENV_HOME_INTERNAL_H
 #define STORE_ENV_HOME_INTERNAL_H

@@ -10,25 +10,29 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/failpoint.h"
 #include "common/proc.h"
+#include "store/env/datafile.h"
 
 #define PINS_MAGIC 0x6b70696eu
 #define MAKE_TRIES 8 /* a writer may remove a file that is not locked yet */
 
 struct pin_file {
 	struct pin_file *next; /* of the process, for pins_in_child() */
-	int fd;
+	enum pin_kind kind;
+	int fd; /* -1: PIN_MARK */
 	int mark_fd; /* of the pin page */
 	int lock_fd; /* another open file than that of the map, which a forked child keeps */
 	unsigned pins; /* slots in use */
 	struct pin_place_id place;
 	char path[4096 + PIN_NAME_LENGTH + 2];
-	uint8_t *map; /* of all that the file can become */
+	uint8_t *map; /* of all that the file can become; unless PIN_MAPPED, memory of this process */
 	uint32_t chunks; /* that the file has: what lies beyond them must not be touched */
 	uint64_t used[PIN_CHUNKS_MAX]; /* bit i of word c: slot i of chunk c */
 };
@@ -97,12 +101,25 @@ static void pin_file_free(struct pin_file **file_pointer)
 		*link = file->next;
 	if (file->map)
 		(void)munmap(file->map, PIN_CHUNKS_MAX * PIN_CHUNK_BYTES);
-	if (file->fd >= 0) /* else this is a forked child, and the file its parent's */
+	if (file->fd >= 0) /* else there is none, or this is a forked child, and the file its parent's */
 		(void)unlink(file->path);
 	cleanup_fd(&file->lock_fd);
 	cleanup_fd(&file->mark_fd);
 	cleanup_fd(&file->fd);
 	free(file);
+}
+
+static int pin_file_map(struct pin_file *file)
+{
+	int flags = file->kind == PIN_MAPPED ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+	void *memory = mmap(NULL, PIN_CHUNKS_MAX * PIN_CHUNK_BYTES, PROT_READ | PROT_WRITE, flags,
+		file->kind == PIN_MAPPED ? file->fd : -1, 0);
+
+	if (memory == MAP_FAILED)
+		return err_set(-errno, "mapping '%s'", file->path);
+	file->map = memory;
+	file->used[0] = 1; /* the head */
+	return 0;
 }
 
 /* Makes the file one chunk longer. It is mapped once and whole, because a chunk can be smaller than a page of the
@@ -115,23 +132,38 @@ static int pin_file_grow(struct pin_file *file)
 			"those that are "
 			"no longer needed",
 			PIN_CHUNKS_MAX * PIN_CHUNK_SLOTS - 1);
-	int rc = posix_fallocate(
-		file->fd, (off_t)file->chunks * (off_t)PIN_CHUNK_BYTES, PIN_CHUNK_BYTES);
+	int rc = file->kind == PIN_MARK ? 0
+					: posix_fallocate(file->fd, (off_t)file->chunks * (off_t)PIN_CHUNK_BYTES,
+						  PIN_CHUNK_BYTES);
 	if (rc)
 		return err_set(-rc, "making '%s' longer", file->path);
-	if (!file->map) {
-		void *memory = mmap(NULL, PIN_CHUNKS_MAX * PIN_CHUNK_BYTES, PROT_READ | PROT_WRITE,
-			MAP_SHARED, file->fd, 0);
-		if (memory == MAP_FAILED)
-			return err_set(-errno, "mapping '%s'", file->path);
-		file->map = memory;
-		file->used[0] = 1; /* the head */
-	}
-	file->chunks++;
-	return 0;
+	int r = file->map ? 0 : pin_file_map(file);
+	if (r == 0)
+		file->chunks++;
+	return r;
 }
 
-static void pin_file_describe(struct pin_file *file)
+/* Writes BYTES of the map from AT on into the file. Returns an errno. */
+static int pin_file_write(const struct pin_file *file, size_t at, size_t bytes)
+{
+	ssize_t n = -1;
+	int fails = failpoint_pass(FAILPOINT_PINS_WRITE);
+
+	err_ignore(fails, "the caller reports it");
+	if (fails < 0)
+		return ENOSPC;
+	do
+		n = pwrite(file->fd, file->map + at, bytes, (off_t)at);
+	while (n < 0 && errno == EINTR);
+	return n < 0 ? errno : n == (ssize_t)bytes ? 0 : ENOSPC;
+}
+
+int pin_write(const struct pin *pin)
+{
+	return pin_file_write(pin->file, (size_t)pin->number * PIN_SLOT_BYTES, sizeof(*pin->word));
+}
+
+static int pin_file_describe(struct pin_file *file)
 {
 	struct pin_head *head = pin_file_head(file);
 	struct stat st;
@@ -141,6 +173,22 @@ static void pin_file_describe(struct pin_file *file)
 	head->pid_namespace = stat("/proc/self/ns/pid", &st) == 0 ? st.st_ino : 0;
 	(void)snprintf(head->program, sizeof(head->program), "%s", program_invocation_short_name);
 	__atomic_store_n(&head->magic, PIN_FILE_MAGIC, __ATOMIC_RELEASE);
+	int error = file->kind == PIN_WRITTEN ? pin_file_write(file, 0, PIN_CHUNK_BYTES) : 0;
+	return error ? err_set(-error, "writing '%s'", file->path) : 0;
+}
+
+/* Returns whether a store into a map of the file needs no new block once its blocks are reserved. */
+static enum pin_kind pin_file_choose(int fd)
+{
+	static const uint32_t kept[] = {0x01021994 /* tmpfs */, 0x858458f6 /* ramfs */, 0xef53 /* ext2 to ext4 */};
+	int fails = failpoint_pass(FAILPOINT_PINS_MAP);
+	struct statfs disk;
+
+	err_ignore(fails, "as on btrfs");
+	for (size_t i = 0; fails == 0 && fstatfs(fd, &disk) == 0 && i < sizeof(kept) / sizeof(kept[0]); i++)
+		if ((uint32_t)disk.f_type == kept[i])
+			return PIN_MAPPED;
+	return PIN_WRITTEN;
 }
 
 /* Holds the byte NUMBER of the pin page PATH. A lock beyond the end of a file is one like others. */
@@ -174,9 +222,13 @@ static int pin_file_make_in(const struct pins *pins, const char *place, struct p
 	(void)snprintf(file->path, sizeof(file->path), "%s/%016" PRIx64 "-%016" PRIx64, place,
 		pins->inode, word);
 	file->place = id;
+	r = failpoint_pass(FAILPOINT_PINS_MAKE);
+	if (r < 0)
+		return r;
 	file->fd = open(file->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (file->fd < 0)
 		return err_set(-errno, "making a file in '%s'", place);
+	file->kind = pin_file_choose(file->fd);
 	struct pin_place_id now = pin_place_identify(place);
 	if (now.device != id.device || now.inode != id.inode)
 		return AGAIN; /* the directory was replaced */
@@ -188,9 +240,10 @@ static int pin_file_make_in(const struct pins *pins, const char *place, struct p
 	r = pin_file_mark(file, pins->page, word);
 	if (r == 0)
 		r = pin_file_grow(file);
+	if (r == 0)
+		r = pin_file_describe(file);
 	if (r < 0)
 		return r;
-	pin_file_describe(file);
 	/* Only now may others open it, so none of them can hold a lock on it. Those who may enter the directory: its
 	 * owner may be another user than this one, also where there is no group (root reads a user's store). */
 	if (fchmod(file->fd, 0644) < 0)
@@ -238,12 +291,32 @@ static int pin_file_make(
 		err_text(r));
 }
 
+/* Makes what stands for a file when there is no room for one. */
+static int pin_file_make_mark(const struct pins *pins, struct pin_file **ret_file)
+{
+	CLEANUP(pin_file_free) struct pin_file *file = calloc(1, sizeof(*file));
+
+	if (!file)
+		return err_set(-ENOMEM, "opening a database");
+	file->kind = PIN_MARK;
+	file->fd = file->lock_fd = file->mark_fd = -1;
+	int r = pin_file_mark(file, pins->page, PIN_MARK_ALL);
+	if (r == 0)
+		r = pin_file_grow(file);
+	if (r < 0)
+		return r;
+	file->next = all.files;
+	all.files = file;
+	*ret_file = TAKE(file);
+	return 0;
+}
+
 /* Returns whether the file is where it was made, and the writer looks there. */
 static bool pin_file_in_place(const struct pin_file *file, const struct pin_page *page)
 {
 	struct stat ours, there;
 
-	return pin_page_scans(page, file->place) && fstat(file->fd, &ours) == 0 &&
+	return file->kind != PIN_MARK && pin_page_scans(page, file->place) && fstat(file->fd, &ours) == 0 &&
 	       stat(file->path, &there) == 0 && ours.st_dev == there.st_dev &&
 	       ours.st_ino == there.st_ino;
 }
@@ -280,24 +353,28 @@ void pins_close(struct pins **pins)
 	free(p);
 }
 
-static int pins_take_locked(
-	struct pins *pins, const struct pin_page *page, uint64_t epoch, struct pin *ret_pin)
+/* Sees to it that the writer reads the slot NUMBER. */
+static int pins_count_slot(struct pin_file *file, uint32_t number)
 {
-	if (pins->file && epoch != pins->epoch && !pin_file_in_place(pins->file, page)) {
-		struct pin_file *lost = TAKE(pins->file);
-		if (lost->pins == 0) /* else the last pins_give() frees it */
-			pin_file_free(&lost);
-	}
-	if (!pins->file) {
-		int r = pin_file_make(pins, page, &pins->file);
-		if (r < 0)
-			return r;
-	}
-	pins->epoch = epoch;
-	struct pin_file *file = pins->file;
+	struct pin_head *head = pin_file_head(file);
+
+	if (number < head->slots)
+		return 0;
+	uint32_t before = head->slots;
+	__atomic_store_n(&head->slots, number + 1, __ATOMIC_SEQ_CST);
+	int error = file->kind == PIN_WRITTEN ? pin_file_write(file, 0, sizeof(*head)) : 0;
+	if (error)
+		head->slots = before;
+	return error ? err_set(-error, "writing '%s'", file->path) : 0;
+}
+
+static int pins_take_slot(struct pin_file *file, uint64_t epoch, struct pin *ret_pin)
+{
+	int r = 0;
+
 	for (uint32_t i = 0; i < PIN_CHUNKS_MAX; i++) {
 		if (i == file->chunks) {
-			int r = pin_file_grow(file);
+			r = pin_file_grow(file);
 			if (r < 0)
 				return r;
 		}
@@ -305,12 +382,13 @@ static int pins_take_locked(
 			continue;
 		uint32_t bit = (uint32_t)__builtin_ctzll(~file->used[i]),
 			 number = i * PIN_CHUNK_SLOTS + bit;
+		r = pins_count_slot(file, number);
+		if (r < 0)
+			return r;
 		file->used[i] |= 1ull << bit;
 		file->pins++;
-		struct pin_head *head = pin_file_head(file);
-		if (number >= head->slots)
-			__atomic_store_n(&head->slots, number + 1, __ATOMIC_SEQ_CST);
 		*ret_pin = (struct pin){.file = file,
+			.kind = file->kind,
 			.number = number,
 			.epoch = epoch,
 			.word = (uint64_t *)(void *)(file->map + (size_t)number * PIN_SLOT_BYTES)};
@@ -319,20 +397,106 @@ static int pins_take_locked(
 	return pin_file_grow(file); /* reports that it is full */
 }
 
-void pins_give(struct pins *pins, struct pin *pin)
+/* Returns whether a file can't be made, with the error R, because the store's disk is full. */
+static bool pins_lack_room(const struct pins *pins, int r)
 {
-	struct pin_file *file = TAKE(pin->file);
+	return r == -ENOSPC || r == -EDQUOT || datafile_disk_is_full(pins->page);
+}
 
-	if (!file)
-		return;
-	CHECK_OBJ(pins, PINS_MAGIC);
-	__atomic_store_n(pin->word, 0, __ATOMIC_RELEASE);
+/* Takes FILE, NULL for none, for new slots. */
+static void pins_use(struct pins *pins, struct pin_file *file)
+{
+	struct pin_file *before = TAKE(pins->file);
+
+	if (before && before->pins == 0) /* else the last pins_give() frees it */
+		pin_file_free(&before);
+	pins->file = file;
+}
+
+/* Holds a mark instead of a file that can't be made or written, with the error R. */
+static int pins_use_mark(struct pins *pins, int r)
+{
+	struct pin_file *mark = NULL;
+
+	if (!pins_lack_room(pins, r))
+		return r;
+	err_ignore(r, "a mark takes no room");
+	r = pin_file_make_mark(pins, &mark);
+	if (r == 0)
+		pins_use(pins, mark);
+	return r;
+}
+
+/* Sees to it that new slots come from a file in which the writer looks, or from a mark. A mark gives way to a file as soon
+ * as one can be made. */
+static int pins_find_file(struct pins *pins, const struct pin_page *page, uint64_t epoch)
+{
+	bool is_mark = pins->file && pins->file->kind == PIN_MARK;
+	struct pin_file *made = NULL;
+
+	if (pins->file && !is_mark && (epoch == pins->epoch || pin_file_in_place(pins->file, page)))
+		return 0;
+	if (!is_mark)
+		pins_use(pins, NULL);
+	int r = pin_file_make(pins, page, &made);
+	if (r == 0)
+		pins_use(pins, made);
+	else if (!is_mark)
+		r = pins_use_mark(pins, r);
+	else if (pins_lack_room(pins, r)) {
+		err_ignore(r, "the mark is held on");
+		r = 0;
+	}
+	return r;
+}
+
+static int pins_take_locked(
+	struct pins *pins, const struct pin_page *page, uint64_t epoch, struct pin *ret_pin)
+{
+	int r = pins_find_file(pins, page, epoch);
+
+	if (r < 0)
+		return r;
+	pins->epoch = epoch;
+	r = pins_take_slot(pins->file, epoch, ret_pin);
+	if (r == -ENOSPC || r == -EDQUOT) {
+		r = pins_use_mark(pins, r);
+		if (r == 0)
+			r = pins_take_slot(pins->file, epoch, ret_pin);
+	}
+	return r;
+}
+
+/* Gives the slot back; if it IS_LOST, or its file is a mark that nobody holds any more, no other comes from that file. */
+static void pins_give_or_drop(struct pins *pins, struct pin *pin, bool is_lost)
+{
+	struct pin_file *file = pin->file;
+
 	(void)pthread_mutex_lock(&all.lock);
 	file->used[pin->number / PIN_CHUNK_SLOTS] &= ~(1ull << pin->number % PIN_CHUNK_SLOTS);
-	if (--file->pins == 0 && file != pins->file)
+	file->pins--;
+	if (file == pins->file && (is_lost || (file->kind == PIN_MARK && file->pins == 0)))
+		pins->file = NULL;
+	if (file->pins == 0 && file != pins->file)
 		pin_file_free(&file);
 	(void)pthread_mutex_unlock(&all.lock);
 	*pin = (struct pin){0};
+}
+
+void pins_give(struct pins *pins, struct pin *pin)
+{
+	if (!pin->file)
+		return;
+	CHECK_OBJ(pins, PINS_MAGIC);
+	pins_give_or_drop(pins, pin, pin_set(pin, 0) != 0);
+}
+
+void pins_drop(struct pins *pins, struct pin *pin)
+{
+	if (!pin->file)
+		return;
+	CHECK_OBJ(pins, PINS_MAGIC);
+	pins_give_or_drop(pins, pin, true);
 }
 
 int pins_take(struct pins *pins, const struct pin_page *page, struct pin *ret_pin)

@@ -302,6 +302,16 @@ int pin_scan_misses(const struct pin_scan *scan, int page_fd, bool *ret_missed)
 	return pin_scan_misses_in(scan, page_fd, 0, (off_t)PIN_NUMBER_MAX + 1, ret_missed);
 }
 
+int pin_scan_is_all_held(int page_fd, bool *ret_held)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)PIN_MARK_ALL, .l_len = 1};
+
+	if (fcntl(page_fd, F_OFD_GETLK, &lock) < 0)
+		return err_set(-errno, "looking for readers");
+	*ret_held = lock.l_type != F_UNLCK;
+	return 0;
+}
+
 int pin_scan_each(struct pin_scan *scan, pin_scan_fn *fn, void *arg)
 {
 	char path[4096], link[32];

@@ -35,6 +35,9 @@ int pin_scan_least(struct pin_scan *scan, uint64_t floor, uint64_t most, uint64_
  * the places. */
 int pin_scan_misses(const struct pin_scan *scan, int page_fd, bool *ret_missed);
 
+/* Finds out whether a process holds all states by a mark in the pin page (PIN_MARK_ALL). */
+int pin_scan_is_all_held(int page_fd, bool *ret_held);
+
 struct pin_owner {
 	int32_t pid; /* 0: not known here, because the process is in another PID namespace */
 	uid_t uid;

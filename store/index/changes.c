@@ -74,6 +74,7 @@ void changes_reset(struct changes *changes)
 	changes->n_postings = 0;
 	changes->n_touched = 0;
 	changes->stamp = 0;
+	memset(changes->last, 0, sizeof(changes->last));
 	changes_clear_table(&changes->object_numbers);
 	changes_clear_table(&changes->term_numbers);
 }
@@ -150,7 +151,42 @@ void changes_compare_begin(struct changes *changes)
 	changes->n_touched = 0;
 }
 
-int changes_compare_term(struct changes *changes, struct bytes key, bool is_new)
+/* Notes that the object has term NUMBER on this side. */
+static int changes_touch(struct changes *changes, uint32_t number, bool is_new)
+{
+	struct change_term *t = &changes->terms[number];
+	int r = 0;
+
+	if (t->stamp != changes->stamp) {
+		r = ARRAY_ADD(changes->touched, changes->n_touched, changes->touched_room, number,
+			"the terms of an object");
+		if (r < 0)
+			return r;
+		t->stamp = changes->stamp;
+		t->old = t->new = false;
+	}
+	if (is_new)
+		t->new = true;
+	else
+		t->old = true;
+	return 0;
+}
+
+int changes_compare_same(struct changes *changes, size_t place, uint32_t definition, struct bytes value, bool is_new)
+{
+	if (place >= CHANGES_LAST || !changes->last[place])
+		return NOT_FOUND;
+	uint32_t number = changes->last[place] - 1;
+	const struct change_term *t = &changes->terms[number];
+	struct bytes key = changes_key(changes, t->key_at, t->key_size);
+
+	if (key.size != 4 + value.size || be32_get(key.data) != definition ||
+		memcmp((const uint8_t *)key.data + 4, value.data, value.size) != 0)
+		return NOT_FOUND;
+	return changes_touch(changes, number, is_new);
+}
+
+int changes_compare_term(struct changes *changes, size_t place, struct bytes key, bool is_new)
 {
 	struct change_term added = {.key_size = (uint32_t)key.size};
 	uint64_t hash = hash_bytes(key, 0);
@@ -168,21 +204,9 @@ int changes_compare_term(struct changes *changes, struct bytes key, bool is_new)
 			return r;
 		changes->terms[changes->n_terms++] = added;
 	}
-	struct change_term *t = &changes->terms[number];
-
-	if (t->stamp != changes->stamp) {
-		r = ARRAY_ADD(changes->touched, changes->n_touched, changes->touched_room, number,
-			"the terms of an object");
-		if (r < 0)
-			return r;
-		t->stamp = changes->stamp;
-		t->old = t->new = false;
-	}
-	if (is_new)
-		t->new = true;
-	else
-		t->old = true;
-	return 0;
+	if (place < CHANGES_LAST)
+		changes->last[place] = number + 1;
+	return changes_touch(changes, number, is_new);
 }
 
 int changes_compare_end(struct changes *changes, uint64_t object)

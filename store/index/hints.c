@@ -15,7 +15,7 @@
 #include "common/err.h"
 #include "common/hash.h"
 #include "common/proc.h"
-#include "store/env/mapped_file.h"
+#include "common/mapped_file.h"
 
 #define HINTS_MAGIC  0x6b68696eu
 #define FILE_MAGIC   UINT64_C(0x31544e4948464e4b) /* "KNFHINT1" */

@@ -377,9 +377,11 @@ int index_open_read(struct home *home, struct index **ret_index)
 		if (home_index_fd(home) < 0)
 			return NOT_FOUND;
 		r = generation_current(home_index_fd(home), &number);
+		if (r < 0)
+			return err_add(r, "the index");
 		if (r == FOUND)
 			r = index_new(&index);
-		int pins = home_check_pins(home, HOME_INDEX);
+		int pins = r == FOUND ? home_check_pins(home, HOME_INDEX) : 0;
 		err_ignore(pins, "the callers refuse a store that is in use, or try again");
 		if (r == FOUND)
 			r = generation_open_read(home_index_fd(home), &index_kind, number,

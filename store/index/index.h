@@ -5,7 +5,7 @@
  *	name     feed + object key -> object id, seq, place of the body in the journal
  *	object   object id -> the same, feed and key
  *	term     definition id + value -> term id, number of postings
- *	posting  term id + object id -> ()
+ *	posting  term id + object id -> the next object ids of that term (index_postings.h)
  *	meta     journal uuid, taken, next ids, definitions, a row per feed
  *
  * One writer, the processor. Changes are collected per transaction, sorted per database and counted
@@ -163,7 +163,7 @@ typedef int index_terms_fn(void *arg, const struct index_entry *entry, uint32_t 
 	struct bytes key, const struct index_term **ret_terms, size_t *ret_n);
 int index_backfill(
 	struct index *index, uint32_t definition, size_t limit, index_terms_fn *fn, void *arg);
-/* Removes at most LIMIT postings of a definition, which readers no longer see. Returns: 0; AGAIN:
+/* Removes at most LIMIT rows of a definition, which readers no longer see. Returns: 0; AGAIN:
  * there are more. */
 int index_undefine(struct index *index, uint32_t definition, size_t limit);
 

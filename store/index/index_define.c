@@ -9,6 +9,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "store/index/index_internal.h"
+#include "store/index/index_postings.h"
 
 /* ---- definitions ---- */
 
@@ -63,7 +64,7 @@ static int index_backfill_object(struct index *index, struct index_definition *d
 	changes_compare_begin(&index->changes);
 	for (size_t i = 0; i < n && r == 0; i++)
 		if (terms[i].definition == definition->id)
-			r = changes_compare_term(&index->changes,
+			r = changes_compare_term(&index->changes, i,
 				index_term_key(buffer, definition->id, terms[i].value), true);
 	return r < 0 ? r : changes_compare_end(&index->changes, definition->filled);
 }
@@ -104,30 +105,35 @@ int index_backfill(
 	return 0;
 }
 
-/* ---- removing, in slices of about LIMIT entries; needs no bodies ---- */
+/* ---- removing, in slices of about LIMIT rows; needs no bodies ---- */
 
-/* Removes at most *LEFT postings of a term, then the term or what it counts of them. */
+/* Removes at most *LEFT blocks of a term's postings, then the term or what it counts of them. */
 static int index_drop_term(struct index *index, struct cursor *cursor, struct bytes key,
 	uint64_t term, uint64_t count, size_t *left)
 {
 	CLEANUP(cursor_close) struct cursor *postings = NULL;
 	uint8_t copy[ENV_KEY_MAX], row[TERM_BYTES], from[POSTING_KEY];
-	struct bytes name = BYTES(copy, key.size), posting, nothing;
+	struct bytes name = BYTES(copy, key.size), posting, ids;
+	struct postings_block block;
 	uint64_t dropped = 0;
 
 	memcpy(copy, key.data, key.size); /* deleting postings may move the row */
 	int r = cursor_open(index->txn, INDEX_POSTING, &postings);
 
 	if (r == 0)
-		r = cursor_seek(postings, index_posting_key(from, term, 0), &posting, &nothing);
-	while (r == FOUND && *left && posting.size == POSTING_KEY &&
-		be64_get(posting.data) == term) {
+		r = cursor_seek(postings, index_posting_key(from, term, 0), &posting, &ids);
+	while (r == FOUND && *left) {
+		r = postings_read(posting, ids, &block);
+		if (r < 0)
+			return r;
+		if (block.term != term)
+			break;
 		r = cursor_del(postings);
 		if (r < 0)
 			return r;
-		dropped++;
+		dropped += block.n;
 		(*left)--;
-		r = cursor_next(postings, &posting, &nothing);
+		r = cursor_next(postings, &posting, &ids);
 	}
 	if (r < 0)
 		return r;

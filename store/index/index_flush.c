@@ -11,6 +11,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "store/index/index_internal.h"
+#include "store/index/index_postings.h"
 
 /* ---- flushing ---- */
 
@@ -66,7 +67,7 @@ static int flush_terms(struct index *index, uint32_t *order, size_t n)
 {
 	struct changes *changes = &index->changes;
 	CLEANUP(cursor_close) struct cursor *terms = NULL;
-	CLEANUP(cursor_close) struct cursor *postings = NULL;
+	CLEANUP(postings_release) struct postings_writer postings = {0};
 	uint64_t first_new = index->state.next_term;
 	int r = cursor_open(index->txn, INDEX_TERM, &terms);
 
@@ -75,40 +76,43 @@ static int flush_terms(struct index *index, uint32_t *order, size_t n)
 	if (r < 0)
 		return r;
 	qsort_r(order, n, sizeof(*order), flush_compare_ids, changes->terms);
-	r = cursor_open(index->txn, INDEX_POSTING, &postings);
+	r = cursor_open(index->txn, INDEX_POSTING, &postings.cursor);
 	for (size_t i = 0; i < n && r == 0; i++) {
 		const struct change_term *t = &changes->terms[order[i]];
+
 		/* Ids are never used again, so those of new terms come after all that is stored. */
-		unsigned flags = t->id >= first_new ? TXN_APPEND : TXN_NEW;
-
-		for (uint32_t p = t->begin; p < t->end && r == 0; p++) {
-			const struct change_posting *posting = &changes->postings[p];
-			uint8_t buffer[POSTING_KEY];
-			struct bytes key = index_posting_key(buffer, t->id, posting->object);
-			struct bytes found, value;
-
-			if (posting->delta > 0) {
-				r = cursor_put(postings, key, BYTES_NONE, flags);
-				continue;
-			}
-			r = cursor_seek(postings, key, &found, &value);
-			if (r < 0)
-				return r;
-			if (r != FOUND || !bytes_equal(found, key))
-				return err_say(ERR_CORRUPT,
-					"index: a posting of object %llu is missing",
-					(unsigned long long)posting->object);
-			r = cursor_del(postings);
-		}
+		r = postings_change(&postings, t->id, t->id >= first_new,
+			changes->postings + t->begin, t->end - t->begin);
 	}
 	return r;
+}
+
+/* Keeps the last name that is stored: those after it can be appended, which fills the pages. */
+static int flush_last_name(struct cursor *cursor, uint8_t room[NAME_KEY_MAX], struct bytes *ret_last)
+{
+	struct bytes key, value;
+	int r = cursor_last(cursor, &key, &value);
+
+	*ret_last = BYTES(room, 0);
+	if (r != FOUND)
+		return r < 0 ? r : 0;
+	if (key.size > NAME_KEY_MAX)
+		return err_say(ERR_CORRUPT, "index: a key of %zu bytes in 'name'", key.size);
+	memcpy(room, key.data, key.size);
+	ret_last->size = key.size;
+	return 0;
 }
 
 static int flush_names(struct index *index, const uint32_t *order)
 {
 	const struct changes *changes = &index->changes;
 	CLEANUP(cursor_close) struct cursor *cursor = NULL;
+	uint8_t room[NAME_KEY_MAX];
+	struct bytes last;
 	int r = cursor_open(index->txn, INDEX_NAME, &cursor);
+
+	if (r == 0)
+		r = flush_last_name(cursor, room, &last);
 
 	for (size_t i = 0; i < changes->n_objects && r == 0; i++) {
 		const struct change_object *o = &changes->objects[order[i]];
@@ -120,8 +124,10 @@ static int flush_names(struct index *index, const uint32_t *order)
 			buffer, o->feed, changes_key(changes, o->key_at, o->key_size));
 
 		if (o->present) {
+			bool append = !o->stored_object && bytes_compare(key, last) > 0;
+
 			index_write_entry(row, &o->to);
-			r = cursor_put(cursor, key, BYTES(row, sizeof(row)), 0);
+			r = cursor_put(cursor, key, BYTES(row, sizeof(row)), append ? TXN_APPEND : 0);
 		} else if (o->stored_object) {
 			r = txn_del(index->txn, INDEX_NAME, key);
 			if (r == NOT_FOUND)
@@ -180,7 +186,9 @@ static int flush_objects(struct index *index)
 			index_write_entry(row, &o->to);
 			le32_put(row + ENTRY_BYTES, o->feed);
 			memcpy(row + OBJECT_HEAD, name.data, name.size);
-			r = cursor_put(cursor, key, BYTES(row, OBJECT_HEAD + name.size), 0);
+			/* Ids are never used again, so a new one comes after all that are stored. */
+			r = cursor_put(cursor, key, BYTES(row, OBJECT_HEAD + name.size),
+				o->stored_object == o->to.object ? 0 : TXN_APPEND);
 		} else {
 			r = txn_del(index->txn, INDEX_OBJECT, key);
 			if (r == NOT_FOUND)

@@ -12,7 +12,7 @@
 #include "store/index/index.h"
 #include "store/journal/journal.h"
 
-#define INDEX_FORMAT 4
+#define INDEX_FORMAT 5
 #define INDEX_MAGIC  0x6b696478u
 
 enum index_database {
@@ -30,7 +30,7 @@ enum index_database {
 #define TERM_KEY_MAX     (4 + INDEX_VALUE_MAX + INDEX_HASH_BYTES)
 #define INDEX_HASH_BYTES 16
 #define TERM_BYTES       16
-#define POSTING_KEY      16
+#define POSTING_KEY      16 /* the distances of a block's other ids are the value (index_postings.h) */
 #define STATE_BYTES      56
 #define FEED_BYTES       (32 + INDEX_RV_SIZE)
 #define DEFINITION_HEAD  16 /* name and paths follow, each with its NUL */
@@ -62,6 +62,7 @@ struct index {
 	uint32_t magic;
 	struct generation *gen;
 	struct txn *txn; /* the open write transaction */
+	struct cursor *names; /* of it, for lookups: most come in order. NULL: there was none yet */
 	int error;       /* first error of the open transaction */
 	/* The writer's copy of meta; loaded again after a transaction that failed. */
 	bool loaded;

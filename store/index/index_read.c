@@ -9,6 +9,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "store/index/index_internal.h"
+#include "store/index/index_postings.h"
 
 #define WALK_MAGIC 0x6b69776bu
 
@@ -136,15 +137,11 @@ int index_has(struct index *index, struct txn *txn, uint32_t definition, struct 
 	uint64_t object)
 {
 	uint64_t term, count;
-	struct bytes nothing;
-	uint8_t key[POSTING_KEY];
 
 	CHECK_OBJ(index, INDEX_MAGIC);
 	int r = index_find_term(txn, definition, value, &term, &count);
 
-	if (r != FOUND)
-		return r;
-	return txn_get(txn, INDEX_POSTING, index_posting_key(key, term, object), &nothing);
+	return r != FOUND ? r : postings_has(txn, term, object);
 }
 
 /* ---- walks ---- */
@@ -156,9 +153,11 @@ struct index_walk {
 	bool started;
 	bool is_postings;
 	bool after; /* begin after FROM: it was cut, being longer than any key */
-	uint64_t left; /* rows that are to come, by another row's count; COUNT_UNKNOWN */
+	uint64_t left; /* names or postings that are to come, by another row's count; COUNT_UNKNOWN */
 	struct cursor *cursor;  /* over name, or posting */
 	struct cursor *objects; /* postings: over object */
+	struct postings_block block;
+	size_t in_block; /* of its ids were given */
 	size_t prefix_size, from_size;
 	uint8_t prefix[NAME_KEY_MAX];
 	uint8_t from[NAME_KEY_MAX];
@@ -174,6 +173,7 @@ static int index_walk_new(struct txn *txn, unsigned database, struct index_walk 
 	walk->started = walk->is_postings = walk->after = false;
 	walk->cursor = walk->objects = NULL;
 	walk->left = COUNT_UNKNOWN;
+	walk->block.n = walk->in_block = 0;
 	int r = cursor_open(txn, database, &walk->cursor);
 
 	if (r < 0)
@@ -289,9 +289,8 @@ int index_walk_object(struct index_walk *walk, uint64_t object, struct bytes *re
 	return index_read_object(value, &feed, ret_key, ret_entry);
 }
 
-/* Steps to the next key that begins with the walk's prefix. A damaged tree may lack rows without looking
- * damaged: then their number is not the one that is stored elsewhere. Returns: FOUND, END. */
-static int index_walk_step(struct index_walk *walk, struct bytes *ret_key, struct bytes *ret_value)
+/* Steps to the next key that begins with the walk's prefix. Returns: FOUND, END. */
+static int index_walk_row(struct index_walk *walk, struct bytes *ret_key, struct bytes *ret_value)
 {
 	int r;
 
@@ -308,6 +307,13 @@ static int index_walk_step(struct index_walk *walk, struct bytes *ret_key, struc
 	}
 	if (r == FOUND && !bytes_starts(*ret_key, BYTES(walk->prefix, walk->prefix_size)))
 		r = END;
+	return r;
+}
+
+/* Counts a step with the result R. A damaged tree may lack rows without looking damaged: then there are not as many
+ * names or postings as are counted elsewhere. */
+static int index_walk_count(struct index_walk *walk, int r)
+{
 	if (walk->left == COUNT_UNKNOWN || r < 0)
 		return r;
 	if ((r == END) != (walk->left == 0))
@@ -320,16 +326,21 @@ static int index_walk_step(struct index_walk *walk, struct bytes *ret_key, struc
 
 int index_walk_next_id(struct index_walk *walk, uint64_t *ret_object)
 {
-	struct bytes key, nothing;
-	int r = index_walk_step(walk, &key, &nothing);
+	struct bytes key, value;
+	int r = FOUND;
 
-	if (r != FOUND)
-		return r;
+	CHECK_OBJ(walk, WALK_MAGIC);
 	REQUIRE(walk->is_postings);
-	if (key.size != POSTING_KEY)
-		return err_say(ERR_CORRUPT, "index: a key of %zu bytes in 'posting'", key.size);
-	*ret_object = be64_get((const uint8_t *)key.data + 8);
-	return FOUND;
+	if (walk->in_block == walk->block.n) {
+		walk->in_block = walk->block.n = 0;
+		r = index_walk_row(walk, &key, &value);
+		if (r == FOUND)
+			r = postings_read(key, value, &walk->block);
+	}
+	r = index_walk_count(walk, r);
+	if (r == FOUND)
+		*ret_object = postings_object(&walk->block, walk->in_block++);
+	return r;
 }
 
 int index_walk_next(struct index_walk *walk, struct bytes *ret_key, struct index_entry *ret_entry)
@@ -343,7 +354,7 @@ int index_walk_next(struct index_walk *walk, struct bytes *ret_key, struct index
 		r = index_walk_next_id(walk, &object);
 		return r != FOUND ? r : index_walk_object(walk, object, ret_key, ret_entry);
 	}
-	r = index_walk_step(walk, &key, &value);
+	r = index_walk_count(walk, index_walk_row(walk, &key, &value));
 	if (r != FOUND)
 		return r;
 	*ret_key = BYTES((const uint8_t *)key.data + 4, key.size - 4);

@@ -48,6 +48,7 @@ int index_begin(struct index *index)
 /* Forgets the transaction's changes and the copy of meta, which may hold some of them. */
 static void index_reset(struct index *index)
 {
+	cursor_close(&index->names);
 	changes_reset(&index->changes);
 	index_forget(index);
 	index->error = 0;
@@ -72,6 +73,7 @@ static int index_commit_changes(struct index *index)
 		return r;
 	index_hints_cover(index);
 	FAILPOINT_RETURN(INDEX_BEFORE_COMMIT);
+	cursor_close(&index->names);
 	r = txn_commit(&index->txn);
 	if (r < 0)
 		return r;
@@ -108,6 +110,21 @@ int index_flush(struct index *index)
 
 /* ---- objects ---- */
 
+/* Gets what the database holds of a name. Returns: FOUND, NOT_FOUND. */
+static int index_stored(
+	struct index *index, uint32_t feed, struct bytes key, struct index_entry *ret_entry)
+{
+	uint8_t buffer[NAME_KEY_MAX];
+	struct bytes wanted = index_name_key(buffer, feed, key), found, value;
+	int r = index->names ? 0 : cursor_open(index->txn, INDEX_NAME, &index->names);
+
+	if (r == 0)
+		r = cursor_seek(index->names, wanted, &found, &value);
+	if (r == END || (r == FOUND && !bytes_equal(found, wanted)))
+		return NOT_FOUND;
+	return r < 0 ? r : index_read_name(value, ret_entry);
+}
+
 /*
  * Finds the collected change of a name, or begins one with what the database holds. Every change
  * starts here: the transaction must not have failed, and what was collected is written first if it
@@ -125,7 +142,7 @@ static int index_collect(
 	if (r == 0 && (key.size == 0 || key.size > JOURNAL_KEY_MAX))
 		r = err_say(ERR_CORRUPT, "index: an object key of %zu bytes", key.size);
 	if (r == 0 && changes_find(&index->changes, feed, key, &number) != FOUND) {
-		r = index_get(index, index->txn, feed, key, &o.to);
+		r = index_stored(index, feed, key, &o.to);
 		if (r == FOUND) {
 			o.present = true;
 			o.stored_object = o.to.object;
@@ -156,16 +173,21 @@ int index_entry(struct index *index, uint32_t feed, struct bytes key, struct ind
 static int index_compare_side(
 	struct index *index, const struct index_term *terms, size_t n, uint64_t object, bool is_new)
 {
+	const struct index_definition_row *row = NULL;
 	uint8_t key[TERM_KEY_MAX];
 	int r = 0;
 
-	for (size_t i = 0; i < n && r == 0; i++) {
-		const struct index_definition_row *row =
-			index_definition_row(index, terms[i].definition);
+	for (size_t i = 0; i < n && r >= 0; i++) {
+		const struct index_term *term = &terms[i];
 
-		if (row && !row->definition.dropping && object <= row->definition.filled)
-			r = changes_compare_term(&index->changes,
-				index_term_key(key, terms[i].definition, terms[i].value), is_new);
+		if (!i || term->definition != term[-1].definition)
+			row = index_definition_row(index, term->definition);
+		if (!row || row->definition.dropping || object > row->definition.filled)
+			continue;
+		r = changes_compare_same(&index->changes, i, term->definition, term->value, is_new);
+		if (r == NOT_FOUND)
+			r = changes_compare_term(&index->changes, i,
+				index_term_key(key, term->definition, term->value), is_new);
 	}
 	return r;
 }

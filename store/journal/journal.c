@@ -113,15 +113,15 @@ int journal_commit(struct journal *journal)
 
 /* ---- appending ------------------------------------------------------------------------------- */
 
-/* FOUND: the cursor stands on the head. */
-static int journal_find_head(struct journal *journal, struct bytes key, struct head *ret_head)
+/* FOUND: the cursor stands on the head. END: neither the head nor a later one is there. */
+static int journal_seek_head(struct journal *journal, struct bytes key, struct head *ret_head)
 {
 	struct bytes found, value;
 	int r = cursor_seek(journal->heads, key, &found, &value);
 
-	if (r == END || (r == FOUND && !bytes_equal(found, key)))
+	if (r == FOUND && !bytes_equal(found, key))
 		return NOT_FOUND;
-	return r < 0 ? r : head_read(value, ret_head);
+	return r != FOUND ? r : head_read(value, ret_head);
 }
 
 static int journal_put_record(struct journal *journal, const struct record *record)
@@ -148,10 +148,11 @@ static int journal_append_object(struct journal *journal, struct record *record)
 	struct head head = {0};
 
 	REQUIRE(record->key.size > 0);
-	int r = journal_find_head(journal, key, &head);
+	int r = journal_seek_head(journal, key, &head);
 	if (r < 0)
 		return r;
 	REQUIRE((r == FOUND) == (record->type != RECORD_ADDED));
+	unsigned flags = r == END ? TXN_APPEND : 0; /* a first list comes in order */
 	record->prev = head.seq;
 	buf_reset(&journal->scratch);
 	head_write(record, &journal->scratch);
@@ -162,7 +163,7 @@ static int journal_append_object(struct journal *journal, struct record *record)
 		return r;
 	if (record->type == RECORD_DELETED)
 		return cursor_del(journal->heads);
-	return cursor_put(journal->heads, key, buf_bytes(&journal->scratch), 0);
+	return cursor_put(journal->heads, key, buf_bytes(&journal->scratch), flags);
 }
 
 static int journal_append_mark(struct journal *journal, struct feed_row *row, struct record *record)
@@ -327,6 +328,14 @@ int journal_set_columns(struct journal *journal, uint32_t feed, const char *colu
 	return journal_change_definition(journal, feed, NULL, NULL, columns);
 }
 
+bool journal_list_is_open(const struct journal *journal, uint32_t feed)
+{
+	CHECK_OBJ(journal, JOURNAL_MAGIC);
+	const struct feed_row *row = feed_row_find(journal, feed);
+
+	return row && row->checkpoint.list_begin;
+}
+
 int journal_checkpoint(struct journal *journal, uint32_t feed, uint32_t phase, struct bytes rv)
 {
 	journal_require_open(journal);
@@ -457,8 +466,10 @@ int journal_head(struct journal *journal, struct txn *txn, uint32_t feed, struct
 	if (key.size == 0 || key.size > JOURNAL_KEY_MAX)
 		return NOT_FOUND;
 	struct bytes wanted = head_key(feed, key, room);
-	if (txn == journal->txn)
-		return journal_find_head(journal, wanted, ret_head);
+	if (txn == journal->txn) {
+		int found = journal_seek_head(journal, wanted, ret_head);
+		return found == END ? NOT_FOUND : found;
+	}
 	int r = txn_get(txn, DB_HEAD, wanted, &value);
 	return r ? r : head_read(value, ret_head);
 }

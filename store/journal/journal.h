@@ -203,6 +203,9 @@ int journal_set_resync(struct journal *journal, uint32_t feed, uint64_t resync_n
 /* Stores the columns of the feed's resource. Returns: 0; END: they are stored already; errors. */
 int journal_set_columns(struct journal *journal, uint32_t feed, const char *columns);
 
+/* Returns whether FEED has an open list, also one that was begun in the open transaction. */
+bool journal_list_is_open(const struct journal *journal, uint32_t feed);
+
 /* Moves the checkpoint; list_begin, list_ns, first_list, trimmed and last are the journal's own and
  * are kept as they are, and so is the contact. */
 int journal_checkpoint(struct journal *journal, uint32_t feed, uint32_t phase, struct bytes rv);
@@ -261,6 +264,10 @@ int journal_walk_next(struct journal_walk *walk, struct record *ret_record);
 /* Returns the seq of the record that the last step came to, also if that one could not be read (ERR_CORRUPT). The
  * next step goes on after it. */
 uint64_t journal_walk_seq(const struct journal_walk *walk);
+/* Passes over a part of the log that can't be read, after a step that failed without coming to a record; LAST is the last
+ * one that was read, and the log ends before END (next_seq of its meta). RET_SEQ: where the next step goes on, END if nothing
+ * more can be read. Returns: 0; ERR_CORRUPT: the end can't be read either; errors. */
+int journal_walk_skip(struct journal_walk *walk, uint64_t last, uint64_t end, uint64_t *ret_seq);
 void journal_walk_close(struct journal_walk **walk);
 
 /* Walks a feed's heads in key order. FOUND, END. */

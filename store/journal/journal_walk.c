@@ -20,6 +20,7 @@ struct journal_walk {
 	bool started;
 	uint64_t from;
 	uint64_t seq; /* that the last step came to */
+	struct txn *txn;
 	struct cursor *cursor;
 };
 
@@ -33,6 +34,7 @@ int journal_walk_open(struct journal *journal, struct txn *txn, uint64_t from,
 		return err_set(-ENOMEM, "walking the log");
 	walk->magic = JOURNAL_WALK_MAGIC;
 	walk->from = from;
+	walk->txn = txn;
 	int r = cursor_open(txn, DB_LOG, &walk->cursor);
 	if (r < 0)
 		return r;
@@ -67,6 +69,51 @@ uint64_t journal_walk_seq(const struct journal_walk *walk)
 {
 	CHECK_OBJ(walk, JOURNAL_WALK_MAGIC);
 	return walk->seq;
+}
+
+/* Makes the walk begin at SEQ. The cursor is another one: LMDB's place in a damaged tree means nothing. */
+static int walk_restart(struct journal_walk *walk, uint64_t seq)
+{
+	cursor_close(&walk->cursor);
+	walk->started = false;
+	walk->from = seq;
+	return cursor_open(walk->txn, DB_LOG, &walk->cursor);
+}
+
+/* Tries whether the log can be read from SEQ on. Returns: 0, ERR_CORRUPT, errors. */
+static int walk_try(struct journal_walk *walk, uint64_t seq)
+{
+	uint8_t room[SEQ_KEY_SIZE];
+	struct bytes key, value;
+	int r = walk_restart(walk, seq);
+
+	if (r == 0)
+		r = cursor_seek(walk->cursor, seq_key(seq, room), &key, &value);
+	return r < 0 ? r : 0;
+}
+
+int journal_walk_skip(struct journal_walk *walk, uint64_t last, uint64_t end, uint64_t *ret_seq)
+{
+	uint64_t bad = last + 1;
+
+	CHECK_OBJ(walk, JOURNAL_WALK_MAGIC);
+	int r = walk_try(walk, end);
+	if (r < 0)
+		return r;
+	while (bad + 1 < end) {
+		uint64_t middle = bad + (end - bad) / 2;
+
+		r = walk_try(walk, middle);
+		if (r < 0 && r != ERR_CORRUPT)
+			return r;
+		if (r == 0)
+			end = middle;
+		else
+			bad = middle;
+		err_ignore(r, "it is what is looked for");
+	}
+	*ret_seq = end;
+	return walk_restart(walk, end);
 }
 
 void journal_walk_close(struct journal_walk **walk)

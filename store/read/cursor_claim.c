@@ -48,22 +48,31 @@ static void claims_watch_forks(void)
 	(void)pthread_atfork(claims_before_fork, claims_after_fork, claims_in_child);
 }
 
+static int claim_refuse(const struct stat *st)
+{
+	return err_say(-EPERM, "it belongs to user %u: run as that user, or name another cursor", (unsigned)st->st_uid);
+}
+
 /* Opens and locks the file. Others may write to the directory, so a file that is not this user's alone is refused before
- * anything is written into it. Returns: 0; AGAIN: the follower that had it removed it meanwhile; errors. */
+ * anything is written into it. No other user can open the file: a read lock would keep the next follower out. Returns: 0;
+ * AGAIN: the follower that had it removed it meanwhile; errors. */
 static int claim_lock_once(int directory, const char *file, int *ret_fd)
 {
 	AUTO_FD int fd = openat(
-		directory, file, O_RDWR | O_CREAT | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW, 0640);
+		directory, file, O_RDWR | O_CREAT | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW, 0600);
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	int error = errno;
 	struct stat st;
 	char text[32];
 
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return err_set(-errno, "opening '%s'", file);
-	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_nlink > 1)
-		return err_say(-EPERM,
-			"'%s' is no file of this user alone: remove it, or name another cursor",
-			file);
+	bool known = fd >= 0 ? fstat(fd, &st) == 0
+			     : error == EACCES && fstatat(directory, file, &st, AT_SYMLINK_NOFOLLOW) == 0;
+	if (known && st.st_uid != geteuid())
+		return claim_refuse(&st);
+	if (fd < 0)
+		return err_set(-error, "opening '%s'", file);
+	if (!known || !S_ISREG(st.st_mode) || st.st_nlink > 1)
+		return err_say(-EPERM, "'%s' is no file, or has other names: remove it, or name another cursor", file);
 	if (fcntl(fd, F_OFD_SETLK, &lock) < 0) {
 		if (errno != EAGAIN && errno != EACCES)
 			return err_set(-errno, "locking '%s'", file);
@@ -90,6 +99,18 @@ static int claim_lock(int directory, const char *file, int *ret_fd)
 	for (int i = 0; r == AGAIN && i < LOCK_TRIES; i++)
 		r = claim_lock_once(directory, file, ret_fd);
 	return r == AGAIN ? err_say(ERR_LOCKED, "other followers take it and end all the time") : r;
+}
+
+/* In a directory of several users nobody can replace the file of another one: a follower that only reads the position could
+ * not move it. Returns: 0; -EPERM: the cursor is another user's. */
+static int claim_check_owner(int directory, const char *name)
+{
+	struct stat above, st;
+
+	if (geteuid() == 0 || fstat(directory, &above) < 0 || !(above.st_mode & S_ISVTX) || above.st_uid == geteuid() ||
+		fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_uid == geteuid())
+		return 0;
+	return claim_refuse(&st);
 }
 
 /* Removes the file of CLAIM while it is locked, so that it can't be another follower's. */
@@ -142,7 +163,9 @@ int cursor_claim(struct home *home, const char *name, struct cursor_claim *claim
 	(void)snprintf(file, sizeof(file), ".%s.lock", name);
 	(void)pthread_once(&claims.once, claims_watch_forks);
 	(void)pthread_mutex_lock(&claims.mutex);
-	r = claim_lock(home_cursors_fd(home), file, &fd);
+	r = claim_check_owner(home_cursors_fd(home), name);
+	if (r == 0)
+		r = claim_lock(home_cursors_fd(home), file, &fd);
 	if (r == -ENOENT) { /* the directory was removed and made again */
 		err_ignore(r, "it is opened again");
 		r = home_make_cursors(home);

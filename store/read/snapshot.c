@@ -2,6 +2,8 @@
 #include "store/read/snapshot.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "common/array.h"
@@ -103,6 +105,26 @@ static int snapshot_begin(struct snapshot *s)
 	return 0;
 }
 
+/* Notes why they do not go together, in a copy for instance that was made while daemons wrote. */
+static void snapshot_note_mismatch(struct snapshot *s)
+{
+	char text[sizeof(s->store->mismatch)] = "";
+
+	if (s->pair && memcmp(s->journal.uuid, s->index.journal, sizeof(s->journal.uuid)) != 0)
+		(void)snprintf(text, sizeof(text), "the index was made of another journal");
+	else if (s->pair && s->journal.next_seq <= s->index.taken)
+		(void)snprintf(text, sizeof(text),
+			"the index has taken event %" PRIu64 ", and the journal ends at event %" PRIu64, s->index.taken,
+			s->journal.next_seq - 1);
+	else if (s->pair)
+		(void)snprintf(text, sizeof(text),
+			"the index shows event %" PRIu64 ", and the journal begins after event %" PRIu64, s->oldest,
+			s->journal.horizon);
+	(void)pthread_mutex_lock(&s->store->lock);
+	memcpy(s->store->mismatch, text, sizeof(text));
+	(void)pthread_mutex_unlock(&s->store->lock);
+}
+
 /* Ends the transactions and gives the pair back. */
 static void snapshot_leave(struct snapshot *s)
 {
@@ -136,8 +158,9 @@ static int snapshot_take(struct snapshot *s)
 		if (r < 0)
 			return err_add(r, "taking a snapshot");
 		if (!s->pair)
-			return AGAIN;
+			break;
 	}
+	snapshot_note_mismatch(s);
 	return AGAIN;
 }
 

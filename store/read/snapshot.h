@@ -51,6 +51,10 @@ bool store_is_copy(const struct store *store);
 /* Returns whether the store is a copy of one whose daemons ran or were killed, or the machine stopped. */
 bool store_is_untrusted(struct store *store);
 
+/* Writes why the last snapshot of this store was refused with AGAIN although index and journal are there: "" if one of them
+ * is missing. */
+void store_mismatch(struct store *store, char *text, size_t size);
+
 /* Returns: 0; AGAIN: there is no index for the journal yet (no processor has run, or it is building
  * one); errors. Snapshots may outlive store_close(). */
 int snapshot_open(struct store *store, struct snapshot **ret_snapshot);

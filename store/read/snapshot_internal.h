@@ -47,6 +47,7 @@ struct store {
 	struct err_kept open_error;
 	uint64_t checked_ns, reopened_ns;
 	uint64_t reported_ns; /* when damage was reported last; atomic */
+	char mismatch[160]; /* why the index and the journal that were read last do not go together */
 	uint64_t failing_ns; /* when opening the pair that CURRENT names first failed; 0: it did not
 			      */
 };

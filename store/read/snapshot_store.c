@@ -4,6 +4,7 @@
 #include "store/read/snapshot.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -261,6 +262,14 @@ bool store_is_untrusted(struct store *store)
 	int r = journal_open_read(store->home, NULL, &journal);
 	err_ignore(r, "a journal that can't be opened is no copy to check");
 	return r == FOUND && journal_is_untrusted(journal);
+}
+
+void store_mismatch(struct store *store, char *text, size_t size)
+{
+	CHECK_OBJ(store, STORE_MAGIC);
+	(void)pthread_mutex_lock(&store->lock);
+	(void)snprintf(text, size, "%s", store->mismatch);
+	(void)pthread_mutex_unlock(&store->lock);
 }
 
 bool store_is_copy(const struct store *store)

@@ -16,6 +16,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/failpoint.h"
+#include "common/mapped_file.h"
 #include "common/proc.h"
 #include "store/ring/ring_layout.h"
 
@@ -24,9 +25,9 @@
 
 struct ring {
 	uint32_t magic;
-	bool mapped;  /* unmap at close */
 	bool overrun; /* the batch is too large, or memory was short: readers are sent to the log */
 	struct ring_header *header;
+	struct mapped_file file; /* of it, unless the memory is the caller's */
 	uint8_t *data;
 	uint64_t capacity;
 	struct buf batch; /* records as they will lie in the ring, without position and crc */
@@ -109,16 +110,46 @@ static void ring_jump(struct ring_header *header, uint64_t capacity)
 	atomic_store_explicit(&header->tail, position, memory_order_release);
 }
 
-static int ring_new(struct ring_header *header, bool mapped, struct ring **ret_ring)
+static int ring_new(struct ring **ret_ring)
 {
-	bool is_new = atomic_load_explicit(&header->epoch, memory_order_relaxed) == 0;
 	struct ring *ring = calloc(1, sizeof(*ring));
 
 	if (!ring)
 		return err_set(-ENOMEM, "ring");
 	ring->magic = RING_WRITER_MAGIC;
-	ring->mapped = mapped;
-	ring->header = header;
+	*ret_ring = ring;
+	return 0;
+}
+
+static void ring_unmap(struct ring *ring)
+{
+	mapped_file_unwatch(&ring->file);
+	if (ring->file.address) {
+		(void)munmap(ring->file.address, ring->file.bytes); /* ours, whole: can't fail */
+		cleanup_fd(&ring->file.fd);
+	}
+	ring->file = (struct mapped_file){0};
+	ring->header = NULL;
+}
+
+static void ring_free(struct ring **ring_pointer)
+{
+	struct ring *ring = TAKE(*ring_pointer);
+
+	if (!ring)
+		return;
+	ring_unmap(ring);
+	buf_release(&ring->batch);
+	ring->magic = 0;
+	free(ring);
+}
+
+/* Begins to write, with what the header says. */
+static void ring_begin(struct ring *ring)
+{
+	struct ring_header *header = ring->header;
+	bool is_new = atomic_load_explicit(&header->epoch, memory_order_relaxed) == 0;
+
 	ring->data = (uint8_t *)header + RING_HEADER_SIZE;
 	ring->capacity = header->capacity;
 	/* A batch of half a ring laps most readers anyway; the log serves them better, and private memory stays small. */
@@ -132,8 +163,6 @@ static int ring_new(struct ring_header *header, bool mapped, struct ring **ret_r
 	/* pairs with acquire in ring_next() and ring_attach() */
 	atomic_store_explicit(&header->state, RING_LIVE, memory_order_release);
 	ring_wake_readers(header);
-	*ret_ring = ring;
-	return 0;
 }
 
 /* Returns whether a new writer may take the ring over: it is whole, and of this boot, size and journal. */
@@ -161,44 +190,52 @@ int ring_init(void *memory, size_t size, const uint8_t uuid[16], struct ring **r
 		if (r < 0)
 			return r;
 	}
-	return ring_new(header, false, ret_ring);
+	int r = ring_new(ret_ring);
+	if (r < 0)
+		return r;
+	(*ret_ring)->header = header;
+	ring_begin(*ret_ring);
+	return 0;
 }
 
-static int ring_map(int fd, size_t size, struct ring_header **ret_header)
+/* Takes FD. A full disk on which its blocks can't be allocated ahead costs what readers see of the ring, not the process. */
+static int ring_map(struct ring *ring, int *fd, size_t size)
 {
-	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, *fd, 0);
 
 	if (p == MAP_FAILED)
 		return err_set(-errno, "mapping a ring");
-	*ret_header = p;
-	return 0;
+	ring->header = p;
+	ring->file = (struct mapped_file){.address = p, .bytes = size, .fd = TAKE_FD(*fd)};
+	int r = mapped_file_watch(&ring->file);
+	if (r < 0)
+		ring_unmap(ring);
+	return r;
 }
 
 /* Maps the file under NAME if a new writer may take it over (FOUND). Else, if it is a ring, marks it superseded and
  * wakes its readers, which then attach to the next one (NOT_FOUND). */
-static int ring_take_over(int directory_fd, const char *name, size_t capacity, const uint8_t uuid[16],
-	struct ring_header **ret_header)
+static int ring_take_over(
+	struct ring *ring, int directory_fd, const char *name, size_t capacity, const uint8_t uuid[16])
 {
 	AUTO_FD int fd = openat(directory_fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	struct stat st;
-	struct ring_header *header = NULL;
 
 	if (fd < 0 || fstat(fd, &st) < 0 || st.st_size < RING_HEADER_SIZE)
 		return NOT_FOUND;
-	int r = ring_map(fd, (size_t)st.st_size, &header);
+	int r = ring_map(ring, &fd, (size_t)st.st_size);
 	err_ignore(r, "a new ring takes its place");
 	if (r < 0)
 		return NOT_FOUND;
-	if (ring_is_usable(header, (uint64_t)st.st_size, capacity, uuid)) {
-		*ret_header = header;
+	struct ring_header *header = ring->header;
+	if (ring_is_usable(header, (uint64_t)st.st_size, capacity, uuid))
 		return FOUND;
-	}
 	if (header->magic == RING_MAGIC && header->header_size == RING_HEADER_SIZE) {
 		/* pairs with acquire in ring_next() */
 		atomic_store_explicit(&header->state, RING_SUPERSEDED, memory_order_release);
 		ring_wake_readers(header);
 	}
-	(void)munmap(header, (size_t)st.st_size); /* ours, whole: can't fail */
+	ring_unmap(ring);
 	return NOT_FOUND;
 }
 
@@ -218,26 +255,19 @@ static int ring_make_file(int directory_fd, const char *temporary, size_t size, 
 	return TAKE_FD(fd);
 }
 
-static int ring_create_new(int directory_fd, const char *name, size_t capacity, const uint8_t uuid[16],
-	unsigned mode, struct ring_header **ret_header)
+static int ring_create_new(struct ring *ring, int directory_fd, const char *name, size_t capacity,
+	const uint8_t uuid[16], unsigned mode)
 {
 	char temporary[NAME_MAX + 1];
-	struct ring_header *header = NULL;
 
 	if (snprintf(temporary, sizeof(temporary), ".%s.new", name) >= (int)sizeof(temporary))
 		return err_set(-ENAMETOOLONG, "ring '%s'", name);
 	AUTO_FD int fd = ring_make_file(directory_fd, temporary, ring_bytes(capacity), mode);
-	int r = fd < 0 ? fd : ring_map(fd, ring_bytes(capacity), &header);
-	if (r < 0)
-		goto out;
-	r = ring_header_fill(header, capacity, uuid);
+	int r = fd < 0 ? fd : ring_map(ring, &fd, ring_bytes(capacity));
+	if (r == 0)
+		r = ring_header_fill(ring->header, capacity, uuid);
 	if (!r && renameat(directory_fd, temporary, directory_fd, name) < 0)
 		r = err_set(-errno, "renaming '%s'", temporary);
-	if (r < 0)
-		(void)munmap(header, ring_bytes(capacity)); /* ours, whole: can't fail */
-	else
-		*ret_header = header;
-out:
 	if (r < 0)
 		(void)unlinkat(directory_fd, temporary, 0); /* the next writer does it again */
 	return r;
@@ -246,19 +276,22 @@ out:
 int ring_create(int directory_fd, const char *name, size_t capacity, const uint8_t uuid[16],
 	unsigned mode, struct ring **ret_ring)
 {
-	struct ring_header *header = NULL;
-
 	if (!ring_capacity_is_valid(capacity))
 		return err_set(-EINVAL, "ring '%s': capacity %zu", name, capacity);
-	int r = ring_take_over(directory_fd, name, capacity, uuid, &header);
-	if (r == NOT_FOUND)
-		r = ring_create_new(directory_fd, name, capacity, uuid, mode, &header);
+	CLEANUP(ring_free) struct ring *ring = NULL;
+	int r = ring_new(&ring);
 	if (r < 0)
 		return r;
-	r = ring_new(header, true, ret_ring);
+	r = ring_take_over(ring, directory_fd, name, capacity, uuid);
+	if (r == NOT_FOUND)
+		r = ring_create_new(ring, directory_fd, name, capacity, uuid, mode);
 	if (r < 0)
-		(void)munmap(header, ring_bytes(capacity)); /* ours, whole: can't fail */
-	return r;
+		return r;
+	ring_begin(ring);
+	if (mapped_file_write_back(&ring->file))
+		return err_set(-ENOSPC, "writing '%s'", name);
+	*ret_ring = TAKE(ring);
+	return 0;
 }
 
 void ring_close(struct ring **ring_pointer)
@@ -271,11 +304,7 @@ void ring_close(struct ring **ring_pointer)
 	/* pairs with acquire in ring_next() */
 	atomic_store_explicit(&ring->header->state, RING_CLOSED, memory_order_release);
 	ring_wake_readers(ring->header);
-	if (ring->mapped)
-		(void)munmap(ring->header, ring_bytes(ring->capacity)); /* ours, whole: can't fail */
-	buf_release(&ring->batch);
-	ring->magic = 0;
-	free(ring);
+	ring_free(&ring);
 }
 
 void ring_put(struct ring *ring, const struct ring_entry *entry)
@@ -344,7 +373,7 @@ static uint64_t ring_lay_batch(struct ring *ring, uint64_t position, bool copy)
 	return position;
 }
 
-void ring_show(struct ring *ring, uint64_t last_seq)
+void ring_store(struct ring *ring, uint64_t last_seq)
 {
 	CHECK_OBJ(ring, RING_WRITER_MAGIC);
 	struct ring_header *header = ring->header;
@@ -367,8 +396,13 @@ void ring_show(struct ring *ring, uint64_t last_seq)
 		atomic_store_explicit(&header->tail, end, memory_order_release);
 	}
 	(void)failpoint_pass(FAILPOINT_RING_PUBLISHED);
-	ring_wake_word(&header->wake, INT_MAX);
 	ring_discard(ring);
+}
+
+void ring_show(struct ring *ring, uint64_t last_seq)
+{
+	ring_store(ring, last_seq);
+	ring_wake_word(&ring->header->wake, INT_MAX);
 }
 
 void ring_wake_rest(struct ring *ring)
@@ -394,4 +428,9 @@ void ring_heartbeat(struct ring *ring)
 	CHECK_OBJ(ring, RING_WRITER_MAGIC);
 	atomic_store_explicit(&ring->header->heartbeat_ns, proc_realtime_ns(),
 		memory_order_relaxed);
+	if (!mapped_file_lost(&ring->file) || mapped_file_write_back(&ring->file))
+		return;
+	/* Readers have not seen all of it: they go to the log. */
+	ring_jump(ring->header, ring->capacity);
+	ring_wake_readers(ring->header);
 }

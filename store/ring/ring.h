@@ -61,7 +61,11 @@ void ring_publish(struct ring *ring, uint64_t last_seq);
 /* The two halves of ring_publish(), for a writer that wakes others between them: the first wakes
  * the readers that sleep for this ring, the second those of ring_wake_last(). */
 void ring_show(struct ring *ring, uint64_t last_seq);
+/* Makes the batch visible and wakes nobody: no reader can do anything with it yet. One that sleeps sees it when its time is
+ * over, or at the next publish. */
+void ring_store(struct ring *ring, uint64_t last_seq);
 void ring_wake_rest(struct ring *ring);
+/* Also shows readers again what a full disk has kept from them. */
 void ring_heartbeat(struct ring *ring);
 
 /* Makes a reader, which begins at the tail. Returns: 0; -ENOENT: there is no ring, or no writer has

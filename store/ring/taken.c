@@ -15,6 +15,7 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/mapped_file.h"
 #include "common/proc.h"
 
 #define TAKEN_MAGIC        0x314e4b5446464e4bull /* "KNFFTKN1" */
@@ -35,6 +36,7 @@ _Static_assert(offsetof(struct taken_page, seq) == 16, "taken_page.seq moved");
 struct taken {
 	uint32_t magic;
 	struct taken_page *page;
+	struct mapped_file file; /* of it */
 };
 
 struct taken_reader {
@@ -55,7 +57,7 @@ static void taken_wake(struct taken_page *page)
 	(void)syscall(SYS_futex, (void *)&page->wake, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-static int taken_map(int directory_fd, unsigned mode, struct taken_page **ret_page)
+static int taken_map(int directory_fd, unsigned mode, struct taken *taken)
 {
 	AUTO_FD int fd =
 		openat(directory_fd, TAKEN_FILE, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, mode);
@@ -69,8 +71,10 @@ static int taken_map(int directory_fd, unsigned mode, struct taken_page **ret_pa
 	void *page = mmap(NULL, TAKEN_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (page == MAP_FAILED)
 		return err_set(-errno, "mapping '" TAKEN_FILE "'");
-	*ret_page = page;
-	return 0;
+	taken->page = page;
+	/* On a full disk on which blocks can't be allocated ahead readers learn of changes late. */
+	taken->file = (struct mapped_file){.address = page, .bytes = TAKEN_SIZE, .fd = TAKE_FD(fd)};
+	return mapped_file_watch(&taken->file);
 }
 
 int taken_create(
@@ -81,7 +85,7 @@ int taken_create(
 	if (!taken)
 		return err_set(-ENOMEM, "making '" TAKEN_FILE "'");
 	taken->magic = TAKEN_WRITER_MAGIC;
-	int r = taken_map(directory_fd, mode, &taken->page);
+	int r = taken_map(directory_fd, mode, taken);
 	if (r < 0)
 		return r;
 	struct taken_page *page = taken->page;
@@ -100,8 +104,11 @@ void taken_close(struct taken **taken_pointer)
 	if (!taken)
 		return;
 	CHECK_OBJ(taken, TAKEN_WRITER_MAGIC);
-	if (taken->page)
+	mapped_file_unwatch(&taken->file);
+	if (taken->page) {
 		(void)munmap(taken->page, TAKEN_SIZE); /* ours, whole: can't fail */
+		cleanup_fd(&taken->file.fd);
+	}
 	taken->magic = 0;
 	free(taken);
 }
@@ -111,6 +118,13 @@ void taken_publish(struct taken *taken, uint64_t seq)
 	CHECK_OBJ(taken, TAKEN_WRITER_MAGIC);
 	atomic_store_explicit(&taken->page->seq, seq, memory_order_release);
 	taken_wake(taken->page);
+}
+
+void taken_attend(struct taken *taken)
+{
+	CHECK_OBJ(taken, TAKEN_WRITER_MAGIC);
+	if (mapped_file_lost(&taken->file) && mapped_file_write_back(&taken->file) == 0)
+		taken_wake(taken->page);
 }
 
 /* ---- readers ---- */

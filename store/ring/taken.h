@@ -36,6 +36,8 @@ int taken_create(
 void taken_close(struct taken **taken);
 /* Reports that the index has committed everything up to SEQ, and wakes all readers. */
 void taken_publish(struct taken *taken, uint64_t seq);
+/* Shows readers what a full disk has kept from them. Once a second. */
+void taken_attend(struct taken *taken);
 
 /* Returns: 0; -ENOENT: there is no page. */
 int taken_attach(int directory_fd, struct taken_reader **ret_reader);

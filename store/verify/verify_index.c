@@ -10,6 +10,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "store/index/index_internal.h"
+#include "store/index/index_postings.h"
 
 typedef int verify_row_fn(struct verify *v, struct bytes key, struct bytes value);
 
@@ -166,25 +167,13 @@ static int verify_compare_terms(const void *a, const void *b)
 	return (x->id > y->id) - (x->id < y->id);
 }
 
-static int verify_posting_row(struct verify *v, struct bytes key, struct bytes value)
+/* Checks that the object of a posting exists. TERM may be NULL. */
+static int verify_posting(
+	struct verify *v, const struct verify_term *term, uint64_t id, uint64_t object)
 {
 	struct index_entry entry;
 	struct bytes name;
 	uint32_t feed;
-
-	v->report.postings++;
-	if (key.size != POSTING_KEY || value.size)
-		return err_say(ERR_CORRUPT, "index: a key of %zu bytes in 'posting'", key.size);
-	uint64_t id = be64_get(key.data), object = be64_get((const uint8_t *)key.data + 8);
-	const struct verify_term wanted = {.id = id};
-	struct verify_term *term = v->n_terms ? bsearch(&wanted, v->terms, v->n_terms,
-							sizeof(wanted), verify_compare_terms)
-					      : NULL;
-
-	if (term)
-		term->seen++;
-	else
-		verify_fault(v, "index: a posting is of term %" PRIu64 ", which is missing", id);
 	int r = index_object(snapshot_index(v->snapshot), snapshot_index_txn(v->snapshot), object,
 		&feed, &name, &entry);
 
@@ -194,6 +183,42 @@ static int verify_posting_row(struct verify *v, struct bytes key, struct bytes v
 			", which is missing",
 			id, object);
 	return r < 0 ? r : 0;
+}
+
+/* The rows come in order, so the ids of a term have to ascend from block to block. */
+static int verify_posting_row(struct verify *v, struct bytes key, struct bytes value)
+{
+	struct postings_block block;
+	int r = postings_read(key, value, &block);
+
+	if (r < 0)
+		return r;
+	const struct verify_term wanted = {.id = block.term};
+	struct verify_term *term = v->n_terms ? bsearch(&wanted, v->terms, v->n_terms,
+							sizeof(wanted), verify_compare_terms)
+					      : NULL;
+
+	v->report.postings += block.n;
+	if (!term)
+		verify_fault(
+			v, "index: a posting is of term %" PRIu64 ", which is missing", block.term);
+	for (size_t i = 0; i < block.n; i++) {
+		uint64_t object = postings_object(&block, i);
+
+		if (term && term->seen && object <= term->last)
+			verify_fault(v,
+				"index: object %" PRIu64 " of term %" PRIu64
+				" is not in its place",
+				object, block.term);
+		if (term) {
+			term->seen++;
+			term->last = object;
+		}
+		r = verify_posting(v, term, block.term, object);
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 static void verify_count_terms(struct verify *v, const struct index_state *state)

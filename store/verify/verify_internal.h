@@ -23,7 +23,7 @@ struct verify_feed {
 
 /* A value of the index, its count, and the number of its postings found. */
 struct verify_term {
-	uint64_t id, count, seen;
+	uint64_t id, count, seen, last; /* the object of the last posting seen */
 	uint32_t definition;
 	bool dropping; /* its definition is being removed: postings may outlive their objects */
 };
@@ -45,6 +45,8 @@ struct verify {
 	uint64_t history; /* bytes of records found above the horizon */
 	struct snapshot *snapshot; /* NULL: there is no index to check */
 	bool no_rings;
+	bool log_is_cut;           /* a part of the log could not be read: what lacks may be there */
+	bool heads_are_cut;
 	bool index_is_broken;      /* can't be walked, so it is not compared with anything */
 	struct verify_feed *feeds; /* by id */
 	size_t n_feeds, feeds_room;

@@ -216,6 +216,25 @@ static int verify_record(struct verify *v, const struct record *record)
 	return 0;
 }
 
+/* Reports the records after LAST that can't be read, and goes on behind them. */
+static int verify_skip(struct verify *v, struct journal_walk *walk, uint64_t last, int failed)
+{
+	uint64_t seq = v->meta.next_seq;
+	char why[256];
+
+	(void)snprintf(why, sizeof(why), "%s", err_text(failed));
+	err_forget();
+	int r = journal_walk_skip(walk, last, v->meta.next_seq, &seq);
+	if (r < 0 && r != ERR_CORRUPT)
+		return r;
+	verify_fault(v, "journal: the records after %" PRIu64 " and before %" PRIu64 " can't be read: %s", last, seq,
+		why);
+	v->log_is_cut = true;
+	if (r == ERR_CORRUPT)
+		err_ignore(r, "this is the fault that was reported");
+	return r == ERR_CORRUPT || seq >= v->meta.next_seq ? END : 0;
+}
+
 static int verify_log(struct verify *v)
 {
 	CLEANUP(journal_walk_close) struct journal_walk *walk = NULL;
@@ -233,11 +252,16 @@ static int verify_log(struct verify *v)
 		if (r == FOUND) {
 			last = record.seq;
 			r = verify_record(v, &record);
-		} else if (r == ERR_CORRUPT && ++bad < BAD_MAX) {
-			verify_report_record(v, journal_walk_seq(walk));
+		} else if (r == ERR_CORRUPT && ++bad < BAD_MAX && journal_walk_seq(walk) > last) {
+			last = journal_walk_seq(walk);
+			verify_report_record(v, last);
 			r = verify_failed(v, r, "journal"); /* the next one may be readable */
+		} else if (r == ERR_CORRUPT && bad < BAD_MAX) {
+			verify_report_record(v, last);
+			r = verify_skip(v, walk, last, r);
 		}
 	}
+	v->log_is_cut |= r < 0;
 	return verify_failed(v, r, "journal: reading the log");
 }
 
@@ -285,6 +309,7 @@ static int verify_heads(struct verify *v, const struct verify_feed *feed)
 				BYTES_ARG(key), head.seq);
 		verify_follow_version(v, version, "the head, version", head.seq);
 	}
+	v->heads_are_cut |= r < 0;
 	return verify_failed(v, r, "journal: reading heads");
 }
 
@@ -299,7 +324,7 @@ static void verify_checkpoint(struct verify *v, const struct verify_feed *feed)
 		verify_fault(v, "journal: feed %u is in unknown phase %u", feed->id, c->phase);
 	/* The LIST_BEGIN of a first list may have been trimmed: it does not hold back the
 	 * horizon. */
-	if (feed->list_begin != c->list_begin &&
+	if (feed->list_begin != c->list_begin && !v->log_is_cut &&
 		!(feed->list_begin == 0 && c->list_begin <= v->meta.horizon && c->first_list == 0))
 		verify_fault(v,
 			"journal: the checkpoint of feed %u names open list %" PRIu64
@@ -358,7 +383,7 @@ int verify_journal(struct verify *v)
 	if (v->options->index_only)
 		return 0;
 	r = verify_log(v);
-	if (r == 0 && v->history != v->meta.history)
+	if (r == 0 && !v->log_is_cut && v->history != v->meta.history)
 		verify_fault(v, "journal: %" PRIu64 " bytes of history are counted as %" PRIu64,
 			v->history, v->meta.history);
 	for (size_t i = 0; i < v->n_feeds && r == 0; i++)
@@ -371,7 +396,7 @@ int verify_journal(struct verify *v)
 		const struct verify_feed *feed = verify_feed(v, version->feed);
 
 		/* The versions and heads of a removed feed are deleted in slices. */
-		if (!version->followed && feed && feed->checkpoint.phase != FEED_REMOVED)
+		if (!version->followed && !v->log_is_cut && !v->heads_are_cut && feed && feed->checkpoint.phase != FEED_REMOVED)
 			verify_fault(v,
 				"journal: version %" PRIu64 " of feed %u is neither the newest of "
 				"its object nor replaced",

@@ -65,8 +65,15 @@ def test_jsonpath_and_custom_columns_print_the_chosen_fields(cluster, kinf):
     assert kinf("get", "pods", "web/p-03", "-o", 'jsonpath={.spec.nodeName}{"\\n"}', check=True).stdout == "n0\n"
     rows = kinf("get", "pods", "-n", "web", "-o", "custom-columns=POD:.metadata.name,ON:.spec.nodeName", check=True).stdout.splitlines()
     assert rows[:3] == ["POD    ON", "p-00   n0", "p-01   n1"] and len(rows) == 13
-    for bad in ("jsonpath", "jsonpath={", "custom-columns=A"):
+    for bad in ("jsonpath", "jsonpath=", "jsonpath={", "custom-columns=", "custom-columns=A"):
         assert kinf("get", "pods", "-o", bad).status == 2
+
+
+def test_an_empty_name_is_not_the_directory_that_one_is_in(kinf, tmp_path):
+    for command in (["get", "pods"], ["remove-store", "--yes"], ["run", "--watch", "pods"]):
+        done = run_command([program("kinf"), *command, "--store", ""], cwd=tmp_path)
+        assert done.status != 0 and "--store: must not be empty" in done.stderr, done
+        assert not list(tmp_path.iterdir())
 
 
 def test_describe_takes_names_as_get_prints_them(cluster, kinf):
@@ -580,7 +587,7 @@ def test_no_colour_and_no_progress_in_a_pipe(kinf):
 
 
 def test_a_configuration_file_given_by_option_is_always_read(simulator, store):
-    """Even when the command does not need it, because $KINF_STORE or --store names the store."""
+    """Even when the command does not need it, because $KINF_STORE or --store names the store. A mistake in it is told."""
     simulator.create("pods", 2)
     store.configure(whole("pods")).daemons()
     store.wait_equal(simulator, "pods")
@@ -590,5 +597,6 @@ def test_a_configuration_file_given_by_option_is_always_read(simulator, store):
     for file in (missing, broken):
         for command in (["get", "pods"], ["status"], ["get", "pods", "--store", store.path]):
             result = store.kinf(*command, "--config", file)
-            assert result.status == 1 and file.name in result.stderr and not result.stdout, result
+            assert file.name in result.stderr, result
+            assert (result.status, bool(result.stdout)) == ((1, False) if file == missing else (0, True)), result
     assert store.kinf("get", "pods", "--config", store.config, "-o", "count").stdout == "2\n"

@@ -277,6 +277,26 @@ def test_the_error_of_a_bad_reload_ends_with_a_good_one(simulator, store):
     assert store.feed_status("pods")["state"] == "live"
 
 
+def test_a_mistake_in_the_file_keeps_no_reader_from_the_store(simulator, store):
+    """Readers find the store by that file, which people edit while they read; only programs that run need all of it."""
+    simulator.create("pods", 3)
+    store.configure("pods")
+    store.run()
+    store.wait_live("pods")
+    by_file = {"KINF_STORE": "", "KINF_CONFIG": str(store.config)}
+    good = store.config.read_text()
+    for text, word in ((good + "bogus: 1\n", "bogus"), (good.replace("pods", "pods:x(${NOBODY}"), "NOBODY")):
+        store.config.write_text(text)
+        result = store.kinf("get", "pods", "-o", "name", env=by_file)
+        assert result.status == 0 and result.stdout.count("pod/") == 3, result
+        assert word in result.stderr and "only 'store' is used of this file" in result.stderr, result
+    store.config.write_text(good.replace("store:", "stor:") + "store: [x]\n")
+    assert store.kinf("get", "pods", env=by_file).status == 1
+    store.config.write_text(good + "  x: [\n")
+    assert store.kinf("get", "pods", env=by_file).status == 1
+    store.config.write_text(good)
+
+
 def test_one_file_serves_all_nodes_by_a_variable(simulator, store):
     for node in ("n1", "n2"):
         simulator.put("pods", pod(f"on-{node}", "web", node=node))

@@ -6,6 +6,7 @@ import random
 import re
 import signal
 import shutil
+import struct
 
 import pytest
 
@@ -91,14 +92,16 @@ def test_readers_of_a_truncated_database_fail_cleanly(sound, damaged, name):
 
 @pytest.mark.parametrize("name", ["journal", "index"])
 def test_readers_of_a_database_with_a_flipped_bit_serve_nothing_wrong(sound, damaged, name):
-    """The bit is anywhere in the file's allocated blocks. Some bits mean nothing: then all that is served must be true."""
+    """The bit is anywhere up to the file's last page. Some bits mean nothing: then all that is served must be true.
+    Most pages of the index are free ones."""
     chance = random.Random(7)
     found = 0
-    for _ in range(12):
+    for n in range(300):
+        if n >= 12 and found:
+            break
         path = damaged()
         with open(databases(path)[name], "r+b") as file:
-            used = os.stat(file.fileno()).st_blocks * 512
-            at = chance.randrange(used)
+            at = chance.randrange(len(file.read().rstrip(b"\0")))
             file.seek(at)
             byte = file.read(1)[0]
             file.seek(at)
@@ -268,6 +271,80 @@ def test_a_damaged_copy_of_a_killed_store_is_shown_as_far_as_it_is_good(killed):
     dump = killed.kinf("dump", "journal", "--store", copy)
     assert dump.status == 1 and len(dump.stdout.splitlines()) > 50 and "fault" in dump.stderr, dump
     assert killed.kinf("get", "pods", "--store", copy).status == 1
+
+
+def test_a_copy_whose_index_is_newer_than_its_journal_is_refused_with_the_reason(simulator, killed):
+    """As a copy is that was made while daemons wrote, of the journal first."""
+    copy = killed.directory / "copy"
+    shutil.copytree(killed.path, copy)
+    journal = killed.directory / "journal-of-then"
+    shutil.copytree(killed.path / "journal", journal)
+    killed.daemons()
+    simulator.touch("pods", 30)
+    killed.wait_equal(simulator, "pods")
+    for process in killed.processes:
+        process.kill()
+    shutil.rmtree(copy)
+    shutil.copytree(killed.path, copy)
+    shutil.rmtree(copy / "journal")
+    shutil.copytree(journal, copy / "journal")
+    reason = r"the index has taken event \d+, and the journal ends at event \d+"
+    verify = killed.kinf("verify", "--store", copy)
+    assert verify.status == 1 and re.fullmatch(f"index: {reason}\n", verify.stdout), verify
+    got = killed.kinf("get", "pods", "--store", copy)
+    assert got.status == 1 and not got.stdout and re.search(f"Error: .*{reason}: copy the store again", got.stderr), got
+    assert "no fault was found" not in got.stderr and "no index" not in got.stderr, got
+    waited = killed.kinf("wait", "pods", "--timeout", "100ms", "--store", copy)
+    assert waited.status == 1 and "is 'kinf run' running? what is named above is damaged or missing" in waited.stderr, waited
+
+
+def leaves(path):
+    """Yields the place of each page in an LMDB file that is, or once was, a leaf of a tree."""
+    data = path.read_bytes()
+    for place in range(2 * 4096, len(data), 4096):
+        number, _, flags = struct.unpack_from("<QHH", data, place)
+        if number == place // 4096 and flags == 2:
+            yield place
+
+
+def test_a_copy_that_lacks_a_page_names_what_lacks(simulator, killed):
+    """A page of zeros is what a machine that crashed leaves. LMDB takes some for a fault of its own, and aborts."""
+    simulator.touch("pods", 400)
+    killed.daemons()
+    killed.wait_equal(simulator, "pods")
+    for process in killed.processes:
+        process.kill()
+    truth = simulator.truth("pods")
+    end = re.search(r"nextSeq=(\d+)", killed.kinf("dump", "meta").stdout)[1]
+    named = set()
+    for name in ("journal", "index"):
+        for place in leaves(databases(killed.path)[name]):
+            copy = killed.directory / "copy"
+            shutil.rmtree(copy, ignore_errors=True)
+            shutil.copytree(killed.path, copy)
+            with open(databases(copy)[name], "r+b") as file:
+                file.seek(place)
+                file.write(bytes(4096))
+            verify = killed.kinf("verify", "--store", copy)
+            got = killed.kinf("get", "pods", "-o", "json", "--store", copy)
+            dump = killed.kinf("dump", "journal", "--store", copy)
+            log = killed.kinf("log", "-o", "json", "--store", copy)
+            for result in (verify, got, dump, log):
+                assert result.status in (0, 1) and "internal error" not in result.stderr, (name, place, result)
+            assert (verify.status == 0) == ("no fault was found" in got.stderr), (name, place, verify, got)
+            for obj in got.json["items"] if got.stdout and verify.status == 0 else []:
+                assert truth[f"{obj['metadata']['namespace']}/{obj['metadata']['name']}"] == obj
+            for after, before in re.findall(r"the records after (\d+) and before (\d+) can't be read", verify.stdout):
+                lacking = range(int(after) + 1, int(before))
+                shown = {int(seq) for seq in re.findall(r"seq=(\d+)", dump.stdout)}
+                assert dump.status == 1 and not shown & set(lacking), (place, verify)
+                assert max(shown) >= int(before) or before == end, "what comes after them is shown"
+                events = [change["event"] for change in log.lines]
+                assert log.status == 1 and events == sorted(events) and not set(events) & set(lacking), (place, log)
+                assert events[-1] >= int(before) or before == end, (place, before, log)
+                assert verify.stdout.count("neither the newest") == 0 and "BAD_TXN" not in verify.stdout, verify
+                named.update(lacking)
+    assert len(named) > 20, "the log has many leaves, and no page of them was missed"
 
 
 def test_a_copy_taken_while_daemons_write_is_never_read_wrongly(simulator, store):

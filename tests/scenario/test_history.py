@@ -86,6 +86,11 @@ def test_diff_compares_an_object_with_its_past(kinf):
     assert early.status == 1 and f"event {gone[0]}" in early.stderr
 
 
+def test_diff_with_an_event_that_is_still_to_come_is_no_agreement(kinf):
+    answer = kinf("diff", "secrets", "s", "-n", "web", "--from", "99999999")
+    assert answer.status == 1 and "event 99999999 is not there yet; the newest is " in answer.stderr, answer
+
+
 def test_values_of_secrets_are_hidden(kinf):
     for command in (["history", "secrets", "web/s"], ["log", "secrets"], ["history", "secrets", "web/s", "-o", "json"], ["log", "-o", "json"]):
         text = kinf(*command, check=True).stdout

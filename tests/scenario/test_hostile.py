@@ -7,6 +7,7 @@ import time
 
 from harness import eventually
 from harness.objects import pod
+from harness.process import program, run_command
 from harness.store import whole
 
 KINDS = ["pods", "configmaps", "secrets", "services", "nodes", "deployments.apps", "replicasets.apps", "widgets.example.com"]
@@ -139,6 +140,9 @@ def test_c46_a_forbidden_feed_says_so_and_keeps_its_objects(simulator, store):
     assert "cannot list" in state["lastError"]
     refused = store.kinf("get", "nodes")
     assert refused.status == 1 and "forbidden" in refused.stderr, refused
+    reader = [program("programs/reader"), "nodes"]
+    told = run_command(reader, store.env)
+    assert "nodes: never listed so far, it is forbidden: " in told.stderr and "cannot list" in told.stderr, told
     truth = store.objects("pods")
     simulator.fault(verb="watch", resource="pods", status=403, body=status(403, "Forbidden"))
     simulator.drop()

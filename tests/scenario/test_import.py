@@ -108,6 +108,11 @@ BAD = {
 }
 
 
+def test_a_file_that_is_not_there_is_named_once(store):
+    result = store.kinf("import", "/nowhere", "--store", store.directory / "imported")
+    assert result.status == 1 and "Error: '/nowhere': opening: No such file" in result.stderr, result
+
+
 @pytest.mark.parametrize("name", BAD)
 def test_a_bad_file_is_refused_and_leaves_nothing(store, name):
     path = store.directory / "file.json"

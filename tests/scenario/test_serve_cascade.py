@@ -103,6 +103,16 @@ def test_a_restart_of_the_middle_costs_no_list(tree):
     end.store.verify()
 
 
+def test_progress_passes_down(tree):
+    """A read of a version that only other resources have come to goes up through the relay."""
+    simulator, middle, end = tree
+    simulator.settings(progressMs=50)
+    rv = simulator.put("nodes", {"metadata": {"name": "elsewhere"}, "spec": {}})
+    answer = end.ask(f"{ALL}?resourceVersion={rv}")
+    assert answer.status == 200 and int(answer.rv) >= int(rv), answer.body
+    assert int(middle.ask(ALL).rv) >= int(rv)
+
+
 def test_the_age_passes_down(tree):
     simulator, middle, end = tree
     assert "warning" not in end.ask(ALL).headers

@@ -189,6 +189,24 @@ def test_answers_to_one_who_gives_no_window_wait_without_memory(workspace):
     server.process().kill()
 
 
+def test_windows_that_open_bit_by_bit_are_gathered_into_whole_frames(workspace):
+    """As Go's client opens them, which would get a frame for each 4 KiB."""
+    server = serve(workspace, pods=300)
+    step, wanted = 4096, 300 * 1024
+    with connect(server, settings=[(4, step)]) as connection:
+        connection.sendall(frame(WINDOW_UPDATE, 0, 0, struct.pack("!I", 1 << 30)))
+        connection.sendall(frame(HEADERS, END_STREAM | END_HEADERS, 1, request(b"/api/v1/pods?watch=1")))
+        for _ in range(wanted // step):
+            connection.sendall(frame(WINDOW_UPDATE, 0, 1, struct.pack("!I", step)))
+        sizes = []
+        for kind, _, _, payload in frames(connection):
+            sizes += [len(payload)] if kind == DATA else []
+            if sum(sizes) >= wanted:
+                break
+    assert sum(sizes) / len(sizes) > 2 * step, sizes
+    server.process().kill()
+
+
 @pytest.mark.parametrize("field", [(b"a", b"b\r\nx: y"), (b"a", b"b\0"), (b"a b", b"c"), (b"A", b"b"), (b"connection", b"close"),
                                    (b"transfer-encoding", b"chunked"), (b":path", b"/other"), (b"content-length", b"5")])
 def test_fields_that_another_server_could_read_otherwise_are_refused(server, field):

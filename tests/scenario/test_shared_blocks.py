@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """File systems on which a write into a file takes new blocks: btrfs always, XFS after `cp --reflink`. When the disk is full
 there, no daemon dies: it waits for room, says so, and readers read on. The file systems are images that are mounted, which needs
-root; the same waits on a tmpfs are in test_what_is_missing.py."""
+root; the same waits on a tmpfs are in test_what_is_missing.py. Readers read on when no file at all can be made, and also when the
+runtime directory is on that disk."""
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -13,27 +15,36 @@ from harness import eventually
 from harness.process import run_command
 from harness.store import whole
 
-MAKE = {"xfs": ["mkfs.xfs", "-q", "-m", "reflink=1"], "btrfs": ["mkfs.btrfs", "-q"]}
+MAKE = {"xfs": ["mkfs.xfs", "-q", "-m", "reflink=1"], "btrfs": ["mkfs.btrfs", "-q"], "ext4": ["mkfs.ext4", "-q", "-m", "0"]}
 
 
-@pytest.fixture(params=MAKE)
-def disk(request, workspace):
-    """The directory on which a file system of 320 MiB is mounted."""
-    make = MAKE[request.param]
+def mounted(kind, workspace):
+    """Yields the directory on which a file system of 320 MiB is mounted."""
+    make = MAKE[kind]
     if os.geteuid() != 0 or not shutil.which(make[0], path="/usr/sbin:/sbin:" + os.environ["PATH"]):
-        pytest.skip(f"NOT TRIED on {request.param}: mounting it needs root and {make[0]}")
+        pytest.skip(f"NOT TRIED on {kind}: mounting it needs root and {make[0]}")
     image, place = workspace.directory / "image", workspace.directory / "disk"
     place.mkdir()
     with open(image, "wb") as file:
         file.truncate(320 << 20)
     subprocess.run([*make, image], check=True, capture_output=True)
-    mounted = subprocess.run(["mount", "-o", "loop", image, place], capture_output=True, text=True)
-    if mounted.returncode:
-        pytest.skip(f"NOT TRIED on {request.param}: this machine can't mount it: {mounted.stderr}")
+    done = subprocess.run(["mount", "-o", "loop", image, place], capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip(f"NOT TRIED on {kind}: this machine can't mount it: {done.stderr}")
     yield place
     for store in (thing for thing in workspace.started if hasattr(thing, "kubeconfig")):
         store.stop()
     subprocess.run(["umount", "-l", place], check=True)
+
+
+@pytest.fixture(params=["xfs", "btrfs"])
+def disk(request, workspace):
+    yield from mounted(request.param, workspace)
+
+
+@pytest.fixture(params=MAKE)
+def any_disk(request, workspace):
+    yield from mounted(request.param, workspace)
 
 
 def fill(place):
@@ -49,21 +60,46 @@ def fill(place):
     subprocess.run(["sync", "-f", place], check=True)
 
 
+def fill_wholly(place):
+    """Takes all that is free, so that not even an empty file can be made."""
+    (place / "crumbs").mkdir(exist_ok=True)
+    fill(place)
+    for size in (4096, 512, 0):
+        for number in range(200000):
+            try:
+                (place / "crumbs" / f"{size}-{number}").write_bytes(b"x" * size)
+            except OSError:
+                subprocess.run(["sync", "-f", place], check=True)  # what waits to be written has taken its blocks
+                fill_again(place)
+                break
+
+
+def fill_again(place):
+    with contextlib.suppress(OSError), open(place / "filler", "ab", buffering=0) as file:
+        while file.write(b"x" * 4096):
+            pass
+
+
 def make_room(place):
     (place / "filler").unlink()
+    shutil.rmtree(place / "crumbs", ignore_errors=True)
     subprocess.run(["sync", "-f", place], check=True)
 
 
-@pytest.fixture
-def live(disk, simulator, store):
-    """A store on the disk with 300 pods, an index, and `kinf run`."""
+def started(place, simulator, store):
+    """A store there with 300 pods, an index, and `kinf run`."""
     simulator.create("pods", 300, size=2000)
-    store.path = disk / "store"
+    store.path = place / "store"
     store.configure(whole("pods", indexes={"node": "spec.nodeName"}), mapSize="256MiB")
     store.supervisor = store.run()
     store.wait_live("pods")
     store.wait_equal(simulator, "pods")
     return store
+
+
+@pytest.fixture
+def live(disk, simulator, store):
+    return started(disk, simulator, store)
 
 
 def reflink(store, name):
@@ -102,16 +138,85 @@ def test_a_reflink_copy_of_a_running_store_can_be_read_on_a_full_disk(disk, live
     assert result.stdout.split()[-1] == "300" and result.status == 0, result
 
 
+def daemons_of(store):
+    return sorted(process["pid"] for process in store.kinf("status", "-o", "json").json["processes"])
+
+
+def is_read(store, number=300):
+    """All commands give the last state of the store."""
+    for args in (["-o", "count"], ["--index", "node=node-1", "-o", "name"], ["pod-0", "-n", "ns-0", "-o", "json"]):
+        result = store.kinf("get", "pods", *args)
+        assert result.status == 0 and result.stdout, result
+    assert len(store.objects("pods")) == number
+
+
 def test_daemons_that_start_on_a_full_disk_wait_for_room(disk, live, simulator):
     assert live.supervisor.stop() == 0
     reflink(live, "copy")
     fill(disk)
+    is_read(live)
     simulator.touch("pods", 300)
     live.supervisor = live.run()
-    eventually(lambda: "disk is full" in live.supervisor.log or "waiting for disk space" in live.supervisor.log)
-    result = live.kinf("get", "pods", "-o", "count")
-    assert result.stdout.strip() == "300" or "No space left on device" in result.stderr, result
+    eventually(lambda: "waiting for disk space" in live.kinf("status").stdout)
+    is_read(live)
     make_room(disk)
+    live.wait_equal(simulator, "pods")
+    assert died(live) == []
+    live.verify()
+
+
+@pytest.mark.parametrize("ends", ["stopped", "killed"])
+def test_a_store_on_a_disk_without_room_for_a_file_is_read_and_its_daemons_wait(any_disk, simulator, store, ends):
+    live = started(any_disk, simulator, store)
+    if ends == "killed":
+        live.supervisor.kill()
+    else:
+        assert live.supervisor.stop() == 0
+    fill_wholly(any_disk)
+    is_read(live)
+    simulator.touch("pods", 300)
+    live.supervisor = live.run()
+    eventually(lambda: live.kinf("status").stdout.count("waiting for disk space") >= 2, what="both daemons wait")
+    is_read(live)
+    make_room(any_disk)
+    live.wait_equal(simulator, "pods")
+    assert died(live) == []
+    live.wait_live("pods")
+    live.verify()
+
+
+def test_a_runtime_directory_on_a_disk_that_becomes_full_ends_no_daemon(any_disk, simulator, store):
+    store.runtime = any_disk / "run"
+    store.runtime.mkdir()
+    live = started(any_disk, simulator, store)
+    pids = daemons_of(live)
+    fill_wholly(any_disk)
+    is_read(live)
+    simulator.touch("pods", 300)
+    eventually(lambda: "work_failed" in live.supervisor.log and "disk space" in live.supervisor.log, what="a daemon waits for room")
+    for _ in range(3):  # each time the pages that were stored into have been written, and are looked for a place again
+        subprocess.run(["sync", "-f", any_disk], check=True)
+        is_read(live)
+    make_room(any_disk)
+    live.wait_equal(simulator, "pods")
+    live.wait_live("pods")
+    assert died(live) == []
+    assert daemons_of(live) == pids
+    live.verify()
+
+
+def test_daemons_whose_runtime_directory_has_no_room_wait_and_readers_read(any_disk, simulator, store):
+    store.runtime = any_disk / "run"
+    store.runtime.mkdir()
+    live = started(any_disk, simulator, store)
+    assert live.supervisor.stop() == 0
+    fill_wholly(any_disk)
+    is_read(live)
+    simulator.touch("pods", 300)
+    live.supervisor = live.run()
+    eventually(lambda: live.supervisor.log.count("waiting for disk space") >= 2, what="both daemons say what they wait for")
+    is_read(live)
+    make_room(any_disk)
     live.wait_equal(simulator, "pods")
     assert died(live) == []
     live.verify()

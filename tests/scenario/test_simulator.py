@@ -260,6 +260,20 @@ def test_version_from_the_future_times_out(simulator):
     assert answer.headers["Retry-After"] == "1"
 
 
+def test_a_cache_learns_versions_of_other_resources_when_it_is_asked(simulator):
+    """As a real server's, with progressMs; a watch alone does not ask."""
+    simulator.put("pods", pod("a"))
+    simulator.settings(progressMs=30)
+    known, rv = simulator.rv, simulator.put("configmaps", {"metadata": {"name": "c", "namespace": "web"}})
+    watch = f"/api/v1/pods?watch=1&allowWatchBookmarks=1&resourceVersion={known}&timeoutSeconds=3"
+    assert simulator.get("/api/v1/pods?resourceVersion=0").json["metadata"]["resourceVersion"] == known
+    assert simulator.get(watch).events == [], "no bookmark of the version that the client has"
+    assert simulator.get(f"/api/v1/namespaces/web/pods/none?resourceVersion={rv}").status == 404
+    (bookmark,) = simulator.get(watch).events
+    assert (bookmark["type"], bookmark["object"]["metadata"]["resourceVersion"]) == ("BOOKMARK", str(rv))
+    assert simulator.get("/api/v1/pods?resourceVersion=0").json["metadata"]["resourceVersion"] == str(rv)
+
+
 def test_lists_apply_label_and_field_selectors(simulator):
     simulator.put("pods", [pod("a"), pod("b", app="back", node="n2"), pod("c", "shop", phase="Failed")])
     for query, expected in {

@@ -285,6 +285,11 @@ def test_max_staleness_applies_while_the_feed_is_live(simulator, store, watching
     refused = store.kinf("get", "pods", "-o", "count", "--max-staleness", "1s")
     assert refused.status == 1 and refused.stdout == "" and "staler" in refused.stderr, refused
     assert store.kinf("get", "pods", "-o", "count", "--max-staleness", "1h", check=True).stdout == "40\n"
+    # No contact is that fresh, and the option is a promise.
+    never = store.kinf("get", "pods", "-o", "count", "--max-staleness", "0s")
+    assert never.status == 1 and "is staler than --max-staleness 0s" in never.stderr, never
+    never = store.kinf("status", "--check", "--max-staleness", "0s")
+    assert never.status == 1 and "longer than 0s ago" in never.stderr, never
 
 
 def test_a_restored_etcd_backup_is_noticed(simulator, store, watching):

@@ -5,6 +5,7 @@ of the same version. Each message says what to do; nothing is called a fault tha
 import os
 import shutil
 import signal
+from pathlib import Path
 
 import pytest
 
@@ -67,6 +68,83 @@ def test_run_on_a_read_only_store_ends_and_says_so(live):
     assert result.status == 78 and "mount it writable" in result.stderr, result
 
 
+def test_limits_of_a_process_are_named(live):
+    """A limit says nothing about the store."""
+    def limited(limit):
+        return run_command(["prlimit", limit, program("kinf"), "get", "pods", "-o", "count"], live.env)
+
+    for descriptors in range(5, 25):
+        result = limited(f"--nofile={descriptors}")
+        assert result.stdout == "5\n" or (result.status == 1 and "Too many open files" in result.stderr), (descriptors, result)
+    result = limited("--fsize=0")
+    assert result.status == 1 and "File too large" in result.stderr, result
+    assert live.supervisor.stop() == 0
+    live.supervisor = live.process("limited", ["prlimit", "--fsize=60000", program("kinf"), "run", "--runtime-dir", live.runtime]).start()
+    eventually(lambda: live.supervisor.log.count("File too large") >= 2)
+    assert "killed by signal" not in live.supervisor.log, live.supervisor.log
+
+
+def test_a_runtime_directory_that_is_not_here_is_named(live):
+    runtime = next(live.runtime.glob("kinf-*"))
+    hide = f'mount --bind {live.path} {live.path} && mount -o remount,ro,bind {live.path} && mount -t tmpfs none {live.runtime} && exec "$@"'
+    result = run_command(["unshare", "-rm", "sh", "-c", hide, "sh", program("kinf"), "get", "pods"], live.env)
+    assert result.status == 1 and f"runtime directory '{runtime}'" in result.stderr, result
+
+
+def test_without_proc_programs_say_what_to_mount(live):
+    """Also the part of /proc that `subset=pid` hides: without the boot id a store can't be trusted."""
+    hide = {"/proc": "mount -t proc proc /proc", "/proc/sys": "subset=pid"}
+    env = {**live.env, "PATH": f"{os.path.dirname(program('kinf'))}:{os.environ['PATH']}"}
+    for path, remedy in hide.items():
+        without = ["unshare", "-rm", "sh", "-c", f'mount -t tmpfs none {path} && exec "$@"', "sh", program("kinf")]
+        result = run_command([*without, "get", "pods"], env)
+        assert result.status == 1 and remedy in result.stderr and "kinf run" not in result.stderr, result
+    assert live.supervisor.stop() == 0
+    if b"libasan" in Path(program("kinf")).read_bytes():
+        del hide["/proc"]  # there LeakSanitizer reads its options and the threads, else it ends daemons with a status of its own
+    for path, remedy in hide.items():
+        without = ["unshare", "-rm", "sh", "-c", f'mount -t tmpfs none {path} && exec "$@"', "sh", program("kinf")]
+        result = run_command([*without, "run", "--config", live.config, "--runtime-dir", live.runtime], env, 30)
+        assert result.status == 78 and remedy in result.stderr, result
+
+
+@root
+def test_a_store_that_is_given_a_group_can_be_read_by_it(live):
+    """As the message to those who may not read it says: set 'group', restart, become a member."""
+    assert live.supervisor.stop() == 0
+    os.chmod(live.runtime, 0o755)
+    live.configure(whole("pods"), mapSize="64MiB", group="nogroup").run()
+    live.wait_live("pods")
+    result = as_nobody(live, program("kinf"), "get", "pods", "-o", "name")
+    assert result.status == 0 and len(result.stdout.splitlines()) == 5, result
+
+
+@root
+def test_a_cursor_of_another_member_is_named_as_such(live):
+    """Both may write to the directory, but only its owner can move a cursor."""
+    assert live.supervisor.stop() == 0
+    os.chmod(live.runtime, 0o755)
+    live.configure(whole("pods"), mapSize="64MiB", group="nogroup").run()
+    live.wait_live("pods")
+    watch = [program("kinf"), "watch", "pods", "--cursor", "mine"]
+    one, other = (["setpriv", "--reuid", uid, "--regid", "nogroup", "--clear-groups"] for uid in ("65534", "65533"))
+    follower = live.process("follower", [*one, *watch]).start()
+    eventually(lambda: (live.path / "cursors" / "mine").exists())
+    for running in (True, False):
+        result = run_command([*other, *watch, "--count", "1"], live.env)
+        assert result.status == 1 and result.stdout == "", result
+        assert "cursor 'mine': it belongs to user 65534: run as that user" in result.stderr, result
+        assert not running or follower.stop() == 0
+
+
+def test_a_wait_without_a_limit_says_that_there_is_no_store(live):
+    nowhere = live.directory / "nowhere"
+    waiting = live.follower("wait", "pods", "--store", nowhere)
+    eventually(lambda: "note: waiting; " in waiting.log and f"no store at '{nowhere}'" in waiting.log)
+    assert waiting.running
+    waiting.stop()
+
+
 def test_what_verify_could_not_look_at_is_no_fault(live):
     """Neither place for pins is free."""
     result = run_command([*read_only(live.path, live.runtime), program("kinf"), "verify"], live.env)
@@ -126,6 +204,49 @@ def copy_of_running(store, target):
     for pid in pids:
         os.kill(pid, signal.SIGCONT)
     return target
+
+
+def test_daemons_write_a_damaged_id_again(live, simulator):
+    """Whatever is left of it. A directory with an `id` of another program is left alone."""
+    for text in (b"\xff" * 30, b"", b"kinf-store 1 zzz\n"):
+        assert live.supervisor.stop() == 0
+        before = (live.path / "id").read_bytes()
+        (live.path / "id").write_bytes(text)
+        result = live.kinf("get", "pods")
+        assert result.status == 1 and "the id file is damaged: 'kinf run' writes it again" in result.stderr, result
+        live.supervisor = live.run()
+        live.wait_live("pods")
+        assert (live.path / "id").read_bytes() == before and live.feed_status("pods")["lists"] == 0
+    for text in ("theirs\n", "kinf-store 2 0123\n"):
+        other = live.directory / "other"
+        other.mkdir(exist_ok=True)
+        (other / "id").write_text(text)
+        assert "is no store of this version" in live.kinf("get", "pods", "--store", other).stderr
+        result = live.kinf("verify", "--store", other)
+        assert result.status == 1 and (other / "id").read_text() == text, result
+
+
+def test_a_damaged_current_is_named(live):
+    assert live.supervisor.stop() == 0
+    (live.path / "index" / "CURRENT").write_bytes(b"\xff" * 6)
+    result = live.kinf("get", "pods")
+    assert result.status == 1 and "the index: CURRENT names no generation: the daemons make it again" in result.stderr, result
+
+
+def test_the_status_of_a_damaged_copy_shows_what_is_good(live, simulator):
+    simulator.patch("pods", "ns-2/pod-2", {"metadata": {"annotations": {"mark": "damage-me-2468"}}})
+    live.wait_equal(simulator, "pods")
+    copy = copy_of_running(live, live.directory / "copy")
+    file = copy / "journal" / "gen-1" / "data.mdb"
+    file.write_bytes(file.read_bytes().replace(b"damage-me-2468", b"damage-xe-2468"))
+    status = live.kinf("status", "-o", "json", "--store", copy).json
+    assert status["feeds"][0]["objects"] == 5 and "'ns-2/pod-2'" in status["store"]["lastError"], status
+    for words in (("status",), ("top", "--once")):
+        shown = live.kinf(*words, "--store", copy)
+        assert "'ns-2/pod-2'" in shown.stdout and "generation 1" in shown.stdout, shown
+    result = live.kinf("wait", "pods", "--timeout", "1s", "--store", copy)
+    assert result.status == 1 and "kinf: fault: " in result.stderr and "'ns-2/pod-2'" in result.stderr, result
+    assert "running? \n" not in result.stderr, result
 
 
 def test_dump_reads_the_copy_of_a_running_store_without_its_index(live):
@@ -210,6 +331,11 @@ USAGE = [
 def test_wrong_usage_exits_with_2(live):
     statuses = {" ".join(words): live.kinf(*words).status for words in USAGE}
     assert {words: status for words, status in statuses.items() if status != 2} == {}
+
+
+def test_a_wait_for_an_object_of_a_namespace_needs_the_namespace(live):
+    result = live.kinf("wait", "pods", "--for", "object=pod-1", "--timeout", "5s")
+    assert result.status == 2 and "write object=NAMESPACE/pod-1" in result.stderr, result
 
 
 def test_a_wait_that_times_out_says_how_the_feed_is(live):

@@ -176,7 +176,7 @@ static void api_answer_get(struct world *world, const struct api_target *target,
 		buf_printf(&key, "%s/", target->namespace);
 	buf_str(&key, target->name);
 	pthread_mutex_lock(&world->lock);
-	bool reached = list_await_rv(world, api_wanted_rv(request), answer);
+	bool reached = list_await_rv(world, target->collection, api_wanted_rv(request), answer);
 	entry = keylist_find(&target->collection->keys, buf_cstr(&key));
 	if (reached && entry)
 		version = version_at(entry, world->rv);

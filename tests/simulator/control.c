@@ -325,13 +325,15 @@ static void control_settings_post(struct control_call *call)
 	control_set_number(call, "bookmarkMs", &settings->bookmark_ms);
 	control_set_number(call, "futureWaitMs", &settings->future_wait_ms);
 	control_set_number(call, "history", &settings->history);
+	control_set_number(call, "progressMs", &settings->progress_ms);
+	world_set_fresh(call->world);
 	control_set_flag(call, "watchList", &settings->watch_list);
 	control_set_flag(call, "aggregated", &settings->aggregated);
 	world_wake(call->world);
 	buf_printf(call->out,
 		"{\"bookmarkMs\":%" PRIu64 ",\"futureWaitMs\":%" PRIu64 ",\"history\":%" PRIu64
-		",\"watchList\":%d,\"aggregated\":%d}\n",
-		settings->bookmark_ms, settings->future_wait_ms, settings->history,
+		",\"progressMs\":%" PRIu64 ",\"watchList\":%d,\"aggregated\":%d}\n",
+		settings->bookmark_ms, settings->future_wait_ms, settings->history, settings->progress_ms,
 		settings->watch_list, settings->aggregated);
 }
 

@@ -282,15 +282,12 @@ static bool list_read_token(
 	return false;
 }
 
-bool list_await_rv(struct world *world, uint64_t rv, struct http_answer *answer)
+bool list_await_rv(struct world *world, struct collection *collection, uint64_t rv,
+	struct http_answer *answer)
 {
-	uint64_t deadline = world_now_ms() + world->settings.future_wait_ms;
-
-	while (world->rv < rv && world_now_ms() < deadline)
-		world_wait(world, deadline);
-	if (world->rv >= rv)
+	if (collection_await(world, collection, rv))
 		return true;
-	status_too_large(answer, rv, world->rv);
+	status_too_large(answer, rv, collection_fresh(world, collection));
 	return false;
 }
 
@@ -306,13 +303,14 @@ static bool list_choose_state(
 {
 	static const struct status expired = {.code = 410, .reason = "Expired"};
 	struct world *world = list->view.world;
+	struct collection *collection = list->view.collection;
 
 	buf_str(&list->last, list->view.prefix);
 	if (*options->token)
 		return list_read_token(list, options, answer);
-	if (!list_await_rv(world, options->rv, answer))
+	if (!list_await_rv(world, collection, *options->rv_text ? options->rv : world->rv, answer))
 		return false;
-	list->rv = list_wants_exact(options) ? options->rv : world->rv;
+	list->rv = list_wants_exact(options) ? options->rv : collection_fresh(world, collection);
 	if (list->rv >= collection_floor(world, list->view.collection))
 		return true;
 	status_answer(answer, &expired, "The resourceVersion for the provided list is too old.");

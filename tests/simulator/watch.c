@@ -18,6 +18,7 @@ struct watch {
 	struct pin pin;
 	int fd;
 	uint64_t position; /* the changes up to this RV have been handled */
+	uint64_t begun;    /* its value at the beginning */
 	bool bookmarks;
 	bool initial;    /* the initial state is being sent: that of `position` */
 	bool end_marked; /* a bookmark ends the initial state */
@@ -151,18 +152,28 @@ static void watch_put_changes(struct watch *watch)
 		watch_put_change(watch, collection->log[i]);
 		watch->position = collection->log[i]->rv;
 	}
-	if (i == collection->end && world->rv > watch->position)
-		watch->position = world->rv;
+	uint64_t fresh = collection_fresh(world, collection);
+	if (i == collection->end && fresh > watch->position)
+		watch->position = fresh;
 	pin_set(collection, &watch->pin, watch->position);
 }
 
 /* ---- time ------------------------------------------------------------------------------------ */
 
+/* Returns whether a bookmark would say nothing: the RV is of the future, or the one that the client named. */
+static bool watch_has_no_bookmark(const struct watch *watch)
+{
+	const struct world *world = watch->view.world;
+
+	return !watch->bookmarks || watch->position > world->rv ||
+	       (world->settings.progress_ms && watch->position <= watch->begun);
+}
+
 static bool watch_bookmark_is_due(const struct watch *watch, uint64_t now)
 {
 	const struct world *world = watch->view.world;
 
-	if (!watch->bookmarks || watch->position > world->rv)
+	if (watch_has_no_bookmark(watch))
 		return false;
 	if (watch->bookmark_round != world->bookmark_round)
 		return true;
@@ -187,9 +198,7 @@ static void watch_put_due_bookmark(struct watch *watch, uint64_t now)
 static uint64_t watch_next_due(const struct watch *watch)
 {
 	const struct world *world = watch->view.world;
-	/* A watch from an RV of the future sends no bookmark. */
-	bool timed =
-		watch->bookmarks && world->settings.bookmark_ms && watch->position <= world->rv;
+	bool timed = world->settings.bookmark_ms && !watch_has_no_bookmark(watch);
 	uint64_t due = watch->deadline_ms;
 
 	if (timed && watch->bookmark_due_ms < due)
@@ -279,17 +288,17 @@ static void watch_begin_after(struct watch *watch, uint64_t rv)
 static void watch_begin_initial(struct watch *watch, const struct list_options *options)
 {
 	struct world *world = watch->view.world;
-	uint64_t give_up = world_now_ms() + world->settings.future_wait_ms;
+	struct collection *collection = watch->view.collection;
+	uint64_t wanted = *options->rv_text ? options->rv : world->rv;
+	bool reached = collection_await(world, collection, wanted);
 
-	while (world->rv < options->rv && world_now_ms() < give_up)
-		world_wait(world, give_up);
-	watch->position = world->rv;
+	watch->position = collection_fresh(world, collection);
 	watch->initial = true;
 	watch->end_marked = options->bookmarks && world->settings.watch_list;
-	if (world->rv >= options->rv)
+	if (reached)
 		return;
 	buf_str(&watch->piece, "{\"type\":\"ERROR\",\"object\":");
-	status_put_too_large(&watch->piece, options->rv, world->rv);
+	status_put_too_large(&watch->piece, wanted, watch->position);
 	buf_str(&watch->piece, "}\n");
 	watch->over = true;
 }
@@ -311,7 +320,9 @@ static void watch_begin(struct watch *watch, const struct list_options *options)
 	if (options->initial_events)
 		watch_begin_initial(watch, options);
 	else
-		watch_begin_after(watch, options->rv ? options->rv : world->rv);
+		watch_begin_after(watch, options->rv ? options->rv
+						     : collection_fresh(world, watch->view.collection));
+	watch->begun = watch->position;
 	pin_set(watch->view.collection, &watch->pin, watch->position);
 	watch->view.collection->watching++;
 }

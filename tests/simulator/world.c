@@ -118,6 +118,43 @@ uint64_t collection_floor(const struct world *world, const struct collection *co
 	return world->compacted > collection->trimmed ? world->compacted : collection->trimmed;
 }
 
+uint64_t collection_fresh(const struct world *world, const struct collection *collection)
+{
+	bool knows = !world->settings.progress_ms || collection->fresh > world->rv;
+
+	return knows ? world->rv : collection->fresh;
+}
+
+bool collection_await(struct world *world, struct collection *collection, uint64_t rv)
+{
+	uint64_t give_up = world_now_ms() + world->settings.future_wait_ms;
+
+	while (world->rv < rv && world_now_ms() < give_up)
+		world_wait(world, give_up);
+	if (world->rv < rv)
+		return false;
+	uint64_t asked = world_now_ms();
+	while (collection_fresh(world, collection) < rv) {
+		uint64_t answer = asked + world->settings.progress_ms, now = world_now_ms();
+
+		if (now >= give_up)
+			return false;
+		if (now < answer) {
+			world_wait(world, answer < give_up ? answer : give_up);
+		} else {
+			collection->fresh = world->rv;
+			world_wake(world);
+		}
+	}
+	return true;
+}
+
+void world_set_fresh(struct world *world)
+{
+	for (size_t i = 0; i < world->n_collections; i++)
+		world->collections[i].fresh = world->rv;
+}
+
 size_t collection_after(const struct collection *collection, uint64_t rv)
 {
 	size_t low = collection->begin, high = collection->end;
@@ -245,7 +282,7 @@ static uint64_t world_commit(struct world *world, struct collection *collection,
 	struct version *version = memory_take(sizeof(*version) + text.size);
 	bool existed = entry->newest && !entry->newest->deleted;
 
-	version->rv = ++world->rv;
+	version->rv = collection->fresh = ++world->rv;
 	version->older = entry->newest;
 	version->entry = entry;
 	version->deleted = deleted;

@@ -50,6 +50,7 @@ struct collection {
 	struct version **log; /* changes in RV order: log[begin..end) */
 	size_t begin, end, capacity;
 	uint64_t trimmed; /* RV of the last change that was dropped from the log */
+	uint64_t fresh;   /* its cache knows that it has everything up to this RV */
 	struct pin *pins;
 	unsigned lists, watches, gets; /* requests since the log of requests was reset */
 	unsigned watching;             /* watches open now */
@@ -60,6 +61,9 @@ struct collection {
 struct settings {
 	uint64_t bookmark_ms;    /* interval of bookmarks on each watch; 0: none */
 	uint64_t future_wait_ms; /* how long a request waits for an RV of the future */
+	/* 0: a cache knows each RV at once. Else it learns of RVs that changes of other kinds have only when a
+	 * request waits for one, so much later: the API server asks etcd then. */
+	uint64_t progress_ms;
 	uint64_t history;        /* changes kept of each kind */
 	bool watch_list;         /* sendInitialEvents is served */
 	bool aggregated;         /* aggregated discovery is served */
@@ -121,6 +125,14 @@ struct entry *collection_any(struct collection *collection);
 
 /* Returns the oldest RV that can still be listed, and from which a watch can start. */
 uint64_t collection_floor(const struct world *world, const struct collection *collection);
+
+/* Returns the RV that the collection's cache has come to. */
+uint64_t collection_fresh(const struct world *world, const struct collection *collection);
+/* Waits until that is RV, as long as requests wait for the future. Returns whether it is. The caller holds
+ * world->lock. */
+bool collection_await(struct world *world, struct collection *collection, uint64_t rv);
+/* The caches know each RV from now on, or those up to now. */
+void world_set_fresh(struct world *world);
 
 /* Returns the log's index of the first change after RV; collection->end: none. */
 size_t collection_after(const struct collection *collection, uint64_t rv);

@@ -57,7 +57,8 @@ static const struct api_stub_answer *answer_for(const struct api_stub *stub, con
 	size_t size = strcspn(path, " ?");
 
 	for (const struct api_stub_answer *a = stub->answers; a->path; a++)
-		if (strlen(a->path) == size && !memcmp(a->path, path, size))
+		if (strlen(a->path) == size && !memcmp(a->path, path, size) &&
+			(!a->query || memmem(path + size, strcspn(path + size, " "), a->query, strlen(a->query))))
 			return a;
 	return &none;
 }

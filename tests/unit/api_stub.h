@@ -25,6 +25,7 @@ struct api_stub_answer {
 	const char *headers; /* more of them, each with \r\n; NULL: none */
 	enum api_stub_fault fault;
 	size_t size; /* of the body, 0: it is text */
+	const char *query; /* only for requests whose query has this; NULL: for all */
 };
 
 struct api_stub;

@@ -101,6 +101,42 @@ Test(buf, trim_gives_large_memory_back)
 	cr_assert_eq(b.size, 0);
 }
 
+Test(buf, fit_keeps_the_content_only)
+{
+	struct buf b = BUF_INIT;
+
+	buf_fit(&b);
+	cr_assert_eq(b.capacity, 0);
+	buf_str(&b, "abc");
+	buf_fit(&b);
+	cr_assert_eq(b.capacity, 4);
+	cr_assert_str_eq(buf_cstr(&b), "abc");
+	buf_str(&b, "def");
+	cr_assert_str_eq(buf_cstr(&b), "abcdef");
+	buf_release(&b);
+}
+
+Test(buf, spare_room_can_be_filled_without_an_error)
+{
+	struct buf b = BUF_INIT;
+
+	cr_assert_eq(buf_spare(&b), 0);
+	buf_str(&b, "abc");
+	cr_assert_eq(buf_spare(&b), b.capacity - 4);
+	uint8_t *before = b.data;
+	cr_assert_eq(buf_grow(&b, buf_spare(&b)), before + 3);
+	cr_assert_eq(buf_spare(&b), 0);
+	cr_assert_str_eq(buf_cstr(&b) + b.size, "");
+	buf_release(&b);
+	buf_init(&b, 10);
+	buf_str(&b, "abc");
+	cr_assert_eq(buf_spare(&b), 7);
+	buf_str(&b, "too long");
+	cr_assert_eq(buf_error(&b), ERR_TOO_LARGE);
+	cr_assert_eq(buf_spare(&b), 0);
+	buf_release(&b);
+}
+
 Test(buf, release_can_be_repeated)
 {
 	struct buf b = BUF_INIT;

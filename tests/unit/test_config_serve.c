@@ -87,6 +87,15 @@ Test(config_serve, wrong_values_are_named)
 		{"serve: {auth: open, forward: on}",
 			"k.yaml:1: serve: forward: on needs to know the client; it can't be used "
 			"with auth: open"},
+		{"serve: {auth: open, listen: [unix, '127.0.0.1:80', '[::1]:80', '0.0.0.0:80']}",
+			"k.yaml:1: serve: auth: open on 0.0.0.0:80 would give the whole cache to other "
+			"machines; listen on a loopback address, choose another mode, or set openRemote: true"},
+		{"serve: {auth: open, listen: '[::]:80'}",
+			"k.yaml:1: serve: auth: open on [::]:80 would give the whole cache to other "
+			"machines; listen on a loopback address, choose another mode, or set openRemote: true"},
+		{"serve: {auth: open, listen: ':80'}",
+			"k.yaml:1: serve: auth: open on :80 would give the whole cache to other "
+			"machines; listen on a loopback address, choose another mode, or set openRemote: true"},
 		{"serve: {freshness: quorum}",
 			"k.yaml:1: serve: freshness: quorum lets the API server answer reads without a "
 			"resourceVersion; it needs forward: on"},
@@ -106,6 +115,17 @@ Test(config_serve, changed_addresses_need_a_restart)
 	config_keep_fixed(b, a);
 	cr_assert_str_eq(b->serve.listen, "unix");
 	cr_assert(b->serve.quorum);
+	config_free(&a);
+	config_free(&b);
+}
+
+Test(config_serve, everything_may_be_open_on_this_machine_or_if_that_is_wanted)
+{
+	struct config *a = parse("serve: {auth: open, listen: [unix, '127.0.0.9:80', '[::1]:80', 'localhost:80']}"),
+		      *b = parse("serve: {auth: open, listen: ':80', openRemote: true}");
+
+	cr_assert_eq(a->serve.auth, CONFIG_AUTH_OPEN);
+	cr_assert(b->serve.open_remote);
 	config_free(&a);
 	config_free(&b);
 }

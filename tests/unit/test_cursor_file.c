@@ -382,6 +382,7 @@ Test(cursor_file, the_claim_of_a_follower_ends_with_its_file)
 
 	cr_assert_eq(cursor_claim(home, "c", &claim), 0);
 	cr_assert_eq(fstatat(home_cursors_fd(home), ".c.lock", &st, 0), 0);
+	cr_assert_eq(st.st_mode & 0777, 0600, "another user could lock it");
 	cr_assert_eq(cursor_claim(home, "c", &second), ERR_LOCKED);
 	cursor_unclaim(&claim);
 	cr_assert_lt(fstatat(home_cursors_fd(home), ".c.lock", &st, 0), 0);

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mount.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -348,6 +350,41 @@ Test(env, cut_and_garbled_files_are_told)
 	cr_assert_eq(open_code("e", ENV_READ), -ENOENT);
 }
 
+/* LMDB checks nothing of it, and aborts the process when the tables of the file are not where it says. */
+Test(env, a_state_that_begins_at_another_page_is_an_error)
+{
+	enum { META = 16, ROOT = META + 24 + 48 + 40 }; /* of the table of databases, in a meta page */
+	struct env_options options = {.mode = ENV_READ, .databases = databases, .n_databases = 2, .places = places_of()};
+	struct env *env = open_env("e", ENV_WRITE);
+	long page = sysconf(_SC_PAGESIZE);
+
+	for (int i = 0; i < 50; i++)
+		put(env, (const char[]){(char)('A' + i), '\0'}, 500);
+	env_close(&env);
+	int fd = open(scratch_path("e/data.mdb"), O_RDWR | O_CLOEXEC);
+	cr_assert_geq(fd, 0);
+	for (uint64_t root = 0; root < 8; root++) {
+		for (int meta = 0; meta < 2; meta++)
+			cr_assert_eq(pwrite(fd, &root, sizeof(root), meta * page + ROOT), sizeof(root));
+		for (int mode = 0; mode < 2; mode++) {
+			struct txn *txn = NULL;
+			uint64_t n;
+
+			options.mode = mode ? ENV_WRITE : ENV_READ;
+			options.map_bytes = mode ? 16u << 20 : 0;
+			int r = env_open(scratch_path("e"), &options, &env);
+			if (r == 0 && txn_begin_read(env, &txn) == 0)
+				r = txn_count(txn, 0, &n);
+			txn_abort(&txn);
+			env_close(&env);
+			cr_assert(r == 0 || r == ERR_CORRUPT || r == ERR_NO_STORE, "page %d: %s", (int)root, err_text(r));
+			if (mode && r == 0)
+				break; /* the right one, or what looks like it, and it was written to */
+		}
+	}
+	(void)close(fd);
+}
+
 Test(env, copy_is_read_without_lock)
 {
 	struct env *env = open_env("e", ENV_WRITE);
@@ -429,6 +466,47 @@ static struct stat file_of(const char *path)
 
 	cr_assert_eq(stat(scratch_path(path), &st), 0);
 	return st;
+}
+
+/* Returns the page faults of a transaction that writes SIZE bytes of C under a new key. */
+static long faults_of_write(struct env *env, const char *key, size_t size, char c)
+{
+	struct rusage before, after;
+	struct txn *txn = NULL;
+	void *room;
+
+	cr_assert_eq(getrusage(RUSAGE_SELF, &before), 0);
+	cr_assert_eq(txn_begin_write(env, &txn), 0);
+	cr_assert_eq(txn_reserve(txn, 0, bytes_str(key), size, 0, &room), 0);
+	memset(room, c, size);
+	cr_assert_eq(txn_commit(&txn), 0);
+	cr_assert_eq(getrusage(RUSAGE_SELF, &after), 0);
+	return after.ru_minflt - before.ru_minflt;
+}
+
+Test(env, pages_that_were_touched_while_the_writer_was_idle_cost_no_fault)
+{
+	const long pages = (192 << 10) / (long)sysconf(_SC_PAGESIZE);
+	void *memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct env *env = open_writemap("w");
+	struct txn *txn = NULL;
+	struct bytes value;
+
+	if (madvise(memory, 4096, 23) < 0)
+		cr_skip("this kernel has no MADV_POPULATE_WRITE");
+	(void)faults_of_write(env, "first", 1 << 20, '1');
+	cr_assert_geq(faults_of_write(env, "cold", 192 << 10, '2'), pages);
+	env_prepare(env);
+	env_prepare(env);
+	cr_assert_leq(faults_of_write(env, "warm", 192 << 10, '3'), pages / 2);
+	struct stat st = file_of("w/data.mdb");
+	cr_assert_geq((int64_t)st.st_blocks * 512, st.st_size);
+	cr_assert_eq(txn_begin_read(env, &txn), 0);
+	cr_assert_eq(txn_get(txn, 0, BYTES_LIT("warm"), &value), FOUND);
+	cr_assert_eq(((const char *)value.data)[value.size - 1], '3');
+	txn_abort(&txn);
+	env_close(&env);
+	(void)munmap(memory, 4096);
 }
 
 /* A page without a block is a SIGBUS, and so is a page beyond the end of the file. */

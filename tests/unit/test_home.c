@@ -127,6 +127,8 @@ Test(home, missing_store_says_how_one_comes_to_be)
 	cr_assert_eq(home_open(scratch_path("none"), &options, &home), ERR_NO_STORE);
 	cr_assert(strstr(err_text(ERR_NO_STORE), "kinf run"));
 	cr_assert_eq(home_open(scratch(), &options, &home), ERR_NO_STORE, "a folder that is no store");
+	cr_assert_eq(home_open("/dev/null", &options, &home), ERR_NO_STORE);
+	cr_assert(strstr(err_text(ERR_NO_STORE), "is no directory"));
 }
 
 static void write_file(const char *path, const char *text)
@@ -149,7 +151,7 @@ Test(home, foreign_and_damaged_ids_are_told_apart)
 	write_file(scratch_path("a/b/store/id"), "kinf-store 1 0123\n");
 	cr_assert_eq(home_open(scratch_path("a/b/store"), &options, &home), ERR_CORRUPT);
 	write_file(scratch_path("a/b/store/id"), "");
-	cr_assert_eq(home_open(scratch_path("a/b/store"), &options, &home), ERR_FORMAT);
+	cr_assert_eq(home_open(scratch_path("a/b/store"), &options, &home), ERR_CORRUPT);
 }
 
 Test(home, lost_runtime_folder_is_made_again)

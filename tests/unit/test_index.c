@@ -340,7 +340,7 @@ Test(index, a_removed_feed_goes_without_bodies)
 		slices++;
 	} while (r == AGAIN);
 	cr_assert_eq(r, 0);
-	cr_assert_geq(slices, 5);
+	cr_assert_geq(slices, 3);
 	cr_assert_eq(definitions(&f), 0);
 	cr_assert_eq(objects(&f), UINT64_MAX, "the row is gone");
 	cr_assert_str_eq(names(&f, "", ""), "");
@@ -382,8 +382,18 @@ Test(index, large_transactions_are_flushed_in_between_and_stay_whole)
 	uint64_t n;
 
 	cr_assert_eq(txn_begin_read(index_env(f.index), &txn), 0);
-	cr_assert_eq(txn_count(txn, 3, &n), 0);
-	cr_assert_eq(n, 16 * N);
+	for (int t = 0; t < 16; t++) {
+		struct index_walk *walk;
+		uint64_t object, found = 0;
+
+		(void)snprintf(value[t], sizeof(value[t]), "t%d-0", t);
+		cr_assert_eq(index_postings(f.index, txn, d, bytes_str(value[t]), &n, &walk), FOUND);
+		while (index_walk_next_id(walk, &object) == FOUND)
+			cr_assert_eq(object, 1 + (found++ << t));
+		cr_assert_eq(found, n);
+		cr_assert_eq(n, 1 + ((N - 1) >> t));
+		index_walk_close(&walk);
+	}
 	txn_abort(&txn);
 	cr_assert_eq(strncmp(under(&f, d, BYTES_LIT("t15-5")), "1: ns5/pod-000005", 17), 0);
 	teardown(&f);

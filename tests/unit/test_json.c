@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <sys/mman.h>
 
+#include "common/cleanup.h"
 #include "common/err.h"
 #include "common/value/json.h"
 #include "common/value/value.h"
@@ -498,6 +499,74 @@ Test(json, damaged_bodies_are_not_written)
 		cr_assert_eq(json_write(bytes_str(bodies[i]), 0, &text), ERR_CORRUPT, "%zu", i);
 		cr_assert_eq(text.size, 6);
 	}
+}
+
+/* Strings are looked at in blocks: each length and each place of an escape. */
+Test(json, each_string_is_written_with_its_escapes)
+{
+	static const struct {
+		const char *stored, *written;
+	} escapes[] = {{"\"", "\\\""}, {"&", "\\u0026"}, {"<", "\\u003c"}, {">", "\\u003e"},
+		{"\\", "\\\\"}, {"\n", "\\n"}, {"\x1f", "\\u001f"}, {"\xe2\x80\xa8", "\\u2028"},
+		{"\xe2\x82\xac", "\xe2\x82\xac"}, {"\x7f", "\x7f"}, {" ", " "}, {"$", "$"}, {"?", "?"}};
+	CLEANUP(buf_release) struct buf plain = BUF_INIT, wanted = BUF_INIT;
+
+	for (size_t i = 0; i < 300; i++)
+		buf_byte(&plain, (uint8_t)('A' + i % 26));
+	for (size_t e = 0; e < sizeof(escapes) / sizeof(*escapes); e++)
+		for (size_t before = 0; before < 40; before++)
+			for (size_t after = 0; after < 260; after += after < 40 ? 1 : 43) {
+				buf_reset(&text);
+				buf_reset(&body);
+				buf_reset(&wanted);
+				buf_put(&text, plain.data, before);
+				buf_str(&text, escapes[e].stored);
+				buf_put(&text, plain.data, after);
+				size_t array = value_open_array(&body);
+				value_put_string(&body, buf_bytes(&text));
+				value_put_nil(&body);
+				value_close(&body, array, 2);
+				buf_str(&wanted, "[\"");
+				buf_put(&wanted, plain.data, before);
+				buf_str(&wanted, escapes[e].written);
+				buf_put(&wanted, plain.data, after);
+				buf_str(&wanted, "\",null]");
+				/* In memory of its own, so that nothing after it can be read. */
+				AUTO_FREE uint8_t *copy = malloc(body.size);
+				memcpy(copy, body.data, body.size);
+				buf_release(&text);
+				cr_assert_eq(json_write(BYTES(copy, body.size), 0, &text), 0);
+				cr_assert_str_eq(buf_cstr(&text), buf_cstr(&wanted));
+			}
+}
+
+Test(json, one_item_of_a_document_is_written)
+{
+	cr_assert_eq(parse("[{\"a\":[1,\"x\"]},\"second\",3]"), 0);
+	const uint8_t *at = body.data + 1, *end = body.data + body.size;
+
+	for (size_t i = 0; i < 3; i++) {
+		cr_assert_eq(json_write_item(&at, end, 0, &text), 0);
+		buf_byte(&text, ' ');
+	}
+	cr_assert_str_eq(buf_cstr(&text), "{\"a\":[1,\"x\"]} \"second\" 3 ");
+	cr_assert_eq(at, end);
+	cr_assert_eq(json_write_item(&at, end, 0, &text), ERR_CORRUPT);
+}
+
+Test(json, output_fits_its_limit_exactly)
+{
+	static const char json[] = "[\"0123456789\",\"<23456789\",{\"a\":[]},12]";
+	cr_assert_eq(parse(json), 0);
+	size_t size = strlen(write_back(0));
+	for (size_t limit = 1; limit < size + 20; limit++) {
+		buf_release(&text);
+		text.limit = limit;
+		cr_assert_eq(json_write(buf_bytes(&body), 0, &text), limit < size ? ERR_TOO_LARGE : 0,
+			"%zu of %zu", limit, size);
+		cr_assert_eq(text.size, limit < size ? 0 : size);
+	}
+	text.limit = 0;
 }
 
 Test(json, output_that_reaches_its_limit_is_taken_back)

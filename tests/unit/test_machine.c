@@ -28,6 +28,41 @@ Test(machine, a_feed_with_a_checkpoint_watches_and_never_lists)
 	feed_machine_release(&run.feed);
 }
 
+Test(machine, progress_moves_the_watch_on_and_says_nothing_about_it)
+{
+	struct run run;
+
+	start(&run, "50", false);
+	PLAY(&run,
+		{FEED_ON_PROGRESS, .rv = "70", .phase = LISTED},
+		{FEED_ON_PROGRESS, .rv = "60", .phase = LISTED}); /* older: no list, as a bookmark would cause */
+	cr_assert_not(run.feed.alive);
+	cr_assert_not(run.feed.progress);
+	PLAY(&run, {FEED_ON_ALIVE, .phase = LISTED}, {FEED_ON_ENDED, .after_ms = 5000, .what = FEED_DO_WATCH, .want_rv = "70", .phase = LISTED});
+	feed_machine_release(&run.feed);
+}
+
+/* The two watches may be of two servers of one cluster, whose caches are not equally far. */
+Test(machine, a_bookmark_behind_the_progress_but_not_behind_its_own_watch_causes_no_list)
+{
+	struct run run;
+
+	start(&run, "50", false);
+	PLAY(&run,
+		{FEED_ON_ALIVE, .phase = LISTED},
+		{FEED_ON_PROGRESS, .rv = "70", .phase = LISTED},
+		{FEED_ON_BOOKMARK, .rv = "60", .what = FEED_DO_NOTHING, .phase = LISTED},
+		{FEED_ON_PROGRESS, .rv = "80", .phase = LISTED},
+		{FEED_ON_BOOKMARK, .rv = "60", .what = FEED_DO_NOTHING, .phase = LISTED},
+		{FEED_ON_ENDED, .after_ms = 5000, .what = FEED_DO_WATCH, .want_rv = "80", .phase = LISTED},
+		{FEED_ON_ALIVE, .phase = LISTED},
+		{FEED_ON_PROGRESS, .rv = "90", .phase = LISTED},
+		{FEED_ON_BOOKMARK, .rv = "85", .what = FEED_DO_NOTHING, .phase = LISTED},
+		{FEED_ON_BOOKMARK, .rv = "84", .what = FEED_DO_WAIT, .least_ms = 800, .most_ms = 1600,
+			.phase = LISTED});
+	feed_machine_release(&run.feed);
+}
+
 Test(machine, a_feed_with_an_open_list_lists_again)
 {
 	struct run run;

@@ -125,6 +125,29 @@ Test(proc, lock_file_holds_the_pid_and_is_private)
 	cr_assert_eq(proc_lock(directory_fd, "role.lock"), ERR_LOCKED);
 }
 
+Test(proc, looking_at_a_lock_waits_for_nobody, .timeout = 5)
+{
+	/* In a directory of several users each of these may be another one's. */
+	cr_assert_eq(mkfifoat(directory_fd, "role.lock", 0600), 0);
+	(void)proc_is_locked(directory_fd, "role.lock");
+	cr_assert_eq(unlinkat(directory_fd, "role.lock", 0), 0);
+	AUTO_FD int fd = openat(directory_fd, "role.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	cr_assert_geq(fd, 0);
+	cr_assert_eq(sigaction(SIGIO, &(struct sigaction){.sa_handler = SIG_IGN}, NULL), 0);
+	if (fcntl(fd, F_SETLEASE, F_WRLCK) == 0) /* else the file system has no leases */
+		cr_assert(proc_is_locked(directory_fd, "role.lock"));
+}
+
+Test(proc, the_path_of_an_open_directory)
+{
+	char path[sizeof(directory)], small[8];
+
+	cr_assert_eq(proc_path_of(directory_fd, path, sizeof(path)), 0);
+	cr_assert_str_eq(path, directory);
+	cr_assert_eq(proc_path_of(directory_fd, small, sizeof(small)), -ENAMETOOLONG);
+	cr_assert_eq(proc_path_of(-1, path, sizeof(path)), -ENOENT);
+}
+
 Test(proc, lock_in_a_missing_directory_is_an_error)
 {
 	cr_assert_eq(proc_lock(directory_fd, "no/role.lock"), -ENOENT);

@@ -207,6 +207,7 @@ Test(serve_auth, refused_tokens_and_failures_are_told_apart)
 		enum auth_answer expected;
 	} cases[] = {
 		{{REVIEWS, 401, "application/json", "{}"}, AUTH_UNAUTHENTICATED},
+		{{REVIEWS, 401, "application/json", "{\"kind\":\"Status\"}", .fault = STUB_CUT}, AUTH_UNAUTHENTICATED},
 		{{REVIEWS, 403, "application/json", "{}"}, AUTH_DENIED},
 		{{REVIEWS, 500, "application/json", "{}"}, AUTH_UNAVAILABLE},
 		{{REVIEWS, 429, "application/json", "{}"}, AUTH_UNAVAILABLE},

@@ -37,6 +37,9 @@ static void path_is(const char *given, enum api_path_kind kind, const char *part
 		path.is_watch ? " watch" : "", path.is_long ? " long" : "");
 	if (kind != API_PATH_OTHER)
 		cr_expect_str_eq(have, parts, "%s: %s", given, have);
+	(void)snprintf(have, sizeof(have), "%s%s%s", path.group, *path.group ? "/" : "", path.version);
+	if (*path.version)
+		cr_expect_str_eq(path.group_version, have, "%s: %s", given, path.group_version);
 	api_path_release(&path);
 }
 

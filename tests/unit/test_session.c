@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "reflector/feed/session.h"
+#include "reflector/feed/session_internal.h"
 
 #include <criterion/criterion.h>
 
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/proc.h"
 #include "reflector/record/recorder.h"
 #include "tests/unit/api_stub.h"
 #include "tests/unit/rig.h"
@@ -60,18 +61,23 @@ static int make_session(void *arg, const struct feed_definition *definition,
 {
 	struct world *world = arg;
 
+	session_free(&world->session); /* of a feed that an earlier set_up() of this test has left in the store */
 	cr_assert_eq(session_new(&world->shared, definition, checkpoint, 500, &world->session), 0);
 	return 0;
 }
 
-static void set_up(struct world *world)
+/* SECOND: what a second watch, which asks for progress, is answered; PROBE: how the question before it ends. */
+static void set_up_with(struct world *world, const char *second, enum api_stub_fault probe)
 {
 	struct txn *txn;
 
 	*world = (struct world){0};
 	rig_open(&world->rig, "feeds: []\n");
 	world->stub = api_stub_start((struct api_stub_answer[]){
-		{"/api/v1/things", 200, "application/json", stream, NULL, STUB_SILENT_BODY}, {NULL}});
+		{"/api/v1/things", 200, "application/json", second, .fault = STUB_SILENT_BODY, .query = "timeoutSeconds=3&"},
+		{"/api/v1/things", 200, "application/json", stream, NULL, STUB_SILENT_BODY},
+		{"/api/v1/namespaces/default/things/kinf-probe", 404, "application/json", "{}", .fault = probe},
+		{NULL}});
 	world->kubeconfig = (struct kubeconfig){.server = (char *)api_stub_url(world->stub)};
 	world->shared = (struct session_shared){.stats = world->rig.p.stats, .pace = &world->pace,
 		.policy = config_policy_default(), .warnings = &world->warnings,
@@ -86,6 +92,11 @@ static void set_up(struct world *world)
 	cr_assert_eq(txn_begin_read(journal_env(world->rig.journal), &txn), 0);
 	cr_assert_eq(journal_each_feed(world->rig.journal, txn, make_session, world), 0);
 	txn_abort(&txn);
+}
+
+static void set_up(struct world *world)
+{
+	set_up_with(world, "", STUB_GOOD);
 }
 
 static void tear_down(struct world *world)
@@ -151,5 +162,98 @@ Test(session, a_feed_removed_at_the_end_of_its_list_takes_no_more)
 	world.remove = true;
 	run(&world);
 	cr_assert_eq(last_type(&world), RECORD_FEED_REMOVED);
+	tear_down(&world);
+}
+
+/* ---- progress on demand: the feed is at 8 ---- */
+
+static void rv_is(struct world *world, const char *rv)
+{
+	struct journal *journal = world->rig.journal;
+	CLEANUP(txn_abort) struct txn *txn = NULL;
+	struct feed_checkpoint checkpoint;
+
+	cr_assert_eq(recorder_flush(world->recorder), 0);
+	cr_assert_eq(txn_begin_read(journal_env(journal), &txn), 0);
+	cr_assert_eq(journal_feed_checkpoint(journal, txn, session_definition(world->session)->id, &checkpoint), FOUND);
+	cr_assert(bytes_equal(checkpoint.rv, bytes_str(rv)), "%.*s instead of %s", BYTES_ARG(checkpoint.rv), rv);
+	cr_assert_str_eq(buf_cstr(&world->session->machine.rv), rv);
+}
+
+static void ask(struct world *world, uint64_t wanted)
+{
+	session_progress(world->session, wanted);
+	cr_assert_eq(session_work(world->session), 0);
+	cr_assert(world->session->progress);
+}
+
+static void answer(struct world *world)
+{
+	for (int i = 0; i < 1000 && world->session->progress; i++)
+		cr_assert_eq(http_poll(world->shared.http, 10, NULL, 0), 0);
+	cr_assert_not(world->session->progress);
+}
+
+static void check_progress(const char *second, const char *rv)
+{
+	struct world world;
+
+	set_up_with(&world, second, STUB_GOOD);
+	run(&world);
+	rv_is(&world, "8");
+	ask(&world, 20);
+	answer(&world);
+	rv_is(&world, rv);
+	tear_down(&world);
+}
+
+Test(session, a_bookmark_that_is_first_on_a_second_watch_moves_the_feed_on)
+{
+	check_progress(EVENT("BOOKMARK", OBJECT("", "30", "")), "30");
+}
+
+Test(session, anything_else_on_a_second_watch_proves_nothing)
+{
+	check_progress(EVENT("MODIFIED", OBJECT("a", "25", "")) EVENT("BOOKMARK", OBJECT("", "30", "")), "8");
+	check_progress(EVENT("DELETED", OBJECT("a", "8", "")) EVENT("BOOKMARK", OBJECT("", "30", "")), "8");
+	check_progress(EVENT("BOOKMARK", OBJECT("", "8", "")), "8");
+	check_progress(EVENT("BOOKMARK", OBJECT("", "7", "")), "8");
+	check_progress(EVENT("BOOKMARK", OBJECT("", "30", ",\"annotations\":{\"kinformer/stale\":\"3 away\"}")), "8");
+	check_progress(EVENT("ERROR", "{\"kind\":\"Status\",\"code\":410,\"reason\":\"Expired\"}"), "8");
+	check_progress("nonsense", "8");
+}
+
+Test(session, what_the_feed_took_meanwhile_outweighs_a_second_watch)
+{
+	struct world world;
+	struct feed_action action;
+
+	set_up_with(&world, EVENT("BOOKMARK", OBJECT("", "30", "")), STUB_GOOD);
+	run(&world);
+	ask(&world, 20);
+	session_step(world.session, (struct feed_input){.on = FEED_ON_EVENT, .rv = BYTES_LIT("9")}, &action);
+	answer(&world);
+	cr_assert_str_eq(buf_cstr(&world.session->machine.rv), "9");
+	tear_down(&world);
+}
+
+Test(session, progress_is_asked_for_the_smallest_rv_and_once_a_second)
+{
+	struct world world;
+
+	set_up_with(&world, "", STUB_SILENT);
+	run(&world);
+	session_progress(world.session, 8);
+	cr_assert_eq(session_progress_at(world.session), UINT64_MAX, "the feed has it");
+	ask(&world, UINT64_C(1) << 62);
+	session_progress(world.session, UINT64_MAX);
+	cr_assert(world.session->progress);
+	session_progress(world.session, 20);
+	cr_assert_not(world.session->progress, "what waits for an RV that is never given holds up nobody");
+	cr_assert_eq(world.session->wanted, 20);
+	uint64_t now = proc_monotonic_ns(), at = session_progress_at(world.session);
+	cr_assert(at > now && at <= now + UINT64_C(1000000000));
+	cr_assert_eq(session_work(world.session), 0);
+	cr_assert_not(world.session->progress);
 	tear_down(&world);
 }

@@ -28,6 +28,7 @@ Test(signals, signals_come_through_the_descriptor)
 	cr_assert(first == SIGHUP && second == SIGTERM, "%d %d", first, second);
 	cr_assert_eq(signals_next(fd), 0);
 	cr_assert_eq(raise(SIGPIPE), 0); /* ignored: we are still here */
+	cr_assert_eq(raise(SIGXFSZ), 0);
 }
 
 Test(signals, signals_are_usual_again_after_reset)

@@ -113,7 +113,7 @@ _CLASSES = {
     GONE: Gone,
 }
 
-# Outcomes have no sentence of their own in the library.
+# Outcomes that a call gave without a handle have no sentence in the library.
 _OUTCOMES = {
     AGAIN: "nothing has been listed or indexed so far: wait_synced() waits for it",
     GONE: "the continue token is older than the store's history: list again without it",
@@ -123,7 +123,8 @@ _OUTCOMES = {
 def error(code: int, handle: int | None = None) -> Error:
     """The exception for a result; HANDLE: the struct kinf that it is of, if any."""
     if code in _OUTCOMES:
-        return _CLASSES[code](_OUTCOMES[code], code)
+        told = lib.kinf_error(handle) if handle and code == AGAIN else b""
+        return _CLASSES[code](told.decode(errors="replace") or _OUTCOMES[code], code)
     sentence = lib.kinf_error(handle) or lib.kinf_strerror(code) or b""
     return _CLASSES.get(code, Error)(sentence.decode(errors="replace"), code)
 

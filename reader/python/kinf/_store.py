@@ -2,6 +2,7 @@
 """The store, and feeds by the store: what they give stays when no snapshot is held any more."""
 
 import os
+import re
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -228,7 +229,7 @@ class Store:
 
     @property
     def is_copy(self) -> bool:
-        """Nobody can write it now: a copy, a read-only mount."""
+        """It is read as a copy: no daemon writes it, and this process can't say there what it reads."""
         with self.in_use() as handle:
             return bool(lib.kinf_is_copy(handle))
 
@@ -241,9 +242,11 @@ class Store:
                 try:
                     check(step(handle, min(left, SLICE_MS)), handle)
                     return
-                except Timeout:
-                    if end is not None and time.monotonic() >= end:
-                        raise
+                except Timeout as late:
+                    if timeout is not None and end is not None and time.monotonic() >= end:
+                        # The library knows of the last step only.
+                        sentence = re.sub(r"within \d+ ms", f"within {max(0, timeout):g} s", str(late))
+                        raise Timeout(sentence, late.code) from None
 
     def wait_synced(self, *feeds: str, timeout: float | None = None) -> None:
         """Waits until every one of them has been listed once; Timeout after TIMEOUT seconds. Feeds that

@@ -191,7 +191,9 @@ static void upstream_complete(struct upstream_client *c, CURL *easy, CURLcode co
 	(void)curl_easy_getinfo(easy, CURLINFO_PRIVATE, (char **)&request);
 	(void)curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
 	c->server.doubted |= code != CURLE_OK;
-	if (code)
+	/* A server that refuses a request without reading it may cut its answer (libcurl 7.88 takes the end of such a
+	 * stream for one): a refusal's status counts, however its body ends. */
+	if (code && status < 400)
 		request->fn(request->context, 0,
 			bytes_str(*request->error ? request->error : curl_easy_strerror(code)));
 	else

@@ -21,13 +21,88 @@
 #define SECOND_NS        UINT64_C(1000000000)
 #define HEAD_NS          (10 * SECOND_NS) /* for a head, and for a TLS handshake */
 #define IDLE_NS          (90 * SECOND_NS) /* between two requests */
+#define SHAKES_MAX       128 /* TLS handshakes of a worker at once */
+#define PLACE_NS         (SECOND_NS / 4) /* then a handshake leaves its place to another */
 #define SLOW_NS          (60 * SECOND_NS) /* without a byte that the client takes or sends */
 #define LINGER_NS        (2 * SECOND_NS)
 #define INPUT_SIZE       ((size_t)64 << 10)
 #define TURN_BYTES       ((size_t)256 << 10) /* then other connections have their turn */
+#define CONNECTION_EVENTS (EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET)
 #define PREFACE          "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
 static void connection_expired(void *context);
+
+/* ---- TLS handshakes ----------------------------------------------------------------------------
+ *
+ * A handshake needs some 60 KiB until it is complete. Thousands of clients that come back together
+ * would take that each, and what they leave lies between what stays. So a worker makes SHAKES_MAX
+ * handshakes at once; the others wait in the order in which they came, and cost nothing but their
+ * socket. A handshake that stalls goes on without a place. */
+
+/* Takes C out of the queue. */
+static void shake_unlink(struct http_connection *c)
+{
+	struct serve_worker *w = c->worker;
+
+	*(c->shake_previous ? &c->shake_previous->shake_next : &w->shakes_first) = c->shake_next;
+	*(c->shake_next ? &c->shake_next->shake_previous : &w->shakes_last) = c->shake_previous;
+	c->shake_previous = c->shake_next = NULL;
+}
+
+/* Gives the place of C, if it has one, to the next one that waits. */
+static void shake_leave(struct http_connection *c)
+{
+	struct serve_worker *w = c->worker;
+	enum shake_turn shake = c->shake;
+
+	c->shake = SHAKE_NONE;
+	if (shake == SHAKE_WAITS)
+		shake_unlink(c);
+	if (shake != SHAKE_HAS_PLACE)
+		return;
+	struct http_connection *next = w->shakes_first;
+	if (!next || w->ended) {
+		w->n_shakes--;
+		return;
+	}
+	shake_unlink(next);
+	next->shake = SHAKE_HAS_PLACE;
+	next->place_ns = next->began_ns = w->now_ns;
+	connection_ready(next);
+}
+
+/* Begins the handshake of C if the client has said something and there is a place. Returns whether
+ * it has begun. */
+static bool shake_begin(struct http_connection *c)
+{
+	struct serve_worker *w = c->worker;
+
+	if (c->tls)
+		return true;
+	if (c->shake == SHAKE_WAITS || !c->readable)
+		return false;
+	if (c->shake == SHAKE_NONE && w->n_shakes == SHAKES_MAX) {
+		c->shake = SHAKE_WAITS;
+		c->shake_previous = w->shakes_last;
+		*(w->shakes_last ? &w->shakes_last->shake_next : &w->shakes_first) = c;
+		w->shakes_last = c;
+		return false;
+	}
+	if (c->shake == SHAKE_NONE) {
+		w->n_shakes++;
+		c->shake = SHAKE_HAS_PLACE;
+		c->place_ns = c->began_ns = w->now_ns;
+	}
+	int r = tls_session_new(listener_tls(c->listener), c->fd, &c->tls);
+	err_ignore(r, "the client sees a closed connection and tries again");
+	c->dead |= r < 0;
+	return r == 0;
+}
+
+static void connection_turn_over(struct http_connection *c)
+{
+	(void)__atomic_add_fetch(&c->worker->turned_over, 1, __ATOMIC_RELAXED);
+}
 
 /* ---- begin and end ----------------------------------------------------------------------------- */
 
@@ -63,6 +138,8 @@ void connection_close(struct http_connection **connection)
 		stream_end(c->streams, worker->ended ? EXCHANGE_STOPPED : EXCHANGE_CLOSED);
 	if (c->protocol)
 		c->protocol->release(c);
+	shake_leave(c);
+	connection_turn_over(c);
 	connection_count(c, false);
 	serve_timer_release(&c->timer);
 	tls_session_free(&c->tls);
@@ -84,8 +161,7 @@ void connection_close(struct http_connection **connection)
 int connection_new(struct serve_worker *worker, const struct listener *listener, int fd)
 {
 	struct http_connection *c = calloc(1, sizeof(*c));
-	struct epoll_event event = {
-		.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = c};
+	struct epoll_event event = {.events = CONNECTION_EVENTS, .data.ptr = c};
 
 	if (!c) {
 		(void)close(fd);
@@ -106,10 +182,7 @@ int connection_new(struct serve_worker *worker, const struct listener *listener,
 	int r = serve_timer_init(worker, &c->timer, connection_expired, c);
 	if (r == 0)
 		r = peer_of_socket(fd, listener, &c->peer, &c->peer_texts);
-	if (r == 0 && listener_tls(listener)) {
-		r = tls_session_new(listener_tls(listener), fd, &c->tls);
-		c->shaking = c->peer.tls = true;
-	}
+	c->shaking = c->peer.tls = listener_tls(listener) != NULL;
 	if (r == 0 && epoll_ctl(worker->epoll, EPOLL_CTL_ADD, fd, &event) < 0)
 		r = err_set(-errno, "watching a connection");
 	if (r < 0) {
@@ -161,6 +234,8 @@ static ssize_t connection_transmit(struct http_connection *c, const uint8_t *byt
 
 static void connection_shake(struct http_connection *c)
 {
+	if (!shake_begin(c))
+		return;
 	int r = tls_session_shake(c->tls);
 
 	if (r == -EAGAIN) {
@@ -168,6 +243,8 @@ static void connection_shake(struct http_connection *c)
 		return;
 	}
 	c->shaking = false;
+	shake_leave(c);
+	connection_turn_over(c);
 	if (r < 0 || peer_of_certificate(c->tls, &c->peer, &c->peer_texts) < 0) {
 		const char *why = "tls";
 
@@ -312,6 +389,30 @@ static void connection_write(struct http_connection *c)
 
 /* ---- turns ------------------------------------------------------------------------------------- */
 
+void connection_pause(struct http_connection *c, uint64_t ns)
+{
+	struct epoll_event event = {.events = EPOLLET, .data.ptr = c};
+
+	/* No packet may wake the worker either. */
+	if (epoll_ctl(c->worker->epoll, EPOLL_CTL_MOD, c->fd, &event) == 0)
+		c->pause_ns = c->worker->now_ns + ns;
+}
+
+/* Returns whether the pause of C is over. */
+static bool connection_go_on(struct http_connection *c)
+{
+	struct epoll_event event = {.events = CONNECTION_EVENTS, .data.ptr = c};
+
+	if (c->worker->now_ns < c->pause_ns && !c->dead) {
+		serve_timer_set(&c->timer, c->pause_ns);
+		return false;
+	}
+	c->pause_ns = 0;
+	c->readable = c->writable = true;
+	c->dead |= epoll_ctl(c->worker->epoll, EPOLL_CTL_MOD, c->fd, &event) < 0;
+	return true;
+}
+
 /* Ends the sending side, and reads what the client is still sending for a moment: closing at once
  * would reset the connection, and the client might lose the answer. */
 static void connection_linger(struct http_connection *c)
@@ -341,6 +442,10 @@ static uint64_t connection_deadline(const struct http_connection *c)
 
 	if (c->lingering)
 		return c->began_ns + LINGER_NS;
+	if (c->shake == SHAKE_HAS_PLACE)
+		return c->place_ns + PLACE_NS;
+	if (c->shake == SHAKE_WAITS) /* its time begins with its place */
+		return c->finish_ns;
 	if (c->out.size > c->out_sent || connection_awaits_body(c))
 		at = c->progress_ns + SLOW_NS;
 	else if (c->began_ns)
@@ -355,6 +460,8 @@ static uint64_t connection_deadline(const struct http_connection *c)
 void connection_turn(struct http_connection *c)
 {
 	CHECK_OBJ(c, CONNECTION_MAGIC);
+	if (c->pause_ns && !connection_go_on(c))
+		return;
 	if (c->shaking && !c->dead)
 		connection_shake(c);
 	if (!c->shaking) {
@@ -375,7 +482,7 @@ void connection_turn(struct http_connection *c)
 		connection_ready(c);
 	if (!c->in.size)
 		buf_release(&c->in);
-	serve_timer_set(&c->timer, connection_deadline(c));
+	serve_timer_set(&c->timer, c->pause_ns ? c->pause_ns : connection_deadline(c));
 }
 
 /* Ends streams of HTTP/2 that have a body to send, but no window for a minute. */
@@ -396,6 +503,8 @@ static void connection_expired(void *context)
 	uint64_t now = c->worker->now_ns;
 	bool pending = c->out.size > c->out_sent;
 
+	if (c->shake == SHAKE_HAS_PLACE && now >= c->place_ns + PLACE_NS)
+		shake_leave(c);
 	if (now >= c->finish_ns) {
 		c->finish_ns = UINT64_MAX;
 		for (struct stream *s = c->streams, *next; s; s = next) {

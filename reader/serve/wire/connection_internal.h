@@ -42,7 +42,7 @@ struct stream {
 	bool counted;              /* in the gauge of long-running requests */
 	/* Chosen by the labels at exchange_begin(); NULL before. */
 	struct metric_cell *requests, *seconds, *running;
-	char user[64];
+	char *user; /* for the access log; NULL: "" */
 	void (*gone)(void *context);
 	void *gone_context;
 	struct buf body;           /* of the request, what was not taken yet */
@@ -55,7 +55,7 @@ struct stream {
 	int32_t id;                /* HTTP/2 */
 	bool submitted;            /* HTTP/2: the answer's head is on its way */
 	bool resume_owed;          /* HTTP/2: woken within read() */
-	uint8_t *text;             /* the request's texts */
+	uint8_t *text;             /* the request's texts, behind the headers */
 	struct exchange_header headers[];
 };
 
@@ -126,6 +126,13 @@ struct http2;
 struct metric_cell;
 struct tls_session;
 
+/* The worker's TLS handshakes, of which only so many are made at once. */
+enum shake_turn {
+	SHAKE_NONE,  /* it has none to make, or needs no place for the rest of it */
+	SHAKE_WAITS, /* in the worker's queue */
+	SHAKE_HAS_PLACE
+};
+
 struct http_connection {
 	uint32_t magic;
 	struct serve_worker *worker;
@@ -134,8 +141,10 @@ struct http_connection {
 	struct http_connection *ready_next;
 	bool ready;
 	int fd;
-	struct tls_session *tls; /* NULL: plain */
+	struct tls_session *tls; /* NULL: plain, or the handshake has not begun */
 	bool shaking;            /* the TLS handshake is not complete */
+	enum shake_turn shake;
+	struct http_connection *shake_previous, *shake_next; /* in the queue */
 	const struct protocol *protocol; /* NULL: not known yet */
 	struct http1 http1;
 	struct http2 *http2;
@@ -148,11 +157,15 @@ struct http_connection {
 	size_t out_sent;
 	struct serve_timer timer;
 	uint64_t began_ns;    /* of the head or handshake that is awaited; 0: none */
+	uint64_t place_ns;    /* when the handshake got its place */
 	uint64_t progress_ns; /* when the socket last took or gave a byte */
 	uint64_t finish_ns;   /* when the streams are asked to finish; UINT64_MAX: not */
+	uint64_t pause_ns;    /* no turns until then: the client opens its windows bit by bit; 0: none */
 	bool readable, writable, read_ended, dead, lingering, draining;
 };
 
+/* Lets C rest for NS after this turn; what comes meanwhile is read together. */
+void connection_pause(struct http_connection *c, uint64_t ns);
 /* Puts C on the worker's list of ready connections. */
 void connection_ready(struct http_connection *c);
 

@@ -20,18 +20,23 @@
 #define HTTP2_FIELDS_MAX  HEAD_FIELDS_MAX
 #define HTTP2_BODIES_WINDOW (256 << 10) /* bytes of requests' bodies that are not taken yet */
 #define HTTP2_FRAME_ROOM  4096 /* of output is free before a frame is asked for */
+#define HTTP2_FRAME_MOST  16384 /* bytes of a DATA frame */
+#define HTTP2_LARGE_WINDOW (1 << 20)
+#define HTTP2_PAUSE_NS    UINT64_C(1000000) /* of one whose windows are small, and soon used up */
+#define HTTP2_LARGE_PAUSE_NS (5 * HTTP2_PAUSE_NS)
 
 struct http2 {
 	nghttp2_session *session;
 	bool draining;
 	bool resume_owed; /* by a stream of the connection */
+	bool squeezed; /* a frame was cut short by a window */
 	unsigned late_room; /* heads of streams that have ended and are no error */
 	/* The request whose headers are being read; HEADERS frames of streams don't interleave. */
 	struct buf text;
 	struct {
 		size_t name, name_size, value, value_size;
 	} fields[HTTP2_FIELDS_MAX];
-	size_t n_fields;
+	size_t n_fields, n_pseudo; /* those that begin with a colon are no headers */
 	bool refused;
 };
 
@@ -78,7 +83,7 @@ static int http2_on_begin_headers(
 	(void)session;
 	(void)frame;
 	buf_reset(&h->text);
-	h->n_fields = 0;
+	h->n_fields = h->n_pseudo = 0;
 	h->refused = false;
 	return 0;
 }
@@ -106,6 +111,7 @@ static int http2_on_header(nghttp2_session *session, const nghttp2_frame *frame,
 	h->fields[h->n_fields].value_size = value_size;
 	buf_put(&h->text, value, value_size);
 	h->n_fields++;
+	h->n_pseudo += name_size && *name == ':';
 	return 0;
 }
 
@@ -139,8 +145,10 @@ static int http2_begin_request(struct http_connection *c, const nghttp2_frame *f
 {
 	struct http2 *h = c->http2;
 	int32_t id = frame->hd.stream_id;
-	struct stream *s =
-		buf_error(&h->text) < 0 ? NULL : stream_new(c, buf_bytes(&h->text), h->n_fields);
+	struct stream *s = NULL;
+
+	if (buf_error(&h->text) == 0)
+		s = stream_new(c, buf_bytes(&h->text), h->n_fields - h->n_pseudo);
 
 	if (!s)
 		return nghttp2_submit_rst_stream(
@@ -273,6 +281,7 @@ static ssize_t http2_read_body(nghttp2_session *session, int32_t id, uint8_t *ou
 	if (!s)
 		return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 	ssize_t n = stream_pull(s, out, room);
+	s->connection->http2->squeezed |= room < HTTP2_FRAME_MOST && n == (ssize_t)room;
 	if (n > 0)
 		return n;
 	if (n == -EAGAIN) {
@@ -377,6 +386,16 @@ static int http2_output(struct http_connection *c, struct buf *out)
 			break;
 		buf_put(out, frame, (size_t)n);
 	}
+	/* Go's client opens a window by 4 KiB as it reads. A frame for each of these would cost more
+	 * than making its bytes, so they are gathered for a moment. */
+	if (c->http2->squeezed && !c->draining) {
+		uint32_t window = nghttp2_session_get_remote_settings(
+			c->http2->session, NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE);
+
+		connection_pause(c, window < HTTP2_LARGE_WINDOW ? HTTP2_PAUSE_NS
+								: HTTP2_LARGE_PAUSE_NS);
+	}
+	c->http2->squeezed = false;
 	return buf_error(out);
 }
 

@@ -27,16 +27,19 @@ static struct stream *stream_of(struct exchange *x)
 
 struct stream *stream_new(struct http_connection *c, struct bytes text, size_t n_headers)
 {
-	struct stream *s = calloc(1, sizeof(*s) + n_headers * sizeof(s->headers[0]));
-	uint8_t *copy = malloc(text.size + 1);
+	size_t head = sizeof(struct stream) + n_headers * sizeof(struct exchange_header);
+	struct stream *s = calloc(1, head + text.size);
 
-	if (!s || !copy) {
+	if (!s)
+		return NULL;
+	s->x.labels = calloc(1, sizeof(*s->x.labels));
+	if (!s->x.labels) {
 		free(s);
-		free(copy);
 		return NULL;
 	}
-	memcpy(copy, text.data, text.size);
-	s->text = copy;
+	s->text = (uint8_t *)s + head;
+	if (text.size)
+		memcpy(s->text, text.data, text.size);
 	s->connection = c;
 	s->x.magic = STREAM_MAGIC;
 	s->x.worker = c->worker;
@@ -55,7 +58,7 @@ struct stream *stream_new(struct http_connection *c, struct bytes text, size_t n
 /* Returns the metric cell of the stream's labels; CODE NULL: without it. */
 static struct metric_cell *stream_cell(const struct stream *s, enum metric metric, const char *code)
 {
-	const struct exchange_labels *l = &s->x.labels;
+	const struct exchange_labels *l = s->x.labels;
 	const char *values[] = {
 		l->verb, l->group, l->version, l->resource, l->subresource, l->scope, code};
 
@@ -84,7 +87,7 @@ static void stream_report(struct stream *s, enum exchange_end why)
 		s->x.query.size ? "?" : "", BYTES_ARG(s->x.query));
 	(void)snprintf(agent, sizeof(agent), "%.*s", BYTES_ARG(from));
 	LOG(request_served, .method = method, .path = path, .status = (uint64_t)s->status,
-		.source = s->connection->peer.address, .user = s->user, .agent = agent,
+		.source = s->connection->peer.address, .user = s->user ? s->user : "", .agent = agent,
 		.bytes = s->sent, .seconds = took_ns, .end = ends[why]);
 }
 
@@ -111,7 +114,8 @@ void stream_end(struct stream *s, enum exchange_end why)
 	c->worker->held -= s->whole.size;
 	buf_release(&s->whole);
 	buf_release(&s->body);
-	free(s->text);
+	free(s->user);
+	free(s->x.labels);
 	s->x.magic = 0;
 	free(s);
 }
@@ -254,11 +258,13 @@ void exchange_begin(struct exchange *x, int status, const struct exchange_header
 	s->state = STREAM_BEGUN;
 	s->status = status;
 	(void)snprintf(code, sizeof(code), "%d", status);
-	(void)snprintf(s->user, sizeof(s->user), "%s", x->labels.user ? x->labels.user : "");
+	/* Without memory the log lacks it. */
+	s->user = x->labels->user && *x->labels->user ? strdup(x->labels->user) : NULL;
 	s->requests = stream_cell(s, METRIC_REQUESTS, code);
 	s->seconds = stream_cell(s, METRIC_REQUEST_SECONDS, NULL);
 	s->running = x->long_running ? stream_cell(s, METRIC_LONG_RUNNING, NULL) : NULL;
-	x->labels = (struct exchange_labels){0};
+	free(x->labels);
+	x->labels = NULL;
 	for (size_t i = 0; i < n; i++) {
 		/* A value comes from an object's name or a message at times. */
 		const uint8_t *value = headers[i].value.data;

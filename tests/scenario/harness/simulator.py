@@ -162,7 +162,7 @@ class Simulator:
         return self._change("POST", "/swallow", resource=resource, count=count)
 
     def settings(self, **settings):
-        """bookmarkMs, futureWaitMs, history, watchList (0, 1), aggregated (0, 1)."""
+        """bookmarkMs, futureWaitMs, history, progressMs, watchList (0, 1), aggregated (0, 1)."""
         return self.call("POST", "/settings", **settings)
 
     def drop(self):

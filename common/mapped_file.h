@@ -6,13 +6,14 @@
  * that writes each change to another place (btrfs, ZFS); in blocks that the file shares with a copy of it (cp --reflink,
  * also on XFS). The handler of SIGBUS then puts memory of this process, with the same content, in the place of that page,
  * so that the store can be repeated, and sets `lost`. Nobody else sees what is stored there. The map's owner looks at
- * `lost` after its stores, does not publish what depends on them, and calls mapped_file_restore().
+ * `lost` after its stores, does not publish what depends on them, and calls mapped_file_restore(); or it goes on, and
+ * calls mapped_file_write_back() now and then.
  *
  * A fault that is not of this kind (somebody cut the file, the disk can't be read) goes to the handler that was there before
  * (common/daemon/faults.h).
  */
-#ifndef STORE_ENV_MAPPED_FILE_H
-#define STORE_ENV_MAPPED_FILE_H
+#ifndef COMMON_MAPPED_FILE_H
+#define COMMON_MAPPED_FILE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -41,5 +42,8 @@ static inline int mapped_file_lost(const struct mapped_file *file)
 }
 /* Maps the file again; what was stored into memory is gone. If it fails, `lost` stays. Returns what `lost` was. */
 int mapped_file_restore(struct mapped_file *file);
+/* Writes the whole map into the file, then maps it again: nothing is lost but what other threads store meanwhile. For a
+ * file that this process alone writes. Returns: 0; an errno: there is still no room, and all stays as it is. */
+int mapped_file_write_back(struct mapped_file *file);
 
 #endif

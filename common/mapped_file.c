@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/env/mapped_file.h"
+#include "common/mapped_file.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -124,4 +124,21 @@ int mapped_file_restore(struct mapped_file *file)
 	if (memory != MAP_FAILED)
 		__atomic_store_n(&file->lost, 0, __ATOMIC_RELAXED);
 	return lost;
+}
+
+int mapped_file_write_back(struct mapped_file *file)
+{
+	uint64_t at = 0;
+
+	while (mapped_file_lost(file) && at < file->bytes) {
+		ssize_t n = pwrite(file->fd, file->address + at, file->bytes - at, (off_t)at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? errno : ENOSPC;
+		at += (uint64_t)n;
+	}
+	(void)mapped_file_restore(file);
+	return mapped_file_lost(file);
 }

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reflector/reports.h"
+
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "store/ring/damage.h"
+
+void reports_make(struct reports *reports, struct home *home)
+{
+	if (reports->fd >= 0)
+		return;
+	reports->fd = damage_open(home, DAMAGE_REFLECTOR);
+	if (reports->fd >= 0)
+		home_guard_file(home, damage_name(DAMAGE_REFLECTOR));
+	else
+		err_ignore(reports->fd, "it is tried again each second");
+}
+
+void reports_close(struct reports *reports)
+{
+	cleanup_fd(&reports->fd);
+}
+
+void reports_receive(struct reports *reports, struct feeds *feeds, const uint8_t uuid[16], struct stats *stats)
+{
+	struct damage_report report;
+	uint64_t checked[DAMAGE_REPORTS_MAX];
+	size_t n = 0;
+
+	while (n < DAMAGE_REPORTS_MAX && damage_receive(reports->fd, &report) == FOUND) {
+		bool known = memcmp(report.journal, uuid, sizeof(report.journal)) != 0;
+
+		for (size_t i = 0; i < n; i++)
+			known |= checked[i] == report.seq;
+		checked[n++] = report.seq;
+		if (known)
+			continue;
+		int r = feeds_repair(feeds, report.seq);
+		if (r == FOUND)
+			stats_add(stats, STAT_DAMAGED, 1);
+		err_ignore(r < 0 ? r : 0, "the next report has it checked again");
+	}
+}

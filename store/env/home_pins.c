@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Knows where a reader's pin files may be, and whether the daemons look there. */
+#include "store/env/home.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/check.h"
+#include "common/err.h"
+#include "store/env/datafile.h"
+#include "store/env/generation.h"
+#include "store/env/home_internal.h"
+
+void home_pin_places(const struct home *home, struct pin_places *ret_places)
+{
+	char link[64], path[PATH_MAX - 8] = "";
+
+	CHECK_OBJ(home, HOME_MAGIC);
+	/* The store's path as it is now, without links: a link may be turned to another store. */
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", home->fd);
+	ssize_t n = readlink(link, path, sizeof(path) - 1);
+	*ret_places = (struct pin_places){0};
+	if (home->runtime[0] &&
+		(size_t)snprintf(ret_places->path[0], sizeof(ret_places->path[0]), "%s/" HOME_PINS,
+			home->runtime) >= sizeof(ret_places->path[0]))
+		ret_places->path[0][0] = '\0';
+	if (n > 0)
+		(void)snprintf(
+			ret_places->path[1], sizeof(ret_places->path[1]), "%s/" HOME_PINS, path);
+}
+
+int home_check_pins(const struct home *home, enum home_database database)
+{
+	const char *name = database == HOME_JOURNAL ? "journal" : "index";
+	const char *writer = database == HOME_JOURNAL ? "reflector" : "processor";
+	bool writable = false, scanned = false, made = false;
+	struct pin_places places;
+	struct pin_page page;
+
+	CHECK_OBJ(home, HOME_MAGIC);
+	home_pin_places(home, &places);
+	int r = generation_read_pin_page(
+		database == HOME_JOURNAL ? home->journal_fd : home->index_fd, &page);
+	for (int i = 0; i < PIN_PLACES; i++) {
+		made |= !places.path[i][0] || faccessat(AT_FDCWD, places.path[i], F_OK, 0) == 0 || errno != ENOENT;
+		if (!places.path[i][0] ||
+			faccessat(AT_FDCWD, places.path[i], W_OK | X_OK, AT_EACCESS) < 0)
+			continue;
+		struct pin_place_id id = pin_place_identify(places.path[i]);
+		writable |= id.inode != 0;
+		scanned |= r == FOUND && pin_page_scans(&page, id);
+	}
+	if (r < 0)
+		return err_add(r, "the store '%s'", home->path);
+	/* A process that can make no file on a full disk marks the page (pin_file.h). */
+	if (r == FOUND && !(writable && scanned) && datafile_disk_is_full(home->path))
+		return 0;
+	if (!made) /* daemons that pin make both directories when they start */
+		return err_say(ERR_LOCKED,
+			"the store '%s' is in use by daemons of another version, which do not know how this "
+			"program says what it reads: restart 'kinf run' with the version of this program (%s)",
+			home->path, KINF_VERSION);
+	if (!writable)
+		return err_say(ERR_LOCKED,
+			"the store '%s' is in use, and this process may make no file in its "
+			"runtime directory '%s' by which "
+			"daemons know what it reads: mount that directory writable, the same one "
+			"that the daemons see (the store "
+			"itself may be read-only), join the store's group, or read a copy of the "
+			"store",
+			home->path, home->runtime);
+	if (r == NOT_FOUND)
+		return err_say(ERR_LOCKED,
+			"the store '%s' is in use, but its %s is not the one that its %s writes: "
+			"data.mdb or pins there was "
+			"removed, replaced or copied. Wait until the %s has opened or made it "
+			"again; if that takes more than a "
+			"minute, restart the %s",
+			home->path, name, writer, writer, writer);
+	if (r == FOUND && !scanned)
+		return err_say(ERR_LOCKED,
+			"the store '%s' is in use, and its %s does not see the files that this "
+			"process makes in the runtime "
+			"directory '%s', by which it knows what is read: mount that directory "
+			"writable, the same one that the "
+			"daemons see, or read a copy of the store",
+			home->path, writer, home->runtime);
+	return 0;
+}
+
+int home_check_all_pins(const struct home *home)
+{
+	int r = home_check_pins(home, HOME_JOURNAL);
+
+	return r < 0 ? r : home_check_pins(home, HOME_INDEX);
+}
