@@ -161,6 +161,19 @@ static int mapping_first_txn(struct mapping *map, struct pin *pin, MDB_txn **ret
 		map->path);
 }
 
+/* Only an environment without any state gets databases: where a later one lacks one, its table of databases is damaged, and
+ * LMDB would write into pages that belong to something else. LMDB's code. */
+static int mapping_open_database(struct mapping *map, MDB_txn *txn, const char *name, MDB_dbi *ret_db)
+{
+	MDB_envinfo info;
+	int rc = guarded_open(txn, name, ret_db);
+
+	if (rc != MDB_NOTFOUND || map->mode != ENV_WRITE)
+		return rc;
+	(void)mdb_env_info(map->mdb, &info);
+	return info.me_last_txnid ? rc : mdb_dbi_open(txn, name, MDB_CREATE, ret_db);
+}
+
 static int mapping_settle_pinned(
 	struct mapping *map, const struct env_options *options, struct pin *pin)
 {
@@ -189,8 +202,7 @@ static int mapping_settle_pinned(
 	if (r)
 		return r;
 	for (size_t i = 0; i < options->n_databases; i++) {
-		int rc = guarded_open(txn, options->databases[i], options->mode == ENV_WRITE ? MDB_CREATE : 0,
-			&map->databases[i]);
+		int rc = mapping_open_database(map, txn, options->databases[i], &map->databases[i]);
 		if (rc) {
 			r = mapping_failed(map, rc, "opening the databases of");
 			mdb_txn_abort(txn);

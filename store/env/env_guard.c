@@ -54,9 +54,9 @@ __attribute__((noinline)) int guarded_cursor_get(
 	GUARDED(mdb_cursor_get(cursor, key, ret_value, op));
 }
 
-__attribute__((noinline)) int guarded_open(MDB_txn *txn, const char *name, unsigned flags, MDB_dbi *ret_db)
+__attribute__((noinline)) int guarded_open(MDB_txn *txn, const char *name, MDB_dbi *ret_db)
 {
-	GUARDED(mdb_dbi_open(txn, name, flags, ret_db));
+	GUARDED(mdb_dbi_open(txn, name, 0, ret_db));
 }
 
 __attribute__((noinline)) int guarded_cursor_open(MDB_txn *txn, MDB_dbi db, MDB_cursor **ret_cursor)

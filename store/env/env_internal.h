@@ -161,8 +161,8 @@ int guarded_get(MDB_txn *txn, MDB_dbi db, MDB_val *key, MDB_val *ret_value);
 int guarded_cursor_get(MDB_cursor *cursor, MDB_val *key, MDB_val *ret_value, MDB_cursor_op op);
 int guarded_stat(MDB_txn *txn, MDB_dbi db, MDB_stat *ret_stat);
 int guarded_cursor_open(MDB_txn *txn, MDB_dbi db, MDB_cursor **ret_cursor);
-/* Also in a write transaction that has changed nothing yet, and is aborted then. */
-int guarded_open(MDB_txn *txn, const char *name, unsigned flags, MDB_dbi *ret_db);
+/* Opens a database that is there; also in a write transaction that has changed nothing yet, and is aborted then. */
+int guarded_open(MDB_txn *txn, const char *name, MDB_dbi *ret_db);
 /* Does not return if one of them is running in this thread. */
 void guard_leave(void);
 
