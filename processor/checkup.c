@@ -22,13 +22,7 @@ void checkup_receive(struct checkup *checkup, struct home *home)
 {
 	struct damage_report report;
 
-	if (checkup->fd < 0) {
-		checkup->fd = damage_open(home, DAMAGE_PROCESSOR);
-		if (checkup->fd >= 0)
-			home_guard_file(home, damage_name(DAMAGE_PROCESSOR));
-		else
-			err_ignore(checkup->fd, "it is tried again each second");
-	}
+	damage_keep(home, DAMAGE_PROCESSOR, &checkup->fd);
 	for (int n = 0; n < DAMAGE_REPORTS_MAX && damage_receive(checkup->fd, &report) == FOUND; n++)
 		checkup->asked = true;
 }

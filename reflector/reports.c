@@ -9,13 +9,7 @@
 
 void reports_make(struct reports *reports, struct home *home)
 {
-	if (reports->fd >= 0)
-		return;
-	reports->fd = damage_open(home, DAMAGE_REFLECTOR);
-	if (reports->fd >= 0)
-		home_guard_file(home, damage_name(DAMAGE_REFLECTOR));
-	else
-		err_ignore(reports->fd, "it is tried again each second");
+	damage_keep(home, DAMAGE_REFLECTOR, &reports->fd);
 }
 
 void reports_close(struct reports *reports)

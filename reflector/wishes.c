@@ -12,13 +12,7 @@
 
 void wishes_make(struct wishes *wishes, struct home *home)
 {
-	if (wishes->fd >= 0)
-		return;
-	wishes->fd = wish_open(home);
-	if (wishes->fd >= 0)
-		home_guard_file(home, WISH_SOCKET);
-	else
-		err_ignore(wishes->fd, "it is tried again each second");
+	wish_keep(home, &wishes->fd);
 }
 
 void wishes_close(struct wishes *wishes)

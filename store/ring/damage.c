@@ -13,7 +13,7 @@
 /* Offsets in a report (FORMAT.md, Reports of damage). */
 enum { AT_MAGIC = 0, AT_FEED = 4, AT_SEQ = 8, AT_JOURNAL = 16 };
 
-const char *damage_name(enum damage_to to)
+static const char *damage_name(enum damage_to to)
 {
 	static const char *const names[DAMAGE_TO_MAX] = {
 		[DAMAGE_REFLECTOR] = "damage.reflector",
@@ -24,9 +24,9 @@ const char *damage_name(enum damage_to to)
 	return names[to];
 }
 
-int damage_open(const struct home *home, enum damage_to to)
+void damage_keep(struct home *home, enum damage_to to, int *fd)
 {
-	return inbox_open(home, damage_name(to));
+	inbox_keep(home, damage_name(to), fd);
 }
 
 int damage_receive(int fd, struct damage_report *ret_report)

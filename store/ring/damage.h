@@ -28,10 +28,8 @@ struct damage_report {
 	uint32_t feed;       /* that it is of, 0: not known */
 };
 
-/* Makes the socket, in place of the one that an earlier daemon left. Returns a descriptor; errors. */
-int damage_open(const struct home *home, enum damage_to to);
-/* Returns the socket's name in the runtime directory, for home_guard_file(). */
-const char *damage_name(enum damage_to to);
+/* Makes and guards the daemon's socket, unless *FD is it already (inbox_keep()). */
+void damage_keep(struct home *home, enum damage_to to, int *fd);
 /* Receives a report. Returns: FOUND; AGAIN: there is none. */
 int damage_receive(int fd, struct damage_report *ret_report);
 /* Sends a report, if there is a daemon that can receive it now. */

@@ -23,7 +23,7 @@ static struct sockaddr_un inbox_address(const struct home *home, const char *nam
 	return address;
 }
 
-int inbox_open(const struct home *home, const char *name)
+static int inbox_open(const struct home *home, const char *name)
 {
 	struct sockaddr_un address = inbox_address(home, name);
 	mode_t mode = home_file_mode(home) & 0040 ? 0660 : 0600; /* sending takes the right to write */
@@ -35,6 +35,17 @@ int inbox_open(const struct home *home, const char *name)
 		fchmodat(runtime, name, mode, 0) < 0)
 		return err_set(-errno, "making the socket '%s/%s'", home_runtime(home), name);
 	return TAKE_FD(fd);
+}
+
+void inbox_keep(struct home *home, const char *name, int *fd)
+{
+	if (*fd >= 0)
+		return;
+	*fd = inbox_open(home, name);
+	if (*fd >= 0)
+		home_guard_file(home, name);
+	else
+		err_ignore(*fd, "it is tried again each second");
 }
 
 int inbox_receive(int fd, uint32_t magic, unsigned most, uint8_t ret_message[INBOX_MESSAGE])

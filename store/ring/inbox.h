@@ -11,8 +11,9 @@
 
 #define INBOX_MESSAGE 32 /* bytes; the first four say what it is */
 
-/* Makes the socket NAME, in place of the one that an earlier daemon left. Returns a descriptor; errors. */
-int inbox_open(const struct home *home, const char *name);
+/* Makes the socket NAME, in place of the one that an earlier daemon left, and guards it (home_guard_file()), unless *FD is
+ * it already. A daemon calls this each second, so a socket that can't be made now comes later. *FD: below 0, none. */
+void inbox_keep(struct home *home, const char *name, int *fd);
 /* Reads at most MOST messages, for the first that begins with MAGIC. Returns: FOUND; AGAIN: there is none. */
 int inbox_receive(int fd, uint32_t magic, unsigned most, uint8_t ret_message[INBOX_MESSAGE]);
 /* Sends a message, if there is a daemon that can receive it now. */

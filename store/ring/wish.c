@@ -12,9 +12,9 @@
 /* Offsets in a wish (FORMAT.md, Wishes for progress). */
 enum { AT_MAGIC = 0, AT_FEED = 4, AT_RV = 8, AT_JOURNAL = 16 };
 
-int wish_open(const struct home *home)
+void wish_keep(struct home *home, int *fd)
 {
-	return inbox_open(home, WISH_SOCKET);
+	inbox_keep(home, WISH_SOCKET, fd);
 }
 
 int wish_receive(int fd, struct wish *ret_wish)

@@ -20,8 +20,8 @@ struct wish {
 	uint32_t feed;
 };
 
-/* Makes the reflector's socket. Returns a descriptor; errors. */
-int wish_open(const struct home *home);
+/* Makes and guards the reflector's socket, unless *FD is it already (inbox_keep()). */
+void wish_keep(struct home *home, int *fd);
 /* Receives a wish. Returns: FOUND; AGAIN: there is none. */
 int wish_receive(int fd, struct wish *ret_wish);
 /* Sends a wish, if there is a reflector that can receive it now. */
