@@ -18,6 +18,11 @@ struct cursor {
 #define VAL(b)   ((MDB_val){(b).size, (void *)(uintptr_t)(b).data})
 #define UNVAL(v) BYTES((v).mv_data, (v).mv_size)
 
+/* Reads by mdb_FUNCTION in a write transaction, whose state is unknown after a failed assertion, and in another one by
+ * guarded_FUNCTION (env_guard.c). LMDB's code. */
+#define LMDB_READ(txn, function, ...) \
+	((txn)->is_write ? mdb_##function(__VA_ARGS__) : guarded_##function(__VA_ARGS__))
+
 static MDB_dbi database(const struct txn *txn, unsigned db)
 {
 	REQUIRE(db < txn->map->n_databases);
@@ -36,8 +41,7 @@ int txn_get(struct txn *txn, unsigned db, struct bytes key, struct bytes *ret_va
 	CHECK_OBJ(txn, TXN_MAGIC);
 	if (txn->error)
 		return txn_first_error(txn);
-	int rc = txn->is_write ? mdb_get(txn->mdb, database(txn, db), &k, &v)
-			       : guarded_get(txn->mdb, database(txn, db), &k, &v);
+	int rc = LMDB_READ(txn, get, txn->mdb, database(txn, db), &k, &v);
 	if (rc == MDB_NOTFOUND)
 		return NOT_FOUND;
 	if (rc)
@@ -88,8 +92,7 @@ int txn_count(struct txn *txn, unsigned db, uint64_t *ret_entries)
 	MDB_stat stat;
 
 	CHECK_OBJ(txn, TXN_MAGIC);
-	int rc = txn->is_write ? mdb_stat(txn->mdb, database(txn, db), &stat)
-			       : guarded_stat(txn->mdb, database(txn, db), &stat);
+	int rc = LMDB_READ(txn, stat, txn->mdb, database(txn, db), &stat);
 	if (rc)
 		return txn_failed(txn, rc, "reading");
 	*ret_entries = stat.ms_entries;
@@ -106,8 +109,7 @@ int cursor_open(struct txn *txn, unsigned db, struct cursor **ret_cursor)
 	AUTO_FREE struct cursor *cursor = calloc(1, sizeof(*cursor));
 	if (!cursor)
 		return err_set(-ENOMEM, "opening a cursor");
-	int rc = txn->is_write ? mdb_cursor_open(txn->mdb, database(txn, db), &cursor->mdb)
-			       : guarded_cursor_open(txn->mdb, database(txn, db), &cursor->mdb);
+	int rc = LMDB_READ(txn, cursor_open, txn->mdb, database(txn, db), &cursor->mdb);
 	if (rc)
 		return txn_failed(txn, rc, "reading");
 	cursor->magic = CURSOR_MAGIC;
@@ -162,8 +164,7 @@ static int cursor_move(struct cursor *cursor, MDB_val *key, MDB_cursor_op op, st
 	REQUIRE(cursor->mdb);
 	if (cursor->txn->error)
 		return txn_first_error(cursor->txn);
-	int rc = cursor->txn->is_write ? mdb_cursor_get(cursor->mdb, key, &value, op)
-				       : guarded_cursor_get(cursor->mdb, key, &value, op);
+	int rc = LMDB_READ(cursor->txn, cursor_get, cursor->mdb, key, &value, op);
 	if (rc == MDB_NOTFOUND)
 		return END;
 	if (rc)

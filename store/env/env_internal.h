@@ -13,9 +13,9 @@
 #include <sys/types.h>
 
 #include "common/err.h"
+#include "common/mapped_file.h"
 #include "store/env/datafile.h"
 #include "store/env/env.h"
-#include "common/mapped_file.h"
 #include "store/env/pin_file.h"
 #include "store/env/pin_page.h"
 #include "store/env/pin_scan.h"

@@ -138,7 +138,7 @@ int generation_read_pin_page(int directory_fd, struct pin_page *ret_page)
 		r = state_inode(fd, &inode);
 	if (r == 0)
 		return pin_page_probe(fd, inode, ret_page);
-	if (r == -EMFILE || r == -ENFILE || r == -ENOMEM)
+	if (pin_page_is_shortage(r))
 		return r;
 	err_ignore(r, "the opening of the generation reports it");
 	return END;

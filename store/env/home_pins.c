@@ -10,24 +10,25 @@
 
 #include "common/check.h"
 #include "common/err.h"
+#include "common/proc.h"
 #include "store/env/datafile.h"
 #include "store/env/generation.h"
 #include "store/env/home_internal.h"
 
 void home_pin_places(const struct home *home, struct pin_places *ret_places)
 {
-	char link[64], path[PATH_MAX - 8] = "";
+	char path[PATH_MAX - 8];
 
 	CHECK_OBJ(home, HOME_MAGIC);
-	/* The store's path as it is now, without links: a link may be turned to another store. */
-	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", home->fd);
-	ssize_t n = readlink(link, path, sizeof(path) - 1);
 	*ret_places = (struct pin_places){0};
 	if (home->runtime[0] &&
 		(size_t)snprintf(ret_places->path[0], sizeof(ret_places->path[0]), "%s/" HOME_PINS,
 			home->runtime) >= sizeof(ret_places->path[0]))
 		ret_places->path[0][0] = '\0';
-	if (n > 0)
+	/* The store's path as it is now, without links: a link may be turned to another store. */
+	int r = proc_path_of(home->fd, path, sizeof(path));
+	err_ignore(r, "the runtime directory is the place then");
+	if (r == 0)
 		(void)snprintf(
 			ret_places->path[1], sizeof(ret_places->path[1]), "%s/" HOME_PINS, path);
 }
