@@ -3,62 +3,38 @@
 
 #include <stdio.h>
 
-#include "common/err.h"
-#include "reflector/record/recorder.h"
 #include "reflector/feed/guard.h"
-#include "tests/unit/scratch.h"
+#include "tests/unit/record_rig.h"
 
 struct bench {
-	struct home *home;
-	struct journal *journal;
-	struct recorder *recorder;
-	struct record_feed feed;
+	struct record_rig record;
 	struct guard guard;
 };
 
-static const struct feed_definition pods = {.name = "pods", .group = "", .version = "v1",
-	.resource = "pods", .kind = "Pod", .list_kind = "PodList", .namespace_ = "",
-	.label_selector = "", .field_selector = "", .drop = "", .namespaced = true};
-
 static void set_up(struct bench *b)
 {
-	struct feed_definition definition = pods;
-	struct feed_checkpoint checkpoint = {.phase = FEED_LISTING};
-	char reason[256];
-
 	*b = (struct bench){0};
-	cr_assert_eq(home_open(scratch_path("store"), &(struct home_options){.create = true,
-		.runtime_dir = scratch()}, &b->home), 0, "%s", err_text(-1));
-	cr_assert_eq(home_take_role(b->home, HOME_REFLECTOR), 0);
-	cr_assert_eq(journal_open_write(b->home, &(struct journal_options){.map_bytes = 64u << 20},
-		reason, &b->journal), 0);
-	cr_assert_eq(recorder_new(b->journal, NULL, NULL, &b->recorder), 0);
-	cr_assert_eq(journal_begin(b->journal), 0);
-	cr_assert_eq(journal_add_feed(b->journal, &definition, &definition.id), 0);
-	cr_assert_eq(journal_commit(b->journal), 0);
-	cr_assert_eq(record_feed_init(&b->feed, b->recorder, &definition, &checkpoint), 0);
+	record_rig_open(&b->record);
+	record_rig_add_feed(&b->record, "", NULL, NULL);
 	guard_init(&b->guard);
 }
 
 static void tear_down(struct bench *b)
 {
 	guard_release(&b->guard);
-	record_feed_release(&b->feed);
-	recorder_free(&b->recorder);
-	journal_close(&b->journal);
-	home_close(&b->home);
+	record_rig_close(&b->record);
 }
 
 /* A list of the pods number FROM to TO - 1. */
 static void list(struct bench *b, unsigned from, unsigned to)
 {
-	cr_assert_eq(record_list_begin(&b->feed), 0);
+	cr_assert_eq(record_list_begin(&b->record.feed), 0);
 	for (unsigned i = from; i < to; i++) {
 		char text[200];
 
 		snprintf(text, sizeof(text), "{\"metadata\":{\"name\":\"p%u\",\"namespace\":\"d\","
 			"\"uid\":\"u%u\",\"resourceVersion\":\"5\"}}", i, i);
-		cr_assert_eq(record_item(&b->feed, bytes_str(text), false, false), RECORD_TAKEN);
+		cr_assert_eq(record_item(&b->record.feed, bytes_str(text), false, false), RECORD_TAKEN);
 	}
 }
 
@@ -68,7 +44,7 @@ static int look(struct bench *b, uint32_t percent)
 
 	guard_begin(&b->guard);
 	do
-		r = guard_look(&b->guard, &b->feed, percent);
+		r = guard_look(&b->guard, &b->record.feed, percent);
 	while (r == AGAIN);
 	return r;
 }
@@ -77,8 +53,8 @@ static void take(struct bench *b)
 {
 	int r;
 
-	while ((r = record_list_end(&b->feed, BYTES_LIT("9"))) == AGAIN)
-		cr_assert_eq(recorder_flush(b->recorder), 0);
+	while ((r = record_list_end(&b->record.feed, BYTES_LIT("9"))) == AGAIN)
+		cr_assert_eq(recorder_flush(b->record.recorder), 0);
 	cr_assert_eq(r, 0);
 	guard_end(&b->guard);
 }
@@ -139,9 +115,9 @@ Test(guard, heads_are_counted_in_slices)
 	take(&b);
 	list(&b, 0, 4000);
 	guard_begin(&b.guard);
-	cr_assert_eq(guard_look(&b.guard, &b.feed, 50), AGAIN);
-	cr_assert_eq(guard_look(&b.guard, &b.feed, 50), AGAIN);
-	cr_assert_eq(guard_look(&b.guard, &b.feed, 50), GUARD_HOLD);
+	cr_assert_eq(guard_look(&b.guard, &b.record.feed, 50), AGAIN);
+	cr_assert_eq(guard_look(&b.guard, &b.record.feed, 50), AGAIN);
+	cr_assert_eq(guard_look(&b.guard, &b.record.feed, 50), GUARD_HOLD);
 	cr_assert_eq(b.guard.missing, 6000);
 	tear_down(&b);
 }

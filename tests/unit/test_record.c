@@ -6,53 +6,28 @@
 
 #include "common/err.h"
 #include "common/value/json.h"
-#include "reflector/record/recorder.h"
 #include "reflector/record/object.h"
-#include "reflector/record/record.h"
-#include "tests/unit/scratch.h"
+#include "tests/unit/record_rig.h"
 
 /* A journal with one feed of pods, and what reads it back as text. */
 struct rig {
-	struct home *home;
-	struct journal *journal;
+	struct record_rig record;
 	struct stats *stats;
-	struct recorder *recorder;
-	struct record_feed feed;
 	struct buf text;
 };
 
-static const struct feed_definition pods = {.name = "pods", .group = "", .version = "v1",
-	.resource = "pods", .kind = "Pod", .list_kind = "PodList", .namespace_ = "",
-	.label_selector = "", .field_selector = "", .drop = "metadata.managedFields",
-	.namespaced = true};
-
 static void set_up(struct rig *rig)
 {
-	struct feed_definition definition = pods;
-	struct feed_checkpoint checkpoint = {.phase = FEED_LISTING};
-	char reason[256];
-
 	*rig = (struct rig){0};
-	cr_assert_eq(home_open(scratch_path("store"), &(struct home_options){.create = true,
-		.runtime_dir = scratch()}, &rig->home), 0, "%s", err_text(-1));
-	cr_assert_eq(home_take_role(rig->home, HOME_REFLECTOR), 0);
-	cr_assert_eq(journal_open_write(rig->home, &(struct journal_options){.map_bytes = 64u << 20},
-		reason, &rig->journal), 0);
+	record_rig_open(&rig->record);
 	cr_assert_eq(stats_new(&rig->stats), 0);
-	cr_assert_eq(recorder_new(rig->journal, NULL, rig->stats, &rig->recorder), 0);
-	cr_assert_eq(journal_begin(rig->journal), 0);
-	cr_assert_eq(journal_add_feed(rig->journal, &definition, &definition.id), 0);
-	cr_assert_eq(journal_commit(rig->journal), 0);
-	cr_assert_eq(record_feed_init(&rig->feed, rig->recorder, &definition, &checkpoint), 0);
+	record_rig_add_feed(&rig->record, "metadata.managedFields", NULL, rig->stats);
 }
 
 static void tear_down(struct rig *rig)
 {
-	record_feed_release(&rig->feed);
-	recorder_free(&rig->recorder);
+	record_rig_close(&rig->record);
 	stats_close(&rig->stats);
-	journal_close(&rig->journal);
-	home_close(&rig->home);
 	buf_release(&rig->text);
 }
 
@@ -70,7 +45,7 @@ static const char *pod(const char *name, const char *uid, const char *rv)
 
 static void item(struct rig *rig, const char *name, const char *uid, const char *rv)
 {
-	cr_assert_eq(record_item(&rig->feed, bytes_str(pod(name, uid, rv)), false, false),
+	cr_assert_eq(record_item(&rig->record.feed, bytes_str(pod(name, uid, rv)), false, false),
 		RECORD_TAKEN, "%s", err_text(-1));
 }
 
@@ -78,7 +53,7 @@ static void event(struct rig *rig, enum watch_type type, const char *object)
 {
 	struct bytes rv;
 
-	cr_assert_eq(record_event(&rig->feed, &(struct api_event){.type = type,
+	cr_assert_eq(record_event(&rig->record.feed, &(struct api_event){.type = type,
 		.object = bytes_str(object)}, false, &rv), RECORD_TAKEN, "%s", err_text(-1));
 }
 
@@ -86,8 +61,8 @@ static void end_list(struct rig *rig, const char *rv)
 {
 	int r;
 
-	while ((r = record_list_end(&rig->feed, bytes_str(rv))) == AGAIN)
-		cr_assert_eq(recorder_flush(rig->recorder), 0);
+	while ((r = record_list_end(&rig->record.feed, bytes_str(rv))) == AGAIN)
+		cr_assert_eq(recorder_flush(rig->record.recorder), 0);
 	cr_assert_eq(r, 0, "%s", err_text(r));
 }
 
@@ -98,10 +73,10 @@ static const char *log_after(struct rig *rig, uint64_t seq)
 	struct record record;
 	struct txn *txn;
 
-	cr_assert_eq(recorder_flush(rig->recorder), 0);
+	cr_assert_eq(recorder_flush(rig->record.recorder), 0);
 	buf_reset(&rig->text);
-	cr_assert_eq(txn_begin_read(journal_env(rig->journal), &txn), 0);
-	cr_assert_eq(journal_walk_open(rig->journal, txn, seq + 1, &walk), 0);
+	cr_assert_eq(txn_begin_read(journal_env(rig->record.journal), &txn), 0);
+	cr_assert_eq(journal_walk_open(rig->record.journal, txn, seq + 1, &walk), 0);
 	while (journal_walk_next(walk, &record) == FOUND)
 		buf_printf(&rig->text, "%s%s%s%.*s@%.*s", rig->text.size ? " " : "",
 			record_type_name(record.type),
@@ -117,9 +92,9 @@ static uint64_t last_seq(struct rig *rig)
 	struct journal_meta meta;
 	struct txn *txn;
 
-	cr_assert_eq(recorder_flush(rig->recorder), 0);
-	cr_assert_eq(txn_begin_read(journal_env(rig->journal), &txn), 0);
-	cr_assert_eq(journal_meta(rig->journal, txn, &meta), 0);
+	cr_assert_eq(recorder_flush(rig->record.recorder), 0);
+	cr_assert_eq(txn_begin_read(journal_env(rig->record.journal), &txn), 0);
+	cr_assert_eq(journal_meta(rig->record.journal, txn, &meta), 0);
 	txn_abort(&txn);
 	return meta.next_seq - 1;
 }
@@ -129,9 +104,9 @@ static void check_checkpoint(struct rig *rig, const char *rv, bool list_open)
 	struct feed_checkpoint checkpoint;
 	struct txn *txn;
 
-	cr_assert_eq(recorder_flush(rig->recorder), 0);
-	cr_assert_eq(txn_begin_read(journal_env(rig->journal), &txn), 0);
-	cr_assert_eq(journal_feed_checkpoint(rig->journal, txn, rig->feed.id, &checkpoint), FOUND);
+	cr_assert_eq(recorder_flush(rig->record.recorder), 0);
+	cr_assert_eq(txn_begin_read(journal_env(rig->record.journal), &txn), 0);
+	cr_assert_eq(journal_feed_checkpoint(rig->record.journal, txn, rig->record.feed.id, &checkpoint), FOUND);
 	cr_assert(bytes_equal(checkpoint.rv, bytes_str(rv)), "rv %.*s", BYTES_ARG(checkpoint.rv));
 	cr_assert_eq(checkpoint.list_begin != 0, list_open);
 	txn_abort(&txn);
@@ -142,8 +117,8 @@ static uint64_t committed(struct rig *rig)
 	struct journal_meta meta;
 	struct txn *txn;
 
-	cr_assert_eq(txn_begin_read(journal_env(rig->journal), &txn), 0);
-	cr_assert_eq(journal_meta(rig->journal, txn, &meta), 0);
+	cr_assert_eq(txn_begin_read(journal_env(rig->record.journal), &txn), 0);
+	cr_assert_eq(journal_meta(rig->record.journal, txn, &meta), 0);
 	txn_abort(&txn);
 	return meta.next_seq - 1;
 }
@@ -152,7 +127,7 @@ static uint64_t committed(struct rig *rig)
 static void first_list(struct rig *rig)
 {
 	set_up(rig);
-	cr_assert_eq(record_list_begin(&rig->feed), 0);
+	cr_assert_eq(record_list_begin(&rig->record.feed), 0);
 	item(rig, "a", "ua", "5");
 	item(rig, "b", "ub", "6");
 	end_list(rig, "10");
@@ -173,7 +148,7 @@ Test(record, an_empty_first_list_has_a_bracket_also)
 	struct rig rig;
 
 	set_up(&rig);
-	cr_assert_eq(record_list_begin(&rig.feed), 0);
+	cr_assert_eq(record_list_begin(&rig.record.feed), 0);
 	end_list(&rig, "10");
 	cr_assert_str_eq(log_after(&rig, 1), "LIST_BEGIN @ LIST_END @10");
 	tear_down(&rig);
@@ -187,9 +162,9 @@ Test(record, the_kind_is_added_and_dropped_fields_are_not_stored)
 	struct txn *txn;
 
 	first_list(&rig);
-	cr_assert_eq(recorder_flush(rig.recorder), 0);
-	cr_assert_eq(txn_begin_read(journal_env(rig.journal), &txn), 0);
-	cr_assert_eq(journal_get(rig.journal, txn, 3, &record), FOUND);
+	cr_assert_eq(recorder_flush(rig.record.recorder), 0);
+	cr_assert_eq(txn_begin_read(journal_env(rig.record.journal), &txn), 0);
+	cr_assert_eq(journal_get(rig.record.journal, txn, 3, &record), FOUND);
 	cr_assert_eq(json_write(record.body, 0, &json), 0);
 	cr_assert_str_eq(buf_cstr(&json), "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"a\","
 		"\"namespace\":\"d\",\"uid\":\"ua\",\"resourceVersion\":\"5\"},\"spec\":{\"n\":5}}");
@@ -204,7 +179,7 @@ Test(record, a_relist_without_difference_only_moves_the_checkpoint)
 
 	first_list(&rig);
 	uint64_t seq = last_seq(&rig);
-	cr_assert_eq(record_list_begin(&rig.feed), 0);
+	cr_assert_eq(record_list_begin(&rig.record.feed), 0);
 	item(&rig, "a", "ua", "5");
 	item(&rig, "b", "ub", "6");
 	end_list(&rig, "20");
@@ -219,7 +194,7 @@ Test(record, a_relist_writes_its_differences_and_deletes_what_it_lacks)
 
 	first_list(&rig);
 	uint64_t seq = last_seq(&rig);
-	cr_assert_eq(record_list_begin(&rig.feed), 0);
+	cr_assert_eq(record_list_begin(&rig.record.feed), 0);
 	item(&rig, "a", "ua", "5");
 	item(&rig, "c", "uc", "15");
 	end_list(&rig, "20");
@@ -233,13 +208,13 @@ Test(record, an_interrupted_list_stays_open_and_goes_on_without_writing_again)
 	struct rig rig;
 
 	set_up(&rig);
-	cr_assert_eq(record_list_begin(&rig.feed), 0);
+	cr_assert_eq(record_list_begin(&rig.record.feed), 0);
 	item(&rig, "a", "ua", "5");
 	cr_assert_str_eq(log_after(&rig, 1), "LIST_BEGIN @ ADDED d/a@5");
 	check_checkpoint(&rig, "", true);
 	/* A new process: only the journal knows. */
-	cr_assert_eq(record_feed_reload(&rig.feed), 0);
-	cr_assert_eq(record_list_begin(&rig.feed), 0);
+	cr_assert_eq(record_feed_reload(&rig.record.feed), 0);
+	cr_assert_eq(record_list_begin(&rig.record.feed), 0);
 	item(&rig, "a", "ua", "5");
 	item(&rig, "b", "ub", "6");
 	end_list(&rig, "10");
@@ -253,9 +228,9 @@ Test(record, an_abandoned_relist_is_closed_and_the_checkpoint_stays)
 
 	first_list(&rig);
 	uint64_t seq = last_seq(&rig);
-	cr_assert_eq(record_list_begin(&rig.feed), 0);
+	cr_assert_eq(record_list_begin(&rig.record.feed), 0);
 	item(&rig, "c", "uc", "15");
-	cr_assert_eq(record_list_abandon(&rig.feed), 0);
+	cr_assert_eq(record_list_abandon(&rig.record.feed), 0);
 	cr_assert_str_eq(log_after(&rig, seq), "LIST_BEGIN @10 ADDED d/c@15 LIST_END @");
 	check_checkpoint(&rig, "10", false);
 	/* It goes on inside a new bracket, and still knows what it has seen. */
@@ -268,7 +243,7 @@ Test(record, an_abandoned_relist_is_closed_and_the_checkpoint_stays)
 
 static void initial(struct rig *rig, enum watch_type type, const char *object)
 {
-	cr_assert_eq(record_initial(&rig->feed, &(struct api_event){.type = type,
+	cr_assert_eq(record_initial(&rig->record.feed, &(struct api_event){.type = type,
 		.object = bytes_str(object)}, false), RECORD_TAKEN, "%s", err_text(-1));
 }
 
@@ -277,7 +252,7 @@ Test(record, c49_a_stream_is_a_bracket_and_its_changes_are_inside)
 	struct rig rig;
 
 	set_up(&rig);
-	cr_assert_eq(record_list_begin(&rig.feed), 0);
+	cr_assert_eq(record_list_begin(&rig.record.feed), 0);
 	initial(&rig, WATCH_ADDED, pod("a", "ua", "9"));
 	initial(&rig, WATCH_ADDED, pod("b", "ub", "3"));
 	initial(&rig, WATCH_MODIFIED, pod("b", "ub", "11"));
@@ -298,7 +273,7 @@ Test(record, c52_an_empty_stream_deletes_all_objects)
 
 	first_list(&rig);
 	uint64_t before = last_seq(&rig);
-	cr_assert_eq(record_list_begin(&rig.feed), 0);
+	cr_assert_eq(record_list_begin(&rig.record.feed), 0);
 	end_list(&rig, "20");
 	cr_assert_str_eq(log_after(&rig, before),
 		"LIST_BEGIN @10 DELETED? d/a@20 DELETED? d/b@20 LIST_END @20");
@@ -311,14 +286,14 @@ Test(record, asking_for_stored_objects_writes_nothing)
 
 	first_list(&rig);
 	uint64_t before = last_seq(&rig);
-	cr_assert_eq(record_has_objects(&rig.feed), 1);
+	cr_assert_eq(record_has_objects(&rig.record.feed), 1);
 	cr_assert_eq(last_seq(&rig), before);
-	cr_assert_eq(record_list_begin(&rig.feed), 0);
-	cr_assert_eq(record_has_objects(&rig.feed), 1, "they are there until the list has ended");
+	cr_assert_eq(record_list_begin(&rig.record.feed), 0);
+	cr_assert_eq(record_has_objects(&rig.record.feed), 1, "they are there until the list has ended");
 	end_list(&rig, "20");
-	cr_assert_eq(record_has_objects(&rig.feed), 0, "what the open batch deleted is gone");
-	cr_assert_eq(recorder_flush(rig.recorder), 0);
-	cr_assert_eq(record_has_objects(&rig.feed), 0);
+	cr_assert_eq(record_has_objects(&rig.record.feed), 0, "what the open batch deleted is gone");
+	cr_assert_eq(recorder_flush(rig.record.recorder), 0);
+	cr_assert_eq(record_has_objects(&rig.record.feed), 0);
 	check_checkpoint(&rig, "20", false);
 	tear_down(&rig);
 }
@@ -329,11 +304,11 @@ Test(record, c50_a_lost_stream_is_taken_up_inside_its_bracket)
 
 	first_list(&rig);
 	uint64_t before = last_seq(&rig);
-	cr_assert_eq(record_list_begin(&rig.feed), 0);
+	cr_assert_eq(record_list_begin(&rig.record.feed), 0);
 	initial(&rig, WATCH_ADDED, pod("a", "ua", "5"));
 	initial(&rig, WATCH_ADDED, pod("c", "uc", "12"));
 	check_checkpoint(&rig, "10", true);
-	cr_assert_eq(record_list_begin(&rig.feed), 0);
+	cr_assert_eq(record_list_begin(&rig.record.feed), 0);
 	initial(&rig, WATCH_ADDED, pod("b", "ub", "6"));
 	initial(&rig, WATCH_ADDED, pod("c", "uc", "12"));
 	initial(&rig, WATCH_ADDED, pod("c", "uc", "12"));
@@ -350,10 +325,10 @@ Test(record, an_object_listed_again_and_again_costs_no_memory)
 	struct rig rig;
 
 	first_list(&rig);
-	cr_assert_eq(record_list_begin(&rig.feed), 0);
+	cr_assert_eq(record_list_begin(&rig.record.feed), 0);
 	for (int i = 0; i < 100000; i++)
 		initial(&rig, WATCH_ADDED, i % 2 ? pod("a", "ua", "5") : pod("b", "ub", "6"));
-	cr_assert_leq(rig.feed.seen_room, 1024);
+	cr_assert_leq(rig.record.feed.seen_room, 1024);
 	uint64_t before = last_seq(&rig);
 	end_list(&rig, "20");
 	cr_assert_str_eq(log_after(&rig, before), "");
@@ -367,15 +342,15 @@ Test(record, a_large_sweep_comes_in_slices)
 	int slices = 1;
 
 	set_up(&rig);
-	cr_assert_eq(record_list_begin(&rig.feed), 0);
+	cr_assert_eq(record_list_begin(&rig.record.feed), 0);
 	for (int i = 0; i < 6000; i++) {
 		snprintf(name, sizeof(name), "pod-%d", i);
 		item(&rig, name, "u", "5");
 	}
 	end_list(&rig, "10");
-	cr_assert_eq(record_list_begin(&rig.feed), 0);
+	cr_assert_eq(record_list_begin(&rig.record.feed), 0);
 	item(&rig, "pod-77", "u", "5");
-	while (record_list_end(&rig.feed, BYTES_LIT("20")) == AGAIN)
+	while (record_list_end(&rig.record.feed, BYTES_LIT("20")) == AGAIN)
 		slices++;
 	cr_assert_gt(slices, 10);
 	cr_assert_eq(last_seq(&rig), 1 + 6002 + 6001);
@@ -458,18 +433,18 @@ Test(record, a_bookmark_moves_the_checkpoint_and_writes_no_record)
 
 	first_list(&rig);
 	uint64_t seq = last_seq(&rig);
-	cr_assert_eq(record_bookmark(&rig.feed, BYTES_LIT("{\"kind\":\"Pod\",\"metadata\":{"
+	cr_assert_eq(record_bookmark(&rig.record.feed, BYTES_LIT("{\"kind\":\"Pod\",\"metadata\":{"
 		"\"resourceVersion\":\"99\",\"creationTimestamp\":null}}"), &rv), RECORD_TAKEN);
 	cr_assert(bytes_equal(rv, BYTES_LIT("99")));
 	cr_assert_str_eq(log_after(&rig, seq), "");
 	check_checkpoint(&rig, "99", false);
-	cr_assert_eq(record_bookmark(&rig.feed, BYTES_LIT("{\"metadata\":{}}"), &rv),
+	cr_assert_eq(record_bookmark(&rig.record.feed, BYTES_LIT("{\"metadata\":{}}"), &rv),
 		RECORD_UNREADABLE);
 
 	char text[RV_MAX + 64];
 	int n = snprintf(text, sizeof(text), "{\"metadata\":{\"resourceVersion\":\"%0*d\"}}",
 		RV_MAX + 1, 1);
-	cr_assert_eq(record_bookmark(&rig.feed, BYTES(text, (size_t)n), &rv), RECORD_UNREADABLE);
+	cr_assert_eq(record_bookmark(&rig.record.feed, BYTES(text, (size_t)n), &rv), RECORD_UNREADABLE);
 	check_checkpoint(&rig, "99", false);
 	tear_down(&rig);
 }
@@ -493,9 +468,9 @@ Test(record, c36_c37_an_unreadable_object_is_reported_or_passed_over_and_moves_n
 	for (size_t i = 0; i < n; i++) {
 		struct api_event e = {.type = WATCH_MODIFIED, .object = bytes_str(unreadable[i])};
 
-		cr_assert_eq(record_event(&rig.feed, &e, false, &rv), RECORD_UNREADABLE, "%s",
+		cr_assert_eq(record_event(&rig.record.feed, &e, false, &rv), RECORD_UNREADABLE, "%s",
 			unreadable[i]);
-		cr_assert_eq(record_event(&rig.feed, &e, true, &rv), RECORD_TAKEN);
+		cr_assert_eq(record_event(&rig.record.feed, &e, true, &rv), RECORD_TAKEN);
 		cr_assert_eq(rv.size, 0);
 	}
 	cr_assert_str_eq(log_after(&rig, seq), "");
@@ -510,14 +485,14 @@ Test(record, an_unreadable_item_keeps_the_version_that_is_known)
 
 	first_list(&rig);
 	uint64_t seq = last_seq(&rig);
-	cr_assert_eq(record_list_begin(&rig.feed), 0);
-	cr_assert_eq(record_item(&rig.feed, bytes_str(unreadable[6]), false, false), RECORD_UNREADABLE);
-	cr_assert_eq(record_list_begin(&rig.feed), 0);
-	cr_assert_eq(record_item(&rig.feed, bytes_str(unreadable[6]), false, true), RECORD_TAKEN);
+	cr_assert_eq(record_list_begin(&rig.record.feed), 0);
+	cr_assert_eq(record_item(&rig.record.feed, bytes_str(unreadable[6]), false, false), RECORD_UNREADABLE);
+	cr_assert_eq(record_list_begin(&rig.record.feed), 0);
+	cr_assert_eq(record_item(&rig.record.feed, bytes_str(unreadable[6]), false, true), RECORD_TAKEN);
 	end_list(&rig, "20");
 	cr_assert_str_eq(log_after(&rig, seq), "LIST_BEGIN @10 DELETED? d/b@20 LIST_END @20");
-	cr_assert_eq(rig.feed.passed_over, 1);
-	cr_assert_str_eq(rig.feed.passed_name, "d/a");
+	cr_assert_eq(rig.record.feed.passed_over, 1);
+	cr_assert_str_eq(rig.record.feed.passed_name, "d/a");
 	tear_down(&rig);
 }
 
@@ -537,17 +512,17 @@ Test(record, c67_a_too_large_version_is_passed_over_and_its_deletion_is_taken)
 	first_list(&rig);
 	uint64_t seq = last_seq(&rig);
 	struct api_event e = {.type = WATCH_MODIFIED, .object = beginning("ua", "11"), .cut = true};
-	cr_assert_eq(record_event(&rig.feed, &e, false, &rv), RECORD_UNREADABLE);
+	cr_assert_eq(record_event(&rig.record.feed, &e, false, &rv), RECORD_UNREADABLE);
 	cr_assert_not_null(strstr(err_text(ERR_PROTOCOL), "'d/a': larger than maxObjectSize"), "%s",
 		err_text(ERR_PROTOCOL));
 	e.object = beginning("ua", "11");
-	cr_assert_eq(record_event(&rig.feed, &e, true, &rv), RECORD_TAKEN);
-	cr_assert_eq(rig.feed.passed_over, 1);
+	cr_assert_eq(record_event(&rig.record.feed, &e, true, &rv), RECORD_TAKEN);
+	cr_assert_eq(rig.record.feed.passed_over, 1);
 	cr_assert_str_eq(log_after(&rig, seq), "");
 	e = (struct api_event){.type = WATCH_DELETED, .object = beginning("ua", "12"), .cut = true};
-	cr_assert_eq(record_event(&rig.feed, &e, false, &rv), RECORD_TAKEN);
+	cr_assert_eq(record_event(&rig.record.feed, &e, false, &rv), RECORD_TAKEN);
 	cr_assert_str_eq(log_after(&rig, seq), "DELETED? d/a@12");
-	cr_assert_eq(rig.feed.passed_over, 0, "it was the only one");
+	cr_assert_eq(rig.record.feed.passed_over, 0, "it was the only one");
 	tear_down(&rig);
 }
 
@@ -558,10 +533,10 @@ Test(record, c67_a_too_large_item_of_the_known_version_is_no_news)
 	first_list(&rig);
 	event(&rig, WATCH_MODIFIED, pod("a", "ua", "11"));
 	uint64_t seq = last_seq(&rig);
-	cr_assert_eq(record_list_begin(&rig.feed), 0);
-	cr_assert_eq(record_item(&rig.feed, beginning("ua", "11"), true, false), RECORD_TAKEN);
-	cr_assert_eq(record_item(&rig.feed, beginning("ua", "12"), true, false), RECORD_UNREADABLE);
-	cr_assert_eq(record_item(&rig.feed, beginning("ua", "12"), true, true), RECORD_TAKEN);
+	cr_assert_eq(record_list_begin(&rig.record.feed), 0);
+	cr_assert_eq(record_item(&rig.record.feed, beginning("ua", "11"), true, false), RECORD_TAKEN);
+	cr_assert_eq(record_item(&rig.record.feed, beginning("ua", "12"), true, false), RECORD_UNREADABLE);
+	cr_assert_eq(record_item(&rig.record.feed, beginning("ua", "12"), true, true), RECORD_TAKEN);
 	end_list(&rig, "20");
 	cr_assert_str_eq(log_after(&rig, seq), "LIST_BEGIN @11 DELETED? d/b@20 LIST_END @20");
 	tear_down(&rig);
@@ -576,15 +551,15 @@ Test(record, after_a_failed_batch_nothing_of_it_is_there)
 	first_list(&rig);
 	uint64_t seq = last_seq(&rig);
 	event(&rig, WATCH_MODIFIED, pod("a", "ua", "11"));
-	cr_assert_eq(recorder_fail(rig.recorder, err_set(-ENOSPC, "journal")), -ENOSPC);
+	cr_assert_eq(recorder_fail(rig.record.recorder, err_set(-ENOSPC, "journal")), -ENOSPC);
 	struct api_event e = {.type = WATCH_MODIFIED, .object = bytes_str(pod("a", "ua", "12"))};
-	cr_assert_eq(record_event(&rig.feed, &e, false, &rv), -ENOSPC);
-	cr_assert_eq(recorder_flush(rig.recorder), -ENOSPC);
-	cr_assert_eq(recorder_error(rig.recorder, &text), -ENOSPC);
+	cr_assert_eq(record_event(&rig.record.feed, &e, false, &rv), -ENOSPC);
+	cr_assert_eq(recorder_flush(rig.record.recorder), -ENOSPC);
+	cr_assert_eq(recorder_error(rig.record.recorder, &text), -ENOSPC);
 	cr_assert(strstr(text, "journal"));
-	recorder_recover(rig.recorder);
-	cr_assert_eq(record_feed_reload(&rig.feed), 0);
-	cr_assert(bytes_equal(buf_bytes(&rig.feed.rv), BYTES_LIT("10")));
+	recorder_recover(rig.record.recorder);
+	cr_assert_eq(record_feed_reload(&rig.record.feed), 0);
+	cr_assert(bytes_equal(buf_bytes(&rig.record.feed.rv), BYTES_LIT("10")));
 	cr_assert_str_eq(log_after(&rig, seq), "");
 	tear_down(&rig);
 }
@@ -596,12 +571,12 @@ Test(record, a_feed_that_is_removed_in_the_batch_of_its_last_event_has_no_checkp
 	uint64_t seq;
 
 	set_up(&rig);
-	cr_assert_eq(record_list_begin(&rig.feed), 0);
+	cr_assert_eq(record_list_begin(&rig.record.feed), 0);
 	end_list(&rig, "1");
-	cr_assert_eq(recorder_flush(rig.recorder), 0);
+	cr_assert_eq(recorder_flush(rig.record.recorder), 0);
 	event(&rig, WATCH_ADDED, pod("a", "u1", "5"));
-	removed.feed = rig.feed.id;
-	cr_assert_eq(recorder_append(rig.recorder, &removed, &seq), 0);
+	removed.feed = rig.record.feed.id;
+	cr_assert_eq(recorder_append(rig.record.recorder, &removed, &seq), 0);
 	cr_assert_str_eq(log_after(&rig, 3), "ADDED d/a@5 FEED_REMOVED @");
 	tear_down(&rig);
 }
@@ -614,14 +589,14 @@ Test(record, single_change_is_committed_at_once_and_a_batch_is_not)
 	uint64_t before = committed(&rig);
 	event(&rig, WATCH_ADDED, pod("a", "u1", "5"));
 	cr_assert_eq(committed(&rig), before);
-	cr_assert_eq(recorder_flush_first(rig.recorder), 0);
+	cr_assert_eq(recorder_flush_first(rig.record.recorder), 0);
 	cr_assert_eq(committed(&rig), before + 1);
 	event(&rig, WATCH_ADDED, pod("b", "u2", "6"));
 	event(&rig, WATCH_ADDED, pod("c", "u3", "7"));
-	cr_assert_eq(recorder_flush_first(rig.recorder), 0);
+	cr_assert_eq(recorder_flush_first(rig.record.recorder), 0);
 	cr_assert_eq(committed(&rig), before + 1, "two records are a batch");
-	cr_assert_eq(recorder_flush(rig.recorder), 0);
+	cr_assert_eq(recorder_flush(rig.record.recorder), 0);
 	cr_assert_eq(committed(&rig), before + 3);
-	cr_assert_eq(recorder_flush_first(rig.recorder), 0, "there is nothing to commit");
+	cr_assert_eq(recorder_flush_first(rig.record.recorder), 0, "there is nothing to commit");
 	tear_down(&rig);
 }

@@ -8,54 +8,34 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
-#include "reflector/record/record.h"
-#include "tests/unit/scratch.h"
+#include "tests/unit/record_rig.h"
 
 struct rig {
-	struct home *home;
-	struct journal *journal;
+	struct record_rig record;
 	struct ring *ring;
 	struct ring_reader *follower, *processor;
-	struct recorder *recorder;
-	struct record_feed feed;
 	unsigned items;
 };
 
 static void set_up(struct rig *rig)
 {
-	struct feed_definition definition = {.name = "pods", .group = "", .version = "v1",
-		.resource = "pods", .kind = "Pod", .list_kind = "PodList", .namespace_ = "",
-		.label_selector = "", .field_selector = "", .drop = "", .namespaced = true};
-	struct feed_checkpoint checkpoint = {.phase = FEED_LISTING};
-	char reason[256];
-
 	*rig = (struct rig){0};
-	cr_assert_eq(home_open(scratch_path("store"), &(struct home_options){.create = true,
-		.runtime_dir = scratch()}, &rig->home), 0, "%s", err_text(-1));
-	cr_assert_eq(home_take_role(rig->home, HOME_REFLECTOR), 0);
-	cr_assert_eq(journal_open_write(rig->home, &(struct journal_options){.map_bytes = 64u << 20},
-		reason, &rig->journal), 0);
-	cr_assert_eq(ring_create(home_runtime_fd(rig->home), DELTA_RING, 1u << 20, journal_uuid(rig->journal),
-		0600, &rig->ring), 0);
-	cr_assert_eq(recorder_new(rig->journal, rig->ring, NULL, &rig->recorder), 0);
-	cr_assert_eq(journal_begin(rig->journal), 0);
-	cr_assert_eq(journal_add_feed(rig->journal, &definition, &definition.id), 0);
-	cr_assert_eq(journal_commit(rig->journal), 0);
-	cr_assert_eq(record_feed_init(&rig->feed, rig->recorder, &definition, &checkpoint), 0);
-	cr_assert_eq(ring_attach(home_runtime_fd(rig->home), DELTA_RING, &rig->follower), 0);
-	cr_assert_eq(ring_attach(home_runtime_fd(rig->home), DELTA_RING, &rig->processor), 0);
+	record_rig_open(&rig->record);
+	int runtime = home_runtime_fd(rig->record.home);
+	cr_assert_eq(ring_create(runtime, DELTA_RING, 1u << 20, journal_uuid(rig->record.journal), 0600,
+		&rig->ring), 0);
+	record_rig_add_feed(&rig->record, "", rig->ring, NULL);
+	cr_assert_eq(ring_attach(runtime, DELTA_RING, &rig->follower), 0);
+	cr_assert_eq(ring_attach(runtime, DELTA_RING, &rig->processor), 0);
 	ring_wake_last(rig->processor);
 }
 
 static void tear_down(struct rig *rig)
 {
-	record_feed_release(&rig->feed);
-	recorder_free(&rig->recorder);
+	record_rig_close(&rig->record);
 	ring_detach(&rig->follower);
 	ring_detach(&rig->processor);
 	ring_close(&rig->ring);
-	journal_close(&rig->journal);
-	home_close(&rig->home);
 }
 
 static const char *pod(struct rig *rig)
@@ -71,12 +51,12 @@ static const char *pod(struct rig *rig)
 static void list_items(struct rig *rig, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
-		cr_assert_eq(record_item(&rig->feed, bytes_str(pod(rig)), false, false), RECORD_TAKEN);
+		cr_assert_eq(record_item(&rig->record.feed, bytes_str(pod(rig)), false, false), RECORD_TAKEN);
 }
 
 static void end_list(struct rig *rig)
 {
-	cr_assert_eq(record_list_end(&rig->feed, BYTES_LIT("9000")), 0);
+	cr_assert_eq(record_list_end(&rig->record.feed, BYTES_LIT("9000")), 0);
 }
 
 static void event(struct rig *rig)
@@ -84,7 +64,7 @@ static void event(struct rig *rig)
 	struct api_event event = {.type = WATCH_ADDED, .object = bytes_str(pod(rig))};
 	struct bytes rv;
 
-	cr_assert_eq(record_event(&rig->feed, &event, false, &rv), RECORD_TAKEN);
+	cr_assert_eq(record_event(&rig->record.feed, &event, false, &rv), RECORD_TAKEN);
 }
 
 /* Returns how many entries READER has got. */
@@ -103,7 +83,7 @@ static int woken_by_flush(struct rig *rig)
 {
 	(void)drain(rig->follower);
 	(void)drain(rig->processor);
-	cr_assert_eq(recorder_flush(rig->recorder), 0);
+	cr_assert_eq(recorder_flush(rig->record.recorder), 0);
 	return (ring_wait(rig->follower, 1) == 0) + (ring_wait(rig->processor, 1) == 0);
 }
 
@@ -112,7 +92,7 @@ Test(recorder, a_list_wakes_its_readers_at_the_end)
 	struct rig rig;
 
 	set_up(&rig);
-	cr_assert_eq(record_list_begin(&rig.feed), 0);
+	cr_assert_eq(record_list_begin(&rig.record.feed), 0);
 	list_items(&rig, 3);
 	cr_assert_eq(woken_by_flush(&rig), 0);
 	cr_assert_eq(drain(rig.follower), 4, "who looks finds LIST_BEGIN and the objects");
@@ -136,15 +116,15 @@ Test(recorder, a_change_in_a_batch_with_a_list_wakes_the_readers)
 	uint64_t seq;
 
 	set_up(&rig);
-	cr_assert_eq(recorder_begin(rig.recorder), 0);
-	cr_assert_eq(journal_add_feed(rig.journal, &other, &change.feed), 0);
-	recorder_changed(rig.recorder);
-	cr_assert_eq(recorder_flush(rig.recorder), 0);
-	cr_assert_eq(record_list_begin(&rig.feed), 0);
+	cr_assert_eq(recorder_begin(rig.record.recorder), 0);
+	cr_assert_eq(journal_add_feed(rig.record.journal, &other, &change.feed), 0);
+	recorder_changed(rig.record.recorder);
+	cr_assert_eq(recorder_flush(rig.record.recorder), 0);
+	cr_assert_eq(record_list_begin(&rig.record.feed), 0);
 	list_items(&rig, 2);
-	cr_assert_eq(recorder_append(rig.recorder, &change, &seq), 0);
+	cr_assert_eq(recorder_append(rig.record.recorder, &change, &seq), 0);
 	list_items(&rig, 2);
-	cr_assert_eq(recorder_gathers_until(rig.recorder), 0);
+	cr_assert_eq(recorder_gathers_until(rig.record.recorder), 0);
 	cr_assert_eq(woken_by_flush(&rig), 2);
 	tear_down(&rig);
 }
@@ -156,7 +136,7 @@ Test(recorder, a_long_list_wakes_its_readers_now_and_then)
 	int woken = 0;
 
 	set_up(&rig);
-	cr_assert_eq(record_list_begin(&rig.feed), 0);
+	cr_assert_eq(record_list_begin(&rig.record.feed), 0);
 	for (int i = 0; i < 30; i++) {
 		list_items(&rig, 300);
 		woken += woken_by_flush(&rig);
@@ -170,27 +150,27 @@ Test(recorder, only_a_part_of_a_list_waits_for_more)
 	struct rig rig;
 
 	set_up(&rig);
-	cr_assert_eq(recorder_gathers_until(rig.recorder), 0, "it is empty");
-	cr_assert_eq(record_list_begin(&rig.feed), 0);
+	cr_assert_eq(recorder_gathers_until(rig.record.recorder), 0, "it is empty");
+	cr_assert_eq(record_list_begin(&rig.record.feed), 0);
 	list_items(&rig, 1);
-	uint64_t until = recorder_gathers_until(rig.recorder);
+	uint64_t until = recorder_gathers_until(rig.record.recorder);
 	cr_assert_gt(until, 0);
 	cr_assert_lt(until, proc_monotonic_ns() + UINT64_C(1000000000));
 	list_items(&rig, 300);
-	cr_assert_eq(recorder_gathers_until(rig.recorder), until);
+	cr_assert_eq(recorder_gathers_until(rig.record.recorder), until);
 	list_items(&rig, 300);
-	cr_assert_eq(recorder_gathers_until(rig.recorder), 0, "it is large");
-	cr_assert_eq(recorder_flush(rig.recorder), 0);
+	cr_assert_eq(recorder_gathers_until(rig.record.recorder), 0, "it is large");
+	cr_assert_eq(recorder_flush(rig.record.recorder), 0);
 	list_items(&rig, 1);
-	cr_assert_gt(recorder_gathers_until(rig.recorder), 0);
-	record_phase(&rig.feed, FEED_LISTING);
-	cr_assert_eq(recorder_gathers_until(rig.recorder), 0, "a checkpoint is to be stored");
-	cr_assert_eq(recorder_flush(rig.recorder), 0);
+	cr_assert_gt(recorder_gathers_until(rig.record.recorder), 0);
+	record_phase(&rig.record.feed, FEED_LISTING);
+	cr_assert_eq(recorder_gathers_until(rig.record.recorder), 0, "a checkpoint is to be stored");
+	cr_assert_eq(recorder_flush(rig.record.recorder), 0);
 	end_list(&rig);
-	cr_assert_eq(recorder_gathers_until(rig.recorder), 0, "the list is whole");
-	cr_assert_eq(recorder_flush(rig.recorder), 0);
+	cr_assert_eq(recorder_gathers_until(rig.record.recorder), 0, "the list is whole");
+	cr_assert_eq(recorder_flush(rig.record.recorder), 0);
 	event(&rig);
-	cr_assert_eq(recorder_gathers_until(rig.recorder), 0, "a change");
-	cr_assert_eq(recorder_flush(rig.recorder), 0);
+	cr_assert_eq(recorder_gathers_until(rig.record.recorder), 0, "a change");
+	cr_assert_eq(recorder_flush(rig.record.recorder), 0);
 	tear_down(&rig);
 }
