@@ -95,26 +95,32 @@ def test_without_proc_programs_say_what_to_mount(live):
     """Also the part of /proc that `subset=pid` hides: without the boot id a store can't be trusted."""
     hide = {"/proc": "mount -t proc proc /proc", "/proc/sys": "subset=pid"}
     env = {**live.env, "PATH": f"{os.path.dirname(program('kinf'))}:{os.environ['PATH']}"}
+
+    def without(path):
+        return ["unshare", "-rm", "sh", "-c", f'mount -t tmpfs none {path} && exec "$@"', "sh", program("kinf")]
+
     for path, remedy in hide.items():
-        without = ["unshare", "-rm", "sh", "-c", f'mount -t tmpfs none {path} && exec "$@"', "sh", program("kinf")]
-        result = run_command([*without, "get", "pods"], env)
+        result = run_command([*without(path), "get", "pods"], env)
         assert result.status == 1 and remedy in result.stderr and "kinf run" not in result.stderr, result
     assert live.supervisor.stop() == 0
     if b"libasan" in Path(program("kinf")).read_bytes():
         del hide["/proc"]  # there LeakSanitizer reads its options and the threads, else it ends daemons with a status of its own
     for path, remedy in hide.items():
-        without = ["unshare", "-rm", "sh", "-c", f'mount -t tmpfs none {path} && exec "$@"', "sh", program("kinf")]
-        result = run_command([*without, "run", "--config", live.config, "--runtime-dir", live.runtime], env, 30)
+        result = run_command([*without(path), "run", "--config", live.config, "--runtime-dir", live.runtime], env, 30)
         assert result.status == 78 and remedy in result.stderr, result
+
+
+def give_to_group(live):
+    assert live.supervisor.stop() == 0
+    os.chmod(live.runtime, 0o755)
+    live.configure(whole("pods"), mapSize="64MiB", group="nogroup").run()
+    live.wait_live("pods")
 
 
 @root
 def test_a_store_that_is_given_a_group_can_be_read_by_it(live):
     """As the message to those who may not read it says: set 'group', restart, become a member."""
-    assert live.supervisor.stop() == 0
-    os.chmod(live.runtime, 0o755)
-    live.configure(whole("pods"), mapSize="64MiB", group="nogroup").run()
-    live.wait_live("pods")
+    give_to_group(live)
     result = as_nobody(live, program("kinf"), "get", "pods", "-o", "name")
     assert result.status == 0 and len(result.stdout.splitlines()) == 5, result
 
@@ -122,10 +128,7 @@ def test_a_store_that_is_given_a_group_can_be_read_by_it(live):
 @root
 def test_a_cursor_of_another_member_is_named_as_such(live):
     """Both may write to the directory, but only its owner can move a cursor."""
-    assert live.supervisor.stop() == 0
-    os.chmod(live.runtime, 0o755)
-    live.configure(whole("pods"), mapSize="64MiB", group="nogroup").run()
-    live.wait_live("pods")
+    give_to_group(live)
     watch = [program("kinf"), "watch", "pods", "--cursor", "mine"]
     one, other = (["setpriv", "--reuid", uid, "--regid", "nogroup", "--clear-groups"] for uid in ("65534", "65533"))
     follower = live.process("follower", [*one, *watch]).start()
