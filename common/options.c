@@ -14,6 +14,7 @@
 #include "common/config/units.h"
 #include "common/decimal.h"
 #include "common/err.h"
+#include "common/output.h"
 #include "common/similar.h"
 
 #define SPECS_MAX  64
@@ -82,6 +83,21 @@ void option_texts_release(struct option_texts *texts)
 	*texts = (struct option_texts){0};
 }
 
+/* Refuses a VALUE that is none of WORDS, which have bars between them. */
+static int options_check_word(const char *words, const char *value)
+{
+	CLEANUP(buf_release) struct buf list = BUF_INIT;
+
+	for (const char *word = words; *word; word += word[strcspn(word, "|")] ? strcspn(word, "|") + 1 : strlen(word)) {
+		size_t size = strcspn(word, "|");
+
+		if (strlen(value) == size && memcmp(word, value, size) == 0)
+			return 0;
+		buf_printf(&list, "%s%.*s", list.size ? word[size] ? ", " : " or " : "", (int)size, word);
+	}
+	return err_say(ERR_SYNTAX, "must be %s, not '%s'", buf_cstr(&list), value);
+}
+
 static int options_store(const struct option_spec *spec, void *to, const char *value)
 {
 	struct option_texts *texts = to;
@@ -95,6 +111,9 @@ static int options_store(const struct option_spec *spec, void *to, const char *v
 	case OPTION_COUNT:
 		++*(unsigned *)to;
 		return 0;
+	case OPTION_WORD:
+		*(const char **)to = value;
+		return options_check_word(spec->words, value);
 	case OPTION_TEXT:
 	case OPTION_TEXT_OPTIONAL:
 		*(const char **)to = value;
@@ -148,12 +167,8 @@ static int options_print(const struct options *options, bool help)
 		options_help(options, &out);
 	else
 		buf_printf(&out, "%s %s\n", options_program(options), KINF_VERSION);
-	int r = buf_error(&out);
-	if (r < 0)
-		return r;
-	if (fwrite(out.data, 1, out.size, stdout) != out.size || fflush(stdout) != 0)
-		return err_set(-EIO, "writing to the standard output");
-	return END;
+	int r = output_text(&out);
+	return r < 0 ? r : END;
 }
 
 /* ---- completion ---- */

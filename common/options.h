@@ -37,6 +37,7 @@ enum option_type {
 	OPTION_FLAG,     /* bool: becomes true */
 	OPTION_COUNT,    /* unsigned: how often it is given */
 	OPTION_TEXT,     /* const char *: the last one given */
+	OPTION_WORD,     /* const char *: one of `words` */
 	OPTION_TEXT_OPTIONAL, /* const char *, "" if no operand follows: --serve, --serve ADDRESS */
 	OPTION_TEXTS,    /* struct option_texts: all that are given */
 	OPTION_NUMBER,   /* uint64_t, decimal */
@@ -90,7 +91,7 @@ const char *options_program(const struct options *options);
 /* Parses the command line and moves all operands to the end of argv.
  * Returns: 0, RET_FIRST is the index of the first operand; END, --help or --version was printed to
  * stdout; ERR_SYNTAX, a line without the program's name, such as "unknown option '--frist'; see
- * 'kinf get --help'". */
+ * 'kinf get --help'"; -ENOSPC and the like: the help could not be printed. */
 int options_parse(const struct options *options, int argc, char **argv, int *ret_first);
 
 /* Does the same for a command that has no operands: the first one is an error. */

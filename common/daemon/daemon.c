@@ -243,9 +243,9 @@ int daemon_main(const struct daemon_program *program, int argc, char **argv)
 		r = options_bad(&options, "unexpected operand '%s'", argv[first]);
 	if (r < 0) {
 		(void)fprintf(stderr, "%s: %s\n", program->name, err_text(r));
-		return PROC_USAGE;
+		return r == ERR_SYNTAX ? PROC_USAGE : PROC_FAILED;
 	}
-	log_setup(program->name, LOG_INFO, config_first_format(&d.flags));
+	log_setup(program->name, LOG_INFO, config_log_format(&d.flags));
 	r = failpoint_setup();
 	if (r >= 0)
 		r = config_load(&d.flags, &d.config);

@@ -9,6 +9,7 @@
 #include "common/array.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/output.h"
 #include "reader/command/command.h"
 #include "reader/command/print.h"
 #include "reader/table/table.h"
@@ -121,7 +122,7 @@ int command_clusters(int argc, char **argv)
 	if (r == 0)
 		r = table_settle(&table, &out);
 	if (r == 0)
-		r = print_text(&out);
+		r = output_text(&out);
 	if (r < 0)
 		return command_fail(r);
 	return bad ? PROC_FAILED : PROC_OK;

@@ -134,6 +134,8 @@ int command_usage(const struct options *options, int result)
 {
 	if (result == END)
 		return PROC_OK;
+	if (result != ERR_SYNTAX) /* the help, or a file that an option names */
+		return command_fail(result);
 	(void)fprintf(stderr, "%s: %s\n", options_program(options), err_text(result));
 	return PROC_USAGE;
 }
@@ -379,6 +381,10 @@ int query_from_args(const struct query_args *args, const char *feed, struct kinf
 			return err_say(ERR_SYNTAX, "--index '%s': write one as NAME=VALUE",
 				args->index.items[i]);
 		*equals = '\0';
+		const char *slash = strrchr(args->index.items[i], '/'); /* as 'kinf run --index' takes it */
+		if (slash)
+			return err_say(ERR_SYNTAX, "--index '%s': the feed is named already: write --index %s=%s",
+				args->index.items[i], slash + 1, equals + 1);
 		terms[i] = (struct kinf_term){args->index.items[i], equals + 1};
 	}
 	*query = (struct kinf_query){

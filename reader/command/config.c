@@ -10,6 +10,7 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/output.h"
 #include "reader/command/children.h"
 #include "reader/command/command.h"
 #include "reader/command/print.h"
@@ -62,7 +63,7 @@ static int config_print_rbac(const struct config *config, const struct rbac_args
 	kinf_snapshot_close(&snapshot);
 	kinf_close(&kinf);
 	if (r == 0)
-		r = print_text(&out);
+		r = output_text(&out);
 	return r < 0 ? command_fail(r) : PROC_OK;
 }
 

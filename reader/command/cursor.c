@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/err.h"
+#include "common/output.h"
 #include "reader/command/command.h"
 #include "reader/command/print.h"
 #include "reader/handle.h"
@@ -39,7 +40,7 @@ static int cursor_list(struct home *home)
 	if (r == 0)
 		r = table_settle(&rows.table, &rows.out);
 	if (r == 0)
-		r = print_text(&rows.out);
+		r = output_text(&rows.out);
 	table_release(&rows.table);
 	buf_release(&rows.out);
 	return r < 0 ? command_fail(r) : PROC_OK;
@@ -63,7 +64,7 @@ static int cursor_remove_all(struct home *home, char **names, size_t n)
 		if (r != FOUND)
 			status = PROC_FAILED;
 	}
-	int r = print_flush();
+	int r = output_flush();
 	return r < 0 ? command_fail(r) : status;
 }
 

@@ -11,6 +11,7 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/output.h"
 #include "common/timestamp.h"
 #include "reader/command/command.h"
 #include "reader/command/print.h"
@@ -121,7 +122,7 @@ static int describe_one(struct describe_command *d, const struct kinf_object *ob
 		print_indented(out, buf_bytes(&history->rows), 2);
 	}
 	if (r == 0)
-		r = print_text(out);
+		r = output_text(out);
 	if (r < 0) {
 		(void)command_fail(r);
 		d->failed = true;

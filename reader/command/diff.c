@@ -14,6 +14,7 @@
 #include "common/daemon/faults.h"
 #include "common/decimal.h"
 #include "common/err.h"
+#include "common/output.h"
 #include "reader/command/command.h"
 #include "reader/command/history.h"
 #include "reader/command/print.h"
@@ -136,7 +137,7 @@ static int diff_print(struct diff *diff, const char *feed, int order,
 		buf_printf(out, " %.*s", (int)objects[i]->resource_version_size,
 			objects[i]->resource_version);
 	buf_byte(out, '\n');
-	int r = print_text(out);
+	int r = output_text(out);
 	return r < 0 ? command_fail(r) : PROC_OK;
 }
 

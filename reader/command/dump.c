@@ -10,6 +10,7 @@
 #include "common/array.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/output.h"
 #include "reader/command/command.h"
 #include "reader/command/print.h"
 #include "reader/handle.h"
@@ -169,7 +170,7 @@ static int dump_run(struct dump *dump, const struct config_flags *flags, const c
 	for (size_t i = 0; r == 0 && i < (n ? n : ARRAY_SIZE(dump_sections)); i++)
 		r = dump_section(dump, n ? dump_find_section(names[i]) : i);
 	if (r == 0)
-		r = print_flush();
+		r = output_flush();
 	int status = r < 0 ? command_fail(r) : is_whole ? PROC_OK : PROC_FAILED;
 	/* On a copy, an error here says that the printed rows may be wrong. */
 	r = source.snapshot ? kinf_snapshot_reset(source.snapshot) : 0;

@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 
+#include "common/output.h"
 #include "common/value/json.h"
 #include "reader/command/print.h"
 
@@ -77,7 +78,7 @@ int dump_body(struct dump *dump, struct bytes body)
 int dump_end(struct dump *dump)
 {
 	buf_str(&dump->out, dump->json ? "}\n" : "\n");
-	return print_write(&dump->out);
+	return output_write(&dump->out);
 }
 
 bool dump_wants_feed(const struct dump *dump, uint32_t feed)

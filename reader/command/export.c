@@ -12,6 +12,7 @@
 #include "common/array.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/output.h"
 #include "common/value/json.h"
 #include "common/value/value.h"
 #include "reader/command/command.h"
@@ -120,7 +121,7 @@ static int export_feed(struct export *export, const char *feed)
 	while (r == 0 && (r = kinf_list_next(list, &object)) == FOUND) {
 		r = export_object(export, &object);
 		if (r == 0)
-			r = print_write(&export->out);
+			r = output_write(&export->out);
 		if (r < 0) {
 			(void)command_fail(r);
 			kinf_list_close(&list);
@@ -224,6 +225,6 @@ int command_export(int argc, char **argv)
 	if (r < 0)
 		return PROC_FAILED;
 	buf_str(&export.out, "\n]}\n");
-	r = print_text(&export.out);
+	r = output_text(&export.out);
 	return r < 0 ? command_fail(r) : PROC_OK;
 }

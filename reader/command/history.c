@@ -13,6 +13,7 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/output.h"
 #include "common/timestamp.h"
 #include "common/value/json.h"
 #include "reader/command/command.h"
@@ -153,7 +154,7 @@ static int history_version(void *arg, const struct kinf_change *change)
 	if (r == 0)
 		r = buf_error(&walk->out);
 	if (r == 0 && walk->out.size > OUT_FULL)
-		r = print_write(&walk->out);
+		r = output_write(&walk->out);
 	free(TAKE(walk->before));
 	if (r == 0 && strcmp(change->type, "DELETED") != 0)
 		r = kinf_object_copy(&change->object, &walk->before);
@@ -209,7 +210,7 @@ static int history_end(struct object_walk *walk, int result)
 	}
 	if (result < 0)
 		return command_fail_kinf(walk->kinf);
-	result = print_text(&walk->out);
+	result = output_text(&walk->out);
 	return result < 0 ? command_fail(result) : PROC_OK;
 }
 
@@ -379,7 +380,7 @@ static int log_change(void *arg, const struct snapshot_feed *feed, const struct 
 	}
 	if (r == 0)
 		r = buf_error(out);
-	return r == 0 && out->size > OUT_FULL ? print_write(out) : r;
+	return r == 0 && out->size > OUT_FULL ? output_write(out) : r;
 }
 
 int command_log(int argc, char **argv)
@@ -416,6 +417,6 @@ int command_log(int argc, char **argv)
 		return command_fail_again(log.kinf, log.snapshot, feed, log.args.namespace_);
 	if (r < 0)
 		return command_fail_kinf(log.kinf);
-	r = print_text(&log.out);
+	r = output_text(&log.out);
 	return r < 0 ? command_fail(r) : PROC_OK;
 }

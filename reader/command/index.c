@@ -5,6 +5,7 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/output.h"
 #include "reader/command/command.h"
 #include "reader/command/print.h"
 
@@ -17,7 +18,7 @@ static const struct option_spec index_options[] = {
 		"only values that begin with P"},
 };
 
-/* Failures to write are found by print_flush(). */
+/* Failures to write are found by output_flush(). */
 static int index_print_value(void *arg, const char *value, size_t size, uint64_t count)
 {
 	(void)arg;
@@ -75,6 +76,6 @@ int command_index(int argc, char **argv)
 		return command_fail_feed(kinf, feed, r);
 	if (r == KINF_AGAIN)
 		return command_fail_again(kinf, snapshot, feed, NULL);
-	r = print_flush();
+	r = output_flush();
 	return r < 0 ? command_fail(r) : PROC_OK;
 }

@@ -14,6 +14,7 @@
 #include "common/base64.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/output.h"
 #include "common/value/yaml.h"
 #include "reader/command/command.h"
 #include "store/env/home.h"
@@ -276,7 +277,7 @@ static int kubeconfig_print(
 	if (*namespace_)
 		(void)printf("    namespace: %s\n", namespace_);
 	(void)printf("users:\n- name: kinf\n  user: %s\n", buf_cstr(&user));
-	return fflush(stdout) ? err_set(-errno, "writing to the standard output") : 0;
+	return output_flush();
 }
 
 int command_kubeconfig(int argc, char **argv)

@@ -6,6 +6,7 @@
 #include "common/daemon/signals.h"
 #include "common/failpoint.h"
 #include "common/err.h"
+#include "common/output.h"
 #include "common/similar.h"
 #include "reader/command/command.h"
 #include "reader/command/complete.h"
@@ -109,20 +110,9 @@ static void main_print_unknown(const char *name)
 		meant ? ": did you mean '" : "", meant ? meant : "", meant ? "'?" : "", program);
 }
 
-int main(int argc, char **argv)
+/* Finds the command, and runs it. Returns: the exit status. */
+static int main_run(int argc, char **argv)
 {
-	bool for_kubectl = main_is_called(argv[0], "kubectl_complete-kinf");
-
-	if (main_is_called(argv[0], "kubectl-kinf"))
-		options_call("kubectl kinf");
-	if (for_kubectl)
-		complete_for_kubectl();
-	if (for_kubectl || (argc > 1 && strcmp(argv[1], "__complete") == 0)) {
-		int status = main_complete(argc - !for_kubectl, argv + !for_kubectl);
-		complete_end();
-		return status;
-	}
-	signals_ignore_file_size();
 	main_command_first(argc, argv);
 	const char *name = argc > 1 ? argv[1] : "";
 	bool help = !strcmp(name, "help") || !strcmp(name, "--help") || !strcmp(name, "-h");
@@ -150,10 +140,8 @@ int main(int argc, char **argv)
 		(void)snprintf(program, sizeof(program), "%s", command->name);
 		return command->run(2, (char *[]){program, option, NULL});
 	}
-	if (command) {
-		r = command->run(argc - 1, argv + 1);
-		return r == PROC_OK && command_saw_damage ? PROC_FAILED : r;
-	}
+	if (command)
+		return command->run(argc - 1, argv + 1);
 	if (*name == '-')
 		(void)fprintf(stderr, "kinf: which command? see 'kinf --help'\n");
 	else if (*name)
@@ -161,4 +149,31 @@ int main(int argc, char **argv)
 	else
 		main_print_help(stderr);
 	return PROC_USAGE;
+}
+
+/* Writes what is left of the output. Returns: the exit status after a command returned STATUS. */
+static int main_end(int status)
+{
+	int r = output_flush();
+
+	if (r < 0)
+		(void)command_fail(r);
+	return status == PROC_OK && (r < 0 || command_saw_damage) ? PROC_FAILED : status;
+}
+
+int main(int argc, char **argv)
+{
+	bool for_kubectl = main_is_called(argv[0], "kubectl_complete-kinf");
+
+	if (main_is_called(argv[0], "kubectl-kinf"))
+		options_call("kubectl kinf");
+	if (for_kubectl)
+		complete_for_kubectl();
+	if (for_kubectl || (argc > 1 && strcmp(argv[1], "__complete") == 0)) {
+		int status = main_complete(argc - !for_kubectl, argv + !for_kubectl);
+		complete_end();
+		return status;
+	}
+	signals_ignore_file_size();
+	return main_end(main_run(argc, argv));
 }

@@ -11,6 +11,7 @@
 #include "common/cleanup.h"
 #include "common/daemon/faults.h"
 #include "common/err.h"
+#include "common/output.h"
 #include "reader/command/command.h"
 #include "reader/command/print.h"
 #include "reader/command/status.h"
@@ -291,7 +292,7 @@ int command_metrics(int argc, char **argv)
 	/* A store that can't be read has metrics also: they say so. */
 	r = metrics_text(&status, false, &out);
 	if (r == 0)
-		r = print_text(&out);
+		r = output_text(&out);
 	if (r < 0)
 		return command_fail(r);
 	if (gathered < 0)

@@ -8,6 +8,7 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/output.h"
 #include "common/value/json.h"
 #include "common/value/omit.h"
 #include "common/value/yaml.h"
@@ -86,30 +87,6 @@ int print_choose(struct print *print, const char *text)
 	if (r == 0 && row->as_json)
 		template_use_json(print->template);
 	return r == ERR_SYNTAX && is_file ? err_add(r, "'%s'", argument) : r;
-}
-
-int print_flush(void)
-{
-	if (fflush(stdout) == 0 && !ferror(stdout))
-		return 0;
-	return err_set(errno ? -errno : -EIO, "writing the output");
-}
-
-int print_write(struct buf *out)
-{
-	int r = buf_error(out);
-
-	if (r == 0 && out->size && fwrite(out->data, 1, out->size, stdout) != out->size)
-		r = err_set(errno ? -errno : -EIO, "writing the output");
-	buf_reset(out);
-	return r;
-}
-
-int print_text(struct buf *out)
-{
-	int r = print_write(out);
-
-	return r < 0 ? r : print_flush();
 }
 
 int print_begin(struct print *print, bool single)
@@ -262,7 +239,7 @@ int print_object(struct print *print, const struct kinf_object *object)
 		break;
 	}
 	print->count++;
-	return r < 0 ? r : print_write(&print->text);
+	return r < 0 ? r : output_write(&print->text);
 }
 
 int print_end(struct print *print, const char *rv, const char *token)
@@ -306,7 +283,7 @@ int print_end(struct print *print, const char *rv, const char *token)
 		break;
 	}
 	if (r == 0)
-		r = print_text(out);
+		r = output_text(out);
 	if (r == 0 && token && print->format != PRINT_JSON && print->format != PRINT_YAML)
 		(void)fprintf(stderr, "more objects: --continue %s\n", token);
 	return r;

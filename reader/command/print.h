@@ -76,13 +76,6 @@ int print_object(struct print *print, const struct kinf_object *object);
 int print_end(struct print *print, const char *rv, const char *token);
 void print_release(struct print *print);
 
-/* Writes OUT to stdout and empties it. */
-int print_write(struct buf *out);
-/* Flushes stdout. Returns 0, or -EPIPE, -ENOSPC and the like, also of earlier writes. */
-int print_flush(void);
-/* Does both, for a complete result. */
-int print_text(struct buf *out);
-
 /* Appends TEXT, with each line after the first moved right by INDENT. */
 void print_indented(struct buf *out, struct bytes text, int indent);
 

@@ -9,6 +9,7 @@
 #include "common/cleanup.h"
 #include "common/daemon/faults.h"
 #include "common/err.h"
+#include "common/output.h"
 #include "common/value/json.h"
 #include "reader/command/command.h"
 #include "reader/command/print.h"
@@ -266,7 +267,7 @@ int command_status(int argc, char **argv)
 		buf_printf(
 			&out, "%zu feed%s live\n", status.n_feeds, status.n_feeds == 1 ? "" : "s");
 	if (r == 0)
-		r = print_text(&out);
+		r = output_text(&out);
 	if (r < 0)
 		return command_fail(r);
 	/* The status is printed also if the store was refused: it then says why. */

@@ -14,6 +14,7 @@
 #include "common/daemon/faults.h"
 #include "common/daemon/signals.h"
 #include "common/err.h"
+#include "common/output.h"
 #include "reader/command/command.h"
 #include "reader/command/print.h"
 #include "reader/handle.h"
@@ -134,7 +135,7 @@ static int top_once(struct top *top)
 	if (r == 0)
 		r = top_plain(&top->before, &top->now, &top->store);
 	if (r == 0)
-		r = print_text(&top->store);
+		r = output_text(&top->store);
 	if (r < 0)
 		return command_fail(r);
 	if (top->now.result >= 0)

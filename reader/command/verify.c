@@ -6,6 +6,7 @@
 #include "common/cleanup.h"
 #include "common/daemon/faults.h"
 #include "common/err.h"
+#include "common/output.h"
 #include "reader/command/command.h"
 #include "reader/command/print.h"
 #include "reader/command/ticker.h"
@@ -68,7 +69,7 @@ int command_verify(int argc, char **argv)
 	ticker_clear(&ticker);
 	if (r < 0)
 		return command_fail(r);
-	r = print_flush();
+	r = output_flush();
 	if (r < 0)
 		return command_fail(r);
 	(void)fprintf(stderr,

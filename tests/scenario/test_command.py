@@ -174,6 +174,7 @@ def test_get_selects_by_each_option(cluster, kinf):
         (["get", "pods", "-l", "a in b"], "'b'"),
         (["get", "pods", "--field-selector", "x"], "x"),
         (["get", "pods", "--index", "node"], "node"),
+        (["get", "pods", "--index", "pods/node=node-1"], "the feed is named already: write --index node=node-1"),
         (["get", "nothing"], "add '- resource: nothing' to the feeds in kinf.yaml"),
         (["get", "pods", "--at-least-rv", "99999999", "--timeout", "50ms"], "did not reach resourceVersion '99999999'"),
         (["get", "pods", "--continue", "rubbish"], "continue"),
@@ -574,10 +575,25 @@ def test_commands_end_quietly_when_their_pipe_is_closed(cluster):
         assert len(result.stdout) == 1 and not re.search("(?i)error|signal", result.stderr), result
 
 
-def test_an_output_file_without_space_is_an_error(cluster):
+@pytest.mark.parametrize(
+    "words",
+    ["kinf get pods -o json", "kinf get pods", "kinf status", "kinf index pods", "kinf dump feeds", "kinf --help", "kinf help", "kinf --version",
+     "kinf version", "kinf get --help", "kinf help get", "kinf run --version", "kinf config check", "kinf config rbac", "kinf clusters",
+     "kinf cursor ls", "kinf metrics", "kinf-reflector --help", "kinf-processor --version", "kinf-serve --help"],
+)
+def test_output_that_cannot_be_written_is_an_error(cluster, words):
     _, store = cluster
-    result = run_command(["sh", "-c", f"exec {program('kinf')} get pods -o json > /dev/full"], store.env)
-    assert result.status == 1 and "space" in result.stderr, result
+    name, *rest = words.split()
+    result = run_command(["sh", "-c", f"exec {program(name)} {' '.join(rest)} > /dev/full"], store.env)
+    assert result.status == 1 and "writing the output: No space left on device" in result.stderr.splitlines()[-1], result
+
+
+@pytest.mark.parametrize("words", ["kinf get pods", "kinf status", "kinf run", "kinf wait pods", "kinf-reflector", "kinf-processor", "kinf-serve"])
+def test_a_format_of_the_log_that_there_is_not_is_refused(cluster, words):
+    _, store = cluster
+    name, *rest = words.split()
+    result = run_command([program(name), *rest, "--log-format", "xml"], store.env)
+    assert result.status == 2 and "option --log-format: must be text or json, not 'xml'; see '" in result.stderr, result
 
 
 def test_no_colour_and_no_progress_in_a_pipe(kinf):

@@ -164,6 +164,9 @@ Test(options, mistakes_are_said_in_one_line)
 		"option --limit: more than 18446744073709551615: '99999999999999999999'");
 	REFUSED("--timeout 5",
 		"option --timeout: not a duration: '5'; write one as 10m, 1h30m, 500ms or 0s");
+	REFUSED("--log-format xml", "option --log-format: must be text or json, not 'xml'");
+	REFUSED("--log-format js", "option --log-format: must be text or json, not 'js'");
+	REFUSED("--log-format=", "option --log-format: must be text or json, not ''");
 	REFUSED("--size 5x",
 		"option --size: not a size: '5x'; write one as 1GiB, 64MiB, 500kB or a number of bytes");
 }
