@@ -28,6 +28,17 @@ static int run(struct daemon *daemon)
 	return status;
 }
 
+/* Puts the place of the context, or of the kubeconfig if that can't be read, before the sentence of R. Returns R. */
+static int check_blame(const struct config *config, int r)
+{
+	struct err_kept kept;
+
+	err_keep(&kept);
+	bool context = config->context && kubeconfig_is_readable(config->kubeconfig);
+	err_restore(&kept);
+	return config_blame(config, context ? "cluster.context" : "cluster.kubeconfig", r);
+}
+
 /* Checks that the group, the kubeconfig and the context that CONFIG names exist and can be used. Without any name the
  * kubeconfig may be elsewhere, on the machine that the file is for. */
 static int check(const struct config *config)
@@ -36,14 +47,14 @@ static int check(const struct config *config)
 	int r = config->group ? home_check_group(config->group) : 0;
 
 	if (r < 0)
-		return r;
+		return config_blame(config, "group", r);
 	r = kubeconfig_load(config->kubeconfig, config->context, &kubeconfig);
 	if (r < 0 && r == -ENOENT && !config->kubeconfig && !config->context) {
 		(void)fprintf(stderr, "note: %s\n", err_text(r));
 		err_ignore(r, "it is noted");
 		return 0;
 	}
-	return r;
+	return r < 0 ? check_blame(config, r) : 0;
 }
 
 static struct {

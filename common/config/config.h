@@ -101,6 +101,16 @@ struct config_serve {
 	char *allow;
 };
 
+enum {
+	CONFIG_N_KEYS = /* the keys outside of feeds */
+#define KEY(key, type, field, minimum, maximum, initial, restart, help) 1 +
+#define FEED_KEY(key, type, field, minimum, maximum, initial, help)
+#include "common/config/config.def"
+#undef KEY
+#undef FEED_KEY
+		0
+};
+
 struct config {
 	char *file;        /* NULL: no file was read */
 	char *passed_over; /* a sentence: why ./kinf.yaml does not count; NULL: it does, or there is
@@ -122,6 +132,7 @@ struct config {
 	size_t n_feeds, feeds_room;
 	enum log_format log_format;
 	enum log_level log_level;
+	size_t lines[CONFIG_N_KEYS]; /* where the file has each key; 0: nowhere, or an option replaces it */
 };
 
 /* The values of command-line options; NULL and 0 where not given. */
@@ -142,8 +153,8 @@ void config_flags_release(struct config_flags *flags);
 struct options_group config_common_options(struct config_flags *flags);
 struct options_group config_running_options(struct config_flags *flags);
 
-/* Returns the format for lines logged before config_load(), which checks --log-format. */
-enum log_format config_first_format(const struct config_flags *flags);
+/* Returns the format of the log, also for lines before config_load(). */
+enum log_format config_log_format(const struct config_flags *flags);
 
 /*
  * Reads the file (--cluster or --config, $KINF_CONFIG, ./kinf.yaml, /etc/kinf/kinf.yaml; it is an error if a
@@ -158,6 +169,10 @@ enum log_format config_first_format(const struct config_flags *flags);
  */
 int config_load(const struct config_flags *flags, struct config **ret_config);
 void config_free(struct config **config);
+
+/* Puts the place of KEY in the file, if it has one, before the sentence of R: the value is well-formed, but names something
+ * that is not there. Returns R. */
+int config_blame(const struct config *config, const char *key, int r);
 
 /* Returns the directory of the files that --cluster names: $KINF_CONFIG_DIR or /etc/kinf. */
 const char *config_directory(void);

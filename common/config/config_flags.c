@@ -5,8 +5,11 @@
 #include <errno.h>
 #include <string.h>
 
+#include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+
+#define NAMES_SHOWN 8 /* of feeds, in a sentence */
 
 /* ---- options --------------------------------------------------------------------------------- */
 
@@ -22,7 +25,7 @@ static const struct option_spec config_common_specs[] = {
 	{0, "cluster", OPTION_TEXT, AT(cluster), "NAME",
 		"the configuration /etc/kinf/NAME.yaml and its store; 'kinf clusters' lists them"},
 	{'v', "verbose", OPTION_COUNT, AT(verbose), NULL, "log more; twice: even more"},
-	{0, "log-format", OPTION_TEXT, AT(log_format), "FORMAT", "text or json",
+	{0, "log-format", OPTION_WORD, AT(log_format), "FORMAT", "text or json",
 		"text|json"},
 };
 
@@ -59,7 +62,7 @@ void config_flags_release(struct config_flags *flags)
 	option_texts_release(&flags->index);
 }
 
-enum log_format config_first_format(const struct config_flags *flags)
+enum log_format config_log_format(const struct config_flags *flags)
 {
 	return flags->log_format && strcmp(flags->log_format, "json") == 0 ? LOG_JSON : LOG_TEXT;
 }
@@ -169,6 +172,20 @@ static int config_add_watch(struct config *config, const char *text)
 
 /* ---- --index FEED/NAME=PATH[,PATH] ----------------------------------------------------------- */
 
+/* Says that TEXT names no feed, and which there are: a feed has the name that its entry gives it, also if that is a short one. */
+static int config_refuse_feed(const struct config *config, const char *text, const char *feed)
+{
+	CLEANUP(buf_release) struct buf names = BUF_INIT;
+
+	for (size_t i = 0; i < config->n_feeds && i < NAMES_SHOWN; i++)
+		buf_printf(&names, "%s'%s'", i ? ", " : "", config->feeds[i].name);
+	if (config->n_feeds > NAMES_SHOWN)
+		buf_str(&names, ", ...");
+	return config_refuse(&at_index, "'%s': no feed '%s'; %s%s", text, feed,
+		config->n_feeds ? "write its name as --watch or the file does: " : "name it with --watch, or in the file",
+		buf_cstr(&names));
+}
+
 static int config_add_index(struct config *config, const char *text)
 {
 	AUTO_FREE char *copy = strdup(text);
@@ -186,7 +203,7 @@ static int config_add_index(struct config *config, const char *text)
 	while (i < config->n_feeds && strcmp(config->feeds[i].name, copy) != 0)
 		i++;
 	if (i == config->n_feeds)
-		return config_refuse(&at_index, "'%s': no feed '%s'", text, copy);
+		return config_refuse_feed(config, text, copy);
 	int r = config_new_index(&at_index, name, &config->feeds[i], &index);
 	for (bool more = true; r == 0 && more;) {
 		char quote = '\0', *end = paths;
@@ -209,7 +226,6 @@ static int config_add_index(struct config *config, const char *text)
 
 int config_lay_flags(struct config *config, const struct config_flags *flags)
 {
-	static const struct config_place at_format = {.key = "--log-format"};
 	const struct {
 		struct config_place place;
 		const char *key, *text;
@@ -223,12 +239,8 @@ int config_lay_flags(struct config *config, const struct config_flags *flags)
 	const unsigned most = LOG_DEBUG - LOG_NOTICE;
 	int r = 0;
 
-	config->log_format = config_first_format(flags);
+	config->log_format = config_log_format(flags);
 	config->log_level = LOG_NOTICE + (flags->verbose < most ? flags->verbose : most);
-	if (flags->log_format && config->log_format == LOG_TEXT &&
-		strcmp(flags->log_format, "text") != 0)
-		return config_refuse(
-			&at_format, "must be text or json, not '%s'", flags->log_format);
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(given); i++)
 		if (given[i].text)
 			r = config_set(

@@ -198,6 +198,22 @@ static uint32_t config_word_number(const char *words, const char *text)
 	return 0;
 }
 
+/* Keeps where the value of KEY comes from. */
+static void config_note_line(const struct config_place *place, const struct config_key *key, void *into)
+{
+	if (key >= config_keys && key < config_keys + CONFIG_N_KEYS)
+		((struct config *)into)->lines[key - config_keys] = place->file ? place->line : 0;
+}
+
+int config_blame(const struct config *config, const char *key, int r)
+{
+	size_t i = 0;
+
+	while (strcmp(config_keys[i].name, key) != 0)
+		i++;
+	return config->lines[i] ? err_add(r, "%s:%zu: %s", config->file, config->lines[i], key) : r;
+}
+
 static int config_set_value(const struct config_place *place, const struct config_key *key,
 	const char *text, void *into)
 {
@@ -207,6 +223,7 @@ static int config_set_value(const struct config_place *place, const struct confi
 	uint64_t share = 0;
 	int r = 0;
 
+	config_note_line(place, key, into);
 	switch (key->type) {
 	case CONFIG_TEXT:
 		return config_copy(to, text);

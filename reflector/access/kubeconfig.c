@@ -205,23 +205,34 @@ static int kubeconfig_load_context(
 	return r ? r : kubeconfig_read_plugin(&user, config);
 }
 
+/* Reads FILE, or the default ones if it is NULL. */
+static int files_read(struct kubeconfig_files *files, const char *file)
+{
+	char path[PATH_MAX];
+
+	if (!file)
+		return files_default(files);
+	int r = strncmp(file, "~/", 2) ? NOT_FOUND : files_home_path(file + 2, path, sizeof(path));
+	if (r >= 0)
+		r = files_add(files, r == FOUND ? path : file);
+	return r == NOT_FOUND ? err_say(ERR_CONFIG, "kubeconfig '%s' does not exist", file) : r;
+}
+
+bool kubeconfig_is_readable(const char *file)
+{
+	CLEANUP(kubeconfig_files_release) struct kubeconfig_files files = {.count = 0};
+	int r = files_read(&files, file);
+
+	err_ignore(r, "the caller has the reason from kubeconfig_load()");
+	return r >= 0 && files.count > 0;
+}
+
 int kubeconfig_load(const char *file, const char *context, struct kubeconfig **ret_config)
 {
 	CLEANUP(kubeconfig_files_release) struct kubeconfig_files files = {.count = 0};
 	CLEANUP(kubeconfig_free) struct kubeconfig *config = NULL;
-	char path[PATH_MAX];
-	int r;
 
-	if (file) {
-		r = strncmp(file, "~/", 2) ? NOT_FOUND
-					   : files_home_path(file + 2, path, sizeof(path));
-		if (r >= 0)
-			r = files_add(&files, r == FOUND ? path : file);
-		if (r == NOT_FOUND)
-			return err_say(ERR_CONFIG, "kubeconfig '%s' does not exist", file);
-	} else {
-		r = files_default(&files);
-	}
+	int r = files_read(&files, file);
 	if (r < 0)
 		return r;
 	if (!files.count) {

@@ -93,6 +93,9 @@ struct kubeconfig {
  */
 int kubeconfig_load(const char *file, const char *context, struct kubeconfig **ret_config);
 
+/* Returns whether FILE is there and is a kubeconfig, whatever contexts it has. */
+bool kubeconfig_is_readable(const char *file);
+
 /* Loads the service account of a pod, from $KUBERNETES_SERVICE_HOST and _PORT and the three files
  * in DIRECTORY. Returns: 0, -ENOENT outside of a pod, -ENOMEM. */
 int kubeconfig_in_cluster(const char *directory, struct kubeconfig **ret_config);

@@ -241,14 +241,21 @@ def test_config_check_finds_names_that_do_not_exist(simulator, store):
     good = check()
     assert good.status == 0 and ": good: 1 feed" in good.stdout, good
     assert check(cluster={"kubeconfig": str(store.kubeconfig), "context": "simulated"}).status == 0
-    for settings, words in (
-        ({"cluster": {"kubeconfig": str(store.directory / "missing")}}, "missing"),
-        ({"cluster": {"kubeconfig": str(store.kubeconfig), "context": "nowhere"}}, "nowhere"),
-        ({"group": "no-such-group"}, "no group 'no-such-group' on this machine"),
+    missing, there = str(store.directory / "missing"), str(store.kubeconfig)
+    for settings, key, words in (
+        ({"cluster": {"kubeconfig": missing}}, "cluster.kubeconfig", f"kubeconfig '{missing}' does not exist"),
+        ({"cluster": {"kubeconfig": missing, "context": "x"}}, "cluster.kubeconfig", f"kubeconfig '{missing}' does not exist"),
+        ({"cluster": {"kubeconfig": there, "context": "nowhere"}}, "cluster.context", "context 'nowhere' does not exist"),
+        ({"group": "no-such-group"}, "group", "no group 'no-such-group' on this machine"),
     ):
         bad = check(**settings)
+        line = next(n for n, text in enumerate(store.config.read_text().splitlines(), 1) if key.split(".")[-1] + ":" in text.replace('"', ""))
         assert bad.status == 1 and bad.stdout == "" and words in bad.stderr, bad
-        assert len(bad.stderr.splitlines()) == 1 and bad.stderr.startswith("Error: "), bad
+        assert len(bad.stderr.splitlines()) == 1 and bad.stderr.startswith(f"Error: {store.config}:{line}: {key}: "), bad
+    # What an option names is in no line of the file.
+    store.configure("pods", cluster={"kubeconfig": there, "context": "simulated"})
+    bad = store.kinf("config", "check", "--context", "nowhere", "--config", store.config)
+    assert bad.status == 1 and bad.stderr == f"Error: '{there}': context 'nowhere' does not exist\n", bad
 
 
 def test_the_error_of_a_bad_reload_ends_with_a_good_one(simulator, store):
