@@ -254,6 +254,9 @@ static int processor_run(struct daemon *daemon)
 {
 	CLEANUP(processor_release) struct app app = {
 		.daemon = daemon, .checkup = CHECKUP_INIT, .p = {.tick = processor_attend, .tick_arg = daemon}};
+
+	if (processor_options.once && daemon->config->log_level == LOG_NOTICE) /* a command runs it, and has its own words */
+		log_setup(daemon->program->name, LOG_WARNING, daemon->config->log_format);
 	int r = processor_open(&app);
 
 	if (!r)

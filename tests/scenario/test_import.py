@@ -47,6 +47,7 @@ def test_an_export_can_be_imported(simulator, store):
     target = store.directory / "imported"
     result = store.kinf("import", path, "--store", target, "--config", store.config, check=True)
     assert str(target) in result.stdout and leftovers(store) == []
+    assert result.stderr == "", "the words of a daemon are not the command's"
     for feed in ("pods", "configmaps"):
         ours = store.kinf("get", feed, "-o", "json", "--show-managed-fields", "--store", target, check=True)
         assert ours.json["items"] == list(store.objects(feed).values())
