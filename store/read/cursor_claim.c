@@ -102,15 +102,13 @@ static int claim_lock(int directory, const char *file, int *ret_fd)
 }
 
 /* In a directory of several users nobody can replace the file of another one: a follower that only reads the position could
- * not move it. Returns: 0; -EPERM: the cursor is another user's. */
+ * not move it. Who can replace it, would begin where that user wants. cursor_load_own() checks the same of what it reads,
+ * but a follower may have to wait before it reads. Returns: 0; -EPERM: the cursor is another user's. */
 static int claim_check_owner(int directory, const char *name)
 {
-	struct stat above, st;
+	struct stat st;
 
-	if (geteuid() == 0 || fstat(directory, &above) < 0 || !(above.st_mode & S_ISVTX) || above.st_uid == geteuid() ||
-		fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_uid == geteuid())
-		return 0;
-	return claim_refuse(&st);
+	return fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ? 0 : cursor_check_owner(directory, &st);
 }
 
 /* Removes the file of CLAIM while it is locked, so that it can't be another follower's. */

@@ -119,7 +119,27 @@ int cursor_remove(struct home *home, const char *name)
 
 /* ---- reading ---- */
 
-static int cursor_read_file(int directory, const char *name, struct buf *text)
+int cursor_check_owner(int directory, const struct stat *st)
+{
+	uid_t self = geteuid();
+	struct stat above;
+
+	if (fstat(directory, &above) < 0)
+		return err_set(-errno, "the directory of cursors");
+	bool trusted = self == 0 || self == above.st_uid, theirs = st->st_uid == 0 || st->st_uid == above.st_uid;
+
+	if (!(above.st_mode & S_ISVTX))
+		return 0; /* nobody else can write to it */
+	if (st->st_uid != self && !(trusted && theirs))
+		return err_say(-EPERM, "it belongs to user %u: run as that user, or name another cursor%s", (unsigned)st->st_uid,
+			trusted ? ", or remove it with 'kinf cursor rm'" : "");
+	if (st->st_nlink > 1) /* another's file by this name */
+		return err_say(-EPERM, "its file has other names: remove it with 'kinf cursor rm', or name another cursor");
+	return 0;
+}
+
+/* Also checks the owner of a cursor that is to be this user's OWN. */
+static int cursor_read_file(int directory, const char *name, bool own, struct buf *text)
 {
 	if (directory < 0)
 		return NOT_FOUND; /* a copy without cursors */
@@ -132,6 +152,9 @@ static int cursor_read_file(int directory, const char *name, struct buf *text)
 		return errno == ENOENT ? NOT_FOUND : err_set(-errno, "cursor '%s'", name);
 	if (fstat(fd, &st) < 0)
 		return err_set(-errno, "cursor '%s'", name);
+	int r = own ? cursor_check_owner(directory, &st) : 0;
+	if (r < 0)
+		return r;
 	if (!S_ISREG(st.st_mode))
 		return err_set(ERR_CORRUPT, "cursor '%s' is no file", name);
 	if (st.st_size > FILE_MAX_BYTES)
@@ -192,14 +215,16 @@ static int cursor_parse(char *text, struct cursor_file *cursor)
 	return err_set(ERR_CORRUPT, "its last line is missing");
 }
 
-int cursor_load(struct home *home, const char *name, struct cursor_file *ret_cursor)
+static int cursor_load_as(struct home *home, const char *name, bool own, struct cursor_file *ret_cursor)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT;
 	struct cursor_file cursor = {{0}, NULL, 0, 0};
 	int r = cursor_check_name(name);
 
 	if (r == 0)
-		r = cursor_read_file(home_cursors_fd(home), name, &text);
+		r = cursor_read_file(home_cursors_fd(home), name, own, &text);
+	if (r == -EPERM)
+		return err_add(r, "cursor '%s'", name);
 	if (r != FOUND)
 		return r;
 	(void)buf_cstr(&text);
@@ -212,6 +237,16 @@ int cursor_load(struct home *home, const char *name, struct cursor_file *ret_cur
 	}
 	*ret_cursor = cursor;
 	return FOUND;
+}
+
+int cursor_load(struct home *home, const char *name, struct cursor_file *ret_cursor)
+{
+	return cursor_load_as(home, name, false, ret_cursor);
+}
+
+int cursor_load_own(struct home *home, const char *name, struct cursor_file *ret_cursor)
+{
+	return cursor_load_as(home, name, true, ret_cursor);
 }
 
 void cursor_release(struct cursor_file *cursor)

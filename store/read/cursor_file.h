@@ -34,6 +34,11 @@ int cursor_check_name(const char *name);
 
 /* Returns: FOUND, NOT_FOUND, ERR_CORRUPT. The caller releases the cursor. */
 int cursor_load(struct home *home, const char *name, struct cursor_file *ret_cursor);
+/* Does the same for the follower that begins there. Returns also -EPERM: another member of the group wrote it. */
+int cursor_load_own(struct home *home, const char *name, struct cursor_file *ret_cursor);
+/* Checks that a follower of this process may begin at the position in a file like ST: in a directory into which others may
+ * write, one of this user, or for the directory's owner and root one of either. Returns: 0, -EPERM. */
+int cursor_check_owner(int directory, const struct stat *st);
 void cursor_release(struct cursor_file *cursor);
 
 /* Returns whether CURSOR has positions of exactly these N feeds. One of other feeds has missed or lost some of their

@@ -140,6 +140,30 @@ def test_a_cursor_of_another_member_is_named_as_such(live):
         assert not running or follower.stop() == 0
 
 
+@root
+def test_nobody_begins_at_a_position_that_another_member_wrote(live):
+    """Neither does root: events before that position would be missing without a word."""
+    assert live.supervisor.stop() == 0
+    os.chmod(live.runtime, 0o755)
+    live.configure(whole("pods"), mapSize="64MiB", group="nogroup").run()
+    live.wait_live("pods")
+    planted = live.path / "cursors" / "later"
+    watch = ["watch", "pods", "--cursor", "later", "--count", "1", "-o", "name"]
+    live.kinf(*watch, check=True)
+    text = planted.read_text()
+    live.kinf("cursor", "rm", "later", check=True)
+    made = run_command(["setpriv", "--reuid", "65534", "--regid", "nogroup", "--clear-groups", "sh", "-c", f"cat > '{planted}'"], live.env, input=text)
+    assert made.status == 0 and planted.read_text() == text
+    result = live.kinf(*watch)
+    assert result.status == 1 and result.stdout == "", result
+    assert "cursor 'later': it belongs to user 65534: run as that user" in result.stderr and "kinf cursor rm" in result.stderr, result
+    live.kinf("cursor", "rm", "later", check=True)
+    assert live.kinf(*watch, check=True).stdout.count("pod/") == 1
+    os.link(planted, live.path / "cursors" / "other")
+    result = live.kinf("watch", "pods", "--cursor", "other", "--count", "1")
+    assert result.status == 1 and "cursor 'other': its file has other names" in result.stderr, result
+
+
 def test_a_wait_without_a_limit_says_that_there_is_no_store(live):
     nowhere = live.directory / "nowhere"
     waiting = live.follower("wait", "pods", "--store", nowhere)
