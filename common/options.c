@@ -88,12 +88,13 @@ static int options_check_word(const char *words, const char *value)
 {
 	CLEANUP(buf_release) struct buf list = BUF_INIT;
 
-	for (const char *word = words; *word; word += word[strcspn(word, "|")] ? strcspn(word, "|") + 1 : strlen(word)) {
+	for (const char *word = words; *word;) {
 		size_t size = strcspn(word, "|");
 
 		if (strlen(value) == size && memcmp(word, value, size) == 0)
 			return 0;
-		buf_printf(&list, "%s%.*s", list.size ? word[size] ? ", " : " or " : "", (int)size, word);
+		buf_printf(&list, "%s%.*s", !list.size ? "" : word[size] ? ", " : " or ", (int)size, word);
+		word += size + (word[size] == '|');
 	}
 	return err_say(ERR_SYNTAX, "must be %s, not '%s'", buf_cstr(&list), value);
 }
