@@ -134,7 +134,7 @@ int command_usage(const struct options *options, int result)
 {
 	if (result == END)
 		return PROC_OK;
-	if (result != ERR_SYNTAX) /* the help, or a file that an option names */
+	if (result != ERR_SYNTAX && result != -EINVAL) /* the help can't be written, or a file can't be read */
 		return command_fail(result);
 	(void)fprintf(stderr, "%s: %s\n", options_program(options), err_text(result));
 	return PROC_USAGE;

@@ -578,8 +578,8 @@ def test_commands_end_quietly_when_their_pipe_is_closed(cluster):
 @pytest.mark.parametrize(
     "words",
     ["kinf get pods -o json", "kinf get pods", "kinf status", "kinf index pods", "kinf dump feeds", "kinf --help", "kinf help", "kinf --version",
-     "kinf version", "kinf get --help", "kinf help get", "kinf run --version", "kinf config check", "kinf config rbac", "kinf clusters",
-     "kinf cursor ls", "kinf metrics", "kinf-reflector --help", "kinf-processor --version", "kinf-serve --help"],
+     "kinf version", "kinf get --help", "kinf help get", "kinf run --version", "kinf config check", "kinf config rbac",
+     "kinf metrics", "kinf-reflector --help", "kinf-processor --version", "kinf-serve --help"],
 )
 def test_output_that_cannot_be_written_is_an_error(cluster, words):
     _, store = cluster

@@ -149,8 +149,14 @@ def test_nobody_begins_at_a_position_that_another_member_wrote(live):
     live.wait_live("pods")
     planted = live.path / "cursors" / "later"
     watch = ["watch", "pods", "--cursor", "later", "--count", "1", "-o", "name"]
-    live.kinf(*watch, check=True)
-    text = planted.read_text()
+
+    def follow():
+        follower = live.process("follower", [program("kinf"), "watch", "pods", "--cursor", "later"]).start()
+        eventually(planted.exists)
+        assert follower.stop() == 0
+        return planted.read_text()
+
+    text = follow()
     live.kinf("cursor", "rm", "later", check=True)
     made = run_command(["setpriv", "--reuid", "65534", "--regid", "nogroup", "--clear-groups", "sh", "-c", f"cat > '{planted}'"], live.env, input=text)
     assert made.status == 0 and planted.read_text() == text
@@ -159,6 +165,7 @@ def test_nobody_begins_at_a_position_that_another_member_wrote(live):
     assert "cursor 'later': it belongs to user 65534: run as that user" in result.stderr and "kinf cursor rm" in result.stderr, result
     live.kinf("cursor", "rm", "later", check=True)
     assert live.kinf(*watch, check=True).stdout.count("pod/") == 1
+    follow()
     os.link(planted, live.path / "cursors" / "other")
     result = live.kinf("watch", "pods", "--cursor", "other", "--count", "1")
     assert result.status == 1 and "cursor 'other': its file has other names" in result.stderr, result
