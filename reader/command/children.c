@@ -154,7 +154,7 @@ static void children_describe_end(int status, char *text, size_t size)
 		break;
 	case PROC_CONFIG:
 	case PROC_USAGE:
-		(void)snprintf(text, size, "refuses its configuration (its message is above)");
+		(void)snprintf(text, size, "can't run with this configuration, or on this machine as it is (its message is above)");
 		break;
 	case PROC_IN_USE:
 		(void)snprintf(text, size, "runs already (its message is above)");

@@ -27,6 +27,7 @@
 #include "store/env/home.h"
 
 #define TICK_MS     200
+#define NOTE_NS     UINT64_C(1000000000) /* before a wait is told */
 #define NOTIFY_NS   UINT64_C(1000000000)
 #define IN_USE_NS \
 	(5 * UINT64_C(1000000000)) /* what the daemons of a supervisor that was killed may take to \
@@ -119,12 +120,17 @@ static int run_await_store(const char *store)
 		err_ignore(r, "the daemons make the store, or say what is wrong with it");
 		return 0;
 	}
-	for (;;) {
+	for (bool noted = false;;) {
 		for (role = 0; role < HOME_ROLE_MAX &&
 			       !(holder = home_role_holder(home, (enum home_role)role));)
 			role++;
 		if (!holder || proc_monotonic_ns() >= end_ns)
 			break;
+		if (!noted && proc_monotonic_ns() >= end_ns - IN_USE_NS + NOTE_NS) {
+			(void)fprintf(stderr, "note: %s runs on store '%s'; waiting some seconds for its end\n", names[role],
+				home_path(home));
+			noted = true;
+		}
 		(void)nanosleep(&pause, NULL);
 	}
 	if (!holder)

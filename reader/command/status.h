@@ -56,6 +56,7 @@ struct status_cursor {
 
 struct status_database {
 	bool open;
+	bool missing; /* there is none; else one that is not open could not be read */
 	uint32_t generation;
 	struct env_info info;
 };

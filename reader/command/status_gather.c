@@ -134,6 +134,8 @@ static void status_gather_home(struct home *home, struct store_status *status)
 {
 	struct statvfs fs;
 
+	status->journal.missing = faccessat(home_fd(home), "journal/CURRENT", F_OK, 0) < 0 && errno == ENOENT;
+	status->index.missing = faccessat(home_fd(home), "index/CURRENT", F_OK, 0) < 0 && errno == ENOENT;
 	(void)snprintf(status->id, sizeof(status->id), "%s", home_id(home));
 	for (size_t i = 0; i < STATUS_PROCESSES; i++) {
 		struct status_process *process = &status->processes[i];
@@ -356,6 +358,8 @@ int status_gather(struct kinf *kinf, bool serve_configured, struct store_status 
 					   : err_set(-ENOMEM, "the name of the store");
 		if (code == 0)
 			status_gather_home(home, status);
+		status->journal.missing |= code == ERR_NO_STORE;
+		status->index.missing |= code == ERR_NO_STORE;
 		for (size_t i = 0; code == ERR_NO_STORE && i < STATUS_PROCESSES; i++)
 			status->processes[i].searched = true; /* without a store neither runs */
 		err_ignore(code, "the status reports why the store was refused");

@@ -45,7 +45,7 @@ void status_put_store(const struct store_status *s, struct buf *out)
 
 		buf_str(out, i ? "Index:   " : "Journal: ");
 		if (!database->open) {
-			buf_str(out, "none\n");
+			buf_str(out, database->missing ? "none\n" : "not read, see Error\n");
 			continue;
 		}
 		status_put_bytes(database->info.used_bytes, out);

@@ -102,8 +102,8 @@ static int claim_lock(int directory, const char *file, int *ret_fd)
 }
 
 /* In a directory of several users nobody can replace the file of another one: a follower that only reads the position could
- * not move it. Who can replace it, would begin where that user wants. cursor_load_own() checks the same of what it reads,
- * but a follower may have to wait before it reads. Returns: 0; -EPERM: the cursor is another user's. */
+ * not move it, and one that can replace the file would begin where that user wants. cursor_load_own() checks the same of
+ * what it reads, but a follower may have to wait before it reads. Returns: 0; -EPERM: the cursor is another user's. */
 static int claim_check_owner(int directory, const char *name)
 {
 	struct stat st;

@@ -66,7 +66,7 @@ def test_a_certificate_of_an_unknown_ca_is_refused_unless_verification_is_off(wo
     front = door()
     store.connect(front.url, ca=authority("two").ca)
     reflector = store.configure(whole("pods"), **QUICK).reflector()
-    reflector.wait_log("unreachable .*: TLS: ")
+    reflector.wait_log("unreachable .*: TLS: .*the certificate-authority of the kubeconfig must have signed")
     assert not front.requests
     reflector.stop()
     store.connect(front.url, token="T", insecure=True)

@@ -179,6 +179,24 @@ def test_a_wait_without_a_limit_says_that_there_is_no_store(live):
     waiting.stop()
 
 
+def test_a_database_that_is_not_read_is_not_called_none(live):
+    """The journal of a store without an index is there, although no state of it is shown."""
+    assert live.supervisor.stop() == 0
+    shutil.rmtree(live.path / "index")
+    status = live.kinf("status")
+    assert "Journal: not read, see Error\nIndex:   none\n" in status.stdout and "Error:   there is no index yet" in status.stdout, status
+    shutil.rmtree(live.path)
+    assert "Journal: none\nIndex:   none\n" in live.kinf("status").stdout
+
+
+def test_run_names_a_daemon_that_no_restart_would_mend(live):
+    pid = next(p["pid"] for p in live.kinf("status", "-o", "json").json["processes"] if p["name"] == "kinf-reflector")
+    live.config.write_text("bogus: 1\n")
+    os.kill(pid, signal.SIGKILL)
+    live.supervisor.wait_log('child_given_up daemon="kinf-reflector" .*can\'t run with this configuration, or on this machine')
+    assert live.supervisor.wait() == 78
+
+
 def test_what_verify_could_not_look_at_is_no_fault(live):
     """Neither place for pins is free."""
     result = run_command([*read_only(live.path, live.runtime), program("kinf"), "verify"], live.env)
