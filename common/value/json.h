@@ -51,7 +51,8 @@ int json_parse(struct json_parser *parser, struct bytes text, const struct json_
  * Appends DOCUMENT, one msgpack document, to OUT as JSON: INDENT spaces per level, or no spaces at all
  * if INDENT is 0. Strings are escaped as Go's encoding/json does (\u003c for <, also > and &), so that
  * the text is the API server's.
- * Returns: 0, ERR_CORRUPT, or the error of OUT. After an error OUT is as long as before.
+ * Returns: 0, ERR_CORRUPT, or the error of OUT, whose limit it may report up to 64 bytes early. After an error OUT is as
+ * long as before.
  */
 int json_write(struct bytes document, int indent, struct buf *out);
 

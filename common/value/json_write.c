@@ -5,11 +5,11 @@
 #include "common/err.h"
 #include "common/value/value.h"
 
-#define JSON_BLOCK 16 /* bytes that are looked at together */
+#define JSON_BLOCK 32 /* bytes that are looked at together: most strings are not longer */
+#define JSON_HALF  16 /* what one instruction looks at */
+#define JSON_FEW   48 /* bytes: a block behind a string's end, an escape, quotes, separators, brackets */
 
-typedef uint8_t json_block __attribute__((vector_size(JSON_BLOCK)));
-
-/* ---- strings ---- */
+typedef uint8_t json_half __attribute__((vector_size(JSON_HALF)));
 
 /* Says how Go's encoding/json writes an ASCII character: as it is (0), \uXXXX ('u'), or a short
  * escape. 0xe2 begins U+2028 and U+2029, which are escaped also. */
@@ -30,307 +30,330 @@ static const char json_escapes[256] = {
 	[0xe2] = 'e',
 };
 
-/* Writes the escape for the character at P. Returns how many bytes of the text it stands for. */
-static size_t json_put_escape(struct buf *out, const uint8_t *p, const uint8_t *end)
+/* ---- room ---- */
+
+struct json_level {
+	uint64_t left; /* items to come; a pair is one */
+	bool is_map;
+};
+
+/* Functions that write take the place to write at and return the place after it, which is a register in the loop below;
+ * NULL after an error of OUT. */
+struct json_writer {
+	struct buf *out; /* does not know yet how much of its allocated room is used */
+	uint8_t *end;    /* of that room */
+	size_t depth;
+	struct json_level levels[VALUE_DEPTH_MAX]; /* around the current one */
+};
+
+/* Tells OUT what was written. */
+static void json_flush(struct json_writer *w, const uint8_t *to)
+{
+	if (to)
+		buf_truncate(w->out, (size_t)(to - w->out->data));
+}
+
+/* Makes room for SIZE bytes behind TO; NULL: behind what OUT has. */
+static __attribute__((noinline)) uint8_t *json_make_room(struct json_writer *w, const uint8_t *to, size_t size)
+{
+	json_flush(w, to);
+	size_t used = w->out->size;
+	if (!buf_grow(w->out, size))
+		return NULL;
+	(void)buf_grow(w->out, buf_spare(w->out)); /* all that is allocated; json_flush() gives it back */
+	w->end = w->out->data + w->out->size;
+	return w->out->data + used;
+}
+
+/* Makes room for SIZE bytes, and for the few that follow any item. */
+static inline uint8_t *json_room(struct json_writer *w, uint8_t *to, size_t size)
+{
+	return (size_t)(w->end - to) >= size + JSON_FEW ? to : json_make_room(w, to, size + JSON_FEW);
+}
+
+/* ---- strings ---- */
+
+/* Writes what stands for the character at P, of which LEFT bytes follow: an escape, or itself. Returns how many bytes of
+ * the text that are. */
+static size_t json_put_escape(uint8_t **to, const uint8_t *p, size_t left)
 {
 	static const char hex[] = "0123456789abcdef";
+	uint8_t *t = *to;
+	char escape = json_escapes[*p];
+	bool is_line_end = escape == 'e' && left >= 3 && p[1] == 0x80 && (p[2] & ~1) == 0xa8;
 
-	switch (json_escapes[*p]) {
-	case 'u':
-		buf_put(out, (char[]){'\\', 'u', '0', '0', hex[*p >> 4], hex[*p & 15]}, 6);
-		return 1;
-	case 'e':
-		if (end - p >= 3 && p[1] == 0x80 && (p[2] == 0xa8 || p[2] == 0xa9)) {
-			buf_str(out, p[2] == 0xa8 ? "\\u2028" : "\\u2029");
-			return 3;
-		}
-		buf_byte(out, *p);
-		return 1;
-	default:
-		buf_put(out, (char[]){'\\', json_escapes[*p]}, 2);
+	if (escape == 'e' && !is_line_end) {
+		*t = *p;
+		*to += 1;
 		return 1;
 	}
+	t[0] = '\\';
+	if (escape != 'e' && escape != 'u') {
+		t[1] = (uint8_t)escape;
+		*to += 2;
+		return 1;
+	}
+	t[1] = 'u';
+	t[2] = is_line_end ? '2' : '0';
+	t[3] = '0';
+	t[4] = is_line_end ? '2' : (uint8_t)hex[*p >> 4];
+	t[5] = is_line_end ? (uint8_t)hex[p[2] & 15] : (uint8_t)hex[*p & 15];
+	*to += 6;
+	return is_line_end ? 3 : 1;
 }
 
-/* Returns whether one of the first N characters of BLOCK, at least 1, needs an escape. */
-static inline bool json_block_escapes(json_block block, size_t n)
+/* Sets to 0xff each character of HALF that may need an escape, and the others to 0. */
+static inline json_half json_mark(json_half half)
+{
+	/* '"' and '&' differ in one bit, '<' and '>' also. */
+	return (json_half)(half < 0x20) | (json_half)((half | 4) == '&') | (json_half)((half | 2) == '>') |
+		(json_half)(half == '\\') | (json_half)(half == 0xe2);
+}
+
+/* Copies the block at P, of which N characters count. Returns how many of those come before one that may need an escape. */
+static inline size_t json_copy_block(uint8_t *to, const uint8_t *p, size_t n)
 {
 	static const uint8_t masks[2 * JSON_BLOCK] = {[0 ... JSON_BLOCK - 1] = 0xff};
-	json_block mask;
-	uint64_t halves[2];
+	uint64_t words[JSON_BLOCK / 8];
+	json_half half[2], mask[2];
 
-	memcpy(&mask, masks + JSON_BLOCK - n, sizeof(mask));
-	/* '"' and '&' differ in one bit, '<' and '>' also. */
-	mask &= (json_block)(block < 0x20) | (json_block)((block | 4) == '&') |
-		(json_block)((block | 2) == '>') | (json_block)(block == '\\') |
-		(json_block)(block == 0xe2);
-	memcpy(halves, &mask, sizeof(halves));
-	return halves[0] | halves[1];
+	memcpy(half, p, sizeof(half));
+	memcpy(to, half, sizeof(half));
+	memcpy(mask, masks + JSON_BLOCK - n, sizeof(mask));
+	mask[0] &= json_mark(half[0]);
+	mask[1] &= json_mark(half[1]);
+	json_half any = mask[0] | mask[1];
+	memcpy(words, &any, sizeof(any));
+	if (__builtin_expect(!(words[0] | words[1]), 1))
+		return n;
+	size_t i = 0;
+	memcpy(words, mask, sizeof(words));
+	while (!words[i])
+		i++;
+	return 8 * i + (size_t)__builtin_ctzll(words[i]) / 8; /* little-endian (common/bytes.h) */
 }
 
-/* Copies TEXT to TO as far as it needs no escape. Returns how many bytes that are. READABLE bytes can be
- * read from its beginning on. WIDE: a block more than its size can be written. */
-static inline size_t json_copy(uint8_t *to, struct bytes text, size_t readable, bool wide)
+/* Writes TEXT as a string. READABLE bytes can be read from its beginning on. */
+static inline uint8_t *json_put_text(
+	struct json_writer *w, uint8_t *to, struct bytes text, size_t readable)
 {
-	const uint8_t *p = text.data;
-	json_block block;
-	size_t n = 0;
+	const uint8_t *p = text.data, *readable_end = p + readable;
+	size_t left = text.size;
+	uint8_t last[JSON_BLOCK] = {0};
 
-	for (; text.size - n >= JSON_BLOCK; n += JSON_BLOCK) {
-		memcpy(&block, p + n, sizeof(block));
-		if (json_block_escapes(block, JSON_BLOCK))
-			break;
-		memcpy(to + n, &block, sizeof(block));
-	}
-	if (n < text.size && text.size - n < JSON_BLOCK && wide && readable - n >= JSON_BLOCK) {
-		memcpy(&block, p + n, sizeof(block));
-		memcpy(to + n, &block, sizeof(block));
-		if (!json_block_escapes(block, text.size - n))
-			return text.size;
-	}
-	for (; n < text.size && !json_escapes[p[n]]; n++)
-		to[n] = p[n];
-	return n;
-}
+	to = json_room(w, to, left);
+	if (!to)
+		return NULL;
+	*to++ = '"';
+	while (left) {
+		size_t n = left < JSON_BLOCK ? left : JSON_BLOCK;
 
-/* Appends the rest of a string, which begins with an escape, and the quote after it. */
-static void json_put_rest(struct bytes text, struct buf *out)
-{
-	const uint8_t *p = text.data, *end = p + text.size;
-
-	while (p < end) {
-		p += json_put_escape(out, p, end);
 		const uint8_t *from = p;
-		while (p < end && !json_escapes[*p])
-			p++;
-		buf_put(out, from, (size_t)(p - from));
+
+		if (__builtin_expect((size_t)(readable_end - p) < JSON_BLOCK, 0))
+			from = memcpy(last, p, n);
+		size_t plain = json_copy_block(to, from, n);
+		to += plain;
+		p += plain;
+		left -= plain;
+		if (plain == n)
+			continue;
+		size_t taken = json_put_escape(&to, p, left);
+		p += taken;
+		left -= taken;
+		to = json_room(w, to, left);
+		if (!to)
+			return NULL;
 	}
-	buf_byte(out, '"');
+	*to++ = '"';
+	return to;
 }
 
 void json_write_string(struct bytes text, struct buf *out)
 {
-	size_t before = out->size;
-	uint8_t *to = buf_grow(out, text.size + 2);
+	struct json_writer w;
 
-	if (!to)
-		return;
-	*to++ = '"';
-	size_t n = json_copy(to, text, text.size, false);
-	if (n == text.size) { /* most have no escape */
-		to[n] = '"';
-		return;
-	}
-	buf_truncate(out, before + 1 + n);
-	json_put_rest(BYTES((const uint8_t *)text.data + n, text.size - n), out);
+	w.out = out;
+	uint8_t *to = json_make_room(&w, NULL, JSON_FEW);
+	if (to)
+		json_flush(&w, json_put_text(&w, to, text, text.size));
 }
 
 /* ---- documents ---- */
-
-struct json_level {
-	uint64_t left; /* items to come; a pair is two */
-	bool is_map;
-	bool is_first;
-};
-
-struct json_writer {
-	struct buf *out;
-	uint8_t *to, *end; /* allocated room of OUT, which does not know yet how much of it is used */
-	int indent;
-	size_t depth;
-	struct json_level levels[VALUE_DEPTH_MAX + 1]; /* level 0 holds the document itself */
-};
 
 static int json_corrupt(const char *what)
 {
 	return err_set(ERR_CORRUPT, "stored value: %s", what);
 }
 
-/* Tells OUT what was written. */
-static void json_flush(struct json_writer *w)
+static uint8_t *json_put(struct json_writer *w, uint8_t *to, struct bytes text)
 {
-	if (w->to)
-		buf_truncate(w->out, (size_t)(w->to - w->out->data));
+	to = json_room(w, to, text.size);
+	if (to && text.size)
+		memcpy(to, text.data, text.size);
+	return to ? to + text.size : NULL;
 }
 
-/* Goes on behind what OUT has. */
-static void json_resume(struct json_writer *w)
+static uint8_t *json_new_line(struct json_writer *w, uint8_t *to, size_t spaces)
 {
-	size_t used = w->out->size, spare = buf_spare(w->out);
-
-	(void)buf_grow(w->out, spare);
-	w->to = w->out->data ? w->out->data + used : NULL;
-	w->end = w->to + spare;
+	to = json_room(w, to, spaces + 1);
+	if (!to)
+		return NULL;
+	*to++ = '\n';
+	memset(to, ' ', spaces);
+	return to + spaces;
 }
 
-static __attribute__((noinline)) bool json_make_room(struct json_writer *w, size_t size)
-{
-	json_flush(w);
-	size_t used = w->out->size;
-	bool ok = buf_grow(w->out, size) != NULL;
-
-	if (ok)
-		buf_truncate(w->out, used);
-	json_resume(w);
-	return ok;
-}
-
-/* Makes room for SIZE bytes. Returns false after an error of OUT. */
-static inline bool json_room(struct json_writer *w, size_t size)
-{
-	return (size_t)(w->end - w->to) >= size || json_make_room(w, size);
-}
-
-static inline void json_put_byte(struct json_writer *w, uint8_t byte)
-{
-	if (json_room(w, 1))
-		*w->to++ = byte;
-}
-
-static void json_put(struct json_writer *w, struct bytes text)
-{
-	if (!json_room(w, text.size))
-		return;
-	if (text.size)
-		memcpy(w->to, text.data, text.size);
-	w->to += text.size;
-}
-
-/* Writes a string of the document, of which READABLE bytes follow its beginning. */
-static inline void json_put_text(struct json_writer *w, struct bytes text, size_t readable)
-{
-	if (!json_room(w, text.size + 2))
-		return;
-	bool wide = (size_t)(w->end - w->to) >= text.size + 2 + JSON_BLOCK;
-
-	*w->to++ = '"';
-	size_t n = json_copy(w->to, text, readable, wide);
-	w->to += n;
-	if (n == text.size) {
-		*w->to++ = '"';
-		return;
-	}
-	json_flush(w);
-	json_put_rest(BYTES((const uint8_t *)text.data + n, text.size - n), w->out);
-	json_resume(w);
-}
-
-static void json_new_line(struct json_writer *writer)
-{
-	size_t size = writer->depth * (size_t)writer->indent;
-
-	if (!writer->indent || !json_room(writer, size + 1))
-		return;
-	*writer->to = '\n';
-	memset(writer->to + 1, ' ', size);
-	writer->to += size + 1;
-}
-
-static int json_put_item(struct json_writer *writer, const struct value *item)
+/* Writes an item that is neither a short string nor a container with items. READABLE: see json_put_text(). */
+static int json_put_other(struct json_writer *w, uint8_t **to, const struct value *item, size_t readable)
 {
 	char scratch[VALUE_SCRATCH];
-	bool is_map = item->type == VALUE_MAP;
 	struct bytes text;
 
 	switch (item->type) {
 	case VALUE_STRING:
-		json_put_text(writer, item->text, item->text.size);
+		*to = json_put_text(w, *to, item->text, readable);
 		return 0;
 	case VALUE_ARRAY:
+		*to = json_put(w, *to, BYTES_LIT("[]"));
+		return 0;
 	case VALUE_MAP:
-		if (item->count == 0) {
-			json_put(writer, is_map ? BYTES_LIT("{}") : BYTES_LIT("[]"));
-			return 0;
-		}
-		if (writer->depth == VALUE_DEPTH_MAX)
-			return json_corrupt("nested too deep");
-		json_put_byte(writer, is_map ? '{' : '[');
-		writer->levels[++writer->depth] =
-			(struct json_level){.left = (uint64_t)item->count << is_map,
-				.is_map = is_map,
-				.is_first = true};
+		*to = json_put(w, *to, BYTES_LIT("{}"));
 		return 0;
 	case VALUE_NIL:
-		json_put(writer, BYTES_LIT("null"));
+		*to = json_put(w, *to, BYTES_LIT("null"));
 		return 0;
 	case VALUE_NUMBER:
 		if (!number_is_valid(item->text))
 			return json_corrupt("a number that is not one");
-		json_put(writer, item->text);
+		*to = json_put(w, *to, item->text);
 		return 0;
 	default:
 		(void)value_scalar_text(item, scratch, &text); /* a scalar always has one */
-		json_put(writer, text);
+		*to = json_put(w, *to, text);
 		return 0;
 	}
 }
 
-/* Writes what comes before an item: the separator, and a new line. */
-static inline void json_separate(struct json_writer *writer, struct json_level *level, bool is_key)
+/* Writes the key at *AT and the colon after it. */
+static inline int json_put_key(
+	struct json_writer *w, uint8_t **to, const uint8_t **at, const uint8_t *end, bool spaced)
 {
-	if (level->is_map && !is_key) {
-		json_put_byte(writer, ':');
-		if (writer->indent)
-			json_put_byte(writer, ' ');
-		return;
+	struct bytes text;
+
+	if (value_read_short_text(BYTES(*at, (size_t)(end - *at)), &text)) {
+		*at = (const uint8_t *)text.data + text.size;
+	} else {
+		struct value item;
+		int r = value_read(BYTES(*at, (size_t)(end - *at)), &item);
+		if (r < 0)
+			return r;
+		if (item.type != VALUE_STRING)
+			return json_corrupt("a key that is no string");
+		text = item.text;
+		*at += item.size;
 	}
-	if (!level->is_first)
-		json_put_byte(writer, ',');
-	if (writer->depth > 0 && writer->indent)
-		json_new_line(writer);
-	level->is_first = false;
+	uint8_t *t = json_put_text(w, *to, text, (size_t)(end - (const uint8_t *)text.data));
+	if (t) {
+		*t++ = ':';
+		if (spaced)
+			*t++ = ' ';
+	}
+	*to = t;
+	return 0;
 }
 
-/* Writes the item at *AT, the separator before it, and the ends of the containers that end with it. */
-static inline int json_put_next(struct json_writer *writer, const uint8_t **at, const uint8_t *end)
+/* Writes the item at *AT with its content. INDENT is a constant where it is 0, the form that is written most. */
+static inline __attribute__((always_inline)) int json_put_document(
+	struct json_writer *w, uint8_t **ret_to, const uint8_t **at, const uint8_t *end, size_t indent)
 {
-	struct json_level *level = &writer->levels[writer->depth];
-	bool is_key = level->is_map && level->left % 2 == 0;
-	struct bytes document = BYTES(*at, (size_t)(end - *at)), text;
+	struct json_level level = {.left = 1};
+	uint8_t *to = *ret_to;
+	struct bytes text;
 	struct value item;
 	int r = 0;
 
-	if (value_read_short_text(document, &text)) { /* most items */
-		const uint8_t *p = text.data;
-
-		json_separate(writer, level, is_key);
-		json_put_text(writer, text, (size_t)(end - p));
-		*at = p + text.size;
-	} else {
-		r = value_read(document, &item);
-		if (r < 0)
-			return r;
-		if (is_key && item.type != VALUE_STRING)
-			return json_corrupt("a key that is no string");
-		json_separate(writer, level, is_key);
-		r = json_put_item(writer, &item);
-		*at += item.size;
+	w->depth = 0;
+	for (;;) {
+		if (level.is_map)
+			r = json_put_key(w, &to, at, end, indent > 0);
+		if (r < 0 || !to)
+			break;
+		struct bytes rest = BYTES(*at, (size_t)(end - *at));
+		bool is_map;
+		uint32_t count = value_read_short_container(rest, &is_map);
+		if (count) {
+			*at += 1;
+		} else if (rest.size && (**at == 0x80 || **at == 0x90)) {
+			to = json_put(w, to, **at == 0x80 ? BYTES_LIT("{}") : BYTES_LIT("[]"));
+			*at += 1;
+		} else if (value_read_short_text(rest, &text)) {
+			const uint8_t *p = text.data;
+			to = json_put_text(w, to, text, (size_t)(end - p));
+			*at = p + text.size;
+		} else {
+			r = value_read(rest, &item);
+			if (r < 0)
+				break;
+			*at += item.size;
+			is_map = item.type == VALUE_MAP;
+			count = item.count;
+			if (!count)
+				r = json_put_other(w, &to, &item, item.text.data ? (size_t)(end - (const uint8_t *)item.text.data) : 0);
+		}
+		if (count) {
+			if (w->depth == VALUE_DEPTH_MAX) {
+				r = json_corrupt("nested too deep");
+				break;
+			}
+			w->levels[w->depth++] = level;
+			level = (struct json_level){.left = count, .is_map = is_map};
+			to = json_room(w, to, 1);
+			if (!to)
+				break;
+			*to++ = is_map ? '{' : '[';
+			if (indent)
+				to = json_new_line(w, to, w->depth * indent);
+			continue;
+		}
+		while (r == 0 && to && --level.left == 0 && w->depth) {
+			uint8_t bracket = level.is_map ? '}' : ']';
+			level = w->levels[--w->depth];
+			to = indent ? json_new_line(w, to, w->depth * indent) : json_room(w, to, 1);
+			if (to)
+				*to++ = bracket;
+		}
+		if (r < 0 || !to || !level.left)
+			break;
+		*to++ = ',';
+		if (indent)
+			to = json_new_line(w, to, w->depth * indent);
 	}
-	level->left--;
-	while (r == 0 && writer->depth > 0 && writer->levels[writer->depth].left == 0) {
-		bool is_map = writer->levels[writer->depth].is_map;
-		writer->depth--;
-		json_new_line(writer);
-		json_put_byte(writer, is_map ? '}' : ']');
-	}
+	*ret_to = to;
 	return r;
+}
+
+static __attribute__((noinline)) int json_put_compact(
+	struct json_writer *w, uint8_t **to, const uint8_t **at, const uint8_t *end)
+{
+	return json_put_document(w, to, at, end, 0);
+}
+
+static __attribute__((noinline)) int json_put_indented(
+	struct json_writer *w, uint8_t **to, const uint8_t **at, const uint8_t *end, size_t indent)
+{
+	return json_put_document(w, to, at, end, indent);
 }
 
 int json_write_item(const uint8_t **at, const uint8_t *end, int indent, struct buf *out)
 {
-	struct json_writer writer;
+	struct json_writer w;
 	size_t before = out->size;
-	int r = 0;
 
-	/* The other levels are set when they are entered. */
-	writer.out = out;
-	writer.indent = indent;
-	writer.depth = 0;
-	writer.levels[0] = (struct json_level){.left = 1, .is_first = true};
-	json_resume(&writer);
-	while (r == 0 && writer.levels[0].left + writer.depth > 0)
-		r = json_put_next(&writer, at, end);
-	json_flush(&writer);
+	w.out = out; /* levels are set when they are entered */
+	uint8_t *to = json_make_room(&w, NULL, JSON_FEW);
+	int r = indent ? json_put_indented(&w, &to, at, end, (size_t)indent) : json_put_compact(&w, &to, at, end);
+	json_flush(&w, to);
 	if (r == 0)
 		r = buf_error(out);
 	if (r < 0 && out->size > before)

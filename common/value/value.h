@@ -85,6 +85,16 @@ static inline bool value_read_short_text(struct bytes document, struct bytes *re
 	return size <= document.size - head;
 }
 
+/* Returns how many items (pairs of a map) a container with 1 to 15 of them has, which DOCUMENT begins with: its head is one
+ * byte. 0: it begins with something else. */
+static inline uint32_t value_read_short_container(struct bytes document, bool *ret_is_map)
+{
+	uint8_t head = document.size ? *(const uint8_t *)document.data : 0;
+
+	*ret_is_map = head < 0x90;
+	return head >= 0x80 && head < 0xa0 ? head & 0x0f : 0;
+}
+
 /* Checks the whole document: known types, string keys, valid UTF-8, not too deep, and nothing after its
  * end. Returns: 0 or ERR_CORRUPT. */
 int value_verify(struct bytes document);
