@@ -122,7 +122,8 @@ int command_config(int argc, char **argv)
 	if (!config->n_feeds) {
 		(void)fprintf(stderr, "Error: %s: no feeds; name at least one under 'feeds'\n",
 			config->file ? config->file
-				     : "no ./kinf.yaml and no /etc/kinf/kinf.yaml");
+			: config->passed_over ? "no ./kinf.yaml that counts, and no /etc/kinf/kinf.yaml"
+					      : "no ./kinf.yaml and no /etc/kinf/kinf.yaml");
 		return PROC_FAILED;
 	}
 	return is_rbac ? config_print_rbac(config, &args)

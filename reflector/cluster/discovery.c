@@ -134,6 +134,8 @@ static int part_start(struct discovery *discovery, const char *path,
 static int discovery_parse(struct discovery *discovery, const struct fetch_answer *answer)
 {
 	buf_reset(&discovery->document);
+	if (status_is_web_page(answer->body))
+		return err_say(ERR_PROTOCOL, STATUS_WEB_PAGE);
 	return json_parse(discovery->parser, answer->body, NULL, &discovery->document);
 }
 

@@ -71,7 +71,7 @@ static int identity_from_namespace(const struct fetch_answer *answer, struct buf
 	CLEANUP(json_parser_free) struct json_parser *parser = NULL;
 	struct buf document = BUF_INIT;
 	struct bytes uid = BYTES_NONE;
-	int r = json_parser_new(&parser);
+	int r = status_is_web_page(answer->body) ? err_say(ERR_PROTOCOL, STATUS_WEB_PAGE) : json_parser_new(&parser);
 
 	if (!r)
 		r = json_parse(parser, answer->body, NULL, &document);

@@ -10,6 +10,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "reflector/feed/scan.h"
+#include "reflector/wire/status.h"
 
 #define LIST_MAGIC 0x4c495354u
 #define REST_MAX   (1u << 20) /* of all that is not items */
@@ -134,7 +135,7 @@ static int list_take_byte(struct list *list, uint8_t c, size_t *ret_used)
 	switch (list->place) {
 	case BEFORE:
 		if (c != '{')
-			return err_say(ERR_PROTOCOL, "no JSON object");
+			return err_say(ERR_PROTOCOL, c == '<' ? STATUS_WEB_PAGE : "no JSON object");
 		list->place = FIRST_KEY;
 		break;
 	case FIRST_KEY:

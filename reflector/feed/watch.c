@@ -10,6 +10,7 @@
 #include "common/err.h"
 #include "reflector/feed/list.h"
 #include "reflector/feed/scan.h"
+#include "reflector/wire/status.h"
 
 #define WATCH_MAGIC 0x57544348u
 
@@ -144,7 +145,7 @@ int watch_feed(struct watch_stream *watch, const void *data, size_t size)
 		} else {
 			used = 1;
 			if (!scan_is_space(p[done]))
-				r = err_say(ERR_PROTOCOL, "no event");
+				r = err_say(ERR_PROTOCOL, p[done] == '<' ? STATUS_WEB_PAGE : "no event");
 		}
 		if (r == END)
 			watch->ended = true;

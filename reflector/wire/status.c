@@ -150,6 +150,27 @@ static void status_read_object(struct bytes body, struct status *status)
 	status_add_escaped(status, message);
 }
 
+bool status_is_web_page(struct bytes body)
+{
+	const char *p = body.data;
+	size_t i = 0;
+
+	while (i < body.size && scan_is_space((uint8_t)p[i]))
+		i++;
+	return i < body.size && p[i] == '<';
+}
+
+/* Says what a refusal with this CODE and without a Status may be. */
+static const char *status_hint(int code, struct bytes body)
+{
+	if (code >= 300 && code < 400)
+		return ": a redirect, which is not followed, because it could carry the credentials elsewhere: 'server' in the "
+		       "kubeconfig must be the API server itself";
+	if (status_is_web_page(body))
+		return ": " STATUS_WEB_PAGE;
+	return body.size ? "" : ": the answer gives no reason";
+}
+
 void status_read(int code, uint64_t retry_after_ns, struct bytes body, struct status *ret_status)
 {
 	struct bytes kind;
@@ -162,7 +183,7 @@ void status_read(int code, uint64_t retry_after_ns, struct bytes body, struct st
 		status_read_object(body, &status);
 	} else {
 		status.kind = status_kind_of_code(code);
-		snprintf(status.text, sizeof(status.text), "%d ", code);
+		snprintf(status.text, sizeof(status.text), "%d%s ", code, status_hint(code, body));
 		status_add_text(&status, BYTES(body.data, body.size > 200 ? 200 : body.size));
 	}
 	for (size_t n = strlen(status.text); n && status.text[n - 1] == ' ';)

@@ -8,6 +8,8 @@
 #ifndef REFLECTOR_WIRE_STATUS_H
 #define REFLECTOR_WIRE_STATUS_H
 
+#include <stdbool.h>
+
 #include "common/bytes.h"
 
 enum failure_kind {
@@ -33,12 +35,18 @@ struct status {
 	enum failure_kind kind;
 	int code;
 	uint64_t retry_after_ns; /* 0: the server gave none */
-	char text[STATUS_TEXT];  /* "410 Expired: too old resource version: 7 (42)", printable */
+	char text[STATUS_TEXT];  /* "410 Expired: too old resource version: 7 (42)", printable; says more than the number also
+				    without a Status */
 };
 
 /* Reads a refusal. BODY is at most the first few kB, perhaps not a Status. CODE is the HTTP status,
  * 0 for an ERROR event, whose Status holds the code. RETRY_AFTER_NS is the header's; 0: none. */
 void status_read(int code, uint64_t retry_after_ns, struct bytes body, struct status *ret_status);
+
+/* Returns whether BODY is a web page, as proxies and login pages answer, also with status 200. */
+bool status_is_web_page(struct bytes body);
+#define STATUS_WEB_PAGE \
+	"a web page, and no answer of an API server: is 'server' in the kubeconfig right, or does a proxy or a login page answer?"
 
 /* Makes the status of a failure without an answer; TEXT says why it failed. */
 void status_set(enum failure_kind kind, const char *text, struct status *ret_status);

@@ -300,6 +300,11 @@ static int home_explain_rights(int r, const char *what, const char *path, const 
 			err_text(r), what, path, key, option);
 	if (r != -EACCES) /* -EPERM has a sentence of its own */
 		return r;
+	if (faccessat(AT_FDCWD, path, F_OK, AT_EACCESS) < 0 && errno == ENOENT)
+		return err_say(ERR_CONFIG,
+			"%s: user %u may not make the %s '%s' in the directory above it: start as a user that may, or make it "
+			"for this user (install -d -o %u '%s'), or name another directory with '%s' in kinf.yaml or %s",
+			err_text(r), (unsigned)geteuid(), what, path, (unsigned)geteuid(), path, key, option);
 	return err_say(ERR_CONFIG,
 		"%s: user %u may not write the %s '%s': start as the user that it belongs to, give it to this user "
 		"(chown -R %u), or name another directory with '%s' in kinf.yaml or %s",

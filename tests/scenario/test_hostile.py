@@ -5,6 +5,8 @@ import json
 import signal
 import time
 
+import pytest
+
 from harness import eventually
 from harness.objects import pod
 from harness.process import program, run_command
@@ -65,6 +67,19 @@ def test_c64_answers_that_are_not_lists_are_refused(simulator, store):
         {"body": '{"kind":"Status","code":200,"status":"Success"}'},
         {"body": "[" * 100_000},
     ])
+
+
+@pytest.mark.parametrize("verb", ["list", "discovery", "namespace"])
+@pytest.mark.parametrize("answer, words", [
+    ({"status": 302, "headers": {"Location": "https://login.example/"}, "body": ""}, "302: a redirect, which is not followed"),
+    ({"body": "<html>log in</html>", "headers": {"Content-Type": "text/html"}}, "a web page, and no answer of an API server"),
+])
+def test_an_answer_of_something_else_than_an_api_server_is_named(simulator, store, verb, answer, words):
+    simulator.fault(**({"path": "namespaces/kube-system"} if verb == "namespace" else {"verb": verb}), **answer)
+    store.configure(whole("pods"), backoff={"min": "100ms", "max": "300ms"}).daemons()
+    eventually(lambda: words in store.kinf("status").stdout)
+    simulator.clear_faults()
+    store.wait_equal(simulator, "pods")
 
 
 def test_c31_c32_refused_lists_are_retried(simulator, store):

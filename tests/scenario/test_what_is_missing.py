@@ -61,6 +61,22 @@ def test_run_without_a_right_ends_and_says_which(live, lacks, says):
     assert result.status == 78 and says in result.stderr and "65534" in result.stderr, result
 
 
+@root
+@pytest.mark.parametrize("lacks, option", [("store", "--store"), ("runtime directory", "--runtime-dir")])
+def test_a_directory_that_can_not_be_made_is_not_to_be_given_to_anybody(live, lacks, option):
+    """There is nothing yet that could be."""
+    assert live.supervisor.stop() == 0
+    os.chmod(live.kubeconfig, 0o644)
+    mine, closed = live.directory / "mine", live.directory / "closed"
+    mine.mkdir()
+    closed.mkdir()
+    os.chown(mine, 65534, 65534)
+    where = {"--store": mine / "store", "--runtime-dir": mine, option: closed / "new"}
+    result = as_nobody(live, program("kinf"), "run", "--config", live.config, *(word for pair in where.items() for word in pair))
+    assert result.status == 78 and f"user 65534 may not make the {lacks} '{closed}/new" in result.stderr, result
+    assert f"install -d -o 65534 '{closed}/new" in result.stderr and "chown -R" not in result.stderr, result
+
+
 def test_run_on_a_read_only_store_ends_and_says_so(live):
     assert live.supervisor.stop() == 0
     argv = [*read_only(live.path), program("kinf"), "run", "--config", live.config, "--runtime-dir", live.runtime]
@@ -169,6 +185,14 @@ def test_nobody_begins_at_a_position_that_another_member_wrote(live):
     os.link(planted, live.path / "cursors" / "other")
     result = live.kinf("watch", "pods", "--cursor", "other", "--count", "1")
     assert result.status == 1 and "cursor 'other': its file has other names" in result.stderr, result
+
+
+@root
+def test_a_configuration_that_does_not_count_is_not_called_missing(tmp_path):
+    (tmp_path / "kinf.yaml").write_text("feeds: [{resource: pods}]\n")
+    os.chown(tmp_path / "kinf.yaml", 65534, 65534)
+    result = run_command([program("kinf"), "config", "check"], {"KINF_CONFIG": ""}, cwd=tmp_path)
+    assert result.status == 1 and "belongs to user 65534" in result.stderr and "no ./kinf.yaml that counts" in result.stderr, result
 
 
 def test_a_wait_without_a_limit_says_that_there_is_no_store(live):

@@ -79,7 +79,11 @@ Test(status, c64_text_that_is_no_status_is_shown_printable_and_short)
 	memcpy(page, "<html>bad\x1b gateway", 18);
 	page[sizeof(page) - 1] = '\0';
 	struct status s = read_one(502, 0, page);
-	cr_assert_str_eq(s.text, "502 <html>bad  gateway");
+	cr_assert_str_eq(s.text, "502: " STATUS_WEB_PAGE " <html>bad  gateway");
+	s = read_one(200, 0, "no page <html>");
+	cr_assert_str_eq(s.text, "200 no page <html>");
+	cr_assert(strstr(read_one(302, 0, "").text, "302: a redirect, which is not followed"));
+	cr_assert_str_eq(read_one(500, 0, " ").text, "500: the answer gives no reason");
 	s = read_one(502, 0, "{\"kind\":\"Status\",\"reason\":");
 	cr_assert_eq(s.kind, FAILURE_BUSY);
 	status_set(FAILURE_NETWORK, "connection refused", &s);
