@@ -13,6 +13,7 @@
 #include "common/err.h"
 #include "reader/handle.h"
 #include "store/env/home.h"
+#include "store/read/snapshot.h"
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 
@@ -51,6 +52,22 @@ static int command_explain_pending(void *arg, const struct kinf_feed_info *pendi
 	return 1;
 }
 
+/* The store has no feed at all. Says why, if the reflector knows, instead of where to look for it. */
+static void command_explain_no_feeds(const struct kinf *kinf, const char *feed, char text[COMMAND_TEXT_SIZE])
+{
+	CLEANUP(daemon_view_release) struct daemon_view reflector = {.page = NULL};
+	struct stats_process page;
+
+	daemon_view_take(store_home(kinf->store), HOME_REFLECTOR, &reflector);
+	page = reflector.process;
+	if (!reflector.page || !reflector.alive)
+		(void)snprintf(text, COMMAND_TEXT_SIZE,
+			"no feed '%.200s': " SNAPSHOT_NO_FEEDS ", and kinf-reflector does not run: start it with 'kinf run'", feed);
+	else if (*page.error)
+		(void)snprintf(text, COMMAND_TEXT_SIZE, "no feed '%.200s': " SNAPSHOT_NO_FEEDS ": kinf-reflector: %s", feed,
+			page.error);
+}
+
 void command_explain(
 	const struct kinf *kinf, const char *feed, int code, char text[COMMAND_TEXT_SIZE])
 {
@@ -59,6 +76,8 @@ void command_explain(
 	if (code != KINF_NO_FEED ||
 		command_each_pending(kinf, command_explain_pending, &explanation) == 0)
 		(void)snprintf(text, COMMAND_TEXT_SIZE, "%s", kinf_error(kinf));
+	if (code == KINF_NO_FEED && strstr(text, SNAPSHOT_NO_FEEDS))
+		command_explain_no_feeds(kinf, feed, text);
 }
 
 int command_fail_feed(const struct kinf *kinf, const char *feed, int code)

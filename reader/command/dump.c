@@ -25,7 +25,7 @@ static const struct option_spec dump_options[] = {
 	{0, "feed", OPTION_TEXT, offsetof(struct dump_args, feed), "FEED",
 		"only this feed: its name, resource or id"},
 	{0, "key", OPTION_TEXT, offsetof(struct dump_args, key), "K",
-		"only this object: namespace/name, or name"},
+		"only this object: namespace/name, or name if it is in no namespace"},
 	{0, "from", OPTION_NUMBER, offsetof(struct dump_args, from), "N", "from this event on"},
 	{0, "to", OPTION_NUMBER, offsetof(struct dump_args, to), "M", "up to this event"},
 	{'o', "output", OPTION_TEXT, offsetof(struct dump_args, output), "FORMAT",

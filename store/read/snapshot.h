@@ -30,6 +30,9 @@
 #include "store/journal/journal.h"
 #include "store/ring/damage.h"
 
+/* In the sentence about a feed of a store without any. */
+#define SNAPSHOT_NO_FEEDS "nothing is watched yet"
+
 struct store;
 struct snapshot;
 

@@ -244,7 +244,7 @@ static int feeds_select(struct snapshot_feed *feeds, size_t n, const char *name,
 		return 0;
 	if (n == 0)
 		return err_say(ERR_NO_FEED,
-			"no feed '%s': nothing is watched yet; 'kinf status' may say why", name);
+			"no feed '%s': " SNAPSHOT_NO_FEEDS "; 'kinf status' may say why", name);
 	feeds_put_names(feeds, n, NULL, &names);
 	if (!*name)
 		return err_say(ERR_NO_FEED, "no feed has an empty name; there are: %s",

@@ -92,11 +92,17 @@ def test_the_values_of_a_removed_feed_are_gone_from_all_files(simulator, removed
     removed.verify()
 
 
+def database(store, name):
+    return store.path / name / (store.path / name / "CURRENT").read_text().strip() / "data.mdb"
+
+
 def test_without_daemons(simulator, removed):
     removed.stop()
     before = status(removed)
+    lengths = [database(removed, name).stat().st_size for name in ("journal", "index")]
     result = removed.kinf("compact", check=True)
-    assert [line.split(":")[0] for line in result.stdout.splitlines()] == ["journal", "index"], result
+    for name, old, line in zip(("journal", "index"), lengths, result.stdout.splitlines(), strict=True):
+        assert line == f"{name}: {database(removed, name).stat().st_size / 2**20:.1f} MiB, before {old / 2**20:.1f} MiB", result
     gone(removed)
     same(removed, before)
     simulator.forget_requests()

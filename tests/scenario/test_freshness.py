@@ -84,6 +84,8 @@ def test_status_fails_while_there_is_no_feed(simulator, store):
     checked = store.kinf("status", "--check")
     assert checked.status == 1 and checked.stdout == "", checked
     assert checked.stderr.startswith("Error: nothing is watched yet: kinf-reflector: "), checked
+    said = store.kinf("get", "pods").stderr
+    assert said.startswith("Error: no feed 'pods': nothing is watched yet: kinf-reflector: ") and "refused" in said, said
     simulator.up()
     store.wait_live("pods")
     assert store.kinf("status", "--check", check=True).stdout == "1 feed live\n"
