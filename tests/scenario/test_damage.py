@@ -294,7 +294,7 @@ def test_a_copy_whose_index_is_newer_than_its_journal_is_refused_with_the_reason
     got = killed.kinf("get", "pods", "--store", copy)
     assert got.status == 1 and not got.stdout and re.search(f"Error: .*{reason}: copy the store again", got.stderr), got
     assert "no fault was found" not in got.stderr and "no index" not in got.stderr, got
-    waited = killed.kinf("wait", "pods", "--timeout", "100ms", "--store", copy)
+    waited = killed.kinf("wait", "pods", "--timeout", "3s", "--store", copy)  # longer than the check before the first wait
     assert waited.status == 1 and "is 'kinf run' running? what is named above is damaged or missing" in waited.stderr, waited
 
 

@@ -21,4 +21,5 @@ def test_slots_of_killed_readers_are_freed_in_journal_and_index(simulator, store
     eventually(lambda: min(a - b for a, b in zip(slots(store), before)) >= 4, what="four readers")
     for follower in followers:
         follower.kill()
-    eventually(lambda: slots(store) == before, 20, "slots freed")
+    # The daemons may have had one more when they were counted first.
+    eventually(lambda: all(now <= then for now, then in zip(slots(store), before)), 20, "slots freed")

@@ -176,7 +176,8 @@ def test_a_store_on_a_disk_without_room_for_a_file_is_read_and_its_daemons_wait(
     is_read(live)
     simulator.touch("pods", 300)
     live.supervisor = live.run()
-    eventually(lambda: live.kinf("status").stdout.count("waiting for disk space") >= 2, what="both daemons wait")
+    # The processor has nothing to write while the reflector waits, so it waits only if its files need a block to be opened.
+    eventually(lambda: live.kinf("status").stdout.count("waiting for disk space") >= 1, what="the reflector waits")
     is_read(live)
     make_room(any_disk)
     live.wait_equal(simulator, "pods")
