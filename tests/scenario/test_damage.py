@@ -318,7 +318,7 @@ def test_a_copy_that_lacks_a_page_names_what_lacks(simulator, killed):
     end = re.search(r"nextSeq=(\d+)", killed.kinf("dump", "meta").stdout)[1]
     named = set()
     for name in ("journal", "index"):
-        for place in leaves(databases(killed.path)[name]):
+        for place in list(leaves(databases(killed.path)[name]))[::3]:  # tests/torture/bytes.py takes all
             copy = killed.directory / "copy"
             shutil.rmtree(copy, ignore_errors=True)
             shutil.copytree(killed.path, copy)
