@@ -196,6 +196,7 @@ Test(serve_auth, without_a_token_nobody_is_asked)
 	cr_assert_eq(decide_self(&list_pods, NULL).answer, AUTH_UNAUTHENTICATED);
 	cr_assert_eq(decide_self(&list_pods, "Basic YTpi").answer, AUTH_UNAUTHENTICATED);
 	cr_assert_eq(decide_self(&list_pods, "Bearer ").answer, AUTH_UNAUTHENTICATED);
+	cr_assert_eq(decide_self(&list_pods, "Bearer  t").answer, AUTH_UNAUTHENTICATED);
 	cr_assert_eq(api_stub_count(stub), 0);
 	api_stub_stop(&stub);
 }
@@ -209,6 +210,8 @@ Test(serve_auth, refused_tokens_and_failures_are_told_apart)
 		{{REVIEWS, 401, "application/json", "{}"}, AUTH_UNAUTHENTICATED},
 		{{REVIEWS, 401, "application/json", "{\"kind\":\"Status\"}", .fault = STUB_CUT}, AUTH_UNAUTHENTICATED},
 		{{REVIEWS, 403, "application/json", "{}"}, AUTH_DENIED},
+		{{REVIEWS, 400, "application/json", "{}"}, AUTH_DENIED},
+		{{REVIEWS, 422, "application/json", "{}"}, AUTH_DENIED},
 		{{REVIEWS, 500, "application/json", "{}"}, AUTH_UNAVAILABLE},
 		{{REVIEWS, 429, "application/json", "{}"}, AUTH_UNAVAILABLE},
 		{{REVIEWS, 201, "application/json", "{\"status\":{}}"}, AUTH_DENIED},

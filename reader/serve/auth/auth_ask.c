@@ -55,7 +55,10 @@ static void ask_on_answer(void *context, int status, struct bytes text)
 		answer = AUTH_UNAUTHENTICATED;
 	else if (status == 403)
 		answer = AUTH_DENIED; /* for instance: the token may not impersonate */
-	else if (status)
+	else if (status == 400 || status == 422) {
+		answer = AUTH_DENIED; /* for instance: a group is impersonated without a user; it stays so */
+		(void)snprintf(reason, sizeof(reason), "the API server refused the review with %d", status);
+	} else if (status)
 		(void)snprintf(
 			reason, sizeof(reason), "the API server answered a review with %d", status);
 	else

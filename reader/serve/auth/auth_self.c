@@ -379,8 +379,9 @@ void auth_self_decide(struct auth_self *self, struct exchange *x, const struct a
 
 	CHECK_OBJ(self, SELF_MAGIC);
 	*ret_pending = NULL;
-	bool is_token =
-		authorization.size > 7 && strncasecmp(authorization.data, "bearer ", 7) == 0;
+	/* The API server ignores a token behind a second blank. */
+	bool is_token = authorization.size > 7 && strncasecmp(authorization.data, "bearer ", 7) == 0 &&
+			((const char *)authorization.data)[7] != ' ';
 	bool review = x->peer->auth == CONFIG_AUTH_REVIEW, certificate = *x->peer->common_name;
 	bool known = is_token || (review && certificate);
 	if (review && auth_impersonates(x)) {
