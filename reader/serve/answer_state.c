@@ -5,6 +5,7 @@
  */
 #include "reader/serve/answer_internal.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -56,6 +57,13 @@ static bool state_same(const struct timeline *t, uint64_t a, uint64_t b)
 	return a >= b || timeline_next(t, a, &entry) == END || entry.seq > b;
 }
 
+/* Returns whether RV is newer than all that this journal has. A watch at an RV that only an earlier journal had is
+ * told that it is gone; a list waits for it, as for any other that is to come. */
+static bool state_is_ahead(const struct timeline *t, timeline_rv rv)
+{
+	return !t->opaque && rv > t->newest;
+}
+
 /* Finds the state of exactly RV. NOW: the newest seq that the index shows. */
 static int state_exact(struct answer_request *request, const struct timeline *t, const char *rv,
 	uint64_t now, struct answer_state *ret_state)
@@ -67,6 +75,8 @@ static int state_exact(struct answer_request *request, const struct timeline *t,
 	case TIMELINE_INVALID:
 		return answer_invalid_rv(request);
 	case TIMELINE_GONE:
+		if (state_is_ahead(t, number))
+			return AGAIN;
 		return api_status_too_old(&request->status);
 	case TIMELINE_FUTURE:
 		return AGAIN;
@@ -87,12 +97,15 @@ static int state_exact(struct answer_request *request, const struct timeline *t,
 static int state_not_older(struct answer_request *request, const struct timeline *t, const char *rv,
 	uint64_t now)
 {
+	timeline_rv number;
 	uint64_t position;
 
-	switch (timeline_seek(t, bytes_str(rv), &position, NULL)) {
+	switch (timeline_seek(t, bytes_str(rv), &position, &number)) {
 	case TIMELINE_INVALID:
 		return answer_invalid_rv(request);
 	case TIMELINE_GONE: /* older than all that is known, or of an earlier journal */
+		if (state_is_ahead(t, number))
+			return AGAIN;
 		return t->opaque ? api_status_too_old(&request->status) : 0;
 	case TIMELINE_FUTURE:
 		return AGAIN;
@@ -232,11 +245,15 @@ int answer_find_state(
 int answer_wait_is_over(struct answer_request *request)
 {
 	struct answer *answer = request->worker->answer;
-	char current[TIMELINE_RV_SIZE];
+	char current[TIMELINE_RV_SIZE], text[24];
 
 	catalog_lock(answer->catalog);
 	memcpy(current, request->feed->timeline.newest_text, sizeof(current));
 	catalog_unlock(answer->catalog);
+	if (request->ahead) { /* of a token, perhaps */
+		(void)snprintf(text, sizeof(text), "%" PRIu64, request->ahead);
+		return api_status_too_large(&request->status, text, current);
+	}
 	const char *rv = request->options.rv;
 	while (rv[0] == '0' && rv[1])
 		rv++;

@@ -371,6 +371,21 @@ def test_after_a_new_journal_every_version_of_the_old_one_is_gone(serve):
         assert watch.line() == b""
 
 
+def test_a_version_that_a_restored_etcd_lost_is_not_answered_with_an_older_state(serve):
+    simulator = serve.simulator
+    simulator.settings(futureWaitMs=100)
+    simulator.save()
+    lost = simulator.touch("pods", 10)
+    serve.wait_rv(lost)
+    token = serve.ask(f"{ALL}?limit=1").json["metadata"]["continue"]
+    simulator.restore()
+    eventually(lambda: (a := serve.ask(ALL)).status == 200 and int(a.rv) < int(lost), what="the state of the backup")
+    for query in (f"resourceVersion={lost}", f"resourceVersion={lost}&resourceVersionMatch=Exact", f"resourceVersion={lost}&limit=1", f"continue={token}"):
+        answer = eventually(lambda: (a := serve.ask(f"{ALL}?{query}")).status != 429 and a, what="the feeds of the new journal")
+        assert answer.status == 504 and f"Too large resource version: {lost}, current: " in answer.message, answer.body
+    assert serve.ask(f"{PODS}/p1?resourceVersion={lost}").status == 504
+
+
 def test_lists_are_never_older_than_what_a_watch_has_shown(serve):
     with serve.watch(f"{PODS}?watch=1&resourceVersion={serve.ask(PODS).rv}") as watch:
         for i in range(60):
