@@ -501,7 +501,12 @@ static int answer_parse(struct answer_request *request)
 		return r;
 	request->verb = *request->path.name ? ANSWER_GET : ANSWER_LIST;
 	answer_set_labels(request);
-	r = api_options_parse(x->query, &request->options, &request->status);
+	if (request->path.kind == API_PATH_MALFORMED)
+		return api_status_set(&request->status, 400, "BadRequest",
+			"the path has a percent sign without two hexadecimal digits");
+	bool lists = request->path.kind == API_PATH_RESOURCE &&
+		     (request->path.is_watch || !*request->path.name);
+	r = api_options_parse(x->query, lists, &request->options, &request->status);
 	request->verb = request->path.is_watch ? ANSWER_WATCH : *request->path.name ? ANSWER_GET :
 			request->options.watch ? ANSWER_WATCH : ANSWER_LIST;
 	if (r == 0 && request->verb != ANSWER_WATCH && request->path.kind == API_PATH_RESOURCE)

@@ -4,12 +4,9 @@
 #include <stdlib.h>
 #include <strings.h>
 
-#define API_ACCEPT_CLAUSES 32 /* more of them are ignored */
-
 struct api_accept_clause {
 	struct bytes type, subtype, parameters;
 	double quality;
-	size_t place;
 };
 
 /* Takes the text of HEADER up to SEPARATOR, without the blanks around it. */
@@ -64,19 +61,15 @@ static double api_accept_quality(struct bytes parameters)
 	return *end || end == text || !(quality >= 0 && quality <= 1) ? 1 : quality;
 }
 
-static int api_accept_compare(const void *a, const void *b)
+/* Returns whether the client prefers X to Y, which comes before it in the header. */
+static bool api_accept_prefers(const struct api_accept_clause *x, const struct api_accept_clause *y)
 {
-	const struct api_accept_clause *x = a, *y = b;
 	bool any_x = api_accept_is(x->type, "*"), any_y = api_accept_is(y->type, "*");
 	bool sub_x = api_accept_is(x->subtype, "*"), sub_y = api_accept_is(y->subtype, "*");
 
 	if (x->quality != y->quality)
-		return x->quality > y->quality ? -1 : 1;
-	if (any_x != any_y)
-		return any_x - any_y;
-	if (sub_x != sub_y)
-		return sub_x - sub_y;
-	return (x->place > y->place) - (x->place < y->place);
+		return x->quality > y->quality;
+	return any_x != any_y ? any_y : sub_y && !sub_x;
 }
 
 struct api_accept_conversion {
@@ -139,45 +132,37 @@ static bool api_accept_clause(const struct api_accept_clause *clause, bool disco
 int api_accept_parse(struct bytes header, bool discovery, struct api_accept *ret_accept,
 	struct api_status *status)
 {
-	struct api_accept_clause clauses[API_ACCEPT_CLAUSES];
-	bool is_given = false, is_chosen = false, any_json = false;
-	size_t n = 0;
+	struct api_accept_clause best;
+	bool is_given = false, is_chosen = false, any_json = false, plain_errors = false;
 
 	*ret_accept = (struct api_accept){
 		.form = API_FORM_OBJECT, .version = "v1", .plain_errors = true};
-	while (header.size && n < API_ACCEPT_CLAUSES) {
-		struct bytes clause = api_accept_take(&header, ',');
-		bool is_blank = !clause.size;
-		struct bytes type = api_accept_take(&clause, ';');
+	while (header.size) {
+		struct bytes parameters = api_accept_take(&header, ',');
+		bool is_blank = !parameters.size;
+		struct bytes type = api_accept_take(&parameters, ';');
+		struct api_accept found;
 
 		is_given |= !is_blank;
 		if (!type.size)
 			continue;
-		clauses[n].type = api_accept_take(&type, '/');
-		clauses[n].subtype = type.data ? type : BYTES_LIT("*");
-		clauses[n].parameters = clause;
-		clauses[n].quality = api_accept_quality(clause);
-		clauses[n].place = n;
-		n++;
-	}
-	if (n == 0 && !is_given)
-		return 0;
-	qsort(clauses, n, sizeof(*clauses), api_accept_compare);
-	for (size_t i = 0; i < n; i++) {
-		struct api_accept found;
-
-		any_json |= api_accept_is_json(&clauses[i]);
-		if (clauses[i].quality <= 0 || !api_accept_clause(&clauses[i], discovery, &found))
+		struct api_accept_clause clause = {.type = api_accept_take(&type, '/'),
+			.subtype = type.data ? type : BYTES_LIT("*"),
+			.parameters = parameters,
+			.quality = api_accept_quality(parameters)};
+		any_json |= api_accept_is_json(&clause);
+		if (clause.quality <= 0 || !api_accept_clause(&clause, discovery, &found))
 			continue;
-		if (is_chosen) {
-			ret_accept->plain_errors |= found.form == API_FORM_OBJECT;
+		plain_errors |= found.form == API_FORM_OBJECT;
+		if (is_chosen && !api_accept_prefers(&clause, &best))
 			continue;
-		}
 		is_chosen = true;
+		best = clause;
 		*ret_accept = found;
-		ret_accept->plain_errors = found.form == API_FORM_OBJECT;
 	}
 	if (is_chosen)
+		ret_accept->plain_errors = plain_errors;
+	if (is_chosen || !is_given)
 		return 0;
 	*ret_accept = (struct api_accept){.form = API_FORM_OBJECT, .version = "v1"};
 	if (any_json)

@@ -150,8 +150,8 @@ static int api_options_selectors(struct api_options *options,
 	return r;
 }
 
-int api_options_parse(
-	struct bytes query, struct api_options *ret_options, struct api_status *status)
+int api_options_parse(struct bytes query, bool lists, struct api_options *ret_options,
+	struct api_status *status)
 {
 	struct api_options *options = ret_options;
 	struct api_options_values values;
@@ -180,6 +180,8 @@ int api_options_parse(
 	if (api_options_bool(values.at[KEY_EXPORT]))
 		return api_status_set(status, 400, "BadRequest",
 			"the export parameter, deprecated since v1.14, is no longer supported");
+	if (!lists)
+		return 0;
 	if (values.at[KEY_LIMIT])
 		r = api_options_int(values.at[KEY_LIMIT], &options->limit, status);
 	if (r == 0 && values.at[KEY_TIMEOUT])

@@ -37,12 +37,15 @@ bool api_path_unescape(struct bytes text, bool plus, struct buf *out)
 	return true;
 }
 
-/* Decodes one segment and checks that it can be a name. */
+/* Appends one segment, decoded. Returns whether it can be a name. */
 static bool api_path_segment(struct bytes segment, struct buf *out)
 {
 	size_t before = out->size;
 
-	if (!segment.size || !api_path_unescape(segment, false, out) || buf_error(out) < 0)
+	if (!segment.size)
+		return false;
+	(void)api_path_unescape(segment, false, out); /* api_path_parse() has checked it */
+	if (buf_error(out) < 0)
 		return false;
 	const char *p = (const char *)out->data + before;
 	size_t size = out->size - before;
@@ -146,6 +149,11 @@ int api_path_parse(struct bytes text, struct api_path *ret_path)
 
 	*path = (struct api_path){.group = "", .version = "", .namespace_ = "", .resource = "",
 		.name = "", .subresource = "", .group_version = ""};
+	if (!api_path_unescape(text, false, &path->text)) {
+		path->kind = API_PATH_MALFORMED;
+		return 0;
+	}
+	buf_reset(&path->text);
 	bool valid = api_path_split(text, &path->text, &parts, &slash);
 	int r = buf_error(&path->text);
 	if (r < 0 || !valid)

@@ -13,6 +13,7 @@
 
 enum api_path_kind {
 	API_PATH_OTHER,    /* none of ours: not found */
+	API_PATH_MALFORMED,/* it is not well encoded */
 	API_PATH_ROOT,     /* / */
 	API_PATH_VERSION,  /* /version */
 	API_PATH_HEALTH,   /* /healthz /livez /readyz and what is below: name, subresource */

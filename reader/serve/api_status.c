@@ -6,7 +6,9 @@
 #include <stdlib.h>
 
 #include "common/check.h"
+#include "common/cleanup.h"
 #include "common/err.h"
+#include "common/utf8.h"
 #include "common/value/json.h"
 
 void api_status_release(struct api_status *status)
@@ -95,11 +97,35 @@ int api_status_unknown_path(struct api_status *status)
 	return 404;
 }
 
+/* Appends NAME as Go's %q: only printable text stays as it is. */
+static void api_status_quote(struct buf *out, const char *name)
+{
+	static const char letters[] = "abtnvfr"; /* from 0x07 on */
+
+	buf_byte(out, '"');
+	for (size_t n; *name; name += n) {
+		size_t valid = utf8_length(bytes_str(name));
+		uint8_t c = (uint8_t)*name;
+
+		n = valid ? valid : 1;
+		if (c == '"' || c == '\\')
+			buf_printf(out, "\\%c", c);
+		else if (c >= 0x07 && c <= 0x0d)
+			buf_printf(out, "\\%c", letters[c - 0x07]);
+		else if (c < ' ' || c == 0x7f || !valid)
+			buf_printf(out, "\\x%02x", c);
+		else
+			buf_put(out, name, n);
+	}
+	buf_byte(out, '"');
+}
+
 int api_status_no_object(struct api_status *status, const char *group, const char *resource,
 	const char *name)
 {
-	api_status_set(status, 404, "NotFound", "%s%s%s \"%s\" not found", resource,
-		*group ? "." : "", group, name);
+	api_status_set(status, 404, "NotFound", "%s%s%s ", resource, *group ? "." : "", group);
+	api_status_quote(&status->message, name);
+	buf_str(&status->message, " not found");
 	api_status_details(status, group, resource, name);
 	return 404;
 }
@@ -164,12 +190,25 @@ static void api_status_key(struct buf *out, bool *is_first, const char *key)
 	*is_first = false;
 }
 
+/* Puts a member. The text may be a client's: bytes that are no UTF-8 become U+FFFD, as Go writes them. */
 static void api_status_text(struct buf *out, bool *is_first, const char *key, struct bytes text)
 {
+	CLEANUP(buf_release) struct buf mended = BUF_INIT;
+
 	if (!text.size)
 		return;
 	api_status_key(out, is_first, key);
-	json_write_string(text, out);
+	if (utf8_is_valid(text)) {
+		json_write_string(text, out);
+		return;
+	}
+	for (size_t n; text.size; text = BYTES((const char *)text.data + n, text.size - n)) {
+		size_t valid = utf8_length(text);
+
+		n = valid ? valid : 1;
+		buf_put(&mended, valid ? text.data : (const void *)"\uFFFD", valid ? valid : 3);
+	}
+	json_write_string(buf_bytes(&mended), out);
 }
 
 static void api_status_put_details(const struct api_status *status, struct buf *out)

@@ -29,7 +29,7 @@ static void check_query(struct bytes query, bool is_watch)
 {
 	CLEANUP(api_options_release) struct api_options options = {0};
 	CLEANUP(api_status_release) struct api_status status = API_STATUS_INIT;
-	int r = api_options_parse(query, &options, &status);
+	int r = api_options_parse(query, true, &options, &status);
 
 	check_status(r, &status);
 	if (r != 0)

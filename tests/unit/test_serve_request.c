@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "common/base64.h"
+#include "common/utf8.h"
 #include "reader/serve/api_accept.h"
 #include "reader/serve/api_kinds.h"
 #include "reader/serve/api_options.h"
@@ -76,11 +77,13 @@ Test(serve_request, paths_that_name_nothing)
 	static const char *const paths[] = {"", "x", "//", "/api//v1", "/api/v1/pods/",
 		"/api/v1/namespaces/../pods", "/api/v1/namespaces/%2e%2e/pods", "/api/v1/pods/%2e",
 		"/api/v1/namespaces/d/pods/a%2fb", "/api/v1/namespaces/d/pods/a%25b",
-		"/api/v1/namespaces/d/pods/a%00", "/api/v1/pods/%", "/api/v1/pods/%g0",
-		"/version/", "/version/x", "/livez/a/b", "/openapi/v3", "/nothing"};
+		"/api/v1/namespaces/d/pods/a%00", "/version/", "/version/x", "/livez/a/b", "/openapi/v3", "/nothing"};
 
 	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++)
 		path_is(paths[i], API_PATH_OTHER, "");
+	path_is("/api/v1/pods/%", API_PATH_MALFORMED, "|||||");
+	path_is("/api/v1/namespaces/d/pods/%g0", API_PATH_MALFORMED, "|||||");
+	path_is("/%zz", API_PATH_MALFORMED, "|||||");
 }
 
 /* ---- options ---- */
@@ -88,7 +91,7 @@ Test(serve_request, paths_that_name_nothing)
 static int parse(const char *query, struct api_options *options)
 {
 	api_status_release(&status);
-	return api_options_parse(bytes_str(query), options, &status);
+	return api_options_parse(bytes_str(query), true, options, &status);
 }
 
 /* Expects the message with which the options are refused; NULL: they are not. */
@@ -124,6 +127,19 @@ Test(serve_request, s46_booleans_as_the_api_server_decodes_them) /* S46 */
 		cr_expect(!options.watch, "%s", no[i]);
 		api_options_release(&options);
 	}
+}
+
+Test(serve_request, options_of_lists_do_not_count_for_one_object)
+{
+	static const char query[] = "limit=x&timeoutSeconds=x&labelSelector=,,&fieldSelector=%5C&resourceVersion=7";
+	struct api_options options;
+
+	cr_expect_eq(parse(query, &options), 400);
+	api_options_release(&options);
+	cr_assert_eq(api_options_parse(bytes_str(query), false, &options, &status), 0);
+	cr_expect_str_eq(options.rv, "7");
+	cr_expect(!options.labels && !options.fields);
+	api_options_release(&options);
 }
 
 Test(serve_request, selectors_are_decoded_once)
@@ -263,6 +279,14 @@ Test(serve_request, s75_s78_s79_s80_s81_what_clients_accept) /* S75, S78 to S81 
 	accept_is("text/html", API_FORM_MAX, NULL);
 	accept_is("application/yaml", API_FORM_MAX, NULL);
 	accept_is("application/vnd.kubernetes.protobuf", API_FORM_MAX, NULL);
+	accept_is("*/*," TABLE, API_FORM_TABLE, "v1");
+	accept_is("application/*," TABLE ";q=0.9", API_FORM_OBJECT, "v1");
+	struct buf many = BUF_INIT;
+	for (unsigned i = 0; i < 3000; i++)
+		buf_printf(&many, "application/x%u, ", i);
+	buf_str(&many, TABLE);
+	accept_is(buf_cstr(&many), API_FORM_TABLE, "v1");
+	buf_release(&many);
 	cr_expect(api_accept_gzip(BYTES_LIT("gzip")));
 	cr_expect(api_accept_gzip(BYTES_LIT("deflate, gzip, br")));
 	cr_expect_not(api_accept_gzip(BYTES_LIT("gzip;q=1")));
@@ -274,6 +298,30 @@ Test(serve_request, s75_s78_s79_s80_s81_what_clients_accept) /* S75, S78 to S81 
 	accept.form = API_FORM_METADATA;
 	cr_expect_eq(api_accept_check(&accept, true, "PodList", "v1", &status), 406);
 	cr_expect_eq(api_accept_check(&accept, false, "Pod", "v1", &status), 0);
+}
+
+/* ---- statuses ---- */
+
+/* Expects the message and the details of a Status about an object of that NAME. */
+static void missing_is(const char *name, const char *message, const char *details)
+{
+	struct buf json = BUF_INIT;
+
+	api_status_no_object(&status, "", "pods", name);
+	cr_assert_eq(api_status_write(&status, &json), 0);
+	cr_expect(strstr(buf_cstr(&json), message), "%s", buf_cstr(&json));
+	cr_expect(strstr(buf_cstr(&json), details), "%s", buf_cstr(&json));
+	cr_expect(utf8_is_valid(buf_bytes(&json)));
+	buf_release(&json);
+}
+
+Test(serve_request, a_status_is_json_whatever_the_name_is)
+{
+	missing_is("p", "\"message\":\"pods \\\"p\\\" not found\"", "{\"name\":\"p\",");
+	missing_is("gr\u00fcn", "pods \\\"gr\u00fcn\\\" not", "{\"name\":\"gr\u00fcn\",");
+	missing_is("a\xff\xc3z", "pods \\\"a\\\\xff\\\\xc3z\\\" not", "{\"name\":\"a\uFFFD\uFFFDz\",");
+	missing_is("a\"\\\n\x01\x7f", "pods \\\"a\\\\\\\"\\\\\\\\\\\\n\\\\x01\\\\x7f\\\" not",
+		"{\"name\":\"a\\\"\\\\\\n\\u0001\x7f\",");
 }
 
 /* ---- field labels ---- */
