@@ -207,7 +207,8 @@ static void stay_begun(struct swarm_request *request)
 	if (request->status != 200)
 		return;
 	s->runs = true;
-	if (++stay.running == 1 && stay.lost)
+	stay.running++;
+	if (stay.lost && !stay.first_ns)
 		stay.first_ns = proc_monotonic_ns();
 	if (stay.running == stay.n / 2 && stay.lost >= stay.n)
 		stay.half_ns = proc_monotonic_ns();

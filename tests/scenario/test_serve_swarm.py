@@ -49,6 +49,7 @@ def test_watches_of_a_killed_kinf_serve_come_back(workspace, protocol):
         figures = json.loads(swarm.stdout.readline())
     assert swarm.returncode == 0, "the loss of all connections at once does not end the swarm"
     assert figures["gone"] == 0, "each goes on after its resourceVersion"
+    assert 0 < figures["first_back_s"] <= figures["half_back_s"] <= figures["back_s"]
     assert figures["handshakes"] >= WATCHES
     assert figures["resumed"] == (0 if protocol == "tls" else figures["handshakes"])
     if before is not None:
