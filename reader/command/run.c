@@ -181,6 +181,19 @@ static int run_supervise(struct run *run, char *const *arguments)
 	return in_use ? PROC_IN_USE : refused ? PROC_CONFIG : failed ? PROC_FAILED : PROC_OK;
 }
 
+/* Refuses a kinf-serve of two kinds: one that kinf run starts, and one that is a service of its own. */
+static int run_check_serve(const struct run *run)
+{
+	bool asked = run->flags->serve != NULL;
+
+	if (!run->config->serve.separate || !(asked || parent_sockets()))
+		return 0;
+	return err_say(ERR_CONFIG,
+		"serve.separate: kinf-serve is a service of its own (kinf-serve.socket), but kinf run was given %s for it; "
+		"remove one of the two",
+		asked ? "--serve" : "sockets of the service manager");
+}
+
 int command_run(int argc, char **argv)
 {
 	CLEANUP(config_flags_release) struct config_flags flags = {0};
@@ -213,6 +226,8 @@ int command_run(int argc, char **argv)
 		r = err_say(ERR_CONFIG,
 			"no feeds: name one with --watch (kinf run --watch pods) or "
 			"in kinf.yaml under 'feeds'");
+	if (r == 0)
+		r = run_check_serve(&run);
 	if (r == 0)
 		r = run_await_store(run.config->store);
 	if (r < 0) {

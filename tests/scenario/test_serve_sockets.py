@@ -73,6 +73,15 @@ def test_sockets_of_a_service_manager_are_taken(activated):
     assert [line.split(" ")[2] for line in lines if line.startswith("api ")] == list(map(str, activated.paths))
 
 
+@pytest.mark.parametrize("given", ["sockets of the service manager", "--serve"])
+def test_a_kinf_serve_of_its_own_and_one_of_kinf_run_exclude_each_other(activated, given):
+    activated.configure("pods", serve={"auth": "open", "separate": True})
+    command = [program("kinf"), "run", "--config", activated.config, "--runtime-dir", activated.runtime]
+    run = activated.process("kinf-run", [*command, given]).start() if given == "--serve" else activated.activate(*command)
+    assert run.wait() == 78
+    assert "serve.separate" in run.log and f"was given {given} for it" in run.log
+
+
 def sockets_of(pid):
     """The inodes of a process's sockets, by descriptor."""
     found = {}
