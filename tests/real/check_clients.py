@@ -14,7 +14,8 @@ Clients that nobody here wrote, through a kinf-serve that is filled from a real 
       client-node          $KINF_CLIENT_NODE, a copy of tests/real/clients/node after npm install
       Python               $KINF_PYTHON, an interpreter that has the package kubernetes
 
-* k9s ($KINF_K9S, the program) shows the pods, and one that was made after all three were killed.
+* k9s ($KINF_K9S, the program) shows the pods, filters, describes and deletes, and shows one that was made after all three were
+  killed.
 
 A client whose variable is not set is skipped; the last line says which.
 
@@ -286,6 +287,19 @@ def check_k9s(kubeconfig, cluster):
                             {"HOME": str(home), "XDG_CONFIG_HOME": str(home), "XDG_DATA_HOME": str(home), "XDG_STATE_HOME": str(home)},
                             rows=40, columns=160, term="xterm")
         terminal.wait_text("p0", "p1", "p4", timeout=60)
+        terminal.press("/p1\r")
+        terminal.wait_text("p1", absent=["p0 ", "p4 "], timeout=60)
+        terminal.press("d")
+        terminal.wait_text("Name:         p1", "Image:        none:1", timeout=60)
+        terminal.press("\x1b")
+        terminal.wait_text("NAME", "p1", timeout=60)
+        terminal.press("\x04")
+        terminal.wait_text("Delete pods", "Cancel", timeout=60)
+        terminal.press("\t\r")
+        terminal.wait_text("Terminating", absent=["Cancel"], timeout=60)  # there is no kubelet
+        assert json.loads(cluster.raw(f"/api/v1/namespaces/{A}/pods/p1"))["metadata"]["deletionTimestamp"]
+        terminal.press("\x1b")
+        terminal.wait_text("p0", "p4", timeout=60)
         for process in through.processes:
             process.kill(signal.SIGKILL)
             process.start()
@@ -294,7 +308,7 @@ def check_k9s(kubeconfig, cluster):
         terminal.wait_text("p0", "made-later", timeout=60)
         cluster.kubectl("delete", "pod", "-n", A, "made-later", "--grace-period=0", "--force")
         terminal.wait_text("p0", absent=["made-later"], timeout=60)
-        print("k9s: shows the pods, and what has changed while all was killed")
+        print("k9s: shows, filters, describes and deletes pods, and shows what has changed while all was killed")
         return []
     except AssertionError as error:
         return [f"k9s: {error}"]
