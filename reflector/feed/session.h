@@ -94,7 +94,7 @@ void session_on(struct session *session, enum feed_on on);
  * that stored nothing again the next one waits, for a minute at first and up to an hour. */
 void session_repair(struct session *session);
 /* Somebody waits for an RV that the feed may not come to by itself: asks the server how far the feed is, at
- * most once a second. */
+ * most twice a second. */
 void session_progress(struct session *session, uint64_t wanted);
 /* Begins a consistency check. */
 void session_check_start(struct session *session);

@@ -58,6 +58,7 @@ struct session {
 	struct feed_progress *progress; /* NULL: none runs */
 	uint64_t wanted;           /* the RV that somebody waits for; 0: none */
 	uint64_t progress_ns;      /* none is begun before this */
+	bool progress_replaced;    /* one for a smaller RV was begun without a pause, after the last one that had one */
 
 	/* The status row and the log. */
 	struct stats_feed row;

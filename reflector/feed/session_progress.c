@@ -61,6 +61,11 @@ void session_progress(struct session *session, uint64_t wanted)
 		return;
 	if (session->progress && !progress_asks(session->progress))
 		return; /* the server is beyond the smaller one already */
+	/* The larger one may never come: the first that takes its place does not wait for the end of its pause. */
+	if (session->progress && !session->progress_replaced) {
+		session->progress_replaced = true;
+		session->progress_ns = 0;
+	}
 	progress_cancel(&session->progress);
 	session->wanted = wanted;
 	session_touch(session);
@@ -79,6 +84,7 @@ void session_progress_start(struct session *session)
 		session->wanted = 0;
 		return;
 	}
+	session->progress_replaced &= session->progress_ns == 0;
 	session->progress_ns = now + PROGRESS_PAUSE;
 	int r = progress_start(&(struct progress_request){.http = session->shared->http,
 		.definition = &session->definition,

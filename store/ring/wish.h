@@ -4,7 +4,7 @@
  * quiet feed has not come to. The reflector then has the API server say how far the feed is (reflector/feed/progress.h).
  *
  * A wish is only a hint, because every member of the group may send one: the reflector reads a bounded number, and
- * asks the server at most once a second and feed. A wish may be lost: who still waits sends another.
+ * asks the server at most twice a second and feed. A wish may be lost: who still waits sends another.
  */
 #ifndef STORE_RING_WISH_H
 #define STORE_RING_WISH_H
