@@ -190,10 +190,10 @@ static void api_status_key(struct buf *out, bool *is_first, const char *key)
 	*is_first = false;
 }
 
-/* Puts a member. The text may be a client's: bytes that are no UTF-8 become U+FFFD, as Go writes them. */
+/* Puts a member. The text may be a client's: bytes that are no UTF-8 are written as Go writes them. */
 static void api_status_text(struct buf *out, bool *is_first, const char *key, struct bytes text)
 {
-	CLEANUP(buf_release) struct buf mended = BUF_INIT;
+	CLEANUP(buf_release) struct buf character = BUF_INIT;
 
 	if (!text.size)
 		return;
@@ -202,13 +202,20 @@ static void api_status_text(struct buf *out, bool *is_first, const char *key, st
 		json_write_string(text, out);
 		return;
 	}
+	buf_byte(out, '"');
 	for (size_t n; text.size; text = BYTES((const char *)text.data + n, text.size - n)) {
 		size_t valid = utf8_length(text);
 
 		n = valid ? valid : 1;
-		buf_put(&mended, valid ? text.data : (const void *)"\uFFFD", valid ? valid : 3);
+		buf_reset(&character);
+		if (valid)
+			json_write_string(BYTES(text.data, valid), &character);
+		else
+			buf_str(&character, "\"\\ufffd\"");
+		if (character.size > 2)
+			buf_put(out, character.data + 1, character.size - 2);
 	}
-	json_write_string(buf_bytes(&mended), out);
+	buf_byte(out, '"');
 }
 
 static void api_status_put_details(const struct api_status *status, struct buf *out)

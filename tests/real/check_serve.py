@@ -164,6 +164,17 @@ def requests(rv):
         # S91: odd paths
         "slash-at-end": PODS + "/", "slash-after-name": PODS + "/p0/", "two-slashes": "/api/v1//pods", "dots": "/api/v1/../v1/pods", "encoded-dots": "/api/v1/%2e%2e/v1/pods",
         "encoded-slash": f"/api/v1/namespaces/{A}%2fpods", "encoded-name": PODS + "/%70%30", "root-of-namespaces": "/api/v1/namespaces/", "namespace-status": f"/api/v1/namespaces/{A}/status",
+        "bad-percent": PODS + "/a%zz", "no-utf8": PODS + "/a%ff", "control": PODS + "/a%01%22%5C", "long-name": PODS + "/" + "a" * 5000,
+        # odd queries
+        "get-with-options-of-lists": PODS + "/p0?limit=x&continue=x&labelSelector=,,&timeoutSeconds=x&sendInitialEvents=true",
+        "document-with-options": "/api/v1/nosuch/x?limit=x", "two-limits": PODS + "?limit=1&limit=x", "semicolon": PODS + "?limit=1;labelSelector=x",
+        "bad-percent-in-query": PODS + "?labelSelector=%zz", "two-selectors": PODS + "?labelSelector=app%3Dapp1&labelSelector=app%3Dapp0",
+        "many-parameters": PODS + "?" + "&".join(f"a{i}=1" for i in range(7000)), "large-selector": PODS + q(labelSelector="a," * 10000 + "b"),
+        "large-set": PODS + q(labelSelector="app in (" + ",".join(f"v{i}" for i in range(5000)) + ")"),
+        "limit-max": PODS + q(limit=2**63 - 1), "timeout-huge": PODS + q(timeoutSeconds=2**63 - 1), "timeout-negative": PODS + q(timeoutSeconds=-1),
+        "exact-future": PODS + q(resourceVersion="99999999", resourceVersionMatch="Exact"), "limit-future": PODS + q(resourceVersion="99999999", limit=2),
+        "token-future": PODS + "?continue=" + token("99999999", "p1\0"), "token-zero": PODS + "?continue=" + token("0", "p1\0"),
+        "token-dots": PODS + "?continue=" + token("-1", "../../kinf-serve-b/pods/p0"), "token-other": PODS + "?continue=" + token("-1", "/p1\0"),
         # S84: documents
         "api": "/api", "apis": "/apis", "api-v1": "/api/v1", "apps": "/apis/apps", "apps-v1": "/apis/apps/v1", "custom-group": f"/apis/{GROUP}", "custom-v1": f"/apis/{GROUP}/v1",
         "no-group": "/apis/none", "no-version": "/apis/apps/v9", "version": "/version", "root": "/",
@@ -190,6 +201,12 @@ def requests(rv):
             "charset": "application/json;charset=utf-8", "pretty": "application/json;pretty=1", "garbage": ";;;", "unknown-as": "application/json;as=Foo;v=v1;g=meta.k8s.io", "cbor": "application/cbor",
             "protobuf-metas": METAS.replace("application/json", PROTOBUF) + "," + METAS}.items():
         found[f"accept-{name}"] = (PODS, {"accept": accept})
+    found["accept-many"] = (PODS, {"accept": ", ".join(f"application/x{i}" for i in range(1000)) + ", application/json"})
+    found["range"] = (PODS + "/p0", {"range": "bytes=0-9"})
+    found["conditions"] = (PODS + "/p0", {"if-none-match": "*", "if-match": '"x"', "if-modified-since": "Fri, 01 Jan 2100 00:00:00 GMT"})
+    found["impersonate"] = (PODS, {"impersonate-user": "viewer"})
+    found["impersonate-group"] = (PODS, {"impersonate-user": "x", "impersonate-group": "system:masters"})
+    found["impersonate-nobody"] = (PODS, {"impersonate-group": "system:masters"})
     found["accept-meta"] = (PODS + "/p0", {"accept": META})
     found["accept-metas-of-object"] = (PODS + "/p0", {"accept": METAS})
     found["accept-table-missing-json"] = (PODS + "/nope", {"accept": TABLE})
@@ -258,6 +275,7 @@ WATCH_FORMS = {"table": (PODS, TABLE), "table-initial": (PODS + "?resourceVersio
 APART = {
     # Requests that kinf-serve does not serve.
     "unknown-path": "every 404 is a Status that says why", "unknown-group": "names the feed to add", "unknown-resource*": "names the feed to add",
+    "document-with-options": "names the feed to add", "bad-percent": "a Status in place of text", "impersonate-nobody": "403 in place of 400",
     "unknown-version": "names the feed to add", "unknown-custom": "names the feed to add", "no-group": "every 404 is a Status",
     "namespace-status": "subresources are not cached", "root": "other paths", "apis": "only what is served",
     "every table /api/v1/limitranges": "rows [] instead of null", "every table /apis/storage.k8s.io/v1/csistoragecapacities": "rows [] instead of null",

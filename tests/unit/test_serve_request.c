@@ -319,7 +319,7 @@ Test(serve_request, a_status_is_json_whatever_the_name_is)
 {
 	missing_is("p", "\"message\":\"pods \\\"p\\\" not found\"", "{\"name\":\"p\",");
 	missing_is("gr\u00fcn", "pods \\\"gr\u00fcn\\\" not", "{\"name\":\"gr\u00fcn\",");
-	missing_is("a\xff\xc3z", "pods \\\"a\\\\xff\\\\xc3z\\\" not", "{\"name\":\"a\uFFFD\uFFFDz\",");
+	missing_is("a\xff\xc3z", "pods \\\"a\\\\xff\\\\xc3z\\\" not", "{\"name\":\"a\\ufffd\\ufffdz\",");
 	missing_is("a\"\\\n\x01\x7f", "pods \\\"a\\\\\\\"\\\\\\\\\\\\n\\\\x01\\\\x7f\\\" not",
 		"{\"name\":\"a\\\"\\\\\\n\\u0001\x7f\",");
 }
