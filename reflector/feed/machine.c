@@ -316,8 +316,8 @@ static void machine_on_start(struct feed_machine *m, const struct feed_input *in
 	m->phase = in->phase;
 	m->listed = in->listed;
 	m->resolved = in->resolved;
-	/* Without memory for the RV nothing can be watched. */
-	m->want_list = !machine_set_text(&m->rv, in->rv) || in->list_open || !in->rv.size ||
+	/* Without memory for the RV nothing can be watched. FEED_ON_RELIST may have come already. */
+	m->want_list |= !machine_set_text(&m->rv, in->rv) || in->list_open || !in->rv.size ||
 		in->phase == FEED_GONE;
 	machine_begin(m, in);
 }

@@ -461,6 +461,12 @@ const struct feed_definition *session_definition(const struct session *session)
 	return &session->definition;
 }
 
+const char *session_obstacle(const struct session *session)
+{
+	CHECK_OBJ(session, SESSION_MAGIC);
+	return session->failing || session->machine.state == FEED_AT_HELD ? session->row.error : NULL;
+}
+
 uint64_t session_queued(const struct session *session)
 {
 	return session->queued_ns;

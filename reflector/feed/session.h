@@ -117,6 +117,8 @@ const struct record_feed *session_record(const struct session *session);
 /* Returns: 1 if the resource is gone and no object of it is stored, 0, or an error of the
  * journal. */
 int session_is_void(struct session *session);
+/* Returns why a feed that is to be listed is not, NULL: nothing is known to hinder it. */
+const char *session_obstacle(const struct session *session);
 /* Monotonic time since which the session has been queued for a list, 0: it is not. */
 uint64_t session_queued(const struct session *session);
 /* Monotonic time of the next consistency check, UINT64_MAX: none is due, or one is under way. */

@@ -40,19 +40,35 @@ static bool relist_means(const struct feed_definition *definition, const char *n
 	       relist_is_alias(definition->aliases, resource);
 }
 
+/* Lists the feed of W again, or asks discovery for it. Returns why that can't be done at once, NULL: it can. */
+static const char *relist_one(struct feeds *feeds, struct configured_feed *w)
+{
+	if (!w->session) {
+		resolve_at(feeds, w, 0);
+		return w->pending.feed ? w->pending.error : "the API server is asked for the resource first";
+	}
+	session_on(w->session, FEED_ON_RELIST);
+	if (!feeds->started)
+		return "this run of the reflector has not heard from the API server yet";
+	if (session_queued(w->session) && feeds->listing >= feeds->shared.policy.list_concurrency)
+		return "as many feeds as may at once are being listed";
+	return session_obstacle(w->session);
+}
+
 int feeds_relist(struct feeds *feeds, const char *name, char ret_text[CONTROL_SIZE])
 {
+	const char *obstacle = NULL;
 	size_t n = 0;
+	int size;
 
 	for (size_t i = 0; i < feeds->n_configured; i++) {
 		struct configured_feed *w = &feeds->configured[i];
 
-		if (w->session && relist_means(session_definition(w->session), name))
-			session_on(w->session, FEED_ON_RELIST);
-		else if (!w->session && w->entry.name && strcmp(w->entry.name, name) == 0)
-			resolve_at(feeds, w, 0); /* there is no feed yet: discovery is asked for it */
-		else
+		if (w->session ? !relist_means(session_definition(w->session), name)
+			       : !w->entry.name || strcmp(w->entry.name, name) != 0)
 			continue;
+		const char *why = relist_one(feeds, w);
+		obstacle = obstacle ? obstacle : why;
 		n++;
 	}
 	if (!n) {
@@ -62,6 +78,11 @@ int feeds_relist(struct feeds *feeds, const char *name, char ret_text[CONTROL_SI
 			name);
 		return err_say(ERR_NO_FEED, "%s", ret_text);
 	}
-	(void)snprintf(ret_text, CONTROL_SIZE, n == 1 ? "listing again" : "listing %zu feeds again", n);
+	size = snprintf(ret_text, CONTROL_SIZE, obstacle ? "will be listed again" : "listing again");
+	if (n > 1)
+		size += snprintf(ret_text + size, CONTROL_SIZE - (size_t)size, " (%zu feeds)", n);
+	if (obstacle)
+		(void)snprintf(ret_text + size, CONTROL_SIZE - (size_t)size,
+			", but not yet (it is tried until it succeeds): %s", obstacle);
 	return 0;
 }

@@ -170,6 +170,26 @@ def test_relist_lists_again_and_causes_no_event(simulator, running, name):
     assert running.last_event("pods") == event
 
 
+@pytest.mark.parametrize("restarted", [False, True])
+def test_relist_without_an_api_server_says_so_and_lists_when_it_is_back(simulator, running, restarted):
+    simulator.down()
+    if restarted:
+        running.stop()
+        running.daemons()
+        why = "this run of the reflector has not heard from the API server yet"
+        eventually(lambda: running.kinf("status", "-o", "json").json["feeds"][0]["state"] == "stale")
+    else:
+        why = "[Cc]onnect"
+        eventually(lambda: "onnect" in (running.feed_status("pods")["lastError"] or ""))
+    result = running.kinf("relist", "pods", check=True)
+    assert re.fullmatch(rf"pods: will be listed again, but not yet \(it is tried until it succeeds\): .*{why}.*\n", result.stdout), result
+    simulator.forget_requests()
+    simulator.up()
+    eventually(lambda: simulator.requests(resource="pods", verb="list"))
+    running.wait_live("pods")
+    assert running.kinf("relist", "pods", check=True).stdout == "pods: listing again\n"
+
+
 def test_relist_of_no_feed_is_an_error(simulator, running):
     simulator.forget_requests()
     result = running.kinf("relist", "pdos")
