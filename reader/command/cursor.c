@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kinf cursor ls | rm NAME... */
+#include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,9 +14,13 @@
 #include "reader/table/age.h"
 #include "store/read/follow.h"
 
+#define CURSOR_BAD_NAMED 20 /* files that are no cursors; of more the number is enough */
+
 struct cursor_rows {
+	struct home *home;
 	struct table table;
 	struct buf out;
+	size_t bad;
 };
 
 /* EVENT: the event up to which the follower has examined all its feeds. */
@@ -30,17 +36,38 @@ static int cursor_list_one(void *arg, const char *name, const struct cursor_file
 	return table_row(&rows->table, cells, &rows->out);
 }
 
+/* Names a file that is no cursor, or a damaged one. Members of the group choose the names of such files. */
+static void cursor_list_bad(void *arg, int error)
+{
+	struct cursor_rows *rows = arg;
+	char text[COMMAND_TEXT_SIZE];
+
+	if (rows->bad++ >= CURSOR_BAD_NAMED)
+		return;
+	(void)snprintf(text, sizeof(text), "%s", err_text(error));
+	for (char *c = text; *c; c++)
+		*c = iscntrl((unsigned char)*c) ? '?' : *c;
+	if (error == -EINVAL)
+		(void)fprintf(stderr, "note: a file in '%s/cursors' is no cursor: %s; remove it if it is not needed\n",
+			home_path(rows->home), text);
+	else
+		(void)fprintf(stderr, "note: not shown: %s\n", text);
+}
+
 static int cursor_list(struct home *home)
 {
 	static const char *const heads[] = {"NAME", "FEEDS", "EVENT", "WRITTEN"};
-	struct cursor_rows rows = {.out = BUF_INIT};
+	struct cursor_rows rows = {.home = home, .out = BUF_INIT};
 
 	table_init(&rows.table, heads, ARRAY_SIZE(heads));
-	int r = cursor_each(home, cursor_list_one, &rows);
+	int r = cursor_each_file(home, cursor_list_one, cursor_list_bad, &rows);
 	if (r == 0)
 		r = table_settle(&rows.table, &rows.out);
 	if (r == 0)
 		r = output_text(&rows.out);
+	if (rows.bad > CURSOR_BAD_NAMED)
+		(void)fprintf(stderr, "note: %zu more files in '%s/cursors' are no cursors\n",
+			rows.bad - CURSOR_BAD_NAMED, home_path(home));
 	table_release(&rows.table);
 	buf_release(&rows.out);
 	return r < 0 ? command_fail(r) : PROC_OK;

@@ -290,7 +290,7 @@ int cursor_open_directory(struct home *home, DIR **ret_directory)
 	return r;
 }
 
-int cursor_each(struct home *home, cursor_fn *fn, void *arg)
+int cursor_each_file(struct home *home, cursor_fn *fn, cursor_bad_fn *bad, void *arg)
 {
 	DIR *directory;
 
@@ -309,12 +309,19 @@ int cursor_each(struct home *home, cursor_fn *fn, void *arg)
 			r = fn(arg, entry->d_name, &cursor);
 			cursor_release(&cursor);
 		} else if (r != -ENOMEM) {
+			if (bad && r != NOT_FOUND)
+				bad(arg, r);
 			err_ignore(r, "a file that is no cursor must not hide the others");
 			r = 0;
 		}
 	}
 	(void)closedir(directory);
 	return r;
+}
+
+int cursor_each(struct home *home, cursor_fn *fn, void *arg)
+{
+	return cursor_each_file(home, fn, NULL, arg);
 }
 
 bool cursor_is_expired(uint64_t written_ns, uint64_t expiry_ns)

@@ -63,8 +63,11 @@ bool cursor_sweep(int directory_fd, const char *name, const struct stat *st, uin
 /* Opens the cursors' directory. The caller closes it. */
 int cursor_open_directory(struct home *home, DIR **ret_directory);
 
-/* Calls FN for each readable cursor until it returns non-zero. */
+/* Calls FN for each readable cursor until it returns non-zero, and BAD, unless it is NULL, for each other file, with the
+ * error, whose sentence names the file. */
 typedef int cursor_fn(void *arg, const char *name, const struct cursor_file *cursor);
+typedef void cursor_bad_fn(void *arg, int error);
+int cursor_each_file(struct home *home, cursor_fn *fn, cursor_bad_fn *bad, void *arg);
 int cursor_each(struct home *home, cursor_fn *fn, void *arg);
 
 #endif

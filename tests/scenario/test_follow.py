@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`kinf watch`: the initial state, SYNC, the changes after it, and cursors that outlive the follower."""
 
+import re
 import signal
 
 import pytest
@@ -244,6 +245,29 @@ def test_cursors_are_listed_and_removed(simulator, store, filled):
     assert "c1" not in store.kinf("cursor", "ls", check=True).stdout
     assert store.kinf("cursor", "rm", "c1").status == 1
     assert store.kinf("watch", "pods", "--cursor", "a/b").status in (1, 2)
+
+
+def test_files_that_are_no_cursors_are_named(simulator, store, filled):
+    watch(store, "--cursor", "good").stop()
+    cursors = store.path / "cursors"
+    (cursors / "garbage").write_bytes(b"\xff\0garbage")
+    (cursors / "cut").write_text((cursors / "good").read_text().removesuffix("end\n"))
+    (cursors / "a\x1b[31m file").touch()
+    (cursors / "directory").mkdir()
+    (cursors / ".good.0123").touch()  # a cursor that is being written
+    result = store.kinf("cursor", "ls", check=True)
+    assert [line.split()[0] for line in result.stdout.splitlines()] == ["NAME", "good"], result
+    notes = sorted(result.stderr.splitlines())
+    assert len(notes) == 4 and "\x1b" not in result.stderr, result
+    assert f"a file in '{cursors}' is no cursor: " in notes[0] and "'a?[31m file'" in notes[0], result
+    for note, says in zip(notes[1:], ("'cut' .*its last line is missing", "'directory' is no file", "'garbage' .*first line is not")):
+        assert re.search(f"note: not shown: .*{says}", note), result
+    assert "kinf cursor rm garbage" in notes[3]
+    store.kinf("cursor", "rm", "garbage", "cut", check=True)
+    for number in range(40):
+        (cursors / f"f-{number}").touch()
+    result = store.kinf("cursor", "ls", check=True)
+    assert len(result.stderr.splitlines()) == 21 and "note: 22 more files" in result.stderr, result
 
 
 # ---- daemons and followers that end ----------------------------------------------------------------
