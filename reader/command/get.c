@@ -26,7 +26,9 @@ struct get_args {
 	bool explain, watch, ignore_not_found, managed_fields;
 };
 
-#define NOW UINT64_MAX
+#define NOW          UINT64_MAX
+#define UNSET        UINT64_MAX
+#define WAIT_DEFAULT UINT64_C(10000000000)
 
 #define AT(field) offsetof(struct get_args, field)
 
@@ -371,8 +373,8 @@ static int get_expand_all(struct get *get)
 static int get_wait(struct get *get)
 {
 	const char *feed = get->targets[0].feed;
-	int r = kinf_wait_rv(get->kinf, feed, get->args.at_least_rv,
-		(int)(get->args.timeout_ns / 1000000));
+	uint64_t timeout_ns = get->args.timeout_ns == UNSET ? WAIT_DEFAULT : get->args.timeout_ns;
+	int r = kinf_wait_rv(get->kinf, feed, get->args.at_least_rv, (int)(timeout_ns / 1000000));
 
 	if (r < 0)
 		(void)command_fail_feed(get->kinf, feed, r);
@@ -502,6 +504,8 @@ static int get_operands(struct get *get, char **operands, size_t n)
 	if (args->at_event != NOW && (args->at_least_rv || args->max_stale_ns))
 		return err_say(ERR_SYNTAX,
 			"--at-event shows the past: --at-least-rv and --max-staleness have no meaning with it");
+	if (args->timeout_ns != UNSET && !args->at_least_rv)
+		return err_say(ERR_SYNTAX, "--timeout limits the wait of --at-least-rv, and nothing else waits");
 	for (size_t t = 0; t < get->n_targets; t++)
 		for (size_t i = 0; i < get->targets[t].n_names; i++) {
 			const char *name = get->targets[t].names[i], *end = strchr(name, '/');
@@ -519,7 +523,7 @@ static int get_operands(struct get *get, char **operands, size_t n)
 int command_get(int argc, char **argv)
 {
 	CLEANUP(get_release) struct get get = {
-		.args = {.timeout_ns = UINT64_C(10000000000), .at_event = NOW, .max_stale_ns = STALENESS_ANY}};
+		.args = {.timeout_ns = UNSET, .at_event = NOW, .max_stale_ns = STALENESS_ANY}};
 	struct config_flags flags = {0};
 	struct kinf_query query;
 	int first;

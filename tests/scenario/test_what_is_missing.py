@@ -395,7 +395,7 @@ USAGE = [
     ("get", "pods", "-l", "a in"), ("get", "pods", "--field-selector", "a"), ("get", "pods", "--index", "x"),
     ("get", "pods", "--sort-by", "a["), ("get", "pods", "--continue", "zzz"), ("get", "pods", "-o", "bogus"),
     ("get", "pods", "-o", "jsonpath={"), ("get", "pods", "-o", "custom-columns=A"), ("get", "pods", "--limit", "x"),
-    ("get", "pods", "--timeout", "x"), ("get", "pods", "--at-least-rv", "abc"), ("get", "pods", "-n", "a", "-A"),
+    ("get", "pods", "--timeout", "x"), ("get", "pods", "--timeout", "5s"), ("get", "pods", "--at-least-rv", "abc"), ("get", "pods", "-n", "a", "-A"),
     ("watch", "pods", "-l", "a in"), ("watch", "pods", "--cursor", "a/b"), ("watch", "pods", "--count", "x"),
     ("watch", "pods", "-o", "bogus"), ("wait", "pods", "--for", "rv=abc"), ("wait", "pods", "--for", "bogus"),
     ("describe", "pods"), ("dump", "--from", "x"), ("dump", "-o", "bogus"), ("dump", "bogus"), ("status", "-o", "bogus"),
