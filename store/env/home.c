@@ -290,9 +290,23 @@ static int home_find(struct home *home, const char *store)
 	return r < 0 ? r : 0;
 }
 
-/* A daemon lacks a right to make or to write the store or its runtime directory: says what to do. */
+/* Returns whether PATH can't be made, R being the error of an attempt. Another process may have removed a part of it just then,
+ * so it is tried once more. */
+static bool home_is_impossible(int r, const char *path)
+{
+	if (r == -ENOENT && home_make_parents(path) == 0 && (mkdir(path, 0700) == 0 || access(path, F_OK) == 0))
+		return false;
+	return r == -ENOENT || r == -ENOTDIR || r == -ELOOP || r == -ENAMETOOLONG;
+}
+
+/* A daemon can't make the store or its runtime directory, or lacks a right to write it: says what to do. */
 static int home_explain_rights(int r, const char *what, const char *path, const char *key, const char *option)
 {
+	if (home_is_impossible(r, path))
+		return err_say(ERR_CONFIG,
+			"%s: the %s '%s' can't be made: a part of this path is no directory, leads nowhere, or allows no new "
+			"directories; correct it, or name another directory with '%s' in kinf.yaml or %s",
+			err_text(r), what, path, key, option);
 	if (r == -EROFS)
 		return err_say(ERR_CONFIG,
 			"%s: the %s '%s' is on a file system that is mounted read-only: mount it writable, or name "

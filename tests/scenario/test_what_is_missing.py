@@ -77,6 +77,18 @@ def test_a_directory_that_can_not_be_made_is_not_to_be_given_to_anybody(live, la
     assert f"install -d -o 65534 '{closed}/new" in result.stderr and "chown -R" not in result.stderr, result
 
 
+@pytest.mark.parametrize("option", ["--store", "--runtime-dir"])
+def test_a_directory_that_nobody_can_make_ends_run(live, option):
+    """A file where a directory should be, a link to nothing, a file system without new directories."""
+    assert live.supervisor.stop() == 0
+    (live.directory / "file").touch()
+    (live.directory / "link").symlink_to(live.directory / "nothing")
+    for path in (live.directory / "file" / "new", live.directory / "link" / "new", live.directory / "link", Path("/proc/new")):
+        argv = [program("kinf"), "run", "--config", live.config, "--runtime-dir", live.runtime, option, path]
+        result = run_command(argv, live.env, 30)
+        assert result.status == 78 and "can't be made: a part of this path" in result.stderr and option in result.stderr, result
+
+
 def test_run_on_a_read_only_store_ends_and_says_so(live):
     assert live.supervisor.stop() == 0
     argv = [*read_only(live.path), program("kinf"), "run", "--config", live.config, "--runtime-dir", live.runtime]
