@@ -316,8 +316,13 @@ int options_parse(const struct options *options, int argc, char **argv, int *ret
 			return options_unknown(
 				options, &table, argv[optind > before ? optind - 1 : before]);
 		const char *value = options_value(table.specs[i], code, argv);
-		if (table.specs[i]->type == OPTION_TEXT_OPTIONAL && !value)
-			value = optind < argc && argv[optind][0] != '-' ? argv[optind++] : "";
+		if (table.specs[i]->type == OPTION_TEXT_OPTIONAL) {
+			if (!value && optind < argc && argv[optind][0] != '-')
+				value = argv[optind++];
+			if (value && !*value) /* of an unset variable: it does not mean the default */
+				return options_bad(options, "option --%s: its value is empty", table.specs[i]->name);
+			value = value ? value : "";
+		}
 		int r = options_store(
 			table.specs[i], (char *)table.into[i] + table.specs[i]->offset, value);
 		if (r == ERR_SYNTAX) {

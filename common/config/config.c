@@ -265,6 +265,21 @@ static int config_read_store(int r, struct config **config, struct yaml *yaml, c
 	return 0;
 }
 
+/* Says that FILE can't be read, and what names it. */
+static int config_explain_unreadable(int r, const char *file, const struct config_flags *flags)
+{
+	const char *named = flags->file || flags->cluster ? " (named on the command line)"
+		: config_environment("KINF_CONFIG") ? " (named by $KINF_CONFIG)" : "";
+
+	if (r == -ENOENT)
+		return err_say(r, "the configuration '%s'%s does not exist", file, named);
+	if (r == -EISDIR)
+		return err_say(r, "the configuration '%s'%s is a directory", file, named);
+	if (r == -EACCES)
+		return err_say(r, "user %u may not read the configuration '%s'%s", (unsigned)geteuid(), file, named);
+	return r;
+}
+
 int config_load(const struct config_flags *flags, struct config **ret_config)
 {
 	static const struct config_flags none;
@@ -288,7 +303,7 @@ int config_load(const struct config_flags *flags, struct config **ret_config)
 	if (r == 0 && file) {
 		r = here >= 0 ? yaml_load_fd(here, file, &yaml) : yaml_load(file, &yaml);
 		r = r == ERR_SYNTAX ? err_say(ERR_CONFIG, "%s", err_text(r)) :
-			r < 0 ? r : config_read_tree(config, yaml, file);
+			r < 0 ? config_explain_unreadable(r, file, flags) : config_read_tree(config, yaml, file);
 		if (r == ERR_CONFIG && yaml && flags->store_only)
 			r = config_read_store(r, &config, yaml, file, &passed_over);
 	}

@@ -35,7 +35,7 @@ static const struct option_spec config_running_specs[] = {
 	{0, "context", OPTION_TEXT, AT(context), "NAME", "context of the kubeconfig"},
 	{0, "watch", OPTION_TEXTS, AT(watch), "RESOURCE",
 		"keep these objects: pods, deployments.apps, 'pods:web(-n web -l app=shop)', all, "
-		"'*.apps'"},
+		"'*.apps'; the feeds of the file then don't count"},
 	{0, "index", OPTION_TEXTS, AT(index), "FEED/NAME=PATH",
 		"index a feed by a field: pods/node=spec.nodeName"},
 	{0, "durability", OPTION_TEXT, AT(durability), "LEVEL",

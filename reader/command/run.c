@@ -228,15 +228,16 @@ int command_run(int argc, char **argv)
 			"in kinf.yaml under 'feeds'");
 	if (r == 0)
 		r = run_check_serve(&run);
+	bool configured = r == 0;
 	if (r == 0)
 		r = run_await_store(run.config->store);
 	if (r < 0) {
 		config_free(&run.config);
 		(void)command_fail(r);
-		return r == ERR_LOCKED	 ? PROC_IN_USE
-		       : r == ERR_SYNTAX ? PROC_USAGE
-		       : r == ERR_CONFIG ? PROC_CONFIG
-					 : PROC_FAILED;
+		/* Also for a file that does not exist: starting again does not help. */
+		return r == ERR_SYNTAX ? PROC_USAGE
+			: r == ERR_LOCKED ? PROC_IN_USE
+			: configured || r == -ENOMEM ? PROC_FAILED : PROC_CONFIG;
 	}
 	parent_keep_manager();
 	run.readiness.config = run.config;

@@ -100,6 +100,26 @@ def test_config_check_accepts_a_good_file(store, kinf):
     assert not store.path.exists()
 
 
+def test_run_without_its_configuration_is_not_to_be_started_again(tmp_path):
+    """As its daemons: a missing file is not there the next time either."""
+    (tmp_path / "directory").mkdir()
+    places = {"KINF_STORE": str(tmp_path / "store"), "KINF_RUNTIME_DIR": str(tmp_path), "KINF_CONFIG": ""}
+    for name, says in (("none.yaml", "does not exist"), ("directory", "is a directory")):
+        file = str(tmp_path / name)
+        for argv, env, named in ((["--config", file], {}, "the command line"), ([], {"KINF_CONFIG": file}, "$KINF_CONFIG")):
+            result = run_command([program("kinf"), "run", "--watch", "pods", *argv], {**places, **env})
+            assert result.status == 78 and f"the configuration '{file}' (named " in result.stderr, result
+            assert says in result.stderr and named in result.stderr, result
+    assert not (tmp_path / "store").exists()
+
+
+def test_an_empty_address_is_not_the_default_one(tmp_path):
+    """As of a variable of a script that is not set."""
+    for option in (["--serve", ""], ["--serve="]):
+        result = run_command([program("kinf"), "run", "--watch", "pods", *option], {"KINF_STORE": str(tmp_path / "store")})
+        assert result.status == 2 and "option --serve: its value is empty" in result.stderr, result
+
+
 def test_an_unknown_resource_is_reported_and_other_feeds_work(simulator, store):
     simulator.create("pods", 3)
     _, reflector = store.configure(whole("pods"), whole("gadgets.test.io")).daemons()

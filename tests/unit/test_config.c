@@ -402,7 +402,7 @@ Test(config, named_file_must_exist)
 	struct config *c = NULL;
 
 	cr_assert_eq(config_load(&flags, &c), -ENOENT);
-	cr_assert_str_eq(err_text(-ENOENT), "opening 'missing.yaml': No such file or directory");
+	cr_assert_str_eq(err_text(-ENOENT), "the configuration 'missing.yaml' (named on the command line) does not exist");
 	write_file("kinf.yaml", "store: [");
 	cr_assert_eq(config_load(NULL, &c), ERR_CONFIG, "a file that is no YAML");
 }
