@@ -141,6 +141,9 @@ int cursor_last(struct cursor *cursor, struct bytes *ret_key, struct bytes *ret_
 /* Moves to the last key <= KEY. FOUND, END. */
 int cursor_floor(struct cursor *cursor, struct bytes key, struct bytes *ret_key,
 	struct bytes *ret_value);
+/* Moves to the row before the one that cursor_seek() finds: the last key < KEY. FOUND, END. */
+int cursor_before(struct cursor *cursor, struct bytes key, struct bytes *ret_key,
+	struct bytes *ret_value);
 /* Writes at the cursor's place when it stands on KEY, else as txn_put(): cheap for sorted runs. */
 int cursor_put(struct cursor *cursor, struct bytes key, struct bytes value, unsigned flags);
 /* Deletes the entry at the cursor; the next cursor_next() gives the entry that followed. */

@@ -192,6 +192,16 @@ int cursor_last(struct cursor *cursor, struct bytes *ret_key, struct bytes *ret_
 	return cursor_move(cursor, &(MDB_val){0}, MDB_LAST, ret_key, ret_value);
 }
 
+int cursor_before(struct cursor *cursor, struct bytes key, struct bytes *ret_key,
+	struct bytes *ret_value)
+{
+	int r = cursor_seek(cursor, key, ret_key, ret_value);
+
+	return r == FOUND ? cursor_move(cursor, &(MDB_val){0}, MDB_PREV, ret_key, ret_value)
+		: r == END ? cursor_last(cursor, ret_key, ret_value)
+			   : r;
+}
+
 int cursor_floor(struct cursor *cursor, struct bytes key, struct bytes *ret_key,
 	struct bytes *ret_value)
 {

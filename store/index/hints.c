@@ -19,20 +19,22 @@
 
 #define HINTS_MAGIC  0x6b68696eu
 #define FILE_MAGIC   UINT64_C(0x31544e4948464e4b) /* "KNFHINT1" */
-#define FILE_LAYOUT  3u
+#define FILE_LAYOUT  4u
 #define HEADER_BYTES 4096u
 
-/* A slot: tag, one bit (the value is a place), value; 0: empty. A bucket is a cache line. */
-#define VALUE_BITS 34
-#define TAG_BITS   29
+/* A slot: tag, one bit (the value is a place), value, check; 0: empty. A bucket is a cache line. */
+#define CHECK_BITS 8
+#define VALUE_BITS 30
+#define TAG_BITS   25
 #define IS_PLACE   (UINT64_C(1) << VALUE_BITS)
 #define VALUE_MAX  (IS_PLACE - 1)
 #define SEQS       VALUE_MAX /* that one table can hold */
-#define TAG_SHIFT  (VALUE_BITS + 1)
+#define TAG_SHIFT  (CHECK_BITS + VALUE_BITS + 1)
+#define CHECK      UINT8_C(0x5a) /* what the bytes of a slot make together */
 #define BUCKET     8 /* slots */
 
 /* A bijection mixes the bits of an object id: bucket and tag together are the id. */
-#define OBJECT_BITS  39
+#define OBJECT_BITS  35
 #define OBJECT_MAX   ((UINT64_C(1) << OBJECT_BITS) - 1)
 #define BUCKETS_BITS (OBJECT_BITS - TAG_BITS) /* the least */
 #define BUCKETS_MOST 28
@@ -104,15 +106,32 @@ static struct hints_key hints_object_key(const struct hints *hints, uint64_t obj
 	return (struct hints_key){mixed >> rest, mixed & ((UINT64_C(1) << rest) - 1)};
 }
 
-static uint64_t hints_find_slot(const uint64_t *table, struct hints_key key)
+/* Returns the exclusive or of the bytes of SLOT: one changed byte changes it. A damaged slot of an object would be
+ * trusted, and lead to another one or to an older version. */
+static uint8_t hints_fold(uint64_t slot)
+{
+	slot ^= slot >> 32;
+	slot ^= slot >> 16;
+	return (uint8_t)(slot ^ slot >> 8);
+}
+
+static uint64_t hints_make_slot(struct hints_key key, uint64_t value)
+{
+	uint64_t slot = key.tag << TAG_SHIFT | value << CHECK_BITS;
+
+	return slot | (hints_fold(slot) ^ CHECK);
+}
+
+/* Returns the value of the key's slot, with IS_PLACE; 0: there is none. */
+static uint64_t hints_find_value(const uint64_t *table, struct hints_key key)
 {
 	const uint64_t *bucket = &table[key.bucket * BUCKET];
 
 	for (unsigned i = 0; i < BUCKET; i++) {
 		uint64_t slot = __atomic_load_n(&bucket[i], __ATOMIC_RELAXED);
 
-		if (slot && slot >> TAG_SHIFT == key.tag)
-			return slot;
+		if (slot >> TAG_SHIFT == key.tag && hints_fold(slot) == CHECK)
+			return slot >> CHECK_BITS & (IS_PLACE | VALUE_MAX);
 	}
 	return 0;
 }
@@ -133,7 +152,7 @@ static void hints_set_slot(uint64_t *table, struct hints_key key, uint64_t value
 			place = &bucket[i];
 	}
 	if (place)
-		__atomic_store_n(place, value ? key.tag << TAG_SHIFT | value : 0, __ATOMIC_RELAXED);
+		__atomic_store_n(place, value ? hints_make_slot(key, value) : 0, __ATOMIC_RELAXED);
 }
 
 /* ---- the file ---- */
@@ -378,16 +397,16 @@ uint64_t hints_taken(const struct hints *hints)
 	return __atomic_load_n(&hints->header->taken, __ATOMIC_ACQUIRE);
 }
 
-static struct hint hints_of_slot(const struct hints *hints, uint64_t slot)
+static struct hint hints_of_value(const struct hints *hints, uint64_t value)
 {
-	uint64_t value = slot & VALUE_MAX;
+	uint64_t number = value & VALUE_MAX;
 
-	if (!slot || !value)
+	if (!number)
 		return (struct hint){0};
-	if (!(slot & IS_PLACE))
-		return (struct hint){.seq = hints->header->seq_base + value};
+	if (!(value & IS_PLACE))
+		return (struct hint){.seq = hints->header->seq_base + number};
 	return (struct hint){
-		.place = (value << PLACE_UNIT) + PLACE_OFFSET,
+		.place = (number << PLACE_UNIT) + PLACE_OFFSET,
 		.generation =
 			__atomic_load_n(&hints->header->journal_generation, __ATOMIC_ACQUIRE),
 	};
@@ -404,7 +423,7 @@ struct hints_key hints_prefetch_name(const struct hints *hints, uint32_t feed, s
 
 struct hint hints_prefetched(const struct hints *hints, struct hints_key name)
 {
-	return hints_of_slot(hints, hints_find_slot(hints->names, name));
+	return hints_of_value(hints, hints_find_value(hints->names, name));
 }
 
 struct hint hints_name(const struct hints *hints, uint32_t feed, struct bytes key)
@@ -418,8 +437,7 @@ struct hint hints_object(const struct hints *hints, uint64_t object)
 	CHECK_OBJ(hints, HINTS_MAGIC);
 	if (object > OBJECT_MAX)
 		return (struct hint){0};
-	return hints_of_slot(
-		hints, hints_find_slot(hints->objects, hints_object_key(hints, object)));
+	return hints_of_value(hints, hints_find_value(hints->objects, hints_object_key(hints, object)));
 }
 
 void hints_prefetch_object(const struct hints *hints, uint64_t object)

@@ -150,7 +150,7 @@ int index_load(struct index *index)
 	for (; r == FOUND; r = cursor_next(cursor, &key, &value)) {
 		switch (key.size ? *(const char *)key.data : 0) {
 		case META_STATE:
-			r = index_read_state(value, &index->state);
+			r = index_read_state(key, value, &index->state);
 			break;
 		case META_FEED:
 			r = index_read_feed(key, value, &feed);
@@ -181,7 +181,8 @@ int index_load(struct index *index)
 
 int index_save(struct index *index)
 {
-	uint8_t key[META_KEY], feed[FEED_BYTES], state[STATE_BYTES];
+	uint8_t buffer[META_KEY], feed[FEED_BYTES + ROW_CRC], state[STATE_BYTES + ROW_CRC];
+	struct bytes key;
 	int r = 0;
 
 	for (size_t i = 0; i < index->n_feeds && r == 0; i++) {
@@ -191,9 +192,8 @@ int index_save(struct index *index)
 			continue;
 		index_write_feed(feed, &row->feed);
 		row->changed = false;
-		r = txn_put(index->txn, INDEX_META,
-			index_meta_key(key, META_FEED, row->feed.feed), BYTES(feed, sizeof(feed)),
-			0);
+		key = index_meta_key(buffer, META_FEED, row->feed.feed);
+		r = txn_put(index->txn, INDEX_META, key, index_seal_row(key, feed, FEED_BYTES), 0);
 	}
 	for (size_t i = 0; i < index->n_definitions && r == 0; i++) {
 		CLEANUP(buf_release) struct buf text = BUF_INIT;
@@ -202,19 +202,19 @@ int index_save(struct index *index)
 		if (!row->changed)
 			continue;
 		index_write_definition(&text, &row->definition);
-		r = buf_error(&text);
-		if (r < 0)
-			return r;
+		size_t size = buf_bytes(&text).size;
+		uint8_t *end = buf_grow(&text, ROW_CRC);
+		if (!end)
+			return buf_error(&text);
 		row->changed = false;
-		r = txn_put(index->txn, INDEX_META,
-			index_meta_key(key, META_DEFINITION, row->definition.id), buf_bytes(&text),
-			0);
+		key = index_meta_key(buffer, META_DEFINITION, row->definition.id);
+		r = txn_put(index->txn, INDEX_META, key, index_seal_row(key, end - size, size), 0);
 	}
 	if (r == 0 && index->state_changed) {
 		index_write_state(state, &index->state);
 		index->state_changed = false;
-		r = txn_put(index->txn, INDEX_META, index_meta_key(key, META_STATE, 0),
-			BYTES(state, sizeof(state)), 0);
+		key = index_meta_key(buffer, META_STATE, 0);
+		r = txn_put(index->txn, INDEX_META, key, index_seal_row(key, state, STATE_BYTES), 0);
 	}
 	return r;
 }

@@ -45,16 +45,20 @@ static int index_copy_entries(struct index_copying *c, enum index_database db)
 	if (r == 0)
 		r = cursor_seek(cursor, BYTES_LIT("\0"), &key, &value);
 	for (uint64_t n = 1; r == FOUND; n++) {
-		if (value.size < ENTRY_BYTES)
-			return err_say(ERR_CORRUPT, "index: a row of %s is too short", index_kind.databases[db]);
+		r = index_check_row(index_kind.databases[db], key, &value);
+		if (r == 0 && value.size < ENTRY_BYTES)
+			r = err_say(ERR_CORRUPT, "index: a row of %s is too short", index_kind.databases[db]);
+		if (r < 0)
+			return r;
 		index_read_entry(value.data, &entry);
 		r = index_copy_place(c, &entry);
 		if (r == 0)
-			r = env_copy_reserve(&c->to, db, key, value.size, TXN_APPEND, &row);
+			r = env_copy_reserve(&c->to, db, key, value.size + ROW_CRC, TXN_APPEND, &row);
 		if (r < 0)
 			return r;
 		memcpy(row, value.data, value.size);
 		index_write_entry(row, &entry);
+		(void)index_seal_row(key, row, value.size);
 		if (c->progress && n % REPORT_EVERY == 0)
 			r = c->progress(c->arg, c->to.bytes);
 		if (r == 0)
@@ -66,25 +70,23 @@ static int index_copy_entries(struct index_copying *c, enum index_database db)
 static int index_copy_meta(struct index_copying *c)
 {
 	struct index_state state = {.next_object = 0};
-	uint8_t key[META_KEY], row[STATE_BYTES];
-	struct bytes value;
-	int r = txn_get(c->from, INDEX_META, index_meta_key(key, META_STATE, 0), &value);
+	uint8_t buffer[META_KEY], row[STATE_BYTES + ROW_CRC];
+	struct bytes key = index_meta_key(buffer, META_STATE, 0), value;
+	int r = txn_get(c->from, INDEX_META, key, &value);
 
 	if (r == NOT_FOUND)
 		r = err_say(ERR_CORRUPT, "index: its state is missing in meta");
 	if (r == 0)
-		r = index_read_state(value, &state);
+		r = index_read_state(key, value, &state);
 	/* The state that index_create() has written is in the way of a sorted copy. */
 	if (r == 0)
-		r = env_copy_del(&c->to, INDEX_META, index_meta_key(key, META_STATE, 0));
+		r = env_copy_del(&c->to, INDEX_META, key);
 	if (r >= 0)
 		r = env_copy_database(&c->to, INDEX_META, c->from, NULL, NULL);
 	memcpy(state.meta.journal, journal_uuid(c->journal), 16);
 	state.meta.building = true; /* until it is published */
 	index_write_state(row, &state);
-	return r < 0 ? r
-		     : env_copy_put(&c->to, INDEX_META, index_meta_key(key, META_STATE, 0),
-			       BYTES(row, sizeof(row)), 0);
+	return r < 0 ? r : env_copy_put(&c->to, INDEX_META, key, index_seal_row(key, row, STATE_BYTES), 0);
 }
 
 static int index_copy_rows(struct index_copying *c)

@@ -51,9 +51,7 @@ static int index_backfill_object(struct index *index, struct index_definition *d
 	struct bytes name;
 	uint32_t feed;
 	size_t n = 0;
-	int r = key.size == 8
-			? index_read_object(value, &feed, &name, &entry)
-			: err_say(ERR_CORRUPT, "index: a key of %zu bytes in 'object'", key.size);
+	int r = index_read_object(key, value, &feed, &name, &entry);
 
 	if (r < 0)
 		return r;
@@ -112,7 +110,7 @@ static int index_drop_term(struct index *index, struct cursor *cursor, struct by
 	uint64_t term, uint64_t count, size_t *left)
 {
 	CLEANUP(cursor_close) struct cursor *postings = NULL;
-	uint8_t copy[ENV_KEY_MAX], row[TERM_BYTES], from[POSTING_KEY];
+	uint8_t copy[ENV_KEY_MAX], row[TERM_BYTES + ROW_CRC], from[POSTING_KEY];
 	struct bytes name = BYTES(copy, key.size), posting, ids;
 	struct postings_block block;
 	uint64_t dropped = 0;
@@ -150,7 +148,7 @@ static int index_drop_term(struct index *index, struct cursor *cursor, struct by
 	}
 	le64_put(row, term);
 	le64_put(row + 8, count - dropped);
-	return cursor_put(cursor, name, BYTES(row, sizeof(row)), 0);
+	return cursor_put(cursor, name, index_seal_row(name, row, TERM_BYTES), 0);
 }
 
 /* Returns: 0; AGAIN: *LEFT ran out before the definition was removed. */
@@ -177,7 +175,7 @@ static int index_drop_definition(struct index *index, uint32_t id, size_t *left)
 		if (r == FOUND && !bytes_starts(name, first))
 			r = END;
 		if (r == FOUND)
-			r = index_read_term(value, &term, &count);
+			r = index_read_term(name, value, &term, &count);
 		if (r == FOUND)
 			r = index_drop_term(index, cursor, name, term, count, left);
 	}
@@ -211,7 +209,7 @@ static int index_drop_names(struct index *index, uint32_t feed, size_t *left)
 	while (r == FOUND && bytes_starts(key, BYTES(prefix, sizeof(prefix)))) {
 		if ((*left)-- == 0)
 			return AGAIN;
-		r = index_read_name(value, &held);
+		r = index_read_name(key, value, &held);
 		if (r == 0 && index->hints)
 			hints_remove(index->hints, feed,
 				BYTES((const uint8_t *)key.data + 4, key.size - 4), held.object);

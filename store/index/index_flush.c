@@ -29,7 +29,7 @@ static int flush_term(struct index *index, struct cursor *cursor, struct change_
 	bool exists = r == FOUND && bytes_equal(found, key);
 
 	if (exists)
-		r = index_read_term(value, &term->id, &count);
+		r = index_read_term(key, value, &term->id, &count);
 	else
 		term->id = index->state.next_term;
 	if (r < 0)
@@ -47,11 +47,11 @@ static int flush_term(struct index *index, struct cursor *cursor, struct change_
 		index->state.next_term++;
 		index->state_changed = true;
 	}
-	uint8_t row[TERM_BYTES];
+	uint8_t row[TERM_BYTES + ROW_CRC];
 
 	le64_put(row, term->id);
 	le64_put(row + 8, count);
-	return cursor_put(cursor, key, BYTES(row, sizeof(row)), 0);
+	return cursor_put(cursor, key, index_seal_row(key, row, TERM_BYTES), 0);
 }
 
 static int flush_compare_ids(const void *a, const void *b, void *arg)
@@ -116,7 +116,7 @@ static int flush_names(struct index *index, const uint32_t *order)
 
 	for (size_t i = 0; i < changes->n_objects && r == 0; i++) {
 		const struct change_object *o = &changes->objects[order[i]];
-		uint8_t buffer[NAME_KEY_MAX], row[ENTRY_BYTES];
+		uint8_t buffer[NAME_KEY_MAX], row[ENTRY_BYTES + ROW_CRC];
 
 		if (!o->changed)
 			continue;
@@ -127,7 +127,7 @@ static int flush_names(struct index *index, const uint32_t *order)
 			bool append = !o->stored_object && bytes_compare(key, last) > 0;
 
 			index_write_entry(row, &o->to);
-			r = cursor_put(cursor, key, BYTES(row, sizeof(row)), append ? TXN_APPEND : 0);
+			r = cursor_put(cursor, key, index_seal_row(key, row, ENTRY_BYTES), append ? TXN_APPEND : 0);
 		} else if (o->stored_object) {
 			r = txn_del(index->txn, INDEX_NAME, key);
 			if (r == NOT_FOUND)
@@ -178,7 +178,7 @@ static int flush_objects(struct index *index)
 	for (size_t i = 0; i < n && r == 0; i++) {
 		const struct change_object *o = &changes->objects[writes[i].number];
 		struct bytes name = changes_key(changes, o->key_at, o->key_size);
-		uint8_t id[8], row[OBJECT_HEAD + JOURNAL_KEY_MAX];
+		uint8_t id[8], row[OBJECT_HEAD + JOURNAL_KEY_MAX + ROW_CRC];
 		struct bytes key = BYTES(id, sizeof(id));
 
 		be64_put(id, writes[i].object);
@@ -187,7 +187,7 @@ static int flush_objects(struct index *index)
 			le32_put(row + ENTRY_BYTES, o->feed);
 			memcpy(row + OBJECT_HEAD, name.data, name.size);
 			/* Ids are never used again, so a new one comes after all that are stored. */
-			r = cursor_put(cursor, key, BYTES(row, OBJECT_HEAD + name.size),
+			r = cursor_put(cursor, key, index_seal_row(key, row, OBJECT_HEAD + name.size),
 				o->stored_object == o->to.object ? 0 : TXN_APPEND);
 		} else {
 			r = txn_del(index->txn, INDEX_OBJECT, key);

@@ -63,9 +63,7 @@ static int index_hints_make(struct index *index)
 	if (r == 0)
 		r = cursor_seek(cursor, BYTES_NONE, &key, &value);
 	while (r == FOUND) {
-		r = index_read_name(value, &entry);
-		if (r == 0 && key.size < 4)
-			r = err_say(ERR_CORRUPT, "index: a key of %zu bytes in 'name'", key.size);
+		r = index_read_name(key, value, &entry);
 		if (r < 0)
 			return r;
 		hints_put(hints, be32_get(key.data),

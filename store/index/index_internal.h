@@ -12,7 +12,7 @@
 #include "store/index/index.h"
 #include "store/journal/journal.h"
 
-#define INDEX_FORMAT 5
+#define INDEX_FORMAT 6
 #define INDEX_MAGIC  0x6b696478u
 
 enum index_database {
@@ -25,6 +25,7 @@ enum index_database {
 };
 
 #define NAME_KEY_MAX     (4 + JOURNAL_KEY_MAX)
+#define ROW_CRC          4 /* the end of each value: CRC32C of the key and of what is before it */
 #define ENTRY_BYTES      32
 #define OBJECT_HEAD      (ENTRY_BYTES + 4) /* the object key follows */
 #define TERM_KEY_MAX     (4 + INDEX_VALUE_MAX + INDEX_HASH_BYTES)
@@ -97,15 +98,21 @@ struct bytes index_meta_key(uint8_t *buffer, char tag, uint32_t id);
 void index_write_entry(uint8_t *row, const struct index_entry *entry);
 void index_read_entry(const uint8_t *row, struct index_entry *ret_entry);
 
-/* Each returns ERR_CORRUPT if VALUE has another shape. */
-int index_read_name(struct bytes value, struct index_entry *ret_entry);
-int index_read_object(struct bytes value, uint32_t *ret_feed, struct bytes *ret_key,
+/* Writes the checksum of the row KEY, whose value has SIZE bytes before it. Returns the whole value. */
+struct bytes index_seal_row(struct bytes key, uint8_t *row, size_t size);
+/* Takes the checksum off VALUE, the row KEY of DATABASE, and compares it. Returns: 0; ERR_CORRUPT. */
+int index_check_row(const char *database, struct bytes key, struct bytes *value);
+
+/* Each returns ERR_CORRUPT if VALUE has another shape or checksum. */
+int index_read_name(struct bytes key, struct bytes value, struct index_entry *ret_entry);
+int index_read_object(struct bytes key, struct bytes value, uint32_t *ret_feed, struct bytes *ret_key,
 	struct index_entry *ret_entry);
-int index_read_term(struct bytes value, uint64_t *ret_term, uint64_t *ret_count);
-int index_read_state(struct bytes value, struct index_state *ret_state);
+int index_read_term(struct bytes key, struct bytes value, uint64_t *ret_term, uint64_t *ret_count);
+int index_read_state(struct bytes key, struct bytes value, struct index_state *ret_state);
 int index_read_feed(struct bytes key, struct bytes value, struct index_feed *ret_feed);
 int index_read_definition(
 	struct bytes key, struct bytes value, struct index_definition *ret_definition);
+/* Each writes what index_seal_row() then seals. */
 void index_write_state(uint8_t row[STATE_BYTES], const struct index_state *state);
 void index_write_feed(uint8_t row[FEED_BYTES], const struct index_feed *feed);
 void index_write_definition(struct buf *row, const struct index_definition *definition);

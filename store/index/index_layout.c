@@ -3,6 +3,7 @@
 
 #include "common/buf.h"
 #include "common/check.h"
+#include "common/crc.h"
 #include "common/err.h"
 #include "common/hash.h"
 
@@ -67,20 +68,50 @@ __attribute__((cold)) static int index_bad_row(const char *database, struct byte
 	return err_set(ERR_CORRUPT, "index: a value of %zu bytes in '%s'", value.size, database);
 }
 
-int index_read_name(struct bytes value, struct index_entry *ret_entry)
+static uint32_t index_row_crc(struct bytes key, const void *row, size_t size)
 {
-	if (value.size != ENTRY_BYTES)
+	return crc32c(crc32c(0, key.data, key.size), row, size);
+}
+
+struct bytes index_seal_row(struct bytes key, uint8_t *row, size_t size)
+{
+	le32_put(row + size, index_row_crc(key, row, size));
+	return BYTES(row, size + ROW_CRC);
+}
+
+int index_check_row(const char *database, struct bytes key, struct bytes *value)
+{
+	const uint8_t *row = value->data;
+
+	if (value->size < ROW_CRC)
+		return index_bad_row(database, *value);
+	value->size -= ROW_CRC;
+	if (le32_get(row + value->size) != index_row_crc(key, row, value->size))
+		return err_set(ERR_CORRUPT, "index: the checksum of a row of '%s' is wrong", database);
+	return 0;
+}
+
+int index_read_name(struct bytes key, struct bytes value, struct index_entry *ret_entry)
+{
+	int r = index_check_row("name", key, &value);
+
+	if (r < 0)
+		return r;
+	if (value.size != ENTRY_BYTES || key.size <= 4)
 		return index_bad_row("name", value);
 	index_read_entry(value.data, ret_entry);
 	return 0;
 }
 
-int index_read_object(struct bytes value, uint32_t *ret_feed, struct bytes *ret_key,
+int index_read_object(struct bytes key, struct bytes value, uint32_t *ret_feed, struct bytes *ret_key,
 	struct index_entry *ret_entry)
 {
 	const uint8_t *row = value.data;
+	int r = index_check_row("object", key, &value);
 
-	if (value.size < OBJECT_HEAD || value.size > OBJECT_HEAD + JOURNAL_KEY_MAX)
+	if (r < 0)
+		return r;
+	if (key.size != 8 || value.size < OBJECT_HEAD || value.size > OBJECT_HEAD + JOURNAL_KEY_MAX)
 		return index_bad_row("object", value);
 	index_read_entry(row, ret_entry);
 	*ret_feed = le32_get(row + ENTRY_BYTES);
@@ -88,8 +119,12 @@ int index_read_object(struct bytes value, uint32_t *ret_feed, struct bytes *ret_
 	return 0;
 }
 
-int index_read_term(struct bytes value, uint64_t *ret_term, uint64_t *ret_count)
+int index_read_term(struct bytes key, struct bytes value, uint64_t *ret_term, uint64_t *ret_count)
 {
+	int r = index_check_row("term", key, &value);
+
+	if (r < 0)
+		return r;
 	if (value.size != TERM_BYTES || !le64_get((const uint8_t *)value.data + 8))
 		return index_bad_row("term", value); /* a value without postings is removed; readers
 							divide by the count */
@@ -100,10 +135,13 @@ int index_read_term(struct bytes value, uint64_t *ret_term, uint64_t *ret_count)
 
 enum { STATE_BUILDING = 1u << 0 };
 
-int index_read_state(struct bytes value, struct index_state *ret_state)
+int index_read_state(struct bytes key, struct bytes value, struct index_state *ret_state)
 {
 	const uint8_t *row = value.data;
+	int r = index_check_row("meta", key, &value);
 
+	if (r < 0)
+		return r;
 	if (value.size != STATE_BYTES)
 		return index_bad_row("meta", value);
 	*ret_state = (struct index_state){
@@ -135,7 +173,10 @@ enum { FEED_ROW_REMOVED = 1u << 0 };
 int index_read_feed(struct bytes key, struct bytes value, struct index_feed *ret_feed)
 {
 	const uint8_t *row = value.data;
+	int r = index_check_row("meta", key, &value);
 
+	if (r < 0)
+		return r;
 	if (key.size != META_KEY || value.size != FEED_BYTES)
 		return index_bad_row("meta", value);
 	*ret_feed = (struct index_feed){
@@ -166,7 +207,10 @@ int index_read_definition(
 	struct bytes key, struct bytes value, struct index_definition *ret_definition)
 {
 	const uint8_t *row = value.data;
+	int r = index_check_row("meta", key, &value);
 
+	if (r < 0)
+		return r;
 	if (key.size != META_KEY || value.size < DEFINITION_HEAD + 2)
 		return index_bad_row("meta", value);
 	const char *name = (const char *)row + DEFINITION_HEAD;

@@ -14,6 +14,10 @@
 
 int postings_read(struct bytes key, struct bytes value, struct postings_block *ret_block)
 {
+	int r = index_check_row("posting", key, &value);
+
+	if (r < 0)
+		return r;
 	if (key.size != POSTING_KEY || value.size % 4 || value.size / 4 >= POSTINGS_MOST)
 		return err_say(ERR_CORRUPT, "index: a row of %zu and %zu bytes in 'posting'", key.size,
 			value.size);
@@ -184,12 +188,12 @@ static int postings_merge(struct postings_writer *w, const struct change_posting
 static int postings_put(
 	struct postings_writer *w, const uint64_t *objects, size_t n, unsigned flags)
 {
-	uint8_t room[POSTING_KEY], rest[4 * (POSTINGS_MOST - 1)];
+	uint8_t room[POSTING_KEY], rest[4 * (POSTINGS_MOST - 1) + ROW_CRC];
+	struct bytes key = index_posting_key(room, w->term, objects[0]);
 
 	for (size_t i = 1; i < n; i++)
 		le32_put(rest + 4 * (i - 1), (uint32_t)(objects[i] - objects[0]));
-	return cursor_put(w->cursor, index_posting_key(room, w->term, objects[0]),
-		BYTES(rest, 4 * (n - 1)), flags);
+	return cursor_put(w->cursor, key, index_seal_row(key, rest, 4 * (n - 1)), flags);
 }
 
 /* Writes the block; one that is too large as several. The last block of a term is filled, because most objects are added

@@ -18,16 +18,16 @@
 int index_meta(struct index *index, struct txn *txn, struct index_meta *ret_meta)
 {
 	struct index_state state;
-	struct bytes value;
-	uint8_t key[META_KEY];
+	uint8_t buffer[META_KEY];
+	struct bytes key = index_meta_key(buffer, META_STATE, 0), value;
 
 	CHECK_OBJ(index, INDEX_MAGIC);
-	int r = txn_get(txn, INDEX_META, index_meta_key(key, META_STATE, 0), &value);
+	int r = txn_get(txn, INDEX_META, key, &value);
 
 	if (r == NOT_FOUND)
 		return err_say(ERR_CORRUPT, "index: its state is missing in meta");
 	if (r == FOUND)
-		r = index_read_state(value, &state);
+		r = index_read_state(key, value, &state);
 	if (r < 0)
 		return r;
 	*ret_meta = state.meta;
@@ -96,6 +96,41 @@ int index_each_definition(
 
 /* ---- lookups ---- */
 
+/* A damaged key, in a row or on the way to it, hides rows from LMDB's search. Then it ends beside a row whose checksum is
+ * wrong, or between rows of other parts of the tree. So what is not found is missing only if the rows on both sides of WANTED
+ * are sound and in order. IS_THERE: WANTED itself may follow. Returns: 0; ERR_CORRUPT. */
+static int index_check_around(struct cursor *cursor, enum index_database db, struct bytes wanted, bool is_there)
+{
+	struct bytes key, value;
+
+	for (int after = 0; after < 2; after++) {
+		int r = after ? cursor_seek(cursor, wanted, &key, &value) : cursor_before(cursor, wanted, &key, &value);
+		int order = r == FOUND ? bytes_compare(key, wanted) : 0;
+
+		if (r == FOUND && (after ? order < 0 || (order == 0 && !is_there) : order >= 0))
+			r = err_say(ERR_CORRUPT, "index: the keys of '%s' are not in order", index_kind.databases[db]);
+		if (r == FOUND)
+			r = index_check_row(index_kind.databases[db], key, &value);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* Gets the row KEY. Returns: FOUND; NOT_FOUND: there is none; ERR_CORRUPT: that can't be said. */
+static int index_get_row(struct txn *txn, enum index_database db, struct bytes key, struct bytes *ret_value)
+{
+	CLEANUP(cursor_close) struct cursor *cursor = NULL;
+	int r = txn_get(txn, db, key, ret_value);
+
+	if (r != NOT_FOUND)
+		return r;
+	r = cursor_open(txn, db, &cursor);
+	if (r == 0)
+		r = index_check_around(cursor, db, key, false);
+	return r < 0 ? r : NOT_FOUND;
+}
+
 int index_get(struct index *index, struct txn *txn, uint32_t feed, struct bytes key,
 	struct index_entry *ret_entry)
 {
@@ -105,32 +140,33 @@ int index_get(struct index *index, struct txn *txn, uint32_t feed, struct bytes 
 	CHECK_OBJ(index, INDEX_MAGIC);
 	if (key.size > JOURNAL_KEY_MAX)
 		return NOT_FOUND;
-	int r = txn_get(txn, INDEX_NAME, index_name_key(buffer, feed, key), &value);
+	struct bytes wanted = index_name_key(buffer, feed, key);
+	int r = index_get_row(txn, INDEX_NAME, wanted, &value);
 
-	return r != FOUND ? r : index_read_name(value, ret_entry);
+	return r != FOUND ? r : index_read_name(wanted, value, ret_entry);
 }
 
 int index_object(struct index *index, struct txn *txn, uint64_t object, uint32_t *ret_feed,
 	struct bytes *ret_key, struct index_entry *ret_entry)
 {
-	struct bytes value;
-	uint8_t key[8];
+	uint8_t buffer[8];
+	struct bytes key = BYTES(buffer, sizeof(buffer)), value;
 
 	CHECK_OBJ(index, INDEX_MAGIC);
-	be64_put(key, object);
-	int r = txn_get(txn, INDEX_OBJECT, BYTES(key, sizeof(key)), &value);
+	be64_put(buffer, object);
+	int r = txn_get(txn, INDEX_OBJECT, key, &value);
 
-	return r != FOUND ? r : index_read_object(value, ret_feed, ret_key, ret_entry);
+	return r != FOUND ? r : index_read_object(key, value, ret_feed, ret_key, ret_entry);
 }
 
 static int index_find_term(struct txn *txn, uint32_t definition, struct bytes value,
 	uint64_t *ret_term, uint64_t *ret_count)
 {
-	uint8_t key[TERM_KEY_MAX];
-	struct bytes row;
-	int r = txn_get(txn, INDEX_TERM, index_term_key(key, definition, value), &row);
+	uint8_t buffer[TERM_KEY_MAX];
+	struct bytes key = index_term_key(buffer, definition, value), row;
+	int r = index_get_row(txn, INDEX_TERM, key, &row);
 
-	return r != FOUND ? r : index_read_term(row, ret_term, ret_count);
+	return r != FOUND ? r : index_read_term(key, row, ret_term, ret_count);
 }
 
 int index_has(struct index *index, struct txn *txn, uint32_t definition, struct bytes value,
@@ -286,7 +322,7 @@ int index_walk_object(struct index_walk *walk, uint64_t object, struct bytes *re
 		return err_say(ERR_CORRUPT,
 			"index: a posting names object %llu, which is missing",
 			(unsigned long long)object);
-	return index_read_object(value, &feed, ret_key, ret_entry);
+	return index_read_object(found, value, &feed, ret_key, ret_entry);
 }
 
 /* Steps to the next key that begins with the walk's prefix. Returns: FOUND, END. */
@@ -299,15 +335,19 @@ static int index_walk_row(struct index_walk *walk, struct bytes *ret_key, struct
 		r = cursor_next(walk->cursor, ret_key, ret_value);
 	} else {
 		walk->started = true;
-		r = cursor_seek(walk->cursor, BYTES(walk->from, walk->from_size), ret_key,
-			ret_value);
+		struct bytes from = BYTES(walk->from, walk->from_size);
+		r = walk->is_postings ? 0 : index_check_around(walk->cursor, INDEX_NAME, from, true);
+		if (r == 0)
+			r = cursor_seek(walk->cursor, from, ret_key, ret_value);
 		if (r == FOUND && walk->after &&
-			bytes_equal(*ret_key, BYTES(walk->from, walk->from_size)))
+			bytes_equal(*ret_key, from))
 			r = cursor_next(walk->cursor, ret_key, ret_value);
 	}
-	if (r == FOUND && !bytes_starts(*ret_key, BYTES(walk->prefix, walk->prefix_size)))
-		r = END;
-	return r;
+	if (r != FOUND || bytes_starts(*ret_key, BYTES(walk->prefix, walk->prefix_size)))
+		return r;
+	/* The key may be a damaged one, with more rows after it. */
+	r = index_check_row(index_kind.databases[walk->is_postings ? INDEX_POSTING : INDEX_NAME], *ret_key, ret_value);
+	return r < 0 ? r : END;
 }
 
 /* Counts a step with the result R. A damaged tree may lack rows without looking damaged: then there are not as many
@@ -358,7 +398,7 @@ int index_walk_next(struct index_walk *walk, struct bytes *ret_key, struct index
 	if (r != FOUND)
 		return r;
 	*ret_key = BYTES((const uint8_t *)key.data + 4, key.size - 4);
-	return index_read_name(value, ret_entry);
+	return index_read_name(key, value, ret_entry);
 }
 
 /* ---- values ---- */
@@ -374,6 +414,8 @@ static int index_walk_terms(struct txn *txn, struct bytes start, size_t prefix, 
 	int r = cursor_open(txn, INDEX_TERM, &cursor);
 
 	if (r == 0)
+		r = index_check_around(cursor, INDEX_TERM, start, true);
+	if (r == 0)
 		r = cursor_seek(cursor, start, &key, &value);
 	start.size = prefix;
 	for (; r == FOUND && bytes_starts(key, start); r = cursor_next(cursor, &key, &value)) {
@@ -388,12 +430,14 @@ static int index_walk_terms(struct txn *txn, struct bytes start, size_t prefix, 
 				whole ? key.size - 4 : INDEX_VALUE_MAX),
 			.whole = whole,
 		};
-		r = index_read_term(value, &row.term, &row.count);
+		r = index_read_term(key, value, &row.term, &row.count);
 		if (r == 0)
 			r = fn(arg, &row);
 		if (r != 0)
 			return r;
 	}
+	if (r == FOUND) /* a damaged key may have more of them after it */
+		r = index_check_row(index_kind.databases[INDEX_TERM], key, &value);
 	return r == END ? 0 : r;
 }
 

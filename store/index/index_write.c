@@ -122,7 +122,7 @@ static int index_stored(
 		r = cursor_seek(index->names, wanted, &found, &value);
 	if (r == END || (r == FOUND && !bytes_equal(found, wanted)))
 		return NOT_FOUND;
-	return r < 0 ? r : index_read_name(value, ret_entry);
+	return r < 0 ? r : index_read_name(wanted, value, ret_entry);
 }
 
 /*

@@ -56,7 +56,7 @@ static int verify_meta_row(struct verify *v, struct bytes key, struct bytes valu
 
 	switch (key.size == META_KEY ? *(const char *)key.data : 0) {
 	case META_STATE:
-		return index_read_state(value, &state);
+		return index_read_state(key, value, &state);
 	case META_DEFINITION:
 		return index_read_definition(key, value, &definition);
 	case META_FEED:
@@ -93,7 +93,7 @@ static int verify_name_row(struct verify *v, struct bytes key, struct bytes valu
 	uint32_t id = be32_get(key.data);
 	struct bytes name = BYTES((const uint8_t *)key.data + 4, key.size - 4);
 	struct verify_feed *feed = verify_feed(v, id);
-	int r = index_read_name(value, &entry);
+	int r = index_read_name(key, value, &entry);
 
 	if (r < 0)
 		return r;
@@ -126,7 +126,7 @@ static int verify_object_row(struct verify *v, struct bytes key, struct bytes va
 
 	if (key.size != 8)
 		return err_say(ERR_CORRUPT, "index: a key of %zu bytes in 'object'", key.size);
-	int r = index_read_object(value, &feed, &name, &entry);
+	int r = index_read_object(key, value, &feed, &name, &entry);
 
 	if (r == 0)
 		r = index_get(snapshot_index(v->snapshot), snapshot_index_txn(v->snapshot), feed,
@@ -152,7 +152,7 @@ static int verify_term_row(struct verify *v, struct bytes key, struct bytes valu
 	if (key.size < 4 || key.size > TERM_KEY_MAX ||
 		(!index_term_is_whole(key) && key.size != TERM_KEY_MAX))
 		return err_say(ERR_CORRUPT, "index: a key of %zu bytes in 'term'", key.size);
-	int r = index_read_term(value, &term.id, &term.count);
+	int r = index_read_term(key, value, &term.id, &term.count);
 
 	if (r < 0)
 		return r;
@@ -276,15 +276,14 @@ int verify_index(struct verify *v)
 {
 	struct index_state state;
 	struct verify_definitions d = {.v = v, .state = &state};
-	struct bytes value;
-	uint8_t key[META_KEY];
-	int r = txn_get(snapshot_index_txn(v->snapshot), INDEX_META,
-		index_meta_key(key, META_STATE, 0), &value);
+	uint8_t buffer[META_KEY];
+	struct bytes key = index_meta_key(buffer, META_STATE, 0), value;
+	int r = txn_get(snapshot_index_txn(v->snapshot), INDEX_META, key, &value);
 
 	if (r == NOT_FOUND)
 		r = err_say(ERR_CORRUPT, "index: its state is missing in meta");
 	if (r == FOUND)
-		r = index_read_state(value, &state);
+		r = index_read_state(key, value, &state);
 	if (r < 0) {
 		v->index_is_broken = true;
 		return verify_failed(v, r, "index");

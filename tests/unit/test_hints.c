@@ -97,26 +97,26 @@ Test(hints, what_does_not_fit_a_slot_is_left_out_and_takes_the_old_one_with_it)
 	struct hints *hints = make(fd, 10);
 
 	put(hints, "web/a", at(1, 11, 5));
-	put(hints, "web/a", at(1, UINT64_C(1) << 34, 0));
+	put(hints, "web/a", at(1, UINT64_C(1) << 30, 0));
 	cr_assert(is_nothing(by_name(hints, "web/a")));
 	cr_assert(is_nothing(hints_object(hints, 1)));
-	put(hints, "web/a", at(1, 20, UINT64_C(1) << 34));
+	put(hints, "web/a", at(1, 20, UINT64_C(1) << 30));
 	cr_assert_eq(by_name(hints, "web/a").seq, 20, "a place too far away: its seq");
 	struct index_entry entry = at(1, 21, 6);
 
 	entry.generation = 2;
 	put(hints, "web/a", entry);
 	cr_assert_eq(by_name(hints, "web/a").seq, 21, "a place in another journal: its seq");
-	entry.object = UINT64_C(1) << 39;
+	entry.object = UINT64_C(1) << 35;
 	put(hints, "web/b", entry);
-	cr_assert(is_nothing(hints_object(hints, UINT64_C(1) << 39)));
+	cr_assert(is_nothing(hints_object(hints, UINT64_C(1) << 35)));
 	cr_assert(is_nothing(hints_object(hints, 0)));
-	hints_remove(hints, 7, bytes_str("web/b"), UINT64_C(1) << 39);
+	hints_remove(hints, 7, bytes_str("web/b"), UINT64_C(1) << 35);
 	hints_close(&hints);
 	(void)close(fd);
 }
 
-/* A seq has 34 bits in a slot: they are counted from a base that moves along with the log. */
+/* A seq has 30 bits in a slot: they are counted from a base that moves along with the log. */
 Test(hints, lead_to_seqs_of_any_size)
 {
 	uint64_t taken = UINT64_C(3) << 40;
@@ -125,13 +125,13 @@ Test(hints, lead_to_seqs_of_any_size)
 
 	OK(hints_create(fd, &of, 10, taken, 0600, &hints));
 	put(hints, "web/a", at(1, taken - 5, 0));
-	put(hints, "web/b", at(2, taken + (UINT64_C(1) << 33), 0));
+	put(hints, "web/b", at(2, taken + (UINT64_C(1) << 29), 0));
 	put(hints, "web/c", at(3, 11, 0));
 	cr_assert_eq(by_name(hints, "web/a").seq, taken - 5);
-	cr_assert_eq(hints_object(hints, 2).seq, taken + (UINT64_C(1) << 33));
+	cr_assert_eq(hints_object(hints, 2).seq, taken + (UINT64_C(1) << 29));
 	cr_assert(is_nothing(by_name(hints, "web/c")), "too long ago");
 	cr_assert_not(hints_is_worn(hints, 10, taken));
-	cr_assert(hints_is_worn(hints, 10, taken + (UINT64_C(1) << 33)));
+	cr_assert(hints_is_worn(hints, 10, taken + (UINT64_C(1) << 29)));
 	OK(hints_publish(hints, fd));
 	OK(hints_open(fd, &of, false, &other));
 	cr_assert_eq(by_name(other, "web/a").seq, taken - 5);
@@ -146,7 +146,7 @@ Test(hints, are_made_again_when_the_seqs_leave_their_range)
 	struct hints *hints;
 
 	small_store_open(&s);
-	for (uint64_t seq = UINT64_C(1) << 33; seq < UINT64_C(1) << 42; seq *= 2) {
+	for (uint64_t seq = UINT64_C(1) << 29; seq < UINT64_C(1) << 42; seq *= 2) {
 		struct index_change change = {
 			.feed = s.feed, .key = BYTES_LIT("web/a"), .to = {.seq = seq}};
 
@@ -294,6 +294,17 @@ static int hints_file(struct small_store *s, int flags)
 	return open(path, flags | O_CLOEXEC);
 }
 
+/* A slot with the check that belongs to it (FORMAT.md, Hints). */
+static uint64_t checked(uint64_t slot)
+{
+	uint8_t fold = 0x5a;
+
+	slot &= ~UINT64_C(0xff);
+	for (int shift = 8; shift < 64; shift += 8)
+		fold ^= (uint8_t)(slot >> shift);
+	return slot | fold;
+}
+
 /* Slots are mixed up: every one leads to the record of another object, or to none. */
 Test(hints, that_lead_astray_change_no_answer)
 {
@@ -320,15 +331,15 @@ Test(hints, that_lead_astray_change_no_answer)
 
 	for (size_t i = 0; i < 2 * SLOTS; i++)
 		if (slots[i])
-			full[n++] = slots[i] & ((UINT64_C(1) << 35) - 1);
+			full[n++] = slots[i] & ((UINT64_C(1) << 39) - 256);
 	cr_assert_eq(n, 2 * OBJECTS, "one for each name, one for each object");
 	for (int round = 0; round < 20; round++) {
 		for (size_t i = 0; i < 2 * SLOTS; i++) {
 			random = random * 6364136223846793005u + 1442695040888963407u;
 			if (slots[i])
-				slots[i] = (slots[i] >> 35 << 35) |
-					   (round % 4 ? full[(random >> 33) % n]
-						      : random >> 29);
+				slots[i] = checked((slots[i] >> 39 << 39) |
+						   (round % 4 ? full[(random >> 33) % n]
+							      : random >> 25));
 		}
 		cr_assert_eq(pwrite(file, slots, sizeof(slots), 4096), (ssize_t)sizeof(slots));
 		for (int i = 0; i < OBJECTS; i++)
@@ -339,6 +350,40 @@ Test(hints, that_lead_astray_change_no_answer)
 	snapshot_close(&snapshot);
 	store_close(&store);
 	small_store_close(&s);
+}
+
+/* A slot of an object is trusted without comparing a key, and its seq may be an older version's. */
+Test(hints, a_changed_byte_of_a_slot_makes_it_none)
+{
+	int fd = folder();
+	struct hints *hints = make(fd, 10);
+	uint64_t slots[2 * SLOTS];
+
+	put(hints, "web/a", at(1, 11, 0));
+	put(hints, "web/b", at(2, 10, 5));
+	OK(hints_publish(hints, fd));
+	int file = openat(fd, HINTS_FILE, O_RDWR);
+	cr_assert_eq(pread(file, slots, sizeof(slots), 4096), (ssize_t)sizeof(slots));
+	for (size_t i = 0; i < sizeof(slots); i++)
+		for (unsigned bit = 0; slots[i / 8] && bit < 10; bit++) {
+			uint8_t byte = ((const uint8_t *)slots)[i];
+			uint8_t changed = bit < 8 ? byte ^ (uint8_t)(1u << bit) : bit == 8 ? 0 : 0xff;
+
+			cr_assert_eq(pwrite(file, &changed, 1, (off_t)(4096 + i)), 1);
+			for (uint64_t object = 0; object < 4; object++) {
+				struct hint hint = hints_object(hints, object);
+
+				cr_assert(is_nothing(hint) || (object == 1 && hint.seq == 11) ||
+						  (object == 2 && hint.place == 5 * 4096 + 16),
+					"object %d, byte %zu", (int)object, i);
+			}
+			cr_assert(is_nothing(by_name(hints, "web/a")) || by_name(hints, "web/a").seq == 11);
+			cr_assert_eq(pwrite(file, &byte, 1, (off_t)(4096 + i)), 1);
+		}
+	cr_assert_eq(hints_object(hints, 1).seq, 11);
+	(void)close(file);
+	hints_close(&hints);
+	(void)close(fd);
 }
 
 /* What the index commits is in the hints before; an open list's records are not to be seen. */

@@ -91,7 +91,7 @@ static int no_value(void *arg, struct bytes value, uint64_t count, bool whole)
 /* Readers divide by it. */
 Test(index, a_value_that_counts_nobody_is_damage)
 {
-	uint8_t key[TERM_KEY_MAX], row[TERM_BYTES] = {1};
+	uint8_t room[TERM_KEY_MAX], row[TERM_BYTES + ROW_CRC] = {1};
 	struct fixture f;
 	struct txn *txn;
 
@@ -99,8 +99,8 @@ Test(index, a_value_that_counts_nobody_is_damage)
 	begin(&f);
 	uint32_t d = define(&f, "node");
 	cr_assert_eq(index_set_taken(f.index, 1), 0);
-	cr_assert_eq(txn_put(index_txn(f.index), INDEX_TERM, index_term_key(key, d, BYTES_LIT("n1")),
-			     BYTES(row, sizeof(row)), 0), 0);
+	struct bytes key = index_term_key(room, d, BYTES_LIT("n1"));
+	cr_assert_eq(txn_put(index_txn(f.index), INDEX_TERM, key, index_seal_row(key, row, TERM_BYTES), 0), 0);
 	commit(&f);
 	cr_assert_eq(txn_begin_read(index_env(f.index), &txn), 0);
 	cr_assert_eq(index_values(f.index, txn, d, BYTES_NONE, no_value, NULL), ERR_CORRUPT);

@@ -156,18 +156,21 @@ Test(postings, a_change_that_does_not_fit_is_damage)
 
 Test(postings, a_damaged_row_is_an_error)
 {
-	static const uint8_t back[] = {2, 0, 0, 0, 1, 0, 0, 0};
-	uint8_t large[4 * POSTINGS_MOST] = {0}, key[POSTING_KEY + 1] = {0};
+	uint8_t back[8 + ROW_CRC] = {2, 0, 0, 0, 1, 0, 0, 0}, large[4 * POSTINGS_MOST + ROW_CRC] = {0};
+	uint8_t room[POSTING_KEY + 1] = {0};
+	struct bytes key = BYTES(room, POSTING_KEY), longer = BYTES(room, POSTING_KEY + 1);
 	struct postings_block block;
 	struct fixture f;
 
-	cr_assert_eq(postings_read(BYTES(key, POSTING_KEY), BYTES(back, 8), &block), 0);
-	cr_assert_eq(postings_read(BYTES(key, POSTING_KEY + 1), BYTES(back, 8), &block), ERR_CORRUPT);
-	cr_assert_eq(postings_read(BYTES(key, POSTING_KEY), BYTES(back, 7), &block), ERR_CORRUPT);
-	cr_assert_eq(postings_read(BYTES(key, POSTING_KEY), BYTES(large, sizeof(large)), &block), ERR_CORRUPT);
+	cr_assert_eq(postings_read(key, index_seal_row(key, back, 8), &block), 0);
+	cr_assert_eq(postings_read(longer, index_seal_row(longer, back, 8), &block), ERR_CORRUPT);
+	cr_assert_eq(postings_read(key, index_seal_row(key, back, 7), &block), ERR_CORRUPT);
+	cr_assert_eq(postings_read(key, index_seal_row(key, large, sizeof(large) - ROW_CRC), &block), ERR_CORRUPT);
 	setup(&f);
 	begin(&f);
-	cr_assert_eq(txn_put(index_txn(f.index), INDEX_POSTING, index_posting_key(key, 1, 10), BYTES(back, 8), 0), 0);
+	key = index_posting_key(room, 1, 10);
+	back[7] = 0; /* the checksum of 7 bytes began there */
+	cr_assert_eq(txn_put(index_txn(f.index), INDEX_POSTING, key, index_seal_row(key, back, 8), 0), 0);
 	cr_assert_eq(change_run(&f, 1, false, 1, 20, 1, 1), ERR_CORRUPT, "its ids do not ascend");
 	teardown(&f);
 }

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Changed bytes in the index's file: what is read is what was written, or an error. */
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "store/index/index_internal.h"
+#include "tests/unit/index_rig.h"
+
+#define NAMES 150
+
+struct file {
+	uint8_t *bytes;
+	size_t size;
+};
+
+/* Maps the file of the fixture's index. */
+static struct file file_open(const struct fixture *f)
+{
+	char path[128];
+	struct stat st;
+
+	(void)snprintf(path, sizeof(path), "%s/index/gen-1/data.mdb", f->directory);
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	cr_assert(fd >= 0 && fstat(fd, &st) == 0);
+	struct file file = {.size = (size_t)st.st_size};
+	file.bytes = mmap(NULL, file.size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	cr_assert_neq(file.bytes, MAP_FAILED);
+	(void)close(fd);
+	return file;
+}
+
+/* Returns where TEXT is in the file after AT; NULL: nowhere. */
+static uint8_t *file_next(const struct file *file, const uint8_t *at, struct bytes text)
+{
+	at = at ? at + 1 : file->bytes;
+	return memmem(at, (size_t)(file->bytes + file->size - at), text.data, text.size);
+}
+
+/* Long, so that they fill several pages. */
+static struct bytes name_of(char text[128], int i)
+{
+	return BYTES(text, (size_t)snprintf(text, 128, "web-%d/%03d-%080d", i % 3, i, 0));
+}
+
+static void fill(struct fixture *f)
+{
+	char text[128];
+
+	cr_assert_eq(index_begin(f->index), 0);
+	for (int i = 0; i < NAMES; i++)
+		put(f, name_of(text, i).data, (uint64_t)i + 1, NULL, 0, NULL, 0);
+	cr_assert_eq(index_set_taken(f->index, NAMES), 0);
+	cr_assert_eq(index_commit(f->index), 0);
+}
+
+/* Looks up all names, and lists those of a namespace. Returns how many lookups and lists failed. */
+static unsigned look(struct fixture *f)
+{
+	CLEANUP(txn_abort) struct txn *txn = NULL;
+	struct index_walk *walk = NULL;
+	struct index_entry entry;
+	struct bytes key;
+	unsigned failed = 0;
+	char text[128];
+	int n = 0, r;
+
+	cr_assert_eq(txn_begin_read(index_env(f->index), &txn), 0);
+	for (int i = 0; i < NAMES; i++) {
+		r = index_get(f->index, txn, FEED, name_of(text, i), &entry);
+		cr_assert(r == ERR_CORRUPT || (r == FOUND && entry.seq == (uint64_t)i + 1), "%s: %d", text, r);
+		failed += r < 0;
+	}
+	cr_assert_eq(index_names(f->index, txn, FEED, BYTES_LIT("web-1/"), BYTES_NONE, &walk), 0);
+	while ((r = index_walk_next(walk, &key, &entry)) == FOUND)
+		n++;
+	cr_assert(r == ERR_CORRUPT || n == NAMES / 3, "%d names", n);
+	index_walk_close(&walk);
+	return failed + (r < 0);
+}
+
+Test(index_damage, a_changed_key_hides_no_name)
+{
+	unsigned failed = 0, changed = 0;
+	struct fixture f;
+
+	setup(&f);
+	fill(&f);
+	cr_assert_eq(look(&f), 0);
+	struct file file = file_open(&f);
+	for (uint8_t *at = NULL; (at = file_next(&file, at, BYTES_LIT("web-")));)
+		for (int digit = 4; digit <= 7; digit += 3) {
+			uint8_t before = at[digit];
+
+			at[digit] = before == '0' ? '9' : '0';
+			failed += look(&f);
+			at[digit] = before;
+			changed++;
+		}
+	cr_assert_geq(changed, 4 * NAMES);
+	cr_assert_gt(failed, NAMES);
+	cr_assert_eq(look(&f), 0);
+	(void)munmap(file.bytes, file.size);
+	teardown(&f);
+}
+
+/* `taken` says which state the index has. */
+Test(index_damage, a_changed_byte_of_the_state_is_an_error)
+{
+	struct index_meta meta;
+	unsigned failed = 0;
+	struct txn *txn;
+	struct fixture f;
+
+	setup(&f);
+	fill(&f);
+	struct file file = file_open(&f);
+	cr_assert_eq(txn_begin_read(index_env(f.index), &txn), 0);
+	for (uint8_t *at = NULL; (at = file_next(&file, at, BYTES(f.uuid, 16)));)
+		for (size_t i = 0; i < STATE_BYTES + ROW_CRC; i++) {
+			at[i] ^= 4;
+			int r = index_meta(f.index, txn, &meta);
+			cr_assert(r == ERR_CORRUPT || (r == 0 && meta.taken == NAMES), "byte %zu", i);
+			failed += r < 0;
+			at[i] ^= 4;
+		}
+	cr_assert_eq(failed, STATE_BYTES + ROW_CRC, "the one row that is read");
+	txn_abort(&txn);
+	(void)munmap(file.bytes, file.size);
+	teardown(&f);
+}
+
+static int count_value(void *arg, struct bytes value, uint64_t count, bool whole)
+{
+	(void)value;
+	*(uint64_t *)arg += whole ? count : 0;
+	return 0;
+}
+
+Test(index_damage, a_changed_key_hides_no_value)
+{
+	unsigned failed = 0;
+	struct fixture f;
+	char value[32];
+
+	setup(&f);
+	begin(&f);
+	uint32_t d = define(&f, "node");
+	for (int i = 0; i < NAMES; i++) {
+		(void)snprintf(value, sizeof(value), "of-%03d", i);
+		struct index_term one = term(d, value);
+		put(&f, value + 3, (uint64_t)i + 1, NULL, 0, &one, 1);
+	}
+	cr_assert_eq(index_set_taken(f.index, NAMES), 0);
+	commit(&f);
+	struct file file = file_open(&f);
+	for (uint8_t *at = NULL; (at = file_next(&file, at, BYTES_LIT("of-")));)
+		for (int byte = -1; byte <= 3; byte++) { /* -1: of the definition's id */
+			CLEANUP(txn_abort) struct txn *txn = NULL;
+			uint8_t before = at[byte];
+			uint64_t n = 0;
+
+			at[byte] ^= 2;
+			cr_assert_eq(txn_begin_read(index_env(f.index), &txn), 0);
+			int r = index_values(f.index, txn, d, BYTES_NONE, count_value, &n);
+			cr_assert(r == ERR_CORRUPT || (r == 0 && n == NAMES), "byte %d: %d, %d values", byte, r, (int)n);
+			failed += r < 0;
+			at[byte] = before;
+		}
+	cr_assert_gt(failed, 2 * NAMES);
+	(void)munmap(file.bytes, file.size);
+	teardown(&f);
+}
