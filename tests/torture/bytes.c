@@ -6,12 +6,14 @@
  *
  * COUNT bytes of each FILE, chosen at random among those on the disk (0: every one of the pages that hold anything else than
  * zeros, and the first of each other page); each is flipped in each bit, and set to 0 and to ff. With KINF_TORTURE_ONE_WAY in
- * the environment each is changed in one of these ways, the next byte in the next one. The child opens the store, lists the
+ * the environment each is changed in one of these ways, the next byte in the next one; with KINF_TORTURE_RANGE=FROM-TO every
+ * byte from offset FROM up to TO is changed, and the children's sentences are shown. The child opens the store, lists the
  * feed, gets objects, reads an index, follows, and verifies. It may find the damage or not, but it must end by itself and give no wrong object, and no object may be missing without an
  * error. Prints for each FILE how the reads ended; exit 1 if one ended badly. No daemon may run on the store.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,6 +32,8 @@
 #include "store/verify/verify.h"
 
 #define OBJECTS_MAX 4096
+#define KEY_MAX     128
+#define GETS        12
 #define PATIENCE_S  30
 #define PAGE        4096
 
@@ -46,7 +50,10 @@ struct truth {
 	size_t n;
 	struct {
 		uint64_t key, content;
+		char text[KEY_MAX]; /* the key */
 	} objects[OBJECTS_MAX];
+	size_t n_listed;
+	uint64_t listed[OBJECTS_MAX]; /* by a value of the index: hashes of both */
 };
 
 static struct truth *truth;
@@ -70,6 +77,21 @@ static bool failed(struct kinf *kinf, int r)
 	return true;
 }
 
+/* VALUE: of the index by which the object was listed; NULL: none. */
+static void check_listed(const struct kinf_object *object, const char *value)
+{
+	uint64_t pair = hash_bytes(BYTES(object->key, object->key_size), 5) ^ hash_bytes(BYTES(value, strlen(value)), 6);
+
+	if (learning) {
+		truth->listed[truth->n_listed++] = pair;
+		return;
+	}
+	for (size_t i = 0; i < truth->n_listed; i++)
+		if (truth->listed[i] == pair)
+			return;
+	end(WRONG, "an object that does not have the value");
+}
+
 static void check_object(const struct kinf_object *object)
 {
 	uint64_t key = hash_bytes(BYTES(object->key, object->key_size), 1);
@@ -79,6 +101,7 @@ static void check_object(const struct kinf_object *object)
 
 	if (learning) {
 		truth->objects[truth->n].key = key;
+		(void)snprintf(truth->objects[truth->n].text, KEY_MAX, "%.*s", (int)object->key_size, object->key);
 		truth->objects[truth->n++].content = content;
 		return;
 	}
@@ -98,7 +121,10 @@ static size_t read_list(struct kinf *kinf, struct kinf_snapshot *snapshot, const
 	int r = kinf_list(snapshot, &query, &list);
 
 	while (r == 0 && (r = kinf_list_next(list, &object)) == KINF_FOUND) {
-		check_object(&object);
+		if (index)
+			check_listed(&object, value);
+		if (!index || !learning)
+			check_object(&object);
 		n++;
 	}
 	bool bad = failed(kinf, r) || r != KINF_END;
@@ -107,9 +133,25 @@ static size_t read_list(struct kinf *kinf, struct kinf_snapshot *snapshot, const
 	return bad ? SIZE_MAX : n;
 }
 
+static void get_object(struct kinf *kinf, struct kinf_snapshot *snapshot, const char *key)
+{
+	struct kinf_object object;
+	char namespace[KEY_MAX];
+	const char *slash = strchr(key, '/');
+
+	(void)snprintf(namespace, sizeof(namespace), "%.*s", (int)(slash - key), key);
+	int r = kinf_get(snapshot, feed, namespace, slash + 1, &object);
+	if (!failed(kinf, r) && r == KINF_FOUND)
+		check_object(&object);
+	if (r == KINF_NOT_FOUND)
+		end(WRONG, "an object is not found, without an error");
+}
+
 struct values {
 	struct kinf *kinf;
 	struct kinf_snapshot *snapshot;
+	size_t listed;
+	bool is_cut;
 };
 
 static int read_value(void *arg, const char *value, size_t size, uint64_t count)
@@ -119,7 +161,9 @@ static int read_value(void *arg, const char *value, size_t size, uint64_t count)
 
 	(void)snprintf(text, sizeof(text), "%.*s", (int)size, value);
 	size_t n = read_list(v->kinf, v->snapshot, "node", text);
-	if (!learning && n != SIZE_MAX && n != count && !reported)
+	v->is_cut |= n == SIZE_MAX;
+	v->listed += n;
+	if (!learning && n != SIZE_MAX && n != count)
 		end(WRONG, "an index's count and its objects differ");
 	return 0;
 }
@@ -160,7 +204,6 @@ static void read_all(void)
 {
 	struct kinf *kinf = NULL;
 	struct kinf_snapshot *snapshot = NULL;
-	struct kinf_object object;
 	struct verify_report report;
 
 	faults_catch("bytes", store);
@@ -176,18 +219,14 @@ static void read_all(void)
 
 		if (!learning && n != SIZE_MAX && n != truth->n)
 			end(WRONG, "objects are missing without an error");
+		struct values values = {.kinf = kinf, .snapshot = snapshot};
+
+		values.is_cut |= failed(kinf, kinf_index_values(snapshot, feed, "node", NULL, read_value, &values));
+		if (!learning && !values.is_cut && values.listed != truth->n_listed)
+			end(WRONG, "an index lacks objects without an error");
 		if (!learning) {
-			struct values values = {kinf, snapshot};
-
-			(void)failed(kinf, kinf_index_values(snapshot, feed, "node", NULL, read_value, &values));
-			for (int i = 0; i < 8; i++) {
-				char name[16];
-
-				(void)snprintf(name, sizeof(name), "pod-%d", i * 37);
-				r = kinf_get(snapshot, feed, "ns-0", name, &object);
-				if (!failed(kinf, r) && r == KINF_FOUND)
-					check_object(&object);
-			}
+			for (size_t i = 0; i < GETS; i++)
+				get_object(kinf, snapshot, truth->objects[i * truth->n / GETS].text);
 			follow(kinf);
 		}
 	}
@@ -246,6 +285,8 @@ static bool torture(const char *name, unsigned long count, unsigned short seed[3
 {
 	unsigned long endings[256] = {0}, signals = 0, tried = 0, bad = 0;
 	bool one_way = getenv("KINF_TORTURE_ONE_WAY") != NULL;
+	const char *range = getenv("KINF_TORTURE_RANGE");
+	unsigned long from = 0, to = ULONG_MAX;
 	char path[4096];
 	struct stat st;
 
@@ -255,9 +296,12 @@ static bool torture(const char *name, unsigned long count, unsigned short seed[3
 		(void)fprintf(stderr, "bytes: %s: %s\n", path, strerror(errno));
 		return false;
 	}
-	unsigned long n = count && count < (unsigned long)st.st_size ? count : (unsigned long)st.st_size;
-	for (unsigned long i = 0; i < n; i++) {
-		off_t at = n == (unsigned long)st.st_size ? (off_t)i : choose(fd, st.st_size, seed);
+	if (range && sscanf(range, "%lu-%lu", &from, &to) == 2)
+		count = 0;
+	unsigned long size = to < (unsigned long)st.st_size ? to : (unsigned long)st.st_size;
+	unsigned long n = count && count < size ? count : size;
+	for (unsigned long i = from; i < n; i++) {
+		off_t at = n == size ? (off_t)i : choose(fd, st.st_size, seed);
 		uint8_t before;
 
 		if (!count && at % PAGE && !is_used(fd, at)) {
@@ -276,7 +320,7 @@ static bool torture(const char *name, unsigned long count, unsigned short seed[3
 				continue;
 			if (pwrite(fd, &changed, 1, at) != 1)
 				abort();
-			int ending = read_in_child(true);
+			int ending = read_in_child(!range);
 			tried++;
 			if (ending < 0)
 				signals++;
@@ -318,8 +362,8 @@ int main(int argc, char **argv)
 	learning = true;
 	int sound = read_in_child(false);
 	learning = false;
-	if (sound != GOOD || (sound = read_in_child(false)) != GOOD) {
-		(void)fprintf(stderr, "bytes: the store is damaged before the first change (%d)\n", sound);
+	if (!truth->n || sound != GOOD || (sound = read_in_child(false)) != GOOD) {
+		(void)fprintf(stderr, "bytes: the store has no objects, or is damaged before the first change (%d)\n", sound);
 		return 1;
 	}
 	for (int i = 5; i < argc; i++)

@@ -58,8 +58,8 @@ class Bytes:
         self.store.configure(whole(FEED, indexes=INDEXES), hangLimit="10s")
         daemons = self.store.daemons()
         self.store.wait_equal(self.simulator, FEED)
-        self.simulator.touch(FEED, self.objects // 5)
-        self.simulator.delete_many(FEED, self.objects // 30)
+        self.simulator.touch(FEED, max(1, self.objects // 5))
+        self.simulator.delete_many(FEED, max(1, self.objects // 30))
         self.store.wait_equal(self.simulator, FEED)
         uuid = re.search(r"(?m)^uuid (\w+)$", (self.store.path / "journal/gen-1/STATE").read_text())[1]
         (self.store.path / "cursors/reader").write_text(f"kinf-cursor 1\njournal {uuid}\nwritten {time.time_ns()}\nfeed 1 {self.objects}\nend\n")
