@@ -8,11 +8,16 @@
  * repeated. If the disk is full, there or in the middle of the file, memory takes the place of what can't be written, so
  * that LMDB's call can return: the transaction has failed (`lost`) and can only be aborted. A commit that fails in that way has written
  * its meta page into memory as well, and mapping_undo_commit() puts LMDB back.
+ *
+ * Without WRITEMAP LMDB writes pages with calls, which fail, and so does the transaction. Only after a meta page that could not be
+ * written LMDB refuses all until the file is opened again. pwrite() hides that from it, and the commit is undone in the same way.
  */
 #include "store/env/env_internal.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -20,10 +25,12 @@
 
 #include "common/check.h"
 #include "common/err.h"
+#include "common/failpoint.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
 #endif
+#define META_MAX      256 /* of what LMDB writes into a meta page */
 #define PREPARE_BYTES ((uint64_t)256 << 10)
 
 static __thread bool fault_keeps_length;
@@ -50,6 +57,57 @@ int mapping_open_short(struct mapping *map, unsigned flags, unsigned mode)
 	fault_keeps_length = map->writemap;
 	int rc = mdb_env_open(map->mdb, map->path, flags, mode);
 	fault_keeps_length = false;
+	return rc;
+}
+
+/* ---- a meta page that the disk does not take, without WRITEMAP ---- */
+
+static __thread struct mapping *fault_commits; /* it commits in this thread */
+
+static ssize_t fault_pwrite(int fd, const void *from, size_t size, off_t at)
+{
+	static ssize_t (*next)(int, const void *, size_t, off_t);
+
+	if (!next)
+		*(void **)&next = dlsym(RTLD_NEXT, "pwrite");
+	return next(fd, from, size, at);
+}
+
+/* Puts back what a meta page held. With durability the new bytes may have reached the disk before the call failed. */
+static bool fault_put_back(struct mapping *map, const void *meta, size_t size, off_t at)
+{
+	unsigned flags = 0;
+
+	(void)mdb_env_get_flags(map->mdb, &flags);
+	return fault_pwrite(mapping_fd(map), meta, size, at) == (ssize_t)size &&
+	       (flags & MDB_NOSYNC || fdatasync(mapping_fd(map)) == 0);
+}
+
+/* Takes the place of the C library's function in liblmdb. */
+__attribute__((visibility("default"))) ssize_t pwrite(int fd, const void *from, size_t size, off_t at)
+{
+	struct mapping *map = fault_commits;
+	uint8_t before[META_MAX];
+
+	if (!map || map->writemap || size > sizeof(before) || (uint64_t)at + size > 2 * map->page_size ||
+		pread(mapping_fd(map), before, size, at) != (ssize_t)size)
+		return fault_pwrite(fd, from, size, at);
+	int fails = failpoint_pass(FAILPOINT_ENV_META);
+	ssize_t n = fails < 0 ? -1 : fault_pwrite(fd, from, size, at);
+	int error = fails < 0 ? -fails : n < 0 ? errno : ENOSPC; /* a short write is a full disk */
+	if (n == (ssize_t)size || (error != ENOSPC && error != EDQUOT) || !fault_put_back(map, before, size, at)) {
+		errno = error;
+		return n;
+	}
+	__atomic_store_n(&map->written.lost, error, __ATOMIC_RELAXED);
+	return (ssize_t)size;
+}
+
+int mapping_commit_pages(struct mapping *map, MDB_txn *txn)
+{
+	fault_commits = map;
+	int rc = mapping_write_error(mdb_txn_commit(txn));
+	fault_commits = NULL;
 	return rc;
 }
 
@@ -122,9 +180,13 @@ int mapping_watch_faults(struct mapping *map)
 
 /* ---- after a transaction ---- */
 
-/* Maps the file again. If that fails, all that is written fails until the environment is opened again. */
+/* Maps the file again, with WRITEMAP. If that fails, all that is written fails until the environment is opened again. */
 static void fault_restore(struct mapping *map)
 {
+	if (!map->writemap) {
+		__atomic_store_n(&map->written.lost, 0, __ATOMIC_RELAXED);
+		return;
+	}
 	(void)mapped_file_restore(&map->written);
 	(void)madvise(map->written.address, map->written.bytes, MADV_RANDOM); /* only saves time */
 }

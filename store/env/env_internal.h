@@ -184,7 +184,10 @@ int mapping_count_pages(struct mapping *map, MDB_txn *txn, bool with_overflow, u
 int mapping_open_short(struct mapping *map, unsigned flags, unsigned mode);
 /* Lets the handler of SIGBUS make the file of MAP longer; the map's address is known. ERR_TOO_LARGE. */
 int mapping_watch_faults(struct mapping *map);
-/* Puts LMDB back after it has committed TXN into memory. Returns what was lost, an errno. */
+/* Calls LMDB's commit. If the disk is full, either this is reported, or `written` has lost it and mapping_undo_commit() is due.
+ * LMDB's code or an errno. */
+int mapping_commit_pages(struct mapping *map, MDB_txn *txn);
+/* Puts LMDB back after it has committed TXN and its meta page did not get into the file. Returns what was lost, an errno. */
 int mapping_undo_commit(struct mapping *map, uint64_t txn);
 /* Gives back blocks that the last write transaction did not need, and after a full disk the map's memory. */
 void mapping_end_write(struct mapping *map);

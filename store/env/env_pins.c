@@ -375,7 +375,7 @@ int mapping_commit(struct mapping *map, MDB_txn *txn)
 		(void)map->written.mend(&map->written, 2 * map->page_size);
 		err_ignore(fails, "the commit reports it");
 	}
-	int rc = mapping_write_error(mdb_txn_commit(txn));
+	int rc = mapping_commit_pages(map, txn);
 	if (mapped_file_lost(&map->written)) {
 		int lost = mapping_undo_commit(map, id);
 		rc = rc ? rc : lost;

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "common/err.h"
+#include "common/failpoint.h"
 #include "store/env/pin_page.h"
 #include "tests/unit/scratch.h"
 
@@ -733,6 +734,45 @@ Test(env, a_full_disk_fails_the_transaction_and_no_more)
 		cr_skip_test("no mount namespaces here");
 	cr_assert_eq(WEXITSTATUS(status), 0, "line %d", WEXITSTATUS(status) + 400);
 }
+
+#ifdef KINF_FAILPOINTS
+/* On btrfs the last write of a commit can be the one that finds the disk full. */
+Test(env, a_meta_page_that_finds_the_disk_full_fails_the_transaction_and_no_more)
+{
+	for (int durable = 0; durable < 2; durable++) {
+		struct env_options options = {.mode = ENV_WRITE, .databases = databases, .n_databases = 2,
+			.map_bytes = 16u << 20, .file_mode = 0600, .durable = durable, .places = places_of()};
+		const char *path = scratch_path(durable ? "durable" : "fast");
+		struct env *env = NULL;
+		struct txn *txn = NULL;
+		struct bytes value;
+
+		cr_assert_eq(mkdir(path, 0700), 0);
+		cr_assert_eq(env_open(path, &options, &env), 0);
+		put(env, "a", 1000);
+		for (int i = 0; i < 3; i++) {
+			cr_assert_eq(txn_begin_write(env, &txn), 0);
+			cr_assert_eq(txn_put(txn, 0, BYTES_LIT("b"), BYTES_LIT("lost"), 0), 0);
+			cr_assert_eq(setenv("KINF_FAIL", "env.meta:1:error=ENOSPC", 1) | failpoint_setup(), 0);
+			cr_assert_eq(txn_commit(&txn), -ENOSPC);
+			cr_assert_eq(unsetenv("KINF_FAIL") | failpoint_setup(), 0);
+			cr_assert_eq(txn_begin_read(env, &txn), 0);
+			cr_assert_eq(txn_get(txn, 0, BYTES_LIT("a"), &value), FOUND);
+			cr_assert_eq(txn_get(txn, 0, BYTES_LIT("b"), &value), NOT_FOUND);
+			txn_abort(&txn);
+			for (int more = 0; more < i; more++) /* the next one fails at the other meta page */
+				put(env, "a", 5000);
+		}
+		env_close(&env);
+		env = open_env(durable ? "durable" : "fast", ENV_READ);
+		cr_assert_eq(txn_begin_read(env, &txn), 0);
+		cr_assert_eq(txn_get(txn, 0, BYTES_LIT("a"), &value), FOUND);
+		cr_assert_eq(value.size, 5000);
+		txn_abort(&txn);
+		env_close(&env);
+	}
+}
+#endif
 
 /* A daemon ends after its store was removed and another one was made at the same path. */
 Test(env, closing_touches_no_other_file_that_has_the_path_now)
