@@ -375,31 +375,6 @@ static int answer_find_feed(struct answer_request *request)
 	return buf_error(&request->key);
 }
 
-/* /watch/.../NAME is a watch of fieldSelector metadata.name=NAME. */
-static int answer_watch_of_name(struct answer_request *request)
-{
-	CLEANUP(buf_release) struct buf text = BUF_INIT;
-	const char *name = request->path.name;
-	struct selector *fields = request->options.fields;
-
-	for (size_t i = 0; fields && i < selector_count(fields); i++) {
-		const struct selector_requirement *r = selector_at(fields, i);
-
-		if (bytes_equal(r->key, BYTES_LIT("metadata.name")) &&
-			(r->op != SELECTOR_IN || !bytes_equal(r->values[0], bytes_str(name))))
-			return api_status_set(&request->status, 400, "BadRequest",
-				"fieldSelector metadata.name doesn't match requested name");
-	}
-	buf_printf(&text, "%s%smetadata.name=%s", fields ? selector_text(fields) : "",
-		fields ? "," : "", name);
-	int r = buf_error(&text);
-	selector_free(&request->options.fields);
-	if (r == 0)
-		r = selector_parse_fields(buf_cstr(&text), &request->options.fields);
-	request->path.name = "";
-	return r;
-}
-
 static int answer_prepare(struct answer_request *request)
 {
 	struct api_path *path = &request->path;
@@ -412,11 +387,6 @@ static int answer_prepare(struct answer_request *request)
 		exchange_header(x, "accept"), false, &request->accept, &request->status);
 	if (r)
 		return r;
-	if (request->verb == ANSWER_WATCH && *path->name) {
-		r = answer_watch_of_name(request);
-		if (r)
-			return r;
-	}
 	r = answer_find_feed(request);
 	if (r)
 		return r;
@@ -491,6 +461,31 @@ static void answer_set_labels(struct answer_request *request)
 	labels->scope = *path->name ? "resource" : *path->namespace_ ? "namespace" : "cluster";
 }
 
+/* /watch/.../NAME is a watch of fieldSelector metadata.name=NAME. */
+static int answer_watch_of_name(struct answer_request *request)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT;
+	const char *name = request->path.name;
+	struct selector *fields = request->options.fields;
+
+	for (size_t i = 0; fields && i < selector_count(fields); i++) {
+		const struct selector_requirement *r = selector_at(fields, i);
+
+		if (bytes_equal(r->key, BYTES_LIT("metadata.name")) &&
+			(r->op != SELECTOR_IN || !bytes_equal(r->values[0], bytes_str(name))))
+			return api_status_set(&request->status, 400, "BadRequest",
+				"fieldSelector metadata.name doesn't match requested name");
+	}
+	buf_printf(&text, "%s%smetadata.name=%s", fields ? selector_text(fields) : "",
+		fields ? "," : "", name);
+	int r = buf_error(&text);
+	selector_free(&request->options.fields);
+	if (r == 0)
+		r = selector_parse_fields(buf_cstr(&text), &request->options.fields);
+	request->path.name = "";
+	return r;
+}
+
 static int answer_parse(struct answer_request *request)
 {
 	struct exchange *x = request->x;
@@ -509,6 +504,8 @@ static int answer_parse(struct answer_request *request)
 	r = api_options_parse(x->query, lists, &request->options, &request->status);
 	request->verb = request->path.is_watch ? ANSWER_WATCH : *request->path.name ? ANSWER_GET :
 			request->options.watch ? ANSWER_WATCH : ANSWER_LIST;
+	if (r == 0 && request->verb == ANSWER_WATCH && *request->path.name)
+		r = answer_watch_of_name(request);
 	if (r == 0 && request->verb != ANSWER_WATCH && request->path.kind == API_PATH_RESOURCE)
 		r = api_options_check_deadline(&request->options, &request->status);
 	request->gzip = api_accept_gzip(exchange_header(x, "accept-encoding"));

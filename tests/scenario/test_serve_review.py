@@ -17,6 +17,7 @@ PODS = "/api/v1/namespaces/web/pods"
 USERS = {
     "T1": {"username": "u1", "uid": "7", "groups": ["g1", "system:authenticated"], "extra": {"scopes": ["a", "b"]}},
     "T2": {"username": "u2", "groups": ["system:authenticated"]},
+    "T3": {"username": "u3", "groups": ["system:authenticated"]},
 }
 
 
@@ -28,20 +29,23 @@ class Reviewed:
         for i in range(3):
             self.simulator.put("pods", pod(f"p{i}", "web"))
         self.simulator.put("secrets", {"metadata": {"name": "s", "namespace": "web"}})
+        self.simulator.put("namespaces", {"metadata": {"name": "web"}})
         self.api = ApiServer(self.simulator)
         self.api.decide = self.decide
         workspace.started.append(self.api)
-        self.rights = {("u1", "pods"), ("cn", "pods"), ("u1", "secrets")}
+        # Of all objects; of one, in a namespace.
+        self.rights = {("u1", "pods"), ("cn", "pods"), ("u1", "secrets"), ("u3", "pods", "web", "p1"), ("u3", "namespaces", "web", "web")}
         self.store = workspace.store(settings["auth"])
         self.authority = Authority(self.store.directory, "clients")
         self.own = workspace.directory / "own-token"
         self.own.write_text("OWN\n")
         self.store.connect(self.api.url)
         self.settings = {"listen": ["unix", "127.0.0.1:0"], "tls": {"clientCA": str(self.authority.ca)}, **settings}
-        self.store.configure(whole("pods"), whole("secrets"), serve=self.settings)
+        self.store.configure(whole("pods"), whole("secrets"), whole("namespaces"), serve=self.settings)
         self.store.daemons()
         self.store.wait_synced("pods")
         self.store.wait_synced("secrets")
+        self.store.wait_synced("namespaces")
         self.serve = Serve(self.store, self.simulator)
 
     def decide(self, kind, authorization, spec):
@@ -52,7 +56,9 @@ class Reviewed:
             return {"authenticated": True, "user": user} if user else {"authenticated": False}
         assert kind == "subjectaccessreviews"
         attributes = spec.get("resourceAttributes", {})
-        return {"allowed": (spec["user"], attributes.get("resource", "path")) in self.rights or "resourceAttributes" not in spec}
+        right = (spec["user"], attributes.get("resource", "path"))
+        of_one = (*right, attributes.get("namespace"), attributes.get("name"))
+        return {"allowed": right in self.rights or of_one in self.rights or "resourceAttributes" not in spec}
 
     def client(self, certificate=None):
         address = next(line.split(" ")[2] for line in (self.store.path / "serve" / "addresses").read_text().splitlines()
@@ -93,6 +99,32 @@ def test_certificates_name_user_and_groups(review):
     assert spec["groups"] == ["o1", "o2", "system:authenticated"]
     assert review.ask(PODS, name="other").status == 403
     assert review.ask("/api/v1/secrets", name="cn").status == 403
+
+
+def test_a_right_to_one_name_lets_lists_and_watches_of_it(review):
+    """As an RBAC role with resourceNames does."""
+    one = PODS + "?fieldSelector=metadata.name%3D"
+    assert review.ask(PODS + "/p1", token="T3").status == 200
+    assert review.ask(one + "p1", token="T3").names == ["p1"]
+    for path in (one + "p1&watch=1&resourceVersion=0", "/api/v1/watch/namespaces/web/pods/p1?resourceVersion=0"):
+        with review.client().watch(path, Authorization="Bearer T3") as watch:
+            assert watch.next()[:2] == ("ADDED", "p1")
+    denied = review.ask(one + "p2", token="T3")
+    assert denied.message == 'pods "p2" is forbidden: User "u3" cannot list resource "pods" in API group "" in the namespace "web"'
+    assert (denied.status, denied.json["details"]) == (403, {"name": "p2", "kind": "pods"})
+    for selector in ("metadata.name!%3Dp1", "spec.nodeName%3Dp1", "metadata.name%3Dp1/x", "metadata.namespace%3Dweb"):
+        assert review.ask(f"{PODS}?fieldSelector={selector}", token="T3").status == 403, selector
+    log = review.ask(PODS + "/p2/log", token="T3")
+    assert log.message == 'pods "p2" is forbidden: User "u3" cannot get resource "pods/log" in API group "" in the namespace "web"'
+
+
+def test_a_namespace_is_in_itself(review):
+    """So a role that is bound there allows to read it."""
+    assert review.ask("/api/v1/namespaces/web", token="T3").status == 200
+    denied = review.ask("/api/v1/namespaces/shop", token="T3")
+    assert denied.message == 'namespaces "shop" is forbidden: User "u3" cannot get resource "namespaces" in API group "" in the namespace "shop"'
+    denied = review.ask("/api/v1/namespaces", token="T3")
+    assert denied.message == 'namespaces is forbidden: User "u3" cannot list resource "namespaces" in API group "" at the cluster scope'
 
 
 def test_nobody_else_can_be_impersonated(review):
@@ -150,6 +182,16 @@ def test_a_running_watch_ends_when_its_right_does(impatient):
         review.rights.discard(("u1", "pods"))
         assert [event["type"] for event in watch.rest()] == ["BOOKMARK"], "a clean end, from where the client can go on"
     assert review.ask(PODS, token="T1").status == 403
+
+
+def test_a_running_watch_of_one_name_is_decided_on_by_its_name(impatient):
+    review = impatient
+    with review.client().watch("/api/v1/watch/namespaces/web/pods/p1?resourceVersion=0", Authorization="Bearer T3") as watch:
+        assert watch.next()[:2] == ("ADDED", "p1")
+        eventually(lambda: sum(spec.get("resourceAttributes", {}).get("name") == "p1" for _, _, spec in review.api.reviews) >= 3, 40,
+                   "the watch is decided on again")
+        review.simulator.touch("pods")
+        assert watch.next()[:2] == ("MODIFIED", "p1")
 
 
 def test_a_running_watch_ends_when_its_token_does(impatient):
