@@ -222,6 +222,14 @@ def test_s95_http_1_0_closes_after_the_answer(server):
     assert text.startswith(b"HTTP/1.1 200 OK\r\n") and text.endswith(b"\r\n\r\nok")
 
 
+def test_s95_http_1_0_keeps_the_connection_if_it_is_asked_to_and_says_so(server):
+    with server.raw() as connection:
+        for _ in range(2):
+            connection.sendall(b"GET /livez HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
+            status, headers, _ = read_answer(connection)
+            assert (status, headers["connection"]) == (200, "keep-alive")
+
+
 def test_bodies_are_passed_over(server):
     body = b"7\r\n{\"a\":1}\r\n0\r\n\r\n"
     with server.raw() as connection:

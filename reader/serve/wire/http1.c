@@ -288,7 +288,11 @@ static void http1_write_head(struct http_connection *c, struct buf *out)
 		if (h->answer_chunked)
 			buf_str(out, "transfer-encoding: chunked\r\n");
 	}
-	buf_str(out, h->close ? "connection: close\r\n\r\n" : "\r\n");
+	if (h->close)
+		buf_str(out, "connection: close\r\n");
+	else if (s->x.version == EXCHANGE_HTTP_1_0) /* else the client takes the end of the connection for that of the answer */
+		buf_str(out, "connection: keep-alive\r\n");
+	buf_str(out, "\r\n");
 	buf_release(&s->answer);
 }
 
