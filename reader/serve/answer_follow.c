@@ -80,7 +80,7 @@ static void watch_end_initial(struct answer_watch *watch)
 				  (const char *[]){d->group, d->version, d->resource,
 					  *request->path.namespace_ ? "namespace" : "cluster"}),
 		proc_monotonic_ns() - request->x->began_ns);
-	if (request->options.bookmarks)
+	if (api_options_marks_end(&request->options))
 		answer_form_bookmark(request, watch->rv, true, &watch->out);
 }
 

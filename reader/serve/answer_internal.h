@@ -246,6 +246,11 @@ int answer_check_feed(struct answer_request *request);
  * answer_hold(). Returns: 0; AGAIN: it is not here yet; 400, 410. */
 int answer_find_state(
 	struct answer_request *request, int64_t token_rv, struct answer_state *ret_state);
+/* Returns whether RV is no version for the API server, which reads 64 bits. Other servers may have more. */
+static inline bool answer_rv_is_too_long(const struct timeline *t, timeline_rv rv)
+{
+	return rv >> 64 && !(t->newest >> 64);
+}
 /* Refuses a resourceVersion that the feed can't have: 400. */
 int answer_invalid_rv(struct answer_request *request);
 /* Sets the Status of a read that has waited in vain: 504. */

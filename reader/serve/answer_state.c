@@ -41,12 +41,12 @@ int answer_invalid_rv(struct answer_request *request)
 {
 	const char *rv = request->options.rv;
 	bool digits = *rv && !rv[strspn(rv, "0123456789")];
+	CLEANUP(buf_release) struct buf quoted = BUF_INIT;
 
+	api_status_quote(&quoted, rv);
 	return api_status_set(&request->status, 400, "BadRequest",
-		"invalid resource version: resourceVersion: Invalid value: \"%s\": "
-		"strconv.ParseUint: "
-		"parsing \"%s\": %s",
-		rv, rv, digits ? "value out of range" : "invalid syntax");
+		"invalid resource version: resourceVersion: Invalid value: %s: strconv.ParseUint: parsing %s: %s",
+		buf_cstr(&quoted), buf_cstr(&quoted), digits ? "value out of range" : "invalid syntax");
 }
 
 /* Returns whether nothing of the feed lies after A up to B. */
@@ -204,9 +204,8 @@ static int state_find(struct answer_request *request, int64_t token_rv, const st
 	}
 	if (api_options_any_rv(o))
 		return *o->rv ? 0 : state_above_floor(request, t, now, visible);
-	/* The API server reads 64 bits. Other servers may have more. */
 	timeline_rv number = 0;
-	if (timeline_rv_parse(bytes_str(o->rv), &number) && number >> 64 && !(t->newest >> 64))
+	if (timeline_rv_parse(bytes_str(o->rv), &number) && answer_rv_is_too_long(t, number))
 		return answer_invalid_rv(request);
 	if (request->verb == ANSWER_LIST && (o->match == API_MATCH_EXACT ||
 			(o->match == API_MATCH_ABSENT && o->limit > 0)))

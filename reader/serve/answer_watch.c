@@ -254,6 +254,8 @@ static int watch_seek(struct answer_watch *watch)
 		if (place != TIMELINE_INVALID)
 			(void)snprintf(watch->rv, sizeof(watch->rv), "%s", rv);
 	}
+	if (place == TIMELINE_FUTURE && answer_rv_is_too_long(timeline, number))
+		place = TIMELINE_INVALID;
 	catalog_unlock(answer->catalog);
 	switch (place) {
 	case TIMELINE_INVALID:
@@ -276,15 +278,17 @@ static int watch_check_rv(struct answer_watch *watch)
 	struct answer_request *request = watch->request;
 	struct answer *answer = request->worker->answer;
 	const char *rv = request->options.rv;
+	timeline_rv number;
 	uint64_t position;
 
 	if (api_options_any_rv(&request->options))
 		return 0;
 	catalog_lock(answer->catalog);
-	enum timeline_place place =
-		timeline_seek(&request->feed->timeline, bytes_str(rv), &position, NULL);
+	const struct timeline *timeline = &request->feed->timeline;
+	enum timeline_place place = timeline_seek(timeline, bytes_str(rv), &position, &number);
+	bool is_too_long = place == TIMELINE_FUTURE && answer_rv_is_too_long(timeline, number);
 	catalog_unlock(answer->catalog);
-	return place == TIMELINE_INVALID ? answer_invalid_rv(request) : 0;
+	return place == TIMELINE_INVALID || is_too_long ? answer_invalid_rv(request) : 0;
 }
 
 static int watch_make(struct answer_request *request)

@@ -119,19 +119,21 @@ static int api_options_int(const char *value, int64_t *ret_number, struct api_st
 {
 	bool negative = *value == '-';
 	const char *digits = value + (negative || *value == '+');
+	CLEANUP(buf_release) struct buf quoted = BUF_INIT;
 	uint64_t number;
 
 	*ret_number = 0;
 	bool valid = *digits != '\0';
 	for (const char *p = digits; *p; p++)
 		valid = valid && *p >= '0' && *p <= '9';
-	int r = decimal_parse(bytes_str(digits), (uint64_t)INT64_MAX, &number);
+	int r = decimal_parse(bytes_str(digits), (uint64_t)INT64_MAX + negative, &number);
 	err_ignore(r, "the client gets the API server's words");
-	if (r < 0)
-		return api_status_set(status, 400, "BadRequest",
-			"strconv.ParseInt: parsing \"%s\": %s", value,
-			valid ? "value out of range" : "invalid syntax");
-	*ret_number = negative ? -(int64_t)number : (int64_t)number;
+	if (r < 0) {
+		api_status_quote(&quoted, value);
+		return api_status_set(status, 400, "BadRequest", "strconv.ParseInt: parsing %s: %s",
+			buf_cstr(&quoted), valid ? "value out of range" : "invalid syntax");
+	}
+	*ret_number = (int64_t)(negative ? 0 - number : number);
 	return 0;
 }
 
@@ -191,46 +193,78 @@ int api_options_parse(struct bytes query, bool lists, struct api_options *ret_op
 	return r ? r : api_options_selectors(options, &values, status);
 }
 
-/* Returns the size of the unit at P, 0 if there is none. */
-static size_t api_options_unit(const char *p)
+/* Returns the nanoseconds of the unit UNIT, 0 if there is none. */
+static uint64_t api_options_unit(struct bytes unit)
 {
-	static const char *const units[] = {"ns", "us", "\u00b5s", "\u03bcs", "ms", "s", "m", "h"};
-	size_t size = strcspn(p, ".0123456789");
+	static const struct {
+		const char *name;
+		uint64_t ns;
+	} units[] = {{"ns", 1}, {"us", 1000}, {"\u00b5s", 1000}, {"\u03bcs", 1000}, {"ms", 1000000},
+		{"s", 1000000000}, {"m", 60000000000}, {"h", 3600000000000}};
 
 	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
-		if (strlen(units[i]) == size && memcmp(p, units[i], size) == 0)
-			return size;
+		if (bytes_equal(unit, bytes_str(units[i].name)))
+			return units[i].ns;
 	return 0;
 }
 
-/* As Go's time.ParseDuration. */
-int api_options_check_deadline(const struct api_options *options, struct api_status *status)
-{
-	static const char where[] = "invalid timeout specified in the request URL - time:";
-	const char *text = options->deadline_text, *p = text + (*text == '-' || *text == '+');
+enum api_options_duration { DURATION_OK, DURATION_INVALID, DURATION_NO_UNIT, DURATION_UNKNOWN_UNIT };
 
-	if (!*text || strcmp(p, "0") == 0)
-		return 0;
+/* Checks TEXT as Go's time.ParseDuration does; a duration has 63 bits of nanoseconds. *RET_UNIT is the last unit. */
+static enum api_options_duration api_options_check_duration(const char *text, struct bytes *ret_unit)
+{
+	const char *p = text + (*text == '-' || *text == '+');
+	uint64_t number, left = INT64_MAX, unit;
+
+	if (strcmp(p, "0") == 0)
+		return DURATION_OK;
 	do {
 		size_t digits = strspn(p, "0123456789"), fraction = 0;
 
 		if (p[digits] == '.')
 			fraction = 1 + strspn(p + digits + 1, "0123456789");
 		if (digits + (fraction > 1) == 0)
-			return api_status_set(status, 400, "BadRequest",
-				"%s invalid duration \"%s\"", where, text);
+			return DURATION_INVALID;
+		number = 0;
+		int r = digits ? decimal_parse(BYTES(p, digits), INT64_MAX, &number) : 0;
+		err_ignore(r, "the client gets the API server's words");
+		if (r < 0)
+			return DURATION_INVALID;
 		p += digits + fraction;
-		size_t size = strcspn(p, ".0123456789");
-		if (size == 0)
-			return api_status_set(status, 400, "BadRequest",
-				"%s missing unit in duration \"%s\"", where, text);
-		if (!api_options_unit(p))
-			return api_status_set(status, 400, "BadRequest",
-				"%s unknown unit \"%.*s\" in duration \"%s\"", where, (int)size, p,
-				text);
-		p += size;
+		*ret_unit = BYTES(p, strcspn(p, ".0123456789"));
+		if (!ret_unit->size)
+			return DURATION_NO_UNIT;
+		unit = api_options_unit(*ret_unit);
+		if (!unit)
+			return DURATION_UNKNOWN_UNIT;
+		if (number > left / unit)
+			return DURATION_INVALID;
+		left -= number * unit;
+		p += ret_unit->size;
 	} while (*p);
-	return 0;
+	return DURATION_OK;
+}
+
+int api_options_check_deadline(const struct api_options *options, struct api_status *status)
+{
+	static const char *const words[] = {[DURATION_INVALID] = "invalid duration ",
+		[DURATION_NO_UNIT] = "missing unit in duration ", [DURATION_UNKNOWN_UNIT] = "unknown unit "};
+	CLEANUP(buf_release) struct buf quoted = BUF_INIT, last = BUF_INIT;
+	struct bytes unit;
+
+	if (!*options->deadline_text)
+		return 0;
+	enum api_options_duration wrong = api_options_check_duration(options->deadline_text, &unit);
+	if (wrong == DURATION_OK)
+		return 0;
+	if (wrong == DURATION_UNKNOWN_UNIT) {
+		buf_bytes_put(&last, unit);
+		api_status_quote(&quoted, buf_cstr(&last));
+		buf_str(&quoted, " in duration ");
+	}
+	api_status_quote(&quoted, options->deadline_text);
+	return api_status_set(status, 400, "BadRequest", "invalid timeout specified in the request URL - time: %s%s",
+		words[wrong], buf_cstr(&quoted));
 }
 
 /* ---- validation ---- */
@@ -329,6 +363,11 @@ int api_options_validate(struct api_options *options, bool is_watch, struct api_
 		api_options_check_list(options, &errors);
 		if (is_watch && errors.n == 0)
 			options->send_initial = api_options_any_rv(options);
+	}
+	/* Another zero is no version to the decoder of watches, and gets no defaults either. */
+	if (is_watch && options->rv[0] == '0' && !options->rv[strspn(options->rv, "0")] && options->rv[1]) {
+		options->rv = "0";
+		options->send_initial |= !options->send_initial_given;
 	}
 	if (errors.n) {
 		status->code = 422;

@@ -31,6 +31,13 @@ struct api_options {
 	struct buf text;
 };
 
+/* Returns whether a watch that begins with the objects marks their end, if it wants bookmarks: not if it is one by its path
+ * alone, as the API server does it. */
+static inline bool api_options_marks_end(const struct api_options *options)
+{
+	return options->bookmarks && options->watch && options->match == API_MATCH_NOT_OLDER;
+}
+
 /* Returns whether the query asks for no certain resourceVersion: it has none, or 0. */
 static inline bool api_options_any_rv(const struct api_options *options)
 {

@@ -97,8 +97,7 @@ int api_status_unknown_path(struct api_status *status)
 	return 404;
 }
 
-/* Appends NAME as Go's %q: only printable text stays as it is. */
-static void api_status_quote(struct buf *out, const char *name)
+void api_status_quote(struct buf *out, const char *name)
 {
 	static const char letters[] = "abtnvfr"; /* from 0x07 on */
 

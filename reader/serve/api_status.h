@@ -46,6 +46,9 @@ void api_status_details(struct api_status *status, const char *group, const char
 void api_status_cause(struct api_status *status, const char *reason, const char *field,
 	const char *format, ...) __attribute__((format(printf, 4, 5)));
 
+/* Appends TEXT as Go's %q: only printable text stays as it is. */
+void api_status_quote(struct buf *out, const char *text);
+
 /* The refusals that several places give. */
 /* No feed is known yet; the words of an API server that starts. */
 int api_status_starting(struct api_status *status);

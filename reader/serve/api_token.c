@@ -180,6 +180,7 @@ int api_token_parse(const char *text, struct api_token *ret_token, struct api_st
 	if (r < 0) {
 		size_t at = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 					 "0123456789-_");
+		at -= !text[at]; /* it ends in the middle */
 		return api_status_set(status, 400, "BadRequest",
 			"%s: illegal base64 data at input byte %zu", prefix, at);
 	}

@@ -161,6 +161,11 @@ INVALID = 'ListOptions.meta.k8s.io "" is invalid: '
      'invalid resource version: resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax'),
     (PODS + "/p1?resourceVersion=abc", 400, "BadRequest", None),
     ("/api/v1/pods?watch=1&resourceVersion=abc", 400, "BadRequest", None),
+    ("/api/v1/pods?watch=1&resourceVersion=99999999999999999999", 400, "BadRequest",
+     'invalid resource version: resourceVersion: Invalid value: "99999999999999999999": strconv.ParseUint: parsing "99999999999999999999": value out of range'),
+    ("/api/v1/pods?watch=1&resourceVersion=99999999999999999999&sendInitialEvents=true&resourceVersionMatch=NotOlderThan", 400, "BadRequest", None),
+    ("/api/v1/pods?resourceVersion=a%22b", 400, "BadRequest",
+     'invalid resource version: resourceVersion: Invalid value: "a\\"b": strconv.ParseUint: parsing "a\\"b": invalid syntax'),
     ("/api/v1/pods?continue=%25%25", 400, "BadRequest",  # S43
      "invalid continue token: continue key is not valid: illegal base64 data at input byte 0"),
     ("/api/v1/pods?watch=1&sendInitialEvents=true", 422, "Invalid", None),  # S64

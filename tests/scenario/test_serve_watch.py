@@ -121,6 +121,15 @@ def test_s67_no_objects_if_none_are_wanted(serve):
         assert watch.next()[:2] == ("ADDED", "later")
 
 
+def test_a_watch_by_its_path_alone_does_not_mark_the_end_of_the_objects(serve):
+    """As the API server, which gives such a watch no defaults; another zero gets none either."""
+    for path in (f"/api/v1/watch/namespaces/web/pods?allowWatchBookmarks=true", f"{PODS}?watch=1&resourceVersion=00&allowWatchBookmarks=true"):
+        with serve.watch(path) as watch:
+            assert [e[:2] for e in watch.next(3)] == [("ADDED", f"p{i}") for i in range(3)]
+            serve.simulator.patch("pods", "web/p1", {"spec": {"nodeName": path[-5:]}})
+            assert watch.next()[:2] == ("MODIFIED", "p1"), "no bookmark before it"
+
+
 def test_s68_objects_of_a_version_that_does_not_come(serve):
     event, = serve.ask(f"{PODS}?{INITIAL}&resourceVersion=99999999").events
     assert event["type"] == "ERROR" and event["object"]["code"] == 504

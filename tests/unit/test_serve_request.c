@@ -172,7 +172,11 @@ Test(serve_request, s15_s16_s23_s24_s29_s30_s37_s38_s39_s40_s41_s60_s64_s65_s66_
 	options_are("limit=", false, 400, "strconv.ParseInt: parsing \"\": invalid syntax");
 	options_are("limit=99999999999999999999", false, 400,
 		"strconv.ParseInt: parsing \"99999999999999999999\": value out of range");
+	options_are("limit=a%22b%0A", false, 400, "strconv.ParseInt: parsing \"a\\\"b\\n\": invalid syntax");
 	options_are("limit=-1", false, 0, NULL);
+	options_are("limit=-9223372036854775808", false, 0, NULL);
+	options_are("limit=-9223372036854775809", false, 400,
+		"strconv.ParseInt: parsing \"-9223372036854775809\": value out of range");
 	options_are("watch=1&timeoutSeconds=x", true, 400,
 		"strconv.ParseInt: parsing \"x\": invalid syntax");
 	options_are("export=true", false, 400,
@@ -237,6 +241,7 @@ Test(serve_request, a_watch_without_a_version_begins_with_the_objects) /* 3.2 */
 	cr_assert_eq(parse("resourceVersion=0", &options), 0);
 	cr_assert_eq(api_options_validate(&options, true, &status), 0);
 	cr_expect(options.send_initial, "a watch by its path");
+	cr_expect(!api_options_marks_end(&options));
 	api_options_release(&options);
 }
 
@@ -381,7 +386,10 @@ Test(serve_request, timeouts_are_durations_of_go)
 	} cases[] = {{"", NULL}, {"0", NULL}, {"5s", NULL}, {"1h30m", NULL}, {"-1.5h", NULL}, {".5s", NULL},
 		{"1\u00b5s", NULL}, {"x", "invalid duration \"x\""}, {" 1s", "invalid duration \" 1s\""},
 		{"5", "missing unit in duration \"5\""}, {"1s2", "missing unit in duration \"1s2\""},
-		{"5x", "unknown unit \"x\" in duration \"5x\""}, {".", "invalid duration \".\""}};
+		{"5x", "unknown unit \"x\" in duration \"5x\""}, {".", "invalid duration \".\""},
+		{"2562047h47m16s", NULL}, {"2562047h48m", "invalid duration \"2562047h48m\""},
+		{"99999999999999999999s", "invalid duration \"99999999999999999999s\""},
+		{"1x\"", "unknown unit \"x\\\"\" in duration \"1x\\\"\""}};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		const struct api_options options = {.deadline_text = cases[i].text};
@@ -438,6 +446,8 @@ Test(serve_request, s43_tokens) /* S43 */
 	api_token_release(&t);
 	token_is_refused("abc", INVALID_TOKEN
 		": invalid character 'i' looking for beginning of value");
+	token_is_refused("x", INVALID_TOKEN ": illegal base64 data at input byte 0");
+	token_is_refused("e30ab", INVALID_TOKEN ": illegal base64 data at input byte 4");
 	token_is_refused("%%%", INVALID_TOKEN ": illegal base64 data at input byte 0");
 	token_is_refused(token_of(""), INVALID_TOKEN ": unexpected end of JSON input");
 	token_is_refused(token_of("{\"v\":\"meta.k8s.io/v1\",\"rv\":1"), INVALID_TOKEN
