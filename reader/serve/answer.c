@@ -361,7 +361,7 @@ static int answer_find_feed(struct answer_request *request)
 	}
 	const struct feed_definition *d = &request->feed->definition;
 
-	if (!d->namespaced != !*path->namespace_ && (*path->namespace_ || *path->name))
+	if (!d->namespaced != !*path->namespace_ && (*path->namespace_ || path->is_named))
 		return api_status_unknown_path(&request->status); /* S07, S08 */
 	if (*path->namespace_) {
 		buf_str(&request->key, path->namespace_);
@@ -502,6 +502,8 @@ static int answer_parse(struct answer_request *request)
 	bool lists = request->path.kind == API_PATH_RESOURCE &&
 		     (request->path.is_watch || !*request->path.name);
 	r = api_options_parse(x->query, lists, &request->options, &request->status);
+	if (r > 0)
+		answer_refusal_form(request);
 	request->verb = request->path.is_watch ? ANSWER_WATCH : *request->path.name ? ANSWER_GET :
 			request->options.watch ? ANSWER_WATCH : ANSWER_LIST;
 	if (r == 0 && request->verb == ANSWER_WATCH && *request->path.name)

@@ -46,13 +46,23 @@ int answer_custom(struct answer_request *request, bool labels, struct buf *out)
 	return r < 0 ? r : buf_error(out);
 }
 
+int answer_form_check(struct answer_request *request)
+{
+	const struct feed_definition *d = &request->feed->definition;
+	bool is_list = request->verb == ANSWER_LIST, is_builtin = custom_is_builtin_group(d->group);
+	const char *kind = is_builtin ? (is_list ? d->list_kind : d->kind)
+				      : (is_list ? "UnstructuredList" : "Unstructured");
+
+	return api_accept_check(&request->accept, is_list, kind,
+		is_builtin ? request->path.group_version : "unstructured", &request->status);
+}
+
 int answer_form_init(struct answer_request *request)
 {
 	CLEANUP(buf_release) struct buf columns = BUF_INIT;
 	const struct feed_definition *d = &request->feed->definition;
-	bool is_list = request->verb == ANSWER_LIST;
-	int r = api_accept_check(&request->accept, is_list, is_list ? d->list_kind : d->kind,
-		request->path.group_version, &request->status);
+	/* An object must be there before its form is refused. */
+	int r = request->verb == ANSWER_GET ? 0 : answer_form_check(request);
 
 	if (r == 0 && request->accept.form == API_FORM_TABLE) {
 		r = api_options_include(&request->options, &request->status);

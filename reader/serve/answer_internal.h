@@ -214,6 +214,8 @@ struct metric_cell *answer_cell(const struct answer_request *request, enum metri
 
 /* ---- answer_reply.c; each ends the request, which is freed ---- */
 
+/* Reads what the client accepts, for a refusal: it is indented for one that accepts no plain objects. */
+void answer_refusal_form(struct answer_request *request);
 /* Answers with the Status, or with 500 if R is an error of ours. */
 void answer_refuse(struct answer_request *request, int r);
 /* Answers with JSON, a compact document, indented if the client likes. JSON is changed. */
@@ -262,7 +264,9 @@ int answer_wait_is_over(struct answer_request *request);
  * columns, or with LABELS its selectable fields. */
 int answer_custom(struct answer_request *request, bool labels, struct buf *out);
 
-/* Checks the form and makes the printer of tables. Returns: 0; 406, 400; errors. */
+/* Checks that the form is one of what is answered. Returns: 0; 406. */
+int answer_form_check(struct answer_request *request);
+/* Checks the form, but for one object, and makes the printer of tables. Returns: 0; 406, 400; errors. */
 int answer_form_init(struct answer_request *request);
 /* Append one object: alone; as an item or row of a list. */
 int answer_form_object(struct answer_request *request, struct bytes body, struct buf *out);

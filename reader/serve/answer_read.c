@@ -32,7 +32,8 @@ static int read_object(struct answer_request *request, struct buf *out)
 	r = snapshot_get(snapshot, request->feed->id, buf_bytes(&request->key), &record);
 	if (r == NOT_FOUND)
 		return read_not_found(request);
-	if (r == FOUND)
+	r = r == FOUND ? answer_form_check(request) : r;
+	if (r == 0)
 		r = answer_form_object(request, record.body, out);
 	int checked = snapshot_check(snapshot);
 	return r < 0 || checked == 0 ? r : checked;

@@ -127,6 +127,17 @@ void answer_send(struct answer_request *request, struct buf *json)
 	answer_send_body(request, 200, gzip ? buf_bytes(&packed) : body, &head);
 }
 
+void answer_refusal_form(struct answer_request *request)
+{
+	CLEANUP(api_status_release) struct api_status unused = API_STATUS_INIT;
+	struct api_accept accept;
+	int r = api_accept_parse(exchange_header(request->x, "accept"), false, &accept, &unused);
+
+	if (r == 0)
+		request->accept.plain_errors = accept.plain_errors;
+	err_ignore(r < 0 ? r : 0, "the refusal is about the query");
+}
+
 void answer_refuse(struct answer_request *request, int r)
 {
 	CLEANUP(buf_release) struct buf json = BUF_INIT, indented = BUF_INIT;

@@ -58,7 +58,9 @@ static double api_accept_quality(struct bytes parameters)
 		text[q.size] = '\0';
 	}
 	double quality = strtod(text, &end);
-	return *end || end == text || !(quality >= 0 && quality <= 1) ? 1 : quality;
+	if (*end || end == text || !(quality >= 0))
+		return 1e-9; /* the API server takes it for 0, which it does not refuse */
+	return quality < 1 ? quality : 1;
 }
 
 /* Returns whether the client prefers X to Y, which comes before it in the header. */

@@ -130,6 +130,7 @@ static void api_path_resource(struct api_path *path, const struct api_path_parts
 	}
 	path->resource = parts->at[i++];
 	path->name = i < n ? parts->at[i++] : "";
+	path->is_named = *path->name;
 	path->subresource = i < n ? parts->at[i++] : "";
 	path->is_long = i < n || parts->more;
 }

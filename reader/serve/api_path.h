@@ -28,6 +28,7 @@ enum api_path_kind {
 struct api_path {
 	enum api_path_kind kind;
 	bool is_watch; /* the path has the prefix /watch/ */
+	bool is_named; /* the path has a name */
 	bool is_long;  /* it goes on after the subresource */
 	const char *group, *version, *namespace_, *resource, *name, *subresource;
 	const char *group_version; /* "apps/v1", "v1" */

@@ -73,6 +73,12 @@ def objects():
                     "template": {"metadata": {"labels": {"app": "d"}}, "spec": {"containers": [container]}}}}
     yield {"apiVersion": "v1", "kind": "Service", "metadata": meta("s"), "spec": {"ports": [{"port": 80}]}}
     yield {"apiVersion": "v1", "kind": "Secret", "metadata": meta("s"), "data": {"k": "AAEC"}}
+    # The viewer may read one object, and one namespace.
+    rbac, rules = "rbac.authorization.k8s.io", [("configmaps", ["m1"], ["get", "list", "watch"]), ("namespaces", [], ["get"])]
+    yield {"apiVersion": f"{rbac}/v1", "kind": "Role", "metadata": {"name": "viewer", "namespace": A},
+           "rules": [{"apiGroups": [""], "resources": [r], "resourceNames": names, "verbs": verbs} for r, names, verbs in rules]}
+    yield {"apiVersion": f"{rbac}/v1", "kind": "RoleBinding", "metadata": {"name": "viewer", "namespace": A},
+           "subjects": [{"kind": "User", "name": "viewer", "apiGroup": rbac}], "roleRef": {"kind": "Role", "name": "viewer", "apiGroup": rbac}}
     for i in range(2):
         yield {"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"kinf-serve-{i}"}, "spec": {"unschedulable": i == 1}}
     yield {"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e", "namespace": A}, "reason": "Made", "type": "Normal",
@@ -150,7 +156,8 @@ def requests(rv):
         **{f"limit {v}": PODS + q(limit=v) for v in ("abc", "", "-1", "0", "1.5", "99999999999999999999", " 1", "+2")},
         **{f"rv {v}": PODS + q(resourceVersion=v) for v in ("0", "1", rv, "007", "abc", "-1", "+1", "1.0", " 1", "99999999999999999999", "00", "x y")},
         **{f"get-rv {v}": PODS + "/p0" + q(resourceVersion=v) for v in ("0", "1", rv, "abc")},
-        "rv-future": PODS + q(resourceVersion="99999999"), "get-rv-future": PODS + "/p0" + q(resourceVersion="99999999"),
+        "rv-future": PODS + q(resourceVersion="99999999"), "rv quoted": PODS + q(resourceVersion='a"\\\n'), "limit quoted": PODS + q(limit='a"b'), "limit-min": PODS + q(limit=-2**63), "limit-less": PODS + q(limit=-2**63 - 1),
+        "timeout-quoted": PODS + q(timeout='1x"'), "timeout-overflow": PODS + q(timeout="9999999h"), "token one": PODS + "?continue=x", "get-rv-future": PODS + "/p0" + q(resourceVersion="99999999"),
         "exact": ALL + q(**old, resourceVersionMatch="Exact"), "not-older": ALL + q(**old, resourceVersionMatch="NotOlderThan"),
         "exact-limit": ALL + q(**old, limit=3), "exact-none": PODS + q(resourceVersionMatch="Exact"),
         "exact-0": PODS + q(resourceVersion=0, resourceVersionMatch="Exact"), "match-foo": PODS + q(resourceVersion=1, resourceVersionMatch="foo"),
@@ -181,7 +188,8 @@ def requests(rv):
         # watches that are refused before they begin
         "watch-initial": PODS + q(watch=1, sendInitialEvents="true"), "watch-initial-exact": PODS + q(watch=1, sendInitialEvents="true", resourceVersionMatch="Exact"),
         "watch-match": PODS + q(watch=1, resourceVersionMatch="NotOlderThan"), "watch-match-exact": PODS + q(watch=1, resourceVersionMatch="Exact", resourceVersion=1),
-        "watch-rv": PODS + q(watch=1, resourceVersion="abc"), "watch-labels": PODS + q(watch=1, labelSelector="a,"), "watch-fields": PODS + q(watch=1, fieldSelector="foo=bar"),
+        "watch-rv": PODS + q(watch=1, resourceVersion="abc"), "watch-rv-long": PODS + q(watch=1, resourceVersion="9" * 30),
+        "watch-name-of-all": "/api/v1/watch/pods/p0", "watch-labels": PODS + q(watch=1, labelSelector="a,"), "watch-fields": PODS + q(watch=1, fieldSelector="foo=bar"),
         "watch-timeout": PODS + q(watch=1, timeoutSeconds="x"), "watch-prefix-name": f"/api/v1/watch/namespaces/{A}/pods/p0" + q(fieldSelector="metadata.name=b"),
         "watch-match-token": PODS + "?watch=1&resourceVersionMatch=NotOlderThan&sendInitialEvents=true&continue=x",
     }
@@ -198,7 +206,7 @@ def requests(rv):
             "protobuf-json": PROTOBUF + ",application/json", "v9": "application/json;as=Table;v=v9;g=meta.k8s.io", "v9-json": "application/json;as=Table;v=v9;g=meta.k8s.io,application/json",
             "beta": "application/json;as=Table;v=v1beta1;g=meta.k8s.io", "metas": METAS, "meta-of-list": META, "metas-beta": METAS.replace("v=v1", "v=v1beta1"),
             "other-group": "application/json;as=Table;v=v1;g=x", "quality-0": "application/json;q=0", "quality": "application/yaml;q=0.1,application/json;q=0.9", "stream": "application/json;stream=watch",
-            "charset": "application/json;charset=utf-8", "pretty": "application/json;pretty=1", "garbage": ";;;", "unknown-as": "application/json;as=Foo;v=v1;g=meta.k8s.io", "cbor": "application/cbor",
+            "charset": "application/json;charset=utf-8", "quality-bad": TABLE + ";q=x,application/json", "pretty": "application/json;pretty=1", "garbage": ";;;", "unknown-as": "application/json;as=Foo;v=v1;g=meta.k8s.io", "cbor": "application/cbor",
             "protobuf-metas": METAS.replace("application/json", PROTOBUF) + "," + METAS}.items():
         found[f"accept-{name}"] = (PODS, {"accept": accept})
     found["accept-many"] = (PODS, {"accept": ", ".join(f"application/x{i}" for i in range(1000)) + ", application/json"})
@@ -208,6 +216,9 @@ def requests(rv):
     found["impersonate-group"] = (PODS, {"impersonate-user": "x", "impersonate-group": "system:masters"})
     found["impersonate-nobody"] = (PODS, {"impersonate-group": "system:masters"})
     found["accept-meta"] = (PODS + "/p0", {"accept": META})
+    found["accept-metas-missing"] = (PODS + "/nope", {"accept": METAS})
+    found["accept-meta-of-custom-list"] = (GADGETS, {"accept": META})
+    found["accept-table-bad-selector"] = (PODS + "?labelSelector=,,", {"accept": TABLE})
     found["accept-metas-of-object"] = (PODS + "/p0", {"accept": METAS})
     found["accept-table-missing-json"] = (PODS + "/nope", {"accept": TABLE})
     found["accept-watch-yaml"] = (PODS + "?watch=1&timeoutSeconds=1", {"accept": "application/yaml"})
@@ -235,6 +246,14 @@ def requests(rv):
     for name, path in {"list": PODS, "get": PODS + "/p0", "watch": PODS + "?watch=1", "all": ALL, "group": DEPLOYMENTS, "get-group": DEPLOYMENTS + "/d",
                        "node": "/api/v1/nodes/kinf-serve-0", "document": "/api/v1", "version": "/version"}.items():
         found[f"viewer-{name}"] = (path, {"authorization": "viewer"})
+    one = f"/api/v1/watch/namespaces/{A}/configmaps/"
+    for name, path in {"get": MAPS + "/m1", "get-other": MAPS + "/m2", "list": MAPS + q(fieldSelector="metadata.name=m1"), "list-other": MAPS + q(fieldSelector="metadata.name=m2"),
+                       "list-not": MAPS + q(fieldSelector="metadata.name!=m1"), "list-slash": MAPS + q(fieldSelector="metadata.name=m1/x"), "list-all": "/api/v1/configmaps" + q(fieldSelector="metadata.name=m1"),
+                       "watch": MAPS + q(fieldSelector="metadata.name=m1", watch=1, resourceVersion=0, timeoutSeconds=1), "watch-other": MAPS + q(fieldSelector="metadata.name=m2", watch=1),
+                       "watch-prefix": one + "m1" + q(resourceVersion=0, timeoutSeconds=1), "watch-prefix-other": one + "m2", "namespace": f"/api/v1/namespaces/{A}",
+                       "namespace-other": f"/api/v1/namespaces/{B}", "namespaces": "/api/v1/namespaces", "namespaces-one": "/api/v1/namespaces" + q(fieldSelector=f"metadata.name={A}"),
+                       "namespace-watch": f"/api/v1/watch/namespaces/{A}", "log": PODS + "/p1/log"}.items():
+        found[f"viewer-one-{name}"] = (path, {"authorization": "viewer"})
     for method in ("POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"):
         found[f"{method} list"] = ("/api/v1/namespaces/zzz/pods", {"method": method})
         found[f"{method} object"] = (PODS + "/nope", {"method": method})
@@ -251,6 +270,8 @@ WATCHES = {
     # each with resourceVersion=RV unless it says another
     "pods": PODS + "?watch=1", "all": ALL + "?watch=true", "labels": PODS + "?watch=1&labelSelector=app%3Dapp0", "labels-not": PODS + "?watch=1&labelSelector=app!%3Dapp0",
     "fields": PODS + "?watch=1&fieldSelector=metadata.name%3Dp1", "phase": PODS + "?watch=1&fieldSelector=spec.nodeName%3Dn1", "prefix": "/api/v1/watch/pods?",
+    "prefix-bookmarks": f"/api/v1/watch/namespaces/{A}/pods?resourceVersion=0&allowWatchBookmarks=true", "zeros": PODS + "?watch=1&resourceVersion=00&allowWatchBookmarks=true",
+    "zeros-no-initial": PODS + "?watch=1&resourceVersion=00&sendInitialEvents=false&resourceVersionMatch=NotOlderThan",
     "prefix-namespace": f"/api/v1/watch/namespaces/{A}/pods?", "prefix-name": f"/api/v1/watch/namespaces/{A}/pods/p1?", "maps": MAPS + "?watch=1",
     "custom": GADGETS + "?watch=1", "custom-fields": GADGETS + "?watch=1&fieldSelector=spec.color%3Dred", "empty-value": PODS + "?watch",
     "none": "/api/v1/namespaces/zzz/pods?watch=1", "nodes": "/api/v1/nodes?watch=1",
@@ -287,7 +308,7 @@ APART = {
     "accept-watch-html": "names JSON only", "accept-discovery-html": "names JSON only",
     # Requests that kinf-serve answers otherwise, on purpose.
     "accept-application": "application/* is JSON", "accept-quality-0": "q=0 is not acceptable", "export": "refused, as the API server did until 1.3x",
-    "get-rv abc": "400 instead of 500", "watch-rv": "400 instead of 500", "slash-*": "one path, one object", "encoded-slash": "one path, one object",
+    "get-rv abc": "400 instead of 500", "watch-rv*": "400 instead of 500", "slash-*": "one path, one object", "encoded-slash": "one path, one object",
     "root-of-namespaces": "one path, one object", "token bm9uc2Vuc2U": "the JSON parser has other words", "no-token": "no anonymous user", "basic": "no anonymous user",
     "HEAD*": "answered as GET", "POST list": "writes are not served", "PUT object": "writes are not served", "PATCH object": "writes are not served", "DELETE list": "writes are not served",
     "DELETE object": "writes are not served", "watch metadata-list-form": "406 instead of a stream without events", "watch old": "history begins at our first list",
@@ -501,7 +522,7 @@ def change(cluster):
 
 def prepare(cluster):
     cluster.kubectl("delete", "crd", f"gadgets.{GROUP}", "--ignore-not-found")
-    cluster.kubectl("delete", "pods,configmaps,deployments,services,secrets,events", "--all", "-n", A, "--grace-period=0", "--force", check=False)
+    cluster.kubectl("delete", "pods,configmaps,deployments,services,secrets,events,roles,rolebindings", "--all", "-n", A, "--grace-period=0", "--force", check=False)
     cluster.kubectl("delete", "pods,configmaps", "--all", "-n", B, "--grace-period=0", "--force", check=False)
     cluster.kubectl("delete", "nodes", "kinf-serve-0", "kinf-serve-1", "--ignore-not-found")
     cluster.kubectl("create", "-f", "-", body=json.dumps(definition()))

@@ -127,6 +127,7 @@ INVALID = 'ListOptions.meta.k8s.io "" is invalid: '
     (PODS + "/nope", 404, "NotFound", 'pods "nope" not found'),  # S05
     ("/apis/example.com/v1/namespaces/web/widgets/x", 404, "NotFound", 'widgets.example.com "x" not found'),  # S06
     ("/api/v1/pods/p1", 404, "NotFound", "the server could not find the requested resource"),  # S07
+    ("/api/v1/watch/pods/p1", 404, "NotFound", "the server could not find the requested resource"),
     ("/api/v1/namespaces/web/nodes", 404, "NotFound", "the server could not find the requested resource"),  # S08
     ("/api/v1/nosuch", 404, "NotFound", None),  # S09
     ("/apis/none/v1/x", 404, "NotFound", None),
@@ -387,6 +388,18 @@ def test_s81_metadata_only(serve):
     assert serve.ask(PODS, accept=METADATA).status == 406
     assert serve.ask(PODS + "/p1", accept=METADATA_LIST).status == 406
     assert serve.ask(PODS + "/p1", accept=METADATA).json["kind"] == "PartialObjectMetadata"
+
+
+def test_the_form_of_a_refusal_and_of_a_missing_object(serve):
+    missing = serve.ask(PODS + "/nope", accept=METADATA_LIST)
+    assert (missing.status, missing.message) == (404, 'pods "nope" not found')
+    custom = serve.ask("/apis/example.com/v1/widgets", accept=METADATA)
+    assert custom.status == 406 and custom.message.endswith("(*unstructured.UnstructuredList)")
+    custom = serve.ask("/apis/example.com/v1/namespaces/web/widgets/w", accept=METADATA_LIST)
+    assert custom.status == 406 and custom.message.endswith("(*unstructured.Unstructured)")
+    for path in (PODS + "?labelSelector=,,", PODS + "/nope"):
+        assert b"\n  " in serve.ask(path, accept=TABLE.partition(",")[0]).body, "a client that accepts no plain objects"
+        assert b"\n  " not in serve.ask(path, accept=TABLE).body
 
 
 def test_s82_large_answers_are_compressed(serve):

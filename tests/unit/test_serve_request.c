@@ -281,6 +281,10 @@ Test(serve_request, s75_s78_s79_s80_s81_what_clients_accept) /* S75, S78 to S81 
 		API_FORM_METADATA_LIST, "v1");
 	accept_is("application/json;q=0.1," TABLE ";q=0.5", API_FORM_TABLE, "v1");
 	accept_is("application/json;q=0", API_FORM_MAX, NULL);
+	accept_is(TABLE ";q=x,application/json;q=0.1", API_FORM_OBJECT, "v1");
+	accept_is(TABLE ";q=-1,application/json", API_FORM_OBJECT, "v1");
+	accept_is(TABLE ";q=x", API_FORM_TABLE, "v1");
+	accept_is("application/json," TABLE ";q=2", API_FORM_OBJECT, "v1");
 	accept_is("text/html", API_FORM_MAX, NULL);
 	accept_is("application/yaml", API_FORM_MAX, NULL);
 	accept_is("application/vnd.kubernetes.protobuf", API_FORM_MAX, NULL);
