@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What clients of kinf-serve see while feeds come and go, and while one of the processes behind it ends in the middle of their work."""
+
+import json
+import signal
+
+import pytest
+
+from harness import eventually
+from harness.objects import pod
+from harness.serve import Serve
+from harness.store import whole
+
+PODS = "/api/v1/pods"
+MAPS = "/api/v1/configmaps"
+
+
+@pytest.fixture
+def serve(simulator, store):
+    for i in range(10):
+        simulator.put("pods", pod(f"p{i}", "web"))
+    simulator.put("configmaps", {"metadata": {"name": "m", "namespace": "web"}})
+    configure(store, "pods", "configmaps")
+    store.processor_process, store.reflector_process = store.daemons()
+    store.wait_equal(simulator, "pods")
+    store.wait_synced("configmaps")
+    return Serve(store, simulator)
+
+
+def configure(store, *feeds):
+    store.configure(*(whole(feed) for feed in feeds), serve={"listen": ["unix"]})
+
+
+def test_watches_of_a_feed_that_is_removed_end_and_its_reads_name_it(serve):
+    watch, other = serve.watch(f"{MAPS}?watch=1&resourceVersion=0"), serve.watch(f"{PODS}?watch=1&resourceVersion={serve.ask(PODS).rv}")
+    with watch, other:
+        assert watch.next()[:2] == ("ADDED", "m")
+        configure(serve.store, "pods")
+        serve.store.reflector_process.send(signal.SIGHUP)
+        last = watch.rest()
+        assert [e["type"] for e in last] in ([], ["ERROR"]) and all(e["object"]["code"] == 410 for e in last), "it lists again, and is told"
+        missing = eventually(lambda: (a := serve.ask(MAPS)).status == 404 and a, what="the feed is gone")
+        assert "no feed that holds configmaps" in missing.message
+        assert "configmaps" not in {r["name"] for r in serve.ask("/api/v1").json["resources"]}
+        serve.simulator.put("pods", pod("later", "web"))
+        assert other.next()[:2] == ("ADDED", "later"), "watches of other feeds go on"
+    configure(serve.store, "pods", "configmaps")
+    serve.store.reflector_process.send(signal.SIGHUP)
+    eventually(lambda: serve.ask(MAPS).status == 200, what="the feed is back")
+    with serve.watch(f"{MAPS}?watch=1&resourceVersion=0") as watch:
+        assert watch.next()[:2] == ("ADDED", "m")
+
+
+def test_pages_go_on_while_the_processor_is_dead_and_after_it_has_come_back(serve):
+    whole_list = serve.ask(PODS).json["items"]
+    found, token = [], ""
+    for page in range(5):
+        answer = serve.ask(f"{PODS}?limit=2" + (f"&continue={token}" if token else ""))
+        assert answer.status == 200, answer.body
+        found += answer.json["items"]
+        token = answer.json["metadata"].get("continue", "")
+        if page == 1:
+            serve.store.processor_process.kill()
+        if page == 2:
+            serve.simulator.put("pods", pod("p0", "web", app="changed"))
+            serve.simulator.delete("pods", "web/p9")
+        if page == 3:
+            serve.store.processor()
+            serve.store.wait_equal(serve.simulator, "pods")
+    assert found == whole_list and not token
+
+
+def test_a_list_that_is_being_sent_survives_the_processor(serve):
+    serve.simulator.create("pods", 2000, size=4000)
+    serve.store.wait_equal(serve.simulator, "pods")
+    connection = serve.client.connect()
+    connection.request("GET", PODS)
+    response = connection.getresponse()
+    text = response.read(100000)
+    serve.store.processor_process.kill()
+    text += response.read()
+    assert len(json.loads(text)["items"]) == 2010
+    connection.close()
+
+
+def test_a_thousand_watches_end_cleanly_at_sigterm(serve):
+    rv = serve.ask(PODS).rv
+    watches = [serve.watch(f"{PODS}?watch=1&resourceVersion={rv}&allowWatchBookmarks=true") for _ in range(1000)]
+    assert serve.process.kill(signal.SIGTERM) == 0
+    for watch in watches:
+        mark, = watch.rest()  # read to the end of the chunked body
+        assert mark["type"] == "BOOKMARK" and int(mark["object"]["metadata"]["resourceVersion"]) >= int(rv)
+        watch.connection.close()
