@@ -163,15 +163,12 @@ static int mapping_first_txn(struct mapping *map, struct pin *pin, MDB_txn **ret
 
 /* Only an environment without any state gets databases: where a later one lacks one, its table of databases is damaged, and
  * LMDB would write into pages that belong to something else. LMDB's code. */
-static int mapping_open_database(struct mapping *map, MDB_txn *txn, const char *name, MDB_dbi *ret_db)
+static int mapping_open_database(
+	const struct mapping *map, MDB_txn *txn, const char *name, bool is_new, MDB_dbi *ret_db)
 {
-	MDB_envinfo info;
 	int rc = guarded_open(txn, name, ret_db);
 
-	if (rc != MDB_NOTFOUND || map->mode != ENV_WRITE)
-		return rc;
-	(void)mdb_env_info(map->mdb, &info);
-	return info.me_last_txnid ? rc : mdb_dbi_open(txn, name, MDB_CREATE, ret_db);
+	return rc == MDB_NOTFOUND && is_new && map->mode == ENV_WRITE ? mdb_dbi_open(txn, name, MDB_CREATE, ret_db) : rc;
 }
 
 static int mapping_settle_pinned(
@@ -201,16 +198,17 @@ static int mapping_settle_pinned(
 	r = mapping_first_txn(map, pin, &txn);
 	if (r)
 		return r;
-	for (size_t i = 0; i < options->n_databases; i++) {
-		int rc = mapping_open_database(map, txn, options->databases[i], &map->databases[i]);
-		if (rc) {
-			r = mapping_failed(map, rc, "opening the databases of");
-			mdb_txn_abort(txn);
-			return r;
-		}
+	bool is_new = info.me_last_txnid == 0;
+	int rc = mdb_dbi_open(txn, NULL, 0, &map->main_db);
+	for (size_t i = 0; i < options->n_databases && !rc; i++)
+		rc = mapping_open_database(map, txn, options->databases[i], is_new, &map->databases[i]);
+	if (rc) {
+		r = mapping_failed(map, rc, "opening the databases of");
+		mdb_txn_abort(txn);
+		return r;
 	}
 	map->n_databases = options->n_databases;
-	int rc = options->mode == ENV_WRITE ? mapping_commit(map, txn) : mdb_txn_commit(txn);
+	rc = options->mode == ENV_WRITE ? mapping_commit(map, txn, is_new) : mdb_txn_commit(txn);
 	txn = NULL;
 	if (!rc)
 		rc = mapping_begin_read(map, pin, &txn);
@@ -263,7 +261,9 @@ static int mapping_open(
 	(void)mdb_env_set_maxdbs(map->mdb, ENV_DATABASES_MAX);
 	if (options->mode == ENV_WRITE)
 		(void)mdb_env_set_mapsize(map->mdb, options->map_bytes);
-	int made = map->writemap ? datafile_begin(directory, &map->writemap) : 0;
+	int made = mapping_check_metas(map, !options->unchecked);
+	if (made == 0 && map->writemap)
+		made = datafile_begin(directory, &map->writemap);
 	if (made == 0 && options->mode == ENV_WRITE)
 		made = datafile_begin_lock(directory, &map->lock.fd);
 	if (made < 0)
@@ -488,6 +488,12 @@ size_t env_page_size(const struct env *env)
 {
 	CHECK_OBJ(env, ENV_MAGIC);
 	return env->map->page_size;
+}
+
+int env_check(struct env *env)
+{
+	CHECK_OBJ(env, ENV_MAGIC);
+	return mapping_check_metas(env->map, true);
 }
 
 int env_sync(struct env *env)

@@ -44,6 +44,7 @@ struct env_options {
 	bool writemap; /* pages are written in place, where the file system keeps what is reserved
 			*/
 	bool durable;       /* fdatasync at each commit; else commits survive process crashes only */
+	bool unchecked;     /* opens it without env_check() */
 	unsigned file_mode; /* of new files */
 	const struct pin_places
 		*places; /* of pin files; NULL: a writer that nobody else reads beside */
@@ -86,6 +87,10 @@ struct env_reader {
 typedef int env_reader_fn(void *arg, const struct env_reader *reader);
 /* Calls FN for each slot of each process that reads the environment, until it returns non-zero. */
 int env_each_reader(struct env *env, env_reader_fn *fn, void *arg);
+
+/* Finds out whether the meta pages, which say what the newest state is, are what their transactions wrote: else an older state
+ * would be read. Opening does it once. Returns: 0; ERR_CORRUPT. */
+int env_check(struct env *env);
 
 /* Writes everything to the disk. Errors of earlier writes appear here; after -EIO the generation is lost. */
 int env_sync(struct env *env);

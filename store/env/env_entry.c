@@ -57,6 +57,7 @@ int txn_put(struct txn *txn, unsigned db, struct bytes key, struct bytes value, 
 	txn_require_write(txn);
 	if (txn->error)
 		return txn_first_error(txn);
+	txn->has_written = true;
 	int rc = mdb_put(txn->mdb, database(txn, db), &k, &v, txn_mdb_flags(flags));
 	return txn_wrote(txn, rc, "writing");
 }
@@ -69,6 +70,7 @@ int txn_reserve(struct txn *txn, unsigned db, struct bytes key, size_t size, uns
 	txn_require_write(txn);
 	if (txn->error)
 		return txn_first_error(txn);
+	txn->has_written = true;
 	int rc = mdb_put(txn->mdb, database(txn, db), &k, &v, MDB_RESERVE | txn_mdb_flags(flags));
 	int r = txn_wrote(txn, rc, "writing");
 	if (r == 0)
@@ -84,6 +86,7 @@ int txn_del(struct txn *txn, unsigned db, struct bytes key)
 	if (txn->error)
 		return txn_first_error(txn);
 	int rc = mdb_del(txn->mdb, database(txn, db), &k, NULL);
+	txn->has_written |= rc == 0;
 	return rc == MDB_NOTFOUND ? NOT_FOUND : txn_wrote(txn, rc, "deleting in");
 }
 
@@ -222,6 +225,7 @@ int cursor_put(struct cursor *cursor, struct bytes key, struct bytes value, unsi
 	txn_require_write(cursor->txn);
 	if (cursor->txn->error)
 		return txn_first_error(cursor->txn);
+	cursor->txn->has_written = true;
 	int rc = mdb_cursor_put(cursor->mdb, &k, &v, txn_mdb_flags(flags));
 	return txn_wrote(cursor->txn, rc, "writing");
 }
@@ -232,6 +236,7 @@ int cursor_del(struct cursor *cursor)
 	txn_require_write(cursor->txn);
 	if (cursor->txn->error)
 		return txn_first_error(cursor->txn);
+	cursor->txn->has_written = true;
 	int rc = mdb_cursor_del(cursor->mdb, 0);
 	return txn_wrote(cursor->txn, rc, "deleting in");
 }

@@ -2,7 +2,7 @@
 /*
  * The env group's internal header, and the only file that includes lmdb.h. env.h is the interface. env.c opens and
  * closes environments, env_txn.c runs transactions on them, env_entry.c reads and writes entries, env_guard.c outlives LMDB's
- * assertions while it reads, env_place.c finds values by their place in the file, env_room.c reserves blocks, env_fault.c makes the file longer and survives a full disk, env_pins.c keeps pages
+ * assertions while it reads, env_seal.c finds damage of the meta pages, env_place.c finds values by their place in the file, env_room.c reserves blocks, env_fault.c makes the file longer and survives a full disk, env_pins.c keeps pages
  * that are read from being reused, env_error.c converts LMDB's codes.
  */
 #ifndef STORE_ENV_ENV_INTERNAL_H
@@ -37,7 +37,7 @@ struct mapping {
 	struct mapped_file written; /* WRITEMAP: all of it. Lost: the write transaction, or a part of it */
 	unsigned forks; /* env_forks() when it was opened; another number now: this is a child */
 	MDB_env *mdb;
-	MDB_dbi databases[ENV_DATABASES_MAX];
+	MDB_dbi databases[ENV_DATABASES_MAX], main_db; /* MAIN_DB: the table of them */
 	size_t n_databases;
 	const uint8_t *address; /* NULL: not known, and values have no places */
 	uint64_t map_bytes;
@@ -84,6 +84,7 @@ struct txn {
 	uint32_t magic;
 	int error; /* the first one of a write transaction, which all later calls return */
 	bool is_write;
+	bool has_written;
 	bool is_running;
 	struct mapping *map;
 	MDB_txn *mdb;
@@ -138,8 +139,9 @@ void mapping_keep_release(struct mapping *map);
 int mapping_advance(struct mapping *map, bool must);
 /* Makes a scan of the environment's pin files; NULL when it has no places. */
 int mapping_open_scan(const struct mapping *map, struct pin_scan **ret_scan);
-/* Commits and publishes. Returns LMDB's code, or an errno if the disk is full. */
-int mapping_commit(struct mapping *map, MDB_txn *txn);
+/* Commits and publishes. HAS_WRITTEN: TXN becomes a state, which is sealed. Returns LMDB's code, or an errno if the disk is
+ * full. */
+int mapping_commit(struct mapping *map, MDB_txn *txn, bool has_written);
 
 /* The reader's side. */
 int mapping_watch(struct mapping *map, const struct pin_places *places);
@@ -148,6 +150,15 @@ void mapping_watch_end(struct mapping *map);
 int mapping_pin(struct mapping *map, struct pin *pin);
 /* Begins a read transaction, or renews *TXN, under PIN. LMDB's code. */
 int mapping_begin_read(struct mapping *map, struct pin *pin, MDB_txn **txn);
+
+/* ---- env_seal.c ---- */
+
+/* Writes the seal of TXN, after everything else. LMDB's code. */
+int mapping_seal(const struct mapping *map, MDB_txn *txn);
+/* Checks, before LMDB opens the file, that its meta pages have sizes that LMDB can work with, and WITH_SEALS that they lead to
+ * their own seals; a writer undoes a commit that was killed inside. Returns: 0, also if there is no file; ERR_CORRUPT;
+ * ERR_LOCKED: only a writer can open it; errors of reading. */
+int mapping_check_metas(const struct mapping *map, bool with_seals);
 
 /* ---- env_entry.c ---- */
 

@@ -356,13 +356,16 @@ static void mapping_publish(struct mapping *map)
 	(void)mapped_file_restore(&map->page_file);
 }
 
-int mapping_commit(struct mapping *map, MDB_txn *txn)
+int mapping_commit(struct mapping *map, MDB_txn *txn, bool has_written)
 {
 	struct pin_page *page = map->own_page;
 
-	if (!page)
-		return mdb_txn_commit(txn);
 	errno = 0;
+	int rc = has_written ? mapping_write_error(mapping_seal(map, txn)) : 0;
+	if (rc) {
+		mdb_txn_abort(txn);
+		return rc;
+	}
 	uint64_t id = mdb_txn_id(txn);
 	__atomic_store_n(&page->began, id, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* before all stores to the meta page */
@@ -375,7 +378,7 @@ int mapping_commit(struct mapping *map, MDB_txn *txn)
 		(void)map->written.mend(&map->written, 2 * map->page_size);
 		err_ignore(fails, "the commit reports it");
 	}
-	int rc = mapping_commit_pages(map, txn);
+	rc = mapping_commit_pages(map, txn);
 	if (mapped_file_lost(&map->written)) {
 		int lost = mapping_undo_commit(map, id);
 		rc = rc ? rc : lost;

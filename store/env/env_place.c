@@ -17,12 +17,11 @@ void mapping_find_address(struct mapping *map, MDB_txn *txn)
 	MDB_envinfo info;
 	MDB_cursor *cursor;
 	MDB_val key, value;
-	MDB_dbi main_db;
 
 	(void)mdb_env_info(map->mdb, &info);
 	map->map_bytes = info.me_mapsize;
 	map->address = NULL;
-	if (mdb_dbi_open(txn, NULL, 0, &main_db) || guarded_cursor_open(txn, main_db, &cursor))
+	if (guarded_cursor_open(txn, map->main_db, &cursor))
 		return;
 	if (guarded_cursor_get(cursor, &key, &value, MDB_FIRST) == 0) {
 		uintptr_t page = (uintptr_t)value.mv_data & ~((uintptr_t)map->page_size - 1);

@@ -174,7 +174,7 @@ int txn_commit(struct txn **txn)
 		txn_abort(txn);
 		return r;
 	}
-	int rc = is_write ? mapping_commit(map, (*txn)->mdb)
+	int rc = is_write ? mapping_commit(map, (*txn)->mdb, (*txn)->has_written)
 			  : mdb_txn_commit((*txn)->mdb); /* frees it even when it fails */
 	(*txn)->mdb = NULL;
 	if (is_write && rc == 0)

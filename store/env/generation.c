@@ -76,6 +76,7 @@ static int generation_open_env(struct generation *gen, enum env_mode mode,
 		.map_bytes = options ? options->map_bytes : 0,
 		.writemap = gen->kind->writemap && !(options && options->durable),
 		.durable = options && options->durable,
+		.unchecked = gen->is_untrusted,
 		.file_mode = options ? options->file_mode : 0600,
 		.places = places,
 	};

@@ -278,8 +278,10 @@ int verify_index(struct verify *v)
 	struct verify_definitions d = {.v = v, .state = &state};
 	uint8_t buffer[META_KEY];
 	struct bytes key = index_meta_key(buffer, META_STATE, 0), value;
-	int r = txn_get(snapshot_index_txn(v->snapshot), INDEX_META, key, &value);
+	int r = verify_failed(v, env_check(index_env(snapshot_index(v->snapshot))), "index");
 
+	if (r == 0)
+		r = txn_get(snapshot_index_txn(v->snapshot), INDEX_META, key, &value);
 	if (r == NOT_FOUND)
 		r = err_say(ERR_CORRUPT, "index: its state is missing in meta");
 	if (r == FOUND)

@@ -371,8 +371,10 @@ static int verify_add_feed(void *arg, const struct feed_definition *definition,
 
 int verify_journal(struct verify *v)
 {
-	int r = journal_meta(v->journal, v->journal_txn, &v->meta);
+	int r = verify_failed(v, env_check(journal_env(v->journal)), "journal");
 
+	if (r == 0)
+		r = journal_meta(v->journal, v->journal_txn, &v->meta);
 	if (r == 0)
 		r = journal_each_feed(v->journal, v->journal_txn, verify_add_feed, v);
 	if (r < 0)

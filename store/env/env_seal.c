@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Seals: whether the meta pages of a file are what their transactions wrote. LMDB takes the state with the higher number of
+ * its two meta pages and believes each byte of them: with one changed byte the older state is the newest one, and reads
+ * well. So each commit writes its number into the table of databases also, the seal, and a meta page has to lead to a seal
+ * with its own number.
+ *
+ * A sound file may differ from that, and is not refused then:
+ *
+ *   - Neither state has a seal: an earlier version wrote it. Or both have the same one: an earlier version, which copies
+ *     the row as it is, wrote after this one.
+ *   - A writer was killed inside of a commit, T + 1, which writes over the meta page of T - 1 field by field. As long as its
+ *     number is T - 1, the state T is the newest, and the other page may lead to the table of T - 1, to that of T + 1, or,
+ *     once the pages of that one are used again, to anything. Only a seal of T + 1 is looked for there, because a newest
+ *     number that became smaller leaves one; with the number T - 1, and unless the pin page says that T + 1 was published,
+ *     it is taken for a killed commit.
+ *   - Some compilers store the number before the root of the table. If the writer is killed between the two, T + 1 leads to
+ *     the table of T - 1. LMDB would read that, and give out its pages as free ones. Here the next writer sets the number
+ *     back, so that T is the newest; without a writer the file can't be read until then.
+ *   - LMDB itself puts the number back, and not the root, if the disk fails while it writes a meta page.
+ *
+ * The pin page may be missing (a copy), or of any age (after a power cut), but it never knows of a commit that was not
+ * made.
+ */
+#include "store/env/env_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+
+/* LMDB's format 1, with words of 8 bytes: a page's header; a meta page; a leaf and its nodes. */
+#define PAGE_HEADER   16u
+#define META_BYTES    152u
+#define META_MAP      32u  /* its size */
+#define META_PAGES    40u  /* their size */
+#define META_DEPTH    94u  /* of the table of databases */
+#define META_ROOT     128u /* likewise */
+#define META_TXN      144u
+#define LEAF_FLAGS    10u
+#define LEAF_LOWER    12u
+#define LEAF_IS_LEAF  0x02u
+#define PAGE_KINDS    0x6fu /* of the flags: a leaf, a branch, ... */
+#define NODE_HEADER   8u
+#define NODE_FLAGS    4u
+#define NODE_DATABASE 0x02u
+#define NODE_KEY_SIZE 6u
+
+#define PAGE_LEAST 512u
+#define PAGE_MOST  32768u
+#define ADDRESSES  (UINT64_C(1) << 47) /* of a process, on the machines that this runs on */
+#define SEAL       "seal"
+#define TRIES_MAX  1000 /* while a writer commits */
+
+struct meta {
+	uint64_t txn, root, seal;
+	uint16_t depth;
+	bool is_sealed;
+	bool is_beyond; /* its table lies beyond the end of the file */
+};
+
+struct seals {
+	struct meta metas[2];
+	bool has_page;
+	uint64_t committed, began; /* of the pin page */
+};
+
+enum verdict { SOUND, DAMAGED, KILLED_INSIDE };
+
+int mapping_seal(const struct mapping *map, MDB_txn *txn)
+{
+	uint8_t number[8];
+	MDB_val key = {sizeof(SEAL) - 1, (void *)(uintptr_t)SEAL}, value = {sizeof(number), number};
+
+	le64_put(number, mdb_txn_id(txn));
+	return mdb_put(txn, map->main_db, &key, &value, 0);
+}
+
+/* ---- reading ---- */
+
+static int seals_pread(const struct mapping *map, int fd, void *to, size_t size, uint64_t at, bool *ret_beyond)
+{
+	ssize_t n = pread(fd, to, size, (off_t)at);
+
+	if (n < 0)
+		return err_set(-errno, "reading '%s/data.mdb'", map->path);
+	*ret_beyond = n < (ssize_t)size;
+	return 0;
+}
+
+/* Returns: 0; NOT_FOUND: the file is too short, which LMDB reports. */
+static int seals_read_metas(const struct mapping *map, int fd, uint32_t page_size, struct meta metas[2])
+{
+	uint8_t page[META_BYTES];
+	bool is_short = false;
+	int r = 0;
+
+	for (unsigned i = 0; i < 2 && r == 0 && !is_short; i++) {
+		r = seals_pread(map, fd, page, sizeof(page), (uint64_t)i * page_size, &is_short);
+		metas[i] = (struct meta){
+			.txn = le64_get(page + META_TXN),
+			.root = le64_get(page + META_ROOT),
+			.depth = le16_get(page + META_DEPTH),
+		};
+	}
+	return r < 0 ? r : is_short ? NOT_FOUND : 0;
+}
+
+/* Returns whether the row at NODE lies in the page, after its list of rows, and is of a kind that the table has. */
+static bool table_has_node(const uint8_t *page, size_t size, size_t rows_end, size_t node)
+{
+	if (node < rows_end || node + NODE_HEADER > size)
+		return false;
+	size_t value = le16_get(page + node) | (size_t)le16_get(page + node + 2) << 16;
+	unsigned flags = le16_get(page + node + NODE_FLAGS);
+
+	return (flags & ~NODE_DATABASE) == 0 && node + NODE_HEADER + le16_get(page + node + NODE_KEY_SIZE) + value <= size;
+}
+
+/* Finds the seal in the table of databases, a leaf, whose bytes may be anything. A table of another shape has none: LMDB would
+ * read outside of the file. */
+static void meta_find_seal(struct meta *meta, const uint8_t *page, size_t size)
+{
+	size_t end = le16_get(page + LEAF_LOWER);
+
+	if (le64_get(page) != meta->root || (le16_get(page + LEAF_FLAGS) & PAGE_KINDS) != LEAF_IS_LEAF || end > size || end % 2)
+		return;
+	for (size_t at = PAGE_HEADER; at < end; at += 2) {
+		size_t node = le16_get(page + at), key = node + NODE_HEADER;
+
+		if (!table_has_node(page, size, end, node)) {
+			meta->is_sealed = false;
+			return;
+		}
+		if (le16_get(page + node + NODE_KEY_SIZE) != sizeof(SEAL) - 1 || memcmp(page + key, SEAL, sizeof(SEAL) - 1) != 0 ||
+			le16_get(page + node) != 8)
+			continue;
+		meta->is_sealed = true;
+		meta->seal = le64_get(page + key + sizeof(SEAL) - 1);
+	}
+}
+
+static int seals_read_table(const struct mapping *map, int fd, uint32_t page_size, struct meta *meta)
+{
+	if (meta->depth != 1 || meta->root >= ADDRESSES / page_size)
+		return 0;
+	AUTO_FREE uint8_t *page = malloc(page_size);
+	if (!page)
+		return err_set(-ENOMEM, "opening '%s'", map->path);
+	int r = seals_pread(map, fd, page, page_size, meta->root * page_size, &meta->is_beyond);
+	if (r == 0 && !meta->is_beyond)
+		meta_find_seal(meta, page, page_size);
+	return r;
+}
+
+static int seals_read_page(const struct mapping *map, int fd, struct seals *seals)
+{
+	AUTO_FD int directory = open(map->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct pin_page page;
+	struct stat st;
+
+	if (directory < 0 || fstat(fd, &st) < 0)
+		return err_set(-errno, "opening '%s'", map->path);
+	int r = pin_page_probe(directory, st.st_ino, &page);
+	seals->has_page = r == FOUND;
+	seals->committed = r == FOUND ? page.committed : 0;
+	seals->began = r == FOUND ? page.began : 0;
+	return r < 0 ? r : 0;
+}
+
+static bool seals_are_same(const struct seals *a, const struct seals *b)
+{
+	bool same = a->has_page == b->has_page && a->committed == b->committed && a->began == b->began;
+
+	for (int i = 0; i < 2; i++)
+		same &= a->metas[i].txn == b->metas[i].txn && a->metas[i].root == b->metas[i].root;
+	return same;
+}
+
+/* Reads both meta pages with their seals, and the pin page, as they are at one instant. Returns: 0; AGAIN: a writer commits
+ * meanwhile; NOT_FOUND: the file is too short. */
+static int seals_read(const struct mapping *map, int fd, uint32_t page_size, struct seals *seals)
+{
+	struct seals after = {.has_page = false};
+	int r = seals_read_page(map, fd, seals);
+
+	if (r == 0)
+		r = seals_read_metas(map, fd, page_size, seals->metas);
+	for (int one = 0; one < 2 && r == 0; one++)
+		r = seals_read_table(map, fd, page_size, &seals->metas[one]);
+	if (r == 0)
+		r = seals_read_metas(map, fd, page_size, after.metas);
+	if (r == 0)
+		r = seals_read_page(map, fd, &after);
+	return r != 0 ? r : seals_are_same(seals, &after) ? 0 : AGAIN;
+}
+
+/* ---- judging ---- */
+
+static const struct meta *seals_newest(const struct seals *seals)
+{
+	return &seals->metas[seals->metas[1].txn > seals->metas[0].txn]; /* as LMDB chooses */
+}
+
+static enum verdict seals_judge(const struct seals *seals)
+{
+	const struct meta *newest = seals_newest(seals), *other = &seals->metas[newest == seals->metas];
+	uint64_t txn = newest->txn;
+
+	if (txn == 0 || newest->is_beyond) /* nothing was written; a file that was cut is reported as one */
+		return SOUND;
+	if (newest->is_sealed && newest->seal == txn) {
+		bool was_newest = other->is_sealed && other->seal == txn + 1;
+		bool is_killed = other->txn == txn - 1 && !(seals->has_page && seals->committed > txn);
+		return was_newest && !is_killed ? DAMAGED : SOUND;
+	}
+	if (newest->is_sealed == other->is_sealed && newest->seal == other->seal && newest->root != other->root)
+		return SOUND; /* an earlier version wrote both */
+	bool is_killed = seals->has_page ? seals->began == txn && seals->committed == txn - 1
+					 : newest->is_sealed && newest->seal == txn - 2;
+	return is_killed && other->is_sealed && other->seal == other->txn && other->txn == txn - 1 ? KILLED_INSIDE : DAMAGED;
+}
+
+static int seals_say_damage(const struct mapping *map, const struct seals *seals)
+{
+	const struct meta *newest = seals_newest(seals), *other = &seals->metas[newest == seals->metas];
+	const struct meta *bad = newest->is_sealed && newest->seal == newest->txn ? other : newest;
+
+	if (!bad->is_sealed)
+		return err_say(ERR_CORRUPT,
+			"'%s/data.mdb' is damaged: its newest state has the number %" PRIu64 " and, unlike the one before, no seal",
+			map->path, bad->txn);
+	return err_say(ERR_CORRUPT,
+		"'%s/data.mdb' is damaged: the state that was written as number %" PRIu64 " has the number %" PRIu64, map->path,
+		bad->seal, bad->txn);
+}
+
+/* ---- before LMDB opens the file ---- */
+
+/* Sets the number of a commit that was killed inside back to that of the state that it was written over. */
+static int seals_undo_killed(const struct mapping *map, uint32_t page_size, const struct seals *seals)
+{
+	const struct meta *newest = seals_newest(seals);
+	uint8_t number[8];
+	char path[4096];
+
+	(void)snprintf(path, sizeof(path), "%s/data.mdb", map->path);
+	AUTO_FD int fd = open(path, O_RDWR | O_CLOEXEC);
+	le64_put(number, newest->txn - 2);
+	errno = fd < 0 ? errno : EIO; /* of a short write */
+	if (fd < 0 || pwrite(fd, number, sizeof(number), (off_t)(newest == &seals->metas[1]) * page_size + META_TXN) !=
+			      (ssize_t)sizeof(number))
+		return err_set(-errno, "undoing the last commit to '%s'", path);
+	return 0;
+}
+
+/* Reads the page size. Returns: FOUND; NOT_FOUND: there is no file, or a short one, which LMDB reports; ERR_CORRUPT: LMDB could
+ * not even be asked to open it, because it divides by the size. */
+static int seals_read_sizes(const struct mapping *map, int fd, uint32_t *ret_page_size)
+{
+	uint8_t meta[META_BYTES];
+	uint32_t size = 0;
+	bool is_short, is_good = true;
+
+	for (unsigned i = 0; i < 2 && is_good; i++) {
+		int r = seals_pread(map, fd, meta, sizeof(meta), (uint64_t)i * size, &is_short);
+		if (r < 0 || is_short)
+			return r < 0 ? r : NOT_FOUND;
+		uint32_t own = le32_get(meta + META_PAGES);
+		is_good = (i == 0 || own == size) && own >= PAGE_LEAST && own <= PAGE_MOST && (own & (own - 1)) == 0 &&
+			le64_get(meta + META_MAP) < ADDRESSES;
+		size = own;
+	}
+	*ret_page_size = size;
+	return is_good ? FOUND
+		       : err_say(ERR_CORRUPT,
+				 "'%s/data.mdb' is damaged: its meta pages have sizes of pages or of the map that can't be",
+				 map->path);
+}
+
+int mapping_check_metas(const struct mapping *map, bool with_seals)
+{
+	enum verdict verdict = SOUND;
+	struct seals seals;
+	uint32_t page_size;
+	char path[4096];
+
+	(void)snprintf(path, sizeof(path), "%s/data.mdb", map->path);
+	AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? 0 : err_set(-errno, "opening '%s'", path);
+	int r = seals_read_sizes(map, fd, &page_size);
+	if (r != FOUND || !with_seals)
+		return r < 0 ? r : 0;
+	for (int i = 0; i < TRIES_MAX; i++) {
+		seals = (struct seals){.has_page = false};
+		r = seals_read(map, fd, page_size, &seals);
+		verdict = r == 0 ? seals_judge(&seals) : SOUND;
+		/* A writer may only be in the middle of a commit. */
+		if (r != AGAIN && (verdict != KILLED_INSIDE || map->mode == ENV_WRITE))
+			break;
+		(void)sched_yield(); /* has no error */
+	}
+	if (r < 0)
+		return r;
+	if (verdict == KILLED_INSIDE)
+		return map->mode == ENV_WRITE
+			       ? seals_undo_killed(map, page_size, &seals)
+			       : err_say(ERR_LOCKED,
+					 "'%s' can't be read, because its daemon was killed in the middle of a commit: start the "
+					 "daemons, which undo it",
+					 map->path);
+	return verdict == DAMAGED ? seals_say_damage(map, &seals) : 0;
+}
