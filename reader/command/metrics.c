@@ -15,6 +15,7 @@
 #include "reader/command/command.h"
 #include "reader/command/print.h"
 #include "reader/command/status.h"
+#include "reader/handle.h"
 
 /* ---- the format ---------------------------------------------------------------------------------- */
 
@@ -282,7 +283,7 @@ int command_metrics(int argc, char **argv)
 	if (r < 0)
 		return command_fail(r);
 	faults_catch("kinf", directory);
-	r = kinf_open(directory, &kinf);
+	r = kinf_open_checked(directory, NULL, NULL, true, &kinf); /* what is good of a damaged copy is counted */
 	if (!kinf)
 		return command_fail(r);
 	CLEANUP(status_release) struct store_status status;
@@ -295,7 +296,7 @@ int command_metrics(int argc, char **argv)
 		r = output_text(&out);
 	if (r < 0)
 		return command_fail(r);
-	if (gathered < 0)
+	if (gathered < 0 || kinf->is_damaged)
 		(void)fprintf(stderr, "Error: %s\n", status.error);
-	return gathered < 0 ? PROC_FAILED : PROC_OK;
+	return gathered < 0 || kinf->is_damaged ? PROC_FAILED : PROC_OK;
 }

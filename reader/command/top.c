@@ -138,7 +138,7 @@ static int top_once(struct top *top)
 		r = output_text(&top->store);
 	if (r < 0)
 		return command_fail(r);
-	if (top->now.result >= 0)
+	if (top->now.result >= 0 && !top->kinf->is_damaged)
 		return PROC_OK;
 	(void)fprintf(stderr, "Error: %s\n", top->now.status.error);
 	return PROC_FAILED;

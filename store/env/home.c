@@ -491,6 +491,13 @@ bool home_lacks_room(const struct home *home)
 	return datafile_disk_is_full(above);
 }
 
+bool home_lacks_journal(const struct home *home)
+{
+	CHECK_OBJ(home, HOME_MAGIC);
+	return home->index_fd >= 0 && faccessat(home->index_fd, "CURRENT", F_OK, 0) == 0 &&
+	       (home->journal_fd < 0 || (faccessat(home->journal_fd, "CURRENT", F_OK, 0) < 0 && errno == ENOENT));
+}
+
 bool home_is_unchecked(const struct home *home)
 {
 	CHECK_OBJ(home, HOME_MAGIC);

@@ -92,6 +92,8 @@ int home_check_pins(const struct home *home, enum home_database database);
 int home_check_all_pins(const struct home *home);
 /* Returns whether generations that are not trusted can be opened for reading (struct home_options). */
 bool home_is_unchecked(const struct home *home);
+/* Returns whether the store has an index and no journal: a part of it was not copied, or was removed. */
+bool home_lacks_journal(const struct home *home);
 
 
 /* File mode for databases and rings: 0600, or 0640 with a reader group. */

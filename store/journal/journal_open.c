@@ -259,6 +259,11 @@ int journal_open_read(struct home *home, const uint8_t *uuid, struct journal **r
 		r = fd < 0 ? NOT_FOUND
 			: uuid ? generation_find(fd, uuid, &number)
 			       : generation_current(fd, &number);
+		if (r == NOT_FOUND && !uuid && home_lacks_journal(home))
+			return err_say(ERR_NO_STORE,
+				"the directory journal/ of store '%s' is missing or has no journal, only the index is there: copy the "
+				"whole store again, or start 'kinf run', which lists everything again",
+				home_path(home));
 		if (r == NOT_FOUND && !uuid)
 			return err_say(ERR_NO_STORE,
 				"nothing was written to store '%s' yet: start one with 'kinf run --store %s'",
@@ -266,6 +271,12 @@ int journal_open_read(struct home *home, const uint8_t *uuid, struct journal **r
 		if (r)
 			return r;
 		r = journal_open_generation(home, number, copy, ret_journal);
+		/* A damaged CURRENT says nothing of the pins of the generation that was found without it. */
+		if (r == ERR_LOCKED && !copy && !running) {
+			err_ignore(r, "no reflector runs: it is read without pins");
+			copy = true;
+			r = journal_open_generation(home, number, copy, ret_journal);
+		}
 		if (r != -ENOENT)
 			break;
 	}

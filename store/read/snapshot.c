@@ -110,7 +110,9 @@ static void snapshot_note_mismatch(struct snapshot *s)
 {
 	char text[sizeof(s->store->mismatch)] = "";
 
-	if (s->pair && memcmp(s->journal.uuid, s->index.journal, sizeof(s->journal.uuid)) != 0)
+	if (!s->pair && home_lacks_journal(s->store->home))
+		(void)snprintf(text, sizeof(text), "the store's directory journal/ is missing or has no journal");
+	else if (s->pair && memcmp(s->journal.uuid, s->index.journal, sizeof(s->journal.uuid)) != 0)
 		(void)snprintf(text, sizeof(text), "the index was made of another journal");
 	else if (s->pair && s->journal.next_seq <= s->index.taken)
 		(void)snprintf(text, sizeof(text),

@@ -271,6 +271,32 @@ def test_a_damaged_copy_of_a_killed_store_is_shown_as_far_as_it_is_good(killed):
     dump = killed.kinf("dump", "journal", "--store", copy)
     assert dump.status == 1 and len(dump.stdout.splitlines()) > 50 and "fault" in dump.stderr, dump
     assert killed.kinf("get", "pods", "--store", copy).status == 1
+    metrics = killed.kinf("metrics", "--store", copy)
+    assert metrics.status == 1 and "copied while its daemons wrote" in metrics.stderr, metrics
+    assert "kinf_store_error 1\n" in metrics.stdout and 'kinf_feed_objects{feed="pods"} 200\n' in metrics.stdout, metrics
+    top = killed.kinf("top", "--once", "--store", copy)
+    assert top.status == 1 and "copied while its daemons wrote" in top.stderr and "pods" in top.stdout, top
+
+
+def test_a_copy_without_its_journal_says_what_is_missing(sound, damaged):
+    store, _ = sound
+    path = damaged()
+    shutil.rmtree(path / "journal")
+    for command in (["get", "pods"], ["status"], ["metrics"], ["top", "--once"], ["dump", "journal"], ["verify"]):
+        result = store.kinf(*command, "--store", path)
+        assert result.status == 1 and "journal/" in result.stdout + result.stderr, (command, result)
+        assert "copy the" in result.stdout + result.stderr, (command, result)
+
+
+def test_a_copy_with_a_damaged_current_file_is_read(sound, damaged):
+    """The index says which journal it belongs to, and that one is found."""
+    store, truth = sound
+    path = damaged()
+    (path / "journal/CURRENT").write_text("rubbish\n")
+    assert len(store.kinf("get", "pods", "-o", "json", "--store", path, check=True).json["items"]) == len(truth)
+    (path / "index/CURRENT").write_text("rubbish\n")
+    result = store.kinf("get", "pods", "--store", path)
+    assert result.status == 1 and "CURRENT names no generation: the daemons make it again" in result.stderr, result
 
 
 def test_a_copy_whose_index_is_newer_than_its_journal_is_refused_with_the_reason(simulator, killed):
