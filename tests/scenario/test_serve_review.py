@@ -99,6 +99,8 @@ def test_certificates_name_user_and_groups(review):
     assert spec["groups"] == ["o1", "o2", "system:authenticated"]
     assert review.ask(PODS, name="other").status == 403
     assert review.ask("/api/v1/secrets", name="cn").status == 403
+    for path, where in ((PODS, "pods is forbidden: User \"other\" cannot list"), (PODS + "/p1", "pods \"p1\" is forbidden: User \"other\" cannot get")):
+        assert review.ask(path, name="other").message.startswith(where)
 
 
 def test_a_right_to_one_name_lets_lists_and_watches_of_it(review):

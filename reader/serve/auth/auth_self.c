@@ -163,9 +163,15 @@ static void self_pass_on(
 	struct auth_self *self, struct decision_entry *entry, struct auth_pending *p)
 {
 	if (entry->answer == AUTH_DENIED && p->has_second) {
+		char user[USER_SIZE]; /* ENTRY may be forgotten for the second */
+
+		memcpy(user, entry->user, sizeof(user));
 		struct decision_entry *second = self_find(self, &p->second, p->secrets);
 
 		p->has_second = false;
+		/* The same credentials: for a certificate, nobody else says whose they are. */
+		if (second && !*second->user && !second->decided && !second->asking)
+			memcpy(second->user, user, sizeof(user));
 		if (!second)
 			self_decided(self, p, AUTH_UNAVAILABLE, "", "no memory for a decision");
 		else if (second->decided && proc_monotonic_ns() < second->until_ns)
