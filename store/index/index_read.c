@@ -13,6 +13,43 @@
 
 #define WALK_MAGIC 0x6b69776bu
 
+/* ---- rows ---- */
+
+/* A damaged key, in a row or on the way to it, hides rows from LMDB's search. Then it ends beside a row whose checksum is
+ * wrong, or between rows of other parts of the tree. So what is not found is missing only if the rows on both sides of WANTED
+ * are sound and in order. IS_THERE: WANTED itself may follow. Returns: 0; ERR_CORRUPT. */
+static int index_check_around(struct cursor *cursor, enum index_database db, struct bytes wanted, bool is_there)
+{
+	struct bytes key, value;
+
+	for (int after = 0; after < 2; after++) {
+		int r = after ? cursor_seek(cursor, wanted, &key, &value) : cursor_before(cursor, wanted, &key, &value);
+		int order = r == FOUND ? bytes_compare(key, wanted) : 0;
+
+		if (r == FOUND && (after ? order < 0 || (order == 0 && !is_there) : order >= 0))
+			r = err_say(ERR_CORRUPT, "index: the keys of '%s' are not in order", index_kind.databases[db]);
+		if (r == FOUND)
+			r = index_check_row(index_kind.databases[db], key, &value);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* Gets the row KEY. Returns: FOUND; NOT_FOUND: there is none; ERR_CORRUPT: that can't be said. */
+static int index_get_row(struct txn *txn, enum index_database db, struct bytes key, struct bytes *ret_value)
+{
+	CLEANUP(cursor_close) struct cursor *cursor = NULL;
+	int r = txn_get(txn, db, key, ret_value);
+
+	if (r != NOT_FOUND)
+		return r;
+	r = cursor_open(txn, db, &cursor);
+	if (r == 0)
+		r = index_check_around(cursor, db, key, false);
+	return r < 0 ? r : NOT_FOUND;
+}
+
 /* ---- meta ---- */
 
 int index_meta(struct index *index, struct txn *txn, struct index_meta *ret_meta)
@@ -40,7 +77,7 @@ int index_feed(struct index *index, struct txn *txn, uint32_t feed, struct index
 	struct bytes key = index_meta_key(buffer, META_FEED, feed), value;
 
 	CHECK_OBJ(index, INDEX_MAGIC);
-	int r = txn_get(txn, INDEX_META, key, &value);
+	int r = index_get_row(txn, INDEX_META, key, &value);
 
 	return r != FOUND ? r : index_read_feed(key, value, ret_feed);
 }
@@ -49,10 +86,16 @@ int index_feed(struct index *index, struct txn *txn, uint32_t feed, struct index
 static int index_next_meta(
 	struct cursor *cursor, char tag, struct bytes *key, struct bytes *ret_value)
 {
-	int r = key->size ? cursor_next(cursor, key, ret_value)
-			  : cursor_seek(cursor, BYTES(&tag, 1), key, ret_value);
+	struct bytes first = BYTES(&tag, 1);
+	bool is_first = key->size == 0;
+	int r = is_first ? index_check_around(cursor, INDEX_META, first, true) : 0;
 
-	return r == FOUND && *(const char *)key->data != tag ? END : r;
+	if (r == 0)
+		r = is_first ? cursor_seek(cursor, first, key, ret_value) : cursor_next(cursor, key, ret_value);
+	if (r != FOUND || bytes_starts(*key, first))
+		return r;
+	r = index_check_row(index_kind.databases[INDEX_META], *key, ret_value); /* its key may be damaged, and more follow */
+	return r < 0 ? r : END;
 }
 
 int index_each_feed(struct index *index, struct txn *txn, index_feed_fn *fn, void *arg)
@@ -95,41 +138,6 @@ int index_each_definition(
 }
 
 /* ---- lookups ---- */
-
-/* A damaged key, in a row or on the way to it, hides rows from LMDB's search. Then it ends beside a row whose checksum is
- * wrong, or between rows of other parts of the tree. So what is not found is missing only if the rows on both sides of WANTED
- * are sound and in order. IS_THERE: WANTED itself may follow. Returns: 0; ERR_CORRUPT. */
-static int index_check_around(struct cursor *cursor, enum index_database db, struct bytes wanted, bool is_there)
-{
-	struct bytes key, value;
-
-	for (int after = 0; after < 2; after++) {
-		int r = after ? cursor_seek(cursor, wanted, &key, &value) : cursor_before(cursor, wanted, &key, &value);
-		int order = r == FOUND ? bytes_compare(key, wanted) : 0;
-
-		if (r == FOUND && (after ? order < 0 || (order == 0 && !is_there) : order >= 0))
-			r = err_say(ERR_CORRUPT, "index: the keys of '%s' are not in order", index_kind.databases[db]);
-		if (r == FOUND)
-			r = index_check_row(index_kind.databases[db], key, &value);
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
-
-/* Gets the row KEY. Returns: FOUND; NOT_FOUND: there is none; ERR_CORRUPT: that can't be said. */
-static int index_get_row(struct txn *txn, enum index_database db, struct bytes key, struct bytes *ret_value)
-{
-	CLEANUP(cursor_close) struct cursor *cursor = NULL;
-	int r = txn_get(txn, db, key, ret_value);
-
-	if (r != NOT_FOUND)
-		return r;
-	r = cursor_open(txn, db, &cursor);
-	if (r == 0)
-		r = index_check_around(cursor, db, key, false);
-	return r < 0 ? r : NOT_FOUND;
-}
 
 int index_get(struct index *index, struct txn *txn, uint32_t feed, struct bytes key,
 	struct index_entry *ret_entry)

@@ -173,3 +173,45 @@ Test(index_damage, a_changed_key_hides_no_value)
 	(void)munmap(file.bytes, file.size);
 	teardown(&f);
 }
+
+static int count_feed(void *arg, const struct index_feed *feed)
+{
+	*(uint64_t *)arg += feed->objects;
+	return 0;
+}
+
+Test(index_damage, a_changed_key_hides_no_feed)
+{
+	uint8_t key[5] = "f";
+	struct index_feed feed;
+	unsigned failed = 0;
+	struct fixture f;
+
+	setup(&f);
+	fill(&f);
+	begin(&f);
+	(void)define(&f, "node");
+	cr_assert_eq(index_set_taken(f.index, NAMES), 0);
+	commit(&f);
+	be32_put(key + 1, FEED);
+	struct file file = file_open(&f);
+	for (uint8_t *at = NULL; (at = file_next(&file, at, BYTES(key, sizeof(key))));)
+		for (int byte = -2; byte < 5; byte++) { /* -2: the key's size */
+			CLEANUP(txn_abort) struct txn *txn = NULL;
+			uint8_t before = at[byte];
+			uint64_t n = 0;
+
+			at[byte] ^= byte == -2 ? 5 : 1;
+			cr_assert_eq(txn_begin_read(index_env(f.index), &txn), 0);
+			int r = index_feed(f.index, txn, FEED, &feed);
+			cr_assert(r == ERR_CORRUPT || (r == FOUND && feed.objects == NAMES), "byte %d: %d", byte, r);
+			failed += r < 0;
+			r = index_each_feed(f.index, txn, count_feed, &n);
+			cr_assert(r == ERR_CORRUPT || (r == 0 && n == NAMES), "byte %d: %d, %d objects", byte, r, (int)n);
+			failed += r < 0;
+			at[byte] = before;
+		}
+	cr_assert_geq(failed, 10);
+	(void)munmap(file.bytes, file.size);
+	teardown(&f);
+}
