@@ -216,6 +216,7 @@ def requests(rv):
     found["impersonate-group"] = (PODS, {"impersonate-user": "x", "impersonate-group": "system:masters"})
     found["impersonate-nobody"] = (PODS, {"impersonate-group": "system:masters"})
     found["accept-meta"] = (PODS + "/p0", {"accept": META})
+    found["accept-metas-none"] = ("/api/v1/namespaces/zzz/pods", {"accept": METAS})
     found["accept-metas-missing"] = (PODS + "/nope", {"accept": METAS})
     found["accept-meta-of-custom-list"] = (GADGETS, {"accept": META})
     found["accept-table-bad-selector"] = (PODS + "?labelSelector=,,", {"accept": TABLE})
@@ -305,7 +306,7 @@ APART = {
     "custom-v1": "only what is served", "viewer-document": "only what is served", "pretty-discovery": "only what is served", "aggregated*": "only what is served",
     "accept-yaml": "JSON only", "accept-protobuf*": "JSON only", "accept-cbor": "JSON only", "accept-html": "names JSON only", "accept-v9": "names JSON only",
     "accept-other-group": "names JSON only", "accept-unknown-as": "names JSON only", "accept-garbage": "names JSON only", "accept-watch-yaml": "JSON only",
-    "accept-watch-html": "names JSON only", "accept-discovery-html": "names JSON only",
+    "accept-watch-html": "names JSON only", "accept-metas-none": "items [] instead of null", "accept-discovery-html": "names JSON only",
     # Requests that kinf-serve answers otherwise, on purpose.
     "accept-application": "application/* is JSON", "accept-quality-0": "q=0 is not acceptable", "export": "refused, as the API server did until 1.3x",
     "get-rv abc": "400 instead of 500", "watch-rv*": "400 instead of 500", "slash-*": "one path, one object", "encoded-slash": "one path, one object",

@@ -3,6 +3,7 @@
 simulated API server, and followed over relists, restarts, kills and new journals."""
 
 import json
+import os
 import signal
 
 import pytest
@@ -456,10 +457,17 @@ def test_s94_a_thousand_watches(serve):
 def test_s92_clients_that_go_away_leave_nothing(serve):
     serve.simulator.create("pods", 300, size=20000)
     serve.store.wait_equal(serve.simulator, "pods")
+
+    def descriptors():
+        return len(os.listdir(f"/proc/{serve.process.pid}/fd"))
+
+    serve.ask(ALL)
+    before = descriptors()
     for _ in range(20):
         watch = serve.watch(f"{ALL}?watch=1&resourceVersion=0")
         watch.connection.close()
         connection = serve.client.connect()
         connection.request("GET", ALL)
         connection.close()
+    eventually(lambda: descriptors() <= before, what="the connections are closed here also")
     assert len(serve.ask(ALL).names) == 304
