@@ -205,6 +205,15 @@ static int proc_read_file(const char *path, char *text, size_t size)
 	return 0;
 }
 
+void proc_open_standard(void)
+{
+	int fd = STDIN_FILENO;
+
+	/* The lowest free number is the one that is given. A directory can be neither read nor written. */
+	while (fd <= STDERR_FILENO && (fcntl(fd, F_GETFD) >= 0 || open("/", O_RDONLY | O_DIRECTORY) == fd))
+		fd++;
+}
+
 int proc_path_of(int fd, char *path, size_t size)
 {
 	char link[32];
@@ -257,7 +266,8 @@ int proc_read_stat(int32_t pid, struct proc_stat *ret_stat)
 	char path[64], text[1024], state;
 	uint64_t user, kernel, start;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	/* /proc may be mounted for another PID namespace, in which this process has another pid. */
+	(void)snprintf(path, sizeof(path), pid == getpid() ? "/proc/self/stat" : "/proc/%d/stat", (int)pid);
 	int r = proc_read_file(path, text, sizeof(text));
 	if (r < 0)
 		return r == ERR_UNSUPPORTED ? r : err_set(-ESRCH, "process %d", (int)pid);

@@ -59,6 +59,10 @@ unsigned proc_cpus(void);
  * /proc is not mounted, or only a part of it. */
 int proc_failed(int error, const char *path);
 
+/* Opens the standard descriptors that the caller of this program had closed, so that no other file gets their numbers and is
+ * read as input or written by messages. Reading and writing them fails, as it did. Called first in main(). */
+void proc_open_standard(void);
+
 /* Writes the path of an open file, as it is now, and a NUL. Returns: 0; -ENAMETOOLONG; as proc_failed(). */
 int proc_path_of(int fd, char *path, size_t size);
 

@@ -235,6 +235,8 @@ int daemon_main(const struct daemon_program *program, int argc, char **argv)
 	struct options options = {.program = program->name, .usage = "", .about = program->about,
 		.groups = groups, .n_groups = program->options ? 4 : 3};
 	int first;
+
+	proc_open_standard();
 	int r = options_parse(&options, argc, argv, &first);
 
 	if (r == END)

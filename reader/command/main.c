@@ -6,6 +6,7 @@
 #include "common/daemon/signals.h"
 #include "common/failpoint.h"
 #include "common/err.h"
+#include "common/proc.h"
 #include "common/output.h"
 #include "common/similar.h"
 #include "reader/command/command.h"
@@ -165,6 +166,7 @@ int main(int argc, char **argv)
 {
 	bool for_kubectl = main_is_called(argv[0], "kubectl_complete-kinf");
 
+	proc_open_standard();
 	if (main_is_called(argv[0], "kubectl-kinf"))
 		options_call("kubectl kinf");
 	if (for_kubectl)

@@ -138,6 +138,37 @@ def test_without_proc_programs_say_what_to_mount(live):
         assert result.status == 78 and remedy in result.stderr, result
 
 
+def test_daemons_read_a_proc_of_another_pid_namespace(live):
+    """Their own pids mean other processes there, or none."""
+    assert live.supervisor.stop() == 0
+    unused = next(pid for pid in range(30000, 20000, -1) if not any(Path(f"/proc/{pid + i}").exists() for i in range(100)))
+    inside = f'echo {unused} > /proc/sys/kernel/ns_last_pid && exec "$@"'
+    argv = [program("kinf"), "run", "--config", live.config, "--runtime-dir", live.runtime]
+    supervisor = live.process("kinf-run", ["unshare", "-rpf", "--kill-child", "sh", "-c", inside, "sh", *argv]).start()
+    eventually(lambda: live.kinf("wait", "pods", "--for", "live", "--timeout", "1s").status == 0)
+    assert "No such process" not in supervisor.log, supervisor.log
+    (inner,) = Path(f"/proc/{supervisor.pid}/task/{supervisor.pid}/children").read_text().split()
+    os.kill(int(inner), signal.SIGTERM)  # unshare itself ignores it
+    supervisor.wait()
+
+
+def test_closed_standard_descriptors_are_no_place_for_files(live):
+    """Else messages would be written into them."""
+    assert live.supervisor.stop() == 0
+    argv = [program("kinf"), "run", "--config", live.config, "--runtime-dir", live.runtime, "-v"]
+    closed = ["sh", "-c", 'exec <&- >&- 2>&- "$@"', "sh"]
+    live.supervisor = live.process("closed", [*closed, *argv]).start()
+    live.wait_live("pods")
+    processes = live.kinf("status", "-o", "json", check=True).json["processes"]
+    pids = [live.supervisor.pid, *(p["pid"] for p in processes if p["pid"])]
+    assert len(pids) == 3
+    for pid in pids:
+        assert [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in range(3)] == ["/"] * 3, pid
+    result = run_command([*closed, program("kinf"), "get", "pods"], live.env)
+    assert result.status == 1
+    live.verify()
+
+
 def give_to_group(live):
     assert live.supervisor.stop() == 0
     os.chmod(live.runtime, 0o755)
