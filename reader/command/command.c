@@ -314,9 +314,12 @@ int command_each_pending(const struct kinf *kinf, kinf_feed_fn *fn, void *arg)
 
 /* ---- freshness ------------------------------------------------------------------------------- */
 
+#define NOTES_SHOWN 5 /* feeds that are not live; of more the number is enough */
+
 struct staleness {
 	double limit_seconds; /* 0: any age is accepted */
 	bool exceeded;        /* and a line says so */
+	unsigned notes;
 };
 
 static void command_print_staler(const struct kinf_feed_info *info, double limit_seconds)
@@ -336,10 +339,11 @@ static int command_note_feed(void *arg, const struct kinf_feed_info *info)
 {
 	struct staleness *staleness = arg;
 	double age = info->last_contact_seconds; /* negative: unknown */
+	time_t now = (time_t)(proc_realtime_ns() / 1000000000);
 	time_t since = (time_t)floor((double)proc_realtime_ns() / 1e9 - age);
 	const char *why, *in = info->namespace_;
-	char clock[32] = "";
-	struct tm parts;
+	char clock[48] = "";
+	struct tm parts, today;
 
 	if (staleness->limit_seconds > 0 && (age < 0 || age > staleness->limit_seconds)) {
 		staleness->exceeded = true;
@@ -347,8 +351,13 @@ static int command_note_feed(void *arg, const struct kinf_feed_info *info)
 	}
 	if (strcmp(info->state, "live") == 0)
 		return 0;
-	if (age >= 0 && localtime_r(&since, &parts))
-		(void)strftime(clock, sizeof(clock), " since %H:%M:%S", &parts);
+	if (staleness->notes++ >= NOTES_SHOWN)
+		return 0;
+	if (age >= 0 && localtime_r(&since, &parts) && localtime_r(&now, &today))
+		(void)strftime(clock, sizeof(clock),
+			parts.tm_yday == today.tm_yday && parts.tm_year == today.tm_year ? " since %H:%M:%S"
+										 : " since %Y-%m-%d %H:%M:%S",
+			&parts);
 	why = info->last_error;
 	(void)fprintf(stderr, "note: %s%s%s: %s%s%s%s\n", info->name, *in ? " in " : "", in,
 		info->state, clock, *why ? ", " : "", why);
@@ -360,6 +369,9 @@ int command_note_state(struct kinf_snapshot *snapshot, const char *feed, uint64_
 	struct staleness staleness = {.limit_seconds = (double)max_stale_ns / 1e9};
 	int r = kinf_feed_status(snapshot, feed, command_note_feed, &staleness);
 
+	if (staleness.notes > NOTES_SHOWN)
+		(void)fprintf(stderr, "note: %u more feeds are not live; 'kinf status' shows them\n",
+			staleness.notes - NOTES_SHOWN);
 	if (r != 0 || !staleness.exceeded)
 		return r;
 	return err_set(-ESTALE, "feed '%s'", feed);

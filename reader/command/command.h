@@ -81,7 +81,8 @@ int command_first_feed(
  * name, state, last_error and retries are set. Returns 0, or the first other result of FN. */
 int command_each_pending(const struct kinf *kinf, kinf_feed_fn *fn, void *arg);
 
-/* Prints a note to stderr for each feed of FEED that is not live ("note: pods: stale since ...").
+/* Prints a note to stderr for each feed of FEED (NULL: of all) that is not live ("note: pods: stale since ..."), for the first
+ * ones of many.
  * If MAX_STALE_NS is not 0 and a feed's last contact with the API server was longer ago or is
  * unknown, prints an error for each and returns -ESTALE. */
 int command_note_state(struct kinf_snapshot *snapshot, const char *feed, uint64_t max_stale_ns);

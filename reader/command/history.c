@@ -410,8 +410,8 @@ int command_log(int argc, char **argv)
 		log.since_ns = now_ns - log.args.since_ns;
 	if (command_open(&flags, &log.kinf) < 0 || command_snapshot(log.kinf, &log.snapshot) < 0)
 		return PROC_FAILED;
-	if (feed && command_note_state(log.snapshot, feed, 0) < 0)
-		return command_fail_feed(log.kinf, feed, KINF_NO_FEED);
+	if (command_note_state(log.snapshot, feed, 0) < 0)
+		return feed ? command_fail_feed(log.kinf, feed, KINF_NO_FEED) : command_fail_kinf(log.kinf);
 	r = history_log(log.snapshot, feed, log.args.from, log_change, &log);
 	if (r == KINF_AGAIN)
 		return command_fail_again(log.kinf, log.snapshot, feed, log.args.namespace_);

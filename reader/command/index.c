@@ -69,6 +69,9 @@ int command_index(int argc, char **argv)
 	if (command_open(&flags, &kinf) < 0 || command_snapshot(kinf, &snapshot) < 0)
 		return PROC_FAILED;
 	const char *feed = argv[first];
+	r = command_note_state(snapshot, feed, 0);
+	if (r < 0)
+		return command_fail_feed(kinf, feed, r);
 	r = argc - first == 1 ? kinf_index_list(snapshot, feed, index_print, &begun)
 			      : kinf_index_values(snapshot, feed, argv[first + 1], args.prefix,
 					index_print_value, NULL);

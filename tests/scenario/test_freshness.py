@@ -2,7 +2,9 @@
 """How fresh the data is, as status, notes, `kinf wait`, --max-staleness and the Python module say it: `live` is said
 only of a feed of which the running reflector has heard, and the time of the last contact is in the store."""
 
+import re
 import signal
+import time
 
 import pytest
 from harness import eventually
@@ -33,6 +35,35 @@ def following(simulator, store):
     for feed in FEEDS:
         store.wait_live(feed)
     return daemons
+
+
+# ---- notes -----------------------------------------------------------------------------------------
+
+
+def test_logs_and_indexes_say_that_they_are_stale(simulator, store):
+    simulator.create("pods", 3)
+    names = [f"pods-{i}" for i in range(8)]
+    store.configure(*({"resource": "pods", "name": name} for name in names)).daemons()
+    for name in names:
+        store.wait_live(name)
+    for command in (["log"], ["log", "pods-1"], ["index", "pods-1"], ["index", "pods-1", "namespace"]):
+        assert store.kinf(*command, check=True).stderr == ""
+    store.stop()
+    for command in (["log", "pods-1"], ["index", "pods-1"], ["index", "pods-1", "namespace"]):
+        result = store.kinf(*command, check=True)
+        assert result.stdout and re.fullmatch("note: pods-1: offline since .*, kinf-reflector does not run\n", result.stderr), result
+    notes = store.kinf("log", check=True).stderr.splitlines()
+    assert len(notes) == 6 and notes[5] == "note: 3 more feeds are not live; 'kinf status' shows them", notes
+
+
+def test_a_note_names_the_day_of_an_older_contact(simulator, store, following):
+    """The local time is set so that midnight has been since the last contact."""
+    store.stop()
+    eventually(lambda: contact(store) > 3)
+    past = int(time.time() - 1) % 86400
+    zone = f"LOC{past // 3600}:{past // 60 % 60}:{past % 60}"
+    note = store.kinf("get", "pods", "-o", "count", env={"TZ": zone}, check=True).stderr
+    assert re.match(r"note: pods: offline since \d{4}-\d\d-\d\d 23:59:\d\d, ", note), note
 
 
 # ---- live ------------------------------------------------------------------------------------------
