@@ -115,7 +115,7 @@ def test_status_fails_while_there_is_no_feed(simulator, store):
     checked = store.kinf("status", "--check")
     assert checked.status == 1 and checked.stdout == "", checked
     assert checked.stderr.startswith("Error: nothing is watched yet: kinf-reflector: "), checked
-    said = store.kinf("get", "pods").stderr
+    said = eventually(lambda: "no index yet" not in (text := store.kinf("get", "pods").stderr) and text, what="an empty index")
     assert said.startswith("Error: no feed 'pods': nothing is watched yet: kinf-reflector: ") and "refused" in said, said
     simulator.up()
     store.wait_live("pods")
