@@ -203,6 +203,8 @@ class Run:
         handler.removed = True
         for side in self.sides:
             side.tell("remove", handler.name)
+        if handler.ended_at_rest:  # before anything changes, which one of them might still get
+            eventually(lambda: all(side.calls(handler)[-1]["call"] == "removed" for side in self.sides), PATIENCE, "the removal")
 
     def outage(self, expired):
         """Objects change while the server is away. EXPIRED: the server then has no history of these changes."""
