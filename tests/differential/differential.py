@@ -217,6 +217,8 @@ class Run:
             self.simulator.compact()
         self.simulator.up()
         if self.random.random() < 0.5:
+            if expired:  # each lists when it comes back, and has not seen what changed before that
+                self.rest()
             self.changes()
         self.rest()
 
