@@ -47,9 +47,9 @@ struct store_state {
 
 /* Gets each fault of a store that is not trusted. */
 typedef void kinf_fault_fn(void *arg, const char *sentence);
-/* As kinf_open(), but also opens a damaged copy (is_damaged). REMEMBER: the outcome is remembered (checked.h), which is for
- * commands: a library leaves no files in its user's home. */
-int kinf_open_checked(const char *store, kinf_fault_fn *fault, void *arg, bool remember, struct kinf **ret_kinf);
+/* As kinf_open(), but also opens a damaged copy (is_damaged). IS_COMMAND: checksums are compared (kinf_set_check()), and what was
+ * found out about a copy is remembered (checked.h); a library leaves no files in its user's home. */
+int kinf_open_checked(const char *store, kinf_fault_fn *fault, void *arg, bool is_command, struct kinf **ret_kinf);
 
 struct kinf_snapshot {
 	uint32_t magic;

@@ -187,7 +187,7 @@ int kinf_open(const char *store, struct kinf **ret_kinf)
 	return r;
 }
 
-int kinf_open_checked(const char *store, kinf_fault_fn *fault, void *arg, bool remember, struct kinf **ret_kinf)
+int kinf_open_checked(const char *store, kinf_fault_fn *fault, void *arg, bool is_command, struct kinf **ret_kinf)
 {
 	struct kinf *kinf = calloc(1, sizeof(*kinf));
 
@@ -203,16 +203,17 @@ int kinf_open_checked(const char *store, kinf_fault_fn *fault, void *arg, bool r
 		r = err_set(-ENOMEM, "store '%s'", store);
 	if (r == 0)
 		r = store_open(
-			kinf->directory, &(struct store_options){.unchecked = true}, &kinf->store);
+			kinf->directory, &(struct store_options){.unchecked = true, .check = is_command}, &kinf->store);
+	kinf->check = is_command;
 	kinf->forks = env_forks();
 	kinf->is_untrusted = r == 0 && store_is_untrusted(kinf->store);
 	struct checked checked = {.line = ""};
-	if (kinf->is_untrusted && remember)
+	if (kinf->is_untrusted && is_command)
 		checked_identify(store_home(kinf->store), &checked);
 	kinf->is_known = checked_is_known(&checked);
 	if (kinf->is_untrusted && !kinf->is_known) {
 		r = kinf_check_store(kinf, fault, arg);
-		if (r == 0 && remember)
+		if (r == 0 && is_command)
 			checked_remember(store_home(kinf->store), &checked);
 	}
 	kinf->is_damaged = r == ERR_CORRUPT && kinf->is_untrusted;

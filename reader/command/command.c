@@ -253,8 +253,6 @@ int command_open_until(const struct config_flags *flags, uint64_t end_ns, struct
 			"stopped: what %s is damaged or missing, the rest is shown\n",
 			directory, end_ns ? "'kinf verify' names" : "is named above");
 	command_saw_damage |= r == 0 && (*ret_kinf)->is_damaged;
-	if (r == 0)
-		r = kinf_set_check(*ret_kinf, 1);
 	if (r < 0) {
 		(void)command_fail_kinf(*ret_kinf);
 		kinf_close(ret_kinf);
