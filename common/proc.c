@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -166,6 +167,18 @@ uint64_t proc_realtime_ns(void)
 uint64_t proc_boottime_ns(void)
 {
 	return proc_clock_ns(CLOCK_BOOTTIME);
+}
+
+int proc_ms_until(uint64_t end_ns)
+{
+	uint64_t now = proc_monotonic_ns();
+
+	if (end_ns == UINT64_MAX)
+		return -1;
+	if (end_ns <= now)
+		return 0;
+	uint64_t ms = (end_ns - now - 1) / 1000000 + 1;
+	return ms < INT_MAX ? (int)ms : INT_MAX;
 }
 
 unsigned proc_cpus(void)

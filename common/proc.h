@@ -41,6 +41,9 @@ bool proc_is_locked(int directory_fd, const char *name);
 uint64_t proc_monotonic_ns(void);
 uint64_t proc_realtime_ns(void);
 uint64_t proc_boottime_ns(void);
+/* Returns the milliseconds until END_NS (CLOCK_MONOTONIC), rounded up, as poll() takes them: 0: it has passed; -1: END_NS is
+ * UINT64_MAX, which never comes; at most INT_MAX, some 24 days. */
+int proc_ms_until(uint64_t end_ns);
 
 /* Tells the CPU that the caller polls a word of another process. */
 static inline void proc_pause(void)

@@ -134,9 +134,7 @@ int children_start_due(struct children *children)
 		if (!child->pid && child->start_at_ns < next)
 			next = child->start_at_ns;
 	}
-	if (next == UINT64_MAX)
-		return -1;
-	return next > now ? (int)((next - now) / 1000000) + 1 : 0;
+	return proc_ms_until(next);
 }
 
 /* ---- ends and restarts ----------------------------------------------------------------------- */

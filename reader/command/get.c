@@ -374,7 +374,7 @@ static int get_wait(struct get *get)
 {
 	const char *feed = get->targets[0].feed;
 	uint64_t timeout_ns = get->args.timeout_ns == UNSET ? WAIT_DEFAULT : get->args.timeout_ns;
-	int r = kinf_wait_rv(get->kinf, feed, get->args.at_least_rv, (int)(timeout_ns / 1000000));
+	int r = kinf_wait_rv(get->kinf, feed, get->args.at_least_rv, proc_ms_until(proc_monotonic_ns() + timeout_ns));
 
 	if (r < 0)
 		(void)command_fail_feed(get->kinf, feed, r);

@@ -106,11 +106,11 @@ static int top_take(struct top *top)
 static bool top_pause(struct top *top)
 {
 	struct pollfd signals = {.fd = top->signals, .events = POLLIN};
-	uint64_t end_ns = proc_monotonic_ns() + top->interval_ns, now;
+	uint64_t end_ns = proc_monotonic_ns() + top->interval_ns;
 	int number;
 
-	while ((now = proc_monotonic_ns()) < end_ns) {
-		(void)poll(&signals, 1, (int)((end_ns - now) / 1000000) + 1);
+	while (proc_monotonic_ns() < end_ns) {
+		(void)poll(&signals, 1, proc_ms_until(end_ns));
 		while ((number = signals_next(top->signals)) > 0)
 			if (number != SIGCHLD)
 				return false;
@@ -317,11 +317,10 @@ static void top_act(struct top *top, int key)
 /* Waits until UNTIL_NS for keys and signals, and handles those that have come. */
 static void top_wait(struct top *top, uint64_t until_ns)
 {
-	uint64_t now = proc_monotonic_ns();
 	int key, number;
 
 	top->lost = !top_screen_wait(
-		top->screen, top->signals, until_ns > now ? (int)((until_ns - now) / 1000000) + 1 : 0);
+		top->screen, top->signals, proc_ms_until(until_ns));
 	while ((number = signals_next(top->signals)) > 0) {
 		top->ended |= number != SIGCHLD;
 		top->lost |= number == SIGHUP;

@@ -81,8 +81,7 @@ static int wait_refresh(struct waiting *waiting)
  * snapshot is held during a pause. */
 static int wait_condition(struct waiting *waiting, const char *condition, uint64_t end_ns)
 {
-	uint64_t now = proc_monotonic_ns(), left_ms = now < end_ns ? (end_ns - now) / 1000000 : 0;
-	int ms = end_ns == UINT64_MAX ? -1 : left_ms < INT32_MAX ? (int)left_ms : INT32_MAX;
+	int ms = proc_ms_until(end_ns);
 	struct timespec pause = {.tv_nsec = POLL_MS * 1000000L};
 	const char *equals = strchr(condition, '=');
 

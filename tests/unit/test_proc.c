@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -227,6 +228,18 @@ Test(proc, clocks_move_on)
 	cr_assert_gt(before, 0);
 	cr_assert_geq(proc_monotonic_ns(), before);
 	cr_assert_gt(proc_realtime_ns(), 1577836800u * 1000000000ull, "after 2020");
+}
+
+Test(proc, milliseconds_until_a_time_are_never_less_than_what_is_left)
+{
+	uint64_t now = proc_monotonic_ns(), hour = 3600 * UINT64_C(1000000000);
+
+	cr_assert_eq(proc_ms_until(UINT64_MAX), -1);
+	cr_assert_eq(proc_ms_until(0), 0);
+	cr_assert_eq(proc_ms_until(now), 0);
+	cr_assert_eq(proc_ms_until(now + 25 * 24 * hour), INT_MAX, "more than poll() can wait");
+	int left = proc_ms_until(now + hour);
+	cr_assert(left > 3000000 && left <= 3600000, "%d", left);
 }
 
 Test(proc, random_bytes_differ)
