@@ -203,8 +203,8 @@ def test_wrong_usage_exits_with_status_2(kinf, args):
 @pytest.mark.parametrize(
     "daemon, option, status, words",
     [
-        ("kinf-reflector", "--config=/nonexistent", 78, "opening '/nonexistent'"),
-        ("kinf-processor", "--config=/nonexistent", 78, "opening '/nonexistent'"),
+        ("kinf-reflector", "--config=/nonexistent", 78, "configuration '/nonexistent'"),
+        ("kinf-processor", "--config=/nonexistent", 78, "configuration '/nonexistent'"),
         ("kinf-processor", "--store=/dev/null/x", None, "store '/dev/null/x'"),
     ],
 )
