@@ -8,9 +8,12 @@
 
 #include "common/err.h"
 
-void signals_ignore_file_size(void)
+void signals_begin(void)
 {
-	(void)sigaction(SIGXFSZ, &(struct sigaction){.sa_handler = SIG_IGN}, NULL); /* fails for unknown signals only */
+	struct sigaction ignore = {.sa_handler = SIG_IGN}, usual = {.sa_handler = SIG_DFL};
+
+	(void)sigaction(SIGXFSZ, &ignore, NULL); /* both fail for unknown signals only */
+	(void)sigaction(SIGCHLD, &usual, NULL);
 }
 
 int signals_open(void)
@@ -18,8 +21,7 @@ int signals_open(void)
 	struct sigaction ignore = {.sa_handler = SIG_IGN};
 	sigset_t set;
 
-	signals_ignore_file_size();
-
+	signals_begin();
 	(void)sigemptyset(&set);
 	(void)sigaddset(&set, SIGTERM);
 	(void)sigaddset(&set, SIGINT);

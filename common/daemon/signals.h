@@ -3,10 +3,11 @@
 #ifndef COMMON_DAEMON_SIGNALS_H
 #define COMMON_DAEMON_SIGNALS_H
 
-/* A file that would exceed the limit (RLIMIT_FSIZE) is an error, -EFBIG, and not the end of the process. */
-void signals_ignore_file_size(void);
+/* Makes a file that would exceed the limit (RLIMIT_FSIZE) an error, -EFBIG, and not the end of the process; and has the kernel
+ * tell how a child ended, also if the parent of this program had left SIGCHLD ignored. */
+void signals_begin(void);
 
-/* Blocks SIGTERM, SIGINT, SIGHUP and SIGCHLD, and ignores SIGPIPE and SIGXFSZ.
+/* signals_begin(), and blocks SIGTERM, SIGINT, SIGHUP and SIGCHLD, and ignores SIGPIPE.
  * Returns: a non-blocking descriptor that reports the blocked ones; negative errno. */
 int signals_open(void);
 

@@ -176,6 +176,6 @@ int main(int argc, char **argv)
 		complete_end();
 		return status;
 	}
-	signals_ignore_file_size();
+	signals_begin();
 	return main_end(main_run(argc, argv));
 }

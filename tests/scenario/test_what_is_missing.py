@@ -169,6 +169,26 @@ def test_closed_standard_descriptors_are_no_place_for_files(live):
     live.verify()
 
 
+def test_run_that_is_started_with_sigchld_ignored_restarts_a_daemon_and_ends(live):
+    """As a parent may leave it: the kernel then keeps no status of a child that ended, and tells nobody."""
+    assert live.supervisor.stop() == 0
+    argv = [program("kinf"), "run", "--config", live.config, "--runtime-dir", live.runtime]
+    live.supervisor = live.process("ignoring", ["env", "--ignore-signal=CHLD", *argv]).start()
+    live.wait_live("pods")
+
+    def reflector():
+        return live.kinf("status", "-o", "json").json["processes"][0]
+
+    killed = reflector()
+    bad = run_command(["env", "--ignore-signal=CHLD", program("kinf"), "config", "check", "--context", "none"], live.env)
+    assert bad.status == 1 and "none" in bad.stderr, bad
+    assert killed["name"] == "kinf-reflector" and killed["pid"], killed
+    os.kill(killed["pid"], signal.SIGKILL)
+    eventually(lambda: reflector()["pid"] not in (0, None, killed["pid"]))
+    live.wait_live("pods")
+    assert live.supervisor.stop() == 0
+
+
 def give_to_group(live):
     assert live.supervisor.stop() == 0
     os.chmod(live.runtime, 0o755)

@@ -31,6 +31,19 @@ Test(signals, signals_come_through_the_descriptor)
 	cr_assert_eq(raise(SIGXFSZ), 0);
 }
 
+Test(signals, children_are_reaped_also_where_sigchld_was_ignored)
+{
+	cr_assert_eq(sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_IGN}, NULL), 0);
+	AUTO_FD int fd = signals_open();
+	cr_assert_geq(fd, 0);
+	pid_t pid = fork();
+	if (pid == 0)
+		_exit(7);
+	int status = reap(pid);
+	cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+	cr_assert_eq(signals_next(fd), SIGCHLD);
+}
+
 Test(signals, signals_are_usual_again_after_reset)
 {
 	AUTO_FD int fd = signals_open();
