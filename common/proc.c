@@ -227,6 +227,17 @@ void proc_open_standard(void)
 		fd++;
 }
 
+int proc_above_standard(int fd)
+{
+	if (fd < 0 || fd > STDERR_FILENO)
+		return fd;
+	int above = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	int error = errno;
+	(void)close(fd); /* nothing was written */
+	errno = error;
+	return above;
+}
+
 int proc_path_of(int fd, char *path, size_t size)
 {
 	char link[32];

@@ -66,6 +66,10 @@ int proc_failed(int error, const char *path);
  * read as input or written by messages. Reading and writing them fails, as it did. Called first in main(). */
 void proc_open_standard(void);
 
+/* For what the library writes or locks, in programs that have closed their standard descriptors and may still print: returns
+ * FD; or if it has got such a number, a copy with a higher one, and closes FD; or -1 with errno, also if FD is negative. */
+int proc_above_standard(int fd);
+
 /* Writes the path of an open file, as it is now, and a NUL. Returns: 0; -ENAMETOOLONG; as proc_failed(). */
 int proc_path_of(int fd, char *path, size_t size);
 

@@ -197,7 +197,7 @@ static int pin_file_mark(struct pin_file *file, const char *path, uint64_t numbe
 	struct flock mark = {
 		.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = (off_t)number, .l_len = 1};
 
-	file->mark_fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	file->mark_fd = proc_above_standard(open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
 	if (file->mark_fd < 0 || fcntl(file->mark_fd, F_OFD_SETLK, &mark) < 0)
 		return err_set(-errno, "marking '%s'", path);
 	return 0;
@@ -225,14 +225,15 @@ static int pin_file_make_in(const struct pins *pins, const char *place, struct p
 	r = failpoint_pass(FAILPOINT_PINS_MAKE);
 	if (r < 0)
 		return r;
-	file->fd = open(file->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	file->fd = proc_above_standard(
+		open(file->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
 	if (file->fd < 0)
 		return err_set(-errno, "making a file in '%s'", place);
 	file->kind = pin_file_choose(file->fd);
 	struct pin_place_id now = pin_place_identify(place);
 	if (now.device != id.device || now.inode != id.inode)
 		return AGAIN; /* the directory was replaced */
-	file->lock_fd = open(file->path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	file->lock_fd = proc_above_standard(open(file->path, O_RDWR | O_NOFOLLOW | O_CLOEXEC));
 	if (file->lock_fd < 0 || fcntl(file->lock_fd, F_OFD_SETLK, &lock) < 0)
 		return errno == EAGAIN || errno == ENOENT
 			       ? AGAIN

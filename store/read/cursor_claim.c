@@ -12,6 +12,7 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/proc.h"
 #include "store/read/cursor_file.h"
 
 #define LOCK_TRIES 100
@@ -58,8 +59,8 @@ static int claim_refuse(const struct stat *st)
  * AGAIN: the follower that had it removed it meanwhile; errors. */
 static int claim_lock_once(int directory, const char *file, int *ret_fd)
 {
-	AUTO_FD int fd = openat(
-		directory, file, O_RDWR | O_CREAT | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW, 0600);
+	AUTO_FD int fd = proc_above_standard(openat(
+		directory, file, O_RDWR | O_CREAT | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW, 0600));
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	int error = errno;
 	struct stat st;
@@ -173,7 +174,7 @@ int cursor_claim(struct home *home, const char *name, struct cursor_claim *claim
 	if (r == 0) {
 		*claim = (struct cursor_claim){.fd = fd, .held = true, .next = claims.first};
 		claim->directory = fcntl(home_cursors_fd(home), F_DUPFD_CLOEXEC,
-			0); /* -1: the reflector removes the file */
+			STDERR_FILENO + 1); /* -1: the reflector removes the file */
 		(void)snprintf(claim->name, sizeof(claim->name), "%s", name);
 		claims.first = claim;
 	}

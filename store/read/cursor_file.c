@@ -56,8 +56,8 @@ static int cursor_write_file(struct home *home, const char *name, struct bytes t
 	if (r < 0)
 		return r;
 	(void)snprintf(temporary, sizeof(temporary), ".%s.%0*" PRIx64, name, CURSOR_RANDOM_DIGITS, chance);
-	AUTO_FD int fd = openat(directory, temporary,
-		O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0640);
+	AUTO_FD int fd = proc_above_standard(openat(directory, temporary,
+		O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0640));
 	if (fd < 0) {
 		int error = errno == EBADF ? ENOENT : errno; /* EBADF: never had one */
 

@@ -142,6 +142,15 @@ static inline void __attribute__((noreturn)) serve(int from, int to)
 			env = open_env(ENV_READ);
 			answer = env && txn_begin_read(env, &txn) == 0 ? 'y' : 'n';
 			break;
+		case 's': /* the same without standard descriptors: what it writes must not get their numbers */
+			for (int fd = 0; fd <= STDERR_FILENO; fd++)
+				(void)close(fd);
+			env = open_env(ENV_READ);
+			answer = env && txn_begin_read(env, &txn) == 0 ? 'y' : 'n';
+			for (int fd = 0; fd <= STDERR_FILENO; fd++)
+				if (fcntl(fd, F_GETFD) >= 0 && (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY)
+					answer = 'n';
+			break;
 		case 'c': /* checks the one that it holds */
 			answer = is_whole(txn) ? 'y' : 'n';
 			break;

@@ -374,6 +374,21 @@ Test(cursor_file, a_save_that_fails_leaves_the_old_one_and_no_other)
 }
 #endif
 
+Test(cursor_file, the_claim_of_a_program_that_has_closed_its_output_is_no_place_to_print_to)
+{
+	struct cursor_claim claim = {0};
+	int output = dup(STDOUT_FILENO);
+
+	(void)close(STDOUT_FILENO);
+	int r = cursor_claim(home, "c", &claim);
+	bool is_free = fcntl(STDOUT_FILENO, F_GETFD) < 0;
+	(void)dup2(output, STDOUT_FILENO);
+	(void)close(output);
+	cr_assert_eq(r, 0, "%s", err_text(r));
+	cr_assert(is_free);
+	cursor_unclaim(&claim);
+}
+
 /* A follower that ends leaves no file, and the next one is not stopped by it. */
 Test(cursor_file, the_claim_of_a_follower_ends_with_its_file)
 {

@@ -2,6 +2,7 @@
 #include "reader/informer/informer.h"
 
 #include <criterion/criterion.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -42,6 +43,20 @@ static void arm_in(uint64_t ms)
 static bool is_readable(int timeout_ms)
 {
 	return poll(&(struct pollfd){.fd = wake.epoll, .events = POLLIN}, 1, timeout_ms) == 1;
+}
+
+Test(wake, gets_no_number_of_a_standard_descriptor)
+{
+	int output = dup(STDOUT_FILENO);
+
+	wake_close(&wake);
+	(void)close(STDOUT_FILENO);
+	int r = wake_open(&wake);
+	bool is_free = fcntl(STDOUT_FILENO, F_GETFD) < 0;
+	(void)dup2(output, STDOUT_FILENO);
+	(void)close(output);
+	cr_assert_eq(r, 0);
+	cr_assert(is_free);
 }
 
 Test(wake, comes_at_the_earliest_time_that_was_asked_for)

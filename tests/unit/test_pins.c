@@ -107,6 +107,17 @@ Test(pins, child_of_a_reader_holds_nothing_in_its_name)
 	cr_assert_lt(growth(), 4u << 20);
 }
 
+Test(pins, reader_that_has_closed_its_standard_descriptors_can_not_print_into_its_pin_file)
+{
+	struct child child = start();
+
+	setup_writer();
+	cr_assert_eq(ask(&child, 's'), 'y');
+	write_many(100);
+	cr_assert_eq(ask(&child, 'c'), 'y');
+	end(&child, SIGTERM);
+}
+
 Test(pins, files_opened_and_closed_by_the_reading_program_change_nothing)
 {
 	struct child child = start();

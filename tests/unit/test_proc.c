@@ -36,6 +36,25 @@ static void remove_directory(void)
 
 TestSuite(proc, .init = make_directory, .fini = remove_directory);
 
+Test(proc, what_is_written_gets_no_number_of_a_standard_descriptor)
+{
+	int input = dup(STDIN_FILENO);
+
+	(void)close(STDIN_FILENO);
+	int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	int above = proc_above_standard(fd);
+	bool is_free = fcntl(STDIN_FILENO, F_GETFD) < 0;
+	(void)dup2(input, STDIN_FILENO);
+	(void)close(input);
+	cr_assert_eq(fd, STDIN_FILENO);
+	cr_assert(is_free);
+	cr_assert_gt(above, STDERR_FILENO);
+	cr_assert_eq(fcntl(above, F_GETFD), FD_CLOEXEC);
+	cr_assert_eq(proc_above_standard(above), above);
+	cr_assert_eq(close(above), 0);
+	cr_assert_eq(proc_above_standard(-1), -1);
+}
+
 Test(proc, exit_statuses_tell_a_supervisor_what_helps)
 {
 	cr_assert_eq(proc_exit_of(ERR_CONFIG), PROC_CONFIG);
