@@ -2,6 +2,7 @@
 #include "store/env/env.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -279,6 +280,9 @@ static int mapping_open(
 	rc = mapping_open_short(map, flags, 0600);
 	if (rc)
 		return mapping_failed(map, rc, "opening");
+	/* LMDB leaves this one open in programs that are started: they could read all objects, or change them. */
+	if (fcntl(mapping_fd(map), F_SETFD, FD_CLOEXEC) < 0)
+		return err_set(-errno, "'%s/data.mdb'", directory);
 	int r = mapping_settle(map, options);
 	if (r == 0 && options->mode == ENV_WRITE)
 		r = datafile_set_modes(directory, options->file_mode);

@@ -247,6 +247,30 @@ Test(env, reader_and_writer_of_one_process_share_the_map)
 	env_close(&reader);
 }
 
+Test(env, no_descriptor_is_left_open_in_a_program_that_is_started)
+{
+	bool before[256];
+
+	for (int fd = 0; fd < 256; fd++)
+		before[fd] = fcntl(fd, F_GETFD) >= 0;
+	struct env *writer = open_env("e", ENV_WRITE), *reader = NULL;
+	put(writer, "a", 1);
+	env_close(&writer);
+	reader = open_env("e", ENV_READ);
+	writer = open_env("other", ENV_WRITE);
+	int opened = 0;
+	for (int fd = 0; fd < 256; fd++) {
+		int flags = fcntl(fd, F_GETFD);
+		if (before[fd] || flags < 0)
+			continue;
+		cr_assert(flags & FD_CLOEXEC, "descriptor %d", fd);
+		opened++;
+	}
+	cr_assert_geq(opened, 2, "both data.mdb");
+	env_close(&reader);
+	env_close(&writer);
+}
+
 Test(env, second_writer_of_one_process_is_refused)
 {
 	struct env *writer = open_env("e", ENV_WRITE), *second = NULL;
