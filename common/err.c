@@ -27,6 +27,8 @@ const char *err_name(int code)
 	}
 	if (code >= 0)
 		return "no error";
+	if (code == -EMFILE)
+		return "Too many open files (raise the limit of this process: ulimit -n, LimitNOFILE= of a service)";
 	return strerror_r(-code, err_last.name, sizeof(err_last.name));
 }
 

@@ -16,6 +16,13 @@ Test(err, sentence_reads_from_the_outside_in)
 		err_text(ERR_CORRUPT), "opening '/x': journal generation 3: page 7: damaged data");
 }
 
+Test(err, limit_of_descriptors_is_named_as_it_is_set)
+{
+	(void)err_set(-EMFILE, "opening '/x'");
+	cr_assert(strstr(err_text(-EMFILE), "opening '/x': Too many open files ("), "%s", err_text(-EMFILE));
+	cr_assert(strstr(err_text(-EMFILE), "ulimit -n"), "%s", err_text(-EMFILE));
+}
+
 Test(err, said_sentence_stands_alone)
 {
 	cr_assert_eq(err_say(ERR_SYNTAX, "line %d: no", 1), ERR_SYNTAX);
