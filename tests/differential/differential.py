@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -209,6 +210,7 @@ class Run:
     def outage(self, expired):
         """Objects change while the server is away. EXPIRED: the server then has no history of these changes."""
         self.rest()
+        time.sleep(1.2)  # client-go lists again after a watch without events that ended within a second
         for handler in self.live:
             handler.over_a_relist |= expired
         self.simulator.down()
