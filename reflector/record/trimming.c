@@ -39,15 +39,24 @@ bool trimming_is_idle(const struct trimming *trimming)
 	return !trimming->running && !trimming_is_due(trimming);
 }
 
+/* Removes the pin files of readers that were killed, and says when no page of the journal is used again. */
+static void trimming_sweep(struct trimming *trimming)
+{
+	int cleared = env_sweep_pins(journal_env(trimming->journal));
+
+	if (cleared > 0)
+		stats_add(trimming->stats, STAT_STALE_READERS, (uint64_t)cleared);
+	if (cleared < 0 && !trimming->readers_unknown)
+		LOG(readers_unknown, .error = err_text(cleared));
+	trimming->readers_unknown = cleared < 0;
+	err_ignore(cleared, "no page is reused until the pins can be read, and readers and writer go on");
+}
+
 int trimming_aim(struct trimming *trimming, uint64_t list_begin, bool pressed)
 {
 	trimming->due_ns = proc_monotonic_ns() + TRIM_PAUSE;
 	trimming->soon_ns = proc_monotonic_ns() + TRIM_SOON;
-	/* Readers that were killed leave their pin files. */
-	int cleared = env_sweep_pins(journal_env(trimming->journal));
-	if (cleared > 0)
-		stats_add(trimming->stats, STAT_STALE_READERS, (uint64_t)cleared);
-	err_ignore(cleared, "the next trimming removes them");
+	trimming_sweep(trimming);
 	/* The journal before this one goes when the index has moved over. */
 	if (trimming->old_left && journal_remove_old(trimming->home) > 0)
 		trimming->old_left = false;

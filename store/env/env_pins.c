@@ -274,8 +274,8 @@ static int mapping_scan_mark(struct mapping *map, uint64_t *ret_least)
 		map->held_ns = now;
 	return now - map->held_ns < HELD_NS ? 0
 		: err_say(ERR_LOCKED,
-			"a process has read '%s' for a minute or more without a pin file, for which the disk had no "
-			"room: no page is reused until it ends its snapshots ('fuser -v %s/" PIN_PAGE_FILE "' names it)",
+			"a process has kept all states of '%s' for a minute or more, as a reader does that finds no "
+			"room for a pin file: no page is reused until it ends ('fuser -v %s/" PIN_PAGE_FILE "' names it)",
 			map->path, map->path);
 }
 

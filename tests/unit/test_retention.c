@@ -3,19 +3,25 @@
 
 #include <criterion/criterion.h>
 
+#include <fcntl.h>
+#include <stdio.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "common/err.h"
+#include "reflector/record/trimming.h"
+#include "store/env/pin_file.h"
+#include "store/env/pin_page.h"
 #include "tests/unit/rig.h"
+#include "tests/unit/scratch.h"
 
 #define MS   UINT64_C(1000000)
 #define DAY  (24ull * 3600 * 1000 * MS)
 #define HOUR 3600
 
-/* The wall clock of this program, which a test may set. */
-static int64_t step_s;
+/* The clocks of this program, which a test may set. */
+static int64_t step_s, later_s;
 
 int clock_gettime(clockid_t id, struct timespec *ret_time)
 {
@@ -23,6 +29,8 @@ int clock_gettime(clockid_t id, struct timespec *ret_time)
 
 	if (id == CLOCK_REALTIME)
 		ret_time->tv_sec += step_s;
+	if (id == CLOCK_MONOTONIC)
+		ret_time->tv_sec += later_s;
 	return r;
 }
 
@@ -112,5 +120,44 @@ Test(retention, a_clock_step_back_does_not_stop_trimming)
 	step_s = -2 * HOUR;
 	(void)nanosleep(&(struct timespec){0, (long)(25 * MS)}, NULL);
 	cr_assert_eq(target(&world), world.last);
+	tear_down(&world);
+}
+
+/* Takes the lock of a reader that has no room for a pin file, which every member of the group can take and keep. */
+static int hold_all(struct world *world)
+{
+	struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = (off_t)PIN_MARK_ALL, .l_len = 1};
+	char name[64];
+
+	(void)snprintf(name, sizeof(name), "store/journal/gen-%u/" PIN_PAGE_FILE, journal_generation(world->rig.journal));
+	int fd = open(scratch_path(name), O_RDONLY | O_CLOEXEC);
+	cr_assert_geq(fd, 0);
+	cr_assert_eq(fcntl(fd, F_OFD_SETLK, &lock), 0);
+	return fd;
+}
+
+static bool trimming_warns(struct trimming *trimming, int64_t seconds)
+{
+	later_s += seconds;
+	int r = trimming_aim(trimming, UINT64_MAX, false);
+	cr_assert_eq(r, 0, "%s", err_text(r));
+	return trimming->readers_unknown;
+}
+
+/* The journal grows meanwhile, and only its writer knows why. */
+Test(retention, a_reader_without_a_name_that_keeps_the_pages_of_the_journal_is_reported)
+{
+	struct world world;
+
+	set_up(&world, DAY);
+	struct trimming trimming = {.home = world.rig.p.home, .stats = world.rig.p.stats};
+	trimming_begin(&trimming, world.rig.journal, world.retention);
+	cr_assert_not(trimming_warns(&trimming, 0));
+	int fd = hold_all(&world);
+	cr_assert_not(trimming_warns(&trimming, 2));
+	cr_assert_not(trimming_warns(&trimming, 57));
+	cr_assert(trimming_warns(&trimming, 5));
+	cr_assert_eq(close(fd), 0);
+	cr_assert_not(trimming_warns(&trimming, 2));
 	tear_down(&world);
 }
