@@ -18,9 +18,12 @@
 #include "processor/checkup.h"
 #include "processor/pair.h"
 #include "processor/readers.h"
+#include "store/env/env.h"
+#include "store/env/surplus.h"
 #include "store/index/index.h"
 
 #define SECOND_NS      1000000000ull
+#define PLACES_NS      (10 * SECOND_NS)
 #define WAIT_MS        200 /* the longest sleep */
 #define BACKOFF_MIN_MS 100
 #define BACKOFF_MAX_MS 5000
@@ -42,6 +45,9 @@ struct app {
 	bool index_damaged;  /* the next pair_open() builds another index */
 	struct control_call *rebuilding; /* the command that asks for another index; NULL: none */
 	struct control_call *compacting; /* the command that asks for a copy of it; NULL: none */
+	bool compact_due;    /* a copy of it is to be made without a command */
+	bool places_checked; /* of this pair */
+	struct surplus surplus;
 	bool waiting_logged; /* for a journal */
 	int backoff_ms;
 	uint64_t checked_ns, opened_ns; /* monotonic */
@@ -82,10 +88,18 @@ static void processor_compact(struct app *app)
 {
 	const struct index_options options = {.map_bytes = app->p.config->map_bytes};
 
+	uint64_t begun = proc_monotonic_ns();
+
 	stats_set_state(app->p.stats, "compacting the index");
 	int r = index_compact(app->p.home, &options, processor_report, app);
 	if (r == NOT_FOUND)
 		r = err_say(-ENOENT, "there is no index yet");
+	surplus_end(&app->surplus, r, begun, proc_monotonic_ns());
+	app->compact_due = false;
+	if (r == 0)
+		LOG(index_compacted);
+	else if (!app->compacting && !app->daemon->stop)
+		LOG(index_compact_failed, .error = err_text(r));
 	control_end(&app->compacting, r, r < 0 ? err_text(r) : "done");
 	app->index_damaged |= r == ERR_CORRUPT || r == -EIO;
 	err_ignore(r, "the client has the reason, and the index is as it was");
@@ -93,7 +107,7 @@ static void processor_compact(struct app *app)
 
 static void processor_open_pair(struct app *app)
 {
-	if (app->compacting)
+	if (app->compacting || app->compact_due)
 		processor_compact(app);
 	const char *rebuild = app->index_damaged ? "the old one is damaged"
 			      : app->rebuilding || processor_options.rebuild
@@ -116,8 +130,27 @@ static void processor_open_pair(struct app *app)
 		app->waiting_logged = app->index_damaged = false;
 		processor_options.rebuild = false;
 		app->opened_ns = proc_monotonic_ns();
+		app->places_checked = false;
 		control_end(&app->rebuilding, 0, "the index is built");
 	}
+}
+
+/* Finds out whether a copy of the index is worth its cost: its file is much longer than what it holds, or the journal was
+ * compacted. In that case a command may ask for the other copy in the next moments. */
+static int processor_weigh(struct app *app, uint64_t now)
+{
+	struct env_info info;
+	int r = env_sizes(pair_env(app->pair), &info);
+
+	if (r == 0)
+		app->compact_due = surplus_is_due(&app->surplus, &info, now);
+	if (r < 0 || app->compact_due || app->places_checked || !surplus_is_allowed(&app->surplus, now) ||
+		now - app->opened_ns < PLACES_NS)
+		return r;
+	app->places_checked = true;
+	r = pair_find_old_places(app->pair);
+	app->compact_due = r == FOUND;
+	return r < 0 ? r : 0;
 }
 
 /* Checks the pair and the readers of the index, once a second. */
@@ -134,6 +167,8 @@ static int processor_check_pair(struct app *app)
 			app->p.stats, now);
 	if (!r && pair_is_published(app->pair))
 		r = checkup_run(&app->checkup, &app->p);
+	if (!r && pair_is_published(app->pair) && !processor_options.once)
+		r = processor_weigh(app, now);
 	/* A second of work succeeded, and with it the work that had failed. */
 	if (!r && now - app->opened_ns >= SECOND_NS) {
 		failure_end(&app->daemon->failure, app->p.stats, pair_state(app->pair));
@@ -152,7 +187,7 @@ static void processor_step(struct app *app)
 	app->done = r == AGAIN && pair_is_published(app->pair);
 	if (r == AGAIN && !(app->done && processor_options.once))
 		r = pair_wait(app->pair, WAIT_MS);
-	if (r == GONE || r == LAPPED)
+	if (r == GONE || r == LAPPED || (r >= 0 && app->compact_due))
 		pair_close(&app->pair);
 	else if (r < 0 && !app->daemon->stop)
 		processor_fail(app, r);

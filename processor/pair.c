@@ -64,6 +64,12 @@ struct env *pair_journal_env(struct pair *pair)
 	return journal_env(pair->journal);
 }
 
+int pair_find_old_places(struct pair *pair)
+{
+	CHECK_OBJ(pair, PAIR_MAGIC);
+	return index_find_old_places(pair->index, journal_generation(pair->journal));
+}
+
 const char *pair_state(const struct pair *pair)
 {
 	CHECK_OBJ(pair, PAIR_MAGIC);

@@ -31,6 +31,8 @@ int pair_check(struct pair *pair);
 
 struct env *pair_env(struct pair *pair); /* of the index */
 struct env *pair_journal_env(struct pair *pair);
+/* Returns: FOUND: the journal was compacted after the index (index_find_old_places()); NOT_FOUND; errors. */
+int pair_find_old_places(struct pair *pair);
 bool pair_is_published(const struct pair *pair); /* readers use its index */
 const char *pair_state(const struct pair *pair); /* for the status page */
 

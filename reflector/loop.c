@@ -401,17 +401,22 @@ static int loop_reload(struct loop *loop)
 	return feeds_configure(loop->feeds, config);
 }
 
+static void loop_compact(struct loop *loop, struct control_call **call)
+{
+	struct journal_options options = loop_journal_options(loop);
+
+	compaction_begin(&loop->compaction, loop->home, loop->journal, &options, loop->retention, call);
+}
+
 /* Does what the command line asks for. */
 static void loop_obey(struct loop *loop)
 {
-	struct journal_options options = loop_journal_options(loop);
 	char text[CONTROL_SIZE];
 
 	if (!loop->daemon->call)
 		return;
 	if (strcmp(control_command(loop->daemon->call), "compact") == 0) {
-		compaction_begin(&loop->compaction, loop->home, loop->journal, &options, loop->retention,
-			&loop->daemon->call);
+		loop_compact(loop, &loop->daemon->call);
 		return;
 	}
 	int r = feeds_relist(loop->feeds, control_argument(loop->daemon->call), text);
@@ -542,6 +547,9 @@ static int loop_turn(struct loop *loop)
 			r = trimming_aim(&loop->trimming, feeds_list_begin(loop->feeds), loop->held_ns != 0);
 		if (!loop->held_ns && (r >= 0 || recorder_error(loop->recorder, &text)))
 			r = loop_commit(loop);
+		struct control_call *none = NULL;
+		if (!loop->held_ns && r >= 0 && compaction_is_due(&loop->compaction, loop->journal))
+			loop_compact(loop, &none);
 	}
 	if (!loop->compaction.copy)
 		trimming_slice(&loop->trimming, loop->held_ns != 0);

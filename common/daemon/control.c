@@ -267,5 +267,5 @@ const char *control_argument(const struct control_call *call)
 
 bool control_is_gone(const struct control_call *call)
 {
-	return call->gone;
+	return call && call->gone;
 }

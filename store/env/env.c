@@ -406,7 +406,7 @@ static int env_count_reader(void *arg, const struct env_reader *reader)
 	return 0;
 }
 
-int env_info(struct env *env, struct env_info *ret_info)
+int env_sizes(struct env *env, struct env_info *ret_info)
 {
 	CLEANUP(txn_abort) struct txn *txn = NULL;
 	struct env_info result = {0};
@@ -416,8 +416,6 @@ int env_info(struct env *env, struct env_info *ret_info)
 	int r = txn_begin_read(env, &txn);
 	if (r == 0)
 		r = mapping_count_pages(env->map, txn->mdb, true, &pages);
-	if (r == 0)
-		r = env_each_reader(env, env_count_reader, &result.readers);
 	if (r < 0)
 		return r;
 	(void)mdb_env_info(env->map->mdb, &info);
@@ -425,6 +423,19 @@ int env_info(struct env *env, struct env_info *ret_info)
 	result.used_bytes = pages * env->map->page_size;
 	result.file_bytes = mapping_state_end(env->map);
 	result.last_txn = info.me_last_txnid;
+	*ret_info = result;
+	return 0;
+}
+
+int env_info(struct env *env, struct env_info *ret_info)
+{
+	struct env_info result;
+	int r = env_sizes(env, &result);
+
+	if (r == 0)
+		r = env_each_reader(env, env_count_reader, &result.readers);
+	if (r < 0)
+		return r;
 	*ret_info = result;
 	return 0;
 }

@@ -102,6 +102,9 @@ struct journal;
 int index_copy(struct index *from, struct txn *txn, struct journal *journal, struct home *to,
 	const struct index_options *options, env_copy_fn *progress, void *arg);
 int index_compact(struct home *home, const struct index_options *options, env_copy_fn *progress, void *arg);
+/* Looks at some entries. Returns: FOUND: they have places in another generation of the journal than GENERATION, so each
+ * record is looked for by its seq until the index is compacted; NOT_FOUND; errors. */
+int index_find_old_places(struct index *index, uint32_t generation);
 
 /* Opens the hints beside the index (hints.h) for that JOURNAL. Returns: FOUND, NOT_FOUND. */
 struct hints;

@@ -10,6 +10,7 @@
 
 #define DROP_SLICE   4096 /* entries in a transaction */
 #define REPORT_EVERY 256  /* entries between two reports */
+#define ENTRIES_LOOKED_AT 64
 
 /* ---- copying --------------------------------------------------------------------------------- */
 
@@ -134,6 +135,31 @@ int index_copy(struct index *from, struct txn *txn, struct journal *journal, str
 	index_abort(copy);
 	generation_cancel(&copy->gen, home_index_fd(to));
 	return err_add(r, "copying the index");
+}
+
+int index_find_old_places(struct index *index, uint32_t generation)
+{
+	CLEANUP(txn_abort) struct txn *txn = NULL;
+	CLEANUP(cursor_close) struct cursor *cursor = NULL;
+	struct index_entry entry;
+	struct bytes key, value;
+	int r = txn_begin_read(index_env(index), &txn);
+
+	if (r == 0)
+		r = cursor_open(txn, INDEX_OBJECT, &cursor);
+	if (r == 0)
+		r = cursor_seek(cursor, BYTES_LIT("\0"), &key, &value);
+	for (int i = 0; r == FOUND && i < ENTRIES_LOOKED_AT; i++) {
+		r = index_check_row(index_kind.databases[INDEX_OBJECT], key, &value);
+		if (r == 0 && value.size >= ENTRY_BYTES) {
+			index_read_entry(value.data, &entry);
+			if (entry.place && entry.generation != generation)
+				return FOUND;
+		}
+		if (r == 0)
+			r = cursor_next(cursor, &key, &value);
+	}
+	return r < 0 ? r : NOT_FOUND;
 }
 
 /* ---- compaction ------------------------------------------------------------------------------ */

@@ -6,6 +6,7 @@ import signal
 import threading
 import shutil
 
+from harness import eventually
 from harness.store import whole
 
 MIB = 1 << 20
@@ -82,5 +83,27 @@ def test_files_are_short_even_if_a_daemon_is_killed_while_it_starts(simulator, s
             daemon.kill()
     watched.stop()
     store.daemons()
+    store.wait_equal(simulator, "pods")
+    store.verify()
+
+
+def test_a_file_that_is_much_longer_than_what_it_holds_gets_short_by_itself(simulator, store):
+    """After many deletions. A reflector that starts need not wait for a minute in which it holds little."""
+    simulator.create("pods", 20, size=1000000)
+    store.configure(whole("pods"), retention={"time": "1s"})
+    reflector = store.reflector()
+    store.processor()
+    store.wait_synced("pods")
+
+    def journal():
+        return store.kinf("status", "-o", "json", check=True).json["store"]["journal"]
+
+    simulator.delete_many("pods", 19)
+    eventually(lambda: journal()["usedBytes"] < 4 * MIB)
+    assert journal()["fileBytes"] > 16 * MIB
+    reflector.stop()
+    reflector.start()
+    eventually(lambda: journal()["fileBytes"] < 4 * MIB)
+    assert sum(lengths(store.path / "journal").values()) < 6 * MIB
     store.wait_equal(simulator, "pods")
     store.verify()

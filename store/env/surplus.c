@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/env/surplus.h"
+
+#include "store/env/datafile.h"
+#include "store/env/env.h"
+
+#define SECOND_NS  1000000000ull
+#define HALF_NS    (30 * SECOND_NS)
+#define PAUSE_NS   (60 * SECOND_NS)
+#define RETRY_NS   (600 * SECOND_NS) /* after a failure: the disk is full, or damaged */
+#define TIME_SHARE 20
+#define ALLOWANCE  (16ull << 20)
+
+bool surplus_is_allowed(const struct surplus *s, uint64_t now_ns)
+{
+	return now_ns >= s->next_ns;
+}
+
+bool surplus_is_due(struct surplus *s, const struct env_info *info, uint64_t now_ns)
+{
+	uint64_t length = info->file_bytes + datafile_ahead(info->file_bytes);
+
+	if (now_ns - s->turned_ns >= HALF_NS) {
+		s->most[0] = s->most[1];
+		s->most[1] = 0;
+		s->turned_ns = now_ns;
+	}
+	if (s->most[1] < info->used_bytes)
+		s->most[1] = info->used_bytes;
+	uint64_t most = s->most[0] > s->most[1] ? s->most[0] : s->most[1];
+	return surplus_is_allowed(s, now_ns) && length > most + most / 10 * 3 + ALLOWANCE;
+}
+
+void surplus_end(struct surplus *s, int result, uint64_t began_ns, uint64_t now_ns)
+{
+	uint64_t pause = (now_ns - began_ns) * TIME_SHARE;
+
+	pause = pause > PAUSE_NS ? pause : PAUSE_NS;
+	s->next_ns = now_ns + (result < 0 && pause < RETRY_NS ? RETRY_NS : pause);
+}

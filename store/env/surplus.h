@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Says when the file of an environment is so much longer than what it holds that a copy should take its place
+ * (journal_copy.h, index_compact()). LMDB reuses pages but gives none back: after many deletions, and after a reader
+ * that was stopped with a snapshot in its hand has kept each page for a while, the file stays as long as it was.
+ *
+ * The most that was in use within the last minute counts, so that what rises and falls with each trim causes no copy.
+ * A copy begins a minute after the last one, or later if they take long: they cost a twentieth of the time at most.
+ * A daemon that starts knows nothing of the time before, and what is in use then counts.
+ */
+#ifndef STORE_ENV_SURPLUS_H
+#define STORE_ENV_SURPLUS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct env_info;
+
+/* Zeros are the state at the start. */
+struct surplus {
+	uint64_t most[2];   /* bytes in use: the most in the half minute before, and in this one */
+	uint64_t turned_ns; /* when this half minute began */
+	uint64_t next_ns;   /* no copy before */
+};
+
+/* Returns whether a copy may begin at NOW_NS, whatever for. */
+bool surplus_is_allowed(const struct surplus *surplus, uint64_t now_ns);
+/* To be called every few seconds, at NOW_NS. Returns whether it is time for a copy. */
+bool surplus_is_due(struct surplus *surplus, const struct env_info *info, uint64_t now_ns);
+/* A copy that was begun at BEGAN_NS, for whatever reason, has ended with RESULT. */
+void surplus_end(struct surplus *surplus, int result, uint64_t began_ns, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/env/surplus.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+
+#include "store/env/env.h"
+
+#define SECOND 1000000000ull
+#define MIB    (1ull << 20)
+
+/* Asks at NOW seconds, with as many MiB in use and in the file. */
+static bool due(struct surplus *surplus, uint64_t now, uint64_t used, uint64_t file)
+{
+	struct env_info info = {.used_bytes = used * MIB, .file_bytes = file * MIB};
+
+	return surplus_is_due(surplus, &info, now * SECOND);
+}
+
+Test(surplus, a_file_is_as_long_as_what_it_holds_and_three_tenths_and_16_MiB)
+{
+	struct surplus surplus = {.next_ns = 0};
+
+	/* With the eighth that is allocated ahead. */
+	cr_assert_not(due(&surplus, 1000, 100, 129));
+	cr_assert(due(&surplus, 1002, 100, 131));
+	surplus = (struct surplus){.next_ns = 0};
+	cr_assert_not(due(&surplus, 1004, 1, 15));
+	cr_assert(due(&surplus, 1006, 1, 16));
+}
+
+/* Each trim takes what has come since the last one. */
+Test(surplus, the_most_of_the_last_minute_counts)
+{
+	struct surplus surplus = {.next_ns = 0};
+
+	for (uint64_t now = 1010; now < 2000; now += 2)
+		cr_assert_not(due(&surplus, now, now % 20 == 10 ? 200 : 50, 210), "at %zu", (size_t)now);
+	for (uint64_t now = 2000; now < 2030; now += 2)
+		cr_assert_not(due(&surplus, now, 50, 210), "at %zu", (size_t)now);
+	cr_assert(due(&surplus, 2062, 50, 210));
+}
+
+Test(surplus, copies_take_a_twentieth_of_the_time_and_failures_wait)
+{
+	struct surplus surplus = {.next_ns = 0};
+
+	cr_assert(due(&surplus, 1000, 1, 100));
+	surplus_end(&surplus, 0, 1000 * SECOND, 1001 * SECOND);
+	cr_assert_not(due(&surplus, 1060, 1, 100));
+	cr_assert(due(&surplus, 1062, 1, 100));
+	surplus_end(&surplus, 0, 1062 * SECOND, 1072 * SECOND);
+	cr_assert_not(due(&surplus, 1271, 1, 100));
+	cr_assert(due(&surplus, 1273, 1, 100));
+	surplus_end(&surplus, -ENOSPC, 1273 * SECOND, 1273 * SECOND);
+	cr_assert_not(surplus_is_allowed(&surplus, 1872 * SECOND));
+	cr_assert(surplus_is_allowed(&surplus, 1874 * SECOND));
+}
