@@ -135,8 +135,7 @@ class Crowd:
             assert member.process.running, member.process.tail()
         for daemon in self.daemons:
             assert daemon.running, daemon.tail()
-        files = {part: self.store.path / part / "gen-1" / "data.mdb" for part in ("journal", "index")}
-        self.sizes.append({part: file.stat().st_blocks * 512 for part, file in files.items()})
+        self.sizes.append({part: self.store.disk_bytes(part) for part in ("journal", "index")})
 
     def run(self, seconds):
         begun = time.monotonic()

@@ -12,7 +12,6 @@ usage: tests/torture/freezing.py [--count N] [--seed N] [--only NAME]    N point
 
 import os
 import random
-import re
 import subprocess
 import sys
 
@@ -39,7 +38,7 @@ class Freezing:
         self.store.configure(whole(FEED, indexes=INDEXES), hangLimit="5s")
 
     def lineage(self):
-        return re.search(r"(?m)^uuid (\w+)$", (self.store.path / "journal/gen-1/STATE").read_text())[1]
+        return self.store.lineage()
 
     def pids(self):
         return {p["name"]: p["pid"] for p in self.store.kinf("status", "-o", "json", check=True).json["processes"]}

@@ -108,7 +108,7 @@ class Kills:
         return self.store.process(name, [program(name), "--config", self.store.config, "--runtime-dir", self.store.runtime])
 
     def journal_uuid(self):
-        return re.search(r"(?m)^uuid (\w+)$", (self.store.path / "journal/gen-1/STATE").read_text())[1]
+        return self.store.lineage()
 
     def cursor(self, name):
         return cursor_seq(self.store.path / "cursors" / name)

@@ -37,7 +37,7 @@ class Limits:
         return store.configure(whole(FEED, indexes=INDEXES), retention={"time": "1s", "size": "64MiB"}, hangLimit="5m")
 
     def lineage(self, store):
-        return re.search(r"(?m)^uuid (\w+)$", (store.path / "journal/gen-1/STATE").read_text())[1]
+        return store.lineage()
 
     def case(self, kind, body, *args):
         if self.options.only not in kind:
@@ -168,7 +168,7 @@ class Limits:
         daemons = store.daemons()
         store.wait_equal(self.simulator, FEED)
         (pins,) = store.runtime.glob("kinf-*/pins")
-        inode = (store.path / "index/gen-1/data.mdb").stat().st_ino
+        inode = store.in_generation("index", lambda path: (path / "data.mdb").stat().st_ino)
         hold = ("import fcntl, os, struct, sys, time\n"
                 "held = []\n"
                 "for n in range(5000):\n"

@@ -26,7 +26,9 @@ TREE = r'''
 import errno, fcntl, os, random, signal, socket, stat, struct, sys, threading, time
 store, runtime, victim = sys.argv[1:4]
 signal.signal(signal.SIGIO, signal.SIG_IGN)
-inodes = [os.stat(store + '/%s/gen-1/data.mdb' % part).st_ino for part in ('journal', 'index')]
+def inode(part):
+    return os.stat('%s/%s/%s/data.mdb' % (store, part, open('%s/%s/CURRENT' % (store, part)).read().strip())).st_ino
+inodes = [inode(part) for part in ('journal', 'index')]
 def pin(inode, n):
     return '%s/pins/%016x-%016x' % (runtime, inode, n)
 def locked(fd, kind=fcntl.F_WRLCK):

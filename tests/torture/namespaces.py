@@ -13,7 +13,6 @@ usage: tests/torture/namespaces.py [--count N] [--only NAME]    N lives ($KINF_B
 """
 
 import os
-import re
 import signal
 import sys
 
@@ -45,10 +44,10 @@ class Namespaces:
         self.tally.tried(kind, fault)
 
     def size(self):
-        return sum((self.store.path / part / "gen-1/data.mdb").stat().st_blocks * 512 for part in ("journal", "index"))
+        return sum(self.store.disk_bytes(part) for part in ("journal", "index"))
 
     def lineage(self):
-        return re.search(r"(?m)^uuid (\w+)$", (self.store.path / "journal/gen-1/STATE").read_text())[1]
+        return self.store.lineage()
 
     def readers(self):
         return [r for r in self.store.kinf("status", "-o", "json", check=True).json["readers"] if not r["name"].startswith("kinf-")]

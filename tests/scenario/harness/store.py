@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A store of a test: its configuration, kubeconfig and daemons, and the `kinf` command on it."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -186,6 +187,25 @@ class Store:
         """Copies the store to TARGET; the holes, of which its files mostly consist, stay holes."""
         run_command(["cp", "-a", "--sparse=always", self.path, target])
         return target
+
+    def in_generation(self, part, look):
+        """LOOK at the directory of "journal" or "index" that is in use; again if a daemon has put another in its place."""
+        while True:
+            current = (self.path / part / "CURRENT").read_text().strip()
+            try:
+                return look(self.path / part / current)
+            except FileNotFoundError:
+                if current == (self.path / part / "CURRENT").read_text().strip():
+                    raise
+
+    def lineage(self):
+        """The journal's uuid, also while nothing runs."""
+        text = self.in_generation("journal", lambda path: (path / "STATE").read_text())
+        return re.search(r"(?m)^uuid (\w+)$", text)[1]
+
+    def disk_bytes(self, part):
+        """What the database takes of the disk."""
+        return self.in_generation(part, lambda path: (path / "data.mdb").stat().st_blocks * 512)
 
     def verify(self):
         """Asserts that `kinf verify --deep` finds no fault."""
