@@ -67,13 +67,36 @@ static int config_print_rbac(const struct config *config, const struct rbac_args
 	return r < 0 ? command_fail(r) : PROC_OK;
 }
 
-/* Checks the kubeconfig, context and group that CONFIG names. FILE is the operand, NULL if there is none. */
+/* Checks that the files exist which kinf-serve is to read. */
+static int config_check_files(const struct config *config)
+{
+	const struct {
+		const char *key, *path;
+	} files[] = {
+		{"serve.tls.cert", config->serve.certificate},
+		{"serve.tls.key", config->serve.key},
+		{"serve.tls.clientCA", config->serve.client_ca},
+		{"serve.review.tokenFile", config->serve.review_token_file},
+		{"serve.review.cert", config->serve.review_certificate},
+		{"serve.review.key", config->serve.review_key},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		if (files[i].path && access(files[i].path, F_OK) < 0 && (errno == ENOENT || errno == ENOTDIR))
+			return config_blame(config, files[i].key, err_say(-errno, "'%s' does not exist", files[i].path));
+	return 0;
+}
+
+/* Checks the kubeconfig, context, group and files that CONFIG names. FILE is the operand, NULL if there is none. */
 static int config_check(const struct config *config, char *const *options, int n_options, const char *file)
 {
 	int status = config_check_names(options, n_options, file);
 
 	if (status != PROC_OK)
 		return status;
+	int r = config_check_files(config);
+	if (r < 0)
+		return command_fail(r);
 	(void)printf("%s: good: %zu feed%s, store '%s'\n",
 		config->file ? config->file : "command line", config->n_feeds,
 		config->n_feeds == 1 ? "" : "s", config->store);
@@ -92,9 +115,8 @@ int command_config(int argc, char **argv)
 		config_running_options(&flags),
 	};
 	const struct options options = {"kinf config", "check [FILE] | rbac [FILE]",
-		"check: checks a configuration without starting anything: the file, and that the "
-		"kubeconfig, the "
-		"context and the group in it exist. rbac: prints the rights that the feeds of a configuration need at the "
+		"check: checks a configuration without starting anything: the file, and that the kubeconfig, the "
+		"context, the group and the files of kinf-serve in it exist. rbac: prints the rights that the feeds of a configuration need at the "
 		"API server, for kubectl apply.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);

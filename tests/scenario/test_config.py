@@ -262,11 +262,14 @@ def test_config_check_finds_names_that_do_not_exist(simulator, store):
     assert good.status == 0 and ": good: 1 feed" in good.stdout, good
     assert check(cluster={"kubeconfig": str(store.kubeconfig), "context": "simulated"}).status == 0
     missing, there = str(store.directory / "missing"), str(store.kubeconfig)
+    assert check(serve={"tls": {"cert": there, "key": there}}).status == 0
     for settings, key, words in (
         ({"cluster": {"kubeconfig": missing}}, "cluster.kubeconfig", f"kubeconfig '{missing}' does not exist"),
         ({"cluster": {"kubeconfig": missing, "context": "x"}}, "cluster.kubeconfig", f"kubeconfig '{missing}' does not exist"),
         ({"cluster": {"kubeconfig": there, "context": "nowhere"}}, "cluster.context", "context 'nowhere' does not exist"),
         ({"group": "no-such-group"}, "group", "no group 'no-such-group' on this machine"),
+        ({"serve": {"tls": {"cert": missing, "key": there}}}, "serve.tls.cert", f"'{missing}' does not exist"),
+        ({"serve": {"tls": {"clientCA": missing}}}, "serve.tls.clientCA", f"'{missing}' does not exist"),
     ):
         bad = check(**settings)
         line = next(n for n, text in enumerate(store.config.read_text().splitlines(), 1) if key.split(".")[-1] + ":" in text.replace('"', ""))
