@@ -264,9 +264,14 @@ def test_a_restored_store_gets_the_group_of_its_configuration(simulator, workspa
     other.daemons()
     other.wait_equal(simulator, "pods")
     gid = grp.getgrnam("nogroup").gr_gid
-    for path in other.path.glob("*/gen-*/data.mdb"):
-        assert (path.stat().st_gid, path.stat().st_mode & 0o777) == (gid, 0o640), path
-        assert (path.parent.stat().st_gid, path.parent.stat().st_mode & 0o7777) == (gid, 0o2750), path
+
+    def given():
+        for path in other.path.glob("*/gen-*/data.mdb"):
+            assert (path.stat().st_gid, path.stat().st_mode & 0o777) == (gid, 0o640), path
+            assert (path.parent.stat().st_gid, path.parent.stat().st_mode & 0o7777) == (gid, 0o2750), path
+        return True
+
+    eventually(given)  # the restored index can be read before the processor has opened it
 
 
 def test_the_backup_has_no_removed_values(simulator, store):

@@ -18,15 +18,16 @@ def eventually(condition, timeout=20, what=None, patience=PATIENCE):
     deadline = time.monotonic() + timeout * patience
     pause = 0.01
     while True:
-        problem = None
+        problem, asked = None, time.monotonic()
         try:
             result = condition()
         except AssertionError as error:
             result, problem = None, error
         if result:
             return result
-        if time.monotonic() >= deadline:
+        now = time.monotonic()
+        if now >= deadline:
             name = what or getattr(condition, "__name__", "condition")
             raise AssertionError(f"not within {timeout * patience} s: {name}; last: {problem or result!r}")
-        time.sleep(pause)
+        time.sleep(max(pause, 2 * (now - asked)))  # asking is work, which delays what is waited for
         pause = min(pause * 1.5, 0.1)
