@@ -209,6 +209,7 @@ static int mapping_settle_pinned(
 		return r;
 	}
 	map->n_databases = options->n_databases;
+	map->database_names = options->databases;
 	rc = options->mode == ENV_WRITE ? mapping_commit(map, txn, is_new) : mdb_txn_commit(txn);
 	txn = NULL;
 	if (!rc)
@@ -216,7 +217,10 @@ static int mapping_settle_pinned(
 	if (rc)
 		return mapping_failed(map, rc, "opening");
 	mapping_find_address(map, txn);
+	r = options->unchecked ? 0 : mapping_check_trees(map, txn, false);
 	mdb_txn_abort(txn);
+	if (r < 0)
+		return r;
 	if (map->writemap && !map->address)
 		return err_say(
 			ERR_CORRUPT, "'%s/data.mdb': its table of databases is damaged", map->path);
@@ -507,8 +511,13 @@ size_t env_page_size(const struct env *env)
 
 int env_check(struct env *env)
 {
+	CLEANUP(txn_abort) struct txn *txn = NULL;
+
 	CHECK_OBJ(env, ENV_MAGIC);
-	return mapping_check_metas(env->map, true);
+	int r = mapping_check_metas(env->map, true);
+	if (r == 0)
+		r = txn_begin_read(env, &txn);
+	return r < 0 ? r : mapping_check_trees(env->map, txn->mdb, true);
 }
 
 int env_sync(struct env *env)

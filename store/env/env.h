@@ -90,8 +90,8 @@ typedef int env_reader_fn(void *arg, const struct env_reader *reader);
 /* Calls FN for each slot of each process that reads the environment, until it returns non-zero. */
 int env_each_reader(struct env *env, env_reader_fn *fn, void *arg);
 
-/* Finds out whether the meta pages, which say what the newest state is, are what their transactions wrote: else an older state
- * would be read. Opening does it once. Returns: 0; ERR_CORRUPT. */
+/* Finds out whether the meta pages, which say what the newest state is, are what their transactions wrote, and whether its
+ * trees are of pages of that state: else LMDB would read an older one. Opening does it once. Returns: 0; ERR_CORRUPT. */
 int env_check(struct env *env);
 
 /* Writes everything to the disk. Errors of earlier writes appear here; after -EIO the generation is lost. */

@@ -2,7 +2,7 @@
 /*
  * The env group's internal header, and the only file that includes lmdb.h. env.h is the interface. env.c opens and
  * closes environments, env_txn.c runs transactions on them, env_entry.c reads and writes entries, env_guard.c outlives LMDB's
- * assertions while it reads, env_seal.c finds damage of the meta pages, env_place.c finds values by their place in the file, env_room.c reserves blocks, env_fault.c makes the file longer and survives a full disk, env_pins.c keeps pages
+ * assertions while it reads, env_seal.c finds damage of the meta pages, env_tree.c pages of older states in the newest one, env_place.c finds values by their place in the file, env_room.c reserves blocks, env_fault.c makes the file longer and survives a full disk, env_pins.c keeps pages
  * that are read from being reused, env_error.c converts LMDB's codes.
  */
 #ifndef STORE_ENV_ENV_INTERNAL_H
@@ -39,6 +39,7 @@ struct mapping {
 	MDB_env *mdb;
 	MDB_dbi databases[ENV_DATABASES_MAX], main_db; /* MAIN_DB: the table of them */
 	size_t n_databases;
+	const char *const *database_names;
 	const uint8_t *address; /* NULL: not known, and values have no places */
 	uint64_t map_bytes;
 	uint32_t page_size;
@@ -159,6 +160,12 @@ int mapping_seal(const struct mapping *map, MDB_txn *txn);
  * their own seals; a writer undoes a commit that was killed inside. Returns: 0, also if there is no file; ERR_CORRUPT;
  * ERR_LOCKED: only a writer can open it; errors of reading. */
 int mapping_check_metas(const struct mapping *map, bool with_seals);
+
+/* ---- env_tree.c ---- */
+
+/* Checks that no page of the databases' trees, as TXN sees them, is free or in use elsewhere; beside a writer that has checked
+ * the file only if it MUST. Returns: 0; ERR_CORRUPT; errors of reading. */
+int mapping_check_trees(struct mapping *map, MDB_txn *txn, bool must);
 
 /* ---- env_entry.c ---- */
 

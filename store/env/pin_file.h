@@ -33,6 +33,7 @@
 #define PIN_CHUNKS_MAX  64u
 #define PIN_NUMBER_MAX  ((uint64_t)INT64_MAX >> 1) /* of a pin file; a place in a file as well */
 #define PIN_MARK_ALL    (PIN_NUMBER_MAX + 1)       /* the byte of the page that says: all states are pinned */
+#define PIN_MARK_CHECKED (PIN_NUMBER_MAX + 2) /* the byte that a writer locks which has checked the file */
 #define PIN_NAME_LENGTH 33 /* "0123456789abcdef-0123456789abcdef" */
 
 /* The first slot of a pin file. */

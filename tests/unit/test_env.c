@@ -486,6 +486,113 @@ Test(env, a_map_of_any_size_is_opened_again)
 	cr_assert_eq(newest_or_damaged("e"), 3);
 }
 
+/* Opens it and reads KEY. Returns the first byte of its value; 0: an error, or there is none. */
+static char read_key(const char *name, const char *key)
+{
+	struct env_options options = {.mode = ENV_READ, .databases = databases, .n_databases = 2, .places = places_of()};
+	struct env *env = NULL;
+	struct txn *txn = NULL;
+	struct bytes value;
+	char first = 0;
+
+	if (env_open(scratch_path(name), &options, &env) == 0 && txn_begin_read(env, &txn) == 0 &&
+		txn_get(txn, 0, bytes_str(key), &value) == FOUND)
+		first = *(const char *)value.data;
+	txn_abort(&txn);
+	env_close(&env);
+	return first;
+}
+
+/* Pages that were replaced stay in the file. A changed number of a page must not lead back to one of them. */
+Test(env, a_changed_byte_of_a_page_never_leads_to_the_row_that_was_there_before)
+{
+	struct env *env = open_env("e", ENV_WRITE);
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	unsigned missed = 0;
+	struct stat st;
+	char key[8];
+
+	for (int i = 0; i < 300; i++) {
+		(void)snprintf(key, sizeof(key), "%03d", i);
+		put(env, key, 100);
+	}
+	for (int i = 0; i < 20; i++)
+		put(env, "150", 100 + (size_t)i);
+	struct txn *txn = NULL;
+	cr_assert_eq(txn_begin_write(env, &txn), 0);
+	cr_assert_eq(txn_put(txn, 0, BYTES_LIT("150"), BYTES_LIT("!"), 0), 0);
+	cr_assert_eq(txn_commit(&txn), 0);
+	env_close(&env);
+	cr_assert_eq(read_key("e", "150"), '!');
+	int fd = open(scratch_path("e/data.mdb"), O_RDWR | O_CLOEXEC);
+	cr_assert_eq(fstat(fd, &st), 0);
+	uint8_t *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	cr_assert_neq(bytes, MAP_FAILED);
+	const uint8_t *meta = bytes + (le64_get(bytes + 144) > le64_get(bytes + page + 144) ? 0 : page);
+	size_t table = le64_get(meta + 128) * page, row = table + le16_get(bytes + table + 16), root = row + 8 + 3 + 40;
+	size_t branch = le64_get(bytes + root) * page;
+	cr_assert(memcmp(bytes + row + 8, "one", 3) == 0 && (bytes[branch + 10] & 1), "its root is a branch");
+	size_t nodes = (le16_get(bytes + branch + 12) - 16u) / 2;
+	for (size_t i = 0; i < 8 + 6 * nodes; i++) {
+		size_t node = i < 8 ? 0 : branch + le16_get(bytes + branch + 16 + (i - 8) / 6 * 2);
+		size_t at = i < 8 ? root + i : node + (i - 8) % 6;
+
+		for (unsigned bit = 0; bit < 10; bit++) {
+			uint8_t before = bytes[at];
+
+			bytes[at] = bit < 8 ? before ^ (uint8_t)(1u << bit) : bit == 8 ? 0 : 0xff;
+			char read = read_key("e", "150");
+			cr_assert(!read || read == '!', "byte %zu of page %zu, %02x to %02x", at % page, at / page, before, bytes[at]);
+			missed += !read;
+			bytes[at] = before;
+		}
+	}
+	cr_assert_gt(missed, 100);
+	cr_assert_eq(read_key("e", "150"), '!');
+	(void)munmap(bytes, (size_t)st.st_size);
+	(void)close(fd);
+}
+
+/* The writer has found its trees sound, and readers beside it need not do that again. */
+Test(env, trees_are_checked_once_beside_a_writer)
+{
+	struct env *env = open_env("e", ENV_WRITE);
+	char key[8];
+
+	for (int i = 0; i < 300; i++) {
+		(void)snprintf(key, sizeof(key), "%03d", i);
+		put(env, key, 100);
+	}
+	env_close(&env);
+	int ready[2], go[2];
+	char byte;
+	cr_assert_eq(pipe(ready) + pipe(go), 0);
+	pid_t writer = fork();
+	if (writer == 0) {
+		env = open_env("e", ENV_WRITE);
+		_exit(write(ready[1], "", 1) == 1 && read(go[0], &byte, 1) == 1 ? 0 : 1);
+	}
+	cr_assert_eq(read(ready[0], &byte, 1), 1);
+	int fd = open(scratch_path("e/data.mdb"), O_RDWR | O_CLOEXEC);
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), table, root;
+	uint8_t meta[2][152], row[4096];
+	cr_assert_eq(pread(fd, meta[0], 152, 0) + pread(fd, meta[1], 152, (off_t)page), 304);
+	table = le64_get(meta[le64_get(meta[1] + 144) > le64_get(meta[0] + 144)] + 128);
+	cr_assert_eq(pread(fd, row, sizeof(row), (off_t)(table * page)), (ssize_t)sizeof(row));
+	root = le64_get(row + le16_get(row + 16) + 8 + 3 + 40);
+	cr_assert_eq(pread(fd, row, sizeof(row), (off_t)(root * page)), (ssize_t)sizeof(row));
+	size_t first = le16_get(row + 16), second = le16_get(row + 18);
+	memcpy(row + second, row + first, 4); /* one page in two places */
+	cr_assert_eq(pwrite(fd, row, sizeof(row), (off_t)(root * page)), (ssize_t)sizeof(row));
+	env = open_env("e", ENV_READ);
+	cr_assert_eq(env_check(env), ERR_CORRUPT);
+	env_close(&env);
+	cr_assert_eq(write(go[1], "", 1), 1);
+	cr_assert(waitpid(writer, NULL, 0) == writer);
+	cr_assert_eq(newest_or_damaged("e"), 0);
+	(void)close(fd);
+}
+
 /* ---- commits that were killed inside ---- */
 
 /* The bytes of data.mdb after the last three commits, which made the states 4, 5 and 6. */
