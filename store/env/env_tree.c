@@ -3,11 +3,12 @@
  * Whether the trees of the newest state are made of its own pages. A page that was replaced stays in the file, as it was,
  * until it is used again. With one changed byte in a page's number, LMDB goes down to such a page, and reads rows of an older
  * state that look right. But then the page is in the list of free pages, or two trees have it. So the numbers of all pages
- * but those of large values are compared with that list and with each other. Only pages that hold numbers of pages are read: some
- * hundred for 100,000 objects.
+ * but those of large values are compared with that list and with each other, and counted. Opening a file reads the
+ * branches for that, and the first leaf below each: about a hundredth of a tree in all.
  *
  * A writer checks its file when it opens it, and then holds a lock on a byte of the pin page, so that the readers beside it
- * need not. A process that may only read the page can't take that lock.
+ * need not. A process that may only read the page can't take that lock, and if one keeps the writer from it, by a lock for
+ * reading, the readers check for themselves.
  */
 #include "store/env/env_internal.h"
 
@@ -28,9 +29,13 @@
 #define PAGE_FLAGS       10u
 #define PAGE_LOWER       12u
 #define PAGE_IS_BRANCH   0x01u
+#define PAGE_IS_LEAF     0x02u
+#define PAGE_KINDS       0x6fu /* of the flags: a leaf, a branch, ... */
 #define NODE_HEADER      8u
 #define DATABASE_BYTES   48u
 #define DATABASE_DEPTH   6u
+#define DATABASE_BRANCHES 8u /* how many pages */
+#define DATABASE_LEAVES  16u
 #define DATABASE_ROOT    40u
 #define DEPTH_MOST       32
 
@@ -39,6 +44,7 @@ struct tree {
 	uint64_t pages;   /* of the state */
 	uint64_t in_file; /* of them */
 	uint8_t *seen;    /* a bit for each: free, or in use */
+	uint64_t branches, leaves; /* of the database that is walked */
 };
 
 static int tree_damaged(const struct tree *tree, uint64_t page, const char *how)
@@ -56,69 +62,138 @@ static int tree_mark(struct tree *tree, uint64_t page, const char *how)
 	return 0;
 }
 
+static uint64_t tree_page_of(const struct tree *tree, const void *bytes)
+{
+	return (uint64_t)((uintptr_t)bytes - (uintptr_t)tree->map->address) / tree->map->page_size;
+}
+
+/* ---- the list of free pages ---- */
+
+/* Marks the pages of a row of the list, which begins on another page than the one before if *RET_LEAF says so. */
+static int tree_mark_row(struct tree *tree, const MDB_val *key, const MDB_val *value, uint64_t *ret_leaf)
+{
+	static const char both[] = "is in the list of free pages, and part of it";
+	uint64_t leaf = tree_page_of(tree, key->mv_data), at = tree_page_of(tree, value->mv_data);
+	const uint8_t *free_pages = value->mv_data;
+	uint64_t n = value->mv_size >= 8 ? le64_get(free_pages) : UINT64_MAX;
+	int r = leaf != *ret_leaf ? tree_mark(tree, leaf, both) : 0;
+
+	*ret_leaf = leaf;
+	uint64_t end = tree_page_of(tree, free_pages + value->mv_size - 1);
+	for (uint64_t page = at; at != leaf && page <= end && r == 0; page++)
+		r = tree_mark(tree, page, both);
+	if (r == 0 && (n > value->mv_size / 8 - 1 || (at == leaf && end != leaf)))
+		r = tree_damaged(tree, leaf, "has a row of the list of free pages that can't be");
+	for (uint64_t i = 1; i <= n && r == 0; i++)
+		r = tree_mark(tree, le64_get(free_pages + 8 * i), "is free, and also free or in use elsewhere");
+	return r;
+}
+
 static int tree_mark_free(struct tree *tree, MDB_txn *txn)
 {
 	MDB_cursor *cursor;
 	MDB_val key, value;
+	uint64_t leaf = 0;
 	int r = 0, rc = guarded_cursor_open(txn, FREE_DB, &cursor);
 
 	if (rc)
 		return mapping_failed(tree->map, rc, "reading");
-	while (r == 0 && !(rc = guarded_cursor_get(cursor, &key, &value, MDB_NEXT))) {
-		const uint8_t *pages = value.mv_data;
-		uint64_t n = value.mv_size >= 8 ? le64_get(pages) : UINT64_MAX;
-
-		if (n > value.mv_size / 8 - 1)
-			r = tree_damaged(tree, 0, "is not known: the list of free pages can't be read");
-		for (uint64_t i = 1; i <= n && r == 0; i++)
-			r = tree_mark(tree, le64_get(pages + 8 * i), "is free twice");
-	}
+	while (r == 0 && !(rc = guarded_cursor_get(cursor, &key, &value, MDB_NEXT)))
+		r = tree_mark_row(tree, &key, &value, &leaf);
 	mdb_cursor_close(cursor);
 	return r < 0 || rc == MDB_NOTFOUND ? r : mapping_failed(tree->map, rc, "reading");
 }
 
-/* Marks the pages of the tree below PAGE, which has DEPTH levels. */
-static int tree_walk(struct tree *tree, uint64_t page, unsigned depth)
+/* ---- the databases ---- */
+
+/* Reads the beginning of PAGE into BYTES: a page in the map that was not touched before costs five times as much. */
+static int tree_read(const struct tree *tree, uint64_t page, unsigned kind, uint8_t *bytes, size_t size)
+{
+	ssize_t n = pread(mapping_fd(tree->map), bytes, size, (off_t)(page * tree->map->page_size));
+
+	if (n < 0)
+		return err_set(-errno, "reading '%s/data.mdb'", tree->map->path);
+	if (n < (ssize_t)size)
+		return tree_damaged(tree, page, "is not in the file");
+	return le64_get(bytes) == page && (le16_get(bytes + PAGE_FLAGS) & PAGE_KINDS) == kind
+		? 0
+		: tree_damaged(tree, page, "is not of the kind that was expected there");
+}
+
+/* Marks the pages of the tree below PAGE, which has DEPTH levels. A leaf is read if it IS_FIRST. BRANCHES: room for a page for
+ * each level above the leaves. */
+static int tree_walk(struct tree *tree, uint64_t page, unsigned depth, bool is_first, uint8_t *branches)
 {
 	size_t size = tree->map->page_size;
+	uint8_t leaf[PAGE_HEADER];
 	int r = tree_mark(tree, page, "is in use, and also free or in use elsewhere");
 
 	if (r == 0 && page >= tree->in_file)
 		r = tree_damaged(tree, page, "is not in the file");
-	if (r < 0 || depth == 1)
+	if (r < 0)
 		return r;
-	const uint8_t *branch = tree->map->address + page * size;
-	size_t end = le16_get(branch + PAGE_LOWER);
-	if (le64_get(branch) != page || !(le16_get(branch + PAGE_FLAGS) & PAGE_IS_BRANCH) || end > size)
-		return tree_damaged(tree, page, "is not of the kind that was expected there");
+	if (depth == 1) {
+		tree->leaves++;
+		return is_first ? tree_read(tree, page, PAGE_IS_LEAF, leaf, sizeof(leaf)) : 0;
+	}
+	tree->branches++;
+	r = tree_read(tree, page, PAGE_IS_BRANCH, branches, size);
+	size_t end = le16_get(branches + PAGE_LOWER);
 	for (size_t at = PAGE_HEADER; at + 2 <= end && r == 0; at += 2) {
-		size_t node = le16_get(branch + at);
+		size_t node = at + 2 <= size ? le16_get(branches + at) : 0;
 
 		r = node < end || node + NODE_HEADER > size
 			? tree_damaged(tree, page, "has a row outside of it")
-			: tree_walk(tree, le32_get(branch + node) | (uint64_t)le16_get(branch + node + 4) << 32, depth - 1);
+			: tree_walk(tree, le32_get(branches + node) | (uint64_t)le16_get(branches + node + 4) << 32, depth - 1,
+				  at == PAGE_HEADER, branches + size);
 	}
 	return r;
 }
 
-static int tree_check_database(struct tree *tree, MDB_txn *txn, const char *name)
+/* Marks the pages of the database whose row in the table of databases is VALUE. */
+static int tree_check_database(struct tree *tree, const MDB_val *value)
 {
-	MDB_val key = {strlen(name), (void *)(uintptr_t)name}, value;
-	int rc = guarded_get(txn, tree->map->main_db, &key, &value);
+	const uint8_t *row = value->mv_data;
+	uint64_t table = tree_page_of(tree, row);
 
-	if (rc)
-		return mapping_failed(tree->map, rc, "reading");
-	if (value.mv_size != DATABASE_BYTES)
-		return tree_damaged(tree, 0, "is not known: a row of the table of databases is too short");
-	const uint8_t *database = value.mv_data;
-	unsigned depth = le16_get(database + DATABASE_DEPTH);
-	uint64_t root = le64_get(database + DATABASE_ROOT);
-	if (!depth && root == UINT64_MAX)
-		return 0; /* it is empty */
-	if (!depth || depth > DEPTH_MOST)
-		return tree_damaged(tree, root, "can't have as many pages above it");
-	return tree_walk(tree, root, depth);
+	if (value->mv_size != DATABASE_BYTES)
+		return tree_damaged(tree, table, "has a row of a database that is too short");
+	unsigned depth = le16_get(row + DATABASE_DEPTH);
+	uint64_t root = le64_get(row + DATABASE_ROOT);
+	if (depth > DEPTH_MOST || !depth != (root == UINT64_MAX))
+		return tree_damaged(tree, table, "has a row of a database that can't be");
+	AUTO_FREE uint8_t *branches = calloc(depth + 1, tree->map->page_size);
+	if (!branches)
+		return err_set(-ENOMEM, "checking '%s'", tree->map->path);
+	tree->branches = tree->leaves = 0;
+	int r = depth ? tree_walk(tree, root, depth, true, branches) : 0; /* 0: it is empty */
+	if (r == 0 && (tree->branches != le64_get(row + DATABASE_BRANCHES) || tree->leaves != le64_get(row + DATABASE_LEAVES)))
+		r = tree_damaged(tree, table, "counts other pages of a database than there are");
+	return r;
 }
+
+static int tree_check_databases(struct tree *tree, MDB_txn *txn)
+{
+	bool has_table = false;
+	int r = 0;
+
+	for (size_t i = 0; i < tree->map->n_databases && r == 0; i++) {
+		const char *name = tree->map->database_names[i];
+		MDB_val key = {strlen(name), (void *)(uintptr_t)name}, value;
+		int rc = guarded_get(txn, tree->map->main_db, &key, &value);
+
+		if (rc)
+			return mapping_failed(tree->map, rc, "reading");
+		if (!has_table) /* all of it is one page, as the seals require */
+			r = tree_mark(tree, tree_page_of(tree, value.mv_data), "is the table of databases, and also free");
+		has_table = true;
+		if (r == 0)
+			r = tree_check_database(tree, &value);
+	}
+	return r;
+}
+
+/* ---- whether to ---- */
 
 /* Returns whether a writer that has checked the file has it open. */
 static bool tree_is_checked(const struct mapping *map)
@@ -155,12 +230,17 @@ int mapping_check_trees(struct mapping *map, MDB_txn *txn, bool must)
 	if (r < 0)
 		return r;
 	(void)mdb_env_info(map->mdb, &info); /* perhaps of a later state, which has all pages of this one */
-	struct tree tree = {.map = map, .pages = info.me_last_pgno + 1, .in_file = bytes / map->page_size};
+	uint64_t pages = info.me_last_pgno + 1, mapped = map->map_bytes / map->page_size;
+	struct tree tree = {
+		.map = map,
+		.pages = pages < mapped ? pages : mapped,
+		.in_file = bytes / map->page_size,
+	};
 	AUTO_FREE uint8_t *seen = tree.seen = calloc(1, tree.pages / 8 + 1);
 	if (!seen)
 		return err_set(-ENOMEM, "checking '%s'", map->path);
 	r = tree_mark_free(&tree, txn);
-	for (size_t i = 0; i < map->n_databases && r == 0; i++)
-		r = tree_check_database(&tree, txn, map->database_names[i]);
+	if (r == 0)
+		r = tree_check_databases(&tree, txn);
 	return r < 0 ? r : tree_say_checked(map);
 }

@@ -9,8 +9,9 @@ runtime directory.
     then equals the cluster. A changed body in the journal is not found by the daemons: it is counted apart, when every
     reader is told, and the store is equal after the object has changed.
 
-usage: tests/torture/bytes.py [--count N] [--seed N] [--only FILE] [--objects N]    COUNT bytes of each file, a tenth with daemons
-       --count 0: every byte, and 30 of each file with daemons
+usage: tests/torture/bytes.py [--count N] [--seed N] [--only FILE] [--objects N] [--starts N]
+       COUNT bytes of each file, a tenth with daemons; --count 0: every byte, and 30 of each file with daemons;
+       --starts N: no readers, and N bytes of each file with daemons; in data.mdb as many of each kind of page
        ($KINF_BUILD: default build/release)
 """
 
@@ -18,6 +19,7 @@ import os
 import random
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import time
@@ -28,23 +30,47 @@ from torture import FEED, INDEXES, Tally, arguments, program, run_command, whole
 
 OBJECTS = 300  # unless --objects says another number
 FILES = [
-    "id", "runtime", "journal/CURRENT", "journal/gen-1/STATE", "journal/gen-1/data.mdb", "index/CURRENT", "index/gen-1/STATE",
-    "index/gen-1/data.mdb", "index/gen-1/hints", "cursors/reader",
+    "id", "runtime", "discovery.api", "discovery.apis", "journal/CURRENT", "journal/gen-1/STATE", "journal/gen-1/data.mdb", "journal/gen-1/pins",
+    "index/CURRENT", "index/gen-1/STATE", "index/gen-1/data.mdb", "index/gen-1/pins", "index/gen-1/hints", "cursors/reader",
 ]  # fmt: skip
-RUNTIME = ["delta.ring", "index.taken", "stats.reflector", "stats.processor"]
+RUNTIME = ["upstream", "delta.ring", "index.taken", "stats.reflector", "stats.processor"]
 
 
-def allocated(path, chance):
-    """A byte that is on the disk; the files are mostly holes."""
+PAGE = 4096
+KINDS = {0x08: "meta", 0x01: "branch", 0x02: "leaf", 0x04: "large"}  # LMDB's flags of a page, 10 bytes into it
+
+
+def data_pages(file):
+    """The pages of the file that hold anything else than zeros: it is mostly holes."""
+    size, at = os.fstat(file.fileno()).st_size, 0
+    while at < size:
+        try:
+            at = os.lseek(file.fileno(), at, os.SEEK_DATA)
+        except OSError:
+            return
+        page = os.pread(file.fileno(), PAGE, at)
+        if any(page):
+            yield at, page
+        at += PAGE
+
+
+def choose(path, chance):
+    """(kind of page, offset): a byte that is in use. In a file of LMDB as many of each kind of page, within its rows."""
     with open(path, "rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        while True:
-            at = chance.randrange(size)
-            try:
-                if os.lseek(file.fileno(), at, os.SEEK_DATA) == at:
-                    return at
-            except OSError:
-                pass
+        pages = list(data_pages(file))
+    if path.name != "data.mdb":
+        at, page = chance.choice(pages)
+        return "", at + chance.choice([i for i, byte in enumerate(page) if byte] if chance.randrange(2) else range(len(page)))
+    kinds = {}
+    for at, page in pages:
+        number, flags = struct.unpack_from("<Q2xH", page)
+        if number * PAGE == at and flags & 0x0F in KINDS:
+            kinds.setdefault(KINDS[flags & 0x0F], []).append((at, page))
+    kind = chance.choice(sorted(kinds))
+    at, page = chance.choice(kinds[kind])
+    lower, upper = struct.unpack_from("<HH", page, 12)
+    rows = {"meta": range(152), "large": range(PAGE)}.get(kind) or [*range(lower), *range(upper, PAGE)]
+    return " " + kind, at + chance.choice(rows)
 
 
 class Bytes:
@@ -71,7 +97,7 @@ class Bytes:
         if not runtime.exists():  # it is removed at the end: as the last daemon was killed
             shutil.move(kept, runtime)
         self.files = [self.store.path / name for name in FILES] + [runtime / name for name in RUNTIME]
-        self.files = [path for path in self.files if path.exists() and options.only in str(path)]
+        self.files = [path for path in self.files if path.is_file() and options.only in str(path)]
 
     def readers(self):
         done = subprocess.run(
@@ -95,7 +121,7 @@ class Bytes:
             for name in ("store", "run"):
                 run_command(["cp", "-a", "--sparse=always", self.store.directory / name, kept.with_name(f"kept-{name}")])
             kept.touch()
-        at, how = allocated(path, self.chance), self.chance.randrange(10)
+        (kind, at), how = choose(path, self.chance), self.chance.randrange(10)
         with open(path, "r+b") as file:
             file.seek(at)
             before = file.read(1)[0]
@@ -119,7 +145,8 @@ class Bytes:
             fault = f"kinf run ends with {status}"
         if fault:
             fault = f"byte {at} {before:02x} -> {changed:02x}: {fault}\n{supervisor.tail(20)}"
-        self.tally.tried("daemons " + path.name if path.parent.name[:4] != "gen-" else f"daemons {path.parent.parent.name}/{path.name}", fault)
+        of = path.name if path.parent.name[:4] != "gen-" else f"{path.parent.parent.name}/{path.name}{kind}"
+        self.tally.tried(f"daemons {of}", fault)
         self.put_back(supervisor, kept)
 
     def put_back(self, supervisor, kept):
@@ -144,15 +171,19 @@ class Bytes:
         self.put_back(supervisor, kept)
 
     def run(self):
-        self.readers()
-        for path in self.files:
-            for _ in range(max(1, self.options.count // 10) if self.options.count else 30):
+        starts = int(self.options.starts or (max(1, self.options.count // 10) if self.options.count else 30))
+        if not self.options.starts:
+            self.readers()
+        for _ in range(starts):
+            for path in self.files:
                 self.daemons(path)
         return self.tally.end()
 
 
 def main():
-    options = arguments(__doc__, 40, ("--objects", "of the store; few make --count 0, every byte, possible"))
+    options = arguments(
+        __doc__, 40, ("--objects", "of the store; few make --count 0, every byte, possible"),
+        ("--starts", "of the daemons for each file, without readers"))  # fmt: skip
     return with_workspace(lambda workspace: Bytes(workspace, options).run())
 
 

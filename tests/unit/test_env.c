@@ -549,8 +549,50 @@ Test(env, a_changed_byte_of_a_page_never_leads_to_the_row_that_was_there_before)
 	}
 	cr_assert_gt(missed, 100);
 	cr_assert_eq(read_key("e", "150"), '!');
+	le16_put(bytes + branch + 12, (uint16_t)(le16_get(bytes + branch + 12) - 2)); /* the last row of the page */
+	cr_assert_eq(newest_or_damaged("e"), 0);
 	(void)munmap(bytes, (size_t)st.st_size);
 	(void)close(fd);
+}
+
+/* Pages are taken, freed and used again, of rows and of large values, and a killed writer leaves some. */
+Test(env, trees_that_are_sound_are_never_refused)
+{
+	unsigned short seed[3] = {7};
+	struct txn *txn = NULL;
+	struct env *env = open_env("e", ENV_WRITE);
+	char key[8];
+	void *place;
+
+	env_close(&env);
+	for (int round = 0; round < 20; round++) {
+		pid_t writer = fork();
+		if (writer == 0) {
+			env = open_env("e", ENV_WRITE);
+			for (int commit = 0; commit < 20; commit++) {
+				long keys = 1 + nrand48(seed) % (round % 4 ? 300 : 2000);
+				cr_assert_eq(txn_begin_write(env, &txn), 0);
+				for (long i = 0; i < keys; i++) {
+					(void)snprintf(key, sizeof(key), "%04ld", nrand48(seed) % 3000);
+					unsigned db = (unsigned)(nrand48(seed) % 2);
+					if (nrand48(seed) % 8 < (round % 4 == 3 ? 7 : 3))
+						(void)txn_del(txn, db, bytes_str(key));
+					else
+						cr_assert_eq(txn_reserve(txn, db, bytes_str(key),
+							nrand48(seed) % 50 ? 60 : 6000, 0, &place), 0);
+				}
+				if (commit < 19) {
+					cr_assert_eq(txn_commit(&txn), 0);
+					cr_assert_eq(env_check(env), 0);
+				}
+			}
+			_exit(0);
+		}
+		int status;
+		cr_assert(waitpid(writer, &status, 0) == writer && status == 0);
+		cr_assert_gt(newest_or_damaged("e"), 0, "round %d", round);
+		seed[1]++;
+	}
 }
 
 /* The writer has found its trees sound, and readers beside it need not do that again. */
