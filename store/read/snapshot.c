@@ -14,6 +14,7 @@
 #include "store/read/snapshot_internal.h"
 
 #define TRIES 32 /* to get a journal that belongs to the index */
+#define SUPERSEDED_MAX 3 /* pairs that are replaced before they are read */
 
 static uint64_t snapshot_feed_visible(const struct snapshot *s, const struct index_feed *feed)
 {
@@ -139,11 +140,29 @@ static void snapshot_leave(struct snapshot *s)
 	s->hints_checked_ns = 0;
 }
 
+/* Returns whether another generation has taken the place of one of the pair's, so that no pin could be made in it. */
+static bool snapshot_is_superseded(struct snapshot *s)
+{
+	struct err_kept failure;
+
+	if (!s->pair)
+		return false;
+	err_keep(&failure);
+	(void)pthread_mutex_lock(&s->store->lock);
+	bool result = index_check(s->pair->index, s->store->home, true) == ERR_MOVED ||
+		journal_check(s->pair->journal, s->store->home) == ERR_MOVED;
+	(void)pthread_mutex_unlock(&s->store->lock);
+	err_restore(&failure);
+	return result;
+}
+
 static int snapshot_take(struct snapshot *s)
 {
+	int superseded = 0;
+
 	for (int i = 0; i < TRIES; i++) {
 		struct store_pair *pair = NULL;
-		int r = store_join(s->store, i > TRIES / 2, s->pair, &pair);
+		int r = store_join(s->store, superseded || i > TRIES / 2, s->pair, &pair);
 
 		if (r == 0 && pair != s->pair) {
 			snapshot_leave(s);
@@ -157,8 +176,9 @@ static int snapshot_take(struct snapshot *s)
 			return 0;
 		}
 		snapshot_reset_txns(s);
-		if (r < 0)
+		if (r < 0 && (superseded++ == SUPERSEDED_MAX || !snapshot_is_superseded(s)))
 			return err_add(r, "taking a snapshot");
+		err_ignore(r < 0 ? r : 0, "the pair that CURRENT names is opened");
 		if (!s->pair)
 			break;
 	}
@@ -174,19 +194,24 @@ static void snapshot_show_log(struct snapshot *s)
 
 static int snapshot_take_log(struct snapshot *s)
 {
-	struct store_pair *pair = NULL;
-	int r = store_join_log(s->store, s->pair, &pair);
+	for (int superseded = 0;; superseded++) {
+		struct store_pair *pair = NULL;
+		int r = superseded ? store_join(s->store, true, s->pair, &pair)
+				   : store_join_log(s->store, s->pair, &pair);
 
-	if (r != 0)
-		return r < 0 ? err_add(r, "taking a snapshot of the journal") : r;
-	if (pair != s->pair) {
-		snapshot_leave(s);
-		s->pair = pair;
-	}
-	r = snapshot_begin_log(s);
-	if (r < 0) {
+		if (r != 0)
+			return r < 0 ? err_add(r, "taking a snapshot of the journal") : r;
+		if (pair != s->pair) {
+			snapshot_leave(s);
+			s->pair = pair;
+		}
+		r = snapshot_begin_log(s);
+		if (r >= 0)
+			break;
 		snapshot_reset_txns(s);
-		return err_add(r, "taking a snapshot of the journal");
+		if (superseded == SUPERSEDED_MAX || !snapshot_is_superseded(s))
+			return err_add(r, "taking a snapshot of the journal");
+		err_ignore(r, "the pair that CURRENT names is opened");
 	}
 	snapshot_show_log(s);
 	return 0;
