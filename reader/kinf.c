@@ -171,8 +171,8 @@ static int kinf_check_store(struct kinf *kinf, kinf_fault_fn *fault, void *arg)
 		return r;
 	return err_say(ERR_CORRUPT,
 		"the store '%s' was copied while its daemons wrote to it, or the machine stopped: "
-		"%" PRIu64 " faults, the first: %s; 'kinf verify' lists them",
-		kinf->directory, report.faults, check.first);
+		"%" PRIu64 " fault%s: %s; 'kinf verify' lists them",
+		kinf->directory, report.faults, report.faults == 1 ? "" : "s, the first", check.first);
 }
 
 int kinf_open(const char *store, struct kinf **ret_kinf)

@@ -114,6 +114,12 @@ int cursor_remove(struct home *home, const char *name)
 		return r;
 	if (unlinkat(home_cursors_fd(home), name, 0) == 0)
 		return FOUND;
+	/* A member can take a name with a directory. */
+	if (errno == EISDIR && unlinkat(home_cursors_fd(home), name, AT_REMOVEDIR) == 0)
+		return FOUND;
+	if (errno == ENOTEMPTY)
+		return err_say(-ENOTEMPTY, "'%s/cursors/%s' is a directory with something in it: remove it with 'rm -r'",
+			home_path(home), name);
 	return errno == ENOENT ? NOT_FOUND : err_set(-errno, "removing cursor '%s'", name);
 }
 

@@ -317,6 +317,8 @@ def test_a_copy_whose_index_is_newer_than_its_journal_is_refused_with_the_reason
     reason = r"the index has taken event \d+, and the journal ends at event \d+"
     verify = killed.kinf("verify", "--store", copy)
     assert verify.status == 1 and re.fullmatch(f"index: {reason}\n", verify.stdout), verify
+    assert "; the index was not read: 1 fault\n" in verify.stderr, verify
+    assert re.search(f"machine stopped: 1 fault: index: {reason}; 'kinf verify'", killed.kinf("status", "--store", copy).stderr)
     got = killed.kinf("get", "pods", "--store", copy)
     assert got.status == 1 and not got.stdout and re.search(f"Error: .*{reason}: copy the store again", got.stderr), got
     assert "no fault was found" not in got.stderr and "no index" not in got.stderr, got

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -136,6 +137,20 @@ Test(cursor_file, removed_ones_are_not_found)
 	cr_assert_eq(cursor_save(home, "gone", uuid, positions, 1), 0);
 	cr_assert_eq(cursor_remove(home, "gone"), FOUND);
 	cr_assert_eq(load("gone"), NOT_FOUND);
+}
+
+/* A member of the group can make it, so that nobody else can use the name. */
+Test(cursor_file, a_directory_with_the_name_of_a_cursor_is_removed)
+{
+	int cursors = home_cursors_fd(home);
+
+	cr_assert_eq(mkdirat(cursors, "taken", 0700), 0);
+	cr_assert_eq(mkdirat(cursors, "taken/more", 0700), 0);
+	cr_assert_eq(cursor_remove(home, "taken"), -ENOTEMPTY);
+	cr_assert(strstr(err_text(-ENOTEMPTY), "cursors/taken' is a directory with something in it"), "%s", err_text(-ENOTEMPTY));
+	cr_assert_eq(unlinkat(cursors, "taken/more", AT_REMOVEDIR), 0);
+	cr_assert_eq(cursor_remove(home, "taken"), FOUND);
+	cr_assert_eq(cursor_save(home, "taken", uuid, positions, 1), 0);
 }
 
 /* Every beginning of a good file, and every flipped bit that makes it no cursor any more. */
