@@ -3,12 +3,13 @@
  * Whether the trees of the newest state are made of its own pages. A page that was replaced stays in the file, as it was,
  * until it is used again. With one changed byte in a page's number, LMDB goes down to such a page, and reads rows of an older
  * state that look right. But then the page is in the list of free pages, or two trees have it. So the numbers of all pages
- * but those of large values are compared with that list and with each other, and counted. Opening a file reads the
- * branches for that, and the first leaf below each: about a hundredth of a tree in all.
+ * but those of large values are compared with that list and with each other, and counted. A reader reads the branches
+ * for that, and the first leaf below each: about a hundredth of a tree in all.
  *
- * A writer checks its file when it opens it, and then holds a lock on a byte of the pin page, so that the readers beside it
- * need not. A process that may only read the page can't take that lock, and if one keeps the writer from it, by a lock for
- * reading, the readers check for themselves.
+ * A writer reads all leaves when it opens its file, and finds keys that are not in order, or not where the branches lead to:
+ * it would miss their rows, and no error of a single row makes it build another file. It then holds a lock on a byte of
+ * the pin page, so that the readers beside it need not check anything. A process that may only read the page can't take that
+ * lock; if one keeps the writer from it, by a lock for reading, the readers check for themselves.
  */
 #include "store/env/env_internal.h"
 
@@ -32,6 +33,9 @@
 #define PAGE_IS_LEAF     0x02u
 #define PAGE_KINDS       0x6fu /* of the flags: a leaf, a branch, ... */
 #define NODE_HEADER      8u
+#define NODE_FLAGS       4u
+#define NODE_IS_LARGE    0x01u
+#define NODE_KEY_SIZE    6u
 #define DATABASE_BYTES   48u
 #define DATABASE_DEPTH   6u
 #define DATABASE_BRANCHES 8u /* how many pages */
@@ -44,6 +48,7 @@ struct tree {
 	uint64_t pages;   /* of the state */
 	uint64_t in_file; /* of them */
 	uint8_t *seen;    /* a bit for each: free, or in use */
+	bool is_whole;    /* all leaves are read */
 	uint64_t branches, leaves; /* of the database that is walked */
 };
 
@@ -120,34 +125,99 @@ static int tree_read(const struct tree *tree, uint64_t page, unsigned kind, uint
 		: tree_damaged(tree, page, "is not of the kind that was expected there");
 }
 
-/* Marks the pages of the tree below PAGE, which has DEPTH levels. A leaf is read if it IS_FIRST. BRANCHES: room for a page for
- * each level above the leaves. */
-static int tree_walk(struct tree *tree, uint64_t page, unsigned depth, bool is_first, uint8_t *branches)
+/* A part of a tree: its keys are not below LOW and, unless HIGH is empty, below HIGH. */
+struct part {
+	uint64_t page;
+	unsigned depth; /* in levels */
+	bool is_first;  /* below its branch */
+	struct bytes low, high;
+	uint8_t *room; /* for a page for each level */
+};
+
+/* Marks the pages of the large value of the row at NODE of a leaf, if it has one. */
+static int tree_mark_large(struct tree *tree, const struct part *leaf, const uint8_t *node, size_t left)
+{
+	uint64_t size = le16_get(node) | (uint64_t)le16_get(node + 2) << 16;
+	size_t key = le16_get(node + NODE_KEY_SIZE);
+	int r = 0;
+
+	if (!(le16_get(node + NODE_FLAGS) & NODE_IS_LARGE))
+		return size + key + NODE_HEADER <= left ? 0 : tree_damaged(tree, leaf->page, "has a row outside of it");
+	if (key + NODE_HEADER + 8 > left)
+		return tree_damaged(tree, leaf->page, "has a row outside of it");
+	uint64_t first = le64_get(node + NODE_HEADER + key);
+	for (uint64_t i = 0; i <= (PAGE_HEADER + size - 1) / tree->map->page_size && r == 0; i++)
+		r = tree_mark(tree, first + i, "is of a large value, and also free or in use elsewhere");
+	return r;
+}
+
+/* Checks that the keys of a leaf are in order and within its bounds. */
+static int tree_read_leaf(struct tree *tree, const struct part *leaf)
 {
 	size_t size = tree->map->page_size;
-	uint8_t leaf[PAGE_HEADER];
-	int r = tree_mark(tree, page, "is in use, and also free or in use elsewhere");
+	struct bytes before = BYTES_NONE;
+	int r = tree_read(tree, leaf->page, PAGE_IS_LEAF, leaf->room, size);
 
-	if (r == 0 && page >= tree->in_file)
-		r = tree_damaged(tree, page, "is not in the file");
-	if (r < 0)
-		return r;
-	if (depth == 1) {
-		tree->leaves++;
-		return is_first ? tree_read(tree, page, PAGE_IS_LEAF, leaf, sizeof(leaf)) : 0;
-	}
-	tree->branches++;
-	r = tree_read(tree, page, PAGE_IS_BRANCH, branches, size);
-	size_t end = le16_get(branches + PAGE_LOWER);
+	size_t end = le16_get(leaf->room + PAGE_LOWER);
 	for (size_t at = PAGE_HEADER; at + 2 <= end && r == 0; at += 2) {
-		size_t node = at + 2 <= size ? le16_get(branches + at) : 0;
+		size_t node = at + 2 <= size ? le16_get(leaf->room + at) : 0;
 
-		r = node < end || node + NODE_HEADER > size
-			? tree_damaged(tree, page, "has a row outside of it")
-			: tree_walk(tree, le32_get(branches + node) | (uint64_t)le16_get(branches + node + 4) << 32, depth - 1,
-				  at == PAGE_HEADER, branches + size);
+		if (node < end || node + NODE_HEADER > size || node + NODE_HEADER + le16_get(leaf->room + node + NODE_KEY_SIZE) > size)
+			return tree_damaged(tree, leaf->page, "has a row outside of it");
+		struct bytes key = BYTES(leaf->room + node + NODE_HEADER, le16_get(leaf->room + node + NODE_KEY_SIZE));
+		if ((at == PAGE_HEADER ? bytes_compare(leaf->low, key) > 0 : bytes_compare(before, key) >= 0) ||
+			(leaf->high.size && bytes_compare(key, leaf->high) >= 0))
+			return tree_damaged(tree, leaf->page, "has a key that does not belong there");
+		before = key;
+		r = tree_mark_large(tree, leaf, leaf->room + node, size - node);
 	}
 	return r;
+}
+
+static int tree_walk(struct tree *tree, const struct part *part);
+
+/* Walks what is below a branch, which has been read. */
+static int tree_walk_branch(struct tree *tree, const struct part *part)
+{
+	size_t size = tree->map->page_size, end = le16_get(part->room + PAGE_LOWER);
+	struct part below = {.depth = part->depth - 1, .low = part->low, .room = part->room + size};
+	int r = 0;
+
+	for (size_t at = PAGE_HEADER; at + 2 <= end && r == 0; at += 2) {
+		size_t node = at + 2 <= size ? le16_get(part->room + at) : 0,
+		       next = at + 4 <= end && at + 4 <= size ? le16_get(part->room + at + 2) : 0;
+
+		if (node < end || node + NODE_HEADER > size || (next && next + NODE_HEADER > size) ||
+			(next && next + NODE_HEADER + le16_get(part->room + next + NODE_KEY_SIZE) > size))
+			return tree_damaged(tree, part->page, "has a row outside of it");
+		below.page = le32_get(part->room + node) | (uint64_t)le16_get(part->room + node + 4) << 32;
+		below.is_first = at == PAGE_HEADER;
+		below.high = next ? BYTES(part->room + next + NODE_HEADER, le16_get(part->room + next + NODE_KEY_SIZE)) : part->high;
+		if (below.high.size && bytes_compare(below.low, below.high) >= 0)
+			return tree_damaged(tree, part->page, "has keys that are not in order");
+		r = tree_walk(tree, &below);
+		below.low = below.high;
+	}
+	return r;
+}
+
+/* Marks the pages of a part. */
+static int tree_walk(struct tree *tree, const struct part *part)
+{
+	bool is_leaf = part->depth == 1;
+	int r = tree_mark(tree, part->page, "is in use, and also free or in use elsewhere");
+
+	if (r == 0 && part->page >= tree->in_file)
+		r = tree_damaged(tree, part->page, "is not in the file");
+	if (r < 0)
+		return r;
+	*(is_leaf ? &tree->leaves : &tree->branches) += 1;
+	if (is_leaf && tree->is_whole)
+		return tree_read_leaf(tree, part);
+	if (is_leaf)
+		return part->is_first ? tree_read(tree, part->page, PAGE_IS_LEAF, part->room, PAGE_HEADER) : 0;
+	r = tree_read(tree, part->page, PAGE_IS_BRANCH, part->room, tree->map->page_size);
+	return r < 0 ? r : tree_walk_branch(tree, part);
 }
 
 /* Marks the pages of the database whose row in the table of databases is VALUE. */
@@ -162,11 +232,12 @@ static int tree_check_database(struct tree *tree, const MDB_val *value)
 	uint64_t root = le64_get(row + DATABASE_ROOT);
 	if (depth > DEPTH_MOST || !depth != (root == UINT64_MAX))
 		return tree_damaged(tree, table, "has a row of a database that can't be");
-	AUTO_FREE uint8_t *branches = calloc(depth + 1, tree->map->page_size);
-	if (!branches)
+	AUTO_FREE uint8_t *room = calloc(depth + 1, tree->map->page_size);
+	if (!room)
 		return err_set(-ENOMEM, "checking '%s'", tree->map->path);
 	tree->branches = tree->leaves = 0;
-	int r = depth ? tree_walk(tree, root, depth, true, branches) : 0; /* 0: it is empty */
+	struct part all = {.page = root, .depth = depth, .is_first = true, .room = room};
+	int r = depth ? tree_walk(tree, &all) : 0; /* 0: it is empty */
 	if (r == 0 && (tree->branches != le64_get(row + DATABASE_BRANCHES) || tree->leaves != le64_get(row + DATABASE_LEAVES)))
 		r = tree_damaged(tree, table, "counts other pages of a database than there are");
 	return r;
@@ -235,6 +306,7 @@ int mapping_check_trees(struct mapping *map, MDB_txn *txn, bool must)
 		.map = map,
 		.pages = pages < mapped ? pages : mapped,
 		.in_file = bytes / map->page_size,
+		.is_whole = must || map->mode == ENV_WRITE,
 	};
 	AUTO_FREE uint8_t *seen = tree.seen = calloc(1, tree.pages / 8 + 1);
 	if (!seen)
