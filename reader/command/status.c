@@ -183,8 +183,8 @@ static bool status_find_fault(
 			fault = feed;
 	}
 	if (s->n_feeds == 0) {
-		(void)snprintf(text, size, "nothing is watched yet%s%.500s", *s->error ? ": " : "",
-			s->error);
+		(void)snprintf(text, size, "%s%s%.500s", s->damaged ? "" : "nothing is watched yet",
+			*s->error && !s->damaged ? ": " : "", s->error);
 		return true;
 	}
 	if (!fault || (any && live))

@@ -69,6 +69,7 @@ struct store_status {
 	bool disk_known;
 	uint64_t disk_free;
 	char error[600]; /* the first thing that is wrong with the store; "" if nothing is */
+	bool damaged;    /* `error` says that this copy lacks parts, perhaps those that name what is watched */
 	bool serve_configured;
 	struct status_process processes[STATUS_PROCESSES];
 	size_t n_processes;

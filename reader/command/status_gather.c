@@ -367,6 +367,7 @@ int status_gather(struct kinf *kinf, bool serve_configured, struct store_status 
 	}
 	status_gather_home(store_home(kinf->store), status);
 	status_note_error(status, "", kinf->damage);
+	status->damaged = *kinf->damage;
 	int r = kinf_snapshot_open(kinf, &snapshot);
 	if (r == AGAIN && !status->processes[HOME_PROCESSOR].alive && home_lacks_journal(store_home(kinf->store)))
 		r = err_say(ERR_NO_STORE, "%s", kinf_error(kinf));

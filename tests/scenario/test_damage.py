@@ -278,6 +278,23 @@ def test_a_damaged_copy_of_a_killed_store_is_shown_as_far_as_it_is_good(killed):
     assert top.status == 1 and "copied while its daemons wrote" in top.stderr and "pods" in top.stdout, top
 
 
+def test_a_copy_whose_index_is_newer_than_its_journal_says_so(simulator, killed):
+    """As `cp -r` of a running store leaves it. What is watched is not known then: it is not said that nothing is."""
+    copy = killed.directory / "copy"
+    shutil.copytree(killed.path, copy)
+    killed.daemons()
+    simulator.touch("pods", 3)
+    killed.wait_equal(simulator, "pods")
+    for process in killed.processes:
+        process.kill()
+    shutil.rmtree(copy / "index")
+    shutil.copytree(killed.path / "index", copy / "index")
+    for command in ("status", "get pods", "verify"):
+        result = killed.kinf(*command.split(), "--store", copy)
+        assert result.status == 1 and "the journal ends at event" in result.stdout + result.stderr, result
+        assert "nothing is watched" not in result.stderr, result
+
+
 def test_a_copy_without_its_journal_says_what_is_missing(sound, damaged):
     store, _ = sound
     path = damaged()
