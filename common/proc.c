@@ -218,9 +218,11 @@ static int proc_read_file(const char *path, char *text, size_t size)
 	return 0;
 }
 
-void proc_open_standard(void)
+void proc_begin(void)
 {
 	int fd = STDIN_FILENO;
+
+	(void)umask(umask(0777) & 0077);
 
 	/* The lowest free number is the one that is given. A directory can be neither read nor written. */
 	while (fd <= STDERR_FILENO && (fcntl(fd, F_GETFD) >= 0 || open("/", O_RDONLY | O_DIRECTORY) == fd))

@@ -62,9 +62,10 @@ unsigned proc_cpus(void);
  * /proc is not mounted, or only a part of it. */
 int proc_failed(int error, const char *path);
 
-/* Opens the standard descriptors that the caller of this program had closed, so that no other file gets their numbers and is
- * read as input or written by messages. Reading and writing them fails, as it did. Called first in main(). */
-void proc_open_standard(void);
+/* Called first in main(). Opens the standard descriptors that the caller of this program had closed, so that no other file
+ * gets their numbers and is read as input or written by messages; reading and writing them fails, as it did. Takes from the
+ * umask what it takes from the owner: else the program could not open again what it has made. */
+void proc_begin(void);
 
 /* For what the library writes or locks, in programs that have closed their standard descriptors and may still print: returns
  * FD; or if it has got such a number, a copy with a higher one, and closes FD; or -1 with errno, also if FD is negative. */

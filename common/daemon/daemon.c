@@ -236,7 +236,7 @@ int daemon_main(const struct daemon_program *program, int argc, char **argv)
 		.groups = groups, .n_groups = program->options ? 4 : 3};
 	int first;
 
-	proc_open_standard();
+	proc_begin();
 	int r = options_parse(&options, argc, argv, &first);
 
 	if (r == END)

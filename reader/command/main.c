@@ -166,7 +166,7 @@ int main(int argc, char **argv)
 {
 	bool for_kubectl = main_is_called(argv[0], "kubectl_complete-kinf");
 
-	proc_open_standard();
+	proc_begin();
 	if (main_is_called(argv[0], "kubectl-kinf"))
 		options_call("kubectl kinf");
 	if (for_kubectl)

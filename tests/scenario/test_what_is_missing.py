@@ -189,6 +189,22 @@ def test_run_that_is_started_with_sigchld_ignored_restarts_a_daemon_and_ends(liv
     assert live.supervisor.stop() == 0
 
 
+@root
+def test_a_umask_that_denies_the_owner_everything_is_no_reason_to_fail(live):
+    """Root may open what it has made in any case; another user could not."""
+    os.chmod(live.kubeconfig, 0o644)
+    place = live.directory / "mine"
+    place.mkdir()
+    os.chown(place, 65534, 65534)
+    options = ["--config", live.config, "--store", place / "store", "--runtime-dir", place]
+    user = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "sh", "-c", 'umask 0777; exec "$@"', "sh"]
+    for _ in range(2):  # in the second run the files are there
+        theirs = live.process("theirs", [*user, program("kinf"), "run", *options]).start()
+        result = run_command([*user, program("kinf"), "wait", "pods", "--for", "live", "--timeout", "60s", *options], live.env, 80)
+        assert result.status == 0, (result, theirs.log)
+        assert theirs.stop() == 0
+
+
 def give_to_group(live):
     assert live.supervisor.stop() == 0
     os.chmod(live.runtime, 0o755)

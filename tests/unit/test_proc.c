@@ -55,6 +55,13 @@ Test(proc, what_is_written_gets_no_number_of_a_standard_descriptor)
 	cr_assert_eq(proc_above_standard(-1), -1);
 }
 
+Test(proc, begins_with_a_umask_that_leaves_the_owner_its_rights)
+{
+	(void)umask(0725);
+	proc_begin();
+	cr_assert_eq(umask(0), 0025);
+}
+
 Test(proc, exit_statuses_tell_a_supervisor_what_helps)
 {
 	cr_assert_eq(proc_exit_of(ERR_CONFIG), PROC_CONFIG);
