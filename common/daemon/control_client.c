@@ -15,7 +15,11 @@
 #include "common/proc.h"
 
 #define CONNECT_SECONDS 10
-#define SILENCE_NS      (60 * UINT64_C(1000000000)) /* a daemon sends a sign of life each second */
+#define SECOND_NS       UINT64_C(1000000000)
+#define SILENCE_NS      (60 * SECOND_NS) /* a daemon sends a sign of life each second */
+#define NOTED_NS        (3 * SECOND_NS)
+#define DOES_NOT_RESPOND \
+	"the daemon does not respond: it is stopped (SIGCONT lets it go on), or it hangs ('kinf run' then starts another)"
 
 /* Returns: 0; NOT_FOUND: there is no socket, or no daemon has it open; errors. */
 static int client_connect(int directory_fd, const char *name, int *ret_fd)
@@ -36,27 +40,36 @@ static int client_connect(int directory_fd, const char *name, int *ret_fd)
 		if (errno == EACCES || errno == EPERM)
 			return err_say(-EACCES, "only the owner of the store and root may do that");
 		if (errno == EAGAIN)
-			return err_say(ERR_TIMEOUT, "the daemon does not respond");
+			return err_say(ERR_TIMEOUT, DOES_NOT_RESPOND);
 		return err_set(-errno, "connecting to '%s'", name);
 	}
 	*ret_fd = TAKE_FD(fd);
 	return 0;
 }
 
-/* Receives one message into TEXT, a text of its letter, a blank and more. */
-static int client_receive(int fd, char text[CONTROL_SIZE])
+/* Receives one message into TEXT, a text of its letter, a blank and more. Tells HANDLER once if the daemon of the socket NAME
+ * takes long. */
+static int client_receive(int fd, const char *name, const struct control_handler *handler, char text[CONTROL_SIZE])
 {
 	struct pollfd wait = {.fd = fd, .events = POLLIN};
-	uint64_t end = proc_monotonic_ns() + SILENCE_NS;
+	uint64_t begun = proc_monotonic_ns(), silence = 0;
+	bool noted = false;
 	int n = 0;
 
-	while (n <= 0 && proc_monotonic_ns() < end) {
+	while (n <= 0 && silence < SILENCE_NS) {
 		n = poll(&wait, 1, 1000);
 		if (n < 0 && errno != EINTR)
 			return err_set(-errno, "waiting for the daemon");
+		silence = proc_monotonic_ns() - begun;
+		if (n <= 0 && !noted && silence >= NOTED_NS && handler && handler->note) {
+			(void)snprintf(text, CONTROL_SIZE, "kinf-%s does not answer; waiting for up to %d s", strchr(name, '.') + 1,
+				(int)(SILENCE_NS / SECOND_NS));
+			handler->note(handler->arg, text);
+			noted = true;
+		}
 	}
 	if (n <= 0)
-		return err_say(ERR_TIMEOUT, "the daemon does not respond");
+		return err_say(ERR_TIMEOUT, DOES_NOT_RESPOND);
 	ssize_t size = recv(fd, text, CONTROL_SIZE - 1, 0);
 	if (size < 0 && errno != ECONNRESET)
 		return err_set(-errno, "reading the daemon's answer");
@@ -82,7 +95,7 @@ int control_ask(int directory_fd, const char *name, const char *command, const c
 		return r;
 	if (send(fd, text, (size_t)size, MSG_NOSIGNAL) < 0)
 		return errno == EPIPE ? NOT_FOUND : err_set(-errno, "writing to the daemon");
-	while ((r = client_receive(fd, text)) == 0) {
+	while ((r = client_receive(fd, name, handler, text)) == 0) {
 		unsigned long long done, total;
 		char unit[32];
 

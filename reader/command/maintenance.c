@@ -51,9 +51,10 @@ static void maintenance_show(void *ticker, uint64_t done, uint64_t total, const 
 	ticker_show(ticker, done, total, unit);
 }
 
-static void maintenance_note(void *ticker, const char *text)
+void maintenance_note(void *ticker, const char *text)
 {
-	ticker_clear(ticker);
+	if (ticker)
+		ticker_clear(ticker);
 	(void)fprintf(stderr, "note: %s\n", text);
 }
 

@@ -23,6 +23,9 @@ const char *maintenance_name(enum home_role role);
 int maintenance_ask(struct home *home, enum home_role role, const char *command, const char *argument,
 	const char *what, char ret_text[CONTROL_SIZE]);
 
+/* Prints a note of a daemon (struct control_handler); TICKER: what the terminal shows meanwhile, or NULL. */
+void maintenance_note(void *ticker, const char *text);
+
 /* Takes ROLE for this process. Checks that it runs as the store's owner, because files that another
  * user makes can't be used by the daemons. */
 int maintenance_take(struct home *home, enum home_role role);

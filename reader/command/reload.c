@@ -10,10 +10,11 @@
 /* Prints who uses which file. Returns: 0; NOT_FOUND: kinf-serve does not run. */
 static int reload_serve(const struct home *home)
 {
+	const struct control_handler handler = {maintenance_note, NULL, NULL};
 	char text[CONTROL_SIZE];
 	int r = home_runtime_fd(home) < 0 ? NOT_FOUND
 					  : control_ask(home_runtime_fd(home), "control.serve", "reload", "",
-						    NULL, text);
+						    &handler, text);
 
 	if (r == 0)
 		(void)printf("kinf-serve: uses %s\n", text);

@@ -4,6 +4,7 @@
 import os
 import random
 import re
+import signal
 import socket
 import stat
 import subprocess
@@ -51,6 +52,19 @@ def answer(connection):
             return None
         if message[0] in "df":
             return message
+
+
+def test_a_command_says_which_stopped_daemon_it_waits_for(running):
+    """And goes on when the daemon does."""
+    reflector = next(process for process in running.processes if process.name == "kinf-reflector")
+    reflector.send(signal.SIGSTOP)
+    try:
+        reload = running.follower("reload", name="reload")
+        reload.wait_log("note: kinf-reflector does not answer; waiting for up to 60 s")
+        assert reload.running
+    finally:
+        reflector.send(signal.SIGCONT)
+    assert reload.wait() == 0 and "kinf-reflector: uses" in reload.out, reload.tail()
 
 
 def test_the_sockets_are_the_owners_alone(running):
