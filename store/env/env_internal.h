@@ -194,7 +194,7 @@ void mapping_find_address(struct mapping *map, MDB_txn *txn);
 /* Reserves blocks for what LMDB writes in a commit. */
 int mapping_allocate_commit(struct mapping *map, const struct txn *txn);
 /* Counts the pages in use. OVERFLOW: those of large values as well. */
-int mapping_count_pages(struct mapping *map, MDB_txn *txn, bool with_overflow, uint64_t *ret_pages);
+int mapping_count_pages(const struct mapping *map, MDB_txn *txn, bool with_overflow, uint64_t *ret_pages);
 
 /* ---- env_fault.c ---- */
 

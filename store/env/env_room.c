@@ -34,7 +34,7 @@ int mapping_allocate_commit(struct mapping *map, const struct txn *txn)
 	return datafile_keep(&map->blocks, mapping_fd(map), end, end, map->path);
 }
 
-int mapping_count_pages(struct mapping *map, MDB_txn *txn, bool with_overflow, uint64_t *ret_pages)
+int mapping_count_pages(const struct mapping *map, MDB_txn *txn, bool with_overflow, uint64_t *ret_pages)
 {
 	uint64_t pages = 2; /* meta pages */
 	MDB_stat stat;

@@ -43,6 +43,7 @@
 #define META_PAGES    40u  /* their size */
 #define META_DEPTH    94u  /* of the table of databases */
 #define META_ROOT     128u /* likewise */
+#define META_LAST     136u /* the last page of the state */
 #define META_TXN      144u
 #define LEAF_FLAGS    10u
 #define LEAF_LOWER    12u
@@ -262,7 +263,7 @@ static int seals_undo_killed(const struct mapping *map, uint32_t page_size, cons
 }
 
 /* Reads the page size. Returns: FOUND; NOT_FOUND: there is no file, or a short one, which LMDB reports; ERR_CORRUPT: LMDB could
- * not even be asked to open it, because it divides by the size. */
+ * not even be asked to open it, because it divides by the size, and maps a state that ends beyond the map. */
 static int seals_read_sizes(const struct mapping *map, int fd, uint32_t *ret_page_size)
 {
 	uint8_t meta[META_BYTES];
@@ -275,13 +276,13 @@ static int seals_read_sizes(const struct mapping *map, int fd, uint32_t *ret_pag
 			return r < 0 ? r : NOT_FOUND;
 		uint32_t own = le32_get(meta + META_PAGES);
 		is_good = (i == 0 || own == size) && own >= PAGE_LEAST && own <= PAGE_MOST && (own & (own - 1)) == 0 &&
-			le64_get(meta + META_MAP) < ADDRESSES;
+			le64_get(meta + META_MAP) < ADDRESSES && le64_get(meta + META_LAST) < le64_get(meta + META_MAP) / own;
 		size = own;
 	}
 	*ret_page_size = size;
 	return is_good ? FOUND
 		       : err_say(ERR_CORRUPT,
-				 "'%s/data.mdb' is damaged: its meta pages have sizes of pages or of the map that can't be",
+				 "'%s/data.mdb' is damaged: its meta pages have sizes of pages, of the map or of a state that can't be",
 				 map->path);
 }
 

@@ -264,6 +264,17 @@ static int tree_check_databases(struct tree *tree, MDB_txn *txn)
 	return r;
 }
 
+/* A writer that counts more pages in use than there are takes the map for full, for ever. */
+static int tree_check_counts(struct tree *tree, MDB_txn *txn)
+{
+	uint64_t counted;
+	int r = mapping_count_pages(tree->map, txn, true, &counted);
+
+	return r < 0 || counted <= tree->pages
+		? r
+		: tree_damaged(tree, mdb_txn_id(txn) & 1, "or the table of databases counts more pages than there are");
+}
+
 /* ---- whether to ---- */
 
 /* Returns whether a writer that has checked the file has it open. */
@@ -314,5 +325,7 @@ int mapping_check_trees(struct mapping *map, MDB_txn *txn, bool must)
 	r = tree_mark_free(&tree, txn);
 	if (r == 0)
 		r = tree_check_databases(&tree, txn);
+	if (r == 0 && tree.is_whole)
+		r = tree_check_counts(&tree, txn);
 	return r < 0 ? r : tree_say_checked(map);
 }

@@ -595,6 +595,33 @@ Test(env, a_writer_refuses_keys_that_do_not_lead_to_their_rows)
 	(void)close(fd);
 }
 
+/* Else it takes the map for full, or LMDB maps more than there are addresses. */
+Test(env, a_writer_refuses_counts_of_more_pages_than_there_are)
+{
+	struct env *env = open_env("e", ENV_WRITE);
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct stat st;
+
+	for (int i = 0; i < 3; i++)
+		put(env, "key", 5000);
+	env_close(&env);
+	int fd = open(scratch_path("e/data.mdb"), O_RDWR | O_CLOEXEC);
+	cr_assert_eq(fstat(fd, &st), 0);
+	uint8_t *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	cr_assert_neq(bytes, MAP_FAILED);
+	uint8_t *meta = bytes + (le64_get(bytes + 144) > le64_get(bytes + page + 144) ? 0 : page);
+	uint8_t *table = bytes + le64_get(meta + 128) * page;
+	uint8_t *counts[] = {meta + 40 + 24, meta + 88 + 24, table + le16_get(table + 16) + 8 + 3 + 24};
+	for (size_t i = 0; i < ARRAY_SIZE(counts); i++)
+		for (size_t at = 2; at < 8; at++)
+			must_be_refused(counts[i] + at);
+	for (size_t at = 3; at < 8; at++)
+		must_be_refused(meta + 136 + at);
+	(void)munmap(bytes, (size_t)st.st_size);
+	(void)close(fd);
+	cr_assert_gt(newest_or_damaged("e"), 0);
+}
+
 /* Pages are taken, freed and used again, of rows and of large values, and a killed writer leaves some. */
 Test(env, trees_that_are_sound_are_never_refused)
 {
