@@ -10,6 +10,23 @@
 #include "reflector/import.h"
 #include "reflector/loop.h"
 #include "store/env/home.h"
+#include "store/journal/journal.h"
+
+/* Notes that the journal is damaged in a way that ended this process, so that it does not end each one that follows. */
+static void run_note_damage(const struct config *config)
+{
+	CLEANUP(home_close) struct home *home = NULL;
+	struct err_kept kept;
+	char sentence[512];
+
+	(void)snprintf(sentence, sizeof(sentence), "%s", err_text(ERR_CORRUPT));
+	err_keep(&kept);
+	int r = home_open(config->store, &(struct home_options){0}, &home);
+	if (r == 0)
+		r = journal_note_damage(home, sentence);
+	err_ignore(r, "the next start may note it");
+	err_restore(&kept);
+}
 
 static int run(struct daemon *daemon)
 {
@@ -22,6 +39,8 @@ static int run(struct daemon *daemon)
 	} else if (r >= 0) {
 		r = loop_run(loop);
 	}
+	if (r == ERR_CORRUPT)
+		run_note_damage(daemon->config);
 	int status = daemon_end(daemon, r);
 	if (loop && (r >= 0 || r == ERR_MOVED))
 		loop_retire(loop);

@@ -149,6 +149,10 @@ struct journal_options {
 int journal_open_write(struct home *home, const struct journal_options *options, char reason[256],
 	struct journal **ret_journal);
 
+/* Notes beside the journal that the reflector had to end because it is damaged, as SENTENCE says. After the second time
+ * journal_open_write() makes a new one. Returns: 0; errors. */
+int journal_note_damage(struct home *home, const char *sentence);
+
 /* Begins a new, empty journal of a new uuid in place of this one (another cluster). The old one
  * stays for readers for as long as the index that index/CURRENT names belongs to it. -ENOSPC when
  * the disk has no room for both (generation_require_room): nothing has happened. */

@@ -257,6 +257,25 @@ def test_daemons_on_the_copy_of_a_killed_store_list_again(simulator, killed):
     killed.verify()
 
 
+def test_a_journal_that_ends_its_reflector_twice_is_given_up(simulator, killed):
+    """A row that its feed can't do without: each start would end at it. The objects are listed again."""
+    journal = databases(killed.path)["journal"]
+    data = bytearray(journal.read_bytes())
+    places = [found.end() for found in re.finditer(rb"\xa6resync", data)]
+    assert places
+    for place in places:
+        data[place] = 0xA1
+    journal.write_bytes(data)
+    for _ in range(2):
+        reflector = killed.reflector()
+        assert reflector.wait() != 0 and "damaged data" in reflector.log, reflector.tail()
+    killed.daemons()
+    killed.wait_equal(simulator, "pods")
+    killed.wait_live("pods")
+    assert re.search(r"had to end 2 times because it is damaged", reflector.log), reflector.tail()
+    killed.verify()
+
+
 def test_a_damaged_copy_of_a_killed_store_is_shown_as_far_as_it_is_good(killed):
     """The faults are named, the rest is shown, and the status is 1."""
     copy = killed.directory / "copy"
