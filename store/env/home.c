@@ -24,6 +24,7 @@
 
 #define ID_HEAD         "kinf-store 1 "
 #define MAKING_LOCK     "making.lock"
+#define MAKING_TRIES    10
 #define MAKING_NS       (10 * UINT64_C(1000000000))
 #define MAKING_PAUSE_NS 10000000L
 
@@ -377,7 +378,7 @@ static int home_open_parts(struct home *home, const char *store, const struct ho
 		     : 0;
 }
 
-int home_open(const char *store, const struct home_options *options, struct home **ret_home)
+static int home_open_once(const char *store, const struct home_options *options, struct home **ret_home)
 {
 	CLEANUP(home_close) struct home *home = calloc(1, sizeof(*home));
 
@@ -402,6 +403,16 @@ int home_open(const char *store, const struct home_options *options, struct home
 		return err_add(r, "opening store '%s'", store);
 	*ret_home = TAKE(home);
 	return 0;
+}
+
+int home_open(const char *store, const struct home_options *options, struct home **ret_home)
+{
+	int r = home_open_once(store, options, ret_home);
+
+	/* A daemon that ended may have removed the runtime directory while this one made it (home_retire.c). */
+	for (int tries = 1; r == -ENOENT && options->create && tries < MAKING_TRIES; tries++)
+		r = home_open_once(store, options, ret_home);
+	return r;
 }
 
 void home_close(struct home **home)

@@ -107,6 +107,34 @@ Test(home, both_daemons_may_make_it_at_once)
 	}
 }
 
+static void *retire_again_and_again(void *arg)
+{
+	struct rush *rush = arg;
+	struct home_options options = {.create = true, .runtime_dir = rush->runtime};
+
+	for (int i = 0; i < 300; i++) {
+		struct home *home = NULL;
+
+		int r = home_open(rush->store, &options, &home);
+		cr_assert_eq(r, 0, "%s", err_text(r));
+		home_retire(home);
+		home_close(&home);
+	}
+	return NULL;
+}
+
+/* One daemon ends, and removes the runtime directory, while the other one starts, and makes it. */
+Test(home, runtime_directory_that_goes_while_it_is_made_is_made_again)
+{
+	struct rush rush = {.store = scratch_path("store"), .runtime = scratch()};
+	pthread_t threads[2];
+
+	for (size_t i = 0; i < 2; i++)
+		cr_assert_eq(pthread_create(&threads[i], NULL, retire_again_and_again, &rush), 0);
+	for (size_t i = 0; i < 2; i++)
+		cr_assert_eq(pthread_join(threads[i], NULL), 0);
+}
+
 Test(home, id_stays)
 {
 	struct home *home = open_home(true);
