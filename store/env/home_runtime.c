@@ -6,12 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
 #include "store/env/text_file.h"
 
+/* Returns: FOUND; NOT_FOUND: errno says why; errors. */
 static int runtime_open(struct home *home)
 {
 	AUTO_FD int fd = open(home->runtime, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -66,8 +68,8 @@ int home_make_runtime(struct home *home, const char *parent, gid_t group)
 	if (mkdir(home->runtime, 0700) < 0 && errno != EEXIST)
 		return err_set(-errno, "making '%s'", home->runtime);
 	r = runtime_open(home);
-	if (r)
-		return r < 0 ? r : err_set(-EACCES, "'%s'", home->runtime);
+	if (r) /* -EACCES; or -ENOENT: an ending daemon has just removed it */
+		return r < 0 ? r : err_set(-errno, "'%s'", home->runtime);
 	if (group != HOME_NO_GROUP && fchown(home->runtime_fd, (uid_t)-1, group) < 0)
 		return err_set(-errno, "giving '%s' to its group", home->runtime);
 	if (fchmod(home->runtime_fd, mode) < 0)
