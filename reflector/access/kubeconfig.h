@@ -66,6 +66,7 @@ struct kubeconfig {
 	char *context;   /* "" in-cluster */
 	char *server;    /* scheme://host[:port][/prefix], no slash at the end */
 	bool tls;        /* https */
+	bool withheld;   /* the user has credentials, which are not sent because the server is http */
 	char *name_space; /* of the context, else "default" */
 
 	struct kubeconfig_pem ca; /* none: the system's roots */

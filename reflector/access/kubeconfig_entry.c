@@ -248,6 +248,7 @@ int kubeconfig_settle_server(const struct kubeconfig_entry *cluster, struct kube
 		struct kubeconfig_pem *pems[] = {
 			&config->client_certificate, &config->client_key, &config->ca};
 
+		config->withheld = config->token || config->token_file || config->username || pem_given(&config->client_certificate);
 		for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 			small_file_wipe_text(texts[i]);
 		for (size_t i = 0; i < sizeof(pems) / sizeof(pems[0]); i++) {

@@ -109,6 +109,14 @@ def settle(simulator, store):
     simulator.wait_watching("pods")
 
 
+def test_credentials_that_are_not_sent_over_http_are_not_called_expired(workspace):
+    """As in kubectl they are not sent: then nobody has looked at them."""
+    store = workspace.store(simulator=workspace.simulator(token="T"))
+    reflector = store.configure(whole("pods"), **QUICK).reflector()
+    said = reflector.wait_log("cluster_unreachable .*")[0]
+    assert "not sent over http://" in said and "expired" not in said, said
+
+
 def test_a_rotated_token_is_read_again_after_the_first_401(simulator, door, authority, kept):
     good = ["Bearer first"]
     front = door(refuse=lambda request: REFUSED if request["headers"]["Authorization"] not in good else None)

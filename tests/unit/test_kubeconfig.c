@@ -147,7 +147,7 @@ Test(kubeconfig, k13_credentials_do_not_go_over_http)
 	struct kubeconfig *c = good("server: 'http://h:1', certificate-authority-data: " PEM64,
 		"token: T, client-certificate-data: " PEM64 ", client-key-data: " PEM64 ", as: bob");
 
-	cr_assert(!c->tls);
+	cr_assert(!c->tls && c->withheld);
 	cr_assert_null(c->token);
 	cr_assert_null(c->ca.data);
 	cr_assert_null(c->client_certificate.data);
