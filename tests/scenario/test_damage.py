@@ -257,6 +257,17 @@ def test_daemons_on_the_copy_of_a_killed_store_list_again(simulator, killed):
     killed.verify()
 
 
+def test_verify_names_a_file_that_only_the_reflector_reads(damaged):
+    """Readers go by the index; but the next reflector would make a new journal."""
+    path = damaged()
+    for text in ("gen-x\n", None):
+        (path / "journal" / "CURRENT").unlink()
+        if text:
+            (path / "journal" / "CURRENT").write_text(text)
+        result = run_command([program("kinf"), "verify", "--store", path])
+        assert result.status == 1 and "CURRENT" in result.stdout and ": 1 fault\n" in result.stderr, result
+
+
 def test_a_journal_that_ends_its_reflector_twice_is_given_up(simulator, killed):
     """A row that its feed can't do without: each start would end at it. The objects are listed again."""
     journal = databases(killed.path)["journal"]
