@@ -118,7 +118,13 @@ static int export_feed(struct export *export, const char *feed)
 	struct kinf_object object;
 	int r = kinf_list(export->snapshot, &query, &list);
 
-	while (r == 0 && (r = kinf_list_next(list, &object)) == FOUND) {
+	while (r == 0 && ((r = kinf_list_next(list, &object)) == FOUND || r == KINF_CORRUPT)) {
+		if (r == KINF_CORRUPT) { /* the others are written, and the status is 1 */
+			command_saw_damage = true;
+			(void)command_fail_kinf(export->kinf);
+			r = 0;
+			continue;
+		}
 		r = export_object(export, &object);
 		if (r == 0)
 			r = output_write(&export->out);

@@ -401,7 +401,9 @@ int journal_get(struct journal *journal, struct txn *txn, uint64_t seq, struct r
 	int r = txn_get(txn, DB_LOG, seq_key(seq, room), &stored);
 	if (r == FOUND)
 		r = record_read(stored, &record);
-	if (r)
+	if (r < 0)
+		return err_add(r, "record %" PRIu64, seq);
+	if (r == NOT_FOUND)
 		return r;
 	if (record.seq != seq)
 		return err_set(ERR_CORRUPT, "record %" PRIu64 " says that it is %" PRIu64, seq,

@@ -114,14 +114,14 @@ int record_read(struct bytes stored, struct record *ret_record)
 	const uint8_t *p = stored.data;
 
 	if (stored.size < RECORD_HEADER)
-		return err_set(ERR_CORRUPT, "a record of %zu bytes", stored.size);
+		return err_set(ERR_CORRUPT, "it has %zu bytes", stored.size);
 	size_t key = le16_get(p + AT_KEY_LEN), uid = le16_get(p + AT_UID_LEN);
 	size_t rv = le16_get(p + AT_RV_LEN), body = le32_get(p + AT_BODY_LEN);
 	uint64_t seq = le64_get(p + AT_SEQ);
 	uint8_t type = p[AT_TYPE];
 	if (RECORD_HEADER + key + uid + rv + body != stored.size || type == 0 ||
 		type >= RECORD_TYPE_MAX || le64_get(p + AT_PREV) >= seq)
-		return err_set(ERR_CORRUPT, "record %" PRIu64, seq);
+		return err_set(ERR_CORRUPT, "its lengths or its type");
 	const uint8_t *at = p + RECORD_HEADER;
 	*ret_record = (struct record){
 		.seq = seq,

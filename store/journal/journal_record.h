@@ -19,7 +19,7 @@ void record_write(const struct record *record, void *place);
 /* Returns the size of the whole record by its header, the first RECORD_HEADER bytes. */
 size_t record_size_at(const void *header);
 /* Reads a record, which borrows from STORED. The checksum is left to record_check(). Returns: 0;
- * ERR_CORRUPT when the lengths or the type make no sense. */
+ * ERR_CORRUPT when the lengths or the type make no sense; the caller knows which record it is. */
 int record_read(struct bytes stored, struct record *ret_record);
 
 /* Returns the key of an object's head, which lies in ROOM. */

@@ -58,7 +58,7 @@ int journal_walk_next(struct journal_walk *walk, struct record *ret_record)
 	walk->seq = key.size == SEQ_KEY_SIZE ? be64_get(key.data) : walk->seq + 1;
 	r = record_read(value, &record);
 	if (r < 0)
-		return r;
+		return err_add(r, "record %" PRIu64, walk->seq);
 	if (key.size != SEQ_KEY_SIZE || be64_get(key.data) != record.seq)
 		return err_set(ERR_CORRUPT, "record %" PRIu64 " is in another one's place", record.seq);
 	*ret_record = record;

@@ -19,6 +19,16 @@ static void snapshot_report(const struct snapshot *s, uint32_t feed, uint64_t se
 	store_report(s->store, DAMAGE_REFLECTOR, &report);
 }
 
+/* Reports a version of FEED that is damaged. Returns ERR_CORRUPT with the sentence for it. */
+static int snapshot_damaged(const struct snapshot *s, uint32_t feed, uint64_t seq, struct bytes key)
+{
+	snapshot_report(s, feed, seq);
+	return err_say(ERR_CORRUPT,
+		"record %llu, a version of '%.*s', is damaged: while the daemons run they list it again; "
+		"'kinf verify' names every fault",
+		(unsigned long long)seq, BYTES_ARG(key));
+}
+
 /* Checks a version of FEED that is about to be given out, if the store was opened so. One that is damaged where
  * the index says that it lies is read by its seq: the reflector may have stored it again. */
 static int snapshot_checked(const struct snapshot *s, uint32_t feed, struct record *record)
@@ -36,11 +46,7 @@ static int snapshot_checked(const struct snapshot *s, uint32_t feed, struct reco
 		return 0;
 	}
 	err_ignore(found < 0 ? found : 0, "it is reported as damaged");
-	snapshot_report(s, feed, record->seq);
-	return err_say(ERR_CORRUPT,
-		"record %llu, a version of '%.*s', is damaged: while the daemons run they list it again; "
-		"'kinf verify' names every fault",
-		(unsigned long long)record->seq, BYTES_ARG(record->key));
+	return snapshot_damaged(s, feed, record->seq, record->key);
 }
 
 int snapshot_check_record(struct snapshot *snapshot, struct record *record)
@@ -62,10 +68,8 @@ int snapshot_record(struct snapshot *snapshot, uint32_t feed, struct bytes key,
 			entry->place_size, &record);
 	else
 		r = journal_get(journal, s->journal_txn, entry->seq, &record);
-	if (r == ERR_CORRUPT)
-		snapshot_report(s, feed, entry->seq);
 	if (r < 0)
-		return r;
+		return r == ERR_CORRUPT ? snapshot_damaged(s, feed, entry->seq, key) : r;
 	if (r == FOUND && record.seq == entry->seq && record.feed == feed &&
 		bytes_equal(record.key, key) && record_is_version(record.type) && record.body.size) {
 		r = snapshot_checked(s, feed, &record);

@@ -3,8 +3,10 @@
 of the same version. Each message says what to do; nothing is called a fault that could not be looked at."""
 
 import os
+import re
 import shutil
 import signal
+import struct
 from pathlib import Path
 
 import pytest
@@ -425,6 +427,26 @@ def test_get_shows_what_is_good_beside_a_damaged_object(live, simulator):
         assert "ns-2/pod-2" in result.stderr, result
     assert live.kinf("get", "pods", "pod-3", "-n", "ns-3").status == 0
     assert live.kinf("get", "pods", "pod-2", "-n", "ns-2").status == 1
+
+
+def test_an_object_whose_record_has_no_header_any_more_is_named(live, simulator):
+    """All objects but that one are printed, also by `kinf export`, whose List stays whole; and verify says which record it is."""
+    assert live.supervisor.stop() == 0
+    file = live.path / "journal" / "gen-1" / "data.mdb"
+    data = bytearray(file.read_bytes())
+    records = [place - 48 for place in (found.start() for found in re.finditer(rb"ns-2/pod-2", data))
+               if struct.unpack_from("<H", data, place - 18)[0] == len("ns-2/pod-2") and 0 < struct.unpack_from("<Q", data, place - 48)[0] < 1000]
+    assert records
+    (seq,) = {struct.unpack_from("<Q", data, place)[0] for place in records}
+    for place in records:
+        data[place : place + 48] = bytes(48)
+    file.write_bytes(data)
+    for words in (["get", "pods", "-o", "json"], ["get", "pods", "--sort-by", "metadata.uid", "-o", "json"], ["export"], ["export", "--full"]):
+        result = live.kinf(*words)
+        names = {o["metadata"]["name"] for o in result.json["items"] if o["kind"] == "Pod"}
+        assert result.status == 1 and names == {"pod-0", "pod-1", "pod-3", "pod-4"}, result
+        assert f"record {seq}, a version of 'ns-2/pod-2', is damaged" in result.stderr, result
+    assert f"record {seq}: " in live.kinf("verify").stdout
 
 
 def test_wait_waits_until_a_store_is_good_again(live, simulator):
