@@ -175,6 +175,14 @@ static void loop_on_doubt(void *arg, struct session *session, enum failure_kind 
 		feeds_doubt(loop->feeds);
 }
 
+static void loop_on_well(void *arg, struct session *session)
+{
+	struct loop *loop = arg;
+
+	(void)session;
+	cluster_hope(loop->cluster);
+}
+
 static void loop_on_etcd_rollback(void *arg, struct session *session)
 {
 	struct loop *loop = arg;
@@ -207,7 +215,8 @@ static int loop_open_feeds(struct loop *loop)
 	struct retention_options retention = loop_retention_options(loop);
 	struct session_shared shared = {.http = loop->http, .discovery = loop->discovery,
 		.stats = loop->stats, .policy = loop->daemon->config->policy, .arg = loop,
-		.on_doubt = loop_on_doubt, .on_etcd_rollback = loop_on_etcd_rollback};
+		.on_doubt = loop_on_doubt, .on_well = loop_on_well,
+		.on_etcd_rollback = loop_on_etcd_rollback};
 	stats_set_journal(loop->stats, journal_uuid(loop->journal));
 	int r;
 

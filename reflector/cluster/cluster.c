@@ -193,6 +193,13 @@ void cluster_doubt(struct cluster *cluster)
 		cluster->next_ns = now + pace_jitter(SECOND);
 }
 
+void cluster_hope(struct cluster *cluster)
+{
+	CHECK_OBJ(cluster, CLUSTER_MAGIC);
+	if (cluster->pause_ns)
+		cluster->next_ns = 0;
+}
+
 void cluster_restart(struct cluster *cluster)
 {
 	CHECK_OBJ(cluster, CLUSTER_MAGIC);

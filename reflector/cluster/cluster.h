@@ -46,6 +46,8 @@ uint64_t cluster_until(const struct cluster *cluster);
 
 /* Makes the next check come soon: a connection was lost, and another server may answer next. */
 void cluster_doubt(struct cluster *cluster);
+/* Ends the pause after a check that failed: the server answers again. */
+void cluster_hope(struct cluster *cluster);
 /* Drops a running check and begins again with the next cluster_work: a failed commit lost its
  * result. */
 void cluster_restart(struct cluster *cluster);

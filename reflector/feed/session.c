@@ -81,6 +81,8 @@ void session_set_well(struct session *session)
 	/* The loop logs the end of a rewind, which was the whole store's trouble. */
 	if (session->failing && !session->muted)
 		LOG(feed_recovered, .feed = session->definition.name);
+	if (session->failing)
+		session->shared->on_well(session->shared->arg, session);
 	session_leave_outage(session);
 	session->troubled = session->failing = session->muted = false;
 	session->logged_kinds = 0;

@@ -49,6 +49,8 @@ struct session_shared {
 	/* The server could not be reached, or lacks the resource: it may be another cluster by
 	 * now. */
 	void (*on_doubt)(void *arg, struct session *session, enum failure_kind kind);
+	/* A feed that had failed gets answers again. */
+	void (*on_well)(void *arg, struct session *session);
 	/* The server's newest state is older than the journal's: its etcd was restored. */
 	void (*on_etcd_rollback)(void *arg, struct session *session);
 	void *list_arg;

@@ -32,7 +32,7 @@
 struct feeds;
 
 /* Borrows JOURNAL and what SHARED points to. The caller sets, in SHARED, the members up to `policy`,
- * arg, on_doubt and on_etcd_rollback; the set of feeds sets the others. */
+ * arg, on_doubt, on_well and on_etcd_rollback; the set of feeds sets the others. */
 int feeds_new(struct journal *journal, const struct session_shared *shared,
 	struct feeds **ret_feeds);
 void feeds_free(struct feeds **feeds);

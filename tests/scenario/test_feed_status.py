@@ -104,3 +104,27 @@ def test_status_reports_what_the_daemons_use_and_where_followers_are(simulator, 
     reflector.kill()
     dead = store.kinf("status", "-o", "json").json["processes"][0]
     assert "residentBytes" not in dead and "cpuSeconds" not in dead, dead
+
+
+def test_the_error_of_a_question_for_the_cluster_goes_when_a_feed_gets_answers_again(simulator, store):
+    """Its pause after failures was waited for to the end: the status said that there was no connection to a server
+    that all feeds were watching."""
+    simulator.create("pods", 1)
+    store.configure("pods", backoff={"min": "1h", "max": "1h"})
+    store.daemons()
+    simulator.wait_watching("pods")
+    simulator.touch("pods")
+    store.wait_equal(simulator, "pods", where=lambda obj: obj["metadata"].pop("managedFields", True) or True)
+
+    def error():
+        return store.kinf("status", "-o", "json", check=True).json["store"].get("lastError", "")
+
+    question = simulator.fault(path="/api/v1/namespaces/kube-system", status=503)
+    simulator.fault(path="/api/v1/pods", status=503)
+    simulator.drop()
+    eventually(lambda: simulator.fault_hits(question) == 3, what="a pause of four to eight seconds")
+    assert "identity of the cluster" in error()
+    simulator.clear_faults()
+    store.kinf("relist", "pods", check=True)
+    store.wait_live("pods")
+    eventually(lambda: not error(), timeout=3, patience=1)

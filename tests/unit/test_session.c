@@ -56,6 +56,12 @@ static void on_doubt(void *arg, struct session *session, enum failure_kind kind)
 	cr_assert_fail("%s failed: %d", session_definition(session)->name, kind);
 }
 
+static void on_well(void *arg, struct session *session)
+{
+	(void)arg;
+	(void)session;
+}
+
 static int make_session(void *arg, const struct feed_definition *definition,
 	const struct feed_checkpoint *checkpoint)
 {
@@ -82,7 +88,7 @@ static void set_up_with(struct world *world, const char *second, enum api_stub_f
 	world->shared = (struct session_shared){.stats = world->rig.p.stats, .pace = &world->pace,
 		.policy = config_policy_default(), .warnings = &world->warnings,
 		.agenda = &world->agenda, .queued = &world->queued, .listing = &world->listing,
-		.on_doubt = on_doubt,
+		.on_doubt = on_doubt, .on_well = on_well,
 		.on_list_end = on_list_end, .list_arg = world};
 	world->shared.policy.streaming_lists = true;
 	(void)rig_add_feed(&world->rig, "things");
