@@ -14,6 +14,7 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "store/env/damaged.h"
 #include "store/env/env_internal.h"
 
 /* LMDB does not write pages that were taken and given back in one transaction, so the file may end a few pages
@@ -116,9 +117,17 @@ int mapping_fit_file(struct mapping *map, uint64_t missing_max)
  * next. */
 static void env_assert_failed(MDB_env *mdb, const char *message)
 {
-	(void)mdb;
+	const struct mapping *map = mdb_env_get_userctx(mdb);
+	char sentence[512];
+
 	guard_leave();
-	check_failed("lmdb", 0, message);
+	(void)snprintf(sentence, sizeof(sentence), "'%s/data.mdb' is damaged (%s)", map->path, message);
+	if (map->mode == ENV_WRITE) {
+		AUTO_FD int fd = open(map->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+		err_ignore(fd < 0 ? err_set(-errno, "'%s'", map->path) : damaged_note(fd, sentence), "the next failure may note it");
+	}
+	check_failed("lmdb", 0, sentence);
 }
 
 static void mapping_free(struct mapping **map)
@@ -262,6 +271,7 @@ static int mapping_open(
 	int rc = mdb_env_create(&map->mdb);
 	if (rc)
 		return mapping_failed(map, rc, "opening");
+	(void)mdb_env_set_userctx(map->mdb, map);
 	(void)mdb_env_set_assert(map->mdb, env_assert_failed);
 	(void)mdb_env_set_maxdbs(map->mdb, ENV_DATABASES_MAX);
 	if (options->mode == ENV_WRITE)

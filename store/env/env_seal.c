@@ -41,7 +41,9 @@
 #define META_BYTES    152u
 #define META_MAP      32u  /* its size */
 #define META_PAGES    40u  /* their size */
-#define META_DEPTH    94u  /* of the table of databases */
+#define META_FREE     44u  /* flags of the list of free pages */
+#define META_FLAGS    92u  /* of the table of databases */
+#define META_DEPTH    94u  /* likewise */
 #define META_ROOT     128u /* likewise */
 #define META_LAST     136u /* the last page of the state */
 #define META_TXN      144u
@@ -263,7 +265,8 @@ static int seals_undo_killed(const struct mapping *map, uint32_t page_size, cons
 }
 
 /* Reads the page size. Returns: FOUND; NOT_FOUND: there is no file, or a short one, which LMDB reports; ERR_CORRUPT: LMDB could
- * not even be asked to open it, because it divides by the size, and maps a state that ends beyond the map. */
+ * not even be asked to open it, because it divides by the size, maps a state that ends beyond the map, and compares keys as
+ * the flags say. */
 static int seals_read_sizes(const struct mapping *map, int fd, uint32_t *ret_page_size)
 {
 	uint8_t meta[META_BYTES];
@@ -276,13 +279,14 @@ static int seals_read_sizes(const struct mapping *map, int fd, uint32_t *ret_pag
 			return r < 0 ? r : NOT_FOUND;
 		uint32_t own = le32_get(meta + META_PAGES);
 		is_good = (i == 0 || own == size) && own >= PAGE_LEAST && own <= PAGE_MOST && (own & (own - 1)) == 0 &&
-			le64_get(meta + META_MAP) < ADDRESSES && le64_get(meta + META_LAST) < le64_get(meta + META_MAP) / own;
+			le64_get(meta + META_MAP) < ADDRESSES && le64_get(meta + META_LAST) < le64_get(meta + META_MAP) / own &&
+			le16_get(meta + META_FREE) == MDB_INTEGERKEY && le16_get(meta + META_FLAGS) == 0;
 		size = own;
 	}
 	*ret_page_size = size;
 	return is_good ? FOUND
 		       : err_say(ERR_CORRUPT,
-				 "'%s/data.mdb' is damaged: its meta pages have sizes of pages, of the map or of a state that can't be",
+				 "'%s/data.mdb' is damaged: its meta pages have sizes of pages, of the map or of a state, or flags, that can't be",
 				 map->path);
 }
 

@@ -37,6 +37,7 @@
 #define NODE_IS_LARGE    0x01u
 #define NODE_KEY_SIZE    6u
 #define DATABASE_BYTES   48u
+#define DATABASE_FLAGS   4u
 #define DATABASE_DEPTH   6u
 #define DATABASE_BRANCHES 8u /* how many pages */
 #define DATABASE_LEAVES  16u
@@ -230,7 +231,7 @@ static int tree_check_database(struct tree *tree, const MDB_val *value)
 		return tree_damaged(tree, table, "has a row of a database that is too short");
 	unsigned depth = le16_get(row + DATABASE_DEPTH);
 	uint64_t root = le64_get(row + DATABASE_ROOT);
-	if (depth > DEPTH_MOST || !depth != (root == UINT64_MAX))
+	if (le16_get(row + DATABASE_FLAGS) != 0 || depth > DEPTH_MOST || !depth != (root == UINT64_MAX))
 		return tree_damaged(tree, table, "has a row of a database that can't be");
 	AUTO_FREE uint8_t *room = calloc(depth + 1, tree->map->page_size);
 	if (!room)

@@ -15,6 +15,7 @@
 #include "common/err.h"
 #include "common/failpoint.h"
 #include "common/proc.h"
+#include "store/env/damaged.h"
 #include "store/env/generation_internal.h"
 #include "store/env/pin_page.h"
 #include "store/env/state.h"
@@ -145,6 +146,9 @@ int generation_open_write(int directory_fd, const struct generation_kind *kind,
 		r = state_check(gen->fd, &gen->state, kind->format);
 	if (r == 0)
 		r = generation_set_rights(gen, directory_fd, options->file_mode);
+	int damages = r == 0 ? damaged_count(gen->fd) : 0;
+	if (damages >= DAMAGED_MOST)
+		r = err_say(ERR_CORRUPT, "its daemon had to end %d times because it is damaged", damages);
 	if (r == 0)
 		r = generation_start_writing(gen, options);
 	/* A file of it is missing, or is not a file: that is damage also. */

@@ -37,7 +37,8 @@ struct generation_options {
 	const struct pin_places *places; /* of the readers' pin files */
 };
 
-/* Opens generation NUMBER for its writer. After ERR_UNTRUSTED, ERR_FORMAT or ERR_CORRUPT the caller makes another. */
+/* Opens generation NUMBER for its writer. After ERR_UNTRUSTED, ERR_FORMAT or ERR_CORRUPT the caller makes another. ERR_CORRUPT
+ * also for one that ended its writer DAMAGED_MOST times. */
 int generation_open_write(int directory_fd, const struct generation_kind *kind,
 	const struct generation_options *options, uint32_t number, struct generation **ret_gen);
 /* Makes an empty generation, numbered one above the highest that there is, and opens it for its writer. CURRENT stays.
@@ -90,10 +91,9 @@ int generation_current(int directory_fd, uint32_t *ret_number);
 int generation_read_pin_page(int directory_fd, struct pin_page *ret_page);
 /* Names NUMBER in CURRENT: write, fsync, rename, fsync. */
 int generation_publish(int directory_fd, uint32_t number);
-/* Adds SENTENCE to the file `damaged` of the generation that CURRENT names: its writer had to end for that. Returns: 0; errors. */
+/* Adds SENTENCE to the file `damaged` (damaged.h) of the generation that CURRENT names, if there is one: its writer had to
+ * end for that. Returns: 0; errors. */
 int generation_note_damage(int directory_fd, const char *sentence);
-/* Returns how many such sentences there are; 0 also if that is not known. */
-int generation_count_damages(int directory_fd, uint32_t number);
 /* Finds the generation whose STATE holds UUID; tries the one that CURRENT names first. FOUND, NOT_FOUND. */
 int generation_find(int directory_fd, const uint8_t uuid[16], uint32_t *ret_number);
 /* Reads the uuid in STATE of generation NUMBER: 0, -ENOENT, ERR_CORRUPT. */

@@ -10,16 +10,13 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
-#include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "store/env/damaged.h"
 #include "store/env/generation.h"
 #include "store/env/pin_page.h"
 #include "store/env/state.h"
 #include "store/env/text_file.h"
-
-#define DAMAGED_FILE  "damaged"
-#define DAMAGES_BYTES 4096
 
 /* In the order of removal: what a killed process leaves without STATE is not a generation any more. */
 static const char *const file_names[] = {"STATE", ".STATE.new", "data.mdb", "lock.mdb",
@@ -115,38 +112,13 @@ uint64_t generation_bytes_on_disk(int directory_fd, uint32_t number)
 
 int generation_note_damage(int directory_fd, const char *sentence)
 {
-	CLEANUP(buf_release) struct buf text = BUF_INIT;
 	AUTO_FD int fd = -1;
 	uint32_t number;
 	int r = generation_current(directory_fd, &number);
 
 	if (r == FOUND)
 		r = generation_open_folder(directory_fd, number, &fd);
-	if (r == 0)
-		r = text_file_load(fd, DAMAGED_FILE, DAMAGES_BYTES, &text);
-	if (r < 0 && r != -ENOENT)
-		return r;
-	err_forget();
-	buf_printf(&text, "%.500s\n", sentence);
-	r = buf_error(&text);
-	return r < 0 ? r : text_file_replace(fd, DAMAGED_FILE, buf_cstr(&text), 0600);
-}
-
-int generation_count_damages(int directory_fd, uint32_t number)
-{
-	CLEANUP(buf_release) struct buf text = BUF_INIT;
-	AUTO_FD int fd = -1;
-	int r = generation_open_folder(directory_fd, number, &fd), lines = 0;
-
-	if (r == 0)
-		r = text_file_load(fd, DAMAGED_FILE, DAMAGES_BYTES, &text);
-	if (r < 0) {
-		err_forget(); /* it says what opening the generation says, or that there is none */
-		return 0;
-	}
-	for (const char *c = buf_cstr(&text); *c; c++)
-		lines += *c == '\n';
-	return lines;
+	return r < 0 ? r : r == NOT_FOUND ? 0 : damaged_note(fd, sentence);
 }
 
 /* ---- which one ------------------------------------------------------------------------------- */

@@ -15,9 +15,6 @@
 #define MAP_BYTES      ((uint64_t)64 << 30)
 #define OPEN_TRIES     3
 
-/* A journal in which the reflector finds damage that often, and can't mend it, would end it for ever. */
-#define DAMAGES_MOST 2
-
 static const char *const databases[DB_MAX] = {
 	[DB_LOG] = "log",
 	[DB_HEAD] = "head",
@@ -107,9 +104,6 @@ static int journal_open_existing(struct home *home, const struct journal_options
 
 	if (!journal)
 		return err_set(-ENOMEM, "opening the journal");
-	int damages = generation_count_damages(home_journal_fd(home), number);
-	if (damages >= DAMAGES_MOST)
-		return err_say(ERR_CORRUPT, "the reflector had to end %d times because it is damaged", damages);
 	int r = generation_open_write(
 		home_journal_fd(home), &journal_kind, &gen_options, number, &journal->gen);
 	if (r == 0)

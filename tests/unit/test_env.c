@@ -15,9 +15,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/cleanup.h"
 #include "common/err.h"
 #include "common/failpoint.h"
 #include "common/options.h"
+#include "store/env/damaged.h"
 #include "store/env/pin_page.h"
 #include "tests/unit/scratch.h"
 
@@ -595,8 +597,8 @@ Test(env, a_writer_refuses_keys_that_do_not_lead_to_their_rows)
 	(void)close(fd);
 }
 
-/* Else it takes the map for full, or LMDB maps more than there are addresses. */
-Test(env, a_writer_refuses_counts_of_more_pages_than_there_are)
+/* Else it takes the map for full, LMDB maps more than there are addresses, or an assertion of LMDB's ends it. */
+Test(env, a_writer_refuses_counts_and_flags_that_cannot_be)
 {
 	struct env *env = open_env("e", ENV_WRITE);
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -617,9 +619,48 @@ Test(env, a_writer_refuses_counts_of_more_pages_than_there_are)
 			must_be_refused(counts[i] + at);
 	for (size_t at = 3; at < 8; at++)
 		must_be_refused(meta + 136 + at);
+	uint8_t *flags[] = {bytes + 40 + 4, bytes + 88 + 4, bytes + page + 40 + 4, bytes + page + 88 + 4, table + le16_get(table + 16) + 8 + 3 + 4};
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(flags); i++)
+		must_be_refused(flags[i / 2] + i % 2);
 	(void)munmap(bytes, (size_t)st.st_size);
 	(void)close(fd);
 	cr_assert_gt(newest_or_damaged("e"), 0);
+}
+
+/* The flags of the list of free pages are changed after the file was opened, when they were checked. */
+static void change_flags_and_write(uint8_t flags)
+{
+	struct env *env = open_env("e", ENV_WRITE);
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	int fd = open(scratch_path("e/data.mdb"), O_RDWR | O_CLOEXEC), r = 0;
+
+	for (off_t meta = 0; meta < 2; meta++)
+		if (pwrite(fd, &flags, 1, meta * (off_t)page + 40 + 4) != 1)
+			_exit(1);
+	for (int i = 0; i < 20 && r == 0; i++) {
+		struct txn *txn = NULL;
+
+		r = txn_begin_write(env, &txn);
+		if (r == 0)
+			r = txn_put(txn, 0, BYTES_LIT("key"), BYTES(scratch_path("e"), 10), 0);
+		if (r == 0)
+			r = txn_commit(&txn);
+		txn_abort(&txn);
+	}
+	_exit(0);
+}
+
+Test(env, an_assertion_of_lmdbs_is_noted_beside_the_file)
+{
+	cr_assert_not_null(scratch_path("e")); /* made once, before the child is */
+	pid_t child = fork();
+	if (child == 0)
+		change_flags_and_write(0x0c); /* integer keys, several values of one */
+	int status;
+	cr_assert_eq(waitpid(child, &status, 0), child);
+	cr_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT, "%x", status);
+	AUTO_FD int folder = open(scratch_path("e"), O_PATH | O_DIRECTORY | O_CLOEXEC);
+	cr_assert_eq(damaged_count(folder), 1);
 }
 
 /* Pages are taken, freed and used again, of rows and of large values, and a killed writer leaves some. */

@@ -13,7 +13,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/cleanup.h"
 #include "common/err.h"
+#include "store/env/damaged.h"
 #include "store/env/pin_page.h"
 #include "tests/unit/scratch.h"
 
@@ -249,6 +251,21 @@ Test(generation, other_format_is_told)
 	generation_close(&gen);
 	cr_assert_eq(generation_open_read(fd, &newer, 1, &places, false, &gen), ERR_FORMAT);
 	cr_assert_eq(generation_open_write(fd, &newer, &usual, 1, &gen), ERR_FORMAT);
+	(void)close(fd);
+}
+
+Test(generation, one_that_ended_its_daemon_twice_is_given_up_by_it_and_read)
+{
+	int fd = folder();
+	struct generation *gen = create(fd);
+
+	generation_close(&gen);
+	AUTO_FD int own = open(scratch_path("gen-1"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	cr_assert_eq(damaged_note(own, "an assertion"), 0);
+	cr_assert_eq(write_code(fd, 1), 0);
+	cr_assert_eq(damaged_note(own, "an assertion"), 0);
+	cr_assert_eq(write_code(fd, 1), ERR_CORRUPT);
+	cr_assert_eq(read_code(fd, 1, false), 0);
 	(void)close(fd);
 }
 
