@@ -25,6 +25,8 @@
 #define SECOND_NS      1000000000ull
 #define PLACES_NS      (10 * SECOND_NS)
 #define WAIT_MS        200 /* the longest sleep */
+/* Both daemons start at once, and a reflector needs a moment to replace a journal that can't be read. */
+#define PATIENCE_NS    (5 * SECOND_NS)
 #define BACKOFF_MIN_MS 100
 #define BACKOFF_MAX_MS 5000
 
@@ -51,6 +53,7 @@ struct app {
 	bool waiting_logged; /* for a journal */
 	int backoff_ms;
 	uint64_t checked_ns, opened_ns; /* monotonic */
+	uint64_t without_pair_ns;       /* since when there is no pair; 0: there was one in the last turn */
 };
 
 /* Nothing is lost by an error: the batch is in the journal, and the pair is opened again after a pause. */
@@ -113,6 +116,9 @@ static void processor_open_pair(struct app *app)
 			      : app->rebuilding || processor_options.rebuild
 				      ? "'kinf rebuild-index' asks for it"
 						 : NULL;
+	if (!app->without_pair_ns)
+		app->without_pair_ns = proc_monotonic_ns();
+	app->p.patient = !processor_options.once && proc_monotonic_ns() - app->without_pair_ns < PATIENCE_NS;
 	app->p.call = app->rebuilding;
 	int r = pair_open(&app->p, rebuild, &app->pair);
 	app->p.call = NULL;
@@ -130,6 +136,7 @@ static void processor_open_pair(struct app *app)
 		app->waiting_logged = app->index_damaged = false;
 		processor_options.rebuild = false;
 		app->opened_ns = proc_monotonic_ns();
+		app->without_pair_ns = 0;
 		app->places_checked = false;
 		control_end(&app->rebuilding, 0, "the index is built");
 	}

@@ -340,8 +340,9 @@ int pair_open(const struct processor *p, const char *rebuild, struct pair **ret_
 		err_ignore(r, "the reflector makes the journal");
 		return NOT_FOUND;
 	}
-	if (r == ERR_UNTRUSTED || r == ERR_FORMAT) {
-		err_ignore(r, "the reflector makes another journal when it starts");
+	if (r == ERR_UNTRUSTED || r == ERR_FORMAT ||
+		(p->patient && (r == ERR_CORRUPT || r == ERR_LOCKED || r == -ENOENT))) {
+		err_ignore(r, "the reflector makes another journal, or opens this one, when it starts");
 		return NOT_FOUND;
 	}
 	if (!r)

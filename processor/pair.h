@@ -13,7 +13,7 @@ struct pair;
 
 /* Opens the newest journal and its index. REBUILD, the reason, unless it is NULL: builds another index in
  * any case.
- * Returns: 0; NOT_FOUND: there is no journal yet; -EINTR: the processor is to stop. */
+ * Returns: 0; NOT_FOUND: there is no journal yet, or none that the reflector goes on with; -EINTR: the processor is to stop. */
 int pair_open(const struct processor *p, const char *rebuild, struct pair **ret_pair);
 void pair_close(struct pair **pair);
 

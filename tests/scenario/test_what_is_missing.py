@@ -492,6 +492,30 @@ def test_run_on_the_copy_of_a_running_store_logs_no_failure(live):
     assert " journal_created " in supervisor.log and " work_failed " not in supervisor.log, supervisor.log
 
 
+@pytest.mark.parametrize("spoiled", ["STATE", "data.mdb", "../CURRENT"])
+def test_a_processor_that_starts_before_the_reflector_has_replaced_a_damaged_journal_logs_no_failure(live, spoiled):
+    """It says what is wrong after some seconds, when no reflector has done it."""
+    assert live.supervisor.stop() == 0
+    path = live.path / "journal" / "gen-1" / spoiled
+    path.unlink()
+    if spoiled == "../CURRENT":
+        path.write_text("rubbish\n")
+    processor = live.processor()
+    eventually(lambda: "waiting for a journal" in live.kinf("status").stdout)
+    live.reflector()
+    processor.wait_log(" index_published ")
+    assert " work_failed " not in processor.log, processor.log
+    for process in live.processes:
+        if process.running:
+            process.stop()
+    path = live.path / "journal" / (live.path / "journal" / "CURRENT").read_text().strip() / spoiled
+    path.unlink()
+    if spoiled == "../CURRENT":
+        path.write_text("rubbish\n")
+    live.processor()
+    processor.wait_log(" work_failed ")
+
+
 USAGE = [
     ("get", "pods", "-l", "a in"), ("get", "pods", "--field-selector", "a"), ("get", "pods", "--index", "x"),
     ("get", "pods", "--sort-by", "a["), ("get", "pods", "--continue", "zzz"), ("get", "pods", "-o", "bogus"),
