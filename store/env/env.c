@@ -434,8 +434,11 @@ int env_sizes(struct env *env, struct env_info *ret_info)
 		return r;
 	(void)mdb_env_info(env->map->mdb, &info);
 	result.map_bytes = info.me_mapsize;
-	result.used_bytes = pages * env->map->page_size;
 	result.file_bytes = mapping_state_end(env->map);
+	/* Only a writer refuses a file that counts more pages than it has. */
+	if (pages > result.file_bytes / env->map->page_size)
+		pages = result.file_bytes / env->map->page_size;
+	result.used_bytes = pages * env->map->page_size;
 	result.last_txn = info.me_last_txnid;
 	*ret_info = result;
 	return 0;

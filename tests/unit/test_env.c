@@ -617,6 +617,12 @@ Test(env, a_writer_refuses_counts_and_flags_that_cannot_be)
 	for (size_t i = 0; i < ARRAY_SIZE(counts); i++)
 		for (size_t at = 2; at < 8; at++)
 			must_be_refused(counts[i] + at);
+	counts[0][7] ^= 1;
+	struct env_info info;
+	env = open_env("e", ENV_READ);
+	cr_assert(env_info(env, &info) == 0 && info.used_bytes <= info.file_bytes, "a reader believes no more than the file's length");
+	env_close(&env);
+	counts[0][7] ^= 1;
 	for (size_t at = 3; at < 8; at++)
 		must_be_refused(meta + 136 + at);
 	uint8_t *flags[] = {bytes + 40 + 4, bytes + 88 + 4, bytes + page + 40 + 4, bytes + page + 88 + 4, table + le16_get(table + 16) + 8 + 3 + 4};
