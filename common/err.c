@@ -95,6 +95,11 @@ void err_forget(void)
 	err_last.text[0] = '\0';
 }
 
+bool err_is_shortage(int r)
+{
+	return r == -EMFILE || r == -ENFILE || r == -ENOMEM;
+}
+
 void err_ignore(int r, const char *why)
 {
 	if (r >= 0)

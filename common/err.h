@@ -24,6 +24,8 @@
 #ifndef COMMON_ERR_H
 #define COMMON_ERR_H
 
+#include <stdbool.h>
+
 enum err_code {
 #define ERR(name, code, text) ERR_##name = code,
 #include "common/err.def"
@@ -53,6 +55,10 @@ int err_add(int code, const char *format, ...) __attribute__((format(printf, 2, 
 /* Returns the sentence of this thread if it was set for CODE, else the fixed text of CODE. Borrowed
  * until the next err_* call of this thread. */
 const char *err_text(int code);
+
+/* Returns whether the error R says that this process, or the machine, has too few descriptors or too little memory: it says nothing
+ * of what was to be read. */
+bool err_is_shortage(int r);
 
 /* Drops the failure R: forgets its sentence, so that no later failure can be printed with it, and
  * logs it at debug level with WHY, one sentence on why it does no harm. Does nothing when R is not

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -285,6 +286,12 @@ int proc_boot_id(char ret_id[33])
 	return 0;
 }
 
+/* Returns the error of a file of the process PID, which could not be read for the reason R. */
+static int proc_gone(int r, int32_t pid)
+{
+	return r == ERR_UNSUPPORTED || err_is_shortage(r) ? r : err_set(-ESRCH, "process %d", (int)pid);
+}
+
 /* The line is "pid (comm) state ppid ...". Comm may hold any character, so the fields count from the
  * last ')': the state is field 3, the times in user and kernel mode are 14 and 15, the start is 22. */
 int proc_read_stat(int32_t pid, struct proc_stat *ret_stat)
@@ -296,7 +303,7 @@ int proc_read_stat(int32_t pid, struct proc_stat *ret_stat)
 	(void)snprintf(path, sizeof(path), pid == getpid() ? "/proc/self/stat" : "/proc/%d/stat", (int)pid);
 	int r = proc_read_file(path, text, sizeof(text));
 	if (r < 0)
-		return r == ERR_UNSUPPORTED ? r : err_set(-ESRCH, "process %d", (int)pid);
+		return proc_gone(r, pid);
 	const char *end = strrchr(text, ')');
 	if (!end || sscanf(end,
 			    ") %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %" SCNu64 " %" SCNu64
@@ -315,7 +322,7 @@ int proc_read_memory(int32_t pid, struct proc_memory *ret_memory)
 	(void)snprintf(path, sizeof(path), "/proc/%d/statm", (int)pid);
 	int r = proc_read_file(path, text, sizeof(text));
 	if (r < 0)
-		return r == ERR_UNSUPPORTED ? r : err_set(-ESRCH, "process %d", (int)pid);
+		return proc_gone(r, pid);
 	if (sscanf(text, "%*s %" SCNu64 " %" SCNu64, &resident, &of_files) != 2 || of_files > resident)
 		return err_set(-ESRCH, "process %d: '%s' is not understood", (int)pid, path);
 	*ret_memory = (struct proc_memory){resident * page, (resident - of_files) * page};
@@ -332,6 +339,23 @@ int proc_start_ticks(int32_t pid, uint64_t *ret_ticks)
 	if (stat.state == 'Z' || stat.state == 'X')
 		return err_set(-ESRCH, "process %d", (int)pid);
 	*ret_ticks = stat.start_ticks;
+	return 0;
+}
+
+int proc_raise_files(unsigned least, unsigned most)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return err_set(-errno, "reading the limit of open files");
+	if (limit.rlim_max < least)
+		return err_say(-EMFILE,
+			"this process may have %llu open files, and needs %u at least: raise the limit (ulimit -n, LimitNOFILE= of a service)",
+			(unsigned long long)limit.rlim_max, least);
+	if (limit.rlim_cur < most) {
+		limit.rlim_cur = limit.rlim_max < most ? limit.rlim_max : most;
+		(void)setrlimit(RLIMIT_NOFILE, &limit); /* the lower limit is right for fewer readers */
+	}
 	return 0;
 }
 

@@ -85,7 +85,8 @@ struct proc_stat {
 	uint64_t start_ticks; /* when it started, in clock ticks since boot */
 };
 
-/* Reads /proc/PID/stat, proc(5). Returns: 0; -ESRCH: there is no such process; ERR_UNSUPPORTED: no /proc. */
+/* Reads /proc/PID/stat, proc(5). Returns: 0; -ESRCH: there is no such process; ERR_UNSUPPORTED: no /proc; a shortage
+ * (err_is_shortage). */
 int proc_read_stat(int32_t pid, struct proc_stat *ret_stat);
 
 struct proc_memory {
@@ -99,6 +100,12 @@ int proc_read_memory(int32_t pid, struct proc_memory *ret_memory);
 /* Returns in RET_TICKS when the process PID started, in clock ticks since boot: pid and ticks together
  * name one process until the next boot. -ESRCH when there is none; a zombie counts as none. */
 int proc_start_ticks(int32_t pid, uint64_t *ret_ticks);
+
+/* A daemon needs about 45 with one feed. */
+#define PROC_FILES_LEAST 64u
+
+/* Raises the limit of open files to MOST, or to as many as are allowed. Returns: 0; -EMFILE: fewer than LEAST are. */
+int proc_raise_files(unsigned least, unsigned most);
 
 /* Fills DATA with SIZE random bytes from the kernel. */
 int proc_random(void *data, uint32_t size);

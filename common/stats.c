@@ -434,6 +434,8 @@ int stats_process(const struct stats *stats, struct stats_process *ret_process)
 	if (p.pid > 0) {
 		uint64_t ticks;
 		int r = proc_start_ticks(p.pid, &ticks);
+		if (err_is_shortage(r))
+			return r;
 		err_ignore(r, "the answer is that the process has ended");
 		/* Another process may have the pid by now. */
 		p.alive = r == 0 && ticks == stats_load(&page->start_ticks);

@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "common/check.h"
@@ -209,18 +208,6 @@ static void daemon_release(struct daemon *d)
 	cleanup_fd(&d->signals_fd);
 }
 
-/* Each reading process costs the writer a descriptor, and the limit of most systems is 1024. */
-static void daemon_raise_limit(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < FILES_MAX) {
-		limit.rlim_cur = limit.rlim_max < FILES_MAX ? limit.rlim_max : FILES_MAX;
-		(void)setrlimit(
-			RLIMIT_NOFILE, &limit); /* the lower limit is right for fewer readers */
-	}
-}
-
 int daemon_main(const struct daemon_program *program, int argc, char **argv)
 {
 	CLEANUP(daemon_release) struct daemon d = {
@@ -271,7 +258,12 @@ int daemon_main(const struct daemon_program *program, int argc, char **argv)
 	}
 	if (d.config->passed_over)
 		LOG(config_passed_over, .daemon = program->name, .why = d.config->passed_over);
-	daemon_raise_limit();
+	/* Each reading process costs the writer a descriptor, and the limit of most systems is 1024. */
+	r = proc_raise_files(PROC_FILES_LEAST, FILES_MAX);
+	if (r < 0) {
+		(void)daemon_complain(program->name, r);
+		return PROC_CONFIG; /* a restart does not help */
+	}
 	d.signals_fd = signals_open();
 	if (d.signals_fd < 0)
 		return daemon_complain(program->name, d.signals_fd);

@@ -153,7 +153,7 @@ int generation_read_pin_page(int directory_fd, struct pin_page *ret_page)
 		r = state_inode(fd, &inode);
 	if (r == 0)
 		return pin_page_probe(fd, inode, ret_page);
-	if (pin_page_is_shortage(r))
+	if (err_is_shortage(r))
 		return r;
 	err_ignore(r, "the opening of the generation reports it");
 	return END;

@@ -113,16 +113,11 @@ int pin_page_open_read(const char *directory, uint64_t inode, const struct pin_p
 	return FOUND;
 }
 
-bool pin_page_is_shortage(int r)
-{
-	return r == -EMFILE || r == -ENFILE || r == -ENOMEM;
-}
-
 int pin_page_probe(int directory_fd, uint64_t inode, struct pin_page *ret_page)
 {
 	int r = pin_page_find(directory_fd, PIN_PAGE_FILE, inode, ret_page, NULL);
 
-	if (pin_page_is_shortage(r))
+	if (err_is_shortage(r))
 		return r;
 	err_ignore(r, "a page that can't be read is of no use");
 	return r == FOUND ? FOUND : NOT_FOUND;

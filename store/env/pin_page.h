@@ -79,8 +79,6 @@ int pin_page_open_write(const char *directory, uint64_t inode, uint64_t newest, 
 int pin_page_open_read(const char *directory, uint64_t inode, const struct pin_page **ret_page);
 /* Reads it without mapping it. Returns: FOUND; NOT_FOUND. */
 int pin_page_probe(int directory_fd, uint64_t inode, struct pin_page *ret_page);
-/* Returns whether the error R is a shortage of this process, which says nothing of the page. */
-bool pin_page_is_shortage(int r);
 /* Returns which directory PATH leads to here; none if there is none. */
 struct pin_place_id pin_place_identify(const char *path);
 /* Returns whether the writer of PAGE looks for pin files in the directory ID. */

@@ -109,6 +109,9 @@ def test_limits_of_a_process_are_named(live):
     result = limited("--fsize=0")
     assert result.status == 1 and "File too large" in result.stderr, result
     assert live.supervisor.stop() == 0
+    for program_argv in ([program("kinf"), "run"], [program("kinf-processor")]):
+        result = run_command(["prlimit", "--nofile=20", *program_argv, "--config", live.config, "--runtime-dir", live.runtime], live.env, 30)
+        assert result.status == 78 and result.stderr.count("needs 64 at least") == 1 and "ulimit -n" in result.stderr, result
     live.supervisor = live.process("limited", ["prlimit", "--fsize=60000", program("kinf"), "run", "--runtime-dir", live.runtime]).start()
     eventually(lambda: live.supervisor.log.count("File too large") >= 2)
     assert "killed by signal" not in live.supervisor.log, live.supervisor.log

@@ -15,8 +15,10 @@ usage: tests/torture/limits.py [--count N] [--only NAME]    ($KINF_BUILD: defaul
 
 import os
 import re
+import resource
 import subprocess
 import sys
+import time
 
 os.environ.setdefault("KINF_BUILD", "build/debug")
 from torture import FEED, INDEXES, ORDERLY, Tally, arguments, eventually, program, run_command, whole, with_workspace  # noqa: E402
@@ -62,10 +64,12 @@ class Limits:
 
     def daemon(self, store, name, clean, n):
         before = self.lineage(store)
-        argv = self.limited(n, [program(name), "--config", store.config, "--runtime-dir", store.runtime])
+        argv = [program(name), "--config", store.config, "--runtime-dir", store.runtime]
         process = store.process(f"limited-{name}", argv)
         process.err_path.unlink(missing_ok=True)
         process.start()
+        time.sleep(n % 8 / 100)  # while it starts, or later: with so few from the beginning it refuses to start
+        resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (n, n))
         self.simulator.touch(FEED, 3)
         truth = {key: obj["metadata"]["resourceVersion"] for key, obj in self.simulator.truth(FEED).items()}
 
