@@ -12,11 +12,15 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/log.h"
+#include "common/proc.h"
 
 #define READERS_MAGIC 0x52445253u
+#define LOGGED_MAX   16u /* in LOGGED_NS: members of the group write the pin files, and as many as they like */
+#define LOGGED_NS    60000000000ull
+#define SHARE        20u /* the checks take no more than this part of the processor's time */
 
 struct readers_held {
-	const struct env *env;
+	size_t env; /* 0: the index, 1: the journal */
 	struct env_reader reader;
 	bool warned;
 	uint64_t since;
@@ -29,12 +33,22 @@ struct readers_list {
 
 struct readers {
 	uint32_t magic;
-	struct readers_list held, before; /* in this check, in the last one */
-	const struct env *env;
+	struct readers_list held, before; /* in this check, in the last one; in the order of readers_compare() */
+	size_t env;
 	uint64_t now;
 	struct stats *stats;
 	bool unreadable; /* logged */
+	unsigned logged; /* since LOGGED_SINCE */
+	uint64_t logged_since;
+	uint64_t due; /* the next check */
 };
+
+static void readers_clear(struct readers_list *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		free((char *)list->items[i].reader.pin_file);
+	list->n = 0;
+}
 
 int readers_new(struct readers **ret_readers)
 {
@@ -54,39 +68,89 @@ void readers_free(struct readers **readers_pointer)
 		return;
 	CHECK_OBJ(readers, READERS_MAGIC);
 	readers->magic = 0;
+	readers_clear(&readers->held);
+	readers_clear(&readers->before);
 	free(readers->held.items);
 	free(readers->before.items);
 	free(readers);
 }
 
-static bool readers_is_same(const struct readers_held *a, const struct readers_held *b)
+/* Orders by what a snapshot holds, and by the user. A process gives the other texts and numbers of itself, and may give others
+ * each time: how long a state is held by a user is not told by them. */
+static int readers_compare_states(const struct readers_held *a, const struct readers_held *b)
 {
-	return a->env == b->env && a->reader.pid == b->reader.pid &&
-	       a->reader.uid == b->reader.uid && a->reader.txn == b->reader.txn &&
-	       strcmp(a->reader.program, b->reader.program) == 0;
+	if (a->env != b->env)
+		return a->env < b->env ? -1 : 1;
+	if (a->reader.txn != b->reader.txn)
+		return a->reader.txn < b->reader.txn ? -1 : 1;
+	return a->reader.uid == b->reader.uid ? 0 : a->reader.uid < b->reader.uid ? -1 : 1;
 }
 
-/* Notes a snapshot, and warns of it once when it has been held for too long. */
+static int readers_compare(const void *one, const void *other)
+{
+	const struct readers_held *a = one, *b = other;
+	int r = readers_compare_states(a, b);
+
+	if (r == 0 && a->reader.pid != b->reader.pid)
+		return a->reader.pid < b->reader.pid ? -1 : 1;
+	return r ? r : strcmp(a->reader.program, b->reader.program);
+}
+
 static int readers_note(void *arg, const struct env_reader *reader)
 {
 	struct readers *readers = arg;
 	struct readers_held held = {.env = readers->env, .reader = *reader, .since = readers->now};
 
-	if (reader->txn == 0 || reader->pid == getpid())
+	if (reader->txn == 0 || (reader->pid == getpid() && reader->uid == geteuid()))
 		return 0;
-	held.reader.pin_file = NULL;
-	for (size_t i = 0; i < readers->before.n; i++)
-		if (readers_is_same(&readers->before.items[i], &held))
-			held = readers->before.items[i];
-	if (!held.warned && readers->now - held.since > READERS_HELD_NS) {
-		held.warned = true;
-		stats_add(readers->stats, STAT_OLD_SNAPSHOTS, 1);
-		LOG(snapshot_old, .program = reader->program, .pid = reader->pid,
-			.uid = reader->uid, .age_seconds = readers->now - held.since,
-			.pin_file = reader->pin_file);
-	}
-	return ARRAY_ADD(readers->held.items, readers->held.n, readers->held.room, held,
+	held.reader.pin_file = strdup(reader->pin_file ? reader->pin_file : "");
+	if (!held.reader.pin_file)
+		return err_set(-ENOMEM, "the list of snapshots");
+	int r = ARRAY_ADD(readers->held.items, readers->held.n, readers->held.room, held,
 		"the list of snapshots");
+	if (r < 0)
+		free((char *)held.reader.pin_file);
+	return r;
+}
+
+/* Takes over what the last check knew of the same snapshots. */
+static void readers_remember(struct readers *readers)
+{
+	const struct readers_list *before = &readers->before;
+	size_t state = 0, same = 0;
+
+	for (size_t i = 0; i < readers->held.n; i++) {
+		struct readers_held *held = &readers->held.items[i];
+
+		while (state < before->n && readers_compare_states(&before->items[state], held) < 0)
+			state++;
+		if (state < before->n && readers_compare_states(&before->items[state], held) == 0)
+			held->since = before->items[state].since;
+		while (same < before->n && readers_compare(&before->items[same], held) < 0)
+			same++;
+		held->warned = same < before->n && readers_compare(&before->items[same], held) == 0 &&
+			       before->items[same].warned;
+	}
+}
+
+/* Warns of each snapshot once when it has been held for too long, of those first that keep most. */
+static void readers_warn(struct readers *readers)
+{
+	if (readers->now - readers->logged_since > LOGGED_NS) {
+		readers->logged = 0;
+		readers->logged_since = readers->now;
+	}
+	for (size_t i = 0; i < readers->held.n && readers->logged < LOGGED_MAX; i++) {
+		struct readers_held *held = &readers->held.items[i];
+
+		if (held->warned || readers->now - held->since <= READERS_HELD_NS)
+			continue;
+		held->warned = true;
+		readers->logged++;
+		stats_add(readers->stats, STAT_OLD_SNAPSHOTS, 1);
+		LOG(snapshot_old, .program = held->reader.program, .pid = held->reader.pid, .uid = held->reader.uid,
+			.age_seconds = readers->now - held->since, .pin_file = held->reader.pin_file);
+	}
 }
 
 int readers_check(struct readers *readers, struct env *index, struct env *journal,
@@ -95,22 +159,30 @@ int readers_check(struct readers *readers, struct env *index, struct env *journa
 	struct env *envs[] = {index, journal};
 
 	CHECK_OBJ(readers, READERS_MAGIC);
+	if (now < readers->due)
+		return 0;
+	uint64_t begun = proc_monotonic_ns();
 	int r = env_sweep_pins(index); /* those of the journal are in the same directories */
 	if (r >= 0)
 		stats_add(stats, STAT_STALE_READERS, (uint64_t)r);
 	struct readers_list before = readers->before;
 	readers->before = readers->held;
 	readers->held = before;
-	readers->held.n = 0;
+	readers_clear(&readers->held);
 	readers->now = now;
 	readers->stats = stats;
 	for (size_t i = 0; r >= 0 && i < 2; i++) {
-		readers->env = envs[i];
+		readers->env = i;
 		r = envs[i] ? env_each_reader(envs[i], readers_note, readers) : 0;
 	}
+	if (readers->held.n)
+		qsort(readers->held.items, readers->held.n, sizeof(*readers->held.items), readers_compare);
+	readers_remember(readers);
+	readers_warn(readers);
 	if (r < 0 && !readers->unreadable)
 		LOG(readers_unknown, .error = err_text(r));
 	readers->unreadable = r < 0;
+	readers->due = now + (proc_monotonic_ns() - begun) * (SHARE - 1);
 	err_ignore(r, "no page is reused until the pins can be read, and readers and writer go on");
 	return 0;
 }

@@ -37,7 +37,8 @@ struct status_process {
 #define STATUS_PROCESSES 3
 
 struct status_reader {
-	int32_t pid;
+	int32_t pid; /* 0: not known here */
+	uint32_t uid;
 	char name[32];
 	uint32_t slots, snapshots; /* in its pin files of both databases */
 	uint64_t behind;           /* transactions since its oldest snapshot */
@@ -94,6 +95,12 @@ const char *status_process_state(const struct status_process *process);
 
 int status_json(const struct store_status *status, struct buf *out);
 int status_text(const struct store_status *status, struct buf *out);
+/* Room for the name of a user. */
+struct status_user {
+	char text[64];
+};
+/* Returns the name of a user, in ROOM; its number if there is none. */
+const char *status_text_user(uint32_t uid, struct status_user *room);
 /* Parts of it, which top shows also: lines about store and databases; how many feeds are in which state, without the
  * end of the line; a size such as "1.5 MiB". */
 void status_put_store(const struct store_status *status, struct buf *out);

@@ -175,16 +175,16 @@ struct reader_walk {
 	uint64_t last_txn;
 };
 
-/* Sets *RET_READER to the entry of a process, which it makes if there is none. Processes of one program in other PID
+/* Sets *RET_READER to the entry of a process, which it makes if there is none. Processes of one program and user in other PID
  * namespaces (pid 0) share an entry. */
 static int status_find_reader(struct store_status *status, const struct env_reader *found,
 	struct status_reader **ret_reader)
 {
-	struct status_reader made = {.pid = found->pid};
+	struct status_reader made = {.pid = found->pid, .uid = found->uid};
 
 	(void)snprintf(made.name, sizeof(made.name), "%s", found->program);
 	for (size_t i = 0; i < status->n_readers; i++)
-		if (status->readers[i].pid == found->pid &&
+		if (status->readers[i].pid == found->pid && status->readers[i].uid == found->uid &&
 			strcmp(status->readers[i].name, made.name) == 0) {
 			*ret_reader = &status->readers[i];
 			return 0;
@@ -203,15 +203,15 @@ static int status_add_reader(void *arg, const struct env_reader *found)
 	struct status_reader *reader;
 	uint64_t txn = found->txn;
 
-	if (found->pid == getpid())
+	if (found->pid == getpid() && found->uid == geteuid())
 		return 0;
 	int r = status_find_reader(walk->status, found, &reader);
 	if (r < 0)
 		return r;
-	reader->slots++;
+	reader->slots += found->slots;
+	reader->snapshots += found->snapshots;
 	if (!txn)
 		return 0;
-	reader->snapshots++;
 	uint64_t behind = walk->last_txn > txn ? walk->last_txn - txn : 0;
 	if (reader->pin_file && behind <= reader->behind)
 		return 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Prints a status for people. */
 #include <inttypes.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,6 +19,17 @@ struct number_text {
 static const char *status_text_number(uint64_t n, struct number_text *room)
 {
 	(void)snprintf(room->text, sizeof(room->text), "%" PRIu64, n);
+	return room->text;
+}
+
+const char *status_text_user(uint32_t uid, struct status_user *room)
+{
+	const struct passwd *user = getpwuid(uid);
+
+	if (user)
+		(void)snprintf(room->text, sizeof(room->text), "%s", user->pw_name);
+	else
+		(void)snprintf(room->text, sizeof(room->text), "%" PRIu32, uid);
 	return room->text;
 }
 
@@ -160,15 +172,16 @@ static int status_put_feeds(const struct store_status *s, struct table *table, s
 
 static int status_put_readers(const struct store_status *s, struct table *table, struct buf *out)
 {
-	static const char *const heads[] = {"READER", "PID", "SNAPSHOTS", "BEHIND", "PIN FILE"};
+	static const char *const heads[] = {"READER", "USER", "PID", "SNAPSHOTS", "BEHIND", "PIN FILE"};
 	int r = 0;
 
 	table_init(table, heads, ARRAY_SIZE(heads));
 	for (size_t i = 0; r == 0 && i < s->n_readers; i++) {
 		const struct status_reader *reader = &s->readers[i];
 		struct number_text pid, snapshots, behind;
+		struct status_user user;
 
-		r = table_row(table, (const char *const[]){reader->name,
+		r = table_row(table, (const char *const[]){reader->name, status_text_user(reader->uid, &user),
 			status_text_number((uint64_t)reader->pid, &pid),
 			status_text_number(reader->snapshots, &snapshots),
 			status_text_number(reader->behind, &behind),

@@ -183,7 +183,7 @@ static int top_fill_feeds(struct top_fill *fill)
 /* ---- readers, followers, processes ------------------------------------------------------------- */
 
 static const struct top_column top_reader_columns[] = {
-	{"READER"}, {"PID", true}, {"SNAPSHOTS", true}, {"BEHIND", true}, {"PIN FILE", .drop = 1},
+	{"READER"}, {"USER", .drop = 2}, {"PID", true}, {"SNAPSHOTS", true}, {"BEHIND", true}, {"PIN FILE", .drop = 1},
 };
 
 static int top_fill_readers(struct top_fill *fill)
@@ -194,7 +194,10 @@ static int top_fill_readers(struct top_fill *fill)
 	for (size_t i = 0; r == 0 && i < s->n_readers; i++) {
 		const struct status_reader *reader = &s->readers[i];
 
+		struct status_user user;
+
 		top_fill_text(fill, reader->name);
+		top_fill_text(fill, status_text_user(reader->uid, &user));
 		top_fill_count(fill, (uint64_t)reader->pid);
 		top_fill_count(fill, reader->snapshots);
 		top_fill_count(fill, reader->behind);
@@ -266,7 +269,7 @@ static const struct top_panel_row {
 	int (*fill)(struct top_fill *fill);
 } top_panels[TOP_PANELS] = {
 	[TOP_FEEDS] = {"Feeds", top_feed_columns, ARRAY_SIZE(top_feed_columns), 4, top_fill_feeds},
-	[TOP_READERS] = {"Readers", top_reader_columns, ARRAY_SIZE(top_reader_columns), 3, top_fill_readers},
+	[TOP_READERS] = {"Readers", top_reader_columns, ARRAY_SIZE(top_reader_columns), 4, top_fill_readers},
 	[TOP_FOLLOWERS] = {"Followers", top_follower_columns, ARRAY_SIZE(top_follower_columns), 3,
 		top_fill_followers},
 	[TOP_PROCESSES] = {"Processes", top_process_columns, ARRAY_SIZE(top_process_columns), 0,

@@ -415,8 +415,7 @@ void env_close(struct env **env)
 
 static int env_count_reader(void *arg, const struct env_reader *reader)
 {
-	(void)reader;
-	(*(uint32_t *)arg)++;
+	*(uint32_t *)arg += reader->slots;
 	return 0;
 }
 
@@ -479,7 +478,7 @@ struct each_reader {
 static int env_reader_line(const char *line, void *arg)
 {
 	struct each_reader *each = arg;
-	struct env_reader reader = {.uid = geteuid()};
+	struct env_reader reader = {.uid = geteuid(), .slots = 1};
 
 	if (sscanf(line, "%" SCNd32 " %*x %" SCNu64, &reader.pid, &reader.txn) < 1)
 		return 0;
@@ -487,16 +486,17 @@ static int env_reader_line(const char *line, void *arg)
 		each->kept = true;
 		return 0;
 	}
+	reader.snapshots = reader.txn != 0;
 	/* A negative result ends the listing. */
 	int r = each->fn(each->arg, &reader);
 	return r > 0 ? -r : r;
 }
 
-static int env_reader_pin(void *arg, const struct pin_owner *owner, uint64_t pin)
+static int env_reader_pin(void *arg, const struct pin_owner *owner)
 {
 	struct each_reader *each = arg;
-	struct env_reader reader = {
-		.pid = owner->pid, .uid = owner->uid, .txn = pin, .pin_file = owner->path};
+	struct env_reader reader = {.pid = owner->pid, .uid = owner->uid, .txn = owner->oldest, .slots = owner->slots,
+		.snapshots = owner->snapshots, .pin_file = owner->path};
 
 	memcpy(reader.program, owner->program, sizeof(reader.program));
 	return each->fn(each->arg, &reader);
@@ -512,7 +512,7 @@ int env_each_reader(struct env *env, env_reader_fn *fn, void *arg)
 	if (r == 0 && env->map->own_page)
 		r = mdb_reader_list(env->map->mdb, env_reader_line, &each);
 	if (r >= 0 && scan)
-		r = pin_scan_each(scan, env_reader_pin, &each);
+		r = pin_scan_each(scan, mapping_floor(env->map), env_reader_pin, &each);
 	return r < 0 ? r : 0;
 }
 

@@ -80,14 +80,15 @@ int env_sweep_pins(struct env *env);
 void env_prepare(struct env *env);
 
 struct env_reader {
-	int32_t pid; /* 0: of another PID namespace */
+	int32_t pid; /* 0: not known here (pin_scan.h) */
 	uint32_t uid;
 	char program[16]; /* as it calls itself; "" for this process's own */
-	uint64_t txn;     /* what its snapshot pins; 0: it holds none */
+	uint64_t txn;     /* what its oldest snapshot pins; 0: it holds none */
+	uint32_t slots, snapshots;
 	const char *pin_file; /* its path, by which its process can be found; NULL: it has none. Valid during the call */
 };
 typedef int env_reader_fn(void *arg, const struct env_reader *reader);
-/* Calls FN for each slot of each process that reads the environment, until it returns non-zero. */
+/* Calls FN for each process that reads the environment, and for each slot of this one, until it returns non-zero. */
 int env_each_reader(struct env *env, env_reader_fn *fn, void *arg);
 
 /* Finds out whether the meta pages, which say what the newest state is, are what their transactions wrote, and whether its

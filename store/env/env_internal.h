@@ -138,6 +138,8 @@ void mapping_keep_release(struct mapping *map);
 /* Moves the floor forward if that is due, before a write transaction, or if it MUST. The thread that writes calls it.
  * Returns: 0; an error: the pins could not all be read, so the floor stays. */
 int mapping_advance(struct mapping *map, bool must);
+/* Returns the state from which on all are kept, as the pin page has it; 0: there is no page. */
+uint64_t mapping_floor(const struct mapping *map);
 /* Makes a scan of the environment's pin files; NULL when it has no places. */
 int mapping_open_scan(const struct mapping *map, struct pin_scan **ret_scan);
 /* Commits and publishes. HAS_WRITTEN: TXN becomes a state, which is sealed. Returns LMDB's code, or an errno if the disk is

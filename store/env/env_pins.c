@@ -334,6 +334,13 @@ int mapping_advance(struct mapping *map, bool must)
 	return r;
 }
 
+uint64_t mapping_floor(const struct mapping *map)
+{
+	const struct pin_page *page = map->own_page ? map->own_page : map->page;
+
+	return page ? __atomic_load_n(&page->floor, __ATOMIC_SEQ_CST) : 0;
+}
+
 int mapping_open_scan(const struct mapping *map, struct pin_scan **ret_scan)
 {
 	const struct pin_page *page = map->own_page ? map->own_page : map->page;

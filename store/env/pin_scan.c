@@ -312,7 +312,33 @@ int pin_scan_is_all_held(int page_fd, bool *ret_held)
 	return 0;
 }
 
-int pin_scan_each(struct pin_scan *scan, pin_scan_fn *fn, void *arg)
+/* Returns the pid that the owner of FILE says it has; 0: it is of another namespace, or is that of another user's process. */
+static int32_t pin_scan_pid(const struct pin_scan_file *file, const struct pin_head *head, uint64_t namespace)
+{
+	char path[32];
+	struct stat st;
+
+	if (head->pid_namespace != namespace)
+		return 0;
+	(void)snprintf(path, sizeof(path), "/proc/%" PRId32, head->pid);
+	return stat(path, &st) == 0 && st.st_uid != file->uid ? 0 : head->pid;
+}
+
+static void pin_scan_count(const struct pin_scan *scan, int slots, uint64_t floor, struct pin_owner *owner)
+{
+	owner->slots = (uint32_t)slots;
+	for (int i = 0; i < slots; i++) {
+		uint64_t pin = pin_scan_word(scan, i);
+
+		if (!pin || pin < floor)
+			continue;
+		owner->snapshots++;
+		if (!owner->oldest || pin < owner->oldest)
+			owner->oldest = pin;
+	}
+}
+
+int pin_scan_each(struct pin_scan *scan, uint64_t floor, pin_scan_fn *fn, void *arg)
 {
 	char path[4096], link[32];
 	struct stat ours;
@@ -329,7 +355,8 @@ int pin_scan_each(struct pin_scan *scan, pin_scan_fn *fn, void *arg)
 		if (slots <= 0 || !pin_scan_is_alive(file, proc_monotonic_ns(), 0))
 			continue;
 		memcpy(&head, scan->bytes, sizeof(head));
-		owner.pid = head.pid_namespace == namespace ? head.pid : 0;
+		owner.pid = pin_scan_pid(file, &head, namespace);
+		pin_scan_count(scan, slots, floor, &owner);
 		memcpy(owner.program, head.program, sizeof(owner.program) - 1);
 		(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", file->fd);
 		ssize_t n = readlink(link, path, sizeof(path) - 1);
@@ -338,8 +365,7 @@ int pin_scan_each(struct pin_scan *scan, pin_scan_fn *fn, void *arg)
 		for (char *c = owner.program; *c; c++)
 			if (*c < ' ' || *c > '~')
 				*c = '?';
-		for (int j = 0; r == 0 && j < slots; j++)
-			r = fn(arg, &owner, pin_scan_word(scan, j));
+		r = fn(arg, &owner);
 	}
 	pin_scan_drop_dead(scan);
 	return r;

@@ -39,14 +39,17 @@ int pin_scan_misses(const struct pin_scan *scan, int page_fd, bool *ret_missed);
 int pin_scan_is_all_held(int page_fd, bool *ret_held);
 
 struct pin_owner {
-	int32_t pid; /* 0: not known here, because the process is in another PID namespace */
+	int32_t pid; /* 0: not known here, because the process is in another PID namespace, or names that of another user's */
 	uid_t uid;
 	char program[16]; /* printable characters only */
 	const char *path; /* of the pin file, "" if that can't be found out; valid during the call */
+	uint32_t slots, snapshots;
+	uint64_t oldest; /* pin from the floor on; 0: it holds none */
 };
-/* PIN 0: a slot without a snapshot. A result other than 0 ends the listing. */
-typedef int pin_scan_fn(void *arg, const struct pin_owner *owner, uint64_t pin);
-int pin_scan_each(struct pin_scan *scan, pin_scan_fn *fn, void *arg);
+/* A result other than 0 ends the listing. */
+typedef int pin_scan_fn(void *arg, const struct pin_owner *owner);
+/* Calls FN once for each file, whatever it says of its slots. A pin below FLOOR counts as none. */
+int pin_scan_each(struct pin_scan *scan, uint64_t floor, pin_scan_fn *fn, void *arg);
 
 /* Removes the files of dead processes, of any environment, and what is no pin file, from the places. Returns how many
  * pin files it removed. */

@@ -145,6 +145,14 @@ ATTACKS = {
         "wait()"
     ),
     "1500 locked pin files": "held = [locked(made(pin(inode, n))) for inode in inodes for n in range(750)]\nwait()",
+    "200 pin files with every slot in use": (
+        "held = []\n"
+        "for n in range(200):\n"
+        "    fd = locked(made(pin(inodes[n % 2], n))); held.append(fd)\n"
+        "    slots = b''.join(struct.pack('<Q56x', 1000 * n + i) for i in range(1 << 30, (1 << 30) + 4095))\n"
+        "    os.pwrite(fd, b'pinfile1' + struct.pack('<IiQ40x', 4096, os.getppid(), 0) + slots, 0)\n"
+        "wait()"
+    ),
     "the names of cursors and their locks": (
         "for name in ['later', '.later.lock', '.later.new', 'again', '.again.lock']: made(store + '/cursors/' + name)\n"
         "wait()"

@@ -2,13 +2,21 @@
 #include "processor/readers.h"
 
 #include <criterion/criterion.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/err.h"
+#include "common/proc.h"
+#include "store/env/pin_file.h"
 #include "tests/unit/rig.h"
 #include "tests/unit/scratch.h"
+
+#define OTHER 65534
 
 static struct rig rig;
 static struct readers *readers;
@@ -78,6 +86,43 @@ static void check(uint64_t seconds)
 	cr_assert_eq(r, 0, "%s", err_text(r));
 }
 
+/* ---- files of others -------------------------------------------------------------------------- */
+
+/* Makes a pin file as a member of the group could: PID, PROGRAM and each slot say what it likes. Returns its descriptor. */
+static int forge(unsigned number, int32_t pid, const char *program, uint64_t pin, uint32_t slots)
+{
+	struct pin_head head = {.magic = PIN_FILE_MAGIC, .slots = slots + 1, .pid = pid};
+	static uint8_t bytes[PIN_CHUNKS_MAX * PIN_CHUNK_BYTES];
+	struct pin_places places;
+	char path[8192];
+	struct stat st;
+
+	cr_assert_eq(stat("/proc/self/ns/pid", &st), 0);
+	head.pid_namespace = st.st_ino;
+	(void)snprintf(head.program, sizeof(head.program), "%s", program);
+	(void)snprintf(path, sizeof(path), "%s/index/gen-%u/data.mdb", scratch_path("store"), rig_generation(&rig));
+	cr_assert_eq(stat(path, &st), 0);
+	home_pin_places(rig.p.home, &places);
+	(void)snprintf(path, sizeof(path), "%s/%016llx-%016x", places.path[0], (unsigned long long)st.st_ino, number);
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	cr_assert_geq(fd, 0);
+	cr_assert_eq(fcntl(fd, F_OFD_SETLK, &(struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET}), 0);
+	if (geteuid() == 0)
+		cr_assert_eq(fchown(fd, OTHER, OTHER), 0);
+	memcpy(bytes, &head, sizeof(head));
+	for (uint32_t i = 1; i <= slots; i++, pin++)
+		memcpy(bytes + i * PIN_SLOT_BYTES, &pin, sizeof(pin));
+	cr_assert_eq(pwrite(fd, bytes, (slots + 1) * PIN_SLOT_BYTES, 0), (ssize_t)((slots + 1) * PIN_SLOT_BYTES));
+	return fd;
+}
+
+static int note_pid(void *arg, const struct env_reader *reader)
+{
+	if (strcmp(reader->program, "forged") == 0)
+		*(int32_t *)arg = reader->pid;
+	return 0;
+}
+
 TestSuite(readers, .init = setup, .fini = teardown, .timeout = 60);
 
 Test(readers, snapshot_held_for_a_minute_is_counted_once)
@@ -101,4 +146,50 @@ Test(readers, slot_of_a_killed_reader_is_cleared)
 	cr_assert_eq(stats_get(rig.p.stats, STAT_STALE_READERS), 1);
 	check(100);
 	cr_assert_eq(stats_get(rig.p.stats, STAT_OLD_SNAPSHOTS), 0);
+}
+
+Test(readers, pid_of_another_users_process_is_not_believed)
+{
+	int32_t pid = -1;
+
+	if (geteuid() != 0) {
+		cr_assert_neq(access("/", W_OK), 0, "another uid takes root");
+		return;
+	}
+	int fd = forge(1, getpid(), "forged", 1u << 20, 1);
+	cr_assert_eq(env_each_reader(pair_env(rig.pair), note_pid, &pid), 0);
+	cr_assert_eq(pid, 0);
+	check(100);
+	check(161);
+	cr_assert_eq(stats_get(rig.p.stats, STAT_OLD_SNAPSHOTS), 1, "it does not pass for the processor's own");
+	(void)close(fd);
+}
+
+Test(readers, snapshot_is_reported_whatever_its_process_calls_itself_from_time_to_time)
+{
+	char name[16];
+
+	for (unsigned i = 0; i < 62; i++) {
+		(void)snprintf(name, sizeof(name), "name %u", i);
+		int fd = forge(i, (int32_t)i + 1, name, 1u << 20, 1);
+		check(100 + i);
+		(void)close(fd);
+	}
+	cr_assert_eq(stats_get(rig.p.stats, STAT_OLD_SNAPSHOTS), 1);
+}
+
+Test(readers, files_with_every_slot_in_use_cost_little_and_log_little)
+{
+	int fds[100];
+	uint64_t begun = proc_monotonic_ns();
+
+	for (unsigned i = 0; i < 100; i++)
+		fds[i] = forge(i, 1, "full", (1u << 20) + i * 5000, PIN_CHUNKS_MAX * PIN_CHUNK_SLOTS - 1);
+	for (unsigned i = 0; i < 70; i++)
+		check(100 + i * 10);
+	cr_assert_lt(proc_monotonic_ns() - begun, 30000000000u);
+	cr_assert_gt(stats_get(rig.p.stats, STAT_OLD_SNAPSHOTS), 0);
+	cr_assert_leq(stats_get(rig.p.stats, STAT_OLD_SNAPSHOTS), 100);
+	for (unsigned i = 0; i < 100; i++)
+		(void)close(fds[i]);
 }
