@@ -159,9 +159,14 @@ int daemon_open_page(struct daemon *d, int runtime_fd)
 	return control_open(runtime_fd, d->program->control_socket, &d->control);
 }
 
+static bool daemon_lacks_room(int r)
+{
+	return r == -ENOSPC || r == -EDQUOT;
+}
+
 bool daemon_await_room(struct daemon *d, int r)
 {
-	if ((r != -ENOSPC && r != -EDQUOT) || d->stop)
+	if (!daemon_lacks_room(r) || d->stop)
 		return false;
 	failure_add(&d->failure, d->stats, r, err_text(r));
 	err_forget();
@@ -188,6 +193,8 @@ int daemon_end(struct daemon *d, int error)
 	int status = PROC_OK;
 
 	parent_notify("STOPPING=1");
+	if (d->stop && daemon_lacks_room(error)) /* it waited, and was told to stop */
+		error = 0;
 	if (error < 0) {
 		stats_set_error(d->stats, err_text(error));
 		status = daemon_complain(d->program->name, error);

@@ -83,7 +83,7 @@ int home_make_runtime(struct home *home, const char *parent, gid_t group)
 	(void)snprintf(path, sizeof(path), "%s\n", home->path);
 	r = text_file_replace(home->runtime_fd, "store", path, home_file_mode(home));
 	if (r < 0)
-		return r;
+		return err_add(r, "the runtime directory '%s'", home->runtime);
 	home_retire_orphans(home);
 	if (strcmp(recorded, home->runtime) == 0)
 		return 0;

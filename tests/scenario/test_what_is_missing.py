@@ -485,6 +485,20 @@ def test_a_first_start_on_a_full_disk_waits_for_room(simulator, store, filled):
     assert " child_died " not in supervisor.log and " daemon_ended " not in supervisor.log, supervisor.log
 
 
+def test_a_full_runtime_directory_is_named_and_waited_for(simulator, store):
+    """A daemon that is told to stop while it waits has not failed."""
+    simulator.create("pods", 5)
+    store.configure("pods", mapSize="64MiB")
+    store.path.mkdir(mode=0o700)
+    store.runtime.mkdir(exist_ok=True)
+    mount = 'mount -t tmpfs -o size=100k tmpfs "$0"; cat /dev/zero > "$0/filler" 2>/dev/null; exec "$@"'
+    argv = [program("kinf"), "run", "--config", store.config, "--runtime-dir", store.runtime]
+    supervisor = store.process("kinf-run", ["unshare", "-rm", "sh", "-c", mount, store.runtime, *argv]).start()
+    eventually(lambda: f"the runtime directory '{store.runtime}/kinf-" in supervisor.log and 'state="waiting for disk space"' in supervisor.log)
+    assert supervisor.stop() == 0
+    assert " daemon_ended " not in supervisor.log and " child_died " not in supervisor.log, supervisor.log
+
+
 def test_run_on_the_copy_of_a_running_store_logs_no_failure(live):
     copy = copy_of_running(live, live.directory / "copy")
     assert live.supervisor.stop() == 0
