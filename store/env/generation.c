@@ -248,7 +248,7 @@ int generation_open_read(int directory_fd, const struct generation_kind *kind, u
 	if (r == 0)
 		r = generation_open_env(gen, places ? ENV_READ : ENV_COPY, NULL, places);
 	if (r == ERR_CORRUPT)
-		r = err_say(r, "%s; its daemons make another one when they are started again", err_text(r));
+		r = err_say(r, "%s; %s", err_text(r), kind->remedy);
 	if (r == -ENOENT)
 		r = err_say(r, "%s; the daemons make another one within seconds: start 'kinf run' if it does not run",
 			err_text(r));

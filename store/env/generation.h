@@ -24,6 +24,7 @@ struct pin_page;
 
 struct generation_kind {
 	const char *what;      /* "journal", "index": for sentences */
+	const char *remedy;    /* what a reader is told to do about a damaged one */
 	uint32_t format;       /* of the databases; ERR_FORMAT if STATE has another one */
 	const char *const *databases;
 	size_t n_databases;

@@ -25,6 +25,7 @@ static const char *const index_databases[INDEX_DATABASES] = {
 
 const struct generation_kind index_kind = {
 	.what = "index",
+	.remedy = "'kinf rebuild-index' makes another one from the journal, and so does the start of 'kinf run'",
 	.format = INDEX_FORMAT,
 	.databases = index_databases,
 	.n_databases = INDEX_DATABASES,

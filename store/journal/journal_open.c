@@ -24,6 +24,7 @@ static const char *const databases[DB_MAX] = {
 
 const struct generation_kind journal_kind = {
 	.what = "journal",
+	.remedy = "'kinf run' makes another one and lists everything again when it is started; 'kinf verify' says what can still be read",
 	.writemap = true,
 	.format = JOURNAL_FORMAT,
 	.databases = databases,

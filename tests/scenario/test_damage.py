@@ -333,6 +333,22 @@ def test_a_copy_without_its_journal_says_what_is_missing(sound, damaged):
         result = store.kinf(*command, "--store", path)
         assert result.status == 1 and "journal/" in result.stdout + result.stderr, (command, result)
         assert "copy the" in result.stdout + result.stderr, (command, result)
+    follower = store.follower("watch", "pods", "--store", path)
+    eventually(lambda: "nothing to read yet" in follower.log)
+    assert "journal/ is missing" in follower.log, follower.log
+    assert follower.stop() == 0
+
+
+def test_a_copy_with_a_cut_index_says_what_makes_another(sound, damaged):
+    """From its journal, without daemons and API server."""
+    store, truth = sound
+    path = damaged()
+    (data,) = (path / "index").glob("gen-*/data.mdb")
+    os.truncate(data, 3 * 4096)
+    result = store.kinf("get", "pods", "--store", path)
+    assert result.status == 1 and "was cut" in result.stderr and "'kinf rebuild-index' makes another" in result.stderr, result
+    assert store.kinf("rebuild-index", "--store", path).status == 0
+    assert len(store.kinf("get", "pods", "-o", "json", "--store", path, check=True).json["items"]) == len(truth)
 
 
 def test_a_copy_with_a_damaged_current_file_is_read(sound, damaged):
@@ -474,7 +490,7 @@ def test_status_of_a_refused_store_shows_the_processes(simulator, store):
     os.kill(processes["kinf-processor"]["pid"], signal.SIGSTOP)  # it would write the file again
     (store.path / "index" / "gen-1" / "STATE").write_text("rubbish\n")
     result = store.kinf("status", "-o", "json")
-    assert result.status == 1 and "index" in result.stderr and "started again" in result.stderr, result
+    assert result.status == 1 and "index" in result.stderr and "kinf rebuild-index" in result.stderr, result
     shown = {p["name"]: p for p in result.json["processes"]}
     assert {name: p["pid"] for name, p in shown.items()} == {name: p["pid"] for name, p in processes.items()}
     assert shown["kinf-reflector"]["state"] == "running"

@@ -349,7 +349,7 @@ def test_without_its_index_a_store_says_how_it_comes_back(live):
     assert dump.status == 1 and "gen-1" in dump.stderr and len(dump.stdout.splitlines()) == 8, dump
     shutil.rmtree(live.path / "index")
     follower = live.follower("watch", "pods")
-    eventually(lambda: "kinf-processor, which makes the index, does not run" in follower.log)
+    eventually(lambda: "the store has no index yet; is 'kinf run' running?" in follower.log)
     live.supervisor = live.run()
     eventually(lambda: "pod-4" in follower.out)
     assert follower.stop() == 0

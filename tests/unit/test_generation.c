@@ -21,7 +21,7 @@
 
 static const char *const databases[] = {"one"};
 static const struct generation_kind kind = {
-	.what = "journal", .format = 7, .databases = databases, .n_databases = 1};
+	.what = "journal", .remedy = "make another", .format = 7, .databases = databases, .n_databases = 1};
 static struct pin_places places;
 static const struct generation_options usual = {.map_bytes = 4u << 20, .file_mode = 0600, .places = &places};
 static const uint8_t uuid[16] = {1, 2, 3, 0xff};

@@ -113,7 +113,7 @@ Test(journal, old_one_stays_while_the_index_needs_it)
 {
 	static const char *const databases[] = {"name"};
 	static const struct generation_kind kind = {
-		.what = "index", .format = 1, .databases = databases, .n_databases = 1};
+		.what = "index", .remedy = "make another", .format = 1, .databases = databases, .n_databases = 1};
 	struct generation_options options = {.map_bytes = 1u << 20, .file_mode = 0600};
 	struct home *home = open_home();
 	struct journal *j = open_writer(home), *reader = NULL;
