@@ -24,8 +24,12 @@
 #define KEEPALIVE_EVERY_S 10L
 /* A connection is dead when bytes that we sent stay unacknowledged for this long. */
 #define UNACKNOWLEDGED_MS 30000u
-/* Saves reads over HTTP/1. Over HTTP/2 libcurl 7.88 reads 32 KiB at a time, whatever is set. */
-#define BULK_BUFFER       (64L * 1024)
+/*
+ * Saves reads over HTTP/1, and lists over HTTP/2: when a watch's turn reads more of a list than fits into this, libcurl
+ * 7.88 keeps the rest, and having given that out it sees the list's end only once something else arrives on the
+ * connection. This is the most that it takes; a part that is not used costs no memory.
+ */
+#define BULK_BUFFER       (512L * 1024)
 
 struct setup {
 	CURL *easy;

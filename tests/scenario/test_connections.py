@@ -3,6 +3,7 @@
 outage. nghttpx, which runs before the simulated cluster, speaks HTTP/2."""
 
 import signal
+import time
 
 import pytest
 
@@ -187,3 +188,26 @@ def test_list_concurrency_limits_parallel_lists(simulator, store):
     times = sorted(request["time"] for request in simulator.requests(verb="list"))
     assert len(times) == 12
     assert all(later - earlier >= 0.095 for earlier, later in zip(times, times[3:]))
+
+
+def test_the_end_of_a_list_is_seen_that_waited_in_the_socket(simulator, way):
+    """libcurl read a list in the turn of a watch of the same connection until its buffer of 64 KiB was full, and forgot
+    the end of the list, which had come with its last bytes, until something else arrived there: some bookmark."""
+    simulator.settings(bookmarkMs=0)
+    way = way()
+    reflector = way.store.configure(spread(10), "services").reflector()
+    simulator.wait_watching("pods", 10)
+    simulator.wait_watching("services")
+    slow = simulator.fault(resource="services", verb="list", delayMs=100)
+
+    def seen():
+        return reflector.log.count('feed_listed feed="services"')
+
+    for n, size in enumerate(range(64960, 65160, 20), 1):  # with its head the list has a little more than 64 KiB
+        simulator.put("services", {"metadata": {"name": "one", "namespace": "x"}, "spec": {"text": "y" * size}})
+        way.store.kinf("relist", "services", check=True)
+        eventually(lambda n=n: simulator.fault_hits(slow) == n)
+        reflector.send(signal.SIGSTOP)
+        time.sleep(0.3)  # nobody can be asked whether the list has arrived
+        reflector.send(signal.SIGCONT)
+        eventually(lambda n=n: seen() == n + 1, timeout=5, patience=1)
