@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -38,7 +39,7 @@ struct pin_scan {
 	DIR *places[PIN_SCAN_PLACES];
 	char last[4096]; /* the path of the last of them; "": there is none */
 	struct pin_scan_file *files;
-	size_t n_files, files_room;
+	size_t n_files, files_room, most_files;
 	uint8_t bytes[PIN_CHUNKS_MAX * PIN_CHUNK_BYTES];
 };
 
@@ -52,6 +53,16 @@ static DIR *pin_scan_open_place(int directory_fd, const char *path)
 	return directory;
 }
 
+/* Returns how many files the table may hold open: others make them, and the process needs descriptors for itself. */
+static size_t pin_scan_most_files(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur / 2 > FILES_MAX)
+		return FILES_MAX;
+	return limit.rlim_cur / 2;
+}
+
 int pin_scan_open(uint64_t inode, const struct pin_places *places, const char *last_place,
 	struct pin_scan **ret_scan)
 {
@@ -60,6 +71,7 @@ int pin_scan_open(uint64_t inode, const struct pin_places *places, const char *l
 	if (!scan)
 		return err_set(-ENOMEM, "looking for pin files");
 	scan->magic = PIN_SCAN_MAGIC;
+	scan->most_files = pin_scan_most_files();
 	(void)snprintf(scan->prefix, sizeof(scan->prefix), "%016" PRIx64 "-", inode);
 	for (int i = 0; i < PIN_PLACES; i++)
 		scan->places[i] = pin_scan_open_place(AT_FDCWD, places->path[i]);
@@ -123,10 +135,14 @@ static bool pin_scan_is_alive(struct pin_scan_file *file, uint64_t now, uint64_t
 
 /* ---- which files there are ---- */
 
-/* Opens one that is new. Returns: 0; NOT_FOUND: there is nothing to read yet, or no more; errors. */
-static int pin_scan_add(struct pin_scan *scan, int directory_fd, const char *name)
+static bool pin_scan_is_name(const struct pin_scan *scan, const char *name)
 {
-	struct pin_scan_file file = {0};
+	return strncmp(name, scan->prefix, 17) == 0 && strlen(name) == PIN_NAME_LENGTH;
+}
+
+/* Opens a file. Returns: FOUND: the descriptor is the caller's; NOT_FOUND: there is nothing to read yet, or no more; errors. */
+static int pin_scan_open_file(int directory_fd, const char *name, struct pin_scan_file *ret_file)
+{
 	struct stat st;
 
 	AUTO_FD int fd = openat(directory_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -136,16 +152,28 @@ static int pin_scan_add(struct pin_scan *scan, int directory_fd, const char *nam
 	 * no room in the table. */
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || !pin_scan_is_locked(fd))
 		return NOT_FOUND;
-	if (scan->n_files == FILES_MAX)
-		return err_say(
-			ERR_READERS_FULL, "more than %d processes read a database", FILES_MAX);
-	memcpy(file.name, name, PIN_NAME_LENGTH);
-	file.uid = st.st_uid;
-	file.fd = fd;
-	int r = ARRAY_ADD(
-		scan->files, scan->n_files, scan->files_room, file, "the table of pin files");
-	if (r == 0)
-		fd = -1; /* it is the table's now */
+	*ret_file = (struct pin_scan_file){.uid = st.st_uid, .fd = TAKE_FD(fd)};
+	memcpy(ret_file->name, name, PIN_NAME_LENGTH);
+	return FOUND;
+}
+
+/* Opens one that is new. Returns: 0; NOT_FOUND: as above; errors. */
+static int pin_scan_add(struct pin_scan *scan, int directory_fd, const char *name)
+{
+	struct pin_scan_file file;
+	int r = pin_scan_open_file(directory_fd, name, &file);
+
+	if (r != FOUND)
+		return r;
+	r = scan->n_files < scan->most_files
+		? ARRAY_ADD(scan->files, scan->n_files, scan->files_room, file, "the table of pin files")
+		: err_say(ERR_READERS_FULL,
+			  "more than %zu processes read a database, or a program makes as many pin files: 'ls -l' in pins/ of "
+			  "the runtime directory shows whose they are%s",
+			  scan->most_files,
+			  scan->most_files < FILES_MAX ? "; for more readers raise the limit of open files (LimitNOFILE=)" : "");
+	if (r < 0)
+		(void)close(file.fd);
 	return r;
 }
 
@@ -159,8 +187,7 @@ static int pin_scan_list(struct pin_scan *scan)
 			continue;
 		rewinddir(scan->places[i]);
 		for (struct dirent *entry; (errno = 0, entry = readdir(scan->places[i]));) {
-			if (strncmp(entry->d_name, scan->prefix, 17) != 0 ||
-				strlen(entry->d_name) != PIN_NAME_LENGTH)
+			if (!pin_scan_is_name(scan, entry->d_name))
 				continue;
 			size_t tried = 0; /* the order of a directory seldom changes */
 			while (tried < known &&
@@ -338,36 +365,58 @@ static void pin_scan_count(const struct pin_scan *scan, int slots, uint64_t floo
 	}
 }
 
+/* Gives what FILE says to FN. Returns its result; an error. */
+static int pin_scan_give(struct pin_scan *scan, struct pin_scan_file *file, uint64_t namespace, uint64_t floor, pin_scan_fn *fn,
+	void *arg)
+{
+	struct pin_owner owner = {.uid = file->uid};
+	char path[4096], link[32];
+	struct pin_head head;
+	int slots = pin_scan_read(scan, file);
+
+	if (slots <= 0)
+		return slots;
+	memcpy(&head, scan->bytes, sizeof(head));
+	owner.pid = pin_scan_pid(file, &head, namespace);
+	pin_scan_count(scan, slots, floor, &owner);
+	memcpy(owner.program, head.program, sizeof(owner.program) - 1);
+	for (char *c = owner.program; *c; c++)
+		if (*c < ' ' || *c > '~')
+			*c = '?';
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", file->fd);
+	ssize_t n = readlink(link, path, sizeof(path) - 1);
+	path[n > 0 ? n : 0] = '\0';
+	owner.path = path;
+	return fn(arg, &owner);
+}
+
+/* One file after the other, and none stays open: a program with few descriptors can list all. */
 int pin_scan_each(struct pin_scan *scan, uint64_t floor, pin_scan_fn *fn, void *arg)
 {
-	char path[4096], link[32];
 	struct stat ours;
 	uint64_t namespace = stat("/proc/self/ns/pid", &ours) == 0 ? ours.st_ino : 0;
+	int r = 0, given = 0;
 
 	CHECK_OBJ(scan, PIN_SCAN_MAGIC);
-	int r = pin_scan_list(scan);
-	for (size_t i = 0; r == 0 && i < scan->n_files; i++) {
-		struct pin_scan_file *file = &scan->files[i];
-		struct pin_owner owner = {.uid = file->uid};
-		struct pin_head head;
-		int slots = pin_scan_read(scan, file);
-
-		if (slots <= 0 || !pin_scan_is_alive(file, proc_monotonic_ns(), 0))
+	for (int i = 0; i < PIN_SCAN_PLACES; i++) {
+		if (!scan->places[i])
 			continue;
-		memcpy(&head, scan->bytes, sizeof(head));
-		owner.pid = pin_scan_pid(file, &head, namespace);
-		pin_scan_count(scan, slots, floor, &owner);
-		memcpy(owner.program, head.program, sizeof(owner.program) - 1);
-		(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", file->fd);
-		ssize_t n = readlink(link, path, sizeof(path) - 1);
-		path[n > 0 ? n : 0] = '\0';
-		owner.path = path;
-		for (char *c = owner.program; *c; c++)
-			if (*c < ' ' || *c > '~')
-				*c = '?';
-		r = fn(arg, &owner);
+		rewinddir(scan->places[i]);
+		for (struct dirent *entry; r == 0 && given < FILES_MAX && (entry = readdir(scan->places[i]));) {
+			struct pin_scan_file file;
+
+			if (!pin_scan_is_name(scan, entry->d_name))
+				continue;
+			r = pin_scan_open_file(dirfd(scan->places[i]), entry->d_name, &file);
+			if (r == FOUND) {
+				given++;
+				r = pin_scan_give(scan, &file, namespace, floor, fn, arg);
+				(void)close(file.fd);
+			} else if (r == NOT_FOUND) {
+				r = 0;
+			}
+		}
 	}
-	pin_scan_drop_dead(scan);
 	return r;
 }
 

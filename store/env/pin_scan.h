@@ -48,7 +48,7 @@ struct pin_owner {
 };
 /* A result other than 0 ends the listing. */
 typedef int pin_scan_fn(void *arg, const struct pin_owner *owner);
-/* Calls FN once for each file, whatever it says of its slots. A pin below FLOOR counts as none. */
+/* Calls FN once for each file, 4096 at most, whatever they say of their slots. A pin below FLOOR counts as none. */
 int pin_scan_each(struct pin_scan *scan, uint64_t floor, pin_scan_fn *fn, void *arg);
 
 /* Removes the files of dead processes, of any environment, and what is no pin file, from the places. Returns how many

@@ -5,6 +5,7 @@
 #include <grp.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 
 #include "store/env/pin_scan.h"
@@ -220,6 +221,53 @@ Test(pins, more_files_of_dead_processes_than_readers_there_can_be_stop_nothing)
 	for (int i = 0; i < 8; i++)
 		(void)env_sweep_pins(env);
 	cr_assert_eq(files_in(places.path[0]), 0);
+}
+
+static int count_readers(void *arg, const struct env_reader *reader)
+{
+	*(int *)arg += reader->pid == 0;
+	return 0;
+}
+
+Test(pins, more_locked_files_than_the_process_may_open_leave_it_descriptors)
+{
+	enum { FILES = 200, LIMIT = 128 };
+	int ready[2], n = 0;
+	char path[8192], byte;
+	struct stat st;
+
+	setup_writer();
+	cr_assert_eq(stat(scratch_path("e/data.mdb"), &st), 0);
+	cr_assert_eq(pipe(ready), 0);
+	pid_t holder = fork();
+	if (holder == 0) {
+		struct pin_head head = {.magic = PIN_FILE_MAGIC, .slots = 2};
+		for (int i = 0; i < FILES; i++) {
+			(void)snprintf(path, sizeof(path), "%s/%016llx-%016x", places.path[0], (unsigned long long)st.st_ino, i);
+			int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+			if (fcntl(fd, F_OFD_SETLK, &(struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET}) < 0 ||
+				pwrite(fd, &head, sizeof(head), 0) < 0 || ftruncate(fd, PIN_CHUNK_BYTES) < 0)
+				_exit(1);
+		}
+		(void)!write(ready[1], "1", 1);
+		(void)pause();
+	}
+	cr_assert_eq(read(ready[0], &byte, 1), 1);
+	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &(struct rlimit){LIMIT, LIMIT}), 0);
+	env_close(&env);
+	env = open_env(ENV_WRITE);
+	cr_assert_not_null(env);
+	write_many(100);
+	cr_assert_eq(env_sweep_pins(env), ERR_READERS_FULL);
+	cr_assert(strstr(err_text(ERR_READERS_FULL), "'ls -l'"), "%s", err_text(ERR_READERS_FULL));
+	int fd = open("/dev/null", O_RDONLY);
+	cr_assert(fd >= 0 && fd < LIMIT * 3 / 4, "%d", fd);
+	(void)close(fd);
+	cr_assert_eq(env_each_reader(env, count_readers, &n), 0);
+	cr_assert_eq(n, FILES, "all are listed: %d", n);
+	cr_assert_eq(kill(holder, SIGKILL), 0);
+	cr_assert_eq(waitpid(holder, NULL, 0), holder);
+	cr_assert_geq(env_sweep_pins(env), 0);
 }
 
 Test(pins, snapshot_stays_whole_when_its_directory_is_removed_and_a_writer_starts)
