@@ -317,3 +317,13 @@ int config_load(const struct config_flags *flags, struct config **ret_config)
 	*ret_config = TAKE(config);
 	return 0;
 }
+
+int config_need_feeds(const struct config *config)
+{
+	if (config->n_feeds)
+		return 0;
+	return err_say(ERR_CONFIG, "%s: no feeds; name at least one under 'feeds'",
+		config->file ? config->file
+		: config->passed_over ? "no ./kinf.yaml that counts, and no /etc/kinf/kinf.yaml"
+				      : "no ./kinf.yaml and no /etc/kinf/kinf.yaml");
+}

@@ -170,6 +170,9 @@ enum log_format config_log_format(const struct config_flags *flags);
 int config_load(const struct config_flags *flags, struct config **ret_config);
 void config_free(struct config **config);
 
+/* Returns 0 if CONFIG has feeds, else ERR_CONFIG with a sentence that names the file. */
+int config_need_feeds(const struct config *config);
+
 /* Puts the place of KEY in the file, if it has one, before the sentence of R: the value is well-formed, but names something
  * that is not there. Returns R. */
 int config_blame(const struct config *config, const char *key, int r);

@@ -2,6 +2,7 @@
 #include "common/daemon/daemon.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -121,7 +122,10 @@ bool daemon_reload(struct daemon *d)
 	int r = config_load(&d->flags, &config);
 
 	d->reload = false;
+	if (r >= 0 && d->config->n_feeds)
+		r = config_need_feeds(config); /* a file that is lost must not cost all objects */
 	if (r < 0) {
+		config_free(&config);
 		LOG(config_refused, .daemon = d->program->name, .error = err_text(r));
 		stats_set_error(d->stats, err_text(r));
 		d->config_refused = true;
@@ -141,7 +145,11 @@ bool daemon_reload(struct daemon *d)
 		stats_set_error(d->stats, "");
 	d->config_refused = false;
 	LOG(config_loaded, .daemon = d->program->name, .feeds = config->n_feeds);
-	control_end(&d->reload_call, 0, config->file ? config->file : "command line");
+	char used[PATH_MAX + 32];
+	const char *file = config->file ? config->file : "its command line";
+	(void)snprintf(used, sizeof(used), "%s%s", file,
+		config->file && d->flags.watch.n ? ", with the feeds of --watch" : "");
+	control_end(&d->reload_call, 0, used);
 	return true;
 }
 

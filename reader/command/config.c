@@ -141,13 +141,9 @@ int command_config(int argc, char **argv)
 		return command_fail(r);
 	if (config->passed_over)
 		(void)fprintf(stderr, "note: %s\n", config->passed_over);
-	if (!config->n_feeds) {
-		(void)fprintf(stderr, "Error: %s: no feeds; name at least one under 'feeds'\n",
-			config->file ? config->file
-			: config->passed_over ? "no ./kinf.yaml that counts, and no /etc/kinf/kinf.yaml"
-					      : "no ./kinf.yaml and no /etc/kinf/kinf.yaml");
-		return PROC_FAILED;
-	}
+	r = config_need_feeds(config);
+	if (r < 0)
+		return command_fail(r);
 	return is_rbac ? config_print_rbac(config, &args)
 		       : config_check(config, argv + 1, first - 1, operand);
 }

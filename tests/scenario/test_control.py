@@ -13,6 +13,7 @@ import time
 import pytest
 
 from harness import eventually
+from harness.process import program
 from harness.store import whole
 
 SOCKETS = ("control.reflector", "control.processor")
@@ -163,6 +164,33 @@ def test_reload_says_what_is_wrong_and_changes_nothing(running):
     for name in ("kinf-reflector", "kinf-processor"):
         assert re.search(rf"Error: {name} \(process \d+\): .*kinf.yaml:3: .*pageSize", result.stderr), result
     assert running.feed_status("pods")["state"] == "live"
+
+
+def test_reload_without_any_feed_changes_nothing(running):
+    """All feeds and their objects were removed."""
+    running.config.write_text("feeds: []\n")
+    result = running.kinf("reload", env={"KINF_CONFIG": ""})
+    assert (result.status, result.stdout) == (1, "") and result.stderr.count("no feeds; name at least one") == 2, result
+    assert running.feed_status("pods")["state"] == "live"
+
+
+def test_reload_without_the_file_of_the_working_directory_changes_nothing(simulator, store):
+    simulator.create("pods", 1)
+    store.configure("pods")
+    store.process("kinf-run", [program("kinf"), "run", "--runtime-dir", store.runtime], {"KINF_CONFIG": ""}).start()
+    store.wait_live("pods")
+    store.config.unlink()
+    result = store.kinf("reload", env={"KINF_CONFIG": ""})
+    assert result.status == 1 and "no ./kinf.yaml and no /etc/kinf/kinf.yaml: no feeds" in result.stderr, result
+    assert store.feed_status("pods")["state"] == "live"
+
+
+def test_reload_says_that_watch_names_the_feeds(simulator, store):
+    store.configure("pods")
+    store.run("--watch", "nodes")
+    store.wait_live("nodes")
+    result = store.kinf("reload", check=True)
+    assert result.stdout.count(f"uses {store.config}, with the feeds of --watch\n") == 2, result
 
 
 def test_reload_names_keys_that_need_a_restart(running):
