@@ -177,6 +177,25 @@ static int tree_read_leaf(struct tree *tree, const struct part *leaf)
 
 static int tree_walk(struct tree *tree, const struct part *part);
 
+static uint64_t tree_page_below(const uint8_t *node)
+{
+	return le32_get(node) | (uint64_t)le16_get(node + 4) << 32;
+}
+
+/* Lets the kernel begin to read all leaves below a branch: one after the other they take a disk several times as long. */
+static void tree_read_ahead(const struct tree *tree, const uint8_t *branch, size_t end)
+{
+	size_t size = tree->map->page_size;
+
+	for (size_t at = PAGE_HEADER; at + 2 <= end && at + 2 <= size; at += 2) {
+		size_t node = le16_get(branch + at);
+
+		if (node + NODE_HEADER <= size) /* only saves time, whatever it returns */
+			(void)posix_fadvise(mapping_fd(tree->map), (off_t)(tree_page_below(branch + node) * size), (off_t)size,
+				POSIX_FADV_WILLNEED);
+	}
+}
+
 /* Walks what is below a branch, which has been read. */
 static int tree_walk_branch(struct tree *tree, const struct part *part)
 {
@@ -184,6 +203,8 @@ static int tree_walk_branch(struct tree *tree, const struct part *part)
 	struct part below = {.depth = part->depth - 1, .low = part->low, .room = part->room + size};
 	int r = 0;
 
+	if (tree->is_whole && below.depth == 1)
+		tree_read_ahead(tree, part->room, end);
 	for (size_t at = PAGE_HEADER; at + 2 <= end && r == 0; at += 2) {
 		size_t node = at + 2 <= size ? le16_get(part->room + at) : 0,
 		       next = at + 4 <= end && at + 4 <= size ? le16_get(part->room + at + 2) : 0;
@@ -191,7 +212,7 @@ static int tree_walk_branch(struct tree *tree, const struct part *part)
 		if (node < end || node + NODE_HEADER > size || (next && next + NODE_HEADER > size) ||
 			(next && next + NODE_HEADER + le16_get(part->room + next + NODE_KEY_SIZE) > size))
 			return tree_damaged(tree, part->page, "has a row outside of it");
-		below.page = le32_get(part->room + node) | (uint64_t)le16_get(part->room + node + 4) << 32;
+		below.page = tree_page_below(part->room + node);
 		below.is_first = at == PAGE_HEADER;
 		below.high = next ? BYTES(part->room + next + NODE_HEADER, le16_get(part->room + next + NODE_KEY_SIZE)) : part->high;
 		if (below.high.size && bytes_compare(below.low, below.high) >= 0)
