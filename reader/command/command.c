@@ -52,8 +52,8 @@ static int command_explain_pending(void *arg, const struct kinf_feed_info *pendi
 	return 1;
 }
 
-/* The store has no feed at all. Says why, if the reflector knows, instead of where to look for it. */
-static void command_explain_no_feeds(const struct kinf *kinf, const char *feed, char text[COMMAND_TEXT_SIZE])
+/* The store has no feed at all. Says why, if the reflector knows, after BEFORE. */
+static void command_explain_no_feeds(const struct kinf *kinf, const char *before, char text[COMMAND_TEXT_SIZE])
 {
 	CLEANUP(daemon_view_release) struct daemon_view reflector = {.page = NULL};
 	struct stats_process page;
@@ -62,10 +62,18 @@ static void command_explain_no_feeds(const struct kinf *kinf, const char *feed, 
 	page = reflector.process;
 	if (!reflector.page || !reflector.alive)
 		(void)snprintf(text, COMMAND_TEXT_SIZE,
-			"no feed '%.200s': " SNAPSHOT_NO_FEEDS ", and kinf-reflector does not run: start it with 'kinf run'", feed);
+			"%s" SNAPSHOT_NO_FEEDS ", and kinf-reflector does not run: start it with 'kinf run'", before);
 	else if (*page.error)
-		(void)snprintf(text, COMMAND_TEXT_SIZE, "no feed '%.200s': " SNAPSHOT_NO_FEEDS ": kinf-reflector: %s", feed,
-			page.error);
+		(void)snprintf(text, COMMAND_TEXT_SIZE, "%s" SNAPSHOT_NO_FEEDS ": kinf-reflector: %s", before, page.error);
+}
+
+int command_fail_no_feeds(const struct kinf *kinf)
+{
+	char text[COMMAND_TEXT_SIZE] = SNAPSHOT_NO_FEEDS;
+
+	command_explain_no_feeds(kinf, "", text);
+	(void)fprintf(stderr, "Error: %s\n", text);
+	return PROC_FAILED;
 }
 
 void command_explain(
@@ -76,8 +84,12 @@ void command_explain(
 	if (code != KINF_NO_FEED ||
 		command_each_pending(kinf, command_explain_pending, &explanation) == 0)
 		(void)snprintf(text, COMMAND_TEXT_SIZE, "%s", kinf_error(kinf));
-	if (code == KINF_NO_FEED && strstr(text, SNAPSHOT_NO_FEEDS))
-		command_explain_no_feeds(kinf, feed, text);
+	if (code == KINF_NO_FEED && strstr(text, SNAPSHOT_NO_FEEDS)) {
+		char before[256];
+
+		(void)snprintf(before, sizeof(before), "no feed '%.200s': ", feed);
+		command_explain_no_feeds(kinf, before, text);
+	}
 }
 
 int command_fail_feed(const struct kinf *kinf, const char *feed, int code)

@@ -36,6 +36,8 @@ void command_explain(
 	const struct kinf *kinf, const char *feed, int code, char text[COMMAND_TEXT_SIZE]);
 /* Prints that sentence as an error. Returns PROC_FAILED. */
 int command_fail_feed(const struct kinf *kinf, const char *feed, int code);
+/* The store has no feed at all: says why, as far as that is known. */
+int command_fail_no_feeds(const struct kinf *kinf);
 
 /* Explains why a read of FEED returned KINF_AGAIN: which of its lists (of NAMESPACE_, if that is
  * not NULL) has not ended, how far it is and what is wrong; or that an index is being filled.

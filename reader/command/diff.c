@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/array.h"
 #include "common/cleanup.h"
@@ -214,6 +215,11 @@ int command_diff(int argc, char **argv)
 		r = options_bad(&options, "write two stores");
 	if (r != 0)
 		return command_usage(&options, r);
+	if (!strchr(argv[first], '/') && access(argv[first], F_OK) < 0) {
+		(void)fprintf(stderr, "Error: there is no store '%s' here; to see what has changed in an object of the feed '%s', "
+				      "add --from and an event, as 'kinf history' prints them\n", argv[first], argv[first]);
+		return PROC_FAILED;
+	}
 	(void)snprintf(stores, sizeof(stores), "%s' or '%s", argv[first], argv[first + 1]);
 	faults_catch("kinf", stores);
 	for (int i = 0; i < SIDES; i++)

@@ -185,6 +185,10 @@ static int export_choose(struct export *export, char *const *operands, size_t n)
 	}
 	if (!n)
 		r = kinf_feed_status(export->snapshot, NULL, export_add, export);
+	if (!n && r == 0 && !export->n_feeds) {
+		(void)command_fail_no_feeds(export->kinf);
+		r = err_say(-EAGAIN, "there is no feed");
+	}
 	if (export->n_feeds)
 		qsort(export->feeds, export->n_feeds, sizeof(*export->feeds), export_by_rank);
 	/* Nothing is written if one of them can't be read. */

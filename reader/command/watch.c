@@ -58,7 +58,8 @@ static const struct option_spec watch_options[] = {
 	{0, "old", OPTION_FLAG, AT(old), NULL, "json: print the state before a change also"},
 	{0, "cursor", OPTION_TEXT, AT(cursor), "CURSOR",
 		"go on after the last line that a watch with this cursor printed, once one has printed all objects that "
-		"existed; a cursor has one follower at a time"},
+		"existed; after kill -9 its last lines may come again, with the same event numbers; a cursor has one "
+		"follower at a time"},
 	{0, "count", OPTION_NUMBER, AT(count), "N", "end after N objects were printed"},
 };
 

@@ -353,9 +353,9 @@ static int answer_find_feed(struct answer_request *request)
 	if (r != FOUND) {
 		api_status_unknown_path(&request->status);
 		buf_printf(&request->status.message,
-			": kinf-serve has no feed that holds %s%s%s%s%s; add it to the feeds in "
+			": kinf-serve has no feed that holds %s%s.%s%s%s%s; add it to the feeds in "
 			"kinf.yaml",
-			known ? "all of " : "", path->resource, *path->group ? "." : "",
+			known ? "all of " : "", path->resource, path->version, *path->group ? "." : "",
 			path->group, *path->namespace_ ? " of this namespace" : "");
 		return 404;
 	}

@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from harness import eventually
 from harness.process import program, run_command
 from harness.store import whole
 
@@ -66,3 +67,13 @@ def test_it_works_without_daemons_and_says_so(full):
     result = full.kinf("export", "pods", check=True)
     assert len(result.json["items"]) == 30
     assert "note: pods: offline" in result.stderr, result
+
+
+def test_nothing_is_printed_where_nothing_is_watched_yet(simulator, store):
+    """An empty List and exit 0 looked like an empty cluster."""
+    simulator.fault(path="/", status=401)
+    store.configure("pods").daemons()
+    eventually(lambda: "401" in store.kinf("get", "pods").stderr, what="an index, and an answer")
+    result = store.kinf("export")
+    assert (result.status, result.stdout) == (1, ""), result
+    assert result.stderr.startswith("Error: nothing is watched yet: kinf-reflector: ") and "401" in result.stderr, result

@@ -74,6 +74,11 @@ def test_log_names_the_changes_of_all_feeds_in_order(kinf):
     assert len(lines(kinf("log", "--since", "1h", "-o", "json", check=True))) == len(log)
 
 
+def test_diff_of_an_object_without_an_event_names_the_option(kinf):
+    answer = kinf("diff", "pods", "web/front")
+    assert answer.status == 1 and "no store 'pods' here" in answer.stderr and "add --from" in answer.stderr, answer
+
+
 def test_diff_compares_an_object_with_its_past(kinf):
     events = [v["event"] for v in lines(kinf("history", "secrets", "s", "-n", "web", "-o", "json", check=True))]
     answer = kinf("diff", "secrets", "s", "-n", "web", "--from", str(events[0]))

@@ -131,6 +131,8 @@ INVALID = 'ListOptions.meta.k8s.io "" is invalid: '
     ("/api/v1/namespaces/web/nodes", 404, "NotFound", "the server could not find the requested resource"),  # S08
     ("/api/v1/nosuch", 404, "NotFound", None),  # S09
     ("/apis/none/v1/x", 404, "NotFound", None),
+    ("/api/v9/pods", 404, "NotFound", "the server could not find the requested resource: kinf-serve has no feed that holds "
+     "pods.v9; add it to the feeds in kinf.yaml"),
     ("/nothing", 404, "NotFound", "the server could not find the requested resource"),
     ("/api/v1/namespaces/web/pods/%2e%2e", 404, "NotFound", None),  # S91
     ("/api/v1/namespaces/web/pods/p1%2Flog", 404, "NotFound", None),
