@@ -232,8 +232,7 @@ static int home_create(struct home *home, const char *store, gid_t group, int *r
 	return r < 0 ? r : home_read_id(home);
 }
 
-/* A reader may not enter the store: says whose it is. */
-static int home_explain_denied(int r, const char *store)
+int home_explain_denied(int r, const char *store)
 {
 	char memory[1024], owner[64], group[64];
 	struct passwd entry, *user = NULL;

@@ -43,6 +43,9 @@ void home_close(struct home **home);
 /* Checks that NAME is a group of this machine. Returns: 0, ERR_CONFIG. */
 int home_check_group(const char *name);
 
+/* R is the error of a reader; if it may not enter STORE, says whose that is. Returns R. */
+int home_explain_denied(int r, const char *store);
+
 const char *home_path(const struct home *home);
 const char *home_id(const struct home *home); /* 16 hex digits */
 const char *home_runtime(const struct home *home); /* path, "" when there is none */

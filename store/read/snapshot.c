@@ -177,7 +177,9 @@ static int snapshot_take(struct snapshot *s)
 		}
 		snapshot_reset_txns(s);
 		if (r < 0 && (superseded++ == SUPERSEDED_MAX || !snapshot_is_superseded(s)))
-			return err_add(r, "taking a snapshot");
+			return r == -EACCES /* the process has become another user since it opened the store */
+				       ? home_explain_denied(r, home_path(s->store->home))
+				       : err_add(r, "taking a snapshot");
 		err_ignore(r < 0 ? r : 0, "the pair that CURRENT names is opened");
 		if (!s->pair)
 			break;

@@ -2,6 +2,7 @@
 #include "store/read/snapshot.h"
 
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -9,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -78,6 +80,30 @@ Test(snapshot, sees_one_instant_until_it_is_renewed)
 	cr_assert_eq(snapshot_version(snapshot, b, &record), FOUND, "history is still there");
 	cr_assert_eq(snapshot_version(snapshot, b + 100, &record), NOT_FOUND);
 	snapshot_close(&snapshot);
+	store_close(&store);
+	small_store_close(&s);
+}
+
+Test(snapshot, process_that_has_become_another_user_learns_whose_the_store_is)
+{
+	struct small_store s;
+	struct store *store;
+	struct snapshot *snapshot;
+
+	if (geteuid() != 0) {
+		cr_assert_neq(access("/", W_OK), 0, "another uid takes root");
+		return;
+	}
+	small_store_open(&s);
+	(void)small_store_put(&s, "web/a", "n1", 0);
+	small_store_take(&s);
+	OK(store_open(s.path, &checking, &store));
+	cr_assert_eq(seteuid(65534), 0);
+	int r = snapshot_open(store, &snapshot);
+	cr_assert_eq(seteuid(0), 0);
+	cr_assert_eq(prctl(PR_SET_DUMPABLE, 1), 0); /* for the leak check */
+	cr_assert_eq(r, -EACCES, "%d", r);
+	cr_assert(strstr(err_text(r), "user 65534 may not read the store"), "%s", err_text(r));
 	store_close(&store);
 	small_store_close(&s);
 }
