@@ -287,6 +287,18 @@ def test_a_journal_that_ends_its_reflector_twice_is_given_up(simulator, killed):
     killed.verify()
 
 
+def test_an_index_at_which_the_processor_aborted_twice_is_built_again(simulator, killed):
+    """LMDB ends the process by an assertion: the next one would meet it too."""
+    (killed.path / "index/gen-1/damaged").write_text("an assertion\nan assertion\n")
+    assert len(killed.objects("pods")) == len(simulator.truth("pods"))  # readers don't write, and need not be refused
+    processor = killed.processor()
+    killed.reflector()
+    killed.wait_live("pods")
+    killed.wait_equal(simulator, "pods")
+    assert re.search(r"index_building .*had to end 2 times because it is damaged", processor.log), processor.tail()
+    killed.verify()
+
+
 def test_a_damaged_copy_of_a_killed_store_is_shown_as_far_as_it_is_good(killed):
     """The faults are named, the rest is shown, and the status is 1."""
     copy = killed.directory / "copy"
