@@ -235,6 +235,8 @@ static int import_end(struct import *import)
 	uint64_t chance, seq;
 	int r = list_end(import->list, &page);
 
+	if (r == 0 && !import->objects) /* nothing could be read of a store without feeds */
+		r = err_say(ERR_PROTOCOL, "there is no object in it");
 	if (r == 0)
 		r = journal_begin(import->journal);
 	for (size_t i = 0; r == 0 && i < import->n_feeds; i++) {

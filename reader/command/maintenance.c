@@ -135,6 +135,8 @@ int maintenance_run(const char *const *program, int signals, const char *what, c
 	ticker_clear(&ticker);
 	if (interrupted)
 		return err_say(-EINTR, "interrupted: nothing was made");
+	if (WIFSIGNALED(status))
+		return err_say(-ECHILD, "%s died of signal %d", program[0], WTERMSIG(status));
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
 		return err_say(-ECHILD, "%s has failed (its message is above)", program[0]);
 	return 0;

@@ -273,7 +273,7 @@ static int64_t list_read_count(struct bytes metadata)
 
 int list_end(struct list *list, struct list_page *ret_page)
 {
-	struct bytes rest = buf_bytes(&list->rest), metadata;
+	struct bytes rest = buf_bytes(&list->rest), metadata = BYTES_LIT("{}");
 	struct list_page page = {.remaining = -1, .items = list->items};
 
 	CHECK_OBJ(list, LIST_MAGIC);

@@ -124,6 +124,17 @@ def test_a_bad_file_is_refused_and_leaves_nothing(store, name):
     assert not target.exists() and leftovers(store) == []
 
 
+@pytest.mark.parametrize("text", ['{"a":1}', '{"kind":"List"}', '{"kind":"List","apiVersion":"v1","items":[]}',
+                                  '{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":""},"items":[]}'])
+def test_a_file_without_objects_is_refused_with_a_sentence(store, text):
+    """Without metadata the reflector's program died of SIGSEGV; "its message is above" was all that was said."""
+    path = store.directory / "file.json"
+    path.write_text(text)
+    result = store.kinf("import", path, "--store", store.directory / "imported")
+    assert result.status == 1 and f"Error: '{path}': there is no object in it" in result.stderr, result
+    assert not (store.directory / "imported").exists() and leftovers(store) == []
+
+
 def test_wrong_usage_and_places(store):
     path = write(store, [pod("a")])
     for command in (["import"], ["import", path], ["import", path, path, "--store", "x"], ["import", "", "--store", "x"]):
