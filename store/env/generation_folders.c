@@ -91,8 +91,7 @@ int generation_require_room(int directory_fd, const char *what, uint64_t live)
 	if (free_bytes >= wanted)
 		return 0;
 	return err_say(-ENOSPC,
-		"a second %s needs %" PRIu64 " MiB of disk space, and %" PRIu64 " MiB are free: make "
-		"room there, then it is built without a restart",
+		"a second %s needs %" PRIu64 " MiB of disk space, and %" PRIu64 " MiB are free: make room there",
 		what, (wanted >> 20) + 1, free_bytes >> 20);
 }
 
