@@ -71,7 +71,9 @@ static int client_receive(int fd, const char *name, const struct control_handler
 	if (n <= 0)
 		return err_say(ERR_TIMEOUT, DOES_NOT_RESPOND);
 	ssize_t size = recv(fd, text, CONTROL_SIZE - 1, 0);
-	if (size < 0 && errno != ECONNRESET)
+	if (size < 0 && errno == ECONNRESET) /* a daemon that refuses does not read the command; what it says comes after the error */
+		size = recv(fd, text, CONTROL_SIZE - 1, MSG_DONTWAIT);
+	if (size < 0 && errno != ECONNRESET && errno != EAGAIN)
 		return err_set(-errno, "reading the daemon's answer");
 	if (size <= 0)
 		return err_say(ERR_MOVED, "the daemon has ended meanwhile");
@@ -93,8 +95,9 @@ int control_ask(int directory_fd, const char *name, const char *command, const c
 	int r = client_connect(directory_fd, name, &fd);
 	if (r != 0)
 		return r;
-	if (send(fd, text, (size_t)size, MSG_NOSIGNAL) < 0)
-		return errno == EPIPE ? NOT_FOUND : err_set(-errno, "writing to the daemon");
+	bool refused = send(fd, text, (size_t)size, MSG_NOSIGNAL) < 0; /* before the command came, or the daemon has ended */
+	if (refused && errno != EPIPE)
+		return err_set(-errno, "writing to the daemon");
 	while ((r = client_receive(fd, name, handler, text)) == 0) {
 		unsigned long long done, total;
 		char unit[32];
@@ -106,6 +109,10 @@ int control_ask(int directory_fd, const char *name, const char *command, const c
 		if (text[0] == 'p' && handler && handler->progress &&
 			sscanf(text + 2, "%llu %llu %31s", &done, &total, unit) == 3)
 			handler->progress(handler->arg, done, total, unit);
+	}
+	if (r == ERR_MOVED && refused) {
+		err_ignore(r, "there was no daemon");
+		return NOT_FOUND;
 	}
 	if (r < 0)
 		return r;

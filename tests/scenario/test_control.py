@@ -119,6 +119,21 @@ def test_random_bytes_and_silent_peers_do_not_disturb(simulator, running):
     eventually(lambda: running.kinf("reload").status == 0)
 
 
+def test_a_command_that_finds_no_place_says_so(running):
+    """Not that the daemon has ended: it refuses before it reads the command."""
+    reflector = next(process for process in running.processes if process.name == "kinf-reflector")
+    reflector.send(signal.SIGSTOP)
+    eventually(lambda: reflector.stopped)
+    kept = [dial(runtime(running) / SOCKETS[0]) for _ in range(8)]
+    reload = running.follower("reload", name="reload")
+    eventually(lambda: "note: kinf-reflector does not answer" in reload.log)  # the command is sent
+    reflector.send(signal.SIGCONT)
+    assert reload.wait() == 1 and "too many commands at once" in reload.log and "ended" not in reload.log, reload.tail()
+    for connection in kept:
+        connection.close()
+    eventually(lambda: running.kinf("reload").status == 0)
+
+
 def test_a_peer_that_never_sends_a_command_is_dropped(running):
     connection = dial(runtime(running) / SOCKETS[0])
     assert answer(connection) is None
