@@ -440,3 +440,18 @@ int query_from_args(const struct query_args *args, const char *feed, struct kinf
 	};
 	return 0;
 }
+
+int command_cut_name(char **name, const char **namespace_)
+{
+	char *slash = strchr(*name, '/');
+
+	if (!slash)
+		return 0;
+	if (*namespace_ && (strlen(*namespace_) != (size_t)(slash - *name) ||
+				   strncmp(*namespace_, *name, (size_t)(slash - *name)) != 0))
+		return err_say(ERR_SYNTAX, "'%s' is not in the namespace '%s'", *name, *namespace_);
+	*slash = '\0';
+	*namespace_ = *name;
+	*name = slash + 1;
+	return 0;
+}

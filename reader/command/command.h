@@ -36,6 +36,8 @@ void command_explain(
 	const struct kinf *kinf, const char *feed, int code, char text[COMMAND_TEXT_SIZE]);
 /* Prints that sentence as an error. Returns PROC_FAILED. */
 int command_fail_feed(const struct kinf *kinf, const char *feed, int code);
+/* Cuts NAME in place if it is NAMESPACE/NAME. Returns 0, or ERR_SYNTAX if another *NAMESPACE_ was asked for (NULL: none). */
+int command_cut_name(char **name, const char **namespace_);
 /* The store has no feed at all: says why, as far as that is known. */
 int command_fail_no_feeds(const struct kinf *kinf);
 

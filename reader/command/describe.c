@@ -156,23 +156,14 @@ static int describe_key(struct describe_command *d, const char *in, const char *
 	return r;
 }
 
-/* Describes NS/NAME, or the object NAME of each namespace, those that exist now. */
-static int describe_in_all(struct describe_command *d, char *name)
+/* Describes the object NAME of each namespace, those that exist now. */
+static int describe_in_all(struct describe_command *d, const char *name)
 {
 	CLEANUP(kinf_list_close) struct kinf_listing *list = NULL;
 	struct kinf_query query = {.size = sizeof(query), .feed = d->feed, .prefix = name};
 	struct kinf_object object;
-	char *slash = strchr(name, '/');
 	size_t size = strlen(name);
-	int r;
-
-	if (slash) {
-		*slash = '\0';
-		r = describe_key(d, name, slash + 1);
-		*slash = '/';
-		return r;
-	}
-	r = kinf_list(d->snapshot, &query, &list);
+	int r = kinf_list(d->snapshot, &query, &list);
 	while (r == KINF_FOUND && (r = kinf_list_next(list, &object)) == KINF_FOUND) {
 		if (print_name(&object).size != size)
 			continue;
@@ -228,6 +219,8 @@ int command_describe(int argc, char **argv)
 	r = command_first_feed(d.snapshot, d.feed, &d.info);
 	if (r == 0)
 		r = command_note_state(d.snapshot, d.feed, 0);
+	if (r >= 0 && d.info.namespaced && command_cut_name(&name, &in) < 0)
+		return command_usage(&options, ERR_SYNTAX);
 	if (r >= 0)
 		r = d.info.namespaced && !in ? describe_in_all(&d, name)
 					     : describe_key(&d, d.info.namespaced ? in : NULL, name);

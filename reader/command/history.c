@@ -166,7 +166,7 @@ static int history_version(void *arg, const struct kinf_change *change)
 static int history_open(struct object_walk *walk, const struct options *options,
 	const struct config_flags *flags, char **operands, size_t n, const char *namespace_)
 {
-	char *name = n == 2 ? operands[1] : n == 1 ? strchr(operands[0], '/') : NULL, *slash;
+	char *name = n == 2 ? operands[1] : n == 1 ? strchr(operands[0], '/') : NULL;
 
 	if (n == 1 && name)
 		*name++ = '\0';
@@ -181,12 +181,9 @@ static int history_open(struct object_walk *walk, const struct options *options,
 		return command_fail_feed(walk->kinf, walk->feed, r);
 	if (command_note_state(walk->snapshot, walk->feed, 0) < 0)
 		return PROC_FAILED;
-	slash = strchr(name, '/');
-	if (walk->info.namespaced && !namespace_ && slash) {
-		*slash = '\0';
-		namespace_ = name;
-		name = slash + 1;
-	}
+	r = walk->info.namespaced ? command_cut_name(&name, &namespace_) : 0;
+	if (r < 0)
+		return command_usage(options, r);
 	if (walk->info.namespaced && !namespace_)
 		return command_usage(options, options_bad(options,
 			"%s have namespaces: write -n NAMESPACE, or NAMESPACE/%s",

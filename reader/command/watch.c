@@ -403,15 +403,9 @@ static int watch_operands(struct watching *w, char *feed, char *name)
 	}
 	if (!name)
 		return 0;
-	slash = strchr(name, '/');
-	if (slash) {
-		*slash = '\0';
-		if (w->args.query.namespace_ && strcmp(w->args.query.namespace_, name) != 0)
-			return err_say(ERR_SYNTAX, "'%s/%s' is not in the namespace '%s'", name,
-				slash + 1, w->args.query.namespace_);
-		w->args.query.namespace_ = name;
-		name = slash + 1;
-	}
+	int r = command_cut_name(&name, &w->args.query.namespace_);
+	if (r < 0)
+		return r;
 	if (!*name)
 		return err_say(ERR_SYNTAX, "a name is empty");
 	buf_str(&w->fields, "metadata.name=");

@@ -79,6 +79,14 @@ def test_diff_of_an_object_without_an_event_names_the_option(kinf):
     assert answer.status == 1 and "no store 'pods' here" in answer.stderr and "add --from" in answer.stderr, answer
 
 
+@pytest.mark.parametrize("command", [["history"], ["describe"], ["diff", "--from", "1"]], ids=lambda c: c[0])
+def test_a_name_with_its_namespace_may_be_beside_the_same_one(kinf, command):
+    """"secrets "web/web/s" not found" was the answer."""
+    same, other = (kinf(*command, "secrets", "web/s", "-n", n) for n in ("web", "shop"))
+    assert "web/web" not in same.stderr and (same.status == 0 or command[0] == "diff"), same
+    assert other.status == 2 and "'web/s' is not in the namespace 'shop'" in other.stderr, other
+
+
 def test_diff_compares_an_object_with_its_past(kinf):
     events = [v["event"] for v in lines(kinf("history", "secrets", "s", "-n", "web", "-o", "json", check=True))]
     answer = kinf("diff", "secrets", "s", "-n", "web", "--from", str(events[0]))
