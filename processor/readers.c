@@ -20,7 +20,7 @@
 #define SHARE        20u /* the checks take no more than this part of the processor's time */
 
 struct readers_held {
-	size_t env; /* 0: the index, 1: the journal */
+	size_t env; /* 0: the index, 1: the journal, 2: one of them that was replaced */
 	struct env_reader reader;
 	bool warned;
 	uint64_t since;
@@ -175,6 +175,9 @@ int readers_check(struct readers *readers, struct env *index, struct env *journa
 		readers->env = i;
 		r = envs[i] ? env_each_reader(envs[i], readers_note, readers) : 0;
 	}
+	readers->env = 2;
+	if (r >= 0 && index && journal)
+		r = env_each_former_reader(index, journal, readers_note, readers);
 	if (readers->held.n)
 		qsort(readers->held.items, readers->held.n, sizeof(*readers->held.items), readers_compare);
 	readers_remember(readers);

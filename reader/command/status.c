@@ -133,8 +133,9 @@ int status_json(const struct store_status *s, struct buf *out)
 		status_json_text(out, ",\"name\":", s->readers[i].name);
 		buf_printf(out,
 			",\"uid\":%" PRIu32 ",\"slots\":%" PRIu32 ",\"snapshots\":%" PRIu32
-			",\"transactionsBehind\":%" PRIu64,
-			s->readers[i].uid, s->readers[i].slots, s->readers[i].snapshots, s->readers[i].behind);
+			",\"transactionsBehind\":%" PRIu64 ",\"oldFiles\":%" PRIu32,
+			s->readers[i].uid, s->readers[i].slots, s->readers[i].snapshots, s->readers[i].behind,
+			s->readers[i].old_files);
 		status_json_text(out, ",\"pinFile\":", s->readers[i].pin_file ? s->readers[i].pin_file : "");
 		buf_str(out, "}");
 	}

@@ -41,7 +41,8 @@ struct status_reader {
 	uint32_t uid;
 	char name[32];
 	uint32_t slots, snapshots; /* in its pin files of both databases */
-	uint64_t behind;           /* transactions since its oldest snapshot */
+	uint32_t old_files; /* pin files of databases that were replaced: it keeps their space */
+	uint64_t behind;           /* transactions since its oldest snapshot; of an old file unknown */
 	char *pin_file; /* that of the oldest snapshot; NULL: it holds none */
 };
 

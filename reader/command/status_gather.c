@@ -172,7 +172,7 @@ const char *status_process_state(const struct status_process *process)
 
 struct reader_walk {
 	struct store_status *status;
-	uint64_t last_txn;
+	uint64_t last_txn; /* 0: of a file that was replaced */
 };
 
 /* Sets *RET_READER to the entry of a process, which it makes if there is none. Processes of one program and user in other PID
@@ -210,7 +210,8 @@ static int status_add_reader(void *arg, const struct env_reader *found)
 		return r;
 	reader->slots += found->slots;
 	reader->snapshots += found->snapshots;
-	if (!txn)
+	reader->old_files += !walk->last_txn;
+	if (!txn && walk->last_txn)
 		return 0;
 	uint64_t behind = walk->last_txn > txn ? walk->last_txn - txn : 0;
 	if (reader->pin_file && behind <= reader->behind)
@@ -233,6 +234,14 @@ static int status_gather_database(struct env *env, struct store_status *status,
 		return 0;
 	struct reader_walk walk = {status, database->info.last_txn};
 	return env_each_reader(env, status_add_reader, &walk);
+}
+
+/* Adds the processes that keep the space of a file which was replaced. */
+static int status_gather_former_readers(struct journal *journal, struct index *index, struct store_status *status)
+{
+	struct reader_walk walk = {.status = status};
+
+	return status->copy ? 0 : env_each_former_reader(journal_env(journal), index_env(index), status_add_reader, &walk);
 }
 
 /* ---- cursors --------------------------------------------------------------------------------- */
@@ -329,6 +338,8 @@ static int status_gather_snapshot(struct kinf_snapshot *s, struct store_status *
 		r = status_gather_database(journal_env(journal), status, &status->journal);
 	if (r == 0)
 		r = status_gather_database(index_env(index), status, &status->index);
+	if (r == 0)
+		r = status_gather_former_readers(journal, index, status);
 	if (r == 0)
 		r = kinf_feed_status(s, NULL, status_add_feed, status);
 	return r < 0 ? r : 0;

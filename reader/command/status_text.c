@@ -184,7 +184,7 @@ static int status_put_readers(const struct store_status *s, struct table *table,
 		r = table_row(table, (const char *const[]){reader->name, status_text_user(reader->uid, &user),
 			status_text_number((uint64_t)reader->pid, &pid),
 			status_text_number(reader->snapshots, &snapshots),
-			status_text_number(reader->behind, &behind),
+			reader->old_files ? "old file" : status_text_number(reader->behind, &behind),
 			reader->pin_file ? reader->pin_file : ""}, out);
 	}
 	return r;

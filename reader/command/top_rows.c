@@ -200,7 +200,7 @@ static int top_fill_readers(struct top_fill *fill)
 		top_fill_text(fill, status_text_user(reader->uid, &user));
 		top_fill_count(fill, (uint64_t)reader->pid);
 		top_fill_count(fill, reader->snapshots);
-		top_fill_count(fill, reader->behind);
+		top_fill_as(fill, reader->old_files ? NAN : (double)reader->behind, top_print_count);
 		top_fill_text(fill, reader->pin_file ? reader->pin_file : "");
 		r = top_fill_end(fill, TOP_GOOD);
 	}

@@ -516,6 +516,20 @@ int env_each_reader(struct env *env, env_reader_fn *fn, void *arg)
 	return r < 0 ? r : 0;
 }
 
+int env_each_former_reader(struct env *a, struct env *b, env_reader_fn *fn, void *arg)
+{
+	CLEANUP(pin_scan_close) struct pin_scan *scan = NULL;
+	struct each_reader each = {.map = a->map, .fn = fn, .arg = arg};
+	const uint64_t inodes[2] = {a->map->inode, b->map->inode};
+
+	CHECK_OBJ(a, ENV_MAGIC);
+	CHECK_OBJ(b, ENV_MAGIC);
+	int r = mapping_open_scan(a->map, &scan);
+	if (r == 0 && scan)
+		r = pin_scan_each_other(scan, inodes, 2, env_reader_pin, &each);
+	return r < 0 ? r : 0;
+}
+
 size_t env_page_size(const struct env *env)
 {
 	CHECK_OBJ(env, ENV_MAGIC);

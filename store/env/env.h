@@ -90,6 +90,9 @@ struct env_reader {
 typedef int env_reader_fn(void *arg, const struct env_reader *reader);
 /* Calls FN for each process that reads the environment, and for each slot of this one, until it returns non-zero. */
 int env_each_reader(struct env *env, env_reader_fn *fn, void *arg);
+/* Calls FN for each process that has a file open which a copy has replaced (surplus.h, `kinf compact`), and which keeps its
+ * space for that long. A and B are the store's two environments, as they are now. */
+int env_each_former_reader(struct env *a, struct env *b, env_reader_fn *fn, void *arg);
 
 /* Finds out whether the meta pages, which say what the newest state is, are what their transactions wrote, and whether its
  * trees are of pages of that state: else LMDB would read an older one. Opening does it once. Returns: 0; ERR_CORRUPT. */

@@ -390,8 +390,29 @@ static int pin_scan_give(struct pin_scan *scan, struct pin_scan_file *file, uint
 	return fn(arg, &owner);
 }
 
+/* The databases whose files are listed. */
+struct pin_choice {
+	const uint64_t *inodes; /* all but those with these; NULL: the scan's own */
+	size_t n;
+};
+
+static bool pin_scan_chooses(const struct pin_scan *scan, const struct pin_choice *choice, const char *name)
+{
+	uint64_t inode;
+	int size = 0;
+
+	if (!choice->inodes)
+		return pin_scan_is_name(scan, name);
+	if (strlen(name) != PIN_NAME_LENGTH || sscanf(name, "%16" SCNx64 "-%n", &inode, &size) != 1 || size != 17)
+		return false;
+	for (size_t i = 0; i < choice->n; i++)
+		if (choice->inodes[i] == inode)
+			return false;
+	return true;
+}
+
 /* One file after the other, and none stays open: a program with few descriptors can list all. */
-int pin_scan_each(struct pin_scan *scan, uint64_t floor, pin_scan_fn *fn, void *arg)
+static int pin_scan_walk(struct pin_scan *scan, const struct pin_choice *choice, uint64_t floor, pin_scan_fn *fn, void *arg)
 {
 	struct stat ours;
 	uint64_t namespace = stat("/proc/self/ns/pid", &ours) == 0 ? ours.st_ino : 0;
@@ -405,7 +426,7 @@ int pin_scan_each(struct pin_scan *scan, uint64_t floor, pin_scan_fn *fn, void *
 		for (struct dirent *entry; r == 0 && given < FILES_MAX && (entry = readdir(scan->places[i]));) {
 			struct pin_scan_file file;
 
-			if (!pin_scan_is_name(scan, entry->d_name))
+			if (!pin_scan_chooses(scan, choice, entry->d_name))
 				continue;
 			r = pin_scan_open_file(dirfd(scan->places[i]), entry->d_name, &file);
 			if (r == FOUND) {
@@ -418,6 +439,16 @@ int pin_scan_each(struct pin_scan *scan, uint64_t floor, pin_scan_fn *fn, void *
 		}
 	}
 	return r;
+}
+
+int pin_scan_each(struct pin_scan *scan, uint64_t floor, pin_scan_fn *fn, void *arg)
+{
+	return pin_scan_walk(scan, &(struct pin_choice){NULL, 0}, floor, fn, arg);
+}
+
+int pin_scan_each_other(struct pin_scan *scan, const uint64_t *inodes, size_t n, pin_scan_fn *fn, void *arg)
+{
+	return pin_scan_walk(scan, &(struct pin_choice){inodes, n}, 0, fn, arg);
 }
 
 /* Removes an entry of a place unless a living process holds it. Returns whether it was a pin file. */

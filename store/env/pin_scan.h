@@ -11,6 +11,7 @@
 #define STORE_ENV_PIN_SCAN_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -50,6 +51,10 @@ struct pin_owner {
 typedef int pin_scan_fn(void *arg, const struct pin_owner *owner);
 /* Calls FN once for each file, 4096 at most, whatever they say of their slots. A pin below FLOOR counts as none. */
 int pin_scan_each(struct pin_scan *scan, uint64_t floor, pin_scan_fn *fn, void *arg);
+
+/* Does the same with the files of other databases than the N of which INODES are the data.mdb: their processes have one open
+ * that was replaced since. All pins count. */
+int pin_scan_each_other(struct pin_scan *scan, const uint64_t *inodes, size_t n, pin_scan_fn *fn, void *arg);
 
 /* Removes the files of dead processes, of any environment, and what is no pin file, from the places. Returns how many
  * pin files it removed. */

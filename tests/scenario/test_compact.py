@@ -2,6 +2,7 @@
 """kinf compact: the values of removed feeds and trimmed versions are gone, and nobody notices anything else."""
 
 import os
+import re
 import signal
 import subprocess
 
@@ -169,6 +170,24 @@ def test_snapshots_that_are_held_go_on_being_read(simulator, removed):
     rest = removed.kinf("get", "pods", "--limit", "1000", "--continue", token, "-o", "json", check=True).json
     assert len(page["items"]) + len(rest["items"]) == 300
     assert rest["metadata"]["resourceVersion"] == page["metadata"]["resourceVersion"]
+
+
+def test_a_frozen_reader_of_replaced_files_is_shown_until_it_ends(simulator, removed):
+    """It keeps the space of files that have no name any more."""
+    reader = removed.process("reader", [program("programs/reader"), "pods"]).start()
+    eventually(lambda: reader.lines)
+    reader.send(signal.SIGSTOP)
+    removed.kinf("compact", check=True)
+
+    def shown():
+        return [r for r in removed.kinf("status", "-o", "json", check=True).json["readers"] if r["oldFiles"]]
+
+    eventually(lambda: [(r["name"], r["pid"], r["oldFiles"]) for r in shown()] == [("reader", reader.pid, 2)])
+    (entry,) = shown()
+    assert entry["snapshots"] and os.path.exists(entry["pinFile"]), entry
+    assert re.search(r"(?m)^reader .* old file +/", removed.kinf("status").stdout), removed.kinf("status")
+    reader.kill()
+    eventually(lambda: not shown())
 
 
 STEPS = ["compact.slice:1", "compact.filled:1", "compact.switched:1"]
