@@ -152,6 +152,10 @@ int cursor_last(struct cursor *cursor, struct bytes *ret_key, struct bytes *ret_
 /* Moves to the last key <= KEY. FOUND, END. */
 int cursor_floor(struct cursor *cursor, struct bytes key, struct bytes *ret_key,
 	struct bytes *ret_value);
+/* Returns whether the page of KEY, which the cursor has just given, is filled by its rows. If not, a changed number in it hides
+ * others, and a search or a walk does not notice. Each page is examined once in a walk. True also where that can't be
+ * said: in a write transaction. */
+bool cursor_page_is_whole(struct cursor *cursor, struct bytes key);
 /* Moves to the row before the one that cursor_seek() finds: the last key < KEY. FOUND, END. */
 int cursor_before(struct cursor *cursor, struct bytes key, struct bytes *ret_key,
 	struct bytes *ret_value);

@@ -12,6 +12,7 @@ struct cursor {
 	unsigned db;
 	struct txn *txn;
 	MDB_cursor *mdb;
+	const uint8_t *whole; /* the page that was examined last (cursor_page_is_whole()) */
 	struct cursor *next, **link; /* write transactions only */
 };
 
@@ -203,6 +204,21 @@ int cursor_before(struct cursor *cursor, struct bytes key, struct bytes *ret_key
 	return r == FOUND ? cursor_move(cursor, &(MDB_val){0}, MDB_PREV, ret_key, ret_value)
 		: r == END ? cursor_last(cursor, ret_key, ret_value)
 			   : r;
+}
+
+bool cursor_page_is_whole(struct cursor *cursor, struct bytes key)
+{
+	CHECK_OBJ(cursor, CURSOR_MAGIC);
+	const struct mapping *map = cursor->txn->map;
+	uint64_t at = (uint64_t)((uintptr_t)key.data - (uintptr_t)map->address);
+
+	if (cursor->txn->is_write || !map->address || at >= map->map_bytes)
+		return true;
+	const uint8_t *page = map->address + at / map->page_size * map->page_size;
+	if (page == cursor->whole)
+		return true;
+	cursor->whole = page;
+	return mapping_leaf_is_whole(page, map->page_size);
 }
 
 int cursor_floor(struct cursor *cursor, struct bytes key, struct bytes *ret_key,

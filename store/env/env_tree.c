@@ -29,6 +29,7 @@
 #define PAGE_HEADER      16u
 #define PAGE_FLAGS       10u
 #define PAGE_LOWER       12u
+#define PAGE_UPPER       14u
 #define PAGE_IS_BRANCH   0x01u
 #define PAGE_IS_LEAF     0x02u
 #define PAGE_KINDS       0x6fu /* of the flags: a leaf, a branch, ... */
@@ -135,6 +136,28 @@ struct part {
 	uint8_t *room; /* for a page for each level */
 };
 
+bool mapping_leaf_is_whole(const uint8_t *page, size_t size)
+{
+	size_t lower = le16_get(page + PAGE_LOWER), upper = le16_get(page + PAGE_UPPER), filled = 0;
+
+	if (lower < PAGE_HEADER || lower > upper || upper > size || lower % 2)
+		return false;
+	for (size_t at = PAGE_HEADER; at < lower; at += 2) {
+		size_t node = le16_get(page + at);
+
+		if (node < upper || node + NODE_HEADER > size)
+			return false;
+		uint64_t value = le16_get(page + node) | (uint64_t)le16_get(page + node + 2) << 16;
+		if (le16_get(page + node + NODE_FLAGS) & NODE_IS_LARGE)
+			value = 8; /* the number of its first page */
+		uint64_t bytes = NODE_HEADER + le16_get(page + node + NODE_KEY_SIZE) + value;
+		if (bytes > size - node)
+			return false;
+		filled += (bytes + 1) & ~(uint64_t)1;
+	}
+	return filled == size - upper;
+}
+
 /* Marks the pages of the large value of the row at NODE of a leaf, if it has one. */
 static int tree_mark_large(struct tree *tree, const struct part *leaf, const uint8_t *node, size_t left)
 {
@@ -159,6 +182,8 @@ static int tree_read_leaf(struct tree *tree, const struct part *leaf)
 	struct bytes before = BYTES_NONE;
 	int r = tree_read(tree, leaf->page, PAGE_IS_LEAF, leaf->room, size);
 
+	if (r == 0 && !mapping_leaf_is_whole(leaf->room, size))
+		r = tree_damaged(tree, leaf->page, "is not filled by its rows");
 	size_t end = le16_get(leaf->room + PAGE_LOWER);
 	for (size_t at = PAGE_HEADER; at + 2 <= end && r == 0; at += 2) {
 		size_t node = at + 2 <= size ? le16_get(leaf->room + at) : 0;

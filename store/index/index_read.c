@@ -15,6 +15,14 @@
 
 /* ---- rows ---- */
 
+/* Without this a changed number in the head of a page hides rows of it. */
+static int index_check_page(struct cursor *cursor, enum index_database db, struct bytes key)
+{
+	return cursor_page_is_whole(cursor, key)
+		       ? 0
+		       : err_say(ERR_CORRUPT, "index: a page of '%s' is not filled by its rows", index_kind.databases[db]);
+}
+
 /* A damaged key, in a row or on the way to it, hides rows from LMDB's search. Then it ends beside a row whose checksum is
  * wrong, or between rows of other parts of the tree. So what is not found is missing only if the rows on both sides of WANTED
  * are sound and in order. IS_THERE: WANTED itself may follow. Returns: 0; ERR_CORRUPT. */
@@ -30,6 +38,8 @@ static int index_check_around(struct cursor *cursor, enum index_database db, str
 			r = err_say(ERR_CORRUPT, "index: the keys of '%s' are not in order", index_kind.databases[db]);
 		if (r == FOUND)
 			r = index_check_row(index_kind.databases[db], key, &value);
+		if (r == FOUND)
+			r = index_check_page(cursor, db, key);
 		if (r < 0)
 			return r;
 	}
@@ -351,6 +361,8 @@ static int index_walk_row(struct index_walk *walk, struct bytes *ret_key, struct
 			bytes_equal(*ret_key, from))
 			r = cursor_next(walk->cursor, ret_key, ret_value);
 	}
+	if (r == FOUND && !walk->is_postings) /* those are counted */
+		r = index_check_page(walk->cursor, INDEX_NAME, *ret_key);
 	if (r != FOUND || bytes_starts(*ret_key, BYTES(walk->prefix, walk->prefix_size)))
 		return r;
 	/* The key may be a damaged one, with more rows after it. */
@@ -429,6 +441,9 @@ static int index_walk_terms(struct txn *txn, struct bytes start, size_t prefix, 
 	for (; r == FOUND && bytes_starts(key, start); r = cursor_next(cursor, &key, &value)) {
 		bool whole = index_term_is_whole(key);
 
+		r = index_check_page(cursor, INDEX_TERM, key);
+		if (r < 0)
+			return r;
 		if (key.size < 4)
 			return err_say(
 				ERR_CORRUPT, "index: a key of %zu bytes in 'term'", key.size);

@@ -410,6 +410,27 @@ def leaves(path):
             yield place
 
 
+def test_a_page_of_the_index_that_counts_fewer_rows_than_it_has_hides_nothing(sound, damaged):
+    """What a command prints with status 0 is all that there is."""
+    store, _ = sound
+    commands = [["index", "pods", "node"], ["get", "pods", "-o", "name"], ["get", "pods", "-n", "ns-1", "-o", "name"],
+                ["get", "pods", "--index", "node=node-1", "-o", "name"]]  # fmt: skip
+    whole_outputs = [store.kinf(*command, check=True).stdout for command in commands]
+    noticed = 0
+    for place in leaves(databases(store.path)["index"]):
+        path = damaged()
+        with open(databases(path)["index"], "r+b") as file:
+            file.seek(place + 12)
+            (lower,) = struct.unpack("<H", file.read(2))
+            file.seek(place + 12)
+            file.write(struct.pack("<H", max(lower - 2, 16)))
+        for command, output in zip(commands, whole_outputs):
+            result = store.kinf(*command, "--store", path)
+            assert result.status == 1 or result.stdout == output, (place, command, result)
+            noticed += result.status
+    assert noticed >= 4
+
+
 def test_a_copy_that_lacks_a_page_names_what_lacks(simulator, killed):
     """A page of zeros is what a machine that crashed leaves. LMDB takes some for a fault of its own, and aborts."""
     simulator.touch("pods", 400)

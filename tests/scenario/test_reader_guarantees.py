@@ -100,7 +100,8 @@ def test_a_held_snapshot_never_changes(simulator, store):
     stop(daemons)
     shutil.rmtree(store.path / "index")
     assert answer(process, signal.SIGUSR1) == first
-    with open(store.path / "journal" / "gen-1" / "STATE", "w") as state:
+    current = (store.path / "journal" / "CURRENT").read_text().strip()  # a copy may have replaced gen-1
+    with open(store.path / "journal" / current / "STATE", "w") as state:
         state.write("not one of ours\n")
     for daemon in daemons:
         daemon.start()
