@@ -149,6 +149,9 @@ static int follow_check_feed(struct follow *f, size_t i, struct follow_item *ret
 
 	if (r == NOT_FOUND || (r == FOUND && checkpoint.phase == FEED_REMOVED))
 		return GONE;
+	if (r == FOUND && checkpoint.trimmed > snapshot_last(f->snapshot)) /* each position would have lapsed, for ever */
+		r = err_say(ERR_CORRUPT, "journal: feed %u is trimmed up to %llu, and the last event is %llu", position->feed,
+			(unsigned long long)checkpoint.trimmed, (unsigned long long)snapshot_last(f->snapshot));
 	if (r < 0)
 		return r;
 	uint64_t visible = snapshot_log_visible(f->snapshot, &checkpoint);

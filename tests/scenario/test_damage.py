@@ -431,6 +431,21 @@ def test_a_page_of_the_index_that_counts_fewer_rows_than_it_has_hides_nothing(so
     assert noticed >= 4
 
 
+def test_a_follower_of_a_feed_that_says_it_is_trimmed_beyond_its_end_ends(sound, damaged):
+    """Each position would have lapsed, and each new initial state also."""
+    store, _ = sound
+    path = damaged()
+    file = databases(path)["journal"]
+    data = bytearray(file.read_bytes())
+    places = [found.end() for found in re.finditer(rb"\x05\x00\x00\x00\x00\x01\x01(?=\x01\x00\x00\x00)", data)]  # key of feed 1, part 1
+    assert places
+    for place in places:
+        data[place + 32 + 5] = 0x10
+    file.write_bytes(data)
+    result = store.kinf("watch", "pods", "-o", "name", "--count", "2000", "--store", path, timeout=20)
+    assert result.status == 1 and "is trimmed up to" in result.stderr, result
+
+
 def test_a_copy_that_lacks_a_page_names_what_lacks(simulator, killed):
     """A page of zeros is what a machine that crashed leaves. LMDB takes some for a fault of its own, and aborts."""
     simulator.touch("pods", 400)
