@@ -338,11 +338,12 @@ static int watch_loop(struct watching *w)
 		int r = watch_find_feeds(w);
 
 		if (r == AGAIN) {
-			bool runs = home_role_holder(store_home(w->store), HOME_PROCESSOR);
+			if (!w->waiting_noted) {
+				bool runs = home_role_holder(store_home(w->store), HOME_PROCESSOR);
 
-			if (!w->waiting_noted)
 				(void)fprintf(stderr, "note: %s: nothing to read yet, waiting%s%s\n", w->feed, runs ? "" : ": ",
 					runs ? "" : kinf_error(w->kinf));
+			}
 			w->waiting_noted = true;
 			struct timespec pause = {.tv_nsec = WAIT_MS / 4 * 1000000L};
 			(void)nanosleep(&pause, NULL); /* a signal ends it early */

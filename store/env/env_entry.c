@@ -12,7 +12,7 @@ struct cursor {
 	unsigned db;
 	struct txn *txn;
 	MDB_cursor *mdb;
-	const uint8_t *whole; /* the page that was examined last (cursor_page_is_whole()) */
+	const uint8_t *whole; /* the page that was last found whole (cursor_page_is_whole()) */
 	struct cursor *next, **link; /* write transactions only */
 };
 
@@ -215,10 +215,10 @@ bool cursor_page_is_whole(struct cursor *cursor, struct bytes key)
 	if (cursor->txn->is_write || !map->address || at >= map->map_bytes)
 		return true;
 	const uint8_t *page = map->address + at / map->page_size * map->page_size;
-	if (page == cursor->whole)
-		return true;
+	if (page != cursor->whole && !mapping_leaf_is_whole(page, map->page_size))
+		return false;
 	cursor->whole = page;
-	return mapping_leaf_is_whole(page, map->page_size);
+	return true;
 }
 
 int cursor_floor(struct cursor *cursor, struct bytes key, struct bytes *ret_key,

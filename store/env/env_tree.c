@@ -158,17 +158,15 @@ bool mapping_leaf_is_whole(const uint8_t *page, size_t size)
 	return filled == size - upper;
 }
 
-/* Marks the pages of the large value of the row at NODE of a leaf, if it has one. */
-static int tree_mark_large(struct tree *tree, const struct part *leaf, const uint8_t *node, size_t left)
+/* Marks the pages of the large value of the row at NODE of a whole leaf, if it has one. */
+static int tree_mark_large(struct tree *tree, const uint8_t *node)
 {
 	uint64_t size = le16_get(node) | (uint64_t)le16_get(node + 2) << 16;
 	size_t key = le16_get(node + NODE_KEY_SIZE);
 	int r = 0;
 
 	if (!(le16_get(node + NODE_FLAGS) & NODE_IS_LARGE))
-		return size + key + NODE_HEADER <= left ? 0 : tree_damaged(tree, leaf->page, "has a row outside of it");
-	if (key + NODE_HEADER + 8 > left)
-		return tree_damaged(tree, leaf->page, "has a row outside of it");
+		return 0;
 	uint64_t first = le64_get(node + NODE_HEADER + key);
 	for (uint64_t i = 0; i <= (PAGE_HEADER + size - 1) / tree->map->page_size && r == 0; i++)
 		r = tree_mark(tree, first + i, "is of a large value, and also free or in use elsewhere");
@@ -185,17 +183,14 @@ static int tree_read_leaf(struct tree *tree, const struct part *leaf)
 	if (r == 0 && !mapping_leaf_is_whole(leaf->room, size))
 		r = tree_damaged(tree, leaf->page, "is not filled by its rows");
 	size_t end = le16_get(leaf->room + PAGE_LOWER);
-	for (size_t at = PAGE_HEADER; at + 2 <= end && r == 0; at += 2) {
-		size_t node = at + 2 <= size ? le16_get(leaf->room + at) : 0;
-
-		if (node < end || node + NODE_HEADER > size || node + NODE_HEADER + le16_get(leaf->room + node + NODE_KEY_SIZE) > size)
-			return tree_damaged(tree, leaf->page, "has a row outside of it");
-		struct bytes key = BYTES(leaf->room + node + NODE_HEADER, le16_get(leaf->room + node + NODE_KEY_SIZE));
+	for (size_t at = PAGE_HEADER; at < end && r == 0; at += 2) {
+		const uint8_t *node = leaf->room + le16_get(leaf->room + at);
+		struct bytes key = BYTES(node + NODE_HEADER, le16_get(node + NODE_KEY_SIZE));
 		if ((at == PAGE_HEADER ? bytes_compare(leaf->low, key) > 0 : bytes_compare(before, key) >= 0) ||
 			(leaf->high.size && bytes_compare(key, leaf->high) >= 0))
 			return tree_damaged(tree, leaf->page, "has a key that does not belong there");
 		before = key;
-		r = tree_mark_large(tree, leaf, leaf->room + node, size - node);
+		r = tree_mark_large(tree, node);
 	}
 	return r;
 }

@@ -289,7 +289,7 @@ static int pin_file_make(
 			"a reader needs a file in which it can say what it reads: %s (raise the limit of this process: ulimit -f, "
 			"LimitFSIZE= of a service)",
 			err_text(r));
-	if (r == -EMFILE || r == -ENFILE || r == -ENOMEM) /* another directory would not help */
+	if (err_is_shortage(r)) /* another directory would not help */
 		return err_add(r, "making a file in which a reader says what it reads");
 	return err_say(r,
 		"a reader needs a directory in which it can say what it reads: %s. Mount the "

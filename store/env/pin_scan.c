@@ -146,7 +146,7 @@ static int pin_scan_open_file(int directory_fd, const char *name, struct pin_sca
 	struct stat st;
 
 	AUTO_FD int fd = openat(directory_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == EIO))
+	if (fd < 0 && (err_is_shortage(-errno) || errno == EIO))
 		return err_set(-errno, "opening pin file '%s'", name);
 	/* Its maker lets others read it when it has locked it, and pins nothing before that. Files of dead processes take
 	 * no room in the table. */
