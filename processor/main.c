@@ -211,6 +211,15 @@ static void processor_obey(struct app *app)
 	pair_close(&app->pair);
 }
 
+static void processor_tend_formers(struct app *app)
+{
+	struct former_loss loss;
+
+	if (home_tend_formers(app->p.home, &loss))
+		LOG(snapshot_given_up, .program = loss.program, .pid = loss.pid, .uid = loss.uid, .snapshots = loss.snapshots,
+			.bytes = loss.bytes);
+}
+
 /* Returns: 0 when the daemon is to stop; the error that ends it. */
 static int processor_loop(struct app *app)
 {
@@ -223,6 +232,7 @@ static int processor_loop(struct app *app)
 			if (r < 0)
 				return r;
 			checkup_receive(&app->checkup, app->p.home);
+			processor_tend_formers(app);
 		}
 		if (daemon->reload && daemon_reload(daemon)) {
 			app->p.config = daemon->config;

@@ -341,14 +341,14 @@ int kinf_feed_status(struct kinf_snapshot *snapshot, const char *feed, kinf_feed
 	if (r >= 0)
 		r = status_view_take(snapshot, &view);
 	if (r < 0)
-		return kinf_result(snapshot->kinf, r);
+		return kinf_result_of(snapshot, r);
 	for (size_t i = 0; i < set->n; i++) {
 		struct kinf_feed_info status;
 
 		feed_status(snapshot, &view, &set->feeds[i], &status);
 		r = fn(arg, &status);
 		if (r != 0)
-			return kinf_result(snapshot->kinf, r);
+			return kinf_result_of(snapshot, r);
 	}
 	return 0;
 }

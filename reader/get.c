@@ -74,7 +74,7 @@ int kinf_get(struct kinf_snapshot *snapshot, const char *feed, const char *names
 		r = get_from_set(snapshot, set, key, &record);
 	if (r == FOUND)
 		object_from_record(&record, ret_object);
-	return kinf_result(snapshot->kinf, r);
+	return kinf_result_of(snapshot, r);
 }
 
 /* Looks N keys up in the feeds of SET. Results are the same as of get_from_set(). */
@@ -128,7 +128,7 @@ int kinf_get_many(struct kinf_snapshot *snapshot, const char *feed, const char *
 			int found = batch[i].result;
 
 			if (found < 0)
-				return kinf_result(snapshot->kinf, found);
+				return kinf_result_of(snapshot, found);
 			if (found == FOUND)
 				object_from_record(&batch[i].record, &object);
 			r = fn(arg, from + i, found, found == FOUND ? &object : NULL);
@@ -139,5 +139,5 @@ int kinf_get_many(struct kinf_snapshot *snapshot, const char *feed, const char *
 						     "called renewed or reset the snapshot");
 		}
 	}
-	return kinf_result(snapshot->kinf, r);
+	return kinf_result_of(snapshot, r);
 }

@@ -64,6 +64,8 @@ struct kinf_snapshot {
 
 /* If CODE is an error, keeps its sentence for kinf_error(). Returns CODE. */
 int kinf_result(struct kinf *kinf, int code);
+/* Does the same with the result of reading SNAPSHOT, and returns KINF_SNAPSHOT_EXPIRED instead if that may be wrong. */
+int kinf_result_of(struct kinf_snapshot *snapshot, int code);
 /* Why this thread's last feed_set_get() gave AGAIN: TEXT names the feed and its state, and is what kinf_result() gives with
  * AGAIN, until it is forgotten. */
 void kinf_say_unlisted(const struct kinf *kinf, const char *text);

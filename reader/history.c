@@ -141,7 +141,7 @@ int kinf_history(struct kinf_snapshot *snapshot, const char *feed, const char *n
 	if (r == 0)
 		r = history_walk(&history);
 	if (r != 0 || history.given)
-		return kinf_result(snapshot->kinf, r);
+		return kinf_result_of(snapshot, r);
 	/* The object has not changed since: its present state. */
 	r = NOT_FOUND;
 	for (size_t i = 0; r == NOT_FOUND && i < history.set->n; i++)
@@ -150,7 +150,7 @@ int kinf_history(struct kinf_snapshot *snapshot, const char *feed, const char *n
 				history.key, &record);
 	if (r == FOUND)
 		r = history_give(&history, &record, &record);
-	return kinf_result(snapshot->kinf, r);
+	return kinf_result_of(snapshot, r);
 }
 
 int history_log(struct kinf_snapshot *snapshot, const char *feed, uint64_t from,
@@ -191,5 +191,5 @@ int history_log(struct kinf_snapshot *snapshot, const char *feed, uint64_t from,
 			object_from_record(&before, &old);
 		r = fn(arg, of, &change, before.seq ? &old : NULL);
 	}
-	return kinf_result(snapshot->kinf, r == END ? 0 : r);
+	return kinf_result_of(snapshot, r == END ? 0 : r);
 }

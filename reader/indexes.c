@@ -90,7 +90,7 @@ int kinf_index_values(struct kinf_snapshot *snapshot, const char *feed, const ch
 	if (r == 0)
 		r = feed_set_get(snapshot, feed, &set);
 	if (r != 0)
-		return kinf_result(snapshot->kinf, r);
+		return kinf_result_of(snapshot, r);
 	walk.gather = set->n > 1 ? &all : NULL;
 	for (size_t i = 0; r == 0 && i < set->n; i++) {
 		r = snapshot_definition(snapshot->snapshot, set->feeds[i].definition.id, index,
@@ -108,7 +108,7 @@ int kinf_index_values(struct kinf_snapshot *snapshot, const char *feed, const ch
 		r = values_give_sums(&all, &walk);
 	buf_release(&all.text);
 	free(all.values);
-	return kinf_result(snapshot->kinf, r);
+	return kinf_result_of(snapshot, r);
 }
 
 /* ---- indexes ---- */
@@ -214,5 +214,5 @@ int kinf_index_list(struct kinf_snapshot *snapshot, const char *feed, kinf_index
 		r = index_each_definition(snapshot_index(snapshot->snapshot),
 			snapshot_index_txn(snapshot->snapshot),
 			walk.set->feeds[walk.feed].definition.id, definition_give, &walk);
-	return kinf_result(snapshot->kinf, r);
+	return kinf_result_of(snapshot, r);
 }

@@ -384,6 +384,11 @@ uint64_t kinf_handled_event(void)
 	return handled_get().event;
 }
 
+int kinf_result_of(struct kinf_snapshot *snapshot, int code)
+{
+	return kinf_result(snapshot->kinf, snapshot->held ? snapshot_result(snapshot->snapshot, code) : code);
+}
+
 int kinf_snapshot_reset(struct kinf_snapshot *snapshot)
 {
 	CHECK_OBJ(snapshot, KINF_SNAPSHOT_MAGIC);

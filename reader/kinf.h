@@ -122,7 +122,8 @@ KINF_API int kinf_snapshot_renew_at(struct kinf_snapshot *snapshot, uint64_t eve
 KINF_API uint64_t kinf_handled_event(void);
 /* Gives the pages back but keeps the slot, until kinf_snapshot_renew. KINF_SNAPSHOT_EXPIRED: the
  * data read since the last renewal may be wrong, because the copy that is read was written
- * meanwhile. */
+ * meanwhile, or because the snapshot was held for minutes while the daemons replaced the files by copies again and again,
+ * and they took the old file's space back (the event `snapshot_given_up`). Reading says the same. */
 KINF_API int kinf_snapshot_reset(struct kinf_snapshot *snapshot);
 KINF_API void kinf_snapshot_close(struct kinf_snapshot **snapshot);
 

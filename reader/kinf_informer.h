@@ -139,7 +139,8 @@ KINF_API int kinf_informer_fd(struct kinf_informer *informer);
 /* Runs at most MAX callbacks (0: as many as there is work for). One more runs when a handler that
  * continues from a position gets on_sync. Returns how many ran, or an error; the next call continues.
  * KINF_NO_FEED: the feed was removed from the configuration. KINF_SNAPSHOT_EXPIRED: the copy that is read
- * was written meanwhile, so the last callbacks may have got wrong data; the next dispatch begins with a
+ * was written meanwhile, or a callback took so many minutes that the daemons took the space of its snapshot back, so the
+ * last callbacks may have got wrong data; the next dispatch begins with a
  * lapse. */
 KINF_API int kinf_informer_dispatch(struct kinf_informer *informer, int max);
 

@@ -49,7 +49,7 @@ static int list_fail(struct kinf_listing *list, int code)
 {
 	if ((code < 0 && !list->passed) || code == GONE)
 		list->ended = true;
-	return kinf_result(list->snapshot->kinf, code);
+	return kinf_result_of(list->snapshot, code);
 }
 
 /* Orders feeds by namespace + "/": then their keys follow each other. */
@@ -205,7 +205,7 @@ int kinf_list(struct kinf_snapshot *snapshot, const struct kinf_query *query,
 		plan_describe(&list->plan, &list->query, list->words, sizeof(list->words));
 	if (r == 0 && list->query.sort_path)
 		r = sorted_new(snapshot->snapshot, list->feeds, &list->query, &list->sorted);
-	(void)kinf_result(snapshot->kinf, r);
+	r = kinf_result_of(snapshot, r);
 	if (r > 0 && *list->words)
 		(void)kinf_outcome(snapshot->kinf, r, list->words);
 	if (r != 0)
@@ -360,6 +360,7 @@ int kinf_list_next(struct kinf_listing *list, struct kinf_object *ret_object)
 		err_restore(&list->damaged);
 		r = list->damaged.code;
 	}
+	r = snapshot_result(list->snapshot->snapshot, r);
 	if (r == END)
 		list->ended = true;
 	if (r != FOUND)

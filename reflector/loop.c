@@ -433,6 +433,15 @@ static void loop_obey(struct loop *loop)
 	err_ignore(r, "the caller has the reason");
 }
 
+static void loop_tend_formers(struct loop *loop)
+{
+	struct former_loss loss;
+
+	if (home_tend_formers(loop->home, &loss))
+		LOG(snapshot_given_up, .program = loss.program, .pid = loss.pid, .uid = loss.uid, .snapshots = loss.snapshots,
+			.bytes = loss.bytes);
+}
+
 /* Does the work of each second. Returns the error that ends the reflector. */
 static int loop_beat(struct loop *loop)
 {
@@ -447,6 +456,7 @@ static int loop_beat(struct loop *loop)
 	if (cluster_is_known(loop->cluster))
 		reports_receive(&loop->reports, loop->feeds, journal_uuid(loop->journal), loop->stats);
 	wishes_make(&loop->wishes, loop->home);
+	loop_tend_formers(loop);
 	if (!loop->daemon->ready && !loop->daemon->failure.failing)
 		stats_set_state(loop->stats, "running");
 	daemon_ready(loop->daemon);

@@ -17,6 +17,7 @@
 #include "common/value/value.h"
 #include "reader/command/command.h"
 #include "reader/command/print.h"
+#include "reader/handle.h"
 #include "reader/command/ticker.h"
 
 struct export_args {
@@ -126,6 +127,8 @@ static int export_feed(struct export *export, const char *feed)
 			continue;
 		}
 		r = export_object(export, &object);
+		if (r == 0)
+			r = snapshot_check(export->snapshot->snapshot);
 		if (r == 0)
 			r = output_write(&export->out);
 		if (r < 0) {

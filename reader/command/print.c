@@ -12,6 +12,7 @@
 #include "common/value/json.h"
 #include "common/value/omit.h"
 #include "common/value/yaml.h"
+#include "reader/handle.h"
 
 #define JSON_INDENT 4
 
@@ -115,6 +116,7 @@ int print_feed(
 {
 	int r = 0;
 
+	print->snapshot = snapshot;
 	sheet_singular(info, print->singular, sizeof(print->singular));
 	if (!print_is_sheet(print))
 		return 0;
@@ -207,6 +209,16 @@ static int print_document(struct print *print, const struct kinf_object *object)
 	return 0;
 }
 
+/* Returns: 0; ERR_SNAPSHOT_EXPIRED: what was read may be wrong, and is not printed. */
+static int print_check(struct print *print)
+{
+	int r = print->snapshot ? snapshot_check(print->snapshot->snapshot) : 0;
+
+	if (r < 0)
+		buf_reset(&print->text);
+	return r;
+}
+
 /* ---- objects --------------------------------------------------------------------------------- */
 
 int print_object(struct print *print, const struct kinf_object *object)
@@ -239,6 +251,8 @@ int print_object(struct print *print, const struct kinf_object *object)
 		break;
 	}
 	print->count++;
+	/* Text that was made before the check is right. */
+	r = r < 0 ? r : print_check(print);
 	return r < 0 ? r : output_write(&print->text);
 }
 
@@ -282,6 +296,8 @@ int print_end(struct print *print, const char *rv, const char *token)
 	default:
 		break;
 	}
+	if (r == 0)
+		r = print_check(print);
 	if (r == 0)
 		r = output_text(out);
 	if (r == 0 && token && print->format != PRINT_JSON && print->format != PRINT_YAML)

@@ -37,6 +37,7 @@ struct print {
 	bool single;     /* JSON and YAML print one object without a List around it */
 	bool managed_fields; /* JSON and YAML have metadata.managedFields; the caller sets it */
 	bool several;    /* kinds are printed: their names have the kind before them */
+	struct kinf_snapshot *snapshot; /* what the objects are read from */
 	char singular[256]; /* "pod", "deployment.apps": for -o name */
 	uint64_t count;
 	struct buf text;

@@ -36,7 +36,7 @@ static int read_object(struct answer_request *request, struct buf *out)
 	if (r == 0)
 		r = answer_form_object(request, record.body, out);
 	int checked = snapshot_check(snapshot);
-	return r < 0 || checked == 0 ? r : checked;
+	return (r < 0 && r != ERR_CORRUPT) || checked == 0 ? r : checked;
 }
 
 void answer_read(struct answer_request *request)

@@ -376,6 +376,17 @@ int env_open(const char *directory, const struct env_options *options, struct en
 	return 0;
 }
 
+bool env_is_written_here(uint64_t device, uint64_t inode)
+{
+	bool found = false;
+
+	(void)pthread_mutex_lock(&registry.lock);
+	for (const struct mapping *map = registry.mappings; map; map = map->next)
+		found |= map->device == device && map->inode == inode && map->mode == ENV_WRITE;
+	(void)pthread_mutex_unlock(&registry.lock);
+	return found;
+}
+
 bool env_is_pinned(const struct env *env)
 {
 	CHECK_OBJ(env, ENV_MAGIC);

@@ -98,6 +98,10 @@ int env_each_former_reader(struct env *a, struct env *b, env_reader_fn *fn, void
  * trees are of pages of that state: else LMDB would read an older one. Opening does it once. Returns: 0; ERR_CORRUPT. */
 int env_check(struct env *env);
 
+/* Returns whether this process still has the file INODE of DEVICE open which it opened as its writer: its own transactions have
+ * no pins. */
+bool env_is_written_here(uint64_t device, uint64_t inode);
+
 /* Writes everything to the disk. Errors of earlier writes appear here; after -EIO the generation is lost. */
 int env_sync(struct env *env);
 
@@ -116,6 +120,9 @@ int txn_renew(struct txn *txn);
 uint64_t txn_id(const struct txn *txn);
 /* Returns whether the pages that a read transaction sees are kept from being reused: not of one that reads a copy. */
 bool txn_is_pinned(const struct txn *txn);
+/* Returns whether what a read transaction gave out before this call may be wrong, although it is pinned: its file was replaced
+ * by a copy and was held for too long (former.h). Calls on it then return ERR_SNAPSHOT_EXPIRED. */
+bool txn_is_given_up(const struct txn *txn);
 
 enum txn_put_flags {
 	TXN_APPEND = 1u << 0, /* the key is the largest yet; else ERR_CORRUPT */

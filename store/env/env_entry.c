@@ -43,7 +43,7 @@ int txn_get(struct txn *txn, unsigned db, struct bytes key, struct bytes *ret_va
 	if (txn->error)
 		return txn_first_error(txn);
 	int rc = LMDB_READ(txn, get, txn->mdb, database(txn, db), &k, &v);
-	if (rc == MDB_NOTFOUND)
+	if (rc == MDB_NOTFOUND && !mapping_is_given_up(txn->map))
 		return NOT_FOUND;
 	if (rc)
 		return txn_failed(txn, rc, "reading");
@@ -169,7 +169,7 @@ static int cursor_move(struct cursor *cursor, MDB_val *key, MDB_cursor_op op, st
 	if (cursor->txn->error)
 		return txn_first_error(cursor->txn);
 	int rc = LMDB_READ(cursor->txn, cursor_get, cursor->mdb, key, &value, op);
-	if (rc == MDB_NOTFOUND)
+	if (rc == MDB_NOTFOUND && !mapping_is_given_up(cursor->txn->map))
 		return END;
 	if (rc)
 		return txn_failed(cursor->txn, rc, "reading");

@@ -18,6 +18,10 @@ int mapping_failed(const struct mapping *map, int rc, const char *what)
 		return err_say(ERR_MAP_FULL,
 			"%s '%s': the database map (%" PRIu64 " bytes) is full: raise mapSize in kinf.yaml", what,
 			map->path, map->map_bytes);
+	if (rc == MAPPING_REPLACED)
+		return err_say(ERR_SNAPSHOT_EXPIRED,
+			"%s '%s': a copy has taken its place, and the old file is not kept any more: take another snapshot", what,
+			map->path);
 	if (rc == MDB_READERS_FULL) /* LMDB's table, which has the writer's own transactions only */
 		return err_say(ERR_READERS_FULL, "%s '%s': this process holds too many snapshots",
 			what, map->path);

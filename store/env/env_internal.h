@@ -151,7 +151,9 @@ int mapping_watch(struct mapping *map, const struct pin_places *places);
 void mapping_watch_end(struct mapping *map);
 /* Sees to it that PIN is a slot that the writer reads. Our code. */
 int mapping_pin(struct mapping *map, struct pin *pin);
-/* Begins a read transaction, or renews *TXN, under PIN. LMDB's code. */
+#define MAPPING_REPLACED ESTALE /* beside LMDB's codes: a copy has taken the file's place */
+
+/* Begins a read transaction, or renews *TXN, under PIN. LMDB's code, or MAPPING_REPLACED. */
 int mapping_begin_read(struct mapping *map, struct pin *pin, MDB_txn **txn);
 
 /* ---- env_seal.c ---- */
@@ -222,6 +224,15 @@ void mapping_end_write(struct mapping *map);
 int mapping_failed(const struct mapping *map, int rc, const char *what) __attribute__((cold));
 /* As mapping_failed() in a process that was forked after MAP was opened. */
 int mapping_forked(const struct mapping *map) __attribute__((cold));
+
+/* Returns whether pages of the file are taken away: what was read before this call may be zeros. */
+static inline bool mapping_is_given_up(const struct mapping *map)
+{
+	const struct pin_page *page = __atomic_load_n(&map->page, __ATOMIC_RELAXED);
+
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return page && __builtin_expect(__atomic_load_n(&page->given_up, __ATOMIC_RELAXED) != 0, 0);
+}
 
 static inline bool mapping_is_forked(const struct mapping *map)
 {

@@ -505,8 +505,12 @@ static int mapping_begin_pinned(struct mapping *map, struct pin *pin, MDB_txn **
 			continue;
 		}
 		__atomic_thread_fence(__ATOMIC_SEQ_CST); /* Dekker with mapping_advance() */
-		if (__atomic_load_n(&page->oldest, __ATOMIC_RELAXED) > committed)
+		uint64_t oldest = __atomic_load_n(&page->oldest, __ATOMIC_RELAXED);
+		if (__builtin_expect(oldest > committed, 0)) {
+			if (oldest == PIN_CLOSED)
+				return MAPPING_REPLACED;
 			continue;
+		}
 		int rc =
 			*txn ? mdb_txn_renew(*txn) : mdb_txn_begin(map->mdb, NULL, MDB_RDONLY, txn);
 		__atomic_thread_fence(

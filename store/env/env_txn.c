@@ -234,9 +234,15 @@ static void txn_outlive_damage(struct txn *txn)
 	(void)mdb_txn_renew(txn->mdb); /* if it fails the transaction stays unusable */
 }
 
+bool txn_is_given_up(const struct txn *txn)
+{
+	CHECK_OBJ(txn, TXN_MAGIC);
+	return !txn->is_write && mapping_is_given_up(txn->map);
+}
+
 int txn_failed(struct txn *txn, int rc, const char *what)
 {
-	int r = mapping_failed(txn->map, rc, what);
+	int r = mapping_failed(txn->map, txn_is_given_up(txn) ? MAPPING_REPLACED : rc, what);
 
 	if (txn->is_write && !txn->error) {
 		txn->error = r;

@@ -19,6 +19,7 @@
 #define GENERATION_HINTS_FILE     "hints"
 #define GENERATION_HINTS_FILE_NEW ".hints.new"
 
+struct formers;
 struct generation;
 struct pin_page;
 
@@ -99,9 +100,10 @@ int generation_note_damage(int directory_fd, const char *sentence);
 int generation_find(int directory_fd, const uint8_t uuid[16], uint32_t *ret_number);
 /* Reads the uuid in STATE of generation NUMBER: 0, -ENOENT, ERR_CORRUPT. */
 int generation_read_uuid(int directory_fd, uint32_t number, uint8_t ret_uuid[16]);
-/* Removes all generations but KEEP (0: removes all). A reader that is opening one gets -ENOENT. Readers that have one open keep what they have mapped. Returns how many were removed, or the first
- * error after trying all. */
-int generation_remove_others(int directory_fd, uint32_t keep);
-int generation_remove_except(int directory_fd, const uint32_t *keep, size_t n_keep);
+/* Removes all generations but KEEP (0: removes all). A reader that is opening one gets -ENOENT. Readers that have one open keep what they have mapped,
+ * and FORMERS, if it is not NULL, gets its files (former.h). Returns how many were removed, or the first error after trying
+ * all. */
+int generation_remove_others(int directory_fd, uint32_t keep, struct formers *formers);
+int generation_remove_except(int directory_fd, const uint32_t *keep, size_t n_keep, struct formers *formers);
 
 #endif

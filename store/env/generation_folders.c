@@ -13,6 +13,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "store/env/damaged.h"
+#include "store/env/former.h"
 #include "store/env/generation.h"
 #include "store/env/pin_page.h"
 #include "store/env/state.h"
@@ -225,6 +226,7 @@ int generation_find(int directory_fd, const uint8_t uuid[16], uint32_t *ret_numb
 struct removal {
 	const uint32_t *keep;
 	size_t n_keep;
+	struct formers *formers;
 	int removed;
 	int failed; /* the first error, and its sentence */
 	struct err_kept why;
@@ -245,7 +247,7 @@ void generation_remove_failed(int directory_fd, uint32_t number)
 }
 
 /* Returns: 1 removed; errors. */
-static int generation_remove(int directory_fd, uint32_t number)
+static int generation_remove(int directory_fd, uint32_t number, struct formers *formers)
 {
 	AUTO_FD int fd = -1;
 	char name[32];
@@ -254,6 +256,8 @@ static int generation_remove(int directory_fd, uint32_t number)
 	int r = generation_open_folder(directory_fd, number, &fd);
 	if (r < 0)
 		return r;
+	if (formers)
+		formers_add(formers, fd, GENERATION_HINTS_FILE);
 	for (size_t i = 0; i < sizeof(file_names) / sizeof(file_names[0]); i++)
 		if (unlinkat(fd, file_names[i], 0) < 0 && errno != ENOENT)
 			return err_set(-errno, "%s: removing %s", name, file_names[i]);
@@ -270,7 +274,7 @@ static int generation_remove_unkept(void *arg, int directory_fd, uint32_t number
 	for (size_t i = 0; i < removal->n_keep; i++)
 		if (removal->keep[i] == number)
 			return 0;
-	int r = generation_remove(directory_fd, number);
+	int r = generation_remove(directory_fd, number, removal->formers);
 	if (r > 0)
 		removal->removed++;
 	if (r < 0 && !removal->failed) {
@@ -280,9 +284,9 @@ static int generation_remove_unkept(void *arg, int directory_fd, uint32_t number
 	return 0;
 }
 
-int generation_remove_except(int directory_fd, const uint32_t *keep, size_t n_keep)
+int generation_remove_except(int directory_fd, const uint32_t *keep, size_t n_keep, struct formers *formers)
 {
-	struct removal removal = {.keep = keep, .n_keep = n_keep};
+	struct removal removal = {.keep = keep, .n_keep = n_keep, .formers = formers};
 	int r = generation_each(directory_fd, generation_remove_unkept, &removal);
 
 	if (r == 0 && removal.failed < 0) {
@@ -292,7 +296,7 @@ int generation_remove_except(int directory_fd, const uint32_t *keep, size_t n_ke
 	return r < 0 ? r : removal.removed;
 }
 
-int generation_remove_others(int directory_fd, uint32_t keep)
+int generation_remove_others(int directory_fd, uint32_t keep, struct formers *formers)
 {
-	return generation_remove_except(directory_fd, &keep, 1);
+	return generation_remove_except(directory_fd, &keep, 1, formers);
 }

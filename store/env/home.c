@@ -431,6 +431,7 @@ void home_close(struct home **home)
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		cleanup_fd(&parts[i]);
 	cleanup_fd(&h->fd);
+	formers_close(&h->formers);
 	(void)pthread_mutex_destroy(&h->reopening);
 	h->magic = 0;
 	free(h);

@@ -21,6 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "store/env/former.h"
 #include "store/env/pin_page.h"
 
 struct home;
@@ -93,6 +94,10 @@ enum home_database { HOME_JOURNAL, HOME_INDEX };
 int home_check_pins(const struct home *home, enum home_database database);
 /* Does the same for both databases. */
 int home_check_all_pins(const struct home *home);
+/* The files of removed generations that this process watches, for a daemon's thread that writes (former.h). */
+struct formers *home_formers(struct home *home);
+/* formers_tend(); a daemon calls it once a second. */
+bool home_tend_formers(struct home *home, struct former_loss *ret_loss);
 /* Returns whether generations that are not trusted can be opened for reading (struct home_options). */
 bool home_is_unchecked(const struct home *home);
 /* Returns whether the store has an index and no journal: a part of it was not copied, or was removed. */

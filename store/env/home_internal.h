@@ -30,6 +30,7 @@ struct home {
 	int role_owner[HOME_ROLE_MAX];   /* locks that keep others out, in the store's directory */
 	int role_fd[HOME_ROLE_MAX];      /* locks that readers see, there also */
 	int runtime_lock[HOME_ROLE_MAX]; /* locks in its runtime directory */
+	struct formers formers;
 	bool has_group;
 	bool unchecked;
 	char id[HOME_ID_DIGITS + 1];

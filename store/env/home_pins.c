@@ -98,3 +98,20 @@ int home_check_all_pins(const struct home *home)
 
 	return r < 0 ? r : home_check_pins(home, HOME_INDEX);
 }
+
+struct formers *home_formers(struct home *home)
+{
+	CHECK_OBJ(home, HOME_MAGIC);
+	return &home->formers;
+}
+
+bool home_tend_formers(struct home *home, struct former_loss *ret_loss)
+{
+	struct pin_places places;
+
+	CHECK_OBJ(home, HOME_MAGIC);
+	if (!home->formers.n)
+		return false;
+	home_pin_places(home, &places);
+	return formers_tend(&home->formers, &places, proc_monotonic_ns(), ret_loss);
+}

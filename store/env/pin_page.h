@@ -30,6 +30,11 @@
  * Step 7 of the reader orders its reads of pages after the writer's writes to them; a writer that was stopped or
  * killed between its commit and its step 8 is waited for a moment only, after which its stores are visible.
  *
+ * When a copy has taken the file's place, its writer closes the page: `oldest` = PIN_CLOSED, fence, and reads all pins. By
+ * the same two steps of Dekker each reader either is seen or goes to the copy. A reader that was seen keeps its state, unless too many
+ * such files are held: then `given_up` is set before the pages are taken away, and readers look at it after they have
+ * read (former.h).
+ *
  * A writer that starts takes `floor` from the page into its slot before it writes anything, so the pins of its
  * predecessor's readers go on to hold. Not `oldest`: that may have been step 1 of a writer that was killed.
  */
@@ -42,6 +47,7 @@
 #define PIN_PAGE_FILE  "pins" /* in the directory of a generation */
 #define PIN_PAGE_BYTES 4096u
 #define PIN_PLACES     2
+#define PIN_CLOSED     UINT64_MAX /* `oldest`, when no more snapshots may be taken */
 
 /* The directories that pin files may be in: the first that exists and is writable is used. "" where there is none. */
 struct pin_places {
@@ -65,6 +71,7 @@ struct pin_page {
 	uint64_t floor;
 	uint64_t epoch; /* changes when a writer starts: readers check that their pin file is in
 			   place */
+	_Alignas(128) uint64_t given_up; /* not 0: pages are taken away although they may be pinned */
 	_Alignas(512) struct pin_place_id
 		scanned[PIN_PLACES + 1]; /* in which the writer looks for pin files */
 	_Alignas(1024) char place[2048]; /* the first of the last writer's places: the next one

@@ -221,7 +221,7 @@ int journal_remove_old(struct home *home)
 		generation_find(journals, uuid, &keep[1]) != FOUND)
 		keep[1] = 0;
 	int r = generation_current(journals, &keep[0]);
-	return r < 0 ? r : generation_remove_except(journals, keep, 2);
+	return r < 0 ? r : generation_remove_except(journals, keep, 2, home_formers(home));
 }
 
 static int journal_open_generation(struct home *home, uint32_t number, bool copy, struct journal **ret_journal)

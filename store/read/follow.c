@@ -164,9 +164,8 @@ int follow_next(struct follow *follow, struct follow_item *ret_item)
 		    : f->state == FOLLOW_RANGE ? follow_range_next(f, ret_item)
 					       : follow_live_next(f, ret_item);
 	} while (r == NOT_FOUND);
-	if (r == FOUND &&
-		f->held) /* a copy may have been written meanwhile: then the item is wrong */
-		r = snapshot_check(f->snapshot);
+	if (f->held) /* a copy may have been written meanwhile: then the item is wrong */
+		r = r == FOUND ? snapshot_check(f->snapshot) : snapshot_result(f->snapshot, r);
 	if (r == FOUND)
 		return FOUND;
 	int released = follow_rest(f);

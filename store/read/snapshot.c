@@ -11,6 +11,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
+#include "store/env/former.h"
 #include "store/read/snapshot_internal.h"
 
 #define TRIES 32 /* to get a journal that belongs to the index */
@@ -287,6 +288,11 @@ int snapshot_check(const struct snapshot *snapshot)
 	const struct snapshot *s = snapshot_log(snapshot);
 	bool whole = s->part == SNAPSHOT_WHOLE;
 
+	if (txn_is_given_up(s->journal_txn) || (whole && txn_is_given_up(s->index_txn)))
+		return err_say(ERR_SNAPSHOT_EXPIRED,
+			"the snapshot was held for too long: a copy has taken the place of its file, whose space was taken back "
+			"because more than %d such files were held; take another one, and hold it for less than a minute",
+			FORMERS_KEPT);
 	if (txn_is_pinned(s->journal_txn) && (!whole || txn_is_pinned(s->index_txn)))
 		return 0;
 	int r = whole ? env_info(index_env(s->pair->index), &index) : 0;
@@ -302,6 +308,17 @@ int snapshot_check(const struct snapshot *snapshot)
 		return err_say(ERR_SNAPSHOT_EXPIRED,
 			"the store was written while it was read as a copy: read it again");
 	return 0;
+}
+
+int snapshot_result(const struct snapshot *snapshot, int r)
+{
+	CHECK_OBJ(snapshot, SNAPSHOT_MAGIC);
+	if (r != ERR_CORRUPT && snapshot->part != SNAPSHOT_NOTHING && !txn_is_given_up(snapshot->journal_txn) &&
+		(snapshot->part != SNAPSHOT_WHOLE || !txn_is_given_up(snapshot->index_txn)))
+		return r;
+	int checked = snapshot_check(snapshot);
+
+	return checked < 0 ? checked : r;
 }
 
 int snapshot_reset(struct snapshot *snapshot)

@@ -79,11 +79,14 @@ int snapshot_renew_log(struct snapshot *snapshot);
 /* Likewise, for a caller that knows of a record of the same journal: while the open file has SEQ, CURRENT
  * is not examined (two system calls). */
 int snapshot_renew_log_to(struct snapshot *snapshot, uint64_t seq);
-/* Ends the transactions, keeps the slots. ERR_SNAPSHOT_EXPIRED (only for a copy): data that was
- * read may be wrong. */
+/* Ends the transactions, keeps the slots. ERR_SNAPSHOT_EXPIRED: data that was read may be wrong: of a copy, or of files
+ * that were given up (former.h). */
 int snapshot_reset(struct snapshot *snapshot);
 /* Returns: 0, ERR_SNAPSHOT_EXPIRED as above. */
 int snapshot_check(const struct snapshot *snapshot);
+/* Returns R, the result of reading, or ERR_SNAPSHOT_EXPIRED if that comes of files that were given up; for a copy, instead of
+ * ERR_CORRUPT only. */
+int snapshot_result(const struct snapshot *snapshot, int r);
 void snapshot_close(struct snapshot **snapshot);
 
 uint64_t snapshot_taken(const struct snapshot *snapshot);

@@ -22,6 +22,10 @@ static void snapshot_report(const struct snapshot *s, uint32_t feed, uint64_t se
 /* Reports a version of FEED that is damaged. Returns ERR_CORRUPT with the sentence for it. */
 static int snapshot_damaged(const struct snapshot *s, uint32_t feed, uint64_t seq, struct bytes key)
 {
+	int r = snapshot_result(s, ERR_CORRUPT);
+
+	if (r != ERR_CORRUPT)
+		return r;
 	snapshot_report(s, feed, seq);
 	return err_say(ERR_CORRUPT,
 		"record %llu, a version of '%.*s', is damaged: while the daemons run they list it again; "
@@ -85,6 +89,9 @@ int snapshot_record(struct snapshot *snapshot, uint32_t feed, struct bytes key,
 		return r;
 	if (r == NOT_FOUND || checkpoint.phase == FEED_REMOVED)
 		return err_say(ERR_NO_FEED, "the feed of '%.*s' was removed", BYTES_ARG(key));
+	r = snapshot_result(s, ERR_CORRUPT);
+	if (r != ERR_CORRUPT)
+		return r;
 	store_report(s->store, DAMAGE_PROCESSOR, &(struct damage_report){.feed = feed});
 	return err_say(ERR_CORRUPT,
 		"the index names version %llu of '%.*s', which the journal does not hold: while the "
@@ -247,7 +254,7 @@ int snapshot_version(struct snapshot *snapshot, uint64_t seq, struct record *ret
 
 	if (r == FOUND)
 		r = snapshot_checked(s, record.feed, &record);
-	else if (r == ERR_CORRUPT)
+	else if (r == ERR_CORRUPT && (r = snapshot_result(s, r)) == ERR_CORRUPT)
 		snapshot_report(s, 0, seq);
 	if (r == FOUND)
 		*ret_record = record;

@@ -157,6 +157,17 @@ static inline void __attribute__((noreturn)) serve(int from, int to)
 		case 'r': /* renews */
 			answer = txn_renew(txn) == 0 && is_whole(txn) ? 'y' : 'n';
 			break;
+		case 'u': /* becomes another user */
+			answer = setgid(65534) == 0 && setuid(65534) == 0 ? 'y' : 'n';
+			break;
+		case 'g': /* reads until its pages are taken away, and notices each time that what it read is wrong */
+			for (bool whole = true; whole && !txn_is_given_up(txn);)
+				whole = is_whole(txn);
+			answer = txn_is_given_up(txn) ? 'y' : 'n';
+			break;
+		case 'x': /* may not renew */
+			answer = txn_renew(txn) == ERR_SNAPSHOT_EXPIRED ? 'y' : 'n';
+			break;
 		case 'e':
 			txn_reset(txn);
 			answer = 'y';

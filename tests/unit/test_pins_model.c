@@ -10,6 +10,8 @@
  * minus one, are gone. The model fails when a reader reads a state that is gone, or has copied half of a meta page.
  * Reader 0 may have no room for a pin file, and hold all states by a mark (store/env/pin_file.h). The kernel keeps that, so it
  * is in memory at once.
+ * The last step of a writer may be to close the page, because a copy has taken the file's place: if it sees no pin, all states
+ * are gone. Nobody writes the file after that.
  * The mutants leave out one part of the protocol each, and the model must find out.
  */
 #include <criterion/criterion.h>
@@ -24,6 +26,9 @@
 #define TABLE     ((size_t)1 << 23)
 #define STACK_MAX ((size_t)1 << 21)
 #define MARK      0xff
+#define CLOSED    0xff /* in OLDEST */
+#define CLOSING   13 /* the writer's first step of it */
+#define ALL       0xfe
 
 enum variable { COMMITTED, BEGAN, OLDEST, FLOOR, META_A, META_B = META_A + 2, META_ID = META_B + 2, PIN = META_ID + 2,
 	VARIABLES = PIN + 2, BARRIER = 0xff };
@@ -40,6 +45,8 @@ enum mutant {
 	FLOOR_FORGOTTEN,   /* a writer that starts keeps the newest state only */
 	BEGAN_LOWERED,     /* a writer that starts sets `began` back */
 	MARK_IGNORED,      /* the writer does not look for the mark */
+	CLOSED_UNFENCED,   /* the pins are read before the page is seen to be closed */
+	CLOSED_IGNORED,    /* the reader takes a snapshot of a closed page */
 	MUTANTS,
 };
 
@@ -61,7 +68,9 @@ static struct {
 	struct world *stack;
 	enum mutant mutant;
 	bool has_mark; /* reader 0 */
+	bool closes; /* the writer, at its end */
 	bool coarse; /* with two readers: a meta page is written, and copied, in one step */
+	uint8_t gone; /* the most */
 	const char *fault;
 } run;
 
@@ -111,6 +120,8 @@ static void store(struct world *w, int process, int variable, uint8_t value)
 {
 	struct process *p = &w->process[process];
 
+	if (variable == BARRIER && !p->n) /* nothing has to get to memory before what follows */
+		return;
 	p->variable[p->n] = (uint8_t)variable;
 	p->value[p->n++] = value;
 }
@@ -159,9 +170,10 @@ static void die(struct world *w, int process)
 {
 	struct process *p = &w->process[process];
 	uint8_t left = p->left, kills = (uint8_t)(p->kills - 1);
+	bool closing = process == WRITER && p->step >= CLOSING;
 
 	flush(w, process);
-	*p = (struct process){.left = left, .kills = kills};
+	*p = (struct process){.left = closing ? 0 : left, .kills = kills};
 }
 
 /* ---- the reader ---- */
@@ -196,6 +208,12 @@ static void step_reader(struct world *w, int me)
 	case 2: /* the fence: visit_steps() waits for an empty buffer */
 		break;
 	case 3:
+		if (load(w, me, OLDEST) == CLOSED && run.closes) {
+			if (run.mutant == CLOSED_IGNORED)
+				break;
+			p->left = 0; /* it goes to the copy */
+			return;
+		}
 		if (load(w, me, OLDEST) > p->p && run.mutant != NO_CHECK) {
 			p->step = 0;
 			return;
@@ -293,8 +311,31 @@ static void step_writer(struct world *w)
 	case 12:
 		store(w, WRITER, BARRIER, 0);
 		store(w, WRITER, COMMITTED, next);
-		p->step = 0;
 		p->left--;
+		p->step = run.closes && p->left == 0 ? CLOSING : 0;
+		p->left += p->step == CLOSING;
+		return;
+	case CLOSING:
+		store(w, WRITER, OLDEST, CLOSED);
+		w->goal = 1;
+		break;
+	case CLOSING + 1: /* the fence */
+		break;
+	case CLOSING + 2:
+	case CLOSING + 4:
+		p->p = load(w, WRITER, PIN + (p->step - CLOSING) / 2 - 1);
+		break;
+	case CLOSING + 3:
+	case CLOSING + 5:
+		if (p->p && w->process[(p->step - CLOSING) / 2 - 1].alive)
+			w->goal = 0;
+		p->p = 0;
+		break;
+	case CLOSING + 6:
+		if (w->goal)
+			w->gone = ALL;
+		p->left = 0;
+		p->step = w->goal = 0;
 		return;
 	default:
 		abort();
@@ -324,8 +365,9 @@ static void start_writer(struct world *w)
 static bool can_step(const struct world *w, int process)
 {
 	const struct process *p = &w->process[process];
-	bool fence = process == WRITER ? p->step == 1 && run.mutant != NO_WRITER_FENCE
-				       : p->step == 2 && run.mutant != NO_READER_FENCE;
+	bool fence = process != WRITER ? p->step == 2 && run.mutant != NO_READER_FENCE
+		: p->step == CLOSING + 1 ? run.mutant != CLOSED_UNFENCED
+					 : p->step == 1 && run.mutant != NO_WRITER_FENCE;
 
 	return p->alive && p->left && room(w, process, 2) && !(fence && p->n);
 }
@@ -355,9 +397,9 @@ static void visit_steps(const struct world *w, int process)
 	if (process == WRITER) {
 		do {
 			step_writer(&next);
-			if (run.coarse && next.process[WRITER].step > 8)
+			if (run.coarse && next.process[WRITER].step > 8 && next.process[WRITER].step < CLOSING)
 				flush(&next, WRITER);
-		} while (run.coarse && next.process[WRITER].step > 8);
+		} while (run.coarse && next.process[WRITER].step > 8 && next.process[WRITER].step < CLOSING);
 		visit(&next);
 		return;
 	}
@@ -374,7 +416,7 @@ static void visit_steps(const struct world *w, int process)
 	}
 }
 
-static const char *explore(enum mutant mutant, bool two, bool has_mark)
+static const char *explore(enum mutant mutant, bool two, bool has_mark, bool closes)
 {
 	struct world w = {.memory = {[COMMITTED] = 1, [BEGAN] = 1, [OLDEST] = 1, [FLOOR] = 1, [META_ID + 1] = 1,
 		[META_A + 1] = 1, [META_B + 1] = 1}, .floor = 1};
@@ -382,19 +424,21 @@ static const char *explore(enum mutant mutant, bool two, bool has_mark)
 	run.mutant = mutant;
 	run.coarse = two;
 	run.has_mark = has_mark;
+	run.closes = closes;
 	run.fault = NULL;
-	run.n_seen = run.n_stack = 0;
+	run.n_seen = run.n_stack = run.gone = 0;
 	run.seen = calloc(TABLE, sizeof(*run.seen));
 	run.stack = malloc(STACK_MAX * sizeof(*run.stack));
 	cr_assert(run.seen && run.stack);
 	for (int i = 0; i < PROCESSES; i++)
 		w.process[i] = (struct process){.left = two ? 1 : 2, .kills = 1, .alive = 1};
-	w.process[WRITER].left = COMMITS;
+	w.process[WRITER].left = closes ? 2 : two ? COMMITS - 1 : COMMITS;
 	if (!two)
 		w.process[1] = (struct process){0};
 	visit(&w);
 	while (run.n_stack && !run.fault) {
 		struct world now = run.stack[--run.n_stack];
+		run.gone = now.gone > run.gone ? now.gone : run.gone;
 		for (int i = 0; i < WRITER; i++)
 			if (now.process[i].step == 9 && now.process[i].t <= now.gone)
 				run.fault = "a state was read after its pages were reused";
@@ -408,23 +452,24 @@ static const char *explore(enum mutant mutant, bool two, bool has_mark)
 
 Test(pins_model, no_order_of_steps_and_no_kill_breaks_a_snapshot, .timeout = 120)
 {
-	for (int i = 0; i < 4; i++) {
-		bool two = i & 1, has_mark = i & 2;
-		const char *fault = explore(CORRECT, two, has_mark);
+	for (int i = 0; i < 8; i++) {
+		bool two = i & 1, has_mark = i & 2, closes = i & 4;
+		const char *fault = explore(CORRECT, two, has_mark, closes);
 
 		cr_assert_null(fault, "%s", fault);
-		cr_log_info("%s%s: %zu states", two ? "two readers" : "one reader",
-			has_mark ? ", one without a pin file" : "", run.n_seen);
+		cr_assert_gt(run.gone, 0, "no state was ever destroyed");
+		cr_log_info("%s%s%s: %zu states", two ? "two readers" : "one reader",
+			has_mark ? ", one without a pin file" : "", closes ? ", the file is replaced" : "", run.n_seen);
 	}
 }
 
 Test(pins_model, each_part_of_the_protocol_is_needed, .timeout = 120)
 {
 	for (enum mutant mutant = CORRECT + 1; mutant < MUTANTS; mutant++) {
-		bool has_mark = mutant == MARK_IGNORED;
-		const char *fault = explore(mutant, false, has_mark);
+		bool has_mark = mutant == MARK_IGNORED, closes = mutant == CLOSED_UNFENCED || mutant == CLOSED_IGNORED;
+		const char *fault = explore(mutant, false, has_mark, closes);
 		if (!fault)
-			fault = explore(mutant, true, has_mark);
+			fault = explore(mutant, true, has_mark, closes);
 		cr_assert_not_null(fault, "mutant %d: the model does not notice", mutant);
 	}
 }

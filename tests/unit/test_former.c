@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files that a copy has replaced while other processes read them: their space comes back, and from readers only if there are
+ * too many. */
+#include "common/proc.h"
+#include "store/env/former.h"
+#include "tests/unit/pins_rig.h"
+
+#define GRACE (FORMER_GRACE_NS + 1)
+#define LONG  (FORMER_KEPT_NS + 1)
+
+static struct formers formers;
+
+static void setup_formers(void)
+{
+	setup();
+	setup_writer();
+}
+
+static void teardown_formers(void)
+{
+	formers_close(&formers);
+	teardown();
+}
+
+TestSuite(former, .init = setup_formers, .fini = teardown_formers, .timeout = 60);
+
+/* Another file takes the place of the writer's, as after a copy. Returns a descriptor of the old one. */
+static int replace(void)
+{
+	static const char *const names[] = {"e/data.mdb", "e/lock.mdb", "e/pins"};
+	int folder = open(scratch_path("e"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int old = open(scratch_path("e/data.mdb"), O_RDONLY | O_CLOEXEC);
+
+	env_close(&env);
+	formers_add(&formers, folder, "hints");
+	(void)close(folder);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		cr_assert_eq(unlink(scratch_path(names[i])), 0);
+	setup_writer();
+	return old;
+}
+
+static bool tend(uint64_t after, struct former_loss *ret_loss)
+{
+	return formers_tend(&formers, &places, proc_monotonic_ns() + after, ret_loss);
+}
+
+static uint64_t blocks(int fd)
+{
+	struct stat st;
+
+	cr_assert_eq(fstat(fd, &st), 0);
+	return (uint64_t)st.st_blocks;
+}
+
+Test(former, space_of_a_file_that_nobody_pins_comes_back_whoever_has_it_open)
+{
+	struct child child = start();
+	struct former_loss loss;
+
+	cr_assert_eq(ask(&child, 'o'), 'y');
+	cr_assert_eq(ask(&child, 'e'), 'y');
+	int old = replace();
+	cr_assert_not(tend(0, &loss));
+	cr_assert_eq(formers.n, 1, "a running reader has a moment to go on to the copy");
+	cr_assert_gt(blocks(old), 0);
+	cr_assert_not(tend(GRACE, &loss));
+	cr_assert_eq(formers.n, 0);
+	cr_assert_eq(blocks(old), 0);
+	cr_assert_eq(ask(&child, 'x'), 'y', "it is told to open the copy");
+	cr_assert_eq(ask(&child, 'o'), 'y');
+	cr_assert_eq(ask(&child, 'c'), 'y');
+	(void)close(old);
+	end(&child, SIGTERM);
+}
+
+Test(former, snapshot_of_one_frozen_reader_stays)
+{
+	struct child child = start();
+	struct former_loss loss;
+
+	cr_assert_eq(ask(&child, 'o'), 'y');
+	int old = replace();
+	cr_assert_not(tend(100 * LONG, &loss));
+	cr_assert_eq(formers.n, 1);
+	cr_assert_eq(ask(&child, 'c'), 'y');
+	cr_assert_eq(ask(&child, 'e'), 'y');
+	cr_assert_not(tend(GRACE, &loss));
+	cr_assert_eq(formers.n, 0);
+	cr_assert_eq(blocks(old), 0);
+	cr_assert_eq(ask(&child, 'x'), 'y');
+	(void)close(old);
+	end(&child, SIGTERM);
+}
+
+Test(former, of_too_many_files_the_oldest_is_given_up_after_a_minute)
+{
+	struct child children[FORMERS_KEPT + 1];
+	struct former_loss loss;
+	int old[FORMERS_KEPT + 1];
+
+	for (size_t i = 0; i <= FORMERS_KEPT; i++) {
+		children[i] = start();
+		cr_assert_eq(ask(&children[i], 'o'), 'y');
+		cr_assert_not(tend(LONG, &loss));
+		old[i] = replace();
+	}
+	cr_assert_not(tend(GRACE, &loss), "not within the minute");
+	cr_assert_eq(formers.n, FORMERS_KEPT + 1);
+	cr_assert(tend(LONG, &loss));
+	cr_assert_eq(formers.n, FORMERS_KEPT);
+	cr_assert_eq(loss.snapshots, 1);
+	cr_assert_eq(loss.uid, geteuid());
+	cr_assert_eq(loss.pid, children[0].pid);
+	cr_assert_gt(loss.bytes, 0);
+	cr_assert_eq(blocks(old[0]), 0);
+	cr_assert_eq(ask(&children[0], 'g'), 'y');
+	cr_assert_eq(ask(&children[0], 'x'), 'y');
+	for (size_t i = 1; i <= FORMERS_KEPT; i++)
+		cr_assert_eq(ask(&children[i], 'c'), 'y');
+	cr_assert_not(tend(LONG, &loss), "four may be kept");
+	for (size_t i = 0; i <= FORMERS_KEPT; i++) {
+		(void)close(old[i]);
+		end(&children[i], SIGTERM);
+	}
+}
+
+Test(former, reader_of_another_user_does_not_lose_its_snapshot_to_one_who_has_many)
+{
+	struct child children[FORMERS_KEPT + 2];
+	struct former_loss loss;
+
+	if (geteuid() != 0) {
+		cr_assert_neq(access("/", W_OK), 0, "another uid takes root");
+		return;
+	}
+	cr_assert_eq(chmod(scratch(), 0755), 0);
+	cr_assert_eq(chmod(scratch_path("e"), 0755), 0);
+	cr_assert_eq(chmod(places.path[0], 01777), 0);
+	for (size_t i = 0; i < FORMERS_KEPT + 2; i++) {
+		cr_assert_eq(chmod(scratch_path("e/data.mdb"), 0644), 0);
+		cr_assert_eq(chmod(scratch_path("e/pins"), 0644), 0);
+		children[i] = start();
+		if (i == 0)
+			cr_assert_eq(ask(&children[i], 'u'), 'y');
+		cr_assert_eq(ask(&children[i], 'o'), 'y');
+		(void)close(replace());
+	}
+	cr_assert(tend(LONG, &loss));
+	cr_assert_eq(loss.pid, children[1].pid);
+	cr_assert(tend(LONG, &loss));
+	cr_assert_eq(loss.pid, children[2].pid);
+	cr_assert_not(tend(LONG, &loss));
+	cr_assert_eq(ask(&children[0], 'c'), 'y');
+	for (size_t i = 0; i < FORMERS_KEPT + 2; i++)
+		end(&children[i], SIGTERM);
+}
+
+Test(former, reader_in_the_middle_of_reading_notices_it_and_does_not_die)
+{
+	struct child children[24];
+	const size_t n = sizeof(children) / sizeof(children[0]);
+	struct former_loss loss;
+	char answer = '-', command = 'g';
+
+	for (size_t i = 0; i < n; i++) {
+		children[i] = start();
+		cr_assert_eq(ask(&children[i], 'o'), 'y');
+		cr_assert_eq(write(children[i].to, &command, 1), 1);
+		(void)close(replace());
+		pause_ms((int)i % 5);
+		cr_assert_eq(tend(LONG, &loss), i >= FORMERS_KEPT);
+		if (i < FORMERS_KEPT)
+			continue;
+		struct child *given_up = &children[i - FORMERS_KEPT];
+		cr_assert_eq(loss.pid, given_up->pid);
+		(void)!read(given_up->from, &answer, 1);
+		cr_assert_eq(answer, 'y', "%c", answer);
+		cr_assert_eq(ask(given_up, 'x'), 'y');
+		end(given_up, SIGTERM);
+	}
+	for (size_t i = n - FORMERS_KEPT; i < n; i++)
+		end(&children[i], SIGKILL);
+}
