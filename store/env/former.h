@@ -29,7 +29,7 @@
 #include "store/env/pin_page.h"
 
 #define FORMERS_KEPT     4
-#define FORMERS_MAX      16 /* that are watched */
+#define FORMERS_MAX      32 /* that are watched */
 #define FORMER_GRACE_NS  10000000000ull
 #define FORMER_KEPT_NS   60000000000ull
 #define FORMER_MARGIN    (1u << 20)

@@ -5,7 +5,9 @@
  * that was stopped with a snapshot in its hand has kept each page for a while, the file stays as long as it was.
  *
  * The most that was in use within the last minute counts, so that what rises and falls with each trim causes no copy.
- * A copy begins a minute after the last one, or later if they take long: they cost a twentieth of the time at most.
+ * A copy begins a minute after the last one, or later if they take long: they cost a twentieth of the time at most. If the
+ * file is by far too long, as when a reader keeps each page of a database that changes a lot, five seconds are enough: with
+ * former.h this bounds what readers can make the disk hold to the growth of about a minute.
  * A daemon that starts knows nothing of the time before, and what is in use then counts.
  */
 #ifndef STORE_ENV_SURPLUS_H
@@ -20,7 +22,8 @@ struct env_info;
 struct surplus {
 	uint64_t most[2];   /* bytes in use: the most in the half minute before, and in this one */
 	uint64_t turned_ns; /* when this half minute began */
-	uint64_t next_ns;   /* no copy before */
+	uint64_t next_ns;   /* no copy before, */
+	uint64_t hasty_ns;  /* and before this one if the file is by far too long */
 };
 
 /* Returns whether a copy may begin at NOW_NS, whatever for. */

@@ -56,3 +56,19 @@ Test(surplus, copies_take_a_twentieth_of_the_time_and_failures_wait)
 	cr_assert_not(surplus_is_allowed(&surplus, 1872 * SECOND));
 	cr_assert(surplus_is_allowed(&surplus, 1874 * SECOND));
 }
+
+Test(surplus, a_file_that_is_by_far_too_long_waits_for_seconds_only)
+{
+	struct surplus surplus = {.next_ns = 0};
+
+	cr_assert(due(&surplus, 1000, 100, 450));
+	surplus_end(&surplus, 0, 1000 * SECOND, 1000 * SECOND);
+	cr_assert_not(due(&surplus, 1004, 100, 450));
+	cr_assert_not(due(&surplus, 1006, 100, 400), "that can wait for a minute");
+	cr_assert(due(&surplus, 1008, 100, 450));
+	surplus_end(&surplus, 0, 1008 * SECOND, 1009 * SECOND);
+	cr_assert_not(due(&surplus, 1028, 100, 450), "a twentieth of the time");
+	cr_assert(due(&surplus, 1030, 100, 450));
+	surplus_end(&surplus, -ENOSPC, 1030 * SECOND, 1030 * SECOND);
+	cr_assert_not(due(&surplus, 1600, 100, 450));
+}
