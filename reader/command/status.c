@@ -142,13 +142,13 @@ int status_json(const struct store_status *s, struct buf *out)
 	buf_str(out, "],\"cursors\":[");
 	for (size_t i = 0; i < s->n_cursors; i++) {
 		const struct status_cursor *cursor = &s->cursors[i];
+		uint64_t now = proc_realtime_ns(); /* may have been set back since */
+		double age = now > cursor->written_ns ? (double)(now - cursor->written_ns) / 1e9 : 0;
 
 		status_json_text(out, i ? ",{\"name\":" : "{\"name\":", cursor->name);
 		buf_printf(out,
 			",\"feeds\":%zu,\"event\":%" PRIu64 ",\"ageSeconds\":%.3f,\"lapsed\":%s}",
-			cursor->feeds, cursor->event,
-			((double)proc_realtime_ns() - (double)cursor->written_ns) / 1e9,
-			cursor->lapsed ? "true" : "false");
+			cursor->feeds, cursor->event, age, cursor->lapsed ? "true" : "false");
 	}
 	buf_str(out, "]}\n");
 	return buf_error(out);

@@ -8,7 +8,7 @@ What it can make the disk hold is bounded: the files that have names, and FORMER
 (store/env/former.h), or one more for a moment. A snapshot that was given up says so when it is read, the newest one works,
 and a reader that held one snapshot from the beginning, as another user, still has it.
 
-usage: tests/stress/hoarder.py [--minutes 10] [--rate 3000]   ($KINF_BUILD: default build/release)
+usage: tests/stress/hoarder.py [--minutes 5] [--rate 1500]   ($KINF_BUILD: default build/release)
 """
 
 import argparse
@@ -117,7 +117,7 @@ class Hoard:
         # The files of the last minute are kept as well.
         assert self.lost() > 0 and most < 2 * (KEPT + 2 + 60 / PAUSE) * largest
         eventually(lambda: self.last(greedy)[-1] == "whole" and "expired" in self.last(greedy), 2 * PAUSE)
-        assert self.store.kinf("get", "pods", "-o", "count", check=True).out.strip() == str(OBJECTS)
+        assert self.store.kinf("get", "pods", "-o", "count", check=True).stdout.strip() == str(OBJECTS)
         greedy.kill()
         faithful.kill()
         eventually(lambda: held_bytes(self.store.path) < 4 * OBJECTS * (SIZE + 4096) + 64 * MIB, 150, "the space is given back")
@@ -127,8 +127,8 @@ class Hoard:
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--minutes", type=float, default=10)
-    parser.add_argument("--rate", type=int, default=3000, help="changes a second")
+    parser.add_argument("--minutes", type=float, default=5)
+    parser.add_argument("--rate", type=int, default=1500, help="changes a second")
     args = parser.parse_args()
     workspace = Workspace()
     try:
