@@ -13,8 +13,8 @@ import sys
 os.environ.setdefault("KINF_BUILD", "build/debug")
 from torture import Tally, arguments, program  # noqa: E402
 
-TESTS = ["datafile", "env", "follow", "generation", "hints", "index", "index_define", "journal", "journal_model", "journal_open",
-         "pins", "rebuild", "ring", "snapshot", "stats", "taken", "verify"]  # fmt: skip
+TESTS = ["datafile", "env", "env_damage", "env_killed", "env_room", "follow", "generation", "hints", "index", "index_define",
+         "journal", "journal_model", "journal_open", "pins", "rebuild", "ring", "snapshot", "stats", "taken", "verify"]  # fmt: skip
 
 
 def main():

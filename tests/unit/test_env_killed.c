@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Commits whose writer was killed inside, and files of earlier versions. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/options.h"
+#include "store/env/pin_page.h"
+#include "tests/unit/env_rig.h"
+
+/* ---- commits that were killed inside ---- */
+
+/* The bytes of data.mdb after the last three commits, which made the states 4, 5 and 6. */
+struct states {
+	size_t page, size;
+	uint8_t *bytes[3];
+	int fd;
+	struct pin_page *pins; /* of the environment */
+};
+
+static struct states states_make(void)
+{
+	struct env_options options = {.mode = ENV_WRITE, .databases = databases, .n_databases = 2, .map_bytes = 16u << 20,
+		.file_mode = 0600, .places = places_of()};
+	struct states s = {.page = (size_t)sysconf(_SC_PAGESIZE)};
+	struct stat st;
+
+	(void)mkdir(scratch_path("e"), 0700);
+	for (int i = 0; i < 5; i++) {
+		struct env *env = NULL;
+
+		cr_assert_eq(env_open(scratch_path("e"), &options, &env), 0, "%s", err_text(-1));
+		put(env, "a", 10 + (size_t)i);
+		env_close(&env);
+		if (i < 2)
+			continue;
+		s.fd = open(scratch_path("e/data.mdb"), O_RDWR | O_CLOEXEC);
+		cr_assert(s.fd >= 0 && fstat(s.fd, &st) == 0);
+		s.size = (size_t)st.st_size;
+		s.bytes[i - 2] = malloc(s.size);
+		cr_assert_eq(pread(s.fd, s.bytes[i - 2], s.size, 0), (ssize_t)s.size);
+		cr_assert(i == 4 || close(s.fd) == 0);
+	}
+	int pins = open(scratch_path("e/pins"), O_RDWR | O_CLOEXEC);
+	s.pins = mmap(NULL, PIN_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, pins, 0);
+	cr_assert(s.pins != MAP_FAILED && s.pins->committed == 6);
+	(void)close(pins);
+	return s;
+}
+
+static void states_release(struct states *s)
+{
+	(void)munmap(s->pins, PIN_PAGE_BYTES);
+	(void)close(s->fd);
+	for (int i = 0; i < 3; i++)
+		free(s->bytes[i]);
+}
+
+static size_t value_size(const char *name, enum env_mode mode)
+{
+	struct env_options options = {.mode = mode, .databases = databases, .n_databases = 2, .map_bytes = 16u << 20,
+		.file_mode = 0600, .places = places_of()};
+	struct env *env = NULL;
+	struct txn *txn = NULL;
+	struct bytes value;
+
+	cr_assert_eq(env_open(scratch_path(name), &options, &env), 0, "%s", err_text(-1));
+	cr_assert_eq(txn_begin_read(env, &txn), 0);
+	cr_assert_eq(txn_get(txn, 0, BYTES_LIT("a"), &value), FOUND);
+	txn_abort(&txn);
+	env_close(&env);
+	return value.size;
+}
+
+/* Checks a file whose state 6 is whole or was not begun, whatever its meta page looks like, and writes another state. */
+static void check_sound(bool is_whole, bool is_half, const char *text, size_t step)
+{
+	enum env_mode mode = access(scratch_path("e/pins"), F_OK) == 0 ? ENV_READ : ENV_COPY;
+	int code;
+	uint64_t newest = newest_of("e", mode, &code);
+
+	cr_assert_eq(newest, is_half ? 0 : is_whole ? 6 : 5, "%s, %zu: %d, %s", text, step, (int)newest, err_text(code));
+	cr_assert(!is_half || code == ERR_LOCKED);
+	cr_assert_eq(value_size("e", ENV_WRITE), is_whole ? 14 : 13, "%s, %zu", text, step);
+	struct env *env = open_env("e", ENV_WRITE);
+	put(env, "a", 99);
+	env_close(&env);
+	cr_assert_eq(newest_or_damaged("e"), is_whole ? 7 : 6, "%s, %zu", text, step);
+	cr_assert_eq(value_size("e", ENV_READ), 99);
+}
+
+struct store_step {
+	uint8_t from, size;
+};
+
+/* The order in which a commit stores the parts of a meta page, in place. LMDB's text, and what gcc made of it in Debian 12,
+ * where the root of the table follows the number. */
+static const struct store_step as_written[] = {
+	{32, 8}, {40, 48}, {88, 16}, {104, 16}, {120, 8}, {128, 8}, {136, 8}, {144, 8}};
+static const struct store_step as_compiled[] = {
+	{40, 16}, {32, 8}, {56, 16}, {72, 16}, {88, 16}, {104, 16}, {136, 8}, {144, 8}, {120, 16}};
+
+static void kill_inside(struct states *s, const struct store_step *steps, size_t n, bool with_pins, const char *text)
+{
+	uint8_t *newest = s->bytes[2]; /* state 6 is in meta page 0 */
+
+	cr_assert_eq(le64_get(newest + 144), 6);
+	for (size_t done = 0; done <= n; done++) {
+		uint8_t meta[152];
+		bool has_root = false, has_number = false;
+
+		memcpy(meta, s->bytes[0], sizeof(meta));
+		for (size_t i = 0; i < done; i++) {
+			memcpy(meta + steps[i].from, newest + steps[i].from, steps[i].size);
+			has_root |= steps[i].from <= 128 && steps[i].from + steps[i].size > 128;
+			has_number |= steps[i].from == 144;
+		}
+		cr_assert_eq(pwrite(s->fd, newest, s->size, 0), (ssize_t)s->size);
+		cr_assert_eq(pwrite(s->fd, meta, sizeof(meta), 0), (ssize_t)sizeof(meta));
+		if (with_pins) {
+			s->pins->began = 6;
+			s->pins->committed = 5;
+		} else {
+			(void)unlink(scratch_path("e/pins"));
+		}
+		check_sound(has_root && has_number, has_number && !has_root, text, done);
+	}
+}
+
+Test(env_killed, a_commit_that_was_killed_inside_is_none_and_no_damage)
+{
+	struct states s = states_make();
+
+	kill_inside(&s, as_written, ARRAY_SIZE(as_written), true, "as written");
+	states_release(&s);
+}
+
+Test(env_killed, a_commit_that_was_killed_inside_is_none_whatever_the_compiler_made)
+{
+	struct states s = states_make();
+
+	kill_inside(&s, as_compiled, ARRAY_SIZE(as_compiled), true, "as compiled");
+	states_release(&s);
+}
+
+Test(env_killed, a_copy_of_a_commit_that_was_killed_inside_is_no_damage)
+{
+	struct states s = states_make();
+
+	kill_inside(&s, as_written, ARRAY_SIZE(as_written), false, "as written");
+	kill_inside(&s, as_compiled, ARRAY_SIZE(as_compiled), false, "as compiled");
+	states_release(&s);
+}
+
+/* The killed commit's meta page stays until the next commit, which first uses its pages again. */
+Test(env_killed, pages_of_a_killed_commit_that_are_used_again_are_no_damage)
+{
+	struct states s = states_make();
+	uint8_t *newest = s.bytes[2], number[8];
+	size_t root = le64_get(newest + 128) * s.page, root_5 = le64_get(newest + s.page + 128) * s.page;
+
+	le64_put(number, 4);
+	for (int i = 0; i < 4; i++) {
+		cr_assert_eq(pwrite(s.fd, newest, s.size, 0), (ssize_t)s.size);
+		cr_assert_eq(pwrite(s.fd, number, 8, 144), 8);
+		uint8_t *page = malloc(s.page);
+		memcpy(page, newest + root_5, s.page); /* a copy of 5's table, not sealed yet */
+		memcpy(page, newest + root, 8);
+		if (i == 1)
+			memset(page, 0, s.page);
+		if (i == 2)
+			memset(page, 0xff, s.page);
+		if (i < 3)
+			cr_assert_eq(pwrite(s.fd, page, s.page, (off_t)root), (ssize_t)s.page);
+		free(page);
+		s.pins->began = i == 3 ? 5 : 6; /* 3: another writer has started */
+		s.pins->committed = 5;
+		check_sound(false, false, "used again", (size_t)i);
+	}
+	states_release(&s);
+}
+
+/* After a power cut the pin page is of any age; and a data.mdb may have got the content of another one. */
+Test(env_killed, a_pin_page_of_any_age_makes_no_damage)
+{
+	struct states s = states_make();
+
+	for (uint64_t committed = 0; committed <= 8; committed++)
+		for (uint64_t began = committed; began <= committed + 1; began++) {
+			cr_assert_eq(pwrite(s.fd, s.bytes[2], s.size, 0), (ssize_t)s.size);
+			s.pins->committed = committed;
+			s.pins->began = began;
+			cr_assert_eq(value_size("e", ENV_WRITE), 14, "committed %d, began %d", (int)committed, (int)began);
+			(void)munmap(s.pins, PIN_PAGE_BYTES);
+			int pins = open(scratch_path("e/pins"), O_RDWR | O_CLOEXEC);
+			s.pins = mmap(NULL, PIN_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, pins, 0);
+			(void)close(pins);
+			cr_assert_neq(s.pins, MAP_FAILED);
+		}
+	states_release(&s);
+}
+
+/* The number is one that a killed commit leaves, but the pin page knows that the commit was published. */
+Test(env_killed, a_published_state_is_not_taken_for_a_killed_commit)
+{
+	struct states s = states_make();
+	uint8_t number[8];
+	int code;
+
+	le64_put(number, 4);
+	cr_assert_eq(pwrite(s.fd, number, 8, 144), 8);
+	cr_assert_eq(newest_of("e", ENV_READ, &code), 0);
+	cr_assert_eq(code, ERR_CORRUPT);
+	cr_assert_eq(newest_of("e", ENV_WRITE, &code), 0);
+	cr_assert_eq(code, ERR_CORRUPT, "%s", err_text(code));
+	states_release(&s);
+}
+
+/* ---- files of earlier versions ---- */
+
+/* A file of an earlier version has no seal, until something is committed to it. */
+Test(env_killed, a_file_without_seals_is_read_and_gets_them)
+{
+	static const char seal[] = "seal";
+	struct env *env = open_env("e", ENV_WRITE);
+	struct stat st;
+
+	put(env, "a", 10);
+	put(env, "b", 10);
+	env_close(&env);
+	int fd = open(scratch_path("e/data.mdb"), O_RDWR | O_CLOEXEC);
+	cr_assert_eq(fstat(fd, &st), 0);
+	char *bytes = mmap(NULL, 1u << 20, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	cr_assert_neq(bytes, MAP_FAILED);
+	for (char *at = bytes; (at = memmem(at, (size_t)(bytes + st.st_size - at), seal, 4)); at++)
+		at[3] = 'm';
+	cr_assert_eq(newest_or_damaged("e"), 3);
+	env = open_env("e", ENV_WRITE);
+	put(env, "c", 10);
+	env_close(&env);
+	cr_assert_eq(newest_or_damaged("e"), 4, "one of both has its seal");
+	env = open_env("e", ENV_WRITE);
+	put(env, "d", 10);
+	env_close(&env);
+	cr_assert_eq(newest_or_damaged("e"), 5);
+	cr_assert_eq(fstat(fd, &st), 0);
+	cr_assert_not_null(memmem(bytes, (size_t)st.st_size, seal, 4));
+	bytes[sysconf(_SC_PAGESIZE) + 144] ^= 4; /* the number of the newest state, 5 */
+	cr_assert_eq(newest_or_damaged("e"), 0);
+	(void)munmap(bytes, 1u << 20);
+	(void)close(fd);
+}
+
+/* An earlier version leaves the row as it is. */
+Test(env_killed, what_an_earlier_version_wrote_after_this_one_is_read)
+{
+	struct states s = states_make();
+	uint8_t *newest = s.bytes[2], number[8], seal[12] = "seal";
+
+	le64_put(seal + 4, 6);
+	uint8_t *last = memmem(newest, s.size, seal, sizeof(seal));
+	le64_put(seal + 4, 5);
+	uint8_t *before = memmem(newest, s.size, seal, sizeof(seal));
+	cr_assert(last && before);
+	for (uint64_t sealed = 4; sealed <= 5; sealed++) { /* the state after which it wrote one, or two */
+		le64_put(number, sealed);
+		memcpy(last + 4, number, 8);
+		memcpy(before + 4, number, 8);
+		cr_assert_eq(pwrite(s.fd, newest, s.size, 0), (ssize_t)s.size);
+		check_sound(true, false, "an earlier version", (size_t)sealed);
+	}
+	states_release(&s);
+}
