@@ -23,6 +23,8 @@
  * a quoted text that is no key of the map is read as a path: ['metadata.name','status.phase']. Two
  * operands of different types are only unequal.
  *
+ * A path may have three steps "..", those in filters and unions counted, and its unions 256 combinations of their members.
+ *
  * A path that leads nowhere finds nothing, which is no error; kubectl refuses an item beyond the
  * end.
  */

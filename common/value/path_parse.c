@@ -11,6 +11,10 @@
 #include "common/value/path_internal.h"
 
 #define PATH_NESTED_MAX 8 /* filters within filters */
+/* A path may come from a custom resource's columns. Each union multiplies the values by its members, and each ".." visits a
+ * value once for each level above it: without a limit twenty unions of ten members would never end. */
+#define PATH_WAYS_MAX     256
+#define PATH_DESCENTS_MAX 3
 
 /* ---- parsing ---- */
 
@@ -489,6 +493,71 @@ bool path_unquote(const char **p, const char *end, struct buf *out)
 
 /* ---- public ---- */
 
+/* ---- cost ---- */
+
+struct path_cost {
+	size_t ways;       /* combinations of the members of unions; at most PATH_WAYS_MAX + 1 */
+	unsigned descents; /* steps ".." behind each other */
+};
+
+static struct path_cost path_cost(const struct path *path);
+
+static struct path_cost path_cost_more(struct path_cost a, struct path_cost b)
+{
+	return (struct path_cost){a.ways > b.ways ? a.ways : b.ways, a.descents > b.descents ? a.descents : b.descents};
+}
+
+static struct path_cost path_cost_of_union(const struct path_union *union_)
+{
+	struct path_cost sum = {0};
+
+	for (size_t i = 0; i < union_->n; i++) {
+		const struct path_member *member = &union_->members[i];
+		struct path_cost cost = path_cost(member->path);
+
+		if (member->otherwise)
+			cost = path_cost_more(cost, path_cost(member->otherwise));
+		sum.ways += cost.ways;
+		sum.descents = path_cost_more(sum, cost).descents;
+	}
+	return sum;
+}
+
+static struct path_cost path_cost(const struct path *path)
+{
+	struct path_cost cost = {.ways = 1};
+
+	for (size_t i = 0; i < path->count; i++) {
+		const struct path_step *step = &path->steps[i];
+		struct path_cost more = {.ways = 1};
+
+		if (step->type == STEP_RECURSIVE)
+			more.descents = 1;
+		else if (step->type == STEP_UNION)
+			more = path_cost_of_union(step->more.union_);
+		else if (step->type == STEP_FILTER && step->more.filter->left.path)
+			more = path_cost(step->more.filter->left.path);
+		if (step->type == STEP_FILTER && step->more.filter->right.path)
+			more = path_cost_more(more, path_cost(step->more.filter->right.path));
+		cost.ways *= more.ways;
+		cost.ways = cost.ways > PATH_WAYS_MAX ? PATH_WAYS_MAX + 1 : cost.ways;
+		cost.descents += more.descents;
+	}
+	return cost;
+}
+
+static int path_check_cost(const struct path *path, const char *text)
+{
+	struct path_cost cost = path_cost(path);
+
+	if (cost.ways > PATH_WAYS_MAX)
+		return err_say(ERR_SYNTAX, "field path '%s': the members of its unions have more than %d combinations", text,
+			PATH_WAYS_MAX);
+	if (cost.descents > PATH_DESCENTS_MAX)
+		return err_say(ERR_SYNTAX, "field path '%s': more than %d steps '..'", text, PATH_DESCENTS_MAX);
+	return 0;
+}
+
 int path_parse(const char *text, struct path **ret_path)
 {
 	CLEANUP(path_free) struct path *path = NULL;
@@ -510,6 +579,8 @@ int path_parse(const char *text, struct path **ret_path)
 		r = path_syntax(&parser, "expected '.' or '['");
 	if (r == 0 && !path->count)
 		r = path_syntax(&parser, "expected a key");
+	if (r == 0)
+		r = path_check_cost(path, text);
 	if (r < 0)
 		return r;
 	path_put_steps(path, &path->text, true);

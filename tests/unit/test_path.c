@@ -116,6 +116,10 @@ Test(path, errors_point_at_the_place)
 		buf_str(&deep, i ? ".a" : "a");
 	assert_syntax(buf_cstr(&deep), "too many steps");
 	buf_release(&deep);
+	assert_syntax("a..b..c..d..e", "more than 3 steps '..'");
+	assert_syntax("a..b[?(@..c)]['x','y..z..w']", "more than 3 steps '..'");
+	assert_syntax("['a','b','c']['a','b','c']['a','b','c']['a','b','c']['a','b','c']['a','b','c']", "combinations");
+	assert_syntax("a[?(@['a','b']['a','b']['a','b']['a','b'])]['a.b','c']['a','b','c','d']['a','b','c','d']", "combinations");
 }
 
 Test(path, keys_are_told_up_to_the_first_other_step)
