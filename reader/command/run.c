@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -194,6 +195,17 @@ static int run_check_serve(const struct run *run)
 		asked ? "--serve" : "sockets of the service manager");
 }
 
+/* The daemons read the file as well, also when they are started again: a pipe, as of <(...), is empty by then, and they
+ * would keep nothing, or run with another store. */
+static int run_check_file(const struct config *config)
+{
+	struct stat st;
+
+	if (!config->file || stat(config->file, &st) < 0 || S_ISREG(st.st_mode) || S_ISCHR(st.st_mode))
+		return 0;
+	return err_say(ERR_CONFIG, "'%s' is a pipe or a socket, and each daemon reads the configuration: name a file", config->file);
+}
+
 int command_run(int argc, char **argv)
 {
 	CLEANUP(config_flags_release) struct config_flags flags = {0};
@@ -220,6 +232,8 @@ int command_run(int argc, char **argv)
 	if (r != 0)
 		return command_usage(&options, r);
 	r = config_load(&flags, &run.config);
+	if (r == 0)
+		r = run_check_file(run.config);
 	if (r == 0 && run.config->passed_over)
 		(void)fprintf(stderr, "note: %s\n", run.config->passed_over);
 	if (r == 0 && !run.config->n_feeds)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "common/cleanup.h"
 #include "common/err.h"
@@ -53,6 +54,19 @@ static int files_check_names(const struct kubeconfig_file *file, const char *lis
 	return 0;
 }
 
+/* The reflector reads a file again whenever it starts: a pipe, as of <(...), is empty then, and a FIFO without a writer
+ * makes it wait for ever. A directory is what a container finds in place of a file that its machine has not. */
+static int files_check_type(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0 || S_ISREG(st.st_mode) || S_ISCHR(st.st_mode))
+		return 0; /* reading it tells what can't be looked at */
+	if (S_ISDIR(st.st_mode))
+		return err_say(ERR_CONFIG, "kubeconfig '%s' is a directory: name a file", path);
+	return err_say(ERR_CONFIG, "kubeconfig '%s' is a pipe or a socket, and is read at each start: name a file", path);
+}
+
 /* Adds one file. Returns: 0, NOT_FOUND when it does not exist, or an error. */
 static int files_add(struct kubeconfig_files *files, const char *path)
 {
@@ -66,6 +80,9 @@ static int files_add(struct kubeconfig_files *files, const char *path)
 			return 0;
 	if (files->count == FILES_MAX)
 		return err_say(ERR_CONFIG, "KUBECONFIG: more than %d files", FILES_MAX);
+	r = files_check_type(path);
+	if (r < 0)
+		return r;
 	*file = (struct kubeconfig_file){.path = strdup(path)};
 	if (!file->path)
 		return err_set(-ENOMEM, "kubeconfig '%s'", path);

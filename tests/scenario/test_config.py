@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """kinf.yaml: programs report each fault with its line, and running daemons apply changes on SIGHUP."""
 
+import json
 import os
 import re
 import signal
+import subprocess
 
 import pytest
 
@@ -354,3 +356,17 @@ def test_run_ends_with_78_where_only_another_configuration_helps(tmp_path):
         file.write_text(text)
         result = run_command([program("kinf"), "run", "--config", file, "--store", tmp_path / "store"])
         assert result.status == 78 and says in result.stderr, result
+
+
+@pytest.mark.parametrize("option, says", [("--config", "each daemon reads the configuration"), ("--kubeconfig", "is a pipe")])
+def test_run_does_not_begin_with_what_it_could_not_read_again(tmp_path, option, says):
+    """`kinf run --config <(...)`: the reflector read nothing, and ran without feeds, with another kubeconfig; with a
+    kubeconfig it ended at its next start."""
+    text = json.dumps({"cluster": {"kubeconfig": "/nowhere"}, "feeds": [{"resource": "pods"}]})
+    reading, writing = os.pipe()
+    os.write(writing, text.encode())
+    os.close(writing)
+    argv = [program("kinf"), "run", "--watch", "pods", "--store", tmp_path / "store", option, f"/dev/fd/{reading}"]
+    result = subprocess.run(argv, pass_fds=[reading], stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=30)
+    os.close(reading)
+    assert result.returncode == 78 and says in result.stderr.decode(), result

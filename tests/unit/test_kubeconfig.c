@@ -383,6 +383,9 @@ Test(kubeconfig, k04_k05_k06_missing_and_malformed_files_are_named)
 
 	fails(kubeconfig_load(path_of("none"), NULL, &c), ERR_CONFIG, "none", "does not exist");
 	fails(kubeconfig_load(NULL, NULL, &c), -ENOENT, "no kubeconfig", "no pod");
+	fails(kubeconfig_load(path_of("."), NULL, &c), ERR_CONFIG, "/.'", "is a directory");
+	cr_assert_eq(mkfifo(path_of("fifo"), 0600), 0);
+	fails(kubeconfig_load(path_of("fifo"), NULL, &c), ERR_CONFIG, "/fifo'", "is a pipe");
 	fails(kubeconfig_load(file("f", "a: [1"), NULL, &c), ERR_SYNTAX, "/f", "");
 	fails(kubeconfig_load(file("f", "[1]"), NULL, &c), ERR_CONFIG, "/f", "not a map");
 	fails(kubeconfig_load(file("f", "kind: Pod"), NULL, &c), ERR_CONFIG, "/f", "Pod");
