@@ -117,6 +117,8 @@ def test_status_fails_while_there_is_no_feed(simulator, store):
     assert checked.stderr.startswith("Error: nothing is watched yet: kinf-reflector: "), checked
     said = eventually(lambda: "no index yet" not in (text := store.kinf("get", "pods").stderr) and text, what="an empty index")
     assert said.startswith("Error: no feed 'pods': nothing is watched yet: kinf-reflector: ") and "refused" in said, said
+    log = store.kinf("log")
+    assert log.status == 1 and log.stderr.startswith("Error: nothing is watched yet: kinf-reflector: "), log
     simulator.up()
     store.wait_live("pods")
     assert store.kinf("status", "--check", check=True).stdout == "1 feed live\n"
