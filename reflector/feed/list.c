@@ -287,7 +287,7 @@ int list_end(struct list *list, struct list_page *ret_page)
 		return err_add(r, "list");
 	if (page.kind.size && (page.kind.size < 4 ||
 		memcmp((const char *)page.kind.data + page.kind.size - 4, "List", 4) != 0))
-		return err_say(ERR_PROTOCOL, "list: the answer is a '%.*s'", BYTES_ARG(page.kind));
+		return err_say(ERR_PROTOCOL, "list: it is a '%.*s' and no List", BYTES_ARG(page.kind));
 	if (r == FOUND)
 		r = list_read_text(metadata, "resourceVersion", &page.rv);
 	if (r >= 0 && page.rv.size)

@@ -124,6 +124,12 @@ def test_a_bad_file_is_refused_and_leaves_nothing(store, name):
     assert not target.exists() and leftovers(store) == []
 
 
+def test_a_single_object_is_said_to_be_no_list(store):
+    result = run_command([program("kinf"), "import", "-", "--store", store.directory / "imported"], store.env,
+                         input=json.dumps(pod("a")))
+    assert result.status == 1 and "it is a 'Pod' and no List" in result.stderr, result
+
+
 @pytest.mark.parametrize("text", ['{"a":1}', '{"kind":"List"}', '{"kind":"List","apiVersion":"v1","items":[]}',
                                   '{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":""},"items":[]}'])
 def test_a_file_without_objects_is_refused_with_a_sentence(store, text):
