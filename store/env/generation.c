@@ -66,6 +66,10 @@ static int generation_open_env(struct generation *gen, enum env_mode mode,
 
 	/* The directory's path as it is now: the store may have been moved since it was opened. */
 	int r = proc_path_of(gen->fd, path, PATH_MAX - 16);
+	if (r == -ENAMETOOLONG)
+		return err_say(ERR_UNSUPPORTED,
+			"the path of '%s' is longer than %d bytes: name a shorter one with 'store' in kinf.yaml or --store",
+			gen->kind->what, PATH_MAX - 17);
 	if (r == 0)
 		r = failpoint_pass(strcmp(gen->kind->what, "index") == 0 ? FAILPOINT_INDEX_OPEN : FAILPOINT_JOURNAL_OPEN);
 	if (r < 0)

@@ -91,6 +91,14 @@ def test_a_directory_that_nobody_can_make_ends_run(live, option):
         assert result.status == 78 and "can't be made: a part of this path" in result.stderr and option in result.stderr, result
 
 
+def test_a_path_that_is_too_long_ends_run_and_is_named(live, tmp_path):
+    """The directories can be made one by one, but LMDB opens its files by their path."""
+    path = (str(tmp_path) + "/" + "/".join(["d" * 200] * 30))[:4074]
+    os.makedirs(os.path.dirname(path))
+    result = run_command([program("kinf"), "run", "--config", live.config, "--store", path], live.env, timeout=30)
+    assert result.status == 78 and "is longer than" in result.stderr and "name a shorter one" in result.stderr, result
+
+
 def test_run_on_a_read_only_store_ends_and_says_so(live):
     assert live.supervisor.stop() == 0
     argv = [*read_only(live.path), program("kinf"), "run", "--config", live.config, "--runtime-dir", live.runtime]
@@ -113,7 +121,7 @@ def test_limits_of_a_process_are_named(live):
         result = run_command(["prlimit", "--nofile=20", *program_argv, "--config", live.config, "--runtime-dir", live.runtime], live.env, 30)
         assert result.status == 78 and result.stderr.count("needs 64 at least") == 1 and "ulimit -n" in result.stderr, result
     live.supervisor = live.process("limited", ["prlimit", "--fsize=60000", program("kinf"), "run", "--runtime-dir", live.runtime]).start()
-    eventually(lambda: live.supervisor.log.count("File too large") >= 2)
+    eventually(lambda: live.supervisor.log.count("File too large: raise the limit on the size of files") >= 2)
     assert "killed by signal" not in live.supervisor.log, live.supervisor.log
 
 
