@@ -44,8 +44,8 @@ static int credential_read_token(const char *path, char **ret_token)
 	if (r < 0)
 		return err_add(r, "tokenFile");
 	token = small_file_trim(text);
-	if (!*token)
-		r = err_say(ERR_CONFIG, "tokenFile '%s' is empty", path);
+	if (!*token) /* perhaps it is being written: tried again, as a file that is missing */
+		r = err_say(-ENODATA, "tokenFile '%s' is empty", path);
 	for (const char *p = token; *p && !r; p++)
 		if (iscntrl((unsigned char)*p) || *p == ' ')
 			r = err_say(ERR_CONFIG, "tokenFile '%s': more than one word in it", path);

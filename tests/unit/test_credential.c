@@ -192,7 +192,7 @@ Test(credential, unusable_token_file_is_an_error_at_the_start)
 
 	write_token(" \n");
 	r = credential_new(&config, NULL, &credential);
-	cr_assert_eq(r, ERR_CONFIG);
+	cr_assert_eq(r, -ENODATA);
 	cr_assert(strstr(err_text(r), token_path));
 	write_token("hush hush");
 	r = credential_new(&config, NULL, &credential);
