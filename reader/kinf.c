@@ -401,6 +401,14 @@ int kinf_snapshot_reset(struct kinf_snapshot *snapshot)
 	return kinf_result(snapshot->kinf, snapshot_reset(snapshot->snapshot));
 }
 
+int kinf_snapshot_check(struct kinf_snapshot *snapshot)
+{
+	CHECK_OBJ(snapshot, KINF_SNAPSHOT_MAGIC);
+	int r = kinf_held(snapshot);
+
+	return r < 0 ? r : kinf_result(snapshot->kinf, snapshot_check(snapshot->snapshot));
+}
+
 void kinf_snapshot_close(struct kinf_snapshot **snapshot)
 {
 	if (!snapshot || !*snapshot)

@@ -484,6 +484,8 @@ public:
 	void renew_at(uint64_t event) { state_->check_result(kinf_snapshot_renew_at(state_->raw, event)); }
 	/* Gives the pages back until renew(). */
 	void reset() { state_->check_result(kinf_snapshot_reset(state_->raw)); }
+	/* Throws when what was read until now may be wrong (kinf_snapshot_check). */
+	void check() { state_->check_result(kinf_snapshot_check(state_->raw)); }
 	uint64_t event() const { return kinf_snapshot_event(state_->raw); }
 	/* FEED: its name or its resource. The lister keeps the snapshot alive. */
 	Lister lister(std::string feed) const { return {state_, std::move(feed)}; }

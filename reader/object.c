@@ -8,6 +8,7 @@
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/failpoint.h"
 #include "common/value/json.h"
 #include "common/value/path.h"
 #include "reader/handle.h"
@@ -16,6 +17,7 @@
 
 void object_from_record(const struct record *record, struct kinf_object *ret_object)
 {
+	err_ignore(failpoint_pass(FAILPOINT_READ_OBJECT), "a test stops here");
 	*ret_object = (struct kinf_object){
 		.key = record->key.data,
 		.uid = record->uid.data,

@@ -85,6 +85,10 @@ int command_first_feed(
  * name, state, last_error and retries are set. Returns 0, or the first other result of FN. */
 int command_each_pending(const struct kinf *kinf, kinf_feed_fn *fn, void *arg);
 
+/* R: the result of making text of what SNAPSHOT shows. Returns it, or ERR_SNAPSHOT_EXPIRED: the text may be wrong, or comes of
+ * pages that are gone, and is not to be printed. */
+int command_checked(const struct kinf_snapshot *snapshot, int r);
+
 /* Prints a note to stderr for each feed of FEED (NULL: of all) that is not live ("note: pods: stale since ..."), for the first
  * ones of many.
  * If MAX_STALE_NS is not 0 and a feed's last contact with the API server was longer ago or is

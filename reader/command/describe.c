@@ -121,6 +121,7 @@ static int describe_one(struct describe_command *d, const struct kinf_object *ob
 		buf_str(out, "History:\n  ");
 		print_indented(out, buf_bytes(&history->rows), 2);
 	}
+	r = command_checked(d->snapshot, r);
 	if (r == 0)
 		r = output_text(out);
 	if (r < 0) {

@@ -126,9 +126,7 @@ static int export_feed(struct export *export, const char *feed)
 			r = 0;
 			continue;
 		}
-		r = export_object(export, &object);
-		if (r == 0)
-			r = snapshot_check(export->snapshot->snapshot);
+		r = command_checked(export->snapshot, export_object(export, &object));
 		if (r == 0)
 			r = output_write(&export->out);
 		if (r < 0) {

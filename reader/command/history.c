@@ -154,6 +154,8 @@ static int history_version(void *arg, const struct kinf_change *change)
 	if (r == 0)
 		r = buf_error(&walk->out);
 	if (r == 0 && walk->out.size > OUT_FULL)
+		r = command_checked(walk->snapshot, 0);
+	if (r == 0 && walk->out.size > OUT_FULL)
 		r = output_write(&walk->out);
 	free(TAKE(walk->before));
 	if (r == 0 && strcmp(change->type, "DELETED") != 0)
@@ -180,7 +182,7 @@ static int history_open(struct object_walk *walk, const struct options *options,
 	if (r < 0)
 		return command_fail_feed(walk->kinf, walk->feed, r);
 	if (command_note_state(walk->snapshot, walk->feed, 0) < 0)
-		return PROC_FAILED;
+		return command_fail_kinf(walk->kinf);
 	r = walk->info.namespaced ? command_cut_name(&name, &namespace_) : 0;
 	if (r < 0)
 		return command_usage(options, r);
@@ -207,7 +209,9 @@ static int history_end(struct object_walk *walk, int result)
 	}
 	if (result < 0)
 		return command_fail_kinf(walk->kinf);
-	result = output_text(&walk->out);
+	result = command_checked(walk->snapshot, 0);
+	if (result == 0)
+		result = output_text(&walk->out);
 	return result < 0 ? command_fail(result) : PROC_OK;
 }
 
@@ -284,6 +288,7 @@ int history_diff(const struct options *options, const struct config_flags *flags
 	} else if (r == 0 && walk.before) {
 		r = fields_put(FIELDS_LINES, walk.info.resource, walk.from, walk.before, &walk.out,
 			&differences);
+		r = command_checked(walk.snapshot, r);
 		if (r < 0)
 			return command_fail(r);
 	}
@@ -377,7 +382,10 @@ static int log_change(void *arg, const struct snapshot_feed *feed, const struct 
 	}
 	if (r == 0)
 		r = buf_error(out);
-	return r == 0 && out->size > OUT_FULL ? output_write(out) : r;
+	if (r < 0 || out->size <= OUT_FULL)
+		return r;
+	r = command_checked(log->snapshot, r);
+	return r < 0 ? r : output_write(out);
 }
 
 int command_log(int argc, char **argv)
@@ -417,6 +425,8 @@ int command_log(int argc, char **argv)
 		return command_fail_again(log.kinf, log.snapshot, feed, log.args.namespace_);
 	if (r < 0)
 		return command_fail_kinf(log.kinf);
-	r = output_text(&log.out);
+	r = command_checked(log.snapshot, 0);
+	if (r == 0)
+		r = output_text(&log.out);
 	return r < 0 ? command_fail(r) : PROC_OK;
 }

@@ -12,6 +12,7 @@
 #include "common/value/json.h"
 #include "common/value/omit.h"
 #include "common/value/yaml.h"
+#include "reader/command/command.h"
 #include "reader/handle.h"
 
 #define JSON_INDENT 4
@@ -209,14 +210,14 @@ static int print_document(struct print *print, const struct kinf_object *object)
 	return 0;
 }
 
-/* Returns: 0; ERR_SNAPSHOT_EXPIRED: what was read may be wrong, and is not printed. */
-static int print_check(struct print *print)
+/* Returns R, or ERR_SNAPSHOT_EXPIRED: what was read may be wrong, and is not printed. */
+static int print_check(struct print *print, int r)
 {
-	int r = print->snapshot ? snapshot_check(print->snapshot->snapshot) : 0;
+	int checked = print->snapshot ? command_checked(print->snapshot, r) : r;
 
-	if (r < 0)
+	if (checked == ERR_SNAPSHOT_EXPIRED)
 		buf_reset(&print->text);
-	return r;
+	return checked;
 }
 
 /* ---- objects --------------------------------------------------------------------------------- */
@@ -252,7 +253,7 @@ int print_object(struct print *print, const struct kinf_object *object)
 	}
 	print->count++;
 	/* Text that was made before the check is right. */
-	r = r < 0 ? r : print_check(print);
+	r = print_check(print, r);
 	return r < 0 ? r : output_write(&print->text);
 }
 
@@ -296,8 +297,7 @@ int print_end(struct print *print, const char *rv, const char *token)
 	default:
 		break;
 	}
-	if (r == 0)
-		r = print_check(print);
+	r = print_check(print, r);
 	if (r == 0)
 		r = output_text(out);
 	if (r == 0 && token && print->format != PRINT_JSON && print->format != PRINT_YAML)

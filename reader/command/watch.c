@@ -262,6 +262,20 @@ static int watch_item(struct watching *w, const struct follow_item *item)
 	}
 }
 
+/* As watch_item(). Text of an item whose bytes were taken away meanwhile is dropped. */
+static int watch_take(struct watching *w, const struct follow_item *item)
+{
+	size_t size = w->out.text.size;
+	uint64_t printed = w->printed;
+	int r = follow_checked(w->follow, watch_item(w, item));
+
+	if (r == ERR_SNAPSHOT_EXPIRED && w->out.text.size > size) {
+		w->out.text.size = size;
+		w->printed = printed;
+	}
+	return r;
+}
+
 /* ---- following ------------------------------------------------------------------------------- */
 
 /* Returns END: a signal came, or everything is printed; GONE, LAPPED: start again with a new
@@ -278,7 +292,7 @@ static int watch_follow(struct watching *w)
 		int r = follow_next(w->follow, &item);
 		idle = r == AGAIN;
 		if (r == FOUND)
-			r = watch_item(w, &item);
+			r = watch_take(w, &item);
 		else if (!idle)
 			return r;
 		if (r != 0 && !idle)
@@ -355,6 +369,11 @@ static int watch_loop(struct watching *w)
 			r = watch_begin(w, lapsed);
 		if (r == 0)
 			r = watch_follow(w);
+		/* It was stopped for minutes in the middle of a pass. */
+		if (r == ERR_SNAPSHOT_EXPIRED && w->follow && !store_is_copy(w->store)) {
+			err_ignore(r, "all objects are given again");
+			r = LAPPED;
+		}
 		if (r != GONE && r != LAPPED)
 			return r;
 		lapsed = true;

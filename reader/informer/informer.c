@@ -415,6 +415,9 @@ int kinf_informer_run(struct kinf_informer *informer, int stop_fd)
 	informer->running = true;
 	while (r >= 0) {
 		r = kinf_informer_dispatch(informer, RUN_MAX);
+		/* The process was stopped for minutes: the handlers begin again with a lapse. */
+		if (r == ERR_SNAPSHOT_EXPIRED && !informer->freed && !kinf_is_copy(kinf))
+			r = 0;
 		if (r < 0 || informer->freed || informer_is_stopped(informer))
 			break;
 		r = wake_wait(&informer->wake, stop_fd);

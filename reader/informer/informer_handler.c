@@ -325,8 +325,8 @@ static int handler_walk(struct kinf_handler *h, int *ret_calls)
 	*ret_calls += called;
 	if (r == LAPPED)
 		handler_lapse(h);
-	if (r < 0)
-		return handler_fail(h, r);
+	if (r < 0) /* perhaps because the object's bytes were taken away meanwhile */
+		return handler_fail(h, follow_checked(h->follow, r));
 	return r == AGAIN ? AGAIN : FOUND;
 }
 

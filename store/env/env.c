@@ -248,6 +248,8 @@ static int mapping_settle(struct mapping *map, const struct env_options *options
 		r = mapping_pin(map, &pin);
 	if (r == 0)
 		r = mapping_settle_pinned(map, options, &pin);
+	if (r < 0 && mapping_is_given_up(map))
+		r = mapping_failed(map, MAPPING_REPLACED, "opening");
 	pins_give(map->pins, &pin);
 	return r;
 }

@@ -123,6 +123,8 @@ bool txn_is_pinned(const struct txn *txn);
 /* Returns whether what a read transaction gave out before this call may be wrong, although it is pinned: its file was replaced
  * by a copy and was held for too long (former.h). Calls on it then return ERR_SNAPSHOT_EXPIRED. */
 bool txn_is_given_up(const struct txn *txn);
+/* Returns R, the result of reading in TXN, or ERR_SNAPSHOT_EXPIRED if it is an error that may come of that. */
+int txn_result(const struct txn *txn, int r);
 
 enum txn_put_flags {
 	TXN_APPEND = 1u << 0, /* the key is the largest yet; else ERR_CORRUPT */

@@ -240,6 +240,11 @@ bool txn_is_given_up(const struct txn *txn)
 	return !txn->is_write && mapping_is_given_up(txn->map);
 }
 
+int txn_result(const struct txn *txn, int r)
+{
+	return r < 0 && txn_is_given_up(txn) ? mapping_failed(txn->map, MAPPING_REPLACED, "reading") : r;
+}
+
 int txn_failed(struct txn *txn, int rc, const char *what)
 {
 	int r = mapping_failed(txn->map, txn_is_given_up(txn) ? MAPPING_REPLACED : rc, what);

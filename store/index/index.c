@@ -389,7 +389,7 @@ int index_open_read(struct home *home, struct index **ret_index)
 				pins == 0 ? &places : NULL, home_is_unchecked(home), &index->gen);
 		if (r == FOUND)
 			*ret_index = TAKE(index);
-	} while (r == -ENOENT && ++tries < OPEN_TRIES);
+	} while ((r == -ENOENT || r == ERR_SNAPSHOT_EXPIRED) && ++tries < OPEN_TRIES);
 	return r;
 }
 

@@ -243,6 +243,8 @@ static int journal_open_generation(struct home *home, uint32_t number, bool copy
 		r = meta_read(txn, &meta, &next_feed);
 	if (r == 0 && memcmp(meta.uuid, journal_uuid(journal), 16) != 0)
 		r = err_set(ERR_CORRUPT, "the journal's uuid is not the one in STATE");
+	if (txn)
+		r = txn_result(txn, r);
 	if (r < 0)
 		return r;
 	*ret_journal = TAKE(journal);
@@ -283,7 +285,7 @@ int journal_open_read(struct home *home, const uint8_t *uuid, struct journal **r
 			copy = true;
 			r = journal_open_generation(home, number, copy, ret_journal);
 		}
-		if (r != -ENOENT)
+		if (r != -ENOENT && r != ERR_SNAPSHOT_EXPIRED)
 			break;
 	}
 	return r < 0 ? err_add(r, "store '%s'", home_path(home)) : 0;

@@ -80,6 +80,10 @@ void follow_free(struct follow **follow);
  * incomplete. */
 int follow_next(struct follow *follow, struct follow_item *ret_item);
 
+/* R: the result of handling the item that follow_next() gave last. Returns it, or ERR_SNAPSHOT_EXPIRED: the item's bytes may have
+ * been taken away meanwhile. */
+int follow_checked(const struct follow *follow, int r);
+
 /* Gives the snapshot back early: for a caller that does not know when it will call again. */
 int follow_rest(struct follow *follow);
 

@@ -9,6 +9,7 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/failpoint.h"
 #include "store/env/generation.h"
 #include "store/ring/ring.h"
 #include "store/verify/verify_internal.h"
@@ -17,11 +18,27 @@
 
 /* ---- faults and arrays ---- */
 
+bool verify_is_expired(const struct verify *v)
+{
+	return (v->journal_txn && txn_is_given_up(v->journal_txn)) ||
+	       (v->snapshot && txn_is_given_up(snapshot_index_txn(v->snapshot)));
+}
+
+static int verify_expired(const struct verify *v)
+{
+	return err_say(ERR_SNAPSHOT_EXPIRED,
+		"copies took the place of the store's files again and again while it was read for so long, and the old ones are not kept "
+		"any more%s: verify it again",
+		v->report.faults ? "; the faults that were found before are true" : "");
+}
+
 void verify_fault(struct verify *v, const char *format, ...)
 {
 	char sentence[1024];
 	va_list args;
 
+	if (verify_is_expired(v))
+		return; /* verify_all() says so */
 	v->report.faults++;
 	if (!v->options->fault)
 		return;
@@ -39,7 +56,7 @@ int verify_failed(struct verify *v, int r, const char *what)
 {
 	if (r >= 0)
 		return 0;
-	if (r == -ENOMEM || r == -EINTR)
+	if (r == -ENOMEM || r == -EINTR || r == ERR_SNAPSHOT_EXPIRED)
 		return r;
 	verify_fault(v, "%s: %s", what, err_text(r));
 	err_forget();
@@ -50,7 +67,7 @@ void verify_report_record(struct verify *v, uint64_t seq)
 {
 	struct damage_report report = {.seq = seq};
 
-	if (!v->store || store_is_copy(v->store) || v->reported++ >= REPORTS_MAX)
+	if (!v->store || store_is_copy(v->store) || verify_is_expired(v) || v->reported++ >= REPORTS_MAX)
 		return;
 	memcpy(report.journal, v->meta.uuid, sizeof(report.journal));
 	damage_send(store_home(v->store), DAMAGE_REFLECTOR, &report);
@@ -58,6 +75,9 @@ void verify_report_record(struct verify *v, uint64_t seq)
 
 int verify_tick(struct verify *v)
 {
+	FAILPOINT_RETURN(VERIFY_TICK);
+	if (verify_is_expired(v))
+		return verify_expired(v);
 	return v->options->tick && ++v->ticks % 1024 == 0 ? v->options->tick(v->options->tick_arg) : 0;
 }
 
@@ -181,7 +201,7 @@ static void verify_check_ring(struct verify *v, const struct verify_ring *sight)
 
 /* ---- the store ---- */
 
-static int verify_all(struct verify *v)
+static int verify_parts(struct verify *v)
 {
 	int r = v->snapshot && v->options->feed
 		? snapshot_feeds(v->snapshot, v->options->feed, &v->chosen, &v->n_chosen) : 0;
@@ -202,6 +222,13 @@ static int verify_all(struct verify *v)
 	if (v->report.faults > before && !v->options->index_only)
 		store_report(v->store, DAMAGE_PROCESSOR, &(struct damage_report){.seq = 0});
 	return r;
+}
+
+static int verify_all(struct verify *v)
+{
+	int r = verify_parts(v);
+
+	return verify_is_expired(v) ? verify_expired(v) : r;
 }
 
 /* Checks journal and index in one snapshot. Returns AGAIN if there is no index. */

@@ -61,9 +61,11 @@ struct verify {
 	size_t n_chosen;
 };
 
+/* Returns whether pages of the files were taken away (former.h): what was found before this call may come of that. */
+bool verify_is_expired(const struct verify *v);
 void verify_fault(struct verify *v, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Counts a negative result of the code under check as a fault. Returns: 0; only -ENOMEM is passed
- * on. */
+/* Counts a negative result of the code under check as a fault. Returns: 0; only -ENOMEM and the like and ERR_SNAPSHOT_EXPIRED
+ * are passed on. */
 int verify_failed(struct verify *v, int r, const char *what);
 /* Reports the damaged record SEQ to the reflector, which can store it again. */
 void verify_report_record(struct verify *v, uint64_t seq);

@@ -30,7 +30,8 @@ class NoFeed(Error):
 
 
 class SnapshotExpired(Error):
-    """Somebody wrote a store that was opened as a copy: what was read may be wrong."""
+    """What was read may be wrong: somebody wrote a store that was opened as a copy, or a snapshot was held for minutes while
+    the daemons replaced the files again and again. Take another snapshot."""
 
 
 class Locked(Error):

@@ -9,6 +9,7 @@ from ctypes import c_uint8, c_uint32, c_uint64, c_void_p
 SONAME = "libkinf.so.0"
 
 FOUND, NOT_FOUND, END, LAPPED, GONE, AGAIN = range(6)
+SNAPSHOT_EXPIRED = -1005
 TRACK_KEYS, COMMIT_BY_HAND, OWN_DEFAULT_RESYNC = 1, 2, 4
 
 
@@ -151,6 +152,7 @@ _PROTOTYPES = [
     ("handled_event", c_uint64, []),
     ("snapshot_reset", c_int, [_HANDLE]),
     ("snapshot_close", None, [_RET]),
+    ("snapshot_check", c_int, [_HANDLE]),
     ("snapshot_event", c_uint64, [_HANDLE]),
     ("get", c_int, [_HANDLE, c_char_p, c_char_p, c_char_p, POINTER(Object)]),
     ("get_many", c_int, [_HANDLE, c_char_p, POINTER(c_char_p), c_size_t, GET_FN, c_void_p]),

@@ -24,6 +24,9 @@ class Lender(Protocol):
     def check(self, generation: int) -> None:
         """Raises when what was lent as GENERATION has been taken back."""
 
+    def check_read(self) -> None:
+        """Raises when what was read until now may be wrong."""
+
 
 class _Own:
     """Of objects with bytes of their own."""
@@ -31,6 +34,9 @@ class _Own:
     lock: AbstractContextManager[Any] = nullcontext()
 
     def check(self, generation: int) -> None:
+        pass
+
+    def check_read(self) -> None:
         pass
 
 
@@ -83,7 +89,10 @@ class Part(Mapping[str, Any]):
         lender.check(self._generation)  # first: in a forked child no thread may be left that releases the lock
         with lender.lock:
             lender.check(self._generation)
-            return reader(self._raw, *arguments)
+            try:
+                return reader(self._raw, *arguments)
+            finally:
+                lender.check_read()
 
     def _decode(self, raw: _library.Object) -> Any:
         if _is_map(raw):

@@ -376,6 +376,9 @@ class Snapshot:
         if generation != self.generation:
             raise Ended("the snapshot was renewed: what was borrowed from it is gone (copy() keeps an object)")
 
+    def check_read(self) -> None:
+        check(lib.kinf_snapshot_check(self.address), self.kinf)
+
     def held(self, generation: int) -> _Held:
         return _Held(self, generation)
 

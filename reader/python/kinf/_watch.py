@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from . import _library
 from ._errors import Ended, Error, check, check_fork, error, forks
-from ._library import ADD_FN, AGAIN, COMMIT_BY_HAND, OWN_DEFAULT_RESYNC, SIGNAL_FN, STATE_FN, TRACK_KEYS, UPDATE_FN, lib
+from ._library import ADD_FN, AGAIN, COMMIT_BY_HAND, OWN_DEFAULT_RESYNC, SIGNAL_FN, SNAPSHOT_EXPIRED, STATE_FN
+from ._library import TRACK_KEYS, UPDATE_FN, lib
 from ._object import Object, copy_of
 from ._query import query, text
 from ._snapshot import FeedStatus, feed_status, handled
@@ -169,6 +170,11 @@ class Watch:
             self.close()
             raise inbox.failure or Error("the watch was interrupted while it took an event: open it again")
         self._uncommitted |= inbox.calls > 0
+        if called == SNAPSHOT_EXPIRED and not self._store.is_copy:
+            # The process was stopped for minutes. What was taken last may be wrong; LAPPED comes next, and all again.
+            if inbox.events and inbox.events[-1].object:
+                inbox.events.pop()
+            return
         check(called, self._kinf)
 
     def _look(self) -> Event | None:
