@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
@@ -224,12 +225,25 @@ static bool formers_give_up(struct formers *formers, uint64_t now, struct former
 	return taken == TAKEN;
 }
 
+static uint64_t formers_clock(void)
+{
+	struct timespec used = {0};
+
+	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used); /* can't fail */
+	return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+}
+
 bool formers_tend(struct formers *formers, const struct pin_places *places, uint64_t now, struct former_loss *ret_loss)
 {
+	if (now < formers->due_ns)
+		return false;
+	uint64_t begun = formers_clock();
 	for (size_t i = 0; i < formers->n;)
 		i += !formers_settle(formers, i, places, now);
 	size_t held = 0;
 	for (size_t i = 0; i < formers->n; i++)
 		held += formers->files[i].n_users > 0;
+	uint64_t took = formers_clock() - begun;
+	formers->due_ns = took > FORMERS_CHEAP_NS ? now + FORMERS_SHARE * took : 0;
 	return held > FORMERS_KEPT && formers_give_up(formers, now, ret_loss);
 }

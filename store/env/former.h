@@ -33,6 +33,8 @@
 #define FORMER_GRACE_NS  10000000000ull
 #define FORMER_KEPT_NS   60000000000ull
 #define FORMER_MARGIN    (1u << 20)
+#define FORMERS_CHEAP_NS 10000000u /* of looking at all of them */
+#define FORMERS_SHARE    20        /* what takes longer is done after so many times as long */
 #define FORMER_USERS_MAX 8 /* whose pins are told apart */
 
 struct former {
@@ -53,6 +55,7 @@ struct former {
 struct formers {
 	struct former *files; /* FORMERS_MAX, the oldest first; NULL: there never were any */
 	size_t n;
+	uint64_t due_ns; /* others make pin files, and each is read: not more often than that */
 };
 
 /* The loss of those readers. */
@@ -67,8 +70,8 @@ struct former_loss {
 /* Takes the files of the generation in FOLDER_FD, before they are removed. HINTS: the name of its hints. A generation whose
  * files can't be opened is not watched. */
 void formers_add(struct formers *formers, int folder_fd, const char *hints);
-/* Does what is due. PLACES: of pin files. Costs nothing when there are none; to be called once a second, or less often.
- * Returns whether a file that was pinned has been given up. */
+/* Does what is due. PLACES: of pin files. Costs nothing when there are none, and at most a twentieth of the time however many pin files
+ * there are; to be called once a second, or less often. Returns whether a file that was pinned has been given up. */
 bool formers_tend(struct formers *formers, const struct pin_places *places, uint64_t now_ns, struct former_loss *ret_loss);
 /* Forgets all. */
 void formers_close(struct formers *formers);

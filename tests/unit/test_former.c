@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files that a copy has replaced while other processes read them: their space comes back, and from readers only if there are
  * too many. */
+#include <inttypes.h>
+#include <time.h>
+
 #include "common/proc.h"
 #include "store/env/former.h"
 #include "tests/unit/pins_rig.h"
@@ -181,4 +184,60 @@ Test(former, reader_in_the_middle_of_reading_notices_it_and_does_not_die)
 	}
 	for (size_t i = n - FORMERS_KEPT; i < n; i++)
 		end(&children[i], SIGKILL);
+}
+
+/* As a hostile member of the store's group makes them. Returns how many there are. */
+static size_t make_pin_files(uint64_t inode, size_t n, int *ret_files)
+{
+	static uint8_t bytes[PIN_CHUNKS_MAX * PIN_CHUNK_BYTES];
+	struct pin_head head = {.magic = PIN_FILE_MAGIC, .slots = sizeof(bytes) / PIN_SLOT_BYTES};
+	char path[sizeof(places.path[0]) + PIN_NAME_LENGTH + 2];
+
+	memcpy(bytes, &head, sizeof(head));
+	memset(bytes + PIN_SLOT_BYTES, 1, 8);
+	for (size_t i = 0; i < n; i++) {
+		struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+		(void)snprintf(path, sizeof(path), "%s/%016" PRIx64 "-%016zx", places.path[0], inode, i + 1);
+		ret_files[i] = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+		if (ret_files[i] < 0)
+			return i;
+		cr_assert_eq(fcntl(ret_files[i], F_OFD_SETLK, &lock), 0);
+		cr_assert_eq(write(ret_files[i], bytes, sizeof(bytes)), (ssize_t)sizeof(bytes));
+	}
+	return n;
+}
+
+static double cpu_seconds(void)
+{
+	struct timespec used;
+
+	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+	return (double)used.tv_sec + (double)used.tv_nsec / 1e9;
+}
+
+Test(former, looks_seldom_while_looking_takes_long)
+{
+	static int files[800];
+	struct former_loss loss;
+	struct stat st;
+	int old = replace();
+
+	cr_assert_eq(fstat(old, &st), 0);
+	size_t n = make_pin_files(st.st_ino, sizeof(files) / sizeof(files[0]), files);
+	double begun = cpu_seconds();
+	cr_assert_not(tend(LONG, &loss));
+	double once = cpu_seconds() - begun;
+	cr_assert_eq(formers.files[0].snapshots, n);
+	for (unsigned i = 1; i <= 100; i++)
+		cr_assert_not(tend(LONG + i * 100000000ull, &loss));
+	double all = cpu_seconds() - begun;
+	if (once > 0.015)
+		cr_assert_lt(all, 10 * 0.15 + 2 * once, "%.3f s in 10 s, once %.3f s", all, once);
+	for (size_t i = 0; i < n; i++)
+		(void)close(files[i]);
+	formers.due_ns = 0;
+	cr_assert_not(tend(LONG, &loss));
+	cr_assert_eq(formers.n, 0);
+	(void)close(old);
 }
