@@ -105,12 +105,12 @@ static int former_look(struct former *former, const struct pin_places *places)
 	former->bytes = (uint64_t)st.st_blocks * 512;
 	int r = pin_scan_open(former->inode, places, former->last_place, &scan);
 	if (r == 0)
-		r = pin_scan_each(scan, 0, former_note_owner, former);
+		r = pin_scan_all(scan, former_note_owner, former);
 	if (r == 0)
 		r = pin_scan_misses(scan, former->page_fd, &missed);
 	if (r == 0)
 		r = pin_scan_is_all_held(former->page_fd, &all_held);
-	if (r == 0 && (missed || all_held)) {
+	if (r < 0 || missed || all_held) {
 		former->snapshots++;
 		former_note_user(former, NOBODY);
 	}
@@ -139,16 +139,17 @@ static int former_punch(int fd, off_t from, off_t size)
 	return fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from, size);
 }
 
-/* Takes the pages away. MUST: also from those who pin them. The file gets longer first, and a hole in that part shows whether
- * its file system has holes. */
-static enum taken former_take(const struct former *former, bool must)
+/* Takes the pages away, also from those who pin them. The file gets longer first, and a hole in that part shows whether its file
+ * system has holes. */
+static enum taken former_take(const struct former *former)
 {
 	struct stat st, hints;
 
 	if (fstat(former->data_fd, &st) < 0 || ftruncate(former->data_fd, st.st_size + FORMER_MARGIN) < 0 ||
 		former_punch(former->data_fd, st.st_size, FORMER_MARGIN) < 0)
 		return former_why_not();
-	if (must && !former_write(former, offsetof(struct pin_page, given_up), 1))
+	/* In any case: a reader that was not seen, whatever the reason, is not to take zeros for data. */
+	if (!former_write(former, offsetof(struct pin_page, given_up), 1))
 		return TAKE_LATER;
 	if (former_punch(former->data_fd, 0, st.st_size) < 0)
 		return former_why_not();
@@ -170,7 +171,7 @@ static bool formers_settle(struct formers *formers, size_t i, const struct pin_p
 	err_ignore(r, "it counts as held");
 	if (r < 0 || !former->closed || former->is_own || former->snapshots)
 		return false;
-	if (former_take(former, false) == TAKE_LATER)
+	if (former_take(former) == TAKE_LATER)
 		return false;
 	formers_forget(formers, i);
 	return true;
@@ -219,7 +220,7 @@ static bool formers_give_up(struct formers *formers, uint64_t now, struct former
 	*ret_loss = (struct former_loss){
 		.bytes = former->bytes, .snapshots = former->snapshots, .uid = former->users[0], .pid = former->pid};
 	memcpy(ret_loss->program, former->program, sizeof(ret_loss->program));
-	enum taken taken = former_take(former, true);
+	enum taken taken = former_take(former);
 	if (taken != TAKE_LATER)
 		formers_forget(formers, victim);
 	return taken == TAKEN;

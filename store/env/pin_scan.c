@@ -394,6 +394,7 @@ static int pin_scan_give(struct pin_scan *scan, struct pin_scan_file *file, uint
 struct pin_choice {
 	const uint64_t *inodes; /* all but those with these; NULL: the scan's own */
 	size_t n;
+	bool must_be_all; /* ERR_READERS_FULL: there are more */
 };
 
 static bool pin_scan_chooses(const struct pin_scan *scan, const struct pin_choice *choice, const char *name)
@@ -423,11 +424,13 @@ static int pin_scan_walk(struct pin_scan *scan, const struct pin_choice *choice,
 		if (!scan->places[i])
 			continue;
 		rewinddir(scan->places[i]);
-		for (struct dirent *entry; r == 0 && given < FILES_MAX && (entry = readdir(scan->places[i]));) {
+		for (struct dirent *entry; r == 0 && (given < FILES_MAX || choice->must_be_all) && (entry = readdir(scan->places[i]));) {
 			struct pin_scan_file file;
 
 			if (!pin_scan_chooses(scan, choice, entry->d_name))
 				continue;
+			if (given == FILES_MAX)
+				return err_say(ERR_READERS_FULL, "more than %d pin files of a database", FILES_MAX);
 			r = pin_scan_open_file(dirfd(scan->places[i]), entry->d_name, &file);
 			if (r == FOUND) {
 				given++;
@@ -443,12 +446,17 @@ static int pin_scan_walk(struct pin_scan *scan, const struct pin_choice *choice,
 
 int pin_scan_each(struct pin_scan *scan, uint64_t floor, pin_scan_fn *fn, void *arg)
 {
-	return pin_scan_walk(scan, &(struct pin_choice){NULL, 0}, floor, fn, arg);
+	return pin_scan_walk(scan, &(struct pin_choice){.inodes = NULL}, floor, fn, arg);
+}
+
+int pin_scan_all(struct pin_scan *scan, pin_scan_fn *fn, void *arg)
+{
+	return pin_scan_walk(scan, &(struct pin_choice){.must_be_all = true}, 0, fn, arg);
 }
 
 int pin_scan_each_other(struct pin_scan *scan, const uint64_t *inodes, size_t n, pin_scan_fn *fn, void *arg)
 {
-	return pin_scan_walk(scan, &(struct pin_choice){inodes, n}, 0, fn, arg);
+	return pin_scan_walk(scan, &(struct pin_choice){.inodes = inodes, .n = n}, 0, fn, arg);
 }
 
 /* Removes an entry of a place unless a living process holds it. Returns whether it was a pin file. */

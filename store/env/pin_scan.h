@@ -51,6 +51,8 @@ struct pin_owner {
 typedef int pin_scan_fn(void *arg, const struct pin_owner *owner);
 /* Calls FN once for each file, 4096 at most, whatever they say of their slots. A pin below FLOOR counts as none. */
 int pin_scan_each(struct pin_scan *scan, uint64_t floor, pin_scan_fn *fn, void *arg);
+/* As that with a floor of 0, or ERR_READERS_FULL if there are more files than it reads. */
+int pin_scan_all(struct pin_scan *scan, pin_scan_fn *fn, void *arg);
 
 /* Does the same with the files of other databases than the N of which INODES are the data.mdb: their processes have one open
  * that was replaced since. All pins count. */

@@ -2,6 +2,7 @@
 /* Files that a copy has replaced while other processes read them: their space comes back, and from readers only if there are
  * too many. */
 #include <inttypes.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "common/proc.h"
@@ -239,5 +240,41 @@ Test(former, looks_seldom_while_looking_takes_long)
 	formers.due_ns = 0;
 	cr_assert_not(tend(LONG, &loss));
 	cr_assert_eq(formers.n, 0);
+	(void)close(old);
+}
+
+/* Files of living processes that pin nothing, so many that not all are read: those that are not may pin it. */
+Test(former, stays_while_there_are_more_pin_files_than_are_read)
+{
+	enum { MANY = 4500 };
+	static int files[MANY];
+	struct rlimit limit;
+	struct former_loss loss;
+	struct stat st;
+
+	cr_assert_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	if (limit.rlim_max < MANY + 100)
+		return;
+	limit.rlim_cur = MANY + 100;
+	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	cr_assert_eq(stat(scratch_path("e/data.mdb"), &st), 0);
+	for (size_t i = 0; i < MANY; i++) {
+		struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+		char path[sizeof(places.path[0]) + PIN_NAME_LENGTH + 2];
+
+		(void)snprintf(path, sizeof(path), "%s/%016" PRIx64 "-%016zx", places.path[0], (uint64_t)st.st_ino, i + 1);
+		files[i] = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+		cr_assert_eq(fcntl(files[i], F_OFD_SETLK, &lock), 0);
+	}
+	int old = replace();
+	cr_assert_not(tend(LONG, &loss));
+	cr_assert_eq(formers.n, 1, "who pins it is not known");
+	cr_assert_gt(blocks(old), 0);
+	for (size_t i = 0; i < MANY; i++)
+		(void)close(files[i]);
+	formers.due_ns = 0;
+	cr_assert_not(tend(LONG, &loss));
+	cr_assert_eq(formers.n, 0);
+	cr_assert_eq(blocks(old), 0);
 	(void)close(old);
 }
