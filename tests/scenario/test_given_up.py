@@ -150,7 +150,7 @@ def test_a_follower_that_was_stopped_in_the_middle_of_a_pass_begins_again(simula
     follower.send_signal(signal.SIGCONT)
 
     def lines():
-        return [json.loads(line) for line in printed_by(pods).splitlines()]
+        return [json.loads(line) for line in printed_by(pods).rpartition("\n")[0].splitlines()]
 
     eventually(lambda: lines() and lines()[-1]["type"] == "SYNC")
     simulator.touch("pods", 10)
