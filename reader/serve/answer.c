@@ -152,7 +152,7 @@ void answer_rest(struct answer_worker *worker)
 {
 	int r = worker->snapshot ? snapshot_reset(worker->snapshot) : 0;
 
-	err_ignore(r < 0 ? r : 0, "only the snapshot of a copy expires, and a copy is not served");
+	err_ignore(r < 0 ? r : 0, "what was read of it was checked before it was given out");
 }
 
 /* ---- requests ---- */
