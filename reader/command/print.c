@@ -127,9 +127,13 @@ int print_feed(
 	print->sheet = (struct sheet){.args = &print->sheet_args,
 		.wide = print->format == PRINT_WIDE,
 		.namespaces = print->namespaces,
+		.after_namespaces = print->after_namespaces,
 		.kinds = print->several};
 	print->gap = print->count && !print->sheet_args.no_heads;
-	return r < 0 ? r : sheet_begin(&print->sheet, snapshot, info);
+	if (r == 0)
+		r = sheet_begin(&print->sheet, snapshot, info);
+	print->after_namespaces |= r == 0 && print->sheet.namespaces;
+	return r;
 }
 
 void print_release(struct print *print)

@@ -44,6 +44,7 @@ struct print {
 	struct sheet_args sheet_args; /* of tables; the caller fills it */
 	bool namespaces; /* tables have a column of namespaces; the caller sets it */
 	struct sheet sheet;
+	bool after_namespaces; /* a table before had a column of namespaces */
 	bool gap; /* an empty line comes before the next row */
 	struct table table; /* of custom columns */
 	struct columns *columns;

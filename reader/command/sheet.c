@@ -136,7 +136,7 @@ int sheet_begin(
 
 	if (r < 0)
 		return r;
-	sheet->namespaces &= info->namespaced;
+	sheet->namespaces &= info->namespaced || sheet->after_namespaces;
 	sheet->kinds |= sheet->args->show_kind;
 	sheet_singular(info, sheet->singular, sizeof(sheet->singular));
 	sheet->n = 0;

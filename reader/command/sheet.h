@@ -25,7 +25,8 @@ struct options_group sheet_options(struct sheet_args *args);
 struct sheet {
 	const struct sheet_args *args;
 	bool wide;
-	bool namespaces; /* show a column of namespaces, if the kind has them */
+	bool namespaces; /* show a column of namespaces, if the kind has them, */
+	bool after_namespaces; /* or if a kind before it had one: it is empty then, as kubectl's */
 	bool kinds;      /* names begin with the kind */
 	bool events;     /* the first column is the type of an event */
 	char singular[256];

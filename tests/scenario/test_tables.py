@@ -48,6 +48,16 @@ def test_labels_heads_and_kinds(filled):
     assert filled("pods", "-o", "custom-columns=N:.metadata.name", "--no-headers") == "a\nb\n"
 
 
+def test_the_column_of_namespaces_stays_for_kinds_without_them(filled, simulator, store):
+    """kubectl get pods,nodes -A; but not for those that come first."""
+    simulator.put("nodes", {"metadata": {"name": "n-1"}})
+    eventually(lambda: store.kinf("get", "nodes", "-o", "count").stdout.strip() == "1")
+    pods, nodes = filled("pods,nodes").split("\n\n")
+    assert nodes.splitlines()[0].startswith("NAMESPACE   NAME ") and nodes.splitlines()[1].startswith(" " * 12 + "node/n-1 ")
+    nodes, pods = filled("nodes,pods").split("\n\n")
+    assert nodes.startswith("NAME ") and pods.startswith("NAMESPACE ") and filled("nodes").startswith("NAME ")
+
+
 def test_several_kinds_are_one_answer(filled, store):
     first, second = filled("pods,deployments.apps").split("\n\n")
     assert words(first)[1][1] == "pod/a" and words(second)[1][1] == "deployment.apps/front"
