@@ -145,7 +145,11 @@ static enum taken former_take(const struct former *former)
 {
 	struct stat st, hints;
 
-	if (fstat(former->data_fd, &st) < 0 || ftruncate(former->data_fd, st.st_size + FORMER_MARGIN) < 0 ||
+	if (fstat(former->data_fd, &st) < 0)
+		return TAKE_LATER;
+	if (st.st_nlink > 0) /* somebody has given it another name */
+		return TAKE_NEVER;
+	if (ftruncate(former->data_fd, st.st_size + FORMER_MARGIN) < 0 ||
 		former_punch(former->data_fd, st.st_size, FORMER_MARGIN) < 0)
 		return former_why_not();
 	/* In any case: a reader that was not seen, whatever the reason, is not to take zeros for data. */

@@ -16,6 +16,8 @@
  * with a page of zeros LMDB may look at bytes behind it), and each number that is read from it is smaller than before. Readers
  * look at `given_up` after they have read and before they give anything out (txn_is_given_up(), snapshot_check()).
  *
+ * A file that has another name, of `cp -l` for instance, is left as it is.
+ *
  * A writer that ends, or is killed, forgets its former files: they keep their space then until their readers end.
  */
 #ifndef STORE_ENV_FORMER_H

@@ -78,6 +78,19 @@ Test(former, space_of_a_file_that_nobody_pins_comes_back_whoever_has_it_open)
 	end(&child, SIGTERM);
 }
 
+Test(former, file_with_another_name_is_left_as_it_is)
+{
+	struct former_loss loss;
+
+	cr_assert_eq(link(scratch_path("e/data.mdb"), scratch_path("kept")), 0);
+	int old = replace();
+	uint64_t before = blocks(old);
+	cr_assert_not(tend(GRACE, &loss));
+	cr_assert_eq(formers.n, 0);
+	cr_assert_eq(blocks(old), before);
+	(void)close(old);
+}
+
 Test(former, snapshot_of_one_frozen_reader_stays)
 {
 	struct child child = start();
