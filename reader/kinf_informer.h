@@ -140,8 +140,7 @@ KINF_API int kinf_informer_fd(struct kinf_informer *informer);
  * continues from a position gets on_sync. Returns how many ran, or an error; the next call continues.
  * KINF_NO_FEED: the feed was removed from the configuration. KINF_SNAPSHOT_EXPIRED: the copy that is read
  * was written meanwhile, or a callback took so many minutes that the daemons took the space of its snapshot back, so the
- * last callbacks may have got wrong data; the next dispatch begins with a
- * lapse. */
+ * last callbacks may have got wrong data; the next dispatch begins with a lapse. */
 KINF_API int kinf_informer_dispatch(struct kinf_informer *informer, int max);
 
 /* Dispatches and sleeps until STOP_FD (-1: none) is readable or kinf_informer_stop was called. Returns 0,

@@ -491,8 +491,6 @@ bool path_unquote(const char **p, const char *end, struct buf *out)
 	return true;
 }
 
-/* ---- public ---- */
-
 /* ---- cost ---- */
 
 struct path_cost {
@@ -557,6 +555,8 @@ static int path_check_cost(const struct path *path, const char *text)
 		return err_say(ERR_SYNTAX, "field path '%s': more than %d steps '..'", text, PATH_DESCENTS_MAX);
 	return 0;
 }
+
+/* ---- public ---- */
 
 int path_parse(const char *text, struct path **ret_path)
 {

@@ -376,10 +376,7 @@ static int command_note_feed(void *arg, const struct kinf_feed_info *info)
 
 int command_checked(const struct kinf_snapshot *snapshot, int r)
 {
-	if (r < 0)
-		return snapshot_result(snapshot->snapshot, r);
-	int checked = snapshot_check(snapshot->snapshot);
-	return checked < 0 ? checked : r;
+	return snapshot_made(snapshot->snapshot, r);
 }
 
 int command_note_state(struct kinf_snapshot *snapshot, const char *feed, uint64_t max_stale_ns)

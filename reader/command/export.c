@@ -17,7 +17,6 @@
 #include "common/value/value.h"
 #include "reader/command/command.h"
 #include "reader/command/print.h"
-#include "reader/handle.h"
 #include "reader/command/ticker.h"
 
 struct export_args {

@@ -13,7 +13,6 @@
 #include "common/value/omit.h"
 #include "common/value/yaml.h"
 #include "reader/command/command.h"
-#include "reader/handle.h"
 
 #define JSON_INDENT 4
 

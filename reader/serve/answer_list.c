@@ -208,10 +208,8 @@ static int list_slice(struct answer_list *list, size_t wanted)
 		r = list_measure(list, until_ns);
 	if (r == 0 && list->stage == LIST_ITEMS)
 		r = list_items(list, wanted, until_ns);
-	if (worker->snapshot) { /* this process may have been stopped for minutes in the middle of it */
-		int checked = snapshot_check(worker->snapshot);
-		r = checked < 0 ? checked : r;
-	}
+	if (worker->snapshot) /* this process may have been stopped for minutes in the middle of it */
+		r = snapshot_made(worker->snapshot, r);
 	answer_objects_rest(list->objects);
 	answer_rest(worker);
 	return r;

@@ -35,8 +35,7 @@ static int read_object(struct answer_request *request, struct buf *out)
 	r = r == FOUND ? answer_form_check(request) : r;
 	if (r == 0)
 		r = answer_form_object(request, record.body, out);
-	int checked = snapshot_check(snapshot);
-	return (r < 0 && r != ERR_CORRUPT) || checked == 0 ? r : checked;
+	return snapshot_made(snapshot, r);
 }
 
 void answer_read(struct answer_request *request)

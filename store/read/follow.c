@@ -167,10 +167,10 @@ int follow_next(struct follow *follow, struct follow_item *ret_item)
 	} while (r == NOT_FOUND);
 	if (f->held) /* a copy may have been written meanwhile: then the item is wrong */
 		r = r == FOUND ? snapshot_check(f->snapshot) : snapshot_result(f->snapshot, r);
-	if (r == FOUND)
+	if (r == FOUND) {
 		err_ignore(failpoint_pass(FAILPOINT_FOLLOW_ITEM), "a test stops here");
-	if (r == FOUND)
 		return FOUND;
+	}
 	int released = follow_rest(f);
 	return released < 0 ? released : r;
 }
@@ -178,12 +178,7 @@ int follow_next(struct follow *follow, struct follow_item *ret_item)
 int follow_checked(const struct follow *follow, int r)
 {
 	CHECK_OBJ(follow, FOLLOW_MAGIC);
-	if (!follow->held)
-		return r;
-	if (r < 0)
-		return snapshot_result(follow->snapshot, r);
-	int checked = snapshot_check(follow->snapshot);
-	return checked < 0 ? checked : r;
+	return follow->held ? snapshot_made(follow->snapshot, r) : r;
 }
 
 int follow_rest(struct follow *follow)

@@ -279,6 +279,12 @@ int snapshot_renew_log_to(struct snapshot *snapshot, uint64_t seq)
 	return snapshot_take_log(snapshot);
 }
 
+static bool snapshot_is_given_up(const struct snapshot *s)
+{
+	return s->part != SNAPSHOT_NOTHING &&
+	       (txn_is_given_up(s->journal_txn) || (s->part == SNAPSHOT_WHOLE && txn_is_given_up(s->index_txn)));
+}
+
 int snapshot_check(const struct snapshot *snapshot)
 {
 	struct env_info index, journal;
@@ -288,7 +294,7 @@ int snapshot_check(const struct snapshot *snapshot)
 	const struct snapshot *s = snapshot_log(snapshot);
 	bool whole = s->part == SNAPSHOT_WHOLE;
 
-	if (txn_is_given_up(s->journal_txn) || (whole && txn_is_given_up(s->index_txn)))
+	if (snapshot_is_given_up(s))
 		return err_say(ERR_SNAPSHOT_EXPIRED,
 			"the snapshot was held for too long: a copy has taken the place of its file, whose space was taken back "
 			"because more than %d such files were held; take another one, and hold it for less than a minute",
@@ -313,10 +319,16 @@ int snapshot_check(const struct snapshot *snapshot)
 int snapshot_result(const struct snapshot *snapshot, int r)
 {
 	CHECK_OBJ(snapshot, SNAPSHOT_MAGIC);
-	if (r != ERR_CORRUPT && snapshot->part != SNAPSHOT_NOTHING && !txn_is_given_up(snapshot->journal_txn) &&
-		(snapshot->part != SNAPSHOT_WHOLE || !txn_is_given_up(snapshot->index_txn)))
+	if (r != ERR_CORRUPT && !snapshot_is_given_up(snapshot))
 		return r;
 	int checked = snapshot_check(snapshot);
+
+	return checked < 0 ? checked : r;
+}
+
+int snapshot_made(const struct snapshot *snapshot, int r)
+{
+	int checked = r < 0 ? snapshot_result(snapshot, r) : snapshot_check(snapshot);
 
 	return checked < 0 ? checked : r;
 }

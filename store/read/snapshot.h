@@ -87,6 +87,9 @@ int snapshot_check(const struct snapshot *snapshot);
 /* Returns R, the result of reading, or ERR_SNAPSHOT_EXPIRED if that comes of files that were given up; for a copy, instead of
  * ERR_CORRUPT only. */
 int snapshot_result(const struct snapshot *snapshot, int r);
+/* R: the result of making text or the like of what was read. Returns R, or ERR_SNAPSHOT_EXPIRED: what was made may be wrong, and is
+ * not to be given out. */
+int snapshot_made(const struct snapshot *snapshot, int r);
 void snapshot_close(struct snapshot **snapshot);
 
 uint64_t snapshot_taken(const struct snapshot *snapshot);

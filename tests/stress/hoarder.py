@@ -4,8 +4,8 @@
 A program takes a new snapshot again and again and gives none back, while objects change as fast as they can. The daemons
 put copies in the place of the databases that grow for it, and the program goes on to each copy and holds that too.
 
-What it can make the disk hold is bounded: the files that have names, and FORMERS_KEPT replaced ones of each database
-(store/env/former.h), or one more for a moment. A snapshot that was given up says so when it is read, the newest one works,
+The daemons bound the disk space that it holds: FORMERS_KEPT replaced files of each database, and those of the last minute
+(store/env/former.h). A snapshot that was given up says so when it is read, the newest one works,
 and a reader that held one snapshot from the beginning, as another user, still has it.
 
 usage: tests/stress/hoarder.py [--minutes 5] [--rate 1500]   ($KINF_BUILD: default build/release)

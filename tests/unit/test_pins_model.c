@@ -257,11 +257,49 @@ static void step_reader(struct world *w, int me)
 
 /* ---- the writer ---- */
 
+/* The steps from CLOSING on. */
+static void step_closing(struct world *w)
+{
+	struct process *p = &w->process[WRITER];
+
+	switch (p->step) {
+	case CLOSING:
+		store(w, WRITER, OLDEST, CLOSED);
+		w->goal = 1;
+		break;
+	case CLOSING + 1: /* the fence */
+		break;
+	case CLOSING + 2:
+	case CLOSING + 4:
+		p->p = load(w, WRITER, PIN + (p->step - CLOSING) / 2 - 1);
+		break;
+	case CLOSING + 3:
+	case CLOSING + 5:
+		if (p->p && w->process[(p->step - CLOSING) / 2 - 1].alive)
+			w->goal = 0;
+		p->p = 0;
+		break;
+	case CLOSING + 6:
+		if (w->goal)
+			w->gone = ALL;
+		p->left = 0;
+		p->step = w->goal = 0;
+		return;
+	default:
+		abort();
+	}
+	p->step++;
+}
+
 static void step_writer(struct world *w)
 {
 	struct process *p = &w->process[WRITER];
 	uint8_t next = (uint8_t)(load(w, WRITER, COMMITTED) + 1), most;
 
+	if (p->step >= CLOSING) {
+		step_closing(w);
+		return;
+	}
 	switch (p->step) {
 	case 0:
 		w->goal = w->least = load(w, WRITER, COMMITTED);
@@ -314,28 +352,6 @@ static void step_writer(struct world *w)
 		p->left--;
 		p->step = run.closes && p->left == 0 ? CLOSING : 0;
 		p->left += p->step == CLOSING;
-		return;
-	case CLOSING:
-		store(w, WRITER, OLDEST, CLOSED);
-		w->goal = 1;
-		break;
-	case CLOSING + 1: /* the fence */
-		break;
-	case CLOSING + 2:
-	case CLOSING + 4:
-		p->p = load(w, WRITER, PIN + (p->step - CLOSING) / 2 - 1);
-		break;
-	case CLOSING + 3:
-	case CLOSING + 5:
-		if (p->p && w->process[(p->step - CLOSING) / 2 - 1].alive)
-			w->goal = 0;
-		p->p = 0;
-		break;
-	case CLOSING + 6:
-		if (w->goal)
-			w->gone = ALL;
-		p->left = 0;
-		p->step = w->goal = 0;
 		return;
 	default:
 		abort();
