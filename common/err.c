@@ -29,6 +29,8 @@ const char *err_name(int code)
 		return "no error";
 	if (code == -EMFILE)
 		return "Too many open files (raise the limit of this process: ulimit -n, LimitNOFILE= of a service)";
+	if (code == -EFBIG)
+		return "File too large (raise the limit of this process: ulimit -f, LimitFSIZE= of a service)";
 	return strerror_r(-code, err_last.name, sizeof(err_last.name));
 }
 

@@ -192,8 +192,6 @@ void daemon_ready(struct daemon *d)
 
 static int daemon_complain(const char *name, int error)
 {
-	if (error == -EFBIG && !strstr(err_text(error), "raise the limit"))
-		(void)err_say(error, "%s: raise the limit on the size of files (LimitFSIZE=, ulimit -f)", err_text(error));
 	LOG(daemon_ended, .daemon = name, .error = err_text(error));
 	return (int)proc_exit_of(error);
 }

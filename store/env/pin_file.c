@@ -284,12 +284,7 @@ static int pin_file_make(
 				"files in '%s' are removed as soon as they are made",
 				pins->places.path[i]);
 	}
-	if (r == -EFBIG)
-		return err_say(r,
-			"a reader needs a file in which it can say what it reads: %s (raise the limit of this process: ulimit -f, "
-			"LimitFSIZE= of a service)",
-			err_text(r));
-	if (err_is_shortage(r)) /* another directory would not help */
+	if (err_is_shortage(r) || r == -EFBIG) /* another directory would not help */
 		return err_add(r, "making a file in which a reader says what it reads");
 	return err_say(r,
 		"a reader needs a directory in which it can say what it reads: %s. Mount the "

@@ -73,7 +73,7 @@ int text_file_load(int directory_fd, const char *name, size_t limit, struct buf 
 	}
 	if (n < 0)
 		return err_set(-errno, "reading %s", name);
-	return out->size > limit ? err_set(-EFBIG, "reading %s", name) : buf_error(out);
+	return out->size > limit ? err_set(ERR_TOO_LARGE, "reading %s", name) : buf_error(out);
 }
 
 int text_file_read_line(int directory_fd, const char *name, char *text, size_t size, int *ret_fd)

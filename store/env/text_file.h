@@ -18,7 +18,7 @@ int text_file_replace(int directory_fd, const char *name, const char *text, unsi
  * receives the file's descriptor, which the caller owns. */
 int text_file_read(int directory_fd, const char *name, char *text, size_t size, int *ret_fd);
 /* Reads the whole file into OUT, which is emptied first; it may not have more than LIMIT bytes. Returns: 0; -ENOENT;
- * -EFBIG; other -errno. */
+ * ERR_TOO_LARGE; -errno. */
 int text_file_load(int directory_fd, const char *name, size_t limit, struct buf *out);
 /* Reads the first line without its newline; else as text_file_read(). Returns: FOUND; NOT_FOUND; -errno. */
 int text_file_read_line(int directory_fd, const char *name, char *text, size_t size, int *ret_fd);
