@@ -253,7 +253,7 @@ test: dependencies ## every test that needs no real cluster; ends with "N passed
 check-all: dependencies ## test, then the slow suites: longer kills, stress, the real API server
 	$(Q)scripts/check-all.sh
 
-fuzz: ## run each fuzz target for FUZZ_SECONDS (60) with libFuzzer, beginning with its seeds
+fuzz: ## run each fuzz target for FUZZ_SECONDS (60) of CPU time with libFuzzer, beginning with its seeds
 	$(Q)scripts/dependencies.sh fuzz
 	$(Q)$(MAKE) --no-print-directory VARIANT=fuzz fuzzers
 	$(Q)scripts/fuzz.sh build/fuzz/fuzz
