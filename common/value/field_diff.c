@@ -71,10 +71,19 @@ static void field_diff_put_item(struct buf *path, const char *name, struct bytes
 	buf_str(path, ")]");
 }
 
+/* ITEM is a member or an item of a value, OTHER what the other value has in its place, or NULL. If REVERSED, ITEM is of the
+ * newer value, and is reported only if the older one lacks it. */
+static int field_diff_child(
+	struct field_diff *diff, const struct value *item, const struct value *other, bool reversed)
+{
+	if (!other)
+		return field_diff_give(diff, reversed ? NULL : item, reversed ? item : NULL);
+	return reversed ? 0 : field_diff_compare(diff, item, other);
+}
+
 /* ---- maps ------------------------------------------------------------------------------------ */
 
-/* Compares the members of MAP with those of OTHER; if REVERSED, MAP is the newer one, and only
- * members that OTHER lacks are reported. */
+/* Compares the members of MAP with those of OTHER; REVERSED as in field_diff_child(). */
 static int field_diff_members(struct field_diff *diff, const struct value *map,
 	const struct value *other, bool reversed)
 {
@@ -88,13 +97,10 @@ static int field_diff_members(struct field_diff *diff, const struct value *map,
 	while ((r = value_iter_next(&pairs, &key, &item)) == FOUND) {
 		r = value_find(other, key, &found);
 		field_diff_put_member(&diff->path, key);
-		if (r == NOT_FOUND)
-			r = field_diff_give(
-				diff, reversed ? NULL : &item, reversed ? &item : NULL);
-		else if (r == FOUND && !reversed)
-			r = field_diff_compare(diff, &item, &found);
+		if (r >= 0)
+			r = field_diff_child(diff, &item, r == FOUND ? &found : NULL, reversed);
 		diff->path.size = size;
-		if (r != 0 && r != FOUND)
+		if (r != 0)
 			return r;
 	}
 	return r == END ? 0 : r;
@@ -169,13 +175,10 @@ static int field_diff_items(struct field_diff *diff, const struct value *list,
 			buf_printf(&diff->path, "[%zu]", place);
 		}
 		r = field_diff_find_item(other, name, member.text, place, &found);
-		if (r == NOT_FOUND)
-			r = field_diff_give(
-				diff, reversed ? NULL : &item, reversed ? &item : NULL);
-		else if (r == FOUND && !reversed)
-			r = field_diff_compare(diff, &item, &found);
+		if (r >= 0)
+			r = field_diff_child(diff, &item, r == FOUND ? &found : NULL, reversed);
 		diff->path.size = size;
-		if (r != 0 && r != FOUND)
+		if (r != 0)
 			return r;
 	}
 	return r == END ? 0 : r;
