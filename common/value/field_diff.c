@@ -5,11 +5,15 @@
 #include <string.h>
 
 #include "common/err.h"
+#include "common/hash.h"
+#include "common/hashtable.h"
+#include "common/proc.h"
 
 struct field_diff {
 	struct buf path;
 	field_diff_fn *fn;
 	void *arg;
+	uint64_t seed; /* of hashes */
 };
 
 static int field_diff_compare(
@@ -71,34 +75,124 @@ static void field_diff_put_item(struct buf *path, const char *name, struct bytes
 	buf_str(path, ")]");
 }
 
-/* ITEM is a member or an item of a value, OTHER what the other value has in its place, or NULL. If REVERSED, ITEM is of the
- * newer value, and is reported only if the older one lacks it. */
-static int field_diff_child(
-	struct field_diff *diff, const struct value *item, const struct value *other, bool reversed)
+/* ---- children: the members of maps and the items of lists ------------------------------------ */
+
+/* Tells a child from the others: a text, or its place if TEXT is BYTES_NONE. */
+struct field_diff_key {
+	struct bytes text;
+	size_t place;
+};
+
+struct field_diff_child {
+	uint32_t hash;
+	struct field_diff_key key;
+	struct value value;
+};
+
+static bool field_diff_is(const void *item, const void *key, const void *arg)
 {
-	if (!other)
-		return field_diff_give(diff, reversed ? NULL : item, reversed ? item : NULL);
-	return reversed ? 0 : field_diff_compare(diff, item, other);
+	const struct field_diff_child *child = item;
+	const struct field_diff_key *wanted = key;
+
+	(void)arg;
+	return child->key.place == wanted->place && bytes_equal(child->key.text, wanted->text);
 }
 
-/* ---- maps ------------------------------------------------------------------------------------ */
+static uint64_t field_diff_hash(const struct field_diff *diff, const struct field_diff_key *key)
+{
+	return hash_bytes(key->text, diff->seed ^ key->place);
+}
 
-/* Compares the members of MAP with those of OTHER; REVERSED as in field_diff_child(). */
-static int field_diff_members(struct field_diff *diff, const struct value *map,
-	const struct value *other, bool reversed)
+/* Sets *RET_KEY for ITEM of IN, which is at PLACE or has the key TEXT in a map. NAME is the member that tells the items of
+ * a list from each other, NULL if nothing does. Returns: FOUND; NOT_FOUND if ITEM has no such text; ERR_CORRUPT. */
+static int field_diff_find_key(const struct value *in, const char *name, size_t place, struct bytes text,
+	const struct value *item, struct field_diff_key *ret_key)
+{
+	struct value member;
+
+	if (in->type == VALUE_MAP) {
+		*ret_key = (struct field_diff_key){text, 0};
+		return FOUND;
+	}
+	if (!name) {
+		*ret_key = (struct field_diff_key){BYTES_NONE, place};
+		return FOUND;
+	}
+	int r = value_find(item, bytes_str(name), &member);
+	if (r == FOUND && member.type != VALUE_STRING)
+		r = NOT_FOUND;
+	if (r == FOUND)
+		*ret_key = (struct field_diff_key){member.text, 0};
+	return r;
+}
+
+/* Puts the children of IN into TABLE. Returns: FOUND; NOT_FOUND if an item of a list has no NAME, or one that another has
+ * too; ERR_CORRUPT; -ENOMEM. */
+static int field_diff_read(const struct field_diff *diff, const struct value *in, const char *name,
+	struct hashtable *table)
+{
+	struct value_iter items;
+	struct value item;
+	struct field_diff_key key;
+	struct field_diff_child *child;
+	struct bytes text;
+	int r;
+
+	hashtable_clear(table);
+	value_iter_init(&items, in);
+	for (size_t place = 0; (r = value_iter_next(&items, &text, &item)) == FOUND; place++) {
+		r = field_diff_find_key(in, name, place, text, &item, &key);
+		if (r != FOUND)
+			return r;
+		uint64_t hash = field_diff_hash(diff, &key);
+		if (hashtable_find(table, hash, &key)) {
+			if (in->type == VALUE_MAP)
+				continue; /* of a key that is there twice, the first one counts: value_find() */
+			return NOT_FOUND;
+		}
+		r = hashtable_add(table, hash, "the children of a value", &child);
+		if (r < 0)
+			return r;
+		child->key = key;
+		child->value = item;
+	}
+	return r == END ? FOUND : r;
+}
+
+static void field_diff_put_child(struct buf *path, const struct value *in, const char *name,
+	const struct field_diff_key *key)
+{
+	if (in->type == VALUE_MAP)
+		field_diff_put_member(path, key->text);
+	else if (name)
+		field_diff_put_item(path, name, key->text);
+	else
+		buf_printf(path, "[%zu]", key->place);
+}
+
+/* Compares the children of IN with OTHERS. If REVERSED, IN is the newer value, and only the children that OTHERS lack are
+ * reported. */
+static int field_diff_children(struct field_diff *diff, const struct value *in, const char *name,
+	const struct hashtable *others, bool reversed)
 {
 	size_t size = diff->path.size;
-	struct value_iter pairs;
-	struct value item, found;
-	struct bytes key;
+	struct value_iter items;
+	struct value item;
+	struct field_diff_key key;
+	struct bytes text;
 	int r;
 
-	value_iter_init(&pairs, map);
-	while ((r = value_iter_next(&pairs, &key, &item)) == FOUND) {
-		r = value_find(other, key, &found);
-		field_diff_put_member(&diff->path, key);
-		if (r >= 0)
-			r = field_diff_child(diff, &item, r == FOUND ? &found : NULL, reversed);
+	value_iter_init(&items, in);
+	for (size_t place = 0; (r = value_iter_next(&items, &text, &item)) == FOUND; place++) {
+		r = field_diff_find_key(in, name, place, text, &item, &key);
+		if (r != FOUND)
+			return r;
+		const struct field_diff_child *other = hashtable_find(others, field_diff_hash(diff, &key), &key);
+		field_diff_put_child(&diff->path, in, name, &key);
+		if (!other)
+			r = field_diff_give(diff, reversed ? NULL : &item, reversed ? &item : NULL);
+		else if (!reversed)
+			r = field_diff_compare(diff, &item, &other->value);
 		diff->path.size = size;
 		if (r != 0)
 			return r;
@@ -106,102 +200,28 @@ static int field_diff_members(struct field_diff *diff, const struct value *map,
 	return r == END ? 0 : r;
 }
 
-/* ---- lists ----------------------------------------------------------------------------------- */
-
-/* Finds the item of LIST whose member NAME is TEXT, or the item at PLACE if NAME is NULL. Returns
- * FOUND, NOT_FOUND or ERR_CORRUPT. */
-static int field_diff_find_item(const struct value *list, const char *name, struct bytes text,
-	size_t place, struct value *ret_item)
-{
-	struct value_iter items;
-	struct value member;
-	struct bytes key;
-	int r;
-
-	value_iter_init(&items, list);
-	for (size_t i = 0; (r = value_iter_next(&items, &key, ret_item)) == FOUND; i++) {
-		if (!name && i == place)
-			return FOUND;
-		r = name ? value_find(ret_item, bytes_str(name), &member) : NOT_FOUND;
-		if (r < 0 || (r == FOUND && member.type == VALUE_STRING &&
-				     bytes_equal(member.text, text)))
-			return r;
-	}
-	return r == END ? NOT_FOUND : r;
-}
-
-/* Returns whether each item of LIST is a map with a string NAME that no other has: 1, 0 or
- * ERR_CORRUPT. */
-static int field_diff_identified(const struct value *list, const char *name)
-{
-	struct value_iter items;
-	struct value item, member, first;
-	struct bytes key;
-	size_t place = 0;
-	int r;
-
-	value_iter_init(&items, list);
-	while ((r = value_iter_next(&items, &key, &item)) == FOUND) {
-		r = value_find(&item, bytes_str(name), &member);
-		if (r != FOUND || member.type != VALUE_STRING)
-			return r < 0 ? r : 0;
-		r = field_diff_find_item(list, name, member.text, 0, &first);
-		if (r != FOUND || first.start != item.start)
-			return r < 0 ? r : 0;
-		place++;
-	}
-	return r == END ? place > 0 : r;
-}
-
-/* Compares the items of LIST with those of OTHER, as field_diff_members() does the members of
- * maps. */
-static int field_diff_items(struct field_diff *diff, const struct value *list,
-	const struct value *other, const char *name, bool reversed)
-{
-	size_t size = diff->path.size, place = 0;
-	struct value_iter items;
-	struct value item, found, member = {0};
-	struct bytes key;
-	int r;
-
-	value_iter_init(&items, list);
-	for (; (r = value_iter_next(&items, &key, &item)) == FOUND; place++) {
-		if (name) {
-			r = value_find(&item, bytes_str(name), &member);
-			if (r < 0)
-				return r;
-			field_diff_put_item(&diff->path, name, member.text);
-		} else {
-			buf_printf(&diff->path, "[%zu]", place);
-		}
-		r = field_diff_find_item(other, name, member.text, place, &found);
-		if (r >= 0)
-			r = field_diff_child(diff, &item, r == FOUND ? &found : NULL, reversed);
-		diff->path.size = size;
-		if (r != 0)
-			return r;
-	}
-	return r == END ? 0 : r;
-}
-
-static int field_diff_lists(
+/* Compares two maps or two lists. Items are told apart by the first of the names that each of them has, else by place. */
+static int field_diff_both(
 	struct field_diff *diff, const struct value *before, const struct value *after)
 {
-	static const char *const names[] = {"name", "type"};
+	static const char *const names[] = {"name", "type", NULL};
+	struct hashtable older = HASHTABLE_INIT(struct field_diff_child, field_diff_is, NULL), newer = older;
 	const char *name = NULL;
-	int r = 0;
+	int r = NOT_FOUND;
 
-	for (size_t i = 0; r == 0 && i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = before->type == VALUE_MAP ? 2 : 0; r == NOT_FOUND; i++) {
 		name = names[i];
-		r = field_diff_identified(before, name);
-		if (r == 1)
-			r = field_diff_identified(after, name);
+		r = field_diff_read(diff, before, name, &older);
+		if (r == FOUND)
+			r = field_diff_read(diff, after, name, &newer);
 	}
-	if (r < 0)
-		return r;
-	name = r == 1 ? name : NULL;
-	r = field_diff_items(diff, before, after, name, false);
-	return r ? r : field_diff_items(diff, after, before, name, true);
+	if (r == FOUND)
+		r = field_diff_children(diff, before, name, &newer, false);
+	if (r == 0)
+		r = field_diff_children(diff, after, name, &older, true);
+	hashtable_release(&newer);
+	hashtable_release(&older);
+	return r;
 }
 
 /* ---- values ---------------------------------------------------------------------------------- */
@@ -216,13 +236,11 @@ static int field_diff_compare(
 		r = value_document(after, &b);
 	if (r < 0 || bytes_equal(a, b))
 		return r;
-	if (before->type == VALUE_MAP && after->type == VALUE_MAP) {
-		r = field_diff_members(diff, before, after, false);
-		return r ? r : field_diff_members(diff, after, before, true);
-	}
+	if (before->type == VALUE_MAP && after->type == VALUE_MAP)
+		return field_diff_both(diff, before, after);
 	if (before->type == VALUE_ARRAY && after->type == VALUE_ARRAY && before->count &&
 		after->count)
-		return field_diff_lists(diff, before, after);
+		return field_diff_both(diff, before, after);
 	return field_diff_give(diff, before, after);
 }
 
@@ -230,8 +248,10 @@ int field_diff_each(struct bytes before, struct bytes after, field_diff_fn *fn, 
 {
 	struct field_diff diff = {.path = BUF_INIT, .fn = fn, .arg = arg};
 	struct value a, b;
-	int r = value_read(before, &a);
+	int r = proc_random(&diff.seed, sizeof(diff.seed));
 
+	if (r == 0)
+		r = value_read(before, &a);
 	if (r == 0)
 		r = value_read(after, &b);
 	if (r == 0)

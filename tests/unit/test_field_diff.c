@@ -105,6 +105,56 @@ Test(diff, other_items_are_compared_by_place)
 	assert_changes("{\"a\":[]}", "{\"a\":[1]}", "a ");
 }
 
+enum form { FORM_TYPES, FORM_KEYS, FORM_PLACES };
+
+/* A document of 40,000 children, of which the last one has the value LAST. */
+static void to_large_body(enum form form, int last, struct buf *body)
+{
+	struct buf text = BUF_INIT;
+
+	for (int i = 0; i < 40000; i++) {
+		int v = i == 39999 ? last : 7;
+
+		buf_byte(&text, i ? ',' : form == FORM_KEYS ? '{' : '[');
+		if (form == FORM_TYPES)
+			buf_printf(&text, "{\"type\":\"t%d\",\"v\":%d}", i, v);
+		else if (form == FORM_KEYS)
+			buf_printf(&text, "\"k%d\":%d", i, v);
+		else
+			buf_printf(&text, "%d", v);
+	}
+	buf_byte(&text, form == FORM_KEYS ? '}' : ']');
+	to_body(buf_cstr(&text), body);
+	buf_release(&text);
+}
+
+static int add_path(void *arg, const char *path, const struct value *before, const struct value *after)
+{
+	buf_printf(arg, "%s%s ", before && after ? "" : "?", path);
+	return 0;
+}
+
+static void assert_last_child_differs(enum form form, const char *path)
+{
+	struct buf before = BUF_INIT, after = BUF_INIT, paths = BUF_INIT;
+
+	to_large_body(form, 0, &before);
+	to_large_body(form, 1, &after);
+	cr_assert_eq(field_diff_each(buf_bytes(&before), buf_bytes(&after), add_path, &paths), 0);
+	cr_assert_str_eq(buf_cstr(&paths), path);
+	buf_release(&paths);
+	buf_release(&after);
+	buf_release(&before);
+}
+
+/* If each child were compared with each other one, this would take minutes. */
+Test(diff, large_lists_and_maps_are_compared)
+{
+	assert_last_child_differs(FORM_TYPES, "[type=t39999].v ");
+	assert_last_child_differs(FORM_KEYS, "k39999 ");
+	assert_last_child_differs(FORM_PLACES, "[39999] ");
+}
+
 Test(diff, a_value_of_another_type_is_one_change)
 {
 	assert_changes("{\"a\":{\"b\":1}}", "{\"a\":[1]}", "a ");
