@@ -4,36 +4,14 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "tests/unit/scratch.h"
-
-static struct home *open_home(bool create)
-{
-	struct home_options options = {.create = create,
-		.runtime_dir = create ? scratch() : NULL};
-	struct home *home = NULL;
-	int r = home_open(scratch_path("a/b/store"), &options, &home);
-
-	cr_assert_eq(r, 0, "%s", err_text(r));
-	return home;
-}
-
-static unsigned mode_of(const char *path)
-{
-	struct stat st;
-
-	cr_assert_eq(stat(path, &st), 0, "%s", path);
-	return st.st_mode & 07777;
-}
+#include "tests/unit/home_rig.h"
 
 /* Removes the runtime directory, which holds the store's path and an empty pins/. */
 static void remove_named_runtime(const char *runtime)
@@ -159,15 +137,6 @@ Test(home, missing_store_says_how_one_comes_to_be)
 	cr_assert(strstr(err_text(ERR_NO_STORE), "is no directory"));
 }
 
-static void write_file(const char *path, const char *text)
-{
-	FILE *file = fopen(path, "w");
-
-	cr_assert_not_null(file);
-	(void)fputs(text, file);
-	(void)fclose(file);
-}
-
 Test(home, foreign_and_damaged_ids_are_told_apart)
 {
 	struct home_options options = {0};
@@ -281,11 +250,6 @@ Test(home, reader_leaves_a_directory_that_was_moved_aside)
 	home_close(&daemon);
 }
 
-static void remove_runtime(const struct home *home)
-{
-	scratch_remove(home_runtime(home));
-}
-
 /* The runtime directory disappears: its login session ends, or a user removes it. */
 Test(home, daemon_that_starts_again_makes_the_runtime_directory)
 {
@@ -369,172 +333,13 @@ Test(home, a_link_that_is_turned_to_another_store_is_followed)
 	home_close(&other);
 }
 
-/* Under another inode than the one it replaces, which is still open. */
-static void make_guarded(int runtime_fd)
-{
-	cr_assert_eq(mkfifoat(runtime_fd, "guarded.new", 0600), 0);
-	cr_assert_eq(renameat(runtime_fd, "guarded.new", runtime_fd, "guarded"), 0);
-}
-
-/* Returns what home_check() of a daemon that holds a role says after DO_HARM. */
-static int check_after(void (*do_harm)(void))
-{
-	struct home *daemon = open_home(true);
-
-	cr_assert_eq(home_take_role(daemon, HOME_REFLECTOR), 0);
-	make_guarded(home_runtime_fd(daemon));
-	home_guard_file(daemon, "guarded");
-	cr_assert_eq(home_check(daemon), 0);
-	do_harm();
-	int r = home_check(daemon);
-	cr_assert(!r || strstr(err_text(r), home_path(daemon)), "%s", err_text(r));
-	home_close(&daemon);
-	return r;
-}
-
-static void remove_store(void)
-{
-	scratch_remove(scratch_path("a/b/store"));
-}
-
-static void move_store(void)
-{
-	cr_assert_eq(rename(scratch_path("a/b/store"), scratch_path("a/b/old")), 0);
-}
-
-static void replace_store(void)
-{
-	move_store();
-	scratch_copy(scratch_path("a/b/old"), scratch_path("a/b/store"));
-}
-
-static void remove_id(void)
-{
-	cr_assert_eq(unlink(scratch_path("a/b/store/id")), 0);
-}
-
-static void replace_id(void)
-{
-	write_file(scratch_path("a/b/store/id.new"), "kinf-store 1 0123456789abcdef\n");
-	cr_assert_eq(rename(scratch_path("a/b/store/id.new"), scratch_path("a/b/store/id")), 0);
-}
-
-static void remove_lock(void)
-{
-	cr_assert_eq(unlink(scratch_path("a/b/store/reflector.lock")), 0);
-}
-
-static void remove_journal(void)
-{
-	cr_assert_eq(rmdir(scratch_path("a/b/store/journal")), 0);
-}
-
-static void replace_index(void)
-{
-	cr_assert_eq(rmdir(scratch_path("a/b/store/index")), 0);
-	cr_assert_eq(mkdir(scratch_path("a/b/store/index"), 0700), 0);
-}
-
-static void remove_cursors(void)
-{
-	cr_assert_eq(rmdir(scratch_path("a/b/store/cursors")), 0);
-}
-
-static void remove_record(void)
-{
-	cr_assert_eq(unlink(scratch_path("a/b/store/runtime")), 0);
-}
-
-static void in_runtime(void (*fn)(int runtime_fd))
-{
-	struct home *other = open_home(false);
-
-	fn(home_runtime_fd(other));
-	home_close(&other);
-}
-
-static void remove_runtime_lock_at(int runtime_fd)
-{
-	cr_assert_eq(unlinkat(runtime_fd, "reflector.lock", 0), 0);
-}
-
-static void remove_runtime_lock(void)
-{
-	in_runtime(remove_runtime_lock_at);
-}
-
-static void remove_guarded_at(int runtime_fd)
-{
-	cr_assert_eq(unlinkat(runtime_fd, "guarded", 0), 0);
-}
-
-static void remove_guarded(void)
-{
-	in_runtime(remove_guarded_at);
-}
-
-static void replace_guarded(void)
-{
-	in_runtime(make_guarded);
-}
-
-static void remove_whole_runtime(void)
-{
-	struct home *other = open_home(false);
-
-	remove_runtime(other);
-	home_close(&other);
-}
-
-static void remove_others_lock(void)
-{
-	struct home *other = open_home(true);
-
-	cr_assert_eq(home_take_role(other, HOME_PROCESSOR), 0);
-	cr_assert_eq(unlink(scratch_path("a/b/store/processor.lock")), 0);
-	home_close(&other);
-}
-
-Test(home, check_names_what_was_removed_or_replaced_under_a_daemon)
-{
-	const struct {
-		void (*do_harm)(void);
-		const char *named;
-	} harms[] = {{remove_store, "b/store' was removed"}, {move_store, "b/store' was removed"},
-		{replace_store, "b/store' was removed"}, {remove_id, "'id'"},
-		{replace_id, "'id'"}, {remove_lock, "'reflector.lock'"}, {remove_journal, "'journal'"},
-		{replace_index, "'index'"}, {remove_cursors, "'cursors'"}, {remove_record, "'runtime'"},
-		{remove_whole_runtime, "/kinf-"}, {remove_runtime_lock, "'reflector.lock'"},
-		{remove_guarded, "'guarded'"}, {replace_guarded, "'guarded'"}};
-
-	for (size_t i = 0; i < sizeof(harms) / sizeof(*harms); i++) {
-		cr_assert_eq(check_after(harms[i].do_harm), ERR_MOVED, "harm %zu", i);
-		cr_assert(strstr(err_text(ERR_MOVED), harms[i].named), "%s", err_text(ERR_MOVED));
-		scratch_remove(scratch_path("a"));
-	}
-	cr_assert_eq(check_after(remove_others_lock), 0, "the other daemon will notice");
-}
-
-Test(home, file_that_is_made_again_is_guarded_again)
-{
-	struct home *daemon = open_home(true);
-
-	make_guarded(home_runtime_fd(daemon));
-	home_guard_file(daemon, "guarded");
-	replace_guarded();
-	cr_assert_eq(home_check(daemon), ERR_MOVED);
-	home_guard_file(daemon, "guarded");
-	cr_assert_eq(home_check(daemon), 0);
-	home_close(&daemon);
-}
-
 Test(home, start_makes_directories_that_are_missing)
 {
 	struct home *daemon = open_home(true);
 
 	home_close(&daemon);
 	cr_assert_eq(rmdir(scratch_path("a/b/store/index")), 0);
-	remove_cursors();
+	cr_assert_eq(rmdir(scratch_path("a/b/store/cursors")), 0);
 	daemon = open_home(true);
 	cr_assert_eq(mode_of(scratch_path("a/b/store/index")), 0700);
 	cr_assert_eq(mode_of(scratch_path("a/b/store/cursors")), 0700);
@@ -585,80 +390,6 @@ Test(home, group_may_read_and_leave_cursors)
 	home_close(&home);
 }
 
-Test(home, a_copy_does_not_run_in_the_runtime_folder_of_a_store_that_does)
-{
-	struct home_options options = {.create = true, .runtime_dir = scratch()};
-	struct home *original = open_home(true), *copy = NULL;
-
-	cr_assert_eq(home_take_role(original, HOME_REFLECTOR), 0);
-	scratch_copy(scratch_path("a/b/store"), scratch_path("copy"));
-	cr_assert_eq(home_open(scratch_path("copy"), &options, &copy), 0);
-	cr_assert_str_eq(home_runtime(copy), home_runtime(original));
-	cr_assert_eq(home_take_role(copy, HOME_REFLECTOR), ERR_LOCKED);
-	cr_assert(strstr(err_text(ERR_LOCKED), "file 'id' in the copy"), "%s", err_text(ERR_LOCKED));
-	cr_assert_eq(home_role_holder(copy, HOME_REFLECTOR), 0, "nor has it the role in the store");
-	home_close(&copy);
-	cr_assert_eq(unlink(scratch_path("copy/id")), 0);
-	cr_assert_eq(home_open(scratch_path("copy"), &options, &copy), 0);
-	cr_assert_str_neq(home_runtime(copy), home_runtime(original));
-	cr_assert_eq(home_take_role(copy, HOME_REFLECTOR), 0);
-	home_close(&copy);
-	home_close(&original);
-}
-
-Test(home, runtime_directory_made_again_is_locked_again)
-{
-	struct home_options options = {.create = true, .runtime_dir = scratch()};
-	struct home *original = open_home(true), *copy = NULL;
-
-	scratch_copy(scratch_path("a/b/store"), scratch_path("copy"));
-	remove_runtime(original);
-	home_close(&original);
-	original = open_home(true);
-	cr_assert_eq(home_take_role(original, HOME_PROCESSOR), 0);
-	cr_assert_eq(home_open(scratch_path("copy"), &options, &copy), 0);
-	cr_assert_eq(home_take_role(copy, HOME_PROCESSOR), ERR_LOCKED);
-	home_close(&original);
-	cr_assert_eq(home_take_role(copy, HOME_PROCESSOR), 0, "and its end frees it");
-	home_close(&copy);
-}
-
-Test(home, no_role_runs_twice)
-{
-	struct home *home = open_home(true);
-
-	cr_assert_eq(home_role_holder(home, HOME_REFLECTOR), 0);
-	cr_assert_eq(home_take_role(home, HOME_REFLECTOR), 0);
-	cr_assert_eq(home_role_holder(home, HOME_REFLECTOR), getpid());
-	cr_assert_eq(home_role_holder(home, HOME_PROCESSOR), 0);
-	pid_t child = fork();
-	if (child == 0) {
-		struct home *mine = open_home(true);
-		bool good = home_take_role(mine, HOME_REFLECTOR) == ERR_LOCKED;
-		good = good && strstr(err_text(ERR_LOCKED), "process") &&
-			home_role_holder(mine, HOME_REFLECTOR) == getppid() &&
-			home_take_role(mine, HOME_PROCESSOR) == 0;
-		_exit(good ? 0 : 1);
-	}
-	int status;
-	cr_assert_eq(waitpid(child, &status, 0), child);
-	cr_assert_eq(status, 0);
-	cr_assert_eq(home_role_holder(home, HOME_PROCESSOR), 0, "it died with its role");
-	home_close(&home);
-	home = open_home(false);
-	cr_assert_eq(home_role_holder(home, HOME_REFLECTOR), 0);
-	home_close(&home);
-}
-
-static void overwrite(const char *path, const char *text)
-{
-	int fd = open(scratch_path(path), O_WRONLY | O_TRUNC | O_CLOEXEC);
-
-	cr_assert_geq(fd, 0);
-	cr_assert_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
-	cr_assert_eq(close(fd), 0);
-}
-
 /* Daemons ended with "the id file is damaged" at each start. */
 Test(home, a_damaged_id_is_written_again)
 {
@@ -668,83 +399,16 @@ Test(home, a_damaged_id_is_written_again)
 
 	(void)snprintf(id, sizeof(id), "%s", home_id(home));
 	home_close(&home);
-	overwrite("a/b/store/id", "kinf-store 1 0123456789abcde!\n");
+	write_file(scratch_path("a/b/store/id"), "kinf-store 1 0123456789abcde!\n");
 	cr_assert_eq(home_open(scratch_path("a/b/store"), &(struct home_options){0}, &home), ERR_CORRUPT);
 	home = open_home(true);
 	cr_assert_str_eq(home_id(home), id, "as its runtime directory is named");
 	home_close(&home);
 	cr_assert_eq(unlink(scratch_path("a/b/store/runtime")), 0);
-	overwrite("a/b/store/id", "kinf-store 1 \n");
+	write_file(scratch_path("a/b/store/id"), "kinf-store 1 \n");
 	home = open_home(true);
 	cr_assert_eq(strlen(home_id(home)), 16);
 	home_close(&home);
-	overwrite("a/b/store/id", "kinf-store 2 0123456789abcdef\n");
+	write_file(scratch_path("a/b/store/id"), "kinf-store 2 0123456789abcdef\n");
 	cr_assert_eq(home_open(scratch_path("a/b/store"), &options, &home), ERR_FORMAT, "another version's");
-}
-
-/* ---- locks of others ---- */
-
-static int open_for_reading(const char *path)
-{
-	int fd = open(scratch_path(path), O_RDONLY | O_CLOEXEC);
-
-	cr_assert_geq(fd, 0);
-	return fd;
-}
-
-/* A member of the group may open the store's directory, and so lock it. Both daemons waited for ever. */
-Test(home, a_lock_on_the_directory_stops_no_daemon, .timeout = 20)
-{
-	struct home *home = open_home(true);
-
-	home_close(&home);
-	AUTO_FD int fd = open_for_reading("a/b/store");
-	cr_assert_eq(flock(fd, LOCK_SH), 0);
-	home = open_home(true);
-	cr_assert_eq(home_take_role(home, HOME_REFLECTOR), 0);
-	home_close(&home);
-}
-
-static void read_lock(int fd)
-{
-	struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
-
-	cr_assert_eq(fcntl(fd, F_OFD_SETLK, &lock), 0);
-}
-
-/* A member's read lock, waiting for the end of the daemon, kept its successor out. */
-Test(home, a_read_lock_of_a_member_keeps_no_daemon_out_and_shows_none)
-{
-	struct home *home = open_home(true), *reader;
-
-	cr_assert_eq(home_take_role(home, HOME_REFLECTOR), 0);
-	AUTO_FD int fd = open_for_reading("a/b/store/reflector.lock");
-	home_close(&home);
-	read_lock(fd);
-	home = open_home(true);
-	reader = open_home(false);
-	cr_assert_eq(home_role_holder(reader, HOME_REFLECTOR), 0, "a read lock is no daemon");
-	cr_assert_eq(home_take_role(home, HOME_REFLECTOR), 0, "%s", err_text(-1));
-	cr_assert_eq(home_role_holder(reader, HOME_REFLECTOR), getpid());
-	home_close(&reader);
-	home_close(&home);
-	cr_assert_eq(mode_of(scratch_path("a/b/store/reflector.owner")), 0600);
-	cr_assert_eq(mode_of(scratch_path("a/b/store/making.lock")), 0600);
-}
-
-Test(home, only_the_owner_can_open_the_locks_that_keep_daemons_out)
-{
-	char memory[1024], group_name[64];
-	struct group entry, *found;
-
-	cr_assert_eq(getgrgid_r(getegid(), &entry, memory, sizeof(memory), &found), 0);
-	(void)snprintf(group_name, sizeof(group_name), "%s", entry.gr_name);
-	struct home_options options = {.create = true, .runtime_dir = scratch(), .group = group_name};
-	struct home *home;
-	cr_assert_eq(home_open(scratch_path("shared"), &options, &home), 0);
-	cr_assert_eq(home_take_role(home, HOME_PROCESSOR), 0);
-	cr_assert_eq(mode_of(scratch_path("shared/processor.owner")), 0600);
-	cr_assert_eq(mode_of(scratch_path("shared/making.lock")), 0600);
-	cr_assert_eq(mode_of(scratch_path("shared/processor.lock")), 0640);
-	home_close(&home);
 }

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Roles of daemons, and the locks of other processes. */
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "tests/unit/home_rig.h"
+
+Test(home_roles, a_copy_does_not_run_in_the_runtime_folder_of_a_store_that_does)
+{
+	struct home_options options = {.create = true, .runtime_dir = scratch()};
+	struct home *original = open_home(true), *copy = NULL;
+
+	cr_assert_eq(home_take_role(original, HOME_REFLECTOR), 0);
+	scratch_copy(scratch_path("a/b/store"), scratch_path("copy"));
+	cr_assert_eq(home_open(scratch_path("copy"), &options, &copy), 0);
+	cr_assert_str_eq(home_runtime(copy), home_runtime(original));
+	cr_assert_eq(home_take_role(copy, HOME_REFLECTOR), ERR_LOCKED);
+	cr_assert(strstr(err_text(ERR_LOCKED), "file 'id' in the copy"), "%s", err_text(ERR_LOCKED));
+	cr_assert_eq(home_role_holder(copy, HOME_REFLECTOR), 0, "nor has it the role in the store");
+	home_close(&copy);
+	cr_assert_eq(unlink(scratch_path("copy/id")), 0);
+	cr_assert_eq(home_open(scratch_path("copy"), &options, &copy), 0);
+	cr_assert_str_neq(home_runtime(copy), home_runtime(original));
+	cr_assert_eq(home_take_role(copy, HOME_REFLECTOR), 0);
+	home_close(&copy);
+	home_close(&original);
+}
+
+Test(home_roles, runtime_directory_made_again_is_locked_again)
+{
+	struct home_options options = {.create = true, .runtime_dir = scratch()};
+	struct home *original = open_home(true), *copy = NULL;
+
+	scratch_copy(scratch_path("a/b/store"), scratch_path("copy"));
+	remove_runtime(original);
+	home_close(&original);
+	original = open_home(true);
+	cr_assert_eq(home_take_role(original, HOME_PROCESSOR), 0);
+	cr_assert_eq(home_open(scratch_path("copy"), &options, &copy), 0);
+	cr_assert_eq(home_take_role(copy, HOME_PROCESSOR), ERR_LOCKED);
+	home_close(&original);
+	cr_assert_eq(home_take_role(copy, HOME_PROCESSOR), 0, "and its end frees it");
+	home_close(&copy);
+}
+
+Test(home_roles, no_role_runs_twice)
+{
+	struct home *home = open_home(true);
+
+	cr_assert_eq(home_role_holder(home, HOME_REFLECTOR), 0);
+	cr_assert_eq(home_take_role(home, HOME_REFLECTOR), 0);
+	cr_assert_eq(home_role_holder(home, HOME_REFLECTOR), getpid());
+	cr_assert_eq(home_role_holder(home, HOME_PROCESSOR), 0);
+	pid_t child = fork();
+	if (child == 0) {
+		struct home *mine = open_home(true);
+		bool good = home_take_role(mine, HOME_REFLECTOR) == ERR_LOCKED;
+		good = good && strstr(err_text(ERR_LOCKED), "process") &&
+			home_role_holder(mine, HOME_REFLECTOR) == getppid() &&
+			home_take_role(mine, HOME_PROCESSOR) == 0;
+		_exit(good ? 0 : 1);
+	}
+	int status;
+	cr_assert_eq(waitpid(child, &status, 0), child);
+	cr_assert_eq(status, 0);
+	cr_assert_eq(home_role_holder(home, HOME_PROCESSOR), 0, "it died with its role");
+	home_close(&home);
+	home = open_home(false);
+	cr_assert_eq(home_role_holder(home, HOME_REFLECTOR), 0);
+	home_close(&home);
+}
+
+/* ---- locks of others ---- */
+
+static int open_for_reading(const char *path)
+{
+	int fd = open(scratch_path(path), O_RDONLY | O_CLOEXEC);
+
+	cr_assert_geq(fd, 0);
+	return fd;
+}
+
+/* A member of the group may open the store's directory, and so lock it. Both daemons waited for ever. */
+Test(home_roles, a_lock_on_the_directory_stops_no_daemon, .timeout = 20)
+{
+	struct home *home = open_home(true);
+
+	home_close(&home);
+	AUTO_FD int fd = open_for_reading("a/b/store");
+	cr_assert_eq(flock(fd, LOCK_SH), 0);
+	home = open_home(true);
+	cr_assert_eq(home_take_role(home, HOME_REFLECTOR), 0);
+	home_close(&home);
+}
+
+static void read_lock(int fd)
+{
+	struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+
+	cr_assert_eq(fcntl(fd, F_OFD_SETLK, &lock), 0);
+}
+
+/* A member's read lock, waiting for the end of the daemon, kept its successor out. */
+Test(home_roles, a_read_lock_of_a_member_keeps_no_daemon_out_and_shows_none)
+{
+	struct home *home = open_home(true), *reader;
+
+	cr_assert_eq(home_take_role(home, HOME_REFLECTOR), 0);
+	AUTO_FD int fd = open_for_reading("a/b/store/reflector.lock");
+	home_close(&home);
+	read_lock(fd);
+	home = open_home(true);
+	reader = open_home(false);
+	cr_assert_eq(home_role_holder(reader, HOME_REFLECTOR), 0, "a read lock is no daemon");
+	cr_assert_eq(home_take_role(home, HOME_REFLECTOR), 0, "%s", err_text(-1));
+	cr_assert_eq(home_role_holder(reader, HOME_REFLECTOR), getpid());
+	home_close(&reader);
+	home_close(&home);
+	cr_assert_eq(mode_of(scratch_path("a/b/store/reflector.owner")), 0600);
+	cr_assert_eq(mode_of(scratch_path("a/b/store/making.lock")), 0600);
+}
+
+Test(home_roles, only_the_owner_can_open_the_locks_that_keep_daemons_out)
+{
+	char memory[1024], group_name[64];
+	struct group entry, *found;
+
+	cr_assert_eq(getgrgid_r(getegid(), &entry, memory, sizeof(memory), &found), 0);
+	(void)snprintf(group_name, sizeof(group_name), "%s", entry.gr_name);
+	struct home_options options = {.create = true, .runtime_dir = scratch(), .group = group_name};
+	struct home *home;
+	cr_assert_eq(home_open(scratch_path("shared"), &options, &home), 0);
+	cr_assert_eq(home_take_role(home, HOME_PROCESSOR), 0);
+	cr_assert_eq(mode_of(scratch_path("shared/processor.owner")), 0600);
+	cr_assert_eq(mode_of(scratch_path("shared/making.lock")), 0600);
+	cr_assert_eq(mode_of(scratch_path("shared/processor.lock")), 0640);
+	home_close(&home);
+}
