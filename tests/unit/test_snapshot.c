@@ -7,9 +7,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -18,7 +16,6 @@
 #include "common/err.h"
 #include "common/proc.h"
 #include "common/value/value.h"
-#include "store/env/generation.h"
 #include "store/read/snapshot_internal.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/small_store.h"
@@ -392,139 +389,6 @@ Test(snapshot, a_wrong_pointer_is_an_error_and_never_another_object)
 	cr_assert_eq(snapshot_get(snapshot, s.feed, BYTES_LIT("web/c"), &record), ERR_CORRUPT);
 	cr_assert_str_eq(node_of(snapshot, s.feed, "web/b"), "n2");
 	cr_assert_eq(snapshot_version(snapshot, a, &record), FOUND);
-	snapshot_close(&snapshot);
-	store_close(&store);
-	small_store_close(&s);
-}
-
-static uint32_t add_feed(struct small_store *s, const char *name, const char *group,
-	const char *resource, const char *kind, const char *namespace_)
-{
-	struct feed_definition d = {.name = name,
-		.group = group,
-		.version = "v1",
-		.resource = resource,
-		.kind = kind,
-		.list_kind = "",
-		.namespace_ = namespace_,
-		.label_selector = "",
-		.field_selector = "",
-		.drop = ""};
-	uint32_t id;
-
-	OK(journal_begin(s->journal));
-	OK(journal_add_feed(s->journal, &d, &id));
-	OK(journal_commit(s->journal));
-	return id;
-}
-
-/* The ids NAME stands for, "1 2", or the error's sentence. */
-static const char *feeds(struct snapshot *snapshot, const char *name)
-{
-	static char text[512];
-	struct snapshot_feed *list;
-	size_t n, at = 0;
-	int r = snapshot_feeds(snapshot, name, &list, &n);
-
-	if (r < 0)
-		return err_text(r);
-	text[0] = 0;
-	for (size_t i = 0; i < n; i++)
-		at += (size_t)snprintf(
-			text + at, sizeof(text) - at, i ? " %u" : "%u", list[i].definition.id);
-	free(list);
-	return text;
-}
-
-Test(snapshot, names_of_feeds_are_those_of_configuration_and_of_the_resource)
-{
-	struct small_store s;
-	struct store *store;
-	struct snapshot *snapshot;
-
-	small_store_open(&s);
-	uint32_t ids[] = {s.feed, add_feed(&s, "apps", "apps", "deployments", "Deployment", "web"),
-		add_feed(&s, "apps", "apps", "deployments", "Deployment", "shop"),
-		add_feed(&s, "apps", "apps", "deployments", "Deployment", "web-x"),
-		add_feed(&s, "old", "", "nodes", "Node", ""),
-		add_feed(&s, "new", "", "nodes", "Node", ""),
-		add_feed(&s, "pods", "", "pods", "Pod", "")};
-
-	cr_assert_eq(ids[6], 7, "ids are given in order, from 1");
-	OK(store_open(s.path, &checking, &store));
-	OK(snapshot_open(store, &snapshot));
-	cr_assert_str_eq(feeds(snapshot, "pods"), "1", "the listed one before the newer");
-	cr_assert_str_eq(feeds(snapshot, "Pod"), "1");
-	cr_assert_str_eq(feeds(snapshot, "pod"), "1");
-	cr_assert_str_eq(feeds(snapshot, "pods.v1"), "1");
-	cr_assert_str_eq(feeds(snapshot, "pods.v1."), "1");
-	/* By "shop/", "web-x/", "web/": '-' is below '/'. */
-	cr_assert_str_eq(feeds(snapshot, "apps"), "3 4 2");
-	cr_assert_str_eq(feeds(snapshot, "deployments"), "3 4 2");
-	cr_assert_str_eq(feeds(snapshot, "deployments.apps"), "3 4 2");
-	cr_assert_str_eq(feeds(snapshot, "deployment.v1.apps"), "3 4 2");
-	cr_assert_str_eq(feeds(snapshot, "deployments.v2.apps"),
-		"no feed 'deployments.v2.apps': add '- resource: deployments.v2.apps' to the feeds "
-		"in kinf.yaml; if it is there, 'kinf status' says why it has no feed; there are: 'apps', 'new', 'old', 'pods'");
-	cr_assert_str_eq(feeds(snapshot, "nodes"), "several feeds watch the resource 'nodes': "
-						   "name one of 'new', 'old'");
-	cr_assert_str_eq(feeds(snapshot, "PODS"), "1");
-	cr_assert_str_eq(feeds(snapshot, "Deployments.APPS"), "3 4 2");
-	cr_assert_str_eq(feeds(snapshot, "pdos"), "no feed 'pdos': did you mean 'pods'? Else add "
-		"'- resource: pdos' to the feeds in kinf.yaml; there are: 'apps', 'new', 'old', 'pods'");
-	cr_assert_str_eq(feeds(snapshot, "all"), "no feed is called 'all': name one of 'apps', 'new', "
-		"'old', 'pods'; 'kinf get all' prints pods, services and the other kinds that run something");
-	cr_assert_str_eq(feeds(snapshot, "old"), "5");
-	cr_assert_str_eq(feeds(snapshot, NULL), "3 4 2 6 5 1 7");
-	snapshot_close(&snapshot);
-	store_close(&store);
-	small_store_close(&s);
-}
-
-Test(snapshot, sentence_names_some_feeds_and_counts_the_rest)
-{
-	struct small_store s;
-	struct store *store;
-	struct snapshot *snapshot;
-	char name[] = "a00";
-
-	small_store_open(&s);
-	for (unsigned i = 0; i < 24; i++) { /* "pods" is there, and the last by name */
-		name[1] = (char)('0' + i / 10);
-		name[2] = (char)('0' + i % 10);
-		(void)add_feed(&s, name, "example.org", name, name, "");
-	}
-	OK(store_open(s.path, &checking, &store));
-	OK(snapshot_open(store, &snapshot));
-	const char *sentence = feeds(snapshot, "nodes");
-	cr_assert(strstr(sentence, "'a18', 'a19' and 5 more, which 'kinf status' lists"), "%s",
-		sentence);
-	snapshot_close(&snapshot);
-	store_close(&store);
-	small_store_close(&s);
-}
-
-Test(snapshot, definitions_in_use_have_a_name)
-{
-	struct small_store s;
-	struct store *store;
-	struct snapshot *snapshot;
-	uint32_t id, late;
-
-	small_store_open(&s);
-	(void)small_store_put(&s, "web/a", "n1", 0);
-	small_store_take(&s);
-	OK(index_begin(s.index));
-	OK(index_define(s.index, s.feed, "late", "spec.text", &late));
-	cr_assert_eq(index_undefine(s.index, s.label, 1), AGAIN);
-	OK(index_commit(s.index));
-	OK(store_open(s.path, NULL, &store));
-	OK(snapshot_open(store, &snapshot));
-	cr_assert_eq(snapshot_definition(snapshot, s.feed, "node", &id), FOUND);
-	cr_assert_eq(id, s.node);
-	cr_assert_eq(snapshot_definition(snapshot, s.feed, "late", &id), AGAIN);
-	cr_assert_eq(snapshot_definition(snapshot, s.feed, "label", &id), NOT_FOUND);
-	cr_assert_eq(snapshot_definition(snapshot, s.feed + 1, "node", &id), NOT_FOUND);
 	snapshot_close(&snapshot);
 	store_close(&store);
 	small_store_close(&s);
