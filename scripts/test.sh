@@ -96,7 +96,7 @@ unit() {
 
 scenarios() {
     local log=$logs/scenarios.log p f e
-    /usr/bin/python3 -m pytest -q -p no:cacheprovider -n $((3 * jobs)) --dist loadfile tests/scenario >"$log" 2>&1
+    /usr/bin/python3 -m pytest -q --durations 20 -p no:cacheprovider -n $((3 * jobs)) --dist loadfile tests/scenario >"$log" 2>&1
     local status=$?
     p=$(grep -oE '[0-9]+ passed' "$log" | tail -1 | grep -oE '[0-9]+' || echo 0)
     f=$(grep -oE '[0-9]+ failed' "$log" | tail -1 | grep -oE '[0-9]+' || echo 0)
