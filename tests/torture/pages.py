@@ -14,7 +14,7 @@ os.environ.setdefault("KINF_BUILD", "build/debug")
 from torture import Tally, arguments, program  # noqa: E402
 
 TESTS = ["datafile", "env", "env_damage", "env_killed", "env_room", "follow", "generation", "hints", "index", "index_define",
-         "journal", "journal_model", "journal_open", "pins", "rebuild", "ring", "snapshot", "stats", "taken", "verify"]  # fmt: skip
+         "journal", "journal_model", "journal_open", "pins", "rebuild", "ring", "ring_file", "snapshot", "stats", "taken", "verify"]  # fmt: skip
 
 
 def main():
