@@ -131,7 +131,7 @@ def keys(macro):
         yield ["".join(re.findall(r'"([^"]*)"', p)) if p[0] == '"' else p for p in parts]
 
 
-KINDS = {"NUMBER": "number", "DURATION": "duration", "SIZE": "size", "SHARE": "share"}
+KINDS = {"NUMBER": "number", "DURATION": "duration", "DURATION_OR_NONE": "duration", "SIZE": "size", "SHARE": "share"}
 
 
 def make_keys(_, *names):
@@ -144,7 +144,7 @@ def make_keys(_, *names):
         if kind == "WORD":
             facts[0] = f"One of {', '.join(low.split('|'))}."
         if kind in KINDS:
-            facts[0] += "." if low == "NULL" else f" from {low} to {high}" + (", or 0s." if default == "0s" else ".")
+            facts[0] += "." if low == "NULL" else f" from {low} to {high}" + (", or 0s." if kind == "DURATION_OR_NONE" else ".")
         facts += [f"Default: {default}."] if default not in ("NULL", "") else []
         facts += ["Needs a restart."] if restart not in ([], ["RELOAD"]) else []
         lines += [f".It Cm {name}", roff(text), *([roff(" ".join(filter(None, facts)))] if any(facts) else [])]

@@ -44,6 +44,7 @@ enum config_type {
 	CONFIG_CHOICE,   /* bool: the second of two words */
 	CONFIG_NUMBER,   /* uint32_t */
 	CONFIG_DURATION, /* uint64_t, nanoseconds */
+	CONFIG_DURATION_OR_NONE, /* the same, or 0: none */
 	CONFIG_SIZE,     /* uint64_t, bytes */
 	CONFIG_SHARE,    /* uint32_t, percent; 0: off */
 	CONFIG_WORD,     /* uint32_t: the number of one of several words, from 1 on */

@@ -149,6 +149,7 @@ static int config_parse_quantity(enum config_type type, const char *text, uint64
 {
 	switch (type) {
 	case CONFIG_DURATION:
+	case CONFIG_DURATION_OR_NONE:
 		return units_duration(text, ret_value);
 	case CONFIG_SIZE:
 		return units_size(text, ret_value);
@@ -160,7 +161,7 @@ static int config_parse_quantity(enum config_type type, const char *text, uint64
 static int config_set_quantity(const struct config_place *place, const struct config_key *key,
 	const char *text, void *to)
 {
-	bool none_allowed = key->initial && strcmp(key->initial, "0s") == 0;
+	bool none_allowed = key->type == CONFIG_DURATION_OR_NONE;
 	uint64_t value, minimum = 0, maximum = UINT64_MAX;
 
 	int r = config_parse_quantity(key->type, text, &value);
@@ -248,6 +249,7 @@ static int config_set_value(const struct config_place *place, const struct confi
 		return 0;
 	case CONFIG_NUMBER:
 	case CONFIG_DURATION:
+	case CONFIG_DURATION_OR_NONE:
 	case CONFIG_SIZE:
 		return config_set_quantity(place, key, text, to);
 	case CONFIG_WORD:

@@ -147,7 +147,7 @@ void heartbeats_check(struct heartbeats *heartbeats, struct children *children)
 	err_ignore(home_open(heartbeats->config->store, &(struct home_options){0}, &home),
 		"a daemon that hangs before it has made the store is found by its start");
 	for (size_t i = 0; i < children->n && i < HEARTBEATS_MAX; i++)
-		if (children->child[i].pid)
+		if (children->child[i].pid && heartbeats->config->hang_ns) /* 0: never */
 			heartbeats_check_child(heartbeats, &heartbeats->silence[i], home,
 				&children->child[i], now);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #include "tests/unit/config_rig.h"
@@ -50,6 +51,61 @@ Test(config_policy, each_key_is_taken)
 	cr_assert_eq(p->check_ns, 3600 * SECOND);
 	cr_assert(p->streaming_lists);
 	config_free(&c);
+}
+
+struct key {
+	const char *name, *help;
+	bool of_feed;
+};
+
+static const struct key keys[] = {
+#define KEY(key, type, field, minimum, maximum, initial, restart, help) {key, help, false},
+#define FEED_KEY(key, type, field, minimum, maximum, initial, help) {key, help, true},
+#include "common/config/config.def"
+#undef FEED_KEY
+#undef KEY
+};
+
+/* Fuzzing begins with this file, so it must not be refused at one of the first keys. */
+Test(config_policy, the_seed_of_the_fuzz_target_has_every_key_and_is_accepted)
+{
+	char text[8192], name[64];
+	FILE *file = fopen("tests/fuzz/seeds/config/every-key", "re");
+
+	cr_assert_not_null(file);
+	text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+	(void)fclose(file);
+	struct config *c = parse(text);
+	config_free(&c);
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		const char *dot = strrchr(keys[i].name, '.');
+
+		(void)snprintf(name, sizeof(name), "%s:", dot ? dot + 1 : keys[i].name);
+		cr_expect(strstr(text, name), "%s", keys[i].name);
+	}
+}
+
+/* kinf.yaml(5) said it of hangLimit, and 0s was refused. */
+Test(config_policy, keys_whose_help_says_what_0s_means_take_it)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		if (!strstr(keys[i].help, "0s: "))
+			continue;
+		const char *key = keys[i].name, *dot = strchr(key, '.');
+		char text[200];
+		if (keys[i].of_feed)
+			(void)snprintf(text, sizeof(text), "feeds: [{resource: pods, %s: 0s}]", key);
+		else if (dot)
+			(void)snprintf(text, sizeof(text), "%.*s: {%s: 0s}", (int)(dot - key), key, dot + 1);
+		else
+			(void)snprintf(text, sizeof(text), "%s: 0s", key);
+		struct config *c = parse(text);
+		config_free(&c);
+		n++;
+	}
+	cr_assert_eq(n, 4);
 }
 
 Test(config_policy, guard_against_mass_deletes_is_off_unless_a_share_is_named)
