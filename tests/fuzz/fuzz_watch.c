@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A watch stream is framed the same in one piece and in many, and what is left of it is known. */
+/* A watch stream is framed the same in one piece, in many, with pauses, and when the stream begins again; what is left of it is known. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,14 +13,36 @@
 
 #define EVENT_MAX 512
 
+struct reader {
+	struct buf text;
+	bool pauses; /* after each event */
+};
+
+static void read_bookmark(struct bytes bookmark, struct buf *out)
+{
+	uint64_t age_s;
+	struct bytes why;
+
+	buf_str(out, object_ends_initial(bookmark) ? "last " : "");
+	if (object_is_stale(bookmark, &age_s, &why)) {
+		buf_printf(out, "%" PRIu64 " ", age_s);
+		buf_bytes_put(out, why);
+	}
+}
+
 static int keep_event(void *arg, const struct api_event *event)
 {
+	struct reader *reader = arg;
 	struct object_identity identity;
 
-	buf_printf(arg, "%s%s ", watch_type_name(event->type), event->cut ? "+" : "");
-	buf_bytes_put(arg, event->object);
-	(void)object_identity(event->object, false, &identity); /* an object that is none is an error of it */
-	return event->type == WATCH_ERROR ? END : 0;
+	buf_printf(&reader->text, "%s%s ", watch_type_name(event->type), event->cut ? "+" : "");
+	buf_bytes_put(&reader->text, event->object);
+	(void)object_identity(event->object, event->cut, &identity); /* an object that is none is an error of it */
+	if (event->type == WATCH_BOOKMARK && !event->cut)
+		read_bookmark(event->object, &reader->text);
+	if (event->type == WATCH_ERROR)
+		return END;
+	return reader->pauses ? AGAIN : 0;
 }
 
 /* Pieces of their own memory, so that reading beyond one is seen. */
@@ -27,7 +50,7 @@ static int feed(struct watch_stream *watch, const uint8_t *data, size_t size, si
 {
 	int r = 0;
 
-	for (size_t at = 0; at < size && !r; at += piece) {
+	for (size_t at = 0; at < size && (r == 0 || r == AGAIN); at += watch_used(watch)) {
 		size_t n = size - at < piece ? size - at : piece;
 		uint8_t *copy = malloc(n);
 
@@ -35,8 +58,10 @@ static int feed(struct watch_stream *watch, const uint8_t *data, size_t size, si
 		memcpy(copy, data + at, n);
 		r = watch_feed(watch, copy, n);
 		free(copy);
+		REQUIRE(r < 0 || (watch_used(watch) > 0 && watch_used(watch) <= n));
+		REQUIRE(r != 0 || watch_used(watch) == n);
 	}
-	return r;
+	return r == AGAIN ? 0 : r;
 }
 
 /* Of two things that are wrong the larger pieces show the later one first. */
@@ -47,7 +72,7 @@ static bool same_result(int a, int b)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct buf whole = BUF_INIT, pieces = BUF_INIT;
+	struct reader whole = {BUF_INIT, false}, pieces = {BUF_INIT, size > 0 && data[0] & 1};
 	struct watch_options options = {.event_max = EVENT_MAX, .event_fn = keep_event, .arg = &whole};
 	struct watch_stream *a = NULL, *b = NULL;
 
@@ -61,11 +86,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int s = feed(b, data + 1, size - 1, data[0] % 67 + 1u);
 
 	REQUIRE(same_result(r, s));
-	REQUIRE(bytes_equal(buf_bytes(&whole), buf_bytes(&pieces)));
+	REQUIRE(bytes_equal(buf_bytes(&whole.text), buf_bytes(&pieces.text)));
 	REQUIRE(r < 0 || watch_partial(a) == watch_partial(b));
+	buf_reset(&whole.text);
+	watch_reset(a);
+	REQUIRE(feed(a, data + 1, size - 1, size) == r);
+	REQUIRE(bytes_equal(buf_bytes(&whole.text), buf_bytes(&pieces.text)));
 	watch_free(&a);
 	watch_free(&b);
-	buf_release(&whole);
-	buf_release(&pieces);
+	buf_release(&whole.text);
+	buf_release(&pieces.text);
 	return 0;
 }
