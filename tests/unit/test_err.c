@@ -29,6 +29,14 @@ Test(err, said_sentence_stands_alone)
 	cr_assert_str_eq(err_text(ERR_SYNTAX), "line 1: no");
 }
 
+Test(err, quoted_control_characters_are_not_passed_on)
+{
+	(void)err_say(ERR_CORRUPT, "it holds '%s'", "a\x1b[31m\r\n\x7f\xc3\xa9");
+	cr_assert_str_eq(err_text(ERR_CORRUPT), "it holds 'a?[31m? ?\xc3\xa9'");
+	(void)err_add(ERR_CORRUPT, "file '%s'", "\a");
+	cr_assert_str_eq(err_text(ERR_CORRUPT), "file '?': it holds 'a?[31m? ?\xc3\xa9'");
+}
+
 Test(err, sentence_of_another_code_is_not_shown)
 {
 	(void)err_set(ERR_CORRUPT, "old");
