@@ -80,6 +80,10 @@ one "torture freezing, all" scripts/check-torture.sh build/asan freezing --count
 one "kill loop ${kill_seconds}s" scripts/check-crash.sh build/asan "$kill_seconds"
 one "build build/release" make -j"$jobs" --no-print-directory VARIANT=release all \
     build/release/programs/crowd
+one "build build/release/bench/swarm" make -j"$jobs" --no-print-directory VARIANT=release build/release/bench/swarm \
+    build/release/kinf-simulator
+one "memory of idle watches" env KINF_BUILD=build/release /usr/bin/python3 -m pytest -q -p no:cacheprovider \
+    tests/scenario/test_serve_swarm.py
 one "build build/release/unit/test_proc" make -j"$jobs" --no-print-directory VARIANT=release \
     build/release/unit/test_proc
 one "unit test_proc (release)" build/release/unit/test_proc
