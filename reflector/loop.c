@@ -148,6 +148,7 @@ static int loop_open_store(struct loop *loop)
 	if (r < 0)
 		return err_add(r, "the runtime directory '%s'", home_runtime(loop->home));
 	loop->stats = loop->daemon->stats;
+	http_set_stats(loop->http, loop->stats);
 	home_guard_file(loop->home, loop->daemon->program->status_page);
 	home_guard_file(loop->home, loop->daemon->program->control_socket);
 	stats_set_state(loop->stats, "opening");

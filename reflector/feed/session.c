@@ -144,7 +144,6 @@ void session_fail(struct session *session, const struct status *status)
 	session_set_error(session, status->text);
 	session->failing = true;
 	session->row.retries++;
-	stats_add(shared->stats, STAT_HTTP_ERRORS, 1);
 	if (status->kind == FAILURE_ABSENT && !known && shared->discovery)
 		discovery_expire(shared->discovery);
 	if (!known)

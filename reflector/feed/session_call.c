@@ -231,7 +231,6 @@ static int session_on_body(void *arg, struct bytes bytes)
 	CHECK_OBJ(session, SESSION_MAGIC);
 	session->row.bytes += bytes.size;
 	session_touch(session);
-	stats_add(session->shared->stats, STAT_BYTES_READ, bytes.size);
 	if (session->refused) {
 		size_t room = ERROR_BODY_MAX - session->error_body.size;
 
@@ -374,7 +373,6 @@ void session_call_start(struct session *session, const struct feed_action *actio
 		r = http_start(session->shared->http, &request, &session->call);
 	}
 	buf_release(&path);
-	stats_add(session->shared->stats, STAT_REQUESTS, 1);
 	/* Without memory the request fails as if the server were away: the pause is what helps. */
 	if (r < 0)
 		session_fail_with(session, FAILURE_NETWORK, err_text(r));

@@ -69,7 +69,7 @@ int http_start(struct http *http, const struct http_request *request, struct htt
 	if (r < 0)
 		return r;
 	http_call_link(http, call);
-	http->counts.requests++;
+	http_count(http, STAT_REQUESTS, 1);
 	if (ret_call)
 		*ret_call = call;
 	call = NULL;
@@ -281,6 +281,8 @@ int http_poll(struct http *http, int timeout_ms, struct pollfd *fds, size_t n_fd
 			(void)err_say(result, "%s",
 				call->sentence ? call->sentence : err_name(result));
 		call_free(&call);
+		if (result < 0 || (status >= 300 && status != 304)) /* not modified: as was asked */
+			http_count(http, STAT_HTTP_ERRORS, 1);
 		request.on_done(request.arg, result, status);
 	}
 	return r;
@@ -327,6 +329,18 @@ void http_set_limits(struct http *http, uint64_t connect_ns, uint64_t silence_ns
 	http->connections.silence_ns = silence_ns; /* counts for each from what is heard next */
 }
 
+void http_set_stats(struct http *http, struct stats *stats)
+{
+	CHECK_OBJ(http, HTTP_MAGIC);
+	http->stats = stats;
+}
+
+void http_count(const struct http *http, enum counter counter, uint64_t n)
+{
+	if (http->stats)
+		stats_add(http->stats, counter, n);
+}
+
 void http_free(struct http **http)
 {
 	struct http *h = *http;
@@ -364,9 +378,8 @@ const char *http_server(const struct http *http)
 	return http->config->server;
 }
 
-void http_counts(const struct http *http, struct http_counts *ret_counts)
+uint64_t http_opened(const struct http *http)
 {
 	CHECK_OBJ(http, HTTP_MAGIC);
-	*ret_counts = http->counts;
-	ret_counts->connections = http->connections.opened;
+	return http->connections.opened;
 }

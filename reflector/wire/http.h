@@ -33,6 +33,7 @@
 #include <stdint.h>
 
 #include "common/bytes.h"
+#include "common/stats.h"
 #include "reflector/access/kubeconfig.h"
 
 #define HTTP_FDS_MAX 16 /* descriptors that http_poll watches besides the transfers */
@@ -91,6 +92,8 @@ int http_new(const struct kubeconfig *config, struct http **ret_http);
  * how long without a byte on a connection one of its renewable calls ends with HTTP_SILENT, so that
  * its renewal shows whether the connection lives (at first 0: never). */
 void http_set_limits(struct http *http, uint64_t connect_ns, uint64_t silence_ns);
+/* Counts in STATS, which must outlive it, every request from now on, what fails and what is received. */
+void http_set_stats(struct http *http, struct stats *stats);
 /* Cancels all calls and frees the client. */
 void http_free(struct http **http);
 
@@ -112,10 +115,7 @@ int http_poll(struct http *http, int timeout_ms, struct pollfd *fds, size_t n_fd
 /* Returns: the server as in the kubeconfig, without credentials: "https://host:6443/prefix". */
 const char *http_server(const struct http *http);
 
-/* Counters since http_new. */
-struct http_counts {
-	uint64_t requests, connections, bytes;
-};
-void http_counts(const struct http *http, struct http_counts *ret_counts);
+/* Returns how many connections were opened since http_new. */
+uint64_t http_opened(const struct http *http);
 
 #endif

@@ -161,7 +161,7 @@ bool http_call_take_body(struct http_call *call, struct bytes bytes)
 {
 	int r = 0;
 
-	call->http->counts.bytes += bytes.size;
+	http_count(call->http, STAT_BYTES_READ, bytes.size);
 	if (!call->limit.answered) /* a 101 that we did not ask for */
 		r = err_say(ERR_PROTOCOL, "%s: the answer is not HTTP (status %d)",
 			call->http->name, call->head.status);

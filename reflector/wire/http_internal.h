@@ -82,7 +82,7 @@ struct http {
 	uint64_t timer_ns;    /* monotonic time at which libcurl wants to run; UINT64_MAX: none */
 	struct connections connections;
 	uint16_t condemned_port; /* of the connection that was shut down last; 0: none was */
-	struct http_counts counts;
+	struct stats *stats; /* NULL: nobody wants to know */
 	uint64_t bulk_bytes; /* of bulk answers, received in the last turn */
 
 	uint64_t connect_limit_ns;
@@ -108,6 +108,9 @@ int http_call_set_up(struct http_call *call, const struct http_request *request)
  * been rotated since http_start. Returns: 0, an error of credential_headers, ERR_UNSUPPORTED,
  * -ENOMEM. */
 int http_call_set_credentials(struct http_call *call);
+
+/* Adds N to a counter of http_set_stats(). */
+void http_count(const struct http *http, enum counter counter, uint64_t n);
 
 /* ---- http_call.c ---- */
 

@@ -38,18 +38,38 @@ Test(http, answer_comes_in_status_then_body_then_end)
 Test(http, connection_is_used_again)
 {
 	struct seen seen = {0};
-	struct http_counts counts;
 
 	for (int i = 1; i <= 5; i++) {
 		start(&seen, http, "/good", 0);
 		poll_until(http, &seen.n_done, i);
 	}
-	http_counts(http, &counts);
 	cr_assert_eq(api_stub_connections(stub), 1);
-	cr_assert_eq(counts.connections, 1);
-	cr_assert_eq(counts.requests, 5);
-	cr_assert_eq(counts.bytes, 5 * strlen("{\"a\":1}"));
+	cr_assert_eq(http_opened(http), 1);
 	release(&seen);
+}
+
+Test(http, all_requests_are_counted_with_those_that_fail)
+{
+	struct seen good = {0}, away = {0};
+	struct stats *stats = NULL;
+
+	cr_assert_eq(stats_new(&stats), 0);
+	http_set_stats(http, stats);
+	for (int i = 1; i <= 5; i++) {
+		start(&good, http, "/good", 0);
+		poll_until(http, &good.n_done, i);
+	}
+	cr_assert_eq(stats_get(stats, STAT_REQUESTS), 5);
+	cr_assert_eq(stats_get(stats, STAT_BYTES_READ), 5 * strlen("{\"a\":1}"));
+	cr_assert_eq(stats_get(stats, STAT_HTTP_ERRORS), 0);
+	start(&away, http, "/away", 0);
+	poll_until(http, &away.n_done, 1);
+	cr_assert_eq(stats_get(stats, STAT_REQUESTS), 6);
+	cr_assert_eq(stats_get(stats, STAT_HTTP_ERRORS), 1, "a redirect is not followed");
+	http_set_stats(http, NULL);
+	stats_close(&stats);
+	release(&good);
+	release(&away);
 }
 
 Test(http, other_statuses_are_answers_too)
@@ -101,15 +121,13 @@ Test(http, c65_a_redirect_is_an_answer_not_an_instruction)
 	struct kubeconfig with = {.server = config.server, .token = (char *)"T"};
 	struct seen seen = {0};
 	struct http *other = NULL;
-	struct http_counts counts;
 
 	cr_assert_eq(http_new(&with, &other), 0);
 	start(&seen, other, "/away", 0);
 	poll_until(other, &seen.n_done, 1);
-	http_counts(other, &counts);
 	cr_assert_eq(seen.result, 0);
 	cr_assert_eq(seen.status, 301);
-	cr_assert_eq(counts.connections, 1);
+	cr_assert_eq(http_opened(other), 1);
 	cr_assert_eq(api_stub_count(stub), 1);
 	http_free(&other);
 	release(&seen);
