@@ -171,9 +171,10 @@ static void serve_load_ticket_keys(const struct serve *serve, uint8_t keys[TLS_T
 	CLEANUP(cleanup_fd) int fd = -1;
 	struct stat st;
 	int r = text_file_read_line(runtime, SERVE_TICKETS, text, sizeof(text), &fd);
+	time_t now = time(NULL);
 	bool good = r == FOUND && strlen(text) == 2 * TLS_TICKET_KEYS && fstat(fd, &st) == 0 &&
 		    st.st_uid == geteuid() && !(st.st_mode & 077) &&
-		    time(NULL) - st.st_mtime < SERVE_TICKETS_SECONDS;
+		    st.st_mtime <= now && now - st.st_mtime < SERVE_TICKETS_SECONDS;
 
 	err_ignore(r < 0 ? r : 0, "other keys are made");
 	for (size_t i = 0; good && i < TLS_TICKET_KEYS; i++) {
