@@ -90,6 +90,13 @@ void children_release(struct children *children)
 
 /* ---- starting -------------------------------------------------------------------------------- */
 
+/* The next start is after a pause, and the one after that, if it is soon, after a longer one. */
+static void children_put_off(struct child *child, uint64_t now)
+{
+	child->start_at_ns = now + child->pause_ns;
+	child->pause_ns = child->pause_ns * 2 < MAX_PAUSE_NS ? child->pause_ns * 2 : MAX_PAUSE_NS;
+}
+
 static void children_start(struct children *children, struct child *child)
 {
 	size_t n = 0;
@@ -116,7 +123,7 @@ static void children_start(struct children *children, struct child *child)
 		_exit(127);
 	}
 	if (pid < 0) {
-		child->start_at_ns = child->started_ns + child->pause_ns;
+		children_put_off(child, child->started_ns);
 		LOG(child_not_started, .daemon = child->program, .error = strerror(errno));
 		return;
 	}
@@ -201,8 +208,7 @@ static void children_died(struct child *child, int status, bool stopping)
 	child->given_up = code == PROC_CONFIG || code == PROC_USAGE || code == 127 ||
 			  (child->in_use_ns && now - child->in_use_ns >= IN_USE_NS);
 	child->refused = code == PROC_CONFIG || code == PROC_USAGE;
-	child->start_at_ns = now + child->pause_ns;
-	child->pause_ns = child->pause_ns * 2 < MAX_PAUSE_NS ? child->pause_ns * 2 : MAX_PAUSE_NS;
+	children_put_off(child, now);
 	child->restarts++;
 	if (child->given_up)
 		LOG(child_given_up, .daemon = child->program, .pid = pid, .why = why);
