@@ -31,7 +31,7 @@ int children_find(const char *program, char **ret_path)
 	AUTO_FREE char *all = strdup(getenv("PATH") ? getenv("PATH") : "/usr/bin:/bin");
 	char self[PATH_MAX], *rest = NULL, *slash = NULL;
 	ssize_t n = readlink(link, self, sizeof(self) - 1);
-	int error = n < 0 ? -errno : 0;
+	int error = n < 0 ? errno : 0;
 
 	if (n > 0) {
 		self[n] = '\0';
@@ -54,7 +54,7 @@ int children_find(const char *program, char **ret_path)
 		free(path);
 	} while (all && (directory = strtok_r(TAKE(list), ":", &rest)));
 	if (error)
-		return err_add(proc_failed(error, link), "looking for '%s'", program);
+		return err_add(proc_failed(-error, link), "looking for '%s'", program);
 	return err_say(-ENOENT, "'%s' is neither beside kinf nor in PATH; install it beside kinf, or add its directory to PATH",
 		program);
 }
