@@ -74,5 +74,7 @@ void tls_names_release(struct tls_names *names);
  * not valid yet. Keys have mode 0600. Files are replaced whole.
  */
 int tls_make_certificates(int directory_fd, const char *const *names, size_t n_names);
+/* Returns whether tls_make_certificates() would replace one that is there because of the time. */
+bool tls_certificates_are_due(int directory_fd);
 
 #endif

@@ -196,6 +196,16 @@ static bool identity_is_current(const struct tls_identity *identity)
 	       X509_cmp_time(X509_get0_notAfter(identity->certificate), &soon) > 0;
 }
 
+bool tls_certificates_are_due(int directory_fd)
+{
+	CLEANUP(identity_release) struct tls_identity ca = {0}, server = {0};
+	bool due = (identity_read(directory_fd, TLS_CA_CERTIFICATE, TLS_CA_KEY, &ca) && !identity_is_current(&ca)) ||
+		   (identity_read(directory_fd, TLS_CERTIFICATE, TLS_KEY, &server) && !identity_is_current(&server));
+
+	ERR_clear_error();
+	return due;
+}
+
 static bool identity_covers(
 	const struct tls_identity *identity, const char *const *names, size_t n_names)
 {
