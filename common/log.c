@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -13,6 +14,7 @@
 
 #define VALUE_MAX 1200 /* bytes of one string with its escapes; more is cut */
 #define LINE_SIZE 16384
+#define PATIENCE_MS 1000 /* with the program that reads the log */
 
 enum log_field_type { FIELD_END, FIELD_STR, FIELD_U64, FIELD_I64, FIELD_SECONDS, FIELD_FLAG };
 
@@ -57,6 +59,8 @@ static struct {
 	enum log_level max;
 	enum log_format format;
 } log_settings = {.program = "kinf", .max = LOG_NOTICE, .format = LOG_TEXT};
+
+static uint64_t log_lost; /* lines, since the last one that was written. Atomic, relaxed */
 
 static const char *const log_level_names[LOG_LEVEL_MAX] = {
 	[LOG_ERROR] = "error",
@@ -152,46 +156,80 @@ static void log_line_put_field(struct log_line *line, enum log_field_type type, 
 	log_line_puts(line, text);
 }
 
-/* One write(2), so that lines of several processes on one stderr do not mix. If that fails, the
- * line is lost: the caller goes on. */
-void log_write(enum log_id id, const void *fields)
+static void log_line_make(struct log_line *line, const struct log_event *event, const uint64_t *slot)
 {
-	const struct log_event *event = &log_events[id];
-
-	if (event->level > log_settings.max)
-		return;
-	int saved = errno;
 	bool json = log_settings.format == LOG_JSON;
 	struct timespec now;
 	char time_text[TIMESTAMP_SIZE];
-	struct log_line line;
-	line.size = 0;
-	log_line_puts(&line, json ? "{\"time\":\"" : "");
+
+	line->size = 0;
+	log_line_puts(line, json ? "{\"time\":\"" : "");
 	(void)clock_gettime(CLOCK_REALTIME, &now);
 	timestamp_milliseconds((uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec, time_text);
-	log_line_puts(&line, time_text);
-	log_line_puts(&line, json ? "\",\"level\":\"" : " ");
-	log_line_puts(&line, log_level_names[event->level]);
+	log_line_puts(line, time_text);
+	log_line_puts(line, json ? "\",\"level\":\"" : " ");
+	log_line_puts(line, log_level_names[event->level]);
 	if (json) {
-		log_line_puts(&line, "\",\"program\":");
-		log_line_put_string(&line, log_settings.program);
+		log_line_puts(line, "\",\"program\":");
+		log_line_put_string(line, log_settings.program);
 	}
-	log_line_puts(&line, json ? ",\"event\":\"" : " ");
-	log_line_puts(&line, event->name);
-	log_line_puts(&line, json ? "\"" : "");
-	const uint64_t *slot = fields;
+	log_line_puts(line, json ? ",\"event\":\"" : " ");
+	log_line_puts(line, event->name);
+	log_line_puts(line, json ? "\"" : "");
 	for (const struct log_field *field = event->fields; field->name; field++, slot++) {
 		if (field->type == FIELD_STR && !*(const char *const *)(const void *)slot)
 			continue;
-		log_line_puts(&line, json ? ",\"" : " ");
-		log_line_puts(&line, field->name);
-		log_line_puts(&line, json ? "\":" : "=");
-		log_line_put_field(&line, field->type, slot);
+		log_line_puts(line, json ? ",\"" : " ");
+		log_line_puts(line, field->name);
+		log_line_puts(line, json ? "\":" : "=");
+		log_line_put_field(line, field->type, slot);
 	}
-	log_line_puts(&line, json ? "}\n" : "\n");
+	log_line_puts(line, json ? "}\n" : "\n");
+}
+
+/* One write(2), so that lines of several processes on one stderr do not mix. If that fails, the
+ * line is lost: the caller goes on. */
+static void log_line_write(const struct log_line *line)
+{
 	ssize_t n;
+
 	do {
-		n = write(STDERR_FILENO, line.text, line.size);
+		n = write(STDERR_FILENO, line->text, line->size);
 	} while (n < 0 && errno == EINTR);
+}
+
+/* Returns false, after some patience, if nobody takes what was written before: a full pipe. A daemon must not stand still
+ * because the program that reads its log does. */
+static bool log_has_room(void)
+{
+	struct pollfd output = {.fd = STDERR_FILENO, .events = POLLOUT};
+	int n;
+
+	do {
+		n = poll(&output, 1, __atomic_load_n(&log_lost, __ATOMIC_RELAXED) ? 0 : PATIENCE_MS);
+	} while (n < 0 && errno == EINTR);
+	return n != 0; /* what else is wrong write(2) finds out */
+}
+
+void log_write(enum log_id id, const void *fields)
+{
+	const struct log_event *event = &log_events[id];
+	struct log_line line;
+	int saved = errno;
+
+	if (event->level > log_settings.max)
+		return;
+	if (log_has_room()) {
+		uint64_t lost = __atomic_exchange_n(&log_lost, 0, __ATOMIC_RELAXED);
+
+		if (lost)
+			LOG(log_lines_lost, .lines = lost);
+		log_line_make(&line, event, fields);
+		log_line_write(&line);
+	} else {
+		const struct log_log_lines_lost *more = id == LOG_ID_log_lines_lost ? fields : NULL;
+
+		(void)__atomic_add_fetch(&log_lost, more ? more->lines : 1, __ATOMIC_RELAXED);
+	}
 	errno = saved;
 }

@@ -57,7 +57,7 @@ enum log_id {
 void log_setup(const char *program, enum log_level max, enum log_format format);
 
 /* Writes the event ID with the fields of its struct, unless its level is off; called by LOG(). Works
- * without memory, and leaves errno as it is. */
+ * without memory, and leaves errno as it is. Lines that nobody reads in time are lost and counted (log_lines_lost). */
 void log_write(enum log_id id, const void *fields);
 
 #endif

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -221,9 +222,15 @@ static int proc_read_file(const char *path, char *text, size_t size)
 
 void proc_begin(void)
 {
+	static const int faults[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL};
 	int fd = STDIN_FILENO;
+	sigset_t set;
 
 	(void)umask(umask(0777) & 0077);
+	(void)sigemptyset(&set);
+	for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++)
+		(void)sigaddset(&set, faults[i]);
+	(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
 
 	/* The lowest free number is the one that is given. A directory can be neither read nor written. */
 	while (fd <= STDERR_FILENO && (fcntl(fd, F_GETFD) >= 0 || open("/", O_RDONLY | O_DIRECTORY) == fd))

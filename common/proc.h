@@ -64,7 +64,8 @@ int proc_failed(int error, const char *path);
 
 /* Called first in main(). Opens the standard descriptors that the caller of this program had closed, so that no other file
  * gets their numbers and is read as input or written by messages; reading and writing them fails, as it did. Takes from the
- * umask what it takes from the owner: else the program could not open again what it has made. */
+ * umask what it takes from the owner: else the program could not open again what it has made. Lets signals of faults through
+ * if the caller had blocked them: a file that grows is a SIGBUS that has a handler (mapped_file.h). */
 void proc_begin(void);
 
 /* For what the library writes or locks, in programs that have closed their standard descriptors and may still print: returns

@@ -13,6 +13,8 @@
 #include "common/proc.h"
 #include "reader/handle.h"
 
+#define SET_BACK_NS UINT64_C(1000000000) /* by less, a clock that is only made slower may seem to have been */
+
 static void feed_set_free(struct feed_set **set)
 {
 	struct feed_set *s = TAKE(*set);
@@ -240,7 +242,7 @@ static uint64_t feed_lag(const struct snapshot_feed *feed, const struct status_v
 
 /* Returns how old the feed's data is, in seconds: the time since the last contact that the journal
  * has stored or, if a reader does not see yet what came then, since the first record that it does
- * not see. Negative: unknown. */
+ * not see. Negative: unknown, also if that record is of the future: the clock was set back since. */
 static double feed_age(
 	struct kinf_snapshot *snapshot, const struct snapshot_feed *feed, uint64_t lag)
 {
@@ -257,6 +259,8 @@ static double feed_age(
 			err_ignore(r < 0 ? r : 0, "the age is unknown then");
 			return -1;
 		}
+		if (record.time_ns > now + SET_BACK_NS)
+			return -1;
 		if (record.time_ns < now && now - record.time_ns > age)
 			age = now - record.time_ns;
 	}

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include "common/cleanup.h"
 #include "common/err.h"
@@ -35,6 +36,8 @@ static int client_connect(int directory_fd, const char *name, int *ret_fd)
 	/* The limit for connecting is that of sending: a stopped daemon accepts nothing. */
 	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
+		if (errno == ENOENT && access("/proc/self/fd", F_OK) < 0)
+			return proc_failed(-ENOENT, address.sun_path);
 		if (errno == ENOENT || errno == ECONNREFUSED)
 			return NOT_FOUND;
 		if (errno == EACCES || errno == EPERM)

@@ -8,12 +8,21 @@
 
 #include "common/err.h"
 
+static void signals_end(int number)
+{
+	_exit(128 + number);
+}
+
 void signals_begin(void)
 {
-	struct sigaction ignore = {.sa_handler = SIG_IGN}, usual = {.sa_handler = SIG_DFL};
+	static const int ends[] = {SIGTERM, SIGINT, SIGHUP};
+	struct sigaction ignore = {.sa_handler = SIG_IGN}, usual = {.sa_handler = SIG_DFL}, end = {.sa_handler = signals_end}, was;
 
-	(void)sigaction(SIGXFSZ, &ignore, NULL); /* both fail for unknown signals only */
+	(void)sigaction(SIGXFSZ, &ignore, NULL); /* all fail for unknown signals only */
 	(void)sigaction(SIGCHLD, &usual, NULL);
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends) && getpid() == 1; i++)
+		if (sigaction(ends[i], NULL, &was) == 0 && was.sa_handler == SIG_DFL)
+			(void)sigaction(ends[i], &end, NULL);
 }
 
 int signals_open(void)

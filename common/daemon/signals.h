@@ -4,7 +4,8 @@
 #define COMMON_DAEMON_SIGNALS_H
 
 /* Makes a file that would exceed the limit (RLIMIT_FSIZE) an error, -EFBIG, and not the end of the process; and has the kernel
- * tell how a child ended, also if the parent of this program had left SIGCHLD ignored. */
+ * tell how a child ended, also if the parent of this program had left SIGCHLD ignored. Process 1 of a container, to which the
+ * kernel gives no signal without a handler, ends by SIGTERM, SIGINT and SIGHUP as every other process. */
 void signals_begin(void);
 
 /* signals_begin(), and blocks SIGTERM, SIGINT, SIGHUP and SIGCHLD, and ignores SIGPIPE.

@@ -25,11 +25,13 @@
 
 /* ---- finding programs ------------------------------------------------------------------------ */
 
-char *children_find(const char *program)
+int children_find(const char *program, char **ret_path)
 {
+	static const char link[] = "/proc/self/exe";
 	AUTO_FREE char *all = strdup(getenv("PATH") ? getenv("PATH") : "/usr/bin:/bin");
 	char self[PATH_MAX], *rest = NULL, *slash = NULL;
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	ssize_t n = readlink(link, self, sizeof(self) - 1);
+	int error = n < 0 ? errno : 0;
 
 	if (n > 0) {
 		self[n] = '\0';
@@ -44,24 +46,27 @@ char *children_find(const char *program)
 		if (!directory)
 			continue;
 		if (asprintf(&path, "%s/%s", directory, program) < 0)
-			return NULL;
-		if (access(path, X_OK) == 0)
-			return path;
+			return err_set(-ENOMEM, "looking for '%s'", program);
+		if (access(path, X_OK) == 0) {
+			*ret_path = path;
+			return 0;
+		}
 		free(path);
 	} while (all && (directory = strtok_r(TAKE(list), ":", &rest)));
-	return NULL;
+	if (error)
+		return err_add(proc_failed(-error, link), "looking for '%s'", program);
+	return err_say(-ENOENT, "'%s' is neither beside kinf nor in PATH; install it beside kinf, or add its directory to PATH",
+		program);
 }
 
 int children_init(struct children *children, struct child *child, size_t n)
 {
 	*children = (struct children){.child = child, .n = n, .death_fd = {-1, -1}};
 	for (size_t i = 0; i < n; i++) {
-		child[i].path = children_find(child[i].program);
-		if (!child[i].path)
-			return err_say(-ENOENT,
-				"'%s' is neither beside kinf nor in PATH; install it beside kinf, or "
-				"add its directory to PATH",
-				child[i].program);
+		int r = children_find(child[i].program, &child[i].path);
+
+		if (r < 0)
+			return r;
 		child[i].pause_ns = FIRST_PAUSE_NS;
 	}
 	if (pipe2(children->death_fd, O_CLOEXEC) < 0)
@@ -84,6 +89,13 @@ void children_release(struct children *children)
 }
 
 /* ---- starting -------------------------------------------------------------------------------- */
+
+/* The next start is after a pause, and the one after that, if it is soon, after a longer one. */
+static void children_put_off(struct child *child, uint64_t now)
+{
+	child->start_at_ns = now + child->pause_ns;
+	child->pause_ns = child->pause_ns * 2 < MAX_PAUSE_NS ? child->pause_ns * 2 : MAX_PAUSE_NS;
+}
 
 static void children_start(struct children *children, struct child *child)
 {
@@ -111,7 +123,7 @@ static void children_start(struct children *children, struct child *child)
 		_exit(127);
 	}
 	if (pid < 0) {
-		child->start_at_ns = child->started_ns + child->pause_ns;
+		children_put_off(child, child->started_ns);
 		LOG(child_not_started, .daemon = child->program, .error = strerror(errno));
 		return;
 	}
@@ -196,8 +208,7 @@ static void children_died(struct child *child, int status, bool stopping)
 	child->given_up = code == PROC_CONFIG || code == PROC_USAGE || code == 127 ||
 			  (child->in_use_ns && now - child->in_use_ns >= IN_USE_NS);
 	child->refused = code == PROC_CONFIG || code == PROC_USAGE;
-	child->start_at_ns = now + child->pause_ns;
-	child->pause_ns = child->pause_ns * 2 < MAX_PAUSE_NS ? child->pause_ns * 2 : MAX_PAUSE_NS;
+	children_put_off(child, now);
 	child->restarts++;
 	if (child->given_up)
 		LOG(child_given_up, .daemon = child->program, .pid = pid, .why = why);

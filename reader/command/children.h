@@ -38,9 +38,9 @@ struct children {
 	int sockets;     /* of the service manager, from PARENT_SOCKET on */
 };
 
-/* Returns the path of PROGRAM: beside kinf or, if it is not there, in PATH. NULL if there is none. The caller frees
- * it. */
-char *children_find(const char *program);
+/* Finds the path of PROGRAM: beside kinf or, if it is not there, in PATH. The caller frees it.
+ * Returns: 0; -ENOENT: there is none; -ENOMEM; as proc_failed(): what is beside kinf is not known. */
+int children_find(const char *program, char **ret_path);
 
 /* Finds each program in the directory of this executable, else in PATH. */
 int children_init(struct children *children, struct child *child, size_t n);

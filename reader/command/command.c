@@ -335,7 +335,7 @@ struct staleness {
 static void command_print_staler(const struct kinf_feed_info *info, double limit_seconds)
 {
 	const char *in = info->namespace_;
-	char when[64] = "no contact with the API server is known";
+	char when[64] = "the time of the last contact with the API server is not known";
 
 	if (info->last_contact_seconds >= 0)
 		(void)snprintf(when, sizeof(when),

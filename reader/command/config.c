@@ -21,7 +21,7 @@
 static int config_check_names(char *const *options, int n_options, const char *file)
 {
 	static char check[] = "--check", config[] = "--config";
-	AUTO_FREE char *path = children_find("kinf-reflector");
+	AUTO_FREE char *path = NULL;
 	AUTO_FREE char **argv = calloc((size_t)n_options + 5, sizeof(*argv));
 	AUTO_FREE char *copy = file ? strdup(file) : NULL;
 	int n = 0, status = 0;
@@ -29,9 +29,10 @@ static int config_check_names(char *const *options, int n_options, const char *f
 
 	if (!argv || (file && !copy))
 		return command_fail(err_set(-ENOMEM, "checking"));
-	if (!path) {
-		(void)fprintf(stderr, "note: kinf-reflector is not installed here: kubeconfig, "
-				      "context and group are not checked\n");
+	int r = children_find("kinf-reflector", &path);
+	if (r < 0) {
+		(void)fprintf(stderr, "note: %s: kubeconfig, context and group are not checked\n",
+			r == -ENOENT ? "kinf-reflector is not installed here" : err_text(r));
 		return PROC_OK;
 	}
 	argv[n++] = path;

@@ -102,15 +102,16 @@ static uint64_t maintenance_size(const char *directory)
 int maintenance_run(const char *const *program, int signals, const char *what, const char *making)
 {
 	struct ticker ticker = {.what = what};
-	AUTO_FREE char *path = children_find(program[0]);
+	AUTO_FREE char *path = NULL;
 	struct pollfd wait = {.fd = signals, .events = POLLIN};
 	bool interrupted = false;
 	int status = 0, number;
 	char *argv[16];
 	size_t n = 0;
 
-	if (!path)
-		return err_say(-ENOENT, "'%s' is neither beside kinf nor in PATH", program[0]);
+	int r = children_find(program[0], &path);
+	if (r < 0)
+		return r;
 	for (; program[n] && n + 1 < ARRAY_SIZE(argv); n++)
 		argv[n] = (char *)(uintptr_t)program[n];
 	argv[n] = NULL;

@@ -119,7 +119,13 @@ static void status_put_clients(const struct store_status *s, struct buf *out)
 /* "Feeds: 62 (60 live, 1 gone, 1 forbidden)", the states in the order of their first feeds. */
 void status_put_feed_states(const struct store_status *s, struct buf *out)
 {
+	bool unread = !s->n_feeds && !s->journal.open && !s->journal.missing;
+
 	status_put_clients(s, out);
+	if (unread) {
+		buf_str(out, "Feeds:   not read, see Error");
+		return;
+	}
 	buf_printf(out, "Feeds:   %zu", s->n_feeds);
 	for (size_t i = 0; i < s->n_feeds; i++) {
 		size_t same = 0, earlier = 0;

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,6 +23,7 @@
 #define SMALL_MAX  4096 /* bytes of a file that is not a database */
 #define MANIFEST   "kinf-backup"
 #define DATABASE   "data.mdb"
+#define WAIT_MS    200 /* for the other end of a pipe, between two reports */
 
 struct tar_header {
 	char name[100], mode[8], uid[8], gid[8], size[12], mtime[12], checksum[8], type, link[100], magic[6], version[2],
@@ -30,6 +33,7 @@ _Static_assert(sizeof(struct tar_header) == BLOCK, "a tar header is one block");
 
 struct tar {
 	int fd, directory;
+	bool is_file;
 	uint64_t done;
 	tar_progress_fn *progress;
 	void *arg;
@@ -54,6 +58,17 @@ static int tar_report(struct tar *tar, size_t size)
 	return tar->progress ? tar->progress(tar->arg, tar->done) : 0;
 }
 
+/* Waits for the tar to be ready for EVENTS. The caller may be told to end meanwhile. */
+static int tar_wait(struct tar *tar, short events)
+{
+	struct pollfd wait = {.fd = tar->fd, .events = events};
+	int r = 0;
+
+	while (r == 0 && poll(&wait, 1, WAIT_MS) == 0)
+		r = tar_report(tar, 0);
+	return r;
+}
+
 /* ---- writing --------------------------------------------------------------------------------- */
 
 static int tar_put(struct tar *tar, const void *data, size_t size)
@@ -61,7 +76,12 @@ static int tar_put(struct tar *tar, const void *data, size_t size)
 	const uint8_t *p = data;
 
 	for (size_t left = size; left;) {
-		ssize_t n = write(tar->fd, p, left);
+		int r = tar_wait(tar, POLLOUT);
+
+		if (r < 0)
+			return r;
+		/* A writable pipe takes this much without blocking. */
+		ssize_t n = write(tar->fd, p, tar->is_file || left < PIPE_BUF ? left : PIPE_BUF);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -151,10 +171,12 @@ int tar_write(int directory_fd, int fd, tar_progress_fn *progress, void *arg)
 	static const char manifest[] = "kinf-backup 1\nread it with: kinf restore FILE DIR\n";
 	static const uint8_t end[2 * BLOCK];
 	AUTO_FREE struct tar *tar = malloc(sizeof(*tar));
+	struct stat st;
 
 	if (!tar)
 		return err_set(-ENOMEM, "writing the backup");
 	tar->fd = fd;
+	tar->is_file = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
 	tar->directory = directory_fd;
 	tar->done = 0;
 	tar->progress = progress;
@@ -185,6 +207,10 @@ static int tar_get(struct tar *tar, void *data, size_t size)
 	uint8_t *p = data;
 
 	for (size_t left = size; left;) {
+		int r = tar_wait(tar, POLLIN);
+
+		if (r < 0)
+			return r;
 		ssize_t n = read(tar->fd, p, left);
 
 		if (n < 0 && errno == EINTR)

@@ -44,7 +44,9 @@ static void answer_head_stale(const struct answer_request *request, struct answe
 	if (!answer_is_stale(request, &age, why))
 		return;
 	if (age >= 0) {
-		timestamp_seconds(proc_realtime_ns() - (uint64_t)age * 1000000000, since);
+		uint64_t now = proc_realtime_ns(), ago = (uint64_t)age * 1000000000;
+
+		timestamp_seconds(now > ago ? now - ago : 0, since);
 		(void)snprintf(head->age, sizeof(head->age), "%.0f", age);
 		answer_head_put(head, "age", head->age);
 	}

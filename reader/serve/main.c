@@ -50,6 +50,7 @@ static int main_loop(struct serve *serve)
 				return r;
 			serve_report(serve);
 			serve_trim(serve);
+			serve_renew(serve);
 		}
 		if (daemon->reload && daemon_reload(daemon))
 			serve_reload(serve);

@@ -32,6 +32,7 @@
 #define SERVE_TICKETS         "serve.tickets" /* in the runtime directory */
 #define SERVE_TICKETS_SECONDS ((time_t)24 * 3600)
 #define ACCEPT_PAUSE_NS   (UINT64_C(100) * 1000000)
+#define RENEW_PAUSE_NS    (UINT64_C(10) * 1000000000)
 #define ACCEPTS_AT_ONCE   256
 #define DESCRIPTORS_SPARE 256 /* for the store, and for decisions */
 #define TRIM_AFTER        256 /* connections that have come or gone since the last trim */
@@ -171,9 +172,10 @@ static void serve_load_ticket_keys(const struct serve *serve, uint8_t keys[TLS_T
 	CLEANUP(cleanup_fd) int fd = -1;
 	struct stat st;
 	int r = text_file_read_line(runtime, SERVE_TICKETS, text, sizeof(text), &fd);
+	time_t now = time(NULL);
 	bool good = r == FOUND && strlen(text) == 2 * TLS_TICKET_KEYS && fstat(fd, &st) == 0 &&
 		    st.st_uid == geteuid() && !(st.st_mode & 077) &&
-		    time(NULL) - st.st_mtime < SERVE_TICKETS_SECONDS;
+		    st.st_mtime <= now && now - st.st_mtime < SERVE_TICKETS_SECONDS;
 
 	err_ignore(r < 0 ? r : 0, "other keys are made");
 	for (size_t i = 0; good && i < TLS_TICKET_KEYS; i++) {
@@ -394,15 +396,30 @@ int serve_open(struct serve *serve, struct daemon *daemon)
 	return 0;
 }
 
+static void serve_reload_tls(struct serve *serve)
+{
+	int r = serve_load_tls(serve);
+
+	if (r < 0)
+		LOG(serve_certificate_refused, .error = err_text(r));
+	err_forget();
+}
+
+void serve_renew(struct serve *serve)
+{
+	uint64_t now = proc_monotonic_ns();
+
+	if (!serve->tls || serve->daemon->config->serve.certificate || now < serve->renew_at_ns)
+		return;
+	serve->renew_at_ns = now + RENEW_PAUSE_NS;
+	if (tls_certificates_are_due(serve->directory_fd))
+		serve_reload_tls(serve);
+}
+
 void serve_reload(struct serve *serve)
 {
-	if (serve->tls) {
-		int r = serve_load_tls(serve);
-
-		if (r < 0)
-			LOG(serve_certificate_refused, .error = err_text(r));
-		err_forget();
-	}
+	if (serve->tls)
+		serve_reload_tls(serve);
 	auth_reload(serve->shared.auth, serve->daemon->config);
 	answer_reload(serve->shared.answer, serve->daemon->config);
 }

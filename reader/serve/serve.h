@@ -33,6 +33,7 @@ struct serve {
 	unsigned n_workers;
 	size_t connections_max;
 	uint64_t accept_at_ns; /* after a failed accept: when to try again */
+	uint64_t renew_at_ns;  /* when to look at the certificates again */
 	uint64_t reported_connections, reported_watches; /* as the status page has them */
 	uint64_t turned_over, trimmed; /* worker.turned_over of all: a second ago, at the last trim */
 };
@@ -46,6 +47,8 @@ bool serve_hangs(const struct serve *serve);
 void serve_report(struct serve *serve);
 /* Gives memory back to the system after many connections have come or gone. Once a second. */
 void serve_trim(struct serve *serve);
+/* Makes certificates again that it has made, before they expire; or when they have because the clock was set. Once a second. */
+void serve_renew(struct serve *serve);
 /* Takes the daemon's new configuration. */
 void serve_reload(struct serve *serve);
 /* Ends everything within 5 s. */

@@ -53,6 +53,10 @@ int home_make_runtime(struct home *home, const char *parent, gid_t group)
 	unsigned mode = group == HOME_NO_GROUP ? 0700 : 02750;
 	char recorded[PATH_MAX], path[PATH_MAX + 32];
 
+	/* Each names the other in a file of one line. */
+	if (strchr(home->path, '\n') || (parent && strchr(parent, '\n')))
+		return err_say(ERR_CONFIG, "a store and its runtime directory must have paths without a line break: '%s', '%s'",
+			home->path, parent ? parent : "");
 	int r = runtime_read_record(home);
 	if (r < 0 || (!parent && r == NOT_FOUND))
 		return r < 0 ? r : 0;

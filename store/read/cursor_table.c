@@ -28,6 +28,7 @@ struct cursor_row {
 	uint64_t inode, changed_ns, size;
 	uint8_t uuid[16];
 	uint64_t written_ns;
+	int64_t began_ns; /* monotonic: when it was written, as far as that is known */
 	uint64_t least; /* of its positions; UINT64_MAX: none */
 };
 
@@ -94,6 +95,34 @@ static int cursor_table_count(struct cursor_table *table, uid_t owner, bool *ret
 	return hashtable_put_number(&table->owners, owner, 1, "the owners of cursors");
 }
 
+/* Returns the monotonic time at which a file that was read just now was written. By the wall clock only if it is older than
+ * the table: that clock may be set. */
+static int64_t cursor_table_began(const struct cursor_table *table, uint64_t written_ns)
+{
+	uint64_t now = proc_realtime_ns(), age = now > written_ns ? now - written_ns : written_ns - now;
+
+	if (table->complete)
+		age = 0; /* the walk before has not seen it */
+	return (int64_t)proc_monotonic_ns() - (int64_t)(age < INT64_MAX / 2 ? age : INT64_MAX / 2);
+}
+
+static bool cursor_row_is_young(const struct cursor_row *row, uint64_t limit_ns)
+{
+	int64_t age = (int64_t)proc_monotonic_ns() - row->began_ns;
+
+	return age < 0 || (uint64_t)age <= limit_ns;
+}
+
+/* Removes the file if nobody has come back for it by both clocks. A file that has no row has only the wall clock. */
+static bool cursor_table_sweep(struct cursor_table *table, const char *name, const struct stat *st, uint64_t expiry_ns)
+{
+	uint64_t inode = st->st_ino;
+	const struct cursor_row *row = hashtable_find(&table->rows, hash_u64(inode, table->seed), &inode);
+
+	return !(row && cursor_row_is_young(row, expiry_ns)) &&
+	       cursor_sweep(dirfd(table->directory), name, st, expiry_ns);
+}
+
 /* Takes one file into the table; reads it unless it is there as it is. Returns the bytes read. */
 static int64_t cursor_table_take(
 	struct cursor_table *table, const char *name, const struct stat *st)
@@ -125,8 +154,10 @@ static int64_t cursor_table_take(
 		if (r < 0)
 			return r;
 	}
+	uint64_t modified_ns = (uint64_t)st->st_mtim.tv_sec * 1000000000 + (uint64_t)st->st_mtim.tv_nsec;
 	*row = (struct cursor_row){.hash = row->hash, .walk = table->walk, .inode = inode,
-		.changed_ns = changed_ns, .size = size, .least = UINT64_MAX};
+		.changed_ns = changed_ns, .size = size, .least = UINT64_MAX,
+		.began_ns = cursor_table_began(table, modified_ns)};
 	table->reads++;
 	int r = cursor_load(table->home, name, &cursor);
 	if (r == -ENOMEM) {
@@ -139,6 +170,7 @@ static int64_t cursor_table_take(
 	}
 	memcpy(row->uuid, cursor.uuid, sizeof(row->uuid));
 	row->written_ns = cursor.written_ns;
+	row->began_ns = cursor_table_began(table, cursor.written_ns);
 	for (size_t i = 0; i < cursor.n; i++)
 		if (cursor.positions[i].seq < row->least)
 			row->least = cursor.positions[i].seq;
@@ -186,15 +218,12 @@ int cursor_table_walk(struct cursor_table *table, uint64_t expiry_ns, unsigned *
 		if (fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 			!S_ISREG(st.st_mode))
 			continue;
-		if (cursor_sweep(fd, entry->d_name, &st, expiry_ns)) {
-			++*removed;
-			continue;
-		}
 		int64_t read =
 			entry->d_name[0] == '.' ? 0 : cursor_table_take(table, entry->d_name, &st);
 		if (read < 0)
 			return (int)read;
 		bytes -= read;
+		*removed += cursor_table_sweep(table, entry->d_name, &st, expiry_ns);
 	}
 	return table->complete ? FOUND : AGAIN;
 }
@@ -208,7 +237,7 @@ uint64_t cursor_table_least(
 	CHECK_OBJ(table, TABLE_MAGIC);
 	for (size_t place = 0; (row = hashtable_next(&table->rows, &place));)
 		if (row->least < least && memcmp(row->uuid, uuid, 16) == 0 &&
-			!cursor_is_expired(row->written_ns, expiry_ns))
+			(cursor_row_is_young(row, expiry_ns) || !cursor_is_expired(row->written_ns, expiry_ns)))
 			least = row->least;
 	return least;
 }

@@ -5,6 +5,10 @@
  * into it. Therefore a walk goes on in slices, a file is read again only when its inode, size or time
  * has changed (so links to one file cost nothing), and only CURSOR_TABLE_PER_OWNER files of one user
  * count.
+ *
+ * A cursor is expired when both clocks say so: the wall clock, by which it was written, and the monotonic one since this table
+ * knows of it. So a step of the wall clock, as that of a machine which learns the time after its start, takes no cursor
+ * away from a follower.
  */
 #ifndef STORE_READ_CURSOR_TABLE_H
 #define STORE_READ_CURSOR_TABLE_H

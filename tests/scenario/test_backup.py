@@ -201,6 +201,32 @@ def test_an_interruption_leaves_nothing(full, command, number):
     full.verify()
 
 
+def test_a_backup_to_a_program_that_takes_nothing_is_interrupted(full):
+    scratch = full.directory / "scratch"
+    scratch.mkdir()
+    backup = subprocess.Popen([program("kinf"), "backup", "-"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              env={**os.environ, **SANITIZER_OPTIONS, **full.env, "TMPDIR": str(scratch)})  # fmt: skip
+    assert len(backup.stdout.read(512)) == 512
+    backup.send_signal(signal.SIGTERM)
+    assert backup.wait(timeout=30) == 1
+    assert b"interrupted" in backup.stderr.read()
+    backup.stdout.close()
+    backup.stderr.close()
+    assert not list(scratch.iterdir())
+
+
+def test_a_restoration_of_a_backup_that_does_not_go_on_is_interrupted(full):
+    tar, part = full.directory / "whole.tar", full.directory / "part"
+    full.kinf("backup", tar, check=True)
+    os.mkfifo(part)
+    restore = full.process("restore", [program("kinf"), "restore", part, full.directory / "restored"]).start()
+    with open(part, "wb") as pipe:
+        pipe.write(tar.read_bytes()[:100000])
+        pipe.flush()
+        assert restore.stop() == 1
+    assert "interrupted" in restore.log and not leftovers(full.directory)
+
+
 def test_two_backups_of_one_name(full):
     target = full.directory / "target"
     first = full.follower("backup", target, name="first", env={"KINF_FAIL": "compact.slice:1:pause=1500"})

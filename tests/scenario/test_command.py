@@ -4,7 +4,9 @@
 import json
 import os
 import re
+import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 import yaml
@@ -616,3 +618,20 @@ def test_a_configuration_file_given_by_option_is_always_read(simulator, store):
             assert file.name in result.stderr, result
             assert (result.status, bool(result.stdout)) == ((1, False) if file == missing else (0, True)), result
     assert store.kinf("get", "pods", "--config", store.config, "-o", "count").stdout == "2\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_command_that_is_process_1_ends_by_a_signal(simulator, store, number):
+    """An init container that waits for a feed; the kernel gives process 1 no signal that has no handler."""
+    store.configure("pods")
+    store.daemons()
+    store.wait_synced("pods")
+    outer = store.process("wait", ["unshare", "-rpf", "--kill-child", program("kinf"), "wait", "pods", "--for", "object=web/none"]).start()
+
+    def ended():
+        if inner := Path(f"/proc/{outer.pid}/task/{outer.pid}/children").read_text().split() if outer.running else []:
+            os.kill(int(inner[0]), number)
+        return not outer.running
+
+    eventually(ended)
+    assert outer.wait() == 128 + number, outer.tail()

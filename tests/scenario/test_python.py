@@ -348,6 +348,29 @@ def test_one_thread_renews_and_closes_while_others_read(store, simulator):
 
 
 @guest
+def test_what_belongs_to_a_handle_is_neither_copied_nor_pickled(store, simulator):
+    """The copy of a snapshot closed it a second time, which aborted the interpreter."""
+    import copy
+    import pickle
+
+    snapshot = store.snapshot()
+    listed = snapshot.feed("pods").list()
+    one = next(listed)
+    watch = store.feed("pods").watch()
+    event = next(watch)
+    for handle in (store, snapshot, listed, watch):
+        for how in (copy.copy, copy.deepcopy, pickle.dumps):
+            assert "can't be copied or pickled" in raises(TypeError, lambda: how(handle))
+    for read_only in (one, one["spec"], one.copy(), event):
+        assert copy.copy(read_only) == read_only
+        for how in (copy.deepcopy, pickle.dumps):
+            assert "to_dict()" in raises(TypeError, lambda: how(read_only))
+    watch.close()
+    snapshot.close()
+    assert pickle.loads(pickle.dumps(store.status())).event
+
+
+@guest
 def test_a_forked_child_cannot_use_the_parents_store(store, simulator):
     import kinf
 

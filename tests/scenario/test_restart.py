@@ -14,6 +14,7 @@ from harness import eventually
 from harness.follow import replay
 from harness.informer import calls, informer, synced, truth
 from harness.informer import replay as replay_calls
+from harness.process import program
 from harness.store import remove_in_use, whole
 
 BOOTS = "0123456789abcdef" * 2, "fedcba9876543210" * 2
@@ -379,6 +380,21 @@ def test_a_second_daemon_of_the_same_role_is_refused(simulator, store, filled):
 
 
 # ---- kinf run --------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becomes a user who may have one process only")
+def test_daemons_that_cannot_be_started_are_tried_again_after_growing_pauses(store):
+    """Twenty lines a second were logged."""
+    store.configure("pods")
+    os.chmod(store.directory, 0o777)
+    user = ["setpriv", "--reuid", "54399", "--regid", "54399", "--clear-groups", "prlimit", "--nproc=1"]
+    supervisor = store.process("limited", [*user, program("kinf"), "run", "--config", store.config]).start()
+    line = r"(?m)^\S+T(\d+):(\d+):(\S+)Z warning child_not_started daemon=\"kinf-reflector\" error=\"Resource temporarily unavailable\""
+    times = eventually(lambda: len(found := re.findall(line, supervisor.log)) >= 4 and found, what="the fourth start")
+    seconds = [3600 * int(hour) + 60 * int(minute) + float(second) for hour, minute, second in times]
+    assert (seconds[3] - seconds[0]) % 86400 >= 0.6, seconds
+    supervisor.kill()  # LeakSanitizer would need one more process to look for leaks
+
 
 
 def children(supervisor):

@@ -465,6 +465,16 @@ def test_restart_keeps_the_ca_and_renews_what_is_missing(workspace):
     process.kill(signal.SIGTERM)
 
 
+def test_a_certificate_that_expires_soon_is_replaced_while_kinf_serve_runs(workspace):
+    """As one of 1970, when the machine learns the time; it stayed until the next start."""
+    server = serve(workspace)
+    certificate, key = Authority(workspace.directory, "soon").issue("server", "DNS:localhost")
+    (server.directory / "server.crt").write_bytes(certificate.read_bytes())
+    (server.directory / "server.key").write_bytes(key.read_bytes())
+    eventually(lambda: (server.directory / "server.crt").read_bytes() != certificate.read_bytes(), 40)
+    server.tls().close()
+
+
 def test_certificates_of_the_configuration_are_read_again_at_sighup(workspace):
     authority = Authority(workspace.directory, "one")
     certificate, key = authority.issue("server", "DNS:localhost")

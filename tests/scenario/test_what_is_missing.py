@@ -143,6 +143,12 @@ def test_without_proc_programs_say_what_to_mount(live):
     for path, remedy in hide.items():
         result = run_command([*without(path), "get", "pods"], env)
         assert result.status == 1 and remedy in result.stderr and "kinf run" not in result.stderr, result
+        result = run_command([*without(path), "status"], env)
+        assert result.status == 1 and "Feeds:   not read, see Error" in result.stdout, result
+    # Neither the sockets of the daemons nor the programs beside kinf can be found, and that is no fault of theirs.
+    for command in (["reload"], ["relist", "pods"], ["import", live.config, "--store", live.directory / "new"], ["config", "check"]):
+        result = run_command([*without("/proc"), *command], live.env)
+        assert hide["/proc"] in result.stderr, result
     assert live.supervisor.stop() == 0
     if b"__asan_init" in Path(program("kinf")).read_bytes():
         del hide["/proc"]  # there LeakSanitizer reads its options and the threads, else it ends daemons with a status of its own

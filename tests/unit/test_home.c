@@ -150,6 +150,20 @@ Test(home, foreign_and_damaged_ids_are_told_apart)
 	cr_assert_eq(home_open(scratch_path("a/b/store"), &options, &home), ERR_CORRUPT);
 }
 
+/* The daemons took the first line of the path for the directory, found that it was not there, and ended, again and again. */
+Test(home, paths_with_a_line_break_are_refused)
+{
+	struct home_options options = {.create = true, .runtime_dir = scratch()};
+	char runtime[300];
+	struct home *home = NULL;
+
+	cr_assert_eq(home_open(scratch_path("line\nbreak"), &options, &home), ERR_CONFIG);
+	cr_assert_not_null(strstr(err_text(ERR_CONFIG), "line break"));
+	(void)snprintf(runtime, sizeof(runtime), "%s/line\nbreak", scratch());
+	options.runtime_dir = runtime;
+	cr_assert_eq(home_open(scratch_path("store"), &options, &home), ERR_CONFIG);
+}
+
 Test(home, lost_runtime_folder_is_made_again)
 {
 	struct home *home = open_home(true);

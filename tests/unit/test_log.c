@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -94,6 +95,32 @@ Test(log, errno_is_left_as_it_was)
 	errno = EXDEV;
 	LOG(feed_recovered, .feed = "pods");
 	cr_assert_eq(errno, EXDEV);
+}
+
+/* The daemons stood still, and did not end by SIGTERM, while nobody read the pipe that their log went to. */
+Test(log, nobody_waits_for_a_reader_that_stands_still, .timeout = 30)
+{
+	static const char full[4096], end[] = "warning log_lines_lost lines=3\n";
+	char text[8192];
+	ssize_t n;
+
+	cr_assert_eq(pipe2(ends, O_NONBLOCK | O_CLOEXEC), 0);
+	while (write(ends[1], full, sizeof(full)) > 0)
+		;
+	cr_assert_eq(fcntl(ends[1], F_SETFL, 0), 0);
+	cr_assert_eq(dup2(ends[1], STDERR_FILENO), STDERR_FILENO);
+	log_setup("kinf-test", LOG_NOTICE, LOG_TEXT);
+	for (int i = 0; i < 3; i++)
+		LOG(feed_recovered, .feed = "pods");
+	while (read(ends[0], text, sizeof(text)) > 0)
+		;
+	LOG(feed_recovered, .feed = "nodes");
+	n = read(ends[0], text, sizeof(text) - 1);
+	cr_assert_gt(n, 0);
+	text[n] = '\0';
+	cr_assert_not_null(strstr(text, end), "%s", text);
+	cr_assert_not_null(strstr(text, "notice feed_recovered feed=\"nodes\"\n"), "%s", text);
+	cr_assert_null(strstr(text, "pods"), "%s", text);
 }
 
 /* The line of one write, parsed as the YAML that JSON is. */

@@ -62,6 +62,20 @@ Test(proc, begins_with_a_umask_that_leaves_the_owner_its_rights)
 	cr_assert_eq(umask(0), 0025);
 }
 
+/* kinf-reflector ended by SIGBUS at the first growth of the journal, if the program that started it had blocked all signals. */
+Test(proc, signals_of_faults_that_were_blocked_are_not)
+{
+	sigset_t set, before;
+
+	(void)sigfillset(&set);
+	cr_assert_eq(sigprocmask(SIG_SETMASK, &set, &before), 0);
+	proc_begin();
+	cr_assert_eq(sigprocmask(SIG_SETMASK, &before, &set), 0);
+	cr_assert_not(sigismember(&set, SIGBUS));
+	cr_assert_not(sigismember(&set, SIGSEGV));
+	cr_assert(sigismember(&set, SIGTERM), "this one is the caller's choice");
+}
+
 Test(proc, exit_statuses_tell_a_supervisor_what_helps)
 {
 	cr_assert_eq(proc_exit_of(ERR_CONFIG), PROC_CONFIG);

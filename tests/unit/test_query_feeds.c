@@ -3,10 +3,26 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
+#include "common/moment.h"
 #include "tests/unit/query_rig.h"
 
 TestSuite(query, .init = setup, .fini = teardown, .timeout = 120);
+
+/* The wall clock of this program, which a test may set. */
+static int64_t step_s;
+
+int clock_gettime(clockid_t id, struct timespec *ret_time)
+{
+	int r = (int)syscall(SYS_clock_gettime, id, ret_time);
+
+	if (id == CLOCK_REALTIME)
+		ret_time->tv_sec += step_s;
+	return r;
+}
 
 struct index_rows {
 	char names[200];
@@ -124,4 +140,32 @@ Test(query, a_callback_may_read_from_its_snapshot)
 
 	OK(kinf_feed_status(w.snapshot, "pods", read_in_callback, &n));
 	cr_assert_eq(n, 3);
+}
+
+static int keep_age(void *arg, const struct kinf_feed_info *status)
+{
+	if (status->feed == feed_of(&w.pods[0])) {
+		cr_assert_eq(status->lag, 1);
+		*(double *)arg = status->last_contact_seconds;
+	}
+	return 0;
+}
+
+/* The index stood still, and the clock was set back: what readers saw was said to be as fresh as what they did not see. */
+Test(query, a_clock_that_is_set_back_makes_no_data_fresh)
+{
+	struct moment contact;
+	double age = 0;
+
+	moment_now(&contact);
+	change_pod(&w.pods[0]);
+	OK(journal_set_contact(w.rig.journal, feed_of(&w.pods[0]), &contact));
+	rig_commit(&w.rig);
+	step_s = 3600;
+	OK(kinf_snapshot_renew(w.snapshot));
+	OK(kinf_feed_status(w.snapshot, "pods", keep_age, &age));
+	cr_assert_geq(age, 3600);
+	step_s = -3600;
+	OK(kinf_feed_status(w.snapshot, "pods", keep_age, &age));
+	cr_assert_lt(age, 0, "%g", age);
 }

@@ -13,6 +13,7 @@
 #include "reflector/record/trimming.h"
 #include "store/env/pin_file.h"
 #include "store/env/pin_page.h"
+#include "store/read/cursor_file.h"
 #include "tests/unit/rig.h"
 #include "tests/unit/scratch.h"
 
@@ -119,6 +120,36 @@ Test(retention, a_clock_step_back_does_not_stop_trimming)
 	set_up(&world, 20 * MS);
 	step_s = -2 * HOUR;
 	(void)nanosleep(&(struct timespec){0, (long)(25 * MS)}, NULL);
+	cr_assert_eq(target(&world), world.last);
+	tear_down(&world);
+}
+
+/* A machine without a clock of its own begins in 1970, and learns the time when its network is there: each cursor that was
+ * written before was removed as one that nobody had come back for in decades, and its follower lost what it missed. */
+Test(retention, a_clock_step_forward_takes_no_cursor_away)
+{
+	static const char name[] = "steady";
+	struct follow_position position = {1, 2};
+	struct trim_goal goal;
+	struct world world;
+
+	set_up(&world, 0);
+	const uint8_t *uuid = journal_uuid(world.rig.journal);
+	int fd = home_cursors_fd(world.rig.p.home);
+	cr_assert_eq(cursor_save(world.rig.p.home, name, uuid, &position, 1), 0);
+	cr_assert_eq(target(&world), 2);
+	step_s = 56LL * 365 * 24 * HOUR;
+	cr_assert_eq(target(&world), 2);
+	cr_assert_eq(faccessat(fd, name, F_OK, 0), 0, "the cursor was removed");
+	/* Nor one that is written just before the step. */
+	step_s = 0;
+	cr_assert_eq(cursor_save(world.rig.p.home, name, uuid, &position, 1), 0);
+	step_s = 56LL * 365 * 24 * HOUR;
+	cr_assert_eq(target(&world), 2);
+	cr_assert_eq(faccessat(fd, name, F_OK, 0), 0, "the cursor was removed");
+	later_s += 25 * HOUR; /* a day is its time */
+	cr_assert_eq(retention_goal(world.retention, UINT64_MAX, false, &goal), 0);
+	cr_assert_lt(faccessat(fd, name, F_OK, 0), 0);
 	cr_assert_eq(target(&world), world.last);
 	tear_down(&world);
 }

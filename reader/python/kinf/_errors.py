@@ -2,6 +2,7 @@
 """What goes wrong, each with the library's own sentence."""
 
 import os
+from typing import NoReturn, SupportsIndex
 
 from ._library import AGAIN, GONE, lib
 
@@ -157,3 +158,13 @@ def forks() -> int:
 def check_fork(at: int) -> None:
     if at != _forks:
         raise Forked("a store that the parent process opened: open another Store in the child", -1020)
+
+
+class Single:
+    """What belongs to one handle of the library. A copy would close it a second time."""
+
+    __slots__ = ()
+    _instead = "make another one"
+
+    def __reduce_ex__(self, _: SupportsIndex) -> NoReturn:
+        raise TypeError(f"a kinf.{type(self).__name__} can't be copied or pickled: {self._instead}")

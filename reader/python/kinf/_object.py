@@ -9,7 +9,7 @@ from ctypes import byref, c_size_t, c_ubyte, c_void_p
 from typing import Any, Protocol, TypeVar
 
 from . import _library
-from ._errors import Error, check
+from ._errors import Error, Single, check
 from ._library import FOUND, PART_FN, lib, take
 
 Result = TypeVar("Result")
@@ -74,11 +74,15 @@ def _member(key: str) -> str:
 _MISSING = object()
 
 
-class Part(Mapping[str, Any]):
+class Part(Single, Mapping[str, Any]):
     """A map somewhere in an object. Its members are looked up where they lie: maps among them are Parts
     again, all else is what json.loads makes of it. Walking over the keys decodes all of it."""
 
     __slots__ = ("_raw", "_lender", "_generation", "_keep")
+    _instead = "take its to_dict() or json()"
+
+    def __copy__(self) -> "Part":
+        return self  # read-only
 
     def __init__(self, raw: _library.Object, lender: Lender, generation: int, keep: Any = None):
         self._raw, self._lender, self._generation, self._keep = raw, lender, generation, keep

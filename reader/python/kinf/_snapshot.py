@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import _library
-from ._errors import Ended, check, check_fork, error, forks
+from ._errors import Ended, Single, check, check_fork, error, forks
 from ._library import AGAIN, CHANGE_FN, END, FEED_FN, FOUND, GET_FN, GONE, INDEX_FN, VALUE_FN, lib
 from ._object import Object, copy_of, text_at
 from ._query import Labels, Term, Terms, query, text
@@ -115,9 +115,11 @@ class Collector:
         return self.items
 
 
-class List(Iterator[Object]):
+class List(Single, Iterator[Object]):
     """Objects as they are asked for, in the order of their keys, or as sort_by says. What they borrow is
     the snapshot's; a list that is not read to its end may be left to the garbage collector."""
+
+    _instead = "list again"
 
     def __init__(self, snapshot: "Snapshot", raw: _library.Query):
         self._snapshot, self._generation = snapshot, snapshot.generation
@@ -333,9 +335,11 @@ class SnapshotFeed:
 handled: ContextVar[tuple["Store | None", int]] = ContextVar("handled", default=(None, 0))
 
 
-class Snapshot:
+class Snapshot(Single):
     """The store at one instant. Cheap to take; hold it briefly, pages that are freed meanwhile pile up
     behind it. Any thread may use it, one at a time gets through."""
+
+    _instead = "take another one from the Store"
 
     def __init__(self, store: "Store", at: int = 0):
         self.forks = forks()

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import WeakSet
 
-from ._errors import Ended, Timeout, check, check_fork, error, forks
+from ._errors import Ended, Single, Timeout, check, check_fork, error, forks
 from ._library import lib
 from ._object import Object
 from ._query import Labels, Term, Terms, text
@@ -171,9 +171,11 @@ class Feed:
         self.store.wait(lambda kinf, ms: lib.kinf_wait_rv(kinf, self._name, version, ms), timeout)
 
 
-class Store:
+class Store(Single):
     """The machine's store; PATH None: $KINF_STORE, else the default. May be used by any thread, not by
     the child of a fork, which opens its own. CHECK: every record's checksum is verified first."""
+
+    _instead = "open another Store"
 
     def __init__(self, path: str | os.PathLike[str] | None = None, *, check: bool = False):
         self.children: WeakSet[Any] = WeakSet()  # to be closed before it

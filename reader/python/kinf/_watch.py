@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from . import _library
-from ._errors import Ended, Error, check, check_fork, error, forks
+from ._errors import Ended, Error, Single, check, check_fork, error, forks
 from ._library import ADD_FN, AGAIN, COMMIT_BY_HAND, OWN_DEFAULT_RESYNC, SIGNAL_FN, SNAPSHOT_EXPIRED, STATE_FN
 from ._library import TRACK_KEYS, UPDATE_FN, lib
 from ._object import Object, copy_of
@@ -108,10 +108,12 @@ class _Inbox:
         self._put(lambda: Event("STATE", status=feed_status(raw.contents)), counts=0)
 
 
-class Watch:
+class Watch(Single):
     """Events of a feed, one after the other, for ever: `for event in watch`, `async for event in watch`, or
     next_event(timeout). One reader at a time; close() from anywhere ends it. `with` and `async with` close
     it; with a cursor what was handled last is then left uncommitted, unless commit() was called."""
+
+    _instead = "watch again"
 
     def __init__(
         self,

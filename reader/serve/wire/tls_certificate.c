@@ -187,11 +187,23 @@ static bool name_is_address(const char *name)
 	return inet_pton(AF_INET, name, bytes) == 1 || inet_pton(AF_INET6, name, bytes) == 1;
 }
 
+/* One that is not valid yet was made when the clock was ahead. */
 static bool identity_is_current(const struct tls_identity *identity)
 {
-	time_t soon = (time_t)(proc_realtime_ns() / 1000000000u) + RENEW_S;
+	time_t now = (time_t)(proc_realtime_ns() / 1000000000u), soon = now + RENEW_S;
 
-	return X509_cmp_time(X509_get0_notAfter(identity->certificate), &soon) > 0;
+	return X509_cmp_time(X509_get0_notBefore(identity->certificate), &now) < 0 &&
+	       X509_cmp_time(X509_get0_notAfter(identity->certificate), &soon) > 0;
+}
+
+bool tls_certificates_are_due(int directory_fd)
+{
+	CLEANUP(identity_release) struct tls_identity ca = {0}, server = {0};
+	bool due = (identity_read(directory_fd, TLS_CA_CERTIFICATE, TLS_CA_KEY, &ca) && !identity_is_current(&ca)) ||
+		   (identity_read(directory_fd, TLS_CERTIFICATE, TLS_KEY, &server) && !identity_is_current(&server));
+
+	ERR_clear_error();
+	return due;
 }
 
 static bool identity_covers(

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The certificates that kinf-serve makes, and when it makes others. */
+#include "reader/serve/wire/tls.h"
+
+#include <criterion/criterion.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "tests/unit/scratch.h"
+
+#define DAY INT64_C(86400)
+
+/* The wall clock of this program, which a test may set. */
+static int64_t step_s;
+
+int clock_gettime(clockid_t id, struct timespec *ret_time)
+{
+	int r = (int)syscall(SYS_clock_gettime, id, ret_time);
+
+	if (id == CLOCK_REALTIME)
+		ret_time->tv_sec += step_s;
+	return r;
+}
+
+/* OpenSSL, a shared library, asks this one. */
+__attribute__((visibility("default"))) time_t time(time_t *ret_time)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	if (ret_time)
+		*ret_time = now.tv_sec;
+	return now.tv_sec;
+}
+
+struct files {
+	char ca[4096], server[4096];
+};
+
+static void read_text(const char *name, char text[4096])
+{
+	FILE *file = fopen(scratch_path(name), "r");
+
+	cr_assert_not_null(file, "%s", name);
+	text[fread(text, 1, 4095, file)] = '\0';
+	(void)fclose(file);
+	cr_assert_gt(strlen(text), 100);
+}
+
+/* What the folder has after a start of kinf-serve at this time. */
+static struct files start(int64_t step)
+{
+	static const char *const names[] = {"localhost", "127.0.0.1"};
+	AUTO_FD int directory = open(scratch(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct files files;
+
+	step_s = step;
+	int r = tls_make_certificates(directory, names, 2);
+	cr_assert_eq(r, 0, "%s", err_text(r));
+	read_text(TLS_CA_CERTIFICATE, files.ca);
+	read_text(TLS_CERTIFICATE, files.server);
+	return files;
+}
+
+Test(tls_certificate, they_are_kept_until_they_are_about_to_expire)
+{
+	struct files first = start(0), later = start(1000 * DAY);
+
+	cr_assert_str_eq(later.ca, first.ca);
+	cr_assert_str_eq(later.server, first.server);
+	later = start(1800 * DAY);
+	cr_assert_str_eq(later.ca, first.ca);
+	cr_assert_str_neq(later.server, first.server);
+	cr_assert_str_neq(start(3630 * DAY).ca, first.ca);
+}
+
+/* They stayed for good, and every client refused them as not valid yet. */
+Test(tls_certificate, those_that_were_made_while_the_clock_was_ahead_are_replaced)
+{
+	struct files ahead = start(27000 * DAY), now = start(0);
+
+	cr_assert_str_neq(now.ca, ahead.ca);
+	cr_assert_str_neq(now.server, ahead.server);
+	cr_assert_str_eq(start(0).ca, now.ca);
+	cr_assert_str_eq(start(-DAY / 2).ca, now.ca, "a clock that goes a little slow");
+}
