@@ -91,3 +91,52 @@ Test(tls_certificate, those_that_were_made_while_the_clock_was_ahead_are_replace
 	cr_assert_str_eq(start(0).ca, now.ca);
 	cr_assert_str_eq(start(-DAY / 2).ca, now.ca, "a clock that goes a little slow");
 }
+
+static int64_t until_1970(void)
+{
+	struct timespec now;
+
+	(void)syscall(SYS_clock_gettime, CLOCK_REALTIME, &now);
+	return 100 * DAY - now.tv_sec;
+}
+
+static bool are_due(int64_t step)
+{
+	AUTO_FD int directory = open(scratch(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	step_s = step;
+	return tls_certificates_are_due(directory);
+}
+
+/* Of a machine that learns the time some minutes after its start. */
+Test(tls_certificate, a_clock_that_is_not_set_yet_costs_no_ca)
+{
+	struct files before = start(0), unset = start(until_1970());
+
+	cr_assert_str_eq(unset.ca, before.ca);
+	cr_assert_str_eq(unset.server, before.server);
+	cr_assert(!are_due(until_1970()));
+	cr_assert(!are_due(0));
+}
+
+Test(tls_certificate, those_that_were_made_before_the_clock_was_set_are_replaced)
+{
+	struct files unset = start(until_1970());
+
+	cr_assert(!are_due(until_1970() + 5));
+	cr_assert(are_due(0));
+	struct files now = start(0);
+	cr_assert_str_neq(now.ca, unset.ca);
+	cr_assert_str_neq(now.server, unset.server);
+	cr_assert(!are_due(0));
+}
+
+Test(tls_certificate, while_kinf_serve_runs_a_ca_is_not_replaced_because_it_seems_old)
+{
+	(void)start(0);
+	cr_assert(!are_due(1000 * DAY));
+	cr_assert(are_due(1800 * DAY), "the server's certificate");
+	cr_assert(!are_due(27000 * DAY), "a clock that is ahead");
+	(void)start(27000 * DAY);
+	cr_assert(are_due(0), "not valid yet");
+}

@@ -70,11 +70,12 @@ void tls_names_release(struct tls_names *names);
 
 /*
  * Makes a CA in the directory if it has none, and a server's certificate for NAMES (addresses and host
- * names) if it has none, or if that one lacks a name, belongs to another CA, expires within 30 days or is
- * not valid yet. Keys have mode 0600. Files are replaced whole.
+ * names) if it has none, or if that one lacks a name, belongs to another CA, expires within 30 days or was
+ * made by a wrong clock. Keys have mode 0600. Files are replaced whole.
  */
 int tls_make_certificates(int directory_fd, const char *const *names, size_t n_names);
-/* Returns whether tls_make_certificates() would replace one that is there because of the time. */
+/* Returns whether tls_make_certificates() would now replace one that is there because of the time. A CA that seems to be old is no
+ * reason: a clock that is ahead for a minute must not cost the CA that clients know. A start replaces it. */
 bool tls_certificates_are_due(int directory_fd);
 
 #endif

@@ -20,6 +20,7 @@
 #define CA_DAYS   3650
 #define LEAF_DAYS 1825
 #define RENEW_S   (30 * DAY_S)
+#define CLOCK_SET INT64_C(1767225600) /* 2026-01-01: there was no kinf-serve before */
 
 struct tls_identity {
 	X509 *certificate;
@@ -187,21 +188,31 @@ static bool name_is_address(const char *name)
 	return inet_pton(AF_INET, name, bytes) == 1 || inet_pton(AF_INET6, name, bytes) == 1;
 }
 
-/* One that is not valid yet was made when the clock was ahead. */
-static bool identity_is_current(const struct tls_identity *identity)
-{
-	time_t now = (time_t)(proc_realtime_ns() / 1000000000u), soon = now + RENEW_S;
+enum identity_age { IDENTITY_CURRENT, IDENTITY_OLD, IDENTITY_OF_WRONG_CLOCK };
 
-	return X509_cmp_time(X509_get0_notBefore(identity->certificate), &now) < 0 &&
-	       X509_cmp_time(X509_get0_notAfter(identity->certificate), &soon) > 0;
+/* While the clock is not set (1970, after a start without a battery), nothing is known of a certificate, and it stays: clients
+ * know the CA. One that was made then, or is not valid yet, was made by a wrong clock. */
+static enum identity_age identity_age(const struct tls_identity *identity)
+{
+	const ASN1_TIME *begin = X509_get0_notBefore(identity->certificate);
+	time_t now = (time_t)(proc_realtime_ns() / 1000000000u), soon = now + RENEW_S, first = CLOCK_SET - DAY_S;
+
+	if (now < CLOCK_SET)
+		return IDENTITY_CURRENT;
+	if (X509_cmp_time(begin, &first) < 0 || X509_cmp_time(begin, &now) > 0)
+		return IDENTITY_OF_WRONG_CLOCK;
+	return X509_cmp_time(X509_get0_notAfter(identity->certificate), &soon) > 0 ? IDENTITY_CURRENT : IDENTITY_OLD;
 }
 
 bool tls_certificates_are_due(int directory_fd)
 {
 	CLEANUP(identity_release) struct tls_identity ca = {0}, server = {0};
-	bool due = (identity_read(directory_fd, TLS_CA_CERTIFICATE, TLS_CA_KEY, &ca) && !identity_is_current(&ca)) ||
-		   (identity_read(directory_fd, TLS_CERTIFICATE, TLS_KEY, &server) && !identity_is_current(&server));
+	bool due = false;
 
+	if (identity_read(directory_fd, TLS_CA_CERTIFICATE, TLS_CA_KEY, &ca) &&
+		identity_read(directory_fd, TLS_CERTIFICATE, TLS_KEY, &server))
+		due = identity_age(&ca) == IDENTITY_OF_WRONG_CLOCK ||
+		      (identity_age(&ca) == IDENTITY_CURRENT && identity_age(&server) != IDENTITY_CURRENT);
 	ERR_clear_error();
 	return due;
 }
@@ -227,7 +238,7 @@ int tls_make_certificates(int directory_fd, const char *const *names, size_t n_n
 
 	(void)gethostname(host, sizeof(host) - 1);
 	bool ca_found = identity_read(directory_fd, TLS_CA_CERTIFICATE, TLS_CA_KEY, &ca);
-	if (ca_found && !identity_is_current(&ca)) {
+	if (ca_found && identity_age(&ca) != IDENTITY_CURRENT) {
 		identity_release(&ca);
 		ca_found = false;
 	}
@@ -240,7 +251,7 @@ int tls_make_certificates(int directory_fd, const char *const *names, size_t n_n
 	if (r < 0)
 		return r;
 	if (identity_read(directory_fd, TLS_CERTIFICATE, TLS_KEY, &server) &&
-		identity_is_current(&server) && X509_verify(server.certificate, ca.key) == 1 &&
+		identity_age(&server) == IDENTITY_CURRENT && X509_verify(server.certificate, ca.key) == 1 &&
 		identity_covers(&server, names, n_names))
 		return 0;
 	ERR_clear_error();
