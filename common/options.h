@@ -94,7 +94,11 @@ const char *options_program(const struct options *options);
  * 'kinf get --help'"; -ENOSPC and the like: the help could not be printed. */
 int options_parse(const struct options *options, int argc, char **argv, int *ret_first);
 
-/* Does the same for a command that has no operands: the first one is an error. */
+/* Returns whether the flag NAME is given, also in a cluster (-Aw), with a value (--watch=true) or by the beginning of its name.
+ * Nothing is stored or moved, and errors are left to options_parse(): for a command whose options depend on a flag. */
+bool options_flag(const struct options *options, int argc, char **argv, const char *name);
+
+/* Does the same as options_parse() for a command that has no operands: the first one is an error. */
 int options_parse_all(const struct options *options, int argc, char **argv);
 
 /* Sets the sentence for a usage error that the program itself has found. Returns ERR_SYNTAX. */

@@ -540,10 +540,8 @@ int command_get(int argc, char **argv)
 		"With -w "
 		"it prints changes also, as 'kinf watch' does.",
 		groups, ARRAY_SIZE(groups), false};
-	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
-		if (strcmp(argv[i], "-w") == 0 || strcmp(argv[i], "--watch") == 0 ||
-			strcmp(argv[i], "--watch-only") == 0)
-			return command_watch(argc, argv);
+	if (options_flag(&options, argc, argv, "watch") || options_flag(&options, argc, argv, "watch-only"))
+		return command_watch(argc, argv);
 	int r = options_parse(&options, argc, argv, &first);
 
 	get.args.max_stale_ns = command_staleness(get.args.max_stale_ns);

@@ -74,6 +74,20 @@ def test_each_line_of_the_page_works(store, programs, block):
         assert answer.stdout or "--ignore-not-found" in line, answer
 
 
+# ---- near misses -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("words", ["-w", "-Aw", "-wA", "--watch", "--watch=true", "-wo name", "-w --watch-only=false"])
+def test_get_watches_however_the_flag_is_written(store, words):
+    answer = store.kinf("get", "pods", *words.split(), "-o", "name", "--count", "3", check=True)
+    assert sorted(answer.stdout.split()) == ["pod/back-0", "pod/front-0", "pod/front-1"]
+
+
+@pytest.mark.parametrize("words", ["--watch=false", "-w --watch=false", "--watch-only=false"])
+def test_get_lists_if_the_flag_says_no(store, words):
+    assert store.kinf("get", "pods", *words.split(), "-o", "count", check=True).stdout == "3\n"
+
+
 # ---- the plugin ------------------------------------------------------------------------------------
 
 

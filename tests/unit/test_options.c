@@ -127,6 +127,47 @@ Test(options, two_dashes_end_them)
 	cr_assert_str_eq(arguments[first], "-n");
 }
 
+static bool is_given(const char *name, char *line)
+{
+	struct options_group groups[] = {{"Options", specs, ARRAY_SIZE(specs), &args}, config_common_options(&flags)};
+	struct options options = {.program = "kinf get", .usage = "", .groups = groups, .n_groups = 2};
+	char *words[16] = {(char *)"kinf"}, *before[16];
+	int n = 1;
+
+	args = (struct args){0};
+	for (char *save, *word = strtok_r(line, " ", &save); word; word = strtok_r(NULL, " ", &save))
+		words[n++] = word;
+	memcpy(before, words, sizeof(before));
+	bool given = options_flag(&options, n, words, name);
+	cr_assert_arr_eq(words, before, sizeof(before), "operands were moved");
+	cr_assert_not(args.all, "an option was stored");
+	return given;
+}
+
+#define IS_GIVEN(line)                                                                             \
+	({                                                                                         \
+		static char words_[] = line;                                                       \
+		is_given("all", words_);                                                           \
+	})
+
+Test(options, a_flag_is_found_however_it_is_written)
+{
+	cr_assert(IS_GIVEN("-A"));
+	cr_assert(IS_GIVEN("pods --all x"));
+	cr_assert(IS_GIVEN("--all=true"));
+	cr_assert(IS_GIVEN("--al pods"));
+	cr_assert(IS_GIVEN("-vA"));
+	cr_assert(IS_GIVEN("-Anweb"));
+	cr_assert(IS_GIVEN("--frist -z -A --limit"), "errors are left to options_parse()");
+	cr_assert(IS_GIVEN("--all=false -A"));
+	cr_assert_not(IS_GIVEN("pods"));
+	cr_assert_not(IS_GIVEN("--all=false"));
+	cr_assert_not(IS_GIVEN("-A --all=false"));
+	cr_assert_not(IS_GIVEN("-n -A"), "the value of another option");
+	cr_assert_not(IS_GIVEN("-nA"));
+	cr_assert_not(IS_GIVEN("-- -A"));
+}
+
 Test(options, a_subcommands_own_are_left_alone)
 {
 	char line[] = "-v get pods -n web --unknown";
