@@ -193,7 +193,7 @@ def test_bad_queries_fail_with_one_line(kinf, args, words):
 
 @pytest.mark.parametrize(
     "args", [["get"], ["bogus"], ["get", "pods", "--bogus"], ["get", "pods", "--limit", "x"], ["get", "pods", "p-00", "-l", "app=a"],
-             ["get", "pods", "web/p-00", "-n", "shop"], ["get", "pods/p-00", "nodes"], ["get", "pods", ""], ["--store", "x"], ["wait"], ["wait", "pods", "--for", "x"], ["config"], ["index"]]
+             ["get", "pods", "web/p-00", "-n", "shop"], ["get", "pods/p-00", "nodes"], ["get", "pods", ""], ["--store", "x"], ["wait"], ["wait", "pods", "--for", "x"], ["wait", "pods,nodes"], ["config"], ["index"]]
 )
 def test_wrong_usage_exits_with_status_2(kinf, args):
     result = kinf(*args)
@@ -292,6 +292,9 @@ def test_wait_ends_when_its_condition_holds_or_times_out(cluster, kinf):
     for condition in ("object=web/none", f"rv={int(simulator.rv) + 100000}"):
         result = kinf("wait", "pods", "--for", condition, "--timeout", "200ms")
         assert result.status == 1 and "timed out" in result.stderr, result
+    for condition, status in ("synced", 0), ("live", 0), ("object=web/p-01", 0), ("object=web/none", 1), ("rv=99999999", 1):
+        result = kinf("wait", "pods", "--for", condition, "--timeout", "0s")  # looks once, as kubectl's
+        assert result.status == status and ("timed out" in result.stderr) == status, result
     result = kinf("wait", "nothing", "--timeout", "200ms")
     assert result.status == 1, result
     endless = store.follower("wait", "nothing", name="kinf-wait")
