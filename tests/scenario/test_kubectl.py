@@ -141,6 +141,8 @@ def test_kinds_in_any_case(store, name):
     "args,sentence",
     [
         (["get", "pdos"], "no feed 'pdos': did you mean 'pods'?"),
+        (["get", "all", "--limit", "1"], "--limit, --continue and --at-least-rv are for one feed"),
+        (["get", "all", "--continue", "x"], "--limit, --continue and --at-least-rv are for one feed"),
         (["get", "all", "front-0"], "'all' stands for several kinds: a name needs one kind"),
         (["describe", "all", "x"], "no feed is called 'all': name one of"),
         (["get", "pods", "--lable-columns", "x"], "unknown option '--lable-columns': did you mean --label-columns?"),
