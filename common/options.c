@@ -115,6 +115,9 @@ static int options_store(const struct option_spec *spec, void *to, const char *v
 	case OPTION_WORD:
 		*(const char **)to = value;
 		return options_check_word(spec->words, value);
+	case OPTION_NAME:
+		*(const char **)to = *value ? value : NULL;
+		return 0;
 	case OPTION_TEXT:
 	case OPTION_TEXT_OPTIONAL:
 		*(const char **)to = value;

@@ -37,6 +37,7 @@ enum option_type {
 	OPTION_FLAG,     /* bool: becomes true */
 	OPTION_COUNT,    /* unsigned: how often it is given */
 	OPTION_TEXT,     /* const char *: the last one given */
+	OPTION_NAME,     /* the same, but an empty one (of an unset variable) is none: NULL, as kubectl takes -n '' */
 	OPTION_WORD,     /* const char *: one of `words` */
 	OPTION_TEXT_OPTIONAL, /* const char *, "" if no operand follows: --serve, --serve ADDRESS */
 	OPTION_TEXTS,    /* struct option_texts: all that are given */

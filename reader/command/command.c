@@ -397,7 +397,7 @@ int command_note_state(struct kinf_snapshot *snapshot, const char *feed, uint64_
 #define AT(field) offsetof(struct query_args, field)
 
 static const struct option_spec query_specs[] = {
-	{'n', "namespace", OPTION_TEXT, AT(namespace_), "NS", "only objects of this namespace"},
+	{'n', "namespace", OPTION_NAME, AT(namespace_), "NS", "only objects of this namespace"},
 	{'A', "all-namespaces", OPTION_FLAG, AT(all), NULL,
 		"objects of all namespaces (the default)"},
 	{'l', "selector", OPTION_TEXT, AT(labels), "SELECTOR",

@@ -146,7 +146,7 @@ static const char *complete_option_value(const struct options *options, const ch
 			const struct options_group *group = &options->groups[i];
 			const struct option_spec *spec = &group->specs[k];
 
-			if (spec->type == OPTION_TEXT && strcmp(spec->name, name) == 0)
+			if ((spec->type == OPTION_TEXT || spec->type == OPTION_NAME) && strcmp(spec->name, name) == 0)
 				return *(const char *const *)((const char *)group->into +
 							      spec->offset);
 		}

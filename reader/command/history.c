@@ -77,7 +77,7 @@ struct object_args {
 #define AT(field) offsetof(struct object_args, field)
 
 static const struct option_spec history_options[] = {
-	{'n', "namespace", OPTION_TEXT, AT(namespace_), "NS",
+	{'n', "namespace", OPTION_NAME, AT(namespace_), "NS",
 		"the object's namespace; NS/NAME names it also"},
 	{'o', "output", OPTION_TEXT, AT(output), "FORMAT",
 		"text, or json (one version a line, with the old and new values of its fields)",
@@ -306,7 +306,7 @@ struct log_args {
 #define AT(field) offsetof(struct log_args, field)
 
 static const struct option_spec log_options[] = {
-	{'n', "namespace", OPTION_TEXT, AT(namespace_), "NS", "only objects of this namespace"},
+	{'n', "namespace", OPTION_NAME, AT(namespace_), "NS", "only objects of this namespace"},
 	{0, "since", OPTION_DURATION, AT(since_ns), "D", "only changes of the last D, such as 10m"},
 	{0, "from", OPTION_NUMBER, AT(from), "N", "from this event on"},
 	{'o', "output", OPTION_TEXT, AT(output), "FORMAT",

@@ -88,6 +88,19 @@ def test_get_lists_if_the_flag_says_no(store, words):
     assert store.kinf("get", "pods", *words.split(), "-o", "count", check=True).stdout == "3\n"
 
 
+@pytest.mark.parametrize(
+    "words",
+    ["get pods", "get pods front-0", "get pods -A", "get pods -o json", "watch pods --count 3", "log pods", "describe pods front-0",
+     "history pods front-0", "diff pods front-0 --from 1"],
+)
+def test_an_empty_namespace_is_none(store, words):
+    """Of an unset variable: kinf get pods -n "$NS"."""
+    given, plain = store.kinf(*words.split(), "-n", ""), store.kinf(*words.split())
+    for answer in given, plain:  # what depends on the time
+        answer.stdout = re.sub(r"\(.* ago\)| +\d+s\b", "", answer.stdout)
+    assert (given.status, given.stdout, given.stderr) == (plain.status, plain.stdout, plain.stderr)
+
+
 # ---- the plugin ------------------------------------------------------------------------------------
 
 

@@ -21,7 +21,7 @@ struct args {
 #define AT(field) offsetof(struct args, field)
 
 static const struct option_spec specs[] = {
-	{'n', "namespace", OPTION_TEXT, AT(namespace), "NS", "only this namespace"},
+	{'n', "namespace", OPTION_NAME, AT(namespace), "NS", "only this namespace"},
 	{'A', "all", OPTION_FLAG, AT(all), NULL, "all namespaces"},
 	{0, "index", OPTION_TEXTS, AT(index), "NAME=VALUE", "by index"},
 	{0, "limit", OPTION_NUMBER, AT(limit), "N", "at most so many"},
@@ -149,6 +149,14 @@ static bool is_given(const char *name, char *line)
 		static char words_[] = line;                                                       \
 		is_given("all", words_);                                                           \
 	})
+
+Test(options, an_empty_name_is_none)
+{
+	cr_assert_eq(PARSE("pods --namespace="), 0);
+	cr_assert_null(args.namespace);
+	cr_assert_eq(PARSE("pods -n web --namespace="), 0);
+	cr_assert_null(args.namespace);
+}
 
 Test(options, a_flag_is_found_however_it_is_written)
 {
