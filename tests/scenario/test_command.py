@@ -552,6 +552,12 @@ def test_dump_prints_the_records_of_one_object(cluster, kinf):
     assert "web/p-07" in kinf("dump", "journal", check=True).stdout
 
 
+@pytest.mark.parametrize("name", ["pod", "po", "PODS", "pods.v1", "1"])
+def test_dump_takes_each_name_of_a_feed(kinf, name):
+    wanted = kinf("dump", "objects", "--feed", "pods", check=True).stdout
+    assert kinf("dump", "objects", "--feed", name, check=True).stdout == wanted != ""
+
+
 def test_verify_finds_no_fault_in_a_sound_store(kinf):
     for deep in ([], ["--deep"]):
         result = kinf("verify", *deep, check=True)
