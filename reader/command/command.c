@@ -126,12 +126,14 @@ int command_fail_again(struct kinf *kinf, struct kinf_snapshot *snapshot, const 
 	if (kinf_feed_status(snapshot, feed, command_find_unlisted, &unlisted) < 0)
 		return command_fail_kinf(kinf);
 	if (!info->size) {
-		(void)fprintf(
-			stderr, "Error: %s: an index is still being filled; try again\n", feed);
+		(void)fprintf(stderr, "Error: %s%san index is still being filled; try again\n", feed ? feed : "", feed ? ": " : "");
 		return PROC_FAILED;
 	}
 	bool listing = strcmp(info->state, "listing") == 0;
 	const char *why = info->last_error;
+
+	if (!feed) /* all were asked for */
+		feed = info->name;
 	if (strcmp(info->state, "offline") == 0)
 		(void)fprintf(stderr,
 			"Error: %s%s%s was never listed to the end: %s; start it with 'kinf run'\n",
