@@ -56,7 +56,10 @@ void complete_print(const char *candidate, const char *description)
 
 	for_kubectl.n++;
 	for_kubectl.n_open += size && strchr("=/", candidate[size - 1]) != NULL;
-	(void)printf("%s\t%s\n", candidate, description);
+	(void)printf("%s\t", candidate);
+	for (const char *c = description; *c; c++) /* the paths of a compound index are lines */
+		(void)fputs(*c == '\n' ? ", " : (char[]){*c, '\0'}, stdout);
+	(void)putchar('\n');
 }
 
 void complete_for_kubectl(void)
