@@ -579,7 +579,7 @@ def test_verify_of_one_feed_reads_its_bodies_only(simulator, store):
 
 def test_commands_end_quietly_when_their_pipe_is_closed(cluster):
     _, store = cluster
-    for command in ("get pods -o json", "dump journal", "get pods", "status"):
+    for command in ("get pods -o json", "dump journal", "get pods", "status", "watch pods -o json", "get nodes -w"):  # nothing changes
         result = run_command(["sh", "-c", f"{program('kinf')} {command} | head -c 1"], store.env)
         assert len(result.stdout) == 1 and not re.search("(?i)error|signal", result.stderr), result
 
