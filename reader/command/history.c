@@ -22,6 +22,7 @@
 #include "reader/handle.h"
 #include "reader/table/age.h"
 #include "reader/table/display.h"
+#include "store/read/snapshot.h"
 
 #define OUT_FULL 65536
 
@@ -425,6 +426,11 @@ int command_log(int argc, char **argv)
 		return command_fail_again(log.kinf, log.snapshot, feed, log.args.namespace_);
 	if (r < 0)
 		return command_fail_kinf(log.kinf);
+	uint64_t begin = snapshot_horizon(log.snapshot->snapshot) + 1;
+	if (log.args.from && log.args.from < begin)
+		(void)fprintf(stderr,
+			"note: the changes before event %llu are no longer kept (a larger 'retention' in kinf.yaml keeps more)\n",
+			(unsigned long long)begin);
 	r = command_checked(log.snapshot, 0);
 	if (r == 0)
 		r = output_text(&log.out);
