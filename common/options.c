@@ -115,6 +115,9 @@ static int options_store(const struct option_spec *spec, void *to, const char *v
 	case OPTION_WORD:
 		*(const char **)to = value;
 		return options_check_word(spec->words, value);
+	case OPTION_NAME:
+		*(const char **)to = *value ? value : NULL;
+		return 0;
 	case OPTION_TEXT:
 	case OPTION_TEXT_OPTIONAL:
 		*(const char **)to = value;
@@ -279,6 +282,31 @@ static const char *options_value(const struct option_spec *spec, int code, char 
 
 	return code < FIRST_CODE && option_has_value(spec) && attached && *optarg == '=' ? optarg + 1
 											 : optarg;
+}
+
+bool options_flag(const struct options *options, int argc, char **argv, const char *name)
+{
+	struct options_table table = {0};
+	bool given = false;
+	int code;
+	/* A copy: getopt_long(3) moves the operands. */
+	AUTO_FREE char **words = calloc((size_t)argc + 1, sizeof(*words));
+
+	if (!words)
+		return false;
+	memcpy(words, argv, (size_t)argc * sizeof(*words));
+	(void)snprintf(table.shorts, sizeof(table.shorts), ":");
+	for (size_t i = 0; i < options->n_groups; i++)
+		options_add_group(&table, &options->groups[i]);
+	optind = 0; /* glibc: starts again */
+	opterr = 0;
+	while ((code = getopt_long(argc, words, table.shorts, table.longs, NULL)) != -1) {
+		int i = code == '?' || code == ':' ? -1 : options_find(&table, code);
+
+		if (i >= 0 && strcmp(table.specs[i]->name, name) == 0)
+			given = !optarg || strcmp(optarg, "false") != 0;
+	}
+	return given;
 }
 
 int options_parse(const struct options *options, int argc, char **argv, int *ret_first)

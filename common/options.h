@@ -37,6 +37,7 @@ enum option_type {
 	OPTION_FLAG,     /* bool: becomes true */
 	OPTION_COUNT,    /* unsigned: how often it is given */
 	OPTION_TEXT,     /* const char *: the last one given */
+	OPTION_NAME,     /* the same, but an empty one (of an unset variable) is none: NULL, as kubectl takes -n '' */
 	OPTION_WORD,     /* const char *: one of `words` */
 	OPTION_TEXT_OPTIONAL, /* const char *, "" if no operand follows: --serve, --serve ADDRESS */
 	OPTION_TEXTS,    /* struct option_texts: all that are given */
@@ -94,7 +95,11 @@ const char *options_program(const struct options *options);
  * 'kinf get --help'"; -ENOSPC and the like: the help could not be printed. */
 int options_parse(const struct options *options, int argc, char **argv, int *ret_first);
 
-/* Does the same for a command that has no operands: the first one is an error. */
+/* Returns whether the flag NAME is given, also in a cluster (-Aw), with a value (--watch=true) or by the beginning of its name.
+ * Nothing is stored or moved, and errors are left to options_parse(): for a command whose options depend on a flag. */
+bool options_flag(const struct options *options, int argc, char **argv, const char *name);
+
+/* Does the same as options_parse() for a command that has no operands: the first one is an error. */
 int options_parse_all(const struct options *options, int argc, char **argv);
 
 /* Sets the sentence for a usage error that the program itself has found. Returns ERR_SYNTAX. */

@@ -126,12 +126,14 @@ int command_fail_again(struct kinf *kinf, struct kinf_snapshot *snapshot, const 
 	if (kinf_feed_status(snapshot, feed, command_find_unlisted, &unlisted) < 0)
 		return command_fail_kinf(kinf);
 	if (!info->size) {
-		(void)fprintf(
-			stderr, "Error: %s: an index is still being filled; try again\n", feed);
+		(void)fprintf(stderr, "Error: %s%san index is still being filled; try again\n", feed ? feed : "", feed ? ": " : "");
 		return PROC_FAILED;
 	}
 	bool listing = strcmp(info->state, "listing") == 0;
 	const char *why = info->last_error;
+
+	if (!feed) /* all were asked for */
+		feed = info->name;
 	if (strcmp(info->state, "offline") == 0)
 		(void)fprintf(stderr,
 			"Error: %s%s%s was never listed to the end: %s; start it with 'kinf run'\n",
@@ -397,7 +399,7 @@ int command_note_state(struct kinf_snapshot *snapshot, const char *feed, uint64_
 #define AT(field) offsetof(struct query_args, field)
 
 static const struct option_spec query_specs[] = {
-	{'n', "namespace", OPTION_TEXT, AT(namespace_), "NS", "only objects of this namespace"},
+	{'n', "namespace", OPTION_NAME, AT(namespace_), "NS", "only objects of this namespace"},
 	{'A', "all-namespaces", OPTION_FLAG, AT(all), NULL,
 		"objects of all namespaces (the default)"},
 	{'l', "selector", OPTION_TEXT, AT(labels), "SELECTOR",

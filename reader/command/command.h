@@ -41,7 +41,7 @@ int command_cut_name(char **name, const char **namespace_);
 /* The store has no feed at all: says why, as far as that is known. */
 int command_fail_no_feeds(const struct kinf *kinf);
 
-/* Explains why a read of FEED returned KINF_AGAIN: which of its lists (of NAMESPACE_, if that is
+/* Explains why a read of FEED (NULL: of all feeds) returned KINF_AGAIN: which of its lists (of NAMESPACE_, if that is
  * not NULL) has not ended, how far it is and what is wrong; or that an index is being filled.
  * Returns PROC_FAILED. */
 int command_fail_again(struct kinf *kinf, struct kinf_snapshot *snapshot, const char *feed,

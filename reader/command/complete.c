@@ -56,7 +56,10 @@ void complete_print(const char *candidate, const char *description)
 
 	for_kubectl.n++;
 	for_kubectl.n_open += size && strchr("=/", candidate[size - 1]) != NULL;
-	(void)printf("%s\t%s\n", candidate, description);
+	(void)printf("%s\t", candidate);
+	for (const char *c = description; *c; c++) /* the paths of a compound index are lines */
+		(void)fputs(*c == '\n' ? ", " : (char[]){*c, '\0'}, stdout);
+	(void)putchar('\n');
 }
 
 void complete_for_kubectl(void)
@@ -146,7 +149,7 @@ static const char *complete_option_value(const struct options *options, const ch
 			const struct options_group *group = &options->groups[i];
 			const struct option_spec *spec = &group->specs[k];
 
-			if (spec->type == OPTION_TEXT && strcmp(spec->name, name) == 0)
+			if ((spec->type == OPTION_TEXT || spec->type == OPTION_NAME) && strcmp(spec->name, name) == 0)
 				return *(const char *const *)((const char *)group->into +
 							      spec->offset);
 		}

@@ -23,7 +23,7 @@ struct describe_args {
 };
 
 static const struct option_spec describe_options[] = {
-	{'n', "namespace", OPTION_TEXT, offsetof(struct describe_args, namespace_), "NS",
+	{'n', "namespace", OPTION_NAME, offsetof(struct describe_args, namespace_), "NS",
 		"the object's namespace; NS/NAME names it also"},
 };
 

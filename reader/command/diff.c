@@ -177,7 +177,7 @@ struct diff_args {
 static const struct option_spec diff_options[] = {
 	{0, "from", OPTION_TEXT, offsetof(struct diff_args, from), "N",
 		"compare an object with its state as of this event"},
-	{'n', "namespace", OPTION_TEXT, offsetof(struct diff_args, namespace_), "NS",
+	{'n', "namespace", OPTION_NAME, offsetof(struct diff_args, namespace_), "NS",
 		"the namespace of that object"},
 };
 

@@ -85,7 +85,7 @@ static int dump_match_feed(void *arg, const struct feed_definition *definition,
 	(void)checkpoint;
 	(void)snprintf(id, sizeof(id), "%u", definition->id);
 	if (strcmp(definition->name, search->name) != 0 &&
-		strcmp(definition->resource, search->name) != 0 && strcmp(id, search->name) != 0)
+		!feed_definition_is_called(definition, search->name) && strcmp(id, search->name) != 0)
 		return 0;
 	struct dump *dump = search->dump;
 	return ARRAY_ADD(dump->feeds, dump->n_feeds, dump->feeds_room, definition->id,

@@ -341,6 +341,14 @@ static const struct feed_set *get_feeds(struct get *get, const char *feed)
 	return NULL;
 }
 
+/* Several feeds are printed: refuses what needs one. A page of each would end without a token. */
+static int get_check_one_feed(const struct get_args *args)
+{
+	return args->limit || args->continue_token || args->at_least_rv
+		? err_say(ERR_SYNTAX, "--limit, --continue and --at-least-rv are for one feed")
+		: 0;
+}
+
 /* Replaces the target `all`, unless a feed has this name, by the feeds of the kinds that kubectl
  * lists for it. */
 static int get_expand_all(struct get *get)
@@ -363,6 +371,8 @@ static int get_expand_all(struct get *get)
 		if (get_feeds(get, kinds[i]))
 			get->targets[n++] = (struct get_target){.feed = kinds[i]};
 	get->n_targets = n;
+	if (n > 1)
+		return get_check_one_feed(&get->args);
 	return n ? 0 : err_say(ERR_NO_FEED,
 			       "'all' stands for pods, services, deployments and the other kinds "
 			       "that run something, and none of them is watched; name a feed "
@@ -498,9 +508,10 @@ static int get_operands(struct get *get, char **operands, size_t n)
 		return err_say(ERR_SYNTAX, "names are given: -l, --field-selector, --index, "
 					   "--prefix, --sort-by, --limit and "
 					   "--continue can't be used with them");
-	if (get->n_targets > 1 && (args->limit || args->continue_token || args->at_least_rv))
-		return err_say(
-			ERR_SYNTAX, "--limit, --continue and --at-least-rv are for one feed");
+	if (get->n_targets > 1)
+		r = get_check_one_feed(args);
+	if (r < 0)
+		return r;
 	if (!args->at_event)
 		return err_say(ERR_SYNTAX, "--at-event: the first event is 1");
 	if (args->at_event != NOW && (args->at_least_rv || args->max_stale_ns))
@@ -540,10 +551,8 @@ int command_get(int argc, char **argv)
 		"With -w "
 		"it prints changes also, as 'kinf watch' does.",
 		groups, ARRAY_SIZE(groups), false};
-	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
-		if (strcmp(argv[i], "-w") == 0 || strcmp(argv[i], "--watch") == 0 ||
-			strcmp(argv[i], "--watch-only") == 0)
-			return command_watch(argc, argv);
+	if (options_flag(&options, argc, argv, "watch") || options_flag(&options, argc, argv, "watch-only"))
+		return command_watch(argc, argv);
 	int r = options_parse(&options, argc, argv, &first);
 
 	get.args.max_stale_ns = command_staleness(get.args.max_stale_ns);
@@ -568,7 +577,8 @@ int command_get(int argc, char **argv)
 	query.at_event = get_event(&get);
 	get.args.explain |= flags.verbose > 0;
 	get.print.managed_fields = get.args.managed_fields;
-	if (get_open(&get, &flags) < 0)
-		return PROC_FAILED;
+	r = get_open(&get, &flags);
+	if (r < 0)
+		return r == ERR_SYNTAX ? PROC_USAGE : PROC_FAILED;
 	return get_print(&get, &query);
 }

@@ -22,6 +22,7 @@
 #include "reader/handle.h"
 #include "reader/table/age.h"
 #include "reader/table/display.h"
+#include "store/read/snapshot.h"
 
 #define OUT_FULL 65536
 
@@ -77,7 +78,7 @@ struct object_args {
 #define AT(field) offsetof(struct object_args, field)
 
 static const struct option_spec history_options[] = {
-	{'n', "namespace", OPTION_TEXT, AT(namespace_), "NS",
+	{'n', "namespace", OPTION_NAME, AT(namespace_), "NS",
 		"the object's namespace; NS/NAME names it also"},
 	{'o', "output", OPTION_TEXT, AT(output), "FORMAT",
 		"text, or json (one version a line, with the old and new values of its fields)",
@@ -306,7 +307,7 @@ struct log_args {
 #define AT(field) offsetof(struct log_args, field)
 
 static const struct option_spec log_options[] = {
-	{'n', "namespace", OPTION_TEXT, AT(namespace_), "NS", "only objects of this namespace"},
+	{'n', "namespace", OPTION_NAME, AT(namespace_), "NS", "only objects of this namespace"},
 	{0, "since", OPTION_DURATION, AT(since_ns), "D", "only changes of the last D, such as 10m"},
 	{0, "from", OPTION_NUMBER, AT(from), "N", "from this event on"},
 	{'o', "output", OPTION_TEXT, AT(output), "FORMAT",
@@ -425,6 +426,11 @@ int command_log(int argc, char **argv)
 		return command_fail_again(log.kinf, log.snapshot, feed, log.args.namespace_);
 	if (r < 0)
 		return command_fail_kinf(log.kinf);
+	uint64_t begin = snapshot_horizon(log.snapshot->snapshot) + 1;
+	if (log.args.from && log.args.from < begin)
+		(void)fprintf(stderr,
+			"note: the changes before event %llu are no longer kept (a larger 'retention' in kinf.yaml keeps more)\n",
+			(unsigned long long)begin);
 	r = command_checked(log.snapshot, 0);
 	if (r == 0)
 		r = output_text(&log.out);

@@ -36,6 +36,14 @@ bool outlet_ended(struct outlet *outlet)
 	return outlet->ended;
 }
 
+/* Returns -EPIPE if nobody can read the output any more; a command that has nothing to write is not told by write(2). */
+static int outlet_check_consumer(void)
+{
+	struct pollfd fd = {.fd = STDOUT_FILENO};
+
+	return poll(&fd, 1, 0) > 0 && fd.revents & (POLLERR | POLLHUP) ? err_set(-EPIPE, "the output") : 0;
+}
+
 int outlet_flush(struct outlet *outlet)
 {
 	const uint8_t *next = outlet->text.data;
@@ -46,6 +54,8 @@ int outlet_flush(struct outlet *outlet)
 		{.fd = outlet->signals, .events = POLLIN},
 	};
 
+	if (r == 0 && !left)
+		return outlet_check_consumer();
 	while (r == 0 && left) {
 		/* After a signal only the consumer is waited for. */
 		int ready = poll(fds, outlet->ended ? 1 : 2, outlet->ended ? GRACE_MS : -1);

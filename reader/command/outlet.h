@@ -24,7 +24,7 @@ void outlet_release(struct outlet *outlet);
 /* Returns whether a signal has asked the command to end. */
 bool outlet_ended(struct outlet *outlet);
 
-/* Writes all text.
+/* Writes all text; without any, finds out whether the consumer is still there.
  * Returns: 0
  *	-EPIPE (the consumer is gone), -ENOSPC and the like
  *	-EINTR: a signal came, and the consumer took nothing for a second

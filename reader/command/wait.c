@@ -12,6 +12,7 @@
 #include "reader/handle.h"
 
 #define POLL_MS 50
+#define NEVER   UINT64_MAX /* no --timeout */
 
 struct wait_args {
 	const char *condition;
@@ -23,7 +24,7 @@ static const struct option_spec wait_options[] = {
 		"synced (default), live, rv=RESOURCEVERSION or object=NAMESPACE/NAME",
 		"synced|live|rv=|object="},
 	{0, "timeout", OPTION_DURATION, offsetof(struct wait_args, timeout_ns), "D",
-		"give up after this long; default: never"},
+		"give up after this long; 0s: look once; default: never"},
 };
 
 struct waiting {
@@ -146,7 +147,7 @@ static int wait_timed_out(struct waiting *waiting, const char *condition)
 
 int command_wait(int argc, char **argv)
 {
-	struct wait_args args = {.condition = "synced"};
+	struct wait_args args = {.condition = "synced", .timeout_ns = NEVER};
 	struct config_flags flags = {0};
 	struct waiting waiting = {0};
 	int first, status;
@@ -161,6 +162,8 @@ int command_wait(int argc, char **argv)
 
 	if (r == 0 && argc - first != 1)
 		r = options_bad(&options, "write one feed");
+	if (r == 0 && strchr(argv[first], ','))
+		r = options_bad(&options, "'%s': wait for one feed at a time", argv[first]);
 	if (r == 0 && strcmp(condition, "synced") != 0 && strcmp(condition, "live") != 0 &&
 		(strncmp(condition, "rv=", 3) != 0 || !condition[3]) &&
 		(strncmp(condition, "object=", 7) != 0 || !condition[7]))
@@ -170,11 +173,12 @@ int command_wait(int argc, char **argv)
 		r = command_check_rv(condition + 3);
 	if (r != 0)
 		return command_usage(&options, r);
-	uint64_t end_ns = args.timeout_ns ? proc_monotonic_ns() + args.timeout_ns : UINT64_MAX;
+	uint64_t now = proc_monotonic_ns();
+	uint64_t end_ns = args.timeout_ns < NEVER - now ? now + args.timeout_ns : NEVER;
 	waiting.feed = argv[first];
 	if (command_open_until(&flags, end_ns, &waiting.kinf) < 0)
 		return PROC_FAILED;
-	if (end_ns == UINT64_MAX)
+	if (end_ns == NEVER)
 		wait_note_missing(&waiting);
 	for (;;) {
 		static const struct timespec pause = {.tv_nsec = 200000000};

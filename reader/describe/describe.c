@@ -382,6 +382,15 @@ static const struct describe_line *describe_kind_lines(const char *resource)
 	return NULL;
 }
 
+/* A feed of metadata keeps nothing else: a kind's own layout would call what is not known empty. */
+static bool describe_is_metadata(const struct value *object)
+{
+	struct value kind;
+
+	return value_find(object, BYTES_LIT("kind"), &kind) == FOUND && kind.type == VALUE_STRING &&
+	       bytes_equal(kind.text, BYTES_LIT("PartialObjectMetadata"));
+}
+
 int describe_put(const struct describe_object *object, struct buf *out)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT;
@@ -392,7 +401,7 @@ int describe_put(const struct describe_object *object, struct buf *out)
 	if (r < 0)
 		return r;
 	d.here = d.row.object;
-	if (lines)
+	if (lines && !describe_is_metadata(&d.row.object))
 		describe_lines(&d, lines);
 	else
 		describe_any(&d);

@@ -2,42 +2,16 @@
 /* Lists feeds again because 'kinf relist' asks for it. */
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "common/err.h"
 #include "reflector/feeds/feeds_internal.h"
 
-/* Returns whether NAME is one of ALIASES, each of which ends with a blank. */
-static bool relist_is_alias(const char *aliases, const char *name)
+/* Returns whether NAME is the name of the feed; else it can be its resource's. */
+static bool relist_is_named(const struct configured_feed *w, const char *name)
 {
-	size_t size = strlen(name);
+	const char *own = w->session ? session_definition(w->session)->name : w->entry.name;
 
-	for (const char *at = aliases; size && (at = strcasestr(at, name)); at++)
-		if ((at == aliases || at[-1] == ' ') && at[size] == ' ')
-			return true;
-	return false;
-}
-
-static bool relist_means(const struct feed_definition *definition, const char *name)
-{
-	const char *dot = strchr(name, '.');
-	char resource[256];
-
-	if (strcmp(definition->name, name) == 0)
-		return true;
-	if (dot && strcasecmp(dot + 1, definition->group) != 0) {
-		const char *group = strchr(dot + 1, '.');
-		size_t version = strlen(definition->version);
-
-		if (strncasecmp(dot + 1, definition->version, version) != 0 ||
-			(group ? dot + 1 + version != group || strcasecmp(group + 1, definition->group) != 0
-			       : dot[1 + version] || *definition->group))
-			return false;
-	}
-	(void)snprintf(resource, sizeof(resource), "%.*s", dot ? (int)(dot - name) : 255, name);
-	return strcasecmp(definition->resource, resource) == 0 ||
-	       strcasecmp(definition->kind, resource) == 0 ||
-	       relist_is_alias(definition->aliases, resource);
+	return own && strcmp(own, name) == 0;
 }
 
 /* Lists the feed of W again, or asks discovery for it. Returns why that can't be done at once, NULL: it can. */
@@ -58,14 +32,17 @@ static const char *relist_one(struct feeds *feeds, struct configured_feed *w)
 int feeds_relist(struct feeds *feeds, const char *name, char ret_text[CONTROL_SIZE])
 {
 	const char *obstacle = NULL;
+	bool named = false; /* readers mean this feed alone then */
 	size_t n = 0;
 	int size;
 
+	for (size_t i = 0; i < feeds->n_configured; i++)
+		named |= relist_is_named(&feeds->configured[i], name);
 	for (size_t i = 0; i < feeds->n_configured; i++) {
 		struct configured_feed *w = &feeds->configured[i];
 
-		if (w->session ? !relist_means(session_definition(w->session), name)
-			       : !w->entry.name || strcmp(w->entry.name, name) != 0)
+		if (named ? !relist_is_named(w, name)
+			  : !w->session || !feed_definition_is_called(session_definition(w->session), name))
 			continue;
 		const char *why = relist_one(feeds, w);
 		obstacle = obstacle ? obstacle : why;

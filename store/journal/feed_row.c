@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
+#include <strings.h>
 
 #include "common/array.h"
 #include "common/check.h"
@@ -325,4 +327,37 @@ int feed_rows_flush(struct journal *journal)
 				c->trimmed_rv.size);
 	}
 	return 0;
+}
+
+/* ---- names ---- */
+
+/* Checks whether the SIZE bytes at NAME are the feed's resource, its kind or an alias, in any
+ * case. */
+static bool feed_is_resource(const struct feed_definition *d, const char *name, size_t size)
+{
+	const char *alias = d->aliases;
+
+	for (const char *blank; (blank = strchr(alias, ' ')); alias = blank + 1)
+		if ((size_t)(blank - alias) == size && strncasecmp(alias, name, size) == 0)
+			return true;
+	return (strlen(d->resource) == size && strncasecmp(d->resource, name, size) == 0) ||
+	       (strlen(d->kind) == size && strncasecmp(d->kind, name, size) == 0);
+}
+
+bool feed_definition_is_called(const struct feed_definition *d, const char *name)
+{
+	const char *dot = strchr(name, '.');
+	size_t version_size = strlen(d->version);
+
+	if (!dot)
+		return feed_is_resource(d, name, strlen(name));
+	if (!feed_is_resource(d, name, (size_t)(dot - name)))
+		return false;
+	if (d->group[0] && strcasecmp(dot + 1, d->group) == 0)
+		return true;
+	if (strncmp(dot + 1, d->version, version_size) != 0)
+		return false;
+	const char *rest = dot + 1 + version_size;
+
+	return *rest == '.' ? strcasecmp(rest + 1, d->group) == 0 : !*rest && !d->group[0];
 }

@@ -112,6 +112,10 @@ struct feed_definition {
 			     */
 };
 
+/* Returns whether NAME means the feed's resource, as kubectl takes it: plural, kind, singular or short name, in any case,
+ * alone, with .group or .version.group; in the core group also with .version and ".version.". */
+bool feed_definition_is_called(const struct feed_definition *definition, const char *name);
+
 struct feed_checkpoint {
 	uint32_t phase;       /* enum feed_phase */
 	uint64_t list_begin;  /* seq of the open LIST_BEGIN, 0: none. Open means list again */

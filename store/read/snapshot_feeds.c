@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <strings.h>
 
 #include "common/buf.h"
 #include "common/cleanup.h"
@@ -140,39 +139,6 @@ static int feeds_compare(const void *a, const void *b)
 
 /* ---- names ---- */
 
-/* Checks whether the SIZE bytes at NAME are the feed's resource, its kind or an alias, in any
- * case. */
-static bool feed_is_resource(const struct feed_definition *d, const char *name, size_t size)
-{
-	const char *alias = d->aliases;
-
-	for (const char *blank; (blank = strchr(alias, ' ')); alias = blank + 1)
-		if ((size_t)(blank - alias) == size && strncasecmp(alias, name, size) == 0)
-			return true;
-	return (strlen(d->resource) == size && strncasecmp(d->resource, name, size) == 0) ||
-	       (strlen(d->kind) == size && strncasecmp(d->kind, name, size) == 0);
-}
-
-/* Checks for plural, plural.group, plural.version.group; in the core group plural.version and
- * "plural.version.". */
-static bool feed_is_called(const struct feed_definition *d, const char *name)
-{
-	const char *dot = strchr(name, '.');
-	size_t version_size = strlen(d->version);
-
-	if (!dot)
-		return feed_is_resource(d, name, strlen(name));
-	if (!feed_is_resource(d, name, (size_t)(dot - name)))
-		return false;
-	if (d->group[0] && strcasecmp(dot + 1, d->group) == 0)
-		return true;
-	if (strncmp(dot + 1, d->version, version_size) != 0)
-		return false;
-	const char *rest = dot + 1 + version_size;
-
-	return *rest == '.' ? strcasecmp(rest + 1, d->group) == 0 : !*rest && !d->group[0];
-}
-
 /* Lists the feeds' names for an error, CALLED NULL: of all feeds; a wildcard can make too many. */
 static void feeds_put_names(const struct snapshot_feed *feeds, size_t n, const char *called,
 	struct buf *out)
@@ -184,7 +150,7 @@ static void feeds_put_names(const struct snapshot_feed *feeds, size_t n, const c
 
 		if (i && strcmp(feeds[i - 1].definition.name, name) == 0)
 			continue;
-		if (called && !feed_is_called(&feeds[i].definition, called))
+		if (called && !feed_definition_is_called(&feeds[i].definition, called))
 			continue;
 		if (named++ < NAMES_MAX)
 			buf_printf(out, "%s'%s'", named > 1 ? ", " : "", name);
@@ -219,7 +185,7 @@ static int feeds_select(struct snapshot_feed *feeds, size_t n, const char *name,
 		configured |= strcmp(feeds[i].definition.name, name) == 0;
 	/* All are examined before any is moved, because the error lists them all. */
 	for (size_t i = 0; i < n && !configured; i++) {
-		if (!feed_is_called(&feeds[i].definition, name))
+		if (!feed_definition_is_called(&feeds[i].definition, name))
 			continue;
 		if (first && strcmp(first->definition.name, feeds[i].definition.name) != 0) {
 			feeds_put_names(feeds, n, name, &names);
@@ -232,7 +198,7 @@ static int feeds_select(struct snapshot_feed *feeds, size_t n, const char *name,
 	for (size_t i = 0; i < n; i++) {
 		const struct feed_definition *d = &feeds[i].definition;
 
-		if (configured ? strcmp(d->name, name) != 0 : !feed_is_called(d, name))
+		if (configured ? strcmp(d->name, name) != 0 : !feed_definition_is_called(d, name))
 			continue;
 		if (kept && feeds_compare_namespaces(
 				    feeds[kept - 1].definition.namespace_, d->namespace_) == 0)

@@ -195,7 +195,7 @@ def test_bad_queries_fail_with_one_line(kinf, args, words):
 
 @pytest.mark.parametrize(
     "args", [["get"], ["bogus"], ["get", "pods", "--bogus"], ["get", "pods", "--limit", "x"], ["get", "pods", "p-00", "-l", "app=a"],
-             ["get", "pods", "web/p-00", "-n", "shop"], ["get", "pods/p-00", "nodes"], ["get", "pods", ""], ["--store", "x"], ["wait"], ["wait", "pods", "--for", "x"], ["config"], ["index"]]
+             ["get", "pods", "web/p-00", "-n", "shop"], ["get", "pods/p-00", "nodes"], ["get", "pods", ""], ["--store", "x"], ["wait"], ["wait", "pods", "--for", "x"], ["wait", "pods,nodes"], ["config"], ["index"]]
 )
 def test_wrong_usage_exits_with_status_2(kinf, args):
     result = kinf(*args)
@@ -294,6 +294,9 @@ def test_wait_ends_when_its_condition_holds_or_times_out(cluster, kinf):
     for condition in ("object=web/none", f"rv={int(simulator.rv) + 100000}"):
         result = kinf("wait", "pods", "--for", condition, "--timeout", "200ms")
         assert result.status == 1 and "timed out" in result.stderr, result
+    for condition, status in ("synced", 0), ("live", 0), ("object=web/p-01", 0), ("object=web/none", 1), ("rv=99999999", 1):
+        result = kinf("wait", "pods", "--for", condition, "--timeout", "0s")  # looks once, as kubectl's
+        assert result.status == status and ("timed out" in result.stderr) == status, result
     result = kinf("wait", "nothing", "--timeout", "200ms")
     assert result.status == 1, result
     endless = store.follower("wait", "nothing", name="kinf-wait")
@@ -551,6 +554,12 @@ def test_dump_prints_the_records_of_one_object(cluster, kinf):
     assert "web/p-07" in kinf("dump", "journal", check=True).stdout
 
 
+@pytest.mark.parametrize("name", ["pod", "po", "PODS", "pods.v1", "1"])
+def test_dump_takes_each_name_of_a_feed(kinf, name):
+    wanted = kinf("dump", "objects", "--feed", "pods", check=True).stdout
+    assert kinf("dump", "objects", "--feed", name, check=True).stdout == wanted != ""
+
+
 def test_verify_finds_no_fault_in_a_sound_store(kinf):
     for deep in ([], ["--deep"]):
         result = kinf("verify", *deep, check=True)
@@ -572,7 +581,7 @@ def test_verify_of_one_feed_reads_its_bodies_only(simulator, store):
 
 def test_commands_end_quietly_when_their_pipe_is_closed(cluster):
     _, store = cluster
-    for command in ("get pods -o json", "dump journal", "get pods", "status"):
+    for command in ("get pods -o json", "dump journal", "get pods", "status", "watch pods -o json", "get nodes -w"):  # nothing changes
         result = run_command(["sh", "-c", f"{program('kinf')} {command} | head -c 1"], store.env)
         assert len(result.stdout) == 1 and not re.search("(?i)error|signal", result.stderr), result
 

@@ -36,7 +36,7 @@ def store(shared):
             simulator.put("pods", pod(f"{namespace}-{number}", namespace, app="ab"[number % 2], node=f"n{number}"))
     simulator.create("nodes", 2)
     store = shared.store(simulator=simulator)
-    store.configure(whole("pods", indexes={"node": "spec.nodeName"}), whole("nodes")).daemons()
+    store.configure(whole("pods", indexes={"node": "spec.nodeName", "both": ["spec.nodeName", "status.phase"]}), whole("nodes")).daemons()
     for feed in ("pods", "nodes"):
         store.wait_equal(simulator, feed)
         store.wait_live(feed)
@@ -74,7 +74,7 @@ def complete(store):
         (["get", "pods", "-nw"], ["-nweb"]),
         (["get", "pods", "-l", "app="], ["app=a", "app=b"]),
         (["get", "pods", "-l", "x!=y,app=a"], ["x!=y,app=a"]),
-        (["get", "pods", "--index", ""], ["namespace=", "label=", "node="]),
+        (["get", "pods", "--index", ""], ["namespace=", "label=", "node=", "both="]),
         (["get", "pods", "--index", "node="], ["node=n0", "node=n1", "node=n2"]),
         (["get", "pods", "--index=node=n1"], ["--index=node=n1"]),
         (["get", "pods", "-o", "j"], ["json", "jsonpath=", "jsonpath-as-json=", "jsonpath-file="]),

@@ -247,6 +247,17 @@ def test_relist_without_an_api_server_says_so_and_lists_when_it_is_back(simulato
     assert running.kinf("relist", "pods", check=True).stdout == "pods: listing again\n"
 
 
+def test_relist_of_a_feed_leaves_another_one_of_its_resource_alone(simulator, store):
+    store.configure("pods", {"resource": "pods", "name": "web", "namespaces": ["web"]}).daemons()
+    for feed in ("pods", "web"):
+        store.wait_live(feed)
+    lists = store.feed_status("web")["lists"]
+    assert store.kinf("relist", "pods", check=True).stdout == "pods: listing again\n"
+    eventually(lambda: store.feed_status("pods")["lists"] == 2)
+    assert store.feed_status("web")["lists"] == lists
+    assert store.kinf("relist", "po", check=True).stdout == "po: listing again (2 feeds)\n"
+
+
 def test_relist_of_no_feed_is_an_error(simulator, running):
     simulator.forget_requests()
     result = running.kinf("relist", "pdos")

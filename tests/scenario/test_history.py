@@ -134,3 +134,11 @@ def test_those_who_changed_it_are_named(kinf):
 def test_bad_arguments(kinf, args, status, error):
     answer = kinf(*args)
     assert answer.status == status and error in answer.stderr and not answer.stdout
+
+
+def test_log_of_all_feeds_names_the_one_that_was_never_listed(simulator, store):
+    simulator.fault(verb="list", resource="pods", status=403, body="no")
+    store.configure("pods").daemons()
+    eventually(lambda: store.feed_status("pods")["state"] == "forbidden")
+    answer = store.kinf("log")
+    assert (answer.status, answer.stdout) == (1, "") and "Error: pods can't be read: 403" in answer.stderr, answer

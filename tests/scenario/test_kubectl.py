@@ -74,6 +74,33 @@ def test_each_line_of_the_page_works(store, programs, block):
         assert answer.stdout or "--ignore-not-found" in line, answer
 
 
+# ---- near misses -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("words", ["-w", "-Aw", "-wA", "--watch", "--watch=true", "-wo name", "-w --watch-only=false"])
+def test_get_watches_however_the_flag_is_written(store, words):
+    answer = store.kinf("get", "pods", *words.split(), "-o", "name", "--count", "3", check=True)
+    assert sorted(answer.stdout.split()) == ["pod/back-0", "pod/front-0", "pod/front-1"]
+
+
+@pytest.mark.parametrize("words", ["--watch=false", "-w --watch=false", "--watch-only=false"])
+def test_get_lists_if_the_flag_says_no(store, words):
+    assert store.kinf("get", "pods", *words.split(), "-o", "count", check=True).stdout == "3\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["get pods", "get pods front-0", "get pods -A", "get pods -o json", "watch pods --count 3", "log pods", "describe pods front-0",
+     "history pods front-0", "diff pods front-0 --from 1"],
+)
+def test_an_empty_namespace_is_none(store, words):
+    """Of an unset variable: kinf get pods -n "$NS"."""
+    given, plain = store.kinf(*words.split(), "-n", ""), store.kinf(*words.split())
+    for answer in given, plain:  # what depends on the time
+        answer.stdout = re.sub(r"\(.* ago\)| +\d+s\b", "", answer.stdout)
+    assert (given.status, given.stdout, given.stderr) == (plain.status, plain.stdout, plain.stderr)
+
+
 # ---- the plugin ------------------------------------------------------------------------------------
 
 
@@ -127,6 +154,8 @@ def test_kinds_in_any_case(store, name):
     "args,sentence",
     [
         (["get", "pdos"], "no feed 'pdos': did you mean 'pods'?"),
+        (["get", "all", "--limit", "1"], "--limit, --continue and --at-least-rv are for one feed"),
+        (["get", "all", "--continue", "x"], "--limit, --continue and --at-least-rv are for one feed"),
         (["get", "all", "front-0"], "'all' stands for several kinds: a name needs one kind"),
         (["describe", "all", "x"], "no feed is called 'all': name one of"),
         (["get", "pods", "--lable-columns", "x"], "unknown option '--lable-columns': did you mean --label-columns?"),

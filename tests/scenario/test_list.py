@@ -338,6 +338,8 @@ def test_a_metadata_feed_is_read_like_any_other(simulator, store):
     assert read("-l", "app=back", "-o", "name").split() == read("--index", "app=back", "-o", "name").split() != []
     assert [o["metadata"]["name"] for o in json.loads(read("-n", "shop", "-o", "json"))["items"]] == ["c"]
     assert read("--index", "node=n9", "-o", "name") == "", "there is no spec to index"
+    described = store.kinf("describe", "meta", "web/a", check=True).stdout
+    assert "PartialObjectMetadata" in described and "Node" not in described and "Status" not in described, described
 
     reflector.kill()
     simulator.delete("pods", "shop/c")

@@ -39,6 +39,18 @@ def test_files_stay_bounded_under_churn(simulator, store):
     store.verify()
 
 
+def test_log_from_an_event_that_is_no_longer_kept_says_so(simulator, store):
+    simulator.create("pods", 10)
+    store.configure(whole("pods"), retention={"time": "100ms", "size": "64MiB"}).daemons()
+    store.wait_equal(simulator, "pods")
+    simulator.touch("pods")
+    store.wait_equal(simulator, "pods")
+    eventually(lambda: store_status(store)["horizon"] >= 12)
+    note = f"note: the changes before event {store_status(store)['horizon'] + 1} are no longer kept"
+    old, all_of_it = store.kinf("log", "--from", "3", check=True), store.kinf("log", check=True)
+    assert note in old.stderr and note not in all_of_it.stderr and old.stdout == all_of_it.stdout, old
+
+
 def test_a_cursor_holds_history(simulator, store):
     simulator.create("pods", 50)
     store.configure(whole("pods"), retention={"time": "100ms", "size": "64MiB"}).daemons()

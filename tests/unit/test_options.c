@@ -21,7 +21,7 @@ struct args {
 #define AT(field) offsetof(struct args, field)
 
 static const struct option_spec specs[] = {
-	{'n', "namespace", OPTION_TEXT, AT(namespace), "NS", "only this namespace"},
+	{'n', "namespace", OPTION_NAME, AT(namespace), "NS", "only this namespace"},
 	{'A', "all", OPTION_FLAG, AT(all), NULL, "all namespaces"},
 	{0, "index", OPTION_TEXTS, AT(index), "NAME=VALUE", "by index"},
 	{0, "limit", OPTION_NUMBER, AT(limit), "N", "at most so many"},
@@ -125,6 +125,55 @@ Test(options, two_dashes_end_them)
 	cr_assert_eq(PARSE("-A -- -n x"), 0);
 	cr_assert_eq(n_arguments - first, 2);
 	cr_assert_str_eq(arguments[first], "-n");
+}
+
+static bool is_given(const char *name, char *line)
+{
+	struct options_group groups[] = {{"Options", specs, ARRAY_SIZE(specs), &args}, config_common_options(&flags)};
+	struct options options = {.program = "kinf get", .usage = "", .groups = groups, .n_groups = 2};
+	char *words[16] = {(char *)"kinf"}, *before[16];
+	int n = 1;
+
+	args = (struct args){0};
+	for (char *save, *word = strtok_r(line, " ", &save); word; word = strtok_r(NULL, " ", &save))
+		words[n++] = word;
+	memcpy(before, words, sizeof(before));
+	bool given = options_flag(&options, n, words, name);
+	cr_assert_arr_eq(words, before, sizeof(before), "operands were moved");
+	cr_assert_not(args.all, "an option was stored");
+	return given;
+}
+
+#define IS_GIVEN(line)                                                                             \
+	({                                                                                         \
+		static char words_[] = line;                                                       \
+		is_given("all", words_);                                                           \
+	})
+
+Test(options, an_empty_name_is_none)
+{
+	cr_assert_eq(PARSE("pods --namespace="), 0);
+	cr_assert_null(args.namespace);
+	cr_assert_eq(PARSE("pods -n web --namespace="), 0);
+	cr_assert_null(args.namespace);
+}
+
+Test(options, a_flag_is_found_however_it_is_written)
+{
+	cr_assert(IS_GIVEN("-A"));
+	cr_assert(IS_GIVEN("pods --all x"));
+	cr_assert(IS_GIVEN("--all=true"));
+	cr_assert(IS_GIVEN("--al pods"));
+	cr_assert(IS_GIVEN("-vA"));
+	cr_assert(IS_GIVEN("-Anweb"));
+	cr_assert(IS_GIVEN("--frist -z -A --limit"), "errors are left to options_parse()");
+	cr_assert(IS_GIVEN("--all=false -A"));
+	cr_assert_not(IS_GIVEN("pods"));
+	cr_assert_not(IS_GIVEN("--all=false"));
+	cr_assert_not(IS_GIVEN("-A --all=false"));
+	cr_assert_not(IS_GIVEN("-n -A"), "the value of another option");
+	cr_assert_not(IS_GIVEN("-nA"));
+	cr_assert_not(IS_GIVEN("-- -A"));
 }
 
 Test(options, a_subcommands_own_are_left_alone)
