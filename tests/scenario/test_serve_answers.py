@@ -447,6 +447,8 @@ def test_s84_documents_name_what_is_served(serve):
     assert serve.ask("/apis/example.com/v1").json["groupVersion"] == "example.com/v1"
     assert serve.ask("/apis/none").status == 404 and serve.ask("/apis/example.com/v2").status == 404
     assert set(serve.ask("/version").json) >= {"major", "minor", "gitVersion"}
+    for path in ("/api", "/api/v1", "/apis", "/apis/example.com", "/apis/example.com/v1", "/version"):  # as generated clients spell them
+        assert serve.ask(path + "/").body == serve.ask(path).body
     assert "/api" in serve.ask("/").json["paths"]
 
 
