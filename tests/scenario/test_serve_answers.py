@@ -381,6 +381,12 @@ def test_s78_s79_s80_what_is_accepted(serve):
         assert serve.ask(PODS, accept=accept).json["kind"] == "PodList"
 
 
+def test_a_path_that_is_not_served_is_not_found_in_any_form(serve):
+    for path in ("/openapi/v2", "/openapi/v3", "/nosuch"):
+        answer = serve.ask(path, accept="application/com.github.proto-openapi.spec.v2@v1.0+protobuf")
+        assert (answer.status, answer.json["reason"], answer.message) == (404, "NotFound", "the server could not find the requested resource")
+
+
 def test_s81_metadata_only(serve):
     listed = serve.ask(PODS, accept=METADATA_LIST).json
     assert (listed["kind"], listed["apiVersion"]) == ("PartialObjectMetadataList", "meta.k8s.io/v1")
