@@ -411,8 +411,9 @@ void answer_discovery(struct answer_request *request)
 	if (r == 0)
 		r = api_accept_parse(exchange_header(request->x, "accept"), has_aggregated,
 			&request->accept, &request->status);
-	if (r == 406 && request->path.kind == API_PATH_VERSION)
-		r = 0; /* it is not negotiated */
+	/* The one is not negotiated; the other is not found, in whatever form (/openapi as protobuf). */
+	if (r == 406 && (request->path.kind == API_PATH_VERSION || request->path.kind == API_PATH_OTHER))
+		r = 0;
 	/* A client would keep an empty document for hours. */
 	if (r == 0 && is_read && discovery_is_of_feeds(request) &&
 		catalog_is_empty(request->worker->answer->catalog))

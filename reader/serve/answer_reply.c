@@ -151,8 +151,13 @@ void answer_refuse(struct answer_request *request, int r)
 		api_status_internal(status, r);
 	r = api_status_write(status, &json);
 	err_ignore(r, "the buffer keeps the error");
-	if (!answer_make_body(request, !request->accept.plain_errors || answer_is_pretty(request), &json,
-		    &indented, &body))
+	bool is_pretty = !request->accept.plain_errors || answer_is_pretty(request);
+
+	/* Clients that read a watch by lines (kube-rs) would take each line for an error of its
+	 * own, and wait longer after each. The API server says nothing while it is away. */
+	if (request->verb == ANSWER_WATCH && status->retry_after)
+		is_pretty = false;
+	if (!answer_make_body(request, is_pretty, &json, &indented, &body))
 		return;
 	if (request->feed && status->code == 410)
 		metric_add(answer_cell(request, METRIC_GONE), 1);

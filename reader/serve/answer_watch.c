@@ -14,6 +14,8 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <strings.h>
 
 #include "common/cleanup.h"
 #include "common/err.h"
@@ -332,8 +334,33 @@ static bool watch_is_elsewhere(struct answer_request *request)
 	return r == AGAIN && request->must_forward;
 }
 
+/* Returns whether the client takes events only as messages of a WebSocket. */
+static bool watch_is_of_messages(const struct answer_request *request)
+{
+	struct bytes protocol = exchange_header(request->x, "upgrade");
+
+	return protocol.size == strlen("websocket") &&
+	       strncasecmp(protocol.data, "websocket", protocol.size) == 0;
+}
+
+/* Such a client can't use a stream, but some (fabric8) ask again without Upgrade after an answer of
+ * 200, which they read to its end. So it ends at once. */
+static void watch_send_none(struct answer_request *request)
+{
+	struct answer_head head;
+
+	answer_head(request, "application/json", false, &head);
+	exchange_begin(request->x, 200, head.headers, head.n);
+	exchange_send(request->x, BYTES_NONE);
+	answer_request_free(&request);
+}
+
 void answer_watch_begin(struct answer_request *request)
 {
+	if (watch_is_of_messages(request)) {
+		watch_send_none(request);
+		return;
+	}
 	if (watch_is_elsewhere(request)) {
 		answer_forward(request);
 		return;

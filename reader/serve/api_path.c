@@ -166,7 +166,10 @@ int api_path_parse(struct bytes text, struct api_path *ret_path)
 	bool is_core = strcmp(parts.at[0], "api") == 0;
 
 	if (!is_core && strcmp(parts.at[0], "apis") != 0) {
-		path->kind = slash ? API_PATH_OTHER : api_path_top(parts.at[0]);
+		path->kind = api_path_top(parts.at[0]);
+		/* Generated clients ask for /version/, as for /api/ and /apis/. */
+		if (slash && path->kind != API_PATH_VERSION)
+			path->kind = API_PATH_OTHER;
 		path->name = parts.at[0];
 		path->subresource = parts.n > 1 ? parts.at[1] : "";
 		if (parts.n > (path->kind == API_PATH_HEALTH ? 2 : 1))

@@ -10,7 +10,7 @@ Clients that nobody here wrote, through a kinf-serve that is filled from a real 
 
       client-go            $KINF_CLIENT_GO, the program of tests/differential/clientgo
       controller-runtime   $KINF_CONTROLLER_RUNTIME, that of tests/real/clients/controller-runtime (go build)
-      kube-rs              $KINF_KUBE_RS, that of tests/real/clients/kube-rs (cargo build); by lists, and by streams
+      kube-rs              $KINF_KUBE_RS, that of tests/real/clients/kube-rs (cargo build); by lists, by streams, and metadata only
       client-node          $KINF_CLIENT_NODE, a copy of tests/real/clients/node after npm install
       Python               $KINF_PYTHON, an interpreter that has the package kubernetes
 
@@ -200,6 +200,7 @@ def informers(through, kubeconfig):
     if program := tool("KINF_KUBE_RS"):
         yield Informer("kube-rs", [program, through.kubeconfig], directory)
         yield Informer("kube-rs-streams", [program, through.kubeconfig, "--streaming"], directory)
+        yield Informer("kube-rs-metadata", [program, through.kubeconfig, "--metadata"], directory)
     if folder := tool("KINF_CLIENT_NODE"):
         yield Informer("client-node", ["node", Path(folder) / "client.mjs", through.kubeconfig], directory)
     if python := tool("KINF_PYTHON"):

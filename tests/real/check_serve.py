@@ -184,7 +184,7 @@ def requests(rv):
         "token-dots": PODS + "?continue=" + token("-1", "../../kinf-serve-b/pods/p0"), "token-other": PODS + "?continue=" + token("-1", "/p1\0"),
         # S84: documents
         "api": "/api", "apis": "/apis", "api-v1": "/api/v1", "apps": "/apis/apps", "apps-v1": "/apis/apps/v1", "custom-group": f"/apis/{GROUP}", "custom-v1": f"/apis/{GROUP}/v1",
-        "no-group": "/apis/none", "no-version": "/apis/apps/v9", "version": "/version", "root": "/",
+        "no-group": "/apis/none", "no-version": "/apis/apps/v9", "version": "/version", "version-slash": "/version/", "root": "/",
         # watches that are refused before they begin
         "watch-initial": PODS + q(watch=1, sendInitialEvents="true"), "watch-initial-exact": PODS + q(watch=1, sendInitialEvents="true", resourceVersionMatch="Exact"),
         "watch-match": PODS + q(watch=1, resourceVersionMatch="NotOlderThan"), "watch-match-exact": PODS + q(watch=1, resourceVersionMatch="Exact", resourceVersion=1),
@@ -301,7 +301,7 @@ APART = {
     "unknown-version": "names the feed to add", "unknown-custom": "names the feed to add", "no-group": "every 404 is a Status",
     "namespace-status": "subresources are not cached", "root": "other paths", "apis": "only what is served",
     "every table /api/v1/limitranges": "rows [] instead of null", "every table /apis/storage.k8s.io/v1/csistoragecapacities": "rows [] instead of null",
-    "every table /apis/flowcontrol.apiserver.k8s.io/v1/flowschemas": "rows in the order of names", "version": "no version of the server is known",
+    "every table /apis/flowcontrol.apiserver.k8s.io/v1/flowschemas": "rows in the order of names", "version*": "no version of the server is known",
     "viewer-version": "no version of the server is known", "api-v1": "only what is served", "apps-v1": "only what is served",
     "custom-v1": "only what is served", "viewer-document": "only what is served", "pretty-discovery": "only what is served", "aggregated*": "only what is served",
     "accept-yaml": "JSON only", "accept-protobuf*": "JSON only", "accept-cbor": "JSON only", "accept-html": "names JSON only", "accept-v9": "names JSON only",

@@ -381,6 +381,12 @@ def test_s78_s79_s80_what_is_accepted(serve):
         assert serve.ask(PODS, accept=accept).json["kind"] == "PodList"
 
 
+def test_a_path_that_is_not_served_is_not_found_in_any_form(serve):
+    for path in ("/openapi/v2", "/openapi/v3", "/nosuch"):
+        answer = serve.ask(path, accept="application/com.github.proto-openapi.spec.v2@v1.0+protobuf")
+        assert (answer.status, answer.json["reason"], answer.message) == (404, "NotFound", "the server could not find the requested resource")
+
+
 def test_s81_metadata_only(serve):
     listed = serve.ask(PODS, accept=METADATA_LIST).json
     assert (listed["kind"], listed["apiVersion"]) == ("PartialObjectMetadataList", "meta.k8s.io/v1")
@@ -447,6 +453,8 @@ def test_s84_documents_name_what_is_served(serve):
     assert serve.ask("/apis/example.com/v1").json["groupVersion"] == "example.com/v1"
     assert serve.ask("/apis/none").status == 404 and serve.ask("/apis/example.com/v2").status == 404
     assert set(serve.ask("/version").json) >= {"major", "minor", "gitVersion"}
+    for path in ("/api", "/api/v1", "/apis", "/apis/example.com", "/apis/example.com/v1", "/version"):  # as generated clients spell them
+        assert serve.ask(path + "/").body == serve.ask(path).body
     assert "/api" in serve.ask("/").json["paths"]
 
 

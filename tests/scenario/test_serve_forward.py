@@ -305,9 +305,10 @@ def test_a_tunnel_ends_with_its_client(forward):
     b"POST /count HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer T\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
     b"POST /count HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer T\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\nabcd",
     b"POST /count HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer T\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    b"POST /api/v1/namespaces/web/pods HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer T\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
     b"POST /count HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer T\r\nTransfer-Encoding: identity, chunked\r\n\r\n0\r\n\r\n",
     b"GET /count HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer T\r\nA: b\r\n c\r\n\r\n",
-], ids=["length and chunks", "two lengths", "bad chunk", "other coding", "folded line"])
+], ids=["length and chunks", "two lengths", "bad chunk", "bad chunk of an object", "other coding", "folded line"])
 def test_doubtful_requests_are_not_forwarded(forward, request_):
     before = forward.api.times("GET", "/smuggled")
     with forward.raw() as connection:

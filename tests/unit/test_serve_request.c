@@ -68,6 +68,7 @@ Test(serve_request, paths)
 	path_is("/apis/rbac.authorization.k8s.io/v1/clusterroles/system%3Aa", API_PATH_RESOURCE,
 		"rbac.authorization.k8s.io|v1||clusterroles|system:a|");
 	path_is("/version", API_PATH_VERSION, "||||version|");
+	path_is("/version/", API_PATH_VERSION, "||||version|");
 	path_is("/readyz/feeds", API_PATH_HEALTH, "||||readyz|feeds");
 }
 
@@ -77,7 +78,7 @@ Test(serve_request, paths_that_name_nothing)
 	static const char *const paths[] = {"", "x", "//", "/api//v1", "/api/v1/pods/",
 		"/api/v1/namespaces/../pods", "/api/v1/namespaces/%2e%2e/pods", "/api/v1/pods/%2e",
 		"/api/v1/namespaces/d/pods/a%2fb", "/api/v1/namespaces/d/pods/a%25b",
-		"/api/v1/namespaces/d/pods/a%00", "/version/", "/version/x", "/livez/a/b", "/openapi/v3", "/nothing"};
+		"/api/v1/namespaces/d/pods/a%00", "/version//", "/version/x", "/livez/x/", "/livez/a/b", "/openapi/v3", "/nothing"};
 
 	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++)
 		path_is(paths[i], API_PATH_OTHER, "");

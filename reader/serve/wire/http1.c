@@ -155,6 +155,7 @@ static int http1_move_body(struct http_connection *c)
 				s->gone(s->gone_context);
 			s->gone = NULL;
 			s->on_body = NULL;
+			*s->x.labels = (struct exchange_labels){0}; /* the texts were the answerer's */
 			h->body_open = false;
 			return http1_refuse(c, 400, "a chunk of the request's body is malformed");
 		}
