@@ -143,6 +143,19 @@ static int import_read_kind(struct import *import, struct import_feed *feed)
 	return 0;
 }
 
+/* An object that several feeds have is in an export several times. It is taken once. */
+static int import_compare(struct import *import, const struct import_feed *feed, const struct record *record, uint64_t seq)
+{
+	struct record first;
+	int r = journal_get(import->journal, journal_txn(import->journal), seq, &first);
+
+	if (r < 0)
+		return r;
+	if (r == FOUND && bytes_equal(first.body, record->body))
+		return 0;
+	return err_say(ERR_PROTOCOL, "%s '%.*s' is there twice, and differs", feed->kind, BYTES_ARG(record->key));
+}
+
 static int import_store(struct import *import, struct import_feed *feed, const struct object_identity *identity)
 {
 	struct record record = {.feed = feed->id, .type = RECORD_ADDED, .uid = identity->uid, .rv = identity->rv,
@@ -162,7 +175,7 @@ static int import_store(struct import *import, struct import_feed *feed, const s
 	if (r == 0)
 		r = journal_head(import->journal, journal_txn(import->journal), feed->id, record.key, &head);
 	if (r == FOUND)
-		return err_say(ERR_PROTOCOL, "%s '%.*s' is there twice", feed->kind, BYTES_ARG(record.key));
+		return import_compare(import, feed, &record, head.seq);
 	if (r == NOT_FOUND)
 		r = journal_append(import->journal, &record, &seq);
 	if (r < 0)

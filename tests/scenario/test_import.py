@@ -35,6 +35,19 @@ def leftovers(store):
     return [str(path) for path in store.directory.rglob("*kinf-partial*")]
 
 
+def test_an_export_of_feeds_that_overlap_can_be_imported(simulator, store):
+    """Both feeds print the object. It is there once in the new store."""
+    simulator.create("pods", 20)
+    store.configure(whole("pods"), {**whole("pods"), "name": "again"}).daemons()
+    store.wait_live("pods")
+    store.wait_live("again")
+    exported = store.directory / "exported.json"
+    exported.write_text(store.kinf("export", check=True).stdout)
+    assert len(json.loads(exported.read_text())["items"]) == 40
+    store.kinf("import", exported, "--store", store.directory / "imported", check=True)
+    assert store.kinf("get", "pods", "-o", "count", "--store", store.directory / "imported", check=True).stdout == "20\n"
+
+
 def test_an_export_can_be_imported(simulator, store):
     """With --full nothing is lost: the objects are equal, and indexes are those of the configuration."""
     simulator.create("pods", 200)
@@ -97,7 +110,7 @@ BAD = {
     "nothing": "",
     "an object": json.dumps(pod("a")),
     "cut": json.dumps({"apiVersion": "v1", "kind": "List", "items": [pod("a")] * 3})[:-20],
-    "twice": json.dumps({"kind": "List", "items": [pod("a"), pod("b"), pod("a")]}),
+    "twice": json.dumps({"kind": "List", "items": [pod("a"), pod("b"), pod("a", uid="7")]}),
     "no kind": json.dumps({"kind": "List", "items": [{"metadata": {"name": "a"}}]}),
     "no name": json.dumps({"kind": "List", "items": [{"apiVersion": "v1", "kind": "Pod", "metadata": {}}]}),
     "a slash": json.dumps({"kind": "List", "items": [pod("a/b")]}),
