@@ -118,7 +118,8 @@ static void processor_open_pair(struct app *app)
 						 : NULL;
 	if (!app->without_pair_ns)
 		app->without_pair_ns = proc_monotonic_ns();
-	app->p.patient = !processor_options.once && proc_monotonic_ns() - app->without_pair_ns < PATIENCE_NS;
+	app->p.once = processor_options.once;
+	app->p.patient = !app->p.once && proc_monotonic_ns() - app->without_pair_ns < PATIENCE_NS;
 	app->p.call = app->rebuilding;
 	int r = pair_open(&app->p, rebuild, &app->pair);
 	app->p.call = NULL;
@@ -244,11 +245,10 @@ static int processor_loop(struct app *app)
 			processor_step(app);
 		else
 			processor_open_pair(app);
-		if (processor_options.once && (app->done || app->failed || app->waiting_logged)) {
+		if (processor_options.once && (app->done || app->failed)) {
 			if (app->failed)
 				err_restore(&app->failure);
-			return app->waiting_logged ? err_say(ERR_NO_STORE, "there is no journal")
-						   : app->failed;
+			return app->failed;
 		}
 	}
 	return 0;

@@ -336,6 +336,8 @@ int pair_open(const struct processor *p, const char *rebuild, struct pair **ret_
 	pair->p = p;
 	int r = journal_open_read(p->home, NULL, &pair->journal);
 
+	if (r < 0 && p->once)
+		return r;
 	if (r == ERR_NO_STORE) {
 		err_ignore(r, "the reflector makes the journal");
 		return NOT_FOUND;

@@ -29,6 +29,7 @@ struct processor {
 	uint32_t config_version;     /* counts its replacements */
 	struct stats *stats;
 	struct control_call *call; /* that waits for the index; NULL: none */
+	bool once;     /* nobody waits for a journal that can be read */
 	bool patient;  /* the reflector may be about to put another journal in the place of one that can't be read */
 	bool retrying; /* after an error that was logged: attempts are not logged again */
 	/* Does what cannot wait: heartbeat, watchdog, signals. Long work calls it every few milliseconds.

@@ -261,11 +261,16 @@ int command_open_until(const struct config_flags *flags, uint64_t end_ns, struct
 			"note: '%s' is the copy of a store whose daemons ran or were killed, or "
 			"the machine stopped: it was checked, and no fault was found%s\n",
 			directory, (*ret_kinf)->is_known ? " (by an earlier command; no file has changed since)" : "");
-	if (r == 0 && (*ret_kinf)->is_damaged)
+	if (r == 0 && (*ret_kinf)->is_damaged) {
+		CLEANUP(kinf_snapshot_close) struct kinf_snapshot *probe = NULL;
+		int shown = kinf_snapshot_open(*ret_kinf, &probe);
+
 		(void)fprintf(stderr,
 			"note: '%s' was copied while its daemons wrote to it, or the machine "
-			"stopped: what %s is damaged or missing, the rest is shown\n",
-			directory, end_ns ? "'kinf verify' names" : "is named above");
+			"stopped: what %s is damaged or missing%s\n",
+			directory, end_ns ? "'kinf verify' names" : "is named above",
+			shown != 0 ? "; 'kinf dump journal' shows the journal" : ", the rest is shown");
+	}
 	command_saw_damage |= r == 0 && (*ret_kinf)->is_damaged;
 	if (r < 0) {
 		(void)command_fail_kinf(*ret_kinf);
