@@ -264,12 +264,26 @@ int kinf_is_copy(const struct kinf *kinf)
 	return kinf && kinf->store && store_is_copy(kinf->store);
 }
 
+/* Returns the error of a journal that a newer version wrote; no index goes with it then. Else 0. */
+static int snapshot_check_version(struct kinf *kinf)
+{
+	CLEANUP(journal_close) struct journal *journal = NULL;
+	int r = journal_open_read(store_home(kinf->store), NULL, &journal);
+
+	if (r == ERR_FORMAT)
+		return r;
+	err_ignore(r < 0 ? r : 0, "the caller says what is missing");
+	return 0;
+}
+
 /* Says why the snapshot was not taken: r is AGAIN. */
 static int snapshot_result_again(struct kinf *kinf, const struct handled *handled)
 {
 	char text[320], mismatch[160];
 
 	store_mismatch(kinf->store, mismatch, sizeof(mismatch));
+	if (!handled->event && !*mismatch && snapshot_check_version(kinf) < 0)
+		return kinf_result(kinf, ERR_FORMAT);
 	if (!handled->event && *mismatch)
 		(void)snprintf(text, sizeof(text), "the index does not go with the journal: %s%s", mismatch,
 			store_is_copy(kinf->store) ? ": copy the store again while its daemons are stopped, or by 'kinf backup'"

@@ -337,6 +337,16 @@ def test_a_copy_whose_index_is_newer_than_its_journal_says_so(simulator, killed)
         assert "nothing is watched" not in result.stderr, result
 
 
+def test_a_journal_of_a_newer_version_is_named(sound, damaged):
+    """It was said that there is no index yet."""
+    store = sound[0]
+    state = damaged() / "journal" / "gen-1" / "STATE"
+    state.write_text(state.read_text().replace("kinf-generation 1", "kinf-generation 9"))
+    for command in ("get pods", "export", "backup x.tar"):
+        result = store.kinf(*command.split(), "--store", state.parents[2])
+        assert result.status == 1 and "format" in result.stderr and "no index" not in result.stderr, result
+
+
 def test_a_copy_without_its_journal_says_what_is_missing(sound, damaged):
     store, _ = sound
     path = damaged()
