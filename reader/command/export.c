@@ -172,6 +172,13 @@ static int export_by_rank(const void *a, const void *b)
 	return r ? r : strcmp(x, y);
 }
 
+static int export_note_pending(void *arg, const struct kinf_feed_info *pending)
+{
+	(void)arg;
+	(void)fprintf(stderr, "note: %s: not exported, it is no feed yet: %s\n", pending->name, pending->last_error);
+	return 0;
+}
+
 /* Chooses the feeds: those of OPERANDS, or all. */
 static int export_choose(struct export *export, char *const *operands, size_t n)
 {
@@ -185,6 +192,8 @@ static int export_choose(struct export *export, char *const *operands, size_t n)
 	}
 	if (!n)
 		r = kinf_feed_status(export->snapshot, NULL, export_add, export);
+	if (!n && r == 0)
+		r = command_each_pending(export->kinf, export_note_pending, NULL);
 	if (!n && r == 0 && !export->n_feeds) {
 		(void)command_fail_no_feeds(export->kinf);
 		r = err_say(-EAGAIN, "there is no feed");

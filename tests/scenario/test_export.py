@@ -77,3 +77,15 @@ def test_nothing_is_printed_where_nothing_is_watched_yet(simulator, store):
     result = store.kinf("export")
     assert (result.status, result.stdout) == (1, ""), result
     assert result.stderr.startswith("Error: nothing is watched yet: kinf-reflector: ") and "401" in result.stderr, result
+
+
+def test_an_entry_of_the_configuration_that_is_no_feed_yet_is_named(simulator, store):
+    """Else the export would seem to be whole."""
+    simulator.create("pods", 5)
+    _, reflector = store.configure(whole("pods"), whole("gadgets.test.io")).daemons()
+    store.wait_equal(simulator, "pods")
+    reflector.wait_log("gadgets")
+    exported = store.kinf("export")
+    assert exported.status == 0 and len(exported.json["items"]) == 5
+    assert "note: gadgets.test.io: not exported, it is no feed yet: " in exported.stderr, exported
+    assert "gadgets" not in store.kinf("export", "pods", check=True).stderr
