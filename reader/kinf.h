@@ -123,10 +123,11 @@ KINF_API uint64_t kinf_handled_event(void);
 /* Gives the pages back but keeps the slot, until kinf_snapshot_renew. KINF_SNAPSHOT_EXPIRED: the
  * data read since the last renewal may be wrong, because the copy that is read was written
  * meanwhile, or because the snapshot was held for minutes while the daemons replaced the files by copies again and again,
- * and they took the old file's space back (the event `snapshot_given_up`). Reading says the same. */
+ * and they took the old file's space back (the event `snapshot_given_up`); reading says the same. Or because this program has
+ * closed the library's files, as closefrom(3) does: open the store after that. */
 KINF_API int kinf_snapshot_reset(struct kinf_snapshot *snapshot);
 /* Returns 0: all that was read since the last renewal is right; KINF_SNAPSHOT_EXPIRED: it may be wrong, as above. For a program
- * that uses borrowed bytes long after it was given them. A few nanoseconds, except in a copy. */
+ * that uses borrowed bytes long after it was given them. Less than a microsecond, except in a copy. */
 KINF_API int kinf_snapshot_check(struct kinf_snapshot *snapshot);
 KINF_API void kinf_snapshot_close(struct kinf_snapshot **snapshot);
 

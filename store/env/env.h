@@ -120,6 +120,9 @@ int txn_renew(struct txn *txn);
 uint64_t txn_id(const struct txn *txn);
 /* Returns whether the pages that a read transaction sees are kept from being reused: not of one that reads a copy. */
 bool txn_is_pinned(const struct txn *txn);
+/* Returns false if it was pinned, and the program has closed the descriptors that libkinf holds for that: what was read may be
+ * wrong. A system call. */
+bool txn_keeps_pin(struct txn *txn);
 /* Returns whether what a read transaction gave out before this call may be wrong, although it is pinned: its file was replaced
  * by a copy and was held for too long (former.h). Calls on it then return ERR_SNAPSHOT_EXPIRED. */
 bool txn_is_given_up(const struct txn *txn);

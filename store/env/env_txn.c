@@ -215,6 +215,12 @@ bool txn_is_pinned(const struct txn *txn)
 	return txn->pin.file || txn->map->own_page;
 }
 
+bool txn_keeps_pin(struct txn *txn)
+{
+	CHECK_OBJ(txn, TXN_MAGIC);
+	return !txn->is_running || !txn->pin.file || mapping_is_forked(txn->map) || pins_check(&txn->pin);
+}
+
 uint64_t txn_id(const struct txn *txn)
 {
 	CHECK_OBJ(txn, TXN_MAGIC);

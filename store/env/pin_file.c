@@ -29,8 +29,10 @@ struct pin_file {
 	int fd; /* -1: PIN_MARK */
 	int mark_fd; /* of the pin page */
 	int lock_fd; /* another open file than that of the map, which a forked child keeps */
+	bool is_lost; /* the process has closed its descriptors: no more slots from it. Atomic, relaxed */
 	unsigned pins; /* slots in use */
 	struct pin_place_id place;
+	struct pin_place_id own, page; /* the files behind fd and lock_fd, and behind mark_fd */
 	char path[4096 + PIN_NAME_LENGTH + 2];
 	uint8_t *map; /* of all that the file can become; unless PIN_MAPPED, memory of this process */
 	uint32_t chunks; /* that the file has: what lies beyond them must not be touched */
@@ -85,6 +87,27 @@ static void pins_watch_forks(void)
 static struct pin_head *pin_file_head(const struct pin_file *file)
 {
 	return (struct pin_head *)(void *)file->map;
+}
+
+static struct pin_place_id pin_file_identify(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 ? (struct pin_place_id){st.st_dev, st.st_ino} : (struct pin_place_id){0};
+}
+
+static bool pin_file_has(int fd, struct pin_place_id id)
+{
+	struct pin_place_id now = pin_file_identify(fd);
+
+	return now.device == id.device && now.inode == id.inode;
+}
+
+/* Forgets a descriptor that the process has closed: its number may be another file's now. */
+static void pin_file_forget(int *fd, struct pin_place_id id)
+{
+	if (!pin_file_has(*fd, id))
+		*fd = -1;
 }
 
 /* Frees the memory, removes the file. The caller holds all.lock. */
@@ -200,6 +223,7 @@ static int pin_file_mark(struct pin_file *file, const char *path, uint64_t numbe
 	file->mark_fd = proc_above_standard(open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
 	if (file->mark_fd < 0 || fcntl(file->mark_fd, F_OFD_SETLK, &mark) < 0)
 		return err_set(-errno, "marking '%s'", path);
+	file->page = pin_file_identify(file->mark_fd);
 	return 0;
 }
 
@@ -229,6 +253,7 @@ static int pin_file_make_in(const struct pins *pins, const char *place, struct p
 		open(file->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
 	if (file->fd < 0)
 		return err_set(-errno, "making a file in '%s'", place);
+	file->own = pin_file_identify(file->fd);
 	file->kind = pin_file_choose(file->fd);
 	struct pin_place_id now = pin_place_identify(place);
 	if (now.device != id.device || now.inode != id.inode)
@@ -319,7 +344,8 @@ static bool pin_file_in_place(const struct pin_file *file, const struct pin_page
 {
 	struct stat ours, there;
 
-	return file->kind != PIN_MARK && pin_page_scans(page, file->place) && fstat(file->fd, &ours) == 0 &&
+	return file->kind != PIN_MARK && !__atomic_load_n(&file->is_lost, __ATOMIC_RELAXED) &&
+	       pin_page_scans(page, file->place) && fstat(file->fd, &ours) == 0 &&
 	       stat(file->path, &there) == 0 && ours.st_dev == there.st_dev &&
 	       ours.st_ino == there.st_ino;
 }
@@ -437,10 +463,14 @@ static int pins_find_file(struct pins *pins, const struct pin_page *page, uint64
 	bool is_mark = pins->file && pins->file->kind == PIN_MARK;
 	struct pin_file *made = NULL;
 
-	if (pins->file && !is_mark && (epoch == pins->epoch || pin_file_in_place(pins->file, page)))
+	bool is_lost = pins->file && __atomic_load_n(&pins->file->is_lost, __ATOMIC_RELAXED);
+
+	if (pins->file && !is_mark && !is_lost && (epoch == pins->epoch || pin_file_in_place(pins->file, page)))
 		return 0;
-	if (!is_mark)
+	if (!is_mark || is_lost) {
+		is_mark = false;
 		pins_use(pins, NULL);
+	}
 	int r = pin_file_make(pins, page, &made);
 	if (r == 0)
 		pins_use(pins, made);
@@ -500,6 +530,22 @@ void pins_drop(struct pins *pins, struct pin *pin)
 		return;
 	CHECK_OBJ(pins, PINS_MAGIC);
 	pins_give_or_drop(pins, pin, true);
+}
+
+bool pins_check(struct pin *pin)
+{
+	struct pin_file *file = pin->file;
+
+	if (file->kind == PIN_MARK ? pin_file_has(file->mark_fd, file->page) : pin_file_has(file->lock_fd, file->own))
+		return true;
+	(void)pthread_mutex_lock(&all.lock);
+	pin_file_forget(&file->fd, file->own);
+	pin_file_forget(&file->lock_fd, file->own);
+	pin_file_forget(&file->mark_fd, file->page);
+	__atomic_store_n(&file->is_lost, true, __ATOMIC_RELAXED);
+	(void)pthread_mutex_unlock(&all.lock);
+	pin->epoch = ~pin->epoch; /* the next snapshot takes another */
+	return false;
 }
 
 int pins_take(struct pins *pins, const struct pin_page *page, struct pin *ret_pin)

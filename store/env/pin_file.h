@@ -22,6 +22,7 @@
 #ifndef STORE_ENV_PIN_FILE_H
 #define STORE_ENV_PIN_FILE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "store/env/pin_page.h"
@@ -76,6 +77,9 @@ int pins_take(struct pins *pins, const struct pin_page *page, struct pin *ret_pi
 void pins_give(struct pins *pins, struct pin *pin);
 /* As pins_give(), when a pin could not be written: no slot of that file is given any more. */
 void pins_drop(struct pins *pins, struct pin *pin);
+/* Returns false if the process has closed the descriptors of the file that PIN is in, as closefrom(3) does: the kernel then has let
+ * its lock go, and the writer may have reused what was pinned. The next pins_take() takes another file. A system call. */
+bool pins_check(struct pin *pin);
 
 /* Writes the word into the file. Returns an errno. */
 int pin_write(const struct pin *pin) __attribute__((cold));

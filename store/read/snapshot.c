@@ -285,7 +285,7 @@ static bool snapshot_is_given_up(const struct snapshot *s)
 	       (txn_is_given_up(s->journal_txn) || (s->part == SNAPSHOT_WHOLE && txn_is_given_up(s->index_txn)));
 }
 
-int snapshot_check(const struct snapshot *snapshot)
+int snapshot_check_item(const struct snapshot *snapshot)
 {
 	struct env_info index, journal;
 
@@ -314,6 +314,24 @@ int snapshot_check(const struct snapshot *snapshot)
 		return err_say(ERR_SNAPSHOT_EXPIRED,
 			"the store was written while it was read as a copy: read it again");
 	return 0;
+}
+
+int snapshot_check(const struct snapshot *snapshot)
+{
+	int r = snapshot_check_item(snapshot);
+
+	if (r < 0 || snapshot->part == SNAPSHOT_NOTHING)
+		return r;
+	const struct snapshot *s = snapshot_log(snapshot);
+	bool kept = txn_keeps_pin(s->journal_txn);
+
+	if (s->part == SNAPSHOT_WHOLE)
+		kept = txn_keeps_pin(s->index_txn) && kept;
+	return kept ? 0
+		    : err_say(ERR_SNAPSHOT_EXPIRED,
+			      "this program has closed files of libkinf's (closefrom(3), or a daemon that closes all descriptors), by "
+			      "which the store's daemons saw that it reads: they may have written over what it was reading. "
+			      "Open the store again, after the closing");
 }
 
 int snapshot_result(const struct snapshot *snapshot, int r)

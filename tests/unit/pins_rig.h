@@ -200,6 +200,15 @@ static inline void __attribute__((noreturn)) serve(int from, int to)
 			answer = 'y';
 			break;
 		}
+		case 'd': /* closes what it has not opened itself, as a program does that becomes a daemon, and opens another file */
+			for (int fd = STDERR_FILENO + 1; fd < 1024; fd++)
+				if (fd != from && fd != to)
+					(void)close(fd);
+			answer = open("/dev/null", O_RDONLY) > STDERR_FILENO ? 'y' : 'n';
+			break;
+		case 'k': /* keeps its pin? */
+			answer = txn_keeps_pin(txn) ? 'y' : 'n';
+			break;
 		case 'w': /* becomes the writer, and writes until it is killed */
 			env = open_env(ENV_WRITE);
 			load();

@@ -41,6 +41,26 @@ Test(pins, pages_are_reused_when_the_snapshot_ends_or_its_process_is_killed)
 	end(&second, SIGTERM);
 }
 
+Test(pins, program_that_closes_all_descriptors_is_told_and_its_next_snapshot_is_whole)
+{
+	struct child child = start();
+
+	setup_writer();
+	cr_assert_eq(ask(&child, 'o'), 'y');
+	cr_assert_eq(ask(&child, 'k'), 'y');
+	cr_assert_eq(ask(&child, 'd'), 'y');
+	write_many(300);
+	cr_assert_eq(ask(&child, 'c'), 'n', "its lock is gone, and so are its pages");
+	cr_assert_eq(ask(&child, 'k'), 'n');
+	cr_assert_eq(ask(&child, 'r'), 'y');
+	for (int i = 0; i < 5; i++) {
+		write_many(100);
+		cr_assert_eq(ask(&child, 'c'), 'y');
+	}
+	cr_assert_eq(ask(&child, 'k'), 'y');
+	end(&child, SIGTERM);
+}
+
 Test(pins, stopped_reader_goes_on_where_it_was)
 {
 	struct child child = start();
