@@ -60,6 +60,11 @@ int filter_find_indexes(struct filter *filter, struct snapshot *snapshot,
 	const struct query *query = &filter->query;
 
 	filter_forget_terms(filter);
+	for (size_t i = 0; i < n_feeds; i++) {
+		int lacks = query_check_feed(query, &feeds[i].definition);
+		if (lacks < 0)
+			return lacks;
+	}
 	if (!query->n_terms || !n_feeds)
 		return 0;
 	filter->wanted = calloc(query->n_terms * n_feeds, sizeof(*filter->wanted));

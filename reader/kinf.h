@@ -213,8 +213,8 @@ struct kinf_query {
 	uint64_t at_event;             /* the state as of this event; 0: the newest */
 };
 
-/* Objects in the order of their keys; memory does not grow with the result. KINF_SYNTAX,
- * KINF_NO_FEED, KINF_NO_INDEX name what there is; KINF_AGAIN: a feed is still being listed for the
+/* Objects in the order of their keys; memory does not grow with the result. KINF_SYNTAX (also a selector or sort_by for a
+ * field that the feed does not keep: `objects` and `drop` in kinf.yaml), KINF_NO_FEED, KINF_NO_INDEX name what there is; KINF_AGAIN: a feed is still being listed for the
  * first time, or an index filled. Close lists before their snapshot. All pages of a list show the
  * state as of the first one, as the API server's do: objects deleted since are still listed,
  * objects created since are not. KINF_GONE: that state is no longer kept (retention in kinf.yaml)

@@ -193,6 +193,8 @@ int kinf_list(struct kinf_snapshot *snapshot, const struct kinf_query *query,
 	list->left = list->query.limit ? list->query.limit : UINT64_MAX;
 	if (r == 0)
 		r = list_find_feeds(list, query->feed);
+	for (size_t i = 0; r == 0 && i < list->n_feeds; i++)
+		r = query_check_feed(&list->query, &list->feeds[i].definition);
 	if (r == 0)
 		r = list_find_state(list);
 	/* Every feed must have every index asked for: an error comes now, not in the middle of the

@@ -185,6 +185,45 @@ void query_release(struct query *query)
 	*query = (struct query){0};
 }
 
+/* ---- what a feed can't tell ---- */
+
+static int query_refuse_field(const struct feed_definition *feed, const struct path *path)
+{
+	return err_say(ERR_SYNTAX,
+		"the objects of feed '%s' are kept without '%s' ('objects' or 'drop' in kinf.yaml): it can't select or sort by that",
+		feed->name, path_text(path));
+}
+
+static int query_check_label(const struct feed_definition *feed, const struct selector_requirement *label)
+{
+	CLEANUP(path_free) struct path *path = NULL;
+	CLEANUP(buf_release) struct buf text = BUF_INIT;
+
+	buf_printf(&text, "metadata.labels['%.*s']", BYTES_ARG(label->key));
+	const char *c = buf_cstr(&text);
+	int r = c ? path_parse(c, &path) : buf_error(&text);
+	if (r < 0)
+		return r;
+	return feed_definition_keeps(feed, path) ? 0 : query_refuse_field(feed, path);
+}
+
+int query_check_feed(const struct query *query, const struct feed_definition *feed)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && query->fields && i < selector_count(query->fields); i++) {
+		const struct path *path = selector_at(query->fields, i)->path;
+
+		if (!feed_definition_keeps(feed, path))
+			return query_refuse_field(feed, path);
+	}
+	for (size_t i = 0; r == 0 && query->labels && i < selector_count(query->labels); i++)
+		r = query_check_label(feed, selector_at(query->labels, i));
+	if (r == 0 && query->sort_path && !feed_definition_keeps(feed, query->sort_path))
+		return query_refuse_field(feed, query->sort_path);
+	return r;
+}
+
 /* ---- what a key or a body alone can tell ---- */
 
 bool query_accepts_key(const struct query *query, struct bytes key)

@@ -243,6 +243,23 @@ bool path_is_plain(const struct path *path)
 	return path->count && path->n_keys == path->count;
 }
 
+bool path_is_within(const struct path *path, struct bytes subtree)
+{
+	const char *text = path_text(path);
+	struct bytes whole = bytes_str(text);
+
+	return bytes_starts(whole, subtree) &&
+	       (whole.size == subtree.size || text[subtree.size] == '.' || text[subtree.size] == '[');
+}
+
+bool path_is_of_metadata(const struct path *path)
+{
+	struct bytes first;
+
+	return path_keys(path, 0, &first) == 0 || bytes_equal(first, BYTES_LIT("metadata")) ||
+	       bytes_equal(first, BYTES_LIT("kind")) || bytes_equal(first, BYTES_LIT("apiVersion"));
+}
+
 size_t path_keys(const struct path *path, size_t i, struct bytes *ret_key)
 {
 	CHECK_OBJ(path, PATH_MAGIC);

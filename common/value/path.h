@@ -64,6 +64,12 @@ bool path_is_plain(const struct path *path);
 /* Returns the number of leading keys, and in RET_KEY key number I. */
 size_t path_keys(const struct path *path, size_t i, struct bytes *ret_key);
 
+/* Returns whether the path leads to what the plain path with the canonical text SUBTREE names, or into it. */
+bool path_is_within(const struct path *path, struct bytes subtree);
+
+/* Returns whether the path may find something in an object of which only apiVersion, kind and metadata are there. */
+bool path_is_of_metadata(const struct path *path);
+
 typedef int path_found_fn(void *arg, const struct value *value);
 
 /* Calls FOUND_FN for each value found, until it returns other than 0.

@@ -115,7 +115,7 @@ int handler_new(struct kinf_informer *informer, const struct kinf_handler_option
 	struct kinf_handler **ret_handler);
 void handler_free(struct kinf_handler **handler);
 /* Finds the indexes of its filter, unless that was done for these feeds. Returns: 0, AGAIN,
- * ERR_NO_INDEX, ERR_NO_FEED. */
+ * ERR_NO_INDEX, ERR_NO_FEED, ERR_SYNTAX (query_check_feed()). */
 int handler_find_indexes(struct kinf_handler *handler);
 /* Begins its walk; the feeds and the indexes of its filter are known. */
 int handler_begin(struct kinf_handler *handler);

@@ -79,6 +79,9 @@ enum coverage_answer coverage_check(
 
 	if (!coverage_is_resource(coverage, request->group, request->version, request->resource))
 		return COVERAGE_NONE;
+	for (size_t i = 0; request->fields && i < selector_count(request->fields); i++)
+		if (!feed_definition_keeps(d, selector_at(request->fields, i)->path))
+			return COVERAGE_NONE; /* a selector would find nothing, as if nothing were there */
 	if (coverage->lacks_metadata || (coverage->lacks_content && !request->metadata_only))
 		return COVERAGE_NONE;
 	/* The request is limited to a namespace by its path or its field selector. */

@@ -361,3 +361,21 @@ bool feed_definition_is_called(const struct feed_definition *d, const char *name
 
 	return *rest == '.' ? strcasecmp(rest + 1, d->group) == 0 : !*rest && !d->group[0];
 }
+
+/* ---- fields ---- */
+
+bool feed_definition_keeps(const struct feed_definition *d, const struct path *path)
+{
+	const char *dropped = d->drop;
+
+	if (d->metadata_only && !path_is_of_metadata(path))
+		return false;
+	while (*dropped) {
+		size_t size = strcspn(dropped, "\n");
+
+		if (path_is_within(path, BYTES(dropped, size)))
+			return false;
+		dropped += size + (dropped[size] == '\n');
+	}
+	return true;
+}

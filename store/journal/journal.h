@@ -26,6 +26,7 @@
 #define STORE_JOURNAL_JOURNAL_H
 
 #include "common/moment.h"
+#include "common/value/path.h"
 #include "store/env/env.h"
 #include "store/env/home.h"
 
@@ -115,6 +116,10 @@ struct feed_definition {
 /* Returns whether NAME means the feed's resource, as kubectl takes it: plural, kind, singular or short name, in any case,
  * alone, with .group or .version.group; in the core group also with .version and ".version.". */
 bool feed_definition_is_called(const struct feed_definition *definition, const char *name);
+
+/* Returns false if the feed's objects are stored without what PATH leads to: it keeps only metadata, or drops it. A
+ * search there finds nothing then, whatever the objects have. */
+bool feed_definition_keeps(const struct feed_definition *definition, const struct path *path);
 
 struct feed_checkpoint {
 	uint32_t phase;       /* enum feed_phase */

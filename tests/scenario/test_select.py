@@ -51,6 +51,36 @@ def numbers(store, *args):
     return sorted(int(line.removeprefix("pod/p")) for line in found)
 
 
+# ---- fields that are not kept ----------------------------------------------------------------------
+
+
+def test_fields_that_a_feed_does_not_keep_are_refused_instead_of_found_nowhere(workspace):
+    simulator = workspace.simulator()
+    simulator.put("pods", [made(number) for number in range(3)])
+    bare = {"resource": "pods", "name": "bare", "objects": "metadata"}
+    part = {"resource": "pods", "name": "part", "drop": ["spec.nodeName", "metadata.labels"]}
+    store = workspace.store(simulator=simulator)
+    store.configure(bare, part).daemons()
+    store.wait_live("bare")
+    store.wait_live("part")
+    for feed, options, field in [
+        ("bare", ["--field-selector", "status.phase!=Running"], "status.phase"),
+        ("bare", ["--sort-by", "{.spec.nodeName}"], "spec.nodeName"),
+        ("part", ["--field-selector", "spec.nodeName=n1"], "spec.nodeName"),
+        ("part", ["-l", "app=front"], "metadata.labels.app"),
+    ]:
+        for command in ["get"] + ["watch"] * ("--sort-by" not in options):
+            refused = store.kinf(command, feed, *options, timeout=20)
+            assert refused.status == 2 and f"feed '{feed}' are kept without '{field}'" in refused.stderr, refused
+            assert not refused.stdout, refused
+    for feed, options in [
+        ("bare", ["--field-selector", "metadata.namespace=web", "-l", "app!=x"]),
+        ("bare", ["--sort-by", ".metadata.creationTimestamp"]),
+        ("part", ["--field-selector", "status.phase!=x,spec.containers[*].name!=none"]),
+    ]:
+        assert store.kinf("get", feed, *options, "-o", "name", check=True).stdout, (feed, options)
+
+
 # ---- comparisons -----------------------------------------------------------------------------------
 
 

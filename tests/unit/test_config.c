@@ -293,6 +293,12 @@ Test(config, each_key_of_a_feed_wrong_in_turn)
 		{"feeds:\n- resource: pods\n- resource: pods",
 			"k.yaml:3: feeds[1].name: 'pods' is also the name of feeds[0] in line 2; give "
 			"one of them another"},
+		{FEED "indexes: {node: spec.nodeName}\n  objects: metadata",
+			"k.yaml:3: feeds[0].indexes: index 'node': the feed keeps its objects without 'spec.nodeName' ('objects' or "
+			"'drop')"},
+		{FEED "drop: [spec.containers]\n  indexes: {image: [metadata.name, 'spec.containers[*].image']}",
+			"k.yaml:4: feeds[0].indexes: index 'image': the feed keeps its objects without 'spec.containers[*].image' "
+			"('objects' or 'drop')"},
 	};
 
 	expect_refusals(wrong, ARRAY_SIZE(wrong));
@@ -561,6 +567,9 @@ Test(config, bad_index_flags_are_refused_in_words)
 		{"nodes/x=spec.y", "--index: 'nodes/x=spec.y': no feed 'nodes'; write its name as --watch or the file does: 'pods'"},
 		{"pods/label=spec.y", "--index: 'label' is built in; choose another name"},
 		{"pods/app=spec.y", "--index: feed 'pods' already has an index 'app'"},
+		{"pods/manager=metadata.managedFields[*].manager",
+			"--index: index 'manager': the feed keeps its objects without 'metadata.managedFields[*].manager' ('objects' or "
+			"'drop')"},
 		{"pods/=spec.y", "--index: not an index name: ''; " NAME_RULE},
 	};
 

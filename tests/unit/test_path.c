@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 
+#include "common/options.h"
 #include "common/err.h"
 #include "common/value/json.h"
 #include "common/value/path_set.h"
@@ -144,6 +145,43 @@ Test(path, keys_are_told_up_to_the_first_other_step)
 	cr_assert_not(path_is_plain(path));
 	cr_assert_not(path_is_plural(path));
 	path_free(&path);
+}
+
+static bool is_within(const char *text, const char *subtree)
+{
+	struct path *path;
+
+	cr_assert_eq(path_parse(text, &path), 0);
+	bool within = path_is_within(path, bytes_str(subtree));
+	path_free(&path);
+	return within;
+}
+
+Test(path, what_lies_in_a_subtree_is_told_by_whole_keys)
+{
+	cr_assert(is_within("{.spec.containers}", "spec.containers"));
+	cr_assert(is_within("spec.containers[*].image", "spec.containers"));
+	cr_assert(is_within("metadata.annotations['a/b']", "metadata.annotations"));
+	cr_assert(is_within("spec['a.b'].c", "spec['a.b']"));
+	cr_assert_not(is_within("spec.containersX", "spec.containers"));
+	cr_assert_not(is_within("spec", "spec.containers"), "some of it is there");
+	cr_assert_not(is_within("..image", "spec.containers"));
+}
+
+Test(path, metadata_is_told_by_the_first_key)
+{
+	static const struct {
+		const char *text;
+		bool of_metadata;
+	} cases[] = {{"metadata.name", true}, {"kind", true}, {"apiVersion", true}, {"..name", true}, {"[*]", true},
+		{"data.a", false}, {"metadataX", false}, {"spec", false}};
+	struct path *path;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		cr_assert_eq(path_parse(cases[i].text, &path), 0);
+		cr_expect_eq(path_is_of_metadata(path), cases[i].of_metadata, "%s", cases[i].text);
+		path_free(&path);
+	}
 }
 
 Test(path, narrow_ones_name_one_place)

@@ -325,6 +325,8 @@ Test(serve_feeds, a_feed_answers_what_it_provably_holds)
 	d.metadata_only = true;
 	cr_expect_eq(covers(&d, "", "", "", "", false), COVERAGE_NONE);
 	cr_expect_eq(covers(&d, "", "", "", "", true), COVERAGE_WHOLE);
+	cr_expect_eq(covers(&d, "", "", "", "metadata.name=a", true), COVERAGE_WHOLE);
+	cr_expect_eq(covers(&d, "", "", "", "status.phase=Running", true), COVERAGE_NONE, "its metadata says nothing of that");
 	d.version = "v2";
 	cr_expect_eq(covers(&d, "", "", "", "", true), COVERAGE_NONE);
 }
