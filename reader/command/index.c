@@ -3,11 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/output.h"
 #include "reader/command/command.h"
 #include "reader/command/print.h"
+#include "reader/table/display.h"
 
 struct index_args {
 	const char *prefix;
@@ -21,10 +23,13 @@ static const struct option_spec index_options[] = {
 /* Failures to write are found by output_flush(). */
 static int index_print_value(void *arg, const char *value, size_t size, uint64_t count)
 {
-	(void)arg;
-	(void)fwrite(value, 1, size, stdout);
-	(void)printf("\t%llu\n", (unsigned long long)count);
-	return 0;
+	struct buf *line = arg;
+
+	buf_truncate(line, 0);
+	display_bytes(BYTES(value, size), line); /* a value is a line */
+	buf_printf(line, "\t%llu\n", (unsigned long long)count);
+	(void)fwrite(line->data, 1, line->size, stdout);
+	return buf_error(line);
 }
 
 static int index_print(void *arg, const char *name, const char *paths, uint64_t values,
@@ -51,6 +56,7 @@ int command_index(int argc, char **argv)
 	struct config_flags flags = {0};
 	CLEANUP(kinf_close) struct kinf *kinf = NULL;
 	CLEANUP(kinf_snapshot_close) struct kinf_snapshot *snapshot = NULL;
+	CLEANUP(buf_release) struct buf line = BUF_INIT;
 	bool begun = false;
 	int first;
 	const struct options_group groups[] = {
@@ -74,7 +80,7 @@ int command_index(int argc, char **argv)
 		return command_fail_feed(kinf, feed, r);
 	r = argc - first == 1 ? kinf_index_list(snapshot, feed, index_print, &begun)
 			      : kinf_index_values(snapshot, feed, argv[first + 1], args.prefix,
-					index_print_value, NULL);
+					index_print_value, &line);
 	if (r < 0)
 		return command_fail_feed(kinf, feed, r);
 	if (r == KINF_AGAIN)

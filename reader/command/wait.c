@@ -12,6 +12,7 @@
 #include "reader/handle.h"
 
 #define POLL_MS 50
+#define LOOK_MS 1000 /* for what the library waits for */
 #define NEVER   UINT64_MAX /* no --timeout */
 
 struct wait_args {
@@ -32,6 +33,7 @@ struct waiting {
 	struct kinf_snapshot *snapshot;
 	const char *feed;
 	const char *argument; /* of the condition, after "=" */
+	bool is_missing;      /* there is no such feed, which was said */
 };
 
 static int wait_clear_live(void *arg, const struct kinf_feed_info *info)
@@ -78,36 +80,31 @@ static int wait_refresh(struct waiting *waiting)
 		kinf_snapshot_open(waiting->kinf, &waiting->snapshot);
 }
 
-/* Waits for the condition. "live" and "object=", which the library can't wait for, are polled; no
- * snapshot is held during a pause. */
-static int wait_condition(struct waiting *waiting, const char *condition, uint64_t end_ns)
+/* Looks whether the condition holds; waits for it a little where the library can. No snapshot is held afterwards. Returns: 1; 0: not
+ * yet; a negative error. */
+static int wait_look(struct waiting *waiting, const char *condition, uint64_t end_ns)
 {
-	int ms = proc_ms_until(end_ns);
-	struct timespec pause = {.tv_nsec = POLL_MS * 1000000L};
+	int left = proc_ms_until(end_ns), ms = left < 0 || left > LOOK_MS ? LOOK_MS : left;
 	const char *equals = strchr(condition, '=');
+	int r;
 
 	waiting->argument = equals ? equals + 1 : "";
 	if (!strcmp(condition, "synced"))
-		return kinf_wait_synced(waiting->kinf, &waiting->feed, 1, ms);
-	if (!strncmp(condition, "rv=", 3))
-		return kinf_wait_rv(waiting->kinf, waiting->feed, waiting->argument, ms);
-	for (;;) {
-		int r = wait_refresh(waiting);
-
-		if (r == 0)
-			r = wait_holds(waiting, !equals);
-		if (r < 0 || r == 1)
-			return r;
+		r = kinf_wait_synced(waiting->kinf, &waiting->feed, 1, ms);
+	else if (!strncmp(condition, "rv=", 3))
+		r = kinf_wait_rv(waiting->kinf, waiting->feed, waiting->argument, ms);
+	else {
+		r = wait_refresh(waiting);
+		r = r == 0 ? wait_holds(waiting, !equals) : r < 0 ? r : 0;
 		if (waiting->snapshot)
 			(void)kinf_snapshot_reset(waiting->snapshot); /* the next turn renews it */
-		if (proc_monotonic_ns() >= end_ns)
-			return err_set(ERR_TIMEOUT, "waiting");
-		(void)nanosleep(&pause, NULL);
+		return r;
 	}
+	return r == KINF_TIMEOUT || r == KINF_NO_FEED ? 0 : r < 0 ? r : 1;
 }
 
-/* A feed that does not exist yet is waited for. Its name may also be misspelt: a caller that waits
- * without a timeout is told at once. */
+/* A feed that does not exist yet is waited for. Its name may also be misspelt, or the feed was removed: a caller that waits
+ * without a timeout is told, once each time. */
 static void wait_note_missing(struct waiting *waiting)
 {
 	struct kinf_feed_info info;
@@ -116,10 +113,11 @@ static void wait_note_missing(struct waiting *waiting)
 
 	if (r == 0)
 		r = command_first_feed(waiting->snapshot, waiting->feed, &info);
-	if (r == KINF_NO_FEED) {
+	if (r == KINF_NO_FEED && !waiting->is_missing) {
 		command_explain(waiting->kinf, waiting->feed, r, why);
 		(void)fprintf(stderr, "note: waiting; %s\n", why);
 	}
+	waiting->is_missing = r == KINF_NO_FEED;
 	if (waiting->snapshot)
 		(void)kinf_snapshot_reset(waiting->snapshot); /* not held while waiting */
 }
@@ -178,18 +176,19 @@ int command_wait(int argc, char **argv)
 	waiting.feed = argv[first];
 	if (command_open_until(&flags, end_ns, &waiting.kinf) < 0)
 		return PROC_FAILED;
-	if (end_ns == NEVER)
-		wait_note_missing(&waiting);
 	for (;;) {
-		static const struct timespec pause = {.tv_nsec = 200000000};
+		static const struct timespec pause = {.tv_nsec = POLL_MS * 1000000L};
 
-		r = wait_condition(&waiting, condition, end_ns);
-		if (!command_may_pass(r) || proc_monotonic_ns() >= end_ns)
+		r = wait_look(&waiting, condition, end_ns);
+		if ((r != 0 && !command_may_pass(r)) || proc_monotonic_ns() >= end_ns)
 			break;
-		kinf_snapshot_close(&waiting.snapshot);
+		if (r != 0)
+			kinf_snapshot_close(&waiting.snapshot);
+		if (end_ns == NEVER)
+			wait_note_missing(&waiting);
 		(void)nanosleep(&pause, NULL);
 	}
-	status = r >= 0 ? PROC_OK : r == ERR_TIMEOUT ? wait_timed_out(&waiting, condition) :
+	status = r > 0 ? PROC_OK : r == 0 ? wait_timed_out(&waiting, condition) :
 		command_fail_feed(waiting.kinf, waiting.feed, r);
 	kinf_snapshot_close(&waiting.snapshot);
 	kinf_close(&waiting.kinf);

@@ -101,6 +101,26 @@ def test_objects_stay_when_the_server_loses_their_resource(simulator, store):
     wait_state(store, GADGETS, "live")
 
 
+@pytest.mark.parametrize("condition", ["object=web/late", "rv=TARGET"])
+def test_wait_tells_that_its_feed_was_removed_and_goes_on_when_it_is_back(simulator, store, condition):
+    simulator.put("pods", pod("first"))
+    target = int(simulator.rv) + 5
+    store.configure(whole("pods"), whole("nodes"), **QUICK).daemons()
+    store.wait_equal(simulator, "pods")
+    waiting = store.follower("wait", "pods", "--for", condition.replace("TARGET", str(target)), name="kinf-wait")
+    store.configure(whole("nodes"), **QUICK)
+    store.kinf("reload", check=True)
+    waiting.wait_log("note: waiting; no feed 'pods'")
+    store.configure(whole("pods"), whole("nodes"), **QUICK)
+    store.kinf("reload", check=True)
+    store.wait_equal(simulator, "pods")
+    assert waiting.running
+    simulator.put("pods", pod("late"))
+    while int(simulator.rv) < target:
+        simulator.touch("pods")
+    assert waiting.wait(30) == 0, waiting.tail()
+
+
 def test_pauses_between_discovery_requests_are_random(simulator, store):
     """A thousand machines that miss the same resource must not send their requests at the same moment."""
     pause = 0.15
