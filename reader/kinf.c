@@ -412,7 +412,8 @@ int kinf_snapshot_reset(struct kinf_snapshot *snapshot)
 		return r;
 	snapshot->taken_as++;
 	snapshot->held = false;
-	return kinf_result(snapshot->kinf, snapshot_reset(snapshot->snapshot));
+	int checked = snapshot_check_pins(snapshot->snapshot), reset = snapshot_reset(snapshot->snapshot);
+	return kinf_result(snapshot->kinf, checked < 0 ? checked : reset);
 }
 
 int kinf_snapshot_check(struct kinf_snapshot *snapshot)
@@ -420,7 +421,7 @@ int kinf_snapshot_check(struct kinf_snapshot *snapshot)
 	CHECK_OBJ(snapshot, KINF_SNAPSHOT_MAGIC);
 	int r = kinf_held(snapshot);
 
-	return r < 0 ? r : kinf_result(snapshot->kinf, snapshot_check(snapshot->snapshot));
+	return r < 0 ? r : kinf_result(snapshot->kinf, snapshot_check_pins(snapshot->snapshot));
 }
 
 void kinf_snapshot_close(struct kinf_snapshot **snapshot)

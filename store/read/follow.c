@@ -166,7 +166,7 @@ int follow_next(struct follow *follow, struct follow_item *ret_item)
 					       : follow_live_next(f, ret_item);
 	} while (r == NOT_FOUND);
 	if (f->held) /* a copy may have been written meanwhile: then the item is wrong */
-		r = r == FOUND ? snapshot_check_item(f->snapshot) : snapshot_result(f->snapshot, r);
+		r = r == FOUND ? snapshot_check(f->snapshot) : snapshot_result(f->snapshot, r);
 	if (r == FOUND) {
 		err_ignore(failpoint_pass(FAILPOINT_FOLLOW_ITEM), "a test stops here");
 		return FOUND;

@@ -285,7 +285,7 @@ static bool snapshot_is_given_up(const struct snapshot *s)
 	       (txn_is_given_up(s->journal_txn) || (s->part == SNAPSHOT_WHOLE && txn_is_given_up(s->index_txn)));
 }
 
-int snapshot_check_item(const struct snapshot *snapshot)
+int snapshot_check(const struct snapshot *snapshot)
 {
 	struct env_info index, journal;
 
@@ -316,12 +316,11 @@ int snapshot_check_item(const struct snapshot *snapshot)
 	return 0;
 }
 
-int snapshot_check(const struct snapshot *snapshot)
+/* Returns ERR_SNAPSHOT_EXPIRED if the program has closed the files that say what it reads. */
+static int snapshot_keep_pins(const struct snapshot *snapshot)
 {
-	int r = snapshot_check_item(snapshot);
-
-	if (r < 0 || snapshot->part == SNAPSHOT_NOTHING)
-		return r;
+	if (snapshot->part == SNAPSHOT_NOTHING)
+		return 0;
 	const struct snapshot *s = snapshot_log(snapshot);
 	bool kept = txn_keeps_pin(s->journal_txn);
 
@@ -334,13 +333,23 @@ int snapshot_check(const struct snapshot *snapshot)
 			      "Open the store again, after the closing");
 }
 
+int snapshot_check_pins(const struct snapshot *snapshot)
+{
+	int r = snapshot_check(snapshot);
+
+	return r < 0 ? r : snapshot_keep_pins(snapshot);
+}
+
 int snapshot_result(const struct snapshot *snapshot, int r)
 {
 	CHECK_OBJ(snapshot, SNAPSHOT_MAGIC);
-	if (r != ERR_CORRUPT && !snapshot_is_given_up(snapshot))
-		return r;
-	int checked = snapshot_check(snapshot);
+	bool may_be_wrong = r == ERR_CORRUPT || snapshot_is_given_up(snapshot);
 
+	if (r >= 0 && !may_be_wrong)
+		return r;
+	int checked = may_be_wrong ? snapshot_check(snapshot) : 0;
+	if (checked == 0)
+		checked = snapshot_keep_pins(snapshot);
 	return checked < 0 ? checked : r;
 }
 

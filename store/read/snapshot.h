@@ -82,11 +82,11 @@ int snapshot_renew_log_to(struct snapshot *snapshot, uint64_t seq);
 /* Ends the transactions, keeps the slots. ERR_SNAPSHOT_EXPIRED: data that was read may be wrong: of a copy, or of files
  * that were given up (former.h). */
 int snapshot_reset(struct snapshot *snapshot);
-/* Returns: 0; ERR_SNAPSHOT_EXPIRED as above, or because the program has closed the files by which it says that it reads. Two
- * system calls. */
+/* Returns: 0, ERR_SNAPSHOT_EXPIRED as above. */
 int snapshot_check(const struct snapshot *snapshot);
-/* The same without system calls, for each of many items, of which the last is followed by snapshot_check(). */
-int snapshot_check_item(const struct snapshot *snapshot);
+/* The same; ERR_SNAPSHOT_EXPIRED also if the program has closed the files by which it says that it reads: for the snapshots of
+ * other people's programs. Two system calls. */
+int snapshot_check_pins(const struct snapshot *snapshot);
 /* Returns R, the result of reading, or ERR_SNAPSHOT_EXPIRED if that comes of files that were given up; for a copy, instead of
  * ERR_CORRUPT only. */
 int snapshot_result(const struct snapshot *snapshot, int r);
