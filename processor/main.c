@@ -59,13 +59,14 @@ struct app {
 /* Nothing is lost by an error: the batch is in the journal, and the pair is opened again after a pause. */
 static void processor_fail(struct app *app, int error)
 {
-	failure_add(&app->daemon->failure, app->daemon->stats, error, err_text(error));
-	app->p.retrying = true;
-	control_end(&app->rebuilding, error, err_text(error));
 	if (processor_options.once) {
 		app->failed = error;
 		err_keep(&app->failure);
+	} else {
+		failure_add(&app->daemon->failure, app->daemon->stats, error, err_text(error));
 	}
+	app->p.retrying = true;
+	control_end(&app->rebuilding, error, err_text(error));
 	err_forget();
 	pair_close(&app->pair);
 	/* Stays set until an index was built: the attempt may lack room. */
@@ -320,6 +321,11 @@ static int processor_run(struct daemon *daemon)
 	return status;
 }
 
+static bool processor_is_of_command(void)
+{
+	return processor_options.once;
+}
+
 int main(int argc, char **argv)
 {
 	static const char *const commands[] = {"rebuild-index", "compact", NULL};
@@ -339,6 +345,7 @@ int main(int argc, char **argv)
 		.commands = commands,
 		.user = CONFIG_PROCESSOR,
 		.options = &options,
+		.is_of_command = processor_is_of_command,
 		.run = processor_run,
 	};
 

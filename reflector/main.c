@@ -85,6 +85,11 @@ static int import_instead(const struct config *config)
 	return import.file ? import_file(config, import.file) : END;
 }
 
+static bool import_is_asked(void)
+{
+	return import.file;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct option_spec specs[] = {{0, "import", OPTION_TEXT, 0, "FILE",
@@ -101,6 +106,7 @@ int main(int argc, char **argv)
 		.check = check,
 		.options = &options,
 		.instead = import_instead,
+		.is_of_command = import_is_asked,
 		.run = run,
 	};
 

@@ -190,9 +190,12 @@ void daemon_ready(struct daemon *d)
 	d->ready = true;
 }
 
-static int daemon_complain(const char *name, int error)
+static int daemon_complain(const struct daemon_program *program, int error)
 {
-	LOG(daemon_ended, .daemon = name, .error = err_text(error));
+	if (program->is_of_command && program->is_of_command())
+		(void)fprintf(stderr, "Error: %s\n", err_text(error));
+	else
+		LOG(daemon_ended, .daemon = program->name, .error = err_text(error));
 	return (int)proc_exit_of(error);
 }
 
@@ -205,7 +208,7 @@ int daemon_end(struct daemon *d, int error)
 		error = 0;
 	if (error < 0) {
 		stats_set_error(d->stats, err_text(error));
-		status = daemon_complain(d->program->name, error);
+		status = daemon_complain(d->program, error);
 	}
 	stats_set_state(d->stats, "stopped");
 	if (error >= 0) /* a failure is one line */
@@ -261,7 +264,7 @@ int daemon_main(const struct daemon_program *program, int argc, char **argv)
 		return r < 0 ? PROC_CONFIG : PROC_OK;
 	}
 	if (r < 0) {
-		(void)daemon_complain(program->name, r);
+		(void)daemon_complain(program, r);
 		return PROC_CONFIG; /* for a file that does not exist also: a restart alone does not
 				       help */
 	}
@@ -276,12 +279,12 @@ int daemon_main(const struct daemon_program *program, int argc, char **argv)
 	/* Each reading process costs the writer a descriptor, and the limit of most systems is 1024. */
 	r = proc_raise_files(PROC_FILES_LEAST, FILES_MAX);
 	if (r < 0) {
-		(void)daemon_complain(program->name, r);
+		(void)daemon_complain(program, r);
 		return PROC_CONFIG; /* a restart does not help */
 	}
 	d.signals_fd = signals_open();
 	if (d.signals_fd < 0)
-		return daemon_complain(program->name, d.signals_fd);
+		return daemon_complain(program, d.signals_fd);
 	d.parent_fd = parent_pipe();
 	return program->run(&d);
 }

@@ -49,6 +49,8 @@ struct daemon_program {
 	const struct options_group *options;
 	/* Does what such an option asks for instead of running. Returns: 0; END: none asks; errors. NULL: none can. */
 	int (*instead)(const struct config *config);
+	/* Returns whether such an option makes it a part of a command of kinf, which tells a failure in one line. NULL: none does. */
+	bool (*is_of_command)(void);
 	/* Returns the exit status, that is daemon_end(). */
 	int (*run)(struct daemon *daemon);
 };

@@ -64,7 +64,7 @@ static int import_make(struct import_work *work, const char *file, const struct 
 	r = maintenance_run(reading, work->signals, "reading", journal);
 	if (r == 0)
 		r = maintenance_run(indexing, work->signals, "building the index", index);
-	return r < 0 ? r : partial_end(&work->partial, IMPORTED);
+	return r != 0 ? r : partial_end(&work->partial, IMPORTED);
 }
 
 int command_import(int argc, char **argv)
@@ -89,8 +89,8 @@ int command_import(int argc, char **argv)
 	work.signals = r = signals_open();
 	if (r >= 0)
 		r = import_make(&work, argv[first], &flags);
-	if (r < 0)
-		return command_fail(r);
+	if (r != 0)
+		return r < 0 ? command_fail(r) : PROC_FAILED; /* of which the program that failed has told */
 	(void)printf("made the store '%s': read it with --store\n", flags.store);
 	return PROC_OK;
 }

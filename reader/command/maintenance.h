@@ -32,7 +32,8 @@ int maintenance_take(struct home *home, enum home_role role);
 
 /* Runs PROGRAM[0], a program of kinf, with the further texts of PROGRAM as arguments, up to NULL, and waits for its end. It
  * gets the signals that SIGNALS (signals_open()) reports. Meanwhile a terminal shows WHAT it does, with the size of the
- * database in the directory MAKING. Returns: 0; errors: it prints its own sentence. */
+ * database in the directory MAKING. Returns: 0; the exit status of a program that has failed and
+ * said why; errors. */
 int maintenance_run(const char *const *program, int signals, const char *what, const char *making);
 
 #endif

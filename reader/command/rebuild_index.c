@@ -67,8 +67,8 @@ int command_rebuild_index(int argc, char **argv)
 		r = maintenance_ask(home, HOME_PROCESSOR, "rebuild-index", "", "building the index", text);
 	if (r == NOT_FOUND)
 		r = rebuild_offline(&home, &flags, text);
-	if (r < 0)
-		return command_fail(r);
+	if (r != 0)
+		return r < 0 ? command_fail(r) : PROC_FAILED; /* of which the program that failed has told */
 	(void)printf("%s\n", text);
 	return PROC_OK;
 }

@@ -150,7 +150,8 @@ def test_a_file_without_objects_is_refused_with_a_sentence(store, text):
     path = store.directory / "file.json"
     path.write_text(text)
     result = store.kinf("import", path, "--store", store.directory / "imported")
-    assert result.status == 1 and f"Error: '{path}': there is no object in it" in result.stderr, result
+    assert result.status == 1 and result.stderr.startswith(f"Error: '{path}': there is no object in it"), result
+    assert len(result.stderr.splitlines()) == 1, "a failure is one line, also where another program has failed"
     assert not (store.directory / "imported").exists() and leftovers(store) == []
 
 
