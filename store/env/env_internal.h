@@ -42,6 +42,7 @@ struct mapping {
 	const char *const *database_names;
 	const uint8_t *address; /* NULL: not known, and values have no places */
 	uint64_t map_bytes;
+	bool random; /* env_expect_random() */
 	uint32_t page_size;
 	uint64_t open_bytes; /* the most that opening, or the end of a commit, writes beside what is
 				listed elsewhere */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/env/env_internal.h"
 
+#include <sys/mman.h>
+
 #include "common/check.h"
 #include "common/err.h"
 
@@ -9,6 +11,12 @@
 #define PAGE_HEADER    16u
 #define CACHE_LINE     64
 #define PREFETCH_LINES 3 /* a record's header and texts, and where its body begins */
+
+static void mapping_advise(const struct mapping *map)
+{
+	if (map->address) /* only saves time and memory */
+		(void)madvise((void *)(uintptr_t)map->address, map->map_bytes, map->random ? MADV_RANDOM : MADV_NORMAL);
+}
 
 /* LMDB does not say where its map is (me_mapaddr is set for fixed maps only). The number at the beginning of any
  * page says it: a page lies that many pages from the beginning of the map. */
@@ -30,6 +38,18 @@ void mapping_find_address(struct mapping *map, MDB_txn *txn)
 			map->address = (const uint8_t *)(page - number * map->page_size);
 	}
 	mdb_cursor_close(cursor);
+	if (map->random)
+		mapping_advise(map);
+}
+
+void env_expect_random(struct env *env, bool random)
+{
+	CHECK_OBJ(env, ENV_MAGIC);
+	REQUIRE(env->mode != ENV_WRITE);
+	if (env->map->random == random)
+		return;
+	env->map->random = random;
+	mapping_advise(env->map);
 }
 
 int txn_place(struct txn *txn, struct bytes value, uint64_t *ret_offset)
