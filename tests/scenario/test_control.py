@@ -214,6 +214,18 @@ def test_reload_names_keys_that_need_a_restart(running):
     assert "only after a restart: mapSize" in result.stderr, result
 
 
+def test_reload_names_keys_that_kinf_run_takes_when_it_starts(simulator, store):
+    """`kinf run` reads the file again at SIGHUP only."""
+    store.configure("pods")
+    supervisor = store.run()
+    store.wait_live("pods")
+    store.configure("pods", hangLimit="2m", serve={})
+    for _ in range(2):
+        result = store.kinf("reload", check=True)
+        assert "note: kinf run uses a changed value of these keys only after a restart: serve, hangLimit\n" in result.stderr, result
+    supervisor.wait_log('config_needs_restart daemon="kinf run" keys="serve, hangLimit"')
+
+
 # ---- relist --------------------------------------------------------------------------------------
 
 
