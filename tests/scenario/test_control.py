@@ -365,6 +365,21 @@ def test_metrics_have_the_numbers_of_the_status(simulator, running):
     assert values["kinf_store_error"] == 0
 
 
+def test_metrics_of_a_cluster_that_is_away_find_no_fault_in_the_store(simulator, store):
+    simulator.create("pods", 3)
+    store.configure(whole("pods"), backoff={"min": "10ms", "max": "100ms"}).daemons()
+    store.wait_equal(simulator, "pods")
+    store.stop()
+    simulator.down()
+    store.daemons()
+    eventually(lambda: "identity of the cluster" in store.kinf("status", "-o", "json").json["store"]["lastError"])
+    values = samples(store.kinf("metrics", check=True).stdout)
+    assert (values["kinf_store_error"], values['kinf_feed_live{feed="pods"}']) == (0, 0)
+    store.config.write_text("feeds: 1\n")
+    assert store.kinf("reload", env={"KINF_CONFIG": ""}).status == 1
+    eventually(lambda: samples(store.kinf("metrics", env={"KINF_CONFIG": ""}).stdout)["kinf_store_error"] == 1)
+
+
 def test_metrics_without_daemons(simulator, running):
     running.stop()
     values = samples(running.kinf("metrics", check=True).stdout)
