@@ -240,6 +240,7 @@ static int processor_loop(struct app *app)
 			app->p.config = daemon->config;
 			app->p.config_version++;
 			app->checked_ns = 0;
+			daemon_reloaded(daemon, 0);
 		}
 		processor_obey(app);
 		if (app->pair)

@@ -408,6 +408,7 @@ static int loop_reload(struct loop *loop)
 	http_set_limits(loop->http, config->policy.connect_ns, config->policy.silence_ns);
 	cluster_set_pause(loop->cluster, config->policy.backoff_max_ns);
 	documents_configure(&loop->documents, config);
+	daemon_reloaded(loop->daemon, 0);
 	return feeds_configure(loop->feeds, config);
 }
 

@@ -201,7 +201,7 @@ enum config_user {
  * Compares the keys that USER takes only when it starts. Returns whether CONFIG, loaded to replace
  * RUNNING, differs in one; sets RET_KEYS to the names of all that differ ("store, group").
  */
-#define CONFIG_KEYS_SIZE 128
+#define CONFIG_KEYS_SIZE 320
 bool config_needs_restart(const struct config *running, const struct config *config,
 	enum config_user user, char ret_keys[CONFIG_KEYS_SIZE]);
 

@@ -407,12 +407,22 @@ static size_t config_value_size(const struct config_key *key)
 	}
 }
 
+static void config_add_key(char keys[CONFIG_KEYS_SIZE], size_t *used, const char *name)
+{
+	size_t room = CONFIG_KEYS_SIZE - *used;
+	int n = snprintf(keys + *used, room, "%s%s", *used ? ", " : "", name);
+
+	*used += n > 0 && (size_t)n < room ? (size_t)n : room - 1;
+}
+
 bool config_needs_restart(const struct config *running, const struct config *config,
 	enum config_user user, char ret_keys[CONFIG_KEYS_SIZE])
 {
 	size_t used = 0;
 
 	ret_keys[0] = '\0';
+	if ((user & CONFIG_RUN) && running->serve.enabled != config->serve.enabled)
+		config_add_key(ret_keys, &used, "serve");
 	for (const struct config_key *key = config_keys; key->name; key++) {
 		const char *x = (const char *)running + key->offset;
 		const char *y = (const char *)config + key->offset;
@@ -425,8 +435,7 @@ bool config_needs_restart(const struct config *running, const struct config *con
 			same = x && y && strcmp(x, y) == 0;
 		}
 		if ((key->restart & user) && !same)
-			used += (size_t)snprintf(ret_keys + used, CONFIG_KEYS_SIZE - used, "%s%s",
-				used ? ", " : "", key->name);
+			config_add_key(ret_keys, &used, key->name);
 	}
 	return used > 0;
 }
@@ -445,4 +454,5 @@ void config_keep_fixed(struct config *config, struct config *running)
 		memcpy(a, b, size);
 		memcpy(b, kept, size);
 	}
+	config->serve.enabled = running->serve.enabled;
 }

@@ -115,6 +115,19 @@ void daemon_sleep(struct daemon *d, int timeout_ms)
 	(void)daemon_attend(d);		/* the caller checks d->stop */
 }
 
+/* Names the changed keys that `kinf run` takes at its start. It reads the file again at SIGHUP only, and so knows nothing of
+ * the command "reload", which the reflector answers for it. */
+static void daemon_name_supervisors_keys(struct daemon *d, const struct config *config)
+{
+	char keys[CONFIG_KEYS_SIZE];
+
+	if (!d->reload_call || d->parent_fd < 0 || d->program->user != CONFIG_REFLECTOR ||
+		!config_needs_restart(d->config, config, CONFIG_RUN, keys))
+		return;
+	LOG(config_needs_restart, .daemon = "kinf run", .keys = keys);
+	control_note(d->reload_call, "kinf run uses a changed value of these keys only after a restart: %s", keys);
+}
+
 bool daemon_reload(struct daemon *d)
 {
 	struct config *config = NULL;
@@ -138,6 +151,7 @@ bool daemon_reload(struct daemon *d)
 		control_note(d->reload_call, "%s uses a changed value of these keys only after a restart: %s",
 			d->program->name, keys);
 	}
+	daemon_name_supervisors_keys(d, config);
 	config_keep_fixed(config, d->config);
 	config_free(&d->config);
 	d->config = config;
@@ -145,12 +159,17 @@ bool daemon_reload(struct daemon *d)
 		stats_set_error(d->stats, "");
 	d->config_refused = false;
 	LOG(config_loaded, .daemon = d->program->name, .feeds = config->n_feeds);
-	char used[PATH_MAX + 32];
-	const char *file = config->file ? config->file : "its command line";
-	(void)snprintf(used, sizeof(used), "%s%s", file,
-		config->file && d->flags.watch.n ? ", with the feeds of --watch" : "");
-	control_end(&d->reload_call, 0, used);
 	return true;
+}
+
+void daemon_reloaded(struct daemon *d, int r)
+{
+	const struct config *config = d->config;
+	char used[PATH_MAX + 32];
+
+	(void)snprintf(used, sizeof(used), "%s%s", config->file ? config->file : "its command line",
+		config->file && d->flags.watch.n ? ", with the feeds of --watch" : "");
+	control_end(&d->reload_call, r, r < 0 ? err_text(r) : used);
 }
 
 /* ---- from start to end ---- */

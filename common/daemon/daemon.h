@@ -111,8 +111,11 @@ void daemon_sleep(struct daemon *daemon, int timeout_ms);
 
 /* Loads the configuration again. Keys that only a restart changes keep their values; a log line names
  * them. A configuration that is refused is logged and stands in the status page as the error.
- * Returns: whether daemon->config is a new one; the old one is then freed. */
+ * Returns: whether daemon->config is a new one; the old one is then freed. The caller takes it over and calls
+ * daemon_reloaded(). */
 bool daemon_reload(struct daemon *daemon);
+/* Answers `kinf reload`, if that asked. R negative: what the caller could not take over; the rest is in use. */
+void daemon_reloaded(struct daemon *daemon, int r);
 
 /* Reports to the service manager, the status page and the log that the daemon stops, and the reason
  * if ERROR is negative. The caller closes its files only afterwards, because closing may replace the

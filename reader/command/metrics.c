@@ -166,8 +166,8 @@ static void metrics_store(const struct store_status *status, struct buf *out)
 {
 	uint64_t behind = 0, snapshots = 0;
 
-	metrics_number(out, "kinf_store_error", "1 if something is wrong with the store: 'kinf status' says what",
-		status->error[0] != '\0');
+	metrics_number(out, "kinf_store_error", "1 if something is wrong with the store or kinf.yaml: 'kinf status' says what",
+		status->faulty);
 	if (status->disk_known)
 		metrics_number(out, "kinf_store_disk_free_bytes", "free on the store's disk",
 			status->disk_free);

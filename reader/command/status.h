@@ -70,7 +70,8 @@ struct store_status {
 	uint64_t last_event, taken, horizon;
 	bool disk_known;
 	uint64_t disk_free;
-	char error[600]; /* the first thing that is wrong with the store; "" if nothing is */
+	char error[600]; /* the first thing that is wrong with the store, or with the cluster; "" if nothing is */
+	bool faulty;     /* something is wrong with the store or its configuration, and not with the cluster alone */
 	bool damaged;    /* `error` says that this copy lacks parts, perhaps those that name what is watched */
 	bool serve_configured;
 	struct status_process processes[STATUS_PROCESSES];

@@ -30,11 +30,26 @@ void status_release(struct store_status *status)
 }
 
 /* Keeps the first error. */
-static void status_note_error(struct store_status *status, const char *process, const char *error)
+static void status_keep_error(struct store_status *status, const char *process, const char *error)
 {
 	if (!status->error[0] && *error)
 		(void)snprintf(status->error, sizeof(status->error), "%s%s%s", process,
 			*process ? ": " : "", error);
+}
+
+static void status_note_error(struct store_status *status, const char *process, const char *error)
+{
+	status->faulty |= *error != '\0';
+	status_keep_error(status, process, error);
+}
+
+/* While the reflector runs in order, its error is that the API server can't be reached: that is no fault of the store. A file
+ * that is refused is also the processor's error. */
+static void status_note_process(struct store_status *status, size_t role, const struct status_process *process)
+{
+	bool of_cluster = role == HOME_REFLECTOR && process->alive && strcmp(process->page.state, "running") == 0;
+
+	(of_cluster ? status_keep_error : status_note_error)(status, process->name, process->page.error);
 }
 
 /* ---- processes ------------------------------------------------------------------------------- */
@@ -150,7 +165,7 @@ static void status_gather_home(struct home *home, struct store_status *status)
 		if (process->known && !process->alive)
 			status_note_error(status, process->name, process->page.check);
 		if (process->known)
-			status_note_error(status, process->name, process->page.error);
+			status_note_process(status, i, process);
 	}
 	status->disk_known = fstatvfs(home_fd(home), &fs) == 0;
 	if (status->disk_known)

@@ -52,8 +52,10 @@ static int main_loop(struct serve *serve)
 			serve_trim(serve);
 			serve_renew(serve);
 		}
-		if (daemon->reload && daemon_reload(daemon))
-			serve_reload(serve);
+		if (daemon->reload && daemon_reload(daemon)) {
+			daemon_reloaded(daemon, serve_reload(serve));
+			err_forget();
+		}
 		int r = serve_turn(serve, WAIT_MS);
 		if (r < 0)
 			return r;

@@ -396,13 +396,14 @@ int serve_open(struct serve *serve, struct daemon *daemon)
 	return 0;
 }
 
-static void serve_reload_tls(struct serve *serve)
+static int serve_reload_tls(struct serve *serve)
 {
 	int r = serve_load_tls(serve);
 
-	if (r < 0)
-		LOG(serve_certificate_refused, .error = err_text(r));
-	err_forget();
+	if (r >= 0)
+		return 0;
+	LOG(serve_certificate_refused, .error = err_text(r));
+	return err_add(r, "the certificate before stays in use");
 }
 
 void serve_renew(struct serve *serve)
@@ -413,15 +414,16 @@ void serve_renew(struct serve *serve)
 		return;
 	serve->renew_at_ns = now + RENEW_PAUSE_NS;
 	if (tls_certificates_are_due(serve->directory_fd))
-		serve_reload_tls(serve);
+		err_ignore(serve_reload_tls(serve), "it was logged, and is tried again after a pause");
 }
 
-void serve_reload(struct serve *serve)
+int serve_reload(struct serve *serve)
 {
-	if (serve->tls)
-		serve_reload_tls(serve);
+	int r = serve->tls ? serve_reload_tls(serve) : 0;
+
 	auth_reload(serve->shared.auth, serve->daemon->config);
 	answer_reload(serve->shared.answer, serve->daemon->config);
+	return r;
 }
 
 void serve_close(struct serve *serve)

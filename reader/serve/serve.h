@@ -49,8 +49,8 @@ void serve_report(struct serve *serve);
 void serve_trim(struct serve *serve);
 /* Makes certificates again that it has made, before they expire; or when they have because the clock was set. Once a second. */
 void serve_renew(struct serve *serve);
-/* Takes the daemon's new configuration. */
-void serve_reload(struct serve *serve);
+/* Takes the daemon's new configuration. Returns: 0; errors: serve.tls is refused, and all else was taken. */
+int serve_reload(struct serve *serve);
 /* Ends everything within 5 s. */
 void serve_close(struct serve *serve);
 

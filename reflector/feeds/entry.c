@@ -111,7 +111,7 @@ bool entry_is_named(const char *stored, const char *name)
 	size_t size = strlen(name);
 
 	return !strncmp(stored, name, size) &&
-		(!stored[size] || !strcmp(stored + size, ENTRY_NEXT));
+		(!stored[size] || !strcmp(stored + size, FEED_NEXT));
 }
 
 bool entry_means(const struct entry *entry, const struct feed_definition *d)

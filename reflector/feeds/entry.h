@@ -11,9 +11,6 @@
 #include "reflector/cluster/discovery.h"
 #include "store/journal/journal.h"
 
-/* Ends the name of a feed while its name still belongs to the feed that it will replace. */
-#define ENTRY_NEXT "~next"
-
 struct entry {
 	char *name;
 	char *resource; /* as written */
@@ -49,7 +46,7 @@ bool entry_means(const struct entry *entry, const struct feed_definition *defini
 int entry_define(const struct entry *entry, const struct resource *resource,
 	struct feed_definition *ret_definition);
 
-/* Tells whether STORED is NAME, or NAME and ENTRY_NEXT. */
+/* Tells whether STORED is NAME, or NAME and FEED_NEXT. */
 bool entry_is_named(const char *stored, const char *name);
 
 #endif

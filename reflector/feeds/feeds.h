@@ -7,7 +7,8 @@
  * a restart works while the API server is away. Discovery is asked all the same; if the name means
  * another resource by now, the feed is replaced. The replacement lists first, under the name with
  * "~next" at its end; in the transaction of its last LIST_END the names move and the old feeds are
- * removed, so that a reader who reads by name never sees less.
+ * removed, so that a reader who reads by name never sees a part of the list. It gets AGAIN until the
+ * processor has applied the list.
  *
  * A wildcard entry becomes one feed of each resource that discovery has (wildcard.c).
  *

@@ -53,7 +53,7 @@ static int resolve_add_feed(struct feeds *feeds, struct configured_feed *w,
 	struct journal_meta meta;
 	char next[512];
 
-	snprintf(next, sizeof(next), "%s" ENTRY_NEXT, w->entry.name);
+	snprintf(next, sizeof(next), "%s" FEED_NEXT, w->entry.name);
 	if (replace_has_old_of(feeds, w->entry.name))
 		definition->name = next;
 	int r = recorder_begin(recorder);

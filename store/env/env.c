@@ -283,6 +283,8 @@ static int mapping_open(
 		made = datafile_begin(directory, &map->writemap);
 	if (made == 0 && options->mode == ENV_WRITE)
 		made = datafile_begin_lock(directory, &map->lock.fd);
+	if (made == 0 && options->mode == ENV_WRITE && options->map_bytes)
+		made = mapping_lower_size(map, options->map_bytes);
 	if (made < 0)
 		return made;
 	/* Pages that are written in place are touched while the file has a hole there. With readahead the kernel

@@ -165,6 +165,9 @@ int mapping_seal(const struct mapping *map, MDB_txn *txn);
  * their own seals; a writer undoes a commit that was killed inside. Returns: 0, also if there is no file; ERR_CORRUPT;
  * ERR_LOCKED: only a writer can open it; errors of reading. */
 int mapping_check_metas(const struct mapping *map, bool with_seals);
+/* For a writer, before LMDB opens the file: lowers the size of the map in both meta pages to BYTES, or to what the file holds.
+ * Readers take that size as theirs, and LMDB itself only raises it. */
+int mapping_lower_size(const struct mapping *map, uint64_t bytes);
 
 /* ---- env_tree.c ---- */
 

@@ -324,3 +324,30 @@ int mapping_check_metas(const struct mapping *map, bool with_seals)
 					 map->path);
 	return verdict == DAMAGED ? seals_say_damage(map, &seals) : 0;
 }
+
+int mapping_lower_size(const struct mapping *map, uint64_t bytes)
+{
+	uint8_t meta[META_BYTES], number[8];
+	bool is_short = false;
+	uint32_t page_size;
+	char path[4096];
+
+	(void)snprintf(path, sizeof(path), "%s/data.mdb", map->path);
+	AUTO_FD int fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? 0 : err_set(-errno, "opening '%s'", path);
+	int r = seals_read_sizes(map, fd, &page_size);
+	for (unsigned i = 0; i < 2 && r == FOUND; i++) {
+		int read = seals_pread(map, fd, meta, sizeof(meta), (uint64_t)i * page_size, &is_short);
+		if (read < 0 || is_short)
+			return read;
+		uint64_t least = (le64_get(meta + META_LAST) + 1) * page_size, size = bytes > least ? bytes : least;
+		if (le64_get(meta + META_MAP) <= size)
+			continue;
+		le64_put(number, size);
+		errno = EIO; /* of a short write */
+		if (pwrite(fd, number, sizeof(number), (off_t)i * page_size + META_MAP) != (ssize_t)sizeof(number))
+			return err_set(-errno, "lowering the map of '%s'", path);
+	}
+	return r < 0 ? r : 0;
+}

@@ -94,6 +94,9 @@ enum feed_phase {
 };
 const char *feed_phase_name(uint32_t phase);
 
+/* Ends the name of a feed while its name still belongs to the feed that it will replace. */
+#define FEED_NEXT "~next"
+
 /* A feed's identity: any change makes a new feed. Texts are NUL-terminated, never NULL where they
  * were read; NULL is written as "". They are all listed in feed_definition.def. */
 struct feed_definition {

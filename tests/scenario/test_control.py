@@ -214,6 +214,18 @@ def test_reload_names_keys_that_need_a_restart(running):
     assert "only after a restart: mapSize" in result.stderr, result
 
 
+def test_reload_names_keys_that_kinf_run_takes_when_it_starts(simulator, store):
+    """`kinf run` reads the file again at SIGHUP only."""
+    store.configure("pods")
+    supervisor = store.run()
+    store.wait_live("pods")
+    store.configure("pods", hangLimit="2m", serve={})
+    for _ in range(2):
+        result = store.kinf("reload", check=True)
+        assert "note: kinf run uses a changed value of these keys only after a restart: serve, hangLimit\n" in result.stderr, result
+    supervisor.wait_log('config_needs_restart daemon="kinf run" keys="serve, hangLimit"')
+
+
 # ---- relist --------------------------------------------------------------------------------------
 
 
@@ -351,6 +363,21 @@ def test_metrics_have_the_numbers_of_the_status(simulator, running):
     assert values['kinf_journal_records_total{process="kinf-reflector"}'] >= 22
     assert values["kinf_store_last_event"] == values["kinf_store_taken_event"] > 20
     assert values["kinf_store_error"] == 0
+
+
+def test_metrics_of_a_cluster_that_is_away_find_no_fault_in_the_store(simulator, store):
+    simulator.create("pods", 3)
+    store.configure(whole("pods"), backoff={"min": "10ms", "max": "100ms"}).daemons()
+    store.wait_equal(simulator, "pods")
+    store.stop()
+    simulator.down()
+    store.daemons()
+    eventually(lambda: "identity of the cluster" in store.kinf("status", "-o", "json").json["store"]["lastError"])
+    values = samples(store.kinf("metrics", check=True).stdout)
+    assert (values["kinf_store_error"], values['kinf_feed_live{feed="pods"}']) == (0, 0)
+    store.config.write_text("feeds: 1\n")
+    assert store.kinf("reload", env={"KINF_CONFIG": ""}).status == 1
+    eventually(lambda: samples(store.kinf("metrics", env={"KINF_CONFIG": ""}).stdout)["kinf_store_error"] == 1)
 
 
 def test_metrics_without_daemons(simulator, running):

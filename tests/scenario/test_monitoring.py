@@ -3,13 +3,15 @@
 is tested by promtool (scripts/check-monitoring.sh)."""
 
 import json
+import os
 import re
+import subprocess
 
 import pytest
 import yaml
 
 from harness import eventually
-from harness.process import ROOT
+from harness.process import ROOT, program
 from harness.serve import TABLE, Client, UnixConnection
 from harness.store import whole
 from test_serve_transport import Server, start
@@ -130,6 +132,15 @@ def test_panels_of_the_dashboard_do_not_overlap():
         own = {(x, y) for x in range(place["x"], place["x"] + place["w"]) for y in range(place["y"], place["y"] + place["h"])}
         assert not own & cells and max(x for x, _ in own) < 24, panel["title"]
         cells |= own
+
+
+def test_the_documented_file_says_that_the_store_is_gone(store, tmp_path):
+    """`kinf metrics` exits with 1 then: the file of before, in which all was well, is not to stay."""
+    command = re.search(r"^cd \S+ && (.*kinf metrics.*)$", (ROOT / "docs/monitoring.md").read_text(), re.M)[1]
+    (tmp_path / "kinf.prom").write_text("kinf_store_error 0\n")
+    path = f"{os.path.dirname(program('kinf'))}:{os.environ['PATH']}"
+    subprocess.run(["sh", "-c", command], cwd=tmp_path, check=True, env=os.environ | {"PATH": path, "KINF_STORE": str(store.path)})
+    assert "\nkinf_store_error 1\n" in (tmp_path / "kinf.prom").read_text()
 
 
 def test_a_cursor_whose_history_is_gone_is_reported(simulator, store):

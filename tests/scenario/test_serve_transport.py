@@ -499,6 +499,8 @@ def test_certificates_of_the_configuration_are_read_again_at_sighup(workspace):
     server.process().send(signal.SIGHUP)
     server.process().wait_log("serve_certificate_refused")
     assert answers(authority.ca), "a certificate without its key is not taken"
+    result = server.store.kinf("reload")
+    assert result.status == 1 and "Error: kinf-serve: the certificate before stays in use: " in result.stderr, result
     cert.write_bytes(certificate.read_bytes())
     server.process().send(signal.SIGHUP)
     eventually(lambda: answers(other.ca))

@@ -81,10 +81,10 @@ static const char every_key[] = "cluster:\n"
 				"    objects: metadata\n"
 				"    drop: [metadata.managedFields, status]\n"
 				"    indexes:\n"
-				"      node: spec.nodeName\n"
+				"      node: metadata.labels.node\n"
 				"      app: metadata.labels['app.kubernetes.io/name']\n"
-				"      image: spec.containers[*].image\n"
-				"      node-phase: [spec.nodeName, status.phase]\n"
+				"      owner: metadata.ownerReferences[*].uid\n"
+				"      node-phase: [metadata.labels.node, metadata.labels.phase]\n"
 				"    pageSize: 100\n"
 				"    resync: 10m\n"
 				"  - resource: deployments.apps\n"
@@ -128,7 +128,7 @@ Test(config, every_key_of_a_feed_is_taken)
 	cr_assert_str_eq(f->indexes[1].name, "app");
 	cr_assert_str_eq(f->indexes[1].paths[0], "metadata.labels['app.kubernetes.io/name']");
 	cr_assert_eq(f->indexes[3].n_paths, 2);
-	cr_assert_str_eq(f->indexes[3].paths[1], "status.phase");
+	cr_assert_str_eq(f->indexes[3].paths[1], "metadata.labels.phase");
 }
 
 static void expect_feed_defaults(const struct config_feed *f)

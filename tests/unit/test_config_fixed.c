@@ -42,6 +42,20 @@ Test(config, what_is_fixed_is_named_and_kept)
 	config_free(&config);
 }
 
+Test(config, kinf_run_starts_kinf_serve_only_when_it_starts)
+{
+	struct config *running = parsed("store: /a\n"), *config = parsed("store: /a\nserve: {}\n");
+	char keys[CONFIG_KEYS_SIZE];
+
+	cr_assert(config_needs_restart(running, config, CONFIG_RUN, keys));
+	cr_assert_str_eq(keys, "serve");
+	cr_assert(!config_needs_restart(running, config, CONFIG_DAEMONS, keys));
+	config_keep_fixed(config, running);
+	cr_assert(!config->serve.enabled);
+	config_free(&running);
+	config_free(&config);
+}
+
 Test(config, nothing_fixed_changed)
 {
 	struct config *a = parsed("store: /a\n"), *b = parsed("store: /a\nretention: {size: 1MiB}\n");

@@ -119,6 +119,20 @@ Test(config_serve, changed_addresses_need_a_restart)
 	config_free(&b);
 }
 
+Test(config_serve, all_keys_that_need_a_restart_have_room)
+{
+	struct config *a = parse("{store: /a, runtimeDir: /a, serve: {auth: self, review: {tokenFile: /t}}}"),
+		      *b = parse("{store: /b, runtimeDir: /b, serve: {listen: '127.0.0.1:80', auth: review, openRemote: true, "
+				 "forward: on, metrics: ':81', review: {cert: /c, key: /k}}}");
+	char keys[CONFIG_KEYS_SIZE];
+
+	cr_assert(config_needs_restart(a, b, CONFIG_SERVE, keys));
+	cr_assert_str_eq(keys, "store, runtimeDir, serve.listen, serve.auth, serve.openRemote, serve.forward, serve.metrics, "
+		"serve.review.tokenFile, serve.review.cert, serve.review.key");
+	config_free(&a);
+	config_free(&b);
+}
+
 Test(config_serve, everything_may_be_open_on_this_machine_or_if_that_is_wanted)
 {
 	struct config *a = parse("serve: {auth: open, listen: [unix, '127.0.0.9:80', '[::1]:80', 'localhost:80']}"),

@@ -51,6 +51,18 @@ Test(definitions, index_added_to_the_configuration_is_filled_live)
 	cr_assert_eq(rig_generation(&rig), 1);
 }
 
+Test(definitions, feed_that_will_take_over_a_name_has_its_indexes_with_its_first_list)
+{
+	rig_configure(&rig, "feeds: [{resource: pods, indexes: {node: spec.nodeName}}]\n");
+	uint32_t next = rig_add_feed(&rig, "pods" FEED_NEXT);
+	rig_append(&rig, next, RECORD_LIST_BEGIN, NULL, NULL);
+	rig_append(&rig, next, RECORD_ADDED, "ns/a", "{\"spec\":{\"nodeName\":\"n7\"}}");
+	rig_append(&rig, next, RECORD_LIST_END, NULL, NULL);
+	rig_commit(&rig);
+	rig_settle(&rig);
+	EXPECT(rig_under(&rig, next, "node", "n7"), "ns/a");
+}
+
 Test(definitions, changes_while_an_index_is_filled_are_in_it)
 {
 	rig_configure(&rig, "feeds: [{resource: pods, indexes: {node: spec.nodeName}}]\n");

@@ -45,7 +45,7 @@ Test(entry, an_entry_matches_a_stored_definition_without_discovery)
 	cr_assert_eq(entry_init(&config, 0, &entry), 0);
 	cr_assert_eq(entry_define(&entry, &deployments, &d), 0);
 	cr_assert(entry_means(&entry, &d));
-	d.name = "dep" ENTRY_NEXT;
+	d.name = "dep" FEED_NEXT;
 	cr_assert(entry_means(&entry, &d));
 	d.name = "depot";
 	cr_assert_not(entry_means(&entry, &d));

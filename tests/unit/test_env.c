@@ -2,6 +2,7 @@
 /* Environments: transactions, cursors, places, several handles and processes. */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -311,6 +312,29 @@ Test(env, a_map_of_any_size_is_opened_again)
 		env_close(&env);
 	}
 	cr_assert_eq(newest_or_damaged("e"), 3);
+}
+
+Test(env, a_lower_size_of_the_map_is_that_of_the_next_readers_also)
+{
+	struct env_options options = {.mode = ENV_WRITE, .databases = databases, .n_databases = 2, .map_bytes = 64u << 20,
+		.file_mode = 0600, .places = places_of()};
+	const uint64_t sizes[] = {64u << 20, 32u << 20, 16u << 20, 24u << 20};
+	struct env_info info;
+	struct env *env = NULL;
+
+	(void)mkdir(scratch_path("e"), 0700);
+	for (size_t i = 0; i < 4; i++) {
+		options.map_bytes = sizes[i];
+		cr_assert_eq(env_open(scratch_path("e"), &options, &env), 0, "%s", err_text(-1));
+		if (i != 2) /* this one is full */
+			put(env, i ? "a" : "b", i ? 1000 : 20u << 20);
+		env_close(&env);
+		env = open_env("e", ENV_READ);
+		cr_assert_eq(env_sizes(env, &info), 0);
+		cr_assert(i == 2 ? info.map_bytes >= info.file_bytes && info.map_bytes < 24u << 20 : info.map_bytes == sizes[i],
+			"%zu: %" PRIu64, i, info.map_bytes);
+		env_close(&env);
+	}
 }
 
 Test(env, copy_is_read_without_lock)
