@@ -207,6 +207,55 @@ Test(query, get_finds_what_is_there_and_nothing_else)
 	cr_assert_str_eq(kinf_error(w.kinf), NO_FEED("secrets"));
 }
 
+static int give_no_change(void *arg, const struct kinf_change *change)
+{
+	(void)arg;
+	(void)change;
+	cr_assert_fail("nothing is retained");
+	return 0;
+}
+
+Test(query, no_object_has_a_key_that_is_too_long)
+{
+	static char longer[2 * 1024];
+	struct kinf_object object;
+
+	memset(longer, 'a', sizeof(longer) - 1);
+	cr_assert_eq(kinf_get(w.snapshot, "pods", "a", longer, &object), KINF_NOT_FOUND);
+	cr_assert_eq(kinf_get(w.snapshot, "pods", longer, "a", &object), KINF_NOT_FOUND);
+	cr_assert_eq(kinf_history(w.snapshot, "pods", "a", longer, give_no_change, NULL), KINF_NOT_FOUND);
+}
+
+/* An empty name is none of all feeds, for which only kinf_feed_status() takes NULL. */
+Test(query, a_feed_without_name_is_refused_also_after_all_feeds_were_asked_for)
+{
+	struct kinf_query query = {.size = sizeof(query), .feed = ""};
+	struct kinf_listing *list = NULL;
+	struct kinf_object object;
+	unsigned feeds = 0;
+
+	while (!w.pods[feeds].there)
+		feeds++;
+	const struct pod *pod = &w.pods[feeds];
+	feeds = 0;
+	for (int i = 0; i < 2; i++) {
+		cr_assert_eq(kinf_list(w.snapshot, &query, &list), KINF_NO_FEED);
+		cr_assert_str_eq(kinf_error(w.kinf), "no feed has an empty name; there are: 'pods'");
+		cr_assert_eq(kinf_get(w.snapshot, "", pod->namespace_, pod->name, &object), KINF_NO_FEED);
+		OK(kinf_feed_status(w.snapshot, NULL, count_feed, &feeds));
+		cr_assert_eq(feeds, 3u * ((unsigned)i + 1));
+		cr_assert_eq(kinf_feed_status(w.snapshot, "", count_feed, &feeds), KINF_NO_FEED);
+	}
+	cr_assert_eq(kinf_get(w.snapshot, NULL, pod->namespace_, pod->name, &object), -EINVAL);
+	cr_assert_eq(kinf_get_many(w.snapshot, NULL, NULL, 0, NULL, NULL), -EINVAL);
+	cr_assert_eq(kinf_history(w.snapshot, NULL, pod->namespace_, pod->name, NULL, NULL), -EINVAL);
+	cr_assert_eq(kinf_index_list(w.snapshot, NULL, NULL, NULL), -EINVAL);
+	cr_assert_eq(kinf_index_values(w.snapshot, NULL, "node", "", NULL, NULL), -EINVAL);
+	cr_assert_eq(kinf_wait_synced(w.kinf, &(const char *){NULL}, 1, 0), -EINVAL);
+	cr_assert_eq(kinf_wait_rv(w.kinf, NULL, "1", 0), -EINVAL);
+	cr_assert_str_eq(kinf_error(w.kinf), "the name of the feed is NULL");
+}
+
 struct many {
 	size_t next, ends_at;
 	bool renews;
