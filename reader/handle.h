@@ -82,6 +82,10 @@ int kinf_alive(struct kinf *kinf);
 /* Returns: 0; ERR_FORKED; -EINVAL: it was reset or could not be renewed, so there is nothing to read. */
 int kinf_held(struct kinf_snapshot *snapshot);
 
+/* Renews *SNAPSHOT, or opens it if it is NULL, for the library itself: it does not wait for the event that the calling thread
+ * was handed. Returns: the same as kinf_snapshot_open(). */
+int kinf_snapshot_take(struct kinf *kinf, struct kinf_snapshot **snapshot);
+
 /* Finds the feeds that NAME stands for; NULL: all feeds. Returns: FOUND; AGAIN: none of them has been
  * listed yet; ERR_NO_FEED. Borrowed from the snapshot until it is renewed, reset or closed. */
 int feed_set_get(struct kinf_snapshot *snapshot, const char *name, const struct feed_set **ret_set);

@@ -117,8 +117,9 @@ KINF_API int kinf_snapshot_renew(struct kinf_snapshot *snapshot);
  * than the store has now. */
 KINF_API int kinf_snapshot_renew_at(struct kinf_snapshot *snapshot, uint64_t event);
 /* Returns the event number that a snapshot has to reach to show what the calling thread was handed: by
- * the callback it is in, also of a deletion, or with the key that kinf_queue_get gave it until its
- * kinf_queue_done; else 0. It is the event's own number, or a later one: a list comes as a whole. */
+ * the callback it is in, also of a deletion, and with the keys that kinf_queue_get gave it, until it has
+ * called kinf_queue_done for all of them; else 0. It is the event's own number, or a later one: a list
+ * comes as a whole. */
 KINF_API uint64_t kinf_handled_event(void);
 /* Gives the pages back but keeps the slot, until kinf_snapshot_renew. KINF_SNAPSHOT_EXPIRED: the
  * data read since the last renewal may be wrong, because the copy that is read was written

@@ -67,8 +67,7 @@ static int wait_for(struct kinf *kinf, int timeout_ms, wait_condition_fn *condit
 		waiter.end_ns = proc_monotonic_ns() + (uint64_t)timeout_ms * 1000000 + 1;
 	do {
 		waiter_look(&waiter);
-		r = waiter.snapshot ? kinf_snapshot_renew(waiter.snapshot)
-				    : kinf_snapshot_open(kinf, &waiter.snapshot);
+		r = kinf_snapshot_take(kinf, &waiter.snapshot);
 		if (r == AGAIN) {
 			r = 0;
 		} else if (r >= 0) {

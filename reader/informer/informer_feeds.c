@@ -12,12 +12,6 @@
 
 #define CHECK_EVERY_NS UINT64_C(1000000000)
 
-static int informer_renew_snapshot(struct kinf_informer *informer)
-{
-	return informer->snapshot ? kinf_snapshot_renew(informer->snapshot)
-				  : kinf_snapshot_open(informer->kinf, &informer->snapshot);
-}
-
 static int informer_set_feeds(struct kinf_informer *informer, const struct feed_set *set)
 {
 	uint32_t *feeds = calloc(set->n + 1, sizeof(*feeds));
@@ -104,7 +98,7 @@ static int informer_report_states(struct kinf_informer *informer, bool any)
 int informer_find_feeds(struct kinf_informer *informer)
 {
 	const struct feed_set *set;
-	int r = informer_renew_snapshot(informer);
+	int r = kinf_snapshot_take(informer->kinf, &informer->snapshot);
 
 	if (r != 0)
 		return r;
@@ -123,7 +117,7 @@ int informer_check_feeds(struct kinf_informer *informer, uint64_t now)
 	if (informer->checked_ns && now - informer->checked_ns < CHECK_EVERY_NS)
 		return 0;
 	informer->checked_ns = now;
-	int r = informer_renew_snapshot(informer);
+	int r = kinf_snapshot_take(informer->kinf, &informer->snapshot);
 	if (r != 0)
 		return r == AGAIN ? 0 : r;
 	r = feed_set_get(informer->snapshot, informer->feed, &set);

@@ -39,7 +39,7 @@ struct queue_item {
 	struct queue_timer timer;     /* of a delayed key */
 	struct handled handled; /* the newest event of the callers that have added the key since it
 				   was handed out */
-	struct handled given;         /* that it was handed out with */
+	uint64_t taker;               /* the thread that it was handed out to */
 	bool dirty;
 };
 
@@ -263,9 +263,8 @@ static void queue_hand_out(struct kinf_queue *queue, const char **ret_key, size_
 			queue->last = &queue->first;
 	}
 	item->dirty = false;
-	item->given = item->handled;
+	item->taker = handled_take_key(&item->handled);
 	item->handled.event = 0;
-	handled_set(&item->given);
 	item->began_at = clock_read(queue->clock);
 	item->work_next = queue->work;
 	item->work_at = &queue->work;
@@ -352,9 +351,7 @@ int kinf_queue_done(struct kinf_queue *queue, const void *key, size_t size)
 		item->work_next->work_at = item->work_at;
 	item->work_at = NULL;
 	queue->counts.processing--;
-	const struct handled handled = handled_get();
-	if (handled.event == item->given.event) /* this thread works on the key */
-		handled_set(&(const struct handled){0});
+	handled_end_key(item->taker);
 	if (item->dirty)
 		queue_wake_one(queue);
 	if (!queue->work)
@@ -521,6 +518,8 @@ void kinf_queue_free(struct kinf_queue **queue)
 
 	CHECK_OBJ(q, QUEUE_MAGIC);
 	clock_unsubscribe(q->clock, &q->user);
+	for (const struct queue_item *item = q->work; item; item = item->work_next)
+		handled_end_key(item->taker);
 	queue_keys_release(&q->keys);
 	queue_delayed_release(&q->delayed);
 	kinf_limiter_free(&q->limiter);
