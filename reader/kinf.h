@@ -141,7 +141,7 @@ struct kinf_object {
 	const char *key; /* "namespace/name" or "name" */
 	const char *uid;
 	const char *resource_version;
-	const void *body; /* msgpack */
+	const void *body; /* msgpack; NULL: no state is kept (on_delete), and nothing is found in it */
 	uint32_t key_size, uid_size, resource_version_size, body_size;
 	uint64_t event; /* number of the record that holds this version */
 	uint32_t feed;  /* id of the feed it is of */
@@ -184,7 +184,7 @@ typedef int kinf_part_fn(void *arg, const struct kinf_object *part);
 KINF_API int kinf_object_each(const struct kinf_object *object, const char *path, kinf_part_fn *fn,
 	void *arg);
 
-/* JSON of the object, INDENT spaces a level (0: one line), NUL-terminated; free() it. */
+/* JSON of the object, INDENT spaces a level (0: one line), NUL-terminated; free() it. "{}" without a body. */
 KINF_API int kinf_object_json(const struct kinf_object *object, int indent, char **ret_json,
 	size_t *ret_size);
 

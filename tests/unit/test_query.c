@@ -456,6 +456,38 @@ Test(query, parts_of_an_object_are_objects)
 	cr_assert_neq(strchr(all, ';'), strrchr(all, ';'), "%s", all);
 }
 
+static int count_part(void *arg, const struct kinf_object *part)
+{
+	(void)part;
+	++*(unsigned *)arg;
+	return 0;
+}
+
+/* As on_delete gets it for an object that is missing after a lapse. */
+Test(query, an_object_without_a_body_has_nothing_in_it)
+{
+	const struct kinf_object object = {.key = "a/x", .key_size = 3};
+	struct kinf_object part, *copy;
+	unsigned parts = 0;
+	const char *text;
+	size_t size;
+	char *json;
+
+	cr_assert_eq(kinf_object_path(&object, "spec.nodeName", &text, &size), KINF_NOT_FOUND);
+	cr_assert_eq(kinf_object_path(&object, "spec.[", &text, &size), KINF_SYNTAX);
+	cr_assert_eq(kinf_object_part(&object, "spec", &part), KINF_NOT_FOUND);
+	cr_assert_eq(kinf_object_each(&object, "spec.containers[*]", count_part, &parts), 0);
+	cr_assert_eq(parts, 0);
+	OK(kinf_object_json(&object, 2, &json, &size));
+	cr_assert_str_eq(json, "{}");
+	cr_assert_eq(size, 2);
+	free(json);
+	OK(kinf_object_copy(&object, &copy));
+	cr_assert_null(copy->body);
+	cr_assert_eq(memcmp(copy->key, "a/x", 3), 0);
+	free(copy);
+}
+
 Test(query, a_bad_path_is_explained_without_a_handle)
 {
 	struct kinf_object object, part;
