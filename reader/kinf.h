@@ -85,7 +85,7 @@ KINF_API int kinf_open(const char *store, struct kinf **ret_kinf);
 KINF_API void kinf_close(struct kinf **kinf);
 
 /* The sentence of the calling thread's last error, when it was on this handle, or for NULL one of
- * the kinf_object_ functions, which know no handle; also why a call gave KINF_AGAIN or KINF_GONE.
+ * the functions that know no handle (kinf_object_, kinf_queue_, kinf_limiter_, kinf_clock_); also why a call gave KINF_AGAIN or KINF_GONE.
  * Never NULL. Valid until the thread's next one. */
 KINF_API const char *kinf_error(const struct kinf *kinf);
 KINF_API const char *kinf_strerror(int code);

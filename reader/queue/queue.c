@@ -21,6 +21,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
+#include "reader/handle.h"
 #include "reader/handled.h"
 #include "reader/queue/queue_clock.h"
 #include "reader/queue/queue_delayed.h"
@@ -102,7 +103,7 @@ static int line_push(struct kinf_queue *queue, struct queue_item *item)
 		int r = queue->order.push(queue->order.arg, item->key.text, item->key.size);
 
 		if (r < 0)
-			return r;
+			return err_set(r, "push() of the queue's order refused a key");
 	} else {
 		item->next = NULL;
 		*queue->last = item;
@@ -195,10 +196,16 @@ static int queue_add(struct kinf_queue *queue, const void *key, size_t size, uin
 	return r;
 }
 
+/* Keeps the sentence of an error for kinf_error(NULL). Returns R. */
+static int queue_result(int r)
+{
+	return r < 0 ? kinf_result(NULL, r) : r;
+}
+
 int kinf_queue_add(struct kinf_queue *queue, const void *key, size_t size)
 {
 	LOCKED(queue);
-	return queue->shutting_down ? END : queue_add(queue, key, size, 0);
+	return queue->shutting_down ? END : queue_result(queue_add(queue, key, size, 0));
 }
 
 int kinf_queue_add_after(struct kinf_queue *queue, const void *key, size_t size, int64_t delay_ns)
@@ -207,7 +214,7 @@ int kinf_queue_add_after(struct kinf_queue *queue, const void *key, size_t size,
 	if (queue->shutting_down)
 		return END;
 	queue->counts.retries++;
-	return queue_add(queue, key, size, delay_ns > 0 ? (uint64_t)delay_ns : 0);
+	return queue_result(queue_add(queue, key, size, delay_ns > 0 ? (uint64_t)delay_ns : 0));
 }
 
 /* ---- rate limits ---- */
@@ -297,8 +304,9 @@ static int queue_get(
 	for (;;) {
 		int r = queue_add_due(queue);
 
-		if (r < 0)
+		if (r < 0 && !queue->in_line)
 			return r;
+		err_ignore(r, "the keys in line come first");
 		if (queue->in_line) {
 			queue_hand_out(queue, ret_key, ret_size);
 			return FOUND;
@@ -332,7 +340,7 @@ int kinf_queue_get(struct kinf_queue *queue, int timeout_ms, const char **ret_ke
 	/* This thread stops waiting: another one has to take what is left, or keep the time. */
 	if (queue->in_line || (queue->delayed.n && !queue->timekeeper))
 		queue_wake_one(queue);
-	return r;
+	return queue_result(r);
 }
 
 int kinf_queue_done(struct kinf_queue *queue, const void *key, size_t size)
@@ -344,7 +352,7 @@ int kinf_queue_done(struct kinf_queue *queue, const void *key, size_t size)
 		return NOT_FOUND;
 	int r = item->dirty ? line_push(queue, item) : 0;
 	if (r < 0)
-		return r;
+		return queue_result(r);
 	histogram_add(&queue->counts.work_duration, clock_read(queue->clock) - item->began_at);
 	*item->work_at = item->work_next;
 	if (item->work_next)
@@ -389,9 +397,9 @@ int kinf_queue_metrics(struct kinf_queue *queue, struct kinf_queue_counts *ret_m
 {
 	LOCKED(queue);
 	if (ret_metrics->size != sizeof(*ret_metrics))
-		return err_set(ERR_UNSUPPORTED,
+		return queue_result(err_set(ERR_UNSUPPORTED,
 			"kinf_queue_counts of %u bytes, this library knows %zu", ret_metrics->size,
-			sizeof(*ret_metrics));
+			sizeof(*ret_metrics)));
 	err_ignore(queue_add_due(queue), "kinf_queue_get reports it");
 	const struct queue_counts *counts = &queue->counts;
 	uint64_t now = clock_read(queue->clock);
@@ -480,17 +488,17 @@ int kinf_queue_new(const struct kinf_queue_options *options, struct kinf_queue *
 		options = &defaults;
 	int r = queue_check_options(options);
 	if (r < 0)
-		return r;
+		return queue_result(r);
 	struct kinf_queue *queue = calloc(1, sizeof(*queue));
 	if (!queue)
-		return err_set(-ENOMEM, "queue");
+		return queue_result(err_set(-ENOMEM, "queue"));
 	queue->limiter = options->limiter;
 	r = queue_keys_init(&queue->keys);
 	if (r == 0 && !queue->limiter)
 		r = kinf_limiter_default_controller(options->clock, &queue->limiter);
 	if (r < 0) {
 		free(queue);
-		return r;
+		return queue_result(r);
 	}
 	queue->magic = QUEUE_MAGIC;
 	queue->clock = options->clock;
