@@ -113,8 +113,8 @@ KINF_API int kinf_snapshot_open(struct kinf *kinf, struct kinf_snapshot **ret_sn
  * as kinf_snapshot_open; after a failure there is nothing to read until it is renewed. */
 KINF_API int kinf_snapshot_renew(struct kinf_snapshot *snapshot);
 /* The same, in any thread: waits until the cache holds EVENT, e.g. one that a handler in another
- * thread took from kinf_handled_event. KINF_AGAIN as above; KINF_GONE: EVENT is of another journal
- * than the store has now. */
+ * thread took from kinf_handled_event. KINF_AGAIN as above; KINF_GONE: the journal ends before EVENT,
+ * which is of another one than the store has now. */
 KINF_API int kinf_snapshot_renew_at(struct kinf_snapshot *snapshot, uint64_t event);
 /* Returns the event number that a snapshot has to reach to show what the calling thread was handed: by
  * the callback it is in, also of a deletion, and with the keys that kinf_queue_get gave it, until it has
@@ -132,7 +132,8 @@ KINF_API int kinf_snapshot_reset(struct kinf_snapshot *snapshot);
 KINF_API int kinf_snapshot_check(struct kinf_snapshot *snapshot);
 KINF_API void kinf_snapshot_close(struct kinf_snapshot **snapshot);
 
-/* The event number up to which this snapshot is complete. */
+/* The event number up to which this snapshot is complete. Numbers are of one journal: if the cluster is another one, or went
+ * back in time, a new journal begins with small numbers again. */
 KINF_API uint64_t kinf_snapshot_event(const struct kinf_snapshot *snapshot);
 
 /* ---- objects ---- */

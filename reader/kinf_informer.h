@@ -64,7 +64,8 @@ struct kinf_informer_options {
 	 * One informer at a time for each name. */
 	const char *cursor; /* one follower at a time has a cursor: else KINF_LOCKED */
 	/* They continue after this event number, without an initial state; 0: with one. Not together with
-	 * a cursor. A number from before the first list of the present feed is a lapse. */
+	 * a cursor, which also knows the journal that its number is of. A number from before the first
+	 * list of the present feed, or after the newest event, is a lapse. */
 	uint64_t from;
 	/* Resync: on_update(same, same) for every object, from the cache. This is the period of handlers
 	 * without one of their own, and the period of the checks which handlers are due; handlers that
