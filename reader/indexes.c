@@ -93,6 +93,10 @@ int kinf_index_values(struct kinf_snapshot *snapshot, const char *feed, const ch
 		return kinf_result_of(snapshot, r);
 	walk.gather = set->n > 1 ? &all : NULL;
 	for (size_t i = 0; r == 0 && i < set->n; i++) {
+		if (!set->feeds[i].index.feed) { /* the processor does not know the feed yet, nor its indexes */
+			r = AGAIN;
+			break;
+		}
 		r = snapshot_definition(snapshot->snapshot, set->feeds[i].definition.id, index,
 			&definition);
 		if (r == FOUND)

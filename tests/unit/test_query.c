@@ -546,6 +546,44 @@ Test(query, feeds_that_come_later_are_seen_after_a_renewal)
 	cr_assert_eq(n, 4);
 }
 
+static int ignore_value(void *arg, const char *value, size_t size, uint64_t count)
+{
+	(void)arg;
+	(void)value;
+	(void)size;
+	(void)count;
+	return 0;
+}
+
+/* While the processor is away or behind, the journal has a feed, and then its list, before the index does. */
+Test(query, a_feed_that_the_index_lacks_is_not_left_out_of_a_list)
+{
+	struct kinf_query query = {.size = sizeof(query), .feed = "pods"};
+	uint32_t feed = add_feed("d");
+	struct kinf_listing *list;
+	struct kinf_object object;
+
+	OK(kinf_snapshot_renew(w.snapshot));
+	cr_assert_eq(kinf_index_values(w.snapshot, "pods", "node", "", ignore_value, NULL), KINF_AGAIN);
+	cr_assert_eq(kinf_list(w.snapshot, &query, &list), KINF_AGAIN);
+	(void)rig_append(&w.rig, feed, RECORD_LIST_BEGIN, NULL, NULL);
+	take();
+	OK(kinf_index_values(w.snapshot, "pods", "node", "", ignore_value, NULL));
+	cr_assert_eq(kinf_list(w.snapshot, &query, &list), KINF_AGAIN);
+	(void)rig_append(&w.rig, feed, RECORD_ADDED, "d/x", "{\"metadata\":{}}");
+	(void)rig_append(&w.rig, feed, RECORD_LIST_END, NULL, NULL);
+	rig_commit(&w.rig);
+	OK(kinf_snapshot_renew(w.snapshot));
+	cr_assert_eq(kinf_get(w.snapshot, "pods", "d", "x", &object), KINF_AGAIN);
+	cr_assert_eq(kinf_list(w.snapshot, &query, &list), KINF_AGAIN);
+	take();
+	OK(kinf_get(w.snapshot, "pods", "d", "x", &object));
+	query.namespace_ = "d";
+	OK(kinf_list(w.snapshot, &query, &list));
+	OK(kinf_list_next(list, &object));
+	kinf_list_close(&list);
+}
+
 Test(query, a_child_of_fork_is_told_to_open_its_own)
 {
 	struct kinf_object object;
