@@ -460,7 +460,6 @@ int kinf_informer_commit(struct kinf_informer *informer)
 		r = informer_cursor_save(informer);
 	if (r == AGAIN)
 		return kinf_outcome(informer->kinf, r,
-			"there is no position to commit yet: the informer has no handler, or one that has not got all objects of "
-			"its initial state");
+			"there is no position to commit yet: the informer has no handler, or one that is not synced yet");
 	return kinf_result(informer->kinf, r);
 }
