@@ -250,7 +250,8 @@ KINF_API int kinf_by_index(struct kinf_snapshot *snapshot, const char *feed, con
 
 /* Called until it returns non-zero, which is then the result. */
 typedef int kinf_value_fn(void *arg, const char *value, size_t size, uint64_t count);
-/* Gives the values in byte order, their counts summed over the feeds of that name. */
+/* Gives the values in byte order, their counts summed over the feeds of that name. KINF_AGAIN: none of them
+ * has been listed yet, or the index is being filled. */
 KINF_API int kinf_index_values(struct kinf_snapshot *snapshot, const char *feed, const char *index,
 	const char *prefix, kinf_value_fn *fn, void *arg);
 
@@ -314,8 +315,8 @@ struct kinf_change {
 
 /* Gives the retained past of one object, oldest first: its state before the retained events, if
  * there was one (with the type of the event that made it), then each change. FN's non-zero result
- * ends the walk and is the result. KINF_NOT_FOUND: nothing is retained. Reads the retained log
- * once. */
+ * ends the walk and is the result. KINF_NOT_FOUND: nothing is retained; KINF_AGAIN: no feed of the name
+ * has been listed yet. Reads the retained log once. */
 typedef int kinf_change_fn(void *arg, const struct kinf_change *change);
 KINF_API int kinf_history(struct kinf_snapshot *snapshot, const char *feed, const char *namespace_,
 	const char *name, kinf_change_fn *fn, void *arg);
