@@ -40,18 +40,20 @@ static void feed_explain_unlisted(struct kinf_snapshot *snapshot, const struct s
 int feed_set_get(struct kinf_snapshot *snapshot, const char *name, const struct feed_set **ret_set)
 {
 	CLEANUP(feed_set_free) struct feed_set *set = NULL;
-	const char *text = name ? name : "";
 	const struct feed_set *found = NULL;
 
-	for (size_t i = 0; i < snapshot->n_sets && !found; i++)
-		if (strcmp(snapshot->sets[i]->name, text) == 0)
+	for (size_t i = 0; i < snapshot->n_sets && !found; i++) {
+		const char *of = snapshot->sets[i]->name;
+
+		if (name && of ? strcmp(of, name) == 0 : name == of)
 			found = snapshot->sets[i];
+	}
 	if (!found) {
 		set = calloc(1, sizeof(*set));
-		if (set)
-			set->name = strdup(text);
-		if (!set || !set->name)
-			return err_set(-ENOMEM, "feed '%s'", text);
+		if (set && name)
+			set->name = strdup(name);
+		if (!set || (name && !set->name))
+			return err_set(-ENOMEM, "feed '%s'", name ? name : "");
 		int r = snapshot_feeds(snapshot->snapshot, name, &set->feeds, &set->n);
 		if (r == 0)
 			r = ARRAY_ADD(snapshot->sets, snapshot->n_sets, snapshot->sets_room, set,
@@ -68,6 +70,11 @@ int feed_set_get(struct kinf_snapshot *snapshot, const char *name, const struct 
 	if (found->n)
 		feed_explain_unlisted(snapshot, &found->feeds[0]);
 	return found->n ? AGAIN : FOUND;
+}
+
+int feed_set_get_named(struct kinf_snapshot *snapshot, const char *name, const struct feed_set **ret_set)
+{
+	return name ? feed_set_get(snapshot, name, ret_set) : err_say(-EINVAL, "the name of the feed is NULL");
 }
 
 struct status_view {

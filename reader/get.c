@@ -13,8 +13,7 @@ int key_join(const char *namespace_, const char *name, char key[JOURNAL_KEY_MAX]
 	size_t size = strlen(name);
 
 	if (skip > JOURNAL_KEY_MAX || size > JOURNAL_KEY_MAX - skip)
-		return err_set(ERR_TOO_LARGE, "object key '%.40s%s%.40s...'",
-			skip ? namespace_ : "", skip ? "/" : "", name);
+		return NOT_FOUND;
 	if (skip) {
 		memcpy(key, namespace_, skip - 1);
 		key[skip - 1] = '/';
@@ -67,7 +66,7 @@ int kinf_get(struct kinf_snapshot *snapshot, const char *feed, const char *names
 	int r = kinf_held(snapshot);
 
 	if (r == 0)
-		r = feed_set_get(snapshot, feed, &set);
+		r = feed_set_get_named(snapshot, feed, &set);
 	if (r == 0)
 		r = key_join(namespace_, name, text, &key);
 	if (r == 0)
@@ -117,7 +116,7 @@ int kinf_get_many(struct kinf_snapshot *snapshot, const char *feed, const char *
 	int r = kinf_held(snapshot);
 
 	if (r == 0)
-		r = feed_set_get(snapshot, feed, &set);
+		r = feed_set_get_named(snapshot, feed, &set);
 	for (size_t from = 0; r == 0 && from < n; from += SNAPSHOT_OBJECTS_MAX) {
 		size_t m = n - from < SNAPSHOT_OBJECTS_MAX ? n - from : SNAPSHOT_OBJECTS_MAX;
 

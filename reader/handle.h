@@ -33,7 +33,7 @@ struct kinf {
 /* The feeds that a name stands for; found once for each snapshot, and their texts are borrowed from
  * it. */
 struct feed_set {
-	char *name;
+	char *name; /* NULL: all feeds */
 	struct snapshot_feed *feeds;
 	size_t n;
 };
@@ -82,13 +82,20 @@ int kinf_alive(struct kinf *kinf);
 /* Returns: 0; ERR_FORKED; -EINVAL: it was reset or could not be renewed, so there is nothing to read. */
 int kinf_held(struct kinf_snapshot *snapshot);
 
+/* Renews *SNAPSHOT, or opens it if it is NULL, for the library itself: it does not wait for the event that the calling thread
+ * was handed. Returns: the same as kinf_snapshot_open(). */
+int kinf_snapshot_take(struct kinf *kinf, struct kinf_snapshot **snapshot);
+
 /* Finds the feeds that NAME stands for; NULL: all feeds. Returns: FOUND; AGAIN: none of them has been
  * listed yet; ERR_NO_FEED. Borrowed from the snapshot until it is renewed, reset or closed. */
 int feed_set_get(struct kinf_snapshot *snapshot, const char *name, const struct feed_set **ret_set);
+/* Does the same for calls that have to name a feed. Returns also: -EINVAL: NAME is NULL. */
+int feed_set_get_named(struct kinf_snapshot *snapshot, const char *name, const struct feed_set **ret_set);
 
 void feed_sets_release(struct kinf_snapshot *snapshot);
 
-/* Writes "namespace/name" into KEY, or "name" if NAMESPACE_ is NULL or "". Returns: 0, ERR_TOO_LARGE. */
+/* Writes "namespace/name" into KEY, or "name" if NAMESPACE_ is NULL or "". Returns: 0; NOT_FOUND: it is longer than any
+ * object's. */
 int key_join(const char *namespace_, const char *name, char key[JOURNAL_KEY_MAX],
 	struct bytes *ret_key);
 

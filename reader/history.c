@@ -135,7 +135,7 @@ int kinf_history(struct kinf_snapshot *snapshot, const char *feed, const char *n
 	int r = kinf_held(snapshot);
 
 	if (r == 0)
-		r = feed_set_get(snapshot, feed, &history.set);
+		r = feed_set_get_named(snapshot, feed, &history.set);
 	if (r == 0)
 		r = key_join(namespace_, name, text, &history.key);
 	if (r == 0)

@@ -88,11 +88,15 @@ int kinf_index_values(struct kinf_snapshot *snapshot, const char *feed, const ch
 	int r = kinf_held(snapshot);
 
 	if (r == 0)
-		r = feed_set_get(snapshot, feed, &set);
+		r = feed_set_get_named(snapshot, feed, &set);
 	if (r != 0)
 		return kinf_result_of(snapshot, r);
 	walk.gather = set->n > 1 ? &all : NULL;
 	for (size_t i = 0; r == 0 && i < set->n; i++) {
+		if (!set->feeds[i].index.feed) { /* the processor does not know the feed yet, nor its indexes */
+			r = AGAIN;
+			break;
+		}
 		r = snapshot_definition(snapshot->snapshot, set->feeds[i].definition.id, index,
 			&definition);
 		if (r == FOUND)
@@ -209,7 +213,7 @@ int kinf_index_list(struct kinf_snapshot *snapshot, const char *feed, kinf_index
 	int r = kinf_held(snapshot);
 
 	if (r == 0)
-		r = feed_set_get(snapshot, feed, &walk.set);
+		r = feed_set_get_named(snapshot, feed, &walk.set);
 	for (; r == 0 && walk.feed < walk.set->n; walk.feed++)
 		r = index_each_definition(snapshot_index(snapshot->snapshot),
 			snapshot_index_txn(snapshot->snapshot),

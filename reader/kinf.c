@@ -310,9 +310,8 @@ static int snapshot_renew_handled(struct kinf_snapshot *snapshot, const struct h
 		snapshot->kinf->index_wait_ns);
 }
 
-int kinf_snapshot_open(struct kinf *kinf, struct kinf_snapshot **ret_snapshot)
+static int snapshot_open_at(struct kinf *kinf, const struct handled *handled, struct kinf_snapshot **ret_snapshot)
 {
-	const struct handled handled = handled_get();
 	int r = kinf_alive(kinf);
 
 	if (r < 0)
@@ -323,14 +322,21 @@ int kinf_snapshot_open(struct kinf *kinf, struct kinf_snapshot **ret_snapshot)
 	s->magic = KINF_SNAPSHOT_MAGIC;
 	s->kinf = kinf;
 	r = snapshot_open(kinf->store, &s->snapshot);
-	if (r == 0 && snapshot_taken(s->snapshot) < handled.event)
-		r = snapshot_renew_handled(s, &handled);
+	if (r == 0 && snapshot_taken(s->snapshot) < handled->event)
+		r = snapshot_renew_handled(s, handled);
 	s->held = r == 0;
 	if (r != 0)
 		kinf_snapshot_close(&s);
 	else
 		*ret_snapshot = s;
-	return r == AGAIN ? snapshot_result_again(kinf, &handled) : kinf_result(kinf, r);
+	return r == AGAIN ? snapshot_result_again(kinf, handled) : kinf_result(kinf, r);
+}
+
+int kinf_snapshot_open(struct kinf *kinf, struct kinf_snapshot **ret_snapshot)
+{
+	const struct handled handled = handled_get();
+
+	return snapshot_open_at(kinf, &handled, ret_snapshot);
 }
 
 _Static_assert(sizeof(struct store_state) == 48, "compared as bytes: no padding");
@@ -366,16 +372,29 @@ static int snapshot_renewed(struct kinf_snapshot *snapshot, int r, const struct 
 	return 0;
 }
 
-int kinf_snapshot_renew(struct kinf_snapshot *snapshot)
+static int snapshot_renew_to(struct kinf_snapshot *snapshot, const struct handled *handled)
 {
 	CHECK_OBJ(snapshot, KINF_SNAPSHOT_MAGIC);
-	const struct handled handled = handled_get();
 	int r = kinf_alive(snapshot->kinf);
 
 	if (r < 0)
 		return r;
 	snapshot->taken_as++;
-	return snapshot_renewed(snapshot, snapshot_renew_handled(snapshot, &handled), &handled);
+	return snapshot_renewed(snapshot, snapshot_renew_handled(snapshot, handled), handled);
+}
+
+int kinf_snapshot_renew(struct kinf_snapshot *snapshot)
+{
+	const struct handled handled = handled_get();
+
+	return snapshot_renew_to(snapshot, &handled);
+}
+
+int kinf_snapshot_take(struct kinf *kinf, struct kinf_snapshot **snapshot)
+{
+	static const struct handled nothing;
+
+	return *snapshot ? snapshot_renew_to(*snapshot, &nothing) : snapshot_open_at(kinf, &nothing, snapshot);
 }
 
 int kinf_snapshot_renew_at(struct kinf_snapshot *snapshot, uint64_t event)

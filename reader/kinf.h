@@ -85,7 +85,7 @@ KINF_API int kinf_open(const char *store, struct kinf **ret_kinf);
 KINF_API void kinf_close(struct kinf **kinf);
 
 /* The sentence of the calling thread's last error, when it was on this handle, or for NULL one of
- * the kinf_object_ functions, which know no handle; also why a call gave KINF_AGAIN or KINF_GONE.
+ * the functions that know no handle (kinf_object_, kinf_queue_, kinf_limiter_, kinf_clock_); also why a call gave KINF_AGAIN or KINF_GONE.
  * Never NULL. Valid until the thread's next one. */
 KINF_API const char *kinf_error(const struct kinf *kinf);
 KINF_API const char *kinf_strerror(int code);
@@ -113,12 +113,13 @@ KINF_API int kinf_snapshot_open(struct kinf *kinf, struct kinf_snapshot **ret_sn
  * as kinf_snapshot_open; after a failure there is nothing to read until it is renewed. */
 KINF_API int kinf_snapshot_renew(struct kinf_snapshot *snapshot);
 /* The same, in any thread: waits until the cache holds EVENT, e.g. one that a handler in another
- * thread took from kinf_handled_event. KINF_AGAIN as above; KINF_GONE: EVENT is of another journal
- * than the store has now. */
+ * thread took from kinf_handled_event. KINF_AGAIN as above; KINF_GONE: the journal ends before EVENT,
+ * which is of another one than the store has now. */
 KINF_API int kinf_snapshot_renew_at(struct kinf_snapshot *snapshot, uint64_t event);
 /* Returns the event number that a snapshot has to reach to show what the calling thread was handed: by
- * the callback it is in, also of a deletion, or with the key that kinf_queue_get gave it until its
- * kinf_queue_done; else 0. It is the event's own number, or a later one: a list comes as a whole. */
+ * the callback it is in, also of a deletion, and with the keys that kinf_queue_get gave it, until it has
+ * called kinf_queue_done for all of them; else 0. It is the event's own number, or a later one: a list
+ * comes as a whole. */
 KINF_API uint64_t kinf_handled_event(void);
 /* Gives the pages back but keeps the slot, until kinf_snapshot_renew. KINF_SNAPSHOT_EXPIRED: the
  * data read since the last renewal may be wrong, because the copy that is read was written
@@ -131,7 +132,8 @@ KINF_API int kinf_snapshot_reset(struct kinf_snapshot *snapshot);
 KINF_API int kinf_snapshot_check(struct kinf_snapshot *snapshot);
 KINF_API void kinf_snapshot_close(struct kinf_snapshot **snapshot);
 
-/* The event number up to which this snapshot is complete. */
+/* The event number up to which this snapshot is complete. Numbers are of one journal: if the cluster is another one, or went
+ * back in time, a new journal begins with small numbers again. */
 KINF_API uint64_t kinf_snapshot_event(const struct kinf_snapshot *snapshot);
 
 /* ---- objects ---- */
@@ -140,7 +142,7 @@ struct kinf_object {
 	const char *key; /* "namespace/name" or "name" */
 	const char *uid;
 	const char *resource_version;
-	const void *body; /* msgpack */
+	const void *body; /* msgpack; NULL: no state is kept (on_delete), and nothing is found in it */
 	uint32_t key_size, uid_size, resource_version_size, body_size;
 	uint64_t event; /* number of the record that holds this version */
 	uint32_t feed;  /* id of the feed it is of */
@@ -183,7 +185,7 @@ typedef int kinf_part_fn(void *arg, const struct kinf_object *part);
 KINF_API int kinf_object_each(const struct kinf_object *object, const char *path, kinf_part_fn *fn,
 	void *arg);
 
-/* JSON of the object, INDENT spaces a level (0: one line), NUL-terminated; free() it. */
+/* JSON of the object, INDENT spaces a level (0: one line), NUL-terminated; free() it. "{}" without a body. */
 KINF_API int kinf_object_json(const struct kinf_object *object, int indent, char **ret_json,
 	size_t *ret_size);
 
@@ -248,7 +250,8 @@ KINF_API int kinf_by_index(struct kinf_snapshot *snapshot, const char *feed, con
 
 /* Called until it returns non-zero, which is then the result. */
 typedef int kinf_value_fn(void *arg, const char *value, size_t size, uint64_t count);
-/* Gives the values in byte order, their counts summed over the feeds of that name. */
+/* Gives the values in byte order, their counts summed over the feeds of that name. KINF_AGAIN: none of them
+ * has been listed yet, or the index is being filled. */
 KINF_API int kinf_index_values(struct kinf_snapshot *snapshot, const char *feed, const char *index,
 	const char *prefix, kinf_value_fn *fn, void *arg);
 
@@ -312,8 +315,8 @@ struct kinf_change {
 
 /* Gives the retained past of one object, oldest first: its state before the retained events, if
  * there was one (with the type of the event that made it), then each change. FN's non-zero result
- * ends the walk and is the result. KINF_NOT_FOUND: nothing is retained. Reads the retained log
- * once. */
+ * ends the walk and is the result. KINF_NOT_FOUND: nothing is retained; KINF_AGAIN: no feed of the name
+ * has been listed yet. Reads the retained log once. */
 typedef int kinf_change_fn(void *arg, const struct kinf_change *change);
 KINF_API int kinf_history(struct kinf_snapshot *snapshot, const char *feed, const char *namespace_,
 	const char *name, kinf_change_fn *fn, void *arg);

@@ -13,7 +13,7 @@
  * Callbacks run inside kinf_informer_dispatch and nowhere else, one at a time. Their arguments are borrowed
  * until they return. A snapshot that is taken or renewed in a callback shows at least the reported change;
  * where the index is behind, that call waits for it (kinf_snapshot_open). A callback may add and remove handlers, and stop or free
- * the informer; it may not dispatch or commit.
+ * the informer; it may not dispatch or commit, nor close the struct kinf: the dispatch still needs it.
  *
  * Each handler has its own position in the log: a slow one delays the other handlers of its informer and
  * costs no memory. It gets on_lapped when its position is older than the retained log. Use one informer
@@ -45,7 +45,9 @@ struct kinf_handler;
 enum kinf_informer_flags {
 	/* After a lapse the handler gets the differences instead of on_lapped and all objects: on_add,
 	 * on_update (old is NULL) for objects with another version, on_delete (final state unknown, the
-	 * key alone) for objects that no longer exist. Costs some 30 bytes and the key for each object. */
+	 * key alone) for objects that no longer exist. Costs some 30 bytes and the key for each object.
+	 * on_lapped and all objects still come when the library does not know what the handler was given:
+	 * by an earlier process, if its cursor (or FROM) has lapsed, and after KINF_SNAPSHOT_EXPIRED. */
 	KINF_TRACK_KEYS = 1,
 	/* Only kinf_informer_commit writes the cursor, not each dispatch. */
 	KINF_COMMIT_BY_HAND = 2,
@@ -62,7 +64,8 @@ struct kinf_informer_options {
 	 * One informer at a time for each name. */
 	const char *cursor; /* one follower at a time has a cursor: else KINF_LOCKED */
 	/* They continue after this event number, without an initial state; 0: with one. Not together with
-	 * a cursor. A number from before the first list of the present feed is a lapse. */
+	 * a cursor, which also knows the journal that its number is of. A number from before the first
+	 * list of the present feed, or after the newest event, is a lapse. */
 	uint64_t from;
 	/* Resync: on_update(same, same) for every object, from the cache. This is the period of handlers
 	 * without one of their own, and the period of the checks which handlers are due; handlers that
@@ -105,7 +108,7 @@ struct kinf_handler_options {
 	 * handlers are not concerned. NULL: kinf_informer_dispatch returns the error, after the
 	 * other handlers had their turns. */
 	void (*on_error)(void *arg, int error, const char *text);
-	/* NULL: all objects. Its feed, limit, order and token are ignored. If a change makes an object enter
+	/* NULL: all objects. Its feed, limit, order, token and event are ignored. If a change makes an object enter
 	 * the filter, the handler gets an add; if it leaves it, a delete with the last state inside. */
 	const struct kinf_query *filter;
 	uint64_t resync_ms; /* with KINF_OWN_RESYNC; at least 1000 */
@@ -122,7 +125,8 @@ KINF_API void kinf_informer_free(struct kinf_informer **informer);
 KINF_API int kinf_informer_add_handler(struct kinf_informer *informer,
 	const struct kinf_handler_options *options, struct kinf_handler **ret_handler);
 /* Removes a handler: none of its callbacks begins after this returns. KINF_NOT_FOUND: it is not, or no
- * longer, one of this informer's. */
+ * longer, one of this informer's. Forget the handle then: a handler that is added later may get its
+ * address. */
 KINF_API int kinf_informer_remove_handler(struct kinf_informer *informer,
 	struct kinf_handler *handler);
 
@@ -136,8 +140,9 @@ KINF_API uint64_t kinf_handler_event(const struct kinf_handler *handler);
  * poll and the like, never to be read. It is the same one for the informer's life. */
 KINF_API int kinf_informer_fd(struct kinf_informer *informer);
 
-/* Runs at most MAX callbacks (0: as many as there is work for). One more runs when a handler that
- * continues from a position gets on_sync. Returns how many ran, or an error; the next call continues.
+/* Runs at most MAX callbacks (0: as many as there is work for), not counting on_state and on_error. One
+ * more runs when a handler that continues from a position gets on_sync. Returns how many ran, or an
+ * error; the next call continues.
  * KINF_NO_FEED: the feed was removed from the configuration. KINF_SNAPSHOT_EXPIRED: the copy that is read
  * was written meanwhile, or a callback took so many minutes that the daemons took the space of its snapshot back, so the
  * last callbacks may have got wrong data; the next dispatch begins with a lapse. */

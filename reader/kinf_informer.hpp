@@ -51,6 +51,7 @@ struct Handler {
 	InformerState *informer = nullptr;
 	ResourceEventHandlerFuncs funcs;
 	struct kinf_handler *raw = nullptr;
+	uint64_t number = 0; /* of its informer's handlers: another one may get the address of a removed one */
 };
 
 struct InformerState {
@@ -61,15 +62,16 @@ struct InformerState {
 	std::vector<std::unique_ptr<Handler>> removed; /* their functions may be running */
 	std::exception_ptr problem;                    /* left a callback */
 	bool dispatching = false;
+	uint64_t added = 0; /* handlers so far */
 
 	InformerState() = default;
 	InformerState(const InformerState &) = delete;
 	~InformerState() { kinf_informer_free(&raw); }
 
-	auto find(const struct kinf_handler *handler)
+	auto find(uint64_t number)
 	{
 		return std::find_if(handlers.begin(), handlers.end(),
-			[&](const auto &candidate) { return candidate->raw == handler; });
+			[&](const auto &candidate) { return candidate->number == number; });
 	}
 
 	/* Runs a callback, unless one before it threw: then the informer ends. */
@@ -145,23 +147,24 @@ public:
 	bool has_synced() const
 	{
 		auto state = state_.lock();
-		return state && state->find(raw_) != state->handlers.end() && kinf_handler_synced(raw_) != 0;
+		return state && state->find(number_) != state->handlers.end() && kinf_handler_synced(raw_) != 0;
 	}
 	/* Returns the event up to which the handler has examined the feed; 0 before it has begun or once it is removed. */
 	uint64_t event() const
 	{
 		auto state = state_.lock();
-		return state && state->find(raw_) != state->handlers.end() ? kinf_handler_event(raw_) : 0;
+		return state && state->find(number_) != state->handlers.end() ? kinf_handler_event(raw_) : 0;
 	}
 
 private:
 	friend class Informer;
-	HandlerRegistration(const std::shared_ptr<detail::InformerState> &state, struct kinf_handler *raw)
-		: state_(state), raw_(raw)
+	HandlerRegistration(const std::shared_ptr<detail::InformerState> &state, const detail::Handler &handler)
+		: state_(state), raw_(handler.raw), number_(handler.number)
 	{
 	}
 	std::weak_ptr<detail::InformerState> state_;
 	struct kinf_handler *raw_;
+	uint64_t number_;
 };
 
 class Informer {
@@ -180,6 +183,7 @@ public:
 	{
 		auto handler = std::make_unique<detail::Handler>();
 		handler->informer = state_.get();
+		handler->number = ++state_->added;
 		handler->funcs = std::move(funcs);
 		auto options = detail::raw_handler(*handler);
 		std::optional<detail::RawQuery> filter;
@@ -191,12 +195,12 @@ public:
 		if (r != 0)
 			state_->handlers.pop_back();
 		detail::check(r, state_->kinf.get());
-		return {state_, added->raw};
+		return {state_, *added};
 	}
 	/* None of its callbacks begins after this returns. Returns false if it is not this informer's any more. */
 	bool remove_event_handler(const HandlerRegistration &registration)
 	{
-		auto found = state_->find(registration.raw_);
+		auto found = state_->find(registration.number_);
 		if (registration.state_.lock() != state_ || found == state_->handlers.end())
 			return false;
 		if (state_->dispatching)
@@ -218,7 +222,10 @@ public:
 		const auto state = state_; /* a callback may destroy this informer */
 		for (;;) {
 			struct pollfd fds[] = {{kinf_informer_fd(state->raw), POLLIN, 0}, {stop_fd, POLLIN, 0}};
-			(void)dispatch(state, 1000);
+			int n = turn(state, 1000);
+			/* As kinf_informer_run: the informer goes on with the lapse, unless a copy is read. */
+			if (n < 0 && (n != KINF_SNAPSHOT_EXPIRED || kinf_is_copy(state->kinf.get())))
+				detail::check(n, state->kinf.get());
 			if (kinf_informer_phase(state->raw) == KINF_INFORMER_STOPPED)
 				return;
 			if (poll(fds, 2, -1) < 0 && errno != EINTR)
@@ -273,8 +280,16 @@ private:
 		detail::check(r, state.kinf.get());
 		return true;
 	}
-	/* STATE by value: a callback may destroy the informer. */
-	static int dispatch(std::shared_ptr<detail::InformerState> state, int max)
+	static int dispatch(const std::shared_ptr<detail::InformerState> &state, int max)
+	{
+		const auto kinf = state->kinf; /* a callback may destroy the informer */
+		int n = turn(state, max);
+		if (n < 0)
+			detail::check(n, kinf.get());
+		return n;
+	}
+	/* Returns how many callbacks ran, or an error of the library. STATE by value: a callback may destroy the informer. */
+	static int turn(std::shared_ptr<detail::InformerState> state, int max)
 	{
 		bool outermost = !std::exchange(state->dispatching, true);
 		int n = kinf_informer_dispatch(state->raw, max);
@@ -284,8 +299,6 @@ private:
 		}
 		if (outermost && state->problem)
 			std::rethrow_exception(std::exchange(state->problem, nullptr));
-		if (n < 0)
-			detail::check(n, state->kinf.get());
 		if (n > 0 && !state->options.cursor.empty() && !state->options.commit_by_hand)
 			(void)commit(*state);
 		return n;

@@ -49,7 +49,9 @@ struct kinf_queue_order {
 	uint32_t reserved;
 	/* A key that stands in line was added again. May be NULL. */
 	void (*touch)(void *arg, const char *key, size_t size);
-	/* 0, or an error, which is that of the call that added the key. */
+	/* 0, or an error, which is that of the call that put the key in line: kinf_queue_add; kinf_queue_done,
+	 * and the key is still being worked on; for a delayed key kinf_queue_get, after the keys in line
+	 * have been handed out. */
 	int (*push)(void *arg, const char *key, size_t size);
 	/* Returns one of the pointers that were pushed. Only called if there is one. */
 	const char *(*pop)(void *arg);

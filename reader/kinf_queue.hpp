@@ -26,7 +26,7 @@ public:
 	Clock()
 	{
 		struct kinf_clock *made;
-		detail::check(kinf_clock_new(&made));
+		detail::check(kinf_clock_new(&made), nullptr);
 		raw_.reset(made);
 	}
 	void step(std::chrono::nanoseconds time) { kinf_clock_step(raw_.get(), static_cast<uint64_t>(time.count())); }
@@ -86,7 +86,7 @@ public:
 	Time when(std::string_view key)
 	{
 		int64_t ns;
-		detail::check(kinf_limiter_when(raw_.get(), key.data(), key.size(), &ns));
+		detail::check(kinf_limiter_when(raw_.get(), key.data(), key.size(), &ns), nullptr);
 		return Time(ns);
 	}
 	void forget(std::string_view key) { kinf_limiter_forget(raw_.get(), key.data(), key.size()); }
@@ -105,7 +105,7 @@ private:
 	template <class Function, class... Arguments> static RateLimiter make(Function function, Arguments... arguments)
 	{
 		struct kinf_limiter *made;
-		detail::check(function(arguments..., &made));
+		detail::check(function(arguments..., &made), nullptr);
 		return RateLimiter(made);
 	}
 	std::unique_ptr<struct kinf_limiter, Free> raw_;
@@ -178,7 +178,7 @@ public:
 	{
 		struct kinf_queue_counts counts = {};
 		counts.size = sizeof(counts);
-		detail::check(kinf_queue_metrics(raw_.get(), &counts));
+		detail::check(kinf_queue_metrics(raw_.get(), &counts), nullptr);
 		return counts;
 	}
 	struct kinf_queue *raw() const noexcept { return raw_.get(); }
@@ -196,7 +196,7 @@ private:
 		options.size = sizeof(options);
 		options.limiter = limiter ? limiter->raw() : nullptr;
 		options.clock = clock ? clock->raw() : nullptr;
-		detail::check(kinf_queue_new(&options, &made));
+		detail::check(kinf_queue_new(&options, &made), nullptr);
 		if (limiter)
 			(void)limiter->release();
 		raw_ = {made, [](struct kinf_queue *queue) { kinf_queue_free(&queue); }};
@@ -205,7 +205,7 @@ private:
 	{
 		if (r == KINF_END)
 			return false;
-		detail::check(r);
+		detail::check(r, nullptr);
 		return true;
 	}
 	std::optional<Item> take(int timeout_ms)
@@ -215,7 +215,7 @@ private:
 		int r = kinf_queue_get(raw_.get(), timeout_ms, &key, &size);
 		if (r == KINF_AGAIN || r == KINF_END)
 			return std::nullopt;
-		detail::check(r);
+		detail::check(r, nullptr);
 		return Item(raw_, {key, size});
 	}
 	std::shared_ptr<struct kinf_queue> raw_;

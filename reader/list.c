@@ -79,8 +79,10 @@ static int list_find_feeds(struct kinf_listing *list, const char *name)
 
 		if (*only && list->query.namespace_ && strcmp(only, list->query.namespace_) != 0)
 			continue;
-		/* The first list of this feed is under way: a result without its objects would not be complete. */
-		if (!set->feeds[i].visible && set->feeds[i].checkpoint.phase == FEED_LISTING)
+		/* The first list of this feed is under way, or has not come into the index yet: a result without its objects
+		 * would not be complete. */
+		const struct feed_checkpoint *checkpoint = &set->feeds[i].checkpoint;
+		if (!set->feeds[i].visible && (checkpoint->phase == FEED_LISTING || checkpoint->first_list))
 			return AGAIN;
 		list->feeds[list->n_feeds++] = set->feeds[i];
 	}

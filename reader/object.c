@@ -99,6 +99,12 @@ static int paths_get(const char *text, const struct path **ret_path)
 	return 0;
 }
 
+/* Finds the first value at a path. An object without a body (kinf_informer.h: on_delete) has none. */
+static int object_first(const struct kinf_object *object, const struct path *path, struct value *ret_value)
+{
+	return object->body_size ? path_first(path, BYTES(object->body, object->body_size), ret_value) : NOT_FOUND;
+}
+
 int kinf_object_path(const struct kinf_object *object, const char *path, const char **ret_text,
 	size_t *ret_size)
 {
@@ -108,7 +114,7 @@ int kinf_object_path(const struct kinf_object *object, const char *path, const c
 	int r = paths_get(path, &parsed);
 
 	if (r == 0)
-		r = path_first(parsed, BYTES(object->body, object->body_size), &value);
+		r = object_first(object, parsed, &value);
 	if (r == FOUND)
 		r = value_scalar_text(&value, lately.scratch, &text);
 	if (r == FOUND) {
@@ -141,7 +147,7 @@ int kinf_object_part(const struct kinf_object *object, const char *path,
 	int r = paths_get(path, &parsed);
 
 	if (r == 0)
-		r = path_first(parsed, BYTES(object->body, object->body_size), &value);
+		r = object_first(object, parsed, &value);
 	if (r == FOUND)
 		r = part_make(object, &value, ret_part);
 	return kinf_result(NULL, r);
@@ -169,7 +175,7 @@ int kinf_object_each(const struct kinf_object *object, const char *path, kinf_pa
 	/* Its own: FN may ask for many others. */
 	int r = path_parse(path, &parsed);
 
-	if (r == 0)
+	if (r == 0 && object->body_size)
 		r = path_eval(parsed, BYTES(object->body, object->body_size), part_give, &each);
 	return kinf_result(NULL, r);
 }
@@ -178,8 +184,12 @@ int kinf_object_json(const struct kinf_object *object, int indent, char **ret_js
 	size_t *ret_size)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT;
-	int r = json_write(BYTES(object->body, object->body_size), indent, &out);
+	int r = 0;
 
+	if (object->body_size)
+		r = json_write(BYTES(object->body, object->body_size), indent, &out);
+	else
+		buf_str(&out, "{}");
 	buf_byte(&out, '\0');
 	if (r == 0)
 		r = buf_error(&out);
@@ -211,7 +221,8 @@ int kinf_object_copy(const struct kinf_object *object, struct kinf_object **ret_
 			err_set(-ENOMEM, "copy of an object of %u bytes", object->body_size));
 	uint8_t *end = (uint8_t *)(copy + 1);
 	*copy = *object;
-	copy->body = copy_put(&end, object->body, object->body_size);
+	if (object->body_size)
+		copy->body = copy_put(&end, object->body, object->body_size);
 	copy->key = copy_put(&end, object->key, object->key_size);
 	copy->uid = copy_put(&end, object->uid, object->uid_size);
 	copy->resource_version =

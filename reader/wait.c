@@ -3,6 +3,7 @@
  * Waiting until the cache meets a condition. The condition is checked on a new snapshot each time the
  * index has moved (the taken word), and every 50 ms: a bookmark moves only the journal.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -66,8 +67,7 @@ static int wait_for(struct kinf *kinf, int timeout_ms, wait_condition_fn *condit
 		waiter.end_ns = proc_monotonic_ns() + (uint64_t)timeout_ms * 1000000 + 1;
 	do {
 		waiter_look(&waiter);
-		r = waiter.snapshot ? kinf_snapshot_renew(waiter.snapshot)
-				    : kinf_snapshot_open(kinf, &waiter.snapshot);
+		r = kinf_snapshot_take(kinf, &waiter.snapshot);
 		if (r == AGAIN) {
 			r = 0;
 		} else if (r >= 0) {
@@ -94,7 +94,7 @@ static int all_synced(struct kinf_snapshot *snapshot, void *arg)
 
 	for (size_t i = 0; i < wanted->n; i++) {
 		const struct feed_set *set;
-		int r = feed_set_get(snapshot, wanted->names[i], &set);
+		int r = feed_set_get_named(snapshot, wanted->names[i], &set);
 
 		wanted->missing = wanted->names[i];
 		(void)snprintf(wanted->why, sizeof(wanted->why), "%s", r == ERR_NO_FEED ? err_text(r)
@@ -138,7 +138,7 @@ static int has_version(struct kinf_snapshot *snapshot, void *arg)
 	struct wait_version *wanted = arg;
 	const struct feed_set *set;
 	struct journal_meta meta;
-	int r = feed_set_get(snapshot, wanted->feed, &set);
+	int r = feed_set_get_named(snapshot, wanted->feed, &set);
 
 	if (r != FOUND)
 		return r < 0 ? r : 0;
@@ -170,12 +170,13 @@ static int has_version(struct kinf_snapshot *snapshot, void *arg)
 
 int kinf_wait_rv(struct kinf *kinf, const char *feed, const char *resource_version, int timeout_ms)
 {
-	struct wait_version wanted = {feed, bytes_str(resource_version), 0, {0}};
-
 	int r = kinf_alive(kinf);
 
 	if (r < 0)
 		return r;
+	if (!resource_version)
+		return kinf_result(kinf, err_say(-EINVAL, "the resourceVersion to wait for is NULL"));
+	struct wait_version wanted = {feed, bytes_str(resource_version), 0, {0}};
 	r = wait_for(kinf, timeout_ms, has_version, &wanted);
 	if (r == 0)
 		r = err_say(ERR_TIMEOUT, "feed '%s' did not reach resourceVersion '%s' within %d ms",

@@ -458,5 +458,8 @@ int kinf_informer_commit(struct kinf_informer *informer)
 		r = err_say(-EBUSY, "a callback may not commit: its object is not handled yet");
 	if (r == 0)
 		r = informer_cursor_save(informer);
+	if (r == AGAIN)
+		return kinf_outcome(informer->kinf, r,
+			"there is no position to commit yet: the informer has no handler, or one that is not synced yet");
 	return kinf_result(informer->kinf, r);
 }

@@ -71,7 +71,6 @@ struct wake {
 /* The state of a feed as it was reported last. */
 struct informer_state {
 	struct kinf_feed_info status;
-	bool seen; /* in the present check */
 };
 
 struct kinf_informer {

@@ -12,12 +12,6 @@
 
 #define CHECK_EVERY_NS UINT64_C(1000000000)
 
-static int informer_renew_snapshot(struct kinf_informer *informer)
-{
-	return informer->snapshot ? kinf_snapshot_renew(informer->snapshot)
-				  : kinf_snapshot_open(informer->kinf, &informer->snapshot);
-}
-
 static int informer_set_feeds(struct kinf_informer *informer, const struct feed_set *set)
 {
 	uint32_t *feeds = calloc(set->n + 1, sizeof(*feeds));
@@ -66,36 +60,44 @@ static int informer_check_state(void *arg, const struct kinf_feed_info *status)
 	}
 	struct informer_state *state = &informer->states[i];
 	bool differs = strcmp(state->status.state, status->state) != 0;
-	state->seen = true;
 	state->status = *status;
 	if (differs)
 		informer->on_state(informer->arg, status);
 	return differs && informer->freed ? END : 0;
 }
 
-/* ANY false: the name stands for no feed. */
-static int informer_report_states(struct kinf_informer *informer, bool any)
+/* Reports each feed that the name no longer stands for once as gone. Returns: 0; END: the callback has freed the informer. */
+static int informer_report_gone(struct kinf_informer *informer, const struct feed_set *set)
 {
-	int r = 0;
+	for (size_t i = 0; i < informer->n_states;) {
+		struct kinf_feed_info status = informer->states[i].status;
+		bool there = false;
 
-	if (!informer->on_state)
-		return 0;
-	if (any)
-		r = kinf_feed_status(
-			informer->snapshot, informer->feed, informer_check_state, informer);
-	/* Each feed that the name no longer stands for is reported once as gone. */
-	for (size_t i = 0; r == 0 && i < informer->n_states;) {
-		struct informer_state state = informer->states[i];
-
-		if (state.seen) {
-			informer->states[i++].seen = false;
+		for (size_t k = 0; set && k < set->n; k++)
+			there |= set->feeds[k].definition.id == status.feed;
+		if (there) {
+			i++;
 			continue;
 		}
 		informer->states[i] = informer->states[--informer->n_states];
-		(void)snprintf(state.status.state, sizeof(state.status.state), "gone");
-		informer->on_state(informer->arg, &state.status);
-		r = informer->freed ? END : 0;
+		(void)snprintf(status.state, sizeof(status.state), "gone");
+		informer->on_state(informer->arg, &status);
+		if (informer->freed)
+			return END;
 	}
+	return 0;
+}
+
+/* SET: the feeds that the name stands for; NULL: none. A feed that has taken another one's place comes after it, so that the
+ * last state of a name is not that it is gone. */
+static int informer_report_states(struct kinf_informer *informer, const struct feed_set *set)
+{
+	if (!informer->on_state)
+		return 0;
+	int r = informer_report_gone(informer, set);
+	if (r == 0 && set)
+		r = kinf_feed_status(
+			informer->snapshot, informer->feed, informer_check_state, informer);
 	return r == END ? 0 : r;
 }
 
@@ -104,7 +106,7 @@ static int informer_report_states(struct kinf_informer *informer, bool any)
 int informer_find_feeds(struct kinf_informer *informer)
 {
 	const struct feed_set *set;
-	int r = informer_renew_snapshot(informer);
+	int r = kinf_snapshot_take(informer->kinf, &informer->snapshot);
 
 	if (r != 0)
 		return r;
@@ -123,7 +125,7 @@ int informer_check_feeds(struct kinf_informer *informer, uint64_t now)
 	if (informer->checked_ns && now - informer->checked_ns < CHECK_EVERY_NS)
 		return 0;
 	informer->checked_ns = now;
-	int r = informer_renew_snapshot(informer);
+	int r = kinf_snapshot_take(informer->kinf, &informer->snapshot);
 	if (r != 0)
 		return r == AGAIN ? 0 : r;
 	r = feed_set_get(informer->snapshot, informer->feed, &set);
@@ -140,7 +142,7 @@ int informer_check_feeds(struct kinf_informer *informer, uint64_t now)
 		}
 	}
 	if (r == FOUND || r == AGAIN || r == GONE || r == ERR_NO_FEED) {
-		int state = informer_report_states(informer, r != ERR_NO_FEED);
+		int state = informer_report_states(informer, r != ERR_NO_FEED ? set : NULL);
 
 		if (state < 0)
 			r = state;

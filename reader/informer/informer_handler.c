@@ -84,7 +84,7 @@ int handler_find_indexes(struct kinf_handler *h)
 	if (!h->filtered || h->has_indexes)
 		return 0;
 	/* A snapshot of its own: the informer's may be in use, if a callback adds this handler. */
-	int r = kinf_snapshot_open(h->informer->kinf, &snapshot);
+	int r = kinf_snapshot_take(h->informer->kinf, &snapshot);
 	if (r == 0)
 		r = feed_set_get(snapshot, h->informer->feed, &set);
 	if (r == FOUND)
@@ -237,13 +237,13 @@ static void handler_report_sync(struct kinf_handler *h, bool *ret_called)
 }
 
 /* Tells the thread which events the handler has been given: a snapshot that a callback takes has
- * them. */
-static void handler_set_handled(const struct kinf_handler *h)
+ * them. Returns what the thread was told before. */
+static struct handled handler_set_handled(const struct kinf_handler *h)
 {
 	struct handled handled = {.event = h->newest};
 
 	memcpy(handled.journal, h->journal, sizeof(handled.journal));
-	handled_set(&handled);
+	return handled_set(&handled);
 }
 
 static int handler_give(struct kinf_handler *h, const struct follow_item *item, bool *ret_called)
@@ -255,7 +255,7 @@ static int handler_give(struct kinf_handler *h, const struct follow_item *item, 
 	h->informed = true;
 	if (item->kind != FOLLOW_LAPPED && item->shown_at > h->newest)
 		h->newest = item->shown_at;
-	handler_set_handled(h);
+	(void)handler_set_handled(h);
 	switch (item->kind) {
 	case FOLLOW_INITIAL:
 		r = handler_accepts(h, record);
@@ -366,13 +366,11 @@ static int handler_step(struct kinf_handler *h, int *ret_calls)
 int handler_next(struct kinf_handler *h, int *ret_calls)
 {
 	CHECK_OBJ(h, KINF_HANDLER_MAGIC);
-	const struct handled before =
-		handled_get(); /* a callback of another informer may dispatch this one */
-
 	*ret_calls = 0;
-	handler_set_handled(h);
+	/* A callback of another informer may dispatch this one. */
+	const struct handled before = handler_set_handled(h);
 	int r = handler_step(h, ret_calls);
-	handled_set(&before);
+	(void)handled_set(&before);
 	return r;
 }
 

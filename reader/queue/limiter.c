@@ -13,7 +13,7 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "reader/kinf.h"
+#include "reader/handle.h"
 #include "reader/queue/queue_clock.h"
 #include "reader/queue/queue_keys.h"
 
@@ -25,23 +25,33 @@ struct kinf_limiter {
 	uint32_t magic;
 	struct kinf_limiter_operations operations;
 	void *arg;
+	bool is_callers; /* its errors have no sentence of the library */
 };
+
+static int limiter_create(const struct kinf_limiter_operations *operations, void *arg, struct kinf_limiter **ret_limiter)
+{
+	struct kinf_limiter *limiter = malloc(sizeof(*limiter));
+
+	if (!limiter)
+		return err_set(-ENOMEM, "limiter");
+	*limiter = (struct kinf_limiter){.magic = LIMITER_MAGIC, .operations = *operations, .arg = arg};
+	*ret_limiter = limiter;
+	return 0;
+}
 
 int kinf_limiter_new(const struct kinf_limiter_operations *operations, void *arg,
 	struct kinf_limiter **ret_limiter)
 {
 	if (operations->size != sizeof(*operations))
-		return err_set(ERR_UNSUPPORTED,
+		return kinf_result(NULL, err_set(ERR_UNSUPPORTED,
 			"kinf_limiter_operations of %u bytes, this library knows %zu",
-			operations->size, sizeof(*operations));
+			operations->size, sizeof(*operations)));
 	if (!operations->when)
-		return err_say(-EINVAL, "a limiter without when()");
-	struct kinf_limiter *limiter = malloc(sizeof(*limiter));
-	if (!limiter)
-		return err_set(-ENOMEM, "limiter");
-	*limiter = (struct kinf_limiter){LIMITER_MAGIC, *operations, arg};
-	*ret_limiter = limiter;
-	return 0;
+		return kinf_result(NULL, err_say(-EINVAL, "a limiter without when()"));
+	int r = limiter_create(operations, arg, ret_limiter);
+	if (r == 0)
+		(*ret_limiter)->is_callers = true;
+	return kinf_result(NULL, r);
 }
 
 void kinf_limiter_free(struct kinf_limiter **limiter)
@@ -60,7 +70,11 @@ void kinf_limiter_free(struct kinf_limiter **limiter)
 int kinf_limiter_when(struct kinf_limiter *limiter, const void *key, size_t size, int64_t *ret_ns)
 {
 	CHECK_OBJ(limiter, LIMITER_MAGIC);
-	return limiter->operations.when(limiter->arg, key, size, ret_ns);
+	int r = limiter->operations.when(limiter->arg, key, size, ret_ns);
+
+	if (r < 0 && limiter->is_callers)
+		r = err_set(r, "when() of the limiter");
+	return r < 0 ? kinf_result(NULL, r) : r;
 }
 
 void kinf_limiter_forget(struct kinf_limiter *limiter, const void *key, size_t size)
@@ -82,11 +96,11 @@ uint64_t kinf_limiter_num_requeues(struct kinf_limiter *limiter, const void *key
 static int limiter_make(const struct kinf_limiter_operations *operations, void *arg,
 	struct kinf_limiter **ret_limiter)
 {
-	int r = kinf_limiter_new(operations, arg, ret_limiter);
+	int r = limiter_create(operations, arg, ret_limiter);
 
 	if (r < 0)
 		operations->release(arg);
-	return r;
+	return kinf_result(NULL, r);
 }
 
 /* ---- limiters that count the failures of each key ---- */
@@ -161,12 +175,12 @@ static int per_key_new(int (*when)(void *, const void *, size_t, int64_t *), str
 	struct per_key *limiter = malloc(sizeof(*limiter));
 
 	if (!limiter)
-		return err_set(-ENOMEM, "limiter");
+		return kinf_result(NULL, err_set(-ENOMEM, "limiter"));
 	*limiter = from;
 	int r = queue_keys_init(&limiter->keys);
 	if (r < 0) {
 		free(limiter);
-		return r;
+		return kinf_result(NULL, r);
 	}
 	(void)pthread_mutex_init(&limiter->lock, NULL);
 	return limiter_make(&operations, limiter, ret_limiter);
@@ -263,13 +277,11 @@ int kinf_limiter_bucket(
 		.release = token_bucket_release};
 
 	if (!(qps > 0) || burst == 0)
-		return err_say(-EINVAL,
-			"a bucket of %u tokens filled with %g a second: neither may "
-			"be 0",
-			burst, qps);
+		return kinf_result(NULL,
+			err_say(-EINVAL, "a bucket of %u tokens filled with %g a second: both have to be more than 0", burst, qps));
 	struct token_bucket *bucket = malloc(sizeof(*bucket));
 	if (!bucket)
-		return err_set(-ENOMEM, "limiter");
+		return kinf_result(NULL, err_set(-ENOMEM, "limiter"));
 	*bucket = (struct token_bucket){.clock = clock,
 		.qps = qps,
 		.burst = burst,
@@ -361,12 +373,12 @@ static int composite_new(struct kinf_limiter *const *limiters, size_t n, const i
 		malloc(sizeof(*composite) + n * sizeof(struct kinf_limiter *));
 
 	if (!composite)
-		return err_set(-ENOMEM, "limiter");
+		return kinf_result(NULL, err_set(-ENOMEM, "limiter"));
 	*composite = (struct composite){.max_ns = max_ns ? *max_ns : 0};
-	int r = kinf_limiter_new(&operations, composite, ret_limiter);
+	int r = limiter_create(&operations, composite, ret_limiter);
 	if (r < 0) {
 		free(composite);
-		return r;
+		return kinf_result(NULL, r);
 	}
 	for (size_t i = 0; i < n; i++)
 		composite->of[i] = limiters[i];

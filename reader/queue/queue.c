@@ -21,6 +21,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
+#include "reader/handle.h"
 #include "reader/handled.h"
 #include "reader/queue/queue_clock.h"
 #include "reader/queue/queue_delayed.h"
@@ -39,7 +40,7 @@ struct queue_item {
 	struct queue_timer timer;     /* of a delayed key */
 	struct handled handled; /* the newest event of the callers that have added the key since it
 				   was handed out */
-	struct handled given;         /* that it was handed out with */
+	uint64_t taker;               /* the thread that it was handed out to */
 	bool dirty;
 };
 
@@ -102,7 +103,7 @@ static int line_push(struct kinf_queue *queue, struct queue_item *item)
 		int r = queue->order.push(queue->order.arg, item->key.text, item->key.size);
 
 		if (r < 0)
-			return r;
+			return err_set(r, "push() of the queue's order refused a key");
 	} else {
 		item->next = NULL;
 		*queue->last = item;
@@ -195,10 +196,16 @@ static int queue_add(struct kinf_queue *queue, const void *key, size_t size, uin
 	return r;
 }
 
+/* Keeps the sentence of an error for kinf_error(NULL). Returns R. */
+static int queue_result(int r)
+{
+	return r < 0 ? kinf_result(NULL, r) : r;
+}
+
 int kinf_queue_add(struct kinf_queue *queue, const void *key, size_t size)
 {
 	LOCKED(queue);
-	return queue->shutting_down ? END : queue_add(queue, key, size, 0);
+	return queue->shutting_down ? END : queue_result(queue_add(queue, key, size, 0));
 }
 
 int kinf_queue_add_after(struct kinf_queue *queue, const void *key, size_t size, int64_t delay_ns)
@@ -207,7 +214,7 @@ int kinf_queue_add_after(struct kinf_queue *queue, const void *key, size_t size,
 	if (queue->shutting_down)
 		return END;
 	queue->counts.retries++;
-	return queue_add(queue, key, size, delay_ns > 0 ? (uint64_t)delay_ns : 0);
+	return queue_result(queue_add(queue, key, size, delay_ns > 0 ? (uint64_t)delay_ns : 0));
 }
 
 /* ---- rate limits ---- */
@@ -263,9 +270,8 @@ static void queue_hand_out(struct kinf_queue *queue, const char **ret_key, size_
 			queue->last = &queue->first;
 	}
 	item->dirty = false;
-	item->given = item->handled;
+	item->taker = handled_take_key(&item->handled);
 	item->handled.event = 0;
-	handled_set(&item->given);
 	item->began_at = clock_read(queue->clock);
 	item->work_next = queue->work;
 	item->work_at = &queue->work;
@@ -298,8 +304,9 @@ static int queue_get(
 	for (;;) {
 		int r = queue_add_due(queue);
 
-		if (r < 0)
+		if (r < 0 && !queue->in_line)
 			return r;
+		err_ignore(r, "the keys in line come first");
 		if (queue->in_line) {
 			queue_hand_out(queue, ret_key, ret_size);
 			return FOUND;
@@ -333,7 +340,7 @@ int kinf_queue_get(struct kinf_queue *queue, int timeout_ms, const char **ret_ke
 	/* This thread stops waiting: another one has to take what is left, or keep the time. */
 	if (queue->in_line || (queue->delayed.n && !queue->timekeeper))
 		queue_wake_one(queue);
-	return r;
+	return queue_result(r);
 }
 
 int kinf_queue_done(struct kinf_queue *queue, const void *key, size_t size)
@@ -345,16 +352,14 @@ int kinf_queue_done(struct kinf_queue *queue, const void *key, size_t size)
 		return NOT_FOUND;
 	int r = item->dirty ? line_push(queue, item) : 0;
 	if (r < 0)
-		return r;
+		return queue_result(r);
 	histogram_add(&queue->counts.work_duration, clock_read(queue->clock) - item->began_at);
 	*item->work_at = item->work_next;
 	if (item->work_next)
 		item->work_next->work_at = item->work_at;
 	item->work_at = NULL;
 	queue->counts.processing--;
-	const struct handled handled = handled_get();
-	if (handled.event == item->given.event) /* this thread works on the key */
-		handled_set(&(const struct handled){0});
+	handled_end_key(item->taker);
 	if (item->dirty)
 		queue_wake_one(queue);
 	if (!queue->work)
@@ -392,9 +397,9 @@ int kinf_queue_metrics(struct kinf_queue *queue, struct kinf_queue_counts *ret_m
 {
 	LOCKED(queue);
 	if (ret_metrics->size != sizeof(*ret_metrics))
-		return err_set(ERR_UNSUPPORTED,
+		return queue_result(err_set(ERR_UNSUPPORTED,
 			"kinf_queue_counts of %u bytes, this library knows %zu", ret_metrics->size,
-			sizeof(*ret_metrics));
+			sizeof(*ret_metrics)));
 	err_ignore(queue_add_due(queue), "kinf_queue_get reports it");
 	const struct queue_counts *counts = &queue->counts;
 	uint64_t now = clock_read(queue->clock);
@@ -483,17 +488,17 @@ int kinf_queue_new(const struct kinf_queue_options *options, struct kinf_queue *
 		options = &defaults;
 	int r = queue_check_options(options);
 	if (r < 0)
-		return r;
+		return queue_result(r);
 	struct kinf_queue *queue = calloc(1, sizeof(*queue));
 	if (!queue)
-		return err_set(-ENOMEM, "queue");
+		return queue_result(err_set(-ENOMEM, "queue"));
 	queue->limiter = options->limiter;
 	r = queue_keys_init(&queue->keys);
 	if (r == 0 && !queue->limiter)
 		r = kinf_limiter_default_controller(options->clock, &queue->limiter);
 	if (r < 0) {
 		free(queue);
-		return r;
+		return queue_result(r);
 	}
 	queue->magic = QUEUE_MAGIC;
 	queue->clock = options->clock;
@@ -521,6 +526,8 @@ void kinf_queue_free(struct kinf_queue **queue)
 
 	CHECK_OBJ(q, QUEUE_MAGIC);
 	clock_unsubscribe(q->clock, &q->user);
+	for (const struct queue_item *item = q->work; item; item = item->work_next)
+		handled_end_key(item->taker);
 	queue_keys_release(&q->keys);
 	queue_delayed_release(&q->delayed);
 	kinf_limiter_free(&q->limiter);

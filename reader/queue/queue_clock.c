@@ -8,6 +8,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
+#include "reader/handle.h"
 
 #define CLOCK_MAGIC 0x6b636c6bu
 
@@ -23,7 +24,7 @@ int kinf_clock_new(struct kinf_clock **ret_clock)
 	struct kinf_clock *clock = calloc(1, sizeof(*clock));
 
 	if (!clock)
-		return err_set(-ENOMEM, "clock");
+		return kinf_result(NULL, err_set(-ENOMEM, "clock"));
 	clock->magic = CLOCK_MAGIC;
 	(void)pthread_mutex_init(&clock->lock, NULL); /* can't fail without attributes */
 	*ret_clock = clock;

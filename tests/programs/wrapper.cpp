@@ -215,6 +215,13 @@ void handlers()
 	};
 	funcs.on_add = [&](const Object &pod, bool) { seen.emplace_back(pod.key()); };
 	(void)informer->add_event_handler(std::move(funcs));
+	/* The next handler may lie where a removed one lay. */
+	for (int i = 0; i < 100; i++) {
+		auto removed = informer->add_event_handler({});
+		EXPECT(informer->remove_event_handler(removed));
+		auto next = informer->add_event_handler({});
+		EXPECT(!informer->remove_event_handler(removed) && informer->remove_event_handler(next));
+	}
 	informer->run();
 	EXPECT(!informer && seen.size() == 2 && seen[1] == "shop/back-0");
 	InformerOptions options;

@@ -257,7 +257,18 @@ def test_exceptions_carry_the_sentences_of_the_library(store, simulator):
     assert raises(kinf.BadQuery, pods.list, labels="a=(")
     assert raises(ValueError, pods.list, continue_token="?")
     assert "NUL" in raises(ValueError, pods.list, prefix="a\0b")
-    assert raises(ValueError, pods.list, limit=-1)
+    for beyond in (-1, 2**64):
+        assert "an event that is not from 0" in raises(ValueError, pods.list, at_event=beyond)
+        assert "an event that is not from 0" in raises(ValueError, pods.watch, from_event=beyond)
+        assert "an event that is not from 0" in raises(ValueError, store.snapshot, at=beyond)
+        assert "a limit that is not from 0" in raises(ValueError, pods.list, limit=beyond)
+    store.wait_synced("pods", timeout=float("inf"))
+    assert "first list ended with event" in raises(kinf.Gone, pods.list, at_event=1)
+    assert "is not there yet" in raises(kinf.NotReady, pods.list, at_event=10**12)
+    assert "another journal" in raises(kinf.Gone, store.snapshot, at=10**12)
+    with pods.watch(cursor="sentences") as watch:
+        assert "End that follower" in raises(kinf.Locked, pods.watch, cursor="sentences")
+        assert not watch.commit(), "there is no position yet"
     assert "/nowhere" in raises(kinf.Error, kinf.Store, "/nowhere")
     try:
         kinf.Store("/nowhere")

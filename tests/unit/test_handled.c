@@ -189,6 +189,46 @@ Test(handled, an_event_that_the_journal_does_not_have_is_gone)
 	KINF_OK(kinf_snapshot_renew(snapshot));
 }
 
+/* ---- calls that do not read the cache for the caller ---- */
+
+static void on_add_call_others(void *arg, const struct kinf_object *object, int initial)
+{
+	const struct kinf_query of_node = {.size = sizeof(of_node), .field_selector = "spec.nodeName=n"};
+	const struct kinf_handler_options filtered = {.size = sizeof(filtered), .filter = &of_node};
+	const char *feeds[] = {"pods"};
+	struct kinf_informer *other = NULL;
+
+	(void)arg;
+	(void)object;
+	(void)initial;
+	look.calls++;
+	KINF_OK(kinf_wait_synced(cache.kinf, feeds, 1, 0));
+	cr_assert_eq(kinf_wait_rv(cache.kinf, "pods", "1000000", 0), KINF_TIMEOUT);
+	KINF_OK(kinf_informer_add_handler(informer, &filtered, NULL));
+	cr_assert_eq(kinf_informer_new(cache.kinf, "pots", NULL, &other), KINF_NO_FEED);
+	KINF_OK(kinf_informer_new(cache.kinf, "pods", NULL, &other));
+	cr_assert_eq(kinf_informer_dispatch(other, 0), 0);
+	kinf_informer_free(&other);
+}
+
+/* The index does not take the event while the handler runs: what waited for it would wait for an hour. */
+Test(handled, only_a_snapshot_of_the_caller_waits)
+{
+	const struct kinf_handler_options options = {.size = sizeof(options), .on_add = on_add_call_others};
+
+	cache.kinf->index_wait_ns = UINT64_C(3600000000000);
+	kinf_informer_free(&informer);
+	KINF_OK(kinf_informer_new(cache.kinf, "pods", NULL, &informer));
+	KINF_OK(kinf_informer_add_handler(informer, &options, NULL));
+	tape_drain(informer);
+	cache_put("a/x", NULL);
+	KINF_OK(journal_checkpoint(cache.rig.journal, cache.feed, FEED_SYNCED, BYTES_LIT("100")));
+	rig_commit(&cache.rig);
+	tape_drain(informer);
+	cr_assert_eq(look.calls, 1);
+	rig_settle(&cache.rig);
+}
+
 /* ---- work queues ---- */
 
 static void *work(void *arg)
@@ -229,12 +269,72 @@ Test(handled, a_key_that_waits_keeps_the_newest_event)
 	size_t size;
 
 	KINF_OK(kinf_queue_new(NULL, &look.queue));
-	handled_set(&handled);
+	(void)handled_set(&handled);
 	KINF_OK(kinf_queue_add(look.queue, "k", 1));
 	handled.event = 5;
-	handled_set(&handled);
+	(void)handled_set(&handled);
 	KINF_OK(kinf_queue_add_after(look.queue, "k", 1, 1));
 	KINF_OK(kinf_queue_get(look.queue, -1, &key, &size));
 	cr_assert_eq(kinf_handled_event(), 7);
 	KINF_OK(kinf_queue_done(look.queue, key, size));
+}
+
+static void put_key(const char *key, uint64_t event)
+{
+	const struct handled handled = {.event = event}, before = handled_set(&handled);
+
+	KINF_OK(kinf_queue_add(look.queue, key, 1));
+	(void)handled_set(&before);
+}
+
+Test(handled, a_worker_with_several_keys_has_the_newest_event_until_the_last_is_done)
+{
+	const char *key;
+	size_t size;
+
+	KINF_OK(kinf_queue_new(NULL, &look.queue));
+	put_key("a", 9);
+	put_key("b", 4);
+	KINF_OK(kinf_queue_get(look.queue, -1, &key, &size));
+	KINF_OK(kinf_queue_get(look.queue, -1, &key, &size));
+	cr_assert_eq(kinf_handled_event(), 9);
+	KINF_OK(kinf_queue_done(look.queue, "b", 1));
+	cr_assert_eq(kinf_handled_event(), 9);
+	KINF_OK(kinf_queue_done(look.queue, "a", 1));
+	cr_assert_eq(kinf_handled_event(), 0);
+	put_key("c", 11);
+	KINF_OK(kinf_queue_get(look.queue, -1, &key, &size));
+	kinf_queue_free(&look.queue);
+	cr_assert_eq(kinf_handled_event(), 0, "the queue is gone");
+}
+
+static void on_add_drain_queue(void *arg, const struct kinf_object *object, int initial)
+{
+	const char *key;
+	size_t size;
+
+	(void)arg;
+	(void)initial;
+	look.event = kinf_handled_event();
+	KINF_OK(kinf_queue_add(look.queue, object->key, object->key_size));
+	KINF_OK(kinf_queue_get(look.queue, -1, &key, &size));
+	KINF_OK(kinf_queue_done(look.queue, key, size));
+	cr_assert_eq(kinf_handled_event(), look.event, "the callback still runs");
+	look.calls++;
+}
+
+Test(handled, a_handler_that_works_off_a_queue_still_finds_its_change)
+{
+	const struct kinf_handler_options options = {.size = sizeof(options), .on_add = on_add_drain_queue};
+
+	KINF_OK(kinf_queue_new(NULL, &look.queue));
+	kinf_informer_free(&informer);
+	KINF_OK(kinf_informer_new(cache.kinf, "pods", NULL, &informer));
+	KINF_OK(kinf_informer_add_handler(informer, &options, NULL));
+	cache_put("a/x", NULL);
+	cache_take();
+	tape_drain(informer);
+	cr_assert_eq(look.calls, 1);
+	cr_assert_gt(look.event, 0);
+	cr_assert_eq(kinf_handled_event(), 0);
 }

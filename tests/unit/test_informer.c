@@ -475,6 +475,20 @@ Test(informer, states_are_told_when_they_are_others)
 	release();
 }
 
+Test(informer, a_feed_that_takes_another_ones_place_is_reported_after_it)
+{
+	struct kinf_informer_options options = {.size = sizeof(options), .on_state = on_state};
+
+	states[0] = '\0';
+	informer = tape_informer(&options);
+	tape_drain(informer);
+	cache_replace_feed();
+	informer->checked_ns = 0;
+	(void)kinf_informer_dispatch(informer, 0);
+	cr_assert_str_eq(states, "pods=offline pods=gone pods=offline ", "%s", states);
+	release();
+}
+
 Test(informer, a_feed_that_is_not_there_is_refused_and_one_that_goes_is_told)
 {
 	int r = kinf_informer_new(cache.kinf, "secrets", NULL, &informer);

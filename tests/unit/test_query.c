@@ -207,6 +207,55 @@ Test(query, get_finds_what_is_there_and_nothing_else)
 	cr_assert_str_eq(kinf_error(w.kinf), NO_FEED("secrets"));
 }
 
+static int give_no_change(void *arg, const struct kinf_change *change)
+{
+	(void)arg;
+	(void)change;
+	cr_assert_fail("nothing is retained");
+	return 0;
+}
+
+Test(query, no_object_has_a_key_that_is_too_long)
+{
+	static char longer[2 * 1024];
+	struct kinf_object object;
+
+	memset(longer, 'a', sizeof(longer) - 1);
+	cr_assert_eq(kinf_get(w.snapshot, "pods", "a", longer, &object), KINF_NOT_FOUND);
+	cr_assert_eq(kinf_get(w.snapshot, "pods", longer, "a", &object), KINF_NOT_FOUND);
+	cr_assert_eq(kinf_history(w.snapshot, "pods", "a", longer, give_no_change, NULL), KINF_NOT_FOUND);
+}
+
+/* An empty name is none of all feeds, for which only kinf_feed_status() takes NULL. */
+Test(query, a_feed_without_name_is_refused_also_after_all_feeds_were_asked_for)
+{
+	struct kinf_query query = {.size = sizeof(query), .feed = ""};
+	struct kinf_listing *list = NULL;
+	struct kinf_object object;
+	unsigned feeds = 0;
+
+	while (!w.pods[feeds].there)
+		feeds++;
+	const struct pod *pod = &w.pods[feeds];
+	feeds = 0;
+	for (int i = 0; i < 2; i++) {
+		cr_assert_eq(kinf_list(w.snapshot, &query, &list), KINF_NO_FEED);
+		cr_assert_str_eq(kinf_error(w.kinf), "no feed has an empty name; there are: 'pods'");
+		cr_assert_eq(kinf_get(w.snapshot, "", pod->namespace_, pod->name, &object), KINF_NO_FEED);
+		OK(kinf_feed_status(w.snapshot, NULL, count_feed, &feeds));
+		cr_assert_eq(feeds, 3u * ((unsigned)i + 1));
+		cr_assert_eq(kinf_feed_status(w.snapshot, "", count_feed, &feeds), KINF_NO_FEED);
+	}
+	cr_assert_eq(kinf_get(w.snapshot, NULL, pod->namespace_, pod->name, &object), -EINVAL);
+	cr_assert_eq(kinf_get_many(w.snapshot, NULL, NULL, 0, NULL, NULL), -EINVAL);
+	cr_assert_eq(kinf_history(w.snapshot, NULL, pod->namespace_, pod->name, NULL, NULL), -EINVAL);
+	cr_assert_eq(kinf_index_list(w.snapshot, NULL, NULL, NULL), -EINVAL);
+	cr_assert_eq(kinf_index_values(w.snapshot, NULL, "node", "", NULL, NULL), -EINVAL);
+	cr_assert_eq(kinf_wait_synced(w.kinf, &(const char *){NULL}, 1, 0), -EINVAL);
+	cr_assert_eq(kinf_wait_rv(w.kinf, NULL, "1", 0), -EINVAL);
+	cr_assert_str_eq(kinf_error(w.kinf), "the name of the feed is NULL");
+}
+
 struct many {
 	size_t next, ends_at;
 	bool renews;
@@ -407,6 +456,38 @@ Test(query, parts_of_an_object_are_objects)
 	cr_assert_neq(strchr(all, ';'), strrchr(all, ';'), "%s", all);
 }
 
+static int count_part(void *arg, const struct kinf_object *part)
+{
+	(void)part;
+	++*(unsigned *)arg;
+	return 0;
+}
+
+/* As on_delete gets it for an object that is missing after a lapse. */
+Test(query, an_object_without_a_body_has_nothing_in_it)
+{
+	const struct kinf_object object = {.key = "a/x", .key_size = 3};
+	struct kinf_object part, *copy;
+	unsigned parts = 0;
+	const char *text;
+	size_t size;
+	char *json;
+
+	cr_assert_eq(kinf_object_path(&object, "spec.nodeName", &text, &size), KINF_NOT_FOUND);
+	cr_assert_eq(kinf_object_path(&object, "spec.[", &text, &size), KINF_SYNTAX);
+	cr_assert_eq(kinf_object_part(&object, "spec", &part), KINF_NOT_FOUND);
+	cr_assert_eq(kinf_object_each(&object, "spec.containers[*]", count_part, &parts), 0);
+	cr_assert_eq(parts, 0);
+	OK(kinf_object_json(&object, 2, &json, &size));
+	cr_assert_str_eq(json, "{}");
+	cr_assert_eq(size, 2);
+	free(json);
+	OK(kinf_object_copy(&object, &copy));
+	cr_assert_null(copy->body);
+	cr_assert_eq(memcmp(copy->key, "a/x", 3), 0);
+	free(copy);
+}
+
 Test(query, a_bad_path_is_explained_without_a_handle)
 {
 	struct kinf_object object, part;
@@ -463,6 +544,44 @@ Test(query, feeds_that_come_later_are_seen_after_a_renewal)
 	n = 0;
 	OK(kinf_feed_status(w.snapshot, "pods", count_feed, &n));
 	cr_assert_eq(n, 4);
+}
+
+static int ignore_value(void *arg, const char *value, size_t size, uint64_t count)
+{
+	(void)arg;
+	(void)value;
+	(void)size;
+	(void)count;
+	return 0;
+}
+
+/* While the processor is away or behind, the journal has a feed, and then its list, before the index does. */
+Test(query, a_feed_that_the_index_lacks_is_not_left_out_of_a_list)
+{
+	struct kinf_query query = {.size = sizeof(query), .feed = "pods"};
+	uint32_t feed = add_feed("d");
+	struct kinf_listing *list;
+	struct kinf_object object;
+
+	OK(kinf_snapshot_renew(w.snapshot));
+	cr_assert_eq(kinf_index_values(w.snapshot, "pods", "node", "", ignore_value, NULL), KINF_AGAIN);
+	cr_assert_eq(kinf_list(w.snapshot, &query, &list), KINF_AGAIN);
+	(void)rig_append(&w.rig, feed, RECORD_LIST_BEGIN, NULL, NULL);
+	take();
+	OK(kinf_index_values(w.snapshot, "pods", "node", "", ignore_value, NULL));
+	cr_assert_eq(kinf_list(w.snapshot, &query, &list), KINF_AGAIN);
+	(void)rig_append(&w.rig, feed, RECORD_ADDED, "d/x", "{\"metadata\":{}}");
+	(void)rig_append(&w.rig, feed, RECORD_LIST_END, NULL, NULL);
+	rig_commit(&w.rig);
+	OK(kinf_snapshot_renew(w.snapshot));
+	cr_assert_eq(kinf_get(w.snapshot, "pods", "d", "x", &object), KINF_AGAIN);
+	cr_assert_eq(kinf_list(w.snapshot, &query, &list), KINF_AGAIN);
+	take();
+	OK(kinf_get(w.snapshot, "pods", "d", "x", &object));
+	query.namespace_ = "d";
+	OK(kinf_list(w.snapshot, &query, &list));
+	OK(kinf_list_next(list, &object));
+	kinf_list_close(&list);
 }
 
 Test(query, a_child_of_fork_is_told_to_open_its_own)

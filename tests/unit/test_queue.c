@@ -283,6 +283,57 @@ Test(queue, order_without_room_loses_no_key)
 	get(queue, "b");
 }
 
+Test(queue, keys_in_line_come_before_the_error_of_a_delayed_one)
+{
+	struct last_in_first order = {.full = false};
+	CLEANUP(kinf_clock_free) struct kinf_clock *clock = new_clock();
+	CLEANUP(kinf_queue_free) struct kinf_queue *queue = queue_in_order(&order, clock);
+
+	cr_assert_eq(add(queue, "a"), 0);
+	cr_assert_eq(add_after(queue, "b", MS), 0);
+	order.full = true;
+	kinf_clock_step(clock, MS);
+	get(queue, "a");
+	cr_assert_eq(try_get(queue, 0), -ENOMEM);
+	cr_assert_str_eq(kinf_error(NULL), "push() of the queue's order refused a key: Cannot allocate memory");
+	order.full = false;
+	get(queue, "b");
+}
+
+/* ---- errors ---- */
+
+static int refuse(void *arg, const void *key, size_t size, int64_t *ret_ns)
+{
+	(void)arg;
+	(void)key;
+	(void)size;
+	(void)ret_ns;
+	return -EIO;
+}
+
+Test(queue, errors_have_a_sentence)
+{
+	struct kinf_limiter_operations operations = {.size = sizeof(operations)};
+	const struct kinf_queue_order order = {.size = sizeof(order)};
+	struct kinf_queue_options options = {.size = sizeof(options), .order = &order};
+	struct kinf_queue *queue = NULL;
+
+	cr_assert_eq(kinf_limiter_new(&operations, NULL, &options.limiter), -EINVAL);
+	cr_assert_str_eq(kinf_error(NULL), "a limiter without when()");
+	cr_assert_eq(kinf_limiter_bucket(-1, 5, NULL, &options.limiter), -EINVAL);
+	cr_assert_str_eq(
+		kinf_error(NULL), "a bucket of 5 tokens filled with -1 a second: both have to be more than 0");
+	cr_assert_eq(kinf_queue_new(&options, &queue), -EINVAL);
+	cr_assert_str_eq(kinf_error(NULL), "a kinf_queue_order without push or pop");
+	operations.when = refuse;
+	cr_assert_eq(kinf_limiter_new(&operations, NULL, &options.limiter), 0);
+	options.order = NULL;
+	cr_assert_eq(kinf_queue_new(&options, &queue), 0);
+	cr_assert_eq(kinf_queue_add_rate_limited(queue, "a", 1), -EIO);
+	cr_assert_str_eq(kinf_error(NULL), "when() of the limiter: Input/output error");
+	kinf_queue_free(&queue);
+}
+
 /* ---- the end ---- */
 
 Test(queue, TestQueueDrainageUsingShutDownWithDrain)

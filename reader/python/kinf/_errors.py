@@ -36,7 +36,7 @@ class SnapshotExpired(Error):
 
 
 class Locked(Error):
-    """The store can't be written by us, and its owner is at work."""
+    """Another process, or another watch of this one, has it: a cursor has one follower at a time."""
 
 
 class NoStore(Error):
@@ -56,7 +56,7 @@ class TooLarge(Error):
 
 
 class ReadersFull(Error):
-    """Too many processes read the store."""
+    """This process holds too many snapshots."""
 
 
 class NoIndex(Error):
@@ -86,7 +86,7 @@ class NotReady(Error):
 
 
 class Gone(Error):
-    """The continue token is older than the store's history: list again without it."""
+    """The store no longer has the state that a continue token or an event number stands for."""
 
     code = GONE
 
@@ -118,14 +118,14 @@ _CLASSES = {
 # Outcomes that a call gave without a handle have no sentence in the library.
 _OUTCOMES = {
     AGAIN: "nothing has been listed or indexed so far: wait_synced() waits for it",
-    GONE: "the continue token is older than the store's history: list again without it",
+    GONE: "the state that was asked for is no longer kept: begin again",
 }
 
 
 def error(code: int, handle: int | None = None) -> Error:
     """The exception for a result; HANDLE: the struct kinf that it is of, if any."""
     if code in _OUTCOMES:
-        told = lib.kinf_error(handle) if handle and code == AGAIN else b""
+        told = lib.kinf_error(handle) if handle else b""
         return _CLASSES[code](told.decode(errors="replace") or _OUTCOMES[code], code)
     sentence = lib.kinf_error(handle) or lib.kinf_strerror(code) or b""
     return _CLASSES.get(code, Error)(sentence.decode(errors="replace"), code)

@@ -19,6 +19,13 @@ def text(value: str, what: str) -> bytes:
     return encoded
 
 
+def number(value: int, what: str) -> int:
+    """VALUE for the library, which would get the rest of a division by 2**64."""
+    if not 0 <= value < 2**64:
+        raise ValueError(f"{what} that is not from 0 to 2**64 - 1: {value}")
+    return value
+
+
 def _optional(value: str | None, what: str) -> bytes | None:
     return None if value is None else text(value, what)
 
@@ -57,10 +64,8 @@ def query(
     at_event: int = 0,
 ) -> _library.Query:
     """A struct kinf_query; it keeps alive what it points to."""
-    if limit < 0:
-        raise ValueError("a limit below 0")
-    if at_event < 0:
-        raise ValueError("an event below 0")
+    number(limit, "a limit")
+    number(at_event, "an event")
     listed = _terms(terms)
     array = (_library.Term * len(listed))(*listed) if listed else None
     return _library.Query(

@@ -13,7 +13,7 @@ from . import _library
 from ._errors import Ended, Single, check, check_fork, error, forks
 from ._library import AGAIN, CHANGE_FN, END, FEED_FN, FOUND, GET_FN, GONE, INDEX_FN, VALUE_FN, lib
 from ._object import Object, copy_of, text_at
-from ._query import Labels, Term, Terms, query, text
+from ._query import Labels, Term, Terms, number, query, text
 
 if TYPE_CHECKING:
     from ._store import Store
@@ -368,6 +368,7 @@ class Snapshot(Single):
 
     def _missing(self, at: int) -> int:
         """Returns the number of the event that the snapshot has to hold; 0: none."""
+        number(at, "an event")
         store, event = handled.get()
         return max(at, event) if store is self._store else at
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The store, and feeds by the store: what they give stays when no snapshot is held any more."""
 
+import math
 import os
 import re
 import threading
@@ -146,7 +147,8 @@ class Feed:
         under which the position outlives the process; what was not committed comes again. COMMIT: when
         the next event is asked for the one before counts as handled; False: call Watch.commit().
         FROM_EVENT: changes after this event. OLD: changes carry the state before. TRACK_KEYS: after
-        a lapse the watch gives the differences, not LAPPED and all objects again. RESYNC: the watch gives
+        a lapse the watch gives the differences, not LAPPED and all objects again, unless an earlier process was given
+        the objects (a cursor that has lapsed). RESYNC: the watch gives
         every object again after this many seconds, 0: never; None: as kinf.yaml says of the feed. STATES: the
         watch also gives the feed's state, at the beginning and when it changes."""
         if not initial:
@@ -237,7 +239,7 @@ class Store(Single):
 
     def wait(self, step: Any, timeout: float | None) -> None:
         """STEP(kinf, milliseconds) again and again until it is not a timeout."""
-        end = None if timeout is None else time.monotonic() + timeout
+        end = None if timeout is None or timeout == math.inf else time.monotonic() + timeout
         while True:
             left = SLICE_MS if end is None else max(0, int((end - time.monotonic()) * 1000))
             with self.in_use() as handle:

@@ -18,7 +18,7 @@ from ._errors import Ended, Error, Single, check, check_fork, error, forks
 from ._library import ADD_FN, AGAIN, COMMIT_BY_HAND, OWN_DEFAULT_RESYNC, SIGNAL_FN, SNAPSHOT_EXPIRED, STATE_FN
 from ._library import TRACK_KEYS, UPDATE_FN, lib
 from ._object import Object, copy_of
-from ._query import query, text
+from ._query import number, query, text
 from ._snapshot import FeedStatus, feed_status, handled
 
 if TYPE_CHECKING:
@@ -349,7 +349,7 @@ def _informer_options(
         size=ctypes.sizeof(_library.InformerOptions),
         flags=COMMIT_BY_HAND | flags,
         cursor=None if cursor is None else text(cursor, "a cursor's name"),
-        from_=from_event,
+        from_=number(from_event, "an event"),
         resync_ms=math.ceil((resync or 0) * 1000),
         on_state=STATE_FN(inbox.on_state) if states else STATE_FN(0),
     )
