@@ -54,7 +54,7 @@ struct env_options {
 int env_open(const char *directory, const struct env_options *options, struct env **ret_env);
 void env_close(struct env **env);
 /* Tells the kernel whether the next reads of an environment that is no writer will be all over the file. If so, a page that is not in memory
- * is read alone; else with 128 KiB around it, which push out what is needed where memory is limited. */
+ * is read alone; else with others around it (the disk's read_ahead_kb), which push out what is needed where memory is limited. */
 void env_expect_random(struct env *env, bool random);
 /* Returns whether its next transactions will be pinned. */
 bool env_is_pinned(const struct env *env);
