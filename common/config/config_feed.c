@@ -216,27 +216,6 @@ int config_read_indexes(const struct config_place *place, const struct yaml_node
 	return r;
 }
 
-int config_check_index(const struct config_place *place, const struct config_feed *feed, const struct config_index *index)
-{
-	const char *lacking = NULL;
-
-	for (size_t i = 0; i < index->n_paths && !lacking; i++) {
-		CLEANUP(path_free) struct path *path = NULL;
-		int r = path_parse(index->paths[i], &path);
-
-		if (r < 0)
-			return config_refuse_code(place, r);
-		if (feed->metadata_only && !path_is_of_metadata(path))
-			lacking = index->paths[i];
-		for (size_t k = 0; k < feed->n_drop && !lacking; k++)
-			if (path_is_within(path, bytes_str(feed->drop[k])))
-				lacking = index->paths[i];
-	}
-	return lacking ? config_refuse(place, "index '%s': the feed keeps its objects without '%s' ('objects' or 'drop')", index->name,
-				 lacking)
-		       : 0;
-}
-
 /* ---- whole feeds ----------------------------------------------------------------------------- */
 
 int config_new_feed(struct config *config, struct config_feed **ret_feed)
@@ -320,10 +299,6 @@ int config_finish_feed(const struct config_place *place, const struct yaml_node 
 		r = config_append(&feed->exclude, &feed->n_exclude, "events");
 	if (r == 0 && !feed->name)
 		r = config_copy(&feed->name, feed->resource);
-	if (feed->n_indexes) /* so there is a NODE: flags add theirs later */
-		here = config_place_member(place, "indexes", yaml_get(node, "indexes")->line);
-	for (size_t i = 0; r == 0 && i < feed->n_indexes; i++)
-		r = config_check_index(&here, feed, &feed->indexes[i]);
 	return r < 0 ? r : config_check_unique(place, node, config);
 }
 

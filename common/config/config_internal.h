@@ -121,8 +121,6 @@ int config_set_feed_value(const struct config_place *place, enum config_type typ
 
 int config_new_index(const struct config_place *place, const char *name, struct config_feed *feed,
 	struct config_index **ret_index);
-/* Refuses an index of what the feed, which is complete, does not keep: it would say that no object has a value there. */
-int config_check_index(const struct config_place *place, const struct config_feed *feed, const struct config_index *index);
 int config_add_index_path(
 	const struct config_place *place, const char *text, struct config_index *index);
 

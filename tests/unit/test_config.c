@@ -81,10 +81,10 @@ static const char every_key[] = "cluster:\n"
 				"    objects: metadata\n"
 				"    drop: [metadata.managedFields, status]\n"
 				"    indexes:\n"
-				"      node: metadata.labels.node\n"
+				"      node: spec.nodeName\n"
 				"      app: metadata.labels['app.kubernetes.io/name']\n"
-				"      owner: metadata.ownerReferences[*].uid\n"
-				"      node-phase: [metadata.labels.node, metadata.labels.phase]\n"
+				"      image: spec.containers[*].image\n"
+				"      node-phase: [spec.nodeName, status.phase]\n"
 				"    pageSize: 100\n"
 				"    resync: 10m\n"
 				"  - resource: deployments.apps\n"
@@ -128,7 +128,7 @@ Test(config, every_key_of_a_feed_is_taken)
 	cr_assert_str_eq(f->indexes[1].name, "app");
 	cr_assert_str_eq(f->indexes[1].paths[0], "metadata.labels['app.kubernetes.io/name']");
 	cr_assert_eq(f->indexes[3].n_paths, 2);
-	cr_assert_str_eq(f->indexes[3].paths[1], "metadata.labels.phase");
+	cr_assert_str_eq(f->indexes[3].paths[1], "status.phase");
 }
 
 static void expect_feed_defaults(const struct config_feed *f)
@@ -293,12 +293,6 @@ Test(config, each_key_of_a_feed_wrong_in_turn)
 		{"feeds:\n- resource: pods\n- resource: pods",
 			"k.yaml:3: feeds[1].name: 'pods' is also the name of feeds[0] in line 2; give "
 			"one of them another"},
-		{FEED "indexes: {node: spec.nodeName}\n  objects: metadata",
-			"k.yaml:3: feeds[0].indexes: index 'node': the feed keeps its objects without 'spec.nodeName' ('objects' or "
-			"'drop')"},
-		{FEED "drop: [spec.containers]\n  indexes: {image: [metadata.name, 'spec.containers[*].image']}",
-			"k.yaml:4: feeds[0].indexes: index 'image': the feed keeps its objects without 'spec.containers[*].image' "
-			"('objects' or 'drop')"},
 	};
 
 	expect_refusals(wrong, ARRAY_SIZE(wrong));
@@ -567,9 +561,6 @@ Test(config, bad_index_flags_are_refused_in_words)
 		{"nodes/x=spec.y", "--index: 'nodes/x=spec.y': no feed 'nodes'; write its name as --watch or the file does: 'pods'"},
 		{"pods/label=spec.y", "--index: 'label' is built in; choose another name"},
 		{"pods/app=spec.y", "--index: feed 'pods' already has an index 'app'"},
-		{"pods/manager=metadata.managedFields[*].manager",
-			"--index: index 'manager': the feed keeps its objects without 'metadata.managedFields[*].manager' ('objects' or "
-			"'drop')"},
 		{"pods/=spec.y", "--index: not an index name: ''; " NAME_RULE},
 	};
 
