@@ -74,6 +74,15 @@ class Workspace:
         assert not problems, "\n".join(problems)
 
 
+# These files take a minute or more each and begin first: `make test` gives whole files to its processes, and one that began last
+# would run alone when all others have ended.
+LONG = ["test_serve_watch", "test_restart", "test_shared_blocks", "test_serve_review", "test_what_is_missing", "test_watch"]
+
+
+def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: LONG.index(item.path.stem) if item.path.stem in LONG else len(LONG))
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
     outcome = yield
