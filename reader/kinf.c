@@ -431,8 +431,7 @@ int kinf_snapshot_reset(struct kinf_snapshot *snapshot)
 		return r;
 	snapshot->taken_as++;
 	snapshot->held = false;
-	int checked = snapshot_check_pins(snapshot->snapshot), reset = snapshot_reset(snapshot->snapshot);
-	return kinf_result(snapshot->kinf, checked < 0 ? checked : reset);
+	return kinf_result(snapshot->kinf, snapshot_reset_pins(snapshot->snapshot));
 }
 
 int kinf_snapshot_check(struct kinf_snapshot *snapshot)

@@ -115,23 +115,20 @@ void daemon_sleep(struct daemon *d, int timeout_ms)
 	(void)daemon_attend(d);		/* the caller checks d->stop */
 }
 
-/* Names the changed keys that `kinf run` takes at its start. It reads the file again at SIGHUP only, and so knows nothing of
- * the command "reload", which the reflector answers for it. */
-static void daemon_name_supervisors_keys(struct daemon *d, const struct config *config)
+/* Names the changed keys that PROGRAM, which is USER, takes at its start only. */
+static void daemon_name_keys(struct daemon *d, const struct config *config, enum config_user user, const char *program)
 {
 	char keys[CONFIG_KEYS_SIZE];
 
-	if (!d->reload_call || d->parent_fd < 0 || d->program->user != CONFIG_REFLECTOR ||
-		!config_needs_restart(d->config, config, CONFIG_RUN, keys))
+	if (!config_needs_restart(d->config, config, user, keys))
 		return;
-	LOG(config_needs_restart, .daemon = "kinf run", .keys = keys);
-	control_note(d->reload_call, "kinf run uses a changed value of these keys only after a restart: %s", keys);
+	LOG(config_needs_restart, .daemon = program, .keys = keys);
+	control_note(d->reload_call, "%s uses a changed value of these keys only after a restart: %s", program, keys);
 }
 
 bool daemon_reload(struct daemon *d)
 {
 	struct config *config = NULL;
-	char keys[CONFIG_KEYS_SIZE];
 	int r = config_load(&d->flags, &config);
 
 	d->reload = false;
@@ -146,12 +143,10 @@ bool daemon_reload(struct daemon *d)
 		err_forget();
 		return false;
 	}
-	if (config_needs_restart(d->config, config, d->program->user, keys)) {
-		LOG(config_needs_restart, .daemon = d->program->name, .keys = keys);
-		control_note(d->reload_call, "%s uses a changed value of these keys only after a restart: %s",
-			d->program->name, keys);
-	}
-	daemon_name_supervisors_keys(d, config);
+	daemon_name_keys(d, config, d->program->user, d->program->name);
+	/* `kinf run` reads the file again at SIGHUP only, and knows nothing of the command "reload": the reflector answers for it. */
+	if (d->reload_call && d->parent_fd >= 0 && d->program->user == CONFIG_REFLECTOR)
+		daemon_name_keys(d, config, CONFIG_RUN, "kinf run");
 	config_keep_fixed(config, d->config);
 	config_free(&d->config);
 	d->config = config;

@@ -120,7 +120,7 @@ static void children_start(struct children *children, struct child *child)
 		/* dup2 onto itself would leave close-on-exec as it is. */
 		if ((death_fd == at ? fcntl(death_fd, F_SETFD, 0) : dup2(death_fd, at)) >= 0)
 			(void)execv(child->path, argv);
-		_exit(127);
+		_exit(CHILD_NOT_EXECUTED);
 	}
 	if (pid < 0) {
 		children_put_off(child, child->started_ns);
@@ -175,7 +175,7 @@ static void children_describe_end(int status, char *text, size_t size)
 	case PROC_TEMPORARY:
 		(void)snprintf(text, size, "can't run just now");
 		break;
-	case 127:
+	case CHILD_NOT_EXECUTED:
 		(void)snprintf(text, size, "could not be executed");
 		break;
 	default:
@@ -205,7 +205,7 @@ static void children_died(struct child *child, int status, bool stopping)
 		child->in_use_ns = 0;
 	else if (!child->in_use_ns)
 		child->in_use_ns = now;
-	child->given_up = code == PROC_CONFIG || code == PROC_USAGE || code == 127 ||
+	child->given_up = code == PROC_CONFIG || code == PROC_USAGE || code == CHILD_NOT_EXECUTED ||
 			  (child->in_use_ns && now - child->in_use_ns >= IN_USE_NS);
 	child->refused = code == PROC_CONFIG || code == PROC_USAGE;
 	children_put_off(child, now);

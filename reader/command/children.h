@@ -31,6 +31,8 @@ struct child {
 	bool refused;         /* its configuration, or a right that it lacks, keeps it from running */
 };
 
+#define CHILD_NOT_EXECUTED 127 /* exit status, as a shell says it */
+
 struct children {
 	struct child *child;
 	size_t n;

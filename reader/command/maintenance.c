@@ -22,8 +22,6 @@
 #include "reader/command/command.h"
 #include "reader/command/ticker.h"
 
-#define NOT_EXECUTED 127 /* as a shell says it */
-
 static const struct maintenance_role {
 	const char *name, *socket;
 } roles[HOME_ROLE_MAX] = {
@@ -124,7 +122,7 @@ int maintenance_run(const char *const *program, int signals, const char *what, c
 		signals_reset();
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		(void)execv(path, argv);
-		_exit(NOT_EXECUTED);
+		_exit(CHILD_NOT_EXECUTED);
 	}
 	while (waitpid(pid, &status, WNOHANG) == 0) {
 		(void)poll(&wait, 1, 200); /* SIGCHLD ends it */
@@ -140,7 +138,7 @@ int maintenance_run(const char *const *program, int signals, const char *what, c
 		return err_say(-EINTR, "interrupted: nothing was made");
 	if (WIFSIGNALED(status))
 		return err_say(-ECHILD, "%s died of signal %d", program[0], WTERMSIG(status));
-	if (WEXITSTATUS(status) == NOT_EXECUTED)
+	if (WEXITSTATUS(status) == CHILD_NOT_EXECUTED)
 		return err_say(-ECHILD, "'%s' can't be executed", path);
 	return WEXITSTATUS(status);
 }

@@ -247,21 +247,37 @@ static int seals_say_damage(const struct mapping *map, const struct seals *seals
 
 /* ---- before LMDB opens the file ---- */
 
+/* Opens data.mdb; -1: errno. */
+static int seals_open(const struct mapping *map, int flags)
+{
+	char path[4096];
+
+	(void)snprintf(path, sizeof(path), "%s/data.mdb", map->path);
+	return open(path, flags | O_CLOEXEC);
+}
+
+/* Writes a word of the meta page NUMBER. */
+static int seals_write(const struct mapping *map, int fd, unsigned number, uint32_t page_size, unsigned at, uint64_t word,
+	const char *what)
+{
+	uint8_t bytes[8];
+
+	le64_put(bytes, word);
+	errno = EIO; /* of a short write */
+	if (pwrite(fd, bytes, sizeof(bytes), (off_t)number * page_size + at) != (ssize_t)sizeof(bytes))
+		return err_set(-errno, "%s '%s/data.mdb'", what, map->path);
+	return 0;
+}
+
 /* Sets the number of a commit that was killed inside back to that of the state that it was written over. */
 static int seals_undo_killed(const struct mapping *map, uint32_t page_size, const struct seals *seals)
 {
 	const struct meta *newest = seals_newest(seals);
-	uint8_t number[8];
-	char path[4096];
+	static const char what[] = "undoing the last commit to";
+	AUTO_FD int fd = seals_open(map, O_RDWR);
 
-	(void)snprintf(path, sizeof(path), "%s/data.mdb", map->path);
-	AUTO_FD int fd = open(path, O_RDWR | O_CLOEXEC);
-	le64_put(number, newest->txn - 2);
-	errno = fd < 0 ? errno : EIO; /* of a short write */
-	if (fd < 0 || pwrite(fd, number, sizeof(number), (off_t)(newest == &seals->metas[1]) * page_size + META_TXN) !=
-			      (ssize_t)sizeof(number))
-		return err_set(-errno, "undoing the last commit to '%s'", path);
-	return 0;
+	return fd < 0 ? err_set(-errno, "%s '%s/data.mdb'", what, map->path)
+		      : seals_write(map, fd, newest == &seals->metas[1], page_size, META_TXN, newest->txn - 2, what);
 }
 
 /* Reads the page size. Returns: FOUND; NOT_FOUND: there is no file, or a short one, which LMDB reports; ERR_CORRUPT: LMDB could
@@ -295,12 +311,10 @@ int mapping_check_metas(const struct mapping *map, bool with_seals)
 	enum verdict verdict = SOUND;
 	struct seals seals;
 	uint32_t page_size;
-	char path[4096];
+	AUTO_FD int fd = seals_open(map, O_RDONLY);
 
-	(void)snprintf(path, sizeof(path), "%s/data.mdb", map->path);
-	AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return errno == ENOENT ? 0 : err_set(-errno, "opening '%s'", path);
+		return errno == ENOENT ? 0 : err_set(-errno, "opening '%s/data.mdb'", map->path);
 	int r = seals_read_sizes(map, fd, &page_size);
 	if (r != FOUND || !with_seals)
 		return r < 0 ? r : 0;
@@ -327,27 +341,21 @@ int mapping_check_metas(const struct mapping *map, bool with_seals)
 
 int mapping_lower_size(const struct mapping *map, uint64_t bytes)
 {
-	uint8_t meta[META_BYTES], number[8];
+	uint8_t meta[META_BYTES];
 	bool is_short = false;
 	uint32_t page_size;
-	char path[4096];
+	AUTO_FD int fd = seals_open(map, O_RDWR);
 
-	(void)snprintf(path, sizeof(path), "%s/data.mdb", map->path);
-	AUTO_FD int fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
-		return errno == ENOENT ? 0 : err_set(-errno, "opening '%s'", path);
+		return errno == ENOENT ? 0 : err_set(-errno, "opening '%s/data.mdb'", map->path);
 	int r = seals_read_sizes(map, fd, &page_size);
 	for (unsigned i = 0; i < 2 && r == FOUND; i++) {
 		int read = seals_pread(map, fd, meta, sizeof(meta), (uint64_t)i * page_size, &is_short);
 		if (read < 0 || is_short)
 			return read;
 		uint64_t least = (le64_get(meta + META_LAST) + 1) * page_size, size = bytes > least ? bytes : least;
-		if (le64_get(meta + META_MAP) <= size)
-			continue;
-		le64_put(number, size);
-		errno = EIO; /* of a short write */
-		if (pwrite(fd, number, sizeof(number), (off_t)i * page_size + META_MAP) != (ssize_t)sizeof(number))
-			return err_set(-errno, "lowering the map of '%s'", path);
+		if (le64_get(meta + META_MAP) > size)
+			r = seals_write(map, fd, i, page_size, META_MAP, size, "lowering the map of");
 	}
 	return r < 0 ? r : 0;
 }

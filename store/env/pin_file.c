@@ -89,6 +89,11 @@ static struct pin_head *pin_file_head(const struct pin_file *file)
 	return (struct pin_head *)(void *)file->map;
 }
 
+static bool pin_place_is(struct pin_place_id a, struct pin_place_id b)
+{
+	return a.device == b.device && a.inode == b.inode;
+}
+
 static struct pin_place_id pin_file_identify(int fd)
 {
 	struct stat st;
@@ -98,9 +103,7 @@ static struct pin_place_id pin_file_identify(int fd)
 
 static bool pin_file_has(int fd, struct pin_place_id id)
 {
-	struct pin_place_id now = pin_file_identify(fd);
-
-	return now.device == id.device && now.inode == id.inode;
+	return pin_place_is(pin_file_identify(fd), id);
 }
 
 /* Forgets a descriptor that the process has closed: its number may be another file's now. */
@@ -255,8 +258,7 @@ static int pin_file_make_in(const struct pins *pins, const char *place, struct p
 		return err_set(-errno, "making a file in '%s'", place);
 	file->own = pin_file_identify(file->fd);
 	file->kind = pin_file_choose(file->fd);
-	struct pin_place_id now = pin_place_identify(place);
-	if (now.device != id.device || now.inode != id.inode)
+	if (!pin_place_is(pin_place_identify(place), id))
 		return AGAIN; /* the directory was replaced */
 	file->lock_fd = proc_above_standard(open(file->path, O_RDWR | O_NOFOLLOW | O_CLOEXEC));
 	if (file->lock_fd < 0 || fcntl(file->lock_fd, F_OFD_SETLK, &lock) < 0)
@@ -342,12 +344,11 @@ static int pin_file_make_mark(const struct pins *pins, struct pin_file **ret_fil
 /* Returns whether the file is where it was made, and the writer looks there. */
 static bool pin_file_in_place(const struct pin_file *file, const struct pin_page *page)
 {
-	struct stat ours, there;
+	struct stat there;
 
 	return file->kind != PIN_MARK && !__atomic_load_n(&file->is_lost, __ATOMIC_RELAXED) &&
-	       pin_page_scans(page, file->place) && fstat(file->fd, &ours) == 0 &&
-	       stat(file->path, &there) == 0 && ours.st_dev == there.st_dev &&
-	       ours.st_ino == there.st_ino;
+	       pin_page_scans(page, file->place) && stat(file->path, &there) == 0 &&
+	       pin_file_has(file->fd, (struct pin_place_id){there.st_dev, there.st_ino});
 }
 
 /* ---- slots ---- */
@@ -460,17 +461,15 @@ static int pins_use_mark(struct pins *pins, int r)
  * as one can be made. */
 static int pins_find_file(struct pins *pins, const struct pin_page *page, uint64_t epoch)
 {
-	bool is_mark = pins->file && pins->file->kind == PIN_MARK;
 	struct pin_file *made = NULL;
 
-	bool is_lost = pins->file && __atomic_load_n(&pins->file->is_lost, __ATOMIC_RELAXED);
-
-	if (pins->file && !is_mark && !is_lost && (epoch == pins->epoch || pin_file_in_place(pins->file, page)))
-		return 0;
-	if (!is_mark || is_lost) {
-		is_mark = false;
+	if (pins->file && __atomic_load_n(&pins->file->is_lost, __ATOMIC_RELAXED))
 		pins_use(pins, NULL);
-	}
+	bool is_mark = pins->file && pins->file->kind == PIN_MARK;
+	if (pins->file && !is_mark && (epoch == pins->epoch || pin_file_in_place(pins->file, page)))
+		return 0;
+	if (!is_mark)
+		pins_use(pins, NULL);
 	int r = pin_file_make(pins, page, &made);
 	if (r == 0)
 		pins_use(pins, made);

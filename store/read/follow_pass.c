@@ -34,8 +34,7 @@ int follow_release(struct follow *f)
 	if (!f->held)
 		return 0;
 	f->held = false;
-	int checked = snapshot_check_pins(f->snapshot), r = snapshot_reset(f->snapshot);
-	return checked < 0 ? checked : r;
+	return snapshot_reset_pins(f->snapshot);
 }
 
 /* Attaches to the delta ring, unless it is attached. The caller takes a snapshot after this, so all that the

@@ -371,6 +371,13 @@ int snapshot_reset(struct snapshot *snapshot)
 	return r;
 }
 
+int snapshot_reset_pins(struct snapshot *snapshot)
+{
+	int kept = snapshot_keep_pins(snapshot), r = snapshot_reset(snapshot);
+
+	return r < 0 ? r : kept;
+}
+
 void snapshot_close(struct snapshot **snapshot)
 {
 	struct snapshot *s = *snapshot;

@@ -87,8 +87,9 @@ int snapshot_check(const struct snapshot *snapshot);
 /* The same; ERR_SNAPSHOT_EXPIRED also if the program has closed the files by which it says that it reads: for the snapshots of
  * other people's programs. Two system calls. */
 int snapshot_check_pins(const struct snapshot *snapshot);
-/* Returns R, the result of reading, or ERR_SNAPSHOT_EXPIRED if that comes of files that were given up; for a copy, instead of
- * ERR_CORRUPT only. */
+int snapshot_reset_pins(struct snapshot *snapshot);
+/* Returns R, the result of reading, or ERR_SNAPSHOT_EXPIRED if that comes of files that were given up or, for an error, of files
+ * that the program has closed; for a copy, instead of ERR_CORRUPT only. */
 int snapshot_result(const struct snapshot *snapshot, int r);
 /* R: the result of making text or the like of what was read. Returns R, or ERR_SNAPSHOT_EXPIRED: what was made may be wrong, and is
  * not to be given out. */

@@ -129,6 +129,25 @@ struct child {
 	int to, from;
 };
 
+static inline void close_all_but(int a, int b)
+{
+	for (int fd = STDERR_FILENO + 1; fd < 1024; fd++)
+		if (fd != a && fd != b)
+			(void)close(fd);
+}
+
+static inline void open_and_close_each_file(void)
+{
+	static const char *const names[] = {"e/lock.mdb", "e/data.mdb", "e/pins"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		(void)close(open(scratch_path(names[i]), O_RDWR | O_CLOEXEC));
+	DIR *directory = opendir(places.path[0]);
+	for (struct dirent *entry; directory && (entry = readdir(directory));)
+		(void)close(openat(dirfd(directory), entry->d_name, O_RDWR | O_CLOEXEC));
+	(void)closedir(directory);
+}
+
 /* Runs in a child: commands come as letters, answers are letters. */
 static inline void __attribute__((noreturn)) serve(int from, int to)
 {
@@ -189,21 +208,12 @@ static inline void __attribute__((noreturn)) serve(int from, int to)
 			answer = pid > 0 ? 'y' : 'n';
 			break;
 		}
-		case 'b': { /* opens and closes each file, as a backup does */
-			static const char *const names[] = {"e/lock.mdb", "e/data.mdb", "e/pins"};
-			for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-				(void)close(open(scratch_path(names[i]), O_RDWR | O_CLOEXEC));
-			DIR *directory = opendir(places.path[0]);
-			for (struct dirent *entry; directory && (entry = readdir(directory));)
-				(void)close(openat(dirfd(directory), entry->d_name, O_RDWR | O_CLOEXEC));
-			(void)closedir(directory);
+		case 'b': /* opens and closes each file, as a backup does */
+			open_and_close_each_file();
 			answer = 'y';
 			break;
-		}
 		case 'd': /* closes what it has not opened itself, as a program does that becomes a daemon, and opens another file */
-			for (int fd = STDERR_FILENO + 1; fd < 1024; fd++)
-				if (fd != from && fd != to)
-					(void)close(fd);
+			close_all_but(from, to);
 			answer = open("/dev/null", O_RDONLY) > STDERR_FILENO ? 'y' : 'n';
 			break;
 		case 'k': /* keeps its pin? */
