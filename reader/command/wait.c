@@ -74,12 +74,6 @@ static int wait_holds(struct waiting *waiting, bool live)
 	return r == KINF_NO_FEED ? 0 : r < 0 ? r : holds;
 }
 
-static int wait_refresh(struct waiting *waiting)
-{
-	return waiting->snapshot ? kinf_snapshot_renew(waiting->snapshot) :
-		kinf_snapshot_open(waiting->kinf, &waiting->snapshot);
-}
-
 /* Looks whether the condition holds; waits for it a little where the library can. No snapshot is held afterwards. Returns: 1; 0: not
  * yet; a negative error. */
 static int wait_look(struct waiting *waiting, const char *condition, uint64_t end_ns)
@@ -94,7 +88,7 @@ static int wait_look(struct waiting *waiting, const char *condition, uint64_t en
 	else if (!strncmp(condition, "rv=", 3))
 		r = kinf_wait_rv(waiting->kinf, waiting->feed, waiting->argument, ms);
 	else {
-		r = wait_refresh(waiting);
+		r = kinf_snapshot_take(waiting->kinf, &waiting->snapshot);
 		r = r == 0 ? wait_holds(waiting, !equals) : r < 0 ? r : 0;
 		if (waiting->snapshot)
 			(void)kinf_snapshot_reset(waiting->snapshot); /* the next turn renews it */
@@ -109,7 +103,7 @@ static void wait_note_missing(struct waiting *waiting)
 {
 	struct kinf_feed_info info;
 	char why[COMMAND_TEXT_SIZE];
-	int r = wait_refresh(waiting);
+	int r = kinf_snapshot_take(waiting->kinf, &waiting->snapshot);
 
 	if (r == 0)
 		r = command_first_feed(waiting->snapshot, waiting->feed, &info);
@@ -127,7 +121,7 @@ static int wait_timed_out(struct waiting *waiting, const char *condition)
 {
 	struct kinf_feed_info info;
 	char why[COMMAND_TEXT_SIZE] = "";
-	int r = wait_refresh(waiting);
+	int r = kinf_snapshot_take(waiting->kinf, &waiting->snapshot);
 
 	if (r == 0)
 		r = command_first_feed(waiting->snapshot, waiting->feed, &info);
