@@ -9,6 +9,7 @@ static int dump_feed(void *arg, const struct feed_definition *d, const struct fe
 {
 	struct dump *dump = arg;
 	struct index_feed feed;
+	struct feed_passed passed;
 
 	if (!dump_wants_feed(dump, d->id))
 		return 0;
@@ -35,7 +36,16 @@ static int dump_feed(void *arg, const struct feed_definition *d, const struct fe
 	dump_number(dump, "trimmed", c->trimmed);
 	dump_number(dump, "last", c->last);
 	dump_number(dump, "contact", c->contact.realtime_ns);
-	int r = dump->index ? index_feed(dump->index, dump->index_txn, d->id, &feed) : NOT_FOUND;
+	int r = journal_passed(dump->journal, dump->journal_txn, d->id, &passed);
+	if (r < 0)
+		return r;
+	if (r == FOUND) {
+		dump_text(dump, "passedOver", passed.name);
+		dump_text(dump, "passedOverWhy", passed.why);
+		dump_flag(dump, "passedOverOthers", passed.several);
+		dump_number(dump, "passedOverLimit", passed.limit);
+	}
+	r = dump->index ? index_feed(dump->index, dump->index_txn, d->id, &feed) : NOT_FOUND;
 	if (r < 0)
 		return r;
 	if (r == FOUND) {

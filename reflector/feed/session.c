@@ -340,6 +340,7 @@ int session_new(const struct session_shared *shared, const struct feed_definitio
 		r = agenda_add(shared->agenda, &session->item);
 	if (r < 0)
 		return r;
+	session_show_passed(session);
 	session_touch(session);
 	*ret_session = TAKE(session);
 	return 0;
@@ -419,6 +420,21 @@ void session_stop(struct session *session)
 	session->stopped = true;
 }
 
+/* Returns whether an object was passed over because it is larger than maxObjectSize was then: now it may fit. */
+static bool session_fits_more(const struct session *session)
+{
+	const struct record_feed *record = &session->record;
+
+	return record->passed_over && record->passed_limit &&
+		record->passed_limit < session->shared->policy.max_object_bytes;
+}
+
+void session_list_what_fits(struct session *session)
+{
+	if (session_fits_more(session))
+		session_on(session, FEED_ON_RELIST);
+}
+
 void session_on(struct session *session, enum feed_on on)
 {
 	const struct record_feed *record = &session->record;
@@ -426,7 +442,7 @@ void session_on(struct session *session, enum feed_on on)
 	CHECK_OBJ(session, SESSION_MAGIC);
 	/* The machine reads the checkpoint at the start and when it goes back to it. */
 	session_step_and_do(session, (struct feed_input){.on = on, .rv = buf_bytes(&record->rv),
-		.phase = record->phase, .list_open = record->list_ns != 0,
+		.phase = record->phase, .list_open = record->list_ns != 0 || session_fits_more(session),
 		.listed = record->listed, .resolved = true});
 }
 

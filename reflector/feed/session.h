@@ -92,6 +92,8 @@ void session_discovered(struct session *session, int result);
  * FEED_ON_RESUME, FEED_ON_RELIST (list again), or FEED_ON_TURN (begin the list that the session has
  * been queued for). */
 void session_on(struct session *session, enum feed_on on);
+/* Lists again if an object was passed over that maxObjectSize, which has grown, may let in now. */
+void session_list_what_fits(struct session *session);
 /* A stored version of the feed is damaged: lists, once the feed watches, and stores it again. After a list
  * that stored nothing again the next one waits, for a minute at first and up to an hour. */
 void session_repair(struct session *session);

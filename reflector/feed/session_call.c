@@ -363,6 +363,7 @@ void session_call_start(struct session *session, const struct feed_action *actio
 	buf_reset(&session->error_body);
 	session->refused = session->unreadable = session->has_next = session->has_status = false;
 	session->retry_after_ns = 0;
+	session->record.item_max = policy->max_object_bytes;
 	list_set_max(session->list, policy->max_object_bytes);
 	list_reset(session->list);
 	watch_set_max(session->watch, policy->max_object_bytes);

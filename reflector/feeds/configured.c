@@ -109,7 +109,6 @@ int feeds_configure(struct feeds *feeds, const struct config *config)
 {
 	struct configured_feed *old = feeds->configured;
 	size_t n_old = feeds->n_configured;
-	bool larger = config->policy.max_object_bytes > feeds->shared.policy.max_object_bytes;
 
 	CHECK_OBJ(feeds, FEEDS_MAGIC);
 	feeds->configured = NULL;
@@ -154,13 +153,9 @@ int feeds_configure(struct feeds *feeds, const struct config *config)
 	feeds->config = config;
 	if (r >= 0)
 		r = wildcard_configure(feeds);
-	for (size_t i = 0; larger && i < feeds->n_configured; i++) {
-		struct session *session = feeds->configured[i].session;
-
-		/* Lists again after maxObjectSize grew, if an object had been passed over. */
-		if (session && session_record(session)->passed_over)
-			session_on(session, FEED_ON_RELIST);
-	}
+	for (size_t i = 0; i < feeds->n_configured; i++)
+		if (feeds->configured[i].session)
+			session_list_what_fits(feeds->configured[i].session);
 	return r;
 }
 

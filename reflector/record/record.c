@@ -76,6 +76,8 @@ int record_feed_init(struct record_feed *feed, struct recorder *recorder,
 	int r = record_parse_drop(feed, definition->drop);
 	if (r >= 0)
 		r = record_take_checkpoint(feed, checkpoint);
+	if (r >= 0)
+		r = record_load_passed(feed, NULL);
 	if (r < 0)
 		record_feed_release(feed);
 	return r;
@@ -104,8 +106,12 @@ int record_feed_reload(struct record_feed *feed)
 	r = journal_feed_checkpoint(journal, txn, feed->id, &checkpoint);
 	if (r == FOUND)
 		r = record_take_checkpoint(feed, &checkpoint);
+	else if (r == NOT_FOUND)
+		r = err_say(ERR_CORRUPT, "feed %u is not in the journal", feed->id);
+	if (r >= 0)
+		r = record_load_passed(feed, txn);
 	txn_abort(&txn);
-	return r == NOT_FOUND ? err_say(ERR_CORRUPT, "feed %u is not in the journal", feed->id) : r;
+	return r;
 }
 
 void record_phase(struct record_feed *feed, enum feed_phase phase)
@@ -315,33 +321,6 @@ int record_append_deleted(struct record_feed *feed, const struct arrival *arriva
 	if (r == RECORD_UNREADABLE && (tolerant || arrival->cut))
 		return record_append_gone(feed, arrival, arrival->identity.uid);
 	return r == RECORD_TAKEN ? record_append(feed, arrival, RECORD_DELETED, body, &seq) : r;
-}
-
-int record_end(struct record_feed *feed, const struct arrival *arrival, int r, bool tolerant)
-{
-	char name[sizeof(feed->passed_name)] = "unnamed";
-	struct err_kept why;
-
-	/* The only object that was passed over came again readable, or went. */
-	if (r == RECORD_TAKEN && feed->passed_over && !feed->passed_others &&
-		bytes_equal(record_key(arrival), bytes_str(feed->passed_name)))
-		feed->passed_over = 0;
-	if (r != RECORD_UNREADABLE)
-		return r;
-	if (arrival->key_size)
-		snprintf(name, sizeof(name), "%.*s", (int)arrival->key_size, arrival->key);
-	err_keep(&why);
-	stats_add(recorder_stats(feed->recorder), STAT_BAD_OBJECTS, 1);
-	if (!tolerant) {
-		(void)err_say(ERR_PROTOCOL, "'%s': %s", name, why.text);
-		return RECORD_UNREADABLE;
-	}
-	feed->passed_others = feed->passed_over &&
-		(feed->passed_others || strcmp(name, feed->passed_name) != 0);
-	feed->passed_over++;
-	snprintf(feed->passed_name, sizeof(feed->passed_name), "%s", name);
-	snprintf(feed->passed_why, sizeof(feed->passed_why), "%.150s", why.text);
-	return RECORD_TAKEN;
 }
 
 int record_event(struct record_feed *feed, const struct api_event *event, bool tolerant,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by record.c, which takes objects and watch events, and record_list.c, which takes
- * lists. */
+/* Shared by record.c, which takes objects and watch events, record_list.c, which takes lists, and record_passed.c, which
+ * knows what was passed over. */
 #ifndef REFLECTOR_RECORD_RECORD_INTERNAL_H
 #define REFLECTOR_RECORD_RECORD_INTERNAL_H
 
@@ -49,5 +49,10 @@ int record_repair(struct record_feed *feed, const struct arrival *arrival, struc
 /* Comes last for each object; R is the result so far. If R is RECORD_UNREADABLE the object is counted
  * and, if TOLERANT, passed over. Returns R; RECORD_TAKEN for an object that was passed over. */
 int record_end(struct record_feed *feed, const struct arrival *arrival, int r, bool tolerant);
+
+/* Takes from the journal what an earlier run, or the batches before one that failed, passed over. TXN may be NULL. */
+int record_load_passed(struct record_feed *feed, struct txn *txn);
+/* Puts into the batch what is passed over now. */
+int record_store_passed(struct record_feed *feed);
 
 #endif

@@ -285,6 +285,9 @@ int record_list_end(struct record_feed *feed, struct bytes rv)
 		r = record_close_bracket(feed, rv, 0);
 	if (r < 0)
 		return r;
+	r = record_store_passed(feed);
+	if (r < 0)
+		return r;
 	feed->phase = FEED_SYNCED;
 	feed->listed = true;
 	feed->attempt = feed->repairing = false;

@@ -23,6 +23,7 @@
 
 #define RECORDER_RECORDS_MAX 4096
 #define RECORDER_BYTES_MAX   (8u << 20)
+#define PASSED_WHY_MAX       150
 
 struct recorder;
 
@@ -54,10 +55,14 @@ struct record_feed {
 				  steps */
 	uint64_t items;        /* of this attempt */
 	uint64_t added;        /* of them, those that had no head */
-	uint64_t passed_over;  /* times that an object was passed over, since the attempt began */
+	uint64_t item_max;     /* maxObjectSize of the running call; the session sets it */
+	uint64_t passed_over;  /* times that an object was passed over, since the attempt began, or 1 as the journal knows of
+				  one; 0: the feed has all objects */
 	char passed_name[256]; /* the last such object, for people */
-	char passed_why[160];
+	char passed_why[PASSED_WHY_MAX + 1];
 	bool passed_others;    /* it is not the only one */
+	uint64_t passed_limit; /* maxObjectSize, which one of them exceeds; 0: none does */
+	bool passed_stored;    /* the journal says that something is passed over */
 	uint64_t attempt_seq;  /* first seq written by this attempt, UINT64_MAX: none. A head from
 				  there on is of an object that this attempt has seen */
 	uint64_t *seen;        /* seqs of the heads of the objects that the list has unchanged */

@@ -218,7 +218,7 @@ static int journal_append_record(
 	return 0;
 }
 
-static void journal_require_open(const struct journal *journal)
+void journal_require_open(const struct journal *journal)
 {
 	CHECK_OBJ(journal, JOURNAL_MAGIC);
 	REQUIRE(journal->txn);

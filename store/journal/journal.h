@@ -138,6 +138,14 @@ struct feed_checkpoint {
 	struct bytes rv;      /* watch on from here; empty: list */
 };
 
+/* Objects of the server that the reflector could not take into the feed (reflector/README.md): the feed lacks them, or has an older version. */
+struct feed_passed {
+	struct bytes name; /* of the last one, "namespace/name" */
+	struct bytes why;  /* words for people */
+	bool several;      /* it is not the only one */
+	uint64_t limit;    /* maxObjectSize, which one of them exceeds, in bytes; 0: none does */
+};
+
 struct journal_meta {
 	uint8_t uuid[16];
 	uint64_t next_seq; /* of the next record; the log ends at next_seq - 1 */
@@ -229,6 +237,10 @@ int journal_checkpoint(struct journal *journal, uint32_t feed, uint32_t phase, s
 /* Sets when the API server last said something of the feed that the open transaction stores. */
 int journal_set_contact(struct journal *journal, uint32_t feed, const struct moment *contact);
 
+/* Stores what is passed over of FEED, in place of what was; NULL: nothing is. Like a checkpoint it is no record: readers
+ * that follow do not see it. */
+int journal_set_passed(struct journal *journal, uint32_t feed, const struct feed_passed *passed);
+
 int journal_set_cluster(struct journal *journal, const char *cluster);
 
 /*
@@ -254,6 +266,8 @@ uint64_t journal_history(const struct journal *journal);
 
 /* ---- reading; TXN is a read transaction of journal_env() or journal_txn() ---- */
 
+/* FOUND: *RET_PASSED, whose texts are borrowed from TXN; NOT_FOUND: nothing is passed over; errors. */
+int journal_passed(struct journal *journal, struct txn *txn, uint32_t feed, struct feed_passed *ret_passed);
 int journal_meta(struct journal *journal, struct txn *txn, struct journal_meta *ret_meta);
 int journal_get(struct journal *journal, struct txn *txn, uint64_t seq, struct record *ret_record);
 int journal_head(struct journal *journal, struct txn *txn, uint32_t feed, struct bytes key,

@@ -2,7 +2,7 @@
 /*
  * The journal group's internal header: databases, keys, and the writer's memory. journal.h is the
  * interface. journal.c appends, commits and looks up; journal_open.c opens, begins and removes
- * journals; journal_walk.c walks log and heads; feed_row.c holds feeds and checkpoints;
+ * journals; journal_walk.c walks log and heads; feed_row.c holds feeds and checkpoints; feed_passed.c what could not be taken in;
  * journal_meta.c the counters; journal_copy.c copies for compaction and backup; trim.c the horizon; journal_record.c the bytes of a record.
  *
  * The writer keeps meta and checkpoints in memory and writes those that changed once, at commit.
@@ -17,7 +17,7 @@
 #include "store/journal/journal.h"
 
 enum journal_db { DB_LOG, DB_HEAD, DB_FEED, DB_META, DB_MAX };
-enum feed_part { FEED_DEFINITION = 0, FEED_CHECKPOINT = 1 };
+enum feed_part { FEED_DEFINITION = 0, FEED_CHECKPOINT = 1, FEED_PASSED = 2 };
 
 #define FEED_KEY_SIZE 5
 #define SEQ_KEY_SIZE  8
@@ -84,6 +84,8 @@ int journal_load(struct journal *journal, struct txn *txn);
 
 /* ---- journal.c ---- */
 
+/* The caller writes: a transaction has to be open. */
+void journal_require_open(const struct journal *journal);
 struct bytes seq_key(uint64_t seq, uint8_t room[SEQ_KEY_SIZE]);
 /* As journal_begin(), but may use the room that journal_begin() keeps free for deletes. */
 int journal_begin_trim(struct journal *journal);

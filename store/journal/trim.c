@@ -178,6 +178,8 @@ static int trim_drop_feed(struct slice *slice)
 	r = txn_del(txn, DB_FEED, feed_key(slice->removed_feed, FEED_DEFINITION, room));
 	if (r >= 0)
 		r = txn_del(txn, DB_FEED, feed_key(slice->removed_feed, FEED_CHECKPOINT, room));
+	if (r >= 0)
+		r = txn_del(txn, DB_FEED, feed_key(slice->removed_feed, FEED_PASSED, room));
 	if (r < 0)
 		return r;
 	if (feed_row_find(slice->journal, slice->removed_feed))

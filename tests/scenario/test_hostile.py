@@ -9,7 +9,7 @@ import pytest
 
 from harness import eventually
 from harness.objects import pod
-from harness.process import program, run_command
+from harness.process import Process, program, run_command
 from harness.store import whole
 
 KINDS = ["pods", "configmaps", "secrets", "services", "nodes", "deployments.apps", "replicasets.apps", "widgets.example.com"]
@@ -263,4 +263,42 @@ def test_c67_an_oversized_object_is_skipped_and_reported(simulator, store):
     store.wait_equal(simulator, "pods")
     store.wait_live("pods")
     assert len([line for line in reflector.log.splitlines() if " feed_object_unreadable " in line]) == 3, reflector.log
+    store.verify()
+
+
+def test_c67_a_restart_knows_the_oversized_object(simulator, store):
+    """The feed is not `live` without it, nor is it listed again, until a larger maxObjectSize lets the object in."""
+    large = "x" * 100_000
+    quick = {"backoff": {"min": "10ms", "max": "20ms"}}
+    simulator.put("pods", [pod("small"), pod("large")])
+    store.configure(whole("pods"), maxObjectSize="64KiB", **quick)
+    processor, reflector = store.daemons()
+    store.wait_live("pods")
+    simulator.patch("pods", "web/large", {"spec": {"nodeName": large}})
+    reflector.wait_log("feed_object_unreadable .*web/large")
+    simulator.patch("pods", "web/small", {"spec": {"nodeName": "n2"}})
+    eventually(lambda: store.objects("pods")["web/small"] == simulator.truth("pods")["web/small"])
+    lists = simulator.counters("pods")["lists"]
+
+    def restart(end):
+        nonlocal reflector
+        end(reflector)
+        reflector = store.reflector()
+
+    def skipped():
+        found = store.feed_status("pods")
+        return found["watches"] and found["state"] == "stale" and "'web/large': larger than" in found["lastError"]
+
+    for end in (Process.kill, Process.stop):
+        restart(end)
+        eventually(skipped)
+    assert "passedOver=web/large" in store.kinf("dump", "feeds", check=True).stdout
+    assert simulator.counters("pods")["lists"] == lists, "the warm cache needs no list"
+
+    store.configure(whole("pods"), maxObjectSize="1MiB", **quick)
+    restart(Process.stop)
+    store.wait_equal(simulator, "pods")
+    store.wait_live("pods")
+    restart(Process.stop)
+    store.wait_live("pods")
     store.verify()

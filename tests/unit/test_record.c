@@ -542,6 +542,84 @@ Test(record, c67_a_too_large_item_of_the_known_version_is_no_news)
 	tear_down(&rig);
 }
 
+/* What another run of the reflector knows. */
+static void begin_again(struct rig *rig)
+{
+	struct feed_definition pods = {.id = rig->record.feed.id, .version = "v1", .kind = "Pod", .group = "",
+		.drop = "", .namespaced = true};
+	struct feed_checkpoint checkpoint = {.phase = FEED_SYNCED, .first_list = 1, .rv = BYTES_LIT("30")};
+
+	cr_assert_eq(recorder_flush(rig->record.recorder), 0);
+	record_feed_release(&rig->record.feed);
+	cr_assert_eq(record_feed_init(&rig->record.feed, rig->record.recorder, &pods, &checkpoint), 0);
+}
+
+Test(record, c67_another_run_knows_what_was_passed_over)
+{
+	struct rig rig;
+	struct bytes rv;
+	struct record_feed *feed = &rig.record.feed;
+	struct api_event e = {.type = WATCH_MODIFIED, .object = beginning("ua", "11"), .cut = true};
+
+	first_list(&rig);
+	feed->item_max = 100;
+	cr_assert_eq(record_event(feed, &e, true, &rv), RECORD_TAKEN);
+	event(&rig, WATCH_ADDED, pod("c", "uc", "12"));
+	begin_again(&rig);
+	cr_assert_eq(feed->passed_over, 1);
+	cr_assert_str_eq(feed->passed_name, "d/a");
+	cr_assert_str_eq(feed->passed_why, "larger than maxObjectSize");
+	cr_assert_eq(feed->passed_limit, 100);
+	cr_assert(!feed->passed_others);
+
+	/* A batch that failed has changed nothing. */
+	e.object = bytes_str(unreadable[6]);
+	cr_assert_eq(record_event(feed, &e, true, &rv), RECORD_TAKEN);
+	cr_assert_eq(feed->passed_over, 2);
+	cr_assert_eq(recorder_fail(rig.record.recorder, err_set(-ENOSPC, "journal")), -ENOSPC);
+	recorder_recover(rig.record.recorder);
+	cr_assert_eq(record_feed_reload(feed), 0);
+	cr_assert_eq(feed->passed_over, 1);
+	cr_assert_str_eq(feed->passed_why, "larger than maxObjectSize");
+
+	/* A list that is broken off has not brought it either. */
+	cr_assert_eq(record_list_begin(feed), 0);
+	item(&rig, "a", "ua", "13");
+	begin_again(&rig);
+	cr_assert_eq(feed->passed_over, 1);
+
+	event(&rig, WATCH_MODIFIED, pod("a", "ua", "14"));
+	cr_assert_eq(feed->passed_over, 0, "it is readable now");
+	begin_again(&rig);
+	cr_assert_eq(feed->passed_over, 0);
+	tear_down(&rig);
+}
+
+Test(record, c67_a_complete_list_says_what_another_run_knows)
+{
+	struct rig rig;
+	struct record_feed *feed = &rig.record.feed;
+
+	first_list(&rig);
+	feed->item_max = 100;
+	cr_assert_eq(record_list_begin(feed), 0);
+	cr_assert_eq(record_item(feed, beginning("ua", "12"), true, true), RECORD_TAKEN);
+	cr_assert_eq(record_item(feed, bytes_str(unreadable[0]), false, true), RECORD_TAKEN);
+	end_list(&rig, "20");
+	begin_again(&rig);
+	cr_assert_eq(feed->passed_over, 1);
+	cr_assert_str_eq(feed->passed_name, "unnamed");
+	cr_assert(feed->passed_others);
+	cr_assert_eq(feed->passed_limit, 100);
+
+	cr_assert_eq(record_list_begin(feed), 0);
+	item(&rig, "a", "ua", "12");
+	end_list(&rig, "21");
+	begin_again(&rig);
+	cr_assert_eq(feed->passed_over, 0);
+	tear_down(&rig);
+}
+
 Test(record, after_a_failed_batch_nothing_of_it_is_there)
 {
 	struct rig rig;
