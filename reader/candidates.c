@@ -45,6 +45,13 @@ static int candidates_add_postings(struct candidates *c)
 	return n;
 }
 
+static int candidates_accept(void *arg, struct bytes key, const struct index_entry *entry)
+{
+	const struct candidates *c = arg;
+
+	return plan_accepts(c->plan, c->query, c->snapshot, key, entry);
+}
+
 int candidates_open(struct candidates *c)
 {
 	const struct plan *plan = c->plan;
@@ -54,8 +61,8 @@ int candidates_open(struct candidates *c)
 	if (!plan->postings && c->as_of)
 		return as_of_walk(c->as_of, AS_OF_ALL, plan->prefix, c->query->from);
 	if (!plan->postings)
-		return index_names(snapshot_index(c->snapshot), snapshot_index_txn(c->snapshot),
-			c->feed, plan->prefix, c->query->from, &c->names);
+		return names_open(c->snapshot, c->feed, plan->prefix, c->query->from, candidates_accept, c,
+			&c->names);
 	int r = plan->empty ? 0 : candidates_add_postings(c);
 	if (r == 0 && c->as_of) {
 		r = as_of_walk(c->as_of, AS_OF_CHANGED, plan->prefix, c->query->from);
@@ -72,6 +79,8 @@ int candidates_next(struct candidates *c, struct bytes *ret_key, struct index_en
 {
 	int r;
 
+	if (c->names)
+		return names_next(c->names, ret_key, ret_entry);
 	do {
 		if (c->plan->postings && c->next == c->n)
 			return END;
@@ -83,20 +92,18 @@ int candidates_next(struct candidates *c, struct bytes *ret_key, struct index_en
 			*ret_key = c->objects[c->next].key;
 			*ret_entry = c->objects[c->next++].entry;
 			r = FOUND;
-		} else if (c->as_of) {
-			r = as_of_next(c->as_of, ret_key, ret_entry);
 		} else {
-			r = index_walk_next(c->names, ret_key, ret_entry);
+			r = as_of_next(c->as_of, ret_key, ret_entry);
 		}
 		if (r == FOUND)
-			r = plan_accepts(c->plan, c->query, c->snapshot, *ret_key, ret_entry);
+			r = candidates_accept(c, *ret_key, ret_entry);
 	} while (r == NOT_FOUND);
 	return r;
 }
 
 void candidates_close(struct candidates *c)
 {
-	index_walk_close(&c->names);
+	names_close(&c->names);
 	c->n = c->next = 0;
 }
 

@@ -17,6 +17,7 @@
 
 #include "reader/plan.h"
 #include "store/read/as_of.h"
+#include "store/read/names.h"
 
 struct candidates {
 	struct snapshot *snapshot;
@@ -24,7 +25,7 @@ struct candidates {
 	const struct query *query;
 	const struct plan *plan;
 	struct as_of *as_of; /* NULL: the newest state */
-	struct index_walk *names;
+	struct names *names;
 	struct snapshot_object *objects; /* of the postings, at most SORT_MAX and those changed since */
 	size_t n, room, next;
 };

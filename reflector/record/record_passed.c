@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Objects that can't be read are passed over in the end (README.md, Objects that can't be read): which, and why. The journal
+/* Objects that can't be read are passed over in the end (reflector/README.md): which, and why. The journal
  * has it as well, because the RV from which a restart watches on lies behind them. */
 #include "reflector/record/record_internal.h"
 

@@ -189,6 +189,10 @@ int txn_place(struct txn *txn, struct bytes value, uint64_t *ret_offset);
 int txn_at(struct txn *txn, uint64_t offset, size_t size, struct bytes *ret_value);
 /* Makes the CPU fetch the beginning of the value at OFFSET, which will be read soon. */
 void txn_prefetch(struct txn *txn, uint64_t offset);
+/* Lets the kernel begin to read the pages of the SIZE bytes at OFFSET that are not in memory (ahead.h). */
+void txn_announce(struct txn *txn, uint64_t offset, uint64_t size);
+/* Returns whether the kernel reads each page alone (env_expect_random()). */
+bool txn_reads_by_page(const struct txn *txn);
 
 /* Returns a sentence for the log on a known fault of the LMDB that this process runs on, and what to do; NULL: none. */
 const char *env_library_fault(void);

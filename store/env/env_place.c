@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/env/env_internal.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 
 #include "common/check.h"
@@ -98,4 +99,17 @@ void txn_prefetch(struct txn *txn, uint64_t offset)
 		return;
 	for (unsigned i = 0; i < PREFETCH_LINES; i++)
 		__builtin_prefetch(map->address + offset + i * CACHE_LINE); /* never faults */
+}
+
+void txn_announce(struct txn *txn, uint64_t offset, uint64_t size)
+{
+	CHECK_OBJ(txn, TXN_MAGIC);
+	/* It only saves time, whatever it returns. */
+	(void)posix_fadvise(mapping_fd(txn->map), (off_t)offset, (off_t)size, POSIX_FADV_WILLNEED);
+}
+
+bool txn_reads_by_page(const struct txn *txn)
+{
+	CHECK_OBJ(txn, TXN_MAGIC);
+	return txn->map->random;
 }

@@ -10,6 +10,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/hash.h"
+#include "store/env/ahead.h"
 #include "store/journal/journal_record.h"
 
 #define JOURNAL_WALK_MAGIC 0x6b1e0e07u
@@ -22,6 +23,11 @@ struct journal_walk {
 	uint64_t seq; /* that the last step came to */
 	struct txn *txn;
 	struct cursor *cursor;
+	/* For announcing what comes next: */
+	struct ahead ahead;
+	struct cursor *front; /* at the last record that was announced; NULL: none was */
+	unsigned lead;        /* records between the two cursors */
+	unsigned step, passed; /* of PASSED records of STEP the walk has passed since it looked last */
 };
 
 int journal_walk_open(struct journal *journal, struct txn *txn, uint64_t from,
@@ -35,11 +41,57 @@ int journal_walk_open(struct journal *journal, struct txn *txn, uint64_t from,
 	walk->magic = JOURNAL_WALK_MAGIC;
 	walk->from = from;
 	walk->txn = txn;
+	walk->step = txn_reads_by_page(txn) ? AHEAD_FIRST : 0;
 	int r = cursor_open(txn, DB_LOG, &walk->cursor);
 	if (r < 0)
 		return r;
 	*ret_walk = TAKE(walk);
 	return 0;
+}
+
+/* Moves FRONT on and announces what it comes to. Returns: FOUND; END; errors, which the walk itself will meet. */
+static int walk_announce(struct journal_walk *walk)
+{
+	uint8_t room[SEQ_KEY_SIZE];
+	struct bytes key, value;
+	uint64_t place;
+	int r = walk->front ? 0 : cursor_open(walk->txn, DB_LOG, &walk->front);
+	bool seek = r == 0 && !walk->lead;
+
+	for (r = r < 0 ? r : FOUND; r == FOUND && walk->lead < 2 * walk->step;) {
+		r = seek ? cursor_seek(walk->front, seq_key(walk->seq + 1, room), &key, &value)
+			 : cursor_next(walk->front, &key, &value);
+		seek = false;
+		if (r != FOUND)
+			break;
+		walk->lead++;
+		if (txn_place(walk->txn, value, &place) == FOUND)
+			ahead_add(&walk->ahead, walk->txn, place, value.size);
+	}
+	ahead_send(&walk->ahead, walk->txn);
+	return r;
+}
+
+/* Comes after each record. */
+static void walk_look_ahead(struct journal_walk *walk)
+{
+	walk->lead -= walk->lead > 0;
+	if (!walk->step || ++walk->passed < walk->step)
+		return;
+	walk->passed = 0;
+	if (walk->step < AHEAD_MOST)
+		walk->step *= 2;
+	if (!ahead_is_cold(&walk->ahead)) {
+		cursor_close(&walk->front);
+		walk->lead = 0;
+		return;
+	}
+	int r = walk_announce(walk);
+	if (r == FOUND)
+		return;
+	err_ignore(r < 0 ? r : 0, "the walk comes to it");
+	cursor_close(&walk->front);
+	walk->lead = walk->step = 0; /* no more is announced */
 }
 
 int journal_walk_next(struct journal_walk *walk, struct record *ret_record)
@@ -61,6 +113,7 @@ int journal_walk_next(struct journal_walk *walk, struct record *ret_record)
 		return err_add(r, "record %" PRIu64, walk->seq);
 	if (key.size != SEQ_KEY_SIZE || be64_get(key.data) != record.seq)
 		return err_set(ERR_CORRUPT, "record %" PRIu64 " is in another one's place", record.seq);
+	walk_look_ahead(walk);
 	*ret_record = record;
 	return FOUND;
 }
@@ -120,6 +173,7 @@ void journal_walk_close(struct journal_walk **walk)
 {
 	if (!*walk)
 		return;
+	cursor_close(&(*walk)->front);
 	cursor_close(&(*walk)->cursor);
 	(*walk)->magic = 0;
 	free(*walk);

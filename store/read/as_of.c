@@ -9,6 +9,7 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "store/read/names.h"
 
 #define AS_OF_MAGIC 0x61736f66u
 
@@ -35,7 +36,7 @@ struct as_of {
 	/* The walk. */
 	enum as_of_objects which;
 	struct buf prefix, from;
-	struct index_walk *names; /* NULL: not begun in this snapshot */
+	struct names *names; /* NULL: not begun in this snapshot */
 	bool name_pending;        /* the two below were read and not given */
 	struct bytes name;
 	struct index_entry entry;
@@ -64,7 +65,7 @@ void as_of_free(struct as_of **as_of)
 	struct as_of *a = TAKE(*as_of);
 
 	CHECK_OBJ(a, AS_OF_MAGIC);
-	index_walk_close(&a->names);
+	names_close(&a->names);
 	free(a->rows);
 	buf_release(&a->keys);
 	buf_release(&a->prefix);
@@ -246,7 +247,7 @@ int as_of_walk(
 	struct as_of *as_of, enum as_of_objects which, struct bytes prefix, struct bytes from)
 {
 	CHECK_OBJ(as_of, AS_OF_MAGIC);
-	index_walk_close(&as_of->names);
+	names_close(&as_of->names);
 	as_of->which = which;
 	as_of->given = BYTES_NONE;
 	buf_reset(&as_of->prefix);
@@ -260,7 +261,7 @@ int as_of_walk(
 void as_of_rest(struct as_of *as_of)
 {
 	CHECK_OBJ(as_of, AS_OF_MAGIC);
-	index_walk_close(&as_of->names);
+	names_close(&as_of->names);
 	if (as_of->given.data) {
 		buf_reset(&as_of->from);
 		buf_bytes_put(&as_of->from, as_of->given);
@@ -283,15 +284,15 @@ int as_of_next(struct as_of *as_of, struct bytes *ret_key, struct index_entry *r
 			return r;
 		a->next_row = as_of_seek_row(a, buf_bytes(&a->from));
 		a->name_pending = false;
-		r = index_names(snapshot_index(a->snapshot), snapshot_index_txn(a->snapshot),
-			a->feed, buf_bytes(&a->prefix), buf_bytes(&a->from), &a->names);
+		r = names_open(a->snapshot, a->feed, buf_bytes(&a->prefix), buf_bytes(&a->from), NULL, NULL,
+			&a->names);
 		if (r < 0)
 			return r;
 	}
 	/* The next name that is unchanged since the seq. */
 	r = a->which == AS_OF_CHANGED ? END : FOUND;
 	while (r == FOUND && !a->name_pending) {
-		r = index_walk_next(a->names, &a->name, &a->entry);
+		r = names_next(a->names, &a->name, &a->entry);
 		a->name_pending = r == FOUND && a->entry.seq <= a->seq;
 	}
 	if (r < 0)

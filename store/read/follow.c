@@ -107,7 +107,7 @@ void follow_free(struct follow **follow)
 
 	CHECK_OBJ(f, FOLLOW_MAGIC);
 	journal_walk_close(&f->log);
-	index_walk_close(&f->names);
+	names_close(&f->names);
 	for (size_t i = 0; f->feeds && i < f->n; i++)
 		buf_release(&f->feeds[i].given);
 	ring_detach(&f->ring);

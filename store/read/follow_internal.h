@@ -12,6 +12,7 @@
 #include "common/buf.h"
 #include "common/check.h"
 #include "store/read/follow.h"
+#include "store/read/names.h"
 #include "store/ring/ring.h"
 #include "store/ring/taken.h"
 
@@ -56,7 +57,7 @@ struct follow {
 	struct taken_reader *taken;
 	enum follow_state state;
 	struct journal_walk *log;
-	struct index_walk *names;
+	struct names *names;
 	struct follow_position *positions; /* in the caller's order, as feeds */
 	struct follow_feed *feeds;
 	struct follow_id *ids; /* by feed id */

@@ -28,8 +28,7 @@ static int follow_begin_range(struct follow *f, size_t i)
 		buf_byte(&from, '\0'); /* the smallest key after it */
 	int r = buf_error(&from);
 	return r < 0 ? r
-		     : index_names(snapshot_index(f->snapshot), snapshot_index_txn(f->snapshot),
-			       f->positions[i].feed, BYTES_NONE, buf_bytes(&from), &f->names);
+		     : names_open(f->snapshot, f->positions[i].feed, BYTES_NONE, buf_bytes(&from), NULL, NULL, &f->names);
 }
 
 static int follow_give_object(struct follow *f, size_t i, struct bytes key,
@@ -74,12 +73,12 @@ int follow_range_next(struct follow *f, struct follow_item *ret_item)
 		if (!f->names)
 			r = follow_begin_range(f, i);
 		if (r == 0)
-			r = index_walk_next(f->names, &key, &entry);
+			r = names_next(f->names, &key, &entry);
 		if (r == FOUND)
 			return follow_give_object(f, i, key, &entry, ret_item);
 		if (r != END)
 			return r;
-		index_walk_close(&f->names);
+		names_close(&f->names);
 		feed->stage = STAGE_CHANGES;
 		feed->resync = false;
 		buf_trim(&feed->given, 0);

@@ -30,7 +30,7 @@ int follow_release(struct follow *f)
 	if (f->log) /* the pass was cut short */
 		follow_advance(f, f->examined);
 	journal_walk_close(&f->log);
-	index_walk_close(&f->names);
+	names_close(&f->names);
 	if (!f->held)
 		return 0;
 	f->held = false;

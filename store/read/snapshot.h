@@ -191,6 +191,9 @@ bool snapshot_hints_agree(struct snapshot *snapshot, uint32_t feed, struct bytes
  * soon. */
 void snapshot_prefetch(struct snapshot *snapshot, const struct index_entry *entry);
 
+/* Returns whether ENTRY says where the version lies in the snapshot's journal. */
+bool snapshot_has_place(const struct snapshot *snapshot, const struct index_entry *entry);
+
 /* Gets any version from the horizon on by its seq, also with a snapshot of the journal alone.
  * Returns: FOUND, NOT_FOUND. */
 int snapshot_version(struct snapshot *snapshot, uint64_t seq, struct record *ret_record);

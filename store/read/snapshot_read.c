@@ -67,7 +67,7 @@ int snapshot_record(struct snapshot *snapshot, uint32_t feed, struct bytes key,
 	struct record record;
 	int r;
 
-	if (entry->place && entry->generation == journal_generation(journal))
+	if (snapshot_has_place(s, entry))
 		r = journal_get_at(journal, s->journal_txn, entry->seq, entry->place,
 			entry->place_size, &record);
 	else
@@ -100,12 +100,15 @@ int snapshot_record(struct snapshot *snapshot, uint32_t feed, struct bytes key,
 		(unsigned long long)entry->seq, BYTES_ARG(key));
 }
 
+bool snapshot_has_place(const struct snapshot *snapshot, const struct index_entry *entry)
+{
+	return entry->place && entry->generation == journal_generation(snapshot_active(snapshot)->pair->journal);
+}
+
 void snapshot_prefetch(struct snapshot *snapshot, const struct index_entry *entry)
 {
-	const struct snapshot *s = snapshot_active(snapshot);
-
-	if (entry->place && entry->generation == journal_generation(s->pair->journal))
-		txn_prefetch(s->journal_txn, entry->place);
+	if (snapshot_has_place(snapshot, entry))
+		txn_prefetch(snapshot->journal_txn, entry->place);
 }
 
 /* ---- by hints ---- */

@@ -64,6 +64,10 @@ static int store_open_pair(struct home *home, struct store_pair **ret_pair)
 		r = journal_open_read(home, meta.journal, &pair->journal);
 	if (r != 0)
 		return r;
+	/* A reader may live in a container with little memory: what the kernel reads ahead by itself pushes out what is
+	 * needed. names.h reads ahead what is. */
+	env_expect_random(index_env(pair->index), true);
+	env_expect_random(journal_env(pair->journal), true);
 	pair->refs = 1;
 	*ret_pair = TAKE(pair);
 	return 0;
