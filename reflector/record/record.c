@@ -77,7 +77,7 @@ int record_feed_init(struct record_feed *feed, struct recorder *recorder,
 	if (r >= 0)
 		r = record_take_checkpoint(feed, checkpoint);
 	if (r >= 0)
-		r = record_load_passed(feed, NULL);
+		r = record_load_passed(feed);
 	if (r < 0)
 		record_feed_release(feed);
 	return r;
@@ -106,12 +106,10 @@ int record_feed_reload(struct record_feed *feed)
 	r = journal_feed_checkpoint(journal, txn, feed->id, &checkpoint);
 	if (r == FOUND)
 		r = record_take_checkpoint(feed, &checkpoint);
-	else if (r == NOT_FOUND)
-		r = err_say(ERR_CORRUPT, "feed %u is not in the journal", feed->id);
-	if (r >= 0)
-		r = record_load_passed(feed, txn);
 	txn_abort(&txn);
-	return r;
+	if (r == NOT_FOUND)
+		return err_say(ERR_CORRUPT, "feed %u is not in the journal", feed->id);
+	return r < 0 ? r : record_load_passed(feed);
 }
 
 void record_phase(struct record_feed *feed, enum feed_phase phase)

@@ -50,8 +50,8 @@ int record_repair(struct record_feed *feed, const struct arrival *arrival, struc
  * and, if TOLERANT, passed over. Returns R; RECORD_TAKEN for an object that was passed over. */
 int record_end(struct record_feed *feed, const struct arrival *arrival, int r, bool tolerant);
 
-/* Takes from the journal what an earlier run, or the batches before one that failed, passed over. TXN may be NULL. */
-int record_load_passed(struct record_feed *feed, struct txn *txn);
+/* Takes from the journal, as it is committed, what an earlier run, or the batches before one that failed, passed over. */
+int record_load_passed(struct record_feed *feed);
 /* Puts into the batch what is passed over now. */
 int record_store_passed(struct record_feed *feed);
 

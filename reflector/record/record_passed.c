@@ -10,19 +10,13 @@
 #include "common/err.h"
 #include "reflector/record/recorder.h"
 
-int record_load_passed(struct record_feed *feed, struct txn *txn)
+int record_load_passed(struct record_feed *feed)
 {
 	struct journal *journal = recorder_journal(feed->recorder);
-	CLEANUP(txn_abort) struct txn *own = NULL;
+	CLEANUP(txn_abort) struct txn *txn = NULL;
 	struct feed_passed passed;
-	int r = 0;
+	int r = txn_begin_read(journal_env(journal), &txn);
 
-	if (!txn)
-		txn = journal_txn(journal);
-	if (!txn) {
-		r = txn_begin_read(journal_env(journal), &own);
-		txn = own;
-	}
 	if (r >= 0)
 		r = journal_passed(journal, txn, feed->id, &passed);
 	if (r < 0)

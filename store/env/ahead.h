@@ -19,6 +19,11 @@
 #define AHEAD_FIRST 2
 #define AHEAD_MOST  32
 
+static inline unsigned ahead_grow(unsigned step)
+{
+	return step < AHEAD_MOST ? 2 * step : AHEAD_MOST;
+}
+
 /* Zeros are a good beginning. */
 struct ahead {
 	long faults;     /* of this thread that read from the disk, as they were counted last, and 1; 0: not yet */

@@ -17,7 +17,7 @@
 #include "store/journal/journal.h"
 
 enum journal_db { DB_LOG, DB_HEAD, DB_FEED, DB_META, DB_MAX };
-enum feed_part { FEED_DEFINITION = 0, FEED_CHECKPOINT = 1, FEED_PASSED = 2 };
+enum feed_part { FEED_DEFINITION = 0, FEED_CHECKPOINT = 1, FEED_PASSED = 2, FEED_PART_MAX };
 
 #define FEED_KEY_SIZE 5
 #define SEQ_KEY_SIZE  8

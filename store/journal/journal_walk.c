@@ -79,8 +79,7 @@ static void walk_look_ahead(struct journal_walk *walk)
 	if (!walk->step || ++walk->passed < walk->step)
 		return;
 	walk->passed = 0;
-	if (walk->step < AHEAD_MOST)
-		walk->step *= 2;
+	walk->step = ahead_grow(walk->step);
 	if (!ahead_is_cold(&walk->ahead)) {
 		cursor_close(&walk->front);
 		walk->lead = 0;

@@ -175,11 +175,9 @@ static int trim_drop_feed(struct slice *slice)
 		return r;
 	slice->unneeded[slice->n_unneeded++] = slice->removed_seq;
 	trim_pass(slice, slice->removed_seq, slice->removed_size);
-	r = txn_del(txn, DB_FEED, feed_key(slice->removed_feed, FEED_DEFINITION, room));
-	if (r >= 0)
-		r = txn_del(txn, DB_FEED, feed_key(slice->removed_feed, FEED_CHECKPOINT, room));
-	if (r >= 0)
-		r = txn_del(txn, DB_FEED, feed_key(slice->removed_feed, FEED_PASSED, room));
+	r = 0;
+	for (enum feed_part part = 0; r >= 0 && part < FEED_PART_MAX; part++)
+		r = txn_del(txn, DB_FEED, feed_key(slice->removed_feed, part, room));
 	if (r < 0)
 		return r;
 	if (feed_row_find(slice->journal, slice->removed_feed))

@@ -81,7 +81,7 @@ static void names_read(struct names *names)
 		err_keep(&names->why);
 	if (ahead_is_cold(&names->ahead))
 		names_announce(names, names->n - before);
-	names->step = names->step < AHEAD_MOST ? names->step * 2 : AHEAD_MOST;
+	names->step = ahead_grow(names->step);
 }
 
 int names_next(struct names *names, struct bytes *ret_key, struct index_entry *ret_entry)

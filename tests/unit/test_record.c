@@ -542,7 +542,7 @@ Test(record, c67_a_too_large_item_of_the_known_version_is_no_news)
 	tear_down(&rig);
 }
 
-/* What another run of the reflector knows. */
+/* Makes the feed as another run of the reflector does, which knows only what the journal has. */
 static void begin_again(struct rig *rig)
 {
 	struct feed_definition pods = {.id = rig->record.feed.id, .version = "v1", .kind = "Pod", .group = "",
