@@ -84,7 +84,7 @@ int kinf_index_values(struct kinf_snapshot *snapshot, const char *feed, const ch
 	struct index_values all = {.n = 0};
 	struct index_value_walk walk = {.fn = fn, .arg = arg};
 	const struct feed_set *set;
-	uint32_t definition;
+	struct index_definition definition;
 	int r = kinf_held(snapshot);
 
 	if (r == 0)
@@ -101,7 +101,7 @@ int kinf_index_values(struct kinf_snapshot *snapshot, const char *feed, const ch
 			&definition);
 		if (r == FOUND)
 			r = index_values(snapshot_index(snapshot->snapshot),
-				snapshot_index_txn(snapshot->snapshot), definition,
+				snapshot_index_txn(snapshot->snapshot), definition.id,
 				bytes_str(prefix ? prefix : ""), values_take_one, &walk);
 	}
 	if (r == NOT_FOUND && !walk.stopped)

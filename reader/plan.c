@@ -57,7 +57,7 @@ static int plan_asked(struct snapshot *snapshot, const struct snapshot_feed *fee
 		const struct kinf_term *term = &query->terms[i];
 		size_t offset = plan->text.size;
 		struct plan_names names = {{0}};
-		uint32_t definition;
+		struct index_definition definition;
 		int r = snapshot_definition(snapshot, feed->definition.id, term->index,
 			&definition);
 
@@ -69,10 +69,12 @@ static int plan_asked(struct snapshot *snapshot, const struct snapshot_feed *fee
 				r = err_say(ERR_NO_INDEX, "feed '%s' has no index '%s'; it has: %s",
 					feed->definition.name, term->index, names.text);
 		}
-		if (r != FOUND)
+		if (r == FOUND)
+			r = query_check_term(term, &definition);
+		if (r != 0)
 			return r;
 		buf_str(&plan->text, term->value);
-		r = plan_add(plan, definition, offset, true);
+		r = plan_add(plan, definition.id, offset, true);
 		if (r < 0)
 			return r;
 	}
@@ -83,7 +85,7 @@ static int plan_asked(struct snapshot *snapshot, const struct snapshot_feed *fee
 static int plan_labels(struct snapshot *snapshot, const struct snapshot_feed *feed,
 	const struct query *query, struct plan *plan)
 {
-	uint32_t definition;
+	struct index_definition definition;
 
 	if (!query->labels ||
 		snapshot_definition(snapshot, feed->definition.id, INDEX_LABEL, &definition) !=
@@ -100,7 +102,7 @@ static int plan_labels(struct snapshot *snapshot, const struct snapshot_feed *fe
 			buf_byte(&plan->text, '=');
 			buf_bytes_put(&plan->text, need->values[0]);
 		}
-		int r = plan_add(plan, definition, offset, false);
+		int r = plan_add(plan, definition.id, offset, false);
 		if (r < 0)
 			return r;
 	}

@@ -226,6 +226,19 @@ int query_check_feed(const struct query *query, const struct feed_definition *fe
 	return r;
 }
 
+int query_check_term(const struct kinf_term *term, const struct index_definition *definition)
+{
+	size_t parts = index_compound_parts(bytes_str(term->value)), paths = 1;
+
+	for (const char *c = definition->paths; *c; c++)
+		paths += *c == '\n';
+	if (paths == 1 || parts == paths)
+		return 0;
+	return err_say(ERR_SYNTAX,
+		"index '%s' needs %zu values joined by commas, and '%s' has %zu; a comma or backslash in a value is written with a backslash before it",
+		definition->name, paths, term->value, parts);
+}
+
 /* ---- what a key or a body alone can tell ---- */
 
 bool query_accepts_key(const struct query *query, struct bytes key)

@@ -19,6 +19,7 @@
 #include "common/value/selector.h"
 #include "reader/kinf.h"
 #include "reader/sort_value.h"
+#include "store/index/index.h"
 #include "store/journal/journal.h"
 
 #define QUERY_JOURNAL_SIZE 8
@@ -55,6 +56,9 @@ void query_release(struct query *query);
 
 /* Returns: 0; ERR_SYNTAX: the query selects or sorts by a field that the feed does not keep, so that the answer would be wrong. */
 int query_check_feed(const struct query *query, const struct feed_definition *feed);
+
+/* Returns: 0; ERR_SYNTAX: the term's value has not as many parts as its compound index, so that no object could have it. */
+int query_check_term(const struct kinf_term *term, const struct index_definition *definition);
 
 /* Puts the token of the page that follows PLACE into TOKEN. */
 int query_token(const struct query *query, const struct query_place *place, struct buf *token);

@@ -239,4 +239,7 @@ int index_values(struct index *index, struct txn *txn, uint32_t definition, stru
 struct buf;
 void index_compound_add(struct buf *value, struct bytes part, bool first);
 
+/* How many parts a compound value has; an empty one has one, which is empty. */
+size_t index_compound_parts(struct bytes value);
+
 #endif

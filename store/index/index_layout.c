@@ -256,3 +256,17 @@ void index_compound_add(struct buf *value, struct bytes part, bool first)
 		buf_byte(value, (uint8_t)text[i]);
 	}
 }
+
+size_t index_compound_parts(struct bytes value)
+{
+	const char *text = value.data;
+	size_t parts = 1;
+
+	for (size_t i = 0; i < value.size; i++) {
+		if (text[i] == '\\')
+			i++;
+		else if (text[i] == ',')
+			parts++;
+	}
+	return parts;
+}

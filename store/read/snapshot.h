@@ -202,9 +202,9 @@ int snapshot_version(struct snapshot *snapshot, uint64_t seq, struct record *ret
  * it by an undamaged copy if there is one. Returns: 0; ERR_CORRUPT, which was reported to the reflector. */
 int snapshot_check_record(struct snapshot *snapshot, struct record *record);
 
-/* Finds a definition in use by name. Returns: FOUND; NOT_FOUND (the caller lists the names); AGAIN:
- * it is being filled. */
+/* Finds a definition in use by name; its texts point into the snapshot. Returns: FOUND; NOT_FOUND (the caller lists the
+ * names); AGAIN: it is being filled. */
 int snapshot_definition(
-	struct snapshot *snapshot, uint32_t feed, const char *name, uint32_t *ret_definition);
+	struct snapshot *snapshot, uint32_t feed, const char *name, struct index_definition *ret_definition);
 
 #endif

@@ -268,7 +268,7 @@ int snapshot_version(struct snapshot *snapshot, uint64_t seq, struct record *ret
 
 struct snapshot_search {
 	const char *name;
-	uint32_t id;
+	struct index_definition definition;
 	int result;
 };
 
@@ -278,13 +278,13 @@ static int snapshot_match_definition(void *arg, const struct index_definition *d
 
 	if (definition->dropping || strcmp(definition->name, search->name) != 0)
 		return 0;
-	search->id = definition->id;
+	search->definition = *definition;
 	search->result = definition->filled == INDEX_READY ? FOUND : AGAIN;
 	return 0;
 }
 
 int snapshot_definition(
-	struct snapshot *snapshot, uint32_t feed, const char *name, uint32_t *ret_definition)
+	struct snapshot *snapshot, uint32_t feed, const char *name, struct index_definition *ret_definition)
 {
 	const struct snapshot *s = snapshot_active(snapshot);
 	struct snapshot_search search = {.name = name, .result = NOT_FOUND};
@@ -294,6 +294,6 @@ int snapshot_definition(
 	if (r < 0)
 		return r;
 	if (search.result == FOUND)
-		*ret_definition = search.id;
+		*ret_definition = search.definition;
 	return search.result;
 }

@@ -98,6 +98,19 @@ def test_several_conditions_are_joined_by_and(simulator, store, indexed):
     assert list(store.objects("pods", "-l", "!app")) == []
 
 
+def test_a_compound_value_with_another_number_of_parts_is_refused(simulator, store):
+    """It found nothing, without an error."""
+    simulator.create("pods", 3)
+    store.configure(whole("pods", indexes=INDEXES))
+    store.daemons()
+    store.wait_equal(simulator, "pods")
+    for value, parts in (("node-1", 1), ("node-1,Running,x", 3), ("node-1\\,Running", 1)):
+        for command in ("get", "watch"):
+            refused = store.kinf(command, "pods", "--index", f"node-phase={value}")
+            assert refused.status == 2 and not refused.stdout, refused
+            assert f"index 'node-phase' needs 2 values joined by commas, and '{value}' has {parts}; " in refused.stderr, refused
+
+
 def test_commas_and_backslashes_in_compound_values_are_escaped(simulator, store):
     simulator.put("pods", pod("odd", node="a,b\\c"))
     store.configure(whole("pods", indexes=INDEXES)).daemons()
