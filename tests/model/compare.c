@@ -201,7 +201,7 @@ static void check_objects(const char *value, unsigned node, const struct snapsho
 static void check_node_index(struct world *world, uint32_t id, const struct latest state[KEYS])
 {
 	struct snapshot *s = world->snapshot;
-	uint32_t definition;
+	struct index_definition definition;
 
 	if (snapshot_definition(s, id, "node", &definition) != FOUND)
 		return; /* not configured now, or being filled */
@@ -214,7 +214,7 @@ static void check_node_index(struct world *world, uint32_t id, const struct late
 		(void)snprintf(value, sizeof(value), "node-%u", node);
 		for (int k = 0; k < KEYS; k++)
 			wanted += state[k].object.there && state[k].object.node == node;
-		int r = index_postings(snapshot_index(s), snapshot_index_txn(s), definition,
+		int r = index_postings(snapshot_index(s), snapshot_index_txn(s), definition.id,
 			bytes_str(value), &count, &walk);
 		MUST(r == FOUND || r == NOT_FOUND, "postings: %s", err_text(r));
 		int n = r == FOUND ? 1 : 0;

@@ -12,7 +12,7 @@
 
 int reads_expected(struct world *world, uint32_t id, const char *index)
 {
-	uint32_t definition;
+	struct index_definition definition;
 
 	if (!id)
 		return KINF_NO_FEED;

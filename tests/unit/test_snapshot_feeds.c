@@ -126,7 +126,8 @@ Test(snapshot_feeds, definitions_in_use_have_a_name)
 	struct small_store s;
 	struct store *store;
 	struct snapshot *snapshot;
-	uint32_t id, late;
+	struct index_definition found;
+	uint32_t late;
 
 	small_store_open(&s);
 	(void)small_store_put(&s, "web/a", "n1", 0);
@@ -137,11 +138,12 @@ Test(snapshot_feeds, definitions_in_use_have_a_name)
 	OK(index_commit(s.index));
 	OK(store_open(s.path, NULL, &store));
 	OK(snapshot_open(store, &snapshot));
-	cr_assert_eq(snapshot_definition(snapshot, s.feed, "node", &id), FOUND);
-	cr_assert_eq(id, s.node);
-	cr_assert_eq(snapshot_definition(snapshot, s.feed, "late", &id), AGAIN);
-	cr_assert_eq(snapshot_definition(snapshot, s.feed, "label", &id), NOT_FOUND);
-	cr_assert_eq(snapshot_definition(snapshot, s.feed + 1, "node", &id), NOT_FOUND);
+	cr_assert_eq(snapshot_definition(snapshot, s.feed, "node", &found), FOUND);
+	cr_assert_eq(found.id, s.node);
+	cr_assert_str_eq(found.paths, "spec.nodeName");
+	cr_assert_eq(snapshot_definition(snapshot, s.feed, "late", &found), AGAIN);
+	cr_assert_eq(snapshot_definition(snapshot, s.feed, "label", &found), NOT_FOUND);
+	cr_assert_eq(snapshot_definition(snapshot, s.feed + 1, "node", &found), NOT_FOUND);
 	snapshot_close(&snapshot);
 	store_close(&store);
 	small_store_close(&s);
