@@ -6,8 +6,9 @@
  *
  * COUNT bytes of each FILE, chosen at random among those on the disk (0: every one of the pages that hold anything else than
  * zeros, and the first of each other page); each is flipped in each bit, and set to 0 and to ff. With KINF_TORTURE_ONE_WAY in
- * the environment each is changed in one of these ways, the next byte in the next one; with KINF_TORTURE_RANGE=FROM-TO every
- * byte from offset FROM up to TO is changed, and the children's sentences are shown. The child opens the store, lists the
+ * the environment each is changed in one of these ways, the next byte in the next one; with KINF_TORTURE_RANGES=FROM-TO,...
+ * every byte from offset FROM up to TO is changed, of each of these; with KINF_TORTURE_SENTENCES the children's sentences are
+ * shown. The child opens the store, lists the
  * feed, gets objects, reads an index, follows, and verifies. It may find the damage or not, but it must end by itself and give no wrong object, and no object may be missing without an
  * error. Prints for each FILE how the reads ended; exit 1 if one ended badly. No daemon may run on the store.
  */
@@ -281,12 +282,79 @@ static off_t choose(int fd, off_t size, unsigned short seed[3])
 	return -1;
 }
 
+struct tally {
+	const char *file;
+	unsigned long endings[256], signals, tried, bad;
+};
+
+/* Changes the byte at AT in each way, or in one, and reads the store each time. */
+static void try_byte(struct tally *tally, int fd, off_t at)
+{
+	static int one_way = -1, quiet;
+	unsigned only = (unsigned)(at % 10);
+	uint8_t before;
+
+	if (one_way < 0) {
+		one_way = getenv("KINF_TORTURE_ONE_WAY") != NULL;
+		quiet = !getenv("KINF_TORTURE_SENTENCES");
+	}
+	if (at < 0 || lseek(fd, at, SEEK_DATA) != at || pread(fd, &before, 1, at) != 1)
+		return;
+	if ((only == 8 && !before) || (only == 9 && before == 0xff))
+		only = 0;
+	for (unsigned how = 0; how < 10; how++) {
+		uint8_t changed = how < 8 ? (uint8_t)(before ^ (1u << how)) : how == 8 ? 0 : 0xff;
+
+		if (changed == before || (one_way && how != only))
+			continue;
+		if (pwrite(fd, &changed, 1, at) != 1)
+			abort();
+		int ending = read_in_child(quiet);
+		tally->tried++;
+		if (ending < 0)
+			tally->signals++;
+		else
+			tally->endings[ending & 0xff]++;
+		if (ending < 0 || (ending != GOOD && ending != REPORTED && ending != CAUGHT)) {
+			tally->bad++;
+			(void)printf("FAULT %s: byte %lld %02x -> %02x: ends with %d\n", tally->file,
+				(long long)at, before, changed, ending);
+			(void)fflush(stdout);
+		}
+		if (pwrite(fd, &before, 1, at) != 1)
+			abort();
+	}
+}
+
+static void try_ranges(struct tally *tally, int fd, const char *ranges)
+{
+	long long from, to;
+	int used;
+
+	for (const char *c = ranges; sscanf(c, "%lld-%lld%n", &from, &to, &used) == 2; c += used + (c[used] == ','))
+		for (long long at = from; at < to; at++)
+			try_byte(tally, fd, at);
+}
+
+static void try_file(struct tally *tally, int fd, off_t size, unsigned long count, unsigned short seed[3])
+{
+	if (count && count < (unsigned long)size) {
+		while (count--)
+			try_byte(tally, fd, choose(fd, size, seed));
+		return;
+	}
+	for (off_t at = 0; at < size; at++) {
+		if (!count && at % PAGE && !is_used(fd, at))
+			at += PAGE - at % PAGE - 1;
+		else
+			try_byte(tally, fd, at);
+	}
+}
+
 static bool torture(const char *name, unsigned long count, unsigned short seed[3])
 {
-	unsigned long endings[256] = {0}, signals = 0, tried = 0, bad = 0;
-	bool one_way = getenv("KINF_TORTURE_ONE_WAY") != NULL;
-	const char *range = getenv("KINF_TORTURE_RANGE");
-	unsigned long from = 0, to = ULONG_MAX;
+	const char *ranges = getenv("KINF_TORTURE_RANGES");
+	struct tally tally = {.file = name};
 	char path[4096];
 	struct stat st;
 
@@ -296,52 +364,17 @@ static bool torture(const char *name, unsigned long count, unsigned short seed[3
 		(void)fprintf(stderr, "bytes: %s: %s\n", path, strerror(errno));
 		return false;
 	}
-	if (range && sscanf(range, "%lu-%lu", &from, &to) == 2)
-		count = 0;
-	unsigned long size = to < (unsigned long)st.st_size ? to : (unsigned long)st.st_size;
-	unsigned long n = count && count < size ? count : size;
-	for (unsigned long i = from; i < n; i++) {
-		off_t at = n == size ? (off_t)i : choose(fd, st.st_size, seed);
-		uint8_t before;
-
-		if (!count && at % PAGE && !is_used(fd, at)) {
-			i += (unsigned long)(PAGE - at % PAGE - 1);
-			continue;
-		}
-		if (at < 0 || lseek(fd, at, SEEK_DATA) != at || pread(fd, &before, 1, at) != 1)
-			continue;
-		unsigned only = (unsigned)(at % 10);
-		if ((only == 8 && !before) || (only == 9 && before == 0xff))
-			only = 0;
-		for (unsigned how = 0; how < 10; how++) {
-			uint8_t changed = how < 8 ? (uint8_t)(before ^ (1u << how)) : how == 8 ? 0 : 0xff;
-
-			if (changed == before || (one_way && how != only))
-				continue;
-			if (pwrite(fd, &changed, 1, at) != 1)
-				abort();
-			int ending = read_in_child(!range);
-			tried++;
-			if (ending < 0)
-				signals++;
-			else
-				endings[ending & 0xff]++;
-			if (ending < 0 || (ending != GOOD && ending != REPORTED && ending != CAUGHT)) {
-				bad++;
-				(void)printf("FAULT %s: byte %lld %02x -> %02x: ends with %d\n", name,
-					(long long)at, before, changed, ending);
-				(void)fflush(stdout);
-			}
-			if (pwrite(fd, &before, 1, at) != 1)
-				abort();
-		}
-	}
+	if (ranges)
+		try_ranges(&tally, fd, ranges);
+	else
+		try_file(&tally, fd, st.st_size, count, seed);
 	(void)close(fd);
 	(void)printf("%-32s %8lu tried: %lu unnoticed, %lu reported, %lu memory faults reported, %lu wrong, "
 		"%lu without a sentence, %lu by a signal\n",
-		name, tried, endings[GOOD], endings[REPORTED], endings[CAUGHT], endings[WRONG], endings[MUTE], signals);
+		name, tally.tried, tally.endings[GOOD], tally.endings[REPORTED], tally.endings[CAUGHT],
+		tally.endings[WRONG], tally.endings[MUTE], tally.signals);
 	(void)fflush(stdout);
-	return !bad;
+	return !tally.bad;
 }
 
 int main(int argc, char **argv)

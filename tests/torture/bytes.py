@@ -11,6 +11,7 @@ runtime directory.
 
 usage: tests/torture/bytes.py [--count N] [--seed N] [--only FILE] [--objects N] [--starts N]
        COUNT bytes of each file, a tenth with daemons; --count 0: every byte, and 30 of each file with daemons;
+       --rows: both data.mdb, readers alone: every byte of the meta pages and of the rows that the newest state has
        --starts N: no readers, and N bytes of each file with daemons; in data.mdb as many of each kind of page
        ($KINF_BUILD: default build/release)
 """
@@ -73,6 +74,40 @@ def choose(path, chance):
     return " " + kind, at + chance.choice(rows)
 
 
+def tree(file, number, ranges):
+    """Adds what is written of page NUMBER, and of the pages below it: its head and its rows, not the gap between them."""
+    at = number * PAGE
+    page = os.pread(file.fileno(), PAGE, at)
+    flags, lower, upper = struct.unpack_from("<HHH", page, 10)
+    if flags & 0x20:  # keys of one size, without rows
+        ranges.append((at, at + PAGE))
+        return
+    ranges += [(at, at + lower), (at + upper, at + PAGE)]
+    for row in (struct.unpack_from("<H", page, 16 + 2 * i)[0] for i in range((lower - 16) // 2)):
+        low, high, row_flags, key_size = struct.unpack_from("<HHHH", page, row)
+        if KINDS[flags & 0x0F] == "branch":
+            tree(file, low | high << 16 | row_flags << 32, ranges)
+        elif row_flags & 0x01:  # the value has pages of its own
+            (first,) = struct.unpack_from("<Q", page, row + 8 + key_size)
+            ranges.append((first * PAGE, first * PAGE + 16 + (low | high << 16)))
+        elif row_flags & 0x02:  # a database, or the values of one key
+            (root,) = struct.unpack_from("<Q", page, row + 8 + key_size + 40)
+            if root != 2**64 - 1:
+                tree(file, root, ranges)
+
+
+def rows(path):
+    """(from, to) of all that is written of the newest state of a file of LMDB: meta pages, heads of pages, rows."""
+    with open(path, "rb") as file:
+        metas = [os.pread(file.fileno(), 152, number * PAGE) for number in (0, 1)]
+        newest = max(metas, key=lambda meta: struct.unpack_from("<Q", meta, 144))
+        ranges = [(0, 152), (PAGE, PAGE + 152)]
+        for root in struct.unpack_from("<Q", newest, 80) + struct.unpack_from("<Q", newest, 128):
+            if root != 2**64 - 1:
+                tree(file, root, ranges)
+        return ranges
+
+
 class Bytes:
     def __init__(self, workspace, options):
         self.options, self.tally, self.chance = options, Tally(), random.Random(options.seed)
@@ -99,10 +134,10 @@ class Bytes:
         self.files = [self.store.path / name for name in FILES] + [runtime / name for name in RUNTIME]
         self.files = [path for path in self.files if path.is_file() and options.only in str(path)]
 
-    def readers(self):
+    def readers(self, files):
         done = subprocess.run(
             [program("torture/bytes"), self.store.path, FEED, str(self.options.count), str(self.options.seed),
-             *map(str, self.files)],
+             *map(str, files)],
             env={**os.environ, **self.store.env}, capture_output=True, text=True)  # fmt: skip
         print(done.stdout + done.stderr, flush=True)
         for line in done.stdout.splitlines():
@@ -113,6 +148,14 @@ class Bytes:
                 for fault in (one for one in done.stdout.splitlines() if one.startswith(f"FAULT {name}:")):
                     self.tally.tried("readers " + name.rpartition("/")[2], fault)
         assert done.returncode in (0, 1) and done.stdout, done
+
+    def rows(self):
+        """Two processes at a time would see each other's bytes: one file after the other."""
+        for path in self.files:
+            ranges = rows(path)
+            print(f"{path.parent.parent.name}: {sum(end - begin for begin, end in ranges)} bytes", flush=True)
+            os.environ["KINF_TORTURE_RANGES"] = ",".join(f"{begin}-{end}" for begin, end in ranges)
+            self.readers([path])
 
     def daemons(self, path):
         """Changes a byte, starts everything, and compares. The store is put back afterwards."""
@@ -172,8 +215,12 @@ class Bytes:
 
     def run(self):
         starts = int(self.options.starts or (max(1, self.options.count // 10) if self.options.count else 30))
+        if self.options.rows:
+            self.files = [path for path in self.files if path.name == "data.mdb"]
+            self.rows()
+            return self.tally.end()
         if not self.options.starts:
-            self.readers()
+            self.readers(self.files)
         for _ in range(starts):
             for path in self.files:
                 self.daemons(path)
@@ -183,7 +230,8 @@ class Bytes:
 def main():
     options = arguments(
         __doc__, 40, ("--objects", "of the store; few make --count 0, every byte, possible"),
-        ("--starts", "of the daemons for each file, without readers"))  # fmt: skip
+        ("--starts", "of the daemons for each file, without readers"),
+        flags=[("--rows", "every byte of the rows of the newest state in both data.mdb, readers alone")])  # fmt: skip
     return with_workspace(lambda workspace: Bytes(workspace, options).run())
 
 
