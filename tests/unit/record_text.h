@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A journal with one feed of pods: lists and events are recorded, and what the journal has of them is read back as text. */
+#ifndef UNIT_RECORD_TEXT_H
+#define UNIT_RECORD_TEXT_H
+
+#include <stdio.h>
+
+#include "reflector/record/object.h"
+#include "tests/unit/record_rig.h"
+
+struct rig {
+	struct record_rig record;
+	struct stats *stats;
+	struct buf text;
+};
+
+static inline void set_up(struct rig *rig)
+{
+	*rig = (struct rig){0};
+	record_rig_open(&rig->record);
+	cr_assert_eq(stats_new(&rig->stats), 0);
+	record_rig_add_feed(&rig->record, "metadata.managedFields", NULL, rig->stats);
+}
+
+static inline void tear_down(struct rig *rig)
+{
+	record_rig_close(&rig->record);
+	stats_close(&rig->stats);
+	buf_release(&rig->text);
+}
+
+static inline const char *pod(const char *name, const char *uid, const char *rv)
+{
+	static char texts[4][300];
+	static unsigned next;
+	char *text = texts[next++ % 4];
+
+	snprintf(text, sizeof(texts[0]), "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"d\",\"uid\":\"%s\","
+		"\"resourceVersion\":\"%s\",\"managedFields\":[{\"x\":1}]},\"spec\":{\"n\":%s}}",
+		name, uid, rv, rv);
+	return text;
+}
+
+static inline void item(struct rig *rig, const char *name, const char *uid, const char *rv)
+{
+	cr_assert_eq(record_item(&rig->record.feed, bytes_str(pod(name, uid, rv)), false, false),
+		RECORD_TAKEN, "%s", err_text(-1));
+}
+
+static inline void event(struct rig *rig, enum watch_type type, const char *object)
+{
+	struct bytes rv;
+
+	cr_assert_eq(record_event(&rig->record.feed, &(struct api_event){.type = type,
+		.object = bytes_str(object)}, false, &rv), RECORD_TAKEN, "%s", err_text(-1));
+}
+
+static inline void end_list(struct rig *rig, const char *rv)
+{
+	int r;
+
+	while ((r = record_list_end(&rig->record.feed, bytes_str(rv))) == AGAIN)
+		cr_assert_eq(recorder_flush(rig->record.recorder), 0);
+	cr_assert_eq(r, 0, "%s", err_text(r));
+}
+
+/* Records behind SEQ as "ADDED d/a@5 ", with "?" for a final state that is unknown. */
+static inline const char *log_after(struct rig *rig, uint64_t seq)
+{
+	struct journal_walk *walk;
+	struct record record;
+	struct txn *txn;
+
+	cr_assert_eq(recorder_flush(rig->record.recorder), 0);
+	buf_reset(&rig->text);
+	cr_assert_eq(txn_begin_read(journal_env(rig->record.journal), &txn), 0);
+	cr_assert_eq(journal_walk_open(rig->record.journal, txn, seq + 1, &walk), 0);
+	while (journal_walk_next(walk, &record) == FOUND)
+		buf_printf(&rig->text, "%s%s%s%.*s@%.*s", rig->text.size ? " " : "",
+			record_type_name(record.type),
+			record.flags & RECORD_FINAL_STATE_UNKNOWN ? "? " : " ",
+			BYTES_ARG(record.key), BYTES_ARG(record.rv));
+	journal_walk_close(&walk);
+	txn_abort(&txn);
+	return buf_cstr(&rig->text);
+}
+
+static inline uint64_t last_seq(struct rig *rig)
+{
+	struct journal_meta meta;
+	struct txn *txn;
+
+	cr_assert_eq(recorder_flush(rig->record.recorder), 0);
+	cr_assert_eq(txn_begin_read(journal_env(rig->record.journal), &txn), 0);
+	cr_assert_eq(journal_meta(rig->record.journal, txn, &meta), 0);
+	txn_abort(&txn);
+	return meta.next_seq - 1;
+}
+
+static inline void check_checkpoint(struct rig *rig, const char *rv, bool list_open)
+{
+	struct feed_checkpoint checkpoint;
+	struct txn *txn;
+
+	cr_assert_eq(recorder_flush(rig->record.recorder), 0);
+	cr_assert_eq(txn_begin_read(journal_env(rig->record.journal), &txn), 0);
+	cr_assert_eq(journal_feed_checkpoint(rig->record.journal, txn, rig->record.feed.id, &checkpoint), FOUND);
+	cr_assert(bytes_equal(checkpoint.rv, bytes_str(rv)), "rv %.*s", BYTES_ARG(checkpoint.rv));
+	cr_assert_eq(checkpoint.list_begin != 0, list_open);
+	txn_abort(&txn);
+}
+
+static inline uint64_t committed(struct rig *rig)
+{
+	struct journal_meta meta;
+	struct txn *txn;
+
+	cr_assert_eq(txn_begin_read(journal_env(rig->record.journal), &txn), 0);
+	cr_assert_eq(journal_meta(rig->record.journal, txn, &meta), 0);
+	txn_abort(&txn);
+	return meta.next_seq - 1;
+}
+
+/* Lists a and b, ends at RV 10. */
+static inline void first_list(struct rig *rig)
+{
+	set_up(rig);
+	cr_assert_eq(record_list_begin(&rig->record.feed), 0);
+	item(rig, "a", "ua", "5");
+	item(rig, "b", "ub", "6");
+	end_list(rig, "10");
+}
+
+#endif

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Objects that can't be stored are passed over, and stay known as that. */
+#include <criterion/criterion.h>
+
+#include <errno.h>
+
+#include "common/err.h"
+#include "tests/unit/record_text.h"
+
+static const char *const unreadable[] = {"{}", "{\"metadata\":{\"namespace\":\"d\"}}",
+	"{\"metadata\":{\"name\":\"a\",\"resourceVersion\":\"5\"}}",
+	"{\"metadata\":{\"name\":\"a\",\"namespace\":\"d\",\"uid\":\"ua\"}}",
+	"{\"metadata\":{\"name\":1,\"namespace\":\"d\",\"resourceVersion\":\"50\"}}",
+	"{\"kind\":\"Node\",\"metadata\":{\"name\":\"a\",\"namespace\":\"d\",\"resourceVersion\":\"50\"}}",
+	"{\"metadata\":{\"name\":\"a\",\"namespace\":\"d\",\"uid\":\"ua\",\"resourceVersion\":\"50\"},"
+	"\"spec\":{bad}}"};
+
+Test(record_passed, c36_c37_an_unreadable_object_is_reported_or_passed_over_and_moves_nothing)
+{
+	struct rig rig;
+	struct bytes rv;
+	size_t n = sizeof(unreadable) / sizeof(unreadable[0]);
+
+	first_list(&rig);
+	uint64_t seq = last_seq(&rig);
+	for (size_t i = 0; i < n; i++) {
+		struct api_event e = {.type = WATCH_MODIFIED, .object = bytes_str(unreadable[i])};
+
+		cr_assert_eq(record_event(&rig.record.feed, &e, false, &rv), RECORD_UNREADABLE, "%s",
+			unreadable[i]);
+		cr_assert_eq(record_event(&rig.record.feed, &e, true, &rv), RECORD_TAKEN);
+		cr_assert_eq(rv.size, 0);
+	}
+	cr_assert_str_eq(log_after(&rig, seq), "");
+	cr_assert_eq(stats_get(rig.stats, STAT_BAD_OBJECTS), 2 * n);
+	check_checkpoint(&rig, "10", false);
+	tear_down(&rig);
+}
+
+Test(record_passed, an_unreadable_item_keeps_the_version_that_is_known)
+{
+	struct rig rig;
+
+	first_list(&rig);
+	uint64_t seq = last_seq(&rig);
+	cr_assert_eq(record_list_begin(&rig.record.feed), 0);
+	cr_assert_eq(record_item(&rig.record.feed, bytes_str(unreadable[6]), false, false), RECORD_UNREADABLE);
+	cr_assert_eq(record_list_begin(&rig.record.feed), 0);
+	cr_assert_eq(record_item(&rig.record.feed, bytes_str(unreadable[6]), false, true), RECORD_TAKEN);
+	end_list(&rig, "20");
+	cr_assert_str_eq(log_after(&rig, seq), "LIST_BEGIN @10 DELETED? d/b@20 LIST_END @20");
+	cr_assert_eq(rig.record.feed.passed_over, 1);
+	cr_assert_str_eq(rig.record.feed.passed_name, "d/a");
+	tear_down(&rig);
+}
+
+/* The beginning of a larger text. */
+static struct bytes beginning(const char *uid, const char *rv)
+{
+	const char *text = pod("a", uid, rv);
+
+	return BYTES(text, (size_t)(strstr(text, "\"x\"") - text)); /* inside the metadata */
+}
+
+Test(record_passed, c67_a_too_large_version_is_passed_over_and_its_deletion_is_taken)
+{
+	struct rig rig;
+	struct bytes rv;
+
+	first_list(&rig);
+	uint64_t seq = last_seq(&rig);
+	struct api_event e = {.type = WATCH_MODIFIED, .object = beginning("ua", "11"), .cut = true};
+	cr_assert_eq(record_event(&rig.record.feed, &e, false, &rv), RECORD_UNREADABLE);
+	cr_assert_not_null(strstr(err_text(ERR_PROTOCOL), "'d/a': larger than maxObjectSize"), "%s",
+		err_text(ERR_PROTOCOL));
+	e.object = beginning("ua", "11");
+	cr_assert_eq(record_event(&rig.record.feed, &e, true, &rv), RECORD_TAKEN);
+	cr_assert_eq(rig.record.feed.passed_over, 1);
+	cr_assert_str_eq(log_after(&rig, seq), "");
+	e = (struct api_event){.type = WATCH_DELETED, .object = beginning("ua", "12"), .cut = true};
+	cr_assert_eq(record_event(&rig.record.feed, &e, false, &rv), RECORD_TAKEN);
+	cr_assert_str_eq(log_after(&rig, seq), "DELETED? d/a@12");
+	cr_assert_eq(rig.record.feed.passed_over, 0, "it was the only one");
+	tear_down(&rig);
+}
+
+Test(record_passed, c67_a_too_large_item_of_the_known_version_is_no_news)
+{
+	struct rig rig;
+
+	first_list(&rig);
+	event(&rig, WATCH_MODIFIED, pod("a", "ua", "11"));
+	uint64_t seq = last_seq(&rig);
+	cr_assert_eq(record_list_begin(&rig.record.feed), 0);
+	cr_assert_eq(record_item(&rig.record.feed, beginning("ua", "11"), true, false), RECORD_TAKEN);
+	cr_assert_eq(record_item(&rig.record.feed, beginning("ua", "12"), true, false), RECORD_UNREADABLE);
+	cr_assert_eq(record_item(&rig.record.feed, beginning("ua", "12"), true, true), RECORD_TAKEN);
+	end_list(&rig, "20");
+	cr_assert_str_eq(log_after(&rig, seq), "LIST_BEGIN @11 DELETED? d/b@20 LIST_END @20");
+	tear_down(&rig);
+}
+
+/* Makes the feed as another run of the reflector does, which knows only what the journal has. */
+static void begin_again(struct rig *rig)
+{
+	struct feed_definition pods = {.id = rig->record.feed.id, .version = "v1", .kind = "Pod", .group = "",
+		.drop = "", .namespaced = true};
+	struct feed_checkpoint checkpoint = {.phase = FEED_SYNCED, .first_list = 1, .rv = BYTES_LIT("30")};
+
+	cr_assert_eq(recorder_flush(rig->record.recorder), 0);
+	record_feed_release(&rig->record.feed);
+	cr_assert_eq(record_feed_init(&rig->record.feed, rig->record.recorder, &pods, &checkpoint), 0);
+}
+
+Test(record_passed, c67_another_run_knows_what_was_passed_over)
+{
+	struct rig rig;
+	struct bytes rv;
+	struct record_feed *feed = &rig.record.feed;
+	struct api_event e = {.type = WATCH_MODIFIED, .object = beginning("ua", "11"), .cut = true};
+
+	first_list(&rig);
+	feed->item_max = 100;
+	cr_assert_eq(record_event(feed, &e, true, &rv), RECORD_TAKEN);
+	event(&rig, WATCH_ADDED, pod("c", "uc", "12"));
+	begin_again(&rig);
+	cr_assert_eq(feed->passed_over, 1);
+	cr_assert_str_eq(feed->passed_name, "d/a");
+	cr_assert_str_eq(feed->passed_why, "larger than maxObjectSize");
+	cr_assert_eq(feed->passed_limit, 100);
+	cr_assert(!feed->passed_others);
+
+	/* A batch that failed has changed nothing. */
+	e.object = bytes_str(unreadable[6]);
+	cr_assert_eq(record_event(feed, &e, true, &rv), RECORD_TAKEN);
+	cr_assert_eq(feed->passed_over, 2);
+	cr_assert_eq(recorder_fail(rig.record.recorder, err_set(-ENOSPC, "journal")), -ENOSPC);
+	recorder_recover(rig.record.recorder);
+	cr_assert_eq(record_feed_reload(feed), 0);
+	cr_assert_eq(feed->passed_over, 1);
+	cr_assert_str_eq(feed->passed_why, "larger than maxObjectSize");
+
+	/* A list that is broken off has not brought it either. */
+	cr_assert_eq(record_list_begin(feed), 0);
+	item(&rig, "a", "ua", "13");
+	begin_again(&rig);
+	cr_assert_eq(feed->passed_over, 1);
+
+	event(&rig, WATCH_MODIFIED, pod("a", "ua", "14"));
+	cr_assert_eq(feed->passed_over, 0, "it is readable now");
+	begin_again(&rig);
+	cr_assert_eq(feed->passed_over, 0);
+	tear_down(&rig);
+}
+
+Test(record_passed, c67_a_complete_list_says_what_another_run_knows)
+{
+	struct rig rig;
+	struct record_feed *feed = &rig.record.feed;
+
+	first_list(&rig);
+	feed->item_max = 100;
+	cr_assert_eq(record_list_begin(feed), 0);
+	cr_assert_eq(record_item(feed, beginning("ua", "12"), true, true), RECORD_TAKEN);
+	cr_assert_eq(record_item(feed, bytes_str(unreadable[0]), false, true), RECORD_TAKEN);
+	end_list(&rig, "20");
+	begin_again(&rig);
+	cr_assert_eq(feed->passed_over, 1);
+	cr_assert_str_eq(feed->passed_name, "unnamed");
+	cr_assert(feed->passed_others);
+	cr_assert_eq(feed->passed_limit, 100);
+
+	cr_assert_eq(record_list_begin(feed), 0);
+	item(&rig, "a", "ua", "12");
+	end_list(&rig, "21");
+	begin_again(&rig);
+	cr_assert_eq(feed->passed_over, 0);
+	tear_down(&rig);
+}
