@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """
-Sets the wall clock of all processes by an hour, forwards and back, again and again, while the cluster changes.
+Sets the wall clock of all processes by an hour, forwards and back, again and again, also to another era, while the cluster
+changes.
 
   * A follower with a cursor sees each event once and in order, and is never lapsed.
   * Changes reach readers at once after each step; no feed stalls; trimming goes on; no named cursor is removed.
@@ -19,7 +20,10 @@ os.environ.setdefault("KINF_BUILD", "build/release")
 from torture import FEED, INDEXES, Tally, arguments, eventually, program, whole, with_workspace  # noqa: E402
 
 HOUR = 3600 * 10**9
-STEPS = [HOUR, -HOUR, 24 * HOUR, -24 * HOUR, -365 * 24 * HOUR, 0]
+YEAR = 365 * 24 * HOUR
+STEPS = [HOUR, -HOUR, 24 * HOUR, -24 * HOUR, -YEAR, 0]
+# A machine without a battery for its clock starts in 1970; another one has been set wrongly.
+ERAS = [-55 * YEAR, 70 * YEAR]
 
 
 class Clocks:
@@ -65,7 +69,7 @@ class Clocks:
         eventually(lambda: any(line["type"] == "SYNC" for line in follower.lines))
         offset = 0
         for number in range(self.options.count or 20):
-            offset = 0 if number % 3 == 2 else offset + self.chance.choice(STEPS)
+            offset = 0 if number % 3 == 2 else self.chance.choice(ERAS) if number % 6 == 0 else offset + self.chance.choice(STEPS)
             fault = None
             try:
                 self.step(offset, (reflector, processor), follower)
@@ -81,7 +85,7 @@ class Clocks:
             fault = "events twice, or out of order"
         self.tally.tried("follower over all steps", fault)
         for process in (reflector, processor):  # a start with another clock
-            self.set(self.chance.choice(STEPS))
+            self.set(self.chance.choice(STEPS + ERAS))
             process.stop()
             process.start()
             fault = None
