@@ -43,10 +43,15 @@ static const char *pod(const char *name, const char *uid, const char *rv)
 	return text;
 }
 
+static void item_text(struct rig *rig, const char *text)
+{
+	cr_assert_eq(record_item(&rig->record.feed, bytes_str(text), false, false), RECORD_TAKEN, "%s",
+		err_text(-1));
+}
+
 static void item(struct rig *rig, const char *name, const char *uid, const char *rv)
 {
-	cr_assert_eq(record_item(&rig->record.feed, bytes_str(pod(name, uid, rv)), false, false),
-		RECORD_TAKEN, "%s", err_text(-1));
+	item_text(rig, pod(name, uid, rv));
 }
 
 static void event(struct rig *rig, enum watch_type type, const char *object)
@@ -184,6 +189,28 @@ Test(record, a_relist_without_difference_only_moves_the_checkpoint)
 	item(&rig, "b", "ub", "6");
 	end_list(&rig, "20");
 	cr_assert_str_eq(log_after(&rig, seq), "");
+	check_checkpoint(&rig, "20", false);
+	tear_down(&rig);
+}
+
+Test(record, c70_a_relist_finds_another_content_of_the_known_rv)
+{
+	struct rig rig;
+
+	first_list(&rig);
+	uint64_t seq = last_seq(&rig);
+	cr_assert_eq(record_list_begin(&rig.record.feed), 0);
+	item_text(&rig, "{\"metadata\":{\"name\":\"a\",\"namespace\":\"d\",\"uid\":\"ua\",\"resourceVersion\":\"5\"},"
+		"\"spec\":{\"n\":5,\"added\":\"by a default of the new schema\"}}");
+	item_text(&rig, "{\"spec\":{\"n\":6},\"metadata\":{\"uid\":\"ub\",\"name\":\"b\",\"namespace\":\"d\","
+		"\"resourceVersion\":\"6\",\"managedFields\":[]}}"); /* another order, and a field that is left out */
+	end_list(&rig, "20");
+	cr_assert_str_eq(log_after(&rig, seq), "LIST_BEGIN @10 MODIFIED d/a@5 LIST_END @20");
+	check_checkpoint(&rig, "20", false);
+	/* A relay gives it to its leaves as an event. */
+	event(&rig, WATCH_MODIFIED, pod("a", "ua", "5"));
+	event(&rig, WATCH_MODIFIED, pod("a", "ua", "5"));
+	cr_assert_str_eq(log_after(&rig, seq), "LIST_BEGIN @10 MODIFIED d/a@5 LIST_END @20 MODIFIED d/a@5");
 	check_checkpoint(&rig, "20", false);
 	tear_down(&rig);
 }
