@@ -143,22 +143,25 @@ static int record_unreadable(const char *why)
 	return RECORD_UNREADABLE;
 }
 
-static int record_make_key(const struct record_feed *feed, struct arrival *arrival)
+static int record_make_key(struct record_feed *feed, struct arrival *arrival)
 {
 	const struct object_identity *id = &arrival->identity;
+	bool in_namespace = id->name_space.size != 0;
 
 	if (!id->name.size)
 		return record_unreadable("an object without a name");
-	if (feed->namespaced && !id->name_space.size)
-		return record_unreadable("an object without a namespace");
-	int n = feed->namespaced
+	int n = in_namespace
 		? snprintf(arrival->key, sizeof(arrival->key), "%.*s/%.*s",
 			  BYTES_ARG(id->name_space), BYTES_ARG(id->name))
 		: snprintf(arrival->key, sizeof(arrival->key), "%.*s", BYTES_ARG(id->name));
 	if (n < 0 || (size_t)n >= sizeof(arrival->key))
 		return record_unreadable("an object with too long a name");
 	arrival->key_size = (size_t)n;
-	return RECORD_TAKEN;
+	if (in_namespace == feed->namespaced)
+		return RECORD_TAKEN;
+	feed->strange = true;
+	return record_unreadable(in_namespace
+		? "an object with a namespace, of a resource that has none" : "an object without a namespace");
 }
 
 static struct bytes record_copy_text(char *to, size_t size, struct bytes text)
@@ -203,8 +206,10 @@ int record_arrive(struct record_feed *feed, struct bytes object, bool cut,
 	if (r < 0)
 		return r;
 	struct bytes kind = arrival->identity.kind;
-	if (kind.size && !bytes_equal(kind, bytes_str(feed->kind)))
+	if (kind.size && !bytes_equal(kind, bytes_str(feed->kind))) {
+		feed->strange = true;
 		return record_unreadable("an object of another kind");
+	}
 	if (!arrival->identity.rv.size || arrival->identity.rv.size > sizeof(arrival->head_rv))
 		return record_unreadable("an object without a usable resourceVersion");
 	if (arrival->identity.uid.size > sizeof(arrival->head_uid))
