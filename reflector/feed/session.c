@@ -14,7 +14,8 @@
 #include "reflector/feed/session_internal.h"
 #include "reflector/record/recorder.h"
 
-#define SHORT_WATCH UINT64_C(1000000000)
+#define SHORT_WATCH   UINT64_C(1000000000)
+#define STRANGE_PAUSE UINT64_C(1000000000) /* discovery is not asked for each of many objects */
 
 /* ---- status row and log ---- */
 
@@ -89,11 +90,28 @@ void session_set_well(struct session *session)
 	session_set_passed_error(session);
 }
 
+/* Asks discovery again which resource the feed's entry means, if an object was of another kind or scope: a custom
+ * resource that was deleted and made again answers the requests for the one before it. */
+static void session_doubt_resource(struct session *session)
+{
+	const struct session_shared *shared = session->shared;
+	uint64_t now = proc_monotonic_ns();
+
+	if (!session->record.strange || now < session->strange_ns)
+		return;
+	session->record.strange = false;
+	session->strange_ns = now + STRANGE_PAUSE;
+	if (shared->discovery)
+		discovery_expire(shared->discovery);
+	shared->on_doubt(shared->arg, session, FAILURE_ABSENT);
+}
+
 void session_show_passed(struct session *session)
 {
 	const struct record_feed *record = &session->record;
 	uint64_t shown = session->passed_shown;
 
+	session_doubt_resource(session);
 	if (record->passed_over == shown)
 		return;
 	session_set_passed_error(session);
@@ -144,6 +162,7 @@ void session_fail(struct session *session, const struct status *status)
 	session_set_error(session, status->text);
 	session->failing = true;
 	session->row.retries++;
+	session_doubt_resource(session);
 	if (status->kind == FAILURE_ABSENT && !known && shared->discovery)
 		discovery_expire(shared->discovery);
 	if (!known)

@@ -75,6 +75,7 @@ struct session {
 			     runs */
 	uint32_t logged_kinds;     /* failures of these kinds are in the log */
 	uint64_t passed_shown;     /* of record.passed_over, in row.error */
+	uint64_t strange_ns;       /* no question for a strange object before this */
 };
 
 /* ---- session.c ---- */

@@ -9,6 +9,7 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/value/field_diff.h"
 #include "common/value/json.h"
 #include "common/proc.h"
 #include "reflector/record/recorder.h"
@@ -142,22 +143,25 @@ static int record_unreadable(const char *why)
 	return RECORD_UNREADABLE;
 }
 
-static int record_make_key(const struct record_feed *feed, struct arrival *arrival)
+static int record_make_key(struct record_feed *feed, struct arrival *arrival)
 {
 	const struct object_identity *id = &arrival->identity;
+	bool in_namespace = id->name_space.size != 0;
 
 	if (!id->name.size)
 		return record_unreadable("an object without a name");
-	if (feed->namespaced && !id->name_space.size)
-		return record_unreadable("an object without a namespace");
-	int n = feed->namespaced
+	int n = in_namespace
 		? snprintf(arrival->key, sizeof(arrival->key), "%.*s/%.*s",
 			  BYTES_ARG(id->name_space), BYTES_ARG(id->name))
 		: snprintf(arrival->key, sizeof(arrival->key), "%.*s", BYTES_ARG(id->name));
 	if (n < 0 || (size_t)n >= sizeof(arrival->key))
 		return record_unreadable("an object with too long a name");
 	arrival->key_size = (size_t)n;
-	return RECORD_TAKEN;
+	if (in_namespace == feed->namespaced)
+		return RECORD_TAKEN;
+	feed->strange = true;
+	return record_unreadable(in_namespace
+		? "an object with a namespace, of a resource that has none" : "an object without a namespace");
 }
 
 static struct bytes record_copy_text(char *to, size_t size, struct bytes text)
@@ -202,8 +206,10 @@ int record_arrive(struct record_feed *feed, struct bytes object, bool cut,
 	if (r < 0)
 		return r;
 	struct bytes kind = arrival->identity.kind;
-	if (kind.size && !bytes_equal(kind, bytes_str(feed->kind)))
+	if (kind.size && !bytes_equal(kind, bytes_str(feed->kind))) {
+		feed->strange = true;
 		return record_unreadable("an object of another kind");
+	}
 	if (!arrival->identity.rv.size || arrival->identity.rv.size > sizeof(arrival->head_rv))
 		return record_unreadable("an object without a usable resourceVersion");
 	if (arrival->identity.uid.size > sizeof(arrival->head_uid))
@@ -264,32 +270,55 @@ int record_append_version(struct record_feed *feed, const struct arrival *arriva
 		arrival->has_head && !replaced ? RECORD_MODIFIED : RECORD_ADDED, body, ret_seq);
 }
 
-int record_repair(struct record_feed *feed, const struct arrival *arrival, struct bytes object)
+/* Stores the version of ARRIVAL, which is that of the head, once more: the journal's copy is damaged. */
+static int record_repair(struct record_feed *feed, const struct arrival *arrival, struct bytes body)
 {
 	struct recorder *recorder = feed->recorder;
 	struct journal *journal = recorder_journal(recorder);
-	uint64_t seq = arrival->head.seq;
-	struct record stored;
-	struct bytes body;
-	int r = journal_get(journal, journal_txn(journal), seq, &stored);
-
-	if (r == FOUND)
-		r = record_check(&stored);
-	if (r == 0 || (r < 0 && r != ERR_CORRUPT))
-		return r < 0 ? recorder_fail(recorder, r) : RECORD_TAKEN;
-	err_ignore(r < 0 ? r : 0, "it is stored again");
-	r = record_parse_body(feed, arrival, object, &body);
-	if (r != RECORD_TAKEN)
-		return r;
 	const struct record record = {.feed = feed->id, .key = record_key(arrival),
 		.uid = arrival->identity.uid, .rv = arrival->identity.rv, .body = body};
-	r = journal_repair(journal, seq, &record);
+	int r = journal_repair(journal, arrival->head.seq, &record);
+
 	if (r < 0)
 		return recorder_fail(recorder, r);
 	recorder_changed(recorder);
 	stats_add(recorder_stats(recorder), STAT_REPAIRED, 1);
 	feed->repaired++;
 	return RECORD_TAKEN;
+}
+
+static int record_found_difference(void *arg, const char *path, const struct value *before,
+	const struct value *after)
+{
+	(void)arg, (void)path, (void)before, (void)after;
+	return RECORD_DIFFERS;
+}
+
+int record_compare(struct record_feed *feed, const struct arrival *arrival, struct bytes object)
+{
+	struct journal *journal = recorder_journal(feed->recorder);
+	struct record stored;
+	struct bytes body;
+
+	if (arrival->cut)
+		return RECORD_TAKEN; /* what came is too little to compare */
+	int r = record_parse_body(feed, arrival, object, &body);
+	if (r != RECORD_TAKEN)
+		return r;
+	r = journal_get(journal, journal_txn(journal), arrival->head.seq, &stored);
+	bool same = r == FOUND && bytes_equal(stored.body, body);
+	if (r == FOUND && (!same || feed->repairing))
+		r = record_check(&stored);
+	if (r < 0 && r != ERR_CORRUPT)
+		return recorder_fail(feed->recorder, r);
+	if (r == NOT_FOUND || r == ERR_CORRUPT) {
+		err_ignore(r < 0 ? r : 0, "it is stored again");
+		return record_repair(feed, arrival, body);
+	}
+	if (same)
+		return RECORD_TAKEN;
+	r = field_diff_each(stored.body, body, record_found_difference, NULL);
+	return r < 0 ? recorder_fail(feed->recorder, r) : r;
 }
 
 /* ---- watch ---- */
@@ -335,11 +364,14 @@ int record_event(struct record_feed *feed, const struct api_event *event, bool t
 			? rv_compare(arrival.identity.rv, arrival.head.rv) : 1;
 		uint64_t seq;
 
+		/* A relay shows by its watches what its own list has found. */
+		if (order == 0 && event->type != WATCH_DELETED && record_same_uid(&arrival))
+			r = record_compare(feed, &arrival, event->object);
 		if (event->type == WATCH_DELETED && record_is_deletion(&arrival))
 			r = record_append_deleted(feed, &arrival, event->object, tolerant);
-		else if (event->type == WATCH_DELETED || order == -1 || order == 0)
+		else if (r == RECORD_TAKEN && (event->type == WATCH_DELETED || order == -1 || order == 0))
 			r = record_drop_event(feed);
-		else
+		else if (r == RECORD_TAKEN || r == RECORD_DIFFERS)
 			r = record_append_version(feed, &arrival, event->object, &seq);
 	}
 	bool readable = r != RECORD_UNREADABLE;

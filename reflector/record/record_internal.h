@@ -44,8 +44,16 @@ int record_drop_event(struct record_feed *feed);
 /* Records a version that the journal does not have. */
 int record_append_version(struct record_feed *feed, const struct arrival *arrival,
 	struct bytes object, uint64_t *ret_seq);
-/* Stores the version of ARRIVAL, which is that of the head, once more if the journal's copy is damaged. */
-int record_repair(struct record_feed *feed, const struct arrival *arrival, struct bytes object);
+/* A list's item that has the head's uid and RV, but another content: a result beside enum record_result. */
+#define RECORD_DIFFERS 2
+/*
+ * Compares OBJECT, an item of a list with the head's uid and RV, with the stored version. The server changes what it makes
+ * of a stored object without another RV when it is upgraded, or a schema or a conversion of a custom resource is changed.
+ * Another order of keys is no difference. A damaged version is stored again.
+ * Returns: RECORD_TAKEN, also if nothing can be compared because OBJECT is cut; RECORD_DIFFERS; RECORD_UNREADABLE; an
+ * error of the journal.
+ */
+int record_compare(struct record_feed *feed, const struct arrival *arrival, struct bytes object);
 /* Comes last for each object; R is the result so far. If R is RECORD_UNREADABLE the object is counted
  * and, if TOLERANT, passed over. Returns R; RECORD_TAKEN for an object that was passed over. */
 int record_end(struct record_feed *feed, const struct arrival *arrival, int r, bool tolerant);

@@ -149,8 +149,9 @@ static int record_take_item(
 
 	if (arrival->has_head && record_same_uid(arrival) &&
 		bytes_equal(arrival->head.rv, arrival->identity.rv)) {
-		r = feed->repairing ? record_repair(feed, arrival, item) : RECORD_TAKEN;
-		return r == RECORD_TAKEN ? record_remember(feed, arrival->head.seq) : r;
+		r = record_compare(feed, arrival, item);
+		if (r != RECORD_DIFFERS)
+			return r == RECORD_TAKEN ? record_remember(feed, arrival->head.seq) : r;
 	}
 	r = record_open_bracket(feed);
 	if (r >= 0)

@@ -58,6 +58,7 @@ struct record_feed {
 	uint64_t item_max;     /* maxObjectSize of the running call; the session sets it */
 	uint64_t passed_over;  /* times that an object was passed over, since the attempt began, or 1 as the journal knows of
 				  one; 0: the feed has all objects */
+	bool strange;          /* an object came that is of another kind or scope than the feed; for the session to reset */
 	char passed_name[256]; /* the last such object, for people */
 	char passed_why[PASSED_WHY_MAX + 1];
 	bool passed_others;    /* it is not the only one */

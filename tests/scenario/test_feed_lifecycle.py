@@ -85,6 +85,33 @@ def test_c47_a_feed_is_gone_with_its_definition_and_lists_when_the_definition_re
     assert feeds_of(store)["pods"]["id"] == pods["id"]
 
 
+@pytest.mark.parametrize("change", ["scope", "kind"])
+@pytest.mark.parametrize("namespaced", [True, False])
+def test_c37_a_resource_that_was_made_again_as_another_one_is_another_feed(simulator, store, change, namespaced):
+    """The requests for the old one never fail: it is made again while the server is away."""
+    def objects(names, in_namespaces, kind="Gadget"):
+        spaces = ["web", "shop"] if in_namespaces else [None]
+        return [{**gadget(n), "kind": kind, "metadata": {"name": n, **({"namespace": s} if s else {})}} for n in names for s in spaces]
+
+    simulator.add_kind(**GADGET, namespaced=namespaced)
+    simulator.put(GADGETS, objects("a", namespaced))
+    store.configure(whole("pods"), whole(GADGETS), **QUICK).daemons()
+    store.wait_equal(simulator, GADGETS)
+    simulator.down()
+    simulator.remove_kind(GADGETS)
+    if change == "scope":
+        namespaced = not namespaced
+    kind = "Device" if change == "kind" else "Gadget"
+    simulator.add_kind(**{**GADGET, "kind": kind}, namespaced=namespaced)
+    simulator.put(GADGETS, objects("bc", namespaced, kind))
+    simulator.compact()
+    simulator.up()
+    store.wait_equal(simulator, GADGETS)
+    wait_state(store, GADGETS, "live")
+    assert not feeds_of(store)[GADGETS]["lastError"]
+    store.verify()
+
+
 def test_objects_stay_when_the_server_loses_their_resource(simulator, store):
     """The server has lost the whole API and sent no DELETED: readers get the objects with a note that they are old."""
     simulator.add_kind(**GADGET)

@@ -89,15 +89,14 @@ struct collection *world_add(struct world *world, const struct kind *kind)
 	struct collection *collection =
 		world_find_known(world, kind->group, kind->version, kind->resource);
 
-	if (collection ? !collection->gone : world->n_collections == WORLD_KINDS_MAX)
+	if (collection ? !collection->gone || world->n_former == WORLD_KINDS_MAX
+		       : world->n_collections == WORLD_KINDS_MAX)
 		return NULL;
-	if (collection) { /* keeps the old description, which a watch that is ending may still use
-			   */
-		kind_free(&kind);
-	} else {
+	if (collection) /* a watch that is ending may still use the old description */
+		world->former[world->n_former++] = collection->kind;
+	else
 		collection = &world->collections[world->n_collections++];
-		collection->kind = kind;
-	}
+	collection->kind = kind;
 	collection->gone = false;
 	return collection;
 }
@@ -484,6 +483,8 @@ void world_free(struct world **world)
 		return;
 	for (size_t i = 0; i < (*world)->n_collections; i++)
 		collection_release(&(*world)->collections[i]);
+	for (size_t i = 0; i < (*world)->n_former; i++)
+		kind_free(&(*world)->former[i]);
 	pthread_cond_destroy(&(*world)->changed);
 	pthread_mutex_destroy(&(*world)->lock);
 	free(*world);

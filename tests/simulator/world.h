@@ -79,6 +79,8 @@ struct world {
 	struct settings settings;
 	struct collection collections[WORLD_KINDS_MAX];
 	size_t n_collections;
+	const struct kind *former[WORLD_KINDS_MAX]; /* descriptions of resources that were removed and made again */
+	size_t n_former;
 };
 
 /* Makes a world with the built-in kinds and the namespaces that every cluster has. No thread may

@@ -41,10 +41,15 @@ static inline const char *pod(const char *name, const char *uid, const char *rv)
 	return text;
 }
 
+static inline void item_text(struct rig *rig, const char *text)
+{
+	cr_assert_eq(record_item(&rig->record.feed, bytes_str(text), false, false), RECORD_TAKEN, "%s",
+		err_text(-1));
+}
+
 static inline void item(struct rig *rig, const char *name, const char *uid, const char *rv)
 {
-	cr_assert_eq(record_item(&rig->record.feed, bytes_str(pod(name, uid, rv)), false, false),
-		RECORD_TAKEN, "%s", err_text(-1));
+	item_text(rig, pod(name, uid, rv));
 }
 
 static inline void event(struct rig *rig, enum watch_type type, const char *object)

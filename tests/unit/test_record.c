@@ -62,6 +62,28 @@ Test(record, a_relist_without_difference_only_moves_the_checkpoint)
 	tear_down(&rig);
 }
 
+Test(record, c70_a_relist_finds_another_content_of_the_known_rv)
+{
+	struct rig rig;
+
+	first_list(&rig);
+	uint64_t seq = last_seq(&rig);
+	cr_assert_eq(record_list_begin(&rig.record.feed), 0);
+	item_text(&rig, "{\"metadata\":{\"name\":\"a\",\"namespace\":\"d\",\"uid\":\"ua\",\"resourceVersion\":\"5\"},"
+		"\"spec\":{\"n\":5,\"added\":\"by a default of the new schema\"}}");
+	item_text(&rig, "{\"spec\":{\"n\":6},\"metadata\":{\"uid\":\"ub\",\"name\":\"b\",\"namespace\":\"d\","
+		"\"resourceVersion\":\"6\",\"managedFields\":[]}}"); /* another order, and a field that is left out */
+	end_list(&rig, "20");
+	cr_assert_str_eq(log_after(&rig, seq), "LIST_BEGIN @10 MODIFIED d/a@5 LIST_END @20");
+	check_checkpoint(&rig, "20", false);
+	/* A relay gives it to its leaves as an event. */
+	event(&rig, WATCH_MODIFIED, pod("a", "ua", "5"));
+	event(&rig, WATCH_MODIFIED, pod("a", "ua", "5"));
+	cr_assert_str_eq(log_after(&rig, seq), "LIST_BEGIN @10 MODIFIED d/a@5 LIST_END @20 MODIFIED d/a@5");
+	check_checkpoint(&rig, "20", false);
+	tear_down(&rig);
+}
+
 Test(record, a_relist_writes_its_differences_and_deletes_what_it_lacks)
 {
 	struct rig rig;
