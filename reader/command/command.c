@@ -208,12 +208,11 @@ bool command_saw_damage;
 
 static void command_print_fault(void *arg, const char *sentence)
 {
-	static unsigned shown;
+	unsigned *shown = arg;
 
-	(void)arg;
-	if (shown++ < FAULTS_SHOWN)
+	if ((*shown)++ < FAULTS_SHOWN)
 		(void)fprintf(stderr, "kinf: fault: %s\n", sentence);
-	else if (shown == FAULTS_SHOWN + 1)
+	else if (*shown == FAULTS_SHOWN + 1)
 		(void)fprintf(stderr, "kinf: more faults: 'kinf verify' lists all\n");
 }
 
@@ -225,7 +224,6 @@ bool command_may_pass(int code)
 
 int command_open_until(const struct config_flags *flags, uint64_t end_ns, struct kinf **ret_kinf)
 {
-	static const struct timespec pause = {.tv_nsec = 50000000}, long_pause = {.tv_nsec = 500000000};
 	/* Kept for the life of the process: the handler of memory faults names it. */
 	static char *directory;
 
@@ -236,10 +234,19 @@ int command_open_until(const struct config_flags *flags, uint64_t end_ns, struct
 		return r;
 	}
 	faults_catch("kinf", directory);
+	return command_open_directory(directory, end_ns, ret_kinf);
+}
+
+int command_open_directory(const char *directory, uint64_t end_ns, struct kinf **ret_kinf)
+{
+	static const struct timespec pause = {.tv_nsec = 50000000}, long_pause = {.tv_nsec = 500000000};
+	unsigned shown = 0; /* faults */
+	int r;
+
 	/* A caller that waits also waits for daemons that make the store, or list it again after a power cut. */
 	for (bool noted_damage = false, noted_store = false;;) {
 		r = kinf_open_checked(
-			directory, noted_damage ? NULL : command_print_fault, NULL, true, ret_kinf);
+			directory, noted_damage ? NULL : command_print_fault, &shown, true, ret_kinf);
 		bool damaged = command_may_pass(r) || (r == 0 && (*ret_kinf)->is_damaged);
 
 		if ((!damaged && r != KINF_NO_STORE) || proc_monotonic_ns() >= end_ns)
@@ -263,13 +270,13 @@ int command_open_until(const struct config_flags *flags, uint64_t end_ns, struct
 			directory, (*ret_kinf)->is_known ? " (by an earlier command; no file has changed since)" : "");
 	if (r == 0 && (*ret_kinf)->is_damaged) {
 		CLEANUP(kinf_snapshot_close) struct kinf_snapshot *probe = NULL;
-		int shown = kinf_snapshot_open(*ret_kinf, &probe);
+		int opened = kinf_snapshot_open(*ret_kinf, &probe);
 
 		(void)fprintf(stderr,
 			"note: '%s' was copied while its daemons wrote to it, or the machine "
 			"stopped: what %s is damaged or missing%s\n",
 			directory, end_ns ? "'kinf verify' names" : "is named above",
-			shown != 0 ? "; 'kinf dump journal' shows the journal" : ", the rest is shown");
+			opened != 0 ? "; 'kinf dump journal' shows the journal" : ", the rest is shown");
 	}
 	command_saw_damage |= r == 0 && (*ret_kinf)->is_damaged;
 	if (r < 0) {

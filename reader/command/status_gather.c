@@ -395,7 +395,10 @@ int status_gather(struct kinf *kinf, bool serve_configured, struct store_status 
 	status_note_error(status, "", kinf->damage);
 	status->damaged = *kinf->damage;
 	int r = kinf_snapshot_open(kinf, &snapshot);
-	if (r == AGAIN && !status->processes[HOME_PROCESSOR].alive && home_lacks_journal(store_home(kinf->store)))
+	char mismatch[STORE_MISMATCH_SIZE] = "";
+	if (r == AGAIN)
+		store_mismatch(kinf->store, mismatch, sizeof(mismatch));
+	if (r == AGAIN && !status->processes[HOME_PROCESSOR].alive && (*mismatch || kinf->is_untrusted))
 		r = err_say(ERR_NO_STORE, "%s", kinf_error(kinf));
 	if (r == AGAIN)
 		status_note_error(status, "",

@@ -269,8 +269,7 @@ int journal_open_read(struct home *home, const uint8_t *uuid, struct journal **r
 			       : generation_current(fd, &number);
 		if (r == NOT_FOUND && !uuid && home_lacks_journal(home))
 			return err_say(ERR_NO_STORE,
-				"the directory journal/ of store '%s' is missing or has no journal, only the index is there: copy the "
-				"whole store again, or start 'kinf run', which lists everything again",
+				"the directory journal/ of store '%s' is missing, or the file CURRENT in it: copy the whole store again, or start 'kinf run', which lists everything again",
 				home_path(home));
 		if (r == NOT_FOUND && !uuid)
 			return err_say(ERR_NO_STORE,

@@ -238,12 +238,12 @@ static int verify_in_snapshot(struct verify *v, const char *directory)
 	CLEANUP(snapshot_close) struct snapshot *snapshot = NULL;
 	int r = store_open(directory, &(struct store_options){.unchecked = true}, &store);
 
-	/* The rings are those of the store that was copied. */
-	v->no_rings = r == 0 && store_is_untrusted(store);
+	if (r == 0)
+		v->no_rings |= store_is_untrusted(store);
 	if (r == 0)
 		r = snapshot_open(store, &snapshot);
-	if (r == AGAIN && store_is_copy(store)) {
-		char mismatch[160];
+	if ((r == AGAIN && store_is_copy(store)) || (r == 0 && snapshot_is_torn(snapshot))) {
+		char mismatch[STORE_MISMATCH_SIZE];
 
 		store_mismatch(store, mismatch, sizeof(mismatch));
 		if (*mismatch) /* no daemon is about to make another index */
@@ -316,6 +316,8 @@ int verify_store(const char *directory, const struct verify_options *options,
 		err_ignore(verify_failed(&v, r, "store"), "the journal is checked by itself");
 	if (r != 0) {
 		r = journal_open_read(home, NULL, &v.journal);
+		if (r == 0)
+			v.no_rings |= journal_is_untrusted(v.journal);
 		if (r == 0)
 			r = txn_begin_read(journal_env(v.journal), &v.journal_txn);
 		if (r == 0)
