@@ -17,6 +17,7 @@
 #include "common/decimal.h"
 #include "common/err.h"
 #include "common/output.h"
+#include "common/utf8.h"
 #include "reader/command/command.h"
 #include "reader/command/history.h"
 #include "reader/command/print.h"
@@ -185,9 +186,13 @@ static int diff_object(struct diff *diff, const char *feed, int order)
 	if ((order <= 0 && a->damaged) || (order >= 0 && b->damaged))
 		return PROC_OK; /* it was named */
 	if (order && diff_side_may_have(order < 0 ? b : a, feed, BYTES(named->key, named->key_size))) {
+		char note[ERR_TEXT_MAX];
+
 		command_saw_damage = true;
-		(void)fprintf(stderr, "note: %s %.*s is not compared: '%s' is damaged there\n", feed, (int)named->key_size, named->key,
-			(order < 0 ? b : a)->kinf->directory);
+		(void)snprintf(note, sizeof(note), "%s %.*s is not compared: '%s' is damaged there", feed, (int)named->key_size,
+			named->key, (order < 0 ? b : a)->kinf->directory);
+		utf8_make_printable(note);
+		(void)fprintf(stderr, "note: %s\n", note);
 		return PROC_OK;
 	}
 	if (order == 0 && bytes_equal(BYTES(x->uid, x->uid_size), BYTES(y->uid, y->uid_size)) &&

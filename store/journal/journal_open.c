@@ -10,6 +10,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
+#include "common/shell_word.h"
 
 #define JOURNAL_FORMAT 5
 #define MAP_BYTES      ((uint64_t)64 << 30)
@@ -274,7 +275,7 @@ int journal_open_read(struct home *home, const uint8_t *uuid, struct journal **r
 		if (r == NOT_FOUND && !uuid)
 			return err_say(ERR_NO_STORE,
 				"nothing was written to store '%s' yet: start one with 'kinf run --store %s'",
-				home_path(home), home_path(home));
+				home_path(home), shell_word(home_path(home), (char[SHELL_WORD_SIZE]){0}));
 		if (r)
 			return r;
 		r = journal_open_generation(home, number, copy, ret_journal);

@@ -10,6 +10,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/failpoint.h"
+#include "common/utf8.h"
 #include "store/env/generation.h"
 #include "store/ring/ring.h"
 #include "store/verify/verify_internal.h"
@@ -45,10 +46,7 @@ void verify_fault(struct verify *v, const char *format, ...)
 	va_start(args, format);
 	(void)vsnprintf(sentence, sizeof(sentence), format, args);
 	va_end(args);
-	/* In a damaged store keys may contain any bytes: keep each fault on one line. */
-	for (char *p = sentence; *p; p++)
-		if ((unsigned char)*p < ' ' || *p == 0x7f)
-			*p = '?';
+	utf8_make_printable(sentence); /* in a damaged store keys may contain any bytes */
 	v->options->fault(v->options->arg, sentence);
 }
 
