@@ -445,6 +445,22 @@ def test_odd_paths_are_valid_json_and_no_commands_for_terminals(live, name):
             assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f]", result.stdout + result.stderr), result
 
 
+@root
+def test_a_copy_that_became_another_users_is_read(live):
+    """As root's `cp -r` of a store of the user kinf, beside its daemons. It was said to remove their runtime directory."""
+    copy = copy_of_running(live, live.directory / "copy")
+    (runtime,) = live.runtime.iterdir()
+    for path in (copy, *copy.rglob("*")):
+        os.chown(path, 65534, 65534)
+    os.chown(runtime, 12345, -1)
+    for reader in ([], ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]):
+        result = run_command([*reader, program("kinf"), "get", "pods", "-o", "count", "--store", copy], live.env)
+        assert result.status == 0 and result.stdout == "5\n" and "was checked, and no fault" in result.stderr, result
+    refused = live.kinf("run", "--store", copy, "--runtime-dir", live.runtime)
+    assert refused.status == 78 and "if the store is a copy of that user's, remove the file 'id' in the copy" in refused.stderr, refused
+    os.chown(runtime, 0, -1)
+
+
 def test_dump_reads_the_copy_of_a_running_store_without_its_index(live):
     copy = copy_of_running(live, live.directory / "copy")
     shutil.rmtree(copy / "index")
