@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/log.h"
+#include "common/utf8.h"
 
 static _Thread_local struct {
 	int code; /* what the sentence is about; 0: none */
@@ -34,14 +35,6 @@ const char *err_name(int code)
 	return strerror_r(-code, err_last.name, sizeof(err_last.name));
 }
 
-/* A sentence may quote what others wrote: a name in a backup, an answer. A terminal must not obey it. */
-static void err_make_printable(char *text)
-{
-	for (unsigned char *p = (unsigned char *)text; *p; p++)
-		if (*p < 0x20 || *p == 0x7f)
-			*p = *p == '\n' || *p == '\t' ? ' ' : '?';
-}
-
 /* Puts "<format>" or "<format>: <tail>" into the sentence; TAIL may be the sentence itself. */
 static void err_compose(const char *format, va_list args, const char *tail)
 {
@@ -52,7 +45,7 @@ static void err_compose(const char *format, va_list args, const char *tail)
 		n = 0;
 	if ((size_t)n < sizeof(text) - 1 && tail)
 		(void)snprintf(text + n, sizeof(text) - (size_t)n, n > 0 ? ": %s" : "%s", tail);
-	err_make_printable(text);
+	utf8_make_printable(text); /* it may quote what others wrote: a name in a backup, an answer */
 	memcpy(err_last.text, text, sizeof(text));
 }
 

@@ -102,6 +102,7 @@ static void log_line_puts(struct log_line *line, const char *text)
 static size_t log_escape(const uint8_t *text, size_t size, char escaped[8])
 {
 	size_t n = utf8_length(BYTES(text, size));
+	bool is_control = n && !utf8_printable(BYTES(text, size));
 	bool json = log_settings.format == LOG_JSON;
 	uint8_t c = text[0];
 
@@ -111,8 +112,10 @@ static size_t log_escape(const uint8_t *text, size_t size, char escaped[8])
 		(void)snprintf(escaped, 8, "\\%c", c);
 	else if (c == '\n' || c == '\t')
 		(void)snprintf(escaped, 8, "\\%c", c == '\n' ? 'n' : 't');
-	else if (c < 0x20 || c == 0x7f)
-		(void)snprintf(escaped, 8, json ? "\\u%04x" : "\\x%02x", c);
+	else if (is_control && (json || n == 2)) /* of two bytes: U+0080 to U+009F */
+		(void)snprintf(escaped, 8, "\\u%04x", n == 2 ? (uint8_t)text[1] : c);
+	else if (is_control)
+		(void)snprintf(escaped, 8, "\\x%02x", c);
 	else
 		(void)snprintf(escaped, 8, "%.*s", (int)n, (const char *)text);
 	return n ? n : 1;

@@ -165,12 +165,9 @@ static void stats_text_to_words(const char *text, uint64_t words[TEXT_WORDS])
 
 	memset(words, 0, STATS_TEXT);
 	while (left) {
-		size_t n = utf8_length(BYTES(text, left)), taken = n ? n : 1;
-		uint8_t c = (uint8_t)text[0];
+		size_t length = utf8_length(BYTES(text, left)), taken = length ? length : 1;
+		size_t n = utf8_printable(BYTES(text, left));
 
-		/* U+0000 to U+001F, U+007F to U+009F: a terminal may act on them. */
-		if (c < 0x20 || c == 0x7f || (n == 2 && c == 0xc2 && (uint8_t)text[1] < 0xa0))
-			n = 0;
 		if (to + (n ? n : 1) > end)
 			break;
 		memcpy(to, n ? text : "?", n ? n : 1);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/utf8.h"
 
+#include <string.h>
+
 size_t utf8_length(struct bytes text)
 {
 	const uint8_t *p = text.data;
@@ -25,6 +27,25 @@ size_t utf8_length(struct bytes text)
 			return 0;
 	}
 	return n;
+}
+
+size_t utf8_printable(struct bytes text)
+{
+	const uint8_t *p = text.data;
+	size_t n = utf8_length(text);
+
+	return n && (*p < 0x20 || *p == 0x7f || (*p == 0xc2 && p[1] < 0xa0)) ? 0 : n;
+}
+
+void utf8_make_printable(char *text)
+{
+	for (size_t n, left = strlen(text); left; text += n, left -= n) {
+		n = utf8_printable(BYTES(text, left));
+		if (n)
+			continue;
+		*text = *text == '\n' || *text == '\t' ? ' ' : '?';
+		n = 1;
+	}
 }
 
 bool utf8_is_valid(struct bytes text)

@@ -103,6 +103,10 @@ int key_join(const char *namespace_, const char *name, char key[JOURNAL_KEY_MAX]
  * would. Borrowed from the list. */
 const char *list_advice(struct kinf_listing *list);
 
+/* After kinf_list_next() has returned KINF_CORRUPT: returns whether one object could not be read, after which the list goes on,
+ * and sets *RET_KEY to its key, borrowed as an object's is. Else the list has ended with the error. */
+bool list_passed_over(const struct kinf_listing *list, struct bytes *ret_key);
+
 /* Gives each retained change of the feeds that FEED stands for (NULL: of all) from event FROM on, in
  * the order of events, with the version before it (NULL: there was none; always for a feed's first
  * list). FN's result that is not 0 ends the walk and is the result. */

@@ -279,7 +279,7 @@ static int snapshot_check_version(struct kinf *kinf)
 /* Says why the snapshot was not taken: r is AGAIN. */
 static int snapshot_result_again(struct kinf *kinf, const struct handled *handled)
 {
-	char text[320], mismatch[160];
+	char text[STORE_MISMATCH_SIZE + 192], mismatch[STORE_MISMATCH_SIZE];
 
 	store_mismatch(kinf->store, mismatch, sizeof(mismatch));
 	if (!handled->event && !*mismatch && snapshot_check_version(kinf) < 0)
@@ -288,6 +288,9 @@ static int snapshot_result_again(struct kinf *kinf, const struct handled *handle
 		(void)snprintf(text, sizeof(text), "the index does not go with the journal: %s%s", mismatch,
 			store_is_copy(kinf->store) ? ": copy the store again while its daemons are stopped, or by 'kinf backup'"
 						   : "; is 'kinf run' running?");
+	else if (!handled->event && kinf->is_untrusted)
+		(void)snprintf(text, sizeof(text),
+			"the copy has no index, by which objects are found: copy the whole store again; 'kinf dump journal' shows its journal");
 	else if (!handled->event)
 		(void)snprintf(
 			text, sizeof(text), "the store has no index yet; is 'kinf run' running?");

@@ -2,6 +2,7 @@
 #include "reader/command/command.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include "common/cleanup.h"
 #include "common/daemon/faults.h"
 #include "common/err.h"
+#include "common/utf8.h"
 #include "reader/handle.h"
 #include "store/env/home.h"
 #include "store/read/snapshot.h"
@@ -208,12 +210,11 @@ bool command_saw_damage;
 
 static void command_print_fault(void *arg, const char *sentence)
 {
-	static unsigned shown;
+	unsigned *shown = arg;
 
-	(void)arg;
-	if (shown++ < FAULTS_SHOWN)
+	if ((*shown)++ < FAULTS_SHOWN)
 		(void)fprintf(stderr, "kinf: fault: %s\n", sentence);
-	else if (shown == FAULTS_SHOWN + 1)
+	else if (*shown == FAULTS_SHOWN + 1)
 		(void)fprintf(stderr, "kinf: more faults: 'kinf verify' lists all\n");
 }
 
@@ -225,7 +226,6 @@ bool command_may_pass(int code)
 
 int command_open_until(const struct config_flags *flags, uint64_t end_ns, struct kinf **ret_kinf)
 {
-	static const struct timespec pause = {.tv_nsec = 50000000}, long_pause = {.tv_nsec = 500000000};
 	/* Kept for the life of the process: the handler of memory faults names it. */
 	static char *directory;
 
@@ -236,10 +236,22 @@ int command_open_until(const struct config_flags *flags, uint64_t end_ns, struct
 		return r;
 	}
 	faults_catch("kinf", directory);
+	return command_open_directory(directory, end_ns, ret_kinf);
+}
+
+int command_open_directory(const char *directory, uint64_t end_ns, struct kinf **ret_kinf)
+{
+	static const struct timespec pause = {.tv_nsec = 50000000}, long_pause = {.tv_nsec = 500000000};
+	char path[PATH_MAX];
+	unsigned shown = 0; /* faults */
+	int r;
+
+	(void)snprintf(path, sizeof(path), "%s", directory);
+	utf8_make_printable(path);
 	/* A caller that waits also waits for daemons that make the store, or list it again after a power cut. */
 	for (bool noted_damage = false, noted_store = false;;) {
 		r = kinf_open_checked(
-			directory, noted_damage ? NULL : command_print_fault, NULL, true, ret_kinf);
+			directory, noted_damage ? NULL : command_print_fault, &shown, true, ret_kinf);
 		bool damaged = command_may_pass(r) || (r == 0 && (*ret_kinf)->is_damaged);
 
 		if ((!damaged && r != KINF_NO_STORE) || proc_monotonic_ns() >= end_ns)
@@ -248,7 +260,7 @@ int command_open_until(const struct config_flags *flags, uint64_t end_ns, struct
 			(void)fprintf(stderr,
 				"note: waiting until the daemons have made '%s' good; is 'kinf run' "
 				"running? %s\n",
-				directory, r < 0 ? kinf_error(*ret_kinf) : "what is named above is damaged or missing");
+				path, r < 0 ? kinf_error(*ret_kinf) : "what is named above is damaged or missing");
 		else if (!damaged && !noted_store && end_ns == UINT64_MAX) /* else the timeout says it */
 			(void)fprintf(stderr, "note: waiting; %s\n", kinf_error(*ret_kinf));
 		noted_damage |= damaged;
@@ -260,16 +272,16 @@ int command_open_until(const struct config_flags *flags, uint64_t end_ns, struct
 		(void)fprintf(stderr,
 			"note: '%s' is the copy of a store whose daemons ran or were killed, or "
 			"the machine stopped: it was checked, and no fault was found%s\n",
-			directory, (*ret_kinf)->is_known ? " (by an earlier command; no file has changed since)" : "");
+			path, (*ret_kinf)->is_known ? " (by an earlier command; no file has changed since)" : "");
 	if (r == 0 && (*ret_kinf)->is_damaged) {
 		CLEANUP(kinf_snapshot_close) struct kinf_snapshot *probe = NULL;
-		int shown = kinf_snapshot_open(*ret_kinf, &probe);
+		int opened = kinf_snapshot_open(*ret_kinf, &probe);
 
 		(void)fprintf(stderr,
 			"note: '%s' was copied while its daemons wrote to it, or the machine "
 			"stopped: what %s is damaged or missing%s\n",
-			directory, end_ns ? "'kinf verify' names" : "is named above",
-			shown != 0 ? "; 'kinf dump journal' shows the journal" : ", the rest is shown");
+			path, end_ns ? "'kinf verify' names" : "is named above",
+			opened != 0 ? "; 'kinf dump journal' shows the journal" : ", the rest is shown");
 	}
 	command_saw_damage |= r == 0 && (*ret_kinf)->is_damaged;
 	if (r < 0) {

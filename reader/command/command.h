@@ -62,11 +62,13 @@ int command_store(const struct config_flags *flags, char **ret_directory);
 /* Opens the store, with checksums on and a message for faults in mapped files. On failure prints
  * the error and leaves *RET_KINF NULL. */
 int command_open(const struct config_flags *flags, struct kinf **ret_kinf);
-/* Also waits until END_NS (CLOCK_MONOTONIC; UINT64_MAX: forever) for a store that does not exist
- * yet. */
 /* Set when the store is a damaged copy: the command then exits with 1 after it showed the rest. */
 extern bool command_saw_damage;
+/* Also waits until END_NS (CLOCK_MONOTONIC; UINT64_MAX: forever) for a store that does not exist
+ * yet. */
 int command_open_until(const struct config_flags *flags, uint64_t end_ns, struct kinf **ret_kinf);
+/* Does the same with the store DIRECTORY; the caller sees to faults in mapped files. */
+int command_open_directory(const char *directory, uint64_t end_ns, struct kinf **ret_kinf);
 
 /* Returns whether a store that gives the error CODE may be good in a moment, when its daemons have started or mended
  * it: for callers that wait. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kinf diff STORE1 STORE2: the objects that differ, by key. Each store is read from one snapshot.
+ * kinf diff STORE1 STORE2: the objects that differ, by key. Each store is read from one snapshot. In a damaged
+ * copy the objects that can be read are compared; the command names the others on stderr and prints nothing about them.
  * kinf diff FEED NAME --from EVENT is in history.c.
  */
 #include <errno.h>
@@ -16,9 +17,11 @@
 #include "common/decimal.h"
 #include "common/err.h"
 #include "common/output.h"
+#include "common/utf8.h"
 #include "reader/command/command.h"
 #include "reader/command/history.h"
 #include "reader/command/print.h"
+#include "reader/handle.h"
 
 enum { FIRST, SECOND, SIDES };
 
@@ -29,7 +32,9 @@ struct diff_side {
 	size_t n_feeds, feeds_room;
 	struct kinf_listing *list; /* of the current feed */
 	struct kinf_object object;
-	bool there; /* OBJECT is the next object of LIST */
+	bool there;   /* OBJECT is the next object of LIST */
+	bool damaged; /* of that one only the key can be read */
+	bool broken;  /* LIST ended with an error: what comes after its last object is not known */
 };
 
 struct diff {
@@ -79,15 +84,9 @@ static int diff_add_feed(void *arg, const struct kinf_feed_info *status)
 
 static int diff_side_open(struct diff_side *side, const char *store)
 {
-	int r = kinf_open(store, &side->kinf);
-
-	if (r == 0)
-		r = kinf_set_check(side->kinf, 1);
-	if (r < 0)
-		return command_fail_kinf(side->kinf);
-	if (command_snapshot(side->kinf, &side->snapshot) < 0)
+	if (command_open_directory(store, 0, &side->kinf) < 0 || command_snapshot(side->kinf, &side->snapshot) < 0)
 		return PROC_FAILED;
-	r = kinf_feed_status(side->snapshot, NULL, diff_add_feed, side);
+	int r = kinf_feed_status(side->snapshot, NULL, diff_add_feed, side);
 	if (r < 0)
 		return command_fail_kinf(side->kinf);
 	if (side->n_feeds)
@@ -99,10 +98,43 @@ static int diff_side_open(struct diff_side *side, const char *store)
 
 static int diff_side_next(struct diff_side *side)
 {
+	struct bytes key;
 	int r = kinf_list_next(side->list, &side->object);
 
 	side->there = r == KINF_FOUND;
-	return r < 0 ? command_fail_kinf(side->kinf) : PROC_OK;
+	side->damaged = false;
+	if (r != KINF_CORRUPT)
+		return r < 0 ? command_fail_kinf(side->kinf) : PROC_OK;
+	(void)command_fail_kinf(side->kinf);
+	command_saw_damage = true;
+	side->damaged = list_passed_over(side->list, &key);
+	side->there = side->damaged;
+	side->broken = !side->damaged;
+	if (side->damaged)
+		side->object = (struct kinf_object){.key = key.data, .key_size = (uint32_t)key.size};
+	return PROC_OK;
+}
+
+/* Returns whether SIDE, whose list of FEED lacks KEY, has that object all the same, or may have it: its index is damaged, or its
+ * list ended with an error. */
+static bool diff_side_may_have(struct diff_side *side, const char *feed, struct bytes key)
+{
+	struct snapshot *snapshot = side->snapshot->snapshot;
+	const struct feed_set *set;
+	struct head head;
+
+	if (!side->kinf->is_damaged || side->broken)
+		return side->broken;
+	int r = feed_set_get(side->snapshot, feed, &set);
+
+	for (size_t i = 0; r == FOUND && i < set->n; i++) {
+		r = journal_head(snapshot_journal(snapshot), snapshot_journal_txn(snapshot), set->feeds[i].definition.id, key, &head);
+		if (r == FOUND)
+			return true;
+		r = r == NOT_FOUND ? FOUND : r;
+	}
+	err_ignore(r < 0 ? r : 0, "the object is not known to be missing");
+	return r < 0;
 }
 
 /* Begins the list of a feed. Returns PROC_FAILED, with the error printed, also if the feed was
@@ -112,7 +144,7 @@ static int diff_side_list(struct diff_side *side, const char *feed)
 	struct kinf_query query = {.size = sizeof(query), .feed = feed};
 
 	kinf_list_close(&side->list);
-	side->there = false;
+	side->there = side->broken = false;
 	int r = kinf_list(side->snapshot, &query, &side->list);
 	if (r < 0)
 		return command_fail_kinf(side->kinf);
@@ -142,12 +174,38 @@ static int diff_print(struct diff *diff, const char *feed, int order,
 	return r < 0 ? command_fail(r) : PROC_OK;
 }
 
+/* Prints how an object of FEED differs, if it is known in both stores. ORDER below 0: only the list of the first store has it;
+ * above 0: only that of the second. */
+static int diff_object(struct diff *diff, const char *feed, int order)
+{
+	struct diff_side *a = &diff->side[FIRST], *b = &diff->side[SECOND];
+	const struct kinf_object *x = &a->object, *y = &b->object;
+	const struct kinf_object *const objects[SIDES] = {x, y};
+	const struct kinf_object *named = order > 0 ? y : x;
+
+	if ((order <= 0 && a->damaged) || (order >= 0 && b->damaged))
+		return PROC_OK; /* it was named */
+	if (order && diff_side_may_have(order < 0 ? b : a, feed, BYTES(named->key, named->key_size))) {
+		char note[ERR_TEXT_MAX];
+
+		command_saw_damage = true;
+		(void)snprintf(note, sizeof(note), "%s %.*s is not compared: '%s' is damaged there", feed, (int)named->key_size,
+			named->key, (order < 0 ? b : a)->kinf->directory);
+		utf8_make_printable(note);
+		(void)fprintf(stderr, "note: %s\n", note);
+		return PROC_OK;
+	}
+	if (order == 0 && bytes_equal(BYTES(x->uid, x->uid_size), BYTES(y->uid, y->uid_size)) &&
+		bytes_equal(BYTES(x->body, x->body_size), BYTES(y->body, y->body_size)))
+		return PROC_OK;
+	return diff_print(diff, feed, order, objects);
+}
+
 /* Compares the objects of a feed, which both lists have in the order of their keys. */
 static int diff_feed(struct diff *diff, const char *feed)
 {
 	struct diff_side *a = &diff->side[FIRST], *b = &diff->side[SECOND];
 	const struct kinf_object *x = &a->object, *y = &b->object;
-	const struct kinf_object *const objects[SIDES] = {x, y};
 	int status = diff_side_list(a, feed);
 
 	if (status == PROC_OK)
@@ -157,9 +215,7 @@ static int diff_feed(struct diff *diff, const char *feed)
 		int order = !a->there ? 1 : !b->there ? -1 :
 			bytes_compare(BYTES(x->key, x->key_size), BYTES(y->key, y->key_size));
 
-		if (order || !bytes_equal(BYTES(x->uid, x->uid_size), BYTES(y->uid, y->uid_size)) ||
-			!bytes_equal(BYTES(x->body, x->body_size), BYTES(y->body, y->body_size)))
-			status = diff_print(diff, feed, order, objects);
+		status = diff_object(diff, feed, order);
 		if (status == PROC_OK && order <= 0)
 			status = diff_side_next(a);
 		if (status == PROC_OK && order >= 0)

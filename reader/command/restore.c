@@ -13,6 +13,7 @@
 #include "common/cleanup.h"
 #include "common/daemon/signals.h"
 #include "common/err.h"
+#include "common/shell_word.h"
 #include "reader/command/backup.h"
 #include "reader/command/command.h"
 #include "reader/command/tar.h"
@@ -110,7 +111,8 @@ int command_restore(int argc, char **argv)
 	ticker_clear(&backup.ticker);
 	if (r < 0)
 		return command_fail(r);
+	char word[SHELL_WORD_SIZE];
 	(void)printf("restored the store '%s': start it with 'kinf run --store %s'\n", argv[first + 1],
-		argv[first + 1]);
+		shell_word(argv[first + 1], word));
 	return PROC_OK;
 }

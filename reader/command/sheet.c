@@ -58,7 +58,9 @@ static void sheet_put(struct buf *out, struct bytes text)
 			buf_str(out, "...");
 			break;
 		}
-		if ((c < ' ' && c != '\t') || c == 0x7f) {
+		if (c == 0xc2 && i + 1 < text.size && (unsigned char)p[i + 1] < 0xa0) { /* U+0080 to U+009F */
+			buf_printf(out, "\\u%04x", (unsigned char)p[++i]);
+		} else if ((c < ' ' && c != '\t') || c == 0x7f) {
 			buf_byte(out, '^');
 			buf_byte(out, c ^ 0x40);
 		} else {

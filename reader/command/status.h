@@ -8,6 +8,7 @@
 #ifndef READER_COMMAND_STATUS_H
 #define READER_COMMAND_STATUS_H
 
+#include <limits.h>
 #include <stdbool.h>
 
 #include "common/buf.h"
@@ -64,7 +65,7 @@ struct status_database {
 };
 
 struct store_status {
-	char path[512], id[32], uuid[33];
+	char path[PATH_MAX], id[32], uuid[33];
 	bool copy;
 	struct status_database journal, index;
 	uint64_t last_event, taken, horizon;

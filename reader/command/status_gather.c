@@ -382,8 +382,11 @@ int status_gather(struct kinf *kinf, bool serve_configured, struct store_status 
 		status_note_error(status, "", kinf_error(kinf));
 		int code = kinf->directory ? home_open(kinf->directory, &(struct home_options){0}, &home)
 					   : err_set(-ENOMEM, "the name of the store");
-		if (code == 0)
+		if (code == 0) {
+			status->copy = !home_role_holder(home, HOME_REFLECTOR) && !home_role_holder(home, HOME_PROCESSOR) &&
+				home_check_all_pins(home) < 0;
 			status_gather_home(home, status);
+		}
 		status->journal.missing |= code == ERR_NO_STORE;
 		status->index.missing |= code == ERR_NO_STORE;
 		for (size_t i = 0; code == ERR_NO_STORE && i < STATUS_PROCESSES; i++)
@@ -395,7 +398,10 @@ int status_gather(struct kinf *kinf, bool serve_configured, struct store_status 
 	status_note_error(status, "", kinf->damage);
 	status->damaged = *kinf->damage;
 	int r = kinf_snapshot_open(kinf, &snapshot);
-	if (r == AGAIN && !status->processes[HOME_PROCESSOR].alive && home_lacks_journal(store_home(kinf->store)))
+	char mismatch[STORE_MISMATCH_SIZE] = "";
+	if (r == AGAIN)
+		store_mismatch(kinf->store, mismatch, sizeof(mismatch));
+	if (r == AGAIN && !status->processes[HOME_PROCESSOR].alive && (*mismatch || kinf->is_untrusted))
 		r = err_say(ERR_NO_STORE, "%s", kinf_error(kinf));
 	if (r == AGAIN)
 		status_note_error(status, "",

@@ -7,6 +7,7 @@
 
 #include "common/cleanup.h"
 #include "common/options.h"
+#include "common/utf8.h"
 #include "reader/command/status.h"
 #include "reader/table/age.h"
 #include "reader/table/table.h"
@@ -50,8 +51,11 @@ void status_put_store(const struct store_status *s, struct buf *out)
 {
 	const struct status_database *const databases[] = {&s->journal, &s->index};
 
-	buf_printf(
-		out, "Store:   %s%s\n", s->path, s->copy ? " (a copy; no daemon writes it)" : "");
+	char path[sizeof(s->path)];
+
+	memcpy(path, s->path, sizeof(path));
+	utf8_make_printable(path);
+	buf_printf(out, "Store:   %s%s\n", path, s->copy ? " (a copy; no daemon writes it)" : "");
 	for (size_t i = 0; i < ARRAY_SIZE(databases); i++) {
 		const struct status_database *database = databases[i];
 

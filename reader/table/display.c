@@ -174,6 +174,10 @@ void display_bytes(struct bytes text, struct buf *out)
 	for (size_t i = 0; i < text.size; i++) {
 		bool control = p[i] < ' ' || p[i] == 0x7f;
 
+		if (p[i] == 0xc2 && i + 1 < text.size && p[i + 1] < 0xa0) { /* U+0080 to U+009F */
+			buf_printf(out, "\\u%04x", p[++i]);
+			continue;
+		}
 		if (control)
 			buf_byte(out, '^');
 		buf_byte(out, control ? p[i] ^ 0x40 : p[i]);

@@ -22,6 +22,7 @@
 #include "common/err.h"
 #include "common/failpoint.h"
 #include "common/proc.h"
+#include "common/shell_word.h"
 
 /* The floor moves after FEW_COMMITS transactions, or when the file has grown by GROWN_BYTES, if SCAN_SHARE times as long as
  * a scan takes has passed since it moved last; after MANY_COMMITS in any case; always when less than half of the map is left;
@@ -276,7 +277,7 @@ static int mapping_scan_mark(struct mapping *map, uint64_t *ret_least)
 		: err_say(ERR_LOCKED,
 			"a process has kept all states of '%s' for a minute or more, as a reader does that finds no "
 			"room for a pin file: no page is reused until it ends ('fuser -v %s/" PIN_PAGE_FILE "' names it)",
-			map->path, map->path);
+			map->path, shell_word(map->path, (char[SHELL_WORD_SIZE]){0}));
 }
 
 /* Finds the least pin. Fails when it may not know all of them. */
@@ -299,7 +300,7 @@ static int mapping_scan(struct mapping *map, uint64_t most, uint64_t *ret_least)
 				"removed or is no longer used: no page is reused until that process "
 				"takes another snapshot or ends ('fuser -v %s/" PIN_PAGE_FILE
 				"' names it)",
-				map->path, map->path)
+				map->path, shell_word(map->path, (char[SHELL_WORD_SIZE]){0}))
 		      : 0;
 }
 

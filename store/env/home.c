@@ -17,6 +17,7 @@
 #include "common/decimal.h"
 #include "common/err.h"
 #include "common/proc.h"
+#include "common/shell_word.h"
 #include "store/env/datafile.h"
 #include "store/env/generation.h"
 #include "store/env/home_internal.h"
@@ -263,6 +264,7 @@ int home_explain_denied(int r, const char *store)
 static int home_find(struct home *home, const char *store)
 {
 	int journal = -1, index = -1, cursors = -1;
+	char word[SHELL_WORD_SIZE];
 	struct stat st;
 
 	int r = home_open_directory(AT_FDCWD, store, &home->fd);
@@ -273,7 +275,7 @@ static int home_find(struct home *home, const char *store)
 	if (r == NOT_FOUND)
 		return err_say(ERR_NO_STORE,
 			"no store at '%s': start one with 'kinf run --store %s', or name another with --store",
-			store, store);
+			store, shell_word(store, word));
 	if (r == 0 && fstat(home->fd, &st) < 0)
 		r = err_set(-errno, "'%s'", store);
 	if (r < 0)
@@ -302,6 +304,8 @@ static bool home_is_impossible(int r, const char *path)
 /* A daemon can't make the store or its runtime directory, or lacks a right to write it: says what to do. */
 static int home_explain_rights(int r, const char *what, const char *path, const char *key, const char *option)
 {
+	char word[SHELL_WORD_SIZE];
+
 	if (home_is_impossible(r, path))
 		return err_say(ERR_CONFIG,
 			"%s: the %s '%s' can't be made: a part of this path is no directory, leads nowhere, or allows no new "
@@ -317,8 +321,8 @@ static int home_explain_rights(int r, const char *what, const char *path, const 
 	if (faccessat(AT_FDCWD, path, F_OK, AT_EACCESS) < 0 && errno == ENOENT)
 		return err_say(ERR_CONFIG,
 			"%s: user %u may not make the %s '%s' in the directory above it: start as a user that may, or make it "
-			"for this user (install -d -o %u '%s'), or name another directory with '%s' in kinf.yaml or %s",
-			err_text(r), (unsigned)geteuid(), what, path, (unsigned)geteuid(), path, key, option);
+			"for this user (install -d -o %u %s), or name another directory with '%s' in kinf.yaml or %s",
+			err_text(r), (unsigned)geteuid(), what, path, (unsigned)geteuid(), shell_word(path, word), key, option);
 	return err_say(ERR_CONFIG,
 		"%s: user %u may not write the %s '%s': start as the user that it belongs to, give it to this user "
 		"(chown -R %u), or name another directory with '%s' in kinf.yaml or %s",

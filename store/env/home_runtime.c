@@ -28,8 +28,9 @@ static int runtime_open(struct home *home)
 	/* Others may write to the directory above, so this one has to belong to the store's owner, and no other user
 	 * may write to it. */
 	if (runtime.st_uid != store.st_uid && runtime.st_uid != 0)
-		return err_say(-EPERM, "'%s' belongs to user %u, the store to %u: remove it, or use another "
-				       "--runtime-dir",
+		return err_say(-EPERM,
+			"'%s' belongs to user %u, the store to %u: if the store is a copy of that user's, remove the file 'id' in the copy, "
+			"which makes it a store of its own; else remove that directory, or use another --runtime-dir",
 			home->runtime, runtime.st_uid, store.st_uid);
 	if (runtime.st_mode & 0022)
 		return err_say(-EPERM, "'%s' can be written by others: remove it, or use another --runtime-dir",
@@ -108,6 +109,11 @@ int home_find_runtime(struct home *home)
 
 	if (r == FOUND)
 		r = runtime_open(home);
+	/* A copy names the directory of the store that it was made of, which may be another user's, and be in use. */
+	if (r < 0 && !err_is_shortage(r) && !home_role_holder(home, HOME_REFLECTOR) && !home_role_holder(home, HOME_PROCESSOR)) {
+		err_ignore(r, "no daemon runs on this store: nothing in that directory is needed");
+		return 0;
+	}
 	return r < 0 ? r : 0;
 }
 

@@ -10,6 +10,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
+#include "common/shell_word.h"
 
 #define JOURNAL_FORMAT 5
 #define MAP_BYTES      ((uint64_t)64 << 30)
@@ -269,13 +270,12 @@ int journal_open_read(struct home *home, const uint8_t *uuid, struct journal **r
 			       : generation_current(fd, &number);
 		if (r == NOT_FOUND && !uuid && home_lacks_journal(home))
 			return err_say(ERR_NO_STORE,
-				"the directory journal/ of store '%s' is missing or has no journal, only the index is there: copy the "
-				"whole store again, or start 'kinf run', which lists everything again",
+				"the directory journal/ of store '%s' is missing, or the file CURRENT in it: copy the whole store again, or start 'kinf run', which lists everything again",
 				home_path(home));
 		if (r == NOT_FOUND && !uuid)
 			return err_say(ERR_NO_STORE,
 				"nothing was written to store '%s' yet: start one with 'kinf run --store %s'",
-				home_path(home), home_path(home));
+				home_path(home), shell_word(home_path(home), (char[SHELL_WORD_SIZE]){0}));
 		if (r)
 			return r;
 		r = journal_open_generation(home, number, copy, ret_journal);

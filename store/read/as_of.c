@@ -2,6 +2,7 @@
 #include "store/read/as_of.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "common/array.h"
@@ -130,6 +131,10 @@ static int as_of_check(struct as_of *a, uint64_t *ret_visible)
 	}
 	if (a->oldest > a->seq)
 		return LAPPED;
+	if (snapshot_is_torn(s) && a->seq < visible)
+		return err_say(ERR_CORRUPT,
+			"the index and the journal of this copy are of different moments: states of before event %" PRIu64 " can't be read",
+			visible);
 	*ret_visible = visible;
 	return 0;
 }

@@ -12,6 +12,7 @@
 #include "common/err.h"
 #include "common/proc.h"
 #include "store/env/former.h"
+#include "store/env/generation.h"
 #include "store/read/snapshot_internal.h"
 
 #define TRIES 32 /* to get a journal that belongs to the index */
@@ -100,11 +101,35 @@ static int snapshot_begin(struct snapshot *s)
 	r = snapshot_begin_log(s);
 	if (r < 0)
 		return r;
-	if (memcmp(s->journal.uuid, s->index.journal, sizeof(s->journal.uuid)) != 0 ||
-		s->journal.horizon > s->oldest || s->journal.next_seq <= s->index.taken)
+	if (memcmp(s->journal.uuid, s->index.journal, sizeof(s->journal.uuid)) != 0)
+		return AGAIN;
+	s->torn = s->journal.horizon > s->oldest || s->journal.next_seq <= s->index.taken;
+	if (s->torn && !(s->store->options.unchecked && store_pair_is_untrusted(s->pair)))
 		return AGAIN;
 	s->part = SNAPSHOT_WHOLE;
 	return 0;
+}
+
+/* Writes why there is no pair although there is an index, "" if there is none. While daemons run they may be about to make one. */
+static void snapshot_explain_no_pair(const struct snapshot *s, char *text, size_t size)
+{
+	const struct home *home = s->store->home;
+	uint32_t number = 0;
+	uint8_t uuid[16];
+
+	if (home_lacks_journal(home)) {
+		(void)snprintf(text, size, "the store's directory journal/ is missing, or the file CURRENT in it");
+		return;
+	}
+	int r = home_index_fd(home) < 0 || store_is_written(home) ? NOT_FOUND : generation_current(home_index_fd(home), &number);
+	if (r == FOUND) {
+		r = generation_current(home_journal_fd(home), &number);
+		if (r == FOUND)
+			r = generation_read_uuid(home_journal_fd(home), number, uuid);
+		(void)snprintf(text, size, "%s%s", r < 0 ? "its journal can't be opened: " : "the index was made of another journal",
+			r < 0 ? err_text(r) : "");
+	}
+	err_ignore(r < 0 ? r : 0, "the caller says it");
 }
 
 /* Notes why they do not go together, in a copy for instance that was made while daemons wrote. */
@@ -112,15 +137,15 @@ static void snapshot_note_mismatch(struct snapshot *s)
 {
 	char text[sizeof(s->store->mismatch)] = "";
 
-	if (!s->pair && home_lacks_journal(s->store->home))
-		(void)snprintf(text, sizeof(text), "the store's directory journal/ is missing or has no journal");
-	else if (s->pair && memcmp(s->journal.uuid, s->index.journal, sizeof(s->journal.uuid)) != 0)
+	if (!s->pair)
+		snapshot_explain_no_pair(s, text, sizeof(text));
+	else if (memcmp(s->journal.uuid, s->index.journal, sizeof(s->journal.uuid)) != 0)
 		(void)snprintf(text, sizeof(text), "the index was made of another journal");
-	else if (s->pair && s->journal.next_seq <= s->index.taken)
+	else if (s->journal.next_seq <= s->index.taken)
 		(void)snprintf(text, sizeof(text),
 			"the index has taken event %" PRIu64 ", and the journal ends at event %" PRIu64, s->index.taken,
 			s->journal.next_seq - 1);
-	else if (s->pair)
+	else
 		(void)snprintf(text, sizeof(text),
 			"the index shows event %" PRIu64 ", and the journal begins after event %" PRIu64, s->oldest,
 			s->journal.horizon);
@@ -174,6 +199,8 @@ static int snapshot_take(struct snapshot *s)
 		if (r == 0) {
 			s->taken_ns = proc_monotonic_ns();
 			snapshot_find_hints(s);
+			if (s->torn)
+				snapshot_note_mismatch(s);
 			return 0;
 		}
 		snapshot_reset_txns(s);
@@ -397,6 +424,11 @@ void snapshot_close(struct snapshot **snapshot)
 }
 
 /* ---- accessors ---- */
+
+bool snapshot_is_torn(const struct snapshot *snapshot)
+{
+	return snapshot_active(snapshot)->torn;
+}
 
 uint64_t snapshot_taken(const struct snapshot *snapshot)
 {

@@ -39,7 +39,7 @@ struct snapshot;
 struct store_options {
 	bool check; /* verify each record's checksum before it is given out */
 	bool unchecked; /* open a store that is not trusted; the caller checks it (verify_store())
-			   if store_is_untrusted() */
+			   if store_is_untrusted(), and says what its snapshots lack if they are torn */
 };
 
 /* ERR_NO_STORE, ERR_UNTRUSTED, ERR_FORMAT, ERR_LOCKED, ... each with a remedy. A store without an
@@ -54,8 +54,9 @@ bool store_is_copy(const struct store *store);
 /* Returns whether the store is a copy of one whose daemons ran or were killed, or the machine stopped. */
 bool store_is_untrusted(struct store *store);
 
-/* Writes why the last snapshot of this store was refused with AGAIN although index and journal are there: "" if one of them
- * is missing. */
+/* Writes why index and journal of this store did not go together in its last snapshot, which was refused with AGAIN or is torn: ""
+ * if there is no index. */
+#define STORE_MISMATCH_SIZE 256
 void store_mismatch(struct store *store, char *text, size_t size);
 
 /* Returns: 0; AGAIN: there is no index for the journal yet (no processor has run, or it is building
@@ -95,6 +96,11 @@ int snapshot_result(const struct snapshot *snapshot, int r);
  * not to be given out. */
 int snapshot_made(const struct snapshot *snapshot, int r);
 void snapshot_close(struct snapshot **snapshot);
+
+/* Returns whether the index is of another moment than the journal, as in a copy that was made while daemons wrote. Only a store
+ * that is not trusted is read so (store_options.unchecked): each object that it shows is the one of snapshot_taken(), and others
+ * are missing or can't be read. States of before that moment, and what came after it, can't be told from it. */
+bool snapshot_is_torn(const struct snapshot *snapshot);
 
 uint64_t snapshot_taken(const struct snapshot *snapshot);
 uint64_t snapshot_visible(struct snapshot *snapshot, uint32_t feed);

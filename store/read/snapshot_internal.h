@@ -47,7 +47,7 @@ struct store {
 	struct err_kept open_error;
 	uint64_t checked_ns, reopened_ns;
 	uint64_t reported_ns; /* when damage was reported last; atomic */
-	char mismatch[160]; /* why the index and the journal that were read last do not go together */
+	char mismatch[STORE_MISMATCH_SIZE]; /* why the index and the journal that were read last do not go together */
 	uint64_t failing_ns; /* when opening the pair that CURRENT names first failed; 0: it did not
 			      */
 };
@@ -72,6 +72,7 @@ struct snapshot {
 	size_t n_feeds, feeds_room;
 	uint64_t feeds_txn, feeds_taken;
 	uint64_t oldest; /* the smallest visible(feed) */
+	bool torn;       /* snapshot_is_torn() */
 	struct hints *hints;           /* the table found last; NULL: none */
 	const struct hints *use_hints; /* HINTS if they cover this snapshot */
 	uint64_t hints_checked_ns;
@@ -82,6 +83,8 @@ struct snapshot {
 
 #define CURRENT_CHECK_NS 1000000u /* CURRENT is examined this often, not at each renewal */
 
+bool store_pair_is_untrusted(const struct store_pair *pair);
+bool store_is_written(const struct home *home); /* a daemon runs */
 void store_ref(struct store *store);
 void store_unref(struct store *store);
 /* Gives back a pair from store_join(). */

@@ -2,6 +2,7 @@
 /* Reads objects in a snapshot: by key, by index entry, by id, by seq. */
 #include "store/read/snapshot.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "common/check.h"
@@ -92,6 +93,8 @@ int snapshot_record(struct snapshot *snapshot, uint32_t feed, struct bytes key,
 	r = snapshot_result(s, ERR_CORRUPT);
 	if (r != ERR_CORRUPT)
 		return r;
+	if (store_pair_is_untrusted(s->pair))
+		return err_say(ERR_CORRUPT, "'%.*s' can't be shown: this copy lacks its version %" PRIu64, BYTES_ARG(key), entry->seq);
 	store_report(s->store, DAMAGE_PROCESSOR, &(struct damage_report){.feed = feed});
 	return err_say(ERR_CORRUPT,
 		"the index names version %llu of '%.*s', which the journal does not hold: while the "

@@ -88,8 +88,13 @@ static bool store_same_identity(const struct store_identity *a, const struct sto
 	       a->modified.tv_nsec == b->modified.tv_nsec;
 }
 
+bool store_pair_is_untrusted(const struct store_pair *pair)
+{
+	return index_is_untrusted(pair->index) || journal_is_untrusted(pair->journal);
+}
+
 /* A reader without pins is right only while there is no writer. */
-static bool store_is_written(const struct home *home)
+bool store_is_written(const struct home *home)
 {
 	return home_role_holder(home, HOME_REFLECTOR) || home_role_holder(home, HOME_PROCESSOR);
 }
@@ -258,8 +263,7 @@ bool store_is_untrusted(struct store *store)
 {
 	CHECK_OBJ(store, STORE_MAGIC);
 	(void)pthread_mutex_lock(&store->lock);
-	bool result = store->pair && (index_is_untrusted(store->pair->index) ||
-					     journal_is_untrusted(store->pair->journal));
+	bool result = store->pair && store_pair_is_untrusted(store->pair);
 	bool has_pair = store->pair != NULL;
 	(void)pthread_mutex_unlock(&store->lock);
 	if (has_pair || !home_is_unchecked(store->home))

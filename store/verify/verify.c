@@ -10,6 +10,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/failpoint.h"
+#include "common/utf8.h"
 #include "store/env/generation.h"
 #include "store/ring/ring.h"
 #include "store/verify/verify_internal.h"
@@ -45,10 +46,7 @@ void verify_fault(struct verify *v, const char *format, ...)
 	va_start(args, format);
 	(void)vsnprintf(sentence, sizeof(sentence), format, args);
 	va_end(args);
-	/* In a damaged store keys may contain any bytes: keep each fault on one line. */
-	for (char *p = sentence; *p; p++)
-		if ((unsigned char)*p < ' ' || *p == 0x7f)
-			*p = '?';
+	utf8_make_printable(sentence); /* in a damaged store keys may contain any bytes */
 	v->options->fault(v->options->arg, sentence);
 }
 
@@ -238,12 +236,12 @@ static int verify_in_snapshot(struct verify *v, const char *directory)
 	CLEANUP(snapshot_close) struct snapshot *snapshot = NULL;
 	int r = store_open(directory, &(struct store_options){.unchecked = true}, &store);
 
-	/* The rings are those of the store that was copied. */
-	v->no_rings = r == 0 && store_is_untrusted(store);
+	if (r == 0)
+		v->no_rings |= store_is_untrusted(store);
 	if (r == 0)
 		r = snapshot_open(store, &snapshot);
-	if (r == AGAIN && store_is_copy(store)) {
-		char mismatch[160];
+	if ((r == AGAIN && store_is_copy(store)) || (r == 0 && snapshot_is_torn(snapshot))) {
+		char mismatch[STORE_MISMATCH_SIZE];
 
 		store_mismatch(store, mismatch, sizeof(mismatch));
 		if (*mismatch) /* no daemon is about to make another index */
@@ -316,6 +314,8 @@ int verify_store(const char *directory, const struct verify_options *options,
 		err_ignore(verify_failed(&v, r, "store"), "the journal is checked by itself");
 	if (r != 0) {
 		r = journal_open_read(home, NULL, &v.journal);
+		if (r == 0)
+			v.no_rings |= journal_is_untrusted(v.journal);
 		if (r == 0)
 			r = txn_begin_read(journal_env(v.journal), &v.journal_txn);
 		if (r == 0)

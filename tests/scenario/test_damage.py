@@ -384,35 +384,114 @@ def test_a_copy_with_a_damaged_current_file_is_read(sound, damaged):
     assert result.status == 1 and "CURRENT names no generation: the daemons make it again" in result.stderr, result
 
 
-def test_a_copy_whose_index_is_newer_than_its_journal_is_refused_with_the_reason(simulator, killed):
-    """As a copy is that was made while daemons wrote, of the journal first."""
+@pytest.fixture
+def torn(simulator, killed):
+    """A copy as one is that was made while daemons wrote, of the journal first."""
     copy = killed.directory / "copy"
-    shutil.copytree(killed.path, copy)
     journal = killed.directory / "journal-of-then"
     shutil.copytree(killed.path / "journal", journal)
     killed.daemons()
     simulator.touch("pods", 30)
+    simulator.delete("pods", "ns-3/pod-3")
+    simulator.create("pods", 2, from_=500, size=3000)
     killed.wait_equal(simulator, "pods")
     for process in killed.processes:
         process.kill()
-    shutil.rmtree(copy)
     shutil.copytree(killed.path, copy)
     shutil.rmtree(copy / "journal")
     shutil.copytree(journal, copy / "journal")
-    reason = r"the index has taken event \d+, and the journal ends at event \d+"
-    verify = killed.kinf("verify", "--store", copy)
-    assert verify.status == 1 and re.fullmatch(f"index: {reason}\n", verify.stdout), verify
-    assert "; the index was not read: 1 fault\n" in verify.stderr, verify
-    assert re.search(f"machine stopped: 1 fault: index: {reason}; 'kinf verify'", killed.kinf("status", "--store", copy).stderr)
-    got = killed.kinf("get", "pods", "--store", copy)
-    assert got.status == 1 and not got.stdout and re.search(f"Error: .*{reason}: copy the store again", got.stderr), got
-    assert "no fault was found" not in got.stderr and "no index" not in got.stderr, got
-    assert "the rest is shown" not in got.stderr and "'kinf dump journal' shows the journal" in got.stderr, got
-    assert "type=ADDED" in killed.kinf("dump", "journal", "--store", copy).stdout
-    rebuilt = killed.kinf("rebuild-index", "--store", copy)
+    return copy
+
+
+def test_a_copy_whose_index_is_newer_than_its_journal_shows_what_both_have(simulator, killed, torn):
+    """Each object that is shown is the newest one, each other one is named, and so are the events that lack."""
+    truth = simulator.truth("pods")
+    reason = r"index: the index has taken event \d+, and the journal ends at event \d+"
+    verify = killed.kinf("verify", "--store", torn)
+    assert verify.status == 1 and re.fullmatch(reason, verify.stdout.splitlines()[0]), verify
+    assert re.search(f"machine stopped: \\d+ faults, the first: {reason}; 'kinf verify'", killed.kinf("status", "--store", torn).stdout)
+    for order in ([], ["--sort-by", "metadata.uid"], ["--index", "node=node-1"]):
+        got = killed.kinf("get", "pods", *order, "-o", "json", "--show-managed-fields", "--store", torn)
+        shown = {f"{o['metadata']['namespace']}/{o['metadata']['name']}": o for o in got.json["items"]}
+        assert got.status == 1 and "no fault was found" not in got.stderr and "the rest is shown" in got.stderr, got
+        assert shown and all(truth[key] == o for key, o in shown.items())
+        if not order:
+            lacking = truth.keys() - shown.keys()
+            assert len(lacking) > 2 and all(f"'{key}' can't be shown: this copy lacks its version" in got.stderr for key in lacking), got
+    one = killed.kinf("get", "pods", min(lacking), "--store", torn)
+    assert one.status == 1 and "this copy lacks its version" in one.stderr and not one.stdout, one
+
+
+def test_changes_and_older_states_of_a_copy_of_two_moments_are_refused(killed, torn):
+    watch = killed.kinf("watch", "pods", "--store", torn)
+    assert watch.status == 1 and not watch.stdout and "so changes can't be followed: 'kinf get'" in watch.stderr, watch
+    backup = killed.kinf("backup", killed.directory / "b.tar", "--store", torn)
+    assert backup.status == 1 and "a damaged copy can't be copied again" in backup.stderr, backup
+    rebuilt = killed.kinf("rebuild-index", "--store", torn)
     assert rebuilt.status == 1 and "'kinf run' on it lists again" in rebuilt.stderr, rebuilt
-    waited = killed.kinf("wait", "pods", "--timeout", "3s", "--store", copy)  # longer than the check before the first wait
+    waited = killed.kinf("wait", "pods", "--timeout", "3s", "--store", torn)  # longer than the check before the first wait
     assert waited.status == 1 and "is 'kinf run' running? what is named above is damaged or missing" in waited.stderr, waited
+    assert "type=ADDED" in killed.kinf("dump", "journal", "--store", torn).stdout
+
+
+@pytest.mark.parametrize("lacks, says", [
+    ("journal/gen-1", "its journal can't be opened: gen-1: No such file"),
+    ("journal/gen-1/STATE", "its journal can't be opened: reading STATE: No such file"),
+    ("journal", "the store's directory journal/ is missing, or the file CURRENT in it"),
+    ("index", "the copy has no index, by which objects are found: copy the whole store again"),
+])  # fmt: skip
+def test_a_copy_that_lacks_a_part_says_which(killed, lacks, says):
+    """It was said that there is no index yet, also where only the journal lacked."""
+    copy = killed.directory / "copy"
+    shutil.copytree(killed.path, copy)
+    spoil(copy / lacks, "removed")
+    for command in ("get pods", "export", "status", "top --once"):
+        result = killed.kinf(*command.split(), "--store", copy)
+        assert result.status == 1 and says in result.stdout + result.stderr, result
+        assert "no index yet" not in result.stdout + result.stderr, result
+    compared = killed.kinf("diff", killed.path, copy)
+    assert compared.status == 1 and says in compared.stderr and not compared.stdout, compared
+
+
+def test_the_ring_of_the_daemons_is_no_fault_of_a_copy(simulator, killed):
+    """A copy names the runtime directory of the store that it was made of, which goes on."""
+    copy = killed.directory / "copy"
+    shutil.copytree(killed.path, copy)
+    (copy / "index/gen-1/STATE").unlink()
+    killed.daemons()
+    simulator.touch("pods", 3)
+    killed.wait_equal(simulator, "pods")
+    verify = killed.kinf("verify", "--store", copy)
+    assert verify.status == 1 and "reading STATE" in verify.stdout and len(verify.stdout.splitlines()) == 1, verify
+
+
+def test_diff_compares_what_can_be_read_of_a_damaged_copy(simulator, killed):
+    """The damaged object is named, and not called missing; the others are compared."""
+    copy = killed.directory / "copy"
+    simulator.patch("pods", "ns-2/pod-2", {"metadata": {"annotations": {"mark": "damage-me-8642"}}})
+    daemons = killed.daemons()
+    killed.wait_equal(simulator, "pods")
+    for process in daemons:
+        process.kill()
+    shutil.copytree(killed.path, copy)
+    file = copy / "journal/gen-1/data.mdb"
+    file.write_bytes(file.read_bytes().replace(b"damage-me-8642", b"damage-xe-8642"))
+    killed.daemons()
+    simulator.patch("pods", "ns-1/pod-1", {"metadata": {"annotations": {"mark": "new"}}})
+    simulator.delete("pods", "ns-3/pod-3")
+    killed.wait_equal(simulator, "pods")
+    for stores, mark in ((("diff", copy, killed.path), "<"), (("diff", killed.path, copy), ">")):
+        result = killed.kinf(*stores)
+        lines = result.stdout.splitlines()
+        assert result.status == 1 and len(lines) == 2 and lines[0].startswith("! pods ns-1/pod-1 ") and lines[1] == f"{mark} pods ns-3/pod-3", result
+        assert "ns-2/pod-2" in result.stderr and "'kinf verify'" not in result.stdout, result
+    same = killed.kinf("diff", copy, copy)
+    assert same.status == 1 and same.stdout == "" and "ns-2/pod-2" in same.stderr, same
+
+
+def test_diff_does_not_call_missing_what_a_damaged_index_lacks(killed, torn):
+    result = killed.kinf("diff", killed.path, torn)
+    assert result.status == 1 and result.stdout == "" and "this copy lacks its version" in result.stderr, result
 
 
 def leaves(path):

@@ -76,7 +76,7 @@ def test_a_directory_that_can_not_be_made_is_not_to_be_given_to_anybody(live, la
     where = {"--store": mine / "store", "--runtime-dir": mine, option: closed / "new"}
     result = as_nobody(live, program("kinf"), "run", "--config", live.config, *(word for pair in where.items() for word in pair))
     assert result.status == 78 and f"user 65534 may not make the {lacks} '{closed}/new" in result.stderr, result
-    assert f"install -d -o 65534 '{closed}/new" in result.stderr and "chown -R" not in result.stderr, result
+    assert f"install -d -o 65534 {closed}/new" in result.stderr and "chown -R" not in result.stderr, result
 
 
 @pytest.mark.parametrize("option", ["--store", "--runtime-dir"])
@@ -421,6 +421,44 @@ def test_the_status_of_a_damaged_copy_shows_what_is_good(live, simulator):
     result = live.kinf("wait", "pods", "--timeout", "1s", "--store", copy)
     assert result.status == 1 and "kinf: fault: " in result.stderr and "'ns-2/pod-2'" in result.stderr, result
     assert "running? \n" not in result.stderr, result
+
+
+@pytest.mark.parametrize("name", ["a b", "q'\"q", "$(x)", b"bad\xff", b"red\xc2\x9b31m", "a\x1b[31m"], ids=repr)
+def test_odd_paths_are_valid_json_and_no_commands_for_terminals(live, name):
+    """A path may hold any byte; what is printed are characters, and a shell takes a printed command as it is meant."""
+    path = os.path.join(os.fsencode(live.directory), name if isinstance(name, bytes) else name.encode())
+    env = {**os.environ, **live.env, "KINF_STORE": os.fsdecode(path)}
+    missing = run_command([program("kinf"), "get", "pods"], env)
+    assert missing.status == 1 and not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f]", missing.stderr), missing
+    if not isinstance(name, bytes) and "\x1b" not in name:
+        (command,) = re.findall("start one with 'kinf run --store (.*)', or name", missing.stderr)
+        assert run_command(["sh", "-c", f"printf %s {command}"]).stdout == os.fsdecode(path)
+    shutil.copytree(copy_of_running(live, live.directory / "copy"), os.fsdecode(path))
+    (Path(os.fsdecode(path)) / "journal/gen-1/STATE").write_text("rubbish")
+    for damaged in (True, False):
+        if not damaged:
+            shutil.copy(live.directory / "copy/journal/gen-1/STATE", os.path.join(os.fsdecode(path), "journal/gen-1/STATE"))
+        status = run_command([program("kinf"), "status", "-o", "json"], env).json["store"]
+        assert status["path"] == path.decode(errors="replace") and status["copy"] is True, status
+        for command in (["status"], ["get", "pods"], ["dump", "meta"]):
+            result = run_command([program("kinf"), *command], env)
+            assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f]", result.stdout + result.stderr), result
+
+
+@root
+def test_a_copy_that_became_another_users_is_read(live):
+    """As root's `cp -r` of a store of the user kinf, beside its daemons. It was said to remove their runtime directory."""
+    copy = copy_of_running(live, live.directory / "copy")
+    (runtime,) = live.runtime.iterdir()
+    for path in (copy, *copy.rglob("*")):
+        os.chown(path, 65534, 65534)
+    os.chown(runtime, 12345, -1)
+    for reader in ([], ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]):
+        result = run_command([*reader, program("kinf"), "get", "pods", "-o", "count", "--store", copy], live.env)
+        assert result.status == 0 and result.stdout == "5\n" and "was checked, and no fault" in result.stderr, result
+    refused = live.kinf("run", "--store", copy, "--runtime-dir", live.runtime)
+    assert refused.status == 78 and "if the store is a copy of that user's, remove the file 'id' in the copy" in refused.stderr, refused
+    os.chown(runtime, 0, -1)
 
 
 def test_dump_reads_the_copy_of_a_running_store_without_its_index(live):

@@ -37,6 +37,13 @@ Test(err, quoted_control_characters_are_not_passed_on)
 	cr_assert_str_eq(err_text(ERR_CORRUPT), "file '?': it holds 'a?[31m? ?\xc3\xa9'");
 }
 
+/* U+009B begins a sequence for a terminal as ESC [ does. A path may hold bytes that are no UTF-8, which JSON can't hold. */
+Test(err, quoted_bytes_are_characters_that_a_terminal_shows)
+{
+	(void)err_say(ERR_CORRUPT, "it holds '%s'", "a\xc2\x9b""31m\xff\xc3\xbc\xe2\x82");
+	cr_assert_str_eq(err_text(ERR_CORRUPT), "it holds 'a?\?31m?\xc3\xbc?\?'");
+}
+
 Test(err, sentence_of_another_code_is_not_shown)
 {
 	(void)err_set(ERR_CORRUPT, "old");
