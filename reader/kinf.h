@@ -217,7 +217,7 @@ struct kinf_query {
 
 /* Objects in the order of their keys; memory does not grow with the result. KINF_SYNTAX (also a selector or sort_by for a
  * field that the feed does not keep: `objects` and `drop` in kinf.yaml), KINF_NO_FEED, KINF_NO_INDEX name what there is; KINF_AGAIN: a feed is still being listed for the
- * first time, or an index filled. Close lists before their snapshot. All pages of a list show the
+ * first time, or an index filled. Close lists before their snapshot. A continue token goes on with its own query alone (but for the limit). All pages of a list show the
  * state as of the first one, as the API server's do: objects deleted since are still listed,
  * objects created since are not. KINF_GONE: that state is no longer kept (retention in kinf.yaml)
  * or the feed was replaced; list again without the token. AT_EVENT shows the state that readers saw
