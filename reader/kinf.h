@@ -277,7 +277,7 @@ struct kinf_feed_info {
 	uint64_t objects;
 	uint64_t event; /* visible up to this event */
 	uint64_t lag;   /* records in the journal that are not visible yet; 0: none of the feed's */
-	uint64_t lists, watches, events;
+	uint64_t lists, watches, events; /* those accepted by the API server; watch events read */
 	uint64_t list_done, list_total; /* of the list in progress; total 0: unknown */
 	double last_contact_seconds;    /* since the server said something that is shown; negative: unknown */
 	uint8_t synced;                 /* an initial state can be read */

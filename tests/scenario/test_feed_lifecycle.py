@@ -147,9 +147,11 @@ def test_c46_a_feed_follows_rights_that_are_granted_and_revoked(simulator, store
     store.wait_live("services")
     refused = wait_state(store, "pods", "forbidden")
     assert "403 Forbidden" in refused["lastError"] and not refused["synced"], refused
+    eventually(lambda: simulator.fault_hits(fault) > 2, what="more attempts to list")
     simulator.clear_faults(fault)
     store.wait_equal(simulator, "pods")
-    wait_state(store, "pods", "live")
+    live = wait_state(store, "pods", "live")
+    assert (live["lists"], live["watches"]) == (1, 1) and live["retries"] > 2, live
     simulator.forget_requests()
 
     simulator.fault(**refuse)
