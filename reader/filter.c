@@ -47,10 +47,13 @@ static int filter_add_definition(void *arg, const struct index_definition *defin
 
 	if (definition->dropping || strcmp(definition->name, search->term->index) != 0)
 		return 0;
+	int r = terms_check_value(definition, search->term->value);
+	if (r < 0)
+		return r;
 	search->found = true;
 	filter->wanted[filter->n++] = (struct filter_term){
 		definition->feed, definition->id, search->term->value};
-	int r = terms_add(filter->terms, definition);
+	r = terms_add(filter->terms, definition);
 	return r < 0 ? r : END;
 }
 

@@ -196,7 +196,7 @@ KINF_API int kinf_object_copy(const struct kinf_object *object, struct kinf_obje
 
 struct kinf_term {
 	const char *index; /* name of an index of the feed */
-	const char *value; /* compound: parts joined by commas, escaped by backslashes */
+	const char *value; /* compound: as many parts as it has paths, joined by commas, escaped by backslashes */
 };
 
 struct kinf_query {

@@ -50,6 +50,18 @@ static int plan_note_name(void *arg, const struct index_definition *definition)
 	return 0;
 }
 
+struct plan_value_check {
+	uint32_t definition;
+	const char *value;
+};
+
+static int plan_check_value(void *arg, const struct index_definition *definition)
+{
+	const struct plan_value_check *check = arg;
+
+	return definition->id == check->definition ? terms_check_value(definition, check->value) : 0;
+}
+
 static int plan_asked(struct snapshot *snapshot, const struct snapshot_feed *feed,
 	const struct query *query, struct plan *plan)
 {
@@ -70,6 +82,11 @@ static int plan_asked(struct snapshot *snapshot, const struct snapshot_feed *fee
 					feed->definition.name, term->index, names.text);
 		}
 		if (r != FOUND)
+			return r;
+		struct plan_value_check check = {definition, term->value};
+		r = index_each_definition(snapshot_index(snapshot), snapshot_index_txn(snapshot), feed->definition.id,
+			plan_check_value, &check);
+		if (r < 0)
 			return r;
 		buf_str(&plan->text, term->value);
 		r = plan_add(plan, definition, offset, true);

@@ -2,6 +2,7 @@
 #include "store/index/terms.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "common/array.h"
@@ -297,6 +298,30 @@ static int terms_of_paths(
 		list->unindexable++;
 	}
 	return r;
+}
+
+int terms_check_value(const struct index_definition *definition, const char *value)
+{
+	unsigned n_paths = 1, n_parts = 1;
+	char names[160];
+
+	(void)snprintf(names, sizeof(names), "%s", definition->paths);
+	for (char *c = names; (c = strchr(c, '\n'));)
+		*c = ',';
+	for (const char *c = definition->paths; (c = strchr(c, '\n')); c++)
+		n_paths++;
+	for (const char *c = value; *c; c++) {
+		if (*c == '\\' && c[1])
+			c++;
+		else
+			n_parts += *c == ',';
+	}
+	if (n_paths == 1 || n_parts == n_paths)
+		return 0;
+	return err_say(ERR_SYNTAX,
+		"the index '%s' is of %u fields (%s): its values have as many parts, with commas between them, and '%.60s' has %u; "
+		"a comma or backslash inside a part has a backslash before it",
+		definition->name, n_paths, names, value, n_parts);
 }
 
 int terms_collect(struct terms *terms, const struct record *record, struct term_list *list)

@@ -39,6 +39,9 @@ void terms_free(struct terms **terms);
  * was made, so the index is damaged. */
 int terms_add(struct terms *terms, const struct index_definition *definition);
 
+/* Checks that a value which is asked for has as many parts as DEFINITION has paths. Returns: 0; ERR_SYNTAX. */
+int terms_check_value(const struct index_definition *definition, const char *value);
+
 struct term_list {
 	struct index_term *terms; /* duplicates are possible */
 	size_t n, capacity;

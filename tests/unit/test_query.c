@@ -391,6 +391,13 @@ Test(query, bad_queries_say_what_is_wrong)
 	cr_assert_eq(kinf_list(w.snapshot, &query, &list), KINF_NO_INDEX);
 	cr_assert_str_eq(kinf_error(w.kinf), "feed 'pods' has no index 'nope'; it has: namespace, "
 					     "label, node, image, node-phase");
+	static const char *const parts[] = {"n1", "n1,p1,", "n1\\,p1", ""};
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		query.terms = &(struct kinf_term){"node-phase", parts[i]};
+		cr_assert_eq(kinf_list(w.snapshot, &query, &list), KINF_SYNTAX, "%s", parts[i]);
+		cr_assert(strstr(kinf_error(w.kinf), "'node-phase' is of 2 fields (spec.nodeName,status.phase): "), "%s",
+			kinf_error(w.kinf));
+	}
 	query.size = 8;
 	cr_assert_eq(kinf_list(w.snapshot, &query, &list), KINF_UNSUPPORTED);
 	cr_assert_null(list);
