@@ -457,6 +457,8 @@ static int loop_beat(struct loop *loop)
 	reports_make(&loop->reports, loop->home);
 	if (cluster_is_known(loop->cluster))
 		reports_receive(&loop->reports, loop->feeds, journal_uuid(loop->journal), loop->stats);
+	else if (*cluster_obstacle(loop->cluster))
+		feeds_show_obstacle(loop->feeds, cluster_obstacle(loop->cluster));
 	wishes_make(&loop->wishes, loop->home);
 	loop_tend_formers(loop);
 	if (!loop->daemon->ready && !loop->daemon->failure.failing)

@@ -121,7 +121,7 @@ static void identity_on_answer(void *arg, const struct fetch_answer *answer)
 			r = err_say(ERR_HTTP, "reading namespace kube-system: HTTP %s", why.text);
 		}
 	if (r < 0)
-		(void)err_add(r, "identity of the cluster");
+		(void)err_add(r, "asking the API server for the identity of the cluster");
 	identity_cancel(&identity);
 	done(done_arg, r, r < 0 ? NULL : buf_cstr(&text));
 	buf_release(&text);
