@@ -43,8 +43,10 @@ struct explanation {
 static int command_explain_pending(void *arg, const struct kinf_feed_info *pending)
 {
 	struct explanation *explanation = arg;
+	size_t size = strlen(explanation->feed);
+	const char *rest = strncmp(explanation->feed, pending->name, size) == 0 ? pending->name + size : "?";
 
-	if (strcmp(explanation->feed, pending->name) != 0)
+	if (*rest && *rest != '.') /* the resource's name counts without its group, as that of a feed does */
 		return 0;
 	(void)snprintf(explanation->text, COMMAND_TEXT_SIZE,
 		"feed '%s' can't be read yet: %s (the reflector tries again)", pending->name,

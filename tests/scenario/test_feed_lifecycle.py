@@ -54,6 +54,9 @@ def test_a_feed_of_a_missing_resource_begins_when_the_resource_appears(simulator
     assert "no resource" in waiting["lastError"] and waiting["synced"] is False, waiting
     eventually(lambda: feeds_of(store)[GADGETS]["retries"] > 2)
     assert GADGETS in store.kinf("status", check=True).stdout
+    for name in (GADGETS, GADGETS.partition(".")[0]):
+        result = store.kinf("get", name)
+        assert result.status == 1 and f"feed '{GADGETS}' can't be read yet: the server has no resource" in result.stderr, result
     simulator.add_kind(**GADGET)
     simulator.put(GADGETS, gadget("a"))
     store.wait_equal(simulator, GADGETS)
