@@ -160,6 +160,8 @@ int command_fail_again(struct kinf *kinf, struct kinf_snapshot *snapshot, const 
 
 int command_check_rv(const char *rv)
 {
+	if (*rv == '0')
+		return err_say(ERR_SYNTAX, "resourceVersion '%s': an object's begins with another digit, and 0 stands for any", rv);
 	if (*rv && !rv[strspn(rv, "0123456789")])
 		return 0;
 	return err_say(ERR_SYNTAX, "resourceVersion '%s': it is a number, as in the object's metadata", rv);
