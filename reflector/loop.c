@@ -397,6 +397,24 @@ static int loop_commit(struct loop *loop)
 
 /* ---- the loop ---- */
 
+/* Says that the kubeconfig leads to another server or user now than when it was read, or can't be read. */
+static void loop_check_kubeconfig(struct loop *loop)
+{
+	const struct config *config = loop->daemon->config;
+	CLEANUP(kubeconfig_free) struct kubeconfig *now = NULL;
+	int r = kubeconfig_load(config->kubeconfig, config->context, &now);
+	char what[512];
+
+	if (r < 0)
+		(void)snprintf(what, sizeof(what), "the kubeconfig, which is no good now: %s", err_text(r));
+	else if (!kubeconfig_same(now, loop->kubeconfig))
+		(void)snprintf(what, sizeof(what), "the changed kubeconfig '%s'", now->source);
+	else
+		return;
+	daemon_needs_restart(loop->daemon, what);
+	err_ignore(r, "what was read is good");
+}
+
 static int loop_reload(struct loop *loop)
 {
 	if (!daemon_reload(loop->daemon))
@@ -408,6 +426,7 @@ static int loop_reload(struct loop *loop)
 	http_set_limits(loop->http, config->policy.connect_ns, config->policy.silence_ns);
 	cluster_set_pause(loop->cluster, config->policy.backoff_max_ns);
 	documents_configure(&loop->documents, config);
+	loop_check_kubeconfig(loop);
 	daemon_reloaded(loop->daemon, 0);
 	return feeds_configure(loop->feeds, config);
 }

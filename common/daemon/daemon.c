@@ -174,6 +174,12 @@ bool daemon_reload(struct daemon *d)
 	return true;
 }
 
+void daemon_needs_restart(struct daemon *d, const char *what)
+{
+	LOG(config_needs_restart, .daemon = d->program->name, .keys = what);
+	control_note(d->reload_call, "%s uses this only after a restart: %s", d->program->name, what);
+}
+
 void daemon_reloaded(struct daemon *d, int r)
 {
 	const struct config *config = d->config;

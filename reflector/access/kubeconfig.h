@@ -94,6 +94,9 @@ struct kubeconfig {
  */
 int kubeconfig_load(const char *file, const char *context, struct kubeconfig **ret_config);
 
+/* Returns whether A and B lead to the same server as the same user. */
+bool kubeconfig_same(const struct kubeconfig *a, const struct kubeconfig *b);
+
 /* Returns whether FILE is there and is a kubeconfig, whatever contexts it has. */
 bool kubeconfig_is_readable(const char *file);
 

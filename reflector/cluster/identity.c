@@ -114,7 +114,7 @@ static void identity_on_answer(void *arg, const struct fetch_answer *answer)
 					  "http://, where others can read them: name the server as https://")
 				: err_say(ERR_HTTP,
 					  "the server does not accept the kubeconfig's credentials "
-					  "(HTTP 401): expired, or of another cluster?");
+					  "(HTTP 401): expired, or of another cluster? Restart the reflector after correcting it");
 			break;
 		default:
 			status_read(answer->status, 0, answer->body, &why);

@@ -191,7 +191,7 @@ void status_read(int code, uint64_t retry_after_ns, struct bytes body, struct st
 	for (size_t n = strlen(status.text); n && strchr(" :", status.text[n - 1]);)
 		status.text[--n] = '\0';
 	if (status.kind == FAILURE_REFUSED)
-		status_add_text(&status, BYTES_LIT(" (the kubeconfig's credentials are not accepted: expired, or of another cluster?)"));
+		status_add_text(&status, BYTES_LIT(" (the kubeconfig's credentials are not accepted: expired, or of another cluster? Restart the reflector after correcting it)"));
 	if (status.retry_after_ns > RETRY_AFTER_MAX_S * SECOND)
 		status.retry_after_ns = RETRY_AFTER_MAX_S * SECOND;
 	*ret_status = status;
