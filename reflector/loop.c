@@ -101,8 +101,7 @@ static int loop_open_journal(struct loop *loop)
 		if (!reported)
 			LOG(journal_locked, .error = err_text(r));
 		reported = true;
-		stats_set_state(
-			loop->stats, "waiting for the journal, which another program has open");
+		stats_set_state(loop->stats, "waiting for the journal, which another program has open");
 		stats_set_error(loop->stats, err_text(r));
 		daemon_sleep(loop->daemon, OPEN_PAUSE_MS);
 		if (loop->daemon->stop)
@@ -271,8 +270,7 @@ static int loop_open_network(struct loop *loop)
 	if (r >= 0)
 		r = http_new(loop->kubeconfig, &loop->http);
 	if (r >= 0)
-		http_set_limits(loop->http, config->policy.connect_ns,
-			config->policy.silence_ns);
+		http_set_limits(loop->http, config->policy.connect_ns, config->policy.silence_ns);
 	if (r >= 0)
 		r = discovery_new(loop->http, loop_on_discovered, loop, &loop->discovery);
 	return r;
@@ -397,36 +395,20 @@ static int loop_commit(struct loop *loop)
 
 /* ---- the loop ---- */
 
-/* Says that the kubeconfig leads to another server or user now than when it was read, or can't be read. */
-static void loop_check_kubeconfig(struct loop *loop)
-{
-	const struct config *config = loop->daemon->config;
-	CLEANUP(kubeconfig_free) struct kubeconfig *now = NULL;
-	int r = kubeconfig_load(config->kubeconfig, config->context, &now);
-	char what[512];
-
-	if (r < 0)
-		(void)snprintf(what, sizeof(what), "the kubeconfig, which is no good now: %s", err_text(r));
-	else if (!kubeconfig_same(now, loop->kubeconfig))
-		(void)snprintf(what, sizeof(what), "the changed kubeconfig '%s'", now->source);
-	else
-		return;
-	daemon_needs_restart(loop->daemon, what);
-	err_ignore(r, "what was read is good");
-}
-
 static int loop_reload(struct loop *loop)
 {
 	if (!daemon_reload(loop->daemon))
 		return 0;
 	const struct config *config = loop->daemon->config;
 	struct retention_options retention = loop_retention_options(loop);
+	char changed[512];
 	retention_set(loop->retention, &retention);
 	loop->trimming.most_bytes = retention.bytes;
 	http_set_limits(loop->http, config->policy.connect_ns, config->policy.silence_ns);
 	cluster_set_pause(loop->cluster, config->policy.backoff_max_ns);
 	documents_configure(&loop->documents, config);
-	loop_check_kubeconfig(loop);
+	if (kubeconfig_has_changed(loop->kubeconfig, config->kubeconfig, config->context, changed, sizeof(changed)))
+		daemon_needs_restart(loop->daemon, changed);
 	daemon_reloaded(loop->daemon, 0);
 	return feeds_configure(loop->feeds, config);
 }

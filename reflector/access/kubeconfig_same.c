@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compares two loaded kubeconfigs. Certificates and tokens in files of their own count by their paths: those files are read
  * again when they change. */
+#include <stdio.h>
 #include <string.h>
 
+#include "common/cleanup.h"
+#include "common/err.h"
 #include "reflector/access/kubeconfig.h"
 
 static bool text_same(const char *a, const char *b)
@@ -56,4 +59,18 @@ bool kubeconfig_same(const struct kubeconfig *a, const struct kubeconfig *b)
 	       text_same(a->token, b->token) && text_same(a->token_file, b->token_file) &&
 	       text_same(a->username, b->username) && text_same(a->password, b->password) && exec_same(&a->exec, &b->exec) &&
 	       text_same(a->exec_config, b->exec_config) && impersonation_same(&a->impersonate, &b->impersonate);
+}
+
+bool kubeconfig_has_changed(
+	const struct kubeconfig *loaded, const char *file, const char *context, char *text, size_t size)
+{
+	CLEANUP(kubeconfig_free) struct kubeconfig *now = NULL;
+	int r = kubeconfig_load(file, context, &now);
+
+	if (r < 0)
+		(void)snprintf(text, size, "the kubeconfig, which is no good now: %s", err_text(r));
+	else if (!kubeconfig_same(now, loaded))
+		(void)snprintf(text, size, "the changed kubeconfig '%s'", now->source);
+	err_ignore(r, "what was loaded is good");
+	return r < 0 || !kubeconfig_same(now, loaded);
 }
