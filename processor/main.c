@@ -59,6 +59,7 @@ struct app {
 /* Nothing is lost by an error: the batch is in the journal, and the pair is opened again after a pause. */
 static void processor_fail(struct app *app, int error)
 {
+	stats_add(app->p.stats, STAT_INDEX_COMMIT_ERRORS, 1);
 	if (processor_options.once) {
 		app->failed = error;
 		err_keep(&app->failure);

@@ -217,7 +217,7 @@ struct kinf_query {
 
 /* Objects in the order of their keys; memory does not grow with the result. KINF_SYNTAX (also a selector or sort_by for a
  * field that the feed does not keep: `objects` and `drop` in kinf.yaml), KINF_NO_FEED, KINF_NO_INDEX name what there is; KINF_AGAIN: a feed is still being listed for the
- * first time, or an index filled. Close lists before their snapshot. All pages of a list show the
+ * first time, or an index filled. Close lists before their snapshot. A continue token goes on with its own query alone (but for the limit). All pages of a list show the
  * state as of the first one, as the API server's do: objects deleted since are still listed,
  * objects created since are not. KINF_GONE: that state is no longer kept (retention in kinf.yaml)
  * or the feed was replaced; list again without the token. AT_EVENT shows the state that readers saw
@@ -277,7 +277,7 @@ struct kinf_feed_info {
 	uint64_t objects;
 	uint64_t event; /* visible up to this event */
 	uint64_t lag;   /* records in the journal that are not visible yet; 0: none of the feed's */
-	uint64_t lists, watches, events;
+	uint64_t lists, watches, events; /* those accepted by the API server; watch events read */
 	uint64_t list_done, list_total; /* of the list in progress; total 0: unknown */
 	double last_contact_seconds;    /* since the server said something that is shown; negative: unknown */
 	uint8_t synced;                 /* an initial state can be read */

@@ -64,6 +64,12 @@ static int compare_feeds(const void *a, const void *b)
 	return strcmp(left, right);
 }
 
+/* Returns the name that continue tokens are bound to, however the caller has spelled it. */
+static const char *list_feed_name(const struct kinf_listing *list)
+{
+	return list->n_feeds ? list->feeds[0].definition.name : "";
+}
+
 static int list_find_feeds(struct kinf_listing *list, const char *name)
 {
 	const struct feed_set *set;
@@ -196,6 +202,8 @@ int kinf_list(struct kinf_snapshot *snapshot, const struct kinf_query *query,
 	list->left = list->query.limit ? list->query.limit : UINT64_MAX;
 	if (r == 0)
 		r = list_find_feeds(list, query->feed);
+	if (r == 0 && list->query.continues)
+		r = query_continue(&list->query, list_feed_name(list));
 	for (size_t i = 0; r == 0 && i < list->n_feeds; i++)
 		r = query_check_feed(&list->query, &list->feeds[i].definition);
 	if (r == 0)
@@ -374,7 +382,7 @@ int kinf_list_next(struct kinf_listing *list, struct kinf_object *ret_object)
 		return list_fail(list, r);
 	if (list->left == 0) { /* one more would match: the page ends with a token */
 		list->ended = true;
-		r = query_token(&list->query, &list->last, &list->token);
+		r = query_token(&list->query, list_feed_name(list), &list->last, &list->token);
 		return r < 0 ? list_fail(list, r) : END;
 	}
 	if (list->left != UINT64_MAX) {

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,29 +17,49 @@
 /* Offsets in a token; the RV, the value and the key follow. */
 enum {
 	AT_CRC = 2,
-	AT_JOURNAL = 6,
+	AT_QUERY = 6,
+	AT_JOURNAL = 10,
 	AT_SEQ = AT_JOURNAL + QUERY_JOURNAL_SIZE,
 	AT_RV_SIZE = AT_SEQ + 8,
 	TOKEN_HEAD = AT_RV_SIZE + 1,
 };
 
-static const struct bytes token_mark = BYTES_LIT("c1");
+static const struct bytes token_mark = BYTES_LIT("c2");
 
-static uint32_t token_crc(const struct query *query, struct bytes token)
+static uint32_t token_crc(struct bytes token)
 {
-	const char *path = query->sort_path ? path_text(query->sort_path) : "";
-
-	return crc32c(crc32c(0, path, strlen(path)), (const uint8_t *)token.data + AT_JOURNAL,
-		token.size - AT_JOURNAL);
+	return crc32c(0, (const uint8_t *)token.data + AT_QUERY, token.size - AT_QUERY);
 }
 
-int query_token(const struct query *query, const struct query_place *place, struct buf *token)
+/* Returns the CRC-32C of TEXT with its NUL, after CRC; NULL counts as "". */
+static uint32_t crc_text(uint32_t crc, const char *text)
+{
+	return text ? crc32c(crc, text, strlen(text) + 1) : crc32c(crc, "", 1);
+}
+
+/* Returns the CRC-32C of what QUERY, read from GIVEN, selects but for the feed, and of its order. */
+static uint32_t query_identity(const struct query *query, const struct kinf_query *given)
+{
+	uint32_t crc = crc_text(0, query->namespace_);
+
+	crc = crc_text(crc, query->prefix);
+	crc = crc_text(crc, given->label_selector);
+	crc = crc_text(crc, given->field_selector);
+	crc = crc_text(crc, query->sort_path ? path_text(query->sort_path) : NULL);
+	for (size_t i = 0; i < query->n_terms; i++)
+		crc = crc_text(crc_text(crc, query->terms[i].index), query->terms[i].value);
+	return crc;
+}
+
+int query_token(const struct query *query, const char *feed, const struct query_place *place,
+	struct buf *token)
 {
 	CLEANUP(buf_release) struct buf plain = BUF_INIT;
 	uint8_t head[TOKEN_HEAD] = {0};
 	struct bytes rv = place->rv.size <= UINT8_MAX ? place->rv : BYTES_NONE;
 
 	memcpy(head, token_mark.data, token_mark.size);
+	le32_put(head + AT_QUERY, crc_text(query->identity, feed));
 	memcpy(head + AT_JOURNAL, place->journal, QUERY_JOURNAL_SIZE);
 	le64_put(head + AT_SEQ, place->seq);
 	head[AT_RV_SIZE] = (uint8_t)rv.size;
@@ -50,36 +71,16 @@ int query_token(const struct query *query, const struct query_place *place, stru
 	int r = buf_error(&plain);
 	if (r < 0)
 		return r;
-	le32_put(plain.data + AT_CRC, token_crc(query, buf_bytes(&plain)));
+	le32_put(plain.data + AT_CRC, token_crc(buf_bytes(&plain)));
 	base64url_put(buf_bytes(&plain), token);
 	return buf_error(token);
 }
 
-/* Reads what base64url has decoded. Returns whether it is a token of a list in this order. */
-static bool query_read_token(struct query *query)
+/* Decodes a token and checks that it is whole. */
+static int query_read_token(struct query *query, const char *text)
 {
-	struct bytes rest = buf_bytes(&query->token);
-	const uint8_t *p = rest.data;
-	struct query_place *after = &query->after;
-
-	if (rest.size < TOKEN_HEAD || !bytes_starts(rest, token_mark) ||
-		le32_get(p + AT_CRC) != token_crc(query, rest) ||
-		rest.size - TOKEN_HEAD < p[AT_RV_SIZE])
-		return false;
-	memcpy(after->journal, p + AT_JOURNAL, QUERY_JOURNAL_SIZE);
-	after->seq = le64_get(p + AT_SEQ);
-	after->rv = BYTES(p + TOKEN_HEAD, p[AT_RV_SIZE]);
-	rest = BYTES(p + TOKEN_HEAD + after->rv.size, rest.size - TOKEN_HEAD - after->rv.size);
-	if (query->sort_path && !sort_value_take(&rest, &after->value))
-		return false;
-	after->key = rest;
-	query->continues = true;
-	return true;
-}
-
-static int query_continue(struct query *query, const char *token)
-{
-	int r = base64url_get(token, &query->token);
+	int r = base64url_get(text, &query->token);
+	size_t size = query->token.size;
 
 	/* Room for the NUL that makes the smallest key after a key, before anything borrows. */
 	buf_byte(&query->token, '\0');
@@ -87,19 +88,42 @@ static int query_continue(struct query *query, const char *token)
 		r = buf_error(&query->token);
 	if (r < 0 && r != ERR_SYNTAX)
 		return r;
-	if (r == 0)
-		buf_truncate(&query->token, query->token.size - 1);
-	if (r == 0 && query_read_token(query)) {
-		query->next_key = BYTES(query->after.key.data, query->after.key.size + 1);
-		query->from = query->sort_path ? BYTES_NONE : query->next_key;
-		return 0;
-	}
-	if (!query->sort_path)
+	struct bytes token = BYTES(query->token.data, size);
+	const uint8_t *p = token.data;
+
+	if (r < 0 || size < TOKEN_HEAD || !bytes_starts(token, token_mark) ||
+		le32_get(p + AT_CRC) != token_crc(token) || size - TOKEN_HEAD < p[AT_RV_SIZE])
 		return err_say(ERR_SYNTAX,
-			"continue token '%.60s' is none of ours; list again without it", token);
-	return err_say(ERR_SYNTAX,
-		"continue token '%.60s' is none of a list sorted by '%s'; list again without it", token,
-		path_text(query->sort_path));
+			"continue token '%.60s' is none of ours; list again without it", text);
+	buf_truncate(&query->token, size);
+	query->continues = true;
+	return 0;
+}
+
+int query_continue(struct query *query, const char *feed)
+{
+	struct bytes rest = buf_bytes(&query->token);
+	const uint8_t *p = rest.data;
+	struct query_place *after = &query->after;
+
+	if (le32_get(p + AT_QUERY) != crc_text(query->identity, feed))
+		return err_say(ERR_SYNTAX,
+			"the continue token is of another list: repeat the feed, the namespace, the selectors and "
+			"the order of the page that ended with it, or list again without it");
+	memcpy(after->journal, p + AT_JOURNAL, QUERY_JOURNAL_SIZE);
+	after->seq = le64_get(p + AT_SEQ);
+	after->rv = BYTES(p + TOKEN_HEAD, p[AT_RV_SIZE]);
+	rest = BYTES(p + TOKEN_HEAD + after->rv.size, rest.size - TOKEN_HEAD - after->rv.size);
+	if (query->sort_path && !sort_value_take(&rest, &after->value))
+		return err_say(ERR_SYNTAX, "the continue token is damaged; list again without it");
+	after->key = rest;
+	query->next_key = BYTES(after->key.data, after->key.size + 1);
+	query->from = query->sort_path ? BYTES_NONE : query->next_key;
+	if (query->at_event && query->at_event != after->seq)
+		return err_say(ERR_SYNTAX,
+			"the continue token is of a list as of event %llu, not %llu",
+			(unsigned long long)after->seq, (unsigned long long)query->at_event);
+	return 0;
 }
 
 /* ---- parsing ---- */
@@ -166,12 +190,10 @@ int query_init(struct query *query, const struct kinf_query *given)
 		if (r < 0)
 			return err_add(r, "sorting by '%s'", from.sort_by);
 	}
+	if (r == 0)
+		query->identity = query_identity(query, &from);
 	if (r == 0 && from.continue_token && *from.continue_token)
-		r = query_continue(query, from.continue_token);
-	if (r == 0 && query->continues && from.at_event && from.at_event != query->after.seq)
-		return err_say(ERR_SYNTAX,
-			"the continue token is of a list as of event %llu, not %llu",
-			(unsigned long long)query->after.seq, (unsigned long long)from.at_event);
+		r = query_read_token(query, from.continue_token);
 	return r;
 }
 
@@ -228,15 +250,20 @@ int query_check_feed(const struct query *query, const struct feed_definition *fe
 
 int query_check_term(const struct kinf_term *term, const struct index_definition *definition)
 {
-	size_t parts = index_compound_parts(bytes_str(term->value)), paths = 1;
+	size_t parts = index_compound_parts(bytes_str(term->value)), n_paths = 1;
+	char paths[160];
 
-	for (const char *c = definition->paths; *c; c++)
-		paths += *c == '\n';
-	if (paths == 1 || parts == paths)
+	(void)snprintf(paths, sizeof(paths), "%s", definition->paths);
+	for (char *c = paths; (c = strchr(c, '\n'));)
+		*c = ',';
+	for (const char *c = definition->paths; (c = strchr(c, '\n')); c++)
+		n_paths++;
+	if (n_paths == 1 || parts == n_paths)
 		return 0;
 	return err_say(ERR_SYNTAX,
-		"index '%s' needs %zu values joined by commas, and '%s' has %zu; a comma or backslash in a value is written with a backslash before it",
-		definition->name, paths, term->value, parts);
+		"index '%s' needs %zu values (%s) with commas between them, and '%.60s' has %zu; a comma or backslash in a value "
+		"has a backslash before it",
+		definition->name, n_paths, paths, term->value, parts);
 }
 
 /* ---- what a key or a body alone can tell ---- */

@@ -5,11 +5,12 @@
  *
  * All pages of a list show the state as of its first page (store/read/as_of.h). A token is base64url of
  *
- *	"c1", CRC-32C u32 of the sort path and of what follows it here,
+ *	"c2", CRC-32C u32 of what follows it here, CRC-32C u32 of what is selected and of the order,
  *	first 8 bytes of the journal's uuid, seq u64, RV (its size u8 first),
  *	of a sorted list the sort value, key
  *
- * The value and the key are those of the last object given; the next page begins after it.
+ * The value and the key are those of the last object given; the next page begins after it. A token is
+ * refused by a query for anything else: its pages would be no list.
  */
 #ifndef READER_QUERY_H
 #define READER_QUERY_H
@@ -43,7 +44,8 @@ struct query {
 	struct path *sort_path;  /* NULL: by key */
 	uint64_t limit;          /* 0: none */
 	uint64_t at_event;       /* the state as of it; 0: the newest */
-	bool continues;          /* after AFTER, which borrows from token */
+	uint32_t identity;       /* of what is selected but for the feed, and of the order */
+	bool continues;          /* there is a token; AFTER is of it and borrows from it, once query_continue has read it */
 	struct query_place after;
 	struct bytes next_key;   /* the smallest key after AFTER's */
 	struct bytes from;       /* the smallest key wanted: next_key; empty for a sorted list */
@@ -60,8 +62,11 @@ int query_check_feed(const struct query *query, const struct feed_definition *fe
 /* Returns: 0; ERR_SYNTAX: the term's value has not as many parts as its compound index, so that no object could have it. */
 int query_check_term(const struct kinf_term *term, const struct index_definition *definition);
 
-/* Puts the token of the page that follows PLACE into TOKEN. */
-int query_token(const struct query *query, const struct query_place *place, struct buf *token);
+/* Puts the token of the page of FEED that follows PLACE into TOKEN. */
+int query_token(const struct query *query, const char *feed, const struct query_place *place,
+	struct buf *token);
+/* Reads where the page before ended. FEED: the name of the feed. Returns: 0; ERR_SYNTAX: the token is of another list. */
+int query_continue(struct query *query, const char *feed);
 
 /* Checks namespace and prefix. A key without a namespace is of a cluster-scoped kind: only the prefix
  * counts. */

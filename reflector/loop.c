@@ -101,8 +101,7 @@ static int loop_open_journal(struct loop *loop)
 		if (!reported)
 			LOG(journal_locked, .error = err_text(r));
 		reported = true;
-		stats_set_state(
-			loop->stats, "waiting for the journal, which another program has open");
+		stats_set_state(loop->stats, "waiting for the journal, which another program has open");
 		stats_set_error(loop->stats, err_text(r));
 		daemon_sleep(loop->daemon, OPEN_PAUSE_MS);
 		if (loop->daemon->stop)
@@ -271,8 +270,7 @@ static int loop_open_network(struct loop *loop)
 	if (r >= 0)
 		r = http_new(loop->kubeconfig, &loop->http);
 	if (r >= 0)
-		http_set_limits(loop->http, config->policy.connect_ns,
-			config->policy.silence_ns);
+		http_set_limits(loop->http, config->policy.connect_ns, config->policy.silence_ns);
 	if (r >= 0)
 		r = discovery_new(loop->http, loop_on_discovered, loop, &loop->discovery);
 	return r;
@@ -403,11 +401,14 @@ static int loop_reload(struct loop *loop)
 		return 0;
 	const struct config *config = loop->daemon->config;
 	struct retention_options retention = loop_retention_options(loop);
+	char changed[512];
 	retention_set(loop->retention, &retention);
 	loop->trimming.most_bytes = retention.bytes;
 	http_set_limits(loop->http, config->policy.connect_ns, config->policy.silence_ns);
 	cluster_set_pause(loop->cluster, config->policy.backoff_max_ns);
 	documents_configure(&loop->documents, config);
+	if (kubeconfig_has_changed(loop->kubeconfig, config->kubeconfig, config->context, changed, sizeof(changed)))
+		daemon_needs_restart(loop->daemon, changed);
 	daemon_reloaded(loop->daemon, 0);
 	return feeds_configure(loop->feeds, config);
 }
@@ -457,6 +458,8 @@ static int loop_beat(struct loop *loop)
 	reports_make(&loop->reports, loop->home);
 	if (cluster_is_known(loop->cluster))
 		reports_receive(&loop->reports, loop->feeds, journal_uuid(loop->journal), loop->stats);
+	else if (*cluster_obstacle(loop->cluster))
+		feeds_show_obstacle(loop->feeds, cluster_obstacle(loop->cluster));
 	wishes_make(&loop->wishes, loop->home);
 	loop_tend_formers(loop);
 	if (!loop->daemon->ready && !loop->daemon->failure.failing)

@@ -126,6 +126,24 @@ static void daemon_name_keys(struct daemon *d, const struct config *config, enum
 	control_note(d->reload_call, "%s uses a changed value of these keys only after a restart: %s", program, keys);
 }
 
+/* Names the changed keys that `kinf run`, which has started this daemon, takes at its start only: it reads the file again
+ * at SIGHUP, and knows nothing of the command "reload". */
+static void daemon_name_supervisors_keys(struct daemon *d)
+{
+	CLEANUP(config_free) struct config *config = NULL;
+	struct config_flags flags = d->flags;
+	bool store, runtime_dir;
+
+	parent_given(&store, &runtime_dir);
+	flags.store = store ? flags.store : NULL;
+	flags.runtime_dir = runtime_dir ? flags.runtime_dir : NULL;
+	int r = config_load(&flags, &config);
+	if (r < 0)
+		err_ignore(r, "the file was good a moment ago: its next change is read again");
+	else
+		daemon_name_keys(d, config, CONFIG_RUN, "kinf run");
+}
+
 bool daemon_reload(struct daemon *d)
 {
 	struct config *config = NULL;
@@ -144,9 +162,8 @@ bool daemon_reload(struct daemon *d)
 		return false;
 	}
 	daemon_name_keys(d, config, d->program->user, d->program->name);
-	/* `kinf run` reads the file again at SIGHUP only, and knows nothing of the command "reload": the reflector answers for it. */
 	if (d->reload_call && d->parent_fd >= 0 && d->program->user == CONFIG_REFLECTOR)
-		daemon_name_keys(d, config, CONFIG_RUN, "kinf run");
+		daemon_name_supervisors_keys(d);
 	config_keep_fixed(config, d->config);
 	config_free(&d->config);
 	d->config = config;
@@ -155,6 +172,12 @@ bool daemon_reload(struct daemon *d)
 	d->config_refused = false;
 	LOG(config_loaded, .daemon = d->program->name, .feeds = config->n_feeds);
 	return true;
+}
+
+void daemon_needs_restart(struct daemon *d, const char *what)
+{
+	LOG(config_needs_restart, .daemon = d->program->name, .keys = what);
+	control_note(d->reload_call, "%s uses this only after a restart: %s", d->program->name, what);
 }
 
 void daemon_reloaded(struct daemon *d, int r)

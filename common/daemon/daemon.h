@@ -114,6 +114,8 @@ void daemon_sleep(struct daemon *daemon, int timeout_ms);
  * Returns: whether daemon->config is a new one; the old one is then freed. The caller takes it over and calls
  * daemon_reloaded(). */
 bool daemon_reload(struct daemon *daemon);
+/* Says to the log, and to `kinf reload`, that WHAT, which has changed, counts only after a restart. Call between the other two. */
+void daemon_needs_restart(struct daemon *daemon, const char *what);
 /* Answers `kinf reload`, if that asked. R negative: what the caller could not take over; the rest is in use. */
 void daemon_reloaded(struct daemon *daemon, int r);
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/daemon/parent.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -13,6 +15,7 @@
 #include "common/bytes.h"
 #include "common/cleanup.h"
 #include "common/decimal.h"
+#include "common/err.h"
 
 static char *kept; /* the address, after parent_keep_manager() */
 
@@ -73,6 +76,22 @@ unsigned parent_sockets(void)
 	bool ours = number == (uint64_t)getpid() ||
 		    (number == (uint64_t)getppid() && getenv("KINF_DEATH_FD"));
 	return ours ? (unsigned)count : 0;
+}
+
+int parent_say_given(bool store, bool runtime_dir)
+{
+	char text[32];
+
+	(void)snprintf(text, sizeof(text), "%s %s", store ? "store" : "", runtime_dir ? "runtimeDir" : "");
+	return setenv("KINF_RUN_GIVEN", text, 1) < 0 ? err_set(-errno, "setting KINF_RUN_GIVEN") : 0;
+}
+
+void parent_given(bool *ret_store, bool *ret_runtime_dir)
+{
+	const char *text = getenv("KINF_RUN_GIVEN");
+
+	*ret_store = !text || strstr(text, "store");
+	*ret_runtime_dir = !text || strstr(text, "runtimeDir");
 }
 
 int parent_pipe(void)

@@ -19,6 +19,11 @@ bool parent_has_manager(void);
  * it as $KINF_DEATH_FD; -1: there is no supervisor. */
 int parent_pipe(void);
 
+/* The supervisor gives its daemons --store and --runtime-dir, so that both use the same ones however the file changes. Tells
+ * them by $KINF_RUN_GIVEN whether its own command line had these options. */
+int parent_say_given(bool store, bool runtime_dir);
+void parent_given(bool *ret_store, bool *ret_runtime_dir);
+
 /* Returns how many listening sockets the service manager has passed, from descriptor PARENT_SOCKET on: to this
  * process (LISTEN_PID, LISTEN_FDS of sd_listen_fds(3)), or to `kinf run`, whose child this process is. */
 #define PARENT_SOCKET 3

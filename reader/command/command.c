@@ -45,8 +45,10 @@ struct explanation {
 static int command_explain_pending(void *arg, const struct kinf_feed_info *pending)
 {
 	struct explanation *explanation = arg;
+	size_t size = strlen(explanation->feed);
+	const char *rest = strncmp(explanation->feed, pending->name, size) == 0 ? pending->name + size : "?";
 
-	if (strcmp(explanation->feed, pending->name) != 0)
+	if (*rest && *rest != '.') /* the resource's name counts without its group, as that of a feed does */
 		return 0;
 	(void)snprintf(explanation->text, COMMAND_TEXT_SIZE,
 		"feed '%s' can't be read yet: %s (the reflector tries again)", pending->name,
@@ -160,6 +162,8 @@ int command_fail_again(struct kinf *kinf, struct kinf_snapshot *snapshot, const 
 
 int command_check_rv(const char *rv)
 {
+	if (*rv == '0')
+		return err_say(ERR_SYNTAX, "resourceVersion '%s': an object's begins with another digit, and 0 stands for any", rv);
 	if (*rv && !rv[strspn(rv, "0123456789")])
 		return 0;
 	return err_say(ERR_SYNTAX, "resourceVersion '%s': it is a number, as in the object's metadata", rv);

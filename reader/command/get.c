@@ -39,7 +39,7 @@ static const struct option_spec get_options[] = {
 	{0, "limit", OPTION_NUMBER, AT(limit), "N",
 		"at most N objects; the page ends with a token"},
 	{0, "continue", OPTION_TEXT, AT(continue_token), "TOKEN",
-		"go on where the page with this token ended"},
+		"go on where the page with this token ended; feed, selection and order have to be the same"},
 	{0, "at-least-rv", OPTION_TEXT, AT(at_least_rv), "RV",
 		"wait until the cache holds this resourceVersion"},
 	{0, "timeout", OPTION_DURATION, AT(timeout_ns), "D", "for --at-least-rv; default 10s"},

@@ -203,8 +203,8 @@ static const struct {
 	[FEED_CONTACT] = {"kinf_feed_last_contact_seconds", "gauge",
 		"time since the API server last said something of the feed; absent if it never has"},
 	[FEED_LAG] = {"kinf_feed_lag_events", "gauge", "events that the index has not taken yet"},
-	[FEED_LISTS] = {"kinf_feed_lists_total", "counter", "lists begun"},
-	[FEED_WATCHES] = {"kinf_feed_watches_total", "counter", "watches begun"},
+	[FEED_LISTS] = {"kinf_feed_lists_total", "counter", "lists that the API server accepted"},
+	[FEED_WATCHES] = {"kinf_feed_watches_total", "counter", "watches that the API server accepted"},
 	[FEED_EVENTS] = {"kinf_feed_events_total", "counter", "watch events read"},
 	[FEED_RETRIES] = {"kinf_feed_retries_total", "counter", "attempts after a failure"},
 };

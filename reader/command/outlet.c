@@ -64,6 +64,10 @@ int outlet_flush(struct outlet *outlet)
 			r = err_set(-EINTR, "waiting for the consumer of the output");
 			break;
 		}
+		if (ready < 0 && errno != EINTR) { /* a seccomp filter refuses poll(2) */
+			r = err_set(-errno, "waiting for the consumer of the output: poll(2)");
+			break;
+		}
 		if (ready < 0 || !fds[0].revents) {
 			(void)outlet_ended(outlet);
 			continue;

@@ -259,7 +259,9 @@ int command_run(int argc, char **argv)
 	run.readiness.config = run.config;
 	log_setup("kinf", run.config->log_level, run.config->log_format);
 	progress_new(run.config, &run.progress);
-	r = heartbeats_new(run.config, &run.heartbeats);
+	r = parent_say_given(flags.store, flags.runtime_dir);
+	if (r == 0)
+		r = heartbeats_new(run.config, &run.heartbeats);
 	if (r < 0) {
 		progress_free(&run.progress);
 		config_free(&run.config);

@@ -156,6 +156,10 @@ int command_wait(int argc, char **argv)
 		r = options_bad(&options, "write one feed");
 	if (r == 0 && strchr(argv[first], ','))
 		r = options_bad(&options, "'%s': wait for one feed at a time", argv[first]);
+	const char *slash = r == 0 ? strchr(argv[first], '/') : NULL;
+	if (slash)
+		r = options_bad(&options, "'%s': wait for a feed; for one object write %.*s --for object=NAMESPACE/%s", argv[first],
+			(int)(slash - argv[first]), argv[first], slash + 1);
 	if (r == 0 && strcmp(condition, "synced") != 0 && strcmp(condition, "live") != 0 &&
 		(strncmp(condition, "rv=", 3) != 0 || !condition[3]) &&
 		(strncmp(condition, "object=", 7) != 0 || !condition[7]))

@@ -94,6 +94,13 @@ struct kubeconfig {
  */
 int kubeconfig_load(const char *file, const char *context, struct kubeconfig **ret_config);
 
+/* Returns whether A and B lead to the same server as the same user. */
+bool kubeconfig_same(const struct kubeconfig *a, const struct kubeconfig *b);
+/* Loads FILE and CONTEXT again, and returns whether that is no longer the same as LOADED, or no good. Writes a phrase that says
+ * so into TEXT. */
+bool kubeconfig_has_changed(
+	const struct kubeconfig *loaded, const char *file, const char *context, char *text, size_t size);
+
 /* Returns whether FILE is there and is a kubeconfig, whatever contexts it has. */
 bool kubeconfig_is_readable(const char *file);
 

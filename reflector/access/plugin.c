@@ -73,7 +73,7 @@ static int environment_put(struct environment *environment, char *line)
 static int environment_fill(struct environment *environment, const struct kubeconfig_exec *exec,
 	const char *info)
 {
-	static const char *const private[] = {"KINF_DEATH_FD", "NOTIFY_SOCKET", "WATCHDOG_PID",
+	static const char *const private[] = {"KINF_DEATH_FD", "KINF_RUN_GIVEN", "NOTIFY_SOCKET", "WATCHDOG_PID",
 		"WATCHDOG_USEC", "LISTEN_FDS", "LISTEN_PID"};
 	size_t n = 0;
 	char *line;

@@ -107,25 +107,34 @@ static const struct catalogue_entry *query_find(const struct catalogue *catalogu
 
 /* ---- similar names ---- */
 
-/* Appends "; did you mean 'pods', 'nodes'", or nothing. */
+/* Appends "; did you mean 'pods', 'nodes'?", or nothing. */
 static const char *find_similar_names(
 	const struct catalogue *catalogue, const char *name, struct buf *out)
 {
+	const struct resource *shown[NEAR_MAX];
 	size_t found = 0;
 
 	for (size_t i = 0; i < catalogue->count && found < NEAR_MAX; i++) {
 		const struct catalogue_entry *entry = &catalogue->at[i];
 		const struct resource *resource = &entry->resource;
+		bool again = false; /* in another version */
 
 		if (!entry->usable ||
 			(!similar(name, resource->plural) && !similar(name, entry->singular)))
 			continue;
+		for (size_t j = 0; j < found; j++)
+			again |= strcmp(shown[j]->plural, resource->plural) == 0 &&
+				 strcmp(shown[j]->group, resource->group) == 0;
+		if (again)
+			continue;
+		shown[found] = resource;
 		buf_str(out, found++ ? ", '" : "; did you mean '");
 		buf_str(out, resource->plural);
 		if (*resource->group)
 			buf_printf(out, ".%s", resource->group);
 		buf_str(out, "'");
 	}
+	buf_str(out, found ? "?" : "");
 	return buf_cstr(out);
 }
 

@@ -33,6 +33,7 @@ struct cluster {
 	enum identity_relation doubt;                           /* why it checks it */
 	uint64_t next_ns;  /* monotonic: when to ask again */
 	uint64_t pause_ns; /* after the last failure; 0: the last answer was good */
+	char obstacle[STATS_TEXT]; /* that failure */
 };
 
 /* ---- results ---- */
@@ -40,6 +41,7 @@ struct cluster {
 static void cluster_answered(struct cluster *cluster)
 {
 	cluster->pause_ns = 0;
+	cluster->obstacle[0] = '\0';
 	stats_set_error(cluster->options.stats, "");
 }
 
@@ -73,7 +75,8 @@ static void cluster_fail(struct cluster *cluster, int result)
 	if (!cluster->pause_ns)
 		LOG(cluster_unreachable, .server = http_server(cluster->options.http),
 			.error = err_text(result));
-	stats_set_error(cluster->options.stats, err_text(result));
+	(void)snprintf(cluster->obstacle, sizeof(cluster->obstacle), "%s", err_text(result));
+	stats_set_error(cluster->options.stats, cluster->obstacle);
 	cluster->pause_ns = cluster->pause_ns ? 2 * cluster->pause_ns : FIRST_PAUSE;
 	if (cluster->pause_ns > cluster->options.pause_max_ns)
 		cluster->pause_ns = cluster->options.pause_max_ns;
@@ -212,6 +215,12 @@ bool cluster_is_known(const struct cluster *cluster)
 {
 	CHECK_OBJ(cluster, CLUSTER_MAGIC);
 	return cluster->known;
+}
+
+const char *cluster_obstacle(const struct cluster *cluster)
+{
+	CHECK_OBJ(cluster, CLUSTER_MAGIC);
+	return cluster->obstacle;
 }
 
 bool cluster_is_another(const struct cluster *cluster)

@@ -53,6 +53,8 @@ void cluster_hope(struct cluster *cluster);
 void cluster_restart(struct cluster *cluster);
 
 bool cluster_is_known(const struct cluster *cluster);
+/* Returns why the last question failed, "" if it did not. */
+const char *cluster_obstacle(const struct cluster *cluster);
 bool cluster_is_another(const struct cluster *cluster);
 
 #endif

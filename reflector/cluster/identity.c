@@ -114,14 +114,14 @@ static void identity_on_answer(void *arg, const struct fetch_answer *answer)
 					  "http://, where others can read them: name the server as https://")
 				: err_say(ERR_HTTP,
 					  "the server does not accept the kubeconfig's credentials "
-					  "(HTTP 401): expired, or of another cluster?");
+					  "(HTTP 401): expired, or of another cluster? Restart the reflector after correcting it");
 			break;
 		default:
 			status_read(answer->status, 0, answer->body, &why);
 			r = err_say(ERR_HTTP, "reading namespace kube-system: HTTP %s", why.text);
 		}
 	if (r < 0)
-		(void)err_add(r, "identity of the cluster");
+		(void)err_add(r, "asking the API server for the identity of the cluster");
 	identity_cancel(&identity);
 	done(done_arg, r, r < 0 ? NULL : buf_cstr(&text));
 	buf_release(&text);

@@ -298,10 +298,8 @@ void session_perform(struct session *session, const struct feed_action *action)
 		if (action->first) {
 			LOG(feed_listing, .feed = session->definition.name,
 				.id = session->definition.id, .rv = action->rv);
-			session->row.lists++;
 			session->row.list_done = session->row.list_total = 0;
 			session->list_at = (struct moment){0};
-			stats_add(session->shared->stats, STAT_LISTS, 1);
 			if (record_list_begin(&session->record) < 0)
 				return; /* the batch failed: the loop rewinds */
 		}
@@ -314,9 +312,9 @@ void session_perform(struct session *session, const struct feed_action *action)
 		guard_begin(&session->guard);
 		break;
 	case FEED_DO_WATCH:
-		session->row.watches++;
-		stats_add(session->shared->stats, STAT_WATCHES, 1);
 		LOG(feed_watching, .feed = session->definition.name, .rv = action->rv);
+		if (action->keep)
+			session_count_accepted(session); /* with the list that it goes on from */
 		if (action->keep)
 			session_stream_go_on(session);
 		else

@@ -202,6 +202,17 @@ static int session_take_events(struct session *session, struct bytes bytes)
 	return r < 0 ? r : session->has_next || session->has_status ? SESSION_ENDS_CALL : 0;
 }
 
+void session_count_accepted(struct session *session)
+{
+	if (session->action.what == FEED_DO_WATCH) {
+		session->row.watches++;
+		stats_add(session->shared->stats, STAT_WATCHES, 1);
+	} else if (session->action.first) {
+		session->row.lists++;
+		stats_add(session->shared->stats, STAT_LISTS, 1);
+	}
+}
+
 static void session_on_status(void *arg, const struct http_answer *answer)
 {
 	struct session *session = arg;
@@ -215,6 +226,7 @@ static void session_on_status(void *arg, const struct http_answer *answer)
 		LOG(server_warning, .feed = session->definition.name, .text = answer->warning);
 	if (session->refused)
 		return;
+	session_count_accepted(session);
 	if (session->action.what == FEED_DO_WATCH) {
 		session_set_heard(session);
 		session_set_well(session);

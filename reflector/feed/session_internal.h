@@ -108,6 +108,8 @@ void session_fail_with(struct session *session, enum failure_kind kind, const ch
 int session_call_init(struct session *session);
 /* Sends the request of ACTION. */
 void session_call_start(struct session *session, const struct feed_action *action);
+/* Counts the list or the watch of the present action, which the server does not refuse. */
+void session_count_accepted(struct session *session);
 /* Goes on with a finished list's stream as the watch. */
 void session_stream_go_on(struct session *session);
 

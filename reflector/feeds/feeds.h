@@ -53,6 +53,9 @@ void feeds_start(struct feeds *feeds);
  * configuration. RET_TEXT gets what was done, or why it was not. Returns: 0; ERR_NO_FEED. */
 int feeds_relist(struct feeds *feeds, const char *name, char ret_text[CONTROL_SIZE]);
 
+/* Shows in the status rows of entries that have no feed yet why none can be made: WHY, which is of the cluster. */
+void feeds_show_obstacle(struct feeds *feeds, const char *why);
+
 /* Discovery has learnt something, or failed with RESULT. */
 void feeds_discovered(struct feeds *feeds, int result);
 /* Asks discovery again for every resource. */

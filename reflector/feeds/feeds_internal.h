@@ -117,6 +117,8 @@ int wildcard_configure(struct feeds *feeds);
 void wildcard_release(struct feeds *feeds);
 /* Called after resolve_due: what written entries mean is known by then. */
 int wildcard_due(struct feeds *feeds);
+/* Returns whether a configured feed comes from the wildcard FEED. */
+bool wildcard_stands_for_any(const struct feeds *feeds, const struct config_feed *feed);
 void wildcard_discovered(struct feeds *feeds, int result);
 
 /* ---- columns.c ---- */

@@ -15,23 +15,50 @@
 
 /* ---- what people see of an entry without a feed ---- */
 
-void resolve_show(struct feeds *feeds, struct configured_feed *w, int error, const char *why)
+static void resolve_set_row(struct feeds *feeds, struct configured_feed *w, uint32_t phase, const char *why)
 {
 	struct stats_feed *row = &w->pending;
 
+	if (!row->feed)
+		row->feed = STATS_PENDING | ++feeds->pending;
+	row->phase = phase;
+	row->retries++;
+	(void)snprintf(row->error, sizeof(row->error), "%s: %s", w->entry.name, why);
+	(void)stats_feed_set(feeds->shared.stats, row); /* no room: no row */
+}
+
+void resolve_show(struct feeds *feeds, struct configured_feed *w, int error, const char *why)
+{
 	if (w->session)
 		return; /* the session's row says what is wrong */
 	if (!w->warned)
 		LOG(feed_unresolved, .feed = w->entry.name, .resource = w->entry.resource,
 			.error = why);
 	w->warned = true;
-	if (!row->feed)
-		row->feed = STATS_PENDING | ++feeds->pending;
-	row->phase = error == ERR_NO_RESOURCE ? FEED_GONE
-		: error == ERR_CONFIG ? FEED_ERROR : FEED_LISTING;
-	row->retries++;
-	(void)snprintf(row->error, sizeof(row->error), "%s: %s", w->entry.name, why);
-	(void)stats_feed_set(feeds->shared.stats, row); /* no room: no row */
+	resolve_set_row(feeds, w,
+		error == ERR_NO_RESOURCE ? FEED_GONE
+		: error == ERR_CONFIG	 ? FEED_ERROR
+					 : FEED_LISTING,
+		why);
+}
+
+static void resolve_show_obstacle(struct feeds *feeds, struct configured_feed *w, const char *why)
+{
+	const char *shown = strstr(w->pending.error, ": ");
+
+	/* The row may be too short for all of it. */
+	if (!w->session && (!shown || strncmp(shown + 2, why, strlen(shown + 2)) != 0))
+		resolve_set_row(feeds, w, FEED_LISTING, why);
+}
+
+void feeds_show_obstacle(struct feeds *feeds, const char *why)
+{
+	CHECK_OBJ(feeds, FEEDS_MAGIC);
+	for (size_t i = 0; i < feeds->n_configured; i++)
+		resolve_show_obstacle(feeds, &feeds->configured[i], why);
+	for (size_t i = 0; i < feeds->n_wildcards; i++)
+		if (!wildcard_stands_for_any(feeds, feeds->wildcards[i].wildcard))
+			resolve_show_obstacle(feeds, &feeds->wildcards[i], why);
 }
 
 void resolve_hide(struct feeds *feeds, struct configured_feed *w)

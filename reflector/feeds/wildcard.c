@@ -245,7 +245,7 @@ static int wildcard_drop_unserved(struct feeds *feeds, size_t i)
 
 /* ---- the wildcards' own status rows ---- */
 
-static bool wildcard_stands_for_any(const struct feeds *feeds, const struct config_feed *feed)
+bool wildcard_stands_for_any(const struct feeds *feeds, const struct config_feed *feed)
 {
 	for (size_t i = 0; i < feeds->n_configured; i++)
 		if (feeds->configured[i].wildcard == feed)

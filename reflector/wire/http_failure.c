@@ -107,10 +107,12 @@ int http_call_failure(const struct http_call *call, CURLcode code)
 	(void)curl_easy_getinfo(call->easy, CURLINFO_OS_ERRNO, &os_error);
 	if (code == CURLE_COULDNT_CONNECT && os_error)
 		reason = err_name(-(int)os_error);
+	const char *hint = "";
+	if (!proxy && code == CURLE_PEER_FAILED_VERIFICATION)
+		hint = " (the certificate-authority of the kubeconfig must have signed the server's certificate, for this name and "
+		       "time)";
+	else if (!proxy && strstr(reason, "wrong version number"))
+		hint = " (no TLS is spoken there: is 'server' in the kubeconfig an http:// address?)";
 	return err_say(proxy ? ERR_NETWORK : failure.error, "%s: %s: %s%s", call->http->name,
-		proxy ? proxy : failure.words, reason,
-		!proxy && code == CURLE_PEER_FAILED_VERIFICATION
-			? " (the certificate-authority of the kubeconfig must have signed the server's certificate, for this "
-			  "name and time)"
-			: "");
+		proxy ? proxy : failure.words, reason, hint);
 }

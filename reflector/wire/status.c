@@ -168,6 +168,8 @@ static const char *status_hint(int code, struct bytes body)
 		       "kubeconfig must be the API server itself";
 	if (status_is_web_page(body))
 		return ": " STATUS_WEB_PAGE;
+	if (code == 404)
+		return ": the server has no such resource:";
 	return body.size ? "" : ": the answer gives no reason";
 }
 
@@ -186,10 +188,10 @@ void status_read(int code, uint64_t retry_after_ns, struct bytes body, struct st
 		snprintf(status.text, sizeof(status.text), "%d%s ", code, status_hint(code, body));
 		status_add_text(&status, BYTES(body.data, body.size > 200 ? 200 : body.size));
 	}
-	for (size_t n = strlen(status.text); n && status.text[n - 1] == ' ';)
+	for (size_t n = strlen(status.text); n && strchr(" :", status.text[n - 1]);)
 		status.text[--n] = '\0';
 	if (status.kind == FAILURE_REFUSED)
-		status_add_text(&status, BYTES_LIT(" (the kubeconfig's credentials are not accepted: expired, or of another cluster?)"));
+		status_add_text(&status, BYTES_LIT(" (the kubeconfig's credentials are not accepted: expired, or of another cluster? Restart the reflector after correcting it)"));
 	if (status.retry_after_ns > RETRY_AFTER_MAX_S * SECOND)
 		status.retry_after_ns = RETRY_AFTER_MAX_S * SECOND;
 	*ret_status = status;

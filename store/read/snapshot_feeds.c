@@ -221,6 +221,9 @@ static int feeds_select(struct snapshot_feed *feeds, size_t n, const char *name,
 			"services "
 			"and the other kinds that run something",
 			buf_cstr(&names));
+	if (strpbrk(name, "/, ")) /* no resource has such a name: it can't be added */
+		return err_say(ERR_NO_FEED, "no feed '%s': write the name of one feed and nothing else; there are: %s", name,
+			buf_cstr(&names));
 	const char *meant = feeds_find_similar(feeds, n, name);
 	if (meant)
 		return err_say(ERR_NO_FEED,

@@ -75,6 +75,12 @@ def test_a_certificate_of_an_unknown_ca_is_refused_unless_verification_is_off(wo
     assert {request["headers"]["Authorization"] for request in front.requests} == {"Bearer T"}
 
 
+def test_an_http_server_that_is_named_as_https_is_told_as_that(simulator, store):
+    store.connect(simulator.url.replace("http://", "https://"))
+    store.configure("pods")
+    store.reflector().wait_log("unreachable .*: TLS: .*no TLS is spoken there: is 'server' in the kubeconfig an http:// address")
+
+
 def test_k22_every_request_carries_the_impersonation_headers(workspace, simulator, door, authority):
     store = workspace.store()
     front = door()

@@ -226,6 +226,35 @@ def test_reload_names_keys_that_kinf_run_takes_when_it_starts(simulator, store):
     supervisor.wait_log('config_needs_restart daemon="kinf run" keys="serve, hangLimit"')
 
 
+def test_reload_says_that_a_changed_kubeconfig_needs_a_restart(simulator, running):
+    """A token that was replaced in the file, after the server had refused the old one: nothing said why it was of no use."""
+    running.connect(simulator.url, namespace="web")
+    assert running.kinf("reload", check=True).stderr == "", "where kubectl looks makes no difference"
+    for change, says in ((lambda: running.connect("http://127.0.0.1:1"), f"the changed kubeconfig '{running.kubeconfig}'"),
+                         (running.kubeconfig.unlink, "the kubeconfig, which is no good now: ")):
+        change()
+        result = running.kinf("reload", check=True)
+        assert result.stderr.startswith(f"note: kinf-reflector uses this only after a restart: {says}"), result
+    running.wait_live("pods")
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_reload_names_places_that_kinf_run_has_from_the_file(simulator, store, given):
+    """`kinf run` gives both daemons its store and runtime directory; what the file says now is then of no use to them."""
+    env = {"KINF_STORE": "", "KINF_RUNTIME_DIR": ""}
+    other = store.directory / "other"
+    options = ["--store", store.path, "--runtime-dir", store.runtime] if given else []
+    store.configure("pods", runtimeDir=str(store.runtime))
+    store.process("kinf-run", [program("kinf"), "run", *options], env).start()
+    store.wait_live("pods")
+    store.configure("pods", runtimeDir=str(other), store=str(other))
+    for _ in range(2):
+        result = store.kinf("reload", "--store", store.path, env=env, check=True)
+        named = "note: kinf run uses a changed value of these keys only after a restart: store, runtimeDir\n"
+        assert (result.stderr == "") if given else (result.stderr == named), result
+    assert store.feed_status("pods")["state"] == "live"
+
+
 # ---- relist --------------------------------------------------------------------------------------
 
 

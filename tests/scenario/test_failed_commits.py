@@ -47,3 +47,15 @@ def test_a_changed_feed_takes_over_its_name_whichever_commit_fails(simulator, st
     eventually(
         lambda: feed_names(store) == ["pods"] and list(store.objects("pods")) == ["web/a"], 20, "the new feed"
     )
+
+
+@pytest.mark.parametrize("daemon, counter", [("reflector", "journal"), ("processor", "index")])
+def test_each_daemon_counts_its_failed_commits(simulator, store, daemon, counter):
+    simulator.put("pods", [pod("a")])
+    store.configure("pods")
+    fails = {"KINF_FAIL": f"{counter}.before_commit:3:error=ENOSPC"}
+    store.reflector(env=fails if daemon == "reflector" else None)
+    store.processor(env=fails if daemon == "processor" else None)
+    store.wait_equal(simulator, "pods")
+    line = f'kinf_{counter}_commit_errors_total{{process="kinf-{daemon}"}} 1'
+    assert line in store.kinf("metrics").stdout.splitlines()

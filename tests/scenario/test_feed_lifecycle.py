@@ -54,6 +54,9 @@ def test_a_feed_of_a_missing_resource_begins_when_the_resource_appears(simulator
     assert "no resource" in waiting["lastError"] and waiting["synced"] is False, waiting
     eventually(lambda: feeds_of(store)[GADGETS]["retries"] > 2)
     assert GADGETS in store.kinf("status", check=True).stdout
+    for name in (GADGETS, GADGETS.partition(".")[0]):
+        result = store.kinf("get", name)
+        assert result.status == 1 and f"feed '{GADGETS}' can't be read yet: the server has no resource" in result.stderr, result
     simulator.add_kind(**GADGET)
     simulator.put(GADGETS, gadget("a"))
     store.wait_equal(simulator, GADGETS)
@@ -174,9 +177,11 @@ def test_c46_a_feed_follows_rights_that_are_granted_and_revoked(simulator, store
     store.wait_live("services")
     refused = wait_state(store, "pods", "forbidden")
     assert "403 Forbidden" in refused["lastError"] and not refused["synced"], refused
+    eventually(lambda: simulator.fault_hits(fault) > 2, what="more attempts to list")
     simulator.clear_faults(fault)
     store.wait_equal(simulator, "pods")
-    wait_state(store, "pods", "live")
+    live = wait_state(store, "pods", "live")
+    assert (live["lists"], live["watches"]) == (1, 1) and live["retries"] > 2, live
     simulator.forget_requests()
 
     simulator.fault(**refuse)

@@ -109,14 +109,15 @@ def test_status_fails_while_there_is_no_feed(simulator, store):
     all is well."""
     simulator.down()
     store.configure("pods", **QUICK).daemons()
-    unreachable = "nothing is watched yet: kinf-reflector: "
+    unreachable = "pods: error: asking the API server for the identity of the cluster: "
     text = eventually(lambda: (s := store.kinf("status")) and unreachable in s.stderr and s, what="the index and an error")
     assert text.status == 1 and text.stderr.startswith("Error: no feed is live: "), text
     checked = store.kinf("status", "--check")
     assert checked.status == 1 and checked.stdout == "", checked
-    assert checked.stderr.startswith("Error: nothing is watched yet: kinf-reflector: "), checked
+    assert checked.stderr.startswith("Error: " + unreachable) and "refused" in checked.stderr, checked
     said = eventually(lambda: "no index yet" not in (text := store.kinf("get", "pods").stderr) and text, what="an empty index")
-    assert said.startswith("Error: no feed 'pods': nothing is watched yet: kinf-reflector: ") and "refused" in said, said
+    assert said.startswith("Error: feed 'pods' can't be read yet: asking the API server ") and "refused" in said, said
+    assert 'kinf_feed_synced{feed="pods"} 0' in store.kinf("metrics").stdout.splitlines(), "what an alert fires by"
     log = store.kinf("log")
     assert log.status == 1 and log.stderr.startswith("Error: nothing is watched yet: kinf-reflector: "), log
     simulator.up()

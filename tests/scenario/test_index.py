@@ -108,7 +108,7 @@ def test_a_compound_value_with_another_number_of_parts_is_refused(simulator, sto
         for command in ("get", "watch"):
             refused = store.kinf(command, "pods", "--index", f"node-phase={value}")
             assert refused.status == 2 and not refused.stdout, refused
-            assert f"index 'node-phase' needs 2 values joined by commas, and '{value}' has {parts}; " in refused.stderr, refused
+            assert f"index 'node-phase' needs 2 values (spec.nodeName,status.phase) with commas between them, and '{value}' has {parts}; " in refused.stderr, refused
 
 
 def test_commas_and_backslashes_in_compound_values_are_escaped(simulator, store):

@@ -164,6 +164,9 @@ def test_kinds_in_any_case(store, name):
         (["get", "pods", "-o", "ymal"], "output 'ymal': allowed are table, wide, json, yaml"),
         (["get", "pods", "-o", "go-template={{.x}}"], "Go templates are not supported; write the template as -o jsonpath"),
         (["get", "pods/front-0", "front-1"], "write each as FEED/NAME, or 'FEED NAME...'"),
+        (["wait", "pod/front-0"], "wait for a feed; for one object write pod --for object=NAMESPACE/front-0"),
+        (["index", "pod/front-0"], "no feed 'pod/front-0': write the name of one feed and nothing else; there are: "),
+        (["get", "pods", "--at-least-rv", "0"], "an object's begins with another digit, and 0 stands for any"),
         (["gets", "pods"], "unknown command 'gets': did you mean 'get'?"),
     ],
 )

@@ -110,6 +110,13 @@ def test_ports_paths_and_volumes_fit(node, config):
     assert names == {node["Namespace"]["metadata"]["name"]}
 
 
+def test_no_container_is_killed_because_the_api_server_is_away(node):
+    """The store answers without it; the kubelet restarts by these two kinds of probes, not by the readinessProbe."""
+    for found in (load("base/daemonset.yaml")["DaemonSet"], node["DaemonSet"]):
+        probes = [container(found)[kind] for kind in ("startupProbe", "livenessProbe") if kind in container(found)]
+        assert all(probe["httpGet"]["path"] == "/livez" for probe in probes), probes
+
+
 def test_a_pod_finds_the_service_and_has_what_in_cluster_clients_read(node):
     pod, ca = load("serve/client.yaml")["Pod"], load("serve/client.yaml")["ConfigMap"]
     this, = pod["spec"]["containers"]

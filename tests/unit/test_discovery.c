@@ -143,8 +143,8 @@ Test(catalogue, core_group_comes_first_and_stale_versions_last)
 
 Test(catalogue, what_is_not_there_is_told_with_near_names)
 {
-	not_found("pods.apps", ERR_NO_RESOURCE, "'pods.apps'; did you mean 'pods'");
-	not_found("deploymnets.apps", ERR_NO_RESOURCE, "did you mean 'deployments.apps'");
+	not_found("pods.apps", ERR_NO_RESOURCE, "'pods.apps'; did you mean 'pods'?");
+	not_found("deploymnets.apps", ERR_NO_RESOURCE, "did you mean 'deployments.apps'?");
 	not_found("gadgets.example.com", ERR_NO_RESOURCE, "did you mean 'widgets.example.com'");
 	not_found("bindings", ERR_NO_RESOURCE, "can't be listed and watched");
 	not_found("", ERR_CONFIG, "not the name");

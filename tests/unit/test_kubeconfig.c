@@ -465,3 +465,38 @@ Test(base64, anything_else_is_an_error)
 			cases[i]);
 	}
 }
+
+Test(kubeconfig, what_leads_to_another_server_or_user_is_no_longer_the_same)
+{
+	static const struct {
+		const char *cluster, *user;
+	} others[] = {
+		{"server: 'https://h:2'", "token: T"},
+		{HTTPS, "token: U"},
+		{HTTPS, "tokenFile: /t"},
+		{HTTPS, "username: a, password: b"},
+		{HTTPS, "token: T, as: bob"},
+		{HTTPS, "token: T, as: bob, as-groups: [g]"},
+		{HTTPS, "client-certificate-data: " PEM64 ", client-key-data: " PEM64},
+		{HTTPS, "exec: {apiVersion: client.authentication.k8s.io/v1, command: c, interactiveMode: Never}"},
+		{HTTPS, "exec: {apiVersion: client.authentication.k8s.io/v1, command: c, args: [a], interactiveMode: Never}"},
+		{HTTPS ", certificate-authority-data: " PEM64, "token: T"},
+		{HTTPS ", tls-server-name: n", "token: T"},
+		{HTTPS ", proxy-url: 'http://p:1'", "token: T"},
+	};
+	struct kubeconfig *one = good(HTTPS, "token: T"), *same = good(HTTPS, "token: T"), *kept = NULL;
+
+	cr_assert(kubeconfig_same(one, same));
+	kubeconfig_free(&same);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		struct kubeconfig *other = good(others[i].cluster, others[i].user);
+
+		cr_assert(!kubeconfig_same(one, other) && !kubeconfig_same(other, one), "%zu", i);
+		cr_assert(kubeconfig_same(other, other));
+		cr_assert(!kept || !kubeconfig_same(kept, other), "%zu", i);
+		kubeconfig_free(&kept);
+		kept = other;
+	}
+	kubeconfig_free(&kept);
+	kubeconfig_free(&one);
+}

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/cleanup.h"
 #include "reader/kinf.h"
 #include "tests/unit/query_rig.h"
 
@@ -396,12 +397,56 @@ Test(query, bad_queries_say_what_is_wrong)
 	for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++) {
 		query.terms = &(struct kinf_term){"node-phase", values[i]};
 		cr_assert_eq(kinf_list(w.snapshot, &query, &list), KINF_SYNTAX, "%s", values[i]);
-		cr_assert(strstr(kinf_error(w.kinf), "index 'node-phase' needs 2 values joined by commas"), "%s",
+		cr_assert(strstr(kinf_error(w.kinf), "index 'node-phase' needs 2 values (spec.nodeName,status.phase)"), "%s",
 			kinf_error(w.kinf));
 	}
 	query.size = 8;
 	cr_assert_eq(kinf_list(w.snapshot, &query, &list), KINF_UNSUPPORTED);
 	cr_assert_null(list);
+}
+
+Test(query, a_token_goes_on_with_its_own_query_alone)
+{
+	struct kinf_term node = {"node", "n1"}, image = {"image", "n1"};
+	struct kinf_query query = {.size = sizeof(query), .feed = "pods", .limit = 1};
+	struct kinf_listing *list = NULL;
+	struct kinf_object object;
+
+	OK(kinf_list(w.snapshot, &query, &list));
+	OK(kinf_list_next(list, &object));
+	cr_assert_eq(kinf_list_next(list, &object), KINF_END);
+	AUTO_FREE char *token = strdup(kinf_list_continue(list));
+	kinf_list_close(&list);
+
+	const struct kinf_query others[] = {
+		{.label_selector = "app=a"},
+		{.field_selector = "spec.nodeName=n1"},
+		{.namespace_ = "b"},
+		{.prefix = "p"},
+		{.sort_by = "metadata.name"},
+		{.terms = &node, .n_terms = 1},
+		{.terms = &image, .n_terms = 1},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+		struct kinf_query other = others[i];
+
+		other.size = sizeof(other);
+		other.feed = "pods";
+		other.continue_token = token;
+		cr_assert_eq(kinf_list(w.snapshot, &other, &list), KINF_SYNTAX, "%zu", i);
+		cr_assert(strstr(kinf_error(w.kinf), "the continue token is of another list: repeat "), "%s",
+			kinf_error(w.kinf));
+	}
+
+	/* However long the next page is. */
+	query.continue_token = token;
+	query.limit = 0;
+	query.label_selector = "";
+	OK(kinf_list(w.snapshot, &query, &list));
+	kinf_list_close(&list);
+	token[strlen(token) / 2] ^= 1;
+	cr_assert_eq(kinf_list(w.snapshot, &query, &list), KINF_SYNTAX);
+	cr_assert(strstr(kinf_error(w.kinf), "is none of ours"), "%s", kinf_error(w.kinf));
 }
 
 Test(query, copies_outlive_the_snapshot)

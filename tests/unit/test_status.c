@@ -83,6 +83,8 @@ Test(status, c64_text_that_is_no_status_is_shown_printable_and_short)
 	s = read_one(200, 0, "no page <html>");
 	cr_assert_str_eq(s.text, "200 no page <html>");
 	cr_assert(strstr(read_one(302, 0, "").text, "302: a redirect, which is not followed"));
+	cr_assert_str_eq(read_one(404, 0, "404 page not found\n").text, "404: the server has no such resource: 404 page not found");
+	cr_assert_str_eq(read_one(404, 0, "").text, "404: the server has no such resource");
 	cr_assert_str_eq(read_one(500, 0, " ").text, "500: the answer gives no reason");
 	cr_assert(strstr(read_one(401, 0, "{\"kind\":\"Status\",\"reason\":\"Unauthorized\",\"code\":401}").text,
 		"401 Unauthorized (the kubeconfig's credentials are not accepted"));
