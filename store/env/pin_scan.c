@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/array.h"
@@ -24,6 +25,7 @@
 #define ALIVE_NS       50000000u /* a process that holds back the floor is asked for again after this */
 #define IDLE_NS        1000000000u /* and one that does not after this */
 #define SWEEP_MAX      1024       /* entries of a directory, in one sweep */
+#define MAKING_S       60         /* a file takes milliseconds to make */
 
 struct pin_scan_file {
 	char name[PIN_NAME_LENGTH + 1];
@@ -459,13 +461,24 @@ int pin_scan_each_other(struct pin_scan *scan, const uint64_t *inodes, size_t n,
 	return pin_scan_walk(scan, &(struct pin_choice){.inodes = inodes, .n = n}, 0, fn, arg);
 }
 
+/* Tells whether a file that only its owner can open is none that is being made: its maker was killed before it let others
+ * open it. A maker that was only stopped finds that its file has no name any more, and makes another. */
+static bool pin_scan_is_abandoned(int directory_fd, const char *name)
+{
+	struct stat st;
+	time_t now = time(NULL);
+
+	return fstatat(directory_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		(now < st.st_mtime || now - st.st_mtime > MAKING_S);
+}
+
 /* Removes an entry of a place unless a living process holds it. Returns whether it was a pin file. */
 static bool pin_scan_sweep_entry(int directory_fd, const char *name)
 {
 	struct stat st;
 
 	AUTO_FD int fd = openat(directory_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	if (fd < 0 && errno != ELOOP && errno != ENXIO)
+	if (fd < 0 && errno != ELOOP && errno != ENXIO && (errno != EACCES || !pin_scan_is_abandoned(directory_fd, name)))
 		return false; /* perhaps it is being made */
 	bool is_file = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
 	/* Locked, and not only found unlocked: a process that is making the file fails to lock it then, and makes another. */

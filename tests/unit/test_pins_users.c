@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 #include "store/env/pin_scan.h"
 #include "tests/unit/pins_rig.h"
@@ -368,6 +369,36 @@ static int find_owner(void *arg, const struct env_reader *reader)
 	if (reader->txn && reader->uid == OTHER)
 		*uid = reader->uid;
 	return 0;
+}
+
+Test(pins, file_whose_maker_was_killed_before_others_could_open_it_is_removed)
+{
+	char path[8192], prefix[64];
+	struct pin_scan *scan;
+
+	if (geteuid() != 0) {
+		cr_assert_neq(access("/", W_OK), 0, "another uid takes root");
+		return;
+	}
+	share_with_group();
+	cr_assert_eq(chown(places.path[0], 1, OTHER), 0);
+	(void)snprintf(prefix, sizeof(prefix), "%016llx-", 7ull);
+	(void)snprintf(path, sizeof(path), "%s/%s%016llx", places.path[0], prefix, 8ull);
+	AS_MEMBER(if (open(path, O_RDWR | O_CREAT | O_EXCL, 0600) < 0) _exit(1));
+	cr_assert_eq(setegid(1), 0);
+	cr_assert_eq(seteuid(1), 0); /* the daemons' user */
+	cr_assert_eq(pin_scan_open(7, &places, NULL, &scan), 0);
+	cr_assert_eq(pin_scan_sweep(scan), 0);
+	cr_assert_eq(files_in(places.path[0]), 1, "perhaps it is being made");
+	cr_assert_eq(seteuid(0), 0);
+	const struct timespec before[2] = {{.tv_sec = time(NULL) - 61}, {.tv_sec = time(NULL) - 61}};
+	cr_assert_eq(utimensat(AT_FDCWD, path, before, 0), 0);
+	cr_assert_eq(seteuid(1), 0);
+	(void)pin_scan_sweep(scan);
+	cr_assert_eq(files_in(places.path[0]), 0);
+	pin_scan_close(&scan);
+	cr_assert_eq(seteuid(0), 0);
+	cr_assert_eq(setegid(0), 0);
 }
 
 Test(pins, member_that_cuts_its_file_while_it_pins_hurts_nobody)
