@@ -264,42 +264,64 @@ int kinf_is_copy(const struct kinf *kinf)
 	return kinf && kinf->store && store_is_copy(kinf->store);
 }
 
-/* Returns the error of a journal that a newer version wrote; no index goes with it then. Else 0. */
-static int snapshot_check_version(struct kinf *kinf)
+/* Opens the journal. Returns: 0; ERR_NO_STORE: there is none yet; ERR_FORMAT: a newer version wrote it, and no index goes with it. */
+static int snapshot_check_journal(struct kinf *kinf)
 {
 	CLEANUP(journal_close) struct journal *journal = NULL;
 	int r = journal_open_read(store_home(kinf->store), NULL, &journal);
 
-	if (r == ERR_FORMAT)
+	if (r == ERR_FORMAT || r == ERR_NO_STORE)
 		return r;
 	err_ignore(r < 0 ? r : 0, "the caller says what is missing");
 	return 0;
 }
 
+/* Writes why the store can't be read: a daemon has not made WHAT yet. */
+static void snapshot_say_missing(
+	const struct kinf *kinf, enum home_role role, const char *what, char *text, size_t size)
+{
+	const char *daemon = role == HOME_REFLECTOR ? "kinf-reflector" : "kinf-processor";
+
+	if (home_role_holder(store_home(kinf->store), role))
+		(void)snprintf(text, size, "%s: %s runs, and has to make it", what, daemon);
+	else
+		(void)snprintf(text, size, "%s, and %s does not run: start it with 'kinf run'", what, daemon);
+}
+
 /* Says why the snapshot was not taken: r is AGAIN. */
 static int snapshot_result_again(struct kinf *kinf, const struct handled *handled)
 {
-	char text[STORE_MISMATCH_SIZE + 192], mismatch[STORE_MISMATCH_SIZE];
+	char text[STORE_MISMATCH_SIZE + 320], mismatch[STORE_MISMATCH_SIZE], what[STORE_MISMATCH_SIZE + 96];
+	bool copy = store_is_copy(kinf->store);
 
 	store_mismatch(kinf->store, mismatch, sizeof(mismatch));
-	if (!handled->event && !*mismatch && snapshot_check_version(kinf) < 0)
-		return kinf_result(kinf, ERR_FORMAT);
-	if (!handled->event && *mismatch)
-		(void)snprintf(text, sizeof(text), "the index does not go with the journal: %s%s", mismatch,
-			store_is_copy(kinf->store) ? ": copy the store again while its daemons are stopped, or by 'kinf backup'"
-						   : "; is 'kinf run' running?");
-	else if (!handled->event && kinf->is_untrusted)
-		(void)snprintf(text, sizeof(text),
-			"the copy has no index, by which objects are found: copy the whole store again; 'kinf dump journal' shows its journal");
-	else if (!handled->event)
-		(void)snprintf(
-			text, sizeof(text), "the store has no index yet; is 'kinf run' running?");
-	else
+	int r = handled->event || *mismatch ? 0 : snapshot_check_journal(kinf);
+	if (r == ERR_FORMAT)
+		return kinf_result(kinf, r);
+	err_ignore(r, "it is said below");
+	if (handled->event) {
 		(void)snprintf(text, sizeof(text),
 			"the index has not taken event %llu yet: kinf-processor is not running, or "
 			"is behind; "
 			"'kinf status' shows it",
 			(unsigned long long)handled->event);
+	} else if (*mismatch && copy) {
+		(void)snprintf(text, sizeof(text),
+			"the index does not go with the journal: %s: copy the store again while its daemons are stopped, or by "
+			"'kinf backup'",
+			mismatch);
+	} else if (*mismatch) {
+		(void)snprintf(what, sizeof(what), "the index does not go with the journal (%s), and there is no other yet",
+			mismatch);
+		snapshot_say_missing(kinf, HOME_PROCESSOR, what, text, sizeof(text));
+	} else if (kinf->is_untrusted) {
+		(void)snprintf(text, sizeof(text),
+			"the copy has no index, by which objects are found: copy the whole store again; 'kinf dump journal' shows its journal");
+	} else if (r == ERR_NO_STORE) {
+		snapshot_say_missing(kinf, HOME_REFLECTOR, "the store has no journal yet", text, sizeof(text));
+	} else {
+		snapshot_say_missing(kinf, HOME_PROCESSOR, "the store has no index yet", text, sizeof(text));
+	}
 	last_error_set(kinf, text);
 	return AGAIN;
 }

@@ -200,8 +200,11 @@ static bool status_find_fault(
 			fault = feed;
 	}
 	if (s->n_feeds == 0) {
-		(void)snprintf(text, size, "%s%s%.500s", s->damaged ? "" : "nothing is watched yet",
-			*s->error && !s->damaged ? ": " : "", s->error);
+		/* The reflector may watch feeds also while nothing can be read. */
+		bool error_says_it = *s->error && (s->damaged || !s->journal.open);
+
+		(void)snprintf(text, size, "%s%s%.500s", error_says_it ? "" : "nothing is watched yet",
+			*s->error && !error_says_it ? ": " : "", s->error);
 		return true;
 	}
 	if (!fault || (any && live))

@@ -404,11 +404,7 @@ int status_gather(struct kinf *kinf, bool serve_configured, struct store_status 
 	if (r == AGAIN && !status->processes[HOME_PROCESSOR].alive && (*mismatch || kinf->is_untrusted))
 		r = err_say(ERR_NO_STORE, "%s", kinf_error(kinf));
 	if (r == AGAIN)
-		status_note_error(status, "",
-			status->processes[HOME_PROCESSOR].alive
-				? "there is no index yet: kinf-processor is building it"
-				: "there is no index yet, and kinf-processor does not run: start "
-				  "it with 'kinf run'");
+		status_note_error(status, "", kinf_error(kinf));
 	if (r == 0)
 		r = status_gather_snapshot(snapshot, status);
 	if (r >= 0)

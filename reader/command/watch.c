@@ -119,6 +119,8 @@ static int watch_find_feeds(struct watching *w)
 		if (watch_matches(w, &feeds[i]))
 			feeds[kept++] = feeds[i];
 	r = filter_find_indexes(&w->filter, snapshot->snapshot, feeds, kept);
+	if (r == AGAIN)
+		return kinf_outcome(w->kinf, r, "the index has not taken this feed yet");
 	if (r != 0)
 		return r;
 	free(w->feeds);
@@ -352,12 +354,8 @@ static int watch_loop(struct watching *w)
 		int r = watch_find_feeds(w);
 
 		if (r == AGAIN) {
-			if (!w->waiting_noted) {
-				bool runs = home_role_holder(store_home(w->store), HOME_PROCESSOR);
-
-				(void)fprintf(stderr, "note: %s: nothing to read yet, waiting%s%s\n", w->feed, runs ? "" : ": ",
-					runs ? "" : kinf_error(w->kinf));
-			}
+			if (!w->waiting_noted)
+				(void)fprintf(stderr, "note: %s: nothing to read yet, waiting: %s\n", w->feed, kinf_error(w->kinf));
 			w->waiting_noted = true;
 			struct timespec pause = {.tv_nsec = WAIT_MS / 4 * 1000000L};
 			(void)nanosleep(&pause, NULL); /* a signal ends it early */

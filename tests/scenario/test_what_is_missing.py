@@ -306,7 +306,7 @@ def test_a_database_that_is_not_read_is_not_called_none(live):
     assert live.supervisor.stop() == 0
     shutil.rmtree(live.path / "index")
     status = live.kinf("status")
-    assert "Journal: not read, see Error\nIndex:   none\n" in status.stdout and "Error:   there is no index yet" in status.stdout, status
+    assert "Journal: not read, see Error\nIndex:   none\n" in status.stdout and "Error:   the store has no index yet, and kinf-processor does not run" in status.stdout, status
     shutil.rmtree(live.path)
     assert "Journal: none\nIndex:   none\n" in live.kinf("status").stdout
 
@@ -363,10 +363,27 @@ def test_without_its_index_a_store_says_how_it_comes_back(live):
     assert dump.status == 1 and "gen-1" in dump.stderr and len(dump.stdout.splitlines()) == 8, dump
     shutil.rmtree(live.path / "index")
     follower = live.follower("watch", "pods")
-    eventually(lambda: "the store has no index yet; is 'kinf run' running?" in follower.log)
+    eventually(lambda: "the store has no index yet, and kinf-processor does not run: start it with 'kinf run'" in follower.log)
     live.supervisor = live.run()
     eventually(lambda: "pod-4" in follower.out)
     assert follower.stop() == 0
+
+
+@pytest.mark.parametrize("runs, says", [
+    ("reflector", "the store has no index yet, and kinf-processor does not run: start it with 'kinf run'"),
+    ("processor", "the store has no journal yet, and kinf-reflector does not run: start it with 'kinf run'"),
+])
+def test_the_daemon_that_has_to_make_what_is_missing_is_named(simulator, store, runs, says):
+    """The status said that the processor was building an index, while that waited for a journal that nobody made."""
+    store.configure("pods")
+    daemon = store.reflector() if runs == "reflector" else store.processor()
+    daemon.wait_log("feed_listed" if runs == "reflector" else "journal_awaited")
+    for words in (["get", "pods"], ["log"], ["status"], ["wait", "pods", "--timeout", "0s"]):
+        result = store.kinf(*words)
+        assert result.status == 1 and result.stderr.endswith(f": {says}\n") and "nothing is watched" not in result.stderr, result
+    follower = store.follower("watch", "pods")
+    eventually(lambda: follower.log == f"note: pods: nothing to read yet, waiting: {says}\n")
+    follower.stop()
 
 
 def copy_of_running(store, target):
