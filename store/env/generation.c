@@ -102,7 +102,7 @@ static int generation_start_writing(struct generation *gen, const struct generat
 	gen->state.durable = options->durable && synced;
 	int r = proc_boot_id(gen->state.boot);
 	if (r == 0)
-		r = state_inode(gen->fd, &gen->state.inode);
+		r = state_identify(gen->fd, &gen->state.inode, &gen->state.device);
 	if (r == 0)
 		r = state_write(gen->fd, &gen->state, options->file_mode);
 	if (r == 0)
@@ -351,10 +351,10 @@ uint32_t generation_number(const struct generation *gen)
 static int generation_check_files(const struct generation *gen)
 {
 	struct state there = {0};
-	uint64_t inode;
+	uint64_t inode, device;
 
-	int r = state_inode(gen->fd, &inode);
-	if (r == -ENOENT || (r == 0 && inode != gen->state.inode))
+	int r = state_identify(gen->fd, &inode, &device);
+	if (r == -ENOENT || (r == 0 && (inode != gen->state.inode || device != gen->state.device)))
 		return err_say(ERR_MOVED,
 			"data.mdb of the %s was removed or replaced while in use: another %s is "
 			"made when the daemon is "
@@ -367,6 +367,7 @@ static int generation_check_files(const struct generation *gen)
 	r = state_read(gen->fd, &there);
 	bool same = r == 0 && there.clean == gen->state.clean &&
 		    there.durable == gen->state.durable && there.inode == gen->state.inode &&
+		    there.device == gen->state.device &&
 		    there.format == gen->state.format && strcmp(there.boot, gen->state.boot) == 0 &&
 		    memcmp(there.uuid, gen->state.uuid, 16) == 0;
 	err_ignore(r, "the file is written again");
