@@ -20,6 +20,7 @@
 #include "reflector/feeds/feeds.h"
 #include "reflector/record/compaction.h"
 #include "reflector/record/trimming.h"
+#include "reflector/published.h"
 #include "reflector/reports.h"
 #include "reflector/wishes.h"
 
@@ -151,7 +152,9 @@ static int loop_open_store(struct loop *loop)
 	home_guard_file(loop->home, loop->daemon->program->status_page);
 	home_guard_file(loop->home, loop->daemon->program->control_socket);
 	stats_set_state(loop->stats, "opening");
-	return loop_open_journal(loop);
+	r = loop_open_journal(loop);
+	const struct journal_options options = loop_journal_options(loop);
+	return r < 0 ? r : published_check(loop->home, &loop->journal, &options);
 }
 
 static void loop_close_feeds(struct loop *loop)

@@ -159,8 +159,12 @@ static int mapping_first_txn(struct mapping *map, struct pin *pin, MDB_txn **ret
 	(void)mdb_env_info(map->mdb, &info);
 	int rc = write ? mdb_txn_begin(map->mdb, NULL, 0, ret_txn)
 		       : mapping_begin_read(map, pin, ret_txn);
-	if (rc)
+	if (rc) {
+		if (*ret_txn) /* it could not be pinned */
+			mdb_txn_abort(*ret_txn);
+		*ret_txn = NULL;
 		return mapping_failed(map, rc, "opening");
+	}
 	if (!write || mdb_txn_id(*ret_txn) > info.me_last_txnid)
 		return 0;
 	mdb_txn_abort(*ret_txn);
@@ -223,8 +227,11 @@ static int mapping_settle_pinned(
 	txn = NULL;
 	if (!rc)
 		rc = mapping_begin_read(map, pin, &txn);
-	if (rc)
+	if (rc) {
+		if (txn)
+			mdb_txn_abort(txn);
 		return mapping_failed(map, rc, "opening");
+	}
 	mapping_find_address(map, txn);
 	r = options->unchecked ? 0 : mapping_check_trees(map, txn, false);
 	mdb_txn_abort(txn);

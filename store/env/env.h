@@ -70,6 +70,10 @@ int env_info(struct env *env, struct env_info *ret_info);
 /* As env_info(), without .readers: in no time. */
 int env_sizes(struct env *env, struct env_info *ret_info);
 
+/* The writer's thread calls it between two transactions. Returns: 0; ERR_MOVED: another program has written over data.mdb, for
+ * instance cp, which puts a copy into the place of a store that is in use. */
+int env_check_written(const struct env *env);
+
 /* Returns the size of its pages: that of the machine that made it, 4 to 32 KiB. */
 size_t env_page_size(const struct env *env);
 

@@ -68,6 +68,7 @@ struct mapping {
 	struct mapped_file lock; /* LMDB's map of lock.mdb, which no other process needs: what can't be
 				    written stays memory */
 	struct mapped_file page_file; /* of OWN_PAGE */
+	uint64_t ours; /* the newest transaction after this writer's last commit, or when it opened the file */
 	uint64_t floor, scan_due_ns, scan_end;
 	uint64_t held_ns; /* since when a reader without a pin file has held everything; 0: none does */
 	unsigned scan_commits; /* since the last scan */
@@ -216,6 +217,8 @@ int mapping_watch_faults(struct mapping *map);
 /* Calls LMDB's commit. If the disk is full, either this is reported, or `written` has lost it and mapping_undo_commit() is due.
  * LMDB's code or an errno. */
 int mapping_commit_pages(struct mapping *map, MDB_txn *txn);
+/* Returns: 0; ERR_MOVED: another program has written over the file since the last commit of this process, its writer. */
+int mapping_check_ours(const struct mapping *map);
 /* Puts LMDB back after it has committed TXN and its meta page did not get into the file. Returns what was lost, an errno. */
 int mapping_undo_commit(struct mapping *map, uint64_t txn);
 /* Gives back blocks that the last write transaction did not need, and after a full disk the map's memory. */

@@ -216,6 +216,7 @@ int mapping_keep(struct mapping *map, const struct pin_places *places, unsigned 
 	struct pin_page *page = map->own_page;
 	uint64_t floor = __atomic_load_n(&page->floor, __ATOMIC_SEQ_CST);
 	/* A page that was made just now says 0, which keeps everything until the pins have been read. */
+	map->ours = newest;
 	map->floor = floor < newest ? floor : newest;
 	*map->slot = map->floor;
 	if (__atomic_load_n(&page->began, __ATOMIC_SEQ_CST) <
@@ -360,8 +361,22 @@ int mapping_open_scan(const struct mapping *map, struct pin_scan **ret_scan)
 static void mapping_publish(struct mapping *map)
 {
 	/* A transaction that wrote nothing has not become a state. */
-	__atomic_store_n(&map->own_page->committed, mapping_last_txn(map), __ATOMIC_RELEASE);
+	map->ours = mapping_last_txn(map);
+	__atomic_store_n(&map->own_page->committed, map->ours, __ATOMIC_RELEASE);
 	(void)mapped_file_restore(&map->page_file);
+}
+
+int mapping_check_ours(const struct mapping *map)
+{
+	if (!map->own_page || mapping_last_txn(map) == map->ours)
+		return 0;
+	return err_say(ERR_MOVED, "another program has written to '%s/data.mdb' while it was in use", map->path);
+}
+
+int env_check_written(const struct env *env)
+{
+	CHECK_OBJ(env, ENV_MAGIC);
+	return mapping_check_ours(env->map);
 }
 
 int mapping_commit(struct mapping *map, MDB_txn *txn, bool has_written)

@@ -42,10 +42,10 @@ static int txn_adopt_size(struct mapping *map, struct pin *pin)
 		rc = mdb_env_set_mapsize(map->mdb, 0);
 	if (rc == 0)
 		rc = mapping_begin_read(map, pin, &txn);
-	if (rc == 0) {
+	if (rc == 0)
 		mapping_find_address(map, txn);
+	if (txn)
 		mdb_txn_abort(txn);
-	}
 	__atomic_store_n(&map->resizing, 0, __ATOMIC_SEQ_CST);
 	(void)pthread_mutex_unlock(mapping_lock());
 	if (rc == EBUSY)
@@ -112,6 +112,12 @@ static int txn_begin(struct env *env, bool is_write, struct txn **ret_txn)
 		if (rc) {
 			mapping_leave(env->map);
 			return mapping_failed(env->map, rc, "writing");
+		}
+		int r = mapping_check_ours(env->map);
+		if (r < 0) { /* nothing is written on top of that */
+			mdb_txn_abort(txn->mdb);
+			mapping_leave(env->map);
+			return r;
 		}
 		txn->is_running = true;
 	} else {

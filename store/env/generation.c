@@ -102,7 +102,7 @@ static int generation_start_writing(struct generation *gen, const struct generat
 	gen->state.durable = options->durable && synced;
 	int r = proc_boot_id(gen->state.boot);
 	if (r == 0)
-		r = state_inode(gen->fd, &gen->state.inode);
+		r = state_identify(gen->fd, &gen->state.inode, &gen->state.device);
 	if (r == 0)
 		r = state_write(gen->fd, &gen->state, options->file_mode);
 	if (r == 0)
@@ -268,6 +268,17 @@ bool generation_is_untrusted(const struct generation *gen)
 	return gen->is_untrusted;
 }
 
+/* Returns: 0; ERR_MOVED: another program has written over data.mdb. The generation is given up then: what is there now may be an
+ * older state, after which the same numbers would be used again, or a mixture, so no writer may take it for its own. */
+static int generation_give_up_overwritten(const struct generation *gen)
+{
+	int r = env_check_written(gen->env);
+
+	if (r < 0 && unlinkat(gen->fd, "STATE", 0) < 0 && errno != ENOENT)
+		return err_set(-errno, "removing STATE of the %s, whose data.mdb another program has written to", gen->kind->what);
+	return r < 0 ? err_say(r, "%s: another %s is made when the daemon is started again", err_text(r), gen->kind->what) : 0;
+}
+
 void generation_close(struct generation **gen)
 {
 	struct generation *g = *gen;
@@ -279,7 +290,7 @@ void generation_close(struct generation **gen)
 	CHECK_OBJ(g, GENERATION_MAGIC);
 	err_keep(&kept);
 	/* If it can't be synced, STATE stays dirty, which is true. */
-	if (g->is_writer && env_sync(g->env) == 0 && fstatat(g->fd, "STATE", &st, 0) == 0) {
+	if (g->is_writer && generation_give_up_overwritten(g) == 0 && env_sync(g->env) == 0 && fstatat(g->fd, "STATE", &st, 0) == 0) {
 		env_close(&g->env);
 		g->state.clean = true;
 		err_ignore(state_write(g->fd, &g->state, st.st_mode & 0777), "STATE stays dirty, which is safe");
@@ -340,20 +351,23 @@ uint32_t generation_number(const struct generation *gen)
 static int generation_check_files(const struct generation *gen)
 {
 	struct state there = {0};
-	uint64_t inode;
+	uint64_t inode, device;
 
-	int r = state_inode(gen->fd, &inode);
-	if (r == -ENOENT || (r == 0 && inode != gen->state.inode))
+	int r = state_identify(gen->fd, &inode, &device);
+	if (r == -ENOENT || (r == 0 && (inode != gen->state.inode || device != gen->state.device)))
 		return err_say(ERR_MOVED,
 			"data.mdb of the %s was removed or replaced while in use: another %s is "
 			"made when the daemon is "
 			"started again",
 			gen->kind->what, gen->kind->what);
+	if (r == 0)
+		r = generation_give_up_overwritten(gen);
 	if (r < 0)
 		return r;
 	r = state_read(gen->fd, &there);
 	bool same = r == 0 && there.clean == gen->state.clean &&
 		    there.durable == gen->state.durable && there.inode == gen->state.inode &&
+		    there.device == gen->state.device &&
 		    there.format == gen->state.format && strcmp(there.boot, gen->state.boot) == 0 &&
 		    memcmp(there.uuid, gen->state.uuid, 16) == 0;
 	err_ignore(r, "the file is written again");

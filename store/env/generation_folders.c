@@ -142,7 +142,7 @@ int generation_read_pin_page(int directory_fd, struct pin_page *ret_page)
 {
 	AUTO_FD int fd = -1;
 	uint32_t number;
-	uint64_t inode;
+	uint64_t inode, device;
 
 	if (directory_fd < 0)
 		return END;
@@ -150,7 +150,7 @@ int generation_read_pin_page(int directory_fd, struct pin_page *ret_page)
 	if (r == FOUND)
 		r = generation_open_folder(directory_fd, number, &fd);
 	if (r == 0)
-		r = state_inode(fd, &inode);
+		r = state_identify(fd, &inode, &device);
 	if (r == 0)
 		return pin_page_probe(fd, inode, ret_page);
 	if (err_is_shortage(r))

@@ -128,6 +128,19 @@ static int home_read_id(struct home *home)
 	return 0;
 }
 
+bool home_has_other_id(const struct home *home)
+{
+	char line[128];
+	struct err_kept kept;
+
+	err_keep(&kept);
+	bool other = text_file_read_line(home->fd, "id", line, sizeof(line), NULL) == FOUND &&
+		strncmp(line, ID_HEAD, strlen(ID_HEAD)) == 0 && home_is_id(line + strlen(ID_HEAD)) &&
+		strcmp(line + strlen(ID_HEAD), home->id) != 0;
+	err_restore(&kept);
+	return other;
+}
+
 /* Waits for at most MAKING_NS: both daemons may start at the same time. The file is the owner's alone
  * (0600). Each user who may read the directory itself could hold a lock on that. */
 static int home_lock_making(struct home *home, int *ret_fd)

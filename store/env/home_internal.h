@@ -49,6 +49,9 @@ struct home {
 const char *home_role_lock(enum home_role role);
 const char *home_role_owner(enum home_role role);
 
+/* Returns whether the file `id` says another id now: a program has written over it. A damaged one says none; the next daemon that
+ * starts writes it again. */
+bool home_has_other_id(const struct home *home);
 /* Returns the store's id in NAME, the name of a runtime directory (kinf-ID); NULL: it is no such name. */
 const char *home_runtime_id(const char *name);
 /* Opens the directory NAME, made if it is missing, with this MODE and GROUP. */

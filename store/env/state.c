@@ -24,9 +24,9 @@ int state_write(int fd, const struct state *state, unsigned mode)
 		(void)snprintf(uuid + (ptrdiff_t)2 * i, 3, "%02x", state->uuid[i]);
 	(void)snprintf(text, sizeof(text),
 		STATE_HEAD "state %s\ndurability %s\nboot %s\ninode %" PRIu64 "\nformat %" PRIu32
-			   "\nuuid %s\n",
+			   "\nuuid %s\ndevice %" PRIu64 "\n",
 		state->clean ? "clean" : "dirty", state->durable ? "disk" : "process", state->boot,
-		state->inode, state->format, uuid);
+		state->inode, state->format, uuid, state->device);
 	return text_file_replace(fd, "STATE", text, mode);
 }
 
@@ -44,10 +44,14 @@ int state_read(int fd, struct state *ret_state)
 
 		return newer ? err_set(ERR_FORMAT, "STATE") : err_set(ERR_CORRUPT, "STATE");
 	}
+	int used = 0, end = 0;
 	int n = sscanf(text + strlen(STATE_HEAD),
-		"state %7s durability %7s boot %32s inode %" SCNu64 " format %" SCNu32 " uuid %32[0-9a-f]",
-		word, durability, s.boot, &s.inode, &s.format, uuid);
+		"state %7s durability %7s boot %32s inode %" SCNu64 " format %" SCNu32 " uuid %32[0-9a-f]%n",
+		word, durability, s.boot, &s.inode, &s.format, uuid, &used);
+	const char *rest = text + strlen(STATE_HEAD) + used;
 	if (n != 6 || strlen(uuid) != 32)
+		return err_set(ERR_CORRUPT, "STATE");
+	if (strcmp(rest, "\n") != 0 && (sscanf(rest, "\ndevice %" SCNu64 "%n", &s.device, &end) != 1 || strcmp(rest + end, "\n") != 0))
 		return err_set(ERR_CORRUPT, "STATE");
 	for (int i = 0; i < 16; i++)
 		(void)sscanf(uuid + (ptrdiff_t)2 * i, "%2hhx", &s.uuid[i]); /* 32 hex digits: can't fail */
@@ -60,19 +64,20 @@ int state_read(int fd, struct state *ret_state)
 	return 0;
 }
 
-int state_inode(int fd, uint64_t *ret_inode)
+int state_identify(int fd, uint64_t *ret_inode, uint64_t *ret_device)
 {
 	struct stat st;
 
 	if (fstatat(fd, "data.mdb", &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return err_set(-errno, "data.mdb");
 	*ret_inode = st.st_ino;
+	*ret_device = st.st_dev;
 	return 0;
 }
 
 int state_check(int fd, const struct state *state, uint32_t format)
 {
-	uint64_t inode;
+	uint64_t inode, device;
 	char boot[33];
 
 	if (state->format != format)
@@ -82,10 +87,15 @@ int state_check(int fd, const struct state *state, uint32_t format)
 			state->format, format);
 	if (state->clean)
 		return 0;
-	int r = state_inode(fd, &inode);
+	int r = state_identify(fd, &inode, &device);
 	if (r < 0)
 		return r;
-	if (inode != state->inode)
+	/* In the snapshot or image of a file system that is mounted elsewhere the file has the same inode. Another boot may give other
+	 * numbers to devices. */
+	bool is_elsewhere = false;
+	if (state->device && device != state->device && proc_boot_id(boot) == 0)
+		is_elsewhere = strcmp(boot, state->boot) == 0;
+	if (inode != state->inode || is_elsewhere)
 		return err_say(ERR_UNTRUSTED, "it is the copy of a store whose daemons ran or were "
 					      "killed: 'kinf run' on it lists "
 					      "again, and readers check it first");

@@ -15,6 +15,7 @@ struct state {
 	bool durable; /* the run that wrote it synced at each commit */
 	char boot[33];
 	uint64_t inode; /* of data.mdb */
+	uint64_t device; /* likewise; 0: not known, an earlier version wrote it */
 	uint32_t format;
 	uint8_t uuid[16];
 };
@@ -24,7 +25,7 @@ int state_read(int fd, struct state *ret_state);
 int state_write(int fd, const struct state *state, unsigned mode);
 /* Decides whether the generation may be read and written. Returns: 0; ERR_FORMAT, ERR_UNTRUSTED. */
 int state_check(int fd, const struct state *state, uint32_t format);
-/* Reads the inode's number of data.mdb. */
-int state_inode(int fd, uint64_t *ret_inode);
+/* Reads the numbers of data.mdb: of its inode, and of the device that has it. */
+int state_identify(int fd, uint64_t *ret_inode, uint64_t *ret_device);
 
 #endif

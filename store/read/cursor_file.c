@@ -330,6 +330,45 @@ int cursor_each(struct home *home, cursor_fn *fn, void *arg)
 	return cursor_each_file(home, fn, NULL, arg);
 }
 
+struct cursor_later {
+	struct home *home;
+	const uint8_t *uuid;
+	uint64_t next_seq;
+	int lapsed;
+};
+
+static int cursor_lapse_one(void *arg, const char *name, const struct cursor_file *cursor)
+{
+	static const uint8_t no_journal[16];
+	struct cursor_later *later = arg;
+	struct cursor_file own;
+	bool is_later = false;
+
+	for (size_t i = 0; i < cursor->n; i++)
+		is_later |= cursor->positions[i].seq >= later->next_seq;
+	if (!is_later || memcmp(cursor->uuid, later->uuid, sizeof(cursor->uuid)) != 0)
+		return 0;
+	int r = cursor_load_own(later->home, name, &own);
+
+	if (r == FOUND) {
+		r = cursor_save(later->home, name, no_journal, own.positions, own.n);
+		cursor_release(&own);
+	} else {
+		r = cursor_remove(later->home, name);
+	}
+	err_ignore(r < 0 ? r : 0, "its follower lapses unless the journal has grown beyond it by then");
+	later->lapsed += r >= 0;
+	return 0;
+}
+
+int cursor_lapse_later(struct home *home, const uint8_t uuid[16], uint64_t next_seq)
+{
+	struct cursor_later later = {home, uuid, next_seq, 0};
+	int r = cursor_each(home, cursor_lapse_one, &later);
+
+	return r < 0 ? r : later.lapsed;
+}
+
 bool cursor_is_expired(uint64_t written_ns, uint64_t expiry_ns)
 {
 	uint64_t now = proc_realtime_ns();

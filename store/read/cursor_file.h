@@ -52,6 +52,11 @@ int cursor_save(struct home *home, const char *name, const uint8_t uuid[16],
 	const struct follow_position *positions, size_t n);
 int cursor_remove(struct home *home, const char *name);
 
+/* Makes each cursor lapse that is of the journal UUID and after its end, before NEXT_SEQ: an older copy was put in the journal's
+ * place, and gives the same seqs to other changes. A cursor that its follower would not accept from this process is removed.
+ * Returns how many, or errors. */
+int cursor_lapse_later(struct home *home, const uint8_t uuid[16], uint64_t next_seq);
+
 /* Checks whether a cursor last written at WRITTEN_NS no longer keeps history. A time in the future
  * came from a wrong clock and counts by its distance from now. */
 bool cursor_is_expired(uint64_t written_ns, uint64_t expiry_ns);

@@ -91,6 +91,10 @@ void ring_to_oldest(struct ring_reader *reader);
  * or was closed and all of it was read: detach and attach again. */
 int ring_next(struct ring_reader *reader, struct ring_entry *ret_entry);
 
+/* Returns the newest seq of the entries that are whole in the ring of the journal UUID, as an earlier writer of this boot left it;
+ * 0: there is none. */
+uint64_t ring_newest_entry(int directory_fd, const char *name, const uint8_t uuid[16]);
+
 /* Sleeps until something is published after the last AGAIN, for at most TIMEOUT_MS (negative: no
  * limit). Returns: 0: there may be something, or a spurious wake-up; AGAIN: the time is over; GONE
  * as above, within a second. */

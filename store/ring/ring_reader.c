@@ -347,3 +347,20 @@ void ring_status(const struct ring_reader *reader, struct ring_status *ret_statu
 			return;
 	}
 }
+
+uint64_t ring_newest_entry(int directory_fd, const char *name, const uint8_t uuid[16])
+{
+	CLEANUP(ring_detach) struct ring_reader *reader = NULL;
+	struct ring_entry entry;
+	uint64_t newest = 0;
+
+	int r = ring_attach(directory_fd, name, &reader);
+	err_ignore(r, "its next writer makes another one");
+	if (r < 0 || memcmp(ring_uuid(reader), uuid, 16) != 0)
+		return 0;
+	ring_to_oldest(reader);
+	while (ring_next(reader, &entry) == FOUND)
+		if (entry.seq > newest)
+			newest = entry.seq;
+	return newest;
+}

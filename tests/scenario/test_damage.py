@@ -600,6 +600,66 @@ def test_a_copy_taken_while_daemons_write_is_never_read_wrongly(simulator, store
     simulator.churn("pods", 0)
 
 
+@pytest.mark.parametrize("how", ["cp", "data", "dd"])
+def test_a_copy_that_is_put_over_a_running_store_is_noticed(simulator, store, how):
+    """The files stay, their content is of then. It was shown as live, for ever."""
+    simulator.create("pods", 60, size=2500)
+    store.configure(whole("pods", indexes={"node": "spec.nodeName"}), mapSize="64MiB")
+    supervisor = store.run()
+    store.wait_equal(simulator, "pods")
+    copy, lineage = store.copy(store.directory / "copy"), store.lineage()
+    simulator.touch("pods", 50)
+    simulator.delete_many("pods", 5)
+    store.wait_equal(simulator, "pods")
+    if how == "cp":
+        run_command(["cp", "-a", f"{copy}/.", store.path])
+    for part in ("journal", "index") if how != "cp" else ():
+        source, target = (path / part / "gen-1/data.mdb" for path in (copy, store.path))
+        run_command(["cp", source, target] if how == "data" else ["dd", "conv=notrunc", f"if={source}", f"of={target}"])
+    simulator.touch("pods", 3)
+    store.wait_equal(simulator, "pods")
+    store.wait_live("pods")
+    eventually(lambda: store.lineage() != lineage, 10, "another journal, because the numbers of its events were used")
+    store.wait_equal(simulator, "pods")
+    store.verify()
+    assert supervisor.running
+
+
+@pytest.mark.parametrize("end", ["killed", "stopped"])
+def test_a_follower_of_a_store_that_an_older_copy_replaced_begins_again(simulator, store, end):
+    """The events after the copy got the numbers of others, which the follower had handled."""
+    simulator.create("pods", 20)
+    simulator.create("configmaps", 20)
+    daemons = store.configure(whole("pods"), whole("configmaps")).daemons()
+    store.wait_equal(simulator, "pods")
+    store.wait_equal(simulator, "configmaps")
+    copy = store.copy(store.directory / "copy")
+    for _ in range(3):
+        simulator.touch("configmaps", 20)
+    simulator.touch("pods", 1)
+    store.wait_equal(simulator, "pods")
+    store.wait_equal(simulator, "configmaps")
+    follower = store.follower("watch", "pods", "-o", "json", "--cursor", "mine")
+    eventually(lambda: '"SYNC"' in follower.out)
+    follower.stop()
+    for daemon in reversed(daemons):
+        assert daemon.kill() if end == "killed" else daemon.stop() == 0
+    run_command(["cp", "-a", f"{copy}/.", store.path])
+    simulator.compact()
+    simulator.delete("pods", "ns-3/pod-3")
+    for daemon in daemons:
+        daemon.start()
+    store.wait_live("pods")
+    for _ in range(5):  # more events than were lost
+        simulator.touch("pods", 20)
+    store.wait_equal(simulator, "pods")
+    follower = store.follower("watch", "pods", "-o", "json", "--cursor", "mine", name="later")
+    eventually(lambda: follower.lines)
+    assert follower.lines[0]["type"] == "LAPPED", follower.lines[0]
+    assert follower.stop() == 0
+    store.verify()
+
+
 def spoil(path, how):
     if path.is_dir():
         shutil.rmtree(path)

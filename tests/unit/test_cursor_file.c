@@ -117,6 +117,28 @@ Test(cursor_file, a_folder_that_was_taken_away_is_made_or_found_again)
 	cr_assert_eq(cursor_save(home, "a", uuid, positions, 2), ERR_NO_STORE);
 }
 
+Test(cursor_file, those_after_the_end_of_a_journal_that_went_back_lapse)
+{
+	static const uint8_t other[16] = {7};
+	const struct follow_position before[] = {{1, 9}, {2, 10}}, after[] = {{1, 9}, {2, 11}};
+	struct cursor_file cursor;
+
+	cr_assert_eq(cursor_save(home, "before", uuid, before, 2), 0);
+	cr_assert_eq(cursor_save(home, "after", uuid, after, 2), 0);
+	cr_assert_eq(cursor_save(home, "other", other, after, 2), 0);
+	cr_assert_eq(cursor_lapse_later(home, uuid, 11), 1);
+	cr_assert_eq(cursor_load(home, "after", &cursor), FOUND);
+	cr_assert(memcmp(cursor.uuid, uuid, sizeof(uuid)) != 0 && cursor.n == 2);
+	cursor_release(&cursor);
+	cr_assert_eq(cursor_load(home, "before", &cursor), FOUND);
+	cr_assert_eq(memcmp(cursor.uuid, uuid, sizeof(uuid)), 0);
+	cursor_release(&cursor);
+	cr_assert_eq(cursor_load(home, "other", &cursor), FOUND);
+	cr_assert_eq(memcmp(cursor.uuid, other, sizeof(uuid)), 0);
+	cursor_release(&cursor);
+	cr_assert_eq(cursor_lapse_later(home, uuid, 11), 0);
+}
+
 Test(cursor_file, names_are_checked_before_any_file_is_touched)
 {
 	static const char *const bad[] = {"", ".", "..", ".x", "a/b", "../x", "a b", "\xc3\xa4",
