@@ -434,28 +434,34 @@ static int env_count_reader(void *arg, const struct env_reader *reader)
 	return 0;
 }
 
-int env_sizes(struct env *env, struct env_info *ret_info)
+int txn_sizes(struct txn *txn, struct env_info *ret_info)
 {
-	CLEANUP(txn_abort) struct txn *txn = NULL;
+	const struct mapping *map = txn->map;
 	struct env_info result = {0};
 	MDB_envinfo info;
 	uint64_t pages;
 
-	int r = txn_begin_read(env, &txn);
-	if (r == 0)
-		r = mapping_count_pages(env->map, txn->mdb, true, &pages);
+	int r = mapping_count_pages(map, txn->mdb, true, &pages);
 	if (r < 0)
 		return r;
-	(void)mdb_env_info(env->map->mdb, &info);
+	(void)mdb_env_info(map->mdb, &info);
 	result.map_bytes = info.me_mapsize;
-	result.file_bytes = mapping_state_end(env->map);
+	result.file_bytes = mapping_state_end(map);
 	/* Only a writer refuses a file that counts more pages than it has. */
-	if (pages > result.file_bytes / env->map->page_size)
-		pages = result.file_bytes / env->map->page_size;
-	result.used_bytes = pages * env->map->page_size;
+	if (pages > result.file_bytes / map->page_size)
+		pages = result.file_bytes / map->page_size;
+	result.used_bytes = pages * map->page_size;
 	result.last_txn = info.me_last_txnid;
 	*ret_info = result;
 	return 0;
+}
+
+int env_sizes(struct env *env, struct env_info *ret_info)
+{
+	CLEANUP(txn_abort) struct txn *txn = NULL;
+	int r = txn_begin_read(env, &txn);
+
+	return r < 0 ? r : txn_sizes(txn, ret_info);
 }
 
 int env_info(struct env *env, struct env_info *ret_info)

@@ -69,6 +69,8 @@ struct env_info {
 int env_info(struct env *env, struct env_info *ret_info);
 /* As env_info(), without .readers: in no time. */
 int env_sizes(struct env *env, struct env_info *ret_info);
+/* The same of the state that TXN shows, also when a copy has taken the file's place meanwhile. */
+int txn_sizes(struct txn *txn, struct env_info *ret_info);
 
 /* Returns the size of its pages: that of the machine that made it, 4 to 32 KiB. */
 size_t env_page_size(const struct env *env);
