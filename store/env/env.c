@@ -130,6 +130,14 @@ static void env_assert_failed(MDB_env *mdb, const char *message)
 	check_failed("lmdb", 0, sentence);
 }
 
+/* Returns whether the descriptor of data.mdb is not of that file any more. */
+static bool mapping_has_lost_file(const struct mapping *map)
+{
+	struct stat st;
+
+	return map->mode != ENV_WRITE && map->inode && (fstat(mapping_fd(map), &st) < 0 || st.st_dev != map->device || st.st_ino != map->inode);
+}
+
 static void mapping_free(struct mapping **map)
 {
 	if (!*map)
@@ -137,8 +145,9 @@ static void mapping_free(struct mapping **map)
 	mapped_file_unwatch(&(*map)->written);
 	mapped_file_unwatch(&(*map)->lock);
 	mapped_file_unwatch(&(*map)->page_file);
-	/* A forked child leaves the locks and slots of its parent alone. */
-	if ((*map)->mdb && (*map)->forks == forks) {
+	/* A forked child leaves the locks and slots of its parent alone. A program that has closed the descriptor may have another
+	 * file under its number, which LMDB would close. */
+	if ((*map)->mdb && (*map)->forks == forks && !mapping_has_lost_file(*map)) {
 		mapping_keep_end(*map);
 		mdb_env_close((*map)->mdb);
 	}
