@@ -45,6 +45,8 @@ enum proc_exit proc_exit_of(int error)
 
 /* ---- one instance per role ---- */
 
+#define APART 256 /* a program has seldom so many files open; the kernel's table then takes 4 KiB */
+
 static const struct flock lock_whole_file = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 
 static int proc_write_pid(int fd, const char *name)
@@ -246,6 +248,17 @@ int proc_above_standard(int fd)
 	(void)close(fd); /* nothing was written */
 	errno = error;
 	return above;
+}
+
+int proc_apart(int fd)
+{
+	int apart = fd < 0 || fd >= APART ? fd : fcntl(fd, F_DUPFD_CLOEXEC, APART);
+
+	if (fd >= 0 && apart < 0)
+		return proc_above_standard(fd);
+	if (apart != fd)
+		(void)close(fd); /* nothing was written */
+	return apart;
 }
 
 int proc_path_of(int fd, char *path, size_t size)

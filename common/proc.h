@@ -72,6 +72,11 @@ void proc_begin(void);
  * FD; or if it has got such a number, a copy with a higher one, and closes FD; or -1 with errno, also if FD is negative. */
 int proc_above_standard(int fd);
 
+/* For what the library keeps open: moves FD to a number that no file gets by itself, and returns it. A program that closes all
+ * descriptors (closefrom(3)) opens files of its own then; when the library later closes its numbers, it hits none of these.
+ * A low limit of open files allows no such number: then as proc_above_standard(). */
+int proc_apart(int fd);
+
 /* Writes the path of an open file, as it is now, and a NUL. Returns: 0; -ENAMETOOLONG; as proc_failed(). */
 int proc_path_of(int fd, char *path, size_t size);
 

@@ -97,15 +97,15 @@ int filter_accepts(struct filter *filter, const struct record *record)
 {
 	if (!query_accepts_key(&filter->query, record->key))
 		return NOT_FOUND;
+	int r = filter->n ? terms_evaluate(filter->terms, record) : 0;
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < filter->n; i++) {
 		const struct filter_term *wanted = &filter->wanted[i];
-		int r = wanted->feed == record->feed
-			? terms_has(filter->terms, record, wanted->definition,
-				bytes_str(wanted->value))
-			: FOUND;
 
-		if (r != FOUND)
-			return r;
+		if (wanted->feed == record->feed &&
+			!terms_has(filter->terms, wanted->definition, bytes_str(wanted->value)))
+			return NOT_FOUND;
 	}
 	return query_accepts_body(&filter->query, record->body);
 }

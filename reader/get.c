@@ -10,8 +10,10 @@ int key_join(const char *namespace_, const char *name, char key[JOURNAL_KEY_MAX]
 	struct bytes *ret_key)
 {
 	size_t skip = namespace_ && *namespace_ ? strlen(namespace_) + 1 : 0;
-	size_t size = strlen(name);
 
+	if (!name)
+		return err_say(-EINVAL, "the name of the object is NULL");
+	size_t size = strlen(name);
 	if (skip > JOURNAL_KEY_MAX || size > JOURNAL_KEY_MAX - skip)
 		return NOT_FOUND;
 	if (skip) {

@@ -95,7 +95,7 @@ int feed_set_get_named(struct kinf_snapshot *snapshot, const char *name, const s
 void feed_sets_release(struct kinf_snapshot *snapshot);
 
 /* Writes "namespace/name" into KEY, or "name" if NAMESPACE_ is NULL or "". Returns: 0; NOT_FOUND: it is longer than any
- * object's. */
+ * object's; -EINVAL: NAME is NULL. */
 int key_join(const char *namespace_, const char *name, char key[JOURNAL_KEY_MAX],
 	struct bytes *ret_key);
 

@@ -89,6 +89,8 @@ int kinf_index_values(struct kinf_snapshot *snapshot, const char *feed, const ch
 
 	if (r == 0)
 		r = feed_set_get_named(snapshot, feed, &set);
+	if (r == 0 && !index)
+		r = err_say(-EINVAL, "the name of the index is NULL");
 	if (r != 0)
 		return kinf_result_of(snapshot, r);
 	walk.gather = set->n > 1 ? &all : NULL;

@@ -66,10 +66,17 @@ __attribute__((destructor)) static void paths_delete_key(void)
 		(void)pthread_key_delete(at_thread_end);
 }
 
+static int path_is_missing(void)
+{
+	return err_say(-EINVAL, "the field path is NULL");
+}
+
 static int paths_get(const char *text, const struct path **ret_path)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+	if (!text)
+		return path_is_missing();
 	for (unsigned i = 0; i < PATHS_KEPT; i++)
 		if (lately.text[i] && strcmp(lately.text[i], text) == 0) {
 			*ret_path = lately.path[i];
@@ -173,7 +180,7 @@ int kinf_object_each(const struct kinf_object *object, const char *path, kinf_pa
 	CLEANUP(path_free) struct path *parsed = NULL;
 	struct part_walk each = {object, fn, arg};
 	/* Its own: FN may ask for many others. */
-	int r = path_parse(path, &parsed);
+	int r = path ? path_parse(path, &parsed) : path_is_missing();
 
 	if (r == 0 && object->body_size)
 		r = path_eval(parsed, BYTES(object->body, object->body_size), part_give, &each);

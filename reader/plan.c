@@ -296,14 +296,14 @@ int plan_accepts(const struct plan *plan, const struct query *query, struct snap
 int plan_matches(
 	const struct plan *plan, const struct query *query, const struct record *record, bool past)
 {
+	int r = plan->on_body ? terms_evaluate(plan->on_body, record) : 0;
+	if (r < 0)
+		return r;
 	for (size_t i = 0; plan->on_body && i < plan->n_terms; i++) {
 		const struct plan_term *term = &plan->terms[i];
 
-		if (!term_is_on_body(term, past))
-			continue;
-		int r = terms_has(plan->on_body, record, term->definition, term->value);
-		if (r != FOUND)
-			return r;
+		if (term_is_on_body(term, past) && !terms_has(plan->on_body, term->definition, term->value))
+			return NOT_FOUND;
 	}
 	return query_accepts_body(query, record->body);
 }

@@ -171,6 +171,8 @@ int query_init(struct query *query, const struct kinf_query *given)
 	struct kinf_query from = {0};
 
 	*query = (struct query){0};
+	if (!given)
+		return err_say(-EINVAL, "the kinf_query is NULL");
 	/* An older program's structure is shorter: it says nothing of the newer fields. */
 	if (given->size < offsetof(struct kinf_query, sort_by) || given->size > sizeof(*given))
 		return err_set(ERR_UNSUPPORTED, "kinf_query of %u bytes, this library knows %zu",
@@ -178,6 +180,9 @@ int query_init(struct query *query, const struct kinf_query *given)
 	memcpy(&from, given, given->size);
 	if (!from.feed)
 		return err_set(-EINVAL, "kinf_query without a feed");
+	if (from.n_terms && !from.terms)
+		return err_say(-EINVAL, "kinf_query with %llu terms, and the array of them is NULL",
+			(unsigned long long)from.n_terms);
 	query->limit = from.limit;
 	query->at_event = from.at_event;
 	int r = query_copy_texts(query, &from);

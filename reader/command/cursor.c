@@ -66,7 +66,7 @@ static int cursor_list(struct home *home)
 	if (r == 0)
 		r = output_text(&rows.out);
 	if (rows.bad > CURSOR_BAD_NAMED)
-		(void)fprintf(stderr, "note: %zu more files in '%s/cursors' are no cursors\n",
+		(void)fprintf(stderr, "note: %zu more files in '%s/cursors' are no cursors, or do not count\n",
 			rows.bad - CURSOR_BAD_NAMED, home_path(home));
 	table_release(&rows.table);
 	buf_release(&rows.out);

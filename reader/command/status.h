@@ -47,8 +47,8 @@ struct status_reader {
 	char *pin_file; /* that of the oldest snapshot; NULL: it holds none */
 };
 
-/* A named cursor. More than STATUS_CURSORS_MAX do not count for the daemons either. */
-#define STATUS_CURSORS_MAX 1024
+/* A named cursor. More than STATUS_CURSORS_MAX do not count for the daemons either (store/read/cursor_table.c). */
+#define STATUS_CURSORS_MAX 16384
 struct status_cursor {
 	char name[CURSOR_NAME_MAX + 1];
 	size_t feeds;

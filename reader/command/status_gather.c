@@ -187,6 +187,7 @@ const char *status_process_state(const struct status_process *process)
 
 struct reader_walk {
 	struct store_status *status;
+	uint32_t slots; /* of all readers */
 	uint64_t last_txn; /* 0: of a file that was replaced */
 };
 
@@ -218,6 +219,7 @@ static int status_add_reader(void *arg, const struct env_reader *found)
 	struct status_reader *reader;
 	uint64_t txn = found->txn;
 
+	walk->slots += found->slots;
 	if (found->pid == getpid() && found->uid == geteuid())
 		return 0;
 	int r = status_find_reader(walk->status, found, &reader);
@@ -237,18 +239,20 @@ static int status_add_reader(void *arg, const struct env_reader *found)
 	return reader->pin_file ? 0 : err_set(-ENOMEM, "the list of snapshots");
 }
 
-static int status_gather_database(struct env *env, struct store_status *status,
+static int status_gather_database(struct env *env, struct txn *txn, struct store_status *status,
 	struct status_database *database)
 {
-	int r = env_info(env, &database->info);
+	int r = txn_sizes(txn, &database->info);
 
 	if (r < 0)
 		return r;
 	database->open = true;
 	if (status->copy) /* opened without pins, so its readers are not known */
 		return 0;
-	struct reader_walk walk = {status, database->info.last_txn};
-	return env_each_reader(env, status_add_reader, &walk);
+	struct reader_walk walk = {.status = status, .last_txn = database->info.last_txn};
+	r = env_each_reader(env, status_add_reader, &walk);
+	database->info.readers = walk.slots;
+	return r;
 }
 
 /* Adds the processes that keep the space of a file which was replaced. */
@@ -350,9 +354,9 @@ static int status_gather_snapshot(struct kinf_snapshot *s, struct store_status *
 	status->index.generation = index_generation(index);
 	r = status_gather_cursors(s, &meta, status);
 	if (r == 0)
-		r = status_gather_database(journal_env(journal), status, &status->journal);
+		r = status_gather_database(journal_env(journal), snapshot_journal_txn(snapshot), status, &status->journal);
 	if (r == 0)
-		r = status_gather_database(index_env(index), status, &status->index);
+		r = status_gather_database(index_env(index), snapshot_index_txn(snapshot), status, &status->index);
 	if (r == 0)
 		r = status_gather_former_readers(journal, index, status);
 	if (r == 0)

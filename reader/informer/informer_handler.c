@@ -21,6 +21,8 @@
 
 static int handler_copy_options(struct kinf_handler *h, const struct kinf_handler_options *options)
 {
+	if (!options)
+		return err_say(-EINVAL, "the kinf_handler_options are NULL");
 	if (options->size != sizeof(*options))
 		return err_set(ERR_UNSUPPORTED,
 			"kinf_handler_options of %u bytes, this library knows %zu", options->size,

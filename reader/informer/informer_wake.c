@@ -34,9 +34,9 @@ static int wake_add(const struct wake *wake, int fd)
 int wake_open(struct wake *wake)
 {
 	*wake = (struct wake){
-		.epoll = proc_above_standard(epoll_create1(EPOLL_CLOEXEC)),
-		.timer = proc_above_standard(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)),
-		.stop = proc_above_standard(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+		.epoll = proc_apart(epoll_create1(EPOLL_CLOEXEC)),
+		.timer = proc_apart(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)),
+		.stop = proc_apart(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
 		.bell = -1,
 	};
 	if (wake->epoll < 0 || wake->timer < 0 || wake->stop < 0)
@@ -119,7 +119,7 @@ void wake_connect(struct wake *wake, int runtime_fd, uint64_t now)
 	/* By the descriptor: the directory's path may be too long for an address. */
 	(void)snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/" HOME_DOORBELL,
 		runtime_fd);
-	wake->bell = proc_above_standard(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+	wake->bell = proc_apart(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 	if (wake->bell < 0 || connect(wake->bell, (struct sockaddr *)&address, sizeof(address)) < 0 ||
 		wake_add(wake, wake->bell) < 0 || !wake_arm_bell(wake))
 		cleanup_fd(&wake->bell); /* the timer replaces it */

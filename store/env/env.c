@@ -130,6 +130,14 @@ static void env_assert_failed(MDB_env *mdb, const char *message)
 	check_failed("lmdb", 0, sentence);
 }
 
+/* Returns whether the descriptor of data.mdb is not of that file any more. */
+static bool mapping_has_lost_file(const struct mapping *map)
+{
+	struct stat st;
+
+	return map->mode != ENV_WRITE && map->inode && (fstat(mapping_fd(map), &st) < 0 || st.st_dev != map->device || st.st_ino != map->inode);
+}
+
 static void mapping_free(struct mapping **map)
 {
 	if (!*map)
@@ -137,8 +145,9 @@ static void mapping_free(struct mapping **map)
 	mapped_file_unwatch(&(*map)->written);
 	mapped_file_unwatch(&(*map)->lock);
 	mapped_file_unwatch(&(*map)->page_file);
-	/* A forked child leaves the locks and slots of its parent alone. */
-	if ((*map)->mdb && (*map)->forks == forks) {
+	/* A forked child leaves the locks and slots of its parent alone. A program that has closed the descriptor may have another
+	 * file under its number, which LMDB would close. */
+	if ((*map)->mdb && (*map)->forks == forks && !mapping_has_lost_file(*map)) {
 		mapping_keep_end(*map);
 		mdb_env_close((*map)->mdb);
 	}
@@ -441,28 +450,34 @@ static int env_count_reader(void *arg, const struct env_reader *reader)
 	return 0;
 }
 
-int env_sizes(struct env *env, struct env_info *ret_info)
+int txn_sizes(struct txn *txn, struct env_info *ret_info)
 {
-	CLEANUP(txn_abort) struct txn *txn = NULL;
+	const struct mapping *map = txn->map;
 	struct env_info result = {0};
 	MDB_envinfo info;
 	uint64_t pages;
 
-	int r = txn_begin_read(env, &txn);
-	if (r == 0)
-		r = mapping_count_pages(env->map, txn->mdb, true, &pages);
+	int r = mapping_count_pages(map, txn->mdb, true, &pages);
 	if (r < 0)
 		return r;
-	(void)mdb_env_info(env->map->mdb, &info);
+	(void)mdb_env_info(map->mdb, &info);
 	result.map_bytes = info.me_mapsize;
-	result.file_bytes = mapping_state_end(env->map);
+	result.file_bytes = mapping_state_end(map);
 	/* Only a writer refuses a file that counts more pages than it has. */
-	if (pages > result.file_bytes / env->map->page_size)
-		pages = result.file_bytes / env->map->page_size;
-	result.used_bytes = pages * env->map->page_size;
+	if (pages > result.file_bytes / map->page_size)
+		pages = result.file_bytes / map->page_size;
+	result.used_bytes = pages * map->page_size;
 	result.last_txn = info.me_last_txnid;
 	*ret_info = result;
 	return 0;
+}
+
+int env_sizes(struct env *env, struct env_info *ret_info)
+{
+	CLEANUP(txn_abort) struct txn *txn = NULL;
+	int r = txn_begin_read(env, &txn);
+
+	return r < 0 ? r : txn_sizes(txn, ret_info);
 }
 
 int env_info(struct env *env, struct env_info *ret_info)

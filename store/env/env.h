@@ -69,6 +69,8 @@ struct env_info {
 int env_info(struct env *env, struct env_info *ret_info);
 /* As env_info(), without .readers: in no time. */
 int env_sizes(struct env *env, struct env_info *ret_info);
+/* The same of the state that TXN shows, also when a copy has taken the file's place meanwhile. */
+int txn_sizes(struct txn *txn, struct env_info *ret_info);
 
 /* The writer's thread calls it between two transactions. Returns: 0; ERR_MOVED: another program has written over data.mdb, for
  * instance cp, which puts a copy into the place of a store that is in use. */

@@ -144,6 +144,7 @@ int generation_open_write(int directory_fd, const struct generation_kind *kind,
 	if (!gen)
 		return err_set(-ENOMEM, "opening the %s", kind->what);
 	int r = generation_open_folder(directory_fd, number, &gen->fd);
+	gen->fd = proc_apart(gen->fd);
 	if (r == 0)
 		r = state_read(gen->fd, &gen->state);
 	if (r == 0)
@@ -239,6 +240,7 @@ int generation_open_read(int directory_fd, const struct generation_kind *kind, u
 	if (!gen)
 		return err_set(-ENOMEM, "opening the %s", kind->what);
 	int r = generation_open_folder(directory_fd, number, &gen->fd);
+	gen->fd = proc_apart(gen->fd);
 	if (r == 0)
 		r = state_read(gen->fd, &gen->state);
 	if (r == 0)

@@ -16,6 +16,7 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/proc.h"
 
 /* Compares an open file with the one at DIRECTORY_FD/NAME. FD -1: there was none, so any is a change. A path
  * that can't be examined for another reason than its absence counts as unchanged. */
@@ -105,7 +106,7 @@ void home_guard_file(struct home *home, const char *name)
 static void home_replace_fd(_Atomic int *fd, int new_fd)
 {
 	if (*fd < 0) {
-		*fd = new_fd;
+		*fd = proc_apart(new_fd);
 	} else if (new_fd >= 0) {
 		(void)dup3(new_fd, *fd, O_CLOEXEC); /* both are valid descriptors */
 		cleanup_fd(&new_fd);

@@ -113,6 +113,13 @@ static void pin_file_forget(int *fd, struct pin_place_id id)
 		*fd = -1;
 }
 
+static void pin_file_forget_lost(struct pin_file *file)
+{
+	pin_file_forget(&file->fd, file->own);
+	pin_file_forget(&file->lock_fd, file->own);
+	pin_file_forget(&file->mark_fd, file->page);
+}
+
 /* Frees the memory, removes the file. The caller holds all.lock. */
 static void pin_file_free(struct pin_file **file_pointer)
 {
@@ -127,6 +134,7 @@ static void pin_file_free(struct pin_file **file_pointer)
 		*link = file->next;
 	if (file->map)
 		(void)munmap(file->map, PIN_CHUNKS_MAX * PIN_CHUNK_BYTES);
+	pin_file_forget_lost(file);
 	if (file->fd >= 0) /* else there is none, or this is a forked child, and the file its parent's */
 		(void)unlink(file->path);
 	cleanup_fd(&file->lock_fd);
@@ -223,11 +231,11 @@ static int pin_file_mark(struct pin_file *file, const char *path, uint64_t numbe
 	struct flock mark = {
 		.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = (off_t)number, .l_len = 1};
 
-	file->mark_fd = proc_above_standard(open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
-	if (file->mark_fd < 0 || fcntl(file->mark_fd, F_OFD_SETLK, &mark) < 0)
+	file->mark_fd = proc_apart(open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+	if (file->mark_fd < 0)
 		return err_set(-errno, "marking '%s'", path);
 	file->page = pin_file_identify(file->mark_fd);
-	return 0;
+	return fcntl(file->mark_fd, F_OFD_SETLK, &mark) == 0 ? 0 : err_set(-errno, "marking '%s'", path);
 }
 
 /* Makes a file in the directory PLACE. Returns: 0; AGAIN: a writer removed it before it was locked; errors. */
@@ -252,7 +260,7 @@ static int pin_file_make_in(const struct pins *pins, const char *place, struct p
 	r = failpoint_pass(FAILPOINT_PINS_MAKE);
 	if (r < 0)
 		return r;
-	file->fd = proc_above_standard(
+	file->fd = proc_apart(
 		open(file->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
 	if (file->fd < 0)
 		return err_set(-errno, "making a file in '%s'", place);
@@ -260,7 +268,7 @@ static int pin_file_make_in(const struct pins *pins, const char *place, struct p
 	file->kind = pin_file_choose(file->fd);
 	if (!pin_place_is(pin_place_identify(place), id))
 		return AGAIN; /* the directory was replaced */
-	file->lock_fd = proc_above_standard(open(file->path, O_RDWR | O_NOFOLLOW | O_CLOEXEC));
+	file->lock_fd = proc_apart(open(file->path, O_RDWR | O_NOFOLLOW | O_CLOEXEC));
 	if (file->lock_fd < 0 || fcntl(file->lock_fd, F_OFD_SETLK, &lock) < 0)
 		return errno == EAGAIN || errno == ENOENT
 			       ? AGAIN
@@ -538,9 +546,7 @@ bool pins_check(struct pin *pin)
 	if (file->kind == PIN_MARK ? pin_file_has(file->mark_fd, file->page) : pin_file_has(file->lock_fd, file->own))
 		return true;
 	(void)pthread_mutex_lock(&all.lock);
-	pin_file_forget(&file->fd, file->own);
-	pin_file_forget(&file->lock_fd, file->own);
-	pin_file_forget(&file->mark_fd, file->page);
+	pin_file_forget_lost(file);
 	__atomic_store_n(&file->is_lost, true, __ATOMIC_RELAXED);
 	(void)pthread_mutex_unlock(&all.lock);
 	pin->epoch = ~pin->epoch; /* the next snapshot takes another */

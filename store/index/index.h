@@ -197,7 +197,7 @@ int index_names(struct index *index, struct txn *txn, uint32_t feed, struct byte
 	struct bytes from, struct index_walk **ret_walk);
 /* Walks the objects that have a term, by object id; RET_WALK NULL: only counts them. For a value
  * longer than INDEX_VALUE_MAX they are candidates with the same beginning and hash: the caller
- * checks each body with terms_has() (terms.h). Returns: FOUND; NOT_FOUND: the value does not
+ * checks each body (terms.h). Returns: FOUND; NOT_FOUND: the value does not
  * occur. */
 int index_postings(struct index *index, struct txn *txn, uint32_t definition, struct bytes value,
 	uint64_t *ret_count, struct index_walk **ret_walk);

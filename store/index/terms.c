@@ -30,7 +30,7 @@ struct terms {
 	struct terms_rule *rules;
 	size_t n_rules, rules_room;
 	struct path_set paths; /* of all rules, for one walk over a body */
-	struct term_list found; /* of terms_has() */
+	struct term_list found; /* by terms_evaluate() */
 	/* While a compound is evaluated: the values of each path, those of path i before
 	 * part_end[i]. */
 	struct buf text;
@@ -116,9 +116,19 @@ static int terms_parse(struct terms_rule *rule, const struct index_definition *d
 	return 0;
 }
 
+static bool terms_knows(const struct terms *terms, uint32_t definition)
+{
+	for (size_t i = 0; i < terms->n_rules; i++)
+		if (terms->rules[i].definition == definition)
+			return true;
+	return false;
+}
+
 int terms_add(struct terms *terms, const struct index_definition *definition)
 {
 	CHECK_OBJ(terms, TERMS_MAGIC);
+	if (terms_knows(terms, definition->id))
+		return 0;
 	int r = ARRAY_ROOM(terms->rules, terms->n_rules, terms->rules_room, 1, "index definitions");
 
 	if (r < 0)
@@ -336,17 +346,17 @@ int terms_collect(struct terms *terms, const struct record *record, struct term_
 	return r;
 }
 
-int terms_has(
-	struct terms *terms, const struct record *record, uint32_t definition, struct bytes value)
+int terms_evaluate(struct terms *terms, const struct record *record)
 {
-	struct term_list *found = &terms->found;
-	int r = terms_collect(terms, record, found);
+	return terms_collect(terms, record, &terms->found);
+}
 
-	if (r < 0)
-		return r;
+bool terms_has(const struct terms *terms, uint32_t definition, struct bytes value)
+{
+	const struct term_list *found = &terms->found;
+
 	for (size_t i = 0; i < found->n; i++)
-		if (found->terms[i].definition == definition &&
-			bytes_equal(found->terms[i].value, value))
-			return FOUND;
-	return NOT_FOUND;
+		if (found->terms[i].definition == definition && bytes_equal(found->terms[i].value, value))
+			return true;
+	return false;
 }

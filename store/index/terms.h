@@ -35,7 +35,7 @@ struct terms;
 int terms_new(struct terms **ret_terms);
 void terms_free(struct terms **terms);
 
-/* Copies DEFINITION. ERR_SYNTAX: its paths can't be parsed; they were checked when the definition
+/* Copies DEFINITION, or does nothing if it has one of that id. ERR_SYNTAX: its paths can't be parsed; they were checked when the definition
  * was made, so the index is damaged. */
 int terms_add(struct terms *terms, const struct index_definition *definition);
 
@@ -51,8 +51,9 @@ void term_list_release(struct term_list *list);
  * none. ERR_CORRUPT, -ENOMEM. The values are copies. */
 int terms_collect(struct terms *terms, const struct record *record, struct term_list *list);
 
-/* Checks whether RECORD has exactly this value in the definition. Returns: FOUND, NOT_FOUND. */
-int terms_has(
-	struct terms *terms, const struct record *record, uint32_t definition, struct bytes value);
+/* Finds the terms of RECORD in all definitions, for terms_has(). Errors as of terms_collect(). */
+int terms_evaluate(struct terms *terms, const struct record *record);
+/* Returns whether the record that was evaluated last has exactly this value in the definition. */
+bool terms_has(const struct terms *terms, uint32_t definition, struct bytes value);
 
 #endif

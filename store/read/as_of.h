@@ -77,7 +77,7 @@ int as_of_walk(struct as_of *as_of, enum as_of_objects which, struct bytes prefi
 /*
  * The next object of the walk: FOUND, END. ENTRY is for snapshot_record(); its .object is 0 when
  * the object was changed since: whether such a version has a term is to be read from its body
- * (terms_has). KEY is borrowed until as_of_rest().
+ * (terms.h). KEY is borrowed until as_of_rest().
  */
 int as_of_next(struct as_of *as_of, struct bytes *ret_key, struct index_entry *ret_entry);
 

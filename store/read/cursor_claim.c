@@ -59,7 +59,7 @@ static int claim_refuse(const struct stat *st)
  * AGAIN: the follower that had it removed it meanwhile; errors. */
 static int claim_lock_once(int directory, const char *file, int *ret_fd)
 {
-	AUTO_FD int fd = proc_above_standard(openat(
+	AUTO_FD int fd = proc_apart(openat(
 		directory, file, O_RDWR | O_CREAT | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW, 0600));
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	int error = errno;
@@ -173,8 +173,7 @@ int cursor_claim(struct home *home, const char *name, struct cursor_claim *claim
 	}
 	if (r == 0) {
 		*claim = (struct cursor_claim){.fd = fd, .held = true, .next = claims.first};
-		claim->directory = fcntl(home_cursors_fd(home), F_DUPFD_CLOEXEC,
-			STDERR_FILENO + 1); /* -1: the reflector removes the file */
+		claim->directory = proc_apart(fcntl(home_cursors_fd(home), F_DUPFD_CLOEXEC, 0)); /* -1: the reflector removes the file */
 		(void)snprintf(claim->name, sizeof(claim->name), "%s", name);
 		claims.first = claim;
 	}

@@ -296,8 +296,38 @@ int cursor_open_directory(struct home *home, DIR **ret_directory)
 	return r;
 }
 
+int cursor_count_owner(struct hashtable *owners, uid_t owner, bool *ret_counts)
+{
+	struct hashtable_number *n = hashtable_find_number(owners, owner);
+
+	*ret_counts = !n || n->value < CURSORS_PER_OWNER;
+	if (n) {
+		n->value += *ret_counts;
+		return 0;
+	}
+	return hashtable_put_number(owners, owner, 1, "the owners of cursors");
+}
+
+/* Loads the cursor NAME of the walk if it counts. Returns as cursor_load() does; ERR_TOO_LARGE: it does not count. */
+static int cursor_load_counted(struct home *home, DIR *directory, struct hashtable *owners, const char *name,
+	struct cursor_file *ret_cursor)
+{
+	struct stat st;
+	bool counts;
+
+	if (fstatat(dirfd(directory), name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return NOT_FOUND;
+	int r = cursor_count_owner(owners, st.st_uid, &counts);
+	if (r < 0)
+		return r;
+	return counts ? cursor_load(home, name, ret_cursor)
+		      : err_say(ERR_TOO_LARGE, "cursor '%s': %d files of user %u count, and there are more", name,
+				CURSORS_PER_OWNER, (unsigned)st.st_uid);
+}
+
 int cursor_each_file(struct home *home, cursor_fn *fn, cursor_bad_fn *bad, void *arg)
 {
+	CLEANUP(hashtable_release) struct hashtable owners = HASHTABLE_INIT(struct hashtable_number, hashtable_number_is, NULL);
 	DIR *directory;
 
 	if (home_cursors_fd(home) < 0)
@@ -310,7 +340,7 @@ int cursor_each_file(struct home *home, cursor_fn *fn, cursor_bad_fn *bad, void 
 
 		if (entry->d_name[0] == '.')
 			continue;
-		r = cursor_load(home, entry->d_name, &cursor);
+		r = cursor_load_counted(home, directory, &owners, entry->d_name, &cursor);
 		if (r == FOUND) {
 			r = fn(arg, entry->d_name, &cursor);
 			cursor_release(&cursor);

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <sys/stat.h>
 
+#include "common/hashtable.h"
 #include "store/env/home.h"
 
 /* The seq up to which a follower has examined a feed. */
@@ -28,6 +29,7 @@ struct cursor_file {
 };
 
 #define CURSOR_NAME_MAX 64
+#define CURSORS_PER_OWNER 1024 /* that count: members of the store's group may put any number of files into the directory */
 #define CURSOR_RANDOM_DIGITS 16 /* in the name of a temporary file */
 /* Returns: 0; -EINVAL: NAME is no name of a cursor. */
 int cursor_check_name(const char *name);
@@ -68,8 +70,12 @@ bool cursor_sweep(int directory_fd, const char *name, const struct stat *st, uin
 /* Opens the cursors' directory. The caller closes it. */
 int cursor_open_directory(struct home *home, DIR **ret_directory);
 
-/* Calls FN for each readable cursor until it returns non-zero, and BAD, unless it is NULL, for each other file, with the
- * error, whose sentence names the file. */
+/* Counts a file of OWNER in a walk, which begins with an empty OWNERS (hashtable_number). Gives whether it is one of the
+ * CURSORS_PER_OWNER that count. */
+int cursor_count_owner(struct hashtable *owners, uid_t owner, bool *ret_counts);
+
+/* Calls FN for each readable cursor that counts until it returns non-zero, and BAD, unless it is NULL, for each other file, with
+ * the error, whose sentence names the file. */
 typedef int cursor_fn(void *arg, const char *name, const struct cursor_file *cursor);
 typedef void cursor_bad_fn(void *arg, int error);
 int cursor_each_file(struct home *home, cursor_fn *fn, cursor_bad_fn *bad, void *arg);

@@ -82,19 +82,6 @@ void cursor_table_free(struct cursor_table **table)
 	free(t);
 }
 
-/* Counts a file of its owner in this walk. Returns whether it is within the owner's share. */
-static int cursor_table_count(struct cursor_table *table, uid_t owner, bool *ret_counts)
-{
-	struct hashtable_number *n = hashtable_find_number(&table->owners, owner);
-
-	*ret_counts = !n || n->value < CURSOR_TABLE_PER_OWNER;
-	if (n) {
-		n->value += *ret_counts;
-		return 0;
-	}
-	return hashtable_put_number(&table->owners, owner, 1, "the owners of cursors");
-}
-
 /* Returns the monotonic time at which a file that was read just now was written. By the wall clock only if it is older than
  * the table: that clock may be set. */
 static int64_t cursor_table_began(const struct cursor_table *table, uint64_t written_ns)
@@ -137,7 +124,7 @@ static int64_t cursor_table_take(
 	bool counts = true;
 
 	if (!row || row->walk != table->walk) { /* else it is one more link to the same file */
-		int r = cursor_table_count(table, st->st_uid, &counts);
+		int r = cursor_count_owner(&table->owners, st->st_uid, &counts);
 
 		if (r < 0 || !counts)
 			return r;

@@ -3,7 +3,7 @@
  * The reflector's memory of all cursor files, so that each file is read once and not again at every
  * trimming. The directory belongs to all members of the store's group, and a member may put anything
  * into it. Therefore a walk goes on in slices, a file is read again only when its inode, size or time
- * has changed (so links to one file cost nothing), and only CURSOR_TABLE_PER_OWNER files of one user
+ * has changed (so links to one file cost nothing), and only CURSORS_PER_OWNER files of one user
  * count.
  *
  * A cursor is expired when both clocks say so: the wall clock, by which it was written, and the monotonic one since this table
@@ -14,8 +14,6 @@
 #define STORE_READ_CURSOR_TABLE_H
 
 #include "store/read/cursor_file.h"
-
-#define CURSOR_TABLE_PER_OWNER 1024
 
 struct cursor_table;
 

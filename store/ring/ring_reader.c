@@ -96,7 +96,7 @@ int ring_attach(int directory_fd, const char *name, struct ring_reader **ret_rea
 	reader->device = st.st_dev;
 	reader->inode = st.st_ino;
 	reader->name = strdup(name);
-	reader->directory_fd = fcntl(directory_fd, F_DUPFD_CLOEXEC, 0);
+	reader->directory_fd = proc_apart(fcntl(directory_fd, F_DUPFD_CLOEXEC, 0));
 	if (!reader->name || reader->directory_fd < 0) {
 		r = err_set(reader->name ? -errno : -ENOMEM, "ring '%s'", name);
 		(void)munmap(memory, (size_t)st.st_size); /* ours, whole: can't fail */

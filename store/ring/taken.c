@@ -149,7 +149,7 @@ int taken_attach(int directory_fd, struct taken_reader **ret_reader)
 	/* pairs with release in taken_create() */
 	if (atomic_load_explicit(&reader->page->magic, memory_order_acquire) != TAKEN_MAGIC)
 		return err_set(-ENOENT, "'" TAKEN_FILE "' is being made");
-	reader->directory_fd = fcntl(directory_fd, F_DUPFD_CLOEXEC, 0);
+	reader->directory_fd = proc_apart(fcntl(directory_fd, F_DUPFD_CLOEXEC, 0));
 	if (reader->directory_fd < 0)
 		return err_set(-errno, "opening '" TAKEN_FILE "'");
 	taken_look(reader);

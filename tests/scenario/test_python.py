@@ -566,6 +566,45 @@ def test_ctrl_c_interrupts_calls_that_wait(store, simulator):
 
 
 @guest
+def test_what_a_signal_raises_in_a_callback_is_not_lost(store, simulator):
+    """A handler of a signal may raise before a callback's first statement, where Python itself forgets the exception."""
+
+    class Pressed(Exception):
+        pass
+
+    def press(*_):
+        raise Pressed
+
+    def pressed(call, wanted, delay):
+        """Returns whether CALL was interrupted; it gives all that is WANTED otherwise."""
+        try:
+            try:
+                signal.setitimer(signal.ITIMER_REAL, delay)
+                found = call()
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+        except Pressed:
+            return True
+        assert found == wanted, (len(found), len(wanted))
+        return False
+
+    before, forgotten = sys.unraisablehook, []
+    old = signal.signal(signal.SIGALRM, press)
+    sys.unraisablehook = forgotten.append
+    try:
+        with store.snapshot() as snapshot:
+            pods = snapshot.feed("pods")
+            keys = [pod.key for pod in pods] * 10
+            for call in (lambda: [pod.key for pod in pods.get_many(keys)], lambda: pods.index_values("label")):
+                wanted = call()
+                assert sum(pressed(call, wanted, 0.0001 + n % 40 * 0.00004) for n in range(400)) > 10
+    finally:
+        signal.signal(signal.SIGALRM, old)
+        sys.unraisablehook = before
+    assert not forgotten, forgotten[0]
+
+
+@guest
 def test_a_cursor_is_committed_by_hand(store, simulator):
     pods = store.feed("pods")
 

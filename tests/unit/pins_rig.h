@@ -173,6 +173,11 @@ static inline void __attribute__((noreturn)) serve(int from, int to)
 		case 'c': /* checks the one that it holds */
 			answer = is_whole(txn) ? 'y' : 'n';
 			break;
+		case 'z': { /* knows the sizes of that state, and of no newer one */
+			struct env_info info = {0};
+			answer = env_sizes(env, &info) == ERR_SNAPSHOT_EXPIRED && txn_sizes(txn, &info) == 0 && info.used_bytes ? 'y' : 'n';
+			break;
+		}
 		case 'r': /* renews */
 			answer = txn_renew(txn) == 0 && is_whole(txn) ? 'y' : 'n';
 			break;

@@ -362,15 +362,39 @@ Test(cursor_file, a_users_share_of_the_table_is_limited)
 {
 	struct cursor_table *table = new_table();
 
-	for (int i = 0; i < CURSOR_TABLE_PER_OWNER + 100; i++) {
+	for (int i = 0; i < CURSORS_PER_OWNER + 100; i++) {
 		char name[32];
 
 		(void)snprintf(name, sizeof(name), "c-%d", i);
 		put_file(name, "kinf-cursor 1\nend\n");
 	}
 	walk(table, DAY_NS);
-	cr_assert_eq(cursor_table_reads(table), CURSOR_TABLE_PER_OWNER);
+	cr_assert_eq(cursor_table_reads(table), CURSORS_PER_OWNER);
 	cursor_table_free(&table);
+}
+
+static int count_all(void *arg, const char *name, const struct cursor_file *cursor)
+{
+	(void)name;
+	(void)cursor;
+	++*(unsigned *)arg;
+	return 0;
+}
+
+/* So that a member of the group can't make 'kinf status' as slow as it likes. */
+Test(cursor_file, a_walk_opens_no_more_files_of_a_user_than_count)
+{
+	unsigned walked = 0;
+
+	cr_assert_eq(cursor_save(home, "one", uuid, positions, 1), 0);
+	for (int i = 0; i < CURSORS_PER_OWNER + 100; i++) {
+		char name[32];
+
+		(void)snprintf(name, sizeof(name), "c-%d", i);
+		cr_assert_eq(linkat(home_cursors_fd(home), "one", home_cursors_fd(home), name, 0), 0);
+	}
+	cr_assert_eq(cursor_each(home, count_all, &walked), 0);
+	cr_assert_eq(walked, CURSORS_PER_OWNER);
 }
 
 /* A member of the group left a link at the name that another user's follower was about to write. */

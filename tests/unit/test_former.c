@@ -78,6 +78,19 @@ Test(former, space_of_a_file_that_nobody_pins_comes_back_whoever_has_it_open)
 	end(&child, SIGTERM);
 }
 
+Test(former, sizes_of_a_state_that_is_held_are_known_when_no_more_snapshots_are_given)
+{
+	struct child child = start();
+	struct former_loss loss;
+
+	cr_assert_eq(ask(&child, 'o'), 'y');
+	(void)close(replace());
+	cr_assert_not(tend(GRACE, &loss));
+	cr_assert_eq(formers.n, 1);
+	cr_assert_eq(ask(&child, 'z'), 'y');
+	end(&child, SIGTERM);
+}
+
 Test(former, file_with_another_name_is_left_as_it_is)
 {
 	struct former_loss loss;

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "common/cleanup.h"
 #include "common/err.h"
@@ -140,6 +141,30 @@ Test(informer, a_filter_may_ask_for_index_terms)
 	filter.terms = &no_index;
 	cr_assert_eq(kinf_informer_add_handler(informer, &options, &b.handler), KINF_NO_INDEX);
 	cr_assert(strstr(kinf_error(cache.kinf), "colour"), "%s", kinf_error(cache.kinf));
+	release();
+}
+
+/* An object is evaluated once, however many terms are asked for. */
+Test(informer, a_filter_may_have_many_terms)
+{
+	enum { TERMS = 20000 };
+	struct kinf_term *terms = calloc(TERMS, sizeof(*terms));
+	struct kinf_query filter = {.size = sizeof(filter), .terms = terms, .n_terms = TERMS};
+	struct kinf_handler_options options = tape_options(&a);
+
+	for (size_t i = 0; i < TERMS; i++)
+		terms[i] = (struct kinf_term){"node", "n1"};
+	for (char key[] = "a/a"; key[2] < 'k'; key[2]++)
+		cache_put(key, "n1");
+	cache_put("a/y", "n2");
+	cache_take();
+	options.filter = &filter;
+	informer = tape_informer(NULL);
+	KINF_OK(kinf_informer_add_handler(informer, &options, &a.handler));
+	tape_drain(informer);
+	tape_is(&a, "add! a/a=1 add! a/b=2 add! a/c=3 add! a/d=4 add! a/e=5 add! a/f=6 add! a/g=7 add! a/h=8 add! a/i=9 "
+		    "add! a/j=10 sync");
+	free(terms);
 	release();
 }
 

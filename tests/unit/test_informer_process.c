@@ -3,11 +3,13 @@
 #include "reader/informer/informer.h"
 
 #include <criterion/criterion.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/failpoint.h"
+#include "tests/unit/scratch.h"
 #include "tests/unit/tape.h"
 
 TestSuite(informer_process, .init = cache_open, .fini = cache_close, .timeout = 60);
@@ -164,4 +166,43 @@ Test(informer_process, a_child_that_returns_from_a_callback_is_told_no_more)
 	tape_drain(informer);
 	tape_is(&a, "add! a/w=1 add! a/x=2 add! a/y=3 sync");
 	release();
+}
+
+/* ---- a program that closes all descriptors ---- */
+
+static bool closes_nothing_of_its_program(void)
+{
+	enum { OWN = 60 };
+	struct kinf_informer_options options = {.size = sizeof(options), .cursor = "mine"};
+	struct kinf_handler_options none = {.size = sizeof(none)};
+	struct kinf_snapshot *snapshot = NULL;
+	struct kinf_handler *handler;
+	struct kinf *own = NULL;
+	int fds[OWN];
+	bool good = kinf_open(scratch_path("store"), &own) == 0 && kinf_snapshot_open(own, &snapshot) == 0 &&
+		kinf_informer_new(own, "pods", &options, &informer) == 0 &&
+		kinf_informer_add_handler(informer, &none, &handler) == 0 && kinf_informer_dispatch(informer, 0) >= 0;
+
+	closefrom(STDERR_FILENO + 1);
+	for (size_t i = 0; i < OWN; i++)
+		fds[i] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	(void)kinf_snapshot_renew(snapshot); /* succeeds or fails, as it likes */
+	kinf_informer_free(&informer);
+	kinf_snapshot_close(&snapshot);
+	kinf_close(&own);
+	for (size_t i = 0; i < OWN; i++)
+		good = good && fcntl(fds[i], F_GETFD) >= 0;
+	return good;
+}
+
+Test(informer_process, files_that_a_program_opens_after_it_has_closed_all_stay_open)
+{
+	int status = -1;
+
+	three_objects();
+	pid_t child = fork();
+	if (child == 0)
+		_exit(closes_nothing_of_its_program() ? 0 : 1);
+	cr_assert_eq(waitpid(child, &status, 0), child);
+	cr_assert_eq(status, 0, "%x", (unsigned)status);
 }

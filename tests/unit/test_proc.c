@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -53,6 +54,26 @@ Test(proc, what_is_written_gets_no_number_of_a_standard_descriptor)
 	cr_assert_eq(proc_above_standard(above), above);
 	cr_assert_eq(close(above), 0);
 	cr_assert_eq(proc_above_standard(-1), -1);
+}
+
+Test(proc, what_is_kept_open_gets_a_number_that_no_file_gets_by_itself)
+{
+	int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	struct rlimit limit, low;
+	int apart = proc_apart(fd);
+
+	cr_assert_geq(apart, 256);
+	cr_assert_eq(fcntl(fd, F_GETFD), -1);
+	cr_assert_eq(fcntl(apart, F_GETFD), FD_CLOEXEC);
+	cr_assert_eq(proc_apart(apart), apart);
+	cr_assert_eq(close(apart), 0);
+	cr_assert_eq(proc_apart(-1), -1);
+	cr_assert_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	low = (struct rlimit){.rlim_cur = 100, .rlim_max = limit.rlim_max};
+	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &low), 0);
+	fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	cr_assert_eq(proc_apart(fd), fd, "there is no such number");
+	(void)close(fd);
 }
 
 Test(proc, begins_with_a_umask_that_leaves_the_owner_its_rights)

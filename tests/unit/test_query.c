@@ -257,6 +257,30 @@ Test(query, a_feed_without_name_is_refused_also_after_all_feeds_were_asked_for)
 	cr_assert_str_eq(kinf_error(w.kinf), "the name of the feed is NULL");
 }
 
+/* As getenv() gives it, for instance. */
+Test(query, text_that_is_missing_is_an_error)
+{
+	struct kinf_query query = {.size = sizeof(query), .feed = "pods", .n_terms = 1};
+	struct kinf_listing *list = NULL;
+	struct kinf_object object;
+	const char *text;
+	size_t size;
+
+	cr_assert_eq(kinf_get(w.snapshot, "pods", "ns-0", NULL, &object), -EINVAL);
+	cr_assert_str_eq(kinf_error(w.kinf), "the name of the object is NULL");
+	cr_assert_eq(kinf_history(w.snapshot, "pods", NULL, NULL, NULL, NULL), -EINVAL);
+	cr_assert_eq(kinf_index_values(w.snapshot, "pods", NULL, NULL, NULL, NULL), -EINVAL);
+	cr_assert_str_eq(kinf_error(w.kinf), "the name of the index is NULL");
+	cr_assert_eq(kinf_list(w.snapshot, &query, &list), -EINVAL);
+	cr_assert(strstr(kinf_error(w.kinf), "terms"), "%s", kinf_error(w.kinf));
+	cr_assert_eq(kinf_list(w.snapshot, NULL, &list), -EINVAL);
+	cr_assert_eq(kinf_get(w.snapshot, "pods", w.pods[0].namespace_, w.pods[0].name, &object), KINF_FOUND);
+	cr_assert_eq(kinf_object_path(&object, NULL, &text, &size), -EINVAL);
+	cr_assert_eq(kinf_object_part(&object, NULL, &object), -EINVAL);
+	cr_assert_eq(kinf_object_each(&object, NULL, NULL, NULL), -EINVAL);
+	cr_assert_str_eq(kinf_error(NULL), "the field path is NULL");
+}
+
 struct many {
 	size_t next, ends_at;
 	bool renews;

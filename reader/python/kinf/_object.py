@@ -9,6 +9,7 @@ from ctypes import byref, c_size_t, c_ubyte, c_void_p
 from typing import Any, Protocol, TypeVar
 
 from . import _library
+from ._callback import call
 from ._errors import Error, Single, check
 from ._library import FOUND, PART_FN, lib, take
 
@@ -122,9 +123,13 @@ class Part(Single, Mapping[str, Any]):
                 failed.append(exception)
                 return 1
 
-        result = lib.kinf_object_each(byref(raw), path, PART_FN(one), None) if raw.body else FOUND
+        if not raw.body:
+            return found
+        result, lost = call(lib.kinf_object_each, byref(raw), path, PART_FN(one), None)
         if failed:
             raise failed[0]
+        if lost:
+            raise lost
         check(result)
         return found
 

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import _library
+from ._callback import call
 from ._errors import Ended, Single, check, check_fork, error, forks
 from ._library import AGAIN, CHANGE_FN, END, FEED_FN, FOUND, GET_FN, GONE, INDEX_FN, VALUE_FN, lib
 from ._object import Object, copy_of, text_at
@@ -92,7 +93,7 @@ class Change:
 
 class Collector:
     """Takes what a callback is given into a list. Nothing is raised through the library: the first
-    exception ends the walk and comes out of done()."""
+    exception ends the walk and comes out of walk()."""
 
     def __init__(self) -> None:
         self.items: list[Any] = []
@@ -106,7 +107,10 @@ class Collector:
             self.failed = exception
             return 1
 
-    def done(self, code: int, handle: int | None) -> list[Any]:
+    def walk(self, handle: int | None, function: Any, *arguments: Any) -> list[Any]:
+        """FUNCTION(*ARGUMENTS), whose callback calls take()."""
+        code, lost = call(function, *arguments)
+        self.failed = self.failed or lost
         if self.failed:
             raise self.failed
         if code == AGAIN:
@@ -238,8 +242,9 @@ class SnapshotFeed:
 
         with self._held() as address:
             array = (c_char_p * len(wanted))(*wanted)
-            code = lib.kinf_get_many(address, self._name, array, len(wanted), GET_FN(one), None)
-            return collector.done(code, self.snapshot.kinf)
+            return collector.walk(
+                self.snapshot.kinf, lib.kinf_get_many, address, self._name, array, len(wanted), GET_FN(one), None
+            )
 
     def __getitem__(self, key: str) -> Object:
         found = self.get(key)
@@ -292,8 +297,9 @@ class SnapshotFeed:
 
         name, begin = text(index, "an index name"), text(prefix, "a prefix")
         with self._held() as address:
-            code = lib.kinf_index_values(address, self._name, name, begin, VALUE_FN(one), None)
-            return collector.done(code, self.snapshot.kinf)
+            return collector.walk(
+                self.snapshot.kinf, lib.kinf_index_values, address, self._name, name, begin, VALUE_FN(one), None
+            )
 
     def indexes(self) -> Sequence[Index]:
         """What indexes there are, the built-in ones included."""
@@ -304,8 +310,7 @@ class SnapshotFeed:
             return collector.take(Index, name.decode(), split, values, entries, bool(ready))
 
         with self._held() as address:
-            code = lib.kinf_index_list(address, self._name, INDEX_FN(one), None)
-            return collector.done(code, self.snapshot.kinf)
+            return collector.walk(self.snapshot.kinf, lib.kinf_index_list, address, self._name, INDEX_FN(one), None)
 
     def history(self, name: str, namespace: str | None = None) -> Sequence[Change]:
         """What the store keeps of one object's past, oldest first; empty when it knows nothing."""
@@ -322,8 +327,9 @@ class SnapshotFeed:
 
         where, which = text(namespace, "a namespace"), text(name, "a name")
         with self._held() as address:
-            code = lib.kinf_history(address, self._name, where, which, CHANGE_FN(one), None)
-            return collector.done(code, self.snapshot.kinf)
+            return collector.walk(
+                self.snapshot.kinf, lib.kinf_history, address, self._name, where, which, CHANGE_FN(one), None
+            )
 
     def status(self) -> Sequence[FeedStatus]:
         """Of each feed behind the name."""
@@ -405,8 +411,7 @@ class Snapshot(Single):
             return collector.take(lambda: feed_status(raw.contents))
 
         with self.held(self.generation) as address:
-            code = lib.kinf_feed_status(address, feed, FEED_FN(one), None)
-            return collector.done(code, self.kinf)
+            return collector.walk(self.kinf, lib.kinf_feed_status, address, feed, FEED_FN(one), None)
 
     # ---- for users ----
 

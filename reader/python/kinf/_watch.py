@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from . import _library
+from ._callback import call
 from ._errors import Ended, Error, Single, check, check_fork, error, forks
 from ._library import ADD_FN, AGAIN, COMMIT_BY_HAND, OWN_DEFAULT_RESYNC, SIGNAL_FN, SNAPSHOT_EXPIRED, STATE_FN
 from ._library import TRACK_KEYS, UPDATE_FN, lib
@@ -166,7 +167,8 @@ class Watch(Single):
         was handled."""
         inbox = self._inbox
         inbox.calls = 0
-        called = lib.kinf_informer_dispatch(self._informer, 1 if self._cursor else BATCH)
+        called, lost = call(lib.kinf_informer_dispatch, self._informer, 1 if self._cursor else BATCH)
+        inbox.failure = inbox.failure or lost
         if inbox.failure or (called >= 0 and called != inbox.calls):
             # An exception got into a callback (Ctrl-C does): an event is lost, this can't go on.
             self.close()
