@@ -116,14 +116,13 @@ static int loop_open_journal(struct loop *loop)
 		stats_set_error(loop->stats, "");
 	if (r == 0 && *reason)
 		LOG(journal_created, .reason = reason);
-	return r;
+	return r < 0 ? r : published_check(loop->home, &loop->journal, &options);
 }
 
 static int loop_open_store(struct loop *loop)
 {
 	const struct config *config = loop->daemon->config;
-	struct home_options home = {.create = true, .runtime_dir = config->runtime_dir,
-		.group = config->group};
+	struct home_options home = {.create = true, .runtime_dir = config->runtime_dir, .group = config->group};
 	int r;
 
 	do
@@ -152,9 +151,7 @@ static int loop_open_store(struct loop *loop)
 	home_guard_file(loop->home, loop->daemon->program->status_page);
 	home_guard_file(loop->home, loop->daemon->program->control_socket);
 	stats_set_state(loop->stats, "opening");
-	r = loop_open_journal(loop);
-	const struct journal_options options = loop_journal_options(loop);
-	return r < 0 ? r : published_check(loop->home, &loop->journal, &options);
+	return loop_open_journal(loop);
 }
 
 static void loop_close_feeds(struct loop *loop)
