@@ -14,13 +14,13 @@
 #include "common/err.h"
 #include "common/log.h"
 #include "common/proc.h"
-#include "reflector/access/upstream.h"
 #include "reflector/cluster/cluster.h"
 #include "reflector/cluster/documents.h"
 #include "reflector/feeds/feeds.h"
 #include "reflector/record/compaction.h"
 #include "reflector/record/trimming.h"
 #include "reflector/reports.h"
+#include "reflector/wire/upstream.h"
 #include "reflector/wishes.h"
 
 #define LOOP_MAGIC     0x4c4f4f50u
@@ -46,6 +46,7 @@ struct loop {
 	struct wishes wishes;
 	struct kubeconfig *kubeconfig;
 	struct http *http;
+	struct upstream upstream;
 	struct discovery *discovery;
 	struct documents documents;
 	struct cluster *cluster;
@@ -143,7 +144,7 @@ static int loop_open_store(struct loop *loop)
 	if (r < 0)
 		return err_add(r, "the runtime directory '%s'", home_runtime(loop->home));
 	do
-		r = upstream_write(loop->kubeconfig, home_runtime_fd(loop->home), home_file_mode(loop->home));
+		r = upstream_write(&loop->upstream, loop->kubeconfig, loop->http, loop->home);
 	while (daemon_await_room(loop->daemon, r));
 	if (r < 0)
 		return err_add(r, "the runtime directory '%s'", home_runtime(loop->home));
@@ -459,6 +460,7 @@ static int loop_beat(struct loop *loop)
 		reports_receive(&loop->reports, loop->feeds, journal_uuid(loop->journal), loop->stats);
 	wishes_make(&loop->wishes, loop->home);
 	loop_tend_formers(loop);
+	err_ignore(upstream_write(&loop->upstream, loop->kubeconfig, loop->http, loop->home), "the next beat tries it again");
 	if (!loop->daemon->ready && !loop->daemon->failure.failing)
 		stats_set_state(loop->stats, "running");
 	daemon_ready(loop->daemon);
