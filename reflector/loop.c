@@ -14,7 +14,6 @@
 #include "common/err.h"
 #include "common/log.h"
 #include "common/proc.h"
-#include "reflector/access/upstream.h"
 #include "reflector/cluster/cluster.h"
 #include "reflector/cluster/documents.h"
 #include "reflector/feeds/feeds.h"
@@ -22,6 +21,7 @@
 #include "reflector/record/trimming.h"
 #include "reflector/published.h"
 #include "reflector/reports.h"
+#include "reflector/wire/upstream.h"
 #include "reflector/wishes.h"
 
 #define LOOP_MAGIC     0x4c4f4f50u
@@ -47,6 +47,7 @@ struct loop {
 	struct wishes wishes;
 	struct kubeconfig *kubeconfig;
 	struct http *http;
+	struct upstream upstream;
 	struct discovery *discovery;
 	struct documents documents;
 	struct cluster *cluster;
@@ -142,7 +143,7 @@ static int loop_open_store(struct loop *loop)
 	if (r < 0)
 		return err_add(r, "the runtime directory '%s'", home_runtime(loop->home));
 	do
-		r = upstream_write(loop->kubeconfig, home_runtime_fd(loop->home), home_file_mode(loop->home));
+		r = upstream_write(&loop->upstream, loop->kubeconfig, loop->http, loop->home);
 	while (daemon_await_room(loop->daemon, r));
 	if (r < 0)
 		return err_add(r, "the runtime directory '%s'", home_runtime(loop->home));
@@ -462,6 +463,7 @@ static int loop_beat(struct loop *loop)
 		feeds_show_obstacle(loop->feeds, cluster_obstacle(loop->cluster));
 	wishes_make(&loop->wishes, loop->home);
 	loop_tend_formers(loop);
+	err_ignore(upstream_write(&loop->upstream, loop->kubeconfig, loop->http, loop->home), "the next beat tries it again");
 	if (!loop->daemon->ready && !loop->daemon->failure.failing)
 		stats_set_state(loop->stats, "running");
 	daemon_ready(loop->daemon);

@@ -20,6 +20,7 @@ struct certificates {
 	struct certificate_set *set;
 	uint64_t read_ns; /* when the files were last read */
 	bool doubt;
+	uint64_t ca_changes;
 };
 
 static void certificate_text_release(struct certificate_text *text)
@@ -107,6 +108,7 @@ static void certificates_adopt(struct certificates *certificates, struct certifi
 		certificate_text_equal(&a->certificate, &b->certificate) &&
 		certificate_text_equal(&a->key, &b->key))
 		return;
+	certificates->ca_changes += !certificate_text_equal(&a->ca, &b->ca);
 	certificate_set_release(&certificates->set);
 	certificates->set = TAKE(*set);
 }
@@ -145,6 +147,14 @@ struct certificate_set *certificates_take(struct certificates *certificates, uin
 	certificates_renew(certificates, now_ns);
 	certificates->set->references++;
 	return certificates->set;
+}
+
+struct bytes certificates_ca(struct certificates *certificates, uint64_t now_ns, uint64_t *ret_changes)
+{
+	CHECK_OBJ(certificates, CERTIFICATES_MAGIC);
+	certificates_renew(certificates, now_ns);
+	*ret_changes = certificates->ca_changes;
+	return BYTES(certificates->set->ca.data, certificates->set->ca.size);
 }
 
 void certificates_doubt(struct certificates *certificates)

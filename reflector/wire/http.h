@@ -115,6 +115,10 @@ int http_poll(struct http *http, int timeout_ms, struct pollfd *fds, size_t n_fd
 /* Returns: the server as in the kubeconfig, without credentials: "https://host:6443/prefix". */
 const char *http_server(const struct http *http);
 
+/* Returns: the CA that new connections are checked with, PEM, borrowed until the next call; empty: the system's roots.
+ * *RET_CHANGES counts its changes since http_new. */
+struct bytes http_ca(struct http *http, uint64_t *ret_changes);
+
 /* Returns how many connections were opened since http_new. */
 uint64_t http_opened(const struct http *http);
 

@@ -71,6 +71,31 @@ def test_covered_reads_are_answered_from_the_cache(forward):
     assert forward.api.times("GET", "/api/v1/namespaces/web/pods") == before
 
 
+def test_a_ca_file_that_is_replaced_counts_for_forwarded_requests(workspace, authority):
+    """While the reflector's own connection goes on: until then kinf-serve kept the CA of the reflector's start."""
+    simulator = workspace.simulator(tls=authority("one").issue("server", "IP:127.0.0.1"))
+    simulator.put("nodes", {"metadata": {"name": "n1"}})
+    store = workspace.store()
+    ca = store.directory / "ca.crt"
+
+    def replace(*names):
+        ca.with_suffix(".new").write_bytes(b"".join(authority(name).ca.read_bytes() for name in names))
+        ca.with_suffix(".new").rename(ca)
+
+    replace("one")
+    store.connect(simulator.url, ca=ca)
+    store.configure(whole("pods"), serve={"listen": ["unix"], "forward": "on"}).daemons()
+    store.wait_synced("pods")
+    serve = Serve(store, simulator)
+    nodes = lambda: serve.ask("/api/v1/nodes", **TOKEN)
+    assert nodes().names == ["n1"]
+    replace("two")
+    eventually(lambda: nodes().status == 503, 30)
+    assert "certificate" in nodes().json["message"], "it says what was the matter"
+    replace("one", "two")
+    eventually(lambda: nodes().status == 200, 30)
+
+
 def test_quorum_reads_are_the_api_servers(workspace):
     forward = Forward(workspace, freshness="quorum")
     asked = lambda: forward.api.times("GET", PODS)

@@ -113,13 +113,12 @@ static void link_connected(struct upstream_link *link, CURLcode code)
 	if (code == CURLE_OK)
 		code = curl_easy_getinfo(link->easy, CURLINFO_ACTIVESOCKET, &fd);
 	link->state = UPSTREAM_FAILED;
-	if (code)
-		(void)snprintf(link->error, sizeof(link->error), "%s",
-			*link->error ? link->error : curl_easy_strerror(code));
-	else if (fd == CURL_SOCKET_BAD ||
-		 epoll_ctl(link->links->epoll, EPOLL_CTL_ADD, fd, &event) < 0)
+	if (code && !*link->error) /* mostly libcurl has written there more than this says */
+		(void)snprintf(link->error, sizeof(link->error), "%s", curl_easy_strerror(code));
+	else if (!code && (fd == CURL_SOCKET_BAD ||
+		 epoll_ctl(link->links->epoll, EPOLL_CTL_ADD, fd, &event) < 0))
 		(void)snprintf(link->error, sizeof(link->error), "the connection can't be watched");
-	else
+	else if (!code)
 		link->state = UPSTREAM_OPEN;
 	link->fd = link->state == UPSTREAM_OPEN ? fd : -1;
 	link->links->server.doubted |= link->state == UPSTREAM_FAILED;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "reflector/access/upstream.h"
+#include "reflector/wire/upstream.h"
 
 #include <string.h>
 
@@ -21,26 +21,14 @@ static void upstream_put_string(struct buf *out, const char *name, const char *t
 	buf_byte(out, '"');
 }
 
-static int upstream_put_ca(struct buf *out, const struct kubeconfig_pem *ca)
-{
-	AUTO_FREE char *owned = NULL;
-	struct bytes text;
-
-	if (!ca->data && !ca->file)
-		return 0;
-	int r = kubeconfig_pem_text(ca, &owned, &text);
-	if (r < 0)
-		return r;
-	buf_str(out, ",\n\"certificateAuthorityData\": \"");
-	base64_put(text, out);
-	buf_byte(out, '"');
-	return 0;
-}
-
-int upstream_write(const struct kubeconfig *config, int runtime_fd, unsigned mode)
+int upstream_write(struct upstream *upstream, const struct kubeconfig *config, struct http *http, struct home *home)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT;
+	uint64_t changes;
+	struct bytes ca = http_ca(http, &changes);
 
+	if (upstream->written && changes == upstream->ca_changes)
+		return 0;
 	buf_printf(&out, "{\"insecure\": %s", config->insecure ? "true" : "false");
 	upstream_put_string(&out, "server", config->server);
 	if (config->tls_server_name)
@@ -48,10 +36,17 @@ int upstream_write(const struct kubeconfig *config, int runtime_fd, unsigned mod
 	/* The address of a proxy may hold a password. */
 	if (config->proxy_url && !strchr(config->proxy_url, '@'))
 		upstream_put_string(&out, "proxyURL", config->proxy_url);
-	int r = upstream_put_ca(&out, &config->ca);
+	if (ca.size) {
+		buf_str(&out, ",\n\"certificateAuthorityData\": \"");
+		base64_put(ca, &out);
+		buf_byte(&out, '"');
+	}
 	buf_str(&out, "}\n");
-	if (r == 0)
-		r = buf_error(&out);
-	return r < 0 ? err_add(r, "writing the file '" UPSTREAM_FILE "'") :
-		       text_file_replace(runtime_fd, UPSTREAM_FILE, buf_cstr(&out), mode);
+	int r = buf_error(&out);
+	if (r < 0)
+		return err_add(r, "writing the file '" UPSTREAM_FILE "'");
+	r = text_file_replace(home_runtime_fd(home), UPSTREAM_FILE, buf_cstr(&out), home_file_mode(home));
+	if (r >= 0)
+		*upstream = (struct upstream){.written = true, .ca_changes = changes};
+	return r;
 }
