@@ -92,26 +92,20 @@ static int loop_open_journal(struct loop *loop)
 
 	while ((r = journal_open_write(loop->home, &options, reason, &loop->journal)) == ERR_LOCKED ||
 		r == -ENOSPC || r == -EDQUOT) {
-		if (r != ERR_LOCKED) {
-			if (!daemon_await_room(loop->daemon, r))
-				return r;
-			r = home_check(loop->home);
-			if (r < 0)
-				return r;
-			continue;
+		if (r == ERR_LOCKED) {
+			if (!reported)
+				LOG(journal_locked, .error = err_text(r));
+			reported = true;
+			stats_set_state(loop->stats, "waiting for the journal, which another program has open");
+			stats_set_error(loop->stats, err_text(r));
+			daemon_sleep(loop->daemon, OPEN_PAUSE_MS);
+			parent_notify("EXTEND_TIMEOUT_USEC=10000000"); /* the service manager's, for starting */
 		}
-		if (!reported)
-			LOG(journal_locked, .error = err_text(r));
-		reported = true;
-		stats_set_state(loop->stats, "waiting for the journal, which another program has open");
-		stats_set_error(loop->stats, err_text(r));
-		daemon_sleep(loop->daemon, OPEN_PAUSE_MS);
-		if (loop->daemon->stop)
+		if (r == ERR_LOCKED ? loop->daemon->stop : !daemon_await_room(loop->daemon, r))
 			return r;
 		r = home_check(loop->home);
 		if (r < 0)
 			return r;
-		parent_notify("EXTEND_TIMEOUT_USEC=10000000"); /* the service manager's, for starting */
 	}
 	if (r == 0 && reported)
 		stats_set_error(loop->stats, "");
