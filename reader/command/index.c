@@ -28,8 +28,10 @@ static int index_print_value(void *arg, const char *value, size_t size, uint64_t
 	buf_truncate(line, 0);
 	display_bytes(BYTES(value, size), line); /* a value is a line */
 	buf_printf(line, "\t%llu\n", (unsigned long long)count);
-	(void)fwrite(line->data, 1, line->size, stdout);
-	return buf_error(line);
+	int r = buf_error(line);
+	if (r == 0)
+		(void)fwrite(line->data, 1, line->size, stdout);
+	return r;
 }
 
 static int index_print(void *arg, const char *name, const char *paths, uint64_t values,
