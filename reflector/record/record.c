@@ -364,14 +364,11 @@ int record_event(struct record_feed *feed, const struct api_event *event, bool t
 			? rv_compare(arrival.identity.rv, arrival.head.rv) : 1;
 		uint64_t seq;
 
-		/* A relay shows by its watches what its own list has found. */
-		if (order == 0 && event->type != WATCH_DELETED && record_same_uid(&arrival))
-			r = record_compare(feed, &arrival, event->object);
 		if (event->type == WATCH_DELETED && record_is_deletion(&arrival))
 			r = record_append_deleted(feed, &arrival, event->object, tolerant);
-		else if (r == RECORD_TAKEN && (event->type == WATCH_DELETED || order == -1 || order == 0))
+		else if (event->type == WATCH_DELETED || order == -1 || order == 0)
 			r = record_drop_event(feed);
-		else if (r == RECORD_TAKEN || r == RECORD_DIFFERS)
+		else
 			r = record_append_version(feed, &arrival, event->object, &seq);
 	}
 	bool readable = r != RECORD_UNREADABLE;

@@ -4,7 +4,7 @@
  *
  *	seen for the first time            ADDED
  *	same uid, other RV                 MODIFIED; nothing when the RV is (watch) older
- *	same uid, same RV                  nothing; MODIFIED when the content is another one
+ *	same uid, same RV                  nothing; in a list MODIFIED when the content is another one
  *	same name, other uid               DELETED of the old one (final state unknown), then ADDED
  *	DELETED by the watch               DELETED with the last state; not for another uid or an older RV
  *	missing in a list that ended       DELETED, final state unknown
