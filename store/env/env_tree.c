@@ -140,7 +140,8 @@ bool mapping_leaf_is_whole(const uint8_t *page, size_t size)
 {
 	size_t lower = le16_get(page + PAGE_LOWER), upper = le16_get(page + PAGE_UPPER), filled = 0;
 
-	if (lower < PAGE_HEADER || lower > upper || upper > size || lower % 2)
+	if ((le16_get(page + PAGE_FLAGS) & PAGE_KINDS) != PAGE_IS_LEAF || lower < PAGE_HEADER || lower > upper || upper > size ||
+		lower % 2)
 		return false;
 	for (size_t at = PAGE_HEADER; at < lower; at += 2) {
 		size_t node = le16_get(page + at);

@@ -25,16 +25,20 @@ static int index_check_page(struct cursor *cursor, enum index_database db, struc
 
 /* A damaged key, in a row or on the way to it, hides rows from LMDB's search. Then it ends beside a row whose checksum is
  * wrong, or between rows of other parts of the tree. So what is not found is missing only if the rows on both sides of WANTED
- * are sound and in order. IS_THERE: WANTED itself may follow. Returns: 0; ERR_CORRUPT. */
+ * are sound and in order. A search that goes on from the last page ends at once if its last key is less than WANTED, so that
+ * row counts as the one after it then. IS_THERE: WANTED itself may follow. Returns: 0; ERR_CORRUPT. */
 static int index_check_around(struct cursor *cursor, enum index_database db, struct bytes wanted, bool is_there)
 {
 	struct bytes key, value;
 
 	for (int after = 0; after < 2; after++) {
 		int r = after ? cursor_seek(cursor, wanted, &key, &value) : cursor_before(cursor, wanted, &key, &value);
+		bool is_end = after && r == END;
+		if (is_end)
+			r = cursor_last(cursor, &key, &value);
 		int order = r == FOUND ? bytes_compare(key, wanted) : 0;
 
-		if (r == FOUND && (after ? order < 0 || (order == 0 && !is_there) : order >= 0))
+		if (r == FOUND && (after && !is_end ? order < 0 || (order == 0 && !is_there) : order >= 0))
 			r = err_say(ERR_CORRUPT, "index: the keys of '%s' are not in order", index_kind.databases[db]);
 		if (r == FOUND)
 			r = index_check_row(index_kind.databases[db], key, &value);

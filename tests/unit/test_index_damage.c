@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/options.h"
 #include "common/cleanup.h"
 #include "store/index/index_internal.h"
 #include "tests/unit/index_rig.h"
@@ -170,6 +171,40 @@ Test(index_damage, a_changed_key_hides_no_value)
 			at[byte] = before;
 		}
 	cr_assert_gt(failed, 2 * NAMES);
+	(void)munmap(file.bytes, file.size);
+	teardown(&f);
+}
+
+/* LMDB ends a search in the last page at once if the last key there is less than the one that is wanted. */
+Test(index_damage, a_last_key_that_became_less_hides_no_value)
+{
+	static const char *const values[] = {"last-a", "last-b", "last-c"};
+	unsigned failed = 0;
+	struct fixture f;
+
+	setup(&f);
+	begin(&f);
+	uint32_t node = define(&f, "node"), d = define(&f, "zone");
+	for (uint64_t i = 0; i < ARRAY_SIZE(values); i++) {
+		struct index_term both[] = {term(node, "n"), term(d, values[i])};
+		put(&f, values[i], i + 1, NULL, 0, both, 2);
+	}
+	cr_assert_eq(index_set_taken(f.index, ARRAY_SIZE(values)), 0);
+	commit(&f);
+	struct file file = file_open(&f);
+	for (uint8_t *at = NULL; (at = file_next(&file, at, BYTES_LIT("last-c")));) {
+		CLEANUP(txn_abort) struct txn *txn = NULL;
+		uint8_t before = at[-1];
+		uint64_t n = 0;
+
+		at[-1] = 0; /* of the definition's id */
+		cr_assert_eq(txn_begin_read(index_env(f.index), &txn), 0);
+		int r = index_values(f.index, txn, d, BYTES_NONE, count_value, &n);
+		cr_assert(r == ERR_CORRUPT || (r == 0 && n == ARRAY_SIZE(values)), "%d, %d values", r, (int)n);
+		failed += r < 0;
+		at[-1] = before;
+	}
+	cr_assert_gt(failed, 0);
 	(void)munmap(file.bytes, file.size);
 	teardown(&f);
 }
