@@ -4,6 +4,8 @@
 # $STRESS_SECONDS (300), worlds of 10,000 steps of the model, every stress program with ThreadSanitizer, the comparison
 # with client-go if Go and client-go are installed, packages in a clean root if their tools are installed, a real API
 # server if KUBECONFIG names one, and its faults if KINF_LAB names the tools that start one (check-real-faults.sh). Names the tests that were left out, and the reasons, at the end.
+# All of it takes some hours. CHECK_PARTS='torture|real' runs the parts whose names match this regular expression, and what
+# they need is built; "make test" is the name of the first part.
 # The last line is "N passed, N failed"; exit 1 if a test failed.
 # usage: scripts/check-all.sh [SECONDS of the kill loop, default 300]
 set -u
@@ -20,10 +22,18 @@ export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
 export DEVELOPER=1
 jobs=$(nproc)
 
+# is_wanted NAME: whether CHECK_PARTS has this part; else notes it as left out.
+is_wanted() {
+    [[ $1 =~ ${CHECK_PARTS:-.} ]] && return
+    skip "$1" "it is not in CHECK_PARTS"
+    return 1
+}
+
 # one NAME COMMAND...: counts COMMAND as one test.
 one() {
     local name=$1 log
     shift
+    [[ $name = build\ * ]] || is_wanted "$name" || return
     log=$logs/${name//[ \/]/-}.log
     if "$@" >"$log" 2>&1; then
         passed=$((passed + 1))
@@ -51,8 +61,9 @@ if_possible() {
 }
 
 # The last line of `make test` has its sums.
-scripts/test.sh | tee "$logs/test.log"
-if [[ $(tail -n 1 "$logs/test.log") =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]]; then
+if ! is_wanted "make test"; then
+    one "build build/asan" make -j"$jobs" --no-print-directory VARIANT=asan tests
+elif scripts/test.sh | tee "$logs/test.log"; [[ $(tail -n 1 "$logs/test.log") =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]]; then
     passed=${BASH_REMATCH[1]}
     failed=${BASH_REMATCH[2]}
 else
