@@ -92,6 +92,16 @@ static int dump_match_feed(void *arg, const struct feed_definition *definition,
 		"the list of feeds");
 }
 
+int dump_pass_damage(int r)
+{
+	if (r != ERR_CORRUPT)
+		return r;
+	command_saw_damage = true;
+	(void)command_fail(r);
+	err_forget();
+	return 0;
+}
+
 /* ---- the store ------------------------------------------------------------------------------- */
 
 /* One snapshot of both databases; without an index, the journal alone. */
@@ -101,7 +111,25 @@ struct dump_source {
 	struct kinf_snapshot *snapshot;
 	struct journal *journal;
 	struct txn *txn;
+	struct index *index; /* by itself, beside a journal that can't be opened */
+	struct txn *index_txn;
 };
+
+void dump_salvage(struct dump *dump)
+{
+	char text[SALVAGE_TEXT_SIZE];
+
+	if (dump->has_salvaged)
+		return;
+	dump->has_salvaged = true;
+	int r = salvage_open(dump->home, &dump->salvage);
+	if (r < 0)
+		(void)command_fail(r);
+	if (r != FOUND)
+		return;
+	salvage_describe(dump->salvage, text);
+	(void)fprintf(stderr, "note: journal: %s; their rows say salvaged=true, and some may have been removed from the journal before\n", text);
+}
 
 static int dump_journal_open(struct dump_source *source, struct dump *dump)
 {
@@ -134,8 +162,25 @@ static int dump_source_open(struct dump_source *source, struct dump *dump)
 	return r == AGAIN ? dump_journal_open(source, dump) : r;
 }
 
-/* Opens the journal of a store that can't be opened as a whole, for instance because a part of its index is missing. */
-static int dump_source_open_part(struct dump_source *source, struct dump *dump, const struct config_flags *flags)
+/* Opens the index of a store whose journal can't be opened. */
+static int dump_index_open(struct dump_source *source, struct dump *dump)
+{
+	int r = index_open_read(dump->home, &source->index);
+
+	if (r != FOUND)
+		return r;
+	r = txn_begin_read(index_env(source->index), &source->index_txn);
+	if (r < 0)
+		return r;
+	dump->index = source->index;
+	dump->index_txn = source->index_txn;
+	return 0;
+}
+
+/* Opens the parts of a store that can't be opened as a whole, for the reason WHY: a part of its index may be missing. Opens none if none
+ * can be, which has been said then. */
+static int dump_source_open_part(struct dump_source *source, struct dump *dump, const struct config_flags *flags,
+	const struct err_kept *why)
 {
 	AUTO_FREE char *directory = NULL;
 	int r = command_store(flags, &directory);
@@ -143,9 +188,18 @@ static int dump_source_open_part(struct dump_source *source, struct dump *dump, 
 	if (r == 0)
 		r = home_open(directory, &(struct home_options){.unchecked = true}, &source->home);
 	dump->home = source->home;
-	if (r == 0)
-		r = dump_journal_open(source, dump);
-	return r;
+	if (r < 0)
+		return r;
+	r = dump_journal_open(source, dump);
+	if (r == 0 && dump->journal)
+		return 0;
+	if (r < 0 && !strstr(why->text, err_text(r))) /* else it has been said */
+		(void)command_fail(r);
+	err_forget();
+	dump_salvage(dump);
+	r = dump_index_open(source, dump);
+	err_ignore(r < 0 ? r : 0, "the command has said why");
+	return 0;
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */
@@ -155,20 +209,24 @@ static int dump_run(struct dump *dump, const struct config_flags *flags, const c
 {
 	struct dump_source source = {0};
 	struct feed_search search = {dump, feed};
+	struct err_kept why;
 
 	bool is_whole = command_open(flags, &source.kinf) == 0; /* else it has said why */
-	int r = is_whole ? dump_source_open(&source, dump) : dump_source_open_part(&source, dump, flags);
-	if (!is_whole && (r < 0 || !dump->journal)) {
+	err_keep(&why);
+	int r = is_whole ? dump_source_open(&source, dump) : dump_source_open_part(&source, dump, flags, &why);
+	if (!is_whole && (r < 0 || (!dump->journal && !dump->salvage && !dump->index))) {
 		home_close(&source.home);
 		return PROC_FAILED;
 	}
 	/* A removed feed can be selected also, as long as the journal holds anything of it. */
 	if (r == 0 && feed && dump->journal)
 		r = journal_each_feed(dump->journal, dump->journal_txn, dump_match_feed, &search);
+	else if (r == 0 && feed && dump->salvage)
+		r = salvage_each_feed(dump->salvage, dump_match_feed, &search);
 	if (r == 0 && feed && !dump->n_feeds)
 		r = err_say(ERR_NO_FEED, "no feed '%s'; 'kinf dump feeds' lists them", feed);
 	for (size_t i = 0; r == 0 && i < (n ? n : ARRAY_SIZE(dump_sections)); i++)
-		r = dump_section(dump, n ? dump_find_section(names[i]) : i);
+		r = dump_pass_damage(dump_section(dump, n ? dump_find_section(names[i]) : i));
 	if (r == 0)
 		r = output_flush();
 	int status = r < 0 ? command_fail(r) : is_whole ? PROC_OK : PROC_FAILED;
@@ -179,6 +237,9 @@ static int dump_run(struct dump *dump, const struct config_flags *flags, const c
 	kinf_snapshot_close(&source.snapshot);
 	txn_abort(&source.txn);
 	journal_close(&source.journal);
+	salvage_close(&dump->salvage);
+	txn_abort(&source.index_txn);
+	index_close(&source.index);
 	kinf_close(&source.kinf);
 	home_close(&source.home);
 	return status;

@@ -5,7 +5,8 @@
  *
  * The dump group: dump.c is the command and opens the store, dump_journal.c and dump_index.c print
  * the sections, dump_row.c formats a row. A section reads its part of the store as it is; without
- * an index the index's sections are empty.
+ * an index the index's sections are empty. Rows that the journal's trees do not lead to are looked for
+ * in its pages, and say salvaged=true.
  */
 #ifndef READER_COMMAND_DUMP_H
 #define READER_COMMAND_DUMP_H
@@ -14,11 +15,14 @@
 #include "store/env/home.h"
 #include "store/index/index.h"
 #include "store/journal/journal.h"
+#include "store/journal/salvage.h"
 
 struct dump {
 	struct home *home;
 	struct journal *journal; /* NULL if there is none */
 	struct txn *journal_txn;
+	struct salvage *salvage; /* NULL: not looked for, or nothing was found */
+	bool has_salvaged;       /* it was looked for */
 	struct index *index;     /* NULL if there is none */
 	struct txn *index_txn;
 	/* Selection: */
@@ -51,6 +55,12 @@ void dump_uuid(struct dump *dump, const char *name, const uint8_t uuid[16]);
 int dump_body(struct dump *dump, struct bytes body);
 /* Ends the row and writes it to stdout. */
 int dump_end(struct dump *dump);
+
+/* Looks for what is left of the journal in its pages, once, and says what was found; without it `salvage` stays NULL. */
+void dump_salvage(struct dump *dump);
+
+/* Reports R if it is damage, and returns 0: the next section, or what is left of this one, may be good. Else returns R. */
+int dump_pass_damage(int r);
 
 /* ---- sections -------------------------------------------------------------------------------- */
 

@@ -36,7 +36,8 @@ static int dump_feed(void *arg, const struct feed_definition *d, const struct fe
 	dump_number(dump, "trimmed", c->trimmed);
 	dump_number(dump, "last", c->last);
 	dump_number(dump, "contact", c->contact.realtime_ns);
-	int r = journal_passed(dump->journal, dump->journal_txn, d->id, &passed);
+	dump_flag(dump, "salvaged", !dump->journal);
+	int r = dump->journal ? journal_passed(dump->journal, dump->journal_txn, d->id, &passed) : NOT_FOUND;
 	if (r < 0)
 		return r;
 	if (r == FOUND) {
@@ -45,10 +46,11 @@ static int dump_feed(void *arg, const struct feed_definition *d, const struct fe
 		dump_flag(dump, "passedOverOthers", passed.several);
 		dump_number(dump, "passedOverLimit", passed.limit);
 	}
-	r = dump->index ? index_feed(dump->index, dump->index_txn, d->id, &feed) : NOT_FOUND;
+	int found = dump->index ? index_feed(dump->index, dump->index_txn, d->id, &feed) : NOT_FOUND;
+	r = dump_pass_damage(found);
 	if (r < 0)
 		return r;
-	if (r == FOUND) {
+	if (found == FOUND) {
 		dump_number(dump, "indexListed", feed.listed);
 		dump_number(dump, "indexListBegin", feed.list_begin);
 		dump_number(dump, "indexObjects", feed.objects);
@@ -60,14 +62,26 @@ static int dump_feed(void *arg, const struct feed_definition *d, const struct fe
 
 int dump_feeds(struct dump *dump)
 {
-	return dump->journal
-		? journal_each_feed(dump->journal, dump->journal_txn, dump_feed, dump)
-		: 0;
+	if (dump->journal)
+		return journal_each_feed(dump->journal, dump->journal_txn, dump_feed, dump);
+	return dump->salvage ? salvage_each_feed(dump->salvage, dump_feed, dump) : 0;
 }
 
-static int dump_record(struct dump *dump, const char *what, const struct record *record)
+/* ---- the log --------------------------------------------------------------------------------- */
+
+struct log_dump {
+	struct dump *dump;
+	bool changes_only; /* what followers see: changes of objects after the horizon */
+	bool salvaged;
+};
+
+static int dump_record(const struct log_dump *log, const struct record *record)
 {
-	dump_begin(dump, what);
+	struct dump *dump = log->dump;
+
+	if ((log->changes_only && !record_is_change(record->type)) || !dump_wants(dump, record->feed, record->key))
+		return 0;
+	dump_begin(dump, log->changes_only ? "event" : "record");
 	dump_number(dump, "seq", record->seq);
 	dump_number(dump, "feed", record->feed);
 	dump_text(dump, "type", bytes_str(record_type_name(record->type)));
@@ -82,6 +96,7 @@ static int dump_record(struct dump *dump, const char *what, const struct record 
 	dump_number(dump, "prev", record->prev);
 	dump_number(dump, "time", record->time_ns);
 	dump_number(dump, "bodySize", record->body.size);
+	dump_flag(dump, "salvaged", log->salvaged);
 	if (record_check(record) < 0)
 		dump_flag(dump, "damaged", true);
 	else if (dump_body(dump, record->body) < 0)
@@ -89,46 +104,87 @@ static int dump_record(struct dump *dump, const char *what, const struct record 
 	return dump_end(dump);
 }
 
-/* Prints all of the log, or only what followers see: changes of objects after the horizon. */
-int dump_log(struct dump *dump, bool changes_only)
+static int dump_salvaged(void *arg, const struct record *record)
 {
-	CLEANUP(journal_walk_close) struct journal_walk *walk = NULL;
-	struct journal_meta meta;
-	struct record record;
+	return dump_record(arg, record);
+}
 
-	if (!dump->journal)
-		return 0;
-	int r = journal_meta(dump->journal, dump->journal_txn, &meta);
-	uint64_t from = r == 0 && changes_only && dump->from <= meta.horizon ? meta.horizon + 1
-									     : dump->from;
-	if (r == 0)
-		r = journal_walk_open(dump->journal, dump->journal_txn, from, &walk);
-	for (uint64_t last = 0; r == 0;) {
+/* Prints what is left of the records after AFTER and before END, as far as they were asked for. */
+static int dump_gap(const struct log_dump *log, uint64_t after, uint64_t end)
+{
+	struct dump *dump = log->dump;
+	struct log_dump gap = {dump, log->changes_only, true};
+	uint64_t first = after + 1 > dump->from ? after + 1 : dump->from, last = end - 1 < dump->to ? end - 1 : dump->to;
+
+	dump_salvage(dump);
+	return dump->salvage && first <= last ? salvage_each_record(dump->salvage, first, last, dump_salvaged, &gap) : 0;
+}
+
+/* The walk ended at damage after SEQ *LAST. Prints what is left of what it can't reach, and goes on after that. Returns: 0; END: nothing
+ * after it can be reached; errors. */
+static int dump_pass(const struct log_dump *log, struct journal_walk *walk, uint64_t next_seq, uint64_t *last)
+{
+	uint64_t after = *last, end = next_seq;
+	int skipped = journal_walk_skip(walk, after, next_seq, &end);
+
+	if (skipped < 0 && skipped != ERR_CORRUPT)
+		return skipped;
+	err_ignore(skipped, "the damage has been reported");
+	int r = dump_gap(log, after, end);
+	*last = end;
+	return r < 0 ? r : skipped < 0 ? END : 0;
+}
+
+static int dump_walk(const struct log_dump *log, struct journal_walk *walk, uint64_t from, uint64_t next_seq)
+{
+	struct dump *dump = log->dump;
+	struct record record;
+	int r = 0;
+
+	for (uint64_t last = from ? from - 1 : 0; r == 0;) {
 		r = journal_walk_next(walk, &record);
-		if (r == ERR_CORRUPT && journal_walk_seq(walk) > last) { /* the rest is shown */
-			last = journal_walk_seq(walk);
-			command_saw_damage = true;
-			(void)command_fail(r);
-			r = 0;
-			continue;
-		}
 		if (r == ERR_CORRUPT) {
+			bool is_one = journal_walk_seq(walk) > last; /* the walk can go on behind it */
+
 			command_saw_damage = true;
 			(void)command_fail(r);
-			r = journal_walk_skip(walk, last, meta.next_seq, &last);
+			if (is_one) {
+				last = journal_walk_seq(walk);
+				r = dump_gap(log, last - 1, last + 1);
+			} else
+				r = dump_pass(log, walk, next_seq, &last);
 			continue;
 		}
 		if (r != FOUND || record.seq > dump->to)
 			break;
 		last = record.seq;
-		bool change = record.type == RECORD_ADDED || record.type == RECORD_MODIFIED ||
-			record.type == RECORD_DELETED;
-		if ((changes_only && !change) || !dump_wants(dump, record.feed, record.key))
-			continue;
-		r = dump_record(dump, changes_only ? "event" : "record", &record);
+		r = dump_record(log, &record);
 	}
 	return r < 0 ? r : 0;
 }
+
+/* Prints all of the log, or only what followers see. */
+int dump_log(struct dump *dump, bool changes_only)
+{
+	CLEANUP(journal_walk_close) struct journal_walk *walk = NULL;
+	const struct log_dump log = {dump, changes_only, false};
+	struct journal_meta meta = {.horizon = 0};
+	int r = 0;
+
+	if (dump->journal)
+		r = journal_meta(dump->journal, dump->journal_txn, &meta);
+	else if (dump->salvage && salvage_meta(dump->salvage))
+		meta = *salvage_meta(dump->salvage);
+	if (r < 0 || (!dump->journal && !dump->salvage))
+		return r;
+	uint64_t from = changes_only && dump->from <= meta.horizon ? meta.horizon + 1 : dump->from;
+	if (!dump->journal)
+		return dump_gap(&log, from ? from - 1 : 0, UINT64_MAX);
+	r = journal_walk_open(dump->journal, dump->journal_txn, from, &walk);
+	return r == 0 ? dump_walk(&log, walk, from, meta.next_seq) : r;
+}
+
+/* ---- meta ------------------------------------------------------------------------------------ */
 
 static int dump_index_definition(void *arg, const struct index_definition *definition)
 {
@@ -149,6 +205,18 @@ static int dump_index_definition(void *arg, const struct index_definition *defin
 	return dump_end(dump);
 }
 
+static int dump_journal_meta(struct dump *dump, uint32_t generation, const struct journal_meta *meta)
+{
+	dump_begin(dump, "journal");
+	dump_number(dump, "generation", generation);
+	dump_uuid(dump, "uuid", meta->uuid);
+	dump_number(dump, "nextSeq", meta->next_seq);
+	dump_number(dump, "horizon", meta->horizon);
+	dump_text(dump, "cluster", bytes_str(meta->cluster));
+	dump_flag(dump, "salvaged", !dump->journal);
+	return dump_end(dump);
+}
+
 int dump_meta(struct dump *dump)
 {
 	struct journal_meta journal;
@@ -157,16 +225,10 @@ int dump_meta(struct dump *dump)
 
 	if (dump->journal) {
 		r = journal_meta(dump->journal, dump->journal_txn, &journal);
-		if (r < 0)
-			return r;
-		dump_begin(dump, "journal");
-		dump_number(dump, "generation", journal_generation(dump->journal));
-		dump_uuid(dump, "uuid", journal.uuid);
-		dump_number(dump, "nextSeq", journal.next_seq);
-		dump_number(dump, "horizon", journal.horizon);
-		dump_text(dump, "cluster", bytes_str(journal.cluster));
-		r = dump_end(dump);
-	}
+		if (r == 0)
+			r = dump_journal_meta(dump, journal_generation(dump->journal), &journal);
+	} else if (dump->salvage && salvage_meta(dump->salvage))
+		r = dump_journal_meta(dump, salvage_generation(dump->salvage), salvage_meta(dump->salvage));
 	if (r != 0 || !dump->index)
 		return r;
 	r = index_meta(dump->index, dump->index_txn, &index);

@@ -61,6 +61,7 @@ int command_verify(int argc, char **argv)
 		return command_fail(r);
 	faults_catch("kinf", directory);
 	const struct verify_options how = {.deep = args.deep,
+		.salvage = true,
 		.feed = argc > first ? argv[first] : NULL,
 		.fault = verify_print_fault,
 		.progress = verify_show,

@@ -232,6 +232,11 @@ int generation_create(int directory_fd, const struct generation_kind *kind,
 	return 0;
 }
 
+int generation_advise(const struct generation_kind *kind, int r)
+{
+	return r == ERR_CORRUPT ? err_say(r, "%s; %s", err_text(r), kind->remedy) : r;
+}
+
 int generation_open_read(int directory_fd, const struct generation_kind *kind, uint32_t number,
 	const struct pin_places *places, bool unchecked, struct generation **ret_gen)
 {
@@ -253,8 +258,7 @@ int generation_open_read(int directory_fd, const struct generation_kind *kind, u
 	}
 	if (r == 0)
 		r = generation_open_env(gen, places ? ENV_READ : ENV_COPY, NULL, places);
-	if (r == ERR_CORRUPT)
-		r = err_say(r, "%s; %s", err_text(r), kind->remedy);
+	r = generation_advise(kind, r);
 	if (r == -ENOENT)
 		r = err_say(r, "%s; the daemons make another one within seconds: start 'kinf run' if it does not run",
 			err_text(r));

@@ -25,7 +25,7 @@ static const char *const index_databases[INDEX_DATABASES] = {
 
 const struct generation_kind index_kind = {
 	.what = "index",
-	.remedy = "'kinf rebuild-index' makes another one from the journal, and so does the start of 'kinf run'",
+	.remedy = "'kinf rebuild-index' makes another one from the journal, and so does the start of 'kinf run'; 'kinf verify' says what can still be read",
 	.format = INDEX_FORMAT,
 	.databases = index_databases,
 	.n_databases = INDEX_DATABASES,
@@ -391,6 +391,11 @@ int index_open_read(struct home *home, struct index **ret_index)
 			*ret_index = TAKE(index);
 	} while ((r == -ENOENT || r == ERR_SNAPSHOT_EXPIRED) && ++tries < OPEN_TRIES);
 	return r;
+}
+
+int index_advise(int r)
+{
+	return generation_advise(&index_kind, r);
 }
 
 bool index_is_untrusted(const struct index *index)

@@ -3,7 +3,8 @@
  * The journal group's internal header: databases, keys, and the writer's memory. journal.h is the
  * interface. journal.c appends, commits and looks up; journal_open.c opens, begins and removes
  * journals; journal_walk.c walks log and heads; feed_row.c holds feeds and checkpoints; feed_passed.c what could not be taken in;
- * journal_meta.c the counters; journal_copy.c copies for compaction and backup; trim.c the horizon; journal_record.c the bytes of a record.
+ * journal_meta.c the counters; journal_copy.c copies for compaction and backup; trim.c the horizon; journal_record.c the bytes of a
+ * record; salvage.c finds what is left of a journal whose trees can't be followed.
  *
  * The writer keeps meta and checkpoints in memory and writes those that changed once, at commit.
  * After an abort or a failed commit its memory describes nothing that is stored: it is `stale`, and
@@ -48,6 +49,9 @@ struct journal {
 
 /* ---- meta (journal_meta.c) ---- */
 
+#define META_KEY BYTES_LIT("journal")
+/* Reads the row. ERR_CORRUPT. */
+int meta_decode(struct bytes value, struct journal_meta *ret_meta, uint32_t *ret_next_feed);
 int meta_read(struct txn *txn, struct journal_meta *ret_meta, uint32_t *ret_next_feed);
 int meta_write(struct txn *txn, const struct journal_meta *meta, uint32_t next_feed);
 

@@ -15,19 +15,13 @@ enum {
 	META_SIZE = AT_CLUSTER + sizeof(((struct journal_meta *)0)->cluster),
 };
 
-#define META_KEY BYTES_LIT("journal")
-
-int meta_read(struct txn *txn, struct journal_meta *ret_meta, uint32_t *ret_next_feed)
+int meta_decode(struct bytes value, struct journal_meta *ret_meta, uint32_t *ret_next_feed)
 {
 	struct journal_meta meta;
-	struct bytes value;
-
-	int r = txn_get(txn, DB_META, META_KEY, &value);
-	if (r < 0)
-		return r;
-	if (r == NOT_FOUND || value.size != META_SIZE)
-		return err_set(ERR_CORRUPT, "the journal's meta row");
 	const uint8_t *p = value.data;
+
+	if (value.size != META_SIZE)
+		return err_set(ERR_CORRUPT, "the journal's meta row");
 	memcpy(meta.uuid, p + AT_UUID, sizeof(meta.uuid));
 	meta.next_seq = le64_get(p + AT_NEXT_SEQ);
 	meta.horizon = le64_get(p + AT_HORIZON);
@@ -40,6 +34,14 @@ int meta_read(struct txn *txn, struct journal_meta *ret_meta, uint32_t *ret_next
 	*ret_meta = meta;
 	*ret_next_feed = le32_get(p + AT_NEXT_FEED);
 	return 0;
+}
+
+int meta_read(struct txn *txn, struct journal_meta *ret_meta, uint32_t *ret_next_feed)
+{
+	struct bytes value;
+	int r = txn_get(txn, DB_META, META_KEY, &value);
+
+	return r < 0 ? r : meta_decode(r == FOUND ? value : BYTES_NONE, ret_meta, ret_next_feed);
 }
 
 int meta_write(struct txn *txn, const struct journal_meta *meta, uint32_t next_feed)

@@ -238,14 +238,14 @@ static int journal_open_generation(struct home *home, uint32_t number, bool copy
 	home_pin_places(home, &places);
 	int r = generation_open_read(home_journal_fd(home), &journal_kind, number,
 		copy ? NULL : &places, home_is_unchecked(home), &journal->gen);
-	if (r == 0)
-		r = txn_begin_read(journal_env(journal), &txn);
+	if (r < 0)
+		return r;
+	r = txn_begin_read(journal_env(journal), &txn);
 	if (r == 0)
 		r = meta_read(txn, &meta, &next_feed);
 	if (r == 0 && memcmp(meta.uuid, journal_uuid(journal), 16) != 0)
 		r = err_set(ERR_CORRUPT, "the journal's uuid is not the one in STATE");
-	if (txn)
-		r = txn_result(txn, r);
+	r = generation_advise(&journal_kind, txn ? txn_result(txn, r) : r);
 	if (r < 0)
 		return r;
 	*ret_journal = TAKE(journal);

@@ -6,12 +6,14 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/failpoint.h"
 #include "common/utf8.h"
 #include "store/env/generation.h"
+#include "store/journal/salvage.h"
 #include "store/ring/ring.h"
 #include "store/verify/verify_internal.h"
 
@@ -289,12 +291,51 @@ static int verify_current(struct verify *v, const struct home *home)
 	return r < 0 ? verify_failed(v, r, "journal") : 0;
 }
 
+/* The journal can't be opened: says what is left of it. */
+static int verify_salvage(struct verify *v, const struct home *home)
+{
+	CLEANUP(salvage_close) struct salvage *salvage = NULL;
+	char text[SALVAGE_TEXT_SIZE];
+	int r = v->options->salvage ? salvage_open(home, &salvage) : NOT_FOUND;
+
+	if (r != FOUND)
+		return r < 0 ? verify_failed(v, r, "journal") : 0;
+	v->report.records = salvage_records(salvage);
+	salvage_describe(salvage, text);
+	verify_fault(v, "journal: %s: 'kinf dump journal' prints those that are there", text);
+	return 0;
+}
+
+/* Checks the journal alone, because no snapshot of the store could be opened: for the reason WHY, or because there is no index. */
+static int verify_without_index(struct verify *v, struct home *home, const struct err_kept *why)
+{
+	int r = journal_open_read(home, NULL, &v->journal);
+
+	if (why->code < 0 && (r == 0 || !strstr(why->text, err_text(r)))) /* else it says the same of the journal */
+		verify_fault(v, "store: %s", why->text);
+	if (r == 0)
+		v->no_rings |= journal_is_untrusted(v->journal);
+	if (r == 0)
+		r = txn_begin_read(journal_env(v->journal), &v->journal_txn);
+	if (r == 0)
+		r = verify_all(v);
+	else if (r != ERR_NO_STORE) {
+		r = verify_failed(v, r, "journal");
+		if (r == 0)
+			r = verify_salvage(v, home);
+	}
+	txn_abort(&v->journal_txn);
+	journal_close(&v->journal);
+	return r;
+}
+
 int verify_store(const char *directory, const struct verify_options *options,
 	struct verify_report *ret_report)
 {
 	CLEANUP(home_close) struct home *home = NULL;
 	CLEANUP(verify_release) struct verify v = {.options = options};
 	struct home_options how = {.unchecked = true};
+	struct err_kept why = {.code = 0};
 	int r = home_open(directory, &how, &home);
 
 	if (r < 0)
@@ -311,22 +352,9 @@ int verify_store(const char *directory, const struct verify_options *options,
 		r != -ENOENT)
 		return r;
 	if (r < 0)
-		err_ignore(verify_failed(&v, r, "store"), "the journal is checked by itself");
-	if (r != 0) {
-		r = journal_open_read(home, NULL, &v.journal);
-		if (r == 0)
-			v.no_rings |= journal_is_untrusted(v.journal);
-		if (r == 0)
-			r = txn_begin_read(journal_env(v.journal), &v.journal_txn);
-		if (r == 0)
-			r = verify_all(&v);
-		else if (r != ERR_NO_STORE)
-			r = verify_failed(&v, r, "journal");
-		txn_abort(&v.journal_txn);
-		journal_close(&v.journal);
-	}
-	else
-		r = verify_current(&v, home);
+		err_keep(&why);
+	err_ignore(r < 0 ? r : 0, "the journal is checked by itself");
+	r = r != 0 ? verify_without_index(&v, home, &why) : verify_current(&v, home);
 	verify_check_ring(&v, &ring);
 	*ret_report = v.report;
 	return r;

@@ -27,6 +27,7 @@ typedef void verify_fault_fn(void *arg, const char *sentence);
 struct verify_options {
 	bool deep;
 	const char *feed; /* compare only the objects of this one (snapshot_feeds); NULL: all */
+	bool salvage; /* say what is left of a journal that can't be opened (journal/salvage.h), which is read from end to end */
 	bool index_only; /* the log is not walked, and bodies are not read */
 	verify_fault_fn *fault; /* may be NULL: faults are only counted */
 	void *arg;

@@ -548,6 +548,7 @@ def test_a_copy_that_lacks_a_page_names_what_lacks(simulator, killed):
         process.kill()
     truth = simulator.truth("pods")
     end = re.search(r"nextSeq=(\d+)", killed.kinf("dump", "meta").stdout)[1]
+    good = {int(re.search(r"seq=(\d+)", row)[1]): row for row in killed.kinf("dump", "journal", check=True).stdout.splitlines()}
     named = set()
     for name in ("journal", "index"):
         pages = list(leaves(databases(killed.path)[name]))  # tests/torture/bytes.py takes all
@@ -571,9 +572,11 @@ def test_a_copy_that_lacks_a_page_names_what_lacks(simulator, killed):
                 assert truth[f"{obj['metadata']['namespace']}/{obj['metadata']['name']}"] == obj
             for after, before in re.findall(r"the records after (\d+) and before (\d+) can't be read", verify.stdout):
                 lacking = range(int(after) + 1, int(before))
-                shown = {int(seq) for seq in re.findall(r"seq=(\d+)", dump.stdout)}
+                rows = {int(re.search(r"seq=(\d+)", row)[1]): row for row in dump.stdout.splitlines()}
+                shown = {seq for seq, row in rows.items() if "salvaged=true" not in row}
                 assert dump.status == 1 and not shown & set(lacking), (place, verify)
                 assert max(shown) >= int(before) or before == end, "what comes after them is shown"
+                assert all(rows[seq].replace(" salvaged=true", "") == good[seq] for seq in rows), "copies in older pages are also good"
                 events = [change["event"] for change in log.lines]
                 assert log.status == 1 and events == sorted(events) and not set(events) & set(lacking), (place, log)
                 assert events[-1] >= int(before) or before == end, (place, before, log)

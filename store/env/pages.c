@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/env/pages.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/bytes.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+
+/* LMDB's format 1, with words of 8 bytes. */
+#define META_PAGES_SIZE 40u /* in a meta page: the size of the pages */
+#define PAGE_HEADER     16u
+#define PAGE_FLAGS      10u
+#define PAGE_LOWER      12u
+#define PAGE_COUNT      12u /* of a large value: how many pages it has */
+#define PAGE_IS_LEAF    0x02u
+#define PAGE_IS_LARGE   0x04u
+#define PAGE_KINDS      0x6fu
+#define NODE_HEADER     8u
+#define NODE_FLAGS      4u
+#define NODE_KEY_SIZE   6u
+#define PAGE_LEAST      512u
+#define PAGE_MOST       32768u
+
+/* Reads it from the first meta page, which no program but LMDB's writer changes. */
+static uint32_t pages_find_size(const struct pages *pages)
+{
+	uint32_t size = pages->size >= META_PAGES_SIZE + 4 ? le32_get(pages->bytes + META_PAGES_SIZE) : 0;
+
+	return size >= PAGE_LEAST && size <= PAGE_MOST && (size & (size - 1)) == 0 ? size : (uint32_t)sysconf(_SC_PAGESIZE);
+}
+
+int pages_open(int directory_fd, const char *name, struct pages *ret_pages)
+{
+	AUTO_FD int fd = openat(directory_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_set(-errno, "opening '%s'", name);
+	if (!S_ISREG(st.st_mode))
+		return err_say(ERR_CORRUPT, "'%s' is no file", name);
+	struct pages pages = {.size = (uint64_t)st.st_size};
+	if (pages.size) {
+		void *bytes = mmap(NULL, pages.size, PROT_READ, MAP_SHARED, fd, 0);
+
+		if (bytes == MAP_FAILED)
+			return err_set(-errno, "mapping '%s'", name);
+		pages.bytes = bytes;
+	}
+	pages.page_size = pages_find_size(&pages);
+	*ret_pages = pages;
+	return 0;
+}
+
+void pages_close(struct pages *pages)
+{
+	if (pages->bytes)
+		(void)munmap((void *)(uintptr_t)pages->bytes, pages->size);
+	*pages = (struct pages){0};
+}
+
+/* Gives the rows of a leaf, whose bytes may be anything; large values have pages of their own. */
+static int pages_each_in_leaf(const uint8_t *page, size_t size, pages_row_fn *fn, void *arg)
+{
+	size_t end = le16_get(page + PAGE_LOWER);
+	int r = 0;
+
+	for (size_t at = PAGE_HEADER; at + 2 <= end && at + 2 <= size && r >= 0; at += 2) {
+		size_t node = le16_get(page + at);
+
+		if (node < PAGE_HEADER || node + NODE_HEADER > size || le16_get(page + node + NODE_FLAGS) != 0)
+			continue;
+		size_t key = le16_get(page + node + NODE_KEY_SIZE),
+		       value = le16_get(page + node) | (size_t)le16_get(page + node + 2) << 16,
+		       room = size - node - NODE_HEADER;
+		if (key == 0 || key > room || value > room - key)
+			continue;
+		const uint8_t *bytes = page + node + NODE_HEADER;
+		r = fn(arg, BYTES(bytes, key), BYTES(bytes + key, value));
+	}
+	return r < 0 ? r : 0;
+}
+
+int pages_each_row(const struct pages *pages, pages_row_fn *fn, void *arg)
+{
+	size_t size = pages->page_size;
+	uint64_t n = pages->size / size;
+
+	for (uint64_t i = 0, count; i < n; i += count) {
+		const uint8_t *page = pages->bytes + i * size;
+		unsigned kind = le16_get(page + PAGE_FLAGS) & PAGE_KINDS;
+		int r = 0;
+
+		count = 1;
+		if (le64_get(page) != i) /* not the beginning of anything */
+			continue;
+		if (kind == PAGE_IS_LEAF)
+			r = pages_each_in_leaf(page, size, fn, arg);
+		uint64_t large = kind == PAGE_IS_LARGE ? le32_get(page + PAGE_COUNT) : 0;
+		if (large && large <= n - i) {
+			r = fn(arg, BYTES_NONE, BYTES(page + PAGE_HEADER, large * size - PAGE_HEADER));
+			count = r == FOUND ? large : 1;
+		}
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}

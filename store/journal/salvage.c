@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/journal/salvage.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/array.h"
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "store/env/pages.h"
+#include "store/journal/journal_internal.h"
+#include "store/journal/journal_record.h"
+
+#define SALVAGE_MAGIC 0x6b1e0e0bu
+#define GAPS_SHOWN    5 /* in the sentence */
+
+struct found_record {
+	uint64_t seq;
+	const uint8_t *place;
+	uint32_t size;
+};
+
+struct found_feed {
+	uint32_t id;
+	uint64_t last; /* of the checkpoint */
+	struct bytes definition, checkpoint; /* empty: not found */
+};
+
+struct salvage {
+	uint32_t magic;
+	uint32_t generation;
+	struct pages pages;
+	struct found_record *records; /* by seq, once it is open */
+	size_t n_records, records_room;
+	struct found_feed *feeds; /* likewise by id */
+	size_t n_feeds, feeds_room;
+	struct journal_meta meta;
+	bool has_uuid; /* of the journal, in meta.uuid */
+	bool has_meta;
+};
+
+/* ---- what a row is --------------------------------------------------------------------------- */
+
+/* Takes a record that lies at the beginning of BYTES and is whole. */
+static int salvage_take_record(struct salvage *s, struct bytes bytes, bool is_large)
+{
+	struct record record;
+
+	if (bytes.size < RECORD_HEADER)
+		return NOT_FOUND;
+	size_t size = record_size_at(bytes.data), page = s->pages.page_size;
+	/* A large value has as many pages as it needs, and any other row is the value alone. */
+	if (size > bytes.size || (is_large ? bytes.size - size >= page : bytes.size != size))
+		return NOT_FOUND;
+	int r = record_read(BYTES(bytes.data, size), &record);
+	if (r == 0)
+		r = record_check(&record);
+	if (r < 0) {
+		err_ignore(r, "it is no record");
+		return NOT_FOUND;
+	}
+	r = ARRAY_ADD(s->records, s->n_records, s->records_room,
+		((struct found_record){record.seq, bytes.data, (uint32_t)size}), "the records that were found");
+	return r < 0 ? r : FOUND;
+}
+
+static int salvage_take_feed(struct salvage *s, uint32_t id, uint8_t part, struct bytes value)
+{
+	CLEANUP(buf_release) struct buf texts = BUF_INIT;
+	struct feed_definition definition;
+	struct feed_checkpoint checkpoint = {.last = 0};
+	size_t i = 0;
+	int r = part == FEED_DEFINITION ? definition_read(id, value, &texts, &definition)
+					: checkpoint_read(value, &checkpoint);
+
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0 || (part == FEED_DEFINITION && (!*definition.name || !*definition.resource))) {
+		err_ignore(r, "it is no row of a feed");
+		return NOT_FOUND;
+	}
+	while (i < s->n_feeds && s->feeds[i].id != id)
+		i++;
+	r = i < s->n_feeds ? 0 : ARRAY_ADD(s->feeds, s->n_feeds, s->feeds_room, (struct found_feed){.id = id}, "the feeds that were found");
+	if (r < 0)
+		return r;
+	struct found_feed *feed = &s->feeds[i];
+	if (part == FEED_DEFINITION)
+		feed->definition = value;
+	else if (!feed->checkpoint.size || checkpoint.last >= feed->last) {
+		feed->checkpoint = value;
+		feed->last = checkpoint.last;
+	}
+	return FOUND;
+}
+
+static int salvage_take_meta(struct salvage *s, struct bytes value)
+{
+	struct journal_meta meta;
+	uint32_t next_feed;
+	int r = meta_decode(value, &meta, &next_feed);
+
+	if (r < 0 || (s->has_uuid && memcmp(meta.uuid, s->meta.uuid, sizeof(meta.uuid)) != 0)) {
+		err_ignore(r, "it is no row of this journal");
+		return NOT_FOUND;
+	}
+	if (!s->has_meta || meta.next_seq > s->meta.next_seq)
+		s->meta = meta;
+	s->has_meta = true;
+	return FOUND;
+}
+
+static int salvage_take(void *arg, struct bytes key, struct bytes value)
+{
+	struct salvage *s = arg;
+	const uint8_t *p = key.data;
+
+	if (!key.size)
+		return salvage_take_record(s, value, true);
+	if (key.size == FEED_KEY_SIZE && be32_get(p) && (p[4] == FEED_DEFINITION || p[4] == FEED_CHECKPOINT))
+		return salvage_take_feed(s, be32_get(p), p[4], value);
+	if (bytes_equal(key, META_KEY))
+		return salvage_take_meta(s, value);
+	bool is_log = key.size == SEQ_KEY_SIZE && value.size >= 8 && be64_get(p) == le64_get(value.data);
+	return is_log ? salvage_take_record(s, value, false) : NOT_FOUND;
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static int found_compare(const void *a, const void *b)
+{
+	uint64_t one = ((const struct found_record *)a)->seq, other = ((const struct found_record *)b)->seq;
+
+	return (one > other) - (one < other);
+}
+
+static int found_feed_compare(const void *a, const void *b)
+{
+	uint32_t one = ((const struct found_feed *)a)->id, other = ((const struct found_feed *)b)->id;
+
+	return (one > other) - (one < other);
+}
+
+/* Sorts what was found, and leaves each seq once. */
+static void salvage_sort(struct salvage *s)
+{
+	size_t n = 0;
+
+	if (s->n_feeds)
+		qsort(s->feeds, s->n_feeds, sizeof(*s->feeds), found_feed_compare);
+	if (s->n_records)
+		qsort(s->records, s->n_records, sizeof(*s->records), found_compare);
+	for (size_t i = 0; i < s->n_records; i++)
+		if (!n || s->records[n - 1].seq != s->records[i].seq)
+			s->records[n++] = s->records[i];
+	s->n_records = n;
+}
+
+void salvage_close(struct salvage **salvage)
+{
+	struct salvage *s = *salvage;
+
+	if (!s)
+		return;
+	CHECK_OBJ(s, SALVAGE_MAGIC);
+	pages_close(&s->pages);
+	free(s->records);
+	free(s->feeds);
+	s->magic = 0;
+	free(s);
+	*salvage = NULL;
+}
+
+int salvage_open(const struct home *home, struct salvage **ret_salvage)
+{
+	CLEANUP(salvage_close) struct salvage *s = calloc(1, sizeof(*s));
+	char name[64];
+
+	if (!s)
+		return err_set(-ENOMEM, "looking for the journal's records");
+	s->magic = SALVAGE_MAGIC;
+	int r = home_journal_fd(home) < 0 ? NOT_FOUND : generation_current(home_journal_fd(home), &s->generation);
+	if (r != FOUND)
+		return r;
+	r = generation_read_uuid(home_journal_fd(home), s->generation, s->meta.uuid);
+	s->has_uuid = r == 0;
+	err_ignore(r, "the rows of any journal are taken");
+	(void)snprintf(name, sizeof(name), "gen-%" PRIu32 "/data.mdb", s->generation);
+	r = pages_open(home_journal_fd(home), name, &s->pages);
+	if (r == 0)
+		r = pages_each_row(&s->pages, salvage_take, s);
+	if (r < 0)
+		return err_add(r, "looking for the journal's records");
+	salvage_sort(s);
+	if (!s->n_records)
+		return NOT_FOUND;
+	*ret_salvage = TAKE(s);
+	return FOUND;
+}
+
+/* ---- what was found -------------------------------------------------------------------------- */
+
+uint32_t salvage_generation(const struct salvage *salvage)
+{
+	CHECK_OBJ(salvage, SALVAGE_MAGIC);
+	return salvage->generation;
+}
+
+const struct journal_meta *salvage_meta(const struct salvage *salvage)
+{
+	CHECK_OBJ(salvage, SALVAGE_MAGIC);
+	return salvage->has_meta ? &salvage->meta : NULL;
+}
+
+int salvage_each_feed(const struct salvage *salvage, journal_feed_fn *fn, void *arg)
+{
+	CLEANUP(buf_release) struct buf texts = BUF_INIT;
+	int r = 0;
+
+	CHECK_OBJ(salvage, SALVAGE_MAGIC);
+	for (size_t i = 0; i < salvage->n_feeds && r == 0; i++) {
+		const struct found_feed *feed = &salvage->feeds[i];
+		struct feed_definition definition;
+		struct feed_checkpoint checkpoint = {.phase = FEED_LISTING};
+
+		if (!feed->definition.size)
+			continue; /* what it is of can't be said */
+		r = definition_read(feed->id, feed->definition, &texts, &definition);
+		if (r == 0 && feed->checkpoint.size)
+			r = checkpoint_read(feed->checkpoint, &checkpoint);
+		if (r == 0)
+			r = fn(arg, &definition, &checkpoint);
+	}
+	return r;
+}
+
+/* Returns the place of the first record that is not below SEQ. */
+static size_t salvage_place(const struct salvage *s, uint64_t seq)
+{
+	size_t low = 0, high = s->n_records;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (s->records[middle].seq < seq)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+int salvage_each_record(const struct salvage *salvage, uint64_t from, uint64_t to, salvage_record_fn *fn, void *arg)
+{
+	struct record record;
+	int r = 0;
+
+	CHECK_OBJ(salvage, SALVAGE_MAGIC);
+	for (size_t i = salvage_place(salvage, from); i < salvage->n_records && salvage->records[i].seq <= to && r == 0; i++) {
+		r = record_read(BYTES(salvage->records[i].place, salvage->records[i].size), &record);
+		if (r == 0)
+			r = fn(arg, &record);
+	}
+	return r;
+}
+
+size_t salvage_records(const struct salvage *salvage)
+{
+	CHECK_OBJ(salvage, SALVAGE_MAGIC);
+	return salvage->n_records;
+}
+
+/* ---- the sentence ---------------------------------------------------------------------------- */
+
+struct gaps {
+	struct buf text;
+	uint64_t before; /* the last seq that was looked at */
+	uint64_t missing;
+	unsigned n;
+};
+
+/* Enters what is missing between the last seq and SEQ. */
+static void gaps_add(struct gaps *gaps, uint64_t seq)
+{
+	uint64_t first = gaps->before + 1;
+
+	gaps->before = seq;
+	if (seq == first)
+		return;
+	gaps->missing += seq - first;
+	if (++gaps->n > GAPS_SHOWN)
+		return;
+	buf_printf(&gaps->text, "%s%" PRIu64, gaps->n > 1 ? ", " : "", first);
+	if (seq - first > 1)
+		buf_printf(&gaps->text, " to %" PRIu64, seq - 1);
+}
+
+/* Above the horizon the journal has every seq. */
+static void salvage_find_gaps(const struct salvage *s, struct gaps *gaps)
+{
+	gaps->before = s->meta.horizon;
+	for (size_t i = salvage_place(s, gaps->before + 1); i < s->n_records; i++)
+		gaps_add(gaps, s->records[i].seq);
+	if (gaps->before < s->meta.next_seq)
+		gaps_add(gaps, s->meta.next_seq);
+	if (gaps->n > GAPS_SHOWN)
+		buf_str(&gaps->text, ", ...");
+}
+
+void salvage_describe(const struct salvage *salvage, char text[SALVAGE_TEXT_SIZE])
+{
+	struct gaps gaps = {.text = BUF_INIT};
+
+	CHECK_OBJ(salvage, SALVAGE_MAGIC);
+	const struct found_record *first = &salvage->records[0], *last = &salvage->records[salvage->n_records - 1];
+	int n = snprintf(text, SALVAGE_TEXT_SIZE, "%zu records were found in its pages by their checksums, events %" PRIu64 " to %" PRIu64,
+		salvage->n_records, first->seq, last->seq);
+	if (!salvage->has_meta || n < 0 || n >= SALVAGE_TEXT_SIZE)
+		return;
+	salvage_find_gaps(salvage, &gaps);
+	if (gaps.missing && !buf_error(&gaps.text))
+		(void)snprintf(text + n, SALVAGE_TEXT_SIZE - (size_t)n, "; %" PRIu64 " of the history after event %" PRIu64 " %s missing: %.*s",
+			gaps.missing, salvage->meta.horizon, gaps.missing == 1 ? "is" : "are", BYTES_ARG(buf_bytes(&gaps.text)));
+	buf_release(&gaps.text);
+}

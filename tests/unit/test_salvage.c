@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The records of a journal whose trees can't be followed. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/bytes.h"
+#include "common/cleanup.h"
+#include "store/journal/journal_record.h"
+#include "store/journal/salvage.h"
+#include "tests/unit/journal_rig.h"
+
+#define DATA    "store/journal/gen-1/data.mdb"
+#define PAGE    4096
+#define OBJECTS 300
+
+/* The body of an object: every third one needs pages of its own. */
+static struct bytes body_of(unsigned i, uint8_t room[9000])
+{
+	size_t size = i % 3 ? 100 + i % 50 : 5000 + i % 4000;
+
+	memset(room, (int)(i & 0x7f), size);
+	return BYTES(room, size);
+}
+
+/* Makes a journal of OBJECTS objects, a transaction each, in the store. */
+static uint64_t make(void)
+{
+	struct home *home = open_home();
+	struct journal *j = open_writer(home);
+	uint32_t feed = add_feed(j);
+	uint8_t room[9000];
+	uint64_t seq = 0;
+
+	for (unsigned i = 0; i < OBJECTS; i++) {
+		char key[32];
+
+		(void)snprintf(key, sizeof(key), "web/%u", i);
+		struct record record = {.feed = feed, .type = RECORD_ADDED, .key = bytes_str(key), .uid = BYTES_LIT("u"),
+			.rv = BYTES_LIT("7"), .body = body_of(i, room)};
+		cr_assert_eq(journal_begin(j), 0);
+		cr_assert_eq(journal_append(j, &record, &seq), 0);
+		cr_assert_eq(journal_commit(j), 0);
+	}
+	journal_close(&j);
+	home_close(&home);
+	return seq;
+}
+
+static struct salvage *open_salvage(void)
+{
+	CLEANUP(home_close) struct home *home = open_home();
+	struct salvage *salvage = NULL;
+	int r = salvage_open(home, &salvage);
+
+	cr_assert(r == FOUND || r == NOT_FOUND, "%s", err_text(r));
+	return salvage;
+}
+
+/* The whole file, changed by the caller. */
+struct file {
+	uint8_t *bytes;
+	size_t size;
+};
+
+static struct file read_file(void)
+{
+	struct stat st;
+	AUTO_FD int fd = open(scratch_path(DATA), O_RDONLY | O_CLOEXEC);
+
+	cr_assert(fd >= 0 && fstat(fd, &st) == 0);
+	struct file file = {malloc((size_t)st.st_size), (size_t)st.st_size};
+	cr_assert_eq(read(fd, file.bytes, file.size), (ssize_t)file.size);
+	return file;
+}
+
+static void write_file(const struct file *file)
+{
+	AUTO_FD int fd = open(scratch_path(DATA), O_WRONLY | O_TRUNC | O_CLOEXEC);
+
+	cr_assert_eq(write(fd, file->bytes, file->size), (ssize_t)file->size);
+}
+
+static void spoil_branches(struct file *file)
+{
+	for (size_t at = 2 * PAGE; at < file->size; at += PAGE)
+		if (le64_get(file->bytes + at) == at / PAGE && (le16_get(file->bytes + at + 10) & 0x6f) == 1)
+			memset(file->bytes + at, 0, PAGE);
+}
+
+struct seen {
+	uint64_t before;
+	size_t n;
+};
+
+static int check_record(void *arg, const struct record *record)
+{
+	struct seen *seen = arg;
+	uint8_t room[9000];
+
+	cr_assert_gt(record->seq, seen->before);
+	seen->before = record->seq;
+	seen->n++;
+	if (!record->key.size)
+		return 0;
+	unsigned i = (unsigned)strtoul((const char *)record->key.data + 4, NULL, 10);
+	cr_assert(bytes_equal(record->body, body_of(i, room)), "%.*s", BYTES_ARG(record->key));
+	cr_assert_eq(record_check(record), 0);
+	return 0;
+}
+
+static int check_feed(void *arg, const struct feed_definition *definition, const struct feed_checkpoint *checkpoint)
+{
+	cr_expect_str_eq(definition->resource, "pods");
+	cr_expect_eq(checkpoint->last, *(uint64_t *)arg);
+	return 7;
+}
+
+Test(salvage, all_records_are_found_without_the_trees)
+{
+	uint64_t last = make();
+	struct file file = read_file();
+	struct seen seen = {0};
+	char text[SALVAGE_TEXT_SIZE], wanted[SALVAGE_TEXT_SIZE];
+
+	spoil_branches(&file);
+	write_file(&file);
+	CLEANUP(home_close) struct home *home = open_home();
+	struct journal *journal = NULL;
+	cr_expect_eq(journal_open_read(home, NULL, &journal), ERR_CORRUPT, "its trees can't be followed");
+	struct salvage *salvage = open_salvage();
+	cr_assert_eq(salvage_each_record(salvage, 0, UINT64_MAX, check_record, &seen), 0);
+	cr_expect_eq(seen.n, last);
+	cr_expect_eq(salvage_records(salvage), last);
+	cr_expect_eq(salvage_generation(salvage), 1);
+	cr_assert_not_null(salvage_meta(salvage));
+	cr_expect_eq(salvage_meta(salvage)->next_seq, last + 1);
+	cr_expect_eq(salvage_each_feed(salvage, check_feed, &last), 7);
+	salvage_describe(salvage, text);
+	(void)snprintf(wanted, sizeof(wanted), "%u records were found in its pages by their checksums, events 1 to %u", (unsigned)last, (unsigned)last);
+	cr_expect_str_eq(text, wanted);
+	salvage_close(&salvage);
+	free(file.bytes);
+}
+
+Test(salvage, what_is_missing_is_named)
+{
+	uint64_t last = make();
+	struct file file = read_file();
+	uint8_t record[RECORD_HEADER];
+	char text[SALVAGE_TEXT_SIZE];
+
+	/* Every copy of these records, in whatever page it is, loses its checksum. */
+	for (size_t at = 0; at + RECORD_HEADER < file.size; at += 2) {
+		memcpy(record, file.bytes + at, sizeof(record));
+		uint64_t seq = le64_get(record);
+		if ((seq == 5 || (seq >= 10 && seq <= 12) || seq == last) && le32_get(record + 24) == 1 && record[28] == RECORD_ADDED)
+			file.bytes[at + 40] ^= 1;
+	}
+	write_file(&file);
+	struct salvage *salvage = open_salvage();
+	salvage_describe(salvage, text);
+	char wanted[128];
+	(void)snprintf(wanted, sizeof(wanted), "; 5 of the history after event 0 are missing: 5, 10 to 12, %u", (unsigned)last);
+	cr_expect(strstr(text, wanted) && strlen(strstr(text, wanted)) == strlen(wanted), "%s", text);
+	salvage_close(&salvage);
+	free(file.bytes);
+}
+
+/* Makes a journal of one object, whose body has a page with a record in each of its pages but the first. The body is stored in
+ * the pages from FIRST on, if they are to have the right numbers. */
+static void make_nested(uint64_t first)
+{
+	static uint8_t body[8 * PAGE];
+	struct home *home = open_home();
+	struct journal *j = open_writer(home);
+	struct record record = {.feed = add_feed(j), .type = RECORD_ADDED, .key = BYTES_LIT("web/0"), .uid = BYTES_LIT("u"), .rv = BYTES_LIT("7")};
+	struct record nested = {.seq = 1000, .feed = record.feed, .type = RECORD_ADDED, .key = BYTES_LIT("web/1"), .body = BYTES_LIT("x")};
+	size_t before = 16 + RECORD_HEADER + record.key.size + record.uid.size + record.rv.size; /* the body, in its first page */
+	uint64_t seq;
+
+	memset(body, 0, sizeof(body));
+	for (unsigned i = 1; i < 8; i++) {
+		uint8_t *page = body + i * PAGE - before;
+
+		le64_put(page, first + i);
+		le16_put(page + 10, 4);
+		le32_put(page + 12, 1);
+		record_write(&nested, page + 16);
+	}
+	record.body = BYTES(body, sizeof(body));
+	cr_assert_eq(journal_begin(j), 0);
+	cr_assert_eq(journal_append(j, &record, &seq), 0);
+	cr_assert_eq(journal_commit(j), 0);
+	journal_close(&j);
+	home_close(&home);
+}
+
+Test(salvage, a_record_inside_of_a_body_is_none)
+{
+	uint64_t first = 0;
+
+	make_nested(0);
+	struct file file = read_file();
+	for (uint64_t page = 2; page < file.size / PAGE; page++)
+		if (le64_get(file.bytes + page * PAGE) == page && le16_get(file.bytes + page * PAGE + 10) == 4)
+			first = page;
+	cr_assert_gt(first, 0);
+	free(file.bytes);
+	scratch_remove(scratch_path("store"));
+	make_nested(first);
+	file = read_file();
+	cr_assert_eq(le64_get(file.bytes + (first + 3) * PAGE), first + 3, "it looks like a page");
+	struct salvage *salvage = open_salvage();
+	cr_expect_eq(salvage_records(salvage), 2, "the feed and the object");
+	salvage_close(&salvage);
+	/* Without the page where the body begins nothing is known of the others: then it is taken for one. */
+	memset(file.bytes + first * PAGE, 0, PAGE);
+	write_file(&file);
+	salvage = open_salvage();
+	cr_expect_eq(salvage_records(salvage), 2);
+	salvage_close(&salvage);
+	free(file.bytes);
+}
+
+/* Whatever the file holds, nothing is read outside of it, and what is found is what was written. */
+Test(salvage, damaged_pages_are_passed_over)
+{
+	make();
+	struct file sound = read_file(), file = {malloc(sound.size), sound.size};
+
+	srand(7);
+	for (int round = 0; round < 60; round++) {
+		struct seen seen = {0};
+
+		memcpy(file.bytes, sound.bytes, sound.size);
+		for (size_t at = 0; at < sound.size; at += PAGE)
+			for (int i = 0; i < 1 + round % 6; i++)
+				file.bytes[at + (size_t)rand() % (i % 2 ? PAGE : 40)] = (uint8_t)rand();
+		file.size = round % 5 ? sound.size : (size_t)rand() % sound.size;
+		write_file(&file);
+		struct salvage *salvage = open_salvage();
+		if (salvage)
+			cr_assert_eq(salvage_each_record(salvage, 0, UINT64_MAX, check_record, &seen), 0);
+		salvage_close(&salvage);
+	}
+	file.size = 0;
+	write_file(&file);
+	cr_expect_null(open_salvage());
+	free(file.bytes);
+	free(sound.bytes);
+}
