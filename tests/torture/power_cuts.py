@@ -156,11 +156,17 @@ class PowerCuts:
             if not fault and number % 10 == 0:
                 self.tally.tried("disk: the daemons go on", self.start(path))
 
+    def uuids(self):
+        """The uuid of each journal in the store."""
+        return [re.search(r"(?m)^uuid (.*)$", state.read_text())[1] for state in (self.store.path / "journal").glob("gen-*/STATE")]
+
     def start(self, path):
         """Starts the daemons on the image, in the store's place."""
         shutil.rmtree(self.store.path)
         shutil.move(path, self.store.path)
-        lineage = next((self.store.path / "journal").glob("gen-*/STATE")).read_text().split("uuid ")[1]
+        for place in self.store.runtime.iterdir():  # it is in memory, which a power cut takes
+            shutil.rmtree(place)
+        lineage = self.uuids()
         daemons = [self.store.reflector(env={"KINF_BOOT_ID": BOOTS[1]}), self.store.processor(env={"KINF_BOOT_ID": BOOTS[1]})]
         try:
             changed = self.simulator.touch(FEED, 3)
@@ -169,8 +175,7 @@ class PowerCuts:
             verified = self.store.kinf("verify", "--deep", env=env)
             if waited.status or verified.status:
                 return f"{waited} {verified}\n{daemons[0].tail(10)}"
-            after = [state.read_text().split("uuid ")[1] for state in (self.store.path / "journal").glob("gen-*/STATE")]
-            return None if after == [lineage] else "another journal"
+            return None if self.uuids() == lineage else "another journal"
         finally:
             for process in daemons:
                 process.kill()
