@@ -6,6 +6,7 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/text.h"
 #include "common/value/value.h"
 #include "reader/table/definition.h"
 
@@ -51,21 +52,16 @@ static void sheet_put(struct buf *out, struct bytes text)
 {
 	const char *p = text.data;
 
-	for (size_t i = 0; i < text.size; i++) {
-		unsigned char c = (unsigned char)p[i];
-
-		if (c == '\n' || c == '\r' || c == '\f') {
+	for (size_t n, at = 0; at < text.size; at += n) {
+		n = 1;
+		if (p[at] == '\n' || p[at] == '\r' || p[at] == '\f') {
 			buf_str(out, "...");
 			break;
 		}
-		if (c == 0xc2 && i + 1 < text.size && (unsigned char)p[i + 1] < 0xa0) { /* U+0080 to U+009F */
-			buf_printf(out, "\\u%04x", (unsigned char)p[++i]);
-		} else if ((c < ' ' && c != '\t') || c == 0x7f) {
-			buf_byte(out, '^');
-			buf_byte(out, c ^ 0x40);
-		} else {
-			buf_byte(out, c);
-		}
+		if (p[at] == '\t')
+			buf_byte(out, '\t');
+		else
+			n = text_put_visible(BYTES(p + at, text.size - at), out);
 	}
 	buf_byte(out, '\0');
 }

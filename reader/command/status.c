@@ -3,7 +3,6 @@
 #include "reader/command/status.h"
 
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +10,7 @@
 #include "common/daemon/faults.h"
 #include "common/err.h"
 #include "common/output.h"
-#include "common/utf8.h"
+#include "common/text.h"
 #include "common/value/json.h"
 #include "reader/command/command.h"
 #include "reader/command/print.h"
@@ -38,21 +37,11 @@ static const struct option_spec status_options[] = {
 /* A path may hold any bytes: those that are no UTF-8 become U+FFFD, because JSON has no others. */
 static void status_json_text(struct buf *out, const char *before, const char *text)
 {
-	char valid[3 * PATH_MAX];
-	size_t left = strlen(text), used = 0;
+	CLEANUP(buf_release) struct buf valid = BUF_INIT;
 
 	buf_str(out, before);
-	if (utf8_is_valid(bytes_str(text))) {
-		json_write_string(bytes_str(text), out);
-		return;
-	}
-	for (size_t n, taken; left && used < sizeof(valid) - 4; text += taken, left -= taken) {
-		n = utf8_length(BYTES(text, left));
-		taken = n ? n : 1;
-		memcpy(valid + used, n ? text : "\xef\xbf\xbd", n ? n : 3);
-		used += n ? n : 3;
-	}
-	json_write_string(BYTES(valid, used), out);
+	text_put_valid(bytes_str(text), &valid);
+	json_write_string(buf_bytes(&valid), out);
 }
 
 static void status_json_database(

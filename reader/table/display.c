@@ -7,6 +7,7 @@
 #include "common/array.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/text.h"
 #include "common/value/json.h"
 
 int display_text(const struct value *value, struct buf *out)
@@ -171,17 +172,8 @@ void display_bytes(struct bytes text, struct buf *out)
 {
 	const uint8_t *p = text.data;
 
-	for (size_t i = 0; i < text.size; i++) {
-		bool control = p[i] < ' ' || p[i] == 0x7f;
-
-		if (p[i] == 0xc2 && i + 1 < text.size && p[i + 1] < 0xa0) { /* U+0080 to U+009F */
-			buf_printf(out, "\\u%04x", p[++i]);
-			continue;
-		}
-		if (control)
-			buf_byte(out, '^');
-		buf_byte(out, control ? p[i] ^ 0x40 : p[i]);
-	}
+	for (size_t at = 0; at < text.size;)
+		at += text_put_visible(BYTES(p + at, text.size - at), out);
 }
 
 int display_line(const struct value *value, struct buf *out)

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/text.h"
+
+#include "common/utf8.h"
+
+size_t text_put_visible(struct bytes text, struct buf *out)
+{
+	const uint8_t *p = text.data;
+
+	if (*p >= 0x20 && *p < 0x7f) {
+		buf_byte(out, *p);
+		return 1;
+	}
+	size_t n = utf8_length(text);
+	if (n == 0 || utf8_printable(text))
+		buf_put(out, p, n ? n : 1);
+	else if (n == 2)
+		buf_printf(out, "\\u%04x", p[1]); /* its last byte is its number */
+	else
+		buf_printf(out, "^%c", *p ^ 0x40);
+	return n ? n : 1;
+}
+
+void text_put_valid(struct bytes text, struct buf *out)
+{
+	const uint8_t *p = text.data;
+
+	for (size_t n, at = 0; at < text.size; at += n ? n : 1) {
+		n = utf8_length(BYTES(p + at, text.size - at));
+		buf_put(out, n ? p + at : (const uint8_t *)"\xef\xbf\xbd", n ? n : 3);
+	}
+}
