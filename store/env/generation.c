@@ -232,9 +232,13 @@ int generation_create(int directory_fd, const struct generation_kind *kind,
 	return 0;
 }
 
-int generation_advise(const struct generation_kind *kind, int r)
+int generation_advise(const struct generation *gen, int r)
 {
-	return r == ERR_CORRUPT ? err_say(r, "%s; %s", err_text(r), kind->remedy) : r;
+	static const char of_copy[] = "it was copied while its daemons wrote to it, or its machine stopped: 'kinf verify' says what can still be read, "
+				      "'kinf backup' makes a copy that is whole, and 'kinf run' on this one lists everything again";
+
+	CHECK_OBJ(gen, GENERATION_MAGIC);
+	return r == ERR_CORRUPT ? err_say(r, "%s; %s", err_text(r), gen->is_untrusted ? of_copy : gen->kind->remedy) : r;
 }
 
 int generation_open_read(int directory_fd, const struct generation_kind *kind, uint32_t number,
@@ -258,7 +262,7 @@ int generation_open_read(int directory_fd, const struct generation_kind *kind, u
 	}
 	if (r == 0)
 		r = generation_open_env(gen, places ? ENV_READ : ENV_COPY, NULL, places);
-	r = generation_advise(kind, r);
+	r = generation_advise(gen, r);
 	if (r == -ENOENT)
 		r = err_say(r, "%s; the daemons make another one within seconds: start 'kinf run' if it does not run",
 			err_text(r));

@@ -393,9 +393,10 @@ int index_open_read(struct home *home, struct index **ret_index)
 	return r;
 }
 
-int index_advise(int r)
+int index_advise(const struct index *index, int r)
 {
-	return generation_advise(&index_kind, r);
+	CHECK_OBJ(index, INDEX_MAGIC);
+	return generation_advise(index->gen, r);
 }
 
 bool index_is_untrusted(const struct index *index)

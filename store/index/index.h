@@ -88,7 +88,7 @@ int index_publish(struct index *index, struct home *home);
 /* Opens the index that CURRENT names for reading. Returns: FOUND; NOT_FOUND: there is none yet. */
 int index_open_read(struct home *home, struct index **ret_index);
 void index_close(struct index **index);
-int index_advise(int r); /* generation_advise(), about an index that could be opened */
+int index_advise(const struct index *index, int r); /* generation_advise(), about an index that could be opened */
 
 /*
  * Copies an index entry by entry, so that nothing that was deleted from it is in the copy's file (index_copy.c).

@@ -245,7 +245,7 @@ static int journal_open_generation(struct home *home, uint32_t number, bool copy
 		r = meta_read(txn, &meta, &next_feed);
 	if (r == 0 && memcmp(meta.uuid, journal_uuid(journal), 16) != 0)
 		r = err_set(ERR_CORRUPT, "the journal's uuid is not the one in STATE");
-	r = generation_advise(&journal_kind, txn ? txn_result(txn, r) : r);
+	r = generation_advise(journal->gen, txn ? txn_result(txn, r) : r);
 	if (r < 0)
 		return r;
 	*ret_journal = TAKE(journal);

@@ -58,7 +58,7 @@ static int store_open_pair(struct home *home, struct store_pair **ret_pair)
 	if (r == 0)
 		r = index_meta(pair->index, txn, &meta);
 	if (txn)
-		r = index_advise(txn_result(txn, r));
+		r = index_advise(pair->index, txn_result(txn, r));
 	txn_abort(&txn);
 	if (r == 0)
 		r = journal_open_read(home, meta.journal, &pair->journal);

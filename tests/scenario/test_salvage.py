@@ -3,6 +3,7 @@
 
 import re
 import shutil
+import struct
 
 import pytest
 
@@ -16,16 +17,30 @@ def records(store, *args):
     return {seq: {name: value for name, value in row.items() if name != "salvaged"} for seq, row in rows.items()}
 
 
+def root(data):
+    """Where the newest state's table of databases is: LMDB's meta pages have it at 128, and the number of the state at 144."""
+    newest = max((0, 4096), key=lambda meta: struct.unpack_from("<Q", data, meta + 144))
+    return struct.unpack_from("<Q", data, newest + 128)[0] * 4096
+
+
 def copy_slowly(store, simulator, target):
-    """As a slow copy is: its first pages, with the roots of the trees, are older than the rest by 200 changes."""
-    roots = {name: (store.path / name / "gen-1" / "data.mdb").read_bytes()[:8192] for name in ("journal", "index")}
-    for _ in range(20):
+    """As a slow copy is: its first pages, with the roots of the trees, are older than the rest by so many changes that the pages they
+    name have been used again."""
+    files = [f"{name}/gen-1/data.mdb" for name in ("journal", "index")]
+    before = {name: (store.path / name).read_bytes() for name in files}
+
+    def is_used_again(name):
+        with open(store.path / name, "rb") as file:
+            file.seek(root(before[name]))
+            return file.read(4096) != before[name][root(before[name]) :][:4096]
+
+    while not all(map(is_used_again, files)):
         simulator.touch("pods", 10)
         store.wait_equal(simulator, "pods")
     shutil.copytree(store.path, target)
-    for name, first in roots.items():
-        with open(target / name / "gen-1" / "data.mdb", "r+b") as file:
-            file.write(first)
+    for name in files:
+        with open(target / name, "r+b") as file:
+            file.write(before[name][:8192])
     return target
 
 
