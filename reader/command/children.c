@@ -185,7 +185,8 @@ static void children_describe_end(int status, char *text, size_t size)
 
 /* Plans the next start, later each time unless the last run was long. A daemon that finds its place
  * taken is started again for a while: the other one may belong to a supervisor that was just
- * killed, and be about to end. */
+ * killed, and be about to end. One that refuses its configuration, or is not there, is given up when it is started first; one that
+ * has run is started again and again: the file, or the package, is perhaps being written, and the other daemons go on. */
 static void children_died(struct child *child, int status, bool stopping)
 {
 	uint64_t now = proc_monotonic_ns();
@@ -205,9 +206,10 @@ static void children_died(struct child *child, int status, bool stopping)
 		child->in_use_ns = 0;
 	else if (!child->in_use_ns)
 		child->in_use_ns = now;
-	child->given_up = code == PROC_CONFIG || code == PROC_USAGE || code == CHILD_NOT_EXECUTED ||
-			  (child->in_use_ns && now - child->in_use_ns >= IN_USE_NS);
 	child->refused = code == PROC_CONFIG || code == PROC_USAGE;
+	child->has_run |= !child->refused && code != CHILD_NOT_EXECUTED && code != PROC_IN_USE;
+	child->given_up = ((child->refused || code == CHILD_NOT_EXECUTED) && !child->has_run) ||
+			  (child->in_use_ns && now - child->in_use_ns >= IN_USE_NS);
 	children_put_off(child, now);
 	child->restarts++;
 	if (child->given_up)

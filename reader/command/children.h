@@ -27,6 +27,7 @@ struct child {
 		in_use_ns; /* since when another process holds its place, monotonic; 0: none does */
 	uint32_t restarts;
 	bool takes_sockets;   /* it inherits the sockets of the service manager */
+	bool has_run;         /* a run of it did not end because it was refused */
 	bool given_up;        /* its exit status says that a restart would fail again */
 	bool refused;         /* its configuration, or a right that it lacks, keeps it from running */
 };

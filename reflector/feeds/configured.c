@@ -111,9 +111,14 @@ int feeds_configure(struct feeds *feeds, const struct config *config)
 	size_t n_old = feeds->n_configured;
 
 	CHECK_OBJ(feeds, FEEDS_MAGIC);
+	/* The journal's feeds are retired until the configuration names them. A file that is lost, or just being written, must not cost
+	 * all objects. */
+	int r = feeds->n_retired ? config_need_feeds(config) : 0;
+	if (r < 0)
+		return r;
 	feeds->configured = NULL;
 	feeds->n_configured = feeds->configured_room = 0;
-	int r = configured_read(feeds, config);
+	r = configured_read(feeds, config);
 	if (r < 0) {
 		configured_release(feeds->configured, feeds->n_configured);
 		feeds->configured = old;

@@ -311,12 +311,31 @@ def test_a_database_that_is_not_read_is_not_called_none(live):
     assert "Journal: none\nIndex:   none\n" in live.kinf("status").stdout
 
 
+def kill_reflector(store):
+    os.kill(next(p["pid"] for p in store.kinf("status", "-o", "json").json["processes"] if p["name"] == "kinf-reflector"), signal.SIGKILL)
+
+
 def test_run_names_a_daemon_that_no_restart_would_mend(live):
-    pid = next(p["pid"] for p in live.kinf("status", "-o", "json").json["processes"] if p["name"] == "kinf-reflector")
-    live.config.write_text("bogus: 1\n")
-    os.kill(pid, signal.SIGKILL)
-    live.supervisor.wait_log('child_given_up daemon="kinf-reflector" .*can\'t run with this configuration, or on this machine')
+    assert live.supervisor.stop() == 0
+    live.config.write_text(live.config.read_text() + "bogus: 1\n")
+    live.supervisor.start()
+    live.supervisor.wait_log('child_given_up daemon="kinf-reflector"|bogus')
     assert live.supervisor.wait() == 78
+
+
+@pytest.mark.parametrize("text", ["bogus: 1\n", "", "feeds: []\n"])
+def test_a_daemon_that_has_run_is_started_until_its_configuration_is_good_again(live, simulator, text):
+    """A file that was just being written ended kinf run. An empty one cost all objects."""
+    before, lists = live.config.read_text(), simulator.counters("pods")["lists"]
+    live.config.write_text(text)
+    kill_reflector(live)
+    live.supervisor.wait_log('child_died daemon="kinf-reflector" .*can\'t run with this configuration, or on this machine')
+    got = live.kinf("get", "pods", "-o", "name")
+    assert got.status == 0 and got.stdout and "kinf-reflector does not run" in got.stderr, got
+    assert live.supervisor.running
+    live.config.write_text(before)
+    live.wait_live("pods")
+    assert simulator.counters("pods")["lists"] == lists and "feed_removed" not in live.supervisor.log
 
 
 def test_what_verify_could_not_look_at_is_no_fault(live):

@@ -99,7 +99,9 @@ class Store:
             **settings,
             "feeds": [feed if isinstance(feed, dict) else {"resource": feed} for feed in feeds],
         }
-        self.config.write_text(yaml.safe_dump(config, sort_keys=False))
+        new = self.config.with_suffix(".new")  # a daemon that starts just now finds the whole file
+        new.write_text(yaml.safe_dump(config, sort_keys=False))
+        new.replace(self.config)
         return self
 
     # ---- processes -----------------------------------------------------------------------------
