@@ -120,6 +120,8 @@ class Limits:
             store.wait_equal(self.simulator, FEED)
             follower = store.follower("watch", FEED, "-o", "json", "--cursor", "steady", name=f"steady-{which}")
             eventually(lambda: any(line["type"] == "SYNC" for line in follower.lines))
+            # A follower that can't write its cursor says so and ends: it has to have written the one of its beginning.
+            eventually(lambda: (store.path / "cursors" / "steady").exists())
             taken = place / "taken"
             taken.mkdir()
             for n in range(1000):
