@@ -192,6 +192,17 @@ static const char *feed_state_listed(const struct status_view *view, const struc
 	return *why ? "stale" : visible ? "live" : "listing";
 }
 
+/* Writes why a feed that is in PHASE can't be read: its own last error or, until the reflector has heard of it, the reflector's. */
+static void feed_explain_phase(const struct stats_feed *row, const struct stats_process *reflector, enum feed_phase phase, char *why, size_t size)
+{
+	if (row && (row->error[0] || row->heard_ns || row->list_done))
+		(void)snprintf(why, size, "%s", row->error);
+	else if (phase == FEED_LISTING || !reflector->error[0])
+		(void)snprintf(why, size, "%s", reflector->error);
+	else
+		(void)snprintf(why, size, "so it was before kinf-reflector started: %.190s", reflector->error);
+}
+
 /* `live`, `stale` and `offline` are stored nowhere: they follow from the phase and the daemons'
  * status pages. */
 static const char *feed_state(const struct snapshot_feed *feed, const struct status_view *view,
@@ -209,7 +220,7 @@ static const char *feed_state(const struct snapshot_feed *feed, const struct sta
 	default:
 		return feed_state_listed(view, row, feed->visible != 0, lag, why, size);
 	}
-	(void)snprintf(why, size, "%s", row ? row->error : "");
+	feed_explain_phase(row, &reflector->process, feed->checkpoint.phase, why, size);
 	if (!reflector->responding)
 		daemon_view_explain(reflector, "kinf-reflector", why, size);
 	switch (feed->checkpoint.phase) {

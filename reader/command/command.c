@@ -149,6 +149,10 @@ int command_fail_again(struct kinf *kinf, struct kinf_snapshot *snapshot, const 
 			"'watch' of %s\n",
 			feed, *info->namespace_ ? " in " : "", info->namespace_, why,
 			*why ? "; " : "the API server forbids it; ", info->resource);
+	else if (strcmp(info->state, "error") == 0)
+		(void)fprintf(stderr,
+			"Error: %s%s%s was never listed to the end: %s; the reflector tries again: wait with 'kinf wait %s'\n",
+			feed, *info->namespace_ ? " in " : "", info->namespace_, why, feed);
 	else
 		(void)fprintf(stderr,
 			"Error: %s%s%s is still being listed (%llu objects so far%s%s)%s%s; wait "

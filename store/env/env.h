@@ -75,6 +75,9 @@ int txn_sizes(struct txn *txn, struct env_info *ret_info);
 /* The writer's thread calls it between two transactions. Returns: 0; ERR_MOVED: another program has written over data.mdb, for
  * instance cp, which puts a copy into the place of a store that is in use. */
 int env_check_written(const struct env *env);
+/* The writer's thread calls it between two transactions. Returns whether DIRECTORY_FD, the environment's directory, has the
+ * pin page that is mapped, and readers can use it. Publishes the newest state again. */
+bool env_check_pin_page(struct env *env, int directory_fd);
 
 /* Returns the size of its pages: that of the machine that made it, 4 to 32 KiB. */
 size_t env_page_size(const struct env *env);

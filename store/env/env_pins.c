@@ -379,6 +379,28 @@ int env_check_written(const struct env *env)
 	return mapping_check_ours(env->map);
 }
 
+bool env_check_pin_page(struct env *env, int directory_fd)
+{
+	CHECK_OBJ(env, ENV_MAGIC);
+	struct mapping *map = env->map;
+	struct pin_place_id ids[PIN_SCAN_PLACES] = {{0}};
+	struct stat ours, there;
+
+	if (fstat(map->page_file.fd, &ours) < 0 || fstatat(directory_fd, PIN_PAGE_FILE, &there, AT_SYMLINK_NOFOLLOW) < 0 ||
+		ours.st_dev != there.st_dev || ours.st_ino != there.st_ino || ours.st_size < (off_t)PIN_PAGE_BYTES ||
+		!pin_page_is_usable(map->own_page, map->inode, map->ours))
+		return false;
+	if (map->scan)
+		pin_scan_identify(map->scan, ids);
+	for (int i = 0; i < PIN_SCAN_PLACES; i++)
+		if (ids[i].inode && !pin_page_scans(map->own_page, ids[i]))
+			return false;
+	/* A state of before may be there after a full disk. */
+	__atomic_store_n(&map->own_page->committed, map->ours, __ATOMIC_RELEASE);
+	(void)mapped_file_restore(&map->page_file);
+	return true;
+}
+
 int mapping_commit(struct mapping *map, MDB_txn *txn, bool has_written)
 {
 	struct pin_page *page = map->own_page;

@@ -399,10 +399,11 @@ int generation_check(const struct generation *gen, int directory_fd, bool publis
 		fstatat(directory_fd, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
 		ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
 	/* A new reader needs the page, and a writer that starts makes it. */
-	if (is_there && faccessat(gen->fd, PIN_PAGE_FILE, F_OK, 0) < 0 && errno == ENOENT)
+	if (is_there && gen->is_writer ? !env_check_pin_page(gen->env, gen->fd)
+				       : is_there && faccessat(gen->fd, PIN_PAGE_FILE, F_OK, 0) < 0 && errno == ENOENT)
 		return err_say(ERR_MOVED,
 			"'%s/" PIN_PAGE_FILE
-			"' of the %s was removed while in use: it is made when the "
+			"' of the %s was removed, replaced or damaged while in use: it is made when the "
 			"daemon is started again",
 			name, gen->kind->what);
 	int r = published && is_there ? generation_current(directory_fd, &current) : FOUND;

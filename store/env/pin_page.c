@@ -23,6 +23,12 @@ static bool pin_page_is_of(const struct pin_page *page, uint64_t inode)
 	return page->magic == PIN_PAGE_MAGIC && page->inode == inode;
 }
 
+bool pin_page_is_usable(const struct pin_page *page, uint64_t inode, uint64_t newest)
+{
+	return pin_page_is_of(page, inode) && page->committed <= newest && page->oldest <= newest && page->began <= newest + 1 &&
+	       !page->given_up;
+}
+
 static int pin_page_map(int fd, int protection, struct pin_page **ret_page)
 {
 	void *memory = mmap(NULL, PIN_PAGE_BYTES, protection, MAP_SHARED, fd, 0);
@@ -57,8 +63,7 @@ int pin_page_open_write(const char *directory, uint64_t inode, uint64_t newest, 
 	if (fd < 0 && errno != ENOENT && errno != ELOOP)
 		return err_set(-errno, "opening '%s'", path);
 	if (fd >= 0 && pread(fd, &there, sizeof(there), 0) == (ssize_t)sizeof(there) &&
-		pin_page_is_of(&there, inode) && there.committed <= newest &&
-		there.oldest <= newest && there.began <= newest + 1 && fchmod(fd, mode) == 0)
+		pin_page_is_usable(&there, inode, newest) && fchmod(fd, mode) == 0)
 		return pin_page_map_write(&fd, ret_file);
 	/* Renamed when it is whole: a reader never maps less than a page. */
 	cleanup_fd(&fd);

@@ -78,8 +78,11 @@ struct pin_page {
 					    looks there as well */
 };
 
-/* Opens the page of the environment in DIRECTORY, whose data.mdb is INODE, for its writer; makes it if it is missing,
- * is of another file, or knows of states after NEWEST: an older content was copied into the file. */
+/* Returns whether PAGE is that of the file INODE, and knows of no state after NEWEST: else it is damaged, or an older content was
+ * copied into the file. */
+bool pin_page_is_usable(const struct pin_page *page, uint64_t inode, uint64_t newest);
+/* Opens the page of the environment in DIRECTORY, whose data.mdb is INODE, for its writer; makes it if it is missing or not
+ * usable. */
 int pin_page_open_write(const char *directory, uint64_t inode, uint64_t newest, unsigned mode,
 	struct mapped_file *ret_file);
 /* Returns: FOUND; NOT_FOUND: it has none, or that of another file, as in a copy; errors. */

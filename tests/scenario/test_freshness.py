@@ -89,6 +89,28 @@ def test_no_feed_is_live_after_a_start_without_the_server(simulator, store, foll
     assert store.kinf("get", "pods", "-o", "count", check=True).stderr == ""
 
 
+def test_a_feed_without_data_says_why_after_a_start_without_the_server(simulator, store):
+    """It is neither said to be listed, which nobody does, nor is the reason left out that a feed is not readable."""
+    simulator.create("configmaps", 3)
+    simulator.fault(resource="pods", verb="list", status=500, body="{}")
+    simulator.fault(resource="secrets", status=403, body="{}")
+    daemons = store.configure("pods", "secrets", "configmaps", **QUICK).daemons()
+    store.wait_live("configmaps")
+    eventually(lambda: states(store) == {"configmaps": "live", "pods": "error", "secrets": "forbidden"}, what="all were tried")
+    for process in reversed(daemons):
+        process.stop()
+    simulator.down()
+    for process in daemons:
+        process.start()
+    eventually(lambda: "refused" in stale(store, "configmaps")["lastError"], what="a request has failed")
+    assert states(store) == {"configmaps": "stale", "pods": "error", "secrets": "forbidden"}
+    for feed in ("pods", "secrets"):
+        assert "refused" in store.feed_status(feed)["lastError"], store.feed_status(feed)
+    got = store.kinf("get", "pods")
+    assert got.status == 1 and "pods was never listed to the end: " in got.stderr and "refused" in got.stderr, got
+    assert "so it was before kinf-reflector started: " in store.kinf("get", "secrets").stderr
+
+
 def test_a_restart_alone_makes_no_data_fresh(simulator, store, following):
     """The server accepts the watch again, which says nothing of what has changed: only an event, a bookmark or a list does."""
     eventually(lambda: contact(store) > 1, what="a second of silence")

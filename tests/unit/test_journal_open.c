@@ -12,6 +12,7 @@
 
 #include "common/err.h"
 #include "store/env/generation.h"
+#include "store/env/pin_page.h"
 #include "tests/unit/journal_rig.h"
 
 Test(journal, kill_after_commit_loses_nothing_and_before_it_everything)
@@ -251,5 +252,84 @@ Test(journal, each_database_needs_its_own_pin_page_only)
 	cr_assert_eq(journal_open_read(home, NULL, &j), ERR_LOCKED);
 	cr_assert(strstr(err_text(ERR_LOCKED), "its journal is not the one that its reflector writes"), "%s",
 		err_text(ERR_LOCKED));
+	home_close(&home);
+}
+
+static int page_file(void)
+{
+	int fd = open(scratch_path("store/journal/gen-1/pins"), O_RDWR | O_CLOEXEC);
+
+	cr_assert_geq(fd, 0);
+	return fd;
+}
+
+/* Does to the pin page what NUMBER says. */
+static void damage_page(int number)
+{
+	static const size_t words[] = {offsetof(struct pin_page, magic), offsetof(struct pin_page, inode),
+		offsetof(struct pin_page, began), offsetof(struct pin_page, oldest), offsetof(struct pin_page, given_up),
+		offsetof(struct pin_page, scanned[1])}; /* of the store's own directory */
+	uint64_t wrong = UINT64_MAX;
+	char page[PIN_PAGE_BYTES];
+	int fd = page_file();
+
+	if (number == 0) {
+		cr_assert_eq(ftruncate(fd, PIN_PAGE_BYTES / 2), 0);
+	} else if (number == 1) { /* its copy takes its place, as rsync does it */
+		cr_assert_eq(pread(fd, page, sizeof(page), 0), sizeof(page));
+		int copy = open(scratch_path("store/journal/gen-1/copy"), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+		cr_assert_eq(write(copy, page, sizeof(page)), sizeof(page));
+		(void)close(copy);
+		char from[4096];
+		(void)snprintf(from, sizeof(from), "%s", scratch_path("store/journal/gen-1/copy"));
+		cr_assert_eq(rename(from, scratch_path("store/journal/gen-1/pins")), 0);
+	} else {
+		cr_assert_eq(pwrite(fd, &wrong, sizeof(wrong), (off_t)words[number - 2]), sizeof(wrong));
+	}
+	(void)close(fd);
+}
+
+/* The writer that starts again makes the page again. */
+Test(journal, a_damaged_pin_page_is_noticed_by_its_writer)
+{
+	struct home *home = open_home();
+	struct journal *j = open_writer(home);
+	uint32_t feed = add_feed(j);
+
+	append(j, feed, RECORD_ADDED, "a");
+	cr_assert_eq(journal_commit(j), 0);
+	for (int number = 0; number < 8; number++) {
+		cr_assert_eq(journal_check(j, home), 0, "%d: %s", number, err_text(ERR_MOVED));
+		damage_page(number);
+		cr_assert_eq(journal_check(j, home), ERR_MOVED, "%d", number);
+		cr_assert(strstr(err_text(ERR_MOVED), "'gen-1/pins' of the journal was removed, replaced or damaged"), "%s",
+			err_text(ERR_MOVED));
+		journal_close(&j);
+		j = open_writer(home);
+	}
+	cr_assert_eq(journal_check(j, home), 0, "%s", err_text(ERR_MOVED));
+	journal_close(&j);
+	int r = journal_open_read(home, NULL, &j);
+	cr_assert_eq(r, 0, "%s", err_text(r));
+	journal_close(&j);
+	home_close(&home);
+}
+
+Test(journal, a_pin_page_with_an_older_state_is_published_again)
+{
+	struct home *home = open_home();
+	struct journal *j = open_writer(home);
+	uint32_t feed = add_feed(j);
+	uint64_t none = 0, there = 0;
+	int fd = page_file();
+
+	append(j, feed, RECORD_ADDED, "a");
+	cr_assert_eq(journal_commit(j), 0);
+	cr_assert_eq(pwrite(fd, &none, sizeof(none), offsetof(struct pin_page, committed)), sizeof(none));
+	cr_assert_eq(journal_check(j, home), 0);
+	cr_assert_eq(pread(fd, &there, sizeof(there), offsetof(struct pin_page, committed)), sizeof(there));
+	cr_assert_neq(there, 0);
+	(void)close(fd);
+	journal_close(&j);
 	home_close(&home);
 }
