@@ -162,7 +162,7 @@ void txn_forget_cursors(struct txn *txn)
 static int cursor_move(struct cursor *cursor, MDB_val *key, MDB_cursor_op op, struct bytes *ret_key,
 	struct bytes *ret_value)
 {
-	MDB_val value;
+	MDB_val value = {0}; /* LMDB gives none out of a page with the flag of one for keys alone */
 
 	CHECK_OBJ(cursor, CURSOR_MAGIC);
 	REQUIRE(cursor->mdb);
