@@ -131,10 +131,9 @@ bool mapping_leaf_is_whole(const uint8_t *page, size_t size)
 
 		if (node < upper || node + NODE_HEADER > size)
 			return false;
-		uint64_t value = le16_get(page + node) | (uint64_t)le16_get(page + node + 2) << 16;
-		if (le16_get(page + node + NODE_FLAGS) & NODE_IS_LARGE)
-			value = 8; /* the number of its first page */
-		uint64_t bytes = NODE_HEADER + le16_get(page + node + NODE_KEY_SIZE) + value;
+		uint64_t header = le64_get(page + node); /* the size of the value, flags, the size of the key */
+		uint64_t value = header >> 8 * NODE_FLAGS & NODE_IS_LARGE ? 8 : (uint32_t)header; /* 8: the number of its first page */
+		uint64_t bytes = NODE_HEADER + (header >> 8 * NODE_KEY_SIZE) + value;
 		if (bytes > size - node)
 			return false;
 		filled += (bytes + 1) & ~(uint64_t)1;
