@@ -12,6 +12,7 @@
 #define PAGE_UPPER     14u /* where the rows begin */
 #define PAGE_IS_BRANCH 0x01u
 #define PAGE_IS_LEAF   0x02u
+#define PAGE_IS_LARGE  0x04u /* the first page of a large value */
 #define PAGE_KINDS     0x6fu /* of the flags: a leaf, a branch, ... */
 
 /* A row: its header, the key, in a leaf the value. */
