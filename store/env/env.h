@@ -147,6 +147,8 @@ enum txn_put_flags {
 };
 
 int txn_get(struct txn *txn, unsigned db, struct bytes key, struct bytes *ret_value); /* FOUND, NOT_FOUND */
+/* Gets the last row whose key is not above KEY. FOUND, END. */
+int txn_floor(struct txn *txn, unsigned db, struct bytes key, struct bytes *ret_key, struct bytes *ret_value);
 int txn_put(struct txn *txn, unsigned db, struct bytes key, struct bytes value, unsigned flags);
 /* Gives SIZE bytes for the caller to write the value into, before the next call on TXN. */
 int txn_reserve(struct txn *txn, unsigned db, struct bytes key, size_t size, unsigned flags,
@@ -180,7 +182,8 @@ int cursor_floor(struct cursor *cursor, struct bytes key, struct bytes *ret_key,
  * others, and a search or a walk does not notice. Each page is examined once in a walk. True also where that can't be
  * said: in a write transaction. */
 bool cursor_page_is_whole(struct cursor *cursor, struct bytes key);
-/* Moves to the row before the one that cursor_seek() finds: the last key < KEY. FOUND, END. */
+/* Moves to the row before the one that cursor_seek() finds: the last key < KEY. A damaged page may lead it astray, which
+ * cursor_seek() for the same KEY then reports. FOUND, END. */
 int cursor_before(struct cursor *cursor, struct bytes key, struct bytes *ret_key,
 	struct bytes *ret_value);
 /* Writes at the cursor's place when it stands on KEY, else as txn_put(): cheap for sorted runs. */

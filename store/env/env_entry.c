@@ -35,20 +35,45 @@ static unsigned txn_mdb_flags(unsigned flags)
 	return (flags & TXN_APPEND ? MDB_APPEND : 0) | (flags & TXN_NEW ? MDB_NOOVERWRITE : 0);
 }
 
+/* Returns whether searches in TXN need no cursor of LMDB's (env_path.c). */
+static bool txn_is_searched(const struct txn *txn)
+{
+	return !txn->is_write && txn->map->address;
+}
+
 int txn_get(struct txn *txn, unsigned db, struct bytes key, struct bytes *ret_value)
 {
 	MDB_val k = VAL(key), v;
+	struct bytes found;
 
 	CHECK_OBJ(txn, TXN_MAGIC);
 	if (txn->error)
 		return txn_first_error(txn);
-	int rc = LMDB_READ(txn, get, txn->mdb, database(txn, db), &k, &v);
+	MDB_dbi number = database(txn, db);
+	if (txn_is_searched(txn)) {
+		int r = txn_find(txn, db, key, &found, ret_value);
+		return r == FOUND && !bytes_equal(found, key) ? NOT_FOUND : r;
+	}
+	int rc = LMDB_READ(txn, get, txn->mdb, number, &k, &v);
 	if (rc == MDB_NOTFOUND && !mapping_is_given_up(txn->map))
 		return NOT_FOUND;
 	if (rc)
 		return txn_failed(txn, rc, "reading");
 	*ret_value = UNVAL(v);
 	return FOUND;
+}
+
+int txn_floor(struct txn *txn, unsigned db, struct bytes key, struct bytes *ret_key, struct bytes *ret_value)
+{
+	CLEANUP(cursor_close) struct cursor *cursor = NULL;
+
+	CHECK_OBJ(txn, TXN_MAGIC);
+	REQUIRE(db < txn->map->n_databases);
+	int r = txn_is_searched(txn) ? txn_find(txn, db, key, ret_key, ret_value) : NOT_FOUND;
+	if (r != NOT_FOUND)
+		return r;
+	r = cursor_open(txn, db, &cursor);
+	return r < 0 ? r : cursor_floor(cursor, key, ret_key, ret_value);
 }
 
 int txn_put(struct txn *txn, unsigned db, struct bytes key, struct bytes value, unsigned flags)
@@ -162,7 +187,7 @@ void txn_forget_cursors(struct txn *txn)
 static int cursor_move(struct cursor *cursor, MDB_val *key, MDB_cursor_op op, struct bytes *ret_key,
 	struct bytes *ret_value)
 {
-	MDB_val value;
+	MDB_val value = {0}; /* LMDB gives none out of a page with the flag of one for keys alone */
 
 	CHECK_OBJ(cursor, CURSOR_MAGIC);
 	REQUIRE(cursor->mdb);
@@ -178,12 +203,19 @@ static int cursor_move(struct cursor *cursor, MDB_val *key, MDB_cursor_op op, st
 	return FOUND;
 }
 
+/* Searches without txn_check_path(). */
+static int cursor_search(struct cursor *cursor, struct bytes key, struct bytes *ret_key, struct bytes *ret_value)
+{
+	return cursor_move(cursor, &VAL(key), key.size ? MDB_SET_RANGE : MDB_FIRST, ret_key, ret_value);
+}
+
 int cursor_seek(struct cursor *cursor, struct bytes key, struct bytes *ret_key,
 	struct bytes *ret_value)
 {
-	MDB_val k = VAL(key);
+	int found = cursor_search(cursor, key, ret_key, ret_value);
+	int r = found < 0 ? 0 : txn_check_path(cursor->txn, cursor->db, &key, found == FOUND ? *ret_key : BYTES_NONE);
 
-	return cursor_move(cursor, &k, key.size ? MDB_SET_RANGE : MDB_FIRST, ret_key, ret_value);
+	return r < 0 ? r : found;
 }
 
 int cursor_next(struct cursor *cursor, struct bytes *ret_key, struct bytes *ret_value)
@@ -193,13 +225,16 @@ int cursor_next(struct cursor *cursor, struct bytes *ret_key, struct bytes *ret_
 
 int cursor_last(struct cursor *cursor, struct bytes *ret_key, struct bytes *ret_value)
 {
-	return cursor_move(cursor, &(MDB_val){0}, MDB_LAST, ret_key, ret_value);
+	int found = cursor_move(cursor, &(MDB_val){0}, MDB_LAST, ret_key, ret_value);
+	int r = found < 0 ? 0 : txn_check_path(cursor->txn, cursor->db, NULL, BYTES_NONE);
+
+	return r < 0 ? r : found;
 }
 
 int cursor_before(struct cursor *cursor, struct bytes key, struct bytes *ret_key,
 	struct bytes *ret_value)
 {
-	int r = cursor_seek(cursor, key, ret_key, ret_value);
+	int r = cursor_search(cursor, key, ret_key, ret_value);
 
 	return r == FOUND ? cursor_move(cursor, &(MDB_val){0}, MDB_PREV, ret_key, ret_value)
 		: r == END ? cursor_last(cursor, ret_key, ret_value)

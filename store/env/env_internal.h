@@ -2,7 +2,7 @@
 /*
  * The env group's internal header, and the only file that includes lmdb.h. env.h is the interface. env.c opens and
  * closes environments, env_txn.c runs transactions on them, env_entry.c reads and writes entries, env_guard.c outlives LMDB's
- * assertions while it reads, env_seal.c finds damage of the meta pages, env_tree.c pages of older states in the newest one, env_place.c finds values by their place in the file, env_room.c reserves blocks, env_fault.c makes the file longer and survives a full disk, env_pins.c keeps pages
+ * assertions while it reads, env_seal.c finds damage of the meta pages, env_tree.c pages of older states in the newest one, env_path.c searches without LMDB, env_place.c finds values by their place in the file, env_room.c reserves blocks, env_fault.c makes the file longer and survives a full disk, env_pins.c keeps pages
  * that are read from being reused, env_error.c converts LMDB's codes.
  */
 #ifndef STORE_ENV_ENV_INTERNAL_H
@@ -83,6 +83,13 @@ struct env {
 	struct mapping *map;
 };
 
+/* The root of a database's tree, and how many levels the tree has (env_path.c). */
+struct tree_root {
+	uint64_t page;
+	const uint8_t *leaf; /* to which the last search has come; NULL: there was none */
+	uint16_t depth;
+};
+
 struct txn {
 	uint32_t magic;
 	int error; /* the first one of a write transaction, which all later calls return */
@@ -92,6 +99,9 @@ struct txn {
 	struct mapping *map;
 	MDB_txn *mdb;
 	struct pin pin;
+	unsigned roots_known; /* a bit for each database; in a read transaction */
+	struct tree_root roots[ENV_DATABASES_MAX];
+	uint64_t pages; /* of its state, and perhaps some more */
 	struct cursor *cursors; /* of a write transaction, which frees LMDB's side of them when it ends */
 	uint64_t kept; /* WRITEMAP: bytes that are to stay free (txn_keep_free()) */
 	uint64_t room; /* WRITEMAP: bytes of blocks reserved beyond the last page of its beginning */
@@ -175,6 +185,17 @@ int mapping_lower_size(const struct mapping *map, uint64_t bytes);
 /* Checks that no page of the databases' trees, as TXN sees them, is free or in use elsewhere; beside a writer that has checked
  * the file only if it MUST. Returns: 0; ERR_CORRUPT; errors of reading. */
 int mapping_check_trees(struct mapping *map, MDB_txn *txn, bool must);
+
+/* ---- env_path.c ---- */
+
+/* Prepares the searches of a read transaction, after LMDB's has begun. */
+void txn_begin_paths(struct txn *txn);
+/* Finds the last row that is not above KEY in the leaf that KEY belongs to, in a read transaction; the map's address is known.
+ * Returns: FOUND; NOT_FOUND: all rows there are above KEY; ERR_CORRUPT. */
+int txn_find(struct txn *txn, unsigned db, struct bytes key, struct bytes *ret_key, struct bytes *ret_value);
+/* Checks the pages that LMDB's search for KEY in database DB has gone through, in a read transaction; NULL: a search for the last
+ * row. FOUND: the key that it has found, or none. Returns: 0; ERR_CORRUPT: LMDB may have gone another way. */
+int txn_check_path(struct txn *txn, unsigned db, const struct bytes *key, struct bytes found);
 
 /* ---- env_entry.c ---- */
 

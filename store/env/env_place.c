@@ -6,10 +6,10 @@
 
 #include "common/check.h"
 #include "common/err.h"
+#include "store/env/env_page.h"
 
-/* A page begins with its number (u64). A value in overflow pages begins 16 bytes into its first page; a value in a
- * leaf never does, because the leaf's pointers stand there. */
-#define PAGE_HEADER    16u
+/* A value in overflow pages begins PAGE_HEADER bytes into its first page; a value in a leaf never does, because the leaf's
+ * pointers stand there. */
 #define CACHE_LINE     64
 #define PREFETCH_LINES 3 /* a record's header and texts, and where its body begins */
 

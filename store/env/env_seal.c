@@ -35,9 +35,9 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "store/env/env_page.h"
 
-/* LMDB's format 1, with words of 8 bytes: a page's header; a meta page; a leaf and its nodes. */
-#define PAGE_HEADER   16u
+/* A meta page. */
 #define META_BYTES    152u
 #define META_MAP      32u  /* its size */
 #define META_PAGES    40u  /* their size */
@@ -47,14 +47,6 @@
 #define META_ROOT     128u /* likewise */
 #define META_LAST     136u /* the last page of the state */
 #define META_TXN      144u
-#define LEAF_FLAGS    10u
-#define LEAF_LOWER    12u
-#define LEAF_IS_LEAF  0x02u
-#define PAGE_KINDS    0x6fu /* of the flags: a leaf, a branch, ... */
-#define NODE_HEADER   8u
-#define NODE_FLAGS    4u
-#define NODE_DATABASE 0x02u
-#define NODE_KEY_SIZE 6u
 
 #define PAGE_LEAST 512u
 #define PAGE_MOST  32768u
@@ -124,16 +116,16 @@ static bool table_has_node(const uint8_t *page, size_t size, size_t rows_end, si
 	size_t value = le16_get(page + node) | (size_t)le16_get(page + node + 2) << 16;
 	unsigned flags = le16_get(page + node + NODE_FLAGS);
 
-	return (flags & ~NODE_DATABASE) == 0 && node + NODE_HEADER + le16_get(page + node + NODE_KEY_SIZE) + value <= size;
+	return (flags & ~NODE_IS_DATABASE) == 0 && node + NODE_HEADER + le16_get(page + node + NODE_KEY_SIZE) + value <= size;
 }
 
 /* Finds the seal in the table of databases, a leaf, whose bytes may be anything. A table of another shape has none: LMDB would
  * read outside of the file. */
 static void meta_find_seal(struct meta *meta, const uint8_t *page, size_t size)
 {
-	size_t end = le16_get(page + LEAF_LOWER);
+	size_t end = le16_get(page + PAGE_LOWER);
 
-	if (le64_get(page) != meta->root || (le16_get(page + LEAF_FLAGS) & PAGE_KINDS) != LEAF_IS_LEAF || end > size || end % 2)
+	if (le64_get(page) != meta->root || (le16_get(page + PAGE_FLAGS) & PAGE_KINDS) != PAGE_IS_LEAF || end > size || end % 2)
 		return;
 	for (size_t at = PAGE_HEADER; at < end; at += 2) {
 		size_t node = le16_get(page + at), key = node + NODE_HEADER;

@@ -22,28 +22,11 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "store/env/env_page.h"
 
-/* LMDB's format 1, with words of 8 bytes. */
-#define FREE_DB          0 /* LMDB's number of the list of free pages */
-#define META_PAGES       2
-#define PAGE_HEADER      16u
-#define PAGE_FLAGS       10u
-#define PAGE_LOWER       12u
-#define PAGE_UPPER       14u
-#define PAGE_IS_BRANCH   0x01u
-#define PAGE_IS_LEAF     0x02u
-#define PAGE_KINDS       0x6fu /* of the flags: a leaf, a branch, ... */
-#define NODE_HEADER      8u
-#define NODE_FLAGS       4u
-#define NODE_IS_LARGE    0x01u
-#define NODE_KEY_SIZE    6u
-#define DATABASE_BYTES   48u
-#define DATABASE_FLAGS   4u
-#define DATABASE_DEPTH   6u
-#define DATABASE_BRANCHES 8u /* how many pages */
-#define DATABASE_LEAVES  16u
-#define DATABASE_ROOT    40u
-#define DEPTH_MOST       32
+#define FREE_DB    0 /* LMDB's number of the list of free pages */
+#define META_PAGES 2
+#define DEPTH_MOST 32
 
 struct tree {
 	const struct mapping *map;
@@ -148,10 +131,9 @@ bool mapping_leaf_is_whole(const uint8_t *page, size_t size)
 
 		if (node < upper || node + NODE_HEADER > size)
 			return false;
-		uint64_t value = le16_get(page + node) | (uint64_t)le16_get(page + node + 2) << 16;
-		if (le16_get(page + node + NODE_FLAGS) & NODE_IS_LARGE)
-			value = 8; /* the number of its first page */
-		uint64_t bytes = NODE_HEADER + le16_get(page + node + NODE_KEY_SIZE) + value;
+		uint64_t header = le64_get(page + node); /* the size of the value, flags, the size of the key */
+		uint64_t value = header >> 8 * NODE_FLAGS & NODE_IS_LARGE ? 8 : (uint32_t)header; /* 8: the number of its first page */
+		uint64_t bytes = NODE_HEADER + (header >> 8 * NODE_KEY_SIZE) + value;
 		if (bytes > size - node)
 			return false;
 		filled += (bytes + 1) & ~(uint64_t)1;
@@ -198,11 +180,6 @@ static int tree_read_leaf(struct tree *tree, const struct part *leaf)
 
 static int tree_walk(struct tree *tree, const struct part *part);
 
-static uint64_t tree_page_below(const uint8_t *node)
-{
-	return le32_get(node) | (uint64_t)le16_get(node + 4) << 32;
-}
-
 /* Lets the kernel begin to read all leaves below a branch: one after the other they take a disk several times as long. */
 static void tree_read_ahead(const struct tree *tree, const uint8_t *branch, size_t end)
 {
@@ -212,7 +189,7 @@ static void tree_read_ahead(const struct tree *tree, const uint8_t *branch, size
 		size_t node = le16_get(branch + at);
 
 		if (node + NODE_HEADER <= size) /* only saves time, whatever it returns */
-			(void)posix_fadvise(mapping_fd(tree->map), (off_t)(tree_page_below(branch + node) * size), (off_t)size,
+			(void)posix_fadvise(mapping_fd(tree->map), (off_t)(node_page(branch + node) * size), (off_t)size,
 				POSIX_FADV_WILLNEED);
 	}
 }
@@ -233,7 +210,7 @@ static int tree_walk_branch(struct tree *tree, const struct part *part)
 		if (node < end || node + NODE_HEADER > size || (next && next + NODE_HEADER > size) ||
 			(next && next + NODE_HEADER + le16_get(part->room + next + NODE_KEY_SIZE) > size))
 			return tree_damaged(tree, part->page, "has a row outside of it");
-		below.page = tree_page_below(part->room + node);
+		below.page = node_page(part->room + node);
 		below.is_first = at == PAGE_HEADER;
 		below.high = next ? BYTES(part->room + next + NODE_HEADER, le16_get(part->room + next + NODE_KEY_SIZE)) : part->high;
 		if (below.high.size && bytes_compare(below.low, below.high) >= 0)

@@ -89,6 +89,7 @@ static int txn_start_read(struct txn *txn)
 		}
 	}
 	txn->is_running = true;
+	txn_begin_paths(txn);
 	return 0;
 }
 
@@ -198,6 +199,7 @@ void txn_reset(struct txn *txn)
 	mdb_txn_reset(txn->mdb);
 	txn_unpin(txn);
 	txn->is_running = false;
+	txn->roots_known = 0;
 	mapping_leave(txn->map);
 }
 

@@ -7,22 +7,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/bytes.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "store/env/env_page.h"
 
-/* LMDB's format 1, with words of 8 bytes. */
 #define META_PAGES_SIZE 40u /* in a meta page: the size of the pages */
-#define PAGE_HEADER     16u
-#define PAGE_FLAGS      10u
-#define PAGE_LOWER      12u
 #define PAGE_COUNT      12u /* of a large value: how many pages it has */
-#define PAGE_IS_LEAF    0x02u
-#define PAGE_IS_LARGE   0x04u
-#define PAGE_KINDS      0x6fu
-#define NODE_HEADER     8u
-#define NODE_FLAGS      4u
-#define NODE_KEY_SIZE   6u
 #define PAGE_LEAST      512u
 #define PAGE_MOST       32768u
 

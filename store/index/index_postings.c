@@ -64,11 +64,17 @@ static int postings_find(
 int postings_has(struct txn *txn, uint64_t term, uint64_t object)
 {
 	CLEANUP(cursor_close) struct cursor *cursor = NULL;
+	uint8_t room[POSTING_KEY];
+	struct bytes key, value;
 	struct postings_block block;
-	int r = cursor_open(txn, INDEX_POSTING, &cursor);
+	int r = txn_floor(txn, INDEX_POSTING, index_posting_key(room, term, object), &key, &value);
 
-	if (r == 0)
-		r = postings_find(cursor, term, object, &block);
+	r = postings_take(r, term, key, value, &block);
+	if (r == NOT_FOUND) {
+		r = cursor_open(txn, INDEX_POSTING, &cursor);
+		if (r == 0) /* finds a damaged row also after the place */
+			r = postings_find(cursor, term, object, &block);
+	}
 	if (r != FOUND)
 		return r;
 	size_t low = 0, high = block.n;

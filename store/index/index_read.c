@@ -213,7 +213,7 @@ struct index_walk {
 	bool after; /* begin after FROM: it was cut, being longer than any key */
 	uint64_t left; /* names or postings that are to come, by another row's count; COUNT_UNKNOWN */
 	struct cursor *cursor;  /* over name, or posting */
-	struct cursor *objects; /* postings: over object */
+	struct txn *txn;
 	struct postings_block block;
 	size_t in_block; /* of its ids were given */
 	size_t prefix_size, from_size;
@@ -229,7 +229,8 @@ static int index_walk_new(struct txn *txn, unsigned database, struct index_walk 
 		return err_set(-ENOMEM, "walking the index");
 	walk->magic = WALK_MAGIC;
 	walk->started = walk->is_postings = walk->after = false;
-	walk->cursor = walk->objects = NULL;
+	walk->cursor = NULL;
+	walk->txn = txn;
 	walk->left = COUNT_UNKNOWN;
 	walk->block.n = walk->in_block = 0;
 	int r = cursor_open(txn, database, &walk->cursor);
@@ -247,7 +248,6 @@ void index_walk_close(struct index_walk **walk)
 	if (!w)
 		return;
 	CHECK_OBJ(w, WALK_MAGIC);
-	cursor_close(&w->objects);
 	cursor_close(&w->cursor);
 	w->magic = 0;
 	free(w);
@@ -297,8 +297,6 @@ int index_term_postings(struct index *index, struct txn *txn, uint64_t term,
 	CHECK_OBJ(index, INDEX_MAGIC);
 	int r = index_walk_new(txn, INDEX_POSTING, &walk);
 
-	if (r == 0)
-		r = cursor_open(txn, INDEX_OBJECT, &walk->objects);
 	if (r < 0)
 		return r;
 	walk->is_postings = true;
@@ -329,22 +327,23 @@ int index_postings(struct index *index, struct txn *txn, uint32_t definition, st
 int index_walk_object(struct index_walk *walk, uint64_t object, struct bytes *ret_key,
 	struct index_entry *ret_entry)
 {
-	struct bytes found, value;
+	struct bytes key, value;
 	uint32_t feed;
 	uint8_t id[8];
 
 	CHECK_OBJ(walk, WALK_MAGIC);
 	REQUIRE(walk->is_postings);
 	be64_put(id, object);
-	int r = cursor_seek(walk->objects, BYTES(id, sizeof(id)), &found, &value);
+	key = BYTES(id, sizeof(id));
+	int r = txn_get(walk->txn, INDEX_OBJECT, key, &value);
 
 	if (r < 0)
 		return r;
-	if (r != FOUND || !bytes_equal(found, BYTES(id, sizeof(id))))
+	if (r == NOT_FOUND)
 		return err_say(ERR_CORRUPT,
 			"index: a posting names object %llu, which is missing",
 			(unsigned long long)object);
-	return index_read_object(found, value, &feed, ret_key, ret_entry);
+	return index_read_object(key, value, &feed, ret_key, ret_entry);
 }
 
 /* Steps to the next key that begins with the walk's prefix. Returns: FOUND, END. */

@@ -209,6 +209,57 @@ Test(index_damage, a_last_key_that_became_less_hides_no_value)
 	teardown(&f);
 }
 
+/* With such flags LMDB takes a leaf for a branch, and the sizes of its rows' values for numbers of pages. */
+Test(index_damage, changed_flags_of_a_page_hide_nothing)
+{
+	unsigned failed = 0, changed = 0;
+	struct fixture f;
+	char value[64];
+
+	setup(&f);
+	begin(&f);
+	uint32_t d = define(&f, "node");
+	for (int i = 0; i < NAMES; i++) {
+		(void)snprintf(value, sizeof(value), "%03d-%040d", i, 0);
+		struct index_term one = term(d, value);
+		put(&f, value, (uint64_t)i + 1, NULL, 0, &one, 1);
+	}
+	cr_assert_eq(index_set_taken(f.index, NAMES), 0);
+	commit(&f);
+	struct file file = file_open(&f);
+	size_t page = env_page_size(index_env(f.index)), last = file.size / page;
+	for (uint64_t n = 3; n < last; n++) { /* the table of databases is read when the file is opened */
+		uint8_t *flags = file.bytes + n * page + 10, before = *flags;
+
+		if (le64_get(file.bytes + n * page) != n || !(before & 3))
+			continue;
+		for (unsigned how = 0; how < 10; how++, changed++) {
+			*flags = how < 8 ? before ^ (uint8_t)(1u << how) : how == 8 ? 0 : 0xff;
+			for (int i = 0; i < NAMES; i += 10) {
+				CLEANUP(txn_abort) struct txn *txn = NULL;
+				struct index_entry entry;
+				uint64_t count = 0;
+
+				(void)snprintf(value, sizeof(value), "%03d-%040d", i, 0);
+				cr_assert_eq(txn_begin_read(index_env(f.index), &txn), 0);
+				int r = index_get(f.index, txn, FEED, bytes_str(value), &entry);
+				cr_assert(r == ERR_CORRUPT || (r == FOUND && entry.seq == (uint64_t)i + 1), "page %d, %s: %d", (int)n, value, r);
+				failed += r < 0;
+				r = index_has(f.index, txn, d, bytes_str(value), (uint64_t)i + 1);
+				cr_assert(r == ERR_CORRUPT || r == FOUND, "page %d, %s: %d", (int)n, value, r);
+				failed += r < 0;
+				r = index_values(f.index, txn, d, BYTES(value, 2), count_value, &count);
+				cr_assert(r == ERR_CORRUPT || (r == 0 && count == 10), "page %d, %s: %d, %d values", (int)n, value, r, (int)count);
+				failed += r < 0;
+			}
+		}
+		*flags = before;
+	}
+	cr_assert(changed > 100 && failed > 100, "%u %u", changed, failed);
+	(void)munmap(file.bytes, file.size);
+	teardown(&f);
+}
+
 static int count_feed(void *arg, const struct index_feed *feed)
 {
 	*(uint64_t *)arg += feed->objects;

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The layout of pages in LMDB's format 1, with words of 8 bytes, as far as the env group reads them itself. */
+#ifndef STORE_ENV_ENV_PAGE_H
+#define STORE_ENV_ENV_PAGE_H
+
+#include "common/bytes.h"
+
+/* A page begins with its number (u64). The offsets of its rows follow the header. */
+#define PAGE_HEADER    16u
+#define PAGE_FLAGS     10u
+#define PAGE_LOWER     12u /* the end of the offsets */
+#define PAGE_UPPER     14u /* where the rows begin */
+#define PAGE_IS_BRANCH 0x01u
+#define PAGE_IS_LEAF   0x02u
+#define PAGE_IS_LARGE  0x04u /* the first page of a large value */
+#define PAGE_KINDS     0x6fu /* of the flags: a leaf, a branch, ... */
+
+/* A row: its header, the key, in a leaf the value. */
+#define NODE_HEADER      8u
+#define NODE_FLAGS       4u
+#define NODE_IS_LARGE    0x01u
+#define NODE_IS_DATABASE 0x02u
+#define NODE_KEY_SIZE    6u
+
+/* The value of a row of the table of databases. */
+#define DATABASE_BYTES    48u
+#define DATABASE_FLAGS    4u
+#define DATABASE_DEPTH    6u
+#define DATABASE_BRANCHES 8u /* how many pages */
+#define DATABASE_LEAVES   16u
+#define DATABASE_ROOT     40u
+
+/* Returns the number of the page that NODE, a row of a branch, leads to. */
+static inline uint64_t node_page(const uint8_t *node)
+{
+	return le32_get(node) | (uint64_t)le16_get(node + 4) << 32;
+}
+
+#endif

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Searches in read transactions that no damaged page leads astray. LMDB believes the flags of each page: with one changed byte it
+ * takes a leaf for a branch, and the sizes of the leaf's values for numbers of pages. Its search then ends among sound rows,
+ * but in another part of the tree, in another tree or in a page of an older state, and says nothing. The search here
+ * knows from the table of databases how many levels a tree has. It refuses a page above the last level that is no branch,
+ * and one in the last level that is no leaf.
+ *
+ * txn_find() takes the place of mdb_get(). Cursors are LMDB's; txn_check_path() goes the same way again
+ * after one has searched.
+ */
+#include "store/env/env_internal.h"
+
+#include "common/err.h"
+#include "store/env/env_page.h"
+
+/* Reads where the tree of database DB begins. LMDB's code. */
+static int path_find_root(struct txn *txn, unsigned db)
+{
+	const char *name = txn->map->database_names[db];
+	MDB_val key = {strlen(name), (void *)(uintptr_t)name}, value;
+	int rc = guarded_get(txn->mdb, txn->map->main_db, &key, &value);
+
+	if (rc == 0 && value.mv_size != DATABASE_BYTES)
+		rc = MDB_CORRUPTED;
+	if (rc)
+		return rc;
+	const uint8_t *row = value.mv_data;
+	txn->roots[db] = (struct tree_root){.page = le64_get(row + DATABASE_ROOT), .depth = le16_get(row + DATABASE_DEPTH)};
+	txn->roots_known |= 1u << db;
+	return 0;
+}
+
+/* Returns page NUMBER if it is of KIND; NULL: the number or the page is damaged. */
+static const uint8_t *path_page(const struct txn *txn, uint64_t number, unsigned kind)
+{
+	if (number >= txn->pages)
+		return NULL;
+	const uint8_t *page = txn->map->address + number * txn->map->page_size;
+	return le64_get(page) == number && (le16_get(page + PAGE_FLAGS) & PAGE_KINDS) == kind ? page : NULL;
+}
+
+/* Returns row I of PAGE, which has SIZE bytes and more than I rows; NULL: it is not in the page. */
+static const uint8_t *path_row(const uint8_t *page, size_t size, size_t i, struct bytes *ret_key)
+{
+	size_t at = le16_get(page + PAGE_HEADER + 2 * i);
+
+	if (at + NODE_HEADER > size)
+		return NULL;
+	*ret_key = BYTES(page + at + NODE_HEADER, le16_get(page + at + NODE_KEY_SIZE));
+	return at + NODE_HEADER + ret_key->size <= size ? page + at : NULL;
+}
+
+/* Compares as bytes_compare(). Most keys of 8 bytes or more differ in these. */
+static int path_compare(struct bytes a, struct bytes b)
+{
+	if (a.size >= 8 && b.size >= 8) {
+		uint64_t x = be64_get(a.data), y = be64_get(b.data);
+
+		if (x != y)
+			return x < y ? -1 : 1;
+	}
+	return bytes_compare(a, b);
+}
+
+/* Finds the last row of PAGE that is not above KEY; NULL: the last one of all. The first one if all are above KEY: in a branch
+ * it has no key, and counts as less than all. Returns NULL if the page is damaged or empty. */
+static const uint8_t *path_floor(const uint8_t *page, size_t size, const struct bytes *key, struct bytes *ret_key)
+{
+	size_t end = le16_get(page + PAGE_LOWER), low = 0, high = (end - PAGE_HEADER) / 2;
+
+	if (end < PAGE_HEADER + 2 || end > size)
+		return NULL;
+	if (!key)
+		low = high - 1;
+	while (high - low > 1) {
+		size_t middle = low + (high - low) / 2;
+
+		if (!path_row(page, size, middle, ret_key))
+			return NULL;
+		if (path_compare(*key, *ret_key) < 0)
+			high = middle;
+		else
+			low = middle;
+	}
+	return path_row(page, size, low, ret_key);
+}
+
+/* Goes down from the root to the leaf that KEY belongs to, NULL: to the last one. *RET_LEAF is NULL if the tree is empty.
+ * LMDB's code. */
+static int path_descend(struct txn *txn, unsigned db, const struct bytes *key, const uint8_t **ret_leaf)
+{
+	struct bytes ignored;
+	int rc = txn->roots_known & 1u << db ? 0 : path_find_root(txn, db);
+
+	*ret_leaf = NULL;
+	if (rc)
+		return rc;
+	uint64_t number = txn->roots[db].page;
+	for (unsigned level = txn->roots[db].depth; level > 0; level--) {
+		const uint8_t *page = path_page(txn, number, level > 1 ? PAGE_IS_BRANCH : PAGE_IS_LEAF), *row;
+
+		if (!page)
+			return MDB_CORRUPTED;
+		if (level == 1) {
+			*ret_leaf = txn->roots[db].leaf = page;
+			break;
+		}
+		row = path_floor(page, txn->map->page_size, key, &ignored);
+		if (!row)
+			return MDB_CORRUPTED;
+		number = node_page(row);
+	}
+	return 0;
+}
+
+/* Finds the value of ROW, whose key is KEY, in the leaf PAGE. LMDB's code. */
+static int path_value(const struct txn *txn, const uint8_t *page, const uint8_t *row, struct bytes key, struct bytes *ret_value)
+{
+	size_t page_size = txn->map->page_size;
+	uint64_t size = le16_get(row) | (uint64_t)le16_get(row + 2) << 16;
+	const uint8_t *value = (const uint8_t *)key.data + key.size;
+	bool is_large = le16_get(row + NODE_FLAGS) & NODE_IS_LARGE;
+	size_t room = page_size - (size_t)(value - page);
+
+	if ((is_large ? sizeof(uint64_t) : size) > room)
+		return MDB_CORRUPTED;
+	if (is_large) {
+		uint64_t number = le64_get(value);
+		const uint8_t *first = path_page(txn, number, PAGE_IS_LARGE);
+
+		if (!first || (PAGE_HEADER + size + page_size - 1) / page_size > txn->pages - number)
+			return MDB_CORRUPTED;
+		value = first + PAGE_HEADER;
+	}
+	*ret_value = BYTES(value, size);
+	return 0;
+}
+
+void txn_begin_paths(struct txn *txn)
+{
+	const struct mapping *map = txn->map;
+	uint64_t end = mapping_state_end(map); /* perhaps of a later state, which has all pages of this one */
+
+	txn->roots_known = 0;
+	txn->pages = (end < map->map_bytes ? end : map->map_bytes) / map->page_size;
+}
+
+int txn_find(struct txn *txn, unsigned db, struct bytes key, struct bytes *ret_key, struct bytes *ret_value)
+{
+	const uint8_t *leaf, *row = NULL;
+	int rc = path_descend(txn, db, &key, &leaf);
+
+	if (rc == 0 && leaf && !(row = path_floor(leaf, txn->map->page_size, &key, ret_key)))
+		rc = MDB_CORRUPTED;
+	bool is_found = row && bytes_compare(*ret_key, key) <= 0;
+	if (is_found)
+		rc = path_value(txn, leaf, row, *ret_key, ret_value);
+	if (rc || mapping_is_given_up(txn->map))
+		return txn_failed(txn, rc ? rc : MDB_CORRUPTED, "reading");
+	return is_found ? FOUND : NOT_FOUND;
+}
+
+/* Returns whether FOUND, which LMDB has found for KEY, is in the leaf that the last search here has come to, and not its first
+ * row: then the row before it is below KEY, and no other way leads between the two. */
+static bool path_is_known(const struct txn *txn, unsigned db, struct bytes key, struct bytes found)
+{
+	const uint8_t *leaf = txn->roots_known & 1u << db ? txn->roots[db].leaf : NULL;
+	struct bytes first;
+
+	return leaf && (uintptr_t)found.data - (uintptr_t)leaf < txn->map->page_size &&
+	       path_row(leaf, txn->map->page_size, 0, &first) && bytes_compare(first, key) < 0;
+}
+
+int txn_check_path(struct txn *txn, unsigned db, const struct bytes *key, struct bytes found)
+{
+	const uint8_t *leaf;
+
+	if (txn->is_write || !txn->map->address || (key && path_is_known(txn, db, *key, found)))
+		return 0;
+	int rc = path_descend(txn, db, key, &leaf);
+	return rc ? txn_failed(txn, rc, "reading") : 0;
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Searches in read transactions: they agree with LMDB's, and changed flags of a page lead none of them astray. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "tests/unit/env_rig.h"
+
+#define ROWS 1000
+
+static struct bytes key_of(char text[16], int i)
+{
+	return BYTES(text, (size_t)snprintf(text, 16, "%05d", i));
+}
+
+/* Stores rows with the even keys below 2 * ROWS, whose values begin with LETTER and have as many bytes as a page has a number. */
+static void fill(struct env *env, char letter, int step)
+{
+	struct txn *txn = NULL;
+	uint8_t *value;
+	char text[16];
+	void *place;
+
+	cr_assert_eq(txn_begin_write(env, &txn), 0);
+	for (int i = 0; i < ROWS; i += step) {
+		cr_assert_eq(txn_reserve(txn, 0, key_of(text, 2 * i), (size_t)(4 + i / 16 % 40), 0, &place), 0);
+		value = place;
+		value[0] = (uint8_t)letter;
+	}
+	cr_assert_eq(txn_commit(&txn), 0);
+}
+
+/* Searches for key I in all ways. Returns how many searches fail; one that finds something else than what is stored ends the
+ * test. */
+static unsigned look_for(struct txn *txn, int i, const char *where)
+{
+	CLEANUP(cursor_close) struct cursor *cursor = NULL;
+	struct bytes value, found;
+	char text[16], even[16];
+	struct bytes key = key_of(text, i);
+	int get = txn_get(txn, 0, key, &value);
+
+	cr_assert(get == ERR_CORRUPT || get == (i % 2 ? NOT_FOUND : FOUND), "%s: %d: %d", where, i, get);
+	cr_assert(get != FOUND || *(const char *)value.data == 'c', "%s: %d is an old row", where, i);
+	int before = txn_floor(txn, 0, key, &found, &value);
+	cr_assert(before == ERR_CORRUPT || (before == FOUND && bytes_equal(found, key_of(even, i & ~1))), "%s: floor of %d", where, i);
+	int r = cursor_open(txn, 0, &cursor);
+	if (r < 0)
+		return 1; /* after some errors LMDB reads nothing more in a transaction */
+	r = cursor_seek(cursor, key, &found, &value);
+	cr_assert(r == ERR_CORRUPT || (i == 2 * ROWS - 1 ? r == END : r == FOUND && bytes_equal(found, key_of(even, (i + 1) & ~1))),
+		"%s: the row from %d on", where, i);
+	int last = cursor_last(cursor, &found, &value);
+	cr_assert(last == ERR_CORRUPT || (last == FOUND && bytes_equal(found, key_of(even, 2 * ROWS - 2))), "%s: the last row", where);
+	return (get < 0) + (before < 0) + (r < 0) + (last < 0);
+}
+
+static unsigned look(struct env *env, const char *where)
+{
+	unsigned failed = 0;
+
+	for (int i = 0; i < 2 * ROWS; i += 7) {
+		CLEANUP(txn_abort) struct txn *txn = NULL;
+
+		cr_assert_eq(txn_begin_read(env, &txn), 0);
+		failed += look_for(txn, i, where);
+	}
+	return failed;
+}
+
+/* Some of the values' sizes are numbers of pages that have older versions of the rows. */
+Test(env_path, changed_flags_lead_to_no_other_row)
+{
+	CLEANUP(env_close) struct env *env = open_env("e", ENV_WRITE);
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	unsigned failed = 0, pages = 0;
+	struct env_info info;
+	char where[64];
+
+	fill(env, 'a', 1);
+	fill(env, 'b', 1);
+	fill(env, 'c', 1);
+	cr_assert_eq(env_sizes(env, &info), 0);
+	cr_assert_eq(look(env, "sound"), 0);
+	int fd = open(scratch_path("e/data.mdb"), O_RDWR | O_CLOEXEC);
+	uint8_t *bytes = mmap(NULL, info.file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	cr_assert_neq(bytes, MAP_FAILED);
+	const uint8_t *meta = bytes + (le64_get(bytes + 144) > le64_get(bytes + page + 144) ? 0 : page);
+	uint64_t table = le64_get(meta + 128);
+	for (uint64_t n = 2; n < info.file_bytes / page; n++) {
+		uint8_t *flags = bytes + n * page + 10, before = *flags;
+
+		if (le64_get(bytes + n * page) != n || n == table) /* that one is read when the file is opened */
+			continue;
+		for (unsigned how = 0; how < 10; how++) {
+			*flags = how < 8 ? before ^ (uint8_t)(1u << how) : how == 8 ? 0 : 0xff;
+			(void)snprintf(where, sizeof(where), "page %d, %02x -> %02x", (int)n, before, *flags);
+			failed += look(env, where);
+		}
+		*flags = before;
+		pages++;
+	}
+	cr_assert_gt(pages, 20);
+	cr_assert_gt(failed, 1000);
+	cr_assert_eq(look(env, "sound again"), 0);
+	(void)munmap(bytes, info.file_bytes);
+	(void)close(fd);
+}
+
+/* Rows come and go, of all sizes, in both databases. */
+Test(env_path, searches_agree_with_lmdbs)
+{
+	CLEANUP(env_close) struct env *env = open_env("e", ENV_WRITE);
+	unsigned short seed[3] = {11};
+	unsigned found[3] = {0};
+	struct txn *txn = NULL;
+	char text[16];
+	void *place;
+
+	for (int round = 0; round < 30; round++) {
+		cr_assert_eq(txn_begin_write(env, &txn), 0);
+		for (int i = 0; i < (round == 20 ? 3000 : 100); i++) {
+			struct bytes key = key_of(text, round == 20 ? i : (int)(nrand48(seed) % 3000));
+			unsigned db = (unsigned)(nrand48(seed) % 2);
+
+			key.size -= (size_t)(nrand48(seed) % 2);
+			if (round == 20 || nrand48(seed) % 3 == 0)
+				(void)txn_del(txn, round == 20 ? 0 : db, key_of(text, i));
+			else
+				cr_assert_eq(txn_reserve(txn, db, key, nrand48(seed) % 9 ? (size_t)nrand48(seed) % 400 : 9000, 0, &place), 0);
+		}
+		cr_assert_eq(txn_commit(&txn), 0);
+		cr_assert_eq(txn_begin_read(env, &txn), 0);
+		for (int i = 0; i < 500; i++) {
+			CLEANUP(cursor_close) struct cursor *cursor = NULL;
+			struct bytes key = key_of(text, (int)(nrand48(seed) % 3000)), value, lmdbs, k, lmdbs_k;
+			unsigned db = (unsigned)(i % 2);
+
+			key.size -= (size_t)(nrand48(seed) % 2);
+			cr_assert_eq(cursor_open(txn, db, &cursor), 0);
+			int r = cursor_floor(cursor, key, &lmdbs_k, &lmdbs);
+			cr_assert_eq(txn_floor(txn, db, key, &k, &value), r, "%.*s", BYTES_ARG(key));
+			cr_assert(r == END || (k.data == lmdbs_k.data && k.size == lmdbs_k.size));
+			cr_assert(r == END || (value.data == lmdbs.data && value.size == lmdbs.size));
+			bool is_there = r == FOUND && bytes_equal(k, key);
+			cr_assert_eq(txn_get(txn, db, key, &value), is_there ? FOUND : NOT_FOUND);
+			cr_assert(!is_there || (value.data == lmdbs.data && value.size == lmdbs.size));
+			found[is_there ? 0 : r == FOUND ? 1 : 2]++;
+		}
+		txn_abort(&txn);
+	}
+	cr_assert(found[0] > 100 && found[1] > 100 && found[2] > 10, "%u %u %u", found[0], found[1], found[2]);
+}
