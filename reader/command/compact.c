@@ -188,7 +188,9 @@ static int compact_database(struct compact *compact, enum home_role role)
 	ticker_clear(&compact->ticker);
 	if (r != 0)
 		return r;
-	(void)printf("%s: %.1f MiB, before %.1f MiB\n", names[role], compact_mib(compact, role), before);
+	double after = compact_mib(compact, role);
+	(void)printf("%s: %.1f MiB, before %.1f MiB%s\n", names[role], after, before,
+		after > before ? " (its daemon has allocated some of it ahead)" : "");
 	return 0;
 }
 

@@ -108,6 +108,7 @@ int cursor_save(struct home *home, const char *name, const uint8_t uuid[16],
 
 int cursor_remove(struct home *home, const char *name)
 {
+	struct stat st;
 	int r = cursor_check_name(name);
 
 	if (r < 0)
@@ -120,7 +121,12 @@ int cursor_remove(struct home *home, const char *name)
 	if (errno == ENOTEMPTY)
 		return err_say(-ENOTEMPTY, "'%s/cursors/%s' is a directory with something in it: remove it with 'rm -r'",
 			home_path(home), name);
-	return errno == ENOENT ? NOT_FOUND : err_set(-errno, "removing cursor '%s'", name);
+	if (errno == ENOENT)
+		return NOT_FOUND;
+	int error = errno;
+	if (error == EPERM && fstatat(home_cursors_fd(home), name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		return err_say(-EPERM, "cursor '%s' belongs to user %u: that user, the store's owner and root may remove it", name, (unsigned)st.st_uid);
+	return err_set(-error, "removing cursor '%s'", name);
 }
 
 /* ---- reading ---- */

@@ -252,6 +252,9 @@ def test_a_cursor_of_another_member_is_named_as_such(live):
         assert result.status == 1 and result.stdout == "", result
         assert "cursor 'mine': it belongs to user 65534: run as that user" in result.stderr, result
         assert not running or follower.stop() == 0
+    removed = run_command([*other, program("kinf"), "cursor", "rm", "mine"], live.env)
+    assert removed.status == 1 and "belongs to user 65534: that user, the store's owner and root may remove it" in removed.stderr, removed
+    assert run_command([*one, program("kinf"), "cursor", "rm", "mine"], live.env).status == 0
 
 
 @root
