@@ -126,7 +126,7 @@ static int wait_timed_out(struct waiting *waiting, const char *condition)
 	if (r == 0)
 		r = command_first_feed(waiting->snapshot, waiting->feed, &info);
 	if (r == 0)
-		(void)snprintf(why, sizeof(why), "it is %s, with %llu objects at resourceVersion %s%s%s",
+		(void)snprintf(why, sizeof(why), "its state is %s, with %llu objects at resourceVersion %s%s%s",
 			info.state, (unsigned long long)info.objects,
 			*info.resource_version ? info.resource_version : "(none yet)",
 			*info.last_error ? ": " : "", info.last_error);

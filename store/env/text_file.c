@@ -39,16 +39,34 @@ int text_file_replace(int directory_fd, const char *name, const char *text, unsi
 	int r = text_file_write(fd, bytes_str(text));
 	if (r < 0)
 		return err_add(r, "%s", name);
-	if (renameat(directory_fd, temporary, directory_fd, name) < 0 || fsync(directory_fd) < 0)
+	int renamed = renameat(directory_fd, temporary, directory_fd, name);
+	if (renamed < 0 && errno == EISDIR) { /* something else took the name */
+		if (unlinkat(directory_fd, name, AT_REMOVEDIR) < 0 && errno == ENOTEMPTY)
+			return err_say(-ENOTEMPTY, "%s is a directory with something in it: remove it with 'rm -r'", name);
+		renamed = renameat(directory_fd, temporary, directory_fd, name);
+	}
+	if (renamed < 0 || fsync(directory_fd) < 0)
 		return err_set(-errno, "replacing %s", name);
 	return 0;
 }
 
+/* Returns a descriptor; -errno; ERR_CORRUPT: something that is no file has the name. A pipe must not keep a daemon waiting. */
+static int text_file_open(int directory_fd, const char *name)
+{
+	AUTO_FD int fd = openat(directory_fd, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+	struct stat st;
+
+	if (fd < 0 ? errno == ELOOP || errno == ENXIO : fstat(fd, &st) == 0 && !S_ISREG(st.st_mode))
+		return err_say(ERR_CORRUPT, "%s is no file, but something else", name);
+	return fd < 0 ? err_set(-errno, "reading %s", name) : TAKE_FD(fd);
+}
+
 int text_file_read(int directory_fd, const char *name, char *text, size_t size, int *ret_fd)
 {
-	AUTO_FD int fd = openat(directory_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
-
+	AUTO_FD int fd = text_file_open(directory_fd, name);
+	if (fd < 0)
+		return fd;
+	ssize_t n = read(fd, text, size - 1);
 	if (n < 0)
 		return err_set(-errno, "reading %s", name);
 	text[n] = '\0';
@@ -59,11 +77,13 @@ int text_file_read(int directory_fd, const char *name, char *text, size_t size, 
 
 int text_file_load(int directory_fd, const char *name, size_t limit, struct buf *out)
 {
-	AUTO_FD int fd = openat(directory_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	AUTO_FD int fd = text_file_open(directory_fd, name);
 	char piece[16384];
-	ssize_t n = fd < 0 ? -1 : 1;
+	ssize_t n = 1;
 
 	buf_reset(out);
+	if (fd < 0)
+		return fd;
 	while (n > 0 && out->size <= limit) {
 		n = read(fd, piece, sizeof(piece));
 		if (n > 0)

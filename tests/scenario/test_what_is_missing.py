@@ -650,4 +650,4 @@ def test_a_wait_for_an_object_of_a_namespace_needs_the_namespace(live):
 def test_a_wait_that_times_out_says_how_the_feed_is(live):
     for condition in ("rv=99999999", "object=ns-1/none"):
         result = live.kinf("wait", "pods", "--for", condition, "--timeout", "200ms")
-        assert result.status == 1 and "it is live, with 5 objects at resourceVersion" in result.stderr, result
+        assert result.status == 1 and "its state is live, with 5 objects at resourceVersion" in result.stderr, result

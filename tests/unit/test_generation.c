@@ -124,6 +124,30 @@ Test(generation, current_names_what_was_published)
 	(void)close(fd);
 }
 
+/* What is no file is no CURRENT, and the next one takes its place. A pipe keeps nobody waiting. */
+Test(generation, something_else_than_a_file_is_no_current)
+{
+	int fd = folder();
+	struct generation *gen = create(fd);
+	uint32_t number;
+
+	for (int what = 0; what < 3; what++) {
+		(void)unlinkat(fd, "CURRENT", 0);
+		cr_assert_eq(what == 0 ? mkdirat(fd, "CURRENT", 0700) : what == 1 ? mkfifoat(fd, "CURRENT", 0600) : symlinkat("gen-1", fd, "CURRENT"), 0);
+		cr_expect_eq(generation_current(fd, &number), ERR_CORRUPT, "%d: %s", what, err_text(ERR_CORRUPT));
+		cr_assert_eq(generation_publish(fd, 1), 0, "%d", what);
+		cr_assert_eq(generation_current(fd, &number), FOUND);
+		cr_expect_eq(number, 1);
+	}
+	(void)unlinkat(fd, "CURRENT", 0);
+	cr_assert_eq(mkdirat(fd, "CURRENT", 0700), 0);
+	cr_assert_eq(mkdirat(fd, "CURRENT/x", 0700), 0);
+	cr_assert_eq(generation_publish(fd, 1), -ENOTEMPTY);
+	cr_expect(strstr(err_text(-ENOTEMPTY), "CURRENT is a directory with something in it: remove it"), "%s", err_text(-ENOTEMPTY));
+	generation_close(&gen);
+	(void)close(fd);
+}
+
 Test(generation, clean_one_is_trusted_after_a_reboot)
 {
 	int fd = folder();
