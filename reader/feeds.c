@@ -141,12 +141,17 @@ static int status_view_take(struct kinf_snapshot *snapshot, struct status_view *
 
 /* ---- the state of one feed ---- */
 
+const char *daemon_view_failure(const struct daemon_view *daemon)
+{
+	return daemon->page && !daemon->alive && strcmp(daemon->process.state, "failed") == 0 ? daemon->process.error : "";
+}
+
 /* Writes why DAEMON is no help now. */
 static void daemon_view_explain(
 	const struct daemon_view *daemon, const char *name, char *to, size_t size)
 {
 	if (!daemon->alive)
-		(void)snprintf(to, size, "%s does not run", name);
+		(void)snprintf(to, size, "%s does not run%s%.190s", name, *daemon_view_failure(daemon) ? ": " : "", daemon_view_failure(daemon));
 	else if (daemon->page)
 		(void)snprintf(to, size,
 			"%s (process %d) runs, but does not respond: it is stopped, or it hangs",

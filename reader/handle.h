@@ -122,6 +122,8 @@ struct daemon_view {
 	bool alive;
 	bool responding; /* alive, and its heartbeat is fresh */
 };
+/* Returns why the daemon ended, or could not start; "": it runs, was stopped or killed, or there is no page. */
+const char *daemon_view_failure(const struct daemon_view *daemon);
 /* Fills VIEW, which begins as zeroes. */
 void daemon_view_take(const struct home *home, enum home_role role, struct daemon_view *view);
 /* The same of a process with the status page PAGE and a lock whose HOLDER is known: its pid, 0: none, negative:

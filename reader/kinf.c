@@ -281,9 +281,13 @@ static void snapshot_say_missing(
 	const struct kinf *kinf, enum home_role role, const char *what, char *text, size_t size)
 {
 	const char *daemon = role == HOME_REFLECTOR ? "kinf-reflector" : "kinf-processor";
+	CLEANUP(daemon_view_release) struct daemon_view view = {.page = NULL};
 
-	if (home_role_holder(store_home(kinf->store), role))
+	daemon_view_take(store_home(kinf->store), role, &view);
+	if (view.alive)
 		(void)snprintf(text, size, "%s: %s runs, and has to make it", what, daemon);
+	else if (*daemon_view_failure(&view))
+		(void)snprintf(text, size, "%s, and %s does not run: %s", what, daemon, daemon_view_failure(&view));
 	else
 		(void)snprintf(text, size, "%s, and %s does not run: start it with 'kinf run'", what, daemon);
 }

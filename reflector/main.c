@@ -28,6 +28,19 @@ static void run_note_damage(const struct config *config)
 	err_restore(&kept);
 }
 
+/* Only in a store that is there: a daemon that can't run makes none. */
+static void open_page(struct daemon *daemon, const struct config *config)
+{
+	CLEANUP(home_close) struct home *home = NULL;
+	int r = home_open(config->store, &(struct home_options){0}, &home);
+
+	if (r == 0)
+		r = home_take_role(home, HOME_REFLECTOR); /* the page of one that runs is not touched */
+	if (r == 0 && home_runtime_fd(home) >= 0)
+		r = daemon_open_page(daemon, home_runtime_fd(home));
+	err_ignore(r, "the log alone says why");
+}
+
 static int run(struct daemon *daemon)
 {
 	CLEANUP(loop_free) struct loop *loop = NULL;
@@ -107,6 +120,7 @@ int main(int argc, char **argv)
 		.options = &options,
 		.instead = import_instead,
 		.is_of_command = import_is_asked,
+		.open_page = open_page,
 		.run = run,
 	};
 

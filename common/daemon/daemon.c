@@ -236,6 +236,33 @@ static int daemon_complain(const struct daemon_program *program, int error)
 	return (int)proc_exit_of(error);
 }
 
+/* Says in the status page why the daemon ends, or can't start in the store of CONFIG. Keeps the sentence. */
+static void daemon_note_failure(struct daemon *d, const struct config *config, int error)
+{
+	struct err_kept why;
+
+	err_keep(&why);
+	if (!d->stats && config && d->program->open_page)
+		d->program->open_page(d, config);
+	err_restore(&why);
+	stats_set_error(d->stats, err_text(error));
+	stats_set_state(d->stats, "failed");
+}
+
+/* The same of a configuration that is refused: its store counts all the same, if it can be read. */
+static void daemon_note_refusal(struct daemon *d, int error)
+{
+	CLEANUP(config_free) struct config *config = NULL;
+	struct config_flags flags = d->flags;
+	struct err_kept why;
+
+	err_keep(&why);
+	flags.store_only = true;
+	err_ignore(config_load(&flags, &config), "the log alone says why");
+	err_restore(&why);
+	daemon_note_failure(d, config, error);
+}
+
 int daemon_end(struct daemon *d, int error)
 {
 	int status = PROC_OK;
@@ -244,10 +271,11 @@ int daemon_end(struct daemon *d, int error)
 	if (d->stop && daemon_lacks_room(error)) /* it waited, and was told to stop */
 		error = 0;
 	if (error < 0) {
-		stats_set_error(d->stats, err_text(error));
+		daemon_note_failure(d, d->config, error);
 		status = daemon_complain(d->program, error);
+	} else {
+		stats_set_state(d->stats, "stopped");
 	}
-	stats_set_state(d->stats, "stopped");
 	if (error >= 0) /* a failure is one line */
 		LOG(daemon_stopped, .daemon = d->program->name, .pid = getpid());
 	return status;
@@ -301,6 +329,7 @@ int daemon_main(const struct daemon_program *program, int argc, char **argv)
 		return r < 0 ? PROC_CONFIG : PROC_OK;
 	}
 	if (r < 0) {
+		daemon_note_refusal(&d, r);
 		(void)daemon_complain(program, r);
 		return PROC_CONFIG; /* for a file that does not exist also: a restart alone does not
 				       help */

@@ -51,6 +51,9 @@ struct daemon_program {
 	int (*instead)(const struct config *config);
 	/* Returns whether such an option makes it a part of a command of kinf, which tells a failure in one line. NULL: none does. */
 	bool (*is_of_command)(void);
+	/* Opens the status page in the store of CONFIG for a daemon that can't start, which then says in it why. Does nothing if the
+	 * store is not there, or another daemon has it. NULL: it has no page then. */
+	void (*open_page)(struct daemon *daemon, const struct config *config);
 	/* Returns the exit status, that is daemon_end(). */
 	int (*run)(struct daemon *daemon);
 };

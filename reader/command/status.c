@@ -174,7 +174,9 @@ static bool status_find_fault(
 
 		if (process->responding)
 			continue;
-		(void)snprintf(text, size, "%s: %s", process->name, status_process_state(process));
+		bool failed = process->known && !process->alive && strcmp(process->page.state, "failed") == 0;
+		(void)snprintf(text, size, "%s: %s%s%s", process->name, status_process_state(process), failed ? ": " : "",
+			failed ? process->page.error : "");
 		return true;
 	}
 	for (size_t i = 0; i < s->n_feeds; i++) {

@@ -82,7 +82,7 @@ def test_no_feed_is_live_after_a_start_without_the_server(simulator, store, foll
     got = store.kinf("get", "pods", "-o", "count", check=True)
     assert got.stdout == "20\n" and got.stderr.startswith("note: pods: stale since ") and "refused" in got.stderr, got
     waited = store.kinf("wait", "pods", "--for", "live", "--timeout", "1s")
-    assert waited.status == 1 and "it is stale" in waited.stderr, waited
+    assert waited.status == 1 and "its state is stale" in waited.stderr, waited
     simulator.up()
     for feed in FEEDS:
         store.wait_live(feed)

@@ -335,10 +335,27 @@ def test_a_daemon_that_has_run_is_started_until_its_configuration_is_good_again(
     live.supervisor.wait_log('child_died daemon="kinf-reflector" .*can\'t run with this configuration, or on this machine')
     got = live.kinf("get", "pods", "-o", "name")
     assert got.status == 0 and got.stdout and "kinf-reflector does not run" in got.stderr, got
+    if text == "bogus: 1\n":  # it names no store, but the environment does
+        eventually(lambda: "kinf-reflector does not run: " in live.kinf("get", "pods").stderr and "bogus: unknown key" in live.kinf("get", "pods").stderr)
+        assert "Error:   kinf-reflector: " in live.kinf("status").stdout
     assert live.supervisor.running
     live.config.write_text(before)
     live.wait_live("pods")
     assert simulator.counters("pods")["lists"] == lists and "feed_removed" not in live.supervisor.log
+
+
+def test_readers_say_why_the_reflector_can_not_start(live):
+    """All that they knew was that it does not run: start it with 'kinf run', which ran."""
+    before = live.kubeconfig.read_text()
+    live.kubeconfig.unlink()
+    kill_reflector(live)
+    reason = "kinf-reflector does not run: "
+    eventually(lambda: reason in live.kinf("get", "pods").stderr and f"'{live.kubeconfig}'" in live.kinf("get", "pods").stderr)
+    assert reason in live.kinf("status").stdout
+    assert f"Error: kinf-reflector: not running: kubeconfig '{live.kubeconfig}' does not exist" in live.kinf("status", "--check").stderr
+    live.kubeconfig.write_text(before)
+    live.wait_live("pods")
+    assert live.kinf("get", "pods").stderr == ""
 
 
 def test_what_verify_could_not_look_at_is_no_fault(live):
