@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "common/check.h"
 #include "common/err.h"
@@ -19,6 +20,20 @@ static void mapping_advise(const struct mapping *map)
 		(void)madvise((void *)(uintptr_t)map->address, map->map_bytes, map->random ? MADV_RANDOM : MADV_NORMAL);
 }
 
+/* Returns the page of which KEY is the first key, or NULL. The map begins at a page of this machine. If the file was made on a
+ * machine with larger ones, its pages begin at any of them. */
+static const uint8_t *mapping_find_leaf(const struct mapping *map, const uint8_t *key)
+{
+	size_t machine = (size_t)sysconf(_SC_PAGESIZE), step = machine < map->page_size ? machine : map->page_size;
+	const uint8_t *page = key - ((uintptr_t)key & (step - 1));
+
+	for (size_t n = map->page_size / step; n > 0; n--, page -= step)
+		if ((le16_get(page + PAGE_FLAGS) & PAGE_KINDS) == PAGE_IS_LEAF &&
+			page + le16_get(page + PAGE_HEADER) + NODE_HEADER == key)
+			return page;
+	return NULL;
+}
+
 /* LMDB does not say where its map is (me_mapaddr is set for fixed maps only). The number at the beginning of any
  * page says it: a page lies that many pages from the beginning of the map. */
 void mapping_find_address(struct mapping *map, MDB_txn *txn)
@@ -33,10 +48,10 @@ void mapping_find_address(struct mapping *map, MDB_txn *txn)
 	if (guarded_cursor_open(txn, map->main_db, &cursor))
 		return;
 	if (guarded_cursor_get(cursor, &key, &value, MDB_FIRST) == 0) {
-		uintptr_t page = (uintptr_t)value.mv_data & ~((uintptr_t)map->page_size - 1);
-		uint64_t number = le64_get((const void *)page);
-		if (number <= info.me_last_pgno)
-			map->address = (const uint8_t *)(page - number * map->page_size);
+		const uint8_t *page = mapping_find_leaf(map, key.mv_data);
+		uint64_t number = page ? le64_get(page) : 0;
+		if (page && number <= info.me_last_pgno)
+			map->address = page - number * map->page_size;
 	}
 	mdb_cursor_close(cursor);
 	if (map->random)

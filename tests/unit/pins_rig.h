@@ -18,10 +18,13 @@
 #include "common/err.h"
 #include "store/env/env.h"
 #include "store/env/pin_file.h"
+#include "tests/unit/page_rig.h"
 #include "tests/unit/scratch.h"
 
 #define KEYS  32
-#define VALUE 3000 /* in overflow pages */
+#define VALUE 3000 /* in overflow pages, if pages have 4 KiB */
+/* The most by which a file grows whose pages are reused, during growth(). */
+#define GROWTH_MOST (1024 * (uint64_t)database_page())
 
 static const char *const databases[] = {"one"};
 static struct pin_places places;
@@ -94,6 +97,8 @@ static inline void load(void)
 	txn_abort(&txn);
 }
 
+static uint64_t seen; /* by is_whole(): the sum, which is another one in each state */
+
 /* Returns whether all that the transaction sees is of one state. */
 static inline bool is_whole(struct txn *txn)
 {
@@ -119,6 +124,7 @@ static inline bool is_whole(struct txn *txn)
 	if (txn_get(txn, 0, BYTES_LIT("sum"), &value) != FOUND || value.size != sizeof(stored))
 		return false;
 	memcpy(&stored, value.data, sizeof(stored));
+	seen = stored;
 	return sum == stored;
 }
 
@@ -152,6 +158,7 @@ static inline void open_and_close_each_file(void)
 static inline void __attribute__((noreturn)) serve(int from, int to)
 {
 	struct txn *txn = NULL, *more = NULL;
+	uint64_t held = 0; /* the sum in the snapshot */
 	char command, answer;
 
 	while (read(from, &command, 1) == 1) {
@@ -159,19 +166,21 @@ static inline void __attribute__((noreturn)) serve(int from, int to)
 		switch (command) {
 		case 'o': /* opens and holds a snapshot */
 			env = open_env(ENV_READ);
-			answer = env && txn_begin_read(env, &txn) == 0 ? 'y' : 'n';
+			answer = env && txn_begin_read(env, &txn) == 0 && is_whole(txn) ? 'y' : 'n';
+			held = seen;
 			break;
 		case 's': /* the same without standard descriptors: what it writes must not get their numbers */
 			for (int fd = 0; fd <= STDERR_FILENO; fd++)
 				(void)close(fd);
 			env = open_env(ENV_READ);
-			answer = env && txn_begin_read(env, &txn) == 0 ? 'y' : 'n';
+			answer = env && txn_begin_read(env, &txn) == 0 && is_whole(txn) ? 'y' : 'n';
+			held = seen;
 			for (int fd = 0; fd <= STDERR_FILENO; fd++)
 				if (fcntl(fd, F_GETFD) >= 0 && (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY)
 					answer = 'n';
 			break;
-		case 'c': /* checks the one that it holds */
-			answer = is_whole(txn) ? 'y' : 'n';
+		case 'c': /* checks the one that it holds: without a pin a later state may lie in the same pages */
+			answer = is_whole(txn) && seen == held ? 'y' : 'n';
 			break;
 		case 'z': { /* knows the sizes of that state, and of no newer one */
 			struct env_info info = {0};
@@ -180,6 +189,7 @@ static inline void __attribute__((noreturn)) serve(int from, int to)
 		}
 		case 'r': /* renews */
 			answer = txn_renew(txn) == 0 && is_whole(txn) ? 'y' : 'n';
+			held = seen;
 			break;
 		case 'u': /* becomes another user */
 			answer = setgid(65534) == 0 && setuid(65534) == 0 ? 'y' : 'n';

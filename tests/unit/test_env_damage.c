@@ -14,6 +14,7 @@
 #include "common/options.h"
 #include "store/env/damaged.h"
 #include "tests/unit/env_rig.h"
+#include "tests/unit/page_rig.h"
 
 Test(env_damage, cut_and_garbled_files_are_told)
 {
@@ -42,7 +43,7 @@ Test(env_damage, a_state_that_begins_at_another_page_is_an_error)
 	enum { META = 16, ROOT = META + 24 + 48 + 40 }; /* of the table of databases, in a meta page */
 	struct env_options options = {.mode = ENV_READ, .databases = databases, .n_databases = 2, .places = places_of()};
 	struct env *env = open_env("e", ENV_WRITE);
-	long page = sysconf(_SC_PAGESIZE);
+	long page = (long)database_page();
 
 	for (int i = 0; i < 50; i++)
 		put(env, (const char[]){(char)('A' + i), '\0'}, 500);
@@ -76,7 +77,7 @@ Test(env_damage, a_changed_byte_of_a_meta_page_never_leads_to_an_older_state)
 {
 	enum { META_BYTES = 152 };
 	struct env *env = open_env("e", ENV_WRITE);
-	long page = sysconf(_SC_PAGESIZE);
+	long page = (long)database_page();
 	unsigned refused = 0;
 
 	/* As many, so that a changed bit of either number makes the other one the larger. */
@@ -107,17 +108,17 @@ Test(env_damage, a_changed_byte_of_a_meta_page_never_leads_to_an_older_state)
 Test(env_damage, a_changed_byte_of_a_page_never_leads_to_the_row_that_was_there_before)
 {
 	struct env *env = open_env("e", ENV_WRITE);
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t page = database_page();
 	unsigned missed = 0;
 	struct stat st;
 	char key[8];
 
 	for (int i = 0; i < 300; i++) {
 		(void)snprintf(key, sizeof(key), "%03d", i);
-		put(env, key, 100);
+		put(env, key, page / 40);
 	}
 	for (int i = 0; i < 20; i++)
-		put(env, "150", 100 + (size_t)i);
+		put(env, "150", page / 40 + (size_t)i);
 	struct txn *txn = NULL;
 	cr_assert_eq(txn_begin_write(env, &txn), 0);
 	cr_assert_eq(txn_put(txn, 0, BYTES_LIT("150"), BYTES_LIT("!"), 0), 0);
@@ -168,14 +169,14 @@ static void must_be_refused(uint8_t *byte)
 Test(env_damage, a_writer_refuses_keys_that_do_not_lead_to_their_rows)
 {
 	struct env *env = open_env("e", ENV_WRITE);
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t page = database_page();
 	unsigned n_branches = 0, n_leaves = 0;
 	struct stat st;
 	char key[8];
 
 	for (int i = 0; i < 300; i++) {
 		(void)snprintf(key, sizeof(key), "%03d", i);
-		put(env, key, i % 50 ? 100 : 5000);
+		put(env, key, i % 50 ? page / 40 : page * 5 / 4);
 	}
 	env_close(&env);
 	int fd = open(scratch_path("e/data.mdb"), O_RDWR | O_CLOEXEC);
@@ -202,11 +203,11 @@ Test(env_damage, a_writer_refuses_keys_that_do_not_lead_to_their_rows)
 Test(env_damage, a_writer_refuses_counts_and_flags_that_cannot_be)
 {
 	struct env *env = open_env("e", ENV_WRITE);
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t page = database_page();
 	struct stat st;
 
 	for (int i = 0; i < 3; i++)
-		put(env, "key", 5000);
+		put(env, "key", page * 5 / 4);
 	env_close(&env);
 	int fd = open(scratch_path("e/data.mdb"), O_RDWR | O_CLOEXEC);
 	cr_assert_eq(fstat(fd, &st), 0);
@@ -238,7 +239,7 @@ Test(env_damage, a_writer_refuses_counts_and_flags_that_cannot_be)
 static void change_flags_and_write(uint8_t flags)
 {
 	struct env *env = open_env("e", ENV_WRITE);
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t page = database_page();
 	int fd = open(scratch_path("e/data.mdb"), O_RDWR | O_CLOEXEC), r = 0;
 
 	for (off_t meta = 0; meta < 2; meta++)
@@ -314,11 +315,12 @@ Test(env_damage, trees_that_are_sound_are_never_refused)
 Test(env_damage, trees_are_checked_once_beside_a_writer)
 {
 	struct env *env = open_env("e", ENV_WRITE);
+	size_t page = database_page();
 	char key[8];
 
 	for (int i = 0; i < 300; i++) {
 		(void)snprintf(key, sizeof(key), "%03d", i);
-		put(env, key, 100);
+		put(env, key, page / 40);
 	}
 	env_close(&env);
 	int ready[2], go[2];
@@ -326,21 +328,24 @@ Test(env_damage, trees_are_checked_once_beside_a_writer)
 	cr_assert_eq(pipe(ready) + pipe(go), 0);
 	pid_t writer = fork();
 	if (writer == 0) {
+		(void)close(go[1]); /* if the parent dies, reading fails */
 		env = open_env("e", ENV_WRITE);
 		_exit(write(ready[1], "", 1) == 1 && read(go[0], &byte, 1) == 1 ? 0 : 1);
 	}
+	cr_assert_eq(close(ready[1]), 0); /* if the writer dies, reading fails */
 	cr_assert_eq(read(ready[0], &byte, 1), 1);
 	int fd = open(scratch_path("e/data.mdb"), O_RDWR | O_CLOEXEC);
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), table, root;
-	uint8_t meta[2][152], row[4096];
+	uint64_t table, root;
+	uint8_t meta[2][152];
+	AUTO_FREE uint8_t *row = malloc(page);
 	cr_assert_eq(pread(fd, meta[0], 152, 0) + pread(fd, meta[1], 152, (off_t)page), 304);
 	table = le64_get(meta[le64_get(meta[1] + 144) > le64_get(meta[0] + 144)] + 128);
-	cr_assert_eq(pread(fd, row, sizeof(row), (off_t)(table * page)), (ssize_t)sizeof(row));
+	cr_assert_eq(pread(fd, row, page, (off_t)(table * page)), (ssize_t)page);
 	root = le64_get(row + le16_get(row + 16) + 8 + 3 + 40);
-	cr_assert_eq(pread(fd, row, sizeof(row), (off_t)(root * page)), (ssize_t)sizeof(row));
+	cr_assert_eq(pread(fd, row, page, (off_t)(root * page)), (ssize_t)page);
 	size_t first = le16_get(row + 16), second = le16_get(row + 18);
 	memcpy(row + second, row + first, 4); /* one page in two places */
-	cr_assert_eq(pwrite(fd, row, sizeof(row), (off_t)(root * page)), (ssize_t)sizeof(row));
+	cr_assert_eq(pwrite(fd, row, page, (off_t)(root * page)), (ssize_t)page);
 	env = open_env("e", ENV_READ);
 	cr_assert_eq(env_check(env), ERR_CORRUPT);
 	env_close(&env);

@@ -9,6 +9,7 @@
 #include "common/options.h"
 #include "store/env/pin_page.h"
 #include "tests/unit/env_rig.h"
+#include "tests/unit/page_rig.h"
 
 /* ---- commits that were killed inside ---- */
 
@@ -24,7 +25,7 @@ static struct states states_make(void)
 {
 	struct env_options options = {.mode = ENV_WRITE, .databases = databases, .n_databases = 2, .map_bytes = 16u << 20,
 		.file_mode = 0600, .places = places_of()};
-	struct states s = {.page = (size_t)sysconf(_SC_PAGESIZE)};
+	struct states s = {.page = database_page()};
 	struct stat st;
 
 	(void)mkdir(scratch_path("e"), 0700);
@@ -247,7 +248,7 @@ Test(env_killed, a_file_without_seals_is_read_and_gets_them)
 	cr_assert_eq(newest_or_damaged("e"), 5);
 	cr_assert_eq(fstat(fd, &st), 0);
 	cr_assert_not_null(memmem(bytes, (size_t)st.st_size, seal, 4));
-	bytes[sysconf(_SC_PAGESIZE) + 144] ^= 4; /* the number of the newest state, 5 */
+	bytes[database_page() + 144] ^= 4; /* the number of the newest state, 5 */
 	cr_assert_eq(newest_or_damaged("e"), 0);
 	(void)munmap(bytes, 1u << 20);
 	(void)close(fd);

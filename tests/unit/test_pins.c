@@ -30,13 +30,13 @@ Test(pins, pages_are_reused_when_the_snapshot_ends_or_its_process_is_killed)
 	cr_assert_eq(ask(&first, 'o'), 'y');
 	cr_assert_gt(growth(), alone + (8u << 20), "nothing that it reads is reused");
 	cr_assert_eq(ask(&first, 'e'), 'y');
-	cr_assert_lt(growth(), 4u << 20);
+	cr_assert_lt(growth(), GROWTH_MOST);
 	cr_assert_eq(ask(&first, 'r'), 'y');
 	cr_assert_eq(ask(&second, 'o'), 'y');
 	end(&first, SIGKILL);
 	cr_assert_eq(ask(&second, 'e'), 'y');
 	pause_ms(60); /* a process is asked for again after 50 ms */
-	cr_assert_lt(growth(), 4u << 20);
+	cr_assert_lt(growth(), GROWTH_MOST);
 	cr_assert_eq(ask(&second, 'r'), 'y');
 	end(&second, SIGTERM);
 }
@@ -124,7 +124,7 @@ Test(pins, child_of_a_reader_holds_nothing_in_its_name)
 	cr_assert_eq(ask(&child, 'f'), 'y');
 	end(&child, SIGKILL);
 	pause_ms(60);
-	cr_assert_lt(growth(), 4u << 20);
+	cr_assert_lt(growth(), GROWTH_MOST);
 }
 
 Test(pins, reader_that_has_closed_its_standard_descriptors_can_not_print_into_its_pin_file)
@@ -258,5 +258,5 @@ Test(pins, process_that_starts_again_and_again_as_pid_1_leaves_nothing_pinned)
 		end_first(&children[i]); /* with its snapshot */
 	}
 	pause_ms(60);
-	cr_assert_lt(growth(), 4u << 20);
+	cr_assert_lt(growth(), GROWTH_MOST);
 }

@@ -39,14 +39,14 @@ Test(pins, reader_without_room_for_a_pin_file_holds_everything_while_it_reads)
 	cr_assert_gt(growth(), alone + (8u << 20), "nothing is reused");
 	cr_assert_eq(ask(&child, 'c'), 'y');
 	cr_assert_eq(ask(&child, 'e'), 'y');
-	cr_assert_lt(growth(), 4u << 20, "it holds nothing between two snapshots");
+	cr_assert_lt(growth(), GROWTH_MOST, "it holds nothing between two snapshots");
 	for (int i = 0; i < 20; i++) {
 		cr_assert_eq(ask(&child, 'r'), 'y');
 		write_many(50);
 		cr_assert_eq(ask(&child, 'c'), 'y');
 	}
 	end(&child, SIGKILL);
-	cr_assert_lt(growth(), 4u << 20, "nor does it when it is killed");
+	cr_assert_lt(growth(), GROWTH_MOST, "nor does it when it is killed");
 }
 
 Test(pins, writer_that_starts_sees_readers_without_pin_files)
@@ -66,7 +66,7 @@ Test(pins, writer_that_starts_sees_readers_without_pin_files)
 	}
 	end(&first, SIGTERM);
 	env = open_env(ENV_WRITE);
-	cr_assert_lt(growth(), 4u << 20);
+	cr_assert_lt(growth(), GROWTH_MOST);
 }
 
 Test(pins, reader_makes_its_pin_file_when_there_is_room_again)
@@ -101,14 +101,14 @@ Test(pins, pins_that_are_written_into_the_file_hold_as_well)
 	cr_assert_gt(growth(), alone + (8u << 20));
 	cr_assert_eq(ask(&child, 'c'), 'y');
 	cr_assert_eq(ask(&child, 'e'), 'y');
-	cr_assert_lt(growth(), 4u << 20);
+	cr_assert_lt(growth(), GROWTH_MOST);
 	cr_assert_eq(ask(&child, 'r'), 'y');
 	write_many(500);
 	cr_assert_eq(ask(&child, 'c'), 'y');
 	cr_assert_eq(ask(&child, 'l'), 'y', "it takes all slots that a file can have");
 	end(&child, SIGKILL);
 	pause_ms(60);
-	cr_assert_lt(growth(), 4u << 20);
+	cr_assert_lt(growth(), GROWTH_MOST);
 }
 
 /* The disk fills up at each write of a pin file in turn: its head, the number of slots, a pin. */
@@ -136,6 +136,6 @@ Test(pins, reader_that_can_not_write_its_pin_reads_without_its_file)
 		cr_assert_eq(waitpid(pid, &status, 0), pid);
 		cr_assert_eq(status, 0, "%s: %x", failpoints, (unsigned)status);
 		pause_ms(60);
-		cr_assert_lt(growth(), 4u << 20, "%s", failpoints);
+		cr_assert_lt(growth(), GROWTH_MOST, "%s", failpoints);
 	}
 }

@@ -105,7 +105,7 @@ Test(pins, member_of_the_group_can_neither_open_the_lock_file_nor_hold_a_dead_re
 	end(&child, SIGKILL);
 	cr_assert_eq(read(ready[0], &byte, 1), 1, "the member has its lock");
 	pause_ms(60);
-	cr_assert_lt(growth(), 4u << 20);
+	cr_assert_lt(growth(), GROWTH_MOST);
 	cr_assert_eq(files_in(places.path[0]), 0);
 	cr_assert_eq(kill(holder, SIGKILL), 0);
 	cr_assert_eq(waitpid(holder, NULL, 0), holder);
@@ -148,7 +148,7 @@ Test(pins, what_a_member_puts_beside_pin_files_is_passed_over)
 	write_many(100);
 	cr_assert_geq(env_sweep_pins(env), 2);
 	cr_assert_eq(files_in(places.path[0]), 0);
-	cr_assert_lt(growth(), 4u << 20);
+	cr_assert_lt(growth(), GROWTH_MOST);
 	cr_assert_eq(access(scratch_path("outside"), F_OK), 0);
 }
 
@@ -218,7 +218,7 @@ Test(pins, more_files_of_dead_processes_than_readers_there_can_be_stop_nothing)
 	}
 	write_many(100);
 	cr_assert_gt(env_sweep_pins(env), 0);
-	cr_assert_lt(growth(), 4u << 20);
+	cr_assert_lt(growth(), GROWTH_MOST);
 	for (int i = 0; i < 8; i++)
 		(void)env_sweep_pins(env);
 	cr_assert_eq(files_in(places.path[0]), 0);
@@ -303,7 +303,7 @@ Test(pins, snapshot_stays_whole_when_its_directory_is_removed_and_a_writer_start
 	end(&child, SIGTERM);
 	end(&second, SIGTERM);
 	pause_ms(60);
-	cr_assert_lt(growth(), 4u << 20);
+	cr_assert_lt(growth(), GROWTH_MOST);
 }
 
 Test(pins, older_data_copied_into_the_file_hangs_no_reader)
@@ -447,5 +447,5 @@ Test(pins, member_that_cuts_its_file_while_it_pins_hurts_nobody)
 	write_many(300);
 	cr_assert_eq(kill(member, SIGKILL), 0);
 	cr_assert_eq(waitpid(member, NULL, 0), member);
-	cr_assert_lt(growth(), 4u << 20);
+	cr_assert_lt(growth(), GROWTH_MOST);
 }

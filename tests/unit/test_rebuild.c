@@ -11,6 +11,7 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "tests/unit/page_rig.h"
 #include "tests/unit/rig.h"
 #include "tests/unit/scratch.h"
 #include "store/env/generation.h"
@@ -300,9 +301,10 @@ static void compact_journal(void)
 Test(rebuild, a_compacted_journal_leaves_old_places_in_the_index_until_that_is_compacted)
 {
 	uint32_t feed = rig_add_feed(&rig, "pods");
-	char body[6000]; /* small ones have no place of their own */
+	size_t page = database_page(), size = page + 100;
+	AUTO_FREE char *body = malloc(size); /* small ones have no place of their own */
 
-	(void)snprintf(body, sizeof(body), "{\"spec\":{\"text\":\"%05000d\"}}", 1);
+	(void)snprintf(body, size, "{\"spec\":{\"text\":\"%0*d\"}}", (int)page, 1);
 	rig_record(&rig, feed, RECORD_LIST_BEGIN, NULL, NULL);
 	rig_record(&rig, feed, RECORD_ADDED, "web/a", body);
 	rig_record(&rig, feed, RECORD_LIST_END, NULL, NULL);

@@ -12,15 +12,17 @@
 #include "store/journal/journal_record.h"
 #include "store/journal/salvage.h"
 #include "tests/unit/journal_rig.h"
+#include "tests/unit/page_rig.h"
 
 #define DATA    "store/journal/gen-1/data.mdb"
-#define PAGE    4096
 #define OBJECTS 300
 
+#define BODY_MAX (2 * 32768)
+
 /* The body of an object: every third one needs pages of its own. */
-static struct bytes body_of(unsigned i, uint8_t room[9000])
+static struct bytes body_of(unsigned i, uint8_t room[BODY_MAX])
 {
-	size_t size = i % 3 ? 100 + i % 50 : 5000 + i % 4000;
+	size_t page = database_page(), size = i % 3 ? page / 40 + i % 50 : page * 5 / 4 + i * 13 % page / 2;
 
 	memset(room, (int)(i & 0x7f), size);
 	return BYTES(room, size);
@@ -32,7 +34,7 @@ static uint64_t make(void)
 	struct home *home = open_home();
 	struct journal *j = open_writer(home);
 	uint32_t feed = add_feed(j);
-	uint8_t room[9000];
+	uint8_t room[BODY_MAX];
 	uint64_t seq = 0;
 
 	for (unsigned i = 0; i < OBJECTS; i++) {
@@ -86,9 +88,11 @@ static void write_file(const struct file *file)
 
 static void spoil_branches(struct file *file)
 {
-	for (size_t at = 2 * PAGE; at < file->size; at += PAGE)
-		if (le64_get(file->bytes + at) == at / PAGE && (le16_get(file->bytes + at + 10) & 0x6f) == 1)
-			memset(file->bytes + at, 0, PAGE);
+	size_t size = database_page();
+
+	for (size_t at = 2 * size; at < file->size; at += size)
+		if (le64_get(file->bytes + at) == at / size && (le16_get(file->bytes + at + 10) & 0x6f) == 1)
+			memset(file->bytes + at, 0, size);
 }
 
 struct seen {
@@ -99,7 +103,7 @@ struct seen {
 static int check_record(void *arg, const struct record *record)
 {
 	struct seen *seen = arg;
-	uint8_t room[9000];
+	uint8_t room[BODY_MAX];
 
 	cr_assert_gt(record->seq, seen->before);
 	seen->before = record->seq;
@@ -174,7 +178,8 @@ Test(salvage, what_is_missing_is_named)
  * the pages from FIRST on, if they are to have the right numbers. */
 static void make_nested(uint64_t first)
 {
-	static uint8_t body[8 * PAGE];
+	const size_t size = database_page();
+	AUTO_FREE uint8_t *body = calloc(8, size);
 	struct home *home = open_home();
 	struct journal *j = open_writer(home);
 	struct record record = {.feed = add_feed(j), .type = RECORD_ADDED, .key = BYTES_LIT("web/0"), .uid = BYTES_LIT("u"), .rv = BYTES_LIT("7")};
@@ -182,16 +187,16 @@ static void make_nested(uint64_t first)
 	size_t before = 16 + RECORD_HEADER + record.key.size + record.uid.size + record.rv.size; /* the body, in its first page */
 	uint64_t seq;
 
-	memset(body, 0, sizeof(body));
+	cr_assert_not_null(body);
 	for (unsigned i = 1; i < 8; i++) {
-		uint8_t *page = body + i * PAGE - before;
+		uint8_t *page = body + i * size - before;
 
 		le64_put(page, first + i);
 		le16_put(page + 10, 4);
 		le32_put(page + 12, 1);
 		record_write(&nested, page + 16);
 	}
-	record.body = BYTES(body, sizeof(body));
+	record.body = BYTES(body, 8 * size);
 	cr_assert_eq(journal_begin(j), 0);
 	cr_assert_eq(journal_append(j, &record, &seq), 0);
 	cr_assert_eq(journal_commit(j), 0);
@@ -201,24 +206,25 @@ static void make_nested(uint64_t first)
 
 Test(salvage, a_record_inside_of_a_body_is_none)
 {
+	const size_t size = database_page();
 	uint64_t first = 0;
 
 	make_nested(0);
 	struct file file = read_file();
-	for (uint64_t page = 2; page < file.size / PAGE; page++)
-		if (le64_get(file.bytes + page * PAGE) == page && le16_get(file.bytes + page * PAGE + 10) == 4)
+	for (uint64_t page = 2; page < file.size / size; page++)
+		if (le64_get(file.bytes + page * size) == page && le16_get(file.bytes + page * size + 10) == 4)
 			first = page;
 	cr_assert_gt(first, 0);
 	free(file.bytes);
 	scratch_remove(scratch_path("store"));
 	make_nested(first);
 	file = read_file();
-	cr_assert_eq(le64_get(file.bytes + (first + 3) * PAGE), first + 3, "it looks like a page");
+	cr_assert_eq(le64_get(file.bytes + (first + 3) * size), first + 3, "it looks like a page");
 	struct salvage *salvage = open_salvage();
 	cr_expect_eq(salvage_records(salvage), 2, "the feed and the object");
 	salvage_close(&salvage);
 	/* Without the page where the body begins nothing is known of the others: then it is taken for one. */
-	memset(file.bytes + first * PAGE, 0, PAGE);
+	memset(file.bytes + first * size, 0, size);
 	write_file(&file);
 	salvage = open_salvage();
 	cr_expect_eq(salvage_records(salvage), 2);
@@ -229,6 +235,8 @@ Test(salvage, a_record_inside_of_a_body_is_none)
 /* Whatever the file holds, nothing is read outside of it, and what is found is what was written. */
 Test(salvage, damaged_pages_are_passed_over)
 {
+	const size_t size = database_page();
+
 	make();
 	struct file sound = read_file(), file = {malloc(sound.size), sound.size};
 
@@ -237,9 +245,9 @@ Test(salvage, damaged_pages_are_passed_over)
 		struct seen seen = {0};
 
 		memcpy(file.bytes, sound.bytes, sound.size);
-		for (size_t at = 0; at < sound.size; at += PAGE)
+		for (size_t at = 0; at < sound.size; at += size)
 			for (int i = 0; i < 1 + round % 6; i++)
-				file.bytes[at + (size_t)rand() % (i % 2 ? PAGE : 40)] = (uint8_t)rand();
+				file.bytes[at + (size_t)rand() % (i % 2 ? size : 40)] = (uint8_t)rand();
 		file.size = round % 5 ? sound.size : (size_t)rand() % sound.size;
 		write_file(&file);
 		struct salvage *salvage = open_salvage();
