@@ -185,10 +185,11 @@ $(torture_programs): $(B)/tests/torture/allocations.o
 	$(call say,LINK,$@)
 	$(Q)$(torture_link) $(if $(findstring serve,$@),$(serve_libs)) $(if $(filter %/kinf,$@),$(kinf_libs)) $(if $(filter %reflector %serve,$@),$(curl_libs)) $(store_libs) $(if $(findstring reflector,$@),$(json_libs))
 
+$(B)/torture/bytes: $(B)/tests/torture/questions.o
 $(B)/torture/bytes $(B)/torture/forks: $(B)/torture/%: $(B)/tests/torture/%.o $(reader_lib) $(store_lib) $(common_lib)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(link) $^ $(store_libs)
+	$(Q)$(link) $(filter %.o,$^) $(filter %.a,$^) $(store_libs)
 
 # Loaded into programs (LD_PRELOAD); a sanitizer's own wrappers would be in the way.
 $(B)/torture/%.so: $(B)/tests/torture/%.o

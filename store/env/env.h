@@ -149,6 +149,13 @@ enum txn_put_flags {
 int txn_get(struct txn *txn, unsigned db, struct bytes key, struct bytes *ret_value); /* FOUND, NOT_FOUND */
 /* Gets the last row whose key is not above KEY. FOUND, END. */
 int txn_floor(struct txn *txn, unsigned db, struct bytes key, struct bytes *ret_key, struct bytes *ret_value);
+/* Returns whether txn_keep_sound() was called for VALUE lately in this read transaction. */
+bool txn_is_sound(const struct txn *txn, struct bytes value);
+/* Remembers that the row with VALUE has the right checksum. */
+void txn_keep_sound(struct txn *txn, struct bytes value);
+/* Gets the row after the one that txn_floor() has just given, without a cursor. Returns: FOUND; NOT_FOUND: that takes one;
+ * ERR_CORRUPT: the page is not filled by its rows, so a changed number in it hides others. */
+int txn_after(struct txn *txn, unsigned db, struct bytes *ret_key, struct bytes *ret_value);
 int txn_put(struct txn *txn, unsigned db, struct bytes key, struct bytes value, unsigned flags);
 /* Gives SIZE bytes for the caller to write the value into, before the next call on TXN. */
 int txn_reserve(struct txn *txn, unsigned db, struct bytes key, size_t size, unsigned flags,

@@ -88,7 +88,10 @@ struct tree_root {
 	uint64_t page;
 	const uint8_t *leaf; /* to which the last search has come; NULL: there was none */
 	uint16_t depth;
+	uint16_t next_row;   /* of the leaf, after the one that txn_find() has found last; 0: it has found none there */
 };
+
+#define TXN_KNOWN 8u
 
 struct txn {
 	uint32_t magic;
@@ -102,6 +105,8 @@ struct txn {
 	unsigned roots_known; /* a bit for each database; in a read transaction */
 	struct tree_root roots[ENV_DATABASES_MAX];
 	uint64_t pages; /* of its state, and perhaps some more */
+	const void *whole[TXN_KNOWN]; /* leaves that were found whole lately, */
+	const void *sound[TXN_KNOWN]; /* and values of sound rows; in a read transaction */
 	struct cursor *cursors; /* of a write transaction, which frees LMDB's side of them when it ends */
 	uint64_t kept; /* WRITEMAP: bytes that are to stay free (txn_keep_free()) */
 	uint64_t room; /* WRITEMAP: bytes of blocks reserved beyond the last page of its beginning */

@@ -11,6 +11,7 @@
  */
 #include "store/env/env_internal.h"
 
+#include "common/check.h"
 #include "common/err.h"
 #include "store/env/env_page.h"
 
@@ -64,8 +65,10 @@ static int path_compare(struct bytes a, struct bytes b)
 }
 
 /* Finds the last row of PAGE that is not above KEY; NULL: the last one of all. The first one if all are above KEY: in a branch
- * it has no key, and counts as less than all. Returns NULL if the page is damaged or empty. */
-static const uint8_t *path_floor(const uint8_t *page, size_t size, const struct bytes *key, struct bytes *ret_key)
+ * it has no key, and counts as less than all. Returns NULL if the page is damaged or empty. RET_NEXT: the number of the row
+ * after it. */
+static const uint8_t *path_floor(
+	const uint8_t *page, size_t size, const struct bytes *key, struct bytes *ret_key, size_t *ret_next)
 {
 	size_t end = le16_get(page + PAGE_LOWER), low = 0, high = (end - PAGE_HEADER) / 2;
 
@@ -83,6 +86,7 @@ static const uint8_t *path_floor(const uint8_t *page, size_t size, const struct 
 		else
 			low = middle;
 	}
+	*ret_next = low + 1;
 	return path_row(page, size, low, ret_key);
 }
 
@@ -91,6 +95,7 @@ static const uint8_t *path_floor(const uint8_t *page, size_t size, const struct 
 static int path_descend(struct txn *txn, unsigned db, const struct bytes *key, const uint8_t **ret_leaf)
 {
 	struct bytes ignored;
+	size_t next;
 	int rc = txn->roots_known & 1u << db ? 0 : path_find_root(txn, db);
 
 	*ret_leaf = NULL;
@@ -104,9 +109,10 @@ static int path_descend(struct txn *txn, unsigned db, const struct bytes *key, c
 			return MDB_CORRUPTED;
 		if (level == 1) {
 			*ret_leaf = txn->roots[db].leaf = page;
+			txn->roots[db].next_row = 0;
 			break;
 		}
-		row = path_floor(page, txn->map->page_size, key, &ignored);
+		row = path_floor(page, txn->map->page_size, key, &ignored, &next);
 		if (!row)
 			return MDB_CORRUPTED;
 		number = node_page(row);
@@ -143,22 +149,111 @@ void txn_begin_paths(struct txn *txn)
 	uint64_t end = mapping_state_end(map); /* perhaps of a later state, which has all pages of this one */
 
 	txn->roots_known = 0;
+	memset(txn->whole, 0, sizeof(txn->whole));
+	memset(txn->sound, 0, sizeof(txn->sound));
 	txn->pages = (end < map->map_bytes ? end : map->map_bytes) / map->page_size;
+}
+
+/* Returns whether LEAF is whole. */
+static bool path_leaf_is_whole(struct txn *txn, const uint8_t *leaf)
+{
+	const void **known = &txn->whole[le64_get(leaf) % TXN_KNOWN];
+
+	if (*known != leaf && mapping_leaf_is_whole(leaf, txn->map->page_size))
+		*known = leaf;
+	return *known == leaf;
 }
 
 int txn_find(struct txn *txn, unsigned db, struct bytes key, struct bytes *ret_key, struct bytes *ret_value)
 {
 	const uint8_t *leaf, *row = NULL;
+	size_t next;
 	int rc = path_descend(txn, db, &key, &leaf);
 
-	if (rc == 0 && leaf && !(row = path_floor(leaf, txn->map->page_size, &key, ret_key)))
+	if (rc == 0 && leaf && !(row = path_floor(leaf, txn->map->page_size, &key, ret_key, &next)))
 		rc = MDB_CORRUPTED;
 	bool is_found = row && bytes_compare(*ret_key, key) <= 0;
+	if (is_found)
+		txn->roots[db].next_row = (uint16_t)next;
+	if (row && !is_found && !path_leaf_is_whole(txn, leaf)) /* LMDB would search it next */
+		rc = MDB_CORRUPTED;
 	if (is_found)
 		rc = path_value(txn, leaf, row, *ret_key, ret_value);
 	if (rc || mapping_is_given_up(txn->map))
 		return txn_failed(txn, rc ? rc : MDB_CORRUPTED, "reading");
 	return is_found ? FOUND : NOT_FOUND;
+}
+
+/* Finds the leaf after the one that KEY belongs to; NULL: there is none, or a page is damaged. */
+static const uint8_t *path_next_leaf(const struct txn *txn, unsigned db, struct bytes key)
+{
+	size_t size = txn->map->page_size, i;
+	uint64_t number = txn->roots[db].page, after = 0; /* 0: the way down is along the last rows */
+	unsigned after_level = 0;
+	struct bytes ignored;
+
+	for (unsigned level = txn->roots[db].depth; level > 1; level--) {
+		const uint8_t *page = path_page(txn, number, PAGE_IS_BRANCH);
+		const uint8_t *row = page ? path_floor(page, size, &key, &ignored, &i) : NULL;
+		bool is_last = row && i >= (le16_get(page + PAGE_LOWER) - PAGE_HEADER) / 2;
+		const uint8_t *next = row && !is_last ? path_row(page, size, i, &ignored) : NULL;
+
+		if (!row || (!is_last && !next))
+			return NULL;
+		number = node_page(row);
+		if (next) {
+			after = node_page(next);
+			after_level = level - 1;
+		}
+	}
+	for (; after && after_level > 1; after_level--) {
+		const uint8_t *page = path_page(txn, after, PAGE_IS_BRANCH);
+		const uint8_t *row = page ? path_row(page, size, 0, &ignored) : NULL;
+
+		after = row ? node_page(row) : 0;
+	}
+	return after ? path_page(txn, after, PAGE_IS_LEAF) : NULL;
+}
+
+static const void **txn_sound_place(const struct txn *txn, struct bytes value)
+{
+	uintptr_t at = (uintptr_t)value.data;
+
+	return (const void **)(uintptr_t)&txn->sound[(at >> 5 ^ at >> 9) % TXN_KNOWN];
+}
+
+bool txn_is_sound(const struct txn *txn, struct bytes value)
+{
+	return *txn_sound_place(txn, value) == value.data;
+}
+
+void txn_keep_sound(struct txn *txn, struct bytes value)
+{
+	if (!txn->is_write)
+		*txn_sound_place(txn, value) = value.data;
+}
+
+int txn_after(struct txn *txn, unsigned db, struct bytes *ret_key, struct bytes *ret_value)
+{
+	CHECK_OBJ(txn, TXN_MAGIC);
+	REQUIRE(db < txn->map->n_databases);
+	const struct tree_root *root = &txn->roots[db];
+	const uint8_t *leaf = root->leaf, *row;
+	size_t size = txn->map->page_size, i = root->next_row;
+
+	if (txn->is_write || !(txn->roots_known & 1u << db) || !i)
+		return NOT_FOUND;
+	if (!path_leaf_is_whole(txn, leaf))
+		return txn_failed(txn, MDB_CORRUPTED, "reading");
+	if (i == (le16_get(leaf + PAGE_LOWER) - PAGE_HEADER) / 2) {
+		row = path_row(leaf, size, i - 1, ret_key);
+		leaf = row ? path_next_leaf(txn, db, *ret_key) : NULL;
+		i = 0;
+		if (!leaf || !path_leaf_is_whole(txn, leaf))
+			return NOT_FOUND;
+	}
+	row = path_row(leaf, size, i, ret_key);
+	return row && path_value(txn, leaf, row, *ret_key, ret_value) == 0 ? FOUND : NOT_FOUND;
 }
 
 /* Returns whether FOUND, which LMDB has found for KEY, is in the leaf that the last search here has come to, and not its first

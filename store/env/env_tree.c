@@ -122,6 +122,7 @@ struct part {
 bool mapping_leaf_is_whole(const uint8_t *page, size_t size)
 {
 	size_t lower = le16_get(page + PAGE_LOWER), upper = le16_get(page + PAGE_UPPER), filled = 0;
+	uint64_t squares = 0; /* an offset that leads to another row of the same size changes this sum */
 
 	if ((le16_get(page + PAGE_FLAGS) & PAGE_KINDS) != PAGE_IS_LEAF || lower < PAGE_HEADER || lower > upper || upper > size ||
 		lower % 2)
@@ -136,9 +137,11 @@ bool mapping_leaf_is_whole(const uint8_t *page, size_t size)
 		uint64_t bytes = NODE_HEADER + (header >> 8 * NODE_KEY_SIZE) + value;
 		if (bytes > size - node)
 			return false;
-		filled += (bytes + 1) & ~(uint64_t)1;
+		bytes = (bytes + 1) & ~(uint64_t)1;
+		filled += bytes;
+		squares += bytes * (2 * node + bytes); /* (node + bytes)^2 - node^2 */
 	}
-	return filled == size - upper;
+	return filled == size - upper && squares == (uint64_t)size * size - (uint64_t)upper * upper;
 }
 
 /* Marks the pages of the large value of the row at NODE of a whole leaf, if it has one. */

@@ -103,6 +103,11 @@ struct bytes index_seal_row(struct bytes key, uint8_t *row, size_t size);
 /* Takes the checksum off VALUE, the row KEY of DATABASE, and compares it. Returns: 0; ERR_CORRUPT. */
 int index_check_row(const char *database, struct bytes key, struct bytes *value);
 
+/* As index_check_row(), but takes the checksum of a row that is read again and again only once. */
+int index_check_row_once(struct txn *txn, enum index_database db, struct bytes key, struct bytes *value);
+/* Checks that no row is missing at WANTED, after txn_floor() has given a sound row before it, or none. Returns: 0; ERR_CORRUPT. */
+int index_check_missing(struct txn *txn, enum index_database db, struct bytes wanted);
+
 /* Each returns ERR_CORRUPT if VALUE has another shape or checksum. */
 int index_read_name(struct bytes key, struct bytes value, struct index_entry *ret_entry);
 int index_read_object(struct bytes key, struct bytes value, uint32_t *ret_feed, struct bytes *ret_key,

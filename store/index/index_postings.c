@@ -12,12 +12,9 @@
 
 /* ---- reading ---- */
 
-int postings_read(struct bytes key, struct bytes value, struct postings_block *ret_block)
+/* VALUE: without its checksum. */
+static int postings_read_checked(struct bytes key, struct bytes value, struct postings_block *ret_block)
 {
-	int r = index_check_row("posting", key, &value);
-
-	if (r < 0)
-		return r;
 	if (key.size != POSTING_KEY || value.size % 4 || value.size / 4 >= POSTINGS_MOST)
 		return err_say(ERR_CORRUPT, "index: a row of %zu and %zu bytes in 'posting'", key.size,
 			value.size);
@@ -28,6 +25,13 @@ int postings_read(struct bytes key, struct bytes value, struct postings_block *r
 		.rest = value.data,
 	};
 	return 0;
+}
+
+int postings_read(struct bytes key, struct bytes value, struct postings_block *ret_block)
+{
+	int r = index_check_row("posting", key, &value);
+
+	return r < 0 ? r : postings_read_checked(key, value, ret_block);
 }
 
 /* Reads the row that the cursor has found; RESULT is that of its move. Returns: FOUND; NOT_FOUND: it is no row of TERM. */
@@ -63,21 +67,18 @@ static int postings_find(
 
 int postings_has(struct txn *txn, uint64_t term, uint64_t object)
 {
-	CLEANUP(cursor_close) struct cursor *cursor = NULL;
 	uint8_t room[POSTING_KEY];
-	struct bytes key, value;
+	struct bytes wanted = index_posting_key(room, term, object), key, value;
 	struct postings_block block;
-	int r = txn_floor(txn, INDEX_POSTING, index_posting_key(room, term, object), &key, &value);
+	int r = txn_floor(txn, INDEX_POSTING, wanted, &key, &value);
 
-	r = postings_take(r, term, key, value, &block);
-	if (r == NOT_FOUND) {
-		r = cursor_open(txn, INDEX_POSTING, &cursor);
-		if (r == 0) /* finds a damaged row also after the place */
-			r = postings_find(cursor, term, object, &block);
-	}
-	if (r != FOUND)
+	if (r == FOUND)
+		r = index_check_row_once(txn, INDEX_POSTING, key, &value);
+	if (r == FOUND)
+		r = postings_read_checked(key, value, &block);
+	if (r < 0)
 		return r;
-	size_t low = 0, high = block.n;
+	size_t low = 0, high = r == FOUND && block.term == term ? block.n : 0;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 		uint64_t found = postings_object(&block, middle);
@@ -89,7 +90,8 @@ int postings_has(struct txn *txn, uint64_t term, uint64_t object)
 		else
 			high = middle;
 	}
-	return NOT_FOUND;
+	r = index_check_missing(txn, INDEX_POSTING, wanted);
+	return r < 0 ? r : NOT_FOUND;
 }
 
 /* ---- writing ---- */

@@ -50,17 +50,46 @@ static int index_check_around(struct cursor *cursor, enum index_database db, str
 	return 0;
 }
 
+int index_check_row_once(struct txn *txn, enum index_database db, struct bytes key, struct bytes *value)
+{
+	struct bytes stored = *value;
+
+	if (stored.size >= ROW_CRC && txn_is_sound(txn, stored)) {
+		value->size -= ROW_CRC;
+		return 0;
+	}
+	int r = index_check_row(index_kind.databases[db], key, value);
+	if (r == 0)
+		txn_keep_sound(txn, stored);
+	return r;
+}
+
+int index_check_missing(struct txn *txn, enum index_database db, struct bytes wanted)
+{
+	CLEANUP(cursor_close) struct cursor *cursor = NULL;
+	struct bytes key, value;
+	int r = txn_after(txn, db, &key, &value);
+
+	if (r == FOUND && bytes_compare(key, wanted) > 0)
+		return index_check_row_once(txn, db, key, &value);
+	if (r < 0)
+		return r;
+	r = cursor_open(txn, db, &cursor);
+	return r < 0 ? r : index_check_around(cursor, db, wanted, false);
+}
+
 /* Gets the row KEY. Returns: FOUND; NOT_FOUND: there is none; ERR_CORRUPT: that can't be said. */
 static int index_get_row(struct txn *txn, enum index_database db, struct bytes key, struct bytes *ret_value)
 {
-	CLEANUP(cursor_close) struct cursor *cursor = NULL;
-	int r = txn_get(txn, db, key, ret_value);
+	struct bytes found;
+	int r = txn_floor(txn, db, key, &found, ret_value);
 
-	if (r != NOT_FOUND)
+	if (r == FOUND && bytes_equal(found, key))
 		return r;
-	r = cursor_open(txn, db, &cursor);
-	if (r == 0)
-		r = index_check_around(cursor, db, key, false);
+	if (r == FOUND)
+		r = index_check_row(index_kind.databases[db], found, ret_value);
+	if (r >= 0)
+		r = index_check_missing(txn, db, key);
 	return r < 0 ? r : NOT_FOUND;
 }
 
@@ -106,6 +135,8 @@ static int index_next_meta(
 
 	if (r == 0)
 		r = is_first ? cursor_seek(cursor, first, key, ret_value) : cursor_next(cursor, key, ret_value);
+	if (r == FOUND)
+		r = index_check_page(cursor, INDEX_META, *key);
 	if (r != FOUND || bytes_starts(*key, first))
 		return r;
 	r = index_check_row(index_kind.databases[INDEX_META], *key, ret_value); /* its key may be damaged, and more follow */

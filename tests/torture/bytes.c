@@ -9,8 +9,8 @@
  * the environment each is changed in one of these ways, the next byte in the next one; with KINF_TORTURE_RANGES=FROM-TO,...
  * every byte from offset FROM up to TO is changed, of each of these; with KINF_TORTURE_SENTENCES the children's sentences are
  * shown. The child opens the store, lists the
- * feed, gets objects, reads an index, follows, and verifies. It may find the damage or not, but it must end by itself and give no wrong object, and no object may be missing without an
- * error. Prints for each FILE how the reads ended; exit 1 if one ended badly. No daemon may run on the store.
+ * feed, gets objects, reads an index, follows, asks the questions of questions.c, and verifies. It may find the damage or not,
+ * but it must end by itself and give no wrong object, and no object may be missing without an error. Prints for each FILE how the reads ended; exit 1 if one ended badly. No daemon may run on the store.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,10 +31,12 @@
 #include "common/hash.h"
 #include "reader/kinf.h"
 #include "store/verify/verify.h"
+#include "tests/torture/questions.h"
 
 #define OBJECTS_MAX 4096
 #define KEY_MAX     128
 #define GETS        12
+#define CHANGES     3 /* the store has at least so many after its first list */
 #define PATIENCE_S  30
 #define PAGE        4096
 
@@ -53,6 +55,8 @@ struct truth {
 		uint64_t key, content;
 		char text[KEY_MAX]; /* the key */
 	} objects[OBJECTS_MAX];
+	uint64_t event; /* from before the last changes */
+	struct answer answers[ANSWERS_MAX];
 	size_t n_listed;
 	uint64_t listed[OBJECTS_MAX]; /* by a value of the index: hashes of both */
 };
@@ -201,6 +205,35 @@ static void follow(struct kinf *kinf)
 	kinf_informer_free(&informer);
 }
 
+/* Compares the answers with those of the sound store. */
+static void ask(struct kinf *kinf, struct kinf_snapshot *snapshot)
+{
+	struct asked asked = {.kinf = kinf, .snapshot = snapshot, .feed = feed, .n_keys = truth->n};
+	struct answer answers[ANSWERS_MAX];
+	const char *keys[OBJECTS_MAX];
+
+	if (learning)
+		truth->event = kinf_snapshot_event(snapshot) - CHANGES;
+	asked.event = truth->event;
+	asked.keys = keys;
+	for (size_t i = 0; i < truth->n; i++)
+		keys[i] = truth->objects[i].text;
+	size_t n = questions_ask(&asked, answers);
+	for (size_t i = 0; i < n; i++) {
+		const struct answer *answer = &answers[i], *right = &truth->answers[i];
+
+		if (answer->is_mute)
+			end(MUTE, answer->question);
+		if (answer->result == 0 && !learning && (answer->hash != right->hash || answer->n != right->n))
+			end(WRONG, answer->question);
+		if (learning && (answer->result || !answer->n))
+			(void)fprintf(stderr, "bytes: '%s' has no answer (%d)\n", answer->question, answer->result);
+		reported |= answer->result != 0;
+	}
+	if (learning)
+		memcpy(truth->answers, answers, sizeof(answers));
+}
+
 static void read_all(void)
 {
 	struct kinf *kinf = NULL;
@@ -230,6 +263,8 @@ static void read_all(void)
 				get_object(kinf, snapshot, truth->objects[i * truth->n / GETS].text);
 			follow(kinf);
 		}
+		if (truth->n)
+			ask(kinf, snapshot);
 	}
 	kinf_snapshot_close(&snapshot);
 	kinf_close(&kinf);

@@ -4,7 +4,7 @@
 Changes one byte of a small store at a time: flipped in each bit, set to 0, set to ff. In each file of the store and of its
 runtime directory.
 
-  * Readers (tests/torture/bytes.c: lists, gets, index, follower, verify) end by themselves, and give no wrong object.
+  * Readers (tests/torture/bytes.c: lists, gets, index, follower, verify, and the questions of questions.c) end by themselves, and give no wrong object.
   * The daemons, started on the damaged store, run, or end with a sentence and are started again by `kinf run`; the store
     then equals the cluster. A changed body in the journal is not found by the daemons: it is counted apart, when every
     reader is told, and the store is equal after the object has changed.
@@ -27,8 +27,9 @@ import time
 from pathlib import Path
 
 os.environ.setdefault("KINF_BUILD", "build/release")
-from torture import FEED, INDEXES, Tally, arguments, program, run_command, whole, with_workspace  # noqa: E402
+from torture import FEED, INDEXES as BY_NODE, Tally, arguments, program, run_command, whole, with_workspace  # noqa: E402
 
+INDEXES = {**BY_NODE, "account": "spec.serviceAccountName"}  # questions.c asks for both
 OBJECTS = 300  # unless --objects says another number
 FILES = [
     "id", "runtime", "discovery.api", "discovery.apis", "journal/CURRENT", "journal/gen-1/STATE", "journal/gen-1/data.mdb", "journal/gen-1/pins",

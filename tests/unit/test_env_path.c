@@ -46,6 +46,9 @@ static unsigned look_for(struct txn *txn, int i, const char *where)
 	cr_assert(get != FOUND || *(const char *)value.data == 'c', "%s: %d is an old row", where, i);
 	int before = txn_floor(txn, 0, key, &found, &value);
 	cr_assert(before == ERR_CORRUPT || (before == FOUND && bytes_equal(found, key_of(even, i & ~1))), "%s: floor of %d", where, i);
+	int after = before < 0 ? before : txn_after(txn, 0, &found, &value);
+	cr_assert(after != FOUND || bytes_equal(found, key_of(even, (i & ~1) + 2)), "%s: the row after the floor of %d", where, i);
+	cr_assert(strncmp(where, "sound", 5) != 0 || after == (i >= 2 * ROWS - 2 ? NOT_FOUND : FOUND), "%d has no row after it", i);
 	int r = cursor_open(txn, 0, &cursor);
 	if (r < 0)
 		return 1; /* after some errors LMDB reads nothing more in a transaction */
@@ -54,7 +57,7 @@ static unsigned look_for(struct txn *txn, int i, const char *where)
 		"%s: the row from %d on", where, i);
 	int last = cursor_last(cursor, &found, &value);
 	cr_assert(last == ERR_CORRUPT || (last == FOUND && bytes_equal(found, key_of(even, 2 * ROWS - 2))), "%s: the last row", where);
-	return (get < 0) + (before < 0) + (r < 0) + (last < 0);
+	return (get < 0) + (before < 0) + (after < 0) + (r < 0) + (last < 0);
 }
 
 static unsigned look(struct env *env, const char *where)
@@ -152,4 +155,36 @@ Test(env_path, searches_agree_with_lmdbs)
 		txn_abort(&txn);
 	}
 	cr_assert(found[0] > 100 && found[1] > 100 && found[2] > 10, "%u %u %u", found[0], found[1], found[2]);
+}
+
+/* Long keys make three levels of pages. */
+Test(env_path, the_row_after_is_the_one_of_a_cursor)
+{
+	CLEANUP(env_close) struct env *env = open_env("e", ENV_WRITE);
+	CLEANUP(cursor_close) struct cursor *cursor = NULL;
+	struct bytes key, value, floor_key, next;
+	unsigned missing = 0;
+	struct txn *txn = NULL;
+	char text[256];
+	void *place;
+
+	cr_assert_eq(txn_begin_write(env, &txn), 0);
+	for (int i = 0; i < 5000; i++) {
+		key = BYTES(text, (size_t)snprintf(text, sizeof(text), "%0200d", 7 * i % 5000 * 2));
+		cr_assert_eq(txn_reserve(txn, 0, key, 8, 0, &place), 0);
+	}
+	cr_assert_eq(txn_commit(&txn), 0);
+	cr_assert_eq(txn_begin_read(env, &txn), 0);
+	cr_assert_eq(cursor_open(txn, 0, &cursor), 0);
+	for (int i = 0; i < 10000; i++) {
+		key = BYTES(text, (size_t)snprintf(text, sizeof(text), "%0200d", i));
+		cr_assert_eq(txn_floor(txn, 0, key, &floor_key, &value), FOUND);
+		int r = txn_after(txn, 0, &next, &value);
+		missing += r != FOUND;
+		(void)snprintf(text, sizeof(text), "%0200d", (i & ~1) + 2);
+		cr_assert(r == NOT_FOUND || (r == FOUND && bytes_equal(next, bytes_str(text))), "%d", i);
+	}
+	cr_assert_eq(missing, 2); /* after the last row */
+	cursor_close(&cursor);
+	txn_abort(&txn);
 }

@@ -11,6 +11,8 @@
 #include "tests/unit/index_rig.h"
 
 #define NAMES 150
+#define PAIRS 60  /* values of two objects */
+#define EVERY 300 /* objects; with a value that every second one has */
 
 struct file {
 	uint8_t *bytes;
@@ -256,6 +258,78 @@ Test(index_damage, changed_flags_of_a_page_hide_nothing)
 		*flags = before;
 	}
 	cr_assert(changed > 100 && failed > 100, "%u %u", changed, failed);
+	(void)munmap(file.bytes, file.size);
+	teardown(&f);
+}
+
+/* Looks up whether objects have a value. Returns how many lookups fail. */
+static unsigned look_up(struct fixture *f, uint32_t d, size_t at)
+{
+	unsigned failed = 0;
+	char value[32];
+
+	for (unsigned i = 0; i < PAIRS + EVERY / 10; i++) {
+		CLEANUP(txn_abort) struct txn *txn = NULL;
+		unsigned object = i < PAIRS ? i + i % 2 * PAIRS : (i - PAIRS) * 10 + i % 2;
+		bool has = i < PAIRS || object % 2 == 0;
+
+		(void)snprintf(value, sizeof(value), i < PAIRS ? "of-%03u" : "every", i);
+		cr_assert_eq(txn_begin_read(index_env(f->index), &txn), 0);
+		int r = index_has(f->index, txn, d, bytes_str(value), object + 1);
+		cr_assert(r == ERR_CORRUPT || r == (has ? FOUND : NOT_FOUND), "byte %zu: '%s' and object %u: %d", at, value, object + 1, r);
+		failed += r < 0;
+	}
+	return failed;
+}
+
+/* `every` has two blocks, and the others have one of the same size each: an offset may come to lead to another one. */
+Test(index_damage, a_changed_byte_of_a_page_hides_no_posting)
+{
+	unsigned failed = 0, pages = 0;
+	struct fixture f;
+	char value[32], name[32];
+
+	setup(&f);
+	begin(&f);
+	uint32_t d = define(&f, "node");
+	for (unsigned i = 0; i < EVERY; i++) {
+		(void)snprintf(value, sizeof(value), "of-%03u", i % PAIRS);
+		(void)snprintf(name, sizeof(name), "%05u", i);
+		struct index_term both[] = {term(d, value), term(d, "every")};
+		bool in_pair = i < 2 * PAIRS;
+		put(&f, name, (uint64_t)i + 1, NULL, 0, both + !in_pair, (size_t)in_pair + !(i % 2));
+	}
+	cr_assert_eq(index_set_taken(f.index, EVERY), 0);
+	commit(&f);
+	cr_assert_eq(look_up(&f, d, 0), 0);
+	struct file file = file_open(&f);
+	size_t size = env_page_size(index_env(f.index));
+	for (uint64_t n = 3; n < file.size / size; n++) {
+		uint8_t *page = file.bytes + n * size;
+		size_t lower = le16_get(page + 12);
+
+		if (le64_get(page) != n || le16_get(page + 10) != 2 || lower < 18 || le16_get(page + le16_get(page + 16) + 6) != POSTING_KEY)
+			continue;
+		pages++;
+		for (size_t at = 12; at < lower; at++) {
+			uint8_t before = page[at];
+
+			for (unsigned how = 0; how < 10; how++) {
+				page[at] = how < 8 ? before ^ (uint8_t)(1u << how) : how == 8 ? 0 : 0xff;
+				failed += look_up(&f, d, at);
+			}
+			page[at] = before;
+		}
+		for (size_t row = 16; row < lower; row += 2)
+			for (size_t byte = 0; byte < POSTING_KEY; byte++) {
+				uint8_t *at = page + le16_get(page + row) + 8 + byte;
+
+				*at ^= 0x10;
+				failed += look_up(&f, d, (size_t)(at - page));
+				*at ^= 0x10;
+			}
+	}
+	cr_assert(pages >= 1 && failed > 1000, "%u %u", pages, failed);
 	(void)munmap(file.bytes, file.size);
 	teardown(&f);
 }
