@@ -10,11 +10,18 @@
  *		return r;    // "growing the list of feeds: Cannot allocate memory"
  *
  * Growing may move the items: pointers into the array end with the next call.
+ *
+ * In an array that is sorted by a number each item has its place:
+ *
+ *	size_t i = ARRAY_PLACE(dump->rows, dump->n_rows, .id, id);
+ *	if (i < dump->n_rows && dump->rows[i].id == id)
+ *		...    // it is there
  */
 #ifndef COMMON_ARRAY_H
 #define COMMON_ARRAY_H
 
 #include <stddef.h>
+#include <string.h>
 
 /* Makes room for MORE items of SIZE bytes after the N that are there. ARRAY is the address of the
  * pointer to the items. The room at least doubles when it grows. Fails only with -ENOMEM; the array
@@ -32,6 +39,31 @@ int array_grow(void *array, size_t n, size_t more, size_t *room, size_t size, co
 		if (array_r == 0)                                                                  \
 			(items)[(n)++] = (item);                                                   \
 		array_r;                                                                           \
+	})
+
+/* Puts ITEM before item I. */
+#define ARRAY_INSERT(items, n, room, i, item, what)                                                \
+	({                                                                                         \
+		int array_r = ARRAY_ROOM(items, n, room, 1, what);                                 \
+		if (array_r == 0) {                                                                \
+			memmove((items) + (i) + 1, (items) + (i), ((n)++ - (i)) * sizeof(*(items))); \
+			(items)[i] = (item);                                                       \
+		}                                                                                  \
+		array_r;                                                                           \
+	})
+
+/* Returns the place of the first item whose MEMBER (".id", "->id") is not below KEY; N if there is none. */
+#define ARRAY_PLACE(items, n, member, key)                                                         \
+	({                                                                                         \
+		size_t array_low = 0, array_high = (n);                                            \
+		while (array_low < array_high) {                                                   \
+			size_t array_middle = array_low + (array_high - array_low) / 2;            \
+			if ((items)[array_middle] member < (key))                                  \
+				array_low = array_middle + 1;                                      \
+			else                                                                       \
+				array_high = array_middle;                                         \
+		}                                                                                  \
+		array_low;                                                                         \
 	})
 
 #endif

@@ -129,27 +129,12 @@ static int definitions_by_feed(const void *a, const void *b)
 	return (x->feed > y->feed) - (x->feed < y->feed);
 }
 
-/* Returns the first of FEED's definitions that the index has, or the place where it would be. */
-static size_t definitions_first(const struct comparison *c, uint32_t feed)
-{
-	size_t low = 0, high = c->held.n;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (c->held.items[middle].feed < feed)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 static int definitions_add_wanted(void *arg, uint32_t feed, const char *name, const char *paths)
 {
 	struct comparison *c = arg;
 	struct definition_item *held = c->held.items;
 
-	for (size_t i = definitions_first(c, feed); i < c->held.n && held[i].feed == feed; i++)
+	for (size_t i = ARRAY_PLACE(held, c->held.n, .feed, feed); i < c->held.n && held[i].feed == feed; i++)
 		if (!held[i].dropping && !strcmp(held[i].name, name) && !strcmp(held[i].paths, paths)) {
 			held[i].wanted = true;
 			return 0;
@@ -173,7 +158,7 @@ static int definitions_compare_feed(void *arg, const struct feed_definition *def
 	c->d->pending |= r == FOUND && row.removed;
 	if (r == NOT_FOUND || row.removed || !config_indexes_entry(c->d->p->config, definition))
 		return 0;
-	for (size_t i = definitions_first(c, definition->id);
+	for (size_t i = ARRAY_PLACE(c->held.items, c->held.n, .feed, definition->id);
 		i < c->held.n && c->held.items[i].feed == definition->id; i++)
 		c->held.items[i].wanted = false;
 	return config_indexes_each(c->d->p->config, definition, definitions_add_wanted, c);

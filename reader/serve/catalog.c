@@ -106,17 +106,9 @@ static int catalog_copy_definition(
 
 static struct catalog_feed *catalog_by_id(const struct catalog *c, uint32_t id)
 {
-	size_t low = 0, high = c->n;
+	size_t i = ARRAY_PLACE(c->feeds, c->n, ->id, id);
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (c->feeds[middle]->id < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < c->n && c->feeds[low]->id == id ? c->feeds[low] : NULL;
+	return i < c->n && c->feeds[i]->id == id ? c->feeds[i] : NULL;
 }
 
 /* Adds a feed that is new. Ids only grow. */

@@ -67,19 +67,9 @@ void index_feed_row_remove(struct index *index, uint32_t feed)
 /* New definitions get higher ids, so the array is in the order of ids. */
 struct index_definition_row *index_definition_row(struct index *index, uint32_t id)
 {
-	size_t low = 0, high = index->n_definitions;
+	size_t i = ARRAY_PLACE(index->definitions, index->n_definitions, ->definition.id, id);
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (index->definitions[middle]->definition.id < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == index->n_definitions || index->definitions[low]->definition.id != id)
-		return NULL;
-	return index->definitions[low];
+	return i < index->n_definitions && index->definitions[i]->definition.id == id ? index->definitions[i] : NULL;
 }
 
 int index_definition_row_add(struct index *index, const struct index_definition *definition,

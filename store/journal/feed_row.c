@@ -190,16 +190,9 @@ void feed_rows_release(struct journal *journal)
 
 struct feed_row *feed_row_find(const struct journal *journal, uint32_t feed)
 {
-	size_t low = 0, high = journal->n_feeds;
+	size_t i = ARRAY_PLACE(journal->feeds, journal->n_feeds, .id, feed);
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		if (journal->feeds[middle].id < feed)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < journal->n_feeds && journal->feeds[low].id == feed ? &journal->feeds[low] : NULL;
+	return i < journal->n_feeds && journal->feeds[i].id == feed ? &journal->feeds[i] : NULL;
 }
 
 /* Ids only grow, so the new one goes to the end. */

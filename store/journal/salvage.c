@@ -35,7 +35,7 @@ struct salvage {
 	struct pages pages;
 	struct found_record *records; /* by seq, once it is open */
 	size_t n_records, records_room;
-	struct found_feed *feeds; /* likewise by id */
+	struct found_feed *feeds; /* by id */
 	size_t n_feeds, feeds_room;
 	struct journal_meta meta;
 	bool has_uuid; /* of the journal, in meta.uuid */
@@ -72,7 +72,6 @@ static int salvage_take_feed(struct salvage *s, uint32_t id, uint8_t part, struc
 	CLEANUP(buf_release) struct buf texts = BUF_INIT;
 	struct feed_definition definition;
 	struct feed_checkpoint checkpoint = {.last = 0};
-	size_t i = 0;
 	int r = part == FEED_DEFINITION ? definition_read(id, value, &texts, &definition)
 					: checkpoint_read(value, &checkpoint);
 
@@ -82,9 +81,9 @@ static int salvage_take_feed(struct salvage *s, uint32_t id, uint8_t part, struc
 		err_ignore(r, "it is no row of a feed");
 		return NOT_FOUND;
 	}
-	while (i < s->n_feeds && s->feeds[i].id != id)
-		i++;
-	r = i < s->n_feeds ? 0 : ARRAY_ADD(s->feeds, s->n_feeds, s->feeds_room, (struct found_feed){.id = id}, "the feeds that were found");
+	size_t i = ARRAY_PLACE(s->feeds, s->n_feeds, .id, id);
+	bool is_there = i < s->n_feeds && s->feeds[i].id == id;
+	r = is_there ? 0 : ARRAY_INSERT(s->feeds, s->n_feeds, s->feeds_room, i, (struct found_feed){.id = id}, "the feeds that were found");
 	if (r < 0)
 		return r;
 	struct found_feed *feed = &s->feeds[i];
@@ -130,29 +129,20 @@ static int salvage_take(void *arg, struct bytes key, struct bytes value)
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static int found_compare(const void *a, const void *b)
+static int found_record_compare(const void *a, const void *b)
 {
 	uint64_t one = ((const struct found_record *)a)->seq, other = ((const struct found_record *)b)->seq;
 
 	return (one > other) - (one < other);
 }
 
-static int found_feed_compare(const void *a, const void *b)
-{
-	uint32_t one = ((const struct found_feed *)a)->id, other = ((const struct found_feed *)b)->id;
-
-	return (one > other) - (one < other);
-}
-
-/* Sorts what was found, and leaves each seq once. */
+/* Sorts the records, and leaves each seq once. */
 static void salvage_sort(struct salvage *s)
 {
 	size_t n = 0;
 
-	if (s->n_feeds)
-		qsort(s->feeds, s->n_feeds, sizeof(*s->feeds), found_feed_compare);
 	if (s->n_records)
-		qsort(s->records, s->n_records, sizeof(*s->records), found_compare);
+		qsort(s->records, s->n_records, sizeof(*s->records), found_record_compare);
 	for (size_t i = 0; i < s->n_records; i++)
 		if (!n || s->records[n - 1].seq != s->records[i].seq)
 			s->records[n++] = s->records[i];
@@ -237,29 +227,13 @@ int salvage_each_feed(const struct salvage *salvage, journal_feed_fn *fn, void *
 	return r;
 }
 
-/* Returns the place of the first record that is not below SEQ. */
-static size_t salvage_place(const struct salvage *s, uint64_t seq)
-{
-	size_t low = 0, high = s->n_records;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (s->records[middle].seq < seq)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 int salvage_each_record(const struct salvage *salvage, uint64_t from, uint64_t to, salvage_record_fn *fn, void *arg)
 {
 	struct record record;
 	int r = 0;
 
 	CHECK_OBJ(salvage, SALVAGE_MAGIC);
-	for (size_t i = salvage_place(salvage, from); i < salvage->n_records && salvage->records[i].seq <= to && r == 0; i++) {
+	for (size_t i = ARRAY_PLACE(salvage->records, salvage->n_records, .seq, from); i < salvage->n_records && salvage->records[i].seq <= to && r == 0; i++) {
 		r = record_read(BYTES(salvage->records[i].place, salvage->records[i].size), &record);
 		if (r == 0)
 			r = fn(arg, &record);
@@ -302,7 +276,7 @@ static void gaps_add(struct gaps *gaps, uint64_t seq)
 static void salvage_find_gaps(const struct salvage *s, struct gaps *gaps)
 {
 	gaps->before = s->meta.horizon;
-	for (size_t i = salvage_place(s, gaps->before + 1); i < s->n_records; i++)
+	for (size_t i = ARRAY_PLACE(s->records, s->n_records, .seq, gaps->before + 1); i < s->n_records; i++)
 		gaps_add(gaps, s->records[i].seq);
 	if (gaps->before < s->meta.next_seq)
 		gaps_add(gaps, s->meta.next_seq);

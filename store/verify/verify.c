@@ -83,25 +83,9 @@ int verify_tick(struct verify *v)
 
 /* ---- feeds ---- */
 
-/* Finds the place of a feed in the array, which is sorted by id. */
-static size_t verify_feed_place(const struct verify *v, uint32_t id)
-{
-	size_t low = 0, high = v->n_feeds;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (v->feeds[middle].id < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 struct verify_feed *verify_feed(struct verify *v, uint32_t id)
 {
-	size_t i = verify_feed_place(v, id);
+	size_t i = ARRAY_PLACE(v->feeds, v->n_feeds, .id, id);
 
 	return i < v->n_feeds && v->feeds[i].id == id ? &v->feeds[i] : NULL;
 }
@@ -117,16 +101,12 @@ bool verify_wants(const struct verify *v, uint32_t feed)
 
 int verify_feed_add(struct verify *v, uint32_t id, struct verify_feed **ret_feed)
 {
-	size_t i = verify_feed_place(v, id);
+	size_t i = ARRAY_PLACE(v->feeds, v->n_feeds, .id, id);
 
-	if (i == v->n_feeds || v->feeds[i].id != id) {
-		int r = ARRAY_ROOM(v->feeds, v->n_feeds, v->feeds_room, 1, "the feeds to verify");
-
-		if (r < 0)
-			return r;
-		memmove(&v->feeds[i + 1], &v->feeds[i], (v->n_feeds++ - i) * sizeof(*v->feeds));
-		v->feeds[i] = (struct verify_feed){.id = id};
-	}
+	bool is_there = i < v->n_feeds && v->feeds[i].id == id;
+	int r = is_there ? 0 : ARRAY_INSERT(v->feeds, v->n_feeds, v->feeds_room, i, (struct verify_feed){.id = id}, "the feeds to verify");
+	if (r < 0)
+		return r;
 	*ret_feed = &v->feeds[i];
 	return 0;
 }

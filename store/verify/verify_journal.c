@@ -17,17 +17,9 @@
 
 static struct verify_version *verify_find_version(struct verify *v, uint64_t seq)
 {
-	size_t low = 0, high = v->n_versions;
+	size_t i = ARRAY_PLACE(v->versions, v->n_versions, .seq, seq);
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (v->versions[middle].seq < seq)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < v->n_versions && v->versions[low].seq == seq ? &v->versions[low] : NULL;
+	return i < v->n_versions && v->versions[i].seq == seq ? &v->versions[i] : NULL;
 }
 
 static void verify_follow_version(

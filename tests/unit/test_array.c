@@ -56,3 +56,27 @@ Test(array, sizes_that_overflow_are_refused_and_change_nothing)
 	cr_assert(items == before && room == room_before && n == 1 && items[0] == 7);
 	free(items);
 }
+
+struct numbered {
+	unsigned id;
+};
+
+Test(array, an_item_has_its_place)
+{
+	struct numbered *items = NULL;
+	size_t n = 0, room = 0;
+
+	cr_expect_eq(ARRAY_PLACE(items, n, .id, 1u), 0, "of an empty one");
+	for (unsigned i = 0; i < 100; i++) {
+		unsigned id = i * 37 % 100 * 2;
+		size_t place = ARRAY_PLACE(items, n, .id, id);
+		cr_assert_eq(ARRAY_INSERT(items, n, room, place, (struct numbered){id}, "numbers"), 0);
+	}
+	cr_assert_eq(n, 100);
+	for (unsigned id = 0; id < 201; id++) {
+		size_t place = ARRAY_PLACE(items, n, .id, id);
+		cr_expect_eq(place, (id + 1) / 2 < 100 ? (id + 1) / 2 : 100, "%u", id);
+		cr_expect(place == 100 || items[place].id == 2 * place);
+	}
+	free(items);
+}
