@@ -180,6 +180,7 @@ void cursor_close(struct cursor **cursor);
 /* Moves to the first key >= KEY. FOUND, END. */
 int cursor_seek(struct cursor *cursor, struct bytes key, struct bytes *ret_key,
 	struct bytes *ret_value);
+/* Moves to the next row, the first time to the first one. FOUND, END. */
 int cursor_next(struct cursor *cursor, struct bytes *ret_key, struct bytes *ret_value);
 int cursor_last(struct cursor *cursor, struct bytes *ret_key, struct bytes *ret_value);
 /* Moves to the last key <= KEY. FOUND, END. */

@@ -12,7 +12,7 @@ struct cursor {
 	unsigned db;
 	struct txn *txn;
 	MDB_cursor *mdb;
-	const uint8_t *whole; /* the page that was last found whole (cursor_page_is_whole()) */
+	bool has_moved;
 	struct cursor *next, **link; /* write transactions only */
 };
 
@@ -193,6 +193,7 @@ static int cursor_move(struct cursor *cursor, MDB_val *key, MDB_cursor_op op, st
 	REQUIRE(cursor->mdb);
 	if (cursor->txn->error)
 		return txn_first_error(cursor->txn);
+	cursor->has_moved = true;
 	int rc = LMDB_READ(cursor->txn, cursor_get, cursor->mdb, key, &value, op);
 	if (rc == MDB_NOTFOUND && !mapping_is_given_up(cursor->txn->map))
 		return END;
@@ -220,7 +221,8 @@ int cursor_seek(struct cursor *cursor, struct bytes key, struct bytes *ret_key,
 
 int cursor_next(struct cursor *cursor, struct bytes *ret_key, struct bytes *ret_value)
 {
-	return cursor_move(cursor, &(MDB_val){0}, MDB_NEXT, ret_key, ret_value);
+	return cursor->has_moved ? cursor_move(cursor, &(MDB_val){0}, MDB_NEXT, ret_key, ret_value)
+				 : cursor_seek(cursor, BYTES_NONE, ret_key, ret_value);
 }
 
 int cursor_last(struct cursor *cursor, struct bytes *ret_key, struct bytes *ret_value)
@@ -249,11 +251,7 @@ bool cursor_page_is_whole(struct cursor *cursor, struct bytes key)
 
 	if (cursor->txn->is_write || !map->address || at >= map->map_bytes)
 		return true;
-	const uint8_t *page = map->address + at / map->page_size * map->page_size;
-	if (page != cursor->whole && !mapping_leaf_is_whole(page, map->page_size))
-		return false;
-	cursor->whole = page;
-	return true;
+	return txn_leaf_is_whole(cursor->txn, map->address + at / map->page_size * map->page_size);
 }
 
 int cursor_floor(struct cursor *cursor, struct bytes key, struct bytes *ret_key,
@@ -276,7 +274,7 @@ int cursor_put(struct cursor *cursor, struct bytes key, struct bytes value, unsi
 	txn_require_write(cursor->txn);
 	if (cursor->txn->error)
 		return txn_first_error(cursor->txn);
-	cursor->txn->has_written = true;
+	cursor->txn->has_written = cursor->has_moved = true;
 	int rc = mdb_cursor_put(cursor->mdb, &k, &v, txn_mdb_flags(flags));
 	return txn_wrote(cursor->txn, rc, "writing");
 }

@@ -154,14 +154,14 @@ void env_prepare(struct env *env)
 {
 	CHECK_OBJ(env, ENV_MAGIC);
 	struct mapping *map = env->map;
-	uint64_t end = mapping_state_end(map), until = end + PREPARE_BYTES, machine_page = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t end = mapping_state_end(map), until = end + PREPARE_BYTES;
 
 	if (!map->writemap || mapping_is_forked(map) || mapped_file_lost(&map->written) ||
 		map->prepared >= end + PREPARE_BYTES / 2)
 		return;
 	if (until > map->blocks.length)
 		until = map->blocks.length; /* what is longer has no block yet */
-	uint64_t from = map->prepared > end ? map->prepared : end;
+	uint64_t from = map->prepared > end ? map->prepared : end, machine_page = (uint64_t)sysconf(_SC_PAGESIZE);
 	from = (from + machine_page - 1) / machine_page * machine_page; /* LMDB's pages may be smaller */
 	if (from < until && madvise(map->written.address + from, until - from, MADV_POPULATE_WRITE) < 0)
 		until = end + PREPARE_BYTES; /* an old kernel, or no memory: not at once again */

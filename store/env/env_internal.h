@@ -198,6 +198,8 @@ void txn_begin_paths(struct txn *txn);
 /* Finds the last row that is not above KEY in the leaf that KEY belongs to, in a read transaction; the map's address is known.
  * Returns: FOUND; NOT_FOUND: all rows there are above KEY; ERR_CORRUPT. */
 int txn_find(struct txn *txn, unsigned db, struct bytes key, struct bytes *ret_key, struct bytes *ret_value);
+/* Returns whether LEAF, a page in the map, is filled by its rows (mapping_leaf_is_whole()); in a read transaction, which remembers some. */
+bool txn_leaf_is_whole(struct txn *txn, const uint8_t *leaf);
 /* Checks the pages that LMDB's search for KEY in database DB has gone through, in a read transaction; NULL: a search for the last
  * row. FOUND: the key that it has found, or none. Returns: 0; ERR_CORRUPT: LMDB may have gone another way. */
 int txn_check_path(struct txn *txn, unsigned db, const struct bytes *key, struct bytes found);

@@ -30,6 +30,40 @@
 #define DATABASE_LEAVES   16u
 #define DATABASE_ROOT     40u
 
+/* A meta page, and what can be in it. */
+#define META_PAGE_SIZE 40u /* where it has the size of the pages */
+#define PAGE_LEAST     512u
+#define PAGE_MOST      32768u
+
+static inline bool page_size_is_possible(uint32_t size)
+{
+	return size >= PAGE_LEAST && size <= PAGE_MOST && (size & (size - 1)) == 0;
+}
+
+static inline unsigned page_kind(const uint8_t *page)
+{
+	return le16_get(page + PAGE_FLAGS) & PAGE_KINDS;
+}
+
+/* Returns how many rows PAGE says that it has, or 0. */
+static inline size_t page_rows(const uint8_t *page)
+{
+	size_t end = le16_get(page + PAGE_LOWER);
+
+	return end < PAGE_HEADER ? 0 : (end - PAGE_HEADER) / 2;
+}
+
+static inline struct bytes node_key(const uint8_t *node)
+{
+	return BYTES(node + NODE_HEADER, le16_get(node + NODE_KEY_SIZE));
+}
+
+/* Returns the size of the value of NODE, a row of a leaf, also of a large one, which lies elsewhere. */
+static inline size_t node_value_size(const uint8_t *node)
+{
+	return le32_get(node);
+}
+
 /* Returns the number of the page that NODE, a row of a branch, leads to. */
 static inline uint64_t node_page(const uint8_t *node)
 {

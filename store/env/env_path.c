@@ -38,7 +38,7 @@ static const uint8_t *path_page(const struct txn *txn, uint64_t number, unsigned
 	if (number >= txn->pages)
 		return NULL;
 	const uint8_t *page = txn->map->address + number * txn->map->page_size;
-	return le64_get(page) == number && (le16_get(page + PAGE_FLAGS) & PAGE_KINDS) == kind ? page : NULL;
+	return le64_get(page) == number && page_kind(page) == kind ? page : NULL;
 }
 
 /* Returns row I of PAGE, which has SIZE bytes and more than I rows; NULL: it is not in the page. */
@@ -48,20 +48,8 @@ static const uint8_t *path_row(const uint8_t *page, size_t size, size_t i, struc
 
 	if (at + NODE_HEADER > size)
 		return NULL;
-	*ret_key = BYTES(page + at + NODE_HEADER, le16_get(page + at + NODE_KEY_SIZE));
+	*ret_key = node_key(page + at);
 	return at + NODE_HEADER + ret_key->size <= size ? page + at : NULL;
-}
-
-/* Compares as bytes_compare(). Most keys of 8 bytes or more differ in these. */
-static int path_compare(struct bytes a, struct bytes b)
-{
-	if (a.size >= 8 && b.size >= 8) {
-		uint64_t x = be64_get(a.data), y = be64_get(b.data);
-
-		if (x != y)
-			return x < y ? -1 : 1;
-	}
-	return bytes_compare(a, b);
 }
 
 /* Finds the last row of PAGE that is not above KEY; NULL: the last one of all. The first one if all are above KEY: in a branch
@@ -70,9 +58,9 @@ static int path_compare(struct bytes a, struct bytes b)
 static const uint8_t *path_floor(
 	const uint8_t *page, size_t size, const struct bytes *key, struct bytes *ret_key, size_t *ret_next)
 {
-	size_t end = le16_get(page + PAGE_LOWER), low = 0, high = (end - PAGE_HEADER) / 2;
+	size_t low = 0, high = page_rows(page);
 
-	if (end < PAGE_HEADER + 2 || end > size)
+	if (high == 0 || le16_get(page + PAGE_LOWER) > size)
 		return NULL;
 	if (!key)
 		low = high - 1;
@@ -81,7 +69,7 @@ static const uint8_t *path_floor(
 
 		if (!path_row(page, size, middle, ret_key))
 			return NULL;
-		if (path_compare(*key, *ret_key) < 0)
+		if (bytes_compare(*key, *ret_key) < 0)
 			high = middle;
 		else
 			low = middle;
@@ -124,7 +112,7 @@ static int path_descend(struct txn *txn, unsigned db, const struct bytes *key, c
 static int path_value(const struct txn *txn, const uint8_t *page, const uint8_t *row, struct bytes key, struct bytes *ret_value)
 {
 	size_t page_size = txn->map->page_size;
-	uint64_t size = le16_get(row) | (uint64_t)le16_get(row + 2) << 16;
+	uint64_t size = node_value_size(row);
 	const uint8_t *value = (const uint8_t *)key.data + key.size;
 	bool is_large = le16_get(row + NODE_FLAGS) & NODE_IS_LARGE;
 	size_t room = page_size - (size_t)(value - page);
@@ -154,10 +142,9 @@ void txn_begin_paths(struct txn *txn)
 	txn->pages = (end < map->map_bytes ? end : map->map_bytes) / map->page_size;
 }
 
-/* Returns whether LEAF is whole. */
-static bool path_leaf_is_whole(struct txn *txn, const uint8_t *leaf)
+bool txn_leaf_is_whole(struct txn *txn, const uint8_t *leaf)
 {
-	const void **known = &txn->whole[le64_get(leaf) % TXN_KNOWN];
+	const void **known = &txn->whole[(uintptr_t)leaf / txn->map->page_size % TXN_KNOWN];
 
 	if (*known != leaf && mapping_leaf_is_whole(leaf, txn->map->page_size))
 		*known = leaf;
@@ -175,7 +162,7 @@ int txn_find(struct txn *txn, unsigned db, struct bytes key, struct bytes *ret_k
 	bool is_found = row && bytes_compare(*ret_key, key) <= 0;
 	if (is_found)
 		txn->roots[db].next_row = (uint16_t)next;
-	if (row && !is_found && !path_leaf_is_whole(txn, leaf)) /* LMDB would search it next */
+	if (row && !is_found && !txn_leaf_is_whole(txn, leaf)) /* LMDB would search it next */
 		rc = MDB_CORRUPTED;
 	if (is_found)
 		rc = path_value(txn, leaf, row, *ret_key, ret_value);
@@ -195,7 +182,7 @@ static const uint8_t *path_next_leaf(const struct txn *txn, unsigned db, struct 
 	for (unsigned level = txn->roots[db].depth; level > 1; level--) {
 		const uint8_t *page = path_page(txn, number, PAGE_IS_BRANCH);
 		const uint8_t *row = page ? path_floor(page, size, &key, &ignored, &i) : NULL;
-		bool is_last = row && i >= (le16_get(page + PAGE_LOWER) - PAGE_HEADER) / 2;
+		bool is_last = row && i >= page_rows(page);
 		const uint8_t *next = row && !is_last ? path_row(page, size, i, &ignored) : NULL;
 
 		if (!row || (!is_last && !next))
@@ -243,13 +230,13 @@ int txn_after(struct txn *txn, unsigned db, struct bytes *ret_key, struct bytes 
 
 	if (txn->is_write || !(txn->roots_known & 1u << db) || !i)
 		return NOT_FOUND;
-	if (!path_leaf_is_whole(txn, leaf))
+	if (!txn_leaf_is_whole(txn, leaf))
 		return txn_failed(txn, MDB_CORRUPTED, "reading");
-	if (i == (le16_get(leaf + PAGE_LOWER) - PAGE_HEADER) / 2) {
+	if (i == page_rows(leaf)) {
 		row = path_row(leaf, size, i - 1, ret_key);
 		leaf = row ? path_next_leaf(txn, db, *ret_key) : NULL;
 		i = 0;
-		if (!leaf || !path_leaf_is_whole(txn, leaf))
+		if (!leaf || !txn_leaf_is_whole(txn, leaf))
 			return NOT_FOUND;
 	}
 	row = path_row(leaf, size, i, ret_key);

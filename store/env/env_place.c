@@ -28,8 +28,7 @@ static const uint8_t *mapping_find_leaf(const struct mapping *map, const uint8_t
 	const uint8_t *page = key - ((uintptr_t)key & (step - 1));
 
 	for (size_t n = map->page_size / step; n > 0; n--, page -= step)
-		if ((le16_get(page + PAGE_FLAGS) & PAGE_KINDS) == PAGE_IS_LEAF &&
-			page + le16_get(page + PAGE_HEADER) + NODE_HEADER == key)
+		if (page_kind(page) == PAGE_IS_LEAF && page + le16_get(page + PAGE_HEADER) + NODE_HEADER == key)
 			return page;
 	return NULL;
 }

@@ -40,7 +40,6 @@
 /* A meta page. */
 #define META_BYTES    152u
 #define META_MAP      32u  /* its size */
-#define META_PAGES    40u  /* their size */
 #define META_FREE     44u  /* flags of the list of free pages */
 #define META_FLAGS    92u  /* of the table of databases */
 #define META_DEPTH    94u  /* likewise */
@@ -48,8 +47,6 @@
 #define META_LAST     136u /* the last page of the state */
 #define META_TXN      144u
 
-#define PAGE_LEAST 512u
-#define PAGE_MOST  32768u
 #define ADDRESSES  (UINT64_C(1) << 47) /* of a process, on the machines that this runs on */
 #define SEAL       "seal"
 #define TRIES_MAX  1000 /* while a writer commits */
@@ -113,10 +110,10 @@ static bool table_has_node(const uint8_t *page, size_t size, size_t rows_end, si
 {
 	if (node < rows_end || node + NODE_HEADER > size)
 		return false;
-	size_t value = le16_get(page + node) | (size_t)le16_get(page + node + 2) << 16;
+	size_t value = node_value_size(page + node);
 	unsigned flags = le16_get(page + node + NODE_FLAGS);
 
-	return (flags & ~NODE_IS_DATABASE) == 0 && node + NODE_HEADER + le16_get(page + node + NODE_KEY_SIZE) + value <= size;
+	return (flags & ~NODE_IS_DATABASE) == 0 && node + NODE_HEADER + node_key(page + node).size + value <= size;
 }
 
 /* Finds the seal in the table of databases, a leaf, whose bytes may be anything. A table of another shape has none: LMDB would
@@ -125,7 +122,7 @@ static void meta_find_seal(struct meta *meta, const uint8_t *page, size_t size)
 {
 	size_t end = le16_get(page + PAGE_LOWER);
 
-	if (le64_get(page) != meta->root || (le16_get(page + PAGE_FLAGS) & PAGE_KINDS) != PAGE_IS_LEAF || end > size || end % 2)
+	if (le64_get(page) != meta->root || page_kind(page) != PAGE_IS_LEAF || end > size || end % 2)
 		return;
 	for (size_t at = PAGE_HEADER; at < end; at += 2) {
 		size_t node = le16_get(page + at), key = node + NODE_HEADER;
@@ -285,8 +282,8 @@ static int seals_read_sizes(const struct mapping *map, int fd, uint32_t *ret_pag
 		int r = seals_pread(map, fd, meta, sizeof(meta), (uint64_t)i * size, &is_short);
 		if (r < 0 || is_short)
 			return r < 0 ? r : NOT_FOUND;
-		uint32_t own = le32_get(meta + META_PAGES);
-		is_good = (i == 0 || own == size) && own >= PAGE_LEAST && own <= PAGE_MOST && (own & (own - 1)) == 0 &&
+		uint32_t own = le32_get(meta + META_PAGE_SIZE);
+		is_good = (i == 0 || own == size) && page_size_is_possible(own) &&
 			le64_get(meta + META_MAP) < ADDRESSES && le64_get(meta + META_LAST) < le64_get(meta + META_MAP) / own &&
 			le16_get(meta + META_FREE) == MDB_INTEGERKEY && le16_get(meta + META_FLAGS) == 0;
 		size = own;

@@ -105,7 +105,7 @@ static int tree_read(const struct tree *tree, uint64_t page, unsigned kind, uint
 		return err_set(-errno, "reading '%s/data.mdb'", tree->map->path);
 	if (n < (ssize_t)size)
 		return tree_damaged(tree, page, "is not in the file");
-	return le64_get(bytes) == page && (le16_get(bytes + PAGE_FLAGS) & PAGE_KINDS) == kind
+	return le64_get(bytes) == page && page_kind(bytes) == kind
 		? 0
 		: tree_damaged(tree, page, "is not of the kind that was expected there");
 }
@@ -124,7 +124,7 @@ bool mapping_leaf_is_whole(const uint8_t *page, size_t size)
 	size_t lower = le16_get(page + PAGE_LOWER), upper = le16_get(page + PAGE_UPPER), filled = 0;
 	uint64_t squares = 0; /* an offset that leads to another row of the same size changes this sum */
 
-	if ((le16_get(page + PAGE_FLAGS) & PAGE_KINDS) != PAGE_IS_LEAF || lower < PAGE_HEADER || lower > upper || upper > size ||
+	if (page_kind(page) != PAGE_IS_LEAF || lower < PAGE_HEADER || lower > upper || upper > size ||
 		lower % 2)
 		return false;
 	for (size_t at = PAGE_HEADER; at < lower; at += 2) {
@@ -147,8 +147,8 @@ bool mapping_leaf_is_whole(const uint8_t *page, size_t size)
 /* Marks the pages of the large value of the row at NODE of a whole leaf, if it has one. */
 static int tree_mark_large(struct tree *tree, const uint8_t *node)
 {
-	uint64_t size = le16_get(node) | (uint64_t)le16_get(node + 2) << 16;
-	size_t key = le16_get(node + NODE_KEY_SIZE);
+	uint64_t size = node_value_size(node);
+	size_t key = node_key(node).size;
 	int r = 0;
 
 	if (!(le16_get(node + NODE_FLAGS) & NODE_IS_LARGE))
@@ -171,7 +171,7 @@ static int tree_read_leaf(struct tree *tree, const struct part *leaf)
 	size_t end = le16_get(leaf->room + PAGE_LOWER);
 	for (size_t at = PAGE_HEADER; at < end && r == 0; at += 2) {
 		const uint8_t *node = leaf->room + le16_get(leaf->room + at);
-		struct bytes key = BYTES(node + NODE_HEADER, le16_get(node + NODE_KEY_SIZE));
+		struct bytes key = node_key(node);
 		if ((at == PAGE_HEADER ? bytes_compare(leaf->low, key) > 0 : bytes_compare(before, key) >= 0) ||
 			(leaf->high.size && bytes_compare(key, leaf->high) >= 0))
 			return tree_damaged(tree, leaf->page, "has a key that does not belong there");
@@ -211,11 +211,11 @@ static int tree_walk_branch(struct tree *tree, const struct part *part)
 		       next = at + 4 <= end && at + 4 <= size ? le16_get(part->room + at + 2) : 0;
 
 		if (node < end || node + NODE_HEADER > size || (next && next + NODE_HEADER > size) ||
-			(next && next + NODE_HEADER + le16_get(part->room + next + NODE_KEY_SIZE) > size))
+			(next && next + NODE_HEADER + node_key(part->room + next).size > size))
 			return tree_damaged(tree, part->page, "has a row outside of it");
 		below.page = node_page(part->room + node);
 		below.is_first = at == PAGE_HEADER;
-		below.high = next ? BYTES(part->room + next + NODE_HEADER, le16_get(part->room + next + NODE_KEY_SIZE)) : part->high;
+		below.high = next ? node_key(part->room + next) : part->high;
 		if (below.high.size && bytes_compare(below.low, below.high) >= 0)
 			return tree_damaged(tree, part->page, "has keys that are not in order");
 		r = tree_walk(tree, &below);

@@ -10,25 +10,28 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "store/env/env_page.h"
+#include "store/env/generation_internal.h"
 
-#define META_PAGES_SIZE 40u /* in a meta page: the size of the pages */
-#define PAGE_COUNT      12u /* of a large value: how many pages it has */
-#define PAGE_LEAST      512u
-#define PAGE_MOST       32768u
+#define PAGE_COUNT 12u /* of a large value: how many pages it has */
 
 /* Reads it from the first meta page, which no program but LMDB's writer changes. */
 static uint32_t pages_find_size(const struct pages *pages)
 {
-	uint32_t size = pages->size >= META_PAGES_SIZE + 4 ? le32_get(pages->bytes + META_PAGES_SIZE) : 0;
+	uint32_t size = pages->size >= META_PAGE_SIZE + 4 ? le32_get(pages->bytes + META_PAGE_SIZE) : 0;
 
-	return size >= PAGE_LEAST && size <= PAGE_MOST && (size & (size - 1)) == 0 ? size : (uint32_t)sysconf(_SC_PAGESIZE);
+	return page_size_is_possible(size) ? size : (uint32_t)sysconf(_SC_PAGESIZE);
 }
 
-int pages_open(int directory_fd, const char *name, struct pages *ret_pages)
+int pages_open(int directory_fd, uint32_t generation, struct pages *ret_pages)
 {
-	AUTO_FD int fd = openat(directory_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	static const char name[] = "data.mdb";
+	AUTO_FD int folder = -1;
 	struct stat st;
+	int r = generation_open_folder(directory_fd, generation, &folder);
 
+	if (r < 0)
+		return r;
+	AUTO_FD int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_set(-errno, "opening '%s'", name);
 	if (!S_ISREG(st.st_mode))
@@ -64,13 +67,11 @@ static int pages_each_in_leaf(const uint8_t *page, size_t size, pages_row_fn *fn
 
 		if (node < PAGE_HEADER || node + NODE_HEADER > size || le16_get(page + node + NODE_FLAGS) != 0)
 			continue;
-		size_t key = le16_get(page + node + NODE_KEY_SIZE),
-		       value = le16_get(page + node) | (size_t)le16_get(page + node + 2) << 16,
-		       room = size - node - NODE_HEADER;
-		if (key == 0 || key > room || value > room - key)
+		struct bytes key = node_key(page + node);
+		size_t value = node_value_size(page + node), room = size - node - NODE_HEADER;
+		if (key.size == 0 || key.size > room || value > room - key.size)
 			continue;
-		const uint8_t *bytes = page + node + NODE_HEADER;
-		r = fn(arg, BYTES(bytes, key), BYTES(bytes + key, value));
+		r = fn(arg, key, BYTES((const uint8_t *)key.data + key.size, value));
 	}
 	return r < 0 ? r : 0;
 }
@@ -82,7 +83,7 @@ int pages_each_row(const struct pages *pages, pages_row_fn *fn, void *arg)
 
 	for (uint64_t i = 0, count; i < n; i += count) {
 		const uint8_t *page = pages->bytes + i * size;
-		unsigned kind = le16_get(page + PAGE_FLAGS) & PAGE_KINDS;
+		unsigned kind = page_kind(page);
 		int r = 0;
 
 		count = 1;

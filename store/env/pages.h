@@ -16,8 +16,8 @@ struct pages {
 	uint32_t page_size;
 };
 
-/* Maps the file NAME of a generation's directory. Returns: 0; -ENOENT; errors. */
-int pages_open(int directory_fd, const char *name, struct pages *ret_pages);
+/* Maps data.mdb of a generation, whose STATE does not matter. Returns: 0; -ENOENT; errors. */
+int pages_open(int directory_fd, uint32_t generation, struct pages *ret_pages);
 void pages_close(struct pages *pages);
 
 /* Gets a row. KEY and VALUE are parts of the mapped file. A large value has pages of its own, and its key is in none of them: KEY

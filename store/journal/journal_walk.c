@@ -259,9 +259,7 @@ int journal_each_feed(struct journal *journal, struct txn *txn, journal_feed_fn 
 	struct bytes key, value;
 	int r = cursor_open(txn, DB_FEED, &cursor);
 
-	if (r == 0)
-		r = cursor_seek(cursor, BYTES_NONE, &key, &value);
-	for (; r == FOUND; r = cursor_next(cursor, &key, &value)) {
+	while (r == 0 && (r = cursor_next(cursor, &key, &value)) == FOUND) {
 		if (key.size != FEED_KEY_SIZE)
 			return err_say(ERR_CORRUPT, "a feed's key of %zu bytes", key.size);
 		if (((const uint8_t *)key.data)[4] == FEED_DEFINITION) {
@@ -290,9 +288,7 @@ int journal_definitions_hash(struct txn *txn, uint64_t *ret_hash)
 	uint64_t hash = 0;
 	int r = cursor_open(txn, DB_FEED, &cursor);
 
-	if (r == 0)
-		r = cursor_seek(cursor, BYTES_NONE, &key, &value);
-	for (; r == FOUND; r = cursor_next(cursor, &key, &value))
+	while (r == 0 && (r = cursor_next(cursor, &key, &value)) == FOUND)
 		if (key.size == FEED_KEY_SIZE && ((const uint8_t *)key.data)[4] == FEED_DEFINITION)
 			hash = hash_bytes(value, hash_bytes(key, hash));
 	*ret_hash = hash;

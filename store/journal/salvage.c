@@ -167,7 +167,6 @@ void salvage_close(struct salvage **salvage)
 int salvage_open(const struct home *home, struct salvage **ret_salvage)
 {
 	CLEANUP(salvage_close) struct salvage *s = calloc(1, sizeof(*s));
-	char name[64];
 
 	if (!s)
 		return err_set(-ENOMEM, "looking for the journal's records");
@@ -178,8 +177,7 @@ int salvage_open(const struct home *home, struct salvage **ret_salvage)
 	r = generation_read_uuid(home_journal_fd(home), s->generation, s->meta.uuid);
 	s->has_uuid = r == 0;
 	err_ignore(r, "the rows of any journal are taken");
-	(void)snprintf(name, sizeof(name), "gen-%" PRIu32 "/data.mdb", s->generation);
-	r = pages_open(home_journal_fd(home), name, &s->pages);
+	r = pages_open(home_journal_fd(home), s->generation, &s->pages);
 	if (r == 0)
 		r = pages_each_row(&s->pages, salvage_take, s);
 	if (r < 0)
