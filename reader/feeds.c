@@ -141,17 +141,26 @@ static int status_view_take(struct kinf_snapshot *snapshot, struct status_view *
 
 /* ---- the state of one feed ---- */
 
-const char *daemon_view_failure(const struct daemon_view *daemon)
+const char *process_failure(const struct stats_process *page)
 {
-	return daemon->page && !daemon->alive && strcmp(daemon->process.state, "failed") == 0 ? daemon->process.error : "";
+	return strcmp(page->state, "failed") == 0 ? page->error : "";
+}
+
+const char *daemon_view_remedy(const struct daemon_view *daemon)
+{
+	const char *failure = daemon->page ? process_failure(&daemon->process) : "";
+
+	return *failure ? failure : "start it with 'kinf run'";
 }
 
 /* Writes why DAEMON is no help now. */
 static void daemon_view_explain(
 	const struct daemon_view *daemon, const char *name, char *to, size_t size)
 {
+	const char *failure = daemon->page ? process_failure(&daemon->process) : "";
+
 	if (!daemon->alive)
-		(void)snprintf(to, size, "%s does not run%s%.190s", name, *daemon_view_failure(daemon) ? ": " : "", daemon_view_failure(daemon));
+		(void)snprintf(to, size, "%s does not run%s%.190s", name, *failure ? ": " : "", failure);
 	else if (daemon->page)
 		(void)snprintf(to, size,
 			"%s (process %d) runs, but does not respond: it is stopped, or it hangs",

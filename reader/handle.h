@@ -122,8 +122,10 @@ struct daemon_view {
 	bool alive;
 	bool responding; /* alive, and its heartbeat is fresh */
 };
-/* Returns why the daemon ended, or could not start; "": it runs, was stopped or killed, or there is no page. */
-const char *daemon_view_failure(const struct daemon_view *daemon);
+/* Returns why a process that is not alive ended, or could not start, by its PAGE; "": it was stopped or killed. */
+const char *process_failure(const struct stats_process *page);
+/* Returns process_failure(), or what to do about a daemon that is not alive. */
+const char *daemon_view_remedy(const struct daemon_view *daemon);
 /* Fills VIEW, which begins as zeroes. */
 void daemon_view_take(const struct home *home, enum home_role role, struct daemon_view *view);
 /* The same of a process with the status page PAGE and a lock whose HOLDER is known: its pid, 0: none, negative:

@@ -286,10 +286,8 @@ static void snapshot_say_missing(
 	daemon_view_take(store_home(kinf->store), role, &view);
 	if (view.alive)
 		(void)snprintf(text, size, "%s: %s runs, and has to make it", what, daemon);
-	else if (*daemon_view_failure(&view))
-		(void)snprintf(text, size, "%s, and %s does not run: %s", what, daemon, daemon_view_failure(&view));
 	else
-		(void)snprintf(text, size, "%s, and %s does not run: start it with 'kinf run'", what, daemon);
+		(void)snprintf(text, size, "%s, and %s does not run: %s", what, daemon, daemon_view_remedy(&view));
 }
 
 /* Says why the snapshot was not taken: r is AGAIN. */

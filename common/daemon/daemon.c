@@ -272,12 +272,11 @@ int daemon_end(struct daemon *d, int error)
 		error = 0;
 	if (error < 0) {
 		daemon_note_failure(d, d->config, error);
-		status = daemon_complain(d->program, error);
+		status = daemon_complain(d->program, error); /* a failure is one line */
 	} else {
 		stats_set_state(d->stats, "stopped");
-	}
-	if (error >= 0) /* a failure is one line */
 		LOG(daemon_stopped, .daemon = d->program->name, .pid = getpid());
+	}
 	return status;
 }
 

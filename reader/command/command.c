@@ -64,11 +64,9 @@ static void command_explain_no_feeds(const struct kinf *kinf, const char *before
 
 	daemon_view_take(store_home(kinf->store), HOME_REFLECTOR, &reflector);
 	page = reflector.process;
-	if (*daemon_view_failure(&reflector))
-		(void)snprintf(text, COMMAND_TEXT_SIZE, "%s" SNAPSHOT_NO_FEEDS ", and kinf-reflector does not run: %s", before, page.error);
-	else if (!reflector.page || !reflector.alive)
-		(void)snprintf(text, COMMAND_TEXT_SIZE,
-			"%s" SNAPSHOT_NO_FEEDS ", and kinf-reflector does not run: start it with 'kinf run'", before);
+	if (!reflector.page || !reflector.alive)
+		(void)snprintf(text, COMMAND_TEXT_SIZE, "%s" SNAPSHOT_NO_FEEDS ", and kinf-reflector does not run: %s", before,
+			daemon_view_remedy(&reflector));
 	else if (*page.error)
 		(void)snprintf(text, COMMAND_TEXT_SIZE, "%s" SNAPSHOT_NO_FEEDS ": kinf-reflector: %s", before, page.error);
 }

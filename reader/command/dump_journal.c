@@ -144,13 +144,12 @@ static int dump_walk(const struct log_dump *log, struct journal_walk *walk, uint
 	for (uint64_t last = from ? from - 1 : 0; r == 0;) {
 		r = journal_walk_next(walk, &record);
 		if (r == ERR_CORRUPT) {
-			bool is_one = journal_walk_seq(walk) > last; /* the walk can go on behind it */
+			uint64_t seq = journal_walk_seq(walk);
 
-			command_saw_damage = true;
-			(void)command_fail(r);
-			if (is_one) {
-				last = journal_walk_seq(walk);
-				r = dump_gap(log, last - 1, last + 1);
+			(void)dump_pass_damage(r);
+			if (seq > last) { /* the walk can go on behind it */
+				r = dump_gap(log, seq - 1, seq + 1);
+				last = seq;
 			} else
 				r = dump_pass(log, walk, next_seq, &last);
 			continue;

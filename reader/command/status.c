@@ -174,9 +174,8 @@ static bool status_find_fault(
 
 		if (process->responding)
 			continue;
-		bool failed = process->known && !process->alive && strcmp(process->page.state, "failed") == 0;
-		(void)snprintf(text, size, "%s: %s%s%s", process->name, status_process_state(process), failed ? ": " : "",
-			failed ? process->page.error : "");
+		const char *failure = process->known && !process->alive ? process_failure(&process->page) : "";
+		(void)snprintf(text, size, "%s: %s%s%s", process->name, status_process_state(process), *failure ? ": " : "", failure);
 		return true;
 	}
 	for (size_t i = 0; i < s->n_feeds; i++) {
