@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The records that are left of a journal whose trees can't be followed. `cp` or `tar` of a store in use copies the newest state's roots first
- * and its pages later, when some have been used again, so the copy of a large journal seldom has a whole tree. Its records
- * are in the pages all the same, and each has its seq and a checksum. They are found page by page (store/env/pages.h).
+ * The records that are left of a journal whose trees can't be followed. `cp` or `tar` of a store in use copies the newest
+ * state's roots first and its pages later, when some have been used again, so the copy of a large journal seldom has a whole
+ * tree. Its records are in the pages all the same, and each has its seq and a checksum. They are found page by page
+ * (store/env/pages.h).
  *
  * A found record was in the journal, once. Whether it still was when the copy was made is not known: pages that are free keep
  * what trimming and compaction have removed. Nor is it known what the newest state was. So this is for people who look at the

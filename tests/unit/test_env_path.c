@@ -7,6 +7,7 @@
 
 #include "common/cleanup.h"
 #include "tests/unit/env_rig.h"
+#include "tests/unit/page_rig.h"
 
 #define ROWS 1000
 
@@ -77,7 +78,7 @@ static unsigned look(struct env *env, const char *where)
 Test(env_path, changed_flags_lead_to_no_other_row)
 {
 	CLEANUP(env_close) struct env *env = open_env("e", ENV_WRITE);
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t page = database_page();
 	unsigned failed = 0, pages = 0;
 	struct env_info info;
 	char where[64];

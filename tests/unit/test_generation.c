@@ -124,7 +124,7 @@ Test(generation, current_names_what_was_published)
 	(void)close(fd);
 }
 
-/* What is no file is no CURRENT, and the next one takes its place. A pipe keeps nobody waiting. */
+/* generation_current() refuses a directory, a pipe or a link of that name, and generation_publish() replaces it. */
 Test(generation, something_else_than_a_file_is_no_current)
 {
 	int fd = folder();
