@@ -23,7 +23,7 @@ TESTS = ["as_of", "cursor_file", "datafile", "env", "env_damage", "env_killed", 
          "index_define", "journal", "journal_model", "journal_open", "journal_repair", "mapped_file", "names", "pins",
          "pins_model", "pins_room", "pins_users", "postings", "readers", "rebuild", "retention", "ring", "ring_file",
          "ring_status", "runtime_full", "salvage", "snapshot", "snapshot_feeds", "snapshot_log", "stats", "surplus", "taken",
-         "verify"]  # fmt: skip
+         "verify", "verify_damage"]  # fmt: skip
 SECONDS_MAX = 300
 
 

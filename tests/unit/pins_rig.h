@@ -154,99 +154,114 @@ static inline void open_and_close_each_file(void)
 	(void)closedir(directory);
 }
 
+/* What a child has: its snapshots, and the sum in the one that it holds. */
+struct serving {
+	int from, to; /* commands and answers */
+	struct txn *txn, *more;
+	uint64_t held;
+};
+
+static inline bool serve_open(struct serving *s)
+{
+	env = open_env(ENV_READ);
+	bool opened = env && txn_begin_read(env, &s->txn) == 0 && is_whole(s->txn);
+	s->held = seen;
+	return opened;
+}
+
+/* Commands about snapshots. Returns the answer. */
+static inline bool serve_snapshot(struct serving *s, char command)
+{
+	bool good;
+
+	switch (command) {
+	case 'o': /* opens and holds a snapshot */
+		return serve_open(s);
+	case 's': /* the same without standard descriptors: what it writes must not get their numbers */
+		for (int fd = 0; fd <= STDERR_FILENO; fd++)
+			(void)close(fd);
+		good = serve_open(s);
+		for (int fd = 0; fd <= STDERR_FILENO; fd++)
+			good &= fcntl(fd, F_GETFD) < 0 || (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY;
+		return good;
+	case 'c': /* checks the one that it holds: without a pin a later state may lie in the same pages */
+		return is_whole(s->txn) && seen == s->held;
+	case 'z': { /* knows the sizes of that state, and of no newer one */
+		struct env_info info = {0};
+		return env_sizes(env, &info) == ERR_SNAPSHOT_EXPIRED && txn_sizes(s->txn, &info) == 0 && info.used_bytes;
+	}
+	case 'r': /* renews */
+		good = txn_renew(s->txn) == 0 && is_whole(s->txn);
+		s->held = seen;
+		return good;
+	case 'g': /* reads until its pages are taken away, and notices each time that what it read is wrong */
+		for (bool whole = true; whole && !txn_is_given_up(s->txn);)
+			whole = is_whole(s->txn);
+		return txn_is_given_up(s->txn);
+	case 'x': /* may not renew */
+		return txn_renew(s->txn) == ERR_SNAPSHOT_EXPIRED;
+	case 'e':
+		txn_reset(s->txn);
+		return true;
+	case 'l': { /* takes all snapshots that it can get */
+		int r, n = 0;
+		while ((r = txn_begin_read(env, &s->more)) == 0)
+			n++;
+		return r == ERR_READERS_FULL && n > 1000;
+	}
+	case 'k': /* keeps its pin? */
+		return txn_keeps_pin(s->txn);
+	default:
+		return false;
+	}
+}
+
+/* Commands about the process, and all others. Returns the answer. */
+static inline bool serve_command(struct serving *s, char command)
+{
+	static const char yes = 'y';
+
+	switch (command) {
+	case 'u': /* becomes another user */
+		return setgid(65534) == 0 && setuid(65534) == 0;
+	case 'f': { /* forks a child that lives longer */
+		pid_t pid = fork();
+		if (pid == 0) {
+			(void)alarm(20);
+			for (;;)
+				(void)pause();
+		}
+		return pid > 0;
+	}
+	case 'b': /* opens and closes each file, as a backup does */
+		open_and_close_each_file();
+		return true;
+	case 'd': /* closes what it has not opened itself, as a program does that becomes a daemon, and opens another file */
+		close_all_but(s->from, s->to);
+		return open("/dev/null", O_RDONLY) > STDERR_FILENO;
+	case 'w': /* becomes the writer, and writes until it is killed */
+		env = open_env(ENV_WRITE);
+		load();
+		(void)!write(s->to, &yes, 1);
+		while (write_one())
+			;
+		_exit(3);
+	case 'q':
+		_exit(0);
+	default:
+		return serve_snapshot(s, command);
+	}
+}
+
 /* Runs in a child: commands come as letters, answers are letters. */
 static inline void __attribute__((noreturn)) serve(int from, int to)
 {
-	struct txn *txn = NULL, *more = NULL;
-	uint64_t held = 0; /* the sum in the snapshot */
-	char command, answer;
+	struct serving s = {.from = from, .to = to};
+	char command;
 
 	while (read(from, &command, 1) == 1) {
-		answer = 'n';
-		switch (command) {
-		case 'o': /* opens and holds a snapshot */
-			env = open_env(ENV_READ);
-			answer = env && txn_begin_read(env, &txn) == 0 && is_whole(txn) ? 'y' : 'n';
-			held = seen;
-			break;
-		case 's': /* the same without standard descriptors: what it writes must not get their numbers */
-			for (int fd = 0; fd <= STDERR_FILENO; fd++)
-				(void)close(fd);
-			env = open_env(ENV_READ);
-			answer = env && txn_begin_read(env, &txn) == 0 && is_whole(txn) ? 'y' : 'n';
-			held = seen;
-			for (int fd = 0; fd <= STDERR_FILENO; fd++)
-				if (fcntl(fd, F_GETFD) >= 0 && (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY)
-					answer = 'n';
-			break;
-		case 'c': /* checks the one that it holds: without a pin a later state may lie in the same pages */
-			answer = is_whole(txn) && seen == held ? 'y' : 'n';
-			break;
-		case 'z': { /* knows the sizes of that state, and of no newer one */
-			struct env_info info = {0};
-			answer = env_sizes(env, &info) == ERR_SNAPSHOT_EXPIRED && txn_sizes(txn, &info) == 0 && info.used_bytes ? 'y' : 'n';
-			break;
-		}
-		case 'r': /* renews */
-			answer = txn_renew(txn) == 0 && is_whole(txn) ? 'y' : 'n';
-			held = seen;
-			break;
-		case 'u': /* becomes another user */
-			answer = setgid(65534) == 0 && setuid(65534) == 0 ? 'y' : 'n';
-			break;
-		case 'g': /* reads until its pages are taken away, and notices each time that what it read is wrong */
-			for (bool whole = true; whole && !txn_is_given_up(txn);)
-				whole = is_whole(txn);
-			answer = txn_is_given_up(txn) ? 'y' : 'n';
-			break;
-		case 'x': /* may not renew */
-			answer = txn_renew(txn) == ERR_SNAPSHOT_EXPIRED ? 'y' : 'n';
-			break;
-		case 'e':
-			txn_reset(txn);
-			answer = 'y';
-			break;
-		case 'l': { /* takes all snapshots that it can get */
-			int r, n = 0;
-			while ((r = txn_begin_read(env, &more)) == 0)
-				n++;
-			answer = r == ERR_READERS_FULL && n > 1000 ? 'y' : 'n';
-			break;
-		}
-		case 'f': { /* forks a child that lives longer */
-			pid_t pid = fork();
-			if (pid == 0) {
-				(void)alarm(20);
-				for (;;)
-					(void)pause();
-			}
-			answer = pid > 0 ? 'y' : 'n';
-			break;
-		}
-		case 'b': /* opens and closes each file, as a backup does */
-			open_and_close_each_file();
-			answer = 'y';
-			break;
-		case 'd': /* closes what it has not opened itself, as a program does that becomes a daemon, and opens another file */
-			close_all_but(from, to);
-			answer = open("/dev/null", O_RDONLY) > STDERR_FILENO ? 'y' : 'n';
-			break;
-		case 'k': /* keeps its pin? */
-			answer = txn_keeps_pin(txn) ? 'y' : 'n';
-			break;
-		case 'w': /* becomes the writer, and writes until it is killed */
-			env = open_env(ENV_WRITE);
-			load();
-			answer = 'y';
-			(void)!write(to, &answer, 1);
-			while (write_one())
-				;
-			_exit(3);
-		case 'q':
-			_exit(0);
-		default:
-			break;
-		}
+		char answer = serve_command(&s, command) ? 'y' : 'n';
+
 		if (write(to, &answer, 1) != 1)
 			break;
 	}

@@ -153,4 +153,17 @@ static inline int count_feed(void *arg, const struct kinf_feed_info *status)
 	return 0;
 }
 
+static inline struct pod *pod_of(const struct kinf_object *object)
+{
+	char key[40];
+
+	for (unsigned i = 0; i < OBJECTS; i++) {
+		(void)snprintf(key, sizeof(key), "%s/%s", w.pods[i].namespace_, w.pods[i].name);
+		if (strlen(key) == object->key_size && !memcmp(key, object->key, object->key_size))
+			return &w.pods[i];
+	}
+	cr_assert_fail("unknown key %.*s", (int)object->key_size, object->key);
+	return NULL;
+}
+
 #endif
