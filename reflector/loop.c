@@ -2,329 +2,17 @@
 #include "reflector/loop.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/check.h"
-#include "common/cleanup.h"
-#include "common/daemon/faults.h"
-#include "common/daemon/parent.h"
 #include "common/err.h"
 #include "common/log.h"
 #include "common/proc.h"
-#include "reflector/cluster/cluster.h"
-#include "reflector/cluster/documents.h"
-#include "reflector/feeds/feeds.h"
-#include "reflector/record/compaction.h"
-#include "reflector/record/trimming.h"
-#include "reflector/published.h"
-#include "reflector/reports.h"
-#include "reflector/wire/upstream.h"
-#include "reflector/wishes.h"
+#include "reflector/loop_internal.h"
 
-#define LOOP_MAGIC     0x4c4f4f50u
-#define SECOND         1000000000ull
-#define OPEN_PAUSE_MS  200
-#define RING_CAPACITY  (1u << 20)
-#define BEAT           SECOND
-#define HOLD_FIRST     SECOND
-#define HOLD_SLOW      (10 * SECOND)
-#define HOLD_LOOK      SECOND
-
-struct loop {
-	uint32_t magic;
-	struct daemon *daemon;
-	struct home *home;
-	struct stats *stats;
-	struct journal *journal;
-	struct ring *ring;
-	struct doorbell *doorbell; /* NULL: none could be made yet */
-	bool doorbell_warned;
-	bool bells_left; /* followers are still to be rung */
-	struct reports reports;
-	struct wishes wishes;
-	struct kubeconfig *kubeconfig;
-	struct http *http;
-	struct upstream upstream;
-	struct discovery *discovery;
-	struct documents documents;
-	struct cluster *cluster;
-	struct recorder *recorder;
-	struct feeds *feeds;
-	struct retention *retention;
-
-	bool rolled_back;    /* etcd was: another journal is to be begun */
-	bool work_left;
-	uint64_t beat_ns;
-	uint64_t commits; /* as counted at the last turn: a change may be committed as it comes in */
-	struct trimming trimming;
-	struct compaction compaction;
-	uint64_t held_ns;    /* nothing is read until then (monotonic); 0: not held */
-	uint64_t hold_pause; /* of the next hold */
-	uint64_t resumed_ns; /* when the last hold ended */
-};
-
-/* ---- opening and closing ---- */
-
-static struct journal_options loop_journal_options(const struct loop *loop)
-{
-	return (struct journal_options){.map_bytes = loop->daemon->config->map_bytes,
-		.durable = loop->daemon->config->durable};
-}
-
-static struct retention_options loop_retention_options(const struct loop *loop)
-{
-	return (struct retention_options){.time_ns = loop->daemon->config->retention_ns,
-		.bytes = loop->daemon->config->retention_bytes, .cursor_ns = loop->daemon->config->cursor_ns};
-}
-
-/* Opens the journal. While another program has its lock.mdb open, which only the reflector needs, waits
- * without limit: the journal is whole, and after a new one the reflector would list all feeds again, and
- * each follower would begin again. */
-static int loop_open_journal(struct loop *loop)
-{
-	struct journal_options options = loop_journal_options(loop);
-	bool reported = false;
-	char reason[256];
-	int r;
-
-	while ((r = journal_open_write(loop->home, &options, reason, &loop->journal)) == ERR_LOCKED ||
-		r == -ENOSPC || r == -EDQUOT) {
-		if (r == ERR_LOCKED) {
-			if (!reported)
-				LOG(journal_locked, .error = err_text(r));
-			reported = true;
-			stats_set_state(loop->stats, "waiting for the journal, which another program has open");
-			stats_set_error(loop->stats, err_text(r));
-			daemon_sleep(loop->daemon, OPEN_PAUSE_MS);
-			parent_notify("EXTEND_TIMEOUT_USEC=10000000"); /* the service manager's, for starting */
-		}
-		if (r == ERR_LOCKED ? loop->daemon->stop : !daemon_await_room(loop->daemon, r))
-			return r;
-		r = home_check(loop->home);
-		if (r < 0)
-			return r;
-	}
-	if (r == 0 && reported)
-		stats_set_error(loop->stats, "");
-	if (r == 0 && *reason)
-		LOG(journal_created, .reason = reason);
-	return r < 0 ? r : published_check(loop->home, &loop->journal, &options);
-}
-
-static int loop_open_store(struct loop *loop)
-{
-	const struct config *config = loop->daemon->config;
-	struct home_options home = {.create = true, .runtime_dir = config->runtime_dir, .group = config->group};
-	int r;
-
-	do
-		r = home_open(config->store, &home, &loop->home);
-	while (daemon_await_room(loop->daemon, r));
-	if (r < 0)
-		return r;
-	do
-		r = home_take_role(loop->home, HOME_REFLECTOR);
-	while (daemon_await_room(loop->daemon, r));
-	if (r < 0)
-		return r;
-	faults_catch(loop->daemon->program->name, home_path(loop->home));
-	do
-		r = daemon_open_page(loop->daemon, home_runtime_fd(loop->home));
-	while (daemon_await_room(loop->daemon, r));
-	if (r < 0)
-		return err_add(r, "the runtime directory '%s'", home_runtime(loop->home));
-	do
-		r = upstream_write(&loop->upstream, loop->kubeconfig, loop->http, loop->home);
-	while (daemon_await_room(loop->daemon, r));
-	if (r < 0)
-		return err_add(r, "the runtime directory '%s'", home_runtime(loop->home));
-	loop->stats = loop->daemon->stats;
-	http_set_stats(loop->http, loop->stats);
-	home_guard_file(loop->home, loop->daemon->program->status_page);
-	home_guard_file(loop->home, loop->daemon->program->control_socket);
-	stats_set_state(loop->stats, "opening");
-	return loop_open_journal(loop);
-}
-
-static void loop_close_feeds(struct loop *loop)
-{
-	compaction_cancel(&loop->compaction, "the reflector ends, or begins another journal");
-	feeds_free(&loop->feeds);
-	recorder_free(&loop->recorder);
-	retention_free(&loop->retention);
-	ring_close(&loop->ring);
-}
-
-static void loop_on_doubt(void *arg, struct session *session, enum failure_kind kind)
-{
-	struct loop *loop = arg;
-
-	(void)session;
-	/* The next answer may come from another cluster; an absent resource may have moved. */
-	if (kind == FAILURE_NETWORK)
-		cluster_doubt(loop->cluster);
-	if (kind == FAILURE_ABSENT)
-		feeds_doubt(loop->feeds);
-}
-
-static void loop_on_well(void *arg, struct session *session)
-{
-	struct loop *loop = arg;
-
-	(void)session;
-	cluster_hope(loop->cluster);
-}
-
-static void loop_on_etcd_rollback(void *arg, struct session *session)
-{
-	struct loop *loop = arg;
-
-	if (!feeds_take_etcd_rollback(loop->feeds, session))
-		return;
-	LOG(cluster_rolled_back);
-	loop->rolled_back = true;
-}
-
-/* Without a doorbell followers that poll learn of changes later, so the reflector goes on. */
-static void loop_make_doorbell(struct loop *loop)
-{
-	if (!loop->doorbell) {
-		int r = doorbell_open(loop->home, &loop->doorbell);
-
-		if (r == 0)
-			home_guard_file(loop->home, HOME_DOORBELL);
-		else if (!loop->doorbell_warned)
-			LOG(doorbell_missing, .error = err_text(r));
-		loop->doorbell_warned = r < 0;
-		err_ignore(r, "it is tried again each second");
-	}
-	recorder_set_doorbell(loop->recorder, loop->doorbell);
-}
-
-/* Opens everything that belongs to one journal and its uuid. */
-static int loop_open_feeds(struct loop *loop)
-{
-	struct retention_options retention = loop_retention_options(loop);
-	struct session_shared shared = {.http = loop->http, .discovery = loop->discovery,
-		.stats = loop->stats, .policy = loop->daemon->config->policy, .arg = loop,
-		.on_doubt = loop_on_doubt, .on_well = loop_on_well,
-		.on_etcd_rollback = loop_on_etcd_rollback};
-	stats_set_journal(loop->stats, journal_uuid(loop->journal));
-	int r;
-
-	do
-		r = ring_create(home_runtime_fd(loop->home), DELTA_RING, RING_CAPACITY,
-			journal_uuid(loop->journal), home_file_mode(loop->home), &loop->ring);
-	while (daemon_await_room(loop->daemon, r));
-
-	if (r >= 0)
-		home_guard_file(loop->home, DELTA_RING);
-	if (r >= 0)
-		r = recorder_new(loop->journal, loop->ring, loop->stats, &loop->recorder);
-	if (r >= 0)
-		loop_make_doorbell(loop);
-	if (r >= 0)
-		r = retention_new(loop->home, loop->journal, &retention, &loop->retention);
-	if (r < 0)
-		return r;
-	loop->trimming.home = loop->home;
-	loop->trimming.stats = loop->stats;
-	loop->trimming.most_bytes = retention.bytes;
-	trimming_begin(&loop->trimming, loop->journal, loop->retention);
-	cluster_begin(loop->cluster, loop->recorder);
-	shared.recorder = loop->recorder;
-	r = feeds_new(loop->journal, &shared, &loop->feeds);
-	return r < 0 ? r : feeds_configure(loop->feeds, loop->daemon->config);
-}
-
-static void loop_on_discovered(void *arg, int result)
-{
-	struct loop *loop = arg;
-
-	if (loop->feeds)
-		feeds_discovered(loop->feeds, result);
-	if (result >= 0)
-		documents_write(&loop->documents);
-}
-
-static int loop_open_network(struct loop *loop)
-{
-	const struct config *config = loop->daemon->config;
-	int r = kubeconfig_load(config->kubeconfig, config->context, &loop->kubeconfig);
-
-	if (r == -ENOENT)
-		return err_say(ERR_CONFIG, "%s", err_text(r));
-	if (r == -EACCES)
-		return err_say(ERR_CONFIG,
-			"%s: the reflector runs as user %u; make the file readable for it, or name another with "
-			"--kubeconfig or cluster.kubeconfig in kinf.yaml",
-			err_text(r), (unsigned)geteuid());
-	if (r >= 0)
-		r = http_new(loop->kubeconfig, &loop->http);
-	if (r >= 0)
-		http_set_limits(loop->http, config->policy.connect_ns, config->policy.silence_ns);
-	if (r >= 0)
-		r = discovery_new(loop->http, loop_on_discovered, loop, &loop->discovery);
-	return r;
-}
-
-int loop_new(struct daemon *daemon, struct loop **ret_loop)
-{
-	CLEANUP(loop_free) struct loop *loop = calloc(1, sizeof(*loop));
-
-	if (!loop)
-		return err_set(-ENOMEM, "starting the reflector");
-	*loop = (struct loop){
-		.magic = LOOP_MAGIC, .daemon = daemon, .reports = {.fd = -1}, .wishes = {.fd = -1},
-		.hold_pause = HOLD_FIRST};
-	if (env_library_fault())
-		LOG(library_unfit, .text = env_library_fault());
-	int r = loop_open_network(loop);
-	if (r >= 0)
-		r = loop_open_store(loop);
-	if (r >= 0)
-		documents_open(&loop->documents, loop->discovery, daemon->config, loop->home);
-	if (r >= 0)
-		r = cluster_new(&(struct cluster_options){.http = loop->http, .config = loop->kubeconfig, .stats = loop->stats,
-			.pause_max_ns = loop->daemon->config->policy.backoff_max_ns}, &loop->cluster);
-	if (r >= 0)
-		r = loop_open_feeds(loop);
-	if (r < 0)
-		return r;
-	*ret_loop = TAKE(loop);
-	return 0;
-}
-
-void loop_retire(struct loop *loop)
-{
-	loop_close_feeds(loop); /* its own pin file keeps the runtime directory */
-	home_retire(loop->home);
-}
-
-void loop_free(struct loop **loop)
-{
-	struct loop *l = *loop;
-
-	if (!l)
-		return;
-	CHECK_OBJ(l, LOOP_MAGIC);
-	loop_close_feeds(l);
-	doorbell_close(&l->doorbell);
-	reports_close(&l->reports);
-	wishes_close(&l->wishes);
-	cluster_free(&l->cluster);
-	discovery_free(&l->discovery);
-	http_free(&l->http);
-	kubeconfig_free(&l->kubeconfig);
-	journal_close(&l->journal);
-	home_close(&l->home);
-	l->magic = 0;
-	free(l);
-	*loop = NULL;
-}
+#define BEAT      SECOND
+#define HOLD_SLOW (10 * SECOND)
+#define HOLD_LOOK SECOND
 
 /* ---- holds: a batch could not be stored ---- */
 
@@ -392,20 +80,15 @@ static int loop_commit(struct loop *loop)
 
 static int loop_reload(struct loop *loop)
 {
+	char changed[512];
+
 	if (!daemon_reload(loop->daemon))
 		return 0;
 	const struct config *config = loop->daemon->config;
-	struct retention_options retention = loop_retention_options(loop);
-	char changed[512];
-	retention_set(loop->retention, &retention);
-	loop->trimming.most_bytes = retention.bytes;
-	http_set_limits(loop->http, config->policy.connect_ns, config->policy.silence_ns);
-	cluster_set_pause(loop->cluster, config->policy.backoff_max_ns);
-	documents_configure(&loop->documents, config);
 	if (kubeconfig_has_changed(loop->kubeconfig, config->kubeconfig, config->context, changed, sizeof(changed)))
 		daemon_needs_restart(loop->daemon, changed);
 	daemon_reloaded(loop->daemon, 0);
-	return feeds_configure(loop->feeds, config);
+	return loop_configure(loop);
 }
 
 static void loop_compact(struct loop *loop, struct control_call **call)
@@ -537,6 +220,8 @@ static int loop_turn(struct loop *loop)
 	r = loop->daemon->reload ? loop_reload(loop) : 0;
 	if (r < 0)
 		return r;
+	if (!daemon_awaits_file(loop->daemon))
+		feeds_hold_removals(loop->feeds, false);
 	loop_obey(loop);
 	loop_resume(loop);
 	if (!loop->rolled_back && !cluster_is_another(loop->cluster) && !loop->held_ns)

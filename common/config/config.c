@@ -13,6 +13,7 @@
 #include "common/cleanup.h"
 #include "common/config/config_internal.h"
 #include "common/err.h"
+#include "common/proc.h"
 
 void config_free(struct config **config)
 {
@@ -300,6 +301,9 @@ int config_load(const struct config_flags *flags, struct config **ret_config)
 		file = here >= 0 ? CONFIG_HERE : access(CONFIG_ETC, F_OK) == 0 ? CONFIG_ETC : NULL;
 	}
 	r = config_new(&config);
+	/* Before it is read, so that no change is missed; that it can't be found is said below. */
+	if (r == 0 && file)
+		(void)stat(file, &config->file_read);
 	if (r == 0 && file) {
 		r = here >= 0 ? yaml_load_fd(here, file, &yaml) : yaml_load(file, &yaml);
 		r = r == ERR_SYNTAX ? err_say(ERR_CONFIG, "%s", err_text(r)) :
@@ -326,4 +330,32 @@ int config_need_feeds(const struct config *config)
 		config->file ? config->file
 		: config->passed_over ? "no ./kinf.yaml that counts, and no /etc/kinf/kinf.yaml"
 				      : "no ./kinf.yaml and no /etc/kinf/kinf.yaml");
+}
+
+uint64_t config_unsettled_ns(const struct config *config)
+{
+	struct stat file;
+
+	if (!config->file || stat(config->file, &file) < 0)
+		return 0;
+	uint64_t written = (uint64_t)file.st_mtim.tv_sec * 1000000000 + (uint64_t)file.st_mtim.tv_nsec;
+	uint64_t age = proc_realtime_ns() - written;
+	/* A time in the future says nothing, and is a large age here: the clock was set, or the file is a copy. */
+	return age >= CONFIG_STILL_NS ? 0 : CONFIG_STILL_NS - age;
+}
+
+void config_note_file(struct config *config)
+{
+	if (config->file)
+		(void)stat(config->file, &config->file_read); /* what is not there is no change */
+}
+
+bool config_file_changed(const struct config *config)
+{
+	const struct stat *before = &config->file_read;
+	struct stat file;
+
+	return config->file && stat(config->file, &file) == 0 &&
+		(file.st_ino != before->st_ino || file.st_dev != before->st_dev || file.st_size != before->st_size ||
+			file.st_mtim.tv_sec != before->st_mtim.tv_sec || file.st_mtim.tv_nsec != before->st_mtim.tv_nsec);
 }

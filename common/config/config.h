@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "common/log.h"
 #include "common/options.h"
@@ -132,6 +133,7 @@ struct config {
 	size_t n_feeds, feeds_room;
 	enum log_format log_format;
 	enum log_level log_level;
+	struct stat file_read; /* the file as it was before it was read; unused without a file */
 	size_t lines[CONFIG_N_KEYS]; /* where the file has each key; 0: nowhere, or an option replaces it */
 };
 
@@ -172,6 +174,15 @@ void config_free(struct config **config);
 
 /* Returns 0 if CONFIG has feeds, else ERR_CONFIG with a sentence that names the file. */
 int config_need_feeds(const struct config *config);
+
+/* A program that writes the file in pieces leaves a part of it there for a moment. Returns how long the file has to stand still
+ * from now, until it has done so for CONFIG_STILL_NS; 0: it has, or there is no file. Unit: ns. */
+#define CONFIG_STILL_NS 2000000000ull
+uint64_t config_unsettled_ns(const struct config *config);
+/* Returns whether another file is there than the one that CONFIG was read from, or it was written since then, or since the last
+ * config_note_file(), which a program calls before it reads the file again: that may fail, and CONFIG stays. */
+bool config_file_changed(const struct config *config);
+void config_note_file(struct config *config);
 
 /* Puts the place of KEY in the file, if it has one, before the sentence of R: the value is well-formed, but names something
  * that is not there. Returns R. */

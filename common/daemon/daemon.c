@@ -59,6 +59,26 @@ static void daemon_beat(struct daemon *d)
 	d->page_lost = lost;
 }
 
+/* Has the configuration's file looked at again after STILL ns; 0: not. */
+static void daemon_look_again(struct daemon *d, uint64_t still)
+{
+	d->settled_ns = still ? proc_monotonic_ns() + still : 0;
+}
+
+/* Has the configuration read again if its file has changed until then. */
+static void daemon_settle_file(struct daemon *d)
+{
+	if (!d->settled_ns || proc_monotonic_ns() < d->settled_ns)
+		return;
+	d->settled_ns = 0;
+	d->reload |= config_file_changed(d->config);
+}
+
+bool daemon_awaits_file(const struct daemon *d)
+{
+	return d->settled_ns || d->reload || d->config_refused;
+}
+
 int daemon_attend(struct daemon *d)
 {
 	struct pollfd parent = {.fd = d->parent_fd, .events = POLLIN};
@@ -69,6 +89,7 @@ int daemon_attend(struct daemon *d)
 		d->reload |= number == SIGHUP;
 	}
 	daemon_take_calls(d);
+	daemon_settle_file(d);
 	if (!d->stop && d->parent_fd >= 0 && poll(&parent, 1, 0) > 0) {
 		LOG(supervisor_gone, .daemon = d->program->name, .pid = getpid());
 		d->stop = true;
@@ -147,6 +168,7 @@ static void daemon_name_supervisors_keys(struct daemon *d)
 bool daemon_reload(struct daemon *d)
 {
 	struct config *config = NULL;
+	config_note_file(d->config);
 	int r = config_load(&d->flags, &config);
 
 	d->reload = false;
@@ -154,6 +176,7 @@ bool daemon_reload(struct daemon *d)
 		r = config_need_feeds(config); /* a file that is lost must not cost all objects */
 	if (r < 0) {
 		config_free(&config);
+		daemon_look_again(d, CONFIG_STILL_NS);
 		LOG(config_refused, .daemon = d->program->name, .error = err_text(r));
 		stats_set_error(d->stats, err_text(r));
 		d->config_refused = true;
@@ -167,6 +190,7 @@ bool daemon_reload(struct daemon *d)
 	config_keep_fixed(config, d->config);
 	config_free(&d->config);
 	d->config = config;
+	daemon_look_again(d, config_unsettled_ns(config));
 	if (d->config_refused)
 		stats_set_error(d->stats, "");
 	d->config_refused = false;
@@ -351,5 +375,6 @@ int daemon_main(const struct daemon_program *program, int argc, char **argv)
 	if (d.signals_fd < 0)
 		return daemon_complain(program, d.signals_fd);
 	d.parent_fd = parent_pipe();
+	daemon_look_again(&d, config_unsettled_ns(d.config));
 	return program->run(&d);
 }

@@ -77,6 +77,7 @@ struct daemon {
 	bool ready;
 	bool page_lost;            /* stats_is_lost(), as logged */
 	bool config_refused;       /* the status page's error is that of the last reload */
+	uint64_t settled_ns;       /* when the configuration's file is looked at again; 0: it need not be */
 	uint64_t ticked_ns, second_ns, notified_ns; /* monotonic */
 };
 
@@ -117,6 +118,10 @@ void daemon_sleep(struct daemon *daemon, int timeout_ms);
  * Returns: whether daemon->config is a new one; the old one is then freed. The caller takes it over and calls
  * daemon_reloaded(). */
 bool daemon_reload(struct daemon *daemon);
+/* Returns whether the configuration in use may be a part of what a program is writing: the file had not stood still when it was
+ * read (config_unsettled_ns()), or the last reload refused it. About 2 s later daemon_tick() sets daemon->reload if the file has
+ * changed. */
+bool daemon_awaits_file(const struct daemon *daemon);
 /* Says to the log, and to `kinf reload`, that WHAT, which has changed, counts only after a restart. Call between the other two. */
 void daemon_needs_restart(struct daemon *daemon, const char *what);
 /* Answers `kinf reload`, if that asked. R negative: what the caller could not take over; the rest is in use. */

@@ -168,7 +168,7 @@ int feeds_work(struct feeds *feeds)
 		r = session ? session_work(session) : 0;
 		more = r == AGAIN ? AGAIN : more;
 	}
-	if (r >= 0 && feeds->names_changed)
+	if (r >= 0 && feeds->names_changed && !feeds->removals_held)
 		r = replace_ready(feeds);
 	if (r < 0)
 		return r;

@@ -42,6 +42,9 @@ void feeds_free(struct feeds **feeds);
  * or -ENOMEM. */
 int feeds_configure(struct feeds *feeds, const struct config *config);
 
+/* HOLD: removes no feed that the configuration does not ask for, because that may be only a part of what is being written. */
+void feeds_hold_removals(struct feeds *feeds, bool hold);
+
 /* Writes changed resync times into the journal, where informers read them. Needs no API server.
  * Errors are the journal's. */
 int feeds_write_resyncs(struct feeds *feeds);

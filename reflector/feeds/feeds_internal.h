@@ -66,6 +66,7 @@ struct feeds {
 	/* Work of the set itself; work of single feeds is on the agenda. */
 	bool resyncs_changed;   /* journal and configuration may differ in a resync */
 	bool names_changed;     /* a name may be ready to move */
+	bool removals_held;     /* feeds_hold_removals() */
 	bool commit_matters;    /* the open transaction removes, renames or sets resyncs */
 	bool rolled_back;       /* a configured feed is */
 	uint64_t resolve_ns;    /* no configured feed asks discovery before this */

@@ -4,6 +4,7 @@
  * name has been listed, or none is configured any more, one transaction removes the retired feeds of
  * that name and gives it to the new ones.
  */
+#include "common/check.h"
 #include "common/log.h"
 #include "reflector/feeds/feeds_internal.h"
 #include "reflector/record/recorder.h"
@@ -15,6 +16,12 @@ bool replace_has_old_of(const struct feeds *feeds, const char *name)
 			entry_is_named(session_definition(feeds->retired[i].session)->name, name))
 			return true;
 	return false;
+}
+
+void feeds_hold_removals(struct feeds *feeds, bool hold)
+{
+	CHECK_OBJ(feeds, FEEDS_MAGIC);
+	feeds->removals_held = hold;
 }
 
 int replace_ready(struct feeds *feeds)

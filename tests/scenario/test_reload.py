@@ -4,7 +4,9 @@
 maxObjectSize: test_hostile.py, c67; streamingLists: test_streaming_list.py; listConcurrency: test_connections.py."""
 
 import json
+import os
 import signal
+import threading
 from urllib.parse import parse_qs
 
 import pytest
@@ -83,3 +85,60 @@ def test_a_new_backoff_applies_to_the_next_failure(simulator, store, reflector):
     reflector.start()
     simulator.touch("pods")
     store.wait_equal(simulator, "pods")
+
+
+@pytest.fixture
+def slow_writer(store):
+    """Starts to write a file piece by piece: what it gets leads to the next piece. Changes the file every 0.1 s until then."""
+    pieces, more = [], threading.Event()
+
+    def write():
+        while pieces:
+            store.config.write_text(pieces[0])
+            if more.wait(0.1):
+                more.clear()
+                pieces.pop(0)
+
+    thread = threading.Thread(target=write)
+
+    def start(*texts):
+        pieces.extend(texts)
+        thread.start()
+
+    def proceed():
+        more.set()
+        eventually(lambda: not more.is_set())
+
+    start.proceed = proceed
+    yield start
+    while thread.is_alive():
+        more.set()
+
+
+@pytest.mark.parametrize("how", ["restart", "reload"])
+def test_feeds_that_a_file_does_not_name_yet_are_kept(simulator, store, slow_writer, how):
+    """A daemon that read kinf.yaml while it was being written removed the feeds that were not in it yet."""
+    simulator.create("pods", 3)
+    simulator.create("nodes", 2)
+    supervisor = store.configure(whole("pods"), whole("nodes"), whole("services")).run()
+    for feed in ("pods", "nodes", "services"):
+        store.wait_live(feed)
+    text = store.config.read_text()
+    slow_writer(text[: text.index("- resource: nodes")], text[: text.index("- resource: services")])
+    simulator.forget_requests()
+    if how == "restart":
+        before = store.kinf("status", "-o", "json").json["processes"][0]
+        assert before["name"] == "kinf-reflector", before
+        os.kill(before["pid"], signal.SIGKILL)
+    else:
+        assert store.kinf("reload").status == 0
+    supervisor.wait_log('config_loaded daemon="kinf-reflector" feeds=1')
+    store.wait_live("pods")
+    assert store.feed_status("nodes") and store.feed_status("services")
+    slow_writer.proceed()
+    supervisor.wait_log('config_loaded daemon="kinf-reflector" feeds=2')
+    slow_writer.proceed()
+    supervisor.wait_log('feed_removed feed="services"')
+    assert 'feed_removed feed="nodes"' not in supervisor.log
+    store.wait_equal(simulator, "nodes")
+    assert not simulator.requests(resource="nodes", verb="list")

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
@@ -151,6 +152,60 @@ Test(daemon, a_refused_configuration_stays_in_its_page_until_one_is_loaded)
 {
 	write_config("feeds: [{resource: pods}]\nmapSize: 16MiB\n");
 	cr_assert_eq(start(reload), PROC_OK);
+}
+
+/* Lets the daemon attend until it wants to read its configuration again. */
+static void await_reload(struct daemon *daemon)
+{
+	while (!daemon->reload)
+		daemon_sleep(daemon, 10);
+}
+
+static int read_the_rest(struct daemon *daemon)
+{
+	open_page(daemon);
+	cr_assert(daemon_awaits_file(daemon));
+	write_config("feeds: [{resource: pods}, {res");
+	await_reload(daemon);
+	cr_assert_not(daemon_reload(daemon));
+	cr_assert(daemon_awaits_file(daemon));
+	write_config("feeds: [{resource: pods}, {resource: services}]\n");
+	await_reload(daemon);
+	cr_assert(daemon_reload(daemon));
+	cr_assert_eq(daemon->config->n_feeds, 2);
+	cr_assert_str_eq(page_of(daemon).error, "");
+	while (daemon_awaits_file(daemon)) {
+		daemon_sleep(daemon, 10);
+		cr_assert_not(daemon->reload, "the file has not changed");
+	}
+	return daemon_end(daemon, 0);
+}
+
+Test(daemon, a_file_that_changes_soon_after_it_was_read_is_read_again_until_it_stands_still)
+{
+	write_config("feeds: [{resource: pods}]\n");
+	cr_assert_eq(start(read_the_rest), PROC_OK);
+}
+
+static int await_nothing(struct daemon *daemon)
+{
+	struct timespec old[2] = {{.tv_sec = 1000000000}, {.tv_sec = 1000000000}};
+
+	open_page(daemon);
+	cr_assert_not(daemon_awaits_file(daemon), "a time in the future says nothing");
+	cr_assert_eq(utimensat(AT_FDCWD, daemon->config->file, old, 0), 0);
+	cr_assert(daemon_reload(daemon));
+	cr_assert_not(daemon_awaits_file(daemon), "an old file stands still");
+	return daemon_end(daemon, 0);
+}
+
+Test(daemon, a_file_that_stands_still_is_not_waited_for)
+{
+	struct timespec future[2] = {{.tv_sec = 32000000000}, {.tv_sec = 32000000000}};
+
+	write_config("feeds: [{resource: pods}]\n");
+	cr_assert_eq(utimensat(AT_FDCWD, scratch_path("kinf.yaml"), future, 0), 0);
+	cr_assert_eq(start(await_nothing), PROC_OK);
 }
 
 static int never(struct daemon *daemon)
