@@ -155,12 +155,13 @@ static int stats_read_words(const _Atomic uint64_t *sequence, const _Atomic uint
 	return AGAIN;
 }
 
-/* Copies TEXT into words, cut after the last whole character within STATS_TEXT - 1 bytes, the rest zero.
+/* Copies TEXT into words, the rest zero. A text of more than STATS_TEXT - 1 bytes is cut after a whole character, and ends with "...".
  * The copy is valid UTF-8 without control characters: much of the text comes from servers, and
  * people read it in terminals and as JSON. */
 static void stats_text_to_words(const char *text, uint64_t words[TEXT_WORDS])
 {
-	char *to = (char *)words, *end = to + STATS_TEXT - 1;
+	static const char more[] = "...";
+	char *to = (char *)words, *end = to + STATS_TEXT - 1, *cut = to; /* the last place that has room for `more` */
 	size_t left = strlen(text);
 
 	memset(words, 0, STATS_TEXT);
@@ -168,8 +169,13 @@ static void stats_text_to_words(const char *text, uint64_t words[TEXT_WORDS])
 		size_t length = utf8_length(BYTES(text, left)), taken = length ? length : 1;
 		size_t n = utf8_printable(BYTES(text, left));
 
-		if (to + (n ? n : 1) > end)
+		if (to + sizeof(more) - 1 <= end)
+			cut = to;
+		if (to + (n ? n : 1) > end) {
+			memset(cut, 0, (size_t)(end - cut));
+			memcpy(cut, more, sizeof(more) - 1);
 			break;
+		}
 		memcpy(to, n ? text : "?", n ? n : 1);
 		to += n ? n : 1;
 		text += taken;

@@ -165,7 +165,15 @@ Test(stats, long_text_is_cut)
 	text[sizeof(text) - 1] = '\0';
 	stats_set_state(w, text);
 	cr_assert_eq(stats_process(w, &p), 0);
-	cr_assert_eq(strlen(p.state), STATS_TEXT - 1);
+	memset(text + STATS_TEXT - 4, '.', 3); /* what is left out shows */
+	text[STATS_TEXT - 1] = '\0';
+	cr_assert_str_eq(p.state, text);
+
+	text[0] = '1';
+	memset(text + 1, 'x', STATS_TEXT - 2);
+	stats_set_state(w, text);
+	cr_assert_eq(stats_process(w, &p), 0);
+	cr_assert_str_eq(p.state, text, "it just fits");
 }
 
 static void check_text(struct stats *w, const char *text, const char *want)
@@ -187,12 +195,13 @@ Test(stats, text_is_valid_and_printable_whatever_was_said)
 	check_text(w, "verf\xfcgbar \xff\xc3", "verf?gbar ??");
 	check_text(w, "a\x1b[31m\nb\xc2\x9b" "31m\x7f", "a?[31m?b?31m?");
 	memset(text, 'x', sizeof(text));
-	memcpy(text + STATS_TEXT - 3, "\xe2\x82\xac", 4);
+	memcpy(text + STATS_TEXT - 5, "\xe2\x82\xac...", 7);
 	stats_set_state(w, text);
 
 	struct stats_process p;
 	cr_assert_eq(stats_process(w, &p), 0);
-	cr_assert_eq(strlen(p.state), STATS_TEXT - 3, "the last one does not fit");
+	memcpy(text + STATS_TEXT - 5, "...", 4);
+	cr_assert_str_eq(p.state, text, "a character is left out whole");
 }
 
 /* Writes a page in a child that then dies. */
