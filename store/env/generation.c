@@ -136,6 +136,17 @@ static int generation_set_rights(const struct generation *gen, int directory_fd,
 	return 0;
 }
 
+/* Opens its directory, reads STATE, and checks whether that may be believed. */
+static int generation_read_state(struct generation *gen, int directory_fd)
+{
+	int r = generation_open_folder(directory_fd, gen->number, &gen->fd);
+
+	gen->fd = proc_apart(gen->fd);
+	if (r == 0)
+		r = state_read(gen->fd, &gen->state);
+	return r < 0 ? r : state_check(gen->fd, &gen->state, gen->kind->format);
+}
+
 int generation_open_write(int directory_fd, const struct generation_kind *kind,
 	const struct generation_options *options, uint32_t number, struct generation **ret_gen)
 {
@@ -143,12 +154,8 @@ int generation_open_write(int directory_fd, const struct generation_kind *kind,
 
 	if (!gen)
 		return err_set(-ENOMEM, "opening the %s", kind->what);
-	int r = generation_open_folder(directory_fd, number, &gen->fd);
-	gen->fd = proc_apart(gen->fd);
-	if (r == 0)
-		r = state_read(gen->fd, &gen->state);
-	if (r == 0)
-		r = state_check(gen->fd, &gen->state, kind->format);
+	int r = generation_read_state(gen, directory_fd);
+
 	if (r == 0)
 		r = generation_set_rights(gen, directory_fd, options->file_mode);
 	int damages = r == 0 ? damaged_count(gen->fd) : 0;
@@ -248,12 +255,8 @@ int generation_open_read(int directory_fd, const struct generation_kind *kind, u
 
 	if (!gen)
 		return err_set(-ENOMEM, "opening the %s", kind->what);
-	int r = generation_open_folder(directory_fd, number, &gen->fd);
-	gen->fd = proc_apart(gen->fd);
-	if (r == 0)
-		r = state_read(gen->fd, &gen->state);
-	if (r == 0)
-		r = state_check(gen->fd, &gen->state, kind->format);
+	int r = generation_read_state(gen, directory_fd);
+
 	gen->is_untrusted = r == ERR_UNTRUSTED && unchecked;
 	if (gen->is_untrusted) {
 		err_ignore(r, "the caller checks what is in it");
