@@ -301,6 +301,8 @@ int command_kubeconfig(int argc, char **argv)
 	if (r < 0)
 		return command_fail(r);
 	AUTO_FD int directory = openat(home_fd(home), "serve", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (directory < 0 && errno != ENOENT)
+		return command_fail(err_set(-errno, "opening '%s/serve'", home_path(home)));
 	r = kubeconfig_find_server(home, directory, &server);
 	if (r == 0 && !proc_is_locked(directory, "serve.lock"))
 		(void)fprintf(stderr, "note: kinf-serve does not run now\n");

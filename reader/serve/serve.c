@@ -45,12 +45,24 @@ static const char *const auth_names[CONFIG_AUTH_MAX] = {[CONFIG_AUTH_DEFAULT] = 
 /* ---- the directory
  * ------------------------------------------------------------------------------- */
 
+/* Gives the directory the rights of the store, which may have got its group after the directory was made. */
+static int serve_share_directory(const struct serve *serve)
+{
+	unsigned mode = home_file_mode(serve->home) & 0040 ? 02750 : 0700;
+	struct stat store, ours;
+
+	if (fstat(home_fd(serve->home), &store) < 0 || fstat(serve->directory_fd, &ours) < 0 ||
+		(ours.st_gid != store.st_gid && fchown(serve->directory_fd, (uid_t)-1, store.st_gid) < 0) ||
+		((ours.st_mode & 07777) != mode && fchmod(serve->directory_fd, mode) < 0))
+		return err_set(-errno, "giving the directory '%s/" SERVE_DIRECTORY "' the rights of the store",
+			home_path(serve->home));
+	return 0;
+}
+
 /* Opens STORE/serve and takes the lock by which one kinf-serve runs on a store. */
 static int serve_open_directory(struct serve *serve)
 {
-	unsigned mode = home_file_mode(serve->home) & 0040 ? 0750 : 0700;
-
-	if (mkdirat(home_fd(serve->home), SERVE_DIRECTORY, mode) < 0 && errno != EEXIST)
+	if (mkdirat(home_fd(serve->home), SERVE_DIRECTORY, 0700) < 0 && errno != EEXIST)
 		return err_set(-errno,
 			"making the directory '%s/" SERVE_DIRECTORY "'; kinf-serve must run as a "
 			"user who may write there",
@@ -60,6 +72,9 @@ static int serve_open_directory(struct serve *serve)
 	if (serve->directory_fd < 0)
 		return err_set(-errno, "opening the directory '%s/" SERVE_DIRECTORY "'",
 			home_path(serve->home));
+	int r = serve_share_directory(serve);
+	if (r < 0)
+		return r;
 	serve->lock_fd = proc_lock(serve->directory_fd, "serve.lock");
 	return serve->lock_fd < 0
 		       ? err_add(serve->lock_fd, "serving store '%s'", home_path(serve->home))

@@ -240,6 +240,27 @@ def test_a_store_that_is_given_a_group_can_be_read_by_it(live):
 
 
 @root
+def test_a_group_that_comes_later_can_ask_for_the_kubeconfig_of_kinf_serve(live):
+    """The directory of kinf-serve was made before the store had a group."""
+    assert live.supervisor.stop() == 0
+    os.chmod(live.runtime, 0o755)
+    serve = {"listen": ["127.0.0.1:0"]}
+    addresses = live.path / "serve" / "addresses"
+    for group in ({}, {"group": "nogroup"}):
+        run = live.configure(whole("pods"), mapSize="64MiB", serve=serve, **group).run()
+        eventually(lambda: addresses.exists() and "api https" in addresses.read_text())
+        live.wait_live("pods")
+        result = as_nobody(live, program("kinf"), "--store", live.path, "kubeconfig")
+        assert result.status == 0 if group else 1, result
+        assert run.stop() == 0
+        addresses.unlink()
+    assert "server: https://127.0.0.1:" in result.stdout, result
+    os.chmod(live.path / "serve", 0o700)
+    refused = as_nobody(live, program("kinf"), "kubeconfig")
+    assert refused.status == 1 and f"opening '{live.path}/serve': Permission denied" in refused.stderr, refused
+
+
+@root
 def test_a_cursor_of_another_member_is_named_as_such(live):
     """Both may write to the directory, but only its owner can move a cursor."""
     give_to_group(live)
