@@ -35,7 +35,6 @@ void feed_sets_release(struct kinf_snapshot *snapshot)
 	snapshot->n_sets = snapshot->sets_room = 0;
 }
 
-static void feed_explain_unlisted(struct kinf_snapshot *snapshot, const struct snapshot_feed *feed);
 
 int feed_set_get(struct kinf_snapshot *snapshot, const char *name, const struct feed_set **ret_set)
 {
@@ -349,7 +348,7 @@ static void feed_status(struct kinf_snapshot *snapshot, const struct status_view
 	copy_text(ret->state, sizeof(ret->state), bytes_str(state));
 }
 
-static void feed_explain_unlisted(struct kinf_snapshot *snapshot, const struct snapshot_feed *feed)
+void feed_explain_unlisted(struct kinf_snapshot *snapshot, const struct snapshot_feed *feed)
 {
 	CLEANUP(status_view_release) struct status_view view = {.moving = false};
 	struct kinf_feed_info info;

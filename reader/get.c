@@ -35,11 +35,11 @@ static bool get_may_hold(const struct snapshot_feed *feed, struct bytes key)
 				 bytes_str(only));
 }
 
-/* Returns: FOUND; NOT_FOUND; AGAIN: in none of the feeds, but one has not been listed yet. */
-static int get_from_set(struct kinf_snapshot *snapshot, const struct feed_set *set,
-	struct bytes key, struct record *ret_record)
+int feed_set_find(struct kinf_snapshot *snapshot, const struct feed_set *set, struct bytes key,
+	struct record *ret_record)
 {
-	int r = NOT_FOUND, missing = NOT_FOUND;
+	const struct snapshot_feed *unlisted = NULL;
+	int r = NOT_FOUND;
 
 	if (key.size > JOURNAL_KEY_MAX)
 		return NOT_FOUND;
@@ -52,9 +52,12 @@ static int get_from_set(struct kinf_snapshot *snapshot, const struct feed_set *s
 			r = snapshot_get(
 				snapshot->snapshot, feed->definition.id, key, ret_record);
 		else
-			missing = AGAIN;
+			unlisted = feed;
 	}
-	return r == NOT_FOUND ? missing : r;
+	if (r != NOT_FOUND || !unlisted)
+		return r;
+	feed_explain_unlisted(snapshot, unlisted);
+	return AGAIN;
 }
 
 int kinf_get(struct kinf_snapshot *snapshot, const char *feed, const char *namespace_,
@@ -72,13 +75,13 @@ int kinf_get(struct kinf_snapshot *snapshot, const char *feed, const char *names
 	if (r == 0)
 		r = key_join(namespace_, name, text, &key);
 	if (r == 0)
-		r = get_from_set(snapshot, set, key, &record);
+		r = feed_set_find(snapshot, set, key, &record);
 	if (r == FOUND)
 		object_from_record(&record, ret_object);
 	return kinf_result_of(snapshot, r);
 }
 
-/* Looks N keys up in the feeds of SET. Results are the same as of get_from_set(). */
+/* Looks N keys up in the feeds of SET. Results are the same as of feed_set_find(). */
 static void get_batch(struct kinf_snapshot *snapshot, const struct feed_set *set,
 	struct snapshot_key *keys, size_t n)
 {

@@ -92,6 +92,14 @@ int feed_set_get(struct kinf_snapshot *snapshot, const char *name, const struct 
 /* Does the same for calls that have to name a feed. Returns also: -EINVAL: NAME is NULL. */
 int feed_set_get_named(struct kinf_snapshot *snapshot, const char *name, const struct feed_set **ret_set);
 
+/* Keeps for kinf_error() that FEED was never listed, and its state: why a call gives AGAIN. */
+void feed_explain_unlisted(struct kinf_snapshot *snapshot, const struct snapshot_feed *feed);
+
+/* Finds the object KEY in the feeds of SET. Returns: FOUND; NOT_FOUND; AGAIN: it is in none of them, but a feed that may hold
+ * it has not been listed yet. */
+int feed_set_find(struct kinf_snapshot *snapshot, const struct feed_set *set, struct bytes key,
+	struct record *ret_record);
+
 void feed_sets_release(struct kinf_snapshot *snapshot);
 
 /* Writes "namespace/name" into KEY, or "name" if NAMESPACE_ is NULL or "". Returns: 0; NOT_FOUND: it is longer than any

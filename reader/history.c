@@ -143,11 +143,7 @@ int kinf_history(struct kinf_snapshot *snapshot, const char *feed, const char *n
 	if (r != 0 || history.given)
 		return kinf_result_of(snapshot, r);
 	/* The object has not changed since: its present state. */
-	r = NOT_FOUND;
-	for (size_t i = 0; r == NOT_FOUND && i < history.set->n; i++)
-		if (history.set->feeds[i].visible)
-			r = snapshot_get(snapshot->snapshot, history.set->feeds[i].definition.id,
-				history.key, &record);
+	r = feed_set_find(snapshot, history.set, history.key, &record);
 	if (r == FOUND)
 		r = history_give(&history, &record, &record);
 	return kinf_result_of(snapshot, r);

@@ -217,7 +217,7 @@ struct kinf_query {
 
 /* Objects in the order of their keys; memory does not grow with the result. KINF_SYNTAX (also a selector or sort_by for a
  * field that the feed does not keep: `objects` and `drop` in kinf.yaml), KINF_NO_FEED, KINF_NO_INDEX name what there is; KINF_AGAIN: a feed is still being listed for the
- * first time, or an index filled. Close lists before their snapshot. A continue token goes on with its own query alone (but for the limit). All pages of a list show the
+ * first time, none that may hold such objects was ever listed, or an index is being filled. Close lists before their snapshot. A continue token goes on with its own query alone (but for the limit). All pages of a list show the
  * state as of the first one, as the API server's do: objects deleted since are still listed,
  * objects created since are not. KINF_GONE: that state is no longer kept (retention in kinf.yaml)
  * or the feed was replaced; list again without the token. AT_EVENT shows the state that readers saw
@@ -315,8 +315,8 @@ struct kinf_change {
 
 /* Gives the retained past of one object, oldest first: its state before the retained events, if
  * there was one (with the type of the event that made it), then each change. FN's non-zero result
- * ends the walk and is the result. KINF_NOT_FOUND: nothing is retained; KINF_AGAIN: no feed of the name
- * has been listed yet. Reads the retained log once. */
+ * ends the walk and is the result. KINF_NOT_FOUND: nothing is retained; KINF_AGAIN: that, and a feed that
+ * may hold the object has not been listed yet. Reads the retained log once. */
 typedef int kinf_change_fn(void *arg, const struct kinf_change *change);
 KINF_API int kinf_history(struct kinf_snapshot *snapshot, const char *feed, const char *namespace_,
 	const char *name, kinf_change_fn *fn, void *arg);

@@ -70,9 +70,11 @@ static const char *list_feed_name(const struct kinf_listing *list)
 	return list->n_feeds ? list->feeds[0].definition.name : "";
 }
 
+/* Returns: 0; AGAIN: none of the feeds that may hold what is asked for has been listed, or the first list of one is under way. */
 static int list_find_feeds(struct kinf_listing *list, const char *name)
 {
 	const struct feed_set *set;
+	size_t listed = 0;
 	int r = feed_set_get(list->snapshot, name, &set);
 
 	if (r != FOUND)
@@ -89,9 +91,16 @@ static int list_find_feeds(struct kinf_listing *list, const char *name)
 		/* The first list of this feed is under way, or has not come into the index yet: a result without its objects
 		 * would not be complete. */
 		const struct feed_checkpoint *checkpoint = &set->feeds[i].checkpoint;
-		if (!set->feeds[i].visible && (checkpoint->phase == FEED_LISTING || checkpoint->first_list))
+		if (!set->feeds[i].visible && (checkpoint->phase == FEED_LISTING || checkpoint->first_list)) {
+			feed_explain_unlisted(list->snapshot, &set->feeds[i]);
 			return AGAIN;
+		}
+		listed += set->feeds[i].visible > 0;
 		list->feeds[list->n_feeds++] = set->feeds[i];
+	}
+	if (list->n_feeds && !listed) {
+		feed_explain_unlisted(list->snapshot, &list->feeds[0]);
+		return AGAIN;
 	}
 	qsort(list->feeds, list->n_feeds, sizeof(*list->feeds), compare_feeds);
 	return 0;

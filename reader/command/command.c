@@ -357,6 +357,8 @@ struct staleness {
 	double limit_seconds; /* 0: any age is accepted */
 	bool exceeded;        /* and a line says so */
 	unsigned notes;
+	const char *namespace_; /* NULL: all */
+	bool is_covered;        /* a feed may hold objects of it */
 };
 
 static void command_print_staler(const struct kinf_feed_info *info, double limit_seconds)
@@ -382,6 +384,9 @@ static int command_note_feed(void *arg, const struct kinf_feed_info *info)
 	char clock[48] = "";
 	struct tm parts, today;
 
+	if (staleness->namespace_ && *in && strcmp(in, staleness->namespace_) != 0)
+		return 0;
+	staleness->is_covered = true;
 	if (staleness->limit_seconds > 0 && (age < 0 || age > staleness->limit_seconds)) {
 		staleness->exceeded = true;
 		command_print_staler(info, staleness->limit_seconds);
@@ -406,11 +411,16 @@ int command_checked(const struct kinf_snapshot *snapshot, int r)
 	return snapshot_made(snapshot->snapshot, r);
 }
 
-int command_note_state(struct kinf_snapshot *snapshot, const char *feed, uint64_t max_stale_ns)
+int command_note_state(
+	struct kinf_snapshot *snapshot, const char *feed, const char *namespace_, uint64_t max_stale_ns)
 {
-	struct staleness staleness = {.limit_seconds = (double)max_stale_ns / 1e9};
+	struct staleness staleness = {.limit_seconds = (double)max_stale_ns / 1e9, .namespace_ = namespace_};
 	int r = kinf_feed_status(snapshot, feed, command_note_feed, &staleness);
 
+	if (r == 0 && feed && !staleness.is_covered)
+		(void)fprintf(stderr,
+			"note: no feed of %s has the namespace '%s': add it to 'namespaces' of the feed in kinf.yaml\n",
+			feed, namespace_);
 	if (staleness.notes > NOTES_SHOWN)
 		(void)fprintf(stderr, "note: %u more feeds are not live; 'kinf status' shows them\n",
 			staleness.notes - NOTES_SHOWN);

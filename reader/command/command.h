@@ -92,10 +92,11 @@ int command_each_pending(const struct kinf *kinf, kinf_feed_fn *fn, void *arg);
 int command_checked(const struct kinf_snapshot *snapshot, int r);
 
 /* Prints a note to stderr for each feed of FEED (NULL: of all) that is not live ("note: pods: stale since ..."), for the first
- * ones of many.
+ * ones of many; with NAMESPACE_ only for those that may hold objects of it, and also a note if FEED has none.
  * If MAX_STALE_NS is not 0 and a feed's last contact with the API server was longer ago or is
  * unknown, prints an error for each and returns -ESTALE. */
-int command_note_state(struct kinf_snapshot *snapshot, const char *feed, uint64_t max_stale_ns);
+int command_note_state(
+	struct kinf_snapshot *snapshot, const char *feed, const char *namespace_, uint64_t max_stale_ns);
 
 #define STALENESS_ANY UINT64_MAX /* --max-staleness is not given */
 

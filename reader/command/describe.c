@@ -219,7 +219,7 @@ int command_describe(int argc, char **argv)
 		return PROC_FAILED;
 	r = command_first_feed(d.snapshot, d.feed, &d.info);
 	if (r == 0)
-		r = command_note_state(d.snapshot, d.feed, 0);
+		r = command_note_state(d.snapshot, d.feed, in, 0);
 	if (r >= 0 && d.info.namespaced && command_cut_name(&name, &in) < 0)
 		return command_usage(&options, ERR_SYNTAX);
 	if (r >= 0)

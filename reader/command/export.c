@@ -179,10 +179,15 @@ static int export_note_pending(void *arg, const struct kinf_feed_info *pending)
 	return 0;
 }
 
+static int export_find_unlisted(void *arg, const struct kinf_feed_info *info)
+{
+	(void)arg;
+	return !info->synced;
+}
+
 /* Chooses the feeds: those of OPERANDS, or all. */
 static int export_choose(struct export *export, char *const *operands, size_t n)
 {
-	struct kinf_feed_info info = {.size = sizeof(info)};
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < n; i++) {
@@ -200,10 +205,10 @@ static int export_choose(struct export *export, char *const *operands, size_t n)
 	}
 	if (export->n_feeds)
 		qsort(export->feeds, export->n_feeds, sizeof(*export->feeds), export_by_rank);
-	/* Nothing is written if one of them can't be read. */
+	/* Nothing is written if one of them can't be read; a name may stand for several. */
 	for (size_t i = 0; r == 0 && i < export->n_feeds; i++) {
-		r = command_first_feed(export->snapshot, export->feeds[i].text, &info);
-		if (r == 0 && !info.synced) {
+		r = kinf_feed_status(export->snapshot, export->feeds[i].text, export_find_unlisted, NULL);
+		if (r > 0) {
 			(void)command_fail_again(export->kinf, export->snapshot, export->feeds[i].text, NULL);
 			r = err_say(-EAGAIN, "'%s' was never listed", export->feeds[i].text);
 		}
@@ -236,7 +241,7 @@ int command_export(int argc, char **argv)
 		export_choose(&export, argv + first, (size_t)(argc - first)) < 0)
 		return PROC_FAILED; /* the reason is printed */
 	for (size_t i = 0; i < export.n_feeds; i++)
-		if (command_note_state(export.snapshot, export.feeds[i].text, 0) < 0)
+		if (command_note_state(export.snapshot, export.feeds[i].text, NULL, 0) < 0)
 			return command_fail_kinf(export.kinf);
 	buf_str(&export.out, "{\"apiVersion\":\"v1\",\"kind\":\"List\",\"metadata\":{\"resourceVersion\":\"\"},\"items\":[");
 	for (size_t i = 0; r == 0 && i < export.n_feeds; i++)

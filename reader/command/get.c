@@ -424,7 +424,7 @@ static int get_open(struct get *get, const struct config_flags *flags)
 		/* After a timeout the note gives the reason, for instance a reflector that does not
 		 * run. */
 		r = command_note_state(
-			get->snapshot, target->feed, waited < 0 ? 0 : get->args.max_stale_ns);
+			get->snapshot, target->feed, get->args.query.namespace_, waited < 0 ? 0 : get->args.max_stale_ns);
 		if (r < 0 && r != -ESTALE) /* of which a note was printed */
 			(void)command_fail_kinf(get->kinf);
 		if (r < 0)

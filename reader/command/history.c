@@ -182,7 +182,7 @@ static int history_open(struct object_walk *walk, const struct options *options,
 	int r = command_first_feed(walk->snapshot, walk->feed, &walk->info);
 	if (r < 0)
 		return command_fail_feed(walk->kinf, walk->feed, r);
-	if (command_note_state(walk->snapshot, walk->feed, 0) < 0)
+	if (command_note_state(walk->snapshot, walk->feed, namespace_, 0) < 0)
 		return command_fail_kinf(walk->kinf);
 	r = walk->info.namespaced ? command_cut_name(&name, &namespace_) : 0;
 	if (r < 0)
@@ -419,7 +419,7 @@ int command_log(int argc, char **argv)
 	struct kinf_feed_info info = {.size = sizeof(info)};
 	if (!feed && command_first_feed(log.snapshot, NULL, &info) == 0 && !*info.name)
 		return command_fail_no_feeds(log.kinf);
-	if (command_note_state(log.snapshot, feed, 0) < 0)
+	if (command_note_state(log.snapshot, feed, log.args.namespace_, 0) < 0)
 		return feed ? command_fail_feed(log.kinf, feed, KINF_NO_FEED) : command_fail_kinf(log.kinf);
 	r = history_log(log.snapshot, feed, log.args.from, log_change, &log);
 	if (r == KINF_AGAIN)

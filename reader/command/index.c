@@ -77,7 +77,7 @@ int command_index(int argc, char **argv)
 	if (command_open(&flags, &kinf) < 0 || command_snapshot(kinf, &snapshot) < 0)
 		return PROC_FAILED;
 	const char *feed = argv[first];
-	r = command_note_state(snapshot, feed, 0);
+	r = command_note_state(snapshot, feed, NULL, 0);
 	if (r < 0)
 		return command_fail_feed(kinf, feed, r);
 	r = argc - first == 1 ? kinf_index_list(snapshot, feed, index_print, &begun)

@@ -116,20 +116,41 @@ static void wait_note_missing(struct waiting *waiting)
 		(void)kinf_snapshot_reset(waiting->snapshot); /* not held while waiting */
 }
 
+struct late {
+	const char *object; /* NAMESPACE/NAME, if one is waited for */
+	struct kinf_feed_info info;
+};
+
+/* Chooses the feed to report: the first that is not listed or not live, else the first, of those that may hold the object. */
+static int wait_find_late(void *arg, const struct kinf_feed_info *info)
+{
+	struct late *late = arg;
+	bool is_late = !info->synced || strcmp(info->state, "live") != 0;
+	size_t size = strlen(info->namespace_);
+
+	if (size && late->object && (strncmp(late->object, info->namespace_, size) != 0 || late->object[size] != '/'))
+		return 0;
+	if (is_late || !late->info.size)
+		late->info = *info;
+	return is_late;
+}
+
 /* Adds the reason, as far as it is known: no store, no feed, or the state of the feed. */
 static int wait_timed_out(struct waiting *waiting, const char *condition)
 {
-	struct kinf_feed_info info;
+	struct late late = {.object = strncmp(condition, "object=", 7) == 0 ? waiting->argument : NULL};
+	const struct kinf_feed_info *info = &late.info;
+	const char *in = info->namespace_;
 	char why[COMMAND_TEXT_SIZE] = "";
 	int r = kinf_snapshot_take(waiting->kinf, &waiting->snapshot);
 
 	if (r == 0)
-		r = command_first_feed(waiting->snapshot, waiting->feed, &info);
-	if (r == 0)
-		(void)snprintf(why, sizeof(why), "its state is %s, with %llu objects at resourceVersion %s%s%s",
-			info.state, (unsigned long long)info.objects,
-			*info.resource_version ? info.resource_version : "(none yet)",
-			*info.last_error ? ": " : "", info.last_error);
+		r = kinf_feed_status(waiting->snapshot, waiting->feed, wait_find_late, &late);
+	if (info->size)
+		(void)snprintf(why, sizeof(why), "%s%s%s state is %s, with %llu objects at resourceVersion %s%s%s",
+			*in ? "in " : "its", in, *in ? " the" : "", info->state, (unsigned long long)info->objects,
+			*info->resource_version ? info->resource_version : "(none yet)",
+			*info->last_error ? ": " : "", info->last_error);
 	else if (r != 0)
 		command_explain(waiting->kinf, waiting->feed, r, why);
 	(void)fprintf(stderr, "Error: timed out waiting for %s of %s%s%s\n", condition,

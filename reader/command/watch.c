@@ -134,7 +134,7 @@ static int watch_find_feeds(struct watching *w)
 	w->feeds_ns = proc_monotonic_ns();
 	if (w->described)
 		return 0;
-	err_ignore(command_note_state(snapshot, w->feed, 0), "following reports what is wrong");
+	err_ignore(command_note_state(snapshot, w->feed, w->args.query.namespace_, 0), "following reports what is wrong");
 	r = command_first_feed(snapshot, w->feed, &info);
 	if (r < 0)
 		return r;

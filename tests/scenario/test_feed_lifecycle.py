@@ -198,6 +198,36 @@ def test_c46_a_feed_follows_rights_that_are_granted_and_revoked(simulator, store
     assert len(lines_of(reflector, "forbidden", 'feed="pods"', "notice")) == 2, "each change of rights is logged once"
 
 
+def test_a_namespace_that_was_never_listed_is_not_called_empty(simulator, store):
+    """One entry of kinf.yaml may be several feeds, of which the account may list some."""
+    simulator.put("pods", pod("a"))
+    simulator.fault(resource="pods", verb="list", path="/namespaces/shop/", status=403, body=json.dumps(FORBIDDEN))
+    store.configure(whole("pods", namespaces=["web", "shop"]), **QUICK).daemons()
+    eventually(lambda: store.kinf("status").stdout.count(" forbidden ") == 1)
+    eventually(lambda: store.kinf("get", "pods", "-n", "web", "-o", "name").stdout == "pod/a\n")
+    for command in (["get", "pods", "-n", "shop"], ["get", "pods", "-n", "shop", "-o", "count"], ["get", "pods", "b", "-n", "shop"],
+                    ["history", "pods", "shop/b"], ["describe", "pods", "b", "-n", "shop"], ["export", "pods"]):
+        refused = store.kinf(*command)
+        assert refused.status == 1 and refused.stdout == "", refused
+        assert "Error: pods in shop can't be read: 403 Forbidden" in refused.stderr, refused
+    quiet = store.kinf("get", "pods", "-n", "web", "--max-staleness", "1h", "-o", "name", check=True)
+    assert (quiet.stdout, quiet.stderr) == ("pod/a\n", ""), quiet
+    for condition, state in (("synced", "in shop the state is forbidden"), ("live", "in shop the state is forbidden"),
+                             ("object=web/b", "in web the state is live, with 1 objects"), ("object=none/b", "of pods\n")):
+        late = store.kinf("wait", "pods", "--for", condition, "--timeout", "0s")
+        assert late.status == 1 and f"timed out waiting for {condition} of pods" in late.stderr and state in late.stderr, late
+
+
+@pytest.mark.parametrize("command", [["get", "pods"], ["get", "pods", "b"], ["log", "pods"], ["describe", "pods", "b"]])
+def test_a_namespace_that_no_feed_has_is_named(simulator, store, command):
+    simulator.put("pods", pod("a"))
+    store.configure(whole("pods", namespaces=["web", "shop"])).daemons()
+    store.wait_equal(simulator, "pods")
+    result = store.kinf(*command, "-n", "db")
+    assert "note: no feed of pods has the namespace 'db': add it to 'namespaces'" in result.stderr, result
+    assert "no feed of pods" not in store.kinf(*command, "-n", "shop").stderr
+
+
 # ---- the configuration -----------------------------------------------------------------------------
 
 

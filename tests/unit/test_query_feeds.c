@@ -79,6 +79,12 @@ static void get_three(const struct pod *pod, int results[3])
 	OK(kinf_get_many(w.snapshot, "pods", keys, 3, keep_result, results));
 }
 
+static int ignore_change(void *arg, const struct kinf_change *change)
+{
+	(void)arg, (void)change;
+	return 0;
+}
+
 Test(query, nothing_is_said_of_a_namespace_that_was_never_listed)
 {
 	struct kinf_query query = {.size = sizeof(query), .feed = "pods"};
@@ -94,7 +100,7 @@ Test(query, nothing_is_said_of_a_namespace_that_was_never_listed)
 		write_pod(pod);
 	take();
 	cr_assert_eq(kinf_get(w.snapshot, "pods", "d", "x", &object), KINF_AGAIN);
-	cr_assert_not_null(strstr(kinf_error(w.kinf), "listed for the first time"));
+	cr_assert_not_null(strstr(kinf_error(w.kinf), "pods: never listed so far"));
 	cr_assert_eq(kinf_get(w.snapshot, "pods", "a", "nobody", &object), KINF_NOT_FOUND);
 	OK(kinf_get(w.snapshot, "pods", pod->namespace_, pod->name, &object));
 	int results[3];
@@ -103,8 +109,11 @@ Test(query, nothing_is_said_of_a_namespace_that_was_never_listed)
 	cr_assert_eq(results[1], KINF_NOT_FOUND);
 	cr_assert_eq(results[2], KINF_AGAIN);
 	cr_assert_eq(kinf_list(w.snapshot, &query, &list), KINF_AGAIN);
+	cr_assert_not_null(strstr(kinf_error(w.kinf), "pods: never listed so far"));
 	query.namespace_ = "d";
 	cr_assert_eq(kinf_list(w.snapshot, &query, &list), KINF_AGAIN);
+	cr_assert_eq(kinf_history(w.snapshot, "pods", "d", "y", ignore_change, NULL), KINF_AGAIN);
+	cr_assert_eq(kinf_history(w.snapshot, "pods", "a", "nobody", ignore_change, NULL), KINF_NOT_FOUND);
 	query.namespace_ = "a";
 	OK(kinf_list(w.snapshot, &query, &list));
 	kinf_list_close(&list);
