@@ -218,13 +218,14 @@ int kinf_list(struct kinf_snapshot *snapshot, const struct kinf_query *query,
 	if (r == 0)
 		r = list_find_state(list);
 	/* Every feed must have every index asked for: an error comes now, not in the middle of the
-	 * results. The plan of the first feed stays. */
-	for (size_t i = list->n_feeds; r == 0 && i-- > 0;)
+	 * results. The plan of the first feed stays; the first one that reads something is described. */
+	for (size_t i = list->n_feeds; r == 0 && i-- > 0;) {
 		r = list_plan(list, i);
+		if (r == 0 && (!list->plan.empty || !*list->words))
+			plan_describe(&list->plan, &list->query, list->words, sizeof(list->words));
+	}
 	if (r == 0 && list->n_feeds == 0)
 		(void)snprintf(list->words, sizeof(list->words), "no feed has this namespace");
-	else if (r == 0)
-		plan_describe(&list->plan, &list->query, list->words, sizeof(list->words));
 	if (r == 0 && list->query.sort_path)
 		r = sorted_new(snapshot->snapshot, list->feeds, &list->query, &list->sorted);
 	r = kinf_result_of(snapshot, r);

@@ -392,6 +392,13 @@ def test_merged_namespaces_come_in_key_order(simulator, store):
     store.wait_equal(simulator, "pods")
     # By "namespace/": "a-b/" sorts before "a/".
     assert list(store.objects("pods")) == ["a-b/x", "a/x", "b/x"]
+    # The plan is that of the first feed that has the term.
+    simulator.put("pods", {"metadata": {"name": "y", "namespace": "b", "labels": {"app": "late"}}})
+    store.wait_equal(simulator, "pods")
+    found = store.kinf("get", "pods", "-l", "app=late", "-o", "name", "--explain", check=True)
+    assert found.stdout == "pod/y\n" and "plan: term 'app=late', 1 postings" in found.stderr, found
+    none = store.kinf("get", "pods", "-l", "app=none", "--explain", check=True)
+    assert "plan: a term occurs nowhere: nothing to read" in none.stderr, none
 
 
 def test_dropped_fields_are_not_stored(simulator, store):
