@@ -287,7 +287,7 @@ static int watch_follow(struct watching *w)
 	struct follow_item item;
 	bool idle = false;
 
-	while (!w->args.count || w->printed < w->args.count) {
+	while (w->printed < w->args.count) {
 		/* Checking for signals costs a system call. */
 		if (idle || w->turns++ % SIGNALS_EVERY == 0 ? outlet_ended(&w->out) : w->out.ended)
 			break;
@@ -439,7 +439,7 @@ static int watch_operands(struct watching *w, char *feed, char *name)
 
 int command_watch(int argc, char **argv)
 {
-	CLEANUP(watch_release) struct watching w = {.out = {.signals = -1}};
+	CLEANUP(watch_release) struct watching w = {.args = {.count = UINT64_MAX}, .out = {.signals = -1}};
 	struct config_flags flags = {0};
 	struct kinf_query query;
 	int first;

@@ -73,6 +73,8 @@ def test_no_initial_prints_only_changes(simulator, store, filled):
 def test_count_ends_the_watch_after_that_many_objects(simulator, store, filled):
     result = store.kinf("watch", "pods", "-o", "json", "--count", "7", check=True)
     assert len(result.lines) == 7 and result.lines[0]["initial"]
+    none = store.kinf("watch", "pods", "-o", "json", "--count", "0", check=True)
+    assert none.stdout == "", none
 
 
 def test_watch_prints_a_table_or_names(simulator, store, filled):
