@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kinf: finds the subcommand and runs it. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -38,7 +39,7 @@ static void main_print_help(FILE *to)
 		options_program(&main_options));
 }
 
-/* Moves common options that stand before the subcommand after it. */
+/* Moves options that stand before the subcommand after it: common ones, and -n, which kubectl takes there. */
 static void main_command_first(int argc, char **argv)
 {
 	struct config_flags flags;
@@ -49,6 +50,8 @@ static void main_command_first(int argc, char **argv)
 		strcmp(argv[at], "-h") && strcmp(argv[at], "--version")) {
 		const char *option = argv[at++];
 
+		if (strcmp(option, "-n") == 0 || strcmp(option, "--namespace") == 0)
+			at++;
 		for (size_t i = 0; i < common.n; i++)
 			if (common.specs[i].value && !strncmp(option, "--", 2) &&
 				!strcmp(option + 2, common.specs[i].name))
@@ -157,7 +160,7 @@ static int main_end(int status)
 {
 	int r = output_flush();
 
-	if (r < 0)
+	if (r < 0 && r != -EPIPE) /* the consumer is gone: nothing to say */
 		(void)command_fail(r);
 	return status == PROC_OK && (r < 0 || command_saw_damage) ? PROC_FAILED : status;
 }

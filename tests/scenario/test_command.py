@@ -140,6 +140,9 @@ def test_common_options_may_precede_the_command(cluster):
     for option in (["--store", str(cluster[1].path)], [f"--store={cluster[1].path}", "-v"]):
         result = run_command([program("kinf"), *option, "get", "pods", "-o", "count"])
         assert (result.status, result.stdout) == (0, "24\n"), result
+    _, store = cluster
+    for option in (["-n", "web"], ["--namespace", "web"], ["-nweb"]):  # as kubectl takes it
+        assert store.kinf(*option, "get", "pods", "-o", "name", check=True).stdout == store.kinf("get", "pods", "-n", "web", "-o", "name").stdout != ""
 
 
 def test_get_prints_each_output_format(kinf):
@@ -581,7 +584,7 @@ def test_verify_of_one_feed_reads_its_bodies_only(simulator, store):
 
 def test_commands_end_quietly_when_their_pipe_is_closed(cluster):
     _, store = cluster
-    for command in ("get pods -o json", "dump journal", "get pods", "status", "watch pods -o json", "get nodes -w"):  # nothing changes
+    for command in ("get pods -o json", "dump journal", "get pods", "status", "top", "watch pods -o json", "get nodes -w"):  # nothing changes
         result = run_command(["sh", "-c", f"{program('kinf')} {command} | head -c 1"], store.env)
         assert len(result.stdout) == 1 and not re.search("(?i)error|signal", result.stderr), result
 
