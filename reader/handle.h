@@ -100,6 +100,10 @@ void feed_explain_unlisted(struct kinf_snapshot *snapshot, const struct snapshot
 int feed_set_find(struct kinf_snapshot *snapshot, const struct feed_set *set, struct bytes key,
 	struct record *ret_record);
 
+/* Does the same as kinf_wait_rv(), for the feeds that may hold objects of NAMESPACE_ only; NULL: for all. */
+int wait_rv_in(struct kinf *kinf, const char *feed, const char *namespace_, const char *resource_version,
+	int timeout_ms);
+
 void feed_sets_release(struct kinf_snapshot *snapshot);
 
 /* Writes "namespace/name" into KEY, or "name" if NAMESPACE_ is NULL or "". Returns: 0; NOT_FOUND: it is longer than any

@@ -125,7 +125,8 @@ int kinf_wait_synced(struct kinf *kinf, const char *const *feeds, size_t n, int 
 }
 
 struct wait_version {
-	const char *feed;
+	const char *feed, *namespace_; /* NULL: all feeds of the name */
+	char late[64];                 /* the namespace of a feed that has not reached RV; "": it has none of its own */
 	struct bytes rv;
 	uint64_t need; /* last seq of the journal when its checkpoints had reached RV; 0: not yet */
 	uint8_t journal[16]; /* whose seq NEED is */
@@ -145,9 +146,13 @@ static int has_version(struct kinf_snapshot *snapshot, void *arg)
 	if (memcmp(wanted->journal, snapshot_uuid(snapshot->snapshot), sizeof(wanted->journal)) != 0)
 		wanted->need = 0;
 	for (size_t f = 0; !wanted->need && f < set->n; f++) {
+		const char *only = set->feeds[f].definition.namespace_;
 		struct bytes at = set->feeds[f].checkpoint.rv;
 		int order = rv_compare(at, wanted->rv);
 
+		if (wanted->namespace_ && *only && strcmp(only, wanted->namespace_) != 0)
+			continue;
+		(void)snprintf(wanted->late, sizeof(wanted->late), "%s", only);
 		if (order == RV_NOT_COMPARABLE && at.size)
 			return err_set(ERR_UNSUPPORTED, "comparing resourceVersion '%.*s' with '%.*s'",
 				BYTES_ARG(wanted->rv), BYTES_ARG(at));
@@ -170,16 +175,22 @@ static int has_version(struct kinf_snapshot *snapshot, void *arg)
 
 int kinf_wait_rv(struct kinf *kinf, const char *feed, const char *resource_version, int timeout_ms)
 {
+	return wait_rv_in(kinf, feed, NULL, resource_version, timeout_ms);
+}
+
+int wait_rv_in(struct kinf *kinf, const char *feed, const char *namespace_, const char *resource_version,
+	int timeout_ms)
+{
 	int r = kinf_alive(kinf);
 
 	if (r < 0)
 		return r;
 	if (!resource_version)
 		return kinf_result(kinf, err_say(-EINVAL, "the resourceVersion to wait for is NULL"));
-	struct wait_version wanted = {feed, bytes_str(resource_version), 0, {0}};
+	struct wait_version wanted = {.feed = feed, .namespace_ = namespace_, .rv = bytes_str(resource_version)};
 	r = wait_for(kinf, timeout_ms, has_version, &wanted);
 	if (r == 0)
-		r = err_say(ERR_TIMEOUT, "feed '%s' did not reach resourceVersion '%s' within %d ms",
-			feed, resource_version, timeout_ms);
+		r = err_say(ERR_TIMEOUT, "feed '%s'%s%s did not reach resourceVersion '%s' within %d ms",
+			feed, *wanted.late ? " in " : "", wanted.late, resource_version, timeout_ms);
 	return kinf_result(kinf, r < 0 ? r : 0);
 }

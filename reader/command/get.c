@@ -384,7 +384,8 @@ static int get_wait(struct get *get)
 {
 	const char *feed = get->targets[0].feed;
 	uint64_t timeout_ns = get->args.timeout_ns == UNSET ? WAIT_DEFAULT : get->args.timeout_ns;
-	int r = kinf_wait_rv(get->kinf, feed, get->args.at_least_rv, proc_ms_until(proc_monotonic_ns() + timeout_ns));
+	int r = wait_rv_in(get->kinf, feed, get->args.query.namespace_, get->args.at_least_rv,
+		proc_ms_until(proc_monotonic_ns() + timeout_ns));
 
 	if (r < 0)
 		(void)command_fail_feed(get->kinf, feed, r);

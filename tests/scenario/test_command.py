@@ -319,6 +319,18 @@ def test_at_least_rv_shows_a_client_its_own_write(simulator, store):
     assert result.status == 1 and result.stdout == "", result
 
 
+def test_at_least_rv_of_a_namespace_does_not_wait_for_a_quiet_one(simulator, store):
+    """A feed in which nothing happens comes to a resourceVersion with the next bookmark."""
+    simulator.put("pods", {"metadata": {"name": "a", "namespace": "web"}})
+    store.configure(whole("pods", namespaces=["web", "shop"])).daemons()
+    store.wait_equal(simulator, "pods")
+    rv = simulator.put("pods", {"metadata": {"name": "b", "namespace": "web"}})
+    found = store.kinf("get", "pods", "-n", "web", "-o", "name", "--at-least-rv", rv, "--timeout", "20s", check=True)
+    assert found.stdout == "pod/a\npod/b\n", found
+    late = store.kinf("get", "pods", "--at-least-rv", rv, "--timeout", "0s")
+    assert late.status == 1 and f"feed 'pods' in shop did not reach resourceVersion '{rv}'" in late.stderr, late
+
+
 # ---- status ----------------------------------------------------------------------------------------
 
 
