@@ -33,6 +33,7 @@ WRONG = [
     ("mapSize: 1", 1, "mapSize"),
     ("group: [a]", 1, "group"),
     ("cursorExpiry: soon", 1, "cursorExpiry"),
+    ("cursorExpiry: 0s", 1, "cursorExpiry"),
     ("listConcurrency: 0", 1, "listConcurrency"),
     ("watchTimeout: 1ms", 1, "watchTimeout"),
     ("backoff: 1s", 1, "backoff"),
