@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kinf reload */
+#include <fcntl.h>
 #include <stdio.h>
 
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/proc.h"
 #include "reader/command/command.h"
 #include "reader/command/maintenance.h"
 
@@ -12,10 +14,12 @@ static int reload_serve(const struct home *home)
 {
 	const struct control_handler handler = {maintenance_note, NULL, NULL};
 	char text[CONTROL_SIZE];
-	int r = home_runtime_fd(home) < 0 ? NOT_FOUND
-					  : control_ask(home_runtime_fd(home), "control.serve", "reload", "",
-						    &handler, text);
+	AUTO_FD int directory = openat(home_fd(home), "serve", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 
+	/* A copy names the runtime directory of the store that it was made of, whose kinf-serve has the socket. */
+	if (home_runtime_fd(home) < 0 || directory < 0 || !proc_is_locked(directory, "serve.lock"))
+		return NOT_FOUND;
+	int r = control_ask(home_runtime_fd(home), "control.serve", "reload", "", &handler, text);
 	if (r == 0)
 		(void)printf("kinf-serve: uses %s\n", text);
 	return r;

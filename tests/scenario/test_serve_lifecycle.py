@@ -2,6 +2,7 @@
 """What clients of kinf-serve see while feeds come and go, and while one of the processes behind it ends in the middle of their work."""
 
 import json
+import shutil
 import signal
 
 import pytest
@@ -49,6 +50,16 @@ def test_watches_of_a_feed_that_is_removed_end_and_its_reads_name_it(serve):
     eventually(lambda: serve.ask(MAPS).status == 200, what="the feed is back")
     with serve.watch(f"{MAPS}?watch=1&resourceVersion=0") as watch:
         assert watch.next()[:2] == ("ADDED", "m")
+
+
+def test_reload_of_a_copy_does_not_reach_the_kinf_serve_of_the_original(serve):
+    """The copy names the same runtime directory."""
+    store = serve.store
+    copy = store.directory / "copy"
+    shutil.copytree(store.path, copy)
+    result = store.kinf("reload", "--store", str(copy))
+    assert result.status == 1 and result.stdout == "" and "no daemon runs on store" in result.stderr, result
+    assert "kinf-serve: uses" in store.kinf("reload", check=True).stdout
 
 
 def test_pages_go_on_while_the_processor_is_dead_and_after_it_has_come_back(serve):
