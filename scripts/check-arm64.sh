@@ -10,9 +10,10 @@ cd "$(dirname "$0")/.." || exit 1
 # The tests that depend on the processor: memory order, atomics, maps, byte order, futexes, forks, and what is built on them. Left out
 # are two that fail in qemu-user itself (7.2): test_rebuild maps 64 GiB, which it refuses (ENOMEM), and test_proc reads
 # /proc/self/stat, in which it puts another state.
-TESTS="array base64 buf crc cursor_file datafile decimal doorbell entry env env_damage env_killed env_room follow generation hashtable hints history index
-informer informer_wake journal journal_model journal_open json list mapped_file pins pins_model queue ring ring_file ring_status scan
-snapshot sorted stats taken tables value verify"
+TESTS="array base64 buf crc cursor_file datafile decimal doorbell entry env env_damage env_killed env_pages
+env_path env_room follow generation hashtable hints history index index_damage
+informer informer_wake journal journal_model journal_open json list mapped_file pins pins_model postings queue ring ring_file ring_status
+salvage scan snapshot sorted stats taken tables value verify verify_damage"
 root=${ARM64_ROOT:-build/arm64-root}
 
 why_not() {
