@@ -25,7 +25,7 @@ int answer_check_feed(struct answer_request *request)
 	bool live = strcmp(feed->state, "live") == 0;
 
 	if (feed->timeline.visible == 0) {
-		r = api_status_initializing(status);
+		r = api_status_initializing(status, feed->why);
 	} else if (__atomic_load_n(&answer->max_staleness_ns, __ATOMIC_RELAXED) && !live &&
 		   (age < 0 || age * 1e9 > (double)answer->max_staleness_ns)) {
 		r = api_status_set(status, 503, "ServiceUnavailable",
@@ -238,7 +238,7 @@ int answer_find_state(
 			proc_monotonic_ns() + ANSWER_WAIT_NS - request->wait_until_ns);
 	if (!__atomic_load_n(&feed->gone, __ATOMIC_ACQUIRE))
 		return r;
-	return api_status_initializing(&request->status);
+	return api_status_initializing(&request->status, "");
 }
 
 int answer_wait_is_over(struct answer_request *request)

@@ -146,9 +146,9 @@ int api_status_too_old(struct api_status *status)
 		status, "The resourceVersion for the provided list is too old.");
 }
 
-int api_status_initializing(struct api_status *status)
+int api_status_initializing(struct api_status *status, const char *why)
 {
-	api_status_set(status, 429, "TooManyRequests", "storage is (re)initializing");
+	api_status_set(status, 429, "TooManyRequests", "storage is (re)initializing%s%s", *why ? ": " : "", why);
 	status->retry_after = 1;
 	return 429;
 }

@@ -62,8 +62,8 @@ int api_status_expired(struct api_status *status, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* The state of a resourceVersion is not kept any more. */
 int api_status_too_old(struct api_status *status);
-/* The feed is not listed yet, or is gone. */
-int api_status_initializing(struct api_status *status);
+/* The feed is not listed yet, or is gone. WHY: what its list has met with; "": nothing. */
+int api_status_initializing(struct api_status *status, const char *why);
 /* Too many answers wait for clients that do not read them. */
 int api_status_busy(struct api_status *status);
 /* N is newer than CURRENT. */
