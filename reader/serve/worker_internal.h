@@ -57,6 +57,7 @@ struct serve_worker {
 	uint8_t *input;    /* 64 KiB for reads */
 	struct buf output; /* 64 KiB and a little for what a protocol makes */
 	size_t held; /* bytes of whole answers */
+	size_t heads; /* bytes of the heads of all streams */
 	bool draining, ended;
 	uint64_t end_ns; /* when what still runs is cut */
 

@@ -18,7 +18,7 @@ from test_serve_transport import REQUEST, Server, metric, read_all, read_answer,
 DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = 0, 1, 3, 4, 6, 7, 8, 9
 END_STREAM, END_HEADERS = 1, 4
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-INTERNAL_ERROR, STREAM_CLOSED, ENHANCE_YOUR_CALM = 2, 5, 11
+INTERNAL_ERROR, STREAM_CLOSED, REFUSED_STREAM, CANCEL, ENHANCE_YOUR_CALM = 2, 5, 7, 8, 11
 GROWTH = 320 << 20  # the sanitizer keeps up to 256 MiB that were freed
 
 
@@ -146,6 +146,45 @@ def test_a_small_head_that_unpacks_to_a_huge_one_is_refused(server):
     connection.close()
     still_serves(server)
     assert resident(server) < before + GROWTH
+
+
+def unfinished(streams):
+    """Requests without their bodies. Their heads are 60 kB that HPACK packs into some 70 bytes each."""
+    value = b"x" * 4000
+    remembered = b"\x40\x01a\x7f" + bytes((len(value) - 127 & 127 | 128, len(value) - 127 >> 7)) + value
+    fields = [(b":method", b"POST"), (b":scheme", b"https"), (b":path", b"/api/v1/pods"), (b":authority", b"localhost")]
+    head = b"".join(literal(*field) for field in fields)
+    return b"".join(frame(HEADERS, END_HEADERS, stream, head + (remembered if stream == streams[0] else b"\xbe") + b"\xbe" * 14)
+                    for stream in streams)
+
+
+def resets(connection, n, patience):
+    """The errors of the first N streams that the server resets, by stream."""
+    found = {}
+    connection.settimeout(patience)
+    for kind, _, stream, payload in frames(connection):
+        if kind == RST_STREAM:
+            found[stream] = struct.unpack("!I", payload)[0]
+        if len(found) == n:
+            return found
+    raise AssertionError(f"only {len(found)} streams were reset")
+
+
+def test_heads_that_are_kept_take_bounded_memory_and_bodies_that_do_not_come_are_given_up(server):
+    before = resident(server)
+    first = connect(server)
+    first.sendall(unfinished(range(1, 9, 2)))
+    held = []
+    for _ in range(60):
+        held.append(connect(server))
+        held[-1].sendall(unfinished(range(1, 500, 2)))
+    refused = resets(held[-1], 200, 10 * PATIENCE)
+    assert set(refused.values()) == {REFUSED_STREAM}
+    assert resident(server) < before + GROWTH
+    still_serves(server)
+    assert resets(first, 4, 60 + 10 * PATIENCE) == dict.fromkeys(range(1, 9, 2), CANCEL)
+    for connection in (first, *held):
+        connection.close()
 
 
 @pytest.mark.parametrize("flood", [

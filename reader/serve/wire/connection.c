@@ -453,7 +453,7 @@ static uint64_t connection_deadline(const struct http_connection *c)
 	else if (!c->streams)
 		at = c->progress_ns + IDLE_NS;
 	else if (c->protocol == &http2_protocol)
-		at = c->worker->now_ns + SLOW_NS / 6; /* streams without a window are checked */
+		at = c->worker->now_ns + SLOW_NS / 6; /* connection_check_streams() */
 	return at < c->finish_ns ? at : c->finish_ns;
 }
 
@@ -485,14 +485,22 @@ void connection_turn(struct http_connection *c)
 	serve_timer_set(&c->timer, c->pause_ns ? c->pause_ns : connection_deadline(c));
 }
 
-/* Ends streams of HTTP/2 that have a body to send, but no window for a minute. */
+/* Whether S can go on only when the client gives a window or the rest of its request. */
+static bool stream_awaits_client(const struct stream *s)
+{
+	if (s->state >= STREAM_WHOLE)
+		return !s->waiting;
+	return !s->body_ended && !s->body.size && (s->state == STREAM_REQUEST || s->on_body);
+}
+
+/* Ends streams of HTTP/2 whose client has done nothing for a minute that they wait for. */
 static void connection_check_streams(struct http_connection *c)
 {
 	uint64_t now = c->worker->now_ns;
 
 	for (struct stream *s = c->streams, *next; s; s = next) {
 		next = s->next;
-		if (s->state >= STREAM_WHOLE && !s->waiting && now - s->progress_ns >= SLOW_NS)
+		if (stream_awaits_client(s) && now - s->progress_ns >= SLOW_NS)
 			c->protocol->cut_slow(c, s);
 	}
 }

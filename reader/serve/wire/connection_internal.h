@@ -51,11 +51,12 @@ struct stream {
 	void (*on_body)(void *context);
 	void *body_context;
 	uint64_t sent;             /* bytes of the answer's body */
-	uint64_t progress_ns;      /* when the client last took a byte of the body */
+	uint64_t progress_ns;      /* when the client last took a byte of the answer's body, or gave one of the request's */
 	int32_t id;                /* HTTP/2 */
 	bool submitted;            /* HTTP/2: the answer's head is on its way */
 	bool resume_owed;          /* HTTP/2: woken within read() */
 	uint8_t *text;             /* the request's texts, behind the headers */
+	size_t text_size;
 	struct exchange_header headers[];
 };
 
@@ -96,7 +97,7 @@ struct protocol {
 	void (*drain)(struct http_connection *c);
 	/* SIZE bytes of the request's body were taken. */
 	void (*body_taken)(struct http_connection *c, struct stream *stream, size_t size);
-	/* HTTP/2: the client took nothing of STREAM's body for a minute. */
+	/* HTTP/2: for a minute the client took nothing of the answer's body, or gave nothing of the request's. */
 	void (*cut_slow)(struct http_connection *c, struct stream *stream);
 	void (*release)(struct http_connection *c);
 };
@@ -152,6 +153,7 @@ struct http_connection {
 	struct peer_texts *peer_texts;
 	struct stream *streams;
 	size_t n_streams;
+	size_t heads; /* bytes of the heads of all streams */
 	struct buf in;
 	struct buf out;
 	size_t out_sent;

@@ -19,6 +19,8 @@
 #define HTTP2_STREAMS_MAX 250
 #define HTTP2_FIELDS_MAX  HEAD_FIELDS_MAX
 #define HTTP2_BODIES_WINDOW (256 << 10) /* bytes of requests' bodies that are not taken yet */
+#define HTTP2_HEADS_OWN   ((size_t)256 << 10) /* bytes of heads that a connection may keep at any time */
+#define HTTP2_HEADS_ALL   ((size_t)32 << 20) /* of a worker's connections; then none may keep more than that */
 #define HTTP2_FRAME_ROOM  4096 /* of output is free before a frame is asked for */
 #define HTTP2_FRAME_MOST  16384 /* bytes of a DATA frame */
 #define HTTP2_LARGE_WINDOW (1 << 20)
@@ -141,12 +143,22 @@ static void http2_refuse(struct stream *s, int status, const char *reason, const
 	exchange_refuse(&s->x, status, reason, why, 0);
 }
 
+/* Whether a head of SIZE bytes more is too much. A head is kept as long as its stream, and HPACK makes 64 KiB of some 20
+ * bytes. */
+static bool http2_is_greedy(const struct http_connection *c, size_t size)
+{
+	return c->heads + size > HTTP2_HEADS_OWN && c->worker->heads + size > HTTP2_HEADS_ALL;
+}
+
 static int http2_begin_request(struct http_connection *c, const nghttp2_frame *frame)
 {
 	struct http2 *h = c->http2;
 	int32_t id = frame->hd.stream_id;
 	struct stream *s = NULL;
 
+	if (http2_is_greedy(c, h->text.size)) /* clients ask again later, or elsewhere */
+		return nghttp2_submit_rst_stream(
+			h->session, NGHTTP2_FLAG_NONE, id, NGHTTP2_REFUSED_STREAM);
 	if (buf_error(&h->text) == 0)
 		s = stream_new(c, buf_bytes(&h->text), h->n_fields - h->n_pseudo);
 
@@ -226,6 +238,8 @@ static int http2_on_data(nghttp2_session *session, uint8_t flags, int32_t id, co
 	struct stream *s = nghttp2_session_get_stream_user_data(session, id);
 
 	(void)flags;
+	if (s && s->state < STREAM_BEGUN)
+		s->progress_ns = c->worker->now_ns;
 	if (s && c->worker->shared->forward) {
 		/* The client's windows limit it. */
 		buf_put(&s->body, data, size);

@@ -52,6 +52,9 @@ struct stream *stream_new(struct http_connection *c, struct bytes text, size_t n
 		s->next->previous = s;
 	c->streams = s;
 	c->n_streams++;
+	s->text_size = text.size;
+	c->heads += text.size;
+	c->worker->heads += text.size;
 	return s;
 }
 
@@ -110,6 +113,8 @@ void stream_end(struct stream *s, enum exchange_end why)
 	if (s->next)
 		s->next->previous = s->previous;
 	c->n_streams--;
+	c->heads -= s->text_size;
+	c->worker->heads -= s->text_size;
 	buf_release(&s->answer);
 	c->worker->held -= s->whole.size;
 	buf_release(&s->whole);
