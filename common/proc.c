@@ -250,6 +250,13 @@ int proc_above_standard(int fd)
 	return above;
 }
 
+bool proc_may_write(uint64_t size)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_FSIZE, &limit) < 0 || limit.rlim_cur >= size;
+}
+
 int proc_apart(int fd)
 {
 	int apart = fd < 0 || fd >= APART ? fd : fcntl(fd, F_DUPFD_CLOEXEC, APART);

@@ -72,6 +72,10 @@ void proc_begin(void);
  * FD; or if it has got such a number, a copy with a higher one, and closes FD; or -1 with errno, also if FD is negative. */
 int proc_above_standard(int fd);
 
+/* Returns whether this process may make a file as long as SIZE. Beyond its limit (RLIMIT_FSIZE) the kernel sends SIGXFSZ, which
+ * our own programs ignore, but which would end a program that uses the library: it asks first, and reports -EFBIG. */
+bool proc_may_write(uint64_t size);
+
 /* For what the library keeps open: moves FD to a number that no file gets by itself, and returns it. A program that closes all
  * descriptors (closefrom(3)) opens files of its own then; when the library later closes its numbers, it hits none of these.
  * A low limit of open files allows no such number: then as proc_above_standard(). */

@@ -167,8 +167,8 @@ static int pin_file_grow(struct pin_file *file)
 			"no longer needed",
 			PIN_CHUNKS_MAX * PIN_CHUNK_SLOTS - 1);
 	int rc = file->kind == PIN_MARK ? 0
-					: posix_fallocate(file->fd, (off_t)file->chunks * (off_t)PIN_CHUNK_BYTES,
-						  PIN_CHUNK_BYTES);
+		 : !proc_may_write((file->chunks + 1) * (uint64_t)PIN_CHUNK_BYTES) ? EFBIG
+		 : posix_fallocate(file->fd, (off_t)file->chunks * (off_t)PIN_CHUNK_BYTES, PIN_CHUNK_BYTES);
 	if (rc)
 		return err_set(-rc, "making '%s' longer", file->path);
 	int r = file->map ? 0 : pin_file_map(file);
@@ -186,6 +186,8 @@ static int pin_file_write(const struct pin_file *file, size_t at, size_t bytes)
 	err_ignore(fails, "the caller reports it");
 	if (fails < 0)
 		return ENOSPC;
+	if (!proc_may_write(at + bytes))
+		return EFBIG;
 	do
 		n = pwrite(file->fd, file->map + at, bytes, (off_t)at);
 	while (n < 0 && errno == EINTR);

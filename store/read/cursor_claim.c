@@ -87,6 +87,8 @@ static int claim_lock_once(int directory, const char *file, int *ret_fd)
 	if (st.st_nlink == 0)
 		return AGAIN;
 	int n = snprintf(text, sizeof(text), "%d\n", (int)getpid());
+	if (!proc_may_write((uint64_t)n))
+		return err_set(-EFBIG, "writing '%s'", file);
 	if (ftruncate(fd, 0) < 0 || pwrite(fd, text, (size_t)n, 0) < 0)
 		return err_set(-errno, "writing '%s'", file);
 	*ret_fd = TAKE_FD(fd);

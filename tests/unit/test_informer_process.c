@@ -3,8 +3,10 @@
 #include "reader/informer/informer.h"
 
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -205,4 +207,69 @@ Test(informer_process, files_that_a_program_opens_after_it_has_closed_all_stay_o
 		_exit(closes_nothing_of_its_program() ? 0 : 1);
 	cr_assert_eq(waitpid(child, &status, 0), child);
 	cr_assert_eq(status, 0, "%x", (unsigned)status);
+}
+
+/* ---- a program that may write no files ---- */
+
+static void limit_files(rlim_t most)
+{
+	const struct rlimit limit = {most, RLIM_INFINITY};
+
+	(void)setrlimit(RLIMIT_FSIZE, &limit);
+}
+
+/* SIGXFSZ would end the program. Returns the place of the first call with another result than it has to have. */
+static int reads_without_files(void)
+{
+	const struct kinf_informer_options options = {.size = sizeof(options), .cursor = "new"};
+	struct kinf_snapshot *snapshot = NULL;
+	struct kinf *own = NULL, *other = NULL;
+
+	limit_files(0);
+	if (kinf_open(scratch_path("store"), &other) != -EFBIG || !strstr(kinf_error(other), "ulimit -f"))
+		return 1;
+	limit_files(RLIM_INFINITY);
+	kinf_close(&other);
+	if (kinf_open(scratch_path("store"), &own) != 0)
+		return 2;
+	limit_files(0); /* as a program does that has opened all that it needs */
+	if (kinf_snapshot_open(own, &snapshot) != 0 || kinf_snapshot_renew(snapshot) != 0)
+		return 3;
+	if (kinf_informer_new(own, "pods", &options, &informer) != -EFBIG || !strstr(kinf_error(own), "ulimit -f"))
+		return 4;
+	kinf_snapshot_close(&snapshot);
+	kinf_close(&own);
+	return 0;
+}
+
+/* The claim exists already, so what can't be written is the position. */
+static int commits_without_files(void)
+{
+	const struct kinf_informer_options options = {.size = sizeof(options), .cursor = "mine"};
+	struct kinf_handler_options none = {.size = sizeof(none)};
+	struct kinf_handler *handler;
+	struct kinf *own = NULL;
+
+	if (kinf_open(scratch_path("store"), &own) != 0 || kinf_informer_new(own, "pods", &options, &informer) != 0 ||
+		kinf_informer_add_handler(informer, &none, &handler) != 0)
+		return 1;
+	limit_files(0);
+	if (kinf_informer_dispatch(informer, 0) != -EFBIG || !strstr(kinf_error(own), "ulimit -f"))
+		return 2;
+	limit_files(RLIM_INFINITY);
+	return kinf_informer_commit(informer) == 0 ? 0 : 3;
+}
+
+Test(informer_process, a_program_with_a_limit_on_files_gets_an_error_and_lives)
+{
+	int (*const programs[])(void) = {reads_without_files, commits_without_files};
+
+	three_objects();
+	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
+		pid_t child = fork();
+
+		if (child == 0)
+			_exit(programs[i]());
+		wait_for(child);
+	}
 }
