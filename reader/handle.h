@@ -19,7 +19,7 @@
 
 struct kinf {
 	uint32_t magic;
-	unsigned forks; /* env_forks() when it was opened: a child of fork must not use it */
+	unsigned forks; /* forks_count() when it was opened: a child of fork must not use it */
 	bool check;
 	struct store *store; /* NULL when opening failed: only kinf_error() works then */
 	bool is_untrusted;   /* it was copied while daemons ran, or after they were killed: it was checked */

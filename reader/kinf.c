@@ -14,6 +14,7 @@
 #include "reader/checked.h"
 #include "reader/handle.h"
 #include "reader/handled.h"
+#include "store/env/forks.h"
 #include "store/verify/verify.h"
 
 #define INDEX_WAIT_NS (5 * UINT64_C(1000000000))
@@ -119,7 +120,7 @@ int kinf_outcome(struct kinf *kinf, int code, const char *text)
 
 bool kinf_is_forked(const struct kinf *kinf)
 {
-	return kinf->forks != env_forks();
+	return kinf->forks != forks_count();
 }
 
 int kinf_alive(struct kinf *kinf)
@@ -205,7 +206,7 @@ int kinf_open_checked(const char *store, kinf_fault_fn *fault, void *arg, bool i
 		r = store_open(
 			kinf->directory, &(struct store_options){.unchecked = true, .check = is_command}, &kinf->store);
 	kinf->check = is_command;
-	kinf->forks = env_forks();
+	kinf->forks = forks_count();
 	kinf->is_untrusted = r == 0 && store_is_untrusted(kinf->store);
 	struct checked checked = {.line = ""};
 	if (kinf->is_untrusted && is_command)

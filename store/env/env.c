@@ -29,24 +29,14 @@ static struct {
 	struct mapping *mappings;
 } registry = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Counted in each child, because getpid() would be a system call in every transaction. */
-static unsigned forks;
-
-static void env_count_fork(void)
+static void env_in_child(void)
 {
-	forks++;
-	/* Another thread of the parent may have held the lock. */
 	(void)pthread_mutex_init(&registry.lock, NULL);
 }
 
 static void env_watch_forks(void)
 {
-	(void)pthread_atfork(NULL, NULL, env_count_fork);
-}
-
-unsigned env_forks(void)
-{
-	return forks;
+	forks_watch(NULL, NULL, env_in_child);
 }
 
 pthread_mutex_t *mapping_lock(void)
@@ -147,7 +137,7 @@ static void mapping_free(struct mapping **map)
 	mapped_file_unwatch(&(*map)->page_file);
 	/* A forked child leaves the locks and slots of its parent alone. A program that has closed the descriptor may have another
 	 * file under its number, which LMDB would close. */
-	if ((*map)->mdb && (*map)->forks == forks && !mapping_has_lost_file(*map)) {
+	if ((*map)->mdb && (*map)->forks == forks_count() && !mapping_has_lost_file(*map)) {
 		mapping_keep_end(*map);
 		mdb_env_close((*map)->mdb);
 	}
@@ -284,7 +274,7 @@ static int mapping_open(
 	memcpy(map->path, directory, strlen(directory) + 1);
 	map->mode = options->mode;
 	map->writemap = options->mode == ENV_WRITE && options->writemap;
-	map->forks = forks;
+	map->forks = forks_count();
 	map->lock.fd = map->page_file.fd = map->page_fd = -1;
 	int rc = mdb_env_create(&map->mdb);
 	if (rc)
@@ -339,7 +329,7 @@ static int registry_take(const char *directory, const struct env_options *option
 	if (!exists && (errno != ENOENT || options->mode != ENV_WRITE))
 		return err_set(-errno, "opening '%s'", path);
 	struct mapping *map = exists ? registry.mappings : NULL;
-	while (map && (map->device != st.st_dev || map->inode != st.st_ino || map->forks != forks))
+	while (map && (map->device != st.st_dev || map->inode != st.st_ino || map->forks != forks_count()))
 		map = map->next;
 	if (map) {
 		REQUIRE(map->n_databases == options->n_databases);
@@ -385,6 +375,7 @@ int env_open(const char *directory, const struct env_options *options, struct en
 	AUTO_FREE struct env *env = calloc(1, sizeof(*env));
 	if (!env)
 		return err_set(-ENOMEM, "opening '%s'", directory);
+	forks_look();
 	(void)pthread_mutex_lock(&registry.lock);
 	int r = registry_take(directory, options, &env->map);
 	(void)pthread_mutex_unlock(&registry.lock);
@@ -418,6 +409,7 @@ void env_close(struct env **env)
 	if (!*env)
 		return;
 	CHECK_OBJ(*env, ENV_MAGIC);
+	forks_look();
 	(void)pthread_mutex_lock(&registry.lock);
 	struct mapping *map = (*env)->map;
 	if ((*env)->mode == ENV_WRITE)
@@ -429,7 +421,7 @@ void env_close(struct env **env)
 		REQUIRE(*link);
 		*link = map->next;
 		/* Gives back what was allocated ahead. */
-		bool cut = map->writemap && map->forks == forks;
+		bool cut = map->writemap && map->forks == forks_count();
 		AUTO_FD int fd = cut ? datafile_hold(mapping_fd(map)) : -1;
 		uint64_t bytes = mapping_state_end(map);
 		mapping_free(&map);

@@ -117,10 +117,6 @@ bool env_is_written_here(uint64_t device, uint64_t inode);
 /* Writes everything to the disk. Errors of earlier writes appear here; after -EIO the generation is lost. */
 int env_sync(struct env *env);
 
-/* Returns how many forks lie between the process that opened its first environment and this one. A handle that
- * remembers the number from its beginning can tell, without a system call, that it is now used in a child. */
-unsigned env_forks(void);
-
 int txn_begin_write(struct env *env, struct txn **ret_txn);
 int txn_begin_read(struct env *env, struct txn **ret_txn);
 /* Frees the transaction whatever the result. */

@@ -131,7 +131,7 @@ static bool fault_mend(struct mapped_file *file, uint64_t at)
 	struct mapping *map = (struct mapping *)(void *)((uint8_t *)file - offsetof(struct mapping, written));
 	bool is_first = !mapped_file_lost(file), mended;
 
-	if (map->forks != env_forks())
+	if (map->forks != forks_count())
 		return false;
 	if (at < map->blocks.length) {
 		mended = mapped_file_make_private(file, at, 1);

@@ -16,6 +16,7 @@
 #include "common/mapped_file.h"
 #include "store/env/datafile.h"
 #include "store/env/env.h"
+#include "store/env/forks.h"
 #include "store/env/pin_file.h"
 #include "store/env/pin_page.h"
 #include "store/env/pin_scan.h"
@@ -35,7 +36,7 @@ struct mapping {
 	bool has_writer;
 	bool writemap;  /* pages are written in place */
 	struct mapped_file written; /* WRITEMAP: all of it. Lost: the write transaction, or a part of it */
-	unsigned forks; /* env_forks() when it was opened; another number now: this is a child */
+	unsigned forks; /* forks_count() when it was opened; another number now: this is a child */
 	MDB_env *mdb;
 	MDB_dbi databases[ENV_DATABASES_MAX], main_db; /* MAIN_DB: the table of them */
 	size_t n_databases;
@@ -271,7 +272,7 @@ static inline bool mapping_is_given_up(const struct mapping *map)
 
 static inline bool mapping_is_forked(const struct mapping *map)
 {
-	return map->forks != env_forks();
+	return map->forks != forks_count();
 }
 
 #endif

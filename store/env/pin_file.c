@@ -19,6 +19,7 @@
 #include "common/failpoint.h"
 #include "common/proc.h"
 #include "store/env/datafile.h"
+#include "store/env/forks.h"
 
 #define PINS_MAGIC 0x6b70696eu
 #define MAKE_TRIES 8 /* a writer may remove a file that is not locked yet */
@@ -74,12 +75,12 @@ static void pins_in_child(void)
 		cleanup_fd(&file->fd);
 	}
 	all.files = NULL;
-	(void)pthread_mutex_unlock(&all.lock);
+	(void)pthread_mutex_init(&all.lock, NULL);
 }
 
 static void pins_watch_forks(void)
 {
-	(void)pthread_atfork(pins_before_fork, pins_after_fork, pins_in_child);
+	forks_watch(pins_before_fork, pins_after_fork, pins_in_child);
 }
 
 /* ---- the file ---- */

@@ -16,7 +16,7 @@
  * that starts notices a reader whose file it does not find, because the runtime directory was removed or moved, or the
  * file was, and reuses nothing until that reader has ended or made another file.
  *
- * A child of fork(2) shares the open file that has the lock, so it closes it at once (pthread_atfork): the lock must not
+ * A child of fork(2) shares the open file that has the lock, so it closes it at once (forks.h): the lock must not
  * outlive the parent. The map is of another open file, because the child keeps that. FORMAT.md has the bytes.
  */
 #ifndef STORE_ENV_PIN_FILE_H

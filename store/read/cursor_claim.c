@@ -13,6 +13,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
+#include "store/env/forks.h"
 #include "store/read/cursor_file.h"
 
 #define LOCK_TRIES 100
@@ -41,12 +42,12 @@ static void claims_in_child(void)
 		cleanup_fd(&claim->directory);
 	}
 	claims.first = NULL;
-	(void)pthread_mutex_unlock(&claims.mutex);
+	(void)pthread_mutex_init(&claims.mutex, NULL);
 }
 
 static void claims_watch_forks(void)
 {
-	(void)pthread_atfork(claims_before_fork, claims_after_fork, claims_in_child);
+	forks_watch(claims_before_fork, claims_after_fork, claims_in_child);
 }
 
 static int claim_refuse(const struct stat *st)
@@ -163,6 +164,7 @@ int cursor_claim(struct home *home, const char *name, struct cursor_claim *claim
 		return r;
 	(void)snprintf(file, sizeof(file), ".%s.lock", name);
 	(void)pthread_once(&claims.once, claims_watch_forks);
+	forks_look();
 	(void)pthread_mutex_lock(&claims.mutex);
 	r = claim_check_owner(home_cursors_fd(home), name);
 	if (r == 0)
@@ -199,6 +201,7 @@ void cursor_unclaim(struct cursor_claim *claim)
 {
 	if (!claim->held)
 		return;
+	forks_look();
 	(void)pthread_mutex_lock(&claims.mutex);
 	struct cursor_claim **link = &claims.first;
 	while (*link && *link != claim)

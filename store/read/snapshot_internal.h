@@ -37,7 +37,7 @@ struct store {
 	bool copy;
 	pthread_mutex_t lock;
 	unsigned refs; /* the caller's and one per snapshot */
-	unsigned forks; /* env_forks() when it was opened */
+	unsigned forks; /* forks_count() when it was opened */
 	struct store_pair *pair;
 	struct store_identity index_current, journal_current;
 	bool opening; /* a thread opens a pair, without the lock; others wait for it if they need

@@ -12,6 +12,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
+#include "store/env/forks.h"
 #include "store/read/snapshot_internal.h"
 
 #define REPORT_NS 1000000000u /* between two reports of damage */
@@ -172,7 +173,7 @@ void store_ref(struct store *store)
 
 void store_unref(struct store *store)
 {
-	bool forked = store->forks != env_forks();
+	bool forked = store->forks != forks_count();
 
 	/* In a forked child, a thread that it does not have may hold the lock for ever, in the middle of a
 	 * change. Then the store stays as it is: a copy of the parent's memory. */
@@ -214,7 +215,7 @@ int store_open(const char *directory, const struct store_options *options, struc
 		return err_set(-ENOMEM, "opening the store");
 	store->magic = STORE_MAGIC;
 	store->refs = 1;
-	store->forks = env_forks();
+	store->forks = forks_count();
 	(void)pthread_mutex_init(&store->lock, NULL); /* a default one cannot fail on Linux */
 	(void)pthread_cond_init(&store->opened, NULL); /* likewise */
 	if (options)
