@@ -57,8 +57,10 @@ void api_options_release(struct api_options *options)
 	buf_release(&options->text);
 }
 
-/* Takes one KEY=VALUE. A pair that is not well encoded is left out, as Go's net/url does. */
-static int api_options_pair(struct bytes pair, struct buf *text, size_t offsets[KEYS])
+/* Takes one KEY=VALUE. A pair that is not well encoded is left out, as Go's net/url does. A value with a NUL is refused: what is
+ * before that would select more than the client has asked for. */
+static int api_options_pair(
+	struct bytes pair, struct buf *text, size_t offsets[KEYS], struct api_status *status)
 {
 	CLEANUP(buf_release) struct buf key = BUF_INIT;
 	const char *equal = memchr(pair.data, '=', pair.size);
@@ -77,14 +79,17 @@ static int api_options_pair(struct bytes pair, struct buf *text, size_t offsets[
 		if (bytes_equal(buf_bytes(&key), bytes_str(api_options_keys[i])) &&
 			offsets[i] == SIZE_MAX) {
 			offsets[i] = before;
+			if (buf_error(text) == 0 && memchr(text->data + before, '\0', text->size - before - 1))
+				return api_status_set(status, 400, "BadRequest", "invalid character U+0000 in %s",
+					api_options_keys[i]);
 			return buf_error(text);
 		}
 	buf_truncate(text, before);
 	return buf_error(&key);
 }
 
-static int api_options_split(
-	struct bytes query, struct buf *text, struct api_options_values *values)
+static int api_options_split(struct bytes query, struct buf *text, struct api_options_values *values,
+	struct api_status *status)
 {
 	const char *p = query.data, *end = p + query.size;
 	size_t offsets[KEYS];
@@ -97,7 +102,7 @@ static int api_options_split(
 
 		stop = stop ? stop : end;
 		if (stop > p &&
-			(r = api_options_pair(BYTES(p, (size_t)(stop - p)), text, offsets)) < 0)
+			(r = api_options_pair(BYTES(p, (size_t)(stop - p)), text, offsets, status)) != 0)
 			return r;
 		p = stop + 1;
 	}
@@ -158,9 +163,9 @@ int api_options_parse(struct bytes query, bool lists, struct api_options *ret_op
 	struct api_options *options = ret_options;
 	struct api_options_values values;
 
-	*options = (struct api_options){0};
-	int r = api_options_split(query, &options->text, &values);
-	if (r < 0)
+	*options = (struct api_options){.rv = "", .token = "", .match_text = "", .include_text = "", .deadline_text = ""};
+	int r = api_options_split(query, &options->text, &values, status);
+	if (r != 0)
 		return r;
 	options->rv = values.at[KEY_RV] ? values.at[KEY_RV] : "";
 	options->token = values.at[KEY_CONTINUE] ? values.at[KEY_CONTINUE] : "";

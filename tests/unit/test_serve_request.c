@@ -130,6 +130,15 @@ Test(serve_request, s46_booleans_as_the_api_server_decodes_them) /* S46 */
 	}
 }
 
+Test(serve_request, a_value_with_a_nul_is_refused_and_not_cut)
+{
+	options_are("fieldSelector=metadata.name%3Da%00,metadata.namespace%3Db", false, 400, "invalid character U+0000 in fieldSelector");
+	options_are("labelSelector=%00", false, 400, "invalid character U+0000 in labelSelector");
+	options_are("limit=1%00x&watch=1", true, 400, "invalid character U+0000 in limit");
+	options_are("resourceVersion=0%00", true, 400, "invalid character U+0000 in resourceVersion");
+	options_are("other=%00&limit=1", false, 0, NULL);
+}
+
 Test(serve_request, options_of_lists_do_not_count_for_one_object)
 {
 	static const char query[] = "limit=x&timeoutSeconds=x&labelSelector=,,&fieldSelector=%5C&resourceVersion=7";
