@@ -406,6 +406,21 @@ Test(serve_auth, peers_are_the_owner_root_and_the_group)
 			cases[i].expected, "%zu", i);
 }
 
+Test(serve_auth, impersonation_is_refused_where_nobody_can_decide_on_it)
+{
+	const struct exchange_peer root = {.local = true, .uid = 0, .common_name = ""};
+	const struct exchange_peer here = {.loopback = true, .common_name = ""};
+	const char *headers[] = {"impersonate-user", "bob", NULL};
+	struct seen seen = decide(CONFIG_AUTH_PEERS, &list_pods, &root, BYTES_NONE, headers);
+
+	cr_expect_eq(seen.answer, AUTH_DENIED);
+	cr_expect(strstr(seen.reason, "impersonation"), "%s", seen.reason);
+	seen = decide(CONFIG_AUTH_OPEN, &list_pods, &here, BYTES_LIT("localhost"), headers);
+	cr_expect_eq(seen.answer, AUTH_DENIED);
+	cr_expect(strstr(seen.reason, "impersonation"), "%s", seen.reason);
+	cr_expect_eq(decide(CONFIG_AUTH_PEERS, &list_pods, &root, BYTES_NONE, NULL).answer, AUTH_ALLOWED);
+}
+
 Test(serve_auth, open_is_for_local_programs_and_not_for_secrets)
 {
 	static const struct exchange_peer here = {.loopback = true, .common_name = ""};

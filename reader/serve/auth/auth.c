@@ -72,18 +72,21 @@ void auth_close(struct auth **auth)
 /* ---- peers: a user that may read the files of the store may also ask for them
  * ------------------------- */
 
-static void auth_decide_peer(const struct auth *auth, const struct exchange_peer *peer, char *user,
-	size_t size, struct auth_decision *decision)
+static void auth_decide_peer(const struct auth *auth, const struct exchange *x, char *user, size_t size,
+	struct auth_decision *decision)
 {
+	const struct exchange_peer *peer = x->peer;
 	bool allowed = peer->uid == 0 || peer->uid == auth->owner;
+	const char *reason = "";
 
 	(void)snprintf(user, size, "unix:uid=%u", peer->uid);
 	for (size_t i = 0; auth->has_group && !allowed && i < peer->n_groups; i++)
 		allowed = peer->groups[i] == auth->group;
-	*decision = (struct auth_decision){allowed ? AUTH_ALLOWED : AUTH_DENIED, user,
-		allowed ? ""
-			: "only the store's owner, root and the members of its group may use this "
-			  "socket"};
+	if (!allowed)
+		reason = "only the store's owner, root and the members of its group may use this socket";
+	else if (auth_impersonates(x))
+		reason = AUTH_NO_IMPERSONATION;
+	*decision = (struct auth_decision){*reason ? AUTH_DENIED : AUTH_ALLOWED, user, reason};
 }
 
 /* ---- open: anybody on this machine, but no web page
@@ -117,6 +120,8 @@ static void auth_decide_open(const struct exchange *x, const struct auth_attribu
 		reason = "requests of web pages are refused (serve.auth: open)";
 	else if (strcmp(a->resource, "secrets") == 0 && !*a->group)
 		reason = "Secrets are not served without knowing the client (serve.auth: open)";
+	else if (auth_impersonates(x))
+		reason = AUTH_NO_IMPERSONATION;
 	*decision = (struct auth_decision){*reason ? AUTH_DENIED : AUTH_ALLOWED, "system:anonymous", reason};
 }
 
@@ -152,7 +157,7 @@ void auth_decide(struct auth *auth, struct exchange *x, const struct auth_attrib
 	*ret_pending = NULL;
 	switch ((enum config_auth)x->peer->auth) {
 	case CONFIG_AUTH_PEERS:
-		auth_decide_peer(auth, x->peer, user, sizeof(user), &decision);
+		auth_decide_peer(auth, x, user, sizeof(user), &decision);
 		auth_count(auth->metrics, "peers", decision.answer, "local");
 		break;
 	case CONFIG_AUTH_OPEN:

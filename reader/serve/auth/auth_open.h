@@ -35,8 +35,7 @@ void auth_deliver(struct auth *auth, struct serve_worker *worker);
 /* Whether a request asks to be decided for another user, which only the API server can allow. */
 bool auth_impersonates(const struct exchange *x);
 #define AUTH_NO_IMPERSONATION \
-	"impersonation is not possible with serve.auth review and allow; use self, or the API " \
-	"server"
+	"impersonation is not possible with serve.auth peers, open, review and allow; use self, or the API server"
 
 /* Counts a decision of MODE in kinf_serve_decisions_total. SOURCE is "local", "cache", "server" or
  * "grace". */
