@@ -160,6 +160,13 @@ def test_credentials_pass_and_headers_of_a_connection_do_not(forward):
     assert seen["host"] == forward.api.url.removeprefix("http://")
 
 
+def test_a_client_can_not_have_credentials_left_out_by_naming_them_in_connection(forward):
+    """A front proxy says by them for whom it asks."""
+    credentials = {"Authorization": "Bearer proxy", "Impersonate-User": "u", "Impersonate-Group": "g"}
+    seen = forward.serve.ask("/headers", **credentials, Connection="close, Impersonate-User, impersonate-group, authorization").json
+    assert {name: seen.get(name.lower()) for name in credentials} == credentials
+
+
 def test_without_credentials_nothing_is_forwarded(forward):
     before = len(forward.api.seen)
     for method, path in [("POST", PODS), ("DELETE", PODS + "/p0"), ("PATCH", PODS + "/p0/status"), ("GET", PODS + "/p0/log")]:

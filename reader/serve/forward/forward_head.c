@@ -52,6 +52,13 @@ static bool head_names_user(struct bytes name)
 	return bytes_starts(name, BYTES_LIT("x-remote-"));
 }
 
+/* These decide what the request may do. Without its Impersonate-User a request has more rights than it was to have, so a client
+ * of a front proxy that adds that header can't have it left out by naming it in Connection. */
+static bool head_is_credential(struct bytes name)
+{
+	return bytes_equal(name, BYTES_LIT("authorization")) || bytes_starts(name, BYTES_LIT("impersonate-"));
+}
+
 /* HTTP/2 has its own rules about which bytes a header may have. */
 static bool head_is_clean(struct bytes text, bool blanks)
 {
@@ -114,7 +121,7 @@ int forward_head_write(const struct exchange *x, struct bytes host, struct bytes
 		if (head_is_hop_by_hop(h->name) || head_names_user(h->name) ||
 			head_is_one_of(h->name, ours, sizeof(ours) / sizeof(*ours)) ||
 			(uncompressed && bytes_equal(h->name, BYTES_LIT("accept-encoding"))) ||
-			head_is_of_connection(x->headers, x->n_headers, h->name))
+			(!head_is_credential(h->name) && head_is_of_connection(x->headers, x->n_headers, h->name)))
 			continue;
 		if (!head_is_name(h->name) || !head_is_clean(h->value, true))
 			return 400;
