@@ -67,6 +67,7 @@ struct exchange_peer {
 	const char *common_name;
 	const char *const *organizations;
 	size_t n_organizations;
+	int64_t until_s;       /* when that certificate expires, in seconds since 1970 */
 	char address[64];      /* for logs: "10.0.0.7:41234", "unix:uid=1000,pid=4711" */
 	bool loopback;         /* local, or from 127.0.0.0/8 or ::1 */
 	unsigned auth;         /* enum config_auth: how the listener's clients are decided on */

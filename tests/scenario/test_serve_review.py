@@ -243,6 +243,29 @@ def test_rules_decide(allow, path, name, organizations, status):
     assert allow.api.reviews == [], "the API server is not asked"
 
 
+def test_a_certificate_that_expires_ends_what_its_connection_may_do(allow, review):
+    """As at the API server, which checks it with each request."""
+    for server, name in ((allow, "node-short"), (review, "cn")):
+        connection = server.client(server.authority.issue_for(8, name)).connect()
+
+        def status():
+            connection.request("GET", PODS)
+            response = connection.getresponse()
+            response.read()
+            return response.status
+
+        assert status() == 200
+        opened = connection.sock
+        eventually(lambda: status() == 401, 40)
+        assert connection.sock is opened, "it was all on one connection"
+        connection.close()
+
+
+def test_the_last_common_name_of_a_certificate_counts(allow):
+    assert allow.ask(PODS, name="node-1/CN=stranger").status == 403
+    assert allow.ask(PODS, name="stranger/CN=node-1").status == 200
+
+
 def test_a_token_is_no_certificate(allow):
     assert allow.ask(PODS, token="T1").status == 401
 

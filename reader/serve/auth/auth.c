@@ -10,6 +10,7 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/proc.h"
 #include "reader/serve/auth/auth_allow.h"
 #include "reader/serve/auth/auth_open.h"
 #include "reader/serve/auth/auth_self.h"
@@ -146,6 +147,13 @@ void auth_count(
 	metric_add(metrics_cell(metrics, METRIC_DECISIONS, values), 1);
 }
 
+/* A certificate is checked when its client connects, and a connection may last for months. */
+static bool auth_has_expired(const struct exchange_peer *peer)
+{
+	return (*peer->common_name || peer->n_organizations) &&
+	       (int64_t)(proc_realtime_ns() / 1000000000u) >= peer->until_s;
+}
+
 void auth_decide(struct auth *auth, struct exchange *x, const struct auth_attributes *attributes,
 	auth_decided_fn *fn, void *context, struct auth_pending **ret_pending)
 {
@@ -165,11 +173,20 @@ void auth_decide(struct auth *auth, struct exchange *x, const struct auth_attrib
 		auth_count(auth->metrics, "open", decision.answer, "local");
 		break;
 	case CONFIG_AUTH_ALLOW:
-		auth_allow_decide(auth->allow, x, attributes, &decision);
+		if (auth_has_expired(x->peer))
+			decision = (struct auth_decision){AUTH_UNAUTHENTICATED, "", ""};
+		else
+			auth_allow_decide(auth->allow, x, attributes, &decision);
 		auth_count(auth->metrics, "allow", decision.answer, "local");
 		break;
-	case CONFIG_AUTH_SELF:
 	case CONFIG_AUTH_REVIEW:
+		if (auth_has_expired(x->peer)) {
+			decision = (struct auth_decision){AUTH_UNAUTHENTICATED, "", ""};
+			auth_count(auth->metrics, "review", decision.answer, "local");
+			break;
+		}
+		__attribute__((fallthrough));
+	case CONFIG_AUTH_SELF:
 		auth_self_decide(auth->self, x, attributes, fn, context, ret_pending);
 		return;
 	default:

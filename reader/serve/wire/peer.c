@@ -107,5 +107,6 @@ int peer_of_certificate(
 	peer->common_name = (*texts)->names.common_name;
 	peer->organizations = (const char *const *)(*texts)->names.organizations;
 	peer->n_organizations = (*texts)->names.n_organizations;
+	peer->until_s = (*texts)->names.until_s;
 	return 0;
 }

@@ -295,11 +295,18 @@ static int tls_copy_entry(X509_NAME *subject, int at, char **ret_text)
 int tls_session_names(const struct tls_session *s, struct tls_names *ret_names)
 {
 	CLEANUP(tls_names_release) struct tls_names names = {0};
-	X509_NAME *subject = X509_get_subject_name(SSL_get0_peer_certificate(s->ssl));
+	const X509 *certificate = SSL_get0_peer_certificate(s->ssl);
+	X509_NAME *subject = X509_get_subject_name(certificate);
+	struct tm until = {0};
 	size_t room = 0;
-	int r = 0;
+	int r = 0, at = -1;
 
-	int at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
+	if (ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &until) != 1)
+		return tls_fail("a client's certificate has no time of its end");
+	names.until_s = timegm(&until);
+	/* The API server takes the last one of several names. */
+	for (int next = -1; (next = X509_NAME_get_index_by_NID(subject, NID_commonName, next)) >= 0;)
+		at = next;
 	if (at >= 0)
 		r = tls_copy_entry(subject, at, &names.common_name);
 	else if (!(names.common_name = strdup("")))

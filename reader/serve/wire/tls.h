@@ -56,6 +56,7 @@ struct tls_names {
 	char *common_name; /* "" if there is none */
 	char **organizations;
 	size_t n_organizations;
+	int64_t until_s; /* when the certificate expires, in seconds since 1970 */
 };
 bool tls_session_has_certificate(const struct tls_session *session);
 int tls_session_names(const struct tls_session *session, struct tls_names *ret_names);
