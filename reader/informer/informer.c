@@ -372,7 +372,7 @@ static int informer_dispatch(struct kinf_informer *informer, struct informer_rou
 	int armed = wake_arm(&informer->wake, next);
 	if (r >= 0)
 		r = rested < 0 ? rested : armed;
-	int saved = r < 0 ? 0 : informer_cursor_save_when_due(informer, now);
+	int saved = r < 0 || informer->left_out ? 0 : informer_cursor_save_when_due(informer, now);
 	return r < 0 ? r : saved;
 }
 

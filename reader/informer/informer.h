@@ -85,6 +85,7 @@ struct kinf_informer {
 	struct resync resync;
 	bool own_resync, own_jitter; /* the caller's, not the feed's */
 	bool started, dispatching, running, freed;
+	bool left_out; /* FREED before an event was given that the position counts: the cursor stays */
 	bool stopped; /* atomic: other threads may set it */
 	struct wake wake;
 	/* The feeds that the name stands for. */

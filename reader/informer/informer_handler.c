@@ -318,7 +318,8 @@ static int handler_walk(struct kinf_handler *h, int *ret_calls)
 		h->sync_owed = false;
 		handler_report_sync(h, &called);
 		*ret_calls += called;
-		if (r == AGAIN || h->removed)
+		h->informer->left_out = r != AGAIN && h->informer->freed;
+		if (r == AGAIN || h->removed || h->informer->freed)
 			return FOUND;
 		called = false;
 	}

@@ -55,6 +55,31 @@ Test(informer_cursor, a_cursor_goes_on_where_the_last_dispatch_ended)
 	release();
 }
 
+static void free_it(struct tape *tape)
+{
+	kinf_informer_free(&tape->informer);
+}
+
+Test(informer_cursor, no_event_comes_after_a_sync_that_frees_the_informer_and_none_is_lost)
+{
+	cache_put("a/x", NULL);
+	cache_take();
+	again(0);
+	tape_is(&a, "add! a/x=1 sync");
+	kinf_informer_free(&informer);
+	cache_put("a/x", NULL);
+	cache_take();
+	informer = with_cursor(0);
+	tape_add(informer, &b, NULL);
+	b.then = free_it;
+	cr_assert_eq(kinf_informer_dispatch(informer, 0), 1);
+	tape_is(&b, "sync");
+	informer = NULL;
+	again(0);
+	tape_is(&a, "sync upd a/x=1>2");
+	release();
+}
+
 Test(informer_cursor, the_sync_of_one_that_goes_on_is_counted)
 {
 	cache_put("a/x", NULL);
