@@ -452,8 +452,8 @@ static uint64_t connection_deadline(const struct http_connection *c)
 		at = c->began_ns + HEAD_NS;
 	else if (!c->streams)
 		at = c->progress_ns + IDLE_NS;
-	else if (c->protocol == &http2_protocol)
-		at = c->worker->now_ns + SLOW_NS / 6; /* connection_check_streams() */
+	else if (c->protocol == &http2_protocol) /* also while there is always something to do */
+		at = c->checked_ns + SLOW_NS / 6;
 	return at < c->finish_ns ? at : c->finish_ns;
 }
 
@@ -498,6 +498,7 @@ static void connection_check_streams(struct http_connection *c)
 {
 	uint64_t now = c->worker->now_ns;
 
+	c->checked_ns = now;
 	for (struct stream *s = c->streams, *next; s; s = next) {
 		next = s->next;
 		if (stream_awaits_client(s) && now - s->progress_ns >= SLOW_NS)

@@ -161,6 +161,7 @@ struct http_connection {
 	uint64_t began_ns;    /* of the head or handshake that is awaited; 0: none */
 	uint64_t place_ns;    /* when the handshake got its place */
 	uint64_t progress_ns; /* when the socket last took or gave a byte */
+	uint64_t checked_ns;  /* when the streams of HTTP/2 were looked at last */
 	uint64_t finish_ns;   /* when the streams are asked to finish; UINT64_MAX: not */
 	uint64_t pause_ns;    /* no turns until then: the client opens its windows bit by bit; 0: none */
 	bool readable, writable, read_ended, dead, lingering, draining;
