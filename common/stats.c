@@ -315,9 +315,10 @@ int stats_create(int directory_fd, const char *name, struct stats **ret_stats)
 	return 0;
 }
 
-int stats_open(int directory_fd, const char *name, struct stats **ret_stats)
+/* Opens the page that is there, with FLAGS of open(2). RET_FD gets its file. */
+static int stats_open_file(int directory_fd, const char *name, int flags, struct stats **ret_stats, int *ret_fd)
 {
-	AUTO_FD int fd = openat(directory_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	AUTO_FD int fd = openat(directory_fd, name, flags | O_CLOEXEC | O_NOFOLLOW);
 	CLEANUP(stats_close) struct stats *s = NULL;
 	struct stat st;
 
@@ -325,13 +326,35 @@ int stats_open(int directory_fd, const char *name, struct stats **ret_stats)
 		return err_set(-errno, "opening status page '%s'", name);
 	if (!S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(*s->page))
 		return err_set(ERR_FORMAT, "status page '%s'", name);
-	int r = stats_map(fd, PROT_READ, &s);
+	int r = stats_map(fd, flags == O_RDWR ? PROT_READ | PROT_WRITE : PROT_READ, &s);
 	if (r < 0)
 		return err_add(r, "status page '%s'", name);
 	uint32_t version = atomic_load_explicit(&s->page->version, memory_order_acquire);
 	if (version >> 16 != PAGE_VERSION >> 16 || atomic_load(&s->page->magic) != PAGE_MAGIC ||
 		atomic_load(&s->page->size) < sizeof(*s->page))
 		return err_set(ERR_FORMAT, "status page '%s' is being made, or by another version", name);
+	*ret_fd = TAKE_FD(fd);
+	*ret_stats = TAKE(s);
+	return 0;
+}
+
+int stats_open(int directory_fd, const char *name, struct stats **ret_stats)
+{
+	AUTO_FD int fd = -1;
+
+	return stats_open_file(directory_fd, name, O_RDONLY, ret_stats, &fd);
+}
+
+int stats_continue(int directory_fd, const char *name, struct stats **ret_stats)
+{
+	CLEANUP(stats_close) struct stats *s = NULL;
+	AUTO_FD int fd = -1;
+	int r = stats_open_file(directory_fd, name, O_RDWR, &s, &fd);
+
+	if (r == 0)
+		r = stats_watch(s, &fd);
+	if (r < 0)
+		return r;
 	*ret_stats = TAKE(s);
 	return 0;
 }

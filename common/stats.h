@@ -35,6 +35,9 @@ struct stats;
  * which that is no promise (mapped_file.h) the process goes on with a page that nobody else sees, and the heartbeat writes it
  * into the file when there is room. */
 int stats_create(int directory_fd, const char *name, struct stats **ret_stats);
+/* For a writer that can't start: opens the page of the process before it to say in it why. The rest stays as it is, so that
+ * readers always find a reason between two starts. Errors as of stats_open(). */
+int stats_continue(int directory_fd, const char *name, struct stats **ret_stats);
 /* For readers: maps the page read-only. -ENOENT; ERR_FORMAT, also while the page is being made. */
 int stats_open(int directory_fd, const char *name, struct stats **ret_stats);
 /* Makes a page in private memory, for tests. */

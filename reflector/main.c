@@ -37,7 +37,7 @@ static void open_page(struct daemon *daemon, const struct config *config)
 	if (r == 0)
 		r = home_take_role(home, HOME_REFLECTOR); /* the page of one that runs is not touched */
 	if (r == 0 && home_runtime_fd(home) >= 0)
-		r = daemon_open_page(daemon, home_runtime_fd(home));
+		r = daemon_continue_page(daemon, home_runtime_fd(home));
 	err_ignore(r, "the log alone says why");
 }
 

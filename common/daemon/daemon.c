@@ -216,6 +216,13 @@ void daemon_reloaded(struct daemon *d, int r)
 
 /* ---- from start to end ---- */
 
+int daemon_continue_page(struct daemon *d, int runtime_fd)
+{
+	int r = stats_continue(runtime_fd, d->program->status_page, &d->stats);
+
+	return r == -ENOENT || r == ERR_FORMAT ? stats_create(runtime_fd, d->program->status_page, &d->stats) : r;
+}
+
 int daemon_open_page(struct daemon *d, int runtime_fd)
 {
 	size_t size;

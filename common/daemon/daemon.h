@@ -88,6 +88,8 @@ int daemon_main(const struct daemon_program *program, int argc, char **argv);
 /* Makes the status page and the control socket in the runtime directory. From then on a failed check is
  * noted there, and commands come into daemon->call. */
 int daemon_open_page(struct daemon *daemon, int runtime_fd);
+/* For open_page(): opens the status page of the process before this one, and makes one only if there is none. */
+int daemon_continue_page(struct daemon *daemon, int runtime_fd);
 
 /* Waits for a second, and reports it, if R says that a disk is full. Returns: true: try again; false: R stands, or the
  * daemon is to stop. */

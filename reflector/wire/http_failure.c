@@ -83,6 +83,17 @@ static const char *failure_of_proxy(const struct http_call *call, CURLcode code)
 	}
 }
 
+/* Whether REASON, of a TLS handshake, is that the connection has ended: libcurl and OpenSSL say it in several ways. */
+static bool failure_is_closed(const char *reason)
+{
+	static const char *const texts[] = {"SSL_ERROR_SYSCALL", "unexpected eof", "Recv failure", "Send failure"};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+		if (strstr(reason, texts[i]))
+			return true;
+	return false;
+}
+
 int http_call_failure(const struct http_call *call, CURLcode code)
 {
 	const char *reason = call->reason[0] ? call->reason : curl_easy_strerror(code);
@@ -113,6 +124,9 @@ int http_call_failure(const struct http_call *call, CURLcode code)
 		       "time)";
 	else if (!proxy && strstr(reason, "wrong version number"))
 		hint = " (no TLS is spoken there: is 'server' in the kubeconfig an http:// address?)";
+	else if (!proxy && code == CURLE_SSL_CONNECT_ERROR && failure_is_closed(reason))
+		hint = " (the connection was closed in the TLS handshake; perhaps no TLS is spoken there: is 'server' in the "
+		       "kubeconfig an http:// address?)";
 	return err_say(proxy ? ERR_NETWORK : failure.error, "%s: %s: %s%s", call->http->name,
 		proxy ? proxy : failure.words, reason, hint);
 }

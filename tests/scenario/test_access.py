@@ -2,10 +2,14 @@
 """How the reflector and the API server identify themselves to each other: TLS names, tokens, client certificates,
 impersonation. Tokens and certificates also change while the reflector runs."""
 
+import contextlib
 import os
+import re
+import socket
 
 import pytest
 
+from harness import eventually
 from harness.reverse_proxy import UNAUTHORIZED, ReverseProxy
 from harness.store import whole
 
@@ -79,6 +83,22 @@ def test_an_http_server_that_is_named_as_https_is_told_as_that(simulator, store)
     store.connect(simulator.url.replace("http://", "https://"))
     store.configure("pods")
     store.reflector().wait_log("unreachable .*: TLS: .*no TLS is spoken there: is 'server' in the kubeconfig an http:// address")
+
+
+def test_a_server_that_closes_the_tls_handshake_is_perhaps_no_tls_server(store):
+    """It has left bytes of ours unread, so the kernel resets the connection, and nothing that it has said arrives."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        store.connect(f"https://127.0.0.1:{server.getsockname()[1]}")
+        store.configure("pods")
+        reflector = store.reflector()
+
+        def told():
+            with contextlib.suppress(BlockingIOError):
+                server.accept()[0].close()
+            return re.search("unreachable .*: TLS: .*perhaps no TLS is spoken there: is 'server' in the kubeconfig", reflector.log)
+
+        eventually(told)
 
 
 def test_k22_every_request_carries_the_impersonation_headers(workspace, simulator, door, authority):

@@ -204,6 +204,26 @@ Test(stats, text_is_valid_and_printable_whatever_was_said)
 	cr_assert_str_eq(p.state, text, "a character is left out whole");
 }
 
+Test(stats, a_page_that_is_continued_keeps_all_but_what_is_set)
+{
+	struct stats *none = NULL;
+	struct stats_process p;
+
+	cr_assert_eq(stats_continue(directory_fd, PAGE, &none), -ENOENT);
+	CLEANUP(stats_close) struct stats *w = create();
+	stats_add(w, STAT_LISTS, 5);
+	stats_set_error(w, "the first reason");
+	CLEANUP(stats_close) struct stats *next = NULL;
+	cr_assert_eq(stats_continue(directory_fd, PAGE, &next), 0);
+	CLEANUP(stats_close) struct stats *r = reader();
+	cr_assert_eq(stats_process(r, &p), 0);
+	cr_assert_str_eq(p.error, "the first reason", "a reader finds it until there is another one");
+	stats_set_error(next, "the second");
+	cr_assert_eq(stats_process(r, &p), 0);
+	cr_assert_str_eq(p.error, "the second");
+	cr_assert_eq(stats_get(r, STAT_LISTS), 5);
+}
+
 /* Writes a page in a child that then dies. */
 static void write_and_die(void)
 {
