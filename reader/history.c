@@ -53,14 +53,17 @@ static const struct snapshot_feed *history_feed(
 	return NULL;
 }
 
-/* Reads the version before RECORD. Returns FOUND, also with seq 0 if there is none, or an error. */
-static int history_before(
-	struct snapshot *snapshot, const struct record *record, struct record *ret_before)
+/* Checks RECORD, which is to be given out, and reads the version before it. Returns FOUND, also with seq 0 if there is none, or
+ * an error. */
+static int history_before(struct snapshot *snapshot, struct record *record, struct record *ret_before)
 {
 	*ret_before = (struct record){0};
+	int r = snapshot_check_record(snapshot, record);
+	if (r < 0)
+		return r;
 	if (!record->prev)
 		return FOUND;
-	int r = snapshot_version(snapshot, record->prev, ret_before);
+	r = snapshot_version(snapshot, record->prev, ret_before);
 	if (r == NOT_FOUND)
 		return err_say(ERR_CORRUPT, "record %llu: the version before it, %llu, is missing",
 			(unsigned long long)record->seq, (unsigned long long)record->prev);
@@ -104,6 +107,8 @@ static int history_walk(struct history *h)
 	int r = journal_walk_open(
 		snapshot_journal(snapshot), snapshot_journal_txn(snapshot), last + 1, &log);
 
+	if (r == 0 && !h->snapshot->kinf->is_damaged)
+		journal_walk_check_pages(log);
 	while (r == 0 && (r = history_next(h->snapshot, log, &last, &record)) == FOUND) {
 		struct record before;
 
@@ -166,6 +171,8 @@ int history_log(struct kinf_snapshot *snapshot, const char *feed, uint64_t from,
 		last = (from > begin ? from : begin) - 1;
 	if (r == 0)
 		r = journal_walk_open(snapshot_journal(state), snapshot_journal_txn(state), last + 1, &log);
+	if (r == 0 && !snapshot->kinf->is_damaged)
+		journal_walk_check_pages(log);
 	while (r == 0 && (r = history_next(snapshot, log, &last, &record)) == FOUND) {
 		const struct snapshot_feed *of = history_feed(set, &record);
 		struct kinf_object old;

@@ -290,6 +290,8 @@ int record_check(const struct record *record);
 struct journal_walk;
 int journal_walk_open(struct journal *journal, struct txn *txn, uint64_t from,
 	struct journal_walk **ret_walk);
+/* From now on a page that its rows do not fill, so that records may be missing, is ERR_CORRUPT. For readers of a sound store. */
+void journal_walk_check_pages(struct journal_walk *walk);
 int journal_walk_next(struct journal_walk *walk, struct record *ret_record);
 /* Returns the seq of the record that the last step came to, also if that one could not be read (ERR_CORRUPT). The
  * next step goes on after it. */

@@ -27,6 +27,7 @@ struct journal_walk {
 	struct ahead ahead;
 	struct cursor *front; /* at the last record that was announced; NULL: none was */
 	unsigned lead;        /* records between the two cursors */
+	bool checks_pages;
 	unsigned step, passed; /* of PASSED records of STEP the walk has passed since it looked last */
 };
 
@@ -47,6 +48,12 @@ int journal_walk_open(struct journal *journal, struct txn *txn, uint64_t from,
 		return r;
 	*ret_walk = TAKE(walk);
 	return 0;
+}
+
+void journal_walk_check_pages(struct journal_walk *walk)
+{
+	CHECK_OBJ(walk, JOURNAL_WALK_MAGIC);
+	walk->checks_pages = true;
 }
 
 /* Moves FRONT on and announces what it comes to. Returns: FOUND; END; errors, which the walk itself will meet. */
@@ -112,6 +119,8 @@ int journal_walk_next(struct journal_walk *walk, struct record *ret_record)
 		return err_add(r, "record %" PRIu64, walk->seq);
 	if (key.size != SEQ_KEY_SIZE || be64_get(key.data) != record.seq)
 		return err_set(ERR_CORRUPT, "record %" PRIu64 " is in another one's place", record.seq);
+	if (walk->checks_pages && !cursor_page_is_whole(walk->cursor, key))
+		return err_set(ERR_CORRUPT, "the page of record %" PRIu64 " lacks records", record.seq);
 	walk_look_ahead(walk);
 	*ret_record = record;
 	return FOUND;

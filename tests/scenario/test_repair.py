@@ -197,3 +197,21 @@ def test_false_reports_change_nothing(simulator, running):
     assert [p["restarts"] for p in status["processes"] if "restarts" in p] == [0] * len(status["processes"]), status
     assert (store.path / "index" / "CURRENT").read_text() == "gen-1\n"
     assert " record_damaged " not in store.supervisor.log
+
+
+def test_history_and_log_give_no_damaged_version(simulator, store):
+    """They read the log itself, where no record was checked."""
+    simulator.create("pods", 10)
+    daemons = store.configure(whole("pods"), mapSize="64MiB").daemons()
+    store.wait_equal(simulator, "pods")
+    key = mark(simulator)
+    store.wait_equal(simulator, "pods")
+    for process in reversed(daemons):
+        process.stop()
+    commands = ["history", "pods", key, "-o", "json"], ["log", "pods", "-o", "json"]
+    for command in commands:
+        assert MARK.decode() in store.kinf(*command, check=True).stdout
+    assert flip(journal(store), MARK, at=3)
+    for command in commands:
+        result = store.kinf(*command)
+        assert result.status == 1 and "is damaged" in result.stderr and "me-0123456789" not in result.stdout, result

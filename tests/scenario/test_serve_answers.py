@@ -412,7 +412,7 @@ def test_the_form_of_a_refusal_and_of_a_missing_object(serve):
 
 def test_s82_large_answers_are_compressed(serve):
     serve.simulator.create("pods", 200, size=2000, prefix="large")
-    eventually(lambda: len(serve.ask("/api/v1/pods").body) > 300000)
+    eventually(lambda: len(serve.ask("/api/v1/pods").names) == 218)
     plain = serve.ask("/api/v1/pods")
     packed = serve.ask("/api/v1/pods", accept_encoding="gzip")
     assert packed.headers["content-encoding"] == "gzip" and packed.headers["vary"] == "Accept-Encoding"
