@@ -35,7 +35,6 @@ void feed_sets_release(struct kinf_snapshot *snapshot)
 	snapshot->n_sets = snapshot->sets_room = 0;
 }
 
-
 int feed_set_get(struct kinf_snapshot *snapshot, const char *name, const struct feed_set **ret_set)
 {
 	CLEANUP(feed_set_free) struct feed_set *set = NULL;

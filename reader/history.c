@@ -97,6 +97,17 @@ static int history_next(
 	return r;
 }
 
+/* Opens the log from the record FROM on. In a damaged copy what is left of a page that lacks records is shown. */
+static int history_open_log(const struct kinf_snapshot *snapshot, uint64_t from, struct journal_walk **ret_log)
+{
+	struct snapshot *state = snapshot->snapshot;
+	int r = journal_walk_open(snapshot_journal(state), snapshot_journal_txn(state), from, ret_log);
+
+	if (r == 0 && !snapshot->kinf->is_damaged)
+		journal_walk_check_pages(*ret_log);
+	return r;
+}
+
 /* Gives the changes; before the first one the state from before the log. */
 static int history_walk(struct history *h)
 {
@@ -104,11 +115,8 @@ static int history_walk(struct history *h)
 	struct snapshot *snapshot = h->snapshot->snapshot;
 	struct record record;
 	uint64_t last = snapshot_horizon(snapshot);
-	int r = journal_walk_open(
-		snapshot_journal(snapshot), snapshot_journal_txn(snapshot), last + 1, &log);
+	int r = history_open_log(h->snapshot, last + 1, &log);
 
-	if (r == 0 && !h->snapshot->kinf->is_damaged)
-		journal_walk_check_pages(log);
 	while (r == 0 && (r = history_next(h->snapshot, log, &last, &record)) == FOUND) {
 		struct record before;
 
@@ -170,9 +178,7 @@ int history_log(struct kinf_snapshot *snapshot, const char *feed, uint64_t from,
 	if (r == 0)
 		last = (from > begin ? from : begin) - 1;
 	if (r == 0)
-		r = journal_walk_open(snapshot_journal(state), snapshot_journal_txn(state), last + 1, &log);
-	if (r == 0 && !snapshot->kinf->is_damaged)
-		journal_walk_check_pages(log);
+		r = history_open_log(snapshot, last + 1, &log);
 	while (r == 0 && (r = history_next(snapshot, log, &last, &record)) == FOUND) {
 		const struct snapshot_feed *of = history_feed(set, &record);
 		struct kinf_object old;

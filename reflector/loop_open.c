@@ -192,7 +192,6 @@ int loop_open_feeds(struct loop *loop)
 		return r;
 	loop->trimming.home = loop->home;
 	loop->trimming.stats = loop->stats;
-	loop->trimming.most_bytes = retention.bytes;
 	trimming_begin(&loop->trimming, loop->journal, loop->retention);
 	cluster_begin(loop->cluster, loop->recorder);
 	shared.recorder = loop->recorder;
@@ -224,8 +223,6 @@ static int loop_open_network(struct loop *loop)
 			err_text(r), (unsigned)geteuid());
 	if (r >= 0)
 		r = http_new(loop->kubeconfig, &loop->http);
-	if (r >= 0)
-		http_set_limits(loop->http, config->policy.connect_ns, config->policy.silence_ns);
 	if (r >= 0)
 		r = discovery_new(loop->http, loop_on_discovered, loop, &loop->discovery);
 	return r;

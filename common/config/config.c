@@ -301,10 +301,8 @@ int config_load(const struct config_flags *flags, struct config **ret_config)
 		file = here >= 0 ? CONFIG_HERE : access(CONFIG_ETC, F_OK) == 0 ? CONFIG_ETC : NULL;
 	}
 	r = config_new(&config);
-	/* Before it is read, so that no change is missed; that it can't be found is said below. */
-	if (r == 0 && file)
-		(void)stat(file, &config->file_read);
 	if (r == 0 && file) {
+		(void)stat(file, &config->file_read); /* before it is read, so that no change is missed */
 		r = here >= 0 ? yaml_load_fd(here, file, &yaml) : yaml_load(file, &yaml);
 		r = r == ERR_SYNTAX ? err_say(ERR_CONFIG, "%s", err_text(r)) :
 			r < 0 ? config_explain_unreadable(r, file, flags) : config_read_tree(config, yaml, file);

@@ -27,6 +27,7 @@
 #include "reader/serve/loop.h"
 #include "reader/serve/metrics.h"
 #include "reader/serve/wire/tls.h"
+#include "store/env/generation.h"
 #include "store/env/text_file.h"
 
 #define SERVE_TICKETS         "serve.tickets" /* in the runtime directory */
@@ -48,7 +49,7 @@ static const char *const auth_names[CONFIG_AUTH_MAX] = {[CONFIG_AUTH_DEFAULT] = 
 /* Gives the directory the rights of the store, which may have got its group after the directory was made. */
 static int serve_share_directory(const struct serve *serve)
 {
-	unsigned mode = home_file_mode(serve->home) & 0040 ? 02750 : 0700;
+	unsigned mode = generation_directory_mode(home_file_mode(serve->home));
 	struct stat store, ours;
 
 	if (fstat(home_fd(serve->home), &store) < 0 || fstat(serve->directory_fd, &ours) < 0 ||

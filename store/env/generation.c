@@ -118,7 +118,7 @@ static int generation_start_writing(struct generation *gen, const struct generat
 static int generation_set_rights(const struct generation *gen, int directory_fd, unsigned file_mode)
 {
 	static const char *const files[] = {"data.mdb", "pins", "hints", "STATE"};
-	unsigned mode = file_mode & 0040 ? 02750 : 0700;
+	unsigned mode = generation_directory_mode(file_mode);
 	struct stat above, ours;
 
 	if (fstat(directory_fd, &above) < 0 || fstat(gen->fd, &ours) < 0)
@@ -195,7 +195,7 @@ static int generation_make_file(int fd, const char *name, unsigned mode)
 static int generation_fill_directory(struct generation *gen, int directory_fd,
 	const struct generation_options *options)
 {
-	unsigned mode = options->file_mode & 0040 ? 02750 : 0700;
+	unsigned mode = generation_directory_mode(options->file_mode);
 	char name[32];
 
 	generation_folder_name(gen->number, name);

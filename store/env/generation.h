@@ -108,4 +108,10 @@ int generation_read_uuid(int directory_fd, uint32_t number, uint8_t ret_uuid[16]
 int generation_remove_others(int directory_fd, uint32_t keep, struct formers *formers);
 int generation_remove_except(int directory_fd, const uint32_t *keep, size_t n_keep, struct formers *formers);
 
+/* The mode of a directory with files of FILE_MODE: what is made there belongs to the same group. */
+static inline unsigned generation_directory_mode(unsigned file_mode)
+{
+	return file_mode & 0040 ? 02750 : 0700;
+}
+
 #endif

@@ -9,11 +9,14 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/proc.h"
 
 int text_file_write(int fd, struct bytes text)
 {
 	const char *data = text.data;
 
+	if (!proc_may_write(text.size))
+		return err_set(-EFBIG, "writing a file");
 	while (text.size > 0) {
 		ssize_t n = write(fd, data, text.size);
 

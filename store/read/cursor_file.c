@@ -65,7 +65,7 @@ static int cursor_write_file(struct home *home, const char *name, struct bytes t
 	}
 	/* The reflector must be able to read it, whatever the umask: it may be another user. */
 	r = fchmod(fd, 0640) < 0 ? err_set(-errno, "setting the mode of '%s'", temporary)
-	    : !proc_may_write(text.size) ? err_set(-EFBIG, "writing '%s'", temporary) : text_file_write(fd, text);
+				 : text_file_write(fd, text);
 	if (r == 0)
 		r = failpoint_pass(FAILPOINT_CURSOR_WRITE);
 	if (r == 0 && renameat(directory, temporary, directory, name) < 0)

@@ -154,7 +154,7 @@ static inline void open_and_close_each_file(void)
 	(void)closedir(directory);
 }
 
-/* What a child has: its snapshots, and the sum in the one that it holds. */
+/* A child keeps its snapshots here, and the sum that it has read in the one that it holds. */
 struct serving {
 	int from, to; /* commands and answers */
 	struct txn *txn, *more;

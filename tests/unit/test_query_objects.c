@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What can be done with an object: copies, parts, texts. */
+/* The tests copy objects, read parts of them, and write them as text. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What verify says of a store with some of everything. All failures fail the test. */
+/* Makes a store with some of everything and runs verify on it. Each failure fails the test. */
 #ifndef UNIT_VERIFY_RIG_H
 #define UNIT_VERIFY_RIG_H
 

@@ -163,7 +163,14 @@ void auth_decide(struct auth *auth, struct exchange *x, const struct auth_attrib
 
 	CHECK_OBJ(auth, AUTH_MAGIC);
 	*ret_pending = NULL;
-	switch ((enum config_auth)x->peer->auth) {
+	enum config_auth mode = (enum config_auth)x->peer->auth;
+	if ((mode == CONFIG_AUTH_ALLOW || mode == CONFIG_AUTH_REVIEW) && auth_has_expired(x->peer)) {
+		decision = (struct auth_decision){AUTH_UNAUTHENTICATED, "", ""};
+		auth_count(auth->metrics, mode == CONFIG_AUTH_ALLOW ? "allow" : "review", decision.answer, "local");
+		fn(context, &decision);
+		return;
+	}
+	switch (mode) {
 	case CONFIG_AUTH_PEERS:
 		auth_decide_peer(auth, x, user, sizeof(user), &decision);
 		auth_count(auth->metrics, "peers", decision.answer, "local");
@@ -173,20 +180,11 @@ void auth_decide(struct auth *auth, struct exchange *x, const struct auth_attrib
 		auth_count(auth->metrics, "open", decision.answer, "local");
 		break;
 	case CONFIG_AUTH_ALLOW:
-		if (auth_has_expired(x->peer))
-			decision = (struct auth_decision){AUTH_UNAUTHENTICATED, "", ""};
-		else
-			auth_allow_decide(auth->allow, x, attributes, &decision);
+		auth_allow_decide(auth->allow, x, attributes, &decision);
 		auth_count(auth->metrics, "allow", decision.answer, "local");
 		break;
-	case CONFIG_AUTH_REVIEW:
-		if (auth_has_expired(x->peer)) {
-			decision = (struct auth_decision){AUTH_UNAUTHENTICATED, "", ""};
-			auth_count(auth->metrics, "review", decision.answer, "local");
-			break;
-		}
-		__attribute__((fallthrough));
 	case CONFIG_AUTH_SELF:
+	case CONFIG_AUTH_REVIEW:
 		auth_self_decide(auth->self, x, attributes, fn, context, ret_pending);
 		return;
 	default:
