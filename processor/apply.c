@@ -197,12 +197,12 @@ static int apply_read_terms(
 	return 0;
 }
 
-/* Collects the terms of RECORD. A damaged one has none, and is reported: when the reflector has stored it again,
- * another index is built. Until then the feed's row says that the index lacks something. */
+/* Collects the terms of RECORD. A damaged one has none, and no stored bytes if its header is, and is reported: when the
+ * reflector has stored it again, another index is built. Until then the feed's row says that the index lacks something. */
 static int apply_collect(struct apply *apply, struct apply_feed *feed, const struct record *record,
 	struct term_list *list)
 {
-	int r = record_check(record);
+	int r = record->stored.size ? record_check(record) : err_set(ERR_CORRUPT, "record %" PRIu64, record->seq);
 
 	if (!r)
 		return apply_read_terms(feed, record, list);
@@ -264,7 +264,7 @@ static int apply_put(struct apply *apply, struct txn *txn, struct apply_feed *fe
 		r = apply_collect(apply, feed, record, &apply->new);
 	if (r < 0)
 		return r;
-	if (txn_place(txn, record->stored, &change.to.place) == FOUND)
+	if (record->stored.size && txn_place(txn, record->stored, &change.to.place) == FOUND)
 		change.to.place_size = (uint32_t)record->stored.size;
 	apply->unindexable += apply->new.unindexable;
 	change.old = apply->old.terms;
@@ -320,6 +320,8 @@ static int apply_bracket(struct apply *apply, struct txn *txn, struct apply_feed
 	struct record record;
 	int r = journal_walk_open(apply->journal, txn, begin + 1, &walk);
 
+	if (!r) /* trimming does not reach an open list */
+		journal_walk_check(walk, begin, end);
 	if (feed->row.listed == 0) /* no object has an older version, so this reads in the order of the journal */
 		env_expect_random(journal_env(apply->journal), false);
 	while (!r && (r = journal_walk_next(walk, &record)) == FOUND && record.seq < end) {

@@ -174,7 +174,10 @@ static int intake_open_walk(struct intake *intake)
 		intake_at_end(intake);
 		return AGAIN;
 	}
-	return journal_walk_open(intake->journal, txn, intake->taken + 1, &intake->walk);
+	r = journal_walk_open(intake->journal, txn, intake->taken + 1, &intake->walk);
+	if (!r)
+		journal_walk_check(intake->walk, meta.horizon, meta.next_seq);
+	return r;
 }
 
 int intake_begin(struct intake *intake)

@@ -255,7 +255,7 @@ static int pair_count_ready(struct pair *pair, struct readiness *ret_readiness)
 	return r;
 }
 
-/* Returns the journal's age. Nothing of it is trimmed while readers wait, so its first record dates it,
+/* Returns the journal's age. Nothing of it is trimmed while readers wait, so its first record that can be read dates it,
  * after a restart also. */
 static int pair_journal_age(struct pair *pair, uint64_t *ret_ns)
 {
@@ -268,7 +268,7 @@ static int pair_journal_age(struct pair *pair, uint64_t *ret_ns)
 	if (!r)
 		r = journal_walk_open(pair->journal, txn, 0, &walk);
 	if (!r)
-		r = journal_walk_next(walk, &record);
+		r = journal_walk_next_sound(walk, &record);
 	*ret_ns = r == FOUND && record.time_ns < now ? now - record.time_ns : 0;
 	return r < 0 ? r : 0;
 }

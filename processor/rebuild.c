@@ -84,15 +84,21 @@ static int rebuild_enter(struct builder *b, const struct record *record)
 	return r ? r : index_begin(b->index);
 }
 
-static int rebuild_enter_seq(struct builder *b, uint32_t feed, uint64_t seq)
+/* Enters version SEQ of the object KEY. One that can't be read is entered by its key alone: the others are needed. */
+static int rebuild_enter_seq(struct builder *b, uint32_t feed, struct bytes key, uint64_t seq)
 {
 	struct record record;
 	int r = journal_get(b->journal, b->txn, seq, &record);
 
-	if (r == NOT_FOUND)
-		r = err_say(ERR_CORRUPT, "seq %" PRIu64 " is not in the journal", seq);
-	if (r == ERR_CORRUPT)
+	if (r == ERR_CORRUPT) {
+		err_ignore(r, "the object is entered without terms");
+		return rebuild_enter(b, &(struct record){.feed = feed, .key = key, .seq = seq});
+	}
+
+	if (r == NOT_FOUND) {
 		scrub_report(b->p, b->journal, feed, seq);
+		return err_say(ERR_CORRUPT, "seq %" PRIu64 " is not in the journal", seq);
+	}
 	return r ? r : rebuild_enter(b, &record);
 }
 
@@ -109,13 +115,17 @@ static int rebuild_enter_objects(struct builder *b, uint32_t feed, uint64_t list
 
 	while (!r && (r = head_walk_next(heads, &key, &head)) == FOUND)
 		if (!list_begin || head.seq < list_begin)
-			r = rebuild_enter_seq(b, feed, head.seq);
+			r = rebuild_enter_seq(b, feed, key, head.seq);
 	if (r != END || !list_begin)
 		return r == END ? 0 : r;
 	r = journal_walk_open(b->journal, b->txn, list_begin + 1, &list);
+	if (!r)
+		journal_walk_check(list, b->meta.horizon, b->meta.next_seq);
 	while (!r && (r = journal_walk_next(list, &record)) == FOUND)
 		if (record.feed == feed && record.prev && record.prev < list_begin)
-			r = rebuild_enter_seq(b, feed, record.prev);
+			r = rebuild_enter_seq(b, feed, record.key, record.prev);
+	if (r == ERR_CORRUPT) /* which object it has changed is not known until the list has ended */
+		scrub_report(b->p, b->journal, feed, journal_walk_seq(list));
 	return r == END ? 0 : r;
 }
 

@@ -75,19 +75,12 @@ static int history_before(struct snapshot *snapshot, struct record *record, stru
 static int history_next(
 	struct kinf_snapshot *snapshot, struct journal_walk *log, uint64_t *last, struct record *ret_record)
 {
-	struct journal_meta meta;
 	int r;
 
 	while ((r = journal_walk_next(log, ret_record)) == ERR_CORRUPT && snapshot->kinf->is_damaged) {
 		err_ignore(r, "the rest is shown");
-		if (journal_walk_seq(log) > *last) {
-			*last = journal_walk_seq(log);
-			continue;
-		}
-		r = journal_meta(snapshot_journal(snapshot->snapshot), snapshot_journal_txn(snapshot->snapshot), &meta);
-		if (r == 0)
-			r = journal_walk_skip(log, *last, meta.next_seq, last);
-		if (r < 0)
+		r = journal_walk_pass(log, *last, snapshot_last(snapshot->snapshot) + 1, last);
+		if (r != 0)
 			return r;
 	}
 	if (r == FOUND && ret_record->seq < *last)
@@ -97,15 +90,14 @@ static int history_next(
 	return r;
 }
 
-/* Opens the log from the record FROM on. In a damaged copy what is left of a page that lacks records is shown. */
+/* Opens the log from the record FROM on. In a damaged copy what is left is shown. */
 static int history_open_log(const struct kinf_snapshot *snapshot, uint64_t from, struct journal_walk **ret_log)
 {
 	struct snapshot *state = snapshot->snapshot;
-	int r = journal_walk_open(snapshot_journal(state), snapshot_journal_txn(state), from, ret_log);
 
-	if (r == 0 && !snapshot->kinf->is_damaged)
-		journal_walk_check_pages(*ret_log);
-	return r;
+	return snapshot->kinf->is_damaged
+		? journal_walk_open(snapshot_journal(state), snapshot_journal_txn(state), from, ret_log)
+		: snapshot_open_walk(state, from, ret_log);
 }
 
 /* Gives the changes; before the first one the state from before the log. */

@@ -31,7 +31,7 @@ void reports_receive(struct reports *reports, struct feeds *feeds, const uint8_t
 		checked[n++] = report.seq;
 		if (known)
 			continue;
-		int r = feeds_repair(feeds, report.seq);
+		int r = report.seq ? feeds_repair(feeds, report.seq) : feeds_restore_rows(feeds);
 		if (r == FOUND)
 			stats_add(stats, STAT_DAMAGED, 1);
 		err_ignore(r < 0 ? r : 0, "the next report has it checked again");

@@ -53,6 +53,10 @@ int answer_event_read(struct answer_request *request, uint64_t seq, struct recor
 {
 	int r = snapshot_version(request->worker->snapshot, seq, ret_record);
 
+	if (r == ERR_CORRUPT) {
+		err_ignore(r, "it was reported, and the client lists again");
+		return LAPPED;
+	}
 	return r == FOUND && ret_record->feed != request->feed->id ? LAPPED
 	       : r == NOT_FOUND                                    ? LAPPED
 								   : r;
@@ -152,8 +156,7 @@ static int bracket_collect(struct answer_request *request, uint64_t begin, uint6
 	struct bracket_record *records = NULL;
 	struct record record;
 	size_t n = 0, room = 0;
-	int r = journal_walk_open(
-		snapshot_journal(snapshot), snapshot_journal_txn(snapshot), begin, &log);
+	int r = snapshot_open_walk(snapshot, begin, &log);
 
 	while (r == 0 && (r = journal_walk_next(log, &record)) == FOUND && record.seq <= end) {
 		struct bracket_record found = {hash_bytes(record.key, EVENT_HASH_SEED), record.seq,
@@ -164,6 +167,10 @@ static int bracket_collect(struct answer_request *request, uint64_t begin, uint6
 		(void)timeline_rv_parse(record.rv, &found.rv);
 		r = n == ANSWER_BRACKET_MAX ? LAPPED
 					    : ARRAY_ADD(records, n, room, found, "a relist");
+	}
+	if (r == ERR_CORRUPT && (r = snapshot_result(snapshot, r)) == ERR_CORRUPT) {
+		err_ignore(r, "the client lists again");
+		r = LAPPED;
 	}
 	*ret_records = records;
 	*ret_n = n;

@@ -163,30 +163,44 @@ static void catalog_drop_all(struct catalog *c, bool remember)
 
 /* ---- following the journal ---- */
 
+/* Steps on. A record that can't be read is passed over. It may be of any feed, so the watches of all feeds begin again. */
+static int catalog_next(struct catalog *c, struct journal_walk *log, struct record *ret_record)
+{
+	int r;
+
+	while ((r = journal_walk_next(log, ret_record)) == ERR_CORRUPT) {
+		r = snapshot_result(c->snapshot, r);
+		if (r != ERR_CORRUPT)
+			return r;
+		LOG(serve_log_damaged, .error = err_text(r));
+		err_forget();
+		r = journal_walk_pass(log, c->examined, snapshot_last(c->snapshot) + 1, &c->examined);
+		if (r < 0)
+			return r;
+		snapshot_report(c->snapshot, 0, c->examined);
+		for (size_t i = 0; i < c->n; i++)
+			timeline_break(&c->feeds[i]->timeline);
+		if (r == END)
+			return END;
+	}
+	return r;
+}
+
 /* Reads the log on. The feeds' timelines are then ahead of what is visible until they are
  * settled. */
 static int catalog_read_log(struct catalog *c)
 {
 	CLEANUP(journal_walk_close) struct journal_walk *log = NULL;
 	struct record record;
-	int r = journal_walk_open(snapshot_journal(c->snapshot), snapshot_journal_txn(c->snapshot),
-		c->examined + 1, &log);
+	int r = snapshot_open_walk(c->snapshot, c->examined + 1, &log);
 
-	while (r == 0 && (r = journal_walk_next(log, &record)) == FOUND) {
+	while (r == 0 && (r = catalog_next(c, log, &record)) == FOUND) {
 		struct catalog_feed *feed = catalog_by_id(c, record.feed);
 
-		if (feed && record.type == RECORD_FEED_REMOVED) {
-			for (size_t i = 0; i < c->n; i++)
-				if (c->feeds[i] == feed) {
-					catalog_drop(c, i);
-					break;
-				}
-		} else if (feed) {
+		if (feed)
 			r = timeline_add(&feed->timeline, &record);
-			if (r < 0)
-				return r;
-		}
-		c->examined = record.seq;
+		if (r == 0)
+			c->examined = record.seq;
 	}
 	return r == END ? 0 : r;
 }
@@ -203,8 +217,9 @@ static int catalog_settle_one(void *argument, const struct feed_definition *defi
 	struct catalog_settling *settling = argument;
 	struct catalog_feed *feed = catalog_by_id(settling->catalog, definition->id);
 
-	if (!feed)
+	if (!feed || checkpoint->phase == FEED_REMOVED)
 		return 0;
+	feed->settled = true;
 	struct timeline *t = &feed->timeline;
 	timeline_rv newest = t->newest;
 	bool was_listed = t->visible != 0;
@@ -217,6 +232,20 @@ static int catalog_settle_one(void *argument, const struct feed_definition *defi
 	}
 	feed->shown = shown;
 	return 0;
+}
+
+/* Settles all feeds, and drops those that the journal does not have any more. */
+static int catalog_settle(struct catalog *c, struct catalog_settling *settling)
+{
+	for (size_t i = 0; i < c->n; i++)
+		c->feeds[i]->settled = false;
+	int r = journal_each_feed(
+		snapshot_journal(c->snapshot), snapshot_journal_txn(c->snapshot), catalog_settle_one, settling);
+
+	for (size_t i = c->n; r == 0 && i-- > 0;)
+		if (!c->feeds[i]->settled)
+			catalog_drop(c, i);
+	return r;
 }
 
 /* Brings the catalog up to the snapshot, under the lock. */
@@ -253,7 +282,7 @@ static int catalog_take(struct catalog *c, bool *ret_any)
 		r = catalog_read_log(c);
 	struct catalog_settling settling = {c, meta.next_seq - 1, false};
 	if (r == 0)
-		r = journal_each_feed(journal, txn, catalog_settle_one, &settling);
+		r = catalog_settle(c, &settling);
 	*ret_any |= settling.any || before != c->n;
 	return r;
 }

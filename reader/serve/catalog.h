@@ -31,6 +31,7 @@ struct catalog_feed {
 	struct coverage coverage;
 	struct timeline timeline;
 	uint64_t shown;       /* the feeder's: the newest entry that is visible */
+	bool settled;         /* the feeder's: the journal has the feed */
 	bool gone;     /* removed, or its journal was replaced: its watches end */
 	uint64_t news;   /* counts changes of its timeline, and of whether it is live */
 	uint64_t states; /* counts the latter */

@@ -172,10 +172,32 @@ static void timeline_trim(struct timeline *t, uint64_t trimmed, struct bytes rv)
 	t->n_brackets = kept;
 }
 
+void timeline_break(struct timeline *t)
+{
+	t->broken = true;
+}
+
+/* Begins again with what the checkpoint says. */
+static void timeline_mend(struct timeline *t, const struct feed_checkpoint *checkpoint, uint64_t end)
+{
+	t->broken = false;
+	t->first = t->n;
+	t->n_brackets = 0;
+	t->listed = checkpoint->first_list != 0;
+	t->pending = checkpoint->list_begin;
+	t->pending_known = false;
+	t->gone = t->pending ? t->pending - 1 : end;
+	t->has_oldest = t->listed && checkpoint->rv.size > 0;
+	if (t->has_oldest)
+		t->oldest = timeline_value(checkpoint->rv, &t->opaque);
+}
+
 void timeline_settle(struct timeline *t, const struct feed_checkpoint *checkpoint, uint64_t end)
 {
 	struct timeline_entry *last;
 
+	if (t->broken)
+		timeline_mend(t, checkpoint, end);
 	if (!t->listed)
 		return;
 	timeline_trim(t, checkpoint->trimmed, checkpoint->trimmed_rv);

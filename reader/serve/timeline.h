@@ -6,6 +6,7 @@
  *
  *	timeline_begin(t, &checkpoint)         before the first record above the horizon
  *	timeline_add(t, &record) ...           each record of the feed, in the log's order
+ *	timeline_break(t)                      records of the log can't be read, and may be the feed's
  *	timeline_settle(t, &checkpoint, end)   what was added is visible, what was trimmed is gone
  *	timeline_seek(t, rv, &position)        from where a watch of N goes on
  *	timeline_next(t, position, &entry)     what comes after a position
@@ -46,6 +47,7 @@ struct timeline {
 	struct timeline_bracket *brackets;
 	size_t n_brackets, brackets_room;
 	bool opaque;          /* an RV is no number */
+	bool broken;          /* a record may be missing: all before the next settling is given up then */
 	bool listed;
 	bool has_oldest;
 	timeline_rv oldest;   /* O */
@@ -64,7 +66,9 @@ void timeline_release(struct timeline *timeline);
 void timeline_begin(struct timeline *timeline, const struct feed_checkpoint *checkpoint);
 
 int timeline_add(struct timeline *timeline, const struct record *record);
-/* Everything up to END, the end of the log, was added. */
+void timeline_break(struct timeline *timeline);
+/* Everything up to END, the end of the log, was added. After timeline_break() no position before what is visible now is kept,
+ * and no RV before H. */
 void timeline_settle(
 	struct timeline *timeline, const struct feed_checkpoint *checkpoint, uint64_t end);
 

@@ -10,6 +10,7 @@
 #include "common/log.h"
 #include "common/proc.h"
 #include "reflector/feeds/feeds_internal.h"
+#include "reflector/record/recorder.h"
 
 #define PAGE_SIZE 500 /* of retired feeds */
 
@@ -270,9 +271,10 @@ int feeds_repair(struct feeds *feeds, uint64_t seq)
 	bool readable = r == FOUND;
 	if (readable)
 		r = record_check(&record);
-	if (r != ERR_CORRUPT)
+	if (r != ERR_CORRUPT && r != NOT_FOUND)
 		return r < 0 ? r : NOT_FOUND;
-	err_ignore(r, "its feed is listed");
+	bool missing = r == NOT_FOUND;
+	err_ignore(missing ? 0 : r, "its feed is listed");
 	r = readable ? journal_head(feeds->journal, txn, record.feed, record.key, &head) : NOT_FOUND;
 	if (r == FOUND && head.seq == seq)
 		feed = record.feed;
@@ -284,9 +286,47 @@ int feeds_repair(struct feeds *feeds, uint64_t seq)
 			session_repair(session);
 		}
 	}
+	if (!feed && missing)
+		return NOT_FOUND; /* it was trimmed, or is of a deleted object */
 	if (!feed)
 		feeds_log_damage(feeds, seq, "");
 	return FOUND;
+}
+
+static int feeds_ignore_row(void *arg, const struct feed_definition *definition, const struct feed_checkpoint *checkpoint)
+{
+	(void)arg, (void)definition, (void)checkpoint;
+	return 0;
+}
+
+int feeds_restore_rows(struct feeds *feeds)
+{
+	CLEANUP(txn_abort) struct txn *txn = NULL;
+	struct recorder *recorder = feeds->shared.recorder;
+	int found = NOT_FOUND;
+
+	CHECK_OBJ(feeds, FEEDS_MAGIC);
+	int r = txn_begin_read(journal_env(feeds->journal), &txn);
+	if (r < 0)
+		return r;
+	FEEDS_EACH_SESSION (feeds, session) {
+		const struct feed_definition *definition = session_definition(session);
+
+		r = journal_one_feed(feeds->journal, txn, definition->id, feeds_ignore_row, NULL);
+		if (r != ERR_CORRUPT)
+			continue;
+		LOG(feed_row_damaged, .feed = definition->name, .error = err_text(r));
+		err_ignore(r, "it is stored again");
+		r = recorder_begin(recorder);
+		if (r < 0)
+			return r;
+		r = journal_restore_feed(feeds->journal, definition);
+		if (r < 0)
+			return recorder_fail(recorder, r);
+		recorder_changed(recorder);
+		found = FOUND;
+	}
+	return found;
 }
 
 void feeds_progress(struct feeds *feeds, uint32_t feed, uint64_t rv)

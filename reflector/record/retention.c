@@ -27,7 +27,7 @@ struct retention {
 
 /* ---- by time ---- */
 
-/* Reads the first record at or after SEQ. Returns: FOUND, END, or an error. */
+/* Reads the first record at or after SEQ that can be read. Returns: FOUND, END, or an error. */
 static int retention_record_at(struct retention *retention, struct txn *txn, uint64_t seq,
 	uint64_t *ret_seq, uint64_t *ret_time_ns)
 {
@@ -36,7 +36,7 @@ static int retention_record_at(struct retention *retention, struct txn *txn, uin
 	int r = journal_walk_open(retention->journal, txn, seq, &walk);
 
 	if (r >= 0)
-		r = journal_walk_next(walk, &record);
+		r = journal_walk_next_sound(walk, &record);
 	if (r == FOUND) {
 		*ret_seq = record.seq;
 		*ret_time_ns = record.time_ns;

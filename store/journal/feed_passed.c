@@ -35,6 +35,7 @@ int journal_set_passed(struct journal *journal, uint32_t feed, const struct feed
 	if (passed) {
 		buf_reset(&journal->scratch);
 		passed_write(passed, &journal->scratch);
+		feed_seal(feed, FEED_PASSED, &journal->scratch);
 		r = buf_error(&journal->scratch);
 		if (r == 0)
 			r = txn_put(journal->txn, DB_FEED, key, buf_bytes(&journal->scratch), 0);
@@ -79,6 +80,8 @@ int journal_passed(struct journal *journal, struct txn *txn, uint32_t feed, stru
 	CHECK_OBJ(journal, JOURNAL_MAGIC);
 	int r = txn_get(txn, DB_FEED, feed_key(feed, FEED_PASSED, room), &stored);
 	if (r == FOUND)
+		r = feed_open(feed, FEED_PASSED, stored, &stored);
+	if (r == 0)
 		r = passed_read(stored, ret_passed);
 	return r < 0 ? err_add(r, "what feed %u passed over", feed) : r;
 }

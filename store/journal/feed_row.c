@@ -14,6 +14,7 @@
 #include "common/array.h"
 #include "common/check.h"
 #include "common/cleanup.h"
+#include "common/crc.h"
 #include "common/err.h"
 #include "common/value/value.h"
 
@@ -54,6 +55,35 @@ struct bytes feed_key(uint32_t feed, enum feed_part part, uint8_t room[FEED_KEY_
 	return BYTES(room, FEED_KEY_SIZE);
 }
 
+uint32_t feed_checksum(struct bytes key, struct bytes content)
+{
+	return crc32c(crc32c(0, key.data, key.size), content.data, content.size);
+}
+
+void feed_seal(uint32_t feed, enum feed_part part, struct buf *buf)
+{
+	uint8_t room[FEED_KEY_SIZE];
+	uint32_t crc = feed_checksum(feed_key(feed, part, room), buf_bytes(buf));
+	void *place = buf_grow(buf, FEED_CRC_SIZE);
+
+	if (place)
+		le32_put(place, crc);
+}
+
+int feed_open(uint32_t feed, enum feed_part part, struct bytes stored, struct bytes *ret_content)
+{
+	static const char *const names[FEED_PART_MAX] = {"definition", "checkpoint", "list of what was passed over"};
+	size_t size = stored.size < FEED_CRC_SIZE ? 0 : stored.size - FEED_CRC_SIZE;
+	struct bytes content = BYTES(stored.data, size);
+	uint8_t room[FEED_KEY_SIZE];
+
+	if (!size || feed_checksum(feed_key(feed, part, room), content) != le32_get((const uint8_t *)stored.data + size))
+		return err_say(ERR_CORRUPT, "journal: the %s of feed %" PRIu32 " is damaged: 'kinf run' lists everything again when it is started",
+			names[part], feed);
+	*ret_content = content;
+	return 0;
+}
+
 /* ---- definitions ----------------------------------------------------------------------------- */
 
 static const struct definition_text {
@@ -89,6 +119,7 @@ int definition_write(const struct feed_definition *definition, struct buf *buf)
 	value_put_string(buf, BYTES_LIT("resync"));
 	value_put_uint(buf, copy.resync_ns);
 	value_close(buf, map, N_TEXTS + 3);
+	feed_seal(definition->id, FEED_DEFINITION, buf);
 	return buf_error(buf);
 }
 
@@ -118,6 +149,7 @@ int definition_read(uint32_t feed, struct bytes stored, struct buf *buf,
 {
 	struct feed_definition definition = {.id = feed};
 	struct value map, item;
+	struct bytes content;
 
 	/* Room for all at once: texts must not move. */
 	size_t room = stored.size + N_TEXTS;
@@ -125,7 +157,9 @@ int definition_read(uint32_t feed, struct bytes stored, struct buf *buf,
 	if (!buf_grow(buf, room))
 		return buf_error(buf);
 	buf_truncate(buf, 0);
-	int r = value_read(stored, &map);
+	int r = feed_open(feed, FEED_DEFINITION, stored, &content);
+	if (r == 0)
+		r = value_read(content, &map);
 	if (r == 0 && map.type != VALUE_MAP)
 		r = err_say(ERR_CORRUPT, "the row is no map");
 	for (size_t i = 0; i < N_TEXTS && r == 0; i++)
@@ -150,15 +184,19 @@ int definition_read(uint32_t feed, struct bytes stored, struct buf *buf,
 
 /* ---- checkpoints ----------------------------------------------------------------------------- */
 
-int checkpoint_read(struct bytes stored, struct feed_checkpoint *ret_checkpoint)
+int checkpoint_read(uint32_t feed, struct bytes stored, struct feed_checkpoint *ret_checkpoint)
 {
-	const uint8_t *p = stored.data;
+	struct bytes content;
+	int r = feed_open(feed, FEED_CHECKPOINT, stored, &content);
 
-	if (stored.size < CHECKPOINT_HEADER || le32_get(p + AT_PHASE) >= FEED_PHASE_MAX)
-		return err_set(ERR_CORRUPT, "a checkpoint of %zu bytes", stored.size);
+	if (r < 0)
+		return r;
+	const uint8_t *p = content.data;
+	if (content.size < CHECKPOINT_HEADER || le32_get(p + AT_PHASE) >= FEED_PHASE_MAX)
+		return err_set(ERR_CORRUPT, "a checkpoint of %zu bytes", content.size);
 	size_t rv_size = le16_get(p + AT_RV_LEN), trimmed_size = le16_get(p + AT_TRIMMED_RV_LEN);
-	if (stored.size != CHECKPOINT_HEADER + rv_size + trimmed_size)
-		return err_set(ERR_CORRUPT, "a checkpoint of %zu bytes", stored.size);
+	if (content.size != CHECKPOINT_HEADER + rv_size + trimmed_size)
+		return err_set(ERR_CORRUPT, "a checkpoint of %zu bytes", content.size);
 	*ret_checkpoint = (struct feed_checkpoint){
 		.phase = le32_get(p + AT_PHASE),
 		.list_begin = le64_get(p + AT_LIST_BEGIN),
@@ -251,11 +289,11 @@ static int feed_row_load(struct journal *journal, struct bytes key, struct bytes
 	struct feed_row *row;
 	const uint8_t *p = key.data;
 
-	if (key.size != FEED_KEY_SIZE)
+	if (key.size != FEED_KEY_SIZE || p[4] >= FEED_PART_MAX)
 		return err_set(ERR_CORRUPT, "a feed's key of %zu bytes", key.size);
-	if (p[4] != FEED_CHECKPOINT)
-		return 0;
-	int r = checkpoint_read(value, &checkpoint);
+	if (p[4] != FEED_CHECKPOINT) /* it is read when it is needed, and must be sound */
+		return feed_open(be32_get(p), p[4], value, &value);
+	int r = checkpoint_read(be32_get(p), value, &checkpoint);
 	if (r == 0)
 		r = feed_row_add(journal, be32_get(p), &row);
 	if (r < 0)
@@ -292,13 +330,14 @@ int feed_rows_flush(struct journal *journal)
 	for (size_t i = 0; i < journal->n_feeds; i++) {
 		const struct feed_row *row = &journal->feeds[i];
 		const struct feed_checkpoint *c = &row->checkpoint;
+		size_t size = CHECKPOINT_HEADER + c->rv.size + c->trimmed_rv.size;
 		uint8_t room[FEED_KEY_SIZE];
+		struct bytes key = feed_key(row->id, FEED_CHECKPOINT, room);
 		void *place;
 
 		if (!row->changed)
 			continue;
-		int r = txn_reserve(journal->txn, DB_FEED, feed_key(row->id, FEED_CHECKPOINT, room),
-			CHECKPOINT_HEADER + c->rv.size + c->trimmed_rv.size, 0, &place);
+		int r = txn_reserve(journal->txn, DB_FEED, key, size + FEED_CRC_SIZE, 0, &place);
 		if (r < 0)
 			return r;
 		uint8_t *p = place;
@@ -318,6 +357,7 @@ int feed_rows_flush(struct journal *journal)
 		if (c->trimmed_rv.size)
 			memcpy(p + CHECKPOINT_HEADER + c->rv.size, c->trimmed_rv.data,
 				c->trimmed_rv.size);
+		le32_put(p + size, feed_checksum(key, BYTES(p, size)));
 	}
 	return 0;
 }

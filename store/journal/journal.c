@@ -328,6 +328,19 @@ int journal_set_columns(struct journal *journal, uint32_t feed, const char *colu
 	return journal_change_definition(journal, feed, NULL, NULL, columns);
 }
 
+int journal_restore_feed(struct journal *journal, const struct feed_definition *definition)
+{
+	struct feed_row *row = feed_row_find(journal, definition->id);
+
+	journal_require_open(journal);
+	REQUIRE(row);
+	if (journal->error < 0)
+		return journal->error;
+	row->changed = true;
+	journal->meta_changed = true; /* an abort must not be taken for one of nothing */
+	return journal->error = journal_put_definition(journal, definition);
+}
+
 bool journal_list_is_open(const struct journal *journal, uint32_t feed)
 {
 	CHECK_OBJ(journal, JOURNAL_MAGIC);
@@ -491,5 +504,5 @@ int journal_feed_checkpoint(struct journal *journal, struct txn *txn, uint32_t f
 		return FOUND;
 	}
 	int r = txn_get(txn, DB_FEED, feed_key(feed, FEED_CHECKPOINT, room), &value);
-	return r ? r : checkpoint_read(value, ret_checkpoint);
+	return r ? r : checkpoint_read(feed, value, ret_checkpoint);
 }

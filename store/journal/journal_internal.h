@@ -58,11 +58,17 @@ int meta_write(struct txn *txn, const struct journal_meta *meta, uint32_t next_f
 /* ---- feeds (feed_row.c) ---- */
 
 struct bytes feed_key(uint32_t feed, enum feed_part part, uint8_t room[FEED_KEY_SIZE]);
+#define FEED_CRC_SIZE 4 /* at the end of each row */
+uint32_t feed_checksum(struct bytes key, struct bytes content);
+/* Appends the checksum to BUF, which has what row PART of FEED says. */
+void feed_seal(uint32_t feed, enum feed_part part, struct buf *buf);
+/* Returns what the row STORED says, without its checksum. ERR_CORRUPT. */
+int feed_open(uint32_t feed, enum feed_part part, struct bytes stored, struct bytes *ret_content);
 int definition_write(const struct feed_definition *definition, struct buf *buf);
 /* The texts of RET_DEFINITION lie in BUF. */
 int definition_read(uint32_t feed, struct bytes stored, struct buf *buf,
 	struct feed_definition *ret_definition);
-int checkpoint_read(struct bytes stored, struct feed_checkpoint *ret_checkpoint);
+int checkpoint_read(uint32_t feed, struct bytes stored, struct feed_checkpoint *ret_checkpoint);
 
 int feed_rows_load(struct journal *journal, struct txn *txn);
 int feed_rows_flush(struct journal *journal);

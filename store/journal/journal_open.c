@@ -12,7 +12,7 @@
 #include "common/proc.h"
 #include "common/shell_word.h"
 
-#define JOURNAL_FORMAT 5
+#define JOURNAL_FORMAT 6
 #define MAP_BYTES      ((uint64_t)64 << 30)
 #define OPEN_TRIES     3
 

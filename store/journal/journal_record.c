@@ -20,9 +20,9 @@ enum {
 	AT_RV_LEN = 34,
 	AT_BODY_LEN = 36,
 	AT_CRC = 40,
-	AT_PAD = 44,
+	AT_HEADER_CRC = 44,
 };
-_Static_assert(RECORD_HEADER == AT_PAD + 4, "FORMAT.md, Journal");
+_Static_assert(RECORD_HEADER == AT_HEADER_CRC + 4, "FORMAT.md, Journal");
 
 /* Offsets in a head. */
 enum { HEAD_AT_SEQ = 0, HEAD_AT_UID_LEN = 8, HEAD_AT_RV_LEN = 10, HEAD_AT_PAD = 12, HEAD_HEADER = 16 };
@@ -65,11 +65,17 @@ size_t record_size(const struct record *record)
 /* Returns the checksum of the whole record as if its crc field were 0. */
 static uint32_t record_checksum(const uint8_t *record, size_t size)
 {
-	static const uint8_t zero[AT_PAD - AT_CRC];
+	static const uint8_t zero[AT_HEADER_CRC - AT_CRC];
 	uint32_t crc = crc32c(0, record, AT_CRC);
 
 	crc = crc32c(crc, zero, sizeof(zero));
-	return crc32c(crc, record + AT_PAD, size - AT_PAD);
+	return crc32c(crc, record + AT_HEADER_CRC, size - AT_HEADER_CRC);
+}
+
+/* Returns the checksum of all but the body, which begins at BODY_AT, and of the two checksums. */
+static uint32_t record_header_checksum(const uint8_t *record, size_t body_at)
+{
+	return crc32c(crc32c(0, record, AT_CRC), record + RECORD_HEADER, body_at - RECORD_HEADER);
 }
 
 static uint8_t *record_put(uint8_t *place, struct bytes part)
@@ -93,10 +99,10 @@ void record_write(const struct record *record, void *place)
 	le16_put(p + AT_UID_LEN, (uint16_t)record->uid.size);
 	le16_put(p + AT_RV_LEN, (uint16_t)record->rv.size);
 	le32_put(p + AT_BODY_LEN, (uint32_t)record->body.size);
-	le32_put(p + AT_PAD, 0);
 	uint8_t *next = record_put(p + RECORD_HEADER, record->key);
 	next = record_put(next, record->uid);
 	next = record_put(next, record->rv);
+	le32_put(p + AT_HEADER_CRC, record_header_checksum(p, (size_t)(next - p)));
 	next = record_put(next, record->body);
 	le32_put(p + AT_CRC, record_checksum(p, (size_t)(next - p)));
 }
@@ -122,6 +128,8 @@ int record_read(struct bytes stored, struct record *ret_record)
 	if (RECORD_HEADER + key + uid + rv + body != stored.size || type == 0 ||
 		type >= RECORD_TYPE_MAX || le64_get(p + AT_PREV) >= seq)
 		return err_set(ERR_CORRUPT, "its lengths or its type");
+	if (record_header_checksum(p, stored.size - body) != le32_get(p + AT_HEADER_CRC))
+		return err_set(ERR_CORRUPT, "the checksum of its header");
 	const uint8_t *at = p + RECORD_HEADER;
 	*ret_record = (struct record){
 		.seq = seq,

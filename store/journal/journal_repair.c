@@ -17,20 +17,10 @@ static bool repair_is_of(const struct record *a, const struct record *b)
 	return a->feed == b->feed && bytes_equal(a->key, b->key);
 }
 
-/* Returns whether type and prev of the damaged record can be kept. A version at or below the horizon may name one
- * that was trimmed. */
-static bool repair_trusts(struct journal *journal, const struct record *was, const struct record *record)
+/* Returns whether type and prev of the damaged record, whose header is sound, can be kept. */
+static bool repair_trusts(const struct record *was, const struct record *record)
 {
-	struct record before;
-
-	if (!repair_is_of(was, record) || !record_is_version(was->type) ||
-		(was->type == RECORD_ADDED) != (was->prev == 0))
-		return false;
-	if (was->prev == 0 || was->seq <= journal->meta.horizon)
-		return true;
-	int r = journal_get(journal, journal->txn, was->prev, &before);
-	err_ignore(r, "the log is searched for the version before");
-	return r == FOUND && repair_is_of(&before, record);
+	return repair_is_of(was, record) && record_is_version(was->type);
 }
 
 /* Finds the version before SEQ of RECORD's object in the log. */
@@ -82,7 +72,7 @@ int journal_repair(struct journal *journal, uint64_t seq, const struct record *r
 	whole.prev = was.prev;
 	whole.flags = 0;
 	whole.time_ns = was.seq == seq ? was.time_ns : proc_realtime_ns();
-	if (was.seq != seq || !repair_trusts(journal, &was, record)) {
+	if (was.seq != seq || !repair_trusts(&was, record)) {
 		r = repair_find_prev(journal, seq, record, &whole.prev);
 		whole.type = whole.prev ? RECORD_MODIFIED : RECORD_ADDED;
 	}

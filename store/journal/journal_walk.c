@@ -27,7 +27,7 @@ struct journal_walk {
 	struct ahead ahead;
 	struct cursor *front; /* at the last record that was announced; NULL: none was */
 	unsigned lead;        /* records between the two cursors */
-	bool checks_pages;
+	uint64_t end; /* no record between two others may be missing below it; 0: they may */
 	unsigned step, passed; /* of PASSED records of STEP the walk has passed since it looked last */
 };
 
@@ -50,10 +50,13 @@ int journal_walk_open(struct journal *journal, struct txn *txn, uint64_t from,
 	return 0;
 }
 
-void journal_walk_check_pages(struct journal_walk *walk)
+void journal_walk_check(struct journal_walk *walk, uint64_t horizon, uint64_t end)
 {
 	CHECK_OBJ(walk, JOURNAL_WALK_MAGIC);
-	walk->checks_pages = true;
+	if (walk->from <= horizon)
+		walk->from = horizon + 1;
+	walk->seq = walk->from - 1;
+	walk->end = end;
 }
 
 /* Moves FRONT on and announces what it comes to. Returns: FOUND; END; errors, which the walk itself will meet. */
@@ -100,6 +103,27 @@ static void walk_look_ahead(struct journal_walk *walk)
 	walk->lead = walk->step = 0; /* no more is announced */
 }
 
+/* Makes the walk begin at SEQ. The cursor is another one: LMDB's place in a damaged tree means nothing. */
+static int walk_restart(struct journal_walk *walk, uint64_t seq)
+{
+	cursor_close(&walk->cursor);
+	walk->started = false;
+	walk->from = seq;
+	return cursor_open(walk->txn, DB_LOG, &walk->cursor);
+}
+
+/* Reports the records after the last one and before FOUND_SEQ as missing: the step has come to the last of them. */
+static int walk_lacks(struct journal_walk *walk, uint64_t found_seq)
+{
+	uint64_t first = walk->seq + 1;
+	int r = walk_restart(walk, found_seq);
+
+	if (r < 0)
+		return r;
+	walk->seq = found_seq - 1;
+	return err_set(ERR_CORRUPT, "the records %" PRIu64 " to %" PRIu64 " are missing", first, walk->seq);
+}
+
 int journal_walk_next(struct journal_walk *walk, struct record *ret_record)
 {
 	uint8_t room[SEQ_KEY_SIZE];
@@ -111,34 +135,42 @@ int journal_walk_next(struct journal_walk *walk, struct record *ret_record)
 		? cursor_next(walk->cursor, &key, &value)
 		: cursor_seek(walk->cursor, seq_key(walk->from, room), &key, &value);
 	walk->started = true;
+	if (r == END && walk->seq + 1 < walk->end)
+		return walk_lacks(walk, walk->end);
 	if (r)
 		return r;
-	walk->seq = key.size == SEQ_KEY_SIZE ? be64_get(key.data) : walk->seq + 1;
+	uint64_t seq = key.size == SEQ_KEY_SIZE ? be64_get(key.data) : walk->seq + 1;
+	if (walk->end && seq <= walk->seq)
+		return err_set(ERR_CORRUPT, "record %" PRIu64 " comes after %" PRIu64, seq, walk->seq);
+	if (walk->end && seq > walk->seq + 1)
+		return walk_lacks(walk, seq);
+	walk->seq = seq;
 	r = record_read(value, &record);
 	if (r < 0)
 		return err_add(r, "record %" PRIu64, walk->seq);
-	if (key.size != SEQ_KEY_SIZE || be64_get(key.data) != record.seq)
+	if (key.size != SEQ_KEY_SIZE || seq != record.seq)
 		return err_set(ERR_CORRUPT, "record %" PRIu64 " is in another one's place", record.seq);
-	if (walk->checks_pages && !cursor_page_is_whole(walk->cursor, key))
-		return err_set(ERR_CORRUPT, "the page of record %" PRIu64 " lacks records", record.seq);
 	walk_look_ahead(walk);
 	*ret_record = record;
 	return FOUND;
+}
+
+int journal_walk_next_sound(struct journal_walk *walk, struct record *ret_record)
+{
+	uint64_t last;
+	int r;
+
+	do {
+		last = walk->seq;
+		r = journal_walk_next(walk, ret_record);
+	} while (r == ERR_CORRUPT && walk->seq > last);
+	return r;
 }
 
 uint64_t journal_walk_seq(const struct journal_walk *walk)
 {
 	CHECK_OBJ(walk, JOURNAL_WALK_MAGIC);
 	return walk->seq;
-}
-
-/* Makes the walk begin at SEQ. The cursor is another one: LMDB's place in a damaged tree means nothing. */
-static int walk_restart(struct journal_walk *walk, uint64_t seq)
-{
-	cursor_close(&walk->cursor);
-	walk->started = false;
-	walk->from = seq;
-	return cursor_open(walk->txn, DB_LOG, &walk->cursor);
 }
 
 /* Tries whether the log can be read from SEQ on. Returns: 0, ERR_CORRUPT, errors. */
@@ -174,7 +206,24 @@ int journal_walk_skip(struct journal_walk *walk, uint64_t last, uint64_t end, ui
 		err_ignore(r, "it is what is looked for");
 	}
 	*ret_seq = end;
+	walk->seq = end - 1;
 	return walk_restart(walk, end);
+}
+
+int journal_walk_pass(struct journal_walk *walk, uint64_t last, uint64_t end, uint64_t *ret_seq)
+{
+	uint64_t next = end;
+
+	CHECK_OBJ(walk, JOURNAL_WALK_MAGIC);
+	*ret_seq = walk->seq;
+	if (walk->seq > last)
+		return 0;
+	int r = journal_walk_skip(walk, last, end, &next);
+	if (r < 0 && r != ERR_CORRUPT)
+		return r;
+	err_ignore(r, "the rest of the log is passed over");
+	*ret_seq = next - 1;
+	return next < end ? 0 : END;
 }
 
 void journal_walk_close(struct journal_walk **walk)

@@ -73,7 +73,7 @@ static int salvage_take_feed(struct salvage *s, uint32_t id, uint8_t part, struc
 	struct feed_definition definition;
 	struct feed_checkpoint checkpoint = {.last = 0};
 	int r = part == FEED_DEFINITION ? definition_read(id, value, &texts, &definition)
-					: checkpoint_read(value, &checkpoint);
+					: checkpoint_read(id, value, &checkpoint);
 
 	if (r == -ENOMEM)
 		return r;
@@ -218,7 +218,7 @@ int salvage_each_feed(const struct salvage *salvage, journal_feed_fn *fn, void *
 			continue; /* what it is of can't be said */
 		r = definition_read(feed->id, feed->definition, &texts, &definition);
 		if (r == 0 && feed->checkpoint.size)
-			r = checkpoint_read(feed->checkpoint, &checkpoint);
+			r = checkpoint_read(feed->id, feed->checkpoint, &checkpoint);
 		if (r == 0)
 			r = fn(arg, &definition, &checkpoint);
 	}

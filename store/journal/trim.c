@@ -41,6 +41,22 @@ static int trim_note(struct slice *slice, uint32_t feed, uint64_t seq, struct by
 	return row ? feed_row_set_trimmed(row, seq, rv) : 0;
 }
 
+/* Finds the feed whose FEED_REMOVED is record SEQ: 0 if there is none. */
+static uint32_t trim_feed_removed_at(const struct journal *journal, uint64_t seq)
+{
+	for (size_t i = 0; i < journal->n_feeds; i++)
+		if (journal->feeds[i].checkpoint.phase == FEED_REMOVED && journal->feeds[i].checkpoint.last == seq)
+			return journal->feeds[i].id;
+	return 0;
+}
+
+static void trim_stop_at_removed(struct slice *slice, uint32_t feed, uint64_t seq, uint64_t size)
+{
+	slice->removed_feed = feed;
+	slice->removed_seq = seq;
+	slice->removed_size = size;
+}
+
 /* Never less than nothing: a wrong count must not become a huge one. */
 static void trim_pass(struct slice *slice, uint64_t seq, uint64_t size)
 {
@@ -54,6 +70,24 @@ static bool trim_is_reached(const struct trim_goal *goal, uint64_t horizon, uint
 	return horizon >= goal->target && (horizon >= goal->bound || history <= goal->most);
 }
 
+/* Passes over record SEQ, which can't be read or is missing. It stays, because it may be the newest version of an object; the version
+ * before it stays also, and is named by verify. Any feed may lack it: followers that have not come so far lapse, and no
+ * history from before what is stored is whole. */
+static int trim_pass_unreadable(struct slice *slice, uint64_t seq)
+{
+	struct journal *journal = slice->journal;
+	uint64_t most = slice->goal.target > slice->goal.bound ? slice->goal.target : slice->goal.bound;
+	int r = 0;
+
+	if (seq > most) /* of several missing ones the last */
+		seq = most;
+
+	for (size_t i = 0; r == 0 && i < journal->n_feeds; i++)
+		r = feed_row_set_trimmed(&journal->feeds[i], seq, journal->feeds[i].checkpoint.rv);
+	trim_pass(slice, seq, 0);
+	return r;
+}
+
 /* Notes what to delete. Deleting here would move the cursor of the walk. */
 static int trim_walk(struct slice *slice)
 {
@@ -64,25 +98,30 @@ static int trim_walk(struct slice *slice)
 	int r = journal_walk_open(journal, journal->txn, journal->meta.horizon + 1, &log);
 	if (r < 0)
 		return r;
+	journal_walk_check(log, journal->meta.horizon, journal->meta.next_seq);
 	for (size_t n = 0; n < slice->limit; n++) {
 		if (trim_is_reached(&slice->goal, slice->horizon, slice->history))
 			return 0;
 		r = journal_walk_next(log, &record);
 		if (r == ERR_CORRUPT && journal_walk_seq(log) > slice->horizon) {
-			/* A version that can't be read goes when its successor comes below the horizon; the version
-			 * before it stays, and is named by verify. */
+			uint64_t seq = journal_walk_seq(log);
+			uint32_t removed = trim_feed_removed_at(journal, seq);
+
 			err_ignore(r, "history goes on without it");
-			trim_pass(slice, journal_walk_seq(log), 0);
-			continue;
+			if (removed) {
+				trim_stop_at_removed(slice, removed, seq, 0);
+				return 0;
+			}
+			r = trim_pass_unreadable(slice, seq);
+			if (r == 0)
+				continue;
 		}
 		if (r < 0)
 			return r;
 		if (r == END)
 			return err_set(ERR_CORRUPT, "the log ends before %" PRIu64, journal->meta.next_seq);
 		if (record.type == RECORD_FEED_REMOVED) {
-			slice->removed_feed = record.feed;
-			slice->removed_seq = record.seq;
-			slice->removed_size = record.stored.size;
+			trim_stop_at_removed(slice, record.feed, record.seq, record.stored.size);
 			return 0;
 		}
 		/* LIST_END's prev is its LIST_BEGIN, which has gone by itself. */

@@ -147,10 +147,8 @@ static int as_of_examine_log(struct as_of *a, uint64_t visible, size_t limit)
 
 	if (a->examined >= visible)
 		return 0;
-	int r = journal_walk_open(snapshot_journal(a->snapshot), snapshot_journal_txn(a->snapshot),
-		a->examined + 1, &log);
-	if (r == 0)
-		journal_walk_check_pages(log);
+	int r = snapshot_open_walk(a->snapshot, a->examined + 1, &log);
+
 	while (r == 0) {
 		if (limit-- == 0)
 			return AGAIN;

@@ -30,12 +30,13 @@ struct follow_feed {
 	enum follow_stage stage;
 	bool skip_initial;
 	bool foreign;   /* the position belongs to another journal */
-	bool damaged;   /* the next record is damaged, and stays so */
+	bool damaged;   /* the next record is damaged or missing, and stays so */
 	bool resync;    /* STAGE_CHANGES, but the objects after `given` are to be given again */
 	bool ranged;    /* its objects can be read by name in this snapshot: the index is not behind
 			   the position */
 	bool in_list;   /* the ring has shown entries of an open list, which were not given */
 	bool listed;    /* its first list has ended, in the log */
+	uint64_t beyond; /* seq of the damage after which it lapsed: its objects are read as of no earlier moment */
 	uint64_t until; /* a pass in this snapshot gives changes up to here */
 	struct buf given; /* the last key of the initial state or resync */
 };

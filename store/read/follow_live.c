@@ -138,7 +138,8 @@ static int follow_live_entry(struct follow *f, const struct ring_entry *entry,
 		visible < entry->seq)
 		return END;
 	r = snapshot_version(f->snapshot, entry->seq, &record);
-	if (r == NOT_FOUND || (r == FOUND && record.feed != entry->feed))
+	err_ignore(r == ERR_CORRUPT ? r : 0, "the pass comes to it");
+	if (r == NOT_FOUND || r == ERR_CORRUPT || (r == FOUND && record.feed != entry->feed))
 		return END;
 	return r == FOUND ? follow_give_change(f, i, &record, record.seq, ret_item) : r;
 }

@@ -129,6 +129,9 @@ static void follow_aim(struct follow *f, size_t i, const struct feed_checkpoint 
 	feed->in_list = checkpoint->list_begin != 0;
 	if (by_name && f->whole && snapshot_taken(f->snapshot) >= given)
 		visible = snapshot_visible(f->snapshot, f->positions[i].feed);
+	/* A pass from an earlier state would come to the same damage once more. */
+	if (feed->stage == STAGE_NEW && visible < feed->beyond && visible < log)
+		visible = 0;
 	feed->ranged = visible > 0;
 	if (feed->resync && !feed->ranged && !f->behind_ns)
 		f->behind_ns = proc_monotonic_ns();
@@ -152,9 +155,6 @@ static int follow_check_feed(struct follow *f, size_t i, struct follow_item *ret
 
 	if (r == NOT_FOUND || (r == FOUND && checkpoint.phase == FEED_REMOVED))
 		return GONE;
-	if (r == FOUND && checkpoint.trimmed > snapshot_last(f->snapshot)) /* each position would have lapsed, for ever */
-		r = err_say(ERR_CORRUPT, "journal: feed %u is trimmed up to %llu, and the last event is %llu", position->feed,
-			(unsigned long long)checkpoint.trimmed, (unsigned long long)snapshot_last(f->snapshot));
 	if (r < 0)
 		return r;
 	uint64_t visible = snapshot_log_visible(f->snapshot, &checkpoint);
@@ -232,9 +232,16 @@ int follow_begin_pass(struct follow *f, struct follow_item *ret_item)
 	if (from == UINT64_MAX)
 		return NOT_FOUND; /* nothing to read */
 	f->examined = from;
-	r = journal_walk_open(snapshot_journal(f->snapshot), snapshot_journal_txn(f->snapshot),
-		from + 1, &f->log);
+	r = snapshot_open_walk(f->snapshot, from + 1, &f->log);
 	return r < 0 ? r : NOT_FOUND;
+}
+
+/* Feed I can't be told of record SEQ, which stays as it is: it lapses once, and begins again with what is after it. */
+static void follow_lapse(struct follow *f, size_t i, uint64_t seq)
+{
+	f->feeds[i].damaged = true;
+	f->feeds[i].beyond = seq;
+	f->state = FOLLOW_IDLE;
 }
 
 /* Returns whether RECORD, which is damaged, is the newest version of its object. The reflector stores such a one
@@ -265,43 +272,111 @@ int follow_give_change(struct follow *f, size_t i, const struct record *record, 
 	if (r == FOUND && record->prev)
 		r = snapshot_version(f->snapshot, record->prev, &ret_item->old);
 	if (r == NOT_FOUND)
-		return err_say(ERR_CORRUPT, "record %llu: the version before it, %llu, is missing",
+		r = err_say(ERR_CORRUPT, "record %llu: the version before it, %llu, is missing",
 			(unsigned long long)record->seq, (unsigned long long)record->prev);
 	if (r == FOUND)
 		f->positions[i].seq = record->seq;
 	if (r != ERR_CORRUPT || repairable || store_is_copy(f->store))
 		return r;
 	err_ignore(r, "a newer version has replaced it: the feed lapses, and begins again with that one");
-	f->feeds[i].damaged = true;
-	f->state = FOLLOW_IDLE;
+	follow_lapse(f, i, record->seq);
 	return NOT_FOUND;
+}
+
+/* Looks for SEQ among the newest versions of feed I. Returns: FOUND, NOT_FOUND, errors. */
+static int follow_find_head(struct follow *f, size_t i, uint64_t seq)
+{
+	CLEANUP(head_walk_close) struct head_walk *heads = NULL;
+	struct bytes key;
+	struct head head;
+	int r = head_walk_open(snapshot_journal(f->snapshot), snapshot_journal_txn(f->snapshot), f->positions[i].feed,
+		BYTES_NONE, &heads);
+
+	while (r == 0 && (r = head_walk_next(heads, &key, &head)) == FOUND)
+		if (head.seq == seq)
+			return FOUND;
+	return r == END ? NOT_FOUND : r;
+}
+
+/* Returns whether the pass would tell feed I of the records that it can't read, the last of which is SEQ. */
+static bool follow_concerns(const struct follow *f, size_t i, uint64_t seq)
+{
+	return f->feeds[i].stage != STAGE_NEW && f->positions[i].seq < seq && f->feeds[i].until > f->examined;
+}
+
+/* The pass can't read the log, as FAILED says. A newest version is stored again by the reflector, so the follower
+ * waits for it; what else is damaged stays so, and the feeds that would be told of it lapse. Returns: FOUND: the pass goes on;
+ * NOT_FOUND: a feed has lapsed; END: nothing more can be read; FAILED; errors. */
+static int follow_log_failed(struct follow *f, int failed)
+{
+	struct err_kept why;
+	uint64_t seq;
+	int r = snapshot_result(f->snapshot, failed);
+	bool lapsed = false;
+
+	if (r != ERR_CORRUPT || store_is_copy(f->store))
+		return r;
+	err_keep(&why);
+	uint64_t horizon = snapshot_horizon(f->snapshot);
+	int end = journal_walk_pass(f->log, f->examined > horizon ? f->examined : horizon, snapshot_last(f->snapshot) + 1, &seq);
+	if (end < 0)
+		return end;
+	snapshot_report(f->snapshot, 0, seq);
+	for (size_t i = 0; i < f->n; i++) {
+		r = follow_concerns(f, i, seq) ? follow_find_head(f, i, seq) : NOT_FOUND;
+		if (r == FOUND)
+			err_restore(&why);
+		if (r != NOT_FOUND)
+			return r == FOUND ? failed : r;
+	}
+	for (size_t i = 0; i < f->n; i++) {
+		if (!follow_concerns(f, i, seq))
+			continue;
+		follow_lapse(f, i, seq);
+		lapsed = true;
+	}
+	err_ignore(failed, "the feeds that it concerns lapse");
+	f->examined = seq;
+	return lapsed ? NOT_FOUND : end;
+}
+
+/* Returns whether RECORD is a change that feed I is to be told of. */
+static bool follow_wants(const struct follow *f, size_t i, const struct record *record)
+{
+	const struct follow_feed *feed = &f->feeds[i];
+
+	return record_is_change(record->type) && record->seq > f->positions[i].seq && record->seq <= feed->until &&
+		feed->stage != STAGE_NEW &&
+		(feed->stage != STAGE_INITIAL || bytes_compare(record->key, buf_bytes(&feed->given)) <= 0);
 }
 
 int follow_pass_next(struct follow *f, struct follow_item *ret_item)
 {
 	struct record record;
 	size_t i;
-	int r = END;
+	int r = f->log ? FOUND : END;
 
-	for (; f->log && (r = journal_walk_next(f->log, &record)) == FOUND;
-		f->examined = record.seq) {
-		if (!follow_find(f, record.feed, &i))
+	while (r == FOUND) {
+		r = journal_walk_next(f->log, &record);
+		if (r == ERR_CORRUPT) {
+			r = follow_log_failed(f, r);
 			continue;
-		if (record.type == RECORD_FEED_REMOVED)
-			return GONE;
-		if (!record_is_change(record.type) || record.seq <= f->positions[i].seq ||
-			record.seq > f->feeds[i].until || f->feeds[i].stage == STAGE_NEW ||
-			(f->feeds[i].stage == STAGE_INITIAL &&
-				bytes_compare(record.key, buf_bytes(&f->feeds[i].given)) > 0))
-			continue;
-		/* The record may be of a list: the index shows it when it has taken the list's end. */
-		r = follow_give_change(f, i, &record, snapshot_last(f->snapshot), ret_item);
-		if (r == FOUND)
-			f->examined = record.seq;
-		return r;
+		}
+		if (r != FOUND)
+			break;
+		if (follow_find(f, record.feed, &i)) {
+			if (record.type == RECORD_FEED_REMOVED)
+				return GONE;
+			/* The record may be of a list: the index shows it when it has taken the list's end. */
+			if (follow_wants(f, i, &record)) {
+				r = follow_give_change(f, i, &record, snapshot_last(f->snapshot), ret_item);
+				if (r == FOUND)
+					f->examined = record.seq;
+				return r;
+			}
+		}
+		f->examined = record.seq;
 	}
-	if (r == ERR_CORRUPT) /* reports it, and says the same */
-		r = snapshot_version(f->snapshot, journal_walk_seq(f->log), &record);
 	if (r != END)
 		return r;
 	journal_walk_close(&f->log);
@@ -309,4 +384,3 @@ int follow_pass_next(struct follow *f, struct follow_item *ret_item)
 	f->state = f->sync_owed || f->resync_owed ? FOLLOW_RANGE : FOLLOW_LIVE;
 	return NOT_FOUND;
 }
-

@@ -123,6 +123,12 @@ struct txn *snapshot_index_txn(struct snapshot *snapshot);
 struct journal *snapshot_journal(struct snapshot *snapshot);
 struct txn *snapshot_journal_txn(struct snapshot *snapshot);
 
+/* Opens a walk over the log above the horizon, from the record FROM on, that notices what the log lacks (journal_walk_check()).
+ * Also of a snapshot of the journal alone. */
+int snapshot_open_walk(struct snapshot *snapshot, uint64_t from, struct journal_walk **ret_walk);
+/* Reports to the reflector that record SEQ of FEED (0: not known) is damaged or missing; SEQ 0: that a row of a feed is. */
+void snapshot_report(const struct snapshot *snapshot, uint32_t feed, uint64_t seq);
+
 /* Makes the directory PATH, which must not exist, a store of its own with the state and history that the snapshot shows,
  * but no cursors (snapshot_copy.c). PROGRESS gets the bytes copied and, until it is over, about how many there are; its
  * negative result ends the copy. After errors the directory is there, incomplete.

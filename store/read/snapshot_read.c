@@ -11,8 +11,17 @@
 
 /* ---- records ---- */
 
-/* Reports that the journal's record SEQ of FEED is damaged. */
-static void snapshot_report(const struct snapshot *s, uint32_t feed, uint64_t seq)
+int snapshot_open_walk(struct snapshot *snapshot, uint64_t from, struct journal_walk **ret_walk)
+{
+	const struct snapshot *s = snapshot_log(snapshot);
+	int r = journal_walk_open(s->pair->journal, s->journal_txn, from, ret_walk);
+
+	if (r == 0)
+		journal_walk_check(*ret_walk, s->journal.horizon, s->journal.next_seq);
+	return r;
+}
+
+void snapshot_report(const struct snapshot *s, uint32_t feed, uint64_t seq)
 {
 	struct damage_report report = {.feed = feed, .seq = seq};
 

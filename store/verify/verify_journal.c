@@ -55,7 +55,13 @@ static void verify_prev(struct verify *v, const struct record *record)
 				record->prev, KEY(record), record->seq);
 		return;
 	}
-	if (!prev || journal_get(v->journal, v->journal_txn, record->prev, &before) != FOUND) {
+	int r = journal_get(v->journal, v->journal_txn, record->prev, &before);
+	if (r == ERR_CORRUPT) { /* it was reported */
+		err_ignore(r, "whether it is of the same object can't be said");
+		return;
+	}
+	if (!prev || r != FOUND) {
+		err_ignore(r < 0 ? r : 0, "it is counted as a fault");
 		verify_fault(v,
 			"journal: version %" PRIu64 " of '%.*s', before %" PRIu64 ", is missing",
 			record->prev, KEY(record), record->seq);
@@ -282,8 +288,17 @@ static int verify_heads(struct verify *v, const struct verify_feed *feed)
 		struct verify_version *version = verify_find_version(v, head.seq);
 
 		v->report.heads++;
-		if (!version ||
-			journal_get(v->journal, v->journal_txn, head.seq, &record) != FOUND) {
+		r = journal_get(v->journal, v->journal_txn, head.seq, &record);
+		if (r == ERR_CORRUPT) {
+			err_ignore(r, "it is counted as a fault");
+			verify_fault(v, "journal: the head of '%.*s' names version %" PRIu64 ", which is damaged", BYTES_ARG(key),
+				head.seq);
+			r = 0;
+			continue;
+		}
+		if (!version || r != FOUND) {
+			err_ignore(r < 0 ? r : 0, "it is counted as a fault");
+			r = 0;
 			verify_fault(v,
 				"journal: the head of '%.*s' names version %" PRIu64
 				", which is missing",

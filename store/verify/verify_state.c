@@ -86,7 +86,7 @@ static int state_compare_deleted(struct verify *v)
 	int r = journal_walk_open(v->journal, v->journal_txn, from + 1, &walk);
 
 	while (r == 0) {
-		r = journal_walk_next(walk, &record);
+		r = journal_walk_next_sound(walk, &record); /* the others were reported */
 		if (r != FOUND)
 			break;
 		struct verify_feed *feed = verify_feed(v, record.feed);

@@ -269,14 +269,15 @@ def test_verify_names_a_file_that_only_the_reflector_reads(damaged):
 
 
 def test_a_journal_that_ends_its_reflector_twice_is_given_up(simulator, killed):
-    """A row that its feed can't do without: each start would end at it. The objects are listed again."""
+    """A row that is read when the daemon has started: each start would end at it. The objects are listed again."""
     journal = databases(killed.path)["journal"]
     data = bytearray(journal.read_bytes())
-    places = [found.end() for found in re.finditer(rb"\xa6resync", data)]
+    places = [found.end() for found in re.finditer(rb"\x00\x00\x00\x01ns-\d+/pod-\d+(?=.{6}\x00\x00\x24\x00)", data)]
     assert places
-    for place in places:
-        data[place] = 0xA1
+    for place in places:  # the size of the uid in the head of each object
+        data[place + 8] = 0xFF
     journal.write_bytes(data)
+    simulator.touch("pods", 40)
     for _ in range(2):
         reflector = killed.reflector()
         assert reflector.wait() != 0 and "damaged data" in reflector.log, reflector.tail()
@@ -524,19 +525,22 @@ def test_a_page_of_the_index_that_counts_fewer_rows_than_it_has_hides_nothing(so
     assert noticed >= 4
 
 
-def test_a_follower_of_a_feed_that_says_it_is_trimmed_beyond_its_end_ends(sound, damaged):
-    """Each position would have lapsed, and each new initial state also."""
+def test_no_row_of_a_feed_is_believed_when_it_is_damaged(sound, damaged):
+    """A follower would have lapsed for ever by a checkpoint that says that the feed is trimmed beyond its end."""
     store, _ = sound
-    path = damaged()
-    file = databases(path)["journal"]
-    data = bytearray(file.read_bytes())
-    places = [found.end() for found in re.finditer(rb"\x05\x00\x00\x00\x00\x01\x01(?=\x01\x00\x00\x00)", data)]  # key of feed 1, part 1
-    assert places
-    for place in places:
-        data[place + 32 + 5] = 0x10
-    file.write_bytes(data)
-    result = store.kinf("watch", "pods", "-o", "name", "--count", "2000", "--store", path, timeout=20)
-    assert result.status == 1 and "is trimmed up to" in result.stderr, result
+    for part, name in ((0, "definition"), (1, "checkpoint")):
+        path = damaged()
+        file = databases(path)["journal"]
+        data = bytearray(file.read_bytes())
+        places = [found.end() for found in re.finditer(rb"\x05\x00\x00\x00\x00\x01" + bytes([part]), data)]  # the row's key
+        assert places
+        for place in places:
+            data[place + 32 + 5] ^= 0x10
+        file.write_bytes(data)
+        for command in (["watch", "pods", "-o", "name", "--count", "2000"], ["get", "pods"]):
+            result = store.kinf(*command, "--store", path, timeout=20)
+            assert result.status == 1 and f"journal: the {name} of feed 1 is damaged" in result.stderr, result
+            assert not result.stdout
 
 
 def test_a_copy_that_lacks_a_page_names_what_lacks(simulator, killed):

@@ -76,6 +76,34 @@ def test_a_damaged_body_that_a_reader_finds_is_listed_again(simulator, running):
     wait_sound(store)
 
 
+DEFINITION = b"\xa8listKind\xa7PodList"  # in the definition of the feed of pods
+
+
+def test_a_damaged_definition_of_a_feed_is_stored_again(simulator, running):
+    """Nothing of the feed could be read without it."""
+    store, _ = running
+    before = uuid(store), store.last_event("configmaps"), simulator.counters("pods")["lists"]
+    assert flip(journal(store), DEFINITION, 12) >= 1
+    first = store.kinf("get", "pods")
+    assert first.status == 1 and "the definition of feed 1 is damaged" in first.stderr, first
+    eventually(lambda: store.kinf("get", "pods").status == 0)
+    store.wait_equal(simulator, "pods")
+    assert (uuid(store), store.last_event("configmaps"), simulator.counters("pods")["lists"]) == before
+    assert " feed_row_damaged " in store.supervisor.log
+    wait_sound(store)
+
+
+def test_a_journal_whose_definition_of_a_feed_was_damaged_meanwhile_is_listed_anew(simulator, running):
+    store, _ = running
+    before = uuid(store)
+    assert store.supervisor.stop() == 0
+    assert flip(journal(store), DEFINITION, 12) >= 1
+    supervisor = store.run()
+    store.wait_equal(simulator, "pods")
+    assert uuid(store) != before and "the definition of feed 1 is damaged" in supervisor.log
+    wait_sound(store)
+
+
 def test_damage_in_a_second_body_is_mended_as_well(simulator, running):
     store, _ = running
     keys = sorted(simulator.truth("pods"))

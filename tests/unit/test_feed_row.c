@@ -11,7 +11,7 @@
 
 TestSuite(feed_row, .timeout = 30);
 
-static const struct feed_definition pods = {.name = "pods", .version = "v1", .resource = "pods",
+static const struct feed_definition pods = {.id = 7, .name = "pods", .version = "v1", .resource = "pods",
 	.kind = "Pod", .list_kind = "PodList", .namespaced = true, .resync_ns = UINT64_C(1) << 60};
 
 /* A map of the name, and of VALUE under KEY when there is one. */
@@ -26,6 +26,7 @@ static void write_map(struct buf *buf, const char *key, const char *text)
 		value_put_string(buf, bytes_str(text));
 	}
 	value_close(buf, map, key ? 2 : 1);
+	feed_seal(1, FEED_DEFINITION, buf);
 }
 
 Test(feed_row, a_definition_reads_back)
@@ -34,7 +35,7 @@ Test(feed_row, a_definition_reads_back)
 	struct feed_definition d;
 
 	cr_assert_eq(definition_write(&pods, &stored), 0);
-	cr_assert_eq(definition_read(7, buf_bytes(&stored), &texts, &d), 0);
+	cr_assert_eq(definition_read(7, buf_bytes(&stored), &texts, &d), 0, "%s", err_text(ERR_CORRUPT));
 	cr_assert_eq(d.id, 7);
 	cr_assert_str_eq(d.kind, "Pod");
 	cr_assert(d.namespaced);
@@ -69,6 +70,24 @@ Test(feed_row, a_resync_that_is_no_number_is_damage)
 
 	write_map(&stored, "resync", "10m");
 	cr_assert_eq(definition_read(1, buf_bytes(&stored), &texts, &d), ERR_CORRUPT);
+}
+
+Test(feed_row, a_damaged_row_or_another_feeds_is_refused)
+{
+	CLEANUP(buf_release) struct buf stored = BUF_INIT, texts = BUF_INIT;
+	struct feed_definition d;
+
+	cr_assert_eq(definition_write(&pods, &stored), 0);
+	for (size_t i = 0; i < stored.size * 8; i++) {
+		uint8_t *byte = (uint8_t *)stored.data + i / 8;
+
+		*byte ^= (uint8_t)(1u << i % 8);
+		cr_expect_eq(definition_read(7, buf_bytes(&stored), &texts, &d), ERR_CORRUPT, "bit %zu", i);
+		*byte ^= (uint8_t)(1u << i % 8);
+	}
+	cr_expect_eq(definition_read(8, buf_bytes(&stored), &texts, &d), ERR_CORRUPT, "another feed's");
+	cr_expect_eq(definition_read(7, BYTES(stored.data, 3), &texts, &d), ERR_CORRUPT);
+	cr_expect_eq(definition_read(7, buf_bytes(&stored), &texts, &d), 0);
 }
 
 /* ---- in the journal ---- */

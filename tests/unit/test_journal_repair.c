@@ -3,22 +3,8 @@
 #include "common/bytes.h"
 #include "common/cleanup.h"
 #include "store/journal/journal_internal.h"
+#include "tests/unit/journal_damage.h"
 #include "tests/unit/journal_rig.h"
-
-/* Replaces a byte of the stored record SEQ by another; with SIZE also cuts it to that. */
-static void damage(struct journal *j, uint64_t seq, size_t at, size_t size)
-{
-	uint8_t room[SEQ_KEY_SIZE], copy[512];
-	struct bytes stored;
-
-	cr_assert_eq(journal_begin(j), 0);
-	cr_assert_eq(txn_get(journal_txn(j), DB_LOG, seq_key(seq, room), &stored), FOUND);
-	cr_assert(stored.size <= sizeof(copy));
-	memcpy(copy, stored.data, stored.size);
-	copy[at] ^= 1;
-	cr_assert_eq(txn_put(journal_txn(j), DB_LOG, seq_key(seq, room), BYTES(copy, size ? size : stored.size), 0), 0);
-	cr_assert_eq(journal_commit(j), 0);
-}
 
 static struct record given(uint32_t feed, const char *key)
 {

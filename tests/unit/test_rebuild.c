@@ -11,6 +11,7 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "tests/unit/journal_damage.h"
 #include "tests/unit/page_rig.h"
 #include "tests/unit/rig.h"
 #include "tests/unit/scratch.h"
@@ -127,6 +128,21 @@ Test(rebuild, what_is_not_ours_among_the_generations_stops_nobody)
 	rig_record(&rig, feed, RECORD_ADDED, "c/3", on("n1"));
 	rig_settle(&rig);
 	EXPECT(rig_under(&rig, feed, "node", "n1"), "a/1 c/3");
+}
+
+Test(rebuild, an_object_whose_version_can_not_be_read_hides_no_other)
+{
+	uint32_t feed = listed_feed();
+
+	rig_settle(&rig);
+	pair_close(&rig.pair);
+	drop_index();
+	damage(rig.journal, 3, 24, 0); /* the feed of a/1 */
+	rig_settle(&rig);
+	EXPECT(rig_names(&rig, feed), "a/1@3 b/2@4");
+	EXPECT(rig_under(&rig, feed, "node", "n2"), "b/2");
+	EXPECT(rig_under(&rig, feed, "node", "n1"), "");
+	cr_expect_eq(rig_feed(&rig, feed).lacking, 1, "and the feed says so");
 }
 
 Test(rebuild, inside_an_open_list_it_is_the_state_before_the_list)

@@ -132,6 +132,39 @@ Test(serve_feeds, nothing_is_visible_before_the_first_list_has_ended)
 	timeline_release(&t);
 }
 
+Test(serve_feeds, a_log_that_is_damaged_breaks_watches_and_new_ones_go_on)
+{
+	first_list();
+	settle("121");
+	timeline_break(&t);
+	uint64_t last = add(RECORD_MODIFIED, "130", 0);
+	settle("130");
+	cr_expect_str_eq(seek("110"), "gone");
+	cr_expect_str_eq(seek("129"), "gone");
+	cr_expect_str_eq(seek("130"), "8");
+	cr_expect_str_eq(seek("131"), "future");
+	cr_expect_str_eq(follow(last - 1), "lapped");
+	add(RECORD_MODIFIED, "140", 0);
+	settle("140");
+	cr_expect_str_eq(follow(last), "9 ");
+	cr_expect_str_eq(seek("130"), "8");
+
+	/* Damage in a list: it ends, and watches begin after it. */
+	checkpoint.list_begin = add(RECORD_LIST_BEGIN, "140", 0);
+	timeline_break(&t);
+	settle("140");
+	cr_expect_eq(t.visible, checkpoint.list_begin - 1);
+	cr_expect_str_eq(seek("140"), "9");
+	add(RECORD_MODIFIED, "145", 0);
+	uint64_t end = add(RECORD_LIST_END, "150", 0);
+	checkpoint.list_begin = 0;
+	settle("150");
+	cr_expect_eq(t.visible, end);
+	cr_expect_str_eq(follow(9), "lapped");
+	cr_expect_str_eq(seek("150"), "12");
+	timeline_release(&t);
+}
+
 Test(serve_feeds, a_relist_is_one_entry) /* RV rule 2 */
 {
 	first_list();

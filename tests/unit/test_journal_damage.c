@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Records whose header is damaged, and records that the log lacks: walks notice each, and trimming believes none. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "common/cleanup.h"
+#include "tests/unit/journal_damage.h"
+#include "tests/unit/journal_rig.h"
+
+static struct home *home;
+static struct journal *j;
+static uint32_t feed;
+
+static void setup(void)
+{
+	home = open_home();
+	j = open_writer(home);
+	feed = add_feed(j);
+}
+
+static void teardown(void)
+{
+	journal_close(&j);
+	home_close(&home);
+}
+
+TestSuite(journal_damage, .init = setup, .fini = teardown, .timeout = 60);
+
+/* What a walk from FROM says that notices what is missing: seqs, and !SEQ of what can't be read. */
+static const char *walked(uint64_t from)
+{
+	static char text[256];
+	CLEANUP(journal_walk_close) struct journal_walk *walk = NULL;
+	CLEANUP(txn_abort) struct txn *txn = NULL;
+	struct journal_meta meta;
+	struct record record;
+	int n = 0, r;
+
+	cr_assert_eq(txn_begin_read(journal_env(j), &txn), 0);
+	cr_assert_eq(journal_meta(j, txn, &meta), 0);
+	cr_assert_eq(journal_walk_open(j, txn, from, &walk), 0);
+	journal_walk_check(walk, meta.horizon, meta.next_seq);
+	text[0] = '\0';
+	while ((r = journal_walk_next(walk, &record)) != END) {
+		cr_assert(r == FOUND || r == ERR_CORRUPT, "%s", err_text(r));
+		n += snprintf(text + n, sizeof(text) - (size_t)n, "%s%" PRIu64 " ", r == FOUND ? "" : "!", journal_walk_seq(walk));
+	}
+	return text;
+}
+
+/* 1 FEED_ADDED, then N versions of as many objects. */
+static void fill(unsigned n)
+{
+	char key[16];
+
+	for (unsigned i = 0; i < n; i++) {
+		(void)snprintf(key, sizeof(key), "web/%02u", i);
+		(void)append(j, feed, RECORD_ADDED, key);
+	}
+	cr_assert_eq(journal_commit(j), 0);
+}
+
+Test(journal_damage, each_byte_but_the_bodys_is_noticed_without_the_body)
+{
+	size_t without_body = 48 + strlen("web/a") + 1 + 1;
+	uint64_t seq = append(j, feed, RECORD_ADDED, "web/a");
+	struct record record;
+
+	cr_assert_eq(journal_commit(j), 0);
+	for (size_t at = 0; at < without_body; at++) {
+		if (at >= 40 && at < 44) /* the checksum of the whole */
+			continue;
+		damage(j, seq, at, 0);
+		cr_assert_eq(journal_begin(j), 0);
+		cr_expect_eq(journal_get(j, journal_txn(j), seq, &record), ERR_CORRUPT, "byte %zu", at);
+		journal_abort(j);
+		cr_expect_str_eq(walked(seq), "!2 ", "byte %zu: %s", at, walked(seq));
+		damage(j, seq, at, 0); /* back */
+	}
+	cr_expect_str_eq(walked(seq), "2 ");
+}
+
+Test(journal_damage, a_walk_notices_each_record_that_is_missing)
+{
+	fill(8); /* 2 to 9 */
+	cr_expect_str_eq(walked(0), "1 2 3 4 5 6 7 8 9 ");
+	lose(j, 4);
+	lose(j, 5);
+	cr_expect_str_eq(walked(0), "1 2 3 !5 6 7 8 9 ");
+	cr_expect_str_eq(walked(5), "!5 6 7 8 9 ");
+	lose(j, 1);
+	lose(j, 9);
+	cr_expect_str_eq(walked(0), "!1 2 3 !5 6 7 8 !9 ");
+	damage(j, 7, 8, 0);
+	cr_expect_str_eq(walked(6), "6 !7 8 !9 ");
+	cr_expect_str_eq(walked(9), "!9 ");
+	cr_expect_str_eq(walked(10), "");
+}
+
+Test(journal_damage, below_the_horizon_records_may_be_missing)
+{
+	uint64_t trimmed;
+
+	fill(4); /* 2 to 5 */
+	(void)append(j, feed, RECORD_MODIFIED, "web/01"); /* 6, replaces 3 */
+	(void)append(j, feed, RECORD_MODIFIED, "web/02"); /* 7, replaces 4 */
+	cr_assert_eq(journal_commit(j), 0);
+	cr_assert_eq(journal_trim(j, 6, 100, &trimmed), 0);
+	cr_expect_str_eq(walked(0), "7 ");
+}
+
+static uint64_t trimmed_of(uint32_t of)
+{
+	struct feed_checkpoint checkpoint;
+
+	cr_assert_eq(journal_begin(j), 0);
+	cr_assert_eq(journal_feed_checkpoint(j, journal_txn(j), of, &checkpoint), FOUND);
+	journal_abort(j);
+	return checkpoint.trimmed;
+}
+
+static bool is_there(uint64_t seq)
+{
+	struct record record;
+
+	cr_assert_eq(journal_begin(j), 0);
+	int r = journal_get(j, journal_txn(j), seq, &record);
+	journal_abort(j);
+	return r == FOUND;
+}
+
+Test(journal_damage, trimming_deletes_nothing_because_of_a_damaged_header)
+{
+	uint32_t other = add_feed(j); /* 2 */
+	uint64_t trimmed, kept = append(j, feed, RECORD_ADDED, "web/kept"); /* 3 */
+
+	(void)append(j, feed, RECORD_ADDED, "web/a");
+	uint64_t second = append(j, feed, RECORD_MODIFIED, "web/a");
+	uint64_t last = append(j, feed, RECORD_ADDED, "web/b");
+	cr_assert_eq(journal_commit(j), 0);
+	damage(j, second, 8, 0);  /* prev: 5, not 4 */
+	damage(j, second, 28, 0); /* type: DELETED */
+	cr_assert_eq(journal_trim(j, last, 100, &trimmed), 0);
+	cr_expect(is_there(kept) && is_there(last));
+	cr_expect_eq(trimmed, 2, "the two FEED_ADDED: %" PRIu64, trimmed);
+	cr_expect_eq(trimmed_of(feed), last);
+	cr_expect_eq(trimmed_of(other), second, "it may have been the other feed's");
+}
+
+Test(journal_damage, trimming_passes_over_missing_records_up_to_where_it_may)
+{
+	struct journal_meta meta;
+	uint64_t trimmed;
+
+	fill(8); /* 2 to 9 */
+	for (uint64_t seq = 3; seq < 8; seq++)
+		lose(j, seq);
+	cr_assert_eq(journal_trim(j, 5, 100, &trimmed), 0);
+	cr_assert_eq(journal_begin(j), 0);
+	cr_assert_eq(journal_meta(j, journal_txn(j), &meta), 0);
+	cr_expect_eq(meta.horizon, 5);
+	journal_abort(j);
+	cr_expect_eq(trimmed_of(feed), 5);
+	cr_assert_eq(journal_trim(j, 9, 100, &trimmed), 0);
+	cr_expect_eq(trimmed_of(feed), 9);
+}
+
+Test(journal_damage, a_removed_feed_goes_also_if_its_last_record_is_damaged)
+{
+	struct feed_checkpoint checkpoint;
+	uint64_t trimmed, seq;
+
+	fill(3);
+	cr_assert_eq(journal_begin(j), 0);
+	cr_assert_eq(journal_append(j, &(struct record){.feed = feed, .type = RECORD_FEED_REMOVED}, &seq), 0);
+	cr_assert_eq(journal_commit(j), 0);
+	damage(j, seq, 28, 0);
+	int r;
+	while ((r = journal_trim(j, seq, 100, &trimmed)) == AGAIN)
+		continue;
+	cr_assert_eq(r, 0, "%s", err_text(r));
+	cr_assert_eq(journal_begin(j), 0);
+	cr_expect_eq(journal_feed_checkpoint(j, journal_txn(j), feed, &checkpoint), NOT_FOUND);
+	journal_abort(j);
+	for (uint64_t at = 1; at <= seq; at++)
+		cr_expect_not(is_there(at), "%" PRIu64, at);
+}
