@@ -11,9 +11,10 @@
  *	                             control.reflector  control.processor  control.serve
  *	                             reflector.lock  processor.lock  pins/
  *
- * The first daemon creates the store (0700; with a reader group 2750, cursors/ and pins/ 3770) and writes the
- * path of the runtime directory into <store>/runtime, so readers need only the store's path. The owner and mode
- * of the runtime directory are checked before it is used; a daemon that starts makes it if it is missing.
+ * The first daemon creates the store (0700; with a reader group 2750, cursors/ and pins/ 3770), in a directory without
+ * other files (home_place.c), and writes the path of the runtime directory into <store>/runtime, so readers need only
+ * the store's path. The owner and mode of the runtime directory are checked before it is used; a daemon that starts
+ * makes it if it is missing.
  */
 #ifndef STORE_ENV_HOME_H
 #define STORE_ENV_HOME_H

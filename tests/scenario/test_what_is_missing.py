@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import signal
+import stat
 import struct
 from pathlib import Path
 
@@ -89,6 +90,31 @@ def test_a_directory_that_nobody_can_make_ends_run(live, option):
         argv = [program("kinf"), "run", "--config", live.config, "--runtime-dir", live.runtime, option, path]
         result = run_command(argv, live.env, 30)
         assert result.status == 78 and "can't be made: a part of this path" in result.stderr and option in result.stderr, result
+
+
+@pytest.mark.parametrize("daemon", [["kinf", "run"], ["kinf-reflector"], ["kinf-processor"]], ids=" ".join)
+def test_a_directory_with_other_files_does_not_become_a_store(live, daemon):
+    """It would be closed to other users: `kinf run --store /` was the end of a machine."""
+    assert live.supervisor.stop() == 0
+    place = live.directory / "website"
+    place.mkdir()
+    (place / "index.html").touch()
+    place.chmod(0o755)
+    argv = [program(daemon[0]), *daemon[1:], "--config", live.config, "--runtime-dir", live.runtime, "--store", place]
+    result = run_command(argv, live.env, 30)
+    assert result.status == 78 and f"'{place}' is no store, and has something else in it, such as index.html" in result.stderr, result
+    assert stat.S_IMODE(place.stat().st_mode) == 0o755 and [path.name for path in place.iterdir()] == ["index.html"]
+
+
+def test_the_directory_of_kinf_yaml_may_become_the_store(live):
+    assert live.supervisor.stop() == 0
+    place = live.directory / "mine"
+    place.mkdir()
+    live.config.rename(place / "kinf.yaml")
+    argv = ["sh", "-c", 'cd "$0" && exec "$@"', place, program("kinf"), "run", "--store", ".", "--runtime-dir", live.runtime]
+    supervisor = live.process("kinf-run", argv, {"KINF_CONFIG": ""}).start()
+    eventually(lambda: live.kinf("get", "pods", "-o", "count", "--store", place).stdout == "5\n")
+    assert supervisor.stop() == 0 and (place / "kinf.yaml").exists()
 
 
 def test_a_path_that_is_too_long_ends_run_and_is_named(live, tmp_path):
@@ -603,14 +629,14 @@ def test_a_first_start_on_a_full_disk_waits_for_room(simulator, store, filled):
     simulator.create("pods", 5)
     store.configure("pods", mapSize="64MiB")
     store.path.mkdir(mode=0o700)
-    leave = 'truncate -s -200K "$0/filler"' if filled == "nearly" else "true"
-    mount = f'mount -t tmpfs -o size=10m tmpfs "$0"; cat /dev/zero > "$0/filler" 2>/dev/null; {leave} && exec "$@"'
+    leave = 'truncate -s -200K "$0/lost+found/filler"' if filled == "nearly" else "true"
+    mount = f'mount -t tmpfs -o size=10m tmpfs "$0"; mkdir "$0/lost+found"; cat /dev/zero > "$0/lost+found/filler" 2>/dev/null; {leave} && exec "$@"'
     argv = [program("kinf"), "run", "--config", store.config, "--runtime-dir", store.runtime]
     supervisor = store.process("kinf-run", ["unshare", "-rm", "sh", "-c", mount, store.path, *argv]).start()
     inside = ["nsenter", "-t", str(supervisor.pid), "-U", "-m", "--preserve-credentials"]
     eventually(lambda: 'state="waiting for disk space"' in supervisor.log)
     assert run_command([*inside, program("kinf"), "get", "pods"], store.env).status == 1
-    run_command([*inside, "rm", store.path / "filler"], store.env)
+    run_command([*inside, "rm", store.path / "lost+found" / "filler"], store.env)
     waited = run_command([*inside, program("kinf"), "wait", "pods", "--for", "live", "--timeout", "60s"], store.env, 70)
     assert waited.status == 0, waited
     assert " child_died " not in supervisor.log and " daemon_ended " not in supervisor.log, supervisor.log
