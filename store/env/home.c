@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <inttypes.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -249,17 +248,13 @@ static int home_create(struct home *home, const char *store, gid_t group, int *r
 
 int home_explain_denied(int r, const char *store)
 {
-	char memory[1024], owner[64], group[64];
-	struct passwd entry, *user = NULL;
+	char memory[1024], owner[HOME_USER_SIZE], group[64];
 	struct group other, *found = NULL;
 	struct stat st;
 
 	if (r != -EACCES || stat(store, &st) < 0)
 		return r;
-	(void)getpwuid_r(st.st_uid, &entry, memory, sizeof(memory), &user); /* else the number */
-	(void)snprintf(owner, sizeof(owner), "%u", st.st_uid);
-	if (user)
-		(void)snprintf(owner, sizeof(owner), "%s", user->pw_name);
+	(void)home_name_user(st.st_uid, owner);
 	(void)getgrgid_r(st.st_gid, &other, memory, sizeof(memory), &found);
 	(void)snprintf(group, sizeof(group), "%u", st.st_gid);
 	if (found)

@@ -21,6 +21,7 @@
 #define HOME_ID_WORD     "kinf-store " /* begins the file id */
 #define HOME_MAKING_LOCK "making.lock"
 #define HOME_GUARDED_MAX 8
+#define HOME_USER_SIZE   64
 
 struct home {
 	uint32_t magic;
@@ -64,8 +65,10 @@ int home_make_parents(const char *path);
 /* ---- home_place.c ---- */
 
 /* Checks, before anything is made or changed, that the directory STORE may become a store, or is one: not if other files are in it,
- * and not one that all programs use. Returns: 0, also if there is none, or it can't be read; ERR_CONFIG. */
+ * not one that all programs use, and not another user's. Returns: 0, also if there is none, or it can't be read; ERR_CONFIG. */
 int home_check_place(const char *store);
+/* Writes the name of a user, or the number of one that has none. Returns NAME. */
+const char *home_name_user(uid_t number, char name[HOME_USER_SIZE]);
 /* A daemon can't make the store or its runtime directory (WHAT), or lacks a right to write it: says what to do, with the key of
  * kinf.yaml and the option that name another. */
 int home_explain_rights(int r, const char *what, const char *path, const char *key, const char *option);

@@ -2,13 +2,14 @@
 /*
  * Whether a daemon may make its store at a path, and the sentences when it may not or can't. A store's directory is closed to other
  * users, so that a directory that others use must not become one: all programs of the machine would lose `/`, and a user the
- * directory of a web server. Nothing is changed before it is checked.
+ * directory of a web server. A store belongs to one user. Nothing is changed before both are checked.
  */
 #include "store/env/home_internal.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -136,6 +137,53 @@ static int place_check_entries(int fd, const struct stat *st, const char *store)
 	return 0;
 }
 
+int home_find_user(int directory_fd, uid_t *ret_user)
+{
+	struct stat made;
+
+	(void)unlinkat(directory_fd, PLACE_PROBE, 0); /* of a killed process, or there is none */
+	AUTO_FD int fd = openat(directory_fd, PLACE_PROBE, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	int r = fd < 0 || fstat(fd, &made) < 0 ? err_set(-errno, "making a file") : 0;
+	if (fd >= 0)
+		(void)unlinkat(directory_fd, PLACE_PROBE, 0);
+	if (r == 0)
+		*ret_user = made.st_uid;
+	return r;
+}
+
+const char *home_name_user(uid_t number, char name[HOME_USER_SIZE])
+{
+	char memory[1024];
+	struct passwd entry, *user = NULL;
+
+	(void)getpwuid_r(number, &entry, memory, sizeof(memory), &user); /* else the number */
+	if (user)
+		(void)snprintf(name, HOME_USER_SIZE, "%s", user->pw_name);
+	else
+		(void)snprintf(name, HOME_USER_SIZE, "%u", (unsigned)number);
+	return name;
+}
+
+/* Refuses what only makes files that the owner of the directory can't read: root's daemons in the store of a user. */
+static int place_check_owner(int fd, const struct stat *st, const char *store)
+{
+	char user[HOME_USER_SIZE], account[HOME_USER_SIZE + 1], word[SHELL_WORD_SIZE], other[SHELL_WORD_SIZE];
+	uid_t maker = geteuid();
+
+	if (st->st_uid == maker)
+		return 0;
+	int r = home_find_user(fd, &maker);
+	err_ignore(r, "the caller makes files there also, and says why it can't");
+	if (r < 0 || maker != geteuid())
+		return 0;
+	(void)home_name_user(st->st_uid, user);
+	(void)snprintf(account, sizeof(account), "%s%s", *user >= '0' && *user <= '9' ? "#" : "", user); /* as sudo takes a number */
+	return err_say(ERR_CONFIG,
+		"the directory '%s' belongs to user %s, who could not read what user %u makes in it: start as that user "
+		"(sudo -u %s), give it to this one (chown -R %u %s), or name another directory with 'store' in kinf.yaml or --store",
+		store, user, (unsigned)maker, shell_word(account, word), (unsigned)maker, shell_word(store, other));
+}
+
 int home_check_place(const char *store)
 {
 	AUTO_FD int fd = open(store, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -148,7 +196,8 @@ int home_check_place(const char *store)
 			"the store can't be the directory '%s': all programs use that, and a store closes its directory to other "
 			"users; name a directory of its own with 'store' in kinf.yaml or --store",
 			store);
-	return place_check_entries(fd, &st, store);
+	int r = place_check_entries(fd, &st, store);
+	return r < 0 ? r : place_check_owner(fd, &st, store);
 }
 
 /* ---- what an attempt said ---- */

@@ -65,6 +65,20 @@ def test_run_without_a_right_ends_and_says_which(live, lacks, says):
 
 
 @root
+@pytest.mark.parametrize("command", [["run"], ["compact"], ["rebuild-index"]], ids=" ".join)
+def test_root_leaves_the_store_of_a_user_as_it_is(live, command):
+    """As by sudo: what root's daemons made could not be read by the user."""
+    assert live.supervisor.stop() == 0
+    parts = [live.path, *live.path.rglob("*")]
+    for path in parts:
+        os.chown(path, 65534, 65534)
+    result = live.kinf(*command, *(["--runtime-dir", live.runtime] if command == ["run"] else []))
+    assert result.status == (78 if command == ["run"] else 1) and "belongs to" in result.stderr and "that user" in result.stderr, result
+    assert sorted(live.path.rglob("*")) == sorted(parts[1:]) and {path.stat().st_uid for path in parts} == {65534}
+    assert as_nobody(live, program("kinf"), "get", "pods", "-o", "count").stdout == "5\n"
+
+
+@root
 @pytest.mark.parametrize("lacks, option", [("store", "--store"), ("runtime directory", "--runtime-dir")])
 def test_a_directory_that_can_not_be_made_is_not_to_be_given_to_anybody(live, lacks, option):
     """There is nothing yet that could be."""
@@ -561,6 +575,9 @@ def test_a_copy_that_became_another_users_is_read(live):
     for reader in ([], ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]):
         result = run_command([*reader, program("kinf"), "get", "pods", "-o", "count", "--store", copy], live.env)
         assert result.status == 0 and result.stdout == "5\n" and "was checked, and no fault" in result.stderr, result
+    refused = live.kinf("run", "--store", copy, "--runtime-dir", live.runtime)
+    assert refused.status == 78 and "belongs to user nobody" in refused.stderr and "sudo -u nobody" in refused.stderr, refused
+    os.chown(copy, 0, 0)
     refused = live.kinf("run", "--store", copy, "--runtime-dir", live.runtime)
     assert refused.status == 78 and "if the store is a copy of that user's, remove the file 'id' in the copy" in refused.stderr, refused
     os.chown(runtime, 0, -1)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Directories in which a daemon makes no store, and those in which it does. */
 #include <criterion/criterion.h>
-#include <fcntl.h>
-#include <signal.h>
+#include <dirent.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -49,9 +49,22 @@ static bool has(const char *directory, const char *name)
 	return access(path, F_OK) == 0;
 }
 
+static unsigned entries_of(const char *path)
+{
+	DIR *directory = opendir(path);
+	unsigned n = 0;
+
+	cr_assert_not_null(directory);
+	while (readdir(directory))
+		n++;
+	(void)closedir(directory);
+	return n;
+}
+
 static void expect_refusal(const char *place, const char *says)
 {
 	struct stat before, after;
+	unsigned entries = entries_of(place);
 
 	cr_assert_eq(stat(place, &before), 0);
 	cr_assert_eq(start_in(place), ERR_CONFIG, "%s", place);
@@ -59,7 +72,7 @@ static void expect_refusal(const char *place, const char *says)
 	cr_assert_not_null(strstr(err_text(ERR_CONFIG), "--store"), "%s", err_text(ERR_CONFIG));
 	cr_assert_eq(stat(place, &after), 0);
 	cr_assert_eq(after.st_mode, before.st_mode, "%s", place);
-	cr_assert_eq(after.st_mtim.tv_nsec, before.st_mtim.tv_nsec, "something was made in %s", place);
+	cr_assert_eq(entries_of(place), entries, "something was made in %s", place);
 }
 
 /* `kinf run --store /` set the mode of / to 0700: no other user could use the machine. */
@@ -186,4 +199,55 @@ Test(home_place, a_store_or_copy_with_other_files_is_used)
 	copy_without("other/mine.txt", "other", (const char *const[]){"making.lock", "id", NULL});
 	write_file(scratch_path("a/b/store/journal/CURRENT"), "gen-1\n");
 	copy_without("bare/mine.txt", "bare", (const char *const[]){"making.lock", "id", "runtime", NULL});
+}
+
+/* ---- another user's directory ---- */
+
+#define OTHER 65534
+
+/* Root's daemons made files that the user could not read: the store was of no more use to its owner. Who may not give a
+ * directory away has none of another user. */
+Test(home_place, another_users_store_is_left_as_it_is)
+{
+	struct home *home = open_home(true);
+	const char *empty = make_place("empty", ""), *store = scratch_path("a/b/store");
+
+	home_close(&home);
+	if (geteuid() != 0)
+		return;
+	cr_assert_eq(chown(empty, OTHER, OTHER) | chown(store, OTHER, OTHER), 0);
+	expect_refusal(empty, "belongs to user nobody, who could not read what user 0 makes in it: start as that user (sudo -u nobody)");
+	expect_refusal(store, "give it to this one (chown -R 0 /");
+	cr_assert_eq(chown(store, 54321, OTHER), 0);
+	expect_refusal(store, "start as that user (sudo -u \"#54321\")");
+	cr_assert_eq(chown(store, 0, 0), 0);
+	cr_assert_eq(start_in(store), 0);
+}
+
+/* Some file systems give the files of all users, or of root, to one user. A file system user does the same, in this thread. */
+Test(home_place, a_file_system_that_gives_all_files_to_another_user_is_used)
+{
+	struct home *home = NULL;
+	struct stat st;
+	uid_t user;
+
+	if (geteuid() != 0)
+		return;
+	cr_assert_eq(chmod(scratch(), 0777), 0);
+	(void)setfsuid(OTHER);
+	cr_assert_eq(setfsuid((uid_t)-1), OTHER);
+	for (int i = 0; i < 2; i++) {
+		struct home_options options = {.create = true, .runtime_dir = scratch()};
+		int r = home_open(scratch_path("given"), &options, &home);
+
+		cr_assert_eq(r, 0, "%s", err_text(r));
+		cr_assert_eq(home_take_role(home, HOME_REFLECTOR), 0);
+		cr_assert_eq(home_take_role(home, HOME_PROCESSOR), 0);
+		cr_assert_eq(home_find_user(home_fd(home), &user), 0);
+		cr_assert_eq(user, OTHER);
+		home_close(&home);
+	}
+	cr_assert_eq(stat(scratch_path("given/id"), &st), 0);
+	cr_assert_eq(st.st_uid, OTHER);
+	(void)setfsuid(0);
 }
