@@ -95,11 +95,7 @@ static int backup_make(struct backup *backup, struct kinf_snapshot *snapshot, co
 
 	if (is_stdout)
 		backup_choose_scratch(scratch);
-	int r = partial_begin(&backup->partial, is_stdout ? scratch : target);
-	if (r == 0 && is_directory && rmdir(backup->partial.target) < 0 && errno != ENOENT)
-		r = err_say(-errno, errno == ENOTEMPTY ? "'%s' is a directory with files in it: name another one"
-						       : "'%s' can't be replaced",
-			backup->partial.target);
+	int r = partial_begin(&backup->partial, is_stdout ? scratch : target, is_directory ? PARTIAL_DIRECTORY : PARTIAL_FILE);
 	if (r == 0)
 		r = snapshot_copy_size(snapshot->snapshot, &backup->total);
 	/* A tar is written from a copy: there are two for a moment. */

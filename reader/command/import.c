@@ -38,13 +38,7 @@ static int import_make(struct import_work *work, const char *file, const struct 
 {
 	char store[PATH_MAX], runtime[PATH_MAX], journal[PATH_MAX + 8], index[PATH_MAX + 8];
 
-	if (rmdir(flags->store) < 0 && errno != ENOENT)
-		return err_say(-errno,
-			errno == ENOTEMPTY ? "'%s' is a directory with files in it: name a new one"
-			: errno == ENOTDIR ? "'%s' exists and is no directory"
-					   : "'%s' can't be replaced",
-			flags->store);
-	int r = partial_begin(&work->partial, flags->store);
+	int r = partial_begin(&work->partial, flags->store, PARTIAL_DIRECTORY);
 	if (r == 0)
 		r = partial_path(&work->partial, IMPORTED, store);
 	if (r == 0)

@@ -143,17 +143,28 @@ int maintenance_run(const char *const *program, int signals, const char *what, c
 	return WEXITSTATUS(status);
 }
 
-int maintenance_take(struct home *home, enum home_role role)
+int maintenance_check_owner(const struct home *home)
 {
+	uid_t maker = geteuid();
 	struct stat st;
 
 	if (fstat(home_fd(home), &st) < 0)
 		return err_set(-errno, "the store '%s'", home_path(home));
-	if (st.st_uid != geteuid()) {
-		const struct passwd *owner = getpwuid(st.st_uid);
+	if (st.st_uid == maker)
+		return 0;
+	int r = home_find_user(home_fd(home), &maker);
+	err_ignore(r, "a directory in which this user makes no files is another one's");
+	if (r == 0 && maker != geteuid())
+		return 0;
+	const struct passwd *owner = getpwuid(st.st_uid);
 
-		return err_say(-EPERM, "the store '%s' belongs to user %s (%u): run this as that user",
-			home_path(home), owner ? owner->pw_name : "?", st.st_uid);
-	}
-	return home_take_role(home, role);
+	return err_say(-EPERM, "the store '%s' belongs to user %s (%u): run this as that user", home_path(home),
+		owner ? owner->pw_name : "?", st.st_uid);
+}
+
+int maintenance_take(struct home *home, enum home_role role)
+{
+	int r = maintenance_check_owner(home);
+
+	return r < 0 ? r : home_take_role(home, role);
 }

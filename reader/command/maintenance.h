@@ -26,8 +26,11 @@ int maintenance_ask(struct home *home, enum home_role role, const char *command,
 /* Prints a note of a daemon (struct control_handler); TICKER: what the terminal shows meanwhile, or NULL. */
 void maintenance_note(void *ticker, const char *text);
 
-/* Takes ROLE for this process. Checks that it runs as the store's owner, because files that another
- * user makes can't be used by the daemons. */
+/* Checks that this process runs as the store's owner, because files that another user makes can't be used by the daemons.
+ * Returns: 0; -EPERM. */
+int maintenance_check_owner(const struct home *home);
+
+/* Takes ROLE for this process. Returns: 0; as maintenance_check_owner(); as home_take_role(). */
 int maintenance_take(struct home *home, enum home_role role);
 
 /* Runs PROGRAM[0], a program of kinf, with the further texts of PROGRAM as arguments, up to NULL, and waits for its end. It

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
+#include "store/env/home.h"
 
 #define LOCK "lock"
 
@@ -44,14 +46,21 @@ int partial_remove(int directory_fd, const char *name)
 	return r;
 }
 
-int partial_begin(struct partial *partial, const char *target)
+/* Finds the place of TARGET: a link stays and what it leads to is replaced. */
+static int partial_find(struct partial *partial, const char *target)
 {
+	char resolved[PATH_MAX];
 	size_t size = strlen(target);
 	struct stat st;
 
 	while (size > 1 && target[size - 1] == '/')
 		size--;
 	int n = snprintf(partial->target, sizeof(partial->target), "%.*s", (int)size, target);
+	if (n >= 0 && (size_t)n < sizeof(partial->target) && lstat(partial->target, &st) == 0 && S_ISLNK(st.st_mode)) {
+		if (!realpath(partial->target, resolved))
+			return err_say(-errno, "'%s' is a link that leads nowhere: remove it, or name another place", partial->target);
+		n = snprintf(partial->target, sizeof(partial->target), "%s", resolved);
+	}
 	const char *slash = strrchr(partial->target, '/');
 	const char *name = slash ? slash + 1 : partial->target;
 	if (n < 0 || (size_t)n + 32 >= sizeof(partial->target) || !*name || strcmp(name, ".") == 0 ||
@@ -59,12 +68,58 @@ int partial_begin(struct partial *partial, const char *target)
 		return err_say(-EINVAL, "'%s' is not the name of a file or directory that can be made", target);
 	(void)snprintf(partial->directory, sizeof(partial->directory), "%.*s.%s.kinf-partial",
 		(int)(name - partial->target), partial->target, name);
+	return 0;
+}
+
+/* Checks what is at the place. Renaming would put a file into the place of /dev/null, for all programs. */
+static int partial_check(const struct partial *partial, enum partial_kind kind)
+{
+	struct stat st;
+
+	if (stat(partial->target, &st) < 0)
+		return 0;
+	if (kind == PARTIAL_DIRECTORY && !S_ISDIR(st.st_mode))
+		return err_say(-ENOTDIR, "'%s' exists and is no directory", partial->target);
+	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+		return err_say(-EINVAL,
+			"'%s' is a device, a pipe or a socket, which a file would replace: name a file, or write - for standard output",
+			partial->target);
+	if (kind == PARTIAL_FILE || rmdir(partial->target) == 0 || errno == ENOENT)
+		return 0;
+	return err_say(-errno,
+		errno == ENOTEMPTY ? "'%s' is a directory with files in it: name a new one, and move that"
+		: errno == EBUSY   ? "'%s' is the root of a file system: name a directory in it"
+				   : "'%s' can't be replaced: name another one",
+		partial->target);
+}
+
+/* Returns whether the directory is this user's, also where the file system gives all files to another user. */
+static bool partial_is_own(const struct partial *partial, const struct stat *st)
+{
+	uid_t maker = geteuid();
+
+	if (st->st_uid != maker) {
+		int r = home_find_user(partial->fd, &maker);
+		err_ignore(r, "it is another user's then");
+	}
+	return st->st_uid == maker && !(st->st_mode & 0022);
+}
+
+int partial_begin(struct partial *partial, const char *target, enum partial_kind kind)
+{
+	struct stat st;
+	int r = partial_find(partial, target);
+
+	if (r == 0)
+		r = partial_check(partial, kind);
+	if (r < 0)
+		return r;
 	if (mkdir(partial->directory, 0700) < 0 && errno != EEXIST)
 		return err_set(-errno, "making '%s'", partial->directory);
 	partial->fd = open(partial->directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (partial->fd < 0 || fstat(partial->fd, &st) < 0)
 		return err_set(-errno, "'%s'", partial->directory);
-	if (st.st_uid != geteuid() || (st.st_mode & 0022))
+	if (!partial_is_own(partial, &st))
 		return err_say(-EPERM, "'%s' belongs to another user: remove it, or choose another place",
 			partial->directory);
 	partial->lock = proc_lock(partial->fd, LOCK);

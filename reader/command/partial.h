@@ -21,11 +21,15 @@ struct partial {
 		.fd = -1, .lock = -1                                                               \
 	}
 
-/* Makes the directory for TARGET, empty. ERR_LOCKED: another process makes the same. */
-int partial_begin(struct partial *partial, const char *target);
+/* A FILE may replace a regular file; a DIRECTORY an empty one, which is removed first. */
+enum partial_kind { PARTIAL_FILE, PARTIAL_DIRECTORY };
+
+/* Makes the directory for TARGET, or for what it leads to if it is a link, empty. Returns: 0; ERR_LOCKED: another process makes the
+ * same; errors: what is at TARGET must stay. */
+int partial_begin(struct partial *partial, const char *target, enum partial_kind kind);
 /* Writes the path of NAME in the directory into PATH. */
 int partial_path(const struct partial *partial, const char *name, char path[PATH_MAX]);
-/* Moves NAME from the directory to TARGET, which it replaces if that is a file or an empty directory. */
+/* Moves NAME from the directory to TARGET. */
 int partial_end(struct partial *partial, const char *name);
 /* Removes the directory with all that is in it. */
 void partial_release(struct partial *partial);

@@ -4,7 +4,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
@@ -18,14 +17,13 @@ static int rebuild_offline(struct home **home, const struct config_flags *flags,
 {
 	char store[PATH_MAX], runtime[PATH_MAX], index[PATH_MAX + 8];
 	AUTO_FD int signals = -1;
-	struct stat st;
 
 	(void)snprintf(store, sizeof(store), "%s", home_path(*home));
 	(void)snprintf(runtime, sizeof(runtime), "%s", home_runtime(*home));
-	bool owned = fstat(home_fd(*home), &st) == 0 && st.st_uid == geteuid();
+	int r = maintenance_check_owner(*home);
 	home_close(home);
-	if (!owned)
-		return err_say(-EPERM, "the store '%s' belongs to another user: run this as that user", store);
+	if (r < 0)
+		return r;
 	char *slash = strrchr(runtime, '/');
 	if (slash)
 		*slash = '\0'; /* its parent */

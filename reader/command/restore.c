@@ -72,13 +72,7 @@ static int restore_make(struct backup *backup, const char *source, const char *t
 	if (strcmp(source, "-") != 0 && stat(source, &st) < 0)
 		return err_set(-errno, "'%s'", source);
 	bool is_directory = strcmp(source, "-") != 0 && S_ISDIR(st.st_mode);
-	if (rmdir(target) < 0 && errno != ENOENT)
-		return err_say(-errno,
-			errno == ENOTEMPTY ? "'%s' is a directory with files in it: restore into a new one, then move it"
-			: errno == ENOTDIR ? "'%s' exists and is no directory"
-					   : "'%s' can't be replaced",
-			target);
-	int r = partial_begin(&backup->partial, target);
+	int r = partial_begin(&backup->partial, target, PARTIAL_DIRECTORY);
 	if (r == 0 && !is_directory)
 		r = restore_extract(backup, source);
 	if (r == 0)

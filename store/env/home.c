@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <inttypes.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -23,8 +22,7 @@
 #include "store/env/home_internal.h"
 #include "store/env/text_file.h"
 
-#define ID_HEAD         "kinf-store 1 "
-#define MAKING_LOCK     "making.lock"
+#define ID_HEAD         HOME_ID_WORD "1 "
 #define MAKING_TRIES    10
 #define MAKING_NS       (10 * UINT64_C(1000000000))
 #define MAKING_PAUSE_NS 10000000L
@@ -148,7 +146,7 @@ static int home_lock_making(struct home *home, int *ret_fd)
 	uint64_t began = proc_monotonic_ns();
 	int fd;
 
-	while ((fd = proc_lock(home->fd, MAKING_LOCK)) == ERR_LOCKED &&
+	while ((fd = proc_lock(home->fd, HOME_MAKING_LOCK)) == ERR_LOCKED &&
 		proc_monotonic_ns() - began < MAKING_NS)
 		(void)nanosleep(&(struct timespec){0, MAKING_PAUSE_NS}, NULL);
 	if (fd == ERR_LOCKED)
@@ -210,7 +208,9 @@ static int home_create(struct home *home, const char *store, gid_t group, int *r
 	int journal = -1, index = -1, cursors = -1;
 	AUTO_FD int pins = -1;
 
-	int r = home_make_parents(store);
+	int r = home_check_place(store);
+	if (r == 0)
+		r = home_make_parents(store);
 	if (r < 0)
 		return r;
 	r = home_make_directory(AT_FDCWD, store, mode, group, &home->fd);
@@ -248,17 +248,13 @@ static int home_create(struct home *home, const char *store, gid_t group, int *r
 
 int home_explain_denied(int r, const char *store)
 {
-	char memory[1024], owner[64], group[64];
-	struct passwd entry, *user = NULL;
+	char memory[1024], owner[HOME_USER_SIZE], group[64];
 	struct group other, *found = NULL;
 	struct stat st;
 
 	if (r != -EACCES || stat(store, &st) < 0)
 		return r;
-	(void)getpwuid_r(st.st_uid, &entry, memory, sizeof(memory), &user); /* else the number */
-	(void)snprintf(owner, sizeof(owner), "%u", st.st_uid);
-	if (user)
-		(void)snprintf(owner, sizeof(owner), "%s", user->pw_name);
+	(void)home_name_user(st.st_uid, owner);
 	(void)getgrgid_r(st.st_gid, &other, memory, sizeof(memory), &found);
 	(void)snprintf(group, sizeof(group), "%u", st.st_gid);
 	if (found)
@@ -303,43 +299,6 @@ static int home_find(struct home *home, const char *store)
 	home->index_fd = index;
 	home->cursors_fd = cursors;
 	return r < 0 ? r : 0;
-}
-
-/* Returns whether PATH can't be made, R being the error of an attempt. Another process may have removed a part of it just then,
- * so it is tried once more. */
-static bool home_is_impossible(int r, const char *path)
-{
-	if (r == -ENOENT && home_make_parents(path) == 0 && (mkdir(path, 0700) == 0 || access(path, F_OK) == 0))
-		return false;
-	return r == -ENOENT || r == -ENOTDIR || r == -ELOOP || r == -ENAMETOOLONG;
-}
-
-/* A daemon can't make the store or its runtime directory, or lacks a right to write it: says what to do. */
-static int home_explain_rights(int r, const char *what, const char *path, const char *key, const char *option)
-{
-	char word[SHELL_WORD_SIZE];
-
-	if (home_is_impossible(r, path))
-		return err_say(ERR_CONFIG,
-			"%s: the %s '%s' can't be made: a part of this path is no directory, leads nowhere, or allows no new "
-			"directories; correct it, or name another directory with '%s' in kinf.yaml or %s",
-			err_text(r), what, path, key, option);
-	if (r == -EROFS)
-		return err_say(ERR_CONFIG,
-			"%s: the %s '%s' is on a file system that is mounted read-only: mount it writable, or name "
-			"another directory with '%s' in kinf.yaml or %s",
-			err_text(r), what, path, key, option);
-	if (r != -EACCES) /* -EPERM has a sentence of its own */
-		return r;
-	if (faccessat(AT_FDCWD, path, F_OK, AT_EACCESS) < 0 && errno == ENOENT)
-		return err_say(ERR_CONFIG,
-			"%s: user %u may not make the %s '%s' in the directory above it: start as a user that may, or make it "
-			"for this user (install -d -o %u %s), or name another directory with '%s' in kinf.yaml or %s",
-			err_text(r), (unsigned)geteuid(), what, path, (unsigned)geteuid(), shell_word(path, word), key, option);
-	return err_say(ERR_CONFIG,
-		"%s: user %u may not write the %s '%s': start as the user that it belongs to, give it to this user "
-		"(chown -R %u), or name another directory with '%s' in kinf.yaml or %s",
-		err_text(r), (unsigned)geteuid(), what, path, (unsigned)geteuid(), key, option);
 }
 
 /* ---- public ---------------------------------------------------------------------------------- */

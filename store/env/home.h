@@ -11,15 +11,17 @@
  *	                             control.reflector  control.processor  control.serve
  *	                             reflector.lock  processor.lock  pins/
  *
- * The first daemon creates the store (0700; with a reader group 2750, cursors/ and pins/ 3770) and writes the
- * path of the runtime directory into <store>/runtime, so readers need only the store's path. The owner and mode
- * of the runtime directory are checked before it is used; a daemon that starts makes it if it is missing.
+ * The first daemon creates the store (0700; with a reader group 2750, cursors/ and pins/ 3770), in a directory without
+ * other files (home_place.c), and writes the path of the runtime directory into <store>/runtime, so readers need only
+ * the store's path. The owner and mode of the runtime directory are checked before it is used; a daemon that starts
+ * makes it if it is missing.
  */
 #ifndef STORE_ENV_HOME_H
 #define STORE_ENV_HOME_H
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "store/env/former.h"
 #include "store/env/pin_page.h"
@@ -43,6 +45,10 @@ void home_close(struct home **home);
 
 /* Checks that NAME is a group of this machine. Returns: 0, ERR_CONFIG. */
 int home_check_group(const char *name);
+
+/* Finds to which user files belong that this process makes in the directory, by making one: not to its own where the file system
+ * gives all of them to another (vfat, a FUSE, root's on an NFS client). */
+int home_find_user(int directory_fd, uid_t *ret_user);
 
 /* R is the error of a reader; if it may not enter STORE, says whose that is. Returns R. */
 int home_explain_denied(int r, const char *store);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The home group's internal header: home.c opens the store's directory, home_runtime.c its runtime directory,
- * home_pins.c knows the places of pin files, home_identity.c notices when either directory was removed or replaced,
- * home_retire.c removes runtime directories. No other file includes it.
+ * The home group's internal header: home.c opens the store's directory, home_place.c says where one may be made,
+ * home_runtime.c opens its runtime directory, home_pins.c knows the places of pin files, home_identity.c notices when either
+ * directory was removed or replaced, home_retire.c removes runtime directories. No other file includes it.
  */
 #ifndef STORE_ENV_HOME_INTERNAL_H
 #define STORE_ENV_HOME_INTERNAL_H
@@ -18,7 +18,10 @@
 #define HOME_ID_DIGITS   16
 #define HOME_NO_GROUP    ((gid_t)-1)
 #define HOME_PINS        "pins"
+#define HOME_ID_WORD     "kinf-store " /* begins the file id */
+#define HOME_MAKING_LOCK "making.lock"
 #define HOME_GUARDED_MAX 8
+#define HOME_USER_SIZE   64
 
 struct home {
 	uint32_t magic;
@@ -58,6 +61,17 @@ const char *home_runtime_id(const char *name);
 int home_make_directory(int directory_fd, const char *name, unsigned mode, gid_t group, int *ret_fd);
 /* Makes the directories above PATH (0755: others may use them as well). */
 int home_make_parents(const char *path);
+
+/* ---- home_place.c ---- */
+
+/* Checks, before anything is made or changed, that the directory STORE may become a store, or is one: not if other files are in it,
+ * not one that all programs use, and not another user's. Returns: 0, also if there is none, or it can't be read; ERR_CONFIG. */
+int home_check_place(const char *store);
+/* Writes the name of a user, or the number of one that has none. Returns NAME. */
+const char *home_name_user(uid_t number, char name[HOME_USER_SIZE]);
+/* A daemon can't make the store or its runtime directory (WHAT), or lacks a right to write it: says what to do, with the key of
+ * kinf.yaml and the option that name another. */
+int home_explain_rights(int r, const char *what, const char *path, const char *key, const char *option);
 
 /* ---- home_runtime.c ---- */
 

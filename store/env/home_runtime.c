@@ -25,9 +25,9 @@ static int runtime_open(struct home *home)
 		return err_set(-errno, "'%s'", home->runtime);
 	if (fstat(home->fd, &store) < 0 || fstat(fd, &runtime) < 0)
 		return err_set(-errno, "'%s'", home->runtime);
-	/* Others may write to the directory above, so this one has to belong to the store's owner, and no other user
-	 * may write to it. */
-	if (runtime.st_uid != store.st_uid && runtime.st_uid != 0)
+	/* Others may write to the directory above, so this one has to belong to the store's owner, or to this user, whom the store's
+	 * file system may call otherwise; and no other user may write to it. */
+	if (runtime.st_uid != store.st_uid && runtime.st_uid != 0 && runtime.st_uid != geteuid())
 		return err_say(-EPERM,
 			"'%s' belongs to user %u, the store to %u: if the store is a copy of that user's, remove the file 'id' in the copy, "
 			"which makes it a store of its own; else remove that directory, or use another --runtime-dir",

@@ -5,6 +5,7 @@ import grp
 import os
 import random
 import signal
+import stat
 import subprocess
 import tarfile
 
@@ -12,7 +13,7 @@ import pytest
 
 from harness import eventually
 from harness.follow import replay
-from harness.process import SANITIZER_OPTIONS, program
+from harness.process import SANITIZER_OPTIONS, program, run_command
 from harness.store import Store, whole
 
 
@@ -167,6 +168,56 @@ def test_a_file_is_replaced_and_a_directory_with_files_is_not(full):
         assert result.status == 1 and "with files in it" in result.stderr, result
     full.kinf("get", "pods", "--store", directory, check=True)
     assert leftovers(full.directory) == []
+
+
+def test_a_device_is_not_replaced(full):
+    """A backup to /dev/null as root made a file of it, which all programs of the machine wrote to then."""
+    pipe, link, nowhere = full.directory / "pipe", full.directory / "link", full.directory / "nowhere"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    nowhere.symlink_to(full.directory / "not" / "there")
+    places = [pipe, link]
+    if os.geteuid() == 0:
+        os.mknod(full.directory / "null", stat.S_IFCHR | 0o666, os.makedev(1, 3))
+        places.append(full.directory / "null")
+    for place in places:
+        before = os.lstat(place)
+        result = full.kinf("backup", place)
+        assert result.status == 1 and "is a device, a pipe or a socket" in result.stderr and "write - for" in result.stderr, result
+        assert os.lstat(place) == before
+        result = full.kinf("restore", make(full, "file"), place)
+        assert result.status == 1 and "exists and is no directory" in result.stderr, result
+    for command in (["backup", nowhere], ["restore", make(full, "file"), nowhere]):
+        result = full.kinf(*command)
+        assert result.status == 1 and "is a link that leads nowhere" in result.stderr and nowhere.is_symlink(), result
+    assert leftovers(full.directory) == []
+
+
+def test_a_link_stays_and_what_it_leads_to_is_replaced(full):
+    """It may lead to another disk, because this one has no room."""
+    disk, link, directory = full.directory / "disk", full.directory / "newest.tar", full.directory / "restored"
+    disk.mkdir()
+    (disk / "store").mkdir()
+    (disk / "backup").write_text("old")
+    link.symlink_to("disk/backup")
+    directory.symlink_to(disk / "store")
+    full.kinf("backup", link, check=True)
+    full.kinf("restore", link, directory, check=True)
+    assert link.is_symlink() and tarfile.is_tarfile(disk / "backup") and directory.is_symlink()
+    assert full.kinf("get", "pods", "-o", "count", "--store", disk / "store", check=True).stdout == "280\n"
+    assert leftovers(full.directory) == []
+
+
+def test_the_root_of_a_file_system_is_named(full):
+    """It can't be replaced by a rename."""
+    place = full.directory / "volume"
+    place.mkdir()
+    inside = ["unshare", "-rm", "sh", "-c", 'mount -t tmpfs none "$0" && exec "$@"', place, program("kinf")]
+    if run_command([*inside[:-1], "true"]).status:
+        pytest.skip("no mount namespaces here")
+    for command in (["backup", place], ["restore", make(full, "file"), place]):
+        result = run_command([*inside, *command], full.env)
+        assert result.status == 1 and "is the root of a file system: name a directory in it" in result.stderr, result
 
 
 def test_wrong_usage_and_places_that_do_not_exist(full):

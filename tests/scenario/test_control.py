@@ -443,6 +443,9 @@ def test_remove_store_keeps_what_is_not_the_stores(simulator, running):
     result = running.kinf("remove-store", "--yes", check=True)
     assert "stays" in result.stderr
     assert [path.name for path in running.path.iterdir()] == ["mine.txt"]
+    result = running.kinf("run", "--runtime-dir", running.runtime)
+    assert result.status == 78 and "such as mine.txt: a store has its directory for itself" in result.stderr, result
+    (running.path / "mine.txt").unlink()
     running.daemons()
     running.wait_equal(simulator, "pods")
 

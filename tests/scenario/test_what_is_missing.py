@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import signal
+import stat
 import struct
 from pathlib import Path
 
@@ -64,6 +65,20 @@ def test_run_without_a_right_ends_and_says_which(live, lacks, says):
 
 
 @root
+@pytest.mark.parametrize("command", [["run"], ["compact"], ["rebuild-index"]], ids=" ".join)
+def test_root_leaves_the_store_of_a_user_as_it_is(live, command):
+    """As by sudo: what root's daemons made could not be read by the user."""
+    assert live.supervisor.stop() == 0
+    parts = [live.path, *live.path.rglob("*")]
+    for path in parts:
+        os.chown(path, 65534, 65534)
+    result = live.kinf(*command, *(["--runtime-dir", live.runtime] if command == ["run"] else []))
+    assert result.status == (78 if command == ["run"] else 1) and "belongs to" in result.stderr and "that user" in result.stderr, result
+    assert sorted(live.path.rglob("*")) == sorted(parts[1:]) and {path.stat().st_uid for path in parts} == {65534}
+    assert as_nobody(live, program("kinf"), "get", "pods", "-o", "count").stdout == "5\n"
+
+
+@root
 @pytest.mark.parametrize("lacks, option", [("store", "--store"), ("runtime directory", "--runtime-dir")])
 def test_a_directory_that_can_not_be_made_is_not_to_be_given_to_anybody(live, lacks, option):
     """There is nothing yet that could be."""
@@ -89,6 +104,31 @@ def test_a_directory_that_nobody_can_make_ends_run(live, option):
         argv = [program("kinf"), "run", "--config", live.config, "--runtime-dir", live.runtime, option, path]
         result = run_command(argv, live.env, 30)
         assert result.status == 78 and "can't be made: a part of this path" in result.stderr and option in result.stderr, result
+
+
+@pytest.mark.parametrize("daemon", [["kinf", "run"], ["kinf-reflector"], ["kinf-processor"]], ids=" ".join)
+def test_a_directory_with_other_files_does_not_become_a_store(live, daemon):
+    """It would be closed to other users: `kinf run --store /` was the end of a machine."""
+    assert live.supervisor.stop() == 0
+    place = live.directory / "website"
+    place.mkdir()
+    (place / "index.html").touch()
+    place.chmod(0o755)
+    argv = [program(daemon[0]), *daemon[1:], "--config", live.config, "--runtime-dir", live.runtime, "--store", place]
+    result = run_command(argv, live.env, 30)
+    assert result.status == 78 and f"'{place}' is no store, and has something else in it, such as index.html" in result.stderr, result
+    assert stat.S_IMODE(place.stat().st_mode) == 0o755 and [path.name for path in place.iterdir()] == ["index.html"]
+
+
+def test_the_directory_of_kinf_yaml_may_become_the_store(live):
+    assert live.supervisor.stop() == 0
+    place = live.directory / "mine"
+    place.mkdir()
+    live.config.rename(place / "kinf.yaml")
+    argv = ["sh", "-c", 'cd "$0" && exec "$@"', place, program("kinf"), "run", "--store", ".", "--runtime-dir", live.runtime]
+    supervisor = live.process("kinf-run", argv, {"KINF_CONFIG": ""}).start()
+    eventually(lambda: live.kinf("get", "pods", "-o", "count", "--store", place).stdout == "5\n")
+    assert supervisor.stop() == 0 and (place / "kinf.yaml").exists()
 
 
 def test_a_path_that_is_too_long_ends_run_and_is_named(live, tmp_path):
@@ -536,6 +576,9 @@ def test_a_copy_that_became_another_users_is_read(live):
         result = run_command([*reader, program("kinf"), "get", "pods", "-o", "count", "--store", copy], live.env)
         assert result.status == 0 and result.stdout == "5\n" and "was checked, and no fault" in result.stderr, result
     refused = live.kinf("run", "--store", copy, "--runtime-dir", live.runtime)
+    assert refused.status == 78 and "belongs to user nobody" in refused.stderr and "sudo -u nobody" in refused.stderr, refused
+    os.chown(copy, 0, 0)
+    refused = live.kinf("run", "--store", copy, "--runtime-dir", live.runtime)
     assert refused.status == 78 and "if the store is a copy of that user's, remove the file 'id' in the copy" in refused.stderr, refused
     os.chown(runtime, 0, -1)
 
@@ -603,14 +646,14 @@ def test_a_first_start_on_a_full_disk_waits_for_room(simulator, store, filled):
     simulator.create("pods", 5)
     store.configure("pods", mapSize="64MiB")
     store.path.mkdir(mode=0o700)
-    leave = 'truncate -s -200K "$0/filler"' if filled == "nearly" else "true"
-    mount = f'mount -t tmpfs -o size=10m tmpfs "$0"; cat /dev/zero > "$0/filler" 2>/dev/null; {leave} && exec "$@"'
+    leave = 'truncate -s -200K "$0/lost+found/filler"' if filled == "nearly" else "true"
+    mount = f'mount -t tmpfs -o size=10m tmpfs "$0"; mkdir "$0/lost+found"; cat /dev/zero > "$0/lost+found/filler" 2>/dev/null; {leave} && exec "$@"'
     argv = [program("kinf"), "run", "--config", store.config, "--runtime-dir", store.runtime]
     supervisor = store.process("kinf-run", ["unshare", "-rm", "sh", "-c", mount, store.path, *argv]).start()
     inside = ["nsenter", "-t", str(supervisor.pid), "-U", "-m", "--preserve-credentials"]
     eventually(lambda: 'state="waiting for disk space"' in supervisor.log)
     assert run_command([*inside, program("kinf"), "get", "pods"], store.env).status == 1
-    run_command([*inside, "rm", store.path / "filler"], store.env)
+    run_command([*inside, "rm", store.path / "lost+found" / "filler"], store.env)
     waited = run_command([*inside, program("kinf"), "wait", "pods", "--for", "live", "--timeout", "60s"], store.env, 70)
     assert waited.status == 0, waited
     assert " child_died " not in supervisor.log and " daemon_ended " not in supervisor.log, supervisor.log

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Directories in which a daemon makes no store, and those in which it does. */
+#include <criterion/criterion.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/fsuid.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/err.h"
+#include "tests/unit/home_rig.h"
+
+/* Makes the scratch directory NAME of mode 0755 with the entries WITH, each ended by a space; "DIR/" is a directory. */
+static const char *make_place(const char *name, const char *with)
+{
+	const char *place = scratch_path(name);
+	char path[600], entries[200], *rest;
+
+	cr_assert_eq(mkdir(place, 0700), 0);
+	(void)snprintf(entries, sizeof(entries), "%s", with);
+	for (char *entry = strtok_r(entries, " ", &rest); entry; entry = strtok_r(NULL, " ", &rest)) {
+		(void)snprintf(path, sizeof(path), "%s/%s", place, entry);
+		if (path[strlen(path) - 1] == '/')
+			cr_assert_eq(mkdir(path, 0755), 0);
+		else
+			write_file(path, "other\n");
+	}
+	cr_assert_eq(chmod(place, 0755), 0);
+	return place;
+}
+
+static int start_in(const char *store)
+{
+	struct home_options options = {.create = true, .runtime_dir = scratch()};
+	struct home *home = NULL;
+	int r = home_open(store, &options, &home);
+
+	home_close(&home);
+	return r;
+}
+
+static bool has(const char *directory, const char *name)
+{
+	char path[600];
+
+	(void)snprintf(path, sizeof(path), "%s/%s", directory, name);
+	return access(path, F_OK) == 0;
+}
+
+static unsigned entries_of(const char *path)
+{
+	DIR *directory = opendir(path);
+	unsigned n = 0;
+
+	cr_assert_not_null(directory);
+	while (readdir(directory))
+		n++;
+	(void)closedir(directory);
+	return n;
+}
+
+static void expect_refusal(const char *place, const char *says)
+{
+	struct stat before, after;
+	unsigned entries = entries_of(place);
+
+	cr_assert_eq(stat(place, &before), 0);
+	cr_assert_eq(start_in(place), ERR_CONFIG, "%s", place);
+	cr_assert_not_null(strstr(err_text(ERR_CONFIG), says), "%s", err_text(ERR_CONFIG));
+	cr_assert_not_null(strstr(err_text(ERR_CONFIG), "--store"), "%s", err_text(ERR_CONFIG));
+	cr_assert_eq(stat(place, &after), 0);
+	cr_assert_eq(after.st_mode, before.st_mode, "%s", place);
+	cr_assert_eq(entries_of(place), entries, "something was made in %s", place);
+}
+
+/* `kinf run --store /` set the mode of / to 0700: no other user could use the machine. */
+Test(home_place, a_directory_with_other_files_is_left_as_it_is)
+{
+	expect_refusal(make_place("notes", "notes.txt"), "such as notes.txt");
+	expect_refusal(make_place("project", "kinf.yaml Makefile"), "such as Makefile");
+	expect_refusal(make_place("home", ".profile .kube/"), "such as .profile");
+	expect_refusal(make_place("volume", "lost+found/ photos/"), "such as photos");
+	expect_refusal(make_place("lost-file", "lost+found"), "such as lost+found");
+	expect_refusal(make_place("run-log", "journal/"), "such as journal");
+	expect_refusal(make_place("identity", "id"), "such as id");
+	expect_refusal(make_place("words", "runtime"), "such as runtime");
+	expect_refusal(make_place("odd", "two\nlines"), "such as \"two lines\"");
+}
+
+Test(home_place, a_directory_for_all_users_with_sockets_of_programs_is_left_as_it_is)
+{
+	const char *place = make_place("tmp", ".X11-unix/");
+
+	cr_assert_eq(chmod(place, 01777), 0);
+	expect_refusal(place, "such as .X11-unix");
+}
+
+/* Returns the status of a child in whose file system the scratch directory is /; not every user may ask for that, and one that may
+ * not can't change these directories. */
+static int start_in_root(const char *store)
+{
+	int status;
+	pid_t child = fork();
+
+	cr_assert_geq(child, 0);
+	if (child == 0) {
+		int changed = chroot(scratch());
+		struct stat before, after;
+		struct home *home = NULL;
+		struct home_options options = {.create = true, .runtime_dir = changed == 0 ? "/run" : scratch()};
+		int r = stat(store, &before) == 0 ? home_open(store, &options, &home) : 0;
+		bool same = stat(store, &after) == 0 && after.st_mode == before.st_mode && !home;
+
+		_exit(!same ? 1 : r != ERR_CONFIG ? 2 : !strstr(err_text(r), "all programs use that"));
+	}
+	cr_assert_eq(waitpid(child, &status, 0), child);
+	return status;
+}
+
+Test(home_place, a_directory_of_all_programs_is_left_as_it_is_also_if_it_is_empty)
+{
+	cr_assert_eq(chmod(scratch(), 0755), 0);
+	for (size_t i = 0; i < 4; i++)
+		cr_assert_eq(mkdir(scratch_path((const char *const[]){"tmp", "var", "var/tmp", "dev"}[i]), 0755), 0);
+	cr_assert_eq(mkdir(scratch_path("dev/shm"), 0755), 0);
+	cr_assert_eq(start_in_root("/"), 0);
+	cr_assert_eq(start_in_root("/tmp"), 0);
+	cr_assert_eq(start_in_root("/var/tmp"), 0);
+	cr_assert_eq(start_in_root("/dev/shm/"), 0);
+	cr_assert_eq(start_in_root("/dev/../tmp/."), 0);
+}
+
+/* A directory that a person or a service manager made, the root of a file system, one of a project, a service user's home. */
+Test(home_place, a_directory_without_other_files_becomes_a_store)
+{
+	static const char *const with[] = {"", "lost+found/", "kinf.yaml", ".kube/ .aws/", ".snapshot/ lost+found/ kinf.yaml", ".owner.new"};
+	char name[16];
+
+	for (size_t i = 0; i < sizeof(with) / sizeof(with[0]); i++) {
+		(void)snprintf(name, sizeof(name), "place-%zu", i);
+		const char *place = make_place(name, with[i]);
+
+		cr_assert_eq(start_in(place), 0, "'%s': %s", with[i], err_text(ERR_CONFIG));
+		cr_assert_eq(mode_of(place), 0700);
+		cr_assert(has(place, "id") && has(place, "making.lock"));
+	}
+}
+
+/* /var/lib/kinf is the directory of the first cluster's store, and /var/lib/kinf/NAME those of others. */
+Test(home_place, a_directory_with_other_stores_becomes_a_store)
+{
+	const char *place = make_place("kinf", "");
+
+	cr_assert_eq(start_in(scratch_path("kinf/prod")), 0);
+	cr_assert_eq(mkdir(scratch_path("kinf/starting"), 0700), 0);
+	cr_assert_eq(start_in(place), 0, "%s", err_text(ERR_CONFIG));
+	expect_refusal(make_place("homes", "alice/"), "such as alice");
+}
+
+/* A daemon may be killed after any step of a first start. */
+Test(home_place, a_store_that_is_half_made_is_made)
+{
+	static const char *const with[] = {"making.lock", "making.lock journal/", "making.lock journal/ index/ cursors/ pins/ .id.new",
+		"making.lock kinf.yaml journal/"};
+	char name[16];
+
+	for (size_t i = 0; i < sizeof(with) / sizeof(with[0]); i++) {
+		(void)snprintf(name, sizeof(name), "half-%zu", i);
+		const char *place = make_place(name, with[i]);
+
+		cr_assert_eq(start_in(place), 0, "'%s': %s", with[i], err_text(ERR_CONFIG));
+		cr_assert(has(place, "id"));
+	}
+}
+
+static void copy_without(const char *name, const char *to, const char *const *without)
+{
+	scratch_copy(scratch_path("a/b/store"), scratch_path(to));
+	for (; *without; without++) {
+		char path[300];
+
+		(void)snprintf(path, sizeof(path), "%s/%s", to, *without);
+		scratch_remove(scratch_path(path));
+	}
+	write_file(scratch_path(name), "mine\n");
+	cr_assert_eq(start_in(scratch_path(to)), 0, "%s", err_text(ERR_CONFIG));
+}
+
+/* A store in which a person has put a file stays one, also when files were lost in a copy. */
+Test(home_place, a_store_or_copy_with_other_files_is_used)
+{
+	struct home *home = open_home(true);
+
+	home_close(&home);
+	copy_without("whole/mine.txt", "whole", (const char *const[]){NULL});
+	copy_without("unlocked/mine.txt", "unlocked", (const char *const[]){"making.lock", NULL});
+	copy_without("other/mine.txt", "other", (const char *const[]){"making.lock", "id", NULL});
+	write_file(scratch_path("a/b/store/journal/CURRENT"), "gen-1\n");
+	copy_without("bare/mine.txt", "bare", (const char *const[]){"making.lock", "id", "runtime", NULL});
+}
+
+/* ---- another user's directory ---- */
+
+#define OTHER 65534
+
+/* Root's daemons made files that the user could not read: the store was of no more use to its owner. Who may not give a
+ * directory away has none of another user. */
+Test(home_place, another_users_store_is_left_as_it_is)
+{
+	struct home *home = open_home(true);
+	const char *empty = make_place("empty", ""), *store = scratch_path("a/b/store");
+
+	home_close(&home);
+	if (geteuid() != 0)
+		return;
+	cr_assert_eq(chown(empty, OTHER, OTHER) | chown(store, OTHER, OTHER), 0);
+	expect_refusal(empty, "belongs to user nobody, who could not read what user 0 makes in it: start as that user (sudo -u nobody)");
+	expect_refusal(store, "give it to this one (chown -R 0 /");
+	cr_assert_eq(chown(store, 54321, OTHER), 0);
+	expect_refusal(store, "start as that user (sudo -u \"#54321\")");
+	cr_assert_eq(chown(store, 0, 0), 0);
+	cr_assert_eq(start_in(store), 0);
+}
+
+/* Some file systems give the files of all users, or of root, to one user. A file system user does the same, in this thread. */
+Test(home_place, a_file_system_that_gives_all_files_to_another_user_is_used)
+{
+	struct home *home = NULL;
+	struct stat st;
+	uid_t user;
+
+	if (geteuid() != 0)
+		return;
+	cr_assert_eq(chmod(scratch(), 0777), 0);
+	(void)setfsuid(OTHER);
+	cr_assert_eq(setfsuid((uid_t)-1), OTHER);
+	for (int i = 0; i < 2; i++) {
+		struct home_options options = {.create = true, .runtime_dir = scratch()};
+		int r = home_open(scratch_path("given"), &options, &home);
+
+		cr_assert_eq(r, 0, "%s", err_text(r));
+		cr_assert_eq(home_take_role(home, HOME_REFLECTOR), 0);
+		cr_assert_eq(home_take_role(home, HOME_PROCESSOR), 0);
+		cr_assert_eq(home_find_user(home_fd(home), &user), 0);
+		cr_assert_eq(user, OTHER);
+		home_close(&home);
+	}
+	cr_assert_eq(stat(scratch_path("given/id"), &st), 0);
+	cr_assert_eq(st.st_uid, OTHER);
+	(void)setfsuid(0);
+}

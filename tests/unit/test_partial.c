@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reader/command/partial.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/fsuid.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "tests/unit/home_rig.h"
+
+#define OTHER 65534
+
+static int make_result(const char *target)
+{
+	CLEANUP(partial_release) struct partial partial = PARTIAL_INIT;
+	char path[PATH_MAX];
+	int r = partial_begin(&partial, target, PARTIAL_FILE);
+
+	if (r == 0)
+		r = partial_path(&partial, "made", path);
+	if (r == 0)
+		write_file(path, "content\n");
+	return r < 0 ? r : partial_end(&partial, "made");
+}
+
+Test(partial, the_result_appears_and_nothing_else_is_left)
+{
+	cr_assert_eq(make_result(scratch_path("result")), 0);
+	cr_assert_eq(make_result(scratch_path("result")), 0);
+	cr_assert_eq(access(scratch_path("result"), F_OK), 0);
+	cr_assert_neq(access(scratch_path(".result.kinf-partial"), F_OK), 0);
+}
+
+/* Only root can give a directory away. */
+Test(partial, a_directory_of_another_user_is_not_written_to)
+{
+	const char *theirs = scratch_path(".result.kinf-partial");
+
+	cr_assert_eq(mkdir(theirs, 0777), 0);
+	cr_assert_eq(chmod(theirs, 0777), 0);
+	cr_assert_eq(make_result(scratch_path("result")), -EPERM, "others may write there");
+	cr_assert_eq(chmod(theirs, 0700), 0);
+	if (geteuid() == 0) {
+		cr_assert_eq(chown(theirs, OTHER, OTHER), 0);
+		cr_assert_eq(make_result(scratch_path("result")), -EPERM);
+	}
+	cr_assert_neq(access(scratch_path("result"), F_OK), 0);
+}
+
+/* A backup by root to an NFS server, which gives root's files to the user nobody. */
+Test(partial, a_file_system_that_gives_all_files_to_another_user_takes_the_result)
+{
+	if (geteuid() != 0)
+		return;
+	cr_assert_eq(chmod(scratch(), 0777), 0);
+	(void)setfsuid(OTHER);
+	cr_assert_eq(make_result(scratch_path("result")), 0, "%s", err_text(-EPERM));
+	(void)setfsuid(0);
+	cr_assert_eq(access(scratch_path("result"), F_OK), 0);
+}
