@@ -278,3 +278,36 @@ def test_rules_are_read_again_at_sighup(workspace):
     allow.serve.process.send(1)
     eventually(lambda: allow.ask(PODS, name="late").status == 200)
     assert allow.ask(PODS, name="node-1").status == 403
+def test_a_certificate_of_a_ca_that_was_replaced_counts_no_more(workspace):
+    """Also on a connection that lives on. While the CA stays, reading it again changes nothing."""
+    allow = Reviewed(workspace, auth="allow", allow=RULES)
+    mine = allow.authority.issue("node-1")
+    (other := allow.store.directory / "other").mkdir()
+    other = Authority(other, "clients")
+
+    def status(connection):
+        connection.request("GET", PODS)
+        response = connection.getresponse()
+        response.read()
+        return response.status
+
+    def reload(*authorities):
+        allow.authority.ca.write_text("".join(texts[a] for a in authorities))
+        allow.store.kinf("reload", check=True)
+
+    texts = {a: a.ca.read_text() for a in (allow.authority, other)}
+    old, new = allow.client(mine).connect(), allow.client(mine).connect()
+    assert status(old) == status(new) == 200
+    opened = old.sock
+    for authorities in ((allow.authority,), (allow.authority, other)):
+        reload(*authorities)
+        assert status(old) == 200
+        assert old.sock is opened, "it was all on one connection"
+    reload(other)
+    assert status(old) == status(new) == 401
+    assert old.sock is new.sock is None, "the answer ended the connection"
+    with pytest.raises(ssl.SSLError):
+        status(old)
+    assert allow.client(other.issue("node-1")).ask(PODS).status == 200
+
+
