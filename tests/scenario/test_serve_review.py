@@ -164,6 +164,28 @@ def test_without_the_api_server_the_last_decision_holds_but_not_for_secrets(work
     eventually(lambda: review.ask("/api/v1/secrets", token="T1").status == 200)
 
 
+@pytest.mark.parametrize("auth", ["review", "self"])
+def test_without_the_api_server_discovery_is_for_clients_that_it_knows(workspace, auth):
+    """Whether they have asked for it before or not: each path is a question of its own."""
+    review = Reviewed(workspace, auth=auth, review={"tokenFile": str(workspace.directory / "own-token")}, offlineGrace="1h")
+    if auth == "self":
+        review.api.decide = lambda kind, authorization, spec: (
+            {"allowed": spec.get("nonResourceAttributes", {}).get("path") != "/api/"} if authorization == "Bearer T1" else None)
+        assert review.ask("/api/", token="T1").status == 403
+    assert review.ask(PODS, token="T1").status == 200
+    documents = ("/api", "/api/v1", "/apis", "/version")
+    review.api.away = True
+    if auth == "self":
+        eventually(lambda: review.ask("/api/", token="T1").status == 503, what="what the API server has refused stays so")
+    for path in documents:
+        assert review.ask(path, token="T1").status == 200, path
+        assert review.ask(path, token="T2").status == 503, "nothing is known of this one"
+        assert review.ask(path, token="T1").status == 200, "also right after a question without an answer"
+    assert review.ask("/nosuch", token="T1").status == 503
+    review.api.away = False
+    eventually(lambda: review.ask("/api", token="T1").status == 200)
+
+
 @pytest.fixture
 def impatient(workspace):
     """Watches are decided on again each second, not each minute."""
@@ -261,23 +283,6 @@ def test_a_certificate_that_expires_ends_what_its_connection_may_do(allow, revie
         connection.close()
 
 
-def test_the_last_common_name_of_a_certificate_counts(allow):
-    assert allow.ask(PODS, name="node-1/CN=stranger").status == 403
-    assert allow.ask(PODS, name="stranger/CN=node-1").status == 200
-
-
-def test_a_token_is_no_certificate(allow):
-    assert allow.ask(PODS, token="T1").status == 401
-
-
-def test_rules_are_read_again_at_sighup(workspace):
-    allow = Reviewed(workspace, auth="allow", allow=RULES)
-    assert allow.ask(PODS, name="late").status == 403
-    allow.settings["allow"] = [{"users": ["late"], "resources": ["pods"]}]
-    allow.store.configure(whole("pods"), whole("secrets"), serve=allow.settings)
-    allow.serve.process.send(1)
-    eventually(lambda: allow.ask(PODS, name="late").status == 200)
-    assert allow.ask(PODS, name="node-1").status == 403
 def test_a_certificate_of_a_ca_that_was_replaced_counts_no_more(workspace):
     """Also on a connection that lives on. While the CA stays, reading it again changes nothing."""
     allow = Reviewed(workspace, auth="allow", allow=RULES)
@@ -311,3 +316,20 @@ def test_a_certificate_of_a_ca_that_was_replaced_counts_no_more(workspace):
     assert allow.client(other.issue("node-1")).ask(PODS).status == 200
 
 
+def test_the_last_common_name_of_a_certificate_counts(allow):
+    assert allow.ask(PODS, name="node-1/CN=stranger").status == 403
+    assert allow.ask(PODS, name="stranger/CN=node-1").status == 200
+
+
+def test_a_token_is_no_certificate(allow):
+    assert allow.ask(PODS, token="T1").status == 401
+
+
+def test_rules_are_read_again_at_sighup(workspace):
+    allow = Reviewed(workspace, auth="allow", allow=RULES)
+    assert allow.ask(PODS, name="late").status == 403
+    allow.settings["allow"] = [{"users": ["late"], "resources": ["pods"]}]
+    allow.store.configure(whole("pods"), whole("secrets"), serve=allow.settings)
+    allow.serve.process.send(1)
+    eventually(lambda: allow.ask(PODS, name="late").status == 200)
+    assert allow.ask(PODS, name="node-1").status == 403
