@@ -232,8 +232,9 @@ def requests(rv):
     found["pretty-curl"] = (PODS, {"user-agent": "curl/8"})
     found["pretty-object"] = (PODS + "/p0", {"user-agent": "Wget/1"})
     found["pretty-error"] = (PODS + "/nope", {"user-agent": "Mozilla/5.0 x"})
-    for value in ("true", "1", "t", "false", "x", ""):
+    for value in ("true", "1", "t", "false", "x", "", "TRUE", "tRUE", "0"):
         found[f"pretty {value}"] = (PODS + "/p0" + q(pretty=value), {})
+        found[f"pretty-curl {value}"] = (PODS + "/p0" + q(pretty=value), {"user-agent": "curl/8"})
     found["pretty-not"] = (PODS + q(pretty="false"), {"user-agent": "curl/8"})
     found["pretty-table"] = (PODS, {"accept": TABLE, "user-agent": "curl/8"})
     found["pretty-custom"] = (GADGETS, {"user-agent": "curl/8"})

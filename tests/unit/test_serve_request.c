@@ -209,6 +209,12 @@ Test(serve_request, s15_s16_s23_s24_s29_s30_s37_s38_s39_s40_s41_s60_s64_s65_s66_
 	cr_expect_eq(status.n_causes, 3);
 	options_are("sendInitialEvents=false", false, 422, INVALID
 		"sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list");
+	options_are("watch=1&continue=x", true, 422, INVALID FORBIDDEN
+		"resourceVersionMatch is forbidden when continue is provided");
+	options_are("watch=1&continue=x&resourceVersion=0", true, 422, INVALID FORBIDDEN
+		"resourceVersionMatch is forbidden when continue is provided");
+	options_are("watch=1&continue=x&resourceVersion=7", true, 0, NULL);
+	options_are("continue=x", true, 0, NULL);
 	options_are("watch=1&sendInitialEvents=true", true, 422, INVALID FORBIDDEN
 		"sendInitialEvents requires setting resourceVersionMatch to NotOlderThan");
 	cr_expect_str_eq(text(&status), "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
