@@ -43,6 +43,8 @@ void home_close(struct home **home);
 
 /* Checks that NAME is a group of this machine. Returns: 0, ERR_CONFIG. */
 int home_check_group(const char *name);
+/* Checks that the directory PATH, which is absolute, is there or can be made by this process. Returns: 0, ERR_CONFIG. */
+int home_check_place(const char *path);
 
 /* R is the error of a reader; if it may not enter STORE, says whose that is. Returns R. */
 int home_explain_denied(int r, const char *store);

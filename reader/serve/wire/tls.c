@@ -94,9 +94,50 @@ static int tls_bind_sessions(struct tls_setting *setting, const char *client_ca)
 	return ok ? 0 : tls_fail("reading '%s' (serve.tls.clientCA)", client_ca ? client_ca : "");
 }
 
+/* Reads the certificate and its key. RET_PART: the one that is at fault. */
+static int tls_load_pair(SSL_CTX *context, const struct tls_files *files, enum tls_part *ret_part)
+{
+	*ret_part = TLS_PART_CERTIFICATE;
+	if (SSL_CTX_use_certificate_chain_file(context, files->certificate) != 1)
+		return tls_fail("reading the certificate '%s'", files->certificate);
+	*ret_part = TLS_PART_KEY;
+	if (SSL_CTX_use_PrivateKey_file(context, files->key, SSL_FILETYPE_PEM) != 1)
+		return tls_fail("reading the key '%s' of the certificate '%s'", files->key, files->certificate);
+	if (SSL_CTX_check_private_key(context) != 1)
+		return tls_fail("the key '%s' does not belong to the certificate '%s'", files->key, files->certificate);
+	return 0;
+}
+
+/* Lets clients show certificates that CLIENT_CA has signed; NULL: none are asked for. */
+static int tls_load_client_ca(SSL_CTX *context, const char *client_ca)
+{
+	if (!client_ca)
+		return 0;
+	if (SSL_CTX_load_verify_locations(context, client_ca, NULL) != 1)
+		return tls_fail("reading the CA '%s'", client_ca);
+	SSL_CTX_set_client_CA_list(context, SSL_load_client_CA_file(client_ca));
+	/* A client without a certificate is welcome; one with a wrong certificate is not. */
+	SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_CLIENT_ONCE, NULL);
+	return 0;
+}
+
+/* Reads FILES, each of which may be NULL. RET_PART: the one that is at fault. */
+static int tls_load_files(SSL_CTX *context, const struct tls_files *files, enum tls_part *ret_part)
+{
+	int r = files->certificate ? tls_load_pair(context, files, ret_part) : 0;
+
+	if (r < 0)
+		return r;
+	*ret_part = TLS_PART_CLIENT_CA;
+	return tls_load_client_ca(context, files->client_ca);
+}
+
 static int tls_load(struct tls_setting *setting, const struct tls_files *files)
 {
+	static const char *const part_keys[] = {[TLS_PART_CERTIFICATE] = "serve.tls.cert",
+		[TLS_PART_KEY] = "serve.tls.key", [TLS_PART_CLIENT_CA] = "serve.tls.clientCA"};
 	SSL_CTX *context = setting->context;
+	enum tls_part part;
 
 	SSL_CTX_set_alpn_select_cb(context, tls_choose_protocol, NULL);
 	(void)SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
@@ -116,22 +157,8 @@ static int tls_load(struct tls_setting *setting, const struct tls_files *files)
 	int r = tls_bind_sessions(setting, files->client_ca);
 	if (r < 0)
 		return r;
-	if (SSL_CTX_use_certificate_chain_file(context, files->certificate) != 1)
-		return tls_fail(
-			"reading the certificate '%s' (serve.tls.cert)", files->certificate);
-	if (SSL_CTX_use_PrivateKey_file(context, files->key, SSL_FILETYPE_PEM) != 1)
-		return tls_fail("reading the key '%s' (serve.tls.key)", files->key);
-	if (SSL_CTX_check_private_key(context) != 1)
-		return tls_fail("the key '%s' does not belong to the certificate '%s'", files->key,
-			files->certificate);
-	if (!files->client_ca)
-		return 0;
-	if (SSL_CTX_load_verify_locations(context, files->client_ca, NULL) != 1)
-		return tls_fail("reading '%s' (serve.tls.clientCA)", files->client_ca);
-	SSL_CTX_set_client_CA_list(context, SSL_load_client_CA_file(files->client_ca));
-	/* A client without a certificate is welcome; one with a wrong certificate is not. */
-	SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_CLIENT_ONCE, NULL);
-	return 0;
+	r = tls_load_files(context, files, &part);
+	return r < 0 ? err_add(r, "%s", part_keys[part]) : 0;
 }
 
 static int tls_new_setting(const struct tls_files *files, struct tls_setting *ret_setting)
@@ -178,6 +205,18 @@ int tls_reload(struct tls *tls, const struct tls_files *files)
 	(void)pthread_mutex_unlock(&tls->lock);
 	SSL_CTX_free(old.context);
 	return 0;
+}
+
+int tls_check(const struct tls_files *files, enum tls_part *ret_part)
+{
+	SSL_CTX *context = SSL_CTX_new(TLS_server_method());
+	int r = context ? 0 : tls_fail("setting TLS up");
+
+	*ret_part = TLS_PART_CERTIFICATE;
+	if (r == 0)
+		r = tls_load_files(context, files, ret_part);
+	SSL_CTX_free(context);
+	return r;
 }
 
 void tls_close(struct tls **tls)

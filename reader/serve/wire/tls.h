@@ -34,6 +34,9 @@ int tls_open(const struct tls_files *files, struct tls **ret_tls);
  * tls_session_is_trusted() changes. On failure all is as before. From the main thread, while workers use TLS. */
 int tls_reload(struct tls *tls, const struct tls_files *files);
 void tls_close(struct tls **tls);
+/* Checks that a context can be made of FILES, of which each may be NULL here. RET_PART: the file that is at fault. */
+enum tls_part { TLS_PART_CERTIFICATE, TLS_PART_KEY, TLS_PART_CLIENT_CA };
+int tls_check(const struct tls_files *files, enum tls_part *ret_part);
 
 /* ---- sessions ---- */
 
