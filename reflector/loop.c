@@ -2,6 +2,7 @@
 #include "reflector/loop.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/check.h"
@@ -13,6 +14,7 @@
 #define BEAT      SECOND
 #define HOLD_SLOW (10 * SECOND)
 #define HOLD_LOOK SECOND
+#define PLUGIN_PATIENCE (5 * SECOND)
 
 /* ---- holds: a batch could not be stored ---- */
 
@@ -123,6 +125,24 @@ static void loop_tend_formers(struct loop *loop)
 			.bytes = loss.bytes);
 }
 
+/* Shows in the state for how long requests have waited for an exec plugin that does not end, and logs it once a run. */
+static void loop_show_plugin(struct loop *loop, uint64_t now)
+{
+	char state[STATS_TEXT];
+	uint64_t since;
+	const char *command = http_awaited_plugin(loop->http, &since);
+	bool awaited = command && now >= since + PLUGIN_PATIENCE;
+
+	if (awaited && !loop->shows_plugin)
+		LOG(plugin_awaited, .command = command, .seconds = now - since);
+	if (awaited)
+		(void)snprintf(state, sizeof(state), "running, waiting for %.0f s for the exec plugin '%.150s' of the kubeconfig",
+			(double)((now - since) / SECOND), command);
+	if (!loop->daemon->failure.failing && (awaited || loop->shows_plugin))
+		stats_set_state(loop->stats, awaited ? state : "running");
+	loop->shows_plugin = awaited;
+}
+
 /* Does the work of each second. Returns the error that ends the reflector. */
 static int loop_beat(struct loop *loop)
 {
@@ -143,6 +163,7 @@ static int loop_beat(struct loop *loop)
 	err_ignore(upstream_write(&loop->upstream, loop->kubeconfig, loop->http, loop->home), "the next beat tries it again");
 	if (!loop->daemon->ready && !loop->daemon->failure.failing)
 		stats_set_state(loop->stats, "running");
+	loop_show_plugin(loop, now);
 	daemon_ready(loop->daemon);
 	int r = home_check(loop->home);
 	return r < 0 ? r : journal_check(loop->journal, loop->home);

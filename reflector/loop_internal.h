@@ -39,6 +39,7 @@ struct loop {
 	struct feeds *feeds;
 	struct retention *retention;
 
+	bool shows_plugin;   /* the state says that requests wait for an exec plugin */
 	bool rolled_back;    /* etcd was: another journal is to be begun */
 	bool work_left;
 	uint64_t beat_ns;

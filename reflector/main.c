@@ -71,8 +71,8 @@ static int check_blame(const struct config *config, int r)
 	return config_blame(config, context ? "cluster.context" : "cluster.kubeconfig", r);
 }
 
-/* Checks that the group, the kubeconfig and the context that CONFIG names exist and can be used. Without any name the
- * kubeconfig may be elsewhere, on the machine that the file is for. */
+/* Checks that the group, the kubeconfig and the context that CONFIG names exist and can be used, and that its directories can be
+ * made. Without any name the kubeconfig may be elsewhere, on the machine that the file is for. */
 static int check(const struct config *config)
 {
 	CLEANUP(kubeconfig_free) struct kubeconfig *kubeconfig = NULL;
@@ -80,6 +80,16 @@ static int check(const struct config *config)
 
 	if (r < 0)
 		return config_blame(config, "group", r);
+	r = home_check_writable(config->store);
+	if (r < 0)
+		return config_blame(config, "store", err_add(r, "the store '%.200s' can't be made", config->store));
+	r = home_check_place(config->store);
+	if (r < 0)
+		return config_blame(config, "store", r);
+	r = home_check_writable(config->runtime_dir);
+	if (r < 0)
+		return config_blame(config, "runtimeDir",
+			err_add(r, "the runtime directory '%.200s' can't be made", config->runtime_dir));
 	r = kubeconfig_load(config->kubeconfig, config->context, &kubeconfig);
 	if (r < 0 && r == -ENOENT && !config->kubeconfig && !config->context) {
 		(void)fprintf(stderr, "note: %s\n", err_text(r));

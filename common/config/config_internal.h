@@ -139,6 +139,8 @@ int config_read_rules(
 	const struct config_place *place, const struct yaml_node *node, char **ret_rules);
 /* Lays --serve over CONFIG: the Unix socket and ADDRESSES, or what the file says if it is "". */
 int config_lay_serve_flag(struct config *config, const char *addresses);
+/* KEY has a value that is not the file's. */
+void config_forget_line(struct config *config, const char *key);
 /* Checks keys that depend on each other. */
 int config_check_serve(const struct config_place *place, const struct config *config);
 

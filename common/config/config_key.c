@@ -206,13 +206,25 @@ static void config_note_line(const struct config_place *place, const struct conf
 		((struct config *)into)->lines[key - config_keys] = place->file ? place->line : 0;
 }
 
-int config_blame(const struct config *config, const char *key, int r)
+static size_t config_key_number(const char *key)
 {
 	size_t i = 0;
 
 	while (strcmp(config_keys[i].name, key) != 0)
 		i++;
-	return config->lines[i] ? err_add(r, "%s:%zu: %s", config->file, config->lines[i], key) : r;
+	return i;
+}
+
+void config_forget_line(struct config *config, const char *key)
+{
+	config->lines[config_key_number(key)] = 0;
+}
+
+int config_blame(const struct config *config, const char *key, int r)
+{
+	size_t line = config->lines[config_key_number(key)];
+
+	return line ? err_add(r, "%s:%zu: %s", config->file, line, key) : r;
 }
 
 static int config_set_value(const struct config_place *place, const struct config_key *key,
@@ -323,6 +335,7 @@ static int config_read_value(const struct config_place *place, const struct yaml
 	case CONFIG_INDEXES:
 		return config_read_indexes(place, node, into);
 	case CONFIG_ADDRESSES:
+		config_note_line(place, key, into);
 		return config_read_addresses(place, node, (char **)((char *)into + key->offset));
 	case CONFIG_RULES:
 		return config_read_rules(place, node, (char **)((char *)into + key->offset));

@@ -163,6 +163,7 @@ int config_lay_serve_flag(struct config *config, const char *addresses)
 	config->serve.enabled = true;
 	if (!*addresses)
 		return 0;
+	config_forget_line(config, "serve.listen");
 	int r = config_copy(&config->serve.listen, "unix");
 	for (char *word; r == 0 && (word = strsep(&rest, ","));)
 		if (strcmp(word, "unix") != 0)

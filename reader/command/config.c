@@ -16,9 +16,14 @@
 #include "reader/command/print.h"
 #include "reader/command/rbac.h"
 
-/* Lets kinf-reflector check what the configuration names: group, kubeconfig and context. OPTIONS are those of the
- * command line. Returns: the exit status. */
-static int config_check_names(char *const *options, int n_options, const char *file)
+/* A daemon that checks the names in a configuration that are its own. */
+struct config_checker {
+	const char *program, *names;
+	bool needed;
+};
+
+/* Lets the daemon check its names. OPTIONS are those of the command line. Returns: the exit status. */
+static int config_check_by(const struct config_checker *checker, char *const *options, int n_options, const char *file)
 {
 	static char check[] = "--check", config[] = "--config";
 	AUTO_FREE char *path = NULL;
@@ -29,12 +34,12 @@ static int config_check_names(char *const *options, int n_options, const char *f
 
 	if (!argv || (file && !copy))
 		return command_fail(err_set(-ENOMEM, "checking"));
-	int r = children_find("kinf-reflector", &path);
-	if (r < 0) {
-		(void)fprintf(stderr, "note: %s: kubeconfig, context and group are not checked\n",
-			r == -ENOENT ? "kinf-reflector is not installed here" : err_text(r));
+	int r = checker->needed ? children_find(checker->program, &path) : 0;
+	if (r < 0)
+		(void)fprintf(stderr, "note: %s%s: %s\n", r == -ENOENT ? checker->program : err_text(r),
+			r == -ENOENT ? " is not installed here" : "", checker->names);
+	if (r < 0 || !path)
 		return PROC_OK;
-	}
 	argv[n++] = path;
 	for (int i = 0; i < n_options; i++)
 		argv[n++] = options[i];
@@ -68,36 +73,20 @@ static int config_print_rbac(const struct config *config, const struct rbac_args
 	return r < 0 ? command_fail(r) : PROC_OK;
 }
 
-/* Checks that the files exist which kinf-serve is to read. */
-static int config_check_files(const struct config *config)
-{
-	const struct {
-		const char *key, *path;
-	} files[] = {
-		{"serve.tls.cert", config->serve.certificate},
-		{"serve.tls.key", config->serve.key},
-		{"serve.tls.clientCA", config->serve.client_ca},
-		{"serve.review.tokenFile", config->serve.review_token_file},
-		{"serve.review.cert", config->serve.review_certificate},
-		{"serve.review.key", config->serve.review_key},
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
-		if (files[i].path && access(files[i].path, F_OK) < 0 && (errno == ENOENT || errno == ENOTDIR))
-			return config_blame(config, files[i].key, err_say(-errno, "'%s' does not exist", files[i].path));
-	return 0;
-}
-
-/* Checks the kubeconfig, context, group and files that CONFIG names. FILE is the operand, NULL if there is none. */
+/* Checks what CONFIG names on this machine. FILE is the operand, NULL if there is none. */
 static int config_check(const struct config *config, char *const *options, int n_options, const char *file)
 {
-	int status = config_check_names(options, n_options, file);
+	const struct config_checker checkers[] = {
+		{"kinf-reflector", "kubeconfig, context, group and directories are not checked", true},
+		{"kinf-serve", "the files and addresses of 'serve' are not checked", config->serve.enabled},
+	};
 
-	if (status != PROC_OK)
-		return status;
-	int r = config_check_files(config);
-	if (r < 0)
-		return command_fail(r);
+	for (size_t i = 0; i < ARRAY_SIZE(checkers); i++) {
+		int status = config_check_by(&checkers[i], options, n_options, file);
+
+		if (status != PROC_OK)
+			return status;
+	}
 	(void)printf("%s: good: %zu feed%s, store '%s'\n",
 		config->file ? config->file : "command line", config->n_feeds,
 		config->n_feeds == 1 ? "" : "s", config->store);
@@ -117,7 +106,8 @@ int command_config(int argc, char **argv)
 	};
 	const struct options options = {"kinf config", "check [FILE] | rbac [FILE]",
 		"check: checks a configuration without starting anything: the file, and that the kubeconfig, the "
-		"context, the group and the files of kinf-serve in it exist. rbac: prints the rights that the feeds of a configuration need at the "
+		"context, the group and the files of kinf-serve in it exist and are good, that the directories can be made and "
+		"the addresses can be listened on. rbac: prints the rights that the feeds of a configuration need at the "
 		"API server, for kubectl apply.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);

@@ -47,7 +47,7 @@ static void status_note_error(struct store_status *status, const char *process, 
  * that is refused is also the processor's error. */
 static void status_note_process(struct store_status *status, size_t role, const struct status_process *process)
 {
-	bool of_cluster = role == HOME_REFLECTOR && process->alive && strcmp(process->page.state, "running") == 0;
+	bool of_cluster = role == HOME_REFLECTOR && process->alive && strncmp(process->page.state, "running", strlen("running")) == 0;
 
 	(of_cluster ? status_keep_error : status_note_error)(status, process->name, process->page.error);
 }

@@ -399,7 +399,8 @@ static int answer_prepare(struct answer_request *request)
 		if (r == 0 && request->options.fields && !custom_is_builtin_group(d->group))
 			r = answer_custom(request, true, &selectable);
 		if (r == 0)
-			r = api_kind_check_fields(d->group, d->kind, d->namespaced,
+			r = api_kind_check_fields(
+				&(struct api_kind_name){d->group, d->version, d->kind, d->namespaced},
 				buf_cstr(&selectable), request->options.fields, &request->status);
 	}
 	return r ? r : answer_form_init(request);

@@ -118,6 +118,7 @@ void answer_decide(struct answer_request *request, auth_decided_fn *fn)
 		.namespace_ = answer_scope(request, object),
 		.name = object,
 		.path = is_resource ? "" : buf_cstr(&whole),
+		.discovery = answer_is_discovery(request),
 		.label_selector = labels ? selector_text(labels) : "",
 		.field_selector = fields ? selector_text(fields) : "",
 	};

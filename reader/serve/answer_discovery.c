@@ -396,6 +396,11 @@ static bool discovery_is_of_feeds(const struct answer_request *request)
 	}
 }
 
+bool answer_is_discovery(const struct answer_request *request)
+{
+	return discovery_is_of_feeds(request) || request->path.kind == API_PATH_VERSION;
+}
+
 void answer_discovery(struct answer_request *request)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT;

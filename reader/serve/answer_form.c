@@ -9,7 +9,7 @@
 #include "common/value/json.h"
 #include "common/value/custom.h"
 #include "common/value/value.h"
-#include "reader/serve/api_kinds.h"
+#include "reader/serve/api_bookmark.h"
 #include "reader/serve/api_object.h"
 
 int answer_custom(struct answer_request *request, bool labels, struct buf *out)
@@ -329,23 +329,43 @@ static void form_put_bookmark_row(
 	}
 }
 
+/* Puts a member of an object, with a comma if there is one before. */
+static void form_put_annotation(const char *member, struct buf *annotations)
+{
+	if (*member)
+		buf_printf(annotations, "%s%s", annotations->size ? "," : "", member);
+}
+
+/* Puts the annotations of a bookmark, in their order: OWN, that of the kind, and ours. */
+static void form_put_annotations(
+	const struct answer_request *request, const char *own, bool ends_initial, struct buf *out)
+{
+	CLEANUP(buf_release) struct buf annotations = BUF_INIT;
+	char stale[240], why[200];
+	double age;
+
+	form_put_annotation(own, &annotations);
+	if (ends_initial)
+		form_put_annotation("\"k8s.io/initial-events-end\":\"true\"", &annotations);
+	if (request->is_leaf && answer_is_stale(request, &age, why)) {
+		(void)snprintf(stale, sizeof(stale), "\"kinformer/stale\":\"%.0f %s\"", age, why);
+		form_put_annotation(stale, &annotations);
+	}
+	if (annotations.size)
+		buf_printf(out, "\"annotations\":{%s}", buf_cstr(&annotations));
+}
+
 void answer_form_bookmark(
 	struct answer_request *request, const char *rv, bool ends_initial, struct buf *out)
 {
 	const struct feed_definition *d = &request->feed->definition;
-	char metadata[TIMELINE_RV_SIZE + 32], note[400] = "", why[200];
-	double age;
-	bool stale = request->is_leaf && answer_is_stale(request, &age, why);
+	CLEANUP(buf_release) struct buf notes = BUF_INIT;
+	bool plain = request->accept.form != API_FORM_TABLE && request->accept.form != API_FORM_METADATA;
+	char metadata[TIMELINE_RV_SIZE + 32];
 
-	if (ends_initial || stale)
-		(void)snprintf(note, sizeof(note), ",\"annotations\":{%s",
-			ends_initial ? "\"k8s.io/initial-events-end\":\"true\"" : "");
-	if (stale)
-		(void)snprintf(note + strlen(note), sizeof(note) - strlen(note),
-			"%s\"kinformer/stale\":\"%.0f %s\"", ends_initial ? "," : "", age, why);
-	if (*note)
-		(void)snprintf(note + strlen(note), sizeof(note) - strlen(note), "}");
-
+	form_put_annotations(
+		request, plain ? api_bookmark_annotation(d->group, d->kind) : "", ends_initial, &notes);
+	const char *note = buf_cstr(&notes), *comma = notes.size ? "," : "";
 	buf_str(out, "{\"type\":\"BOOKMARK\",\"object\":");
 	(void)snprintf(metadata, sizeof(metadata), "\"resourceVersion\":\"%s\"", rv);
 	if (request->accept.form == API_FORM_TABLE) {
@@ -355,16 +375,15 @@ void answer_form_bookmark(
 	} else if (request->accept.form == API_FORM_METADATA) {
 		buf_printf(out,
 			"{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/%s\","
-			"\"metadata\":{%s%s}}",
-			request->accept.version, metadata, note);
+			"\"metadata\":{%s%s%s}}",
+			request->accept.version, metadata, comma, note);
 	} else if (custom_is_builtin_group(d->group)) {
-		buf_printf(out, "{\"kind\":\"%s\",\"apiVersion\":\"%s\",\"metadata\":{%s%s}%s}",
-			d->kind, request->path.group_version, metadata, note,
-			api_kind_bookmark_rest(d->group, d->kind));
+		buf_printf(out, "{\"kind\":\"%s\",\"apiVersion\":\"%s\",\"metadata\":{%s%s%s}%s}",
+			d->kind, request->path.group_version, metadata, comma, note,
+			api_bookmark_rest(d->group, d->version, d->kind));
 	} else { /* sorted */
 		buf_printf(out, "{\"apiVersion\":\"%s\",\"kind\":\"%s\",\"metadata\":{%s%s%s}}",
-			request->path.group_version, d->kind, *note ? note + 1 : "", *note ? "," : "",
-			metadata);
+			request->path.group_version, d->kind, note, comma, metadata);
 	}
 	buf_str(out, "}\n");
 }

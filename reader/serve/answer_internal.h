@@ -415,5 +415,7 @@ void answer_list_free(struct answer_list **list);
 void answer_watch_begin(struct answer_request *request);
 void answer_watch_free(struct answer_watch **watch);
 void answer_discovery(struct answer_request *request);
+/* Returns whether the request is for a document that is made of the feeds, or for the version. */
+bool answer_is_discovery(const struct answer_request *request);
 
 #endif

@@ -5,90 +5,45 @@
 
 #include "common/value/custom.h"
 
+/* How a kind refuses a field label that it does not have. */
 enum api_kind_refusal {
-	REFUSE_LABEL,   /* field label not supported: x */
-	REFUSE_UNKNOWN, /* "x" is not a known field selector */
-	REFUSE_FOR_KIND /* field label "x" not supported for Kind */
+	REFUSE_LABEL,      /* field label not supported: x */
+	REFUSE_FOR_KIND,   /* field label "x" not supported for Kind */
+	REFUSE_FOR_VERSION /* field label not supported for GROUP/VERSION, Kind=KIND: x */
 };
 
+/* The kinds with field labels of their own. Others have metadata.name and metadata.namespace. */
 struct api_kind {
 	const char *group, *kind;
 	enum api_kind_refusal refusal;
-	const char *labels; /* each between blanks */
-	const char *rest;   /* of a bookmark; NULL: nothing */
+	const char *labels; /* besides metadata.name; each between blanks */
 };
 
-#define SPEC_STATUS ",\"spec\":{},\"status\":{}"
+#define NAMESPACE " metadata.namespace"
 #define OBJECT_LABELS(name)                                                                        \
 	" " name ".kind " name ".namespace " name ".name " name ".uid " name ".apiVersion " name   \
 	".resourceVersion " name ".fieldPath "
 
 static const struct api_kind api_kinds[] = {
 	{"", "Pod", REFUSE_LABEL,
-		" spec.nodeName spec.host spec.restartPolicy spec.schedulerName "
+		NAMESPACE " spec.nodeName spec.host spec.restartPolicy spec.schedulerName "
 		"spec.serviceAccountName spec.hostNetwork status.phase status.podIP status.podIPs "
-		"status.nominatedNodeName ",
-		",\"spec\":{\"containers\":null},\"status\":{}"},
+		"status.nominatedNodeName "},
 	{"", "Event", REFUSE_LABEL,
-		OBJECT_LABELS("involvedObject") "reason reportingComponent source type ",
-		",\"involvedObject\":{},\"source\":{},\"firstTimestamp\":null,"
-		"\"lastTimestamp\":null,\"eventTime\":null,\"reportingComponent\":\"\","
-		"\"reportingInstance\":\"\""},
+		NAMESPACE OBJECT_LABELS("involvedObject") "reason reportingComponent source type "},
 	{"events.k8s.io", "Event", REFUSE_LABEL,
-		OBJECT_LABELS("regarding") "reason reportingController source type ", NULL},
-	{"", "Node", REFUSE_LABEL, " spec.unschedulable ",
-		",\"spec\":{},\"status\":{\"daemonEndpoints\":{\"kubeletEndpoint\":{\"Port\":0}},"
-		"\"nodeInfo\":{\"machineID\":\"\",\"systemUUID\":\"\",\"bootID\":\"\","
-		"\"kernelVersion\":\"\",\"osImage\":\"\",\"containerRuntimeVersion\":\"\","
-		"\"kubeletVersion\":\"\",\"kubeProxyVersion\":\"\",\"operatingSystem\":\"\","
-		"\"architecture\":\"\"}}"},
-	{"", "Namespace", REFUSE_LABEL, " status.phase ", SPEC_STATUS},
-	{"", "Secret", REFUSE_LABEL, " type ", ""},
-	{"", "ConfigMap", REFUSE_UNKNOWN, " ", ""},
-	{"", "Service", REFUSE_LABEL, " spec.clusterIP spec.type ",
-		",\"spec\":{},\"status\":{\"loadBalancer\":{}}"},
-	{"", "ReplicationController", REFUSE_LABEL, " status.replicas ",
-		",\"spec\":{},\"status\":{\"replicas\":0}"},
-	{"batch", "Job", REFUSE_FOR_KIND, " status.successful ",
-		",\"spec\":{\"template\":{\"metadata\":{},\"spec\":{\"containers\":null}}},"
-		"\"status\":{}"},
-	{"certificates.k8s.io", "CertificateSigningRequest", REFUSE_FOR_KIND, " spec.signerName ",
-		NULL},
-	{"certificates.k8s.io", "ClusterTrustBundle", REFUSE_FOR_KIND, " spec.signerName ", NULL},
-	{"certificates.k8s.io", "PodCertificateRequest", REFUSE_FOR_KIND,
-		" spec.signerName spec.podName spec.nodeName ", NULL},
-	{"resource.k8s.io", "ResourceSlice", REFUSE_FOR_KIND, " spec.nodeName spec.driver ", NULL},
-	{"apps", "Deployment", REFUSE_UNKNOWN, " ",
-		",\"spec\":{\"replicas\":0,\"selector\":null,"
-		"\"template\":{\"metadata\":{},\"spec\":{\"containers\":null}},\"strategy\":{}},"
-		"\"status\":{}"},
-	{"apps", "ReplicaSet", REFUSE_UNKNOWN, " ",
-		",\"spec\":{\"replicas\":0,\"selector\":null,"
-		"\"template\":{\"metadata\":{},\"spec\":{\"containers\":null}}},"
-		"\"status\":{\"replicas\":0}"},
-	{"apps", "StatefulSet", REFUSE_UNKNOWN, " ",
-		",\"spec\":{\"replicas\":0,\"selector\":null,"
-		"\"template\":{\"metadata\":{},\"spec\":{\"containers\":null}},\"serviceName\":"
-		"\"\","
-		"\"updateStrategy\":{}},\"status\":{\"replicas\":0,\"availableReplicas\":0}"},
-	{"apps", "DaemonSet", REFUSE_UNKNOWN, " ",
-		",\"spec\":{\"selector\":null,"
-		"\"template\":{\"metadata\":{},\"spec\":{\"containers\":null}},\"updateStrategy\":{"
-		"}},"
-		"\"status\":{\"currentNumberScheduled\":0,\"numberMisscheduled\":0,"
-		"\"desiredNumberScheduled\":0,\"numberReady\":0}"},
-	{"", "PersistentVolumeClaim", REFUSE_UNKNOWN, " ",
-		",\"spec\":{\"resources\":{}},\"status\":{}"},
-	{"", "PersistentVolume", REFUSE_UNKNOWN, " ", SPEC_STATUS},
-	{"coordination.k8s.io", "Lease", REFUSE_UNKNOWN, " ", ",\"spec\":{}"},
-	{"discovery.k8s.io", "EndpointSlice", REFUSE_UNKNOWN, " ",
-		",\"addressType\":\"\",\"endpoints\":null,\"ports\":null"},
-	{"batch", "CronJob", REFUSE_UNKNOWN, " ",
-		",\"spec\":{\"schedule\":\"\",\"jobTemplate\":{\"metadata\":{},"
-		"\"spec\":{\"template\":{\"metadata\":{},\"spec\":{\"containers\":null}}}}},"
-		"\"status\":{}"},
-	{"networking.k8s.io", "Ingress", REFUSE_UNKNOWN, " ",
-		",\"spec\":{},\"status\":{\"loadBalancer\":{}}"},
+		NAMESPACE OBJECT_LABELS("regarding") "reason reportingController type "},
+	{"", "Node", REFUSE_LABEL, " spec.unschedulable "},
+	{"", "Namespace", REFUSE_LABEL, " status.phase "},
+	{"", "Secret", REFUSE_LABEL, NAMESPACE " type "},
+	{"", "Service", REFUSE_LABEL, NAMESPACE " spec.clusterIP spec.type "},
+	{"", "ReplicationController", REFUSE_LABEL, NAMESPACE " status.replicas "},
+	{"batch", "Job", REFUSE_FOR_KIND, NAMESPACE " status.successful "},
+	{"certificates.k8s.io", "CertificateSigningRequest", REFUSE_LABEL, " spec.signerName "},
+	{"certificates.k8s.io", "ClusterTrustBundle", REFUSE_LABEL, " spec.signerName "},
+	{"certificates.k8s.io", "PodCertificateRequest", REFUSE_LABEL,
+		" spec.signerName spec.podName spec.nodeName "},
+	{"resource.k8s.io", "ResourceSlice", REFUSE_FOR_VERSION, " spec.nodeName spec.driver "},
 };
 
 static const struct api_kind *api_kind_find(const char *group, const char *kind)
@@ -99,49 +54,48 @@ static const struct api_kind *api_kind_find(const char *group, const char *kind)
 	return NULL;
 }
 
-/* Returns whether the kind has the field label. Nodes, namespaces and custom resources without a
- * namespace have no metadata.namespace. */
-static bool api_kind_has_label(const struct api_kind *known, bool is_custom, bool namespaced,
-	const char *selectable, struct bytes label)
+/* Returns whether LABEL is in LABELS, each between blanks. */
+static bool api_kind_lists(const char *labels, struct bytes label)
 {
 	char wanted[320];
 
-	if (bytes_equal(label, BYTES_LIT("metadata.name")))
-		return true;
-	if (bytes_equal(label, BYTES_LIT("metadata.namespace")))
-		return namespaced || !(is_custom || (known && known->refusal == REFUSE_LABEL));
-	if (label.size + 3 > sizeof(wanted))
+	if (label.size + 3 > sizeof(wanted) || memchr(label.data, ' ', label.size))
 		return false;
 	(void)snprintf(wanted, sizeof(wanted), " %.*s ", BYTES_ARG(label));
-	return memchr(label.data, ' ', label.size) == NULL &&
-	       strstr(known ? known->labels : selectable, wanted) != NULL;
+	return strstr(labels, wanted) != NULL;
 }
 
-int api_kind_check_fields(const char *group, const char *kind, bool namespaced,
-	const char *selectable, const struct selector *fields, struct api_status *status)
+int api_kind_check_fields(const struct api_kind_name *name, const char *selectable,
+	const struct selector *fields, struct api_status *status)
 {
-	const struct api_kind *known = api_kind_find(group, kind);
-	bool is_custom = !custom_is_builtin_group(group);
-	enum api_kind_refusal refusal =
-		known ? known->refusal : is_custom ? REFUSE_LABEL : REFUSE_UNKNOWN;
+	const struct api_kind *known = api_kind_find(name->group, name->kind);
+	bool is_custom = !custom_is_builtin_group(name->group);
+	bool by_default = !known && !is_custom;
 
 	for (size_t i = 0; fields && i < selector_count(fields); i++) {
 		struct bytes label = selector_at(fields, i)->key;
+		bool is_namespace = bytes_equal(label, BYTES_LIT("metadata.namespace"));
 
-		if (api_kind_has_label(known, is_custom, namespaced, selectable, label))
+		if (bytes_equal(label, BYTES_LIT("metadata.name")) ||
+			(is_namespace && !known && (name->namespaced || !is_custom)) ||
+			(!by_default && api_kind_lists(known ? known->labels : selectable, label)))
 			continue;
-		switch (refusal) {
+		if (by_default)
+			return api_status_set(status, 400, "BadRequest",
+				"\"%.*s\" is not a known field selector: only \"metadata.name\", "
+				"\"metadata.namespace\"", BYTES_ARG(label));
+		switch (known ? known->refusal : REFUSE_LABEL) {
 		case REFUSE_LABEL:
 			return api_status_set(status, 400, "BadRequest",
 				"field label not supported: %.*s", BYTES_ARG(label));
 		case REFUSE_FOR_KIND:
 			return api_status_set(status, 400, "BadRequest",
 				"field label \"%.*s\" not supported for %s", BYTES_ARG(label),
-				kind);
-		default:
+				name->kind);
+		case REFUSE_FOR_VERSION:
 			return api_status_set(status, 400, "BadRequest",
-				"\"%.*s\" is not a known field selector: only \"metadata.name\", "
-				"\"metadata.namespace\"", BYTES_ARG(label));
+				"field label not supported for %s/%s, Kind=%s: %.*s", name->group,
+				name->version, name->kind, BYTES_ARG(label));
 		}
 	}
 	return 0;
@@ -194,11 +148,4 @@ int api_kind_compare_versions(const char *a, const char *b)
 	if (x[0] != y[0])
 		return x[0] > y[0] ? -1 : 1;
 	return (x[1] < y[1]) - (x[1] > y[1]);
-}
-
-const char *api_kind_bookmark_rest(const char *group, const char *kind)
-{
-	const struct api_kind *known = api_kind_find(group, kind);
-
-	return known && known->rest ? known->rest : "";
 }

@@ -10,19 +10,20 @@
 #include "common/value/selector.h"
 #include "reader/serve/api_status.h"
 
+struct api_kind_name {
+	const char *group, *version, *kind;
+	bool namespaced;
+};
+
 /* Checks that the kind has the field labels that FIELDS (NULL: none) asks for. SELECTABLE are those of
  * a custom resource, each between blanks. Returns: 0; 400. */
-int api_kind_check_fields(const char *group, const char *kind, bool namespaced,
-	const char *selectable, const struct selector *fields, struct api_status *status);
+int api_kind_check_fields(const struct api_kind_name *name, const char *selectable,
+	const struct selector *fields, struct api_status *status);
 
 /* The API server's order of groups, which decides what a short name means: its own first, then the
  * others by name. */
 unsigned api_kind_group_rank(const char *group);
 /* Compares versions of a group in the API server's order: v2, v1, v2beta1, v1beta2, v1alpha1, others. */
 int api_kind_compare_versions(const char *a, const char *b);
-
-/* Returns the members after metadata in a bookmark of the kind, the zero values of its structure,
- * as JSON that begins with a comma; "" if there are none or they are not known. */
-const char *api_kind_bookmark_rest(const char *group, const char *kind);
 
 #endif

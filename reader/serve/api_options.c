@@ -119,6 +119,17 @@ static bool api_options_bool(const char *value)
 	return value && strcmp(value, "0") != 0 && strcasecmp(value, "false") != 0;
 }
 
+/* As Go's strconv.ParseBool, where what is no value of it is false. */
+static bool api_options_is_true(const char *value)
+{
+	static const char *const values[] = {"1", "t", "T", "true", "TRUE", "True"};
+	bool found = false;
+
+	for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++)
+		found |= strcmp(value, values[i]) == 0;
+	return found;
+}
+
 /* As Go's strconv.ParseInt with base 10 and 64 bits. */
 static int api_options_int(const char *value, int64_t *ret_number, struct api_status *status)
 {
@@ -180,10 +191,8 @@ int api_options_parse(struct bytes query, bool lists, struct api_options *ret_op
 	options->bookmarks = api_options_bool(values.at[KEY_BOOKMARKS]);
 	options->send_initial_given = values.at[KEY_SEND_INITIAL] != NULL;
 	options->send_initial = api_options_bool(values.at[KEY_SEND_INITIAL]);
-	options->pretty_given = values.at[KEY_PRETTY] != NULL;
-	options->pretty = options->pretty_given && (strcmp(values.at[KEY_PRETTY], "1") == 0 ||
-		strcasecmp(values.at[KEY_PRETTY], "true") == 0 ||
-		strcasecmp(values.at[KEY_PRETTY], "t") == 0);
+	options->pretty_given = values.at[KEY_PRETTY] && *values.at[KEY_PRETTY];
+	options->pretty = options->pretty_given && api_options_is_true(values.at[KEY_PRETTY]);
 	if (api_options_bool(values.at[KEY_EXPORT]))
 		return api_status_set(status, 400, "BadRequest",
 			"the export parameter, deprecated since v1.14, is no longer supported");
@@ -359,9 +368,8 @@ int api_options_validate(struct api_options *options, bool is_watch, struct api_
 	if (options->watch) {
 		if (!options->send_initial_given && options->match == API_MATCH_ABSENT &&
 			api_options_any_rv(options)) {
-			options->send_initial = true;
+			options->send_initial = options->send_initial_given = true;
 			options->match = API_MATCH_NOT_OLDER;
-			return 0;
 		}
 		api_options_check_watch(options, &errors);
 	} else {

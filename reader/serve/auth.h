@@ -23,6 +23,7 @@ struct auth_attributes {
 	const char *group, *version, *resource, *subresource, *namespace_, *name;
 	const char
 		*path; /* set for requests of no resource (/api, /version); resource is "" then */
+	bool discovery; /* the path names a document about the resources that there are */
 	const char *label_selector, *field_selector; /* as sent, decoded */
 };
 

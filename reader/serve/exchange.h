@@ -67,6 +67,7 @@ struct exchange_peer {
 	const char *common_name;
 	const char *const *organizations;
 	size_t n_organizations;
+	struct tls_session *certificate; /* NULL: none */
 	int64_t until_s;       /* when that certificate expires, in seconds since 1970 */
 	char address[64];      /* for logs: "10.0.0.7:41234", "unix:uid=1000,pid=4711" */
 	bool loopback;         /* local, or from 127.0.0.0/8 or ::1 */
@@ -155,6 +156,10 @@ struct bytes exchange_body(const struct exchange *x, bool *ret_end);
 void exchange_body_take(struct exchange *x, size_t size);
 /* Calls FN when more has come; NULL: no longer. FN may begin the answer. */
 void exchange_on_body(struct exchange *x, void (*fn)(void *context), void *context);
+
+/* Returns whether the client's certificate, if it has one, still counts: it has not expired, and
+ * tls.clientCA as it was read last has signed it. A connection may last for months. */
+bool exchange_peer_counts(const struct exchange_peer *peer);
 
 /* Returns the value of the first header of NAME (lower case), BYTES_NONE if there is none. */
 struct bytes exchange_header(const struct exchange *x, const char *name);

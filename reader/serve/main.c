@@ -7,6 +7,7 @@
 #include "common/daemon/faults.h"
 #include "common/err.h"
 #include "common/log.h"
+#include "reader/serve/check.h"
 #include "reader/serve/serve.h"
 
 #define WAIT_MS 200 /* the longest sleep */
@@ -90,6 +91,7 @@ int main(int argc, char **argv)
 		.status_page = "stats.serve",
 		.control_socket = "control.serve",
 		.user = CONFIG_SERVE,
+		.check = serve_check,
 		.run = main_run,
 	};
 

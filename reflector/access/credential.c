@@ -167,6 +167,12 @@ int credential_fd(const struct credential *credential)
 	return credential->exec ? exec_fd(credential->exec) : -1;
 }
 
+const char *credential_awaited(const struct credential *credential, uint64_t *ret_since_ns)
+{
+	CHECK_OBJ(credential, CREDENTIAL_MAGIC);
+	return credential->exec && exec_is_awaited(credential->exec, ret_since_ns) ? credential->config->exec.command : NULL;
+}
+
 /* ---- headers ---- */
 
 struct header_sink {

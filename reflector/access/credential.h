@@ -31,6 +31,8 @@ int credential_ready(struct credential *credential, uint64_t now_ns);
  * is readable (-1: nothing to poll), and every PLUGIN_POLL_MS. */
 bool credential_is_running(const struct credential *credential);
 int credential_fd(const struct credential *credential);
+/* Returns the exec plugin's command while requests wait for it, and since when (monotonic); NULL: none do. */
+const char *credential_awaited(const struct credential *credential, uint64_t *ret_since_ns);
 
 /* Takes one header, "Name: value"; LINE is borrowed. A negative result stops. */
 typedef int credential_header_fn(void *arg, const char *line);

@@ -21,7 +21,8 @@ struct exec {
 	const struct kubeconfig *config;
 	uint64_t limit_ns;
 	struct plugin *plugin; /* NULL: none runs */
-	uint64_t deadline_ns;
+	uint64_t started_ns;   /* monotonic; it may run for limit_ns */
+	bool awaited;          /* by requests: there are no credentials that they could use */
 
 	bool has; /* credential is set */
 	bool refused;
@@ -61,7 +62,7 @@ static void exec_collect(struct exec *exec, uint64_t now_ns, uint64_t wall_ns)
 	struct exec_credential credential;
 	int r = plugin_collect(exec->plugin);
 
-	if (r == AGAIN && now_ns < exec->deadline_ns)
+	if (r == AGAIN && now_ns < exec->started_ns + exec->limit_ns)
 		return;
 	if (r == AGAIN)
 		r = err_say(ERR_CREDENTIALS, "exec: executable %s did not end within %g s",
@@ -103,6 +104,7 @@ int exec_renew(struct exec *exec, uint64_t now_ns, uint64_t wall_ns)
 	CHECK_OBJ(exec, EXEC_MAGIC);
 	if (exec->plugin)
 		exec_collect(exec, now_ns, wall_ns);
+	exec->awaited = false;
 
 	bool good = exec->has && !exec->refused && wall_ns < exec->credential.expires_ns;
 
@@ -114,13 +116,14 @@ int exec_renew(struct exec *exec, uint64_t now_ns, uint64_t wall_ns)
 
 		if (!r)
 			r = plugin_start(&exec->config->exec, buf_cstr(&info), &exec->plugin);
-		exec->deadline_ns = now_ns + exec->limit_ns;
+		exec->started_ns = now_ns;
 		if (r < 0)
 			(void)exec_fail(exec, r, now_ns);
 	}
+	exec->awaited = !good && exec->plugin;
 	if (good)
 		return 0;
-	if (exec->plugin)
+	if (exec->awaited)
 		return AGAIN;
 	/* During the pause after useless credentials, those are all there is. */
 	return exec->failed ? err_say(exec->failed, "%s", exec->sentence) : 0;
@@ -151,6 +154,13 @@ bool exec_is_running(const struct exec *exec)
 {
 	CHECK_OBJ(exec, EXEC_MAGIC);
 	return exec->plugin != NULL;
+}
+
+bool exec_is_awaited(const struct exec *exec, uint64_t *ret_since_ns)
+{
+	CHECK_OBJ(exec, EXEC_MAGIC);
+	*ret_since_ns = exec->started_ns;
+	return exec->awaited;
 }
 
 int exec_fd(const struct exec *exec)

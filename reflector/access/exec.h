@@ -44,6 +44,8 @@ unsigned exec_version(const struct exec *exec);
 void exec_refused(struct exec *exec, unsigned version);
 
 bool exec_is_running(const struct exec *exec);
+/* Returns whether requests wait for the plugin. RET_SINCE_NS: when it started (monotonic). */
+bool exec_is_awaited(const struct exec *exec, uint64_t *ret_since_ns);
 /* Returns: the descriptor to poll while the plugin runs; -1: none. */
 int exec_fd(const struct exec *exec);
 

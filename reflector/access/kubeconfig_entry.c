@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reflector/access/kubeconfig_entry.h"
 
+#include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/decimal.h"
 #include "common/err.h"
 #include "common/base64.h"
 #include "reflector/access/kubeconfig_member.h"
@@ -196,6 +199,43 @@ int kubeconfig_read_user(const struct kubeconfig_entry *entry, struct kubeconfig
 
 /* ---- the server ---- */
 
+/* Returns what is wrong with the host and port at the beginning of TEXT; NULL: nothing. */
+static const char *server_find_fault(const char *text)
+{
+	size_t size = strcspn(text, "/"), host;
+	char address[INET6_ADDRSTRLEN];
+	struct in6_addr in6;
+	uint64_t port;
+
+	if (!size || *text == ':')
+		return "no host";
+	if (memchr(text, '@', size))
+		return "credentials in the URL; give the user a token";
+	if (*text == '[') {
+		const char *end = memchr(text, ']', size);
+		size_t n = end ? (size_t)(end - text) - 1 : 0;
+
+		/* A zone may follow the address. */
+		(void)snprintf(address, sizeof(address), "%.*s", (int)(n < sizeof(address) ? n : 0), text + 1);
+		address[strcspn(address, "%")] = '\0';
+		if (!end || inet_pton(AF_INET6, address, &in6) != 1)
+			return "no IPv6 address in the brackets";
+		host = n + 2;
+	} else {
+		const char *colon = memchr(text, ':', size);
+
+		host = colon ? (size_t)(colon - text) : size;
+		if (colon && memchr(colon + 1, ':', size - host - 1))
+			return "an IPv6 address must be in brackets";
+	}
+	if (host == size || (text[host] == ':' && host + 1 == size))
+		return NULL;
+	int r = decimal_parse(BYTES(text + host + 1, size - host - 1), UINT16_MAX, &port);
+	bool good = text[host] == ':' && r == 0 && port;
+	err_ignore(r, "it is said below");
+	return good ? NULL : "the port is no number from 1 to 65535";
+}
+
 /* Gives the URL a scheme if it has none, lowers the scheme, cuts query, fragment and slashes at the
  * end, and checks the host. A path stays: the API may be served below it. */
 static int server_normalize(const struct kubeconfig_entry *cluster, struct kubeconfig *config)
@@ -206,7 +246,9 @@ static int server_normalize(const struct kubeconfig_entry *cluster, struct kubec
 
 	if (!server_has_scheme(config->server, "https") &&
 		!server_has_scheme(config->server, "http")) {
-		if (strstr(config->server, "://"))
+		const char *slash = strchr(config->server, '/');
+
+		if (strstr(config->server, "://") || (slash && slash[1] == '/' && slash[2]))
 			return kubeconfig_bad(cluster, "server", "neither http:// nor https://");
 		if (asprintf(&url, "%s://%s", https ? "https" : "http", config->server) < 0)
 			return kubeconfig_no_memory(cluster);
@@ -226,12 +268,8 @@ static int server_normalize(const struct kubeconfig_entry *cluster, struct kubec
 	url[strcspn(url, "?#")] = '\0';
 	for (size_t n = strlen(url); n && url + n > host && url[n - 1] == '/'; n--)
 		url[n - 1] = '\0';
-	if (!*host || *host == '/' || *host == ':')
-		return kubeconfig_bad(cluster, "server", "no host");
-	if (memchr(host, '@', strcspn(host, "/")))
-		return kubeconfig_bad(
-			cluster, "server", "credentials in the URL; give the user a token");
-	return 0;
+	const char *fault = server_find_fault(host);
+	return fault ? kubeconfig_bad(cluster, "server", "%s", fault) : 0;
 }
 
 int kubeconfig_settle_server(const struct kubeconfig_entry *cluster, struct kubeconfig *config)

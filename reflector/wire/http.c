@@ -378,6 +378,12 @@ const char *http_server(const struct http *http)
 	return http->config->server;
 }
 
+const char *http_awaited_plugin(const struct http *http, uint64_t *ret_since_ns)
+{
+	CHECK_OBJ(http, HTTP_MAGIC);
+	return credential_awaited(http->credential, ret_since_ns);
+}
+
 struct bytes http_ca(struct http *http, uint64_t *ret_changes)
 {
 	CHECK_OBJ(http, HTTP_MAGIC);

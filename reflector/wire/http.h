@@ -114,6 +114,8 @@ int http_poll(struct http *http, int timeout_ms, struct pollfd *fds, size_t n_fd
 
 /* Returns: the server as in the kubeconfig, without credentials: "https://host:6443/prefix". */
 const char *http_server(const struct http *http);
+/* Returns the command of the exec plugin that requests wait for, and since when (monotonic); NULL: none. */
+const char *http_awaited_plugin(const struct http *http, uint64_t *ret_since_ns);
 
 /* Returns: the CA that new connections are checked with, PEM, borrowed until the next call; empty: the system's roots.
  * *RET_CHANGES counts its changes since http_new. */

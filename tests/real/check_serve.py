@@ -32,7 +32,7 @@ from cluster import Cluster  # noqa: E402
 from conftest import Workspace  # noqa: E402
 from harness import eventually  # noqa: E402
 from harness.process import program  # noqa: E402
-from harness.serve import Answer  # noqa: E402
+from harness.serve import INITIAL, Answer  # noqa: E402
 
 A, B, GROUP = "kinf-serve-a", "kinf-serve-b", "kinf-serve.example.com"
 PODS, ALL, MAPS = f"/api/v1/namespaces/{A}/pods", "/api/v1/pods", f"/api/v1/namespaces/{A}/configmaps"
@@ -232,8 +232,9 @@ def requests(rv):
     found["pretty-curl"] = (PODS, {"user-agent": "curl/8"})
     found["pretty-object"] = (PODS + "/p0", {"user-agent": "Wget/1"})
     found["pretty-error"] = (PODS + "/nope", {"user-agent": "Mozilla/5.0 x"})
-    for value in ("true", "1", "t", "false", "x", ""):
+    for value in ("true", "1", "t", "false", "x", "", "TRUE", "tRUE", "0"):
         found[f"pretty {value}"] = (PODS + "/p0" + q(pretty=value), {})
+        found[f"pretty-curl {value}"] = (PODS + "/p0" + q(pretty=value), {"user-agent": "curl/8"})
     found["pretty-not"] = (PODS + q(pretty="false"), {"user-agent": "curl/8"})
     found["pretty-table"] = (PODS, {"accept": TABLE, "user-agent": "curl/8"})
     found["pretty-custom"] = (GADGETS, {"user-agent": "curl/8"})
@@ -285,6 +286,7 @@ WATCHES = {
     "watch-list-custom": GADGETS + "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&resourceVersion=",
     "watch-list-future": PODS + "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=99999999",
     "future": PODS + "?watch=1&resourceVersion=99999999", "limit": PODS + "?watch=1&limit=1", "pretty": PODS + "?watch=1&pretty=true",
+    "continue": PODS + "?watch=1&continue=x", "continue-newest": PODS + "?watch=1&continue=x&resourceVersion=0", "continue-path": f"/api/v1/watch/namespaces/{A}/pods?continue=x",
 }
 WATCH_FORMS = {"table": (PODS, TABLE), "table-initial": (PODS + "?resourceVersion=0", KUBECTL), "table-none": (PODS + "?includeObject=None", TABLE),
                "table-object": (PODS + "?includeObject=Object", TABLE), "table-custom": (GADGETS, TABLE), "table-bookmarks": (PODS + "?allowWatchBookmarks=true", TABLE),
@@ -442,7 +444,9 @@ def lines(answer):
     return found
 
 
-def watches(rv):
+def watches(rv, paths):
+    for path in paths:  # no object, but the bookmark of each kind
+        yield f"bookmark {path}", f"{path}?watch=1&{INITIAL}&allowWatchBookmarks=true&labelSelector=no%3Dlabel&timeoutSeconds=14", {}
     for name, path in WATCHES.items():
         path += "" if "resourceVersion=" in path else f"&resourceVersion={rv}"
         yield f"watch {name}", path + "&timeoutSeconds=14", {}
@@ -458,7 +462,7 @@ def watches(rv):
 def check_watches(check, cluster, server, serve, rv):
     """Runs all watches at once on both servers, with the changes in the middle."""
     answers, threads = {}, []
-    for name, path, headers in watches(rv):
+    for name, path, headers in watches(rv, sorted(cluster.all_paths().values())):
         if not check.wants(name):
             continue
         for side in (server, serve):

@@ -143,6 +143,27 @@ def test_credentials_that_are_not_sent_over_http_are_not_called_expired(workspac
     assert "not sent over http://" in said and "expired" not in said, said
 
 
+def test_an_exec_plugin_that_hangs_is_named(simulator, door, authority, workspace):
+    """With the time for which requests have waited for it: a cloud's command may ask a person, or a server that is away."""
+    front, store = door(refuse=lambda request: None if request["headers"]["Authorization"] == "Bearer T" else REFUSED), workspace.store()
+    credential = '{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": {"token": "T"}}'
+    plugin, go = store.directory / "plugin", store.directory / "go"
+    plugin.write_text(f"#!/bin/sh\nwhile [ ! -e '{go}' ]; do sleep 0.1; done\necho '{credential}'\n")
+    plugin.chmod(0o700)
+    store.connect(front.url, ca=authority("one").ca, user={"exec": {
+        "apiVersion": "client.authentication.k8s.io/v1", "command": str(plugin), "interactiveMode": "Never"}})
+    store.configure(whole("pods"), **QUICK)
+    _, reflector = store.daemons()
+    assert str(plugin) in reflector.wait_log("plugin_awaited .*")[0]
+    said = f"running, waiting for [0-9]+ s for the exec plugin '{plugin}' of the kubeconfig"
+    assert eventually(lambda: re.search(said, store.kinf("status").stdout))
+    assert re.search(said, store.kinf("status", "-o", "json", check=True).json["processes"][0]["state"])
+    go.touch()
+    store.wait_synced("pods")
+    eventually(lambda: store.kinf("status", "-o", "json", check=True).json["processes"][0]["state"] == "running")
+    assert reflector.log.count("plugin_awaited") == 1
+
+
 def test_a_rotated_token_is_read_again_after_the_first_401(simulator, door, authority, kept):
     good = ["Bearer first"]
     front = door(refuse=lambda request: REFUSED if request["headers"]["Authorization"] not in good else None)

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 
 import pytest
@@ -256,16 +257,26 @@ def test_both_daemons_stay_in_the_store_of_their_supervisor(simulator, store):
     assert not elsewhere.exists() and supervisor.stop() == 0
 
 
-def test_config_check_finds_names_that_do_not_exist(simulator, store):
+def test_config_check_finds_what_can_not_run(simulator, store, authority):
+    by_file = {"KINF_STORE": "", "KINF_RUNTIME_DIR": ""}
+    (dangling := store.directory / "dangling").symlink_to("nowhere")
+
     def check(**settings):
         store.configure("pods", **settings)
-        return store.kinf("config", "check", str(store.config))
+        return store.kinf("config", "check", str(store.config), env=by_file)
 
     good = check()
     assert good.status == 0 and ": good: 1 feed" in good.stdout, good
     assert check(cluster={"kubeconfig": str(store.kubeconfig), "context": "simulated"}).status == 0
     missing, there = str(store.directory / "missing"), str(store.kubeconfig)
-    assert check(serve={"tls": {"cert": there, "key": there}}).status == 0
+    ca = authority("config")
+    ours, other = ca.issue("a"), ca.issue("b")
+    (certificate, key), file = map(str, ours), store.directory / "file"
+    file.write_text("x")
+    taken = socket.create_server(("127.0.0.1", 0))
+    listen = [f"127.0.0.1:{taken.getsockname()[1]}", "unix", "127.0.0.1:0"]
+    good = check(serve={"tls": {"cert": certificate, "key": key, "clientCA": str(ca.ca)}, "listen": listen, "metrics": "127.0.0.1:0"})
+    assert good.status == 0 and "a process that runs now uses the address" in good.stderr, good
     for settings, key, words in (
         ({"cluster": {"kubeconfig": missing}}, "cluster.kubeconfig", f"kubeconfig '{missing}' does not exist"),
         ({"cluster": {"kubeconfig": missing, "context": "x"}}, "cluster.kubeconfig", f"kubeconfig '{missing}' does not exist"),
@@ -273,6 +284,22 @@ def test_config_check_finds_names_that_do_not_exist(simulator, store):
         ({"group": "no-such-group"}, "group", "no group 'no-such-group' on this machine"),
         ({"serve": {"tls": {"cert": missing, "key": there}}}, "serve.tls.cert", f"'{missing}' does not exist"),
         ({"serve": {"tls": {"clientCA": missing}}}, "serve.tls.clientCA", f"'{missing}' does not exist"),
+        ({"serve": {"tls": {"cert": there, "key": key}}}, "serve.tls.cert", f"reading the certificate '{there}'"),
+        ({"serve": {"tls": {"cert": certificate, "key": there}}}, "serve.tls.key", f"reading the key '{there}'"),
+        ({"serve": {"tls": {"cert": certificate, "key": str(other[1])}}}, "serve.tls.key", "key values mismatch"),
+        ({"serve": {"tls": {"cert": certificate, "key": str(store.directory)}}}, "serve.tls.key", "Is a directory"),
+        ({"serve": {"tls": {"clientCA": there}}}, "serve.tls.clientCA", f"reading the CA '{there}'"),
+        ({"serve": {"auth": "review", "review": {"cert": certificate, "key": str(other[1])}}}, "serve.review.key", "key values mismatch"),
+        ({"serve": {"auth": "review", "review": {"tokenFile": missing}}}, "serve.review.tokenFile", f"'{missing}' does not exist"),
+        ({"serve": {"listen": ["unix", "192.0.2.1:6445"]}}, "serve.listen", "listening on '192.0.2.1:6445': Cannot assign requested address"),
+        ({"serve": {"listen": "no.such.host.invalid:6445"}}, "serve.listen", "listening on 'no.such.host.invalid:6445': "),
+        ({"serve": {"metrics": "192.0.2.1:6445"}}, "serve.metrics", "Cannot assign requested address"),
+        ({"store": str(file / "a/b")}, "store", f"the store '{file}/a/b' can't be made: '{file}' is no directory"),
+        ({"store": str(file)}, "store", f"'{file}' is no directory"),
+        ({"store": "/x" * 2050}, "store", "has 4100 bytes; a path has at most 4095"),
+        ({"store": "/tmp/" + "x" * 256}, "store", "File name too long"),
+        ({"store": str(dangling)}, "store", f"the link '{dangling}' leads nowhere"),
+        ({"runtimeDir": str(file / "run")}, "runtimeDir", f"the runtime directory '{file}/run' can't be made: '{file}' is no directory"),
     ):
         bad = check(**settings)
         line = next(n for n, text in enumerate(store.config.read_text().splitlines(), 1) if key.split(".")[-1] + ":" in text.replace('"', ""))

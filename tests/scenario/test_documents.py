@@ -129,14 +129,14 @@ def program(page, language):
 
 
 @pytest.mark.parametrize("page, text", runnable("yaml"))
-def test_the_configurations_of_the_documents_are_accepted(tmp_path, page, text):
+def test_the_configurations_of_the_documents_are_accepted(tmp_path, authority, page, text):
     kubeconfig = write_kubeconfig(tmp_path / "kubeconfig", "https://127.0.0.1:6443")
     kubeconfig.write_text(kubeconfig.read_text().replace("simulated", "prod"))
     keys = set(yaml.safe_load(text))
     if "scrape_configs" in keys:
         return  # Prometheus' own
     text = re.sub(r"/etc/kinf/kubeconfig\b", str(kubeconfig), text)
-    text = re.sub(r"/etc/kinf/[\w-]+\.crt\b", str(ROOT / "LICENSE"), text)  # any file that exists
+    text = re.sub(r"/etc/kinf/[\w-]+\.crt\b", str(authority("documents").ca), text)
     text = re.sub(r"^group: \S+", f"group: {grp.getgrgid(os.getgid()).gr_name}", text, flags=re.M)
     (tmp_path / "kinf.yaml").write_text(text if "feeds" in keys else text + "feeds: [{resource: pods}]\n")
     result = run_command([BUILD / "kinf", "config", "check", tmp_path / "kinf.yaml"], {"HOME": str(tmp_path), "KUBECONFIG": ""})

@@ -435,6 +435,9 @@ def test_s83_people_get_indented_answers(serve):
     assert serve.ask(PODS + "/p1?pretty=true").body.startswith(b"{\n  ")
     assert b"\n " not in serve.ask(PODS + "/p1?pretty=false", user_agent="curl/8").body
     assert serve.ask(PODS + "/nope", user_agent="curl/8").body.startswith(b"{\n  ")
+    for value, agent, indented in (("", "curl/8", True), ("", "x", False), ("T", "x", True), ("tRUE", "x", False), ("x", "curl/8", False)):
+        body = serve.ask(f"{PODS}/p1?pretty={value}", user_agent=agent).body
+        assert body.startswith(b"{\n  ") is indented, (value, agent)
 
 
 # ---- discovery -----------------------------------------------------------------------------------

@@ -164,6 +164,28 @@ def test_without_the_api_server_the_last_decision_holds_but_not_for_secrets(work
     eventually(lambda: review.ask("/api/v1/secrets", token="T1").status == 200)
 
 
+@pytest.mark.parametrize("auth", ["review", "self"])
+def test_without_the_api_server_discovery_is_for_clients_that_it_knows(workspace, auth):
+    """Whether they have asked for it before or not: each path is a question of its own."""
+    review = Reviewed(workspace, auth=auth, review={"tokenFile": str(workspace.directory / "own-token")}, offlineGrace="1h")
+    if auth == "self":
+        review.api.decide = lambda kind, authorization, spec: (
+            {"allowed": spec.get("nonResourceAttributes", {}).get("path") != "/api/"} if authorization == "Bearer T1" else None)
+        assert review.ask("/api/", token="T1").status == 403
+    assert review.ask(PODS, token="T1").status == 200
+    documents = ("/api", "/api/v1", "/apis", "/version")
+    review.api.away = True
+    if auth == "self":
+        eventually(lambda: review.ask("/api/", token="T1").status == 503, what="what the API server has refused stays so")
+    for path in documents:
+        assert review.ask(path, token="T1").status == 200, path
+        assert review.ask(path, token="T2").status == 503, "nothing is known of this one"
+        assert review.ask(path, token="T1").status == 200, "also right after a question without an answer"
+    assert review.ask("/nosuch", token="T1").status == 503
+    review.api.away = False
+    eventually(lambda: review.ask("/api", token="T1").status == 200)
+
+
 @pytest.fixture
 def impatient(workspace):
     """Watches are decided on again each second, not each minute."""
@@ -259,6 +281,39 @@ def test_a_certificate_that_expires_ends_what_its_connection_may_do(allow, revie
         eventually(lambda: status() == 401, 40)
         assert connection.sock is opened, "it was all on one connection"
         connection.close()
+
+
+def test_a_certificate_of_a_ca_that_was_replaced_counts_no_more(workspace):
+    """Also on a connection that lives on. While the CA stays, reading it again changes nothing."""
+    allow = Reviewed(workspace, auth="allow", allow=RULES)
+    mine = allow.authority.issue("node-1")
+    (other := allow.store.directory / "other").mkdir()
+    other = Authority(other, "clients")
+
+    def status(connection):
+        connection.request("GET", PODS)
+        response = connection.getresponse()
+        response.read()
+        return response.status
+
+    def reload(*authorities):
+        allow.authority.ca.write_text("".join(texts[a] for a in authorities))
+        allow.store.kinf("reload", check=True)
+
+    texts = {a: a.ca.read_text() for a in (allow.authority, other)}
+    old, new = allow.client(mine).connect(), allow.client(mine).connect()
+    assert status(old) == status(new) == 200
+    opened = old.sock
+    for authorities in ((allow.authority,), (allow.authority, other)):
+        reload(*authorities)
+        assert status(old) == 200
+        assert old.sock is opened, "it was all on one connection"
+    reload(other)
+    assert status(old) == status(new) == 401
+    assert old.sock is new.sock is None, "the answer ended the connection"
+    with pytest.raises(ssl.SSLError):
+        status(old)
+    assert allow.client(other.issue("node-1")).ask(PODS).status == 200
 
 
 def test_the_last_common_name_of_a_certificate_counts(allow):

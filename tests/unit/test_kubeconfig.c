@@ -136,6 +136,12 @@ Test(kubeconfig, scheme_is_https_only_with_tls_settings)
 
 	cr_assert_str_eq(c->server, "http://h:8080");
 	kubeconfig_free(&c);
+	c = good("server: 'https://[fe80::1%25eth0]:6443/p/'", "token: T");
+	cr_assert_str_eq(c->server, "https://[fe80::1%25eth0]:6443/p");
+	kubeconfig_free(&c);
+	c = good("server: 'https://[fd00::1]'", "token: T");
+	cr_assert_str_eq(c->server, "https://[fd00::1]");
+	kubeconfig_free(&c);
 	c = good("server: 'h:6443', insecure-skip-tls-verify: true", "token: T");
 	cr_assert_str_eq(c->server, "https://h:6443");
 	cr_assert(c->insecure);
@@ -178,6 +184,14 @@ Test(kubeconfig, k12_k15_bad_clusters_are_refused)
 	refused("server: 'ftp://h'", "token: T", "server", "neither http");
 	refused("server: 'https://'", "token: T", "server", "no host");
 	refused("server: 'https://a:b@h'", "token: T", "server", "credentials in the URL");
+	refused("server: 'https//h'", "token: T", "server", "neither http");
+	refused("server: 'https://h:65536'", "token: T", "server", "the port is no number from 1 to 65535");
+	refused("server: 'https://h:x/y'", "token: T", "server", "the port is no number");
+	refused("server: 'https://h:0'", "token: T", "server", "the port is no number");
+	refused("server: 'https://[::1'", "token: T", "server", "no IPv6 address in the brackets");
+	refused("server: 'https://[h]:1'", "token: T", "server", "no IPv6 address in the brackets");
+	refused("server: 'https://[::1]x'", "token: T", "server", "the port is no number");
+	refused("server: 'https://fd00::1:6443'", "token: T", "server", "must be in brackets");
 	refused(HTTPS ", certificate-authority-data: '!'", "token: T", "certificate-authority-data",
 		"not base64 at byte 0");
 	refused(HTTPS ", certificate-authority-data: aGVsbG8=", "token: T",

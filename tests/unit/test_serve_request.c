@@ -6,6 +6,7 @@
 #include "common/base64.h"
 #include "common/utf8.h"
 #include "reader/serve/api_accept.h"
+#include "reader/serve/api_bookmark.h"
 #include "reader/serve/api_kinds.h"
 #include "reader/serve/api_options.h"
 #include "reader/serve/api_path.h"
@@ -209,6 +210,12 @@ Test(serve_request, s15_s16_s23_s24_s29_s30_s37_s38_s39_s40_s41_s60_s64_s65_s66_
 	cr_expect_eq(status.n_causes, 3);
 	options_are("sendInitialEvents=false", false, 422, INVALID
 		"sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list");
+	options_are("watch=1&continue=x", true, 422, INVALID FORBIDDEN
+		"resourceVersionMatch is forbidden when continue is provided");
+	options_are("watch=1&continue=x&resourceVersion=0", true, 422, INVALID FORBIDDEN
+		"resourceVersionMatch is forbidden when continue is provided");
+	options_are("watch=1&continue=x&resourceVersion=7", true, 0, NULL);
+	options_are("continue=x", true, 0, NULL);
 	options_are("watch=1&sendInitialEvents=true", true, 422, INVALID FORBIDDEN
 		"sendInitialEvents requires setting resourceVersionMatch to NotOlderThan");
 	cr_expect_str_eq(text(&status), "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
@@ -348,10 +355,11 @@ Test(serve_request, a_status_is_json_whatever_the_name_is)
 static void fields_are(const char *group, const char *kind, bool namespaced, const char *selector,
 	const char *message)
 {
+	const struct api_kind_name name = {group, "v1", kind, namespaced};
 	struct selector *fields;
 
 	cr_assert_eq(selector_parse_fields(selector, &fields), 0);
-	int r = api_kind_check_fields(group, kind, namespaced, " spec.color ", fields, &status);
+	int r = api_kind_check_fields(&name, " spec.color ", fields, &status);
 	cr_expect_eq(r, message ? 400 : 0, "%s %s", kind, selector);
 	if (message)
 		cr_expect_str_eq(buf_cstr(&status.message), message);
@@ -373,11 +381,33 @@ Test(serve_request, s20_s21_s22_s26_s27_field_labels) /* S20 to S22, S26, S27 */
 	fields_are("example.com", "Widget", false, "metadata.namespace=x",
 		"field label not supported: metadata.namespace");
 	fields_are("example.com", "Widget", true, "metadata.namespace=x", NULL);
+	fields_are("apps", "Deployment", true, "metadata.namespace=x", NULL);
+	fields_are("rbac.authorization.k8s.io", "ClusterRole", false, "metadata.namespace=x", NULL);
 	fields_are("", "Event", true, "involvedObject.uid=1,reason=x,source=y", NULL);
+	fields_are("events.k8s.io", "Event", true, "regarding.uid=1,reportingController=x,type=y", NULL);
+	fields_are("events.k8s.io", "Event", true, "source=y", "field label not supported: source");
+	fields_are("certificates.k8s.io", "CertificateSigningRequest", false, "metadata.name=a,spec.signerName=b", NULL);
+	fields_are("certificates.k8s.io", "CertificateSigningRequest", false, "metadata.namespace=x",
+		"field label not supported: metadata.namespace");
+	fields_are("certificates.k8s.io", "PodCertificateRequest", true, "metadata.namespace=x",
+		"field label not supported: metadata.namespace");
+	fields_are("resource.k8s.io", "ResourceSlice", false, "spec.driver=x,metadata.namespace=x",
+		"field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: metadata.namespace");
 	fields_are("example.com", "Widget", true, "spec.color=red", NULL);
 	fields_are("example.com", "Widget", true, "spec.colo=red", "field label not supported: spec.colo");
 	fields_are("apps", "Deployment", true, "spec.color=red",
 		"\"spec.color\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\"");
+}
+
+Test(serve_request, bookmarks_have_the_zero_values_of_their_kind)
+{
+	cr_expect_str_eq(api_bookmark_rest("", "v1", "Pod"), ",\"spec\":{\"containers\":null},\"status\":{}");
+	cr_expect_str_eq(api_bookmark_rest("", "v1", "ConfigMap"), "");
+	cr_expect(strstr(api_bookmark_rest("autoscaling", "v1", "HorizontalPodAutoscaler"), "\"currentReplicas\":0"));
+	cr_expect(strstr(api_bookmark_rest("autoscaling", "v2", "HorizontalPodAutoscaler"), "\"currentMetrics\":null"));
+	cr_expect_str_eq(api_bookmark_rest("example.com", "v1", "Pod"), "");
+	cr_expect_str_eq(api_bookmark_annotation("apps", "DaemonSet"), "\"deprecated.daemonset.template.generation\":\"0\"");
+	cr_expect_str_eq(api_bookmark_annotation("apps", "Deployment"), "");
 }
 
 Test(serve_request, groups_and_versions_have_the_api_servers_order)

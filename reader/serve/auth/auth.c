@@ -10,7 +10,6 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "common/proc.h"
 #include "reader/serve/auth/auth_allow.h"
 #include "reader/serve/auth/auth_open.h"
 #include "reader/serve/auth/auth_self.h"
@@ -147,13 +146,6 @@ void auth_count(
 	metric_add(metrics_cell(metrics, METRIC_DECISIONS, values), 1);
 }
 
-/* A certificate is checked when its client connects, and a connection may last for months. */
-static bool auth_has_expired(const struct exchange_peer *peer)
-{
-	return (*peer->common_name || peer->n_organizations) &&
-	       (int64_t)(proc_realtime_ns() / 1000000000u) >= peer->until_s;
-}
-
 void auth_decide(struct auth *auth, struct exchange *x, const struct auth_attributes *attributes,
 	auth_decided_fn *fn, void *context, struct auth_pending **ret_pending)
 {
@@ -164,7 +156,7 @@ void auth_decide(struct auth *auth, struct exchange *x, const struct auth_attrib
 	CHECK_OBJ(auth, AUTH_MAGIC);
 	*ret_pending = NULL;
 	enum config_auth mode = (enum config_auth)x->peer->auth;
-	if ((mode == CONFIG_AUTH_ALLOW || mode == CONFIG_AUTH_REVIEW) && auth_has_expired(x->peer)) {
+	if ((mode == CONFIG_AUTH_ALLOW || mode == CONFIG_AUTH_REVIEW) && !exchange_peer_counts(x->peer)) {
 		decision = (struct auth_decision){AUTH_UNAUTHENTICATED, "", ""};
 		auth_count(auth->metrics, mode == CONFIG_AUTH_ALLOW ? "allow" : "review", decision.answer, "local");
 		fn(context, &decision);

@@ -116,25 +116,51 @@ static void self_enqueue(
 	self_ask(self, entry);
 }
 
-/* Returns whether ENTRY was allowed, and holds while the API server says nothing. */
-static bool entry_has_grace(const struct decision_entry *entry, uint64_t now)
+/* Returns whether ENTRY was allowed so lately that it counts while the API server says nothing. */
+static bool entry_was_allowed(const struct decision_entry *entry, uint64_t now)
 {
 	struct token_facts facts;
 
-	if (!entry->allowed_ns || now - entry->allowed_ns >= entry->self->grace_ns ||
-		entry->secrets)
+	if (!entry->allowed_ns || now - entry->allowed_ns >= entry->self->grace_ns)
 		return false;
 	token_read(entry->question.bytes.data, &facts);
 	return !token_expired(&facts);
 }
 
+/* Returns whether what ENTRY allowed is also allowed while the API server says nothing. */
+static bool entry_has_grace(const struct decision_entry *entry, uint64_t now)
+{
+	return !entry->secrets && entry_was_allowed(entry, now);
+}
+
+/* Returns an entry that shows that the API server knows the client of ENTRY: it was allowed something.
+ * NULL: there is none. */
+static struct decision_entry *self_find_known(struct auth_self *self, const struct decision_entry *entry, uint64_t now)
+{
+	const struct question *asked = &entry->question;
+	struct self_item *item;
+
+	for (size_t place = 0; (item = hashtable_next(&self->table, &place));) {
+		const struct question *q = &item->entry->question;
+
+		if (q->client_size == asked->client_size && q->review == asked->review &&
+			memcmp(q->bytes.data, asked->bytes.data, asked->client_size) == 0 &&
+			entry_was_allowed(item->entry, now))
+			return item->entry;
+	}
+	return NULL;
+}
+
 /* Returns the entry by which PENDING, which needs the decision FIRST, is allowed while the API
- * server is silent: that, or the one with the name. NULL: there is none. */
+ * server is silent: that, the one with the name, or for discovery any of the client, because the API
+ * server shows its documents to all clients that it knows. NULL: there is none. */
 static struct decision_entry *self_grace(struct auth_self *self, struct decision_entry *first,
 	const struct auth_pending *pending, uint64_t now)
 {
 	if (entry_has_grace(first, now))
 		return first;
+	if (pending->discovery && !first->refused)
+		return self_find_known(self, first, now);
 	if (!pending->has_second)
 		return NULL;
 	struct bytes key = buf_bytes(&pending->second.bytes);
@@ -231,10 +257,10 @@ void auth_self_settle(struct auth_self *self, struct decision_entry *e, enum aut
 		e->answer = answer;
 		auth_count(self->metrics, self->mode, answer, "server");
 	}
-	if (answer == AUTH_ALLOWED)
-		e->allowed_ns = now;
-	else if (answer != AUTH_UNAVAILABLE)
-		e->allowed_ns = 0;
+	if (answer != AUTH_UNAVAILABLE) {
+		e->refused = answer != AUTH_ALLOWED;
+		e->allowed_ns = e->refused ? 0 : now;
+	}
 	e->decided = true;
 	/* A server that does not answer is not asked for each request. */
 	e->until_ns = now + token_cap_ns(&facts,
@@ -347,21 +373,21 @@ static bool self_look_up(struct auth_self *self, struct decision_entry *first,
 		*decision = (struct auth_decision){AUTH_UNAVAILABLE, "", "no memory for a decision"};
 		return true;
 	}
-	if (!first->decided || now >= first->until_ns) {
-		bool silent =
-			self->silent || (first->asking && now - first->asked_ns >= SILENCE_NS);
-		const struct decision_entry *by =
-			silent ? self_grace(self, first, pending, now) : NULL;
-
-		if (!by) {
-			self_enqueue(self, first, pending);
-			return false;
-		}
-		self_ask(self, first); /* the answer is for the next request */
+	bool known = first->decided && now < first->until_ns;
+	bool silent = known ? first->answer == AUTH_UNAVAILABLE
+			    : self->silent || (first->asking && now - first->asked_ns >= SILENCE_NS);
+	const struct decision_entry *by = silent ? self_grace(self, first, pending, now) : NULL;
+	if (by) {
+		if (!known)
+			self_ask(self, first); /* the answer is for the next request */
 		(void)snprintf(pending->user, sizeof(pending->user), "%s", by->user);
 		*decision = (struct auth_decision){AUTH_ALLOWED, pending->user, ""};
 		auth_count(self->metrics, self->mode, AUTH_ALLOWED, "grace");
 		return true;
+	}
+	if (!known) {
+		self_enqueue(self, first, pending);
+		return false;
 	}
 	if (first->answer == AUTH_DENIED && pending->has_second) {
 		self_pass_on(self, first, pending);
@@ -402,7 +428,7 @@ void auth_self_decide(struct auth_self *self, struct exchange *x, const struct a
 	bool good = known && pending && question_make(&first, x, a, false);
 	if (good) {
 		*pending = (struct auth_pending){.self = self, .worker = x->worker, .fn = fn, .context = context,
-			.secrets = strcmp(a->resource, "secrets") == 0, .second.bytes = BUF_SECRET};
+			.secrets = strcmp(a->resource, "secrets") == 0, .discovery = a->discovery, .second.bytes = BUF_SECRET};
 		pending->has_second = *a->name && question_make(&pending->second, x, a, true);
 		good = !*a->name || pending->has_second;
 	}

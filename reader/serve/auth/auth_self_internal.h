@@ -22,6 +22,7 @@ struct decision_entry {
 	struct decision_entry *queue_next;
 	struct question question;
 	bool secrets, asking, decided;
+	bool refused; /* by the last answer of the API server */
 	enum auth_answer answer;
 	char user[USER_SIZE], reason[200];
 	uint64_t until_ns;   /* monotonic: how long the decision is good */
@@ -41,7 +42,7 @@ struct auth_pending {
 	void *context;
 	bool has_second;
 	struct question second; /* with the name: to be asked if the first is denied */
-	bool secrets;
+	bool secrets, discovery;
 	enum auth_answer answer;
 	char user[USER_SIZE], reason[200];
 };

@@ -116,6 +116,7 @@ bool question_make(struct question *question, const struct exchange *x,
 		question_put_kind(out, review ? "SubjectAccessReview" : "SelfSubjectAccessReview");
 	if (certificate)
 		question_put_subject(out, x->peer);
+	question->client_size = out->size;
 	question_put_attributes(out, a, with_name);
 	if (!review || certificate)
 		buf_str(out, "}}");

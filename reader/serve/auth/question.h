@@ -11,6 +11,7 @@
 struct question {
 	struct buf bytes;
 	size_t headers_size;
+	size_t client_size; /* the bytes up to here are the same in all questions about a client */
 	bool review; /* for our own account: the body is a SubjectAccessReview, or without its
 			subject if there is a token, which must be reviewed first */
 };

@@ -106,7 +106,8 @@ static int listeners_open_address(struct listeners *all, enum listener_kind kind
 	/* An IPv6 wildcard must not take the address of the IPv4 one. */
 	if (address->ai_family == AF_INET6)
 		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
-	if (bind(fd, address->ai_addr, address->ai_addrlen) < 0 || listen(fd, LISTENER_BACKLOG) < 0)
+	if (bind(fd, address->ai_addr, address->ai_addrlen) < 0 ||
+		(!all->trial && listen(fd, LISTENER_BACKLOG) < 0))
 		return err_set(-errno, "listening on '%s'", word);
 	return listeners_add(all, kind, TAKE_FD(fd));
 }
@@ -174,6 +175,26 @@ int listeners_open(struct listeners *all, enum listener_kind kind, const char *w
 			r = listeners_open_tcp(all, kind, word);
 	}
 	return r;
+}
+
+int listeners_try(const char *words)
+{
+	struct listeners trial = {.trial = true};
+	AUTO_FREE char *copy = strdup(words);
+	char *rest = copy, *used = NULL;
+	int r = copy ? 0 : err_set(-ENOMEM, "listening");
+
+	for (char *word; r == 0 && (word = strsep(&rest, " "));) {
+		if (*word && strcmp(word, "unix") != 0)
+			r = listeners_open_tcp(&trial, LISTENER_API, word);
+		if (r != -EADDRINUSE)
+			continue;
+		err_ignore(r, "another address may be worse");
+		used = word;
+		r = 0;
+	}
+	listeners_close(&trial);
+	return r == 0 && used ? err_set(-EADDRINUSE, "listening on '%s'", used) : r;
 }
 
 void listeners_close(struct listeners *all)

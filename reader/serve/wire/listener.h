@@ -30,6 +30,7 @@ struct listener {
 };
 
 struct listeners {
+	bool trial; /* the sockets are bound, and nobody can connect to them */
 	struct listener items[LISTENERS_MAX];
 	size_t n;
 };
@@ -39,6 +40,9 @@ struct listeners {
  * the Unix socket. ERR_CONFIG, -EADDRINUSE, ... with the address in the sentence. */
 int listeners_open(struct listeners *listeners, enum listener_kind kind, const char *words,
 	int runtime_fd, unsigned mode);
+/* Finds out whether the TCP addresses of WORDS could be opened. Returns: 0; the errors of listeners_open(),
+ * -EADDRINUSE only if there is no other one. */
+int listeners_try(const char *words);
 void listeners_close(struct listeners *listeners);
 
 /* Accepts one connection and sets its options. Returns the descriptor; -EAGAIN: none is waiting; another

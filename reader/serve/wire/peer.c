@@ -11,6 +11,7 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/proc.h"
 #include "reader/serve/wire/listener.h"
 #include "reader/serve/wire/tls.h"
 
@@ -95,7 +96,7 @@ int peer_of_socket(int fd, const struct listener *listener, struct exchange_peer
 }
 
 int peer_of_certificate(
-	const struct tls_session *tls, struct exchange_peer *peer, struct peer_texts **texts)
+	struct tls_session *tls, struct exchange_peer *peer, struct peer_texts **texts)
 {
 	if (!tls_session_has_certificate(tls))
 		return 0;
@@ -108,5 +109,12 @@ int peer_of_certificate(
 	peer->organizations = (const char *const *)(*texts)->names.organizations;
 	peer->n_organizations = (*texts)->names.n_organizations;
 	peer->until_s = (*texts)->names.until_s;
+	peer->certificate = tls;
 	return 0;
+}
+
+bool exchange_peer_counts(const struct exchange_peer *peer)
+{
+	return !peer->certificate || ((int64_t)(proc_realtime_ns() / 1000000000u) < peer->until_s &&
+					     tls_session_is_trusted(peer->certificate));
 }

@@ -13,7 +13,7 @@ int peer_of_socket(int fd, const struct listener *listener, struct exchange_peer
 	struct peer_texts **ret_texts);
 /* Adds the names of the client's certificate, if it has sent one. After the handshake. */
 int peer_of_certificate(
-	const struct tls_session *tls, struct exchange_peer *peer, struct peer_texts **texts);
+	struct tls_session *tls, struct exchange_peer *peer, struct peer_texts **texts);
 void peer_release(struct peer_texts **texts);
 
 #endif

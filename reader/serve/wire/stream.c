@@ -14,6 +14,7 @@
 #include "reader/serve/metrics.h"
 #include "reader/serve/wire/connection_internal.h"
 #include "reader/serve/wire/listener.h"
+#include "reader/serve/wire/tls.h"
 
 #define STREAM_MAGIC 0x7374726du
 
@@ -253,6 +254,16 @@ static void stream_put_usual(struct stream *s, bool cache_control)
 		tm.tm_year + 1900, tm.tm_hour, tm.tm_min, tm.tm_sec);
 }
 
+/* Ends the connection after this answer if it refuses a certificate of a CA that was replaced: the
+ * client may have another certificate by now, or a chain that only a handshake shows. */
+static void stream_end_distrusted(const struct stream *s)
+{
+	struct http_connection *c = s->connection;
+
+	if (s->status == 401 && c->peer.certificate && !c->draining && !tls_session_is_trusted(c->peer.certificate))
+		connection_drain(c, c->finish_ns);
+}
+
 void exchange_begin(struct exchange *x, int status, const struct exchange_header *headers, size_t n)
 {
 	struct stream *s = stream_of(x);
@@ -283,6 +294,7 @@ void exchange_begin(struct exchange *x, int status, const struct exchange_header
 	}
 	if (!x->relayed)
 		stream_put_usual(s, cache_control);
+	stream_end_distrusted(s);
 }
 
 void exchange_send(struct exchange *x, struct bytes body)

@@ -17,14 +17,24 @@
 #define TLS_MAGIC          0x736c7474u
 #define TLS_TICKET_SECONDS 600 /* a client's certificate may expire meanwhile */
 
+/* tls_reload() replaces all of it at once. */
+struct tls_setting {
+	SSL_CTX *context;
+	unsigned char client_ca[SSL_MAX_SID_CTX_LENGTH]; /* a digest of the file */
+};
+
 struct tls {
 	uint32_t magic;
 	pthread_mutex_t lock;
-	SSL_CTX *context; /* replaced by tls_reload() */
+	struct tls_setting setting;
+	uint64_t client_cas; /* counts the different client_ca; also read without the lock */
 };
 
 struct tls_session {
 	SSL *ssl;
+	struct tls *tls;
+	uint64_t client_ca; /* the tls->client_cas against which the certificate was checked */
+	bool distrusted;    /* the client_ca of that moment has not signed it */
 	bool broken; /* after a fatal error OpenSSL must not be asked to end the session */
 };
 
@@ -63,27 +73,72 @@ static int tls_choose_protocol(SSL *ssl, const unsigned char **out, unsigned cha
 
 /* Binds sessions to the CA of clients: a ticket holds the client's verified certificate, and a server
  * with another CA, also this one after a reload, must not take it. */
-static int tls_bind_sessions(SSL_CTX *context, const char *client_ca)
+static int tls_bind_sessions(struct tls_setting *setting, const char *client_ca)
 {
-	unsigned char id[SSL_MAX_SID_CTX_LENGTH] = "kinf-serve", piece[4096];
+	static const unsigned char none[SSL_MAX_SID_CTX_LENGTH] = "kinf-serve";
+	unsigned char *id = setting->client_ca, piece[4096];
 	unsigned size = SSL_MAX_SID_CTX_LENGTH;
 	EVP_MD_CTX *digest = client_ca ? EVP_MD_CTX_new() : NULL;
 	BIO *file = client_ca ? BIO_new_file(client_ca, "r") : NULL;
 	bool ok = !client_ca || (digest && file && EVP_DigestInit_ex(digest, EVP_sha256(), NULL));
 	int n;
 
+	memcpy(id, none, sizeof(none));
 	while (ok && file && (n = BIO_read(file, piece, sizeof(piece))) > 0)
 		ok = EVP_DigestUpdate(digest, piece, (size_t)n);
 	if (ok && digest)
 		ok = EVP_DigestFinal_ex(digest, id, &size);
-	ok = ok && SSL_CTX_set_session_id_context(context, id, size);
+	ok = ok && SSL_CTX_set_session_id_context(setting->context, id, size);
 	EVP_MD_CTX_free(digest);
 	BIO_free(file);
 	return ok ? 0 : tls_fail("reading '%s' (serve.tls.clientCA)", client_ca ? client_ca : "");
 }
 
-static int tls_load(SSL_CTX *context, const struct tls_files *files)
+/* Reads the certificate and its key. RET_PART: the one that is at fault. */
+static int tls_load_pair(SSL_CTX *context, const struct tls_files *files, enum tls_part *ret_part)
 {
+	*ret_part = TLS_PART_CERTIFICATE;
+	if (SSL_CTX_use_certificate_chain_file(context, files->certificate) != 1)
+		return tls_fail("reading the certificate '%s'", files->certificate);
+	*ret_part = TLS_PART_KEY;
+	if (SSL_CTX_use_PrivateKey_file(context, files->key, SSL_FILETYPE_PEM) != 1)
+		return tls_fail("reading the key '%s' of the certificate '%s'", files->key, files->certificate);
+	if (SSL_CTX_check_private_key(context) != 1)
+		return tls_fail("the key '%s' does not belong to the certificate '%s'", files->key, files->certificate);
+	return 0;
+}
+
+/* Lets clients show certificates that CLIENT_CA has signed; NULL: none are asked for. */
+static int tls_load_client_ca(SSL_CTX *context, const char *client_ca)
+{
+	if (!client_ca)
+		return 0;
+	if (SSL_CTX_load_verify_locations(context, client_ca, NULL) != 1)
+		return tls_fail("reading the CA '%s'", client_ca);
+	SSL_CTX_set_client_CA_list(context, SSL_load_client_CA_file(client_ca));
+	/* A client without a certificate is welcome; one with a wrong certificate is not. */
+	SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_CLIENT_ONCE, NULL);
+	return 0;
+}
+
+/* Reads FILES, each of which may be NULL. RET_PART: the one that is at fault. */
+static int tls_load_files(SSL_CTX *context, const struct tls_files *files, enum tls_part *ret_part)
+{
+	int r = files->certificate ? tls_load_pair(context, files, ret_part) : 0;
+
+	if (r < 0)
+		return r;
+	*ret_part = TLS_PART_CLIENT_CA;
+	return tls_load_client_ca(context, files->client_ca);
+}
+
+static int tls_load(struct tls_setting *setting, const struct tls_files *files)
+{
+	static const char *const part_keys[] = {[TLS_PART_CERTIFICATE] = "serve.tls.cert",
+		[TLS_PART_KEY] = "serve.tls.key", [TLS_PART_CLIENT_CA] = "serve.tls.clientCA"};
+	SSL_CTX *context = setting->context;
+	enum tls_part part;
+
 	SSL_CTX_set_alpn_select_cb(context, tls_choose_protocol, NULL);
 	(void)SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
 						SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
@@ -99,38 +154,24 @@ static int tls_load(SSL_CTX *context, const struct tls_files *files)
 					       (void *)files->ticket_keys, TLS_TICKET_KEYS) != 1))
 		return tls_fail("setting TLS up");
 	(void)SSL_CTX_set_timeout(context, TLS_TICKET_SECONDS);
-	int r = tls_bind_sessions(context, files->client_ca);
+	int r = tls_bind_sessions(setting, files->client_ca);
 	if (r < 0)
 		return r;
-	if (SSL_CTX_use_certificate_chain_file(context, files->certificate) != 1)
-		return tls_fail(
-			"reading the certificate '%s' (serve.tls.cert)", files->certificate);
-	if (SSL_CTX_use_PrivateKey_file(context, files->key, SSL_FILETYPE_PEM) != 1)
-		return tls_fail("reading the key '%s' (serve.tls.key)", files->key);
-	if (SSL_CTX_check_private_key(context) != 1)
-		return tls_fail("the key '%s' does not belong to the certificate '%s'", files->key,
-			files->certificate);
-	if (!files->client_ca)
-		return 0;
-	if (SSL_CTX_load_verify_locations(context, files->client_ca, NULL) != 1)
-		return tls_fail("reading '%s' (serve.tls.clientCA)", files->client_ca);
-	SSL_CTX_set_client_CA_list(context, SSL_load_client_CA_file(files->client_ca));
-	/* A client without a certificate is welcome; one with a wrong certificate is not. */
-	SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_CLIENT_ONCE, NULL);
-	return 0;
+	r = tls_load_files(context, files, &part);
+	return r < 0 ? err_add(r, "%s", part_keys[part]) : 0;
 }
 
-static int tls_new_context(const struct tls_files *files, SSL_CTX **ret_context)
+static int tls_new_setting(const struct tls_files *files, struct tls_setting *ret_setting)
 {
-	SSL_CTX *context = SSL_CTX_new(TLS_server_method());
+	struct tls_setting setting = {.context = SSL_CTX_new(TLS_server_method())};
 
-	if (!context)
+	if (!setting.context)
 		return tls_fail("setting TLS up");
-	int r = tls_load(context, files);
+	int r = tls_load(&setting, files);
 	if (r < 0)
-		SSL_CTX_free(context);
+		SSL_CTX_free(setting.context);
 	else
-		*ret_context = context;
+		*ret_setting = setting;
 	return r;
 }
 
@@ -142,7 +183,7 @@ int tls_open(const struct tls_files *files, struct tls **ret_tls)
 		return err_set(-ENOMEM, "setting TLS up");
 	tls->magic = TLS_MAGIC;
 	(void)pthread_mutex_init(&tls->lock, NULL);
-	int r = tls_new_context(files, &tls->context);
+	int r = tls_new_setting(files, &tls->setting);
 	if (r == 0)
 		*ret_tls = TAKE(tls);
 	return r;
@@ -150,18 +191,32 @@ int tls_open(const struct tls_files *files, struct tls **ret_tls)
 
 int tls_reload(struct tls *tls, const struct tls_files *files)
 {
-	SSL_CTX *context = NULL;
+	struct tls_setting setting;
 
 	CHECK_OBJ(tls, TLS_MAGIC);
-	int r = tls_new_context(files, &context);
+	int r = tls_new_setting(files, &setting);
 	if (r < 0)
 		return r;
 	(void)pthread_mutex_lock(&tls->lock);
-	SSL_CTX *old = tls->context;
-	tls->context = context;
+	struct tls_setting old = tls->setting;
+	tls->setting = setting;
+	if (memcmp(old.client_ca, setting.client_ca, sizeof(old.client_ca)) != 0)
+		__atomic_store_n(&tls->client_cas, tls->client_cas + 1, __ATOMIC_RELEASE);
 	(void)pthread_mutex_unlock(&tls->lock);
-	SSL_CTX_free(old);
+	SSL_CTX_free(old.context);
 	return 0;
+}
+
+int tls_check(const struct tls_files *files, enum tls_part *ret_part)
+{
+	SSL_CTX *context = SSL_CTX_new(TLS_server_method());
+	int r = context ? 0 : tls_fail("setting TLS up");
+
+	*ret_part = TLS_PART_CERTIFICATE;
+	if (r == 0)
+		r = tls_load_files(context, files, ret_part);
+	SSL_CTX_free(context);
+	return r;
 }
 
 void tls_close(struct tls **tls)
@@ -171,7 +226,7 @@ void tls_close(struct tls **tls)
 	if (!t)
 		return;
 	CHECK_OBJ(t, TLS_MAGIC);
-	SSL_CTX_free(t->context);
+	SSL_CTX_free(t->setting.context);
 	(void)pthread_mutex_destroy(&t->lock);
 	t->magic = 0;
 	free(t);
@@ -187,7 +242,9 @@ int tls_session_new(struct tls *tls, int fd, struct tls_session **ret_session)
 	if (!session)
 		return err_set(-ENOMEM, "beginning a TLS session");
 	(void)pthread_mutex_lock(&tls->lock);
-	session->ssl = SSL_new(tls->context);
+	session->ssl = SSL_new(tls->setting.context);
+	session->tls = tls;
+	session->client_ca = tls->client_cas;
 	(void)pthread_mutex_unlock(&tls->lock);
 	if (!session->ssl || SSL_set_fd(session->ssl, fd) != 1)
 		return tls_fail("beginning a TLS session");
@@ -274,6 +331,41 @@ bool tls_session_is_h2(const struct tls_session *s)
 bool tls_session_has_certificate(const struct tls_session *s)
 {
 	return SSL_get0_peer_certificate(s->ssl) && SSL_get_verify_result(s->ssl) == X509_V_OK;
+}
+
+/* Returns whether CONTEXT would accept the client's certificate in a handshake. */
+static bool tls_verify_again(SSL_CTX *context, SSL *ssl)
+{
+	X509_STORE_CTX *check = X509_STORE_CTX_new();
+	bool good = check &&
+		    X509_STORE_CTX_init(check, SSL_CTX_get_cert_store(context), SSL_get0_peer_certificate(ssl),
+			    SSL_get_peer_cert_chain(ssl)) == 1 &&
+		    X509_STORE_CTX_set_default(check, "ssl_client") == 1;
+
+	if (good)
+		X509_VERIFY_PARAM_set_auth_level(X509_STORE_CTX_get0_param(check), SSL_get_security_level(ssl));
+	good = good && X509_verify_cert(check) == 1;
+	X509_STORE_CTX_free(check);
+	ERR_clear_error();
+	return good;
+}
+
+bool tls_session_is_trusted(struct tls_session *s)
+{
+	struct tls *tls = s->tls;
+
+	if (__atomic_load_n(&tls->client_cas, __ATOMIC_ACQUIRE) == s->client_ca)
+		return !s->distrusted;
+	(void)pthread_mutex_lock(&tls->lock);
+	SSL_CTX *context = tls->setting.context;
+	bool held = SSL_CTX_up_ref(context) == 1;
+	uint64_t client_ca = tls->client_cas;
+	(void)pthread_mutex_unlock(&tls->lock);
+	s->distrusted = !held || !tls_verify_again(context, s->ssl);
+	s->client_ca = client_ca;
+	if (held)
+		SSL_CTX_free(context);
+	return !s->distrusted;
 }
 
 /* Copies a name's text as UTF-8. A NUL in it would let one client pass for another. */

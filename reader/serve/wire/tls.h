@@ -4,8 +4,9 @@
  * (contexts and sessions), tls_certificate.c (making certificates); tls_internal.h is the only header
  * that includes OpenSSL's.
  *
- * A context is shared by all workers and is never changed: tls_open() after SIGHUP makes another one,
- * and sessions keep the one that they began with (OpenSSL counts the references).
+ * A context is shared by all workers and is never changed: tls_reload() after SIGHUP makes another one,
+ * and sessions keep the one that they began with (OpenSSL counts the references). Only the client's
+ * certificate is checked again, against the CAs of the newest one.
  */
 #ifndef READER_SERVE_WIRE_TLS_H
 #define READER_SERVE_WIRE_TLS_H
@@ -29,10 +30,13 @@ struct tls_files {
 	const uint8_t *ticket_keys;    /* TLS_TICKET_KEYS bytes; NULL: of this process alone */
 };
 int tls_open(const struct tls_files *files, struct tls **ret_tls);
-/* Reads the files again for handshakes from now on; running sessions are not affected. On failure all is
- * as before. From the main thread, while workers use TLS. */
+/* Reads the files again for handshakes from now on; of running sessions only
+ * tls_session_is_trusted() changes. On failure all is as before. From the main thread, while workers use TLS. */
 int tls_reload(struct tls *tls, const struct tls_files *files);
 void tls_close(struct tls **tls);
+/* Checks that a context can be made of FILES, of which each may be NULL here. RET_PART: the file that is at fault. */
+enum tls_part { TLS_PART_CERTIFICATE, TLS_PART_KEY, TLS_PART_CLIENT_CA };
+int tls_check(const struct tls_files *files, enum tls_part *ret_part);
 
 /* ---- sessions ---- */
 
@@ -59,6 +63,9 @@ struct tls_names {
 	int64_t until_s; /* when the certificate expires, in seconds since 1970 */
 };
 bool tls_session_has_certificate(const struct tls_session *session);
+/* Returns whether client_ca as it was read last has signed the client's certificate. For a session that
+ * has one. Cheap while client_ca stays the same. */
+bool tls_session_is_trusted(struct tls_session *session);
 int tls_session_names(const struct tls_session *session, struct tls_names *ret_names);
 void tls_names_release(struct tls_names *names);
 
