@@ -2,6 +2,9 @@
 /* The one row of the `meta` database. */
 #include "store/journal/journal_internal.h"
 
+#include <string.h>
+
+#include "common/crc.h"
 #include "common/err.h"
 
 enum {
@@ -12,15 +15,22 @@ enum {
 	AT_HORIZON = 32,
 	AT_HISTORY = 40,
 	AT_CLUSTER = 48,
-	META_SIZE = AT_CLUSTER + sizeof(((struct journal_meta *)0)->cluster),
+	AT_CRC = AT_CLUSTER + sizeof(((struct journal_meta *)0)->cluster),
+	META_SIZE = AT_CRC + 4,
 };
+
+/* Every snapshot reads the row, so what fills it after the text is left out. */
+static uint32_t meta_checksum(const uint8_t *row)
+{
+	return crc32c(0, row, AT_CLUSTER + strnlen((const char *)row + AT_CLUSTER, AT_CRC - AT_CLUSTER));
+}
 
 int meta_decode(struct bytes value, struct journal_meta *ret_meta, uint32_t *ret_next_feed)
 {
 	struct journal_meta meta;
 	const uint8_t *p = value.data;
 
-	if (value.size != META_SIZE)
+	if (value.size != META_SIZE || meta_checksum(p) != le32_get(p + AT_CRC))
 		return err_set(ERR_CORRUPT, "the journal's meta row");
 	memcpy(meta.uuid, p + AT_UUID, sizeof(meta.uuid));
 	meta.next_seq = le64_get(p + AT_NEXT_SEQ);
@@ -59,5 +69,6 @@ int meta_write(struct txn *txn, const struct journal_meta *meta, uint32_t next_f
 	le64_put(p + AT_HORIZON, meta->horizon);
 	le64_put(p + AT_HISTORY, meta->history);
 	memcpy(p + AT_CLUSTER, meta->cluster, sizeof(meta->cluster));
+	le32_put(p + AT_CRC, meta_checksum(p));
 	return 0;
 }
