@@ -433,7 +433,7 @@ int journal_at(struct journal *journal, struct txn *txn, uint64_t place, struct 
 	if (txn_at(txn, place, RECORD_HEADER, &stored) != FOUND ||
 		txn_at(txn, place, record_size_at(stored.data), &stored) != FOUND)
 		return NOT_FOUND;
-	int r = record_read(stored, ret_record);
+	int r = record_parse(stored, ret_record);
 	err_ignore(r, "the caller finds the record by its seq");
 	return r == 0 ? FOUND : NOT_FOUND;
 }
@@ -446,7 +446,7 @@ int journal_get_at(struct journal *journal, struct txn *txn, uint64_t seq, uint6
 
 	CHECK_OBJ(journal, JOURNAL_MAGIC);
 	if (place && size >= sizeof(seq) && txn_at(txn, place, size, &stored) == FOUND &&
-		le64_get(stored.data) == seq && record_read(stored, &record) == 0) {
+		le64_get(stored.data) == seq && record_parse(stored, &record) == 0) {
 		*ret_record = record;
 		return FOUND;
 	}

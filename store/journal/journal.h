@@ -276,10 +276,10 @@ int journal_get(struct journal *journal, struct txn *txn, uint64_t seq, struct r
 int journal_head(struct journal *journal, struct txn *txn, uint32_t feed, struct bytes key,
 	struct head *ret_head);
 
-/* Reads the record that begins at PLACE, if one does: FOUND, NOT_FOUND. The caller checks which one
+/* Reads the record that begins at PLACE, if one does: FOUND, NOT_FOUND. No checksum is compared; the caller checks which one
  * it is. */
 int journal_at(struct journal *journal, struct txn *txn, uint64_t place, struct record *ret_record);
-/* Reads record SEQ, at its PLACE (txn_place()) if it is there, else by a lookup in the log. */
+/* Reads record SEQ, at its PLACE (txn_place()) if it is there, without a comparison of checksums, else by a lookup in the log. */
 int journal_get_at(struct journal *journal, struct txn *txn, uint64_t seq, uint64_t place,
 	size_t size, struct record *ret_record);
 /* Returns place and size of record SEQ for journal_get_at(); place 0 when it has none. */

@@ -115,7 +115,7 @@ size_t record_size_at(const void *header)
 		le16_get(p + AT_RV_LEN) + le32_get(p + AT_BODY_LEN);
 }
 
-int record_read(struct bytes stored, struct record *ret_record)
+int record_parse(struct bytes stored, struct record *ret_record)
 {
 	const uint8_t *p = stored.data;
 
@@ -128,8 +128,6 @@ int record_read(struct bytes stored, struct record *ret_record)
 	if (RECORD_HEADER + key + uid + rv + body != stored.size || type == 0 ||
 		type >= RECORD_TYPE_MAX || le64_get(p + AT_PREV) >= seq)
 		return err_set(ERR_CORRUPT, "its lengths or its type");
-	if (record_header_checksum(p, stored.size - body) != le32_get(p + AT_HEADER_CRC))
-		return err_set(ERR_CORRUPT, "the checksum of its header");
 	const uint8_t *at = p + RECORD_HEADER;
 	*ret_record = (struct record){
 		.seq = seq,
@@ -144,6 +142,20 @@ int record_read(struct bytes stored, struct record *ret_record)
 		.body = BYTES(at + key + uid + rv, body),
 		.stored = stored,
 	};
+	return 0;
+}
+
+int record_read(struct bytes stored, struct record *ret_record)
+{
+	struct record record;
+	int r = record_parse(stored, &record);
+
+	if (r < 0)
+		return r;
+	const uint8_t *p = stored.data;
+	if (record_header_checksum(p, stored.size - record.body.size) != le32_get(p + AT_HEADER_CRC))
+		return err_set(ERR_CORRUPT, "the checksum of its header");
+	*ret_record = record;
 	return 0;
 }
 

@@ -528,11 +528,11 @@ def test_a_page_of_the_index_that_counts_fewer_rows_than_it_has_hides_nothing(so
 def test_no_row_of_a_feed_is_believed_when_it_is_damaged(sound, damaged):
     """A follower would have lapsed for ever by a checkpoint that says that the feed is trimmed beyond its end."""
     store, _ = sound
-    for part, name in ((0, "definition"), (1, "checkpoint")):
+    for row, name in ((rb"\x00(?=\x8f)", "definition"), (rb"\x01(?=\x01\x00\x00\x00)", "checkpoint")):
         path = damaged()
         file = databases(path)["journal"]
         data = bytearray(file.read_bytes())
-        places = [found.end() for found in re.finditer(rb"\x05\x00\x00\x00\x00\x01" + bytes([part]), data)]  # the row's key
+        places = [found.end() for found in re.finditer(rb"\x05\x00\x00\x00\x00\x01" + row, data)]  # the row's key, and how it begins
         assert places
         for place in places:
             data[place + 32 + 5] ^= 0x10
