@@ -13,7 +13,8 @@ logs=build/test-logs
 rm -rf "$logs" && mkdir -p "$logs" || exit 1
 export ASAN_OPTIONS=abort_on_error=1:detect_leaks=1
 export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
-export DEVELOPER=1 KINF_BUILD=build/asan
+# The simulated cluster has the sanitizers only where it is tested itself (test_simulator.py).
+export DEVELOPER=1 KINF_BUILD=build/asan KINF_SIMULATOR_BUILD=build/release
 jobs=$(nproc)
 
 # counted NAME PASSED FAILED LOG: adds to the sums; prints the end of LOG if a test failed. The last column is when it
@@ -108,6 +109,7 @@ scenarios() {
 
 begin style scripts/check-style.sh
 build asan tests
+build release build/release/kinf-simulator
 unit
 for program in build/asan/fuzz/fuzz_*; do
     case $program in *.*) continue ;; esac

@@ -11,9 +11,7 @@ from pathlib import Path
 from harness import PATIENCE, eventually
 
 ROOT = Path(__file__).resolve().parents[3]
-BUILD = Path(os.environ.get("KINF_BUILD", "build/asan"))
-if not BUILD.is_absolute():
-    BUILD = ROOT / BUILD
+BUILD = ROOT / os.environ.get("KINF_BUILD", "build/asan")
 
 SANITIZER = re.compile(
     r"(ERROR|WARNING): (Address|Leak|Memory|Thread|UndefinedBehavior)Sanitizer|runtime error:"
@@ -28,9 +26,9 @@ SANITIZER_OPTIONS = {
 _checked_for_leaks = set()  # (test, command) of run_command()
 
 
-def program(name):
-    """Path of a program of the build under test."""
-    path = BUILD / name
+def program(name, build=BUILD):
+    """Path of a program, by default of the build under test."""
+    path = build / name
     assert path.exists(), f"{path} is not built (KINF_BUILD={BUILD})"
     return str(path)
 
