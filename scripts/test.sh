@@ -9,6 +9,7 @@ cd "$(dirname "$0")/.." || exit 1
 kill_seconds=${1:-60}
 passed=0
 failed=0
+failures=()
 logs=build/test-logs
 rm -rf "$logs" && mkdir -p "$logs" || exit 1
 export ASAN_OPTIONS=abort_on_error=1:detect_leaks=1
@@ -24,6 +25,7 @@ counted() {
     failed=$((failed + $3))
     printf '%-28s %4d passed, %d failed  %4d s\n' "$1" "$2" "$3" "$SECONDS"
     if [ "$3" -gt 0 ]; then
+        failures+=("$1")
         echo "---- $4 ----"
         tail -n 120 "$4"
         echo "----"
@@ -96,12 +98,15 @@ unit() {
 }
 
 scenarios() {
-    local log=$logs/scenarios.log p f e
-    /usr/bin/python3 -m pytest -q --durations 20 -p no:cacheprovider -n $((3 * jobs)) --dist loadfile tests/scenario >"$log" 2>&1
+    local log=$logs/scenarios.log p f e last
+    # A test that hangs leaves the stack of its process in the log.
+    /usr/bin/python3 -m pytest -q --durations 20 -p no:cacheprovider -o faulthandler_timeout=600 -n $((3 * jobs)) --dist loadfile \
+        tests/scenario >"$log" 2>&1
     local status=$?
-    p=$(grep -oE '[0-9]+ passed' "$log" | tail -1 | grep -oE '[0-9]+' || echo 0)
-    f=$(grep -oE '[0-9]+ failed' "$log" | tail -1 | grep -oE '[0-9]+' || echo 0)
-    e=$(grep -oE '[0-9]+ error' "$log" | tail -1 | grep -oE '[0-9]+' || echo 0)
+    last=$(grep -E '^[0-9]+ (passed|failed|error).* in [0-9.]+s' "$log" | tail -n 1)
+    p=$(grep -oE '[0-9]+ passed' <<<"$last" | grep -oE '[0-9]+' || echo 0)
+    f=$(grep -oE '[0-9]+ failed' <<<"$last" | grep -oE '[0-9]+' || echo 0)
+    e=$(grep -oE '[0-9]+ error' <<<"$last" | grep -oE '[0-9]+' || echo 0)
     f=$((f + e))
     if [ "$f" = 0 ] && [ $status -ne 0 ]; then f=1; fi
     counted scenarios "$p" "$f" "$log"
@@ -133,5 +138,6 @@ begin "torture members" scripts/check-torture.sh build/asan members --count 4
 scenarios
 finish
 
+if [ "$failed" -gt 0 ]; then printf 'failed: %s\n' "${failures[@]}"; fi
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]
