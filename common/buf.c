@@ -117,6 +117,14 @@ void buf_put(struct buf *buf, const void *data, size_t size)
 		memcpy(place, data, size);
 }
 
+void buf_blanks(struct buf *buf, size_t count)
+{
+	void *place = count ? buf_grow(buf, count) : NULL;
+
+	if (place)
+		memset(place, ' ', count);
+}
+
 void buf_bytes_put(struct buf *buf, struct bytes bytes)
 {
 	buf_put(buf, bytes.data, bytes.size);

@@ -46,6 +46,7 @@ void buf_put(struct buf *buf, const void *data, size_t size);
 void buf_bytes_put(struct buf *buf, struct bytes bytes);
 void buf_str(struct buf *buf, const char *text);
 void buf_byte(struct buf *buf, uint8_t byte);
+void buf_blanks(struct buf *buf, size_t count);
 void buf_printf(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void buf_vprintf(struct buf *buf, const char *format, va_list args)
 	__attribute__((format(printf, 2, 0)));

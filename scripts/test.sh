@@ -9,11 +9,13 @@ cd "$(dirname "$0")/.." || exit 1
 kill_seconds=${1:-60}
 passed=0
 failed=0
+failures=()
 logs=build/test-logs
 rm -rf "$logs" && mkdir -p "$logs" || exit 1
 export ASAN_OPTIONS=abort_on_error=1:detect_leaks=1
 export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
-export DEVELOPER=1 KINF_BUILD=build/asan
+# The simulated cluster has the sanitizers only where it is tested itself (test_simulator.py).
+export DEVELOPER=1 KINF_BUILD=build/asan KINF_SIMULATOR_BUILD=build/release
 jobs=$(nproc)
 
 # counted NAME PASSED FAILED LOG: adds to the sums; prints the end of LOG if a test failed. The last column is when it
@@ -23,6 +25,7 @@ counted() {
     failed=$((failed + $3))
     printf '%-28s %4d passed, %d failed  %4d s\n' "$1" "$2" "$3" "$SECONDS"
     if [ "$3" -gt 0 ]; then
+        failures+=("$1")
         echo "---- $4 ----"
         tail -n 120 "$4"
         echo "----"
@@ -95,12 +98,15 @@ unit() {
 }
 
 scenarios() {
-    local log=$logs/scenarios.log p f e
-    /usr/bin/python3 -m pytest -q --durations 20 -p no:cacheprovider -n $((3 * jobs)) --dist loadfile tests/scenario >"$log" 2>&1
+    local log=$logs/scenarios.log p f e last
+    # A test that hangs leaves the stack of its process in the log.
+    /usr/bin/python3 -m pytest -q --durations 20 -p no:cacheprovider -o faulthandler_timeout=600 -n $((3 * jobs)) --dist loadfile \
+        tests/scenario >"$log" 2>&1
     local status=$?
-    p=$(grep -oE '[0-9]+ passed' "$log" | tail -1 | grep -oE '[0-9]+' || echo 0)
-    f=$(grep -oE '[0-9]+ failed' "$log" | tail -1 | grep -oE '[0-9]+' || echo 0)
-    e=$(grep -oE '[0-9]+ error' "$log" | tail -1 | grep -oE '[0-9]+' || echo 0)
+    last=$(grep -E '^[0-9]+ (passed|failed|error).* in [0-9.]+s' "$log" | tail -n 1)
+    p=$(grep -oE '[0-9]+ passed' <<<"$last" | grep -oE '[0-9]+' || echo 0)
+    f=$(grep -oE '[0-9]+ failed' <<<"$last" | grep -oE '[0-9]+' || echo 0)
+    e=$(grep -oE '[0-9]+ error' <<<"$last" | grep -oE '[0-9]+' || echo 0)
     f=$((f + e))
     if [ "$f" = 0 ] && [ $status -ne 0 ]; then f=1; fi
     counted scenarios "$p" "$f" "$log"
@@ -108,6 +114,7 @@ scenarios() {
 
 begin style scripts/check-style.sh
 build asan tests
+build release build/release/kinf-simulator
 unit
 for program in build/asan/fuzz/fuzz_*; do
     case $program in *.*) continue ;; esac
@@ -131,5 +138,6 @@ begin "torture members" scripts/check-torture.sh build/asan members --count 4
 scenarios
 finish
 
+if [ "$failed" -gt 0 ]; then printf 'failed: %s\n' "${failures[@]}"; fi
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

@@ -26,7 +26,8 @@ static int omit_from_map(const struct value *map, const struct bytes *keys, size
 			r = omit_from_map(&item, keys + 1, n - 1, out);
 		} else {
 			r = value_document(&item, &document);
-			buf_bytes_put(out, document);
+			if (r == 0)
+				buf_bytes_put(out, document);
 		}
 		if (r < 0)
 			return r;

@@ -178,7 +178,7 @@ void print_indented(struct buf *out, struct bytes text, int indent)
 
 		buf_put(out, p, (size_t)(stop - p));
 		if (line && stop < end)
-			buf_printf(out, "%*s", indent, "");
+			buf_blanks(out, (size_t)indent);
 		p = stop;
 	}
 }

@@ -92,7 +92,7 @@ void top_put_row(const struct top_table *table, const struct top_layout *layout,
 		if (table->columns[c].is_number)
 			blanks += pad;
 		if (shown)
-			buf_printf(out, "%*s", (int)blanks, "");
+			buf_blanks(out, blanks);
 		if (shown)
 			blanks = 0;
 		buf_bytes_put(out, top_clip(bytes_str(text), width > room ? room - 1 : room));

@@ -110,7 +110,7 @@ void describe_copy(struct describe *d, const char *path, char *text, size_t size
 
 void describe_indent(struct describe *d, int level)
 {
-	buf_printf(d->row.text, "%*s", 2 * (d->level + level), "");
+	buf_blanks(d->row.text, 2 * (size_t)(d->level + level));
 }
 
 void describe_text(struct describe *d, struct bytes text)

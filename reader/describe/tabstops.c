@@ -93,7 +93,7 @@ int tabstops_put(struct bytes text, struct buf *out)
 
 			display_bytes(cell->text, out);
 			if (c + 1 < line->n)
-				buf_printf(out, "%*s", (int)(cell->width - utf8_width(cell->text)), "");
+				buf_blanks(out, cell->width - utf8_width(cell->text));
 		}
 		buf_byte(out, '\n');
 	}

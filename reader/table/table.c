@@ -70,7 +70,7 @@ static void table_put_row(const struct table *table, const char *const *cells, s
 
 		buf_bytes_put(out, cut.items[i]);
 		if (i + 1 < cut.n)
-			buf_printf(out, "%*s", (int)(column - width + GAP), "");
+			buf_blanks(out, column - width + GAP);
 	}
 	buf_byte(out, '\n');
 }

@@ -488,16 +488,21 @@ static int __attribute__((cold))
 mapping_try_page(struct mapping *map, struct pin *pin, uint64_t *since)
 {
 	const struct pin_page *before = __atomic_load_n(&map->page, __ATOMIC_ACQUIRE);
+	const struct timespec pause = {0, 1000000};
+	uint64_t now = proc_monotonic_ns();
 
-	*since = *since ? *since : proc_monotonic_ns();
+	*since = *since ? *since : now;
 	mapping_find_page(map);
 	if (__atomic_load_n(&map->page, __ATOMIC_ACQUIRE) != before) {
 		int r = mapping_pin(map, pin);
 		err_ignore(r, "the caller reports EBUSY");
 		return r < 0 ? EBUSY : 0;
 	}
-	(void)sched_yield(); /* has no error */
-	return proc_monotonic_ns() - *since > LOST_NS ? EBUSY : 0;
+	if (now - *since > STALLED_NS) /* no writer is that late: only another page can help */
+		(void)nanosleep(&pause, NULL);
+	else
+		(void)sched_yield(); /* has no error */
+	return now - *since > LOST_NS ? EBUSY : 0;
 }
 
 /* Waits for the writer to publish its commit TXN, or until that has not happened for so long that the writer must be

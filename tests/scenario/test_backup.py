@@ -11,7 +11,7 @@ import tarfile
 
 import pytest
 
-from harness import eventually
+from harness import PATIENCE, eventually
 from harness.follow import replay
 from harness.process import SANITIZER_OPTIONS, program, run_command
 from harness.store import Store, whole
@@ -59,7 +59,7 @@ def make(full, kind, name="b"):
         full.kinf("backup", target, check=True)
         return target
     with open(target, "wb") as out:
-        done = subprocess.run([program("kinf"), "backup", "-"], stdout=out, stderr=subprocess.PIPE, timeout=300,
+        done = subprocess.run([program("kinf"), "backup", "-"], stdout=out, stderr=subprocess.PIPE, timeout=60 * PATIENCE,
                               env={**os.environ, **full.env, **SANITIZER_OPTIONS, "TMPDIR": str(full.directory)})
     assert done.returncode == 0, done
     return target

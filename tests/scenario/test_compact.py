@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from harness import eventually
+from harness import PATIENCE, eventually
 from harness.follow import replay
 from harness.process import program
 from harness.store import whole
@@ -319,7 +319,7 @@ def test_another_user_may_not(removed):
         path.chmod(0o755 if path.is_dir() else 0o644)
     said = subprocess.run(
         [program("kinf"), "compact", "--store", removed.path],
-        user=65534, group=65534, capture_output=True, text=True, timeout=60, cwd="/",
+        user=65534, group=65534, capture_output=True, text=True, timeout=60 * PATIENCE, cwd="/",
         env={"PATH": os.environ["PATH"], "ASAN_OPTIONS": "detect_leaks=0"},
     )
     assert said.returncode == 1 and "belongs to user" in said.stderr, said

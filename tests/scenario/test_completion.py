@@ -138,7 +138,7 @@ class Terminal:
 
     def expect(self, pattern):
         """Waits until PATTERN was printed after what was expected before."""
-        end = time.monotonic() + 2 * PATIENCE
+        end = time.monotonic() + 20 * PATIENCE
         while not (found := re.search(pattern, self.seen)):
             assert self.read() and time.monotonic() < end, f"{pattern!r} is not in {self.seen!r}"
         self.seen = self.seen[found.end() :]

@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from harness import eventually
+from harness import PATIENCE, eventually
 from harness.objects import pod
 from harness.process import program, run_command
 from harness.store import whole
@@ -396,6 +396,6 @@ def test_run_does_not_begin_with_what_it_could_not_read_again(tmp_path, option, 
     os.write(writing, text.encode())
     os.close(writing)
     argv = [program("kinf"), "run", "--watch", "pods", "--store", tmp_path / "store", option, f"/dev/fd/{reading}"]
-    result = subprocess.run(argv, pass_fds=[reading], stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=30)
+    result = subprocess.run(argv, pass_fds=[reading], stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=30 * PATIENCE)
     os.close(reading)
     assert result.returncode == 78 and says in result.stderr.decode(), result

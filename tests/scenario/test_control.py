@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from harness import eventually
+from harness import PATIENCE, eventually
 from harness.process import program
 from harness.store import whole
 
@@ -38,7 +38,7 @@ def runtime(store):
 def dial(path):
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     connection.connect(str(path))  # waits for a place among those that are not accepted yet
-    connection.settimeout(60)
+    connection.settimeout(20 * PATIENCE)
     return connection
 
 
@@ -85,7 +85,7 @@ def test_another_user_is_refused_even_where_the_mode_lets_him_in(running):
         "import os, socket, sys; os.setuid(65534); s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET);"
         "s.connect(sys.argv[1]); print(s.recv(999).decode())"
     )
-    said = subprocess.run(["/usr/bin/python3", "-c", script, path], capture_output=True, text=True, timeout=60)
+    said = subprocess.run(["/usr/bin/python3", "-c", script, path], capture_output=True, text=True, timeout=20 * PATIENCE)
     assert said.stdout == "f only the owner of the store and root may do that\n", said
     assert running.kinf("relist", "pods").status == 0
 

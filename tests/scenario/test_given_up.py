@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import eventually, informer
+from harness import PATIENCE, eventually, informer
 from harness.follow import replay, since_lapped
 from harness.process import BUILD, ROOT, program
 from harness.python import preload
@@ -57,7 +57,7 @@ def test_a_command_that_was_stopped_prints_nothing_wrong(pods, command):
         [program("kinf"), *command], env=pods.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     begin = os.read(reader.stdout.fileno(), 1)  # it has begun to write, and waits for room in the pipe
     give_up(pods)
-    rest, errors = (text.decode() for text in reader.communicate(timeout=60))
+    rest, errors = (text.decode() for text in reader.communicate(timeout=60 * PATIENCE))
     printed = begin.decode() + rest
     if reader.returncode == 0:  # it had read all of it before it began to print
         assert printed == complete and "jsonpath" in command[-1]
@@ -101,7 +101,7 @@ def printed_by(store):
 def go_on(store, process):
     give_up(store)
     process.send_signal(signal.SIGCONT)
-    errors = process.communicate(timeout=30)[1]
+    errors = process.communicate(timeout=30 * PATIENCE)[1]
     return printed_by(store), errors
 
 
@@ -161,7 +161,7 @@ def test_a_follower_that_was_stopped_in_the_middle_of_a_pass_begins_again(simula
     assert lines()[-1512]["type"] == "LAPPED" and len(lines()) == 1512 + items - 1
     assert replay(since_lapped(lines())) == simulator.truth("pods")
     follower.terminate()
-    assert "damaged" not in follower.communicate(timeout=20)[1]
+    assert "damaged" not in follower.communicate(timeout=20 * PATIENCE)[1]
     assert_nothing_was_reported(pods)
 
 
@@ -176,7 +176,7 @@ def test_an_informer_whose_callback_took_minutes_goes_on_with_a_lapse(simulator,
         assert text, process.stderr.read()
         lines.append(json.loads(text))
     process.terminate()
-    process.communicate(timeout=20)
+    process.communicate(timeout=20 * PATIENCE)
     assert [line["call"] for line in lines].count("lapped") == 1
     assert informer.replay(lines) == informer.truth(simulator)
     assert_nothing_was_reported(pods)

@@ -6,7 +6,7 @@ import urllib.parse
 
 import pytest
 
-from harness import eventually
+from harness import PATIENCE, eventually
 from harness.objects import pod
 from harness.serve import INITIAL, Serve
 from harness.store import whole
@@ -38,7 +38,7 @@ def serve(shared):
 def metrics(serve):
     address = next(line.split(" ")[2] for line in (serve.store.path / "serve" / "addresses").read_text().splitlines()
                    if line.startswith("metrics http "))
-    connection = http.client.HTTPConnection(address, timeout=20)
+    connection = http.client.HTTPConnection(address, timeout=20 * PATIENCE)
     connection.request("GET", "/metrics")
     lines = connection.getresponse().read().decode().splitlines()
     connection.close()

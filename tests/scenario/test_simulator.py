@@ -14,6 +14,13 @@ from harness import PATIENCE, eventually
 from harness.process import run_command
 from harness.simulator import event_summary, object_key
 
+
+@pytest.fixture(autouse=True)
+def simulator_under_test(monkeypatch):
+    """Here the simulator is what is tested: the program of the build under test, with its sanitizers."""
+    monkeypatch.delenv("KINF_SIMULATOR_BUILD", raising=False)
+
+
 WATCH_LIST = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
 
 

@@ -8,6 +8,7 @@ import subprocess
 import pytest
 import yaml
 
+from harness import PATIENCE
 from harness.installed import PREFIX, Installed
 from harness.process import ROOT, program, run_command
 
@@ -15,7 +16,7 @@ UNITS = ["kinf.service", "kinf@.service", "kinf-serve.service", "kinf-serve.sock
 
 
 def run(*argv):
-    done = subprocess.run([str(a) for a in argv], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
+    done = subprocess.run([str(a) for a in argv], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60 * PATIENCE)
     return done.returncode, done.stdout
 
 

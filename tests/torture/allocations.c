@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -32,7 +33,6 @@ char *__wrap_strdup(const char *text);
 char *__wrap_strndup(const char *text, size_t size);
 int __wrap_asprintf(char **ret_text, const char *format, ...);
 void *__wrap__ZnwmRKSt9nothrow_t(size_t size, const void *nothrow);
-extern const char __executable_start;
 
 static atomic_ulong allocations_made;
 static unsigned long allocations_fail;
@@ -45,7 +45,7 @@ static void allocations_note(const char *what, unsigned long number, const void 
 	if (fd < 0)
 		return;
 	(void)dprintf(fd, "%s %lu %#tx\n", what, number,
-		place ? (const char *)place - &__executable_start : 0);
+		place ? (intptr_t)place - (intptr_t)_r_debug.r_map->l_addr : 0);
 	(void)close(fd);
 }
 

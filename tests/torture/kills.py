@@ -32,7 +32,7 @@ from ledger import Ledger, call_line, cursor_seq, watch_line  # noqa: E402
 from torture import FEED, INDEXES, arguments, eventually, program, whole  # noqa: E402
 
 from harness.process import Process, check_sanitizers  # noqa: E402
-from harness.simulator import Simulator  # noqa: E402
+from harness.simulator import Simulator, simulator_program  # noqa: E402
 from harness.store import Store  # noqa: E402
 
 OBJECTS = 120
@@ -89,7 +89,7 @@ class Kills:
     def start_simulator(self):
         """Not the harness's, which ends with its starter."""
         out = self.directory / "simulator.out"
-        argv = [program("kinf-simulator"), *([] if self.options.state else ["--die-with-parent"])]
+        argv = [simulator_program(), *([] if self.options.state else ["--die-with-parent"])]
         with open(out, "wb") as file:
             self.cluster = subprocess.Popen(argv, stdout=file, stderr=file, stdin=subprocess.DEVNULL, start_new_session=True).pid
         found = eventually(lambda: re.search(r"listening on \S+:(\d+)\ncontrol on \S+:(\d+)\n", out.read_text()), 60)

@@ -21,8 +21,11 @@ Test(buf, writes_follow_each_other)
 	buf_put(&b, NULL, 0);
 	buf_bytes_put(&b, BYTES_LIT(" n="));
 	buf_printf(&b, "%d%s", 12, "!");
-	cr_assert_str_eq(buf_cstr(&b), "kind=Pod n=12!");
-	cr_assert_eq(b.size, 14);
+	buf_blanks(&b, 0);
+	buf_blanks(&b, 2);
+	buf_byte(&b, '.');
+	cr_assert_str_eq(buf_cstr(&b), "kind=Pod n=12!  .");
+	cr_assert_eq(b.size, 17);
 	cr_assert_eq(buf_error(&b), 0);
 }
 
@@ -55,6 +58,7 @@ Test(buf, limit_is_reached_exactly_and_then_sticks)
 	cr_assert_eq(buf_error(&b), ERR_TOO_LARGE);
 	cr_assert_str_eq(err_text(ERR_TOO_LARGE), "buffer of 10 bytes, limit 10: too large");
 	cr_assert_null(buf_grow(&b, 1));
+	buf_blanks(&b, 1);
 	buf_printf(&b, "%d", 1);
 	cr_assert_str_eq(buf_cstr(&b), "0123456789", "nothing more came in");
 	buf_reset(&b);

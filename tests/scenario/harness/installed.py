@@ -4,6 +4,7 @@
 import os
 import subprocess
 
+from harness import PATIENCE
 from harness.process import BUILD, ROOT
 
 PREFIX = "/opt/kinf"
@@ -12,7 +13,7 @@ WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Wund
 
 def run(argv, env=None):
     done = subprocess.run([str(a) for a in argv], env={**os.environ, **(env or {})}, cwd=ROOT, text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120 * PATIENCE)
     assert done.returncode == 0, f"{argv}: exit {done.returncode}\n{done.stdout}"
     return done.stdout
 

@@ -2,18 +2,24 @@
 """Servers between a client and the simulated cluster: a TCP path that can go silent, and nghttpx for HTTP/2, since the
 simulator itself speaks HTTP/1.1."""
 
+import contextlib
+import random
 import signal
 import socket
 import threading
+from pathlib import Path
 
 from harness import eventually
 from harness.process import Process
 
 
 def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    """A port that is free, and not one of those that the kernel may give to another process before it is used."""
+    first = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    while True:
+        with socket.socket() as s, contextlib.suppress(OSError):
+            s.bind(("127.0.0.1", random.SystemRandom().randrange(10000, first) if first > 20000 else 0))
+            return s.getsockname()[1]
 
 
 class TcpPath:

@@ -11,9 +11,7 @@ from pathlib import Path
 from harness import PATIENCE, eventually
 
 ROOT = Path(__file__).resolve().parents[3]
-BUILD = Path(os.environ.get("KINF_BUILD", "build/asan"))
-if not BUILD.is_absolute():
-    BUILD = ROOT / BUILD
+BUILD = ROOT / os.environ.get("KINF_BUILD", "build/asan")
 
 SANITIZER = re.compile(
     r"(ERROR|WARNING): (Address|Leak|Memory|Thread|UndefinedBehavior)Sanitizer|runtime error:"
@@ -25,12 +23,12 @@ SANITIZER_OPTIONS = {
 }
 
 
-_checked_for_leaks = set()  # (test, command) of run_command()
+_checked_for_leaks = set()  # (test or file, command) of run_command()
 
 
-def program(name):
-    """Path of a program of the build under test."""
-    path = BUILD / name
+def program(name, build=BUILD):
+    """Path of a program, by default of the build under test."""
+    path = build / name
     assert path.exists(), f"{path} is not built (KINF_BUILD={BUILD})"
     return str(path)
 
@@ -145,11 +143,12 @@ class Process:
         check_sanitizers(self.log, self.name)
 
 
-def run_command(argv, env=None, timeout=60, input=None, cwd=None):
-    """Runs a command to its end. A test that runs the same command often looks for its leaks once: that is half of a
-    short command's time."""
+def run_command(argv, env=None, timeout=60, input=None, cwd=None, check=False):
+    """Runs a command to its end; with CHECK it must succeed. Leaks are looked for once in a test, which is half of a short command's
+    time; if the command must succeed, once in a file of tests, since such a command goes the same way in each test."""
     argv = [str(a) for a in argv]
-    once = os.environ.get("PYTEST_CURRENT_TEST", "").partition(" ")[0], *argv
+    test = os.environ.get("PYTEST_CURRENT_TEST", "").partition(" ")[0]
+    once = test.partition("::")[0] if check else test, *argv
     leaks = {"ASAN_OPTIONS": "abort_on_error=1:detect_leaks=0"} if once in _checked_for_leaks else {}
     _checked_for_leaks.add(once)
     done = subprocess.run(
@@ -164,4 +163,6 @@ def run_command(argv, env=None, timeout=60, input=None, cwd=None):
         errors="replace",
     )
     check_sanitizers(done.stderr, " ".join(argv))
-    return Result(argv, done.returncode, done.stdout, done.stderr)
+    result = Result(argv, done.returncode, done.stdout, done.stderr)
+    assert not check or result.status == 0, result
+    return result

@@ -3,11 +3,12 @@
 
 import http.client
 import json
+import os
 import re
 import urllib.parse
 
 from harness import PATIENCE, eventually
-from harness.process import Process, program
+from harness.process import BUILD, ROOT, Process, program
 
 
 class Answer:
@@ -23,12 +24,17 @@ class Answer:
         return [json.loads(line) for line in self.body.splitlines()]
 
 
+def simulator_program():
+    """Path of kinf-simulator, in the build directory $KINF_SIMULATOR_BUILD, by default the one under test."""
+    return program("kinf-simulator", ROOT / os.environ.get("KINF_SIMULATOR_BUILD", BUILD))
+
+
 class Simulator:
     """A simulated cluster. `url` is the address of its API; the methods use its control port."""
 
     def __init__(self, directory, *options, tls=None, token=None, name="kinf-simulator"):
         """TLS: (certificate file, key file). NAME: names its output files, unique in DIRECTORY."""
-        argv = [program("kinf-simulator"), "--die-with-parent", *options]
+        argv = [simulator_program(), "--die-with-parent", *options]
         if tls:
             argv += ["--tls-cert", tls[0], "--tls-key", tls[1]]
         if token:

@@ -139,9 +139,7 @@ class Store:
 
     def kinf(self, *args, timeout=60, env=None, check=False):
         """Runs `kinf ARGS...`; with CHECK it must succeed."""
-        result = run_command([program("kinf"), *args], {**self.env, **(env or {})}, timeout)
-        assert not check or result.status == 0, result
-        return result
+        return run_command([program("kinf"), *args], {**self.env, **(env or {})}, timeout, check=check)
 
     # ---- content -------------------------------------------------------------------------------
 
