@@ -76,11 +76,10 @@ static int checked_open_directory(bool make)
 	char path[4096];
 	struct stat st;
 
-	if (cache && cache[0] == '/')
-		(void)snprintf(path, sizeof(path), "%s", cache);
-	else if (user && user[0] == '/')
-		(void)snprintf(path, sizeof(path), "%s/.cache", user);
-	else
+	bool given = cache && cache[0] == '/';
+	int n = given ? snprintf(path, sizeof(path), "%s", cache) :
+		user && user[0] == '/' ? snprintf(path, sizeof(path), "%s/.cache", user) : -1;
+	if (n < 0 || (size_t)n + sizeof("/kinf") > sizeof(path))
 		return -1;
 	if (make)
 		(void)mkdir(path, 0700); /* may be there */

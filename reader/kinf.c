@@ -250,7 +250,8 @@ int kinf_set_check(struct kinf *kinf, int on)
 	if (r < 0 || kinf->check == !!on)
 		return r;
 	struct store *store = NULL; /* if it can't be opened now, the present one stays */
-	r = store_open(kinf->directory,
+	/* The directory as it was given may be relative, and the program be elsewhere by now. */
+	r = store_open(home_path(store_home(kinf->store)),
 		&(struct store_options){.check = on != 0, .unchecked = kinf->is_untrusted}, &store);
 	if (r < 0)
 		return kinf_result(kinf, r);

@@ -17,6 +17,8 @@
 #include "common/decimal.h"
 #include "common/err.h"
 
+#define PARENT_SOCKETS_MAX 1024
+
 static char *kept; /* the address, after parent_keep_manager() */
 
 /* Returns a path, or with a leading @ a name in the abstract namespace; NULL: there is none. */
@@ -65,17 +67,39 @@ void parent_notify(const char *state)
 			(socklen_t)(offsetof(struct sockaddr_un, sun_path) + size));
 }
 
-unsigned parent_sockets(void)
+/* Reads the variables with which a service manager passes sockets. Returns: 0, RET_N is the number of ours; ERR_CONFIG. */
+static int parent_read_sockets(unsigned *ret_n)
 {
 	const char *pid = getenv("LISTEN_PID"), *n = getenv("LISTEN_FDS");
 	uint64_t number, count;
 
-	if (!pid || !n || decimal_parse(bytes_str(pid), INT32_MAX, &number) < 0 ||
-		decimal_parse(bytes_str(n), 1024, &count) < 0)
+	*ret_n = 0;
+	if (!pid || !*pid || !n || !*n)
 		return 0;
-	bool ours = number == (uint64_t)getpid() ||
-		    (number == (uint64_t)getppid() && getenv("KINF_DEATH_FD"));
-	return ours ? (unsigned)count : 0;
+	if (decimal_parse(bytes_str(pid), INT32_MAX, &number) < 0)
+		return err_say(ERR_CONFIG, "$LISTEN_PID is '%.40s', no number of a process: unset it, or start kinf from systemd", pid);
+	if (number != (uint64_t)getpid() && (number != (uint64_t)getppid() || !getenv("KINF_DEATH_FD")))
+		return 0;
+	if (decimal_parse(bytes_str(n), PARENT_SOCKETS_MAX, &count) < 0)
+		return err_say(ERR_CONFIG, "$LISTEN_FDS is '%.40s', no number of sockets up to %d: unset it, or start kinf from systemd", n,
+			PARENT_SOCKETS_MAX);
+	*ret_n = (unsigned)count;
+	return 0;
+}
+
+unsigned parent_sockets(void)
+{
+	unsigned n;
+
+	err_ignore(parent_read_sockets(&n), "a program that takes sockets has checked it");
+	return n;
+}
+
+int parent_check_sockets(void)
+{
+	unsigned n;
+
+	return parent_read_sockets(&n);
 }
 
 int parent_say_given(bool store, bool runtime_dir)

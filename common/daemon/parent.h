@@ -28,5 +28,8 @@ void parent_given(bool *ret_store, bool *ret_runtime_dir);
  * process (LISTEN_PID, LISTEN_FDS of sd_listen_fds(3)), or to `kinf run`, whose child this process is. */
 #define PARENT_SOCKET 3
 unsigned parent_sockets(void);
+/* Checks the variables that parent_sockets() reads: a process that listened elsewhere than on sockets that it was given
+ * would not be found. Returns: 0, ERR_CONFIG. */
+int parent_check_sockets(void);
 
 #endif

@@ -60,11 +60,12 @@ int backup_open_snapshot(struct kinf *kinf, struct kinf_snapshot **ret_snapshot)
 }
 
 /* Chooses the place of the partial directory for standard output. */
-static void backup_choose_scratch(char path[PATH_MAX])
+static int backup_choose_scratch(char path[PATH_MAX])
 {
 	const char *given = getenv("TMPDIR");
+	int n = snprintf(path, PATH_MAX, "%s/kinf-backup-%u", given && *given ? given : "/var/tmp", (unsigned)geteuid());
 
-	(void)snprintf(path, PATH_MAX, "%s/kinf-backup-%u", given && *given ? given : "/var/tmp", (unsigned)geteuid());
+	return n < PATH_MAX ? 0 : err_say(-ENAMETOOLONG, "$TMPDIR has %zu bytes: a path has at most %d", strlen(given), PATH_MAX - 1);
 }
 
 /* Writes the store NAME of the partial directory as a tar: to OUT, or if that is -1 to FILE there. */
@@ -93,9 +94,9 @@ static int backup_make(struct backup *backup, struct kinf_snapshot *snapshot, co
 	bool is_directory = !is_stdout && ((size && target[size - 1] == '/') ||
 						  (stat(target, &st) == 0 && S_ISDIR(st.st_mode)));
 
-	if (is_stdout)
-		backup_choose_scratch(scratch);
-	int r = partial_begin(&backup->partial, is_stdout ? scratch : target, is_directory ? PARTIAL_DIRECTORY : PARTIAL_FILE);
+	int r = is_stdout ? backup_choose_scratch(scratch) : 0;
+	if (r == 0)
+		r = partial_begin(&backup->partial, is_stdout ? scratch : target, is_directory ? PARTIAL_DIRECTORY : PARTIAL_FILE);
 	if (r == 0)
 		r = snapshot_copy_size(snapshot->snapshot, &backup->total);
 	/* A tar is written from a copy: there are two for a moment. */

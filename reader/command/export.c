@@ -216,6 +216,16 @@ static int export_choose(struct export *export, char *const *operands, size_t n)
 	return r;
 }
 
+/* Notes on stderr which feeds are not live; of all feeds together, unless the command line names some. */
+static int export_note_states(const struct export *export, bool named)
+{
+	int r = named ? 0 : command_note_state(export->snapshot, NULL, NULL, 0);
+
+	for (size_t i = 0; named && r >= 0 && i < export->n_feeds; i++)
+		r = command_note_state(export->snapshot, export->feeds[i].text, NULL, 0);
+	return r;
+}
+
 int command_export(int argc, char **argv)
 {
 	CLEANUP(export_release) struct export export = {.out = BUF_INIT, .ticker = {.what = "writing"}};
@@ -240,9 +250,8 @@ int command_export(int argc, char **argv)
 	if (command_open(&flags, &export.kinf) < 0 || command_snapshot(export.kinf, &export.snapshot) < 0 ||
 		export_choose(&export, argv + first, (size_t)(argc - first)) < 0)
 		return PROC_FAILED; /* the reason is printed */
-	for (size_t i = 0; i < export.n_feeds; i++)
-		if (command_note_state(export.snapshot, export.feeds[i].text, NULL, 0) < 0)
-			return command_fail_kinf(export.kinf);
+	if (export_note_states(&export, argc > first) < 0)
+		return command_fail_kinf(export.kinf);
 	buf_str(&export.out, "{\"apiVersion\":\"v1\",\"kind\":\"List\",\"metadata\":{\"resourceVersion\":\"\"},\"items\":[");
 	for (size_t i = 0; r == 0 && i < export.n_feeds; i++)
 		r = export_feed(&export, export.feeds[i].text);

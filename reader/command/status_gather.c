@@ -37,8 +37,11 @@ static void status_keep_error(struct store_status *status, const char *process, 
 			*process ? ": " : "", error);
 }
 
+/* A fault takes the place of the API server's error, which is also in the rows of the feeds. */
 static void status_note_error(struct store_status *status, const char *process, const char *error)
 {
+	if (*error && !status->faulty)
+		status->error[0] = '\0';
 	status->faulty |= *error != '\0';
 	status_keep_error(status, process, error);
 }

@@ -503,14 +503,17 @@ static int answer_parse(struct answer_request *request)
 	bool lists = request->path.kind == API_PATH_RESOURCE &&
 		     (request->path.is_watch || !*request->path.name);
 	r = api_options_parse(x->query, lists, &request->options, &request->status);
-	if (r > 0)
-		answer_refusal_form(request);
 	request->verb = request->path.is_watch ? ANSWER_WATCH : *request->path.name ? ANSWER_GET :
 			request->options.watch ? ANSWER_WATCH : ANSWER_LIST;
 	if (r == 0 && request->verb == ANSWER_WATCH && *request->path.name)
 		r = answer_watch_of_name(request);
-	if (r == 0 && request->verb != ANSWER_WATCH && request->path.kind == API_PATH_RESOURCE)
-		r = api_options_check_deadline(&request->options, &request->status);
+	if (r > 0)
+		r = answer_refusal_form(request, r);
+	if (r >= 0 && request->verb != ANSWER_WATCH && request->path.kind == API_PATH_RESOURCE &&
+		api_options_check_deadline(&request->options, &request->status)) {
+		(void)answer_refusal_form(request, 0);
+		r = 400; /* whatever else is wrong */
+	}
 	request->gzip = api_accept_gzip(exchange_header(x, "accept-encoding"));
 	request->pretty = request->options.pretty_given ? request->options.pretty :
 			  bytes_starts(agent, BYTES_LIT("curl")) ||

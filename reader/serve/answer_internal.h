@@ -214,8 +214,9 @@ struct metric_cell *answer_cell(const struct answer_request *request, enum metri
 
 /* ---- answer_reply.c; each ends the request, which is freed ---- */
 
-/* Reads what the client accepts, for a refusal: it is indented for one that accepts no plain objects. */
-void answer_refusal_form(struct answer_request *request);
+/* Reads what the client accepts, for the refusal R of its query: it is indented for one that accepts no plain objects.
+ * Returns R, or 406 with its Status in place of R's if nothing is acceptable, which the API server finds first; R 0 stays. */
+int answer_refusal_form(struct answer_request *request, int r);
 /* Answers with the Status, or with 500 if R is an error of ours. */
 void answer_refuse(struct answer_request *request, int r);
 /* Answers with JSON, a compact document, indented if the client likes. JSON is changed. */

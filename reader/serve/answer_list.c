@@ -73,11 +73,7 @@ static int list_expired(struct answer_list *list)
 		"token results in an inconsistent list - objects that were created, modified, or "
 		"deleted between the time the first chunk was returned and now may show up in the "
 		"list.");
-	struct bytes from = buf_bytes(&list->token.from);
-	const char *p = from.data;
-	if (from.size && p[from.size - 1] == '\0')
-		from.size--;
-	int r = api_token_write(-1, from, &status->token);
+	int r = api_token_write(-1, buf_bytes(&list->token.from), &status->token);
 	return r < 0 ? r : 410;
 }
 
@@ -138,6 +134,7 @@ static int list_measure(struct answer_list *list, uint64_t until_ns)
 		/* As the API server's cache writes it: with a slash before it. */
 		buf_byte(&start, '/');
 		buf_put(&start, list->last.data + skip, list->last.size - skip);
+		buf_byte(&start, '\0');
 		(void)timeline_rv_parse(bytes_str(list->state.rv), &rv);
 		r = buf_error(&start);
 		if (r == 0)

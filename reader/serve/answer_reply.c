@@ -129,15 +129,16 @@ void answer_send(struct answer_request *request, struct buf *json)
 	answer_send_body(request, 200, gzip ? buf_bytes(&packed) : body, &head);
 }
 
-void answer_refusal_form(struct answer_request *request)
+int answer_refusal_form(struct answer_request *request, int r)
 {
 	CLEANUP(api_status_release) struct api_status unused = API_STATUS_INIT;
+	bool replaces = r > 0 && request->path.kind == API_PATH_RESOURCE;
 	struct api_accept accept;
-	int r = api_accept_parse(exchange_header(request->x, "accept"), false, &accept, &unused);
+	int found = api_accept_parse(
+		exchange_header(request->x, "accept"), false, &accept, replaces ? &request->status : &unused);
 
-	if (r == 0)
-		request->accept.plain_errors = accept.plain_errors;
-	err_ignore(r < 0 ? r : 0, "the refusal is about the query");
+	request->accept.plain_errors = accept.plain_errors;
+	return replaces && found ? found : r;
 }
 
 void answer_refuse(struct answer_request *request, int r)

@@ -2,7 +2,7 @@
 #include "reader/serve/api_accept.h"
 
 #include <stdlib.h>
-#include <strings.h>
+#include <string.h>
 
 struct api_accept_clause {
 	struct bytes type, subtype, parameters;
@@ -24,9 +24,10 @@ static struct bytes api_accept_take(struct bytes *header, char separator)
 	return BYTES(p, (size_t)(stop - p));
 }
 
+/* The API server does not know APPLICATION/JSON. */
 static bool api_accept_is(struct bytes text, const char *wanted)
 {
-	return text.size == strlen(wanted) && strncasecmp(text.data, wanted, text.size) == 0;
+	return bytes_equal(text, bytes_str(wanted));
 }
 
 /* Returns the value of the parameter NAME, without quotes. Not found: no data. */

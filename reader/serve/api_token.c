@@ -152,8 +152,8 @@ static bool token_is_clean(struct bytes key)
 
 	if (p < end && *p == '/')
 		p++;
-	if (p == end)
-		return false;
+	if (p == end) /* the slash alone: from the first key on */
+		return true;
 	for (;;) {
 		const char *slash = memchr(p, '/', (size_t)(end - p));
 		size_t size = (size_t)((slash ? slash : end) - p);
@@ -220,19 +220,14 @@ void api_token_release(struct api_token *token)
 	buf_release(&token->from);
 }
 
-int api_token_write(int64_t rv, struct bytes key, struct buf *out)
+int api_token_write(int64_t rv, struct bytes start, struct buf *out)
 {
-	CLEANUP(buf_release) struct buf json = BUF_INIT, start = BUF_INIT;
+	CLEANUP(buf_release) struct buf json = BUF_INIT;
 
-	buf_bytes_put(&start, key);
-	buf_byte(&start, '\0');
-	int r = buf_error(&start);
-	if (r < 0)
-		return r;
 	buf_printf(&json, "{\"v\":\"meta.k8s.io/v1\",\"rv\":%lld,\"start\":", (long long)rv);
-	json_write_string(buf_bytes(&start), &json);
+	json_write_string(start, &json);
 	buf_byte(&json, '}');
-	r = buf_error(&json);
+	int r = buf_error(&json);
 	if (r < 0)
 		return r;
 	base64url_put(buf_bytes(&json), out);

@@ -21,7 +21,7 @@ struct api_token {
 int api_token_parse(const char *text, struct api_token *ret_token, struct api_status *status);
 void api_token_release(struct api_token *token);
 
-/* Appends the token of the page that begins after KEY, relative to the list. */
-int api_token_write(int64_t rv, struct bytes key, struct buf *out);
+/* Appends the token of the page that begins with START, as `from`. */
+int api_token_write(int64_t rv, struct bytes start, struct buf *out);
 
 #endif

@@ -143,6 +143,16 @@ static int files_default(struct kubeconfig_files *files)
 	return r < 0 ? r : 0;
 }
 
+/* Returns -ENOENT with a sentence: no file was found, and this is no pod. */
+static int files_say_none(void)
+{
+	const char *list = getenv("KUBECONFIG");
+
+	if (list && *list)
+		return err_say(-ENOENT, "no kubeconfig: none of the files in $KUBECONFIG ('%.200s') exists, and this is no pod", list);
+	return err_say(-ENOENT, "no kubeconfig: $KUBECONFIG is not set, ~/.kube/config does not exist, and this is no pod");
+}
+
 /* Finds entry NAME of LIST. The first file that has it wins; entries are not merged field by
  * field. */
 static int files_find(const struct kubeconfig_files *files, const char *list, const char *member,
@@ -255,8 +265,7 @@ int kubeconfig_load(const char *file, const char *context, struct kubeconfig **r
 	if (!files.count) {
 		r = kubeconfig_in_cluster(KUBECONFIG_SERVICE_ACCOUNT, ret_config);
 		if (r == -ENOENT)
-			return err_say(-ENOENT, "no kubeconfig: neither $KUBECONFIG nor "
-						"~/.kube/config exists, and this is no pod");
+			return files_say_none();
 		return r;
 	}
 	config = calloc(1, sizeof(*config));

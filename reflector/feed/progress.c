@@ -164,6 +164,7 @@ int progress_start(const struct progress_request *request, struct feed_progress 
 		r = request_probe_path(request->definition, wanted, &path);
 	if (r >= 0)
 		r = fetch_start(request->http, &(struct fetch_request){.path = buf_cstr(&path),
+			.may_be_absent = true,
 			.limit = ANSWER_MAX,
 			.total_ns = request->answer_ns,
 			.done = progress_on_answer,

@@ -54,6 +54,7 @@ static void session_probe_start(struct session *session)
 	if (r >= 0)
 		r = fetch_start(session->shared->http,
 			&(struct fetch_request){.path = buf_cstr(&path),
+				.may_be_absent = true,
 				.limit = PROBE_ANSWER_MAX,
 				.total_ns = PROBE_TIMEOUT,
 				.done = session_on_probe,

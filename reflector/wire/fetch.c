@@ -91,6 +91,7 @@ int fetch_start(struct http *http, const struct fetch_request *request, struct f
 			.accept = request->accept,
 			.etag = request->etag,
 			.gzip = true,
+			.may_be_absent = request->may_be_absent,
 			.total_ns = request->total_ns,
 			.arg = fetch,
 			.on_status = fetch_on_status,

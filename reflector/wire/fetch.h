@@ -26,6 +26,7 @@ struct fetch_request {
 	const char *path;
 	const char *accept; /* NULL: application/json */
 	const char *etag;   /* of the copy that the caller has: the answer may be 304. NULL: none */
+	bool may_be_absent; /* as in struct http_request */
 	size_t limit;       /* bytes of body; a longer one ends with ERR_TOO_LARGE */
 	uint64_t total_ns;
 	fetch_done_fn *done;

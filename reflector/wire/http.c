@@ -281,7 +281,9 @@ int http_poll(struct http *http, int timeout_ms, struct pollfd *fds, size_t n_fd
 			(void)err_say(result, "%s",
 				call->sentence ? call->sentence : err_name(result));
 		call_free(&call);
-		if (result < 0 || (status >= 300 && status != 304)) /* not modified: as was asked */
+		/* Not modified, or not there: as was asked. */
+		bool answered = status < 300 || status == 304 || (status == 404 && request.may_be_absent);
+		if (result < 0 || !answered)
 			http_count(http, STAT_HTTP_ERRORS, 1);
 		request.on_done(request.arg, result, status);
 	}

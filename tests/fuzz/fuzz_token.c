@@ -26,12 +26,10 @@ static void check(const char *text)
 	REQUIRE(token.rv != 0);
 	REQUIRE(!token.from.size || *(const char *)token.from.data != '/');
 	struct bytes from = buf_bytes(&token.from);
-	const char *p = from.data;
 
-	/* What was written by nobody may lack the NUL after the key, or have several. */
-	if (!from.size || p[from.size - 1] != '\0' || memchr(p, '\0', from.size - 1))
+	if (!from.size)
 		return;
-	REQUIRE(api_token_write(token.rv, BYTES(p, from.size - 1), &written) == 0);
+	REQUIRE(api_token_write(token.rv, from, &written) == 0);
 	REQUIRE(api_token_parse(buf_cstr(&written), &again, &status) == 0);
 	REQUIRE(again.rv == token.rv && bytes_equal(buf_bytes(&again.from), from));
 }

@@ -221,6 +221,12 @@ def requests(rv):
     found["accept-meta-of-custom-list"] = (GADGETS, {"accept": META})
     found["accept-table-bad-selector"] = (PODS + "?labelSelector=,,", {"accept": TABLE})
     found["accept-metas-of-object"] = (PODS + "/p0", {"accept": METAS})
+    found["accept-upper"] = (PODS, {"accept": "APPLICATION/JSON"})
+    found["accept-upper-bad-limit"] = (PODS + "?limit=x", {"accept": "APPLICATION/JSON"})
+    for name, accept in {"table": TABLE, "html": "text/html", "json": "application/json"}.items():
+        found[f"deadline-{name}"] = (PODS + "?timeout=x&limit=x", {"accept": accept})
+    for start in ("a", "a\0", "/a", "a\0b", "/"):
+        found[f"token-start {start!r}"] = (ALL + q(limit=1, **{"continue": token(1, start)}), {})
     found["accept-table-missing-json"] = (PODS + "/nope", {"accept": TABLE})
     found["accept-watch-yaml"] = (PODS + "?watch=1&timeoutSeconds=1", {"accept": "application/yaml"})
     found["accept-watch-html"] = (PODS + "?watch=1&timeoutSeconds=1", {"accept": "text/html"})
@@ -307,7 +313,7 @@ APART = {
     "viewer-version": "no version of the server is known", "api-v1": "only what is served", "apps-v1": "only what is served",
     "custom-v1": "only what is served", "viewer-document": "only what is served", "pretty-discovery": "only what is served", "aggregated*": "only what is served",
     "accept-yaml": "JSON only", "accept-protobuf*": "JSON only", "accept-cbor": "JSON only", "accept-html": "names JSON only", "accept-v9": "names JSON only",
-    "accept-other-group": "names JSON only", "accept-unknown-as": "names JSON only", "accept-garbage": "names JSON only", "accept-watch-yaml": "JSON only",
+    "accept-upper*": "names JSON only", "accept-other-group": "names JSON only", "accept-unknown-as": "names JSON only", "accept-garbage": "names JSON only", "accept-watch-yaml": "JSON only",
     "accept-watch-html": "names JSON only", "accept-metas-none": "items [] instead of null", "accept-discovery-html": "names JSON only",
     # Requests that kinf-serve answers otherwise, on purpose.
     "accept-application": "application/* is JSON", "accept-quality-0": "q=0 is not acceptable", "export": "refused, as the API server did until 1.3x",

@@ -69,6 +69,17 @@ def test_it_works_without_daemons_and_says_so(full):
     assert "note: pods: offline" in result.stderr, result
 
 
+def test_many_feeds_that_are_not_live_are_noted_once(simulator, store):
+    feeds = ["pods", "nodes", "configmaps", "services", "secrets", "namespaces", "deployments.apps"]
+    store.configure(*feeds).daemons()
+    for feed in feeds:
+        store.wait_synced(feed)
+    store.stop()
+    said = store.kinf("export", check=True).stderr.splitlines()
+    assert len(said) == 6 and said[-1] == "note: 2 more feeds are not live; 'kinf status' shows them", said
+    assert len(store.kinf("export", *feeds, check=True).stderr.splitlines()) == len(feeds)
+
+
 def test_nothing_is_printed_where_nothing_is_watched_yet(simulator, store):
     """An empty List and exit 0 looked like an empty cluster."""
     simulator.fault(path="/", status=401)

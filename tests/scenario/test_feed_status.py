@@ -64,6 +64,22 @@ def test_status_counts_the_work_of_each_feed(simulator, store):
     assert heads.split() in [line.split() for line in text.splitlines()], text
 
 
+def test_a_run_without_faults_counts_no_error(simulator, store):
+    """Watches that end in time are none, nor is the 404 of the question whether the server is as new as the feed."""
+    simulator.create("pods", 3)
+    store.configure(*FEEDS, watchTimeout="1s")
+    store.daemons()
+    live(store, simulator)
+
+    def reflector():
+        return next(p for p in store.kinf("status", "-o", "json", check=True).json["processes"] if p["name"] == "kinf-reflector")["counters"]
+
+    eventually(lambda: reflector()["feed.watches"] >= 12)
+    assert reflector()["http.errors"] == 0, reflector()
+    simulator.fault(status=503, count=1)
+    eventually(lambda: reflector()["http.errors"] == 1)
+
+
 def test_c61_each_warning_of_the_server_is_logged_once(simulator, store):
     """All feeds share the list of known warnings: a deprecated version makes one line, not one for each request."""
     old = simulator.fault(path="/api/v1/", headers={"Warning": '299 - "v1 is deprecated"'})

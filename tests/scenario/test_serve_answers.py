@@ -344,6 +344,24 @@ def test_a_token_of_minus_one_goes_on_at_the_newest_state(serve):
     assert serve.ask(f"/api/v1/pods?continue={token}").names == everything[2:]
 
 
+def test_a_token_of_a_slash_begins_with_the_first_object(serve):
+    import base64
+    token = base64.urlsafe_b64encode(b'{"v":"meta.k8s.io/v1","rv":-1,"start":"/"}').decode().rstrip("=")
+    assert serve.ask(f"/api/v1/pods?continue={token}").names == serve.ask("/api/v1/pods").names
+    assert serve.ask(f"{PODS}?limit=2&continue={token}").names == serve.ask(PODS).names[:2]
+
+
+def test_an_expired_token_comes_back_with_the_same_start(serve):
+    import base64
+    for start in ("web/p1", "web/p1\\u0000", "a\\u0000b"):
+        for slash in ("", "/"):
+            token = base64.urlsafe_b64encode(f'{{"v":"meta.k8s.io/v1","rv":1,"start":"{slash}{start}"}}'.encode()).decode().rstrip("=")
+            answer = serve.ask(f"/api/v1/pods?continue={token}")
+            given = answer.json["metadata"]["continue"]
+            assert answer.status == 410
+            assert base64.urlsafe_b64decode(given + "=" * (-len(given) % 4)).decode() == f'{{"v":"meta.k8s.io/v1","rv":-1,"start":"{start}"}}'
+
+
 # ---- forms ---------------------------------------------------------------------------------------
 
 
@@ -376,6 +394,11 @@ def test_s78_s79_s80_what_is_accepted(serve):
         answer = serve.ask(PODS, accept=accept)
         assert (answer.status, answer.json["reason"]) == (406, "NotAcceptable")
         assert "application/json" in answer.message
+        assert serve.ask(PODS + "?limit=x", accept=accept).status == 406, "found before the query's mistake"
+    for accept in ("application/json", TABLE.partition(",")[0], "text/html"):
+        late = serve.ask(PODS + "?timeout=x&limit=x", accept=accept)
+        assert late.status == 400 and "invalid timeout specified" in late.message, "found before all else"
+        assert late.body.startswith(b"{\n  ") is (accept != "application/json")
     for accept in ("*/*", "application/*", "application/json, */*;q=0.8", table9 + ",application/json",
                    "application/vnd.kubernetes.protobuf,application/json"):
         assert serve.ask(PODS, accept=accept).json["kind"] == "PodList"

@@ -3,10 +3,12 @@
 while there is nothing to serve yet."""
 
 import signal
+import socket
 import threading
 
 from harness import eventually
 from harness.objects import pod
+from harness.process import program
 from harness.serve import METADATA, Client, Serve, UnixConnection
 from harness.store import whole
 
@@ -149,3 +151,17 @@ def test_a_separate_kinf_serve_is_not_started_by_run(simulator, store):
     Serve(store, simulator)
     eventually(lambda: state(store) == "running")
     assert store.kinf("status", "--check").status == 0
+
+
+def test_the_fault_of_kinf_serve_is_said_before_the_error_of_the_api_server(simulator, store):
+    """The one is the machine's own, and the other is in each feed's row also."""
+    taken = socket.create_server(("127.0.0.1", 0))
+    address = f"127.0.0.1:{taken.getsockname()[1]}"
+    store.configure(whole("pods"), serve={"listen": [address]})
+    store.daemons()
+    store.wait_live("pods")
+    simulator.stop()
+    eventually(lambda: "can't be reached" in store.kinf("status").stdout or "refused" in store.kinf("status").stdout)
+    assert store.process("kinf-serve", [program("kinf-serve")]).start().wait() != 0
+    for said in (store.kinf("status", "-o", "json").json["store"]["lastError"], store.kinf("status").stdout.partition("Error:   ")[2]):
+        assert said.startswith("kinf-serve: ") and f"listening on '{address}': Address already in use" in said, said

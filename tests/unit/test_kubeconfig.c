@@ -396,7 +396,10 @@ Test(kubeconfig, k04_k05_k06_missing_and_malformed_files_are_named)
 	struct kubeconfig *c = NULL;
 
 	fails(kubeconfig_load(path_of("none"), NULL, &c), ERR_CONFIG, "none", "does not exist");
-	fails(kubeconfig_load(NULL, NULL, &c), -ENOENT, "no kubeconfig", "no pod");
+	fails(kubeconfig_load(NULL, NULL, &c), -ENOENT, "no kubeconfig: $KUBECONFIG is not set", "no pod");
+	setenv("KUBECONFIG", "/no/a::/no/b", 1);
+	fails(kubeconfig_load(NULL, NULL, &c), -ENOENT, "none of the files in $KUBECONFIG ('/no/a::/no/b') exists", "no pod");
+	unsetenv("KUBECONFIG");
 	fails(kubeconfig_load(path_of("."), NULL, &c), ERR_CONFIG, "/.'", "is a directory");
 	cr_assert_eq(mkfifo(path_of("fifo"), 0600), 0);
 	fails(kubeconfig_load(path_of("fifo"), NULL, &c), ERR_CONFIG, "/fifo'", "is a pipe");

@@ -14,6 +14,21 @@
 
 TestSuite(query_snapshots, .init = setup, .fini = teardown, .timeout = 120);
 
+/* As a daemon does that enters / after it has opened what it needs. */
+Test(query_snapshots, a_store_of_a_relative_path_is_found_again_after_chdir)
+{
+	struct kinf *kinf = NULL;
+	struct kinf_snapshot *snapshot = NULL;
+
+	cr_assert_eq(chdir(scratch()), 0);
+	OK(kinf_open("store", &kinf));
+	cr_assert_eq(chdir("/"), 0);
+	cr_assert_eq(kinf_set_check(kinf, 1), 0, "%s", kinf_error(kinf));
+	OK(kinf_snapshot_open(kinf, &snapshot));
+	kinf_snapshot_close(&snapshot);
+	kinf_close(&kinf);
+}
+
 Test(query_snapshots, a_snapshot_that_was_reset_reads_nothing_and_a_renewed_one_the_newest)
 {
 	struct kinf_query query = {.size = sizeof(query), .feed = "pods"};

@@ -303,6 +303,9 @@ Test(serve_request, s75_s78_s79_s80_s81_what_clients_accept) /* S75, S78 to S81 
 	accept_is(TABLE ";q=x", API_FORM_TABLE, "v1");
 	accept_is("application/json," TABLE ";q=2", API_FORM_OBJECT, "v1");
 	accept_is("text/html", API_FORM_MAX, NULL);
+	accept_is("APPLICATION/JSON", API_FORM_MAX, NULL);
+	accept_is("application/json;AS=Table;v=v1;g=meta.k8s.io", API_FORM_MAX, NULL);
+	accept_is("application/json;Q=0", API_FORM_OBJECT, "v1");
 	accept_is("application/yaml", API_FORM_MAX, NULL);
 	accept_is("application/vnd.kubernetes.protobuf", API_FORM_MAX, NULL);
 	accept_is("*/*," TABLE, API_FORM_TABLE, "v1");
@@ -474,7 +477,7 @@ Test(serve_request, s43_tokens) /* S43 */
 	struct buf out = BUF_INIT;
 
 	/* As docs/protocol.md 6 and as recorded. */
-	cr_assert_eq(api_token_write(121, BYTES_LIT("default/p1"), &out), 0);
+	cr_assert_eq(api_token_write(121, BYTES_LIT("default/p1\0"), &out), 0);
 	cr_expect_str_eq(buf_cstr(&out),
 		"eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MTIxLCJzdGFydCI6ImRlZmF1bHQvcDFcdTAwMDAifQ");
 	cr_assert_eq(api_token_parse(

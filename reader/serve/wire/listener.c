@@ -166,6 +166,9 @@ int listeners_open(struct listeners *all, enum listener_kind kind, const char *w
 
 	if (!copy)
 		return err_set(-ENOMEM, "listening");
+	r = parent_check_sockets();
+	if (r < 0)
+		return r;
 	if (kind == LISTENER_API && parent_sockets())
 		return listeners_inherit(all, kind);
 	for (char *word; r == 0 && (word = strsep(&rest, " "));) {
