@@ -46,6 +46,10 @@ void home_close(struct home **home);
 /* Checks that NAME is a group of this machine. Returns: 0, ERR_CONFIG. */
 int home_check_group(const char *name);
 
+/* Checks, before a daemon changes anything, that the directory STORE is this user's, with all that daemons use in it; home_open()
+ * does so when it creates. Returns: 0, also if there is none, or it can't be read; ERR_CONFIG, with what to do. */
+int home_check_owner(const char *store);
+
 /* Finds to which user files belong that this process makes in the directory, by making one: not to its own where the file system
  * gives all of them to another (vfat, a FUSE, root's on an NFS client). */
 int home_find_user(int directory_fd, uid_t *ret_user);

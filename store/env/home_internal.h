@@ -65,7 +65,7 @@ int home_make_parents(const char *path);
 /* ---- home_place.c ---- */
 
 /* Checks, before anything is made or changed, that the directory STORE may become a store, or is one: not if other files are in it,
- * not one that all programs use, and not another user's. Returns: 0, also if there is none, or it can't be read; ERR_CONFIG. */
+ * and not one that all programs use. Returns: 0, also if there is none, or it can't be read; ERR_CONFIG. */
 int home_check_place(const char *store);
 /* Writes the name of a user, or the number of one that has none. Returns NAME. */
 const char *home_name_user(uid_t number, char name[HOME_USER_SIZE]);
