@@ -22,8 +22,6 @@
 #include "store/env/generation.h"
 #include "store/env/text_file.h"
 
-#define PLACE_PROBE ".owner.new"
-
 static bool place_has_file(int fd, const char *name)
 {
 	struct stat st;
@@ -98,7 +96,7 @@ static bool place_allows(int fd, bool for_all, const char *name)
 	AUTO_FD int entry_fd = -1;
 	struct stat st;
 
-	if (strcmp(name, "kinf.yaml") == 0 || strcmp(name, PLACE_PROBE) == 0)
+	if (strcmp(name, "kinf.yaml") == 0 || strcmp(name, HOME_PROBE) == 0)
 		return true;
 	entry_fd = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (entry_fd < 0 || fstat(entry_fd, &st) < 0)
@@ -143,11 +141,11 @@ int home_find_user(int directory_fd, uid_t *ret_user)
 {
 	struct stat made;
 
-	(void)unlinkat(directory_fd, PLACE_PROBE, 0); /* of a killed process, or there is none */
-	AUTO_FD int fd = openat(directory_fd, PLACE_PROBE, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	(void)unlinkat(directory_fd, HOME_PROBE, 0); /* of a killed process, or there is none */
+	AUTO_FD int fd = openat(directory_fd, HOME_PROBE, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	int r = fd < 0 || fstat(fd, &made) < 0 ? err_set(-errno, "making a file") : 0;
 	if (fd >= 0)
-		(void)unlinkat(directory_fd, PLACE_PROBE, 0);
+		(void)unlinkat(directory_fd, HOME_PROBE, 0);
 	if (r == 0)
 		*ret_user = made.st_uid;
 	return r;
