@@ -106,7 +106,7 @@ static bool run_turn(struct run *run)
 }
 
 /* Waits until no daemon runs on the store: those of a supervisor that was killed are about to end.
- * Returns: 0; ERR_LOCKED: one goes on. */
+ * Returns: 0; ERR_LOCKED: one goes on; as home_check_owner(), because in another user's store it can't be known. */
 static int run_await_store(const char *store)
 {
 	static const char *const names[HOME_ROLE_MAX] = {
@@ -115,8 +115,11 @@ static int run_await_store(const char *store)
 	uint64_t end_ns = proc_monotonic_ns() + IN_USE_NS;
 	CLEANUP(home_close) struct home *home = NULL;
 	int role, holder = 0;
-	int r = home_open(store, &(struct home_options){0}, &home);
+	int r = home_check_owner(store);
 
+	if (r < 0)
+		return r;
+	r = home_open(store, &(struct home_options){0}, &home);
 	if (r < 0) {
 		err_ignore(r, "the daemons make the store, or say what is wrong with it");
 		return 0;
@@ -256,7 +259,7 @@ int command_run(int argc, char **argv)
 		/* Also for a file that does not exist: starting again does not help. */
 		return r == ERR_SYNTAX ? PROC_USAGE
 			: r == ERR_LOCKED ? PROC_IN_USE
-			: configured || r == -ENOMEM ? PROC_FAILED : PROC_CONFIG;
+			: r != ERR_CONFIG && (configured || r == -ENOMEM) ? PROC_FAILED : PROC_CONFIG;
 	}
 	parent_keep_manager();
 	run.readiness.config = run.config;

@@ -210,6 +210,8 @@ static int home_create(struct home *home, const char *store, gid_t group, int *r
 
 	int r = home_check_place(store);
 	if (r == 0)
+		r = home_check_owner(store);
+	if (r == 0)
 		r = home_make_parents(store);
 	if (r < 0)
 		return r;
@@ -254,6 +256,9 @@ int home_explain_denied(int r, const char *store)
 
 	if (r != -EACCES || stat(store, &st) < 0)
 		return r;
+	if (st.st_uid == geteuid())
+		return err_add(r, "a part of the store '%s' does not belong to user %u, whose store it is ('kinf run' says how to mend it)",
+			store, (unsigned)geteuid());
 	(void)home_name_user(st.st_uid, owner);
 	(void)getgrgid_r(st.st_gid, &other, memory, sizeof(memory), &found);
 	(void)snprintf(group, sizeof(group), "%u", st.st_gid);
@@ -277,6 +282,8 @@ static int home_find(struct home *home, const char *store)
 	struct stat st;
 
 	int r = home_open_directory(AT_FDCWD, store, &home->fd);
+	if (r != FOUND && (r == -ELOOP || (lstat(store, &st) == 0 && S_ISLNK(st.st_mode) && r == NOT_FOUND)))
+		return err_say(ERR_NO_STORE, "no store at '%s', which is a link that leads nowhere: name another with --store", store);
 	if (r == FOUND)
 		r = home_read_id(home);
 	if (r == -ENOTDIR)
@@ -298,7 +305,7 @@ static int home_find(struct home *home, const char *store)
 	home->journal_fd = journal;
 	home->index_fd = index;
 	home->cursors_fd = cursors;
-	return r < 0 ? r : 0;
+	return r < 0 ? home_explain_denied(r, store) : 0;
 }
 
 /* ---- public ---------------------------------------------------------------------------------- */
@@ -349,6 +356,8 @@ static int home_open_parts(struct home *home, const char *store, const struct ho
 	if (!options->create)
 		return home_find_runtime(home);
 	r = home_make_runtime(home, options->runtime_dir, group);
+	if (r < 0 && !*home->runtime) /* the store's record of it can't be read */
+		return home_explain_rights(r, "store", store, "store", "--store");
 	return r < 0 ? home_explain_rights(r, "runtime directory", home->runtime, "runtimeDir", "--runtime-dir")
 		     : 0;
 }

@@ -48,8 +48,12 @@ int home_check_group(const char *name);
 /* Checks that the directory PATH, which is absolute, is there or can be made by this process. Returns: 0, ERR_CONFIG. */
 int home_check_writable(const char *path);
 /* Checks, before anything is made or changed, that the directory STORE may become a store, or is one: not if other files are in it,
- * not one that all programs use, and not another user's. Returns: 0, also if there is none, or it can't be read; ERR_CONFIG. */
+ * and not one that all programs use. Returns: 0, also if there is none, or it can't be read; ERR_CONFIG. */
 int home_check_place(const char *store);
+
+/* Checks, before a daemon changes anything, that the directory STORE is this user's, with all that daemons use in it; home_open()
+ * does so when it creates. Returns: 0, also if there is none, or it can't be read; ERR_CONFIG, with what to do. */
+int home_check_owner(const char *store);
 
 /* Finds to which user files belong that this process makes in the directory, by making one: not to its own where the file system
  * gives all of them to another (vfat, a FUSE, root's on an NFS client). */

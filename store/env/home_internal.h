@@ -20,6 +20,7 @@
 #define HOME_PINS        "pins"
 #define HOME_ID_WORD     "kinf-store " /* begins the file id */
 #define HOME_MAKING_LOCK "making.lock"
+#define HOME_PROBE       ".owner.new"
 #define HOME_GUARDED_MAX 8
 #define HOME_USER_SIZE   64
 

@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,9 +19,8 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/shell_word.h"
+#include "store/env/generation.h"
 #include "store/env/text_file.h"
-
-#define PLACE_PROBE ".owner.new"
 
 static bool place_has_file(int fd, const char *name)
 {
@@ -96,7 +96,7 @@ static bool place_allows(int fd, bool for_all, const char *name)
 	AUTO_FD int entry_fd = -1;
 	struct stat st;
 
-	if (strcmp(name, "kinf.yaml") == 0 || strcmp(name, PLACE_PROBE) == 0)
+	if (strcmp(name, "kinf.yaml") == 0 || strcmp(name, HOME_PROBE) == 0)
 		return true;
 	entry_fd = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (entry_fd < 0 || fstat(entry_fd, &st) < 0)
@@ -141,11 +141,11 @@ int home_find_user(int directory_fd, uid_t *ret_user)
 {
 	struct stat made;
 
-	(void)unlinkat(directory_fd, PLACE_PROBE, 0); /* of a killed process, or there is none */
-	AUTO_FD int fd = openat(directory_fd, PLACE_PROBE, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	(void)unlinkat(directory_fd, HOME_PROBE, 0); /* of a killed process, or there is none */
+	AUTO_FD int fd = openat(directory_fd, HOME_PROBE, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	int r = fd < 0 || fstat(fd, &made) < 0 ? err_set(-errno, "making a file") : 0;
 	if (fd >= 0)
-		(void)unlinkat(directory_fd, PLACE_PROBE, 0);
+		(void)unlinkat(directory_fd, HOME_PROBE, 0);
 	if (r == 0)
 		*ret_user = made.st_uid;
 	return r;
@@ -168,11 +168,9 @@ const char *home_name_user(uid_t number, char name[HOME_USER_SIZE])
 static int place_check_owner(int fd, const struct stat *st, const char *store)
 {
 	char user[HOME_USER_SIZE], account[HOME_USER_SIZE + 1], word[SHELL_WORD_SIZE], other[SHELL_WORD_SIZE];
-	uid_t maker = geteuid();
-
-	if (st->st_uid == maker)
-		return 0;
+	uid_t maker;
 	int r = home_find_user(fd, &maker);
+
 	err_ignore(r, "the caller makes files there also, and says why it can't");
 	if (r < 0 || maker != geteuid())
 		return 0;
@@ -184,11 +182,81 @@ static int place_check_owner(int fd, const struct stat *st, const char *store)
 		store, user, (unsigned)maker, shell_word(account, word), (unsigned)maker, shell_word(store, other));
 }
 
+/* Checks whether this user may use PART of its store. */
+static int place_check_part(int fd, const char *part, const char *store)
+{
+	char user[HOME_USER_SIZE], word[SHELL_WORD_SIZE];
+	struct stat st;
+
+	if (fstatat(fd, part, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+		faccessat(fd, part, S_ISDIR(st.st_mode) ? R_OK | W_OK | X_OK : R_OK | W_OK, AT_EACCESS) == 0 || errno != EACCES)
+		return 0; /* it is made, or the caller says what is wrong with it */
+	return err_say(ERR_CONFIG,
+		"user %u may not use '%s/%s', which belongs to user %s: give this user what root or a copy left in its store "
+		"(sudo chown -R --from=%u %u %s; chmod -R u+rwX for its modes)",
+		(unsigned)geteuid(), store, part, home_name_user(st.st_uid, user), (unsigned)st.st_uid, (unsigned)geteuid(),
+		shell_word(store, word));
+}
+
+static int place_check_parts_of(int fd, const char *directory, const char *store)
+{
+	AUTO_FD int directory_fd = openat(fd, directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	CLEANUP(place_close) DIR *entries = directory_fd < 0 ? NULL : place_list(directory_fd);
+	char part[2 * NAME_MAX + 2];
+	int r = 0;
+
+	for (const char *name; r == 0 && entries && (name = place_next(entries));) {
+		(void)snprintf(part, sizeof(part), "%s/%s", directory, name);
+		r = place_check_part(fd, part, store);
+	}
+	return r;
+}
+
+/* The files of readers in cursors/ and pins/ may be other users'. */
+static int place_check_parts(int fd, const char *store)
+{
+	static const char *const parts[] = {"journal", "index", "cursors", HOME_PINS, HOME_MAKING_LOCK, "id", "runtime",
+		"reflector.owner", "reflector.lock", "processor.owner", "processor.lock"};
+	static const char *const databases[] = {"journal", "index"};
+	char generation[64];
+	uint32_t number;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < sizeof(parts) / sizeof(parts[0]); i++)
+		r = place_check_part(fd, parts[i], store);
+	for (size_t i = 0; r == 0 && i < 2; i++) {
+		AUTO_FD int database = openat(fd, databases[i], O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+		r = place_check_parts_of(fd, databases[i], store);
+		if (r < 0 || database < 0)
+			continue;
+		int found = generation_current(database, &number);
+		err_ignore(found, "the daemon reads it also");
+		if (found != FOUND)
+			continue;
+		(void)snprintf(generation, sizeof(generation), "%s/gen-%" PRIu32, databases[i], number);
+		r = place_check_parts_of(fd, generation, store);
+	}
+	return r;
+}
+
+int home_check_owner(const char *store)
+{
+	AUTO_FD int fd = open(store, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return 0; /* there is none yet, or the caller can't use it and says why */
+	return st.st_uid == geteuid() ? place_check_parts(fd, store) : place_check_owner(fd, &st, store);
+}
+
 int home_check_place(const char *store)
 {
 	AUTO_FD int fd = open(store, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct stat st;
 
+	if (strchr(store, '\n')) /* it and its runtime directory name each other in files of one line */
+		return err_say(ERR_CONFIG, "a store must have a path without a line break: '%s'", store);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return 0; /* there is none yet, or the caller can't use it and says why */
 	if (place_is_everybodys(&st))
@@ -196,8 +264,7 @@ int home_check_place(const char *store)
 			"the store can't be the directory '%s': all programs use that, and a store closes its directory to other "
 			"users; name a directory of its own with 'store' in kinf.yaml or --store",
 			store);
-	int r = place_check_entries(fd, &st, store);
-	return r < 0 ? r : place_check_owner(fd, &st, store);
+	return place_check_entries(fd, &st, store);
 }
 
 /* ---- what an attempt said ---- */

@@ -53,7 +53,7 @@ static int remove_database(const struct home *home, const char *name, int fd)
 int home_remove(struct home *home)
 {
 	static const char *const files[] = {"runtime", ".runtime.new", "reflector.lock", "processor.lock",
-		".reflector.lock.new", ".processor.lock.new", HOME_MAKING_LOCK, ".id.new", "reflector.owner",
+		".reflector.lock.new", ".processor.lock.new", HOME_MAKING_LOCK, HOME_PROBE, ".id.new", "reflector.owner",
 		"processor.owner", "discovery.api", "discovery.apis", ".discovery.api.new",
 		".discovery.apis.new", "id"};
 

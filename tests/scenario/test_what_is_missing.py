@@ -8,6 +8,7 @@ import shutil
 import signal
 import stat
 import struct
+import time
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,29 @@ def test_run_without_a_right_ends_and_says_which(live, lacks, says):
     os.chmod(live.kubeconfig, 0o600 if lacks == "kubeconfig" else 0o644)
     result = as_nobody(live, program("kinf"), "run", "--config", live.config, *where)
     assert result.status == 78 and says in result.stderr and "65534" in result.stderr, result
+
+
+@root
+@pytest.mark.parametrize("part", ["reflector.lock", "processor.owner", "runtime", "journal/CURRENT", "index/gen-1/data.mdb"])
+def test_what_root_left_in_the_store_of_a_user_is_named_at_once(live, part):
+    """`kinf run` waited for the end of a daemon that did not run, or its daemons ended without a hint."""
+    assert live.supervisor.stop() == 0
+    for path in (live.path, *live.path.rglob("*")):
+        os.chown(path, 65534, 65534)
+    os.chown(live.path / part, 0, 0)
+    began = time.monotonic()
+    result = as_nobody(live, program("kinf"), "run", "--config", live.config, "--runtime-dir", live.runtime)
+    assert result.status == 78 and f"user 65534 may not use '{live.path}/{part}', which belongs to user root" in result.stderr, result
+    assert f"sudo chown -R --from=0 65534 {live.path}" in result.stderr and time.monotonic() - began < 5, result
+
+
+def test_a_link_that_leads_nowhere_is_named(live):
+    link, loop = live.directory / "link", live.directory / "loop"
+    link.symlink_to("nothing")
+    loop.symlink_to("loop")
+    for path in (link, loop):
+        result = live.kinf("get", "pods", "--store", path)
+        assert result.status == 1 and f"no store at '{path}', which is a link that leads nowhere" in result.stderr, result
 
 
 @root

@@ -2,6 +2,9 @@
 /* Directories in which a daemon makes no store, and those in which it does. */
 #include <criterion/criterion.h>
 #include <dirent.h>
+#include <errno.h>
+#include <ftw.h>
+#include <grp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/fsuid.h>
@@ -86,6 +89,8 @@ Test(home_place, a_directory_with_other_files_is_left_as_it_is)
 	expect_refusal(make_place("run-log", "journal/"), "such as journal");
 	expect_refusal(make_place("identity", "id"), "such as id");
 	expect_refusal(make_place("words", "runtime"), "such as runtime");
+	cr_assert_eq(start_in(scratch_path("line\nbreak")), ERR_CONFIG);
+	cr_assert_eq(access(scratch_path("line\nbreak"), F_OK), -1);
 	expect_refusal(make_place("odd", "two\nlines"), "such as \"two lines\"");
 }
 
@@ -222,6 +227,85 @@ Test(home_place, another_users_store_is_left_as_it_is)
 	expect_refusal(store, "start as that user (sudo -u \"#54321\")");
 	cr_assert_eq(chown(store, 0, 0), 0);
 	cr_assert_eq(start_in(store), 0);
+}
+
+static int give_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return lchown(path, OTHER, OTHER);
+}
+
+/* Reads what the store's own user, who is not root, is told; "" if the store opens. */
+static void start_as_other(const char *store, char *said, size_t size)
+{
+	int pipes[2], status;
+
+	cr_assert_eq(pipe(pipes), 0);
+	pid_t child = fork();
+	if (child == 0) {
+		struct home_options options = {.create = true, .runtime_dir = scratch()};
+		struct home *home = NULL;
+		int r = setgroups(0, NULL) || setresgid(OTHER, OTHER, OTHER) || setresuid(OTHER, OTHER, OTHER) ? -EPERM
+			: home_open(store, &options, &home);
+		const char *text = r < 0 ? err_text(r) : "";
+
+		_exit(write(pipes[1], text, strlen(text)) < 0);
+	}
+	(void)close(pipes[1]);
+	ssize_t n = read(pipes[0], said, size - 1);
+	said[n > 0 ? n : 0] = '\0';
+	(void)close(pipes[0]);
+	cr_assert_eq(waitpid(child, &status, 0), child);
+	cr_assert_eq(status, 0);
+}
+
+/* Daemons said that the reflector runs, asked to make the runtime directory '', or named neither file nor remedy. */
+Test(home_place, what_root_left_in_a_users_store_is_named)
+{
+	static const char *const parts[] = {"making.lock", "reflector.owner", "processor.lock", "id", "runtime", "journal", "cursors",
+		"journal/CURRENT", "journal/gen-1/data.mdb", "index/gen-7/STATE"};
+	struct home *home = open_home(true);
+	char path[600], said[2048];
+
+	(void)snprintf(path, sizeof(path), "%s", home_runtime(home));
+	home_close(&home);
+	if (geteuid() != 0)
+		return;
+	cr_assert_eq(nftw(path, give_one, 16, FTW_PHYS), 0);
+	const char *store = scratch_path("a/b/store");
+	for (size_t i = 0; i < 2; i++) {
+		const char *place = i ? "index/gen-7" : "journal/gen-1", *name = i ? "index/CURRENT" : "journal/CURRENT";
+
+		(void)snprintf(path, sizeof(path), "%s/%s", store, place);
+		cr_assert_eq(mkdir(path, 0700), 0);
+		(void)snprintf(path, sizeof(path), "%s/%s/%s", store, place, i ? "STATE" : "data.mdb");
+		write_file(path, "");
+		(void)snprintf(path, sizeof(path), "%s/%s", store, name);
+		write_file(path, i ? "gen-7\n" : "gen-1\n");
+	}
+	for (size_t i = 0; i < 4; i++) {
+		static const char *const locks[] = {"reflector.owner", "reflector.lock", "processor.owner", "processor.lock"};
+
+		(void)snprintf(path, sizeof(path), "%s/%s", store, locks[i]);
+		write_file(path, "");
+	}
+	cr_assert_eq(chmod(scratch(), 0777), 0);
+	cr_assert_eq(nftw(store, give_one, 16, FTW_PHYS), 0);
+	start_as_other(store, said, sizeof(said));
+	cr_assert_str_empty(said);
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		struct stat st;
+		char says[700];
+
+		(void)snprintf(path, sizeof(path), "%s/%s", store, parts[i]);
+		cr_assert(stat(path, &st) == 0 && chown(path, 0, 0) == 0 && chmod(path, st.st_mode & 0700) == 0, "%s", path);
+		(void)snprintf(says, sizeof(says), "user %d may not use '%s', which belongs to user root: ", OTHER, path);
+		start_as_other(store, said, sizeof(said));
+		cr_assert(strstr(said, says) && strstr(said, "sudo chown -R --from=0 65534 "), "%s: %s", parts[i], said);
+		cr_assert_eq(chown(path, OTHER, OTHER), 0);
+	}
 }
 
 /* Some file systems give the files of all users, or of root, to one user. A file system user does the same, in this thread. */
