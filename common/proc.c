@@ -64,30 +64,12 @@ static int proc_write_pid(int fd, const char *name)
 	return err_set(-errno, "writing the pid into lock '%s'", name);
 }
 
-/* Sets the sentence of a lock file that can't be opened, errno saying why. Returns the error. */
-static int proc_refuse_lock(int directory_fd, const char *name)
-{
-	char link[64], directory[256] = "";
-	struct stat st;
-	int error = errno;
-
-	if (error != EACCES || fstatat(directory_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return err_set(-error, "opening lock '%s'", name);
-	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", directory_fd);
-	if (readlink(link, directory, sizeof(directory) - 1) < 0)
-		*directory = '\0'; /* then the name alone has to do */
-	return err_say(-error,
-		"user %u may not open the lock '%s/%s', which belongs to user %u: run as that user, give the file to this one, or "
-		"remove it while no kinf runs there",
-		(unsigned)geteuid(), directory, name, (unsigned)st.st_uid);
-}
-
 int proc_lock(int directory_fd, const char *name)
 {
 	AUTO_FD int fd =
 		openat(directory_fd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
-		return proc_refuse_lock(directory_fd, name);
+		return err_set(-errno, "opening lock '%s'", name);
 	struct flock lock = lock_whole_file;
 	char text[32];
 	if (fcntl(fd, F_OFD_SETLK, &lock) < 0) {

@@ -103,21 +103,6 @@ def test_root_leaves_the_store_of_a_user_as_it_is(live, command):
 
 
 @root
-def test_a_lock_that_may_not_be_opened_is_named(live):
-    """As after a start by root in a store of another user."""
-    assert live.supervisor.stop() == 0
-    os.chmod(live.kubeconfig, 0o644)
-    for place in (live.path, live.runtime):
-        for directory, _, names in os.walk(place):
-            for path in (directory, *(os.path.join(directory, name) for name in names)):
-                os.chown(path, 65534, 65534, follow_symlinks=False)
-    os.chown(live.path / "reflector.owner", 0, 0)
-    result = as_nobody(live, program("kinf-reflector"), "--config", live.config, "--runtime-dir", live.runtime)
-    says = f"user 65534 may not open the lock '{live.path}/reflector.owner', which belongs to user 0: run as that user"
-    assert result.status == 78 and says in result.stderr, result
-
-
-@root
 @pytest.mark.parametrize("lacks, option", [("store", "--store"), ("runtime directory", "--runtime-dir")])
 def test_a_directory_that_can_not_be_made_is_not_to_be_given_to_anybody(live, lacks, option):
     """There is nothing yet that could be."""
