@@ -68,9 +68,12 @@ class Process:
         self.env = {**os.environ, **SANITIZER_OPTIONS, **(env or {})}
         self.cwd = str(directory)
         self.popen = None
+        self.parsed, self.parsed_bytes = [], 0  # of `lines`
 
     def start(self):
         assert not self.running, f"{self.name} runs already"
+        if not self.out_path.exists():
+            self.parsed, self.parsed_bytes = [], 0
         with open(self.out_path, "ab") as out, open(self.err_path, "ab") as err:
             self.popen = subprocess.Popen(
                 self.argv, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=self.env, cwd=self.cwd
@@ -121,9 +124,17 @@ class Process:
 
     @property
     def lines(self):
-        """The JSON values printed so far, one from each complete line."""
-        complete = self.out.rpartition("\n")[0]
-        return [json.loads(line) for line in complete.splitlines() if line]
+        """The JSON values printed so far, one from each complete line. What was asked before is not parsed again: a follower of many
+        changes prints faster than a busy machine parses all of it for each question."""
+        if not self.out_path.exists():
+            return []
+        with open(self.out_path, "rb") as out:
+            out.seek(self.parsed_bytes)
+            complete = out.read().rpartition(b"\n")[0]
+        if complete:
+            self.parsed += [json.loads(line) for line in complete.decode(errors="replace").split("\n") if line]
+            self.parsed_bytes += len(complete) + 1
+        return self.parsed[:]
 
     def wait_log(self, pattern, timeout=20):
         """Waits until PATTERN is in the log, and returns the match."""
