@@ -18,6 +18,7 @@
 #include "reader/command/command.h"
 #include "reader/command/print.h"
 #include "reader/command/ticker.h"
+#include "reader/handle.h"
 
 struct export_args {
 	bool full;
@@ -32,9 +33,7 @@ struct export {
 	struct kinf *kinf;
 	struct kinf_snapshot *snapshot;
 	bool full;
-	struct export_name {
-		char text[128];
-	} *feeds;
+	const char **feeds; /* names, of the snapshot */
 	size_t n_feeds, feeds_room;
 	uint64_t objects;
 	struct buf out;
@@ -144,16 +143,21 @@ static int export_feed(struct export *export, const char *feed)
 	return r == END ? 0 : r == KINF_AGAIN ? err_say(-EAGAIN, "'%s' was never listed", feed) : r;
 }
 
-static int export_add(void *arg, const struct kinf_feed_info *info)
+/* Adds the feeds of NAME, or all if it is NULL, by their definitions: struct kinf_feed_info cuts a long name. */
+static int export_add(struct export *export, const char *name)
 {
-	struct export *export = arg;
-	struct export_name name;
+	const struct feed_set *set;
+	int r = feed_set_get(export->snapshot, name, &set);
 
-	(void)snprintf(name.text, sizeof(name.text), "%s", info->name);
-	for (size_t i = 0; i < export->n_feeds; i++)
-		if (strcmp(export->feeds[i].text, name.text) == 0)
-			return 0; /* a name may stand for several feeds */
-	return ARRAY_ADD(export->feeds, export->n_feeds, export->feeds_room, name, "the list of feeds");
+	for (size_t i = 0; r >= 0 && i < set->n; i++) {
+		const char *feed = set->feeds[i].definition.name;
+		bool known = false;
+
+		for (size_t k = 0; k < export->n_feeds; k++)
+			known |= strcmp(export->feeds[k], feed) == 0; /* a name may stand for several feeds */
+		r = known ? 0 : ARRAY_ADD(export->feeds, export->n_feeds, export->feeds_room, feed, "the list of feeds");
+	}
+	return kinf_result_of(export->snapshot, r < 0 ? r : 0);
 }
 
 /* Orders feeds: namespaces come first, then definitions of resources, which others need. */
@@ -166,7 +170,7 @@ static int export_rank(const char *feed)
 
 static int export_by_rank(const void *a, const void *b)
 {
-	const char *x = ((const struct export_name *)a)->text, *y = ((const struct export_name *)b)->text;
+	const char *x = *(const char *const *)a, *y = *(const char *const *)b;
 	int r = export_rank(x) - export_rank(y);
 
 	return r ? r : strcmp(x, y);
@@ -191,12 +195,12 @@ static int export_choose(struct export *export, char *const *operands, size_t n)
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < n; i++) {
-		r = kinf_feed_status(export->snapshot, operands[i], export_add, export);
+		r = export_add(export, operands[i]);
 		if (r < 0)
 			(void)command_fail_feed(export->kinf, operands[i], r);
 	}
 	if (!n)
-		r = kinf_feed_status(export->snapshot, NULL, export_add, export);
+		r = export_add(export, NULL);
 	if (!n && r == 0)
 		r = command_each_pending(export->kinf, export_note_pending, NULL);
 	if (!n && r == 0 && !export->n_feeds) {
@@ -207,10 +211,10 @@ static int export_choose(struct export *export, char *const *operands, size_t n)
 		qsort(export->feeds, export->n_feeds, sizeof(*export->feeds), export_by_rank);
 	/* Nothing is written if one of them can't be read; a name may stand for several. */
 	for (size_t i = 0; r == 0 && i < export->n_feeds; i++) {
-		r = kinf_feed_status(export->snapshot, export->feeds[i].text, export_find_unlisted, NULL);
+		r = kinf_feed_status(export->snapshot, export->feeds[i], export_find_unlisted, NULL);
 		if (r > 0) {
-			(void)command_fail_again(export->kinf, export->snapshot, export->feeds[i].text, NULL);
-			r = err_say(-EAGAIN, "'%s' was never listed", export->feeds[i].text);
+			(void)command_fail_again(export->kinf, export->snapshot, export->feeds[i], NULL);
+			r = err_say(-EAGAIN, "'%s' was never listed", export->feeds[i]);
 		}
 	}
 	return r;
@@ -222,7 +226,7 @@ static int export_note_states(const struct export *export, bool named)
 	int r = named ? 0 : command_note_state(export->snapshot, NULL, NULL, 0);
 
 	for (size_t i = 0; named && r >= 0 && i < export->n_feeds; i++)
-		r = command_note_state(export->snapshot, export->feeds[i].text, NULL, 0);
+		r = command_note_state(export->snapshot, export->feeds[i], NULL, 0);
 	return r;
 }
 
@@ -254,7 +258,7 @@ int command_export(int argc, char **argv)
 		return command_fail_kinf(export.kinf);
 	buf_str(&export.out, "{\"apiVersion\":\"v1\",\"kind\":\"List\",\"metadata\":{\"resourceVersion\":\"\"},\"items\":[");
 	for (size_t i = 0; r == 0 && i < export.n_feeds; i++)
-		r = export_feed(&export, export.feeds[i].text);
+		r = export_feed(&export, export.feeds[i]);
 	if (r < 0)
 		return PROC_FAILED;
 	buf_str(&export.out, "\n]}\n");

@@ -53,20 +53,20 @@ int answer_form_check(struct answer_request *request)
 	const char *kind = is_builtin ? (is_list ? d->list_kind : d->kind)
 				      : (is_list ? "UnstructuredList" : "Unstructured");
 
-	return api_accept_check(&request->accept, is_list, kind,
+	int r = api_accept_check(&request->accept, is_list, kind,
 		is_builtin ? request->path.group_version : "unstructured", &request->status);
+	return r == 0 && request->accept.form == API_FORM_TABLE ? api_options_include(&request->options, &request->status) : r;
 }
 
 int answer_form_init(struct answer_request *request)
 {
 	CLEANUP(buf_release) struct buf columns = BUF_INIT;
 	const struct feed_definition *d = &request->feed->definition;
-	/* An object must be there before its form is refused. */
-	int r = request->verb == ANSWER_GET ? 0 : answer_form_check(request);
+	/* An object must be there, and a list be possible, before its form is refused. */
+	int r = request->verb == ANSWER_WATCH ? answer_form_check(request) : 0;
 
 	if (r == 0 && request->accept.form == API_FORM_TABLE) {
-		r = api_options_include(&request->options, &request->status);
-		if (r == 0 && !custom_is_builtin_group(d->group))
+		if (!custom_is_builtin_group(d->group))
 			r = answer_custom(request, false, &columns);
 		const struct printer_kind kind = {.group = bytes_str(d->group),
 			.version = bytes_str(d->version),

@@ -265,9 +265,9 @@ int answer_wait_is_over(struct answer_request *request);
  * columns, or with LABELS its selectable fields. */
 int answer_custom(struct answer_request *request, bool labels, struct buf *out);
 
-/* Checks that the form is one of what is answered. Returns: 0; 406. */
+/* Checks that the form is one of what is answered, and of a table its includeObject. Returns: 0; 406, 400. */
 int answer_form_check(struct answer_request *request);
-/* Checks the form, but for one object, and makes the printer of tables. Returns: 0; 406, 400; errors. */
+/* Checks the form of a watch, and makes the printer of tables. Returns: 0; 406, 400; errors. */
 int answer_form_init(struct answer_request *request);
 /* Append one object: alone; as an item or row of a list. */
 int answer_form_object(struct answer_request *request, struct bytes body, struct buf *out);

@@ -87,6 +87,8 @@ static int list_open(struct answer_list *list)
 
 	if (r == 410)
 		return list_expired(list);
+	if (r == 0)
+		r = answer_form_check(request);
 	if (r != 0)
 		return r;
 	r = answer_objects_new(request, list->state.seq,

@@ -198,10 +198,10 @@ int api_options_parse(struct bytes query, bool lists, struct api_options *ret_op
 			"the export parameter, deprecated since v1.14, is no longer supported");
 	if (!lists)
 		return 0;
-	if (values.at[KEY_LIMIT])
-		r = api_options_int(values.at[KEY_LIMIT], &options->limit, status);
-	if (r == 0 && values.at[KEY_TIMEOUT])
+	if (values.at[KEY_TIMEOUT])
 		r = api_options_int(values.at[KEY_TIMEOUT], &options->timeout_seconds, status);
+	if (r == 0 && values.at[KEY_LIMIT])
+		r = api_options_int(values.at[KEY_LIMIT], &options->limit, status);
 	if (options->limit < 0)
 		options->limit = 0;
 	return r ? r : api_options_selectors(options, &values, status);

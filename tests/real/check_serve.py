@@ -221,6 +221,9 @@ def requests(rv):
     found["accept-meta-of-custom-list"] = (GADGETS, {"accept": META})
     found["accept-table-bad-selector"] = (PODS + "?labelSelector=,,", {"accept": TABLE})
     found["accept-metas-of-object"] = (PODS + "/p0", {"accept": METAS})
+    found["accept-meta-of-list-bad-rv"] = (PODS + "?continue=x", {"accept": META})
+    found["include-of-missing"] = (PODS + "/nope?includeObject=x", {"accept": TABLE})
+    found["limit-and-timeout"] = (PODS + "?limit=x&timeoutSeconds=y", {})
     found["accept-upper"] = (PODS, {"accept": "APPLICATION/JSON"})
     found["accept-upper-bad-limit"] = (PODS + "?limit=x", {"accept": "APPLICATION/JSON"})
     for name, accept in {"table": TABLE, "html": "text/html", "json": "application/json"}.items():

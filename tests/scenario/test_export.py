@@ -80,6 +80,14 @@ def test_many_feeds_that_are_not_live_are_noted_once(simulator, store):
     assert len(store.kinf("export", *feeds, check=True).stderr.splitlines()) == len(feeds)
 
 
+def test_a_feed_of_the_longest_name_is_exported(simulator, store):
+    simulator.create("pods", 5)
+    name = "n" * 200
+    store.configure(whole("pods", name=name)).daemons()
+    store.wait_synced(name)
+    assert len(store.kinf("export", check=True).json["items"]) == len(store.kinf("export", name, check=True).json["items"]) == 5
+
+
 def test_nothing_is_printed_where_nothing_is_watched_yet(simulator, store):
     """An empty List and exit 0 looked like an empty cluster."""
     simulator.fault(path="/", status=401)

@@ -428,6 +428,9 @@ def test_the_form_of_a_refusal_and_of_a_missing_object(serve):
     assert custom.status == 406 and custom.message.endswith("(*unstructured.UnstructuredList)")
     custom = serve.ask("/apis/example.com/v1/namespaces/web/widgets/w", accept=METADATA_LIST)
     assert custom.status == 406 and custom.message.endswith("(*unstructured.Unstructured)")
+    assert serve.ask(PODS + "?resourceVersion=x", accept=METADATA).status == 400, "a list that can't be is found before its form"
+    assert serve.ask(PODS + "/nope?includeObject=x", accept=TABLE).status == 404
+    assert serve.ask(PODS + "/p1?includeObject=x", accept=TABLE).status == 400
     for path in (PODS + "?labelSelector=,,", PODS + "/nope"):
         assert b"\n  " in serve.ask(path, accept=TABLE.partition(",")[0]).body, "a client that accepts no plain objects"
         assert b"\n  " not in serve.ask(path, accept=TABLE).body

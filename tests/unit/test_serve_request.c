@@ -184,6 +184,7 @@ Test(serve_request, s15_s16_s23_s24_s29_s30_s37_s38_s39_s40_s41_s60_s64_s65_s66_
 	options_are("limit=99999999999999999999", false, 400,
 		"strconv.ParseInt: parsing \"99999999999999999999\": value out of range");
 	options_are("limit=a%22b%0A", false, 400, "strconv.ParseInt: parsing \"a\\\"b\\n\": invalid syntax");
+	options_are("limit=x&timeoutSeconds=y", false, 400, "strconv.ParseInt: parsing \"y\": invalid syntax");
 	options_are("limit=-1", false, 0, NULL);
 	options_are("limit=-9223372036854775808", false, 0, NULL);
 	options_are("limit=-9223372036854775809", false, 400,
