@@ -11,10 +11,11 @@ cd "$(dirname "$0")/.." || exit 1
 # are two that fail in qemu-user itself (7.2): test_rebuild maps 64 GiB, which it refuses (ENOMEM), and test_proc reads
 # /proc/self/stat, in which it puts another state.
 TESTS="array base64 buf crc cursor_file datafile decimal doorbell entry env env_damage env_killed env_pages
-env_path env_room follow generation hashtable hints history index index_damage
+env_path env_room follow forks generation hashtable hints history index index_damage
 informer informer_wake journal journal_model journal_open json list mapped_file pins pins_model postings queue ring ring_file ring_status
 salvage scan snapshot sorted stats taken tables value verify verify_damage"
 root=${ARM64_ROOT:-build/arm64-root}
+LIMIT=600 # seconds for the tests of one program
 
 why_not() {
     command -v aarch64-linux-gnu-g++ >/dev/null || { echo "there is no aarch64-linux-gnu-g++"; return; }
@@ -35,11 +36,18 @@ export QEMU_LD_PREFIX=$root
 passed=0
 failed=0
 for test in $tests; do
-    if said=$("build/arm64/unit/test_$test" -j1 --timeout 300 2>&1) && [[ $said != *" crashed "* ]]; then
+    began=$SECONDS
+    # Into a file: a child that hangs would keep a pipe open.
+    timeout --kill-after 10 "$LIMIT" "build/arm64/unit/test_$test" -j1 --timeout 300 >build/arm64/said 2>&1
+    status=$?
+    said=$(cat build/arm64/said)
+    [ $status != 124 ] || said+=$'\n'"not at its end after $LIMIT s"
+    if [ $status = 0 ] && [[ $said != *" crashed "* ]]; then
         passed=$((passed + 1))
+        echo "test_$test: passed in $((SECONDS - began)) s"
     else
         failed=$((failed + 1))
-        printf '%s\n' "---- test_$test" "$said"
+        printf '%s\n' "---- test_$test: failed (status $status) after $((SECONDS - began)) s" "$said"
     fi
 done
 echo "$passed unit tests passed, $failed failed"
