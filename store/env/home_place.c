@@ -182,6 +182,21 @@ static int place_check_owner(int fd, const struct stat *st, const char *store)
 		store, user, (unsigned)maker, shell_word(account, word), (unsigned)maker, shell_word(store, other));
 }
 
+/* Checks that PART, if there is something of that name, is a directory, or a link to one, or a file that can be locked. */
+static int place_check_kind(int fd, const char *part, bool directory, const char *store)
+{
+	struct stat st;
+
+	if (fstatat(fd, part, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	if (directory && S_ISLNK(st.st_mode) && fstatat(fd, part, &st, 0) < 0 && errno != ENOENT && errno != ELOOP)
+		return 0; /* the caller says what is wrong with it */
+	if (directory ? S_ISDIR(st.st_mode) : S_ISREG(st.st_mode))
+		return 0;
+	return err_say(ERR_CONFIG, "'%s/%s' is something else than the %s of the store: remove it, and it is made again", store, part,
+		directory ? "directory" : "file");
+}
+
 /* Checks whether this user may use PART of its store. */
 static int place_check_part(int fd, const char *part, const char *store)
 {
@@ -215,15 +230,24 @@ static int place_check_parts_of(int fd, const char *directory, const char *store
 /* The files of readers in cursors/ and pins/ may be other users'. */
 static int place_check_parts(int fd, const char *store)
 {
-	static const char *const parts[] = {"journal", "index", "cursors", HOME_PINS, HOME_MAKING_LOCK, "id", "runtime",
-		"reflector.owner", "reflector.lock", "processor.owner", "processor.lock"};
+	/* Writing `id` or `runtime` replaces all that has the name. */
+	static const struct {
+		const char *name;
+		enum { PLACE_DIRECTORY, PLACE_LOCK, PLACE_TEXT } kind;
+	} parts[] = {{"journal", PLACE_DIRECTORY}, {"index", PLACE_DIRECTORY}, {"cursors", PLACE_DIRECTORY}, {HOME_PINS, PLACE_DIRECTORY},
+		{HOME_MAKING_LOCK, PLACE_LOCK}, {"reflector.owner", PLACE_LOCK}, {"reflector.lock", PLACE_LOCK},
+		{"processor.owner", PLACE_LOCK}, {"processor.lock", PLACE_LOCK}, {"id", PLACE_TEXT}, {"runtime", PLACE_TEXT}};
 	static const char *const databases[] = {"journal", "index"};
 	char generation[64];
 	uint32_t number;
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < sizeof(parts) / sizeof(parts[0]); i++)
-		r = place_check_part(fd, parts[i], store);
+	for (size_t i = 0; r == 0 && i < sizeof(parts) / sizeof(parts[0]); i++) {
+		if (parts[i].kind != PLACE_TEXT)
+			r = place_check_kind(fd, parts[i].name, parts[i].kind == PLACE_DIRECTORY, store);
+		if (r == 0)
+			r = place_check_part(fd, parts[i].name, store);
+	}
 	for (size_t i = 0; r == 0 && i < 2; i++) {
 		AUTO_FD int database = openat(fd, databases[i], O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 

@@ -308,6 +308,40 @@ Test(home_place, what_root_left_in_a_users_store_is_named)
 	}
 }
 
+/* Daemons were started again and again, or waited for a daemon that did not run. */
+Test(home_place, what_has_the_name_of_a_part_and_is_none_is_named)
+{
+	static const char *const names[] = {"making.lock", "reflector.owner", "reflector.lock", "journal", "cursors", "pins"};
+	struct home *home = open_home(true);
+	char path[600], away[700], says[700];
+
+	home_close(&home);
+	const char *store = scratch_path("a/b/store");
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		bool directory = i >= 3;
+
+		(void)snprintf(path, sizeof(path), "%s/%s", store, names[i]);
+		(void)snprintf(away, sizeof(away), "%s-away", path);
+		if (access(path, F_OK) < 0)
+			write_file(path, "");
+		cr_assert_eq(rename(path, away), 0);
+		(void)snprintf(says, sizeof(says), "'%s' is something else than the %s of the store: remove it", path, directory ? "directory" : "file");
+		for (int kind = 0; kind < 3; kind++) {
+			cr_assert_eq(kind == 0 ? symlink("nowhere", path) : kind == 1 ? mkfifo(path, 0600) : directory ? 0 : mkdir(path, 0700), 0);
+			if (kind == 2 && directory)
+				write_file(path, "");
+			cr_assert_eq(start_in(store), ERR_CONFIG, "%s", path);
+			cr_assert_not_null(strstr(err_text(ERR_CONFIG), says), "%s", err_text(ERR_CONFIG));
+			cr_assert_eq(remove(path), 0);
+		}
+		if (directory)
+			cr_assert_eq(symlink(away, path), 0, "a link to a directory is one");
+		else
+			cr_assert_eq(rename(away, path), 0);
+		cr_assert_eq(start_in(store), 0, "%s", err_text(ERR_CONFIG));
+	}
+}
+
 /* Some file systems give the files of all users, or of root, to one user. A file system user does the same, in this thread. */
 Test(home_place, a_file_system_that_gives_all_files_to_another_user_is_used)
 {
