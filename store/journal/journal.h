@@ -288,6 +288,8 @@ int journal_place(struct journal *journal, struct txn *txn, uint64_t seq, uint64
 
 /* Compares the checksum of a record that was read (FORMAT.md): 0, ERR_CORRUPT. */
 int record_check(const struct record *record);
+/* Does the same for all but its body. Only a record of journal_at() or journal_get_at() needs it. */
+int record_check_header(const struct record *record);
 
 /* Walks the log from the first record with seq >= FROM. FOUND, END. */
 struct journal_walk;

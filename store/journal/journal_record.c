@@ -145,18 +145,27 @@ int record_parse(struct bytes stored, struct record *ret_record)
 	return 0;
 }
 
+int record_check_header(const struct record *record)
+{
+	const uint8_t *p = record->stored.data;
+	size_t body_at = record->stored.size - record->body.size;
+
+	REQUIRE(body_at >= RECORD_HEADER);
+	if (record_header_checksum(p, body_at) != le32_get(p + AT_HEADER_CRC))
+		return err_set(ERR_CORRUPT, "the checksum of its header");
+	return 0;
+}
+
 int record_read(struct bytes stored, struct record *ret_record)
 {
 	struct record record;
 	int r = record_parse(stored, &record);
 
-	if (r < 0)
-		return r;
-	const uint8_t *p = stored.data;
-	if (record_header_checksum(p, stored.size - record.body.size) != le32_get(p + AT_HEADER_CRC))
-		return err_set(ERR_CORRUPT, "the checksum of its header");
-	*ret_record = record;
-	return 0;
+	if (r == 0)
+		r = record_check_header(&record);
+	if (r == 0)
+		*ret_record = record;
+	return r;
 }
 
 int record_check(const struct record *record)

@@ -243,7 +243,12 @@ int snapshot_walk_objects(struct snapshot *snapshot, uint32_t feed, struct index
 			txn_prefetch(s->journal_txn, hints[i].place);
 	}
 	for (size_t i = 0; i < found; i++) {
-		if (snapshot_hinted(s, feed, visible, &hints[i], &record) == FOUND) {
+		int hinted = snapshot_hinted(s, feed, visible, &hints[i], &record);
+
+		if (hinted == FOUND) /* nothing else says what its key is */
+			hinted = record_check_header(&record);
+		err_ignore(hinted < 0 ? hinted : 0, "the index is asked for the key");
+		if (hinted == FOUND) {
 			ret_objects[i] = (struct snapshot_object){
 				.key = record.key,
 				.entry = {.object = ids[i],
