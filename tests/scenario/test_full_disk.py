@@ -8,6 +8,7 @@ import signal
 import pytest
 
 from harness import eventually
+from harness.namespaces import unshare
 from harness.process import program, run_command
 from harness.store import whole
 
@@ -20,12 +21,10 @@ def small_disk(request, simulator, store):
     """
     mount = f'mount -t tmpfs -o size={request.param}m tmpfs "$0" && exec "$@"'
     store.path.mkdir(mode=0o700)
-    if run_command(["unshare", "-rm", "sh", "-c", mount, store.path, "true"]).status:
-        pytest.skip("no mount namespaces here")
     simulator.create("pods", 100, size=4000)
     store.configure(whole("pods"), mapSize="64MiB", retention={"time": "1s", "size": "2MiB"})
     argv = [program("kinf"), "run", "--config", store.config, "--runtime-dir", store.runtime]
-    disk = SmallDisk(store, store.process("kinf-run", ["unshare", "-rm", "sh", "-c", mount, store.path, *argv]).start())
+    disk = SmallDisk(store, store.process("kinf-run", [*unshare("-rm"), "sh", "-c", mount, store.path, *argv]).start())
     eventually(lambda: disk.count() == "100")
     return disk
 

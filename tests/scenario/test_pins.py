@@ -6,16 +6,17 @@ import signal
 from pathlib import Path
 
 from harness import eventually
+from harness.namespaces import unshare
 from harness.process import program, run_command
 
 # As in a container: a mount namespace and a PID namespace, in which the command is pid 1. Root needs no user namespace.
-UNSHARE = ["unshare", "--mount", "--pid", "--fork", "--kill-child"] + ([] if os.geteuid() == 0 else ["--map-root-user"])
+CONTAINER = ["--mount", "--pid", "--fork", "--kill-child"] + ([] if os.geteuid() == 0 else ["--map-root-user"])
 READ_ONLY = 'for d in $1; do mount --bind "$d" "$d" && mount -o remount,ro,bind "$d" || exit 99; done; shift; exec "$@"'
 
 
 def contained(store, read_only, *args):
     """The command line of `kinf ARGS` in a container that sees the directories READ_ONLY so."""
-    return [*UNSHARE, "sh", "-c", READ_ONLY, "sh", " ".join(str(path) for path in read_only), program("kinf"), *args]
+    return [*unshare(*CONTAINER), "sh", "-c", READ_ONLY, "sh", " ".join(str(path) for path in read_only), program("kinf"), *args]
 
 
 def filled(simulator, store):
@@ -143,7 +144,7 @@ def test_a_container_with_memory_of_its_own_pins_where_the_daemons_look_or_is_re
     pins = next(iter(store.runtime.glob("kinf-*/pins")))
 
     def command(read_only):
-        return [*UNSHARE, "sh", "-c", OWN_MEMORY, "sh", str(store.runtime), str(pins), read_only, program("kinf"), "get",
+        return [*unshare(*CONTAINER), "sh", "-c", OWN_MEMORY, "sh", str(store.runtime), str(pins), read_only, program("kinf"), "get",
                 "pods", "-o", "name"]
     result = run_command(command(""), store.env, 60)
     assert result.status == 0, f"the store's own directory is the same one: {result}"

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness import eventually
+from harness.namespaces import unshare
 from harness.process import program, run_command
 from harness.store import whole
 
@@ -30,7 +31,7 @@ def as_user(uid, *groups):
 
 def contained(store, *argv, groups=(DAEMONS,)):
     """ARGV as a container of a pod: mount, PID, IPC, UTS and network namespaces, and a user without rights."""
-    return ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--ipc", "--uts", "--net", "sh", "-c", MOUNTS, "sh",
+    return [*unshare("--mount", "--pid", "--fork", "--kill-child", "--ipc", "--uts", "--net"), "sh", "-c", MOUNTS, "sh",
             store.path, *as_user(READER, *groups), *argv]
 
 

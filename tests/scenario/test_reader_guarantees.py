@@ -12,6 +12,7 @@ import pytest
 
 from harness import eventually
 from harness.informer import calls, informer, replay, synced, truth
+from harness.namespaces import unshare
 from harness.process import program, run_command
 from harness.store import whole
 
@@ -38,14 +39,6 @@ def stop(daemons):
 
 def ends_equal(simulator, process, timeout=20):
     eventually(lambda: replay(process.lines) == truth(simulator), timeout, "as in the cluster")
-
-
-def in_namespaces(*options):
-    """unshare with OPTIONS; skips where it is not allowed."""
-    command = ["unshare", *options]
-    if run_command([*command, "true"]).status:
-        pytest.skip(f"{' '.join(command)} is not allowed here")
-    return command
 
 
 # ---- order, and the cache --------------------------------------------------------------------------
@@ -167,7 +160,7 @@ READ_ONLY = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@
 
 
 def test_read_only_mounts_of_store_and_runtime_directory_are_refused_while_daemons_write(simulator, store, filled):
-    mounted = [*in_namespaces("-rm"), "sh", "-c", READ_ONLY, store.directory]
+    mounted = [*unshare("-rm"), "sh", "-c", READ_ONLY, store.directory]
     live = run_command([*mounted, program("kinf"), "get", "pods"], store.env)
     assert live.status == 1 and live.stdout == "", live
     assert "mount that directory writable" in live.stderr and "copy" in live.stderr, live
@@ -177,7 +170,7 @@ def test_read_only_mounts_of_store_and_runtime_directory_are_refused_while_daemo
 
 def test_read_only_mounts_are_read_until_daemons_write(simulator, store, filled):
     stop(filled)
-    mounted = [*in_namespaces("-rm"), "sh", "-c", READ_ONLY, store.directory]
+    mounted = [*unshare("-rm"), "sh", "-c", READ_ONLY, store.directory]
     process = reader(store, mounted)
     first = process.lines[0]
     assert first["copy"] and first["objects"] == 40
@@ -198,7 +191,7 @@ def test_read_only_mounts_are_read_until_daemons_write(simulator, store, filled)
 
 
 def test_readers_in_other_pid_namespaces_work_with_one_pid(simulator, store, filled):
-    alone = [*in_namespaces("-rpf", "--kill-child"), "--"]
+    alone = [*unshare("-rpf", "--kill-child"), "--"]
     process = store.process("informer", [*alone, program("programs/informer"), "pods"]).start()
     synced(process)
     simulator.touch("pods", 10)

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from harness import eventually
+from harness.namespaces import unshare
 from harness.process import program, run_command
 from harness.store import whole
 
@@ -28,7 +29,7 @@ def as_nobody(store, *argv):
 def read_only(*paths):
     """The beginning of a command that runs with PATHS mounted read-only."""
     mounts = " && ".join(f"mount --bind {path} {path} && mount -o remount,ro,bind {path}" for path in paths)
-    return ["unshare", "-rm", "sh", "-c", f'{mounts} && exec "$@"', "sh"]
+    return [*unshare("-rm"), "sh", "-c", f'{mounts} && exec "$@"', "sh"]
 
 
 @pytest.fixture
@@ -192,7 +193,7 @@ def test_limits_of_a_process_are_named(live):
 def test_a_runtime_directory_that_is_not_here_is_named(live):
     runtime = next(live.runtime.glob("kinf-*"))
     hide = f'mount --bind {live.path} {live.path} && mount -o remount,ro,bind {live.path} && mount -t tmpfs none {live.runtime} && exec "$@"'
-    result = run_command(["unshare", "-rm", "sh", "-c", hide, "sh", program("kinf"), "get", "pods"], live.env)
+    result = run_command([*unshare("-rm"), "sh", "-c", hide, "sh", program("kinf"), "get", "pods"], live.env)
     assert result.status == 1 and f"runtime directory '{runtime}'" in result.stderr, result
 
 
@@ -202,7 +203,7 @@ def test_without_proc_programs_say_what_to_mount(live):
     env = {**live.env, "PATH": f"{os.path.dirname(program('kinf'))}:{os.environ['PATH']}"}
 
     def without(path):
-        return ["unshare", "-rm", "sh", "-c", f'mount -t tmpfs none {path} && exec "$@"', "sh", program("kinf")]
+        return [*unshare("-rm"), "sh", "-c", f'mount -t tmpfs none {path} && exec "$@"', "sh", program("kinf")]
 
     for path, remedy in hide.items():
         result = run_command([*without(path), "get", "pods"], env)
@@ -227,7 +228,7 @@ def test_daemons_read_a_proc_of_another_pid_namespace(live):
     unused = next(pid for pid in range(30000, 20000, -1) if not any(Path(f"/proc/{pid + i}").exists() for i in range(100)))
     inside = f'echo {unused} > /proc/sys/kernel/ns_last_pid && exec "$@"'
     argv = [program("kinf"), "run", "--config", live.config, "--runtime-dir", live.runtime]
-    supervisor = live.process("kinf-run", ["unshare", "-rpf", "--kill-child", "sh", "-c", inside, "sh", *argv]).start()
+    supervisor = live.process("kinf-run", [*unshare("-rpf", "--kill-child"), "sh", "-c", inside, "sh", *argv]).start()
     eventually(lambda: live.kinf("wait", "pods", "--for", "live", "--timeout", "1s").status == 0)
     assert "No such process" not in supervisor.log, supervisor.log
     (inner,) = Path(f"/proc/{supervisor.pid}/task/{supervisor.pid}/children").read_text().split()
@@ -673,7 +674,7 @@ def test_a_first_start_on_a_full_disk_waits_for_room(simulator, store, filled):
     leave = 'truncate -s -200K "$0/lost+found/filler"' if filled == "nearly" else "true"
     mount = f'mount -t tmpfs -o size=10m tmpfs "$0"; mkdir "$0/lost+found"; cat /dev/zero > "$0/lost+found/filler" 2>/dev/null; {leave} && exec "$@"'
     argv = [program("kinf"), "run", "--config", store.config, "--runtime-dir", store.runtime]
-    supervisor = store.process("kinf-run", ["unshare", "-rm", "sh", "-c", mount, store.path, *argv]).start()
+    supervisor = store.process("kinf-run", [*unshare("-rm"), "sh", "-c", mount, store.path, *argv]).start()
     inside = ["nsenter", "-t", str(supervisor.pid), "-U", "-m", "--preserve-credentials"]
     eventually(lambda: 'state="waiting for disk space"' in supervisor.log)
     assert run_command([*inside, program("kinf"), "get", "pods"], store.env).status == 1
@@ -691,7 +692,7 @@ def test_a_full_runtime_directory_is_named_and_waited_for(simulator, store):
     store.runtime.mkdir(exist_ok=True)
     mount = 'mount -t tmpfs -o size=100k tmpfs "$0"; cat /dev/zero > "$0/filler" 2>/dev/null; exec "$@"'
     argv = [program("kinf"), "run", "--config", store.config, "--runtime-dir", store.runtime]
-    supervisor = store.process("kinf-run", ["unshare", "-rm", "sh", "-c", mount, store.runtime, *argv]).start()
+    supervisor = store.process("kinf-run", [*unshare("-rm"), "sh", "-c", mount, store.runtime, *argv]).start()
     eventually(lambda: f"the runtime directory '{store.runtime}/kinf-" in supervisor.log and 'state="waiting for disk space"' in supervisor.log)
     assert supervisor.stop() == 0
     assert " daemon_ended " not in supervisor.log and " child_died " not in supervisor.log, supervisor.log
