@@ -292,7 +292,6 @@ def test_config_check_finds_what_can_not_run(simulator, store, authority):
         ({"serve": {"auth": "review", "review": {"cert": certificate, "key": str(other[1])}}}, "serve.review.key", "key values mismatch"),
         ({"serve": {"auth": "review", "review": {"tokenFile": missing}}}, "serve.review.tokenFile", f"'{missing}' does not exist"),
         ({"serve": {"listen": ["unix", "192.0.2.1:6445"]}}, "serve.listen", "listening on '192.0.2.1:6445': Cannot assign requested address"),
-        ({"serve": {"listen": "no.such.host.invalid:6445"}}, "serve.listen", "listening on 'no.such.host.invalid:6445': "),
         ({"serve": {"metrics": "192.0.2.1:6445"}}, "serve.metrics", "Cannot assign requested address"),
         ({"store": str(file / "a/b")}, "store", f"the store '{file}/a/b' can't be made: '{file}' is no directory"),
         ({"store": str(file)}, "store", f"'{file}' is no directory"),
