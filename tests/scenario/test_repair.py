@@ -12,6 +12,7 @@ import struct
 import pytest
 
 from harness import eventually
+from harness.follow import replay, since_lapped
 from harness.store import whole
 
 MARK = b"damage-me-0123456789"
@@ -186,6 +187,25 @@ def test_a_version_that_is_damaged_and_replaced_makes_only_its_follower_lapse(si
     assert result.status == 0 and result.lines[0]["type"] == "LAPPED", result
     shown = {f"{e['object']['metadata']['namespace']}/{e['object']['metadata']['name']}": e["object"] for e in result.lines if "object" in e}
     assert shown == simulator.truth("pods")
+
+
+def test_a_live_follower_lapses_before_it_gives_a_later_change(simulator, running):
+    """It has the version that is damaged, which is the old state of the next change."""
+    store, key = running
+    other = sorted(simulator.truth("pods"))[3]
+    follower = store.follower("watch", "pods", "-o", "json", "--old")
+    eventually(lambda: [line["type"] for line in follower.lines][-1:] == ["SYNC"])
+    known = len(follower.lines)
+    follower.send(signal.SIGSTOP)
+    assert flip(journal(store), MARK) >= 1
+    for changed in (key, other):
+        simulator.patch("pods", changed, {"metadata": {"annotations": {"mark": "later"}}})
+    store.wait_equal(simulator, "pods")
+    follower.send(signal.SIGCONT)
+    eventually(lambda: replay(since_lapped(follower.lines)) == simulator.truth("pods"))
+    assert [line["type"] for line in follower.lines].count("LAPPED") == 1
+    assert follower.lines[known]["type"] == "LAPPED", follower.lines[known]["object"]["metadata"]
+    assert follower.stop() == 0
 
 
 def test_a_damaged_index_that_a_reader_finds_is_built_again(simulator, running):
