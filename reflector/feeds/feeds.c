@@ -13,6 +13,7 @@
 #include "reflector/record/recorder.h"
 
 #define PAGE_SIZE 500 /* of retired feeds */
+#define HEADS_PAUSE 100 /* times as long as reading them took: anybody may send reports */
 
 /* ---- life ---- */
 
@@ -297,6 +298,23 @@ static int feeds_ignore_row(void *arg, const struct feed_definition *definition,
 {
 	(void)arg, (void)definition, (void)checkpoint;
 	return 0;
+}
+
+int feeds_check_heads(struct feeds *feeds)
+{
+	CLEANUP(txn_abort) struct txn *txn = NULL;
+	uint64_t begin = proc_monotonic_ns();
+	uint32_t none;
+
+	CHECK_OBJ(feeds, FEEDS_MAGIC);
+	if (begin < feeds->heads_ns)
+		return 0;
+	int r = txn_begin_read(journal_env(feeds->journal), &txn);
+	if (r == 0)
+		r = feeds_find_head(feeds, txn, UINT64_MAX, &none);
+	uint64_t now = proc_monotonic_ns();
+	feeds->heads_ns = now + HEADS_PAUSE * (now - begin);
+	return r < 0 ? r : 0;
 }
 
 int feeds_restore_rows(struct feeds *feeds)

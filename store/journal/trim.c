@@ -186,11 +186,15 @@ static int trim_drop_heads(struct slice *slice)
 		if (r == END || (r == FOUND && !bytes_starts(key, prefix)))
 			return END;
 		if (r == FOUND)
-			r = head_read(value, &head);
-		if (r == 0) {
+			r = head_read(key, value, &head);
+		if (r == 0)
 			slice->unneeded[slice->n_unneeded++] = head.seq;
-			r = cursor_del(journal->heads);
+		if (r == ERR_CORRUPT) {
+			err_ignore(r, "it goes, and which version it names is not known");
+			r = 0;
 		}
+		if (r == 0)
+			r = cursor_del(journal->heads);
 		if (r < 0)
 			return r;
 	}

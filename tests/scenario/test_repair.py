@@ -105,6 +105,20 @@ def test_a_journal_whose_definition_of_a_feed_was_damaged_meanwhile_is_listed_an
     wait_sound(store)
 
 
+def test_a_damaged_head_that_the_building_of_an_index_finds_is_listed_anew(simulator, running):
+    """It names the newest version of its object. Nothing else tells which that is, and the object does not change."""
+    store, key = running
+    before = uuid(store)
+    assert store.supervisor.stop() == 0
+    head = struct.pack(">I", 1) + key.encode()
+    assert flip(journal(store), head, len(head)) >= 1
+    shutil.rmtree(store.path / "index")
+    supervisor = store.run()
+    store.wait_equal(simulator, "pods")
+    assert uuid(store) != before and "the checksum of a head" in supervisor.log
+    wait_sound(store)
+
+
 def test_damage_in_a_second_body_is_mended_as_well(simulator, running):
     store, _ = running
     keys = sorted(simulator.truth("pods"))

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "common/cleanup.h"
+#include "store/journal/journal_record.h"
 #include "tests/unit/journal_damage.h"
 #include "tests/unit/journal_rig.h"
 
@@ -184,4 +185,76 @@ Test(journal_damage, a_removed_feed_goes_also_if_its_last_record_is_damaged)
 	journal_abort(j);
 	for (uint64_t at = 1; at <= seq; at++)
 		cr_expect_not(is_there(at), "%" PRIu64, at);
+}
+
+/* Returns the stored head of KEY, its key first, in a page that the open transaction may change. */
+static uint8_t *head_of(const char *key)
+{
+	uint8_t room[HEAD_KEY_MAX], copy[256];
+	struct bytes stored, wanted = head_key(feed, bytes_str(key), room);
+
+	cr_assert_eq(txn_get(journal_txn(j), DB_HEAD, wanted, &stored), FOUND);
+	cr_assert(stored.size <= sizeof(copy));
+	memcpy(copy, stored.data, stored.size);
+	cr_assert_eq(txn_put(journal_txn(j), DB_HEAD, wanted, BYTES(copy, stored.size), 0), 0);
+	cr_assert_eq(txn_get(journal_txn(j), DB_HEAD, wanted, &stored), FOUND);
+	return (uint8_t *)(uintptr_t)stored.data - wanted.size;
+}
+
+static int walk_heads(void)
+{
+	CLEANUP(head_walk_close) struct head_walk *walk = NULL;
+	struct bytes key;
+	struct head head;
+	int r = head_walk_open(j, journal_txn(j), feed, BYTES_NONE, &walk);
+
+	while (r == 0)
+		r = head_walk_next(walk, &key, &head);
+	return r;
+}
+
+static void no_byte_is_believed(const char *key)
+{
+	size_t size = 4 + strlen(key) + 16;
+	struct head head;
+
+	for (size_t at = 0; at <= size; at++) {
+		int expected = at < size ? ERR_CORRUPT : FOUND;
+
+		cr_assert_eq(journal_begin(j), 0);
+		uint8_t *stored = head_of(key);
+		if (at < size)
+			stored[at] ^= 1;
+		cr_expect_eq(journal_head(j, journal_txn(j), feed, bytes_str(key), &head), expected, "%s, byte %zu", key, at);
+		cr_expect_eq(walk_heads(), expected == FOUND ? END : expected, "%s, byte %zu", key, at);
+		journal_abort(j);
+	}
+}
+
+/* Else the next version would name another object's, which trimming would delete; or the object would be added twice. */
+Test(journal_damage, no_byte_of_a_head_is_believed)
+{
+	uint32_t other = add_feed(j);
+
+	fill(4);
+	(void)append(j, other, RECORD_ADDED, "web/x");
+	cr_assert_eq(journal_commit(j), 0);
+	no_byte_is_believed("web/00");
+	no_byte_is_believed("web/02");
+	no_byte_is_believed("web/03");
+}
+
+Test(journal_damage, a_page_of_heads_that_lacks_some_is_noticed)
+{
+	enum { LOWER = 12 };
+	uintptr_t page = env_page_size(journal_env(j));
+	struct head head;
+
+	fill(4);
+	cr_assert_eq(journal_begin(j), 0);
+	uint8_t *lower = (uint8_t *)((uintptr_t)head_of("web/03") / page * page) + LOWER;
+	le16_put(lower, (uint16_t)(le16_get(lower) - 2));
+	cr_expect_eq(journal_head(j, journal_txn(j), feed, BYTES_LIT("web/03"), &head), ERR_CORRUPT);
+	cr_expect_eq(walk_heads(), ERR_CORRUPT);
+	journal_abort(j);
 }
