@@ -85,6 +85,8 @@ int journal_repair(struct journal *journal, uint64_t seq, const struct record *r
 	record_write(&whole, place);
 	if (seq > journal->meta.horizon)
 		journal->meta.history += size - before;
+	if (seq > journal->sweep_at) /* trimming may have left the version before it, and a missing one is counted twice now */
+		journal->sweep_at = seq;
 	journal->meta.repairs++;
 	journal->meta_changed = true;
 	return 0;

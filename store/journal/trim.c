@@ -70,9 +70,9 @@ static bool trim_is_reached(const struct trim_goal *goal, uint64_t horizon, uint
 	return horizon >= goal->target && (horizon >= goal->bound || history <= goal->most);
 }
 
-/* Passes over record SEQ, which can't be read or is missing. It stays, because it may be the newest version of an object; the version
- * before it stays also, and is named by verify. Any feed may lack it: followers that have not come so far lapse, and no
- * history from before what is stored is whole. */
+/* Passes over record SEQ, which can't be read or is missing. It stays, because it may be the newest version of an object, and
+ * so does the version before it, until it is known whether they are needed (journal_sweep()). Any feed may lack it: followers
+ * that have not come so far lapse, and no history from before what is stored is whole. */
 static int trim_pass_unreadable(struct slice *slice, uint64_t seq)
 {
 	struct journal *journal = slice->journal;
@@ -85,6 +85,7 @@ static int trim_pass_unreadable(struct slice *slice, uint64_t seq)
 	for (size_t i = 0; r == 0 && i < journal->n_feeds; i++)
 		r = feed_row_set_trimmed(&journal->feeds[i], seq, journal->feeds[i].checkpoint.rv);
 	trim_pass(slice, seq, 0);
+	journal->sweep_at = seq;
 	return r;
 }
 
@@ -145,12 +146,10 @@ static int trim_by_number(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Reserves blocks for deleting N entries: a copy of each leaf, half as much again for the pages above, and the
- * pages of a commit. */
-static int trim_make_room(struct slice *slice, size_t n)
+/* A copy of each leaf, half as much again for the pages above, and the pages of a commit. */
+int journal_allocate_deletes(struct journal *journal, size_t n)
 {
-	return txn_allocate_copies(slice->journal->txn,
-		((uint64_t)n * 3 / 2 + 16) * env_page_size(journal_env(slice->journal)));
+	return txn_allocate_copies(journal->txn, ((uint64_t)n * 3 / 2 + 16) * env_page_size(journal_env(journal)));
 }
 
 /* Deletes in the log's order, which touches each page once. A record that is missing does not stop it. */
@@ -158,7 +157,7 @@ static int trim_delete_unneeded(struct slice *slice)
 {
 	uint8_t room[SEQ_KEY_SIZE];
 
-	int r = trim_make_room(slice, slice->n_unneeded);
+	int r = journal_allocate_deletes(slice->journal, slice->n_unneeded);
 	if (r < 0)
 		return r;
 	qsort(slice->unneeded, slice->n_unneeded, sizeof(*slice->unneeded), trim_by_number);
@@ -208,7 +207,7 @@ static int trim_drop_feed(struct slice *slice)
 	struct txn *txn = slice->journal->txn;
 	uint8_t room[FEED_KEY_SIZE];
 
-	int r = trim_make_room(slice, slice->limit);
+	int r = journal_allocate_deletes(slice->journal, slice->limit);
 	if (r < 0)
 		return r;
 	r = trim_note(slice, slice->removed_feed, slice->removed_seq, BYTES_NONE);
@@ -246,7 +245,8 @@ static int trim_run(struct slice *slice)
 	journal->meta.horizon = slice->horizon;
 	journal->meta.history = slice->history;
 	journal->meta_changed = true;
-	return failpoint_pass(FAILPOINT_JOURNAL_TRIM);
+	r = slice->removed_feed ? 0 : journal_sweep(journal);
+	return r < 0 ? r : failpoint_pass(FAILPOINT_JOURNAL_TRIM);
 }
 
 static int trim_slice(struct journal *journal, const struct trim_goal *goal, size_t limit,

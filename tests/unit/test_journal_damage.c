@@ -258,3 +258,79 @@ Test(journal_damage, a_page_of_heads_that_lacks_some_is_noticed)
 	cr_expect_eq(walk_heads(), ERR_CORRUPT);
 	journal_abort(j);
 }
+
+static struct journal_meta meta_of(void)
+{
+	struct journal_meta meta;
+
+	cr_assert_eq(journal_begin(j), 0);
+	cr_assert_eq(journal_meta(j, journal_txn(j), &meta), 0);
+	journal_abort(j);
+	return meta;
+}
+
+static void trim_to(uint64_t target)
+{
+	uint64_t trimmed;
+	int r;
+
+	while ((r = journal_trim(j, target, 100, &trimmed)) == AGAIN)
+		continue;
+	cr_assert_eq(r, 0, "%s", err_text(r));
+}
+
+/* Also what can't be read. */
+static bool is_stored(uint64_t seq)
+{
+	uint8_t room[SEQ_KEY_SIZE];
+	struct bytes stored;
+
+	cr_assert_eq(journal_begin(j), 0);
+	int r = txn_get(journal_txn(j), DB_LOG, seq_key(seq, room), &stored);
+	journal_abort(j);
+	return r == FOUND;
+}
+
+/* Of a damaged version that a newer one replaces, of a deletion, and of what is missing. */
+Test(journal_damage, trimming_leaves_nothing_of_what_it_passed_over)
+{
+	fill(5); /* 2 to 6 */
+	uint64_t damaged = append(j, feed, RECORD_MODIFIED, "web/00"); /* 7 */
+	uint64_t deleted = append(j, feed, RECORD_DELETED, "web/01"); /* 8 */
+	uint64_t missing = append(j, feed, RECORD_MODIFIED, "web/02"); /* 9 */
+	uint64_t newest = append(j, feed, RECORD_MODIFIED, "web/03"); /* 10 */
+	cr_assert_eq(journal_commit(j), 0);
+	damage(j, damaged, 8, 0);
+	damage(j, deleted, 8, 0);
+	damage(j, newest, 8, 0);
+	lose(j, missing);
+	trim_to(newest);
+	cr_expect(!is_stored(3) && !is_stored(deleted), "web/01 is deleted");
+	cr_expect(!is_stored(2) && !is_stored(5), "versions before the newest");
+	cr_expect(is_stored(6), "an object that did not change");
+	cr_expect_eq(meta_of().history, 0);
+	uint64_t last = append(j, feed, RECORD_MODIFIED, "web/00");
+	cr_assert_eq(journal_commit(j), 0);
+	cr_expect_gt(meta_of().history, 0);
+	trim_to(last);
+	cr_expect_not(is_stored(damaged));
+	cr_expect_eq(meta_of().history, 0);
+}
+
+Test(journal_damage, nothing_goes_while_a_record_above_the_horizon_may_need_it)
+{
+	fill(3); /* 2 to 4 */
+	uint64_t damaged = append(j, feed, RECORD_MODIFIED, "web/00"); /* 5 */
+	uint64_t second = append(j, feed, RECORD_MODIFIED, "web/01"); /* 6, after 3 */
+	uint64_t last = append(j, feed, RECORD_MODIFIED, "web/02"); /* 7, after 4 */
+	cr_assert_eq(journal_commit(j), 0);
+	damage(j, damaged, 8, 0);
+	damage(j, second, 8, 0);
+	trim_to(damaged);
+	cr_expect(is_stored(2) && is_stored(3) && is_stored(4) && is_stored(damaged));
+	trim_to(second);
+	cr_expect(!is_stored(2) && !is_stored(3), "the heads name the newest");
+	cr_expect(is_stored(4) && is_stored(damaged) && is_stored(second), "4 is the one before 7");
+	trim_to(last);
+	cr_expect(!is_stored(4) && is_stored(last));
+}
