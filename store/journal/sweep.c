@@ -70,20 +70,24 @@ static int sweep_read_log(struct sweep *sweep, uint64_t *ret_seq)
 	return r == END ? 0 : r;
 }
 
-/* Finds what is not needed: of each record the key alone is read. */
+/* Finds what is not needed: of each record the key alone is read. In a damaged page LMDB might delete another row. */
 static int sweep_find(struct sweep *sweep)
 {
 	CLEANUP(cursor_close) struct cursor *cursor = NULL;
 	struct bytes key, value;
+	uint64_t last = 0;
 	int r = cursor_open(sweep->journal->txn, DB_LOG, &cursor);
 
 	if (sweep->n_needed)
 		qsort(sweep->needed, sweep->n_needed, sizeof(*sweep->needed), sweep_by_number);
 	while (r == 0 && (r = cursor_next(cursor, &key, &value)) == FOUND) {
-		uint64_t seq = key.size == SEQ_KEY_SIZE ? be64_get(key.data) : UINT64_MAX;
+		uint64_t seq = key.size == SEQ_KEY_SIZE ? be64_get(key.data) : 0;
 
+		if (seq <= last || !cursor_page_is_whole(cursor, key))
+			return err_set(ERR_CORRUPT, "a page of the log");
 		if (seq > sweep->journal->meta.horizon)
 			return 0;
+		last = seq;
 		if (!sweep->n_needed ||
 			!bsearch(&seq, sweep->needed, sweep->n_needed, sizeof(seq), sweep_by_number))
 			r = ARRAY_ADD(sweep->unneeded, sweep->n_unneeded, sweep->unneeded_room, seq, "sweeping the journal");
@@ -132,6 +136,10 @@ int journal_sweep(struct journal *journal)
 		r = sweep_find(&sweep);
 	if (r == 0)
 		r = sweep_delete(&sweep);
+	if (r == ERR_CORRUPT) {
+		err_ignore(r, "all stays, but history is counted again");
+		r = 0;
+	}
 	if (r < 0)
 		return r;
 	journal->meta.history = sweep.history;

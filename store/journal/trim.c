@@ -41,13 +41,19 @@ static int trim_note(struct slice *slice, uint32_t feed, uint64_t seq, struct by
 	return row ? feed_row_set_trimmed(row, seq, rv) : 0;
 }
 
-/* Finds the feed whose FEED_REMOVED is record SEQ: 0 if there is none. */
-static uint32_t trim_feed_removed_at(const struct journal *journal, uint64_t seq)
+/* Finds the first feed whose FEED_REMOVED is a record after FROM and up to TO. NULL: there is none. */
+static const struct feed_row *trim_feed_removed_in(const struct journal *journal, uint64_t from, uint64_t to)
 {
-	for (size_t i = 0; i < journal->n_feeds; i++)
-		if (journal->feeds[i].checkpoint.phase == FEED_REMOVED && journal->feeds[i].checkpoint.last == seq)
-			return journal->feeds[i].id;
-	return 0;
+	const struct feed_row *first = NULL;
+
+	for (size_t i = 0; i < journal->n_feeds; i++) {
+		const struct feed_row *row = &journal->feeds[i];
+		uint64_t last = row->checkpoint.last;
+
+		if (row->checkpoint.phase == FEED_REMOVED && last > from && last <= to && (!first || last < first->checkpoint.last))
+			first = row;
+	}
+	return first;
 }
 
 static void trim_stop_at_removed(struct slice *slice, uint32_t feed, uint64_t seq, uint64_t size)
@@ -89,6 +95,25 @@ static int trim_pass_unreadable(struct slice *slice, uint64_t seq)
 	return r;
 }
 
+/* The walk can't read what comes after the slice's horizon. Returns: FOUND: the walk goes on after it; END: the slice is over; errors. */
+static int trim_log_failed(struct slice *slice, struct journal_walk *log, int failed)
+{
+	const struct journal *journal = slice->journal;
+	uint64_t seq;
+
+	err_ignore(failed, "history goes on without it");
+	int r = journal_walk_pass(log, slice->horizon, journal->meta.next_seq, &seq);
+	if (r < 0)
+		return r;
+	const struct feed_row *removed = trim_feed_removed_in(journal, slice->horizon, seq);
+	if (removed && removed->checkpoint.last == slice->horizon + 1) {
+		trim_stop_at_removed(slice, removed->id, removed->checkpoint.last, 0);
+		return END;
+	}
+	int passed = trim_pass_unreadable(slice, removed ? removed->checkpoint.last - 1 : seq);
+	return passed < 0 ? passed : removed ? END : r;
+}
+
 /* Notes what to delete. Deleting here would move the cursor of the walk. */
 static int trim_walk(struct slice *slice)
 {
@@ -104,18 +129,11 @@ static int trim_walk(struct slice *slice)
 		if (trim_is_reached(&slice->goal, slice->horizon, slice->history))
 			return 0;
 		r = journal_walk_next(log, &record);
-		if (r == ERR_CORRUPT && journal_walk_seq(log) > slice->horizon) {
-			uint64_t seq = journal_walk_seq(log);
-			uint32_t removed = trim_feed_removed_at(journal, seq);
-
-			err_ignore(r, "history goes on without it");
-			if (removed) {
-				trim_stop_at_removed(slice, removed, seq, 0);
-				return 0;
-			}
-			r = trim_pass_unreadable(slice, seq);
-			if (r == 0)
+		if (r == ERR_CORRUPT) {
+			r = trim_log_failed(slice, log, r);
+			if (r == FOUND)
 				continue;
+			return r == END ? 0 : r;
 		}
 		if (r < 0)
 			return r;

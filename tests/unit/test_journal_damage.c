@@ -334,3 +334,58 @@ Test(journal_damage, nothing_goes_while_a_record_above_the_horizon_may_need_it)
 	trim_to(last);
 	cr_expect(!is_stored(4) && is_stored(last));
 }
+
+Test(journal_damage, a_removed_feed_goes_also_if_its_last_record_is_one_of_several_that_are_missing)
+{
+	struct feed_checkpoint checkpoint;
+	uint32_t other = add_feed(j);
+	uint64_t removed;
+
+	fill(3);
+	cr_assert_eq(journal_begin(j), 0);
+	cr_assert_eq(journal_append(j, &(struct record){.feed = feed, .type = RECORD_FEED_REMOVED}, &removed), 0);
+	cr_assert_eq(journal_commit(j), 0);
+	(void)append(j, other, RECORD_ADDED, "web/x");
+	uint64_t last = append(j, other, RECORD_MODIFIED, "web/x");
+	cr_assert_eq(journal_commit(j), 0);
+	for (uint64_t seq = removed - 1; seq <= removed + 1; seq++)
+		lose(j, seq);
+	trim_to(last);
+	cr_assert_eq(journal_begin(j), 0);
+	cr_expect_eq(journal_feed_checkpoint(j, journal_txn(j), feed, &checkpoint), NOT_FOUND);
+	journal_abort(j);
+	for (uint64_t seq = 1; seq < last; seq++)
+		cr_expect_not(is_stored(seq), "%" PRIu64, seq);
+	cr_expect(is_stored(last));
+}
+
+/* A page that has the same row twice leads the walk back. */
+Test(journal_damage, trimming_goes_on_after_a_page_that_leads_back)
+{
+	enum { ROWS = 16 };
+	uint8_t room[SEQ_KEY_SIZE];
+	uintptr_t page = env_page_size(journal_env(j));
+	struct journal_meta meta;
+	struct bytes stored;
+	uint64_t trimmed;
+
+	fill(9); /* 2 to 10 */
+	for (unsigned i = 0; i < 5; i++)
+		(void)append(j, feed, RECORD_MODIFIED, "web/08");
+	cr_assert_eq(journal_commit(j), 0);
+	cr_assert_eq(journal_begin(j), 0);
+	cr_assert_eq(txn_get(journal_txn(j), DB_LOG, seq_key(1, room), &stored), FOUND);
+	uint8_t copy[256];
+	cr_assert(stored.size <= sizeof(copy));
+	memcpy(copy, stored.data, stored.size);
+	cr_assert_eq(txn_put(journal_txn(j), DB_LOG, seq_key(1, room), BYTES(copy, stored.size), 0), 0);
+	cr_assert_eq(txn_get(journal_txn(j), DB_LOG, seq_key(1, room), &stored), FOUND);
+	uint8_t *leaf = (uint8_t *)((uintptr_t)stored.data / page * page);
+	memcpy(leaf + ROWS + 2 * 6, leaf + ROWS + 2 * 3, 2); /* 4 in the place of 7 */
+	cr_assert_eq(journal_commit(j), 0);
+	int r = journal_trim(j, 10, 100, &trimmed);
+	cr_assert_eq(r, 0, "%s", err_text(r));
+	meta = meta_of();
+	cr_expect_eq(meta.horizon, 10, "%" PRIu64, meta.horizon);
+	cr_expect(is_there(2) && is_there(3) && is_there(10));
+}
