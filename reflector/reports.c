@@ -35,6 +35,8 @@ int reports_receive(struct reports *reports, struct feeds *feeds, const uint8_t 
 		int r = report.seq ? feeds_repair(feeds, report.seq) : feeds_restore_rows(feeds);
 		if (r == FOUND)
 			stats_add(stats, STAT_DAMAGED, 1);
+		if (r == ERR_CORRUPT && !report.seq)
+			return r;
 		err_ignore(r < 0 ? r : 0, "the next report has it checked again");
 		if (r != FOUND && !report.seq)
 			heads = feeds_check_heads(feeds);

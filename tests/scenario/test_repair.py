@@ -94,6 +94,22 @@ def test_a_damaged_definition_of_a_feed_is_stored_again(simulator, running):
     wait_sound(store)
 
 
+def test_a_damaged_page_of_feeds_in_which_rows_can_not_be_stored_again_is_listed_anew(simulator, running):
+    """All readers need it, and so do the processor and kinf-serve, which would be started again for ever."""
+    store, _ = running
+    before = uuid(store)
+    with open(journal(store), "r+b") as file:
+        data = file.read()
+        for row in re.finditer(re.escape(DEFINITION), data):
+            file.seek(row.start() // 4096 * 4096 + 10)
+            file.write(struct.pack("<H", 4))  # the kind of page: no leaf
+    assert store.kinf("get", "pods").status == 1
+    eventually(lambda: store.kinf("get", "pods").status == 0)
+    store.wait_equal(simulator, "pods")
+    assert uuid(store) != before
+    wait_sound(store)
+
+
 def test_a_journal_whose_definition_of_a_feed_was_damaged_meanwhile_is_listed_anew(simulator, running):
     store, _ = running
     before = uuid(store)

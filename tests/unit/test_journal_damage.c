@@ -389,3 +389,55 @@ Test(journal_damage, trimming_goes_on_after_a_page_that_leads_back)
 	cr_expect_eq(meta.horizon, 10, "%" PRIu64, meta.horizon);
 	cr_expect(is_there(2) && is_there(3) && is_there(10));
 }
+
+static void damage_row(uint32_t of, enum feed_part part)
+{
+	uint8_t room[FEED_KEY_SIZE], copy[1024];
+	struct bytes stored;
+
+	cr_assert_eq(journal_begin(j), 0);
+	cr_assert_eq(txn_get(journal_txn(j), DB_FEED, feed_key(of, part, room), &stored), FOUND);
+	cr_assert(stored.size <= sizeof(copy));
+	memcpy(copy, stored.data, stored.size);
+	copy[3] ^= 1;
+	cr_assert_eq(txn_put(journal_txn(j), DB_FEED, feed_key(of, part, room), BYTES(copy, stored.size), 0), 0);
+	cr_assert_eq(journal_commit(j), 0);
+}
+
+/* Finds the damaged feed, which is EXPECTED, or none for 0; and stores its rows again without a definition. */
+static void is_restored(uint32_t expected)
+{
+	CLEANUP(txn_abort) struct txn *txn = NULL;
+	uint32_t found = 0;
+
+	cr_assert_eq(txn_begin_read(journal_env(j), &txn), 0);
+	cr_assert_eq(journal_find_damaged_feed(j, txn, 0, &found), expected ? FOUND : NOT_FOUND);
+	cr_expect_eq(found, expected);
+	if (!expected)
+		return;
+	err_forget();
+	cr_expect_eq(journal_find_damaged_feed(j, txn, found, &found), NOT_FOUND);
+	cr_expect(journal_feed_is_removed(j, found));
+	cr_assert_eq(journal_begin(j), 0);
+	cr_assert_eq(journal_restore_feed(j, &(struct feed_definition){.id = found}), 0);
+	cr_assert_eq(journal_commit(j), 0);
+}
+
+/* Readers read the rows of all feeds. What a removed one was, none of them asks. */
+Test(journal_damage, rows_of_a_removed_feed_can_be_stored_again)
+{
+	uint64_t seq;
+
+	(void)add_feed(j);
+	fill(3);
+	cr_assert_eq(journal_begin(j), 0);
+	cr_assert_eq(journal_append(j, &(struct record){.feed = feed, .type = RECORD_FEED_REMOVED}, &seq), 0);
+	cr_assert_eq(journal_commit(j), 0);
+	is_restored(0);
+	damage_row(feed, FEED_DEFINITION);
+	is_restored(feed);
+	is_restored(0);
+	damage_row(feed, FEED_CHECKPOINT);
+	is_restored(feed);
+	is_restored(0);
+}
