@@ -116,6 +116,8 @@ static int rebuild_enter_objects(struct builder *b, uint32_t feed, uint64_t list
 	while (!r && (r = head_walk_next(heads, &key, &head)) == FOUND)
 		if (!list_begin || head.seq < list_begin)
 			r = rebuild_enter_seq(b, feed, key, head.seq);
+	if (r == ERR_CORRUPT) /* a record would have been reported, and entered by its key */
+		scrub_report(b->p, b->journal, feed, 0);
 	if (r != END || !list_begin)
 		return r == END ? 0 : r;
 	r = journal_walk_open(b->journal, b->txn, list_begin + 1, &list);

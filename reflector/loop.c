@@ -147,6 +147,7 @@ static void loop_show_plugin(struct loop *loop, uint64_t now)
 static int loop_beat(struct loop *loop)
 {
 	uint64_t now = proc_monotonic_ns();
+	int r = 0;
 
 	if (now < loop->beat_ns)
 		return 0;
@@ -155,7 +156,7 @@ static int loop_beat(struct loop *loop)
 	loop_make_doorbell(loop);
 	reports_make(&loop->reports, loop->home);
 	if (cluster_is_known(loop->cluster))
-		reports_receive(&loop->reports, loop->feeds, journal_uuid(loop->journal), loop->stats);
+		r = reports_receive(&loop->reports, loop->feeds, journal_uuid(loop->journal), loop->stats);
 	else if (*cluster_obstacle(loop->cluster))
 		feeds_show_obstacle(loop->feeds, cluster_obstacle(loop->cluster));
 	wishes_make(&loop->wishes, loop->home);
@@ -165,7 +166,8 @@ static int loop_beat(struct loop *loop)
 		stats_set_state(loop->stats, "running");
 	loop_show_plugin(loop, now);
 	daemon_ready(loop->daemon);
-	int r = home_check(loop->home);
+	if (r == 0)
+		r = home_check(loop->home);
 	return r < 0 ? r : journal_check(loop->journal, loop->home);
 }
 

@@ -14,7 +14,7 @@ struct reports {
 /* Makes the socket, if it is not made. Without it damage is found when the processor reads it, or not before the next start. */
 void reports_make(struct reports *reports, struct home *home);
 void reports_close(struct reports *reports);
-/* Checks what was reported about the journal of UUID, and counts what is damaged. */
-void reports_receive(struct reports *reports, struct feeds *feeds, const uint8_t uuid[16], struct stats *stats);
+/* Checks what was reported about the journal of UUID, and counts what is damaged. Returns: 0; the error that ends the reflector. */
+int reports_receive(struct reports *reports, struct feeds *feeds, const uint8_t uuid[16], struct stats *stats);
 
 #endif

@@ -13,6 +13,8 @@
 #include "reflector/record/recorder.h"
 
 #define PAGE_SIZE 500 /* of retired feeds */
+#define RESTORE_EVERY (60 * UINT64_C(1000000000)) /* rows that are damaged again sooner can't be stored */
+#define HEADS_PAUSE 100 /* times as long as reading them took: anybody may send reports */
 
 /* ---- life ---- */
 
@@ -293,40 +295,65 @@ int feeds_repair(struct feeds *feeds, uint64_t seq)
 	return FOUND;
 }
 
-static int feeds_ignore_row(void *arg, const struct feed_definition *definition, const struct feed_checkpoint *checkpoint)
+/* Stores the rows of DEFINITION's feed again. */
+static int feeds_restore(struct feeds *feeds, const struct feed_definition *definition)
 {
-	(void)arg, (void)definition, (void)checkpoint;
+	struct recorder *recorder = feeds->shared.recorder;
+	int r = recorder_begin(recorder);
+
+	if (r < 0)
+		return r;
+	r = journal_restore_feed(feeds->journal, definition);
+	if (r < 0)
+		return recorder_fail(recorder, r);
+	recorder_changed(recorder);
 	return 0;
+}
+
+int feeds_check_heads(struct feeds *feeds)
+{
+	CLEANUP(txn_abort) struct txn *txn = NULL;
+	uint64_t begin = proc_monotonic_ns();
+	uint32_t none;
+
+	CHECK_OBJ(feeds, FEEDS_MAGIC);
+	if (begin < feeds->heads_ns)
+		return 0;
+	int r = txn_begin_read(journal_env(feeds->journal), &txn);
+	if (r == 0)
+		r = feeds_find_head(feeds, txn, UINT64_MAX, &none);
+	uint64_t now = proc_monotonic_ns();
+	feeds->heads_ns = now + HEADS_PAUSE * (now - begin);
+	return r < 0 ? r : 0;
 }
 
 int feeds_restore_rows(struct feeds *feeds)
 {
 	CLEANUP(txn_abort) struct txn *txn = NULL;
-	struct recorder *recorder = feeds->shared.recorder;
+	struct feed_definition removed = {.id = 0}; /* of such a one only its id is known, and nobody reads more */
+	uint64_t now = proc_monotonic_ns();
+	bool again = feeds->restored_ns && now - feeds->restored_ns < RESTORE_EVERY;
 	int found = NOT_FOUND;
 
 	CHECK_OBJ(feeds, FEEDS_MAGIC);
 	int r = txn_begin_read(journal_env(feeds->journal), &txn);
-	if (r < 0)
-		return r;
-	FEEDS_EACH_SESSION (feeds, session) {
-		const struct feed_definition *definition = session_definition(session);
+	while (r == 0 && (r = journal_find_damaged_feed(feeds->journal, txn, removed.id, &removed.id)) == FOUND) {
+		const struct feed_definition *definition = &removed;
 
-		r = journal_one_feed(feeds->journal, txn, definition->id, feeds_ignore_row, NULL);
-		if (r != ERR_CORRUPT)
+		if (again) /* it is the page that is damaged */
+			return err_add(ERR_CORRUPT, "rows that were stored again just now");
+		FEEDS_EACH_SESSION (feeds, session)
+			if (session_definition(session)->id == removed.id)
+				definition = session_definition(session);
+		LOG(feed_row_damaged, .feed = definition->name ? definition->name : "", .error = err_text(ERR_CORRUPT));
+		err_forget();
+		if (definition == &removed && !journal_feed_is_removed(feeds->journal, removed.id))
 			continue;
-		LOG(feed_row_damaged, .feed = definition->name, .error = err_text(r));
-		err_ignore(r, "it is stored again");
-		r = recorder_begin(recorder);
-		if (r < 0)
-			return r;
-		r = journal_restore_feed(feeds->journal, definition);
-		if (r < 0)
-			return recorder_fail(recorder, r);
-		recorder_changed(recorder);
+		r = feeds_restore(feeds, definition);
+		feeds->restored_ns = now;
 		found = FOUND;
 	}
-	return found;
+	return r < 0 ? r : found;
 }
 
 void feeds_progress(struct feeds *feeds, uint32_t feed, uint64_t rv)

@@ -79,6 +79,8 @@ struct feeds {
 	struct feeds_columns columns;
 	uint64_t damaged[FEEDS_DAMAGED]; /* seqs of damaged records that the log has named; the oldest is replaced */
 	size_t n_damaged;
+	uint64_t restored_ns; /* when rows of feeds were stored again last; 0: never */
+	uint64_t heads_ns; /* from then on a report has all heads read again */
 };
 
 /* ---- configured.c ---- */

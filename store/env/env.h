@@ -184,7 +184,7 @@ int cursor_floor(struct cursor *cursor, struct bytes key, struct bytes *ret_key,
 	struct bytes *ret_value);
 /* Returns whether the page of KEY, which the cursor has just given, is filled by its rows. If not, a changed number in it hides
  * others, and a search or a walk does not notice. Each page is examined once in a walk. True also where that can't be
- * said: in a write transaction. */
+ * said: in a page that a transaction without WRITEMAP has changed. */
 bool cursor_page_is_whole(struct cursor *cursor, struct bytes key);
 /* Moves to the row before the one that cursor_seek() finds: the last key < KEY. A damaged page may lead it astray, which
  * cursor_seek() for the same KEY then reports. FOUND, END. */

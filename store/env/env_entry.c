@@ -249,9 +249,10 @@ bool cursor_page_is_whole(struct cursor *cursor, struct bytes key)
 	const struct mapping *map = cursor->txn->map;
 	uint64_t at = (uint64_t)((uintptr_t)key.data - (uintptr_t)map->address);
 
-	if (cursor->txn->is_write || !map->address || at >= map->map_bytes)
+	if (!map->address || at >= map->map_bytes)
 		return true;
-	return txn_leaf_is_whole(cursor->txn, map->address + at / map->page_size * map->page_size);
+	const uint8_t *leaf = map->address + at / map->page_size * map->page_size;
+	return cursor->txn->is_write ? mapping_leaf_is_whole(leaf, map->page_size) : txn_leaf_is_whole(cursor->txn, leaf);
 }
 
 int cursor_floor(struct cursor *cursor, struct bytes key, struct bytes *ret_key,

@@ -113,15 +113,36 @@ int journal_commit(struct journal *journal)
 
 /* ---- appending ------------------------------------------------------------------------------- */
 
+/* Checks the heads on both sides of the place of KEY, which was not found, and their pages: a damaged key or page hides heads. */
+static int journal_check_place(struct journal *journal, struct bytes key)
+{
+	struct bytes found, value;
+	struct head head;
+	int r = 0;
+
+	for (int after = 0; r == 0 && after < 2; after++) {
+		r = after ? cursor_seek(journal->heads, key, &found, &value) : cursor_before(journal->heads, key, &found, &value);
+		if (r == FOUND && !cursor_page_is_whole(journal->heads, found))
+			r = err_set(ERR_CORRUPT, "a page of heads lacks some");
+		if (r == FOUND)
+			r = head_read(found, value, &head);
+		if (r == END)
+			r = 0;
+	}
+	return r;
+}
+
 /* FOUND: the cursor stands on the head. END: neither the head nor a later one is there. */
 static int journal_seek_head(struct journal *journal, struct bytes key, struct head *ret_head)
 {
 	struct bytes found, value;
 	int r = cursor_seek(journal->heads, key, &found, &value);
 
-	if (r == FOUND && !bytes_equal(found, key))
-		return NOT_FOUND;
-	return r != FOUND ? r : head_read(value, ret_head);
+	if (r < 0 || (r == FOUND && bytes_equal(found, key)))
+		return r < 0 ? r : head_read(key, value, ret_head);
+	int not_found = r == END ? END : NOT_FOUND;
+	r = journal_check_place(journal, key);
+	return r < 0 ? r : not_found;
 }
 
 static int journal_put_record(struct journal *journal, const struct record *record)
@@ -155,7 +176,7 @@ static int journal_append_object(struct journal *journal, struct record *record)
 	unsigned flags = r == END ? TXN_APPEND : 0; /* a first list comes in order */
 	record->prev = head.seq;
 	buf_reset(&journal->scratch);
-	head_write(record, &journal->scratch);
+	head_write(key, record, &journal->scratch);
 	r = buf_error(&journal->scratch);
 	if (r == 0)
 		r = journal_put_record(journal, record);
@@ -486,7 +507,7 @@ int journal_head(struct journal *journal, struct txn *txn, uint32_t feed, struct
 		return found == END ? NOT_FOUND : found;
 	}
 	int r = txn_get(txn, DB_HEAD, wanted, &value);
-	return r ? r : head_read(value, ret_head);
+	return r ? r : head_read(wanted, value, ret_head);
 }
 
 int journal_feed_checkpoint(struct journal *journal, struct txn *txn, uint32_t feed,

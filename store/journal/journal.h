@@ -229,6 +229,11 @@ int journal_set_columns(struct journal *journal, uint32_t feed, const char *colu
 
 /* Stores the rows of a feed once more, because one is damaged: DEFINITION, and the checkpoint as the writer knows it. */
 int journal_restore_feed(struct journal *journal, const struct feed_definition *definition);
+/* Finds the next feed after AFTER, by id, of which TXN has a damaged row or lacks one. For the writer. Returns: FOUND, with the
+ * error, which err_text() says; NOT_FOUND; errors. */
+int journal_find_damaged_feed(struct journal *journal, struct txn *txn, uint32_t after, uint32_t *ret_feed);
+/* Returns whether FEED is removed, and not trimmed yet. */
+bool journal_feed_is_removed(const struct journal *journal, uint32_t feed);
 
 /* Returns whether FEED has an open list, also one that was begun in the open transaction. */
 bool journal_list_is_open(const struct journal *journal, uint32_t feed);

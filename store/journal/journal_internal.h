@@ -45,6 +45,7 @@ struct journal {
 	struct feed_row *feeds; /* by id */
 	size_t n_feeds, feeds_room;
 	struct buf scratch;
+	uint64_t sweep_at; /* journal_sweep() is due when the horizon has come to this seq; 0: it is not */
 };
 
 /* ---- meta (journal_meta.c) ---- */
@@ -101,5 +102,12 @@ struct bytes seq_key(uint64_t seq, uint8_t room[SEQ_KEY_SIZE]);
 int journal_begin_trim(struct journal *journal);
 /* Writes the rows that changed and commits; passes no failpoints. */
 int journal_finish(struct journal *journal);
+
+/* ---- trim.c, sweep.c ---- */
+
+/* Reserves blocks for deleting N entries of the log. */
+int journal_allocate_deletes(struct journal *journal, size_t n);
+/* If it is due: deletes what damage has left at or below the horizon, and counts history again. In a transaction of trimming. */
+int journal_sweep(struct journal *journal);
 
 #endif

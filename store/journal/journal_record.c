@@ -25,7 +25,7 @@ enum {
 _Static_assert(RECORD_HEADER == AT_HEADER_CRC + 4, "FORMAT.md, Journal");
 
 /* Offsets in a head. */
-enum { HEAD_AT_SEQ = 0, HEAD_AT_UID_LEN = 8, HEAD_AT_RV_LEN = 10, HEAD_AT_PAD = 12, HEAD_HEADER = 16 };
+enum { HEAD_AT_SEQ = 0, HEAD_AT_UID_LEN = 8, HEAD_AT_RV_LEN = 10, HEAD_AT_CRC = 12, HEAD_HEADER = 16 };
 
 const char *record_type_name(uint8_t type)
 {
@@ -186,21 +186,30 @@ struct bytes head_key(uint32_t feed, struct bytes key, uint8_t room[HEAD_KEY_MAX
 	return BYTES(room, 4 + key.size);
 }
 
-void head_write(const struct record *record, struct buf *buf)
+/* Returns the checksum of a head's key and of its value without the checksum. */
+static uint32_t head_checksum(struct bytes key, struct bytes value)
 {
-	uint8_t *p = buf_grow(buf, HEAD_HEADER);
+	const uint8_t *p = value.data;
+	uint32_t crc = crc32c(crc32c(0, key.data, key.size), p, HEAD_AT_CRC);
+
+	return crc32c(crc, p + HEAD_HEADER, value.size - HEAD_HEADER);
+}
+
+void head_write(struct bytes key, const struct record *record, struct buf *buf)
+{
+	size_t size = HEAD_HEADER + record->uid.size + record->rv.size;
+	uint8_t *p = buf_grow(buf, size);
 
 	if (!p)
 		return;
 	le64_put(p + HEAD_AT_SEQ, record->seq);
 	le16_put(p + HEAD_AT_UID_LEN, (uint16_t)record->uid.size);
 	le16_put(p + HEAD_AT_RV_LEN, (uint16_t)record->rv.size);
-	le32_put(p + HEAD_AT_PAD, 0);
-	buf_bytes_put(buf, record->uid);
-	buf_bytes_put(buf, record->rv);
+	(void)record_put(record_put(p + HEAD_HEADER, record->uid), record->rv);
+	le32_put(p + HEAD_AT_CRC, head_checksum(key, BYTES(p, size)));
 }
 
-int head_read(struct bytes stored, struct head *ret_head)
+int head_read(struct bytes key, struct bytes stored, struct head *ret_head)
 {
 	const uint8_t *p = stored.data;
 
@@ -209,6 +218,8 @@ int head_read(struct bytes stored, struct head *ret_head)
 	size_t uid = le16_get(p + HEAD_AT_UID_LEN), rv = le16_get(p + HEAD_AT_RV_LEN);
 	if (HEAD_HEADER + uid + rv != stored.size)
 		return err_set(ERR_CORRUPT, "a head of %zu bytes", stored.size);
+	if (head_checksum(key, stored) != le32_get(p + HEAD_AT_CRC))
+		return err_set(ERR_CORRUPT, "the checksum of a head");
 	*ret_head = (struct head){
 		.seq = le64_get(p + HEAD_AT_SEQ),
 		.uid = BYTES(p + HEAD_HEADER, uid),

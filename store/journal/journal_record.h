@@ -27,7 +27,8 @@ int record_read(struct bytes stored, struct record *ret_record);
 
 /* Returns the key of an object's head, which lies in ROOM. */
 struct bytes head_key(uint32_t feed, struct bytes key, uint8_t room[HEAD_KEY_MAX]);
-void head_write(const struct record *record, struct buf *buf);
-int head_read(struct bytes stored, struct head *ret_head);
+/* KEY: of head_key(). */
+void head_write(struct bytes key, const struct record *record, struct buf *buf);
+int head_read(struct bytes key, struct bytes stored, struct head *ret_head);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stores a damaged record of the log once more, under its own seq. */
+/* Stores a damaged record of the log once more, under its own seq, and finds feeds whose rows are damaged. */
 #include "store/journal/journal_internal.h"
 
 #include <inttypes.h>
@@ -85,7 +85,42 @@ int journal_repair(struct journal *journal, uint64_t seq, const struct record *r
 	record_write(&whole, place);
 	if (seq > journal->meta.horizon)
 		journal->meta.history += size - before;
+	if (seq > journal->sweep_at) /* trimming may have left the version before it, and a missing one is counted twice now */
+		journal->sweep_at = seq;
 	journal->meta.repairs++;
 	journal->meta_changed = true;
 	return 0;
+}
+
+static int repair_ignore_row(void *arg, const struct feed_definition *definition, const struct feed_checkpoint *checkpoint)
+{
+	(void)arg, (void)definition, (void)checkpoint;
+	return 0;
+}
+
+int journal_find_damaged_feed(struct journal *journal, struct txn *txn, uint32_t after, uint32_t *ret_feed)
+{
+	CHECK_OBJ(journal, JOURNAL_MAGIC);
+	for (size_t i = 0; i < journal->n_feeds; i++) {
+		uint32_t feed = journal->feeds[i].id;
+
+		if (feed <= after)
+			continue;
+		int r = journal_one_feed(journal, txn, feed, repair_ignore_row, NULL);
+		if (r == NOT_FOUND)
+			r = err_set(ERR_CORRUPT, "feed %" PRIu32 " has no definition", feed);
+		if (r == ERR_CORRUPT)
+			*ret_feed = feed;
+		if (r)
+			return r == ERR_CORRUPT ? FOUND : r;
+	}
+	return NOT_FOUND;
+}
+
+bool journal_feed_is_removed(const struct journal *journal, uint32_t feed)
+{
+	CHECK_OBJ(journal, JOURNAL_MAGIC);
+	const struct feed_row *row = feed_row_find(journal, feed);
+
+	return row && row->checkpoint.phase == FEED_REMOVED;
 }

@@ -265,23 +265,35 @@ int head_walk_open(struct journal *journal, struct txn *txn, uint32_t feed, stru
 	return 0;
 }
 
+/* Moves to the first head of the walk. The one before it is read also: a damaged key may have taken it out of the walk. */
+static int head_walk_begin(struct head_walk *walk, struct bytes *ret_key, struct bytes *ret_value)
+{
+	struct head head;
+
+	walk->started = true;
+	int r = cursor_before(walk->cursor, walk->first, ret_key, ret_value);
+	if (r == FOUND)
+		r = head_read(*ret_key, *ret_value, &head);
+	return r < 0 ? r : cursor_seek(walk->cursor, walk->first, ret_key, ret_value);
+}
+
 int head_walk_next(struct head_walk *walk, struct bytes *ret_key, struct head *ret_head)
 {
 	struct bytes key, value;
 
 	CHECK_OBJ(walk, HEAD_WALK_MAGIC);
-	int r = walk->started ? cursor_next(walk->cursor, &key, &value)
-			      : cursor_seek(walk->cursor, walk->first, &key, &value);
-	walk->started = true;
+	int r = walk->started ? cursor_next(walk->cursor, &key, &value) : head_walk_begin(walk, &key, &value);
 	if (r)
 		return r;
 	if (key.size <= 4)
 		return err_set(ERR_CORRUPT, "a head's key of %zu bytes", key.size);
-	if (memcmp(key.data, walk->room, 4) != 0)
-		return END;
-	r = head_read(value, ret_head);
+	if (!cursor_page_is_whole(walk->cursor, key))
+		return err_set(ERR_CORRUPT, "a page of heads lacks some");
+	r = head_read(key, value, ret_head); /* also of the next feed: a damaged key is of any */
 	if (r < 0)
 		return r;
+	if (memcmp(key.data, walk->room, 4) != 0)
+		return END;
 	*ret_key = BYTES((const uint8_t *)key.data + 4, key.size - 4);
 	return FOUND;
 }

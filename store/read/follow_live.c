@@ -158,7 +158,7 @@ int follow_live_next(struct follow *f, struct follow_item *ret_item)
 		r = is_next ? follow_live_entry(f, &entry, ret_item) : END;
 		if (r == END || r < 0)
 			f->state = FOLLOW_IDLE;
-		if (r != NOT_FOUND)
+		if (r != NOT_FOUND || f->state != FOLLOW_LIVE) /* a feed that lapses is told so first */
 			return r == END ? NOT_FOUND : r;
 	}
 	if (r == LAPPED)

@@ -12,6 +12,7 @@ import struct
 import pytest
 
 from harness import eventually
+from harness.follow import replay, since_lapped
 from harness.store import whole
 
 MARK = b"damage-me-0123456789"
@@ -93,6 +94,22 @@ def test_a_damaged_definition_of_a_feed_is_stored_again(simulator, running):
     wait_sound(store)
 
 
+def test_a_damaged_page_of_feeds_in_which_rows_can_not_be_stored_again_is_listed_anew(simulator, running):
+    """All readers need it, and so do the processor and kinf-serve, which would be started again for ever."""
+    store, _ = running
+    before = uuid(store)
+    with open(journal(store), "r+b") as file:
+        data = file.read()
+        for row in re.finditer(re.escape(DEFINITION), data):
+            file.seek(row.start() // 4096 * 4096 + 10)
+            file.write(struct.pack("<H", 4))  # the kind of page: no leaf
+    assert store.kinf("get", "pods").status == 1
+    eventually(lambda: store.kinf("get", "pods").status == 0)
+    store.wait_equal(simulator, "pods")
+    assert uuid(store) != before
+    wait_sound(store)
+
+
 def test_a_journal_whose_definition_of_a_feed_was_damaged_meanwhile_is_listed_anew(simulator, running):
     store, _ = running
     before = uuid(store)
@@ -101,6 +118,20 @@ def test_a_journal_whose_definition_of_a_feed_was_damaged_meanwhile_is_listed_an
     supervisor = store.run()
     store.wait_equal(simulator, "pods")
     assert uuid(store) != before and "the definition of feed 1 is damaged" in supervisor.log
+    wait_sound(store)
+
+
+def test_a_damaged_head_that_the_building_of_an_index_finds_is_listed_anew(simulator, running):
+    """It names the newest version of its object. Nothing else tells which that is, and the object does not change."""
+    store, key = running
+    before = uuid(store)
+    assert store.supervisor.stop() == 0
+    head = struct.pack(">I", 1) + key.encode()
+    assert flip(journal(store), head, len(head)) >= 1
+    shutil.rmtree(store.path / "index")
+    supervisor = store.run()
+    store.wait_equal(simulator, "pods")
+    assert uuid(store) != before and "the checksum of a head" in supervisor.log
     wait_sound(store)
 
 
@@ -186,6 +217,25 @@ def test_a_version_that_is_damaged_and_replaced_makes_only_its_follower_lapse(si
     assert result.status == 0 and result.lines[0]["type"] == "LAPPED", result
     shown = {f"{e['object']['metadata']['namespace']}/{e['object']['metadata']['name']}": e["object"] for e in result.lines if "object" in e}
     assert shown == simulator.truth("pods")
+
+
+def test_a_live_follower_lapses_before_it_gives_a_later_change(simulator, running):
+    """It has the version that is damaged, which is the old state of the next change."""
+    store, key = running
+    other = sorted(simulator.truth("pods"))[3]
+    follower = store.follower("watch", "pods", "-o", "json", "--old")
+    eventually(lambda: [line["type"] for line in follower.lines][-1:] == ["SYNC"])
+    known = len(follower.lines)
+    follower.send(signal.SIGSTOP)
+    assert flip(journal(store), MARK) >= 1
+    for changed in (key, other):
+        simulator.patch("pods", changed, {"metadata": {"annotations": {"mark": "later"}}})
+    store.wait_equal(simulator, "pods")
+    follower.send(signal.SIGCONT)
+    eventually(lambda: replay(since_lapped(follower.lines)) == simulator.truth("pods"))
+    assert [line["type"] for line in follower.lines].count("LAPPED") == 1
+    assert follower.lines[known]["type"] == "LAPPED", follower.lines[known]["object"]["metadata"]
+    assert follower.stop() == 0
 
 
 def test_a_damaged_index_that_a_reader_finds_is_built_again(simulator, running):

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "common/cleanup.h"
+#include "store/journal/journal_record.h"
 #include "tests/unit/journal_damage.h"
 #include "tests/unit/journal_rig.h"
 
@@ -184,4 +185,259 @@ Test(journal_damage, a_removed_feed_goes_also_if_its_last_record_is_damaged)
 	journal_abort(j);
 	for (uint64_t at = 1; at <= seq; at++)
 		cr_expect_not(is_there(at), "%" PRIu64, at);
+}
+
+/* Returns the stored head of KEY, its key first, in a page that the open transaction may change. */
+static uint8_t *head_of(const char *key)
+{
+	uint8_t room[HEAD_KEY_MAX], copy[256];
+	struct bytes stored, wanted = head_key(feed, bytes_str(key), room);
+
+	cr_assert_eq(txn_get(journal_txn(j), DB_HEAD, wanted, &stored), FOUND);
+	cr_assert(stored.size <= sizeof(copy));
+	memcpy(copy, stored.data, stored.size);
+	cr_assert_eq(txn_put(journal_txn(j), DB_HEAD, wanted, BYTES(copy, stored.size), 0), 0);
+	cr_assert_eq(txn_get(journal_txn(j), DB_HEAD, wanted, &stored), FOUND);
+	return (uint8_t *)(uintptr_t)stored.data - wanted.size;
+}
+
+static int walk_heads(void)
+{
+	CLEANUP(head_walk_close) struct head_walk *walk = NULL;
+	struct bytes key;
+	struct head head;
+	int r = head_walk_open(j, journal_txn(j), feed, BYTES_NONE, &walk);
+
+	while (r == 0)
+		r = head_walk_next(walk, &key, &head);
+	return r;
+}
+
+static void no_byte_is_believed(const char *key)
+{
+	size_t size = 4 + strlen(key) + 16;
+	struct head head;
+
+	for (size_t at = 0; at <= size; at++) {
+		int expected = at < size ? ERR_CORRUPT : FOUND;
+
+		cr_assert_eq(journal_begin(j), 0);
+		uint8_t *stored = head_of(key);
+		if (at < size)
+			stored[at] ^= 1;
+		cr_expect_eq(journal_head(j, journal_txn(j), feed, bytes_str(key), &head), expected, "%s, byte %zu", key, at);
+		cr_expect_eq(walk_heads(), expected == FOUND ? END : expected, "%s, byte %zu", key, at);
+		journal_abort(j);
+	}
+}
+
+/* Else the next version would name another object's, which trimming would delete; or the object would be added twice. */
+Test(journal_damage, no_byte_of_a_head_is_believed)
+{
+	uint32_t other = add_feed(j);
+
+	fill(4);
+	(void)append(j, other, RECORD_ADDED, "web/x");
+	cr_assert_eq(journal_commit(j), 0);
+	no_byte_is_believed("web/00");
+	no_byte_is_believed("web/02");
+	no_byte_is_believed("web/03");
+}
+
+Test(journal_damage, a_page_of_heads_that_lacks_some_is_noticed)
+{
+	enum { LOWER = 12 };
+	uintptr_t page = env_page_size(journal_env(j));
+	struct head head;
+
+	fill(4);
+	cr_assert_eq(journal_begin(j), 0);
+	uint8_t *lower = (uint8_t *)((uintptr_t)head_of("web/03") / page * page) + LOWER;
+	le16_put(lower, (uint16_t)(le16_get(lower) - 2));
+	cr_expect_eq(journal_head(j, journal_txn(j), feed, BYTES_LIT("web/03"), &head), ERR_CORRUPT);
+	cr_expect_eq(walk_heads(), ERR_CORRUPT);
+	journal_abort(j);
+}
+
+static struct journal_meta meta_of(void)
+{
+	struct journal_meta meta;
+
+	cr_assert_eq(journal_begin(j), 0);
+	cr_assert_eq(journal_meta(j, journal_txn(j), &meta), 0);
+	journal_abort(j);
+	return meta;
+}
+
+static void trim_to(uint64_t target)
+{
+	uint64_t trimmed;
+	int r;
+
+	while ((r = journal_trim(j, target, 100, &trimmed)) == AGAIN)
+		continue;
+	cr_assert_eq(r, 0, "%s", err_text(r));
+}
+
+/* Also what can't be read. */
+static bool is_stored(uint64_t seq)
+{
+	uint8_t room[SEQ_KEY_SIZE];
+	struct bytes stored;
+
+	cr_assert_eq(journal_begin(j), 0);
+	int r = txn_get(journal_txn(j), DB_LOG, seq_key(seq, room), &stored);
+	journal_abort(j);
+	return r == FOUND;
+}
+
+/* Of a damaged version that a newer one replaces, of a deletion, and of what is missing. */
+Test(journal_damage, trimming_leaves_nothing_of_what_it_passed_over)
+{
+	fill(5); /* 2 to 6 */
+	uint64_t damaged = append(j, feed, RECORD_MODIFIED, "web/00"); /* 7 */
+	uint64_t deleted = append(j, feed, RECORD_DELETED, "web/01"); /* 8 */
+	uint64_t missing = append(j, feed, RECORD_MODIFIED, "web/02"); /* 9 */
+	uint64_t newest = append(j, feed, RECORD_MODIFIED, "web/03"); /* 10 */
+	cr_assert_eq(journal_commit(j), 0);
+	damage(j, damaged, 8, 0);
+	damage(j, deleted, 8, 0);
+	damage(j, newest, 8, 0);
+	lose(j, missing);
+	trim_to(newest);
+	cr_expect(!is_stored(3) && !is_stored(deleted), "web/01 is deleted");
+	cr_expect(!is_stored(2) && !is_stored(5), "versions before the newest");
+	cr_expect(is_stored(6), "an object that did not change");
+	cr_expect_eq(meta_of().history, 0);
+	uint64_t last = append(j, feed, RECORD_MODIFIED, "web/00");
+	cr_assert_eq(journal_commit(j), 0);
+	cr_expect_gt(meta_of().history, 0);
+	trim_to(last);
+	cr_expect_not(is_stored(damaged));
+	cr_expect_eq(meta_of().history, 0);
+}
+
+Test(journal_damage, nothing_goes_while_a_record_above_the_horizon_may_need_it)
+{
+	fill(3); /* 2 to 4 */
+	uint64_t damaged = append(j, feed, RECORD_MODIFIED, "web/00"); /* 5 */
+	uint64_t second = append(j, feed, RECORD_MODIFIED, "web/01"); /* 6, after 3 */
+	uint64_t last = append(j, feed, RECORD_MODIFIED, "web/02"); /* 7, after 4 */
+	cr_assert_eq(journal_commit(j), 0);
+	damage(j, damaged, 8, 0);
+	damage(j, second, 8, 0);
+	trim_to(damaged);
+	cr_expect(is_stored(2) && is_stored(3) && is_stored(4) && is_stored(damaged));
+	trim_to(second);
+	cr_expect(!is_stored(2) && !is_stored(3), "the heads name the newest");
+	cr_expect(is_stored(4) && is_stored(damaged) && is_stored(second), "4 is the one before 7");
+	trim_to(last);
+	cr_expect(!is_stored(4) && is_stored(last));
+}
+
+Test(journal_damage, a_removed_feed_goes_also_if_its_last_record_is_one_of_several_that_are_missing)
+{
+	struct feed_checkpoint checkpoint;
+	uint32_t other = add_feed(j);
+	uint64_t removed;
+
+	fill(3);
+	cr_assert_eq(journal_begin(j), 0);
+	cr_assert_eq(journal_append(j, &(struct record){.feed = feed, .type = RECORD_FEED_REMOVED}, &removed), 0);
+	cr_assert_eq(journal_commit(j), 0);
+	(void)append(j, other, RECORD_ADDED, "web/x");
+	uint64_t last = append(j, other, RECORD_MODIFIED, "web/x");
+	cr_assert_eq(journal_commit(j), 0);
+	for (uint64_t seq = removed - 1; seq <= removed + 1; seq++)
+		lose(j, seq);
+	trim_to(last);
+	cr_assert_eq(journal_begin(j), 0);
+	cr_expect_eq(journal_feed_checkpoint(j, journal_txn(j), feed, &checkpoint), NOT_FOUND);
+	journal_abort(j);
+	for (uint64_t seq = 1; seq < last; seq++)
+		cr_expect_not(is_stored(seq), "%" PRIu64, seq);
+	cr_expect(is_stored(last));
+}
+
+/* A page that has the same row twice leads the walk back. */
+Test(journal_damage, trimming_goes_on_after_a_page_that_leads_back)
+{
+	enum { ROWS = 16 };
+	uint8_t room[SEQ_KEY_SIZE];
+	uintptr_t page = env_page_size(journal_env(j));
+	struct journal_meta meta;
+	struct bytes stored;
+	uint64_t trimmed;
+
+	fill(9); /* 2 to 10 */
+	for (unsigned i = 0; i < 5; i++)
+		(void)append(j, feed, RECORD_MODIFIED, "web/08");
+	cr_assert_eq(journal_commit(j), 0);
+	cr_assert_eq(journal_begin(j), 0);
+	cr_assert_eq(txn_get(journal_txn(j), DB_LOG, seq_key(1, room), &stored), FOUND);
+	uint8_t copy[256];
+	cr_assert(stored.size <= sizeof(copy));
+	memcpy(copy, stored.data, stored.size);
+	cr_assert_eq(txn_put(journal_txn(j), DB_LOG, seq_key(1, room), BYTES(copy, stored.size), 0), 0);
+	cr_assert_eq(txn_get(journal_txn(j), DB_LOG, seq_key(1, room), &stored), FOUND);
+	uint8_t *leaf = (uint8_t *)((uintptr_t)stored.data / page * page);
+	memcpy(leaf + ROWS + 2 * 6, leaf + ROWS + 2 * 3, 2); /* 4 in the place of 7 */
+	cr_assert_eq(journal_commit(j), 0);
+	int r = journal_trim(j, 10, 100, &trimmed);
+	cr_assert_eq(r, 0, "%s", err_text(r));
+	meta = meta_of();
+	cr_expect_eq(meta.horizon, 10, "%" PRIu64, meta.horizon);
+	cr_expect(is_there(2) && is_there(3) && is_there(10));
+}
+
+static void damage_row(uint32_t of, enum feed_part part)
+{
+	uint8_t room[FEED_KEY_SIZE], copy[1024];
+	struct bytes stored;
+
+	cr_assert_eq(journal_begin(j), 0);
+	cr_assert_eq(txn_get(journal_txn(j), DB_FEED, feed_key(of, part, room), &stored), FOUND);
+	cr_assert(stored.size <= sizeof(copy));
+	memcpy(copy, stored.data, stored.size);
+	copy[3] ^= 1;
+	cr_assert_eq(txn_put(journal_txn(j), DB_FEED, feed_key(of, part, room), BYTES(copy, stored.size), 0), 0);
+	cr_assert_eq(journal_commit(j), 0);
+}
+
+/* Finds the damaged feed, which is EXPECTED, or none for 0; and stores its rows again without a definition. */
+static void is_restored(uint32_t expected)
+{
+	CLEANUP(txn_abort) struct txn *txn = NULL;
+	uint32_t found = 0;
+
+	cr_assert_eq(txn_begin_read(journal_env(j), &txn), 0);
+	cr_assert_eq(journal_find_damaged_feed(j, txn, 0, &found), expected ? FOUND : NOT_FOUND);
+	cr_expect_eq(found, expected);
+	if (!expected)
+		return;
+	err_forget();
+	cr_expect_eq(journal_find_damaged_feed(j, txn, found, &found), NOT_FOUND);
+	cr_expect(journal_feed_is_removed(j, found));
+	cr_assert_eq(journal_begin(j), 0);
+	cr_assert_eq(journal_restore_feed(j, &(struct feed_definition){.id = found}), 0);
+	cr_assert_eq(journal_commit(j), 0);
+}
+
+/* Readers read the rows of all feeds. What a removed one was, none of them asks. */
+Test(journal_damage, rows_of_a_removed_feed_can_be_stored_again)
+{
+	uint64_t seq;
+
+	(void)add_feed(j);
+	fill(3);
+	cr_assert_eq(journal_begin(j), 0);
+	cr_assert_eq(journal_append(j, &(struct record){.feed = feed, .type = RECORD_FEED_REMOVED}, &seq), 0);
+	cr_assert_eq(journal_commit(j), 0);
+	is_restored(0);
+	damage_row(feed, FEED_DEFINITION);
+	is_restored(feed);
+	is_restored(0);
+	damage_row(feed, FEED_CHECKPOINT);
+	is_restored(feed);
+	is_restored(0);
 }

@@ -6,6 +6,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "store/journal/journal_internal.h"
+#include "store/journal/journal_record.h"
 #include "store/read/snapshot.h"
 #include "store/ring/ring.h"
 #include "tests/unit/verify_rig.h"
@@ -272,25 +273,21 @@ Test(verify, a_missing_version_is_told)
 
 Test(verify, a_head_that_is_gone_or_of_another_object_is_told)
 {
+	CLEANUP(buf_release) struct buf head = BUF_INIT;
 	struct small_store s;
-	uint8_t key[9];
-	struct bytes value;
+	struct record record;
+	uint8_t room[HEAD_KEY_MAX];
 
 	small_store_open(&s);
 	(void)small_store_put(&s, "web/a", "n1", 0);
 	(void)small_store_put(&s, "web/b", "n1", 0);
 	small_store_take(&s);
-	be32_put(key, s.feed);
-	memcpy(key + 4, "web/a", 5);
 	OK(journal_begin(s.journal));
-	OK(txn_get(journal_txn(s.journal), DB_HEAD, BYTES(key, 9), &value));
-	uint8_t copy[256];
-
-	memcpy(copy, value.data, value.size);
-	value.data = copy;
-	cr_assert_eq(txn_del(journal_txn(s.journal), DB_HEAD, BYTES(key, 9)), FOUND);
-	memcpy(key + 4, "web/b", 5);
-	OK(txn_put(journal_txn(s.journal), DB_HEAD, BYTES(key, 9), value, 0));
+	OK(journal_get(s.journal, journal_txn(s.journal), 4, &record));
+	cr_assert_eq(txn_del(journal_txn(s.journal), DB_HEAD, head_key(s.feed, record.key, room)), FOUND);
+	struct bytes key = head_key(s.feed, BYTES_LIT("web/b"), room);
+	head_write(key, &record, &head);
+	OK(txn_put(journal_txn(s.journal), DB_HEAD, key, buf_bytes(&head), 0));
 	OK(journal_commit(s.journal));
 	assert_fault(s.path, false, "the head of 'web/b' names version 4 of 'web/a'");
 	cr_assert(strstr(
