@@ -317,11 +317,14 @@ static int apply_bracket(struct apply *apply, struct txn *txn, struct apply_feed
 	uint64_t begin, uint64_t end)
 {
 	CLEANUP(journal_walk_close) struct journal_walk *walk = NULL;
+	struct journal_meta meta;
 	struct record record;
-	int r = journal_walk_open(apply->journal, txn, begin + 1, &walk);
+	int r = journal_meta(apply->journal, txn, &meta);
 
-	if (!r) /* trimming does not reach an open list */
-		journal_walk_check(walk, begin, end);
+	if (!r)
+		r = journal_walk_open(apply->journal, txn, begin + 1, &walk);
+	if (!r) /* a first list may be trimmed while it is open */
+		journal_walk_check(walk, meta.horizon, end);
 	if (feed->row.listed == 0) /* no object has an older version, so this reads in the order of the journal */
 		env_expect_random(journal_env(apply->journal), false);
 	while (!r && (r = journal_walk_next(walk, &record)) == FOUND && record.seq < end) {

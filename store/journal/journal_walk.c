@@ -27,7 +27,7 @@ struct journal_walk {
 	struct ahead ahead;
 	struct cursor *front; /* at the last record that was announced; NULL: none was */
 	unsigned lead;        /* records between the two cursors */
-	uint64_t end; /* no record between two others may be missing below it; 0: they may */
+	uint64_t horizon, end; /* no record between these two may be missing; end 0: any may */
 	unsigned step, passed; /* of PASSED records of STEP the walk has passed since it looked last */
 };
 
@@ -53,10 +53,15 @@ int journal_walk_open(struct journal *journal, struct txn *txn, uint64_t from,
 void journal_walk_check(struct journal_walk *walk, uint64_t horizon, uint64_t end)
 {
 	CHECK_OBJ(walk, JOURNAL_WALK_MAGIC);
-	if (walk->from <= horizon)
-		walk->from = horizon + 1;
-	walk->seq = walk->from - 1;
+	walk->seq = walk->from ? walk->from - 1 : 0;
+	walk->horizon = horizon;
 	walk->end = end;
+}
+
+/* Returns the seq that comes next at the latest in a walk that is checked. */
+static uint64_t walk_due(const struct journal_walk *walk)
+{
+	return (walk->seq > walk->horizon ? walk->seq : walk->horizon) + 1;
 }
 
 /* Moves FRONT on and announces what it comes to. Returns: FOUND; END; errors, which the walk itself will meet. */
@@ -115,7 +120,7 @@ static int walk_restart(struct journal_walk *walk, uint64_t seq)
 /* Reports the records after the last one and before FOUND_SEQ as missing: the step has come to the last of them. */
 static int walk_lacks(struct journal_walk *walk, uint64_t found_seq)
 {
-	uint64_t first = walk->seq + 1;
+	uint64_t first = walk_due(walk);
 	int r = walk_restart(walk, found_seq);
 
 	if (r < 0)
@@ -135,14 +140,14 @@ int journal_walk_next(struct journal_walk *walk, struct record *ret_record)
 		? cursor_next(walk->cursor, &key, &value)
 		: cursor_seek(walk->cursor, seq_key(walk->from, room), &key, &value);
 	walk->started = true;
-	if (r == END && walk->seq + 1 < walk->end)
+	if (r == END && walk_due(walk) < walk->end)
 		return walk_lacks(walk, walk->end);
 	if (r)
 		return r;
 	uint64_t seq = key.size == SEQ_KEY_SIZE ? be64_get(key.data) : walk->seq + 1;
 	if (walk->end && seq <= walk->seq)
 		return err_set(ERR_CORRUPT, "record %" PRIu64 " comes after %" PRIu64, seq, walk->seq);
-	if (walk->end && seq > walk->seq + 1)
+	if (walk->end && seq > walk_due(walk))
 		return walk_lacks(walk, seq);
 	walk->seq = seq;
 	r = record_read(value, &record);

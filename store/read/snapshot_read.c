@@ -14,7 +14,8 @@
 int snapshot_open_walk(struct snapshot *snapshot, uint64_t from, struct journal_walk **ret_walk)
 {
 	const struct snapshot *s = snapshot_log(snapshot);
-	int r = journal_walk_open(s->pair->journal, s->journal_txn, from, ret_walk);
+	uint64_t first = s->journal.horizon + 1;
+	int r = journal_walk_open(s->pair->journal, s->journal_txn, from > first ? from : first, ret_walk);
 
 	if (r == 0)
 		journal_walk_check(*ret_walk, s->journal.horizon, s->journal.next_seq);

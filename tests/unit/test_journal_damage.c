@@ -107,7 +107,11 @@ Test(journal_damage, below_the_horizon_records_may_be_missing)
 	(void)append(j, feed, RECORD_MODIFIED, "web/02"); /* 7, replaces 4 */
 	cr_assert_eq(journal_commit(j), 0);
 	cr_assert_eq(journal_trim(j, 6, 100, &trimmed), 0);
-	cr_expect_str_eq(walked(0), "7 ");
+	cr_expect_str_eq(walked(0), "2 4 5 6 7 ");
+	cr_expect_str_eq(walked(3), "4 5 6 7 ");
+	lose(j, 7);
+	cr_expect_str_eq(walked(0), "2 4 5 6 !7 ");
+	cr_expect_str_eq(walked(7), "!7 ");
 }
 
 static uint64_t trimmed_of(uint32_t of)
