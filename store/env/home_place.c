@@ -177,7 +177,7 @@ static int place_check_owner(int fd, const struct stat *st, const char *store)
 	(void)home_name_user(st->st_uid, user);
 	(void)snprintf(account, sizeof(account), "%s%s", *user >= '0' && *user <= '9' ? "#" : "", user); /* as sudo takes a number */
 	return err_say(ERR_CONFIG,
-		"the directory '%s' belongs to user %s, who could not read what user %u makes in it: start as that user "
+		"the directory '%s' belongs to user %s, and a store to the user of its daemons, which is %u here: start as that user "
 		"(sudo -u %s), give it to this one (chown -R %u %s), or name another directory, as one in it, with 'store' in kinf.yaml or --store",
 		store, user, (unsigned)maker, shell_word(account, word), (unsigned)maker, shell_word(store, other));
 }

@@ -221,7 +221,7 @@ Test(home_place, another_users_store_is_left_as_it_is)
 	if (geteuid() != 0)
 		return;
 	cr_assert_eq(chown(empty, OTHER, OTHER) | chown(store, OTHER, OTHER), 0);
-	expect_refusal(empty, "belongs to user nobody, who could not read what user 0 makes in it: start as that user (sudo -u nobody)");
+	expect_refusal(empty, "belongs to user nobody, and a store to the user of its daemons, which is 0 here: start as that user (sudo -u nobody)");
 	expect_refusal(store, "give it to this one (chown -R 0 /");
 	cr_assert_eq(chown(store, 54321, OTHER), 0);
 	expect_refusal(store, "start as that user (sudo -u \"#54321\")");
