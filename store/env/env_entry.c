@@ -184,6 +184,15 @@ void txn_forget_cursors(struct txn *txn)
 	}
 }
 
+/* Returns whether a row that LMDB has found lies in the file: with a damaged page it believes any place and size. */
+static bool cursor_is_in_file(const struct cursor *cursor, const MDB_val *part)
+{
+	struct mapping *map = cursor->txn->map;
+
+	return cursor->txn->is_write || !map->address || !part->mv_size ||
+	       mapping_has(map, (uint64_t)((uintptr_t)part->mv_data - (uintptr_t)map->address), part->mv_size);
+}
+
 static int cursor_move(struct cursor *cursor, MDB_val *key, MDB_cursor_op op, struct bytes *ret_key,
 	struct bytes *ret_value)
 {
@@ -197,6 +206,8 @@ static int cursor_move(struct cursor *cursor, MDB_val *key, MDB_cursor_op op, st
 	int rc = LMDB_READ(cursor->txn, cursor_get, cursor->mdb, key, &value, op);
 	if (rc == MDB_NOTFOUND && !mapping_is_given_up(cursor->txn->map))
 		return END;
+	if (rc == 0 && !(cursor_is_in_file(cursor, key) && cursor_is_in_file(cursor, &value)))
+		rc = MDB_CORRUPTED;
 	if (rc)
 		return txn_failed(cursor->txn, rc, "reading");
 	*ret_key = UNVAL(*key);

@@ -80,27 +80,31 @@ int txn_place(struct txn *txn, struct bytes value, uint64_t *ret_offset)
 	return FOUND;
 }
 
+bool mapping_has(struct mapping *map, uint64_t offset, uint64_t size)
+{
+	if (offset >= map->map_bytes || size > map->map_bytes - offset)
+		return false;
+	if (offset + size <= __atomic_load_n(&map->file_bytes, __ATOMIC_RELAXED))
+		return true;
+	/* The file has grown since it was last examined, or the offset is nonsense. Beyond the newest state
+	 * there may be a hole that the writer cuts off when it ends. */
+	uint64_t in_file, written = mapping_state_end(map);
+	int r = mapping_file_size(map, &in_file);
+	err_ignore(r, "what may not be in the file is not read");
+	if (r < 0)
+		return false;
+	in_file = in_file < written ? in_file : written;
+	__atomic_store_n(&map->file_bytes, in_file, __ATOMIC_RELAXED);
+	return offset + size <= in_file;
+}
+
 int txn_at(struct txn *txn, uint64_t offset, size_t size, struct bytes *ret_value)
 {
 	CHECK_OBJ(txn, TXN_MAGIC);
 	struct mapping *map = txn->map;
 
-	if (!map->address || (offset & (map->page_size - 1)) != PAGE_HEADER ||
-		offset >= map->map_bytes || size > map->map_bytes - offset)
+	if (!map->address || (offset & (map->page_size - 1)) != PAGE_HEADER || !mapping_has(map, offset, size))
 		return NOT_FOUND;
-	if (offset + size > __atomic_load_n(&map->file_bytes, __ATOMIC_RELAXED)) {
-		/* The file has grown since it was last examined, or the offset is nonsense. Beyond the newest state
-		 * there may be a hole that the writer cuts off when it ends. */
-		uint64_t in_file, written = mapping_state_end(map);
-		int r = mapping_file_size(map, &in_file);
-		err_ignore(r, "the value is found by its key then");
-		if (r < 0)
-			return NOT_FOUND;
-		in_file = in_file < written ? in_file : written;
-		__atomic_store_n(&map->file_bytes, in_file, __ATOMIC_RELAXED);
-		if (offset + size > in_file)
-			return NOT_FOUND;
-	}
 	*ret_value = BYTES(map->address + offset, size);
 	return FOUND;
 }

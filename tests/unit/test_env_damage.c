@@ -156,6 +156,38 @@ Test(env_damage, a_changed_byte_of_a_page_never_leads_to_the_row_that_was_there_
 	(void)close(fd);
 }
 
+/* A page that is damaged while it is read: its rows may seem to lie, or to end, beyond the file. */
+Test(env_damage, a_row_beyond_the_file_is_damage)
+{
+	struct env *writer = open_env("e", ENV_WRITE);
+	CLEANUP(txn_abort) struct txn *txn = NULL;
+	CLEANUP(cursor_close) struct cursor *cursor = NULL;
+	struct bytes key, value;
+
+	put(writer, "1", 10);
+	put(writer, "2", 20);
+	struct env *env = open_env("e", ENV_READ);
+	cr_assert_eq(txn_begin_read(env, &txn), 0);
+	cr_assert_eq(cursor_open(txn, 0, &cursor), 0);
+	cr_assert_eq(cursor_next(cursor, &key, &value), FOUND);
+	int fd = open(scratch_path("e/data.mdb"), O_RDWR | O_CLOEXEC);
+	uint8_t *bytes = mmap(NULL, database_page() * 8, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	cr_assert_neq(bytes, MAP_FAILED);
+	uint8_t *second = memmem(bytes, database_page() * 8, "2" "22222222222222222222", 21);
+	for (size_t at = 0; second && at + 21 < database_page() * 8;) { /* in each page that has the row */
+		le16_put(second - 8 + 2, 0x3fff); /* the upper half of the value's size */
+		at = (size_t)(second + 21 - bytes);
+		second = memmem(bytes + at, database_page() * 8 - at, "2" "22222222222222222222", 21);
+	}
+	cr_expect_eq(cursor_next(cursor, &key, &value), ERR_CORRUPT);
+	(void)munmap(bytes, database_page() * 8);
+	(void)close(fd);
+	cursor_close(&cursor);
+	txn_abort(&txn);
+	env_close(&env);
+	env_close(&writer);
+}
+
 static void must_be_refused(uint8_t *byte)
 {
 	int r;
