@@ -83,7 +83,7 @@ static int check(const struct config *config)
 	r = home_check_writable(config->store);
 	if (r < 0)
 		return config_blame(config, "store", err_add(r, "the store '%.200s' can't be made", config->store));
-	r = home_check_place(config->store);
+	r = home_check_place(config->store, config->runtime_dir);
 	if (r < 0)
 		return config_blame(config, "store", r);
 	r = home_check_writable(config->runtime_dir);

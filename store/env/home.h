@@ -48,8 +48,9 @@ int home_check_group(const char *name);
 /* Checks that the directory PATH, which is absolute, is there or can be made by this process. Returns: 0, ERR_CONFIG. */
 int home_check_writable(const char *path);
 /* Checks, before anything is made or changed, that the directory STORE may become a store, or is one: not if other files are in it,
- * and not one that all programs use. Returns: 0, also if there is none, or it can't be read; ERR_CONFIG. */
-int home_check_place(const char *store);
+ * and not one that all programs use. RUNTIME_DIR, NULL if there is none, may be in it. Returns: 0, also if there is none, or it can't
+ * be read; ERR_CONFIG. */
+int home_check_place(const char *store, const char *runtime_dir);
 
 /* Checks, before a daemon changes anything, that the directory STORE is this user's, with all that daemons use in it; home_open()
  * does so when it creates. Returns: 0, also if there is none, or it can't be read; ERR_CONFIG, with what to do. */

@@ -153,6 +153,23 @@ Test(home_place, a_directory_without_other_files_becomes_a_store)
 	}
 }
 
+/* One volume may have both. `kinf remove-store` leaves the runtime directory, and a person may have made it. */
+Test(home_place, a_directory_with_the_runtime_directory_in_it_becomes_a_store)
+{
+	const char *place = make_place("both", "run/");
+	struct home_options options = {.create = true, .runtime_dir = scratch_path("both/run")};
+	struct home *home = NULL;
+
+	expect_refusal(place, "such as run");
+	cr_assert_eq(home_open(place, &options, &home), 0, "%s", err_text(ERR_CONFIG));
+	home_close(&home);
+	cr_assert(has(place, "id"));
+	(void)make_place("more", "run/ photos/");
+	options.runtime_dir = scratch_path("more/run");
+	cr_assert_eq(home_open(scratch_path("more"), &options, &home), ERR_CONFIG);
+	cr_assert_not_null(strstr(err_text(ERR_CONFIG), "such as photos"), "%s", err_text(ERR_CONFIG));
+}
+
 /* /var/lib/kinf is the directory of the first cluster's store, and /var/lib/kinf/NAME those of others. */
 Test(home_place, a_directory_with_other_stores_becomes_a_store)
 {
