@@ -28,7 +28,8 @@
 
 struct home;
 
-#define HOME_DOORBELL "doorbell.sock" /* in the runtime directory; store/ring/doorbell.h */
+#define HOME_DOORBELL  "doorbell.sock" /* in the runtime directory; store/ring/doorbell.h */
+#define HOME_USER_SIZE 64
 
 struct home_options {
 	bool create;             /* daemons: make what is missing */
@@ -59,6 +60,9 @@ int home_check_owner(const char *store);
 /* Finds to which user files belong that this process makes in the directory, by making one: not to its own where the file system
  * gives all of them to another (vfat, a FUSE, root's on an NFS client). */
 int home_find_user(int directory_fd, uid_t *ret_user);
+
+/* Writes the name of a user, or the number of one that has none. Returns NAME. */
+const char *home_name_user(uid_t number, char name[HOME_USER_SIZE]);
 
 /* R is the error of a reader; if it may not enter STORE, says whose that is. Returns R. */
 int home_explain_denied(int r, const char *store);
