@@ -99,7 +99,7 @@ static bool place_allows(int fd, bool for_all, const char *runtime_dir, const ch
 
 	if (strcmp(name, "kinf.yaml") == 0 || strcmp(name, HOME_PROBE) == 0)
 		return true;
-	entry_fd = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	entry_fd = openat(fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC); /* root's lost+found can't be read */
 	if (entry_fd < 0 || fstat(entry_fd, &st) < 0)
 		return false;
 	if (runtime_dir && stat(runtime_dir, &runtime) == 0 && runtime.st_dev == st.st_dev && runtime.st_ino == st.st_ino)

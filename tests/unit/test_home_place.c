@@ -359,6 +359,23 @@ Test(home_place, what_has_the_name_of_a_part_and_is_none_is_named)
 	}
 }
 
+/* A volume of its own for a service's user: its directory was given to that user, and lost+found is root's. */
+Test(home_place, the_root_of_a_file_system_whose_lost_and_found_is_roots_becomes_a_store)
+{
+	const char *place = make_place("mount", "lost+found/ .snapshot/");
+	char said[1000];
+
+	if (geteuid() != 0)
+		return;
+	cr_assert_eq(chmod(scratch(), 0777), 0);
+	cr_assert_eq(chmod(scratch_path("mount/lost+found"), 0700), 0);
+	cr_assert_eq(chmod(scratch_path("mount/.snapshot"), 0700), 0);
+	cr_assert_eq(chown(place, OTHER, OTHER), 0);
+	start_as_other(place, said, sizeof(said));
+	cr_assert_str_eq(said, "");
+	cr_assert(has(place, "id"));
+}
+
 /* Some file systems give the files of all users, or of root, to one user. A file system user does the same, in this thread. */
 Test(home_place, a_file_system_that_gives_all_files_to_another_user_is_used)
 {
