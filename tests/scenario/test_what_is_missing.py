@@ -607,6 +607,22 @@ def test_a_user_who_may_not_use_a_port_learns_what_to_do(simulator, store):
 
 
 @root
+def test_config_check_finds_a_store_that_is_another_users(simulator, store):
+    """As a volume that belongs to root and that the daemons' group may write."""
+    home = store.directory / "volume"
+    home.mkdir()
+    os.chown(home, 0, 65534)
+    home.chmod(0o2775)
+    store.configure("pods", store=str(home))
+    for path in (store.directory, store.config, store.kubeconfig):
+        os.chmod(path, 0o755)
+    command = ["env", "-u", "KINF_STORE", program("kinf"), "config", "check", store.config]
+    result = as_nobody(store, *command)
+    assert result.status == 1 and f"store: the directory '{home}' belongs to user root, and a store to" in result.stderr, result
+    assert not list(home.iterdir()) and run_command(command, store.env, 30).status == 0
+
+
+@root
 def test_a_copy_that_became_another_users_is_read(live):
     """As root's `cp -r` of a store of the user kinf, beside its daemons. It was said to remove their runtime directory."""
     copy = copy_of_running(live, live.directory / "copy")
