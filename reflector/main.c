@@ -2,6 +2,7 @@
 /* kinf-reflector: API server -> journal + delta ring. */
 #include <errno.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "common/cleanup.h"
 #include "common/daemon/daemon.h"
@@ -83,7 +84,9 @@ static int check(const struct config *config)
 	r = home_check_writable(config->store);
 	if (r < 0)
 		return config_blame(config, "store", err_add(r, "the store '%.200s' can't be made", config->store));
-	r = home_check_place(config->store);
+	r = home_check_place(config->store, config->runtime_dir);
+	if (r == 0 && geteuid() != 0) /* root checks for others as well */
+		r = home_check_owner(config->store);
 	if (r < 0)
 		return config_blame(config, "store", r);
 	r = home_check_writable(config->runtime_dir);

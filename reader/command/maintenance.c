@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -145,6 +144,7 @@ int maintenance_run(const char *const *program, int signals, const char *what, c
 
 int maintenance_check_owner(const struct home *home)
 {
+	char user[HOME_USER_SIZE];
 	uid_t maker = geteuid();
 	struct stat st;
 
@@ -156,10 +156,8 @@ int maintenance_check_owner(const struct home *home)
 	err_ignore(r, "a directory in which this user makes no files is another one's");
 	if (r == 0 && maker != geteuid())
 		return 0;
-	const struct passwd *owner = getpwuid(st.st_uid);
-
-	return err_say(-EPERM, "the store '%s' belongs to user %s (%u): run this as that user", home_path(home),
-		owner ? owner->pw_name : "?", st.st_uid);
+	return err_say(-EPERM, "the store '%s' belongs to user %s: run this as that user", home_path(home),
+		home_name_user(st.st_uid, user));
 }
 
 int maintenance_take(struct home *home, enum home_role role)

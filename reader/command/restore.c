@@ -47,14 +47,19 @@ static int restore_extract(struct backup *backup, const char *file)
 	return tar_read(fd, directory, backup_report_bytes, backup);
 }
 
-/* Copies the store SOURCE to RESTORED in the partial directory. */
-static int restore_copy(struct backup *backup, const char *source)
+/* Copies the store SOURCE to RESTORED in the partial directory. NAME is what the user calls it. */
+static int restore_copy(struct backup *backup, const char *source, const char *name)
 {
 	CLEANUP(kinf_close) struct kinf *kinf = NULL;
 	CLEANUP(kinf_snapshot_close) struct kinf_snapshot *snapshot = NULL;
 	char path[PATH_MAX];
 	int r = kinf_open(source, &kinf);
 
+	if (r == ERR_FORMAT)
+		return err_say(r,
+			"another version of kinf made the backup '%s', in a format that this version can't read: restore and read "
+			"it with that version; a new store of this version is listed from the API server",
+			name);
 	if (r < 0)
 		return err_say(r, "the backup can't be read: %s", kinf ? kinf_error(kinf) : err_text(r));
 	r = backup_open_snapshot(kinf, &snapshot);
@@ -78,7 +83,7 @@ static int restore_make(struct backup *backup, const char *source, const char *t
 	if (r == 0)
 		r = partial_path(&backup->partial, EXTRACTED, extracted);
 	if (r == 0)
-		r = restore_copy(backup, is_directory ? source : extracted);
+		r = restore_copy(backup, is_directory ? source : extracted, source);
 	return r < 0 ? r : partial_end(&backup->partial, RESTORED);
 }
 

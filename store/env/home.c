@@ -201,14 +201,14 @@ static int home_give_files(const struct home *home, gid_t group)
 }
 
 /* Leaves the store locked by *RET_LOCK, because both daemons may start at the same time. */
-static int home_create(struct home *home, const char *store, gid_t group, int *ret_lock)
+static int home_create(struct home *home, const char *store, const char *runtime_dir, gid_t group, int *ret_lock)
 {
 	unsigned mode = group == HOME_NO_GROUP ? 0700 : 02750;
 	unsigned shared = group == HOME_NO_GROUP ? 0700 : 03770;
 	int journal = -1, index = -1, cursors = -1;
 	AUTO_FD int pins = -1;
 
-	int r = home_check_place(store);
+	int r = home_check_place(store, runtime_dir);
 	if (r == 0)
 		r = home_check_owner(store);
 	if (r == 0)
@@ -347,7 +347,7 @@ static int home_open_parts(struct home *home, const char *store, const struct ho
 	}
 	(void)snprintf(home->path, sizeof(home->path), "%s", store);
 	home->unchecked = options->unchecked;
-	int r = options->create ? home_create(home, store, group, &lock) : home_find(home, store);
+	int r = options->create ? home_create(home, store, options->runtime_dir, group, &lock) : home_find(home, store);
 	if (r < 0)
 		return options->create ? home_explain_rights(r, "store", store, "store", "--store") : r;
 	/* An absolute path keeps its links: turning one to another store leads daemons and readers there. */

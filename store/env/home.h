@@ -28,7 +28,8 @@
 
 struct home;
 
-#define HOME_DOORBELL "doorbell.sock" /* in the runtime directory; store/ring/doorbell.h */
+#define HOME_DOORBELL  "doorbell.sock" /* in the runtime directory; store/ring/doorbell.h */
+#define HOME_USER_SIZE 64
 
 struct home_options {
 	bool create;             /* daemons: make what is missing */
@@ -48,8 +49,9 @@ int home_check_group(const char *name);
 /* Checks that the directory PATH, which is absolute, is there or can be made by this process. Returns: 0, ERR_CONFIG. */
 int home_check_writable(const char *path);
 /* Checks, before anything is made or changed, that the directory STORE may become a store, or is one: not if other files are in it,
- * and not one that all programs use. Returns: 0, also if there is none, or it can't be read; ERR_CONFIG. */
-int home_check_place(const char *store);
+ * and not one that all programs use. RUNTIME_DIR, NULL if there is none, may be in it. Returns: 0, also if there is none, or it can't
+ * be read; ERR_CONFIG. */
+int home_check_place(const char *store, const char *runtime_dir);
 
 /* Checks, before a daemon changes anything, that the directory STORE is this user's, with all that daemons use in it; home_open()
  * does so when it creates. Returns: 0, also if there is none, or it can't be read; ERR_CONFIG, with what to do. */
@@ -58,6 +60,9 @@ int home_check_owner(const char *store);
 /* Finds to which user files belong that this process makes in the directory, by making one: not to its own where the file system
  * gives all of them to another (vfat, a FUSE, root's on an NFS client). */
 int home_find_user(int directory_fd, uid_t *ret_user);
+
+/* Writes the name of a user, or the number of one that has none. Returns NAME. */
+const char *home_name_user(uid_t number, char name[HOME_USER_SIZE]);
 
 /* R is the error of a reader; if it may not enter STORE, says whose that is. Returns R. */
 int home_explain_denied(int r, const char *store);

@@ -22,7 +22,6 @@
 #define HOME_MAKING_LOCK "making.lock"
 #define HOME_PROBE       ".owner.new"
 #define HOME_GUARDED_MAX 8
-#define HOME_USER_SIZE   64
 
 struct home {
 	uint32_t magic;
@@ -65,8 +64,6 @@ int home_make_parents(const char *path);
 
 /* ---- home_place.c ---- */
 
-/* Writes the name of a user, or the number of one that has none. Returns NAME. */
-const char *home_name_user(uid_t number, char name[HOME_USER_SIZE]);
 /* A daemon can't make the store or its runtime directory (WHAT), or lacks a right to write it: says what to do, with the key of
  * kinf.yaml and the option that name another. */
 int home_explain_rights(int r, const char *what, const char *path, const char *key, const char *option);

@@ -90,17 +90,20 @@ static bool place_is_other_store(int fd, const struct stat *st)
 	return directory && st->st_uid == geteuid() && (st->st_mode & 07777) == 0700 && !place_next(directory);
 }
 
-/* Returns whether NAME may be in a directory, open as FD, that becomes a store. */
-static bool place_allows(int fd, bool for_all, const char *name)
+/* Returns whether NAME may be in a directory, open as FD, that becomes a store. The runtime directory may be in it: a volume that has
+ * both, and remove-store leaves that one. */
+static bool place_allows(int fd, bool for_all, const char *runtime_dir, const char *name)
 {
 	AUTO_FD int entry_fd = -1;
-	struct stat st;
+	struct stat st, runtime;
 
 	if (strcmp(name, "kinf.yaml") == 0 || strcmp(name, HOME_PROBE) == 0)
 		return true;
-	entry_fd = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	entry_fd = openat(fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC); /* root's lost+found can't be read */
 	if (entry_fd < 0 || fstat(entry_fd, &st) < 0)
 		return false;
+	if (runtime_dir && stat(runtime_dir, &runtime) == 0 && runtime.st_dev == st.st_dev && runtime.st_ino == st.st_ino)
+		return true;
 	/* Programs make hidden directories in the home directory of a service's user, some file systems make one of snapshots; and
 	 * in /tmp there are such as well. */
 	return strcmp(name, "lost+found") == 0 || (*name == '.' && !for_all) || place_is_other_store(entry_fd, &st);
@@ -118,7 +121,7 @@ static bool place_is_everybodys(const struct stat *st)
 	return false;
 }
 
-static int place_check_entries(int fd, const struct stat *st, const char *store)
+static int place_check_entries(int fd, const struct stat *st, const char *runtime_dir, const char *store)
 {
 	CLEANUP(place_close) DIR *directory = place_list(fd);
 	bool for_all = (st->st_mode & 01002) == 01002;
@@ -128,7 +131,7 @@ static int place_check_entries(int fd, const struct stat *st, const char *store)
 		return 0;
 	for (const char *name; directory && (name = place_next(directory));)
 		/* Another daemon may have made a store of it meanwhile. */
-		if (!place_allows(fd, for_all, name) && !place_is_taken(fd))
+		if (!place_allows(fd, for_all, runtime_dir, name) && !place_is_taken(fd))
 			return err_say(ERR_CONFIG,
 				"the directory '%s' is no store, and has something else in it, such as %s: a store has its "
 				"directory for itself and closes it to other users; name a new or an empty one with 'store' in "
@@ -274,7 +277,7 @@ int home_check_owner(const char *store)
 	return st.st_uid == geteuid() ? place_check_parts(fd, store) : place_check_owner(fd, &st, store);
 }
 
-int home_check_place(const char *store)
+int home_check_place(const char *store, const char *runtime_dir)
 {
 	AUTO_FD int fd = open(store, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct stat st;
@@ -288,7 +291,7 @@ int home_check_place(const char *store)
 			"the store can't be the directory '%s': all programs use that, and a store closes its directory to other "
 			"users; name a directory of its own with 'store' in kinf.yaml or --store",
 			store);
-	return place_check_entries(fd, &st, store);
+	return place_check_entries(fd, &st, runtime_dir, store);
 }
 
 /* ---- what an attempt said ---- */

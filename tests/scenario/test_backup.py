@@ -4,6 +4,7 @@
 import grp
 import os
 import random
+import re
 import signal
 import stat
 import subprocess
@@ -307,6 +308,20 @@ def test_a_file_that_is_no_backup_is_refused(full):
             continue
         assert result.status == 1 and result.stderr.splitlines()[-1].startswith("Error: "), (name, result)
         assert not (full.directory / "target").exists() and leftovers(full.directory) == []
+
+
+@pytest.mark.parametrize("kind", ["file", "directory"])
+def test_a_backup_of_another_format_is_for_its_own_version(full, kind):
+    backup = make(full, kind)
+    (held,) = [backup] if kind == "file" else backup.glob("journal/gen-*/STATE")
+    # The journal's STATE is the first of the file; no checksum of a tar covers what is in a file.
+    changed, n = re.subn(rb"\nformat \d\n", b"\nformat 1\n", held.read_bytes(), count=1)
+    assert n == 1
+    held.write_bytes(changed)
+    result = full.kinf("restore", backup, full.directory / "target")
+    said = f"Error: another version of kinf made the backup '{backup}', in a format that this version can't read: restore and read it"
+    assert result.status == 1 and said in result.stderr and "daemons" not in result.stderr, result
+    assert not (full.directory / "target").exists() and leftovers(full.directory) == []
 
 
 @pytest.mark.parametrize("name", ["../outside", "/tmp/outside", "journal/gen-1/../../../outside", "cursors/x", "journal/gen-01/STATE"])

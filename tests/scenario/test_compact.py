@@ -311,18 +311,20 @@ def test_a_damaged_record_stops_it(simulator, removed):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-def test_another_user_may_not(removed):
+@pytest.mark.parametrize("owner, name", [(0, "root"), (54321, "54321")])
+def test_another_user_may_not(removed, owner, name):
     removed.stop()
     for directory in [removed.directory, removed.path, removed.path / "journal", removed.path / "index"]:
         directory.chmod(0o755)
     for path in removed.path.rglob("*"):
         path.chmod(0o755 if path.is_dir() else 0o644)
+    os.chown(removed.path, owner, owner)
     said = subprocess.run(
         [program("kinf"), "compact", "--store", removed.path],
         user=65534, group=65534, capture_output=True, text=True, timeout=60 * PATIENCE, cwd="/",
         env={"PATH": os.environ["PATH"], "ASAN_OPTIONS": "detect_leaks=0"},
     )
-    assert said.returncode == 1 and "belongs to user" in said.stderr, said
+    assert said.returncode == 1 and f"belongs to user {name}: run this as that user" in said.stderr, said
 
 
 def test_two_at_a_time(simulator, removed):

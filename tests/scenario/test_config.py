@@ -291,7 +291,7 @@ def test_config_check_finds_what_can_not_run(simulator, store, authority):
         ({"serve": {"tls": {"clientCA": there}}}, "serve.tls.clientCA", f"reading the CA '{there}'"),
         ({"serve": {"auth": "review", "review": {"cert": certificate, "key": str(other[1])}}}, "serve.review.key", "key values mismatch"),
         ({"serve": {"auth": "review", "review": {"tokenFile": missing}}}, "serve.review.tokenFile", f"'{missing}' does not exist"),
-        ({"serve": {"listen": ["unix", "192.0.2.1:6445"]}}, "serve.listen", "listening on '192.0.2.1:6445': Cannot assign requested address"),
+        ({"serve": {"listen": ["unix", "192.0.2.1:6445"]}}, "serve.listen", "listening on '192.0.2.1:6445': Cannot assign requested address: no interface of this machine has this address"),
         ({"serve": {"listen": "a..b:6445"}}, "serve.listen", "listening on 'a..b:6445': "),  # no name, so no server is asked
         ({"serve": {"metrics": "192.0.2.1:6445"}}, "serve.metrics", "Cannot assign requested address"),
         ({"store": str(file / "a/b")}, "store", f"the store '{file}/a/b' can't be made: '{file}' is no directory"),

@@ -590,6 +590,39 @@ def test_odd_paths_are_valid_json_and_no_commands_for_terminals(live, name):
 
 
 @root
+def test_a_user_who_may_not_use_a_port_learns_what_to_do(simulator, store):
+    if int(Path("/proc/sys/net/ipv4/ip_unprivileged_port_start").read_text()) <= 1:
+        pytest.skip("every user may use every port here")
+    home = store.directory / "home"
+    home.mkdir()
+    os.chown(home, 65534, 65534)
+    store.configure("pods", store=str(home / "store"), runtimeDir=str(home), serve={"listen": "127.0.0.1:1"})
+    for path in (store.directory, store.config, store.kubeconfig):
+        os.chmod(path, 0o755)
+    places = ["env", "-u", "KINF_STORE", "-u", "KINF_RUNTIME_DIR"]
+    words = "listening on '127.0.0.1:1': Permission denied: user 65534 may not use this port; take one from 1024 on"
+    for command, code in ((["config", "check"], 1), (["run"], 78)):
+        result = as_nobody(store, *places, program("kinf"), *command, "--config", store.config)
+        assert result.status == code and words in result.stderr, result
+
+
+@root
+def test_config_check_finds_a_store_that_is_another_users(simulator, store):
+    """As a volume that belongs to root and that the daemons' group may write."""
+    home = store.directory / "volume"
+    home.mkdir()
+    os.chown(home, 0, 65534)
+    home.chmod(0o2775)
+    store.configure("pods", store=str(home))
+    for path in (store.directory, store.config, store.kubeconfig):
+        os.chmod(path, 0o755)
+    command = ["env", "-u", "KINF_STORE", program("kinf"), "config", "check", store.config]
+    result = as_nobody(store, *command)
+    assert result.status == 1 and f"store: the directory '{home}' belongs to user root, and a store to" in result.stderr, result
+    assert not list(home.iterdir()) and run_command(command, store.env, 30).status == 0
+
+
+@root
 def test_a_copy_that_became_another_users_is_read(live):
     """As root's `cp -r` of a store of the user kinf, beside its daemons. It was said to remove their runtime directory."""
     copy = copy_of_running(live, live.directory / "copy")

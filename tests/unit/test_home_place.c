@@ -153,6 +153,23 @@ Test(home_place, a_directory_without_other_files_becomes_a_store)
 	}
 }
 
+/* One volume may have both. `kinf remove-store` leaves the runtime directory, and a person may have made it. */
+Test(home_place, a_directory_with_the_runtime_directory_in_it_becomes_a_store)
+{
+	const char *place = make_place("both", "run/");
+	struct home_options options = {.create = true, .runtime_dir = scratch_path("both/run")};
+	struct home *home = NULL;
+
+	expect_refusal(place, "such as run");
+	cr_assert_eq(home_open(place, &options, &home), 0, "%s", err_text(ERR_CONFIG));
+	home_close(&home);
+	cr_assert(has(place, "id"));
+	(void)make_place("more", "run/ photos/");
+	options.runtime_dir = scratch_path("more/run");
+	cr_assert_eq(home_open(scratch_path("more"), &options, &home), ERR_CONFIG);
+	cr_assert_not_null(strstr(err_text(ERR_CONFIG), "such as photos"), "%s", err_text(ERR_CONFIG));
+}
+
 /* /var/lib/kinf is the directory of the first cluster's store, and /var/lib/kinf/NAME those of others. */
 Test(home_place, a_directory_with_other_stores_becomes_a_store)
 {
@@ -340,6 +357,23 @@ Test(home_place, what_has_the_name_of_a_part_and_is_none_is_named)
 			cr_assert_eq(rename(away, path), 0);
 		cr_assert_eq(start_in(store), 0, "%s", err_text(ERR_CONFIG));
 	}
+}
+
+/* A volume of its own for a service's user: its directory was given to that user, and lost+found is root's. */
+Test(home_place, the_root_of_a_file_system_whose_lost_and_found_is_roots_becomes_a_store)
+{
+	const char *place = make_place("mount", "lost+found/ .snapshot/");
+	char said[1000];
+
+	if (geteuid() != 0)
+		return;
+	cr_assert_eq(chmod(scratch(), 0777), 0);
+	cr_assert_eq(chmod(scratch_path("mount/lost+found"), 0700), 0);
+	cr_assert_eq(chmod(scratch_path("mount/.snapshot"), 0700), 0);
+	cr_assert_eq(chown(place, OTHER, OTHER), 0);
+	start_as_other(place, said, sizeof(said));
+	cr_assert_str_eq(said, "");
+	cr_assert(has(place, "id"));
 }
 
 /* Some file systems give the files of all users, or of root, to one user. A file system user does the same, in this thread. */

@@ -93,6 +93,21 @@ static int listeners_open_unix(
 	return listeners_add(all, kind, TAKE_FD(fd));
 }
 
+/* Returns the error of listening on WORD, with what to do where the text of the system says too little. */
+static int listener_refused(int error, const char *word)
+{
+	if (error == EADDRNOTAVAIL)
+		return err_say(-error,
+			"listening on '%s': %s: no interface of this machine has this address; name one that it has, or :PORT for all",
+			word, strerror(error));
+	if (error == EACCES)
+		return err_say(-error,
+			"listening on '%s': %s: user %u may not use this port; take one from 1024 on, or give the process "
+			"CAP_NET_BIND_SERVICE (for a unit of systemd: AmbientCapabilities, CapabilityBoundingSet)",
+			word, strerror(error), (unsigned)geteuid());
+	return err_set(-error, "listening on '%s'", word);
+}
+
 static int listeners_open_address(struct listeners *all, enum listener_kind kind,
 	const struct addrinfo *address, const char *word)
 {
@@ -108,7 +123,7 @@ static int listeners_open_address(struct listeners *all, enum listener_kind kind
 		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
 	if (bind(fd, address->ai_addr, address->ai_addrlen) < 0 ||
 		(!all->trial && listen(fd, LISTENER_BACKLOG) < 0))
-		return err_set(-errno, "listening on '%s'", word);
+		return listener_refused(errno, word);
 	return listeners_add(all, kind, TAKE_FD(fd));
 }
 
