@@ -94,7 +94,6 @@ static int rebuild_enter_seq(struct builder *b, uint32_t feed, struct bytes key,
 		err_ignore(r, "the object is entered without terms");
 		return rebuild_enter(b, &(struct record){.feed = feed, .key = key, .seq = seq});
 	}
-
 	if (r == NOT_FOUND) {
 		scrub_report(b->p, b->journal, feed, seq);
 		return err_say(ERR_CORRUPT, "seq %" PRIu64 " is not in the journal", seq);

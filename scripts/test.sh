@@ -114,7 +114,7 @@ scenarios() {
 
 begin style scripts/check-style.sh
 build asan tests
-build release DEVELOPER= build/release/kinf-simulator # with the flags of `make`, so that neither builds the other anew
+build release DEVELOPER= build/release/kinf-simulator # with the flags of `make`: other flags would make both compile everything again
 unit
 for program in build/asan/fuzz/fuzz_*; do
     case $program in *.*) continue ;; esac

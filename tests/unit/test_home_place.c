@@ -227,8 +227,8 @@ Test(home_place, a_store_or_copy_with_other_files_is_used)
 
 #define OTHER 65534
 
-/* Root's daemons made files that the user could not read: the store was of no more use to its owner. Who may not give a
- * directory away has none of another user. */
+/* Root's daemons made files that the user could not read, and the user could not use the store any more. Only a user who may
+ * give a directory away can make one of another user for this test. */
 Test(home_place, another_users_store_is_left_as_it_is)
 {
 	struct home *home = open_home(true);

@@ -27,7 +27,7 @@ static void teardown(void)
 
 TestSuite(journal_damage, .init = setup, .fini = teardown, .timeout = 60);
 
-/* What a walk from FROM says that notices what is missing: seqs, and !SEQ of what can't be read. */
+/* Returns the seqs to which a checked walk from FROM comes; "!" stands before one that can't be read or is missing. */
 static const char *walked(uint64_t from)
 {
 	static char text[256];
@@ -295,7 +295,7 @@ static bool is_stored(uint64_t seq)
 	return r == FOUND;
 }
 
-/* Of a damaged version that a newer one replaces, of a deletion, and of what is missing. */
+/* Trimming passes over a damaged version that a newer one replaces, over a damaged deletion, and over missing records. */
 Test(journal_damage, trimming_leaves_nothing_of_what_it_passed_over)
 {
 	fill(5); /* 2 to 6 */
@@ -427,7 +427,7 @@ static void is_restored(uint32_t expected)
 	cr_assert_eq(journal_commit(j), 0);
 }
 
-/* Readers read the rows of all feeds. What a removed one was, none of them asks. */
+/* Readers read the rows of all feeds, also of removed ones, although they show nothing of those. */
 Test(journal_damage, rows_of_a_removed_feed_can_be_stored_again)
 {
 	uint64_t seq;
