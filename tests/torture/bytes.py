@@ -9,9 +9,11 @@ runtime directory.
     then equals the cluster. A changed body in the journal is not found by the daemons: it is counted apart, when every
     reader is told, and the store is equal after the object has changed.
 
-usage: tests/torture/bytes.py [--count N] [--seed N] [--only FILE] [--objects N] [--starts N]
+usage: tests/torture/bytes.py [--count N] [--seed N] [--only FILE] [--objects N] [--starts N] [--rows [--bodies]]
        COUNT bytes of each file, a tenth with daemons; --count 0: every byte, and 30 of each file with daemons;
        --rows: both data.mdb, readers alone: every byte of the meta pages and of the rows that the newest state has
+       --bodies: with --rows, of the journal: a byte of an object's body, in each way, is read by a get of that object or by its history; one
+       of 32 by all questions too. A body has one checksum, which differs whichever of its bytes has changed
        --starts N: no readers, and N bytes of each file with daemons; in data.mdb as many of each kind of page
        ($KINF_BUILD: default build/release)
 """
@@ -109,6 +111,19 @@ def rows(path):
         return ranges
 
 
+def without(ranges, bodies):
+    """RANGES without the bytes of BODIES, but for one of 32."""
+    left = []
+    for begin, end in ranges:
+        for low, high in sorted(bodies):
+            if begin < high and low < end:
+                left.append((begin, max(begin, low)))
+                left += [(at, at + 1) for at in range(max(begin, low), min(end, high)) if at % 32 == 0]
+                begin = min(end, high)
+        left.append((begin, end))
+    return [(begin, end) for begin, end in left if begin < end]
+
+
 class Bytes:
     def __init__(self, workspace, options):
         self.options, self.tally, self.chance = options, Tally(), random.Random(options.seed)
@@ -140,7 +155,7 @@ class Bytes:
             [program("torture/bytes"), self.store.path, FEED, str(self.options.count), str(self.options.seed),
              *map(str, files)],
             env={**os.environ, **self.store.env}, capture_output=True, text=True)  # fmt: skip
-        print(done.stdout + done.stderr, flush=True)
+        print(re.sub(r"(?m)^body .*\n", "", done.stdout) + done.stderr, flush=True)
         for line in done.stdout.splitlines():
             if " tried: " in line:
                 name, tried = line.split()[:2]
@@ -149,11 +164,21 @@ class Bytes:
                 for fault in (one for one in done.stdout.splitlines() if one.startswith(f"FAULT {name}:")):
                     self.tally.tried("readers " + name.rpartition("/")[2], fault)
         assert done.returncode in (0, 1) and done.stdout, done
+        return done.stdout
+
+    def bodies(self, path):
+        """Changes each byte of the objects' bodies in each way; returns where they are."""
+        os.environ["KINF_TORTURE_BODIES"] = "1"
+        found = re.findall(r"(?m)^body (\d+)-(\d+)$", self.readers([path]))
+        del os.environ["KINF_TORTURE_BODIES"]
+        return [(int(begin), int(end)) for begin, end in found]
 
     def rows(self):
         """Two processes at a time would see each other's bytes: one file after the other."""
         for path in self.files:
             ranges = rows(path)
+            if self.options.bodies and path.parent.parent.name == "journal":
+                ranges = without(ranges, self.bodies(path))
             print(f"{path.parent.parent.name}: {sum(end - begin for begin, end in ranges)} bytes", flush=True)
             os.environ["KINF_TORTURE_RANGES"] = ",".join(f"{begin}-{end}" for begin, end in ranges)
             self.readers([path])
@@ -232,7 +257,8 @@ def main():
     options = arguments(
         __doc__, 40, ("--objects", "of the store; few make --count 0, every byte, possible"),
         ("--starts", "of the daemons for each file, without readers"),
-        flags=[("--rows", "every byte of the rows of the newest state in both data.mdb, readers alone")])  # fmt: skip
+        flags=[("--rows", "every byte of the rows of the newest state in both data.mdb, readers alone"),
+               ("--bodies", "with --rows: objects' bodies by gets and histories")])  # fmt: skip
     return with_workspace(lambda workspace: Bytes(workspace, options).run())
 
 
