@@ -321,10 +321,8 @@ static int apply_bracket(struct apply *apply, struct txn *txn, struct apply_feed
 	struct record record;
 	int r = journal_meta(apply->journal, txn, &meta);
 
-	if (!r)
-		r = journal_walk_open(apply->journal, txn, begin + 1, &walk);
 	if (!r) /* a first list may be trimmed while it is open */
-		journal_walk_check(walk, meta.horizon, end);
+		r = journal_walk_open_checked(apply->journal, txn, begin + 1, meta.horizon, end, &walk);
 	if (feed->row.listed == 0) /* no object has an older version, so this reads in the order of the journal */
 		env_expect_random(journal_env(apply->journal), false);
 	while (!r && (r = journal_walk_next(walk, &record)) == FOUND && record.seq < end) {

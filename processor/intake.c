@@ -174,10 +174,7 @@ static int intake_open_walk(struct intake *intake)
 		intake_at_end(intake);
 		return AGAIN;
 	}
-	r = journal_walk_open(intake->journal, txn, intake->taken + 1, &intake->walk);
-	if (!r)
-		journal_walk_check(intake->walk, meta.horizon, meta.next_seq);
-	return r;
+	return journal_walk_open_checked(intake->journal, txn, intake->taken + 1, meta.horizon, meta.next_seq, &intake->walk);
 }
 
 int intake_begin(struct intake *intake)

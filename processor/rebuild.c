@@ -119,9 +119,7 @@ static int rebuild_enter_objects(struct builder *b, uint32_t feed, uint64_t list
 		scrub_report(b->p, b->journal, feed, 0);
 	if (r != END || !list_begin)
 		return r == END ? 0 : r;
-	r = journal_walk_open(b->journal, b->txn, list_begin + 1, &list);
-	if (!r)
-		journal_walk_check(list, b->meta.horizon, b->meta.next_seq);
+	r = journal_walk_open_checked(b->journal, b->txn, list_begin + 1, b->meta.horizon, b->meta.next_seq, &list);
 	while (!r && (r = journal_walk_next(list, &record)) == FOUND)
 		if (record.feed == feed && record.prev && record.prev < list_begin)
 			r = rebuild_enter_seq(b, feed, record.key, record.prev);

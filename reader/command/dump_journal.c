@@ -120,19 +120,17 @@ static int dump_gap(const struct log_dump *log, uint64_t after, uint64_t end)
 	return dump->salvage && first <= last ? salvage_each_record(dump->salvage, first, last, dump_salvaged, &gap) : 0;
 }
 
-/* The walk ended at damage after SEQ *LAST. Prints what is left of what it can't reach, and goes on after that. Returns: 0; END: nothing
- * after it can be reached; errors. */
-static int dump_pass(const struct log_dump *log, struct journal_walk *walk, uint64_t next_seq, uint64_t *last)
+/* WALK came to damage after record *LAST. Prints what is left of what it passes over. Returns: 0; END: nothing more can be
+ * read; errors. */
+static int dump_passed_over(const struct log_dump *log, struct journal_walk *walk, uint64_t next_seq, uint64_t *last)
 {
-	uint64_t after = *last, end = next_seq;
-	int skipped = journal_walk_skip(walk, after, next_seq, &end);
+	uint64_t seq = journal_walk_seq(walk), after = seq > *last ? seq - 1 : *last;
+	int passed = journal_walk_pass(walk, *last, next_seq, last);
 
-	if (skipped < 0 && skipped != ERR_CORRUPT)
-		return skipped;
-	err_ignore(skipped, "the damage has been reported");
-	int r = dump_gap(log, after, end);
-	*last = end;
-	return r < 0 ? r : skipped < 0 ? END : 0;
+	if (passed < 0)
+		return passed;
+	int r = dump_gap(log, after, *last + 1);
+	return r < 0 ? r : passed;
 }
 
 static int dump_walk(const struct log_dump *log, struct journal_walk *walk, uint64_t from, uint64_t next_seq)
@@ -144,14 +142,8 @@ static int dump_walk(const struct log_dump *log, struct journal_walk *walk, uint
 	for (uint64_t last = from ? from - 1 : 0; r == 0;) {
 		r = journal_walk_next(walk, &record);
 		if (r == ERR_CORRUPT) {
-			uint64_t seq = journal_walk_seq(walk);
-
 			(void)dump_pass_damage(r);
-			if (seq > last) { /* the walk can go on behind it */
-				r = dump_gap(log, seq - 1, seq + 1);
-				last = seq;
-			} else
-				r = dump_pass(log, walk, next_seq, &last);
+			r = dump_passed_over(log, walk, next_seq, &last);
 			continue;
 		}
 		if (r != FOUND || record.seq > dump->to)

@@ -300,20 +300,17 @@ int record_check_header(const struct record *record);
 struct journal_walk;
 int journal_walk_open(struct journal *journal, struct txn *txn, uint64_t from,
 	struct journal_walk **ret_walk);
-/* Makes the walk, which has not begun, notice each record above HORIZON and below END (horizon and next_seq of the
- * journal's meta) that the log lacks or that is out of order. */
-void journal_walk_check(struct journal_walk *walk, uint64_t horizon, uint64_t end);
-/* FOUND; END; ERR_CORRUPT: a record can't be read, its header is damaged, or (journal_walk_check) it is missing. */
+/* Opens a walk that also notices each record above HORIZON and below END (horizon and next_seq of the journal's meta) that the
+ * log lacks or that is out of order. */
+int journal_walk_open_checked(struct journal *journal, struct txn *txn, uint64_t from, uint64_t horizon, uint64_t end,
+	struct journal_walk **ret_walk);
+/* FOUND; END; ERR_CORRUPT: a record can't be read, its header is damaged, or it is missing from a walk that is checked. */
 int journal_walk_next(struct journal_walk *walk, struct record *ret_record);
 /* Steps to the next record that can be read. FOUND; END; ERR_CORRUPT: the walk comes to no more of them. */
 int journal_walk_next_sound(struct journal_walk *walk, struct record *ret_record);
 /* Returns the seq of the record that the last step came to, also if that one could not be read or is missing
  * (ERR_CORRUPT); of several missing ones the last. The next step goes on after it. */
 uint64_t journal_walk_seq(const struct journal_walk *walk);
-/* Passes over a part of the log that can't be read, after a step that failed without coming to a record; LAST is the last
- * one that was read, and the log ends before END (next_seq of its meta). RET_SEQ: where the next step goes on, END if nothing
- * more can be read. Returns: 0; ERR_CORRUPT: the end can't be read either; errors. */
-int journal_walk_skip(struct journal_walk *walk, uint64_t last, uint64_t end, uint64_t *ret_seq);
 /* Passes over what a step could not read (ERR_CORRUPT). LAST is the last seq that was read or passed over, and the log ends
  * before END. RET_SEQ: the last seq that is passed over. Returns: 0: the next step goes on after it; END: nothing
  * more can be read; errors. */

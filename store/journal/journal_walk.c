@@ -50,12 +50,17 @@ int journal_walk_open(struct journal *journal, struct txn *txn, uint64_t from,
 	return 0;
 }
 
-void journal_walk_check(struct journal_walk *walk, uint64_t horizon, uint64_t end)
+int journal_walk_open_checked(struct journal *journal, struct txn *txn, uint64_t from, uint64_t horizon, uint64_t end,
+	struct journal_walk **ret_walk)
 {
-	CHECK_OBJ(walk, JOURNAL_WALK_MAGIC);
-	walk->seq = walk->from ? walk->from - 1 : 0;
-	walk->horizon = horizon;
-	walk->end = end;
+	int r = journal_walk_open(journal, txn, from, ret_walk);
+
+	if (r < 0)
+		return r;
+	(*ret_walk)->seq = from ? from - 1 : 0;
+	(*ret_walk)->horizon = horizon;
+	(*ret_walk)->end = end;
+	return 0;
 }
 
 /* Returns the seq that comes next at the latest in a walk that is checked. */
@@ -190,11 +195,11 @@ static int walk_try(struct journal_walk *walk, uint64_t seq)
 	return r < 0 ? r : 0;
 }
 
-int journal_walk_skip(struct journal_walk *walk, uint64_t last, uint64_t end, uint64_t *ret_seq)
+/* Passes over a part of the log that can't be read. RET_SEQ: where the next step goes on. Returns: 0; ERR_CORRUPT: the end
+ * can't be read either; errors. */
+static int walk_skip(struct journal_walk *walk, uint64_t last, uint64_t end, uint64_t *ret_seq)
 {
 	uint64_t bad = last + 1;
-
-	CHECK_OBJ(walk, JOURNAL_WALK_MAGIC);
 	int r = walk_try(walk, end);
 	if (r < 0)
 		return r;
@@ -223,7 +228,7 @@ int journal_walk_pass(struct journal_walk *walk, uint64_t last, uint64_t end, ui
 	*ret_seq = walk->seq;
 	if (walk->seq > last)
 		return 0;
-	int r = journal_walk_skip(walk, last, end, &next);
+	int r = walk_skip(walk, last, end, &next);
 	if (r < 0 && r != ERR_CORRUPT)
 		return r;
 	err_ignore(r, "the rest of the log is passed over");

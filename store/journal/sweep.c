@@ -55,18 +55,17 @@ static int sweep_read_heads(struct sweep *sweep)
 static int sweep_read_log(struct sweep *sweep, uint64_t *ret_seq)
 {
 	CLEANUP(journal_walk_close) struct journal_walk *log = NULL;
-	const struct journal_meta *meta = &sweep->journal->meta;
+	struct journal *journal = sweep->journal;
+	const struct journal_meta *meta = &journal->meta;
 	struct record record;
-	int r = journal_walk_open(sweep->journal, sweep->journal->txn, meta->horizon + 1, &log);
+	int r = journal_walk_open_checked(journal, journal->txn, meta->horizon + 1, meta->horizon, meta->next_seq, &log);
 
-	if (r < 0)
-		return r;
-	journal_walk_check(log, meta->horizon, meta->next_seq);
 	while (r == 0 && (r = journal_walk_next(log, &record)) == FOUND) {
 		sweep->history += record.stored.size;
 		r = record.type <= RECORD_DELETED ? sweep_need(sweep, record.prev) : 0;
 	}
-	*ret_seq = journal_walk_seq(log);
+	if (log)
+		*ret_seq = journal_walk_seq(log);
 	return r == END ? 0 : r;
 }
 

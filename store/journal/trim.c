@@ -119,12 +119,12 @@ static int trim_walk(struct slice *slice)
 {
 	CLEANUP(journal_walk_close) struct journal_walk *log = NULL;
 	struct journal *journal = slice->journal;
+	const struct journal_meta *meta = &journal->meta;
 	struct record record;
 
-	int r = journal_walk_open(journal, journal->txn, journal->meta.horizon + 1, &log);
+	int r = journal_walk_open_checked(journal, journal->txn, meta->horizon + 1, meta->horizon, meta->next_seq, &log);
 	if (r < 0)
 		return r;
-	journal_walk_check(log, journal->meta.horizon, journal->meta.next_seq);
 	for (size_t n = 0; n < slice->limit; n++) {
 		if (trim_is_reached(&slice->goal, slice->horizon, slice->history))
 			return 0;

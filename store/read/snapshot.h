@@ -123,7 +123,7 @@ struct txn *snapshot_index_txn(struct snapshot *snapshot);
 struct journal *snapshot_journal(struct snapshot *snapshot);
 struct txn *snapshot_journal_txn(struct snapshot *snapshot);
 
-/* Opens a walk over the log above the horizon, from the record FROM on, that notices what the log lacks (journal_walk_check()).
+/* Opens a walk over the log above the horizon, from the record FROM on, that notices what the log lacks (journal_walk_open_checked()).
  * Also of a snapshot of the journal alone. */
 int snapshot_open_walk(struct snapshot *snapshot, uint64_t from, struct journal_walk **ret_walk);
 /* Reports to the reflector that record SEQ of FEED (0: not known) is damaged or missing; SEQ 0: that a row of a feed is. */

@@ -15,11 +15,9 @@ int snapshot_open_walk(struct snapshot *snapshot, uint64_t from, struct journal_
 {
 	const struct snapshot *s = snapshot_log(snapshot);
 	uint64_t first = s->journal.horizon + 1;
-	int r = journal_walk_open(s->pair->journal, s->journal_txn, from > first ? from : first, ret_walk);
 
-	if (r == 0)
-		journal_walk_check(*ret_walk, s->journal.horizon, s->journal.next_seq);
-	return r;
+	return journal_walk_open_checked(s->pair->journal, s->journal_txn, from > first ? from : first, s->journal.horizon,
+		s->journal.next_seq, ret_walk);
 }
 
 void snapshot_report(const struct snapshot *s, uint32_t feed, uint64_t seq)

@@ -217,20 +217,18 @@ static int verify_record(struct verify *v, const struct record *record)
 /* Reports the records after LAST that can't be read, and goes on behind them. */
 static int verify_skip(struct verify *v, struct journal_walk *walk, uint64_t last, int failed)
 {
-	uint64_t seq = v->meta.next_seq;
+	uint64_t passed;
 	char why[256];
 
 	(void)snprintf(why, sizeof(why), "%s", err_text(failed));
 	err_forget();
-	int r = journal_walk_skip(walk, last, v->meta.next_seq, &seq);
-	if (r < 0 && r != ERR_CORRUPT)
+	int r = journal_walk_pass(walk, last, v->meta.next_seq, &passed);
+	if (r < 0)
 		return r;
-	verify_fault(v, "journal: the records after %" PRIu64 " and before %" PRIu64 " can't be read: %s", last, seq,
+	verify_fault(v, "journal: the records after %" PRIu64 " and before %" PRIu64 " can't be read: %s", last, passed + 1,
 		why);
 	v->log_is_cut = true;
-	if (r == ERR_CORRUPT)
-		err_ignore(r, "this is the fault that was reported");
-	return r == ERR_CORRUPT || seq >= v->meta.next_seq ? END : 0;
+	return r;
 }
 
 static int verify_log(struct verify *v)

@@ -6,8 +6,8 @@
  *
  * COUNT bytes of each FILE, chosen at random among those on the disk (0: every one of the pages that hold anything else than
  * zeros, and the first of each other page); each is flipped in each bit, and set to 0 and to ff. With KINF_TORTURE_ONE_WAY in
- * the environment each is changed in one of these ways, the next byte in the next one; with KINF_TORTURE_RANGES=FROM-TO,...
- * every byte from offset FROM up to TO is changed, of each of these; with KINF_TORTURE_SENTENCES the children's sentences are
+ * the environment each is changed in one of these ways, the next byte in the next one; with KINF_TORTURE_RANGES=FILE
+ * every byte from offset FROM up to TO is changed, for each line "FROM-TO" of that file; with KINF_TORTURE_SENTENCES the children's sentences are
  * shown. With KINF_TORTURE_BODIES the only FILE is the journal's data.mdb: each byte of the bodies of each object, its
  * earlier versions' too, is changed in each way, and the object or its history is read each time; prints "body FROM-TO" for each. The child opens the store, lists the
  * feed, gets objects, reads an index, follows, asks the questions of questions.c, and verifies. It may find the damage or not,
@@ -481,14 +481,17 @@ static void try_bodies(struct tally *tally, int fd)
 	kinf_close(&kinf);
 }
 
-static void try_ranges(struct tally *tally, int fd, const char *ranges)
+static void try_ranges(struct tally *tally, int fd, const char *path)
 {
+	FILE *ranges = fopen(path, "re");
 	long long from, to;
-	int used;
 
-	for (const char *c = ranges; sscanf(c, "%lld-%lld%n", &from, &to, &used) == 2; c += used + (c[used] == ','))
+	if (!ranges)
+		abort();
+	while (fscanf(ranges, "%lld-%lld", &from, &to) == 2)
 		for (long long at = from; at < to; at++)
 			try_byte(tally, fd, at);
+	(void)fclose(ranges);
 }
 
 static void try_file(struct tally *tally, int fd, off_t size, unsigned long count, unsigned short seed[3])

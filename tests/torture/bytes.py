@@ -180,7 +180,9 @@ class Bytes:
             if self.options.bodies and path.parent.parent.name == "journal":
                 ranges = without(ranges, self.bodies(path))
             print(f"{path.parent.parent.name}: {sum(end - begin for begin, end in ranges)} bytes", flush=True)
-            os.environ["KINF_TORTURE_RANGES"] = ",".join(f"{begin}-{end}" for begin, end in ranges)
+            listed = self.directory / "ranges"
+            listed.write_text("".join(f"{begin}-{end}\n" for begin, end in ranges))
+            os.environ["KINF_TORTURE_RANGES"] = str(listed)
             self.readers([path])
 
     def daemons(self, path):

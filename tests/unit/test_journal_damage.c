@@ -39,8 +39,7 @@ static const char *walked(uint64_t from)
 
 	cr_assert_eq(txn_begin_read(journal_env(j), &txn), 0);
 	cr_assert_eq(journal_meta(j, txn, &meta), 0);
-	cr_assert_eq(journal_walk_open(j, txn, from, &walk), 0);
-	journal_walk_check(walk, meta.horizon, meta.next_seq);
+	cr_assert_eq(journal_walk_open_checked(j, txn, from, meta.horizon, meta.next_seq, &walk), 0);
 	text[0] = '\0';
 	while ((r = journal_walk_next(walk, &record)) != END) {
 		cr_assert(r == FOUND || r == ERR_CORRUPT, "%s", err_text(r));
