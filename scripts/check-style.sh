@@ -132,6 +132,16 @@ for library in build/*/libkinf.so.0; do
         '$2 != "A" && $3 !~ /^kinf_/ { print l ": exports " $3 }' >>"$out"
 done
 
+# ---- what git holds is text -----------------------------------------------------------------------------
+
+if git rev-parse --git-dir >/dev/null 2>&1; then
+    # An empty file counts as binary.
+    git ls-files -z | xargs -0 grep -LI '' | while read -r f; do
+        case $f in tests/fuzz/seeds/*) continue ;; esac
+        [ ! -s "$f" ] || echo "$f" | bad 'a binary file: what is downloaded or built is not committed'
+    done
+fi
+
 # ---- one version everywhere ---------------------------------------------------------------------------
 
 scripts/check-version.sh >>"$out" || true
