@@ -141,7 +141,7 @@ Test(queue, shutdown_drops_what_was_for_later)
 struct waiter {
 	struct kinf_queue *queue;
 	pthread_t thread;
-	int result;
+	int timeout_ms, result;
 	char key[16];
 };
 
@@ -151,7 +151,7 @@ static void *run_waiter(void *arg)
 	const char *key;
 	size_t size;
 
-	waiter->result = kinf_queue_get(waiter->queue, WITHIN_MS, &key, &size);
+	waiter->result = kinf_queue_get(waiter->queue, waiter->timeout_ms, &key, &size);
 	if (waiter->result == KINF_FOUND)
 		(void)snprintf(waiter->key, sizeof(waiter->key), "%s", key);
 	return NULL;
@@ -164,7 +164,7 @@ Test(queue, those_who_wait_get_what_becomes_due)
 	bool seen[3] = {false};
 
 	for (int i = 0; i < 3; i++) {
-		waiters[i] = (struct waiter){.queue = queue};
+		waiters[i] = (struct waiter){.queue = queue, .timeout_ms = WITHIN_MS};
 		cr_assert_eq(pthread_create(&waiters[i].thread, NULL, run_waiter, &waiters[i]), 0);
 	}
 	cr_assert_eq(add_after(queue, "2", 60 * MS), 0);
@@ -178,11 +178,36 @@ Test(queue, those_who_wait_get_what_becomes_due)
 	cr_assert(seen[0] && seen[1] && seen[2]);
 }
 
+/* One thread is woken at a time, and wakes the next. Who is forgotten waits for ever. */
+Test(queue, each_of_those_who_wait_gets_one_of_the_keys_that_come_together, .timeout = 120)
+{
+	CLEANUP(kinf_queue_free) struct kinf_queue *queue = queue_on(NULL, NULL);
+	struct waiter waiters[8];
+
+	for (int round = 0; round < 50; round++) {
+		for (int i = 0; i < 8; i++) {
+			waiters[i] = (struct waiter){.queue = queue, .timeout_ms = -1};
+			cr_assert_eq(pthread_create(&waiters[i].thread, NULL, run_waiter, &waiters[i]), 0);
+		}
+		for (int i = 0; i < 8; i++) { /* some of them for later, but in the first round and each fourth after it */
+			const char key[] = {(char)('a' + i), '\0'};
+
+			cr_assert_eq(add_after(queue, key, i % 3 == 0 ? round % 4 * MS : 0), 0);
+		}
+		for (int i = 0; i < 8; i++) {
+			(void)pthread_join(waiters[i].thread, NULL);
+			cr_assert_eq(waiters[i].result, KINF_FOUND);
+			cr_assert_eq(done(queue, waiters[i].key), 0);
+		}
+		cr_assert_eq(kinf_queue_len(queue), 0);
+	}
+}
+
 Test(queue, step_of_the_clock_wakes_who_waits)
 {
 	CLEANUP(kinf_clock_free) struct kinf_clock *clock = new_clock();
 	CLEANUP(kinf_queue_free) struct kinf_queue *queue = queue_on(clock, NULL);
-	struct waiter waiter = {.queue = queue};
+	struct waiter waiter = {.queue = queue, .timeout_ms = WITHIN_MS};
 
 	cr_assert_eq(add_after(queue, "a", 3600 * 1000 * MS), 0);
 	cr_assert_eq(pthread_create(&waiter.thread, NULL, run_waiter, &waiter), 0);
