@@ -201,7 +201,7 @@ static const struct {
 	[FEED_LIVE] = {"kinf_feed_live", "gauge", "1 if the feed is up to date and nothing is wrong"},
 	[FEED_SYNCED_ONCE] = {"kinf_feed_synced", "gauge", "1 if the feed was listed once"},
 	[FEED_CONTACT] = {"kinf_feed_last_contact_seconds", "gauge",
-		"time since the API server last said something of the feed; absent if it never has"},
+		"time since the last event, bookmark or list of the feed; absent if there was none"},
 	[FEED_LAG] = {"kinf_feed_lag_events", "gauge", "events that the index has not taken yet"},
 	[FEED_LISTS] = {"kinf_feed_lists_total", "counter", "lists that the API server accepted"},
 	[FEED_WATCHES] = {"kinf_feed_watches_total", "counter", "watches that the API server accepted"},
