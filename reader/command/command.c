@@ -203,8 +203,8 @@ int command_store(const struct config_flags *flags, char **ret_directory)
 			(void)fprintf(stderr, "note: %s\n", config->passed_over);
 		given = config->store;
 	}
-	*ret_directory = strdup(given);
-	return *ret_directory ? 0 : err_set(-ENOMEM, "copying the name of the store");
+	*ret_directory = NULL;
+	return config_copy_path(ret_directory, given, NULL);
 }
 
 int command_open(const struct config_flags *flags, struct kinf **ret_kinf)
