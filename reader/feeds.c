@@ -334,6 +334,7 @@ static void feed_status(struct kinf_snapshot *snapshot, const struct status_view
 		.last_contact_seconds = feed_age(snapshot, feed, lag),
 	};
 	copy_text(ret->name, sizeof(ret->name), bytes_str(d->name));
+	copy_text(ret->full_name, sizeof(ret->full_name), bytes_str(d->name));
 	(void)snprintf(ret->resource, sizeof(ret->resource), *d->group ? "%s.%s" : "%s",
 		d->resource, d->group);
 	copy_text(ret->kind, sizeof(ret->kind), bytes_str(d->kind));
@@ -351,14 +352,14 @@ void feed_explain_unlisted(struct kinf_snapshot *snapshot, const struct snapshot
 {
 	CLEANUP(status_view_release) struct status_view view = {.moving = false};
 	struct kinf_feed_info info;
-	char text[512];
+	char text[640];
 	int r = status_view_take(snapshot, &view);
 
 	err_ignore(r, "the caller says it in general words");
 	if (r < 0)
 		return;
 	feed_status(snapshot, &view, feed, &info);
-	(void)snprintf(text, sizeof(text), "%s: never listed so far, it is %s%s%s", info.name, info.state,
+	(void)snprintf(text, sizeof(text), "%s: never listed so far, it is %s%s%s", info.full_name, info.state,
 		*info.last_error ? ": " : "", info.last_error);
 	kinf_say_unlisted(snapshot->kinf, text);
 }

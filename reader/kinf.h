@@ -267,7 +267,7 @@ KINF_API int kinf_index_list(struct kinf_snapshot *snapshot, const char *feed, k
 struct kinf_feed_info {
 	uint32_t size; /* sizeof(struct kinf_feed_info) */
 	uint32_t feed; /* id */
-	char name[128];
+	char name[128]; /* the first 127 bytes of full_name */
 	char resource[256]; /* plural[.group] */
 	char kind[128];
 	char namespace_[64];
@@ -286,6 +286,7 @@ struct kinf_feed_info {
 	uint64_t retries; /* failed attempts */
 	uint64_t bytes;   /* of answers read */
 	uint64_t resync_ms; /* of informers that do not say their own; 0: none */
+	char full_name[320];
 };
 
 /* Calls FN for each feed of a name, or for all feeds (NULL); its non-zero result ends the walk. */

@@ -233,6 +233,10 @@ bool config_covers(const struct config_feed *feed, const char *group, const char
 const struct config_feed *config_find_feed(const struct config *config, const char *name,
 	const char *group, const char *version, const char *plural);
 
+/* Replaces *TO with PATH as an absolute path without `.`, `..` and double slashes; a relative one begins in BASE (NULL: the working
+ * directory), one with ~ in the home directory. */
+int config_copy_path(char **to, const char *path, const char *base);
+
 /* Sets *RET_PATH to the default store from the environment, as kinf.yaml(5) describes it. The
  * caller frees it. */
 int config_default_store(char **ret_path);

@@ -93,9 +93,6 @@ int config_scalar(
 int config_copy(char **to, const char *text);
 int config_append(char ***list, size_t *n, const char *text);
 void config_free_list(char **list, size_t n);
-/* Replaces *TO with PATH as an absolute path; a relative one begins in BASE (NULL: the working
- * directory). */
-int config_copy_path(char **to, const char *path, const char *base);
 
 /* ---- feeds ----------------------------------------------------------------------------------- */
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/array.h"
@@ -113,13 +114,49 @@ void config_free_list(char **list, size_t n)
 	free(list);
 }
 
+/* Removes empty components, `.` and `..` from the absolute PATH. A `..` after a symbolic link stays: it leads elsewhere. */
+static void config_clean_path(char *path)
+{
+	char *end = path, *slash;
+	struct stat st;
+
+	for (char *part = path; *part;) {
+		size_t size = 1 + strcspn(part + 1, "/"); /* with the slash before it */
+		char *next = part + size;
+		bool up = size == 3 && part[1] == '.' && part[2] == '.';
+
+		if (size == 1 || (size == 2 && part[1] == '.')) {
+			part = next;
+			continue;
+		}
+		if (up) {
+			char kept = *end;
+
+			*end = '\0';
+			slash = strrchr(path, '/');
+			up = !slash || (strcmp(slash, "/..") != 0 && !(lstat(path, &st) == 0 && S_ISLNK(st.st_mode)));
+			*end = kept;
+			if (up)
+				end = slash ? slash : path;
+		}
+		if (!up) {
+			memmove(end, part, size);
+			end += size;
+		}
+		part = next;
+	}
+	if (end == path)
+		*end++ = '/';
+	*end = '\0';
+}
+
 int config_copy_path(char **to, const char *path, const char *base)
 {
 	char working[PATH_MAX];
 	bool at_home = path[0] == '~' && (path[1] == '/' || !path[1]);
 
 	if (path[0] == '/')
-		return config_copy(to, path);
+		base = "";
 	if (at_home) {
 		const char *home = getenv("HOME");
 		const struct passwd *user = home && *home ? NULL : getpwuid(getuid());
@@ -137,6 +174,8 @@ int config_copy_path(char **to, const char *path, const char *base)
 	char *whole;
 	if (asprintf(&whole, "%s%s%s", base ? base : working, *path ? "/" : "", path) < 0)
 		return err_set(-ENOMEM, "making a path absolute");
+	if (*whole == '/') /* not with a base such as XDG_STATE_HOME=state */
+		config_clean_path(whole);
 	free(*to);
 	*to = whole;
 	return 0;

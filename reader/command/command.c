@@ -46,12 +46,12 @@ static int command_explain_pending(void *arg, const struct kinf_feed_info *pendi
 {
 	struct explanation *explanation = arg;
 	size_t size = strlen(explanation->feed);
-	const char *rest = strncmp(explanation->feed, pending->name, size) == 0 ? pending->name + size : "?";
+	const char *rest = strncmp(explanation->feed, pending->full_name, size) == 0 ? pending->full_name + size : "?";
 
 	if (*rest && *rest != '.') /* the resource's name counts without its group, as that of a feed does */
 		return 0;
 	(void)snprintf(explanation->text, COMMAND_TEXT_SIZE,
-		"feed '%s' can't be read yet: %s (the reflector tries again)", pending->name,
+		"feed '%s' can't be read yet: %s (the reflector tries again)", pending->full_name,
 		pending->last_error);
 	return 1;
 }
@@ -137,7 +137,7 @@ int command_fail_again(struct kinf *kinf, struct kinf_snapshot *snapshot, const 
 	const char *why = info->last_error;
 
 	if (!feed) /* all were asked for */
-		feed = info->name;
+		feed = info->full_name;
 	if (strcmp(info->state, "offline") == 0)
 		(void)fprintf(stderr,
 			"Error: %s%s%s was never listed to the end: %s; start it with 'kinf run'\n",
@@ -203,8 +203,8 @@ int command_store(const struct config_flags *flags, char **ret_directory)
 			(void)fprintf(stderr, "note: %s\n", config->passed_over);
 		given = config->store;
 	}
-	*ret_directory = strdup(given);
-	return *ret_directory ? 0 : err_set(-ENOMEM, "copying the name of the store");
+	*ret_directory = NULL;
+	return config_copy_path(ret_directory, given, NULL);
 }
 
 int command_open(const struct config_flags *flags, struct kinf **ret_kinf)
@@ -339,8 +339,8 @@ int command_each_pending(const struct kinf *kinf, kinf_feed_fn *fn, void *arg)
 		if (found != FOUND || !(row.feed & STATS_PENDING) || !colon)
 			continue;
 		info.retries = row.retries;
-		(void)snprintf(
-			info.name, sizeof(info.name), "%.*s", (int)(colon - row.error), row.error);
+		(void)snprintf(info.full_name, sizeof(info.full_name), "%.*s", (int)(colon - row.error), row.error);
+		(void)snprintf(info.name, sizeof(info.name), "%.*s", (int)(colon - row.error), row.error);
 		(void)snprintf(info.last_error, sizeof(info.last_error), "%s", colon + 2);
 		(void)snprintf(info.state, sizeof(info.state), "%s",
 			"error");
@@ -370,7 +370,7 @@ static void command_print_staler(const struct kinf_feed_info *info, double limit
 		(void)snprintf(when, sizeof(when),
 			"the last contact with the API server was %.1f s ago",
 			info->last_contact_seconds);
-	(void)fprintf(stderr, "Error: %s%s%s is staler than --max-staleness %gs: %s\n", info->name,
+	(void)fprintf(stderr, "Error: %s%s%s is staler than --max-staleness %gs: %s\n", info->full_name,
 		*in ? " in " : "", in, limit_seconds < 1e-6 ? 0 : limit_seconds, when);
 }
 
@@ -401,7 +401,7 @@ static int command_note_feed(void *arg, const struct kinf_feed_info *info)
 										 : " since %Y-%m-%d %H:%M:%S",
 			&parts);
 	why = info->last_error;
-	(void)fprintf(stderr, "note: %s%s%s: %s%s%s%s\n", info->name, *in ? " in " : "", in,
+	(void)fprintf(stderr, "note: %s%s%s: %s%s%s%s\n", info->full_name, *in ? " in " : "", in,
 		info->state, clock, *why ? ", " : "", why);
 	return 0;
 }

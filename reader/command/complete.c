@@ -186,7 +186,7 @@ static int complete_put_feed(void *arg, const struct kinf_feed_info *info)
 
 	(void)snprintf(text, sizeof(text), "%s, %llu objects", info->state,
 		(unsigned long long)info->objects);
-	return complete_put(completion, bytes_str(info->name), "", text);
+	return complete_put(completion, bytes_str(info->full_name), "", text);
 }
 
 static int complete_put_value(void *arg, const char *value, size_t size, uint64_t count)
@@ -272,7 +272,7 @@ static int complete_namespace(struct completion *completion, const char *feed)
 /* The feed is not known yet: completes a namespace of any. The shells print a candidate once. */
 static int complete_namespace_of(void *arg, const struct kinf_feed_info *info)
 {
-	return info->namespaced ? complete_namespace(arg, info->name) : 0;
+	return info->namespaced ? complete_namespace(arg, info->full_name) : 0;
 }
 
 /* Completes the last part of a label selector. */

@@ -71,9 +71,9 @@ static int diff_add_feed(void *arg, const struct kinf_feed_info *status)
 	struct diff_side *side = arg;
 
 	for (size_t i = 0; i < side->n_feeds; i++)
-		if (strcmp(side->feeds[i], status->name) == 0)
+		if (strcmp(side->feeds[i], status->full_name) == 0)
 			return 0;
-	char *name = strdup(status->name);
+	char *name = strdup(status->full_name);
 	int r = name ? ARRAY_ADD(side->feeds, side->n_feeds, side->feeds_room, name,
 			       "the list of feeds")
 		     : err_set(-ENOMEM, "copying the name of a feed");

@@ -143,7 +143,7 @@ static int export_feed(struct export *export, const char *feed)
 	return r == END ? 0 : r == KINF_AGAIN ? err_say(-EAGAIN, "'%s' was never listed", feed) : r;
 }
 
-/* Adds the feeds of NAME, or all if it is NULL, by their definitions: struct kinf_feed_info cuts a long name. */
+/* Adds the feeds of NAME, or all if it is NULL; their definitions live as long as the snapshot. */
 static int export_add(struct export *export, const char *name)
 {
 	const struct feed_set *set;
@@ -179,7 +179,7 @@ static int export_by_rank(const void *a, const void *b)
 static int export_note_pending(void *arg, const struct kinf_feed_info *pending)
 {
 	(void)arg;
-	(void)fprintf(stderr, "note: %s: not exported, it is no feed yet: %s\n", pending->name, pending->last_error);
+	(void)fprintf(stderr, "note: %s: not exported, it is no feed yet: %s\n", pending->full_name, pending->last_error);
 	return 0;
 }
 

@@ -417,7 +417,7 @@ int command_log(int argc, char **argv)
 	if (command_open(&flags, &log.kinf) < 0 || command_snapshot(log.kinf, &log.snapshot) < 0)
 		return PROC_FAILED;
 	struct kinf_feed_info info = {.size = sizeof(info)};
-	if (!feed && command_first_feed(log.snapshot, NULL, &info) == 0 && !*info.name)
+	if (!feed && command_first_feed(log.snapshot, NULL, &info) == 0 && !*info.full_name)
 		return command_fail_no_feeds(log.kinf);
 	if (command_note_state(log.snapshot, feed, log.args.namespace_, 0) < 0)
 		return feed ? command_fail_feed(log.kinf, feed, KINF_NO_FEED) : command_fail_kinf(log.kinf);

@@ -28,16 +28,24 @@ static const struct maintenance_role {
 	[HOME_PROCESSOR] = {"kinf-processor", "control.processor"},
 };
 
-int maintenance_open(const struct config_flags *flags, struct home **ret_home)
+int maintenance_store(const struct config_flags *flags, const char **ret_path)
 {
-	/* Kept for the life of the process: the handler of memory faults names it. */
-	static char *directory;
+	static char *directory; /* the handler of memory faults also names it */
 	int r = command_store(flags, &directory);
 
 	if (r < 0)
 		return r;
 	faults_catch("kinf", directory);
-	return home_open(directory, &(struct home_options){0}, ret_home);
+	*ret_path = directory;
+	return 0;
+}
+
+int maintenance_open(const struct config_flags *flags, struct home **ret_home)
+{
+	const char *directory;
+	int r = maintenance_store(flags, &directory);
+
+	return r < 0 ? r : home_open(directory, &(struct home_options){0}, ret_home);
 }
 
 const char *maintenance_name(enum home_role role)

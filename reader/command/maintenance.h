@@ -11,7 +11,10 @@
 #include "common/config/config.h"
 #include "store/env/home.h"
 
-/* Opens the directories of the store that FLAGS name. */
+/* Sets *RET_PATH to the path of the store that FLAGS name, for the life of the process. */
+int maintenance_store(const struct config_flags *flags, const char **ret_path);
+
+/* Opens the directories of that store. */
 int maintenance_open(const struct config_flags *flags, struct home **ret_home);
 
 /* Returns "kinf-reflector" or "kinf-processor". */

@@ -201,7 +201,7 @@ static const struct {
 	[FEED_LIVE] = {"kinf_feed_live", "gauge", "1 if the feed is up to date and nothing is wrong"},
 	[FEED_SYNCED_ONCE] = {"kinf_feed_synced", "gauge", "1 if the feed was listed once"},
 	[FEED_CONTACT] = {"kinf_feed_last_contact_seconds", "gauge",
-		"time since the API server last said something of the feed; absent if it never has"},
+		"time since the last event, bookmark or list of the feed; absent if there was none"},
 	[FEED_LAG] = {"kinf_feed_lag_events", "gauge", "events that the index has not taken yet"},
 	[FEED_LISTS] = {"kinf_feed_lists_total", "counter", "lists that the API server accepted"},
 	[FEED_WATCHES] = {"kinf_feed_watches_total", "counter", "watches that the API server accepted"},
@@ -226,7 +226,7 @@ static void metrics_feed(struct buf *out, enum metrics_feed_row row, const struc
 	if (row == FEED_CONTACT && feed->last_contact_seconds < 0)
 		return;
 	buf_str(out, metrics_feed_rows[row].name);
-	metrics_label(out, "{", "feed", feed->name);
+	metrics_label(out, "{", "feed", feed->full_name);
 	if (*feed->namespace_)
 		metrics_label(out, ",", "namespace", feed->namespace_);
 	buf_printf(out, "} %.15g\n", values[row]);
@@ -243,7 +243,7 @@ static void metrics_feeds(const struct store_status *status, struct buf *out)
 	metrics_head(out, "kinf_feed_state", "gauge", "1 for the state that the feed is in");
 	for (size_t i = 0; i < status->n_feeds; i++) {
 		buf_str(out, "kinf_feed_state");
-		metrics_label(out, "{", "feed", status->feeds[i].name);
+		metrics_label(out, "{", "feed", status->feeds[i].full_name);
 		if (*status->feeds[i].namespace_)
 			metrics_label(out, ",", "namespace", status->feeds[i].namespace_);
 		metrics_label(out, ",", "state", status->feeds[i].state);

@@ -2,6 +2,7 @@
 /* kinf reload */
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "common/cleanup.h"
 #include "common/err.h"
@@ -25,10 +26,26 @@ static int reload_serve(const struct home *home)
 	return r;
 }
 
+/* Says that no daemon runs on the store that FLAGS name, at PATH. One that has started with another value of 'store' in the file goes
+ * on with that. */
+static int reload_fail(const struct config_flags *flags, const char *path)
+{
+	const char *given = getenv("KINF_STORE");
+
+	if (flags->store || (!flags->cluster && given && *given))
+		return command_fail(err_say(ERR_NO_STORE,
+			"no daemon runs on store '%s': daemons read the configuration when they start", path));
+	return command_fail(err_say(ERR_NO_STORE,
+		"no daemon runs on store '%s', which the configuration names: daemons read it when they start; if they were started with "
+		"another 'store', restart 'kinf run', which keeps that until then",
+		path));
+}
+
 int command_reload(int argc, char **argv)
 {
 	CLEANUP(home_close) struct home *home = NULL;
 	struct config_flags flags = {0};
+	const char *store = NULL;
 	char text[CONTROL_SIZE];
 	int status = PROC_OK, found = 0;
 	const struct options_group groups[] = {config_common_options(&flags)};
@@ -40,7 +57,11 @@ int command_reload(int argc, char **argv)
 
 	if (r != 0)
 		return command_usage(&options, r);
-	r = maintenance_open(&flags, &home);
+	r = maintenance_store(&flags, &store);
+	if (r == 0)
+		r = home_open(store, &(struct home_options){0}, &home);
+	if (r == ERR_NO_STORE)
+		return reload_fail(&flags, store);
 	if (r < 0)
 		return command_fail(r);
 	for (int role = 0; role < HOME_ROLE_MAX; role++) {
@@ -56,7 +77,5 @@ int command_reload(int argc, char **argv)
 		status = command_fail(err_add(r, "kinf-serve"));
 	if (found || r != NOT_FOUND)
 		return status;
-	return command_fail(err_say(ERR_NO_STORE,
-		"no daemon runs on store '%s': daemons read the configuration when they start",
-		home_path(home)));
+	return reload_fail(&flags, home_path(home));
 }

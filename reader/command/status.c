@@ -83,7 +83,7 @@ static void status_json_process(const struct status_process *process, struct buf
 
 static void status_json_feed(const struct kinf_feed_info *feed, struct buf *out)
 {
-	status_json_text(out, "{\"name\":", feed->name);
+	status_json_text(out, "{\"name\":", feed->full_name);
 	buf_printf(out, ",\"id\":%" PRIu32, feed->feed);
 	status_json_text(out, ",\"resource\":", feed->resource);
 	status_json_text(out, ",\"kind\":", feed->kind);
@@ -202,9 +202,9 @@ static bool status_find_fault(
 	const char *in = fault->namespace_;
 	if (strcmp(fault->state, "live") == 0)
 		(void)snprintf(text, size, "%s%s%s: the last contact was longer than %gs ago",
-			fault->name, *in ? " in " : "", in, limit_seconds < 1e-6 ? 0 : limit_seconds);
+			fault->full_name, *in ? " in " : "", in, limit_seconds < 1e-6 ? 0 : limit_seconds);
 	else
-		(void)snprintf(text, size, "%s%s%s: %s%s%s", fault->name, *in ? " in " : "", in,
+		(void)snprintf(text, size, "%s%s%s: %s%s%s", fault->full_name, *in ? " in " : "", in,
 			fault->state, *fault->last_error ? ": " : "", fault->last_error);
 	size_t others = s->n_feeds - live + stale - 1;
 	size_t used = strlen(text);
@@ -269,7 +269,7 @@ int command_status(int argc, char **argv)
 	r = 0;
 	if (!args.check)
 		r = json ? status_json(&status, &out) : status_text(&status, &out);
-	char fault[600];
+	char fault[800];
 	bool faulty = gathered >= 0 && !json &&
 		      status_find_fault(&status, !args.check, (double)args.max_stale_ns / 1e9,
 			      fault, sizeof(fault));

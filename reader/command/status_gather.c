@@ -333,7 +333,7 @@ static int status_add_feed(void *arg, const struct kinf_feed_info *feed)
 static int status_compare_feeds(const void *a, const void *b)
 {
 	const struct kinf_feed_info *x = a, *y = b;
-	int r = strcmp(x->name, y->name);
+	int r = strcmp(x->full_name, y->full_name);
 
 	return r ? r : strcmp(x->namespace_, y->namespace_);
 }

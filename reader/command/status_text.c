@@ -167,7 +167,7 @@ static int status_put_feeds(const struct store_status *s, struct table *table, s
 		buf_reset(&read);
 		status_put_bytes(f->bytes, &read);
 		r = table_row(table,
-			(const char *const[]){f->name, f->namespace_, f->state,
+			(const char *const[]){f->full_name, f->namespace_, f->state,
 				status_text_number(f->objects, &objects), f->resource_version,
 				contact, status_text_number(f->lag, &lag),
 				status_text_number(f->lists, &lists),

@@ -158,7 +158,7 @@ static const char top_help[] =
 	"q, Ctrl-C    quit\n"
 	"\n"
 	"CHANGES/S and READ/S count since the line before; '-' means not known yet.\n"
-	"CONTACT is the time since the API server last said something; bookmarks come\n"
+	"CONTACT is the time since the last event, bookmark or list; bookmarks come\n"
 	"about once a minute. LAG: changes that readers do not see yet. RSS contains the\n"
 	"mapped files, which all programs share; ANON is the process's own memory.\n"
 	"BEHIND: transactions since a reader's oldest snapshot; events that a follower\n"

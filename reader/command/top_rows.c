@@ -114,7 +114,7 @@ static const struct top_column top_feed_columns[] = {
 static int top_compare_feeds(const void *a, const void *b)
 {
 	const struct kinf_feed_info *x = a, *y = b;
-	int r = strcmp(x->name, y->name);
+	int r = strcmp(x->full_name, y->full_name);
 
 	return r ? r : strcmp(x->namespace_, y->namespace_);
 }
@@ -164,7 +164,7 @@ static int top_fill_feeds(struct top_fill *fill)
 		double bytes, changes = top_feed_changes(fill, feed, &bytes);
 		double age = feed->last_contact_seconds;
 
-		top_fill_text(fill, feed->name);
+		top_fill_text(fill, feed->full_name);
 		top_fill_text(fill, feed->namespace_);
 		top_fill_text(fill, feed->state);
 		top_fill_count(fill, feed->objects);

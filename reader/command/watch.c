@@ -280,6 +280,27 @@ static int watch_take(struct watching *w, const struct follow_item *item)
 
 /* ---- following ------------------------------------------------------------------------------- */
 
+/* Takes what is left of the initial state if all objects of it are printed: only then a cursor is valid. An object that is left
+ * is given again to the next watch. */
+static int watch_complete(struct watching *w)
+{
+	struct follow_item item;
+	int r = 0;
+
+	while (r == 0 && !follow_synced(w->follow) && !outlet_ended(&w->out)) {
+		r = follow_next(w->follow, &item);
+		if (r != FOUND)
+			break;
+		if (item.kind == FOLLOW_INITIAL) {
+			r = filter_accepts(&w->filter, &item.record);
+			r = r == FOUND ? END : r == NOT_FOUND ? 0 : r;
+		} else {
+			r = watch_take(w, &item);
+		}
+	}
+	return r < 0 ? r : 0;
+}
+
 /* Returns END: a signal came, or everything is printed; GONE, LAPPED: start again with a new
  * follower; errors. */
 static int watch_follow(struct watching *w)
@@ -315,7 +336,9 @@ static int watch_follow(struct watching *w)
 		if (idle)
 			(void)follow_wait(w->follow, WAIT_MS);
 	}
-	int r = watch_save(w);
+	int r = w->args.cursor && w->args.count > 0 && w->printed >= w->args.count ? watch_complete(w) : 0;
+	if (r == 0)
+		r = watch_save(w);
 	return r < 0 ? r : END;
 }
 

@@ -12,7 +12,7 @@ int definition_printer(struct kinf_snapshot *snapshot, const struct kinf_feed_in
 {
 	const struct feed_set *set;
 	struct kinf_object object;
-	int r = feed_set_get(snapshot, info->name, &set);
+	int r = feed_set_get(snapshot, info->full_name, &set);
 
 	if (r < 0)
 		return r;

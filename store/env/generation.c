@@ -245,6 +245,11 @@ int generation_advise(const struct generation *gen, int r)
 				      "'kinf backup' makes a copy that is whole, and 'kinf run' on this one lists everything again";
 
 	CHECK_OBJ(gen, GENERATION_MAGIC);
+	if (r == ERR_FORMAT)
+		return err_say(r, "%s; start 'kinf run' of this version, which makes it again, or read it with the version that wrote it",
+			err_text(r));
+	if (r == ERR_UNTRUSTED)
+		return err_say(r, "%s; 'kinf run' makes it again, and the commands of kinf check it and then read it", err_text(r));
 	return r == ERR_CORRUPT ? err_say(r, "%s; %s", err_text(r), gen->is_untrusted ? of_copy : gen->kind->remedy) : r;
 }
 

@@ -54,7 +54,7 @@ int generation_create(int directory_fd, const struct generation_kind *kind,
  * killed. UNCHECKED: that also is opened, as a copy, and the caller checks what is in it. */
 int generation_open_read(int directory_fd, const struct generation_kind *kind, uint32_t number,
 	const struct pin_places *places, bool unchecked, struct generation **ret_gen);
-/* Adds to the sentence of R, if it is ERR_CORRUPT, what a reader is told to do about it. Returns R. */
+/* Adds to the sentence of R, if it is ERR_CORRUPT, ERR_FORMAT or ERR_UNTRUSTED, what a reader is told to do about it. Returns R. */
 int generation_advise(const struct generation *gen, int r);
 /* Returns whether it was opened although it is not trusted. */
 bool generation_is_untrusted(const struct generation *gen);

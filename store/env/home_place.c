@@ -79,15 +79,13 @@ static const char *place_next(DIR *directory)
 	return entry ? entry->d_name : NULL;
 }
 
-/* Returns whether FD is the store of another cluster, or is becoming one just now: /var/lib/kinf/NAME is in the directory of the
- * first cluster's store. */
-static bool place_is_other_store(int fd, const struct stat *st)
+/* Returns whether FD is an empty directory of this user or root. /var/lib/kinf/NAME is in the directory of the first cluster's
+ * store, and a person or a daemon that starts may have made it just now. */
+static bool place_is_free(int fd, const struct stat *st)
 {
-	if (place_is_taken(fd))
-		return true;
 	CLEANUP(place_close) DIR *directory = place_list(fd);
 
-	return directory && st->st_uid == geteuid() && (st->st_mode & 07777) == 0700 && !place_next(directory);
+	return directory && (st->st_uid == geteuid() || st->st_uid == 0) && !place_next(directory);
 }
 
 /* Returns whether NAME may be in a directory, open as FD, that becomes a store. The runtime directory may be in it: a volume that has
@@ -97,16 +95,16 @@ static bool place_allows(int fd, bool for_all, const char *runtime_dir, const ch
 	AUTO_FD int entry_fd = -1;
 	struct stat st, runtime;
 
-	if (strcmp(name, "kinf.yaml") == 0 || strcmp(name, HOME_PROBE) == 0)
+	/* Programs leave hidden files and directories in the home directory of a service's user, as a shell its history, and some
+	 * file systems make one of snapshots. In a directory like /tmp they belong to programs that use it. */
+	if (strcmp(name, "kinf.yaml") == 0 || strcmp(name, HOME_PROBE) == 0 || (*name == '.' && !for_all))
 		return true;
 	entry_fd = openat(fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC); /* root's lost+found can't be read */
 	if (entry_fd < 0 || fstat(entry_fd, &st) < 0)
 		return false;
 	if (runtime_dir && stat(runtime_dir, &runtime) == 0 && runtime.st_dev == st.st_dev && runtime.st_ino == st.st_ino)
 		return true;
-	/* Programs make hidden directories in the home directory of a service's user, some file systems make one of snapshots; and
-	 * in /tmp there are such as well. */
-	return strcmp(name, "lost+found") == 0 || (*name == '.' && !for_all) || place_is_other_store(entry_fd, &st);
+	return strcmp(name, "lost+found") == 0 || place_is_taken(entry_fd) || (!for_all && place_is_free(entry_fd, &st));
 }
 
 /* Returns whether the directory is one that all programs of a machine know by this path. */

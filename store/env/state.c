@@ -81,10 +81,7 @@ int state_check(int fd, const struct state *state, uint32_t format)
 	char boot[33];
 
 	if (state->format != format)
-		return err_say(ERR_FORMAT,
-			"its format is %" PRIu32 ", this program knows %" PRIu32
-			": use the program that wrote it, or let the daemons build it again",
-			state->format, format);
+		return err_say(ERR_FORMAT, "it has format %" PRIu32 ", and this program knows format %" PRIu32, state->format, format);
 	if (state->clean)
 		return 0;
 	int r = state_identify(fd, &inode, &device);
@@ -96,16 +93,12 @@ int state_check(int fd, const struct state *state, uint32_t format)
 	if (state->device && device != state->device && proc_boot_id(boot) == 0)
 		is_elsewhere = strcmp(boot, state->boot) == 0;
 	if (inode != state->inode || is_elsewhere)
-		return err_say(ERR_UNTRUSTED, "it is the copy of a store whose daemons ran or were "
-					      "killed: 'kinf run' on it lists "
-					      "again, and readers check it first");
+		return err_say(ERR_UNTRUSTED, "it is the copy of a store whose daemons ran or were killed");
 	/* When this boot's id can't be read now, nothing is said of the data: it must not be given up. */
 	r = state->durable ? 0 : proc_boot_id(boot);
 	if (r < 0)
 		return r;
 	if (!state->durable && strcmp(boot, state->boot) != 0)
-		return err_say(ERR_UNTRUSTED,
-			"the machine stopped while it was written, so it may be damaged: start the daemons, "
-			"they build a new one from the API server");
+		return err_say(ERR_UNTRUSTED, "the machine stopped while it was written, so it may be damaged");
 	return 0;
 }

@@ -66,6 +66,8 @@ static int store_open_pair(struct home *home, struct store_pair **ret_pair)
 	if (txn)
 		r = index_advise(pair->index, txn_result(txn, r));
 	txn_abort(&txn);
+	if (r < 0)
+		return err_add(r, "store '%s'", home_path(home));
 	if (r == 0)
 		r = journal_open_read(home, meta.journal, &pair->journal);
 	if (r != 0)
@@ -280,7 +282,7 @@ int store_open(const char *directory, const struct store_options *options, struc
 		r = store_open_current(store, false);
 	(void)pthread_mutex_unlock(&store->lock);
 	if (r < 0)
-		return err_add(r, "opening the store '%s'", directory);
+		return r;
 	*ret_store = TAKE(store);
 	return 0;
 }

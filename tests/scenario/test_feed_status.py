@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The status of feeds: states, counters and errors; and the log, which reports an outage in few lines."""
 
+import re
+
 from harness import eventually
 
 FEEDS = ["configmaps", "pods", "services"]
@@ -144,3 +146,22 @@ def test_the_error_of_a_question_for_the_cluster_goes_when_a_feed_gets_answers_a
     store.kinf("relist", "pods", check=True)
     store.wait_live("pods")
     eventually(lambda: not error(), timeout=3, patience=1)
+
+
+def test_feeds_with_long_names_are_told_apart(simulator, store):
+    """Names were cut after 127 bytes, so that two series of the metrics had the same labels, which no scraper takes."""
+    simulator.create("pods", 3)
+    names = ["n" * 150 + end for end in "xy"]
+    store.configure({"resource": "pods", "name": names[0]}, {"resource": "nodes", "name": names[1]}).daemons()
+    for name in names:
+        store.wait_live(name)
+    assert [feed["name"] for feed in store.kinf("status", "-o", "json", check=True).json["feeds"]] == names
+    for command in (["status"], ["top", "--once"], ["metrics"], ["__complete", "get", ""]):
+        text = store.kinf(*command, check=True).stdout
+        assert all(re.search(rf"(?m)(^|\"){name}\b", text) for name in names), (command, text)
+    copy = store.directory / "copy"
+    store.kinf("backup", f"{copy}/", check=True)
+    assert store.kinf("diff", store.path, copy).status == 0
+    store.stop()
+    for name in names:
+        assert f"note: {name}: offline since" in store.kinf("get", name, check=True).stderr

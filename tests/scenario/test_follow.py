@@ -191,6 +191,23 @@ def test_a_cursor_read_with_counts_neither_skips_nor_repeats(simulator, store, f
     assert state == truth
 
 
+@pytest.mark.parametrize("selected", [False, True])
+def test_a_count_of_all_objects_leaves_a_cursor_and_a_smaller_one_none(simulator, store, filled, selected):
+    """The next watch printed all objects once more, although the first one had printed the last of them."""
+    last = list(simulator.truth("pods"))[-1].split("/")[1]
+    words = ["--field-selector", f"metadata.name!={last}"] if selected else []
+    command = ["watch", "pods", "-o", "json", *words, "--cursor", "c3", "--count"]
+    total = int(store.kinf("get", "pods", "-o", "count", *words, check=True).stdout)
+    assert total > 1
+    part = store.kinf(*command, str(total - 1), check=True).lines
+    assert [line["type"] for line in part] == ["ADDED"] * (total - 1) and not (store.path / "cursors" / "c3").exists()
+    whole_state = store.kinf(*command, str(total), check=True).lines
+    assert [line["type"] for line in whole_state] == ["ADDED"] * total + ["SYNC"]
+    simulator.touch("pods")
+    (line,) = [line for line in store.kinf(*command, "1", check=True).lines if "object" in line]
+    assert line["type"] == "MODIFIED" and "initial" not in line
+
+
 def test_a_killed_follower_sees_uncommitted_changes_again(simulator, store, filled):
     first = watch(store, "--old", "--cursor", "c1", name="first")
     cursor = store.path / "cursors" / "c1"

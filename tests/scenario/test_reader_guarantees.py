@@ -225,9 +225,12 @@ def test_a_store_of_an_older_format_is_refused_and_built_again(simulator, store,
         words = ["get", "pods"] if name == "kinf" else ["pods"]
         result = run_command([program(name), *words], store.env)
         assert result.status == 1 and result.stdout == "", result
-        assert "format is 0" in result.stderr and "build it again" in result.stderr, result
+        assert "it has format 0, and this program knows format " in result.stderr and "makes it again" in result.stderr, result
+        assert result.stderr.count(str(store.path)) == 1, "the store is named once"
     for daemon in filled:
         daemon.start()
+    if part == "journal":
+        filled[1].wait_log(r'journal_created reason="journal generation 1: it has format 0, and this program knows format \d+"')
     simulator.touch("pods", 5)
     store.wait_equal(simulator, "pods")
     store.verify()

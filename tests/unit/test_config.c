@@ -453,6 +453,32 @@ Test(config, paths_in_a_file_begin_in_its_directory)
 	cr_assert_eq(chdir(directory), 0);
 }
 
+/* `kinf config check` showed '/work/../data//kinf', took a path through a directory that is missing for good, and the daemons made it. */
+Test(config, paths_are_without_dots_and_double_slashes)
+{
+	static const char *const paths[][2] = {{"/a/./b//c/", "/a/b/c"}, {"/a/../b", "/b"}, {"/..", "/"}, {"/", "/"}, {"//", "/"},
+		{"/../../a", "/a"}, {"/a/b/../../c/..", "/"}, {"/a/...", "/a/..."}, {"/a/..b/.c", "/a/..b/.c"}, {"/a/b/..", "/a"}};
+	AUTO_FREE char *path = NULL;
+	char link[256], linked[300];
+
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		cr_assert_eq(config_copy_path(&path, paths[i][0], NULL), 0);
+		cr_expect_str_eq(path, paths[i][1], "%s: %s", paths[i][0], path);
+	}
+	cr_assert_eq(config_copy_path(&path, "missing/../data/.//kinf/", NULL), 0);
+	expect_here(path, "data/kinf");
+	cr_assert_eq(config_copy_path(&path, "", NULL), 0);
+	cr_expect_str_eq(path, directory);
+	cr_assert_eq(symlink("/usr/share", "link"), 0);
+	for (int i = 0; i < 2; i++) {
+		(void)snprintf(link, sizeof(link), i ? "link/../../x/" : "link/../x/");
+		cr_assert_eq(config_copy_path(&path, link, NULL), 0);
+		(void)snprintf(linked, sizeof(linked), "%s/%s", directory, i ? "link/../../x" : "link/../x");
+		cr_expect_str_eq(path, linked, "a link leads elsewhere: %s", path);
+	}
+	cr_assert_eq(unlink("link"), 0);
+}
+
 /* ---- flags ---------------------------------------------------------------------------------------- */
 
 static struct config *watch(const char *text)

@@ -83,10 +83,10 @@ Test(home_place, a_directory_with_other_files_is_left_as_it_is)
 {
 	expect_refusal(make_place("notes", "notes.txt"), "such as notes.txt");
 	expect_refusal(make_place("project", "kinf.yaml Makefile"), "such as Makefile");
-	expect_refusal(make_place("home", ".profile .kube/"), "such as .profile");
-	expect_refusal(make_place("volume", "lost+found/ photos/"), "such as photos");
+	expect_refusal(make_place("home", ".profile .kube/ notes.txt"), "such as notes.txt");
+	expect_refusal(make_place("volume", "lost+found/ photos/ photos/1.jpg"), "such as photos");
 	expect_refusal(make_place("lost-file", "lost+found"), "such as lost+found");
-	expect_refusal(make_place("run-log", "journal/"), "such as journal");
+	expect_refusal(make_place("run-log", "journal/ journal/1.log"), "such as journal");
 	expect_refusal(make_place("identity", "id"), "such as id");
 	expect_refusal(make_place("words", "runtime"), "such as runtime");
 	cr_assert_eq(start_in(scratch_path("line\nbreak")), ERR_CONFIG);
@@ -96,10 +96,11 @@ Test(home_place, a_directory_with_other_files_is_left_as_it_is)
 
 Test(home_place, a_directory_for_all_users_with_sockets_of_programs_is_left_as_it_is)
 {
-	const char *place = make_place("tmp", ".X11-unix/");
+	const char *place = make_place("tmp", ".X11-unix/"), *locked = make_place("locked", ".X0-lock");
 
-	cr_assert_eq(chmod(place, 01777), 0);
+	cr_assert_eq(chmod(place, 01777) | chmod(locked, 01777), 0);
 	expect_refusal(place, "such as .X11-unix");
+	expect_refusal(locked, "such as .X0-lock");
 }
 
 /* Returns the status of a child in whose file system the scratch directory is /; not every user may ask for that, and one that may
@@ -140,7 +141,8 @@ Test(home_place, a_directory_of_all_programs_is_left_as_it_is_also_if_it_is_empt
 /* A directory that a person or a service manager made, the root of a file system, one of a project, a service user's home. */
 Test(home_place, a_directory_without_other_files_becomes_a_store)
 {
-	static const char *const with[] = {"", "lost+found/", "kinf.yaml", ".kube/ .aws/", ".snapshot/ lost+found/ kinf.yaml", ".owner.new"};
+	static const char *const with[] = {"", "lost+found/", "kinf.yaml", ".kube/ .aws/", ".snapshot/ lost+found/ kinf.yaml", ".owner.new",
+		".bash_history .profile .ssh/"};
 	char name[16];
 
 	for (size_t i = 0; i < sizeof(with) / sizeof(with[0]); i++) {
@@ -156,7 +158,7 @@ Test(home_place, a_directory_without_other_files_becomes_a_store)
 /* One volume may have both. `kinf remove-store` leaves the runtime directory, and a person may have made it. */
 Test(home_place, a_directory_with_the_runtime_directory_in_it_becomes_a_store)
 {
-	const char *place = make_place("both", "run/");
+	const char *place = make_place("both", "run/ run/other/ run/other/1");
 	struct home_options options = {.create = true, .runtime_dir = scratch_path("both/run")};
 	struct home *home = NULL;
 
@@ -164,7 +166,7 @@ Test(home_place, a_directory_with_the_runtime_directory_in_it_becomes_a_store)
 	cr_assert_eq(home_open(place, &options, &home), 0, "%s", err_text(ERR_CONFIG));
 	home_close(&home);
 	cr_assert(has(place, "id"));
-	(void)make_place("more", "run/ photos/");
+	(void)make_place("more", "run/ photos/ photos/1.jpg");
 	options.runtime_dir = scratch_path("more/run");
 	cr_assert_eq(home_open(scratch_path("more"), &options, &home), ERR_CONFIG);
 	cr_assert_not_null(strstr(err_text(ERR_CONFIG), "such as photos"), "%s", err_text(ERR_CONFIG));
@@ -178,7 +180,18 @@ Test(home_place, a_directory_with_other_stores_becomes_a_store)
 	cr_assert_eq(start_in(scratch_path("kinf/prod")), 0);
 	cr_assert_eq(mkdir(scratch_path("kinf/starting"), 0700), 0);
 	cr_assert_eq(start_in(place), 0, "%s", err_text(ERR_CONFIG));
-	expect_refusal(make_place("homes", "alice/"), "such as alice");
+	expect_refusal(make_place("homes", "alice/ alice/.profile"), "such as alice");
+}
+
+/* A person who prepares the first start of several clusters makes the directories by hand, with mkdir. */
+Test(home_place, a_directory_with_empty_directories_of_the_user_or_root_becomes_a_store)
+{
+	cr_assert_eq(start_in(make_place("kinf", "prod/ test/")), 0, "%s", err_text(ERR_CONFIG));
+	if (geteuid() != 0)
+		return;
+	const char *place = make_place("homes", "alice/");
+	cr_assert_eq(chown(scratch_path("homes/alice"), 54321, 54321), 0);
+	expect_refusal(place, "such as alice");
 }
 
 /* A daemon may be killed after any step of a first start. */

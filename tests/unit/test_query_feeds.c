@@ -133,7 +133,7 @@ static int read_in_callback(void *arg, const struct kinf_feed_info *status)
 	struct kinf_object object;
 	unsigned *n = arg;
 
-	cr_assert_str_eq(status->name, "pods");
+	cr_assert_str_eq(status->full_name, "pods");
 	/* Names not asked for so far: the snapshot looks them up, and keeps what it found. */
 	(void)kinf_get(w.snapshot, "po", "a", "x", &object);
 	(void)kinf_get(w.snapshot, "pod", "a", "x", &object);

@@ -15,7 +15,7 @@ static struct kinf_feed_info feed(const char *name, uint64_t events, uint64_t by
 {
 	struct kinf_feed_info info = {.size = sizeof(info), .events = events, .bytes = bytes};
 
-	(void)snprintf(info.name, sizeof(info.name), "%s", name);
+	(void)snprintf(info.full_name, sizeof(info.full_name), "%s", name);
 	(void)snprintf(info.state, sizeof(info.state), "live");
 	return info;
 }

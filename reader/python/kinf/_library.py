@@ -79,6 +79,7 @@ class FeedStatus(Structure):
         ("retries", c_uint64),
         ("bytes", c_uint64),
         ("resync_ms", c_uint64),
+        ("full_name", c_char * 320),
     ]
 
 

@@ -52,7 +52,7 @@ class FeedStatus:
 
 def feed_status(raw: _library.FeedStatus) -> FeedStatus:
     contact = float(raw.last_contact_seconds)
-    texts = ("name", "resource", "kind", "state", "resource_version", "last_error")
+    texts = ("resource", "kind", "state", "resource_version", "last_error")
     numbers = (
         "objects", "event", "lag", "lists", "watches", "events", "retries", "bytes", "list_done", "list_total",
     )  # fmt: skip
@@ -60,6 +60,7 @@ def feed_status(raw: _library.FeedStatus) -> FeedStatus:
     fields |= {name: int(getattr(raw, name)) for name in numbers}
     return FeedStatus(
         id=raw.feed,
+        name=raw.full_name.decode(errors="replace"),
         namespace=raw.namespace_.decode(errors="replace"),
         last_contact=None if contact < 0 else contact,
         synced=bool(raw.synced),
