@@ -251,7 +251,7 @@ run: dependencies ## build and run: your cluster, or a simulated one when there 
 	$(Q)$(MAKE) --no-print-directory all
 	$(Q)scripts/run.sh $(B)
 
-test: dependencies ## every test that needs no real cluster; ends with "N passed, N failed"
+test: dependencies ## every test that needs no real cluster; names those that were skipped, ends with "N passed, N failed"
 	$(Q)scripts/test.sh
 
 check-all: dependencies ## test, then the slow suites: longer kills, stress, the real API server

@@ -31,11 +31,13 @@ is_wanted() {
 
 # one NAME COMMAND...: counts COMMAND as one test.
 one() {
-    local name=$1 log
+    local name=$1 log reason
     shift
     [[ $name = build\ * ]] || is_wanted "$name" || return
     log=$logs/${name//[ \/]/-}.log
     if "$@" >"$log" 2>&1; then
+        reason=$(sed -n 's/^[a-z_]*: skipped: //p' "$log")
+        if [ -n "$reason" ]; then skip "$name" "$reason" && return; fi
         passed=$((passed + 1))
         printf '%-28s passed\n' "$name"
     else
@@ -60,12 +62,13 @@ if_possible() {
     if [ -z "$reason" ]; then one "$name" "$@"; else skip "$name" "$reason"; fi
 }
 
-# The last line of `make test` has its sums.
+# The last lines of `make test` name its skipped tests and have its sums.
 if ! is_wanted "make test"; then
     one "build build/asan" make -j"$jobs" --no-print-directory VARIANT=asan tests
 elif scripts/test.sh | tee "$logs/test.log"; [[ $(tail -n 1 "$logs/test.log") =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]]; then
     passed=${BASH_REMATCH[1]}
     failed=${BASH_REMATCH[2]}
+    mapfile -t -O ${#skipped[@]} skipped < <(sed -n 's/^skipped: /make test: /p' "$logs/test.log")
 else
     failed=1
 fi

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs every test that needs no real cluster, with AddressSanitizer and UBSan; rings and work queue also with
-# ThreadSanitizer. The last line is "N passed, N failed"; exit 1 if a test failed.
+# ThreadSanitizer. The last lines name each test that was skipped, with the reason, and count them; the very last one is
+# "N passed, N failed". Exit 1 if a test failed.
 # usage: scripts/test.sh [SECONDS of the kill loop, default 60]
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -10,6 +11,7 @@ kill_seconds=${1:-60}
 passed=0
 failed=0
 failures=()
+skipped=()
 logs=build/test-logs
 rm -rf "$logs" && mkdir -p "$logs" || exit 1
 export ASAN_OPTIONS=abort_on_error=1:detect_leaks=1
@@ -32,12 +34,33 @@ counted() {
     fi
 }
 
+# skip NAME: notes that tests of NAME were skipped; their reasons come from standard input, one a line for each test.
+skip() {
+    local reason
+    while IFS= read -r reason; do skipped+=("$1: $reason"); done
+}
+
+# ended NAME LOG STATUS: counts a command that ended with STATUS as one test, which was skipped if LOG has a line
+# "COMMAND: skipped: REASON".
+ended() {
+    local reason
+    reason=$(sed -n 's/^[a-z_]*: skipped: //p' "$2")
+    if [ "$3" != 0 ]; then
+        counted "$1" 0 1 "$2"
+    elif [ -n "$reason" ]; then
+        skip "$1" <<<"$reason"
+    else
+        counted "$1" 1 0 "$2"
+    fi
+}
+
 # one NAME COMMAND...: counts COMMAND as one test.
 one() {
     local name=$1 log
     shift
     log=$logs/${name//[ \/]/-}.log
-    if "$@" >"$log" 2>&1; then counted "$name" 1 0 "$log"; else counted "$name" 0 1 "$log"; fi
+    "$@" >"$log" 2>&1
+    ended "$name" "$log" $?
 }
 
 # begin NAME COMMAND...: starts COMMAND beside the tests that follow; "finish" waits for all that were begun, and counts
@@ -55,7 +78,7 @@ finish() {
     wait
     for name in "${begun[@]}"; do
         log=$logs/${name//[ \/]/-}.log
-        if [ "$(cat "$log.status")" = 0 ]; then counted "$name" 1 0 "$log"; else counted "$name" 0 1 "$log"; fi
+        ended "$name" "$log" "$(cat "$log.status")"
     done
     begun=()
 }
@@ -80,7 +103,7 @@ unit() {
     done
     printf '%s\n' "${tests[@]}" | logs=$logs xargs -P $((2 * jobs)) -I{} sh -c '
         log=$logs/$(basename "$1").log
-        "$1" -j1 --timeout 300 >"$log" 2>&1
+        "$1" -j1 --timeout 300 --output="tap:$log.tap" >"$log" 2>&1
         echo $? >"$log.status"' unit {}
     for test in "${tests[@]}"; do
         log=$logs/$(basename "$test").log
@@ -94,13 +117,15 @@ unit() {
         # Criterion prints a leak and still reports success.
         if [ "$f" = 0 ] && { [ "$status" != 0 ] || grep -q 'Sanitizer' "$log"; }; then f=1; fi
         counted "unit $(basename "$test")" "$p" "$f" "$log"
+        # Criterion tells of a skipped test only in such a report.
+        skip "unit $(basename "$test")" < <(sed -n 's/^ok - \(.*[^ ]\)  *# SKIP */\1: /p' "$log.tap")
     done
 }
 
 scenarios() {
     local log=$logs/scenarios.log p f e last
     # A test that hangs leaves the stack of its process in the log.
-    /usr/bin/python3 -m pytest -q --durations 20 -p no:cacheprovider -o faulthandler_timeout=600 -n $((3 * jobs)) --dist loadfile \
+    /usr/bin/python3 -m pytest -q -rs --durations 20 -p no:cacheprovider -o faulthandler_timeout=600 -n $((3 * jobs)) --dist loadfile \
         tests/scenario >"$log" 2>&1
     local status=$?
     last=$(grep -E '^[0-9]+ (passed|failed|error).* in [0-9.]+s' "$log" | tail -n 1)
@@ -110,6 +135,8 @@ scenarios() {
     f=$((f + e))
     if [ "$f" = 0 ] && [ $status -ne 0 ]; then f=1; fi
     counted scenarios "$p" "$f" "$log"
+    # "SKIPPED [2] FILE:LINE: REASON" stands for two tests.
+    skip scenarios < <(awk '/^SKIPPED \[/ { n = substr($2, 2) + 0; sub(/^SKIPPED \[[0-9]+\] /, ""); while (n-- > 0) print }' "$log")
 }
 
 begin style scripts/check-style.sh
@@ -138,6 +165,8 @@ begin "torture members" scripts/check-torture.sh build/asan members --count 4
 scenarios
 finish
 
+if [ ${#skipped[@]} -gt 0 ]; then printf 'skipped: %s\n' "${skipped[@]}"; fi
+echo "${#skipped[@]} skipped"
 if [ "$failed" -gt 0 ]; then printf 'failed: %s\n' "${failures[@]}"; fi
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

@@ -117,6 +117,18 @@ static void call_fail(struct http_call *call, int result)
 	call_end(call, result);
 }
 
+/* Keeps the limits of calls that wait for an exec plugin at their start: its time is not the server's. */
+static void http_hold_limits(struct http *http)
+{
+	uint64_t since_ns;
+
+	if (!credential_awaited(http->credential, &since_ns))
+		return;
+	for (struct http_call *call = http->calls; call; call = call->next)
+		if (call->state == CALL_WAITING)
+			call->limit.start_ns = http->clock_ns;
+}
+
 /* Ends the calls that reached one of their limits, and closes the connection of a call when nothing
  * else was heard on it. Then ends the oldest renewable call on a connection that was silent for
  * long, so that its renewal shows whether the connection lives. */
@@ -126,6 +138,7 @@ static void http_check_limits(struct http *http)
 	uint64_t limit_ns;
 	const char *words;
 
+	http_hold_limits(http);
 	if (http->clock_ns < http->deadline_ns)
 		return;
 	for (struct http_call *call = http->calls; call; call = call->next) {
@@ -201,10 +214,9 @@ static bool http_is_connecting(const struct http *http)
 }
 
 /*
- * Hands waiting calls to libcurl, the oldest first. While an exec plugin runs, their limits stand
- * still: its time is not the server's. When it failed, all of them end with its sentence. Over
- * HTTP/2 one connection is opened at a time: when all streams are taken, libcurl 7.88 would open
- * one for every further call, although the first of them could carry the others.
+ * Hands waiting calls to libcurl, the oldest first, unless they wait for an exec plugin. When it failed,
+ * all of them end with its sentence. Over HTTP/2 one connection is opened at a time: when all streams are
+ * taken, libcurl 7.88 would open one for every further call, although the first of them could carry the others.
  */
 static int http_add_waiting(struct http *http)
 {
@@ -214,9 +226,6 @@ static int http_add_waiting(struct http *http)
 	if (!http_oldest_waiting(http) && !credential_is_running(http->credential))
 		return 0;
 	r = credential_ready(http->credential, proc_monotonic_ns());
-	for (struct http_call *call = http->calls; r == AGAIN && call; call = call->next)
-		if (call->state == CALL_WAITING)
-			call->limit.start_ns = http->clock_ns;
 	for (struct http_call *call; r < 0 && (call = http_oldest_waiting(http));)
 		call_fail(call, r);
 	if (r)

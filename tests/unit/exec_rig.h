@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "common/err.h"
 #include "common/proc.h"
@@ -32,10 +33,13 @@ static inline void set_up(void)
 		.exec = {.command = command, .api_version = (char *)V1}};
 }
 
+/* A plugin that was killed may still be in the middle of making `runs`, also when `rm` has read the directory. */
 static inline void tear_down(void)
 {
 	char line[200];
 
+	while (waitpid(-1, NULL, 0) > 0)
+		;
 	(void)snprintf(line, sizeof(line), "rm -r '%s'", dir);
 	FILE *p = popen(line, "r");
 
