@@ -59,9 +59,16 @@ __attribute__((target("sse4.2"))) static uint32_t crc_by_instruction(
 	for (; size >= 8; p += 8, size -= 8)
 		wide = __builtin_ia32_crc32di(wide, le64_get(p));
 	state = (uint32_t)wide;
-	for (; size; p++, size--)
-		state = __builtin_ia32_crc32qi(state, *p);
-	return state;
+	/* Rows and the heads of records are short: byte by byte, the last seven would take as long as 56 bytes before them. */
+	if (size & 4) {
+		state = __builtin_ia32_crc32si(state, le32_get(p));
+		p += 4;
+	}
+	if (size & 2) {
+		state = __builtin_ia32_crc32hi(state, le16_get(p));
+		p += 2;
+	}
+	return size & 1 ? __builtin_ia32_crc32qi(state, *p) : state;
 }
 
 static crc_fn *crc_choose(void)
@@ -103,15 +110,21 @@ static void crc_setup(void)
 			uint32_t crc = bytes_table[k - 1][b];
 			bytes_table[k][b] = crc >> 8 ^ bytes_table[0][crc & 0xff];
 		}
-	crc_best = crc_choose();
+	/* Pairs with the acquire in crc32c(). */
+	__atomic_store_n(&crc_best, crc_choose(), __ATOMIC_RELEASE);
 }
 
 static pthread_once_t crc_once = PTHREAD_ONCE_INIT;
 
 uint32_t crc32c(uint32_t crc, const void *data, size_t size)
 {
-	(void)pthread_once(&crc_once, crc_setup);
-	return ~crc_best(~crc, data, size);
+	crc_fn *fn = __atomic_load_n(&crc_best, __ATOMIC_ACQUIRE);
+
+	if (!fn) {
+		(void)pthread_once(&crc_once, crc_setup);
+		fn = crc_best;
+	}
+	return ~fn(~crc, data, size);
 }
 
 uint32_t crc32c_by_table(uint32_t crc, const void *data, size_t size)

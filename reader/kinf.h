@@ -185,7 +185,7 @@ typedef int kinf_part_fn(void *arg, const struct kinf_object *part);
 KINF_API int kinf_object_each(const struct kinf_object *object, const char *path, kinf_part_fn *fn,
 	void *arg);
 
-/* JSON of the object, INDENT spaces a level (0: one line), NUL-terminated; free() it. "{}" without a body. */
+/* JSON of the object, INDENT spaces a level (0: one line; negative: -EINVAL), NUL-terminated; free() it. "{}" without a body. */
 KINF_API int kinf_object_json(const struct kinf_object *object, int indent, char **ret_json,
 	size_t *ret_size);
 

@@ -149,7 +149,7 @@ KINF_API int kinf_informer_fd(struct kinf_informer *informer);
 KINF_API int kinf_informer_dispatch(struct kinf_informer *informer, int max);
 
 /* Dispatches and sleeps until STOP_FD (-1: none) is readable or kinf_informer_stop was called. Returns 0,
- * or the first error; but after KINF_SNAPSHOT_EXPIRED it goes on with the lapse, unless a copy is read. */
+ * or the first error, -EBADF if STOP_FD is not open; but after KINF_SNAPSHOT_EXPIRED it goes on with the lapse, unless a copy is read. */
 KINF_API int kinf_informer_run(struct kinf_informer *informer, int stop_fd);
 
 /* Stops the informer for good; from any thread, callback or signal handler. Handlers can still be removed.

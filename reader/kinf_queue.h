@@ -161,8 +161,8 @@ KINF_API int kinf_limiter_item_fast_slow(int64_t fast_ns, int64_t slow_ns, uint6
  * positive. */
 KINF_API int kinf_limiter_bucket(double qps, uint32_t burst, struct kinf_clock *clock,
 	struct kinf_limiter **ret_limiter);
-/* Gives the longest delay and the highest count of N limiters. They belong to the new one; on failure they
- * stay the caller's. */
+/* Gives the longest delay and the highest count of N limiters. They belong to the new one; on failure
+ * (-EINVAL: one is NULL) they stay the caller's. */
 KINF_API int kinf_limiter_max_of(struct kinf_limiter *const *limiters, size_t n,
 	struct kinf_limiter **ret_limiter);
 /* Gives the delay of LIMITER, at most MAX_NS. LIMITER belongs to the new one, as above. */

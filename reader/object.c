@@ -191,9 +191,9 @@ int kinf_object_json(const struct kinf_object *object, int indent, char **ret_js
 	size_t *ret_size)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT;
-	int r = 0;
+	int r = indent < 0 ? err_say(-EINVAL, "an indent of %d spaces", indent) : 0;
 
-	if (object->body_size)
+	if (r == 0 && object->body_size)
 		r = json_write(BYTES(object->body, object->body_size), indent, &out);
 	else
 		buf_str(&out, "{}");

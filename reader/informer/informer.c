@@ -435,7 +435,7 @@ void kinf_informer_stop(struct kinf_informer *informer)
 	if (kinf_is_forked(informer->kinf))
 		return; /* the descriptor is also the parent's, which would stop */
 	/* Pairs with the acquire in informer_is_stopped. */
-	__atomic_store_n(&informer->stopped, true, __ATOMIC_RELEASE);
+	__atomic_store_n(&informer->stopped, 1, __ATOMIC_RELEASE);
 	wake_stop(&informer->wake);
 }
 

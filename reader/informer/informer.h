@@ -78,6 +78,9 @@ struct kinf_informer {
 	struct kinf *kinf;
 	char *feed;
 	uint32_t flags;
+	/* Atomic: other threads may set it. It does not lie beside the flags that only the informer's thread uses, because
+	 * the compiler reads several of those at once, and what lies between them. */
+	uint32_t stopped;
 	uint64_t from;
 	void (*on_state)(void *arg, const struct kinf_feed_info *status);
 	void *arg;
@@ -86,7 +89,6 @@ struct kinf_informer {
 	bool own_resync, own_jitter; /* the caller's, not the feed's */
 	bool started, dispatching, running, freed;
 	bool left_out; /* FREED before an event was given that the position counts: the cursor stays */
-	bool stopped; /* atomic: other threads may set it */
 	struct wake wake;
 	/* The feeds that the name stands for. */
 	struct kinf_snapshot *snapshot;

@@ -71,6 +71,8 @@ int wake_wait(struct wake *wake, int stop_fd)
 		n = poll(fds, 2, -1);
 	if (n < 0)
 		return errno == EINTR ? 0 : err_set(-errno, "waiting for an informer");
+	if (fds[1].revents & POLLNVAL)
+		return err_set(-EBADF, "descriptor %d, which is to stop an informer", stop_fd);
 	return fds[1].revents ? END : 0;
 }
 

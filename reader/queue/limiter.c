@@ -369,9 +369,11 @@ static int composite_new(struct kinf_limiter *const *limiters, size_t n, const i
 		.num_requeues = composite_requeues,
 		.release = composite_release,
 	};
+	for (size_t i = 0; i < n; i++)
+		if (!limiters[i])
+			return kinf_result(NULL, err_say(-EINVAL, "a limiter that asks others, one of which is NULL"));
 	struct composite *composite =
 		malloc(sizeof(*composite) + n * sizeof(struct kinf_limiter *));
-
 	if (!composite)
 		return kinf_result(NULL, err_set(-ENOMEM, "limiter"));
 	*composite = (struct composite){.max_ns = max_ns ? *max_ns : 0};

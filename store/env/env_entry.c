@@ -262,7 +262,7 @@ bool cursor_page_is_whole(struct cursor *cursor, struct bytes key)
 
 	if (!map->address || at >= map->map_bytes)
 		return true;
-	const uint8_t *leaf = map->address + at / map->page_size * map->page_size;
+	const uint8_t *leaf = map->address + (at & ~((uint64_t)map->page_size - 1));
 	return cursor->txn->is_write ? mapping_leaf_is_whole(leaf, map->page_size) : txn_leaf_is_whole(cursor->txn, leaf);
 }
 

@@ -144,7 +144,7 @@ void txn_begin_paths(struct txn *txn)
 
 bool txn_leaf_is_whole(struct txn *txn, const uint8_t *leaf)
 {
-	const void **known = &txn->whole[(uintptr_t)leaf / txn->map->page_size % TXN_KNOWN];
+	const void **known = &txn->whole[(uintptr_t)leaf >> __builtin_ctzl(txn->map->page_size) & (TXN_KNOWN - 1)];
 
 	if (*known != leaf && mapping_leaf_is_whole(leaf, txn->map->page_size))
 		*known = leaf;

@@ -70,6 +70,9 @@ __attribute__((cold)) static int index_bad_row(const char *database, struct byte
 
 static uint32_t index_row_crc(struct bytes key, const void *row, size_t size)
 {
+	/* In a page of the database the value follows its key, unless it is a large one. */
+	if ((const uint8_t *)key.data + key.size == (const uint8_t *)row)
+		return crc32c(0, key.data, key.size + size);
 	return crc32c(crc32c(0, key.data, key.size), row, size);
 }
 

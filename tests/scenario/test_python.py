@@ -263,6 +263,9 @@ def test_exceptions_carry_the_sentences_of_the_library(store, simulator):
         assert "an event that is not from 0" in raises(ValueError, store.snapshot, at=beyond)
         assert "a limit that is not from 0" in raises(ValueError, pods.list, limit=beyond)
     store.wait_synced("pods", timeout=float("inf"))
+    one = pods.list()[0]
+    for beyond in (-1, 2**31, 2**64):
+        assert "an indent that is not from 0" in raises(ValueError, one.json, beyond)
     assert "first list ended with event" in raises(kinf.Gone, pods.list, at_event=1)
     assert "is not there yet" in raises(kinf.NotReady, pods.list, at_event=10**12)
     assert "another journal" in raises(kinf.Gone, store.snapshot, at=10**12)

@@ -2,6 +2,7 @@
 #include "reader/informer/informer.h"
 
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/timerfd.h>
@@ -43,6 +44,19 @@ static void arm_in(uint64_t ms)
 static bool is_readable(int timeout_ms)
 {
 	return poll(&(struct pollfd){.fd = wake.epoll, .events = POLLIN}, 1, timeout_ms) == 1;
+}
+
+Test(wake, a_descriptor_that_is_to_stop_it_has_to_be_open)
+{
+	int ends[2];
+
+	cr_assert_eq(pipe2(ends, O_CLOEXEC), 0);
+	cr_assert_eq(wake_arm(&wake, 0), 0);
+	cr_assert_eq(wake_wait(&wake, ends[0]), 0, "the timer has fired");
+	(void)close(ends[1]);
+	cr_assert_eq(wake_wait(&wake, ends[0]), END, "nobody can write to it any more");
+	(void)close(ends[0]);
+	cr_assert_eq(wake_wait(&wake, ends[0]), -EBADF);
 }
 
 Test(wake, gets_no_number_of_a_standard_descriptor)

@@ -165,6 +165,20 @@ Test(limiter, default_of_controllers_is_the_longer_of_both)
 	cr_assert_eq(when(limiter, "one"), 1000000 * MS, "5 ms doubled 18 times is over 1000 s");
 }
 
+Test(limiter, none_asks_one_that_is_missing)
+{
+	CLEANUP(kinf_limiter_free) struct kinf_limiter *own = NULL;
+	struct kinf_limiter *limiter = NULL;
+
+	cr_assert_eq(kinf_limiter_default_item_based(&own), 0);
+	struct kinf_limiter *two[] = {own, NULL};
+	cr_assert_eq(kinf_limiter_max_of(two, 2, &limiter), -EINVAL);
+	cr_assert_str_eq(kinf_error(NULL), "a limiter that asks others, one of which is NULL");
+	cr_assert_eq(kinf_limiter_with_max_wait(NULL, MS, &limiter), -EINVAL);
+	cr_assert_null(limiter);
+	cr_assert_eq(when(own, "a"), MS, "it is the caller's as before");
+}
+
 Test(limiter, default_of_items_begins_with_a_millisecond)
 {
 	CLEANUP(kinf_limiter_free) struct kinf_limiter *limiter = NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tests copy objects, read parts of them, and write them as text. */
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -101,6 +102,21 @@ Test(query_objects, an_object_without_a_body_has_nothing_in_it)
 	cr_assert_null(copy->body);
 	cr_assert_eq(memcmp(copy->key, "a/x", 3), 0);
 	free(copy);
+}
+
+Test(query_objects, json_has_no_negative_indent)
+{
+	struct kinf_object object;
+	struct pod *pod = w.pods;
+	char *json = NULL;
+	size_t size;
+
+	while (!pod->there)
+		pod++;
+	OK(kinf_get(w.snapshot, "pods", pod->namespace_, pod->name, &object));
+	cr_assert_eq(kinf_object_json(&object, -1, &json, &size), -EINVAL);
+	cr_assert_str_eq(kinf_error(NULL), "an indent of -1 spaces");
+	cr_assert_null(json);
 }
 
 Test(query_objects, a_bad_path_is_explained_without_a_handle)

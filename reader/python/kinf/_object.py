@@ -12,6 +12,7 @@ from . import _library
 from ._callback import call
 from ._errors import Error, Single, check
 from ._library import FOUND, PART_FN, lib, take
+from ._query import number
 
 Result = TypeVar("Result")
 
@@ -50,7 +51,7 @@ def text_at(address: int | None, size: int) -> str:
 
 def _json(raw: _library.Object, indent: int) -> str:
     text, size = c_void_p(), c_size_t()
-    check(lib.kinf_object_json(byref(raw), indent, byref(text), byref(size)))
+    check(lib.kinf_object_json(byref(raw), number(indent, "an indent", 31), byref(text), byref(size)))
     return take(text, size.value).decode(errors="surrogatepass")
 
 

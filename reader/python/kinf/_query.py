@@ -19,10 +19,10 @@ def text(value: str, what: str) -> bytes:
     return encoded
 
 
-def number(value: int, what: str) -> int:
-    """VALUE for the library, which would get the rest of a division by 2**64."""
-    if not 0 <= value < 2**64:
-        raise ValueError(f"{what} that is not from 0 to 2**64 - 1: {value}")
+def number(value: int, what: str, bits: int = 64) -> int:
+    """VALUE for the library, which would get the rest of a division by 2**BITS."""
+    if not 0 <= value < 2**bits:
+        raise ValueError(f"{what} that is not from 0 to 2**{bits} - 1: {value}")
     return value
 
 
