@@ -78,6 +78,8 @@ int journal_finish(struct journal *journal)
 		r = feed_rows_flush(journal);
 	if (r == 0 && journal->meta_changed)
 		r = meta_write(journal->txn, &journal->meta, journal->next_feed);
+	if (r == 0 && journal->sweep_at != journal->sweep_stored)
+		r = sweep_due_write(journal->txn, journal->sweep_at);
 	if (r < 0) {
 		journal_abort(journal);
 		return r;
@@ -91,6 +93,7 @@ int journal_finish(struct journal *journal)
 	for (size_t i = 0; i < journal->n_feeds; i++)
 		journal->feeds[i].changed = false;
 	journal->meta_changed = false;
+	journal->sweep_stored = journal->sweep_at;
 	return 0;
 }
 

@@ -46,6 +46,7 @@ struct journal {
 	size_t n_feeds, feeds_room;
 	struct buf scratch;
 	uint64_t sweep_at; /* journal_sweep() is due when the horizon has come to this seq; 0: it is not */
+	uint64_t sweep_stored; /* the same, as the databases have it */
 };
 
 /* ---- meta (journal_meta.c) ---- */
@@ -55,6 +56,9 @@ struct journal {
 int meta_decode(struct bytes value, struct journal_meta *ret_meta, uint32_t *ret_next_feed);
 int meta_read(struct txn *txn, struct journal_meta *ret_meta, uint32_t *ret_next_feed);
 int meta_write(struct txn *txn, const struct journal_meta *meta, uint32_t next_feed);
+/* The row that says at which horizon a sweep is due, 0: none is. If the row is damaged, one is due at once, which does no harm. */
+int sweep_due_read(struct txn *txn, uint64_t *ret_seq);
+int sweep_due_write(struct txn *txn, uint64_t seq);
 
 /* ---- feeds (feed_row.c) ---- */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one row of the `meta` database. */
+/* The rows of the `meta` database: the counters, and at which horizon a sweep is due. */
 #include "store/journal/journal_internal.h"
 
 #include <string.h>
@@ -71,4 +71,41 @@ int meta_write(struct txn *txn, const struct journal_meta *meta, uint32_t next_f
 	memcpy(p + AT_CLUSTER, meta->cluster, sizeof(meta->cluster));
 	le32_put(p + AT_CRC, meta_checksum(p));
 	return 0;
+}
+
+/* ---- when a sweep is due --------------------------------------------------------------------- */
+
+#define SWEEP_KEY  BYTES_LIT("sweep")
+#define SWEEP_SIZE 12
+
+static uint32_t sweep_checksum(const uint8_t *row)
+{
+	return crc32c(crc32c(0, SWEEP_KEY.data, SWEEP_KEY.size), row, 8);
+}
+
+int sweep_due_read(struct txn *txn, uint64_t *ret_seq)
+{
+	struct bytes value;
+	int r = txn_get(txn, DB_META, SWEEP_KEY, &value);
+
+	*ret_seq = 0;
+	if (r != FOUND)
+		return r < 0 ? r : 0;
+	const uint8_t *p = value.data;
+	bool sound = value.size == SWEEP_SIZE && sweep_checksum(p) == le32_get(p + 8);
+	*ret_seq = sound && le64_get(p) ? le64_get(p) : 1;
+	return 0;
+}
+
+int sweep_due_write(struct txn *txn, uint64_t seq)
+{
+	uint8_t row[SWEEP_SIZE];
+
+	if (!seq) {
+		int r = txn_del(txn, DB_META, SWEEP_KEY);
+		return r < 0 ? r : 0;
+	}
+	le64_put(row, seq);
+	le32_put(row + 8, sweep_checksum(row));
+	return txn_put(txn, DB_META, SWEEP_KEY, BYTES(row, sizeof(row)), 0);
 }

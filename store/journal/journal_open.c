@@ -83,6 +83,8 @@ int journal_load(struct journal *journal, struct txn *txn)
 	if (r == 0)
 		r = feed_rows_load(journal, txn);
 	if (r == 0)
+		r = sweep_due_read(txn, &journal->sweep_stored);
+	if (r == 0)
 		r = cursor_open(txn, DB_LOG, &cursor);
 	if (r == 0)
 		r = cursor_last(cursor, &key, &value);
@@ -91,6 +93,7 @@ int journal_load(struct journal *journal, struct txn *txn)
 		r = err_set(ERR_CORRUPT, "the log reaches beyond its end");
 	if (r < 0)
 		return r;
+	journal->sweep_at = journal->sweep_stored;
 	journal->meta_changed = false;
 	journal->stale = false;
 	return 0;

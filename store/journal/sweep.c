@@ -3,7 +3,7 @@
  * Trimming passes over records that can't be read or are missing. At or below the horizon that leaves the version before
  * such a record, and the record itself, which nothing names any more; and the count of history has their bytes. Once the horizon is
  * beyond the damage, and all above it can be read, what is needed below is known: the versions that heads name, and those
- * before the records above the horizon.
+ * before the records above the horizon. That a sweep is due is stored with the counters, for a later writer.
  */
 #include "store/journal/journal_internal.h"
 
