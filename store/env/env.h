@@ -186,8 +186,7 @@ int cursor_floor(struct cursor *cursor, struct bytes key, struct bytes *ret_key,
  * others, and a search or a walk does not notice. Each page is examined once in a walk. True also where that can't be
  * said: in a page that a transaction without WRITEMAP has changed. */
 bool cursor_page_is_whole(struct cursor *cursor, struct bytes key);
-/* Moves to the row before the one that cursor_seek() finds: the last key < KEY. A damaged page may lead it astray, which
- * cursor_seek() for the same KEY then reports. FOUND, END. */
+/* Moves to the row before the one that cursor_seek() finds: the last key < KEY. FOUND, END. */
 int cursor_before(struct cursor *cursor, struct bytes key, struct bytes *ret_key,
 	struct bytes *ret_value);
 /* Writes at the cursor's place when it stands on KEY, else as txn_put(): cheap for sorted runs. */

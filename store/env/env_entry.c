@@ -11,8 +11,10 @@ struct cursor {
 	uint32_t magic;
 	unsigned db;
 	struct txn *txn;
-	MDB_cursor *mdb;
 	bool has_moved;
+	bool goes_alone; /* along WAY, without LMDB's cursor */
+	struct tree_way way;
+	MDB_cursor *mdb; /* NULL also when its write transaction has ended */
 	struct cursor *next, **link; /* write transactions only */
 };
 
@@ -138,7 +140,9 @@ int cursor_open(struct txn *txn, unsigned db, struct cursor **ret_cursor)
 	AUTO_FREE struct cursor *cursor = calloc(1, sizeof(*cursor));
 	if (!cursor)
 		return err_set(-ENOMEM, "opening a cursor");
-	int rc = LMDB_READ(txn, cursor_open, txn->mdb, database(txn, db), &cursor->mdb);
+	MDB_dbi number = database(txn, db);
+	cursor->goes_alone = txn_is_searched(txn);
+	int rc = cursor->goes_alone ? 0 : LMDB_READ(txn, cursor_open, txn->mdb, number, &cursor->mdb);
 	if (rc)
 		return txn_failed(txn, rc, "reading");
 	cursor->magic = CURSOR_MAGIC;
@@ -184,30 +188,18 @@ void txn_forget_cursors(struct txn *txn)
 	}
 }
 
-/* Returns whether a row that LMDB has found lies in the file: with a damaged page it believes any place and size. */
-static bool cursor_is_in_file(const struct cursor *cursor, const MDB_val *part)
-{
-	struct mapping *map = cursor->txn->map;
-
-	return cursor->txn->is_write || !map->address || !part->mv_size ||
-	       mapping_has(map, (uint64_t)((uintptr_t)part->mv_data - (uintptr_t)map->address), part->mv_size);
-}
-
+/* Moves by LMDB: in a write transaction, and in one whose databases are empty. */
 static int cursor_move(struct cursor *cursor, MDB_val *key, MDB_cursor_op op, struct bytes *ret_key,
 	struct bytes *ret_value)
 {
-	MDB_val value = {0}; /* LMDB gives none out of a page with the flag of one for keys alone */
+	MDB_val value;
 
-	CHECK_OBJ(cursor, CURSOR_MAGIC);
 	REQUIRE(cursor->mdb);
 	if (cursor->txn->error)
 		return txn_first_error(cursor->txn);
-	cursor->has_moved = true;
 	int rc = LMDB_READ(cursor->txn, cursor_get, cursor->mdb, key, &value, op);
 	if (rc == MDB_NOTFOUND && !mapping_is_given_up(cursor->txn->map))
 		return END;
-	if (rc == 0 && !(cursor_is_in_file(cursor, key) && cursor_is_in_file(cursor, &value)))
-		rc = MDB_CORRUPTED;
 	if (rc)
 		return txn_failed(cursor->txn, rc, "reading");
 	*ret_key = UNVAL(*key);
@@ -215,41 +207,46 @@ static int cursor_move(struct cursor *cursor, MDB_val *key, MDB_cursor_op op, st
 	return FOUND;
 }
 
-/* Searches without txn_check_path(). */
-static int cursor_search(struct cursor *cursor, struct bytes key, struct bytes *ret_key, struct bytes *ret_value)
-{
-	return cursor_move(cursor, &VAL(key), key.size ? MDB_SET_RANGE : MDB_FIRST, ret_key, ret_value);
-}
-
 int cursor_seek(struct cursor *cursor, struct bytes key, struct bytes *ret_key,
 	struct bytes *ret_value)
 {
-	int found = cursor_search(cursor, key, ret_key, ret_value);
-	int r = found < 0 ? 0 : txn_check_path(cursor->txn, cursor->db, &key, found == FOUND ? *ret_key : BYTES_NONE);
-
-	return r < 0 ? r : found;
+	CHECK_OBJ(cursor, CURSOR_MAGIC);
+	cursor->has_moved = true;
+	return cursor->goes_alone
+		? txn_way_seek(cursor->txn, cursor->db, &cursor->way, &key, ret_key, ret_value)
+		: cursor_move(cursor, &VAL(key), key.size ? MDB_SET_RANGE : MDB_FIRST, ret_key, ret_value);
 }
 
 int cursor_next(struct cursor *cursor, struct bytes *ret_key, struct bytes *ret_value)
 {
-	return cursor->has_moved ? cursor_move(cursor, &(MDB_val){0}, MDB_NEXT, ret_key, ret_value)
-				 : cursor_seek(cursor, BYTES_NONE, ret_key, ret_value);
+	CHECK_OBJ(cursor, CURSOR_MAGIC);
+	if (!cursor->has_moved)
+		return cursor_seek(cursor, BYTES_NONE, ret_key, ret_value);
+	return cursor->goes_alone ? txn_way_step(cursor->txn, &cursor->way, false, ret_key, ret_value)
+				  : cursor_move(cursor, &(MDB_val){0}, MDB_NEXT, ret_key, ret_value);
+}
+
+/* Moves to the row before that of a search that has found one. */
+static int cursor_back(struct cursor *cursor, struct bytes *ret_key, struct bytes *ret_value)
+{
+	return cursor->goes_alone ? txn_way_step(cursor->txn, &cursor->way, true, ret_key, ret_value)
+				  : cursor_move(cursor, &(MDB_val){0}, MDB_PREV, ret_key, ret_value);
 }
 
 int cursor_last(struct cursor *cursor, struct bytes *ret_key, struct bytes *ret_value)
 {
-	int found = cursor_move(cursor, &(MDB_val){0}, MDB_LAST, ret_key, ret_value);
-	int r = found < 0 ? 0 : txn_check_path(cursor->txn, cursor->db, NULL, BYTES_NONE);
-
-	return r < 0 ? r : found;
+	CHECK_OBJ(cursor, CURSOR_MAGIC);
+	cursor->has_moved = true;
+	return cursor->goes_alone ? txn_way_seek(cursor->txn, cursor->db, &cursor->way, NULL, ret_key, ret_value)
+				  : cursor_move(cursor, &(MDB_val){0}, MDB_LAST, ret_key, ret_value);
 }
 
 int cursor_before(struct cursor *cursor, struct bytes key, struct bytes *ret_key,
 	struct bytes *ret_value)
 {
-	int r = cursor_search(cursor, key, ret_key, ret_value);
+	int r = cursor_seek(cursor, key, ret_key, ret_value);
 
-	return r == FOUND ? cursor_move(cursor, &(MDB_val){0}, MDB_PREV, ret_key, ret_value)
+	return r == FOUND ? cursor_back(cursor, ret_key, ret_value)
 		: r == END ? cursor_last(cursor, ret_key, ret_value)
 			   : r;
 }
@@ -273,9 +270,7 @@ int cursor_floor(struct cursor *cursor, struct bytes key, struct bytes *ret_key,
 
 	if (r == END)
 		return cursor_last(cursor, ret_key, ret_value);
-	if (r != FOUND || bytes_equal(*ret_key, key))
-		return r;
-	return cursor_move(cursor, &(MDB_val){0}, MDB_PREV, ret_key, ret_value);
+	return r != FOUND || bytes_equal(*ret_key, key) ? r : cursor_back(cursor, ret_key, ret_value);
 }
 
 int cursor_put(struct cursor *cursor, struct bytes key, struct bytes value, unsigned flags)

@@ -92,6 +92,18 @@ struct tree_root {
 	uint16_t next_row;   /* of the leaf, after the one that txn_find() has found last; 0: it has found none there */
 };
 
+#define TREE_DEPTH_MOST 32u /* as LMDB's */
+
+/* The way from the root of a tree to a row. */
+struct tree_way {
+	unsigned depth; /* the levels of the tree; 0: it is empty */
+	bool is_lost;   /* the last step met damage */
+	struct tree_step {
+		const uint8_t *page;
+		uint16_t row, n; /* which of N rows */
+	} steps[TREE_DEPTH_MOST];
+};
+
 #define TXN_KNOWN 8u
 
 struct txn {
@@ -178,6 +190,14 @@ int mapping_begin_read(struct mapping *map, struct pin *pin, MDB_txn **txn);
 
 /* Writes the seal of TXN, after everything else. LMDB's code. */
 int mapping_seal(const struct mapping *map, MDB_txn *txn);
+/* The tree of the list of free pages. */
+struct free_list {
+	uint64_t root;
+	unsigned depth; /* 0: the list is empty */
+};
+
+/* Returns the list of free pages of state TXN; false: a writer has made a newer state. The map's address is known. */
+bool mapping_free_list(const struct mapping *map, uint64_t txn, struct free_list *ret_list);
 /* Checks, before LMDB opens the file, that its meta pages have sizes that LMDB can work with, and WITH_SEALS that they lead to
  * their own seals; a writer undoes a commit that was killed inside. Returns: 0, also if there is no file; ERR_CORRUPT;
  * ERR_LOCKED: only a writer can open it; errors of reading. */
@@ -201,9 +221,13 @@ void txn_begin_paths(struct txn *txn);
 int txn_find(struct txn *txn, unsigned db, struct bytes key, struct bytes *ret_key, struct bytes *ret_value);
 /* Returns whether LEAF, a page in the map, is filled by its rows (mapping_leaf_is_whole()); in a read transaction, which remembers some. */
 bool txn_leaf_is_whole(struct txn *txn, const uint8_t *leaf);
-/* Checks the pages that LMDB's search for KEY in database DB has gone through, in a read transaction; NULL: a search for the last
- * row. FOUND: the key that it has found, or none. Returns: 0; ERR_CORRUPT: LMDB may have gone another way. */
-int txn_check_path(struct txn *txn, unsigned db, const struct bytes *key, struct bytes found);
+/* Goes to the first row of database DB that is not below KEY; NULL: to the last one. FOUND; END; ERR_CORRUPT. In a read transaction;
+ * the map's address is known. */
+int txn_way_seek(struct txn *txn, unsigned db, struct tree_way *way, const struct bytes *key, struct bytes *ret_key,
+	struct bytes *ret_value);
+/* Goes to the next row of a way that txn_way_seek() has begun, or BACK to the one before. FOUND; END: there is none, the way is as before;
+ * ERR_CORRUPT, also each time after one. */
+int txn_way_step(struct txn *txn, struct tree_way *way, bool back, struct bytes *ret_key, struct bytes *ret_value);
 
 /* ---- env_entry.c ---- */
 

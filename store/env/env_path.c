@@ -4,10 +4,10 @@
  * takes a leaf for a branch, and the sizes of the leaf's values for numbers of pages. Its search then ends among sound rows,
  * but in another part of the tree, in another tree or in a page of an older state, and says nothing. The search here
  * knows from the table of databases how many levels a tree has. It refuses a page above the last level that is no branch,
- * and one in the last level that is no leaf.
+ * and one in the last level that is no leaf, and a row that does not lie in its page.
  *
- * txn_find() takes the place of mdb_get(). Cursors are LMDB's; txn_check_path() goes the same way again
- * after one has searched.
+ * txn_find() takes the place of mdb_get(), txn_way_seek() and txn_way_step() that of LMDB's cursors, which go outside of the file
+ * where an offset of a row has changed.
  */
 #include "store/env/env_internal.h"
 
@@ -22,7 +22,7 @@ static int path_find_root(struct txn *txn, unsigned db)
 	MDB_val key = {strlen(name), (void *)(uintptr_t)name}, value;
 	int rc = guarded_get(txn->mdb, txn->map->main_db, &key, &value);
 
-	if (rc == 0 && value.mv_size != DATABASE_BYTES)
+	if (rc == MDB_NOTFOUND || (rc == 0 && value.mv_size != DATABASE_BYTES)) /* it was there when the file was opened */
 		rc = MDB_CORRUPTED;
 	if (rc)
 		return rc;
@@ -243,23 +243,105 @@ int txn_after(struct txn *txn, unsigned db, struct bytes *ret_key, struct bytes 
 	return row && path_value(txn, leaf, row, *ret_key, ret_value) == 0 ? FOUND : NOT_FOUND;
 }
 
-/* Returns whether FOUND, which LMDB has found for KEY, is in the leaf that the last search here has come to, and not its first
- * row: then the row before it is below KEY, and no other way leads between the two. */
-static bool path_is_known(const struct txn *txn, unsigned db, struct bytes key, struct bytes found)
-{
-	const uint8_t *leaf = txn->roots_known & 1u << db ? txn->roots[db].leaf : NULL;
-	struct bytes first;
+/* ---- cursors ---- */
 
-	return leaf && (uintptr_t)found.data - (uintptr_t)leaf < txn->map->page_size &&
-	       path_row(leaf, txn->map->page_size, 0, &first) && bytes_compare(first, key) < 0;
+/* Enters page NUMBER on LEVEL of the way, 0: the root's. LMDB's code. */
+static int way_enter(const struct txn *txn, struct tree_way *way, unsigned level, uint64_t number)
+{
+	const uint8_t *page = path_page(txn, number, level + 1 < way->depth ? PAGE_IS_BRANCH : PAGE_IS_LEAF);
+
+	if (!page || le16_get(page + PAGE_LOWER) > txn->map->page_size)
+		return MDB_CORRUPTED;
+	way->steps[level].page = page;
+	way->steps[level].n = (uint16_t)page_rows(page);
+	return way->steps[level].n ? 0 : MDB_CORRUPTED; /* only the root of an empty tree has no row, and is no page */
 }
 
-int txn_check_path(struct txn *txn, unsigned db, const struct bytes *key, struct bytes found)
+/* Goes on to the page that the row on LEVEL, of a branch, leads to. LMDB's code. */
+static int way_go_down(const struct txn *txn, struct tree_way *way, unsigned level)
 {
-	const uint8_t *leaf;
+	const struct tree_step *step = &way->steps[level];
+	struct bytes ignored;
+	const uint8_t *row = path_row(step->page, txn->map->page_size, step->row, &ignored);
 
-	if (txn->is_write || !txn->map->address || (key && path_is_known(txn, db, *key, found)))
+	return row ? way_enter(txn, way, level + 1, node_page(row)) : MDB_CORRUPTED;
+}
+
+/* Goes from the page on LEVEL, which was entered, to the first or LAST row below it. LMDB's code. */
+static int way_finish(const struct txn *txn, struct tree_way *way, unsigned level, bool last)
+{
+	for (int rc = 0;; level++) {
+		way->steps[level].row = last ? (uint16_t)(way->steps[level].n - 1) : 0;
+		if (level + 1 == way->depth)
+			return 0;
+		rc = way_go_down(txn, way, level);
+		if (rc)
+			return rc;
+	}
+}
+
+/* Goes to the row after the one that the way leads to, or BACK. LMDB's code; MDB_NOTFOUND: there is none, the way is as before. */
+static int way_step(const struct txn *txn, struct tree_way *way, bool back)
+{
+	unsigned level = way->depth;
+
+	do {
+		if (level-- == 0)
+			return MDB_NOTFOUND;
+	} while (back ? way->steps[level].row == 0 : way->steps[level].row + 1 == way->steps[level].n);
+	way->steps[level].row = (uint16_t)(way->steps[level].row + (back ? -1 : 1));
+	if (level + 1 == way->depth)
 		return 0;
-	int rc = path_descend(txn, db, key, &leaf);
-	return rc ? txn_failed(txn, rc, "reading") : 0;
+	int rc = way_go_down(txn, way, level);
+	return rc ? rc : way_finish(txn, way, level + 1, back);
+}
+
+/* Goes to the first row that is not below KEY; NULL: to the last one. LMDB's code. */
+static int way_search(struct txn *txn, unsigned db, struct tree_way *way, const struct bytes *key)
+{
+	struct bytes found;
+	size_t next = 0;
+	int rc = txn->roots_known & 1u << db ? 0 : path_find_root(txn, db);
+
+	if (!rc && txn->roots[db].depth > TREE_DEPTH_MOST)
+		rc = MDB_CORRUPTED;
+	way->depth = rc ? 0 : txn->roots[db].depth;
+	rc = rc ? rc : way->depth ? way_enter(txn, way, 0, txn->roots[db].page) : MDB_NOTFOUND;
+	if (rc || !key)
+		return rc ? rc : way_finish(txn, way, 0, true);
+	for (unsigned level = 0; !rc; level++) {
+		if (!path_floor(way->steps[level].page, txn->map->page_size, key, &found, &next))
+			return MDB_CORRUPTED;
+		way->steps[level].row = (uint16_t)(next - 1);
+		if (level + 1 == way->depth)
+			break;
+		rc = way_go_down(txn, way, level);
+	}
+	return rc ? rc : bytes_compare(found, *key) < 0 ? way_step(txn, way, false) : 0;
+}
+
+/* Gives the row that the way leads to, if RC is 0. */
+static int way_give(struct txn *txn, struct tree_way *way, int rc, struct bytes *ret_key, struct bytes *ret_value)
+{
+	const struct tree_step *leaf = &way->steps[way->depth ? way->depth - 1 : 0];
+	const uint8_t *row = rc ? NULL : path_row(leaf->page, txn->map->page_size, leaf->row, ret_key);
+
+	if (!rc)
+		rc = row ? path_value(txn, leaf->page, row, *ret_key, ret_value) : MDB_CORRUPTED;
+	if (rc == MDB_NOTFOUND && !mapping_is_given_up(txn->map))
+		return END;
+	way->is_lost = rc != 0;
+	return rc ? txn_failed(txn, rc, "reading") : FOUND;
+}
+
+int txn_way_seek(struct txn *txn, unsigned db, struct tree_way *way, const struct bytes *key, struct bytes *ret_key,
+	struct bytes *ret_value)
+{
+	way->is_lost = false;
+	return way_give(txn, way, way_search(txn, db, way, key), ret_key, ret_value);
+}
+
+int txn_way_step(struct txn *txn, struct tree_way *way, bool back, struct bytes *ret_key, struct bytes *ret_value)
+{
+	return way_give(txn, way, way->is_lost ? MDB_CORRUPTED : way_step(txn, way, back), ret_key, ret_value);
 }

@@ -38,14 +38,16 @@
 #include "store/env/env_page.h"
 
 /* A meta page. */
-#define META_BYTES    152u
-#define META_MAP      32u  /* its size */
-#define META_FREE     44u  /* flags of the list of free pages */
-#define META_FLAGS    92u  /* of the table of databases */
-#define META_DEPTH    94u  /* likewise */
-#define META_ROOT     128u /* likewise */
-#define META_LAST     136u /* the last page of the state */
-#define META_TXN      144u
+#define META_BYTES      152u
+#define META_MAP        32u /* its size */
+#define META_FREE       44u /* flags of the list of free pages */
+#define META_FREE_DEPTH 46u /* likewise */
+#define META_FREE_ROOT  80u /* likewise */
+#define META_FLAGS      92u  /* of the table of databases */
+#define META_DEPTH      94u  /* likewise */
+#define META_ROOT       128u /* likewise */
+#define META_LAST       136u /* the last page of the state */
+#define META_TXN        144u
 
 #define ADDRESSES  (UINT64_C(1) << 47) /* of a process, on the machines that this runs on */
 #define SEAL       "seal"
@@ -192,6 +194,17 @@ static int seals_read(const struct mapping *map, int fd, uint32_t page_size, str
 	if (r == 0)
 		r = seals_read_page(map, fd, &after);
 	return r != 0 ? r : seals_are_same(seals, &after) ? 0 : AGAIN;
+}
+
+bool mapping_free_list(const struct mapping *map, uint64_t txn, struct free_list *ret_list)
+{
+	const uint8_t *metas[] = {map->address, map->address + map->page_size};
+	const uint8_t *own = metas[le64_get(metas[1] + META_TXN) == txn], *other = metas[own == metas[0]];
+
+	*ret_list = (struct free_list){.root = le64_get(own + META_FREE_ROOT), .depth = le16_get(own + META_FREE_DEPTH)};
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	/* A writer writes over the page only after the other one has got a higher number. */
+	return le64_get(own + META_TXN) == txn && le64_get(other + META_TXN) < txn;
 }
 
 /* ---- judging ---- */

@@ -26,7 +26,6 @@
 
 #define FREE_DB    0 /* LMDB's number of the list of free pages */
 #define META_PAGES 2
-#define DEPTH_MOST 32
 
 struct tree {
 	const struct mapping *map;
@@ -57,45 +56,6 @@ static uint64_t tree_page_of(const struct tree *tree, const void *bytes)
 	return (uint64_t)((uintptr_t)bytes - (uintptr_t)tree->map->address) / tree->map->page_size;
 }
 
-/* ---- the list of free pages ---- */
-
-/* Marks the pages of a row of the list, which begins on another page than the one before if *RET_LEAF says so. */
-static int tree_mark_row(struct tree *tree, const MDB_val *key, const MDB_val *value, uint64_t *ret_leaf)
-{
-	static const char both[] = "is in the list of free pages, and part of it";
-	uint64_t leaf = tree_page_of(tree, key->mv_data), at = tree_page_of(tree, value->mv_data);
-	const uint8_t *free_pages = value->mv_data;
-	uint64_t n = value->mv_size >= 8 ? le64_get(free_pages) : UINT64_MAX;
-	int r = leaf != *ret_leaf ? tree_mark(tree, leaf, both) : 0;
-
-	*ret_leaf = leaf;
-	uint64_t end = tree_page_of(tree, free_pages + value->mv_size - 1);
-	for (uint64_t page = at; at != leaf && page <= end && r == 0; page++)
-		r = tree_mark(tree, page, both);
-	if (r == 0 && (n > value->mv_size / 8 - 1 || (at == leaf && end != leaf)))
-		r = tree_damaged(tree, leaf, "has a row of the list of free pages that can't be");
-	for (uint64_t i = 1; i <= n && r == 0; i++)
-		r = tree_mark(tree, le64_get(free_pages + 8 * i), "is free, and also free or in use elsewhere");
-	return r;
-}
-
-static int tree_mark_free(struct tree *tree, MDB_txn *txn)
-{
-	MDB_cursor *cursor;
-	MDB_val key, value;
-	uint64_t leaf = 0;
-	int r = 0, rc = guarded_cursor_open(txn, FREE_DB, &cursor);
-
-	if (rc)
-		return mapping_failed(tree->map, rc, "reading");
-	while (r == 0 && !(rc = guarded_cursor_get(cursor, &key, &value, MDB_NEXT)))
-		r = tree_mark_row(tree, &key, &value, &leaf);
-	mdb_cursor_close(cursor);
-	return r < 0 || rc == MDB_NOTFOUND ? r : mapping_failed(tree->map, rc, "reading");
-}
-
-/* ---- the databases ---- */
-
 /* Reads the beginning of PAGE into BYTES: a page in the map that was not touched before costs five times as much. */
 static int tree_read(const struct tree *tree, uint64_t page, unsigned kind, uint8_t *bytes, size_t size)
 {
@@ -109,6 +69,88 @@ static int tree_read(const struct tree *tree, uint64_t page, unsigned kind, uint
 		? 0
 		: tree_damaged(tree, page, "is not of the kind that was expected there");
 }
+
+/* Returns the row at AT of the offsets of PAGE, which was read and ends its offsets at END; NULL: it does not lie in the page. */
+static const uint8_t *tree_row(const struct tree *tree, const uint8_t *page, size_t at, size_t end)
+{
+	size_t size = tree->map->page_size, node = at + 2 <= size ? le16_get(page + at) : 0;
+
+	return node < end || node + NODE_HEADER > size || node + NODE_HEADER + node_key(page + node).size > size ? NULL : page + node;
+}
+
+/* ---- the list of free pages ---- */
+
+/* Marks the page of a branch or leaf of the list, or one of a row's own pages. */
+static int tree_mark_part(struct tree *tree, uint64_t page)
+{
+	int r = tree_mark(tree, page, "is in the list of free pages, and part of it");
+
+	return r == 0 && page >= tree->in_file ? tree_damaged(tree, page, "is not in the file") : r;
+}
+
+/* Marks the pages that a row of the list names; its value has SIZE bytes. */
+static int tree_mark_named(struct tree *tree, uint64_t leaf, const uint8_t *value, uint64_t size)
+{
+	uint64_t n = size >= 8 ? le64_get(value) : UINT64_MAX;
+	int r = n > size / 8 - 1 ? tree_damaged(tree, leaf, "has a row of the list of free pages that can't be") : 0;
+
+	for (uint64_t i = 1; i <= n && r == 0; i++)
+		r = tree_mark(tree, le64_get(value + 8 * i), "is free, and also free or in use elsewhere");
+	return r;
+}
+
+/* Marks what ROW of PAGE, a leaf of the list, stands for. */
+static int tree_mark_row(struct tree *tree, uint64_t leaf, const uint8_t *page, const uint8_t *row)
+{
+	size_t page_size = tree->map->page_size, size = node_value_size(row);
+	const uint8_t *value = row + NODE_HEADER + node_key(row).size;
+	size_t room = page_size - (size_t)(value - page);
+	bool is_large = le16_get(row + NODE_FLAGS) & NODE_IS_LARGE;
+
+	if ((is_large ? 8 : size) > room)
+		return tree_damaged(tree, leaf, "has a row outside of it");
+	if (!is_large)
+		return tree_mark_named(tree, leaf, value, size);
+	uint64_t first = le64_get(value);
+	int r = 0;
+	for (uint64_t i = 0; i <= (PAGE_HEADER + size - 1) / page_size && r == 0; i++)
+		r = tree_mark_part(tree, first + i);
+	return r < 0 ? r : tree_mark_named(tree, leaf, tree->map->address + first * page_size + PAGE_HEADER, size);
+}
+
+/* Marks the pages of a part of the list, and those that it names. ROOM has a page for each level. */
+static int tree_walk_free(struct tree *tree, uint64_t page, unsigned depth, uint8_t *room)
+{
+	size_t size = tree->map->page_size;
+	int r = tree_mark_part(tree, page);
+
+	if (r == 0)
+		r = tree_read(tree, page, depth > 1 ? PAGE_IS_BRANCH : PAGE_IS_LEAF, room, size);
+	size_t end = r == 0 ? le16_get(room + PAGE_LOWER) : 0;
+	for (size_t at = PAGE_HEADER; at + 2 <= end && r == 0; at += 2) {
+		const uint8_t *row = tree_row(tree, room, at, end);
+
+		r = !row         ? tree_damaged(tree, page, "has a row outside of it")
+			: depth > 1 ? tree_walk_free(tree, node_page(row), depth - 1, room + size)
+				    : tree_mark_row(tree, page, room, row);
+	}
+	return r;
+}
+
+/* If TXN's state is no longer the newest one, a writer runs, and has checked the file when it opened it. */
+static int tree_mark_free(struct tree *tree, MDB_txn *txn)
+{
+	struct free_list list;
+
+	if (!mapping_free_list(tree->map, mdb_txn_id(txn), &list) || !list.depth)
+		return 0;
+	if (list.depth > TREE_DEPTH_MOST)
+		return tree_damaged(tree, mdb_txn_id(txn) & 1, "has a list of free pages that can't be");
+	AUTO_FREE uint8_t *room = calloc(list.depth, tree->map->page_size);
+	return room ? tree_walk_free(tree, list.root, list.depth, room) : err_set(-ENOMEM, "checking '%s'", tree->map->path);
+}
+
+/* ---- the databases ---- */
 
 /* A part of a tree: its keys are not below LOW and, unless HIGH is empty, below HIGH. */
 struct part {
@@ -207,15 +249,14 @@ static int tree_walk_branch(struct tree *tree, const struct part *part)
 	if (tree->is_whole && below.depth == 1)
 		tree_read_ahead(tree, part->room, end);
 	for (size_t at = PAGE_HEADER; at + 2 <= end && r == 0; at += 2) {
-		size_t node = at + 2 <= size ? le16_get(part->room + at) : 0,
-		       next = at + 4 <= end && at + 4 <= size ? le16_get(part->room + at + 2) : 0;
+		bool is_last = at + 4 > end;
+		const uint8_t *row = tree_row(tree, part->room, at, end), *next = is_last ? row : tree_row(tree, part->room, at + 2, end);
 
-		if (node < end || node + NODE_HEADER > size || (next && next + NODE_HEADER > size) ||
-			(next && next + NODE_HEADER + node_key(part->room + next).size > size))
+		if (!row || !next)
 			return tree_damaged(tree, part->page, "has a row outside of it");
-		below.page = node_page(part->room + node);
+		below.page = node_page(row);
 		below.is_first = at == PAGE_HEADER;
-		below.high = next ? node_key(part->room + next) : part->high;
+		below.high = is_last ? part->high : node_key(next);
 		if (below.high.size && bytes_compare(below.low, below.high) >= 0)
 			return tree_damaged(tree, part->page, "has keys that are not in order");
 		r = tree_walk(tree, &below);
@@ -253,7 +294,7 @@ static int tree_check_database(struct tree *tree, const MDB_val *value)
 		return tree_damaged(tree, table, "has a row of a database that is too short");
 	unsigned depth = le16_get(row + DATABASE_DEPTH);
 	uint64_t root = le64_get(row + DATABASE_ROOT);
-	if (le16_get(row + DATABASE_FLAGS) != 0 || depth > DEPTH_MOST || !depth != (root == UINT64_MAX))
+	if (le16_get(row + DATABASE_FLAGS) != 0 || depth > TREE_DEPTH_MOST || !depth != (root == UINT64_MAX))
 		return tree_damaged(tree, table, "has a row of a database that can't be");
 	AUTO_FREE uint8_t *room = calloc(depth + 1, tree->map->page_size);
 	if (!room)
