@@ -113,13 +113,118 @@ Test(env_path, changed_flags_lead_to_no_other_row)
 	(void)close(fd);
 }
 
+/* Walks both databases in both directions, and seeks. Returns how many of these fail. */
+static unsigned walk_all(struct env *env)
+{
+	CLEANUP(txn_abort) struct txn *txn = NULL;
+	unsigned failed = 0;
+	char text[16];
+
+	cr_assert_eq(txn_begin_read(env, &txn), 0);
+	for (unsigned db = 0; db < 2; db++) {
+		CLEANUP(cursor_close) struct cursor *cursor = NULL;
+		struct bytes key, value;
+		int r;
+
+		cr_assert_eq(cursor_open(txn, db, &cursor), 0);
+		while ((r = cursor_next(cursor, &key, &value)) == FOUND)
+			continue;
+		failed += r < 0;
+		cr_assert(r == END || cursor_next(cursor, &key, &value) == ERR_CORRUPT, "a cursor goes on after damage");
+		for (int i = 0; i < 2 * ROWS; i += 100) {
+			failed += cursor_before(cursor, key_of(text, i), &key, &value) < 0;
+			failed += cursor_seek(cursor, key_of(text, i), &key, &value) < 0;
+		}
+	}
+	return failed;
+}
+
+/* LMDB follows an offset of a row wherever it leads: out of the page, out of the file. ENV is open, or NULL: each time the file is
+ * opened. Returns how many reads fail. */
+static unsigned change_offsets(struct env *env)
+{
+	size_t page = database_page();
+	unsigned failed = 0;
+	struct stat st;
+	int r = 0;
+	int fd = open(scratch_path("e/data.mdb"), O_RDWR | O_CLOEXEC);
+
+	cr_assert_eq(fstat(fd, &st), 0);
+	uint8_t *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	cr_assert_neq(bytes, MAP_FAILED);
+	const uint8_t *meta = bytes + (le64_get(bytes + 144) > le64_get(bytes + page + 144) ? 0 : page);
+	uint64_t table = le64_get(meta + 128);
+	for (uint64_t n = 2; n < (uint64_t)st.st_size / page; n++) {
+		uint8_t *at = bytes + n * page;
+
+		if (le64_get(at) != n || !(at[10] & 3) || n == table) /* that one is read when the file is opened */
+			continue;
+		for (size_t i = 16; i < 24 && i < le16_get(at + 12); i++)
+			for (unsigned how = 0; how < 4; how++) {
+				uint8_t before = at[i];
+
+				at[i] = how < 3 ? before ^ (uint8_t)(0x20u << how) : 0xff;
+				failed += env ? walk_all(env) : newest_of("e", ENV_COPY, &r) == 0;
+				cr_assert(r == 0 || r == ERR_CORRUPT, "%s", err_text(r));
+				at[i] = before;
+			}
+	}
+	(void)munmap(bytes, (size_t)st.st_size);
+	(void)close(fd);
+	return failed;
+}
+
+Test(env_path, changed_offsets_lead_out_of_no_page)
+{
+	struct env *env = open_env("e", ENV_WRITE);
+
+	for (int i = 0; i < 3; i++) /* pages become free */
+		fill(env, 'a', 1);
+	cr_assert_eq(walk_all(env), 0);
+	cr_assert_gt(change_offsets(env), 100);
+	cr_assert_eq(walk_all(env), 0);
+	env_close(&env);
+	cr_assert_gt(change_offsets(NULL), 20);
+}
+
+static bool is_same(struct bytes a, struct bytes b)
+{
+	return a.data == b.data && a.size == b.size;
+}
+
+/* Walks database DB in READ, which goes alone, and in WRITE, by LMDB. Returns how many rows it has. */
+static unsigned walk_both(struct txn *read, struct txn *write, unsigned db)
+{
+	CLEANUP(cursor_close) struct cursor *own = NULL, *lmdbs = NULL, *before = NULL;
+	struct bytes key = BYTES_NONE, value, k, v, last = BYTES_NONE;
+	unsigned n = 0;
+	int r;
+
+	cr_assert_eq(cursor_open(read, db, &own), 0);
+	cr_assert_eq(cursor_open(read, db, &before), 0);
+	cr_assert_eq(cursor_open(write, db, &lmdbs), 0);
+	while ((r = cursor_next(own, &key, &value)) == cursor_next(lmdbs, &k, &v) && r == FOUND) {
+		cr_assert(is_same(key, k) && is_same(value, v), "row %u", n);
+		cr_assert_eq(cursor_before(before, key, &k, &v), n ? FOUND : END);
+		cr_assert(!n || is_same(k, last), "the row before row %u", n);
+		cr_assert_eq(cursor_next(before, &k, &v), FOUND);
+		last = key;
+		n++;
+	}
+	cr_assert_eq(r, END);
+	cr_assert_eq(cursor_next(own, &key, &value), END, "again");
+	cr_assert_eq(cursor_last(own, &key, &value), n ? FOUND : END);
+	cr_assert(!n || is_same(key, last));
+	return n;
+}
+
 /* Rows come and go, of all sizes, in both databases. */
 Test(env_path, searches_agree_with_lmdbs)
 {
 	CLEANUP(env_close) struct env *env = open_env("e", ENV_WRITE);
 	unsigned short seed[3] = {11};
-	unsigned found[3] = {0};
-	struct txn *txn = NULL;
+	unsigned found[3] = {0}, walked = 0;
+	struct txn *txn = NULL, *write = NULL;
 	char text[16];
 	void *place;
 
@@ -137,24 +242,33 @@ Test(env_path, searches_agree_with_lmdbs)
 		}
 		cr_assert_eq(txn_commit(&txn), 0);
 		cr_assert_eq(txn_begin_read(env, &txn), 0);
+		cr_assert_eq(txn_begin_write(env, &write), 0); /* its cursors are LMDB's */
 		for (int i = 0; i < 500; i++) {
-			CLEANUP(cursor_close) struct cursor *cursor = NULL;
+			CLEANUP(cursor_close) struct cursor *cursor = NULL, *own = NULL;
 			struct bytes key = key_of(text, (int)(nrand48(seed) % 3000)), value, lmdbs, k, lmdbs_k;
 			unsigned db = (unsigned)(i % 2);
 
 			key.size -= (size_t)(nrand48(seed) % 2);
-			cr_assert_eq(cursor_open(txn, db, &cursor), 0);
-			int r = cursor_floor(cursor, key, &lmdbs_k, &lmdbs);
+			cr_assert_eq(cursor_open(write, db, &cursor), 0);
+			cr_assert_eq(cursor_open(txn, db, &own), 0);
+			int r = cursor_seek(cursor, key, &lmdbs_k, &lmdbs);
+			cr_assert_eq(cursor_seek(own, key, &k, &value), r, "%.*s", BYTES_ARG(key));
+			cr_assert(r == END || (is_same(k, lmdbs_k) && is_same(value, lmdbs)));
+			r = cursor_floor(cursor, key, &lmdbs_k, &lmdbs);
+			cr_assert_eq(cursor_floor(own, key, &k, &value), r, "%.*s", BYTES_ARG(key));
+			cr_assert(r == END || (is_same(k, lmdbs_k) && is_same(value, lmdbs)));
 			cr_assert_eq(txn_floor(txn, db, key, &k, &value), r, "%.*s", BYTES_ARG(key));
-			cr_assert(r == END || (k.data == lmdbs_k.data && k.size == lmdbs_k.size));
-			cr_assert(r == END || (value.data == lmdbs.data && value.size == lmdbs.size));
+			cr_assert(r == END || (is_same(k, lmdbs_k) && is_same(value, lmdbs)));
 			bool is_there = r == FOUND && bytes_equal(k, key);
 			cr_assert_eq(txn_get(txn, db, key, &value), is_there ? FOUND : NOT_FOUND);
-			cr_assert(!is_there || (value.data == lmdbs.data && value.size == lmdbs.size));
+			cr_assert(!is_there || is_same(value, lmdbs));
 			found[is_there ? 0 : r == FOUND ? 1 : 2]++;
 		}
+		walked += walk_both(txn, write, 0) + walk_both(txn, write, 1);
+		txn_abort(&write);
 		txn_abort(&txn);
 	}
+	cr_assert_gt(walked, 10000);
 	cr_assert(found[0] > 100 && found[1] > 100 && found[2] > 10, "%u %u %u", found[0], found[1], found[2]);
 }
 
