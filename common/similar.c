@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/similar.h"
 
-#include <ctype.h>
 #include <string.h>
+
+#include "common/ascii.h"
 
 #define SIMILAR_MAX 255 /* letters; longer names are not similar */
 
 static bool similar_letters(char a, char b)
 {
-	return tolower((unsigned char)a) == tolower((unsigned char)b);
+	return ascii_lower(a) == ascii_lower(b);
 }
 
 bool similar(const char *name, const char *other)

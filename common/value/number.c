@@ -118,22 +118,47 @@ static double number_decimal_value(const char *digits, int n_digits, int exponen
 	return strtod(text, NULL);
 }
 
+/* Returns the double next to the number; infinity if it is larger than all of them. */
+static double number_nearest(const struct number_parts *parts)
+{
+	const char *whole = parts->whole.data, *fraction = parts->fraction.data;
+	int power = number_read_exponent(parts->exponent) - (int)parts->fraction.size, n = 0;
+	char digits[NUMBER_TEXT_MAX];
+
+	/* The first digits from the first that is not 0. A double has 17; what more there are only move the point. */
+	for (size_t i = 0; i < parts->whole.size + parts->fraction.size; i++) {
+		char digit = i < parts->whole.size ? whole[i] : fraction[i - parts->whole.size];
+
+		if (n == NUMBER_TEXT_MAX)
+			power++;
+		else if (n || digit != '0')
+			digits[n++] = digit;
+	}
+	double d = n ? number_decimal_value(digits, n, power) : 0;
+	return parts->negative ? -d : d;
+}
+
+bool number_value(struct bytes text, double *ret_value)
+{
+	struct number_parts parts;
+
+	if (!number_split(text, &parts))
+		return false;
+	*ret_value = number_nearest(&parts);
+	return true;
+}
+
 /* Finds the double whose shortest form is TEXT. No shortest form is NUMBER_TEXT_MAX long. */
 static bool number_read_double(struct bytes text, const struct number_parts *parts,
 	struct number *ret_number)
 {
-	char digits[NUMBER_TEXT_MAX], back[NUMBER_TEXT_MAX];
+	char back[NUMBER_TEXT_MAX];
 
 	if (text.size >= NUMBER_TEXT_MAX)
 		return false;
-	int n = snprintf(digits, sizeof(digits), "%.*s%.*s", BYTES_ARG(parts->whole),
-		BYTES_ARG(parts->fraction));
-	int power = number_read_exponent(parts->exponent) - (int)parts->fraction.size;
-	double d = number_decimal_value(digits, n, power);
+	double d = number_nearest(parts);
 	if (!isfinite(d))
 		return false;
-	if (parts->negative)
-		d = -d;
 	if (!bytes_equal(text, BYTES(back, number_format_double(d, back))))
 		return false;
 	*ret_number = (struct number){.form = NUMBER_DOUBLE, .u.d = d};

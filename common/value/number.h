@@ -31,6 +31,9 @@ bool number_is_valid(struct bytes text);
 /* Decides the form of the number TEXT. Returns whether TEXT is a number. */
 bool number_parse(struct bytes text, struct number *ret_number);
 
+/* Returns whether TEXT is a number, and the double next to it. */
+bool number_value(struct bytes text, double *ret_value);
+
 size_t number_format_int(int64_t i, char *text);
 size_t number_format_uint(uint64_t u, char *text);
 

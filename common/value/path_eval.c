@@ -3,6 +3,7 @@
 
 #include "common/array.h"
 #include "common/err.h"
+#include "common/value/number.h"
 #include "common/value/path_internal.h"
 
 /* A walk along the steps up to TO, which gives its values to FOUND_FN. */
@@ -53,8 +54,6 @@ static int path_operand_value(
 
 static bool path_to_double(const struct value *value, double *ret_number)
 {
-	char text[64];
-
 	switch (value->type) {
 	case VALUE_INT:
 		*ret_number = (double)value->u.i;
@@ -66,12 +65,7 @@ static bool path_to_double(const struct value *value, double *ret_number)
 		*ret_number = value->u.d;
 		return true;
 	case VALUE_NUMBER:
-		if (value->text.size >= sizeof(text))
-			return false;
-		memcpy(text, value->text.data, value->text.size);
-		text[value->text.size] = '\0';
-		*ret_number = strtod(text, NULL);
-		return true;
+		return number_value(value->text, ret_number);
 	default:
 		return false;
 	}

@@ -17,6 +17,7 @@
 #include "common/options.h"
 #include "common/proc.h"
 #include "common/value/json.h"
+#include "common/value/number.h"
 #include "common/value/path.h"
 #include "reader/table/age.h"
 #include "reader/table/display.h"
@@ -347,14 +348,8 @@ static enum printer_cell_type printer_put_integer(
 		buf_bytes_put(row->text, text);
 		return PRINTER_NUMBER;
 	}
-	if (value->type == VALUE_NUMBER) {
-		char copy[64];
-
-		(void)snprintf(copy, sizeof(copy), "%.*s", BYTES_ARG(value->text));
-		d = strtod(copy, NULL);
-	} else if (value->type != VALUE_DOUBLE) {
+	if (value->type == VALUE_NUMBER ? !number_value(value->text, &d) : value->type != VALUE_DOUBLE)
 		return PRINTER_NULL;
-	}
 	if (!(d > -9.2e18 && d < 9.2e18))
 		return PRINTER_NULL;
 	buf_printf(row->text, "%" PRId64, (int64_t)d);

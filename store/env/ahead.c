@@ -4,12 +4,18 @@
 #include <sys/resource.h>
 
 #define COLD_ANSWERS 64     /* what was announced causes no fault, so a cold store looks warm for a while */
+#define WARM_ANSWERS 8      /* after which only each WARM_EACHth question is asked: a system call takes as long as four objects */
+#define WARM_EACH    4
 #define GAP_MAX      16384u /* bytes between two values that are read as one piece */
 
 bool ahead_is_cold(struct ahead *ahead)
 {
+	bool is_asked = ahead->warm < WARM_ANSWERS || ahead->warm % WARM_EACH == 0;
 	struct rusage usage;
 
+	ahead->warm++;
+	if (!is_asked)
+		return false;
 	if (getrusage(RUSAGE_THREAD, &usage) < 0)
 		return false;
 	if (ahead->faults && usage.ru_majflt + 1 != ahead->faults)
@@ -17,6 +23,8 @@ bool ahead_is_cold(struct ahead *ahead)
 	else if (ahead->cold)
 		ahead->cold--;
 	ahead->faults = usage.ru_majflt + 1;
+	if (ahead->cold)
+		ahead->warm = 0;
 	return ahead->cold;
 }
 

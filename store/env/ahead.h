@@ -28,10 +28,12 @@ static inline unsigned ahead_grow(unsigned step)
 struct ahead {
 	long faults;     /* of this thread that read from the disk, as they were counted last, and 1; 0: not yet */
 	unsigned cold;   /* questions that are still answered with yes */
+	unsigned warm;   /* that were answered with no, one after the other */
 	uint64_t begin, end; /* the piece that is being collected; END 0: none */
 };
 
-/* Returns whether this thread has waited for the disk since the question before, or not long before that. */
+/* Returns whether this thread has waited for the disk since the question before, or not long before that. While it has not for
+ * a while, most questions are answered without looking. */
 bool ahead_is_cold(struct ahead *ahead);
 /* Adds the value at OFFSET (txn_place()). Values that lie close to each other become one piece. */
 void ahead_add(struct ahead *ahead, struct txn *txn, uint64_t offset, uint64_t size);

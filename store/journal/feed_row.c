@@ -9,9 +9,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "common/array.h"
+#include "common/ascii.h"
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/crc.h"
@@ -364,17 +364,15 @@ int feed_rows_flush(struct journal *journal)
 
 /* ---- names ---- */
 
-/* Checks whether the SIZE bytes at NAME are the feed's resource, its kind or an alias, in any
- * case. */
-static bool feed_is_resource(const struct feed_definition *d, const char *name, size_t size)
+/* Checks whether NAME is the feed's resource, its kind or an alias, in any case. */
+static bool feed_is_resource(const struct feed_definition *d, struct bytes name)
 {
 	const char *alias = d->aliases;
 
 	for (const char *blank; (blank = strchr(alias, ' ')); alias = blank + 1)
-		if ((size_t)(blank - alias) == size && strncasecmp(alias, name, size) == 0)
+		if (ascii_equal(BYTES(alias, (size_t)(blank - alias)), name))
 			return true;
-	return (strlen(d->resource) == size && strncasecmp(d->resource, name, size) == 0) ||
-	       (strlen(d->kind) == size && strncasecmp(d->kind, name, size) == 0);
+	return ascii_equal(bytes_str(d->resource), name) || ascii_equal(bytes_str(d->kind), name);
 }
 
 bool feed_definition_is_called(const struct feed_definition *d, const char *name)
@@ -383,16 +381,16 @@ bool feed_definition_is_called(const struct feed_definition *d, const char *name
 	size_t version_size = strlen(d->version);
 
 	if (!dot)
-		return feed_is_resource(d, name, strlen(name));
-	if (!feed_is_resource(d, name, (size_t)(dot - name)))
+		return feed_is_resource(d, bytes_str(name));
+	if (!feed_is_resource(d, BYTES(name, (size_t)(dot - name))))
 		return false;
-	if (d->group[0] && strcasecmp(dot + 1, d->group) == 0)
+	if (d->group[0] && ascii_equal(bytes_str(dot + 1), bytes_str(d->group)))
 		return true;
 	if (strncmp(dot + 1, d->version, version_size) != 0)
 		return false;
 	const char *rest = dot + 1 + version_size;
 
-	return *rest == '.' ? strcasecmp(rest + 1, d->group) == 0 : !*rest && !d->group[0];
+	return *rest == '.' ? ascii_equal(bytes_str(rest + 1), bytes_str(d->group)) : !*rest && !d->group[0];
 }
 
 /* ---- fields ---- */

@@ -2,7 +2,6 @@
 /* Cursor files are text, so that an operator can read them (FORMAT.md, Cursors). */
 #include "store/read/cursor_file.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #include "common/array.h"
+#include "common/ascii.h"
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/err.h"
@@ -32,7 +32,7 @@ int cursor_check_name(const char *name)
 	bool good = n > 0 && n <= CURSOR_NAME_MAX && name[0] != '.';
 
 	for (size_t i = 0; good && i < n; i++)
-		good = isalnum((unsigned char)name[i]) || strchr("._-", name[i]);
+		good = ascii_is_alnum(name[i]) || strchr("._-", name[i]);
 	if (good)
 		return 0;
 	return err_say(-EINVAL,

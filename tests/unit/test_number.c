@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers of bodies that are kept as text, in a program whose locale has a comma where JSON has a point. */
+#include "common/value/number.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/value/json.h"
+#include "common/value/path.h"
+
+/* Instead of the C library's: reads no further than to a point, as that does in such a locale. */
+double strtod(const char *text, char **ret_end)
+{
+	char cut[128];
+
+	(void)snprintf(cut, sizeof(cut), "%.*s", (int)strcspn(text, "."), text);
+	return (double)strtold(cut, ret_end);
+}
+
+static double value_of(const char *text)
+{
+	double d = 7;
+
+	cr_assert(number_value(bytes_str(text), &d), "%s", text);
+	return d;
+}
+
+Test(number, is_the_double_next_to_its_text)
+{
+	cr_assert_eq(value_of("0"), 0);
+	cr_assert(signbit(value_of("-0.00")));
+	cr_assert_eq(value_of("1.50"), 1.5);
+	cr_assert_eq(value_of("-1.50"), -1.5);
+	cr_assert_eq(value_of("15e-1"), 1.5);
+	cr_assert_eq(value_of("1.5E+3"), 1500);
+	cr_assert_eq(value_of("0.00000000000000000000000000000000000000000000000015e49"), 1.5);
+	cr_assert_eq(value_of("150000000000000000000000000000000000000000000000000000000000e-59"), 1.5);
+	cr_assert_eq(value_of("1.5000000000000000000000000000000000000000000000000000000000000001"), 1.5);
+	cr_assert_eq(value_of("0.10"), 0.1);
+	cr_assert(isinf(value_of("1e999")));
+	cr_assert_eq(value_of("1e-999"), 0);
+}
+
+Test(number, has_no_value_if_it_is_none)
+{
+	static const char *const texts[] = {"", "-", "1.", ".5", "1,5", "01", "1e", "0x1", "inf", "nan", " 1", "1 "};
+	double d = 7;
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		cr_assert(!number_value(bytes_str(texts[i]), &d) && d == 7, "'%s'", texts[i]);
+}
+
+static int count(void *arg, const struct value *value)
+{
+	(void)value;
+	++*(unsigned *)arg;
+	return 0;
+}
+
+Test(number, is_compared_by_its_value_in_a_filter_of_a_path)
+{
+	static const struct {
+		const char *path;
+		unsigned found;
+	} cases[] = {{"a[?(@.n>1.2)]", 3}, {"a[?(@.n>=1.50)]", 2}, {"a[?(@.n==1.5)]", 2}, {"a[?(@.n<1.40)]", 2}, {"a[?(@.n!=1.50)]", 2}};
+	CLEANUP(json_parser_free) struct json_parser *parser = NULL;
+	CLEANUP(buf_release) struct buf body = BUF_INIT;
+	const struct bytes text = BYTES_LIT("{\"a\":[{\"n\":1.50},{\"n\":1.5},{\"n\":1.30e0},{\"n\":1.0}]}");
+
+	cr_assert_eq(json_parser_new(&parser), 0);
+	cr_assert_eq(json_parse(parser, text, NULL, &body), 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		CLEANUP(path_free) struct path *path = NULL;
+		unsigned n = 0;
+
+		cr_assert_eq(path_parse(cases[i].path, &path), 0);
+		cr_assert_eq(path_eval(path, BYTES(body.data, body.size), count, &n), 0);
+		cr_expect_eq(n, cases[i].found, "%s: %u", cases[i].path, n);
+	}
+}
