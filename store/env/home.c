@@ -394,8 +394,8 @@ static int home_open_once(const char *store, const struct home_options *options,
 	int r = home_open_parts(home, store, options);
 	if (r == ERR_NO_STORE)
 		return r;
-	if (r < 0)
-		return err_add(r, "opening store '%s'", store);
+	if (r < 0) /* the sentences for people name it by themselves */
+		return strstr(err_text(r), store) ? r : err_add(r, "opening store '%s'", store);
 	home_move_apart(home);
 	*ret_home = TAKE(home);
 	return 0;
