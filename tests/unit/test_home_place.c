@@ -336,6 +336,10 @@ Test(home_place, what_root_left_in_a_users_store_is_named)
 		cr_assert(strstr(said, says) && strstr(said, "sudo chown -R --from=0 65534 "), "%s: %s", parts[i], said);
 		cr_assert_eq(chown(path, OTHER, OTHER), 0);
 	}
+	(void)snprintf(path, sizeof(path), "%s/cursors", store);
+	cr_assert_eq(chmod(path, 0500), 0);
+	start_as_other(store, said, sizeof(said));
+	cr_assert(strstr(said, "which is its own, because of the mode: chmod -R u+rwX /"), "%s", said);
 }
 
 /* Daemons were started again and again, or waited for a daemon that did not run. */
