@@ -177,7 +177,8 @@ def test_get_selects_by_each_option(cluster, kinf):
 @pytest.mark.parametrize(
     "args, words",
     [
-        (["get", "pods", "-l", "a in b"], "'b'"),
+        (["run", "pods"], "'pods' is not an option; --watch names the resources to keep"),
+        (["get", "pods", "-l", "a in b"], "label selector 'a in b': unable to parse requirement: found 'b' expected: '('"),
         (["get", "pods", "--field-selector", "x"], "x"),
         (["get", "pods", "--index", "node"], "node"),
         (["get", "pods", "--index", "pods/node=node-1"], "the feed is named already: write --index node=node-1"),
