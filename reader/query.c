@@ -186,8 +186,11 @@ int query_init(struct query *query, const struct kinf_query *given)
 	query->limit = from.limit;
 	query->at_event = from.at_event;
 	int r = query_copy_texts(query, &from);
-	if (r == 0 && from.label_selector && *from.label_selector)
+	if (r == 0 && from.label_selector && *from.label_selector) {
 		r = selector_parse_labels(from.label_selector, &query->labels);
+		if (r < 0)
+			return err_add(r, "label selector '%s'", from.label_selector);
+	}
 	if (r == 0 && from.field_selector && *from.field_selector)
 		r = selector_parse_query(from.field_selector, &query->fields);
 	if (r == 0 && from.sort_by && *from.sort_by) {

@@ -229,15 +229,17 @@ static int import_read(struct import *import, int fd)
 {
 	AUTO_FREE uint8_t *piece = malloc(PIECE);
 	ssize_t n = 0;
+	bool empty = true;
 	int r = piece ? 0 : err_set(-ENOMEM, "reading");
 
 	while (r == 0 && (n = read(fd, piece, PIECE)) != 0) {
+		empty &= n <= 0;
 		if (n > 0)
 			r = list_feed(import->list, piece, (size_t)n);
 		else if (errno != EINTR)
 			r = err_set(-errno, "reading");
 	}
-	return r;
+	return r == 0 && empty ? err_say(ERR_PROTOCOL, "there is no object in it: it is empty") : r;
 }
 
 /* Ends the feeds as listed. */

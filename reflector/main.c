@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kinf-reflector: API server -> journal + delta ring. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -72,6 +73,12 @@ static int check_blame(const struct config *config, int r)
 	return config_blame(config, context ? "cluster.context" : "cluster.kubeconfig", r);
 }
 
+/* Puts the directory PATH before the sentence of R, which says what is wrong with it. Returns R. */
+static int check_directory(int r, const char *what, const char *path)
+{
+	return err_add(r, "the %s '%.200s' can't be %s", what, path, faccessat(AT_FDCWD, path, F_OK, AT_EACCESS) == 0 ? "used" : "made");
+}
+
 /* Checks that the group, the kubeconfig and the context that CONFIG names exist and can be used, and that its directories can be
  * made. Without any name the kubeconfig may be elsewhere, on the machine that the file is for. */
 static int check(const struct config *config)
@@ -83,7 +90,7 @@ static int check(const struct config *config)
 		return config_blame(config, "group", r);
 	r = home_check_writable(config->store);
 	if (r < 0)
-		return config_blame(config, "store", err_add(r, "the store '%.200s' can't be made", config->store));
+		return config_blame(config, "store", check_directory(r, "store", config->store));
 	r = home_check_place(config->store, config->runtime_dir);
 	if (r == 0 && geteuid() != 0) /* root checks for others as well */
 		r = home_check_owner(config->store);
@@ -91,8 +98,7 @@ static int check(const struct config *config)
 		return config_blame(config, "store", r);
 	r = home_check_writable(config->runtime_dir);
 	if (r < 0)
-		return config_blame(config, "runtimeDir",
-			err_add(r, "the runtime directory '%.200s' can't be made", config->runtime_dir));
+		return config_blame(config, "runtimeDir", check_directory(r, "runtime directory", config->runtime_dir));
 	r = kubeconfig_load(config->kubeconfig, config->context, &kubeconfig);
 	if (r < 0 && r == -ENOENT && !config->kubeconfig && !config->context) {
 		(void)fprintf(stderr, "note: %s\n", err_text(r));

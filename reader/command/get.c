@@ -322,7 +322,7 @@ static int get_print(struct get *get, const struct kinf_query *query)
 		return command_fail(r);
 	if (get->n_targets == 1 && !get->targets[0].info.namespaced)
 		in = NULL; /* it selects nothing there */
-	if (!names && !get->print.count && (format <= PRINT_WIDE || format == PRINT_CUSTOM_COLUMNS))
+	if (!names && !get->print.count && format <= PRINT_WIDE)
 		(void)fprintf(stderr, in ? "No resources found in %s namespace.\n"
 					 : "No resources found%s\n", in ? in : "");
 	return status;

@@ -292,7 +292,8 @@ int print_end(struct print *print, const char *rv, const char *token)
 		r = print->sheet.args ? sheet_settle(&print->sheet, out) : 0;
 		break;
 	case PRINT_CUSTOM_COLUMNS:
-		r = table_settle(&print->table, out);
+		/* As kubectl, which prints these as a list that may be empty, unlike its tables. */
+		r = print->count ? table_settle(&print->table, out) : table_put_heads(&print->table, out);
 		break;
 	case PRINT_JSONPATH:
 		r = template_end(print->template, rv, out);

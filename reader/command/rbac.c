@@ -192,9 +192,9 @@ static int rbac_resolve(struct rbac *rbac, const struct config *config, const st
 	if (written)
 		return 0;
 	return err_say(ERR_CONFIG,
-		"%s: the group of '%s' is not known: it is no resource of the API server itself, and the store '%s' "
+		"the group of '%s' is not known: it is no resource of the API server itself, and the store '%s' "
 		"has no such feed; write it with its group, as in widgets.example.com",
-		config->file ? config->file : "--watch", feed->resource, config->store);
+		feed->resource, config->store);
 }
 
 /* Notes in RULE what of the feed's selectors and exceptions a rule can say. */

@@ -233,8 +233,10 @@ int command_run(int argc, char **argv)
 	if (!arguments)
 		return command_fail(err_set(-ENOMEM, "copying the arguments"));
 	memcpy(arguments, argv + 1, ((size_t)argc - 1) * sizeof(*arguments));
-	int r = options_parse_all(&options, argc, argv);
+	int first, r = options_parse(&options, argc, argv, &first);
 
+	if (r == 0 && first != argc)
+		r = options_bad(&options, "'%s' is not an option; --watch names the resources to keep", argv[first]);
 	if (r != 0)
 		return command_usage(&options, r);
 	r = config_load(&flags, &run.config);

@@ -88,6 +88,15 @@ int table_row(struct table *table, const char *const *cells, struct buf *out)
 	return table->rows.size < TABLE_HELD ? buf_error(&table->rows) : table_settle(table, out);
 }
 
+int table_put_heads(struct table *table, struct buf *out)
+{
+	if (!table->no_heads) {
+		table_widen(table, table->heads);
+		table_put_row(table, table->heads, out);
+	}
+	return buf_error(out);
+}
+
 int table_settle(struct table *table, struct buf *out)
 {
 	const char *cells[TABLE_COLUMNS];
@@ -96,10 +105,7 @@ int table_settle(struct table *table, struct buf *out)
 
 	if (r < 0 || !table->held)
 		return r;
-	if (!table->no_heads) {
-		table_widen(table, table->heads);
-		table_put_row(table, table->heads, out);
-	}
+	r = table_put_heads(table, out);
 	for (; table->held; table->held--) {
 		for (size_t i = 0; i < table->columns; i++) {
 			cells[i] = next;
@@ -109,5 +115,5 @@ int table_settle(struct table *table, struct buf *out)
 	}
 	buf_release(&table->rows);
 	table->settled = true;
-	return buf_error(out);
+	return r < 0 ? r : buf_error(out);
 }

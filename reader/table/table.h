@@ -4,7 +4,7 @@
  * characters from the beginning of one to the next. The first rows are held back until
  * table_settle(), or until they are TABLE_HELD bytes, and set the widths of the columns. A later
  * row with a wider cell widens its column for the rest, so that columns never touch. Without any
- * row nothing is printed, not even the heading.
+ * row table_settle() prints nothing, not even the heading.
  *
  *	table_init(&t, heads, 3); table_row(&t, cells, out)...; table_settle(&t, out); table_release(&t);
  */
@@ -35,5 +35,7 @@ void table_release(struct table *table);
 int table_row(struct table *table, const char *const *cells, struct buf *out);
 /* Appends all rows that were held back to OUT. */
 int table_settle(struct table *table, struct buf *out);
+/* Appends the heading of a table that has got no row. */
+int table_put_heads(struct table *table, struct buf *out);
 
 #endif

@@ -249,7 +249,7 @@ int generation_advise(const struct generation *gen, int r)
 		return err_say(r, "%s; start 'kinf run' of this version, which makes it again, or read it with the version that wrote it",
 			err_text(r));
 	if (r == ERR_UNTRUSTED)
-		return err_say(r, "%s; 'kinf run' makes it again, and the commands of kinf check it and then read it", err_text(r));
+		return err_say(r, "%s; 'kinf run' on it lists everything again, and the commands that read check it first", err_text(r));
 	return r == ERR_CORRUPT ? err_say(r, "%s; %s", err_text(r), gen->is_untrusted ? of_copy : gen->kind->remedy) : r;
 }
 

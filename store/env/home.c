@@ -288,10 +288,16 @@ static int home_find(struct home *home, const char *store)
 		r = home_read_id(home);
 	if (r == -ENOTDIR)
 		return err_say(ERR_NO_STORE, "no store at '%s', which is no directory: name another with --store", store);
-	if (r == NOT_FOUND)
+	if (r == NOT_FOUND) {
+		int place = home_check_place(store, NULL);
+
+		err_ignore(place, "daemons make none there, so that is not proposed");
+		if (place < 0)
+			return err_say(ERR_NO_STORE, "no store at '%s': name the right directory with --store", store);
 		return err_say(ERR_NO_STORE,
 			"no store at '%s': start one with 'kinf run --store %s', or name another with --store",
 			store, shell_word(store, word));
+	}
 	if (r == 0 && fstat(home->fd, &st) < 0)
 		r = err_set(-errno, "'%s'", store);
 	if (r < 0)
@@ -394,8 +400,8 @@ static int home_open_once(const char *store, const struct home_options *options,
 	int r = home_open_parts(home, store, options);
 	if (r == ERR_NO_STORE)
 		return r;
-	if (r < 0)
-		return err_add(r, "opening store '%s'", store);
+	if (r < 0) /* the sentences for people name it by themselves */
+		return strstr(err_text(r), store) ? r : err_add(r, "opening store '%s'", store);
 	home_move_apart(home);
 	*ret_home = TAKE(home);
 	return 0;

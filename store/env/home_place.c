@@ -207,6 +207,9 @@ static int place_check_part(int fd, const char *part, const char *store)
 	if (fstatat(fd, part, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 		faccessat(fd, part, S_ISDIR(st.st_mode) ? R_OK | W_OK | X_OK : R_OK | W_OK, AT_EACCESS) == 0 || errno != EACCES)
 		return 0; /* it is made, or the caller says what is wrong with it */
+	if (st.st_uid == geteuid())
+		return err_say(ERR_CONFIG, "user %u may not use '%s/%s', which is its own, because of the mode: chmod -R u+rwX %s",
+			(unsigned)geteuid(), store, part, shell_word(store, word));
 	return err_say(ERR_CONFIG,
 		"user %u may not use '%s/%s', which belongs to user %s: give this user what root or a copy left in its store "
 		"(sudo chown -R --from=%u %u %s; chmod -R u+rwX for its modes)",

@@ -172,12 +172,19 @@ def test_get_selects_by_each_option(cluster, kinf):
     assert len(names("--index", "node=n2", "-n", "web", "-l", "app=b")) == 2
     assert len(names("--prefix", "p-0")) == 20
     assert kinf("get", "pods", "-n", "nowhere").stderr.startswith("No resources found")
+    nothing = ["get", "pods", "-n", "nowhere", "-o", "custom-columns=NAME:.metadata.name,NODE:.spec.nodeName"]
+    alone = kinf(*nothing, check=True)
+    assert (alone.stdout, alone.stderr) == ("NAME   NODE\n", ""), "as kubectl prints them"
+    for option in ("--no-headers", "--ignore-not-found"):
+        empty = kinf(*nothing, option, check=True)
+        assert (empty.stdout, empty.stderr) == ("", ""), empty
 
 
 @pytest.mark.parametrize(
     "args, words",
     [
-        (["get", "pods", "-l", "a in b"], "'b'"),
+        (["run", "pods"], "'pods' is not an option; --watch names the resources to keep"),
+        (["get", "pods", "-l", "a in b"], "label selector 'a in b': unable to parse requirement: found 'b' expected: '('"),
         (["get", "pods", "--field-selector", "x"], "x"),
         (["get", "pods", "--index", "node"], "node"),
         (["get", "pods", "--index", "pods/node=node-1"], "the feed is named already: write --index node=node-1"),

@@ -295,7 +295,7 @@ def test_config_check_finds_what_can_not_run(simulator, store, authority):
         ({"serve": {"listen": "a..b:6445"}}, "serve.listen", "listening on 'a..b:6445': "),  # no name, so no server is asked
         ({"serve": {"metrics": "192.0.2.1:6445"}}, "serve.metrics", "Cannot assign requested address"),
         ({"store": str(file / "a/b")}, "store", f"the store '{file}/a/b' can't be made: '{file}' is no directory"),
-        ({"store": str(file)}, "store", f"'{file}' is no directory"),
+        ({"store": str(file)}, "store", f"the store '{file}' can't be used: '{file}' is no directory"),
         ({"store": "/x" * 2050}, "store", "has 4100 bytes; a path has at most 4095"),
         ({"store": "/tmp/" + "x" * 256}, "store", "File name too long"),
         ({"store": str(store.directory)}, "store", f"the directory '{store.directory}' is no store, and has something else in it"),

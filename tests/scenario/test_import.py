@@ -143,7 +143,7 @@ def test_a_single_object_is_said_to_be_no_list(store):
     assert result.status == 1 and "it is a 'Pod' and no List" in result.stderr, result
 
 
-@pytest.mark.parametrize("text", ['{"a":1}', '{"kind":"List"}', '{"kind":"List","apiVersion":"v1","items":[]}',
+@pytest.mark.parametrize("text", ['', '{"a":1}', '{"kind":"List"}', '{"kind":"List","apiVersion":"v1","items":[]}',
                                   '{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":""},"items":[]}'])
 def test_a_file_without_objects_is_refused_with_a_sentence(store, text):
     """Without metadata the reflector's program died of SIGSEGV; "its message is above" was all that was said."""

@@ -125,7 +125,7 @@ def test_a_store_knows_the_groups_of_custom_resources(simulator, store):
 def test_an_unknown_resource_is_an_error_that_says_how_to_write_it(rbac):
     result = rbac([{"resource": "pods"}, {"resource": "wd"}])
     assert result.status == 1 and not result.stdout, result
-    assert "the group of 'wd' is not known" in result.stderr and "widgets.example.com" in result.stderr
+    assert result.stderr.startswith("Error: the group of 'wd' is not known: ") and "widgets.example.com" in result.stderr
 
 
 @pytest.mark.parametrize("options, says", [

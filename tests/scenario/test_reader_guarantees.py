@@ -131,6 +131,7 @@ def test_another_user_is_refused_with_a_sentence(simulator, store, another_user,
     result = run_command([*another_user, readable(store, "kinf"), "get", "pods"], store.env)
     assert result.status == 1 and result.stdout == "", result
     assert str(store.path) in result.stderr and "may not read the store" in result.stderr and "become a member of that group" in result.stderr, result
+    assert result.stderr.count(str(store.path)) == 1, "the store is named once"
 
 
 def test_the_reader_group_follows_with_a_cursor(simulator, store, another_user):

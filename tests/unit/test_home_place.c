@@ -94,6 +94,19 @@ Test(home_place, a_directory_with_other_files_is_left_as_it_is)
 	expect_refusal(make_place("odd", "two\nlines"), "such as \"two lines\"");
 }
 
+/* `kinf --store /tmp get pods` proposed a start in /tmp, which daemons refuse. */
+Test(home_place, readers_propose_a_start_only_where_daemons_make_a_store)
+{
+	const char *places[] = {make_place("notes", "notes.txt"), "/tmp", make_place("new", "")};
+	struct home *home = NULL;
+
+	for (size_t i = 0; i < 3; i++) {
+		cr_assert_eq(home_open(places[i], &(struct home_options){0}, &home), ERR_NO_STORE, "%s", places[i]);
+		bool proposed = strstr(err_text(ERR_NO_STORE), "'kinf run") != NULL;
+		cr_assert_eq(proposed, i == 2, "%s", err_text(ERR_NO_STORE));
+	}
+}
+
 Test(home_place, a_directory_for_all_users_with_sockets_of_programs_is_left_as_it_is)
 {
 	const char *place = make_place("tmp", ".X11-unix/"), *locked = make_place("locked", ".X0-lock");
@@ -336,6 +349,10 @@ Test(home_place, what_root_left_in_a_users_store_is_named)
 		cr_assert(strstr(said, says) && strstr(said, "sudo chown -R --from=0 65534 "), "%s: %s", parts[i], said);
 		cr_assert_eq(chown(path, OTHER, OTHER), 0);
 	}
+	(void)snprintf(path, sizeof(path), "%s/cursors", store);
+	cr_assert_eq(chmod(path, 0500), 0);
+	start_as_other(store, said, sizeof(said));
+	cr_assert(strstr(said, "which is its own, because of the mode: chmod -R u+rwX /"), "%s", said);
 }
 
 /* Daemons were started again and again, or waited for a daemon that did not run. */
