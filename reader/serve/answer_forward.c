@@ -132,7 +132,8 @@ static bool forward_is_dry(const struct exchange *x)
 	return x->query.size && memmem(x->query.data, x->query.size, "dryRun=", 7);
 }
 
-/* The answer of a deletion need not have an RV that is newer, so readers wait for the object. */
+/* The answer of a deletion need not have an RV that is newer, so readers wait for the object. That of a whole collection
+ * has the RV of the list of what was to go, which is no change: the feed need not come to it. */
 static void forward_touch(struct answer_forward *f)
 {
 	const struct api_path *path = &f->request->path;
@@ -145,6 +146,7 @@ static void forward_touch(struct answer_forward *f)
 	bool named = *path->name && forward_key(path, &key) == 0;
 	uint64_t now = proc_monotonic_ns();
 
+	f->raised |= !*path->name;
 	for (size_t i = 0; i < f->n_feeds; i++)
 		floor_touch(&f->feeds[i].feed->forwarded, named ? buf_cstr(&key) : "",
 			f->feeds[i].before, deletes, now);

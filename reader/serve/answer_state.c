@@ -172,6 +172,8 @@ static int state_above_floor(
 		view.keys[i--] = view.keys[--view.n_keys];
 	}
 	floor_seen(&feed->forwarded, &view);
+	/* Nothing in the feed shows that unknown objects have changed. */
+	request->must_forward |= view.all && can;
 	return again || view.all ? AGAIN : 0;
 }
 
