@@ -130,9 +130,12 @@ static bool state_shows_key(struct answer_request *request, const struct floor_k
 {
 	CLEANUP(selector_free) struct selector *terminating = NULL;
 	struct record record;
+	timeline_rv shown;
 	int r = snapshot_get(
 		request->worker->snapshot, request->feed->id, bytes_str(key->key), &record);
 
+	if (r == FOUND && key->last)
+		return timeline_rv_parse(record.rv, &shown) && shown > key->last;
 	if (r == FOUND && record.seq != key->before && key->deleted) {
 		r = selector_parse_fields("metadata.deletionTimestamp!=", &terminating);
 		return r == 0 && selector_match(terminating, record.body) == 1;

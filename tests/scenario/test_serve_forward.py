@@ -196,6 +196,23 @@ def test_a_write_is_in_the_next_read(workspace):
     assert forward.api.times("GET", PODS + "?") == 0, "only the cache was read"
 
 
+def test_an_object_whose_last_finalizer_is_removed_is_not_in_the_next_read(workspace):
+    """The write deletes it, and is answered with the version that it had. The cache may not even have come to that."""
+    forward = Forward(workspace)
+    going = {"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 0}
+    objects = [{"metadata": {"name": f"final-{i}", "namespace": "web", "finalizers": ["example.com/f"]}, "spec": {}} for i in range(20)]
+    for item in objects:
+        forward.simulator.put("pods", item)
+    eventually(lambda: "final-19" in forward.ask(PODS).names)
+    for item in objects:
+        path = f"{PODS}/{item['metadata']['name']}"
+        item["metadata"].update(going)
+        forward.simulator.put("pods", item)
+        assert forward.ask(path, "PATCH", '{"metadata": {"finalizers": null}}', content_type="application/merge-patch+json").status == 200
+        assert forward.ask(path).status == 404
+        assert item["metadata"]["name"] not in forward.ask(PODS).names
+
+
 def test_a_read_after_a_collection_was_deleted_is_current_and_does_not_wait(workspace):
     """Its answer has the version of a list, which is newer than all that the feed will have while nothing changes. The namespace
     controller deletes some forty collections, most of them empty, and lists each: that took it two minutes."""

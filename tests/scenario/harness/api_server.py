@@ -94,6 +94,8 @@ class _WritingHandler(_Handler):
             simulator.delete(resource, key)
             answer = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": {"name": name}}
             return self.answer(200, json.dumps(answer).encode())
+        if self.command == "PATCH" and body.get("metadata", {}).get("finalizers", "") is None:
+            return self.finalize(resource, key)
         if self.command == "PATCH":
             simulator.patch(resource, key, body)
         else:
@@ -102,6 +104,13 @@ class _WritingHandler(_Handler):
             key = f"{namespace}/{body['metadata']['name']}"
         return self.answer(201 if self.command == "POST" else 200,
                            json.dumps(json.loads(simulator.truth_text(resource, key))[0]).encode())
+
+    def finalize(self, resource, key):
+        """Deletes an object that had only its finalizers left, and answers as a kube-apiserver does: with its last version."""
+        last = json.loads(self.server.simulator.truth_text(resource, key))[0]
+        del last["metadata"]["finalizers"]
+        self.server.simulator.delete(resource, key)
+        return self.answer(200, json.dumps(last).encode())
 
     def delete_collection(self, namespace, resource):
         """Answers as a kube-apiserver does: with the list of what was deleted, under the newest version before that."""
