@@ -165,6 +165,15 @@ static void forward_begun(void *context, int status, struct bytes type)
 		forward_touch(f, deletes || evicts, 0);
 }
 
+/* Returns whether the write may take away the last finalizer of an object, also that of a namespace. The API server then
+ * deletes the object, and answers with the RV before that. */
+static bool forward_may_finalize(const struct answer_forward *f)
+{
+	const struct api_path *path = &f->request->path;
+
+	return f->writes && !f->touched && *path->name && (!*path->subresource || strcmp(path->subresource, "finalize") == 0);
+}
+
 static void forward_body(void *context, struct bytes piece)
 {
 	struct answer_forward *f = context;
@@ -174,9 +183,7 @@ static void forward_body(void *context, struct bytes piece)
 	api_version_put(&f->version, piece);
 	const char *rv = api_version_get(&f->version);
 	timeline_rv last;
-	/* A write that takes away the last finalizer deletes the object, and is answered with the RV before that. */
-	if (f->writes && !f->touched && *f->request->path.name && api_version_is_gone(&f->version) &&
-		timeline_rv_parse(bytes_str(rv), &last))
+	if (forward_may_finalize(f) && api_version_is_gone(&f->version) && timeline_rv_parse(bytes_str(rv), &last))
 		forward_touch(f, true, last);
 	if (f->raised || !*rv)
 		return;

@@ -9,6 +9,7 @@
 #define TYPE_KIND              2
 #define OBJECT_META            1
 #define OBJECT_META_RV         6
+#define OBJECT_META_DELETED    9  /* deletionTimestamp */
 #define OBJECT_META_GRACE      10 /* deletionGracePeriodSeconds */
 #define OBJECT_META_FINALIZERS 14
 #define LIST_META_RV           2
@@ -31,6 +32,7 @@ static void version_end_text(struct api_version *v)
 		v->in_metadata = version_text_is(v, "metadata");
 	} else if (!v->is_value && v->depth == 2 && v->in_metadata) {
 		v->wanted = version_text_is(v, "resourceVersion");
+		v->terminating |= version_text_is(v, "deletionTimestamp");
 		v->in_grace = version_text_is(v, "deletionGracePeriodSeconds");
 		v->finalized |= version_text_is(v, "finalizers");
 	}
@@ -79,10 +81,7 @@ static void version_byte(struct api_version *v, char c)
 		v->is_value = true;
 		break;
 	default:
-		if (v->in_grace && v->depth == 2 && c >= '0' && c <= '9') {
-			v->is_going = c == '0' && !v->has_grace;
-			v->has_grace = true;
-		}
+		v->lingers |= v->in_grace && v->depth == 2 && c >= '1' && c <= '9';
 		break;
 	}
 }
@@ -148,15 +147,15 @@ static bool version_field(struct bytes message, uint64_t wanted, struct bytes *r
 	return false;
 }
 
-/* Returns whether field WANTED is there and 0. */
-static bool version_is_0(struct bytes message, uint64_t wanted)
+/* Returns whether field WANTED is a number other than 0. */
+static bool version_is_set(struct bytes message, uint64_t wanted)
 {
 	uint64_t tag, number;
 	struct bytes value;
 
 	while (version_next(&message, &tag, &value, &number))
 		if (tag == wanted << 3)
-			return number == 0;
+			return number != 0;
 	return false;
 }
 
@@ -175,7 +174,8 @@ static void version_read_protobuf(struct api_version *v)
 	bool list =
 		bytes_equal(kind, BYTES_LIT("Status")) ||
 		(kind.size > 4 && memcmp((const char *)kind.data + kind.size - 4, "List", 4) == 0);
-	v->is_going = !list && version_is_0(meta, OBJECT_META_GRACE);
+	v->terminating = !list && version_field(meta, OBJECT_META_DELETED, &rv);
+	v->lingers = !list && version_is_set(meta, OBJECT_META_GRACE);
 	v->finalized = !list && version_field(meta, OBJECT_META_FINALIZERS, &rv);
 	v->found = version_field(meta, list ? LIST_META_RV : OBJECT_META_RV, &rv) &&
 		   rv.size < sizeof(v->rv);
@@ -214,7 +214,7 @@ const char *api_version_get(struct api_version *v)
 
 bool api_version_is_gone(const struct api_version *v)
 {
-	return v->is_going && !v->finalized && (v->complete || v->protobuf);
+	return v->terminating && !v->lingers && !v->finalized && (v->complete || v->protobuf);
 }
 
 void api_version_release(struct api_version *v)

@@ -37,10 +37,11 @@ Test(api_version, json_objects)
 	json("{\"kind\":\"Odd\",\"metadata\":{" GOING ",\"name\":\"a\",\"resourceVersion\":\"12\"}}", "12", true);
 	json("{\"metadata\":{\"resourceVersion\":\"12\"," GOING ",\"finalizers\":[\"x/y\"]}}", "12", false);
 	json("{\"metadata\":{" GOING ",\"finalizers\":[\"x/y\"],\"resourceVersion\":\"12\"}}", "12", false);
-	/* A pod that ends gracefully is still there. */
-	json("{\"metadata\":{\"deletionGracePeriodSeconds\":30,\"resourceVersion\":\"12\"}}", "12", false);
-	json("{\"metadata\":{\"deletionGracePeriodSeconds\": 0 ,\"generation\":7,\"resourceVersion\":\"12\"}}", "12", true);
-	json("{\"metadata\":{\"deletionGracePeriodSeconds\":null,\"generation\":0,\"resourceVersion\":\"12\"}}", "12", false);
+	/* A pod that ends gracefully is still there; a namespace has no such member. */
+	json("{\"metadata\":{\"deletionTimestamp\":\"x\",\"deletionGracePeriodSeconds\":30,\"resourceVersion\":\"12\"}}", "12", false);
+	json("{\"metadata\":{\"deletionGracePeriodSeconds\": 0 ,\"deletionTimestamp\":\"x\",\"generation\":7,\"resourceVersion\":\"12\"}}", "12", true);
+	json("{\"metadata\":{\"resourceVersion\":\"12\",\"deletionTimestamp\":\"x\"}}", "12", true);
+	json("{\"metadata\":{\"deletionGracePeriodSeconds\":0,\"resourceVersion\":\"12\"}}", "12", false);
 	json("{\"metadata\":{}}", "", false);
 	json("{\"metadata\":{" GOING, "", false); /* finalizers may follow */
 }
