@@ -537,8 +537,9 @@ static bool answer_is_elsewhere(struct answer_request *request, int parsed)
 {
 	const struct api_path *path = &request->path;
 
-	if (!answer_is_read(request) || request->x->upgrade || path->kind != API_PATH_RESOURCE ||
-		*path->subresource || path->is_long || parsed != 0)
+	if (!answer_is_read(request) || path->kind != API_PATH_RESOURCE || *path->subresource ||
+		path->is_long || parsed != 0 ||
+		(request->x->upgrade && !answer_takes_messages(request)))
 		return true;
 	if (answer_needs_quorum(request))
 		return true;

@@ -29,7 +29,7 @@ struct answer_forward {
 		uint64_t before; /* seq of the object; 0: none */
 	} feeds[FORWARD_FEEDS_MAX];
 	size_t n_feeds;
-	bool raised;
+	bool raised, touched; /* the floor: by the answer's RV, for the object */
 };
 
 void answer_forward_free(struct answer_forward **forward)
@@ -132,45 +132,60 @@ static bool forward_is_dry(const struct exchange *x)
 	return x->query.size && memmem(x->query.data, x->query.size, "dryRun=", 7);
 }
 
-/* The answer of a deletion need not have an RV that is newer, so readers wait for the object. */
-static void forward_touch(struct answer_forward *f)
+/* Makes readers wait for the object, because the answer has no RV that is newer. LAST: the RV after which it is no more,
+ * 0: not known. */
+static void forward_touch(struct answer_forward *f, bool deletes, timeline_rv last)
 {
 	const struct api_path *path = &f->request->path;
 	CLEANUP(buf_release) struct buf key = BUF_INIT;
-	bool deletes = bytes_equal(f->request->x->method, BYTES_LIT("DELETE")) ||
-		       strcmp(path->subresource, "eviction") == 0;
-
-	if (!deletes && strcmp(path->subresource, "binding") != 0)
-		return;
 	bool named = *path->name && forward_key(path, &key) == 0;
 	uint64_t now = proc_monotonic_ns();
 
 	for (size_t i = 0; i < f->n_feeds; i++)
 		floor_touch(&f->feeds[i].feed->forwarded, named ? buf_cstr(&key) : "",
-			f->feeds[i].before, deletes, now);
+			f->feeds[i].before, deletes, last, now);
+	f->touched = true;
 }
 
 static void forward_begun(void *context, int status, struct bytes type)
 {
 	struct answer_forward *f = context;
+	const struct api_path *path = &f->request->path;
+	bool deletes = bytes_equal(f->request->x->method, BYTES_LIT("DELETE"));
+	bool evicts = strcmp(path->subresource, "eviction") == 0;
 
 	f->request->x->labels->user = "";
 	f->succeeded =
 		status >= 200 && status < 300 && f->n_feeds && !forward_is_dry(f->request->x);
 	f->version.protobuf = bytes_starts(type, BYTES_LIT("application/vnd.kubernetes.protobuf"));
-	if (f->succeeded && f->writes)
-		forward_touch(f);
+	/* The answer to the deletion of a collection has the RV of the list of what was to go, which is no change: the feed
+	 * need not come to it. */
+	f->raised = deletes && !*path->name;
+	if (f->succeeded && f->writes && (deletes || evicts || strcmp(path->subresource, "binding") == 0))
+		forward_touch(f, deletes || evicts, 0);
+}
+
+/* Returns whether the write may take away the last finalizer of an object, also that of a namespace. The API server then
+ * deletes the object, and answers with the RV before that. */
+static bool forward_may_finalize(const struct answer_forward *f)
+{
+	const struct api_path *path = &f->request->path;
+
+	return f->writes && !f->touched && *path->name && (!*path->subresource || strcmp(path->subresource, "finalize") == 0);
 }
 
 static void forward_body(void *context, struct bytes piece)
 {
 	struct answer_forward *f = context;
 
-	if (!f->succeeded || f->raised)
+	if (!f->succeeded || (f->raised && f->touched))
 		return;
 	api_version_put(&f->version, piece);
 	const char *rv = api_version_get(&f->version);
-	if (!*rv)
+	timeline_rv last;
+	if (forward_may_finalize(f) && api_version_is_gone(&f->version) && timeline_rv_parse(bytes_str(rv), &last))
+		forward_touch(f, true, last);
+	if (f->raised || !*rv)
 		return;
 	f->raised = true;
 	for (size_t i = 0; i < f->n_feeds; i++)

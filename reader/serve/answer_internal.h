@@ -12,6 +12,7 @@
  *	answer_objects.c    the objects of a list, or that a watch begins with
  *	answer_list.c       LIST: pages, streams
  *	answer_watch.c      WATCH: the stream, its times and its end
+ *	answer_socket.c     a watch over a WebSocket: its handshake, and its client
  *	answer_group.c      the watches of a worker by feed and group: which of them an event is for
  *	answer_frame.c      what an event is for the watches of a group, made once
  *	answer_follow.c     what a watch sends: the initial objects, then the changes after them
@@ -379,6 +380,7 @@ struct answer_watch {
 	bool bookmark_due, finishing;
 	bool lags; /* counted as lagging: its last read() gave something */
 	bool said_stale; /* by the last bookmark to a leaf */
+	struct websocket *socket; /* the events are its messages; NULL: they are lines */
 	struct answer_objects *objects; /* the initial ones */
 	uint64_t position;
 	char rv[TIMELINE_RV_SIZE];  /* the newest RV that was given, or that the client had; of the
@@ -415,6 +417,16 @@ void answer_list_begin(struct answer_request *request);
 void answer_list_free(struct answer_list **list);
 void answer_watch_begin(struct answer_request *request);
 void answer_watch_free(struct answer_watch **watch);
+
+/* ---- answer_socket.c ---- */
+
+/* Returns whether the client takes the events of its watch only as messages of a WebSocket, which can be answered here. */
+bool answer_takes_messages(const struct answer_request *request);
+/* Checks the handshake and makes the watch's socket. Returns: 0; 400 with the Status; -ENOMEM. */
+int answer_socket_make(struct answer_watch *watch);
+/* Begins the answer: status 101, and nothing but frames after it. */
+void answer_socket_begin(struct answer_watch *watch);
+
 void answer_discovery(struct answer_request *request);
 /* Returns whether the request is for a document that is made of the feeds, or for the version. */
 bool answer_is_discovery(const struct answer_request *request);

@@ -130,9 +130,12 @@ static bool state_shows_key(struct answer_request *request, const struct floor_k
 {
 	CLEANUP(selector_free) struct selector *terminating = NULL;
 	struct record record;
+	timeline_rv shown;
 	int r = snapshot_get(
 		request->worker->snapshot, request->feed->id, bytes_str(key->key), &record);
 
+	if (r == FOUND && key->last)
+		return timeline_rv_parse(record.rv, &shown) && shown > key->last;
 	if (r == FOUND && record.seq != key->before && key->deleted) {
 		r = selector_parse_fields("metadata.deletionTimestamp!=", &terminating);
 		return r == 0 && selector_match(terminating, record.body) == 1;
@@ -172,6 +175,8 @@ static int state_above_floor(
 		view.keys[i--] = view.keys[--view.n_keys];
 	}
 	floor_seen(&feed->forwarded, &view);
+	/* Nothing in the feed shows that unknown objects have changed. */
+	request->must_forward |= view.all && can;
 	return again || view.all ? AGAIN : 0;
 }
 

@@ -15,12 +15,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/failpoint.h"
 #include "common/proc.h"
+#include "reader/serve/websocket.h"
 
 #define WATCH_SECOND       UINT64_C(1000000000)
 #define WATCH_MIN_SECONDS  1800 /* without timeoutSeconds: this to twice this */
@@ -57,6 +57,7 @@ void answer_watch_free(struct answer_watch **watch)
 	answer_objects_free(&w->objects);
 	answer_bracket_free(&w->bracket);
 	buf_release(&w->out);
+	free(w->socket);
 	free(w);
 }
 
@@ -169,39 +170,54 @@ static void watch_set_times(struct answer_watch *watch)
 
 /* ---- the stream ---- */
 
-static ssize_t watch_read(void *context, uint8_t *out, size_t room)
+/* Makes the next piece if nothing is left of the last one. Returns: 0; AGAIN: there is nothing now; errors, after
+ * which what was made stays unsent: it may be half an event. */
+static int watch_fill(struct answer_watch *watch)
 {
-	struct answer_watch *watch = context;
 	uint64_t now = proc_monotonic_ns(), until = now + ANSWER_SLICE_NS;
+	struct websocket *socket = watch->socket;
 	int r = 0;
 
 	if (watch->taken == watch->out.size) {
 		buf_trim(&watch->out, 2 * WATCH_PIECE);
 		watch->taken = 0;
+		if (socket)
+			websocket_put_pong(socket, &watch->out);
 	}
-	if (watch->out.size == 0 && now >= watch->deadline_ns)
+	if (watch->out.size)
+		return 0;
+	if (now >= watch->deadline_ns || (socket && socket->closed))
 		watch->stage = WATCH_ENDED;
 	while (r == 0 && watch->out.size == 0 && watch->stage != WATCH_ENDED && now < until) {
 		r = answer_watch_produce(watch);
 		now = proc_monotonic_ns();
 	}
-	if (r == 0)
+	if (watch->out.size == 0 && r == AGAIN && watch->finishing) {
+		if (watch->stage == WATCH_LIVE && watch->request->options.bookmarks)
+			answer_form_bookmark(watch->request, watch->rv, false, &watch->out);
+		watch->stage = WATCH_ENDED;
+		r = 0;
+	}
+	if (r >= 0 && buf_error(&watch->out) < 0)
 		r = buf_error(&watch->out);
+	if (!socket || r < 0)
+		return r;
+	int framed = websocket_frame_lines(&watch->out);
+	if (framed == 0 && watch->out.size == 0 && watch->stage == WATCH_ENDED)
+		websocket_put_close(socket, &watch->out);
+	return framed < 0 ? framed : r;
+}
+
+static ssize_t watch_read(void *context, uint8_t *out, size_t room)
+{
+	struct answer_watch *watch = context;
+	int r = watch_fill(watch);
 	size_t size = watch->out.size - watch->taken;
+
 	if (r < 0)
-		return r; /* what was made stays unsent: it may be half an event */
+		return r;
 	if (size == 0 && watch->stage == WATCH_ENDED)
 		return 0;
-	if (size == 0 && r == AGAIN && watch->finishing) {
-		bool live = watch->stage == WATCH_LIVE;
-
-		watch->stage = WATCH_ENDED;
-		if (live && watch->request->options.bookmarks)
-			answer_form_bookmark(watch->request, watch->rv, false, &watch->out);
-		size = watch->out.size;
-		if (size == 0)
-			return 0;
-	}
 	watch_set_lags(watch, size != 0 || r == 0);
 	if (size == 0) {
 		if (r == 0) /* more to do, in another turn */
@@ -334,33 +350,8 @@ static bool watch_is_elsewhere(struct answer_request *request)
 	return r == AGAIN && request->must_forward;
 }
 
-/* Returns whether the client takes events only as messages of a WebSocket. */
-static bool watch_is_of_messages(const struct answer_request *request)
-{
-	struct bytes protocol = exchange_header(request->x, "upgrade");
-
-	return protocol.size == strlen("websocket") &&
-	       strncasecmp(protocol.data, "websocket", protocol.size) == 0;
-}
-
-/* Such a client can't use a stream, but some (fabric8) ask again without Upgrade after an answer of
- * 200, which they read to its end. So it ends at once. */
-static void watch_send_none(struct answer_request *request)
-{
-	struct answer_head head;
-
-	answer_head(request, "application/json", false, &head);
-	exchange_begin(request->x, 200, head.headers, head.n);
-	exchange_send(request->x, BYTES_NONE);
-	answer_request_free(&request);
-}
-
 void answer_watch_begin(struct answer_request *request)
 {
-	if (watch_is_of_messages(request)) {
-		watch_send_none(request);
-		return;
-	}
 	if (watch_is_elsewhere(request)) {
 		answer_forward(request);
 		return;
@@ -369,6 +360,8 @@ void answer_watch_begin(struct answer_request *request)
 	struct answer_watch *watch = request->watch;
 	struct answer_head head;
 
+	if (r == 0 && answer_takes_messages(request))
+		r = answer_socket_make(watch);
 	if (r != 0) {
 		answer_refuse(request, r);
 		return;
@@ -383,7 +376,10 @@ void answer_watch_begin(struct answer_request *request)
 	request->resume = watch_timer;
 	answer_watch_set_timer(watch);
 	answer_head(request, "application/json", false, &head);
-	exchange_begin(request->x, 200, head.headers, head.n);
+	if (watch->socket)
+		answer_socket_begin(watch);
+	else
+		exchange_begin(request->x, 200, head.headers, head.n);
 	/* They were for the head; a watch that waits keeps no memory for them. */
 	free(request->user);
 	free(request->reason);

@@ -5,6 +5,7 @@
  *
  *	a write that was answered with an RV    reads wait until the feed has come to it: it is a change of this feed
  *	a deletion, an eviction, a binding      reads wait, for a second at most, until the object has changed
+ *	the end of an object at its last RV     reads wait, for a second at most, until it is gone, or a later one has its name
  *	a read that the API server answered     reads are forwarded until the feed has come to its RV: nothing in the feed
  *	                                        need change, so waiting would not help
  *
@@ -26,6 +27,7 @@ struct floor_key {
 	char *key;
 	uint64_t before;   /* seq of the object's version before the write; 0: none */
 	bool deleted;      /* it is to go, or to begin to */
+	timeline_rv last;  /* the RV after which the object is no more; 0: not known */
 	uint64_t until_ns; /* monotonic */
 };
 
@@ -45,8 +47,8 @@ void floor_release(struct floor *floor);
 /* From any thread. RVs that are no numbers are ignored: nothing is later than they. */
 void floor_raise(struct floor *floor, const char *rv, bool written, uint64_t now_ns);
 /* KEY "": objects that are not known. */
-void floor_touch(
-	struct floor *floor, const char *key, uint64_t before, bool deleted, uint64_t now_ns);
+void floor_touch(struct floor *floor, const char *key, uint64_t before, bool deleted, timeline_rv last,
+	uint64_t now_ns);
 
 /* Returns whether nothing is set. */
 bool floor_is_clear(const struct floor *floor);

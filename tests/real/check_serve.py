@@ -17,6 +17,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import ssl
 import sys
 import threading
@@ -355,12 +356,38 @@ class Side:
             connection.close()
 
 
+    def converse(self, path, headers, said):
+        """Asks for a WebSocket, says SAID on it after a second, and returns what has come at its end: the head's lines that
+        clients read, and all bytes after it."""
+        headers = {"connection": "Upgrade", "upgrade": "websocket", "origin": f"https://{self.address}", "authorization": "admin",
+                   "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==", "sec-websocket-version": "13", **headers}
+        headers["authorization"] = "Bearer " + {"admin": self.token, "viewer": self.viewer}.get(headers["authorization"], "nobody")
+        host, _, port = self.address.rpartition(":")
+        with socket.create_connection((host, int(port)), timeout=4) as plain, self.context.wrap_socket(plain, server_hostname=host) as connection:
+            lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+            connection.sendall(f"GET {path} HTTP/1.1\r\nHost: {self.address}\r\n{lines}\r\n".encode())
+            if said:
+                time.sleep(1)
+                connection.sendall(said)
+            answer = b""
+            try:
+                while piece := connection.recv(65536):
+                    answer += piece
+                answer += b"the end"
+            except TimeoutError:
+                pass  # an answer without upgrade leaves the connection open
+        head, _, body = answer.partition(b"\r\n\r\n")
+        kept = sorted(line.lower() for line in head.split(b"\r\n") if not line.lower().startswith((b"audit-id:", b"date:", b"content-length:")))
+        return kept, TOO_OLD.sub(rb"\1N", masked(body))
+
+
 AGE = re.compile(rb'(?<=")(\d+[smhdy]){1,2}(?=")')
 LIST_RV = re.compile(rb'("kind": ?"\w*(?:List|Table)",\s*"apiVersion": ?"[^"]*",\s*"metadata": ?\{\s*"resourceVersion": ?")\d+')
 CUSTOM_LIST_RV = re.compile(rb'("kind": ?"\w*List",\s*"metadata": ?\{(?:\s*"continue": ?"[^"]*",)?(?:\s*"remainingItemCount": ?\d+,)?\s*"resourceVersion": ?")\d+')
 CONTINUE = re.compile(rb'("continue": ?")([\w-]+)')
 CURRENT = re.compile(rb"(Too large resource version: \d+, current: )\d+")
 BOOKMARK_RV = re.compile(rb'^(\{"type":"BOOKMARK".*?"resourceVersion":")\d+')
+TOO_OLD = re.compile(rb"(too old resource version: \d+ \()\d+")
 COLUMNS = re.compile(rb'"columnDefinitions":\[.*?\](?=,"rows")')
 
 
@@ -497,6 +524,30 @@ def check_watches(check, cluster, server, serve, rv):
             check.note(name, None)
 
 
+SOCKETS = {
+    "list": PODS + "?watch=1&resourceVersion=0", "all": ALL + "?watch=true&resourceVersion=0", "prefix": "/api/v1/watch/pods?resourceVersion=0",
+    "custom": GADGETS + "?watch=1&resourceVersion=0", "none": "/api/v1/namespaces/zzz/pods?watch=1&resourceVersion=0", "old": PODS + "?watch=1&resourceVersion=1",
+    "refused": PODS + "?watch=1&labelSelector=,,", "no-watch": PODS + "/p0",
+}
+PING, LEAVE = b"\x89\x84\1\2\3\4\x60\x60\x60\x60", b"\x88\x82\1\2\3\4\x02\xea"
+SOCKET_FORMS = {"metadata": {"accept": META}, "protocol": {"sec-websocket-protocol": "v4.channel.k8s.io"}, "viewer": {"authorization": "viewer"},
+                "bad-token": {"authorization": "Bearer nobody"}}
+
+
+def check_sockets(check, server, serve):
+    """Watches over WebSockets, with all bytes of both."""
+    wanted = [(name, path, {}, b"") for name, path in SOCKETS.items()]
+    wanted += [(name, SOCKETS["list"], headers, b"") for name, headers in SOCKET_FORMS.items()]
+    wanted += [("ping", SOCKETS["list"], {}, PING), ("leave", SOCKETS["list"], {}, LEAVE)]
+    for name, path, headers, said in wanted:
+        name = f"socket {name}"
+        if not check.wants(name):
+            continue
+        path += ("&" if "?" in path else "?") + "timeoutSeconds=2"
+        theirs, ours = server.converse(path, headers, said), serve.converse(path, headers, said)
+        check.note(name, None if theirs == ours else f"server {theirs} kinf-serve {ours}")
+
+
 def check_progress(check, cluster, server, serve):
     """Reads at the resourceVersion of another resource, which pods have not come to."""
     slowest = 0
@@ -597,6 +648,7 @@ def main():
         for path in sorted(cluster.all_paths().values()):
             check.compare(f"every {path}", server, serve, path, {})
             check.compare(f"every table {path}", server, serve, path, {"accept": KUBECTL})
+        check_sockets(check, server, serve)
         check_progress(check, cluster, server, serve)
         rv = json.loads(cluster.raw(ALL))["metadata"]["resourceVersion"]
         check_watches(check, cluster, server, serve, rv)

@@ -194,14 +194,6 @@ def test_s59_a_timeout_is_a_clean_end(serve):
     connection.close()
 
 
-def test_a_watch_over_a_websocket_has_an_end_so_that_clients_ask_again_without(serve):
-    answer = serve.ask(f"{PODS}?watch=1&resourceVersion=0", connection="Upgrade", upgrade="WebSocket")
-    assert (answer.status, answer.body, answer.headers["content-length"]) == (200, b"", "0")
-    assert serve.ask(f"{PODS}?watch=1&labelSelector=,,", connection="Upgrade", upgrade="websocket").status == 400
-    with serve.watch(f"{PODS}?watch=1&resourceVersion=0", connection="Upgrade", upgrade="h2c") as watch:
-        assert [name for _, name, _ in watch.next(3)] == ["p0", "p1", "p2"]
-
-
 def test_s77_tables_have_their_columns_once(serve):
     with serve.watch(f"{PODS}?watch=1&resourceVersion=0", accept=TABLE) as watch:
         tables = [json.loads(watch.line())["object"] for _ in range(3)]

@@ -435,3 +435,22 @@ Test(serve_auth, open_is_for_local_programs_and_not_for_secrets)
 	cr_assert_eq(decide(CONFIG_AUTH_OPEN, &list_pods, &here, BYTES_LIT("localhost"), origin).answer, AUTH_DENIED);
 	cr_assert_eq(decide(CONFIG_AUTH_OPEN, &secrets, &here, BYTES_LIT("localhost"), NULL).answer, AUTH_DENIED);
 }
+
+Test(serve_auth, open_knows_its_own_origin_from_that_of_a_web_page)
+{
+	static const struct exchange_peer here = {.loopback = true, .common_name = ""};
+	static const struct {
+		const char *origin;
+		enum auth_answer expected;
+	} cases[] = {{"https://localhost:6445", AUTH_ALLOWED}, /* fabric8's client */
+		{"https://localhost:6446", AUTH_DENIED}, {"https://localhost", AUTH_DENIED}, {"http://localhost:6445", AUTH_DENIED},
+		{"https://127.0.0.1:6445", AUTH_DENIED}, {"localhost:6445", AUTH_DENIED}, {"null", AUTH_DENIED}, {"", AUTH_DENIED},
+		{"https://", AUTH_DENIED}, {"https://localhost:64450", AUTH_DENIED}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const char *headers[] = {"origin", cases[i].origin, NULL};
+
+		cr_expect_eq(decide(CONFIG_AUTH_OPEN, &list_pods, &here, BYTES_LIT("localhost:6445"), headers).answer,
+			cases[i].expected, "%s", cases[i].origin);
+	}
+}

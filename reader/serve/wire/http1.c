@@ -74,8 +74,8 @@ static int http1_begin_request(
 	h->body_open = c->worker->shared->forward && s->x.has_body;
 	h->state = c->worker->shared->forward ? HTTP1_ANSWER : HTTP1_BODY;
 	s->body_ended = !s->x.has_body;
-	s->x.upgrade = c->worker->shared->forward && head->upgrade && !s->x.has_body &&
-		       head->version == EXCHANGE_HTTP_1_1 && exchange_header(&s->x, "upgrade").data;
+	s->x.upgrade = head->upgrade && !s->x.has_body && head->version == EXCHANGE_HTTP_1_1 &&
+		       exchange_header(&s->x, "upgrade").data;
 	return 0;
 }
 

@@ -429,3 +429,14 @@ void tls_names_release(struct tls_names *names)
 	free(names->organizations);
 	*names = (struct tls_names){0};
 }
+
+/* ---- digests ---- */
+
+bool tls_sha1(struct bytes bytes, uint8_t ret_digest[TLS_SHA1_SIZE])
+{
+	size_t size = TLS_SHA1_SIZE;
+	bool is_made = EVP_Q_digest(NULL, "SHA1", NULL, bytes.data, bytes.size, ret_digest, &size) == 1;
+
+	ERR_clear_error();
+	return is_made;
+}

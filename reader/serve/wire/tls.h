@@ -17,6 +17,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "common/bytes.h"
+
 struct tls;
 struct tls_session;
 
@@ -85,5 +87,12 @@ int tls_make_certificates(int directory_fd, const char *const *names, size_t n_n
 /* Returns whether tls_make_certificates() would now replace one that is there because of the time. A CA that seems to be old is no
  * reason: a clock that is ahead for a minute must not cost the CA that clients know. A start replaces it. */
 bool tls_certificates_are_due(int directory_fd);
+
+/* ---- digests ---- */
+
+#define TLS_SHA1_SIZE 20
+
+/* Computes SHA-1 of BYTES, for protocols that ask for it where it protects nothing. Returns false if OpenSSL refuses it. */
+bool tls_sha1(struct bytes bytes, uint8_t ret_digest[TLS_SHA1_SIZE]);
 
 #endif

@@ -88,10 +88,14 @@ class _WritingHandler(_Handler):
             return self.status(401, "Unauthorized", "Unauthorized")
         namespace, resource, name, sub = found.groups()
         simulator, key = self.server.simulator, f"{namespace}/{name}"
+        if self.command == "DELETE" and not name:
+            return self.delete_collection(namespace, resource)
         if self.command == "DELETE" or sub == "eviction":
             simulator.delete(resource, key)
             answer = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": {"name": name}}
             return self.answer(200, json.dumps(answer).encode())
+        if self.command == "PATCH" and body.get("metadata", {}).get("finalizers", "") is None:
+            return self.finalize(resource, key)
         if self.command == "PATCH":
             simulator.patch(resource, key, body)
         else:
@@ -100,6 +104,21 @@ class _WritingHandler(_Handler):
             key = f"{namespace}/{body['metadata']['name']}"
         return self.answer(201 if self.command == "POST" else 200,
                            json.dumps(json.loads(simulator.truth_text(resource, key))[0]).encode())
+
+    def finalize(self, resource, key):
+        """Deletes an object that had only its finalizers left, and answers as a kube-apiserver does: with its last version."""
+        last = json.loads(self.server.simulator.truth_text(resource, key))[0]
+        del last["metadata"]["finalizers"]
+        self.server.simulator.delete(resource, key)
+        return self.answer(200, json.dumps(last).encode())
+
+    def delete_collection(self, namespace, resource):
+        """Answers as a kube-apiserver does: with the list of what was deleted, under the newest version before that."""
+        simulator = self.server.simulator
+        found = simulator.get(f"/api/v1/namespaces/{namespace}/{resource}").json
+        for item in found["items"]:
+            simulator.delete(resource, f"{namespace}/{item['metadata']['name']}")
+        return self.answer(200, json.dumps(found).encode())
 
     def review(self, kind, body):
         if self.server.away:
