@@ -11,9 +11,11 @@
 #include "common/err.h"
 #include "common/failpoint.h"
 #include "processor/config_indexes.h"
+#include "processor/filling.h"
 
 #define DEFINITIONS_MAGIC 0x4445464eu
 #define SLICE             1024 /* objects or entries between two batches: some ten milliseconds */
+#define ANNOUNCED_MAX     ((uint64_t)4 << 20) /* bytes of a slice whose records are not in memory */
 
 /* The state of all that the wanted definitions depend on. */
 struct definitions_inputs {
@@ -31,6 +33,7 @@ struct definitions {
 	struct apply *apply;
 	struct definitions_inputs compared; /* at the last comparison */
 	struct txn *journal_txn; /* of the running slice */
+	struct filling filling;
 };
 
 int definitions_new(const struct processor *p, struct journal *journal, struct index *index,
@@ -284,6 +287,35 @@ static int definitions_terms(void *arg, const struct index_entry *entry, uint32_
 	return 0;
 }
 
+struct definitions_announced {
+	struct definitions *definitions;
+	uint64_t bytes;
+};
+
+static int definitions_announce(void *arg, const struct index_entry *entry)
+{
+	struct definitions_announced *announced = arg;
+	struct definitions *d = announced->definitions;
+
+	announced->bytes += filling_announce(&d->filling, d->journal, d->journal_txn, entry->seq);
+	return announced->bytes < ANNOUNCED_MAX ? 0 : END;
+}
+
+/* Fills a slice. If its records are announced before, it is no longer than those. */
+static int definitions_fill(struct definitions *d, uint32_t definition)
+{
+	struct definitions_announced announced = {.definitions = d};
+	size_t limit = SLICE;
+
+	if (filling_look(&d->filling, d->journal, d->journal_txn)) {
+		int r = index_each_unfilled(d->index, definition, SLICE, definitions_announce, &announced, &limit);
+		if (r < 0)
+			return r;
+		filling_announced(&d->filling, d->journal_txn);
+	}
+	return index_backfill(d->index, definition, limit ? limit : 1, definitions_terms, d);
+}
+
 /* Does one slice of the first task there is, and commits it. AGAIN: there may be more. */
 static int definitions_slice(struct definitions *d)
 {
@@ -296,8 +328,10 @@ static int definitions_slice(struct definitions *d)
 	if (r < 0)
 		return r;
 	d->pending = task.remove_feed || task.drop || task.fill;
-	if (!d->pending)
+	if (!d->pending) {
+		d->filling = (struct filling){0};
 		return 0;
+	}
 	r = failpoint_pass(FAILPOINT_INDEX_BACKFILL);
 	if (r < 0)
 		return r;
@@ -306,7 +340,7 @@ static int definitions_slice(struct definitions *d)
 	else if (task.drop)
 		r = index_undefine(d->index, task.drop, SLICE);
 	else
-		r = index_backfill(d->index, task.fill, SLICE, definitions_terms, d);
+		r = definitions_fill(d, task.fill);
 	int committed = r < 0 ? r : index_commit(d->index);
 	if (committed < 0)
 		return committed;
@@ -328,4 +362,10 @@ int definitions_work(struct definitions *d, struct intake *intake)
 	index_abort(d->index);
 	d->journal_txn = NULL;
 	return r < 0 ? err_add(r, "filling or dropping an index") : r;
+}
+
+bool definitions_read_by_page(const struct definitions *definitions)
+{
+	CHECK_OBJ(definitions, DEFINITIONS_MAGIC);
+	return definitions->filling.by_page;
 }

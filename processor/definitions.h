@@ -23,5 +23,7 @@ int definitions_sync(struct definitions *definitions, struct intake *intake);
 
 /* Does one slice of filling or dropping. Returns: AGAIN: there is more to do; 0: nothing is left. */
 int definitions_work(struct definitions *definitions, struct intake *intake);
+/* Returns whether the fill that is under way reads the journal by page (filling.h). */
+bool definitions_read_by_page(const struct definitions *definitions);
 
 #endif

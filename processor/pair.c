@@ -376,8 +376,9 @@ int pair_step(struct pair *pair)
 		more = published < 0 ? published : more;
 	}
 	intake_rest(pair->intake);
-	/* Old versions of what changes lie anywhere in the journal. An index is filled in the order of the journal, or nearly. */
-	env_expect_random(journal_env(pair->journal), pair->published && more == 0);
+	/* Old versions of what changes lie anywhere in the journal. */
+	env_expect_random(
+		journal_env(pair->journal), more == 0 ? pair->published : definitions_read_by_page(pair->definitions));
 	return more < 0 ? more : more == AGAIN ? FOUND : r;
 }
 

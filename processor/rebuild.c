@@ -2,6 +2,7 @@
 #include "processor/rebuild.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/cleanup.h"
@@ -9,9 +10,11 @@
 #include "common/failpoint.h"
 #include "processor/apply.h"
 #include "processor/config_indexes.h"
+#include "processor/filling.h"
 #include "processor/scrub.h"
 
 #define COMMIT_EVERY 16384 /* objects: bounds the pages of one transaction */
+#define HEADS_AHEAD  512
 
 struct builder {
 	const struct processor *p;
@@ -24,6 +27,14 @@ struct builder {
 	struct txn *old_txn;
 	size_t entered; /* since the last commit */
 	uint64_t objects; /* entered in all */
+	struct filling filling;
+};
+
+/* Heads of a feed, in key order. */
+struct rebuild_heads {
+	size_t n;
+	struct bytes keys[HEADS_AHEAD];
+	uint64_t seqs[HEADS_AHEAD];
 };
 
 static void rebuild_release(struct builder *b)
@@ -101,20 +112,68 @@ static int rebuild_enter_seq(struct builder *b, uint32_t feed, struct bytes key,
 	return r ? r : rebuild_enter(b, &record);
 }
 
+static int rebuild_compare_seqs(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Announces the versions, if that is of use. Those of neighbouring seqs mostly lie beside each other, and are read at once. */
+static void rebuild_announce(struct builder *b, const struct rebuild_heads *heads)
+{
+	uint64_t seqs[HEADS_AHEAD];
+
+	if (!filling_look(&b->filling, b->journal, b->txn))
+		return;
+	memcpy(seqs, heads->seqs, heads->n * sizeof(seqs[0]));
+	qsort(seqs, heads->n, sizeof(seqs[0]), rebuild_compare_seqs);
+	for (size_t i = 0; i < heads->n; i++)
+		(void)filling_announce(&b->filling, b->journal, b->txn, seqs[i]);
+	filling_announced(&b->filling, b->txn);
+}
+
+static int rebuild_enter_heads(struct builder *b, uint32_t feed, const struct rebuild_heads *heads)
+{
+	int r = 0;
+
+	rebuild_announce(b, heads);
+	for (size_t i = 0; i < heads->n && !r; i++)
+		r = rebuild_enter_seq(b, feed, heads->keys[i], heads->seqs[i]);
+	return r;
+}
+
+/* Enters those of a feed's heads that are older than the list that is open, or all (0). Returns: END; errors. */
+static int rebuild_enter_older(struct builder *b, uint32_t feed, uint64_t list_begin)
+{
+	CLEANUP(head_walk_close) struct head_walk *walk = NULL;
+	struct bytes key;
+	struct head head;
+	int r = head_walk_open(b->journal, b->txn, feed, BYTES_NONE, &walk);
+
+	while (r == FOUND) {
+		struct rebuild_heads heads = {.n = 0};
+
+		while (heads.n < HEADS_AHEAD && (r = head_walk_next(walk, &key, &head)) == FOUND) {
+			if (list_begin && head.seq >= list_begin)
+				continue;
+			heads.keys[heads.n] = key;
+			heads.seqs[heads.n++] = head.seq;
+		}
+		int entered = r < 0 ? 0 : rebuild_enter_heads(b, feed, &heads);
+		r = entered ? entered : r;
+	}
+	return r;
+}
+
 /* Enters a feed as readers are to see it. While a list is open that is the state before it: the heads
  * older than the list, and the previous versions of objects that the list has changed or deleted. */
 static int rebuild_enter_objects(struct builder *b, uint32_t feed, uint64_t list_begin)
 {
-	CLEANUP(head_walk_close) struct head_walk *heads = NULL;
 	CLEANUP(journal_walk_close) struct journal_walk *list = NULL;
 	struct record record;
-	struct bytes key;
-	struct head head;
-	int r = head_walk_open(b->journal, b->txn, feed, BYTES_NONE, &heads);
+	int r = rebuild_enter_older(b, feed, list_begin);
 
-	while (!r && (r = head_walk_next(heads, &key, &head)) == FOUND)
-		if (!list_begin || head.seq < list_begin)
-			r = rebuild_enter_seq(b, feed, key, head.seq);
 	if (r == ERR_CORRUPT) /* a record would have been reported, and entered by its key */
 		scrub_report(b->p, b->journal, feed, 0);
 	if (r != END || !list_begin)

@@ -156,6 +156,12 @@ bool index_feed_set_rv(struct index_feed *feed, struct bytes rv);
  * AGAIN: there are more. */
 int index_feed_drop(struct index *index, uint32_t feed, size_t limit);
 
+/* Calls FN for those of the next LIMIT objects that a definition lacks and that are of its feed, in the order of index_backfill(),
+ * until it returns non-zero. RET_N: how many of the LIMIT objects were passed. Inside a transaction without changes of objects. */
+typedef int index_unfilled_fn(void *arg, const struct index_entry *entry);
+int index_each_unfilled(
+	struct index *index, uint32_t definition, size_t limit, index_unfilled_fn *fn, void *arg, size_t *ret_n);
+
 /* Adds a definition; it is filled (INDEX_READY) at once if the feed has no objects. */
 int index_define(
 	struct index *index, uint32_t feed, const char *name, const char *paths, uint32_t *ret_id);

@@ -67,6 +67,34 @@ static int index_backfill_object(struct index *index, struct index_definition *d
 	return r < 0 ? r : changes_compare_end(&index->changes, definition->filled);
 }
 
+int index_each_unfilled(struct index *index, uint32_t definition, size_t limit, index_unfilled_fn *fn, void *arg, size_t *ret_n)
+{
+	CLEANUP(cursor_close) struct cursor *cursor = NULL;
+	const struct index_definition_row *row = index_definition_row(index, definition);
+	struct bytes key, value, name;
+	struct index_entry entry;
+	uint8_t from[8];
+	uint32_t feed;
+
+	REQUIRE(row && index->txn);
+	*ret_n = 0;
+	if (row->definition.filled == INDEX_READY)
+		return 0;
+	be64_put(from, row->definition.filled + 1);
+	int r = cursor_open(index->txn, INDEX_OBJECT, &cursor);
+	if (r == 0)
+		r = cursor_seek(cursor, BYTES(from, sizeof(from)), &key, &value);
+	while (r == FOUND && *ret_n < limit) {
+		r = index_read_object(key, value, &feed, &name, &entry);
+		*ret_n += r == 0;
+		if (r == 0 && feed == row->definition.feed)
+			r = fn(arg, &entry);
+		if (r == 0)
+			r = cursor_next(cursor, &key, &value);
+	}
+	return r < 0 ? r : 0;
+}
+
 int index_backfill(
 	struct index *index, uint32_t definition, size_t limit, index_terms_fn *fn, void *arg)
 {

@@ -2,12 +2,16 @@
 """Callers of kinf-serve that mean harm: floods of HTTP/2 frames, heads that never end, more connections than there is room
 for, web pages of other hosts. Others must be served meanwhile, and the process must not grow."""
 
+import contextlib
 import json
+import os
 import select
+import signal
 import socket
 import ssl
 import stat
 import struct
+import subprocess
 import threading
 import time
 
@@ -390,3 +394,48 @@ def test_clients_of_a_killed_kinf_serve_resume_their_tls_sessions(workspace):
     server.store.processes[-1].kill()
     start(server.store, "kinf-serve-3")
     assert not ask(session)[1] and len(keys.read_text()) == 160
+
+
+# ---- TLS ---------------------------------------------------------------------------------------------------------------
+
+
+def openssl_client(server, feed):
+    """`openssl s_client`, which reads commands from the program FEED: a line K updates the client's key."""
+    command = f"{feed} | openssl s_client -connect 127.0.0.1:{server.port} -tls1_3 2>&1"
+    return subprocess.Popen(["sh", "-c", command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
+
+
+def test_a_flood_of_key_updates_ends_the_connection(server):
+    clients = [openssl_client(server, "yes K") for _ in range(3)]
+    try:
+        for client in clients:
+            client.communicate(timeout=20 * PATIENCE)
+        still_serves(server)
+    finally:
+        for client in clients:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(client.pid, signal.SIGKILL)
+
+
+def test_a_client_may_update_its_key_before_a_request(server):
+    client = openssl_client(server, "cat")
+    text = b""
+
+    def read_until(word):
+        nonlocal text
+        while word not in text:
+            piece = os.read(client.stdout.fileno(), 1 << 16)
+            assert piece, text
+            text += piece
+
+    try:
+        read_until(b"Verify return code")
+        client.stdin.write(b"K\n")
+        client.stdin.flush()
+        read_until(b"KEYUPDATE")
+        client.stdin.write(REQUEST)
+        client.stdin.flush()
+        read_until(b"HTTP/1.1 ")
+    finally:
+        os.killpg(client.pid, signal.SIGKILL)
+        client.communicate()

@@ -153,6 +153,24 @@ ATTACKS = {
         "    os.pwrite(fd, b'pinfile1' + struct.pack('<IiQ40x', 4096, os.getppid(), 0) + slots, 0)\n"
         "wait()"
     ),
+    "sleepers on the shared pages woken and moved": (  # they look by themselves after 0.2 s
+        "import ctypes, platform\n"
+        "libc, number = ctypes.CDLL(None), {'x86_64': 202, 'aarch64': 98}[platform.machine()]\n"
+        "libc.mmap.restype, libc.mmap.argtypes = ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_size_t] + [ctypes.c_int] * 3 + [ctypes.c_long]\n"
+        "def mapped(name): return libc.mmap(None, 4096, 1, 1, os.open(runtime + '/' + name, os.O_RDONLY), 0)\n"
+        "ring, taken = mapped('delta.ring'), mapped('index.taken')\n"
+        "target = libc.mmap(None, 4096, 3, 0x21, -1, 0)\n"
+        "pointer, WAKE, REQUEUE, ALL = ctypes.c_void_p, 1, 3, 1 << 30\n"
+        "def futex(word, call):\n"
+        "    done = libc.syscall(number, pointer(word), call, 0 if call == REQUEUE else ALL, pointer(ALL), pointer(target), 0)\n"
+        "    assert done >= 0\n"
+        "def change():\n"
+        "    for turn in range(10**9):\n"
+        "        for word in (ring + 512, ring + 640, taken + 8): futex(word, WAKE if turn // 500 % 2 else REQUEUE)\n"
+        "        time.sleep(0.0005)\n"
+        "threading.Thread(target=change, daemon=True).start()\n"
+        "wait()"
+    ),
     "the names of cursors and their locks": (
         "for name in ['later', '.later.lock', '.later.new', 'again', '.again.lock']: made(store + '/cursors/' + name)\n"
         "wait()"

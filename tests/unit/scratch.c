@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <ftw.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 
 static char folder[64];
 static pid_t owner;
+static bool in_memory;
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
@@ -40,12 +42,17 @@ static bool scratch_fits_memory(void)
 		(uint64_t)fs.f_bavail * fs.f_frsize >= MEMORY_MIN;
 }
 
+void scratch_in_memory(void)
+{
+	in_memory = true;
+}
+
 const char *scratch(void)
 {
 	if (owner == getpid() || (owner && folder[0]))
 		return folder;
 	(void)snprintf(folder, sizeof(folder), "%s/kinf-unit-XXXXXX",
-		scratch_fits_memory() ? "/dev/shm" : "/tmp");
+		in_memory || scratch_fits_memory() ? "/dev/shm" : "/tmp");
 	cr_assert_not_null(mkdtemp(folder));
 	owner = getpid();
 	cr_assert_eq(atexit(remove_folder), 0);

@@ -64,6 +64,54 @@ Test(index, a_new_definition_is_filled_in_slices_while_changes_go_on)
 	teardown(&f);
 }
 
+struct unfilled {
+	unsigned calls, most;
+	uint64_t last;
+};
+
+static int count_unfilled(void *arg, const struct index_entry *entry)
+{
+	struct unfilled *unfilled = arg;
+
+	cr_assert_gt(entry->object, unfilled->last);
+	unfilled->last = entry->object;
+	return ++unfilled->calls < unfilled->most ? 0 : END;
+}
+
+Test(index, the_objects_of_the_next_slice_are_known_before_it)
+{
+	struct fixture f;
+	struct backfill fill = {0};
+	struct unfilled all = {.most = 9}, three = {.most = 3}, none = {.most = 9};
+	size_t n;
+
+	setup(&f);
+	begin(&f);
+	for (const char *key = "abcdef"; *key; key++)
+		put(&f, (char[]){*key, 0}, 1, NULL, 0, NULL, 0);
+	commit(&f);
+	begin(&f);
+	uint32_t d = fill.definition = define(&f, "late");
+
+	cr_assert_eq(index_backfill(f.index, d, 1, key_as_term, &fill), AGAIN);
+	commit(&f);
+	begin(&f);
+	cr_assert_eq(index_each_unfilled(f.index, d, 9, count_unfilled, &all, &n), 0);
+	cr_assert(all.calls == 5 && n == 5);
+	cr_assert_eq(index_each_unfilled(f.index, d, 9, count_unfilled, &three, &n), 0);
+	cr_assert(three.calls == 3 && n == 3);
+	cr_assert_eq(index_each_unfilled(f.index, d, 2, count_unfilled, &none, &n), 0);
+	cr_assert(none.calls == 2 && n == 2);
+	cr_assert_eq(index_backfill(f.index, d, 9, key_as_term, &fill), 0);
+	commit(&f);
+	begin(&f);
+	none = (struct unfilled){.most = 9};
+	cr_assert_eq(index_each_unfilled(f.index, d, 9, count_unfilled, &none, &n), 0);
+	cr_assert(none.calls == 0 && n == 0);
+	commit(&f);
+	teardown(&f);
+}
+
 Test(index, a_definition_is_taken_out_in_slices_and_its_id_not_used_again)
 {
 	struct fixture f;

@@ -335,3 +335,21 @@ Test(rebuild, a_compacted_journal_leaves_old_places_in_the_index_until_that_is_c
 	rig_settle(&rig);
 	cr_assert_eq(pair_find_old_places(rig.pair), NOT_FOUND);
 }
+
+/* In a container with little memory each row would bring in read_ahead_kb of bodies, and throw away the rows that come next. */
+Test(rebuild, a_copy_of_the_index_reads_the_journal_by_page)
+{
+	CLEANUP(journal_close) struct journal *journal = NULL;
+	CLEANUP(txn_abort) struct txn *txn = NULL;
+	uint32_t feed = rig_add_feed(&rig, "pods");
+
+	rig_record(&rig, feed, RECORD_ADDED, "web/a", "{}");
+	rig_settle(&rig);
+	pair_close(&rig.pair);
+	cr_assert_eq(journal_open_read(rig.p.home, NULL, &journal), 0);
+	env_expect_random(journal_env(journal), false);
+	cr_assert_eq(txn_begin_read(journal_env(journal), &txn), 0);
+	int r = index_compact(rig.p.home, NULL, NULL, NULL);
+	cr_assert_eq(r, 0, "%s", err_text(r));
+	cr_assert(txn_reads_by_page(txn));
+}

@@ -15,6 +15,7 @@
 #include "reader/serve/wire/tls_internal.h"
 
 #define TLS_MAGIC          0x736c7474u
+#define TLS_MESSAGES_MAX   32 /* in a row; an honest client updates its key once in millions of records */
 #define TLS_TICKET_SECONDS 600 /* a client's certificate may expire meanwhile */
 
 /* tls_reload() replaces all of it at once. */
@@ -35,6 +36,7 @@ struct tls_session {
 	struct tls *tls;
 	uint64_t client_ca; /* the tls->client_cas against which the certificate was checked */
 	bool distrusted;    /* the client_ca of that moment has not signed it */
+	unsigned messages; /* that were no data, since the last data */
 	bool broken; /* after a fatal error OpenSSL must not be asked to end the session */
 };
 
@@ -142,6 +144,8 @@ static int tls_load(struct tls_setting *setting, const struct tls_files *files)
 	SSL_CTX_set_alpn_select_cb(context, tls_choose_protocol, NULL);
 	(void)SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
 						SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+	/* So that SSL_read() ends after messages that are no data, which tls_session_read() counts. */
+	(void)SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);
 	(void)SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
 						   SSL_OP_CIPHER_SERVER_PREFERENCE);
 	/* One read(2) for all that has come, in place of two for each record. */
@@ -234,6 +238,18 @@ void tls_close(struct tls **tls)
 
 /* ---- sessions ---------------------------------------------------------------------------------- */
 
+/* Counts messages that a client sends and that are no data: key updates, and requests for another handshake. */
+static void tls_count_message(int written, int version, int type, const void *bytes, size_t size, SSL *ssl, void *arg)
+{
+	struct tls_session *session = arg;
+
+	(void)version;
+	(void)bytes;
+	(void)size;
+	(void)ssl;
+	session->messages += !written && type == SSL3_RT_HANDSHAKE;
+}
+
 int tls_session_new(struct tls *tls, int fd, struct tls_session **ret_session)
 {
 	CLEANUP(tls_session_free) struct tls_session *session = calloc(1, sizeof(*session));
@@ -248,6 +264,8 @@ int tls_session_new(struct tls *tls, int fd, struct tls_session **ret_session)
 	(void)pthread_mutex_unlock(&tls->lock);
 	if (!session->ssl || SSL_set_fd(session->ssl, fd) != 1)
 		return tls_fail("beginning a TLS session");
+	SSL_set_msg_callback(session->ssl, tls_count_message);
+	SSL_set_msg_callback_arg(session->ssl, session);
 	SSL_set_accept_state(session->ssl);
 	*ret_session = TAKE(session);
 	return 0;
@@ -289,11 +307,25 @@ int tls_session_shake(struct tls_session *s)
 
 ssize_t tls_session_read(struct tls_session *s, void *bytes, size_t size)
 {
-	size_t n = 0;
+	unsigned before;
+	ssize_t result;
 
-	ERR_clear_error();
-	int r = SSL_read_ex(s->ssl, bytes, size, &n);
-	return r == 1 ? (ssize_t)n : tls_session_result(s, r);
+	do {
+		size_t n = 0;
+
+		before = s->messages;
+		ERR_clear_error();
+		int r = SSL_read_ex(s->ssl, bytes, size, &n);
+		if (r == 1) {
+			s->messages = 0;
+			return (ssize_t)n;
+		}
+		result = tls_session_result(s, r);
+	} while (result == TLS_AGAIN && s->messages != before && s->messages <= TLS_MESSAGES_MAX);
+	if (s->messages <= TLS_MESSAGES_MAX)
+		return result;
+	s->broken = true;
+	return TLS_BROKEN;
 }
 
 ssize_t tls_session_write(struct tls_session *s, const void *bytes, size_t size)
