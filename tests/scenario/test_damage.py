@@ -12,6 +12,7 @@ import pytest
 
 from harness import eventually
 from harness.process import program, run_command
+from harness.serve import Serve
 from harness.store import whole
 
 # A command that gets SIGBUS or SIGSEGV in a mapped file prints the reason and exits with a status of its own.
@@ -464,6 +465,38 @@ def test_the_ring_of_the_daemons_is_no_fault_of_a_copy(simulator, killed):
     killed.wait_equal(simulator, "pods")
     verify = killed.kinf("verify", "--store", copy)
     assert verify.status == 1 and "reading STATE" in verify.stdout and len(verify.stdout.splitlines()) == 1, verify
+
+
+def test_readers_and_servers_of_a_copy_leave_the_daemons_of_the_original_alone(simulator, store):
+    """Both have the same id, and name the same runtime directory."""
+    simulator.create("pods", 20)
+    store.configure(whole("pods"), serve={"listen": ["unix"]})
+    daemons = store.daemons()
+    store.wait_equal(simulator, "pods")
+    for process in reversed(daemons):
+        assert process.stop() == 0
+    store.copy(store.directory / "copy")
+    store.daemons()
+    serve = Serve(store, simulator)
+    simulator.touch("pods", 5)
+    store.wait_equal(simulator, "pods")
+    newest = serve.ask("/api/v1/pods").rv
+
+    named = {"KINF_STORE": str(store.directory / "copy")}
+    copied = store.process("kinf-serve-of-the-copy", [program("kinf-serve"), "--store", store.directory / "copy"]).start()
+    copied.wait_log("serve_waiting .*is that of another store of the same id")
+    store.kinf("verify", "--deep", env=named, check=True)
+    assert "lastSeq" not in store.kinf("dump", "ring", env=named, check=True).stdout
+    refused = store.process("refused", [program("kinf-reflector"), "--config", store.config, "--store", store.directory / "copy"], named)
+    assert refused.start().wait() != 0 and "another store of the same id" in refused.log
+    store.kinf("compact", env=named, check=True)
+    assert serve.process.running and serve.ask("/api/v1/pods").rv == newest
+    assert copied.running and copied.stop() == 0
+    store.kinf("remove-store", "--yes", env=named, check=True)
+    simulator.touch("pods", 5)
+    store.wait_equal(simulator, "pods")
+    assert serve.process.running and serve.ask("/api/v1/pods").rv != newest
+    store.verify()
 
 
 def test_diff_compares_what_can_be_read_of_a_damaged_copy(simulator, killed):
