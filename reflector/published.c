@@ -26,6 +26,7 @@ int published_check(struct home *home, struct journal **journal, const struct jo
 	if (newest < meta.next_seq) {
 		r = cursor_lapse_later(home, journal_uuid(*journal), meta.next_seq);
 		err_ignore(r < 0 ? r : 0, "their followers lapse unless the journal has grown beyond them by then");
+		err_ignore(journal_begin_run(*journal), "followers that live on lapse unless the journal has grown beyond them by then");
 		return 0;
 	}
 	(void)snprintf(reason, sizeof(reason),

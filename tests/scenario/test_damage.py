@@ -13,6 +13,7 @@ import pytest
 from harness import eventually
 from harness.process import program, run_command
 from harness.serve import Serve
+from harness.simulator import object_key
 from harness.store import whole
 
 # A command that gets SIGBUS or SIGSEGV in a mapped file prints the reason and exits with a status of its own.
@@ -709,6 +710,82 @@ def spoil(path, how):
         path.write_text("rubbish\n" * 1000)
     elif how == "directory":
         path.mkdir()
+
+
+@pytest.mark.parametrize("end", ["killed", "stopped"])
+def test_followers_that_slept_while_an_older_copy_replaced_the_store_begin_again(simulator, store, end):
+    """When they go on, the journal has other events under the numbers that they know, and has grown beyond those."""
+    simulator.create("pods", 20)
+    simulator.create("nodes", 5)
+    daemons = store.configure(whole("pods"), whole("nodes"), retention={"time": "1h"}).daemons()
+    store.wait_equal(simulator, "pods")
+    follower = store.follower("watch", "pods", "-o", "json", "--old")
+    informer = store.process("informer", [program("programs/informer"), "pods", "--cursor", "mine"]).start()
+    eventually(lambda: '"SYNC"' in follower.out and '"sync"' in informer.out)
+    for daemon in reversed(daemons):
+        assert daemon.stop() == 0
+    copy = store.copy(store.directory / "copy")
+    for daemon in daemons:
+        daemon.start()
+
+    def change(times):
+        for _ in range(times):
+            simulator.touch("pods", 2)
+            simulator.touch("nodes", 1)
+
+    def has_all(shown):
+        truth = simulator.truth("pods")
+        return shown == {key: o["metadata"]["resourceVersion"] for key, o in truth.items()}
+
+    store.wait_live("pods")
+    change(20)
+    eventually(lambda: has_all(shown_by_watch(follower)) and has_all(shown_by_informer(informer)))
+    for process in (follower, informer):
+        process.send(signal.SIGSTOP)
+    for daemon in reversed(daemons):
+        assert daemon.kill() if end == "killed" else daemon.stop() == 0
+    run_command(["cp", "-a", f"{copy}/.", store.path])
+    supervisor = store.run()
+    change(40)
+    simulator.delete_many("pods", 2)
+    store.wait_equal(simulator, "pods")
+    store.wait_live("pods")
+    for process in (follower, informer):
+        process.send(signal.SIGCONT)
+    eventually(lambda: has_all(shown_by_watch(follower)) and has_all(shown_by_informer(informer)))
+    assert [line["type"] for line in follower.lines].count("LAPPED") == 1
+    assert [line["call"] for line in informer.lines].count("lapped") == 1
+    assert supervisor.running
+
+
+def shown_by_watch(follower):
+    """{key: resourceVersion} as of its last line. Each change after the last lapse has to fit the state before it."""
+    shown = {}
+    for line in follower.lines:
+        if line["type"] == "LAPPED":
+            shown = {}
+        if "object" not in line:
+            continue
+        key = object_key(line["object"])
+        if "old" in line:
+            assert shown[key] == line["old"]["metadata"]["resourceVersion"], line["event"]
+        if line["type"] == "DELETED":
+            del shown[key]
+        else:
+            shown[key] = line["object"]["metadata"]["resourceVersion"]
+    return shown
+
+
+def shown_by_informer(informer):
+    shown = {}
+    for line in informer.lines:
+        if line["call"] == "lapped":
+            shown = {}
+        elif line["call"] == "delete":
+            del shown[line["key"]]
+        elif line["call"] in ("add", "update"):
+            shown[line["key"]] = line["rv"]
+    return shown
 
 
 def test_a_damaged_cursor_file_is_reported(simulator, store):
