@@ -758,6 +758,31 @@ def test_followers_that_slept_while_an_older_copy_replaced_the_store_begin_again
     assert supervisor.running
 
 
+def test_an_older_journal_that_is_put_beside_its_index_is_listed_anew(simulator, store):
+    """Else the journal would grow beyond what the index has taken before a processor is started."""
+    simulator.create("pods", 20)
+    daemons = store.configure(whole("pods")).daemons()
+    store.wait_equal(simulator, "pods")
+    for daemon in reversed(daemons):
+        assert daemon.stop() == 0
+    copy, lineage = store.copy(store.directory / "copy"), store.lineage()
+    for daemon in daemons:
+        daemon.start()
+    store.wait_live("pods")
+    simulator.touch("pods", 10)
+    store.wait_equal(simulator, "pods")
+    for daemon in reversed(daemons):
+        assert daemon.stop() == 0
+    run_command(["cp", "-a", f"{copy}/journal", store.path])
+    processor, reflector = daemons
+    reflector.start()
+    reflector.wait_log("journal_created .*an older copy was put in its place")
+    processor.start()
+    store.wait_equal(simulator, "pods")
+    assert store.lineage() != lineage
+    store.verify()
+
+
 def shown_by_watch(follower):
     """{key: resourceVersion} as of its last line. Each change after the last lapse has to fit the state before it."""
     shown = {}
