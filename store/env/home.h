@@ -71,6 +71,9 @@ const char *home_path(const struct home *home);
 const char *home_id(const struct home *home); /* 16 hex digits */
 const char *home_runtime(const struct home *home); /* path, "" when there is none */
 
+/* Returns why a reader has no runtime directory: a sentence. */
+const char *home_lacks_runtime(const struct home *home);
+
 /* Directory descriptors, owned by HOME; -1 where it does not exist (runtime of a copy). */
 int home_fd(const struct home *home);
 int home_journal_fd(const struct home *home);

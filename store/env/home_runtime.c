@@ -49,6 +49,57 @@ static int runtime_read_record(struct home *home)
 	return r;
 }
 
+/* Returns whether a process that this one may know of has a role in the runtime directory. */
+static bool runtime_is_used(const struct home *home)
+{
+	bool used = false;
+
+	for (int i = 0; i < HOME_ROLE_MAX; i++) {
+		const char *lock = home_role_lock((enum home_role)i);
+
+		/* A member of the group can't open the file. */
+		used |= faccessat(home->runtime_fd, lock, R_OK, AT_EACCESS) == 0 && proc_is_locked(home->runtime_fd, lock);
+	}
+	return used;
+}
+
+/* Returns whether the runtime directory names another directory that is a store of the same id: this one is a copy of that one, or
+ * that one of this. Not if it names none that can be seen here, as in a container. */
+static bool runtime_names_another(const struct home *home)
+{
+	char path[PATH_MAX], line[64];
+	struct stat ours, there;
+
+	if (text_file_read_line(home->runtime_fd, "store", path, sizeof(path), NULL) != FOUND || *path != '/')
+		return false;
+	AUTO_FD int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &there) < 0 || fstat(home->fd, &ours) < 0 ||
+		(ours.st_dev == there.st_dev && ours.st_ino == there.st_ino))
+		return false;
+	return text_file_read_line(fd, "id", line, sizeof(line), NULL) == FOUND && strstr(line, home->id);
+}
+
+static bool runtime_has_our_daemon(const struct home *home)
+{
+	return home_role_holder(home, HOME_REFLECTOR) != 0 || home_role_holder(home, HOME_PROCESSOR) != 0;
+}
+
+/* Returns whether a process has a role both in the store and in the runtime directory. One that maintains a copy has it in the copy
+ * alone. */
+static bool runtime_is_ours(const struct home *home)
+{
+	for (int i = 0; i < HOME_ROLE_MAX; i++) {
+		int holder = home_role_holder(home, (enum home_role)i), there;
+		char line[32];
+
+		/* A member of the group can't read the file. */
+		if (holder && (text_file_read_line(home->runtime_fd, home_role_lock((enum home_role)i), line, sizeof(line), NULL) != FOUND ||
+				      sscanf(line, "%d", &there) != 1 || there == holder))
+			return true;
+	}
+	return false;
+}
+
 int home_make_runtime(struct home *home, const char *parent, gid_t group)
 {
 	unsigned mode = group == HOME_NO_GROUP ? 0700 : 02750;
@@ -86,7 +137,8 @@ int home_make_runtime(struct home *home, const char *parent, gid_t group)
 		return r;
 	home_guard_file(home, HOME_PINS);
 	(void)snprintf(path, sizeof(path), "%s\n", home->path);
-	r = text_file_replace(home->runtime_fd, "store", path, home_file_mode(home));
+	/* If another store's daemons use it, this one's is about to be refused. */
+	r = runtime_is_used(home) && !runtime_is_ours(home) ? 0 : text_file_replace(home->runtime_fd, "store", path, home_file_mode(home));
 	if (r < 0)
 		return err_add(r, "the runtime directory '%s'", home->runtime);
 	home_retire_orphans(home);
@@ -109,12 +161,25 @@ int home_find_runtime(struct home *home)
 
 	if (r == FOUND)
 		r = runtime_open(home);
-	/* A copy names the directory of the store that it was made of, which may be another user's, and be in use. */
-	if (r < 0 && !err_is_shortage(r) && !home_role_holder(home, HOME_REFLECTOR) && !home_role_holder(home, HOME_PROCESSOR)) {
-		err_ignore(r, "no daemon runs on this store: nothing in that directory is needed");
+	if (r == NOT_FOUND)
 		return 0;
-	}
-	return r < 0 ? r : 0;
+	/* A copy names the directory of the store that it was made of, which may be another user's, and be in use. */
+	if (r < 0 ? err_is_shortage(r) || runtime_has_our_daemon(home)
+		  : !(runtime_is_used(home) || runtime_names_another(home)) || runtime_is_ours(home))
+		return r < 0 ? r : 0;
+	err_ignore(r < 0 ? r : 0, "no daemon runs on this store: nothing in that directory is needed");
+	if (home->runtime_fd >= 0)
+		(void)close(home->runtime_fd);
+	home->runtime_fd = -1;
+	return 0;
+}
+
+const char *home_lacks_runtime(const struct home *home)
+{
+	return !*home->runtime || access(home->runtime, F_OK) < 0
+		? "the runtime directory is missing"
+		: "the runtime directory is that of another store of the same id, of which this one is a copy: remove the file 'id' in the "
+		  "copy, which makes it a store of its own, and start 'kinf run' there";
 }
 
 int home_lock_runtime(struct home *home, enum home_role role)

@@ -241,7 +241,6 @@ int journal_copy_slice(struct journal_copy *copy, uint64_t bytes)
 
 static int copy_finish(struct journal_copy *copy, struct txn *txn, struct journal_meta *ret_meta)
 {
-	uint64_t sweep_at;
 	uint32_t next_feed;
 	int r = AGAIN;
 
@@ -249,10 +248,10 @@ static int copy_finish(struct journal_copy *copy, struct txn *txn, struct journa
 		r = copy_slice(copy, txn, UINT64_MAX);
 	if (r == 0)
 		r = env_copy_database(&copy->to, DB_FEED, txn, NULL, NULL);
+	if (r == 0) /* also whether a sweep is due, and the runs; the counters are written once more below */
+		r = env_copy_database(&copy->to, DB_META, txn, NULL, NULL);
 	if (r == 0)
 		r = meta_read(txn, ret_meta, &next_feed);
-	if (r == 0)
-		r = sweep_due_read(txn, &sweep_at);
 	if (r < 0)
 		return r;
 	memcpy(ret_meta->uuid, copy->uuid, 16);
@@ -260,8 +259,6 @@ static int copy_finish(struct journal_copy *copy, struct txn *txn, struct journa
 	r = env_copy_begin(&copy->to, sizeof(*ret_meta));
 	if (r == 0)
 		r = meta_write(copy->to.txn, ret_meta, next_feed);
-	if (r == 0 && sweep_at)
-		r = sweep_due_write(copy->to.txn, sweep_at);
 	if (r == 0)
 		r = env_copy_commit(&copy->to);
 	if (r == 0)

@@ -30,6 +30,7 @@ struct follow_feed {
 	enum follow_stage stage;
 	bool skip_initial;
 	bool foreign;   /* the position belongs to another journal */
+	bool replaced;  /* the position belongs to a run that an older copy of the journal lacks */
 	bool damaged;   /* the next record is damaged or missing, and stays so */
 	bool resync;    /* STAGE_CHANGES, but the objects after `given` are to be given again */
 	bool ranged;    /* its objects can be read by name in this snapshot: the index is not behind
@@ -49,10 +50,12 @@ struct follow {
 	uint32_t magic;
 	struct store *store;
 	struct snapshot *snapshot; /* NULL before the first one could be taken */
-	bool held, uuid_known, journal_known;
+	bool held, uuid_known, journal_known, run_known;
 	bool whole;          /* the snapshot is of the index too */
 	uint8_t uuid[16];    /* the journal of the positions */
 	uint8_t journal[16]; /* the journal of the feeds' ids */
+	uint64_t run;        /* of the newest events of the last snapshot */
+	bool run_changed;    /* with that snapshot: the ring's entries may be of another one */
 	struct ring_reader *ring;
 	uint64_t ring_seq; /* the newest seq that the ring's entries have shown */
 	struct taken_reader *taken;

@@ -78,6 +78,22 @@ static int follow_renew(struct follow *f, bool whole, uint64_t seq, bool *ret_wh
 	return seq ? snapshot_renew_log_to(f->snapshot, seq) : snapshot_renew_log(f->snapshot);
 }
 
+/* Notes which positions mean other events now: an older copy was put in the journal's place, and has grown since. */
+static int follow_check_run(struct follow *f)
+{
+	uint64_t newest, end;
+	int r = journal_run(snapshot_journal(f->snapshot), snapshot_journal_txn(f->snapshot), f->run, &newest, &end);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; f->run_known && i < f->n; i++)
+		f->feeds[i].replaced |= f->feeds[i].stage != STAGE_NEW && f->positions[i].seq >= end;
+	f->run_changed = f->run_known && newest != f->run;
+	f->run = newest;
+	f->run_known = true;
+	return 0;
+}
+
 int follow_take_snapshot(struct follow *f, bool whole, uint64_t seq)
 {
 	int r = follow_release(f);
@@ -108,7 +124,7 @@ int follow_take_snapshot(struct follow *f, bool whole, uint64_t seq)
 	 * left. */
 	if (f->ring && memcmp(ring_uuid(f->ring), uuid, sizeof(f->uuid)) != 0)
 		ring_detach(&f->ring);
-	return 0;
+	return follow_check_run(f);
 }
 
 /* ---- passes over the log ---- */
@@ -167,17 +183,17 @@ static int follow_check_feed(struct follow *f, size_t i, struct follow_item *ret
 	bool lost =
 		feed->stage != STAGE_NEW &&
 		(position->seq < checkpoint.trimmed || position->seq > snapshot_last(f->snapshot) ||
-			feed->damaged);
+			feed->damaged || feed->replaced);
 	if (!feed->foreign && !lost) {
 		follow_aim(f, i, &checkpoint);
 		return NOT_FOUND;
 	}
-	if (position->seq > f->not_before && !feed->foreign &&
+	if (position->seq > f->not_before && !feed->foreign && !feed->replaced &&
 		position->seq <= snapshot_last(f->snapshot))
 		f->not_before = position->seq;
 	position->seq = 0;
 	feed->stage = STAGE_NEW;
-	feed->skip_initial = feed->foreign = feed->damaged = feed->resync = false;
+	feed->skip_initial = feed->foreign = feed->replaced = feed->damaged = feed->resync = false;
 	buf_reset(&feed->given);
 	f->synced = false;
 	f->sync_owed = true;

@@ -12,6 +12,8 @@ import pytest
 
 from harness import eventually
 from harness.process import program, run_command
+from harness.serve import Serve
+from harness.simulator import object_key
 from harness.store import whole
 
 # A command that gets SIGBUS or SIGSEGV in a mapped file prints the reason and exits with a status of its own.
@@ -466,6 +468,38 @@ def test_the_ring_of_the_daemons_is_no_fault_of_a_copy(simulator, killed):
     assert verify.status == 1 and "reading STATE" in verify.stdout and len(verify.stdout.splitlines()) == 1, verify
 
 
+def test_readers_and_servers_of_a_copy_leave_the_daemons_of_the_original_alone(simulator, store):
+    """Both have the same id, and name the same runtime directory."""
+    simulator.create("pods", 20)
+    store.configure(whole("pods"), serve={"listen": ["unix"]})
+    daemons = store.daemons()
+    store.wait_equal(simulator, "pods")
+    for process in reversed(daemons):
+        assert process.stop() == 0
+    store.copy(store.directory / "copy")
+    store.daemons()
+    serve = Serve(store, simulator)
+    simulator.touch("pods", 5)
+    store.wait_equal(simulator, "pods")
+    newest = serve.ask("/api/v1/pods").rv
+
+    named = {"KINF_STORE": str(store.directory / "copy")}
+    copied = store.process("kinf-serve-of-the-copy", [program("kinf-serve"), "--store", store.directory / "copy"]).start()
+    copied.wait_log("serve_waiting .*is that of another store of the same id")
+    store.kinf("verify", "--deep", env=named, check=True)
+    assert "lastSeq" not in store.kinf("dump", "ring", env=named, check=True).stdout
+    refused = store.process("refused", [program("kinf-reflector"), "--config", store.config, "--store", store.directory / "copy"], named)
+    assert refused.start().wait() != 0 and "another store of the same id" in refused.log
+    store.kinf("compact", env=named, check=True)
+    assert serve.process.running and serve.ask("/api/v1/pods").rv == newest
+    assert copied.running and copied.stop() == 0
+    store.kinf("remove-store", "--yes", env=named, check=True)
+    simulator.touch("pods", 5)
+    store.wait_equal(simulator, "pods")
+    assert serve.process.running and serve.ask("/api/v1/pods").rv != newest
+    store.verify()
+
+
 def test_diff_compares_what_can_be_read_of_a_damaged_copy(simulator, killed):
     """The damaged object is named, and not called missing; the others are compared."""
     copy = killed.directory / "copy"
@@ -676,6 +710,107 @@ def spoil(path, how):
         path.write_text("rubbish\n" * 1000)
     elif how == "directory":
         path.mkdir()
+
+
+@pytest.mark.parametrize("end", ["killed", "stopped"])
+def test_followers_that_slept_while_an_older_copy_replaced_the_store_begin_again(simulator, store, end):
+    """When they go on, the journal has other events under the numbers that they know, and has grown beyond those."""
+    simulator.create("pods", 20)
+    simulator.create("nodes", 5)
+    daemons = store.configure(whole("pods"), whole("nodes"), retention={"time": "1h"}).daemons()
+    store.wait_equal(simulator, "pods")
+    follower = store.follower("watch", "pods", "-o", "json", "--old")
+    informer = store.process("informer", [program("programs/informer"), "pods", "--cursor", "mine"]).start()
+    eventually(lambda: '"SYNC"' in follower.out and '"sync"' in informer.out)
+    for daemon in reversed(daemons):
+        assert daemon.stop() == 0
+    copy = store.copy(store.directory / "copy")
+    for daemon in daemons:
+        daemon.start()
+
+    def change(times):
+        for _ in range(times):
+            simulator.touch("pods", 2)
+            simulator.touch("nodes", 1)
+
+    def has_all(shown):
+        truth = simulator.truth("pods")
+        return shown == {key: o["metadata"]["resourceVersion"] for key, o in truth.items()}
+
+    store.wait_live("pods")
+    change(20)
+    eventually(lambda: has_all(shown_by_watch(follower)) and has_all(shown_by_informer(informer)))
+    for process in (follower, informer):
+        process.send(signal.SIGSTOP)
+    for daemon in reversed(daemons):
+        assert daemon.kill() if end == "killed" else daemon.stop() == 0
+    run_command(["cp", "-a", f"{copy}/.", store.path])
+    supervisor = store.run()
+    change(40)
+    simulator.delete_many("pods", 2)
+    store.wait_equal(simulator, "pods")
+    store.wait_live("pods")
+    for process in (follower, informer):
+        process.send(signal.SIGCONT)
+    eventually(lambda: has_all(shown_by_watch(follower)) and has_all(shown_by_informer(informer)))
+    assert [line["type"] for line in follower.lines].count("LAPPED") == 1
+    assert [line["call"] for line in informer.lines].count("lapped") == 1
+    assert supervisor.running
+
+
+def test_an_older_journal_that_is_put_beside_its_index_is_listed_anew(simulator, store):
+    """Else the journal would grow beyond what the index has taken before a processor is started."""
+    simulator.create("pods", 20)
+    daemons = store.configure(whole("pods")).daemons()
+    store.wait_equal(simulator, "pods")
+    for daemon in reversed(daemons):
+        assert daemon.stop() == 0
+    copy, lineage = store.copy(store.directory / "copy"), store.lineage()
+    for daemon in daemons:
+        daemon.start()
+    store.wait_live("pods")
+    simulator.touch("pods", 10)
+    store.wait_equal(simulator, "pods")
+    for daemon in reversed(daemons):
+        assert daemon.stop() == 0
+    run_command(["cp", "-a", f"{copy}/journal", store.path])
+    processor, reflector = daemons
+    reflector.start()
+    reflector.wait_log("journal_created .*an older copy was put in its place")
+    processor.start()
+    store.wait_equal(simulator, "pods")
+    assert store.lineage() != lineage
+    store.verify()
+
+
+def shown_by_watch(follower):
+    """{key: resourceVersion} as of its last line. Each change after the last lapse has to fit the state before it."""
+    shown = {}
+    for line in follower.lines:
+        if line["type"] == "LAPPED":
+            shown = {}
+        if "object" not in line:
+            continue
+        key = object_key(line["object"])
+        if "old" in line:
+            assert shown[key] == line["old"]["metadata"]["resourceVersion"], line["event"]
+        if line["type"] == "DELETED":
+            del shown[key]
+        else:
+            shown[key] = line["object"]["metadata"]["resourceVersion"]
+    return shown
+
+
+def shown_by_informer(informer):
+    shown = {}
+    for line in informer.lines:
+        if line["call"] == "lapped":
+            shown = {}
+        elif line["call"] == "delete":
+            del shown[line["key"]]
+        elif line["call"] in ("add", "update"):
+            shown[line["key"]] = line["rv"]
+    return shown
 
 
 def test_a_damaged_cursor_file_is_reported(simulator, store):
