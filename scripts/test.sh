@@ -101,7 +101,8 @@ unit() {
         case $test in *.*) continue ;; esac
         [ -x "$test" ] && tests+=("$test")
     done
-    printf '%s\n' "${tests[@]}" | logs=$logs xargs -P $((2 * jobs)) -I{} sh -c '
+    # Criterion leaks the text of --output.
+    printf '%s\n' "${tests[@]}" | LSAN_OPTIONS=suppressions=tests/unit/leaks.supp:print_suppressions=0 logs=$logs xargs -P $((2 * jobs)) -I{} sh -c '
         log=$logs/$(basename "$1").log
         "$1" -j1 --timeout 300 --output="tap:$log.tap" >"$log" 2>&1
         echo $? >"$log.status"' unit {}

@@ -92,8 +92,8 @@ static bool runtime_is_ours(const struct home *home)
 		int holder = home_role_holder(home, (enum home_role)i), there;
 		char line[32];
 
-		/* A member of the group can't read the file. */
-		if (holder && (text_file_read_line(home->runtime_fd, home_role_lock((enum home_role)i), line, sizeof(line), NULL) != FOUND ||
+		/* A member of the group can't read the file; on a full disk neither may have its pid. */
+		if (holder && (holder < 0 || text_file_read_line(home->runtime_fd, home_role_lock((enum home_role)i), line, sizeof(line), NULL) != FOUND ||
 				      sscanf(line, "%d", &there) != 1 || there == holder))
 			return true;
 	}
