@@ -453,7 +453,7 @@ Test(config, paths_in_a_file_begin_in_its_directory)
 	cr_assert_eq(chdir(directory), 0);
 }
 
-/* `kinf config check` showed '/work/../data//kinf', took a path through a directory that is missing for good, and the daemons made it. */
+/* 'kinf config check' showed paths as they were written, and a path through a directory that is missing for good: the daemons made it. */
 Test(config, paths_are_without_dots_and_double_slashes)
 {
 	static const char *const paths[][2] = {{"/a/./b//c/", "/a/b/c"}, {"/a/../b", "/b"}, {"/..", "/"}, {"/", "/"}, {"//", "/"},

@@ -178,7 +178,7 @@ Test(queue, those_who_wait_get_what_becomes_due)
 	cr_assert(seen[0] && seen[1] && seen[2]);
 }
 
-/* One thread is woken at a time, and wakes the next. Who is forgotten waits for ever. */
+/* A queue wakes one thread at a time, which wakes the next. A thread that is forgotten waits for ever. */
 Test(queue, each_of_those_who_wait_gets_one_of_the_keys_that_come_together, .timeout = 120)
 {
 	CLEANUP(kinf_queue_free) struct kinf_queue *queue = queue_on(NULL, NULL);
