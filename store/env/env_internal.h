@@ -250,8 +250,6 @@ void guard_leave(void);
 
 /* Finds out where LMDB has mapped the file, from a value that TXN sees. */
 void mapping_find_address(struct mapping *map, MDB_txn *txn);
-/* Returns whether SIZE bytes from OFFSET on lie in the file, as far as the newest state reaches. */
-bool mapping_has(struct mapping *map, uint64_t offset, uint64_t size);
 /* Returns whether the rows of the leaf fill its page, as LMDB keeps them: one behind the other up to its end. The page may hold
  * anything. */
 bool mapping_leaf_is_whole(const uint8_t *page, size_t size);

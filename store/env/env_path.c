@@ -15,9 +15,11 @@
 #include "common/err.h"
 #include "store/env/env_page.h"
 
-/* Reads where the tree of database DB begins. LMDB's code. */
+/* Reads where the tree of database DB begins, if that is not known. LMDB's code. */
 static int path_find_root(struct txn *txn, unsigned db)
 {
+	if (txn->roots_known & 1u << db)
+		return 0;
 	const char *name = txn->map->database_names[db];
 	MDB_val key = {strlen(name), (void *)(uintptr_t)name}, value;
 	int rc = guarded_get(txn->mdb, txn->map->main_db, &key, &value);
@@ -44,32 +46,29 @@ static const uint8_t *path_page(const struct txn *txn, uint64_t number, unsigned
 /* Returns row I of PAGE, which has SIZE bytes and more than I rows; NULL: it is not in the page. */
 static const uint8_t *path_row(const uint8_t *page, size_t size, size_t i, struct bytes *ret_key)
 {
-	size_t at = le16_get(page + PAGE_HEADER + 2 * i);
+	const uint8_t *row = page_row(page, size, PAGE_HEADER + 2 * i);
 
-	if (at + NODE_HEADER > size)
-		return NULL;
-	*ret_key = node_key(page + at);
-	return at + NODE_HEADER + ret_key->size <= size ? page + at : NULL;
+	if (row)
+		*ret_key = node_key(row);
+	return row;
 }
 
-/* Finds the last row of PAGE that is not above KEY; NULL: the last one of all. The first one if all are above KEY: in a branch
+/* Finds the last row of PAGE that is not above KEY. The first one if all are above KEY: in a branch
  * it has no key, and counts as less than all. Returns NULL if the page is damaged or empty. RET_NEXT: the number of the row
  * after it. */
 static const uint8_t *path_floor(
-	const uint8_t *page, size_t size, const struct bytes *key, struct bytes *ret_key, size_t *ret_next)
+	const uint8_t *page, size_t size, struct bytes key, struct bytes *ret_key, size_t *ret_next)
 {
 	size_t low = 0, high = page_rows(page);
 
 	if (high == 0 || le16_get(page + PAGE_LOWER) > size)
 		return NULL;
-	if (!key)
-		low = high - 1;
 	while (high - low > 1) {
 		size_t middle = low + (high - low) / 2;
 
 		if (!path_row(page, size, middle, ret_key))
 			return NULL;
-		if (bytes_compare(*key, *ret_key) < 0)
+		if (bytes_compare(key, *ret_key) < 0)
 			high = middle;
 		else
 			low = middle;
@@ -78,13 +77,13 @@ static const uint8_t *path_floor(
 	return path_row(page, size, low, ret_key);
 }
 
-/* Goes down from the root to the leaf that KEY belongs to, NULL: to the last one. *RET_LEAF is NULL if the tree is empty.
+/* Goes down from the root to the leaf that KEY belongs to. *RET_LEAF is NULL if the tree is empty.
  * LMDB's code. */
-static int path_descend(struct txn *txn, unsigned db, const struct bytes *key, const uint8_t **ret_leaf)
+static int path_descend(struct txn *txn, unsigned db, struct bytes key, const uint8_t **ret_leaf)
 {
 	struct bytes ignored;
 	size_t next;
-	int rc = txn->roots_known & 1u << db ? 0 : path_find_root(txn, db);
+	int rc = path_find_root(txn, db);
 
 	*ret_leaf = NULL;
 	if (rc)
@@ -155,9 +154,9 @@ int txn_find(struct txn *txn, unsigned db, struct bytes key, struct bytes *ret_k
 {
 	const uint8_t *leaf, *row = NULL;
 	size_t next;
-	int rc = path_descend(txn, db, &key, &leaf);
+	int rc = path_descend(txn, db, key, &leaf);
 
-	if (rc == 0 && leaf && !(row = path_floor(leaf, txn->map->page_size, &key, ret_key, &next)))
+	if (rc == 0 && leaf && !(row = path_floor(leaf, txn->map->page_size, key, ret_key, &next)))
 		rc = MDB_CORRUPTED;
 	bool is_found = row && bytes_compare(*ret_key, key) <= 0;
 	if (is_found)
@@ -181,7 +180,7 @@ static const uint8_t *path_next_leaf(const struct txn *txn, unsigned db, struct 
 
 	for (unsigned level = txn->roots[db].depth; level > 1; level--) {
 		const uint8_t *page = path_page(txn, number, PAGE_IS_BRANCH);
-		const uint8_t *row = page ? path_floor(page, size, &key, &ignored, &i) : NULL;
+		const uint8_t *row = page ? path_floor(page, size, key, &ignored, &i) : NULL;
 		bool is_last = row && i >= page_rows(page);
 		const uint8_t *next = row && !is_last ? path_row(page, size, i, &ignored) : NULL;
 
@@ -301,7 +300,7 @@ static int way_search(struct txn *txn, unsigned db, struct tree_way *way, const 
 {
 	struct bytes found;
 	size_t next = 0;
-	int rc = txn->roots_known & 1u << db ? 0 : path_find_root(txn, db);
+	int rc = path_find_root(txn, db);
 
 	if (!rc && txn->roots[db].depth > TREE_DEPTH_MOST)
 		rc = MDB_CORRUPTED;
@@ -310,7 +309,7 @@ static int way_search(struct txn *txn, unsigned db, struct tree_way *way, const 
 	if (rc || !key)
 		return rc ? rc : way_finish(txn, way, 0, true);
 	for (unsigned level = 0; !rc; level++) {
-		if (!path_floor(way->steps[level].page, txn->map->page_size, key, &found, &next))
+		if (!path_floor(way->steps[level].page, txn->map->page_size, *key, &found, &next))
 			return MDB_CORRUPTED;
 		way->steps[level].row = (uint16_t)(next - 1);
 		if (level + 1 == way->depth)

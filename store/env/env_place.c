@@ -80,7 +80,8 @@ int txn_place(struct txn *txn, struct bytes value, uint64_t *ret_offset)
 	return FOUND;
 }
 
-bool mapping_has(struct mapping *map, uint64_t offset, uint64_t size)
+/* Returns whether SIZE bytes from OFFSET on lie in the file, as far as the newest state reaches. */
+static bool mapping_has(struct mapping *map, uint64_t offset, uint64_t size)
 {
 	if (offset >= map->map_bytes || size > map->map_bytes - offset)
 		return false;

@@ -70,12 +70,12 @@ static int tree_read(const struct tree *tree, uint64_t page, unsigned kind, uint
 		: tree_damaged(tree, page, "is not of the kind that was expected there");
 }
 
-/* Returns the row at AT of the offsets of PAGE, which was read and ends its offsets at END; NULL: it does not lie in the page. */
+/* Returns the row at AT of the offsets of PAGE, which was read and ends its offsets at END; NULL: it does not lie behind them in the page. */
 static const uint8_t *tree_row(const struct tree *tree, const uint8_t *page, size_t at, size_t end)
 {
-	size_t size = tree->map->page_size, node = at + 2 <= size ? le16_get(page + at) : 0;
+	const uint8_t *row = page_row(page, tree->map->page_size, at);
 
-	return node < end || node + NODE_HEADER > size || node + NODE_HEADER + node_key(page + node).size > size ? NULL : page + node;
+	return row && row >= page + end ? row : NULL;
 }
 
 /* ---- the list of free pages ---- */
