@@ -55,7 +55,7 @@ struct bytes feed_key(uint32_t feed, enum feed_part part, uint8_t room[FEED_KEY_
 	return BYTES(room, FEED_KEY_SIZE);
 }
 
-uint32_t feed_checksum(struct bytes key, struct bytes content)
+uint32_t row_checksum(struct bytes key, struct bytes content)
 {
 	return crc32c(crc32c(0, key.data, key.size), content.data, content.size);
 }
@@ -63,7 +63,7 @@ uint32_t feed_checksum(struct bytes key, struct bytes content)
 void feed_seal(uint32_t feed, enum feed_part part, struct buf *buf)
 {
 	uint8_t room[FEED_KEY_SIZE];
-	uint32_t crc = feed_checksum(feed_key(feed, part, room), buf_bytes(buf));
+	uint32_t crc = row_checksum(feed_key(feed, part, room), buf_bytes(buf));
 	void *place = buf_grow(buf, FEED_CRC_SIZE);
 
 	if (place)
@@ -77,7 +77,7 @@ int feed_open(uint32_t feed, enum feed_part part, struct bytes stored, struct by
 	struct bytes content = BYTES(stored.data, size);
 	uint8_t room[FEED_KEY_SIZE];
 
-	if (!size || feed_checksum(feed_key(feed, part, room), content) != le32_get((const uint8_t *)stored.data + size))
+	if (!size || row_checksum(feed_key(feed, part, room), content) != le32_get((const uint8_t *)stored.data + size))
 		return err_say(ERR_CORRUPT, "journal: the %s of feed %" PRIu32 " is damaged: 'kinf run' lists everything again when it is started",
 			names[part], feed);
 	*ret_content = content;
@@ -357,7 +357,7 @@ int feed_rows_flush(struct journal *journal)
 		if (c->trimmed_rv.size)
 			memcpy(p + CHECKPOINT_HEADER + c->rv.size, c->trimmed_rv.data,
 				c->trimmed_rv.size);
-		le32_put(p + size, feed_checksum(key, BYTES(p, size)));
+		le32_put(p + size, row_checksum(key, BYTES(p, size)));
 	}
 	return 0;
 }

@@ -64,7 +64,7 @@ int sweep_due_write(struct txn *txn, uint64_t seq);
 
 struct bytes feed_key(uint32_t feed, enum feed_part part, uint8_t room[FEED_KEY_SIZE]);
 #define FEED_CRC_SIZE 4 /* at the end of each row */
-uint32_t feed_checksum(struct bytes key, struct bytes content);
+uint32_t row_checksum(struct bytes key, struct bytes content);
 /* Appends the checksum to BUF, which has what row PART of FEED says. */
 void feed_seal(uint32_t feed, enum feed_part part, struct buf *buf);
 /* Returns what the row STORED says, without its checksum. ERR_CORRUPT. */

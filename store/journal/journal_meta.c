@@ -78,11 +78,6 @@ int meta_write(struct txn *txn, const struct journal_meta *meta, uint32_t next_f
 #define SWEEP_KEY  BYTES_LIT("sweep")
 #define SWEEP_SIZE 12
 
-static uint32_t sweep_checksum(const uint8_t *row)
-{
-	return crc32c(crc32c(0, SWEEP_KEY.data, SWEEP_KEY.size), row, 8);
-}
-
 int sweep_due_read(struct txn *txn, uint64_t *ret_seq)
 {
 	struct bytes value;
@@ -92,7 +87,7 @@ int sweep_due_read(struct txn *txn, uint64_t *ret_seq)
 	if (r != FOUND)
 		return r < 0 ? r : 0;
 	const uint8_t *p = value.data;
-	bool sound = value.size == SWEEP_SIZE && sweep_checksum(p) == le32_get(p + 8);
+	bool sound = value.size == SWEEP_SIZE && row_checksum(SWEEP_KEY, BYTES(p, 8)) == le32_get(p + 8);
 	*ret_seq = sound && le64_get(p) ? le64_get(p) : 1;
 	return 0;
 }
@@ -106,6 +101,6 @@ int sweep_due_write(struct txn *txn, uint64_t seq)
 		return r < 0 ? r : 0;
 	}
 	le64_put(row, seq);
-	le32_put(row + 8, sweep_checksum(row));
+	le32_put(row + 8, row_checksum(SWEEP_KEY, BYTES(row, 8)));
 	return txn_put(txn, DB_META, SWEEP_KEY, BYTES(row, sizeof(row)), 0);
 }

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "common/check.h"
-#include "common/crc.h"
 #include "common/err.h"
 #include "common/proc.h"
 
@@ -25,11 +24,6 @@ struct runs {
 	} run[RUNS_MAX];
 };
 
-static uint32_t runs_checksum(const uint8_t *row, size_t size)
-{
-	return crc32c(crc32c(0, RUNS_KEY.data, RUNS_KEY.size), row, size);
-}
-
 /* Without a row, or with a damaged one, there are none. */
 static int runs_read(struct txn *txn, struct runs *ret_runs)
 {
@@ -41,7 +35,7 @@ static int runs_read(struct txn *txn, struct runs *ret_runs)
 		return r < 0 ? r : 0;
 	const uint8_t *row = value.data;
 	size_t n = value.size / RUN_SIZE;
-	if (n > RUNS_MAX || value.size != n * RUN_SIZE + CRC_SIZE || runs_checksum(row, n * RUN_SIZE) != le32_get(row + n * RUN_SIZE))
+	if (n > RUNS_MAX || value.size != n * RUN_SIZE + CRC_SIZE || row_checksum(RUNS_KEY, BYTES(row, n * RUN_SIZE)) != le32_get(row + n * RUN_SIZE))
 		return 0;
 	for (size_t i = 0; i < n; i++) {
 		ret_runs->run[i].id = le64_get(row + i * RUN_SIZE);
@@ -60,7 +54,7 @@ static int runs_write(struct txn *txn, const struct runs *runs)
 		le64_put(row + i * RUN_SIZE, runs->run[i].id);
 		le64_put(row + i * RUN_SIZE + 8, runs->run[i].first);
 	}
-	le32_put(row + size, runs_checksum(row, size));
+	le32_put(row + size, row_checksum(RUNS_KEY, BYTES(row, size)));
 	return txn_put(txn, DB_META, RUNS_KEY, BYTES(row, size + CRC_SIZE), 0);
 }
 
