@@ -324,6 +324,12 @@ struct tally {
 	unsigned long endings[256], signals, tried, bad;
 };
 
+/* The ten ways to change a byte: a bit is flipped, or it is set to 0 or ff. It may have had that value. */
+static uint8_t change_byte(uint8_t before, unsigned how)
+{
+	return how < 8 ? (uint8_t)(before ^ (1u << how)) : how == 8 ? 0 : 0xff;
+}
+
 /* Changes the byte at AT in each way, or in one, and reads the store each time. */
 static void try_byte(struct tally *tally, int fd, off_t at)
 {
@@ -340,7 +346,7 @@ static void try_byte(struct tally *tally, int fd, off_t at)
 	if ((only == 8 && !before) || (only == 9 && before == 0xff))
 		only = 0;
 	for (unsigned how = 0; how < 10; how++) {
-		uint8_t changed = how < 8 ? (uint8_t)(before ^ (1u << how)) : how == 8 ? 0 : 0xff;
+		uint8_t changed = change_byte(before, how);
 
 		if (changed == before || (one_way && how != only))
 			continue;
@@ -426,7 +432,7 @@ static void try_body_byte(struct tally *tally, int fd, off_t at, const volatile 
 	const uint8_t before = *byte;
 
 	for (unsigned how = 0; how < 10; how++) {
-		uint8_t changed = how < 8 ? (uint8_t)(before ^ (1u << how)) : how == 8 ? 0 : 0xff;
+		uint8_t changed = change_byte(before, how);
 
 		if (changed == before)
 			continue;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Damages records of a journal that a test writes. */
+/* Damages records of a journal that a test writes, and looks at what trimming leaves. */
 #ifndef UNIT_JOURNAL_DAMAGE_H
 #define UNIT_JOURNAL_DAMAGE_H
 
@@ -33,6 +33,38 @@ static inline void lose(struct journal *j, uint64_t seq)
 	cr_assert_eq(journal_begin(j), 0);
 	cr_assert_eq(txn_del(journal_txn(j), DB_LOG, seq_key(seq, room)), FOUND);
 	cr_assert_eq(journal_commit(j), 0);
+}
+
+static inline struct journal_meta meta_of(struct journal *j)
+{
+	struct journal_meta meta;
+
+	cr_assert_eq(journal_begin(j), 0);
+	cr_assert_eq(journal_meta(j, journal_txn(j), &meta), 0);
+	journal_abort(j);
+	return meta;
+}
+
+static inline void trim_to(struct journal *j, uint64_t target, size_t limit)
+{
+	uint64_t trimmed;
+	int r;
+
+	while ((r = journal_trim(j, target, limit, &trimmed)) == AGAIN)
+		continue;
+	cr_assert_eq(r, 0, "%s", err_text(r));
+}
+
+/* Also what can't be read. */
+static inline bool is_stored(struct journal *j, uint64_t seq)
+{
+	uint8_t room[SEQ_KEY_SIZE];
+	struct bytes stored;
+
+	cr_assert_eq(journal_begin(j), 0);
+	int r = txn_get(journal_txn(j), DB_LOG, seq_key(seq, room), &stored);
+	journal_abort(j);
+	return r == FOUND;
 }
 
 #endif

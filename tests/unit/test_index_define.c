@@ -25,18 +25,24 @@ static int key_as_term(void *arg, const struct index_entry *entry, uint32_t feed
 	return 0;
 }
 
+/* Makes the objects a to f, and then, in a transaction that goes on, the definition `late`. Returns its id. */
+static uint32_t define_late(struct fixture *f)
+{
+	setup(f);
+	begin(f);
+	for (const char *key = "abcdef"; *key; key++)
+		put(f, (char[]){*key, 0}, 1, NULL, 0, NULL, 0);
+	commit(f);
+	begin(f);
+	return define(f, "late");
+}
+
 Test(index, a_new_definition_is_filled_in_slices_while_changes_go_on)
 {
 	struct fixture f;
 	struct backfill fill = {0};
 
-	setup(&f);
-	begin(&f);
-	for (const char *key = "abcdef"; *key; key++)
-		put(&f, (char[]){*key, 0}, 1, NULL, 0, NULL, 0);
-	commit(&f);
-	begin(&f);
-	uint32_t d = fill.definition = define(&f, "late");
+	uint32_t d = fill.definition = define_late(&f);
 	struct index_term a[] = {term(d, "a")}, f_[] = {term(d, "f")}, g[] = {term(d, "g")};
 
 	cr_assert_eq(index_backfill(f.index, d, 3, key_as_term, &fill), AGAIN);
@@ -85,13 +91,7 @@ Test(index, the_objects_of_the_next_slice_are_known_before_it)
 	struct unfilled all = {.most = 9}, three = {.most = 3}, none = {.most = 9};
 	size_t n;
 
-	setup(&f);
-	begin(&f);
-	for (const char *key = "abcdef"; *key; key++)
-		put(&f, (char[]){*key, 0}, 1, NULL, 0, NULL, 0);
-	commit(&f);
-	begin(&f);
-	uint32_t d = fill.definition = define(&f, "late");
+	uint32_t d = fill.definition = define_late(&f);
 
 	cr_assert_eq(index_backfill(f.index, d, 1, key_as_term, &fill), AGAIN);
 	commit(&f);

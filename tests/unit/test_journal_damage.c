@@ -262,38 +262,6 @@ Test(journal_damage, a_page_of_heads_that_lacks_some_is_noticed)
 	journal_abort(j);
 }
 
-static struct journal_meta meta_of(void)
-{
-	struct journal_meta meta;
-
-	cr_assert_eq(journal_begin(j), 0);
-	cr_assert_eq(journal_meta(j, journal_txn(j), &meta), 0);
-	journal_abort(j);
-	return meta;
-}
-
-static void trim_to(uint64_t target)
-{
-	uint64_t trimmed;
-	int r;
-
-	while ((r = journal_trim(j, target, 100, &trimmed)) == AGAIN)
-		continue;
-	cr_assert_eq(r, 0, "%s", err_text(r));
-}
-
-/* Also what can't be read. */
-static bool is_stored(uint64_t seq)
-{
-	uint8_t room[SEQ_KEY_SIZE];
-	struct bytes stored;
-
-	cr_assert_eq(journal_begin(j), 0);
-	int r = txn_get(journal_txn(j), DB_LOG, seq_key(seq, room), &stored);
-	journal_abort(j);
-	return r == FOUND;
-}
-
 /* Trimming passes over a damaged version that a newer one replaces, over a damaged deletion, and over missing records. */
 Test(journal_damage, trimming_leaves_nothing_of_what_it_passed_over)
 {
@@ -307,17 +275,17 @@ Test(journal_damage, trimming_leaves_nothing_of_what_it_passed_over)
 	damage(j, deleted, 8, 0);
 	damage(j, newest, 8, 0);
 	lose(j, missing);
-	trim_to(newest);
-	cr_expect(!is_stored(3) && !is_stored(deleted), "web/01 is deleted");
-	cr_expect(!is_stored(2) && !is_stored(5), "versions before the newest");
-	cr_expect(is_stored(6), "an object that did not change");
-	cr_expect_eq(meta_of().history, 0);
+	trim_to(j, newest, 100);
+	cr_expect(!is_stored(j, 3) && !is_stored(j, deleted), "web/01 is deleted");
+	cr_expect(!is_stored(j, 2) && !is_stored(j, 5), "versions before the newest");
+	cr_expect(is_stored(j, 6), "an object that did not change");
+	cr_expect_eq(meta_of(j).history, 0);
 	uint64_t last = append(j, feed, RECORD_MODIFIED, "web/00");
 	cr_assert_eq(journal_commit(j), 0);
-	cr_expect_gt(meta_of().history, 0);
-	trim_to(last);
-	cr_expect_not(is_stored(damaged));
-	cr_expect_eq(meta_of().history, 0);
+	cr_expect_gt(meta_of(j).history, 0);
+	trim_to(j, last, 100);
+	cr_expect_not(is_stored(j, damaged));
+	cr_expect_eq(meta_of(j).history, 0);
 }
 
 Test(journal_damage, nothing_goes_while_a_record_above_the_horizon_may_need_it)
@@ -329,13 +297,13 @@ Test(journal_damage, nothing_goes_while_a_record_above_the_horizon_may_need_it)
 	cr_assert_eq(journal_commit(j), 0);
 	damage(j, damaged, 8, 0);
 	damage(j, second, 8, 0);
-	trim_to(damaged);
-	cr_expect(is_stored(2) && is_stored(3) && is_stored(4) && is_stored(damaged));
-	trim_to(second);
-	cr_expect(!is_stored(2) && !is_stored(3), "the heads name the newest");
-	cr_expect(is_stored(4) && is_stored(damaged) && is_stored(second), "4 is the one before 7");
-	trim_to(last);
-	cr_expect(!is_stored(4) && is_stored(last));
+	trim_to(j, damaged, 100);
+	cr_expect(is_stored(j, 2) && is_stored(j, 3) && is_stored(j, 4) && is_stored(j, damaged));
+	trim_to(j, second, 100);
+	cr_expect(!is_stored(j, 2) && !is_stored(j, 3), "the heads name the newest");
+	cr_expect(is_stored(j, 4) && is_stored(j, damaged) && is_stored(j, second), "4 is the one before 7");
+	trim_to(j, last, 100);
+	cr_expect(!is_stored(j, 4) && is_stored(j, last));
 }
 
 Test(journal_damage, a_removed_feed_goes_also_if_its_last_record_is_one_of_several_that_are_missing)
@@ -353,13 +321,13 @@ Test(journal_damage, a_removed_feed_goes_also_if_its_last_record_is_one_of_sever
 	cr_assert_eq(journal_commit(j), 0);
 	for (uint64_t seq = removed - 1; seq <= removed + 1; seq++)
 		lose(j, seq);
-	trim_to(last);
+	trim_to(j, last, 100);
 	cr_assert_eq(journal_begin(j), 0);
 	cr_expect_eq(journal_feed_checkpoint(j, journal_txn(j), feed, &checkpoint), NOT_FOUND);
 	journal_abort(j);
 	for (uint64_t seq = 1; seq < last; seq++)
-		cr_expect_not(is_stored(seq), "%" PRIu64, seq);
-	cr_expect(is_stored(last));
+		cr_expect_not(is_stored(j, seq), "%" PRIu64, seq);
+	cr_expect(is_stored(j, last));
 }
 
 /* A page that has the same row twice leads the walk back. */
@@ -388,7 +356,7 @@ Test(journal_damage, trimming_goes_on_after_a_page_that_leads_back)
 	cr_assert_eq(journal_commit(j), 0);
 	int r = journal_trim(j, 10, 100, &trimmed);
 	cr_assert_eq(r, 0, "%s", err_text(r));
-	meta = meta_of();
+	meta = meta_of(j);
 	cr_expect_eq(meta.horizon, 10, "%" PRIu64, meta.horizon);
 	cr_expect(is_there(2) && is_there(3) && is_there(10));
 }

@@ -146,7 +146,7 @@ static unsigned dice(unsigned n)
 	return (unsigned)(chance >> 33) % n;
 }
 
-/* What a follower knows: an event, by the object that it adds, and the run in which it came to know it. */
+/* A follower knows an event, by the object that the event adds, and the run in which the follower read it. */
 struct known {
 	uint64_t run, seq;
 	char key[24];

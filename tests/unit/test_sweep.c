@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What trimming leaves at or below the horizon after damage is swept, by this writer or a later one. */
+/* Trimming leaves records after damage. This writer or a later one deletes them. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -26,38 +26,6 @@ static void teardown(void)
 }
 
 TestSuite(sweep, .init = setup, .fini = teardown, .timeout = 120);
-
-static struct journal_meta meta_of(void)
-{
-	struct journal_meta meta;
-
-	cr_assert_eq(journal_begin(j), 0);
-	cr_assert_eq(journal_meta(j, journal_txn(j), &meta), 0);
-	journal_abort(j);
-	return meta;
-}
-
-static void trim_to(uint64_t target, size_t limit)
-{
-	uint64_t trimmed;
-	int r;
-
-	while ((r = journal_trim(j, target, limit, &trimmed)) == AGAIN)
-		continue;
-	cr_assert_eq(r, 0, "%s", err_text(r));
-}
-
-/* Also what can't be read. */
-static bool is_stored(uint64_t seq)
-{
-	uint8_t room[SEQ_KEY_SIZE];
-	struct bytes stored;
-
-	cr_assert_eq(journal_begin(j), 0);
-	int r = txn_get(journal_txn(j), DB_LOG, seq_key(seq, room), &stored);
-	journal_abort(j);
-	return r == FOUND;
-}
 
 static void repair(uint64_t seq, const char *key)
 {
@@ -100,17 +68,17 @@ static void a_later_writer_sweeps(bool compacted)
 	cr_assert_eq(journal_commit(j), 0);
 	damage(j, passed, 8, 0);
 	damage(j, next, 8, 0);
-	trim_to(passed, 100);
-	cr_expect(is_stored(2) && is_stored(3));
+	trim_to(j, passed, 100);
+	cr_expect(is_stored(j, 2) && is_stored(j, 3));
 	repair(passed, "web/00");
 	repair(next, "web/01");
 	if (compacted)
 		compact();
 	reopen();
-	trim_to(next, 100);
-	cr_expect(!is_stored(2) && !is_stored(3));
-	cr_expect(is_stored(4) && is_stored(passed) && is_stored(next));
-	cr_expect_eq(meta_of().history, 0);
+	trim_to(j, next, 100);
+	cr_expect(!is_stored(j, 2) && !is_stored(j, 3));
+	cr_expect(is_stored(j, 4) && is_stored(j, passed) && is_stored(j, next));
+	cr_expect_eq(meta_of(j).history, 0);
 }
 
 Test(sweep, a_later_writer_sweeps_what_trimming_has_left)
@@ -171,7 +139,7 @@ static const char *key_of(unsigned object)
 	return text;
 }
 
-/* What was written, and what is damaged of it. */
+/* The records that were written, and which of them are damaged. */
 struct model {
 	uint64_t newest[OBJECTS]; /* 0: the object does not exist */
 	unsigned object[SEQS];
@@ -194,7 +162,7 @@ static void model_damage(struct model *m)
 {
 	uint64_t seq = m->last - dice(EVENTS);
 
-	if (m->last <= 1 + EVENTS || m->damaged[seq] || !is_stored(seq))
+	if (m->last <= 1 + EVENTS || m->damaged[seq] || !is_stored(j, seq))
 		return;
 	damage(j, seq, 8, 0); /* the version before it */
 	m->damaged[seq] = true;
@@ -216,7 +184,7 @@ static void model_repair(struct model *m)
 static bool model_is_sound(const struct model *m)
 {
 	for (uint64_t seq = 1; seq <= m->last; seq++)
-		if (m->damaged[seq] && is_stored(seq))
+		if (m->damaged[seq] && is_stored(j, seq))
 			return false;
 	return true;
 }
@@ -228,7 +196,7 @@ static void model_step(struct model *m)
 	case 8:
 		return model_damage(m);
 	case 1:
-		return trim_to(meta_of().horizon + dice((unsigned)(m->last - meta_of().horizon) + 1), 1 + dice(4));
+		return trim_to(j, meta_of(j).horizon + dice((unsigned)(m->last - meta_of(j).horizon) + 1), 1 + dice(4));
 	case 2:
 		return model_repair(m);
 	case 3:
@@ -253,7 +221,7 @@ static void model_check(const struct model *m)
 		cr_assert_eq(found, needed, "%" PRIu64 " of %" PRIu64, seq, m->last);
 	}
 	journal_abort(j);
-	cr_assert_eq(meta_of().history, 0, "%" PRIu64 " after %" PRIu64, meta_of().history, m->last);
+	cr_assert_eq(meta_of(j).history, 0, "%" PRIu64 " after %" PRIu64, meta_of(j).history, m->last);
 }
 
 /* Changes, damage, repairs, trimming in slices, new writers and compaction in any order. */
@@ -269,7 +237,7 @@ Test(sweep, after_all_was_trimmed_the_newest_versions_alone_are_left)
 		model_repair(&m);
 		if (dice(2))
 			reopen();
-		trim_to(m.last, 3);
+		trim_to(j, m.last, 3);
 		model_check(&m);
 	}
 }
