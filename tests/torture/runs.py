@@ -293,7 +293,10 @@ class Runs:
         self.store.wait_equal(self.simulator, FEED)
         processor.stop()
         self.daemon("kinf-processor", processor)
+        followed = processor.log.count(" journal_followed ")
         processor.start()
+        # A daemon that ends takes the lock of one that only starts for a moment, which then ends also, for its supervisor.
+        eventually(lambda: processor.log.count(" journal_followed ") > followed, what="the processor follows the journal")
         self.store.wait_equal(self.simulator, FEED)
         reflector.stop()
         self.daemon("kinf-reflector", reflector)
