@@ -323,7 +323,7 @@ int path_eval(const struct path *path, struct bytes document, path_found_fn *fou
 	return r < 0 ? r : path_eval_value(path, &root, found_fn, arg);
 }
 
-static int path_keep_first(void *arg, const struct value *value)
+int path_keep_first(void *arg, const struct value *value)
 {
 	*(struct value *)arg = *value;
 	return END;

@@ -88,6 +88,9 @@ bool path_is_plain_char(char c);
 int path_eval_from(const struct path *path, size_t step, const struct value *value,
 	path_found_fn *found_fn, void *arg);
 
+/* A path_found_fn that keeps the first value in ARG, a struct value, and ends with END. */
+int path_keep_first(void *arg, const struct value *value);
+
 struct bytes path_step_key(const struct path *path, const struct path_step *step);
 
 /* Appends the canonical text of all steps. IS_FIRST: nothing stands before it. */

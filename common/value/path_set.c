@@ -7,9 +7,12 @@
 #include "common/err.h"
 #include "common/value/path_internal.h"
 
+#define PATH_SIZE_BIT(size) (UINT64_C(1) << ((size) % 64))
+
 struct path_set_key {
 	struct bytes key;
 	size_t first, next; /* the first key below it, the next one beside it; 0: there is none */
+	uint64_t sizes;     /* bit size % 64 for each key below it: most members of a map have another one */
 	uint32_t n_below;
 	bool found; /* in the document */
 	struct value value;
@@ -42,6 +45,7 @@ static int path_set_add_key(
 	*ret_number = set->n_keys - 1;
 	if (*ret_number > 0) {
 		set->keys[above].first = *ret_number;
+		set->keys[above].sizes |= PATH_SIZE_BIT(key.size);
 		set->keys[above].n_below++;
 	}
 	return 0;
@@ -63,14 +67,36 @@ int path_set_add(struct path_set *set, const struct path *path, size_t *ret_numb
 	return r;
 }
 
+int path_set_add_keys(struct path_set *set, const char *keys, size_t *ret_number)
+{
+	struct path_set_member member = {.path = NULL};
+	int r = set->n_keys ? 0 : path_set_add_key(set, 0, BYTES_NONE, &member.key);
+
+	while (r == 0 && *keys) {
+		size_t size = strcspn(keys, ".");
+
+		r = path_set_add_key(set, member.key, BYTES(keys, size), &member.key);
+		keys += size + (keys[size] == '.');
+	}
+	if (r == 0)
+		r = ARRAY_ADD(set->members, set->n_members, set->members_room, member,
+			"the set of paths");
+	if (r == 0)
+		*ret_number = set->n_members - 1;
+	return r;
+}
+
 /* Returns the number of the key below ABOVE that is KEY and was not found before, or 0. */
 static size_t path_set_key_below(const struct path_set *set, size_t above, struct bytes key)
 {
-	size_t i = set->keys[above].first;
+	const struct path_set_key *keys = set->keys;
 
-	while (i && (set->keys[i].found || !bytes_equal(set->keys[i].key, key)))
-		i = set->keys[i].next;
-	return i;
+	if (!(keys[above].sizes & PATH_SIZE_BIT(key.size)))
+		return 0;
+	for (size_t i = keys[above].first; i; i = keys[i].next)
+		if (keys[i].key.size == key.size && !keys[i].found && bytes_equal(keys[i].key, key))
+			return i;
+	return 0;
 }
 
 /* Finds the keys below ABOVE, whose value is a map. WHOLE: moves *RET_END to the end of the map;
@@ -90,7 +116,10 @@ static int path_set_find_below(
 			r = value_pass(&p, end, 2 * (uint64_t)left);
 			break;
 		}
-		r = value_read_key(&p, end, &key);
+		if (value_read_short_text(BYTES(p, (size_t)(end - p)), &key))
+			p = (const uint8_t *)key.data + key.size;
+		else
+			r = value_read_key(&p, end, &key);
 		size_t number = r == 0 ? path_set_key_below(set, above, key) : 0;
 		struct path_set_key *found = &set->keys[number];
 		if (r == 0 && number) {
@@ -122,6 +151,13 @@ int path_set_find(struct path_set *set, struct bytes document)
 	return set->keys[0].value.type == VALUE_MAP ? path_set_find_below(set, 0, false, &end) : 0;
 }
 
+const struct value *path_set_value(const struct path_set *set, size_t number)
+{
+	const struct path_set_key *key = &set->keys[set->members[number].key];
+
+	return key->found ? &key->value : NULL;
+}
+
 int path_set_eval(const struct path_set *set, size_t number, path_found_fn *found_fn, void *arg)
 {
 	const struct path_set_member *member = &set->members[number];
@@ -130,4 +166,11 @@ int path_set_eval(const struct path_set *set, size_t number, path_found_fn *foun
 	return from->found ? path_eval_from(member->path, member->path->n_keys, &from->value,
 				     found_fn, arg)
 			   : 0;
+}
+
+int path_set_first(const struct path_set *set, size_t number, struct value *ret_value)
+{
+	int r = path_set_eval(set, number, path_keep_first, ret_value);
+
+	return r == END ? FOUND : r == 0 ? NOT_FOUND : r;
 }

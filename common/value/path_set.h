@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Several paths that are followed in the same document. The keys with which they begin are found in
- * one walk over it, which ends with the last of them; each path is then followed from there. For
- * the index of pods with their labels and three paths this takes a third of the time of path_eval()
- * for each.
+ * Several paths that are followed in the same document: one pass over an object finds all that a table, an
+ * index or a selector needs of it. The leading keys of the paths are a tree, which is matched while the
+ * document is walked once; the walk ends with the last of them. Each path is then followed from its place.
  *
- *	path_set_add(set, path, &number);     for each path; PATH stays the caller's, and in use
- *	path_set_find(set, document);         for each document
- *	path_set_eval(set, number, fn, arg);  as path_eval()
+ *	path_set_add(set, path, &number);       for each path; PATH stays the caller's, and in use
+ *	path_set_add_keys(set, "a.b", &number); for keys alone
+ *	path_set_find(set, document);           for each document
+ *	path_set_eval(set, number, fn, arg);    as path_eval()
+ *	path_set_value(set, number);            the value at the leading keys
  *
- * One thread at a time.
+ * A path that is added between two documents is found from the next one on. One thread at a time.
  */
 #ifndef COMMON_VALUE_PATH_SET_H
 #define COMMON_VALUE_PATH_SET_H
@@ -32,10 +33,20 @@ void path_set_release(struct path_set *set);
 
 int path_set_add(struct path_set *set, const struct path *path, size_t *ret_number);
 
+/* Adds the path KEYS, names without dots in them, separated by dots. The text stays the caller's, and in use. */
+int path_set_add_keys(struct path_set *set, const char *keys, size_t *ret_number);
+
 /* Returns: 0 or ERR_CORRUPT. */
 int path_set_find(struct path_set *set, struct bytes document);
 
-/* Follows path NUMBER in the document of the last path_set_find(). */
+/* Returns the value at the leading keys of path NUMBER in the document of the last path_set_find(); NULL: there is
+ * none. Borrowed until a path is added or the next document is walked. */
+const struct value *path_set_value(const struct path_set *set, size_t number);
+
+/* Follows path NUMBER, of path_set_add(), in the document of the last path_set_find(). */
 int path_set_eval(const struct path_set *set, size_t number, path_found_fn *found_fn, void *arg);
+
+/* Returns its first value in RET_VALUE: FOUND, NOT_FOUND or an error. */
+int path_set_first(const struct path_set *set, size_t number, struct value *ret_value);
 
 #endif

@@ -469,3 +469,25 @@ Test(path, a_set_finds_what_each_of_its_paths_finds_alone)
 	for (size_t i = 0; i < PATHS; i++)
 		path_free(&paths[i]);
 }
+
+Test(path, a_set_takes_keys_alone_and_grows_between_two_documents, .init = set_up, .fini = tear_down)
+{
+	struct path_set set = {0};
+	size_t name, none, whole, late;
+
+	cr_assert_eq(path_set_add_keys(&set, "metadata.name", &name), 0);
+	cr_assert_eq(path_set_add_keys(&set, "metadata.name.more", &none), 0);
+	cr_assert_eq(path_set_add_keys(&set, "", &whole), 0);
+	cr_assert_null(path_set_value(&set, late = name)); /* no document yet */
+	cr_assert_eq(path_set_find(&set, buf_bytes(&document)), 0);
+	cr_assert(bytes_equal(path_set_value(&set, name)->text, BYTES_LIT("web")));
+	cr_assert_null(path_set_value(&set, none));
+	cr_assert_eq(path_set_value(&set, whole)->type, VALUE_MAP);
+
+	cr_assert_eq(path_set_add_keys(&set, "status.conditions", &late), 0);
+	cr_assert_null(path_set_value(&set, late));
+	cr_assert(bytes_equal(path_set_value(&set, name)->text, BYTES_LIT("web")));
+	cr_assert_eq(path_set_find(&set, buf_bytes(&document)), 0);
+	cr_assert_eq(path_set_value(&set, late)->type, VALUE_ARRAY);
+	path_set_release(&set);
+}
