@@ -4,17 +4,6 @@
 
 #include "reader/table/printer_internal.h"
 
-/* Everything that the cells of a pod need from its containers. */
-struct pod_summary {
-	struct bytes reason; /* "Running", or what a container waits for */
-	const char *prefix;  /* before the reason: "Init:" */
-	int64_t number;      /* after the reason, if it ends with a colon */
-	int64_t ready, total, restarts;
-	int64_t done, init_total;  /* of "Init:1/3", if progress is set */
-	bool progress;
-	struct bytes restarted; /* when a container last ended; empty: never */
-};
-
 static void pod_keep_latest(struct bytes *latest, struct bytes time)
 {
 	/* RFC 3339 texts of one form: their order is that of time. */
@@ -181,10 +170,10 @@ static void pod_set_phase(struct printer_row *row, struct pod_summary *pod)
 			pod->reason = BYTES_LIT("SchedulingGated");
 }
 
-static struct pod_summary pod_summarize(struct printer_row *row)
+static struct pod_summary pod_make(struct printer_row *row)
 {
 	struct value_iter iter = printer_items(row, &row->object, "spec.initContainers");
-	struct pod_summary pod = {.restarted = BYTES_NONE};
+	struct pod_summary pod = {.made = true, .restarted = BYTES_NONE};
 	struct value containers, container;
 
 	pod_set_phase(row, &pod);
@@ -208,37 +197,45 @@ static struct pod_summary pod_summarize(struct printer_row *row)
 	return pod;
 }
 
+/* Three cells need the summary, which is made once. */
+static const struct pod_summary *pod_summarize(struct printer_row *row)
+{
+	if (!row->pod.made)
+		row->pod = pod_make(row);
+	return &row->pod;
+}
+
 static enum printer_cell_type pod_ready(struct printer_row *row)
 {
-	struct pod_summary pod = pod_summarize(row);
+	const struct pod_summary *pod = pod_summarize(row);
 
-	buf_printf(row->text, "%" PRId64 "/%" PRId64, pod.ready, pod.total);
+	buf_printf(row->text, "%" PRId64 "/%" PRId64, pod->ready, pod->total);
 	return PRINTER_STRING;
 }
 
 static enum printer_cell_type pod_status(struct printer_row *row)
 {
-	struct pod_summary pod = pod_summarize(row);
-	const char *reason = pod.reason.data;
+	const struct pod_summary *pod = pod_summarize(row);
+	const char *reason = pod->reason.data;
 
-	buf_str(row->text, pod.prefix);
-	buf_bytes_put(row->text, pod.reason);
-	if (pod.progress)
-		buf_printf(row->text, "%" PRId64 "/%" PRId64, pod.done, pod.init_total);
-	else if (pod.reason.size && reason[pod.reason.size - 1] == ':')
-		buf_printf(row->text, "%" PRId64, pod.number);
+	buf_str(row->text, pod->prefix);
+	buf_bytes_put(row->text, pod->reason);
+	if (pod->progress)
+		buf_printf(row->text, "%" PRId64 "/%" PRId64, pod->done, pod->init_total);
+	else if (pod->reason.size && reason[pod->reason.size - 1] == ':')
+		buf_printf(row->text, "%" PRId64, pod->number);
 	return PRINTER_STRING;
 }
 
 static enum printer_cell_type pod_restarts(struct printer_row *row)
 {
-	struct pod_summary pod = pod_summarize(row);
+	const struct pod_summary *pod = pod_summarize(row);
 	char age[AGE_SIZE];
 
-	buf_printf(row->text, "%" PRId64, pod.restarts);
-	if (!pod.restarts || !pod.restarted.size)
+	buf_printf(row->text, "%" PRId64, pod->restarts);
+	if (!pod->restarts || !pod->restarted.size)
 		return PRINTER_STRING;
-	age_between(pod.restarted, row->now_ns, "<unknown>", age);
+	age_between(pod->restarted, row->now_ns, "<unknown>", age);
 	buf_printf(row->text, " (%s ago)", age);
 	return PRINTER_STRING;
 }

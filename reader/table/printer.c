@@ -31,6 +31,8 @@ struct printer {
 	struct printer_column columns[PRINTER_CELLS_MAX];
 	const struct printer_cell_row *built_in; /* NULL: a custom resource, with paths */
 	struct path *paths[PRINTER_CELLS_MAX];   /* NULL: its cells are empty */
+	size_t numbers[PRINTER_CELLS_MAX];       /* of the paths, in FIELDS */
+	struct printer_fields fields;
 	const char *order;
 	uint64_t now_ns; /* 0: the clock's */
 	struct buf names; /* texts of the columns of a custom resource, each with its NUL */
@@ -101,8 +103,12 @@ static int printer_add_custom(struct printer *printer, const struct value *colum
 	int r = path_parse((const char *)printer->names.data + path, &printer->paths[i]);
 	if (r == -ENOMEM)
 		return r;
-	if (r == 0)
+	if (r == 0) {
 		path_use_arrays_only(printer->paths[i]);
+		int added = path_set_add(&printer->fields.set, printer->paths[i], &printer->numbers[i]);
+		if (added < 0)
+			return added;
+	}
 	err_ignore(r, "the API server also shows empty cells");
 	at[0] = printer_keep(printer, column, "name", "");
 	at[1] = printer_keep(printer, column, "type", "string");
@@ -223,6 +229,7 @@ void printer_free(struct printer **printer)
 	p->magic = 0;
 	for (size_t i = 0; i < PRINTER_CELLS_MAX; i++)
 		path_free(&p->paths[i]);
+	path_set_release(&p->fields.set);
 	buf_release(&p->names);
 	buf_release(&p->text);
 	free(p);
@@ -405,11 +412,15 @@ int printer_row(struct printer *printer, struct bytes body, const struct printer
 
 	CHECK_OBJ(printer, PRINTER_MAGIC);
 	struct printer_row row = {.text = &printer->text,
+		.fields = &printer->fields,
 		.now_ns = printer->now_ns ? printer->now_ns : proc_realtime_ns()};
 	size_t n = printer->n + printer->n_extra;
 	int r = value_read(body, &row.object);
 
 	buf_reset(&printer->text);
+	printer->fields.n_walked = printer->fields.set.n_members;
+	if (r == 0)
+		r = path_set_find(&printer->fields.set, body);
 	for (size_t i = 0; r == 0 && i < n; i++) {
 		enum printer_cell_type type = PRINTER_NULL;
 
@@ -418,7 +429,7 @@ int printer_row(struct printer *printer, struct bytes body, const struct printer
 		else if (i == 0)
 			type = printer_make(&row, &printer_plain[0]);
 		else if (printer->paths[i])
-			r = path_first(printer->paths[i], body, &value);
+			r = path_set_first(&printer->fields.set, printer->numbers[i], &value);
 		if (r == FOUND && !printer->built_in && i > 0 && printer->paths[i])
 			type = printer_make_custom(&row, &printer->columns[i], &value);
 		r = r == NOT_FOUND ? 0 : r;

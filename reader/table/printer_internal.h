@@ -11,14 +11,43 @@
 
 #include "common/err.h"
 #include "common/options.h"
+#include "common/value/path_set.h"
 #include "common/value/value.h"
 #include "reader/table/age.h"
 #include "reader/table/printer.h"
 
-#define PRINTER_DEPTH 8 /* parts of a path */
+#define PRINTER_FIELDS 128 /* a power of two */
+
+/*
+ * The fields that the cells of one kind read. Their paths are learned from the first objects: a field that a cell
+ * asked for once is found in all later objects by the one walk of SET.
+ */
+struct printer_fields {
+	struct path_set set;
+	size_t n_walked; /* paths that the walk over the current object knew */
+	size_t n;
+	struct {
+		const char *path;
+		size_t number; /* in SET */
+	} learned[PRINTER_FIELDS];
+};
+
+/* All that the cells of a pod need from its containers (kinds_pods.c). */
+struct pod_summary {
+	bool made;
+	struct bytes reason; /* "Running", or what a container waits for */
+	const char *prefix;  /* before the reason: "Init:" */
+	int64_t number;      /* after the reason, if it ends with a colon */
+	int64_t ready, total, restarts;
+	int64_t done, init_total; /* of "Init:1/3", if progress is set */
+	bool progress;
+	struct bytes restarted; /* when a container last ended; empty: never */
+};
 
 struct printer_row {
 	struct value object;
+	struct printer_fields *fields; /* found in OBJECT; NULL: each is searched for */
+	struct pod_summary pod;
 	uint64_t now_ns;
 	struct buf *text; /* of all cells of the row */
 	int error;        /* sticky: 0, ERR_CORRUPT */
@@ -142,8 +171,8 @@ extern const struct printer_kind_row printer_kinds_pods[], printer_kinds_core[],
 
 /* ---- reading an object ---- */
 
-/* Finds the value at PATH, names separated by dots. A damaged object sets ROW->error and has no
- * such value. Returns whether it is there. */
+/* Finds the value at PATH, names separated by dots; in the object itself PATH is a text that stays. A damaged
+ * object sets ROW->error and has no such value. Returns whether it is there. */
 bool printer_find(struct printer_row *row, const struct value *in, const char *path,
 	struct value *ret_value);
 

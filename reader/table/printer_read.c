@@ -20,7 +20,7 @@ static bool printer_member(struct printer_row *row, const struct value *map, str
 	return r == FOUND;
 }
 
-bool printer_find(struct printer_row *row, const struct value *in, const char *path,
+static bool printer_search(struct printer_row *row, const struct value *in, const char *path,
 	struct value *ret_value)
 {
 	struct value here = *in, next;
@@ -35,6 +35,40 @@ bool printer_find(struct printer_row *row, const struct value *in, const char *p
 	}
 	*ret_value = here;
 	return here.type != VALUE_NIL;
+}
+
+/* Returns the number of PATH in the walk over the object. SIZE_MAX: the walk did not know it, later ones do. */
+static size_t printer_field(struct printer_fields *fields, const char *path)
+{
+	size_t at = (uintptr_t)path * UINT64_C(0x9e3779b97f4a7c15) >> 57; /* paths are literals, each at its address */
+
+	_Static_assert(PRINTER_FIELDS == 128, "seven bits");
+	for (; fields->learned[at].path; at = (at + 1) % PRINTER_FIELDS)
+		if (fields->learned[at].path == path)
+			return fields->learned[at].number < fields->n_walked ? fields->learned[at].number : SIZE_MAX;
+	if (fields->n == PRINTER_FIELDS / 2)
+		return SIZE_MAX;
+	if (path_set_add_keys(&fields->set, path, &fields->learned[at].number) < 0) {
+		err_forget(); /* no memory: it is searched for */
+		return SIZE_MAX;
+	}
+	fields->learned[at].path = path;
+	fields->n++;
+	return SIZE_MAX;
+}
+
+bool printer_find(struct printer_row *row, const struct value *in, const char *path,
+	struct value *ret_value)
+{
+	size_t number = in == &row->object && row->fields ? printer_field(row->fields, path) : SIZE_MAX;
+
+	if (number == SIZE_MAX)
+		return printer_search(row, in, path, ret_value);
+	const struct value *value = path_set_value(&row->fields->set, number);
+	if (!value)
+		return false;
+	*ret_value = *value;
+	return value->type != VALUE_NIL;
 }
 
 bool printer_find_key(struct printer_row *row, const char *path, const char *key,

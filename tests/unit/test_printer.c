@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 
 #include "common/err.h"
+#include "common/options.h"
 #include "common/value/json.h"
 #include "reader/table/age.h"
 #include "reader/table/printer.h"
@@ -132,6 +133,39 @@ Test(printer, columns_are_those_of_a_table_column_definition)
 					 "format): .spec.n\",\"priority\":1}"));
 	buf_release(&out);
 	buf_release(&crd);
+	printer_free(&printer);
+}
+
+Test(printer, a_row_is_the_same_whichever_rows_came_before_it)
+{
+	static const char *const pods[] = {
+		"{\"metadata\":{\"name\":\"a\"}}", "{}",
+		"{\"metadata\":{\"name\":\"b\",\"deletionTimestamp\":\"2026-11-22T05:59:00Z\"},\"spec\":"
+		"{\"nodeName\":\"n\",\"containers\":[{\"name\":\"c\"}]},\"status\":{\"phase\":\"Running\"}}",
+		"{\"metadata\":{\"name\":\"c\"},\"spec\":{\"initContainers\":[{\"name\":\"i\",\"restartPolicy\":"
+		"\"Always\"}],\"containers\":[{\"name\":\"c\"}],\"readinessGates\":[{\"conditionType\":\"g\"}]},"
+		"\"status\":{\"phase\":\"Running\",\"conditions\":[{\"type\":\"g\",\"status\":\"True\"}],"
+		"\"podIPs\":[{\"ip\":\"10.0.0.1\"}],\"containerStatuses\":[{\"name\":\"c\",\"restartCount\":2,"
+		"\"state\":{\"waiting\":{\"reason\":\"CrashLoopBackOff\"}}}]}}",
+		"{\"spec\":5,\"status\":{\"phase\":\"Pending\",\"phase\":\"Failed\"}}",
+	};
+	struct printer_kind kind = {.resource = BYTES_LIT("pods")};
+	struct printer *printer = NULL;
+
+	cr_assert_eq(printer_new(&kind, &printer), 0);
+	printer_set_now(printer, NOW_NS);
+	for (size_t i = 0; i < 3 * ARRAY_SIZE(pods); i++) {
+		const char *json = pods[i * 3 % ARRAY_SIZE(pods)];
+		struct buf body = msgpack_of(json), text = BUF_INIT;
+		const struct printer_cell *cells;
+		size_t n;
+
+		cr_assert_eq(printer_row(printer, buf_bytes(&body), &cells, &n), 0);
+		printer_put_cells(cells, n, &text);
+		cr_assert_str_eq(buf_cstr(&text), cells_of("", "pods", NULL, json));
+		buf_release(&text);
+		buf_release(&body);
+	}
 	printer_free(&printer);
 }
 
