@@ -76,7 +76,7 @@ void printer_set_now(struct printer *printer, uint64_t now_ns);
 int printer_row(struct printer *printer, struct bytes body, const struct printer_cell **ret_cells,
 	size_t *ret_n);
 
-/* Appends the labels of the object BODY in the order of their keys: "a=1,b=2"; "<none>". Returns: 0, ERR_CORRUPT,
+/* Appends the labels of the object BODY in the order of their texts: "a=1,b=2"; "<none>". Returns: 0, ERR_CORRUPT,
  * -ENOMEM. */
 int printer_put_labels_of(struct bytes body, struct buf *out);
 

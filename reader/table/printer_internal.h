@@ -211,7 +211,7 @@ enum printer_cell_type printer_put_bytes(struct printer_row *row, struct bytes t
 void printer_put_since(
 	struct printer_row *row, const struct value *in, const char *path, const char *none);
 
-/* Appends the map at PATH as KEY=VALUE,... in the order of keys, or <none>. */
+/* Appends the map at PATH as KEY=VALUE,... in the order of these texts, or <none>. */
 void printer_put_labels(struct printer_row *row, const struct value *in, const char *path);
 
 /* Appends a LabelSelector in the grammar of -l: <none> if it is empty or NULL. */

@@ -189,6 +189,29 @@ struct printer_requirements {
 	size_t n, room;
 };
 
+/* Returns character I of "KEY=VALUE", -1 after the end. */
+static int printer_label_at(const struct printer_requirement *label, size_t i)
+{
+	const uint8_t *key = label->key.data, *value = label->value.text.data;
+
+	if (i < label->key.size)
+		return key[i];
+	i -= label->key.size;
+	return i == 0 ? '=' : i <= label->value.text.size ? value[i - 1] : -1;
+}
+
+/* The order of the finished texts, not of the keys, as labels.FormatLabels of apimachinery: a-b=1 stands before a=1. */
+static int printer_compare_labels(const void *a, const void *b)
+{
+	size_t i = 0;
+	int x;
+
+	while ((x = printer_label_at(a, i)) == printer_label_at(b, i) && x >= 0)
+		i++;
+	return x - printer_label_at(b, i);
+}
+
+/* The order of keys, as metav1.FormatLabelSelector. */
 static int printer_compare_requirements(const void *a, const void *b)
 {
 	const struct printer_requirement *x = a, *y = b;
@@ -253,10 +276,11 @@ static void printer_put_set(struct printer_row *row, const struct value *express
 	free(values.items);
 }
 
-static void printer_put_requirements(struct printer_row *row, struct printer_requirements *all)
+static void printer_put_requirements(struct printer_row *row, struct printer_requirements *all,
+	int (*compare)(const void *, const void *))
 {
 	if (all->n)
-		qsort(all->items, all->n, sizeof(*all->items), printer_compare_requirements);
+		qsort(all->items, all->n, sizeof(*all->items), compare);
 	for (size_t i = 0; i < all->n; i++) {
 		const struct printer_requirement *q = &all->items[i];
 		struct bytes op = BYTES_NONE;
@@ -288,7 +312,7 @@ void printer_put_labels(struct printer_row *row, const struct value *in, const c
 
 	if (printer_find(row, in, path, &map))
 		printer_add_map(row, &all, &map);
-	printer_put_requirements(row, &all);
+	printer_put_requirements(row, &all, printer_compare_labels);
 }
 
 int printer_put_labels_of(struct bytes body, struct buf *out)
@@ -320,5 +344,5 @@ void printer_put_selector(struct printer_row *row, const struct value *selector)
 		requirement.key = printer_text(row, &requirement.value, "key");
 		printer_add_requirement(row, &all, requirement);
 	}
-	printer_put_requirements(row, &all);
+	printer_put_requirements(row, &all, printer_compare_requirements);
 }

@@ -169,6 +169,26 @@ Test(printer, a_row_is_the_same_whichever_rows_came_before_it)
 	printer_free(&printer);
 }
 
+Test(printer, labels_are_ordered_by_their_texts_and_requirements_by_their_keys)
+{
+	static const char labels[] = "{\"app\":\"a\",\"app.kubernetes.io/name\":\"b\",\"app-x\":\"c\",\"app1\":\"\"}";
+	struct buf json = BUF_INIT;
+
+	buf_printf(&json, "{\"metadata\":{\"labels\":%s},\"spec\":{\"selector\":%s}}", labels, labels);
+	cr_assert(strstr(cells_of("", "services", NULL, buf_cstr(&json)),
+		"\"app-x=c,app.kubernetes.io/name=b,app1=,app=a\""));
+	struct buf body = msgpack_of(buf_cstr(&json)), text = BUF_INIT;
+	cr_assert_eq(printer_put_labels_of(buf_bytes(&body), &text), 0);
+	cr_assert_str_eq(buf_cstr(&text), "app-x=c,app.kubernetes.io/name=b,app1=,app=a");
+	buf_reset(&json);
+	buf_printf(&json, "{\"spec\":{\"selector\":{\"matchLabels\":%s}}}", labels);
+	cr_assert(strstr(cells_of("apps", "deployments", NULL, buf_cstr(&json)),
+		"\"app=a,app-x=c,app.kubernetes.io/name=b,app1=\""));
+	buf_release(&json);
+	buf_release(&body);
+	buf_release(&text);
+}
+
 Test(printer, damaged_objects_are_reported)
 {
 	struct buf body = msgpack_of("{\"metadata\":{\"name\":\"a\",\"labels\":{\"a\":\"b\"}},"
