@@ -280,7 +280,8 @@ static char *number_decimal_put_digits(
 	return p + (to - from);
 }
 
-size_t number_format_double(double d, char *text)
+/* Writes D, which is finite. From 10^HIGH on and below 10^LOW it has an exponent, of EXPONENT_DIGITS digits at least. */
+static size_t number_format(double d, int low, int high, int exponent_digits, char *text)
 {
 	struct number_decimal decimal;
 	char *p = text;
@@ -294,16 +295,17 @@ size_t number_format_double(double d, char *text)
 		return (size_t)(p - text);
 	}
 	number_decimal_shortest(d, &decimal);
-	if (d < 1e-6 || d >= 1e21) { /* 1.23e-7, 1e+21 */
-		int exponent = decimal.point - 1;
-
+	int exponent = decimal.point - 1;
+	if (exponent < low || exponent >= high) { /* 1.23e-7, 1e+21 */
 		p = number_decimal_put_digits(p, &decimal, 0, 1);
 		if (decimal.n > 1)
 			*p++ = '.';
 		p = number_decimal_put_digits(p, &decimal, 1, decimal.n);
 		*p++ = 'e';
 		*p++ = exponent < 0 ? '-' : '+';
-		p += number_format_uint((uint64_t)abs(exponent), p);
+		exponent = abs(exponent);
+		p = number_decimal_put_zeros(p, exponent < 10 ? exponent_digits - 1 : 0);
+		p += number_format_uint((uint64_t)exponent, p);
 		return (size_t)(p - text);
 	}
 
@@ -320,4 +322,14 @@ size_t number_format_double(double d, char *text)
 		p = number_decimal_put_digits(p, &decimal, whole, decimal.n);
 	}
 	return (size_t)(p - text);
+}
+
+size_t number_format_double(double d, char *text)
+{
+	return number_format(d, -6, 21, 1, text);
+}
+
+size_t number_format_go(double d, char *text)
+{
+	return number_format(d, -4, 6, 2, text);
 }

@@ -40,4 +40,7 @@ size_t number_format_uint(uint64_t u, char *text);
 /* Writes the shortest digits that read back as D, which must be finite: 0.5, 100000, 1e-7, 1e+21, -0. */
 size_t number_format_double(double d, char *text);
 
+/* Writes the same digits as Go's %v: 0.5, 100000, 1e-07, 1.5e+06. */
+size_t number_format_go(double d, char *text);
+
 #endif

@@ -569,3 +569,34 @@ int value_scalar_text(const struct value *value, char *scratch, struct bytes *re
 	}
 	return NOT_FOUND;
 }
+
+bool value_number(const struct value *value, struct number *ret_number)
+{
+	struct number number = {.form = NUMBER_DOUBLE, .u.d = value->u.d};
+
+	switch (value->type) {
+	case VALUE_INT:
+		number = (struct number){.form = NUMBER_INT, .u.i = value->u.i};
+		break;
+	case VALUE_UINT:
+		if (value->u.u <= INT64_MAX)
+			number = (struct number){.form = NUMBER_INT, .u.i = (int64_t)value->u.u};
+		else
+			number.u.d = (double)value->u.u;
+		break;
+	case VALUE_NUMBER:
+		if (!number_value(value->text, &number.u.d) || !isfinite(number.u.d))
+			return false;
+		if (bytes_equal(value->text, BYTES_LIT("-0")))
+			number = (struct number){.form = NUMBER_INT, .u.i = 0};
+		break;
+	case VALUE_DOUBLE:
+		if (number.u.d == 0) /* -0, whose text is that of a whole number */
+			number = (struct number){.form = NUMBER_INT, .u.i = 0};
+		break;
+	default:
+		return false;
+	}
+	*ret_number = number;
+	return true;
+}

@@ -157,4 +157,8 @@ void value_close(struct buf *buf, size_t opened, uint32_t count);
 #define VALUE_SCRATCH NUMBER_TEXT_MAX
 int value_scalar_text(const struct value *value, char *scratch, struct bytes *ret_text);
 
+/* Reads a number as the Go programs of Kubernetes do: an int64 (NUMBER_INT, of any sign) if it is written as a whole
+ * number and fits, else the nearest double. Returns: whether VALUE is a number that is not too large for that. */
+bool value_number(const struct value *value, struct number *ret_number);
+
 #endif

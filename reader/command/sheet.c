@@ -177,6 +177,7 @@ static int sheet_put_object(struct sheet *sheet, const struct kinf_object *objec
 {
 	struct bytes body = BYTES(object->body, object->body_size);
 	const struct printer_cell *cells;
+	char scratch[NUMBER_TEXT_MAX];
 	size_t n_cells, n;
 	int r = printer_row(sheet->printer, body, &cells, &n_cells);
 
@@ -198,7 +199,7 @@ static int sheet_put_object(struct sheet *sheet, const struct kinf_object *objec
 			continue;
 		if (is_name && sheet->kinds)
 			buf_printf(&sheet->cells, "%s/", sheet->singular);
-		sheet_put(&sheet->cells, cells[i].text);
+		sheet_put(&sheet->cells, printer_cell_text(&cells[i], scratch));
 	}
 	return sheet_put_labels(sheet, body);
 }

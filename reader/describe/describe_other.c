@@ -10,6 +10,7 @@
 #include "common/cleanup.h"
 #include "common/timestamp.h"
 #include "reader/describe/describe_internal.h"
+#include "reader/table/display.h"
 
 /* ---- events ------------------------------------------------------------------------------------ */
 
@@ -188,7 +189,7 @@ static void any_put_scalar(struct describe *d, const struct value *value)
 
 	if (value->type == VALUE_NIL)
 		buf_str(d->row.text, "<nil>");
-	else if (value_scalar_text(value, scratch, &text) == FOUND)
+	else if (display_scalar(value, scratch, &text) == FOUND)
 		describe_text(d, text);
 	buf_byte(d->row.text, '\n');
 }

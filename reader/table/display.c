@@ -10,6 +10,29 @@
 #include "common/text.h"
 #include "common/value/json.h"
 
+int display_scalar(const struct value *value, char *scratch, struct bytes *ret_text)
+{
+	struct number number;
+
+	if (!value_number(value, &number))
+		return value_scalar_text(value, scratch, ret_text);
+	*ret_text = BYTES(scratch, number.form == NUMBER_INT ? number_format_int(number.u.i, scratch)
+							     : number_format_go(number.u.d, scratch));
+	return FOUND;
+}
+
+/* The text of a number within JSON, as Go's encoding/json writes it. */
+static int display_json_scalar(const struct value *value, char *scratch, struct bytes *ret_text)
+{
+	struct number number;
+
+	if (!value_number(value, &number))
+		return value_scalar_text(value, scratch, ret_text);
+	*ret_text = BYTES(scratch, number.form == NUMBER_INT ? number_format_int(number.u.i, scratch)
+							     : number_format_double(number.u.d, scratch));
+	return FOUND;
+}
+
 int display_text(const struct value *value, struct buf *out)
 {
 	char scratch[VALUE_SCRATCH];
@@ -36,6 +59,7 @@ struct display_member {
 /* How a notation writes maps, lists and what is in them. */
 struct display_notation {
 	const char *map, *map_end, *list, *list_end, *between, *null;
+	int (*scalar)(const struct value *value, char *scratch, struct bytes *ret_text);
 	bool quotes;
 	unsigned indent; /* of each level; 0: all is one line */
 };
@@ -66,7 +90,7 @@ static int display_one(struct display_writer *writer, const struct value *value)
 		return display_nested(writer, value);
 	if (value->type == VALUE_NIL) {
 		buf_str(writer->out, notation->null);
-	} else if (value_scalar_text(value, scratch, &text) == FOUND) {
+	} else if (notation->scalar(value, scratch, &text) == FOUND) {
 		if (notation->quotes && value->type == VALUE_STRING)
 			json_write_string(text, writer->out);
 		else
@@ -140,7 +164,7 @@ static int display_nested(struct display_writer *writer, const struct value *val
 
 int display_json(const struct value *value, unsigned indent, unsigned level, struct buf *out)
 {
-	const struct display_notation json = {"{", "}", "[", "]", ",", "null", true, indent};
+	const struct display_notation json = {"{", "}", "[", "]", ",", "null", display_json_scalar, true, indent};
 	struct display_writer writer = {&json, level, out};
 
 	return display_one(&writer, value);
@@ -148,16 +172,19 @@ int display_json(const struct value *value, unsigned indent, unsigned level, str
 
 int display_sorted(const struct value *value, struct buf *out)
 {
-	if (value->type == VALUE_STRING) {
-		buf_bytes_put(out, value->text);
-		return buf_error(out);
-	}
-	return display_json(value, 0, 0, out);
+	char scratch[VALUE_SCRATCH];
+	struct bytes text;
+
+	if (value->type == VALUE_NIL || display_scalar(value, scratch, &text) != FOUND)
+		return display_json(value, 0, 0, out);
+	buf_bytes_put(out, text);
+	return buf_error(out);
 }
 
 int display_go(const struct value *value, struct buf *out)
 {
-	static const struct display_notation go = {"map[", "]", "[", "]", " ", "<nil>", false, 0};
+	static const struct display_notation go = {
+		"map[", "]", "[", "]", " ", "<nil>", display_scalar, false, 0};
 	CLEANUP(buf_release) struct buf text = BUF_INIT;
 	struct display_writer writer = {&go, 0, &text};
 	int r = display_one(&writer, value);

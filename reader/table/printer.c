@@ -343,23 +343,29 @@ static enum printer_cell_type printer_make(
 }
 
 /* Appends an integer as the API server converts the values of an integer column. */
-static enum printer_cell_type printer_put_integer(
-	struct printer_row *row, const struct value *value)
+static enum printer_cell_type printer_put_integer(struct printer_row *row, const struct value *value)
+{
+	struct number number;
+
+	if (!value_number(value, &number))
+		return PRINTER_NULL;
+	if (number.form == NUMBER_DOUBLE) /* the conversion of amd64: out of range it gives the smallest */
+		number.u.i = number.u.d >= -0x1p63 && number.u.d < 0x1p63 ? (int64_t)number.u.d : INT64_MIN;
+	buf_printf(row->text, "%" PRId64, number.u.i);
+	return PRINTER_NUMBER;
+}
+
+/* Appends a number as the API server sends the values of a number column: a double. */
+static enum printer_cell_type printer_put_number(struct printer_row *row, const struct value *value)
 {
 	char scratch[VALUE_SCRATCH];
-	double d = value->u.d;
-	struct bytes text;
+	struct number number;
 
-	if (value->type == VALUE_INT || value->type == VALUE_UINT) {
-		(void)value_scalar_text(value, scratch, &text);
-		buf_bytes_put(row->text, text);
-		return PRINTER_NUMBER;
-	}
-	if (value->type == VALUE_NUMBER ? !number_value(value->text, &d) : value->type != VALUE_DOUBLE)
+	if (!value_number(value, &number))
 		return PRINTER_NULL;
-	if (!(d > -9.2e18 && d < 9.2e18))
-		return PRINTER_NULL;
-	buf_printf(row->text, "%" PRId64, (int64_t)d);
+	double d = number.form == NUMBER_INT ? (double)number.u.i : number.u.d;
+
+	(void)printer_put_bytes(row, BYTES(scratch, number_format_double(d, scratch)));
 	return PRINTER_NUMBER;
 }
 
@@ -368,8 +374,6 @@ static enum printer_cell_type printer_make_custom(
 	struct printer_row *row, const struct printer_column *column, const struct value *value)
 {
 	const char *type = column->type;
-	char scratch[VALUE_SCRATCH];
-	struct bytes text;
 	int r;
 
 	if (strcmp(type, "string") == 0) {
@@ -387,14 +391,8 @@ static enum printer_cell_type printer_make_custom(
 		(void)printer_put(row, value->u.b ? "true" : "false");
 		return PRINTER_BOOLEAN;
 	}
-	if (strcmp(type, "number") == 0) {
-		if (value->type != VALUE_INT && value->type != VALUE_UINT &&
-			value->type != VALUE_DOUBLE && value->type != VALUE_NUMBER)
-			return PRINTER_NULL;
-		(void)value_scalar_text(value, scratch, &text);
-		(void)printer_put_bytes(row, text);
-		return PRINTER_NUMBER;
-	}
+	if (strcmp(type, "number") == 0)
+		return printer_put_number(row, value);
 	if (strcmp(type, "date") == 0 && value->type == VALUE_STRING) {
 		char age[AGE_SIZE];
 
@@ -447,6 +445,18 @@ int printer_row(struct printer *printer, struct bytes body, const struct printer
 	*ret_cells = printer->cells;
 	*ret_n = n;
 	return 0;
+}
+
+/* kubectl reads a number of a Table as an int64 or a double, and prints it with %v. */
+struct bytes printer_cell_text(const struct printer_cell *cell, char *scratch)
+{
+	struct number number;
+	double d;
+
+	if (cell->type != PRINTER_NUMBER || !number_parse(cell->text, &number) || number.form == NUMBER_INT ||
+		(number.form == NUMBER_UINT && number.u.u <= INT64_MAX) || !number_value(cell->text, &d))
+		return cell->text;
+	return BYTES(scratch, number_format_go(d, scratch));
 }
 
 /* ---- as JSON --------------------------------------------------------------------------------- */

@@ -20,6 +20,7 @@
 #define READER_TABLE_PRINTER_H
 
 #include "common/buf.h"
+#include "common/value/number.h"
 
 /* A TableColumnDefinition. */
 struct printer_column {
@@ -41,6 +42,10 @@ struct printer_cell {
 	enum printer_cell_type type;
 	struct bytes text; /* of a string, without quotes */
 };
+
+/* Returns the text of CELL in a table for people, where a large or small number has an exponent. It may be in SCRATCH,
+ * which has NUMBER_TEXT_MAX bytes. */
+struct bytes printer_cell_text(const struct printer_cell *cell, char *scratch);
 
 #define PRINTER_CELLS_MAX 64
 

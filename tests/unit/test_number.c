@@ -54,6 +54,28 @@ Test(number, has_no_value_if_it_is_none)
 		cr_assert(!number_value(bytes_str(texts[i]), &d) && d == 7, "'%s'", texts[i]);
 }
 
+Test(number, is_written_as_go_prints_it)
+{
+	static const struct {
+		double d;
+		const char *json, *go;
+	} rows[] = {
+		{1e-7, "1e-7", "1e-07"}, {1e20, "100000000000000000000", "1e+20"}, {1234567.5, "1234567.5", "1.2345675e+06"},
+		{100000, "100000", "100000"}, {1e6, "1000000", "1e+06"}, {0.0001, "0.0001", "0.0001"},
+		{0.00001, "0.00001", "1e-05"}, {2.5e-5, "0.000025", "2.5e-05"}, {-1.5, "-1.5", "-1.5"}, {0, "0", "0"},
+		{1e21, "1e+21", "1e+21"}, {1e100, "1e+100", "1e+100"}, {5e-324, "5e-324", "5e-324"},
+		{123456, "123456", "123456"}, {12345678, "12345678", "1.2345678e+07"},
+	};
+	char text[NUMBER_TEXT_MAX + 1];
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		text[number_format_double(rows[i].d, text)] = '\0';
+		cr_assert_str_eq(text, rows[i].json);
+		text[number_format_go(rows[i].d, text)] = '\0';
+		cr_assert_str_eq(text, rows[i].go);
+	}
+}
+
 static int count(void *arg, const struct value *value)
 {
 	(void)value;

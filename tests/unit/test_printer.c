@@ -83,6 +83,49 @@ Test(printer, custom_resources_have_the_columns_of_their_definition)
 		"[\"\",null,3,null,null,null,null]");
 }
 
+Test(printer, numbers_are_converted_as_the_api_server_and_kubectl_do)
+{
+	static const struct {
+		const char *value, *cells, *shown;
+	} rows[] = {/* the columns are a string, an integer and a number */
+		{"1e-7", "[\"\",\"1e-07\",0,1e-7]", "1e-07"},
+		{"1e20", "[\"\",\"1e+20\",-9223372036854775808,100000000000000000000]", "1e+20"},
+		{"1234567.5", "[\"\",\"1.2345675e+06\",1234567,1234567.5]", "1.2345675e+06"},
+		{"1234567", "[\"\",\"1234567\",1234567,1234567]", "1234567"},
+		{"1.0", "[\"\",\"1\",1,1]", "1"},
+		{"9223372036854775807", "[\"\",\"9223372036854775807\",9223372036854775807,9223372036854776000]",
+			"9.223372036854776e+18"},
+		{"-0", "[\"\",\"0\",0,0]", "0"},
+		{"{\"a\":1E5}", "[\"\",\"{\\\"a\\\":100000}\",null,null]", ""},
+	};
+	struct buf columns = msgpack_of("[{\"name\":\"S\",\"type\":\"string\",\"jsonPath\":\".v\"},"
+		"{\"name\":\"I\",\"type\":\"integer\",\"jsonPath\":\".v\"},"
+		"{\"name\":\"N\",\"type\":\"number\",\"jsonPath\":\".v\"}]");
+	struct printer_kind kind = {.resource = BYTES_LIT("things"), .columns = buf_bytes(&columns)};
+	struct printer *printer = NULL;
+
+	cr_assert_eq(printer_new(&kind, &printer), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct buf json = BUF_INIT, text = BUF_INIT;
+		const struct printer_cell *cells;
+		char scratch[NUMBER_TEXT_MAX];
+		size_t n;
+
+		buf_printf(&json, "{\"v\":%s}", rows[i].value);
+		struct buf body = msgpack_of(buf_cstr(&json));
+		cr_assert_eq(printer_row(printer, buf_bytes(&body), &cells, &n), 0);
+		printer_put_cells(cells, n, &text);
+		cr_assert_str_eq(buf_cstr(&text), rows[i].cells);
+		struct bytes shown = printer_cell_text(&cells[3], scratch);
+		cr_assert(bytes_equal(shown, bytes_str(rows[i].shown)), "%.*s", BYTES_ARG(shown));
+		buf_release(&json);
+		buf_release(&text);
+		buf_release(&body);
+	}
+	printer_free(&printer);
+	buf_release(&columns);
+}
+
 Test(printer, a_definition_may_lack_anything)
 {
 	cr_assert_str_eq(cells_of("example.com", "things", "[]", "{\"metadata\":{\"name\":\"a\"}}"),

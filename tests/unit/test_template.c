@@ -76,7 +76,7 @@ Test(template, values_of_one_object)
 	OF_ONE("{.metadata.labels}", "{\"x/y\":\"1\"}");
 	OF_ONE("{.metadata.labels['x/y']}{.metadata.labels.x/y}", "11");
 	OF_ONE("{.spec.c[*].i}", "n:1 n:2");
-	OF_ONE("{.spec.n} {.spec.t} {.nothing}.", "1.0 true .");
+	OF_ONE("{.spec.n} {.spec.t} {.nothing}.", "1 true .");
 	OF_ONE("{range .spec.c[*]}<{.i}>{end}!", "<n:1><n:2>!");
 	OF_ONE("", "");
 }
@@ -85,7 +85,7 @@ Test(template, values_of_a_list)
 {
 	OF_LIST("{.items[*].metadata.name}", "a  c,}");
 	OF_LIST("{.items[2].metadata.name} {.items[0].kind}{.items[9].kind}\n", "c,} Pod\n");
-	OF_LIST("names: {.items[*].kind}; {.items[*].spec.n}", "names: Pod Pod Pod; 1.0");
+	OF_LIST("names: {.items[*].kind}; {.items[*].spec.n}", "names: Pod Pod Pod; 1");
 	OF_LIST("{range .items[*]}{.kind}/{.metadata.name}{\"\\n\"}{end}",
 		"Pod/a\nPod/\nPod/c,}\n");
 	OF_LIST("{range .items[*]}{range .spec.c[*]}{.i},{end};{end}", "n:1,n:2,;;n:3,;");
@@ -131,7 +131,7 @@ Test(template, blanks_quotes_and_constants)
 	OF_ONE("{range .spec.c[*]}{@.i}{$.i}{end}", "n:1n:1n:2n:2");
 	OF_ONE("{.spec.c[0]}{.}", "{\"i\":\"n:1\"}{\"kind\":\"Pod\",\"metadata\":{\"labels\":"
 		"{\"x/y\":\"1\"},\"name\":\"a\"},\"spec\":{\"c\":[{\"i\":\"n:1\"},{\"i\":\"n:2\"}],"
-		"\"n\":1.0,\"t\":true}}");
+		"\"n\":1,\"t\":true}}");
 }
 
 Test(template, text_is_text_also_when_it_looks_like_more)
@@ -184,8 +184,8 @@ Test(columns, a_file_has_a_line_of_heads_and_one_of_paths)
 				     "each, with blanks between them";
 
 	cr_assert_str_eq(table_by(columns_parse_file, " NAME\tN  \r\n.metadata.name {.spec.n}\nmore\n"),
-		"NAME   N\na      1.0\n       <none>\nc,}    <none>\n");
-	cr_assert_str_eq(table_by(columns_parse_file, "N\nspec.n"), "N\n1.0\n<none>\n<none>\n");
+		"NAME   N\na      1\n       <none>\nc,}    <none>\n");
+	cr_assert_str_eq(table_by(columns_parse_file, "N\nspec.n"), "N\n1\n<none>\n<none>\n");
 	cr_assert_str_eq(table_by(columns_parse_file, ""), wanted);
 	cr_assert_str_eq(table_by(columns_parse_file, "A B"), wanted);
 	cr_assert_str_eq(table_by(columns_parse_file, "\n\n"), wanted);
@@ -199,7 +199,7 @@ Test(columns, values_none_and_several)
 {
 	cr_assert_str_eq(table_of("NAME:.metadata.name,IMAGES:{.spec.c[*].i},N:spec.n"),
 		"NAME   IMAGES    N\n"
-		"a      n:1,n:2   1.0\n"
+		"a      n:1,n:2   1\n"
 		"       <none>    <none>\n"
 		"c,}    n:3       <none>\n");
 	cr_assert_str_eq(table_of("L:.metadata.labels['x/y'],M:.metadata.labels[\"a,b\"]"),
