@@ -24,9 +24,10 @@
 
 #define EVENT_HASH_SEED 0x6576656eu
 
-int answer_event(struct answer_request *request, const struct answer_change *change,
-	struct buf *out)
+int answer_event(
+	struct answer_encoder *encoder, const struct answer_change *change, struct buf *out)
 {
+	const struct answer_request *request = encoder->request;
 	const struct record *old = change->old, *new = change->new;
 	struct bytes key = new ? new->key : old ? old->key : BYTES_NONE;
 	struct bytes prefix = buf_bytes(&request->key);
@@ -40,16 +41,17 @@ int answer_event(struct answer_request *request, const struct answer_change *cha
 	if (!before && !after)
 		return 0;
 	struct bytes last = change->last.size ? change->last : before ? old->body : BYTES_NONE;
-	int r = after ? answer_form_event(request, before ? "MODIFIED" : "ADDED", new->body,
+	int r = after ? answer_encode_event(encoder, before ? "MODIFIED" : "ADDED", new->body,
 				BYTES_NONE, out)
-		      : answer_form_event(request, "DELETED", last, change->rv, out);
+		      : answer_encode_event(encoder, "DELETED", last, change->rv, out);
 
 	return r < 0 ? r : 1;
 }
 
 /* ---- one record ---- */
 
-int answer_event_read(struct answer_request *request, uint64_t seq, struct record *ret_record)
+int answer_event_read(
+	const struct answer_request *request, uint64_t seq, struct record *ret_record)
 {
 	int r = snapshot_version(request->worker->snapshot, seq, ret_record);
 
@@ -62,9 +64,10 @@ int answer_event_read(struct answer_request *request, uint64_t seq, struct recor
 								   : r;
 }
 
-int answer_event_record(struct answer_request *request, const struct record *record,
+int answer_event_record(struct answer_encoder *encoder, const struct record *record,
 	struct bytes last_rv, struct buf *out)
 {
+	const struct answer_request *request = encoder->request;
 	const struct api_options *o = &request->options;
 	bool unknown = record->flags & RECORD_FINAL_STATE_UNKNOWN;
 	struct answer_change change = {.rv = unknown ? last_rv : record->rv};
@@ -76,7 +79,7 @@ int answer_event_record(struct answer_request *request, const struct record *rec
 		return 0;
 	/* Without selectors it is enough that there is a previous version: it is not read. */
 	if (is_version && !o->labels && !o->fields) {
-		r = answer_form_event(request, record->prev ? "MODIFIED" : "ADDED", record->body,
+		r = answer_encode_event(encoder, record->prev ? "MODIFIED" : "ADDED", record->body,
 			BYTES_NONE, out);
 		return r < 0 ? r : 1;
 	}
@@ -89,7 +92,7 @@ int answer_event_record(struct answer_request *request, const struct record *rec
 	change.new = is_version ? record : NULL;
 	if (!is_version)
 		change.last = record->body;
-	return answer_event(request, &change, out);
+	return answer_event(encoder, &change, out);
 }
 
 /* ---- relists ---- */
@@ -212,7 +215,7 @@ int answer_bracket_load(struct answer_request *request, const struct timeline_en
 	return r;
 }
 
-int answer_bracket_next(struct answer_request *request, struct answer_bracket *bracket,
+int answer_bracket_next(struct answer_encoder *encoder, struct answer_bracket *bracket,
 	char last_rv[TIMELINE_RV_SIZE], struct buf *out)
 {
 	const struct answer_row *row = &bracket->rows[bracket->next];
@@ -221,16 +224,16 @@ int answer_bracket_next(struct answer_request *request, struct answer_bracket *b
 	int r = 0;
 
 	if (row->old_seq)
-		r = answer_event_read(request, row->old_seq, &old);
+		r = answer_event_read(encoder->request, row->old_seq, &old);
 	if (r == 0 && row->new_seq)
-		r = answer_event_read(request, row->new_seq, &new);
+		r = answer_event_read(encoder->request, row->new_seq, &new);
 	if (r != 0)
 		return r;
 	change.old = row->old_seq ? &old : NULL;
 	change.new = row->new_seq ? &new : NULL;
 	if (row->new_seq)
 		change.rv = new.rv;
-	r = answer_event(request, &change, out);
+	r = answer_event(encoder, &change, out);
 	if (r < 0)
 		return r;
 	bracket->next++;

@@ -14,7 +14,7 @@
 /* Ends the stream with the Status of the request. */
 static void watch_fail(struct answer_watch *watch)
 {
-	answer_form_error(watch->request, &watch->out);
+	answer_encode_error(watch->request, &watch->out);
 	watch->stage = WATCH_ENDED;
 }
 
@@ -81,12 +81,11 @@ static void watch_end_initial(struct answer_watch *watch)
 					  *request->path.namespace_ ? "namespace" : "cluster"}),
 		proc_monotonic_ns() - request->x->began_ns);
 	if (api_options_marks_end(&request->options))
-		answer_form_bookmark(request, watch->rv, true, &watch->out);
+		answer_encode_bookmark(&watch->encoder, watch->rv, true, &watch->out);
 }
 
 static int watch_initial(struct answer_watch *watch, uint64_t until_ns)
 {
-	struct answer_request *request = watch->request;
 	struct record record;
 	int r = answer_objects_renew(watch->objects);
 
@@ -96,7 +95,8 @@ static int watch_initial(struct answer_watch *watch, uint64_t until_ns)
 			break;
 		size_t before = watch->out.size;
 
-		r = answer_form_event(request, "ADDED", record.body, BYTES_NONE, &watch->out);
+		r = answer_encode_event(
+			&watch->encoder, "ADDED", record.body, BYTES_NONE, &watch->out);
 		watch_count(watch, before);
 	}
 	answer_objects_rest(watch->objects);
@@ -139,7 +139,7 @@ static int watch_give_bracket(struct answer_watch *watch)
 		size_t before = watch->out.size;
 
 		memcpy(stamp, watch->rv, sizeof(stamp));
-		r = answer_bracket_next(watch->request, bracket, stamp, &watch->out);
+		r = answer_bracket_next(&watch->encoder, bracket, stamp, &watch->out);
 		if (r == 1)
 			watch_count(watch, before);
 		r = r == 1 ? 0 : r;
@@ -164,7 +164,8 @@ static int watch_give_own(struct answer_watch *watch, uint64_t seq, bool *held)
 	if (r == 0)
 		r = answer_event_read(request, seq, &record);
 	return r != 0 ? r
-		      : answer_event_record(request, &record, bytes_str(watch->rv), &watch->out);
+		      : answer_event_record(
+				&watch->encoder, &record, bytes_str(watch->rv), &watch->out);
 }
 
 /* Gives an entry of the timeline. *HELD: the log is held. Returns: 0; LAPPED, AGAIN; errors. */
@@ -172,7 +173,7 @@ static int watch_give_entry(
 	struct answer_watch *watch, const struct timeline_entry *entry, bool *held)
 {
 	struct answer_request *request = watch->request;
-	bool begins_table = request->accept.form == API_FORM_TABLE && !request->columns_given;
+	bool begins_table = request->accept.form == API_FORM_TABLE && !watch->encoder.columns_given;
 	const struct answer_frame *frame;
 	size_t before = watch->out.size;
 	int r;
@@ -210,7 +211,7 @@ static void watch_bookmark(struct answer_watch *watch, const char *newest)
 	if (!*newest || watch_skips(watch, bytes_str(newest)))
 		return;
 	watch_came_to(watch, bytes_str(newest));
-	answer_form_bookmark(watch->request, watch->rv, false, &watch->out);
+	answer_encode_bookmark(&watch->encoder, watch->rv, false, &watch->out);
 }
 
 /* Gives what has come after the position. Returns: 0: something was given, or the stream has ended;

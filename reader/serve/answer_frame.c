@@ -112,15 +112,14 @@ static int frame_make(struct answer_request *request, const struct frame_key *ke
 {
 	CLEANUP(buf_release) struct buf lines = BUF_INIT;
 	struct answer_frames *frames = &request->worker->frames;
-	bool columns_given = request->columns_given;
+	/* Each watch makes its first table itself. */
+	struct answer_encoder encoder = {.request = request, .columns_given = true};
 	struct record record;
 	int r = answer_event_read(request, key->seq, &record);
 
 	if (r != 0)
 		return r;
-	request->columns_given = true; /* a watch makes its first table itself */
-	r = answer_event_record(request, &record, record.rv, &lines);
-	request->columns_given = columns_given;
+	r = answer_event_record(&encoder, &record, record.rv, &lines);
 	if (r < 0 || r == LAPPED)
 		return r;
 	*ret_frame = frame_keep(frames, key, &record, r, buf_bytes(&lines));

@@ -7,7 +7,8 @@
  *	answer_reply.c      whole answers: headers, Status objects, indented and compressed bodies
  *	answer_measure.c    the metrics of answers
  *	answer_state.c      which state of a feed a read shows (the tables of RV rules)
- *	answer_form.c       objects, lists and events in the form that the client accepts
+ *	answer_form.c       the form that the client accepts
+ *	answer_encode.c     objects, lists and events in that form
  *	answer_read.c       GET of one object
  *	answer_objects.c    the objects of a list, or that a watch begins with
  *	answer_list.c       LIST: pages, streams
@@ -142,7 +143,6 @@ struct answer_request {
 	enum coverage_answer coverage;
 	struct buf key; /* GET: of the object; else the prefix of keys */
 	struct printer *printer; /* of tables */
-	bool columns_given;      /* a watch: in an earlier event */
 	/* Waiting: `resume` is called again after news, or each few milliseconds, until it is
 	 * over. */
 	void (*resume)(struct answer_request *request);
@@ -270,19 +270,38 @@ int answer_custom(struct answer_request *request, bool labels, struct buf *out);
 int answer_form_check(struct answer_request *request);
 /* Checks the form of a watch, and makes the printer of tables. Returns: 0; 406, 400; errors. */
 int answer_form_init(struct answer_request *request);
-/* Append one object: alone; as an item or row of a list. */
-int answer_form_object(struct answer_request *request, struct bytes body, struct buf *out);
-int answer_form_item(struct answer_request *request, struct bytes body, struct buf *out);
-int answer_form_begin(struct answer_request *request, const char *rv, const char *token,
-	uint64_t remaining, struct buf *out);
-void answer_form_end(struct answer_request *request, const char *rv, const char *token,
-	uint64_t remaining, struct buf *out);
+
+/* ---- answer_encode.c ---- */
+
+/* A body under way, in a buffer of the caller's: {.request = REQUEST}. One that begins again takes
+ * a new encoder. */
+struct answer_encoder {
+	const struct answer_request *request;
+	uint64_t items;     /* of a list */
+	bool columns_given; /* of its table, or in an earlier event of the watch */
+};
+
+/* The metadata of a list. */
+struct answer_page {
+	const char *rv, *token;
+	uint64_t remaining;
+};
+
+/* Each of these appends to OUT and returns: 0; errors. */
+int answer_encode_object(struct answer_encoder *encoder, struct bytes body, struct buf *out);
+int answer_encode_begin(
+	struct answer_encoder *encoder, const struct answer_page *page, struct buf *out);
+int answer_encode_item(struct answer_encoder *encoder, struct bytes body, struct buf *out);
+int answer_encode_end(
+	struct answer_encoder *encoder, const struct answer_page *page, struct buf *out);
+/* Counts the items of a list that was given out. */
+void answer_encode_count(const struct answer_encoder *encoder);
 /* Append the line of an event. */
-int answer_form_event(struct answer_request *request, const char *type, struct bytes body,
+int answer_encode_event(struct answer_encoder *encoder, const char *type, struct bytes body,
 	struct bytes rv, struct buf *out);
-void answer_form_bookmark(
-	struct answer_request *request, const char *rv, bool ends_initial, struct buf *out);
-void answer_form_error(struct answer_request *request, struct buf *out);
+void answer_encode_bookmark(
+	struct answer_encoder *encoder, const char *rv, bool ends_initial, struct buf *out);
+void answer_encode_error(const struct answer_request *request, struct buf *out);
 
 /* ---- answer_objects.c ---- */
 
@@ -321,14 +340,14 @@ struct answer_change {
 
 /* Each of these appends the events of a change that the watch is to see. They return how many, 0 or
  * 1; LAPPED: a record is not kept any more; errors. */
-int answer_event(struct answer_request *request, const struct answer_change *change,
+int answer_event(struct answer_encoder *encoder, const struct answer_change *change,
 	struct buf *out);
 /* LAST_RV is put on a deletion that only a list or a new uid revealed: a client that comes back
  * with it gets what follows. */
-int answer_event_record(struct answer_request *request, const struct record *record,
+int answer_event_record(struct answer_encoder *encoder, const struct record *record,
 	struct bytes last_rv, struct buf *out);
 /* Reads record SEQ of the feed. Returns: 0, LAPPED, errors. */
-int answer_event_read(struct answer_request *request, uint64_t seq, struct record *ret_record);
+int answer_event_read(const struct answer_request *request, uint64_t seq, struct record *ret_record);
 
 /* The changes of a relist: deletions first, the others by RV. */
 struct answer_row {
@@ -343,14 +362,14 @@ struct answer_bracket {
 void answer_bracket_free(struct answer_bracket **bracket);
 int answer_bracket_load(struct answer_request *request, const struct timeline_entry *entry,
 	struct answer_bracket **ret_bracket);
-int answer_bracket_next(struct answer_request *request, struct answer_bracket *bracket,
+int answer_bracket_next(struct answer_encoder *encoder, struct answer_bracket *bracket,
 	char last_rv[TIMELINE_RV_SIZE], struct buf *out);
 
 /* ---- answer_frame.c ---- */
 
 void answer_frames_init(struct answer_frames *frames, unsigned n_workers);
 void answer_frames_release(struct answer_frames *frames);
-/* Returns what record SEQ is for the watches of GROUP, as which REQUEST is. The frame is valid
+/* Returns what record SEQ is for the watches of GROUP, of which WATCH is one. The frame is valid
  * until the next call. *HELD: the log is held; it is when it had to be read. Returns: 0; LAPPED,
  * AGAIN; errors. */
 int answer_frame(struct answer_request *request, const struct answer_group *group, uint64_t seq,
@@ -372,6 +391,7 @@ enum watch_stage { WATCH_WAIT, WATCH_INITIAL, WATCH_LIVE, WATCH_ENDED };
 
 struct answer_watch {
 	struct answer_request *request;
+	struct answer_encoder encoder;
 	struct answer_group *group;
 	struct answer_watch *next, **at; /* in the group */
 	enum watch_stage stage;

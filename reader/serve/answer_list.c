@@ -22,6 +22,18 @@
 
 enum list_stage { LIST_NEW, LIST_MEASURE, LIST_ITEMS, LIST_ENDED };
 
+/* The text of a list, with all that depends on the text before. A list that starts again makes
+ * another. */
+struct list_body {
+	struct answer_encoder encoder;
+	bool begun;      /* the head was made */
+	struct buf json; /* compact, not packed yet */
+	struct buf out;  /* indented or compressed */
+	size_t taken;    /* of OUT */
+	struct api_pretty indent;
+	struct gzip *gzip;
+};
+
 struct answer_list {
 	struct answer_request *request;
 	enum list_stage stage;
@@ -29,18 +41,20 @@ struct answer_list {
 	struct answer_state state;
 	struct answer_objects *objects;
 	uint64_t limit;         /* 0: none */
-	uint64_t n;             /* objects measured, then given */
+	uint64_t n;             /* objects measured */
 	uint64_t remaining;
 	struct buf last;        /* the last key of the page */
 	struct buf next;        /* the token of the next page; empty: there is none */
-	struct buf json;        /* compact */
-	struct buf out;         /* indented or compressed */
-	size_t taken;           /* of OUT */
-	bool begun; /* the head was made */
 	bool counted;
-	struct api_pretty indent;
-	struct gzip *gzip;
+	struct list_body body;
 };
+
+static void list_body_release(struct list_body *body)
+{
+	buf_release(&body->json);
+	buf_release(&body->out);
+	gzip_free(&body->gzip);
+}
 
 void answer_list_free(struct answer_list **list)
 {
@@ -52,9 +66,8 @@ void answer_list_free(struct answer_list **list)
 	answer_objects_free(&l->objects);
 	buf_release(&l->last);
 	buf_release(&l->next);
-	buf_release(&l->json);
-	buf_release(&l->out);
-	gzip_free(&l->gzip);
+	answer_encode_count(&l->body.encoder);
+	list_body_release(&l->body);
 	free(l);
 }
 
@@ -146,7 +159,6 @@ static int list_measure(struct answer_list *list, uint64_t until_ns)
 	}
 	if (selects)
 		list->remaining = 0; /* not said: it is not known how many of them match */
-	list->n = 0;
 	list->stage = LIST_ITEMS;
 	return answer_objects_restart(list->objects);
 }
@@ -164,30 +176,25 @@ static void list_count(struct answer_list *list)
 /* Makes items until there are WANTED bytes. Returns: 0; AGAIN: the slice is over; errors. */
 static int list_items(struct answer_list *list, size_t wanted, uint64_t until_ns)
 {
-	struct answer_request *request = list->request;
-	const char *next = buf_cstr(&list->next);
+	struct list_body *body = &list->body;
+	const struct answer_page page = {list->state.rv, buf_cstr(&list->next), list->remaining};
 	struct record record;
 	int r = 0;
 
-	if (!list->begun)
-		r = answer_form_begin(
-			request, list->state.rv, next, list->remaining, &list->json);
-	if (!list->begun && !list->counted)
+	if (!list->counted)
 		list_count(list);
-	list->begun = true;
-	while (r == 0 && list->json.size < wanted) {
-		bool full = list->limit && list->n == list->limit;
+	if (!body->begun)
+		r = answer_encode_begin(&body->encoder, &page, &body->json);
+	body->begun = true;
+	while (r == 0 && body->json.size < wanted) {
+		bool full = list->limit && body->encoder.items == list->limit;
 
 		r = full ? END : answer_objects_next(list->objects, until_ns, &record);
 		if (r == FOUND) {
-			if (list->n++)
-				buf_byte(&list->json, ',');
-			r = answer_form_item(request, record.body, &list->json);
+			r = answer_encode_item(&body->encoder, record.body, &body->json);
 		} else if (r == END) {
-			answer_form_end(
-				request, list->state.rv, next, list->remaining, &list->json);
 			list->stage = LIST_ENDED;
-			return buf_error(&list->json);
+			return answer_encode_end(&body->encoder, &page, &body->json);
 		}
 	}
 	return r;
@@ -221,42 +228,44 @@ static int list_pack(struct answer_list *list)
 {
 	bool end = list->stage == LIST_ENDED, pretty = answer_is_pretty(list->request);
 	CLEANUP(buf_release) struct buf indented = BUF_INIT;
+	struct list_body *body = &list->body;
 	struct bytes piece;
 	int r;
 
-	if (list->taken) {
-		buf_consume(&list->out, list->taken);
-		list->taken = 0;
+	if (body->taken) {
+		buf_consume(&body->out, body->taken);
+		body->taken = 0;
 	}
 	if (end && !pretty)
-		buf_byte(&list->json, '\n');
-	piece = buf_bytes(&list->json);
+		buf_byte(&body->json, '\n');
+	piece = buf_bytes(&body->json);
 	if (pretty) {
-		api_pretty_put(&list->indent, piece, list->gzip ? &indented : &list->out);
+		api_pretty_put(&body->indent, piece, body->gzip ? &indented : &body->out);
 		piece = buf_bytes(&indented);
 	}
-	r = buf_error(&list->json);
-	if (r == 0 && list->gzip)
-		r = gzip_put(list->gzip, piece, end, &list->out);
+	r = buf_error(&body->json);
+	if (r == 0 && body->gzip)
+		r = gzip_put(body->gzip, piece, end, &body->out);
 	else if (r == 0 && !pretty)
-		buf_bytes_put(&list->out, piece);
-	buf_trim(&list->json, 4 * LIST_PIECE);
-	return r < 0 ? r : buf_error(&list->out);
+		buf_bytes_put(&body->out, piece);
+	buf_trim(&body->json, 4 * LIST_PIECE);
+	return r < 0 ? r : buf_error(&body->out);
 }
 
 static ssize_t list_read(void *context, uint8_t *out, size_t room)
 {
 	struct answer_list *list = context;
+	struct list_body *body = &list->body;
 	int r = 0;
 
-	while (r == 0 && list->out.size == list->taken && list->stage != LIST_ENDED) {
+	while (r == 0 && body->out.size == body->taken && list->stage != LIST_ENDED) {
 		r = list_slice(list, LIST_PIECE);
 		if (r == 0 || r == AGAIN) {
 			int packed = list_pack(list);
 			r = packed < 0 ? packed : r;
 		}
 	}
-	size_t size = list->out.size - list->taken;
+	size_t size = body->out.size - body->taken;
 	if (r < 0 || r == LAPPED || r == GONE)
 		return r < 0 ? r : err_say(ERR_EXPIRED, "the state of a list is not kept any more");
 	if (size == 0 && r == AGAIN) {
@@ -265,8 +274,8 @@ static ssize_t list_read(void *context, uint8_t *out, size_t room)
 	}
 	size = size < room ? size : room;
 	if (size)
-		memcpy(out, list->out.data + list->taken, size);
-	list->taken += size;
+		memcpy(out, body->out.data + body->taken, size);
+	body->taken += size;
 	return (ssize_t)size;
 }
 
@@ -283,9 +292,8 @@ static void list_end(void *context, enum exchange_end why)
  * connection of HTTP/2 may ask for hundreds of lists and take none. */
 static int list_restart(struct answer_list *list)
 {
-	buf_release(&list->json);
-	list->begun = false;
-	list->n = 0;
+	list_body_release(&list->body);
+	list->body = (struct list_body){.encoder.request = list->request};
 	list->stage = LIST_ITEMS;
 	return answer_objects_restart(list->objects);
 }
@@ -298,15 +306,17 @@ static void list_stream(struct answer_list *list)
 	struct answer_head head;
 	int r = 0;
 
-	if (request->gzip)
-		r = gzip_new(&list->gzip);
-	if (r == 0)
-		r = request->x->version == EXCHANGE_HTTP_2 ? list_restart(list) : list_pack(list);
+	if (request->x->version == EXCHANGE_HTTP_2)
+		r = list_restart(list);
+	if (r == 0 && request->gzip)
+		r = gzip_new(&list->body.gzip);
+	if (r == 0 && request->x->version != EXCHANGE_HTTP_2)
+		r = list_pack(list);
 	if (r < 0) {
 		answer_refuse(request, r);
 		return;
 	}
-	answer_head(request, "application/json", list->gzip != NULL, &head);
+	answer_head(request, "application/json", list->body.gzip != NULL, &head);
 	exchange_begin(request->x, 200, head.headers, head.n);
 	exchange_stream(request->x, &source);
 }
@@ -321,6 +331,7 @@ static int list_start(struct answer_request *request)
 	if (!list)
 		return err_set(-ENOMEM, "a list");
 	list->request = request;
+	list->body.encoder.request = request;
 	request->list = list;
 	if (!*o->token)
 		return 0;
@@ -356,8 +367,8 @@ static void list_go_on(struct answer_request *request)
 		r = list_expired(list);
 	if (r != 0)
 		answer_refuse(request, r);
-	else if (list->stage == LIST_ENDED && list->json.size <= ANSWER_GZIP_BYTES)
-		answer_send(request, &list->json);
+	else if (list->stage == LIST_ENDED && list->body.json.size <= ANSWER_GZIP_BYTES)
+		answer_send(request, &list->body.json);
 	else
 		list_stream(list);
 }

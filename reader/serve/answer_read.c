@@ -23,6 +23,7 @@ static int read_not_found(struct answer_request *request)
 static int read_object(struct answer_request *request, struct buf *out)
 {
 	struct snapshot *snapshot = request->worker->snapshot;
+	struct answer_encoder encoder = {.request = request};
 	struct answer_state state;
 	struct record record;
 	int r = answer_find_state(request, 0, &state);
@@ -34,7 +35,7 @@ static int read_object(struct answer_request *request, struct buf *out)
 		return read_not_found(request);
 	r = r == FOUND ? answer_form_check(request) : r;
 	if (r == 0)
-		r = answer_form_object(request, record.body, out);
+		r = answer_encode_object(&encoder, record.body, out);
 	return snapshot_made(snapshot, r);
 }
 

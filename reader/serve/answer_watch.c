@@ -194,7 +194,7 @@ static int watch_fill(struct answer_watch *watch)
 	}
 	if (watch->out.size == 0 && r == AGAIN && watch->finishing) {
 		if (watch->stage == WATCH_LIVE && watch->request->options.bookmarks)
-			answer_form_bookmark(watch->request, watch->rv, false, &watch->out);
+			answer_encode_bookmark(&watch->encoder, watch->rv, false, &watch->out);
 		watch->stage = WATCH_ENDED;
 		r = 0;
 	}
@@ -319,6 +319,7 @@ static int watch_make(struct answer_request *request)
 		return err_set(-ENOMEM, "a watch");
 	request->watch = watch;
 	watch->request = request;
+	watch->encoder.request = request;
 	watch->events = metrics_cell(metrics, METRIC_WATCH_EVENTS,
 		(const char *[]){d->group, d->version, d->resource});
 	watch->sizes = metrics_cell(metrics, METRIC_WATCH_EVENT_SIZES,

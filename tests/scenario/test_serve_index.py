@@ -8,7 +8,7 @@ import pytest
 
 from harness import PATIENCE, eventually
 from harness.objects import pod
-from harness.serve import INITIAL, Serve
+from harness.serve import INITIAL, TABLE, Serve
 from harness.store import whole
 
 ALL, WEB = "/api/v1/pods", "/api/v1/namespaces/web/pods"
@@ -71,6 +71,20 @@ def test_lists_by_an_index_are_those_of_the_api_server(serve, path, parameters, 
     server, ours = serve.both(path + query(**parameters))
     assert ours.json["items"] == server.json["items"]
     assert lists(serve, index) == before + 1
+
+
+def test_a_list_over_http2_that_is_begun_again_says_and_counts_all_once(serve):
+    """Its first 128 KiB are made twice: the second table had no columns."""
+    wanted = serve.ask(ALL, accept=TABLE).json
+    rendered = lambda: metrics(serve)['kinf_serve_renders_total{form="table"}']
+    before, listed = rendered(), lists(serve, "")
+    table = serve.http2.ask(ALL, accept=TABLE).json
+    assert [column["name"] for column in table["columnDefinitions"]][:2] == ["Name", "Ready"]
+    for row in table["rows"] + wanted["rows"]:
+        row["cells"][4] = "age"
+    assert table == wanted
+    eventually(lambda: rendered() == before + len(wanted["rows"]), what="the metric, once")
+    assert lists(serve, "") == listed + 1
 
 
 def test_pages_by_an_index_show_one_state(serve):

@@ -6,6 +6,7 @@ import json
 import socket
 
 from harness import PATIENCE, eventually
+from harness.http2 import Http2Connection
 from harness.process import program
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
@@ -14,15 +15,20 @@ METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v
 INITIAL = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
 
 
+def unix(path):
+    connection = socket.socket(socket.AF_UNIX)
+    connection.settimeout(20 * PATIENCE)
+    connection.connect(path)
+    return connection
+
+
 class UnixConnection(http.client.HTTPConnection):
     def __init__(self, path):
         super().__init__("localhost", timeout=20 * PATIENCE)
         self.path = path
 
     def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(self.path)
+        self.sock = unix(self.path)
 
 
 class Answer:
@@ -105,12 +111,13 @@ def brief(event):
 
 
 class Serve:
-    """A kinf-serve of STORE; `client` asks it, `server` the API server."""
+    """A kinf-serve of STORE; `client` asks it, `http2` over HTTP/2, `server` the API server."""
 
     def __init__(self, store, simulator):
         self.store, self.simulator = store, simulator
         self.server = Client(lambda: http.client.HTTPConnection("127.0.0.1", simulator.port, timeout=60))
         self.client = Client(lambda: UnixConnection(self.socket))
+        self.http2 = Client(lambda: Http2Connection(unix(self.socket)))
         self.process = None
         self.starts = 0
         self.start()
