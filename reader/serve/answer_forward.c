@@ -117,7 +117,8 @@ static int forward_find_feeds(struct answer_forward *f)
 	f->writes = !answer_is_read(request) && !request->x->upgrade && strcmp(sub, "token") != 0 &&
 		    strcmp(sub, "proxy") != 0;
 	f->lists = request->verb == ANSWER_LIST;
-	if (path->kind != API_PATH_RESOURCE ||
+	/* A stale feed may never come to the RV of the answer: other reads would wait in vain. */
+	if (path->kind != API_PATH_RESOURCE || request->cache_answers ||
 		(!f->writes && (*sub || request->verb == ANSWER_WATCH)))
 		return 0;
 	int r = catalog_each(request->worker->answer->catalog, forward_add_feed, f);
@@ -224,6 +225,10 @@ static void forward_failed(void *context, int status, const char *why, bool sent
 
 	f->forward = NULL;
 	request->unreachable = true;
+	if (request->cache_answers) {
+		answer_dispatch(request); /* it was allowed */
+		return;
+	}
 	if (reads && request->path.kind != API_PATH_RESOURCE &&
 		request->path.kind != API_PATH_OTHER) {
 		answer_locally(request); /* discovery, made of the feeds */
@@ -251,6 +256,7 @@ static int forward_make(struct answer_request *request, struct answer_forward **
 	const struct forward_options options = {.metrics = request->worker->answer->metrics,
 		.no_limit =
 			strcmp(sub, "log") == 0 || strcmp(sub, "proxy") == 0 || request->x->upgrade,
+		.answer_ns = request->cache_answers ? ANSWER_WAIT_NS : 0,
 		.lines = request->verb == ANSWER_WATCH && !*sub,
 		.whole = f->n_feeds != 0,
 		.failed = forward_failed,
@@ -289,13 +295,18 @@ void answer_forward(struct answer_request *request)
 		forward_refuse_unknown(request);
 		return;
 	}
+	/* They are made again if the cache answers after all. */
 	if (request->feed)
 		catalog_release(&request->feed);
+	printer_free(&request->printer);
+	buf_reset(&request->key);
 	answer_park(request);
 	int r = forward_make(request, &f);
 	if (r == 0)
 		return;
-	if (r == 429)
+	if (f && request->cache_answers)
+		forward_failed(f, 503, "", false);
+	else if (r == 429)
 		forward_refuse(request, 429, "too many requests are being forwarded", true);
 	else if (r == 400)
 		forward_refuse(request, 400, "it has bytes that can't be passed on", false);

@@ -156,6 +156,7 @@ struct answer_request {
 	/* Forwarding. */
 	bool must_forward; /* waiting would not help: the API server has what was asked for */
 	bool unreachable;  /* it was tried in vain: answered as if nothing could be forwarded */
+	bool cache_answers; /* if it is tried in vain */
 	struct answer_forward *forward;
 };
 
@@ -232,10 +233,12 @@ struct answer_head {
 	size_t n;
 	char age[24], warning[512], retry[16];
 };
-/* Puts the headers of all answers; those of a feed's answer say when it is stale. */
+/* Puts the headers of all answers, refusals too, with those of answer_head_stale(). */
 void answer_head(const struct answer_request *request, const char *type, bool gzip,
 	struct answer_head *ret_head);
 void answer_head_put(struct answer_head *head, const char *name, const char *value);
+/* Puts Age and Warning while the request's feed, if there is one, is not live. */
+void answer_head_stale(const struct answer_request *request, struct answer_head *head);
 
 /* ---- answer_state.c ---- */
 
@@ -244,6 +247,8 @@ struct answer_state {
 	char rv[TIMELINE_RV_SIZE];  /* its RV */
 };
 
+/* Returns whether the API server may have objects that the request's feed lacks, because that is not live. */
+bool answer_feed_may_lack(const struct answer_request *request);
 /* Checks that the feed can be read at all. Returns: 0; 404, 429, 503 with the Status. */
 int answer_check_feed(struct answer_request *request);
 /* Decides which state the read shows. TOKEN_RV: that of a continue token, 0: there is none. Needs

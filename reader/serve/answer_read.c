@@ -39,6 +39,17 @@ static int read_object(struct answer_request *request, struct buf *out)
 	return snapshot_made(snapshot, r);
 }
 
+/* Returns whether the API server may have the object that the cache lacks. */
+static bool read_is_elsewhere(struct answer_request *request)
+{
+	bool may_lack = answer_feed_may_lack(request);
+
+	if ((request->coverage == COVERAGE_WHOLE && !may_lack) || !answer_can_forward(request))
+		return false;
+	request->cache_answers = request->coverage == COVERAGE_WHOLE;
+	return true;
+}
+
 void answer_read(struct answer_request *request)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT;
@@ -50,7 +61,7 @@ void answer_read(struct answer_request *request)
 	answer_rest(request->worker);
 	if (r == AGAIN)
 		answer_later(request);
-	else if (r == 404 && request->coverage != COVERAGE_WHOLE && answer_can_forward(request))
+	else if (r == 404 && read_is_elsewhere(request))
 		answer_forward(request);
 	else if (r != 0)
 		answer_refuse(request, r);

@@ -23,9 +23,9 @@ bool answer_is_stale(const struct answer_request *request, double *ret_age, char
 	const struct catalog_feed *feed = request->feed;
 
 	catalog_lock(answer->catalog);
-	/* The feed was listed before, because it is answered. Its state may be a second old. */
+	/* A feed that was never listed has nothing to be stale. The state may be a second old. */
 	bool live = strcmp(feed->state, "live") == 0 || strcmp(feed->state, "listing") == 0 ||
-		    !*feed->state;
+		    !*feed->state || feed->timeline.visible == 0;
 	*ret_age = feed->age_seconds;
 	(void)snprintf(why, 200, "%.190s", *feed->why ? feed->why : feed->state);
 	catalog_unlock(answer->catalog);
@@ -35,13 +35,12 @@ bool answer_is_stale(const struct answer_request *request, double *ret_age, char
 	return !live;
 }
 
-/* Adds the headers that say how old the answer is, and why, while the feed is not live. */
-static void answer_head_stale(const struct answer_request *request, struct answer_head *head)
+void answer_head_stale(const struct answer_request *request, struct answer_head *head)
 {
 	char since[TIMESTAMP_SIZE] = "an unknown time", why[200];
 	double age;
 
-	if (!answer_is_stale(request, &age, why))
+	if (!request->feed || !answer_is_stale(request, &age, why))
 		return;
 	if (age >= 0) {
 		uint64_t now = proc_realtime_ns(), ago = (uint64_t)age * 1000000000;
@@ -71,8 +70,7 @@ void answer_head(const struct answer_request *request, const char *type, bool gz
 		answer_head_put(ret_head, "warning",
 			"299 - \"v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 "
 			"EndpointSlice\"");
-	if (request->feed)
-		answer_head_stale(request, ret_head);
+	answer_head_stale(request, ret_head);
 }
 
 /* Sends BODY under HEAD and frees the request. */
@@ -162,8 +160,6 @@ void answer_refuse(struct answer_request *request, int r)
 		return;
 	if (request->feed && status->code == 410)
 		metric_add(answer_cell(request, METRIC_GONE), 1);
-	if (request->feed)
-		catalog_release(&request->feed);
 	answer_head(request, "application/json", false, &head);
 	if (status->retry_after) {
 		(void)snprintf(head.retry, sizeof(head.retry), "%d", status->retry_after);

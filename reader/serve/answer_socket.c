@@ -74,14 +74,16 @@ void answer_socket_begin(struct answer_watch *watch)
 	struct exchange *x = watch->request->x;
 	struct bytes protocol = exchange_header(x, "sec-websocket-protocol");
 	char accept[WEBSOCKET_ACCEPT_SIZE];
+	struct answer_head head = {.n = 0};
 
 	websocket_accept(exchange_header(x, "sec-websocket-key"), accept);
-	const struct exchange_header headers[] = {{BYTES_LIT("upgrade"), BYTES_LIT("websocket")},
-		{BYTES_LIT("connection"), BYTES_LIT("Upgrade")},
-		{BYTES_LIT("sec-websocket-accept"), bytes_str(accept)},
-		{BYTES_LIT("sec-websocket-protocol"), protocol}};
-
+	answer_head_put(&head, "upgrade", "websocket");
+	answer_head_put(&head, "connection", "Upgrade");
+	answer_head_put(&head, "sec-websocket-accept", accept);
+	answer_head_stale(watch->request, &head);
+	if (protocol.size)
+		head.headers[head.n++] = (struct exchange_header){BYTES_LIT("sec-websocket-protocol"), protocol};
 	exchange_on_body(x, socket_heard, watch);
 	x->relayed = true; /* no other headers */
-	exchange_begin(x, 101, headers, protocol.size ? 4 : 3);
+	exchange_begin(x, 101, head.headers, head.n);
 }

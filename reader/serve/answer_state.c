@@ -13,6 +13,16 @@
 #include "common/err.h"
 #include "common/proc.h"
 
+bool answer_feed_may_lack(const struct answer_request *request)
+{
+	struct catalog *catalog = request->worker->answer->catalog;
+
+	catalog_lock(catalog);
+	bool live = strcmp(request->feed->state, "live") == 0;
+	catalog_unlock(catalog);
+	return !live;
+}
+
 int answer_check_feed(struct answer_request *request)
 {
 	struct answer *answer = request->worker->answer;

@@ -14,7 +14,7 @@ from harness import PATIENCE, eventually
 from harness.api_server import ApiServer
 from harness.objects import pod
 from harness.process import program
-from harness.serve import Serve
+from harness.serve import TABLE, Serve
 from harness.store import whole
 
 TOKEN = {"Authorization": "Bearer T"}
@@ -22,7 +22,7 @@ PODS = "/api/v1/namespaces/web/pods"
 
 
 class Forward:
-    def __init__(self, workspace, *feeds, **settings):
+    def __init__(self, workspace, *feeds, settings=None, **serve):
         self.simulator = workspace.simulator()
         for i in range(3):
             self.simulator.put("pods", pod(f"p{i}", "web"))
@@ -31,7 +31,7 @@ class Forward:
         self.store = workspace.store()
         self.store.connect(self.api.url)
         feeds = feeds or (whole("pods"),)
-        self.store.configure(*feeds, serve={"listen": ["unix"], "forward": "on", "metrics": "127.0.0.1:0", **settings})
+        self.store.configure(*feeds, serve={"listen": ["unix"], "forward": "on", "metrics": "127.0.0.1:0", **serve}, **(settings or {}))
         _, self.reflector = self.store.daemons()
         for feed in feeds:
             self.store.wait_synced(feed["resource"])
@@ -243,6 +243,39 @@ def test_reads_wait_for_the_reflector_to_see_a_write(workspace):
         forward.reflector.send(signal.SIGCONT)
     reader.join()
     assert "new" in answers[0].names, "one without waits"
+
+
+# ---- feeds that lack objects -------------------------------------------------------------------------------
+
+
+def test_an_object_that_a_stale_feed_lacks_is_the_api_servers(workspace):
+    forward = Forward(workspace)
+    forward.reflector.kill()
+    forward.simulator.put("pods", pod("new", "web"))
+    eventually(lambda: "warning" in forward.ask(PODS).headers)
+    assert forward.ask(f"{PODS}/new").json["metadata"]["name"] == "new"
+    missing = forward.ask(f"{PODS}/nope")
+    assert missing.status == 404 and "warning" not in missing.headers, "the API server's own"
+    assert forward.ask(f"{PODS}/p1").status == 200 and forward.api.times("GET", f"{PODS}/p1") == 0, "what is cached is not asked for"
+    without = forward.serve.ask(f"{PODS}/new")
+    assert without.status == 404 and "stale since" in without.headers["warning"], "nothing is forwarded without credentials"
+    # The cache's answer counts if the API server has none.
+    for path, headers in ((f"{PODS}/new", {}), (f"{PODS}/new", {"accept": TABLE})):
+        forward.simulator.process.send(signal.SIGSTOP)
+        answer = forward.ask(path, **headers)
+        forward.simulator.process.send(signal.SIGCONT)
+        assert (answer.status, answer.message) == (404, 'pods "new" not found') and "stale since" in answer.headers["warning"]
+    forward.api.stop()
+    answer = forward.ask(f"{PODS}/new")
+    assert (answer.status, answer.message) == (404, 'pods "new" not found') and "stale since" in answer.headers["warning"]
+    assert "retry-after" not in answer.headers
+
+
+def test_an_object_that_was_passed_over_is_the_api_servers(workspace):
+    forward = Forward(workspace, settings={"maxObjectSize": "64KiB"})
+    forward.simulator.put("pods", pod("large", "web", note="x" * 100_000))
+    eventually(lambda: "large" in forward.ask(PODS).headers.get("warning", ""))
+    assert forward.ask(f"{PODS}/large").json["metadata"]["note"] == "x" * 100_000
 
 
 # ---- bodies ----------------------------------------------------------------------------------------------

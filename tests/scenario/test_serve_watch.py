@@ -12,6 +12,7 @@ from harness import eventually
 from harness.objects import pod
 from harness.serve import INITIAL, METADATA, TABLE, Serve, brief
 from harness.store import whole
+from harness.websocket import WebSocket
 
 PODS = "/api/v1/namespaces/web/pods"
 ALL = "/api/v1/pods"
@@ -423,6 +424,24 @@ def test_stale_answers_say_so(serve):
     assert answer.status == 200 and answer.headers["warning"].startswith('299 - "pods: stale since 20')
     assert int(answer.headers["age"]) >= 0
     assert len(answer.names) == 3
+
+
+def test_refusals_and_empty_answers_of_a_stale_feed_say_so_too(serve):
+    """A 404 of a stale feed says less than one of a live feed: the object may have come since."""
+    gone = f"{PODS}?resourceVersion=1&resourceVersionMatch=Exact"
+    asked = {f"{PODS}/nope": 404, gone: 410, f"{PODS}?labelSelector=a%3Dnone": 200, f"{PODS}?watch=1&resourceVersion=1&timeoutSeconds=1": 200,
+             f"{PODS}?resourceVersion=999999999": 504}
+    for path, status in asked.items():
+        answer = serve.ask(path)
+        assert answer.status == status and "warning" not in answer.headers, path
+    serve.store.reflector_process.kill()
+    eventually(lambda: "warning" in serve.ask(PODS).headers)
+    for path, status in asked.items():
+        answer = serve.ask(path)
+        assert answer.status == status and int(answer.headers["age"]) >= 0, path
+        assert answer.headers["warning"].startswith('299 - "pods: stale since 20'), path
+    with WebSocket(serve.socket, f"{PODS}?watch=1&resourceVersion=0") as client:
+        assert client.status == 101 and client.headers["warning"].startswith('299 - "pods: stale since 20')
 
 
 def test_s70_a_slow_client_gets_everything(serve):

@@ -374,6 +374,13 @@ static void forward_turn(void *context)
 	exchange_wake(f->x);
 }
 
+static void forward_set_timer(struct forward *f, uint64_t now)
+{
+	uint64_t due = f->progress_ns + f->options.answer_ns, next = now + CHECK_NS;
+
+	serve_timer_set(&f->timer, due > now && due < next ? due : next);
+}
+
 static void forward_check(void *context)
 {
 	struct forward *f = context;
@@ -381,7 +388,7 @@ static void forward_check(void *context)
 	bool sending = upstream_link_state(f->link) == UPSTREAM_OPEN && !f->send_broken &&
 		       (f->out.size || !upstream_link_is_flushed(f->link));
 
-	serve_timer_set(&f->timer, now + CHECK_NS);
+	forward_set_timer(f, now);
 	if (sending && now - f->progress_ns >= STALLED_NS) {
 		if (!f->begun) {
 			forward_fail(f, 504, "the API server does not take the request", "");
@@ -390,8 +397,8 @@ static void forward_check(void *context)
 		f->cut = true;
 		exchange_wake(f->x);
 	} else if (!f->begun && f->all_sent && !f->options.no_limit &&
-		   now - f->progress_ns >= ANSWER_NS) {
-		forward_fail(f, 504, "the API server has not answered within 90 s", "");
+		   now - f->progress_ns >= f->options.answer_ns) {
+		forward_fail(f, 504, "the API server has not answered in time", "");
 	}
 }
 
@@ -406,6 +413,8 @@ int forward_start(
 		return n <= FORWARD_MAX ? err_set(-ENOMEM, "forwarding a request") : 429;
 	}
 	*f = (struct forward){.magic = FORWARD_MAGIC, .x = x, .options = *options};
+	if (!f->options.answer_ns)
+		f->options.answer_ns = ANSWER_NS;
 	f->progress_ns = proc_monotonic_ns();
 	int r = serve_timer_init(x->worker, &f->timer, forward_check, f);
 	if (r == 0)
@@ -414,7 +423,7 @@ int forward_start(
 		forward_free(&f);
 		return r;
 	}
-	serve_timer_set(&f->timer, f->progress_ns + CHECK_NS);
+	forward_set_timer(f, f->progress_ns);
 	exchange_on_body(x, forward_turn, f);
 	*ret_forward = f;
 	if (upstream_link_state(f->link) == UPSTREAM_OPEN)
