@@ -48,6 +48,13 @@ int json_parse(struct json_parser *parser, struct bytes text, const struct json_
 	struct buf *out);
 
 /*
+ * Writes RAW, the text between the quotes of a JSON string, to ROOM without its escapes. RAW.size bytes are room enough, and
+ * ROOM may be RAW's own. An unpaired surrogate becomes U+FFFD. Returns false if it ended early: the text does not fit, or
+ * an escape is none.
+ */
+bool json_unescape(struct bytes raw, void *room, size_t room_size, size_t *ret_size);
+
+/*
  * Appends DOCUMENT, one msgpack document, to OUT as JSON: INDENT spaces per level, or no spaces at all
  * if INDENT is 0. Strings are escaped as Go's encoding/json does (\u003c for <, also > and &), so that
  * the text is the API server's.

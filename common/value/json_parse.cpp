@@ -20,7 +20,6 @@ extern "C" {
 #include "common/value/json.h"
 #include "common/check.h"
 #include "common/err.h"
-#include "common/utf8.h"
 #include "common/value/value.h"
 }
 
@@ -98,79 +97,18 @@ static inline struct bytes json_token(const struct json_walk *walk)
 
 /* ---- strings ---- */
 
-/* Returns the value of four hex digits, or -1. */
-static int32_t json_read_hex(const uint8_t *p, const uint8_t *end)
+/* Copies RAW into the parser's buffer without escapes. */
+static int json_copy_unescaped(struct json_walk *walk, struct bytes raw, struct bytes *ret_text)
 {
-	int32_t code = 0;
-
-	if (end - p < 4)
-		return -1;
-	for (int i = 0; i < 4; i++) {
-		uint8_t c = p[i], lower = c | 0x20;
-		if (c >= '0' && c <= '9')
-			code = code << 4 | (c - '0');
-		else if (lower >= 'a' && lower <= 'f')
-			code = code << 4 | (lower - 'a' + 10);
-		else
-			return -1;
-	}
-	return code;
-}
-
-/* Reads the escape after a backslash: \uXXXX with the second half of a surrogate pair after it
- * (half a pair is U+FFFD), or one letter. Returns: the character, or -1. */
-static int32_t json_read_escape(const uint8_t **p, const uint8_t *end)
-{
-	static const char names[] = "\"\\/bfnrt", characters[] = "\"\\/\b\f\n\r\t";
-
-	if (*p == end)
-		return -1;
-	uint8_t c = *(*p)++;
-	if (c != 'u') {
-		const char *name = c ? strchr(names, c) : NULL;
-		return name ? characters[name - names] : -1;
-	}
-	int32_t code = json_read_hex(*p, end);
-	if (code < 0)
-		return -1;
-	*p += 4;
-	if (code < 0xd800 || code > 0xdfff)
-		return code;
-	if (code < 0xdc00 && end - *p >= 6 && (*p)[0] == '\\' && (*p)[1] == 'u') {
-		int32_t low = json_read_hex(*p + 2, end);
-		if (low >= 0xdc00 && low <= 0xdfff) {
-			*p += 6;
-			return 0x10000 + ((code - 0xd800) << 10 | (low - 0xdc00));
-		}
-	}
-	return 0xfffd;
-}
-
-/* Copies RAW into the parser's buffer without escapes: no escape is shorter than its character. */
-static int json_unescape(struct json_walk *walk, struct bytes raw, struct bytes *ret_text)
-{
-	const uint8_t *p = static_cast<const uint8_t *>(raw.data), *end = p + raw.size;
+	size_t size;
 
 	buf_reset(walk->unescaped);
-	uint8_t *start = static_cast<uint8_t *>(buf_grow(walk->unescaped, raw.size)), *to = start;
-	if (!start)
+	void *room = buf_grow(walk->unescaped, raw.size);
+	if (!room)
 		return buf_error(walk->unescaped);
-	while (p < end) {
-		const void *backslash = memchr(p, '\\', (size_t)(end - p));
-		size_t n =
-			(size_t)((backslash ? static_cast<const uint8_t *>(backslash) : end) - p);
-		memcpy(to, p, n);
-		to += n;
-		p += n;
-		if (p == end)
-			break;
-		p++;
-		int32_t code = json_read_escape(&p, end);
-		if (code < 0)
-			return json_syntax(walk, "unknown escape in a string");
-		to += utf8_put((uint32_t)code, to);
-	}
-	*ret_text = BYTES(start, (size_t)(to - start));
+	if (!json_unescape(raw, room, raw.size, &size))
+		return json_syntax(walk, "unknown escape in a string");
+	*ret_text = BYTES(room, size);
 	return 0;
 }
 
@@ -186,7 +124,7 @@ static inline int json_take_string(struct json_walk *walk, struct bytes *ret_tex
 	struct bytes raw = BYTES(p + 1, quoted.size - 2);
 	*ret_text = raw;
 	if (memchr(raw.data, '\\', raw.size)) {
-		int r = json_unescape(walk, raw, ret_text);
+		int r = json_copy_unescaped(walk, raw, ret_text);
 		if (r < 0)
 			return r;
 	}

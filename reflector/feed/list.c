@@ -243,15 +243,26 @@ int list_feed(struct list *list, const void *data, size_t size)
 
 /* ---- the end ---- */
 
-static int list_read_text(struct bytes object, const char *key, struct bytes *ret_text)
+/* Finds the string KEY; empty: there is none, or null. */
+static int list_find_text(struct bytes object, const char *key, struct bytes *ret_value)
 {
 	struct bytes value;
 	int r = scan_find(object, key, &value);
+	bool absent = r != FOUND || bytes_equal(value, BYTES_LIT("null"));
+
+	*ret_value = absent ? BYTES_NONE : value;
+	return r < 0 ? r : 0;
+}
+
+/* Takes the escapes out of VALUE, in its place in the list's rest, which nothing reads afterwards. */
+static int list_take_text(struct list *list, struct bytes value, const char *key, struct bytes *ret_text)
+{
+	uint8_t *room = value.size ? list->rest.data + ((const uint8_t *)value.data - list->rest.data) : NULL;
 
 	*ret_text = BYTES_LIT("");
-	if (r == FOUND && scan_plain_string(value, ret_text) == NOT_FOUND && value.size != 4)
-		return err_say(ERR_PROTOCOL, "'%s' of the list is no plain text", key);
-	return r < 0 ? r : 0;
+	if (value.size && scan_string(value, room, value.size, ret_text) != FOUND)
+		return err_say(ERR_PROTOCOL, "list: '%s' is no text", key);
+	return 0;
 }
 
 static int64_t list_read_count(struct bytes metadata)
@@ -274,29 +285,35 @@ static int64_t list_read_count(struct bytes metadata)
 int list_end(struct list *list, struct list_page *ret_page)
 {
 	struct bytes rest = buf_bytes(&list->rest), metadata = BYTES_LIT("{}");
+	struct bytes kind, rv = BYTES_NONE, continue_ = BYTES_NONE;
 	struct list_page page = {.remaining = -1, .items = list->items};
 
 	CHECK_OBJ(list, LIST_MAGIC);
 	if (list->place != AFTER)
 		return err_say(ERR_PROTOCOL,
 			"list: the body ends at byte %" PRIu64 ", inside the list", list->offset);
-	int r = list_read_text(rest, "kind", &page.kind);
+	int r = list_find_text(rest, "kind", &kind);
 	if (r >= 0)
 		r = scan_find(rest, "metadata", &metadata);
+	if (r == FOUND)
+		r = list_find_text(metadata, "resourceVersion", &rv);
+	if (r >= 0 && rv.size)
+		r = list_find_text(metadata, "continue", &continue_);
 	if (r < 0)
 		return err_add(r, "list");
+	page.remaining = list_read_count(metadata);
+	r = list_take_text(list, kind, "kind", &page.kind);
+	if (r == 0)
+		r = list_take_text(list, rv, "metadata.resourceVersion", &page.rv);
+	if (r == 0)
+		r = list_take_text(list, continue_, "metadata.continue", &page.continue_);
+	if (r < 0)
+		return r;
 	if (page.kind.size && (page.kind.size < 4 ||
 		memcmp((const char *)page.kind.data + page.kind.size - 4, "List", 4) != 0))
 		return err_say(ERR_PROTOCOL, "list: it is a '%.*s' and no List", BYTES_ARG(page.kind));
-	if (r == FOUND)
-		r = list_read_text(metadata, "resourceVersion", &page.rv);
-	if (r >= 0 && page.rv.size)
-		r = list_read_text(metadata, "continue", &page.continue_);
-	if (r < 0)
-		return err_add(r, "list");
 	if (!page.rv.size && !list->options.any_rv)
 		return err_say(ERR_PROTOCOL, "list: no metadata.resourceVersion");
-	page.remaining = list_read_count(metadata);
 	*ret_page = page;
 	return 0;
 }

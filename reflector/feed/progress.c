@@ -68,12 +68,12 @@ static int progress_take_event(void *arg, const struct api_event *event)
 {
 	struct feed_progress *p = arg;
 	struct object_identity identity;
-	struct bytes why;
+	char why[OBJECT_STALE_MAX];
 	uint64_t age;
 
 	p->over = true;
 	/* A relay whose own server is away knows no more than the feed does. */
-	if (event->type != WATCH_BOOKMARK || object_is_stale(event->object, &age, &why))
+	if (event->type != WATCH_BOOKMARK || object_is_stale(event->object, &age, why))
 		return END;
 	if (object_identity(event->object, false, &identity) == 0 && identity.rv.size <= RV_MAX)
 		buf_bytes_put(&p->rv, identity.rv);

@@ -6,6 +6,7 @@
 #endif
 
 #include "common/err.h"
+#include "common/value/json.h"
 
 #define BLOCK 64
 
@@ -288,14 +289,20 @@ int scan_member(struct bytes text, bool cut, size_t *at, struct bytes *ret_key,
 	return r;
 }
 
-int scan_plain_string(struct bytes value, struct bytes *ret_text)
+int scan_string(struct bytes value, void *room, size_t room_size, struct bytes *ret_text)
 {
 	const uint8_t *p = value.data;
+	size_t size;
 
-	if (value.size < 2 || p[0] != '"' || p[value.size - 1] != '"' ||
-		memchr(p, '\\', value.size))
+	if (value.size < 2 || p[0] != '"' || p[value.size - 1] != '"')
 		return NOT_FOUND;
-	*ret_text = BYTES(p + 1, value.size - 2);
+	struct bytes text = BYTES(p + 1, value.size - 2);
+	if (memchr(text.data, '\\', text.size)) {
+		if (!json_unescape(text, room, room_size, &size))
+			return NOT_FOUND;
+		text = BYTES(room, size);
+	}
+	*ret_text = text;
 	return FOUND;
 }
 

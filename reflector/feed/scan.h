@@ -66,8 +66,9 @@ int scan_member(struct bytes text, bool cut, size_t *at, struct bytes *ret_key,
 int scan_key(struct bytes text, bool cut, size_t *at, struct bytes *ret_key);
 int scan_value(struct bytes text, bool cut, size_t *at, struct bytes *ret_value);
 
-/* The text between the quotes of a JSON string value without escapes; NOT_FOUND for all else. */
-int scan_plain_string(struct bytes value, struct bytes *ret_text);
+/* Reads the JSON string VALUE. RET_TEXT is borrowed from VALUE; with escapes it is in ROOM. Returns: FOUND; NOT_FOUND: it is
+ * no string, has an escape that is none, or more text than ROOM holds. */
+int scan_string(struct bytes value, void *room, size_t room_size, struct bytes *ret_text);
 
 /* The value of KEY in the object TEXT: FOUND, NOT_FOUND, ERR_PROTOCOL. */
 int scan_find(struct bytes text, const char *key, struct bytes *ret_value);

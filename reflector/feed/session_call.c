@@ -118,17 +118,16 @@ static int session_take_initial(struct session *session, const struct api_event 
 static bool session_take_staleness(struct session *session, struct bytes bookmark)
 {
 	struct moment heard = session->arrived;
-	char text[240];
-	struct bytes why;
+	char text[240], why[OBJECT_STALE_MAX];
 	uint64_t age;
 
-	if (!object_is_stale(bookmark, &age, &why))
+	if (!object_is_stale(bookmark, &age, why))
 		return false;
 	age *= SECOND;
 	heard.realtime_ns -= age < heard.realtime_ns ? age : heard.realtime_ns - 1;
 	heard.boottime_ns -= age < heard.boottime_ns ? age : heard.boottime_ns;
 	record_contact(&session->record, &heard);
-	(void)snprintf(text, sizeof(text), "the server is a relay that is stale: %.*s", BYTES_ARG(why));
+	(void)snprintf(text, sizeof(text), "the server is a relay that is stale: %.180s", why);
 	session_set_error(session, text);
 	return true;
 }

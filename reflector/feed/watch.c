@@ -92,12 +92,13 @@ static int watch_deliver(struct watch_stream *watch, struct bytes text)
 {
 	struct api_event event = {.type = WATCH_TYPE_MAX, .cut = watch->cutter.cut};
 	struct bytes key, value, type;
+	char room[16];
 	size_t at = 0;
 	int r;
 
 	while ((r = scan_member(text, event.cut, &at, &key, &value)) == FOUND) {
 		if (bytes_equal(key, BYTES_LIT("type"))) {
-			if (scan_plain_string(value, &type) != FOUND)
+			if (scan_string(value, room, sizeof(room), &type) != FOUND)
 				return err_say(ERR_PROTOCOL, "the event's type is no text");
 			event.type = 0;
 			while (event.type < WATCH_TYPE_MAX &&

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reflector/record/object.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "common/decimal.h"
@@ -9,12 +10,15 @@
 
 #define OBJECT_AGE_MAX_S UINT64_C(1000000000) /* some 30 years */
 
-/* Names, uids and RVs never need escapes; one that has some is nothing we know. */
-static int object_take_text(const char *what, struct bytes value, struct bytes *ret_text)
+static int object_take_text(struct object_identity *identity, const char *what, struct bytes value, struct bytes *ret_text)
 {
-	if (scan_plain_string(value, ret_text) == FOUND)
-		return 0;
-	return err_say(ERR_PROTOCOL, "the object's %s is no plain text", what);
+	char *room = identity->room + identity->used;
+
+	if (scan_string(value, room, sizeof(identity->room) - identity->used, ret_text) != FOUND)
+		return err_say(ERR_PROTOCOL, "the object's %s is no text, or too long", what);
+	if (ret_text->data == room)
+		identity->used += ret_text->size;
+	return 0;
 }
 
 /* Stops when all four are there: managedFields, the larger half of many objects, usually come
@@ -37,7 +41,7 @@ static int object_read_metadata(
 		for (size_t i = 0; i < 4; i++) {
 			if (!bytes_equal(key, bytes_str(fields[i].key)))
 				continue;
-			r = object_take_text(fields[i].key, value, fields[i].text);
+			r = object_take_text(identity, fields[i].key, value, fields[i].text);
 			if (r < 0)
 				return r;
 			found++;
@@ -46,62 +50,62 @@ static int object_read_metadata(
 	return 0;
 }
 
-int object_identity(struct bytes object, bool cut, struct object_identity *ret_identity)
+int object_identity(struct bytes object, bool cut, struct object_identity *identity)
 {
-	struct object_identity identity = {0};
 	struct bytes key, value;
 	size_t at = 0;
 	int r;
 
+	identity->kind = identity->name_space = identity->name = identity->uid = identity->rv = BYTES_NONE;
+	identity->used = 0;
 	/* CRD lists have kind before metadata, typed objects too: what follows metadata is not
 	 * read. Nor is its end looked for, which lies behind the managedFields. */
 	while ((r = scan_key(object, cut, &at, &key)) == FOUND) {
 		if (bytes_equal(key, BYTES_LIT("metadata"))) {
 			r = object_read_metadata(BYTES((const char *)object.data + at, object.size - at),
-				cut, &identity);
+				cut, identity);
 			break;
 		}
 		r = scan_value(object, cut, &at, &value);
 		if (r == FOUND && bytes_equal(key, BYTES_LIT("kind")))
-			r = object_take_text("kind", value, &identity.kind);
+			r = object_take_text(identity, "kind", value, &identity->kind);
 		if (r < 0)
 			return r;
 	}
-	if (r < 0)
-		return r;
-	*ret_identity = identity;
-	return 0;
+	return r < 0 ? r : 0;
 }
 
-static bool object_annotation(struct bytes object, const char *key, struct bytes *ret_text)
+static bool object_annotation(struct bytes object, const char *key, char room[OBJECT_STALE_MAX], struct bytes *ret_text)
 {
 	struct bytes metadata, annotations, value;
 
 	return scan_find(object, "metadata", &metadata) == FOUND &&
 		scan_find(metadata, "annotations", &annotations) == FOUND &&
 		scan_find(annotations, key, &value) == FOUND &&
-		scan_plain_string(value, ret_text) == FOUND;
+		scan_string(value, room, OBJECT_STALE_MAX, ret_text) == FOUND;
 }
 
-bool object_is_stale(struct bytes bookmark, uint64_t *ret_age_s, struct bytes *ret_why)
+bool object_is_stale(struct bytes bookmark, uint64_t *ret_age_s, char ret_why[OBJECT_STALE_MAX])
 {
+	char room[OBJECT_STALE_MAX];
 	struct bytes text;
 
 	*ret_age_s = 0;
-	if (!object_annotation(bookmark, "kinformer/stale", &text))
+	if (!object_annotation(bookmark, "kinformer/stale", room, &text))
 		return false;
 	const char *p = text.data, *blank = memchr(p, ' ', text.size);
 	struct bytes digits = BYTES(p, blank ? (size_t)(blank - p) : text.size);
 	int r = decimal_parse(digits, OBJECT_AGE_MAX_S, ret_age_s);
 	err_ignore(r, "the relay does not know how old it is");
-	*ret_why = blank ? BYTES(blank + 1, text.size - digits.size - 1) : BYTES_NONE;
+	(void)snprintf(ret_why, OBJECT_STALE_MAX, "%.*s", blank ? (int)(text.size - digits.size - 1) : 0, blank ? blank + 1 : "");
 	return true;
 }
 
 bool object_ends_initial(struct bytes bookmark)
 {
+	char room[OBJECT_STALE_MAX];
 	struct bytes text;
 
-	return object_annotation(bookmark, "k8s.io/initial-events-end", &text) &&
+	return object_annotation(bookmark, "k8s.io/initial-events-end", room, &text) &&
 		bytes_equal(text, BYTES_LIT("true"));
 }

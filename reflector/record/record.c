@@ -147,16 +147,18 @@ static int record_make_key(struct record_feed *feed, struct arrival *arrival)
 {
 	const struct object_identity *id = &arrival->identity;
 	bool in_namespace = id->name_space.size != 0;
+	size_t name_at = in_namespace ? id->name_space.size + 1 : 0;
 
 	if (!id->name.size)
 		return record_unreadable("an object without a name");
-	int n = in_namespace
-		? snprintf(arrival->key, sizeof(arrival->key), "%.*s/%.*s",
-			  BYTES_ARG(id->name_space), BYTES_ARG(id->name))
-		: snprintf(arrival->key, sizeof(arrival->key), "%.*s", BYTES_ARG(id->name));
-	if (n < 0 || (size_t)n >= sizeof(arrival->key))
+	if (name_at + id->name.size > sizeof(arrival->key))
 		return record_unreadable("an object with too long a name");
-	arrival->key_size = (size_t)n;
+	if (in_namespace) {
+		memcpy(arrival->key, id->name_space.data, id->name_space.size);
+		arrival->key[name_at - 1] = '/';
+	}
+	memcpy(arrival->key + name_at, id->name.data, id->name.size);
+	arrival->key_size = name_at + id->name.size;
 	if (in_namespace == feed->namespaced)
 		return RECORD_TAKEN;
 	feed->strange = true;
@@ -379,7 +381,7 @@ int record_event(struct record_feed *feed, const struct api_event *event, bool t
 	if (!readable)
 		return RECORD_TAKEN;
 	record_set_rv(feed, arrival.identity.rv);
-	*ret_rv = arrival.identity.rv;
+	*ret_rv = recorder_keep_rv(feed->recorder, arrival.identity.rv);
 	return recorder_bound(feed->recorder);
 }
 
@@ -399,6 +401,6 @@ int record_bookmark(struct record_feed *feed, struct bytes object, struct bytes 
 	if (identity.rv.size > RV_MAX)
 		return record_unreadable("a bookmark with too long a resourceVersion");
 	record_set_rv(feed, identity.rv);
-	*ret_rv = identity.rv;
+	*ret_rv = recorder_keep_rv(feed->recorder, identity.rv);
 	return RECORD_TAKEN;
 }

@@ -10,6 +10,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
+#include "reflector/record/object.h"
 
 #define RECORDER_MAGIC 0x52454344u
 #define BODY_KEEP      (1u << 20)
@@ -46,6 +47,7 @@ struct recorder {
 	size_t unannounced; /* records published without waking anybody, since the last time */
 	struct record_feed **touched;
 	size_t n_touched, touched_room;
+	char rv[RV_MAX];
 };
 
 int recorder_new(struct journal *journal, struct ring *ring, struct stats *stats,
@@ -137,6 +139,14 @@ int recorder_parse(struct recorder *recorder, struct bytes object,
 		return r;
 	*ret_body = buf_bytes(&recorder->body);
 	return 0;
+}
+
+struct bytes recorder_keep_rv(struct recorder *recorder, struct bytes rv)
+{
+	CHECK_OBJ(recorder, RECORDER_MAGIC);
+	REQUIRE(rv.size <= sizeof(recorder->rv));
+	memcpy(recorder->rv, rv.data, rv.size);
+	return BYTES(recorder->rv, rv.size);
 }
 
 int recorder_error(const struct recorder *recorder, const char **ret_text)

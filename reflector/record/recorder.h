@@ -113,6 +113,8 @@ int recorder_append(struct recorder *recorder, const struct record *record, uint
  * batch fail; an error of json_parse(). */
 int recorder_parse(struct recorder *recorder, struct bytes object,
 	const struct json_options *options, struct bytes *ret_body);
+/* Copies RV, of at most RV_MAX bytes. The copy lives until the next call. */
+struct bytes recorder_keep_rv(struct recorder *recorder, struct bytes rv);
 /* Writes FEED's checkpoint with this batch. */
 void recorder_touch(struct recorder *recorder, struct record_feed *feed);
 /* Forgets FEED, which is about to be released. */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "common/err.h"
+#include "common/value/json.h"
 #include "reflector/feed/scan.h"
 
 #define RETRY_AFTER_MAX_S 300 /* longer requests for a pause are cut to this */
@@ -110,16 +111,14 @@ static void status_add_text(struct status *status, struct bytes text)
 	status->text[at] = '\0';
 }
 
-/* Appends the text of a JSON string; unescapes only quotes and backslashes. */
+/* Appends the text of a JSON string, as far as it fits and makes sense. */
 static void status_add_escaped(struct status *status, struct bytes text)
 {
-	const char *p = text.data;
+	char room[STATUS_TEXT];
+	size_t size;
 
-	for (size_t i = 0; i < text.size; i++) {
-		if (p[i] == '\\' && i + 1 < text.size && (p[i + 1] == '"' || p[i + 1] == '\\'))
-			i++;
-		status_add_text(status, BYTES(p + i, 1));
-	}
+	(void)json_unescape(text, room, sizeof(room), &size);
+	status_add_text(status, BYTES(room, size));
 }
 
 /* Reads {"kind":"Status", reason, message, details, code}. */

@@ -42,6 +42,24 @@ static const char typed[] = "{\"kind\":\"PodList\",\"apiVersion\":\"v1\",\"metad
 static const char typed_items[] =
 	"{\"metadata\":{\"name\":\"a]\"}};{\"metadata\":{\"name\":\"b\\\"\"}};{};";
 
+Test(list, what_a_list_says_about_itself_loses_its_escapes)
+{
+	static const char body[] = "{\"kind\":\"Pod\\u004cist\",\"metadata\":{\"continue\":\"a\\u0026\\\"b\\/c\","
+		"\"resourceVersion\":\"\\u003c7\\\\\",\"remainingItemCount\":3},\"items\":null}";
+	struct buf out = BUF_INIT;
+	struct list *list = new_list(&out, 0);
+	struct list_page page;
+
+	cr_assert_eq(feed_piece(list, body, sizeof(body) - 1), 0);
+	cr_assert_eq(list_end(list, &page), 0, "%s", err_text(ERR_PROTOCOL));
+	cr_assert(bytes_equal(page.kind, BYTES_LIT("PodList")));
+	cr_assert(bytes_equal(page.rv, BYTES_LIT("<7\\")), "%.*s", BYTES_ARG(page.rv));
+	cr_assert(bytes_equal(page.continue_, BYTES_LIT("a&\"b/c")), "%.*s", BYTES_ARG(page.continue_));
+	cr_assert_eq(page.remaining, 3);
+	list_free(&list);
+	buf_release(&out);
+}
+
 static void check_typed(struct list *list, struct buf *out)
 {
 	struct list_page page;

@@ -311,6 +311,30 @@ Test(record, c40_opaque_rvs_are_taken_in_the_order_they_come)
 	tear_down(&rig);
 }
 
+Test(record, names_that_json_escapes_are_stored_as_they_are)
+{
+	static const struct {
+		const char *json, *name;
+	} names[] = {{"R\\u0026D", "R&D"}, {"say \\\"hi\\\"", "say \"hi\""}, {"back\\\\slash", "back\\slash"},
+		{"a\\u003cb\\u003e", "a<b>"}, {"\\u00fcn\xc3\xaf", "\u00fcn\u00ef"}, {"\\ud83d\\uDE80", "\U0001f680"},
+		{"line\\nfeed\\t\\u001b", "line\nfeed\t\x1b"}};
+	struct rig rig;
+
+	first_list(&rig);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		char wanted[200];
+		uint64_t seq = last_seq(&rig);
+
+		event(&rig, WATCH_ADDED, pod(names[i].json, "u\\u0026", "11"));
+		event(&rig, WATCH_DELETED, pod(names[i].json, "u&", "12"));
+		(void)snprintf(wanted, sizeof(wanted), "ADDED d/%s@11 DELETED d/%s@12", names[i].name, names[i].name);
+		cr_assert_str_eq(log_after(&rig, seq), wanted);
+	}
+	event(&rig, WATCH_ADDED, "{\"metadata\":{\"name\":\"x\",\"namespace\":\"\\u0064\",\"resourceVersion\":\"1\\u0033\"}}");
+	check_checkpoint(&rig, "13", false);
+	tear_down(&rig);
+}
+
 Test(record, a_deletion_with_the_rv_of_the_last_state_is_recorded)
 {
 	struct rig rig;

@@ -91,17 +91,41 @@ Test(scan, a_line_feed_inside_a_string_is_refused_where_it_stands)
 
 Test(scan, members_are_found_in_any_spelling)
 {
+	char room[2];
 	struct bytes value, text = BYTES_LIT("{ \"a\" : {\"x\":\"}\"} , \"b\":\"q\\\"\",\"c\":-1.5e3}");
 
 	cr_assert_eq(scan_find(text, "a", &value), FOUND);
 	cr_assert(bytes_equal(value, BYTES_LIT("{\"x\":\"}\"}")));
 	cr_assert_eq(scan_find(text, "b", &value), FOUND);
 	cr_assert(bytes_equal(value, BYTES_LIT("\"q\\\"\"")));
-	cr_assert_eq(scan_plain_string(value, &value), NOT_FOUND);
+	cr_assert_eq(scan_string(value, room, sizeof(room), &value), FOUND);
+	cr_assert(bytes_equal(value, BYTES_LIT("q\"")));
 	cr_assert_eq(scan_find(text, "c", &value), FOUND);
 	cr_assert(bytes_equal(value, BYTES_LIT("-1.5e3")));
 	cr_assert_eq(scan_find(text, "d", &value), NOT_FOUND);
 	cr_assert_eq(scan_find(BYTES_LIT("{}"), "d", &value), NOT_FOUND);
+}
+
+Test(scan, a_string_loses_its_escapes_and_only_then_needs_room)
+{
+	static const struct {
+		const char *value, *text;
+		size_t room;
+	} rows[] = {{"\"R\\u0026D\"", "R&D", 3}, {"\"R\\u0026D\"", NULL, 2}, {"\"R&D\"", "R&D", 0},
+		{"\"\\ud83d\\ude80\\\\\"", "\U0001f680\\", 5}, {"\"\\ud83d\\ude80\"", NULL, 3},
+		{"\"\\x\"", NULL, 9}, {"\"\\u00\"", NULL, 9}, {"\"\"", "", 0}, {"\"", NULL, 9}, {"null", NULL, 9},
+		{"7", NULL, 9}, {"", NULL, 9}};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char *room = malloc(rows[i].room + 1); /* so that ASan knows its end */
+		struct bytes text = BYTES_LIT("as before");
+		int r = scan_string(bytes_str(rows[i].value), room + 1, rows[i].room, &text);
+
+		cr_assert_eq(r, rows[i].text ? FOUND : NOT_FOUND, "%s", rows[i].value);
+		cr_assert(bytes_equal(text, bytes_str(rows[i].text ? rows[i].text : "as before")), "%s: %.*s",
+			rows[i].value, BYTES_ARG(text));
+		free(room);
+	}
 }
 
 Test(scan, damaged_objects_are_refused)

@@ -30,9 +30,9 @@ Test(status, the_reason_comes_before_the_number)
 Test(status, a_message_is_shown_without_its_escapes)
 {
 	struct status s = read_one(403, 0, "{\"kind\":\"Status\",\"reason\":\"Forbidden\",\"message\":"
-		"\"User \\\"viewer\\\" cannot list \\\\x\\n\"}");
+		"\"User \\\"viewer\\\" cannot list \\\\x\\n\\u003c\\u00e4\\u003e\"}");
 
-	cr_assert_str_eq(s.text, "403 Forbidden: User \"viewer\" cannot list \\x\\n");
+	cr_assert_str_eq(s.text, "403 Forbidden: User \"viewer\" cannot list \\x <\u00e4>");
 }
 
 Test(status, c13_c14_a_resource_version_from_the_future_is_known_by_cause_and_by_words)

@@ -60,6 +60,18 @@ Test(watch, events_are_the_same_wherever_the_stream_is_split)
 	buf_release(&out);
 }
 
+Test(watch, an_events_type_loses_its_escapes)
+{
+	static const char escaped[] = "{\"type\":\"\\u0041DDED\",\"object\":{}}";
+	struct buf out = BUF_INIT;
+	struct watch_stream *watch = new_watch(&out, 0);
+
+	cr_assert_eq(feed_piece(watch, escaped, sizeof(escaped) - 1), 0, "%s", err_text(ERR_PROTOCOL));
+	cr_assert_str_eq(buf_cstr(&out), "ADDED {};");
+	watch_free(&watch);
+	buf_release(&out);
+}
+
 Test(watch, c20_c21_events_are_the_same_byte_by_byte)
 {
 	struct buf out = BUF_INIT;
