@@ -83,7 +83,7 @@ static const struct catalogue_entry *query_find(const struct catalogue *catalogu
 	if (dot &&
 		catalogue_copy_name(BYTES(rest, (size_t)(dot - rest)), version, sizeof(version))) {
 		query->version = version;
-		query->group = dot + 1;
+		query->group = dot[1] ? dot + 1 : NULL;
 		entry = query_find_name(catalogue, query, usable);
 		query->version = NULL;
 	}

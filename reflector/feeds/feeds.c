@@ -72,6 +72,8 @@ int feeds_new(struct journal *journal, const struct session_shared *shared,
 	if (r < 0)
 		return r;
 	r = journal_each_feed(journal, txn, feeds_load_one, &load);
+	if (r >= 0)
+		r = order_load(feeds, txn);
 	txn_abort(&txn);
 	if (r < 0 || load.result < 0)
 		return r < 0 ? r : load.result;
@@ -94,6 +96,7 @@ void feeds_free(struct feeds **feeds)
 		session_free(&f->retired[i].session);
 	free(f->retired);
 	columns_release(f);
+	buf_release(&f->order);
 	agenda_release(&f->agenda);
 	f->magic = 0;
 	free(f);
@@ -164,6 +167,8 @@ int feeds_work(struct feeds *feeds)
 		r = wildcard_due(feeds);
 	if (r >= 0)
 		r = columns_due(feeds);
+	if (r >= 0)
+		r = order_due(feeds);
 	agenda_touch_due(&feeds->agenda, now);
 	for (size_t i = 0; r >= 0 && i < agenda_touched(&feeds->agenda); i++) {
 		struct session *session = agenda_owner(&feeds->agenda, i);
@@ -416,6 +421,7 @@ int feeds_rewind(struct feeds *feeds, const char *why)
 		feeds->retired[i].removed =
 			session_record(feeds->retired[i].session)->phase == FEED_REMOVED;
 	feeds->resyncs_changed = feeds->names_changed = feeds->commit_matters = true;
+	feeds->order_changed = feeds->order.size != 0;
 	return r;
 }
 

@@ -19,6 +19,7 @@
  *	resolve.c        discovery makes definitions of them, which are found in the journal or added
  *	replace.c        names move, and feeds that are no longer configured go
  *	columns.c        the columns of custom resources
+ *	order.c          the order of discovery, for names that several resources have
  *	wildcard.c       entries that stand for many resources
  *	relist.c         lists again what the command line asks for
  *	etcd_rollback.c  feeds whose API server has lost its newest history

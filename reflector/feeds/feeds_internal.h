@@ -77,6 +77,8 @@ struct feeds {
 	uint64_t check_ns;      /* no consistency check is due before this */
 	const struct session *checking;
 	struct feeds_columns columns;
+	struct buf order;       /* of discovery, as the journal has or gets it */
+	bool order_changed;     /* it may differ from the journal's */
 	uint64_t damaged[FEEDS_DAMAGED]; /* seqs of damaged records that the log has named; the oldest is replaced */
 	size_t n_damaged;
 	uint64_t restored_ns; /* when rows of feeds were stored again last; 0: never */
@@ -129,6 +131,14 @@ void wildcard_discovered(struct feeds *feeds, int result);
 /* Stores columns that came, and asks for the next. Errors are the journal's. */
 int columns_due(struct feeds *feeds);
 void columns_release(struct feeds *feeds);
+
+/* ---- order.c ---- */
+
+int order_load(struct feeds *feeds, struct txn *txn);
+/* Takes the order of groups and versions that discovery has. */
+void order_discovered(struct feeds *feeds);
+/* Stores it if the journal has another one. Errors are the journal's. */
+int order_due(struct feeds *feeds);
 
 /* ---- etcd_rollback.c ---- */
 

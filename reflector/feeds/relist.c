@@ -14,6 +14,31 @@ static bool relist_is_named(const struct configured_feed *w, const char *name)
 	return own && strcmp(own, name) == 0;
 }
 
+/* Returns the definition that NAME means first, NULL: it is a name of none. */
+static const struct feed_definition *relist_find(const struct feeds *feeds, const char *name)
+{
+	const struct feed_definition *first = NULL;
+
+	for (size_t i = 0; i < feeds->n_configured; i++) {
+		const struct session *session = feeds->configured[i].session;
+		const struct feed_definition *d = session ? session_definition(session) : NULL;
+
+		if (d && feed_definition_is_called(d, name) &&
+			(!first || feed_definition_compare(d, first, name, buf_bytes(&feeds->order)) < 0))
+			first = d;
+	}
+	return first;
+}
+
+/* Returns whether NAME means the feed of W, FIRST being what it means first. */
+static bool relist_is_called(const struct feeds *feeds, const struct configured_feed *w, const char *name,
+	const struct feed_definition *first)
+{
+	const struct feed_definition *d = w->session ? session_definition(w->session) : NULL;
+
+	return d && feed_definition_is_called(d, name) && feed_definition_compare(d, first, name, buf_bytes(&feeds->order)) == 0;
+}
+
 /* Lists the feed of W again, or asks discovery for it. Returns why that can't be done at once, NULL: it can. */
 static const char *relist_one(struct feeds *feeds, struct configured_feed *w)
 {
@@ -31,6 +56,7 @@ static const char *relist_one(struct feeds *feeds, struct configured_feed *w)
 
 int feeds_relist(struct feeds *feeds, const char *name, char ret_text[CONTROL_SIZE])
 {
+	const struct feed_definition *first = relist_find(feeds, name);
 	const char *obstacle = NULL;
 	bool named = false; /* readers mean this feed alone then */
 	size_t n = 0;
@@ -41,8 +67,7 @@ int feeds_relist(struct feeds *feeds, const char *name, char ret_text[CONTROL_SI
 	for (size_t i = 0; i < feeds->n_configured; i++) {
 		struct configured_feed *w = &feeds->configured[i];
 
-		if (named ? !relist_is_named(w, name)
-			  : !w->session || !feed_definition_is_called(session_definition(w->session), name))
+		if (named ? !relist_is_named(w, name) : !relist_is_called(feeds, w, name, first))
 			continue;
 		const char *why = relist_one(feeds, w);
 		obstacle = obstacle ? obstacle : why;

@@ -220,6 +220,8 @@ void feeds_discovered(struct feeds *feeds, int result)
 	CHECK_OBJ(feeds, FEEDS_MAGIC);
 	feeds->resolve_random = pace_random();
 	wildcard_discovered(feeds, result);
+	if (result >= 0)
+		order_discovered(feeds);
 	for (size_t i = 0; i < feeds->n_configured; i++) {
 		struct configured_feed *w = &feeds->configured[i];
 

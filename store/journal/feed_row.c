@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "common/array.h"
-#include "common/ascii.h"
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/crc.h"
@@ -360,37 +359,6 @@ int feed_rows_flush(struct journal *journal)
 		le32_put(p + size, row_checksum(key, BYTES(p, size)));
 	}
 	return 0;
-}
-
-/* ---- names ---- */
-
-/* Checks whether NAME is the feed's resource, its kind or an alias, in any case. */
-static bool feed_is_resource(const struct feed_definition *d, struct bytes name)
-{
-	const char *alias = d->aliases;
-
-	for (const char *blank; (blank = strchr(alias, ' ')); alias = blank + 1)
-		if (ascii_equal(BYTES(alias, (size_t)(blank - alias)), name))
-			return true;
-	return ascii_equal(bytes_str(d->resource), name) || ascii_equal(bytes_str(d->kind), name);
-}
-
-bool feed_definition_is_called(const struct feed_definition *d, const char *name)
-{
-	const char *dot = strchr(name, '.');
-	size_t version_size = strlen(d->version);
-
-	if (!dot)
-		return feed_is_resource(d, bytes_str(name));
-	if (!feed_is_resource(d, BYTES(name, (size_t)(dot - name))))
-		return false;
-	if (d->group[0] && ascii_equal(bytes_str(dot + 1), bytes_str(d->group)))
-		return true;
-	if (strncmp(dot + 1, d->version, version_size) != 0)
-		return false;
-	const char *rest = dot + 1 + version_size;
-
-	return *rest == '.' ? ascii_equal(bytes_str(rest + 1), bytes_str(d->group)) : !*rest && !d->group[0];
 }
 
 /* ---- fields ---- */

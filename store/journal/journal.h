@@ -117,8 +117,13 @@ struct feed_definition {
 };
 
 /* Returns whether NAME means the feed's resource, as kubectl takes it: plural, kind, singular or short name, in any case,
- * alone, with .group or .version.group; in the core group also with .version and ".version.". */
+ * alone, with .group, the beginning of a group, .version or .version.group. */
 bool feed_definition_is_called(const struct feed_definition *definition, const char *name);
+/* Returns the size of the name in the configuration: without FEED_NEXT. */
+size_t feed_definition_name_size(const struct feed_definition *definition);
+/* Compares two feeds that are called NAME. Negative: A goes first, as for kubectl: its full name before a short one, then by
+ * ORDER (journal_order()), the core group first. 0: NAME means both. */
+int feed_definition_compare(const struct feed_definition *a, const struct feed_definition *b, const char *name, struct bytes order);
 
 /* Returns false if the feed's objects are stored without what PATH leads to: it keeps only metadata, or drops it. A
  * search there finds nothing then, whatever the objects have. */
@@ -250,6 +255,10 @@ int journal_set_contact(struct journal *journal, uint32_t feed, const struct mom
 int journal_set_passed(struct journal *journal, uint32_t feed, const struct feed_passed *passed);
 
 int journal_set_cluster(struct journal *journal, const char *cluster);
+/* Stores the order of discovery: a line `version` or `group/version` for each. Returns: 0; END: it is stored already; errors. */
+int journal_set_order(struct journal *journal, struct bytes order);
+/* Reads it, borrowed from TXN; empty: none is stored, or it is damaged. */
+int journal_order(struct journal *journal, struct txn *txn, struct bytes *ret_order);
 
 /*
  * Moves the horizon towards TARGET by at most LIMIT log records, in its own transaction (none may

@@ -155,6 +155,7 @@ struct bytes snapshot_feed_rv(const struct snapshot_feed *feed);
  * or a form that --watch accepts (pods, po, pod, Pod, deployments.apps). If two feeds have the same
  * name and namespace (a definition just changed), the newest listed one is taken, else the newest.
  * NAME NULL: all feeds that are not removed, by name. The caller frees RET_FEEDS, one allocation.
+ * The first in the order of discovery is meant if resources have a name in common, as for kubectl.
  * ERR_NO_FEED: no feed, or several configured names for the resource; the error lists the feeds.
  */
 int snapshot_feeds(struct snapshot *snapshot, const char *name, struct snapshot_feed **ret_feeds,

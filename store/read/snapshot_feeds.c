@@ -141,9 +141,8 @@ static int feeds_compare(const void *a, const void *b)
 
 /* ---- names ---- */
 
-/* Lists the feeds' names for an error, CALLED NULL: of all feeds; a wildcard can make too many. */
-static void feeds_put_names(const struct snapshot_feed *feeds, size_t n, const char *called,
-	struct buf *out)
+/* Lists the feeds' names for an error; a wildcard can make too many. */
+static void feeds_put_names(const struct snapshot_feed *feeds, size_t n, struct buf *out)
 {
 	size_t named = 0;
 
@@ -151,8 +150,6 @@ static void feeds_put_names(const struct snapshot_feed *feeds, size_t n, const c
 		const char *name = feeds[i].definition.name;
 
 		if (i && strcmp(feeds[i - 1].definition.name, name) == 0)
-			continue;
-		if (called && !feed_definition_is_called(&feeds[i].definition, called))
 			continue;
 		if (named++ < NAMES_MAX)
 			buf_printf(out, "%s'%s'", named > 1 ? ", " : "", name);
@@ -175,45 +172,53 @@ static const char *feeds_find_similar(
 	return NULL;
 }
 
-/* Keeps the feeds that NAME stands for: the first of each namespace. */
-static int feeds_select(struct snapshot_feed *feeds, size_t n, const char *name, size_t *ret_n)
+/* Moves the feeds that NAME stands for to the front: those of the configuration's entry, else of the resource that kubectl would
+ * take. Returns how many there are. */
+static size_t feeds_keep_called(struct snapshot_feed *feeds, size_t n, const char *name, struct bytes order)
 {
-	CLEANUP(buf_release) struct buf names = BUF_INIT;
-	const struct snapshot_feed *first = NULL;
+	const struct feed_definition *first = NULL;
 	bool configured = false;
 	size_t kept = 0;
 
 	for (size_t i = 0; i < n; i++)
 		configured |= strcmp(feeds[i].definition.name, name) == 0;
-	/* All are examined before any is moved, because the error lists them all. */
-	for (size_t i = 0; i < n && !configured; i++) {
-		if (!feed_definition_is_called(&feeds[i].definition, name))
-			continue;
-		if (first && strcmp(first->definition.name, feeds[i].definition.name) != 0) {
-			feeds_put_names(feeds, n, name, &names);
-			return err_say(ERR_NO_FEED,
-				"several feeds watch the resource '%s': name one of %s", name,
-				buf_cstr(&names));
-		}
-		first = &feeds[i];
-	}
 	for (size_t i = 0; i < n; i++) {
 		const struct feed_definition *d = &feeds[i].definition;
 
-		if (configured ? strcmp(d->name, name) != 0 : !feed_definition_is_called(d, name))
+		if (configured ? strcmp(d->name, name) != 0
+			       : !feed_definition_is_called(d, name) || d->name[feed_definition_name_size(d)])
 			continue;
-		if (kept && feeds_compare_namespaces(
-				    feeds[kept - 1].definition.namespace_, d->namespace_) == 0)
+		int before = configured || !first ? 0 : feed_definition_compare(d, first, name, order);
+		if (before > 0)
 			continue;
-		feeds[kept++] = feeds[i];
+		kept = before < 0 ? 0 : kept;
+		feeds[kept] = feeds[i];
+		first = &feeds[kept++].definition;
 	}
+	return kept;
+}
+
+/* Keeps the feeds that NAME stands for: the first of each namespace. */
+static int feeds_select(struct snapshot_feed *feeds, size_t n, const char *name, struct bytes order, size_t *ret_n)
+{
+	CLEANUP(buf_release) struct buf names = BUF_INIT;
+	size_t called = feeds_keep_called(feeds, n, name, order), kept = 0;
+
+	if (called && strcmp(feeds[0].definition.name, feeds[called - 1].definition.name) != 0) {
+		feeds_put_names(feeds, called, &names);
+		return err_say(ERR_NO_FEED, "several feeds watch the resource '%s': name one of %s", name, buf_cstr(&names));
+	}
+	for (size_t i = 0; i < called; i++)
+		if (!kept || feeds_compare_namespaces(feeds[kept - 1].definition.namespace_,
+				     feeds[i].definition.namespace_) != 0)
+			feeds[kept++] = feeds[i];
 	*ret_n = kept;
 	if (kept)
 		return 0;
 	if (n == 0)
 		return err_say(ERR_NO_FEED,
 			"no feed '%s': " SNAPSHOT_NO_FEEDS "; 'kinf status' may say why", name);
-	feeds_put_names(feeds, n, NULL, &names);
+	feeds_put_names(feeds, n, &names);
 	if (!*name)
 		return err_say(ERR_NO_FEED, "no feed has an empty name; there are: %s",
 			buf_cstr(&names));
@@ -245,6 +250,7 @@ int snapshot_feeds(struct snapshot *snapshot, const char *name, struct snapshot_
 	size_t *ret_n)
 {
 	AUTO_FREE struct snapshot_feed *feeds = NULL;
+	struct bytes order;
 	size_t n;
 	int r = feeds_collect(snapshot, &feeds, &n);
 
@@ -253,7 +259,9 @@ int snapshot_feeds(struct snapshot *snapshot, const char *name, struct snapshot_
 	if (n)
 		qsort(feeds, n, sizeof(*feeds), feeds_compare);
 	if (name)
-		r = feeds_select(feeds, n, name, &n);
+		r = journal_order(snapshot_journal(snapshot), snapshot_journal_txn(snapshot), &order);
+	if (name && r == 0)
+		r = feeds_select(feeds, n, name, order, &n);
 	if (r < 0)
 		return r;
 	*ret_feeds = TAKE(feeds);

@@ -187,3 +187,25 @@ def test_when_gone_keeps_or_drops_the_objects_of_a_lost_resource(simulator, stor
     eventually(lambda: names_of(store, gadgets) == names_of(store, gizmos) == ["web/a", "web/b"])
     assert len([line for line in reflector.log.splitlines() if "dropped" in line]) == (2 if policy == "drop" else 0)
     store.verify()
+
+
+def test_a_name_of_several_groups_means_the_first_in_the_order_of_discovery(simulator, store):
+    """Beside Longhorn, `kinf get node` failed: "several feeds watch the resource 'node'"."""
+    simulator.create("nodes", 2)
+    for group in ("z.example.com", "a.example.com"):  # discovery has them so, too
+        for plural, singular in (("nodes", "Node"), ("gadgets", "Gadget")):
+            simulator.add_kind(group=group, version="v1", resource=plural, kind=singular)
+            simulator.put(f"{plural}.{group}", {"apiVersion": f"{group}/v1", "kind": singular,
+                                                "metadata": {"name": group[0], "namespace": "web"}})
+    store.configure("all", **QUICK)
+    processes = store.daemons()
+    wait_feeds(store, BUILT_IN | {f"{p}.{g}.example.com" for p in ("nodes", "gadgets") for g in "az"})
+    relisted = store.kinf("relist", "gadget", check=True).stdout
+    assert "(" not in relisted, relisted
+    for process in processes:
+        process.stop()
+    for name in ("node", "Node", "nodes"):
+        assert names_of(store, name) == ["node-0", "node-1"], name
+    assert names_of(store, "gadget") == ["web/z"]
+    assert names_of(store, "Gadget.a.example.com") == names_of(store, "gadgets.a") == ["web/a"]
+    assert "node.a.example.com/a" in store.kinf("get", "node.a/a", "-n", "web", "-o", "name", check=True).stdout

@@ -131,6 +131,7 @@ Test(catalogue, group_and_version_may_be_named)
 	found("widgets.example.com", "/apis/example.com/v2/widgets", "Widget", false);
 	found("pods.v1.", "/api/v1/pods", "Pod", true);
 	found("pods.v1", "/api/v1/pods", "Pod", true);
+	found("deployments.v1.", "/apis/apps/v1/deployments", "Deployment", true);
 }
 
 Test(catalogue, core_group_comes_first_and_stale_versions_last)
