@@ -13,11 +13,11 @@ struct field_diff {
 	struct buf path;
 	field_diff_fn *fn;
 	void *arg;
-	uint64_t seed; /* of hashes */
+	uint64_t seed; /* of hashes; 0: none is needed yet */
 };
 
-static int field_diff_compare(
-	struct field_diff *diff, const struct value *before, const struct value *after);
+static int field_diff_compare(struct field_diff *diff, const struct value *before,
+	const struct value *after, size_t *ret_size);
 
 static int field_diff_give(
 	struct field_diff *diff, const struct value *before, const struct value *after)
@@ -98,19 +98,20 @@ static bool field_diff_is(const void *item, const void *key, const void *arg)
 	return child->key.place == wanted->place && bytes_equal(child->key.text, wanted->text);
 }
 
+/* Returns where the hash of KEY is looked for. Objects choose their keys, so each comparison has a seed of its own. */
 static uint64_t field_diff_hash(const struct field_diff *diff, const struct field_diff_key *key)
 {
 	return hash_bytes(key->text, diff->seed ^ key->place);
 }
 
-/* Sets *RET_KEY for ITEM of IN, which is at PLACE or has the key TEXT in a map. NAME is the member that tells the items of
- * a list from each other, NULL if nothing does. Returns: FOUND; NOT_FOUND if ITEM has no such text; ERR_CORRUPT. */
-static int field_diff_find_key(const struct value *in, const char *name, size_t place, struct bytes text,
+/* Sets *RET_KEY for ITEM of a container, which is at PLACE or has the key TEXT in a map. NAME is the member that tells the
+ * items of a list from each other, NULL if nothing does. Returns: FOUND; NOT_FOUND if ITEM has no such text; ERR_CORRUPT. */
+static int field_diff_find_key(bool in_map, const char *name, size_t place, struct bytes text,
 	const struct value *item, struct field_diff_key *ret_key)
 {
 	struct value member;
 
-	if (in->type == VALUE_MAP) {
+	if (in_map) {
 		*ret_key = (struct field_diff_key){text, 0};
 		return FOUND;
 	}
@@ -126,12 +127,11 @@ static int field_diff_find_key(const struct value *in, const char *name, size_t 
 	return r;
 }
 
-/* Puts the children of IN into TABLE. Returns: FOUND; NOT_FOUND if an item of a list has no NAME, or one that another has
- * too; ERR_CORRUPT; -ENOMEM. */
-static int field_diff_read(const struct field_diff *diff, const struct value *in, const char *name,
+/* Puts the children from ITEMS on into TABLE. Returns: FOUND; NOT_FOUND if an item of a list has no NAME, or one that
+ * another has too; ERR_CORRUPT; -ENOMEM. */
+static int field_diff_read(const struct field_diff *diff, struct value_iter items, const char *name,
 	struct hashtable *table)
 {
-	struct value_iter items;
 	struct value item;
 	struct field_diff_key key;
 	struct field_diff_child *child;
@@ -139,14 +139,13 @@ static int field_diff_read(const struct field_diff *diff, const struct value *in
 	int r;
 
 	hashtable_clear(table);
-	value_iter_init(&items, in);
 	for (size_t place = 0; (r = value_iter_next(&items, &text, &item)) == FOUND; place++) {
-		r = field_diff_find_key(in, name, place, text, &item, &key);
+		r = field_diff_find_key(items.is_map, name, place, text, &item, &key);
 		if (r != FOUND)
 			return r;
 		uint64_t hash = field_diff_hash(diff, &key);
 		if (hashtable_find(table, hash, &key)) {
-			if (in->type == VALUE_MAP)
+			if (items.is_map)
 				continue; /* of a key that is there twice, the first one counts: value_find() */
 			return NOT_FOUND;
 		}
@@ -159,10 +158,10 @@ static int field_diff_read(const struct field_diff *diff, const struct value *in
 	return r == END ? FOUND : r;
 }
 
-static void field_diff_put_child(struct buf *path, const struct value *in, const char *name,
+static void field_diff_put_child(struct buf *path, bool in_map, const char *name,
 	const struct field_diff_key *key)
 {
-	if (in->type == VALUE_MAP)
+	if (in_map)
 		field_diff_put_member(path, key->text);
 	else if (name)
 		field_diff_put_item(path, name, key->text);
@@ -170,92 +169,153 @@ static void field_diff_put_child(struct buf *path, const struct value *in, const
 		buf_printf(path, "[%zu]", key->place);
 }
 
-/* Compares the children of IN with OTHERS. If REVERSED, IN is the newer value, and only the children that OTHERS lack are
- * reported. */
-static int field_diff_children(struct field_diff *diff, const struct value *in, const char *name,
+/* Compares the children from ITEMS on with OTHERS. If REVERSED, they are of the newer value, and only those that OTHERS
+ * lack are reported. */
+static int field_diff_children(struct field_diff *diff, struct value_iter items, const char *name,
 	const struct hashtable *others, bool reversed)
 {
-	size_t size = diff->path.size;
-	struct value_iter items;
+	size_t path_size = diff->path.size;
 	struct value item;
 	struct field_diff_key key;
 	struct bytes text;
 	int r;
 
-	value_iter_init(&items, in);
 	for (size_t place = 0; (r = value_iter_next(&items, &text, &item)) == FOUND; place++) {
-		r = field_diff_find_key(in, name, place, text, &item, &key);
+		size_t size = 0;
+
+		r = field_diff_find_key(items.is_map, name, place, text, &item, &key);
 		if (r != FOUND)
 			return r;
 		const struct field_diff_child *other = hashtable_find(others, field_diff_hash(diff, &key), &key);
-		field_diff_put_child(&diff->path, in, name, &key);
-		if (!other)
-			r = field_diff_give(diff, reversed ? NULL : &item, reversed ? &item : NULL);
-		else if (!reversed)
-			r = field_diff_compare(diff, &item, &other->value);
-		diff->path.size = size;
+		if (other && reversed)
+			continue;
+		field_diff_put_child(&diff->path, items.is_map, name, &key);
+		r = other ? field_diff_compare(diff, &item, &other->value, &size)
+			  : field_diff_give(diff, reversed ? NULL : &item, reversed ? &item : NULL);
+		diff->path.size = path_size;
 		if (r != 0)
 			return r;
+		if (size)
+			value_iter_pass(&items, size);
 	}
 	return r == END ? 0 : r;
 }
 
-/* Compares two maps or two lists. Items are told apart by the first of the names that each of them has, else by place. */
-static int field_diff_both(
-	struct field_diff *diff, const struct value *before, const struct value *after)
+/* Compares what is left of two maps or of two lists. Items are told apart by the first of the names that each of them has,
+ * else by place. */
+static int field_diff_rest(
+	struct field_diff *diff, const struct value_iter *before, const struct value_iter *after)
 {
 	static const char *const names[] = {"name", "type", NULL};
 	struct hashtable older = HASHTABLE_INIT(struct field_diff_child, field_diff_is, NULL), newer = older;
 	const char *name = NULL;
-	int r = NOT_FOUND;
+	int r = diff->seed ? 0 : proc_random(&diff->seed, sizeof(diff->seed));
 
-	for (size_t i = before->type == VALUE_MAP ? 2 : 0; r == NOT_FOUND; i++) {
+	if (r < 0)
+		return r;
+	r = NOT_FOUND;
+	for (size_t i = before->is_map ? 2 : 0; r == NOT_FOUND; i++) {
 		name = names[i];
-		r = field_diff_read(diff, before, name, &older);
+		r = field_diff_read(diff, *before, name, &older);
 		if (r == FOUND)
-			r = field_diff_read(diff, after, name, &newer);
+			r = field_diff_read(diff, *after, name, &newer);
 	}
 	if (r == FOUND)
-		r = field_diff_children(diff, before, name, &newer, false);
+		r = field_diff_children(diff, *before, name, &newer, false);
 	if (r == 0)
-		r = field_diff_children(diff, after, name, &older, true);
+		r = field_diff_children(diff, *after, name, &older, true);
 	hashtable_release(&newer);
 	hashtable_release(&older);
 	return r;
 }
 
-/* ---- values ---------------------------------------------------------------------------------- */
-
-static int field_diff_compare(
+/* Compares two maps. Most have the same keys in the same order: those are compared as they come, the rest by a table. */
+static int field_diff_maps(
 	struct field_diff *diff, const struct value *before, const struct value *after)
 {
-	struct bytes a, b;
-	int r = value_document(before, &a);
+	struct value_iter a, b;
+	size_t path_size = diff->path.size;
 
-	if (r == 0)
-		r = value_document(after, &b);
-	if (r < 0 || bytes_equal(a, b))
-		return r;
+	value_iter_init(&a, before);
+	value_iter_init(&b, after);
+	for (;;) {
+		struct value_iter rest_a = a, rest_b = b;
+		struct bytes key_a, key_b;
+		struct value x, y;
+		size_t size = 0;
+		int r = value_iter_next(&a, &key_a, &x);
+		int s = r < 0 ? r : value_iter_next(&b, &key_b, &y);
+
+		if (r < 0 || s < 0)
+			return r < 0 ? r : s;
+		if (r == END && s == END)
+			return 0;
+		if (r == END || s == END || !bytes_equal(key_a, key_b))
+			return field_diff_rest(diff, &rest_a, &rest_b);
+		field_diff_put_member(&diff->path, key_a);
+		r = field_diff_compare(diff, &x, &y, &size);
+		diff->path.size = path_size;
+		if (r != 0)
+			return r;
+		if (size) {
+			value_iter_pass(&a, size);
+			value_iter_pass(&b, size);
+		}
+	}
+}
+
+static int field_diff_lists(
+	struct field_diff *diff, const struct value *before, const struct value *after)
+{
+	struct value_iter a, b;
+
+	value_iter_init(&a, before);
+	value_iter_init(&b, after);
+	return field_diff_rest(diff, &a, &b);
+}
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+/* Compares two values that are not written in the same bytes. */
+static int field_diff_unequal(
+	struct field_diff *diff, const struct value *before, const struct value *after)
+{
 	if (before->type == VALUE_MAP && after->type == VALUE_MAP)
-		return field_diff_both(diff, before, after);
+		return field_diff_maps(diff, before, after);
 	if (before->type == VALUE_ARRAY && after->type == VALUE_ARRAY && before->count &&
 		after->count)
-		return field_diff_both(diff, before, after);
+		return field_diff_lists(diff, before, after);
 	return field_diff_give(diff, before, after);
+}
+
+/* Sets *RET_SIZE to the bytes of both values if they are the same, so that nobody needs to pass them again, else to 0. */
+static int field_diff_compare(struct field_diff *diff, const struct value *before,
+	const struct value *after, size_t *ret_size)
+{
+	struct bytes a;
+	int r = value_document(before, &a);
+
+	*ret_size = 0;
+	if (r < 0)
+		return r;
+	/* A value that begins with all bytes of another one is that value. */
+	if (a.size <= after->size + after->inner.size && memcmp(a.data, after->start, a.size) == 0) {
+		*ret_size = a.size;
+		return 0;
+	}
+	return field_diff_unequal(diff, before, after);
 }
 
 int field_diff_each(struct bytes before, struct bytes after, field_diff_fn *fn, void *arg)
 {
 	struct field_diff diff = {.path = BUF_INIT, .fn = fn, .arg = arg};
 	struct value a, b;
-	int r = proc_random(&diff.seed, sizeof(diff.seed));
+	int r = value_read(before, &a);
 
 	if (r == 0)
-		r = value_read(before, &a);
-	if (r == 0)
 		r = value_read(after, &b);
-	if (r == 0)
-		r = field_diff_compare(&diff, &a, &b);
+	if (r == 0 && !bytes_equal(before, after))
+		r = field_diff_unequal(&diff, &a, &b);
 	buf_release(&diff.path);
 	return r;
 }

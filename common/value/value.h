@@ -132,6 +132,14 @@ struct value_iter {
 void value_iter_init(struct value_iter *iter, const struct value *value);
 int value_iter_next(struct value_iter *iter, struct bytes *ret_key, struct value *ret_item);
 
+/* Passes the item that was given last, whose SIZE with its content the caller has measured. */
+static inline void value_iter_pass(struct value_iter *iter, size_t size)
+{
+	if (iter->in_item)
+		iter->next += size;
+	iter->in_item = false;
+}
+
 void value_put_nil(struct buf *buf);
 void value_put_bool(struct buf *buf, bool b);
 void value_put_int(struct buf *buf, int64_t i);

@@ -81,6 +81,17 @@ Test(diff, members_that_came_went_and_changed_are_named)
 		"a -b.c +b.e -d +f ");
 }
 
+/* Equal keys at equal places are compared as they come, and only the rest by a table. */
+Test(diff, members_behind_one_that_moved_are_compared_by_key)
+{
+	assert_changes("{\"a\":{\"x\":1},\"b\":[1,{\"n\":1}],\"c\":3,\"d\":4}",
+		"{\"a\":{\"x\":2},\"b\":[1,{\"n\":2}],\"new\":0,\"d\":5,\"c\":3}",
+		"a.x b[1].n d +new ");
+	assert_changes("{\"a\":{\"x\":1},\"b\":1}", "{\"a\":{\"x\":1}}", "-b ");
+	assert_changes("{\"a\":{\"x\":1}}", "{\"a\":{\"x\":1},\"b\":{\"c\":1}}", "+b ");
+	assert_changes("{\"a\":\"xy\",\"b\":1}", "{\"a\":\"x\",\"b\":1}", "a ");
+}
+
 Test(diff, names_that_are_no_plain_keys_are_quoted)
 {
 	assert_changes("{\"l\":{\"a.b/c\":1,\"it's\":1,\"\":1,\"\\\\\":1}}", "{\"l\":{}}",
