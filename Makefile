@@ -65,7 +65,7 @@ curl_libs := -lcurl
 # Only `kinf top` needs it: loaded as shared libraries it would cost every command 0.4 ms of CPU at its start.
 CURSES_LIBS ?= -Wl,-Bstatic -lncursesw -ltinfo -Wl,-Bdynamic
 kinf_libs := $(CURSES_LIBS)
-serve_libs := -lnghttp2 -lssl -lcrypto -lz
+serve_libs := -lnghttp2 -lssl -lcrypto -lisal
 link = $(CC) $(CFLAGS) $(variant_flags) $(if $(filter %.so %.so.0,$@),,$(program_flags)) $(LDFLAGS) -o $@
 
 # ---- what there is -------------------------------------------------------------------------------
