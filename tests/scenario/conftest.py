@@ -77,7 +77,7 @@ class Workspace:
 # These files take a minute or more each and begin first: `make test` gives whole files to its processes, and one that began last
 # would run alone when all others have ended.
 LONG = ["test_serve_watch", "test_restart", "test_shared_blocks", "test_serve_review", "test_what_is_missing", "test_watch",
-        "test_serve_hostile", "test_simulator", "test_serve_swarm", "test_serve_transport"]
+        "test_serve_hostile", "test_serve_product", "test_simulator", "test_serve_swarm", "test_serve_transport"]
 
 
 def pytest_collection_modifyitems(items):
