@@ -42,12 +42,10 @@ static int answer_denied(struct answer_request *request)
 
 	if (request->decision == AUTH_UNAUTHENTICATED)
 		return api_status_set(&request->status, 401, "Unauthorized", "Unauthorized");
-	if (request->decision == AUTH_UNAVAILABLE) {
-		api_status_set(&request->status, 503, "ServiceUnavailable", "%s",
+	/* Without Retry-After: clients would repeat it ten times, and the API server may be away for long. */
+	if (request->decision == AUTH_UNAVAILABLE)
+		return api_status_set(&request->status, 503, "ServiceUnavailable", "%s",
 			*why ? why : "the API server can't be asked who you are");
-		request->status.retry_after = 1;
-		return 503;
-	}
 	if (path->kind != API_PATH_RESOURCE) {
 		api_status_set(&request->status, 403, "Forbidden",
 			"forbidden: User \"%s\" cannot %s path \"%.*s\"%s%s", user,

@@ -205,7 +205,7 @@ static void forward_ended(void *context)
 	answer_request_free(&request);
 }
 
-static void forward_refuse(struct answer_request *request, int code, const char *why, bool again)
+static void forward_refuse(struct answer_request *request, int code, const char *why)
 {
 	const char *reason = code == 503   ? "ServiceUnavailable"
 			     : code == 504 ? "Timeout"
@@ -213,7 +213,8 @@ static void forward_refuse(struct answer_request *request, int code, const char 
 					   : "InternalError";
 
 	api_status_set(&request->status, code, reason, "the request was not forwarded: %s", why);
-	request->status.retry_after = again ? 1 : 0;
+	/* An API server that is away may be so for long. */
+	request->status.retry_after = code == 429 ? 1 : 0;
 	answer_refuse(request, code);
 }
 
@@ -235,7 +236,7 @@ static void forward_failed(void *context, int status, const char *why, bool sent
 		return;
 	}
 	if (!sent || reads) {
-		forward_refuse(request, status, why, status == 503);
+		forward_refuse(request, status, why);
 		return;
 	}
 	/* Without Retry-After: clients would repeat a write that may have had its effect. */
@@ -307,9 +308,9 @@ void answer_forward(struct answer_request *request)
 	if (f && request->cache_answers)
 		forward_failed(f, 503, "", false);
 	else if (r == 429)
-		forward_refuse(request, 429, "too many requests are being forwarded", true);
+		forward_refuse(request, 429, "too many requests are being forwarded");
 	else if (r == 400)
-		forward_refuse(request, 400, "it has bytes that can't be passed on", false);
+		forward_refuse(request, 400, "it has bytes that can't be passed on");
 	else if (f)
 		forward_failed(f, 503, err_text(r), false);
 	else

@@ -154,7 +154,7 @@ void answer_refuse(struct answer_request *request, int r)
 
 	/* Clients that read a watch by lines (kube-rs) would take each line for an error of its
 	 * own, and wait longer after each. The API server says nothing while it is away. */
-	if (request->verb == ANSWER_WATCH && status->retry_after)
+	if (request->verb == ANSWER_WATCH && (status->retry_after || status->code == 503))
 		is_pretty = false;
 	if (!answer_make_body(request, is_pretty, &json, &indented, &body))
 		return;

@@ -36,12 +36,13 @@ int answer_check_feed(struct answer_request *request)
 
 	if (feed->timeline.visible == 0) {
 		r = api_status_initializing(status, feed->why);
+		if (strcmp(feed->state, "forbidden") == 0)
+			status->retry_after = 0; /* it stays so */
 	} else if (__atomic_load_n(&answer->max_staleness_ns, __ATOMIC_RELAXED) && !live &&
 		   (age < 0 || age * 1e9 > (double)answer->max_staleness_ns)) {
 		r = api_status_set(status, 503, "ServiceUnavailable",
 			"%s: the last contact with the API server is longer ago than maxStaleness "
 			"allows: %s", feed->definition.name, *feed->why ? feed->why : feed->state);
-		status->retry_after = 1;
 	}
 	catalog_unlock(answer->catalog);
 	return r;

@@ -114,7 +114,7 @@ def test_quorum_reads_are_the_api_servers(workspace):
     assert forward.serve.ask(PODS).status == 401
     forward.api.stop()
     answer = forward.ask(PODS)
-    assert answer.status == 503 and "retry-after" in answer.headers
+    assert answer.status == 503 and "retry-after" not in answer.headers
     assert forward.ask(PODS + "?resourceVersion=0").status == 200
 
 
@@ -442,7 +442,7 @@ def test_without_the_api_server_the_cache_answers_and_the_rest_is_503(workspace)
     forward.api.stop()
     for method, path in [("POST", PODS), ("GET", "/api/v1/nodes"), ("DELETE", PODS + "/p0")]:
         answer = forward.ask(path, method, "{}" if method == "POST" else None)
-        assert (answer.status, answer.json["reason"], answer.headers["retry-after"]) == (503, "ServiceUnavailable", "1")
+        assert (answer.status, answer.json["reason"], "retry-after" in answer.headers) == (503, "ServiceUnavailable", False)
         assert "the API server can't be reached" in answer.message
     assert forward.ask(PODS).names == ["p0", "p1", "p2"]
     assert [r["name"] for r in forward.ask("/api/v1").json["resources"]] == ["pods"], "discovery is made of the feeds"

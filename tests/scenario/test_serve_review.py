@@ -154,12 +154,17 @@ def test_an_account_without_rights_decides_nothing(workspace):
 
 def test_without_the_api_server_the_last_decision_holds_but_not_for_secrets(workspace):
     review = Reviewed(workspace, auth="review", review={"tokenFile": str(workspace.directory / "own-token")}, offlineGrace="1h")
-    assert review.ask(PODS, token="T1").status == 200
+    assert review.ask("/api/v1/pods", token="T1").status == 200
     assert review.ask("/api/v1/secrets", token="T1").status == 200
     review.api.away = True
     eventually(lambda: review.ask("/api/v1/secrets", token="T1").status == 503)
-    assert review.ask(PODS, token="T1").status == 200
-    assert review.ask(PODS, token="T2").status == 503, "nothing is known of this one"
+    for path in ("/api/v1/pods", PODS, f"{PODS}/p1", f"{PODS}?labelSelector=a%3Db", f"{PODS}?watch=1&resourceVersion=0&timeoutSeconds=1"):
+        assert review.ask(path, token="T1").status == 200, "who may list all may have a part"
+        refused = review.ask(path, token="T2")
+        assert refused.status == 503, "nothing is known of this one"
+        assert "retry-after" not in refused.headers, "client-go would ask ten times more"
+        assert "watch" not in path or refused.body.count(b"\n") == 1, "kube-rs reads a watch by lines"
+    assert review.ask("/api/v1/secrets/s", token="T1").status == 503
     review.api.away = False
     eventually(lambda: review.ask("/api/v1/secrets", token="T1").status == 200)
 

@@ -282,7 +282,10 @@ Test(serve_auth, silent_server_leaves_what_was_allowed)
 	cr_assert_lt(proc_monotonic_ns() - began, UINT64_C(8000000000));
 	cr_assert_eq(api_stub_count(silent), 1, "one question serves all");
 	cr_assert_eq(decide_self(&secrets, "Bearer abc").answer, AUTH_UNAVAILABLE);
+	/* Now that it is known to be silent, nobody waits for it. */
+	began = proc_monotonic_ns();
 	cr_assert_eq(decide_self(&list_pods, "Bearer abd").answer, AUTH_UNAVAILABLE);
+	cr_assert_lt(proc_monotonic_ns() - began, UINT64_C(5000000000));
 	api_stub_stop(&silent);
 	/* The server is back, and says no. */
 	stub = review("{\"allowed\":false}");
@@ -305,6 +308,93 @@ Test(serve_auth, silent_server_leaves_a_right_to_one_name)
 	stub = api_stub_start((const struct api_stub_answer[]){{REVIEWS, 500, "application/json", "{}"}, {NULL}});
 	point_to(api_stub_url(stub));
 	cr_assert_eq(decide_self(&get, "Bearer abc").answer, AUTH_UNAVAILABLE, "a denial is not forgotten into a right");
+	api_stub_stop(&stub);
+}
+
+struct implication {
+	const char *verb, *resource, *namespace_, *name, *labels, *fields;
+};
+
+static struct auth_attributes attributes_of(const struct implication *i)
+{
+	return (struct auth_attributes){.verb = i->verb, .group = "", .version = "v1", .resource = i->resource, .subresource = "",
+		.namespace_ = i->namespace_ ? i->namespace_ : "", .name = i->name ? i->name : "", .path = "",
+		.label_selector = i->labels ? i->labels : "", .field_selector = i->fields ? i->fields : ""};
+}
+
+Test(serve_auth, while_the_server_is_away_a_right_implies_what_it_shows)
+{
+	static const struct {
+		struct implication allowed, asked;
+		enum auth_answer expected;
+	} cases[] = {
+		{{"list", "pods"}, {"list", "pods"}, AUTH_ALLOWED},
+		{{"list", "pods"}, {"list", "pods", "web"}, AUTH_ALLOWED},
+		{{"list", "pods"}, {"list", "pods", "web", .labels = "a=b", .fields = "metadata.name=x"}, AUTH_ALLOWED},
+		{{"list", "pods"}, {"get", "pods", "web", "a"}, AUTH_ALLOWED},
+		{{"list", "pods"}, {"watch", "pods", "web"}, AUTH_ALLOWED},
+		{{"watch", "pods"}, {"list", "pods", "web"}, AUTH_ALLOWED},
+		{{"watch", "pods", "web"}, {"get", "pods", "web", "a"}, AUTH_ALLOWED},
+		{{"list", "namespaces"}, {"get", "namespaces", "web", "web"}, AUTH_ALLOWED},
+		{{"list", "pods", .labels = "a=b"}, {"list", "pods", "web", .labels = "a=b", .fields = "x=y"}, AUTH_ALLOWED},
+		{{"get", "pods", "web", "a"}, {"get", "pods", "web", "b"}, AUTH_ALLOWED}, /* it was asked without the name */
+		/* Another place, more than was shown, another verb. */
+		{{"list", "pods", "web"}, {"list", "pods"}, AUTH_UNAVAILABLE},
+		{{"list", "pods", "web"}, {"get", "pods", "shop", "a"}, AUTH_UNAVAILABLE},
+		{{"list", "pods", .labels = "a=b"}, {"list", "pods"}, AUTH_UNAVAILABLE},
+		{{"list", "pods", .labels = "a=b"}, {"list", "pods", .labels = "a=c"}, AUTH_UNAVAILABLE},
+		{{"list", "pods", .labels = "a=b"}, {"get", "pods", "web", "a"}, AUTH_UNAVAILABLE},
+		{{"list", "pods", .fields = "spec.nodeName=n1"}, {"watch", "pods"}, AUTH_UNAVAILABLE},
+		{{"list", "pods"}, {"list", "services"}, AUTH_UNAVAILABLE},
+		{{"get", "pods", "web", "a"}, {"list", "pods", "web"}, AUTH_UNAVAILABLE},
+		{{"list", "pods"}, {"delete", "pods", "web", "a"}, AUTH_UNAVAILABLE},
+		{{"list", "secrets"}, {"get", "secrets", "web", "a"}, AUTH_UNAVAILABLE},
+	};
+	struct api_stub *stub = review("{\"allowed\":true}");
+	char token[32];
+
+	auth_close(&auth);
+	open_auth(1);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct auth_attributes allowed = attributes_of(&cases[i].allowed);
+
+		(void)snprintf(token, sizeof(token), "Bearer t%zu", i);
+		cr_assert_eq(decide_self(&allowed, token).answer, AUTH_ALLOWED);
+	}
+	api_stub_stop(&stub);
+	stub = api_stub_start((const struct api_stub_answer[]){{REVIEWS, 500, "application/json", "{}"}, {NULL}});
+	point_to(api_stub_url(stub));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct auth_attributes asked = attributes_of(&cases[i].asked);
+
+		(void)snprintf(token, sizeof(token), "Bearer t%zu", i);
+		struct seen seen = decide_self(&asked, token);
+		cr_expect_eq(seen.answer, cases[i].expected, "%zu: %d %s", i, seen.answer, seen.reason);
+	}
+	struct auth_attributes pods = attributes_of(&(struct implication){"list", "pods", "web"});
+	cr_assert_eq(decide_self(&pods, "Bearer t").answer, AUTH_UNAVAILABLE, "another client");
+	api_stub_stop(&stub);
+}
+
+Test(serve_auth, what_the_server_refused_is_not_implied)
+{
+	struct auth_attributes all = list_pods, one = list_pods;
+	struct api_stub *stub = review("{\"allowed\":true}");
+
+	auth_close(&auth);
+	open_auth(1);
+	all.namespace_ = "";
+	one.verb = "get";
+	one.name = "a";
+	cr_assert_eq(decide_self(&all, "Bearer abc").answer, AUTH_ALLOWED);
+	api_stub_stop(&stub);
+	stub = review("{\"allowed\":false}");
+	cr_assert_eq(decide_self(&one, "Bearer abc").answer, AUTH_DENIED);
+	api_stub_stop(&stub);
+	stub = api_stub_start((const struct api_stub_answer[]){{REVIEWS, 500, "application/json", "{}"}, {NULL}});
+	point_to(api_stub_url(stub));
+	cr_assert_eq(decide_self(&one, "Bearer abc").answer, AUTH_UNAVAILABLE);
+	cr_assert_eq(decide_self(&list_pods, "Bearer abc").answer, AUTH_ALLOWED);
 	api_stub_stop(&stub);
 }
 

@@ -133,41 +133,45 @@ static bool entry_has_grace(const struct decision_entry *entry, uint64_t now)
 	return !entry->secrets && entry_was_allowed(entry, now);
 }
 
-/* Returns an entry that shows that the API server knows the client of ENTRY: it was allowed something.
- * NULL: there is none. */
-static struct decision_entry *self_find_known(struct auth_self *self, const struct decision_entry *entry, uint64_t now)
+/* Returns an entry by which the client may have what ASKED asks while the API server is silent: one that implies it, or for
+ * DISCOVERY any that shows that the API server knows the client. NULL: there is none. */
+static struct decision_entry *self_find_right(
+	struct auth_self *self, const struct question *asked, bool discovery, uint64_t now)
 {
-	const struct question *asked = &entry->question;
 	struct self_item *item;
 
 	for (size_t place = 0; (item = hashtable_next(&self->table, &place));) {
-		const struct question *q = &item->entry->question;
+		struct decision_entry *e = item->entry;
 
-		if (q->client_size == asked->client_size && q->review == asked->review &&
-			memcmp(q->bytes.data, asked->bytes.data, asked->client_size) == 0 &&
-			entry_was_allowed(item->entry, now))
-			return item->entry;
+		if (discovery ? question_is_of_client(&e->question, asked) && entry_was_allowed(e, now)
+			      : question_implies(&e->question, asked) && entry_has_grace(e, now))
+			return e;
 	}
 	return NULL;
 }
 
 /* Returns the entry by which PENDING, which needs the decision FIRST, is allowed while the API
- * server is silent: that, the one with the name, or for discovery any of the client, because the API
- * server shows its documents to all clients that it knows. NULL: there is none. */
+ * server is silent: that, the one with the name, or one that implies it; for discovery any of the client, because the API
+ * server shows its documents to all clients that it knows. A refusal by the API server stays one. NULL: there is none. */
 static struct decision_entry *self_grace(struct auth_self *self, struct decision_entry *first,
 	const struct auth_pending *pending, uint64_t now)
 {
+	struct decision_entry *second = NULL;
+
 	if (entry_has_grace(first, now))
 		return first;
-	if (pending->discovery && !first->refused)
-		return self_find_known(self, first, now);
-	if (!pending->has_second)
-		return NULL;
-	struct bytes key = buf_bytes(&pending->second.bytes);
-	struct self_item *item =
-		hashtable_find(&self->table, hash_bytes(key, self->seed), &key);
+	if (pending->has_second) {
+		struct bytes key = buf_bytes(&pending->second.bytes);
+		struct self_item *item =
+			hashtable_find(&self->table, hash_bytes(key, self->seed), &key);
 
-	return item && entry_has_grace(item->entry, now) ? item->entry : NULL;
+		second = item ? item->entry : NULL;
+	}
+	if (second && entry_has_grace(second, now))
+		return second;
+	if (first->refused || (second && second->refused))
+		return NULL;
+	return self_find_right(self, pending->has_second ? &pending->second : &first->question, pending->discovery, now);
 }
 
 /* Puts a pending request on the list of those that are to be delivered. */
@@ -228,13 +232,16 @@ bool auth_self_relieve(struct auth_self *self)
 		for (struct auth_pending **link = &e->waiting, *p; (p = *link);) {
 			const struct decision_entry *by = self_grace(self, e, p, now);
 
-			if (!by) {
+			if (!by && !self->away) {
 				link = &p->next;
 				continue;
 			}
 			*link = p->next;
-			auth_count(self->metrics, self->mode, AUTH_ALLOWED, "grace");
-			self_decided(self, p, AUTH_ALLOWED, by->user, by->reason);
+			auth_count(self->metrics, self->mode, by ? AUTH_ALLOWED : AUTH_UNAVAILABLE, by ? "grace" : "cache");
+			if (by)
+				self_decided(self, p, AUTH_ALLOWED, by->user, by->reason);
+			else
+				self_decided(self, p, AUTH_UNAVAILABLE, "", "the API server can't be asked: it does not answer");
 		}
 	}
 	return true;
@@ -250,6 +257,7 @@ void auth_self_settle(struct auth_self *self, struct decision_entry *e, enum aut
 	if (answer == AUTH_ALLOWED || answer == AUTH_DENIED || e->allowed_ns)
 		token_read(e->question.bytes.data, &facts);
 	self->silent = answer == AUTH_UNAVAILABLE;
+	self->away = self->silent && now - e->asked_ns >= SILENCE_NS;
 	if (answer == AUTH_UNAVAILABLE && entry_has_grace(e, now)) {
 		e->answer = AUTH_ALLOWED;
 		auth_count(self->metrics, self->mode, AUTH_ALLOWED, "grace");

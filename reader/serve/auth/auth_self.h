@@ -8,7 +8,7 @@
  * With `self` the API server decides, by one SelfSubjectAccessReview with the client's own token
  * and impersonation headers. kinf-serve needs no right of its own for it. Decisions are kept for 10
  * s; while the API server can't be asked, or says nothing for half a second, an allowed one for
- * `serve.offlineGrace`, but not for Secrets.
+ * `serve.offlineGrace`, with what it implies, but not for Secrets.
  *
  * A thread of its own asks. Requests that want the same decision wait for one question. A request
  * with a name is first asked without the name, because a right to all objects of the kind is the

@@ -38,9 +38,16 @@ static void question_put_selector(struct buf *out, const char *name, const char 
 }
 
 /* Appends the attributes as a member of a review's spec. */
-static void question_put_attributes(
-	struct buf *out, const struct auth_attributes *a, bool with_name)
+static void question_put_attributes(struct question *question, const struct auth_attributes *a, bool with_name)
 {
+	const struct {
+		const char *name, *value;
+	} members[QUESTION_PARTS] = {[QUESTION_VERB] = {"verb", a->verb}, [QUESTION_GROUP] = {"group", a->group},
+		[QUESTION_VERSION] = {"version", a->version}, [QUESTION_RESOURCE] = {"resource", a->resource},
+		[QUESTION_SUBRESOURCE] = {"subresource", a->subresource}, [QUESTION_NAMESPACE] = {"namespace", a->namespace_},
+		[QUESTION_NAME] = {"name", with_name ? a->name : ""}, [QUESTION_LABELS] = {"labelSelector", a->label_selector},
+		[QUESTION_FIELDS] = {"fieldSelector", a->field_selector}};
+	struct buf *out = &question->bytes;
 	bool first = true;
 
 	if (!*a->resource) {
@@ -51,15 +58,14 @@ static void question_put_attributes(
 		return;
 	}
 	buf_str(out, "\"resourceAttributes\":{");
-	question_put_member(out, "verb", a->verb, &first);
-	question_put_member(out, "group", a->group, &first);
-	question_put_member(out, "version", a->version, &first);
-	question_put_member(out, "resource", a->resource, &first);
-	question_put_member(out, "subresource", a->subresource, &first);
-	question_put_member(out, "namespace", a->namespace_, &first);
-	question_put_member(out, "name", with_name ? a->name : "", &first);
-	question_put_selector(out, "labelSelector", a->label_selector);
-	question_put_selector(out, "fieldSelector", a->field_selector);
+	for (size_t i = 0; i < QUESTION_PARTS; i++) {
+		question->parts[i] = out->size;
+		if (i >= QUESTION_LABELS)
+			question_put_selector(out, members[i].name, members[i].value);
+		else
+			question_put_member(out, members[i].name, members[i].value, &first);
+	}
+	question->parts[QUESTION_PARTS] = out->size;
 	buf_byte(out, '}');
 }
 
@@ -117,10 +123,50 @@ bool question_make(struct question *question, const struct exchange *x,
 	if (certificate)
 		question_put_subject(out, x->peer);
 	question->client_size = out->size;
-	question_put_attributes(out, a, with_name);
+	question_put_attributes(question, a, with_name);
 	if (!review || certificate)
 		buf_str(out, "}}");
 	return buf_error(out) == 0 && question->headers_size <= HEADERS_MAX;
+}
+
+/* ---- implications
+ * ------------------------------------------------------------------------------------ */
+
+bool question_is_of_client(const struct question *question, const struct question *other)
+{
+	return question->client_size == other->client_size && question->review == other->review &&
+	       memcmp(question->bytes.data, other->bytes.data, other->client_size) == 0;
+}
+
+static struct bytes question_part(const struct question *question, enum question_part part)
+{
+	return BYTES(question->bytes.data + question->parts[part], question->parts[part + 1] - question->parts[part]);
+}
+
+static bool question_verb_is(const struct question *question, const char *verb)
+{
+	char member[24];
+
+	(void)snprintf(member, sizeof(member), "\"verb\":\"%s\"", verb);
+	return bytes_equal(question_part(question, QUESTION_VERB), bytes_str(member));
+}
+
+bool question_implies(const struct question *allowed, const struct question *asked)
+{
+	bool lists = question_verb_is(allowed, "list") || question_verb_is(allowed, "watch");
+	bool reads = question_verb_is(asked, "get") || question_verb_is(asked, "list") || question_verb_is(asked, "watch");
+
+	if (!asked->parts[QUESTION_PARTS] || !allowed->parts[QUESTION_PARTS] || !reads)
+		return false;
+	for (enum question_part i = 0; i < QUESTION_PARTS; i++) {
+		struct bytes part = question_part(allowed, i);
+		bool may_be_absent = i >= QUESTION_NAMESPACE;
+
+		if (!(i == QUESTION_VERB && lists) && !(may_be_absent && !part.size) &&
+			!bytes_equal(part, question_part(asked, i)))
+			return false;
+	}
+	return question_is_of_client(allowed, asked);
 }
 
 /* ---- tokens
