@@ -16,6 +16,9 @@
 
 #define SHORT_WATCH   UINT64_C(1000000000)
 #define STRANGE_PAUSE UINT64_C(1000000000) /* discovery is not asked for each of many objects */
+/* How much later than others a feed counts as queued. */
+#define FIRST_LIST_WAITS (300 * UINT64_C(1000000000))
+#define MUTE_WAITS       (2 * FIRST_LIST_WAITS)
 
 /* ---- status row and log ---- */
 
@@ -261,7 +264,7 @@ static void session_let_go(struct session *session)
 	buf_trim(&session->held, 0);
 }
 
-static bool session_is_listing(const struct session *session)
+bool session_is_listing(const struct session *session)
 {
 	enum feed_do what = session->action.what;
 
@@ -446,6 +449,14 @@ static bool session_fits_more(const struct session *session)
 		record->passed_limit < session->shared->policy.max_object_bytes;
 }
 
+void session_yield(struct session *session)
+{
+	CHECK_OBJ(session, SESSION_MAGIC);
+	if (!session->troubled)
+		session_set_error(session, "the server does not answer the list: other feeds go first");
+	session_step_and_do(session, (struct feed_input){.on = FEED_ON_YIELD});
+}
+
 void session_list_what_fits(struct session *session)
 {
 	if (session_fits_more(session))
@@ -501,9 +512,27 @@ const char *session_obstacle(const struct session *session)
 	return session->failing || session->machine.state == FEED_AT_HELD ? session->row.error : NULL;
 }
 
-uint64_t session_queued(const struct session *session)
+bool session_is_queued(const struct session *session)
 {
-	return session->queued_ns;
+	return session->queued_ns != 0;
+}
+
+uint64_t session_place(const struct session *session)
+{
+	return session->queued_ns + (session->record.listed ? 0 : FIRST_LIST_WAITS) +
+		(session->mute ? MUTE_WAITS : 0);
+}
+
+bool session_is_mute(const struct session *session)
+{
+	return session->mute;
+}
+
+uint64_t session_silent_at(const struct session *session)
+{
+	enum feed_do what = session->action.what;
+
+	return what == FEED_DO_LIST || what == FEED_DO_STREAM ? session->heard_ns + SESSION_SILENT : UINT64_MAX;
 }
 
 const struct record_feed *session_record(const struct session *session)

@@ -92,6 +92,8 @@ void session_discovered(struct session *session, int result);
  * FEED_ON_RESUME, FEED_ON_RELIST (list again), or FEED_ON_TURN (begin the list that the session has
  * been queued for). */
 void session_on(struct session *session, enum feed_on on);
+/* Ends the running list, whose server is silent, for the sake of another feed; it waits for its next turn. */
+void session_yield(struct session *session);
 /* Lists again if an object was passed over that maxObjectSize, which has grown, may let in now. */
 void session_list_what_fits(struct session *session);
 /* A stored version of the feed is damaged: lists, once the feed watches, and stores it again. After a list
@@ -123,8 +125,15 @@ const struct record_feed *session_record(const struct session *session);
 int session_is_void(struct session *session);
 /* Returns why a feed that is to be listed is not, NULL: nothing is known to hinder it. */
 const char *session_obstacle(const struct session *session);
-/* Monotonic time since which the session has been queued for a list, 0: it is not. */
-uint64_t session_queued(const struct session *session);
+bool session_is_queued(const struct session *session);
+/* Returns the place of a queued session: the smallest goes first. Feeds that readers use already come before new ones,
+ * and those whose last list was not answered in time come last; nobody waits for ever. */
+uint64_t session_place(const struct session *session);
+/* Returns whether the last request of a list was not answered in time. */
+bool session_is_mute(const struct session *session);
+bool session_is_listing(const struct session *session);
+/* Monotonic time from which the server of the running list counts as silent; UINT64_MAX: it is not waited for. */
+uint64_t session_silent_at(const struct session *session);
 /* Monotonic time of the next consistency check, UINT64_MAX: none is due, or one is under way. */
 uint64_t session_check_at(struct session *session);
 bool session_is_checking(const struct session *session);

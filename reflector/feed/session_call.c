@@ -219,6 +219,9 @@ static void session_on_status(void *arg, const struct http_answer *answer)
 	struct feed_action action;
 
 	CHECK_OBJ(session, SESSION_MAGIC);
+	uint64_t now = proc_monotonic_ns();
+	session->mute = session_silent_at(session) <= now;
+	session->heard_ns = now;
 	session->overdue_ns = 0;
 	session->refused = answer->status != 200;
 	session->retry_after_ns = answer->has_retry_after ? answer->retry_after_ns : 0;
@@ -242,6 +245,7 @@ static int session_on_body(void *arg, struct bytes bytes)
 
 	CHECK_OBJ(session, SESSION_MAGIC);
 	session->row.bytes += bytes.size;
+	session->heard_ns = proc_monotonic_ns();
 	session_touch(session);
 	if (session->refused) {
 		size_t room = ERROR_BODY_MAX - session->error_body.size;
@@ -375,6 +379,8 @@ void session_call_start(struct session *session, const struct feed_action *actio
 	buf_reset(&session->error_body);
 	session->refused = session->unreadable = session->has_next = session->has_status = false;
 	session->retry_after_ns = 0;
+	session->mute = !watch;
+	session->heard_ns = proc_monotonic_ns();
 	session->record.item_max = policy->max_object_bytes;
 	list_set_max(session->list, policy->max_object_bytes);
 	list_reset(session->list);

@@ -11,6 +11,8 @@
 #include "reflector/wire/fetch.h"
 
 #define SESSION_MAGIC 0x53455353u
+/* A server that answers sends the first bytes of a page much sooner, unless connecting takes as long. */
+#define SESSION_SILENT UINT64_C(500000000)
 
 struct session {
 	uint32_t magic;
@@ -49,6 +51,8 @@ struct session {
 	bool has_status;           /* an ERROR event ended the watch */
 	struct status status;
 	uint64_t retry_after_ns;
+	uint64_t heard_ns;         /* of a list: its last bytes; at first the request */
+	bool mute;                 /* the last request of a list was not answered in time */
 	struct buf held; /* came after a stream's end mark, while the list is being finished */
 	struct moment held_at;     /* when its first byte came */
 	struct moment arrived;     /* when the bytes that are being taken apart came */

@@ -14,6 +14,8 @@
 
 #define PAGE_SIZE 500 /* of retired feeds */
 #define RESTORE_EVERY (60 * UINT64_C(1000000000)) /* rows that are damaged again sooner can't be stored */
+#define SILENT_LISTS 16 /* at once, beside listConcurrency others */
+#define SILENT_KEPT (5 * UINT64_C(1000000000)) /* no list ends for another one sooner */
 #define HEADS_PAUSE 100 /* times as long as reading them took: anybody may send reports */
 
 /* ---- life ---- */
@@ -127,7 +129,78 @@ void feeds_start(struct feeds *feeds)
 		session_on(session, FEED_ON_START);
 }
 
-/* ---- turns ---- */
+/* ---- turns to list ---- */
+
+struct list_turns {
+	size_t busy;              /* lists that take a turn: their server answers, or may still do so soon */
+	uint64_t silent_at;       /* the next of them does not from then on; UINT64_MAX: none */
+	struct session *silent;   /* has been silent for longest; NULL: none is */
+	struct session *first;    /* queued; NULL: none is */
+};
+
+static void feeds_count_turns(const struct feeds *feeds, uint64_t now, struct list_turns *ret_turns)
+{
+	struct list_turns t = {.silent_at = UINT64_MAX};
+
+	FEEDS_EACH_SESSION (feeds, session) {
+		if (session_is_queued(session)) {
+			if (!t.first || session_place(session) < session_place(t.first))
+				t.first = session;
+		} else if (session_is_listing(session)) {
+			uint64_t at = session_silent_at(session);
+
+			if (at > now) {
+				t.busy++;
+				t.silent_at = at < t.silent_at ? at : t.silent_at;
+			} else if (!t.silent || at < session_silent_at(t.silent)) {
+				t.silent = session;
+			}
+		}
+	}
+	*ret_turns = t;
+}
+
+/*
+ * Lets as many feeds list as may at once. A list whose server is silent takes no turn, so that a resource whose
+ * conversion webhook is down holds up no other. A bounded number of them is kept; then the one that has been silent
+ * for longest ends, if a feed waits whose server may answer.
+ */
+static void feeds_give_turns(struct feeds *feeds, uint64_t now)
+{
+	size_t most = feeds->shared.policy.list_concurrency;
+	struct list_turns t;
+
+	feeds->turns_ns = UINT64_MAX;
+	while (feeds->queued) {
+		feeds_count_turns(feeds, now, &t);
+		if (t.busy >= most)
+			feeds->turns_ns = t.silent_at;
+		if (t.busy >= most || !t.first)
+			return;
+		if (t.silent && feeds->listing >= most + SILENT_LISTS) {
+			uint64_t ends_at = session_silent_at(t.silent) + SILENT_KEPT;
+
+			if (session_is_mute(t.first))
+				return;
+			if (ends_at > now) {
+				feeds->turns_ns = ends_at;
+				return;
+			}
+			session_yield(t.silent);
+		}
+		session_on(t.first, FEED_ON_TURN);
+	}
+}
+
+bool feeds_may_list(const struct feeds *feeds)
+{
+	struct list_turns t;
+
+	feeds_count_turns(feeds, proc_monotonic_ns(), &t);
+	return t.busy < feeds->shared.policy.list_concurrency;
+}
+
+/* ---- turns of the loop ---- */
 
 /* Starts one consistency check at a time, of the feed that is due first. */
 static void feeds_start_check(struct feeds *feeds, uint64_t now)
@@ -180,18 +253,7 @@ int feeds_work(struct feeds *feeds)
 		r = replace_ready(feeds);
 	if (r < 0)
 		return r;
-	/* As many feeds list as may at once; the one that has waited longest comes first. */
-	while (feeds->queued && feeds->listing < feeds->shared.policy.list_concurrency) {
-		struct session *first = NULL;
-
-		FEEDS_EACH_SESSION (feeds, session)
-			if (session_queued(session) &&
-				(!first || session_queued(session) < session_queued(first)))
-				first = session;
-		if (!first)
-			break;
-		session_on(first, FEED_ON_TURN);
-	}
+	feeds_give_turns(feeds, now);
 	feeds_start_check(feeds, now);
 	return more;
 }
@@ -227,6 +289,8 @@ uint64_t feeds_until(const struct feeds *feeds)
 		until = feeds->wildcards_ns;
 	if (!feeds->columns.fetch && feeds->columns.due_ns < until)
 		until = feeds->columns.due_ns;
+	if (feeds->turns_ns < until)
+		until = feeds->turns_ns;
 	return feeds->resolve_ns < until ? feeds->resolve_ns : until;
 }
 

@@ -74,6 +74,7 @@ struct feeds {
 				    together */
 	uint64_t wildcards_ns;  /* next look at wildcards; UINT64_MAX: discovery is being asked */
 	uint64_t wildcards_pause_ns;
+	uint64_t turns_ns;      /* a turn to list may become free then; UINT64_MAX: none by itself */
 	uint64_t check_ns;      /* no consistency check is due before this */
 	const struct session *checking;
 	struct feeds_columns columns;
@@ -84,6 +85,11 @@ struct feeds {
 	uint64_t restored_ns; /* when rows of feeds were stored again last; 0: never */
 	uint64_t heads_ns; /* from then on a report has all heads read again */
 };
+
+/* ---- feeds.c ---- */
+
+/* Returns whether a list may begin now. */
+bool feeds_may_list(const struct feeds *feeds);
 
 /* ---- configured.c ---- */
 

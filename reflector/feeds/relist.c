@@ -49,7 +49,7 @@ static const char *relist_one(struct feeds *feeds, struct configured_feed *w)
 	session_on(w->session, FEED_ON_RELIST);
 	if (!feeds->started)
 		return "this run of the reflector has not heard from the API server yet";
-	if (session_queued(w->session) && feeds->listing >= feeds->shared.policy.list_concurrency)
+	if (session_is_queued(w->session) && !feeds_may_list(feeds))
 		return "as many feeds as may at once are being listed";
 	return session_obstacle(w->session);
 }
