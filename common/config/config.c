@@ -24,6 +24,7 @@ void config_free(struct config **config)
 	config_free_feeds(c);
 	free(c->file);
 	free(c->passed_over);
+	free(c->overruled);
 	free(c->kubeconfig);
 	free(c->context);
 	free(c->store);
@@ -96,29 +97,53 @@ static int config_cluster_store(const char *name, char **ret_path)
 	return r < 0 ? r : config_copy_path(ret_path, name, own);
 }
 
-/* Applies the order flag, environment, file, default to both directories; those of file and flags
- * are set. */
+static int config_note_overruled(struct config *config, const char *name, const char *given, const char *path)
+{
+	AUTO_FREE char *said = config->overruled;
+
+	if (asprintf(&config->overruled, "%s%s$%s ('%s') is not used: %s, which the command line names, has '%s'", said ? said : "",
+		    said ? "; " : "", name, given, config->file, path) >= 0)
+		return 0;
+	config->overruled = NULL;
+	return err_set(-ENOMEM, "the configuration");
+}
+
+/* Lets the variable NAME replace *PATH, unless the option FLAG has set it, or a file that an option names. */
+static int config_settle_path(
+	struct config *config, const struct config_flags *flags, const char *name, const char *flag, char **path)
+{
+	const char *given = config_environment(name);
+	AUTO_FREE char *own = NULL;
+
+	if (!given || flag)
+		return 0;
+	int r = config_copy_path(&own, given, NULL);
+	if (r < 0 || (*path && strcmp(own, *path) == 0))
+		return r;
+	if (*path && (flags->file || flags->cluster))
+		return config_note_overruled(config, name, own, *path);
+	free(*path);
+	*path = TAKE(own);
+	return 0;
+}
+
+/* Applies the order option, file that an option names, environment, other file, default to both directories; those of file and
+ * options are set. */
 static int config_settle_paths(struct config *config, const struct config_flags *flags)
 {
-	const char *given = config_environment("KINF_RUNTIME_DIR");
 	const char *runtime = config_environment("XDG_RUNTIME_DIR");
 	int r = 0;
 
-	bool given_store = config_environment("KINF_STORE") && !flags->store && !flags->cluster;
-
-	if (flags->cluster && !config->store) {
+	if (flags->cluster && !config->store)
 		r = config_cluster_store(flags->cluster, &config->store);
-	} else if (!config->store || given_store) {
-		free(config->store);
+	else
+		r = config_settle_path(config, flags, "KINF_STORE", flags->store, &config->store);
+	if (r == 0 && !config->store)
 		r = config_default_store(&config->store);
-	}
-	if (r == 0 && (!config->runtime_dir || (given && !flags->runtime_dir)))
-		r = config_copy_path(&config->runtime_dir,
-			given            ? given
-			: geteuid() == 0 ? "/run"
-			: runtime        ? runtime
-					 : "/dev/shm",
-			NULL);
+	if (r == 0)
+		r = config_settle_path(config, flags, "KINF_RUNTIME_DIR", flags->runtime_dir, &config->runtime_dir);
+	if (r == 0 && !config->runtime_dir)
+		r = config_copy_path(&config->runtime_dir, geteuid() == 0 ? "/run" : runtime ? runtime : "/dev/shm", NULL);
 	return r;
 }
 

@@ -116,6 +116,7 @@ struct config {
 	char *file;        /* NULL: no file was read */
 	char *passed_over; /* a sentence: why ./kinf.yaml does not count; NULL: it does, or there is
 			      none */
+	char *overruled;   /* a sentence: which variables of the environment do not count; NULL: none */
 	char *kubeconfig;  /* NULL: default rules */
 	char *context;     /* NULL: current-context */
 	char *store;       /* absolute */
@@ -162,8 +163,8 @@ enum log_format config_log_format(const struct config_flags *flags);
  * Reads the file (--cluster or --config, $KINF_CONFIG, ./kinf.yaml, /etc/kinf/kinf.yaml; it is an error if a
  * named file does not exist; ./kinf.yaml counts only if it belongs to the caller or root and no other
  * user may write to it), then lays FLAGS (may be NULL) over it: --watch replaces the file's
- * feeds, --index adds to them. For the store and the runtime directory the order is flag,
- * environment, file, default. A relative path in the file begins in the file's directory, one in a
+ * feeds, --index adds to them. For the store and the runtime directory the order is flag, file that a flag
+ * names, environment, other file, default; `overruled` says which variable lost against a file. A relative path in the file begins in the file's directory, one in a
  * flag or the environment in the working directory; a leading ~ is the home directory. With FLAGS->store_only a
  * mistake elsewhere than in `store` is no failure: passed_over says it. Returns: 0
  *	ERR_CONFIG: "kinf.yaml:12: feeds[0].pageSize: not a number: 'many'", or "--watch: ..." for an option

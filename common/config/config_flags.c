@@ -17,9 +17,9 @@
 
 static const struct option_spec config_common_specs[] = {
 	{0, "store", OPTION_TEXT, AT(store), "DIR",
-		"the store (default $KINF_STORE, then the file's)"},
+		"the store (default that of --config or --cluster, $KINF_STORE, the file's)"},
 	{0, "runtime-dir", OPTION_TEXT, AT(runtime_dir), "DIR",
-		"rings and status pages (default $KINF_RUNTIME_DIR, then the file's)"},
+		"rings and status pages (default as for the store, with $KINF_RUNTIME_DIR)"},
 	{0, "config", OPTION_TEXT, AT(file), "FILE",
 		"default $KINF_CONFIG, ./kinf.yaml, /etc/kinf/kinf.yaml"},
 	{0, "cluster", OPTION_TEXT, AT(cluster), "NAME",

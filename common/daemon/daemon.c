@@ -372,6 +372,8 @@ int daemon_main(const struct daemon_program *program, int argc, char **argv)
 	}
 	if (d.config->passed_over)
 		LOG(config_passed_over, .daemon = program->name, .why = d.config->passed_over);
+	if (d.config->overruled)
+		LOG(config_overruled, .daemon = program->name, .why = d.config->overruled);
 	/* Each reading process costs the writer a descriptor, and the limit of most systems is 1024. */
 	r = proc_raise_files(PROC_FILES_LEAST, FILES_MAX);
 	if (r < 0) {

@@ -185,6 +185,14 @@ int command_usage(const struct options *options, int result)
 
 /* ---- the store ------------------------------------------------------------------------------- */
 
+void command_note(const struct config *config)
+{
+	if (config->passed_over)
+		(void)fprintf(stderr, "note: %s\n", config->passed_over);
+	if (config->overruled)
+		(void)fprintf(stderr, "note: %s\n", config->overruled);
+}
+
 int command_store(const struct config_flags *flags, char **ret_directory)
 {
 	const char *given = flags->store || flags->cluster ? flags->store : getenv("KINF_STORE");
@@ -199,8 +207,7 @@ int command_store(const struct config_flags *flags, char **ret_directory)
 		int r = config_load(&readers, &config);
 		if (r < 0)
 			return r;
-		if (config->passed_over)
-			(void)fprintf(stderr, "note: %s\n", config->passed_over);
+		command_note(config);
 		given = config->store;
 	}
 	*ret_directory = NULL;

@@ -55,6 +55,8 @@ int command_usage(const struct options *options, int result);
 
 /* ---- the store ------------------------------------------------------------------------------- */
 
+/* Says which file or variable of the environment does not count. */
+void command_note(const struct config *config);
 /* Sets *RET_DIRECTORY to the store: --store, $KINF_STORE, the configuration's, the default. The
  * caller frees it. */
 int command_store(const struct config_flags *flags, char **ret_directory);

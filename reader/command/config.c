@@ -130,8 +130,7 @@ int command_config(int argc, char **argv)
 	r = config_load(&flags, &config);
 	if (r < 0)
 		return command_fail(r);
-	if (config->passed_over)
-		(void)fprintf(stderr, "note: %s\n", config->passed_over);
+	command_note(config);
 	r = config_need_feeds(config);
 	if (r < 0)
 		return command_fail(r);

@@ -297,6 +297,8 @@ int command_kubeconfig(int argc, char **argv)
 		return command_usage(&options, r);
 	r = config_load(&flags, &config);
 	if (r == 0)
+		command_note(config);
+	if (r == 0)
 		r = home_open(config->store, &(struct home_options){0}, &home);
 	if (r < 0)
 		return command_fail(r);

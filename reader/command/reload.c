@@ -32,7 +32,7 @@ static int reload_fail(const struct config_flags *flags, const char *path)
 {
 	const char *given = getenv("KINF_STORE");
 
-	if (flags->store || (!flags->cluster && given && *given))
+	if (flags->store || (!flags->cluster && !flags->file && given && *given))
 		return command_fail(err_say(ERR_NO_STORE,
 			"no daemon runs on store '%s': daemons read the configuration when they start", path));
 	return command_fail(err_say(ERR_NO_STORE,

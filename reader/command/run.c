@@ -242,8 +242,8 @@ int command_run(int argc, char **argv)
 	r = config_load(&flags, &run.config);
 	if (r == 0)
 		r = run_check_file(run.config);
-	if (r == 0 && run.config->passed_over)
-		(void)fprintf(stderr, "note: %s\n", run.config->passed_over);
+	if (r == 0)
+		command_note(run.config);
 	if (r == 0 && !run.config->n_feeds)
 		r = err_say(ERR_CONFIG,
 			"no feeds: name one with --watch (kinf run --watch pods) or "

@@ -226,19 +226,46 @@ def test_keys_that_need_a_restart_are_reported_and_keep_their_values(simulator, 
     elsewhere = store.directory / "elsewhere"
     store.configure(whole("pods"), whole("nodes"), whole("deployments.apps"), durability="disk", mapSize="128MiB",
                     store=str(elsewhere))
-    fixed = {"kinf-reflector": ["durability", "mapSize"], "kinf-processor": ["mapSize"], "kinf": []}
+    fixed = {"kinf-reflector": ["durability", "mapSize"], "kinf-processor": ["mapSize"]}
     if len(running.processes) > 1:
-        del fixed["kinf"]
+        fixed = {name: [*keys, "store"] for name, keys in fixed.items()}
+    else:
+        fixed["kinf run"] = ["store"]  # it gives its daemons the store
     running()
     log = lambda: "".join(process.log for process in running.processes)
     for name, keys in fixed.items():
         for key in keys:
             pattern = f'config_needs_restart daemon="{name}" keys=.*{key}'
             eventually(lambda: re.search(pattern, log()), what=f"{name}: {key}")
-    # $KINF_STORE overrides the file's key `store`: the daemons do not report a change of it.
-    assert not re.search("config_needs_restart .*keys=.*store", log())
     store.wait_equal(simulator, "deployments.apps")
     assert not elsewhere.exists() and all(process.running for process in running.processes)
+
+
+def test_a_file_that_the_command_line_names_goes_before_the_environment(simulator, store):
+    """`kinf get --config FILE` read the store of $KINF_STORE, without a word."""
+    simulator.create("pods", 3)
+    store.configure("pods").daemons()
+    store.wait_synced("pods")
+    file = store.directory / "other.yaml"
+    file.write_text(f"store: {store.path}\nruntimeDir: {store.runtime}\nfeeds: [{{resource: pods}}]\n")
+    nowhere = str(store.directory / "nowhere")
+    env = {"KINF_STORE": nowhere, "KINF_CONFIG": ""}
+    named = store.kinf("get", "pods", "-o", "name", "--config", str(file), env=env)
+    assert named.status == 0 and len(named.stdout.split()) == 3, named
+    assert named.stderr == f"note: $KINF_STORE ('{nowhere}') is not used: {file}, which the command line names, has '{store.path}'\n"
+    for args in (["get", "pods"], ["get", "pods", "--config", "/dev/null"]):
+        found = store.kinf(*args, env={**env, "KINF_CONFIG": str(file)})
+        assert found.status == 1 and nowhere in found.stderr, found
+    both = store.kinf("get", "pods", "-o", "count", "--config", str(file), "--store", str(store.path), env=env)
+    assert (both.status, both.stdout, both.stderr) == (0, "3\n", "")
+    check = store.kinf("config", "check", str(file), env=env)
+    assert f"store '{store.path}'" in check.stdout and "$KINF_STORE" in check.stderr, check
+    elsewhere = store.directory / "elsewhere"
+    file.write_text(f"store: {elsewhere}\nfeeds: [{{resource: pods}}]\n")
+    daemon = store.process("kinf-processor", [program("kinf-processor"), "--config", str(file)]).start()
+    daemon.wait_log("config_overruled .*KINF_STORE")
+    daemon.stop()
+    assert elsewhere.exists()
 
 
 def test_both_daemons_stay_in_the_store_of_their_supervisor(simulator, store):

@@ -437,6 +437,41 @@ Test(config, store_is_flag_then_environment_then_file_then_default)
 	config_free(&c);
 }
 
+/* `kinf get --config FILE` read another store than the file's, without a word. */
+Test(config, file_that_an_option_names_goes_before_the_environment)
+{
+	const struct config_flags named = {.file = "kinf.yaml"}, all = {.file = "kinf.yaml", .store = "flag", .runtime_dir = "/f"};
+
+	cr_assert_eq(setenv("KINF_STORE", "/env", 1) | setenv("KINF_RUNTIME_DIR", "/e", 1), 0);
+	write_file("kinf.yaml", "feeds: []\n");
+	struct config *c = load(&named);
+	cr_expect_str_eq(c->store, "/env", "the file names none");
+	cr_expect_str_eq(c->runtime_dir, "/e");
+	cr_expect_null(c->overruled);
+	config_free(&c);
+	write_file("kinf.yaml", "store: /file\nruntimeDir: /e\n");
+	c = load(&named);
+	cr_expect_str_eq(c->store, "/file");
+	cr_expect_str_eq(c->overruled, "$KINF_STORE ('/env') is not used: kinf.yaml, which the command line names, has '/file'");
+	config_free(&c);
+	write_file("kinf.yaml", "store: /file\nruntimeDir: /r\n");
+	c = load(&named);
+	cr_expect_str_eq(c->runtime_dir, "/r");
+	cr_expect_str_eq(c->overruled, "$KINF_STORE ('/env') is not used: kinf.yaml, which the command line names, has '/file'; "
+		"$KINF_RUNTIME_DIR ('/e') is not used: kinf.yaml, which the command line names, has '/r'");
+	config_free(&c);
+	c = load(&all);
+	expect_here(c->store, "flag");
+	cr_expect_str_eq(c->runtime_dir, "/f");
+	cr_expect_null(c->overruled);
+	config_free(&c);
+	cr_assert_eq(setenv("KINF_CONFIG", "kinf.yaml", 1), 0);
+	c = load(NULL);
+	cr_expect_str_eq(c->store, "/env", "a variable that names the file is no option");
+	cr_expect_null(c->overruled);
+	config_free(&c);
+}
+
 Test(config, paths_in_a_file_begin_in_its_directory)
 {
 	struct config_flags flags = {0};
