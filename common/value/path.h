@@ -64,6 +64,9 @@ bool path_is_plain(const struct path *path);
 /* Returns the number of leading keys, and in RET_KEY key number I. */
 size_t path_keys(const struct path *path, size_t i, struct bytes *ret_key);
 
+/* Returns the number of keys behind ".." with which the path begins, and in RET_KEY key number I. */
+size_t path_descent_keys(const struct path *path, size_t i, struct bytes *ret_key);
+
 /* Returns whether the path leads to what the plain path with the canonical text SUBTREE names, or into it. */
 bool path_is_within(const struct path *path, struct bytes subtree);
 

@@ -178,14 +178,78 @@ static int path_follow_items(const struct path_walk *walk, size_t i, const struc
 	return r < 0 ? r : 0;
 }
 
+/* Values that one part of a path has found. */
+struct path_values {
+	struct value *items;
+	size_t n, room;
+};
+
+static int path_keep(void *arg, const struct value *value)
+{
+	struct path_values *values = arg;
+
+	return ARRAY_ADD(values->items, values->n, values->room, *value, "the values of a path");
+}
+
+/* Keeps VALUE before number I of VALUES. */
+static int path_keep_before(struct path_values *values, size_t i, const struct value *value)
+{
+	int r = path_keep(values, value);
+
+	for (size_t k = values->n; r == 0 && --k > i;)
+		values->items[k] = values->items[k - 1];
+	if (r == 0)
+		values->items[i] = *value;
+	return r;
+}
+
+/* Returns whether VALUE has items, so that a walk over it passes all its bytes. */
+static bool path_has_items(const struct value *value)
+{
+	return (value->type == VALUE_MAP || value->type == VALUE_ARRAY) && value->count;
+}
+
+/* Collects the members KEY of VALUE, which has items, and of all maps within it in one pass: those of a map before those
+ * within it. Sets *RET_SIZE to the bytes of VALUE. */
+static int path_collect(struct bytes key, const struct value *value, struct path_values *found,
+	size_t *ret_size)
+{
+	size_t own = found->n, size;
+	bool is_found = value->type != VALUE_MAP;
+	struct value_iter iter;
+	struct value item;
+	struct bytes name;
+	int r;
+
+	value_iter_init(&iter, value);
+	while ((r = value_iter_next(&iter, &name, &item)) == FOUND) {
+		if (!is_found && bytes_equal(name, key)) {
+			is_found = true;
+			r = path_keep_before(found, own, &item);
+			if (r < 0)
+				return r;
+		}
+		if (!path_has_items(&item))
+			continue;
+		r = path_collect(key, &item, found, &size);
+		if (r < 0)
+			return r;
+		value_iter_pass(&iter, size);
+	}
+	*ret_size = (size_t)(iter.next - value->start);
+	return r == END ? 0 : r;
+}
+
 /* Follows the rest of the path from VALUE and from each map, list and text within it. */
-static int path_descend(const struct path_walk *walk, size_t i, const struct value *value)
+static int path_descend(const struct path_walk *walk, size_t i, const struct value *value, size_t *ret_size)
 {
 	bool nested = value->type == VALUE_MAP || value->type == VALUE_ARRAY;
 	struct value_iter iter;
 	struct value item;
+	size_t size;
 	int r;
 
+	*ret_size = 0;
 	if (nested ? !value->count : value->type != VALUE_STRING || !value->text.size)
 		return 0;
 	r = path_follow(walk, i + 1, value);
@@ -193,11 +257,31 @@ static int path_descend(const struct path_walk *walk, size_t i, const struct val
 		return r;
 	value_iter_init(&iter, value);
 	while ((r = value_iter_next(&iter, NULL, &item)) == FOUND) {
-		r = path_descend(walk, i, &item);
+		r = path_descend(walk, i, &item, &size);
 		if (r != 0)
 			return r;
+		if (path_has_items(&item))
+			value_iter_pass(&iter, size);
 	}
-	return r < 0 ? r : 0;
+	*ret_size = (size_t)(iter.next - value->start);
+	return r == END ? 0 : r;
+}
+
+/* Follows the path from its step "..", number I. A key after it, as in most, is looked for in one pass. */
+static int path_follow_descent(const struct path_walk *walk, size_t i, const struct value *value)
+{
+	const struct path_step *next = &walk->path->steps[i + 1];
+	struct path_values found = {0};
+	size_t size;
+	int r;
+
+	if (i + 1 == walk->to || next->type != STEP_KEY)
+		return path_descend(walk, i, value, &size);
+	r = path_has_items(value) ? path_collect(path_step_key(walk->path, next), value, &found, &size) : 0;
+	for (size_t k = 0; r == 0 && k < found.n; k++)
+		r = path_follow(walk, i + 2, &found.items[k]);
+	free(found.items);
+	return r;
 }
 
 static int path_find_item(const struct value *here, int64_t number, struct value *ret_item)
@@ -226,7 +310,7 @@ static int path_follow(const struct path_walk *walk, size_t i, const struct valu
 		int r;
 
 		if (step->type == STEP_RECURSIVE)
-			return path_descend(walk, i, &here);
+			return path_follow_descent(walk, i, &here);
 		if (step->type == STEP_KEY)
 			r = value_find(&here, path_step_key(path, step), &next);
 		else if (step->type == STEP_INDEX)
@@ -241,19 +325,6 @@ static int path_follow(const struct path_walk *walk, size_t i, const struct valu
 }
 
 /* ---- unions ---- */
-
-/* Values that one part of a path has found. */
-struct path_values {
-	struct value *items;
-	size_t n, room;
-};
-
-static int path_keep(void *arg, const struct value *value)
-{
-	struct path_values *values = arg;
-
-	return ARRAY_ADD(values->items, values->n, values->room, *value, "the values of a union");
-}
 
 static int path_follow_member(const struct path_member *member, const struct value *value,
 	struct path_values *found)

@@ -326,6 +326,7 @@ int value_iter_next(struct value_iter *iter, struct bytes *ret_key, struct value
 	if (iter->in_item) /* passed only now: many walks end with an item */
 		r = value_pass(&p, iter->end, 1);
 	if (r == 0 && iter->left == 0) {
+		iter->next = p;
 		iter->in_item = false;
 		return END; /* the last item is whole */
 	}

@@ -128,7 +128,7 @@ struct value_iter {
 };
 
 /* Walk over an array (the key is BYTES_NONE) or a map; anything else has no items. value_iter_next()
- * returns FOUND, END or ERR_CORRUPT. */
+ * returns FOUND, END (`next` is then the end of the container) or ERR_CORRUPT. */
 void value_iter_init(struct value_iter *iter, const struct value *value);
 int value_iter_next(struct value_iter *iter, struct bytes *ret_key, struct value *ret_item);
 

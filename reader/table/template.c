@@ -20,8 +20,9 @@
 
 enum node_type { NODE_TEXT, NODE_PATH, NODE_RANGE };
 
-/* How the outermost paths of a List begin, if one pass over its items is enough. */
-enum items { ITEMS_NONE, ITEMS_ALL, ITEMS_ONE };
+/* How the outermost paths of a List begin, if one pass over its items is enough: not so; .items[*]; .items[0];
+ * .items[?(...)]; ..KEY */
+enum items { ITEMS_NONE, ITEMS_ALL, ITEMS_ONE, ITEMS_FILTER, ITEMS_DESCENT };
 
 struct template_node {
 	enum node_type type;
@@ -31,7 +32,7 @@ struct template_node {
 	struct path *path; /* NULL: the whole value */
 	enum items items;
 	uint64_t item; /* ITEMS_ONE: which */
-	struct path *in_item; /* the path after the brackets; NULL: the whole item */
+	struct path *in_item; /* the path in the item, of a filter: in a list of it alone; NULL: the whole item */
 	struct buf out; /* outermost nodes: the output so far */
 	bool given;     /* there is output, perhaps an empty text */
 };
@@ -45,6 +46,7 @@ struct template {
 	uint64_t seen; /* objects */
 	struct buf list; /* a List in msgpack */
 	size_t list_at, items_at; /* value_open_*() */
+	struct buf alone; /* a list of one object, for filters */
 };
 
 /* ---- parsing --------------------------------------------------------------------------------- */
@@ -118,27 +120,51 @@ static int template_parse_path(const char *text, struct path **ret_path)
 	return path_parse(braced, ret_path);
 }
 
+/* Returns whether PATH is "..KEY" and what follows, and finds nothing in a List but in its items. */
+static bool template_descends_into_items(const struct path *path)
+{
+	static const char *const own[] = {"apiVersion", "items", "kind", "resourceVersion"};
+	struct bytes key, next = BYTES_NONE;
+	size_t n = path_descent_keys(path, 0, &key);
+
+	if (!n)
+		return false;
+	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
+		if (bytes_equal(key, bytes_str(own[i])))
+			return false;
+	(void)path_descent_keys(path, 1, &next);
+	return !bytes_equal(key, BYTES_LIT("metadata")) ||
+		(n > 1 && !bytes_equal(next, BYTES_LIT("resourceVersion")));
+}
+
 /* Finds out whether one pass over the items of a List is enough for the path of NODE. */
 static int template_split_path(struct template_node *node)
 {
-	static const char all[] = "items[*]", one[] = "items[";
+	static const char all[] = "items[*]", one[] = "items[", filter[] = "items[?(";
 	const char *text = node->path ? path_text(node->path) : "";
-	const char *bracket = strchr(text, ']');
+	const char *in_item = strchr(text, ']');
 
-	if (!bracket || path_has_union(node->path))
+	if (!node->path || path_has_union(node->path))
 		return 0;
 	struct bytes number = BYTES(text + sizeof(one) - 1, 0);
-	if (strncmp(text, all, sizeof(all) - 1) == 0) {
+	if (template_descends_into_items(node->path)) {
+		node->items = ITEMS_DESCENT;
+		in_item = text;
+	} else if (strncmp(text, filter, sizeof(filter) - 1) == 0) {
+		node->items = ITEMS_FILTER;
+		in_item = text + sizeof(one) - 2;
+	} else if (strncmp(text, all, sizeof(all) - 1) == 0) {
 		node->items = ITEMS_ALL;
-	} else if (strncmp(text, one, sizeof(one) - 1) == 0) {
-		number.size = (size_t)(bracket - (const char *)number.data);
+		in_item++;
+	} else if (in_item && strncmp(text, one, sizeof(one) - 1) == 0) {
+		number.size = (size_t)(in_item++ - (const char *)number.data);
 		if (decimal_parse(number, UINT64_MAX, &node->item) < 0) {
-			err_forget(); /* from the end, a slice, a filter */
+			err_forget(); /* from the end, a slice */
 			return 0;
 		}
 		node->items = ITEMS_ONE;
 	}
-	return node->items && bracket[1] ? path_parse(bracket + 1, &node->in_item) : 0;
+	return node->items && *in_item ? path_parse(in_item, &node->in_item) : 0;
 }
 
 /* Adds the node of a path. */
@@ -247,6 +273,7 @@ void template_free(struct template **template)
 		buf_release(&t->nodes[i].out);
 	}
 	buf_release(&t->list);
+	buf_release(&t->alone);
 	free(t);
 }
 
@@ -373,6 +400,23 @@ int template_begin(struct template *template, bool is_list)
 	return buf_error(&template->list);
 }
 
+/* Sets *RET_DOCUMENT to BODY, or to a list of it alone if the path of NODE begins with a filter. */
+static int template_item(struct template *template, const struct template_node *node, struct bytes body,
+	struct bytes *ret_document)
+{
+	struct buf *alone = &template->alone;
+
+	*ret_document = body;
+	if (node->items != ITEMS_FILTER)
+		return 0;
+	buf_reset(alone);
+	size_t opened = value_open_array(alone);
+	buf_bytes_put(alone, body);
+	value_close(alone, opened, 1);
+	*ret_document = buf_bytes(alone);
+	return buf_error(alone);
+}
+
 int template_object(struct template *template, struct bytes body)
 {
 	CHECK_OBJ(template, TEMPLATE_MAGIC);
@@ -389,9 +433,13 @@ int template_object(struct template *template, struct bytes body)
 		struct template_node *node = &template->nodes[i];
 		struct template_values values = {template, i, &node->out, node->given};
 
-		if (node->items != ITEMS_ALL && !(node->items == ITEMS_ONE && node->item == item))
+		struct bytes document;
+
+		if (!node->items || (node->items == ITEMS_ONE && node->item != item))
 			continue;
-		int r = template_run_path(node->in_item, body, &values);
+		int r = template_item(template, node, body, &document);
+		if (r == 0)
+			r = template_run_path(node->in_item, document, &values);
 		if (r < 0)
 			return r;
 		node->given = values.more;

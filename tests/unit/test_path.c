@@ -325,6 +325,25 @@ Test(path, two_dots_descend, .init = set_up, .fini = tear_down)
 	assert_finds("..ports..nothing", "");
 }
 
+/* The members of a map come before those within it, wherever their key stands. */
+Test(path, two_dots_give_a_map_s_own_member_first)
+{
+	struct json_parser *parser;
+
+	document = BUF_INIT;
+	cr_assert_eq(json_parser_new(&parser), 0);
+	cr_assert_eq(json_parse(parser, BYTES_LIT("{\"a\":{\"x\":{\"n\":1,\"e\":{},\"f\":[]},\"n\":{\"n\":2}},"
+		"\"b\":[[],[{\"n\":3},7,{\"m\":[{\"n\":4}],\"n\":5}]],\"n\":6}"), NULL, &document), 0);
+	json_parser_free(&parser);
+	assert_finds("..n", "6 {} 1 2 3 5 4 ");
+	assert_finds("..n.n", "2 ");
+	assert_finds("b..n", "3 5 4 ");
+	assert_finds("..x..n", "1 ");
+	assert_finds("..n..n", "2 ");
+	assert_finds("..[1]", "[] 7 ");
+	tear_down();
+}
+
 Test(path, a_path_that_leads_nowhere_finds_nothing, .init = set_up, .fini = tear_down)
 {
 	assert_finds("spec.nodeName", "");

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 
 #include "common/buf.h"
+#include "common/cleanup.h"
 #include "common/err.h"
 #include "common/value/json.h"
 #include "reader/table/columns.h"
@@ -104,6 +105,24 @@ Test(template, a_list_is_an_object_with_items)
 	OF_LIST("{.items[*].spec.c[?(@.i!='n:1')].i}", "n:2 n:3");
 	OF_LIST("{range .nothing[*]}x{end}|", "|");
 	OF_LIST("{.items[*].metadata..x/y}", "1");
+}
+
+/* With {.kind}, the List's own, the whole list is kept and each path followed from its beginning. */
+Test(template, one_pass_over_items_gives_what_the_whole_list_gives)
+{
+	static const char *const texts[] = {"{..i}", "{..name}", "{..metadata.name}", "{..kind}", "{..metadata}",
+		"{..resourceVersion}", "{..apiVersion}", "{..items[*].kind}", "{..metadata..x/y}", "{..c[*].i}", "{..c[0]}",
+		"{..[0]}", "{..labels['x/y']}", "{range ..c[*]}<{.i}>{end}", "{.items[?(@.spec.n)].metadata.name}",
+		"{.items[?(@.metadata.name=='a')].spec.c[?(@.i=='n:2')].i}", "{range .items[?(@.kind)]}{.kind};{end}"};
+	CLEANUP(buf_release) struct buf text = BUF_INIT, wanted = BUF_INIT;
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+		buf_reset(&text);
+		buf_printf(&text, "%s{.kind}", texts[i]);
+		buf_reset(&wanted);
+		buf_printf(&wanted, "%sList", give(texts[i], true));
+		cr_assert_str_eq(give(buf_cstr(&text), true), buf_cstr(&wanted), "%s", texts[i]);
+	}
 }
 
 Test(template, as_json_each_part_is_a_list)
