@@ -142,13 +142,15 @@ void buf_byte(struct buf *buf, uint8_t byte)
 
 void buf_vprintf(struct buf *buf, const char *format, va_list args)
 {
+	size_t room = buf->data ? buf->capacity - buf->size : 0;
 	va_list again;
 
 	va_copy(again, args);
-	int n = vsnprintf(NULL, 0, format, again);
+	int n = vsnprintf(room ? (char *)buf->data + buf->size : NULL, room, format, again);
 	va_end(again);
 	if (n >= 0 && buf_reserve(buf, (size_t)n) == 0) {
-		(void)vsnprintf((char *)buf->data + buf->size, (size_t)n + 1, format, args);
+		if ((size_t)n >= room) /* it was cut */
+			(void)vsnprintf((char *)buf->data + buf->size, (size_t)n + 1, format, args);
 		buf->size += (size_t)n;
 	}
 }

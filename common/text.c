@@ -21,6 +21,24 @@ size_t text_put_visible(struct bytes text, struct buf *out)
 	return n ? n : 1;
 }
 
+size_t text_plain(struct bytes text)
+{
+	const uint64_t each = 0x0101010101010101u;
+	const uint8_t *p = text.data;
+	size_t n = 0;
+
+	for (; text.size - n >= 8; n += 8) {
+		uint64_t eight = le64_get(p + n);
+
+		/* Sets the highest bit of the first byte above 0x7e or below 0x20; bytes after that may get it also. */
+		if ((eight | (eight + each) | (eight - 0x20 * each)) & 0x80 * each)
+			break;
+	}
+	while (n < text.size && p[n] >= 0x20 && p[n] < 0x7f)
+		n++;
+	return n;
+}
+
 void text_put_valid(struct bytes text, struct buf *out)
 {
 	const uint8_t *p = text.data;

@@ -2,18 +2,16 @@
 /* One row of kinf dump, and the selection of rows. */
 #include "reader/command/dump.h"
 
-#include <inttypes.h>
-
 #include "common/output.h"
 #include "common/value/json.h"
+#include "common/value/number.h"
 #include "reader/command/print.h"
 
 static void dump_name(struct dump *dump, const char *name)
 {
-	if (dump->json)
-		buf_printf(&dump->out, "%s\"%s\":", dump->first ? "{" : ",", name);
-	else
-		buf_printf(&dump->out, " %s=", name);
+	buf_str(&dump->out, !dump->json ? " " : dump->first ? "{\"" : ",\"");
+	buf_str(&dump->out, name);
+	buf_str(&dump->out, dump->json ? "\":" : "=");
 	dump->first = false;
 }
 
@@ -28,8 +26,10 @@ void dump_begin(struct dump *dump, const char *what)
 
 void dump_number(struct dump *dump, const char *name, uint64_t number)
 {
+	char text[NUMBER_TEXT_MAX];
+
 	dump_name(dump, name);
-	buf_printf(&dump->out, "%" PRIu64, number);
+	buf_put(&dump->out, text, number_format_uint(number, text));
 }
 
 void dump_text(struct dump *dump, const char *name, struct bytes text)

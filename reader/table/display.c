@@ -199,8 +199,14 @@ void display_bytes(struct bytes text, struct buf *out)
 {
 	const uint8_t *p = text.data;
 
-	for (size_t at = 0; at < text.size;)
-		at += text_put_visible(BYTES(p + at, text.size - at), out);
+	for (size_t at = 0; at < text.size;) {
+		size_t plain = text_plain(BYTES(p + at, text.size - at));
+
+		buf_put(out, p + at, plain);
+		at += plain;
+		if (at < text.size)
+			at += text_put_visible(BYTES(p + at, text.size - at), out);
+	}
 }
 
 int display_line(const struct value *value, struct buf *out)

@@ -63,14 +63,14 @@ static void table_put_row(const struct table *table, const char *const *cells, s
 
 	table_cut(table, cells, &cut);
 	for (size_t i = 0; i < cut.n; i++) {
+		buf_bytes_put(out, cut.items[i]);
+		if (i + 1 == cut.n)
+			break;
 		size_t width = utf8_width(cut.items[i]);
 		size_t column = i + 1 < table->columns ? table->width[i]
 				: width > WIDTH_MIN    ? width
 						       : WIDTH_MIN;
-
-		buf_bytes_put(out, cut.items[i]);
-		if (i + 1 < cut.n)
-			buf_blanks(out, column - width + GAP);
+		buf_blanks(out, column - width + GAP);
 	}
 	buf_byte(out, '\n');
 }

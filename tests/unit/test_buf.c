@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -45,6 +46,26 @@ Test(buf, grows_over_many_writes)
 		buf_put(&b, &i, sizeof(i));
 	cr_assert_eq(b.size, 400000);
 	cr_assert_eq(le32_get(b.data + 4 * 77777), 77777);
+}
+
+Test(buf, formatted_text_that_does_not_fit_yet_is_whole)
+{
+	struct buf buf = BUF_INIT;
+	char wanted[4096] = "";
+
+	for (int i = 0; i < 400; i++) {
+		buf_printf(&buf, "%d,", i);
+		(void)snprintf(wanted + strlen(wanted), 8, "%d,", i);
+		cr_assert_str_eq(buf_cstr(&buf), wanted);
+	}
+	buf_release(&buf);
+	buf_init(&buf, 10);
+	buf_printf(&buf, "%s", "0123456789");
+	cr_assert_eq(buf_error(&buf), 0);
+	buf_printf(&buf, "%s", "x");
+	cr_assert_eq(buf_error(&buf), ERR_TOO_LARGE);
+	cr_assert_eq(buf.size, 10);
+	buf_release(&buf);
 }
 
 Test(buf, limit_is_reached_exactly_and_then_sticks)

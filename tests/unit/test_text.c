@@ -40,3 +40,17 @@ Test(text, invalid_bytes_become_the_replacement_character)
 		BYTES_LIT("a\xef\xbf\xbd\xc3\xa4\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbdz\xef\xbf\xbd")));
 	cr_expect(utf8_is_valid(buf_bytes(&out)));
 }
+
+Test(text, plain_bytes_end_at_the_first_that_is_none)
+{
+	uint8_t text[40];
+
+	for (unsigned at = 0; at < sizeof(text); at++)
+		for (unsigned byte = 0; byte < 256; byte++) {
+			memset(text, at % 2 ? ' ' : '~', sizeof(text));
+			text[at] = (uint8_t)byte;
+			bool is_plain = byte >= 0x20 && byte < 0x7f;
+			cr_assert_eq(text_plain(BYTES(text, sizeof(text))), is_plain ? sizeof(text) : at);
+			cr_assert_eq(text_plain(BYTES(text, at)), at);
+		}
+}
