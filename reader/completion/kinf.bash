@@ -27,7 +27,10 @@ _kinf() {
         :directories) compopt -o filenames; mapfile -t COMPREPLY < <(compgen -d -- "$cur"); return ;;
         esac
         candidate=${line%%$'\t'*}
-        COMPREPLY+=("${candidate#"$cut"}")
+        candidate=${candidate#"$cut"}
+        # A role may be called 'a $(b)'.
+        [[ $candidate == *[^[:alnum:]_./:=,@%+-]* ]] && printf -v candidate %q "$candidate"
+        COMPREPLY+=("$candidate")
     done < <("${COMP_WORDS[0]}" __complete "${words[@]:1}" 2>/dev/null)
     [[ ${#COMPREPLY[@]} == 1 && ${COMPREPLY[0]} == *[=/] ]] && compopt -o nospace
 }

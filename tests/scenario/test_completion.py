@@ -35,6 +35,7 @@ def store(shared):
         for number in range(3):
             simulator.put("pods", pod(f"{namespace}-{number}", namespace, app="ab"[number % 2], node=f"n{number}"))
     simulator.create("nodes", 2)
+    simulator.put("nodes", {"metadata": {"name": "R&D $(id)"}})
     store = shared.store(simulator=simulator)
     store.configure(whole("pods", indexes={"node": "spec.nodeName", "both": ["spec.nodeName", "status.phase"]}), whole("nodes")).daemons()
     for feed in ("pods", "nodes"):
@@ -172,5 +173,7 @@ def test_a_shell_completes(store, shell, tmp_path):
         terminal.expect("\npod/web-1")
         terminal.type("kinf describe nodes node-1\t--store=/nowh\t\n")
         terminal.expect("\nError: .*/nowh")
+        terminal.type("kinf get -o name nodes R\t\n")  # typed as one word: nothing of it runs
+        terminal.expect(r"\nnode/R&D \$\(id\)")
     finally:
         terminal.close()
