@@ -128,6 +128,17 @@ static const struct {
 	[SELECTOR_LESS_EQUAL] = {"<=", NULL},
 };
 
+void selector_put_field_value(struct bytes value, struct buf *text)
+{
+	const char *p = value.data;
+
+	for (size_t i = 0; i < value.size; i++) {
+		if (p[i] == '\\' || p[i] == ',' || p[i] == '=')
+			buf_byte(text, '\\');
+		buf_byte(text, (uint8_t)p[i]);
+	}
+}
+
 static void selector_put_requirement(
 	struct selector *selector, const struct selector_requirement *requirement)
 {
@@ -143,14 +154,11 @@ static void selector_put_requirement(
 			     : selector_spellings[requirement->op].one);
 	buf_str(text, is_set ? "(" : "");
 	for (size_t i = 0; i < requirement->n_values; i++) {
-		struct bytes value = requirement->values[i];
-		const char *p = value.data;
 		buf_str(text, i ? "," : "");
-		for (size_t k = 0; k < value.size; k++) {
-			if (selector->is_field && strchr("\\,=", p[k]))
-				buf_byte(text, '\\');
-			buf_byte(text, (uint8_t)p[k]);
-		}
+		if (selector->is_field)
+			selector_put_field_value(requirement->values[i], text);
+		else
+			buf_bytes_put(text, requirement->values[i]);
 	}
 	buf_str(text, is_set ? ")" : "");
 }

@@ -63,6 +63,9 @@ void selector_free(struct selector **selector);
  * server's spelling. */
 const char *selector_text(const struct selector *selector);
 
+/* Appends VALUE as it is written in a field selector: with a backslash before '\\', ',' and '='. */
+void selector_put_field_value(struct bytes value, struct buf *text);
+
 size_t selector_count(const struct selector *selector);
 const struct selector_requirement *selector_at(const struct selector *selector, size_t i);
 

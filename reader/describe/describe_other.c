@@ -9,6 +9,7 @@
 #include "common/array.h"
 #include "common/cleanup.h"
 #include "common/timestamp.h"
+#include "common/value/selector.h"
 #include "reader/describe/describe_internal.h"
 #include "reader/table/display.h"
 
@@ -109,18 +110,24 @@ static void event_put(struct describe *d)
 static bool event_collect(struct describe *d, struct event_rows *rows)
 {
 	static const char *const paths[] = {"metadata.uid", "metadata.name"};
-	char name[256], in[256], id[256], fields[900];
+	CLEANUP(buf_release) struct buf fields = BUF_INIT;
+	char in[256], id[256];
 	bool is_node = strcmp(d->object->resource, "nodes") == 0, known = true;
 	struct value mirror;
 
-	describe_copy(d, "metadata.name", name, sizeof(name));
 	describe_copy(d, "metadata.namespace", in, sizeof(in));
 	for (int i = 0; known && i <= is_node; i++) {
 		describe_copy(d, paths[i], id, sizeof(id));
 		if (printer_find_key(&d->row, "metadata.annotations", "kubernetes.io/config.mirror", &mirror))
 			(void)snprintf(id, sizeof(id), "%.*s", BYTES_ARG(mirror.text));
-		(void)snprintf(fields, sizeof(fields), "involvedObject.name=%s,involvedObject.uid=%s", name, id);
-		known = describe_each_object(d, "events", in, NULL, fields, event_add, rows);
+		buf_reset(&fields);
+		buf_str(&fields, "involvedObject.name=");
+		selector_put_field_value(describe_get(d, "metadata.name"), &fields);
+		buf_printf(&fields, ",involvedObject.uid=%s", id);
+		const char *text = buf_cstr(&fields);
+		if (buf_error(&fields) < 0)
+			d->error = buf_error(&fields);
+		known = describe_each_object(d, "events", in, NULL, text, event_add, rows);
 	}
 	return known;
 }
