@@ -5,11 +5,31 @@
 #include "reader/command/command.h"
 #include "reader/command/dump.h"
 
+/* Rows for what a feed lacks. */
+static int dump_passed(struct dump *dump, uint32_t feed)
+{
+	struct feed_passed passed;
+	int r = dump->journal ? journal_passed(dump->journal, dump->journal_txn, feed, &passed) : NOT_FOUND;
+
+	if (r != FOUND)
+		return r < 0 ? r : 0;
+	for (size_t i = 0; r >= 0 && i < passed.n + passed.more; i++) {
+		bool others = i == passed.n;
+
+		dump_begin(dump, "passedOver");
+		dump_number(dump, "feed", feed);
+		dump_text(dump, "name", others ? BYTES_LIT("") : passed.objects[i].name);
+		dump_text(dump, "why", others ? BYTES_LIT("there may be others") : passed.objects[i].why);
+		dump_number(dump, "limit", others ? 0 : passed.objects[i].limit);
+		r = dump_end(dump);
+	}
+	return r < 0 ? r : 0;
+}
+
 static int dump_feed(void *arg, const struct feed_definition *d, const struct feed_checkpoint *c)
 {
 	struct dump *dump = arg;
 	struct index_feed feed;
-	struct feed_passed passed;
 
 	if (!dump_wants_feed(dump, d->id))
 		return 0;
@@ -37,17 +57,8 @@ static int dump_feed(void *arg, const struct feed_definition *d, const struct fe
 	dump_number(dump, "last", c->last);
 	dump_number(dump, "contact", c->contact.realtime_ns);
 	dump_flag(dump, "salvaged", !dump->journal);
-	int r = dump->journal ? journal_passed(dump->journal, dump->journal_txn, d->id, &passed) : NOT_FOUND;
-	if (r < 0)
-		return r;
-	if (r == FOUND) {
-		dump_text(dump, "passedOver", passed.name);
-		dump_text(dump, "passedOverWhy", passed.why);
-		dump_flag(dump, "passedOverOthers", passed.several);
-		dump_number(dump, "passedOverLimit", passed.limit);
-	}
 	int found = dump->index ? index_feed(dump->index, dump->index_txn, d->id, &feed) : NOT_FOUND;
-	r = dump_pass_damage(found);
+	int r = dump_pass_damage(found);
 	if (r < 0)
 		return r;
 	if (found == FOUND) {
@@ -57,7 +68,8 @@ static int dump_feed(void *arg, const struct feed_definition *d, const struct fe
 		dump_text(dump, "indexRV", bytes_str(feed.rv));
 		dump_flag(dump, "indexRemoved", feed.removed);
 	}
-	return dump_end(dump);
+	r = dump_end(dump);
+	return r < 0 ? r : dump_passed(dump, d->id);
 }
 
 int dump_feeds(struct dump *dump)

@@ -267,7 +267,7 @@ static void machine_on_listed(struct feed_machine *m, const struct feed_input *i
 	buf_reset(&m->continue_);
 	m->want_list = m->newest = m->unpaged = false;
 	m->strikes = 0;
-	if (!in->unreadable) {
+	if (!in->lacking) {
 		m->tolerant = false;
 		m->unreadable = 0;
 	}

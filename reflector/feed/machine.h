@@ -63,7 +63,7 @@ struct feed_input {
 	struct bytes rv;
 	struct bytes continue_;
 	uint64_t items;      /* of the page */
-	uint64_t unreadable; /* FEED_ON_LISTED: items of the whole list that were passed over */
+	bool lacking;        /* FEED_ON_LISTED: some of its objects were passed over */
 	const struct status *status;
 	enum feed_phase phase;
 	bool list_open;

@@ -40,14 +40,21 @@ void session_set_error(struct session *session, const char *text)
 static void session_set_passed_error(struct session *session)
 {
 	const struct record_feed *record = &session->record;
+	const struct passed *last = record->n_passed ? &record->passed[record->n_passed - 1] : NULL;
+	char *error = session->row.error;
 
-	session->row.error[0] = '\0';
-	session->passed_shown = record->passed_over;
-	if (record->passed_over)
-		snprintf(session->row.error, sizeof(session->row.error),
-			"%s not taken in, the last one is '%.100s': %.80s",
-			record->passed_others ? "several objects are" : "an object is",
-			record->passed_name, record->passed_why);
+	session->passed_shown = record->passed_changes;
+	if (!record_lacks(record))
+		*error = '\0';
+	else if (!last)
+		(void)snprintf(error, STATS_TEXT, "objects can't be stored: the next list shows which");
+	else if (record->n_passed == 1 && !record->passed_more)
+		(void)snprintf(error, STATS_TEXT, "an object can't be stored: '%.120s': %.80s",
+			*last->name ? last->name : "unnamed", last->why);
+	else
+		(void)snprintf(error, STATS_TEXT, "%s%u objects can't be stored: '%.120s': %.60s ...",
+			record->passed_more ? "over " : "", (unsigned)record->n_passed, *last->name ? last->name : "unnamed",
+			last->why);
 	session_touch(session);
 }
 
@@ -83,7 +90,7 @@ void session_set_well(struct session *session)
 	if (!session->troubled || session->spoiled)
 		return;
 	/* The loop logs the end of a rewind, which was the whole store's trouble. */
-	if (session->failing && !session->muted)
+	if (session->failing && !session->muted && !record_lacks(&session->record))
 		LOG(feed_recovered, .feed = session->definition.name);
 	if (session->failing)
 		session->shared->on_well(session->shared->arg, session);
@@ -112,18 +119,16 @@ static void session_doubt_resource(struct session *session)
 void session_show_passed(struct session *session)
 {
 	const struct record_feed *record = &session->record;
-	uint64_t shown = session->passed_shown;
+	bool lacks = record_lacks(record);
 
 	session_doubt_resource(session);
-	if (record->passed_over == shown)
-		return;
-	session_set_passed_error(session);
-	if (!shown)
-		LOG(feed_object_unreadable, .feed = session->definition.name,
-			.error = session->row.error);
-	else if (!record->passed_over)
-		LOG(feed_object_readable, .feed = session->definition.name,
-			.object = record->passed_name);
+	if (record->passed_changes != session->passed_shown)
+		session_set_passed_error(session);
+	if (lacks && !session->lacking)
+		LOG(feed_object_unreadable, .feed = session->definition.name, .error = session->row.error);
+	else if (!lacks && session->lacking)
+		LOG(feed_object_readable, .feed = session->definition.name);
+	session->lacking = lacks;
 }
 
 /* Tells whether a watch that the server accepted was of no use: it sent no event before it failed,
@@ -443,10 +448,7 @@ void session_stop(struct session *session)
 /* Returns whether an object was passed over because it is larger than maxObjectSize was then: now it may fit. */
 static bool session_fits_more(const struct session *session)
 {
-	const struct record_feed *record = &session->record;
-
-	return record->passed_over && record->passed_limit &&
-		record->passed_limit < session->shared->policy.max_object_bytes;
+	return record_would_fit(&session->record, session->shared->policy.max_object_bytes);
 }
 
 void session_yield(struct session *session)

@@ -78,7 +78,8 @@ struct session {
 	uint64_t well_ns; /* when a spoiled feed's watch has lived long enough to be well; 0: none
 			     runs */
 	uint32_t logged_kinds;     /* failures of these kinds are in the log */
-	uint64_t passed_shown;     /* of record.passed_over, in row.error */
+	uint64_t passed_shown;     /* the state of record.passed_changes that row.error says */
+	bool lacking;              /* the log says that the feed lacks objects */
 	uint64_t strange_ns;       /* no question for a strange object before this */
 };
 

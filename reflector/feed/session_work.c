@@ -72,13 +72,10 @@ static int session_finish_list(struct session *session)
 		session->repair_pause_ns = session->repair_ns = 0; /* such lists are of use */
 	}
 	record->repaired = 0;
-	if (!session->troubled) {
-		session->row.error[0] = '\0';
-		session->passed_shown = 0;
+	if (!session->troubled)
 		session_show_passed(session);
-	}
 	session_step_and_do(session,
-		(struct feed_input){.on = FEED_ON_LISTED, .unreadable = record->passed_over});
+		(struct feed_input){.on = FEED_ON_LISTED, .lacking = record_lacks(record)});
 	return 0;
 }
 
@@ -177,7 +174,7 @@ void session_check_start(struct session *session)
 
 	session_plan_check(session);
 	/* A feed that passes objects over differs from the server by intent. */
-	if (session->machine.tolerant)
+	if (session->machine.tolerant || record_lacks(&session->record))
 		return;
 	err_ignore(
 		consistency_start(&request, &session->check), "the feed is checked a period later");
@@ -228,6 +225,10 @@ int session_work(struct session *session)
 		return 0;
 	if (session_progress_at(session) <= proc_monotonic_ns())
 		session_progress_start(session);
+	if (session->record.passed_unsure && session->action.what == FEED_DO_WATCH) {
+		session->record.passed_unsure = false;
+		session_on(session, FEED_ON_RELIST);
+	}
 	if (session->record.repair_owed && session->action.what == FEED_DO_WATCH) {
 		session_set_error(session, "a stored object is damaged: the feed is being listed again");
 		session_on(session, FEED_ON_RELIST);

@@ -2,6 +2,7 @@
 #include "reflector/record/record.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -9,11 +10,15 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/hash.h"
+#include "common/utf8.h"
 #include "common/value/field_diff.h"
 #include "common/value/json.h"
 #include "common/proc.h"
 #include "reflector/record/recorder.h"
 #include "reflector/record/record_internal.h"
+
+#define LONG_KEY_SHOWN 100
 
 /* ---- feeds ---- */
 
@@ -90,6 +95,7 @@ void record_feed_release(struct record_feed *feed)
 		path_free(&feed->drop[i]);
 	free(feed->drop);
 	free(feed->seen);
+	record_clear_passed(feed);
 	buf_release(&feed->rv);
 	buf_release(&feed->swept);
 	*feed = (struct record_feed){0};
@@ -143,6 +149,31 @@ static int record_unreadable(const char *why)
 	return RECORD_UNREADABLE;
 }
 
+static int record_unfit(const char *why)
+{
+	(void)err_say(ERR_TOO_LARGE, "%s", why);
+	return RECORD_UNFIT;
+}
+
+/* Makes a key that no object has, to know this one by: the beginning of its own and its hash. */
+static int record_cut_key(struct arrival *arrival)
+{
+	const struct object_identity *id = &arrival->identity;
+	bool in_namespace = id->name_space.size != 0;
+	int n = snprintf(arrival->key, LONG_KEY_SHOWN + 1, "%.*s%s%.*s", BYTES_ARG(id->name_space), in_namespace ? "/" : "",
+		BYTES_ARG(id->name));
+	size_t size = (size_t)n < LONG_KEY_SHOWN ? (size_t)n : LONG_KEY_SHOWN;
+
+	while (size && !utf8_is_valid(BYTES(arrival->key, size)) && LONG_KEY_SHOWN - size < 4)
+		size--;
+	n = snprintf(arrival->key + size, sizeof(arrival->key) - size, "...~%016" PRIx64,
+		hash_bytes(id->name, hash_bytes(id->name_space, 0)));
+	arrival->key_size = size + (size_t)n;
+	(void)err_say(ERR_TOO_LARGE, "its name has %zu bytes, with its namespace %d are the most",
+		id->name_space.size + in_namespace + id->name.size, JOURNAL_KEY_MAX);
+	return RECORD_UNFIT;
+}
+
 static int record_make_key(struct record_feed *feed, struct arrival *arrival)
 {
 	const struct object_identity *id = &arrival->identity;
@@ -152,13 +183,15 @@ static int record_make_key(struct record_feed *feed, struct arrival *arrival)
 	if (!id->name.size)
 		return record_unreadable("an object without a name");
 	if (name_at + id->name.size > sizeof(arrival->key))
-		return record_unreadable("an object with too long a name");
+		return record_cut_key(arrival);
 	if (in_namespace) {
 		memcpy(arrival->key, id->name_space.data, id->name_space.size);
 		arrival->key[name_at - 1] = '/';
 	}
 	memcpy(arrival->key + name_at, id->name.data, id->name.size);
 	arrival->key_size = name_at + id->name.size;
+	if (memchr(arrival->key, '\0', arrival->key_size))
+		return record_unfit("its name has a NUL, with which no program could ask for it");
 	if (in_namespace == feed->namespaced)
 		return RECORD_TAKEN;
 	feed->strange = true;
@@ -214,8 +247,6 @@ int record_arrive(struct record_feed *feed, struct bytes object, bool cut,
 	}
 	if (!arrival->identity.rv.size || arrival->identity.rv.size > sizeof(arrival->head_rv))
 		return record_unreadable("an object without a usable resourceVersion");
-	if (arrival->identity.uid.size > sizeof(arrival->head_uid))
-		return record_unreadable("an object with too long a uid");
 	return RECORD_TAKEN;
 }
 
@@ -230,9 +261,11 @@ static int record_parse_body(struct record_feed *feed, const struct arrival *arr
 	};
 
 	if (arrival->cut)
-		return record_unreadable("larger than maxObjectSize");
+		return record_unfit("larger than maxObjectSize");
+	if (arrival->identity.uid.size > sizeof(arrival->head_uid))
+		return record_unfit("its uid is too long");
 	int r = recorder_parse(feed->recorder, object, &options, ret_body);
-	return r == 0 || r == -ENOMEM ? r : RECORD_UNREADABLE;
+	return r == 0 || r == -ENOMEM ? r : r == ERR_TOO_LARGE ? RECORD_UNFIT : RECORD_UNREADABLE;
 }
 
 static int record_append(struct record_feed *feed, const struct arrival *arrival,
@@ -242,7 +275,7 @@ static int record_append(struct record_feed *feed, const struct arrival *arrival
 		.uid = arrival->identity.uid, .rv = arrival->identity.rv, .body = body};
 	int r = recorder_append(feed->recorder, &record, ret_seq);
 
-	return r == ERR_TOO_LARGE ? RECORD_UNREADABLE : r;
+	return r == ERR_TOO_LARGE ? RECORD_UNFIT : r;
 }
 
 /* Records that the object UID of this name is gone, in an unknown last state. */
@@ -347,7 +380,7 @@ int record_append_deleted(struct record_feed *feed, const struct arrival *arriva
 	int r = record_parse_body(feed, arrival, object, &body);
 
 	/* Else an object that is never readable would stay for ever. */
-	if (r == RECORD_UNREADABLE && (tolerant || arrival->cut))
+	if (r == RECORD_UNFIT || (r == RECORD_UNREADABLE && tolerant))
 		return record_append_gone(feed, arrival, arrival->identity.uid);
 	return r == RECORD_TAKEN ? record_append(feed, arrival, RECORD_DELETED, body, &seq) : r;
 }
@@ -372,8 +405,10 @@ int record_event(struct record_feed *feed, const struct api_event *event, bool t
 			r = record_drop_event(feed);
 		else
 			r = record_append_version(feed, &arrival, event->object, &seq);
+	} else if (r == RECORD_UNFIT && event->type == WATCH_DELETED) {
+		r = record_drop_event(feed); /* the journal does not have it */
 	}
-	bool readable = r != RECORD_UNREADABLE;
+	bool readable = r == RECORD_TAKEN;
 	r = record_end(feed, &arrival, r, tolerant);
 	if (r != RECORD_TAKEN)
 		return r;

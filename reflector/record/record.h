@@ -7,6 +7,7 @@
  *	same uid, same RV                  nothing; in a list MODIFIED when the content is another one
  *	same name, other uid               DELETED of the old one (final state unknown), then ADDED
  *	DELETED by the watch               DELETED with the last state; not for another uid or an older RV
+ *	can't be stored                    nothing: passed over (record_passed.c)
  *	missing in a list that ended       DELETED, final state unknown
  *
  * Everything goes into the journal's open transaction, with the feed's checkpoint; recorder_flush()
@@ -42,11 +43,10 @@ enum record_result {
 };
 
 /*
- * Each of these takes one object. If TOLERANT, an object that can't be read is counted and passed
- * over: the version that the journal has, if any, stays. If CUT, the item is larger than
- * maxObjectSize and only its beginning came: it is unreadable, unless it is the version that the
- * journal has. Returns: enum record_result; an error of
- * the journal, after which the batch has failed.
+ * Each of these takes one object. An object that can't be stored is counted and passed over, if TOLERANT also one that
+ * can't be read: the version that the journal has, if any, stays. If CUT, the item is larger than maxObjectSize and only
+ * its beginning came: it can't be stored, unless it is the version that the journal has.
+ * Returns: enum record_result; an error of the journal, after which the batch has failed.
  */
 int record_item(struct record_feed *feed, struct bytes item, bool cut, bool tolerant);
 /* Takes an event of a stream before its end mark: it belongs to the list, and the RV stays. */
@@ -61,6 +61,14 @@ void record_phase(struct record_feed *feed, enum feed_phase phase);
 /* Notes that what the open batch has last taken of FEED came in at MOMENT. It is stored with the
  * batch, so the stored contact is never newer than the stored objects. */
 void record_contact(struct record_feed *feed, const struct moment *moment);
+
+/* Returns whether the feed lacks an object of the server, or has an older version, because that can't be stored. */
+static inline bool record_lacks(const struct record_feed *feed)
+{
+	return feed->n_passed || feed->passed_more;
+}
+/* Returns whether such an object could be stored if maxObjectSize were LIMIT. */
+bool record_would_fit(const struct record_feed *feed, uint64_t limit);
 
 int record_list_begin(struct record_feed *feed);
 /* Takes the head of KEY. SEEN: the list that is being taken has its object. Returns whether the slice

@@ -136,7 +136,8 @@ int record_list_begin(struct record_feed *feed)
 	feed->attempt = true;
 	feed->repairing |= feed->repair_owed;
 	feed->repair_owed = false;
-	feed->items = feed->added = feed->passed_over = 0;
+	feed->items = feed->added = 0;
+	record_clear_passed(feed);
 	/* A first list has a bracket even if it is empty; a relist only if it differs. */
 	return feed->listed ? 0 : record_open_bracket(feed);
 }
@@ -165,11 +166,11 @@ static int record_take_item(
 static int record_end_item(
 	struct record_feed *feed, const struct arrival *arrival, int r, bool tolerant)
 {
-	bool readable = r != RECORD_UNREADABLE;
+	bool stored = r == RECORD_TAKEN;
 
 	r = record_end(feed, arrival, r, tolerant);
-	/* The server has the object, if unreadable: the stored version is not deleted. */
-	if (r == RECORD_TAKEN && !readable && arrival->has_head)
+	/* The server has the object: the stored version is not deleted. */
+	if (r == RECORD_TAKEN && !stored && arrival->has_head)
 		r = record_remember(feed, arrival->head.seq);
 	return r == RECORD_TAKEN ? recorder_bound(feed->recorder) : r;
 }
@@ -196,7 +197,9 @@ int record_initial(struct record_feed *feed, const struct api_event *event, bool
 	bool replay = arrival.has_head && arrival.head.seq >= feed->attempt_seq &&
 		record_same_uid(&arrival) &&
 		rv_compare(arrival.identity.rv, arrival.head.rv) == -1;
-	if (r == RECORD_TAKEN && (deleted ? !record_is_deletion(&arrival) : replay)) {
+	if (r == RECORD_UNFIT && deleted) {
+		r = record_drop_event(feed); /* the journal does not have it */
+	} else if (r == RECORD_TAKEN && (deleted ? !record_is_deletion(&arrival) : replay)) {
 		r = record_drop_event(feed);
 	} else if (r == RECORD_TAKEN && deleted) {
 		r = record_open_bracket(feed);

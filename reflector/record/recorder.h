@@ -23,9 +23,16 @@
 
 #define RECORDER_RECORDS_MAX 4096
 #define RECORDER_BYTES_MAX   (8u << 20)
-#define PASSED_WHY_MAX       150
 
 struct recorder;
+
+/* An object that was passed over. */
+struct passed {
+	char *name; /* "namespace/name"; empty: it could not be read */
+	size_t name_size;
+	const char *why; /* in the memory of NAME */
+	uint64_t limit; /* maxObjectSize, which it exceeds; 0: it does not */
+};
 
 /* A feed as it is recorded: the checkpoint as it will be committed, and the list that is being
  * taken. record_feed_init() makes it. */
@@ -56,13 +63,13 @@ struct record_feed {
 	uint64_t items;        /* of this attempt */
 	uint64_t added;        /* of them, those that had no head */
 	uint64_t item_max;     /* maxObjectSize of the running call; the session sets it */
-	uint64_t passed_over;  /* times that an object was passed over, since the attempt began, or 1 as the journal knows of
-				  one; 0: the feed has all objects */
 	bool strange;          /* an object came that is of another kind or scope than the feed; for the session to reset */
-	char passed_name[256]; /* the last such object, for people */
-	char passed_why[PASSED_WHY_MAX + 1];
-	bool passed_others;    /* it is not the only one */
-	uint64_t passed_limit; /* maxObjectSize, which one of them exceeds; 0: none does */
+	struct passed *passed; /* the objects that the feed lacks, FEED_PASSED_MAX at most; since the attempt began, while a
+				  list is being taken */
+	size_t n_passed, passed_room;
+	bool passed_more;      /* others also, or others were: only a list tells */
+	bool passed_unsure;    /* the last one that was known has gone, but passed_more is set; for the session to reset */
+	uint64_t passed_changes; /* counts changes of these */
 	bool passed_stored;    /* the journal says that something is passed over */
 	uint64_t attempt_seq;  /* first seq written by this attempt, UINT64_MAX: none. A head from
 				  there on is of an object that this attempt has seen */

@@ -12,15 +12,24 @@ static void passed_write(const struct feed_passed *passed, struct buf *buf)
 {
 	size_t map = value_open_map(buf);
 
-	value_put_string(buf, BYTES_LIT("name"));
-	value_put_string(buf, passed->name);
-	value_put_string(buf, BYTES_LIT("why"));
-	value_put_string(buf, passed->why);
-	value_put_string(buf, BYTES_LIT("several"));
-	value_put_bool(buf, passed->several);
-	value_put_string(buf, BYTES_LIT("limit"));
-	value_put_uint(buf, passed->limit);
-	value_close(buf, map, 4);
+	value_put_string(buf, BYTES_LIT("more"));
+	value_put_bool(buf, passed->more);
+	value_put_string(buf, BYTES_LIT("objects"));
+	size_t array = value_open_array(buf);
+	for (size_t i = 0; i < passed->n; i++) {
+		const struct passed_object *object = &passed->objects[i];
+		size_t opened = value_open_map(buf);
+
+		value_put_string(buf, BYTES_LIT("name"));
+		value_put_string(buf, object->name);
+		value_put_string(buf, BYTES_LIT("why"));
+		value_put_string(buf, object->why);
+		value_put_string(buf, BYTES_LIT("limit"));
+		value_put_uint(buf, object->limit);
+		value_close(buf, opened, 3);
+	}
+	value_close(buf, array, (uint32_t)passed->n);
+	value_close(buf, map, 2);
 }
 
 int journal_set_passed(struct journal *journal, uint32_t feed, const struct feed_passed *passed)
@@ -46,29 +55,49 @@ int journal_set_passed(struct journal *journal, uint32_t feed, const struct feed
 	return r < 0 ? journal->error = r : 0;
 }
 
+static int passed_read_object(const struct value *map, struct passed_object *ret_object)
+{
+	struct value item;
+	int r = value_find(map, BYTES_LIT("name"), &item);
+
+	*ret_object = (struct passed_object){.limit = 0};
+	if (r == FOUND && item.type == VALUE_STRING)
+		ret_object->name = item.text;
+	if (r >= 0)
+		r = value_find(map, BYTES_LIT("why"), &item);
+	if (r == FOUND && item.type == VALUE_STRING)
+		ret_object->why = item.text;
+	if (r >= 0)
+		r = value_find(map, BYTES_LIT("limit"), &item);
+	if (r == FOUND && item.type == VALUE_UINT)
+		ret_object->limit = item.u.u;
+	return r < 0 ? r : 0;
+}
+
 /* A member that is missing or of another type is empty: of all that is known here only that something is passed over
  * matters to more than a sentence. */
 static int passed_read(struct bytes stored, struct feed_passed *ret_passed)
 {
-	struct value map, item;
+	struct value map, item, object;
+	struct value_iter iter;
+	struct bytes key;
 
-	*ret_passed = (struct feed_passed){.name = BYTES_NONE};
+	ret_passed->n = 0;
 	int r = value_read(stored, &map);
 	if (r == 0)
-		r = value_find(&map, BYTES_LIT("name"), &item);
-	if (r == FOUND && item.type == VALUE_STRING)
-		ret_passed->name = item.text;
+		r = value_find(&map, BYTES_LIT("more"), &item);
+	ret_passed->more = r != FOUND || item.type != VALUE_BOOL || item.u.b;
 	if (r >= 0)
-		r = value_find(&map, BYTES_LIT("why"), &item);
-	if (r == FOUND && item.type == VALUE_STRING)
-		ret_passed->why = item.text;
-	if (r >= 0)
-		r = value_find(&map, BYTES_LIT("several"), &item);
-	ret_passed->several = r == FOUND && item.type == VALUE_BOOL && item.u.b;
-	if (r >= 0)
-		r = value_find(&map, BYTES_LIT("limit"), &item);
-	if (r == FOUND && item.type == VALUE_UINT)
-		ret_passed->limit = item.u.u;
+		r = value_find(&map, BYTES_LIT("objects"), &item);
+	if (r != FOUND)
+		return r < 0 ? r : FOUND;
+	value_iter_init(&iter, &item);
+	while (ret_passed->n < FEED_PASSED_MAX && (r = value_iter_next(&iter, &key, &object)) == FOUND) {
+		r = passed_read_object(&object, &ret_passed->objects[ret_passed->n]);
+		if (r < 0)
+			break;
+		ret_passed->n++;
+	}
 	return r < 0 ? r : FOUND;
 }
 

@@ -143,12 +143,17 @@ struct feed_checkpoint {
 	struct bytes rv;      /* watch on from here; empty: list */
 };
 
+#define FEED_PASSED_MAX 64 /* objects that are named */
+
 /* Objects of the server that the reflector could not take into the feed (reflector/README.md): the feed lacks them, or has an older version. */
 struct feed_passed {
-	struct bytes name; /* of the last one, "namespace/name" */
-	struct bytes why;  /* words for people */
-	bool several;      /* it is not the only one */
-	uint64_t limit;    /* maxObjectSize, which one of them exceeds, in bytes; 0: none does */
+	size_t n;
+	bool more; /* there may be others */
+	struct passed_object {
+		struct bytes name; /* "namespace/name" */
+		struct bytes why;  /* words for people */
+		uint64_t limit;    /* maxObjectSize, which it exceeds, in bytes; 0: it does not */
+	} objects[FEED_PASSED_MAX];
 };
 
 struct journal_meta {

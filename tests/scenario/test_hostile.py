@@ -292,7 +292,7 @@ def test_c67_a_restart_knows_the_oversized_object(simulator, store):
     for end in (Process.kill, Process.stop):
         restart(end)
         eventually(skipped)
-    assert "passedOver=web/large" in store.kinf("dump", "feeds", check=True).stdout
+    assert 'name=web/large why="larger than maxObjectSize"' in store.kinf("dump", "feeds", check=True).stdout
     assert simulator.counters("pods")["lists"] == lists, "the warm cache needs no list"
 
     store.configure(whole("pods"), maxObjectSize="1MiB", **quick)

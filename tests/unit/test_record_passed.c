@@ -15,6 +15,17 @@ static const char *const unreadable[] = {"{}", "{\"metadata\":{\"namespace\":\"d
 	"{\"metadata\":{\"name\":\"a\",\"namespace\":\"d\",\"uid\":\"ua\",\"resourceVersion\":\"50\"},"
 	"\"spec\":{bad}}"};
 
+/* The names of the objects that the feed lacks, each followed by ';'. */
+static const char *lacks(struct rig *rig)
+{
+	const struct record_feed *feed = &rig->record.feed;
+
+	buf_reset(&rig->text);
+	for (size_t i = 0; i < feed->n_passed; i++)
+		buf_printf(&rig->text, "%s;", feed->passed[i].name);
+	return buf_cstr(&rig->text);
+}
+
 Test(record_passed, c36_c37_an_unreadable_object_is_reported_or_passed_over_and_moves_nothing)
 {
 	struct rig rig;
@@ -49,8 +60,7 @@ Test(record_passed, an_unreadable_item_keeps_the_version_that_is_known)
 	cr_assert_eq(record_item(&rig.record.feed, bytes_str(unreadable[6]), false, true), RECORD_TAKEN);
 	end_list(&rig, "20");
 	cr_assert_str_eq(log_after(&rig, seq), "LIST_BEGIN @10 DELETED? d/b@20 LIST_END @20");
-	cr_assert_eq(rig.record.feed.passed_over, 1);
-	cr_assert_str_eq(rig.record.feed.passed_name, "d/a");
+	cr_assert_str_eq(lacks(&rig), "d/a;");
 	tear_down(&rig);
 }
 
@@ -70,17 +80,14 @@ Test(record_passed, c67_a_too_large_version_is_passed_over_and_its_deletion_is_t
 	first_list(&rig);
 	uint64_t seq = last_seq(&rig);
 	struct api_event e = {.type = WATCH_MODIFIED, .object = beginning("ua", "11"), .cut = true};
-	cr_assert_eq(record_event(&rig.record.feed, &e, false, &rv), RECORD_UNREADABLE);
-	cr_assert_not_null(strstr(err_text(ERR_PROTOCOL), "'d/a': larger than maxObjectSize"), "%s",
-		err_text(ERR_PROTOCOL));
-	e.object = beginning("ua", "11");
-	cr_assert_eq(record_event(&rig.record.feed, &e, true, &rv), RECORD_TAKEN);
-	cr_assert_eq(rig.record.feed.passed_over, 1);
+	cr_assert_eq(record_event(&rig.record.feed, &e, false, &rv), RECORD_TAKEN);
+	cr_assert_str_eq(lacks(&rig), "d/a;");
+	cr_assert_str_eq(rig.record.feed.passed[0].why, "larger than maxObjectSize");
 	cr_assert_str_eq(log_after(&rig, seq), "");
 	e = (struct api_event){.type = WATCH_DELETED, .object = beginning("ua", "12"), .cut = true};
 	cr_assert_eq(record_event(&rig.record.feed, &e, false, &rv), RECORD_TAKEN);
 	cr_assert_str_eq(log_after(&rig, seq), "DELETED? d/a@12");
-	cr_assert_eq(rig.record.feed.passed_over, 0, "it was the only one");
+	cr_assert_str_eq(lacks(&rig), "");
 	tear_down(&rig);
 }
 
@@ -93,8 +100,9 @@ Test(record_passed, c67_a_too_large_item_of_the_known_version_is_no_news)
 	uint64_t seq = last_seq(&rig);
 	cr_assert_eq(record_list_begin(&rig.record.feed), 0);
 	cr_assert_eq(record_item(&rig.record.feed, beginning("ua", "11"), true, false), RECORD_TAKEN);
-	cr_assert_eq(record_item(&rig.record.feed, beginning("ua", "12"), true, false), RECORD_UNREADABLE);
-	cr_assert_eq(record_item(&rig.record.feed, beginning("ua", "12"), true, true), RECORD_TAKEN);
+	cr_assert_str_eq(lacks(&rig), "");
+	cr_assert_eq(record_item(&rig.record.feed, beginning("ua", "12"), true, false), RECORD_TAKEN);
+	cr_assert_str_eq(lacks(&rig), "d/a;");
 	end_list(&rig, "20");
 	cr_assert_str_eq(log_after(&rig, seq), "LIST_BEGIN @11 DELETED? d/b@20 LIST_END @20");
 	tear_down(&rig);
@@ -124,32 +132,30 @@ Test(record_passed, c67_another_run_knows_what_was_passed_over)
 	cr_assert_eq(record_event(feed, &e, true, &rv), RECORD_TAKEN);
 	event(&rig, WATCH_ADDED, pod("c", "uc", "12"));
 	begin_again(&rig);
-	cr_assert_eq(feed->passed_over, 1);
-	cr_assert_str_eq(feed->passed_name, "d/a");
-	cr_assert_str_eq(feed->passed_why, "larger than maxObjectSize");
-	cr_assert_eq(feed->passed_limit, 100);
-	cr_assert(!feed->passed_others);
+	cr_assert_str_eq(lacks(&rig), "d/a;");
+	cr_assert_str_eq(feed->passed[0].why, "larger than maxObjectSize");
+	cr_assert(record_would_fit(feed, 101) && !record_would_fit(feed, 100));
 
 	/* A batch that failed has changed nothing. */
-	e.object = bytes_str(unreadable[6]);
+	e = (struct api_event){.type = WATCH_MODIFIED, .object = bytes_str(unreadable[6])};
 	cr_assert_eq(record_event(feed, &e, true, &rv), RECORD_TAKEN);
-	cr_assert_eq(feed->passed_over, 2);
+	cr_assert(strstr(feed->passed[0].why, "JSON"), "%s", feed->passed[0].why);
 	cr_assert_eq(recorder_fail(rig.record.recorder, err_set(-ENOSPC, "journal")), -ENOSPC);
 	recorder_recover(rig.record.recorder);
 	cr_assert_eq(record_feed_reload(feed), 0);
-	cr_assert_eq(feed->passed_over, 1);
-	cr_assert_str_eq(feed->passed_why, "larger than maxObjectSize");
+	cr_assert_str_eq(lacks(&rig), "d/a;");
+	cr_assert_str_eq(feed->passed[0].why, "larger than maxObjectSize");
 
 	/* A list that is broken off has not brought it either. */
 	cr_assert_eq(record_list_begin(feed), 0);
 	item(&rig, "a", "ua", "13");
 	begin_again(&rig);
-	cr_assert_eq(feed->passed_over, 1);
+	cr_assert_str_eq(lacks(&rig), "d/a;");
 
 	event(&rig, WATCH_MODIFIED, pod("a", "ua", "14"));
-	cr_assert_eq(feed->passed_over, 0, "it is readable now");
+	cr_assert_str_eq(lacks(&rig), "", "it is readable now");
 	begin_again(&rig);
-	cr_assert_eq(feed->passed_over, 0);
+	cr_assert_str_eq(lacks(&rig), "");
 	tear_down(&rig);
 }
 
@@ -165,15 +171,94 @@ Test(record_passed, c67_a_complete_list_says_what_another_run_knows)
 	cr_assert_eq(record_item(feed, bytes_str(unreadable[0]), false, true), RECORD_TAKEN);
 	end_list(&rig, "20");
 	begin_again(&rig);
-	cr_assert_eq(feed->passed_over, 1);
-	cr_assert_str_eq(feed->passed_name, "unnamed");
-	cr_assert(feed->passed_others);
-	cr_assert_eq(feed->passed_limit, 100);
+	cr_assert_str_eq(lacks(&rig), "d/a;;");
+	cr_assert(record_would_fit(feed, 101) && !record_would_fit(feed, 100));
 
 	cr_assert_eq(record_list_begin(feed), 0);
 	item(&rig, "a", "ua", "12");
 	end_list(&rig, "21");
 	begin_again(&rig);
-	cr_assert_eq(feed->passed_over, 0);
+	cr_assert_str_eq(lacks(&rig), "");
+	tear_down(&rig);
+}
+
+/* A pod that nobody can store, because its name is so long. */
+static const char *long_pod(char last, const char *rv)
+{
+	static char text[4][1000];
+	static unsigned next;
+	char *to = text[next++ % 4], name[600];
+
+	memset(name, 'n', sizeof(name) - 1);
+	name[598] = last;
+	name[599] = '\0';
+	(void)snprintf(to, sizeof(text[0]), "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"d\",\"uid\":\"u\","
+		"\"resourceVersion\":\"%s\"}}", name, rv);
+	return to;
+}
+
+Test(record_passed, each_object_is_known_until_it_goes_or_can_be_stored)
+{
+	struct rig rig;
+	struct record_feed *feed = &rig.record.feed;
+	char deep[1000] = "{\"metadata\":{\"name\":\"deep\",\"namespace\":\"d\",\"resourceVersion\":\"14\"},\"x\":";
+
+	first_list(&rig);
+	uint64_t seq = last_seq(&rig);
+	event(&rig, WATCH_ADDED, long_pod('1', "11"));
+	cr_assert_str_eq(feed->passed[0].why, "its name has 601 bytes, with its namespace 507 are the most");
+	event(&rig, WATCH_ADDED, long_pod('2', "12"));
+	event(&rig, WATCH_ADDED, pod("nul\\u0000", "un", "13"));
+	memset(deep + strlen(deep), '[', 300);
+	memset(deep + strlen(deep), ']', 300);
+	deep[strlen(deep)] = '}';
+	event(&rig, WATCH_ADDED, deep);
+	cr_assert_eq(feed->n_passed, 4);
+	cr_assert(strstr(feed->passed[3].why, "nested deeper than"), "%s", feed->passed[3].why);
+	begin_again(&rig);
+	cr_assert_eq(feed->n_passed, 4);
+
+	event(&rig, WATCH_DELETED, long_pod('1', "15"));
+	event(&rig, WATCH_DELETED, pod("nul\\u0000", "un", "16"));
+	cr_assert_eq(feed->n_passed, 2);
+	event(&rig, WATCH_MODIFIED, pod("deep", "ud", "17"));
+	cr_assert_eq(feed->n_passed, 1);
+	event(&rig, WATCH_DELETED, long_pod('3', "18"));
+	cr_assert(record_lacks(feed), "it was another one");
+	event(&rig, WATCH_DELETED, long_pod('2', "19"));
+	cr_assert(!record_lacks(feed));
+	begin_again(&rig);
+	cr_assert(!record_lacks(feed));
+	cr_assert_str_eq(log_after(&rig, seq), "ADDED d/deep@17");
+	tear_down(&rig);
+}
+
+Test(record_passed, of_many_objects_some_are_known_and_a_list_tells_about_the_others)
+{
+	struct rig rig;
+	struct record_feed *feed = &rig.record.feed;
+	struct api_event e = {.type = WATCH_ADDED, .cut = true};
+	struct bytes rv;
+	char name[32];
+
+	first_list(&rig);
+	for (int i = 0; i < FEED_PASSED_MAX + 2; i++) {
+		(void)snprintf(name, sizeof(name), "many-%d", i);
+		e.object = bytes_str(pod(name, "u", "11"));
+		cr_assert_eq(record_event(feed, &e, false, &rv), RECORD_TAKEN);
+	}
+	begin_again(&rig);
+	cr_assert_eq(feed->n_passed, FEED_PASSED_MAX);
+	cr_assert(feed->passed_more);
+	for (int i = 0; i < FEED_PASSED_MAX; i++) {
+		cr_assert(!feed->passed_unsure);
+		(void)snprintf(name, sizeof(name), "many-%d", i);
+		event(&rig, WATCH_MODIFIED, pod(name, "u", "12"));
+	}
+	cr_assert(feed->passed_unsure && record_lacks(feed));
+	cr_assert_eq(record_list_begin(feed), 0);
+	item(&rig, "a", "ua", "12");
+	end_list(&rig, "21");
+	cr_assert(!feed->passed_unsure && !record_lacks(feed));
 	tear_down(&rig);
 }
