@@ -133,7 +133,7 @@ bool http_call_take_header(struct http_call *call, struct bytes line)
 	if (!call->limit.answered && head_line(&call->head, line) == END) {
 		const struct http_head *head = &call->head;
 
-		call->limit.answered = true;
+		call->limit.answered = http->answered = true;
 		if (head->status != 200)
 			limit_refusal(&call->limit);
 		http_call_note_deadline(call);

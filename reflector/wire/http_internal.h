@@ -73,6 +73,7 @@ struct http {
 	struct certificates *certificates;
 	CURLM *multi;
 	bool global_init, performing;
+	bool answered; /* the server has answered a call: TLS is spoken there, if the kubeconfig says so */
 	bool http1; /* the server speaks HTTP/1: a connection carries one call at a time */
 	struct http_call *calls;
 	size_t waiting, ended, cancelled; /* calls that are */

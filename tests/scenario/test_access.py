@@ -6,10 +6,12 @@ import contextlib
 import os
 import re
 import socket
+import threading
 
 import pytest
 
 from harness import eventually
+from harness.network import TcpPath
 from harness.reverse_proxy import UNAUTHORIZED, ReverseProxy
 from harness.store import whole
 
@@ -30,6 +32,13 @@ def door(workspace, simulator, authority):
     and gate.example."""
     pair = authority("one").issue("server", "IP:127.0.0.1", "DNS:gate.example")
     return lambda **options: workspace.add(ReverseProxy(simulator, pair, **options))
+
+
+def close_each(server):
+    """Closes each connection with what it has brought, as the death of a process does."""
+    with contextlib.suppress(OSError):
+        while True:
+            server.accept()[0].close()
 
 
 def expect_resume(simulator, door, store):
@@ -99,6 +108,21 @@ def test_a_server_that_closes_the_tls_handshake_is_perhaps_no_tls_server(store):
             return re.search("unreachable .*: TLS: .*perhaps no TLS is spoken there: is 'server' in the kubeconfig", reflector.log)
 
         eventually(told)
+
+
+def test_a_server_that_was_killed_is_not_taken_for_one_without_tls(simulator, workspace, door, authority):
+    """It was killed during the handshakes in which the feeds came back, and the error asked about http://."""
+    path = workspace.add(TcpPath(door().port))
+    store = workspace.store()
+    store.connect(f"https://127.0.0.1:{path.port}", ca=authority("one").ca)
+    reflector = store.configure(whole("pods"), **QUICK).reflector()
+    simulator.wait_watching("pods")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        path.aim(server.getsockname()[1])
+        threading.Thread(target=close_each, args=(server,), daemon=True).start()
+        simulator.drop()
+        reflector.wait_log("unreachable .*: TLS: .*")
+    assert "http:// address" not in reflector.log
 
 
 def test_k22_every_request_carries_the_impersonation_headers(workspace, simulator, door, authority):
