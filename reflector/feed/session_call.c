@@ -21,6 +21,7 @@
 #define PROBE_TIMEOUT    (20 * SECOND)
 #define HELD_MAX         (1u << 20)
 #define OVERDUE          (5 * SECOND)
+#define ACCEPTED         (SECOND / 5) /* after which an error no longer comes with the head of a watch */
 #define WELL             (10 * SECOND) /* a spoiled feed's watch that lives so long is well */
 
 /* Given to http as the result of on_body when the session itself ends the call. */
@@ -232,8 +233,8 @@ static void session_on_status(void *arg, const struct http_answer *answer)
 	session_count_accepted(session);
 	if (session->action.what == FEED_DO_WATCH) {
 		session_set_heard(session);
-		session_set_well(session);
-		session->well_ns = session->spoiled ? proc_monotonic_ns() + WELL : 0;
+		/* The answer to an RV that has expired begins the same way. */
+		session->well_ns = session->troubled ? now + (session->spoiled ? WELL : ACCEPTED) : 0;
 		session_probe_start(session);
 	}
 	session_step(session, (struct feed_input){.on = FEED_ON_ALIVE}, &action);

@@ -232,6 +232,21 @@ NONSENSE = {
 }
 
 
+def test_a_feed_whose_version_expired_in_an_outage_recovers_with_the_list(simulator, store, watching):
+    """The server accepts the watch and says in its first event that the version is too old: the log had feed_recovered
+    and feed_failed in the same millisecond."""
+    _, reflector = watching
+    simulator.down()
+    reflector.wait_log("feed_failed .*kind=\"network\"")
+    simulator.touch("pods")
+    simulator.compact()
+    simulator.up()
+    reflector.wait_log("feed_recovered")
+    store.wait_equal(simulator, "pods")
+    events = [line.split()[2] for line in reflector.log.splitlines() if " feed_" in line]
+    assert events[-4:] == ["feed_failed", "feed_failed", "feed_recovered", "feed_listed"], reflector.log
+
+
 def test_c29_c35_c36_invalid_events_do_not_stop_a_feed(simulator, store):
     """The watch of each resource sends another invalid line; known objects stay, and later changes arrive."""
     for resource in NONSENSE:
