@@ -140,7 +140,7 @@ def make_keys(_, *names):
     for name, kind, _, low, high, default, *restart, text in keys("FEED_KEY" if names == ("feed",) else "KEY"):
         if names != ("feed",) and name.split(".")[0] not in names:
             continue
-        facts = [f"One of {low}, {high}." if kind == "CHOICE" else f"A {KINDS[kind]}" if kind in KINDS else ""]
+        facts = [f"One of {low}, {high}." if kind == "CHOICE" else "True or false." if kind == "SWITCH" else f"A {KINDS[kind]}" if kind in KINDS else ""]
         if kind == "WORD":
             facts[0] = f"One of {', '.join(low.split('|'))}."
         if kind in KINDS:

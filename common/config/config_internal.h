@@ -42,6 +42,7 @@ enum config_type {
 	CONFIG_TEXT,     /* char * */
 	CONFIG_PATH,     /* char *, absolute */
 	CONFIG_CHOICE,   /* bool: the second of two words */
+	CONFIG_SWITCH,   /* bool */
 	CONFIG_NUMBER,   /* uint32_t */
 	CONFIG_DURATION, /* uint64_t, nanoseconds */
 	CONFIG_DURATION_OR_NONE, /* the same, or 0: none */

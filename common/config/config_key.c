@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "common/array.h"
+#include "common/ascii.h"
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/config/units.h"
@@ -238,6 +239,17 @@ static uint32_t config_word_number(const char *words, const char *text)
 	return 0;
 }
 
+/* Returns 1 or 0 for a word of YAML that means true or false, -1 for another: writers of YAML 1.1 replace off by false. */
+static int config_boolean(const char *text)
+{
+	static const char *const words[] = {"false", "true", "off", "on", "no", "yes"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		if (ascii_equal(bytes_str(text), bytes_str(words[i])))
+			return i % 2;
+	return -1;
+}
+
 /* Keeps where the value of KEY comes from. */
 static void config_note_line(const struct config_place *place, const struct config_key *key, void *into)
 {
@@ -298,6 +310,12 @@ static int config_set_value(const struct config_place *place, const struct confi
 				key->maximum, text);
 		*(bool *)to = strcmp(text, key->maximum) == 0;
 		return 0;
+	case CONFIG_SWITCH:
+		r = config_boolean(text);
+		if (r < 0)
+			return config_refuse(place, "must be true or false, not '%s'; on, off, yes and no mean the same", text);
+		*(bool *)to = r;
+		return 0;
 	case CONFIG_NUMBER:
 	case CONFIG_DURATION:
 	case CONFIG_DURATION_OR_NONE:
@@ -309,7 +327,7 @@ static int config_set_value(const struct config_place *place, const struct confi
 			key->minimum, text);
 	case CONFIG_SHARE:
 		/* "50%" or "off". There is no 100%: a list can't delete more than everything. */
-		if (strcmp(text, "off") != 0 && (text[size - 1] != '%' ||
+		if (config_boolean(text) != 0 && (text[size - 1] != '%' ||
 			decimal_parse(BYTES(text, size - 1), 99, &share) < 0 || share == 0))
 			return config_refuse(
 				place, "not a share: '%s'; allowed are 1%% to 99%%, and off", text);
@@ -449,6 +467,7 @@ static size_t config_value_size(const struct config_key *key)
 {
 	switch (key->type) {
 	case CONFIG_CHOICE:
+	case CONFIG_SWITCH:
 		return sizeof(bool);
 	case CONFIG_NUMBER:
 	case CONFIG_SHARE:

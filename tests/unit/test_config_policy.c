@@ -114,7 +114,7 @@ Test(config_policy, guard_against_mass_deletes_is_off_unless_a_share_is_named)
 		const char *text;
 		uint32_t percent;
 	} cases[] = {{"", 0}, {"holdMassDelete: 50%", 50}, {"holdMassDelete: off", 0},
-		{"holdMassDelete: {pause: 1s}", 0}, {"holdMassDelete: {share: 'off'}", 0}};
+		{"holdMassDelete: false", 0}, {"holdMassDelete: {pause: 1s}", 0}, {"holdMassDelete: {share: 'off'}", 0}};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct config *c = parse(cases[i].text);
@@ -141,7 +141,7 @@ Test(config_policy, each_key_wrong_in_turn)
 		{"timeouts: {connect: 99ms}", "'99ms': allowed are 100ms to 1h"},
 		{"timeouts: {answer: 2h}", "'2h': allowed are 100ms to 1h"},
 		{"timeouts: {silence: 999ms}", "'999ms': allowed are 1s to 24h"},
-		{"streamingLists: sometimes", "must be false or true, not 'sometimes'"},
+		{"streamingLists: sometimes", "must be true or false, not 'sometimes'"},
 		{"maxObjectSize: 63KiB", "'63KiB': allowed are 64KiB to 1GiB"},
 		{"maxObjectSize: 2GiB", "'2GiB': allowed are 64KiB to 1GiB"},
 		{"holdMassDelete: 50", "not a share: '50'; allowed are 1% to 99%, and off"},

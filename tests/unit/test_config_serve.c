@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #include "tests/unit/config_rig.h"
@@ -42,6 +43,28 @@ Test(config_serve, each_key_is_taken)
 	config_free(&c);
 }
 
+Test(config_serve, booleans_are_written_in_any_of_the_ways_of_yaml)
+{
+	static const struct {
+		const char *text;
+		bool value;
+	} words[] = {{"true", true}, {"on", true}, {"yes", true}, {"True", true}, {"ON", true}, {"'yes'", true}, {"false", false}, {"off", false},
+		{"no", false}, {"FALSE", false}};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		char text[200];
+
+		(void)snprintf(text, sizeof(text), "streamingLists: %s\nserve: {forward: %s, openRemote: %s, separate: %s}\n", words[i].text,
+			words[i].text, words[i].text, words[i].text);
+		struct config *c = parse(text);
+		cr_expect_eq(c->serve.forward, words[i].value, "%s", words[i].text);
+		cr_expect_eq(c->serve.open_remote, words[i].value, "%s", words[i].text);
+		cr_expect_eq(c->serve.separate, words[i].value, "%s", words[i].text);
+		cr_expect_eq(c->policy.streaming_lists, words[i].value, "%s", words[i].text);
+		config_free(&c);
+	}
+}
+
 Test(config_serve, wrong_values_are_named)
 {
 	static const struct wrong wrong[] = {
@@ -56,7 +79,7 @@ Test(config_serve, wrong_values_are_named)
 			"k.yaml:1: serve.listen: must not be empty; the default is [unix]"},
 		{"serve: {auth: anybody}", "k.yaml:1: serve.auth: must be one of "
 					   "peers|self|review|allow|open, not 'anybody'"},
-		{"serve: {forward: yes}", "k.yaml:1: serve.forward: must be off or on, not 'yes'"},
+		{"serve: {forward: maybe}", "k.yaml:1: serve.forward: must be true or false, not 'maybe'; on, off, yes and no mean the same"},
 		{"serve: {port: 1}",
 			"k.yaml:1: serve.port: unknown key; allowed here: listen, auth, "
 			"openRemote, tls, forward, "
