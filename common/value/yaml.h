@@ -3,8 +3,8 @@
  * Reads a YAML (or JSON) file with libyaml into a tree of nodes with line numbers, and writes stored
  * bodies as YAML, as `kubectl get -o yaml` shows objects.
  *
- * Anchors and aliases are refused (a few lines could expand to gigabytes), and so are duplicate keys
- * and a second document. Nodes live as long as the tree.
+ * Aliases and merge keys (<<) are copied, up to 16 MiB in all. Duplicate keys are refused, and so is a second document except by
+ * yaml_load_first(). Nodes live as long as the tree.
  */
 #ifndef COMMON_VALUE_YAML_H
 #define COMMON_VALUE_YAML_H
@@ -31,6 +31,8 @@ struct yaml;
 int yaml_parse(const char *text, size_t size, const char *name, struct yaml **ret_yaml);
 /* Reads and parses a file of at most 16 MiB. Returns: 0, -errno, ERR_SYNTAX, ERR_TOO_LARGE. */
 int yaml_load(const char *file, struct yaml **ret_yaml);
+/* Does the same, and passes over the documents after the first, as kubectl does in kubeconfigs. */
+int yaml_load_first(const char *file, struct yaml **ret_yaml);
 /* Reads an open file, which errors name FILE. */
 int yaml_load_fd(int fd, const char *file, struct yaml **ret_yaml);
 void yaml_free(struct yaml **yaml);

@@ -180,7 +180,7 @@ static const struct yaml_node *kubeconfig_entry(
 	return NULL;
 }
 
-/* Calls yaml_load() for the next file of $KUBECONFIG or of the default. */
+/* Calls yaml_load_first() for the next file of $KUBECONFIG or of the default. */
 static int kubeconfig_load(const struct config *config, char **ret_path, struct yaml **ret_yaml)
 {
 	const char *list = getenv("KUBECONFIG"), *home = getenv("HOME");
@@ -199,7 +199,7 @@ static int kubeconfig_load(const struct config *config, char **ret_path, struct 
 	for (; path; path = strsep(&rest, ":")) {
 		if (!*path)
 			continue;
-		int r = yaml_load(path, ret_yaml);
+		int r = yaml_load_first(path, ret_yaml);
 		if (r == -ENOENT && !config->kubeconfig)
 			continue;
 		if (r < 0)

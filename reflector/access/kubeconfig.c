@@ -86,7 +86,7 @@ static int files_add(struct kubeconfig_files *files, const char *path)
 	*file = (struct kubeconfig_file){.path = strdup(path)};
 	if (!file->path)
 		return err_set(-ENOMEM, "kubeconfig '%s'", path);
-	r = yaml_load(path, &file->yaml);
+	r = yaml_load_first(path, &file->yaml);
 	if (r < 0) {
 		if (r != -ENOENT && r != -ENOTDIR)
 			(void)err_add(r, "kubeconfig");

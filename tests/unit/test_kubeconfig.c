@@ -378,6 +378,24 @@ Test(kubeconfig, k01_k02_k03_first_file_wins_with_whole_entries)
 	kubeconfig_free(&c);
 }
 
+/* As kubectl 1.32 and 1.37 take them. */
+Test(kubeconfig, anchors_merge_keys_and_further_documents_are_taken)
+{
+	struct kubeconfig *c = NULL;
+
+	file("f", "x-tls: &tls {tls-server-name: t}\n"
+		  "clusters:\n- name: c\n  cluster: &cluster\n    <<: *tls\n    server: https://a\n- {name: d, cluster: *cluster}\n"
+		  "users: [{name: u, user: {token: &token T}}, {name: v, user: {token: *token}}]\n"
+		  "contexts: [{name: x, context: {cluster: d, user: v}}]\n"
+		  "current-context: x\n"
+		  "---\ncurrent-context: y\nclusters: [{name: d, cluster: {server: 'https://b'}}]\n---\n{ bad\n");
+	cr_assert_eq(kubeconfig_load(path_of("f"), NULL, &c), 0, "%s", err_text(ERR_CONFIG));
+	cr_assert_str_eq(c->server, "https://a");
+	cr_assert_str_eq(c->tls_server_name, "t");
+	cr_assert_str_eq(c->token, "T");
+	kubeconfig_free(&c);
+}
+
 Test(kubeconfig, home_directory_is_the_default)
 {
 	struct kubeconfig *c = NULL;

@@ -89,10 +89,14 @@ Test(yaml, empty_document_has_no_root)
 Test(yaml, what_is_not_allowed_is_said_with_its_line)
 {
 	static const char *const cases[][2] = {
-		{"a: &x 1\n", "f.yaml:1: anchors and aliases are not allowed"},
-		{"a: 1\nb: *x\n", "f.yaml:2: anchors and aliases are not allowed"},
-		{"a: &x [1]\n", "f.yaml:1: anchors and aliases are not allowed"},
-		{"a: &x {b: 1}\n", "f.yaml:1: anchors and aliases are not allowed"},
+		{"a: 1\nb: *x\n", "f.yaml:2: *x: no complete node before it has the anchor &x"},
+		{"a: &x [*x]\n", "f.yaml:1: *x: no complete node before it has the anchor &x"},
+		{"&x a: 1\n", "f.yaml:1: a key may have no anchor"},
+		{"a: 1\n*x : 2\n", "f.yaml:2: a key must be a plain word or a string"},
+		{"<<: 1\n", "f.yaml:1: <<: must be an alias of a map, or a list of them"},
+		{"a: &x [1]\nb:\n  <<: *x\n", "f.yaml:3: <<: must be an alias of a map, or a list of them"},
+		{"a: &x {b: 1}\nc: {<<: *x, <<: *x}\n", "f.yaml:2: <<: twice"},
+		{"a: &x {b: 1}\nc: {b: 2, <<: *x}\n", "f.yaml:2: <<: 'b' is set before it; write '<<' first"},
 		{"a: !!int 1\n", "f.yaml:1: tags are not allowed"},
 		{"a: 1\nb: 2\na: 3\n", "f.yaml:3: a: twice, first in line 1"},
 		{"a: 1\n---\nb: 2\n", "f.yaml:2: only one document is allowed"},
@@ -106,6 +110,39 @@ Test(yaml, what_is_not_allowed_is_said_with_its_line)
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
 		refused(cases[i][0], strlen(cases[i][0]), cases[i][1]);
+}
+
+/* The answers of kubectl's YAML library. */
+Test(yaml, aliases_and_merge_keys_are_copies)
+{
+	CLEANUP(yaml_free) struct yaml *yaml = parse("base: &base {a: 1, b: &b [x, y], c: 3}\nother: &other {a: 4, d: 5}\nalias: *b\n"
+						     "one:\n  e: 6\n  <<: *base\n  c: 7\nmany: {<<: [*other, *base], b: 8}\n'<<': text\n"
+						     "again: &b z\nlast: *b\n");
+	const struct yaml_node *root = yaml_root(yaml), *one = yaml_get(root, "one"), *many = yaml_get(root, "many");
+
+	cr_expect_str_eq(yaml_get(root, "alias")->items[1].text, "y");
+	cr_expect_eq(one->count, 4);
+	cr_expect_str_eq(yaml_text(one, "a"), "1");
+	cr_expect_eq(yaml_get(one, "b")->count, 2);
+	cr_expect_str_eq(yaml_text(one, "c"), "7", "a key after '<<' goes before its");
+	cr_expect_str_eq(yaml_text(many, "a"), "4", "the first map of a list");
+	cr_expect_str_eq(yaml_text(many, "b"), "8");
+	cr_expect_str_eq(yaml_text(many, "d"), "5");
+	cr_expect_str_eq(yaml_text(root, "<<"), "text", "in quotes it is a key");
+	cr_expect_str_eq(yaml_text(root, "last"), "z", "the last anchor of the name");
+}
+
+Test(yaml, aliases_that_stand_for_gigabytes_are_refused)
+{
+	char text[4096] = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
+
+	for (unsigned i = 1; i < 12; i++) {
+		size_t used = strlen(text);
+
+		(void)snprintf(text + used, sizeof(text) - used, "a%u: &a%u [*a%u, *a%u, *a%u, *a%u, *a%u, *a%u, *a%u, *a%u, *a%u, *a%u]\n", i, i,
+			i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1);
+	}
+	refused(text, strlen(text), "f.yaml:5: its aliases stand for too much");
 }
 
 Test(yaml, deep_nesting_is_refused)
@@ -125,7 +162,7 @@ Test(yaml, string_tag_is_a_string)
 
 Test(yaml, every_cut_of_a_document_is_survived)
 {
-	const char *text = "a: {b: [1, 'x'], c: \"y\"}\nd:\n  - e: |\n      f\n  - g\n";
+	const char *text = "a: &x {b: &y [1, 'x'], c: \"y\"}\nz: {<<: *x, c: *y}\nd:\n  - e: |\n      f\n  - g\n";
 
 	for (size_t n = 0; n < strlen(text); n++) {
 		struct yaml *yaml = NULL;
