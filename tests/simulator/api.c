@@ -7,6 +7,7 @@
 #include "common/cleanup.h"
 #include "common/decimal.h"
 #include "tests/simulator/discovery.h"
+#include "tests/simulator/jsontext.h"
 #include "tests/simulator/list.h"
 #include "tests/simulator/memory.h"
 #include "tests/simulator/status.h"
@@ -146,7 +147,9 @@ static void api_answer_missing(const struct api_target *target, struct http_answ
 	const struct kind *kind = target->collection->kind;
 	CLEANUP(buf_release) struct buf details = BUF_INIT;
 
-	buf_printf(&details, "{\"name\":\"%s\",", target->name);
+	buf_str(&details, "{\"name\":");
+	jsontext_put_string(&details, bytes_str(target->name));
+	buf_byte(&details, ',');
 	if (kind->group[0])
 		buf_printf(&details, "\"group\":\"%s\",", kind->group);
 	buf_printf(&details, "\"kind\":\"%s\"}", kind->resource);

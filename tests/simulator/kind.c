@@ -7,6 +7,9 @@
 #define EMPTY_SPEC     ",\"spec\":{},\"status\":{}"
 #define EMPTY_POD      "\"spec\":{\"containers\":null}"
 #define EMPTY_TEMPLATE ",\"spec\":{\"selector\":null,\"template\":{\"metadata\":{}," EMPTY_POD "}"
+#define EMPTY_EVENT \
+	",\"involvedObject\":{},\"source\":{},\"firstTimestamp\":null,\"lastTimestamp\":null," \
+	"\"eventTime\":null,\"reportingComponent\":\"\",\"reportingInstance\":\"\""
 #define EMPTY_NODE \
 	",\"spec\":{},\"status\":{\"daemonEndpoints\":{\"kubeletEndpoint\":{\"Port\":0}}," \
 	"\"nodeInfo\":{\"machineID\":\"\",\"systemUUID\":\"\",\"bootID\":\"\",\"kernelVersion\":" \
@@ -24,6 +27,22 @@ static const struct kind built_in_kinds[] = {
 		.short_name = "cm",
 		.hash = "qFsyl6wFWjQ=",
 		.idle = "",
+		.namespaced = true,
+		.no_status = true,
+	},
+	{
+		.group = "",
+		.version = "v1",
+		.resource = "events",
+		.singular = "event",
+		.name = "Event",
+		.short_name = "ev",
+		.hash = "r2yiGXH7wu8=",
+		.fields = "involvedObject.kind involvedObject.namespace involvedObject.name "
+			  "involvedObject.uid involvedObject.apiVersion "
+			  "involvedObject.resourceVersion involvedObject.fieldPath reason "
+			  "reportingComponent source type",
+		.idle = EMPTY_EVENT,
 		.namespaced = true,
 		.no_status = true,
 	},
@@ -112,6 +131,27 @@ static const struct kind built_in_kinds[] = {
 		.hash = "P1RzHs8/mWQ=",
 		.idle = EMPTY_TEMPLATE "},\"status\":{\"replicas\":0}",
 		.namespaced = true,
+	},
+	{
+		.group = "rbac.authorization.k8s.io",
+		.version = "v1",
+		.resource = "clusterroles",
+		.singular = "clusterrole",
+		.name = "ClusterRole",
+		.hash = "bYE5ZWDrJ44=",
+		.idle = ",\"rules\":null",
+		.no_status = true,
+	},
+	{
+		.group = "rbac.authorization.k8s.io",
+		.version = "v1",
+		.resource = "roles",
+		.singular = "role",
+		.name = "Role",
+		.hash = "7FuwZcIIItM=",
+		.idle = ",\"rules\":null",
+		.namespaced = true,
+		.no_status = true,
 	},
 	{
 		.group = "example.com",

@@ -13,8 +13,10 @@ void token_put(struct buf *out, int64_t rv, const char *start)
 {
 	CLEANUP(buf_release) struct buf plain = BUF_INIT;
 
-	buf_printf(&plain, "{\"v\":\"" VERSION "\",\"rv\":%" PRId64 ",\"start\":\"%s\\u0000\"}", rv,
-		start);
+	buf_printf(&plain, "{\"v\":\"" VERSION "\",\"rv\":%" PRId64 ",\"start\":", rv);
+	jsontext_put_string(&plain, bytes_str(start));
+	buf_truncate(&plain, plain.size - 1); /* the key after START begins with it and a NUL */
+	buf_str(&plain, "\\u0000\"}");
 	base64url_put(buf_bytes(&plain), out);
 }
 
