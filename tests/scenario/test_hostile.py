@@ -20,11 +20,12 @@ def status(code, reason, message="no"):
 
 
 def run_with_faults(simulator, store, verb, faults, before=3):
-    """Runs a feed for each of KINDS, each with another one of FAULTS; all feeds must end equal to the cluster."""
+    """Runs a feed for each of KINDS, each with another one of FAULTS; all feeds must end equal to the cluster. The objects are small
+    and alike, so that the positions in faults lie where JSON shows the damage."""
     assert len(faults) <= len(KINDS)
     kinds = KINDS[: len(faults)]
     for kind in kinds:
-        simulator.create(kind, before)
+        simulator.create(kind, before, size=600)
     rules = [simulator.fault(verb=verb, resource=kind, **{"count": 1, **fault}) for kind, fault in zip(kinds, faults)]
     store.configure(*map(whole, kinds))
     daemons = store.daemons()
@@ -32,7 +33,7 @@ def run_with_faults(simulator, store, verb, faults, before=3):
     for kind in kinds:
         store.wait_equal(simulator, kind)
         simulator.touch(kind)
-        simulator.create(kind, 2, from_=1000)
+        simulator.create(kind, 2, from_=1000, size=600)
     for kind in kinds:
         store.wait_equal(simulator, kind)
     assert all(process.running for process in daemons)

@@ -7,6 +7,7 @@ import socket
 import ssl
 import time
 import urllib.request
+from urllib.parse import quote
 
 import pytest
 
@@ -55,7 +56,7 @@ def assert_status(answer, code, reason, message):
 def test_discovery_is_served_in_both_forms(simulator):
     assert simulator.get("/api").json["versions"] == ["v1"]
     groups = simulator.get("/apis").json["groups"]
-    assert [g["name"] for g in groups] == ["apps", "example.com"]
+    assert [g["name"] for g in groups] == ["apps", "rbac.authorization.k8s.io", "example.com"]
     assert groups[0]["preferredVersion"] == {"groupVersion": "apps/v1", "version": "v1"}
     core = {r["name"]: r for r in simulator.get("/api/v1").json["resources"]}
     assert (core["pods"]["shortNames"], core["pods"]["kind"], core["pods"]["namespaced"]) == (["po"], "Pod", True)
@@ -161,8 +162,6 @@ def test_metadata_alone_is_served_on_request(simulator):
 def test_objects_are_created_touched_and_deleted_in_bulk(simulator):
     simulator.create("pods", 50, namespaces=5, prefix="p")
     assert simulator.counters("pods")["objects"] == 50
-    sizes = [len(json.dumps(o, separators=(",", ":"))) for o in simulator.truth("pods").values()]
-    assert 5500 < min(sizes) and max(sizes) < 6600
     before = simulator.truth("pods")
     simulator.touch("pods")
     after = simulator.truth("pods")
@@ -178,6 +177,62 @@ def test_size_of_generated_pods_is_as_asked(simulator):
         simulator.create("pods", 1, size=size, prefix=f"s{size}")
         body = simulator.truth_text("pods", f"ns-0/s{size}-0")
         assert abs(len(body) - size) < 500
+
+
+MIXED = ["clusterroles.rbac.authorization.k8s.io", "configmaps", "deployments.apps", "events", "namespaces", "nodes", "pods",
+         "replicasets.apps", "roles.rbac.authorization.k8s.io", "secrets", "services", "widgets.example.com"]
+
+
+def size_of(obj):
+    return len(json.dumps(obj, separators=(",", ":"), ensure_ascii=False).encode())
+
+
+def test_the_mix_has_every_state_size_and_kind_of_name(simulator):
+    for resource in MIXED:
+        simulator.create(resource, 200)
+    pods = simulator.truth("pods").values()
+    sizes = sorted(map(size_of, pods))
+    assert 3000 < sizes[0] and sizes[len(pods) // 2] < 11000 and sizes[len(pods) * 9 // 10] < 17000 and sizes[-1] > 150000
+    assert {pod["status"]["phase"] for pod in pods} == {"Pending", "Running", "Succeeded", "Failed"}
+    states = [c["state"] for pod in pods for c in pod["status"].get("containerStatuses", [])]
+    reasons = {state[kind].get("reason") for state in states for kind in state}
+    assert {"CrashLoopBackOff", "ImagePullBackOff", "ContainerCreating", "PodInitializing", "Completed", "Error"} <= reasons
+    assert any("deletionTimestamp" in pod["metadata"] for pod in pods) and any("nodeName" not in pod["spec"] for pod in pods)
+    assert any(c.get("restartPolicy") == "Always" for pod in pods for c in pod["spec"].get("initContainers", []))
+    sizes = sorted(map(size_of, simulator.truth("configmaps").values()))
+    assert sizes[0] < 300 and sizes[-1] > 850000
+    names = {name for role in simulator.truth("clusterroles.rbac.authorization.k8s.io") for name in [role.partition(":")[2]]}
+    assert {"R&D", 'say "hi"', "back\\slash", "日本語", "it's"} <= names
+    assert max(map(len, simulator.truth("clusterroles.rbac.authorization.k8s.io"))) == 700
+
+
+def test_the_mix_is_the_same_for_a_seed(workspace):
+    """Also the members of metadata are in the API server's order: custom resources have them sorted."""
+    given = ("uid", "resourceVersion")
+
+    def made(*options):
+        simulator = workspace.simulator(*options)
+        for resource in MIXED:
+            simulator.create(resource, 12)
+        return {r: [{**o, "metadata": {k: v for k, v in o["metadata"].items() if k not in given}}
+                    for o in simulator.truth(r).values() if not o["metadata"]["name"].startswith(("kube-", "default"))] for r in MIXED}
+
+    first = made()
+    assert first == made("--seed", "1") and first["pods"] != made("--seed", "2")["pods"]
+    for widget in first["widgets.example.com"]:
+        assert list(widget["metadata"]) == sorted(widget["metadata"])
+
+
+def test_objects_with_odd_names_are_found_listed_in_pages_and_missed(simulator):
+    roles = "clusterroles.rbac.authorization.k8s.io"
+    simulator.create(roles, 20)
+    truth = simulator.truth(roles)
+    for name in truth:
+        assert simulator.get("/apis/rbac.authorization.k8s.io/v1/clusterroles/" + quote(name)).json["metadata"]["name"] == name
+    pages = read_pages(simulator, "/apis/rbac.authorization.k8s.io/v1/clusterroles", 1)
+    assert [p["items"][0]["metadata"]["name"] for p in pages] == sorted(truth, key=str.encode)
+    missed = simulator.get("/apis/rbac.authorization.k8s.io/v1/clusterroles/" + quote('no "such" R&D'))
+    assert missed.status == 404 and missed.json["details"]["name"] == 'no "such" R&D'
 
 
 # ---- list ------------------------------------------------------------------------------------------

@@ -99,7 +99,8 @@ void churn_delete(struct world *world, struct collection *collection, uint64_t c
 
 static void churn_flow_change(struct world *world, struct churn_flow *flow)
 {
-	static const struct generate_options options = {.namespaces = 10, .prefix = "churn-"};
+	const struct generate_options options = {
+		.namespaces = 10, .prefix = "churn-", .seed = world->seed};
 
 	if ((unsigned)random() % 100 >= flow->percent) {
 		churn_touch(world, flow->collection, 1);

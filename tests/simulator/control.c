@@ -133,6 +133,7 @@ static void control_create_post(struct control_call *call)
 		.namespaces = (unsigned)control_query_number(call, "namespaces", 10),
 		.prefix = control_query(call, "prefix", call->collection->kind->singular),
 		.size = (size_t)control_query_number(call, "size", 0),
+		.seed = call->world->seed,
 	};
 	CLEANUP(buf_release) struct buf prefix = BUF_INIT;
 

@@ -3,6 +3,8 @@
 
 #include <inttypes.h>
 
+#include "tests/simulator/lifelike.h"
+
 #define N_NODES 100
 #define N_APPS  50
 
@@ -163,13 +165,12 @@ static void generate_put_pod_status(struct buf *out, uint64_t n)
 		(unsigned)(n % N_NODES), a, b, a, b, (unsigned)(n % 3));
 }
 
-#define POD_SIZE       6000
 #define MANAGED_FIELDS 4500 /* pods smaller than this go without */
 
 static void generate_put_pod(struct buf *out, const struct kind *kind, uint64_t n,
 	const struct generate_options *options)
 {
-	size_t begin = out->size, size = options->size ? options->size : POD_SIZE;
+	size_t begin = out->size, size = options->size;
 
 	generate_put_pod_metadata(out, kind, n, options);
 	if (size >= MANAGED_FIELDS)
@@ -230,6 +231,8 @@ static void generate_put_rest(struct buf *out, const struct kind *kind, uint64_t
 void generate_object(const struct kind *kind, uint64_t n, const struct generate_options *options,
 	struct buf *out)
 {
+	if (!options->size && lifelike_object(kind, n, options, out))
+		return;
 	if (!strcmp(kind->resource, "pods")) {
 		generate_put_pod(out, kind, n, options);
 		return;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Objects as a busy cluster has them: the N-th one of a kind is the same in every run. Pods carry
- * what real ones do (managedFields, an owner, eight labels, probes, env, volumes, conditions),
- * about 6 kB; other kinds are small.
+ * Generated objects: the N-th one of a kind is the same in every run. Without a size they are a
+ * lifelike mix (lifelike.h). With one they are alike: pods with an owner, eight labels, probes, env,
+ * volumes and conditions, the others small.
  */
 #ifndef SIMULATOR_GENERATE_H
 #define SIMULATOR_GENERATE_H
@@ -12,7 +12,8 @@
 struct generate_options {
 	unsigned namespaces; /* spread over that many: ns-0, ns-1, ...; at least 1 */
 	const char *prefix;  /* of names */
-	size_t size;         /* pods: about that many bytes; 0: as they come */
+	size_t size;         /* alike, and pods of about that many bytes; 0: a lifelike mix */
+	uint64_t seed;       /* of the mix */
 };
 
 void generate_object(const struct kind *kind, uint64_t n, const struct generate_options *options,

@@ -113,8 +113,10 @@ static void simulator_wake(void *arg)
 
 static void simulator_fill(struct control *control, const struct options *options)
 {
-	static const struct generate_options pods = {.namespaces = 10, .prefix = "pod-"};
-	static const struct generate_options others = {.namespaces = 10, .prefix = "node-"};
+	const struct generate_options pods = {
+		.namespaces = 10, .prefix = "pod-", .seed = options->seed};
+	const struct generate_options others = {
+		.namespaces = 10, .prefix = "node-", .seed = options->seed};
 	struct world *world = control->api->world;
 	struct collection *collection = world_named(world, "pods");
 
@@ -163,6 +165,7 @@ static int simulator_open(struct simulator *simulator, const struct options *opt
 	if (r < 0)
 		return r;
 	simulator->world = world_new();
+	simulator->world->seed = options->seed;
 	simulator->api = (struct api){.world = simulator->world,
 		.faults = faults_new(simulator->world),
 		.log = requestlog_new(),
