@@ -65,7 +65,7 @@ def test_an_export_can_be_imported(simulator, store):
         ours = store.kinf("get", feed, "-o", "json", "--show-managed-fields", "--store", target, check=True)
         assert ours.json["items"] == list(store.objects(feed).values())
         assert "offline" in ours.stderr, "it is said that nobody keeps it current"
-    node = store.kinf("get", "pods", "-o", "json", check=True).json["items"][0]["spec"]["nodeName"]
+    node = "node-1"
     found = store.kinf("get", "pod", "--index", f"node={node}", "-o", "name", "--store", target, check=True).stdout
     assert found == store.kinf("get", "pod", "--index", f"node={node}", "-o", "name", check=True).stdout != ""
     store.kinf("verify", "--deep", "--store", target, check=True)
@@ -203,7 +203,7 @@ def test_rebuild_index_without_the_processor(simulator, store):
     simulator.create("pods", 50)
     store.configure(whole("pods", indexes={"node": "spec.nodeName"})).daemons()
     store.wait_equal(simulator, "pods")
-    node = store.kinf("get", "pods", "-o", "json", check=True).json["items"][0]["spec"]["nodeName"]
+    node = "node-1"
     found = store.kinf("get", "pods", "--index", f"node={node}", "-o", "name", check=True).stdout
     store.stop()
     other = store.directory / "other.yaml"
