@@ -63,6 +63,9 @@ bool json_unescape(struct bytes raw, void *room, size_t room_size, size_t *ret_s
  */
 int json_write(struct bytes document, int indent, struct buf *out);
 
+/* The same for a document that stands within LEVEL maps and lists: its first line is not indented. */
+int json_write_nested(struct bytes document, int indent, unsigned level, struct buf *out);
+
 /* The same for one item of a document, with its content: the one at *AT, up to END at most. Moves *AT. */
 int json_write_item(const uint8_t **at, const uint8_t *end, int indent, struct buf *out);
 

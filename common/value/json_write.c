@@ -42,7 +42,7 @@ struct json_level {
 struct json_writer {
 	struct buf *out; /* does not know yet how much of its allocated room is used */
 	uint8_t *end;    /* of that room */
-	size_t depth;
+	size_t depth, around; /* open maps and lists: of the document, and around it */
 	struct json_level levels[VALUE_DEPTH_MAX]; /* around the current one */
 };
 
@@ -313,13 +313,13 @@ static inline __attribute__((always_inline)) int json_put_document(
 				break;
 			*to++ = is_map ? '{' : '[';
 			if (indent)
-				to = json_new_line(w, to, w->depth * indent);
+				to = json_new_line(w, to, (w->around + w->depth) * indent);
 			continue;
 		}
 		while (r == 0 && to && --level.left == 0 && w->depth) {
 			uint8_t bracket = level.is_map ? '}' : ']';
 			level = w->levels[--w->depth];
-			to = indent ? json_new_line(w, to, w->depth * indent) : json_room(w, to, 1);
+			to = indent ? json_new_line(w, to, (w->around + w->depth) * indent) : json_room(w, to, 1);
 			if (to)
 				*to++ = bracket;
 		}
@@ -327,7 +327,7 @@ static inline __attribute__((always_inline)) int json_put_document(
 			break;
 		*to++ = ',';
 		if (indent)
-			to = json_new_line(w, to, w->depth * indent);
+			to = json_new_line(w, to, (w->around + w->depth) * indent);
 	}
 	*ret_to = to;
 	return r;
@@ -345,12 +345,13 @@ static __attribute__((noinline)) int json_put_indented(
 	return json_put_document(w, to, at, end, indent);
 }
 
-int json_write_item(const uint8_t **at, const uint8_t *end, int indent, struct buf *out)
+static int json_write_within(const uint8_t **at, const uint8_t *end, int indent, unsigned level, struct buf *out)
 {
 	struct json_writer w;
 	size_t before = out->size;
 
 	w.out = out; /* levels are set when they are entered */
+	w.around = level;
 	uint8_t *to = json_make_room(&w, NULL, JSON_FEW);
 	int r = indent ? json_put_indented(&w, &to, at, end, (size_t)indent) : json_put_compact(&w, &to, at, end);
 	json_flush(&w, to);
@@ -361,15 +362,25 @@ int json_write_item(const uint8_t **at, const uint8_t *end, int indent, struct b
 	return r;
 }
 
-int json_write(struct bytes document, int indent, struct buf *out)
+int json_write_item(const uint8_t **at, const uint8_t *end, int indent, struct buf *out)
+{
+	return json_write_within(at, end, indent, 0, out);
+}
+
+int json_write_nested(struct bytes document, int indent, unsigned level, struct buf *out)
 {
 	const uint8_t *at = document.data, *end = at + document.size;
 	size_t before = out->size;
-	int r = json_write_item(&at, end, indent, out);
+	int r = json_write_within(&at, end, indent, level, out);
 
 	if (r == 0 && at < end) {
 		buf_truncate(out, before);
 		r = json_corrupt("bytes after the end");
 	}
 	return r;
+}
+
+int json_write(struct bytes document, int indent, struct buf *out)
+{
+	return json_write_nested(document, indent, 0, out);
 }

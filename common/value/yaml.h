@@ -47,10 +47,10 @@ const char *yaml_text(const struct yaml_node *map, const char *key);
 /* Returns whether the node is a plain null, ~ or empty scalar. */
 bool yaml_is_null(const struct yaml_node *node);
 
-/* Appends DOCUMENT, one msgpack document (common/value/value.h), to OUT as block-style YAML: keys in
- * their order, numbers as their text, strings quoted where a reader would take them for something
- * else, strings of several lines as blocks where a block keeps them.
- * Returns: 0, ERR_CORRUPT, or the error of OUT. After an error OUT is as long as before. */
-int yaml_write(struct bytes document, struct buf *out);
+/* Appends DOCUMENT, one msgpack document (common/value/value.h), to OUT as kubectl writes YAML: numbers as their text,
+ * strings quoted where a reader would take them for something else, long lines folded at blanks, strings of several lines
+ * as blocks where a block keeps them. Keys are in their order (common/value/sort.h). IS_ITEM: as an item, after "- ", of a
+ * list that is not indented. Returns: 0, ERR_CORRUPT, or the error of OUT. After an error OUT is as long as before. */
+int yaml_write(struct bytes document, bool is_item, struct buf *out);
 
 #endif

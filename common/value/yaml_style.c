@@ -1,21 +1,58 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/value/yaml_style.h"
 
-#include <strings.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
 
-/* Returns whether a YAML 1.1 reader takes TEXT for null, a boolean, a merge key or a special
- * float. */
-static bool style_is_word(struct bytes text)
+#include "common/value/number.h"
+
+#define KEY_MAX 128 /* bytes of a simple key */
+
+/* ---- characters ---- */
+
+bool yaml_is_break(struct bytes text, size_t at)
 {
-	static const char *const words[] = {"~", "null", "true", "false", "yes", "no", "on", "off",
-		"y", "n", "<<", "=", ".inf", "-.inf", "+.inf", ".nan"};
+	const uint8_t *p = (const uint8_t *)text.data + at;
+	size_t left = text.size - at;
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
-		if (strlen(words[i]) == text.size &&
-			strncasecmp(words[i], text.data, text.size) == 0)
-			return true;
-	return false;
+	return *p == '\n' || *p == '\r' || (*p == 0xc2 && left > 1 && p[1] == 0x85) ||
+	       (*p == 0xe2 && left > 2 && p[1] == 0x80 && (p[2] | 1) == 0xa9);
 }
+
+size_t yaml_last_break(struct bytes text, size_t end)
+{
+	const uint8_t *p = text.data;
+	size_t at = end;
+
+	while (at && (p[at - 1] & 0xc0) == 0x80)
+		at--;
+	return at && yaml_is_break(BYTES(p, end), at - 1) ? at - 1 : end;
+}
+
+/* go-yaml prints no tab, and nothing beyond the first 65,536 characters, as it is. */
+static bool style_is_printable(struct bytes text, size_t at)
+{
+	const uint8_t *p = (const uint8_t *)text.data + at;
+	uint8_t second = text.size - at > 1 ? p[1] : 0, third = text.size - at > 2 ? p[2] : 0;
+
+	if (*p < 0x80)
+		return *p == '\n' || (*p >= ' ' && *p <= '~');
+	if (*p == 0xef)
+		return !(second == 0xbb && third == 0xbf) && !(second == 0xbf && third >= 0xbe);
+	return (*p == 0xc2 && second >= 0xa0) || (*p > 0xc2 && *p < 0xed) || (*p == 0xed && second < 0xa0) || *p == 0xee;
+}
+
+bool yaml_needs_escape(struct bytes text, size_t at)
+{
+	static const struct bytes mark = BYTES_LIT("\xef\xbb\xbf"); /* go-yaml escapes all of a text that begins with it */
+	uint8_t c = ((const uint8_t *)text.data)[at];
+
+	return c == '"' || c == '\\' || !style_is_printable(text, at) || yaml_is_break(text, at) ||
+	       bytes_starts(text, mark);
+}
+
+/* ---- strings that would be something else ---- */
 
 static bool style_is_digit(char c)
 {
@@ -24,65 +61,327 @@ static bool style_is_digit(char c)
 
 static const char *style_skip_digits(const char *p, const char *end)
 {
-	while (p < end && (style_is_digit(*p) || *p == '_' || *p == ':'))
+	while (p < end && style_is_digit(*p))
 		p++;
 	return p;
 }
 
-/* Returns whether TEXT is a number in YAML 1.1 or 1.2 (1_000, 0x1f, 0o7, 1e3, 1., .5, 1:30, which
- * is sexagesimal); also true for a few texts that are none. */
-static bool style_is_number(struct bytes text)
+/* Reads a number of one or two digits, FROM to TO. */
+static bool style_read_part(const char **at, const char *end, int from, int to, int *ret_number)
+{
+	const char *p = *at;
+	int number = 0;
+
+	for (; p < end && p < *at + 2 && style_is_digit(*p); p++)
+		number = number * 10 + (*p - '0');
+	bool is_there = p > *at && number >= from && number <= to;
+	*at = p;
+	*ret_number = number;
+	return is_there;
+}
+
+static bool style_take(const char **at, const char *end, char c)
+{
+	bool is_there = *at < end && **at == c;
+
+	*at += is_there;
+	return is_there;
+}
+
+/* Reads an offset from UTC: Z, or +07:00. */
+static bool style_read_zone(const char **at, const char *end)
+{
+	const char *p = *at;
+
+	if (style_take(at, end, 'Z'))
+		return true;
+	if (end - p < 6 || (*p != '+' && *p != '-') || !style_is_digit(p[1]) || !style_is_digit(p[2]) || p[3] != ':' ||
+		!style_is_digit(p[4]) || !style_is_digit(p[5]))
+		return false;
+	*at += 6;
+	return (p[1] - '0') * 10 + p[2] - '0' <= 24 && (p[4] - '0') * 10 + p[5] - '0' <= 60;
+}
+
+/* Returns whether go-yaml takes TEXT for a moment: 2026-1-2, with a time after T, t or blanks. */
+static bool style_is_timestamp(struct bytes text)
+{
+	static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+	const char *p = text.data, *end = p + text.size;
+	int year = 0, month, day, part;
+
+	if (style_skip_digits(p, end) != p + 4)
+		return false;
+	for (int i = 0; i < 4; i++)
+		year = year * 10 + (*p++ - '0');
+	if (!style_take(&p, end, '-') || !style_read_part(&p, end, 1, 12, &month) || !style_take(&p, end, '-') ||
+		!style_read_part(&p, end, 1, 31, &day))
+		return false;
+	bool is_leap = month == 2 && year % 4 == 0 && (year % 100 || year % 400 == 0);
+	if (day > days[month - 1] + is_leap)
+		return false;
+	if (p == end)
+		return true;
+	bool has_zone = *p == 'T' || *p == 't';
+	if (!has_zone && *p != ' ')
+		return false;
+	for (p++; !has_zone && p < end && *p == ' ';)
+		p++;
+	if (!style_read_part(&p, end, 0, 23, &part) || !style_take(&p, end, ':') ||
+		!style_read_part(&p, end, 0, 59, &part) || !style_take(&p, end, ':') ||
+		!style_read_part(&p, end, 0, 59, &part))
+		return false;
+	if (end - p > 1 && (*p == '.' || *p == ',') && style_is_digit(p[1]))
+		p = style_skip_digits(p + 1, end);
+	return (!has_zone || style_read_zone(&p, end)) && p == end;
+}
+
+/* Returns whether TEXT is a number of base 60 of YAML 1.1: 1:30, -1:30:59.5. */
+static bool style_is_base_60(struct bytes text)
 {
 	const char *p = text.data, *end = p + text.size;
 
+	if (!memchr(p, ':', text.size))
+		return false;
+	if (*p == '+' || *p == '-')
+		p++;
+	if (p == end || !style_is_digit(*p))
+		return false;
+	while (p < end && (style_is_digit(*p) || *p == '_'))
+		p++;
+	const char *first = p;
+	while (p < end && *p == ':') {
+		const char *digits = ++p;
+
+		p = style_skip_digits(p, end);
+		if (p == digits || p - digits > 2 || (p - digits == 2 && *digits > '5'))
+			return false;
+	}
+	if (p == first)
+		return false;
+	if (p < end && *p == '.')
+		for (p++; p < end && (style_is_digit(*p) || *p == '_');)
+			p++;
+	return p == end;
+}
+
+/* Returns whether the digits from P on are a number of BASE that LIMIT has room for. */
+static bool style_fits(const char *p, const char *end, unsigned base, uint64_t limit)
+{
+	uint64_t number = 0;
+
+	if (p == end)
+		return false;
+	for (; p < end; p++) {
+		char c = *p;
+		unsigned digit = style_is_digit(c)	  ? (unsigned)(c - '0')
+				 : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10
+				 : c >= 'A' && c <= 'F' ? (unsigned)(c - 'A') + 10
+							  : 99;
+
+		if (digit >= base || __builtin_mul_overflow(number, (uint64_t)base, &number) ||
+			__builtin_add_overflow(number, (uint64_t)digit, &number))
+			return false;
+	}
+	return number <= limit;
+}
+
+/* Returns whether Go's ParseInt or ParseUint reads TEXT: 0x1f, 0o7, 0b1, or 0b-1, which go-yaml adds. Decimal numbers are
+ * floats also, and octal ones if their digits are those of decimal ones. */
+static bool style_is_prefixed_integer(struct bytes text)
+{
+	const char *p = text.data, *end = p + text.size;
+	bool is_negative = text.size && *p == '-', is_signed = is_negative || (text.size && *p == '+');
+
+	p += is_signed;
+	if (end - p < 3 || *p != '0')
+		return false;
+	unsigned base = strchr("xX", p[1]) ? 16 : strchr("oO", p[1]) ? 8 : strchr("bB", p[1]) ? 2 : 0;
+	if (!base)
+		return false;
+	if (!is_signed && p[1] == 'b' && (p[2] == '-' || p[2] == '+'))
+		return style_fits(p + 3, end, 2, (uint64_t)INT64_MAX + (p[2] == '-'));
+	return style_fits(p + 2, end, base, is_signed ? (uint64_t)INT64_MAX + is_negative : UINT64_MAX);
+}
+
+/* Returns whether TEXT is a float or a decimal integer: 1, +1., .5, 1e3. One that is too large for a double is a string. */
+static bool style_is_float(struct bytes text)
+{
+	const char *p = text.data, *end = p + text.size;
+	char json[512];
+	double d = 0;
+
 	if (p < end && (*p == '+' || *p == '-'))
 		p++;
-	if (end - p > 2 && *p == '0' && strchr("xXoObB", p[1])) {
-		for (p += 2;
-			p < end && (style_is_digit(*p) || *p == '_' || strchr("abcdefABCDEF", *p));)
-			p++;
-		return p == end;
-	}
-	const char *first = p;
+	const char *whole = p;
 	p = style_skip_digits(p, end);
-	size_t digits = (size_t)(p - first);
+	struct bytes before = BYTES(whole, (size_t)(p - whole)), after = BYTES("", 0);
 	if (p < end && *p == '.') {
-		first = ++p;
+		const char *fraction = ++p;
+
 		p = style_skip_digits(p, end);
-		digits += (size_t)(p - first);
+		after = BYTES(fraction, (size_t)(p - fraction));
 	}
-	if (!digits)
+	if (!before.size && !after.size)
 		return false;
+	const char *exponent = p;
 	if (p < end && (*p == 'e' || *p == 'E')) {
 		p++;
 		if (p < end && (*p == '+' || *p == '-'))
 			p++;
+		const char *digits = p;
 		p = style_skip_digits(p, end);
+		if (p == digits)
+			return false;
 	}
-	return p == end;
+	if (p != end)
+		return false;
+	while (before.size && *(const char *)before.data == '0')
+		before = BYTES((const char *)before.data + 1, before.size - 1);
+	int n = snprintf(json, sizeof(json), "%s%.*s.%.*s0%.*s", before.size ? "" : "0", BYTES_ARG(before), BYTES_ARG(after),
+		(int)(end - exponent), exponent);
+	if ((size_t)n >= sizeof(json))
+		return before.size < 310;
+	return !number_value(BYTES(json, (size_t)n), &d) || isfinite(d);
 }
 
-/* Returns whether a block keeps TEXT: it normalizes line breaks other than \n, allows no control
- * characters, and takes spaces at its beginning for indentation. */
-static bool style_fits_block(struct bytes text)
+/* Returns whether TEXT is one of the words of YAML 1.1 for booleans and null. They may be in lower or upper case, or begin
+ * with a capital. */
+static bool style_is_word(struct bytes text)
+{
+	static const char *const words[] = {"y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON", "n", "N",
+		"no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF", "~", "null", "Null", "NULL", ".nan",
+		".NaN", ".NAN", ".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF", "-.inf", "-.Inf", "-.INF"};
+
+	if (text.size > 5)
+		return false;
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (bytes_equal(text, bytes_str(words[i])))
+			return true;
+	return false;
+}
+
+/* Returns TEXT, or what it is without its underscores, in PLAIN, which has SIZE bytes; BYTES_NONE if that is too long.
+ * STRICT: or if one is not between two digits. */
+static struct bytes style_drop_underscores(struct bytes text, bool strict, char *plain, size_t size)
+{
+	const char *p = text.data;
+	size_t n = 0;
+
+	if (!memchr(p, '_', text.size))
+		return text;
+	for (size_t i = 0; i < text.size; i++) {
+		bool is_between = i && i + 1 < text.size && style_is_digit(p[i - 1]) && style_is_digit(p[i + 1]);
+
+		if (n == size || (strict && p[i] == '_' && !is_between))
+			return BYTES_NONE;
+		if (p[i] != '_')
+			plain[n++] = p[i];
+	}
+	return BYTES(plain, n);
+}
+
+/* Returns whether go-yaml reads TEXT, without quotes, as something else than a string. */
+static bool style_is_no_string(struct bytes text)
+{
+	const char *p = text.data;
+	char plain[512];
+
+	if (!text.size)
+		return true;
+	if (strchr("yYnNtTfFoO~", *p) && *p)
+		return style_is_word(text);
+	if (*p == '.')
+		return style_is_word(text) || style_is_float(style_drop_underscores(text, true, plain, sizeof(plain)));
+	if (!style_is_digit(*p) && *p != '+' && *p != '-')
+		return false;
+	if (style_is_word(text) || style_is_timestamp(text) || style_is_base_60(text))
+		return true;
+	text = style_drop_underscores(text, false, plain, sizeof(plain));
+	return style_is_prefixed_integer(text) || style_is_float(text);
+}
+
+/* ---- styles ---- */
+
+/* Returns whether TEXT begins as no plain scalar does. */
+static bool style_begins_badly(struct bytes text)
+{
+	const char *p = text.data;
+	bool is_followed = text.size == 1 || p[1] == ' ' || p[1] == '\t';
+
+	if (strchr("#,[]{}&*!|>'\"%@`", *p))
+		return true;
+	if ((*p == '?' || *p == ':' || *p == '-') && is_followed)
+		return true;
+	return text.size > 2 && (memcmp(p, "---", 3) == 0 || memcmp(p, "...", 3) == 0);
+}
+
+/* Returns the bits 0x80 of the bytes of WORD that are no ASCII sign, digit or letter. */
+static inline uint64_t style_mark(uint64_t word)
+{
+	const uint64_t ones = UINT64_C(0x0101010101010101);
+
+	return ((word - 0x21 * ones) | (word + ones) | word) & 0x80 * ones;
+}
+
+/* Returns whether TEXT has nothing but ASCII signs, digits and letters. */
+static inline bool style_is_dense(struct bytes text)
 {
 	const uint8_t *p = text.data;
+	uint64_t word = 0, marks = 0;
+	size_t i = 0;
 
-	if (p[0] == ' ' || p[0] == '\n')
-		return false;
-	/* Empty lines at its end would need "..." after it where it ends the document. */
-	if (text.size > 1 && p[text.size - 1] == '\n' && p[text.size - 2] == '\n')
-		return false;
-	for (size_t i = 0; i < text.size; i++) {
-		if ((p[i] < ' ' && p[i] != '\n') || p[i] == 0x7f)
-			return false;
-		if (p[i] == 0xc2 && i + 1 < text.size && p[i + 1] == 0x85) /* NEL */
-			return false;
-		if (p[i] == 0xe2 && i + 2 < text.size && p[i + 1] == 0x80 &&
-			(p[i + 2] | 1) == 0xa9) /* LS, PS */
-			return false;
+	for (; i + sizeof(word) <= text.size; i += sizeof(word)) {
+		memcpy(&word, p + i, sizeof(word));
+		marks |= style_mark(word);
 	}
-	return true;
+	if (i < text.size && i) {
+		memcpy(&word, p + text.size - sizeof(word), sizeof(word));
+		marks |= style_mark(word);
+	} else {
+		for (; i < text.size; i++)
+			marks |= p[i] < 0x21 || p[i] > 0x7e;
+	}
+	return !marks;
+}
+
+/* The traits of a text that rule out a style. */
+struct style_traits {
+	bool has_break, is_special; /* special: only double quotes escape it */
+	bool begins_blank, ends_blank, ends_broken, has_break_blank, has_blank_break;
+	bool is_indicator;
+};
+
+static struct style_traits style_examine(struct bytes text)
+{
+	const char *p = text.data;
+	struct style_traits traits = {.is_indicator = style_begins_badly(text)};
+	bool after_blank = false, after_break = false, after_white = true;
+	size_t size;
+
+	for (size_t i = 0; i < text.size; i += size) {
+		size = yaml_char_size(text, i);
+		bool is_last = i + size >= text.size, is_white = p[i] == ' ' || p[i] == '\t';
+		bool is_followed = is_last || p[i + size] == ' ' || p[i + size] == '\t';
+		bool is_break = yaml_is_break(text, i);
+
+		if (i > 0)
+			traits.is_indicator |= (p[i] == ':' && is_followed) || (p[i] == '#' && after_white);
+		traits.is_special |= !style_is_printable(text, i);
+		if (p[i] == ' ') {
+			traits.begins_blank |= i == 0;
+			traits.ends_blank |= is_last;
+			traits.has_break_blank |= after_break;
+		} else if (is_break) {
+			traits.has_break = true;
+			traits.begins_blank |= i == 0;
+			traits.ends_broken |= is_last;
+			traits.has_blank_break |= after_blank;
+		}
+		after_blank = p[i] == ' ';
+		after_break = is_break;
+		after_white = is_white || is_break || p[i] == '\0';
+	}
+	return traits;
 }
 
 enum yaml_style yaml_string_style(struct bytes text, bool is_key)
@@ -90,15 +389,25 @@ enum yaml_style yaml_string_style(struct bytes text, bool is_key)
 	const char *p = text.data;
 
 	if (!text.size)
-		return YAML_STYLE_QUOTED;
+		return YAML_STYLE_DOUBLE_QUOTED;
+	bool is_no_string = style_is_no_string(text);
+	if (style_is_dense(text) && p[text.size - 1] != ':' && !style_begins_badly(text))
+		return is_no_string ? YAML_STYLE_DOUBLE_QUOTED : YAML_STYLE_WORD;
+	struct style_traits traits = style_examine(text);
+	bool fits_quotes = !traits.has_break_blank && !traits.has_blank_break && !traits.is_special;
 	if (memchr(p, '\n', text.size))
-		return !is_key && style_fits_block(text) ? YAML_STYLE_LITERAL : YAML_STYLE_QUOTED;
-	/* 2026-01-01, with or without a time after it. */
-	bool is_date = text.size >= 8 && style_is_digit(p[0]) && style_is_digit(p[1]) &&
-		       style_is_digit(p[2]) && style_is_digit(p[3]) && p[4] == '-' &&
-		       style_is_digit(p[5]);
-	if (p[0] == ' ' || p[text.size - 1] == ' ' || style_is_word(text) ||
-		style_is_number(text) || is_date)
-		return YAML_STYLE_QUOTED;
-	return YAML_STYLE_PLAIN;
+		return !is_key && !traits.ends_blank && !traits.has_blank_break && !traits.is_special
+			? YAML_STYLE_LITERAL : YAML_STYLE_DOUBLE_QUOTED;
+	if (is_no_string || !fits_quotes)
+		return YAML_STYLE_DOUBLE_QUOTED;
+	return traits.begins_blank || traits.ends_blank || traits.ends_broken || traits.has_break || traits.is_indicator
+		? YAML_STYLE_SINGLE_QUOTED : YAML_STYLE_PLAIN;
+}
+
+bool yaml_is_simple_key(struct bytes text)
+{
+	for (size_t i = 0; i < text.size; i += yaml_char_size(text, i))
+		if (yaml_is_break(text, i))
+			return false;
+	return text.size <= KEY_MAX;
 }

@@ -23,7 +23,7 @@ struct get_args {
 	const char *output, *sort_by, *continue_token, *at_least_rv;
 	uint64_t limit, timeout_ns, max_stale_ns;
 	uint64_t at_event; /* NOW: the newest state */
-	bool explain, watch, ignore_not_found, managed_fields;
+	bool explain, watch, ignore_not_found, managed_fields, server_order;
 };
 
 #define NOW          UINT64_MAX
@@ -53,6 +53,8 @@ static const struct option_spec get_options[] = {
 		"names that do not exist are no failure"},
 	{0, "show-managed-fields", OPTION_FLAG, AT(managed_fields), NULL,
 		"json and yaml: print metadata.managedFields also, if the feed keeps them"},
+	{0, "server-order", OPTION_FLAG, AT(server_order), NULL,
+		"json and yaml: keys and numbers as the API server sent them; without it as kubectl prints them"},
 	{0, "explain", OPTION_FLAG, AT(explain), NULL,
 		"say on stderr how the objects were found, and which index would have helped; -v does also"},
 	{'w', "watch", OPTION_FLAG, AT(watch), NULL,
@@ -578,6 +580,7 @@ int command_get(int argc, char **argv)
 	query.at_event = get_event(&get);
 	get.args.explain |= flags.verbose > 0;
 	get.print.managed_fields = get.args.managed_fields;
+	get.print.server_order = get.args.server_order;
 	r = get_open(&get, &flags);
 	if (r < 0)
 		return r == ERR_SYNTAX ? PROC_USAGE : PROC_FAILED;

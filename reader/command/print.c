@@ -11,6 +11,7 @@
 #include "common/output.h"
 #include "common/value/json.h"
 #include "common/value/omit.h"
+#include "common/value/sort.h"
 #include "common/value/yaml.h"
 #include "reader/command/command.h"
 
@@ -138,6 +139,8 @@ int print_feed(
 void print_release(struct print *print)
 {
 	buf_release(&print->text);
+	buf_release(&print->less);
+	buf_release(&print->sorted);
 	option_texts_release(&print->sheet_args.labels);
 	sheet_release(&print->sheet);
 	table_release(&print->table);
@@ -186,31 +189,35 @@ void print_indented(struct buf *out, struct bytes text, int indent)
 /* Appends an object as JSON or YAML, as an item of the List unless it is the only one. */
 static int print_document(struct print *print, const struct kinf_object *object)
 {
-	CLEANUP(buf_release) struct buf text = BUF_INIT, less = BUF_INIT;
 	struct bytes body = BYTES(object->body, object->body_size);
 	bool json = print->format == PRINT_JSON;
-	int r = print->managed_fields
-		? NOT_FOUND : omit_member(body, "metadata", "managedFields", &less);
+	int r = NOT_FOUND;
 
-	if (r < 0)
-		return r;
+	buf_reset(&print->less);
+	buf_reset(&print->sorted);
+	if (!print->managed_fields)
+		r = omit_member(body, "metadata", "managedFields", &print->less);
 	if (r == FOUND)
-		body = buf_bytes(&less);
-	r = json ? json_write(body, JSON_INDENT, &text) : yaml_write(body, &text);
-
+		body = buf_bytes(&print->less);
+	if (r >= 0 && !print->server_order) {
+		r = value_sort(body, json ? VALUE_ORDER_JSON : VALUE_ORDER_YAML, &print->sorted);
+		body = buf_bytes(&print->sorted);
+	}
 	if (r < 0)
 		return r;
-	if (print->single) {
-		buf_bytes_put(&print->text, buf_bytes(&text));
-		buf_str(&print->text, json ? "\n" : "");
-		return 0;
+	size_t before = print->text.size;
+	if (!print->single && (json || !print->count))
+		buf_str(&print->text, print->count ? ",\n" : "\n");
+	if (json) {
+		buf_blanks(&print->text, print->single ? 0 : 2 * JSON_INDENT);
+		r = json_write_nested(body, JSON_INDENT, print->single ? 0 : 2, &print->text);
+		buf_str(&print->text, print->single ? "\n" : "");
+	} else {
+		r = yaml_write(body, !print->single, &print->text);
 	}
-	if (json)
-		buf_str(&print->text, print->count ? ",\n        " : "\n        ");
-	else
-		buf_str(&print->text, print->count ? "- " : "\n- ");
-	print_indented(&print->text, buf_bytes(&text), json ? 2 * JSON_INDENT : 2);
-	return 0;
+	if (r < 0 && print->text.size > before)
+		buf_truncate(&print->text, before);
+	return r;
 }
 
 /* Returns R, or ERR_SNAPSHOT_EXPIRED: what was read may be wrong, and is not printed. */
@@ -281,7 +288,7 @@ int print_end(struct print *print, const char *rv, const char *token)
 			buf_printf(out, yaml ? "  continue: %s\n"
 					     : "        \"continue\": \"%s\",\n", token);
 		buf_str(out, yaml ? "  resourceVersion: " : "        \"resourceVersion\": ");
-		json_write_string(bytes_str(rv), out);
+		json_write_string(bytes_str(print->server_order ? rv : ""), out); /* kubectl leaves it empty */
 		buf_str(out, yaml ? "\n" : "\n    }\n}\n");
 		break;
 	case PRINT_COUNT:

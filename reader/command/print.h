@@ -36,11 +36,13 @@ struct print {
 	enum print_format format;
 	bool single;     /* JSON and YAML print one object without a List around it */
 	bool managed_fields; /* JSON and YAML have metadata.managedFields; the caller sets it */
+	bool server_order; /* JSON and YAML have keys and numbers as the server sent them; the caller sets it */
 	bool several;    /* kinds are printed: their names have the kind before them */
 	struct kinf_snapshot *snapshot; /* what the objects are read from */
 	char singular[256]; /* "pod", "deployment.apps": for -o name */
 	uint64_t count;
 	struct buf text;
+	struct buf less, sorted; /* the object as JSON and YAML print it */
 	struct sheet_args sheet_args; /* of tables; the caller fills it */
 	bool namespaces; /* tables have a column of namespaces; the caller sets it */
 	struct sheet sheet;

@@ -286,7 +286,7 @@ static void rbac_put(struct buf *out, const char *text)
 {
 	size_t size = strlen(text);
 	bool word = size && strspn(text, LOWER DIGITS "-.") == size && strchr(LOWER, text[0]) &&
-		    yaml_string_style(bytes_str(text), false) == YAML_STYLE_PLAIN;
+		    yaml_string_style(bytes_str(text), false) == YAML_STYLE_WORD;
 
 	if (word)
 		buf_str(out, text);

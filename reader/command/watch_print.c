@@ -8,6 +8,7 @@
 #include "common/err.h"
 #include "common/value/json.h"
 #include "common/value/omit.h"
+#include "common/value/sort.h"
 #include "common/value/yaml.h"
 #include "reader/command/print.h"
 #include "reader/handle.h"
@@ -63,17 +64,19 @@ static int watch_print_json(const struct watch_print_event *event, struct buf *o
 static int watch_print_yaml(
 	struct watch_print *print, const struct watch_print_event *event, struct buf *out)
 {
-	CLEANUP(buf_release) struct buf less = BUF_INIT;
+	CLEANUP(buf_release) struct buf less = BUF_INIT, sorted = BUF_INIT;
 
 	if (!event->object)
 		return 0;
 	struct bytes body = event->object->body;
 	int r = omit_member(body, "metadata", "managedFields", &less);
+	if (r >= 0)
+		r = value_sort(r == FOUND ? buf_bytes(&less) : body, VALUE_ORDER_YAML, &sorted);
 	if (r < 0)
 		return r;
 	buf_str(out, print->more ? "---\n" : "");
 	print->more = true;
-	return yaml_write(r == FOUND ? buf_bytes(&less) : body, out);
+	return yaml_write(buf_bytes(&sorted), false, out);
 }
 
 int watch_print(struct watch_print *print, const struct watch_print_event *event, struct buf *out)

@@ -5,22 +5,26 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/value/json.h"
+#include "common/value/sort.h"
 #include "common/value/value.h"
 #include "common/value/yaml.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check(struct json_parser *parser, struct bytes document)
 {
-	struct buf text = BUF_INIT, again = BUF_INIT, yaml = BUF_INIT;
+	struct buf text = BUF_INIT, again = BUF_INIT, yaml = BUF_INIT, sorted = BUF_INIT;
 
 	REQUIRE(value_verify(document) == 0);
 	REQUIRE(json_write(document, 0, &text) == 0);
 	REQUIRE(json_parse(parser, buf_bytes(&text), NULL, &again) == 0);
 	REQUIRE(bytes_equal(document, buf_bytes(&again)));
-	REQUIRE(yaml_write(document, &yaml) == 0);
+	REQUIRE(value_sort(document, VALUE_ORDER_YAML, &sorted) == 0);
+	REQUIRE(value_verify(buf_bytes(&sorted)) == 0);
+	REQUIRE(yaml_write(buf_bytes(&sorted), true, &yaml) == 0);
 	buf_release(&text);
 	buf_release(&again);
 	buf_release(&yaml);
+	buf_release(&sorted);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -47,7 +47,8 @@ def test_get_without_a_name_prints_a_list(cluster, kinf):
     simulator, store = cluster
     listed = kinf("get", "pods", "-o", "json", check=True).json
     assert (listed["kind"], listed["apiVersion"]) == ("List", "v1")
-    assert listed["metadata"]["resourceVersion"] and "continue" not in listed["metadata"]
+    assert listed["metadata"] == {"resourceVersion": ""}, "kubectl's is empty"
+    assert kinf("get", "pods", "-o", "json", "--server-order", check=True).json["metadata"]["resourceVersion"]
     assert [f"{o['metadata']['namespace']}/{o['metadata']['name']}" for o in listed["items"]] == list(simulator.truth("pods"))
 
 

@@ -35,20 +35,20 @@ def spec_of(text):
 def test_each_value_comes_back_as_it_was_sent(odd, key):
     """Compares numbers by their spelling, strings by their characters, and maps with the order of their keys."""
     _, store = odd
-    got = spec_of(store.kinf("get", "widgets", "web/odd", "-o", "json", check=True).stdout)[key]
+    got = spec_of(store.kinf("get", "widgets", "web/odd", "-o", "json", "--server-order", check=True).stdout)[key]
     assert got == read(dict(ODD_VALUES)[key])
 
 
 def test_keys_keep_their_order(odd):
     simulator, store = odd
-    got = read(store.kinf("get", "widgets", "odd", "-n", "web", "-o", "json", check=True).stdout)
+    got = read(store.kinf("get", "widgets", "odd", "-n", "web", "-o", "json", "--server-order", check=True).stdout)
     assert got == sent(simulator, "web/odd")
 
 
 def test_lists_and_events_print_the_object_as_get_does(odd):
     simulator, store = odd
     truth = sent(simulator, "web/odd")
-    listed = read(store.kinf("get", "widgets", "--prefix", "odd", "-o", "json", check=True).stdout)
+    listed = read(store.kinf("get", "widgets", "--prefix", "odd", "-o", "json", "--server-order", check=True).stdout)
     assert dict(members(listed))["items"] == ("list", [truth])
     event = read(store.kinf("watch", "widgets", "--prefix", "odd", "-o", "json", "--count", "1", check=True).stdout)
     assert dict(members(event))["object"] == truth
@@ -61,7 +61,7 @@ def test_yaml_output_parses_to_the_same_object(odd):
     values = [(k, t) for k, t in ODD_VALUES if k not in ("huge", "escapes")]
     simulator.put("widgets", odd_widget("plain", values=values))
     eventually(lambda: "web/plain" in store.objects("widgets"))
-    text = store.kinf("get", "widgets", "web/plain", "-o", "yaml", check=True).stdout
+    text = store.kinf("get", "widgets", "web/plain", "-o", "yaml", "--server-order", check=True).stdout
     got, truth = yaml.safe_load(text), simulator.truth("widgets")["web/plain"]
     # YAML 1.1 reads an exponent without a decimal point as a string; all other values must be equal.
     for key, spelling in (("exponent", "1E5"), ("small", "1e-7")):
@@ -83,7 +83,7 @@ def test_an_object_nested_a_hundred_levels_deep_comes_back(odd):
     deep = '{"a":[' * 50 + "1.0" + "]}" * 50
     simulator.put("widgets", odd_widget("deep", values=[("deep", deep)]))
     eventually(lambda: "web/deep" in store.objects("widgets"))
-    assert spec_of(store.kinf("get", "widgets", "web/deep", "-o", "json", check=True).stdout)["deep"] == read(deep)
+    assert spec_of(store.kinf("get", "widgets", "web/deep", "-o", "json", "--server-order", check=True).stdout)["deep"] == read(deep)
 
 
 def test_a_change_of_a_numbers_spelling_is_stored(odd):
@@ -91,7 +91,7 @@ def test_a_change_of_a_numbers_spelling_is_stored(odd):
     simulator.put("widgets", odd_widget("number", values=[("n", "1.0")]))
     eventually(lambda: "web/number" in store.objects("widgets"))
     simulator.put("widgets", odd_widget("number", values=[("n", "1.00")]))
-    get = lambda: spec_of(store.kinf("get", "widgets", "web/number", "-o", "json", check=True).stdout)["n"]
+    get = lambda: spec_of(store.kinf("get", "widgets", "web/number", "-o", "json", "--server-order", check=True).stdout)["n"]
     eventually(lambda: get() == ("number", "1.00"))
 
 

@@ -7,7 +7,9 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/value/json.h"
+#include "common/value/sort.h"
 #include "common/value/yaml.h"
+#include "tests/unit/yaml_recorded.h"
 
 static void to_msgpack(const char *json, struct buf *out)
 {
@@ -26,7 +28,7 @@ static char *written(const char *json)
 	struct buf yaml = BUF_INIT;
 
 	to_msgpack(json, &body);
-	int r = yaml_write(buf_bytes(&body), &yaml);
+	int r = yaml_write(buf_bytes(&body), false, &yaml);
 	cr_assert_eq(r, 0, "%s", err_text(r));
 	(void)buf_cstr(&yaml);
 	cr_assert_eq(buf_error(&yaml), 0);
@@ -72,7 +74,41 @@ Test(yaml_write, numbers_are_their_text)
 Test(yaml_write, several_lines_are_a_block)
 {
 	expect("{\"a\":\"x\\n  y\\n\",\"b\":\"x\\ny\",\"c\":\"x\\n\\n\"}",
-		"a: |\n  x\n    y\nb: |-\n  x\n  y\nc: \"x\\n\\n\"\n");
+		"a: |\n  x\n    y\nb: |-\n  x\n  y\nc: |+\n  x\n\n");
+}
+
+Test(yaml_write, sorted_documents_are_written_as_kubectl_writes_them)
+{
+	for (size_t i = 0; i < sizeof(recorded) / sizeof(*recorded); i++) {
+		struct buf body = BUF_INIT, sorted = BUF_INIT, yaml = BUF_INIT;
+
+		to_msgpack(recorded[i].json, &body);
+		cr_assert_eq(value_sort(buf_bytes(&body), VALUE_ORDER_YAML, &sorted), 0);
+		cr_assert_eq(yaml_write(buf_bytes(&sorted), false, &yaml), 0);
+		cr_expect_str_eq(buf_cstr(&yaml), recorded[i].yaml, "%s", recorded[i].json);
+		buf_release(&body);
+		buf_release(&sorted);
+		buf_release(&yaml);
+	}
+}
+
+Test(yaml_write, an_item_of_a_list_is_indented_and_folded_as_one)
+{
+	CLEANUP(buf_release) struct buf body = BUF_INIT, yaml = BUF_INIT, text = BUF_INIT;
+
+	buf_str(&text, "{\"a\":\"");
+	for (int i = 0; i < 20; i++)
+		buf_str(&text, "word ");
+	buf_str(&text, "\",\"b\":\"x\\ny\"}");
+	to_msgpack(buf_cstr(&text), &body);
+	for (int i = 0; i < 2; i++)
+		cr_assert_eq(yaml_write(buf_bytes(&body), true, &yaml), 0);
+	static const char item[] =
+		"- a: 'word word word word word word word word word word word word word word word word\n"
+		"    word word word word '\n  b: |-\n    x\n    y\n";
+	buf_reset(&text);
+	buf_printf(&text, "%s%s", item, item);
+	cr_assert_str_eq(buf_cstr(&yaml), buf_cstr(&text));
 }
 
 Test(yaml_write, a_damaged_body_is_an_error_and_leaves_the_output)
@@ -81,9 +117,9 @@ Test(yaml_write, a_damaged_body_is_an_error_and_leaves_the_output)
 	CLEANUP(buf_release) struct buf out = BUF_INIT;
 
 	buf_str(&out, "before");
-	cr_assert_eq(yaml_write(BYTES(cut, sizeof(cut)), &out), ERR_CORRUPT);
+	cr_assert_eq(yaml_write(BYTES(cut, sizeof(cut)), false, &out), ERR_CORRUPT);
 	cr_assert_eq(out.size, 6);
-	cr_assert_eq(yaml_write(BYTES(cut, 0), &out), ERR_CORRUPT);
+	cr_assert_eq(yaml_write(BYTES(cut, 0), false, &out), ERR_CORRUPT);
 }
 
 Test(yaml_write, a_full_output_is_an_error_and_as_long_as_before)
@@ -92,18 +128,19 @@ Test(yaml_write, a_full_output_is_an_error_and_as_long_as_before)
 
 	buf_init(&out, 8);
 	to_msgpack("{\"name\":\"longer than that\"}", &body);
-	cr_assert_eq(yaml_write(buf_bytes(&body), &out), ERR_TOO_LARGE);
+	cr_assert_eq(yaml_write(buf_bytes(&body), false, &out), ERR_TOO_LARGE);
 	cr_assert_eq(out.size, 0);
 	buf_release(&out);
 }
 
 /* ---- what is written reads back the same ---- */
 
-/* Strings that a YAML reader takes for something else, or that no plain scalar can carry. */
+/* Strings that a YAML reader takes for something else, or that no plain scalar can carry. kubectl writes << and = plain, which
+ * some readers refuse. */
 static const char *const awkward[] = {"", " ", "a ", " a", "~", "null", "Null", "true", "False", "yes",
 	"NO", "on", "Off", "y", "n", "1", "-1", "+1", "1e3", "1E+3", "0x1F", "0o17", "017", "0b11", "1_000",
 	"1.", ".5", "1.5", "-.inf", ".NaN", "1:30", "1:30.5", "2026-01-01", "2026-01-01T00:00:00Z",
-	"2026-1-1", "<<", "=", "-", "- a", "?", ": a", "a: b", "a:", "a #b", "#a", "*", "&a", "!a", "|", ">",
+	"2026-1-1", "-", "- a", "?", ": a", "a: b", "a:", "a #b", "#a", "*", "&a", "!a", "|", ">",
 	"%a", "@a", "`a", "'", "\"", "\"a\"", "[a]", "{a}", "a, b", ",", "---", "...", "--- a", "a\tb", "\t",
 	"a\nb", "a\nb\n", "a\n\n", "\n", "\na", " a\nb", "a \nb", "a\n b\n  c", "a\n#b\n", "a\r\nb", "\r",
 	"\x01", "\x7f", "a\xc2\x85" "b", "a\n\xe2\x80\xa8" "b", "\xef\xbb\xbf" "a", "\xf0\x9f\x98\x80",
