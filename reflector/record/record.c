@@ -368,8 +368,7 @@ int record_drop_event(struct record_feed *feed)
 bool record_is_deletion(const struct arrival *arrival)
 {
 	/* An equal RV is accepted: some servers leave the last state's RV in a DELETED. */
-	return arrival->has_head && record_same_uid(arrival) &&
-		rv_compare(arrival->identity.rv, arrival->head.rv) != -1;
+	return arrival->has_head && rv_compare(arrival->identity.rv, arrival->head.rv) != -1;
 }
 
 int record_append_deleted(struct record_feed *feed, const struct arrival *arrival,
@@ -377,8 +376,11 @@ int record_append_deleted(struct record_feed *feed, const struct arrival *arriva
 {
 	struct bytes body;
 	uint64_t seq;
-	int r = record_parse_body(feed, arrival, object, &body);
 
+	/* Its addition was lost, or the event has no uid: it is no last state of what the head is of. */
+	if (!record_same_uid(arrival))
+		return record_append_gone(feed, arrival, arrival->head.uid);
+	int r = record_parse_body(feed, arrival, object, &body);
 	/* Else an object that is never readable would stay for ever. */
 	if (r == RECORD_UNFIT || (r == RECORD_UNREADABLE && tolerant))
 		return record_append_gone(feed, arrival, arrival->identity.uid);

@@ -34,9 +34,10 @@ static inline bool record_same_uid(const struct arrival *arrival)
  * that could be read; an error. */
 int record_arrive(struct record_feed *feed, struct bytes object, bool cut,
 	struct arrival *arrival);
-/* Tells whether a DELETED event is about the object that the head is of. */
+/* Returns whether a DELETED event ends what the head is of. The key decides, not the uid: what the server deletes is
+ * newer than the head, unless its RV says that it is a replay. */
 bool record_is_deletion(const struct arrival *arrival);
-/* Records the deletion, with the last state unless that is too large or (TOLERANT) unreadable. */
+/* Records the deletion, with the last state unless that is of another uid, too large or (TOLERANT) unreadable. */
 int record_append_deleted(struct record_feed *feed, const struct arrival *arrival,
 	struct bytes object, bool tolerant);
 /* Counts an event that is no news. */

@@ -108,8 +108,10 @@ void model_event(struct model *model, unsigned feed, int key, struct object obje
 	struct object known = model->feed[feed].head[key].object;
 
 	if (!object.there) {
-		if (known.there && known.uid == object.uid && object.rv > known.rv)
+		if (known.there && object.rv > known.rv && known.uid == object.uid)
 			change(model, feed, key, DELETED, 0, object);
+		else if (known.there && object.rv > known.rv)
+			change(model, feed, key, DELETED, STATE_UNKNOWN, known);
 		return;
 	}
 	if (known.there && object.rv <= known.rv)

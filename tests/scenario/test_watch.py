@@ -128,15 +128,29 @@ def test_c38_replayed_events_change_nothing(simulator, store, watching):
     old = [dict(o, spec={"replayed": True}) for o in truth.values()]
     equal = event("MODIFIED", typed(old[0]))
     older = event("MODIFIED", typed(old[1], resourceVersion="1")) + event("DELETED", typed(old[2], resourceVersion="1"))
-    other_uid = event("DELETED", typed(old[3], uid="another", resourceVersion=str(int(simulator.rv) + 1)))
+    other_uid = event("DELETED", typed(old[3], uid="another", resourceVersion="1"))
     replay = simulator.fault(verb="watch", count=1, hold=True, body=equal + older + other_uid)
     simulator.drop()
     eventually(lambda: simulator.fault_hits(replay) == 1)
-    simulator.create("nodes", 2)  # uses up the version of the event with the other uid
     simulator.put("pods", pod("after"))
     simulator.drop()
     store.wait_equal(simulator, "pods")
     assert changes(follower.lines) == [("ADDED", "web/after")]
+    store.verify()
+
+
+@pytest.mark.parametrize("uid", ["another", None])
+def test_c71_a_deletion_of_another_uid_or_of_none_deletes_what_has_the_name(simulator, store, watching, uid):
+    simulator.put("pods", pod("lost"))
+    store.wait_equal(simulator, "pods")
+    follower = store.follower("watch", "pods", "-o", "json", "--no-initial")
+    eventually(lambda: "SYNC" in follower.out)
+    gone = typed(simulator.truth("pods")["web/lost"], resourceVersion=str(int(simulator.rv) + 1))
+    gone["metadata"] = {key: value for key, value in gone["metadata"].items() if key != "uid"} | ({"uid": uid} if uid else {})
+    simulator.fault(verb="watch", count=1, hold=True, body=event("DELETED", gone))
+    simulator.drop()
+    eventually(lambda: changes(follower.lines) == [("DELETED", "web/lost")])
+    assert "web/lost" not in store.objects("pods")
     store.verify()
 
 

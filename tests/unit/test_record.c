@@ -279,7 +279,7 @@ Test(record, c38_replays_and_strangers_are_dropped_and_counted)
 	event(&rig, WATCH_MODIFIED, pod("a", "ua", "4"));    /* older */
 	event(&rig, WATCH_ADDED, pod("a", "older", "3"));    /* an older one of that name */
 	event(&rig, WATCH_DELETED, pod("a", "ua", "4"));     /* before what we have */
-	event(&rig, WATCH_DELETED, pod("a", "other", "11")); /* not this one */
+	event(&rig, WATCH_DELETED, pod("a", "older", "4"));  /* the deletion of that older one */
 	event(&rig, WATCH_DELETED, pod("z", "uz", "11"));    /* never seen */
 	cr_assert_str_eq(log_after(&rig, seq), "");
 	cr_assert_eq(stats_get(rig.stats, STAT_DROPPED_EVENTS), 6);
@@ -294,6 +294,38 @@ Test(record, c42_another_uid_is_a_deletion_and_a_new_object)
 	uint64_t seq = last_seq(&rig);
 	event(&rig, WATCH_MODIFIED, pod("a", "new", "11"));
 	cr_assert_str_eq(log_after(&rig, seq), "DELETED? d/a@11 ADDED d/a@11");
+	tear_down(&rig);
+}
+
+Test(record, c71_a_deletion_of_another_uid_or_of_none_deletes_what_has_the_name)
+{
+	struct rig rig;
+
+	first_list(&rig);
+	uint64_t seq = last_seq(&rig);
+	event(&rig, WATCH_DELETED, pod("a", "other", "11"));
+	event(&rig, WATCH_DELETED, pod("b", "", "12"));
+	event(&rig, WATCH_DELETED, pod("b", "ub", "13"));
+	cr_assert_str_eq(log_after(&rig, seq), "DELETED? d/a@11 DELETED? d/b@12");
+	check_checkpoint(&rig, "13", false);
+	event(&rig, WATCH_ADDED, pod("b", "", "14"));
+	event(&rig, WATCH_DELETED, pod("b", "ub", "15"));
+	cr_assert_str_eq(log_after(&rig, seq), "DELETED? d/a@11 DELETED? d/b@12 ADDED d/b@14 DELETED? d/b@15");
+	tear_down(&rig);
+}
+
+Test(record, c71_so_does_one_of_a_stream_that_is_a_list)
+{
+	struct rig rig;
+	struct api_event gone = {.type = WATCH_DELETED, .object = bytes_str(pod("a", "other", "11"))};
+
+	first_list(&rig);
+	uint64_t seq = last_seq(&rig);
+	cr_assert_eq(record_list_begin(&rig.record.feed), 0);
+	cr_assert_eq(record_initial(&rig.record.feed, &gone, false), RECORD_TAKEN);
+	item(&rig, "b", "ub", "6");
+	end_list(&rig, "20");
+	cr_assert_str_eq(log_after(&rig, seq), "LIST_BEGIN @10 DELETED? d/a@11 LIST_END @20");
 	tear_down(&rig);
 }
 
