@@ -13,6 +13,7 @@
 #include "reader/serve/answer_internal.h"
 #include "reader/serve/api_bookmark.h"
 #include "reader/serve/api_object.h"
+#include "reader/serve/api_protobuf.h"
 
 /* ---- tables ---- */
 
@@ -121,7 +122,8 @@ static int encode_object(
 		return encode_table_of_one(encoder, body, rv, out);
 	case API_FORM_METADATA:
 	case API_FORM_METADATA_LIST:
-		return api_object_write_metadata(body, accept->version, rv, out);
+		return accept->protobuf ? api_protobuf_object(body, rv, out)
+					: api_object_write_metadata(body, accept->version, rv, out);
 	default:
 		return api_object_write(body, false, rv, out);
 	}
@@ -167,6 +169,8 @@ int answer_encode_begin(
 	CLEANUP(buf_release) struct buf metadata = BUF_INIT;
 	const struct answer_request *request = encoder->request;
 
+	if (request->accept.protobuf)
+		return api_protobuf_begin(&(struct api_protobuf_list){page->rv, page->token, page->remaining, page->size}, out);
 	if (encode_is_custom_list(request)) {
 		buf_printf(out, "{\"apiVersion\":\"%s\",\"items\":[", request->path.group_version);
 		return buf_error(out);
@@ -197,13 +201,15 @@ int answer_encode_item(struct answer_encoder *encoder, struct bytes body, struct
 {
 	const struct answer_request *request = encoder->request;
 
-	if (encoder->items++)
+	if (encoder->items++ && !request->accept.protobuf)
 		buf_byte(out, ',');
 	switch (request->accept.form) {
 	case API_FORM_TABLE:
 		return encode_row(request, body, BYTES_NONE, request->options.include, out);
 	case API_FORM_METADATA_LIST:
-		return api_object_write_metadata(body, request->accept.version, BYTES_NONE, out);
+		return request->accept.protobuf
+			? api_protobuf_item(body, out)
+			: api_object_write_metadata(body, request->accept.version, BYTES_NONE, out);
 	default:
 		return api_object_write(body, custom_is_builtin_group(request->feed->definition.group),
 			BYTES_NONE, out);
@@ -215,6 +221,8 @@ int answer_encode_end(
 {
 	const struct answer_request *request = encoder->request;
 
+	if (request->accept.protobuf)
+		return api_protobuf_end(out);
 	if (!encode_is_custom_list(request)) {
 		buf_str(out, "]}");
 		return buf_error(out);
@@ -235,10 +243,13 @@ void answer_encode_count(const struct answer_encoder *encoder)
 int answer_encode_event(struct answer_encoder *encoder, const char *type, struct bytes body,
 	struct bytes rv, struct buf *out)
 {
+	const struct api_accept *accept = &encoder->request->accept;
 	const struct answer_encoder before = *encoder;
 	size_t size = out->size;
 
 	encode_count(encoder->request, 1);
+	if (accept->protobuf)
+		return api_protobuf_event(type, body, rv, out);
 	buf_printf(out, "{\"type\":\"%s\",\"object\":", type);
 	int r = encode_object(encoder, body, rv, out);
 	if (r < 0) {
@@ -251,31 +262,33 @@ int answer_encode_event(struct answer_encoder *encoder, const char *type, struct
 	return buf_error(out);
 }
 
-/* Puts the row of a bookmark: of an object with metadata only, also if other rows include whole
- * objects. */
-static void encode_bookmark_row(
-	const struct answer_request *request, const char *rv, bool ends_initial, struct buf *out)
+/* Puts the object of a bookmark, with metadata only. */
+static void encode_bookmark_object(const char *rv, bool ends_initial, struct buf *body)
 {
-	CLEANUP(buf_release) struct buf body = BUF_INIT;
-	size_t before = out->size;
-	size_t root = value_open_map(&body);
+	size_t root = value_open_map(body);
 
-	value_put_string(&body, BYTES_LIT("metadata"));
-	size_t metadata = value_open_map(&body);
-	value_put_string(&body, BYTES_LIT("resourceVersion"));
-	value_put_string(&body, bytes_str(rv));
+	value_put_string(body, BYTES_LIT("metadata"));
+	size_t metadata = value_open_map(body);
+	value_put_string(body, BYTES_LIT("resourceVersion"));
+	value_put_string(body, bytes_str(rv));
 	if (ends_initial) {
-		value_put_string(&body, BYTES_LIT("annotations"));
-		size_t annotations = value_open_map(&body);
-		value_put_string(&body, BYTES_LIT("k8s.io/initial-events-end"));
-		value_put_string(&body, BYTES_LIT("true"));
-		value_close(&body, annotations, 1);
+		value_put_string(body, BYTES_LIT("annotations"));
+		size_t annotations = value_open_map(body);
+		value_put_string(body, BYTES_LIT("k8s.io/initial-events-end"));
+		value_put_string(body, BYTES_LIT("true"));
+		value_close(body, annotations, 1);
 	}
-	value_close(&body, metadata, ends_initial ? 2 : 1);
-	value_close(&body, root, 1);
-	int r = buf_error(&body);
-	if (r == 0)
-		r = encode_row(request, buf_bytes(&body), BYTES_NONE, API_INCLUDE_METADATA, out);
+	value_close(body, metadata, ends_initial ? 2 : 1);
+	value_close(body, root, 1);
+}
+
+/* Puts the row of a bookmark, which has metadata also if other rows include whole objects. */
+static void encode_bookmark_row(
+	const struct answer_request *request, struct bytes body, struct buf *out)
+{
+	size_t before = out->size;
+	int r = encode_row(request, body, BYTES_NONE, API_INCLUDE_METADATA, out);
+
 	if (r < 0) {
 		err_ignore(r, "the caller asks for the buffer's error; the row is left out");
 		if (out->size > before)
@@ -314,10 +327,16 @@ void answer_encode_bookmark(
 {
 	const struct answer_request *request = encoder->request;
 	const struct feed_definition *d = &request->feed->definition;
-	CLEANUP(buf_release) struct buf notes = BUF_INIT;
+	CLEANUP(buf_release) struct buf notes = BUF_INIT, body = BUF_INIT;
 	bool plain = request->accept.form != API_FORM_TABLE && request->accept.form != API_FORM_METADATA;
 	char metadata[TIMELINE_RV_SIZE + 32];
 
+	encode_bookmark_object(rv, ends_initial, &body);
+	if (request->accept.protobuf) {
+		int r = api_protobuf_event("BOOKMARK", buf_bytes(&body), BYTES_NONE, out);
+		err_ignore(r, "the caller asks for the buffer's error");
+		return;
+	}
 	encode_annotations(
 		request, plain ? api_bookmark_annotation(d->group, d->kind) : "", ends_initial, &notes);
 	const char *note = buf_cstr(&notes), *comma = notes.size ? "," : "";
@@ -325,7 +344,7 @@ void answer_encode_bookmark(
 	(void)snprintf(metadata, sizeof(metadata), "\"resourceVersion\":\"%s\"", rv);
 	if (request->accept.form == API_FORM_TABLE) {
 		encode_table_head(encoder, metadata, out);
-		encode_bookmark_row(request, rv, ends_initial, out);
+		encode_bookmark_row(request, buf_bytes(&body), out);
 		buf_str(out, "]}");
 	} else if (request->accept.form == API_FORM_METADATA) {
 		buf_printf(out,
@@ -345,6 +364,11 @@ void answer_encode_bookmark(
 
 void answer_encode_error(const struct answer_request *request, struct buf *out)
 {
+	if (request->accept.protobuf) {
+		int failed = api_protobuf_error(&request->status, out);
+		err_ignore(failed, "the caller asks for the buffer's error");
+		return;
+	}
 	buf_str(out, "{\"type\":\"ERROR\",\"object\":");
 	int r = api_status_write(&request->status, out);
 	err_ignore(r, "the caller asks for the buffer's error");

@@ -169,8 +169,8 @@ static int group_name(const struct answer_request *request, struct buf *name)
 	const struct api_options *o = &request->options;
 	const char *const texts[] = {o->labels ? selector_text(o->labels) : "",
 		o->fields ? selector_text(o->fields) : "", request->accept.version};
-	const unsigned char form[] = {
-		(unsigned char)request->accept.form, (unsigned char)o->include};
+	const unsigned char form[] = {(unsigned char)request->accept.form, request->accept.protobuf,
+		(unsigned char)o->include};
 
 	buf_put(name, form, sizeof(form));
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)

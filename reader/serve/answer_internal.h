@@ -165,7 +165,7 @@ void answer_request_free(struct answer_request **request);
 /* Returns whether the client wants indented JSON. */
 static inline bool answer_is_pretty(const struct answer_request *request)
 {
-	return request->pretty || request->accept.pretty;
+	return !request->accept.protobuf && (request->pretty || request->accept.pretty);
 }
 
 /* Asks for the decision, and answers from the cache. */
@@ -221,8 +221,10 @@ struct metric_cell *answer_cell(const struct answer_request *request, enum metri
 int answer_refusal_form(struct answer_request *request, int r);
 /* Answers with the Status, or with 500 if R is an error of ours. */
 void answer_refuse(struct answer_request *request, int r);
-/* Answers with JSON, a compact document, indented if the client likes. JSON is changed. */
+/* Answers with JSON, a compact document, indented if the client likes, or with protobuf. JSON is changed. */
 void answer_send(struct answer_request *request, struct buf *json);
+/* Returns the content type of objects, lists and watches. */
+const char *answer_type(const struct answer_request *request);
 
 /* Returns whether the request's feed is not live. Sets its age in seconds, negative if that is unknown, and
  * why it is not. */
@@ -290,6 +292,7 @@ struct answer_encoder {
 struct answer_page {
 	const char *rv, *token;
 	uint64_t remaining;
+	uint64_t size; /* of all items; protobuf only */
 };
 
 /* Each of these appends to OUT and returns: 0; errors. */
@@ -301,7 +304,7 @@ int answer_encode_end(
 	struct answer_encoder *encoder, const struct answer_page *page, struct buf *out);
 /* Counts the items of a list that was given out. */
 void answer_encode_count(const struct answer_encoder *encoder);
-/* Append the line of an event. */
+/* Append an event: a line, or a frame of protobuf. */
 int answer_encode_event(struct answer_encoder *encoder, const char *type, struct bytes body,
 	struct bytes rv, struct buf *out);
 void answer_encode_bookmark(

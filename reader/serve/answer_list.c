@@ -4,7 +4,8 @@
  * so that neither memory nor pages are held, however large the list is and however slow the client.
  *
  * A page's head says whether more follows, so a list with a limit is first measured: the keys are
- * walked up to the end of the page, then the rest is counted. The first 128 KiB are made before the
+ * walked up to the end of the page, then the rest is counted. In protobuf the size of all items stands
+ * before them: they are made once for it, and dropped. The first 128 KiB are made before the
  * head is sent: a smaller answer has a content-length, a larger one may be compressed.
  */
 #include "reader/serve/answer_internal.h"
@@ -20,7 +21,7 @@
 
 #define LIST_PIECE ((size_t)64 << 10)
 
-enum list_stage { LIST_NEW, LIST_MEASURE, LIST_ITEMS, LIST_ENDED };
+enum list_stage { LIST_NEW, LIST_MEASURE, LIST_SIZE, LIST_ITEMS, LIST_ENDED };
 
 /* The text of a list, with all that depends on the text before. A list that starts again makes
  * another. */
@@ -43,6 +44,7 @@ struct answer_list {
 	uint64_t limit;         /* 0: none */
 	uint64_t n;             /* objects measured */
 	uint64_t remaining;
+	uint64_t n_sized, size; /* protobuf: of the items */
 	struct buf last;        /* the last key of the page */
 	struct buf next;        /* the token of the next page; empty: there is none */
 	bool counted;
@@ -113,7 +115,7 @@ static int list_open(struct answer_list *list)
 	bool any = strcmp(o->rv, "0") == 0 && !list->token.rv;
 	bool can = timeline_rv_parse(bytes_str(list->state.rv), &rv) && rv < INT64_MAX;
 	list->limit = any || !can ? 0 : (uint64_t)o->limit;
-	list->stage = list->limit ? LIST_MEASURE : LIST_ITEMS;
+	list->stage = list->limit ? LIST_MEASURE : request->accept.protobuf ? LIST_SIZE : LIST_ITEMS;
 	return 0;
 }
 
@@ -159,6 +161,29 @@ static int list_measure(struct answer_list *list, uint64_t until_ns)
 	}
 	if (selects)
 		list->remaining = 0; /* not said: it is not known how many of them match */
+	list->stage = request->accept.protobuf ? LIST_SIZE : LIST_ITEMS;
+	return answer_objects_restart(list->objects);
+}
+
+/* Adds up the sizes of the items. Returns: 0; AGAIN; errors. */
+static int list_size(struct answer_list *list, uint64_t until_ns)
+{
+	struct answer_encoder encoder = {.request = list->request};
+	CLEANUP(buf_release) struct buf item = BUF_INIT;
+	struct record record;
+	int r = 0;
+
+	while (r == 0 && !(list->limit && list->n_sized == list->limit)) {
+		r = answer_objects_next(list->objects, until_ns, &record);
+		if (r != FOUND)
+			break;
+		buf_reset(&item);
+		r = answer_encode_item(&encoder, record.body, &item);
+		list->size += item.size;
+		list->n_sized++;
+	}
+	if (r < 0 || r == AGAIN)
+		return r;
 	list->stage = LIST_ITEMS;
 	return answer_objects_restart(list->objects);
 }
@@ -177,7 +202,7 @@ static void list_count(struct answer_list *list)
 static int list_items(struct answer_list *list, size_t wanted, uint64_t until_ns)
 {
 	struct list_body *body = &list->body;
-	const struct answer_page page = {list->state.rv, buf_cstr(&list->next), list->remaining};
+	const struct answer_page page = {list->state.rv, buf_cstr(&list->next), list->remaining, list->size};
 	struct record record;
 	int r = 0;
 
@@ -212,6 +237,8 @@ static int list_slice(struct answer_list *list, size_t wanted)
 		r = answer_objects_renew(list->objects);
 	if (r == 0 && list->stage == LIST_MEASURE)
 		r = list_measure(list, until_ns);
+	if (r == 0 && list->stage == LIST_SIZE)
+		r = list_size(list, until_ns);
 	if (r == 0 && list->stage == LIST_ITEMS)
 		r = list_items(list, wanted, until_ns);
 	if (worker->snapshot) /* this process may have been stopped for minutes in the middle of it */
@@ -236,7 +263,7 @@ static int list_pack(struct answer_list *list)
 		buf_consume(&body->out, body->taken);
 		body->taken = 0;
 	}
-	if (end && !pretty)
+	if (end && !pretty && !list->request->accept.protobuf)
 		buf_byte(&body->json, '\n');
 	piece = buf_bytes(&body->json);
 	if (pretty) {
@@ -316,7 +343,7 @@ static void list_stream(struct answer_list *list)
 		answer_refuse(request, r);
 		return;
 	}
-	answer_head(request, "application/json", list->body.gzip != NULL, &head);
+	answer_head(request, answer_type(request), list->body.gzip != NULL, &head);
 	exchange_begin(request->x, 200, head.headers, head.n);
 	exchange_stream(request->x, &source);
 }

@@ -9,6 +9,7 @@
 #include "common/err.h"
 #include "common/proc.h"
 #include "common/timestamp.h"
+#include "reader/serve/api_protobuf.h"
 #include "reader/serve/gzip.h"
 
 void answer_head_put(struct answer_head *head, const char *name, const char *value)
@@ -84,9 +85,16 @@ static void answer_send_body(struct answer_request *request, int code, struct by
 	answer_request_free(&request);
 }
 
-/* Makes the body of an answer from JSON: indented, in INDENTED, or with a line break at its end.
+const char *answer_type(const struct answer_request *request)
+{
+	if (!request->accept.protobuf)
+		return "application/json";
+	return request->verb == ANSWER_WATCH ? API_PROTOBUF_WATCH_TYPE : API_PROTOBUF_TYPE;
+}
+
+/* Makes the body of an answer from JSON: indented, in INDENTED, or with a line break at its end. IS_BINARY: it is none.
  * Without memory the request is answered with 500 and freed. Returns whether there is a body. */
-static bool answer_make_body(struct answer_request *request, bool is_pretty, struct buf *json,
+static bool answer_make_body(struct answer_request *request, bool is_binary, bool is_pretty, struct buf *json,
 	struct buf *indented, struct bytes *ret_body)
 {
 	struct buf *body = is_pretty ? indented : json;
@@ -94,7 +102,7 @@ static bool answer_make_body(struct answer_request *request, bool is_pretty, str
 
 	if (is_pretty)
 		api_pretty_put(&pretty, buf_bytes(json), indented);
-	else
+	else if (!is_binary)
 		buf_byte(json, '\n');
 	int r = buf_error(json);
 	if (r == 0)
@@ -115,7 +123,7 @@ void answer_send(struct answer_request *request, struct buf *json)
 	struct bytes body;
 	bool gzip = false;
 
-	if (!answer_make_body(request, answer_is_pretty(request), json, &indented, &body))
+	if (!answer_make_body(request, request->accept.protobuf, answer_is_pretty(request), json, &indented, &body))
 		return;
 	if (request->gzip && body.size > ANSWER_GZIP_BYTES) {
 		int r = gzip_all(body, &packed);
@@ -123,7 +131,7 @@ void answer_send(struct answer_request *request, struct buf *json)
 		gzip = r == 0;
 		err_ignore(r, "it is sent as it is");
 	}
-	answer_head(request, "application/json", gzip, &head);
+	answer_head(request, answer_type(request), gzip, &head);
 	answer_send_body(request, 200, gzip ? buf_bytes(&packed) : body, &head);
 }
 
@@ -156,7 +164,7 @@ void answer_refuse(struct answer_request *request, int r)
 	 * own, and wait longer after each. The API server says nothing while it is away. */
 	if (request->verb == ANSWER_WATCH && (status->retry_after || status->code == 503))
 		is_pretty = false;
-	if (!answer_make_body(request, is_pretty, &json, &indented, &body))
+	if (!answer_make_body(request, false, is_pretty, &json, &indented, &body))
 		return;
 	if (request->feed && status->code == 410)
 		metric_add(answer_cell(request, METRIC_GONE), 1);

@@ -38,6 +38,7 @@ static int socket_check(struct answer_request *request)
 		: !exchange_header(x, "sec-websocket-key").size ? "the request has no Sec-WebSocket-Key"
 		: protocol.size && memchr(protocol.data, ',', protocol.size)
 			? "a watch over a WebSocket takes one Sec-WebSocket-Protocol at most"
+		: request->accept.protobuf ? "a watch over a WebSocket is given in JSON only"
 			: NULL;
 
 	return why ? api_status_set(&request->status, 400, "BadRequest", "%s", why) : 0;

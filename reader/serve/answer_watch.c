@@ -376,7 +376,7 @@ void answer_watch_begin(struct answer_request *request)
 	request->x->long_running = true;
 	request->resume = watch_timer;
 	answer_watch_set_timer(watch);
-	answer_head(request, "application/json", false, &head);
+	answer_head(request, answer_type(request), false, &head);
 	if (watch->socket)
 		answer_socket_begin(watch);
 	else

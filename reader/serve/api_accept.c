@@ -116,18 +116,21 @@ static bool api_accept_clause(const struct api_accept_clause *clause, bool disco
 	const struct api_accept_conversion *c =
 		discovery ? api_accept_discovery : api_accept_objects;
 
-	if (!api_accept_is_json(clause))
+	bool is_protobuf = !discovery && api_accept_is(clause->type, "application") &&
+			   api_accept_is(clause->subtype, "vnd.kubernetes.protobuf");
+
+	if (!api_accept_is_json(clause) && !is_protobuf)
 		return false;
-	*ret_accept = (struct api_accept){.form = API_FORM_OBJECT, .version = "v1",
+	*ret_accept = (struct api_accept){.form = API_FORM_OBJECT, .version = "v1", .protobuf = is_protobuf,
 		.pretty = bytes_equal(pretty, BYTES_LIT("1"))};
 	if (!as.data && !group.data && !version.data)
-		return true;
+		return !is_protobuf;
 	for (; c->as; c++)
 		if (bytes_equal(as, bytes_str(c->as)) && bytes_equal(group, bytes_str(c->group)) &&
 			bytes_equal(version, bytes_str(c->version))) {
 			ret_accept->form = c->form;
 			ret_accept->version = c->version;
-			return true;
+			return !is_protobuf || (c->form != API_FORM_TABLE && strcmp(c->version, "v1") == 0);
 		}
 	return false;
 }

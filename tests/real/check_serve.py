@@ -43,6 +43,8 @@ KUBECTL = TABLE + ",application/json;as=Table;v=v1beta1;g=meta.k8s.io,applicatio
 META = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 METAS = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 PROTOBUF = "application/vnd.kubernetes.protobuf"
+# As client-go's metadata client asks.
+PROTOBUF_META, PROTOBUF_METAS = (accept.replace("application/json", PROTOBUF) + "," + accept for accept in (META, METAS))
 DISCOVERY = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
 HEADERS = ("content-type", "content-encoding", "vary", "cache-control", "retry-after", "x-content-type-options", "warning")
 
@@ -208,8 +210,13 @@ def requests(rv):
             "beta": "application/json;as=Table;v=v1beta1;g=meta.k8s.io", "metas": METAS, "meta-of-list": META, "metas-beta": METAS.replace("v=v1", "v=v1beta1"),
             "other-group": "application/json;as=Table;v=v1;g=x", "quality-0": "application/json;q=0", "quality": "application/yaml;q=0.1,application/json;q=0.9", "stream": "application/json;stream=watch",
             "charset": "application/json;charset=utf-8", "quality-bad": TABLE + ";q=x,application/json", "pretty": "application/json;pretty=1", "garbage": ";;;", "unknown-as": "application/json;as=Foo;v=v1;g=meta.k8s.io", "cbor": "application/cbor",
-            "protobuf-metas": METAS.replace("application/json", PROTOBUF) + "," + METAS}.items():
+            "metas-protobuf": PROTOBUF_METAS, "metas-beta-protobuf": PROTOBUF_METAS.replace("v=v1", "v=v1beta1") + "," + META}.items():
         found[f"accept-{name}"] = (PODS, {"accept": accept})
+    for name, path in {"all": ALL, "page": PODS + "?limit=2", "custom": GADGETS, "none": "/api/v1/namespaces/zzz/pods", "pretty": PODS + "?pretty=true",
+                       "labels": PODS + "?labelSelector=app%3Dapp0", "nodes": "/api/v1/nodes"}.items():
+        found[f"metas-protobuf-{name}"] = (path, {"accept": PROTOBUF_METAS})
+    for name, path in {"get": PODS + "/p0", "custom": GADGETS + "/g0"}.items():
+        found[f"meta-protobuf-{name}"] = (path, {"accept": PROTOBUF_META})
     found["accept-many"] = (PODS, {"accept": ", ".join(f"application/x{i}" for i in range(1000)) + ", application/json"})
     found["range"] = (PODS + "/p0", {"range": "bytes=0-9"})
     found["conditions"] = (PODS + "/p0", {"if-none-match": "*", "if-match": '"x"', "if-modified-since": "Fri, 01 Jan 2100 00:00:00 GMT"})
@@ -300,6 +307,10 @@ WATCHES = {
 }
 WATCH_FORMS = {"table": (PODS, TABLE), "table-initial": (PODS + "?resourceVersion=0", KUBECTL), "table-none": (PODS + "?includeObject=None", TABLE),
                "table-object": (PODS + "?includeObject=Object", TABLE), "table-custom": (GADGETS, TABLE), "table-bookmarks": (PODS + "?allowWatchBookmarks=true", TABLE),
+               "metadata-protobuf": (PODS, PROTOBUF_META), "metadata-protobuf-custom": (GADGETS, PROTOBUF_META),
+               "metadata-protobuf-bookmarks": (PODS + "?allowWatchBookmarks=true", PROTOBUF_META),
+               "metadata-protobuf-initial": (PODS + "?sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&resourceVersion=", PROTOBUF_META),
+               "metadata-protobuf-old": (PODS + "?resourceVersion=1", PROTOBUF_META),
                "metadata": (PODS, META), "metadata-custom": (GADGETS, META), "metadata-bookmarks": (PODS + "?allowWatchBookmarks=true", META), "metadata-list-form": (PODS, METAS),
                "any": (PODS, "*/*"), "stream": (PODS, "application/json;stream=watch")}
 
@@ -316,7 +327,7 @@ APART = {
     "every table /apis/flowcontrol.apiserver.k8s.io/v1/flowschemas": "rows in the order of names", "version*": "no version of the server is known",
     "viewer-version": "no version of the server is known", "api-v1": "only what is served", "apps-v1": "only what is served",
     "custom-v1": "only what is served", "viewer-document": "only what is served", "pretty-discovery": "only what is served", "aggregated*": "only what is served",
-    "accept-yaml": "JSON only", "accept-protobuf*": "JSON only", "accept-cbor": "JSON only", "accept-html": "names JSON only", "accept-v9": "names JSON only",
+    "accept-yaml": "JSON only", "accept-protobuf*": "objects in JSON only", "accept-metas-beta-protobuf": "protobuf of v1 only", "accept-cbor": "JSON only", "accept-html": "names JSON only", "accept-v9": "names JSON only",
     "accept-upper*": "names JSON only", "accept-other-group": "names JSON only", "accept-unknown-as": "names JSON only", "accept-garbage": "names JSON only", "accept-watch-yaml": "JSON only",
     "accept-watch-html": "names JSON only", "accept-metas-none": "items [] instead of null", "accept-discovery-html": "names JSON only",
     # Requests that kinf-serve answers otherwise, on purpose.
@@ -325,6 +336,7 @@ APART = {
     "root-of-namespaces": "one path, one object", "token bm9uc2Vuc2U": "the JSON parser has other words", "no-token": "no anonymous user", "basic": "no anonymous user",
     "HEAD*": "answered as GET", "POST list": "writes are not served", "PUT object": "writes are not served", "PATCH object": "writes are not served", "DELETE list": "writes are not served",
     "DELETE object": "writes are not served", "watch metadata-list-form": "406 instead of a stream without events", "watch old": "history begins at our first list",
+    "watch metadata-protobuf-old": "history begins at our first list",
 }
 
 # ---- asking --------------------------------------------------------------------------------------
@@ -387,6 +399,9 @@ CUSTOM_LIST_RV = re.compile(rb'("kind": ?"\w*List",\s*"metadata": ?\{(?:\s*"cont
 CONTINUE = re.compile(rb'("continue": ?")([\w-]+)')
 CURRENT = re.compile(rb"(Too large resource version: \d+, current: )\d+")
 BOOKMARK_RV = re.compile(rb'^(\{"type":"BOOKMARK".*?"resourceVersion":")\d+')
+PROTOBUF_LIST_RV = re.compile(rb"(PartialObjectMetadataList\x12.{2,12}?\n\0\x12.)\d+", re.DOTALL)
+PROTOBUF_CONTINUE = re.compile(rb"(PartialObjectMetadataList\x12.{2,12}?\n\0\x12.N\x1a.)([\w-]+)", re.DOTALL)
+PROTOBUF_BOOKMARK_RV = re.compile(rb"(^\n\x08BOOKMARK.*?\x32.)\d+", re.DOTALL)
 TOO_OLD = re.compile(rb"(too old resource version: \d+ \()\d+")
 COLUMNS = re.compile(rb'"columnDefinitions":\[.*?\](?=,"rows")')
 
@@ -398,6 +413,7 @@ def masked_token(match):
 
 def masked(body):
     for pattern, with_ in ((AGE, b"AGE"), (LIST_RV, rb"\1N"), (CUSTOM_LIST_RV, rb"\1N"), (CONTINUE, masked_token), (CURRENT, rb"\1N"),
+                           (PROTOBUF_LIST_RV, rb"\1N"), (PROTOBUF_CONTINUE, masked_token),
                            (re.compile(rb'"serverAddress": ?"[^"]*"'), b'"serverAddress":""')):
         body = pattern.sub(with_, body)
     return body
@@ -467,9 +483,22 @@ class Check:
         self.note(name, different)
 
 
+def frames(body):
+    """The events of a watch in protobuf."""
+    while body:
+        size = int.from_bytes(body[:4], "big")
+        yield PROTOBUF_BOOKMARK_RV.sub(rb"\1N", body[4:4 + size])
+        body = body[4 + size:]
+
+
 def lines(answer):
     """The events of a watch; a bookmark comes when it comes, so that only the first one of a run counts, and its version does not."""
     found = []
+    if answer.headers.get("content-type", "").startswith(PROTOBUF):
+        for frame in frames(answer.body):
+            if not (frame.startswith(b"\n\x08BOOKMARK") and found and found[-1].startswith(b"\n\x08BOOKMARK") and b"initial-events-end" not in frame):
+                found.append(frame)
+        return found
     for line in masked(answer.body).splitlines():
         line = BOOKMARK_RV.sub(rb"\1N", line)
         if found:  # the API server may send the columns again, from its cache of encoded events
@@ -512,7 +541,7 @@ def check_watches(check, cluster, server, serve, rv):
     for name in dict.fromkeys(name for name, _ in answers):
         theirs, ours = answers[name, server], answers[name, serve]
         if check.names:
-            print(theirs.body.decode(), ours.body.decode(), sep="\n====\n")
+            print(theirs.body.decode(errors="replace"), ours.body.decode(errors="replace"), sep="\n====\n")
         a, b = parts(theirs)[:2] + (lines(theirs),), parts(ours)[:2] + (lines(ours),)
         if a[:2] != b[:2]:
             check.note(name, f"server {a[:2]} kinf-serve {b[:2]}: {ours.body[:300]!r}, server {theirs.body[:300]!r}")
@@ -648,6 +677,7 @@ def main():
         for path in sorted(cluster.all_paths().values()):
             check.compare(f"every {path}", server, serve, path, {})
             check.compare(f"every table {path}", server, serve, path, {"accept": KUBECTL})
+            check.compare(f"every protobuf {path}", server, serve, path, {"accept": PROTOBUF_METAS})
         check_sockets(check, server, serve)
         check_progress(check, cluster, server, serve)
         rv = json.loads(cluster.raw(ALL))["metadata"]["resourceVersion"]

@@ -4,11 +4,12 @@ the same where the simulator knows the answer; where kube-apiserver says more th
 
 import gzip
 import json
+import subprocess
 import urllib.parse
 
 import pytest
 
-from harness import eventually
+from harness import eventually, protobuf
 from harness.objects import pod
 from harness.serve import METADATA, METADATA_LIST, TABLE, Serve
 from harness.store import whole
@@ -408,6 +409,45 @@ def test_a_path_that_is_not_served_is_not_found_in_any_form(serve):
     for path in ("/openapi/v2", "/openapi/v3", "/nosuch"):
         answer = serve.ask(path, accept="application/com.github.proto-openapi.spec.v2@v1.0+protobuf")
         assert (answer.status, answer.json["reason"], answer.message) == (404, "NotFound", "the server could not find the requested resource")
+
+
+def test_metadata_is_given_in_protobuf_to_those_who_prefer_it(workspace):
+    """client-go's metadata client does. A list in protobuf has the size of all items before them, however long it is."""
+    simulator = workspace.simulator()
+    note = {"note": "x" * 3000}
+    simulator.put("pods", [pod(f"p{i:03}", "web", annotations=note) for i in range(200)])
+    simulator.put("pods", pod("one", "shop"))
+    store = workspace.store(simulator=simulator)
+    store.configure(whole("pods"), serve={"listen": ["unix"]}).daemons()
+    store.wait_equal(simulator, "pods")
+    serve = Serve(store, simulator)
+
+    def facts(path):
+        items = serve.ask(path, accept=METADATA_LIST).json["items"]
+        return [{"labels": {}, "annotations": {}, **{name: item["metadata"][name] for name in ("name", "namespace", "uid", "resourceVersion", "labels", "annotations")
+                                                     if name in item["metadata"]}} for item in items]
+
+    for path in ("/api/v1/pods", "/api/v1/namespaces/shop/pods", "/api/v1/namespaces/none/pods", PODS + "?limit=3", PODS + "?limit=100",
+                 PODS + "?labelSelector=app%3Dfront", PODS + "?labelSelector=a%3Db", PODS + "?pretty=true"):
+        answer = serve.ask(path, accept=protobuf.METAS)
+        assert (answer.status, answer.headers["content-type"]) == (200, "application/vnd.kubernetes.protobuf"), path
+        page, items = protobuf.listed(answer.body)
+        assert items == facts(path), path
+        theirs = serve.ask(path, accept=METADATA_LIST).json["metadata"]
+        assert page == {"continue": "", "remainingItemCount": 0, **theirs}, path
+        packed = serve.ask(path, accept=protobuf.METAS, accept_encoding="gzip")
+        body = gzip.decompress(packed.body) if "content-encoding" in packed.headers else packed.body
+        assert body == answer.body, path
+    curl = ["curl", "-sS", "--http2-prior-knowledge", "--unix-socket", serve.socket, "-H", f"Accept: {protobuf.METAS}", f"http://x{PODS}"]
+    assert subprocess.run(curl, capture_output=True).stdout == serve.ask(PODS, accept=protobuf.METAS).body
+    one = serve.ask(PODS + "/p001", accept=protobuf.META)
+    kind, found = protobuf.unwrapped(one.body)
+    assert kind == "PartialObjectMetadata" and protobuf.metadata(found) == facts(PODS)[1]
+    missing = serve.ask(PODS + "/nope", accept=protobuf.META)
+    assert (missing.status, missing.message) == (404, 'pods "nope" not found'), "a Status is JSON"
+    beta = serve.ask(PODS, accept=protobuf.METAS.replace("v=v1", "v=v1beta1"))
+    assert beta.json["apiVersion"] == "meta.k8s.io/v1beta1", "its messages are others"
+    assert serve.ask(PODS, accept="application/vnd.kubernetes.protobuf").status == 406
 
 
 def test_s81_metadata_only(serve):

@@ -8,7 +8,7 @@ import signal
 
 import pytest
 
-from harness import eventually
+from harness import eventually, protobuf
 from harness.objects import pod
 from harness.serve import INITIAL, METADATA, TABLE, Serve, brief
 from harness.store import whole
@@ -404,6 +404,26 @@ def test_lists_are_never_older_than_what_a_watch_has_shown(serve):
             _, _, rv = watch.next()
             shown = serve.ask(PODS + "/p1").json if i % 2 else serve.ask(PODS).json["items"][1]
             assert int(shown["metadata"]["resourceVersion"]) >= int(rv)
+
+
+def test_a_watch_of_metadata_is_given_in_protobuf_to_those_who_prefer_it(serve):
+    path = f"{PODS}?{INITIAL}&allowWatchBookmarks=true&timeoutSeconds=4"
+    with serve.watch(path, accept=protobuf.META) as first, serve.watch(path, accept=METADATA) as second:
+        assert first.response.headers["content-type"] == "application/vnd.kubernetes.protobuf;stream=watch"
+        wanted = [json.loads(second.line()) for _ in range(4)]  # both are live
+        change(serve.simulator)
+        wanted += second.rest()
+        found = list(protobuf.events(first.response.read()))
+    facts = lambda event: (event["type"], event["object"]["kind"], event["object"]["metadata"].get("name", ""),
+                           event["object"]["metadata"]["resourceVersion"], event["object"]["metadata"].get("annotations", {}))
+    ours = [(type_, kind, (m := protobuf.metadata(fields))["name"], m["resourceVersion"], m["annotations"]) for type_, kind, fields in found]
+    assert ours == [facts(event) for event in wanted]
+    assert {event[0] for event in ours} == {"ADDED", "MODIFIED", "DELETED", "BOOKMARK"}
+    old = serve.ask(f"{PODS}?watch=1&resourceVersion=1", accept=protobuf.META)
+    (type_, kind, status), = protobuf.events(old.body)
+    assert (type_, kind, status[4], status[6]) == ("ERROR", "Status", [b"Expired"], [410])
+    with WebSocket(serve.socket, f"{PODS}?watch=1", accept=protobuf.META) as client:
+        assert client.status == 400, "frames of protobuf are no messages of text"
 
 
 def test_watches_go_on_without_the_processor(serve):
