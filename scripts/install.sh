@@ -58,6 +58,7 @@ for unit in packaging/systemd/*.service packaging/systemd/*.socket; do
 done
 put 644 packaging/systemd/sysusers.conf "$prefix/lib/sysusers.d/kinf.conf"
 put 644 packaging/systemd/tmpfiles.conf "$prefix/lib/tmpfiles.d/kinf.conf"
+put 644 packaging/systemd/preset.conf "$prefix/lib/systemd/system-preset/80-kinf.preset"
 # A configuration that was changed stays.
 conf=$root$sysconfdir/kinf/kinf.yaml
 if [ ! -e "$conf" ] || cmp -s packaging/kinf.yaml "$conf"; then

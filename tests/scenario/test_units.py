@@ -57,6 +57,17 @@ def test_user_group_and_directories_are_made(installed, tmp_path):
     assert re.search(r"(?m)^kinf-readers:x:\d+:kinf$", (tmp_path / "etc/group").read_text())
 
 
+def test_a_first_boot_enables_no_unit(installed, tmp_path):
+    """systemd enables all units without a preset where there is no machine-id, as in an image; kinf.service then failed at each boot."""
+    for directory in ("lib/systemd/system", "lib/systemd/system-preset"):
+        shutil.copytree(installed.root / directory, tmp_path / directory)
+    status, said = run("systemctl", f"--root={tmp_path}", "preset-all")
+    assert status == 0, said
+    for name in UNITS:
+        status, said = run("systemctl", f"--root={tmp_path}", "is-enabled", name)
+        assert said.strip() in ("disabled", "indirect"), (name, said)
+
+
 def test_the_installed_configuration_needs_feeds_only(installed, tmp_path):
     text = (installed.destdir / "etc/kinf/kinf.yaml").read_text()
     file = tmp_path / "kinf.yaml"
