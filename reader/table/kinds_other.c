@@ -296,7 +296,61 @@ static const struct printer_cell_row level_cells[] = {
 
 /* ---- the API --------------------------------------------------------------------------------- */
 
-static const struct printer_cell_row crd_cells[] = {CELL_NAME, CELL_CREATED};
+#define CRD_VERSIONS_MAX 32
+
+/* The served versions in the order of their texts, the storage version marked. */
+static enum printer_cell_type crd_versions(struct printer_row *row)
+{
+	struct {
+		struct bytes name;
+		bool stored;
+	} found[CRD_VERSIONS_MAX];
+	struct value_iter iter = printer_items(row, &row->object, "spec.versions");
+	size_t n = 0, start = row->text->size;
+	struct value version;
+
+	while (n < CRD_VERSIONS_MAX && printer_next(row, &iter, &version)) {
+		struct bytes name = printer_text(row, &version, "name");
+		struct value served, stored;
+		size_t at = n;
+
+		if (!printer_find(row, &version, "served", &served) || served.type != VALUE_BOOL || !served.u.b)
+			continue;
+		for (; at && bytes_compare(found[at - 1].name, name) > 0; at--)
+			found[at] = found[at - 1];
+		found[at].name = name;
+		found[at].stored = printer_find(row, &version, "storage", &stored) && stored.type == VALUE_BOOL && stored.u.b;
+		n++;
+	}
+	for (size_t i = 0; i < n; i++) {
+		printer_put_more(row, start, found[i].name);
+		if (found[i].stored)
+			buf_str(row->text, "(storage)");
+	}
+	return PRINTER_STRING;
+}
+
+static enum printer_cell_type crd_established(struct printer_row *row)
+{
+	struct value condition;
+	bool established = printer_condition(row, "status.conditions", "Established", &condition) &&
+			   printer_is(row, &condition, "status", "True");
+
+	buf_str(row->text, established ? "true" : "false");
+	return PRINTER_BOOLEAN;
+}
+
+/* The columns of Kubernetes 1.37; servers before it have Name and Created At. */
+static const struct printer_cell_row crd_cells[] = {
+	CELL_NAME,
+	CELL_TEXT("Scope", "spec.scope", NULL, "Cluster/Namespaced"),
+	CELL_FUNCTION("Versions", "string", 0, crd_versions, "Served versions"),
+	CELL_CREATED,
+	CELL_WIDE("Group", "spec.group", NULL, "API group"),
+	CELL_WIDE("Kind", "spec.names.kind", NULL, "CustomResource kind"),
+	{{"ShortNames", "string", "", 1, "Short names"}, HOW_LIST, "spec.names.shortNames", .none = ""},
+	CELL_FUNCTION("Established", "boolean", 1, crd_established, "Established status"),
+};
 
 static enum printer_cell_type apiservice_service(struct printer_row *row)
 {
