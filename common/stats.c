@@ -21,7 +21,7 @@
 
 #define STATS_MAGIC  0x53746174u
 #define PAGE_MAGIC   0x5047534bu /* "KSGP" */
-#define PAGE_VERSION 0x00020000u /* major << 16 | minor */
+#define PAGE_VERSION 0x00020001u /* major << 16 | minor */
 #define COUNTERS_MAX 128
 #define TEXT_WORDS   (STATS_TEXT / 8)
 #define READ_TRIES   1000
@@ -86,7 +86,7 @@ _Static_assert(offsetof(struct page, counters) == 64, "layout");
 _Static_assert(offsetof(struct page, state) == 1088, "layout");
 _Static_assert(offsetof(struct page, check) == 1584, "layout");
 _Static_assert(offsetof(struct page, rows) == 1824, "layout");
-_Static_assert(sizeof(struct page) == 337696, "layout");
+_Static_assert(sizeof(struct page) == 1345312, "layout");
 
 struct stats {
 	uint32_t magic;
@@ -484,14 +484,17 @@ char *stats_check_text(struct stats *stats, size_t *ret_size)
 
 /* ---- feeds ---------------------------------------------------------------------------------------- */
 
-/* Returns the row of FEED, or with CREATE the first free one; -1 when there is none. */
+/* Returns the row of FEED, or with CREATE a free one; -1 when there is none. The search begins at the row of the feed's
+ * number, where it is unless that was taken: thousands of feeds are looked up one by one. */
 static int stats_row_find(const struct page *page, uint32_t feed, bool create)
 {
-	uint32_t n = stats_rows(page);
-	int free_row = -1;
+	uint32_t n = stats_rows(page), home = feed % STATS_FEEDS_MAX;
+	int free_row = home >= n ? (int)home : -1;
 
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t k = 0; k < n; k++) {
+		uint32_t i = home < n ? (home + k) % n : k;
 		uint64_t id = stats_load(&page->rows[i].words[ROW_FEED]);
+
 		if (id == (feed | ROW_USED))
 			return (int)i;
 		if (!(id & ROW_USED) && free_row < 0)

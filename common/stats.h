@@ -24,7 +24,7 @@ enum counter {
 	STAT_MAX
 };
 
-#define STATS_FEEDS_MAX 1024
+#define STATS_FEEDS_MAX 4096
 #define STATS_TEXT      240
 
 struct stats;

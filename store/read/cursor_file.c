@@ -21,7 +21,7 @@
 #include "common/proc.h"
 #include "store/env/text_file.h"
 
-#define FILE_MAX_BYTES (64 << 10) /* a line of 37 bytes for each of 1024 feeds is 38 KB */
+#define FILE_MAX_BYTES (256 << 10) /* a line of 37 bytes for each of 4096 feeds is 152 KB */
 #define FIRST_LINE     "kinf-cursor 1"
 #define DIRECTORY_TRIES 3
 #define TEMPORARY_NS   (UINT64_C(1800) * 1000000000) /* much longer than a file is written for */

@@ -253,18 +253,18 @@ def test_once_without_a_store_or_with_wrong_options(store):
         assert result.status == 2 and len(result.stderr.splitlines()) == 1, result
 
 
-def test_a_thousand_feeds(store, terminal):
+def test_four_thousand_feeds(store, terminal):
     items = [{"apiVersion": f"g{i:04}.example.com/v1", "kind": "Thing", "metadata": {"name": "a", "namespace": "web"}}
-             for i in range(1024)]
+             for i in range(4096)]
     path = store.directory / "file.json"
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "metadata": {}, "items": items}))
     store.configure(whole("pods"))
     store.kinf("import", path, "--store", store.path, check=True)
     page = terminal(store, columns=100)
-    page.wait_text("1024 offline", "1024 objects", "Feeds: 1024")
+    page.wait_text("4096 offline", "4096 objects", "Feeds: 4096")
     first = feeds(page)[0]
     page.press("\x1b[4~")  # End
-    eventually(lambda: feeds(page) and feeds(page)[-1].endswith("g1023.example.com"))
+    eventually(lambda: feeds(page) and feeds(page)[-1].endswith("g4095.example.com"))
     page.press("\x1b[1~")
     eventually(lambda: feeds(page)[0] == first)
     page.press("\x1b[6~")

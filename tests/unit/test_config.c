@@ -327,14 +327,14 @@ Test(config, too_many_feeds_are_refused)
 	struct config *c = NULL;
 
 	buf_str(&text, "feeds:\n");
-	for (int i = 0; i < 512; i++)
+	for (int i = 0; i < 2048; i++)
 		buf_printf(&text, "- {resource: r%d, namespaces: [a, b]}\n", i);
 	cr_assert_eq(config_parse(buf_cstr(&text), text.size, "k.yaml", &c), 0);
 	config_free(&c);
 	buf_str(&text, "- {resource: r}\n");
 	cr_assert_eq(config_parse(buf_cstr(&text), text.size, "k.yaml", &c), ERR_CONFIG);
 	cr_assert_str_eq(err_text(ERR_CONFIG),
-		"k.yaml:1: feeds: more than 1024, each namespace of a feed counted");
+		"k.yaml:1: feeds: more than 4096, each namespace of a feed counted");
 }
 
 /* ---- which file, which directories ---------------------------------------------------------------- */

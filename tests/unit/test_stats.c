@@ -305,17 +305,25 @@ Test(stats, feed_rows_keep_their_slot)
 		.error = "refused"};
 	struct stats_feed zero = {.feed = 0}, got;
 
-	cr_assert_eq(stats_feed_set(w, &one), 0);
-	cr_assert_eq(stats_feed_set(w, &zero), 1);
-	cr_assert_eq(stats_feed_set(w, &one), 0);
+	cr_assert_eq(stats_feed_set(w, &one), 1);
+	cr_assert_eq(stats_feed_set(w, &zero), 0);
+	cr_assert_eq(stats_feed_set(w, &one), 1);
 	cr_assert_eq(stats_feed_get(r, 1, &got), FOUND);
 	cr_assert_eq(memcmp(&one, &got, sizeof(got)), 0);
 	cr_assert_eq(stats_feed_get(r, 0, &got), FOUND);
 	cr_assert_eq(stats_feed_remove(w, 1), FOUND);
 	cr_assert_eq(stats_feed_remove(w, 1), NOT_FOUND);
 	cr_assert_eq(stats_feed_get(r, 1, &got), NOT_FOUND);
-	one.feed = 77;
-	cr_assert_eq(stats_feed_set(w, &one), 0, "a free slot is used again");
+	one.feed = STATS_FEEDS_MAX;
+	cr_assert_eq(stats_feed_set(w, &one), 1, "a free slot is used when its own is taken");
+	cr_assert_eq(stats_feed_set(w, &one), 1);
+	zero.feed = 2 * STATS_FEEDS_MAX;
+	cr_assert_eq(stats_feed_set(w, &zero), 2, "a new one when there is none");
+	cr_assert_eq(stats_feed_get(r, STATS_FEEDS_MAX, &got), FOUND);
+	cr_assert_eq(memcmp(&one, &got, sizeof(got)), 0);
+	cr_assert_eq(stats_feed_remove(w, 0), FOUND);
+	cr_assert_eq(stats_feed_get(r, 2 * STATS_FEEDS_MAX, &got), FOUND);
+	cr_assert_eq(got.feed, 2 * STATS_FEEDS_MAX);
 }
 
 Test(stats, full_table_of_feeds_is_told)
@@ -427,7 +435,7 @@ Test(stats, rows_are_read_whole_or_not_at_all)
 Test(stats, rows_are_walked_and_those_of_entries_without_a_feed_told_apart)
 {
 	CLEANUP(stats_close) struct stats *stats = NULL;
-	struct stats_feed row = {.feed = 7, .retries = 3}, pending = {.feed = STATS_PENDING | 1};
+	struct stats_feed row = {.feed = 0, .retries = 3}, pending = {.feed = STATS_PENDING | 1};
 	struct stats_feed found;
 
 	cr_assert_eq(stats_new(&stats), 0);
@@ -436,12 +444,12 @@ Test(stats, rows_are_walked_and_those_of_entries_without_a_feed_told_apart)
 	cr_assert_geq(stats_feed_set(stats, &row), 0);
 	cr_assert_geq(stats_feed_set(stats, &pending), 0);
 	cr_assert_eq(stats_feed_at(stats, 0, &found), FOUND);
-	cr_assert(found.feed == 7 && found.retries == 3);
+	cr_assert(found.feed == 0 && found.retries == 3);
 	cr_assert_eq(stats_feed_at(stats, 1, &found), FOUND);
 	cr_assert(found.feed & STATS_PENDING);
 	cr_assert_str_eq(found.error, "widgets: not there");
 	cr_assert_eq(stats_feed_at(stats, 2, &found), END);
-	cr_assert_eq(stats_feed_remove(stats, 7), FOUND);
+	cr_assert_eq(stats_feed_remove(stats, 0), FOUND);
 	cr_assert_eq(stats_feed_at(stats, 0, &found), NOT_FOUND);
 }
 
