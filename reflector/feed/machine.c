@@ -369,11 +369,6 @@ void feed_machine_step(struct feed_machine *m, const struct feed_input *in,
 	case FEED_ON_TURN:
 		machine_list(m, in);
 		break;
-	case FEED_ON_YIELD:
-		/* Pages go on from the last one. */
-		if (m->state == FEED_AT_LISTING || m->state == FEED_AT_STREAMING)
-			machine_go_on(m, in);
-		break;
 	case FEED_ON_ALIVE:
 		machine_on_alive(m, in);
 		break;

@@ -15,8 +15,6 @@
  *	     │                     │              │ failed                                  │ ended, failed
  *	     └──── absent ──── WAITING ◄──────────┴─────────────────────────────────────────┘
  *
- * LISTING and STREAMING go back to QUEUED when the server is silent and others wait (FEED_ON_YIELD).
- *
  * STREAMING is a list that the server sends as a watch (watch-list, policy streaming_lists). Its
  * request stays open: FINISHING and WATCHING go on with it (`keep`). If the server refuses a
  * stream, or loses three in a row, the feed sends ordinary lists for half an hour.
@@ -36,7 +34,6 @@ enum feed_on {
 	FEED_ON_START,    /* begin from the checkpoint {rv, list_open, phase, listed, resolved} */
 	FEED_ON_RESOLVED, /* discovery knows the resource */
 	FEED_ON_TURN,     /* the feed may list now: fewer than listConcurrency others do */
-	FEED_ON_YIELD,    /* its list has been silent for long: it waits for another turn */
 	FEED_ON_ALIVE,    /* the server answered 200 and is sending */
 	FEED_ON_PAGE,     /* a whole page was recorded: rv, continue_, items */
 	FEED_ON_DOUBTED,  /* the guard holds the list that FEED_DO_FINISH_LIST was to end */

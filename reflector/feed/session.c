@@ -451,14 +451,6 @@ static bool session_fits_more(const struct session *session)
 	return record_would_fit(&session->record, session->shared->policy.max_object_bytes);
 }
 
-void session_yield(struct session *session)
-{
-	CHECK_OBJ(session, SESSION_MAGIC);
-	if (!session->troubled)
-		session_set_error(session, "the server does not answer the list: other feeds go first");
-	session_step_and_do(session, (struct feed_input){.on = FEED_ON_YIELD});
-}
-
 void session_list_what_fits(struct session *session)
 {
 	if (session_fits_more(session))

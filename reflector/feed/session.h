@@ -92,8 +92,6 @@ void session_discovered(struct session *session, int result);
  * FEED_ON_RESUME, FEED_ON_RELIST (list again), or FEED_ON_TURN (begin the list that the session has
  * been queued for). */
 void session_on(struct session *session, enum feed_on on);
-/* Ends the running list, whose server is silent, for the sake of another feed; it waits for its next turn. */
-void session_yield(struct session *session);
 /* Lists again if an object was passed over that maxObjectSize, which has grown, may let in now. */
 void session_list_what_fits(struct session *session);
 /* A stored version of the feed is damaged: lists, once the feed watches, and stores it again. After a list

@@ -14,8 +14,7 @@
 
 #define PAGE_SIZE 500 /* of retired feeds */
 #define RESTORE_EVERY (60 * UINT64_C(1000000000)) /* rows that are damaged again sooner can't be stored */
-#define SILENT_LISTS 16 /* at once, beside listConcurrency others */
-#define SILENT_KEPT (5 * UINT64_C(1000000000)) /* no list ends for another one sooner */
+#define SILENT_LISTS 32 /* at once, beside listConcurrency others */
 #define HEADS_PAUSE 100 /* times as long as reading them took: anybody may send reports */
 
 /* ---- life ---- */
@@ -134,7 +133,6 @@ void feeds_start(struct feeds *feeds)
 struct list_turns {
 	size_t busy;              /* lists that take a turn: their server answers, or may still do so soon */
 	uint64_t silent_at;       /* the next of them does not from then on; UINT64_MAX: none */
-	struct session *silent;   /* has been silent for longest; NULL: none is */
 	struct session *first;    /* queued; NULL: none is */
 };
 
@@ -149,12 +147,9 @@ static void feeds_count_turns(const struct feeds *feeds, uint64_t now, struct li
 		} else if (session_is_listing(session)) {
 			uint64_t at = session_silent_at(session);
 
-			if (at > now) {
-				t.busy++;
-				t.silent_at = at < t.silent_at ? at : t.silent_at;
-			} else if (!t.silent || at < session_silent_at(t.silent)) {
-				t.silent = session;
-			}
+			t.busy += at > now;
+			if (at > now && at < t.silent_at)
+				t.silent_at = at;
 		}
 	}
 	*ret_turns = t;
@@ -162,8 +157,8 @@ static void feeds_count_turns(const struct feeds *feeds, uint64_t now, struct li
 
 /*
  * Lets as many feeds list as may at once. A list whose server is silent takes no turn, so that a resource whose
- * conversion webhook is down holds up no other. A bounded number of them is kept; then the one that has been silent
- * for longest ends, if a feed waits whose server may answer.
+ * conversion webhook is down holds up no other; a bounded number of them runs beside the turns. Feeds that are silent
+ * each time leave room there for the others.
  */
 static void feeds_give_turns(struct feeds *feeds, uint64_t now)
 {
@@ -177,17 +172,8 @@ static void feeds_give_turns(struct feeds *feeds, uint64_t now)
 			feeds->turns_ns = t.silent_at;
 		if (t.busy >= most || !t.first)
 			return;
-		if (t.silent && feeds->listing >= most + SILENT_LISTS) {
-			uint64_t ends_at = session_silent_at(t.silent) + SILENT_KEPT;
-
-			if (session_is_mute(t.first))
-				return;
-			if (ends_at > now) {
-				feeds->turns_ns = ends_at;
-				return;
-			}
-			session_yield(t.silent);
-		}
+		if (feeds->listing >= SILENT_LISTS + (session_is_mute(t.first) ? 0 : most))
+			return;
 		session_on(t.first, FEED_ON_TURN);
 	}
 }

@@ -105,24 +105,6 @@ Test(machine, c08_an_expired_list_without_pages_is_asked_for_again)
 	feed_machine_release(&run.feed);
 }
 
-Test(machine, a_list_that_yields_goes_on_with_the_page_that_was_silent)
-{
-	struct run run;
-
-	start(&run, "", false);
-	PLAY(&run,
-		{FEED_ON_YIELD, .what = FEED_DO_NOTHING, .limit = -1},
-		{FEED_ON_TURN, .what = FEED_DO_LIST, .limit = 500},
-		{FEED_ON_PAGE, .rv = "10", .continue_ = "a", .what = FEED_DO_LIST, .limit = 500},
-		{FEED_ON_YIELD, .what = FEED_DO_QUEUE, .limit = -1},
-		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_continue = "a", .limit = 500},
-		{FEED_ON_PAGE, .rv = "10", .what = FEED_DO_FINISH_LIST, .want_rv = "10"},
-		{FEED_ON_YIELD, .what = FEED_DO_NOTHING, .limit = -1},
-		{FEED_ON_LISTED, .what = FEED_DO_WATCH, .want_rv = "10", .phase = LISTED},
-		{FEED_ON_YIELD, .what = FEED_DO_NOTHING, .limit = -1, .phase = LISTED});
-	feed_machine_release(&run.feed);
-}
-
 Test(machine, c10_an_empty_page_with_a_token_is_followed_but_not_for_ever)
 {
 	struct feed_input page = {.on = FEED_ON_PAGE, .rv = BYTES_LIT("10")};
