@@ -18,40 +18,6 @@ static int path_follow(const struct path_walk *walk, size_t i, const struct valu
 
 /* ---- comparisons ---- */
 
-struct path_one {
-	struct value value;
-	unsigned n;
-};
-
-static int path_keep_one(void *arg, const struct value *value)
-{
-	struct path_one *one = arg;
-
-	if (one->n++)
-		return END;
-	one->value = *value;
-	return 0;
-}
-
-/* Finds the value of OPERAND in ITEM. Returns: FOUND; NOT_FOUND, also if there are several;
- * errors. */
-static int path_operand_value(
-	const struct path_operand *operand, const struct value *item, struct value *ret_value)
-{
-	struct path_one one = {.n = 0};
-	int r;
-
-	if (!operand->path) {
-		r = value_read(BYTES(operand->constant.data, operand->constant.size), ret_value);
-		return r < 0 ? r : FOUND;
-	}
-	r = path_eval_value(operand->path, item, path_keep_one, &one);
-	if (r < 0)
-		return r;
-	*ret_value = one.value;
-	return one.n == 1 ? FOUND : NOT_FOUND;
-}
-
 static bool path_to_double(const struct value *value, double *ret_number)
 {
 	switch (value->type) {
@@ -65,13 +31,25 @@ static bool path_to_double(const struct value *value, double *ret_number)
 		*ret_number = value->u.d;
 		return true;
 	case VALUE_NUMBER:
+	case VALUE_STRING: /* beside a number */
 		return number_value(value->text, ret_number);
 	default:
 		return false;
 	}
 }
 
-/* Compares two values of one type. Returns whether they are; sets *RET_ORDER to their order. */
+/* Returns 1 or 0 for true and false, also as texts; -1 for another value. */
+static int path_to_bool(const struct value *value)
+{
+	if (value->type == VALUE_BOOL)
+		return value->u.b;
+	if (value->type != VALUE_STRING)
+		return -1;
+	return bytes_equal(value->text, BYTES_LIT("true")) ? 1 : bytes_equal(value->text, BYTES_LIT("false")) ? 0 : -1;
+}
+
+/* Compares two values of one type; a text may stand for a number or a boolean. Returns whether it can; sets *RET_ORDER to their
+ * order. */
 static bool path_compare(const struct value *a, const struct value *b, int *ret_order)
 {
 	double x, y;
@@ -80,65 +58,102 @@ static bool path_compare(const struct value *a, const struct value *b, int *ret_
 		*ret_order = (a->u.u > b->u.u) - (a->u.u < b->u.u);
 		return true;
 	}
+	if (a->type == VALUE_STRING && b->type == VALUE_STRING) {
+		*ret_order = bytes_compare(a->text, b->text);
+		return true;
+	}
 	if (path_to_double(a, &x) && path_to_double(b, &y)) {
 		*ret_order = (x > y) - (x < y);
 		return true;
 	}
-	if (a->type != b->type)
-		return false;
-	if (a->type == VALUE_STRING)
-		*ret_order = bytes_compare(a->text, b->text);
-	else if (a->type == VALUE_BOOL)
-		*ret_order = a->u.b - b->u.b;
-	else if (a->type == VALUE_NIL)
+	int is_a = path_to_bool(a), is_b = path_to_bool(b);
+	if (is_a >= 0 && is_b >= 0)
+		*ret_order = is_a - is_b;
+	else if (a->type == VALUE_NIL && b->type == VALUE_NIL)
 		*ret_order = 0;
 	else
 		return false;
 	return true;
 }
 
-/* Returns: FOUND if the filter holds for ITEM, NOT_FOUND, errors. */
+static bool path_relation_holds(enum path_operator operator, const struct value *left, const struct value *right)
+{
+	int order;
+
+	if (!path_compare(left, right, &order))
+		return operator == PATH_NOT_EQUAL;
+	switch (operator) {
+	case PATH_EQUAL:
+		return order == 0;
+	case PATH_NOT_EQUAL:
+		return order != 0;
+	case PATH_LESS:
+		return order < 0;
+	case PATH_LESS_EQUAL:
+		return order <= 0;
+	case PATH_GREATER:
+		return order > 0;
+	default:
+		return order >= 0;
+	}
+}
+
+/* The comparison of a filter for one item. */
+struct path_comparison {
+	const struct path_filter *filter;
+	const struct value *item;
+	const struct value *left;
+	bool holds;
+};
+
+static int path_find_any(void *arg, const struct value *value)
+{
+	(void)value;
+	*(bool *)arg = true;
+	return END;
+}
+
+/* Calls FN for each value of OPERAND in ITEM. Returns: 0, END, errors. */
+static int path_each_operand(const struct path_operand *operand, const struct value *item, path_found_fn *fn, void *arg)
+{
+	struct value constant;
+
+	if (operand->path)
+		return path_eval_value(operand->path, item, fn, arg);
+	int r = value_read(BYTES(operand->constant.data, operand->constant.size), &constant);
+	return r < 0 ? r : fn(arg, &constant);
+}
+
+static int path_compare_pair(void *arg, const struct value *right)
+{
+	struct path_comparison *c = arg;
+
+	c->holds = path_relation_holds(c->filter->operator, c->left, right);
+	return c->holds ? END : 0;
+}
+
+static int path_compare_left(void *arg, const struct value *left)
+{
+	struct path_comparison *c = arg;
+
+	c->left = left;
+	return path_each_operand(&c->filter->right, c->item, path_compare_pair, c);
+}
+
+/* One of several values is enough, as in a field selector. Returns: FOUND if the filter holds for ITEM, NOT_FOUND,
+ * errors. */
 static int path_passes(const struct path_filter *filter, const struct value *item)
 {
-	struct path_one any = {.n = 0};
-	struct value left, right;
-	int order = 0, r;
+	struct path_comparison c = {.filter = filter, .item = item, .holds = !filter->left.path};
+	int r = 0;
 
-	if (filter->operator == PATH_EXISTS && filter->left.path) {
-		r = path_eval_value(filter->left.path, item, path_keep_one, &any);
-		return r < 0 ? r : any.n ? FOUND : NOT_FOUND;
+	if (filter->operator != PATH_EXISTS) {
+		c.holds = false;
+		r = path_each_operand(&filter->left, item, path_compare_left, &c);
+	} else if (filter->left.path) {
+		r = path_eval_value(filter->left.path, item, path_find_any, &c.holds);
 	}
-	if (filter->operator == PATH_EXISTS)
-		return FOUND;
-	r = path_operand_value(&filter->left, item, &left);
-	if (r == FOUND)
-		r = path_operand_value(&filter->right, item, &right);
-	if (r != FOUND)
-		return r;
-	bool comparable = path_compare(&left, &right, &order), holds = false;
-	switch (filter->operator) {
-	case PATH_EQUAL:
-		holds = comparable && order == 0;
-		break;
-	case PATH_NOT_EQUAL:
-		holds = !comparable || order != 0;
-		break;
-	case PATH_LESS:
-		holds = comparable && order < 0;
-		break;
-	case PATH_LESS_EQUAL:
-		holds = comparable && order <= 0;
-		break;
-	case PATH_GREATER:
-		holds = comparable && order > 0;
-		break;
-	case PATH_GREATER_EQUAL:
-		holds = comparable && order >= 0;
-		break;
-	default:
-		break;
-	}
-	return holds ? FOUND : NOT_FOUND;
+	return r < 0 ? r : c.holds ? FOUND : NOT_FOUND;
 }
 
 /* ---- steps ---- */

@@ -297,9 +297,17 @@ Test(path, filters_keep_the_items_for_which_they_hold, .init = set_up, .fini = t
 	assert_finds("spec.containers[?(@.ports[0]==80)].image", "one ");
 	assert_finds("spec.containers[?(80==@.ports[0])].image", "one ");
 	assert_finds("spec.containers[?(@.ports[0]>79.5)].image", "one ");
-	assert_finds("spec.containers[?(@.ports[0]=='80')].image", "");
+	assert_finds("spec.containers[?(@.ports[0]=='80')].image", "one ");
+	assert_finds("spec.containers[?(@.ports[0]!='80')].image", "");
+	assert_finds("spec.containers[?(@.ports[0]!='eighty')].image", "one ");
+	assert_finds("spec.containers[ports=80].image", "");
 	assert_finds("spec.containers[0].ports[?(@>100)]", "443 ");
-	assert_finds("spec.containers[?(@.ports[*]==80)].image", "");
+	assert_finds("spec.containers[?(@.ports[*]==443)].image", "one ");
+	assert_finds("spec.containers[?(@.ports[*]!=443)].image", "one ");
+	assert_finds("spec.containers[?(@.ports[*]==1)].image", "");
+	assert_finds("spec.containers[?(@.ports[*]<100)].image", "one ");
+	assert_finds("spec.containers[?(443==@.ports[*])].image", "one ");
+	assert_finds("spec.containers[?(@.ports[1:]==@.ports[*])].image", "one ");
 	assert_finds("metadata[?(@.name)]", "");
 	assert_finds("spec.containers[?(@.ports[?(@==443)])].image", "one ");
 }

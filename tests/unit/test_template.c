@@ -141,6 +141,69 @@ Test(template, as_json_each_part_is_a_list)
 		"{\n            \"c\": []\n        }\n    }\n]\n");
 }
 
+/* Answers of kubectl's library (client-go 0.37). NULL: it refuses the template, for the reason beside it. */
+Test(template, filters_slices_and_unions_are_kubectls_or_better)
+{
+	static const struct {
+		const char *text, *kubectl, *ours; /* ours: NULL: the same */
+	} cases[] = {
+		{"{.items[?(@.spec.t==true)].metadata.name}", "a", NULL},
+		{"{.items[?(@.spec.c)].metadata.name}", "a  c,}", NULL},
+		{"{.items[?(@.spec.c[*].i)].metadata.name}", "a c,}", NULL},
+		{"{.items[?(@.metadata.name==\"\")].kind}", "Pod", NULL},
+		{"{.items[?(@.metadata.name==\"c,}\")].kind}", "Pod", NULL},
+		{"{.items[?(@.metadata.labels.x/y==\"1\")].metadata.name}", "a", NULL},
+		{"{.items[-1:].metadata.name}", "c,}", NULL},
+		{"{.items[-2:-1].kind}", "Pod", NULL},
+		{"{.items[0:3:2].metadata.name}", "a c,}", NULL},
+		{"{.items[::2].metadata.name}", "a c,}", NULL},
+		{"{.items[:-1].spec.c[*].i}", "n:1 n:2", NULL},
+		{"{.items[0,2].metadata.name}", "a c,}", NULL},
+		{"{.items[*]['kind','metadata.name']}", "Pod Pod Pod a  c,}", NULL},
+		{"{.items[0]..i}", "n:1 n:2", NULL},
+		{"{range .items[*]}{.metadata.name}:{range .spec.c[*]}{.i},{end};{end}", "a:n:1,n:2,;:;c,}:n:3,;", NULL},
+		{"{range .items[?(@.spec.t)]}{@.metadata.name}{end}", "a", NULL},
+		{"{range .items[*]}{.x}-{end}", "---", NULL},
+		/* "can only compare one element at a time" */
+		{"{.items[?(@.spec.c[*].i==\"n:2\")].metadata.name}", NULL, "a"},
+		{"{.items[?(@.spec.c[*].i!=\"n:2\")].metadata.name}", NULL, "a c,}"},
+		{"{.items[?(@.spec.c[*].i>=\"n:2\")].metadata.name}", NULL, "a c,}"},
+		{"{.items[?(\"n:2\"==@.spec.c[*].i)].metadata.name}", NULL, "a"},
+		{"{.items[?(@..i==\"n:2\")].metadata.name}", NULL, "a"},
+		/* "incompatible types for comparison" */
+		{"{.items[?(@.spec.n==\"1\")].metadata.name}", NULL, "a"},
+		{"{.items[?(@.spec.n==1)].metadata.name}", NULL, "a"},
+		{"{.items[?(@.spec.n>\"0\")].metadata.name}", NULL, "a"},
+		{"{.items[?(@.spec.t==\"true\")].metadata.name}", NULL, "a"},
+		{"{.items[?(@.spec.t!=\"true\")].metadata.name}", NULL, ""},
+		{"{.items[?(@.spec.t==\"x\")].metadata.name}", NULL, ""},
+		/* "array index out of bounds", "is not array or slice" */
+		{"{.items[3].kind}", NULL, ""},
+		{"{.items[0:4].kind}", NULL, "Pod Pod Pod"},
+		{"{.items[?(@.spec.c[5].i==\"x\")].metadata.name}", NULL, ""},
+		{"{.items[*].metadata[0]}", NULL, ""},
+		{"{.items[*].metadata[?(@.x)]}", NULL, ""},
+		/* "unterminated filter" */
+		{"{.items[?(@.spec.c[?(@.i==\"n:2\")])].metadata.name}", NULL, "a"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		cr_expect_str_eq(give(cases[i].text, true), cases[i].ours ? cases[i].ours : cases[i].kubectl, "%s: %s", cases[i].text,
+			give(cases[i].text, true));
+}
+
+Test(template, what_kubectl_refuses_when_it_meets_an_object_is_refused_at_once)
+{
+	static const char *const texts[] = {"{.items[?(@.spec.n=~1)].kind}", "{.items[?(@.spec.n=1)].kind}", "{.items[?(@.spec.n==null)].kind}",
+		"{.items[a]}", "{.items[*].kind", "{.items[?(@.spec.n==1].kind}", "{end}", "{range .items[*]}{.kind}", "{.items[0:1:2:3]}"};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		struct template *template = NULL;
+
+		cr_expect_eq(template_parse(texts[i], &template), ERR_SYNTAX, "%s", texts[i]);
+	}
+}
+
 Test(template, blanks_quotes_and_constants)
 {
 	OF_ONE("{ .metadata.name }{ range .spec.c[*] }{ .i }{ end }", "an:1n:2");
