@@ -208,9 +208,51 @@ static bool get_is_single(struct get *get)
 	return found < 2;
 }
 
+/* Returns whether NAME, which may have a namespace before it, means OBJECT. */
+static bool get_is_named(const struct kinf_object *object, const char *name)
+{
+	return bytes_equal(strchr(name, '/') ? BYTES(object->key, object->key_size) : print_name(object), bytes_str(name));
+}
+
+/* Prints the objects of the names in the order of --sort-by. */
+static int get_sorted(struct get *get, const struct get_target *target)
+{
+	CLEANUP(kinf_list_close) struct kinf_listing *list = NULL;
+	AUTO_FREE bool *found = calloc(target->n_names, sizeof(*found));
+	const char *in = target->info.namespaced ? get->args.query.namespace_ : NULL;
+	const char *first = target->names[0], *slash = strchr(first, '/');
+	const struct kinf_query query = {.size = sizeof(query), .feed = target->feed, .namespace_ = in,
+		.prefix = target->n_names > 1 ? NULL : slash ? slash + 1 : first, .sort_by = get->args.sort_by, .at_event = get_event(get)};
+	struct kinf_object object;
+	int status = PROC_OK;
+
+	if (!found)
+		return command_fail(err_set(-ENOMEM, "the names"));
+	int r = kinf_list(get->snapshot, &query, &list);
+	while (r == KINF_FOUND && (r = kinf_list_next(list, &object)) == KINF_FOUND) {
+		for (size_t i = 0; i < target->n_names; i++) {
+			if (!get_is_named(&object, target->names[i]))
+				continue;
+			found[i] = true;
+			int printed = print_object(&get->print, &object);
+			if (printed < 0)
+				return command_fail(printed);
+		}
+	}
+	if (r == KINF_AGAIN || r == KINF_GONE || r < 0)
+		return get_fail(get, target, r);
+	for (size_t i = 0; i < target->n_names; i++)
+		if (!found[i] && get_not_found(get, target, strchr(target->names[i], '/') ? NULL : in, target->names[i]) != PROC_OK)
+			status = PROC_FAILED;
+	return status;
+}
+
 static int get_all_named(struct get *get, const struct get_target *target)
 {
 	int status = PROC_OK;
+
+	if (get->args.sort_by)
+		return get_sorted(get, target);
 
 	for (size_t i = 0; i < target->n_names; i++) {
 		char *name = target->names[i], *slash = strchr(name, '/');
@@ -507,10 +549,9 @@ static int get_operands(struct get *get, char **operands, size_t n)
 		return r;
 	bool names = get->targets[0].n_names;
 	if (names && (query->labels || query->fields || query->prefix || query->index.n ||
-		args->limit || args->sort_by || args->continue_token))
+		args->limit || args->continue_token))
 		return err_say(ERR_SYNTAX, "names are given: -l, --field-selector, --index, "
-					   "--prefix, --sort-by, --limit and "
-					   "--continue can't be used with them");
+					   "--prefix, --limit and --continue can't be used with them");
 	if (get->n_targets > 1)
 		r = get_check_one_feed(args);
 	if (r < 0)

@@ -196,3 +196,15 @@ def test_kinds_and_names_mixed(store):
     assert (none.stdout, none.stderr) == ("", "No resources found\n")
     assert printed("all", "-o", "name").split()[-1] == "deployment.apps/front"
     assert printed("pods", "web/front-0", "shop/back-0", "-o", "name") == "pod/front-0\npod/back-0\n"
+
+
+def test_names_are_sorted_as_lists_are(store):
+    """`kinf get pods p1 --sort-by=...` was refused; kubectl takes it."""
+    get = lambda *args: store.kinf("get", "pods", *args, "-o", "name")
+    assert get("front-0", "-n", "web", "--sort-by=.metadata.name").stdout == "pod/front-0\n"
+    assert get("front-1", "front-0", "-n", "web", "--sort-by=.metadata.name").stdout == "pod/front-0\npod/front-1\n"
+    assert get("web/front-1", "back-0", "web/front-0", "--sort-by=.metadata.name").stdout == "pod/back-0\npod/front-0\npod/front-1\n"
+    missing = get("front-9", "front-0", "-n", "web", "--sort-by=.metadata.name")
+    assert missing.status == 1 and missing.stdout == "pod/front-0\n" and 'pods "web/front-9" not found' in missing.stderr, missing
+    assert get("front-9", "-n", "web", "--sort-by=.x", "--ignore-not-found").status == 0
+    assert get("front-0", "-n", "web", "--sort-by=.x[").status != 0
