@@ -14,6 +14,7 @@
 #include "common/output.h"
 #include "common/timestamp.h"
 #include "reader/command/command.h"
+#include "reader/command/fields.h"
 #include "reader/command/print.h"
 #include "reader/describe/describe.h"
 #include "reader/table/age.h"
@@ -48,35 +49,77 @@ static void describe_time(struct buf *out, uint64_t time_ns)
 	buf_printf(out, "%s (%s ago)", text, age);
 }
 
+#define HISTORY_ROWS 10
+#define CHANGED_MAX  100 /* bytes of the names of changed fields */
+
 struct object_history {
 	struct table table;
 	struct buf rows;
+	const char *resource;
+	struct kinf_object *before;  /* of the next row; NULL: there is none */
 	struct kinf_object *deleted; /* the last state, if the newest change is a deletion */
 	uint64_t deleted_ns;
-	size_t changes;
+	size_t changes, seen;
 };
 
 static void describe_history_release(struct object_history *history)
 {
 	table_release(&history->table);
 	buf_release(&history->rows);
+	free(history->before);
 	free(history->deleted);
 }
 
+static int describe_history_count(void *arg, const struct kinf_change *change)
+{
+	struct object_history *history = arg;
+
+	(void)change;
+	history->changes++;
+	return 0;
+}
+
+/* Appends the names of the fields that CHANGE changed, as many as a line has room for. */
+static int describe_put_changed(const struct object_history *history, const struct kinf_change *change, struct buf *out)
+{
+	size_t n;
+
+	if (!history->before || strcmp(change->type, "MODIFIED") != 0)
+		return 0;
+	int r = fields_put(FIELDS_NAMES, history->resource, history->before, &change->object, out, &n);
+	if (r < 0 || out->size <= CHANGED_MAX)
+		return r;
+	size_t end = CHANGED_MAX;
+	while (end && out->data[end] != ',')
+		end--;
+	buf_truncate(out, end);
+	buf_str(out, end ? ", ..." : "...");
+	return buf_error(out);
+}
+
+/* Adds a row for each of the last changes. */
 static int describe_history_add(void *arg, const struct kinf_change *change)
 {
 	struct object_history *history = arg;
 	char event[24], type[48], version[80];
-	CLEANUP(buf_release) struct buf when = BUF_INIT;
+	CLEANUP(buf_release) struct buf when = BUF_INIT, changed = BUF_INIT;
 	const struct kinf_object *object = &change->object;
+	size_t left = history->changes - ++history->seen;
 
-	history->changes++;
+	if (left > HISTORY_ROWS)
+		return 0;
+	int r = left < HISTORY_ROWS ? describe_put_changed(history, change, &changed) : 0;
+	free(TAKE(history->before));
+	if (r == 0 && left)
+		r = kinf_object_copy(object, &history->before);
+	if (r < 0 || left == HISTORY_ROWS)
+		return r;
 	free(TAKE(history->deleted));
 	if (strcmp(change->type, "DELETED") == 0) {
 		history->deleted_ns = change->time_ns;
-		int copied = kinf_object_copy(object, &history->deleted);
-		if (copied < 0)
-			return copied;
+		r = kinf_object_copy(object, &history->deleted);
+		if (r < 0)
+			return r;
 	}
 	describe_time(&when, change->time_ns);
 	(void)snprintf(event, sizeof(event), "%" PRIu64, change->event);
@@ -84,9 +127,9 @@ static int describe_history_add(void *arg, const struct kinf_change *change)
 		change->final_state_unknown ? " (found missing)" : "");
 	(void)snprintf(version, sizeof(version), "%.*s", (int)object->resource_version_size,
 		object->resource_version);
-	int r = buf_error(&when);
+	r = buf_error(&when);
 	return r < 0 ? r : table_row(&history->table,
-		(const char *const[]){event, type, version, buf_cstr(&when)}, &history->rows);
+		(const char *const[]){event, type, version, buf_cstr(&when), buf_cstr(&changed)}, &history->rows);
 }
 
 /* ---- one object ------------------------------------------------------------------------------ */
@@ -117,8 +160,12 @@ static int describe_one(struct describe_command *d, const struct kinf_object *ob
 			buf_printf(out, "Namespace:  %.*s\n", (int)(slash - object->key), object->key);
 		buf_printf(out, "UID:        %.*s\n", (int)object->uid_size, object->uid);
 	}
-	if (r == 0 && history->changes) {
-		buf_str(out, "History:\n  ");
+	if (r == 0 && history->seen) {
+		if (history->changes > HISTORY_ROWS)
+			buf_printf(out, "History: the last %d of %zu versions; 'kinf history %s %.*s' shows all\n  ", HISTORY_ROWS, history->changes,
+				d->feed, (int)object->key_size, object->key);
+		else
+			buf_str(out, "History:\n  ");
 		print_indented(out, buf_bytes(&history->rows), 2);
 	}
 	r = command_checked(d->snapshot, r);
@@ -135,12 +182,14 @@ static int describe_one(struct describe_command *d, const struct kinf_object *ob
  * kinds. */
 static int describe_key(struct describe_command *d, const char *in, const char *name)
 {
-	static const char *const heads[] = {"EVENT", "TYPE", "RESOURCEVERSION", "RECORDED"};
-	CLEANUP(describe_history_release) struct object_history history = {.rows = BUF_INIT};
+	static const char *const heads[] = {"EVENT", "TYPE", "RESOURCEVERSION", "RECORDED", "CHANGED"};
+	CLEANUP(describe_history_release) struct object_history history = {.rows = BUF_INIT, .resource = d->info.resource};
 	struct kinf_object object;
 
 	table_init(&history.table, heads, ARRAY_SIZE(heads));
-	int r = kinf_history(d->snapshot, d->feed, in, name, describe_history_add, &history);
+	int r = kinf_history(d->snapshot, d->feed, in, name, describe_history_count, &history);
+	if (r == 0)
+		r = kinf_history(d->snapshot, d->feed, in, name, describe_history_add, &history);
 	if (r != 0)
 		return r;
 	r = table_settle(&history.table, &history.rows);

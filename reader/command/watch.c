@@ -500,8 +500,7 @@ int command_watch(int argc, char **argv)
 		config_common_options(&flags),
 	};
 	const struct options options = {"kinf watch", "FEED [NAME] | FEED/NAME",
-		"Prints the objects that exist, then every change. With -o json one object a line; "
-		"SYNC marks "
+		"Prints the objects that exist, then every change. With -o json one object a line: SYNC marks "
 		"the end of the initial state, LAPPED the beginning of a new one.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);

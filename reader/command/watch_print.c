@@ -87,7 +87,8 @@ int watch_print(struct watch_print *print, const struct watch_print_event *event
 		return watch_print_json(event, out);
 	if (print->format == WATCH_YAML)
 		return watch_print_yaml(print, event, out);
-	if (!event->object && !print->types)
+	/* kubectl has no row for the end of the initial state. */
+	if (!event->object && (!print->types || strcmp(event->type, "SYNC") == 0))
 		return 0;
 	if (event->object)
 		object_from_record(event->object, &object);

@@ -66,6 +66,26 @@ def test_controls_in_an_object_do_nothing(simulator, store):
     assert r"\u009b2J" in table and not re.search("[\x1b\x80-\x9f]", table), table
 
 
+def test_the_last_versions_are_shown_with_what_changed(simulator, store):
+    """A pod that changed 200 times had 200 lines, none of which said what had changed."""
+    simulator.put("pods", pod("a"))
+    simulator.put("pods", pod("b"))
+    store.configure(whole("pods")).daemons()
+    store.wait_live("pods")
+    for number in range(14):
+        simulator.patch("pods", "web/a", {"metadata": {"annotations": {"n": str(number), **({f"k{i:03}": "v" for i in range(60)} if number == 12 else {})}}})
+    eventually(lambda: "kinf history pods web/a" in store.kinf("describe", "pods", "web/a").stdout)
+    eventually(lambda: len(store.kinf("history", "pods", "web/a").stdout.split("MODIFIED")) == 15)
+    head, rows = store.kinf("describe", "pods", "web/a", check=True).stdout.partition("\nHistory: ")[2].split("\n", 1)
+    assert head == "the last 10 of 15 versions; 'kinf history pods web/a' shows all"
+    rows = rows.splitlines()
+    assert len(rows) == 11 and rows[0].split() == ["EVENT", "TYPE", "RESOURCEVERSION", "RECORDED", "CHANGED"]
+    assert all(row.endswith(" metadata.annotations.n") for row in (*rows[1:9], rows[10])), rows
+    assert rows[9].endswith(", ...") and len(rows[9]) < 200, rows[9]
+    text = store.kinf("describe", "pods", "web/b", check=True).stdout
+    assert text.partition("\nHistory:\n")[2].count("\n") == 2, text
+
+
 def test_a_deleted_object_is_described_with_its_history(simulator, store):
     simulator.put("pods", pod("a"))
     store.configure(whole("pods")).daemons()

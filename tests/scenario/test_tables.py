@@ -86,11 +86,16 @@ def test_what_makes_no_sense_is_refused(filled, store, args, sentence):
     assert result.status in (1, 2) and sentence in result.stderr, result
 
 
-def test_get_w_is_a_watch(filled, store):
+def test_get_w_is_a_watch(filled, store, simulator):
     rows = words(filled("pods", "-w", "--count", "2", "-o", "wide"))
     assert rows[0][:3] == ["NAMESPACE", "NAME", "READY"] and rows[0][-1] == "GATES" and len(rows) == 3
     rows = words(filled("pods", "b", "-w", "--count", "1", "--output-watch-events", "-n", "web"))
     assert rows[0][:2] == ["EVENT", "NAME"] and rows[1][:2] == ["ADDED", "b"]
+    quiet = store.follower("get", "pods", "-w", "--output-watch-events", "-n", "web")
+    eventually(lambda: "b" in quiet.out)
+    simulator.delete("pods", "web/b")
+    eventually(lambda: "DELETED" in quiet.out)
+    assert [line.split()[0] for line in quiet.out.splitlines()] == ["EVENT", "ADDED", "ADDED", "DELETED"], "kubectl has no row for SYNC"
     assert words(filled("pods/web/a", "--watch", "--count", "1", "--show-labels"))[1][-1] == "app=x,example.com/tier=front"
 
 
