@@ -5,7 +5,9 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -58,6 +60,7 @@ static struct {
 	const char *program;
 	enum log_level max;
 	enum log_format format;
+	bool journal; /* stderr is systemd's journal */
 } log_settings = {.program = "kinf", .max = LOG_NOTICE, .format = LOG_TEXT};
 
 static uint64_t log_lost; /* lines, since the last one that was written. Atomic, relaxed */
@@ -70,8 +73,29 @@ static const char *const log_level_names[LOG_LEVEL_MAX] = {
 	[LOG_DEBUG] = "debug",
 };
 
+/* By which the journal knows the levels (sd-daemon(3)). */
+static const char *const log_level_prefixes[LOG_LEVEL_MAX] = {
+	[LOG_ERROR] = "<3>",
+	[LOG_WARNING] = "<4>",
+	[LOG_NOTICE] = "<5>",
+	[LOG_INFO] = "<6>",
+	[LOG_DEBUG] = "<7>",
+};
+
+/* As sd_journal_print(3) has it: systemd names the device and inode of the stream that it connected stderr to. */
+static bool log_goes_to_journal(void)
+{
+	const char *stream = getenv("JOURNAL_STREAM");
+	unsigned long long device, inode;
+	struct stat st;
+
+	return stream && sscanf(stream, "%llu:%llu", &device, &inode) == 2 && fstat(STDERR_FILENO, &st) == 0 &&
+	       st.st_dev == device && st.st_ino == inode;
+}
+
 void log_setup(const char *program, enum log_level max, enum log_format format)
 {
+	log_settings.journal = log_goes_to_journal();
 	log_settings.program = program;
 	log_settings.max = max;
 	log_settings.format = format;
@@ -166,11 +190,15 @@ static void log_line_make(struct log_line *line, const struct log_event *event, 
 	char time_text[TIMESTAMP_SIZE];
 
 	line->size = 0;
-	log_line_puts(line, json ? "{\"time\":\"" : "");
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	timestamp_milliseconds((uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec, time_text);
-	log_line_puts(line, time_text);
-	log_line_puts(line, json ? "\",\"level\":\"" : " ");
+	if (log_settings.journal)
+		log_line_puts(line, log_level_prefixes[event->level]);
+	if (json || !log_settings.journal) {
+		log_line_puts(line, json ? "{\"time\":\"" : "");
+		(void)clock_gettime(CLOCK_REALTIME, &now);
+		timestamp_milliseconds((uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec, time_text);
+		log_line_puts(line, time_text);
+		log_line_puts(line, json ? "\",\"level\":\"" : " ");
+	}
 	log_line_puts(line, log_level_names[event->level]);
 	if (json) {
 		log_line_puts(line, "\",\"program\":");

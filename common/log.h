@@ -9,7 +9,8 @@
  *
  * Fields appear in the order of log.def. The log quotes and escapes strings; a NULL string leaves
  * its field out. In the json format a line is one object: time, level, program, event, then the
- * fields, numbers as numbers.
+ * fields, numbers as numbers. In systemd's journal, which has the time, a line begins with the level
+ * as sd-daemon(3) has it, and the text format has no time.
  *
  * In common (but for daemon/) and store, modules log at debug level only: they return errors, and
  * the programs log them. Levels: error, something is given up; warning, work goes on without

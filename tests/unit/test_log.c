@@ -3,8 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/log.h"
@@ -67,6 +70,28 @@ Test(log, null_string_leaves_its_field_out)
 	capture(LOG_NOTICE, LOG_TEXT);
 	LOG(feed_listed, .feed = "pods", .rv = "");
 	cr_assert_str_eq(text_line(), "notice feed_listed feed=\"pods\" id=0 objects=0 rv=\"\"\n");
+	LOG(feed_recovered);
+	cr_assert_str_eq(text_line(), "notice feed_recovered\n");
+}
+
+/* journalctl -p warning showed none of the daemons' warnings. */
+Test(log, the_journal_gets_levels_and_no_time)
+{
+	char stream[64];
+	struct stat st;
+
+	capture(LOG_NOTICE, LOG_TEXT);
+	cr_assert_eq(fstat(STDERR_FILENO, &st), 0);
+	(void)snprintf(stream, sizeof(stream), "%llu:%llu", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
+	cr_assert_eq(setenv("JOURNAL_STREAM", stream, 1), 0);
+	log_setup("kinf-test", LOG_NOTICE, LOG_TEXT);
+	LOG(snapshot_old, .pid = 9, .age_seconds = 61002999999);
+	cr_assert_str_eq(captured(), "<4>warning snapshot_old pid=9 uid=0 age_seconds=61.002\n");
+	log_setup("kinf-test", LOG_NOTICE, LOG_JSON);
+	LOG(feed_recovered);
+	cr_assert_eq(strncmp(captured(), "<5>{\"time\":\"2", strlen("<5>{\"time\":\"2")), 0);
+	cr_assert_eq(setenv("JOURNAL_STREAM", "1:1", 1), 0); /* of a service that redirects stderr */
+	log_setup("kinf-test", LOG_NOTICE, LOG_TEXT);
 	LOG(feed_recovered);
 	cr_assert_str_eq(text_line(), "notice feed_recovered\n");
 }
