@@ -59,7 +59,7 @@ struct http_request {
 	const char *path;   /* from the server's root, with query: "/api/v1/pods?limit=500" */
 	const char *accept; /* NULL: application/json */
 	const char *etag;   /* of the copy that the caller has: 304 if it is current. NULL: none */
-	bool gzip; /* accept compressed answers; never for watches (docs/protocol.md 0.2) */
+	bool gzip; /* ask for a compressed answer; never for watches (docs/protocol.md 0.2) */
 	bool bulk;          /* a large answer is expected: use a large receive buffer */
 	bool may_be_absent; /* 404 is an answer like another one, and no error of http.errors */
 	bool renewable;     /* the client may end it with HTTP_SILENT after its answer began */

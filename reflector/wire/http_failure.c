@@ -18,7 +18,7 @@ static const struct failure {
 	{CURLE_ABORTED_BY_CALLBACK, ERR_TIMEOUT,
 		"connecting took too long"}, /* setup_check_tunnel() */
 	{CURLE_WEIRD_SERVER_REPLY, ERR_PROTOCOL, NULL},
-	{CURLE_BAD_CONTENT_ENCODING, ERR_PROTOCOL, NULL},
+	{CURLE_BAD_CONTENT_ENCODING, ERR_PROTOCOL, "the answer's Content-Encoding can't be read"},
 	{CURLE_UNSUPPORTED_PROTOCOL, ERR_PROTOCOL, NULL},
 	{CURLE_COULDNT_RESOLVE_HOST, ERR_NETWORK, "name not found"},
 	{CURLE_COULDNT_RESOLVE_PROXY, ERR_NETWORK, "name not found"},

@@ -306,8 +306,9 @@ int http_call_set_up(struct http_call *call, const struct http_request *request)
 	SET(&setup, CURLOPT_USERAGENT, "kinf-reflector/" KINF_VERSION);
 	if (request->bulk)
 		SET(&setup, CURLOPT_BUFFERSIZE, BULK_BUFFER);
-	if (request->gzip && !call->http->config->disable_compression)
-		SET(&setup, CURLOPT_ACCEPT_ENCODING, "gzip");
+	/* Without the header a server may use any coding. With either, libcurl decodes what comes all the same. */
+	bool gzip = request->gzip && !call->http->config->disable_compression;
+	SET(&setup, CURLOPT_ACCEPT_ENCODING, gzip ? "gzip" : "identity");
 	return setup_result(&setup);
 }
 

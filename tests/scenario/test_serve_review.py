@@ -32,6 +32,7 @@ class Reviewed:
         self.simulator.put("namespaces", {"metadata": {"name": "web"}})
         self.api = ApiServer(self.simulator)
         self.api.decide = self.decide
+        self.api.packs = True
         workspace.started.append(self.api)
         # Of all objects; of one, in a namespace.
         self.rights = {("u1", "pods"), ("cn", "pods"), ("u1", "secrets"), ("u3", "pods", "web", "p1"), ("u3", "namespaces", "web", "web")}

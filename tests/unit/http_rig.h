@@ -122,6 +122,7 @@ static const struct api_stub_answer answers[] = {
 		sizeof(trailers)},
 	{"/gzip", 200, "application/json", MEMBER "\0", GZIP, STUB_GOOD, 27},
 	{"/members", 200, "application/json", MEMBER "\0" MEMBER "\0", GZIP, STUB_GOOD, 54},
+	{"/compress", 200, "application/json", "\x1f\x9d", "Content-Encoding: compress\r\n", STUB_GOOD, 2},
 	{"/half", 200, "application/json", MEMBER "\0", GZIP, STUB_GOOD, 14},
 	{"/good", 200, "application/json", "{\"a\":1}",
 		"Warning: 299 - \"old \\\"api\\\"\"\r\nX-Other: y\r\n", STUB_GOOD},

@@ -81,6 +81,7 @@ static int upstream_set_up(
 	SET(CURLOPT_POSTFIELDSIZE, (long)request->body.size);
 	SET(CURLOPT_POSTFIELDS, buf_cstr(&request->body));
 	SET(CURLOPT_HTTPHEADER, request->lists.headers);
+	SET(CURLOPT_ACCEPT_ENCODING, "identity"); /* what comes with another coding is decoded */
 	SET(CURLOPT_WRITEFUNCTION, upstream_on_body);
 	SET(CURLOPT_WRITEDATA, request);
 	SET(CURLOPT_PRIVATE, request);

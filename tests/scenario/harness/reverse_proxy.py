@@ -2,6 +2,7 @@
 """A reverse proxy before a simulated cluster: serves TLS, asks for client certificates, records each request with its
 headers, and refuses requests that the test chooses. Without TLS it also works as a forward proxy for plain HTTP."""
 
+import gzip
 import http.client
 import json
 import socket
@@ -32,15 +33,21 @@ class _Handler(Handler):
             far.request("GET", path, headers=headers)
             with server.lock:
                 server.open |= {self.connection, far.sock}
-            self.forward(far.getresponse())
+            answer = far.getresponse()
+            if server.packs and "watch=" not in path:
+                return self.answer(answer.status, answer.read(), answer.headers["Content-Type"])
+            self.forward(answer)
         except (OSError, http.client.HTTPException):
             self.close_connection = True
         finally:
             far.close()
 
-    def answer(self, status, body):
+    def answer(self, status, body, content_type="application/json"):
         self.send_response(status)
-        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Type", content_type)
+        if self.server.packs:
+            body = gzip.compress(body)
+            self.send_header("Content-Encoding", "gzip")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -56,6 +63,7 @@ class ReverseProxy(ThreadingHTTPServer):
 
     daemon_threads = True
     processes = []
+    packs = False  # all answers but watches, whatever was asked for: RFC 9110 allows it where no Accept-Encoding comes
 
     def __init__(self, simulator, pair=None, client_ca=None, refuse=lambda request: None):
         """PAIR: (certificate, key) of the server; None: no TLS. CLIENT_CA: asks clients for a certificate of this CA, but
