@@ -21,13 +21,11 @@ struct reader {
 static void read_bookmark(struct bytes bookmark, struct buf *out)
 {
 	uint64_t age_s;
-	struct bytes why;
+	char why[OBJECT_STALE_MAX];
 
 	buf_str(out, object_ends_initial(bookmark) ? "last " : "");
-	if (object_is_stale(bookmark, &age_s, &why)) {
-		buf_printf(out, "%" PRIu64 " ", age_s);
-		buf_bytes_put(out, why);
-	}
+	if (object_is_stale(bookmark, &age_s, why))
+		buf_printf(out, "%" PRIu64 " %s", age_s, why);
 }
 
 static int keep_event(void *arg, const struct api_event *event)
