@@ -293,8 +293,7 @@ int config_finish_feed(const struct config_place *place, const struct yaml_node 
 		return config_refuse(&here, "a wildcard's feeds are named after their resources");
 	if (!feed->wildcard && excludes)
 		return config_refuse(&here, "only a wildcard leaves something out");
-	/* Events change most and matter least to a cache: they expire by themselves, and the API
-	 * server serves each twice (v1 and events.k8s.io). */
+	/* Events change most and matter least to a cache: they expire by themselves. */
 	if (!excludes && strcmp(feed->resource, "*") == 0)
 		r = config_append(&feed->exclude, &feed->n_exclude, "events");
 	if (r == 0 && !feed->name)

@@ -47,6 +47,9 @@ bool config_covers(const struct config_feed *feed, const char *group, const char
 
 	if (!feed->wildcard)
 		return false;
+	/* The same objects as those of the core group's events. */
+	if (!strcmp(pattern, "*") && !strcmp(group, "events.k8s.io") && !strcmp(plural, "events"))
+		return false;
 	if (strcmp(pattern, "*") != 0 && strcmp(pattern + 2, group) != 0) {
 		/* After "*." only the version, for the core group, or VERSION.GROUP matches now. */
 		const char *rest = pattern + 2 + n;

@@ -108,5 +108,6 @@ Test(config_wildcard, flags_say_it_too)
 	cr_assert_eq(c->feeds[0].n_indexes, 1);
 	cr_assert_not(config_covers(&c->feeds[0], "coordination.k8s.io", "v1", "leases"));
 	cr_assert(config_covers(&c->feeds[0], "", "v1", "events"), "only what is named is left out");
+	cr_assert_not(config_covers(&c->feeds[0], "events.k8s.io", "v1", "events"), "the same objects were stored twice");
 	config_free(&c);
 }
