@@ -109,7 +109,7 @@ unit_tests := $(patsubst tests/unit/%.c,$(B)/unit/%,$(unit_src))
 test_programs := $(patsubst tests/%.c,$(B)/%,$(program_src)) $(if $(model_src),$(B)/model/model)
 fuzzers := $(patsubst tests/%.c,$(B)/%,$(fuzz_src))
 
-.PHONY: all tests fuzzers fuzz run test check-all bench bench-swarm check-style check-unit check-differential check-h2spec check-arm64 check-clang check-real check-real-faults format manual install uninstall wheel deb check-packages \
+.PHONY: all tests fuzzers fuzz run test check-all bench bench-swarm check-style check-unit check-differential check-h2spec check-arm64 check-clang check-real check-real-faults check-world format manual install uninstall wheel deb check-packages \
 	clean help dependencies dist
 all: $(programs) $(library) ## build the programs and the library into build/release
 torture_programs := $(addprefix $(B)/torture/,kinf kinf-reflector kinf-processor kinf-serve informer)
@@ -286,6 +286,9 @@ check-clang: ## every product file compiles with clang
 
 check-real: all ## against the cluster of KUBECONFIG=...: equality, churn with kills, no LIST after
 	$(Q)KUBECONFIG='$(KUBECONFIG)' scripts/check-real.sh $(B)
+
+check-world: all ## a lifelike cluster of thousands of pods, by the tools of KINF_WORLD=DIR: churn with kills, kubectl and kinf line by line
+	$(Q)KINF_WORLD='$(KINF_WORLD)' scripts/check-world.sh $(B)
 
 check-real-faults: all ## a real API server of KINF_LAB=DIR is restarted, frozen, set back and so on, under changes
 	$(Q)KINF_LAB='$(KINF_LAB)' scripts/check-real-faults.sh $(B)

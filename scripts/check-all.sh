@@ -3,7 +3,8 @@
 # Runs `make test`, then the longer tests: the kill loop for minutes, a crowd of readers and followers for
 # $STRESS_SECONDS (300), worlds of 10,000 steps of the model, every stress program with ThreadSanitizer, the comparison
 # with client-go if Go and client-go are installed, packages in a clean root if their tools are installed, a real API
-# server if KUBECONFIG names one, and its faults if KINF_LAB names the tools that start one (check-real-faults.sh). Names the tests that were left out, and the reasons, at the end.
+# server if KUBECONFIG names one, its faults if KINF_LAB names the tools that start one (check-real-faults.sh), and a lifelike
+# cluster if KINF_WORLD names its tools (check-world.sh). Names the tests that were left out, and the reasons, at the end.
 # All of it takes some hours. CHECK_PARTS='torture|real' runs the parts whose names match this regular expression, and what
 # they need is built; "make test" is the name of the first part.
 # The last line is "N passed, N failed"; exit 1 if a test failed.
@@ -144,6 +145,12 @@ if [ -n "${KINF_LAB:-}" ]; then
     one "real API server, faults" scripts/check-real-faults.sh build/asan
 else
     skip "real API server, faults" "KINF_LAB is not set (make check-all KINF_LAB=DIR)"
+fi
+
+if [ -n "${KINF_WORLD:-}" ]; then
+    one "a lifelike cluster" scripts/check-world.sh build/release
+else
+    skip "a lifelike cluster" "KINF_WORLD is not set (make check-all KINF_WORLD=DIR)"
 fi
 
 for part in "${skipped[@]}"; do echo "skipped: $part"; done

@@ -79,7 +79,7 @@ def main():
         for line in cluster.kubectl("api-resources", "--verbs=list,watch", "--no-headers").splitlines():
             name, version, namespaced = line.split()[0], *line.split()[-3:-1]
             paths[name + ("." + version.split("/")[0] if "/" in version else "")] = namespaced == "true"
-        eventually(lambda: all(f["state"] == "live" for f in store.kinf("status", "-o", "json", check=True).json["feeds"]), 120, "all feeds live")
+        eventually(lambda: {f["state"] for f in store.kinf("status", "-o", "json", check=True).json["feeds"]} == {"live"}, 120, "all feeds live")
         paths = {name: it for name, it in paths.items() if any(f["resource"] == name for f in store.kinf("status", "-o", "json", check=True).json["feeds"])}
         tables = Tables(cluster, store)
         tables.all(paths)
