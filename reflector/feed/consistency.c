@@ -25,6 +25,8 @@ struct consistency {
 	struct txn *txn; /* while heads are read */
 	struct head_walk *walk;
 	struct buf rv;
+	struct buf list_rv; /* of the first page */
+	struct moment at;   /* when that came */
 	struct buf continue_;
 	struct consistency_digest ours, theirs;
 	struct http_call *call;
@@ -57,7 +59,7 @@ static void consistency_end(
 {
 	struct consistency_request request = check->request;
 	struct consistency_result result = {.outcome = outcome, .rv = buf_cstr(&check->rv),
-		.ours = check->ours.count, .theirs = check->theirs.count, .why = why};
+		.list_rv = buf_cstr(&check->list_rv), .at = check->at, .ours = check->ours.count, .theirs = check->theirs.count, .why = why};
 
 	request.done(request.arg, &result);
 	consistency_cancel(&check);
@@ -86,6 +88,8 @@ static void consistency_on_status(void *arg, const struct http_answer *answer)
 	struct consistency *check = arg;
 
 	check->refused = answer->status != 200;
+	if (!check->list_rv.size)
+		moment_now(&check->at);
 }
 
 static int consistency_on_body(void *arg, struct bytes bytes)
@@ -110,12 +114,18 @@ static void consistency_on_done(void *arg, int result, int code)
 	check->call = NULL;
 	if (result >= 0 && code == 200)
 		result = list_end(check->list, &page);
+	if (result >= 0 && code == 200 && !check->list_rv.size)
+		buf_bytes_put(&check->list_rv, page.rv);
+	if (result >= 0)
+		result = buf_error(&check->list_rv);
 	if (result < 0) {
 		consistency_end(check, CONSISTENCY_UNKNOWN, err_text(result));
 	} else if (code != 200) {
 		status_read(code, 0, buf_bytes(&check->error_body), &status);
 		consistency_end(check, CONSISTENCY_UNKNOWN, status.text);
-	} else if (!bytes_equal(page.rv, buf_bytes(&check->rv))) {
+	} else if (!bytes_equal(page.rv, buf_bytes(&check->list_rv)) ||
+		(check->request.newest ? rv_compare(page.rv, buf_bytes(&check->rv)) == -1
+				       : !bytes_equal(page.rv, buf_bytes(&check->rv)))) {
 		/* Some servers ignore resourceVersionMatch=Exact. */
 		consistency_end(
 			check, CONSISTENCY_UNKNOWN, "the server listed another resourceVersion");
@@ -145,8 +155,8 @@ static void consistency_ask(struct consistency *check)
 	list_reset(check->list);
 	buf_reset(&check->error_body);
 	check->refused = false;
-	int r = request_check_path(request->definition, buf_cstr(&check->rv), request->page_size,
-		buf_cstr(&check->continue_), &path);
+	int r = request_check_path(request->definition, request->newest ? "" : buf_cstr(&check->rv),
+		request->page_size, buf_cstr(&check->continue_), &path);
 	if (r >= 0)
 		r = http_start(request->http, &(struct http_request){
 			.path = buf_cstr(&path),
@@ -215,6 +225,7 @@ int consistency_start(const struct consistency_request *request, struct consiste
 	check->magic = CONSISTENCY_MAGIC;
 	check->request = *request;
 	buf_init(&check->rv, RV_MAX);
+	buf_init(&check->list_rv, RV_MAX);
 	buf_init(&check->continue_, TOKEN_MAX);
 	buf_init(&check->error_body, ERROR_BODY_MAX);
 	int r = list_new(&(struct list_options){.item_fn = consistency_take_item, .arg = check},
@@ -251,6 +262,7 @@ void consistency_cancel(struct consistency **check)
 	http_cancel(&c->call);
 	list_free(&c->list);
 	buf_release(&c->rv);
+	buf_release(&c->list_rv);
 	buf_release(&c->continue_);
 	buf_release(&c->error_body);
 	c->magic = 0;

@@ -6,6 +6,9 @@
  * its items are reduced in the same way. Equal digests and counts mean equal sets. Both sides cost
  * no memory but the sums, and events may come in meanwhile.
  *
+ * The newest state can be listed instead. If that is the same set, it proves that the journal has the state of its
+ * resourceVersion, too.
+ *
  *	consistency_start(request, &check)
  *	while (consistency_work(check) == AGAIN) ...	(the heads, in slices between other work)
  *	the pages come inside http_poll; request->done gets the outcome, and the check is freed
@@ -15,6 +18,7 @@
 #ifndef REFLECTOR_FEED_CONSISTENCY_H
 #define REFLECTOR_FEED_CONSISTENCY_H
 
+#include "common/moment.h"
 #include "reflector/wire/http.h"
 #include "store/journal/journal.h"
 
@@ -28,7 +32,9 @@ enum consistency_outcome {
 
 struct consistency_result {
 	enum consistency_outcome outcome;
-	const char *rv;        /* compared at */
+	const char *rv;        /* of the journal's state */
+	const char *list_rv;   /* SAME: of the server's, the same unless `newest` */
+	struct moment at;      /* when the server's first page came */
 	uint64_t ours, theirs; /* objects */
 	const char *why;       /* UNKNOWN: the reason */
 };
@@ -38,6 +44,7 @@ struct consistency_request {
 	struct journal *journal;
 	const struct feed_definition *definition;
 	uint32_t page_size;
+	bool newest; /* list the newest state */
 	uint64_t answer_ns;
 	void *arg;
 	/* RESULT and its texts are borrowed; the check is freed when it returns. */

@@ -68,7 +68,7 @@ int request_check_path(const struct feed_definition *definition, const char *rv,
 	request_put_parameter(path, "labelSelector", definition->label_selector);
 	request_put_parameter(path, "fieldSelector", definition->field_selector);
 	request_put_parameter(path, "continue", continue_);
-	if (!*continue_) {
+	if (*rv && !*continue_) {
 		request_put_parameter(path, "resourceVersion", rv);
 		buf_str(path, "&resourceVersionMatch=Exact");
 	}

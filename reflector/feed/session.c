@@ -220,6 +220,8 @@ void session_step(struct session *session, struct feed_input in, struct feed_act
 		in.on == FEED_ON_FAILED)
 		in.span_ns = pace_span(session->shared->pace, in.now_ns);
 	feed_machine_step(&session->machine, &in, ret_action);
+	if (in.on == FEED_ON_EVENT || in.on == FEED_ON_BOOKMARK || in.on == FEED_ON_LISTED)
+		session_plan_renewal(session, in.now_ns);
 	if (ret_action->phase_changed) {
 		enum feed_phase phase = feed_machine_phase(&session->machine);
 

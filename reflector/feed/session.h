@@ -100,7 +100,7 @@ void session_repair(struct session *session);
 /* Somebody waits for an RV that the feed may not come to by itself: asks the server how far the feed is, at
  * most twice a second. */
 void session_progress(struct session *session, uint64_t wanted);
-/* Begins a consistency check. */
+/* Begins a consistency check, or the comparison that renews the RV of a quiet feed. */
 void session_check_start(struct session *session);
 
 /* Does what needs no network: goes on after a pause, and takes one slice of longer work.
@@ -132,7 +132,7 @@ bool session_is_mute(const struct session *session);
 bool session_is_listing(const struct session *session);
 /* Monotonic time from which the server of the running list counts as silent; UINT64_MAX: it is not waited for. */
 uint64_t session_silent_at(const struct session *session);
-/* Monotonic time of the next consistency check, UINT64_MAX: none is due, or one is under way. */
+/* Monotonic time of the next one, UINT64_MAX: none is due, or one is under way. */
 uint64_t session_check_at(struct session *session);
 bool session_is_checking(const struct session *session);
 

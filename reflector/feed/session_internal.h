@@ -35,6 +35,8 @@ struct session {
 	struct consistency *check;
 	uint64_t check_ns;         /* when the next one is due; */
 	uint64_t check_period;     /* planned with this period, 0: not planned */
+	uint64_t renew_ns;         /* a check has to renew the RV, unless that moves before; 0: not planned */
+	bool renewing;             /* the check is for that */
 	uint64_t repair_ns;        /* no list for damaged records before this */
 	uint64_t repair_pause_ns;
 
@@ -120,11 +122,18 @@ void session_stream_go_on(struct session *session);
 
 /* ---- session_progress.c ---- */
 
+/* Returns whether the feed watches and its journal is still at FROM. If it is and RV is newer, moves on to RV: nothing of
+ * the feed has changed between. */
+bool session_move_on(struct session *session, struct bytes from, struct bytes rv);
+
 /* Monotonic time at which a progress is to begin, UINT64_MAX: none is. */
 uint64_t session_progress_at(const struct session *session);
 void session_progress_start(struct session *session);
 
 /* ---- session_work.c ---- */
+
+/* Notes that the feed's RV is new now. */
+void session_plan_renewal(struct session *session, uint64_t now_ns);
 
 /* Begins to delete what is stored of a gone resource, if whenGone says so. */
 void session_drop_begin(struct session *session);

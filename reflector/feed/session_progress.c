@@ -24,6 +24,22 @@ static bool session_has_rv(struct session *session, uint64_t *ret_rv)
 	return *text >= '0' && *text <= '9' && !*end && *ret_rv != UINT64_MAX;
 }
 
+bool session_move_on(struct session *session, struct bytes from, struct bytes rv)
+{
+	struct feed_action action;
+	uint64_t have;
+
+	if (!bytes_equal(from, buf_bytes(&session->machine.rv)) || !session_has_rv(session, &have))
+		return false;
+	if (!rv.size || rv_compare(rv, from) != 1)
+		return true;
+	record_progress(&session->record, rv);
+	session_step(session, (struct feed_input){.on = FEED_ON_PROGRESS, .rv = rv}, &action);
+	stats_add(session->shared->stats, STAT_PROGRESS, 1);
+	LOG(feed_progressed, .feed = session->definition.name, .rv = buf_cstr(&session->machine.rv));
+	return true;
+}
+
 /*
  * FROM is the RV that the second watch began at, and RV its bookmark's. The journal holds the whole state as of
  * machine.rv. If that is still FROM, nothing was taken since, and nothing lies between, so it holds the state as
@@ -32,19 +48,10 @@ static bool session_has_rv(struct session *session, uint64_t *ret_rv)
 static void session_on_progress(void *arg, struct bytes from, struct bytes rv)
 {
 	struct session *session = arg;
-	uint64_t have;
-	bool held = bytes_equal(from, buf_bytes(&session->machine.rv)) && session_has_rv(session, &have);
 
 	CHECK_OBJ(session, SESSION_MAGIC);
 	session->progress = NULL;
-	if (held && rv.size && rv_compare(rv, from) == 1) {
-		struct feed_action action;
-
-		record_progress(&session->record, rv);
-		session_step(session, (struct feed_input){.on = FEED_ON_PROGRESS, .rv = rv}, &action);
-		stats_add(session->shared->stats, STAT_PROGRESS, 1);
-		LOG(feed_progressed, .feed = session->definition.name, .rv = buf_cstr(&session->machine.rv));
-	}
+	(void)session_move_on(session, from, rv);
 	session->wanted = 0; /* who still waits asks again */
 	session_touch(session);
 }

@@ -110,7 +110,10 @@ int session_is_void(struct session *session)
 	return r < 0 ? r : !r;
 }
 
-/* ---- the consistency check ---- */
+/* ---- the consistency check, and renewing the RV of a quiet feed ---- */
+
+/* An API server lets etcd forget what is older, and then a watch can't be opened again. */
+#define HISTORY (300 * UINT64_C(1000000000))
 
 /* Sets the time of the next check, from the end of this one or of a list on. The mean distance is
  * the period; the checks of many feeds and hosts drift apart. */
@@ -123,6 +126,25 @@ static void session_plan_check(struct session *session)
 	session_touch(session);
 }
 
+void session_plan_renewal(struct session *session, uint64_t now_ns)
+{
+	uint64_t watch_ns = session->shared->policy.watch_ns, least = (watch_ns < HISTORY ? watch_ns : HISTORY) / 2;
+
+	session->renew_ns = now_ns + least + now_ns % (least / 2);
+}
+
+/* If the newest state is the one that the journal has, the journal has that of the list's RV as well. If it is not, what
+ * the watch is about to bring moves the RV on. */
+static void session_on_renewed(struct session *session, const struct consistency_result *result)
+{
+	session->renewing = false;
+	session_plan_renewal(session, proc_monotonic_ns());
+	session_touch(session);
+	if (result->outcome == CONSISTENCY_SAME &&
+		session_move_on(session, bytes_str(result->rv), bytes_str(result->list_rv)))
+		record_contact(&session->record, &result->at);
+}
+
 static void session_on_checked(void *arg, const struct consistency_result *result)
 {
 	struct session *session = arg;
@@ -130,6 +152,10 @@ static void session_on_checked(void *arg, const struct consistency_result *resul
 
 	CHECK_OBJ(session, SESSION_MAGIC);
 	session->check = NULL;
+	if (session->renewing) {
+		session_on_renewed(session, result);
+		return;
+	}
 	session_plan_check(session);
 	if (result->outcome == CONSISTENCY_UNKNOWN) {
 		LOG(feed_not_checked, .feed = name, .rv = result->rv, .error = result->why);
@@ -153,11 +179,13 @@ uint64_t session_check_at(struct session *session)
 {
 	uint64_t period = session->shared->policy.check_ns;
 
-	if (!period || session->check || session->action.what != FEED_DO_WATCH)
+	if (session->check || session->action.what != FEED_DO_WATCH)
 		return UINT64_MAX;
-	if (session->check_period != period)
+	if (!session->renew_ns)
+		session_plan_renewal(session, proc_monotonic_ns());
+	if (period && session->check_period != period)
 		session_plan_check(session);
-	return session->check_ns;
+	return period && session->check_ns < session->renew_ns ? session->check_ns : session->renew_ns;
 }
 
 void session_check_start(struct session *session)
@@ -172,7 +200,12 @@ void session_check_start(struct session *session)
 		.done = session_on_checked,
 	};
 
-	session_plan_check(session);
+	uint64_t now = proc_monotonic_ns();
+	session->renewing = request.newest = session->renew_ns <= now;
+	if (session->renewing)
+		session_plan_renewal(session, now);
+	else
+		session_plan_check(session);
 	/* A feed that passes objects over differs from the server by intent. */
 	if (session->machine.tolerant || record_lacks(&session->record))
 		return;

@@ -194,7 +194,7 @@ static void feeds_start_check(struct feeds *feeds, uint64_t now)
 	uint64_t at = UINT64_MAX;
 	struct session *first = NULL;
 
-	if (!feeds->shared.policy.check_ns || feeds->checking || feeds->check_ns > now)
+	if (feeds->checking || feeds->check_ns > now)
 		return;
 	FEEDS_EACH_SESSION (feeds, session) {
 		if (session_check_at(session) < at) {
@@ -253,7 +253,7 @@ static bool feeds_settle_one(void *arg, void *owner)
 		feeds->checking = NULL;
 		feeds->check_ns = 0;
 	}
-	if (feeds->shared.policy.check_ns && session_check_at(session) < feeds->check_ns)
+	if (session_check_at(session) < feeds->check_ns)
 		feeds->check_ns = session_check_at(session);
 	return session_settle(session);
 }
@@ -269,7 +269,7 @@ uint64_t feeds_until(const struct feeds *feeds)
 
 	if (!feeds->started)
 		return UINT64_MAX;
-	if (feeds->shared.policy.check_ns && !feeds->checking && feeds->check_ns < until)
+	if (!feeds->checking && feeds->check_ns < until)
 		until = feeds->check_ns;
 	if (feeds->n_wildcards && feeds->wildcards_ns < until)
 		until = feeds->wildcards_ns;
