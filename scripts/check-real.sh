@@ -13,6 +13,7 @@ export KINF_BUILD=$1
 /usr/bin/python3 tests/real/check_real.py --seconds "${2:-60}" ${3:+"$3"}
 /usr/bin/python3 tests/real/check_tables.py --keep # of the objects that are there
 /usr/bin/python3 tests/real/check_formats.py # the other formats of -o
+/usr/bin/python3 tests/real/check_jsonpath.py # random templates and columns
 /usr/bin/python3 tests/real/check_serve.py # kinf-serve beside the API server, byte by byte
 /usr/bin/python3 tests/real/check_manifests.py # packaging/kubernetes, kinf config rbac
 /usr/bin/python3 tests/real/check_clients.py # kubectl line by line, informers while everything is killed

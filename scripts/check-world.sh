@@ -34,6 +34,7 @@ for part in "$@"; do
             real check_tables.py --keep
             real check_describe.py --keep --most 20
             real check_formats.py
+            real check_jsonpath.py
             real check_serve.py
             real check_clients.py
             ;;
