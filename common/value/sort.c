@@ -4,24 +4,150 @@
 #include <stdlib.h>
 
 #include "common/array.h"
+#include "common/cleanup.h"
 #include "common/err.h"
 #include "common/value/value.h"
 
-#define FEW 16 /* members of a map that are sorted by insertion */
+#define FEW   16 /* members of a map that are sorted by insertion */
+#define GUESS 64 /* bytes of an object for each map, list and member that is remembered */
+#define PIECE 32 /* bytes: most members are not longer */
+
+/* A map or list with items, in the order in which they begin. */
+struct sort_container {
+	const uint8_t *end;
+	size_t next; /* the first one after its end */
+};
 
 /* A member of a map that is being copied, from its key to the end of its value. */
 struct sort_member {
+	uint64_t prefix; /* of the key: its first bytes, big-endian */
 	struct bytes key;
 	const uint8_t *start, *value, *end;
+	size_t container; /* the first one that does not begin before the value */
 };
 
 struct sorting {
 	enum value_order order;
-	struct buf *out;
+	struct buf *out;   /* does not know yet how much of its allocated room is used */
+	uint8_t *to, *room_end;
+	const uint8_t *start, *end; /* of the document */
+	struct sort_container *containers;
+	size_t n_containers, containers_room;
 	struct sort_member *members; /* of all maps around the current one, and its own */
 	size_t n, room;
-	unsigned depth;
 };
+
+/* ---- room ---- */
+
+/* Makes room for SIZE bytes, and for a piece that is copied whole. */
+static __attribute__((noinline)) int sort_make_room(struct sorting *s, size_t size)
+{
+	size_t used = (size_t)(s->to - s->out->data);
+
+	buf_truncate(s->out, used);
+	if (!buf_grow(s->out, size + PIECE))
+		return buf_error(s->out);
+	(void)buf_grow(s->out, buf_spare(s->out)); /* all that is allocated; value_sort() gives it back */
+	s->to = s->out->data + used;
+	s->room_end = s->out->data + s->out->size;
+	return 0;
+}
+
+/* Appends the bytes from START to END, for which there is room: a copy is as long as the document but for numbers. */
+static inline void sort_copy(struct sorting *s, const uint8_t *start, const uint8_t *end)
+{
+	size_t size = (size_t)(end - start);
+
+	if (size <= PIECE && (size_t)(s->end - start) >= PIECE)
+		memcpy(s->to, start, PIECE);
+	else
+		memcpy(s->to, start, size);
+	s->to += size;
+}
+
+/* Returns whether the item that begins with HEAD is a map or list, perhaps an empty one. */
+static inline bool sort_is_container(uint8_t head)
+{
+	return (head >= 0x80 && head < 0xa0) || (head >= 0xdc && head <= 0xdf);
+}
+
+/* Returns whether the item that begins with HEAD is a double, a uint64 or a number kept as text. */
+static inline bool sort_is_number(uint8_t head)
+{
+	return head == 0xcb || head == 0xcf || (head >= 0xc7 && head <= 0xc9) || (head >= 0xd4 && head <= 0xd8);
+}
+
+/* ---- containers ---- */
+
+/* Finds the ends of all maps and lists of the document in one walk, so that the copy needs not walk over each of them once
+ * for each map around it. */
+static int sort_find_containers(struct sorting *s, const uint8_t *p)
+{
+	struct {
+		uint64_t left; /* items to come, a pair is two */
+		size_t number;
+	} levels[VALUE_DEPTH_MAX + 1] = {{.left = 1}};
+	size_t depth = 0;
+
+	for (;;) {
+		struct bytes rest = BYTES(p, (size_t)(s->end - p)), text;
+		bool is_map = false;
+		uint32_t count = 0;
+
+		if (value_read_short_text(rest, &text)) {
+			p = (const uint8_t *)text.data + text.size;
+		} else if ((count = value_read_short_container(rest, &is_map))) {
+			p++;
+		} else {
+			struct value item;
+			int r = value_read(rest, &item);
+
+			if (r < 0)
+				return r;
+			p += item.size;
+			is_map = item.type == VALUE_MAP;
+			count = item.count;
+		}
+		levels[depth].left--;
+		if (count) {
+			struct sort_container container = {.end = NULL};
+
+			if (depth == VALUE_DEPTH_MAX)
+				return err_set(ERR_CORRUPT, "stored value: nested too deep");
+			int r = ARRAY_ADD(s->containers, s->n_containers, s->containers_room, container, "sorting an object");
+			if (r < 0)
+				return r;
+			levels[++depth].left = (uint64_t)count << is_map;
+			levels[depth].number = s->n_containers - 1;
+		}
+		while (!levels[depth].left) {
+			if (!depth) {
+				s->end = p;
+				return 0;
+			}
+			s->containers[levels[depth--].number] = (struct sort_container){p, s->n_containers};
+		}
+	}
+}
+
+/* Returns the end of the item at P, and moves *CONTAINER behind the containers in it. */
+static inline const uint8_t *sort_item_end(const struct sorting *s, const uint8_t *p, size_t *container)
+{
+	struct bytes rest = BYTES(p, (size_t)(s->end - p)), text;
+	struct value item;
+	bool is_map;
+
+	if (value_read_short_text(rest, &text))
+		return (const uint8_t *)text.data + text.size;
+	if (!value_read_short_container(rest, &is_map)) {
+		(void)value_read(rest, &item); /* read before */
+		if (!item.count)
+			return p + item.size;
+	}
+	p = s->containers[*container].end;
+	*container = s->containers[*container].next;
+	return p;
+}
 
 /* ---- orders ---- */
 
@@ -72,8 +198,17 @@ static int sort_compare_yaml(struct bytes x, struct bytes y)
 	return a[i] - b[i];
 }
 
-static inline int sort_compare(enum value_order order, const struct sort_member *a, const struct sort_member *b)
+static int sort_compare(enum value_order order, const struct sort_member *a, const struct sort_member *b)
 {
+	uint64_t differ = a->prefix ^ b->prefix;
+
+	if (differ) {
+		int shift = 56 - (__builtin_clzll(differ) & ~7);
+		uint8_t x = (uint8_t)(a->prefix >> shift), y = (uint8_t)(b->prefix >> shift);
+
+		if (order == VALUE_ORDER_JSON || (sort_is_letter(x) && sort_is_letter(y)))
+			return x - y;
+	}
 	return order == VALUE_ORDER_YAML ? sort_compare_yaml(a->key, b->key) : bytes_compare(a->key, b->key);
 }
 
@@ -103,9 +238,10 @@ static void sort_members(struct sorting *s, struct sort_member *members, size_t 
 
 /* ---- copying ---- */
 
-/* Appends a number, read from START on, whose form is not the one that kubectl prints. */
+/* Appends the number from START to END in the form that kubectl prints. */
 static int sort_put_number(struct sorting *s, const uint8_t *start, const uint8_t *end)
 {
+	CLEANUP(buf_release) struct buf form = BUF_INIT;
 	char text[VALUE_SCRATCH], json[VALUE_SCRATCH];
 	struct number number, whole;
 	struct value value;
@@ -113,149 +249,171 @@ static int sort_put_number(struct sorting *s, const uint8_t *start, const uint8_
 
 	if (r < 0)
 		return r;
-	if (!value_number(&value, &number)) /* too large for a double: kubectl fails */
-		buf_put(s->out, start, (size_t)(end - start));
-	else if (number.form == NUMBER_INT && number.u.i >= 0)
-		value_put_uint(s->out, (uint64_t)number.u.i);
-	else if (number.form == NUMBER_INT)
-		value_put_int(s->out, number.u.i);
-	else if (s->order == VALUE_ORDER_YAML && number.u.d == 0)
-		value_put_uint(s->out, 0); /* -0 */
-	else if (s->order == VALUE_ORDER_JSON)
-		value_put_double(s->out, number.u.d);
-	else {
+	if (!value_number(&value, &number)) { /* too large for a double: kubectl fails */
+		buf_put(&form, start, (size_t)(end - start));
+	} else if (number.form == NUMBER_INT) {
+		if (number.u.i >= 0)
+			value_put_uint(&form, (uint64_t)number.u.i);
+		else
+			value_put_int(&form, number.u.i);
+	} else if (s->order == VALUE_ORDER_JSON) {
+		value_put_double(&form, number.u.d);
+	} else if (number.u.d == 0) { /* -0 */
+		value_put_uint(&form, 0);
+	} else {
 		/* The YAML is made of the JSON: a double that is written there as a whole number of 64 bits stays one. */
 		struct bytes as_json = BYTES(json, number_format_double(number.u.d, json));
 
 		if (number_parse(as_json, &whole) && (whole.form == NUMBER_INT || whole.form == NUMBER_UINT))
-			value_put_number_text(s->out, as_json);
+			value_put_number_text(&form, as_json);
 		else
-			value_put_number_text(s->out, BYTES(text, number_format_go(number.u.d, text)));
+			value_put_number_text(&form, BYTES(text, number_format_go(number.u.d, text)));
 	}
+	r = buf_error(&form);
+	size_t room = (size_t)(s->end - s->start) + form.size; /* for all that is still to come */
+	if (r == 0 && (size_t)(s->room_end - s->to) < room + PIECE)
+		r = sort_make_room(s, room);
+	if (r < 0)
+		return r;
+	memcpy(s->to, form.data, form.size);
+	s->to += form.size;
 	return 0;
 }
 
-/* Returns whether the item that begins with HEAD is a container. */
-static inline bool sort_is_container(uint8_t head)
-{
-	return (head >= 0x80 && head < 0xa0) || (head >= 0xdc && head <= 0xdf);
-}
+static int sort_put_item(struct sorting *s, const uint8_t *start, const uint8_t *end, size_t container);
 
-/* Returns whether the item that begins with HEAD is a double, a uint64 or a number kept as text. */
-static inline bool sort_is_number(uint8_t head)
-{
-	return head == 0xcb || head == 0xcf || (head >= 0xc7 && head <= 0xc9) || (head >= 0xd4 && head <= 0xd8);
-}
-
-static int sort_put_item(struct sorting *s, const uint8_t *start, const uint8_t *end);
-
-static int sort_put_array(struct sorting *s, const struct value *array, const uint8_t *end)
+static int sort_put_array(struct sorting *s, const struct value *array, size_t container)
 {
 	const uint8_t *p = array->inner.data;
 	int r = 0;
 
-	buf_put(s->out, array->start, array->size);
+	sort_copy(s, array->start, p);
 	for (uint32_t left = array->count; r == 0 && left; left--) {
+		size_t first = container;
 		const uint8_t *start = p;
 
-		r = value_pass(&p, end, 1);
-		if (r == 0)
-			r = sort_put_item(s, start, p);
+		p = sort_item_end(s, p, &container);
+		r = sort_put_item(s, start, p, first);
 	}
 	return r;
 }
 
-/* Finds the members of MAP. Sets *RET_AS_IT_IS if they are in order and none has to be changed. */
-static int sort_find_members(struct sorting *s, const struct value *map, const uint8_t *end, bool *ret_as_it_is)
+/* Returns the first bytes of KEY, which END is behind, with zeros after a shorter one. */
+static inline uint64_t sort_prefix(struct bytes key, const uint8_t *end)
+{
+	uint64_t prefix = 0;
+
+	if (key.size >= sizeof(prefix))
+		return be64_get(key.data);
+	if ((size_t)(end - (const uint8_t *)key.data) < sizeof(prefix))
+		memcpy(&prefix, key.data, key.size);
+	else if (key.size)
+		prefix = le64_get(key.data) & (UINT64_MAX >> (64 - 8 * key.size));
+	return __builtin_bswap64(prefix);
+}
+
+/* Finds the members of MAP. Sets *RET_AS_IT_IS if they are in order and none has to be changed, *RET_SORTED if they are in
+ * order. */
+static int sort_find_members(struct sorting *s, const struct value *map, size_t container, bool *ret_as_it_is, bool *ret_sorted)
 {
 	const uint8_t *p = map->inner.data;
-	size_t first = s->n;
-	bool as_it_is = true;
-	int r = map->count ? ARRAY_ROOM(s->members, s->n, s->room, map->count, "the members of a map") : 0;
+	bool is_plain = true, is_sorted = true;
+	int r = s->room - s->n >= map->count ? 0
+		: ARRAY_ROOM(s->members, s->n, s->room, map->count, "the members of a map");
 
-	for (uint32_t left = map->count; r == 0 && left; left--) {
-		struct sort_member *member = &s->members[s->n];
-		struct bytes text;
-
+	if (r < 0)
+		return r;
+	struct sort_member *member = &s->members[s->n], *first = member;
+	for (; member < first + map->count; member++) {
 		member->start = p;
-		if (value_read_short_text(BYTES(p, (size_t)(end - p)), &member->key))
+		if (value_read_short_text(BYTES(p, (size_t)(s->end - p)), &member->key))
 			p = (const uint8_t *)member->key.data + member->key.size;
 		else
-			r = value_read_key(&p, end, &member->key);
+			r = value_read_key(&p, s->end, &member->key);
 		if (r < 0)
-			break;
+			return r;
+		member->prefix = sort_prefix(member->key, s->end);
 		member->value = p;
-		if (value_read_short_text(BYTES(p, (size_t)(end - p)), &text)) {
-			p = (const uint8_t *)text.data + text.size;
-		} else {
-			r = value_pass(&p, end, 1);
-			as_it_is &= r == 0 && !sort_is_container(*member->value) && !sort_is_number(*member->value);
-		}
+		member->container = container;
+		is_plain = is_plain && !sort_is_container(*p) && !sort_is_number(*p);
+		p = sort_item_end(s, p, &container);
 		member->end = p;
-		as_it_is = as_it_is && (s->n == first || sort_compare(s->order, member - 1, member) <= 0);
-		s->n++;
+		is_sorted = is_sorted && (member == first || sort_compare(s->order, member - 1, member) <= 0);
 	}
-	*ret_as_it_is = as_it_is;
-	return r;
+	s->n += map->count;
+	*ret_as_it_is = is_plain && is_sorted;
+	*ret_sorted = is_sorted;
+	return 0;
 }
 
-static int sort_put_map(struct sorting *s, const struct value *map, const uint8_t *end)
+/* Appends MAP, which ends at END. Containers in it are numbered from CONTAINER on. */
+static int sort_put_map(struct sorting *s, const struct value *map, const uint8_t *end, size_t container)
 {
 	size_t first = s->n;
-	bool as_it_is;
-	int r = sort_find_members(s, map, end, &as_it_is);
+	bool as_it_is, is_sorted;
+	int r = sort_find_members(s, map, container, &as_it_is, &is_sorted);
 
-	if (r == 0 && as_it_is) {
-		buf_put(s->out, map->start, (size_t)(end - map->start));
-	} else if (r == 0) {
+	if (r < 0)
+		return r;
+	if (!is_sorted)
 		sort_members(s, s->members + first, map->count);
-		buf_put(s->out, map->start, map->size);
-	}
+	sort_copy(s, map->start, as_it_is ? end : map->inner.data);
 	for (size_t i = first; r == 0 && !as_it_is && i < first + map->count; i++) {
-		struct sort_member member = s->members[i]; /* the array grows below */
-		uint8_t head = *member.value;
+		const struct sort_member *member = &s->members[i];
+		uint8_t head = *member->value;
 
 		if (!sort_is_container(head) && !sort_is_number(head)) {
-			buf_put(s->out, member.start, (size_t)(member.end - member.start));
+			sort_copy(s, member->start, member->end);
 			continue;
 		}
-		buf_put(s->out, member.start, (size_t)(member.value - member.start));
-		r = sort_put_item(s, member.value, member.end);
+		sort_copy(s, member->start, member->value);
+		r = sort_put_item(s, member->value, member->end, member->container); /* MEMBER may move */
 	}
 	s->n = first;
 	return r;
 }
 
-/* Appends the item from START to END. */
-static int sort_put_item(struct sorting *s, const uint8_t *start, const uint8_t *end)
+/* Appends the item from START to END. Containers in it are numbered from CONTAINER on. */
+static int sort_put_item(struct sorting *s, const uint8_t *start, const uint8_t *end, size_t container)
 {
 	struct value value;
 
 	if (sort_is_number(*start))
 		return sort_put_number(s, start, end);
 	if (!sort_is_container(*start)) {
-		buf_put(s->out, start, (size_t)(end - start));
+		sort_copy(s, start, end);
 		return 0;
 	}
 	int r = value_read(BYTES(start, (size_t)(end - start)), &value);
 	if (r < 0)
 		return r;
-	if (s->depth == VALUE_DEPTH_MAX)
-		return err_set(ERR_CORRUPT, "stored value: nested too deep");
-	s->depth++;
-	r = value.type == VALUE_MAP ? sort_put_map(s, &value, end) : sort_put_array(s, &value, end);
-	s->depth--;
-	return r;
+	if (!value.count) {
+		sort_copy(s, start, end);
+		return 0;
+	}
+	return value.type == VALUE_MAP ? sort_put_map(s, &value, end, container + 1) : sort_put_array(s, &value, container + 1);
 }
 
 int value_sort(struct bytes document, enum value_order order, struct buf *out)
 {
-	struct sorting s = {.order = order, .out = out};
-	size_t size;
-	int r = value_size(document, &size);
+	const uint8_t *start = document.data;
+	struct sorting s = {.order = order, .out = out, .start = start, .end = start + document.size};
+	size_t before = out->size;
 
+	s.to = out->data ? out->data + before : NULL;
+	int r = ARRAY_ROOM(s.containers, 0, s.containers_room, FEW + document.size / GUESS, "sorting an object");
 	if (r == 0)
-		r = sort_put_item(&s, document.data, (const uint8_t *)document.data + size);
+		r = ARRAY_ROOM(s.members, 0, s.room, FEW + document.size / GUESS, "sorting an object");
+	if (r == 0)
+		r = sort_find_containers(&s, start);
+	if (r == 0)
+		r = sort_make_room(&s, (size_t)(s.end - start));
+	if (r == 0)
+		r = sort_put_item(&s, start, s.end, 0);
+	size_t after = r < 0 ? before : (size_t)(s.to - out->data);
+	if (out->size > after)
+		buf_truncate(out, after);
 	free(s.members);
+	free(s.containers);
 	return r < 0 ? r : buf_error(out);
 }

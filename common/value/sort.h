@@ -12,7 +12,8 @@
 enum value_order { VALUE_ORDER_JSON, VALUE_ORDER_YAML };
 
 /* Appends DOCUMENT, one msgpack document, to OUT in ORDER; members of the same key keep theirs. Numbers are in the
- * form that ORDER's writer prints. Returns: 0, ERR_CORRUPT, -ENOMEM or the error of OUT. */
+ * form that ORDER's writer prints. Returns: 0, ERR_CORRUPT, -ENOMEM or the error of OUT. After
+ * an error OUT is as long as before. */
 int value_sort(struct bytes document, enum value_order order, struct buf *out);
 
 #endif

@@ -248,14 +248,17 @@ static bool style_is_float(struct bytes text)
  * with a capital. */
 static bool style_is_word(struct bytes text)
 {
-	static const char *const words[] = {"y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON", "n", "N",
-		"no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF", "~", "null", "Null", "NULL", ".nan",
-		".NaN", ".NAN", ".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF", "-.inf", "-.Inf", "-.INF"};
+	static const char words[][8] = {"y", "Y", "n", "N", "~", "on", "On", "ON", "no", "No", "NO", "yes", "Yes", "YES", "off",
+		"Off", "OFF", "true", "True", "TRUE", "null", "Null", "NULL", ".nan", ".NaN", ".NAN", ".inf", ".Inf", ".INF",
+		"false", "False", "FALSE", "+.inf", "+.Inf", "+.INF", "-.inf", "-.Inf", "-.INF"};
+	static const uint8_t first[] = {0, 0, 5, 11, 17, 29, sizeof(words) / sizeof(*words)}; /* of each size */
+	uint64_t wanted = 0;
 
-	if (text.size > 5)
+	if (!text.size || text.size > 5)
 		return false;
-	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
-		if (bytes_equal(text, bytes_str(words[i])))
+	memcpy(&wanted, text.data, text.size);
+	for (size_t i = first[text.size]; i < first[text.size + 1]; i++)
+		if (le64_get(words[i]) == wanted)
 			return true;
 	return false;
 }
@@ -280,19 +283,38 @@ static struct bytes style_drop_underscores(struct bytes text, bool strict, char 
 	return BYTES(plain, n);
 }
 
+/* ---- styles ---- */
+
+/* How a text that begins with a character may be something else than a plain string. */
+enum style_first {
+	FIRST_LETTER = 1, /* a word of YAML 1.1 */
+	FIRST_NUMBER,     /* a number or a moment */
+	FIRST_DOT,	  /* a float; or "..." */
+	FIRST_MARK,	  /* an indicator, whatever follows */
+	FIRST_LONE,	  /* an indicator if a blank follows */
+};
+
+static const uint8_t style_firsts[256] = {
+	['y'] = FIRST_LETTER, ['Y'] = FIRST_LETTER, ['n'] = FIRST_LETTER, ['N'] = FIRST_LETTER, ['t'] = FIRST_LETTER,
+	['T'] = FIRST_LETTER, ['f'] = FIRST_LETTER, ['F'] = FIRST_LETTER, ['o'] = FIRST_LETTER, ['O'] = FIRST_LETTER,
+	['~'] = FIRST_LETTER, ['0' ... '9'] = FIRST_NUMBER, ['+'] = FIRST_NUMBER, ['-'] = FIRST_NUMBER, ['.'] = FIRST_DOT,
+	['#'] = FIRST_MARK, [','] = FIRST_MARK, ['['] = FIRST_MARK, [']'] = FIRST_MARK, ['{'] = FIRST_MARK,
+	['}'] = FIRST_MARK, ['&'] = FIRST_MARK, ['*'] = FIRST_MARK, ['!'] = FIRST_MARK, ['|'] = FIRST_MARK,
+	['>'] = FIRST_MARK, ['\''] = FIRST_MARK, ['"'] = FIRST_MARK, ['%'] = FIRST_MARK, ['@'] = FIRST_MARK,
+	['`'] = FIRST_MARK, ['?'] = FIRST_LONE, [':'] = FIRST_LONE,
+};
+
 /* Returns whether go-yaml reads TEXT, without quotes, as something else than a string. */
 static bool style_is_no_string(struct bytes text)
 {
-	const char *p = text.data;
+	uint8_t first = style_firsts[*(const uint8_t *)text.data];
 	char plain[512];
 
-	if (!text.size)
-		return true;
-	if (strchr("yYnNtTfFoO~", *p) && *p)
+	if (first == FIRST_LETTER)
 		return style_is_word(text);
-	if (*p == '.')
+	if (first == FIRST_DOT)
 		return style_is_word(text) || style_is_float(style_drop_underscores(text, true, plain, sizeof(plain)));
-	if (!style_is_digit(*p) && *p != '+' && *p != '-')
+	if (first != FIRST_NUMBER)
 		return false;
 	if (style_is_word(text) || style_is_timestamp(text) || style_is_base_60(text))
 		return true;
@@ -300,17 +322,16 @@ static bool style_is_no_string(struct bytes text)
 	return style_is_prefixed_integer(text) || style_is_float(text);
 }
 
-/* ---- styles ---- */
-
 /* Returns whether TEXT begins as no plain scalar does. */
 static bool style_begins_badly(struct bytes text)
 {
 	const char *p = text.data;
+	uint8_t first = style_firsts[(uint8_t)*p];
 	bool is_followed = text.size == 1 || p[1] == ' ' || p[1] == '\t';
 
-	if (strchr("#,[]{}&*!|>'\"%@`", *p))
-		return true;
-	if ((*p == '?' || *p == ':' || *p == '-') && is_followed)
+	if (first < FIRST_NUMBER)
+		return false;
+	if (first == FIRST_MARK || (is_followed && (first == FIRST_LONE || *p == '-')))
 		return true;
 	return text.size > 2 && (memcmp(p, "---", 3) == 0 || memcmp(p, "...", 3) == 0);
 }
@@ -404,9 +425,11 @@ enum yaml_style yaml_string_style(struct bytes text, bool is_key)
 		? YAML_STYLE_SINGLE_QUOTED : YAML_STYLE_PLAIN;
 }
 
-bool yaml_is_simple_key(struct bytes text)
+bool yaml_is_simple_key(struct bytes text, enum yaml_style style)
 {
-	for (size_t i = 0; i < text.size; i += yaml_char_size(text, i))
+	bool has_lines = style == YAML_STYLE_SINGLE_QUOTED || style == YAML_STYLE_DOUBLE_QUOTED;
+
+	for (size_t i = 0; has_lines && i < text.size; i += yaml_char_size(text, i))
 		if (yaml_is_break(text, i))
 			return false;
 	return text.size <= KEY_MAX;

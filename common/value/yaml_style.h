@@ -20,8 +20,8 @@ enum yaml_style {
 /* Returns the style for TEXT. IS_KEY: a key in one line, which is no block. */
 enum yaml_style yaml_string_style(struct bytes text, bool is_key);
 
-/* Returns whether the key TEXT is written before a colon, and not in lines of its own after a question mark. */
-bool yaml_is_simple_key(struct bytes text);
+/* Returns whether the key TEXT, of STYLE, is written before a colon, and not in lines of its own after a question mark. */
+bool yaml_is_simple_key(struct bytes text, enum yaml_style style);
 
 /* Returns the bytes of the character of TEXT at AT; not more than there are. */
 static inline size_t yaml_char_size(struct bytes text, size_t at)

@@ -299,8 +299,9 @@ static int yaml_put_key(struct yaml_writing *w, const uint8_t **at, const uint8_
 			return r;
 	}
 	yaml_indent(w);
-	if (yaml_is_simple_key(key)) {
-		yaml_put_scalar(w, key, yaml_string_style(key, true), true);
+	enum yaml_style style = yaml_string_style(key, true);
+	if (yaml_is_simple_key(key, style)) {
+		yaml_put_scalar(w, key, style, true);
 		yaml_put(w, ':', false, false, false);
 		return 0;
 	}

@@ -1,20 +1,20 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """
-Makes pods and nodes in a real API server, $KUBECONFIG, and compares what `kinf get` prints in the formats of -o with
-what kubectl prints, byte by byte. JSON and YAML are compared as values, because kinf keeps the order of keys; only the
-resourceVersion of a List differs, which kubectl leaves empty.
+Makes pods in a real API server, $KUBECONFIG, and compares what `kinf get` prints in the formats of -o with
+what kubectl prints, byte by byte. Then does so with the JSON and YAML of all objects of every kind of the cluster; where
+objects change meanwhile, those of the same resourceVersion are compared.
 
 usage: KUBECONFIG=FILE tests/real/check_formats.py
 """
 
+import difflib
 import json
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
-
-import yaml
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scenario"))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -25,6 +25,7 @@ from harness.store import whole  # noqa: E402
 NAMESPACE = "kinf-check-formats"
 ONE = "pods p3 -n " + NAMESPACE
 ALL = "pods -n " + NAMESPACE
+SCOPED = "namespaces -l made-by=" + NAMESPACE
 
 TEMPLATES = [
     "{.items[*].metadata.name}",
@@ -65,6 +66,23 @@ def body(number):
     }  # fmt: skip
 
 
+# The items of a List, as they stand in its text; and what names an object and its version in it.
+ITEMS = {"json": re.compile(r"^ {8}\{\n.*?^ {8}\}", re.M | re.S), "yaml": re.compile(r"^- .*?(?=^- |^kind: List$)", re.M | re.S)}
+NAMES = {
+    "json": [re.compile(rf'^ {{16}}"{key}": "(.*?)",?$', re.M) for key in ("namespace", "name", "resourceVersion")],
+    "yaml": [re.compile(rf"^    {key}: (.*)$", re.M) for key in ("namespace", "name", "resourceVersion")],
+}
+
+
+def items(form, text):
+    """{(namespace, name, resourceVersion): text} of a List."""
+    found = {}
+    for item in ITEMS[form].findall(text):
+        metadata = item[re.search(r'^ {12}"metadata"|^  metadata:', item, re.M).start() :]
+        found[tuple(m.group(1) if (m := name.search(metadata)) else "" for name in NAMES[form])] = item
+    return found
+
+
 class Formats:
     def __init__(self, cluster, store):
         self.cluster, self.store = cluster, store
@@ -74,18 +92,30 @@ class Formats:
         words = words.split()
         ours = self.store.kinf("get", *words, *output, check=True).stdout
         theirs = self.cluster.kubectl("get", *words, *output)
-        form = output[1] if output[0] == "-o" else output[0].removeprefix("-o=")
-        read = {"json": json.loads, "yaml": yaml.safe_load}.get(form)
-        if read and ours and theirs:
-            ours, theirs = (read(text) for text in (ours, theirs))
-            if ours["kind"] == "List":
-                ours["metadata"]["resourceVersion"] = ""
-        assert ours == theirs, f"{words} {output}\nkinf    {str(ours)[:3000]}\nkubectl {str(theirs)[:3000]}"
+        assert ours == theirs, "".join(difflib.unified_diff(theirs.splitlines(True), ours.splitlines(True), f"kubectl get {words} {output}", "kinf", n=3))
         self.equal += 1
+
+    def compare_objects(self, resource, form):
+        """Returns how many objects of a kind were compared; those that change all the time may have no common version."""
+        ours = self.store.kinf("get", resource, "-o", form, "--show-managed-fields", check=True, timeout=120).stdout
+        theirs = self.cluster.kubectl("get", resource, "-A", "-o", form, "--show-managed-fields")
+        if ours == theirs:
+            return len(items(form, ours))
+        ours, theirs = items(form, ours), items(form, theirs)
+        both = ours.keys() & theirs.keys()
+        assert 2 * len(both) >= min(len(ours), len(theirs)), f"{resource}: {len(both)} of {len(ours)} and {len(theirs)} objects are in both"
+        for key in both:
+            assert ours[key] == theirs[key], f"{resource} {key} {form}\nkinf\n{ours[key]}\nkubectl\n{theirs[key]}"
+        return len(both)
+
+    def every_kind(self):
+        for form in ("json", "yaml"):
+            counts = {resource: self.compare_objects(resource, form) for resource in sorted(self.cluster.all_paths())}
+            print(f"{sum(counts.values())} objects of {sum(map(bool, counts.values()))} kinds are equal as {form}")
 
     def all(self, directory):
         for form in ("json", "yaml", "name"):
-            for words in (ONE, ALL, f"{ALL} -l app=a", f"pod/p1 pod/p2 -n {NAMESPACE}", "nodes", f"pods,configmaps -n {NAMESPACE}"):
+            for words in (ONE, ALL, f"{ALL} -l app=a", f"pod/p1 pod/p2 -n {NAMESPACE}", SCOPED, f"pods,configmaps -n {NAMESPACE}"):
                 self.compare(words, "-o", form)
                 self.compare(words, f"-o={form}")
                 self.compare(words, "-o", form, "--show-managed-fields=true")
@@ -112,8 +142,7 @@ class Formats:
 
 def main():
     cluster = Cluster(os.environ["KUBECONFIG"])
-    objects = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}, *(body(number) for number in range(9))]
-    objects.append({"apiVersion": "v1", "kind": "Node", "metadata": {"name": NAMESPACE}})
+    objects = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": {"made-by": NAMESPACE}}}, *(body(number) for number in range(9))]
     objects.append({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": NAMESPACE}, "data": {"a": "1\n", "b": " x"}})
     workspace = Workspace()
     try:
@@ -121,16 +150,20 @@ def main():
             cluster.kubectl("apply", "-f", "-", body=json.dumps(one))
         store = workspace.store()
         shutil.copy(os.environ["KUBECONFIG"], store.kubeconfig)
-        store.configure(whole("pods"), whole("nodes"), whole("configmaps")).daemons()
-        for feed in ("pods", "nodes", "configmaps"):
+        store.configure(whole("pods"), whole("namespaces"), whole("configmaps")).daemons()
+        for feed in ("pods", "namespaces", "configmaps"):
             store.wait_live(feed)
         formats = Formats(cluster, store)
         formats.all(workspace.directory)
         print(f"{formats.equal} outputs equal to kubectl's")
+        store.configure(whole("all")).kinf("reload", check=True)
+        for resource in cluster.all_paths():
+            store.wait_live(resource, timeout=120)
+        formats.every_kind()
     finally:
         workspace.close()
         cluster.kubectl("delete", "pods,configmaps", "--all", "-n", NAMESPACE, "--force", "--grace-period=0", check=False)
-        cluster.kubectl("delete", f"node/{NAMESPACE}", f"namespace/{NAMESPACE}", "--wait=false", check=False)
+        cluster.kubectl("delete", f"namespace/{NAMESPACE}", "--wait=false", check=False)
 
 
 if __name__ == "__main__":

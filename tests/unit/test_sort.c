@@ -65,6 +65,23 @@ Test(sort, numbers_are_those_of_a_go_program)
 		"[1,100000,0,-0,18446744073709552000,9223372036854776000,1e999,1.5,-1]");
 }
 
+Test(sort, numbers_may_grow_before_what_stood_before_them)
+{
+	struct buf json = BUF_INIT, sorted = BUF_INIT;
+
+	buf_printf(&json, "{\"z\":\"%0500d\",\"a\":[", 0);
+	for (int i = 0; i < 50; i++)
+		buf_printf(&json, "%s-1.2345678901234567e-%d", i ? "," : "", 200 + i);
+	buf_str(&json, "]}");
+	struct buf body = msgpack_of(buf_cstr(&json));
+	cr_assert_eq(value_sort(buf_bytes(&body), VALUE_ORDER_YAML, &sorted), 0);
+	cr_assert_eq(value_verify(buf_bytes(&sorted)), 0);
+	cr_assert_gt(sorted.size, body.size);
+	buf_release(&json);
+	buf_release(&body);
+	buf_release(&sorted);
+}
+
 Test(sort, damaged_documents_are_reported)
 {
 	struct buf body = msgpack_of("{\"b\":{\"z\":1.0,\"a\":[{\"d\":null,\"c\":[1,2]}]},\"a\":\"x\"}");
