@@ -45,7 +45,7 @@ static inline void child_mounts(const char *path)
 	(void)snprintf(gid, sizeof(gid), "0 %u 1\n", getegid());
 	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0 || !child_writes("/proc/self/uid_map", uid) ||
 		!child_writes("/proc/self/setgroups", "deny") || !child_writes("/proc/self/gid_map", gid) ||
-		mount("tmpfs", path, "tmpfs", 0, "size=512k") < 0)
+		mount("tmpfs", path, "tmpfs", 0, "size=2m") < 0)
 		_exit(NO_MOUNT);
 }
 

@@ -332,7 +332,7 @@ Test(cursor_file, the_table_knows_the_least_position_of_a_journal)
 /* Each trimming read a large file of a member once for each of its names. */
 Test(cursor_file, links_and_large_files_cost_the_reflector_nothing)
 {
-	static char large[100 << 10];
+	static char large[300 << 10];
 	struct cursor_table *table = new_table();
 	int fd = home_cursors_fd(home);
 
