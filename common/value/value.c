@@ -164,29 +164,20 @@ int value_read(struct bytes document, struct value *ret_value)
 	return 0;
 }
 
-/* The bytes of an item with its content, or of the head of a container, and the items that follow
- * it. 0 bytes: the head is longer than a byte. */
-struct value_step {
-	uint8_t bytes, items;
-};
 #define STEP_MAX 32   /* bytes */
 #define TEXT_8   0xd9 /* a text of up to 255 bytes */
 
-/* Eight entries that grow: the first has BYTES and ITEMS, each further one GROW and EACH more. */
-#define STEPS(bytes, grow, items, each) \
-	{bytes, items}, {bytes + grow, items + each}, {bytes + 2 * grow, items + 2 * each}, \
-		{bytes + 3 * grow, items + 3 * each}, {bytes + 4 * grow, items + 4 * each}, \
-		{bytes + 5 * grow, items + 5 * each}, {bytes + 6 * grow, items + 6 * each}, \
-		{bytes + 7 * grow, items + 7 * each}
+/* Eight entries that grow from FIRST by EACH. */
+#define EIGHT(first, each) \
+	first, first + each, first + 2 * each, first + 3 * each, first + 4 * each, first + 5 * each, first + 6 * each, first + 7 * each
 
-static const struct value_step value_steps[256] = {
-	[0x00 ... 0x7f] = {1, 0},                                    /* 0 to 127 */
-	[0x80] = STEPS(1, 0, 0, 2), STEPS(1, 0, 16, 2),              /* maps of 0 to 15 pairs */
-	[0x90] = STEPS(1, 0, 0, 1), STEPS(1, 0, 8, 1),               /* arrays of 0 to 15 items */
-	[0xa0] = STEPS(1, 1, 0, 0), STEPS(9, 1, 0, 0),               /* texts of 0 to 31 bytes */
-	[0xb0] = STEPS(17, 1, 0, 0), STEPS(25, 1, 0, 0),
-	[0xc0] = {1, 0}, [0xc2] = {1, 0}, [0xc3] = {1, 0},           /* nil, false, true */
-	[0xe0 ... 0xff] = {1, 0},                                    /* -32 to -1 */
+/* One more than the items that follow a head of one byte which is no text; 0: any other head. */
+static const uint8_t value_follow[256] = {
+	[0x00 ... 0x7f] = 1,                    /* 0 to 127 */
+	[0x80] = EIGHT(1, 2), EIGHT(17, 2),     /* maps of 0 to 15 pairs */
+	[0x90] = EIGHT(1, 1), EIGHT(9, 1),      /* arrays of 0 to 15 items */
+	[0xc0] = 1, [0xc2] = 1, [0xc3] = 1,     /* nil, false, true */
+	[0xe0 ... 0xff] = 1,                    /* -32 to -1 */
 };
 
 /* Without decoding or recursion: PENDING counts the items that are still to pass, each of which
@@ -200,11 +191,12 @@ int value_pass(const uint8_t **at, const uint8_t *end, uint64_t items)
 		size_t left = (size_t)(end - p);
 
 		if (left >= STEP_MAX) {
-			struct value_step step = value_steps[*p];
-
-			if (step.bytes) {
-				p += step.bytes;
-				pending += step.items;
+			if (*p >= 0xa0 && *p < 0xc0) { /* not by the table: the next head waits for the length of this one */
+				p += 1 + (*p & 0x1f);
+				continue;
+			}
+			if (value_follow[*p]) {
+				pending += value_follow[*p++] - 1u;
 				continue;
 			}
 			if (*p == TEXT_8 && p[1] <= left - 2) {

@@ -157,6 +157,49 @@ Test(value, sizes_are_those_of_the_first_item)
 	cr_assert_eq(value_size(BYTES(body.data, example - 1), &size), ERR_CORRUPT);
 }
 
+/* Items of one byte, short texts and the others are passed in different ways, and again near the end of the bytes. */
+Test(value, every_form_of_an_item_is_passed_whole)
+{
+	static const size_t texts[] = {0, 1, 30, 31, 32, 33, 254, 255, 256, 65535, 65536};
+	static const uint32_t counts[] = {0, 1, 7, 8, 15, 16, 17, 300};
+	static char text[65536];
+
+	for (unsigned form = 0; form < 40; form++)
+		for (size_t after = 0; after < 50; after += 7) {
+			size_t size;
+
+			buf_reset(&body);
+			if (form < 11)
+				value_put_string(&body, BYTES(text, texts[form]));
+			else if (form < 27) {
+				bool is_map = form % 2;
+				uint32_t count = counts[(form - 11) / 2];
+				size_t opened = is_map ? value_open_map(&body) : value_open_array(&body);
+
+				for (uint32_t i = 0; i < count; i++) {
+					if (is_map)
+						value_put_string(&body, BYTES(text, i % 40));
+					value_put_uint(&body, i);
+				}
+				value_close(&body, opened, count);
+			} else if (form < 34)
+				value_put_int(&body, (int64_t)-1 << (form - 27) * 10);
+			else if (form < 37)
+				value_put_uint(&body, (uint64_t)127 << (form - 34) * 20);
+			else if (form == 37)
+				value_put_double(&body, 0.5);
+			else if (form == 38)
+				value_put_bool(&body, true);
+			else
+				value_put_nil(&body);
+			size_t wanted = body.size;
+			for (size_t i = 0; i < after; i++)
+				value_put_nil(&body);
+			cr_assert_eq(value_size(buf_bytes(&body), &size), 0);
+			cr_assert_eq(size, wanted, "form %u, %zu bytes after it", form, after);
+		}
+}
+
 Test(value, containers_grow_their_head_when_closed)
 {
 	static const uint32_t counts[] = {0, 1, 15, 16, 65535, 65536};
