@@ -105,7 +105,7 @@ int answer_worker_open(
 		return err_set(-ENOMEM, "a worker");
 	w->answer = answer;
 	w->worker = worker;
-	answer_frames_init(&w->frames, answer->n_workers);
+	answer_frames_init(&w->frames, answer);
 	*ret_worker = w;
 	return 0;
 }

@@ -230,7 +230,7 @@ static int watch_live(struct answer_watch *watch)
 
 	if (watch->caught_up && watch->position < walked)
 		watch->position = walked;
-	watch->caught_up = false;
+	answer_group_set_caught_up(watch, false);
 	position = watch->position;
 	catalog_lock(answer->catalog);
 	bool gone = __atomic_load_n(&request->feed->gone, __ATOMIC_ACQUIRE);
@@ -247,7 +247,7 @@ static int watch_live(struct answer_watch *watch)
 	if (n == 0 && !watch->bracket) {
 		if (watch->position < visible)
 			watch->position = visible;
-		watch->caught_up = true;
+		answer_group_set_caught_up(watch, true);
 		if (request->is_leaf && request->options.bookmarks) {
 			double age;
 			char why[200];

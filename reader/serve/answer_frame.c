@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Frames: the lines that the record of one seq gives to the watches of one group, kept so that they
- * are made once for all of them. A worker keeps the frames that were used last. A watch whose frame
- * is not kept any more, because it lags, makes it again from the journal.
+ * are made once for all of them. A worker keeps the frames that were used last, until all watches of
+ * their group have caught up. A watch whose frame is not kept any more, because it lags, makes it
+ * again from the journal.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #include "reader/serve/answer_internal.h"
 
 #define FRAMES_BYTES ((size_t)64 << 20) /* of all workers */
+#define FRAMES_FREED ((size_t)1 << 20)  /* less is soon used again */
 
 struct frame_place {
 	uint32_t hash;
@@ -20,7 +22,8 @@ struct frame_place {
 };
 
 struct frame_key {
-	uint64_t group, seq;
+	struct answer_group *group;
+	uint64_t seq;
 };
 
 static bool frame_is(const void *item, const void *key, const void *arg)
@@ -34,13 +37,30 @@ static bool frame_is(const void *item, const void *key, const void *arg)
 
 static uint64_t frame_hash(const struct frame_key *key)
 {
-	return hash_u64(key->seq, key->group);
+	return hash_u64(key->seq, (uintptr_t)key->group);
 }
 
-void answer_frames_init(struct answer_frames *frames, unsigned n_workers)
+void answer_frames_init(struct answer_frames *frames, const struct answer *answer)
 {
-	*frames = (struct answer_frames){.room = FRAMES_BYTES / n_workers,
+	*frames = (struct answer_frames){.room = FRAMES_BYTES / answer->n_workers,
+		.kept = metrics_cell(answer->metrics, METRIC_FRAME_BYTES, NULL),
 		.table = HASHTABLE_INIT(struct frame_place, frame_is, NULL)};
+}
+
+static void frame_join_group(struct answer_frame *frame)
+{
+	frame->at = &frame->group->frames;
+	frame->next = *frame->at;
+	if (frame->next)
+		frame->next->at = &frame->next;
+	*frame->at = frame;
+}
+
+static void frame_leave_group(struct answer_frame *frame)
+{
+	*frame->at = frame->next;
+	if (frame->next)
+		frame->next->at = frame->at;
 }
 
 static void frame_unlink(struct answer_frames *frames, struct answer_frame *frame)
@@ -63,7 +83,9 @@ static void frame_drop(struct answer_frames *frames, struct answer_frame *frame)
 
 	hashtable_remove(&frames->table, hashtable_find(&frames->table, frame_hash(&key), &key));
 	frame_unlink(frames, frame);
+	frame_leave_group(frame);
 	frames->bytes -= sizeof(*frame) + frame->size;
+	metric_sub(frames->kept, sizeof(*frame) + frame->size);
 	free(frame);
 }
 
@@ -72,6 +94,16 @@ void answer_frames_release(struct answer_frames *frames)
 	while (frames->oldest)
 		frame_drop(frames, frames->oldest);
 	hashtable_release(&frames->table);
+}
+
+void answer_frames_drop(struct answer_worker *worker, struct answer_group *group)
+{
+	size_t before = worker->frames.bytes;
+
+	while (group->frames)
+		frame_drop(&worker->frames, group->frames);
+	if (before - worker->frames.bytes >= FRAMES_FREED)
+		serve_worker_freed(worker->worker, before - worker->frames.bytes);
 }
 
 /* Keeps a frame of LINES. Returns NULL without memory. */
@@ -100,7 +132,9 @@ static struct answer_frame *frame_keep(struct answer_frames *frames, const struc
 	}
 	place->frame = frame;
 	frame_link(frames, frame);
+	frame_join_group(frame);
 	frames->bytes += sizeof(*frame) + frame->size;
+	metric_add(frames->kept, sizeof(*frame) + frame->size);
 	while (frames->bytes > frames->room && frames->oldest != frame)
 		frame_drop(frames, frames->oldest);
 	return frame;
@@ -126,11 +160,11 @@ static int frame_make(struct answer_request *request, const struct frame_key *ke
 	return *ret_frame ? 0 : err_set(-ENOMEM, "an event of a watch");
 }
 
-int answer_frame(struct answer_request *request, const struct answer_group *group, uint64_t seq,
+int answer_frame(struct answer_request *request, struct answer_group *group, uint64_t seq,
 	bool *held, const struct answer_frame **ret_frame)
 {
 	struct answer_frames *frames = &request->worker->frames;
-	const struct frame_key key = {group->id, seq};
+	const struct frame_key key = {group, seq};
 	struct frame_place *place = hashtable_find(&frames->table, frame_hash(&key), &key);
 
 	if (place) {

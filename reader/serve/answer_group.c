@@ -280,6 +280,7 @@ static void group_free(struct answer_worker *worker, struct answer_group *group)
 	group_take_off(group);
 	group_unhook(feed, group->hook);
 	metric_sub(worker->answer->groups, 1);
+	answer_frames_drop(worker, group);
 	buf_release(&group->name);
 	buf_release(&group->value);
 	free(group);
@@ -299,7 +300,6 @@ static int group_new(struct answer_request *request, struct answer_feed *feed, s
 	}
 	metric_add(worker->answer->groups, 1);
 	group->feed = feed;
-	group->id = ++worker->group_ids;
 	group->name = *name;
 	*name = BUF_INIT;
 	int r = hashtable_add(&feed->by_name, hash_bytes(buf_bytes(&group->name), (uintptr_t)feed),
@@ -344,13 +344,28 @@ int answer_group_join(struct answer_watch *watch)
 	if (group->first)
 		group->first->at = &watch->next;
 	group->first = watch;
+	group->behind++;
 	return 0;
+}
+
+void answer_group_set_caught_up(struct answer_watch *watch, bool caught_up)
+{
+	struct answer_group *group = watch->group;
+
+	if (watch->caught_up == caught_up)
+		return;
+	watch->caught_up = caught_up;
+	if (!caught_up)
+		group->behind++;
+	else if (--group->behind == 0)
+		answer_frames_drop(watch->request->worker, group);
 }
 
 void answer_group_leave(struct answer_watch *watch)
 {
 	if (!watch->group)
 		return;
+	answer_group_set_caught_up(watch, true);
 	*watch->at = watch->next;
 	if (watch->next)
 		watch->next->at = watch->at;
@@ -370,7 +385,7 @@ static void group_wake(struct answer_group *group, uint64_t walked, uint64_t seq
 			continue;
 		if (watch->position < walked)
 			watch->position = walked;
-		watch->caught_up = false;
+		answer_group_set_caught_up(watch, false);
 		exchange_wake(watch->request->x);
 	}
 }

@@ -80,19 +80,22 @@ struct answer_feed {
 /* Watches that ask for the same. */
 struct answer_group {
 	struct answer_feed *feed;
-	uint64_t id; /* of the worker's groups; never used again */
 	uint64_t shown; /* the seq of the last event that was shown to it */
 	struct buf name; /* what the watches have in common */
 	struct answer_hook *hook; /* NULL: every event is shown to it */
 	struct buf value;         /* that the hook's thing must have, or have had */
 	struct answer_group *next; /* with the same value */
 	struct answer_watch *first;
+	size_t behind; /* of the watches: those that have not caught up */
+	struct answer_frame *frames; /* those that are kept */
 };
 
 /* The lines that the record of SEQ gives to the watches of a group. */
 struct answer_frame {
-	uint64_t group, seq;
-	struct answer_frame *newer, *older;
+	struct answer_group *group;
+	uint64_t seq;
+	struct answer_frame *newer, *older; /* of the worker's */
+	struct answer_frame *next, **at;    /* of the group's */
 	unsigned n;    /* events: 0 or 1 */
 	bool of_watch; /* the event bears an RV of the watch itself: LINES are not for it */
 	char rv[TIMELINE_RV_SIZE]; /* of the record */
@@ -105,6 +108,7 @@ struct answer_frames {
 	struct hashtable table;
 	struct answer_frame *newest, *oldest;
 	size_t bytes, room;
+	struct metric_cell *kept; /* BYTES of all workers */
 };
 
 struct answer_worker {
@@ -112,7 +116,6 @@ struct answer_worker {
 	struct serve_worker *worker;
 	struct snapshot *snapshot; /* NULL: none could be taken yet */
 	struct answer_feed *feeds; /* those with watches */
-	uint64_t group_ids;
 	struct answer_frames frames;
 	struct answer_request *waiting;
 };
@@ -375,12 +378,14 @@ int answer_bracket_next(struct answer_encoder *encoder, struct answer_bracket *b
 
 /* ---- answer_frame.c ---- */
 
-void answer_frames_init(struct answer_frames *frames, unsigned n_workers);
+void answer_frames_init(struct answer_frames *frames, const struct answer *answer);
 void answer_frames_release(struct answer_frames *frames);
+/* Drops the frames of GROUP: none of its watches needs them. */
+void answer_frames_drop(struct answer_worker *worker, struct answer_group *group);
 /* Returns what record SEQ is for the watches of GROUP, of which WATCH is one. The frame is valid
  * until the next call. *HELD: the log is held; it is when it had to be read. Returns: 0; LAPPED,
  * AGAIN; errors. */
-int answer_frame(struct answer_request *request, const struct answer_group *group, uint64_t seq,
+int answer_frame(struct answer_request *request, struct answer_group *group, uint64_t seq,
 	bool *held, const struct answer_frame **ret_frame);
 
 /* ---- answer_group.c ---- */
@@ -388,6 +393,7 @@ int answer_frame(struct answer_request *request, const struct answer_group *grou
 struct answer_watch;
 int answer_group_join(struct answer_watch *watch);
 void answer_group_leave(struct answer_watch *watch);
+void answer_group_set_caught_up(struct answer_watch *watch, bool caught_up);
 /* Shows what is new to the groups that it is for, and wakes their watches. */
 void answer_group_news(struct answer_worker *worker);
 

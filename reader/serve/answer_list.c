@@ -20,6 +20,7 @@
 #include "reader/serve/gzip.h"
 
 #define LIST_PIECE ((size_t)64 << 10)
+#define LIST_FREED ((size_t)384 << 10) /* by the end of one that was streamed: two buffers, and gzip's state */
 
 enum list_stage { LIST_NEW, LIST_MEASURE, LIST_SIZE, LIST_ITEMS, LIST_ENDED };
 
@@ -312,6 +313,7 @@ static void list_end(void *context, enum exchange_end why)
 	struct answer_request *request = list->request;
 
 	(void)why;
+	serve_worker_freed(request->worker->worker, LIST_FREED);
 	answer_request_free(&request);
 }
 

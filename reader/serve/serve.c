@@ -36,8 +36,8 @@
 #define RENEW_PAUSE_NS    (UINT64_C(10) * 1000000000)
 #define ACCEPTS_AT_ONCE   256
 #define DESCRIPTORS_SPARE 256 /* for the store, and for decisions */
-#define TRIM_AFTER        256 /* connections that have come or gone since the last trim */
-#define TRIM_QUIET        64  /* a second, while it is put off */
+#define TRIM_AFTER        ((uint64_t)8 << 20) /* bytes that were freed since the last trim */
+#define TRIM_QUIET        ((uint64_t)2 << 20) /* a second, while it is put off */
 
 static const char *const auth_names[CONFIG_AUTH_MAX] = {[CONFIG_AUTH_DEFAULT] = "default",
 	[CONFIG_AUTH_PEERS] = "peers", [CONFIG_AUTH_SELF] = "self", [CONFIG_AUTH_REVIEW] = "review",
@@ -512,16 +512,16 @@ void serve_report(struct serve *serve)
 		&serve->reported_watches);
 }
 
-/* Handshakes and ended connections free memory between what stays; free(3) gives back only what is at
- * an end. */
+/* Handshakes, ended connections, lists and groups of watches free memory between what stays; free(3)
+ * gives back only what is at an end. */
 void serve_trim(struct serve *serve)
 {
 	uint64_t n = 0;
 
 	for (unsigned i = 0; i < serve->n_workers; i++)
-		n += __atomic_load_n(&serve->workers[i]->turned_over, __ATOMIC_RELAXED);
-	bool quiet = n - serve->turned_over < TRIM_QUIET;
-	serve->turned_over = n;
+		n += __atomic_load_n(&serve->workers[i]->freed, __ATOMIC_RELAXED);
+	bool quiet = n - serve->freed < TRIM_QUIET;
+	serve->freed = n;
 	if (!quiet || n - serve->trimmed < TRIM_AFTER)
 		return;
 	serve->trimmed = n;

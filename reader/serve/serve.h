@@ -35,7 +35,7 @@ struct serve {
 	uint64_t accept_at_ns; /* after a failed accept: when to try again */
 	uint64_t renew_at_ns;  /* when to look at the certificates again */
 	uint64_t reported_connections, reported_watches; /* as the status page has them */
-	uint64_t turned_over, trimmed; /* worker.turned_over of all: a second ago, at the last trim */
+	uint64_t freed, trimmed; /* worker.freed of all: a second ago, at the last trim */
 };
 
 int serve_open(struct serve *serve, struct daemon *daemon);
@@ -45,7 +45,7 @@ int serve_turn(struct serve *serve, int timeout_ms);
 bool serve_hangs(const struct serve *serve);
 /* Writes connections, watches, and what this process waits for, into the status page. */
 void serve_report(struct serve *serve);
-/* Gives memory back to the system after many connections have come or gone. Once a second. */
+/* Gives memory back to the system after workers have freed much of it. Once a second. */
 void serve_trim(struct serve *serve);
 /* Makes certificates again that it has made, before they expire; or when they have because the clock was set. Once a second. */
 void serve_renew(struct serve *serve);

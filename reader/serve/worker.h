@@ -29,6 +29,9 @@ void serve_worker_wake(struct serve_worker *worker);
 /* Returns the bytes of whole answers (exchange_send()) whose streams have not ended. */
 size_t serve_worker_held(const struct serve_worker *worker);
 
+/* Notes that some SIZE bytes were freed between memory that stays. They go back to the system soon (serve_trim()). */
+void serve_worker_freed(struct serve_worker *worker, size_t size);
+
 /* Returns CLOCK_MONOTONIC as of the beginning of this turn of the loop. */
 uint64_t serve_worker_now_ns(const struct serve_worker *worker);
 

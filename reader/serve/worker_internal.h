@@ -67,7 +67,7 @@ struct serve_worker {
 	size_t n_arrivals, arrivals_room;
 	bool stop_asked;
 	size_t n_connections; /* atomic */
-	uint64_t turned_over; /* atomic: handshakes and ends of connections so far */
+	uint64_t freed;       /* atomic: bytes that were freed so far */
 	uint64_t turn_ns;     /* atomic: monotonic, since when this turn lasts; 0: it sleeps */
 };
 

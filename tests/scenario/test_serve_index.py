@@ -127,6 +127,23 @@ def test_a_watch_begins_with_the_objects_of_an_index_and_goes_on(serve):
         assert watch.next() == ("ADDED", "p00b", rv)
 
 
+def test_events_are_kept_only_until_their_watches_have_taken_them(serve):
+    """Those of watches that had gone took 64 MiB for good."""
+    kept = lambda: metrics(serve)["kinf_serve_frame_bytes"]
+    n, rv = len(serve.ask(ALL).names), serve.ask(ALL + "?limit=1").rv
+    eventually(lambda: kept() == 0)
+    with serve.watch(f"{ALL}?watch=1&resourceVersion={rv}") as reader, serve.watch(f"{ALL}?watch=1&resourceVersion={rv}") as idle:
+        serve.wait_rv(serve.simulator.touch("pods"))
+        reader.next(n)
+        assert kept() > 0, "one watch has not caught up"
+        idle.next(n)
+        eventually(lambda: kept() == 0)
+        serve.wait_rv(serve.simulator.touch("pods"))
+        reader.next(n)
+        assert kept() > 0
+    eventually(lambda: kept() == 0, what="the end of the group")
+
+
 def test_metrics_of_watches_and_answers(serve):
     before = metrics(serve)
     feed = '{group="",resource="pods"}'

@@ -26,6 +26,7 @@
 #define SLOW_NS          (60 * SECOND_NS) /* without a byte that the client takes or sends */
 #define LINGER_NS        (2 * SECOND_NS)
 #define INPUT_SIZE       ((size_t)64 << 10)
+#define TURN_OVER_BYTES  ((size_t)32 << 10) /* that a handshake or the end of a connection frees */
 #define TURN_BYTES       ((size_t)256 << 10) /* then other connections have their turn */
 #define CONNECTION_EVENTS (EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET)
 #define PREFACE          "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -101,7 +102,7 @@ static bool shake_begin(struct http_connection *c)
 
 static void connection_turn_over(struct http_connection *c)
 {
-	(void)__atomic_add_fetch(&c->worker->turned_over, 1, __ATOMIC_RELAXED);
+	serve_worker_freed(c->worker, TURN_OVER_BYTES);
 }
 
 /* ---- begin and end ----------------------------------------------------------------------------- */
