@@ -64,12 +64,13 @@ class Simulated:
             self.known[kind, namespace] = listed
         return self.known[kind, namespace]
 
-    def touch(self, kind, namespace):
+    def touch(self, namespaces):
         self.rounds += 1
-        for item in self.items(kind, namespace):
-            patch = {"metadata": {"annotations": {"touched": f"{self.rounds % 100:02}"}}}
-            self.rvs[kind] = self.simulator.patch(kind, f"{namespace}/{item['metadata']['name']}", patch)
-        del self.known[kind, namespace]
+        for kind, namespace in namespaces:
+            for item in self.items(kind, namespace):
+                patch = {"metadata": {"annotations": {"touched": f"{self.rounds:02}"}}}
+                self.rvs[kind] = self.simulator.patch(kind, f"{namespace}/{item['metadata']['name']}", patch)
+            del self.known[kind, namespace]
 
     # ---- small answers -----------------------------------------------------------------------------
 
@@ -151,8 +152,8 @@ class Simulated:
         found = chosen(row, self.items(row["kind"], namespace))
         return [self.document(row, items, more and items[-1]["metadata"]["name"], left) for items, more, left in found]
 
-    def expect(self, row, namespace, rv):
-        pass
+    def expect(self, row, namespace, rv, n):
+        pass  # the answer follows from the objects
 
     def initial(self, row, namespace):
         items = selected(row, self.items(row["kind"], namespace))

@@ -21,6 +21,7 @@ import socket
 import ssl
 import urllib.parse
 from collections import namedtuple
+from concurrent.futures import ThreadPoolExecutor
 
 from harness import PATIENCE, eventually
 from harness.http2 import INITIAL_WINDOW, Http2Connection
@@ -195,7 +196,7 @@ class Objects:
         # Below is below for the longer version also, above is above for the shorter one.
         row = {"form": shape.form.replace("v1", "v1beta1") if below else shape.form, "kind": shape.kind, "space": shape.space}
         one, two = (self.measure(row, namespace) for namespace in self.probe(shape.kind, count(shape.size)))
-        slope = (two - one) // 1000  # a cell has it a second time
+        slope = round((two - one) / 1000)  # a cell has it a second time
         wanted = size - 2 if below else size + 1 + slope  # a window of HTTP/2 is one below
         return 1000 + (wanted - one) // slope
 
@@ -275,7 +276,7 @@ class Watch:
         initial = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "allowWatchBookmarks": "true"}
         query = initial if row["verb"] == "watch-list" else {"resourceVersion": rv}
         connection.request("GET", path(row, namespace, watch=1, **query), headers={**connection.identity, **headers(row)})
-        self.response, self.columns = connection.getresponse(), None
+        self.connection, self.response, self.columns = connection, connection.getresponse(), None
         assert self.response.status == 200, self.response.read()[:500]
 
     def next(self):
@@ -330,7 +331,7 @@ def normal_event(event, columns):
     if thing.get("kind") == "Table":
         columns = normal_ages(thing, columns)
     if event["type"] == "BOOKMARK":
-        for bearer in (thing, *(row["object"] for row in thing.get("rows", ()))):
+        for bearer in filter(None, (thing, *(row["object"] for row in thing.get("rows", ())))):
             bearer["metadata"]["resourceVersion"] = "N"
     return columns
 
@@ -369,9 +370,9 @@ class Check:
     """Makes the requests of one server after the other. REFERENCE knows the answers:
         pages(row, namespace), initial(row, namespace), changes(row, namespace, n, begun): as ask() and Watch return them;
             BEGUN: the watch has had a table
-        expect(row, namespace, rv): a watch of ROW begins
+        expect(row, namespace, rv, n): a watch of ROW begins, which will have N changes
         items(kind, namespace): the objects
-        touch(kind, namespace): changes all objects of the namespace in their order
+        touch([(kind, namespace)]): changes all objects of each namespace in their order
         rv(kind): the newest version"""
 
     def __init__(self, reference, objects):
@@ -396,21 +397,26 @@ class Check:
 
     def watch(self, connect, rows):
         """ROWS at once, with changes after their beginning."""
-        open_, namespaces = [], dict.fromkeys((row["kind"], self.objects.of(row)) for row in rows)
-        rvs = {kind: self.reference.rv(kind) for kind in {kind for kind, _ in namespaces}}
-        for row in rows:
-            namespace, rv = self.objects.of(row), rvs[row["kind"]]
-            self.reference.expect(row, namespace, rv)
-            open_.append((row, namespace, Watch(connect(row["transport"]), row, namespace, rv)))
-        found = [(row, watch.initial() if row["verb"] == "watch-list" else []) for row, _, watch in open_]
-        wanted = [self.reference.initial(row, namespace) if row["verb"] == "watch-list" else [] for row, namespace, _ in open_]
-        for kind, namespace in namespaces:
-            self.reference.touch(kind, namespace)
-        for (row, namespace, watch), (_, ours), theirs in zip(open_, found, wanted):
-            n = len(selected(row, self.reference.items(row["kind"], namespace)))
-            begun = watch.columns is not None
-            ours = ours + watch.changes(n)
-            self.note(row, ours, theirs + self.reference.changes(row, namespace, n, begun))
+        places = [(row["kind"], self.objects.of(row)) for row in rows]
+        rvs = {kind: self.reference.rv(kind) for kind, _ in dict.fromkeys(places)}
+        counts = [len(selected(row, self.reference.items(*place))) for row, place in zip(rows, places)]
+        watches = []
+        for row, (kind, namespace), n in zip(rows, places, counts):
+            self.reference.expect(row, namespace, rvs[kind], n)
+            watches.append(Watch(connect(row["transport"]), row, namespace, rvs[kind]))
+        found = [watch.initial() if row["verb"] == "watch-list" else [] for row, watch in zip(rows, watches)]
+        wanted = [self.reference.initial(row, place[1]) if row["verb"] == "watch-list" else [] for row, place in zip(rows, places)]
+        begun = [watch.columns is not None for watch in watches]
+        of_connection = {}
+        for i, watch in enumerate(watches):
+            of_connection.setdefault(watch.connection, []).append(i)
+        with ThreadPoolExecutor(len(of_connection)) as threads:  # who does not read for long is not sent any more
+            reading = [threads.submit(lambda own: [(i, watches[i].changes(counts[i])) for i in own], own) for own in of_connection.values()]
+            self.reference.touch(list(dict.fromkeys(places)))
+            for i, events in (pair for thing in reading for pair in thing.result()):
+                found[i] += events
+        for row, (_, namespace), n, ours, theirs, has_table in zip(rows, places, counts, found, wanted, begun):
+            self.note(row, ours, theirs + self.reference.changes(row, namespace, n, has_table))
             self.watches, self.events = self.watches + 1, self.events + len(ours)
 
     def report(self):
