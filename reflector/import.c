@@ -12,6 +12,7 @@
 #include "common/array.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/log.h"
 #include "common/proc.h"
 #include "common/value/json.h"
 #include "common/value/value.h"
@@ -196,6 +197,8 @@ static int import_object(struct import *import, struct bytes text)
 
 	if (r == 0 && (!identity.name.size || memchr(identity.name.data, '/', identity.name.size)))
 		r = err_say(ERR_PROTOCOL, "it has no name");
+	if (r == 0 && memchr(identity.name.data, '\0', identity.name.size))
+		r = err_say(ERR_TOO_LARGE, OBJECT_NAME_HAS_NUL);
 	buf_reset(&import->body);
 	if (r == 0)
 		r = json_parse(import->parser, text, NULL, &import->body);
@@ -213,6 +216,20 @@ static int import_object(struct import *import, struct bytes text)
 	return r < 0 ? r : import_store(import, feed, &identity);
 }
 
+/* Leaves out an object that no journal can hold. */
+static void import_skip(const struct import *import, struct bytes item, bool cut)
+{
+	struct object_identity identity;
+	struct err_kept why;
+	char name[128] = "";
+
+	err_keep(&why);
+	if (object_identity(item, cut, &identity) == 0)
+		(void)snprintf(name, sizeof(name), "%.*s%s%.*s", BYTES_ARG(identity.name_space),
+			identity.name_space.size ? "/" : "", BYTES_ARG(identity.name));
+	LOG(import_object_skipped, .number = import->objects, .object = name, .error = why.text);
+}
+
 static int import_take_item(void *arg, struct bytes item, bool cut)
 {
 	struct import *import = arg;
@@ -220,6 +237,10 @@ static int import_take_item(void *arg, struct bytes item, bool cut)
 		    : import_object(import, item);
 
 	import->objects++;
+	if (r == ERR_TOO_LARGE) {
+		import_skip(import, item, cut);
+		r = 0;
+	}
 	return r < 0 ? err_add(r, "object %" PRIu64, import->objects) : r;
 }
 
@@ -250,8 +271,8 @@ static int import_end(struct import *import)
 	uint64_t chance, seq;
 	int r = list_end(import->list, &page);
 
-	if (r == 0 && !import->objects) /* nothing could be read of a store without feeds */
-		r = err_say(ERR_PROTOCOL, "there is no object in it");
+	if (r == 0 && !import->n_feeds) /* nothing could be read of such a store */
+		r = err_say(ERR_PROTOCOL, "there is no object in it%s", import->objects ? " that can be stored" : "");
 	if (r == 0)
 		r = journal_begin(import->journal);
 	for (size_t i = 0; r == 0 && i < import->n_feeds; i++) {

@@ -15,6 +15,8 @@
 #define OBJECT_ROOM      2048 /* for texts that have escapes: all of the largest sizes that are stored */
 #define OBJECT_STALE_MAX 240
 
+#define OBJECT_NAME_HAS_NUL "its name has a NUL, with which no program could ask for it"
+
 struct object_identity {
 	struct bytes kind; /* empty where the text has none */
 	struct bytes name_space, name, uid, rv;

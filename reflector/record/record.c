@@ -191,7 +191,7 @@ static int record_make_key(struct record_feed *feed, struct arrival *arrival)
 	memcpy(arrival->key + name_at, id->name.data, id->name.size);
 	arrival->key_size = name_at + id->name.size;
 	if (memchr(arrival->key, '\0', arrival->key_size))
-		return record_unfit("its name has a NUL, with which no program could ask for it");
+		return record_unfit(OBJECT_NAME_HAS_NUL);
 	if (in_namespace == feed->namespaced)
 		return RECORD_TAKEN;
 	feed->strange = true;

@@ -2,6 +2,7 @@
 """kinf import: a store to read, of a List in a file."""
 
 import json
+import re
 import signal
 
 import pytest
@@ -46,6 +47,19 @@ def test_an_export_of_feeds_that_overlap_can_be_imported(simulator, store):
     assert len(json.loads(exported.read_text())["items"]) == 40
     store.kinf("import", exported, "--store", store.directory / "imported", check=True)
     assert store.kinf("get", "pods", "-o", "count", "--store", store.directory / "imported", check=True).stdout == "20\n"
+
+
+def test_what_no_store_can_hold_is_left_out_alone(store):
+    deep = {**pod("deep"), "status": json.loads("[" * 300 + "]" * 300)}
+    path = write(store, [pod("R&D"), deep, pod("n" * 600), pod("nul\0name"), pod("last")])
+    target = store.directory / "imported"
+    made = store.kinf("import", path, "--store", target, check=True)
+    assert store.kinf("get", "pods", "-n", "web", "-o", "name", "--store", target, check=True).stdout == "pod/R&D\npod/last\n"
+    left_out = [line for line in made.stderr.splitlines() if "import_object_skipped" in line]
+    for line, why in zip(left_out, ("web/deep.*nested deeper", "web/nnn.*bytes", "web/nul.*NUL"), strict=True):
+        assert re.search(why, line), line
+    write(store, [deep])
+    assert "no object in it that can be stored" in store.kinf("import", path, "--store", store.directory / "none").stderr
 
 
 def test_an_export_can_be_imported(simulator, store):
