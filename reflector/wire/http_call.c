@@ -95,10 +95,16 @@ void http_call_set_state(struct http_call *call, enum call_state state)
 struct http_call *http_oldest_waiting(const struct http *http)
 {
 	struct http_call *oldest = NULL;
+	size_t left = http->waiting;
 
-	for (struct http_call *call = http->waiting ? http->calls : NULL; call; call = call->next)
-		if (call->state == CALL_WAITING && !call->cancelled)
+	/* They are among the newest: thousands of watches come behind. */
+	for (struct http_call *call = http->calls; call && left; call = call->next) {
+		if (call->state != CALL_WAITING)
+			continue;
+		left--;
+		if (!call->cancelled)
 			oldest = call;
+	}
 	return oldest;
 }
 
