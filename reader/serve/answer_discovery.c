@@ -54,11 +54,22 @@ static int discovery_add(void *argument, struct catalog_feed *feed)
 	(void)snprintf(resource.resource, sizeof(resource.resource), "%s", d->resource);
 	(void)snprintf(resource.kind, sizeof(resource.kind), "%s", d->kind);
 	(void)snprintf(resource.aliases, sizeof(resource.aliases), "%s", d->aliases);
-	for (size_t i = 0; i < discovery->n; i++)
-		if (discovery_compare(&discovery->resources[i], &resource) == 0)
-			return 0;
 	return ARRAY_ADD(discovery->resources, discovery->n, discovery->room, resource,
 		"a discovery document");
+}
+
+/* Sorts the resources, and keeps one of those that several feeds have. */
+static void discovery_sort(struct served *discovery)
+{
+	struct served_resource *resources = discovery->resources;
+	size_t n = 0;
+
+	if (discovery->n)
+		qsort(resources, discovery->n, sizeof(*resources), discovery_compare);
+	for (size_t i = 0; i < discovery->n; i++)
+		if (!n || discovery_compare(&resources[n - 1], &resources[i]) != 0)
+			resources[n++] = resources[i];
+	discovery->n = n;
 }
 
 /* ---- JSON ---- */
@@ -410,9 +421,8 @@ void answer_discovery(struct answer_request *request)
 	bool is_read = answer_is_read(request);
 	int r = catalog_each(request->worker->answer->catalog, discovery_add, &discovery);
 
-	if (r == 0 && discovery.n)
-		qsort(discovery.resources, discovery.n, sizeof(*discovery.resources),
-			discovery_compare);
+	if (r == 0)
+		discovery_sort(&discovery);
 	if (r == 0)
 		r = api_accept_parse(exchange_header(request->x, "accept"), has_aggregated,
 			&request->accept, &request->status);
