@@ -394,7 +394,8 @@ static const struct describe_line node_lines[] = {
 	{.level = 1, .line = "Architecture:\t{status.nodeInfo.architecture}"},
 	{.level = 1, .line = "Container Runtime Version:\t{status.nodeInfo.containerRuntimeVersion}"},
 	{.level = 1, .line = "Kubelet Version:\t{status.nodeInfo.kubeletVersion}"},
-	{.level = 1, .line = "Kube-Proxy Version:\t{status.nodeInfo.kubeProxyVersion}"},
+	{.when = "status.nodeInfo.kubeProxyVersion", .level = 1,
+		.line = "Kube-Proxy Version:\t{status.nodeInfo.kubeProxyVersion}"}, /* kubelets before 1.33 */
 	{.when = "spec.podCIDR", .line = "PodCIDR:\t{spec.podCIDR}"},
 	{.when = "spec.podCIDRs", .line = "PodCIDRs:\t{spec.podCIDRs:comma}"},
 	{.when = "spec.providerID", .line = "ProviderID:\t{spec.providerID}"},
