@@ -1,14 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Builds the packages twice and compares them, runs lintian, and tries them in a clean Debian root: installed, started,
-# upgraded in use, removed, purged (tests/packages/clean_root.py); then the steps of the Containerfile (tests/packages/image.py).
+# upgraded in use, removed, purged (tests/packages/clean_root.py); in a Debian that systemd boots (tests/packages/booted.py);
+# then the steps of the Containerfile (tests/packages/image.py).
 # Needs root, and a mirror of Debian. Exit 77, with the reason, if something is missing.
-# usage: scripts/check-packages.sh [--why-not] [PART...]    build, lintian, root, image; default: all
+# usage: scripts/check-packages.sh [--why-not] [PART...]    build, lintian, root, booted, image; default: all
 set -eu
 cd "$(dirname "$0")/.."
 
 why_not() {
-    for tool in dh lintian mmdebstrap strace systemd-analyze; do
+    for tool in dh lintian mmdebstrap strace systemd-analyze systemd-nspawn; do
         command -v $tool >/dev/null || { echo "there is no $tool (scripts/dependencies.sh packages)"; return; }
     done
     [ "$(id -u)" = 0 ] || echo "it needs root, for mounts and users"
@@ -20,7 +21,7 @@ if [ "${1:-}" = --why-not ]; then
     exit 0
 fi
 [ -z "$reason" ] || { echo "check-packages: $reason" >&2; exit 77; }
-[ $# -gt 0 ] || set -- build lintian root image
+[ $# -gt 0 ] || set -- build lintian root booted image
 export KINF_BUILD=build/release
 for part in "$@"; do
     echo "== $part"
@@ -39,6 +40,10 @@ for part in "$@"; do
         root)
             make -s VARIANT=release build/release/kinf-simulator
             /usr/bin/python3 tests/packages/clean_root.py build/deb
+            ;;
+        booted)
+            make -s VARIANT=release build/release/kinf-simulator
+            /usr/bin/python3 tests/packages/booted.py build/deb
             ;;
         image)
             make -s VARIANT=release build/release/kinf-simulator

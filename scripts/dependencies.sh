@@ -15,7 +15,7 @@ case ${1:-} in
     fuzz) packages="$packages clang-14 libclang-rt-14-dev" ;;
     arm64) packages="$packages gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static mmdebstrap" ;;
     clang) packages="$packages clang" ;;
-    packages) packages="$packages debhelper dh-python lintian mmdebstrap abigail-tools fakeroot strace" ;;
+    packages) packages="$packages debhelper dh-python lintian mmdebstrap abigail-tools fakeroot strace systemd-container" ;;
     h2spec) # by Go, which is not installed here: no package has it
         [ -x build/tools/h2spec ] || GOBIN=$(pwd)/build/tools go install github.com/summerwind/h2spec/cmd/h2spec@latest
         ;;

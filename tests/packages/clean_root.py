@@ -154,7 +154,7 @@ class Lifetime:
     def come_back(self):
         """The store of a removed package is warm."""
         self.simulator.control("DELETE", "/log")
-        self.root.apt("install", "/tmp/" + self.packages[0].name)
+        self.root.apt("install", "/srv/" + self.packages[0].name)
         services = self.start()
         eventually(lambda: self.count() == PODS, 20, f"{PODS} pods")
         eventually(lambda: "live" in self.root.run("kinf", "status", "--check", user="reader"), 20, "live")

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Debian root of its own, and services in it as systemd would start them, where no systemd runs."""
+"""A Debian root of its own, services in it as systemd would start them, and a machine that systemd boots."""
 
 import configparser
+import json
 import os
 import re
 import select
@@ -16,7 +17,8 @@ from harness import eventually
 from harness.process import ROOT, Process
 
 PATH = "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-CACHE = ROOT / "build/packages-root.tar"
+PLAIN = "packages-root", ()
+BOOTED = "packages-booted", ("systemd", "systemd-sysv", "dbus", "procps", "python3")
 
 
 def in_namespace():
@@ -37,20 +39,24 @@ def run(*argv, **named):
 class Root:
     """A minimal Debian in DIRECTORY, with the machine's network."""
 
-    def __init__(self, directory):
+    def __init__(self, directory, form=PLAIN, mounted=True):
+        name, packages = form
+        cache = ROOT / f"build/{name}.tar"
         self.path = Path(directory)
-        if not CACHE.exists():
-            CACHE.parent.mkdir(exist_ok=True)
-            new = CACHE.with_suffix(".new.tar")
-            run("mmdebstrap", "--quiet", "--variant=minbase", "bookworm", new)
-            new.rename(CACHE)
+        self.processes = []
+        if not cache.exists():
+            cache.parent.mkdir(exist_ok=True)
+            new = cache.with_suffix(".new.tar")
+            run("mmdebstrap", "--quiet", "--variant=minbase", f"--include={','.join(packages)}", "bookworm", new)
+            new.rename(cache)
         self.path.mkdir(parents=True)
-        run("tar", "-xf", CACHE, "-C", self.path)
+        run("tar", "-xf", cache, "-C", self.path)
+        if not mounted:
+            return
         run("mount", "-t", "proc", "proc", self.path / "proc")
         run("mount", "--bind", "/dev", self.path / "dev")
         run("mount", "-t", "tmpfs", "tmpfs", self.path / "run")
         (self.path / "etc/resolv.conf").write_bytes(Path("/etc/resolv.conf").read_bytes())
-        self.processes = []
 
     def inside(self, *argv, user=None):
         """The command line that runs ARGV in the root."""
@@ -73,14 +79,14 @@ class Root:
 
     def copy(self, *files):
         """Copies packages into the root; returns the names that apt-get knows them by."""
-        (self.path / "tmp").mkdir(exist_ok=True)
+        # Not /tmp, which is in memory in a machine that was booted.
         for file in files:
-            run("cp", file, self.path / "tmp")
-        return [f"/tmp/{Path(file).name}" for file in files]
+            run("cp", file, self.path / "srv")
+        return [f"/srv/{Path(file).name}" for file in files]
 
     def files(self):
         """All paths that are neither in memory nor caches, logs or lists of what is installed."""
-        skip = re.compile(r"/(proc|sys|dev|run|tmp)/|/var/(cache|log|lib/(apt|dpkg|systemd/deb-systemd|ucf))/|/etc/ld.so.cache|.*/__pycache__")
+        skip = re.compile(r"/(proc|sys|dev|run|tmp|srv)/|/var/(cache|log|lib/(apt|dpkg|systemd/deb-systemd|ucf))/|/etc/ld.so.cache|.*/__pycache__")
         found = set()
         for directory, names, files in os.walk(self.path):
             inner = "/" + os.path.relpath(directory, self.path).removeprefix(".")
@@ -155,6 +161,67 @@ class Many(dict):
         if isinstance(value, list) and isinstance(self.get(key), list):
             value = self[key] + value
         super().__setitem__(key, value)
+
+
+class Machine(Root):
+    """A Debian in DIRECTORY that systemd-nspawn boots; it shares the machine's network and users' ids."""
+
+    def __init__(self, directory):
+        super().__init__(directory, BOOTED, mounted=False)
+        self.nspawn = self.leader = None
+
+    def boot(self):
+        """Boots, and waits until systemd has started all that is enabled. Returns its state: running or degraded."""
+        self.nspawn = Process("nspawn", ["systemd-nspawn", "--quiet", "--boot", "--register=no", "--keep-unit", "--console=pipe",
+                                         "--resolv-conf=replace-host", "-D", self.path], self.path.parent).start()
+        self.processes = [self.nspawn]
+
+        def state():
+            assert self.nspawn.running, self.nspawn.tail()
+            # The first child makes the namespaces and is replaced by systemd.
+            children = Path(f"/proc/{self.nspawn.pid}/task/{self.nspawn.pid}/children").read_text().split()
+            self.leader = children and children[-1]
+            return self.leader and (found := self.ask("systemctl", "is-system-running")) in ("running", "degraded") and found
+
+        found = eventually(state, 30, "the boot")
+        # nspawn shows commands another boot id than systemd shows units with ProtectKernelTunables=, which get a /proc of their own.
+        # On a machine both are the same.
+        while self.ask("grep", "-c", "boot_id", "/proc/self/mountinfo") != "0":
+            self.run("umount", "/proc/sys/kernel/random/boot_id")
+        return found
+
+    def shut_down(self):
+        self.run("systemctl", "poweroff")
+        self.nspawn.wait(60)
+
+    def inside(self, *argv, user=None):
+        become = ["setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups"] if user else []
+        return ["nsenter", f"--target={self.leader}", "--mount", "--uts", "--ipc", "--pid", "--cgroup", "env", "-i", f"PATH={PATH}",
+                "LC_ALL=C.UTF-8", "HOME=/root", "DEBIAN_FRONTEND=noninteractive", "SYSTEMD_PAGER=", *become, *argv]
+
+    def ask(self, *argv, user=None):
+        """The output of a command, without the newline at its end, whatever its exit status."""
+        done = subprocess.run([str(a) for a in self.inside(*argv, user=user)], text=True, capture_output=True, timeout=60)
+        return done.stdout.rstrip("\n")
+
+    def show(self, unit, name):
+        """A property of a unit."""
+        return self.ask("systemctl", "show", "--value", "--property", name, unit)
+
+    def journal(self, unit):
+        """What a unit has logged: a dict for each entry."""
+        return [json.loads(line) for line in self.ask("journalctl", "-o", "json", "-u", unit).splitlines()]
+
+    def write(self, path, text, mode=0o644):
+        file = self.path / path.lstrip("/")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+        file.chmod(mode)
+
+    def drop_in(self, unit, *lines, section="Service"):
+        """As systemctl edit."""
+        self.write(f"/etc/systemd/system/{unit}.d/test.conf", f"[{section}]\n" + "\n".join(lines) + "\n")
+        self.run("systemctl", "daemon-reload")
 
 
 def repack(package, directory, version):
