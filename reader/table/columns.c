@@ -83,7 +83,7 @@ int columns_parse(const char *text, struct columns **ret_columns)
 		next = *end ? end + 1 : NULL;
 		*end = '\0';
 		colon = strchr(p, ':');
-		if (!colon || colon == p || !colon[1])
+		if (!colon || !colon[1])
 			return err_say(ERR_SYNTAX, "column '%s': write one as HEAD:PATH", p);
 		*colon = '\0';
 		r = columns_add(columns, p, colon + 1);
