@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kinf describe FEED NAME: one object as kubectl describes it (reader/describe), and the history that the
- * store keeps of it. An object that was deleted is described as long as its history is retained.
+ * kinf describe FEED [NAME...] | FEED/NAME...: objects as kubectl describes them (reader/describe), with the history that the
+ * store keeps of each. An object that was deleted is described as long as its history is retained.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,15 +18,6 @@
 #include "reader/command/print.h"
 #include "reader/describe/describe.h"
 #include "reader/table/age.h"
-
-struct describe_args {
-	const char *namespace_;
-};
-
-static const struct option_spec describe_options[] = {
-	{'n', "namespace", OPTION_NAME, offsetof(struct describe_args, namespace_), "NS",
-		"the object's namespace; NS/NAME names it also"},
-};
 
 struct describe_command {
 	struct kinf *kinf;
@@ -212,7 +203,7 @@ static int describe_in_all(struct describe_command *d, const char *name)
 	CLEANUP(kinf_list_close) struct kinf_listing *list = NULL;
 	struct kinf_query query = {.size = sizeof(query), .feed = d->feed, .prefix = name};
 	struct kinf_object object;
-	size_t size = strlen(name);
+	size_t size = strlen(name), before = d->found;
 	int r = kinf_list(d->snapshot, &query, &list);
 	while (r == KINF_FOUND && (r = kinf_list_next(list, &object)) == KINF_FOUND) {
 		if (print_name(&object).size != size)
@@ -222,7 +213,30 @@ static int describe_in_all(struct describe_command *d, const char *name)
 		if (r != KINF_FOUND)
 			return r;
 	}
-	return r != KINF_END ? r : d->found ? KINF_FOUND : KINF_NOT_FOUND;
+	return r != KINF_END ? r : d->found > before ? KINF_FOUND : KINF_NOT_FOUND;
+}
+
+/* Describes the objects that QUERY selects. */
+static int describe_list(struct describe_command *d, const struct kinf_query *query)
+{
+	CLEANUP(kinf_list_close) struct kinf_listing *list = NULL;
+	struct kinf_object object;
+	int r = kinf_list(d->snapshot, query, &list);
+
+	while (r == KINF_FOUND && (r = kinf_list_next(list, &object)) == KINF_FOUND) {
+		struct bytes name = print_name(&object);
+		AUTO_FREE char *key = strndup(object.key, object.key_size);
+
+		if (!key)
+			return err_set(-ENOMEM, "copying a name");
+		char *slash = name.size < object.key_size ? key + object.key_size - name.size - 1 : NULL;
+		if (slash)
+			*slash = '\0';
+		r = describe_key(d, slash ? key : NULL, slash ? slash + 1 : key);
+		if (r != KINF_FOUND)
+			return r;
+	}
+	return r == KINF_END ? KINF_FOUND : r;
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */
@@ -234,52 +248,104 @@ static void describe_release(struct describe_command *d)
 	kinf_close(&d->kinf);
 }
 
+/* Describes the object NAME of FEED; NULL: those that QUERY selects. Returns the exit status. */
+static int describe_operand(struct describe_command *d, const struct options *options, const char *feed, char *name,
+	struct kinf_query query)
+{
+	const char *in = query.namespace_;
+
+	d->feed = feed;
+	int r = command_first_feed(d->snapshot, feed, &d->info);
+	if (r == 0)
+		r = command_note_state(d->snapshot, feed, in, 0);
+	if (r >= 0 && name && d->info.namespaced && command_cut_name(&name, &in) < 0)
+		return command_usage(options, ERR_SYNTAX);
+	if (!d->info.namespaced)
+		query.namespace_ = in = NULL;
+	query.feed = feed;
+	if (r >= 0)
+		r = !name ? describe_list(d, &query) : d->info.namespaced && !in ? describe_in_all(d, name) : describe_key(d, in, name);
+	if (r == KINF_AGAIN)
+		return command_fail_again(d->kinf, d->snapshot, feed, in);
+	if (r == KINF_NOT_FOUND)
+		(void)fprintf(stderr, "Error: %s \"%s%s%s\" not found\n", d->info.resource, in ? in : "", in ? "/" : "", name);
+	else if (r < 0 && !d->failed)
+		(void)command_fail_feed(d->kinf, feed, r);
+	else if (!name && !d->found)
+		(void)fprintf(stderr, in ? "No resources found in %s namespace.\n" : "No resources found%s\n", in ? in : "");
+	return r == 0 ? PROC_OK : PROC_FAILED;
+}
+
+/* Describes what N operands name: FEED NAME..., FEED/NAME... or FEED. Returns the exit status. */
+static int describe_operands(struct describe_command *d, const struct options *options, char **operands, size_t n,
+	const struct kinf_query *query)
+{
+	bool slashed = strchr(operands[0], '/') != NULL;
+	int status = n == 1 && !slashed ? describe_operand(d, options, operands[0], NULL, *query) : PROC_OK;
+
+	for (size_t i = !slashed; i < n; i++) {
+		char *name = operands[i];
+
+		if (slashed) {
+			name = strchr(operands[i], '/');
+			*name++ = '\0';
+		}
+		int one = describe_operand(d, options, slashed ? operands[i] : operands[0], name, *query);
+		status = one == PROC_OK ? status : one;
+	}
+	return status;
+}
+
+/* Checks the operands, of which there is one at least. Returns 0 or ERR_SYNTAX. */
+static int describe_check(char **operands, size_t n, const struct query_args *args)
+{
+	bool slashed = strchr(operands[0], '/') != NULL;
+
+	for (size_t i = !slashed; i < n; i++) {
+		const char *slash = strchr(operands[i], '/');
+
+		if (slashed && !slash)
+			return err_say(ERR_SYNTAX, "'%s': write each as FEED/NAME, or 'FEED NAME...'", operands[i]);
+		if (!*operands[i] || (slashed && !slash[1]))
+			return err_say(ERR_SYNTAX, "a name is empty");
+	}
+	if ((slashed || n > 1) && (args->labels || args->fields || args->index.n || args->prefix))
+		return err_say(ERR_SYNTAX, "names are given: -l, --field-selector, --index and --prefix can't be used with them");
+	return 0;
+}
+
 int command_describe(int argc, char **argv)
 {
 	CLEANUP(describe_release) struct describe_command d = {.out = BUF_INIT};
-	struct describe_args args = {0};
+	struct query_args args = {0};
 	struct config_flags flags = {0};
-	char *name = NULL;
+	struct kinf_query query;
 	int first;
 	const struct options_group groups[] = {
-		{"Options", describe_options, ARRAY_SIZE(describe_options), &args},
+		query_options(&args),
 		config_common_options(&flags),
 	};
-	const struct options options = {"kinf describe", "FEED NAME | FEED/NAME",
-		"Describes one object as kubectl does, and its history. A deleted object is described also, as "
-		"long as its history is kept.",
+	const struct options options = {"kinf describe", "FEED [NAME...] | FEED/NAME...",
+		"Describes objects as kubectl does, and their history; without a name all that are selected. A deleted object is "
+		"described also if it is named, as long as its history is kept.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);
 
-	if (r == 0 && argc - first == 2) {
-		name = argv[first + 1];
-	} else if (r == 0 && argc - first == 1) { /* as -o name prints it */
-		name = strchr(argv[first], '/');
-		if (name)
-			*name++ = '\0';
-	}
-	if (r == 0 && (!name || !*name))
-		r = options_bad(&options, "write a feed and a name");
+	if (r == 0 && first == argc)
+		r = options_bad(&options, "write a feed, and names");
 	if (r != 0)
 		return command_usage(&options, r);
-	const char *in = args.namespace_;
-	d.feed = argv[first];
-	if (command_open(&flags, &d.kinf) < 0 || command_snapshot(d.kinf, &d.snapshot) < 0)
-		return PROC_FAILED;
-	r = command_first_feed(d.snapshot, d.feed, &d.info);
+	AUTO_FREE struct kinf_term *terms = calloc(args.index.n + 1, sizeof(*terms));
+	if (!terms)
+		return command_fail(err_set(-ENOMEM, "allocating the terms of --index"));
+	r = describe_check(argv + first, (size_t)(argc - first), &args);
 	if (r == 0)
-		r = command_note_state(d.snapshot, d.feed, in, 0);
-	if (r >= 0 && d.info.namespaced && command_cut_name(&name, &in) < 0)
-		return command_usage(&options, ERR_SYNTAX);
-	if (r >= 0)
-		r = d.info.namespaced && !in ? describe_in_all(&d, name)
-					     : describe_key(&d, d.info.namespaced ? in : NULL, name);
-	if (r == KINF_AGAIN)
-		return command_fail_again(d.kinf, d.snapshot, d.feed, in);
-	if (r == KINF_NOT_FOUND)
-		(void)fprintf(stderr, "Error: %s \"%s%s%s\" not found\n", d.info.resource,
-			in ? in : "", in ? "/" : "", name);
-	else if (r < 0 && !d.failed)
-		(void)command_fail_feed(d.kinf, d.feed, r);
-	return r == 0 ? PROC_OK : PROC_FAILED;
+		r = query_from_args(&args, argv[first], terms, &query);
+	if (r < 0)
+		return command_usage(&options, r);
+	int status = PROC_FAILED;
+	if (command_open(&flags, &d.kinf) == 0 && command_snapshot(d.kinf, &d.snapshot) == 0)
+		status = describe_operands(&d, &options, argv + first, (size_t)(argc - first), &query);
+	option_texts_release(&args.index);
+	return status;
 }

@@ -196,7 +196,10 @@ def test_get_selects_by_each_option(cluster, kinf):
         (["wait", "nothing", "--timeout", "100ms"], "no feed 'nothing'"),
         (["describe", "pods", "web/none"], 'pods "web/none" not found'),
         (["describe", "pods", "none"], 'pods "none" not found'),
-        (["describe", "pods"], "a name"),
+        (["describe"], "write a feed, and names"),
+        (["describe", "pods", ""], "a name is empty"),
+        (["describe", "pods", "x", "-l", "app=b"], "names are given: -l"),
+        (["describe", "pods/x", "y"], "write each as FEED/NAME"),
     ],
 )
 def test_bad_queries_fail_with_one_line(kinf, args, words):

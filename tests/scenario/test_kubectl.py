@@ -198,6 +198,24 @@ def test_kinds_and_names_mixed(store):
     assert printed("pods", "web/front-0", "shop/back-0", "-o", "name") == "pod/front-0\npod/back-0\n"
 
 
+def test_several_objects_are_described(store):
+    """kubectl describes all objects of a kind, those of a selector, and several names."""
+
+    def names(*args):
+        found = store.kinf("describe", *args, check=True).stdout
+        return [line.split()[1] for line in found.splitlines() if line.startswith("Name:")]
+
+    assert names("nodes") == store.kinf("get", "nodes", "-o", "custom-columns=:.metadata.name", "--no-headers").stdout.split()
+    assert names("pods", "-n", "web") == ["front-0", "front-1"]
+    assert names("po", "-l", "app in (a,front)", "-A") == ["front-0", "front-1"]
+    assert names("pods", "front-1", "web/front-0", "-n", "web") == ["front-1", "front-0"]
+    assert names("pod/front-0", "node/node-1") == ["front-0", "node-1"]
+    none = store.kinf("describe", "pods", "-n", "nowhere")
+    assert (none.status, none.stdout) == (0, "") and "No resources found in nowhere namespace." in none.stderr, none
+    one = store.kinf("describe", "pods", "front-9", "front-0", "-n", "web")
+    assert one.status == 1 and "front-0" in one.stdout and 'pods "web/front-9" not found' in one.stderr, one
+
+
 def test_names_are_sorted_as_lists_are(store):
     """`kinf get pods p1 --sort-by=...` was refused; kubectl takes it."""
     get = lambda *args: store.kinf("get", "pods", *args, "-o", "name")
