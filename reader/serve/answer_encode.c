@@ -262,38 +262,25 @@ int answer_encode_event(struct answer_encoder *encoder, const char *type, struct
 	return buf_error(out);
 }
 
-/* Puts the object of a bookmark, with metadata only. */
-static void encode_bookmark_object(const char *rv, bool ends_initial, struct buf *body)
+/* Makes the object of a bookmark that rows and protobuf are made of. */
+static int encode_bookmark_body(const char *rv, bool ends_initial, struct buf *ret_body)
 {
-	size_t root = value_open_map(body);
+	size_t root = value_open_map(ret_body);
 
-	value_put_string(body, BYTES_LIT("metadata"));
-	size_t metadata = value_open_map(body);
-	value_put_string(body, BYTES_LIT("resourceVersion"));
-	value_put_string(body, bytes_str(rv));
+	value_put_string(ret_body, BYTES_LIT("metadata"));
+	size_t metadata = value_open_map(ret_body);
+	value_put_string(ret_body, BYTES_LIT("resourceVersion"));
+	value_put_string(ret_body, bytes_str(rv));
 	if (ends_initial) {
-		value_put_string(body, BYTES_LIT("annotations"));
-		size_t annotations = value_open_map(body);
-		value_put_string(body, BYTES_LIT("k8s.io/initial-events-end"));
-		value_put_string(body, BYTES_LIT("true"));
-		value_close(body, annotations, 1);
+		value_put_string(ret_body, BYTES_LIT("annotations"));
+		size_t annotations = value_open_map(ret_body);
+		value_put_string(ret_body, BYTES_LIT("k8s.io/initial-events-end"));
+		value_put_string(ret_body, BYTES_LIT("true"));
+		value_close(ret_body, annotations, 1);
 	}
-	value_close(body, metadata, ends_initial ? 2 : 1);
-	value_close(body, root, 1);
-}
-
-/* Puts the row of a bookmark, which has metadata also if other rows include whole objects. */
-static void encode_bookmark_row(
-	const struct answer_request *request, struct bytes body, struct buf *out)
-{
-	size_t before = out->size;
-	int r = encode_row(request, body, BYTES_NONE, API_INCLUDE_METADATA, out);
-
-	if (r < 0) {
-		err_ignore(r, "the caller asks for the buffer's error; the row is left out");
-		if (out->size > before)
-			buf_truncate(out, before);
-	}
+	value_close(ret_body, metadata, ends_initial ? 2 : 1);
+	value_close(ret_body, root, 1);
+	return buf_error(ret_body);
 }
 
 /* Puts a member of an object, with a comma if there is one before. */
@@ -322,43 +309,94 @@ static void encode_annotations(
 		buf_printf(out, "\"annotations\":{%s}", buf_cstr(&annotations));
 }
 
+/* Puts the bookmark as an object of the kind, with METADATA and the annotations NOTES. */
+static void encode_bookmark_object(const struct answer_request *request, const char *metadata,
+	const char *notes, struct buf *out)
+{
+	const struct feed_definition *d = &request->feed->definition;
+	const char *comma = *notes ? "," : "";
+
+	if (custom_is_builtin_group(d->group))
+		buf_printf(out, "{\"kind\":\"%s\",\"apiVersion\":\"%s\",\"metadata\":{%s%s%s}%s}",
+			d->kind, request->path.group_version, metadata, comma, notes,
+			api_bookmark_rest(d->group, d->version, d->kind));
+	else /* sorted */
+		buf_printf(out, "{\"apiVersion\":\"%s\",\"kind\":\"%s\",\"metadata\":{%s%s%s}}",
+			request->path.group_version, d->kind, notes, comma, metadata);
+}
+
+/* Puts the row of a bookmark. The one that ends the initial events has its metadata also in rows
+ * that include nothing. */
+static int encode_bookmark_row(const struct answer_request *request, const char *rv,
+	bool ends_initial, const char *metadata, const char *notes, struct buf *out)
+{
+	CLEANUP(buf_release) struct buf body = BUF_INIT;
+	enum api_include include = request->options.include;
+	const struct printer_cell *cells;
+	size_t n;
+	int r = encode_bookmark_body(rv, ends_initial, &body);
+
+	if (r == 0 && include != API_INCLUDE_OBJECT)
+		return encode_row(request, buf_bytes(&body), BYTES_NONE,
+			ends_initial ? API_INCLUDE_METADATA : include, out);
+	if (r == 0)
+		r = printer_row(request->printer, buf_bytes(&body), &cells, &n);
+	if (r < 0)
+		return r;
+	buf_str(out, "{\"cells\":");
+	printer_put_cells(cells, n, out);
+	buf_str(out, ",\"object\":");
+	encode_bookmark_object(request, metadata, notes, out);
+	buf_byte(out, '}');
+	return buf_error(out);
+}
+
+static void encode_bookmark_table(struct answer_encoder *encoder, const char *rv,
+	bool ends_initial, const char *metadata, const char *notes, struct buf *out)
+{
+	encode_table_head(encoder, metadata, out);
+	size_t before = out->size;
+	int r = encode_bookmark_row(encoder->request, rv, ends_initial, metadata, notes, out);
+
+	if (r < 0) {
+		err_ignore(r, "the caller asks for the buffer's error; the row is left out");
+		if (out->size > before)
+			buf_truncate(out, before);
+	}
+	buf_str(out, "]}");
+}
+
 void answer_encode_bookmark(
 	struct answer_encoder *encoder, const char *rv, bool ends_initial, struct buf *out)
 {
 	const struct answer_request *request = encoder->request;
 	const struct feed_definition *d = &request->feed->definition;
 	CLEANUP(buf_release) struct buf notes = BUF_INIT, body = BUF_INIT;
-	bool plain = request->accept.form != API_FORM_TABLE && request->accept.form != API_FORM_METADATA;
+	enum api_form form = request->accept.form;
+	bool whole = form == API_FORM_TABLE ? request->options.include == API_INCLUDE_OBJECT
+					    : form != API_FORM_METADATA;
 	char metadata[TIMELINE_RV_SIZE + 32];
 
-	encode_bookmark_object(rv, ends_initial, &body);
 	if (request->accept.protobuf) {
-		int r = api_protobuf_event("BOOKMARK", buf_bytes(&body), BYTES_NONE, out);
+		int r = encode_bookmark_body(rv, ends_initial, &body);
+		if (r == 0)
+			r = api_protobuf_event("BOOKMARK", buf_bytes(&body), BYTES_NONE, out);
 		err_ignore(r, "the caller asks for the buffer's error");
 		return;
 	}
 	encode_annotations(
-		request, plain ? api_bookmark_annotation(d->group, d->kind) : "", ends_initial, &notes);
-	const char *note = buf_cstr(&notes), *comma = notes.size ? "," : "";
+		request, whole ? api_bookmark_annotation(d->group, d->kind) : "", ends_initial, &notes);
 	buf_str(out, "{\"type\":\"BOOKMARK\",\"object\":");
 	(void)snprintf(metadata, sizeof(metadata), "\"resourceVersion\":\"%s\"", rv);
-	if (request->accept.form == API_FORM_TABLE) {
-		encode_table_head(encoder, metadata, out);
-		encode_bookmark_row(request, buf_bytes(&body), out);
-		buf_str(out, "]}");
-	} else if (request->accept.form == API_FORM_METADATA) {
+	if (form == API_FORM_TABLE)
+		encode_bookmark_table(encoder, rv, ends_initial, metadata, buf_cstr(&notes), out);
+	else if (form == API_FORM_METADATA)
 		buf_printf(out,
 			"{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/%s\","
 			"\"metadata\":{%s%s%s}}",
-			request->accept.version, metadata, comma, note);
-	} else if (custom_is_builtin_group(d->group)) {
-		buf_printf(out, "{\"kind\":\"%s\",\"apiVersion\":\"%s\",\"metadata\":{%s%s%s}%s}",
-			d->kind, request->path.group_version, metadata, comma, note,
-			api_bookmark_rest(d->group, d->version, d->kind));
-	} else { /* sorted */
-		buf_printf(out, "{\"apiVersion\":\"%s\",\"kind\":\"%s\",\"metadata\":{%s%s%s}}",
-			request->path.group_version, d->kind, note, comma, metadata);
-	}
+			request->accept.version, metadata, notes.size ? "," : "", buf_cstr(&notes));
+	else
+		encode_bookmark_object(request, metadata, buf_cstr(&notes), out);
 	buf_str(out, "}\n");
 }
 

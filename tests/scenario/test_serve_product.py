@@ -98,6 +98,9 @@ class Simulated:
                                 resourceVersionMatch="NotOlderThan", allowWatchBookmarks="true")
             event = self.small(path, form, "watch")
             self.columns[kind] = product.normal_event(event, None) or self.columns.get(kind)
+            for bearer in event["object"].get("rows", ()):  # as a kube-apiserver has it
+                wanted = "object" if form.endswith("Object") else f"metadata {form.split(' ')[1]}"
+                bearer["object"] = self.bookmark({**row, "form": wanted})["object"]
             self.bookmarks[kind, form] = event
         return json.loads(json.dumps(self.bookmarks[kind, form]))
 
