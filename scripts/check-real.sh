@@ -15,6 +15,7 @@ export KINF_BUILD=$1
 /usr/bin/python3 tests/real/check_formats.py # the other formats of -o
 /usr/bin/python3 tests/real/check_jsonpath.py # random templates and columns
 /usr/bin/python3 tests/real/check_serve.py # kinf-serve beside the API server, byte by byte
+/usr/bin/python3 tests/real/check_product.py # the same as a product of forms, transports, sizes and so on
 /usr/bin/python3 tests/real/check_manifests.py # packaging/kubernetes, kinf config rbac
 /usr/bin/python3 tests/real/check_clients.py # kubectl line by line, informers while everything is killed
 /usr/bin/python3 tests/real/check_prometheus.py # its targets of each role

@@ -55,6 +55,12 @@ class Response:
         body, self.body = bytes(self.body), bytearray()
         return body
 
+    def read1(self, _size):
+        while not self.body and not self.ended:
+            self.connection.turn()
+        body, self.body = bytes(self.body), bytearray()
+        return body
+
     def readline(self):
         while b"\n" not in self.body and not self.ended:
             self.connection.turn()

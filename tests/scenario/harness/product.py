@@ -20,6 +20,7 @@ import re
 import socket
 import ssl
 import urllib.parse
+import zlib
 from collections import namedtuple
 from concurrent.futures import ThreadPoolExecutor
 
@@ -278,9 +279,20 @@ class Watch:
         connection.request("GET", path(row, namespace, watch=1, **query), headers={**connection.identity, **headers(row)})
         self.connection, self.response, self.columns = connection, connection.getresponse(), None
         assert self.response.status == 200, self.response.read()[:500]
+        packed = dict((name.lower(), value) for name, value in self.response.getheaders()).get("content-encoding") == "gzip"
+        self.inflater, self.text = packed and zlib.decompressobj(16 + zlib.MAX_WBITS), bytearray()
+
+    def line(self):
+        """The API server compresses watches with initial events since 1.37, also those that are forwarded."""
+        if not self.inflater:
+            return self.response.readline()
+        while b"\n" not in self.text and (piece := self.response.read1(1 << 16)):
+            self.text += self.inflater.decompress(piece)
+        line, end, self.text = self.text.partition(b"\n")
+        return bytes(line + end)
 
     def next(self):
-        line = self.response.readline()
+        line = self.line()
         assert line, "the watch has ended"
         event = json.loads(line)
         self.columns = normal_event(event, self.columns)
