@@ -18,8 +18,6 @@ NAMES = [
 ]  # fmt: skip
 ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
 FEED = "clusterroles.rbac.authorization.k8s.io"
-API = {"kind": "ClusterRole", "apiVersion": "rbac.authorization.k8s.io/v1"}
-KIND = {"group": "rbac.authorization.k8s.io", "version": "v1", "resource": "clusterroles", "kind": "ClusterRole", "namespaced": False}
 
 
 def as_go_writes(obj):
@@ -33,14 +31,13 @@ def as_go_writes(obj):
 def put(simulator, *names):
     for name in names:
         rules = [{"verbs": ["get"], "resourceNames": [name]}]
-        simulator.put("clusterroles", as_go_writes({**API, "metadata": {"name": name}, "rules": rules}))
+        simulator.put("clusterroles", as_go_writes({"metadata": {"name": name}, "rules": rules}))
 
 
 @pytest.fixture(scope="module")
 def named(shared):
     """Some names come with the list, some by the watch; then everything is killed and comes back."""
     simulator = shared.simulator()
-    simulator.add_kind(**KIND)
     put(simulator, *NAMES[::2])
     store = shared.store(simulator=simulator)
     store.configure(whole(FEED, indexes={"named": "rules[*].resourceNames[*]"}), serve={"listen": ["unix"]})
@@ -108,7 +105,6 @@ def test_lists_exports_and_watches_have_each_name(named, tmp_path):
 
 
 def test_what_no_store_can_hold_is_skipped_alone_and_the_feed_is_live_when_it_has_gone(simulator, store):
-    simulator.add_kind(**KIND)
     long, nul = ["n" * 600 + last for last in "ab"], "nul\0name"
     put(simulator, "R&D", long[0], "other")
     _, reflector = store.configure(whole(FEED)).daemons()
