@@ -39,7 +39,7 @@ struct import {
 	struct import_feed *feeds;
 	size_t n_feeds, feeds_room;
 	struct buf body, key;
-	uint64_t open_bytes, objects;
+	uint64_t open_bytes, objects, skipped;
 };
 
 static void import_release(struct import *import)
@@ -239,6 +239,7 @@ static int import_take_item(void *arg, struct bytes item, bool cut)
 	import->objects++;
 	if (r == ERR_TOO_LARGE) {
 		import_skip(import, item, cut);
+		import->skipped++;
 		r = 0;
 	}
 	return r < 0 ? err_add(r, "object %" PRIu64, import->objects) : r;
@@ -271,7 +272,7 @@ static int import_end(struct import *import)
 	uint64_t chance, seq;
 	int r = list_end(import->list, &page);
 
-	if (r == 0 && !import->n_feeds) /* nothing could be read of such a store */
+	if (r == 0 && import->objects == import->skipped) /* nothing could be read of such a store */
 		r = err_say(ERR_PROTOCOL, "there is no object in it%s", import->objects ? " that can be stored" : "");
 	if (r == 0)
 		r = journal_begin(import->journal);
