@@ -113,7 +113,7 @@ def test_kinds_become_feeds(store):
     assert {feed["name"]: feed["objects"] for feed in status["feeds"]} == {
         "pods": 2, "policies.example.com": 1, "daemonsets.apps": 1, "endpoints": 1, "ingresses.networking.k8s.io": 1,
         "storageclasses.storage.k8s.io": 1}
-    text = store.kinf("get", "policy", "p", "-o", "json", "--store", target, check=True).stdout
+    text = store.kinf("get", "policy", "p", "-o", "json", "--server-order", "--store", target, check=True).stdout
     assert '"n": 1.0' in text, "numbers keep their spelling"
     assert store.kinf("get", "storageclass", "-o", "name", "--store", target, check=True).stdout.endswith("/s\n")
     assert store.kinf("get", "pods", "-n", "web", "-o", "count", "--store", target, check=True).stdout == "2\n"
