@@ -18,7 +18,7 @@ from harness.process import ROOT, Process
 
 PATH = "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 PLAIN = "packages-root", ()
-BOOTED = "packages-booted", ("systemd", "systemd-sysv", "dbus", "procps", "python3")
+BOOTED = "packages-booted", ("systemd", "systemd-sysv", "dbus", "procps", "python3", "strace")
 
 
 def in_namespace():
