@@ -329,7 +329,9 @@ class Life:
         n = len(holder.lines)
         eventually(lambda: len(holder.lines) > n + 1, 20, "a read of the old program")
         assert holder.lines[-1] == PODS
-        holder.kill()
+        # By its own parent, which waits for it: the machine does not stop before all its processes have been waited for.
+        self.machine.run("pkill", "-u", "reader", "-x", "python3")
+        holder.wait()
 
 
 class Clients(threading.Thread):
