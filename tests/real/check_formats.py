@@ -66,8 +66,8 @@ def body(number):
     }  # fmt: skip
 
 
-# The items of a List, as they stand in its text; and what names an object and its version in it.
-ITEMS = {"json": re.compile(r"^ {8}\{\n.*?^ {8}\}", re.M | re.S), "yaml": re.compile(r"^- .*?(?=^- |^kind: List$)", re.M | re.S)}
+# Between two items of a List in its text; and what names an object and its version in an item.
+BETWEEN = {"json": "\n        },\n        {\n", "yaml": "\n- "}
 NAMES = {
     "json": [re.compile(rf'^ {{16}}"{key}": "(.*?)",?$', re.M) for key in ("namespace", "name", "resourceVersion")],
     "yaml": [re.compile(rf"^    {key}: (.*)$", re.M) for key in ("namespace", "name", "resourceVersion")],
@@ -76,8 +76,11 @@ NAMES = {
 
 def items(form, text):
     """{(namespace, name, resourceVersion): text} of a List."""
+    begin, end = {"json": ('"items": [\n        {\n', '\n        }\n    ],\n    "kind": "List"'), "yaml": ("items:\n- ", "\nkind: List\n")}[form]
+    if begin not in text:
+        return {}
     found = {}
-    for item in ITEMS[form].findall(text):
+    for item in text[text.index(begin) + len(begin) : text.rindex(end)].split(BETWEEN[form]):
         metadata = item[re.search(r'^ {12}"metadata"|^  metadata:', item, re.M).start() :]
         found[tuple(m.group(1) if (m := name.search(metadata)) else "" for name in NAMES[form])] = item
     return found
