@@ -115,6 +115,7 @@ int record_load_passed(struct record_feed *feed)
 	if (r == NOT_FOUND)
 		return 0;
 	feed->passed_more = passed.more;
+	feed->passed_unsure = passed.more && !passed.n; /* rows of before have no names: a list finds them */
 	r = 0;
 	for (size_t i = 0; r >= 0 && i < passed.n; i++)
 		r = record_put_passed(feed, &passed.objects[i]);

@@ -262,3 +262,23 @@ Test(record_passed, of_many_objects_some_are_known_and_a_list_tells_about_the_ot
 	cr_assert(!feed->passed_unsure && !record_lacks(feed));
 	tear_down(&rig);
 }
+
+Test(record_passed, a_row_of_an_older_reflector_has_no_names_and_asks_for_a_list)
+{
+	struct rig rig;
+	struct record_feed *feed = &rig.record.feed;
+	const struct feed_passed unnamed = {.more = true};
+
+	first_list(&rig);
+	cr_assert_eq(recorder_begin(rig.record.recorder), 0);
+	cr_assert_eq(journal_set_passed(recorder_journal(rig.record.recorder), feed->id, &unnamed), 0);
+	recorder_changed(rig.record.recorder);
+	begin_again(&rig);
+	cr_assert(feed->passed_unsure && record_lacks(feed));
+	cr_assert_eq(record_list_begin(feed), 0);
+	item(&rig, "a", "ua", "12");
+	end_list(&rig, "21");
+	begin_again(&rig);
+	cr_assert(!feed->passed_unsure && !record_lacks(feed));
+	tear_down(&rig);
+}
