@@ -83,7 +83,7 @@ def complete(store):
         (["get", "--", "po"], ["pods"]),
         (["get", "--no-such-option", "po"], ["pods"]),
         (["index", "pods", "n"], ["namespace", "node"]),
-        (["describe", "nodes", "node-0", ""], []),
+        (["describe", "nodes", "node-0", ""], ["R&D $(id)", "node-0", "node-1"]),
         (["cursor", ""], ["ls", "rm"]),
         (["cursor", "rm", "m"], ["mine"]),
         (["cursor", "ls", "m"], []),

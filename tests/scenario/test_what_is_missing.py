@@ -772,7 +772,7 @@ USAGE = [
     ("get", "pods", "--timeout", "x"), ("get", "pods", "--timeout", "5s"), ("get", "pods", "--at-least-rv", "abc"), ("get", "pods", "-n", "a", "-A"),
     ("watch", "pods", "-l", "a in"), ("watch", "pods", "--cursor", "a/b"), ("watch", "pods", "--count", "x"),
     ("watch", "pods", "-o", "bogus"), ("wait", "pods", "--for", "rv=abc"), ("wait", "pods", "--for", "bogus"),
-    ("describe", "pods"), ("dump", "--from", "x"), ("dump", "-o", "bogus"), ("dump", "bogus"), ("status", "-o", "bogus"),
+    ("describe",), ("describe", "pods", "a", "-l", "x=y"), ("dump", "--from", "x"), ("dump", "-o", "bogus"), ("dump", "bogus"), ("status", "-o", "bogus"),
     ("cursor", "bogus"), ("cursor", "rm", "a/b"), ("diff", "x"), ("config", "bogus"), ("verify", "a", "b"),
     ("run", "--config", "/dev/null", "--watch", "pods("), ("run", "--config", "/dev/null", "--index", "x"), ("bogus",),
 ]
