@@ -311,15 +311,14 @@ static enum printer_cell_type crd_versions(struct printer_row *row)
 
 	while (n < CRD_VERSIONS_MAX && printer_next(row, &iter, &version)) {
 		struct bytes name = printer_text(row, &version, "name");
-		struct value served, stored;
 		size_t at = n;
 
-		if (!printer_find(row, &version, "served", &served) || served.type != VALUE_BOOL || !served.u.b)
+		if (!printer_is_true(row, &version, "served"))
 			continue;
 		for (; at && bytes_compare(found[at - 1].name, name) > 0; at--)
 			found[at] = found[at - 1];
 		found[at].name = name;
-		found[at].stored = printer_find(row, &version, "storage", &stored) && stored.type == VALUE_BOOL && stored.u.b;
+		found[at].stored = printer_is_true(row, &version, "storage");
 		n++;
 	}
 	for (size_t i = 0; i < n; i++) {
