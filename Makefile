@@ -77,9 +77,10 @@ common_src := $(call sources,common)
 store_src := $(call sources,store)
 reflector_src := $(filter-out reflector/main.c,$(call sources,reflector))
 processor_src := $(filter-out processor/main.c,$(call sources,processor))
-command_src := $(filter-out reader/command/main.c,$(call sources,reader/command) $(call sources,reader/table) $(call sources,reader/describe))
-serve_src := $(filter-out %/main.c,$(call sources,reader/serve))
-reader_src := $(filter-out reader/command/main.c reader/serve/% $(command_src),$(call sources,reader))
+reader_src := $(call sources,reader)
+print_src := $(call sources,print)
+command_src := $(filter-out command/main.c,$(call sources,command))
+serve_src := $(filter-out serve/main.c,$(call sources,serve))
 simulator_src := $(filter-out tests/simulator/main.c,$(call sources,tests/simulator))
 unit_src := $(sort $(wildcard tests/unit/test_*.c))
 # In tests/bench a file with a header of its own is shared by the programs, which have none.
@@ -92,17 +93,17 @@ fuzz_src := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 # Helpers of the unit tests that are no test themselves.
 support_src := $(filter-out $(unit_src),$(call sources,tests/unit))
 
-archives := common store reflector processor reader command serve simulator support bench
+archives := common store reflector processor reader print command serve simulator support bench
 $(foreach a,$(archives),$(eval $(a)_lib := $(B)/lib$(a).a))
 all_src := $(foreach a,$(archives),$($(a)_src)) $(unit_src) $(program_src) $(model_src) \
 	tests/bench/preload/recv.c $(wildcard tests/torture/*.c) $(fuzz_src) tests/fuzz/driver.c \
-	$(wildcard reflector/main.c processor/main.c reader/command/main.c reader/serve/main.c \
+	$(wildcard reflector/main.c processor/main.c command/main.c serve/main.c \
 	tests/simulator/main.c)
 
-programs := $(if $(wildcard reader/command/main.c),$(B)/kinf) \
+programs := $(if $(wildcard command/main.c),$(B)/kinf) \
 	$(if $(wildcard reflector/main.c),$(B)/kinf-reflector) \
 	$(if $(wildcard processor/main.c),$(B)/kinf-processor) \
-	$(if $(wildcard reader/serve/main.c),$(B)/kinf-serve) \
+	$(if $(wildcard serve/main.c),$(B)/kinf-serve) \
 	$(if $(wildcard tests/simulator/main.c),$(B)/kinf-simulator)
 library := $(if $(wildcard reader/kinf.map),$(B)/$(SONAME))
 unit_tests := $(patsubst tests/unit/%.c,$(B)/unit/%,$(unit_src))
@@ -152,12 +153,12 @@ $(B)/kinf-processor: $(B)/processor/main.o $(processor_lib) $(store_lib) $(commo
 	$(call say,LINK,$@)
 	$(Q)$(link) $^ $(store_libs)
 
-$(B)/kinf-serve: $(B)/reader/serve/main.o $(serve_lib) $(command_lib) $(reader_lib) $(store_lib) $(common_lib)
+$(B)/kinf-serve: $(B)/serve/main.o $(serve_lib) $(print_lib) $(reader_lib) $(store_lib) $(common_lib)
 	$(call say,LINK,$@)
 	$(Q)$(link) $^ $(serve_libs) $(curl_libs) $(store_libs)
 
 # No C++ and no curl here: a reading process stays small.
-$(B)/kinf: $(B)/reader/command/main.o $(command_lib) $(reader_lib) $(store_lib) $(common_lib)
+$(B)/kinf: $(B)/command/main.o $(command_lib) $(print_lib) $(reader_lib) $(store_lib) $(common_lib)
 	$(call say,LINK,$@)
 	$(Q)$(link) $^ $(kinf_libs) $(store_libs)
 
@@ -177,8 +178,8 @@ torture_wraps := malloc calloc realloc strdup strndup asprintf _ZnwmRKSt9nothrow
 torture_link = $(link) $^ $(torture_wraps:%=-Wl,--wrap=%)
 $(B)/torture/kinf-reflector: $(B)/reflector/main.o $(reflector_lib) $(store_lib) $(common_lib)
 $(B)/torture/kinf-processor: $(B)/processor/main.o $(processor_lib) $(store_lib) $(common_lib)
-$(B)/torture/kinf: $(B)/reader/command/main.o $(command_lib) $(reader_lib) $(store_lib) $(common_lib)
-$(B)/torture/kinf-serve: $(B)/reader/serve/main.o $(serve_lib) $(command_lib) $(reader_lib) $(store_lib) $(common_lib)
+$(B)/torture/kinf: $(B)/command/main.o $(command_lib) $(print_lib) $(reader_lib) $(store_lib) $(common_lib)
+$(B)/torture/kinf-serve: $(B)/serve/main.o $(serve_lib) $(print_lib) $(reader_lib) $(store_lib) $(common_lib)
 $(B)/torture/informer: $(B)/tests/programs/informer.o $(reader_lib) $(store_lib) $(common_lib)
 $(torture_programs): $(B)/tests/torture/allocations.o
 	@mkdir -p $(@D)
@@ -197,7 +198,7 @@ $(B)/torture/%.so: $(B)/tests/torture/%.o
 	$(call say,LINK,$@)
 	$(Q)$(link) -shared $^ -ldl
 
-test_archives := $(serve_lib) $(command_lib) $(reader_lib) $(processor_lib) $(reflector_lib) $(simulator_lib) \
+test_archives := $(serve_lib) $(command_lib) $(print_lib) $(reader_lib) $(processor_lib) $(reflector_lib) $(simulator_lib) \
 	$(store_lib) $(common_lib)
 # Each test is a process: it loads no library that it does not call. no_certificates.c takes the place of a function of a library.
 no_certificates := mbedtls_x509_crt_parse_file

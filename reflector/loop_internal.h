@@ -5,12 +5,12 @@
 
 #include "reflector/cluster/cluster.h"
 #include "reflector/cluster/documents.h"
-#include "reflector/feeds/feeds.h"
+#include "reflector/feed/feeds.h"
 #include "reflector/loop.h"
+#include "reflector/net/upstream.h"
 #include "reflector/record/compaction.h"
 #include "reflector/record/trimming.h"
 #include "reflector/reports.h"
-#include "reflector/wire/upstream.h"
 #include "reflector/wishes.h"
 
 #define LOOP_MAGIC 0x4c4f4f50u

@@ -8,9 +8,9 @@
 #include "common/cleanup.h"
 #include "common/daemon/daemon.h"
 #include "common/err.h"
-#include "reflector/access/kubeconfig.h"
 #include "reflector/import.h"
 #include "reflector/loop.h"
+#include "reflector/net/kubeconfig.h"
 #include "store/env/home.h"
 #include "store/journal/journal.h"
 

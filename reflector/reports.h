@@ -4,7 +4,7 @@
 #define REFLECTOR_REPORTS_H
 
 #include "common/stats.h"
-#include "reflector/feeds/feeds.h"
+#include "reflector/feed/feeds.h"
 #include "store/env/home.h"
 
 struct reports {

@@ -3,7 +3,7 @@
 #ifndef REFLECTOR_WISHES_H
 #define REFLECTOR_WISHES_H
 
-#include "reflector/feeds/feeds.h"
+#include "reflector/feed/feeds.h"
 #include "store/env/home.h"
 
 struct wishes {

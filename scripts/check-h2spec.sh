@@ -60,6 +60,6 @@ wait_for grep -q '^api https ' "$directory/store/serve/addresses"
 read -r _ _ address _ <"$directory/store/serve/addresses"
 "$h2spec" -h "${address%:*}" -p "${address##*:}" -t -k -o 5 -P /api/v1/pods | tee "$directory/h2spec.log" || true
 grep -q '^[0-9]* tests, [0-9]* passed' "$directory/h2spec.log" || exit 1
-# Not these: DATA for a stream that has ended is dropped (reader/serve/README.md).
+# Not these: DATA for a stream that has ended is dropped (serve/README.md).
 known='closed: Sends a DATA frame( after sending RST_STREAM frame)?$|Sends a DATA frame on the stream that is not in "open"'
 if sed -n 's/.*× //p' "$directory/h2spec.log" | grep -vE "$known"; then exit 1; fi

@@ -29,7 +29,7 @@ CASES = ROOT / "docs/protocol.md"
 INFORMER = ROOT / "docs/informer.md"
 NOT_TEXT = ("tests/fuzz/",)  # seeds are bytes for parsers
 INSTALLED = ("share/doc/", "/usr/share/doc/", "usr/share/doc/", "-X")  # where installed files are; patterns of debhelper
-SOURCE = r"(?<![\w/.<-])(?:common|store|reflector|processor|reader|tests|scripts)/[\w./-]+\.(?:c|h|cpp|def|py|sh)\b"
+SOURCE = r"(?<![\w/.<-])(?:common|store|reflector|processor|reader|print|command|serve|tests|scripts)/[\w./-]+\.(?:c|h|cpp|def|py|sh)\b"
 
 
 @functools.cache

@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 out=$(mktemp)
 trap 'rm -f "$out"' EXIT
 
-folders=$(ls -d common store reflector processor reader tests 2>/dev/null || true)
+folders=$(ls -d common store reflector processor reader print command serve tests 2>/dev/null || true)
 # shellcheck disable=SC2086 # words on purpose
 sources=$(find $folders \
     \( -name '*.c' -o -name '*.h' -o -name '*.hpp' -o -name '*.cpp' -o -name '*.def' \) | sort)
@@ -23,7 +23,7 @@ code() { xargs grep -nHE "$1" 2>/dev/null | grep -vE '^[^:]+:[0-9]+:[[:space:]]*
 
 in_folder() { echo "$sources" | grep "^$1/" || true; }
 
-# ---- layers: common < store < reflector, processor, reader, which do not know each other ------------
+# ---- layers: common < store < {reflector, processor, reader}; reader < print < {command, serve} ------
 
 layer() { # FOLDER, what it may include
     in_folder "$1" | code "^#include \"" | grep -vE ":#include \"(($2)/|kinf(_informer|_queue)?\.hp*\"$)" | bad 'crosses a layer' || true
@@ -33,6 +33,9 @@ layer store 'common|store'
 layer reflector 'common|store|reflector'
 layer processor 'common|store|processor'
 layer reader 'common|store|reader'
+layer print 'common|store|reader|print'
+layer command 'common|store|reader|print|command'
+layer serve 'common|store|reader|print|serve'
 layer tests/simulator 'common|tests/simulator'
 
 debug_events=$(sed -nE 's/^EVENT\(([a-z0-9_]+), DEBUG,.*/\1/p' common/log.def | paste -sd '|')
@@ -63,15 +66,15 @@ foreign() { # header (a regular expression), files that may include it (too)
         bad "this header belongs into $(echo "$2" | tr -d '\\' | sed 's/|/ or /g')" || true
 }
 foreign 'lmdb\.h' 'store/env/env_internal\.h'
-foreign 'curl/.*' 'reflector/wire/http_internal\.h|reader/serve/upstream/upstream_internal\.h'
+foreign 'curl/.*' 'reflector/net/http_internal\.h|serve/upstream/upstream_internal\.h'
 foreign 'msgpack.*' 'common/value/value\.c'
 foreign 'simdjson.*' 'common/value/json_parse\.cpp'
 foreign 'yaml\.h' 'common/value/yaml\.c'
 foreign 'xxhash\.h' 'common/hash\.c'
 foreign 'stdatomic\.h' 'store/ring/.*|common/stats\.c|common/proc\.c|tests/.*'
-foreign 'nghttp2/.*' 'reader/serve/wire/http2\.c|tests/bench/swarm_client\.c'
-foreign 'openssl/.*' 'reader/serve/wire/tls_internal\.h|tests/bench/swarm_client\.c'
-foreign 'n?curses\.h' 'reader/command/top_screen\.c'
+foreign 'nghttp2/.*' 'serve/wire/http2\.c|tests/bench/swarm_client\.c'
+foreign 'openssl/.*' 'serve/wire/tls_internal\.h|tests/bench/swarm_client\.c'
+foreign 'n?curses\.h' 'command/top_screen\.c'
 foreign 'criterion/.*' 'tests/unit/.*'
 [ "$(echo "$sources" | code '^#include <microhttpd\.h>' | wc -l)" -le 1 ] ||
     echo "$sources" | code '^#include <microhttpd\.h>' | bad 'this header belongs into one file'

@@ -7,7 +7,8 @@ usage: scripts/house.py [TREE]          prints a table
        scripts/house.py --list NAME [TREE]  prints the places that a figure counts
 
 The limits are the house style's: a function that a reader can hold in mind, a module that is one noun,
-a comment that names its actor. Only product code counts (common, store, reflector, processor, reader).
+a comment that names its actor. Only product code counts (common, store, reflector, processor, reader, print,
+command, serve).
 """
 
 import os
@@ -16,7 +17,7 @@ import subprocess
 import sys
 from collections import Counter, defaultdict
 
-FOLDERS = ("common", "store", "reflector", "processor", "reader")
+FOLDERS = ("common", "store", "reflector", "processor", "reader", "print", "command", "serve")
 FILE_MAX = 1000
 FUNCTION_MAX = 80
 SHORT_HELPER = 10
@@ -110,15 +111,16 @@ def sentences(tree):
 
 
 def modules(tree):
-    """Module of each file: its own header, else the header it includes first."""
+    """Module of each file: its own header, else the header of its directory that is its very first include."""
     module = {}
     for path in tree.text:
         stem = re.sub(r"\.(c|cpp|h|def)$", "", path)
         if path.endswith(".h") or stem + ".h" in tree.text:
             module[path] = stem
         else:
-            own = re.search(r'^#include "([^"]+)\.h"', tree.text[path], re.M)
-            module[path] = own.group(1) if own and os.path.dirname(own.group(1)) == os.path.dirname(path) else stem
+            first = re.search(r'^#include (?:"([^"]+)\.h")?', tree.text[path], re.M)
+            own = first and first.group(1) or ""
+            module[path] = own if os.path.dirname(own) == os.path.dirname(path) else stem
     return {path: group(name, set(module.values())) for path, name in module.items()}
 
 

@@ -47,9 +47,9 @@ for header in kinf kinf_informer kinf_queue; do
     put 644 "reader/$header.h" "$prefix/include/$header.h"
     put 644 "reader/$header.hpp" "$prefix/include/$header.hpp"
 done
-put 644 reader/completion/kinf.bash "$prefix/share/bash-completion/completions/kinf"
-put 644 reader/completion/_kinf "$prefix/share/zsh/site-functions/_kinf"
-put 644 reader/completion/kinf.fish "$prefix/share/fish/vendor_completions.d/kinf.fish"
+put 644 command/completion/kinf.bash "$prefix/share/bash-completion/completions/kinf"
+put 644 command/completion/_kinf "$prefix/share/zsh/site-functions/_kinf"
+put 644 command/completion/kinf.fish "$prefix/share/fish/vendor_completions.d/kinf.fish"
 
 # ---- the service ---------------------------------------------------------------------------------
 

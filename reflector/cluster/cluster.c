@@ -10,10 +10,10 @@
 #include "common/err.h"
 #include "common/log.h"
 #include "common/proc.h"
-#include "reflector/record/recorder.h"
 #include "reflector/cluster/identity.h"
-#include "reflector/wire/pace.h"
 #include "reflector/cluster/witness.h"
+#include "reflector/net/pace.h"
+#include "reflector/record/recorder.h"
 
 #define CLUSTER_MAGIC 0x434c5553u
 #define SECOND        1000000000ull

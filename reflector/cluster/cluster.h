@@ -17,8 +17,8 @@
 #define REFLECTOR_CLUSTER_CLUSTER_H
 
 #include "common/stats.h"
+#include "reflector/net/http.h"
 #include "reflector/record/record.h"
-#include "reflector/wire/http.h"
 
 struct cluster;
 

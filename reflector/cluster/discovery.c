@@ -10,12 +10,12 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "common/value/json.h"
 #include "common/proc.h"
+#include "common/value/json.h"
 #include "reflector/cluster/catalogue.h"
-#include "reflector/wire/status.h"
-#include "reflector/wire/fetch.h"
-#include "reflector/wire/head.h"
+#include "reflector/net/fetch.h"
+#include "reflector/net/head.h"
+#include "reflector/net/status.h"
 
 #define DISCOVERY_MAGIC 0x44495343u
 #define SECOND_NS       1000000000ull

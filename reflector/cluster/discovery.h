@@ -17,10 +17,10 @@
 #ifndef REFLECTOR_CLUSTER_DISCOVERY_H
 #define REFLECTOR_CLUSTER_DISCOVERY_H
 
-#include "reflector/cluster/catalogue.h"
 #include "common/buf.h"
-#include "reflector/wire/head.h"
-#include "reflector/wire/http.h"
+#include "reflector/cluster/catalogue.h"
+#include "reflector/net/head.h"
+#include "reflector/net/http.h"
 
 struct discovery;
 

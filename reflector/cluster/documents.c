@@ -4,7 +4,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/log.h"
-#include "reflector/wire/head.h"
+#include "reflector/net/head.h"
 #include "store/env/text_file.h"
 
 #define SECOND_NS 1000000000ull

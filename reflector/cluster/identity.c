@@ -13,9 +13,9 @@
 #include "common/hash.h"
 #include "common/value/json.h"
 #include "common/value/value.h"
-#include "reflector/access/kubeconfig.h"
-#include "reflector/wire/fetch.h"
-#include "reflector/wire/status.h"
+#include "reflector/net/fetch.h"
+#include "reflector/net/kubeconfig.h"
+#include "reflector/net/status.h"
 
 #define IDENTITY_MAGIC 0x49444e54u
 #define ANSWER_NS      (32ull * 1000 * 1000 * 1000)

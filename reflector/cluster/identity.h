@@ -13,7 +13,7 @@
 #ifndef REFLECTOR_CLUSTER_IDENTITY_H
 #define REFLECTOR_CLUSTER_IDENTITY_H
 
-#include "reflector/wire/http.h"
+#include "reflector/net/http.h"
 
 struct identity;
 

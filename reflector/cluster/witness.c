@@ -9,8 +9,8 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "reflector/feed/list.h"
-#include "reflector/record/object.h"
 #include "reflector/feed/request.h"
+#include "reflector/record/object.h"
 
 #define WITNESS_MAGIC 0x5749544eu
 #define ANSWER_NS     (32ull * 1000 * 1000 * 1000)

@@ -8,7 +8,7 @@
 #ifndef REFLECTOR_CLUSTER_WITNESS_H
 #define REFLECTOR_CLUSTER_WITNESS_H
 
-#include "reflector/wire/http.h"
+#include "reflector/net/http.h"
 #include "store/journal/journal.h"
 
 struct witness;

@@ -10,9 +10,9 @@
 #include "common/err.h"
 #include "common/hash.h"
 #include "reflector/feed/list.h"
-#include "reflector/record/object.h"
 #include "reflector/feed/request.h"
-#include "reflector/wire/status.h"
+#include "reflector/net/status.h"
+#include "reflector/record/object.h"
 
 #define CONSISTENCY_MAGIC 0x434f4e53u
 #define SLICE             4096 /* heads */

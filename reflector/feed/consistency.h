@@ -19,7 +19,7 @@
 #define REFLECTOR_FEED_CONSISTENCY_H
 
 #include "common/moment.h"
-#include "reflector/wire/http.h"
+#include "reflector/net/http.h"
 #include "store/journal/journal.h"
 
 struct consistency;

@@ -10,7 +10,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "reflector/feed/scan.h"
-#include "reflector/wire/status.h"
+#include "reflector/net/status.h"
 
 #define LIST_MAGIC 0x4c495354u
 #define REST_MAX   (1u << 20) /* of all that is not items */

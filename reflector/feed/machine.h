@@ -27,7 +27,7 @@
 
 #include "common/buf.h"
 #include "common/config/config.h"
-#include "reflector/wire/status.h"
+#include "reflector/net/status.h"
 #include "store/journal/journal.h"
 
 enum feed_on {

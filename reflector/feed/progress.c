@@ -12,8 +12,8 @@
 #include "reflector/feed/machine.h"
 #include "reflector/feed/request.h"
 #include "reflector/feed/watch.h"
+#include "reflector/net/fetch.h"
 #include "reflector/record/object.h"
-#include "reflector/wire/fetch.h"
 
 #define PROGRESS_MAGIC 0x50524f47u
 #define SECOND         UINT64_C(1000000000)

@@ -16,7 +16,7 @@
 #ifndef REFLECTOR_FEED_PROGRESS_H
 #define REFLECTOR_FEED_PROGRESS_H
 
-#include "reflector/wire/http.h"
+#include "reflector/net/http.h"
 #include "store/journal/journal.h"
 
 struct feed_progress;

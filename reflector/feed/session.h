@@ -19,10 +19,10 @@
 #include "common/agenda.h"
 #include "reflector/cluster/discovery.h"
 #include "reflector/feed/machine.h"
+#include "reflector/net/http.h"
+#include "reflector/net/pace.h"
+#include "reflector/net/warnings.h"
 #include "reflector/record/record.h"
-#include "reflector/wire/http.h"
-#include "reflector/wire/pace.h"
-#include "reflector/wire/warnings.h"
 
 struct session;
 

@@ -11,8 +11,8 @@
 #include "common/log.h"
 #include "common/proc.h"
 #include "reflector/feed/request.h"
-#include "reflector/record/recorder.h"
 #include "reflector/record/object.h"
+#include "reflector/record/recorder.h"
 
 #define SECOND           1000000000ull
 #define WATCH_SLACK_S    30

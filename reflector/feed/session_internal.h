@@ -8,7 +8,7 @@
 #include "reflector/feed/list.h"
 #include "reflector/feed/progress.h"
 #include "reflector/feed/session.h"
-#include "reflector/wire/fetch.h"
+#include "reflector/net/fetch.h"
 
 #define SESSION_MAGIC 0x53455353u
 /* A server that answers sends the first bytes of a page much sooner, unless connecting takes as long. */

@@ -10,7 +10,7 @@
 #include "common/err.h"
 #include "reflector/feed/list.h"
 #include "reflector/feed/scan.h"
-#include "reflector/wire/status.h"
+#include "reflector/net/status.h"
 
 #define WATCH_MAGIC 0x57544348u
 

@@ -11,12 +11,12 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/hash.h"
+#include "common/proc.h"
 #include "common/utf8.h"
 #include "common/value/field_diff.h"
 #include "common/value/json.h"
-#include "common/proc.h"
-#include "reflector/record/recorder.h"
 #include "reflector/record/record_internal.h"
+#include "reflector/record/recorder.h"
 
 #define LONG_KEY_SHOWN 100
 

@@ -9,9 +9,9 @@
 #include "common/err.h"
 #include "common/proc.h"
 #include "reflector/record/ages.h"
-#include "store/read/cursor_table.h"
 #include "store/env/generation.h"
 #include "store/index/index.h"
+#include "store/read/cursor_table.h"
 
 #define RETENTION_MAGIC 0x52544e54u
 

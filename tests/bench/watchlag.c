@@ -16,8 +16,8 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "common/value/path.h"
 #include "common/proc.h"
+#include "common/value/path.h"
 #include "reader/kinf.h"
 #include "store/read/follow.h"
 #include "tests/bench/measure.h"

@@ -6,7 +6,7 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "reflector/access/exec_credential.h"
+#include "reflector/net/exec_credential.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

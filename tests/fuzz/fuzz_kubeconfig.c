@@ -10,8 +10,8 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "reflector/access/exec_credential.h"
-#include "reflector/access/kubeconfig.h"
+#include "reflector/net/exec_credential.h"
+#include "reflector/net/kubeconfig.h"
 #include "tests/fuzz/fuzz.h"
 
 /* Asserts that the cluster information for an exec plugin is JSON. */

@@ -12,8 +12,8 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "reflector/wire/no_proxy.h"
-#include "reflector/wire/proxy.h"
+#include "reflector/net/no_proxy.h"
+#include "reflector/net/proxy.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check_url(char *url)

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common/check.h"
-#include "reflector/wire/status.h"
+#include "reflector/net/status.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

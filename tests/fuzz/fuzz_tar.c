@@ -10,10 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "command/tar.h"
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "reader/command/tar.h"
 #include "tests/fuzz/fuzz.h"
 
 #define BLOCK    512u

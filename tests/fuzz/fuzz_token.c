@@ -8,8 +8,8 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "reader/serve/api_token.h"
-#include "reader/serve/auth/token.h"
+#include "serve/api_token.h"
+#include "serve/auth/token.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check(const char *text)

@@ -7,8 +7,8 @@
 #include "common/buf.h"
 #include "common/check.h"
 #include "common/err.h"
-#include "reflector/record/object.h"
 #include "reflector/feed/watch.h"
+#include "reflector/record/object.h"
 #include "tests/fuzz/fuzz.h"
 
 #define EVENT_MAX 512

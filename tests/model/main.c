@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/options.h"
 #include "common/err.h"
+#include "common/options.h"
 #include "common/proc.h"
 #include "tests/model/world.h"
 

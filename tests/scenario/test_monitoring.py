@@ -119,7 +119,7 @@ def test_each_alert_has_a_unit_test_and_is_documented():
 
 
 def test_commands_that_the_alerts_name_exist():
-    known = set(re.findall(r'^COMMAND\("?([\w-]+)', (ROOT / "reader/command/command.def").read_text(), re.M))
+    known = set(re.findall(r'^COMMAND\("?([\w-]+)', (ROOT / "command/command.def").read_text(), re.M))
     text = " ".join(rule["annotations"]["action"] for rule in rules())
     for command in re.findall(r"'kinf ([a-z-]+)", text):
         assert command in known, command

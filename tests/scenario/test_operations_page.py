@@ -42,11 +42,11 @@ def test_every_state_of_a_feed_is_explained():
 def process_states():
     states = strings(re.sub(r"/\*.*?\*/", "", function("common/daemon/failure.c", "failure_state"), flags=re.S))
     states |= strings(function("processor/pair.c", "pair_state"))
-    states |= strings(function("reader/command/status_gather.c", "status_process_state"))
+    states |= strings(function("print/status/gather.c", "status_process_state"))
     for path in [*ROOT.glob("common/daemon/*.c"), *ROOT.glob("processor/*.c"), *ROOT.glob("reflector/*.c")]:
         for call in re.findall(r"stats_set_state\(([^;]*)\);", path.read_text()):
             states |= strings(call)
-    return states | {re.search(r'"(running, not ready): %s"', (ROOT / "reader/serve/serve.c").read_text())[1]}
+    return states | {re.search(r'"(running, not ready): %s"', (ROOT / "serve/serve.c").read_text())[1]}
 
 
 def test_every_state_of_a_process_is_explained():

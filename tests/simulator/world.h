@@ -21,8 +21,8 @@
 
 #include <pthread.h>
 
-#include "tests/simulator/object.h"
 #include "tests/simulator/keylist.h"
+#include "tests/simulator/object.h"
 
 #define WORLD_KINDS_MAX 64
 

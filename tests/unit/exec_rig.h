@@ -12,7 +12,7 @@
 
 #include "common/err.h"
 #include "common/proc.h"
-#include "reflector/access/exec.h"
+#include "reflector/net/exec.h"
 
 #define SECOND 1000000000ull
 #define V1     "client.authentication.k8s.io/v1"

@@ -9,7 +9,7 @@
 
 #include "common/buf.h"
 #include "common/err.h"
-#include "reflector/wire/http.h"
+#include "reflector/net/http.h"
 #include "tests/unit/api_stub.h"
 
 struct seen {

@@ -8,8 +8,8 @@
 #define UNIT_SMALL_STORE_H
 
 #include "store/index/index.h"
-#include "store/journal/journal.h"
 #include "store/index/terms.h"
+#include "store/journal/journal.h"
 
 struct json_parser;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "reflector/access/certificates.h"
+#include "reflector/net/certificates.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

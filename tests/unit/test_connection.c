@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "reflector/wire/connection.h"
+#include "reflector/net/connection.h"
 
 #include <arpa/inet.h>
 #include <criterion/criterion.h>

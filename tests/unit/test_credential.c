@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "reflector/access/credential.h"
+#include "reflector/net/credential.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

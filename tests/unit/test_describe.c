@@ -5,9 +5,9 @@
 #include "common/cleanup.h"
 #include "common/options.h"
 #include "common/value/json.h"
-#include "reader/describe/describe.h"
-#include "reader/describe/amount.h"
-#include "reader/describe/tabstops.h"
+#include "print/describe/amount.h"
+#include "print/describe/describe.h"
+#include "print/describe/tabstops.h"
 
 static void expect_aligned(const char *text, const char *wanted)
 {

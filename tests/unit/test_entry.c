@@ -3,7 +3,7 @@
 
 #include "common/err.h"
 #include "reflector/feed/definition.h"
-#include "reflector/feeds/entry.h"
+#include "reflector/feed/feeds_entry.h"
 
 static char web[] = "web", shop[] = "shop", *namespaces[] = {web, shop};
 static char status[] = "status", managed[] = "metadata.managedFields";

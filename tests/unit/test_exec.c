@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "reflector/access/exec.h"
+#include "reflector/net/exec.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "common/proc.h"
-#include "reflector/wire/http.h"
+#include "reflector/net/http.h"
 #include "tests/unit/api_stub.h"
 #include "tests/unit/exec_rig.h"
 

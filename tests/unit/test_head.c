@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "reflector/wire/head.h"
+#include "reflector/net/head.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -11,9 +11,9 @@
 
 #include "common/bytes.h"
 #include "common/err.h"
+#include "store/read/snapshot.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/small_store.h"
-#include "store/read/snapshot.h"
 
 #define SLOTS 8192u /* of the smallest table */
 

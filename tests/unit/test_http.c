@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "reflector/wire/http.h"
+#include "reflector/net/http.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "common/buf.h"
 #include "common/err.h"
 #include "common/proc.h"
-#include "reflector/wire/head.h"
+#include "reflector/net/head.h"
 #include "tests/unit/http_rig.h"
 
 #define MS 1000000ull

@@ -5,8 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/options.h"
 #include "common/cleanup.h"
+#include "common/options.h"
 #include "store/index/index_internal.h"
 #include "tests/unit/index_rig.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "reflector/access/kubeconfig.h"
+#include "reflector/net/kubeconfig.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/err.h"
 #include "common/base64.h"
+#include "common/err.h"
 
 /* ---- a directory with files ---- */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "reflector/wire/limit.h"
+#include "reflector/net/limit.h"
 
 #include <criterion/criterion.h>
 

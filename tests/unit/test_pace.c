@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 
-#include "reflector/wire/pace.h"
+#include "reflector/net/pace.h"
 
 #define SECOND 1000000000ull
 

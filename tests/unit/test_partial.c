@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "reader/command/partial.h"
+#include "command/partial.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

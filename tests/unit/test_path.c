@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 
-#include "common/options.h"
 #include "common/err.h"
+#include "common/options.h"
 #include "common/value/json.h"
 #include "common/value/path_set.h"
 

@@ -5,8 +5,8 @@
 #include "common/err.h"
 #include "common/options.h"
 #include "common/value/json.h"
-#include "reader/table/age.h"
-#include "reader/table/printer.h"
+#include "print/table/age.h"
+#include "print/table/printer.h"
 
 /* 2026-11-22T06:00:00Z */
 #define NOW_NS (UINT64_C(1795327200) * 1000000000)

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "common/err.h"
-#include "reflector/wire/no_proxy.h"
-#include "reflector/wire/proxy.h"
+#include "reflector/net/no_proxy.h"
+#include "reflector/net/proxy.h"
 
 static void clear_environment(void)
 {

@@ -11,12 +11,12 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "store/env/generation.h"
+#include "store/journal/journal_copy.h"
 #include "tests/unit/journal_damage.h"
 #include "tests/unit/page_rig.h"
 #include "tests/unit/rig.h"
 #include "tests/unit/scratch.h"
-#include "store/env/generation.h"
-#include "store/journal/journal_copy.h"
 
 static struct rig rig;
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "reader/serve/wire/head.h"
+#include "serve/wire/head.h"
 
 #include <criterion/criterion.h>
 
 #include <string.h>
 
-#include "reader/serve/wire/chunks.h"
+#include "serve/wire/chunks.h"
 
 /* ---- heads ---- */
 

@@ -5,10 +5,10 @@
 
 #include "common/err.h"
 #include "common/value/json.h"
-#include "reader/serve/api_object.h"
-#include "reader/serve/api_pretty.h"
-#include "reader/serve/coverage.h"
-#include "reader/serve/timeline.h"
+#include "serve/api_object.h"
+#include "serve/api_pretty.h"
+#include "serve/coverage.h"
+#include "serve/timeline.h"
 
 TestSuite(serve_feeds, .timeout = 20);
 

@@ -5,12 +5,12 @@
 
 #include "common/base64.h"
 #include "common/utf8.h"
-#include "reader/serve/api_accept.h"
-#include "reader/serve/api_bookmark.h"
-#include "reader/serve/api_kinds.h"
-#include "reader/serve/api_options.h"
-#include "reader/serve/api_path.h"
-#include "reader/serve/api_token.h"
+#include "serve/api_accept.h"
+#include "serve/api_bookmark.h"
+#include "serve/api_kinds.h"
+#include "serve/api_options.h"
+#include "serve/api_path.h"
+#include "serve/api_token.h"
 
 TestSuite(serve_request, .timeout = 20);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 
-#include "reflector/wire/status.h"
+#include "reflector/net/status.h"
 
 #define SECOND 1000000000ull
 

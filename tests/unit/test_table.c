@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 
 #include "common/buf.h"
-#include "reader/table/table.h"
+#include "print/table/table.h"
 
 #define ROW(...) \
 	cr_assert_eq(table_row(&table, (const char *const[]){__VA_ARGS__}, &out), 0)

@@ -7,8 +7,8 @@
 
 #include "common/err.h"
 #include "common/value/json.h"
-#include "reader/table/display.h"
-#include "reader/table/printer.h"
+#include "print/table/display.h"
+#include "print/table/printer.h"
 
 #define DATA "tests/tables/data"
 

@@ -6,8 +6,8 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/value/json.h"
-#include "reader/table/columns.h"
-#include "reader/table/template.h"
+#include "print/table/columns.h"
+#include "print/table/template.h"
 
 #define ITEMS 3
 

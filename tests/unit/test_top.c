@@ -3,9 +3,9 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "command/top.h"
 #include "common/cleanup.h"
 #include "common/options.h"
-#include "reader/command/top.h"
 
 #define SECOND UINT64_C(1000000000)
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "common/err.h"
-#include "common/value/json.h"
 #include "common/utf8.h"
+#include "common/value/json.h"
 #include "common/value/value.h"
 
 static struct buf body;

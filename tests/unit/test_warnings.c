@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "reflector/wire/warnings.h"
+#include "reflector/net/warnings.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

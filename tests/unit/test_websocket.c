@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "reader/serve/websocket.h"
+#include "serve/websocket.h"
 
 TestSuite(websocket, .timeout = 20);
 

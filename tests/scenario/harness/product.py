@@ -35,7 +35,7 @@ from harness.store import whole
 
 def buffer(file, name):
     """The value of a macro of kinf-serve such as ((size_t)64 << 10)."""
-    number, shift = re.search(rf"#define {name}\s+\(\(?(?:\(size_t\))?(\d+)\)? << (\d+)\)", (ROOT / "reader/serve" / file).read_text()).groups()
+    number, shift = re.search(rf"#define {name}\s+\(\(?(?:\(size_t\))?(\d+)\)? << (\d+)\)", (ROOT / "serve" / file).read_text()).groups()
     return int(number) << int(shift)
 
 

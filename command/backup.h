@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shared by backup and restore: a copy of a snapshot in a partial directory (partial.h), with progress, which a signal
+ * ends. */
+#ifndef COMMAND_BACKUP_H
+#define COMMAND_BACKUP_H
+
+#include "command/partial.h"
+#include "command/ticker.h"
+#include "reader/kinf.h"
+
+struct backup {
+	struct partial partial;
+	struct ticker ticker;
+	int signals;
+	uint64_t total; /* bytes; 0: not known */
+};
+
+#define BACKUP_INIT(title)                                                                         \
+	{                                                                                          \
+		.partial = PARTIAL_INIT, .ticker = {.what = (title)}, .signals = -1                \
+	}
+
+void backup_release(struct backup *backup);
+
+/* Show how far it is. Return -EINTR after SIGINT or SIGTERM. For snapshot_copy() and the functions of tar.h. */
+int backup_report(void *backup, uint64_t bytes, uint64_t total);
+int backup_report_bytes(void *backup, uint64_t bytes);
+
+/* Says how much room is needed where PATH is. -ENOSPC: there is less. */
+int backup_require_room(const char *path, uint64_t bytes);
+/* Opens a snapshot of a store that is not damaged. Returns: 0; errors. */
+int backup_open_snapshot(struct kinf *kinf, struct kinf_snapshot **ret_snapshot);
+
+#endif

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "command/children.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/daemon/parent.h"
+#include "common/daemon/signals.h"
+#include "common/err.h"
+#include "common/log.h"
+#include "common/proc.h"
+
+#define FIRST_PAUSE_NS (100 * UINT64_C(1000000))
+#define MAX_PAUSE_NS   (30 * UINT64_C(1000000000))
+#define GOOD_LIFE_NS   (10 * UINT64_C(1000000000))
+#define IN_USE_NS      (5 * UINT64_C(1000000000)) /* what a daemon may take to end */
+
+/* ---- finding programs ------------------------------------------------------------------------ */
+
+int children_find(const char *program, char **ret_path)
+{
+	static const char link[] = "/proc/self/exe";
+	AUTO_FREE char *all = strdup(getenv("PATH") ? getenv("PATH") : "/usr/bin:/bin");
+	char self[PATH_MAX], *rest = NULL, *slash = NULL;
+	ssize_t n = readlink(link, self, sizeof(self) - 1);
+	int error = n < 0 ? errno : 0;
+
+	if (n > 0) {
+		self[n] = '\0';
+		slash = strrchr(self, '/');
+	}
+	if (slash)
+		*slash = '\0';
+	char *list = all, *directory = slash ? self : NULL;
+	do {
+		char *path = NULL;
+
+		if (!directory)
+			continue;
+		if (asprintf(&path, "%s/%s", directory, program) < 0)
+			return err_set(-ENOMEM, "looking for '%s'", program);
+		if (access(path, X_OK) == 0) {
+			*ret_path = path;
+			return 0;
+		}
+		free(path);
+	} while (all && (directory = strtok_r(TAKE(list), ":", &rest)));
+	if (error)
+		return err_add(proc_failed(-error, link), "looking for '%s'", program);
+	return err_say(-ENOENT, "'%s' is neither beside kinf nor in PATH; install it beside kinf, or add its directory to PATH",
+		program);
+}
+
+int children_init(struct children *children, struct child *child, size_t n)
+{
+	*children = (struct children){.child = child, .n = n, .death_fd = {-1, -1}};
+	for (size_t i = 0; i < n; i++) {
+		int r = children_find(child[i].program, &child[i].path);
+
+		if (r < 0)
+			return r;
+		child[i].pause_ns = FIRST_PAUSE_NS;
+	}
+	if (pipe2(children->death_fd, O_CLOEXEC) < 0)
+		return err_set(-errno, "making the pipe to the daemons");
+	char text[16];
+
+	children->sockets = (int)parent_sockets();
+	(void)snprintf(text, sizeof(text), "%d", PARENT_SOCKET + children->sockets);
+	return setenv("KINF_DEATH_FD", text, 1) < 0
+		       ? err_set(-errno, "setting KINF_DEATH_FD")
+		       : 0;
+}
+
+void children_release(struct children *children)
+{
+	for (size_t i = 0; i < children->n; i++)
+		cleanup_free(&children->child[i].path);
+	cleanup_fd(&children->death_fd[0]);
+	cleanup_fd(&children->death_fd[1]);
+}
+
+/* ---- starting -------------------------------------------------------------------------------- */
+
+/* The next start is after a pause, and the one after that, if it is soon, after a longer one. */
+static void children_put_off(struct child *child, uint64_t now)
+{
+	child->start_at_ns = now + child->pause_ns;
+	child->pause_ns = child->pause_ns * 2 < MAX_PAUSE_NS ? child->pause_ns * 2 : MAX_PAUSE_NS;
+}
+
+static void children_start(struct children *children, struct child *child)
+{
+	size_t n = 0;
+
+	while (child->arguments[n])
+		n++;
+	AUTO_FREE char **argv = calloc(n + 2, sizeof(*argv));
+	if (argv) {
+		argv[0] = child->path;
+		memcpy(argv + 1, child->arguments, n * sizeof(*argv));
+	}
+	child->start_at_ns = 0;
+	child->started_ns = proc_monotonic_ns();
+	pid_t pid = argv ? fork() : -1;
+	if (pid == 0) { /* until exec only async-signal-safe calls */
+		int death_fd = children->death_fd[0], at = PARENT_SOCKET + children->sockets;
+
+		signals_reset();
+		for (int fd = PARENT_SOCKET; !child->takes_sockets && fd < at; fd++)
+			(void)close(fd);
+		/* dup2 onto itself would leave close-on-exec as it is. */
+		if ((death_fd == at ? fcntl(death_fd, F_SETFD, 0) : dup2(death_fd, at)) >= 0)
+			(void)execv(child->path, argv);
+		_exit(CHILD_NOT_EXECUTED);
+	}
+	if (pid < 0) {
+		children_put_off(child, child->started_ns);
+		LOG(child_not_started, .daemon = child->program, .error = strerror(errno));
+		return;
+	}
+	child->pid = pid;
+	LOG(child_started, .daemon = child->program, .pid = pid);
+}
+
+int children_start_due(struct children *children)
+{
+	uint64_t now = proc_monotonic_ns();
+	uint64_t next = UINT64_MAX;
+
+	for (size_t i = 0; i < children->n; i++) {
+		struct child *child = &children->child[i];
+
+		if (child->pid || child->given_up)
+			continue;
+		if (child->start_at_ns <= now)
+			children_start(children, child);
+		if (!child->pid && child->start_at_ns < next)
+			next = child->start_at_ns;
+	}
+	return proc_ms_until(next);
+}
+
+/* ---- ends and restarts ----------------------------------------------------------------------- */
+
+static void children_describe_end(int status, char *text, size_t size)
+{
+	if (WIFSIGNALED(status)) {
+		(void)snprintf(text, size, "killed by signal %d (%s)", WTERMSIG(status),
+			strsignal(WTERMSIG(status)));
+		return;
+	}
+	switch (WEXITSTATUS(status)) {
+	case PROC_OK:
+		(void)snprintf(text, size, "ended");
+		break;
+	case PROC_CONFIG:
+	case PROC_USAGE:
+		(void)snprintf(text, size, "can't run with this configuration, or on this machine as it is (its message is above)");
+		break;
+	case PROC_IN_USE:
+		(void)snprintf(text, size, "runs already (its message is above)");
+		break;
+	case PROC_INTERNAL:
+		(void)snprintf(text, size, "found damaged data or a fault of its own");
+		break;
+	case PROC_TEMPORARY:
+		(void)snprintf(text, size, "can't run just now");
+		break;
+	case CHILD_NOT_EXECUTED:
+		(void)snprintf(text, size, "could not be executed");
+		break;
+	default:
+		(void)snprintf(text, size, "exit status %d", WEXITSTATUS(status));
+	}
+}
+
+/* Plans the next start, later each time unless the last run was long. A daemon that finds its place
+ * taken is started again for a while: the other one may belong to a supervisor that was just
+ * killed, and be about to end. One that refuses its configuration, or is not there, is given up when it is started first; one that
+ * has run is started again and again: the file, or the package, is perhaps being written, and the other daemons go on. */
+static void children_died(struct child *child, int status, bool stopping)
+{
+	uint64_t now = proc_monotonic_ns();
+	int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+	pid_t pid = child->pid;
+	char why[128];
+
+	children_describe_end(status, why, sizeof(why));
+	child->pid = 0;
+	if (stopping) {
+		LOG(child_stopped, .daemon = child->program, .pid = pid, .why = why);
+		return;
+	}
+	if (now - child->started_ns >= GOOD_LIFE_NS)
+		child->pause_ns = FIRST_PAUSE_NS;
+	if (code != PROC_IN_USE)
+		child->in_use_ns = 0;
+	else if (!child->in_use_ns)
+		child->in_use_ns = now;
+	child->refused = code == PROC_CONFIG || code == PROC_USAGE;
+	child->has_run |= !child->refused && code != CHILD_NOT_EXECUTED && code != PROC_IN_USE;
+	child->given_up = ((child->refused || code == CHILD_NOT_EXECUTED) && !child->has_run) ||
+			  (child->in_use_ns && now - child->in_use_ns >= IN_USE_NS);
+	children_put_off(child, now);
+	child->restarts++;
+	if (child->given_up)
+		LOG(child_given_up, .daemon = child->program, .pid = pid, .why = why);
+	else
+		LOG(child_died, .daemon = child->program, .pid = pid, .why = why,
+			.restart_in_seconds = child->start_at_ns - now);
+}
+
+void children_reap(struct children *children, bool stopping)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		for (size_t i = 0; i < children->n; i++)
+			if (children->child[i].pid == pid)
+				children_died(&children->child[i], status, stopping);
+}
+
+void children_signal(struct children *children, int signal_number)
+{
+	for (size_t i = 0; i < children->n; i++)
+		if (children->child[i].pid)
+			(void)kill(children->child[i].pid, signal_number); /* gone: reaped soon */
+}
+
+bool children_any_running(const struct children *children)
+{
+	for (size_t i = 0; i < children->n; i++)
+		if (children->child[i].pid)
+			return true;
+	return false;
+}
+
+int child_open_page(const struct child *child, int runtime_fd, struct stats **ret_page)
+{
+	char name[64];
+
+	(void)snprintf(name, sizeof(name), "stats.%s", child->program + strlen("kinf-"));
+	return stats_open(runtime_fd, name, ret_page);
+}
+
+const struct child *children_given_up(const struct children *children)
+{
+	for (size_t i = 0; i < children->n; i++)
+		if (children->child[i].given_up)
+			return &children->child[i];
+	return NULL;
+}

@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "command/command.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/cleanup.h"
+#include "common/daemon/faults.h"
+#include "common/err.h"
+#include "common/utf8.h"
+#include "print/status/status.h"
+#include "reader/handle.h"
+#include "store/env/home.h"
+#include "store/read/snapshot.h"
+
+/* ---- errors ---------------------------------------------------------------------------------- */
+
+int command_fail(int code)
+{
+	(void)fprintf(stderr, "Error: %s\n", err_text(code));
+	return PROC_FAILED;
+}
+
+int command_fail_code(const struct kinf *kinf, int code)
+{
+	(void)command_fail_kinf(kinf);
+	return code == KINF_SYNTAX ? PROC_USAGE : PROC_FAILED;
+}
+
+int command_fail_kinf(const struct kinf *kinf)
+{
+	(void)fprintf(stderr, "Error: %s\n", kinf_error(kinf));
+	return PROC_FAILED;
+}
+
+struct explanation {
+	const char *feed;
+	char *text;
+};
+
+static int command_explain_pending(void *arg, const struct kinf_feed_info *pending)
+{
+	struct explanation *explanation = arg;
+	size_t size = strlen(explanation->feed);
+	const char *rest = strncmp(explanation->feed, pending->full_name, size) == 0 ? pending->full_name + size : "?";
+
+	if (*rest && *rest != '.') /* the resource's name counts without its group, as that of a feed does */
+		return 0;
+	(void)snprintf(explanation->text, COMMAND_TEXT_SIZE,
+		"feed '%s' can't be read yet: %s (the reflector tries again)", pending->full_name,
+		pending->last_error);
+	return 1;
+}
+
+/* The store has no feed at all. Says why, if the reflector knows, after BEFORE. */
+static void command_explain_no_feeds(const struct kinf *kinf, const char *before, char text[COMMAND_TEXT_SIZE])
+{
+	CLEANUP(daemon_view_release) struct daemon_view reflector = {.page = NULL};
+	struct stats_process page;
+
+	daemon_view_take(store_home(kinf->store), HOME_REFLECTOR, &reflector);
+	page = reflector.process;
+	if (!reflector.page || !reflector.alive)
+		(void)snprintf(text, COMMAND_TEXT_SIZE, "%s" SNAPSHOT_NO_FEEDS ", and kinf-reflector does not run: %s", before,
+			daemon_view_remedy(&reflector));
+	else if (*page.error)
+		(void)snprintf(text, COMMAND_TEXT_SIZE, "%s" SNAPSHOT_NO_FEEDS ": kinf-reflector: %s", before, page.error);
+}
+
+int command_fail_no_feeds(const struct kinf *kinf)
+{
+	char text[COMMAND_TEXT_SIZE] = SNAPSHOT_NO_FEEDS;
+
+	command_explain_no_feeds(kinf, "", text);
+	(void)fprintf(stderr, "Error: %s\n", text);
+	return PROC_FAILED;
+}
+
+void command_explain(
+	const struct kinf *kinf, const char *feed, int code, char text[COMMAND_TEXT_SIZE])
+{
+	struct explanation explanation = {feed, text};
+
+	if (code != KINF_NO_FEED ||
+		status_each_pending(kinf, command_explain_pending, &explanation) == 0)
+		(void)snprintf(text, COMMAND_TEXT_SIZE, "%s", kinf_error(kinf));
+	if (code == KINF_NO_FEED && strstr(text, SNAPSHOT_NO_FEEDS)) {
+		char before[256];
+
+		(void)snprintf(before, sizeof(before), "no feed '%.200s': ", feed);
+		command_explain_no_feeds(kinf, before, text);
+	}
+}
+
+int command_fail_feed(const struct kinf *kinf, const char *feed, int code)
+{
+	char text[COMMAND_TEXT_SIZE];
+
+	command_explain(kinf, feed, code, text);
+	(void)fprintf(stderr, "Error: %s\n", text);
+	return code == KINF_SYNTAX ? PROC_USAGE : PROC_FAILED;
+}
+
+struct unlisted {
+	const char *namespace_;
+	struct kinf_feed_info info; /* the first feed that was never listed; size 0: none */
+};
+
+static int command_find_unlisted(void *arg, const struct kinf_feed_info *info)
+{
+	struct unlisted *unlisted = arg;
+	const char *wanted = unlisted->namespace_, *in = info->namespace_;
+
+	if (info->synced || (wanted && *in && strcmp(wanted, in) != 0))
+		return 0;
+	unlisted->info = *info;
+	return 1;
+}
+
+int command_fail_again(struct kinf *kinf, struct kinf_snapshot *snapshot, const char *feed,
+	const char *namespace_)
+{
+	struct unlisted unlisted = {.namespace_ = namespace_};
+	const struct kinf_feed_info *info = &unlisted.info;
+
+	if (kinf_feed_status(snapshot, feed, command_find_unlisted, &unlisted) < 0)
+		return command_fail_kinf(kinf);
+	if (!info->size) {
+		(void)fprintf(stderr, "Error: %s%san index is still being filled; try again\n", feed ? feed : "", feed ? ": " : "");
+		return PROC_FAILED;
+	}
+	bool listing = strcmp(info->state, "listing") == 0;
+	const char *why = info->last_error;
+
+	if (!feed) /* all were asked for */
+		feed = info->full_name;
+	if (strcmp(info->state, "offline") == 0)
+		(void)fprintf(stderr,
+			"Error: %s%s%s was never listed to the end: %s; start it with 'kinf run'\n",
+			feed, *info->namespace_ ? " in " : "", info->namespace_, why);
+	else if (strcmp(info->state, "forbidden") == 0)
+		(void)fprintf(stderr,
+			"Error: %s%s%s can't be read: %s%sgrant the account of the daemons 'list' "
+			"and "
+			"'watch' of %s\n",
+			feed, *info->namespace_ ? " in " : "", info->namespace_, why,
+			*why ? "; " : "the API server forbids it; ", info->resource);
+	else if (strcmp(info->state, "error") == 0)
+		(void)fprintf(stderr,
+			"Error: %s%s%s was never listed to the end: %s; the reflector tries again: wait with 'kinf wait %s'\n",
+			feed, *info->namespace_ ? " in " : "", info->namespace_, why, feed);
+	else
+		(void)fprintf(stderr,
+			"Error: %s%s%s is still being listed (%llu objects so far%s%s)%s%s; wait "
+			"with "
+			"'kinf wait %s'\n",
+			feed, *info->namespace_ ? " in " : "", info->namespace_,
+			(unsigned long long)info->list_done, listing ? "" : ", ",
+			listing ? "" : info->state, *why ? ": " : "", why, feed);
+	return PROC_FAILED;
+}
+
+int command_check_rv(const char *rv)
+{
+	if (*rv == '0')
+		return err_say(ERR_SYNTAX, "resourceVersion '%s': an object's begins with another digit, and 0 stands for any", rv);
+	if (*rv && !rv[strspn(rv, "0123456789")])
+		return 0;
+	return err_say(ERR_SYNTAX, "resourceVersion '%s': it is a number, as in the object's metadata", rv);
+}
+
+int command_usage(const struct options *options, int result)
+{
+	if (result == END)
+		return PROC_OK;
+	if (result != ERR_SYNTAX && result != -EINVAL) /* the help can't be written, or a file can't be read */
+		return command_fail(result);
+	(void)fprintf(stderr, "%s: %s\n", options_program(options), err_text(result));
+	return PROC_USAGE;
+}
+
+/* ---- the store ------------------------------------------------------------------------------- */
+
+void command_note(const struct config *config)
+{
+	if (config->passed_over)
+		(void)fprintf(stderr, "note: %s\n", config->passed_over);
+	if (config->overruled)
+		(void)fprintf(stderr, "note: %s\n", config->overruled);
+}
+
+int command_store(const struct config_flags *flags, char **ret_directory)
+{
+	const char *given = flags->store || flags->cluster ? flags->store : getenv("KINF_STORE");
+	CLEANUP(config_free) struct config *config = NULL;
+
+	/* A configuration that was named is read also if the store is known: it must be
+	 * readable. */
+	if (!given || !*given || flags->file || flags->cluster) {
+		struct config_flags readers = *flags;
+
+		readers.store_only = true;
+		int r = config_load(&readers, &config);
+		if (r < 0)
+			return r;
+		command_note(config);
+		given = config->store;
+	}
+	*ret_directory = NULL;
+	return config_copy_path(ret_directory, given, NULL);
+}
+
+bool command_has_serve(const struct config_flags *flags)
+{
+	CLEANUP(config_free) struct config *config = NULL;
+
+	/* A store named alone may be another one than the configuration's. */
+	if (flags->store && !flags->file)
+		return false;
+	int r = config_load(flags, &config);
+	err_ignore(r, "the status is reported also without a configuration");
+	return r == 0 && config->serve.enabled;
+}
+
+int command_open(const struct config_flags *flags, struct kinf **ret_kinf)
+{
+	return command_open_until(flags, 0, ret_kinf);
+}
+
+bool command_saw_damage;
+
+#define FAULTS_SHOWN 20
+
+static void command_print_fault(void *arg, const char *sentence)
+{
+	unsigned *shown = arg;
+
+	if ((*shown)++ < FAULTS_SHOWN)
+		(void)fprintf(stderr, "kinf: fault: %s\n", sentence);
+	else if (*shown == FAULTS_SHOWN + 1)
+		(void)fprintf(stderr, "kinf: more faults: 'kinf verify' lists all\n");
+}
+
+bool command_may_pass(int code)
+{
+	return code == KINF_CORRUPT || code == KINF_UNTRUSTED || code == KINF_LOCKED || code == -ENOENT ||
+	       code == KINF_SNAPSHOT_EXPIRED;
+}
+
+int command_open_until(const struct config_flags *flags, uint64_t end_ns, struct kinf **ret_kinf)
+{
+	/* Kept for the life of the process: the handler of memory faults names it. */
+	static char *directory;
+
+	*ret_kinf = NULL;
+	int r = command_store(flags, &directory);
+	if (r < 0) {
+		(void)command_fail(r);
+		return r;
+	}
+	faults_catch("kinf", directory);
+	return command_open_directory(directory, end_ns, ret_kinf);
+}
+
+int command_open_directory(const char *directory, uint64_t end_ns, struct kinf **ret_kinf)
+{
+	static const struct timespec pause = {.tv_nsec = 50000000}, long_pause = {.tv_nsec = 500000000};
+	char path[PATH_MAX];
+	unsigned shown = 0; /* faults */
+	int r;
+
+	(void)snprintf(path, sizeof(path), "%s", directory);
+	utf8_make_printable(path);
+	/* A caller that waits also waits for daemons that make the store, or list it again after a power cut. */
+	for (bool noted_damage = false, noted_store = false;;) {
+		r = kinf_open_checked(
+			directory, noted_damage ? NULL : command_print_fault, &shown, true, ret_kinf);
+		bool damaged = command_may_pass(r) || (r == 0 && (*ret_kinf)->is_damaged);
+
+		if ((!damaged && r != KINF_NO_STORE) || proc_monotonic_ns() >= end_ns)
+			break;
+		if (damaged && !noted_damage)
+			(void)fprintf(stderr,
+				"note: waiting until the daemons have made '%s' good; is 'kinf run' "
+				"running? %s\n",
+				path, r < 0 ? kinf_error(*ret_kinf) : "what is named above is damaged or missing");
+		else if (!damaged && !noted_store && end_ns == UINT64_MAX) /* else the timeout says it */
+			(void)fprintf(stderr, "note: waiting; %s\n", kinf_error(*ret_kinf));
+		noted_damage |= damaged;
+		noted_store |= !damaged;
+		kinf_close(ret_kinf);
+		(void)nanosleep(damaged ? &long_pause : &pause, NULL);
+	}
+	if (r == 0 && (*ret_kinf)->is_untrusted && !(*ret_kinf)->is_damaged)
+		(void)fprintf(stderr,
+			"note: '%s' is the copy of a store whose daemons ran or were killed, or "
+			"the machine stopped: it was checked, and no fault was found%s\n",
+			path, (*ret_kinf)->is_known ? " (by an earlier command; no file has changed since)" : "");
+	if (r == 0 && (*ret_kinf)->is_damaged) {
+		CLEANUP(kinf_snapshot_close) struct kinf_snapshot *probe = NULL;
+		int opened = kinf_snapshot_open(*ret_kinf, &probe);
+
+		(void)fprintf(stderr,
+			"note: '%s' was copied while its daemons wrote to it, or the machine "
+			"stopped: what %s is damaged or missing%s\n",
+			path, end_ns ? "'kinf verify' names" : "is named above",
+			opened != 0 ? "; 'kinf dump journal' shows the journal" : ", the rest is shown");
+	}
+	command_saw_damage |= r == 0 && (*ret_kinf)->is_damaged;
+	if (r < 0) {
+		(void)command_fail_kinf(*ret_kinf);
+		kinf_close(ret_kinf);
+	}
+	return r;
+}
+
+int command_snapshot(struct kinf *kinf, struct kinf_snapshot **ret_snapshot)
+{
+	int r = kinf_snapshot_open(kinf, ret_snapshot);
+
+	if (r != 0)
+		(void)command_fail_kinf(kinf);
+	return r == KINF_AGAIN ? err_say(-EAGAIN, "%s", kinf_error(kinf)) : r;
+}
+
+static int command_keep_first(void *arg, const struct kinf_feed_info *info)
+{
+	*(struct kinf_feed_info *)arg = *info;
+	return 1;
+}
+
+int command_first_feed(
+	struct kinf_snapshot *snapshot, const char *feed, struct kinf_feed_info *ret_info)
+{
+	int r = kinf_feed_status(snapshot, feed, command_keep_first, ret_info);
+
+	return r < 0 ? r : 0;
+}
+
+/* The row of an entry without a feed holds "NAME: why" as its error. */
+/* ---- freshness ------------------------------------------------------------------------------- */
+
+#define NOTES_SHOWN 5 /* feeds that are not live; of more the number is enough */
+
+struct staleness {
+	double limit_seconds; /* 0: any age is accepted */
+	bool exceeded;        /* and a line says so */
+	unsigned notes;
+	const char *namespace_; /* NULL: all */
+	bool is_covered;        /* a feed may hold objects of it */
+};
+
+static void command_print_staler(const struct kinf_feed_info *info, double limit_seconds)
+{
+	const char *in = info->namespace_;
+	char when[64] = "the time of the last contact with the API server is not known";
+
+	if (info->last_contact_seconds >= 0)
+		(void)snprintf(when, sizeof(when),
+			"the last contact with the API server was %.1f s ago",
+			info->last_contact_seconds);
+	(void)fprintf(stderr, "Error: %s%s%s is staler than --max-staleness %gs: %s\n", info->full_name,
+		*in ? " in " : "", in, limit_seconds < 1e-6 ? 0 : limit_seconds, when);
+}
+
+static int command_note_feed(void *arg, const struct kinf_feed_info *info)
+{
+	struct staleness *staleness = arg;
+	double age = info->last_contact_seconds; /* negative: unknown */
+	time_t now = (time_t)(proc_realtime_ns() / 1000000000);
+	time_t since = (time_t)floor((double)proc_realtime_ns() / 1e9 - age);
+	const char *why, *in = info->namespace_;
+	char clock[48] = "";
+	struct tm parts, today;
+
+	if (staleness->namespace_ && *in && strcmp(in, staleness->namespace_) != 0)
+		return 0;
+	staleness->is_covered = true;
+	if (staleness->limit_seconds > 0 && (age < 0 || age > staleness->limit_seconds)) {
+		staleness->exceeded = true;
+		command_print_staler(info, staleness->limit_seconds);
+	}
+	if (strcmp(info->state, "live") == 0)
+		return 0;
+	if (staleness->notes++ >= NOTES_SHOWN)
+		return 0;
+	if (age >= 0 && localtime_r(&since, &parts) && localtime_r(&now, &today))
+		(void)strftime(clock, sizeof(clock),
+			parts.tm_yday == today.tm_yday && parts.tm_year == today.tm_year ? " since %H:%M:%S"
+										 : " since %Y-%m-%d %H:%M:%S",
+			&parts);
+	why = info->last_error;
+	(void)fprintf(stderr, "note: %s%s%s: %s%s%s%s\n", info->full_name, *in ? " in " : "", in,
+		info->state, clock, *why ? ", " : "", why);
+	return 0;
+}
+
+int command_note_state(
+	struct kinf_snapshot *snapshot, const char *feed, const char *namespace_, uint64_t max_stale_ns)
+{
+	struct staleness staleness = {.limit_seconds = (double)max_stale_ns / 1e9, .namespace_ = namespace_};
+	int r = kinf_feed_status(snapshot, feed, command_note_feed, &staleness);
+
+	if (r == 0 && feed && !staleness.is_covered)
+		(void)fprintf(stderr,
+			"note: no feed of %s has the namespace '%s': add it to 'namespaces' of the feed in kinf.yaml\n",
+			feed, namespace_);
+	if (staleness.notes > NOTES_SHOWN)
+		(void)fprintf(stderr, "note: %u more feeds are not live; 'kinf status' shows them\n",
+			staleness.notes - NOTES_SHOWN);
+	if (r != 0 || !staleness.exceeded)
+		return r;
+	return err_set(-ESTALE, "feed '%s'", feed);
+}
+
+/* ---- options that select objects ------------------------------------------------------------- */
+
+#define AT(field) offsetof(struct query_args, field)
+
+static const struct option_spec query_specs[] = {
+	{'n', "namespace", OPTION_NAME, AT(namespace_), "NS", "only objects of this namespace"},
+	{'A', "all-namespaces", OPTION_FLAG, AT(all), NULL,
+		"objects of all namespaces (the default)"},
+	{'l', "selector", OPTION_TEXT, AT(labels), "SELECTOR",
+		"label selector, such as 'app=shop,tier in (front,back)'"},
+	{0, "field-selector", OPTION_TEXT, AT(fields), "SELECTOR",
+		"field selector over any field path, such as 'spec.nodeName=node-1'"},
+	{0, "index", OPTION_TEXTS, AT(index), "NAME=VALUE",
+		"objects with this value in that index; may be repeated"},
+	{0, "prefix", OPTION_TEXT, AT(prefix), "TEXT", "objects whose name begins with TEXT"},
+};
+
+struct options_group query_options(struct query_args *args)
+{
+	return (struct options_group){"Which", query_specs, ARRAY_SIZE(query_specs), args};
+}
+
+int query_from_args(const struct query_args *args, const char *feed, struct kinf_term *terms,
+	struct kinf_query *query)
+{
+	if (args->all && args->namespace_)
+		return err_say(ERR_SYNTAX, "-n and -A exclude each other");
+	for (size_t i = 0; i < args->index.n; i++) {
+		/* Cut in place: the texts are argv's. */
+		char *equals = strchr((char *)(uintptr_t)args->index.items[i], '=');
+
+		if (!equals)
+			return err_say(ERR_SYNTAX, "--index '%s': write one as NAME=VALUE",
+				args->index.items[i]);
+		*equals = '\0';
+		const char *slash = strrchr(args->index.items[i], '/'); /* as 'kinf run --index' takes it */
+		if (slash)
+			return err_say(ERR_SYNTAX, "--index '%s': the feed is named already: write --index %s=%s",
+				args->index.items[i], slash + 1, equals + 1);
+		terms[i] = (struct kinf_term){args->index.items[i], equals + 1};
+	}
+	*query = (struct kinf_query){
+		.size = sizeof(*query),
+		.feed = feed,
+		.namespace_ = args->namespace_,
+		.prefix = args->prefix,
+		.label_selector = args->labels,
+		.field_selector = args->fields,
+		.terms = terms,
+		.n_terms = args->index.n,
+	};
+	return 0;
+}
+
+int command_cut_name(char **name, const char **namespace_)
+{
+	char *slash = strchr(*name, '/');
+
+	if (!slash)
+		return 0;
+	if (*namespace_ && (strlen(*namespace_) != (size_t)(slash - *name) ||
+				   strncmp(*namespace_, *name, (size_t)(slash - *name)) != 0))
+		return err_say(ERR_SYNTAX, "'%s' is not in the namespace '%s'", *name, *namespace_);
+	*slash = '\0';
+	*namespace_ = *name;
+	*name = slash + 1;
+	return 0;
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The `kinf` command. Each subcommand is a row of command.def and a file of its own name, with the
+ * one function that this header declares for it. The rest of this header is what the subcommands
+ * share: opening the store, the options that select objects, and errors.
+ *
+ * Results go to stdout, everything else to stderr. Exit status: 0 success; 1 failure, with one line
+ * that says what failed and what to do; 2 wrong usage.
+ */
+#ifndef COMMAND_COMMAND_H
+#define COMMAND_COMMAND_H
+
+#include "common/config/config.h"
+#include "common/options.h"
+#include "common/proc.h"
+#include "reader/kinf.h"
+
+#define COMMAND(name, symbol, about) int command_##symbol(int argc, char **argv);
+#include "command/command.def"
+#undef COMMAND
+
+/* ---- errors ---------------------------------------------------------------------------------- */
+
+/* Print "Error: <sentence>" to stderr: the sentence of CODE, or of the last error on KINF. Return
+ * PROC_FAILED. */
+int command_fail(int code);
+int command_fail_kinf(const struct kinf *kinf);
+/* Does the same for the result CODE. Returns the exit status: PROC_USAGE if an option could not be read. */
+int command_fail_code(const struct kinf *kinf, int code);
+
+/* Writes the sentence of the last error CODE on KINF, which concerns FEED. If FEED is in kinf.yaml
+ * but the reflector could not make a feed of it yet, writes the reflector's reason instead of "no
+ * feed". */
+#define COMMAND_TEXT_SIZE 1024
+void command_explain(
+	const struct kinf *kinf, const char *feed, int code, char text[COMMAND_TEXT_SIZE]);
+/* Prints that sentence as an error. Returns PROC_FAILED. */
+int command_fail_feed(const struct kinf *kinf, const char *feed, int code);
+/* Cuts NAME in place if it is NAMESPACE/NAME. Returns 0, or ERR_SYNTAX if another *NAMESPACE_ was asked for (NULL: none). */
+int command_cut_name(char **name, const char **namespace_);
+/* The store has no feed at all: says why, as far as that is known. */
+int command_fail_no_feeds(const struct kinf *kinf);
+
+/* Explains why a read of FEED (NULL: of all feeds) returned KINF_AGAIN: which of its lists (of NAMESPACE_, if that is
+ * not NULL) has not ended, how far it is and what is wrong; or that an index is being filled.
+ * Returns PROC_FAILED. */
+int command_fail_again(struct kinf *kinf, struct kinf_snapshot *snapshot, const char *feed,
+	const char *namespace_);
+
+/* Checks that RV, from the command line, is a resourceVersion: a number. Returns: 0, ERR_SYNTAX. */
+int command_check_rv(const char *rv);
+
+/* Returns the exit status after options_parse() returned RESULT, which is not 0. */
+int command_usage(const struct options *options, int result);
+
+/* ---- the store ------------------------------------------------------------------------------- */
+
+/* Says which file or variable of the environment does not count. */
+void command_note(const struct config *config);
+/* Sets *RET_DIRECTORY to the store: --store, $KINF_STORE, the configuration's, the default. The
+ * caller frees it. */
+int command_store(const struct config_flags *flags, char **ret_directory);
+
+/* Returns true if the configuration that FLAGS name has kinf-serve. */
+bool command_has_serve(const struct config_flags *flags);
+
+/* Opens the store, with checksums on and a message for faults in mapped files. On failure prints
+ * the error and leaves *RET_KINF NULL. */
+int command_open(const struct config_flags *flags, struct kinf **ret_kinf);
+/* Set when the store is a damaged copy: the command then exits with 1 after it showed the rest. */
+extern bool command_saw_damage;
+/* Also waits until END_NS (CLOCK_MONOTONIC; UINT64_MAX: forever) for a store that does not exist
+ * yet. */
+int command_open_until(const struct config_flags *flags, uint64_t end_ns, struct kinf **ret_kinf);
+/* Does the same with the store DIRECTORY; the caller sees to faults in mapped files. */
+int command_open_directory(const char *directory, uint64_t end_ns, struct kinf **ret_kinf);
+
+/* Returns whether a store that gives the error CODE may be good in a moment, when its daemons have started or mended
+ * it: for callers that wait. */
+bool command_may_pass(int code);
+
+/* Takes a snapshot. On failure, also if there is nothing to read yet, prints the error and returns
+ * below 0. */
+int command_snapshot(struct kinf *kinf, struct kinf_snapshot **ret_snapshot);
+
+/* Sets *RET_INFO to the status of the first feed that FEED stands for. Returns 0 or a negative
+ * error. */
+int command_first_feed(
+	struct kinf_snapshot *snapshot, const char *feed, struct kinf_feed_info *ret_info);
+
+/* Prints a note to stderr for each feed of FEED (NULL: of all) that is not live ("note: pods: stale since ..."), for the first
+ * ones of many; with NAMESPACE_ only for those that may hold objects of it, and also a note if FEED has none.
+ * If MAX_STALE_NS is not 0 and a feed's last contact with the API server was longer ago or is
+ * unknown, prints an error for each and returns -ESTALE. */
+int command_note_state(
+	struct kinf_snapshot *snapshot, const char *feed, const char *namespace_, uint64_t max_stale_ns);
+
+#define STALENESS_ANY UINT64_MAX /* --max-staleness is not given */
+
+/* Returns MAX_STALE_NS for what the option said: 0s is a limit too, one that nothing keeps. */
+static inline uint64_t command_staleness(uint64_t given)
+{
+	return given == STALENESS_ANY ? 0 : given ? given : 1;
+}
+
+/* ---- options that select objects ------------------------------------------------------------- */
+
+struct query_args {
+	const char *namespace_;
+	const char *labels;
+	const char *fields;
+	const char *prefix;
+	bool all;
+	struct option_texts index; /* NAME=VALUE */
+};
+struct options_group query_options(struct query_args *args);
+
+/* Fills *QUERY from ARGS; TERMS has room for args->index.n. Returns 0 or ERR_SYNTAX. */
+int query_from_args(const struct query_args *args, const char *feed, struct kinf_term *terms,
+	struct kinf_query *query);
+
+#endif

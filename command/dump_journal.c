@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The sections that come from the journal: feeds, journal, events, meta. */
+#include "command/dump.h"
+
+#include "command/command.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+
+/* Rows for what a feed lacks. */
+static int dump_passed(struct dump *dump, uint32_t feed)
+{
+	struct feed_passed passed;
+	int r = dump->journal ? journal_passed(dump->journal, dump->journal_txn, feed, &passed) : NOT_FOUND;
+
+	if (r != FOUND)
+		return r < 0 ? r : 0;
+	for (size_t i = 0; r >= 0 && i < passed.n + passed.more; i++) {
+		bool others = i == passed.n;
+
+		dump_begin(dump, "passedOver");
+		dump_number(dump, "feed", feed);
+		dump_text(dump, "name", others ? BYTES_LIT("") : passed.objects[i].name);
+		dump_text(dump, "why", others ? BYTES_LIT("there may be others") : passed.objects[i].why);
+		dump_number(dump, "limit", others ? 0 : passed.objects[i].limit);
+		r = dump_end(dump);
+	}
+	return r < 0 ? r : 0;
+}
+
+static int dump_feed(void *arg, const struct feed_definition *d, const struct feed_checkpoint *c)
+{
+	struct dump *dump = arg;
+	struct index_feed feed;
+
+	if (!dump_wants_feed(dump, d->id))
+		return 0;
+	dump_begin(dump, "feed");
+	dump_number(dump, "id", d->id);
+	dump_text(dump, "name", bytes_str(d->name));
+	dump_text(dump, "group", bytes_str(d->group));
+	dump_text(dump, "version", bytes_str(d->version));
+	dump_text(dump, "resource", bytes_str(d->resource));
+	dump_text(dump, "kind", bytes_str(d->kind));
+	dump_text(dump, "listKind", bytes_str(d->list_kind));
+	dump_text(dump, "namespace", bytes_str(d->namespace_));
+	dump_text(dump, "labelSelector", bytes_str(d->label_selector));
+	dump_text(dump, "fieldSelector", bytes_str(d->field_selector));
+	dump_text(dump, "drop", bytes_str(d->drop));
+	dump_flag(dump, "namespaced", d->namespaced);
+	dump_flag(dump, "metadataOnly", d->metadata_only);
+	dump_number(dump, "resync", d->resync_ns);
+	dump_text(dump, "phase", bytes_str(feed_phase_name(c->phase)));
+	dump_text(dump, "rv", c->rv);
+	dump_number(dump, "firstList", c->first_list);
+	dump_number(dump, "listBegin", c->list_begin);
+	dump_number(dump, "listTime", c->list_ns);
+	dump_number(dump, "trimmed", c->trimmed);
+	dump_number(dump, "last", c->last);
+	dump_number(dump, "contact", c->contact.realtime_ns);
+	dump_flag(dump, "salvaged", !dump->journal);
+	int found = dump->index ? index_feed(dump->index, dump->index_txn, d->id, &feed) : NOT_FOUND;
+	int r = dump_pass_damage(found);
+	if (r < 0)
+		return r;
+	if (found == FOUND) {
+		dump_number(dump, "indexListed", feed.listed);
+		dump_number(dump, "indexListBegin", feed.list_begin);
+		dump_number(dump, "indexObjects", feed.objects);
+		dump_text(dump, "indexRV", bytes_str(feed.rv));
+		dump_flag(dump, "indexRemoved", feed.removed);
+	}
+	r = dump_end(dump);
+	return r < 0 ? r : dump_passed(dump, d->id);
+}
+
+int dump_feeds(struct dump *dump)
+{
+	if (dump->journal)
+		return journal_each_feed(dump->journal, dump->journal_txn, dump_feed, dump);
+	return dump->salvage ? salvage_each_feed(dump->salvage, dump_feed, dump) : 0;
+}
+
+/* ---- the log --------------------------------------------------------------------------------- */
+
+struct log_dump {
+	struct dump *dump;
+	bool changes_only; /* what followers see: changes of objects after the horizon */
+	bool salvaged;
+};
+
+static int dump_record(const struct log_dump *log, const struct record *record)
+{
+	struct dump *dump = log->dump;
+
+	if ((log->changes_only && !record_is_change(record->type)) || !dump_wants(dump, record->feed, record->key))
+		return 0;
+	dump_begin(dump, log->changes_only ? "event" : "record");
+	dump_number(dump, "seq", record->seq);
+	dump_number(dump, "feed", record->feed);
+	dump_text(dump, "type", bytes_str(record_type_name(record->type)));
+	dump_flag(dump, "finalStateUnknown", record->flags & RECORD_FINAL_STATE_UNKNOWN);
+	dump_flag(dump, "abandoned", record->flags & RECORD_ABANDONED);
+	if (record->key.size)
+		dump_text(dump, "key", record->key);
+	if (record->uid.size)
+		dump_text(dump, "uid", record->uid);
+	if (record->rv.size)
+		dump_text(dump, "rv", record->rv);
+	dump_number(dump, "prev", record->prev);
+	dump_number(dump, "time", record->time_ns);
+	dump_number(dump, "bodySize", record->body.size);
+	dump_flag(dump, "salvaged", log->salvaged);
+	if (record_check(record) < 0)
+		dump_flag(dump, "damaged", true);
+	else if (dump_body(dump, record->body) < 0)
+		dump_flag(dump, "bodyDamaged", true);
+	return dump_end(dump);
+}
+
+static int dump_salvaged(void *arg, const struct record *record)
+{
+	return dump_record(arg, record);
+}
+
+/* Prints what is left of the records after AFTER and before END, as far as they were asked for. */
+static int dump_gap(const struct log_dump *log, uint64_t after, uint64_t end)
+{
+	struct dump *dump = log->dump;
+	struct log_dump gap = {dump, log->changes_only, true};
+	uint64_t first = after + 1 > dump->from ? after + 1 : dump->from, last = end - 1 < dump->to ? end - 1 : dump->to;
+
+	dump_salvage(dump);
+	return dump->salvage && first <= last ? salvage_each_record(dump->salvage, first, last, dump_salvaged, &gap) : 0;
+}
+
+/* WALK came to damage after record *LAST. Prints what is left of what it passes over. Returns: 0; END: nothing more can be
+ * read; errors. */
+static int dump_passed_over(const struct log_dump *log, struct journal_walk *walk, uint64_t next_seq, uint64_t *last)
+{
+	uint64_t seq = journal_walk_seq(walk), after = seq > *last ? seq - 1 : *last;
+	int passed = journal_walk_pass(walk, *last, next_seq, last);
+
+	if (passed < 0)
+		return passed;
+	int r = dump_gap(log, after, *last + 1);
+	return r < 0 ? r : passed;
+}
+
+static int dump_walk(const struct log_dump *log, struct journal_walk *walk, uint64_t from, uint64_t next_seq)
+{
+	struct dump *dump = log->dump;
+	struct record record;
+	int r = 0;
+
+	for (uint64_t last = from ? from - 1 : 0; r == 0;) {
+		r = journal_walk_next(walk, &record);
+		if (r == ERR_CORRUPT) {
+			(void)dump_pass_damage(r);
+			r = dump_passed_over(log, walk, next_seq, &last);
+			continue;
+		}
+		if (r != FOUND || record.seq > dump->to)
+			break;
+		last = record.seq;
+		r = dump_record(log, &record);
+	}
+	return r < 0 ? r : 0;
+}
+
+/* Prints all of the log, or only what followers see. */
+int dump_log(struct dump *dump, bool changes_only)
+{
+	CLEANUP(journal_walk_close) struct journal_walk *walk = NULL;
+	const struct log_dump log = {dump, changes_only, false};
+	struct journal_meta meta = {.horizon = 0};
+	int r = 0;
+
+	if (dump->journal)
+		r = journal_meta(dump->journal, dump->journal_txn, &meta);
+	else if (dump->salvage && salvage_meta(dump->salvage))
+		meta = *salvage_meta(dump->salvage);
+	if (r < 0 || (!dump->journal && !dump->salvage))
+		return r;
+	uint64_t from = changes_only && dump->from <= meta.horizon ? meta.horizon + 1 : dump->from;
+	if (!dump->journal)
+		return dump_gap(&log, from ? from - 1 : 0, UINT64_MAX);
+	r = journal_walk_open(dump->journal, dump->journal_txn, from, &walk);
+	return r == 0 ? dump_walk(&log, walk, from, meta.next_seq) : r;
+}
+
+/* ---- meta ------------------------------------------------------------------------------------ */
+
+static int dump_index_definition(void *arg, const struct index_definition *definition)
+{
+	struct dump *dump = arg;
+
+	if (!dump_wants_feed(dump, definition->feed))
+		return 0;
+	dump_begin(dump, "definition");
+	dump_number(dump, "id", definition->id);
+	dump_number(dump, "feed", definition->feed);
+	dump_text(dump, "name", bytes_str(definition->name));
+	dump_text(dump, "paths", bytes_str(definition->paths));
+	if (definition->filled == INDEX_READY)
+		dump_flag(dump, "ready", true);
+	else
+		dump_number(dump, "filled", definition->filled);
+	dump_flag(dump, "dropping", definition->dropping);
+	return dump_end(dump);
+}
+
+static int dump_journal_meta(struct dump *dump, uint32_t generation, const struct journal_meta *meta)
+{
+	dump_begin(dump, "journal");
+	dump_number(dump, "generation", generation);
+	dump_uuid(dump, "uuid", meta->uuid);
+	dump_number(dump, "nextSeq", meta->next_seq);
+	dump_number(dump, "horizon", meta->horizon);
+	dump_text(dump, "cluster", bytes_str(meta->cluster));
+	dump_flag(dump, "salvaged", !dump->journal);
+	return dump_end(dump);
+}
+
+int dump_meta(struct dump *dump)
+{
+	struct journal_meta journal;
+	struct index_meta index;
+	int r = 0;
+
+	if (dump->journal) {
+		r = journal_meta(dump->journal, dump->journal_txn, &journal);
+		if (r == 0)
+			r = dump_journal_meta(dump, journal_generation(dump->journal), &journal);
+	} else if (dump->salvage && salvage_meta(dump->salvage))
+		r = dump_journal_meta(dump, salvage_generation(dump->salvage), salvage_meta(dump->salvage));
+	if (r != 0 || !dump->index)
+		return r;
+	r = index_meta(dump->index, dump->index_txn, &index);
+	if (r < 0)
+		return r;
+	dump_begin(dump, "index");
+	dump_number(dump, "generation", index_generation(dump->index));
+	dump_uuid(dump, "journal", index.journal);
+	dump_number(dump, "taken", index.taken);
+	dump_flag(dump, "building", index.building);
+	r = dump_end(dump);
+	return r < 0 ? r
+		     : index_each_definition(
+			       dump->index, dump->index_txn, 0, dump_index_definition, dump);
+}

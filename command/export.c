@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kinf export [FEED...]: objects as one List that kubectl can apply. Members that only the API server may set are left
+ * out, and so are owners: their uids are unknown to another cluster, whose garbage collector would remove the objects.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command/command.h"
+#include "command/ticker.h"
+#include "common/array.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/output.h"
+#include "common/value/json.h"
+#include "common/value/value.h"
+#include "print/print.h"
+#include "print/status/status.h"
+#include "reader/handle.h"
+#include "store/read/snapshot.h"
+
+struct export_args {
+	bool full;
+};
+
+static const struct option_spec export_options[] = {
+	{0, "full", OPTION_FLAG, offsetof(struct export_args, full), NULL,
+		"objects as they are stored, with uid, resourceVersion, owners and managed fields: for kinf import"},
+};
+
+struct export {
+	struct kinf *kinf;
+	struct kinf_snapshot *snapshot;
+	bool full;
+	const char **feeds; /* names, of the snapshot */
+	size_t n_feeds, feeds_room;
+	uint64_t objects;
+	struct buf out;
+	struct ticker ticker;
+	bool on_terminal;
+};
+
+static void export_release(struct export *export)
+{
+	ticker_clear(&export->ticker);
+	free(export->feeds);
+	buf_release(&export->out);
+	kinf_snapshot_close(&export->snapshot);
+	kinf_close(&export->kinf);
+}
+
+/* ---- one object ---------------------------------------------------------------------------------- */
+
+static bool export_leaves_out(struct bytes key)
+{
+	static const char *const keys[] = {"uid", "resourceVersion", "generation", "creationTimestamp", "selfLink",
+		"managedFields", "ownerReferences", "deletionTimestamp", "deletionGracePeriodSeconds"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+		if (bytes_equal(key, bytes_str(keys[i])))
+			return true;
+	return false;
+}
+
+/* Appends an object without `status` and without what its metadata should not have, or that metadata. */
+static int export_map(struct buf *out, const struct value *map, bool is_metadata)
+{
+	struct value_iter iter;
+	struct bytes key, document;
+	struct value item;
+	bool first = true;
+	int r;
+
+	value_iter_init(&iter, map);
+	buf_byte(out, '{');
+	while ((r = value_iter_next(&iter, &key, &item)) == FOUND) {
+		if (is_metadata ? export_leaves_out(key) : bytes_equal(key, BYTES_LIT("status")))
+			continue;
+		if (!first)
+			buf_byte(out, ',');
+		first = false;
+		json_write_string(key, out);
+		buf_byte(out, ':');
+		if (!is_metadata && item.type == VALUE_MAP && bytes_equal(key, BYTES_LIT("metadata"))) {
+			r = export_map(out, &item, true);
+		} else {
+			r = value_document(&item, &document);
+			if (r == 0)
+				r = json_write(document, 0, out);
+		}
+		if (r < 0)
+			return r;
+	}
+	buf_byte(out, '}');
+	return r == END ? 0 : r;
+}
+
+static int export_object(struct export *export, const struct kinf_object *object)
+{
+	struct bytes body = BYTES(object->body, object->body_size);
+	struct value value;
+
+	buf_str(&export->out, export->objects++ ? ",\n" : "\n");
+	if (export->full)
+		return json_write(body, 0, &export->out);
+	int r = value_read(body, &value);
+	return r < 0 ? r : export_map(&export->out, &value, false);
+}
+
+/* ---- feeds --------------------------------------------------------------------------------------- */
+
+static int export_feed(struct export *export, const char *feed)
+{
+	const struct kinf_query query = {.size = sizeof(query), .feed = feed};
+	struct kinf_listing *list = NULL;
+	struct kinf_object object;
+	int r = kinf_list(export->snapshot, &query, &list);
+
+	while (r == 0 && ((r = kinf_list_next(list, &object)) == FOUND || r == KINF_CORRUPT)) {
+		if (r == KINF_CORRUPT) { /* the others are written, and the status is 1 */
+			command_saw_damage = true;
+			(void)command_fail_kinf(export->kinf);
+			r = 0;
+			continue;
+		}
+		r = snapshot_made(export->snapshot->snapshot, export_object(export, &object));
+		if (r == 0)
+			r = output_write(&export->out);
+		if (r < 0) {
+			(void)command_fail(r);
+			kinf_list_close(&list);
+			return r;
+		}
+		if (!export->on_terminal) /* the objects themselves show how far it is */
+			ticker_show(&export->ticker, export->objects, 0, "objects");
+	}
+	if (r == KINF_AGAIN)
+		(void)command_fail_again(export->kinf, export->snapshot, feed, NULL);
+	else if (r < 0)
+		(void)command_fail_feed(export->kinf, feed, r);
+	kinf_list_close(&list);
+	return r == END ? 0 : r == KINF_AGAIN ? err_say(-EAGAIN, "'%s' was never listed", feed) : r;
+}
+
+/* Adds the feeds of NAME, or all if it is NULL; their definitions live as long as the snapshot. */
+static int export_add(struct export *export, const char *name)
+{
+	const struct feed_set *set;
+	int r = feed_set_get(export->snapshot, name, &set);
+
+	for (size_t i = 0; r >= 0 && i < set->n; i++) {
+		const char *feed = set->feeds[i].definition.name;
+		bool known = false;
+
+		for (size_t k = 0; k < export->n_feeds; k++)
+			known |= strcmp(export->feeds[k], feed) == 0; /* a name may stand for several feeds */
+		r = known ? 0 : ARRAY_ADD(export->feeds, export->n_feeds, export->feeds_room, feed, "the list of feeds");
+	}
+	return kinf_result_of(export->snapshot, r < 0 ? r : 0);
+}
+
+/* Orders feeds: namespaces come first, then definitions of resources, which others need. */
+static int export_rank(const char *feed)
+{
+	return strncmp(feed, "namespaces", 10) == 0		   ? 0
+	       : strncmp(feed, "customresourcedefinitions", 25) == 0 ? 1
+								   : 2;
+}
+
+static int export_by_rank(const void *a, const void *b)
+{
+	const char *x = *(const char *const *)a, *y = *(const char *const *)b;
+	int r = export_rank(x) - export_rank(y);
+
+	return r ? r : strcmp(x, y);
+}
+
+static int export_note_pending(void *arg, const struct kinf_feed_info *pending)
+{
+	(void)arg;
+	(void)fprintf(stderr, "note: %s: not exported, it is no feed yet: %s\n", pending->full_name, pending->last_error);
+	return 0;
+}
+
+static int export_find_unlisted(void *arg, const struct kinf_feed_info *info)
+{
+	(void)arg;
+	return !info->synced;
+}
+
+/* Chooses the feeds: those of OPERANDS, or all. */
+static int export_choose(struct export *export, char *const *operands, size_t n)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		r = export_add(export, operands[i]);
+		if (r < 0)
+			(void)command_fail_feed(export->kinf, operands[i], r);
+	}
+	if (!n)
+		r = export_add(export, NULL);
+	if (!n && r == 0)
+		r = status_each_pending(export->kinf, export_note_pending, NULL);
+	if (!n && r == 0 && !export->n_feeds) {
+		(void)command_fail_no_feeds(export->kinf);
+		r = err_say(-EAGAIN, "there is no feed");
+	}
+	if (export->n_feeds)
+		qsort(export->feeds, export->n_feeds, sizeof(*export->feeds), export_by_rank);
+	/* Nothing is written if one of them can't be read; a name may stand for several. */
+	for (size_t i = 0; r == 0 && i < export->n_feeds; i++) {
+		r = kinf_feed_status(export->snapshot, export->feeds[i], export_find_unlisted, NULL);
+		if (r > 0) {
+			(void)command_fail_again(export->kinf, export->snapshot, export->feeds[i], NULL);
+			r = err_say(-EAGAIN, "'%s' was never listed", export->feeds[i]);
+		}
+	}
+	return r;
+}
+
+/* Notes on stderr which feeds are not live; of all feeds together, unless the command line names some. */
+static int export_note_states(const struct export *export, bool named)
+{
+	int r = named ? 0 : command_note_state(export->snapshot, NULL, NULL, 0);
+
+	for (size_t i = 0; named && r >= 0 && i < export->n_feeds; i++)
+		r = command_note_state(export->snapshot, export->feeds[i], NULL, 0);
+	return r;
+}
+
+int command_export(int argc, char **argv)
+{
+	CLEANUP(export_release) struct export export = {.out = BUF_INIT, .ticker = {.what = "writing"}};
+	struct export_args args = {0};
+	struct config_flags flags = {0};
+	int first;
+	const struct options_group groups[] = {
+		{"Options", export_options, ARRAY_SIZE(export_options), &args},
+		config_common_options(&flags),
+	};
+	const struct options options = {"kinf export", "[FEED...]",
+		"Prints the objects of feeds (default: all) as one List that kubectl can apply to another "
+		"cluster: without status, uids, resourceVersions, owners and managed fields. One line for each "
+		"object, in the order of the keys. Values of Secrets are printed as they are stored.",
+		groups, ARRAY_SIZE(groups), false};
+	int r = options_parse(&options, argc, argv, &first);
+
+	if (r != 0)
+		return command_usage(&options, r);
+	export.full = args.full;
+	export.on_terminal = isatty(STDOUT_FILENO) == 1;
+	if (command_open(&flags, &export.kinf) < 0 || command_snapshot(export.kinf, &export.snapshot) < 0 ||
+		export_choose(&export, argv + first, (size_t)(argc - first)) < 0)
+		return PROC_FAILED; /* the reason is printed */
+	if (export_note_states(&export, argc > first) < 0)
+		return command_fail_kinf(export.kinf);
+	buf_str(&export.out, "{\"apiVersion\":\"v1\",\"kind\":\"List\",\"metadata\":{\"resourceVersion\":\"\"},\"items\":[");
+	for (size_t i = 0; r == 0 && i < export.n_feeds; i++)
+		r = export_feed(&export, export.feeds[i]);
+	if (r < 0)
+		return PROC_FAILED;
+	buf_str(&export.out, "\n]}\n");
+	r = output_text(&export.out);
+	return r < 0 ? command_fail(r) : PROC_OK;
+}

@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kinf history FEED NAME: each retained version of an object, with the fields that it changed.
+ * kinf log [FEED]: the retained changes of all objects, one a line.
+ * kinf diff FEED NAME --from EVENT: the fields in which two versions of an object differ.
+ */
+#include "command/history.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command/command.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/output.h"
+#include "common/timestamp.h"
+#include "common/value/json.h"
+#include "print/fields.h"
+#include "print/print.h"
+#include "print/table/age.h"
+#include "print/table/display.h"
+#include "reader/handle.h"
+#include "store/read/snapshot.h"
+
+#define OUT_FULL 65536
+
+static void history_put_time(struct buf *out, uint64_t time_ns)
+{
+	char text[TIMESTAMP_SIZE];
+
+	timestamp_milliseconds(time_ns, text);
+	buf_str(out, text);
+}
+
+/* Appends the members of a change that all its JSON forms have, and leaves the object open. */
+static void history_put_json(struct buf *out, const struct kinf_change *change)
+{
+	buf_printf(out, "{\"type\":\"%s\",\"event\":%" PRIu64 ",\"time\":\"", change->type,
+		change->event);
+	history_put_time(out, change->time_ns);
+	buf_str(out, "\",\"resourceVersion\":");
+	json_write_string(BYTES(change->object.resource_version,
+		change->object.resource_version_size), out);
+	if (change->final_state_unknown)
+		buf_str(out, ",\"finalStateUnknown\":true");
+}
+
+/* Writes the managers of the version as a JSON member, if they are known. */
+static int history_put_json_managers(struct buf *out, const struct kinf_object *object)
+{
+	CLEANUP(buf_release) struct buf managers = BUF_INIT;
+	int r = fields_put_managers(object, &managers);
+
+	if (r == 0 && managers.size) {
+		buf_str(out, ",\"managers\":");
+		json_write_string(buf_bytes(&managers), out);
+	}
+	return r;
+}
+
+/* Reads the text of -o. Returns 0 or ERR_SYNTAX. */
+static int history_form(const char *output, bool *ret_json)
+{
+	*ret_json = output && strcmp(output, "json") == 0;
+	if (!output || *ret_json || strcmp(output, "text") == 0)
+		return 0;
+	return err_say(ERR_SYNTAX, "output '%s': allowed are text and json", output);
+}
+
+/* ---- one object ------------------------------------------------------------------------------ */
+
+struct object_args {
+	const char *namespace_, *output;
+};
+
+#define AT(field) offsetof(struct object_args, field)
+
+static const struct option_spec history_options[] = {
+	{'n', "namespace", OPTION_NAME, AT(namespace_), "NS",
+		"the object's namespace; NS/NAME names it also"},
+	{'o', "output", OPTION_TEXT, AT(output), "FORMAT",
+		"text, or json (one version a line, with the old and new values of its fields)",
+		"text|json"},
+};
+#undef AT
+
+/* A walk over the versions of one object. */
+struct object_walk {
+	struct kinf *kinf;
+	struct kinf_snapshot *snapshot;
+	struct kinf_feed_info info;
+	const char *feed, *namespace_, *name;
+	bool json;
+	struct kinf_object *before; /* the version before; NULL: there was none */
+	struct kinf_object *from;   /* of diff: the state as of FROM_EVENT */
+	uint64_t from_event, first_event;
+	struct buf out;
+};
+
+static void history_release(struct object_walk *walk)
+{
+	free(walk->before);
+	free(walk->from);
+	buf_release(&walk->out);
+	kinf_snapshot_close(&walk->snapshot);
+	kinf_close(&walk->kinf);
+}
+
+static int history_print_version(struct object_walk *walk, const struct kinf_change *change)
+{
+	struct buf *out = &walk->out;
+	const struct kinf_object *object = &change->object;
+	bool compare = walk->before && strcmp(change->type, "MODIFIED") == 0;
+	char age[AGE_SIZE];
+	size_t n = 0;
+	int r;
+
+	if (walk->json) {
+		history_put_json(out, change);
+		r = history_put_json_managers(out, object);
+		if (r == 0 && compare) {
+			buf_str(out, ",\"changes\":");
+			r = fields_put(FIELDS_JSON, walk->info.resource, walk->before, object, out, &n);
+		}
+		buf_str(out, "}\n");
+		return r;
+	}
+	age_since(change->time_ns, age);
+	buf_printf(out, "%" PRIu64 "  %s%s  ", change->event, change->type,
+		change->final_state_unknown ? " (found missing)" : "");
+	history_put_time(out, change->time_ns);
+	buf_printf(out, " (%s ago)  rv %.*s", age, (int)object->resource_version_size,
+		object->resource_version);
+	size_t size = out->size;
+	buf_str(out, "  by ");
+	size_t named = out->size;
+	r = fields_put_managers(object, out);
+	if (out->size == named)
+		out->size = size;
+	buf_byte(out, '\n');
+	if (r == 0 && compare)
+		r = fields_put(FIELDS_LINES, walk->info.resource, walk->before, object, out, &n);
+	if (r == 0 && compare && !n)
+		buf_str(out, "    (only metadata.resourceVersion or metadata.managedFields)\n");
+	return r;
+}
+
+static int history_version(void *arg, const struct kinf_change *change)
+{
+	struct object_walk *walk = arg;
+	int r = history_print_version(walk, change);
+
+	if (r == 0)
+		r = buf_error(&walk->out);
+	if (r == 0 && walk->out.size > OUT_FULL)
+		r = snapshot_made(walk->snapshot->snapshot, 0);
+	if (r == 0 && walk->out.size > OUT_FULL)
+		r = output_write(&walk->out);
+	free(TAKE(walk->before));
+	if (r == 0 && strcmp(change->type, "DELETED") != 0)
+		r = kinf_object_copy(&change->object, &walk->before);
+	return r;
+}
+
+/* Opens the store for the object that the operands name: FEED NAME, FEED NS/NAME or FEED/NAME. They are
+ * cut in place. Returns PROC_OK, or the exit status after it printed an error. */
+static int history_open(struct object_walk *walk, const struct options *options,
+	const struct config_flags *flags, char **operands, size_t n, const char *namespace_)
+{
+	char *name = n == 2 ? operands[1] : n == 1 ? strchr(operands[0], '/') : NULL;
+
+	if (n == 1 && name)
+		*name++ = '\0';
+	if (!name || !*name)
+		return command_usage(options, options_bad(options, "write a feed and a name"));
+	walk->feed = operands[0];
+	if (command_open(flags, &walk->kinf) < 0 ||
+		command_snapshot(walk->kinf, &walk->snapshot) < 0)
+		return PROC_FAILED;
+	int r = command_first_feed(walk->snapshot, walk->feed, &walk->info);
+	if (r < 0)
+		return command_fail_feed(walk->kinf, walk->feed, r);
+	if (command_note_state(walk->snapshot, walk->feed, namespace_, 0) < 0)
+		return command_fail_kinf(walk->kinf);
+	r = walk->info.namespaced ? command_cut_name(&name, &namespace_) : 0;
+	if (r < 0)
+		return command_usage(options, r);
+	if (walk->info.namespaced && !namespace_)
+		return command_usage(options, options_bad(options,
+			"%s have namespaces: write -n NAMESPACE, or NAMESPACE/%s",
+			walk->info.resource, name));
+	walk->namespace_ = walk->info.namespaced ? namespace_ : NULL;
+	walk->name = name;
+	return PROC_OK;
+}
+
+/* Returns the exit status after the walk ended with RESULT. */
+static int history_end(struct object_walk *walk, int result)
+{
+	const char *in = walk->namespace_;
+
+	if (result == KINF_AGAIN)
+		return command_fail_again(walk->kinf, walk->snapshot, walk->feed, in);
+	if (result == KINF_NOT_FOUND) {
+		(void)fprintf(stderr, "Error: %s \"%s%s%s\" not found\n", walk->info.resource,
+			in ? in : "", in ? "/" : "", walk->name);
+		return PROC_FAILED;
+	}
+	if (result < 0)
+		return command_fail_kinf(walk->kinf);
+	result = snapshot_made(walk->snapshot->snapshot, 0);
+	if (result == 0)
+		result = output_text(&walk->out);
+	return result < 0 ? command_fail(result) : PROC_OK;
+}
+
+int command_history(int argc, char **argv)
+{
+	CLEANUP(history_release) struct object_walk walk = {.out = BUF_INIT};
+	struct object_args args = {0};
+	struct config_flags flags = {0};
+	int first;
+	const struct options_group groups[] = {
+		{"Options", history_options, ARRAY_SIZE(history_options), &args},
+		config_common_options(&flags),
+	};
+	const struct options options = {"kinf history", "FEED NAME | FEED/NAME",
+		"Prints the retained versions of an object, oldest first: when each was recorded, and "
+		"the fields that it changed. 'retention' in kinf.yaml says how long they are kept.",
+		groups, ARRAY_SIZE(groups), false};
+	int r = options_parse(&options, argc, argv, &first);
+
+	if (r == 0)
+		r = history_form(args.output, &walk.json);
+	if (r != 0)
+		return command_usage(&options, r);
+	r = history_open(&walk, &options, &flags, argv + first, (size_t)(argc - first),
+		args.namespace_);
+	if (r != PROC_OK)
+		return r;
+	return history_end(&walk, kinf_history(walk.snapshot, walk.feed, walk.namespace_, walk.name,
+					  history_version, &walk));
+}
+
+/* ---- two versions ---------------------------------------------------------------------------- */
+
+static int history_keep_two(void *arg, const struct kinf_change *change)
+{
+	struct object_walk *walk = arg;
+	struct kinf_object **to = change->event <= walk->from_event ? &walk->from : &walk->before;
+
+	if (!walk->first_event)
+		walk->first_event = change->event;
+	free(TAKE(*to));
+	/* A deleted object is kept as one without a body. */
+	int r = kinf_object_copy(&change->object, to);
+	if (r == 0 && strcmp(change->type, "DELETED") == 0)
+		(*to)->body_size = 0;
+	return r;
+}
+
+int history_diff(const struct options *options, const struct config_flags *flags, char **operands,
+	size_t n, const char *namespace_, uint64_t from)
+{
+	CLEANUP(history_release) struct object_walk walk = {.out = BUF_INIT, .from_event = from};
+	size_t differences = 0;
+	int r = history_open(&walk, options, flags, operands, n, namespace_);
+
+	if (r != PROC_OK)
+		return r;
+	if (from > kinf_snapshot_event(walk.snapshot)) {
+		(void)fprintf(stderr, "Error: event %" PRIu64 " is not there yet; the newest is %" PRIu64 "\n", from,
+			kinf_snapshot_event(walk.snapshot));
+		return PROC_FAILED;
+	}
+	r = kinf_history(walk.snapshot, walk.feed, walk.namespace_, walk.name, history_keep_two,
+		&walk);
+	if (r == 0 && !walk.from) {
+		(void)fprintf(stderr,
+			"Error: the first retained version of the object is event %" PRIu64
+			"; 'kinf history' lists them\n", walk.first_event);
+		return PROC_FAILED;
+	}
+	if (r == 0 && walk.before && !walk.from->body_size != !walk.before->body_size) {
+		differences = 1;
+		buf_str(&walk.out, walk.before->body_size ? "created since\n" : "deleted since\n");
+	} else if (r == 0 && walk.before) {
+		r = fields_put(FIELDS_LINES, walk.info.resource, walk.from, walk.before, &walk.out,
+			&differences);
+		r = snapshot_made(walk.snapshot->snapshot, r);
+		if (r < 0)
+			return command_fail(r);
+	}
+	r = history_end(&walk, r);
+	return r == PROC_OK && differences ? PROC_FAILED : r;
+}
+
+/* ---- the log --------------------------------------------------------------------------------- */
+
+struct log_args {
+	const char *namespace_, *output;
+	uint64_t since_ns, from;
+};
+
+#define AT(field) offsetof(struct log_args, field)
+
+static const struct option_spec log_options[] = {
+	{'n', "namespace", OPTION_NAME, AT(namespace_), "NS", "only objects of this namespace"},
+	{0, "since", OPTION_DURATION, AT(since_ns), "D", "only changes of the last D, such as 10m"},
+	{0, "from", OPTION_NUMBER, AT(from), "N", "from this event on"},
+	{'o', "output", OPTION_TEXT, AT(output), "FORMAT",
+		"text, or json (one change a line, with the old and new values of its fields)",
+		"text|json"},
+};
+#undef AT
+
+struct log {
+	struct kinf *kinf;
+	struct kinf_snapshot *snapshot;
+	struct log_args args;
+	uint64_t since_ns; /* CLOCK_REALTIME */
+	bool json;
+	struct buf out;
+};
+
+static void log_release(struct log *log)
+{
+	buf_release(&log->out);
+	kinf_snapshot_close(&log->snapshot);
+	kinf_close(&log->kinf);
+}
+
+static bool log_shows(const struct log *log, const struct kinf_change *change)
+{
+	const char *in = log->args.namespace_;
+	const struct kinf_object *object = &change->object;
+
+	if (change->time_ns < log->since_ns)
+		return false;
+	return !in || (strlen(in) < object->key_size && object->key[strlen(in)] == '/' &&
+			      memcmp(object->key, in, strlen(in)) == 0);
+}
+
+static int log_change(void *arg, const struct snapshot_feed *feed, const struct kinf_change *change,
+	const struct kinf_object *before)
+{
+	struct log *log = arg;
+	struct buf *out = &log->out;
+	const struct kinf_object *object = &change->object;
+	const char *name = feed->definition.name, *resource = feed->definition.resource;
+	bool compare = before && strcmp(change->type, "MODIFIED") == 0;
+	size_t n;
+	int r = 0;
+
+	if (!log_shows(log, change))
+		return 0;
+	if (log->json) {
+		history_put_json(out, change);
+		buf_str(out, ",\"feed\":");
+		json_write_string(bytes_str(name), out);
+		buf_str(out, ",\"key\":");
+		json_write_string(BYTES(object->key, object->key_size), out);
+		r = history_put_json_managers(out, object);
+		if (r == 0 && compare) {
+			buf_str(out, ",\"changes\":");
+			r = fields_put(FIELDS_JSON, resource, before, object, out, &n);
+		}
+		buf_str(out, "}\n");
+	} else {
+		history_put_time(out, change->time_ns);
+		buf_printf(out, " %" PRIu64 " %s %s ", change->event, change->type, name);
+		display_bytes(BYTES(object->key, object->key_size), out);
+		if (change->final_state_unknown)
+			buf_str(out, " (found missing)");
+		buf_byte(out, ' ');
+		if (compare)
+			r = fields_put(FIELDS_NAMES, resource, before, object, out, &n);
+		if (((const char *)out->data)[out->size - 1] == ' ')
+			out->size--;
+		buf_byte(out, '\n');
+	}
+	if (r == 0)
+		r = buf_error(out);
+	if (r < 0 || out->size <= OUT_FULL)
+		return r;
+	r = snapshot_made(log->snapshot->snapshot, r);
+	return r < 0 ? r : output_write(out);
+}
+
+int command_log(int argc, char **argv)
+{
+	CLEANUP(log_release) struct log log = {.out = BUF_INIT};
+	struct config_flags flags = {0};
+	int first;
+	const struct options_group groups[] = {
+		{"Options", log_options, ARRAY_SIZE(log_options), &log.args},
+		config_common_options(&flags),
+	};
+	const struct options options = {"kinf log", "[FEED]",
+		"Prints the retained changes of a feed, or of all, one a line: when each was recorded, "
+		"its event number, and the fields that it changed. 'kinf watch' prints those to come.",
+		groups, ARRAY_SIZE(groups), false};
+	int r = options_parse(&options, argc, argv, &first);
+
+	if (r == 0 && argc - first > 1)
+		r = options_bad(&options, "write one feed, or none for all");
+	if (r == 0)
+		r = history_form(log.args.output, &log.json);
+	if (r != 0)
+		return command_usage(&options, r);
+	const char *feed = first < argc ? argv[first] : NULL;
+	uint64_t now_ns = proc_realtime_ns();
+	if (log.args.since_ns && log.args.since_ns < now_ns)
+		log.since_ns = now_ns - log.args.since_ns;
+	if (command_open(&flags, &log.kinf) < 0 || command_snapshot(log.kinf, &log.snapshot) < 0)
+		return PROC_FAILED;
+	struct kinf_feed_info info = {.size = sizeof(info)};
+	if (!feed && command_first_feed(log.snapshot, NULL, &info) == 0 && !*info.full_name)
+		return command_fail_no_feeds(log.kinf);
+	if (command_note_state(log.snapshot, feed, log.args.namespace_, 0) < 0)
+		return feed ? command_fail_feed(log.kinf, feed, KINF_NO_FEED) : command_fail_kinf(log.kinf);
+	r = history_log(log.snapshot, feed, log.args.from, log_change, &log);
+	if (r == KINF_AGAIN)
+		return command_fail_again(log.kinf, log.snapshot, feed, log.args.namespace_);
+	if (r < 0)
+		return command_fail_kinf(log.kinf);
+	uint64_t begin = snapshot_horizon(log.snapshot->snapshot) + 1;
+	if (log.args.from && log.args.from < begin)
+		(void)fprintf(stderr,
+			"note: the changes before event %llu are no longer kept (a larger 'retention' in kinf.yaml keeps more)\n",
+			(unsigned long long)begin);
+	r = snapshot_made(log.snapshot->snapshot, 0);
+	if (r == 0)
+		r = output_text(&log.out);
+	return r < 0 ? command_fail(r) : PROC_OK;
+}

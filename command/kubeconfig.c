@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kinf kubeconfig: prints a kubeconfig for kinf-serve, made of the addresses that it has written into
+ * the store, its certificates, and the credentials with which its clients identify themselves: those of
+ * the kubeconfig that the store is filled with, so that they work as they do at the API server.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command/command.h"
+#include "common/base64.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/output.h"
+#include "common/value/yaml.h"
+#include "store/env/home.h"
+#include "store/env/text_file.h"
+
+#define KUBECONFIG_TEXT_MAX ((size_t)64 << 10)
+
+struct kubeconfig_server {
+	char url[160];  /* "https://127.0.0.1:6445" */
+	char auth[16];  /* "self" */
+	char socket[PATH_MAX]; /* "" if kinf-serve does not listen on it */
+};
+
+/* ---- the server ---------------------------------------------------------------------------------- */
+
+/* Replaces an address that stands for all of them, which no certificate names, by a loopback one. */
+static void kubeconfig_set_url(
+	struct kubeconfig_server *server, const char *scheme, const char *address)
+{
+	const char *colon = strrchr(address, ':');
+	bool every = strncmp(address, "0.0.0.0:", 8) == 0 || strncmp(address, "[::]:", 5) == 0;
+
+	if (every && colon)
+		(void)snprintf(server->url, sizeof(server->url), "%s://%s%s", scheme,
+			address[0] == '[' ? "[::1]" : "127.0.0.1", colon);
+	else
+		(void)snprintf(server->url, sizeof(server->url), "%s://%s", scheme, address);
+}
+
+/* Reads the addresses of kinf-serve: "api https 127.0.0.1:6445 self", "api unix PATH". The first TCP one
+ * counts. */
+static int kubeconfig_find_server(
+	const struct home *home, int directory_fd, struct kubeconfig_server *ret_server)
+{
+	AUTO_FREE char *text = malloc(KUBECONFIG_TEXT_MAX);
+	struct kubeconfig_server *server = ret_server;
+	char scheme[8], address[120], auth[16], *rest = text;
+
+	*server = (struct kubeconfig_server){.url = ""};
+	if (!text)
+		return err_set(-ENOMEM, "reading the addresses of kinf-serve");
+	int r = directory_fd < 0 ? 0 :
+		text_file_read(directory_fd, "addresses", text, KUBECONFIG_TEXT_MAX, NULL);
+	if (directory_fd < 0 || r == -ENOENT)
+		return err_say(-ENOENT,
+			"kinf-serve has not run on store '%s'; start it with 'kinf run --serve "
+			"127.0.0.1:6445', or with a "
+			"section 'serve' in kinf.yaml",
+			home_path(home));
+	if (r < 0)
+		return err_add(r, "reading the addresses of kinf-serve");
+	for (char *line; (line = strsep(&rest, "\n"));) {
+		if (strncmp(line, "api unix ", 9) == 0)
+			(void)snprintf(server->socket, sizeof(server->socket), "%s", line + 9);
+		else if (!*server->url &&
+			 sscanf(line, "api %7s %119s %15s", scheme, address, auth) == 3) {
+			kubeconfig_set_url(server, scheme, address);
+			(void)snprintf(server->auth, sizeof(server->auth), "%s", auth);
+		}
+	}
+	if (!*server->url)
+		return err_say(-EPROTONOSUPPORT,
+			"kubectl can't connect to a Unix socket, and kinf-serve listens on no TCP "
+			"address; add one in "
+			"kinf.yaml, for instance 'serve: {listen: [unix, 127.0.0.1:6445]}', and "
+			"start kinf run again "
+			"(without it: curl --unix-socket '%s' http://localhost/api)",
+			server->socket);
+	return 0;
+}
+
+/* Appends the CA that signed the server's certificate, as base64. */
+static int kubeconfig_put_ca(const struct config *config, int directory_fd, struct buf *out)
+{
+	AUTO_FREE char *text = malloc(KUBECONFIG_TEXT_MAX);
+	int r;
+
+	if (!text)
+		return err_set(-ENOMEM, "reading the server's CA");
+	if (config->serve.certificate)
+		r = text_file_read(
+			AT_FDCWD, config->serve.certificate, text, KUBECONFIG_TEXT_MAX, NULL);
+	else
+		r = text_file_read(directory_fd, "ca.crt", text, KUBECONFIG_TEXT_MAX, NULL);
+	if (r < 0)
+		return err_add(r, "reading the server's CA '%s'",
+			config->serve.certificate ? config->serve.certificate : "serve/ca.crt");
+	base64_put(bytes_str(text), out);
+	return 0;
+}
+
+/* ---- the user ------------------------------------------------------------------------------------ */
+
+static void kubeconfig_put_string(struct buf *out, const char *text)
+{
+	buf_byte(out, '"');
+	for (const uint8_t *p = (const uint8_t *)text; *p; p++) {
+		if (*p < 0x20 || *p == '"' || *p == '\\' || *p == 0x7f)
+			buf_printf(out, "\\u%04x", *p);
+		else
+			buf_byte(out, *p);
+	}
+	buf_byte(out, '"');
+}
+
+/* Appends NODE as JSON, which is YAML also. Paths become absolute: they are relative to the directory of
+ * the file that they come from. */
+static void kubeconfig_put_node(
+	struct buf *out, const struct yaml_node *node, const char *key, const char *directory)
+{
+	static const char *const paths[] = {
+		"tokenFile", "client-certificate", "client-key", "command"};
+	bool is_path = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
+		is_path |= strcmp(key, paths[i]) == 0;
+	if (node->type == YAML_SCALAR) {
+		/* A command without a slash is searched in PATH. */
+		bool relative = is_path && *node->text && *node->text != '/' &&
+				(strcmp(key, "command") != 0 || strchr(node->text, '/'));
+		CLEANUP(buf_release) struct buf whole = BUF_INIT;
+
+		if (yaml_is_null(node)) {
+			buf_str(out, "null");
+		} else if (!node->quoted &&
+			   (!strcmp(node->text, "true") || !strcmp(node->text, "false"))) {
+			buf_str(out, node->text);
+		} else if (relative) {
+			buf_printf(&whole, "%s/%s", directory, node->text);
+			kubeconfig_put_string(out, buf_cstr(&whole));
+		} else {
+			kubeconfig_put_string(out, node->text);
+		}
+		return;
+	}
+	buf_byte(out, node->type == YAML_MAP ? '{' : '[');
+	for (size_t i = 0; i < node->count; i++) {
+		if (i)
+			buf_str(out, ", ");
+		if (node->type == YAML_MAP) {
+			kubeconfig_put_string(out, node->keys[i]);
+			buf_str(out, ": ");
+		}
+		kubeconfig_put_node(out, &node->items[i],
+			node->type == YAML_MAP ? node->keys[i] : "", directory);
+	}
+	buf_byte(out, node->type == YAML_MAP ? '}' : ']');
+}
+
+/* Returns the member FIELD of the entry NAME in the list LIST of a kubeconfig; NULL if there is none. */
+static const struct yaml_node *kubeconfig_entry(
+	const struct yaml_node *root, const char *list, const char *name, const char *field)
+{
+	const struct yaml_node *entries = yaml_get(root, list);
+
+	for (size_t i = 0; entries && name && entries->type == YAML_LIST && i < entries->count;
+		i++) {
+		const char *entry = yaml_text(&entries->items[i], "name");
+
+		if (entry && strcmp(entry, name) == 0)
+			return yaml_get(&entries->items[i], field);
+	}
+	return NULL;
+}
+
+/* Calls yaml_load_first() for the next file of $KUBECONFIG or of the default. */
+static int kubeconfig_load(const struct config *config, char **ret_path, struct yaml **ret_yaml)
+{
+	const char *list = getenv("KUBECONFIG"), *home = getenv("HOME");
+	AUTO_FREE char *copy = NULL;
+
+	if (config->kubeconfig)
+		copy = strdup(config->kubeconfig);
+	else if (list && *list)
+		copy = strdup(list);
+	else if (asprintf(&copy, "%s/.kube/config", home ? home : "") < 0)
+		copy = NULL;
+	if (!copy)
+		return err_set(-ENOMEM, "finding the kubeconfig");
+	char *rest = config->kubeconfig ? NULL : copy,
+	     *path = config->kubeconfig ? copy : strsep(&rest, ":");
+	for (; path; path = strsep(&rest, ":")) {
+		if (!*path)
+			continue;
+		int r = yaml_load_first(path, ret_yaml);
+		if (r == -ENOENT && !config->kubeconfig)
+			continue;
+		if (r < 0)
+			return r;
+		*ret_path = realpath(path, NULL);
+		return *ret_path ? 0 : err_set(-errno, "'%s'", path);
+	}
+	return NOT_FOUND;
+}
+
+/* Appends the user of the kubeconfig's context, and sets RET_NAMESPACE to the context's. */
+static int kubeconfig_put_user(const struct config *config, struct buf *out, char *namespace_,
+	size_t namespace_size, bool *ret_token)
+{
+	CLEANUP(yaml_free) struct yaml *yaml = NULL;
+	AUTO_FREE char *path = NULL;
+	int r = kubeconfig_load(config, &path, &yaml);
+
+	*ret_token = false;
+	if (r < 0)
+		return r;
+	const struct yaml_node *root = r == NOT_FOUND ? NULL : yaml_root(yaml);
+	const char *name = config->context ? config->context : yaml_text(root, "current-context");
+	const struct yaml_node *context = kubeconfig_entry(root, "contexts", name, "context");
+	const struct yaml_node *user =
+		kubeconfig_entry(root, "users", yaml_text(context, "user"), "user");
+	const char *chosen = yaml_text(context, "namespace");
+
+	(void)snprintf(namespace_, namespace_size, "%s", chosen ? chosen : "");
+	if (!user) {
+		buf_str(out, "{}");
+		return 0;
+	}
+	*ret_token = yaml_get(user, "token") || yaml_get(user, "tokenFile") || yaml_get(user, "exec");
+	*strrchr(path, '/') = '\0';
+	kubeconfig_put_node(out, user, "", path);
+	return 0;
+}
+
+/* ---- the command --------------------------------------------------------------------------------- */
+
+static int kubeconfig_print(
+	const struct config *config, int directory_fd, const struct kubeconfig_server *server)
+{
+	CLEANUP(buf_release) struct buf ca = BUF_INIT, user = BUF_SECRET;
+	char namespace_[256] = "";
+	bool open = strcmp(server->auth, "open") == 0, self = strcmp(server->auth, "self") == 0,
+	     token = false;
+	int r = kubeconfig_put_ca(config, directory_fd, &ca);
+
+	if (r == 0)
+		r = kubeconfig_put_user(config, &user, namespace_, sizeof(namespace_), &token);
+	if (r < 0)
+		return r;
+	if (open) {
+		buf_truncate(&user, 0);
+		/* Without any credentials kubectl asks for a user name. kinf-serve ignores this one. */
+		buf_str(&user, "{token: anonymous}");
+	}
+	r = buf_error(&ca);
+	if (r == 0)
+		r = buf_error(&user);
+	if (r < 0)
+		return r;
+	if (self && !token)
+		(void)fprintf(stderr, "note: the kubeconfig's user has no token; with 'serve.auth: "
+				      "self' kinf-serve recognizes clients "
+				      "by tokens only (kubectl --token TOKEN)\n");
+	(void)printf("apiVersion: v1\nkind: Config\ncurrent-context: kinf\nclusters:\n- name: "
+		     "kinf\n  cluster:\n"
+		     "    server: %s\n    certificate-authority-data: %s\ncontexts:\n- name: "
+		     "kinf\n  context:\n"
+		     "    cluster: kinf\n    user: kinf\n",
+		server->url, buf_cstr(&ca));
+	if (*namespace_)
+		(void)printf("    namespace: %s\n", namespace_);
+	(void)printf("users:\n- name: kinf\n  user: %s\n", buf_cstr(&user));
+	return output_flush();
+}
+
+int command_kubeconfig(int argc, char **argv)
+{
+	CLEANUP(config_flags_release) struct config_flags flags = {0};
+	CLEANUP(config_free) struct config *config = NULL;
+	CLEANUP(home_close) struct home *home = NULL;
+	struct kubeconfig_server server;
+	const struct options_group groups[] = {config_common_options(&flags)};
+	const struct options options = {"kinf kubeconfig", "",
+		"Prints a kubeconfig for kinf-serve: kubectl --kubeconfig <(kinf kubeconfig) get "
+		"pods.",
+		groups, ARRAY_SIZE(groups), false};
+	int r = options_parse_all(&options, argc, argv);
+
+	if (r != 0)
+		return command_usage(&options, r);
+	r = config_load(&flags, &config);
+	if (r == 0)
+		command_note(config);
+	if (r == 0)
+		r = home_open(config->store, &(struct home_options){0}, &home);
+	if (r < 0)
+		return command_fail(r);
+	AUTO_FD int directory = openat(home_fd(home), "serve", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (directory < 0 && errno != ENOENT)
+		return command_fail(err_set(-errno, "opening '%s/serve'", home_path(home)));
+	r = kubeconfig_find_server(home, directory, &server);
+	if (r == 0 && !proc_is_locked(directory, "serve.lock"))
+		(void)fprintf(stderr, "note: kinf-serve does not run now\n");
+	if (r == 0)
+		r = kubeconfig_print(config, directory, &server);
+	return r < 0 ? command_fail(r) : PROC_OK;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kinf rebuild-index */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command/command.h"
+#include "command/maintenance.h"
+#include "common/cleanup.h"
+#include "common/daemon/signals.h"
+#include "common/err.h"
+
+/* Has kinf-processor's program build it and end. */
+static int rebuild_offline(struct home **home, const struct config_flags *flags, char ret_text[CONTROL_SIZE])
+{
+	char store[PATH_MAX], runtime[PATH_MAX], index[PATH_MAX + 8];
+	AUTO_FD int signals = -1;
+
+	(void)snprintf(store, sizeof(store), "%s", home_path(*home));
+	(void)snprintf(runtime, sizeof(runtime), "%s", home_runtime(*home));
+	int r = maintenance_check_owner(*home);
+	home_close(home);
+	if (r < 0)
+		return r;
+	char *slash = strrchr(runtime, '/');
+	if (slash)
+		*slash = '\0'; /* its parent */
+	signals = signals_open();
+	if (signals < 0)
+		return signals;
+	const char *program[12] = {"kinf-processor", "--once", "--rebuild", "--store", store};
+	size_t n = 5;
+	if (slash) {
+		program[n++] = "--runtime-dir";
+		program[n++] = runtime;
+	}
+	if (flags->file || flags->cluster) {
+		program[n++] = flags->file ? "--config" : "--cluster";
+		program[n++] = flags->file ? flags->file : flags->cluster;
+	}
+	(void)snprintf(ret_text, CONTROL_SIZE, "the index is built");
+	(void)snprintf(index, sizeof(index), "%s/index", store);
+	return maintenance_run(program, signals, "building the index", index);
+}
+
+int command_rebuild_index(int argc, char **argv)
+{
+	CLEANUP(home_close) struct home *home = NULL;
+	struct config_flags flags = {0};
+	char text[CONTROL_SIZE];
+	const struct options_group groups[] = {config_common_options(&flags)};
+	const struct options options = {"kinf rebuild-index", "",
+		"Builds the index again from the journal; the API server is not asked. Readers use the old "
+		"index until the new one is complete. Works while kinf-processor runs, and without it; a feed "
+		"that the configuration does not have keeps its indexes.",
+		groups, ARRAY_SIZE(groups), false};
+	int r = options_parse_all(&options, argc, argv);
+
+	if (r != 0)
+		return command_usage(&options, r);
+	r = maintenance_open(&flags, &home);
+	if (r == 0)
+		r = maintenance_ask(home, HOME_PROCESSOR, "rebuild-index", "", "building the index", text);
+	if (r == NOT_FOUND)
+		r = rebuild_offline(&home, &flags, text);
+	if (r != 0)
+		return r < 0 ? command_fail(r) : PROC_FAILED; /* of which the program that failed has told */
+	(void)printf("%s\n", text);
+	return PROC_OK;
+}

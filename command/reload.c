@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kinf reload */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "command/command.h"
+#include "command/maintenance.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/proc.h"
+
+/* Prints who uses which file. Returns: 0; NOT_FOUND: kinf-serve does not run. */
+static int reload_serve(const struct home *home)
+{
+	const struct control_handler handler = {maintenance_note, NULL, NULL};
+	char text[CONTROL_SIZE];
+	AUTO_FD int directory = openat(home_fd(home), "serve", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+
+	/* A copy names the runtime directory of the store that it was made of, whose kinf-serve has the socket. */
+	if (home_runtime_fd(home) < 0 || directory < 0 || !proc_is_locked(directory, "serve.lock"))
+		return NOT_FOUND;
+	int r = control_ask(home_runtime_fd(home), "control.serve", "reload", "", &handler, text);
+	if (r == 0)
+		(void)printf("kinf-serve: uses %s\n", text);
+	return r;
+}
+
+/* Says that no daemon runs on the store that FLAGS name, at PATH. One that has started with another value of 'store' in the file goes
+ * on with that. */
+static int reload_fail(const struct config_flags *flags, const char *path)
+{
+	const char *given = getenv("KINF_STORE");
+
+	if (flags->store || (!flags->cluster && !flags->file && given && *given))
+		return command_fail(err_say(ERR_NO_STORE,
+			"no daemon runs on store '%s': daemons read the configuration when they start", path));
+	return command_fail(err_say(ERR_NO_STORE,
+		"no daemon runs on store '%s', which the configuration names: daemons read it when they start; if they were started with "
+		"another 'store', restart 'kinf run', which keeps that until then",
+		path));
+}
+
+int command_reload(int argc, char **argv)
+{
+	CLEANUP(home_close) struct home *home = NULL;
+	struct config_flags flags = {0};
+	const char *store = NULL;
+	char text[CONTROL_SIZE];
+	int status = PROC_OK, found = 0;
+	const struct options_group groups[] = {config_common_options(&flags)};
+	const struct options options = {"kinf reload", "",
+		"Lets the daemons read the configuration again, as SIGHUP does, and says whether they "
+		"use it. A configuration with an error changes nothing.",
+		groups, ARRAY_SIZE(groups), false};
+	int r = options_parse_all(&options, argc, argv);
+
+	if (r != 0)
+		return command_usage(&options, r);
+	r = maintenance_store(&flags, &store);
+	if (r == 0)
+		r = home_open(store, &(struct home_options){0}, &home);
+	if (r == ERR_NO_STORE)
+		return reload_fail(&flags, store);
+	if (r < 0)
+		return command_fail(r);
+	for (int role = 0; role < HOME_ROLE_MAX; role++) {
+		r = maintenance_ask(home, (enum home_role)role, "reload", "", "reloading", text);
+		found += r != NOT_FOUND;
+		if (r == 0)
+			(void)printf("%s: uses %s\n", maintenance_name((enum home_role)role), text);
+		else if (r < 0)
+			status = command_fail(r);
+	}
+	r = reload_serve(home);
+	if (r < 0)
+		status = command_fail(err_add(r, "kinf-serve"));
+	if (found || r != NOT_FOUND)
+		return status;
+	return reload_fail(&flags, home_path(home));
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Backups as tar files (ustar): a store's directory, which tar(1) can read as well. */
+#ifndef COMMAND_TAR_H
+#define COMMAND_TAR_H
+
+#include <stdint.h>
+
+typedef int tar_progress_fn(void *arg, uint64_t bytes);
+
+/* Writes the store in DIRECTORY_FD to FD. */
+int tar_write(int directory_fd, int fd, tar_progress_fn *progress, void *arg);
+/* Reads such a file from FD into DIRECTORY_FD, which is empty. Any other content is refused: names, kinds and sizes are
+ * checked. */
+int tar_read(int fd, int directory_fd, tar_progress_fn *progress, void *arg);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The progress of long work on a terminal: one line of standard error, rewritten at most ten times a
+ * second, and removed at the end:
+ *
+ *	verifying: 12500 of 20000 records
+ *
+ * Nothing is shown if standard error is not a terminal.
+ */
+#ifndef COMMAND_TICKER_H
+#define COMMAND_TICKER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct ticker {
+	const char *what; /* "verifying" */
+	uint64_t shown_ns;
+	bool shown;
+};
+
+/* TOTAL 0: it is not known. */
+void ticker_show(struct ticker *ticker, uint64_t done, uint64_t total, const char *unit);
+/* Removes the line; before anything else is printed to standard error, and at the end. */
+void ticker_clear(struct ticker *ticker);
+
+#endif

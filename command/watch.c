@@ -1,0 +1,541 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kinf watch FEED: the items of a follower (store/read/follow.h), filtered and printed, one line
+ * each.
+ *
+ * The watch group: watch.c follows the feed and keeps the cursor, watch_print.c formats an event.
+ *
+ * A cursor never covers a line that the consumer has not got: it is written only after SYNC, and
+ * only after the output was flushed. It is written when nothing is happening, or when enough was
+ * printed since the last time. A position that moved without a line (all filtered out) is also
+ * written now and then, so that the journal need not keep history for this watch.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "command/command.h"
+#include "command/outlet.h"
+#include "command/watch_print.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/failpoint.h"
+#include "reader/filter.h"
+#include "reader/handle.h"
+#include "store/read/cursor_claim.h"
+#include "store/read/follow.h"
+
+#define WAIT_MS        200 /* between two checks for signals while nothing happens */
+#define SIGNALS_EVERY  64  /* items between two checks for signals */
+#define FLUSH_BYTES    (64 << 10)
+#define SAVE_ITEMS     1000 /* the cursor is written after so many lines, or: */
+#define SAVE_NS        (50 * UINT64_C(1000000))    /* after a line, when nothing follows */
+#define SAVE_BUSY_NS   (1000 * UINT64_C(1000000))  /* after a line, while more lines follow */
+#define SAVE_SILENT_NS (5000 * UINT64_C(1000000))  /* when only the position has moved */
+#define SAVE_AGAIN_NS  (60000 * UINT64_C(1000000)) /* when nothing has: an old cursor expires */
+#define FEEDS_NS       (1000 * UINT64_C(1000000))  /* between two checks for more feeds */
+#define REPAIR_NS      (60000 * UINT64_C(1000000)) /* damaged data is waited for so long at most */
+
+struct watch_args {
+	struct query_args query;
+	const char *output, *cursor;
+	uint64_t count;
+	bool old, no_initial, types, watch;
+};
+
+#define AT(field) offsetof(struct watch_args, field)
+
+static const struct option_spec watch_options[] = {
+	{'o', "output", OPTION_TEXT, AT(output), "FORMAT", "table, wide, name, json or yaml",
+		"table|wide|name|json|yaml"},
+	{0, "output-watch-events", OPTION_FLAG, AT(types), NULL,
+		"table and name: print the type of each event also"},
+	{0, "no-initial", OPTION_FLAG, AT(no_initial), NULL, "begin with the changes from now on"},
+	{0, "watch-only", OPTION_FLAG, AT(no_initial), NULL, "the same, as kubectl calls it"},
+	{'w', "watch", OPTION_FLAG, AT(watch), NULL,
+		"does nothing here: 'kinf get -w' is this command"},
+	{0, "old", OPTION_FLAG, AT(old), NULL, "json: print the state before a change also"},
+	{0, "cursor", OPTION_TEXT, AT(cursor), "CURSOR",
+		"go on after the last line that a watch with this cursor printed, once one has printed all objects that "
+		"existed; after kill -9 its last lines may come again, with the same event numbers; a cursor has one "
+		"follower at a time"},
+	{0, "count", OPTION_NUMBER, AT(count), "N", "end after N objects were printed"},
+};
+
+struct watching {
+	struct watch_args args;
+	const char *feed;
+	struct kinf *kinf;
+	struct store *store; /* KINF's */
+	struct filter filter;
+	struct buf fields; /* the field selector, with the name that is asked for */
+	struct watch_print print;
+	struct outlet out;
+	bool described;      /* PRINT knows what the feed looks like */
+	bool waiting_noted;  /* a note said that there is nothing to read yet */
+	uint64_t damaged_ns; /* since then what comes next is damaged; 0: it is not */
+	struct cursor_claim claim; /* on the cursor */
+	struct follow *follow;
+	uint32_t *feeds;     /* the ids that FOLLOW follows */
+	size_t n_feeds;
+	uint8_t journal[16]; /* the uuid of the journal that these ids belong to */
+	uint64_t feeds_ns;   /* when they were read */
+	uint64_t printed;    /* objects, ever */
+	unsigned turns;      /* of the loop */
+	/* Since the cursor was written: */
+	struct follow_position *saved;
+	size_t n_saved;
+	uint64_t saved_ns;   /* last decision whether to write it */
+	uint64_t written_ns; /* last write */
+	uint64_t items;
+};
+
+/* ---- the feeds that the name stands for ------------------------------------------------------ */
+
+/* Returns whether FEED can hold objects of the namespace that is asked for. */
+static bool watch_matches(const struct watching *w, const struct snapshot_feed *feed)
+{
+	const char *only = feed->definition.namespace_;
+	const char *wanted = w->filter.query.namespace_;
+
+	return !*only || !wanted || strcmp(only, wanted) == 0;
+}
+
+/* Reads ids and indexes of the feeds from one snapshot; the first time also what a name looks
+ * like. Returns 0; AGAIN: there is nothing to follow yet. */
+static int watch_find_feeds(struct watching *w)
+{
+	CLEANUP(kinf_snapshot_close) struct kinf_snapshot *snapshot = NULL;
+	AUTO_FREE struct snapshot_feed *feeds = NULL;
+	struct kinf_feed_info info;
+	size_t n, kept = 0;
+	int r = kinf_snapshot_open(w->kinf, &snapshot);
+
+	if (r == 0)
+		r = snapshot_feeds(snapshot->snapshot, w->feed, &feeds, &n);
+	if (r != 0)
+		return r;
+	for (size_t i = 0; i < n; i++)
+		if (watch_matches(w, &feeds[i]))
+			feeds[kept++] = feeds[i];
+	r = filter_find_indexes(&w->filter, snapshot->snapshot, feeds, kept);
+	if (r == AGAIN)
+		return kinf_outcome(w->kinf, r, "the index has not taken this feed yet");
+	if (r != 0)
+		return r;
+	free(w->feeds);
+	w->n_feeds = 0;
+	w->feeds = calloc(kept + 1, sizeof(*w->feeds));
+	if (!w->feeds)
+		return err_set(-ENOMEM, "allocating the ids of the feeds");
+	for (size_t i = 0; i < kept; i++)
+		w->feeds[w->n_feeds++] = feeds[i].definition.id;
+	memcpy(w->journal, snapshot_uuid(snapshot->snapshot), sizeof(w->journal));
+	w->feeds_ns = proc_monotonic_ns();
+	if (w->described)
+		return 0;
+	err_ignore(command_note_state(snapshot, w->feed, w->args.query.namespace_, 0), "following reports what is wrong");
+	r = command_first_feed(snapshot, w->feed, &info);
+	if (r < 0)
+		return r;
+	r = watch_print_begin(&w->print, snapshot, &info, !w->args.query.namespace_);
+	w->described = r == 0;
+	return r;
+}
+
+/* Returns GONE if the name stands for a listed feed that is not followed: the configuration may add
+ * a namespace to a name. The follower itself reports a feed that goes away. */
+static int watch_check_feeds(struct watching *w)
+{
+	CLEANUP(kinf_snapshot_close) struct kinf_snapshot *snapshot = NULL;
+	const struct feed_set *set;
+	uint64_t now = proc_monotonic_ns();
+
+	if (now - w->feeds_ns < FEEDS_NS)
+		return 0;
+	w->feeds_ns = now;
+	int r = kinf_snapshot_open(w->kinf, &snapshot);
+	if (r == 0)
+		r = feed_set_get(snapshot, w->feed, &set);
+	err_ignore(r, "following meets the same failure and reports it");
+	for (size_t i = 0; r == 0 && i < set->n; i++) {
+		bool followed = !set->feeds[i].visible || !watch_matches(w, &set->feeds[i]);
+
+		for (size_t k = 0; k < w->n_feeds; k++)
+			followed |= w->feeds[k] == set->feeds[i].definition.id;
+		if (!followed)
+			return GONE;
+	}
+	return 0;
+}
+
+/* ---- the cursor ------------------------------------------------------------------------------ */
+
+/* Flushes the output, then writes the cursor. */
+static int watch_save(struct watching *w)
+{
+	const struct follow_position *positions;
+	int r = watch_print_settle(&w->print, &w->out.text);
+
+	if (r == 0)
+		r = outlet_flush(&w->out);
+	w->items = 0;
+	w->saved_ns = proc_monotonic_ns();
+	if (r < 0 || !w->args.cursor || !follow_synced(w->follow))
+		return r;
+	size_t n = follow_positions(w->follow, &positions);
+	bool moved =
+		n != w->n_saved || (n && memcmp(positions, w->saved, n * sizeof(*positions)) != 0);
+	if (!moved && w->saved_ns - w->written_ns < SAVE_AGAIN_NS)
+		return 0;
+	r = cursor_save(store_home(w->store), w->args.cursor, follow_uuid(w->follow), positions, n);
+	if (r < 0)
+		return r;
+	w->written_ns = w->saved_ns;
+	if (w->n_saved != n) {
+		free(w->saved);
+		w->saved = calloc(n + 1, sizeof(*w->saved));
+		w->n_saved = w->saved ? n : 0; /* without memory the cursor is written more often */
+	}
+	if (w->n_saved)
+		memcpy(w->saved, positions, n * sizeof(*positions));
+	return 0;
+}
+
+/* ---- items ----------------------------------------------------------------------------------- */
+
+static int watch_event(struct watching *w, const struct watch_print_event *event)
+{
+	w->items++;
+	if (event->object)
+		w->printed++;
+	return watch_print(&w->print, event, &w->out.text);
+}
+
+/* Prints a change as a consumer sees it who knows only objects that pass the filter: WAS and IS say
+ * whether the state before and the state after pass. */
+static int watch_change(struct watching *w, const struct follow_item *item)
+{
+	bool deleted = item->record.type == RECORD_DELETED;
+	int was = item->old.seq ? filter_accepts(&w->filter, &item->old) : NOT_FOUND;
+	int is = deleted ? NOT_FOUND : filter_accepts(&w->filter, &item->record);
+
+	if (was < 0 || is < 0)
+		return was < 0 ? was : is;
+	if (was != FOUND && is != FOUND)
+		return 0;
+	struct watch_print_event event = {
+		.type = was != FOUND ? "ADDED" : is == FOUND ? "MODIFIED" : "DELETED",
+		.event = item->seq,
+		.object = &item->record,
+		.old = was == FOUND && w->args.old ? &item->old : NULL,
+		.final_state_unknown = (item->record.flags & RECORD_FINAL_STATE_UNKNOWN) != 0,
+	};
+	/* An object that left the filter, or whose last state is unknown, is shown as it was
+	 * before. */
+	if (is != FOUND && (!deleted || !item->record.body.size))
+		event.object = &item->old;
+	return watch_event(w, &event);
+}
+
+/* Returns 0, LAPPED, or an error. */
+static int watch_item(struct watching *w, const struct follow_item *item)
+{
+	struct watch_print_event event = {
+		.type = "ADDED", .event = item->seq, .initial = true, .object = &item->record};
+	const struct follow_position *positions;
+	int r;
+
+	switch (item->kind) {
+	case FOLLOW_INITIAL:
+		r = filter_accepts(&w->filter, &item->record);
+		return r == FOUND ? watch_event(w, &event) : r < 0 ? r : 0;
+	case FOLLOW_CHANGE:
+		return watch_change(w, item);
+	case FOLLOW_SYNC:
+		/* Its event number is that of the last change in the initial state. */
+		event = (struct watch_print_event){.type = "SYNC"};
+		for (size_t i = follow_positions(w->follow, &positions); i-- > 0;)
+			if (positions[i].seq > event.event)
+				event.event = positions[i].seq;
+		return watch_event(w, &event);
+	default:
+		return LAPPED;
+	}
+}
+
+/* As watch_item(). Text of an item whose bytes were taken away meanwhile is dropped. */
+static int watch_take(struct watching *w, const struct follow_item *item)
+{
+	size_t size = w->out.text.size;
+	uint64_t printed = w->printed;
+	int r = follow_checked(w->follow, watch_item(w, item));
+
+	if (r == ERR_SNAPSHOT_EXPIRED && w->out.text.size > size) {
+		w->out.text.size = size;
+		w->printed = printed;
+	}
+	return r;
+}
+
+/* ---- following ------------------------------------------------------------------------------- */
+
+/* Takes what is left of the initial state if all objects of it are printed: only then a cursor is valid. An object that is left
+ * is given again to the next watch. */
+static int watch_complete(struct watching *w)
+{
+	struct follow_item item;
+	int r = 0;
+
+	while (r == 0 && !follow_synced(w->follow) && !outlet_ended(&w->out)) {
+		r = follow_next(w->follow, &item);
+		if (r != FOUND)
+			break;
+		if (item.kind == FOLLOW_INITIAL) {
+			r = filter_accepts(&w->filter, &item.record);
+			r = r == FOUND ? END : r == NOT_FOUND ? 0 : r;
+		} else {
+			r = watch_take(w, &item);
+		}
+	}
+	return r < 0 ? r : 0;
+}
+
+/* Waits for damaged data, R, which the store's daemons store again, and says so in a note; at most for REPAIR_NS, and only while both
+ * run. Returns AGAIN; R: it is not waited for. */
+static int watch_await_repair(struct watching *w, int r)
+{
+	const struct home *home = store_home(w->store);
+	uint64_t now = proc_monotonic_ns();
+
+	if (store_is_copy(w->store) || !home_role_holder(home, HOME_REFLECTOR) || !home_role_holder(home, HOME_PROCESSOR) ||
+		(w->damaged_ns && now - w->damaged_ns > REPAIR_NS))
+		return r;
+	if (!w->damaged_ns) {
+		(void)fprintf(stderr, "note: %s: %s; the daemons store again what the API server still has, and what comes after it waits\n", w->feed,
+			err_text(r));
+		w->damaged_ns = now;
+	}
+	err_forget();
+	const struct timespec pause = {.tv_nsec = WAIT_MS * 1000000L};
+	(void)nanosleep(&pause, NULL); /* a signal ends it early */
+	return AGAIN;
+}
+
+/* Returns END: a signal came, or everything is printed; GONE, LAPPED: start again with a new
+ * follower; errors. */
+static int watch_follow(struct watching *w)
+{
+	struct follow_item item;
+	bool idle = false;
+
+	while (w->printed < w->args.count) {
+		/* Checking for signals costs a system call. */
+		if (idle || w->turns++ % SIGNALS_EVERY == 0 ? outlet_ended(&w->out) : w->out.ended)
+			break;
+		int r = follow_next(w->follow, &item);
+		if (r == ERR_CORRUPT)
+			r = watch_await_repair(w, r);
+		else if (r == FOUND)
+			w->damaged_ns = 0;
+		idle = r == AGAIN;
+		if (r == FOUND)
+			r = watch_take(w, &item);
+		else if (!idle)
+			return r;
+		if (r != 0 && !idle)
+			return r;
+		uint64_t limit = !w->items ? SAVE_SILENT_NS : idle ? SAVE_NS : SAVE_BUSY_NS;
+		r = 0;
+		if (proc_monotonic_ns() - w->saved_ns >= limit || w->items >= SAVE_ITEMS) {
+			r = watch_save(w);
+		} else if (idle || w->out.text.size >= FLUSH_BYTES) {
+			r = idle ? watch_print_settle(&w->print, &w->out.text) : 0;
+			if (r == 0)
+				r = outlet_flush(&w->out);
+		}
+		if (r == 0 && idle)
+			r = watch_check_feeds(w);
+		if (r != 0)
+			return r;
+		if (idle)
+			(void)follow_wait(w->follow, WAIT_MS);
+	}
+	int r = w->args.cursor && w->args.count > 0 && w->printed >= w->args.count ? watch_complete(w) : 0;
+	if (r == 0)
+		r = watch_save(w);
+	return r < 0 ? r : END;
+}
+
+/* Makes the follower; after a lapse, one that begins with all objects. Returns LAPPED if the cursor
+ * is of other feeds. */
+static int watch_begin(struct watching *w, bool lapsed)
+{
+	CLEANUP(cursor_release) struct cursor_file cursor = {.n = 0};
+	struct follow_options options = {
+		.no_initial = w->args.no_initial && !lapsed, .journal = w->journal};
+
+	if (w->args.cursor && !lapsed) {
+		int r = cursor_load_own(store_home(w->store), w->args.cursor, &cursor);
+
+		if (r < 0)
+			return r;
+		if (r == FOUND) {
+			if (!cursor_is_of(&cursor, w->feeds, w->n_feeds))
+				return LAPPED;
+			options.from = cursor.positions;
+			options.n_from = cursor.n;
+			options.from_uuid = cursor.uuid;
+		}
+	}
+	w->saved_ns = proc_monotonic_ns();
+	return follow_new(w->store, w->feeds, w->n_feeds, &options, &w->follow);
+}
+
+/* After a lapse of one feed all feeds of the name are given again, and LAPPED is printed once: so
+ * "an object that is not repeated does not exist" holds for the whole output. */
+static int watch_loop(struct watching *w)
+{
+	bool lapsed = false;
+
+	while (!outlet_ended(&w->out)) {
+		int r = watch_find_feeds(w);
+
+		if (r == AGAIN) {
+			if (!w->waiting_noted)
+				(void)fprintf(stderr, "note: %s: nothing to read yet, waiting: %s\n", w->feed, kinf_error(w->kinf));
+			w->waiting_noted = true;
+			struct timespec pause = {.tv_nsec = WAIT_MS / 4 * 1000000L};
+			(void)nanosleep(&pause, NULL); /* a signal ends it early */
+			continue;
+		}
+		if (r == 0)
+			r = failpoint_pass(FAILPOINT_WATCH_FEEDS);
+		if (r == 0)
+			r = watch_begin(w, lapsed);
+		if (r == 0)
+			r = watch_follow(w);
+		/* It was stopped for minutes in the middle of a pass. */
+		if (r == ERR_SNAPSHOT_EXPIRED && w->follow && !store_is_copy(w->store)) {
+			err_ignore(r, "all objects are given again");
+			r = LAPPED;
+		}
+		if (r != GONE && r != LAPPED)
+			return r;
+		lapsed = true;
+		follow_free(&w->follow);
+		if (w->print.format != WATCH_JSON)
+			(void)fprintf(stderr,
+				"note: %s: the store no longer keeps the history that is "
+				"needed here; a new initial state follows\n",
+				w->feed);
+		r = watch_event(w, &(struct watch_print_event){.type = "LAPPED"});
+		if (r < 0)
+			return r;
+	}
+	return END;
+}
+
+static void watch_release(struct watching *w)
+{
+	cursor_unclaim(&w->claim);
+	follow_free(&w->follow);
+	sheet_release(&w->print.sheet);
+	option_texts_release(&w->print.sheet_args.labels);
+	buf_release(&w->fields);
+	filter_release(&w->filter);
+	outlet_release(&w->out);
+	kinf_close(&w->kinf);
+	free(w->feeds);
+	free(w->saved);
+	option_texts_release(&w->args.query.index);
+}
+
+/* Reads FEED [NAME] or FEED/NAME; NAME may begin with a namespace. */
+static int watch_operands(struct watching *w, char *feed, char *name)
+{
+	char *slash = strchr(feed, '/');
+	const char *p;
+
+	w->feed = feed;
+	if (strchr(feed, ','))
+		return err_say(ERR_SYNTAX, "'%s': watch one feed at a time, as kubectl does", feed);
+	if (slash && name)
+		return err_say(
+			ERR_SYNTAX, "'%s' and '%s': write FEED NAME or FEED/NAME", feed, name);
+	if (slash) {
+		*slash = '\0';
+		name = slash + 1;
+	}
+	if (!name)
+		return 0;
+	int r = command_cut_name(&name, &w->args.query.namespace_);
+	if (r < 0)
+		return r;
+	if (!*name)
+		return err_say(ERR_SYNTAX, "a name is empty");
+	buf_str(&w->fields, "metadata.name=");
+	for (p = name; *p; p++) {
+		buf_str(&w->fields, strchr("\\,=", *p) ? "\\" : "");
+		buf_byte(&w->fields, (uint8_t)*p);
+	}
+	if (w->args.query.fields)
+		buf_printf(&w->fields, ",%s", w->args.query.fields);
+	w->args.query.fields = buf_cstr(&w->fields);
+	return buf_error(&w->fields);
+}
+
+int command_watch(int argc, char **argv)
+{
+	CLEANUP(watch_release) struct watching w = {.args = {.count = UINT64_MAX}, .out = {.signals = -1}};
+	struct config_flags flags = {0};
+	struct kinf_query query;
+	int first;
+	const struct options_group groups[] = {
+		query_options(&w.args.query),
+		{"Options", watch_options, ARRAY_SIZE(watch_options), &w.args},
+		sheet_options(&w.print.sheet_args),
+		config_common_options(&flags),
+	};
+	const struct options options = {"kinf watch", "FEED [NAME] | FEED/NAME",
+		"Prints the objects that exist, then every change. With -o json one object a line: SYNC marks "
+		"the end of the initial state, LAPPED the beginning of a new one.",
+		groups, ARRAY_SIZE(groups), false};
+	int r = options_parse(&options, argc, argv, &first);
+
+	if (r == 0 && argc - first != 1 && argc - first != 2)
+		r = options_bad(&options, "write one feed; 'kinf status' lists them");
+	if (r == 0)
+		r = watch_operands(&w, argv[first], argc - first == 2 ? argv[first + 1] : NULL);
+	if (r != 0)
+		return command_usage(&options, r);
+	AUTO_FREE struct kinf_term *terms = calloc(w.args.query.index.n + 1, sizeof(*terms));
+	if (!terms)
+		return command_fail(err_set(-ENOMEM, "allocating the terms of --index"));
+	r = query_from_args(&w.args.query, w.feed, terms, &query);
+	if (r == 0)
+		r = watch_format(w.args.output, &w.print.format);
+	if (r == 0)
+		r = filter_init(&w.filter, &query);
+	if (r == 0 && w.args.cursor)
+		r = cursor_check_name(w.args.cursor);
+	w.print.types = w.args.types;
+	if (r < 0)
+		return command_usage(&options, r);
+	if (command_open(&flags, &w.kinf) < 0)
+		return PROC_FAILED;
+	w.store = w.kinf->store;
+	r = outlet_init(&w.out);
+	if (r == 0 && w.args.cursor)
+		r = cursor_claim(store_home(w.store), w.args.cursor, &w.claim);
+	if (r == 0)
+		r = watch_loop(&w);
+	if (r == END)
+		return PROC_OK;
+	if (r == -EPIPE || r == -EINTR) /* the consumer is gone: nothing to say */
+		return PROC_FAILED;
+	(void)kinf_result(w.kinf, r);
+	return command_fail_feed(w.kinf, w.feed, r);
+}

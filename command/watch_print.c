@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "command/watch_print.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/value/json.h"
+#include "common/value/omit.h"
+#include "common/value/sort.h"
+#include "common/value/yaml.h"
+#include "print/print.h"
+#include "reader/handle.h"
+
+static const char *const watch_formats[WATCH_FORMAT_MAX] = {"table", "wide", "name", "json", "yaml"};
+
+int watch_format(const char *text, enum watch_format *ret_format)
+{
+	*ret_format = WATCH_TABLE;
+	if (!text)
+		return 0;
+	for (int i = 0; i < WATCH_FORMAT_MAX; i++)
+		if (strcmp(text, watch_formats[i]) == 0) {
+			*ret_format = (enum watch_format)i;
+			return 0;
+		}
+	return err_say(ERR_SYNTAX, "output '%s': allowed are table, wide, name, json, yaml", text);
+}
+
+int watch_print_begin(struct watch_print *print, struct kinf_snapshot *snapshot,
+	const struct kinf_feed_info *info, bool namespaces)
+{
+	sheet_singular(info, print->singular, sizeof(print->singular));
+	print->sheet = (struct sheet){.args = &print->sheet_args,
+		.wide = print->format == WATCH_WIDE,
+		.namespaces = namespaces,
+		.events = print->types};
+	return sheet_begin(&print->sheet, snapshot, info);
+}
+
+static int watch_print_json(const struct watch_print_event *event, struct buf *out)
+{
+	int r = 0;
+
+	buf_printf(out, "{\"type\":\"%s\"", event->type);
+	if (event->event)
+		buf_printf(out, ",\"event\":%" PRIu64, event->event);
+	buf_str(out, event->initial ? ",\"initial\":true" : "");
+	buf_str(out, event->final_state_unknown ? ",\"finalStateUnknown\":true" : "");
+	if (event->object) {
+		buf_str(out, ",\"object\":");
+		r = json_write(event->object->body, 0, out);
+	}
+	if (r == 0 && event->old) {
+		buf_str(out, ",\"old\":");
+		r = json_write(event->old->body, 0, out);
+	}
+	buf_str(out, "}\n");
+	return r < 0 ? r : buf_error(out);
+}
+
+/* Appends the object as a YAML document, without managed fields, as kubectl does. */
+static int watch_print_yaml(
+	struct watch_print *print, const struct watch_print_event *event, struct buf *out)
+{
+	CLEANUP(buf_release) struct buf less = BUF_INIT, sorted = BUF_INIT;
+
+	if (!event->object)
+		return 0;
+	struct bytes body = event->object->body;
+	int r = omit_member(body, "metadata", "managedFields", &less);
+	if (r >= 0)
+		r = value_sort(r == FOUND ? buf_bytes(&less) : body, VALUE_ORDER_YAML, &sorted);
+	if (r < 0)
+		return r;
+	buf_str(out, print->more ? "---\n" : "");
+	print->more = true;
+	return yaml_write(buf_bytes(&sorted), false, out);
+}
+
+int watch_print(struct watch_print *print, const struct watch_print_event *event, struct buf *out)
+{
+	struct kinf_object object = {0};
+
+	if (print->format == WATCH_JSON)
+		return watch_print_json(event, out);
+	if (print->format == WATCH_YAML)
+		return watch_print_yaml(print, event, out);
+	/* kubectl has no row for the end of the initial state. */
+	if (!event->object && (!print->types || strcmp(event->type, "SYNC") == 0))
+		return 0;
+	if (event->object)
+		object_from_record(event->object, &object);
+	if (print->format == WATCH_NAME) {
+		buf_str(out, print->types ? event->type : "");
+		if (event->object)
+			buf_printf(out, "%s%s/%.*s", print->types ? " " : "", print->singular,
+				BYTES_ARG(print_name(&object)));
+		buf_byte(out, '\n');
+		return buf_error(out);
+	}
+	return sheet_row(&print->sheet, event->type, event->object ? &object : NULL, out);
+}
+
+int watch_print_settle(struct watch_print *print, struct buf *out)
+{
+	return print->format <= WATCH_WIDE ? sheet_settle(&print->sheet, out) : 0;
+}

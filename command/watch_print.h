@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Formats the events of kinf watch, one line each; as YAML the objects. */
+#ifndef COMMAND_WATCH_PRINT_H
+#define COMMAND_WATCH_PRINT_H
+
+#include "print/sheet.h"
+#include "reader/kinf.h"
+#include "store/journal/journal.h"
+
+enum watch_format { WATCH_TABLE, WATCH_WIDE, WATCH_NAME, WATCH_JSON, WATCH_YAML, WATCH_FORMAT_MAX };
+
+/* Sets *RET_FORMAT to the format that TEXT names, the table if TEXT is NULL. Returns 0 or
+ * ERR_SYNTAX. */
+int watch_format(const char *text, enum watch_format *ret_format);
+
+struct watch_print_event {
+	const char *type; /* ADDED, MODIFIED, DELETED, SYNC, LAPPED */
+	uint64_t event;
+	bool initial, final_state_unknown;
+	const struct record *object; /* NULL: an event without one */
+	const struct record *old;    /* NULL: not asked for, or there is none */
+};
+
+struct watch_print {
+	enum watch_format format;
+	bool types; /* table and name: print the type, and SYNC and LAPPED also */
+	bool more;  /* YAML: a document was printed */
+	char singular[256];
+	struct sheet_args sheet_args;
+	struct sheet sheet;
+};
+
+/* Prepares for the objects of a feed of SNAPSHOT like INFO. NAMESPACES: a table has a column of
+ * them. Returns: 0, errors. */
+int watch_print_begin(struct watch_print *print, struct kinf_snapshot *snapshot,
+	const struct kinf_feed_info *info, bool namespaces);
+/* Appends EVENT to OUT. */
+int watch_print(struct watch_print *print, const struct watch_print_event *event, struct buf *out);
+/* Appends the rows that were held back until the widths of their columns were known. */
+int watch_print_settle(struct watch_print *print, struct buf *out);
+
+#endif

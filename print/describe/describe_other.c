@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Events of an object, and objects without a layout of their own: all their fields. */
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/array.h"
+#include "common/cleanup.h"
+#include "common/timestamp.h"
+#include "common/value/selector.h"
+#include "print/describe/describe_internal.h"
+#include "print/table/display.h"
+
+/* ---- events ------------------------------------------------------------------------------------ */
+
+struct event_row {
+	int64_t last_ns; /* its lastTimestamp, by which kubectl orders them; 0: it has none */
+	struct value event;
+};
+
+struct event_rows {
+	struct event_row *items;
+	size_t n, room;
+};
+
+static int64_t event_time(struct describe *d, const char *path)
+{
+	int64_t ns;
+
+	return timestamp_parse(describe_get(d, path), &ns) ? ns : 0;
+}
+
+/* Events are kept as values in the mapped store until the snapshot ends. */
+static void event_add(struct describe *d, void *arg)
+{
+	struct event_rows *rows = arg;
+	struct event_row row = {.last_ns = event_time(d, "lastTimestamp"), .event = d->here};
+
+	int r = ARRAY_ADD(rows->items, rows->n, rows->room, row, "the events of an object");
+	describe_note(d, r);
+}
+
+static int event_compare(const void *a, const void *b)
+{
+	const struct event_row *x = a, *y = b;
+
+	return (x->last_ns > y->last_ns) - (x->last_ns < y->last_ns);
+}
+
+/* "5m (x3 over 10m)" of the event d->here. */
+static void event_put_age(struct describe *d)
+{
+	const char *first = describe_is_empty(d, "eventTime") ? "firstTimestamp" : "eventTime";
+	const char *count = NULL, *last = NULL;
+	struct value series;
+	char line[128];
+	int level = d->level;
+
+	if (describe_find(d, "series", &series)) {
+		count = "series.count";
+		last = "series.lastObservedTime";
+	} else if (printer_integer(&d->row, &d->here, "count") > 1) {
+		count = "count";
+		last = "lastTimestamp";
+	}
+	if (count)
+		(void)snprintf(line, sizeof(line), "{%s:since|<unknown>} (x{%s} over {%s:since|<unknown>})", last, count,
+			first);
+	else
+		(void)snprintf(line, sizeof(line), "{%s:since|<unknown>}", first);
+	d->level = 0;
+	describe_template(d, line);
+	d->level = level;
+	if (d->row.text->size)
+		buf_truncate(d->row.text, d->row.text->size - 1); /* the end of the line */
+}
+
+static struct bytes event_trim(struct bytes text)
+{
+	while (text.size && isspace(*(const unsigned char *)text.data))
+		text = BYTES((const char *)text.data + 1, text.size - 1);
+	while (text.size && isspace(((const unsigned char *)text.data)[text.size - 1]))
+		text.size--;
+	return text;
+}
+
+static void event_put(struct describe *d)
+{
+	struct bytes path = describe_get(d, "involvedObject.fieldPath");
+
+	buf_str(d->row.text, "  ");
+	describe_text(d, describe_get(d, "type"));
+	buf_byte(d->row.text, '\t');
+	describe_text(d, describe_get(d, "reason"));
+	buf_byte(d->row.text, '\t');
+	event_put_age(d);
+	buf_byte(d->row.text, '\t');
+	describe_text(d, describe_get(d, describe_is_empty(d, "source.component") ? "reportingComponent"
+										   : "source.component"));
+	buf_byte(d->row.text, '\t');
+	describe_text(d, path);
+	buf_str(d->row.text, path.size ? ": " : "");
+	describe_text(d, event_trim(describe_get(d, "message")));
+	buf_byte(d->row.text, '\n');
+}
+
+/* Adds the events about the object, which their uid names; those about a node have its name there also. */
+static bool event_collect(struct describe *d, struct event_rows *rows)
+{
+	static const char *const paths[] = {"metadata.uid", "metadata.name"};
+	CLEANUP(buf_release) struct buf fields = BUF_INIT;
+	char in[256], id[256];
+	bool is_node = strcmp(d->object->resource, "nodes") == 0, known = true;
+	struct value mirror;
+
+	describe_copy(d, "metadata.namespace", in, sizeof(in));
+	for (int i = 0; known && i <= is_node; i++) {
+		describe_copy(d, paths[i], id, sizeof(id));
+		if (printer_find_key(&d->row, "metadata.annotations", "kubernetes.io/config.mirror", &mirror))
+			(void)snprintf(id, sizeof(id), "%.*s", BYTES_ARG(mirror.text));
+		buf_reset(&fields);
+		buf_str(&fields, "involvedObject.name=");
+		selector_put_field_value(describe_get(d, "metadata.name"), &fields);
+		buf_printf(&fields, ",involvedObject.uid=%s", id);
+		const char *text = buf_cstr(&fields);
+		if (buf_error(&fields) < 0)
+			d->error = buf_error(&fields);
+		known = describe_each_object(d, "events", in, NULL, text, event_add, rows);
+	}
+	return known;
+}
+
+void describe_events(struct describe *d)
+{
+	struct event_rows rows = {.n = 0};
+	struct value here = d->here;
+
+	if (event_collect(d, &rows)) {
+		if (rows.n)
+			qsort(rows.items, rows.n, sizeof(*rows.items), event_compare);
+		describe_template(d, rows.n ? "Events:\n  Type\tReason\tAge\tFrom\tMessage\n"
+					      "  ----\t------\t----\t----\t-------"
+					    : "Events:\t<none>");
+	}
+	for (size_t i = 0; i < rows.n; i++) {
+		d->here = rows.items[i].event;
+		event_put(d);
+	}
+	free(rows.items);
+	d->here = here;
+}
+
+/* ---- any object -------------------------------------------------------------------------------- */
+
+/* Appends the name of a field as a title: "lastTransitionTime" as "Last Transition Time", "podCIDR" as "Pod CIDR". A name
+ * with other characters than letters stays as it is. */
+static void any_put_title(struct describe *d, struct bytes name)
+{
+	static const char *const acronyms[] = {"api", "url", "uid", "guid"};
+	const char *p = name.data;
+	bool plain = name.size > 0;
+
+	for (size_t i = 0; i < name.size; i++)
+		plain &= isalpha((unsigned char)p[i]) || p[i] == '-';
+	if (!plain) {
+		describe_text(d, name);
+		return;
+	}
+	for (size_t i = 0, end; i < name.size; i = end) {
+		/* A word: capitals, or one letter of any case and small ones. */
+		for (end = i + 1; end < name.size; end++) {
+			bool was_upper = isupper((unsigned char)p[end - 1]), is_upper = isupper((unsigned char)p[end]);
+
+			if (p[end - 1] == '-' || p[end] == '-' || (is_upper && !was_upper) ||
+				(is_upper && end + 1 < name.size && islower((unsigned char)p[end + 1])))
+				break;
+		}
+		bool acronym = false;
+		for (size_t a = 0; a < ARRAY_SIZE(acronyms); a++)
+			acronym |= end - i == strlen(acronyms[a]) && strncasecmp(p + i, acronyms[a], end - i) == 0;
+		buf_str(d->row.text, i ? " " : "");
+		for (size_t c = i; c < end; c++)
+			buf_byte(d->row.text,
+				(uint8_t)(acronym || (c == i) ? toupper((unsigned char)p[c]) : (unsigned char)p[c]));
+	}
+}
+
+static void any_put_map(struct describe *d, int level, const struct value *map, bool is_metadata);
+
+static void any_put_scalar(struct describe *d, const struct value *value)
+{
+	char scratch[VALUE_SCRATCH];
+	struct bytes text;
+
+	if (value->type == VALUE_NIL)
+		buf_str(d->row.text, "<nil>");
+	else if (display_scalar(value, scratch, &text) == FOUND)
+		describe_text(d, text);
+	buf_byte(d->row.text, '\n');
+}
+
+static void any_put_list(struct describe *d, int level, const struct value *list)
+{
+	struct value_iter iter;
+	struct value item;
+
+	value_iter_init(&iter, list);
+	while (printer_next(&d->row, &iter, &item)) {
+		if (item.type == VALUE_MAP) {
+			any_put_map(d, level, &item, false);
+		} else {
+			describe_indent(d, level);
+			any_put_scalar(d, &item);
+		}
+	}
+}
+
+/* Those of metadata that are shown elsewhere, or to nobody. */
+static bool any_hides(struct bytes key)
+{
+	static const char *const keys[] = {"managedFields", "name", "namespace", "labels", "annotations"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+		if (bytes_equal(key, bytes_str(keys[i])))
+			return true;
+	return false;
+}
+
+/* Appends the members of MAP in the order of their names. */
+static void any_put_map(struct describe *d, int level, const struct value *map, bool is_metadata)
+{
+	struct value here = d->here;
+	struct describe_items all;
+
+	d->here = *map;
+	describe_items_at(d, "@", NULL, &all);
+	d->here = here;
+	for (size_t i = 0; i < all.n && level < VALUE_DEPTH_MAX; i++) {
+		const struct describe_item *item = &all.items[i];
+		bool is_root = level == 0 && map->start == d->row.object.start;
+
+		if (is_metadata && any_hides(item->key))
+			continue;
+		describe_indent(d, level);
+		any_put_title(d, item->key);
+		if (item->value.type == VALUE_MAP || item->value.type == VALUE_ARRAY) {
+			buf_str(d->row.text, ":\n");
+			if (item->value.type == VALUE_ARRAY)
+				any_put_list(d, level + 1, &item->value);
+			else
+				any_put_map(d, level + 1, &item->value,
+					is_root && bytes_equal(item->key, BYTES_LIT("metadata")));
+		} else {
+			buf_str(d->row.text, ":\t");
+			any_put_scalar(d, &item->value);
+		}
+	}
+	describe_items_release(&all);
+}
+
+void describe_fields(struct describe *d)
+{
+	struct value map = d->here;
+
+	any_put_map(d, 0, &map, false);
+}
+
+void describe_any(struct describe *d)
+{
+	static const struct describe_line names[] = {
+		{.line = "Name:\t{metadata.name}"},
+		{.line = "Namespace:\t{metadata.namespace}"},
+		{.line = "Labels:\t{metadata.labels:labels}"},
+		{.line = "Annotations:\t{metadata.annotations:annotations}"},
+		END_OF_LINES,
+	};
+
+	describe_lines(d, names);
+	describe_fields(d);
+	describe_events(d);
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Namespaces, ConfigMaps, Secrets, ServiceAccounts. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base64.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "print/describe/describe_internal.h"
+#include "print/redact.h"
+
+#define NAME   {.line = "Name:\t{metadata.name}"}, {.line = "Namespace:\t{metadata.namespace}"}
+#define LABELS {.line = "Labels:\t{metadata.labels:labels}"}, \
+	{.line = "Annotations:\t{metadata.annotations:annotations}"}
+#define LINES  (const struct describe_line[])
+
+/* ---- ConfigMaps and Secrets -------------------------------------------------------------------- */
+
+/* The lines of a value as they are. */
+static void config_map_value(struct describe *d)
+{
+	struct bytes text = describe_get(d, "@");
+	const char *next = text.data, *end = next + text.size;
+
+	do {
+		const char *stop = next < end ? memchr(next, '\n', (size_t)(end - next)) : NULL;
+		size_t size = (size_t)((stop ? stop : end) - next);
+
+		describe_text(d, BYTES(next, size));
+		buf_byte(d->row.text, '\n');
+		next += size + 1;
+	} while (next <= end);
+	buf_byte(d->row.text, '\n');
+}
+
+/* Appends how many bytes the value d->here, in base64, is of. */
+static void core_put_size(struct describe *d, const char *between)
+{
+	AUTO_FREE char *data = NULL;
+	struct bytes text = describe_get(d, "@");
+	size_t size = text.size;
+
+	err_ignore(base64_decode(text, &data, &size), "the size of the text is shown");
+	describe_text(d, d->key);
+	buf_printf(d->row.text, ":%s%zu bytes\n", between, size);
+}
+
+static void config_map_binary(struct describe *d)
+{
+	core_put_size(d, " ");
+}
+
+static void secret_value(struct describe *d)
+{
+	core_put_size(d, "\t");
+}
+
+static const struct describe_line config_map_lines[] = {
+	NAME,
+	LABELS,
+	{.line = ""},
+	{.line = "Data\n===="},
+	{.each = "data", .line = "{@key}:\n----", .fn = config_map_value},
+	{.line = ""},
+	{.line = "BinaryData\n===="},
+	{.each = "binaryData", .fn = config_map_binary},
+	{.line = ""},
+	{.fn = describe_events},
+	END_OF_LINES,
+};
+
+/* kubectl prints the tokens of service accounts; here no value is shown. */
+static const struct describe_line secret_lines[] = {
+	NAME,
+	LABELS,
+	{.line = ""},
+	{.line = "Type:\t{type}"},
+	{.line = ""},
+	{.line = "Data\n===="},
+	{.each = "data", .fn = secret_value},
+	END_OF_LINES,
+};
+
+/* ---- service accounts -------------------------------------------------------------------------- */
+
+static void account_pull_secrets(struct describe *d)
+{
+	struct value_iter iter = printer_items(&d->row, &d->here, "imagePullSecrets");
+	struct value secret;
+	bool some = false;
+
+	for (; printer_next(&d->row, &iter, &secret); some = true) {
+		buf_str(d->row.text, some ? "                   \t" : "Image pull secrets:\t");
+		describe_text(d, printer_text(&d->row, &secret, "name"));
+		buf_byte(d->row.text, '\n');
+	}
+	buf_str(d->row.text, some ? "" : "Image pull secrets:\t<none>\n");
+}
+
+static const struct describe_line account_lines[] = {
+	NAME, LABELS, {.fn = account_pull_secrets}, {.fn = describe_events}, END_OF_LINES};
+
+/* ---- namespaces -------------------------------------------------------------------------------- */
+
+struct namespace_parts {
+	const struct describe_line *lines;
+	const char *heading;
+	size_t n;
+};
+
+/* "limits.cpu  100m  2": the key is d->key, the hard limit d->here, and what is used in the status of the quota. */
+static void quota_resource(struct describe *d)
+{
+	struct value used, map;
+	bool known = printer_find(&d->row, &d->second, "status.used", &map) && value_find(&map, d->key, &used) == FOUND;
+
+	describe_indent(d, 0);
+	describe_text(d, d->key);
+	buf_byte(d->row.text, '\t');
+	describe_text(d, known ? used.text : BYTES_LIT("0"));
+	buf_byte(d->row.text, '\t');
+	describe_text(d, describe_get(d, "@"));
+	buf_byte(d->row.text, '\n');
+}
+
+static const struct describe_line quota_lines[] = {
+	{.level = 1, .line = "Name:\t{metadata.name}"},
+	{.level = 1, .when = "spec.scopes", .line = "Scopes:\t{spec.scopes:commas}"},
+	{.line = "  Resource\tUsed\tHard\n  --------\t---\t---"},
+	{.each = "status.hard", .level = 1, .fn = quota_resource},
+	END_OF_LINES,
+};
+
+/* A line for each resource of the limit d->here: minimum, maximum, defaults, ratio; "-" for those that it lacks. */
+static void limit_resources(struct describe *d)
+{
+	static const char *const members[] = {"min", "max", "defaultRequest", "default", "maxLimitRequestRatio"};
+	struct describe_items all[ARRAY_SIZE(members)];
+	struct value map, value;
+
+	for (size_t m = 0; m < ARRAY_SIZE(members); m++)
+		describe_items_at(d, members[m], NULL, &all[m]);
+	for (size_t m = 0; m < ARRAY_SIZE(members); m++)
+		for (size_t i = 0; i < all[m].n; i++) {
+			struct bytes key = all[m].items[i].key;
+			bool earlier = false;
+
+			for (size_t e = 0; e < m; e++)
+				for (size_t k = 0; k < all[e].n; k++)
+					earlier |= bytes_equal(all[e].items[k].key, key);
+			if (earlier)
+				continue;
+			buf_byte(d->row.text, ' ');
+			describe_text(d, describe_get(d, "type"));
+			buf_byte(d->row.text, '\t');
+			describe_text(d, key);
+			for (size_t e = 0; e < ARRAY_SIZE(members); e++) {
+				bool known = describe_find(d, members[e], &map) && value_find(&map, key, &value) == FOUND;
+
+				buf_byte(d->row.text, '\t');
+				describe_text(d, known ? value.text : BYTES_LIT("-"));
+			}
+			buf_byte(d->row.text, '\n');
+		}
+	for (size_t m = 0; m < ARRAY_SIZE(members); m++)
+		describe_items_release(&all[m]);
+}
+
+static const struct describe_line limit_lines[] = {{.each = "spec.limits", .fn = limit_resources}, END_OF_LINES};
+
+static void namespace_add_part(struct describe *d, void *arg)
+{
+	struct namespace_parts *parts = arg;
+
+	buf_str(d->row.text, parts->n++ ? "" : parts->heading);
+	d->second = d->here;
+	d->has_second = true;
+	describe_lines(d, parts->lines);
+	d->has_second = false;
+}
+
+/* Quotas and limits of the namespace, if they are fed. */
+static void namespace_parts(struct describe *d)
+{
+	static const struct {
+		const char *resource, *none;
+		struct namespace_parts parts;
+	} kinds[] = {
+		{"resourcequotas", "No resource quota.\n", {quota_lines, "Resource Quotas\n", 0}},
+		{"limitranges", "No LimitRange resource.\n",
+			{limit_lines,
+				"Resource Limits\n Type\tResource\tMin\tMax\tDefault Request\tDefault Limit\t"
+				"Max Limit/Request Ratio\n ----\t--------\t---\t---\t---------------\t"
+				"-------------\t-----------------------\n",
+				0}},
+	};
+	char name[256];
+
+	describe_copy(d, "metadata.name", name, sizeof(name));
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		struct namespace_parts parts = kinds[i].parts;
+		size_t before = d->row.text->size;
+
+		buf_byte(d->row.text, '\n');
+		if (!describe_each_object(d, kinds[i].resource, name, NULL, NULL, namespace_add_part, &parts))
+			buf_truncate(d->row.text, before);
+		else if (!parts.n)
+			buf_str(d->row.text, kinds[i].none);
+	}
+}
+
+static const struct describe_line namespace_lines[] = {
+	{.line = "Name:\t{metadata.name}"},
+	LABELS,
+	{.line = "Status:\t{status.phase}"},
+	{.when = "status.conditions",
+		.line = "Conditions:\n  Type\tStatus\tLastTransitionTime\tReason\tMessage\n"
+			"  ----\t------\t------------------\t------\t-------"},
+	{.each = "status.conditions", .level = 1, .line = "{type}\t{status}\t{lastTransitionTime:time}\t{reason}\t{message}"},
+	{.fn = namespace_parts},
+	END_OF_LINES,
+};
+
+const struct describe_kind describe_kinds_core[] = {
+	{"configmaps", config_map_lines},
+	{"secrets", secret_lines},
+	{"serviceaccounts", account_lines},
+	{"namespaces", namespace_lines},
+	{0},
+};

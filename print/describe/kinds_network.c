@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Services and Ingresses, with the endpoints from EndpointSlices. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "print/describe/describe_internal.h"
+
+#define ENDPOINTS_SHOWN 3
+#define LINES		(const struct describe_line[])
+
+/* ---- endpoints --------------------------------------------------------------------------------- */
+
+struct network_endpoints {
+	struct bytes port; /* the name of one; its endpoints are listed, or those of slices without ports */
+	size_t n;
+	struct buf text;
+	bool exists; /* there is a slice */
+};
+
+/* Adds the addresses of the slice d->here that are ready, with PORT, if it is not NULL. */
+static void network_add_addresses(struct describe *d, struct network_endpoints *all, const struct value *port)
+{
+	struct value_iter iter = printer_items(&d->row, &d->here, "endpoints"), addresses;
+	struct value endpoint, address;
+	struct buf *out = &all->text;
+
+	while (printer_next(&d->row, &iter, &endpoint)) {
+		addresses = printer_items(&d->row, &endpoint, "addresses");
+		if (printer_is(&d->row, &endpoint, "conditions.ready", "false") ||
+			!printer_next(&d->row, &addresses, &address) || all->n++ >= ENDPOINTS_SHOWN)
+			continue;
+		bool is_v6 = port && address.text.size && memchr(address.text.data, ':', address.text.size);
+
+		buf_printf(out, "%s%s", all->n > 1 ? "," : "", is_v6 ? "[" : "");
+		buf_bytes_put(out, address.text);
+		buf_str(out, is_v6 ? "]" : "");
+		if (port)
+			buf_printf(out, ":%" PRId64, printer_integer(&d->row, port, "port"));
+	}
+}
+
+static void network_add_slice(struct describe *d, void *arg)
+{
+	struct network_endpoints *all = arg;
+	struct value_iter iter = printer_items(&d->row, &d->here, "ports");
+	struct value port;
+	bool some = false;
+
+	all->exists = true;
+	for (; printer_next(&d->row, &iter, &port); some = true)
+		if (bytes_equal(printer_text(&d->row, &port, "name"), all->port))
+			network_add_addresses(d, all, &port);
+	if (!some)
+		network_add_addresses(d, all, NULL);
+}
+
+/* Appends the endpoints of the port PORT of a service: "10.0.0.1:80,10.0.0.2:80 + 5 more...". Returns false if
+ * EndpointSlices are not fed. */
+static bool network_put_endpoints(struct describe *d, const char *in, const char *service, struct bytes port)
+{
+	CLEANUP(buf_release) struct buf selector = BUF_INIT;
+	struct network_endpoints all = {.port = port};
+
+	buf_printf(&selector, "kubernetes.io/service-name=%s", service);
+	describe_note(d, buf_error(&selector));
+	bool known = describe_each_object(
+		d, "endpointslices.discovery.k8s.io", in, buf_cstr(&selector), NULL, network_add_slice, &all);
+	if (known && !all.exists)
+		buf_str(d->row.text, "<none>");
+	describe_text(d, buf_bytes(&all.text));
+	if (all.n > ENDPOINTS_SHOWN)
+		buf_printf(d->row.text, " + %zu more...", all.n - ENDPOINTS_SHOWN);
+	describe_note(d, buf_error(&all.text));
+	buf_release(&all.text);
+	return known;
+}
+
+/* ---- services ---------------------------------------------------------------------------------- */
+
+static const struct describe_line service_port_lines[] = {
+	{.line = "Port:\t{name|<unset>}\t{port}/{protocol}"},
+	{.line = "TargetPort:\t{targetPort|0}/{protocol}"},
+	{.when = "appProtocol", .line = "AppProtocol:\t{appProtocol}"},
+	{.when = "nodePort", .line = "NodePort:\t{name|<unset>}\t{nodePort}/{protocol}"},
+	END_OF_LINES,
+};
+
+static void service_ports(struct describe *d)
+{
+	struct value here = d->here;
+	struct value_iter iter = printer_items(&d->row, &here, "spec.ports");
+	char name[256], in[256];
+
+	describe_copy(d, "metadata.name", name, sizeof(name));
+	describe_copy(d, "metadata.namespace", in, sizeof(in));
+	while (printer_next(&d->row, &iter, &d->here)) {
+		describe_lines(d, service_port_lines);
+		size_t line = d->row.text->size;
+		buf_str(d->row.text, "Endpoints:\t");
+		if (network_put_endpoints(d, in, name, describe_get(d, "name")))
+			buf_byte(d->row.text, '\n');
+		else
+			buf_truncate(d->row.text, line);
+	}
+	d->here = here;
+}
+
+static void service_balancers(struct describe *d)
+{
+	struct value here = d->here;
+	struct value_iter iter = printer_items(&d->row, &here, "status.loadBalancer.ingress");
+
+	for (bool some = false; printer_next(&d->row, &iter, &d->here); some = true) {
+		buf_str(d->row.text, some ? ", " : "LoadBalancer Ingress:\t");
+		describe_text(d, describe_get(d, describe_is_empty(d, "ip") ? "hostname" : "ip"));
+		if (!describe_is_empty(d, "ip") && !describe_is_empty(d, "ipMode")) {
+			buf_str(d->row.text, " (");
+			describe_text(d, describe_get(d, "ipMode"));
+			buf_byte(d->row.text, ')');
+		}
+	}
+	buf_byte(d->row.text, '\n');
+	d->here = here;
+}
+
+static const struct describe_line service_lines[] = {
+	{.line = "Name:\t{metadata.name}"},
+	{.line = "Namespace:\t{metadata.namespace}"},
+	{.line = "Labels:\t{metadata.labels:labels}"},
+	{.line = "Annotations:\t{metadata.annotations:annotations}"},
+	{.line = "Selector:\t{spec.selector:map}"},
+	{.line = "Type:\t{spec.type}"},
+	{.when = "spec.ipFamilyPolicy", .line = "IP Family Policy:\t{spec.ipFamilyPolicy}"},
+	{.line = "IP Families:\t{spec.ipFamilies:comma|<none>}"},
+	{.line = "IP:\t{spec.clusterIP}"},
+	{.line = "IPs:\t{spec.clusterIPs:comma|<none>}"},
+	{.when = "spec.externalIPs", .line = "External IPs:\t{spec.externalIPs:comma}"},
+	{.when = "spec.loadBalancerIP", .line = "Desired LoadBalancer IP:\t{spec.loadBalancerIP}"},
+	{.when = "spec.externalName", .line = "External Name:\t{spec.externalName}"},
+	{.when = "status.loadBalancer.ingress", .fn = service_balancers},
+	{.fn = service_ports},
+	{.line = "Session Affinity:\t{spec.sessionAffinity}"},
+	{.when = "spec.externalTrafficPolicy", .line = "External Traffic Policy:\t{spec.externalTrafficPolicy}"},
+	{.when = "spec.internalTrafficPolicy", .line = "Internal Traffic Policy:\t{spec.internalTrafficPolicy}"},
+	{.when = "spec.healthCheckNodePort", .line = "HealthCheck NodePort:\t{spec.healthCheckNodePort}"},
+	{.when = "spec.loadBalancerSourceRanges",
+		.line = "LoadBalancer Source Ranges:\t{spec.loadBalancerSourceRanges:comma}"},
+	{.when = "spec.trafficDistribution", .line = "Traffic Distribution:\t{spec.trafficDistribution}"},
+	{.fn = describe_events},
+	END_OF_LINES,
+};
+
+/* ---- ingresses --------------------------------------------------------------------------------- */
+
+struct ingress_port {
+	struct bytes number, name; /* of the backend; one is empty */
+	char found[128];	   /* the name of the service's port */
+	bool exists;
+};
+
+static void ingress_find_port(struct describe *d, void *arg)
+{
+	struct ingress_port *port = arg;
+	struct value_iter iter = printer_items(&d->row, &d->here, "spec.ports");
+	struct value one;
+
+	port->exists = true;
+	while (printer_next(&d->row, &iter, &one)) {
+		struct bytes name = printer_text(&d->row, &one, "name");
+
+		if (port->number.size ? bytes_equal(printer_text(&d->row, &one, "port"), port->number)
+				      : bytes_equal(name, port->name))
+			(void)snprintf(port->found, sizeof(port->found), "%.*s", BYTES_ARG(name));
+	}
+}
+
+/* Appends the backend d->here of an ingress in the namespace IN: "web:80 (10.0.0.1:8080)". */
+static void ingress_put_backend(struct describe *d, const char *in)
+{
+	char name[256], number[32], fields[300];
+	struct ingress_port port = {.name = describe_get(d, "service.port.name")};
+
+	if (describe_is_empty(d, "service")) {
+		if (describe_is_empty(d, "resource"))
+			return;
+		int level = d->level;
+		d->level = 0;
+		describe_template(d, "APIGroup: {resource.apiGroup|<none>}, Kind: {resource.kind}, "
+				     "Name: {resource.name}");
+		d->level = level;
+		buf_truncate(d->row.text, d->row.text->size - (d->row.text->size > 0)); /* the end of the line */
+		return;
+	}
+	describe_copy(d, "service.name", name, sizeof(name));
+	describe_copy(d, "service.port.number", number, sizeof(number));
+	port.number = bytes_str(number);
+	describe_text(d, bytes_str(name));
+	buf_byte(d->row.text, ':');
+	describe_text(d, port.number.size ? port.number : port.name);
+	(void)snprintf(fields, sizeof(fields), "metadata.name=%s", name);
+	if (!describe_each_object(d, "services", in, NULL, fields, ingress_find_port, &port))
+		return;
+	buf_str(d->row.text, " (");
+	if (!port.exists)
+		buf_printf(d->row.text, "<error: services \"%s\" not found>", name);
+	else
+		(void)network_put_endpoints(d, in, name, bytes_str(port.found));
+	buf_byte(d->row.text, ')');
+}
+
+static void ingress_put_default(struct describe *d, const char *in)
+{
+	struct value here = d->here, backend;
+
+	if (!describe_find(d, "spec.defaultBackend", &backend)) {
+		buf_str(d->row.text, "<default>");
+		return;
+	}
+	d->here = backend;
+	ingress_put_backend(d, in);
+	d->here = here;
+}
+
+/* Appends the rules of d->here. Returns how many there are. */
+static size_t ingress_put_rules(struct describe *d, const char *in)
+{
+	struct value here = d->here, rule, path, http;
+	struct value_iter rules = printer_items(&d->row, &here, "spec.rules"), paths;
+	size_t n = 0;
+
+	while (printer_next(&d->row, &rules, &rule)) {
+		if (!printer_find(&d->row, &rule, "http", &http))
+			continue;
+		n++;
+		d->here = rule;
+		describe_template(d, "  {host|*}\t");
+		paths = printer_items(&d->row, &rule, "http.paths");
+		while (printer_next(&d->row, &paths, &path)) {
+			buf_str(d->row.text, "    \t");
+			describe_text(d, printer_text(&d->row, &path, "path"));
+			buf_str(d->row.text, " \t");
+			if (printer_find(&d->row, &path, "backend", &d->here))
+				ingress_put_backend(d, in);
+			buf_byte(d->row.text, '\n');
+		}
+	}
+	d->here = here;
+	return n;
+}
+
+static void ingress_backends(struct describe *d)
+{
+	char in[256];
+
+	describe_copy(d, "metadata.namespace", in, sizeof(in));
+	buf_str(d->row.text, "Default backend:\t");
+	ingress_put_default(d, in);
+	buf_byte(d->row.text, '\n');
+	describe_lines(d, LINES{
+		{.when = "spec.tls", .line = "TLS:"},
+		{.each = "spec.tls", .level = 1, .lines = LINES{
+			{.unless = "secretName", .line = "SNI routes {hosts:comma}"},
+			{.when = "secretName", .line = "{secretName} terminates {hosts:comma}"}, END_OF_LINES}},
+		{.line = "Rules:\n  Host\tPath\tBackends\n  ----\t----\t--------"},
+		END_OF_LINES});
+	if (!ingress_put_rules(d, in)) {
+		buf_str(d->row.text, "  *\t*\t");
+		ingress_put_default(d, in);
+		buf_byte(d->row.text, '\n');
+	}
+}
+
+/* The addresses of the balancers, each once, in order. */
+static void ingress_address(struct describe *d)
+{
+	struct describe_items all;
+	bool some = false;
+
+	describe_items_at(d, "status.loadBalancer.ingress", "ip", &all);
+	for (size_t i = 0; i < all.n; i++)
+		if (!all.items[i].key.size)
+			all.items[i].key = printer_text(&d->row, &all.items[i].value, "hostname");
+	describe_items_sort(&all);
+	buf_str(d->row.text, "Address:\t");
+	for (size_t i = 0; i < all.n; i++) {
+		struct bytes text = all.items[i].key;
+
+		if (!text.size || (i && bytes_equal(text, all.items[i - 1].key)))
+			continue;
+		buf_str(d->row.text, some ? "," : "");
+		describe_text(d, text);
+		some = true;
+	}
+	buf_byte(d->row.text, '\n');
+	describe_items_release(&all);
+}
+
+static const struct describe_line ingress_lines[] = {
+	{.line = "Name:\t{metadata.name}"},
+	{.line = "Labels:\t{metadata.labels:labels}"},
+	{.line = "Namespace:\t{metadata.namespace}"},
+	{.fn = ingress_address},
+	{.line = "Ingress Class:\t{spec.ingressClassName|<none>}"},
+	{.fn = ingress_backends},
+	{.line = "Annotations:\t{metadata.annotations:annotations}"},
+	{.fn = describe_events},
+	END_OF_LINES,
+};
+
+const struct describe_kind describe_kinds_network[] = {
+	{"services", service_lines}, {"ingresses.networking.k8s.io", ingress_lines}, {0}};

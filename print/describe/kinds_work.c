@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Controllers of pods. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/timestamp.h"
+#include "print/describe/describe_internal.h"
+
+/* Lines that begin or end several kinds. */
+#define NAME	    {.line = "Name:\t{metadata.name}"}, {.line = "Namespace:\t{metadata.namespace}"}
+#define LABELS	    {.line = "Labels:\t{metadata.labels:labels}"}, \
+	{.line = "Annotations:\t{metadata.annotations:annotations}"}
+#define CREATED	    {.line = "CreationTimestamp:\t{metadata.creationTimestamp:time}"}
+#define TEMPLATE    {.in = "spec", .lines = describe_pod_template}
+#define CONDITIONS                                                                                 \
+	{.when = "status.conditions",                                                              \
+		.line = "Conditions:\n  Type\tStatus\tReason\n  ----\t------\t------"},            \
+	{                                                                                          \
+		.each = "status.conditions", .level = 1, .line = "{type} \t{status}\t{reason}"     \
+	}
+#define LINES (const struct describe_line[])
+
+/* ---- pods of a controller ---------------------------------------------------------------------- */
+
+struct work_pods {
+	struct bytes uid;
+	unsigned phases[4];
+};
+
+/* Returns whether d->here is controlled by the object with the uid. */
+static bool work_is_controlled(struct describe *d, struct bytes uid)
+{
+	struct value_iter iter = printer_items(&d->row, &d->here, "metadata.ownerReferences");
+	struct value owner;
+
+	while (printer_next(&d->row, &iter, &owner))
+		if (printer_is_true(&d->row, &owner, "controller"))
+			return bytes_equal(printer_text(&d->row, &owner, "uid"), uid);
+	return false;
+}
+
+static void work_count_pod(struct describe *d, void *arg)
+{
+	static const char *const phases[] = {"Running", "Pending", "Succeeded", "Failed"};
+	struct work_pods *pods = arg;
+
+	if (!work_is_controlled(d, pods->uid))
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(phases); i++)
+		pods->phases[i] += bytes_equal(describe_get(d, "status.phase"), bytes_str(phases[i]));
+}
+
+/* Copies the selector of the object in the grammar of -l into TEXT. Returns false if it selects nothing. */
+static bool work_selector(struct describe *d, struct buf *text)
+{
+	struct buf *out = d->row.text;
+	struct value selector;
+
+	if (!describe_find(d, "spec.selector", &selector))
+		return false;
+	d->row.text = text;
+	printer_put_selector(&d->row, &selector);
+	d->row.text = out;
+	describe_note(d, buf_error(text));
+	return strcmp(buf_cstr(text), "<none>") != 0;
+}
+
+void describe_pods_status(struct describe *d)
+{
+	CLEANUP(buf_release) struct buf selector = BUF_INIT;
+	struct work_pods pods = {.uid = describe_get(d, "metadata.uid")};
+	char in[256];
+
+	describe_copy(d, "metadata.namespace", in, sizeof(in));
+	if (work_selector(d, &selector) &&
+		describe_each_object(d, "pods", in, buf_cstr(&selector), NULL, work_count_pod, &pods))
+		buf_printf(d->row.text, "Pods Status:\t%u Running / %u Waiting / %u Succeeded / %u Failed\n",
+			pods.phases[0], pods.phases[1], pods.phases[2], pods.phases[3]);
+}
+
+/* ---- deployments ------------------------------------------------------------------------------- */
+
+struct work_sets {
+	struct bytes uid, revision;
+	struct buf old, new;
+};
+
+static struct bytes work_revision(struct describe *d)
+{
+	struct value map, revision;
+
+	if (printer_find(&d->row, &d->here, "metadata.annotations", &map) &&
+		value_find(&map, BYTES_LIT("deployment.kubernetes.io/revision"), &revision) == FOUND)
+		return revision.text;
+	return BYTES_NONE;
+}
+
+static void work_add_set(struct describe *d, void *arg)
+{
+	struct work_sets *sets = arg;
+
+	if (!work_is_controlled(d, sets->uid))
+		return;
+	struct buf *text = d->row.text;
+	bool is_new = sets->revision.size && bytes_equal(work_revision(d), sets->revision);
+	int level = d->level;
+	struct buf *out = is_new ? &sets->new : &sets->old;
+
+	d->row.text = out;
+	d->level = 0;
+	buf_str(out, out->size ? ", " : "");
+	describe_template(d, "{metadata.name} ({status.replicas|0}/{spec.replicas|1} replicas created)");
+	if (out->size)
+		buf_truncate(out, out->size - 1); /* the end of the line */
+	d->level = level;
+	d->row.text = text;
+}
+
+/* The ReplicaSet of the deployment's revision is the new one. kubectl compares the templates. */
+static void work_replica_sets(struct describe *d)
+{
+	CLEANUP(buf_release) struct buf selector = BUF_INIT;
+	struct work_sets sets = {.uid = describe_get(d, "metadata.uid"), .revision = work_revision(d)};
+	char in[256];
+
+	describe_copy(d, "metadata.namespace", in, sizeof(in));
+	if (work_selector(d, &selector) &&
+		describe_each_object(d, "replicasets.apps", in, buf_cstr(&selector), NULL, work_add_set, &sets) &&
+		(sets.old.size || sets.new.size))
+		buf_printf(d->row.text, "OldReplicaSets:\t%s\nNewReplicaSet:\t%s\n",
+			sets.old.size ? buf_cstr(&sets.old) : "<none>",
+			sets.new.size ? buf_cstr(&sets.new) : "<none>");
+	describe_note(d, buf_error(&sets.old));
+	describe_note(d, buf_error(&sets.new));
+	buf_release(&sets.old);
+	buf_release(&sets.new);
+}
+
+static const struct describe_line deployment_lines[] = {
+	NAME,
+	CREATED,
+	LABELS,
+	{.line = "Selector:\t{spec.selector:selector}"},
+	{.line = "Replicas:\t{spec.replicas|1} desired | {status.updatedReplicas|0} updated | {status.replicas|0} total | "
+		 "{status.availableReplicas|0} available | {status.unavailableReplicas|0} unavailable"},
+	{.line = "StrategyType:\t{spec.strategy.type}"},
+	{.line = "MinReadySeconds:\t{spec.minReadySeconds|0}"},
+	{.when = "spec.strategy.rollingUpdate",
+		.line = "RollingUpdateStrategy:\t{spec.strategy.rollingUpdate.maxUnavailable} max unavailable, "
+			"{spec.strategy.rollingUpdate.maxSurge} max surge"},
+	TEMPLATE,
+	CONDITIONS,
+	{.fn = work_replica_sets},
+	{.fn = describe_events},
+	END_OF_LINES,
+};
+
+/* ---- the other sets ---------------------------------------------------------------------------- */
+
+static const struct describe_line replica_set_lines[] = {
+	NAME,
+	{.line = "Selector:\t{spec.selector:selector}"},
+	LABELS,
+	{.lines = describe_controller},
+	{.line = "Replicas:\t{status.replicas|0} current / {spec.replicas|1} desired"},
+	{.fn = describe_pods_status},
+	TEMPLATE,
+	CONDITIONS,
+	{.fn = describe_events},
+	END_OF_LINES,
+};
+
+static const struct describe_line daemon_set_lines[] = {
+	NAME,
+	{.line = "Selector:\t{spec.selector:selector}"},
+	{.line = "Node-Selector:\t{spec.template.spec.nodeSelector:map}"},
+	LABELS,
+	{.line = "Desired Number of Nodes Scheduled: {status.desiredNumberScheduled|0}"},
+	{.line = "Current Number of Nodes Scheduled: {status.currentNumberScheduled|0}"},
+	{.line = "Number of Nodes Scheduled with Up-to-date Pods: {status.updatedNumberScheduled|0}"},
+	{.line = "Number of Nodes Scheduled with Available Pods: {status.numberAvailable|0}"},
+	{.line = "Number of Nodes Misscheduled: {status.numberMisscheduled|0}"},
+	{.fn = describe_pods_status},
+	TEMPLATE,
+	{.fn = describe_events},
+	END_OF_LINES,
+};
+
+static const struct describe_line stateful_set_claim[] = {
+	{.level = 1, .line = "Name:\t{metadata.name}"},
+	{.level = 1, .line = "StorageClass:\t{spec.storageClassName}"},
+	{.line = "  Labels:\t{metadata.labels:labels}"},
+	{.line = "  Annotations:\t{metadata.annotations:labels}"}, /* as kubectl's */
+	{.level = 1, .line = "Capacity:\t{spec.resources.requests.storage|<default>}"},
+	{.level = 1, .line = "Access Modes:\t{spec.accessModes:go}"},
+	END_OF_LINES,
+};
+
+static const struct describe_line stateful_set_lines[] = {
+	NAME,
+	CREATED,
+	{.line = "Selector:\t{spec.selector:selector}"},
+	LABELS,
+	{.line = "Replicas:\t{spec.replicas|1} desired | {status.replicas|0} total"},
+	{.line = "Update Strategy:\t{spec.updateStrategy.type}"},
+	{.when = "spec.updateStrategy.rollingUpdate.partition", .level = 1,
+		.line = "Partition:\t{spec.updateStrategy.rollingUpdate.partition}"},
+	{.when = "spec.updateStrategy.rollingUpdate.partition", .lines = LINES{
+		{.level = 1, .when = "spec.updateStrategy.rollingUpdate.maxUnavailable",
+			.line = "MaxUnavailable:\t{spec.updateStrategy.rollingUpdate.maxUnavailable}"}, END_OF_LINES}},
+	{.fn = describe_pods_status},
+	TEMPLATE,
+	{.unless = "spec.volumeClaimTemplates", .line = "Volume Claims:\t<none>"},
+	{.when = "spec.volumeClaimTemplates", .line = "Volume Claims:"},
+	{.each = "spec.volumeClaimTemplates", .lines = stateful_set_claim},
+	{.fn = describe_events},
+	END_OF_LINES,
+};
+
+/* ---- jobs -------------------------------------------------------------------------------------- */
+
+static void job_duration(struct describe *d)
+{
+	int64_t end;
+	char text[AGE_SIZE];
+
+	if (!timestamp_parse(describe_get(d, "status.completionTime"), &end) || end < 0)
+		return;
+	age_between(describe_get(d, "status.startTime"), (uint64_t)end, "<unknown>", text);
+	buf_printf(d->row.text, "Duration:\t%s\n", text);
+}
+
+/* The list of indexes, cut at a comma after 50 characters. */
+static void job_indexes(struct describe *d)
+{
+	struct bytes all = describe_get(d, "status.completedIndexes");
+	const char *comma = all.size > 50 ? memchr((const char *)all.data + 50, ',', all.size - 50) : NULL;
+
+	if (!bytes_equal(describe_get(d, "spec.completionMode"), BYTES_LIT("Indexed")))
+		return;
+	buf_str(d->row.text, "Completed Indexes:\t");
+	describe_text(d, !all.size ? BYTES_LIT("<none>")
+			 : comma   ? BYTES(all.data, (size_t)(comma + 1 - (const char *)all.data))
+				   : all);
+	buf_str(d->row.text, comma ? "...\n" : "\n");
+}
+
+static const struct describe_line job_lines[] = {
+	NAME,
+	{.line = "Selector:\t{spec.selector:selector}"},
+	LABELS,
+	{.lines = describe_controller},
+	{.when = "spec.parallelism", .line = "Parallelism:\t{spec.parallelism}"},
+	{.line = "Completions:\t{spec.completions|<unset>}"},
+	{.when = "spec.completionMode", .line = "Completion Mode:\t{spec.completionMode}"},
+	{.when = "spec.suspend", .line = "Suspend:\t{spec.suspend}"},
+	{.when = "spec.backoffLimit", .line = "Backoff Limit:\t{spec.backoffLimit}"},
+	{.when = "spec.ttlSecondsAfterFinished",
+		.line = "TTL Seconds After Finished:\t{spec.ttlSecondsAfterFinished}"},
+	{.when = "status.startTime", .line = "Start Time:\t{status.startTime:time}"},
+	{.when = "status.completionTime", .line = "Completed At:\t{status.completionTime:time}"},
+	{.when = "status.completionTime", .fn = job_duration},
+	{.when = "spec.activeDeadlineSeconds", .line = "Active Deadline Seconds:\t{spec.activeDeadlineSeconds}s"},
+	{.unless = "status.ready",
+		.line = "Pods Statuses:\t{status.active|0} Active / {status.succeeded|0} Succeeded / "
+			"{status.failed|0} Failed"},
+	{.when = "status.ready",
+		.line = "Pods Statuses:\t{status.active|0} Active ({status.ready} Ready) / {status.succeeded|0} "
+			"Succeeded / {status.failed|0} Failed"},
+	{.fn = job_indexes},
+	TEMPLATE,
+	{.fn = describe_events},
+	END_OF_LINES,
+};
+
+static const struct describe_line job_template_lines[] = {
+	{.unless = "selector", .line = "Selector:\t<unset>"},
+	{.when = "selector", .line = "Selector:\t{selector:selector}"},
+	{.line = "Parallelism:\t{parallelism|<unset>}"},
+	{.line = "Completions:\t{completions|<unset>}"},
+	{.when = "activeDeadlineSeconds", .line = "Active Deadline Seconds:\t{activeDeadlineSeconds}s"},
+	{.lines = describe_pod_template},
+	END_OF_LINES,
+};
+
+static void job_put_active(struct describe *d)
+{
+	struct value_iter iter = printer_items(&d->row, &d->here, "status.active");
+	struct value job;
+	bool some = false;
+
+	buf_str(d->row.text, "Active Jobs:\t");
+	for (; printer_next(&d->row, &iter, &job); some = true) {
+		buf_str(d->row.text, some ? ", " : "");
+		describe_text(d, printer_text(&d->row, &job, "name"));
+	}
+	buf_str(d->row.text, some ? "\n" : "<none>\n");
+}
+
+static const struct describe_line cron_job_lines[] = {
+	NAME,
+	LABELS,
+	{.line = "Schedule:\t{spec.schedule}"},
+	{.line = "Concurrency Policy:\t{spec.concurrencyPolicy}"},
+	{.unless = "spec.suspend", .line = "Suspend:\t<unset>"},
+	{.when = "spec.suspend", .line = "Suspend:\t{spec.suspend:bool}"},
+	{.line = "Time Zone:\t{spec.timeZone|<unset>}"},
+	{.line = "Successful Job History Limit:\t{spec.successfulJobsHistoryLimit|<unset>}"},
+	{.line = "Failed Job History Limit:\t{spec.failedJobsHistoryLimit|<unset>}"},
+	{.unless = "spec.startingDeadlineSeconds", .line = "Starting Deadline Seconds:\t<unset>"},
+	{.when = "spec.startingDeadlineSeconds", .line = "Starting Deadline Seconds:\t{spec.startingDeadlineSeconds}s"},
+	{.in = "spec.jobTemplate.spec", .lines = job_template_lines},
+	{.line = "Last Schedule Time:\t{status.lastScheduleTime:time|<unset>}"},
+	{.fn = job_put_active},
+	{.fn = describe_events},
+	END_OF_LINES,
+};
+
+const struct describe_kind describe_kinds_work[] = {
+	{"deployments.apps", deployment_lines},
+	{"replicasets.apps", replica_set_lines},
+	{"daemonsets.apps", daemon_set_lines},
+	{"statefulsets.apps", stateful_set_lines},
+	{"jobs.batch", job_lines},
+	{"cronjobs.batch", cron_job_lines},
+	{0},
+};

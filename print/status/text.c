@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Prints a status for people. */
+#include <inttypes.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/options.h"
+#include "common/utf8.h"
+#include "print/status/status.h"
+#include "print/table/age.h"
+#include "print/table/table.h"
+
+/* Room for a number as text. */
+struct number_text {
+	char text[24];
+};
+
+static const char *status_text_number(uint64_t n, struct number_text *room)
+{
+	(void)snprintf(room->text, sizeof(room->text), "%" PRIu64, n);
+	return room->text;
+}
+
+const char *status_text_user(uint32_t uid, struct status_user *room)
+{
+	const struct passwd *user = getpwuid(uid);
+
+	if (user)
+		(void)snprintf(room->text, sizeof(room->text), "%s", user->pw_name);
+	else
+		(void)snprintf(room->text, sizeof(room->text), "%" PRIu32, uid);
+	return room->text;
+}
+
+void status_put_bytes(uint64_t n, struct buf *out)
+{
+	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+	double value = (double)n;
+	size_t unit = 0;
+
+	while (value >= 1024 && unit + 1 < ARRAY_SIZE(units)) {
+		value /= 1024;
+		unit++;
+	}
+	buf_printf(out, "%.*f %s", unit ? 1 : 0, value, units[unit]);
+}
+
+void status_put_store(const struct store_status *s, struct buf *out)
+{
+	const struct status_database *const databases[] = {&s->journal, &s->index};
+
+	char path[sizeof(s->path)];
+
+	memcpy(path, s->path, sizeof(path));
+	utf8_make_printable(path);
+	buf_printf(out, "Store:   %s%s\n", path, s->copy ? " (a copy; no daemon writes it)" : "");
+	for (size_t i = 0; i < ARRAY_SIZE(databases); i++) {
+		const struct status_database *database = databases[i];
+
+		buf_str(out, i ? "Index:   " : "Journal: ");
+		if (!database->open) {
+			buf_str(out, database->missing ? "none\n" : "not read, see Error\n");
+			continue;
+		}
+		status_put_bytes(database->info.used_bytes, out);
+		buf_str(out, " in use, file ");
+		status_put_bytes(database->info.file_bytes, out);
+		buf_printf(out, ", generation %" PRIu32 "\n", database->generation);
+	}
+	if (s->journal.open)
+		buf_printf(out,
+			"Events:  %" PRIu64 " in the journal, %" PRIu64
+			" in the index, history from %" PRIu64 "\n",
+			s->last_event, s->taken, s->horizon + 1);
+	if (s->disk_known) {
+		buf_str(out, "Disk:    ");
+		status_put_bytes(s->disk_free, out);
+		buf_str(out, " free\n");
+	}
+	if (s->error[0])
+		buf_printf(out, "Error:   %s\n", s->error);
+}
+
+static int status_put_processes(const struct store_status *s, struct table *table, struct buf *out)
+{
+	static const char *const heads[] = {"PROCESS", "PID", "STATE", "UPTIME", "RESTARTS"};
+	int r = 0;
+
+	table_init(table, heads, ARRAY_SIZE(heads));
+	for (size_t i = 0; r == 0 && i < s->n_processes; i++) {
+		const struct status_process *p = &s->processes[i];
+		bool alive = p->known && p->alive;
+		struct number_text pid, restarts;
+		char uptime[AGE_SIZE] = "-";
+
+		if (alive)
+			age_from_seconds(p->uptime_seconds, uptime);
+		r = table_row(table,
+			(const char *const[]){p->name,
+				alive ? status_text_number((uint64_t)p->page.pid, &pid) : "-",
+				status_process_state(p), uptime,
+				status_text_number(p->restarts, &restarts)},
+			out);
+	}
+	return r;
+}
+
+/* Puts a line about the clients of kinf-serve, if it runs. */
+static void status_put_clients(const struct store_status *s, struct buf *out)
+{
+	const struct status_process *serve = &s->processes[STATUS_SERVE];
+
+	if (serve->known && serve->alive)
+		buf_printf(out,
+			"Serving: %" PRIu64 " connections, %" PRIu64 " watches at %s\n",
+			serve->counters[STAT_SERVE_CONNECTIONS],
+			serve->counters[STAT_SERVE_WATCHES],
+			*s->addresses ? s->addresses : "no address yet");
+}
+
+/* "Feeds: 62 (60 live, 1 gone, 1 forbidden)", the states in the order of their first feeds. */
+void status_put_feed_states(const struct store_status *s, struct buf *out)
+{
+	bool unread = !s->n_feeds && !s->journal.open && !s->journal.missing;
+
+	status_put_clients(s, out);
+	if (unread) {
+		buf_str(out, "Feeds:   not read, see Error");
+		return;
+	}
+	buf_printf(out, "Feeds:   %zu", s->n_feeds);
+	for (size_t i = 0; i < s->n_feeds; i++) {
+		size_t same = 0, earlier = 0;
+
+		for (size_t j = 0; j < s->n_feeds; j++) {
+			bool equal = !strcmp(s->feeds[i].state, s->feeds[j].state);
+
+			same += equal;
+			earlier += equal && j < i;
+		}
+		if (!earlier)
+			buf_printf(out, "%s%zu %s", i ? ", " : " (", same, s->feeds[i].state);
+	}
+	buf_str(out, s->n_feeds ? ")" : "");
+}
+
+static int status_put_feeds(const struct store_status *s, struct table *table, struct buf *out)
+{
+	static const char *const heads[] = {"FEED", "NAMESPACE", "STATE", "OBJECTS",
+		"RESOURCEVERSION", "CONTACT", "LAG", "LISTS", "WATCHES", "EVENTS", "READ",
+		"RETRIES", "ERROR"};
+	CLEANUP(buf_release) struct buf read = BUF_INIT;
+	int r = 0;
+
+	status_put_feed_states(s, out);
+	buf_str(out, s->n_feeds ? "\n\n" : "\n");
+	table_init(table, heads, ARRAY_SIZE(heads));
+	for (size_t i = 0; r == 0 && i < s->n_feeds; i++) {
+		const struct kinf_feed_info *f = &s->feeds[i];
+		struct number_text objects, lag, lists, watches, events, retries;
+		char contact[AGE_SIZE] = "-";
+
+		if (f->last_contact_seconds >= 0)
+			age_from_seconds((uint64_t)f->last_contact_seconds, contact);
+		buf_reset(&read);
+		status_put_bytes(f->bytes, &read);
+		r = table_row(table,
+			(const char *const[]){f->full_name, f->namespace_, f->state,
+				status_text_number(f->objects, &objects), f->resource_version,
+				contact, status_text_number(f->lag, &lag),
+				status_text_number(f->lists, &lists),
+				status_text_number(f->watches, &watches),
+				status_text_number(f->events, &events),
+				buf_cstr(&read),
+				status_text_number(f->retries, &retries), f->last_error},
+			out);
+	}
+	return r;
+}
+
+static int status_put_readers(const struct store_status *s, struct table *table, struct buf *out)
+{
+	static const char *const heads[] = {"READER", "USER", "PID", "SNAPSHOTS", "BEHIND", "PIN FILE"};
+	int r = 0;
+
+	table_init(table, heads, ARRAY_SIZE(heads));
+	for (size_t i = 0; r == 0 && i < s->n_readers; i++) {
+		const struct status_reader *reader = &s->readers[i];
+		struct number_text pid, snapshots, behind;
+		struct status_user user;
+
+		r = table_row(table, (const char *const[]){reader->name, status_text_user(reader->uid, &user),
+			status_text_number((uint64_t)reader->pid, &pid),
+			status_text_number(reader->snapshots, &snapshots),
+			reader->old_files ? "old file" : status_text_number(reader->behind, &behind),
+			reader->pin_file ? reader->pin_file : ""}, out);
+	}
+	return r;
+}
+
+int status_text(const struct store_status *s, struct buf *out)
+{
+	typedef int put_fn(const struct store_status *status, struct table *table, struct buf *out);
+	static put_fn *const tables[] = {
+		status_put_processes, status_put_feeds, status_put_readers};
+	int r = 0;
+
+	status_put_store(s, out);
+	buf_byte(out, '\n');
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(tables); i++) {
+		struct table table;
+
+		r = tables[i](s, &table, out);
+		if (r == 0)
+			r = table_settle(&table, out);
+		table_release(&table);
+		if (i == 0 || (tables[i] == status_put_feeds && s->n_readers))
+			buf_byte(out, '\n');
+	}
+	return r < 0 ? r : buf_error(out);
+}

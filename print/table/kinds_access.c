@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Columns of rights, certificates and admission. */
+#include "print/table/printer_internal.h"
+
+/* ---- rights ---------------------------------------------------------------------------------- */
+
+static enum printer_cell_type binding_role(struct printer_row *row)
+{
+	(void)printer_put_bytes(row, printer_text(row, &row->object, "roleRef.kind"));
+	buf_byte(row->text, '/');
+	return printer_put_bytes(row, printer_text(row, &row->object, "roleRef.name"));
+}
+
+static enum printer_cell_type binding_subjects(struct printer_row *row, const char *kind)
+{
+	struct value_iter iter = printer_items(row, &row->object, "subjects");
+	bool more = false;
+	struct value subject;
+
+	while (printer_next(row, &iter, &subject)) {
+		if (!printer_is(row, &subject, "kind", kind))
+			continue;
+		buf_str(row->text, more ? ", " : "");
+		more = true;
+		if (strcmp(kind, "ServiceAccount") == 0) {
+			(void)printer_put_bytes(row, printer_text(row, &subject, "namespace"));
+			buf_byte(row->text, '/');
+		}
+		(void)printer_put_bytes(row, printer_text(row, &subject, "name"));
+	}
+	return PRINTER_STRING;
+}
+
+static enum printer_cell_type binding_users(struct printer_row *row)
+{
+	return binding_subjects(row, "User");
+}
+
+static enum printer_cell_type binding_groups(struct printer_row *row)
+{
+	return binding_subjects(row, "Group");
+}
+
+static enum printer_cell_type binding_accounts(struct printer_row *row)
+{
+	return binding_subjects(row, "ServiceAccount");
+}
+
+/* KIND is that of the binding. */
+#define BINDING_CELLS(role, kind)                                                                  \
+	CELL_NAME, CELL_FUNCTION("Role", "string", 0, binding_role, role), CELL_AGE,               \
+		CELL_FUNCTION("Users", "string", 1, binding_users, "Users in the " kind),          \
+		CELL_FUNCTION("Groups", "string", 1, binding_groups, "Groups in the " kind),       \
+		CELL_FUNCTION("ServiceAccounts", "string", 1, binding_accounts,                    \
+			"ServiceAccounts in the " kind)
+
+static const struct printer_cell_row binding_cells[] = {BINDING_CELLS(
+	"RoleRef can reference a Role in the current namespace or a ClusterRole in the global "
+	"namespace. If the RoleRef cannot be resolved, the Authorizer must return an error.",
+	"roleBinding")};
+
+static const struct printer_cell_row clusterbinding_cells[] = {BINDING_CELLS(
+	"RoleRef can only reference a ClusterRole in the global namespace. If the RoleRef cannot "
+	"be resolved, the Authorizer must return an error.",
+	"clusterRoleBinding")};
+
+static const struct printer_cell_row role_cells[] = {CELL_NAME, CELL_CREATED};
+
+/* ---- certificates ---------------------------------------------------------------------------- */
+
+static enum printer_cell_type request_duration(struct printer_row *row)
+{
+	int64_t seconds = printer_integer(row, &row->object, "spec.expirationSeconds");
+	char age[AGE_SIZE];
+	struct value value;
+
+	if (!printer_find(row, &row->object, "spec.expirationSeconds", &value))
+		return printer_put(row, "<none>");
+	age_from_seconds(seconds < 0 ? 0 : (uint64_t)seconds, age);
+	return printer_put(row, age);
+}
+
+static enum printer_cell_type request_condition(struct printer_row *row)
+{
+	struct value condition;
+	bool denied = printer_condition(row, "status.conditions", "Denied", &condition);
+	bool approved = printer_condition(row, "status.conditions", "Approved", &condition);
+	bool failed = printer_condition(row, "status.conditions", "Failed", &condition);
+
+	(void)printer_put(row, denied ? "Denied" : approved ? "Approved" : "Pending");
+	(void)printer_put(row, failed ? ",Failed" : "");
+	return printer_put(row,
+		printer_text(row, &row->object, "status.certificate").size ? ",Issued" : "");
+}
+
+static const struct printer_cell_row request_cells[] = {
+	CELL_NAME,
+	CELL_AGE,
+	CELL_TEXT("SignerName", "spec.signerName", "<none>",
+		"Requested signer for the request. It is a qualified name in the form: "
+		"`scope-hostname.io/name`. If empty, it will be defaulted:\n 1. If it's a kubelet "
+		"client certificate, it is assigned\n    "
+		"\"kubernetes.io/kube-apiserver-client-kubelet\".\n 2. If it's a kubelet serving "
+		"certificate, it is assigned\n    \"kubernetes.io/kubelet-serving\".\n 3. "
+		"Otherwise, it is assigned \"kubernetes.io/legacy-unknown\".\nDistribution of "
+		"trust for signers happens out of band. You can select on this field using "
+		"`spec.signerName`."),
+	CELL_TEXT("Requestor", "spec.username", NULL, "Base64-encoded PKCS#10 CSR data"),
+	CELL_FUNCTION("RequestedDuration", "string", 0, request_duration,
+		
+		"expirationSeconds is the requested duration of validity of the issued "
+		"certificate. The certificate signer may issue a certificate with a different "
+		"validity duration so a client must check the delta between the notBefore and and "
+		"notAfter fields in the issued certificate to determine the actual "
+		"duration.\n\nThe v1.22+ in-tree implementations of the well-known Kubernetes "
+		"signers will honor this field as long as the requested duration is not greater "
+		"than the maximum duration they will honor per the --cluster-signing-duration CLI "
+		"flag to the Kubernetes controller manager.\n\nCertificate signers may not honor "
+		"this field for various reasons:\n\n  1. Old signer that is unaware of the field "
+		"(such as the in-tree\n     implementations prior to v1.22)\n  2. Signer whose "
+		"configured maximum is shorter than the requested duration\n  3. Signer whose "
+		"configured minimum is longer than the requested duration\n\nThe minimum valid "
+		"value for expirationSeconds is 600, i.e. 10 minutes."),
+	CELL_FUNCTION("Condition", "string", 0, request_condition,
+		"Conditions applied to the request, such as approval or denial."),
+};
+
+static const struct printer_cell_row bundle_cells[] = {
+	CELL_NAME,
+	CELL_TEXT("SignerName", "spec.signerName", "<none>", "Signer whose roots these are"),
+};
+
+static enum printer_cell_type podrequest_state(struct printer_row *row)
+{
+	struct value_iter iter = printer_items(row, &row->object, "status.conditions");
+	struct bytes state = BYTES_LIT("Pending");
+	struct value condition;
+
+	while (printer_next(row, &iter, &condition)) {
+		struct bytes type = printer_text(row, &condition, "type");
+
+		if (bytes_equal(type, BYTES_LIT("Issued")) ||
+			bytes_equal(type, BYTES_LIT("Denied")) ||
+			bytes_equal(type, BYTES_LIT("Failed")))
+			state = type;
+	}
+	return printer_put_bytes(row, state);
+}
+
+static const struct printer_cell_row podrequest_cells[] = {
+	CELL_NAME,
+	CELL_TEXT("PodName", "spec.podName", NULL, "Pod that asks"),
+	CELL_TEXT("ServiceAccountName", "spec.serviceAccountName", NULL, "Its service account"),
+	CELL_TEXT("NodeName", "spec.nodeName", NULL, "Its node"),
+	CELL_TEXT("SignerName", "spec.signerName", NULL, "Signer that is asked"),
+	CELL_FUNCTION("State", "string", 0, podrequest_state, "Pending, Issued, Denied or Failed"),
+	{{"UnverifiedUserAnnotations", "string", "", 0, "Annotations of the request"}, HOW_LABELS,
+		"spec.unverifiedUserAnnotations"},
+};
+
+/* ---- admission ------------------------------------------------------------------------------- */
+
+static const struct printer_cell_row webhook_cells[] = {
+	CELL_NAME,
+	CELL_COUNT("Webhooks", "integer", "webhooks", NULL,
+		"Webhooks indicates the number of webhooks registered in this configuration"),
+	CELL_AGE,
+};
+
+static enum printer_cell_type admission_param_kind(struct printer_row *row)
+{
+	struct value kind;
+
+	if (!printer_find(row, &row->object, "spec.paramKind", &kind))
+		return printer_put(row, "<unset>");
+	(void)printer_put_bytes(row, printer_text(row, &kind, "apiVersion"));
+	buf_byte(row->text, '/');
+	return printer_put_bytes(row, printer_text(row, &kind, "kind"));
+}
+
+static const struct printer_cell_row validating_cells[] = {
+	CELL_NAME,
+	CELL_COUNT("Validations", "integer", "spec.validations", NULL,
+		"Validations indicates the number of validation rules defined in this "
+		"configuration"),
+	CELL_FUNCTION("ParamKind", "string", 0, admission_param_kind,
+		"ParamKind specifies the kind of resources used to parameterize this policy"),
+	CELL_AGE,
+};
+
+static const struct printer_cell_row mutating_cells[] = {
+	CELL_NAME,
+	CELL_COUNT("Mutations", "integer", "spec.mutations", NULL,
+		"Mutation indicates the number of mutations rules defined in this configuration"),
+	CELL_FUNCTION("ParamKind", "string", 0, admission_param_kind,
+		"ParamKind specifies the kind of resources used to parameterize this policy"),
+	CELL_AGE,
+};
+
+/* Appends the text of a generated message of the API server for a map: a Go map literal. */
+static void admission_put_map(struct printer_row *row, const struct value *selector)
+{
+	struct bytes keys[64], key;
+	struct value map, value;
+	struct value_iter iter = {0};
+	size_t n = 0;
+
+	if (printer_find(row, selector, "matchLabels", &map))
+		value_iter_init(&iter, &map);
+	while (n < ARRAY_SIZE(keys) && iter.left && value_iter_next(&iter, &key, &value) == FOUND) {
+		size_t at = n++;
+
+		for (; at && bytes_compare(keys[at - 1], key) > 0; at--)
+			keys[at] = keys[at - 1];
+		keys[at] = key;
+	}
+	for (size_t i = 0; i < n; i++)
+		if (value_find(&map, keys[i], &value) == FOUND)
+			buf_printf(row->text, "%.*s: %.*s,", BYTES_ARG(keys[i]),
+				BYTES_ARG(value.text));
+}
+
+static void admission_put_expressions(struct printer_row *row, const struct value *selector)
+{
+	struct value_iter iter = printer_items(row, selector, "matchExpressions");
+	struct value expression, value;
+
+	while (printer_next(row, &iter, &expression)) {
+		struct value_iter values = printer_items(row, &expression, "values");
+		bool more = false;
+
+		buf_printf(row->text, "LabelSelectorRequirement{Key:%.*s,",
+			BYTES_ARG(printer_text(row, &expression, "key")));
+		buf_printf(row->text, "Operator:%.*s,Values:[",
+			BYTES_ARG(printer_text(row, &expression, "operator")));
+		for (; printer_next(row, &values, &value); more = true)
+			buf_printf(row->text, more ? " %.*s" : "%.*s", BYTES_ARG(value.text));
+		buf_str(row->text, "],},");
+	}
+}
+
+static enum printer_cell_type admission_param(struct printer_row *row)
+{
+	struct value param, selector;
+
+	if (!printer_find(row, &row->object, "spec.paramRef", &param))
+		return printer_put(row, "<unset>");
+	struct bytes name = printer_text(row, &param, "name");
+	struct bytes namespace_ = printer_text(row, &param, "namespace");
+	if (name.size) {
+		(void)printer_put_bytes(row, namespace_.size ? namespace_ : BYTES_LIT("*"));
+		buf_byte(row->text, '/');
+		return printer_put_bytes(row, name);
+	}
+	if (!printer_find(row, &param, "selector", &selector))
+		return printer_put(row, "<unset>");
+	buf_str(row->text, "&LabelSelector{MatchLabels:map[string]string{");
+	admission_put_map(row, &selector);
+	buf_str(row->text, "},MatchExpressions:[]LabelSelectorRequirement{");
+	admission_put_expressions(row, &selector);
+	return printer_put(row, "},}");
+}
+
+static const struct printer_cell_row policybinding_cells[] = {
+	CELL_NAME,
+	CELL_TEXT("PolicyName", "spec.policyName", NULL,
+		"PolicyName indicates the policy definition which the policy binding binded to"),
+	CELL_FUNCTION("ParamRef", "string", 0, admission_param,
+		"ParamRef indicates the param resource which sets the configuration param"),
+	CELL_AGE,
+};
+
+const struct printer_kind_row printer_kinds_access[] = {
+	KIND("rbac.authorization.k8s.io", "roles", role_cells),
+	KIND("rbac.authorization.k8s.io", "clusterroles", role_cells),
+	KIND("rbac.authorization.k8s.io", "rolebindings", binding_cells),
+	KIND("rbac.authorization.k8s.io", "clusterrolebindings", clusterbinding_cells),
+	KIND("certificates.k8s.io", "certificatesigningrequests", request_cells),
+	KIND("certificates.k8s.io", "clustertrustbundles", bundle_cells),
+	KIND("certificates.k8s.io", "podcertificaterequests", podrequest_cells),
+	KIND("admissionregistration.k8s.io", "mutatingwebhookconfigurations", webhook_cells),
+	KIND("admissionregistration.k8s.io", "validatingwebhookconfigurations", webhook_cells),
+	KIND("admissionregistration.k8s.io", "validatingadmissionpolicies", validating_cells),
+	KIND("admissionregistration.k8s.io", "validatingadmissionpolicybindings",
+		policybinding_cells),
+	KIND("admissionregistration.k8s.io", "mutatingadmissionpolicies", mutating_cells),
+	KIND("admissionregistration.k8s.io", "mutatingadmissionpolicybindings",
+		policybinding_cells),
+	{0},
+};

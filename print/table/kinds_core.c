@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Columns of nodes, namespaces, events and the small kinds of the core group. */
+#include <ctype.h>
+#include <inttypes.h>
+
+#include "print/table/printer_internal.h"
+
+/* ---- nodes ----------------------------------------------------------------------------------- */
+
+static enum printer_cell_type node_status(struct printer_row *row)
+{
+	struct value_iter iter = printer_items(row, &row->object, "status.conditions");
+	const char *status = "Unknown";
+	struct value condition;
+
+	while (printer_next(row, &iter, &condition)) /* the last one counts */
+		if (printer_is(row, &condition, "type", "Ready"))
+			status = printer_is(row, &condition, "status", "True") ? "Ready"
+									       : "NotReady";
+	(void)printer_put(row, status);
+	return printer_put(row, printer_is_true(row, &row->object, "spec.unschedulable")
+					? ",SchedulingDisabled"
+					: "");
+}
+
+static enum printer_cell_type node_roles(struct printer_row *row)
+{
+	static const struct bytes prefix = BYTES_LIT("node-role.kubernetes.io/");
+	struct bytes roles[32], key;
+	struct value labels, value;
+	struct value_iter iter = {0};
+	size_t n = 0, start = row->text->size;
+	int r;
+
+	if (printer_find(row, &row->object, "metadata.labels", &labels))
+		value_iter_init(&iter, &labels);
+	while (n < ARRAY_SIZE(roles) && (r = value_iter_next(&iter, &key, &value)) == FOUND) {
+		struct bytes role = BYTES_NONE;
+		size_t at = 0;
+
+		if (bytes_starts(key, prefix))
+			role = BYTES((const char *)key.data + prefix.size, key.size - prefix.size);
+		else if (bytes_equal(key, BYTES_LIT("kubernetes.io/role")))
+			role = value.text;
+		while (at < n && bytes_compare(roles[at], role) < 0)
+			at++;
+		if (!role.size || (at < n && bytes_equal(roles[at], role)))
+			continue;
+		memmove(roles + at + 1, roles + at, (n - at) * sizeof(*roles));
+		roles[at] = role;
+		n++;
+	}
+	for (size_t i = 0; i < n; i++)
+		printer_put_more(row, start, roles[i]);
+	return printer_put(row, n ? "" : "<none>");
+}
+
+static enum printer_cell_type node_address(struct printer_row *row, const char *type)
+{
+	struct value_iter iter = printer_items(row, &row->object, "status.addresses");
+	struct value address;
+
+	while (printer_next(row, &iter, &address))
+		if (printer_is(row, &address, "type", type))
+			return printer_put_bytes(row, printer_text(row, &address, "address"));
+	return printer_put(row, "<none>");
+}
+
+static enum printer_cell_type node_internal_ip(struct printer_row *row)
+{
+	return node_address(row, "InternalIP");
+}
+
+static enum printer_cell_type node_external_ip(struct printer_row *row)
+{
+	return node_address(row, "ExternalIP");
+}
+
+static enum printer_cell_type node_kernel(struct printer_row *row)
+{
+	struct bytes kernel = printer_text(row, &row->object, "status.nodeInfo.kernelVersion");
+	struct bytes architecture = printer_text(row, &row->object, "status.nodeInfo.architecture");
+
+	buf_bytes_put(row->text, kernel.size ? kernel : BYTES_LIT("<unknown>"));
+	if (architecture.size)
+		buf_printf(row->text, " (%.*s)", BYTES_ARG(architecture));
+	return PRINTER_STRING;
+}
+
+static const struct printer_cell_row node_cells[] = {
+	CELL_NAME,
+	CELL_FUNCTION(
+		"Status", "string", 0, node_status, "The status of the node"),
+	CELL_FUNCTION("Roles", "string", 0, node_roles, "The roles of the node"),
+	CELL_AGE,
+	CELL_TEXT("Version", "status.nodeInfo.kubeletVersion", NULL, "Kubelet Version reported by the node."),
+	CELL_FUNCTION("Internal-IP", "string", 1, node_internal_ip,
+		"List of addresses reachable to the node. Queried from cloud provider, if "
+		"available. More info: "
+		"https://kubernetes.io/docs/reference/node/node-status/#addresses Note: This "
+		"field is declared as mergeable, but the merge key is not sufficiently unique, "
+		"which can cause data corruption when it is merged. Callers should instead use a "
+		"full-replacement patch. See https://pr.k8s.io/79391 for an example. Consumers "
+		"should assume that addresses can change during the lifetime of a Node. However, "
+		"there are some exceptions where this may not be possible, such as Pods that "
+		"inherit a Node's address in its own status or consumers of the downward API "
+		"(status.hostIP)."),
+	CELL_FUNCTION("External-IP", "string", 1, node_external_ip,
+		"List of addresses reachable to the node. Queried from cloud provider, if "
+		"available. More info: "
+		"https://kubernetes.io/docs/reference/node/node-status/#addresses Note: This "
+		"field is declared as mergeable, but the merge key is not sufficiently unique, "
+		"which can cause data corruption when it is merged. Callers should instead use a "
+		"full-replacement patch. See https://pr.k8s.io/79391 for an example. Consumers "
+		"should assume that addresses can change during the lifetime of a Node. However, "
+		"there are some exceptions where this may not be possible, such as Pods that "
+		"inherit a Node's address in its own status or consumers of the downward API "
+		"(status.hostIP)."),
+	CELL_WIDE("OS-Image", "status.nodeInfo.osImage", "<unknown>",
+		"OS Image reported by the node from /etc/os-release (e.g. Debian GNU/Linux 7 "
+		"(wheezy))."),
+	CELL_FUNCTION("Kernel-Version", "string", 1, node_kernel,
+		"Kernel Version reported by the node from 'uname -r' (e.g. 3.16.0-0.bpo.4-amd64)."),
+	CELL_WIDE("Container-Runtime", "status.nodeInfo.containerRuntimeVersion", "<unknown>",
+		
+		"ContainerRuntime Version reported by the node through runtime remote API (e.g. "
+		"containerd://1.4.2)."),
+};
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+/* The fields of an event in the two groups that serve it. */
+struct event_fields {
+	const char *first, *last, *count, *object, *component, *host, *controller, *message;
+};
+
+static const struct event_fields event_core = {"firstTimestamp", "lastTimestamp", "count",
+	"involvedObject", "source.component", "source.host", "reportingComponent", "message"};
+static const struct event_fields event_new = {"deprecatedFirstTimestamp", "deprecatedLastTimestamp",
+	"deprecatedCount", "regarding", "deprecatedSource.component", "deprecatedSource.host",
+	"reportingController", "note"};
+
+static const struct event_fields *event_form(struct printer_row *row)
+{
+	struct bytes version = printer_text(row, &row->object, "apiVersion");
+
+	return bytes_starts(version, BYTES_LIT("events.k8s.io/")) ? &event_new : &event_core;
+}
+
+static enum printer_cell_type event_first_seen(struct printer_row *row)
+{
+	const char *first = event_form(row)->first;
+
+	if (!printer_text(row, &row->object, first).size)
+		first = "eventTime";
+	printer_put_since(row, &row->object, first, "<unknown>");
+	return PRINTER_STRING;
+}
+
+static enum printer_cell_type event_last_seen(struct printer_row *row)
+{
+	const char *last = event_form(row)->last;
+	struct value series;
+
+	if (printer_find(row, &row->object, "series", &series))
+		last = "series.lastObservedTime";
+	else if (!printer_text(row, &row->object, last).size)
+		return event_first_seen(row);
+	printer_put_since(row, &row->object, last, "<unknown>");
+	return PRINTER_STRING;
+}
+
+static enum printer_cell_type event_count(struct printer_row *row)
+{
+	int64_t count = printer_integer(row, &row->object, event_form(row)->count);
+	struct value series;
+
+	if (printer_find(row, &row->object, "series", &series))
+		count = printer_integer(row, &series, "count");
+	else if (!count)
+		count = 1;
+	buf_printf(row->text, "%" PRId64, count);
+	return PRINTER_NUMBER;
+}
+
+static enum printer_cell_type event_object(struct printer_row *row)
+{
+	struct value object;
+
+	if (!printer_find(row, &row->object, event_form(row)->object, &object))
+		return PRINTER_STRING;
+	struct bytes kind = printer_text(row, &object, "kind"),
+		     name = printer_text(row, &object, "name");
+	for (size_t i = 0; i < kind.size; i++)
+		buf_byte(row->text, (uint8_t)tolower(((const unsigned char *)kind.data)[i]));
+	buf_str(row->text, name.size ? "/" : "");
+	return printer_put_bytes(row, name);
+}
+
+static enum printer_cell_type event_subobject(struct printer_row *row)
+{
+	struct value object;
+
+	if (!printer_find(row, &row->object, event_form(row)->object, &object))
+		return PRINTER_STRING;
+	return printer_put_bytes(row, printer_text(row, &object, "fieldPath"));
+}
+
+static enum printer_cell_type event_source(struct printer_row *row)
+{
+	const struct event_fields *fields = event_form(row);
+	struct bytes component = printer_text(row, &row->object, fields->component);
+	struct bytes host = printer_text(row, &row->object, fields->host);
+
+	if (!component.size)
+		component = printer_text(row, &row->object, fields->controller);
+	if (!host.size)
+		host = printer_text(row, &row->object, "reportingInstance");
+	buf_bytes_put(row->text, component);
+	buf_str(row->text, host.size ? ", " : "");
+	return printer_put_bytes(row, host);
+}
+
+static enum printer_cell_type event_message(struct printer_row *row)
+{
+	struct bytes message = printer_text(row, &row->object, event_form(row)->message);
+	const char *p = message.data;
+
+	while (message.size && isspace((unsigned char)p[message.size - 1]))
+		message.size--;
+	while (message.size && isspace((unsigned char)*p))
+		p++, message.size--;
+	return printer_put_bytes(row, BYTES(p, message.size));
+}
+
+static const struct printer_cell_row event_cells[] = {
+	CELL_FUNCTION(
+		"Last Seen", "string", 0, event_last_seen,
+		"The time at which the most recent occurrence of this event was recorded."),
+	CELL_TEXT("Type", "type", NULL,
+		"Type of this event (Normal, Warning), new types could be added in the future"),
+	CELL_TEXT("Reason", "reason", NULL,
+		"This should be a short, machine understandable string that gives the reason for "
+		"the transition into the object's current status."),
+	CELL_FUNCTION("Object", "string", 0, event_object, "The object that this event is about."),
+	CELL_FUNCTION("Subobject", "string", 1, event_subobject,
+		"If referring to a piece of an object instead of an entire object, this string "
+		"should contain a valid JSON/Go field access statement, such as "
+		"desiredState.manifest.containers[2]. For example, if the object reference is to "
+		"a container within a pod, this would take on a value like: "
+		"\"spec.containers{name}\" (where \"name\" refers to the name of the container "
+		"that triggered the event) or if no container name is specified "
+		"\"spec.containers[2]\" (container with index 2 in this pod). This syntax is "
+		"chosen only to have some well-defined way of referencing a part of an object."),
+	CELL_FUNCTION("Source", "string", 1, event_source,
+		"The component reporting this event. Should be a short machine understandable "
+		"string."),
+	CELL_FUNCTION("Message", "string", 0, event_message,
+		"A human-readable description of the status of this operation."),
+	CELL_FUNCTION(
+		"First Seen", "string", 1, event_first_seen,
+		"The time at which the event was first recorded. (Time of server receipt is in "
+		"TypeMeta.)"),
+	CELL_FUNCTION("Count", "string", 1, event_count, "The number of times this event has occurred."),
+	{{"Name", "string", "name", 1,
+		"Name must be unique within a namespace. Is required when creating resources, "
+		"although some resources may allow a client to request the generation of an "
+		"appropriate name automatically. Name is primarily intended for creation "
+		"idempotence and configuration definition. Cannot be updated. More info: "
+		"https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names"}, HOW_TEXT, "metadata.name"},
+};
+
+/* ---- other kinds ----------------------------------------------------------------------------- */
+
+static enum printer_cell_type quota_put(struct printer_row *row, bool limits)
+{
+	struct value hard, used, value;
+	struct value_iter iter = {0};
+	struct bytes keys[64];
+	size_t n = 0, start = row->text->size;
+	struct bytes key;
+
+	if (!printer_find(row, &row->object, "status.hard", &hard))
+		return PRINTER_STRING;
+	if (!printer_find(row, &row->object, "status.used", &used))
+		used = (struct value){.type = VALUE_NIL};
+	value_iter_init(&iter, &hard);
+	while (n < ARRAY_SIZE(keys) && value_iter_next(&iter, &key, &value) == FOUND) {
+		size_t at = n++;
+
+		for (; at && bytes_compare(keys[at - 1], key) > 0; at--)
+			keys[at] = keys[at - 1];
+		keys[at] = key;
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (bytes_starts(keys[i], BYTES_LIT("limits.")) != limits)
+			continue;
+		buf_str(row->text, row->text->size > start ? ", " : "");
+		buf_printf(row->text, "%.*s: ", BYTES_ARG(keys[i]));
+		value.text = BYTES_LIT("0");
+		(void)value_find(&used, keys[i], &value);
+		buf_bytes_put(row->text, value.text);
+		buf_byte(row->text, '/');
+		if (value_find(&hard, keys[i], &value) == FOUND)
+			buf_bytes_put(row->text, value.text);
+	}
+	return PRINTER_STRING;
+}
+
+static enum printer_cell_type quota_requests(struct printer_row *row)
+{
+	return quota_put(row, false);
+}
+
+static enum printer_cell_type quota_limits(struct printer_row *row)
+{
+	return quota_put(row, true);
+}
+
+static const struct printer_cell_row quota_cells[] = {
+	CELL_NAME,
+	CELL_FUNCTION("Request", "string", 0, quota_requests,
+		"Request represents a minimum amount of cpu/memory that a container may consume."),
+	CELL_FUNCTION("Limit", "string", 0, quota_limits,
+		"Limits control the maximum amount of cpu/memory that a container may use "
+		"independent of contention on the node."),
+	CELL_AGE,
+};
+
+/* Appends FIELD of the condition Healthy. */
+static enum printer_cell_type component_put(struct printer_row *row, const char *field)
+{
+	struct value condition;
+
+	if (!printer_condition(row, "conditions", "Healthy", &condition))
+		return printer_put(row, strcmp(field, "status") ? "" : "Unknown");
+	if (strcmp(field, "status") == 0)
+		return printer_put(row,
+			printer_is(row, &condition, "status", "True") ? "Healthy" : "Unhealthy");
+	return printer_put_bytes(row, printer_text(row, &condition, field));
+}
+
+static enum printer_cell_type component_status(struct printer_row *row)
+{
+	return component_put(row, "status");
+}
+
+static enum printer_cell_type component_message(struct printer_row *row)
+{
+	return component_put(row, "message");
+}
+
+static enum printer_cell_type component_error(struct printer_row *row)
+{
+	return component_put(row, "error");
+}
+
+static const struct printer_cell_row component_cells[] = {
+	CELL_NAME,
+	CELL_FUNCTION("Status", "string", 0, component_status, "Status of the component conditions"),
+	CELL_FUNCTION("Message", "string", 0, component_message, "Message of the component conditions"),
+	CELL_FUNCTION("Error", "string", 0, component_error, "Error of the component conditions"),
+};
+
+static const struct printer_cell_row namespace_cells[] = {
+	CELL_NAME,
+	CELL_TEXT("Status", "status.phase", NULL, "The status of the namespace"),
+	CELL_AGE,
+};
+
+static const struct printer_cell_row secret_cells[] = {
+	CELL_NAME,
+	CELL_TEXT("Type", "type", NULL,
+		"Used to facilitate programmatic handling of secret data. More info: "
+		"https://kubernetes.io/docs/concepts/configuration/secret/#secret-types"),
+	CELL_COUNT("Data", "string", "data", NULL,
+		"Data contains the secret data. Each key must consist of alphanumeric characters, "
+		"'-', '_' or '.'. The serialized form of the secret data is a base64 encoded "
+		"string, representing the arbitrary (possibly non-string) data value here. "
+		"Described in https://tools.ietf.org/html/rfc4648#section-4"),
+	CELL_AGE,
+};
+
+static const struct printer_cell_row configmap_cells[] = {
+	CELL_NAME,
+	CELL_COUNT("Data", "string", "data", "binaryData",
+		"Data contains the configuration data. Each key must consist of alphanumeric "
+		"characters, '-', '_' or '.'. Values with non-UTF-8 byte sequences must use the "
+		"BinaryData field. The keys stored in Data must not overlap with the keys in the "
+		"BinaryData field, this is enforced during validation process."),
+	CELL_AGE,
+};
+
+static const struct printer_cell_row account_cells[] = {CELL_NAME, CELL_AGE};
+
+static const struct printer_cell_row created_cells[] = {CELL_NAME, CELL_CREATED};
+
+const struct printer_kind_row printer_kinds_core[] = {
+	KIND("", "nodes", node_cells),
+	KIND("", "events", event_cells),
+	KIND("events.k8s.io", "events", event_cells),
+	KIND("", "namespaces", namespace_cells),
+	KIND("", "secrets", secret_cells),
+	KIND("", "configmaps", configmap_cells),
+	KIND("", "serviceaccounts", account_cells),
+	KIND("", "resourcequotas", quota_cells),
+	KIND("", "limitranges", created_cells),
+	KIND("", "componentstatuses", component_cells),
+	{0},
+};

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Columns of pods: their status is a summary of all their containers. */
+#include <inttypes.h>
+
+#include "print/table/printer_internal.h"
+
+static void pod_keep_latest(struct bytes *latest, struct bytes time)
+{
+	/* RFC 3339 texts of one form: their order is that of time. */
+	if (bytes_compare(time, *latest) > 0)
+		*latest = time;
+}
+
+static struct bytes pod_last_end(struct printer_row *row, const struct value *status)
+{
+	return printer_text(row, status, "lastState.terminated.finishedAt");
+}
+
+/* Sets the reason for which a container ended. */
+static void pod_set_ended(struct printer_row *row, struct pod_summary *pod,
+	const struct value *ended, const char *prefix)
+{
+	int64_t killed_by = printer_integer(row, ended, "signal");
+
+	pod->prefix = prefix;
+	pod->reason = printer_text(row, ended, "reason");
+	if (pod->reason.size)
+		return;
+	pod->reason = killed_by ? BYTES_LIT("Signal:") : BYTES_LIT("ExitCode:");
+	pod->number = killed_by ? killed_by : printer_integer(row, ended, "exitCode");
+}
+
+/* Returns whether NAME is an init container that runs beside the others. */
+static bool pod_is_sidecar(struct printer_row *row, struct bytes name)
+{
+	struct value_iter iter = printer_items(row, &row->object, "spec.initContainers");
+	struct value container;
+	bool sidecar = false;
+
+	while (printer_next(row, &iter, &container)) /* the last of that name counts */
+		if (bytes_equal(printer_text(row, &container, "name"), name))
+			sidecar = printer_is(row, &container, "restartPolicy", "Always");
+	return sidecar;
+}
+
+/* Examines an init container. Returns whether the pod waits for it. */
+static bool pod_add_init(struct printer_row *row, struct pod_summary *pod,
+	const struct value *status, int64_t number)
+{
+	struct value ended, waiting;
+	bool has_ended = printer_find(row, status, "state.terminated", &ended);
+
+	if (has_ended && printer_integer(row, &ended, "exitCode") == 0)
+		return false;
+	if (pod_is_sidecar(row, printer_text(row, status, "name")) &&
+		printer_is_true(row, status, "started")) {
+		pod->ready += printer_is_true(row, status, "ready");
+		return false;
+	}
+	if (has_ended) {
+		pod_set_ended(row, pod, &ended, "Init:");
+		return true;
+	}
+	pod->prefix = "Init:";
+	if (printer_find(row, status, "state.waiting", &waiting)) {
+		pod->reason = printer_text(row, &waiting, "reason");
+		if (pod->reason.size && !bytes_equal(pod->reason, BYTES_LIT("PodInitializing")))
+			return true;
+	}
+	pod->reason = BYTES_NONE;
+	pod->progress = true;
+	pod->done = number;
+	return true;
+}
+
+static bool pod_add_inits(struct printer_row *row, struct pod_summary *pod)
+{
+	struct value_iter iter = printer_items(row, &row->object, "status.initContainerStatuses");
+	int64_t number = 0, sidecar_restarts = 0;
+	struct bytes sidecar_restarted = BYTES_NONE;
+	struct value status, initialized;
+	bool waits = false;
+
+	for (; !waits && printer_next(row, &iter, &status); number++) {
+		int64_t restarts = printer_integer(row, &status, "restartCount");
+
+		pod->restarts += restarts;
+		pod_keep_latest(&pod->restarted, pod_last_end(row, &status));
+		if (pod_is_sidecar(row, printer_text(row, &status, "name"))) {
+			sidecar_restarts += restarts;
+			pod_keep_latest(&sidecar_restarted, pod_last_end(row, &status));
+		}
+		waits = pod_add_init(row, pod, &status, number);
+	}
+	if (waits && !(printer_condition(row, "status.conditions", "Initialized", &initialized) &&
+			     printer_is(row, &initialized, "status", "True")))
+		return true;
+	pod->restarts = sidecar_restarts;
+	pod->restarted = sidecar_restarted;
+	return false;
+}
+
+/* The state of one container, as it replaces the pod's reason. */
+static void pod_add_container(struct printer_row *row, struct pod_summary *pod,
+	const struct value *status, struct pod_summary *failed, bool *running)
+{
+	struct value ended, state;
+
+	pod->restarts += printer_integer(row, status, "restartCount");
+	pod_keep_latest(&pod->restarted, pod_last_end(row, status));
+	struct bytes waiting = printer_text(row, status, "state.waiting.reason");
+	if (waiting.size) {
+		pod->reason = waiting;
+		pod->prefix = "";
+		pod->progress = false;
+	} else if (printer_find(row, status, "state.terminated", &ended)) {
+		pod_set_ended(row, pod, &ended, "");
+		pod->progress = false;
+		if (printer_integer(row, &ended, "exitCode") != 0)
+			*failed = *pod;
+	} else if (printer_is_true(row, status, "ready") &&
+		   printer_find(row, status, "state.running", &state)) {
+		*running = true;
+		pod->ready++;
+	}
+}
+
+static void pod_add_containers(struct printer_row *row, struct pod_summary *pod)
+{
+	struct pod_summary failed = {.reason = BYTES_NONE};
+	struct value statuses, status, is_ready;
+	struct value_iter iter;
+	bool running = false;
+	uint32_t n = 0;
+
+	if (printer_find(row, &row->object, "status.containerStatuses", &statuses))
+		n = statuses.count;
+	for (uint32_t i = n; i-- > 0;) { /* from the last to the first, which counts most */
+		iter = printer_items(row, &row->object, "status.containerStatuses");
+		for (uint32_t k = 0; k <= i; k++)
+			if (!printer_next(row, &iter, &status))
+				return;
+		pod_add_container(row, pod, &status, &failed, &running);
+	}
+	if (*pod->prefix || !bytes_equal(pod->reason, BYTES_LIT("Completed")))
+		return;
+	/* The pod as a whole runs while a container still does. */
+	if (running && printer_condition(row, "status.conditions", "Ready", &is_ready) &&
+		printer_is(row, &is_ready, "status", "True")) {
+		pod->reason = BYTES_LIT("Running");
+	} else if (failed.reason.size) {
+		pod->reason = failed.reason;
+		pod->number = failed.number;
+	} else if (running) {
+		pod->reason = BYTES_LIT("NotReady");
+	}
+}
+
+static void pod_set_phase(struct printer_row *row, struct pod_summary *pod)
+{
+	struct value_iter iter = printer_items(row, &row->object, "status.conditions");
+	struct value condition;
+	struct bytes reason = printer_text(row, &row->object, "status.reason");
+
+	pod->prefix = "";
+	pod->reason = reason.size ? reason : printer_text(row, &row->object, "status.phase");
+	while (printer_next(row, &iter, &condition))
+		if (printer_is(row, &condition, "type", "PodScheduled") &&
+			printer_is(row, &condition, "reason", "SchedulingGated"))
+			pod->reason = BYTES_LIT("SchedulingGated");
+}
+
+static struct pod_summary pod_make(struct printer_row *row)
+{
+	struct value_iter iter = printer_items(row, &row->object, "spec.initContainers");
+	struct pod_summary pod = {.made = true, .restarted = BYTES_NONE};
+	struct value containers, container;
+
+	pod_set_phase(row, &pod);
+	if (printer_find(row, &row->object, "spec.containers", &containers))
+		pod.total = containers.count;
+	for (; printer_next(row, &iter, &container); pod.init_total++)
+		pod.total += printer_is(row, &container, "restartPolicy", "Always");
+	if (!pod_add_inits(row, &pod))
+		pod_add_containers(row, &pod);
+	if (!printer_text(row, &row->object, "metadata.deletionTimestamp").size)
+		return pod;
+	struct bytes phase = printer_text(row, &row->object, "status.phase");
+	bool is_over = bytes_equal(phase, BYTES_LIT("Succeeded")) ||
+		       bytes_equal(phase, BYTES_LIT("Failed"));
+	bool is_lost = printer_is(row, &row->object, "status.reason", "NodeLost");
+	if (is_lost || !is_over) {
+		pod.reason = is_lost ? BYTES_LIT("Unknown") : BYTES_LIT("Terminating");
+		pod.prefix = "";
+		pod.progress = false;
+	}
+	return pod;
+}
+
+/* Three cells need the summary, which is made once. */
+static const struct pod_summary *pod_summarize(struct printer_row *row)
+{
+	if (!row->pod.made)
+		row->pod = pod_make(row);
+	return &row->pod;
+}
+
+static enum printer_cell_type pod_ready(struct printer_row *row)
+{
+	const struct pod_summary *pod = pod_summarize(row);
+
+	buf_printf(row->text, "%" PRId64 "/%" PRId64, pod->ready, pod->total);
+	return PRINTER_STRING;
+}
+
+static enum printer_cell_type pod_status(struct printer_row *row)
+{
+	const struct pod_summary *pod = pod_summarize(row);
+	const char *reason = pod->reason.data;
+
+	buf_str(row->text, pod->prefix);
+	buf_bytes_put(row->text, pod->reason);
+	if (pod->progress)
+		buf_printf(row->text, "%" PRId64 "/%" PRId64, pod->done, pod->init_total);
+	else if (pod->reason.size && reason[pod->reason.size - 1] == ':')
+		buf_printf(row->text, "%" PRId64, pod->number);
+	return PRINTER_STRING;
+}
+
+static enum printer_cell_type pod_restarts(struct printer_row *row)
+{
+	const struct pod_summary *pod = pod_summarize(row);
+	char age[AGE_SIZE];
+
+	buf_printf(row->text, "%" PRId64, pod->restarts);
+	if (!pod->restarts || !pod->restarted.size)
+		return PRINTER_STRING;
+	age_between(pod->restarted, row->now_ns, "<unknown>", age);
+	buf_printf(row->text, " (%s ago)", age);
+	return PRINTER_STRING;
+}
+
+static enum printer_cell_type pod_ip(struct printer_row *row)
+{
+	struct value_iter iter = printer_items(row, &row->object, "status.podIPs");
+	struct value first;
+
+	if (printer_next(row, &iter, &first)) {
+		struct bytes ip = printer_text(row, &first, "ip");
+		if (ip.size)
+			return printer_put_bytes(row, ip);
+	}
+	return printer_put(row, "<none>");
+}
+
+static enum printer_cell_type pod_gates(struct printer_row *row)
+{
+	struct value_iter iter = printer_items(row, &row->object, "spec.readinessGates");
+	struct value gate, condition;
+	int open = 0, all = 0;
+
+	for (; printer_next(row, &iter, &gate); all++) {
+		struct bytes type = printer_text(row, &gate, "conditionType");
+		struct value_iter conditions =
+			printer_items(row, &row->object, "status.conditions");
+
+		while (printer_next(row, &conditions, &condition)) {
+			if (!bytes_equal(printer_text(row, &condition, "type"), type))
+				continue;
+			open += printer_is(row, &condition, "status", "True");
+			break;
+		}
+	}
+	if (!all)
+		return printer_put(row, "<none>");
+	buf_printf(row->text, "%d/%d", open, all);
+	return PRINTER_STRING;
+}
+
+static const struct printer_cell_row pod_cells[] = {
+	CELL_NAME,
+	CELL_FUNCTION("Ready", "string", 0, pod_ready,
+		"The aggregate readiness state of this pod for accepting traffic."),
+	CELL_FUNCTION("Status", "string", 0, pod_status,
+		"The aggregate status of the containers in this pod."),
+	CELL_FUNCTION("Restarts", "string", 0, pod_restarts,
+		
+		"The number of times the containers in this pod have been restarted and when the "
+		"last container in this pod has restarted."),
+	CELL_AGE,
+	CELL_FUNCTION("IP", "string", 1, pod_ip,
+		"podIP address allocated to the pod. Routable at least within the cluster. Empty "
+		"if not yet allocated."),
+	CELL_WIDE("Node", "spec.nodeName", "<none>",
+		"NodeName indicates in which node this pod is scheduled. If empty, this pod is a "
+		"candidate for scheduling by the scheduler defined in schedulerName. Once this "
+		"field is set, the kubelet for this node becomes responsible for the lifecycle of "
+		"this pod. This field should not be used to express a desire for the pod to be "
+		"scheduled on a specific node. "
+		"https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/#nodename"),
+	CELL_WIDE("Nominated Node", "status.nominatedNodeName", "<none>",
+		
+		"nominatedNodeName is set only when this pod preempts other pods on the node, but "
+		"it cannot be scheduled right away as preemption victims receive their graceful "
+		"termination periods. This field does not guarantee that the pod will be "
+		"scheduled on this node. Scheduler may decide to place the pod elsewhere if other "
+		"nodes become available sooner. Scheduler may also decide to give the resources "
+		"on this node to a higher priority pod that is created after preemption. As a "
+		"result, this field may be different than PodSpec.nodeName when the pod is "
+		"scheduled."),
+	CELL_FUNCTION("Readiness Gates", "string", 1, pod_gates,
+		
+		"If specified, all readiness gates will be evaluated for pod readiness. A pod is "
+		"ready when all its containers are ready AND all conditions specified in the "
+		"readiness gates have status equal to \"True\" More info: "
+		"https://git.k8s.io/enhancements/keps/sig-network/580-pod-readiness-gates"),
+};
+
+const struct printer_kind_row printer_kinds_pods[] = {
+	KIND("", "pods", pod_cells),
+	{0},
+};

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The internal header of the printer group: the rows by which kinds_*.c describe the columns of
+ * built-in kinds, and the functions by which a cell reads an object.
+ *
+ * A cell is what its `how` makes of one or two field paths. Only a cell that no such row can
+ * describe (the status of a pod) has a function.
+ */
+#ifndef PRINT_TABLE_PRINTER_INTERNAL_H
+#define PRINT_TABLE_PRINTER_INTERNAL_H
+
+#include "common/err.h"
+#include "common/options.h"
+#include "common/value/path_set.h"
+#include "common/value/value.h"
+#include "print/table/age.h"
+#include "print/table/printer.h"
+
+#define PRINTER_FIELDS 128 /* a power of two */
+
+/*
+ * The fields that the cells of one kind read. Their paths are learned from the first objects: a field that a cell
+ * asked for once is found in all later objects by the one walk of SET.
+ */
+struct printer_fields {
+	struct path_set set;
+	size_t n_walked; /* paths that the walk over the current object knew */
+	size_t n;
+	struct {
+		const char *path;
+		size_t number; /* in SET */
+	} learned[PRINTER_FIELDS];
+};
+
+/* All that the cells of a pod need from its containers (kinds_pods.c). */
+struct pod_summary {
+	bool made;
+	struct bytes reason; /* "Running", or what a container waits for */
+	const char *prefix;  /* before the reason: "Init:" */
+	int64_t number;      /* after the reason, if it ends with a colon */
+	int64_t ready, total, restarts;
+	int64_t done, init_total; /* of "Init:1/3", if progress is set */
+	bool progress;
+	struct bytes restarted; /* when a container last ended; empty: never */
+};
+
+struct printer_row {
+	struct value object;
+	struct printer_fields *fields; /* found in OBJECT; NULL: each is searched for */
+	struct pod_summary pod;
+	uint64_t now_ns;
+	struct buf *text; /* of all cells of the row */
+	int error;        /* sticky: 0, ERR_CORRUPT */
+	unsigned numbers; /* in scratch, used in turn */
+	char scratch[4][VALUE_SCRATCH];
+};
+
+/* Appends the text of a cell to ROW->text. Returns its type. */
+typedef enum printer_cell_type printer_fn(struct printer_row *row);
+
+enum printer_how {
+	HOW_TEXT,    /* the text of the first of two fields that is not empty; else `none` */
+	HOW_INTEGER, /* the number at the field; else 0 */
+	HOW_BOOLEAN, /* the boolean at the field; else `none` */
+	HOW_COUNT,   /* the number of items of the map or list, or of two of them */
+	HOW_RATIO,   /* the numbers at two fields, with a slash between them */
+	HOW_AGE,     /* the time since the field; else `none` */
+	HOW_LIST,    /* the texts of a list, with `none` if there are none */
+	HOW_NAMES,  /* the texts of the field `other` of each item of a list, separated by commas */
+	HOW_LABELS, /* a map as KEY=VALUE,... */
+	HOW_SELECTOR, /* a LabelSelector in the grammar of -l */
+	HOW_FUNCTION
+};
+
+struct printer_cell_row {
+	struct printer_column column;
+	enum printer_how how;
+	const char *path,
+		*other; /* names separated by dots; a key with dots in it needs a function */
+	const char *none;
+	printer_fn *fn;
+};
+
+struct printer_kind_row {
+	const char *group, *resource;
+	const char *version; /* NULL: any */
+	const struct printer_cell_row *cells;
+	size_t n, n_extra;   /* columns; cells after them */
+	const char *order;   /* printer_order() */
+};
+
+/* Tables of kinds, each ended by a row without a resource. */
+extern const struct printer_kind_row printer_kinds_pods[], printer_kinds_core[],
+	printer_kinds_work[], printer_kinds_network[], printer_kinds_storage[],
+	printer_kinds_access[], printer_kinds_other[];
+
+/* ---- rows that many kinds have ---- */
+
+/* The descriptions of columns are the API server's, because Tables have them. */
+#define ABOUT_NAME \
+	"Name must be unique within a namespace. Is required when creating resources, although " \
+	"some resources may allow a client to request the generation of an appropriate name " \
+	"automatically. Name is primarily intended for creation idempotence and configuration " \
+	"definition. Cannot be updated. More info: " \
+	"https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names"
+#define ABOUT_CREATED \
+	"CreationTimestamp is a timestamp representing the server time when this object was " \
+	"created. It is not guaranteed to be set in happens-before order across separate " \
+	"operations. Clients may not set this value. It is represented in RFC3339 form and is " \
+	"in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: https://git." \
+	"k8s.io/community/contributors/devel/sig-architecture/api-conventions" ".md#metadata"
+#define ABOUT_CONTAINERS \
+	"Names of each container in the template."
+#define ABOUT_IMAGES \
+	"Images referenced by each container in the template."
+
+#define CELL_NAME                                                                                  \
+	{                                                                                          \
+		{"Name", "string", "name", 0, ABOUT_NAME}, HOW_TEXT, "metadata.name"     \
+	}
+#define CELL_AGE                                                                                   \
+	{                                                                                          \
+		{"Age", "string", "", 0, ABOUT_CREATED}, HOW_AGE,            \
+			"metadata.creationTimestamp", .none = "<unknown>"                          \
+	}
+#define CELL_CREATED                                                                               \
+	{                                                                                          \
+		{"Created At", "date", "", 0, ABOUT_CREATED}, HOW_TEXT,       \
+			"metadata.creationTimestamp"                                               \
+	}
+#define CELL_TEXT(name_, path_, none_, about)                                                      \
+	{                                                                                          \
+		{name_, "string", "", 0, about}, HOW_TEXT, path_, .none = none_                    \
+	}
+#define CELL_WIDE(name_, path_, none_, about)                                                      \
+	{                                                                                          \
+		{name_, "string", "", 1, about}, HOW_TEXT, path_, .none = none_                    \
+	}
+/* TYPE is the one that the API server gives the column, string for some numbers. */
+#define CELL_INTEGER(name_, type_, path_, about)                                                   \
+	{                                                                                          \
+		{name_, type_, "", 0, about}, HOW_INTEGER, path_                                   \
+	}
+#define CELL_COUNT(name_, type_, path_, other_, about)                                             \
+	{                                                                                          \
+		{name_, type_, "", 0, about}, HOW_COUNT, path_, other_                             \
+	}
+#define CELL_BOOLEAN(name_, path_, none_, about)                                                   \
+	{                                                                                          \
+		{name_, "boolean", "", 0, about}, HOW_BOOLEAN, path_, .none = none_                \
+	}
+#define CELL_CONTAINERS(template_)                                                                 \
+	{{"Containers", "string", "", 1, ABOUT_CONTAINERS},           \
+		HOW_NAMES, template_ ".spec.containers", "name"},                                  \
+	{                                                                                          \
+		{"Images", "string", "", 1, ABOUT_IMAGES},       \
+			HOW_NAMES, template_ ".spec.containers", "image"                           \
+	}
+#define CELL_SELECTOR(path_, about)                                                                       \
+	{                                                                                          \
+		{"Selector", "string", "", 1, about}, HOW_SELECTOR, path_         \
+	}
+#define CELL_FUNCTION(name_, type_, priority_, fn_, about)                                         \
+	{                                                                                          \
+		{name_, type_, "", priority_, about}, HOW_FUNCTION, .fn = fn_                      \
+	}
+#define KIND(group_, resource_, cells_)                                                            \
+	{                                                                                          \
+		.group = group_, .resource = resource_, .cells = cells_, .n = ARRAY_SIZE(cells_)   \
+	}
+
+/* ---- reading an object ---- */
+
+/* Finds the value at PATH, names separated by dots; in the object itself PATH is a text that stays. A damaged
+ * object sets ROW->error and has no such value. Returns whether it is there. */
+bool printer_find(struct printer_row *row, const struct value *in, const char *path,
+	struct value *ret_value);
+
+/* Finds the member KEY, which may have dots in it, of the map at PATH. */
+bool printer_find_key(struct printer_row *row, const char *path, const char *key,
+	struct value *ret_value);
+
+/* Returns the text of the scalar at PATH; empty if there is none. Texts of numbers last for three
+ * further ones. */
+struct bytes printer_text(struct printer_row *row, const struct value *in, const char *path);
+
+/* Returns the integer at PATH, or 0. */
+int64_t printer_integer(struct printer_row *row, const struct value *in, const char *path);
+
+/* Returns whether the text at PATH is TEXT. */
+bool printer_is(
+	struct printer_row *row, const struct value *in, const char *path, const char *text);
+
+/* Returns whether the boolean at PATH is true. */
+bool printer_is_true(struct printer_row *row, const struct value *in, const char *path);
+
+/* Begins a walk over the list or map at PATH, which may be absent, and gives the next item. */
+struct value_iter printer_items(struct printer_row *row, const struct value *in, const char *path);
+bool printer_next(struct printer_row *row, struct value_iter *iter, struct value *ret_item);
+
+/* Finds the condition TYPE in the list at PATH. */
+bool printer_condition(struct printer_row *row, const char *path, const char *type,
+	struct value *ret_condition);
+
+/* ---- writing a cell ---- */
+
+enum printer_cell_type printer_put(struct printer_row *row, const char *text);
+enum printer_cell_type printer_put_bytes(struct printer_row *row, struct bytes text);
+
+/* Appends the time since the RFC 3339 text at PATH, or NONE. */
+void printer_put_since(
+	struct printer_row *row, const struct value *in, const char *path, const char *none);
+
+/* Appends the map at PATH as KEY=VALUE,... in the order of these texts, or <none>. */
+void printer_put_labels(struct printer_row *row, const struct value *in, const char *path);
+
+/* Appends a LabelSelector in the grammar of -l: <none> if it is empty or NULL. */
+void printer_put_selector(struct printer_row *row, const struct value *selector);
+
+/* Appends TEXT, after a comma unless the cell, which begins at START, is still empty. */
+void printer_put_more(struct printer_row *row, size_t start, struct bytes text);
+
+#endif

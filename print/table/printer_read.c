@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "print/table/printer_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/array.h"
+#include "common/err.h"
+#include "print/table/age.h"
+
+/* ---- reading an object ----------------------------------------------------------------------- */
+
+static bool printer_member(struct printer_row *row, const struct value *map, struct bytes key,
+	struct value *ret_value)
+{
+	int r = value_find(map, key, ret_value);
+
+	if (r < 0)
+		row->error = r;
+	return r == FOUND;
+}
+
+static bool printer_search(struct printer_row *row, const struct value *in, const char *path,
+	struct value *ret_value)
+{
+	struct value here = *in, next;
+
+	while (*path) {
+		size_t size = strcspn(path, ".");
+
+		if (!printer_member(row, &here, BYTES(path, size), &next))
+			return false;
+		here = next;
+		path += size + (path[size] == '.');
+	}
+	*ret_value = here;
+	return here.type != VALUE_NIL;
+}
+
+/* Returns the number of PATH in the walk over the object. SIZE_MAX: the walk did not know it, later ones do. */
+static size_t printer_field(struct printer_fields *fields, const char *path)
+{
+	size_t at = (uintptr_t)path * UINT64_C(0x9e3779b97f4a7c15) >> 57; /* paths are literals, each at its address */
+
+	_Static_assert(PRINTER_FIELDS == 128, "seven bits");
+	for (; fields->learned[at].path; at = (at + 1) % PRINTER_FIELDS)
+		if (fields->learned[at].path == path)
+			return fields->learned[at].number < fields->n_walked ? fields->learned[at].number : SIZE_MAX;
+	if (fields->n == PRINTER_FIELDS / 2)
+		return SIZE_MAX;
+	if (path_set_add_keys(&fields->set, path, &fields->learned[at].number) < 0) {
+		err_forget(); /* no memory: it is searched for */
+		return SIZE_MAX;
+	}
+	fields->learned[at].path = path;
+	fields->n++;
+	return SIZE_MAX;
+}
+
+bool printer_find(struct printer_row *row, const struct value *in, const char *path,
+	struct value *ret_value)
+{
+	size_t number = in == &row->object && row->fields ? printer_field(row->fields, path) : SIZE_MAX;
+
+	if (number == SIZE_MAX)
+		return printer_search(row, in, path, ret_value);
+	const struct value *value = path_set_value(&row->fields->set, number);
+	if (!value)
+		return false;
+	*ret_value = *value;
+	return value->type != VALUE_NIL;
+}
+
+bool printer_find_key(struct printer_row *row, const char *path, const char *key,
+	struct value *ret_value)
+{
+	struct value map;
+
+	return printer_find(row, &row->object, path, &map) &&
+	       printer_member(row, &map, bytes_str(key), ret_value);
+}
+
+struct bytes printer_text(struct printer_row *row, const struct value *in, const char *path)
+{
+	char *scratch = row->scratch[row->numbers++ % 4];
+	struct bytes text;
+	struct value value;
+
+	if (!printer_find(row, in, path, &value) ||
+		value_scalar_text(&value, scratch, &text) != FOUND)
+		return BYTES_LIT("");
+	return text;
+}
+
+int64_t printer_integer(struct printer_row *row, const struct value *in, const char *path)
+{
+	struct value value;
+
+	if (!printer_find(row, in, path, &value))
+		return 0;
+	return value.type == VALUE_UINT  ? (int64_t)value.u.u
+	       : value.type == VALUE_INT ? value.u.i
+					 : 0;
+}
+
+bool printer_is(struct printer_row *row, const struct value *in, const char *path, const char *text)
+{
+	return bytes_equal(printer_text(row, in, path), bytes_str(text));
+}
+
+bool printer_is_true(struct printer_row *row, const struct value *in, const char *path)
+{
+	struct value value;
+
+	return printer_find(row, in, path, &value) && value.type == VALUE_BOOL && value.u.b;
+}
+
+struct value_iter printer_items(struct printer_row *row, const struct value *in, const char *path)
+{
+	struct value_iter iter = {0};
+	struct value list;
+
+	if (printer_find(row, in, path, &list))
+		value_iter_init(&iter, &list);
+	return iter;
+}
+
+bool printer_next(struct printer_row *row, struct value_iter *iter, struct value *ret_item)
+{
+	int r = iter->left ? value_iter_next(iter, NULL, ret_item) : END;
+
+	if (r < 0)
+		row->error = r;
+	return r == FOUND;
+}
+
+bool printer_condition(struct printer_row *row, const char *path, const char *type,
+	struct value *ret_condition)
+{
+	struct value_iter iter = printer_items(row, &row->object, path);
+
+	while (printer_next(row, &iter, ret_condition))
+		if (printer_is(row, ret_condition, "type", type))
+			return true;
+	return false;
+}
+
+/* ---- writing a cell -------------------------------------------------------------------------- */
+
+enum printer_cell_type printer_put(struct printer_row *row, const char *text)
+{
+	buf_str(row->text, text);
+	return PRINTER_STRING;
+}
+
+enum printer_cell_type printer_put_bytes(struct printer_row *row, struct bytes text)
+{
+	buf_bytes_put(row->text, text);
+	return PRINTER_STRING;
+}
+
+void printer_put_since(
+	struct printer_row *row, const struct value *in, const char *path, const char *none)
+{
+	struct bytes time = printer_text(row, in, path);
+	char age[AGE_SIZE];
+
+	age_between(time, row->now_ns, none, age);
+	buf_str(row->text, time.size ? age : none);
+}
+
+void printer_put_more(struct printer_row *row, size_t start, struct bytes text)
+{
+	if (row->text->size > start)
+		buf_byte(row->text, ',');
+	buf_bytes_put(row->text, text);
+}
+
+/* A requirement of a selector, to be sorted by key. */
+struct printer_requirement {
+	struct bytes key;
+	struct value value; /* of a map, if expression is false; else the whole expression */
+	bool expression;
+	size_t number; /* requirements of one key keep their order */
+};
+
+struct printer_requirements {
+	struct printer_requirement *items;
+	size_t n, room;
+};
+
+/* Returns character I of "KEY=VALUE", -1 after the end. */
+static int printer_label_at(const struct printer_requirement *label, size_t i)
+{
+	const uint8_t *key = label->key.data, *value = label->value.text.data;
+
+	if (i < label->key.size)
+		return key[i];
+	i -= label->key.size;
+	return i == 0 ? '=' : i <= label->value.text.size ? value[i - 1] : -1;
+}
+
+/* The order of the finished texts, not of the keys, as labels.FormatLabels of apimachinery: a-b=1 stands before a=1. */
+static int printer_compare_labels(const void *a, const void *b)
+{
+	size_t i = 0;
+	int x;
+
+	while ((x = printer_label_at(a, i)) == printer_label_at(b, i) && x >= 0)
+		i++;
+	return x - printer_label_at(b, i);
+}
+
+/* The order of keys, as metav1.FormatLabelSelector. */
+static int printer_compare_requirements(const void *a, const void *b)
+{
+	const struct printer_requirement *x = a, *y = b;
+	int r = bytes_compare(x->key, y->key);
+
+	return r ? r : (x->number > y->number) - (x->number < y->number);
+}
+
+static int printer_compare_bytes(const void *a, const void *b)
+{
+	return bytes_compare(*(const struct bytes *)a, *(const struct bytes *)b);
+}
+
+static void printer_add_requirement(struct printer_row *row, struct printer_requirements *all,
+	struct printer_requirement requirement)
+{
+	requirement.number = all->n;
+	int r = ARRAY_ADD(
+		all->items, all->n, all->room, requirement, "the requirements of a selector");
+	if (r < 0)
+		row->error = r;
+}
+
+static void printer_add_map(
+	struct printer_row *row, struct printer_requirements *all, const struct value *map)
+{
+	struct printer_requirement requirement = {.expression = false};
+	struct value_iter iter;
+	int r;
+
+	value_iter_init(&iter, map);
+	while ((r = value_iter_next(&iter, &requirement.key, &requirement.value)) == FOUND)
+		printer_add_requirement(row, all, requirement);
+	if (r < 0)
+		row->error = r;
+}
+
+/* Appends " in (a,b)" of a matchExpression. */
+static void printer_put_set(struct printer_row *row, const struct value *expression, const char *op)
+{
+	struct value_iter iter = printer_items(row, expression, "values");
+	struct {
+		struct bytes *items;
+		size_t n, room;
+	} values = {0};
+	struct value value;
+
+	while (printer_next(row, &iter, &value)) {
+		int r = ARRAY_ADD(values.items, values.n, values.room, value.text,
+			"the values of a selector");
+		if (r < 0)
+			row->error = r;
+	}
+	if (values.n)
+		qsort(values.items, values.n, sizeof(*values.items), printer_compare_bytes);
+	buf_printf(row->text, " %s (", op);
+	for (size_t i = 0; i < values.n; i++) {
+		buf_str(row->text, i ? "," : "");
+		buf_bytes_put(row->text, values.items[i]);
+	}
+	buf_byte(row->text, ')');
+	free(values.items);
+}
+
+static void printer_put_requirements(struct printer_row *row, struct printer_requirements *all,
+	int (*compare)(const void *, const void *))
+{
+	if (all->n)
+		qsort(all->items, all->n, sizeof(*all->items), compare);
+	for (size_t i = 0; i < all->n; i++) {
+		const struct printer_requirement *q = &all->items[i];
+		struct bytes op = BYTES_NONE;
+
+		buf_str(row->text, i ? "," : "");
+		if (q->expression)
+			op = printer_text(row, &q->value, "operator");
+		if (bytes_equal(op, BYTES_LIT("DoesNotExist")))
+			buf_byte(row->text, '!');
+		buf_bytes_put(row->text, q->key);
+		if (!q->expression) {
+			buf_byte(row->text, '=');
+			buf_bytes_put(row->text, q->value.text);
+		} else if (bytes_equal(op, BYTES_LIT("In"))) {
+			printer_put_set(row, &q->value, "in");
+		} else if (bytes_equal(op, BYTES_LIT("NotIn"))) {
+			printer_put_set(row, &q->value, "notin");
+		}
+	}
+	if (!all->n)
+		buf_str(row->text, "<none>");
+	free(all->items);
+}
+
+void printer_put_labels(struct printer_row *row, const struct value *in, const char *path)
+{
+	struct printer_requirements all = {0};
+	struct value map;
+
+	if (printer_find(row, in, path, &map))
+		printer_add_map(row, &all, &map);
+	printer_put_requirements(row, &all, printer_compare_labels);
+}
+
+int printer_put_labels_of(struct bytes body, struct buf *out)
+{
+	struct printer_row row = {.text = out};
+	int r = value_read(body, &row.object);
+
+	if (r < 0)
+		return r;
+	printer_put_labels(&row, &row.object, "metadata.labels");
+	return row.error < 0 ? row.error : buf_error(out);
+}
+
+void printer_put_selector(struct printer_row *row, const struct value *selector)
+{
+	struct printer_requirements all = {0};
+	struct printer_requirement requirement = {.expression = true};
+	struct value_iter iter;
+	struct value map;
+
+	if (!selector) {
+		buf_str(row->text, "<none>");
+		return;
+	}
+	if (printer_find(row, selector, "matchLabels", &map))
+		printer_add_map(row, &all, &map);
+	iter = printer_items(row, selector, "matchExpressions");
+	while (printer_next(row, &iter, &requirement.value)) {
+		requirement.key = printer_text(row, &requirement.value, "key");
+		printer_add_requirement(row, &all, requirement);
+	}
+	printer_put_requirements(row, &all, printer_compare_requirements);
+}

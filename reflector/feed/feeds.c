@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reflector/feed/feeds.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/log.h"
+#include "common/proc.h"
+#include "reflector/feed/feeds_internal.h"
+#include "reflector/record/recorder.h"
+
+#define PAGE_SIZE 500 /* of retired feeds */
+#define RESTORE_EVERY (60 * UINT64_C(1000000000)) /* rows that are damaged again sooner can't be stored */
+#define SILENT_LISTS 32 /* at once, beside listConcurrency others */
+#define HEADS_PAUSE 100 /* times as long as reading them took: anybody may send reports */
+
+/* ---- life ---- */
+
+struct feeds_load {
+	struct feeds *feeds;
+	int result;
+};
+
+/* Makes every stored feed a retired one at first; feeds_configure then takes those that it
+ * means. */
+static int feeds_load_one(void *arg, const struct feed_definition *definition,
+	const struct feed_checkpoint *checkpoint)
+{
+	struct feeds_load *load = arg;
+	struct configured_feed none = {.session = NULL};
+
+	if (checkpoint->phase == FEED_REMOVED)
+		return 0;
+	load->result =
+		session_new(&load->feeds->shared, definition, checkpoint, PAGE_SIZE, &none.session);
+	if (load->result >= 0)
+		load->result = retired_add(load->feeds, &none);
+	session_free(&none.session);
+	return load->result < 0;
+}
+
+static int feeds_on_list_end(void *arg, struct session *session)
+{
+	(void)session; /* it counts as listed already */
+	return replace_ready(arg);
+}
+
+int feeds_new(struct journal *journal, const struct session_shared *shared,
+	struct feeds **ret_feeds)
+{
+	CLEANUP(feeds_free) struct feeds *feeds = calloc(1, sizeof(*feeds));
+	struct feeds_load load = {.feeds = feeds};
+	struct txn *txn;
+
+	if (!feeds)
+		return err_set(-ENOMEM, "feeds");
+	feeds->magic = FEEDS_MAGIC;
+	feeds->journal = journal;
+	feeds->shared = *shared;
+	feeds->shared.on_list_end = feeds_on_list_end;
+	feeds->shared.list_arg = feeds;
+	feeds->shared.pace = &feeds->pace;
+	feeds->shared.warnings = &feeds->warnings;
+	feeds->shared.outage = &feeds->outage;
+	feeds->shared.agenda = &feeds->agenda;
+	feeds->shared.queued = &feeds->queued;
+	feeds->shared.listing = &feeds->listing;
+	feeds->resolve_random = pace_random();
+	int r = txn_begin_read(journal_env(journal), &txn);
+	if (r < 0)
+		return r;
+	r = journal_each_feed(journal, txn, feeds_load_one, &load);
+	if (r >= 0)
+		r = order_load(feeds, txn);
+	txn_abort(&txn);
+	if (r < 0 || load.result < 0)
+		return r < 0 ? r : load.result;
+	*ret_feeds = TAKE(feeds);
+	return 0;
+}
+
+void feeds_free(struct feeds **feeds)
+{
+	struct feeds *f = *feeds;
+
+	if (!f)
+		return;
+	CHECK_OBJ(f, FEEDS_MAGIC);
+	for (size_t i = 0; i < f->n_configured; i++)
+		resolve_hide(f, &f->configured[i]);
+	configured_release(f->configured, f->n_configured);
+	wildcard_release(f);
+	for (size_t i = 0; i < f->n_retired; i++)
+		session_free(&f->retired[i].session);
+	free(f->retired);
+	columns_release(f);
+	buf_release(&f->order);
+	agenda_release(&f->agenda);
+	f->magic = 0;
+	free(f);
+	*feeds = NULL;
+}
+
+/* Returns the session of the I-th configured, then retired feed; NULL: none, or about to be
+ * removed. */
+static struct session *feeds_session(const struct feeds *feeds, size_t i)
+{
+	if (i < feeds->n_configured)
+		return feeds->configured[i].session;
+	i -= feeds->n_configured;
+	return feeds->retired[i].removed ? NULL : feeds->retired[i].session;
+}
+
+#define FEEDS_EACH_SESSION(feeds, s)                                                               \
+	for (size_t i_ = 0; i_ < (feeds)->n_configured + (feeds)->n_retired; i_++)                 \
+		for (struct session *s = feeds_session((feeds), i_); s; s = NULL)
+
+void feeds_start(struct feeds *feeds)
+{
+	CHECK_OBJ(feeds, FEEDS_MAGIC);
+	if (feeds->started)
+		return;
+	feeds->started = true;
+	FEEDS_EACH_SESSION (feeds, session)
+		session_on(session, FEED_ON_START);
+}
+
+/* ---- turns to list ---- */
+
+struct list_turns {
+	size_t busy;              /* lists that take a turn: their server answers, or may still do so soon */
+	uint64_t silent_at;       /* the next of them does not from then on; UINT64_MAX: none */
+	struct session *first;    /* queued; NULL: none is */
+};
+
+static void feeds_count_turns(const struct feeds *feeds, uint64_t now, struct list_turns *ret_turns)
+{
+	struct list_turns t = {.silent_at = UINT64_MAX};
+
+	FEEDS_EACH_SESSION (feeds, session) {
+		if (session_is_queued(session)) {
+			if (!t.first || session_place(session) < session_place(t.first))
+				t.first = session;
+		} else if (session_is_listing(session)) {
+			uint64_t at = session_silent_at(session);
+
+			t.busy += at > now;
+			if (at > now && at < t.silent_at)
+				t.silent_at = at;
+		}
+	}
+	*ret_turns = t;
+}
+
+/*
+ * Lets as many feeds list as may at once. A list whose server is silent takes no turn, so that a resource whose
+ * conversion webhook is down holds up no other; a bounded number of them runs beside the turns. Feeds that are silent
+ * each time leave room there for the others.
+ */
+static void feeds_give_turns(struct feeds *feeds, uint64_t now)
+{
+	size_t most = feeds->shared.policy.list_concurrency;
+	struct list_turns t;
+
+	feeds->turns_ns = UINT64_MAX;
+	while (feeds->queued) {
+		feeds_count_turns(feeds, now, &t);
+		if (t.busy >= most)
+			feeds->turns_ns = t.silent_at;
+		if (t.busy >= most || !t.first)
+			return;
+		if (feeds->listing >= SILENT_LISTS + (session_is_mute(t.first) ? 0 : most))
+			return;
+		session_on(t.first, FEED_ON_TURN);
+	}
+}
+
+bool feeds_may_list(const struct feeds *feeds)
+{
+	struct list_turns t;
+
+	feeds_count_turns(feeds, proc_monotonic_ns(), &t);
+	return t.busy < feeds->shared.policy.list_concurrency;
+}
+
+/* ---- turns of the loop ---- */
+
+/* Starts one consistency check at a time, of the feed that is due first. */
+static void feeds_start_check(struct feeds *feeds, uint64_t now)
+{
+	uint64_t at = UINT64_MAX;
+	struct session *first = NULL;
+
+	if (feeds->checking || feeds->check_ns > now)
+		return;
+	FEEDS_EACH_SESSION (feeds, session) {
+		if (session_check_at(session) < at) {
+			at = session_check_at(session);
+			first = session;
+		}
+	}
+	feeds->check_ns = at;
+	if (at > now)
+		return;
+	feeds->check_ns = 0;
+	session_check_start(first);
+	if (session_is_checking(first))
+		feeds->checking = first;
+}
+
+int feeds_work(struct feeds *feeds)
+{
+	uint64_t now = proc_monotonic_ns();
+	int more = 0;
+
+	CHECK_OBJ(feeds, FEEDS_MAGIC);
+	if (!feeds->started)
+		return 0;
+	int r = etcd_rollback_replace(feeds);
+	if (r >= 0)
+		r = resolve_due(feeds);
+	if (r >= 0)
+		r = wildcard_due(feeds);
+	if (r >= 0)
+		r = columns_due(feeds);
+	if (r >= 0)
+		r = order_due(feeds);
+	agenda_touch_due(&feeds->agenda, now);
+	for (size_t i = 0; r >= 0 && i < agenda_touched(&feeds->agenda); i++) {
+		struct session *session = agenda_owner(&feeds->agenda, i);
+
+		r = session ? session_work(session) : 0;
+		more = r == AGAIN ? AGAIN : more;
+	}
+	if (r >= 0 && feeds->names_changed && !feeds->removals_held)
+		r = replace_ready(feeds);
+	if (r < 0)
+		return r;
+	feeds_give_turns(feeds, now);
+	feeds_start_check(feeds, now);
+	return more;
+}
+
+static bool feeds_settle_one(void *arg, void *owner)
+{
+	struct feeds *feeds = arg;
+	struct session *session = owner;
+
+	if (feeds->checking == session && !session_is_checking(session)) {
+		feeds->checking = NULL;
+		feeds->check_ns = 0;
+	}
+	if (session_check_at(session) < feeds->check_ns)
+		feeds->check_ns = session_check_at(session);
+	return session_settle(session);
+}
+
+void feeds_settle(struct feeds *feeds)
+{
+	agenda_settle(&feeds->agenda, feeds_settle_one, feeds);
+}
+
+uint64_t feeds_until(const struct feeds *feeds)
+{
+	uint64_t until = agenda_next(&feeds->agenda);
+
+	if (!feeds->started)
+		return UINT64_MAX;
+	if (!feeds->checking && feeds->check_ns < until)
+		until = feeds->check_ns;
+	if (feeds->n_wildcards && feeds->wildcards_ns < until)
+		until = feeds->wildcards_ns;
+	if (!feeds->columns.fetch && feeds->columns.due_ns < until)
+		until = feeds->columns.due_ns;
+	if (feeds->turns_ns < until)
+		until = feeds->turns_ns;
+	return feeds->resolve_ns < until ? feeds->resolve_ns : until;
+}
+
+/* ---- damaged records ---- */
+
+/* Finds the feed one of whose heads names SEQ: the damaged record itself may name any. */
+static int feeds_find_head(const struct feeds *feeds, struct txn *txn, uint64_t seq, uint32_t *ret_feed)
+{
+	FEEDS_EACH_SESSION (feeds, session) {
+		CLEANUP(head_walk_close) struct head_walk *walk = NULL;
+		uint32_t feed = session_definition(session)->id;
+		struct bytes key;
+		struct head head;
+		int r = head_walk_open(feeds->journal, txn, feed, BYTES_NONE, &walk);
+
+		while (r == FOUND && (r = head_walk_next(walk, &key, &head)) == FOUND)
+			if (head.seq == seq) {
+				*ret_feed = feed;
+				return FOUND;
+			}
+		if (r < 0)
+			return r;
+	}
+	return NOT_FOUND;
+}
+
+/* Logs a damaged record, once: readers may meet it each second. */
+static void feeds_log_damage(struct feeds *feeds, uint64_t seq, const char *feed)
+{
+	for (size_t i = 0; i < FEEDS_DAMAGED; i++)
+		if (feeds->damaged[i] == seq)
+			return;
+	feeds->damaged[feeds->n_damaged++ % FEEDS_DAMAGED] = seq;
+	LOG(record_damaged, .seq = seq, .feed = feed, .newest = *feed != '\0');
+}
+
+int feeds_repair(struct feeds *feeds, uint64_t seq)
+{
+	CLEANUP(txn_abort) struct txn *txn = NULL;
+	struct record record;
+	struct head head;
+	uint32_t feed = 0;
+
+	CHECK_OBJ(feeds, FEEDS_MAGIC);
+	int r = txn_begin_read(journal_env(feeds->journal), &txn);
+	if (r < 0)
+		return r;
+	r = journal_get(feeds->journal, txn, seq, &record);
+	bool readable = r == FOUND;
+	if (readable)
+		r = record_check(&record);
+	if (r != ERR_CORRUPT && r != NOT_FOUND)
+		return r < 0 ? r : NOT_FOUND;
+	bool missing = r == NOT_FOUND;
+	err_ignore(missing ? 0 : r, "its feed is listed");
+	r = readable ? journal_head(feeds->journal, txn, record.feed, record.key, &head) : NOT_FOUND;
+	if (r == FOUND && head.seq == seq)
+		feed = record.feed;
+	else if (r != FOUND) /* its feed or key is what is damaged, or it is of a deleted object */
+		err_ignore(feeds_find_head(feeds, txn, seq, &feed), "no head names the record");
+	FEEDS_EACH_SESSION (feeds, session) {
+		if (session_definition(session)->id == feed) {
+			feeds_log_damage(feeds, seq, session_definition(session)->name);
+			session_repair(session);
+		}
+	}
+	if (!feed && missing)
+		return NOT_FOUND; /* it was trimmed, or is of a deleted object */
+	if (!feed)
+		feeds_log_damage(feeds, seq, "");
+	return FOUND;
+}
+
+/* Stores the rows of DEFINITION's feed again. */
+static int feeds_restore(struct feeds *feeds, const struct feed_definition *definition)
+{
+	struct recorder *recorder = feeds->shared.recorder;
+	int r = recorder_begin(recorder);
+
+	if (r < 0)
+		return r;
+	r = journal_restore_feed(feeds->journal, definition);
+	if (r < 0)
+		return recorder_fail(recorder, r);
+	recorder_changed(recorder);
+	return 0;
+}
+
+int feeds_check_heads(struct feeds *feeds)
+{
+	CLEANUP(txn_abort) struct txn *txn = NULL;
+	uint64_t begin = proc_monotonic_ns();
+	uint32_t none;
+
+	CHECK_OBJ(feeds, FEEDS_MAGIC);
+	if (begin < feeds->heads_ns)
+		return 0;
+	int r = txn_begin_read(journal_env(feeds->journal), &txn);
+	if (r == 0)
+		r = feeds_find_head(feeds, txn, UINT64_MAX, &none);
+	uint64_t now = proc_monotonic_ns();
+	feeds->heads_ns = now + HEADS_PAUSE * (now - begin);
+	return r < 0 ? r : 0;
+}
+
+int feeds_restore_rows(struct feeds *feeds)
+{
+	CLEANUP(txn_abort) struct txn *txn = NULL;
+	struct feed_definition removed = {.id = 0}; /* of such a one only its id is known, and nobody reads more */
+	uint64_t now = proc_monotonic_ns();
+	bool again = feeds->restored_ns && now - feeds->restored_ns < RESTORE_EVERY;
+	int found = NOT_FOUND;
+
+	CHECK_OBJ(feeds, FEEDS_MAGIC);
+	int r = txn_begin_read(journal_env(feeds->journal), &txn);
+	while (r == 0 && (r = journal_find_damaged_feed(feeds->journal, txn, removed.id, &removed.id)) == FOUND) {
+		const struct feed_definition *definition = &removed;
+
+		if (again) /* it is the page that is damaged */
+			return err_add(ERR_CORRUPT, "rows that were stored again just now");
+		FEEDS_EACH_SESSION (feeds, session)
+			if (session_definition(session)->id == removed.id)
+				definition = session_definition(session);
+		LOG(feed_row_damaged, .feed = definition->name ? definition->name : "", .error = err_text(ERR_CORRUPT));
+		err_forget();
+		if (definition == &removed && !journal_feed_is_removed(feeds->journal, removed.id))
+			continue;
+		r = feeds_restore(feeds, definition);
+		feeds->restored_ns = now;
+		found = FOUND;
+	}
+	return r < 0 ? r : found;
+}
+
+void feeds_progress(struct feeds *feeds, uint32_t feed, uint64_t rv)
+{
+	CHECK_OBJ(feeds, FEEDS_MAGIC);
+	FEEDS_EACH_SESSION (feeds, session)
+		if (session_definition(session)->id == feed)
+			session_progress(session, rv);
+}
+
+bool feeds_is_checking(const struct feeds *feeds)
+{
+	return feeds->checking != NULL;
+}
+
+/* ---- commits ---- */
+
+void feeds_committed(struct feeds *feeds)
+{
+	if (!feeds->commit_matters)
+		return;
+	feeds->commit_matters = false;
+	for (size_t i = 0; i < feeds->n_configured; i++) {
+		struct configured_feed *w = &feeds->configured[i];
+
+		int r = w->renamed ? session_rename(w->session, w->entry.name) : 0;
+		if (r < 0)
+			feeds->names_changed = true;
+		err_ignore(r, "the name is set once more");
+		w->renamed = false;
+		if (w->session)
+			session_committed(w->session);
+	}
+	for (size_t i = 0; i < feeds->n_retired;) {
+		if (!feeds->retired[i].removed) {
+			i++;
+			continue;
+		}
+		struct session *session = retired_take(feeds, i);
+		if (feeds->checking == session) {
+			feeds->checking = NULL;
+			feeds->check_ns = 0;
+		}
+		session_free(&session);
+	}
+}
+
+int feeds_rewind(struct feeds *feeds, const char *why)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < feeds->n_configured; i++)
+		feeds->configured[i].renamed = false;
+	for (size_t i = 0; i < feeds->n_retired; i++)
+		feeds->retired[i].removed = false;
+	FEEDS_EACH_SESSION (feeds, session)
+		r = r < 0 ? r : session_rewind(session, why);
+	/* A full batch may have been committed between the removal and the failure. */
+	for (size_t i = 0; i < feeds->n_retired; i++)
+		feeds->retired[i].removed =
+			session_record(feeds->retired[i].session)->phase == FEED_REMOVED;
+	feeds->resyncs_changed = feeds->names_changed = feeds->commit_matters = true;
+	feeds->order_changed = feeds->order.size != 0;
+	return r;
+}
+
+void feeds_resume(struct feeds *feeds)
+{
+	FEEDS_EACH_SESSION (feeds, session)
+		session_on(session, FEED_ON_RESUME);
+}
+
+int feeds_abandon_old(struct feeds *feeds, uint64_t limit_ns)
+{
+	int r = 0;
+
+	FEEDS_EACH_SESSION (feeds, session)
+		r = r < 0 ? r : session_abandon_old(session, limit_ns);
+	return r;
+}
+
+uint64_t feeds_list_begin(const struct feeds *feeds)
+{
+	uint64_t begin = UINT64_MAX;
+
+	FEEDS_EACH_SESSION (feeds, session) {
+		const struct record_feed *record = session_record(session);
+
+		if (record->listed && record->list_begin && record->list_begin < begin)
+			begin = record->list_begin;
+	}
+	return begin;
+}
+

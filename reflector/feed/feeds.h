@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The set of feeds: makes the journal have the feeds that the configuration asks for. Feeds are
+ * added and removed while the others run.
+ *
+ * A stored feed that the configuration still means goes on without asking discovery first, so that
+ * a restart works while the API server is away. Discovery is asked all the same; if the name means
+ * another resource by now, the feed is replaced. The replacement lists first, under the name with
+ * "~next" at its end; in the transaction of its last LIST_END the names move and the old feeds are
+ * removed, so that a reader who reads by name never sees a part of the list. It gets AGAIN until the
+ * processor has applied the list.
+ *
+ * A wildcard entry becomes one feed of each resource that discovery has (wildcard.c).
+ *
+ * The feeds group:
+ *
+ *	feeds.c          life, turns, time limits, commits
+ *	configured.c     the configuration becomes configured feeds, matched with what the journal has
+ *	resolve.c        discovery makes definitions of them, which are found in the journal or added
+ *	replace.c        names move, and feeds that are no longer configured go
+ *	columns.c        the columns of custom resources
+ *	order.c          the order of discovery, for names that several resources have
+ *	wildcard.c       entries that stand for many resources
+ *	relist.c         lists again what the command line asks for
+ *	etcd_rollback.c  feeds whose API server has lost its newest history
+ */
+#ifndef REFLECTOR_FEED_FEEDS_H
+#define REFLECTOR_FEED_FEEDS_H
+
+#include "common/config/config.h"
+#include "common/daemon/control.h"
+#include "reflector/feed/session.h"
+
+struct feeds;
+
+/* Borrows JOURNAL and what SHARED points to. The caller sets, in SHARED, the members up to `policy`,
+ * arg, on_doubt, on_well and on_etcd_rollback; the set of feeds sets the others. */
+int feeds_new(struct journal *journal, const struct session_shared *shared,
+	struct feeds **ret_feeds);
+void feeds_free(struct feeds **feeds);
+
+/* Takes over the feeds of CONFIG, which is borrowed until the next call. Errors are the journal's,
+ * or -ENOMEM. */
+int feeds_configure(struct feeds *feeds, const struct config *config);
+
+/* HOLD: removes no feed that the configuration does not ask for, because that may be only a part of what is being written. */
+void feeds_hold_removals(struct feeds *feeds, bool hold);
+
+/* Writes changed resync times into the journal, where informers read them. Needs no API server.
+ * Errors are the journal's. */
+int feeds_write_resyncs(struct feeds *feeds);
+
+/* Starts all feeds, once the journal is known to be this cluster's. */
+void feeds_start(struct feeds *feeds);
+
+/* Lists again all feeds that NAME stands for: by their name, or by their resource as it is written in the
+ * configuration. RET_TEXT gets what was done, or why it was not. Returns: 0; ERR_NO_FEED. */
+int feeds_relist(struct feeds *feeds, const char *name, char ret_text[CONTROL_SIZE]);
+
+/* Shows in the status rows of entries that have no feed yet why none can be made: WHY, which is of the cluster. */
+void feeds_show_obstacle(struct feeds *feeds, const char *why);
+
+/* Discovery has learnt something, or failed with RESULT. */
+void feeds_discovered(struct feeds *feeds, int result);
+/* Asks discovery again for every resource. */
+void feeds_doubt(struct feeds *feeds);
+
+/* From on_etcd_rollback. Returns: true if the whole cluster is rolled back; false if only SESSION's
+ * feed is, which is then listed into a new feed. */
+bool feeds_take_etcd_rollback(struct feeds *feeds, struct session *session);
+
+/* Does what needs no network: time limits, turns to list, slices of work, moving names.
+ * Returns: 0, AGAIN if there is more, or an error of the journal. */
+int feeds_work(struct feeds *feeds);
+/* Ends a turn: writes changed rows of the status page and takes note of new time limits. */
+void feeds_settle(struct feeds *feeds);
+/* Monotonic time of the next time limit, UINT64_MAX: none. */
+uint64_t feeds_until(const struct feeds *feeds);
+
+/* Checks the journal's record SEQ, which may be damaged. If it is, and is the newest version of an object, has its
+ * feed listed (session_repair()). Returns: FOUND: it is damaged; NOT_FOUND; errors of the journal. */
+int feeds_repair(struct feeds *feeds, uint64_t seq);
+/* Stores the rows of feeds again that are damaged in the journal. Returns: FOUND: there was one; NOT_FOUND; ERR_CORRUPT: that is
+ * of no use, and nothing but another journal helps; errors. */
+int feeds_restore_rows(struct feeds *feeds);
+/* Reads the heads of all feeds, unless that was done just now. Returns: 0; ERR_CORRUPT: one is damaged, which nothing but
+ * another list of all tells again; errors. */
+int feeds_check_heads(struct feeds *feeds);
+/* Somebody waits for RV of the feed with that id (session_progress()). */
+void feeds_progress(struct feeds *feeds, uint32_t feed, uint64_t rv);
+/* Returns whether a consistency check runs, which may hold a transaction of the journal. */
+bool feeds_is_checking(const struct feeds *feeds);
+
+/* The open batch is committed. */
+void feeds_committed(struct feeds *feeds);
+/* The batch failed with the sentence WHY: all feeds go back to their checkpoints, until
+ * feeds_resume. */
+int feeds_rewind(struct feeds *feeds, const char *why);
+void feeds_resume(struct feeds *feeds);
+
+/* Closes relists that have been open for more than LIMIT_NS. */
+int feeds_abandon_old(struct feeds *feeds, uint64_t limit_ns);
+/* Seq of the oldest open relist's LIST_BEGIN, UINT64_MAX: none is open. */
+uint64_t feeds_list_begin(const struct feeds *feeds);
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Moves names from retired feeds to the feeds that replace them. When every configured feed of a
+ * name has been listed, or none is configured any more, one transaction removes the retired feeds of
+ * that name and gives it to the new ones.
+ */
+#include "common/check.h"
+#include "common/log.h"
+#include "reflector/feed/feeds_internal.h"
+#include "reflector/record/recorder.h"
+
+bool replace_has_old_of(const struct feeds *feeds, const char *name)
+{
+	for (size_t i = 0; i < feeds->n_retired; i++)
+		if (!feeds->retired[i].removed &&
+			entry_is_named(session_definition(feeds->retired[i].session)->name, name))
+			return true;
+	return false;
+}
+
+void feeds_hold_removals(struct feeds *feeds, bool hold)
+{
+	CHECK_OBJ(feeds, FEEDS_MAGIC);
+	feeds->removals_held = hold;
+}
+
+int replace_ready(struct feeds *feeds)
+{
+	struct recorder *recorder = feeds->shared.recorder;
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < feeds->n_retired; i++) {
+		struct retired_feed *old = &feeds->retired[i];
+		const struct feed_definition *d = session_definition(old->session);
+		bool ready = !old->removed;
+
+		for (size_t j = 0; ready && j < feeds->n_configured; j++) {
+			const struct configured_feed *w = &feeds->configured[j];
+
+			ready = !entry_is_named(d->name, w->entry.name) ||
+				(w->session && session_record(w->session)->listed);
+		}
+		if (!ready)
+			continue;
+		struct record record = {.feed = d->id, .type = RECORD_FEED_REMOVED};
+		uint64_t seq;
+
+		LOG(feed_removed, .feed = d->name, .id = d->id);
+		feeds->commit_matters = old->removed = true;
+		session_stop(old->session); /* nothing may follow its removal */
+		r = recorder_append(recorder, &record, &seq);
+	}
+	for (size_t i = 0; r >= 0 && i < feeds->n_configured; i++) {
+		struct configured_feed *w = &feeds->configured[i];
+		const struct feed_definition *d =
+			w->session ? session_definition(w->session) : NULL;
+
+		if (!d || w->renamed || !strcmp(d->name, w->entry.name) ||
+			replace_has_old_of(feeds, w->entry.name))
+			continue;
+		r = recorder_begin(recorder);
+		if (r >= 0)
+			r = journal_rename_feed(feeds->journal, d->id, w->entry.name);
+		if (r < 0)
+			return recorder_fail(recorder, r);
+		recorder_changed(recorder);
+		w->renamed = feeds->commit_matters = true;
+	}
+	if (r >= 0)
+		feeds->names_changed = false;
+	return r;
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reflector/net/credential.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base64.h"
+#include "common/buf.h"
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/log.h"
+#include "common/proc.h"
+#include "reflector/net/exec.h"
+#include "reflector/net/small_file.h"
+
+#define CREDENTIAL_MAGIC 0x43524544u
+#define TOKEN_MAX        ((size_t)64 << 10)
+/* client-go's minute less its leeway, so that no token is used longer than a minute. */
+#define TOKEN_AGE_NS     (50ull * 1000 * 1000 * 1000)
+
+struct credential {
+	uint32_t magic;
+	const struct kubeconfig *config;
+	struct certificates *certificates;
+	struct exec *exec; /* NULL: no plugin */
+	char *token;      /* of the token file; secret */
+	uint64_t read_ns; /* when the file was last read, or tried */
+	unsigned version; /* of the credentials in use */
+	bool refused;     /* the server refused that version */
+	bool unreadable;  /* the file can't be read, and the log says so */
+};
+
+static int credential_read_token(const char *path, char **ret_token)
+{
+	const char *token;
+	char *text;
+	size_t size;
+	int r = small_file_read(path, TOKEN_MAX, &text, &size);
+
+	if (r < 0)
+		return err_add(r, "tokenFile");
+	token = small_file_trim(text);
+	if (!*token) /* perhaps it is being written: tried again, as a file that is missing */
+		r = err_say(-ENODATA, "tokenFile '%s' is empty", path);
+	for (const char *p = token; *p && !r; p++)
+		if (iscntrl((unsigned char)*p) || *p == ' ')
+			r = err_say(ERR_CONFIG, "tokenFile '%s': more than one word in it", path);
+	if (!r) {
+		*ret_token = strdup(token);
+		r = *ret_token ? 0 : err_set(-ENOMEM, "tokenFile '%s'", path);
+	}
+	small_file_wipe(&text, size);
+	return r;
+}
+
+/* Reads the token file again when it is time to. If that fails the old token stays in use. */
+static void credential_renew_token(struct credential *credential, uint64_t now_ns)
+{
+	char *token;
+	int r;
+
+	if (!credential->token)
+		return;
+	if (!credential->refused && now_ns - credential->read_ns < TOKEN_AGE_NS)
+		return;
+	credential->read_ns = now_ns;
+	r = credential_read_token(credential->config->token_file, &token);
+	if (r < 0) {
+		if (!credential->unreadable)
+			LOG(credential_unreadable, .error = err_text(r));
+		credential->unreadable = true;
+		err_forget();
+		return;
+	}
+	credential->refused = credential->unreadable = false;
+	small_file_wipe_text(&credential->token);
+	credential->token = token;
+	credential->version++;
+}
+
+int credential_new(const struct kubeconfig *config, struct certificates *certificates,
+	struct credential **ret_credential)
+{
+	CLEANUP(credential_free) struct credential *credential = calloc(1, sizeof(*credential));
+	int r;
+
+	if (!credential)
+		return err_set(-ENOMEM, "credential");
+	credential->magic = CREDENTIAL_MAGIC;
+	credential->config = config;
+	credential->certificates = certificates;
+	credential->read_ns = proc_monotonic_ns();
+	if (config->token_file) {
+		r = credential_read_token(config->token_file, &credential->token);
+		if (r < 0)
+			return r;
+	}
+	if (config->exec.command) {
+		r = exec_new(config, EXEC_LIMIT_NS, &credential->exec);
+		if (r < 0)
+			return r;
+	}
+	*ret_credential = TAKE(credential);
+	return 0;
+}
+
+void credential_free(struct credential **credential)
+{
+	struct credential *c = *credential;
+
+	*credential = NULL;
+	if (!c)
+		return;
+	CHECK_OBJ(c, CREDENTIAL_MAGIC);
+	exec_free(&c->exec);
+	small_file_wipe_text(&c->token);
+	c->magic = 0;
+	free(c);
+}
+
+unsigned credential_version(const struct credential *credential)
+{
+	CHECK_OBJ(credential, CREDENTIAL_MAGIC);
+	return credential->version;
+}
+
+void credential_refused(struct credential *credential, unsigned version)
+{
+	CHECK_OBJ(credential, CREDENTIAL_MAGIC);
+	if (version == credential->version)
+		credential->refused = true;
+	if (credential->exec)
+		exec_refused(credential->exec, version);
+}
+
+/* ---- the plugin ---- */
+
+int credential_ready(struct credential *credential, uint64_t now_ns)
+{
+	struct exec *exec = credential->exec;
+	int r;
+
+	CHECK_OBJ(credential, CREDENTIAL_MAGIC);
+	r = exec ? exec_renew(exec, now_ns, proc_realtime_ns()) : 0;
+	if (r || !exec || exec_version(exec) == credential->version)
+		return r;
+	r = certificates_show(credential->certificates, exec_credentials(exec)->certificate,
+		exec_credentials(exec)->key);
+	if (!r)
+		credential->version = exec_version(exec);
+	return r;
+}
+
+bool credential_is_running(const struct credential *credential)
+{
+	CHECK_OBJ(credential, CREDENTIAL_MAGIC);
+	return credential->exec && exec_is_running(credential->exec);
+}
+
+int credential_fd(const struct credential *credential)
+{
+	CHECK_OBJ(credential, CREDENTIAL_MAGIC);
+	return credential->exec ? exec_fd(credential->exec) : -1;
+}
+
+const char *credential_awaited(const struct credential *credential, uint64_t *ret_since_ns)
+{
+	CHECK_OBJ(credential, CREDENTIAL_MAGIC);
+	return credential->exec && exec_is_awaited(credential->exec, ret_since_ns) ? credential->config->exec.command : NULL;
+}
+
+/* ---- headers ---- */
+
+struct header_sink {
+	credential_header_fn *put;
+	void *arg;
+	struct buf line;
+	int result;
+};
+
+/* Passes the composed line on and empties it. */
+static void header_sink_flush(struct header_sink *sink)
+{
+	if (!sink->result)
+		sink->result = buf_error(&sink->line);
+	if (!sink->result)
+		sink->result = sink->put(sink->arg, buf_cstr(&sink->line));
+	buf_reset(&sink->line);
+}
+
+static void header_sink_put(struct header_sink *sink, const char *name, const char *value)
+{
+	buf_str(&sink->line, name);
+	buf_str(&sink->line, value);
+	header_sink_flush(sink);
+}
+
+int credential_headers(struct credential *credential, uint64_t now_ns, credential_header_fn *put,
+	void *arg)
+{
+	const struct kubeconfig *config = credential->config;
+	const struct kubeconfig_impersonation *as = &config->impersonate;
+	struct header_sink sink = {.put = put, .arg = arg, .line = BUF_SECRET};
+	CLEANUP(buf_release) struct buf pair = BUF_SECRET;
+
+	CHECK_OBJ(credential, CREDENTIAL_MAGIC);
+	credential_renew_token(credential, now_ns);
+	const char *token = credential->token  ? credential->token
+			    : credential->exec ? exec_credentials(credential->exec)->token
+					       : config->token;
+
+	if (token) {
+		header_sink_put(&sink, "Authorization: Bearer ", token);
+	} else if (config->username) {
+		buf_str(&pair, config->username);
+		buf_byte(&pair, ':');
+		buf_str(&pair, config->password ? config->password : "");
+		buf_str(&sink.line, "Authorization: Basic ");
+		base64_put(buf_bytes(&pair), &sink.line);
+		if (!sink.result)
+			sink.result = buf_error(&pair);
+		header_sink_flush(&sink);
+	}
+	if (as->user)
+		header_sink_put(&sink, "Impersonate-User: ", as->user);
+	if (as->user && as->uid)
+		header_sink_put(&sink, "Impersonate-Uid: ", as->uid);
+	for (size_t i = 0; as->user && i < as->n_groups; i++)
+		header_sink_put(&sink, "Impersonate-Group: ", as->groups[i]);
+	for (size_t i = 0; as->user && i < as->n_extras; i++)
+		for (size_t j = 0; j < as->extras[i].n_values; j++) {
+			buf_str(&sink.line, "Impersonate-Extra-");
+			/* Other bytes are escaped. Capitals are not, as in client-go, although
+			 * header names lose their case. */
+			for (const char *key = as->extras[i].key; *key; key++) {
+				unsigned char c = (unsigned char)*key;
+
+				if (isalnum(c) || strchr("!#$&'*+-.^_`|~", c))
+					buf_byte(&sink.line, c);
+				else
+					buf_printf(&sink.line, "%%%02X", c);
+			}
+			header_sink_put(&sink, ": ", as->extras[i].values[j]);
+		}
+	buf_release(&sink.line);
+	return sink.result;
+}

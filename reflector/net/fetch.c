@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reflector/net/fetch.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/buf.h"
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "reflector/net/head.h"
+
+#define FETCH_MAGIC 0x46455443u
+
+struct fetch {
+	uint32_t magic;
+	struct http_call *call;
+	fetch_done_fn *done;
+	void *arg;
+	size_t limit;
+	char content_type[256], etag[HEAD_ETAG_SIZE];
+	struct buf body;
+};
+
+void fetch_cancel(struct fetch **fetch)
+{
+	struct fetch *f = *fetch;
+
+	*fetch = NULL;
+	if (!f)
+		return;
+	CHECK_OBJ(f, FETCH_MAGIC);
+	http_cancel(&f->call);
+	buf_release(&f->body);
+	f->magic = 0;
+	free(f);
+}
+
+static void fetch_on_status(void *arg, const struct http_answer *answer)
+{
+	struct fetch *fetch = arg;
+	size_t size = strlen(answer->content_type);
+
+	if (size < sizeof(fetch->content_type))
+		memcpy(fetch->content_type, answer->content_type, size + 1);
+	(void)snprintf(fetch->etag, sizeof(fetch->etag), "%s", answer->etag); /* never longer */
+}
+
+static int fetch_on_body(void *arg, struct bytes bytes)
+{
+	struct fetch *fetch = arg;
+
+	if (bytes.size > fetch->limit - fetch->body.size)
+		return err_set(ERR_TOO_LARGE, "answer of more than %zu bytes", fetch->limit);
+	buf_bytes_put(&fetch->body, bytes);
+	return buf_error(&fetch->body);
+}
+
+static void fetch_on_done(void *arg, int result, int status)
+{
+	CLEANUP(fetch_cancel) struct fetch *fetch = arg;
+	struct fetch_answer answer = {
+		.result = result,
+		.status = status,
+		.content_type = fetch->content_type,
+		.etag = fetch->etag,
+		.body = buf_bytes(&fetch->body),
+	};
+
+	CHECK_OBJ(fetch, FETCH_MAGIC);
+	fetch->call = NULL;
+	fetch->done(fetch->arg, &answer);
+}
+
+int fetch_start(struct http *http, const struct fetch_request *request, struct fetch **ret_fetch)
+{
+	CLEANUP(fetch_cancel) struct fetch *fetch = calloc(1, sizeof(*fetch));
+	int r;
+
+	if (!fetch)
+		return err_set(-ENOMEM, "request");
+	fetch->magic = FETCH_MAGIC;
+	fetch->done = request->done;
+	fetch->arg = request->arg;
+	fetch->limit = request->limit;
+	r = http_start(http,
+		&(struct http_request){
+			.path = request->path,
+			.accept = request->accept,
+			.etag = request->etag,
+			.gzip = true,
+			.may_be_absent = request->may_be_absent,
+			.total_ns = request->total_ns,
+			.arg = fetch,
+			.on_status = fetch_on_status,
+			.on_body = fetch_on_body,
+			.on_done = fetch_on_done,
+		},
+		&fetch->call);
+	if (r < 0)
+		return r;
+	*ret_fetch = TAKE(fetch);
+	return 0;
+}

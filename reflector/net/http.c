@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reflector/net/http.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/proc.h"
+#include "reflector/net/http_internal.h"
+#include "reflector/net/plugin.h"
+
+#define CONNECT_LIMIT_NS (10 * NS_PER_SECOND)
+/* A turn that reads less of a bulk answer than this is followed by a short sleep, see
+ * http_poll(). */
+#define GATHER_BYTES     (24u * 1024)
+#define GATHER_NS        1000000
+
+/* ---- a call's life ---- */
+
+static void call_free(struct http_call **call)
+{
+	struct http_call *c = *call;
+
+	*call = NULL;
+	if (!c)
+		return;
+	CHECK_OBJ(c, CALL_MAGIC);
+	http_call_unlink(c);
+	if (c->state == CALL_RUNNING)
+		(void)curl_multi_remove_handle(c->http->multi, c->easy);
+	curl_easy_cleanup(c->easy);
+	for (struct curl_slist *item = c->headers; item; item = item->next)
+		explicit_bzero(item->data, strlen(item->data));
+	curl_slist_free_all(c->headers);
+	certificate_set_release(&c->certificates);
+	free(c->sentence);
+	c->magic = 0;
+	free(c);
+}
+
+int http_start(struct http *http, const struct http_request *request, struct http_call **ret_call)
+{
+	CLEANUP(call_free) struct http_call *call = calloc(1, sizeof(*call));
+	int r;
+
+	CHECK_OBJ(http, HTTP_MAGIC);
+	REQUIRE(request->path && *request->path == '/' && request->on_done);
+	if (!call)
+		return err_set(-ENOMEM, "request");
+	call->magic = CALL_MAGIC;
+	call->http = http;
+	call->request = *request;
+	call->request.path = call->request.accept = call->request.etag = NULL;
+	http_move_clock(http, 0); /* the time that the caller spent before is not the server's */
+	call->limit = (struct limit){
+		.first_byte_ns = request->first_byte_ns,
+		.idle_ns = request->idle_ns,
+		.total_ns = request->total_ns,
+		.start_ns = http->clock_ns,
+	};
+	call->easy = curl_easy_init();
+	if (!call->easy)
+		return err_set(-ENOMEM, "request");
+	r = http_call_set_up(call, request);
+	if (r < 0)
+		return r;
+	http_call_link(http, call);
+	http_count(http, STAT_REQUESTS, 1);
+	if (ret_call)
+		*ret_call = call;
+	call = NULL;
+	return 0;
+}
+
+void http_set_quiet(struct http_call *call)
+{
+	CHECK_OBJ(call, CALL_MAGIC);
+	call->limit.idle_ns = 0;
+	call->request.renewable = true;
+	call->request.bulk = false;
+}
+
+void http_cancel(struct http_call **call)
+{
+	struct http_call *c = *call;
+
+	*call = NULL;
+	if (!c)
+		return;
+	CHECK_OBJ(c, CALL_MAGIC);
+	if (!c->http->performing) {
+		call_free(&c);
+		return;
+	}
+	c->http->cancelled +=
+		!c->cancelled; /* libcurl must not be called here: http_poll frees it */
+	c->cancelled = true;
+}
+
+/* ---- how a call ends ---- */
+
+static void call_end(struct http_call *call, int result)
+{
+	call->result = result;
+	http_call_set_state(call, CALL_ENDED);
+	(void)curl_multi_remove_handle(call->http->multi, call->easy);
+}
+
+/* As call_end(), and keeps the sentence that was set for RESULT until on_done. */
+static void call_fail(struct http_call *call, int result)
+{
+	call->sentence = strdup(err_text(result));
+	call_end(call, result);
+}
+
+/* Keeps the limits of calls that wait for an exec plugin at their start: its time is not the server's. */
+static void http_hold_limits(struct http *http)
+{
+	uint64_t since_ns;
+
+	if (!credential_awaited(http->credential, &since_ns))
+		return;
+	for (struct http_call *call = http->calls; call; call = call->next)
+		if (call->state == CALL_WAITING)
+			call->limit.start_ns = http->clock_ns;
+}
+
+/* Ends the calls that reached one of their limits, and closes the connection of a call when nothing
+ * else was heard on it. Then ends the oldest renewable call on a connection that was silent for
+ * long, so that its renewal shows whether the connection lives. */
+static void http_check_limits(struct http *http)
+{
+	struct http_call *oldest = NULL;
+	uint64_t limit_ns;
+	const char *words;
+
+	http_hold_limits(http);
+	if (http->clock_ns < http->deadline_ns)
+		return;
+	for (struct http_call *call = http->calls; call; call = call->next) {
+		long port = call->port;
+
+		if (call->state == CALL_ENDED ||
+			http->clock_ns < limit_deadline(&call->limit, &limit_ns, &words))
+			continue;
+		if (!port)
+			(void)curl_easy_getinfo(
+				call->easy, CURLINFO_LOCAL_PORT, &port); /* 0: no connection yet */
+		call_fail(call, err_say(ERR_TIMEOUT, "%s: %s within %g s", http->name, words,
+					(double)limit_ns / 1e9));
+		if (connections_condemn(&http->connections, (uint16_t)port, http->clock_ns - limit_ns))
+			http->condemned_port = (uint16_t)port;
+	}
+
+	uint16_t silent = connections_ask(&http->connections, http->clock_ns);
+
+	for (struct http_call *call = http->calls; silent && call; call = call->next)
+		if (call->state == CALL_RUNNING && call->request.renewable &&
+			call->limit.answered && call->port == silent)
+			oldest = call;
+	if (oldest)
+		call_end(oldest, HTTP_SILENT);
+	http->deadline_ns = connections_ask_at(&http->connections);
+	for (struct http_call *call = http->calls; call; call = call->next)
+		if (call->state != CALL_ENDED)
+			http_call_note_deadline(call);
+}
+
+/* ---- the loop ---- */
+
+/* Runs all transfers that can run now, and notes which calls libcurl ended. */
+static int http_perform(struct http *http)
+{
+	int left, result = http_sockets_run(http);
+
+	for (CURLMsg *msg; (msg = curl_multi_info_read(http->multi, &left));) {
+		struct http_call *call;
+		char *private;
+		int r;
+
+		if (msg->msg != CURLMSG_DONE ||
+			curl_easy_getinfo(msg->easy_handle, CURLINFO_PRIVATE, &private))
+			continue;
+		call = (struct http_call *)(void *)private;
+		r = call->stop ? 0 : http_call_failure(call, msg->data.result);
+		if (r == ERR_TLS)
+			certificates_doubt(http->certificates);
+		if (r)
+			call_fail(call, r);
+		else
+			call_end(call, call->stop);
+	}
+	return result;
+}
+
+/* Returns: whether a TLS handshake is under way, after which its connection may carry many
+ * calls. */
+static bool http_is_connecting(const struct http *http)
+{
+	for (const struct http_call *call = http->calls; call; call = call->next) {
+		curl_off_t done_us = 0;
+
+		if (call->state != CALL_RUNNING || !call->opened_connection)
+			continue;
+		(void)curl_easy_getinfo(call->easy, CURLINFO_APPCONNECT_TIME_T, &done_us);
+		if (!done_us)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Hands waiting calls to libcurl, the oldest first, unless they wait for an exec plugin. When it failed,
+ * all of them end with its sentence. Over HTTP/2 one connection is opened at a time: when all streams are
+ * taken, libcurl 7.88 would open one for every further call, although the first of them could carry the others.
+ */
+static int http_add_waiting(struct http *http)
+{
+	bool one_by_one = http->config->tls && !http->http1;
+	int r;
+
+	if (!http_oldest_waiting(http) && !credential_is_running(http->credential))
+		return 0;
+	r = credential_ready(http->credential, proc_monotonic_ns());
+	for (struct http_call *call; r < 0 && (call = http_oldest_waiting(http));)
+		call_fail(call, r);
+	if (r)
+		return 0;
+	for (struct http_call *call; !r && (call = http_oldest_waiting(http));) {
+		if (one_by_one && http_is_connecting(http))
+			break;
+		r = http_call_set_credentials(call);
+		if (r < 0) {
+			call_fail(call, r);
+			r = 0;
+			continue;
+		}
+		r = http_sockets_add(call);
+		if (r < 0)
+			return r;
+		http_call_set_state(call, CALL_RUNNING);
+		if (one_by_one)
+			r = http_perform(http); /* shows whether the call opens a connection */
+	}
+	return r;
+}
+
+int http_poll(struct http *http, int timeout_ms, struct pollfd *fds, size_t n_fds)
+{
+	int r;
+
+	CHECK_OBJ(http, HTTP_MAGIC);
+	REQUIRE(n_fds <= HTTP_FDS_MAX && !http->performing);
+	http_move_clock(http, 0);
+	r = http_add_waiting(http);
+	if (!r) {
+		int wait = http->ended ? 0 : http_wait_ms(http, timeout_ms);
+
+		if (credential_is_running(http->credential) && wait > PLUGIN_POLL_MS)
+			wait = PLUGIN_POLL_MS; /* the plugin's exit can't be polled */
+		/* A server writes a list in pieces of a few kB; a process that wakes for each
+		 * spends half of its time on waking, so it sleeps for a moment, but not after a
+		 * turn that may have left bytes in the kernel. */
+		if (http->bulk_bytes && http->bulk_bytes < GATHER_BYTES)
+			(void)nanosleep(&(struct timespec){0, GATHER_NS}, NULL);
+		http->bulk_bytes = 0;
+		r = http_sockets_wait(http, wait, fds, n_fds);
+	}
+	if (!r)
+		r = http_perform(http);
+	for (struct http_call *call = http->cancelled ? http->calls : NULL, *next; call;
+		call = next) {
+		next = call->next;
+		if (call->cancelled)
+			call_free(&call);
+	}
+	if (!r)
+		http_check_limits(
+			http); /* after all bytes are taken: bytes that waited are no silence */
+	/* on_done may start and cancel calls, so each search begins again. */
+	for (struct http_call *call; (call = http_next_ended(http));) {
+		struct http_request request = call->request;
+		int result = call->result, status = call->limit.answered ? call->head.status : 0;
+
+		if (result < 0)
+			(void)err_say(result, "%s",
+				call->sentence ? call->sentence : err_name(result));
+		call_free(&call);
+		/* Not modified, or not there: as was asked. */
+		bool answered = status < 300 || status == 304 || (status == 404 && request.may_be_absent);
+		if (result < 0 || !answered)
+			http_count(http, STAT_HTTP_ERRORS, 1);
+		request.on_done(request.arg, result, status);
+	}
+	return r;
+}
+
+/* ---- the client ---- */
+
+int http_new(const struct kubeconfig *config, struct http **ret_http)
+{
+	CLEANUP(http_free) struct http *http = calloc(1, sizeof(*http));
+	int r;
+
+	if (!http)
+		return err_set(-ENOMEM, "http");
+	http->magic = HTTP_MAGIC;
+	http->epoll = -1;
+	http->config = config;
+	http->connect_limit_ns = CONNECT_LIMIT_NS;
+	http->last_ns = proc_monotonic_ns();
+	if (curl_global_init(CURL_GLOBAL_DEFAULT))
+		return err_set(-ENOMEM, "libcurl");
+	http->global_init = true;
+	http->multi = curl_multi_init();
+	if (!http->multi)
+		return err_set(-ENOMEM, "libcurl");
+	r = http_sockets_open(http);
+	if (!r)
+		r = http_parse_server(http);
+	if (!r)
+		r = certificates_new(config, &http->certificates);
+	if (!r)
+		r = credential_new(config, http->certificates, &http->credential);
+	if (r < 0)
+		return r;
+	*ret_http = TAKE(http);
+	return 0;
+}
+
+void http_set_limits(struct http *http, uint64_t connect_ns, uint64_t silence_ns)
+{
+	CHECK_OBJ(http, HTTP_MAGIC);
+	http->connect_limit_ns = connect_ns;
+	http->deadline_ns = 0; /* find the next limit again */
+	http->connections.silence_ns = silence_ns; /* counts for each from what is heard next */
+}
+
+void http_set_stats(struct http *http, struct stats *stats)
+{
+	CHECK_OBJ(http, HTTP_MAGIC);
+	http->stats = stats;
+}
+
+void http_count(const struct http *http, enum counter counter, uint64_t n)
+{
+	if (http->stats)
+		stats_add(http->stats, counter, n);
+}
+
+void http_free(struct http **http)
+{
+	struct http *h = *http;
+
+	*http = NULL;
+	if (!h)
+		return;
+	CHECK_OBJ(h, HTTP_MAGIC);
+	REQUIRE(!h->performing);
+	while (h->calls) {
+		struct http_call *call = h->calls;
+
+		call_free(&call);
+	}
+	(void)curl_multi_cleanup(
+		h->multi); /* closes the sockets; NULL only makes it return an error */
+	cleanup_fd(&h->epoll);
+	if (h->global_init)
+		curl_global_cleanup();
+	credential_free(&h->credential);
+	certificates_free(&h->certificates);
+	connections_release(&h->connections);
+	curl_slist_free_all(h->connect_to);
+	proxy_release(&h->proxy);
+	free(h->name);
+	free(h->host_header);
+	free(h->base);
+	h->magic = 0;
+	free(h);
+}
+
+const char *http_server(const struct http *http)
+{
+	CHECK_OBJ(http, HTTP_MAGIC);
+	return http->config->server;
+}
+
+const char *http_awaited_plugin(const struct http *http, uint64_t *ret_since_ns)
+{
+	CHECK_OBJ(http, HTTP_MAGIC);
+	return credential_awaited(http->credential, ret_since_ns);
+}
+
+struct bytes http_ca(struct http *http, uint64_t *ret_changes)
+{
+	CHECK_OBJ(http, HTTP_MAGIC);
+	return certificates_ca(http->certificates, proc_monotonic_ns(), ret_changes);
+}
+
+uint64_t http_opened(const struct http *http)
+{
+	CHECK_OBJ(http, HTTP_MAGIC);
+	return http->connections.opened;
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The inside of the http group; other modules include http.h. Each file of the group does one
+ * thing:
+ *
+ *	http.c          life of client and calls, and the loop that runs them
+ *	http_setup.c    the server's URL, the proxy, and the libcurl options of a call
+ *	http_call.c     the clock of limits, the list of calls, the bytes of an answer
+ *	http_sockets.c  waits for libcurl's sockets and runs the transfers that can go on
+ *	http_failure.c  the error code and the sentence for a call that libcurl ended
+ *
+ * libcurl's header is included here and nowhere else.
+ */
+#ifndef REFLECTOR_NET_HTTP_INTERNAL_H
+#define REFLECTOR_NET_HTTP_INTERNAL_H
+
+#include <curl/curl.h>
+
+#include "reflector/net/certificates.h"
+#include "reflector/net/connection.h"
+#include "reflector/net/credential.h"
+#include "reflector/net/head.h"
+#include "reflector/net/http.h"
+#include "reflector/net/limit.h"
+#include "reflector/net/proxy.h"
+
+#define HTTP_MAGIC 0x48545450u
+#define CALL_MAGIC 0x48434c4cu
+
+#define NS_PER_MS     1000000ull
+#define NS_PER_SECOND 1000000000ull
+
+/* A proxy that answered 407. */
+#define HTTP_PROXY_WANTS_USER "the proxy wants a user and a password, or different ones"
+
+enum call_state {
+	CALL_WAITING, /* started, not yet handed to libcurl */
+	CALL_RUNNING, /* libcurl has it */
+	CALL_ENDED,   /* libcurl is done with it; on_done is still to be called */
+};
+
+struct http_call {
+	uint32_t magic;
+	enum call_state state;
+	struct http *http;
+	struct http_call *next, **link; /* list of the client's calls, the newest first */
+	struct http_request request;    /* path, accept and etag are NULL: libcurl has copies */
+	CURL *easy;
+	struct curl_slist *headers;           /* hold credentials: wiped when freed */
+	struct certificate_set
+		*certificates; /* since it was handed to libcurl; NULL over plain http */
+	unsigned credential_version;          /* of the credentials in `headers` */
+	bool cancelled;         /* cancelled inside a callback of libcurl; http_poll frees it */
+	bool opened_connection; /* it opened a connection of its own ... */
+	uint64_t connect_ns;    /* ... at this monotonic time */
+
+	struct limit limit; /* on the clock of limits */
+	uint16_t port;      /* local port of its connection; 0 before the answer began */
+
+	struct http_head head; /* complete when limit.answered */
+	size_t header_bytes;
+
+	int result;     /* when CALL_ENDED */
+	int stop;       /* what on_body returned to end the call; 0: nothing */
+	char *sentence; /* error sentence of result or stop; NULL: none */
+	char reason[CURL_ERROR_SIZE]; /* libcurl's own words */
+};
+
+struct http {
+	uint32_t magic;
+	const struct kubeconfig *config;
+	struct credential *credential;
+	struct certificates *certificates;
+	CURLM *multi;
+	bool global_init, performing;
+	bool answered; /* the server has answered a call: TLS is spoken there, if the kubeconfig says so */
+	bool http1; /* the server speaks HTTP/1: a connection carries one call at a time */
+	struct http_call *calls;
+	size_t waiting, ended, cancelled; /* calls that are */
+	uint64_t deadline_ns; /* no limit is reached before this, on the clock of limits */
+	int epoll;            /* set of libcurl's sockets; -1: none */
+	int epoll_errno;      /* why a socket could not be added to it; 0: all were */
+	uint64_t timer_ns;    /* monotonic time at which libcurl wants to run; UINT64_MAX: none */
+	struct connections connections;
+	uint16_t condemned_port; /* of the connection that was shut down last; 0: none was */
+	struct stats *stats; /* NULL: nobody wants to know */
+	uint64_t bulk_bytes; /* of bulk answers, received in the last turn */
+
+	uint64_t connect_limit_ns;
+	uint64_t clock_ns; /* the clock of limits: time spent listening or working, not stopped */
+	uint64_t last_ns;  /* monotonic time at which clock_ns was last moved */
+
+	char *base;                    /* URL that paths are appended to */
+	char *host_header; /* "Host: ..." when it differs from BASE's; NULL: as in base */
+	struct curl_slist
+		*connect_to; /* real host, when BASE holds tls-server-name; NULL: BASE's */
+	struct proxy proxy;
+	char *name; /* of the server, and of the proxy if any, for sentences */
+};
+
+/* ---- http_setup.c ---- */
+
+/* Fills base, host_header, connect_to, proxy and name from the kubeconfig and the environment.
+ * Returns: 0, ERR_CONFIG, -ENOMEM. */
+int http_parse_server(struct http *http);
+/* Sets libcurl's options for CALL, credentials excepted. Returns: 0, ERR_UNSUPPORTED, -ENOMEM. */
+int http_call_set_up(struct http_call *call, const struct http_request *request);
+/* Adds headers and certificates with our credentials, just before libcurl gets CALL: they may have
+ * been rotated since http_start. Returns: 0, an error of credential_headers, ERR_UNSUPPORTED,
+ * -ENOMEM. */
+int http_call_set_credentials(struct http_call *call);
+
+/* Adds N to a counter of http_set_stats(). */
+void http_count(const struct http *http, enum counter counter, uint64_t n);
+
+/* ---- http_call.c ---- */
+
+/* Moves the clock of limits by the time since the last move, by at most WAITED_MS and one second:
+ * more was not spent listening. */
+void http_move_clock(struct http *http, uint64_t waited_ms);
+/* Notes that CALL, or a connection on which something was heard just now, may reach a limit earlier
+ * than what was known before. */
+void http_call_note_deadline(struct http_call *call);
+void http_note_silence(struct http *http);
+/* Returns: milliseconds until the next limit is reached, at most TIMEOUT_MS (-1: INT_MAX). */
+int http_wait_ms(const struct http *http, int timeout_ms);
+
+void http_call_link(struct http *http, struct http_call *call);
+void http_call_unlink(struct http_call *call);
+/* The list counts calls by their state, so a state is changed here only. */
+void http_call_set_state(struct http_call *call, enum call_state state);
+/* Returns: the oldest call that libcurl does not have yet; NULL: none. */
+struct http_call *http_oldest_waiting(const struct http *http);
+/* Returns: a call whose on_done is still to be called; NULL: none. */
+struct http_call *http_next_ended(const struct http *http);
+
+/* Takes one header line or trailer, or a piece of the body. Returns: false to make libcurl end the
+ * call; call->stop and call->sentence say why, unless the call was cancelled. */
+bool http_call_take_header(struct http_call *call, struct bytes line);
+bool http_call_take_body(struct http_call *call, struct bytes bytes);
+
+/* ---- http_sockets.c ---- */
+
+int http_sockets_open(struct http *http);
+/* Hands CALL to libcurl. */
+int http_sockets_add(struct http_call *call);
+/* Waits for sockets, FDS and the exec plugin, up to TIMEOUT_MS. */
+int http_sockets_wait(struct http *http, int timeout_ms, struct pollfd *fds, size_t n_fds);
+/* Runs the transfers that can go on; callbacks of calls come in here. */
+int http_sockets_run(struct http *http);
+
+/* ---- http_failure.c ---- */
+
+/* Converts CODE, with which libcurl ended CALL, to an error code and sets its sentence.
+ * Returns: 0 for a complete answer, ERR_NETWORK, ERR_TLS, ERR_TIMEOUT, ERR_PROTOCOL, -ENOMEM. */
+int http_call_failure(const struct http_call *call, CURLcode code);
+
+#endif

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The server's URL and proxy, parsed once, and the libcurl options of each call. curl_easy_setopt
+ * fails only for lack of memory and for options that this libcurl was built without; the first
+ * failure sticks, so a list of options has one check at its end.
+ */
+#include "reflector/net/http_internal.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/proc.h"
+
+#define KEEPALIVE_IDLE_S  20L
+#define KEEPALIVE_EVERY_S 10L
+/* A connection is dead when bytes that we sent stay unacknowledged for this long. */
+#define UNACKNOWLEDGED_MS 30000u
+/*
+ * Saves reads over HTTP/1, and lists over HTTP/2: when a watch's turn reads more of a list than fits into this, libcurl
+ * 7.88 keeps the rest, and having given that out it sees the list's end only once something else arrives on the
+ * connection. This is the most that it takes; a part that is not used costs no memory.
+ */
+#define BULK_BUFFER       (512L * 1024)
+
+struct setup {
+	CURL *easy;
+	CURLcode code;
+};
+#define SET(setup, option, value)                                                                  \
+	do {                                                                                       \
+		if (!(setup)->code)                                                                \
+			(setup)->code = curl_easy_setopt((setup)->easy, option, value);            \
+	} while (0)
+
+static int setup_result(const struct setup *setup)
+{
+	if (setup->code == CURLE_OUT_OF_MEMORY)
+		return err_set(-ENOMEM, "request");
+	if (setup->code)
+		return err_say(ERR_UNSUPPORTED, "libcurl: %s", curl_easy_strerror(setup->code));
+	return 0;
+}
+
+/* ---- the server ---- */
+
+static void cleanup_url(CURLU **url)
+{
+	curl_url_cleanup(*url);
+}
+
+static void cleanup_curl(char **text)
+{
+	curl_free(*text);
+}
+
+/* Chooses the proxy for HOST, an IPv6 address in brackets, and composes the name for sentences. */
+static int setup_proxy(struct http *http, const char *host, const char *port)
+{
+	const char *server = http->config->server;
+	bool bracket = *host == '[';
+	AUTO_FREE char *bare = strndup(host + bracket, strlen(host) - 2 * bracket);
+	CLEANUP(cleanup_url) CURLU *url = curl_url();
+	int r;
+
+	if (!bare || !url)
+		return err_set(-ENOMEM, "proxy");
+	r = proxy_choose(http->config, bare, port, &http->proxy);
+	if (r < 0)
+		return r;
+	if (!http->proxy.url) {
+		http->name = strdup(server);
+	} else {
+		/* libcurl's errors repeat a URL that it can't read, password included, so check it
+		 * here. */
+		if (curl_url_set(url, CURLUPART_URL, http->proxy.url, CURLU_NON_SUPPORT_SCHEME))
+			return err_say(
+				ERR_CONFIG, "%s: not the URL of a proxy", http->proxy.source);
+		if (asprintf(&http->name, "%s through proxy %s", server, http->proxy.name) < 0)
+			http->name = NULL;
+	}
+	return http->name ? 0 : err_set(-ENOMEM, "proxy");
+}
+
+int http_parse_server(struct http *http)
+{
+	CLEANUP(cleanup_url) CURLU *url = curl_url();
+	CLEANUP(cleanup_curl) char *host = NULL, *port = NULL, *given = NULL, *whole = NULL;
+	AUTO_FREE char *connect_to = NULL;
+	int r;
+
+	if (!url)
+		return err_set(-ENOMEM, "server");
+	if (curl_url_set(url, CURLUPART_URL, http->config->server, 0) ||
+		curl_url_get(url, CURLUPART_HOST, &host, 0) ||
+		curl_url_get(url, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT))
+		return err_say(ERR_CONFIG, "server: '%s' is not a URL", http->config->server);
+	r = setup_proxy(http, host, port);
+	if (r < 0)
+		return r;
+	if (http->config->tls_server_name) {
+		/* libcurl takes SNI and the name to verify from the URL alone. The real host goes
+		 * into connect_to and the Host header, with a port only when the URL gives one. */
+		if (asprintf(&connect_to, "::%s:%s", host, port) < 0) {
+			connect_to = NULL;
+			return err_set(-ENOMEM, "server");
+		}
+		http->connect_to = curl_slist_append(NULL, connect_to);
+		(void)curl_url_get(url, CURLUPART_PORT, &given, 0);
+		if (asprintf(&http->host_header, "Host: %s%s%s", host, given ? ":" : "",
+			    given ? given : "") < 0)
+			http->host_header = NULL;
+		if (!http->connect_to || !http->host_header)
+			return err_set(-ENOMEM, "server");
+		if (curl_url_set(url, CURLUPART_HOST, http->config->tls_server_name, 0))
+			return err_say(ERR_CONFIG, "tls-server-name: '%s' is not a host name",
+				http->config->tls_server_name);
+	}
+	if (curl_url_get(url, CURLUPART_URL, &whole, 0))
+		return err_set(-ENOMEM, "server");
+
+	size_t size = strlen(whole);
+
+	http->base = strndup(whole, size - (whole[size - 1] == '/'));
+	return http->base ? 0 : err_set(-ENOMEM, "server");
+}
+
+/* ---- libcurl's callbacks ---- */
+
+/* Notes that CALL's connection is alive and brought SIZE bytes. Returns: false when libcurl is to
+ * end the call. */
+static bool setup_heard(struct http_call *call, size_t size)
+{
+	struct http *http = call->http;
+	long port = 0;
+
+	if (call->cancelled || call->stop)
+		return false;
+	limit_heard(&call->limit, http->clock_ns, size);
+	if (!call->port && !curl_easy_getinfo(call->easy, CURLINFO_LOCAL_PORT, &port))
+		call->port = (uint16_t)port;
+	connections_heard(&http->connections, call->port, http->clock_ns);
+	http_note_silence(http);
+	return true;
+}
+
+static size_t setup_on_header(char *data, size_t size, size_t count, void *arg)
+{
+	struct http_call *call = arg;
+	struct bytes line = BYTES(data, size * count);
+
+	return setup_heard(call, line.size) && http_call_take_header(call, line) ? line.size : 0;
+}
+
+static size_t setup_on_body(char *data, size_t size, size_t count, void *arg)
+{
+	struct http_call *call = arg;
+	struct bytes bytes = BYTES(data, size * count);
+
+	return setup_heard(call, bytes.size) && http_call_take_body(call, bytes) ? bytes.size : 0;
+}
+
+static int setup_on_socket(void *arg, curl_socket_t fd, curlsocktype purpose)
+{
+	struct http_call *call = arg;
+	struct http *http = call->http;
+	unsigned timeout_ms = UNACKNOWLEDGED_MS;
+
+	(void)purpose;
+	/* May fail: not every kind of socket has this option. Keepalive is set as well. */
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof(timeout_ms));
+	if (connections_add(&http->connections, fd, http->clock_ns) < 0)
+		return CURL_SOCKOPT_ERROR;
+	http_note_silence(http);
+	call->opened_connection = true;
+	call->connect_ns = proc_monotonic_ns();
+	return CURL_SOCKOPT_OK;
+}
+
+static int setup_on_close(void *arg, curl_socket_t fd)
+{
+	struct http *http = arg;
+
+	connections_remove(&http->connections, fd);
+	return close(fd);
+}
+
+/* Ends a CONNECT that takes too long: libcurl 7.88 reads a proxy's answer to CONNECT for as long as
+ * it goes on, checks no limit meanwhile, and holds up all other calls. Returns: 1 to end the
+ * call. */
+static int setup_check_tunnel(void *arg, curl_off_t download, curl_off_t downloaded,
+	curl_off_t upload, curl_off_t uploaded)
+{
+	const struct http_call *call = arg;
+	curl_off_t done_us = 0;
+
+	(void)download, (void)downloaded, (void)upload, (void)uploaded;
+	if (call->limit.answered || !call->opened_connection ||
+		proc_monotonic_ns() - call->connect_ns < call->http->connect_limit_ns)
+		return 0;
+	(void)curl_easy_getinfo(call->easy, CURLINFO_APPCONNECT_TIME_T, &done_us);
+	return done_us == 0;
+}
+
+/* ---- options of a call ---- */
+
+static int setup_add_header(void *arg, const char *line)
+{
+	struct http_call *call = arg;
+	struct curl_slist *list = curl_slist_append(call->headers, line);
+
+	if (!list)
+		return err_set(-ENOMEM, "request headers");
+	call->headers = list;
+	return 0;
+}
+
+static void setup_connection(struct setup *setup, struct http_call *call)
+{
+	struct http *http = call->http;
+
+	SET(setup, CURLOPT_PROTOCOLS_STR, "http,https");
+	SET(setup, CURLOPT_NOSIGNAL, 1L);
+	SET(setup, CURLOPT_CONNECTTIMEOUT_MS, (long)(http->connect_limit_ns / NS_PER_MS));
+	SET(setup, CURLOPT_TCP_KEEPALIVE, 1L);
+	SET(setup, CURLOPT_TCP_KEEPIDLE, KEEPALIVE_IDLE_S);
+	SET(setup, CURLOPT_TCP_KEEPINTVL, KEEPALIVE_EVERY_S);
+	SET(setup, CURLOPT_SOCKOPTFUNCTION, setup_on_socket);
+	SET(setup, CURLOPT_SOCKOPTDATA, call);
+	SET(setup, CURLOPT_CLOSESOCKETFUNCTION, setup_on_close);
+	SET(setup, CURLOPT_CLOSESOCKETDATA, http);
+	if (http->connect_to)
+		SET(setup, CURLOPT_CONNECT_TO, http->connect_to);
+	/* proxy_choose() has read the environment; empty texts keep libcurl from reading it
+	 * again. */
+	SET(setup, CURLOPT_PROXY, http->proxy.url ? http->proxy.url : "");
+	SET(setup, CURLOPT_NOPROXY, "");
+	SET(setup, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+	/* The proxy must not get the headers that are for the server. */
+	SET(setup, CURLOPT_HEADEROPT, (long)CURLHEADER_SEPARATE);
+	if (http->proxy.url && http->config->tls) {
+		SET(setup, CURLOPT_NOPROGRESS, 0L);
+		SET(setup, CURLOPT_XFERINFOFUNCTION, setup_check_tunnel);
+		SET(setup, CURLOPT_XFERINFODATA, call);
+	}
+	if (http->proxy.tls) {
+		SET(setup, CURLOPT_PROXY_SSL_VERIFYPEER, http->config->insecure ? 0L : 1L);
+		SET(setup, CURLOPT_PROXY_SSL_VERIFYHOST, http->config->insecure ? 0L : 2L);
+	}
+	if (http->config->tls) {
+		/* Zero: the system's roots are read again for each connection, since they may be
+		 * rotated. */
+		SET(setup, CURLOPT_CA_CACHE_TIMEOUT, 0L);
+		SET(setup, CURLOPT_SSL_VERIFYPEER, http->config->insecure ? 0L : 1L);
+		SET(setup, CURLOPT_SSL_VERIFYHOST, http->config->insecure ? 0L : 2L);
+		/* A call waits for a connection that may carry it as well, instead of opening
+		 * another. */
+		SET(setup, CURLOPT_PIPEWAIT, 1L);
+		SET(setup, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
+	}
+}
+
+int http_call_set_up(struct http_call *call, const struct http_request *request)
+{
+	AUTO_FREE char *accept = NULL, *known = NULL, *url = NULL;
+	struct setup setup = {.easy = call->easy};
+	int r;
+
+	if (asprintf(&accept, "Accept: %s",
+		    request->accept ? request->accept : "application/json") < 0) {
+		accept = NULL;
+		return err_set(-ENOMEM, "request headers");
+	}
+	r = setup_add_header(call, accept);
+	if (!r && request->etag && *request->etag) {
+		if (asprintf(&known, "If-None-Match: %s", request->etag) < 0) {
+			known = NULL;
+			return err_set(-ENOMEM, "request headers");
+		}
+		r = setup_add_header(call, known);
+	}
+	if (!r && call->http->host_header)
+		r = setup_add_header(call, call->http->host_header);
+	if (r < 0)
+		return r;
+	if (asprintf(&url, "%s%s", call->http->base, request->path) < 0) {
+		url = NULL;
+		return err_set(-ENOMEM, "request");
+	}
+	SET(&setup, CURLOPT_URL, url);
+	setup_connection(&setup, call);
+	SET(&setup, CURLOPT_PRIVATE, call);
+	SET(&setup, CURLOPT_ERRORBUFFER, call->reason);
+	SET(&setup, CURLOPT_HEADERFUNCTION, setup_on_header);
+	SET(&setup, CURLOPT_HEADERDATA, call);
+	SET(&setup, CURLOPT_WRITEFUNCTION, setup_on_body);
+	SET(&setup, CURLOPT_WRITEDATA, call);
+	SET(&setup, CURLOPT_USERAGENT, "kinf-reflector/" KINF_VERSION);
+	if (request->bulk)
+		SET(&setup, CURLOPT_BUFFERSIZE, BULK_BUFFER);
+	/* Without the header a server may use any coding. With either, libcurl decodes what comes all the same. */
+	bool gzip = request->gzip && !call->http->config->disable_compression;
+	SET(&setup, CURLOPT_ACCEPT_ENCODING, gzip ? "gzip" : "identity");
+	return setup_result(&setup);
+}
+
+/* ---- credentials ---- */
+
+/* TEXT is not copied: CALL holds its set of certificates until it is freed. */
+static void setup_pem(struct setup *setup, const struct certificate_text *text, CURLoption option)
+{
+	struct curl_blob blob = {.data = text->data, .len = text->size, .flags = CURL_BLOB_NOCOPY};
+
+	if (text->data)
+		SET(setup, option, &blob);
+}
+
+int http_call_set_credentials(struct http_call *call)
+{
+	struct http *http = call->http;
+	struct setup setup = {.easy = call->easy};
+	uint64_t now = proc_monotonic_ns();
+	int r = credential_headers(http->credential, now, setup_add_header, call);
+
+	if (r)
+		return r;
+	call->credential_version = credential_version(http->credential);
+	SET(&setup, CURLOPT_HTTPHEADER, call->headers);
+	if (!http->config->tls)
+		return setup_result(&setup);
+
+	/* libcurl puts a call only on a connection opened with the same CA and certificate, byte by
+	 * byte. */
+	struct certificate_set *set = certificates_take(http->certificates, now);
+
+	call->certificates = set;
+	if (set->ca.data) {
+		/* A proxy's certificate may be signed by the cluster's CA, as for Go, or by the
+		 * system's. */
+		if (http->proxy.tls)
+			setup_pem(&setup, &set->ca, CURLOPT_PROXY_CAINFO_BLOB);
+		/* The cluster's CA replaces the system's; without this line libcurl would add
+		 * them. */
+		SET(&setup, CURLOPT_CAPATH, NULL);
+		setup_pem(&setup, &set->ca, CURLOPT_CAINFO_BLOB);
+	}
+	setup_pem(&setup, &set->certificate, CURLOPT_SSLCERT_BLOB);
+	setup_pem(&setup, &set->key, CURLOPT_SSLKEY_BLOB);
+	return setup_result(&setup);
+}

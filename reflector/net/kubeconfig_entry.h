@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads one entry of a kubeconfig, a cluster or a user, into struct kubeconfig. kubeconfig.c finds
+ * the entries. On an error the fields read so far stay set; kubeconfig_free() frees them. All
+ * functions return 0, ERR_CONFIG with a sentence that names file, entry and key, or -ENOMEM.
+ */
+#ifndef REFLECTOR_NET_KUBECONFIG_ENTRY_H
+#define REFLECTOR_NET_KUBECONFIG_ENTRY_H
+
+#include "common/value/yaml.h"
+#include "reflector/net/kubeconfig.h"
+
+struct kubeconfig_file {
+	char *path; /* paths in the file are relative to its directory */
+	struct yaml *yaml;
+};
+
+struct kubeconfig_entry {
+	const struct kubeconfig_file *file;
+	const char *kind; /* "cluster", "user", "context" */
+	const char *name;
+	const struct yaml_node *body; /* NULL: empty */
+};
+
+int kubeconfig_read_cluster(const struct kubeconfig_entry *entry, struct kubeconfig *config);
+int kubeconfig_read_user(const struct kubeconfig_entry *entry, struct kubeconfig *config);
+
+/* Gives `server` its scheme, drops the credentials when that is http, and checks what TLS needs. To
+ * be called after cluster and user were read. */
+int kubeconfig_settle_server(const struct kubeconfig_entry *cluster, struct kubeconfig *config);
+
+/* Reads the user's exec plugin or auth-provider, if the server is https and the user has no token,
+ * password or certificate: those win, as in kubectl. To be called after
+ * kubeconfig_settle_server(). */
+int kubeconfig_read_plugin(const struct kubeconfig_entry *user, struct kubeconfig *config);
+/* Reads the cluster's extension for exec plugins. */
+int kubeconfig_read_exec_config(const struct kubeconfig_entry *cluster, struct kubeconfig *config);
+void kubeconfig_exec_release(struct kubeconfig_exec *exec);
+
+/* Copies $POD_NAMESPACE, else the file `namespace` in DIRECTORY, else "default". */
+int kubeconfig_pod_namespace(const char *directory, char **ret_name);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Chooses the proxy for the API server by the rules of Go's net/http, which kubectl and client-go
+ * follow.
+ *
+ * The cluster's `proxy-url` comes first, then the environment: HTTPS_PROXY or https_proxy for an
+ * https server, HTTP_PROXY or http_proxy for an http server; an empty variable counts as not set.
+ * NO_PROXY or no_proxy (no_proxy.h) and loopback addresses are exceptions from the environment's
+ * proxy, not from proxy-url. ALL_PROXY is ignored, and so is Go's rule for CGI programs.
+ *
+ * A proxy is http:// or https:// (CONNECT), or socks5:// or socks5h://, which both let the proxy
+ * resolve the server's name. Without a scheme it is http://. Only the proxy gets the user and
+ * password in the URL.
+ */
+#ifndef REFLECTOR_NET_PROXY_H
+#define REFLECTOR_NET_PROXY_H
+
+#include <stdbool.h>
+
+#include "reflector/net/kubeconfig.h"
+
+struct proxy {
+	char *url;          /* with port, for libcurl; secret. NULL: connect directly */
+	char *name;         /* `url` without user and password, for sentences */
+	const char *source; /* where it was given: "proxy-url", "HTTPS_PROXY" ... */
+	bool tls;           /* https:// */
+};
+
+/* Chooses the proxy for CONFIG's server, which has HOST (without brackets) and PORT. Reads the
+ * environment. Returns: 0, -ENOMEM, ERR_CONFIG for a bad URL; the sentence says where the URL was
+ * given and does not repeat it, since it may hold a password. */
+int proxy_choose(const struct kubeconfig *config, const char *host, const char *port,
+	struct proxy *ret_proxy);
+
+void proxy_release(struct proxy *proxy);
+
+#endif

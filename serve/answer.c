@@ -1,0 +1,599 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/answer.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/proc.h"
+#include "common/value/custom.h"
+#include "serve/answer_internal.h"
+#include "serve/api_kinds.h"
+
+/* ---- the process ---- */
+
+static void answer_news(void *argument)
+{
+	struct answer *answer = argument;
+
+	for (unsigned i = 0; i < answer->n_workers; i++)
+		serve_worker_wake(answer->wake[i]);
+}
+
+int answer_open(const struct answer_options *options, struct answer **ret_answer)
+{
+	CLEANUP(answer_close) struct answer *answer = calloc(1, sizeof(*answer));
+
+	if (!answer)
+		return err_set(-ENOMEM, "serving");
+	answer->magic = ANSWER_MAGIC;
+	answer->auth = options->auth;
+	answer->metrics = options->metrics;
+	answer->max_staleness_ns = options->config->serve.max_staleness_ns;
+	answer->forward = options->config->serve.forward;
+	answer->quorum = options->config->serve.quorum;
+	answer_measure_open(answer);
+	answer->n_workers = options->n_workers;
+	answer->wake = calloc(options->n_workers, sizeof(*answer->wake));
+	if (!answer->wake)
+		return err_set(-ENOMEM, "serving with %u workers", options->n_workers);
+	for (unsigned i = 0; i < options->n_workers; i++)
+		answer->wake[i] = options->workers[i];
+	int r = catalog_open(options->config->store, answer_news, answer, &answer->catalog);
+	if (r < 0)
+		return r;
+	*ret_answer = TAKE(answer);
+	return 0;
+}
+
+void answer_reload(struct answer *answer, const struct config *config)
+{
+	/* Feeds come from the journal. */
+	__atomic_store_n(
+		&answer->max_staleness_ns, config->serve.max_staleness_ns, __ATOMIC_RELEASE);
+	__atomic_store_n(&answer->quorum, config->serve.quorum, __ATOMIC_RELEASE);
+}
+
+void answer_stop(struct answer *answer)
+{
+	REQUIRE(answer->magic == ANSWER_MAGIC); /* the transport asks each watch to finish */
+}
+
+void answer_close(struct answer **answer)
+{
+	struct answer *a = TAKE(*answer);
+
+	if (!a)
+		return;
+	CHECK_OBJ(a, ANSWER_MAGIC);
+	catalog_close(&a->catalog);
+	free(a->wake);
+	a->magic = 0;
+	free(a);
+}
+
+size_t answer_ready(struct answer *answer, struct answer_check ret_checks[ANSWER_CHECKS_MAX])
+{
+	struct answer_check *index = &ret_checks[0], *feeds = &ret_checks[1];
+
+	CHECK_OBJ(answer, ANSWER_MAGIC);
+	*index = (struct answer_check){.name = "index"};
+	index->ok = catalog_is_ready(answer->catalog, index->reason);
+	*feeds = (struct answer_check){.name = "feeds"};
+	feeds->ok = catalog_are_listed(answer->catalog, feeds->reason);
+	return 2;
+}
+
+struct kinf *answer_kinf(struct answer *answer)
+{
+	CHECK_OBJ(answer, ANSWER_MAGIC);
+	return catalog_kinf(answer->catalog);
+}
+
+/* ---- workers ---- */
+
+int answer_worker_open(
+	struct answer *answer, struct serve_worker *worker, struct answer_worker **ret_worker)
+{
+	struct answer_worker *w = calloc(1, sizeof(*w));
+
+	CHECK_OBJ(answer, ANSWER_MAGIC);
+	if (!w)
+		return err_set(-ENOMEM, "a worker");
+	w->answer = answer;
+	w->worker = worker;
+	answer_frames_init(&w->frames, answer);
+	*ret_worker = w;
+	return 0;
+}
+
+void answer_worker_close(struct answer_worker **worker)
+{
+	struct answer_worker *w = TAKE(*worker);
+
+	if (!w)
+		return;
+	REQUIRE(!w->waiting && !w->feeds);
+	answer_frames_release(&w->frames);
+	snapshot_close(&w->snapshot);
+	free(w);
+}
+
+void answer_worker_woken(struct answer_worker *worker)
+{
+	struct answer_request *next;
+
+	for (struct answer_request *request = worker->waiting; request; request = next) {
+		next = request->next_waiting;
+		/* The timer resumes it: that may end this request and others of this list. */
+		serve_timer_set(&request->timer, serve_worker_now_ns(worker->worker));
+	}
+	answer_group_news(worker);
+}
+
+int answer_hold(struct answer_worker *worker)
+{
+	return worker->snapshot ? snapshot_renew(worker->snapshot)
+				: snapshot_open(catalog_store(worker->answer->catalog),
+					  &worker->snapshot);
+}
+
+int answer_hold_log(struct answer_worker *worker)
+{
+	return worker->snapshot ? snapshot_renew_log(worker->snapshot)
+				: snapshot_open_log(catalog_store(worker->answer->catalog),
+					  &worker->snapshot);
+}
+
+void answer_rest(struct answer_worker *worker)
+{
+	int r = worker->snapshot ? snapshot_reset(worker->snapshot) : 0;
+
+	err_ignore(r < 0 ? r : 0, "what was read of it was checked before it was given out");
+}
+
+/* ---- requests ---- */
+
+static void answer_unpark(struct answer_request *request)
+{
+	if (request->is_waiting) {
+		*request->waiting_at = request->next_waiting;
+		if (request->next_waiting)
+			request->next_waiting->waiting_at = request->waiting_at;
+	}
+	request->is_waiting = false;
+	serve_timer_set(&request->timer, UINT64_MAX);
+}
+
+void answer_request_free(struct answer_request **request)
+{
+	struct answer_request *q = TAKE(*request);
+
+	if (!q)
+		return;
+	CHECK_OBJ(q, ANSWER_REQUEST_MAGIC);
+	auth_cancel(&q->pending);
+	if (q->is_waiting)
+		answer_unpark(q);
+	serve_timer_release(&q->timer);
+	answer_forward_free(&q->forward);
+	answer_list_free(&q->list);
+	answer_watch_free(&q->watch);
+	printer_free(&q->printer);
+	if (q->feed)
+		catalog_release(&q->feed);
+	buf_release(&q->key);
+	free(q->user);
+	free(q->reason);
+	api_status_release(&q->status);
+	api_options_release(&q->options);
+	api_path_release(&q->path);
+	q->magic = 0;
+	free(q);
+}
+
+static void answer_gone(void *context)
+{
+	struct answer_request *request = context;
+
+	answer_request_free(&request);
+}
+
+static void answer_timer(void *context)
+{
+	struct answer_request *request = context;
+
+	if (request->is_waiting)
+		answer_unpark(request);
+	request->resume(request);
+}
+
+int answer_timer_init(struct answer_request *request)
+{
+	return request->timer.worker ? 0
+				     : serve_timer_init(request->worker->worker, &request->timer,
+					       answer_timer, request);
+}
+
+void answer_park(struct answer_request *request)
+{
+	if (!request->is_parked)
+		exchange_park(request->x, answer_gone, request);
+	request->is_parked = true;
+}
+
+bool answer_wait(struct answer_request *request, bool soon)
+{
+	struct answer_worker *worker = request->worker;
+	uint64_t now = proc_monotonic_ns();
+	int r = answer_timer_init(request);
+
+	if (r < 0) {
+		answer_refuse(request, r);
+		return false;
+	}
+	answer_park(request);
+	request->is_waiting = true;
+	request->next_waiting = worker->waiting;
+	request->waiting_at = &worker->waiting;
+	if (worker->waiting)
+		worker->waiting->waiting_at = &request->next_waiting;
+	worker->waiting = request;
+	serve_timer_set(&request->timer, soon ? now : now + ANSWER_RETRY_NS);
+	return true;
+}
+
+void answer_later(struct answer_request *request)
+{
+	uint64_t now = proc_monotonic_ns();
+
+	if (!request->wait_until_ns)
+		request->wait_until_ns = now + ANSWER_WAIT_NS;
+	if ((request->must_forward || now >= request->wait_until_ns) && answer_can_forward(request))
+		answer_forward(request);
+	else if (now < request->wait_until_ns)
+		(void)answer_wait(request, false);
+	else
+		answer_refuse(request, answer_wait_is_over(request));
+}
+
+int answer_matches(const struct answer_request *request, struct bytes body)
+{
+	const struct api_options *o = &request->options;
+	int r = o->labels ? selector_match(o->labels, body) : 1;
+
+	return r == 1 && o->fields ? selector_match(o->fields, body) : r;
+}
+
+/* ---- from the head to the verb ---- */
+
+const char *answer_verb_name(const struct answer_request *request)
+{
+	static const struct {
+		const char *method, *verb;
+	} verbs[] = {
+		{"POST", "create"}, {"PUT", "update"}, {"PATCH", "patch"}, {"DELETE", "delete"}};
+	static const char *const reads[] = {
+		[ANSWER_GET] = "get", [ANSWER_LIST] = "list", [ANSWER_WATCH] = "watch"};
+
+	for (size_t i = 0; i < sizeof(verbs) / sizeof(*verbs); i++)
+		if (bytes_equal(request->x->method, bytes_str(verbs[i].method)))
+			return strcmp(verbs[i].verb, "delete") == 0 && !*request->path.name
+				       ? "deletecollection"
+				       : verbs[i].verb;
+	return reads[request->verb];
+}
+
+bool answer_is_read(const struct answer_request *request)
+{
+	return bytes_equal(request->x->method, BYTES_LIT("GET")) ||
+	       bytes_equal(request->x->method, BYTES_LIT("HEAD"));
+}
+
+static int answer_method_refused(struct answer_request *request)
+{
+	const struct api_path *path = &request->path;
+	struct bytes method = request->x->method;
+	bool is_named = *path->name, is_delete = bytes_equal(method, BYTES_LIT("DELETE"));
+	bool is_write = bytes_equal(method, BYTES_LIT("POST")) ? !is_named || *path->subresource :
+			bytes_equal(method, BYTES_LIT("PUT")) ||
+					bytes_equal(method, BYTES_LIT("PATCH")) ? is_named :
+										  is_delete;
+
+	/* The API server has no such method there either. */
+	if (!answer_is_read(request) && !is_write)
+		return api_status_no_method(&request->status);
+	if (*path->subresource)
+		api_status_set(&request->status, 405, "MethodNotAllowed",
+			"%s is not supported on resources of kind \"%s/%s\": this server answers "
+			"from "
+			"a cache",
+			answer_verb_name(request), path->resource, path->subresource);
+	else
+		api_status_set(&request->status, 405, "MethodNotAllowed",
+			"%s is not supported on resources of kind \"%s\": this server answers from "
+			"a "
+			"cache",
+			answer_verb_name(request), path->resource);
+	api_status_details(&request->status, path->group, path->resource, "");
+	return 405;
+}
+
+static struct coverage_request answer_wanted(const struct answer_request *request)
+{
+	const struct api_path *path = &request->path;
+
+	return (struct coverage_request){
+		.group = path->group,
+		.version = path->version,
+		.resource = path->resource,
+		.namespace_ = path->namespace_,
+		.name = path->name,
+		.labels = request->options.labels,
+		.fields = request->options.fields,
+		.metadata_only = request->accept.form == API_FORM_METADATA ||
+				 request->accept.form == API_FORM_METADATA_LIST,
+	};
+}
+
+/* Finds the feed that can answer, and the keys that the request is about. */
+static int answer_find_feed(struct answer_request *request)
+{
+	const struct api_path *path = &request->path;
+	const struct coverage_request wanted = answer_wanted(request);
+	bool known;
+	int r = catalog_find(request->worker->answer->catalog, &wanted, &request->feed,
+		&request->coverage, &known);
+
+	if (r != FOUND && catalog_is_empty(request->worker->answer->catalog))
+		return api_status_starting(&request->status);
+	if (r != FOUND) {
+		api_status_unknown_path(&request->status);
+		buf_printf(&request->status.message,
+			": kinf-serve has no feed that holds %s%s.%s%s%s%s; add it to the feeds in "
+			"kinf.yaml",
+			known ? "all of " : "", path->resource, path->version, *path->group ? "." : "",
+			path->group, *path->namespace_ ? " of this namespace" : "");
+		return 404;
+	}
+	const struct feed_definition *d = &request->feed->definition;
+
+	if (!d->namespaced != !*path->namespace_ && (*path->namespace_ || path->is_named))
+		return api_status_unknown_path(&request->status); /* S07, S08 */
+	if (*path->namespace_) {
+		buf_str(&request->key, path->namespace_);
+		buf_byte(&request->key, '/');
+	}
+	buf_str(&request->key, path->name);
+	/* A list of one name: the keys that begin with it. */
+	if (!*path->name && (*path->namespace_ || !d->namespaced))
+		buf_bytes_put(
+			&request->key, selector_value(request->options.fields, "metadata.name"));
+	return buf_error(&request->key);
+}
+
+static int answer_prepare(struct answer_request *request)
+{
+	struct api_path *path = &request->path;
+	struct exchange *x = request->x;
+	int r;
+
+	if (!answer_is_read(request) || *path->subresource)
+		return answer_method_refused(request);
+	r = api_accept_parse(
+		exchange_header(x, "accept"), false, &request->accept, &request->status);
+	if (r)
+		return r;
+	r = answer_find_feed(request);
+	if (r)
+		return r;
+	const struct feed_definition *d = &request->feed->definition;
+	CLEANUP(buf_release) struct buf selectable = BUF_INIT;
+
+	if (request->verb != ANSWER_GET) {
+		r = api_options_validate(
+			&request->options, request->verb == ANSWER_WATCH, &request->status);
+		if (r == 0 && request->options.fields && !custom_is_builtin_group(d->group))
+			r = answer_custom(request, true, &selectable);
+		if (r == 0)
+			r = api_kind_check_fields(
+				&(struct api_kind_name){d->group, d->version, d->kind, d->namespaced},
+				buf_cstr(&selectable), request->options.fields, &request->status);
+	}
+	return r ? r : answer_form_init(request);
+}
+
+void answer_dispatch(struct answer_request *request)
+{
+	if (request->path.kind != API_PATH_RESOURCE) {
+		answer_discovery(request);
+		return;
+	}
+	int r = answer_prepare(request);
+	if (r == 0)
+		r = answer_check_feed(request);
+	/* A form, a feed or a freshness that only the API server has. */
+	bool elsewhere = r == 404 || r == 406 || r == 429 || r == 503;
+	if (r != 0 && elsewhere && answer_can_forward(request)) {
+		answer_forward(request);
+		return;
+	}
+	if (r != 0) {
+		answer_refuse(request, r);
+		return;
+	}
+	request->x->labels->feed = request->feed->definition.name;
+	switch (request->verb) {
+	case ANSWER_GET:
+		answer_read(request);
+		return;
+	case ANSWER_LIST:
+		if (serve_worker_held(request->worker->worker) > ANSWER_HELD_MAX)
+			answer_refuse(request, api_status_busy(&request->status));
+		else
+			answer_list_begin(request);
+		return;
+	case ANSWER_WATCH:
+		answer_watch_begin(request);
+		return;
+	}
+}
+
+/* ---- the beginning ---- */
+
+/* The labels of metrics and access log. */
+static void answer_set_labels(struct answer_request *request)
+{
+	static const char *const verbs[] = {
+		[ANSWER_GET] = "GET", [ANSWER_LIST] = "LIST", [ANSWER_WATCH] = "WATCH"};
+	struct exchange_labels *labels = request->x->labels;
+	const struct api_path *path = &request->path;
+
+	labels->verb = answer_is_read(request) ? verbs[request->verb] : answer_verb_name(request);
+	if (path->kind != API_PATH_RESOURCE)
+		return;
+	labels->group = path->group;
+	labels->version = path->version;
+	labels->resource = path->resource;
+	labels->subresource = path->subresource;
+	labels->scope = *path->name ? "resource" : *path->namespace_ ? "namespace" : "cluster";
+}
+
+/* /watch/.../NAME is a watch of fieldSelector metadata.name=NAME. */
+static int answer_watch_of_name(struct answer_request *request)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT;
+	const char *name = request->path.name;
+	struct selector *fields = request->options.fields;
+
+	for (size_t i = 0; fields && i < selector_count(fields); i++) {
+		const struct selector_requirement *r = selector_at(fields, i);
+
+		if (bytes_equal(r->key, BYTES_LIT("metadata.name")) &&
+			(r->op != SELECTOR_IN || !bytes_equal(r->values[0], bytes_str(name))))
+			return api_status_set(&request->status, 400, "BadRequest",
+				"fieldSelector metadata.name doesn't match requested name");
+	}
+	buf_printf(&text, "%s%smetadata.name=%s", fields ? selector_text(fields) : "",
+		fields ? "," : "", name);
+	int r = buf_error(&text);
+	selector_free(&request->options.fields);
+	if (r == 0)
+		r = selector_parse_fields(buf_cstr(&text), &request->options.fields);
+	request->path.name = "";
+	return r;
+}
+
+static int answer_parse(struct answer_request *request)
+{
+	struct exchange *x = request->x;
+	struct bytes agent = exchange_header(x, "user-agent");
+	int r = api_path_parse(x->path, &request->path);
+
+	if (r < 0)
+		return r;
+	request->verb = *request->path.name ? ANSWER_GET : ANSWER_LIST;
+	answer_set_labels(request);
+	if (request->path.kind == API_PATH_MALFORMED)
+		return api_status_set(&request->status, 400, "BadRequest",
+			"the path has a percent sign without two hexadecimal digits");
+	bool lists = request->path.kind == API_PATH_RESOURCE &&
+		     (request->path.is_watch || !*request->path.name);
+	r = api_options_parse(x->query, lists, &request->options, &request->status);
+	request->verb = request->path.is_watch ? ANSWER_WATCH : *request->path.name ? ANSWER_GET :
+			request->options.watch ? ANSWER_WATCH : ANSWER_LIST;
+	if (r == 0 && request->verb == ANSWER_WATCH && *request->path.name)
+		r = answer_watch_of_name(request);
+	if (r > 0)
+		r = answer_refusal_form(request, r);
+	if (r >= 0 && request->verb != ANSWER_WATCH && request->path.kind == API_PATH_RESOURCE &&
+		api_options_check_deadline(&request->options, &request->status)) {
+		(void)answer_refusal_form(request, 0);
+		r = 400; /* whatever else is wrong */
+	}
+	request->gzip = api_accept_gzip(exchange_header(x, "accept-encoding"));
+	request->pretty = request->options.pretty_given ? request->options.pretty :
+			  bytes_starts(agent, BYTES_LIT("curl")) ||
+				  bytes_starts(agent, BYTES_LIT("Wget")) ||
+				  bytes_starts(agent, BYTES_LIT("Mozilla/5.0"));
+	request->is_leaf = bytes_starts(agent, BYTES_LIT("kinf-reflector/"));
+	answer_set_labels(request);
+	return r;
+}
+
+/* Returns whether the read must be proved current, which only the API server can do: `freshness: quorum`,
+ * and neither an RV nor a token. */
+static bool answer_needs_quorum(const struct answer_request *request)
+{
+	return __atomic_load_n(&request->worker->answer->quorum, __ATOMIC_ACQUIRE) &&
+	       request->path.kind == API_PATH_RESOURCE && !*request->options.rv && !*request->options.token;
+}
+
+/* Returns whether the cache never has what the request asks for. PARSED: what came of its query. */
+static bool answer_is_elsewhere(struct answer_request *request, int parsed)
+{
+	const struct api_path *path = &request->path;
+
+	if (!answer_is_read(request) || path->kind != API_PATH_RESOURCE || *path->subresource ||
+		path->is_long || parsed != 0 ||
+		(request->x->upgrade && !answer_takes_messages(request)))
+		return true;
+	if (answer_needs_quorum(request))
+		return true;
+	if (api_accept_parse(exchange_header(request->x, "accept"), false, &request->accept,
+		    &request->status))
+		return true;
+	const struct coverage_request wanted = answer_wanted(request);
+	struct catalog_feed *feed = NULL;
+	enum coverage_answer coverage;
+	bool known;
+	int r = catalog_find(request->worker->answer->catalog, &wanted, &feed, &coverage, &known);
+
+	if (r == FOUND)
+		catalog_release(&feed);
+	return r != FOUND;
+}
+
+void answer_locally(struct answer_request *request)
+{
+	request->deciding = true;
+	answer_decide(request, answer_decided);
+	request->deciding = false;
+	if (request->decided) {
+		answer_go_on(request);
+		return;
+	}
+	answer_park(request);
+}
+
+void serve_answer(struct serve_worker *worker, struct exchange *x)
+{
+	struct answer_request *request = calloc(1, sizeof(*request));
+
+	if (!request) {
+		exchange_refuse(x, 500, "InternalError", "no memory", 1);
+		return;
+	}
+	request->magic = ANSWER_REQUEST_MAGIC;
+	request->worker = serve_worker_answers(worker);
+	request->x = x;
+	request->accept = (struct api_accept){.version = "v1", .plain_errors = true};
+	int r = answer_parse(request);
+	bool elsewhere = r >= 0 && answer_may_forward(request) && answer_is_elsewhere(request, r);
+	bool reads = answer_is_read(request) && !x->upgrade && !*request->path.subresource;
+	/* A client without credentials is refused only what the cache can't have. */
+	if (elsewhere &&
+		(answer_can_forward(request) || !reads || answer_needs_quorum(request))) {
+		answer_forward(request);
+		return;
+	}
+	if (r != 0) {
+		/* The error is about the query alone: it needs no decision. */
+		answer_refuse(request, r);
+		return;
+	}
+	answer_locally(request);
+}

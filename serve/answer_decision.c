@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Asks the authorizer whether the client may make the request, and refuses it if not. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "serve/answer_internal.h"
+
+/* Appends the name of the object that the request is about: that of the path, or the only one that the selector of a list
+ * or watch lets through. Roles with resourceNames allow such a list. */
+static void answer_put_object(const struct answer_request *request, struct buf *out)
+{
+	const struct api_path *path = &request->path;
+	struct bytes name = bytes_str(path->name);
+
+	if (!name.size && answer_is_read(request))
+		name = selector_value(request->options.fields, "metadata.name");
+	if (path->kind != API_PATH_RESOURCE || bytes_equal(name, BYTES_LIT(".")) || bytes_equal(name, BYTES_LIT("..")) ||
+		(name.size && (memchr(name.data, '/', name.size) || memchr(name.data, '%', name.size))))
+		return;
+	buf_bytes_put(out, name);
+}
+
+/* Returns the namespace that the request is in. A namespace is in itself: roles there allow to read it. */
+static const char *answer_scope(const struct answer_request *request, const char *object)
+{
+	const struct api_path *path = &request->path;
+	bool is_list = request->verb != ANSWER_GET && !path->is_watch;
+
+	return strcmp(path->resource, "namespaces") == 0 && !is_list ? object : path->namespace_;
+}
+
+static int answer_denied(struct answer_request *request)
+{
+	const struct api_path *path = &request->path;
+	const char *why = request->reason ? request->reason : "";
+	const char *user = request->user ? request->user : "";
+	CLEANUP(buf_release) struct buf text = BUF_INIT;
+	char where[160];
+
+	if (request->decision == AUTH_UNAUTHENTICATED)
+		return api_status_set(&request->status, 401, "Unauthorized", "Unauthorized");
+	/* Without Retry-After: clients would repeat it ten times, and the API server may be away for long. */
+	if (request->decision == AUTH_UNAVAILABLE)
+		return api_status_set(&request->status, 503, "ServiceUnavailable", "%s",
+			*why ? why : "the API server can't be asked who you are");
+	if (path->kind != API_PATH_RESOURCE) {
+		api_status_set(&request->status, 403, "Forbidden",
+			"forbidden: User \"%s\" cannot %s path \"%.*s\"%s%s", user,
+			"get", BYTES_ARG(request->x->path), *why ? ": " : "", why);
+		request->status.has_details = true;
+		return 403;
+	}
+	answer_put_object(request, &text);
+	const char *object = buf_cstr(&text), *scope = answer_scope(request, object);
+
+	(void)snprintf(where, sizeof(where), *scope ? "in the namespace \"%.100s\"" : "at the cluster scope", scope);
+	api_status_set(&request->status, 403, "Forbidden",
+		"%s%s%s%s%s%s is forbidden: User \"%s\" cannot %s resource \"%s%s%s\" in API group "
+		"\"%s\" "
+		"%s%s%s",
+		path->resource, *path->group ? "." : "", path->group, *object ? " \"" : "", object,
+		*object ? "\"" : "", user, answer_verb_name(request), path->resource,
+		*path->subresource ? "/" : "", path->subresource, path->group, where,
+		*why ? ": " : "", why);
+	api_status_details(&request->status, path->group, path->resource, object);
+	return 403;
+}
+
+void answer_go_on(struct answer_request *request)
+{
+	if (request->decision == AUTH_ALLOWED)
+		answer_dispatch(request);
+	else
+		answer_refuse(request, answer_denied(request));
+}
+
+void answer_decided(void *context, const struct auth_decision *decision)
+{
+	struct answer_request *request = context;
+
+	CHECK_OBJ(request, ANSWER_REQUEST_MAGIC);
+	request->decided = true;
+	request->pending = NULL;
+	request->decision = decision->answer;
+	/* They are for messages and the log. It is decided again if forwarding fails. */
+	free(request->user);
+	free(request->reason);
+	request->user = strdup(decision->user);
+	request->reason = *decision->reason ? strdup(decision->reason) : NULL;
+	request->x->labels->user = request->user ? request->user : "";
+	if (!request->deciding)
+		answer_go_on(request);
+}
+
+void answer_decide(struct answer_request *request, auth_decided_fn *fn)
+{
+	struct answer *answer = request->worker->answer;
+	const struct api_path *path = &request->path;
+	bool is_resource = path->kind == API_PATH_RESOURCE;
+	CLEANUP(buf_release) struct buf whole = BUF_INIT, text = BUF_INIT;
+	struct selector *labels = request->options.labels, *fields = request->options.fields;
+
+	if (!is_resource)
+		buf_bytes_put(&whole, request->x->path);
+	answer_put_object(request, &text);
+	const char *object = buf_cstr(&text);
+	const struct auth_attributes attributes = {
+		.verb = is_resource ? answer_verb_name(request) : "get",
+		.group = path->group,
+		.version = path->version,
+		.resource = is_resource ? path->resource : "",
+		.subresource = is_resource ? path->subresource : "",
+		.namespace_ = answer_scope(request, object),
+		.name = object,
+		.path = is_resource ? "" : buf_cstr(&whole),
+		.discovery = answer_is_discovery(request),
+		.label_selector = labels ? selector_text(labels) : "",
+		.field_selector = fields ? selector_text(fields) : "",
+	};
+	request->pending = NULL;
+	auth_decide(answer->auth, request->x, &attributes, fn, request, &request->pending);
+}

@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Documents about what is served (docs/protocol.md 11), made of the feeds. */
+#include "serve/answer_internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/array.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/hash.h"
+#include "common/value/custom.h"
+#include "common/value/json.h"
+#include "serve/api_kinds.h"
+#include "store/env/home.h"
+#include "store/env/text_file.h"
+
+#define DISCOVERY_TEXT 160
+#define DISCOVERY_TAG  300
+#define DISCOVERY_MAX  ((size_t)17 << 20) /* the reflector keeps none above 16 MiB */
+
+struct served_resource {
+	char group[DISCOVERY_TEXT], version[32], resource[DISCOVERY_TEXT], kind[DISCOVERY_TEXT];
+	char aliases[DISCOVERY_TEXT]; /* singular and short names, each followed by a blank */
+	bool namespaced;
+};
+
+struct served {
+	struct served_resource *resources; /* by group, version and name, each once */
+	size_t n, room;
+};
+
+static int discovery_compare(const void *a, const void *b)
+{
+	const struct served_resource *x = a, *y = b;
+	unsigned rank_x = api_kind_group_rank(x->group), rank_y = api_kind_group_rank(y->group);
+	int r = rank_x != rank_y ? (rank_x > rank_y) - (rank_x < rank_y)
+				 : strcmp(x->group, y->group);
+
+	if (r == 0)
+		r = api_kind_compare_versions(x->version, y->version);
+	return r ? r : strcmp(x->resource, y->resource);
+}
+
+static int discovery_add(void *argument, struct catalog_feed *feed)
+{
+	const struct feed_definition *d = &feed->definition;
+	struct served *discovery = argument;
+	struct served_resource resource = {.namespaced = d->namespaced};
+
+	(void)snprintf(resource.group, sizeof(resource.group), "%s", d->group);
+	(void)snprintf(resource.version, sizeof(resource.version), "%s", d->version);
+	(void)snprintf(resource.resource, sizeof(resource.resource), "%s", d->resource);
+	(void)snprintf(resource.kind, sizeof(resource.kind), "%s", d->kind);
+	(void)snprintf(resource.aliases, sizeof(resource.aliases), "%s", d->aliases);
+	return ARRAY_ADD(discovery->resources, discovery->n, discovery->room, resource,
+		"a discovery document");
+}
+
+/* Sorts the resources, and keeps one of those that several feeds have. */
+static void discovery_sort(struct served *discovery)
+{
+	struct served_resource *resources = discovery->resources;
+	size_t n = 0;
+
+	if (discovery->n)
+		qsort(resources, discovery->n, sizeof(*resources), discovery_compare);
+	for (size_t i = 0; i < discovery->n; i++)
+		if (!n || discovery_compare(&resources[n - 1], &resources[i]) != 0)
+			resources[n++] = resources[i];
+	discovery->n = n;
+}
+
+/* ---- JSON ---- */
+
+static void discovery_text(struct buf *out, const char *text)
+{
+	json_write_string(bytes_str(text), out);
+}
+
+/* kubectl get all */
+static bool discovery_is_in_all(const struct served_resource *resource)
+{
+	static const char all[] =
+		" /pods /services /replicationcontrollers apps/deployments apps/replicasets "
+		"apps/statefulsets apps/daemonsets batch/jobs batch/cronjobs "
+		"autoscaling/horizontalpodautoscalers ";
+	char name[2 * DISCOVERY_TEXT + 4];
+
+	(void)snprintf(name, sizeof(name), " %s/%s ", resource->group, resource->resource);
+	return strstr(all, name) != NULL;
+}
+
+/* Puts the verbs, short names and categories of a resource. */
+static void discovery_tail(const struct served_resource *resource, struct buf *out)
+{
+	const char *p = strchr(resource->aliases, ' '), *blank;
+	bool any = false;
+
+	buf_str(out, "\"verbs\":[\"get\",\"list\",\"watch\"]");
+	for (p = p ? p + 1 : ""; (blank = strchr(p, ' ')); p = blank + 1) {
+		buf_str(out, any ? "," : ",\"shortNames\":[");
+		json_write_string(BYTES(p, (size_t)(blank - p)), out);
+		any = true;
+	}
+	if (any)
+		buf_byte(out, ']');
+	if (discovery_is_in_all(resource))
+		buf_str(out, ",\"categories\":[\"all\"]");
+	else if (strncmp(resource->group, "api", 3) == 0 ? custom_is_builtin_group(resource->group)
+			 : strcmp(resource->group, "admissionregistration.k8s.io") == 0)
+		buf_str(out, ",\"categories\":[\"api-extensions\"]");
+	buf_byte(out, '}');
+}
+
+static void discovery_singular(const struct served_resource *resource, struct buf *out)
+{
+	const char *blank = strchr(resource->aliases, ' ');
+
+	json_write_string(
+		BYTES(resource->aliases, blank ? (size_t)(blank - resource->aliases) : 0), out);
+}
+
+static void discovery_group_version(const struct served_resource *resource, struct buf *out)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT;
+
+	buf_printf(
+		&text, "%s%s%s", resource->group, *resource->group ? "/" : "", resource->version);
+	json_write_string(buf_bytes(&text), out);
+}
+
+/* Returns whether the resource at I begins another group, or version of one. */
+static bool discovery_begins(const struct served *discovery, size_t i, bool version)
+{
+	const struct served_resource *a = i ? &discovery->resources[i - 1] : NULL;
+	const struct served_resource *b = &discovery->resources[i];
+
+	return !a || strcmp(a->group, b->group) != 0 ||
+	       (version && strcmp(a->version, b->version) != 0);
+}
+
+/* Puts name, versions and preferredVersion of the group that begins at I. */
+static void discovery_group(const struct served *discovery, size_t i, struct buf *out)
+{
+	const struct served_resource *first = &discovery->resources[i];
+
+	buf_str(out, "\"name\":");
+	discovery_text(out, first->group);
+	buf_str(out, ",\"versions\":[");
+	for (size_t k = i; k < discovery->n; k++) {
+		if (k > i && discovery_begins(discovery, k, false))
+			break;
+		if (k > i && !discovery_begins(discovery, k, true))
+			continue;
+		buf_str(out, k > i ? ",{\"groupVersion\":" : "{\"groupVersion\":");
+		discovery_group_version(&discovery->resources[k], out);
+		buf_str(out, ",\"version\":");
+		discovery_text(out, discovery->resources[k].version);
+		buf_byte(out, '}');
+	}
+	buf_str(out, "],\"preferredVersion\":{\"groupVersion\":");
+	discovery_group_version(first, out);
+	buf_str(out, ",\"version\":");
+	discovery_text(out, first->version);
+	buf_str(out, "}}");
+}
+
+static void discovery_groups(const struct served *discovery, struct buf *out)
+{
+	bool any = false;
+
+	buf_str(out, "{\"kind\":\"APIGroupList\",\"apiVersion\":\"v1\",\"groups\":[");
+	for (size_t i = 0; i < discovery->n; i++) {
+		if (!*discovery->resources[i].group || !discovery_begins(discovery, i, false))
+			continue;
+		buf_str(out, any ? ",{" : "{");
+		any = true;
+		discovery_group(discovery, i, out);
+	}
+	buf_str(out, "]}");
+}
+
+/* /apis/GROUP. Returns: FOUND, NOT_FOUND. */
+static int discovery_one_group(
+	const struct served *discovery, const char *group, struct buf *out)
+{
+	for (size_t i = 0; i < discovery->n; i++)
+		if (strcmp(discovery->resources[i].group, group) == 0) {
+			buf_str(out, "{\"kind\":\"APIGroup\",\"apiVersion\":\"v1\",");
+			discovery_group(discovery, i, out);
+			return FOUND;
+		}
+	return NOT_FOUND;
+}
+
+/* /api/v1, /apis/GROUP/VERSION. Returns: FOUND, NOT_FOUND. */
+static int discovery_resources(const struct served *discovery, const struct api_path *path,
+	const char *group_version, struct buf *out)
+{
+	bool any = false;
+
+	buf_printf(out, "{\"kind\":\"APIResourceList\",%s\"groupVersion\":\"%s\",\"resources\":[",
+		*path->group ? "\"apiVersion\":\"v1\"," : "", group_version);
+	for (size_t i = 0; i < discovery->n; i++) {
+		const struct served_resource *resource = &discovery->resources[i];
+
+		if (strcmp(resource->group, path->group) != 0 ||
+			strcmp(resource->version, path->version) != 0)
+			continue;
+		buf_str(out, any ? ",{\"name\":" : "{\"name\":");
+		any = true;
+		discovery_text(out, resource->resource);
+		buf_str(out, ",\"singularName\":");
+		discovery_singular(resource, out);
+		buf_printf(out, ",\"namespaced\":%s,\"kind\":",
+			resource->namespaced ? "true" : "false");
+		discovery_text(out, resource->kind);
+		buf_byte(out, ',');
+		discovery_tail(resource, out);
+	}
+	buf_str(out, "]}");
+	/* The core group is always there, as at the API server: /api names its version. */
+	return any || (!*path->group && strcmp(path->version, "v1") == 0) ? FOUND : NOT_FOUND;
+}
+
+static void discovery_aggregated_resource(
+	const struct served_resource *resource, struct buf *out)
+{
+	buf_str(out, "{\"resource\":");
+	discovery_text(out, resource->resource);
+	buf_str(out, ",\"responseKind\":{\"group\":");
+	discovery_text(out, resource->group);
+	buf_str(out, ",\"version\":");
+	discovery_text(out, resource->version);
+	buf_str(out, ",\"kind\":");
+	discovery_text(out, resource->kind);
+	buf_printf(out, "},\"scope\":\"%s\",\"singularResource\":",
+		resource->namespaced ? "Namespaced" : "Cluster");
+	discovery_singular(resource, out);
+	buf_byte(out, ',');
+	discovery_tail(resource, out);
+}
+
+static void discovery_aggregated(
+	const struct served *discovery, bool core, const char *version, struct buf *out)
+{
+	size_t last = SIZE_MAX; /* the resource before, of this document */
+
+	buf_printf(out,
+		"{\"kind\":\"APIGroupDiscoveryList\",\"apiVersion\":\"apidiscovery.k8s.io/%s\","
+		"\"metadata\":{},\"items\":[",
+		version);
+	for (size_t i = 0; i < discovery->n; i++) {
+		const struct served_resource *resource = &discovery->resources[i];
+
+		if (core != !*resource->group)
+			continue;
+		bool group = last == SIZE_MAX || discovery_begins(discovery, i, false);
+		bool begins = group || discovery_begins(discovery, i, true);
+
+		if (last != SIZE_MAX)
+			buf_str(out, group ? "]}]}," : begins ? "]}," : ",");
+		if (group && *resource->group) {
+			buf_str(out, "{\"metadata\":{\"name\":");
+			discovery_text(out, resource->group);
+			buf_str(out, "},\"versions\":[");
+		} else if (group) {
+			buf_str(out, "{\"metadata\":{},\"versions\":[");
+		}
+		if (begins) {
+			buf_str(out, "{\"version\":");
+			discovery_text(out, resource->version);
+			buf_str(out, ",\"freshness\":\"Current\",\"resources\":[");
+		}
+		discovery_aggregated_resource(resource, out);
+		last = i;
+	}
+	buf_str(out, last == SIZE_MAX ? "]}" : "]}]}]}");
+}
+
+/* ---- answers ---- */
+
+static void discovery_api(const struct answer_request *request, struct buf *out)
+{
+	buf_str(out,
+		"{\"kind\":\"APIVersions\",\"versions\":[\"v1\"],\"serverAddressByClientCIDRs\":[{"
+		"\"clientCIDR\":\"0.0.0.0/0\",\"serverAddress\":");
+	json_write_string(request->x->host, out);
+	buf_str(out, "}]}");
+}
+
+/* Reads the API server's own document, as the reflector has kept it: while the API server is away clients shall
+ * not take the feeds for all that there is, and remember that for hours. Returns: FOUND, TAG has its ETag;
+ * NOT_FOUND: none of the version that the client accepts was kept; errors. */
+static int discovery_kept(struct answer_request *request, struct buf *out, char tag[DISCOVERY_TAG])
+{
+	const char *name =
+		request->path.kind == API_PATH_API ? "discovery.api" : "discovery.apis";
+	struct store *store = catalog_store(request->worker->answer->catalog);
+	CLEANUP(buf_release) struct buf file = BUF_INIT;
+	char version[64];
+	struct bytes tail;
+
+	if (!request->unreachable)
+		return NOT_FOUND;
+	int r = text_file_load(home_fd(store_home(store)), name, DISCOVERY_MAX, &file);
+	if (r == -ENOENT) {
+		err_ignore(r, "the reflector has not kept any yet");
+		return NOT_FOUND;
+	}
+	if (r < 0)
+		return r;
+	const char *text = buf_cstr(&file), *end = strchr(text, '\n');
+	if (!end || sscanf(text, "kinf-discovery 1 %299s", tag) != 1)
+		return NOT_FOUND;
+	tail = BYTES(end + 1, file.size - (size_t)(end + 1 - text));
+	(void)snprintf(version, sizeof(version), "\"apidiscovery.k8s.io/%s\"",
+		request->accept.version);
+	if (!memmem(tail.data, tail.size < 200 ? tail.size : 200, version, strlen(version)))
+		return NOT_FOUND;
+	buf_bytes_put(out, tail);
+	return FOUND;
+}
+
+/* Aggregated documents have a tag, so that clients ask only whether theirs is current. */
+static void discovery_send(struct answer_request *request, const struct served *discovery)
+{
+	CLEANUP(buf_release) struct buf out = BUF_INIT;
+	bool core = request->path.kind == API_PATH_API;
+	struct exchange *x = request->x;
+	struct answer_head head;
+	char tag[DISCOVERY_TAG] = "", type[96];
+	int r = discovery_kept(request, &out, tag);
+
+	if (r == NOT_FOUND) {
+		*tag = '\0';
+		discovery_aggregated(discovery, core, request->accept.version, &out);
+		buf_byte(&out, '\n');
+	}
+	if (*tag != '"')
+		(void)snprintf(tag, sizeof(tag), "\"%016llX\"",
+			(unsigned long long)hash_bytes(buf_bytes(&out), 0));
+	if (r >= 0 && buf_error(&out) < 0)
+		r = buf_error(&out);
+	if (r < 0) {
+		answer_refuse(request, r);
+		return;
+	}
+	(void)snprintf(type, sizeof(type),
+		"application/json;g=apidiscovery.k8s.io;v=%s;as=APIGroupDiscoveryList",
+		request->accept.version);
+	bool same = bytes_equal(exchange_header(x, "if-none-match"), bytes_str(tag));
+
+	answer_head(request, type, false, &head);
+	answer_head_put(&head, "etag", tag);
+	answer_head_put(&head, "vary", "Accept");
+	answer_head_put(&head, "cache-control", "public");
+	exchange_begin(x, same ? 304 : 200, head.headers, head.n);
+	exchange_send(x, same ? BYTES_NONE : buf_bytes(&out));
+	answer_request_free(&request);
+}
+
+/* Makes the document of the path. Returns: FOUND, NOT_FOUND. */
+static int discovery_document(
+	const struct answer_request *request, const struct served *discovery, struct buf *out)
+{
+	switch (request->path.kind) {
+	case API_PATH_API:
+		discovery_api(request, out);
+		return FOUND;
+	case API_PATH_GROUPS:
+		discovery_groups(discovery, out);
+		return FOUND;
+	case API_PATH_GROUP:
+		return discovery_one_group(discovery, request->path.group, out);
+	case API_PATH_RESOURCES:
+		return discovery_resources(
+			discovery, &request->path, request->path.group_version, out);
+	case API_PATH_ROOT:
+		buf_str(out, "{\"paths\":[\"/api\",\"/api/v1\",\"/apis\",\"/healthz\",\"/livez\","
+			"\"/readyz\",\"/version\"]}");
+		return FOUND;
+	case API_PATH_VERSION:
+		buf_str(out, "{\"major\":\"1\",\"minor\":\"36\",\"gitVersion\":\"v1.36.0+"
+			     "kinf-" KINF_VERSION
+			     "\",\"gitCommit\":\"\",\"gitTreeState\":\"clean\",\"buildDate\":"
+			     "\"1970-01-01T00:00:00Z\",\"goVersion\":\"none\",\"compiler\":\"cc\","
+			     "\"platform\":\"linux/amd64\"}");
+		return FOUND;
+	default:
+		return NOT_FOUND;
+	}
+}
+
+static bool discovery_is_of_feeds(const struct answer_request *request)
+{
+	switch (request->path.kind) {
+	case API_PATH_API:
+	case API_PATH_GROUPS:
+	case API_PATH_GROUP:
+	case API_PATH_RESOURCES:
+		return true;
+	default:
+		return false;
+	}
+}
+
+bool answer_is_discovery(const struct answer_request *request)
+{
+	return discovery_is_of_feeds(request) || request->path.kind == API_PATH_VERSION;
+}
+
+void answer_discovery(struct answer_request *request)
+{
+	CLEANUP(buf_release) struct buf out = BUF_INIT;
+	struct served discovery = {.n = 0};
+	bool has_aggregated =
+		request->path.kind == API_PATH_API || request->path.kind == API_PATH_GROUPS;
+	bool is_read = answer_is_read(request);
+	int r = catalog_each(request->worker->answer->catalog, discovery_add, &discovery);
+
+	if (r == 0)
+		discovery_sort(&discovery);
+	if (r == 0)
+		r = api_accept_parse(exchange_header(request->x, "accept"), has_aggregated,
+			&request->accept, &request->status);
+	/* The one is not negotiated; the other is not found, in whatever form (/openapi as protobuf). */
+	if (r == 406 && (request->path.kind == API_PATH_VERSION || request->path.kind == API_PATH_OTHER))
+		r = 0;
+	/* A client would keep an empty document for hours. */
+	if (r == 0 && is_read && discovery_is_of_feeds(request) &&
+		catalog_is_empty(request->worker->answer->catalog))
+		r = api_status_starting(&request->status);
+	if (r == 0 && is_read && request->accept.form == API_FORM_DISCOVERY) {
+		discovery_send(request, &discovery);
+		free(discovery.resources);
+		return;
+	}
+	if (r == 0)
+		r = discovery_document(request, &discovery, &out);
+	free(discovery.resources);
+	if (r == NOT_FOUND)
+		r = api_status_unknown_path(&request->status);
+	else if (r == 0 && !is_read)
+		r = api_status_no_method(&request->status);
+	if (r == 0)
+		r = buf_error(&out);
+	if (request->path.kind == API_PATH_VERSION)
+		request->pretty = true;
+	if (r != 0)
+		answer_refuse(request, r);
+	else
+		answer_send(request, &out);
+}

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writes one body: an object, a list or the events of a watch, in the form that the client accepts.
+ * All that depends on the text before it is in the encoder. A body that begins again takes a new
+ * one, and the request knows nothing of either.
+ */
+#include <stdio.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/value/custom.h"
+#include "common/value/value.h"
+#include "serve/answer_internal.h"
+#include "serve/api_bookmark.h"
+#include "serve/api_object.h"
+#include "serve/api_protobuf.h"
+
+/* ---- tables ---- */
+
+/* The conditions of rows: only pods that have ended have one. */
+static int encode_conditions(
+	const struct answer_request *request, struct bytes body, struct buf *out)
+{
+	const struct feed_definition *d = &request->feed->definition;
+	struct bytes phase;
+
+	if (*d->group || strcmp(d->resource, "pods") != 0)
+		return 0;
+	int r = value_find_text(body, "status", "phase", &phase);
+	if (r != FOUND)
+		return r < 0 ? r : 0;
+	bool succeeded = bytes_equal(phase, BYTES_LIT("Succeeded"));
+
+	if (succeeded || bytes_equal(phase, BYTES_LIT("Failed")))
+		buf_printf(out, ",\"conditions\":[{\"type\":\"Completed\",\"status\":\"True\","
+				"\"reason\":\"%s\",\"message\":\"%s\"}]",
+			succeeded ? "Succeeded" : "Failed",
+			succeeded ? "The pod has completed successfully." : "The pod failed.");
+	return 0;
+}
+
+static int encode_row(const struct answer_request *request, struct bytes body, struct bytes rv,
+	enum api_include include, struct buf *out)
+{
+	const struct printer_cell *cells;
+	size_t n;
+	int r = printer_row(request->printer, body, &cells, &n);
+
+	if (r < 0)
+		return r;
+	buf_str(out, "{\"cells\":");
+	printer_put_cells(cells, n, out);
+	r = encode_conditions(request, body, out);
+	if (r < 0)
+		return r;
+	buf_str(out, ",\"object\":");
+	switch (include) {
+	case API_INCLUDE_METADATA:
+		r = api_object_write_metadata(body, request->accept.version, rv, out);
+		break;
+	case API_INCLUDE_OBJECT:
+		r = api_object_write(body, false, rv, out);
+		break;
+	case API_INCLUDE_NONE:
+		buf_str(out, "null");
+		break;
+	}
+	buf_byte(out, '}');
+	return r < 0 ? r : buf_error(out);
+}
+
+/* Begins a table. Its columns are given once in a watch. */
+static void encode_table_head(
+	struct answer_encoder *encoder, const char *list_metadata, struct buf *out)
+{
+	const struct answer_request *request = encoder->request;
+
+	buf_printf(out, "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/%s\",\"metadata\":{%s},"
+			"\"columnDefinitions\":", request->accept.version, list_metadata);
+	if (encoder->columns_given)
+		buf_str(out, "null");
+	else
+		printer_put_columns(request->printer, out);
+	encoder->columns_given = true;
+	buf_str(out, ",\"rows\":[");
+}
+
+static int encode_table_of_one(
+	struct answer_encoder *encoder, struct bytes body, struct bytes rv, struct buf *out)
+{
+	char metadata[TIMELINE_RV_SIZE + 32];
+	struct bytes stored;
+	int r = value_find_text(body, "metadata", "resourceVersion", &stored);
+
+	if (r < 0)
+		return r;
+	if (rv.size || r != FOUND)
+		stored = rv;
+	(void)snprintf(metadata, sizeof(metadata), "\"resourceVersion\":\"%.*s\"",
+		stored.size < TIMELINE_RV_SIZE ? (int)stored.size : 0,
+		stored.data ? (const char *)stored.data : "");
+	encode_table_head(encoder, metadata, out);
+	r = encode_row(encoder->request, body, rv, encoder->request->options.include, out);
+	buf_str(out, "]}");
+	return r < 0 ? r : buf_error(out);
+}
+
+/* ---- objects ---- */
+
+static void encode_count(const struct answer_request *request, uint64_t n)
+{
+	metric_add(request->worker->answer->renders[request->accept.form], n);
+}
+
+static int encode_object(
+	struct answer_encoder *encoder, struct bytes body, struct bytes rv, struct buf *out)
+{
+	const struct api_accept *accept = &encoder->request->accept;
+
+	switch (accept->form) {
+	case API_FORM_TABLE:
+		return encode_table_of_one(encoder, body, rv, out);
+	case API_FORM_METADATA:
+	case API_FORM_METADATA_LIST:
+		return accept->protobuf ? api_protobuf_object(body, rv, out)
+					: api_object_write_metadata(body, accept->version, rv, out);
+	default:
+		return api_object_write(body, false, rv, out);
+	}
+}
+
+int answer_encode_object(struct answer_encoder *encoder, struct bytes body, struct buf *out)
+{
+	encode_count(encoder->request, 1);
+	return encode_object(encoder, body, BYTES_NONE, out);
+}
+
+/* ---- lists ---- */
+
+/* Makes the members of a list's metadata: sorted, and with an empty `continue`, for custom
+ * resources. */
+static int encode_list_metadata(const struct answer_page *page, bool is_custom, struct buf *out)
+{
+	char count[48] = "";
+
+	if (page->remaining)
+		(void)snprintf(count, sizeof(count), ",\"remainingItemCount\":%llu",
+			(unsigned long long)page->remaining);
+	if (is_custom)
+		buf_printf(out, "\"continue\":\"%s\"%s,\"resourceVersion\":\"%s\"", page->token,
+			count, page->rv);
+	else if (*page->token)
+		buf_printf(out, "\"resourceVersion\":\"%s\",\"continue\":\"%s\"%s", page->rv,
+			page->token, count);
+	else
+		buf_printf(out, "\"resourceVersion\":\"%s\"", page->rv);
+	return buf_error(out);
+}
+
+static bool encode_is_custom_list(const struct answer_request *request)
+{
+	return request->accept.form == API_FORM_OBJECT &&
+	       !custom_is_builtin_group(request->feed->definition.group);
+}
+
+int answer_encode_begin(
+	struct answer_encoder *encoder, const struct answer_page *page, struct buf *out)
+{
+	CLEANUP(buf_release) struct buf metadata = BUF_INIT;
+	const struct answer_request *request = encoder->request;
+
+	if (request->accept.protobuf)
+		return api_protobuf_begin(&(struct api_protobuf_list){page->rv, page->token, page->remaining, page->size}, out);
+	if (encode_is_custom_list(request)) {
+		buf_printf(out, "{\"apiVersion\":\"%s\",\"items\":[", request->path.group_version);
+		return buf_error(out);
+	}
+	int r = encode_list_metadata(page, false, &metadata);
+	if (r < 0)
+		return r;
+	switch (request->accept.form) {
+	case API_FORM_TABLE:
+		encode_table_head(encoder, buf_cstr(&metadata), out);
+		break;
+	case API_FORM_METADATA_LIST:
+		buf_printf(out, "{\"kind\":\"PartialObjectMetadataList\",\"apiVersion\":"
+				"\"meta.k8s.io/%s\",\"metadata\":{%s},\"items\":[",
+			request->accept.version, buf_cstr(&metadata));
+		break;
+	default:
+		buf_printf(out,
+			"{\"kind\":\"%s\",\"apiVersion\":\"%s\",\"metadata\":{%s},\"items\":[",
+			request->feed->definition.list_kind, request->path.group_version,
+			buf_cstr(&metadata));
+		break;
+	}
+	return buf_error(out);
+}
+
+int answer_encode_item(struct answer_encoder *encoder, struct bytes body, struct buf *out)
+{
+	const struct answer_request *request = encoder->request;
+
+	if (encoder->items++ && !request->accept.protobuf)
+		buf_byte(out, ',');
+	switch (request->accept.form) {
+	case API_FORM_TABLE:
+		return encode_row(request, body, BYTES_NONE, request->options.include, out);
+	case API_FORM_METADATA_LIST:
+		return request->accept.protobuf
+			? api_protobuf_item(body, out)
+			: api_object_write_metadata(body, request->accept.version, BYTES_NONE, out);
+	default:
+		return api_object_write(body, custom_is_builtin_group(request->feed->definition.group),
+			BYTES_NONE, out);
+	}
+}
+
+int answer_encode_end(
+	struct answer_encoder *encoder, const struct answer_page *page, struct buf *out)
+{
+	const struct answer_request *request = encoder->request;
+
+	if (request->accept.protobuf)
+		return api_protobuf_end(out);
+	if (!encode_is_custom_list(request)) {
+		buf_str(out, "]}");
+		return buf_error(out);
+	}
+	buf_printf(out, "],\"kind\":\"%s\",\"metadata\":{", request->feed->definition.list_kind);
+	int r = encode_list_metadata(page, true, out);
+	buf_str(out, "}}");
+	return r < 0 ? r : buf_error(out);
+}
+
+void answer_encode_count(const struct answer_encoder *encoder)
+{
+	encode_count(encoder->request, encoder->items);
+}
+
+/* ---- events ---- */
+
+int answer_encode_event(struct answer_encoder *encoder, const char *type, struct bytes body,
+	struct bytes rv, struct buf *out)
+{
+	const struct api_accept *accept = &encoder->request->accept;
+	const struct answer_encoder before = *encoder;
+	size_t size = out->size;
+
+	encode_count(encoder->request, 1);
+	if (accept->protobuf)
+		return api_protobuf_event(type, body, rv, out);
+	buf_printf(out, "{\"type\":\"%s\",\"object\":", type);
+	int r = encode_object(encoder, body, rv, out);
+	if (r < 0) {
+		if (out->size > size)
+			buf_truncate(out, size);
+		*encoder = before;
+		return r;
+	}
+	buf_str(out, "}\n");
+	return buf_error(out);
+}
+
+/* Makes the object of a bookmark that rows and protobuf are made of. */
+static int encode_bookmark_body(const char *rv, bool ends_initial, struct buf *ret_body)
+{
+	size_t root = value_open_map(ret_body);
+
+	value_put_string(ret_body, BYTES_LIT("metadata"));
+	size_t metadata = value_open_map(ret_body);
+	value_put_string(ret_body, BYTES_LIT("resourceVersion"));
+	value_put_string(ret_body, bytes_str(rv));
+	if (ends_initial) {
+		value_put_string(ret_body, BYTES_LIT("annotations"));
+		size_t annotations = value_open_map(ret_body);
+		value_put_string(ret_body, BYTES_LIT("k8s.io/initial-events-end"));
+		value_put_string(ret_body, BYTES_LIT("true"));
+		value_close(ret_body, annotations, 1);
+	}
+	value_close(ret_body, metadata, ends_initial ? 2 : 1);
+	value_close(ret_body, root, 1);
+	return buf_error(ret_body);
+}
+
+/* Puts a member of an object, with a comma if there is one before. */
+static void encode_annotation(const char *member, struct buf *annotations)
+{
+	if (*member)
+		buf_printf(annotations, "%s%s", annotations->size ? "," : "", member);
+}
+
+/* Puts the annotations of a bookmark, in their order: OWN, that of the kind, and ours. */
+static void encode_annotations(
+	const struct answer_request *request, const char *own, bool ends_initial, struct buf *out)
+{
+	CLEANUP(buf_release) struct buf annotations = BUF_INIT;
+	char stale[240], why[200];
+	double age;
+
+	encode_annotation(own, &annotations);
+	if (ends_initial)
+		encode_annotation("\"k8s.io/initial-events-end\":\"true\"", &annotations);
+	if (request->is_leaf && answer_is_stale(request, &age, why)) {
+		(void)snprintf(stale, sizeof(stale), "\"kinformer/stale\":\"%.0f %s\"", age, why);
+		encode_annotation(stale, &annotations);
+	}
+	if (annotations.size)
+		buf_printf(out, "\"annotations\":{%s}", buf_cstr(&annotations));
+}
+
+/* Puts the bookmark as an object of the kind, with METADATA and the annotations NOTES. */
+static void encode_bookmark_object(const struct answer_request *request, const char *metadata,
+	const char *notes, struct buf *out)
+{
+	const struct feed_definition *d = &request->feed->definition;
+	const char *comma = *notes ? "," : "";
+
+	if (custom_is_builtin_group(d->group))
+		buf_printf(out, "{\"kind\":\"%s\",\"apiVersion\":\"%s\",\"metadata\":{%s%s%s}%s}",
+			d->kind, request->path.group_version, metadata, comma, notes,
+			api_bookmark_rest(d->group, d->version, d->kind));
+	else /* sorted */
+		buf_printf(out, "{\"apiVersion\":\"%s\",\"kind\":\"%s\",\"metadata\":{%s%s%s}}",
+			request->path.group_version, d->kind, notes, comma, metadata);
+}
+
+/* Puts the row of a bookmark. The one that ends the initial events has its metadata also in rows
+ * that include nothing. */
+static int encode_bookmark_row(const struct answer_request *request, const char *rv,
+	bool ends_initial, const char *metadata, const char *notes, struct buf *out)
+{
+	CLEANUP(buf_release) struct buf body = BUF_INIT;
+	enum api_include include = request->options.include;
+	const struct printer_cell *cells;
+	size_t n;
+	int r = encode_bookmark_body(rv, ends_initial, &body);
+
+	if (r == 0 && include != API_INCLUDE_OBJECT)
+		return encode_row(request, buf_bytes(&body), BYTES_NONE,
+			ends_initial ? API_INCLUDE_METADATA : include, out);
+	if (r == 0)
+		r = printer_row(request->printer, buf_bytes(&body), &cells, &n);
+	if (r < 0)
+		return r;
+	buf_str(out, "{\"cells\":");
+	printer_put_cells(cells, n, out);
+	buf_str(out, ",\"object\":");
+	encode_bookmark_object(request, metadata, notes, out);
+	buf_byte(out, '}');
+	return buf_error(out);
+}
+
+static void encode_bookmark_table(struct answer_encoder *encoder, const char *rv,
+	bool ends_initial, const char *metadata, const char *notes, struct buf *out)
+{
+	encode_table_head(encoder, metadata, out);
+	size_t before = out->size;
+	int r = encode_bookmark_row(encoder->request, rv, ends_initial, metadata, notes, out);
+
+	if (r < 0) {
+		err_ignore(r, "the caller asks for the buffer's error; the row is left out");
+		if (out->size > before)
+			buf_truncate(out, before);
+	}
+	buf_str(out, "]}");
+}
+
+void answer_encode_bookmark(
+	struct answer_encoder *encoder, const char *rv, bool ends_initial, struct buf *out)
+{
+	const struct answer_request *request = encoder->request;
+	const struct feed_definition *d = &request->feed->definition;
+	CLEANUP(buf_release) struct buf notes = BUF_INIT, body = BUF_INIT;
+	enum api_form form = request->accept.form;
+	bool whole = form == API_FORM_TABLE ? request->options.include == API_INCLUDE_OBJECT
+					    : form != API_FORM_METADATA;
+	char metadata[TIMELINE_RV_SIZE + 32];
+
+	if (request->accept.protobuf) {
+		int r = encode_bookmark_body(rv, ends_initial, &body);
+		if (r == 0)
+			r = api_protobuf_event("BOOKMARK", buf_bytes(&body), BYTES_NONE, out);
+		err_ignore(r, "the caller asks for the buffer's error");
+		return;
+	}
+	encode_annotations(
+		request, whole ? api_bookmark_annotation(d->group, d->kind) : "", ends_initial, &notes);
+	buf_str(out, "{\"type\":\"BOOKMARK\",\"object\":");
+	(void)snprintf(metadata, sizeof(metadata), "\"resourceVersion\":\"%s\"", rv);
+	if (form == API_FORM_TABLE)
+		encode_bookmark_table(encoder, rv, ends_initial, metadata, buf_cstr(&notes), out);
+	else if (form == API_FORM_METADATA)
+		buf_printf(out,
+			"{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/%s\","
+			"\"metadata\":{%s%s%s}}",
+			request->accept.version, metadata, notes.size ? "," : "", buf_cstr(&notes));
+	else
+		encode_bookmark_object(request, metadata, buf_cstr(&notes), out);
+	buf_str(out, "}\n");
+}
+
+void answer_encode_error(const struct answer_request *request, struct buf *out)
+{
+	if (request->accept.protobuf) {
+		int failed = api_protobuf_error(&request->status, out);
+		err_ignore(failed, "the caller asks for the buffer's error");
+		return;
+	}
+	buf_str(out, "{\"type\":\"ERROR\",\"object\":");
+	int r = api_status_write(&request->status, out);
+	err_ignore(r, "the caller asks for the buffer's error");
+	buf_str(out, "}\n");
+}

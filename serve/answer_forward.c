@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests that go to the API server: what the cache does not have, and writes. The API server
+ * decides on them, by the client's own credentials. A write raises the floor of the feeds that hold
+ * its resource (floor.h) before the client has its answer, so that its next read sees it.
+ */
+#include "serve/answer_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/proc.h"
+#include "serve/api_version.h"
+#include "serve/forward/forward.h"
+
+#define FORWARD_FEEDS_MAX 4 /* of one resource */
+
+struct answer_forward {
+	struct answer_request *request;
+	struct forward *forward;
+	bool writes;     /* its answer may change what reads have to show */
+	bool lists;      /* it is a list: its RV is that of no change */
+	bool succeeded;
+	struct api_version version;
+	struct {
+		struct catalog_feed *feed;
+		uint64_t before; /* seq of the object; 0: none */
+	} feeds[FORWARD_FEEDS_MAX];
+	size_t n_feeds;
+	bool raised, touched; /* the floor: by the answer's RV, for the object */
+};
+
+void answer_forward_free(struct answer_forward **forward)
+{
+	struct answer_forward *f = TAKE(*forward);
+
+	if (!f)
+		return;
+	forward_free(&f->forward);
+	for (size_t i = 0; i < f->n_feeds; i++)
+		catalog_release(&f->feeds[i].feed);
+	api_version_release(&f->version);
+	free(f);
+}
+
+bool answer_may_forward(const struct answer_request *request)
+{
+	return request->worker->answer->forward && !request->unreachable &&
+	       request->x->peer->auth != CONFIG_AUTH_OPEN;
+}
+
+bool answer_can_forward(const struct answer_request *request)
+{
+	return answer_may_forward(request) && forward_has_credentials(request->x);
+}
+
+/* ---- floors ---------------------------------------------------------------------------------- */
+
+static int forward_add_feed(void *argument, struct catalog_feed *feed)
+{
+	struct answer_forward *f = argument;
+	const struct api_path *path = &f->request->path;
+	const struct feed_definition *d = &feed->definition;
+
+	/* Versions of a resource share their RVs. */
+	if (strcmp(d->resource, path->resource) != 0 || strcmp(d->group, path->group) != 0 ||
+		(*d->namespace_ && *path->namespace_ &&
+			strcmp(d->namespace_, path->namespace_) != 0))
+		return 0;
+	if (f->n_feeds == FORWARD_FEEDS_MAX)
+		return END;
+	(void)__atomic_add_fetch(&feed->references, 1, __ATOMIC_ACQ_REL);
+	f->feeds[f->n_feeds++].feed = feed;
+	return 0;
+}
+
+/* The key of the object that the path names. */
+static int forward_key(const struct api_path *path, struct buf *out)
+{
+	if (*path->namespace_) {
+		buf_str(out, path->namespace_);
+		buf_byte(out, '/');
+	}
+	buf_str(out, path->name);
+	return buf_error(out);
+}
+
+/* Notes the version of the object that each feed has now. */
+static int forward_note_versions(struct answer_forward *f)
+{
+	CLEANUP(buf_release) struct buf key = BUF_INIT;
+	struct answer_worker *worker = f->request->worker;
+	struct record record;
+	int r = forward_key(&f->request->path, &key);
+
+	if (r == 0)
+		r = answer_hold(worker);
+	for (size_t i = 0; r == 0 && i < f->n_feeds; i++) {
+		int found = snapshot_get(
+			worker->snapshot, f->feeds[i].feed->id, buf_bytes(&key), &record);
+
+		f->feeds[i].before = found == FOUND ? record.seq : 0;
+		r = found < 0 ? found : 0;
+	}
+	answer_rest(worker);
+	return r == AGAIN ? 0 : r;
+}
+
+static int forward_find_feeds(struct answer_forward *f)
+{
+	struct answer_request *request = f->request;
+	const struct api_path *path = &request->path;
+	const char *sub = path->subresource;
+
+	f->writes = !answer_is_read(request) && !request->x->upgrade && strcmp(sub, "token") != 0 &&
+		    strcmp(sub, "proxy") != 0;
+	f->lists = request->verb == ANSWER_LIST;
+	/* A stale feed may never come to the RV of the answer: other reads would wait in vain. */
+	if (path->kind != API_PATH_RESOURCE || request->cache_answers ||
+		(!f->writes && (*sub || request->verb == ANSWER_WATCH)))
+		return 0;
+	int r = catalog_each(request->worker->answer->catalog, forward_add_feed, f);
+	if (r == END)
+		r = 0;
+	return r == 0 && f->writes && f->n_feeds && *path->name ? forward_note_versions(f) : r;
+}
+
+/* Returns whether the query has dryRun: the API server then changes nothing. */
+static bool forward_is_dry(const struct exchange *x)
+{
+	return x->query.size && memmem(x->query.data, x->query.size, "dryRun=", 7);
+}
+
+/* Makes readers wait for the object, because the answer has no RV that is newer. LAST: the RV after which it is no more,
+ * 0: not known. */
+static void forward_touch(struct answer_forward *f, bool deletes, timeline_rv last)
+{
+	const struct api_path *path = &f->request->path;
+	CLEANUP(buf_release) struct buf key = BUF_INIT;
+	bool named = *path->name && forward_key(path, &key) == 0;
+	uint64_t now = proc_monotonic_ns();
+
+	for (size_t i = 0; i < f->n_feeds; i++)
+		floor_touch(&f->feeds[i].feed->forwarded, named ? buf_cstr(&key) : "",
+			f->feeds[i].before, deletes, last, now);
+	f->touched = true;
+}
+
+static void forward_begun(void *context, int status, struct bytes type)
+{
+	struct answer_forward *f = context;
+	const struct api_path *path = &f->request->path;
+	bool deletes = bytes_equal(f->request->x->method, BYTES_LIT("DELETE"));
+	bool evicts = strcmp(path->subresource, "eviction") == 0;
+
+	f->request->x->labels->user = "";
+	f->succeeded =
+		status >= 200 && status < 300 && f->n_feeds && !forward_is_dry(f->request->x);
+	f->version.protobuf = bytes_starts(type, BYTES_LIT("application/vnd.kubernetes.protobuf"));
+	/* The answer to the deletion of a collection has the RV of the list of what was to go, which is no change: the feed
+	 * need not come to it. */
+	f->raised = deletes && !*path->name;
+	if (f->succeeded && f->writes && (deletes || evicts || strcmp(path->subresource, "binding") == 0))
+		forward_touch(f, deletes || evicts, 0);
+}
+
+/* Returns whether the write may take away the last finalizer of an object, also that of a namespace. The API server then
+ * deletes the object, and answers with the RV before that. */
+static bool forward_may_finalize(const struct answer_forward *f)
+{
+	const struct api_path *path = &f->request->path;
+
+	return f->writes && !f->touched && *path->name && (!*path->subresource || strcmp(path->subresource, "finalize") == 0);
+}
+
+static void forward_body(void *context, struct bytes piece)
+{
+	struct answer_forward *f = context;
+
+	if (!f->succeeded || (f->raised && f->touched))
+		return;
+	api_version_put(&f->version, piece);
+	const char *rv = api_version_get(&f->version);
+	timeline_rv last;
+	if (forward_may_finalize(f) && api_version_is_gone(&f->version) && timeline_rv_parse(bytes_str(rv), &last))
+		forward_touch(f, true, last);
+	if (f->raised || !*rv)
+		return;
+	f->raised = true;
+	for (size_t i = 0; i < f->n_feeds; i++)
+		floor_raise(&f->feeds[i].feed->forwarded, rv, !f->lists || f->writes,
+			proc_monotonic_ns());
+}
+
+/* ---- the request ----------------------------------------------------------------------------- */
+
+static void forward_ended(void *context)
+{
+	struct answer_forward *f = context;
+	struct answer_request *request = f->request;
+
+	f->forward = NULL;
+	answer_request_free(&request);
+}
+
+static void forward_refuse(struct answer_request *request, int code, const char *why)
+{
+	const char *reason = code == 503   ? "ServiceUnavailable"
+			     : code == 504 ? "Timeout"
+			     : code == 429 ? "TooManyRequests"
+					   : "InternalError";
+
+	api_status_set(&request->status, code, reason, "the request was not forwarded: %s", why);
+	/* An API server that is away may be so for long. */
+	request->status.retry_after = code == 429 ? 1 : 0;
+	answer_refuse(request, code);
+}
+
+static void forward_failed(void *context, int status, const char *why, bool sent)
+{
+	struct answer_forward *f = context;
+	struct answer_request *request = f->request;
+	bool reads = answer_is_read(request);
+
+	f->forward = NULL;
+	request->unreachable = true;
+	if (request->cache_answers) {
+		answer_dispatch(request); /* it was allowed */
+		return;
+	}
+	if (reads && request->path.kind != API_PATH_RESOURCE &&
+		request->path.kind != API_PATH_OTHER) {
+		answer_locally(request); /* discovery, made of the feeds */
+		return;
+	}
+	if (!sent || reads) {
+		forward_refuse(request, status, why);
+		return;
+	}
+	/* Without Retry-After: clients would repeat a write that may have had its effect. */
+	api_status_set(&request->status, status, status == 503 ? "ServiceUnavailable" : "Timeout",
+		"%s; it is not known whether the request had an effect", why);
+	answer_refuse(request, status);
+}
+
+static int forward_make(struct answer_request *request, struct answer_forward **ret_forward)
+{
+	const char *sub = request->path.subresource;
+	struct answer_forward *f = request->forward = calloc(1, sizeof(*f));
+
+	if (!f)
+		return err_set(-ENOMEM, "forwarding a request");
+	f->request = request;
+	int r = forward_find_feeds(f);
+	const struct forward_options options = {.metrics = request->worker->answer->metrics,
+		.no_limit =
+			strcmp(sub, "log") == 0 || strcmp(sub, "proxy") == 0 || request->x->upgrade,
+		.answer_ns = request->cache_answers ? ANSWER_WAIT_NS : 0,
+		.lines = request->verb == ANSWER_WATCH && !*sub,
+		.whole = f->n_feeds != 0,
+		.failed = forward_failed,
+		.begun = forward_begun,
+		.body = f->n_feeds ? forward_body : NULL,
+		.ended = forward_ended,
+		.context = f};
+	if (r == 0) {
+		*ret_forward = f;
+		r = forward_start(request->x, &options, &f->forward);
+	}
+	return r;
+}
+
+/* The client has no credentials that the API server could decide by. */
+static void forward_refuse_unknown(struct answer_request *request)
+{
+	const struct exchange_peer *peer = request->x->peer;
+	bool certificate = peer->n_organizations || *peer->common_name;
+
+	if (certificate)
+		api_status_set(&request->status, 403, "Forbidden",
+			"kinf-serve can't forward a request with a client certificate to the API "
+			"server; "
+			"use a token");
+	else
+		api_status_set(&request->status, 401, "Unauthorized", "Unauthorized");
+	answer_refuse(request, certificate ? 403 : 401);
+}
+
+void answer_forward(struct answer_request *request)
+{
+	struct answer_forward *f = NULL;
+
+	if (!forward_has_credentials(request->x)) {
+		forward_refuse_unknown(request);
+		return;
+	}
+	/* They are made again if the cache answers after all. */
+	if (request->feed)
+		catalog_release(&request->feed);
+	printer_free(&request->printer);
+	buf_reset(&request->key);
+	answer_park(request);
+	int r = forward_make(request, &f);
+	if (r == 0)
+		return;
+	if (f && request->cache_answers)
+		forward_failed(f, 503, "", false);
+	else if (r == 429)
+		forward_refuse(request, 429, "too many requests are being forwarded");
+	else if (r == 400)
+		forward_refuse(request, 400, "it has bytes that can't be passed on");
+	else if (f)
+		forward_failed(f, 503, err_text(r), false);
+	else
+		answer_refuse(request, r);
+}

@@ -1,0 +1,585 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The watches of a worker: by feed, and in a feed by group. The watches of a group ask for the same
+ * (keys, selectors, form), so an event is decided and made once for all of them (answer_frame.c).
+ *
+ * A watch that has caught up holds no position: the worker walks the log once for all such watches
+ *of a feed, and wakes those of the groups that an event is for; the others cost nothing. A watch
+ *that was woken, or that lags, reads the log from its own position until it has caught up again.
+ *
+ *	walked     a b c d      the worker has walked up to c; d is new and is for group 1
+ *	             │ └─► d    watches of group 1: position c, woken
+ *	             └► own     a slow watch goes on after b whenever its client takes something
+ *
+ * Groups that ask for one value of something (a name, a namespace, a field, a label) hang in a
+ *table by that value: an event is shown only to those whose value it has, or had. So 10,000 watches
+ *of the pods of one node each cost one look-up an event.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/hash.h"
+#include "common/proc.h"
+#include "common/value/field.h"
+#include "serve/answer_internal.h"
+
+#define GROUP_ENTRIES 32 /* read from the timeline at once */
+
+/* ---- what a group hangs on ---- */
+
+enum hook_kind {
+	HOOK_KEY, /* one object */
+	HOOK_FIELD,
+	HOOK_LABEL,
+	HOOK_NAMESPACE,
+};
+
+/* One thing whose value is asked for by groups of a feed. */
+struct answer_hook {
+	struct answer_hook *next;
+	enum hook_kind kind;
+	size_t n_groups;
+	struct field *field;
+	struct bytes key;
+	uint8_t text[]; /* KEY points to it */
+};
+
+struct group_place {
+	uint32_t hash;
+	struct answer_group *group; /* the first of its name, or of its value */
+};
+
+struct hook_value {
+	const struct answer_hook *hook;
+	struct bytes value;
+};
+
+static bool group_has_name(const void *item, const void *key, const void *arg)
+{
+	const struct answer_group *group = ((const struct group_place *)item)->group;
+
+	(void)arg;
+	return bytes_equal(buf_bytes(&group->name), *(const struct bytes *)key);
+}
+
+static bool group_has_value(const void *item, const void *key, const void *arg)
+{
+	const struct answer_group *group = ((const struct group_place *)item)->group;
+	const struct hook_value *wanted = key;
+
+	(void)arg;
+	return group->hook == wanted->hook && bytes_equal(buf_bytes(&group->value), wanted->value);
+}
+
+static uint64_t group_hash_value(const struct hook_value *value)
+{
+	return hash_bytes(value->value, (uintptr_t)value->hook);
+}
+
+/* Finds or makes the hook of a feed. */
+static int group_hook(struct answer_feed *feed, enum hook_kind kind, struct bytes key,
+	struct answer_hook **ret_hook)
+{
+	struct answer_hook *hook = feed->hooks;
+
+	while (hook && (hook->kind != kind || !bytes_equal(hook->key, key)))
+		hook = hook->next;
+	if (!hook) {
+		hook = calloc(1, sizeof(*hook) + key.size);
+		if (!hook)
+			return err_set(-ENOMEM, "a group of watches");
+		hook->kind = kind;
+		if (key.size)
+			memcpy(hook->text, key.data, key.size);
+		hook->key = BYTES(hook->text, key.size);
+		int r = kind == HOOK_FIELD ? field_parse(key, &hook->field) : 0;
+		if (r < 0) {
+			free(hook);
+			return r;
+		}
+		hook->next = feed->hooks;
+		feed->hooks = hook;
+	}
+	hook->n_groups++;
+	*ret_hook = hook;
+	return 0;
+}
+
+static void group_unhook(struct answer_feed *feed, struct answer_hook *hook)
+{
+	struct answer_hook **at = &feed->hooks;
+
+	if (!hook || --hook->n_groups)
+		return;
+	while (*at != hook)
+		at = &(*at)->next;
+	*at = hook->next;
+	field_free(&hook->field);
+	free(hook);
+}
+
+/* Returns a requirement of one value, NULL if there is none. */
+static const struct selector_requirement *group_equality(const struct selector *selector)
+{
+	for (size_t i = 0; selector && i < selector_count(selector); i++) {
+		const struct selector_requirement *one = selector_at(selector, i);
+
+		if (one->op == SELECTOR_IN && one->n_values == 1)
+			return one;
+	}
+	return NULL;
+}
+
+/* Chooses the most selective thing that the group asks one value of. */
+static int group_choose_hook(struct answer_group *group, const struct answer_request *request)
+{
+	const struct api_options *o = &request->options;
+	const struct selector_requirement *field = group_equality(o->fields);
+	const struct selector_requirement *label = group_equality(o->labels);
+	struct bytes key = buf_bytes(&request->key), value = BYTES_NONE;
+	struct answer_feed *feed = group->feed;
+	bool has_name = key.size && ((const char *)key.data)[key.size - 1] != '/';
+	int r;
+
+	if (has_name) {
+		value = key;
+		r = group_hook(feed, HOOK_KEY, BYTES_NONE, &group->hook);
+	} else if (field || label) {
+		const struct selector_requirement *one = field ? field : label;
+
+		value = one->values[0];
+		r = group_hook(feed, field ? HOOK_FIELD : HOOK_LABEL, one->key, &group->hook);
+	} else if (key.size) {
+		value = BYTES(key.data, key.size - 1);
+		r = group_hook(feed, HOOK_NAMESPACE, BYTES_NONE, &group->hook);
+	} else {
+		return 0;
+	}
+	buf_bytes_put(&group->value, value);
+	return r < 0 ? r : buf_error(&group->value);
+}
+
+/* ---- joining and leaving ---- */
+
+/* Writes what the watches of a group have in common. */
+static int group_name(const struct answer_request *request, struct buf *name)
+{
+	const struct api_options *o = &request->options;
+	const char *const texts[] = {o->labels ? selector_text(o->labels) : "",
+		o->fields ? selector_text(o->fields) : "", request->accept.version};
+	const unsigned char form[] = {(unsigned char)request->accept.form, request->accept.protobuf,
+		(unsigned char)o->include};
+
+	buf_put(name, form, sizeof(form));
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+		buf_put(name, texts[i], strlen(texts[i]) + 1);
+	buf_bytes_put(name, buf_bytes(&request->key));
+	return buf_error(name);
+}
+
+static int group_find_feed(struct answer_worker *worker, struct catalog_feed *catalog_feed,
+	struct answer_feed **ret_feed)
+{
+	struct answer_feed *feed = worker->feeds;
+
+	while (feed && feed->feed != catalog_feed)
+		feed = feed->next;
+	if (!feed) {
+		feed = calloc(1, sizeof(*feed));
+		if (!feed)
+			return err_set(-ENOMEM, "the watches of a feed");
+		(void)__atomic_add_fetch(&catalog_feed->references, 1, __ATOMIC_ACQ_REL);
+		feed->feed = catalog_feed;
+		feed->by_name = HASHTABLE_INIT(struct group_place, group_has_name, NULL);
+		feed->by_value = HASHTABLE_INIT(struct group_place, group_has_value, NULL);
+		catalog_lock(worker->answer->catalog);
+		feed->walked = catalog_feed->timeline.visible;
+		catalog_unlock(worker->answer->catalog);
+		feed->next = worker->feeds;
+		worker->feeds = feed;
+	}
+	*ret_feed = feed;
+	return 0;
+}
+
+/* Frees the feed if it has no watches. */
+static void group_drop_feed(struct answer_worker *worker, struct answer_feed *feed)
+{
+	struct answer_feed **at = &worker->feeds;
+
+	if (feed->by_name.n)
+		return;
+	while (*at != feed)
+		at = &(*at)->next;
+	*at = feed->next;
+	hashtable_release(&feed->by_name);
+	hashtable_release(&feed->by_value);
+	catalog_release(&feed->feed);
+	free(feed);
+}
+
+/* Puts the group into the list of those of its value, or of those that every event is shown to. */
+static int group_hang(struct answer_group *group)
+{
+	struct answer_feed *feed = group->feed;
+	struct answer_group **first = &feed->unhooked;
+
+	if (group->hook) {
+		const struct hook_value key = {group->hook, buf_bytes(&group->value)};
+		uint64_t hash = group_hash_value(&key);
+		struct group_place *place = hashtable_find(&feed->by_value, hash, &key);
+
+		if (!place) {
+			int r = hashtable_add(
+				&feed->by_value, hash, "the values of watches", &place);
+			if (r < 0)
+				return r;
+			place->group = NULL;
+		}
+		first = &place->group;
+	}
+	/* Second in the list, so that the table's item stays. */
+	group->next = *first ? (*first)->next : NULL;
+	*(*first ? &(*first)->next : first) = group;
+	return 0;
+}
+
+static void group_take_off(struct answer_group *group)
+{
+	struct answer_feed *feed = group->feed;
+	const struct hook_value key = {group->hook, buf_bytes(&group->value)};
+	struct group_place *place = NULL;
+	struct answer_group **first = &feed->unhooked;
+
+	if (group->hook) {
+		place = hashtable_find(&feed->by_value, group_hash_value(&key), &key);
+		if (!place)
+			return; /* it was never hung up */
+		first = &place->group;
+	}
+	for (struct answer_group **at = first; *at; at = &(*at)->next)
+		if (*at == group) {
+			*at = group->next;
+			break;
+		}
+	if (place && !place->group)
+		hashtable_remove(&feed->by_value, place);
+}
+
+static void group_free(struct answer_worker *worker, struct answer_group *group)
+{
+	struct answer_feed *feed = group->feed;
+	struct bytes name = buf_bytes(&group->name);
+	struct group_place *place =
+		hashtable_find(&feed->by_name, hash_bytes(name, (uintptr_t)feed), &name);
+
+	if (place)
+		hashtable_remove(&feed->by_name, place);
+	group_take_off(group);
+	group_unhook(feed, group->hook);
+	metric_sub(worker->answer->groups, 1);
+	answer_frames_drop(worker, group);
+	buf_release(&group->name);
+	buf_release(&group->value);
+	free(group);
+	group_drop_feed(worker, feed);
+}
+
+static int group_new(struct answer_request *request, struct answer_feed *feed, struct buf *name,
+	struct answer_group **ret_group)
+{
+	struct answer_worker *worker = request->worker;
+	struct answer_group *group = calloc(1, sizeof(*group));
+	struct group_place *place;
+
+	if (!group) {
+		group_drop_feed(worker, feed);
+		return err_set(-ENOMEM, "a group of watches");
+	}
+	metric_add(worker->answer->groups, 1);
+	group->feed = feed;
+	group->name = *name;
+	*name = BUF_INIT;
+	int r = hashtable_add(&feed->by_name, hash_bytes(buf_bytes(&group->name), (uintptr_t)feed),
+		"the groups", &place);
+	if (r == 0) {
+		place->group = group;
+		r = group_choose_hook(group, request);
+	}
+	if (r == 0)
+		r = group_hang(group);
+	if (r < 0)
+		group_free(worker, group);
+	else
+		*ret_group = group;
+	return r;
+}
+
+int answer_group_join(struct answer_watch *watch)
+{
+	CLEANUP(buf_release) struct buf name = BUF_INIT;
+	struct answer_request *request = watch->request;
+	struct answer_group *group;
+	struct answer_feed *feed;
+	int r = group_name(request, &name);
+
+	if (r == 0)
+		r = group_find_feed(request->worker, request->feed, &feed);
+	if (r < 0)
+		return r;
+	struct bytes wanted = buf_bytes(&name);
+	struct group_place *place =
+		hashtable_find(&feed->by_name, hash_bytes(wanted, (uintptr_t)feed), &wanted);
+	if (place)
+		group = place->group;
+	else
+		r = group_new(request, feed, &name, &group);
+	if (r < 0)
+		return r;
+	watch->group = group;
+	watch->next = group->first;
+	watch->at = &group->first;
+	if (group->first)
+		group->first->at = &watch->next;
+	group->first = watch;
+	group->behind++;
+	return 0;
+}
+
+void answer_group_set_caught_up(struct answer_watch *watch, bool caught_up)
+{
+	struct answer_group *group = watch->group;
+
+	if (watch->caught_up == caught_up)
+		return;
+	watch->caught_up = caught_up;
+	if (!caught_up)
+		group->behind++;
+	else if (--group->behind == 0)
+		answer_frames_drop(watch->request->worker, group);
+}
+
+void answer_group_leave(struct answer_watch *watch)
+{
+	if (!watch->group)
+		return;
+	answer_group_set_caught_up(watch, true);
+	*watch->at = watch->next;
+	if (watch->next)
+		watch->next->at = watch->at;
+	if (!watch->group->first)
+		group_free(watch->request->worker, watch->group);
+	watch->group = NULL;
+}
+
+/* ---- news ---- */
+
+/* Wakes the watches of the group that have caught up, and have not read SEQ themselves. Those below
+ * WALKED, the position before SEQ, go on after it. */
+static void group_wake(struct answer_group *group, uint64_t walked, uint64_t seq)
+{
+	for (struct answer_watch *watch = group->first; watch; watch = watch->next) {
+		if (!watch->caught_up || watch->position >= seq)
+			continue;
+		if (watch->position < walked)
+			watch->position = walked;
+		answer_group_set_caught_up(watch, false);
+		exchange_wake(watch->request->x);
+	}
+}
+
+struct group_walk {
+	struct answer_feed *feed;
+	uint64_t seq;
+	bool held; /* the worker's snapshot is */
+	const struct answer_hook *hook;
+};
+
+/* Shows an event to the group, and to the others in its list. An error is found again by each
+ * watch. */
+static void group_show(struct group_walk *walk, struct answer_group *group)
+{
+	const struct answer_frame *frame;
+
+	for (; group; group = group->next) {
+		if (group->shown == walk->seq)
+			continue; /* it had the same value before and after */
+		group->shown = walk->seq;
+		int r = answer_frame(group->first->request, group, walk->seq, &walk->held, &frame);
+		if (r == 0 && frame->n == 0)
+			continue;
+		err_ignore(r < 0 ? r : 0, "the watches find it again, and end");
+		group_wake(group, walk->feed->walked, walk->seq);
+	}
+}
+
+static int group_show_value(void *arg, struct bytes value)
+{
+	struct group_walk *walk = arg;
+	const struct hook_value key = {walk->hook, value};
+	struct group_place *place =
+		hashtable_find(&walk->feed->by_value, group_hash_value(&key), &key);
+
+	if (place)
+		group_show(walk, place->group);
+	return 0;
+}
+
+/* Shows the event to the groups of the values that BODY has. */
+static int group_show_body(struct group_walk *walk, struct bytes body)
+{
+	struct value root, metadata, labels, one;
+	int r;
+
+	if (walk->hook->kind == HOOK_FIELD)
+		return field_read(walk->hook->field, body, group_show_value, walk);
+	r = value_read(body, &root);
+	if (r == 0)
+		r = value_find(&root, BYTES_LIT("metadata"), &metadata);
+	if (r == FOUND)
+		r = value_find(&metadata, BYTES_LIT("labels"), &labels);
+	if (r == FOUND)
+		r = value_find(&labels, walk->hook->key, &one);
+	return r == FOUND ? group_show_value(walk, one.text) : r < 0 ? r : 0;
+}
+
+static int group_show_hook(
+	struct group_walk *walk, const struct record *record, const struct record *old)
+{
+	struct bytes key = record->key;
+	const uint8_t *slash = memchr(key.data, '/', key.size);
+	int r = 0;
+
+	switch (walk->hook->kind) {
+	case HOOK_KEY:
+		return group_show_value(walk, key);
+	case HOOK_NAMESPACE:
+		return slash ? group_show_value(walk,
+				       BYTES(key.data, (size_t)(slash - (const uint8_t *)key.data)))
+			     : 0;
+	default:
+		if (record->body.size)
+			r = group_show_body(walk, record->body);
+		if (r == 0 && old)
+			r = group_show_body(walk, old->body);
+		return r;
+	}
+}
+
+static void group_wake_all(struct answer_feed *feed, uint64_t seq)
+{
+	struct group_place *place;
+
+	for (size_t at = 0; (place = hashtable_next(&feed->by_name, &at));)
+		group_wake(place->group, feed->walked, seq);
+}
+
+/* Wakes the watches of leaves that have caught up: each tells whether the feed is live. */
+static void group_wake_leaves(struct answer_feed *feed)
+{
+	struct group_place *place;
+
+	for (size_t at = 0; (place = hashtable_next(&feed->by_name, &at));)
+		for (struct answer_watch *w = place->group->first; w; w = w->next)
+			if (w->caught_up && w->request->is_leaf)
+				exchange_wake(w->request->x);
+}
+
+/* Shows one entry to the groups that it may be for. */
+static int group_walk_entry(
+	struct answer_worker *worker, struct group_walk *walk, const struct timeline_entry *entry)
+{
+	struct answer_feed *feed = walk->feed;
+	struct record record, old;
+	bool has_old = false;
+	int r = 0;
+
+	walk->seq = entry->seq;
+	if (entry->begin) { /* a relist: each watch finds out what it is to see of it */
+		group_wake_all(feed, entry->seq);
+		return 0;
+	}
+	if (feed->unhooked)
+		group_show(walk, feed->unhooked);
+	if (!feed->hooks)
+		return 0;
+	if (!walk->held) {
+		r = answer_hold_log(worker);
+		walk->held = r == 0;
+	}
+	if (r == 0)
+		r = snapshot_version(worker->snapshot, entry->seq, &record);
+	if (r == FOUND && record.prev) {
+		has_old = snapshot_version(worker->snapshot, record.prev, &old) == FOUND;
+		r = has_old ? FOUND : NOT_FOUND;
+	}
+	for (struct answer_hook *hook = feed->hooks; hook && r == FOUND; hook = hook->next) {
+		walk->hook = hook;
+		r = group_show_hook(walk, &record, has_old ? &old : NULL);
+	}
+	return r;
+}
+
+/* Walks on for a slice. Returns whether there is more. */
+static bool group_walk_feed(
+	struct answer_worker *worker, struct answer_feed *feed, uint64_t until_ns)
+{
+	struct catalog *catalog = worker->answer->catalog;
+	struct timeline_entry entries[GROUP_ENTRIES];
+	struct group_walk walk = {.feed = feed};
+	uint64_t position = feed->walked;
+	size_t n = 0, i = 0;
+	int r = FOUND;
+
+	catalog_lock(catalog);
+	bool gone = __atomic_load_n(&feed->feed->gone, __ATOMIC_ACQUIRE);
+	while (n < GROUP_ENTRIES && r == FOUND) {
+		r = timeline_next(&feed->feed->timeline, position, &entries[n]);
+		if (r == FOUND)
+			position = entries[n++].seq;
+	}
+	uint64_t visible = feed->feed->timeline.visible;
+	catalog_unlock(catalog);
+	if (gone || r == LAPPED) { /* the watches end, or find out whether they can go on */
+		group_wake_all(feed, UINT64_MAX);
+		feed->walked = visible;
+		return false;
+	}
+	for (; i < n && (i == 0 || proc_monotonic_ns() < until_ns); i++) {
+		int result = group_walk_entry(worker, &walk, &entries[i]);
+
+		if (result != FOUND && result != 0) {
+			err_ignore(result < 0 ? result : 0, "the watches find it again, and end");
+			group_wake_all(feed, entries[i].seq);
+		}
+		feed->walked = entries[i].seq;
+	}
+	if (walk.held)
+		answer_rest(worker);
+	return i < n || n == GROUP_ENTRIES;
+}
+
+void answer_group_news(struct answer_worker *worker)
+{
+	uint64_t until_ns = proc_monotonic_ns() + ANSWER_SLICE_NS;
+	bool more = false;
+
+	for (struct answer_feed *feed = worker->feeds; feed; feed = feed->next) {
+		uint64_t news = __atomic_load_n(&feed->feed->news, __ATOMIC_ACQUIRE);
+		uint64_t states = __atomic_load_n(&feed->feed->states, __ATOMIC_ACQUIRE);
+
+		if (news == feed->news)
+			continue;
+		if (states != feed->states)
+			group_wake_leaves(feed);
+		feed->states = states;
+		if (group_walk_feed(worker, feed, until_ns))
+			more = true;
+		else
+			feed->news = news;
+	}
+	if (more)
+		serve_worker_wake(worker->worker);
+}

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * WATCH. A watcher is a position in the log, a seq: everything up to it was given. It holds no
+ * buffer but the piece that is being sent, so a slow client costs nothing and loses nothing until
+ * its position is trimmed.
+ *
+ *	WAIT      the state of the RV that was asked for is not here yet (initial objects only)
+ *	INITIAL   the objects as of a seq, in key order, in slices
+ *	LIVE      records after the position; a relist is a bracket of them
+ *	ENDED     after a Status in the stream, the deadline, or because this process ends
+ */
+#include "serve/answer_internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/failpoint.h"
+#include "common/proc.h"
+#include "serve/websocket.h"
+
+#define WATCH_SECOND       UINT64_C(1000000000)
+#define WATCH_MIN_SECONDS  1800 /* without timeoutSeconds: this to twice this */
+#define WATCH_BOOKMARK_NS  (30 * WATCH_SECOND)
+#define WATCH_LAST_NS      (2 * WATCH_SECOND) /* a bookmark this long before the deadline */
+#define WATCH_PROGRESS_SECONDS 3
+#define WATCH_DECIDE_NS    (60 * WATCH_SECOND)
+/* While nobody can decide (after offlineGrace, and for Secrets) a watch is asked about this often,
+ * then it ends. */
+#define WATCH_UNDECIDED_NS  (10 * WATCH_SECOND)
+#define WATCH_UNDECIDED_MAX 6
+
+static void watch_set_lags(struct answer_watch *watch, bool lags)
+{
+	struct metric_cell *lagging = watch->request->worker->answer->lagging;
+
+	if (lags && !watch->lags)
+		metric_add(lagging, 1);
+	if (!lags && watch->lags)
+		metric_sub(lagging, 1);
+	watch->lags = lags;
+}
+
+void answer_watch_free(struct answer_watch **watch)
+{
+	struct answer_watch *w = TAKE(*watch);
+
+	if (!w)
+		return;
+	answer_group_leave(w);
+	if (w->watchers)
+		metric_sub(w->watchers, 1);
+	watch_set_lags(w, false);
+	answer_objects_free(&w->objects);
+	answer_bracket_free(&w->bracket);
+	buf_release(&w->out);
+	free(w->socket);
+	free(w);
+}
+
+/* ---- time ---- */
+
+/* Sets the timer to the earliest of the watch's times. A deadline that has passed does not count:
+ * the timer would fire in every turn until the client has read the rest. */
+void answer_watch_set_timer(struct answer_watch *watch)
+{
+	uint64_t next = watch->deadline_ns > proc_monotonic_ns() ? watch->deadline_ns : UINT64_MAX;
+
+	if (watch->bookmark_ns < next)
+		next = watch->bookmark_ns;
+	if (watch->last_bookmark_ns < next)
+		next = watch->last_bookmark_ns;
+	if (watch->decide_ns < next)
+		next = watch->decide_ns;
+	if (watch->retry_ns < next)
+		next = watch->retry_ns;
+	serve_timer_set(&watch->request->timer, next);
+}
+
+static void watch_decided(void *context, const struct auth_decision *decision)
+{
+	struct answer_request *request = context;
+
+	request->pending = NULL;
+	struct answer_watch *watch = request->watch;
+	bool again =
+		decision->answer == AUTH_UNAVAILABLE && ++watch->undecided < WATCH_UNDECIDED_MAX;
+
+	if (decision->answer == AUTH_ALLOWED)
+		watch->undecided = 0;
+	if (again) {
+		watch->decide_ns = proc_monotonic_ns() + WATCH_UNDECIDED_NS;
+		answer_watch_set_timer(watch);
+	}
+	if (again || decision->answer == AUTH_ALLOWED)
+		return;
+	watch->finishing = true; /* a clean end */
+	exchange_wake(request->x);
+}
+
+/* Returns a number below MOST, so that not all watches do the same at the same time. */
+static uint64_t watch_jitter(uint64_t most)
+{
+	uint64_t number = 0;
+
+	err_ignore(proc_random(&number, sizeof(number)), "then there is no jitter");
+	return number % most;
+}
+
+/* Returns 30 s, a quarter more or less. */
+static uint64_t watch_bookmark_pause(void)
+{
+	return WATCH_BOOKMARK_NS * 3 / 4 + watch_jitter(WATCH_BOOKMARK_NS / 2);
+}
+
+static void watch_set_decision(struct answer_watch *watch, uint64_t now)
+{
+	bool soon = failpoint_pass(FAILPOINT_SERVE_DECIDE) < 0;
+
+	watch->decide_ns = now + (soon ? WATCH_SECOND : WATCH_DECIDE_NS);
+}
+
+static void watch_timer(struct answer_request *request)
+{
+	struct answer_watch *watch = request->watch;
+	uint64_t now = proc_monotonic_ns();
+
+	if (now >= watch->bookmark_ns) {
+		watch->bookmark_due = true;
+		watch->bookmark_ns = now + watch_bookmark_pause();
+	}
+	if (now >= watch->last_bookmark_ns) {
+		watch->bookmark_due = true;
+		watch->last_bookmark_ns = UINT64_MAX;
+	}
+	if (now >= watch->retry_ns)
+		watch->retry_ns = UINT64_MAX;
+	if (now >= watch->decide_ns) {
+		watch_set_decision(watch, now);
+		if (!request->pending)
+			answer_decide(request, watch_decided);
+	}
+	answer_watch_set_timer(watch);
+	exchange_wake(request->x);
+}
+
+static void watch_set_times(struct answer_watch *watch)
+{
+	const struct api_options *o = &watch->request->options;
+	uint64_t now = proc_monotonic_ns();
+	uint64_t seconds = o->timeout_seconds > 0 ? (uint64_t)o->timeout_seconds : 0;
+	uint64_t length = seconds && seconds < UINT64_MAX / 4 / WATCH_SECOND
+				  ? seconds * WATCH_SECOND
+				  : WATCH_MIN_SECONDS * WATCH_SECOND +
+					    watch_jitter(WATCH_MIN_SECONDS * WATCH_SECOND);
+
+	watch->deadline_ns = now + length;
+	watch->bookmark_ns = o->bookmarks ? now + watch_bookmark_pause() : UINT64_MAX;
+	watch->last_bookmark_ns = o->bookmarks && length > WATCH_LAST_NS
+		? watch->deadline_ns - WATCH_LAST_NS : UINT64_MAX;
+	/* A leaf that asks how far the feed is (reflector/feed/progress.h), and knows that it has moved on. */
+	watch->bookmark_due = watch->request->is_leaf && o->bookmarks && !o->send_initial &&
+			      seconds && seconds <= WATCH_PROGRESS_SECONDS;
+	watch_set_decision(watch, now);
+	watch->retry_ns = UINT64_MAX;
+}
+
+/* ---- the stream ---- */
+
+/* Makes the next piece if nothing is left of the last one. Returns: 0; AGAIN: there is nothing now; errors, after
+ * which what was made stays unsent: it may be half an event. */
+static int watch_fill(struct answer_watch *watch)
+{
+	uint64_t now = proc_monotonic_ns(), until = now + ANSWER_SLICE_NS;
+	struct websocket *socket = watch->socket;
+	int r = 0;
+
+	if (watch->taken == watch->out.size) {
+		buf_trim(&watch->out, 2 * WATCH_PIECE);
+		watch->taken = 0;
+		if (socket)
+			websocket_put_pong(socket, &watch->out);
+	}
+	if (watch->out.size)
+		return 0;
+	if (now >= watch->deadline_ns || (socket && socket->closed))
+		watch->stage = WATCH_ENDED;
+	while (r == 0 && watch->out.size == 0 && watch->stage != WATCH_ENDED && now < until) {
+		r = answer_watch_produce(watch);
+		now = proc_monotonic_ns();
+	}
+	if (watch->out.size == 0 && r == AGAIN && watch->finishing) {
+		if (watch->stage == WATCH_LIVE && watch->request->options.bookmarks)
+			answer_encode_bookmark(&watch->encoder, watch->rv, false, &watch->out);
+		watch->stage = WATCH_ENDED;
+		r = 0;
+	}
+	if (r >= 0 && buf_error(&watch->out) < 0)
+		r = buf_error(&watch->out);
+	if (!socket || r < 0)
+		return r;
+	int framed = websocket_frame_lines(&watch->out);
+	if (framed == 0 && watch->out.size == 0 && watch->stage == WATCH_ENDED)
+		websocket_put_close(socket, &watch->out);
+	return framed < 0 ? framed : r;
+}
+
+static ssize_t watch_read(void *context, uint8_t *out, size_t room)
+{
+	struct answer_watch *watch = context;
+	int r = watch_fill(watch);
+	size_t size = watch->out.size - watch->taken;
+
+	if (r < 0)
+		return r;
+	if (size == 0 && watch->stage == WATCH_ENDED)
+		return 0;
+	watch_set_lags(watch, size != 0 || r == 0);
+	if (size == 0) {
+		if (r == 0) /* more to do, in another turn */
+			exchange_wake(watch->request->x);
+		else /* a watch that waits keeps no memory for it */
+			buf_trim(&watch->out, 0);
+		return (ssize_t)-EAGAIN;
+	}
+	size = size < room ? size : room;
+	memcpy(out, watch->out.data + watch->taken, size);
+	watch->taken += size;
+	return (ssize_t)size;
+}
+
+static void watch_end(void *context, enum exchange_end why)
+{
+	struct answer_watch *watch = context;
+	struct answer_request *request = watch->request;
+
+	if (why == EXCHANGE_SLOW)
+		metric_add(answer_cell(request, METRIC_TERMINATED_WATCHERS), 1);
+	answer_request_free(&request);
+}
+
+static void watch_finish(void *context)
+{
+	struct answer_watch *watch = context;
+
+	watch->finishing = true;
+	exchange_wake(watch->request->x);
+}
+
+/* ---- from the beginning ---- */
+
+/* Finds the position of a watch without initial objects. Returns: 0, also if the stream is to end
+ * at once with the Status 410; 400. */
+static int watch_seek(struct answer_watch *watch)
+{
+	struct answer_request *request = watch->request;
+	struct answer *answer = request->worker->answer;
+	const struct timeline *timeline = &request->feed->timeline;
+	const char *rv = request->options.rv;
+	enum timeline_place place = TIMELINE_FOUND;
+	timeline_rv number = 0;
+
+	watch->stage = WATCH_LIVE;
+	catalog_lock(answer->catalog);
+	watch->position = timeline->visible;
+	memcpy(watch->rv, timeline->newest_text, sizeof(watch->rv));
+	if (!api_options_any_rv(&request->options)) {
+		place = timeline_seek(timeline, bytes_str(rv), &watch->position, &number);
+		if (place != TIMELINE_INVALID)
+			(void)snprintf(watch->rv, sizeof(watch->rv), "%s", rv);
+	}
+	if (place == TIMELINE_FUTURE && answer_rv_is_too_long(timeline, number))
+		place = TIMELINE_INVALID;
+	catalog_unlock(answer->catalog);
+	switch (place) {
+	case TIMELINE_INVALID:
+		return answer_invalid_rv(request);
+	case TIMELINE_GONE:
+		answer_watch_expire(watch);
+		break;
+	case TIMELINE_FUTURE:
+		watch->skip = number;
+		break;
+	case TIMELINE_FOUND:
+		break;
+	}
+	return 0;
+}
+
+/* Refuses a watch with initial objects before it begins if the feed can't have its RV. */
+static int watch_check_rv(struct answer_watch *watch)
+{
+	struct answer_request *request = watch->request;
+	struct answer *answer = request->worker->answer;
+	const char *rv = request->options.rv;
+	timeline_rv number;
+	uint64_t position;
+
+	if (api_options_any_rv(&request->options))
+		return 0;
+	catalog_lock(answer->catalog);
+	const struct timeline *timeline = &request->feed->timeline;
+	enum timeline_place place = timeline_seek(timeline, bytes_str(rv), &position, &number);
+	bool is_too_long = place == TIMELINE_FUTURE && answer_rv_is_too_long(timeline, number);
+	catalog_unlock(answer->catalog);
+	return place == TIMELINE_INVALID || is_too_long ? answer_invalid_rv(request) : 0;
+}
+
+static int watch_make(struct answer_request *request)
+{
+	const struct feed_definition *d = &request->feed->definition;
+	struct metrics *metrics = request->worker->answer->metrics;
+	struct answer_watch *watch = calloc(1, sizeof(*watch));
+
+	if (!watch)
+		return err_set(-ENOMEM, "a watch");
+	request->watch = watch;
+	watch->request = request;
+	watch->encoder.request = request;
+	watch->events = metrics_cell(metrics, METRIC_WATCH_EVENTS,
+		(const char *[]){d->group, d->version, d->resource});
+	watch->sizes = metrics_cell(metrics, METRIC_WATCH_EVENT_SIZES,
+		(const char *[]){d->group, d->version, d->resource});
+	watch->watchers = metrics_cell(metrics, METRIC_WATCHERS, NULL);
+	metric_add(watch->watchers, 1);
+	request->wait_until_ns = proc_monotonic_ns() + ANSWER_WAIT_NS;
+	watch_set_times(watch);
+	int r = answer_timer_init(request);
+	if (r == 0)
+		r = request->options.send_initial ? watch_check_rv(watch) : watch_seek(watch);
+	return r != 0 ? r : answer_group_join(watch);
+}
+
+/* Returns whether the initial objects are to come from the API server, because the feed may not
+ * come soon to what clients were shown from there. */
+static bool watch_is_elsewhere(struct answer_request *request)
+{
+	struct answer_state state;
+
+	if (!request->options.send_initial || *request->options.rv ||
+		!answer_can_forward(request) || floor_is_clear(&request->feed->forwarded))
+		return false;
+	int r = answer_hold(request->worker);
+	if (r == 0)
+		r = answer_find_state(request, 0, &state);
+	answer_rest(request->worker);
+	err_ignore(r < 0 ? r : 0, "the watch meets the error again");
+	return r == AGAIN && request->must_forward;
+}
+
+void answer_watch_begin(struct answer_request *request)
+{
+	if (watch_is_elsewhere(request)) {
+		answer_forward(request);
+		return;
+	}
+	int r = watch_make(request);
+	struct answer_watch *watch = request->watch;
+	struct answer_head head;
+
+	if (r == 0 && answer_takes_messages(request))
+		r = answer_socket_make(watch);
+	if (r != 0) {
+		answer_refuse(request, r);
+		return;
+	}
+	const struct exchange_source source = {.read = watch_read,
+		.end = watch_end,
+		.finish = watch_finish,
+		.context = watch,
+		.size = -1};
+
+	request->x->long_running = true;
+	request->resume = watch_timer;
+	answer_watch_set_timer(watch);
+	answer_head(request, answer_type(request), false, &head);
+	if (watch->socket)
+		answer_socket_begin(watch);
+	else
+		exchange_begin(request->x, 200, head.headers, head.n);
+	/* They were for the head; a watch that waits keeps no memory for them. */
+	free(request->user);
+	free(request->reason);
+	request->user = request->reason = NULL;
+	exchange_stream(request->x, &source);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Content negotiation (docs/protocol.md 2.1): in which form a request wants its objects. */
+#ifndef SERVE_API_ACCEPT_H
+#define SERVE_API_ACCEPT_H
+
+#include "serve/api_status.h"
+
+enum api_form {
+	API_FORM_OBJECT,        /* JSON as it is */
+	API_FORM_TABLE,         /* meta.k8s.io/v1 Table */
+	API_FORM_METADATA,      /* PartialObjectMetadata: of single objects and watches */
+	API_FORM_METADATA_LIST, /* PartialObjectMetadataList: of lists */
+	API_FORM_DISCOVERY,     /* apidiscovery.k8s.io APIGroupDiscoveryList */
+	API_FORM_MAX
+};
+
+struct api_accept {
+	enum api_form form;
+	const char *version; /* of the conversion: "v1", "v1beta1", "v2", "v2beta1"; static */
+	bool protobuf; /* in place of JSON; of metadata of v1 only */
+	bool pretty;
+	bool plain_errors; /* JSON without a conversion is accepted; else a Status comes indented, as one that
+			    * could not be negotiated */
+};
+
+/* Chooses among what the client accepts. HEADER is the Accept header; no data: there is none.
+ * DISCOVERY: of /api and /apis, which have other conversions. Returns: 0; 406. */
+int api_accept_parse(struct bytes header, bool discovery, struct api_accept *ret_accept,
+	struct api_status *status);
+
+/* Refuses a form that does not fit: one object in place of a list or the reverse. Returns: 0,
+ * 406. */
+int api_accept_check(const struct api_accept *accept, bool is_list, const char *kind,
+	const char *api_version, struct api_status *status);
+
+/* Returns whether Accept-Encoding has the token gzip. */
+bool api_accept_gzip(struct bytes header);
+
+#endif

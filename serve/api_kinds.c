@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/api_kinds.h"
+
+#include <stdio.h>
+
+#include "common/value/custom.h"
+
+/* How a kind refuses a field label that it does not have. */
+enum api_kind_refusal {
+	REFUSE_LABEL,      /* field label not supported: x */
+	REFUSE_FOR_KIND,   /* field label "x" not supported for Kind */
+	REFUSE_FOR_VERSION /* field label not supported for GROUP/VERSION, Kind=KIND: x */
+};
+
+/* The kinds with field labels of their own. Others have metadata.name and metadata.namespace. */
+struct api_kind {
+	const char *group, *kind;
+	enum api_kind_refusal refusal;
+	const char *labels; /* besides metadata.name; each between blanks */
+};
+
+#define NAMESPACE " metadata.namespace"
+#define OBJECT_LABELS(name)                                                                        \
+	" " name ".kind " name ".namespace " name ".name " name ".uid " name ".apiVersion " name   \
+	".resourceVersion " name ".fieldPath "
+
+static const struct api_kind api_kinds[] = {
+	{"", "Pod", REFUSE_LABEL,
+		NAMESPACE " spec.nodeName spec.host spec.restartPolicy spec.schedulerName "
+		"spec.serviceAccountName spec.hostNetwork status.phase status.podIP status.podIPs "
+		"status.nominatedNodeName "},
+	{"", "Event", REFUSE_LABEL,
+		NAMESPACE OBJECT_LABELS("involvedObject") "reason reportingComponent source type "},
+	{"events.k8s.io", "Event", REFUSE_LABEL,
+		NAMESPACE OBJECT_LABELS("regarding") "reason reportingController type "},
+	{"", "Node", REFUSE_LABEL, " spec.unschedulable "},
+	{"", "Namespace", REFUSE_LABEL, " status.phase "},
+	{"", "Secret", REFUSE_LABEL, NAMESPACE " type "},
+	{"", "Service", REFUSE_LABEL, NAMESPACE " spec.clusterIP spec.type "},
+	{"", "ReplicationController", REFUSE_LABEL, NAMESPACE " status.replicas "},
+	{"batch", "Job", REFUSE_FOR_KIND, NAMESPACE " status.successful "},
+	{"certificates.k8s.io", "CertificateSigningRequest", REFUSE_LABEL, " spec.signerName "},
+	{"certificates.k8s.io", "ClusterTrustBundle", REFUSE_LABEL, " spec.signerName "},
+	{"certificates.k8s.io", "PodCertificateRequest", REFUSE_LABEL,
+		" spec.signerName spec.podName spec.nodeName "},
+	{"resource.k8s.io", "ResourceSlice", REFUSE_FOR_VERSION, " spec.nodeName spec.driver "},
+};
+
+static const struct api_kind *api_kind_find(const char *group, const char *kind)
+{
+	for (size_t i = 0; i < sizeof(api_kinds) / sizeof(*api_kinds); i++)
+		if (strcmp(api_kinds[i].group, group) == 0 && strcmp(api_kinds[i].kind, kind) == 0)
+			return &api_kinds[i];
+	return NULL;
+}
+
+/* Returns whether LABEL is in LABELS, each between blanks. */
+static bool api_kind_lists(const char *labels, struct bytes label)
+{
+	char wanted[320];
+
+	if (label.size + 3 > sizeof(wanted) || memchr(label.data, ' ', label.size))
+		return false;
+	(void)snprintf(wanted, sizeof(wanted), " %.*s ", BYTES_ARG(label));
+	return strstr(labels, wanted) != NULL;
+}
+
+int api_kind_check_fields(const struct api_kind_name *name, const char *selectable,
+	const struct selector *fields, struct api_status *status)
+{
+	const struct api_kind *known = api_kind_find(name->group, name->kind);
+	bool is_custom = !custom_is_builtin_group(name->group);
+	bool by_default = !known && !is_custom;
+
+	for (size_t i = 0; fields && i < selector_count(fields); i++) {
+		struct bytes label = selector_at(fields, i)->key;
+		bool is_namespace = bytes_equal(label, BYTES_LIT("metadata.namespace"));
+
+		if (bytes_equal(label, BYTES_LIT("metadata.name")) ||
+			(is_namespace && !known && (name->namespaced || !is_custom)) ||
+			(!by_default && api_kind_lists(known ? known->labels : selectable, label)))
+			continue;
+		if (by_default)
+			return api_status_set(status, 400, "BadRequest",
+				"\"%.*s\" is not a known field selector: only \"metadata.name\", "
+				"\"metadata.namespace\"", BYTES_ARG(label));
+		switch (known ? known->refusal : REFUSE_LABEL) {
+		case REFUSE_LABEL:
+			return api_status_set(status, 400, "BadRequest",
+				"field label not supported: %.*s", BYTES_ARG(label));
+		case REFUSE_FOR_KIND:
+			return api_status_set(status, 400, "BadRequest",
+				"field label \"%.*s\" not supported for %s", BYTES_ARG(label),
+				name->kind);
+		case REFUSE_FOR_VERSION:
+			return api_status_set(status, 400, "BadRequest",
+				"field label not supported for %s/%s, Kind=%s: %.*s", name->group,
+				name->version, name->kind, BYTES_ARG(label));
+		}
+	}
+	return 0;
+}
+
+unsigned api_kind_group_rank(const char *group)
+{
+	static const char *const groups[] = {"", "apiregistration.k8s.io", "apps", "events.k8s.io",
+		"authentication.k8s.io", "authorization.k8s.io", "autoscaling", "batch",
+		"certificates.k8s.io", "networking.k8s.io", "policy", "rbac.authorization.k8s.io",
+		"storage.k8s.io", "admissionregistration.k8s.io", "apiextensions.k8s.io",
+		"scheduling.k8s.io", "coordination.k8s.io", "node.k8s.io", "discovery.k8s.io",
+		"resource.k8s.io", "flowcontrol.apiserver.k8s.io"};
+	unsigned n = sizeof(groups) / sizeof(*groups), i = 0;
+
+	while (i < n && strcmp(groups[i], group) != 0)
+		i++;
+	return i;
+}
+
+/* Reads "v2", "v1beta3". Returns false if it is no such version. */
+static bool api_kind_read_version(const char *version, unsigned *ret_stage, unsigned ret_numbers[2])
+{
+	int end = 0;
+
+	ret_numbers[1] = 0;
+	if (sscanf(version, "v%9u%n", &ret_numbers[0], &end) == 1 && end && !version[end])
+		*ret_stage = 2;
+	else if (sscanf(version, "v%9ubeta%9u%n", &ret_numbers[0], &ret_numbers[1], &end) == 2 &&
+		 !version[end])
+		*ret_stage = 1;
+	else if (sscanf(version, "v%9ualpha%9u%n", &ret_numbers[0], &ret_numbers[1], &end) == 2 &&
+		 !version[end])
+		*ret_stage = 0;
+	else
+		return false;
+	return true;
+}
+
+int api_kind_compare_versions(const char *a, const char *b)
+{
+	unsigned stage_a, stage_b, x[2], y[2];
+	bool is_a = api_kind_read_version(a, &stage_a, x),
+	     is_b = api_kind_read_version(b, &stage_b, y);
+
+	if (!is_a || !is_b)
+		return is_a != is_b ? (is_a ? -1 : 1) : strcmp(a, b);
+	if (stage_a != stage_b)
+		return stage_a > stage_b ? -1 : 1;
+	if (x[0] != y[0])
+		return x[0] > y[0] ? -1 : 1;
+	return (x[1] < y[1]) - (x[1] > y[1]);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stored objects as the JSON that the API server sends: whole, without kind and apiVersion (items
+ * of lists of built-in kinds), or as PartialObjectMetadata. Each can be stamped with another
+ * resourceVersion: a deletion shows the last state under the RV of the deletion.
+ */
+#ifndef SERVE_API_OBJECT_H
+#define SERVE_API_OBJECT_H
+
+#include "common/buf.h"
+
+/* RV: put in place of metadata.resourceVersion; empty: as stored. Return: 0, ERR_CORRUPT, or the
+ * error of OUT. After an error OUT is as long as before. */
+int api_object_write(struct bytes body, bool omit_type, struct bytes rv, struct buf *out);
+/* VERSION: of meta.k8s.io, v1 or v1beta1. The members of metadata are put in the order of the API
+ * server's own structure, also if the object has them in another. */
+int api_object_write_metadata(
+	struct bytes body, const char *version, struct bytes rv, struct buf *out);
+
+#endif

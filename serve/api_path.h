@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The path of a request, taken apart as the API server does (docs/protocol.md 1):
+ *
+ *	/api/v1/...                    the core group, named ""
+ *	/apis/GROUP/VERSION/...        the others
+ *	.../PLURAL  .../PLURAL/NAME  .../namespaces/NS/PLURAL[/NAME[/SUBRESOURCE]]  .../watch/...
+ */
+#ifndef SERVE_API_PATH_H
+#define SERVE_API_PATH_H
+
+#include "common/buf.h"
+
+enum api_path_kind {
+	API_PATH_OTHER,    /* none of ours: not found */
+	API_PATH_MALFORMED,/* it is not well encoded */
+	API_PATH_ROOT,     /* / */
+	API_PATH_VERSION,  /* /version */
+	API_PATH_HEALTH,   /* /healthz /livez /readyz and what is below: name, subresource */
+	API_PATH_API,      /* /api */
+	API_PATH_GROUPS,   /* /apis */
+	API_PATH_GROUP,    /* /apis/GROUP */
+	API_PATH_RESOURCES,/* /api/v1, /apis/GROUP/VERSION */
+	API_PATH_RESOURCE, /* objects */
+};
+
+/* Texts are "" where the path has none, and borrowed from `text`. */
+struct api_path {
+	enum api_path_kind kind;
+	bool is_watch; /* the path has the prefix /watch/ */
+	bool is_named; /* the path has a name */
+	bool is_long;  /* it goes on after the subresource */
+	const char *group, *version, *namespace_, *resource, *name, *subresource;
+	const char *group_version; /* "apps/v1", "v1" */
+	struct buf text;
+};
+
+/* Takes apart PATH, percent-encoded and without the query. A path that can't name anything (a
+ * segment that is empty, `.` or `..`, or that has an encoded slash, percent sign or NUL) is
+ * API_PATH_OTHER. Returns: 0, -ENOMEM. Free with api_path_release(), also after an error. */
+int api_path_parse(struct bytes path, struct api_path *ret_path);
+void api_path_release(struct api_path *path);
+
+/* Decodes %XX, and + as a blank if PLUS. Appends to OUT. Returns whether the encoding is valid. */
+bool api_path_unescape(struct bytes text, bool plus, struct buf *out);
+
+#endif

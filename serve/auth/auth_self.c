@@ -1,0 +1,501 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/auth/auth_self.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "common/buf.h"
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/hash.h"
+#include "common/proc.h"
+#include "serve/auth/auth_open.h"
+#include "serve/auth/auth_self_internal.h"
+#include "serve/auth/token.h"
+#include "serve/worker.h"
+
+#define SELF_MAGIC      0x73656c66u
+#define KEEP_NS         (10 * SECOND_NS)
+#define PAUSE_NS        SECOND_NS /* after a question without an answer */
+#define SILENCE_NS      (SECOND_NS / 2) /* then what was allowed before holds (offlineGrace) */
+#define DECISIONS_MAX   8192
+#define POD_TOKEN       "/var/run/secrets/kubernetes.io/serviceaccount/token"
+#define SERVICE_ACCOUNT "system:serviceaccount:"
+
+/* ---- the table of decisions
+ * -------------------------------------------------------------------------- */
+
+static bool self_is(const void *item, const void *key, const void *arg)
+{
+	(void)arg;
+	return bytes_equal(buf_bytes(&((const struct self_item *)item)->entry->question.bytes),
+		*(const struct bytes *)key);
+}
+
+static void decision_entry_free(struct decision_entry *entry)
+{
+	question_release(&entry->question);
+	free(entry);
+}
+
+/* Makes room: forgets decisions that are no longer good, and if that is not enough, any. */
+static void self_forget(struct auth_self *self, uint64_t now, bool any)
+{
+	struct self_item *item;
+
+	for (size_t place = 0; (item = hashtable_next(&self->table, &place));) {
+		struct decision_entry *e = item->entry;
+		bool old = now >= e->until_ns && now - e->allowed_ns >= self->grace_ns;
+
+		if (e->asking || e->waiting || !(any || old) ||
+			(any && self->table.n <= DECISIONS_MAX / 2))
+			continue;
+		hashtable_remove(&self->table, item);
+		place--;
+		decision_entry_free(e);
+	}
+}
+
+/* Returns the entry of QUESTION, which it takes over; NULL without memory. */
+static struct decision_entry *self_find(
+	struct auth_self *self, struct question *question, bool secrets)
+{
+	struct bytes key = buf_bytes(&question->bytes);
+	uint64_t hash = hash_bytes(key, self->seed), now = proc_monotonic_ns();
+	struct self_item *item = hashtable_find(&self->table, hash, &key);
+
+	if (item) {
+		question_release(question);
+		return item->entry;
+	}
+	if (self->table.n >= DECISIONS_MAX)
+		self_forget(self, now, false);
+	if (self->table.n >= DECISIONS_MAX)
+		self_forget(self, now, true);
+	struct decision_entry *entry = calloc(1, sizeof(*entry));
+	int r = entry ? hashtable_add(&self->table, hash, "the decisions on clients", &item) : 1;
+	if (r) {
+		err_ignore(r < 0 ? r : 0, "the request is answered with 503");
+		free(entry);
+		question_release(question);
+		return NULL;
+	}
+	*entry = (struct decision_entry){.self = self, .question = *question, .secrets = secrets};
+	*question = (struct question){.bytes = BUF_SECRET};
+	item->entry = entry;
+	return entry;
+}
+
+/* ---- decisions
+ * --------------------------------------------------------------------------------------- */
+
+/* Asks the question of ENTRY, unless it is being asked. */
+static void self_ask(struct auth_self *self, struct decision_entry *entry)
+{
+	if (entry->asking)
+		return;
+	entry->asking = true;
+	entry->asked_ns = proc_monotonic_ns();
+	entry->queue_next = NULL;
+	*self->queue_last = entry;
+	self->queue_last = &entry->queue_next;
+	upstream_client_wake(self->client);
+}
+
+static void self_enqueue(
+	struct auth_self *self, struct decision_entry *entry, struct auth_pending *pending)
+{
+	pending->entry = entry;
+	pending->next = entry->waiting;
+	entry->waiting = pending;
+	self_ask(self, entry);
+}
+
+/* Returns whether ENTRY was allowed so lately that it counts while the API server says nothing. */
+static bool entry_was_allowed(const struct decision_entry *entry, uint64_t now)
+{
+	struct token_facts facts;
+
+	if (!entry->allowed_ns || now - entry->allowed_ns >= entry->self->grace_ns)
+		return false;
+	token_read(entry->question.bytes.data, &facts);
+	return !token_expired(&facts);
+}
+
+/* Returns whether what ENTRY allowed is also allowed while the API server says nothing. */
+static bool entry_has_grace(const struct decision_entry *entry, uint64_t now)
+{
+	return !entry->secrets && entry_was_allowed(entry, now);
+}
+
+/* Returns an entry by which the client may have what ASKED asks while the API server is silent: one that implies it, or for
+ * DISCOVERY any that shows that the API server knows the client. NULL: there is none. */
+static struct decision_entry *self_find_right(
+	struct auth_self *self, const struct question *asked, bool discovery, uint64_t now)
+{
+	struct self_item *item;
+
+	for (size_t place = 0; (item = hashtable_next(&self->table, &place));) {
+		struct decision_entry *e = item->entry;
+
+		if (discovery ? question_is_of_client(&e->question, asked) && entry_was_allowed(e, now)
+			      : question_implies(&e->question, asked) && entry_has_grace(e, now))
+			return e;
+	}
+	return NULL;
+}
+
+/* Returns the entry by which PENDING, which needs the decision FIRST, is allowed while the API
+ * server is silent: that, the one with the name, or one that implies it; for discovery any of the client, because the API
+ * server shows its documents to all clients that it knows. A refusal by the API server stays one. NULL: there is none. */
+static struct decision_entry *self_grace(struct auth_self *self, struct decision_entry *first,
+	const struct auth_pending *pending, uint64_t now)
+{
+	struct decision_entry *second = NULL;
+
+	if (entry_has_grace(first, now))
+		return first;
+	if (pending->has_second) {
+		struct bytes key = buf_bytes(&pending->second.bytes);
+		struct self_item *item =
+			hashtable_find(&self->table, hash_bytes(key, self->seed), &key);
+
+		second = item ? item->entry : NULL;
+	}
+	if (second && entry_has_grace(second, now))
+		return second;
+	if (first->refused || (second && second->refused))
+		return NULL;
+	return self_find_right(self, pending->has_second ? &pending->second : &first->question, pending->discovery, now);
+}
+
+/* Puts a pending request on the list of those that are to be delivered. */
+static void self_decided(struct auth_self *self, struct auth_pending *p, enum auth_answer answer,
+	const char *user, const char *reason)
+{
+	p->entry = NULL;
+	p->answer = answer;
+	(void)snprintf(p->user, sizeof(p->user), "%s", user);
+	(void)snprintf(p->reason, sizeof(p->reason), "%s", reason);
+	p->next = self->decided;
+	self->decided = p;
+	serve_worker_wake(p->worker);
+}
+
+/* Gives the decision of ENTRY to a request; asks again, with the name, if this was denied without
+ * it. */
+static void self_pass_on(
+	struct auth_self *self, struct decision_entry *entry, struct auth_pending *p)
+{
+	if (entry->answer == AUTH_DENIED && p->has_second) {
+		char user[USER_SIZE]; /* ENTRY may be forgotten for the second */
+
+		memcpy(user, entry->user, sizeof(user));
+		struct decision_entry *second = self_find(self, &p->second, p->secrets);
+
+		p->has_second = false;
+		/* The same credentials: for a certificate, nobody else says whose they are. */
+		if (second && !*second->user && !second->decided && !second->asking)
+			memcpy(second->user, user, sizeof(user));
+		if (!second)
+			self_decided(self, p, AUTH_UNAVAILABLE, "", "no memory for a decision");
+		else if (second->decided && proc_monotonic_ns() < second->until_ns)
+			self_decided(self, p, second->answer, second->user, second->reason);
+		else
+			self_enqueue(self, second, p);
+		return;
+	}
+	const struct decision_entry *by = entry->answer == AUTH_UNAVAILABLE
+		? self_grace(self, entry, p, proc_monotonic_ns()) : NULL;
+	self_decided(self, p, by ? AUTH_ALLOWED : entry->answer, (by ? by : entry)->user,
+		(by ? by : entry)->reason);
+}
+
+bool auth_self_relieve(struct auth_self *self)
+{
+	uint64_t now = proc_monotonic_ns();
+	struct self_item *item;
+
+	if (!self->queue_first && !self->n_asking)
+		return false;
+	for (size_t place = 0; (item = hashtable_next(&self->table, &place));) {
+		struct decision_entry *e = item->entry;
+
+		if (!e->asking || now - e->asked_ns < SILENCE_NS)
+			continue;
+		self->silent = true;
+		for (struct auth_pending **link = &e->waiting, *p; (p = *link);) {
+			const struct decision_entry *by = self_grace(self, e, p, now);
+
+			if (!by && !self->away) {
+				link = &p->next;
+				continue;
+			}
+			*link = p->next;
+			auth_count(self->metrics, self->mode, by ? AUTH_ALLOWED : AUTH_UNAVAILABLE, by ? "grace" : "cache");
+			if (by)
+				self_decided(self, p, AUTH_ALLOWED, by->user, by->reason);
+			else
+				self_decided(self, p, AUTH_UNAVAILABLE, "", "the API server can't be asked: it does not answer");
+		}
+	}
+	return true;
+}
+
+void auth_self_settle(struct auth_self *self, struct decision_entry *e, enum auth_answer answer,
+	const char *reason)
+{
+	uint64_t now = proc_monotonic_ns();
+	struct token_facts facts = {.user = ""};
+
+	/* Only the claims of a token that the API server has accepted count. */
+	if (answer == AUTH_ALLOWED || answer == AUTH_DENIED || e->allowed_ns)
+		token_read(e->question.bytes.data, &facts);
+	self->silent = answer == AUTH_UNAVAILABLE;
+	self->away = self->silent && now - e->asked_ns >= SILENCE_NS;
+	if (answer == AUTH_UNAVAILABLE && entry_has_grace(e, now)) {
+		e->answer = AUTH_ALLOWED;
+		auth_count(self->metrics, self->mode, AUTH_ALLOWED, "grace");
+	} else {
+		e->answer = answer;
+		auth_count(self->metrics, self->mode, answer, "server");
+	}
+	if (answer != AUTH_UNAVAILABLE) {
+		e->refused = answer != AUTH_ALLOWED;
+		e->allowed_ns = e->refused ? 0 : now;
+	}
+	e->decided = true;
+	/* A server that does not answer is not asked for each request. */
+	e->until_ns = now + token_cap_ns(&facts,
+				    e->answer == AUTH_UNAVAILABLE ? PAUSE_NS : self->keep_ns);
+	/* The API server alone knows the users of other tokens (ask_on_user()). */
+	if (answer == AUTH_UNAUTHENTICATED)
+		e->user[0] = '\0';
+	else if (strncmp(facts.user, SERVICE_ACCOUNT, strlen(SERVICE_ACCOUNT)) == 0)
+		(void)snprintf(e->user, sizeof(e->user), "%s", facts.user);
+	if (reason != e->reason)
+		(void)snprintf(e->reason, sizeof(e->reason), "%s", reason);
+	self->n_asking--;
+	for (struct auth_pending *p = TAKE(e->waiting), *next; p; p = next) {
+		next = p->next;
+		self_pass_on(self, e, p);
+	}
+	e->asking = false; /* only now may it be forgotten */
+}
+
+/* ---- auth_self.h
+ * ------------------------------------------------------------------------------------- */
+
+int auth_self_new(const struct auth_options *options, struct auth_self **ret_self)
+{
+	const struct config_serve *config = &options->config->serve;
+	CLEANUP(auth_self_free) struct auth_self *self = calloc(1, sizeof(*self));
+
+	if (!self)
+		return err_set(-ENOMEM, "setting up the decisions on clients");
+	self->magic = SELF_MAGIC;
+	(void)pthread_mutex_init(&self->lock, NULL);
+	self->table = HASHTABLE_INIT(struct self_item, self_is, NULL);
+	self->queue_last = &self->queue_first;
+	self->metrics = options->metrics;
+	self->mode = options->review ? "review" : "self";
+	self->keep_ns = options->keep_ns ? options->keep_ns : KEEP_NS;
+	self->grace_ns = config->offline_grace_ns;
+	int r = proc_random(&self->seed, sizeof(self->seed));
+	if (r == 0)
+		r = upstream_client_new(options->runtime_fd, &self->client);
+	if (r == 0 && options->review) {
+		const char *token = config->review_token_file;
+
+		if (!token && !config->review_certificate && access(POD_TOKEN, R_OK) == 0)
+			token = POD_TOKEN;
+		r = upstream_client_set_own(
+			self->client, token, config->review_certificate, config->review_key);
+	}
+	if (r == 0) {
+		r = -pthread_create(&self->thread, NULL, auth_ask_run, self);
+		self->started = r == 0;
+		if (r < 0)
+			(void)err_set(r, "starting the thread that asks the API server");
+	}
+	if (r < 0)
+		return r;
+	*ret_self = TAKE(self);
+	return 0;
+}
+
+void auth_self_reload(struct auth_self *self, const struct config *config)
+{
+	(void)pthread_mutex_lock(&self->lock);
+	self->grace_ns = config->serve.offline_grace_ns;
+	(void)pthread_mutex_unlock(&self->lock);
+}
+
+static void pending_free(struct auth_pending *pending)
+{
+	question_release(&pending->second);
+	free(pending);
+}
+
+void auth_self_free(struct auth_self **self)
+{
+	struct auth_self *s = TAKE(*self);
+	struct self_item *item;
+
+	if (!s)
+		return;
+	CHECK_OBJ(s, SELF_MAGIC);
+	if (s->started) {
+		(void)pthread_mutex_lock(&s->lock);
+		s->stop = true;
+		(void)pthread_mutex_unlock(&s->lock);
+		upstream_client_wake(s->client);
+		(void)pthread_join(s->thread, NULL);
+	}
+	upstream_client_free(&s->client);
+	for (struct auth_pending *p; (p = s->decided);) {
+		s->decided = p->next;
+		pending_free(p);
+	}
+	for (size_t place = 0; (item = hashtable_next(&s->table, &place));)
+		decision_entry_free(item->entry);
+	hashtable_release(&s->table);
+	(void)pthread_mutex_destroy(&s->lock);
+	s->magic = 0;
+	free(s);
+}
+
+/* Decides from what is kept, or makes REQUEST wait. Returns whether DECISION is set. The lock is
+ * held. */
+static bool self_look_up(struct auth_self *self, struct decision_entry *first,
+	struct auth_pending *pending, struct auth_decision *decision)
+{
+	uint64_t now = proc_monotonic_ns();
+
+	if (!first) {
+		*decision = (struct auth_decision){AUTH_UNAVAILABLE, "", "no memory for a decision"};
+		return true;
+	}
+	bool known = first->decided && now < first->until_ns;
+	bool silent = known ? first->answer == AUTH_UNAVAILABLE
+			    : self->silent || (first->asking && now - first->asked_ns >= SILENCE_NS);
+	const struct decision_entry *by = silent ? self_grace(self, first, pending, now) : NULL;
+	if (by) {
+		if (!known)
+			self_ask(self, first); /* the answer is for the next request */
+		(void)snprintf(pending->user, sizeof(pending->user), "%s", by->user);
+		*decision = (struct auth_decision){AUTH_ALLOWED, pending->user, ""};
+		auth_count(self->metrics, self->mode, AUTH_ALLOWED, "grace");
+		return true;
+	}
+	if (!known) {
+		self_enqueue(self, first, pending);
+		return false;
+	}
+	if (first->answer == AUTH_DENIED && pending->has_second) {
+		self_pass_on(self, first, pending);
+		return false;
+	}
+	/* Copied: the entry may be forgotten after the lock is given back. */
+	(void)snprintf(pending->user, sizeof(pending->user), "%s", first->user);
+	(void)snprintf(pending->reason, sizeof(pending->reason), "%s", first->reason);
+	*decision = (struct auth_decision){first->answer, pending->user, pending->reason};
+	auth_count(self->metrics, self->mode, first->answer, "cache");
+	return true;
+}
+
+void auth_self_decide(struct auth_self *self, struct exchange *x, const struct auth_attributes *a,
+	auth_decided_fn *fn, void *context, struct auth_pending **ret_pending)
+{
+	struct bytes authorization = exchange_header(x, "authorization");
+	struct auth_decision decision = {AUTH_UNAVAILABLE, "", "no memory for a decision"};
+	struct auth_pending *pending = calloc(1, sizeof(*pending));
+	struct question first = {.bytes = BUF_SECRET};
+
+	CHECK_OBJ(self, SELF_MAGIC);
+	*ret_pending = NULL;
+	/* The API server ignores a token behind a second blank. */
+	bool is_token = authorization.size > 7 && strncasecmp(authorization.data, "bearer ", 7) == 0 &&
+			((const char *)authorization.data)[7] != ' ';
+	bool review = x->peer->auth == CONFIG_AUTH_REVIEW, certificate = *x->peer->common_name;
+	bool known = is_token || (review && certificate);
+	if (review && auth_impersonates(x)) {
+		known = false;
+		decision = (struct auth_decision){
+			AUTH_DENIED, x->peer->common_name, AUTH_NO_IMPERSONATION};
+	} else if (!known)
+		decision = (struct auth_decision){AUTH_UNAUTHENTICATED, "",
+			x->peer->n_organizations || *x->peer->common_name
+				? "certificates are not recognized here; use a token"
+				: ""};
+	bool good = known && pending && question_make(&first, x, a, false);
+	if (good) {
+		*pending = (struct auth_pending){.self = self, .worker = x->worker, .fn = fn, .context = context,
+			.secrets = strcmp(a->resource, "secrets") == 0, .discovery = a->discovery, .second.bytes = BUF_SECRET};
+		pending->has_second = *a->name && question_make(&pending->second, x, a, true);
+		good = !*a->name || pending->has_second;
+	}
+	bool decided = true;
+	if (good) {
+		*ret_pending = pending; /* before the function can be called on this thread */
+		(void)pthread_mutex_lock(&self->lock);
+		struct decision_entry *entry = self_find(self, &first, pending->secrets);
+		if (entry && review && certificate && !entry->decided && !entry->asking)
+			(void)snprintf(
+				entry->user, sizeof(entry->user), "%s", x->peer->common_name);
+		decided = self_look_up(self, entry, pending, &decision);
+		(void)pthread_mutex_unlock(&self->lock);
+	}
+	if (!decided)
+		return;
+	*ret_pending = NULL;
+	question_release(&first);
+	fn(context, &decision);
+	if (pending)
+		pending_free(pending);
+}
+
+static void self_unlink(struct auth_pending **list, struct auth_pending *pending)
+{
+	while (*list && *list != pending)
+		list = &(*list)->next;
+	if (*list)
+		*list = pending->next;
+}
+
+void auth_self_cancel(struct auth_pending **pending)
+{
+	struct auth_pending *p = TAKE(*pending);
+
+	if (!p)
+		return;
+	(void)pthread_mutex_lock(&p->self->lock);
+	self_unlink(p->entry ? &p->entry->waiting : &p->self->decided, p);
+	(void)pthread_mutex_unlock(&p->self->lock);
+	pending_free(p);
+}
+
+void auth_self_deliver(struct auth_self *self, struct serve_worker *worker)
+{
+	CHECK_OBJ(self, SELF_MAGIC);
+	for (;;) {
+		struct auth_pending *p;
+
+		/* One at a time: a function may cancel another one. */
+		(void)pthread_mutex_lock(&self->lock);
+		for (p = self->decided; p && p->worker != worker;)
+			p = p->next;
+		if (p)
+			self_unlink(&self->decided, p);
+		(void)pthread_mutex_unlock(&self->lock);
+		if (!p)
+			return;
+		p->fn(p->context, &(struct auth_decision){p->answer, p->user, p->reason});
+		pending_free(p);
+	}
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The bytes of a question to the API server: a client's credentials and the review. */
+#ifndef SERVE_AUTH_QUESTION_H
+#define SERVE_AUTH_QUESTION_H
+
+#include "common/buf.h"
+#include "serve/auth.h"
+
+/* The attributes of a request to a resource, in their order. */
+enum question_part {
+	QUESTION_VERB, QUESTION_GROUP, QUESTION_VERSION, QUESTION_RESOURCE, QUESTION_SUBRESOURCE, QUESTION_NAMESPACE,
+	QUESTION_NAME, QUESTION_LABELS, QUESTION_FIELDS, QUESTION_PARTS
+};
+
+/* The bytes that tell one question from another: the header lines, then the review, which is the
+ * body of the request. Header lines end with a NUL each, and with an empty one. */
+struct question {
+	struct buf bytes;
+	size_t headers_size;
+	size_t client_size; /* the bytes up to here are the same in all questions about a client */
+	size_t parts[QUESTION_PARTS + 1]; /* where each part begins, and the end; all 0: no resource is asked for */
+	bool review; /* for our own account: the body is a SubjectAccessReview, or without its
+			subject if there is a token, which must be reviewed first */
+};
+
+/* Makes the question of X, with the attributes' name or without it. Returns whether there is memory
+ * and the headers are not too large; the caller releases QUESTION in any case. */
+bool question_make(struct question *question, const struct exchange *x,
+	const struct auth_attributes *a, bool with_name);
+void question_release(struct question *question);
+
+bool question_is_of_client(const struct question *question, const struct question *other);
+/* Returns whether a client that may do what ALLOWED asks can see by that all that ASKED asks for. Both read one resource, and
+ * ALLOWED is not narrower: without the namespace, the name, or a selector, or with the same. A list shows what a get shows, and
+ * a watch begins with a list; a get of every name gives no names. A name in ALLOWED (resourceNames) implies that name alone. */
+bool question_implies(const struct question *allowed, const struct question *asked);
+
+/* Returns whether a token must be reviewed before the question can be asked. */
+bool question_has_token(const struct question *question);
+/* Appends the TokenReview of the question's token. */
+void question_put_token_review(const struct question *question, struct buf *out);
+/* Reads the answer to it, and appends the SubjectAccessReview for the user that it names. USER
+ * becomes the user's name. Returns: AUTH_ALLOWED: the review can be asked; else the decision, with
+ * its REASON. */
+enum auth_answer question_read_token(const struct question *question, struct bytes text,
+	struct buf *out, char *user, char *reason, size_t size);
+
+/* Reads `status` of a SelfSubjectAccessReview. REASON becomes its reason, or why it can't be
+ * read. */
+enum auth_answer question_read_review(struct bytes text, char *reason, size_t size);
+
+#endif

@@ -1,0 +1,600 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/catalog.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "common/array.h"
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/log.h"
+#include "common/proc.h"
+#include "reader/kinf.h"
+#include "serve/lost.h"
+#include "store/ring/ring.h"
+#include "store/ring/wish.h"
+
+#define CATALOG_MAGIC   0x63617461u
+#define CATALOG_LOOK_MS 500 /* checkpoints, states */
+#define CATALOG_WISHED_MS 50 /* while a client waits for progress */
+#define CATALOG_WISH_NS   UINT64_C(250000000) /* from one wish for a feed to the next */
+#define CATALOG_WISHED_NS UINT64_C(4000000000) /* longer than a client waits */
+#define CATALOG_STATE_NS UINT64_C(1000000000)
+
+struct catalog {
+	uint32_t magic;
+	struct store *store;
+	struct kinf *kinf; /* for states */
+	struct kinf_snapshot *kinf_snapshot;
+	catalog_news_fn *news;
+	void *argument;
+	pthread_t thread;
+	bool thread_runs;
+	bool stop; /* atomic */
+	uint64_t wished_ns; /* atomic: when a wish was sent last */
+	pthread_rwlock_t lock; /* of all below, which only the feeder writes */
+	struct catalog_feed **feeds; /* by id */
+	size_t n, room;
+	struct lost lost;
+	bool ready;
+	char reason[200]; /* if it is not */
+	/* The feeder's own. */
+	struct snapshot *snapshot;
+	struct ring_reader *ring;
+	bool uuid_known;
+	uint8_t uuid[16];
+	uint64_t definitions;
+	uint64_t examined; /* the log, up to here */
+	uint64_t states_ns;
+	bool states_changed; /* `news` is to be called for it */
+	bool has_index;
+};
+
+/* ---- feeds ---- */
+
+void catalog_release(struct catalog_feed **feed)
+{
+	struct catalog_feed *f = TAKE(*feed);
+
+	if (!f || __atomic_sub_fetch(&f->references, 1, __ATOMIC_ACQ_REL) != 0)
+		return;
+	coverage_release(&f->coverage);
+	floor_release(&f->forwarded);
+	timeline_release(&f->timeline);
+	free(f->texts);
+	free(f);
+}
+
+enum {
+#define TEXT(member, key, identity) CATALOG_TEXT_##member,
+#include "store/journal/feed_definition.def"
+#undef TEXT
+	CATALOG_TEXTS
+};
+
+/* Copies DEFINITION with its texts. */
+static int catalog_copy_definition(
+	struct catalog_feed *feed, const struct feed_definition *definition)
+{
+	struct feed_definition *d = &feed->definition;
+	size_t size = 0;
+
+	*d = *definition;
+	const char **texts[CATALOG_TEXTS] = {
+#define TEXT(member, key, identity) &d->member,
+#include "store/journal/feed_definition.def"
+#undef TEXT
+	};
+	for (size_t i = 0; i < CATALOG_TEXTS; i++)
+		size += strlen(*texts[i]) + 1;
+	char *p = feed->texts = malloc(size);
+	if (!p)
+		return err_set(-ENOMEM, "feed '%s'", definition->name);
+	for (size_t i = 0; i < CATALOG_TEXTS; i++) {
+		size_t length = strlen(*texts[i]) + 1;
+
+		memcpy(p, *texts[i], length);
+		*texts[i] = p;
+		p += length;
+	}
+	return 0;
+}
+
+static struct catalog_feed *catalog_by_id(const struct catalog *c, uint32_t id)
+{
+	size_t i = ARRAY_PLACE(c->feeds, c->n, ->id, id);
+
+	return i < c->n && c->feeds[i]->id == id ? c->feeds[i] : NULL;
+}
+
+/* Adds a feed that is new. Ids only grow. */
+static int catalog_take_definition(void *argument, const struct feed_definition *definition,
+	const struct feed_checkpoint *checkpoint)
+{
+	struct catalog *c = argument;
+
+	if (catalog_by_id(c, definition->id) || checkpoint->phase == FEED_REMOVED)
+		return 0;
+	struct catalog_feed *feed = calloc(1, sizeof(*feed));
+	if (!feed)
+		return err_set(-ENOMEM, "feed '%s'", definition->name);
+	feed->references = 1;
+	floor_init(&feed->forwarded);
+	feed->id = definition->id;
+	feed->age_seconds = -1;
+	feed->timeline.lost = lost_newest(&c->lost, definition);
+	timeline_begin(&feed->timeline, checkpoint);
+	int r = catalog_copy_definition(feed, definition);
+	if (r == 0)
+		r = coverage_init(&feed->coverage, &feed->definition);
+	if (r == 0)
+		r = ARRAY_ADD(c->feeds, c->n, c->room, feed, "the list of feeds");
+	if (r < 0)
+		catalog_release(&feed);
+	return r;
+}
+
+/* Drops the feed at I; its watches end. */
+static void catalog_drop(struct catalog *c, size_t i)
+{
+	struct catalog_feed *feed = c->feeds[i];
+
+	__atomic_store_n(&feed->gone, true, __ATOMIC_RELEASE);
+	(void)__atomic_add_fetch(&feed->news, 1, __ATOMIC_ACQ_REL);
+	memmove(&c->feeds[i], &c->feeds[i + 1], (--c->n - i) * sizeof(*c->feeds));
+	catalog_release(&feed);
+}
+
+static void catalog_drop_all(struct catalog *c, bool remember)
+{
+	while (c->n) {
+		const struct catalog_feed *feed = c->feeds[c->n - 1];
+
+		if (remember && !feed->timeline.opaque && feed->timeline.newest)
+			lost_remember(&c->lost, &feed->definition, feed->timeline.newest);
+		catalog_drop(c, c->n - 1);
+	}
+	c->definitions = 0;
+}
+
+/* ---- following the journal ---- */
+
+/* Steps on. A record that can't be read is passed over. It may be of any feed, so the watches of all feeds begin again. */
+static int catalog_next(struct catalog *c, struct journal_walk *log, struct record *ret_record)
+{
+	int r;
+
+	while ((r = journal_walk_next(log, ret_record)) == ERR_CORRUPT) {
+		r = snapshot_result(c->snapshot, r);
+		if (r != ERR_CORRUPT)
+			return r;
+		LOG(serve_log_damaged, .error = err_text(r));
+		err_forget();
+		r = journal_walk_pass(log, c->examined, snapshot_last(c->snapshot) + 1, &c->examined);
+		if (r < 0)
+			return r;
+		snapshot_report(c->snapshot, 0, c->examined);
+		for (size_t i = 0; i < c->n; i++)
+			timeline_break(&c->feeds[i]->timeline);
+		if (r == END)
+			return END;
+	}
+	return r;
+}
+
+/* Reads the log on. The feeds' timelines are then ahead of what is visible until they are
+ * settled. */
+static int catalog_read_log(struct catalog *c)
+{
+	CLEANUP(journal_walk_close) struct journal_walk *log = NULL;
+	struct record record;
+	int r = snapshot_open_walk(c->snapshot, c->examined + 1, &log);
+
+	while (r == 0 && (r = catalog_next(c, log, &record)) == FOUND) {
+		struct catalog_feed *feed = catalog_by_id(c, record.feed);
+
+		if (feed)
+			r = timeline_add(&feed->timeline, &record);
+		if (r == 0)
+			c->examined = record.seq;
+	}
+	return r == END ? 0 : r;
+}
+
+struct catalog_settling {
+	struct catalog *catalog;
+	uint64_t end;
+	bool any;
+};
+
+static int catalog_settle_one(void *argument, const struct feed_definition *definition,
+	const struct feed_checkpoint *checkpoint)
+{
+	struct catalog_settling *settling = argument;
+	struct catalog_feed *feed = catalog_by_id(settling->catalog, definition->id);
+
+	if (!feed || checkpoint->phase == FEED_REMOVED)
+		return 0;
+	feed->settled = true;
+	struct timeline *t = &feed->timeline;
+	timeline_rv newest = t->newest;
+	bool was_listed = t->visible != 0;
+
+	timeline_settle(t, checkpoint, settling->end);
+	uint64_t shown = t->n > t->first ? t->entries[t->n - 1].seq : t->gone;
+	if (newest != t->newest || shown != feed->shown || was_listed != (t->visible != 0)) {
+		(void)__atomic_add_fetch(&feed->news, 1, __ATOMIC_ACQ_REL);
+		settling->any = true;
+	}
+	feed->shown = shown;
+	return 0;
+}
+
+/* Settles all feeds, and drops those that the journal does not have any more. */
+static int catalog_settle(struct catalog *c, struct catalog_settling *settling)
+{
+	for (size_t i = 0; i < c->n; i++)
+		c->feeds[i]->settled = false;
+	int r = journal_each_feed(
+		snapshot_journal(c->snapshot), snapshot_journal_txn(c->snapshot), catalog_settle_one, settling);
+
+	for (size_t i = c->n; r == 0 && i-- > 0;)
+		if (!c->feeds[i]->settled)
+			catalog_drop(c, i);
+	return r;
+}
+
+/* Brings the catalog up to the snapshot, under the lock. */
+static int catalog_take(struct catalog *c, bool *ret_any)
+{
+	struct journal *journal = snapshot_journal(c->snapshot);
+	struct txn *txn = snapshot_journal_txn(c->snapshot);
+	struct journal_meta meta;
+	uint64_t hash, horizon;
+	size_t before = c->n;
+
+	if (c->uuid_known && memcmp(c->uuid, snapshot_uuid(c->snapshot), sizeof(c->uuid)) != 0) {
+		catalog_drop_all(c, true);
+		c->examined = 0;
+		*ret_any = true;
+	}
+	memcpy(c->uuid, snapshot_uuid(c->snapshot), sizeof(c->uuid));
+	c->uuid_known = true;
+	int r = journal_meta(journal, txn, &meta);
+	if (r < 0)
+		return r;
+	horizon = meta.horizon;
+	if (c->examined < horizon) { /* the first time, or trimmed before we have read it */
+		catalog_drop_all(c, false);
+		c->examined = horizon;
+	}
+	r = journal_definitions_hash(txn, &hash);
+	if (r == 0 && hash != c->definitions) {
+		r = journal_each_feed(journal, txn, catalog_take_definition, c);
+		if (r == 0)
+			c->definitions = hash;
+	}
+	if (r == 0)
+		r = catalog_read_log(c);
+	struct catalog_settling settling = {c, meta.next_seq - 1, false};
+	if (r == 0)
+		r = catalog_settle(c, &settling);
+	*ret_any |= settling.any || before != c->n;
+	return r;
+}
+
+static int catalog_take_state(void *argument, const struct kinf_feed_info *info)
+{
+	struct catalog *c = argument;
+	struct catalog_feed *feed = catalog_by_id(c, info->feed);
+
+	if (feed) {
+		bool was_live = strcmp(feed->state, "live") == 0;
+
+		if (was_live != (strcmp(info->state, "live") == 0)) {
+			/* Watches of leaves report it. */
+			(void)__atomic_add_fetch(&feed->states, 1, __ATOMIC_ACQ_REL);
+			(void)__atomic_add_fetch(&feed->news, 1, __ATOMIC_ACQ_REL);
+			c->states_changed = true;
+		}
+		feed->age_seconds = info->last_contact_seconds;
+		memcpy(feed->state, info->state, sizeof(feed->state));
+		memcpy(feed->why, info->last_error, sizeof(feed->why));
+	}
+	return 0;
+}
+
+/* Reads the states of feeds once a second: whether the reflector lives, and what it last heard. */
+static void catalog_take_states(struct catalog *c)
+{
+	uint64_t now = proc_monotonic_ns();
+	int r = 0;
+
+	if (c->states_ns && now - c->states_ns < CATALOG_STATE_NS)
+		return;
+	c->states_ns = now;
+	if (!c->kinf_snapshot)
+		r = kinf_snapshot_open(c->kinf, &c->kinf_snapshot);
+	else
+		r = kinf_snapshot_renew(c->kinf_snapshot);
+	c->has_index = r == 0;
+	if (r == 0) {
+		pthread_rwlock_wrlock(&c->lock);
+		(void)kinf_feed_status(c->kinf_snapshot, NULL, catalog_take_state, c);
+		pthread_rwlock_unlock(&c->lock);
+		(void)kinf_snapshot_reset(c->kinf_snapshot);
+	}
+}
+
+/* Sets whether the catalog is ready. R: the result of reading the journal. */
+static void catalog_set_ready(struct catalog *c, int r)
+{
+	c->ready = r == 0 && c->has_index;
+	if (r == AGAIN || (r == 0 && !c->has_index))
+		(void)snprintf(c->reason, sizeof(c->reason), "the index is being built");
+	else if (r < 0)
+		(void)snprintf(c->reason, sizeof(c->reason), "%.190s", err_text(r));
+}
+
+static bool catalog_refresh(struct catalog *c)
+{
+	bool any = false;
+	int r = c->snapshot ? snapshot_renew_log(c->snapshot)
+			    : snapshot_open_log(c->store, &c->snapshot);
+	bool held = r == 0;
+
+	pthread_rwlock_wrlock(&c->lock);
+	if (r == 0)
+		r = catalog_take(c, &any);
+	if (r < 0 && c->ready)
+		LOG(serve_catalog_failed, .error = err_text(r));
+	catalog_set_ready(c, r);
+	pthread_rwlock_unlock(&c->lock);
+	err_forget();
+	if (held) {
+		r = snapshot_reset(c->snapshot);
+		err_ignore(r < 0 ? r : 0, "a copy that expires is read again");
+	}
+	return any;
+}
+
+/* Sleeps until the ring says that something was committed. */
+static void catalog_wait(struct catalog *c)
+{
+	struct home *home = store_home(c->store);
+	int runtime = home_runtime_fd(home);
+	int r;
+
+	if (c->ring && ring_is_replaced(c->ring))
+		ring_detach(&c->ring);
+	if (!c->ring && runtime >= 0) {
+		r = ring_attach(runtime, "delta.ring", &c->ring);
+		if (r == 0)
+			return; /* what came before is read first */
+		err_ignore(r, "no reflector has run here: the feeder reads the journal every 50 ms");
+		c->ring = NULL;
+		err_ignore(home_reopen(home), "the store that is open goes on being read");
+	}
+	if (!c->ring) {
+		const struct timespec pause = {.tv_nsec = 50000000};
+		(void)nanosleep(&pause, NULL); /* a signal may end it early */
+		return;
+	}
+	uint64_t wished_ns = __atomic_load_n(&c->wished_ns, __ATOMIC_RELAXED);
+	bool wished = wished_ns && proc_monotonic_ns() - wished_ns < CATALOG_WISHED_NS;
+	if (ring_wait(c->ring, wished ? CATALOG_WISHED_MS : CATALOG_LOOK_MS) == GONE)
+		ring_detach(&c->ring);
+}
+
+static void *catalog_run(void *argument)
+{
+	struct catalog *c = argument;
+
+	while (!__atomic_load_n(&c->stop, __ATOMIC_ACQUIRE)) {
+		struct ring_entry entry;
+		uint64_t seq;
+
+		/* The entries only wake the feeder; it reads the records from the log. */
+		if (c->ring && ring_next(c->ring, &entry) != AGAIN)
+			(void)ring_to_tail(c->ring, &seq);
+		bool any = catalog_refresh(c);
+		c->states_changed = false;
+		catalog_take_states(c);
+		if (any || c->states_changed)
+			c->news(c->argument);
+		catalog_wait(c);
+	}
+	return NULL;
+}
+
+/* ---- the interface ---- */
+
+int catalog_open(
+	const char *directory, catalog_news_fn *news, void *argument, struct catalog **ret_catalog)
+{
+	CLEANUP(catalog_close) struct catalog *c = calloc(1, sizeof(*c));
+	const struct store_options options = {.check = true};
+	pthread_rwlockattr_t attributes;
+
+	if (!c)
+		return err_set(-ENOMEM, "the feeds to serve");
+	*c = (struct catalog){.magic = CATALOG_MAGIC, .news = news, .argument = argument,
+		.reason = "the feeds were not read yet"};
+	/* Readers that prefer each other would starve the feeder. */
+	pthread_rwlockattr_init(&attributes);
+	pthread_rwlockattr_setkind_np(&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+	pthread_rwlock_init(&c->lock, &attributes);
+	pthread_rwlockattr_destroy(&attributes);
+	int r = store_open(directory, &options, &c->store);
+	if (r < 0)
+		return r;
+	r = kinf_open(directory, &c->kinf);
+	if (r < 0)
+		return err_say(r, "%s", kinf_error(c->kinf));
+	(void)catalog_refresh(c); /* the first answers find the feeds that there are */
+	catalog_take_states(c);
+	(void)catalog_refresh(c);
+	r = pthread_create(&c->thread, NULL, catalog_run, c);
+	if (r != 0)
+		return err_set(-r, "the thread that follows the journal");
+	c->thread_runs = true;
+	*ret_catalog = TAKE(c);
+	return 0;
+}
+
+void catalog_close(struct catalog **catalog)
+{
+	struct catalog *c = TAKE(*catalog);
+
+	if (!c)
+		return;
+	CHECK_OBJ(c, CATALOG_MAGIC);
+	__atomic_store_n(&c->stop, true, __ATOMIC_RELEASE);
+	if (c->thread_runs)
+		pthread_join(c->thread, NULL);
+	catalog_drop_all(c, false);
+	free(c->feeds);
+	lost_release(&c->lost);
+	ring_detach(&c->ring);
+	snapshot_close(&c->snapshot);
+	kinf_snapshot_close(&c->kinf_snapshot);
+	kinf_close(&c->kinf);
+	store_close(&c->store);
+	pthread_rwlock_destroy(&c->lock);
+	c->magic = 0;
+	free(c);
+}
+
+struct store *catalog_store(struct catalog *catalog)
+{
+	CHECK_OBJ(catalog, CATALOG_MAGIC);
+	return catalog->store;
+}
+
+struct kinf *catalog_kinf(struct catalog *catalog)
+{
+	return catalog->kinf;
+}
+
+void catalog_lock(struct catalog *catalog)
+{
+	CHECK_OBJ(catalog, CATALOG_MAGIC);
+	pthread_rwlock_rdlock(&catalog->lock);
+}
+
+void catalog_unlock(struct catalog *catalog)
+{
+	pthread_rwlock_unlock(&catalog->lock);
+}
+
+bool catalog_is_ready(struct catalog *catalog, char reason[200])
+{
+	catalog_lock(catalog);
+	bool ready = catalog->ready;
+	if (!ready)
+		memcpy(reason, catalog->reason, 200);
+	catalog_unlock(catalog);
+	return ready;
+}
+
+bool catalog_is_empty(struct catalog *catalog)
+{
+	catalog_lock(catalog);
+	bool empty = !catalog->n;
+	catalog_unlock(catalog);
+	return empty;
+}
+
+bool catalog_are_listed(struct catalog *catalog, char reason[200])
+{
+	catalog_lock(catalog);
+
+	bool listed = catalog->n != 0;
+
+	if (!listed)
+		(void)snprintf(reason, 200, "nothing is watched yet; 'kinf status' may say why");
+	for (size_t i = 0; i < catalog->n && listed; i++) {
+		listed = catalog->feeds[i]->timeline.visible != 0;
+		if (!listed)
+			(void)snprintf(reason, 200, "%.100s is not listed",
+				catalog->feeds[i]->definition.name);
+	}
+	catalog_unlock(catalog);
+	return listed;
+}
+
+int catalog_find(struct catalog *catalog, const struct coverage_request *request,
+	struct catalog_feed **ret_feed, enum coverage_answer *ret_answer, bool *ret_known)
+{
+	struct catalog_feed *best = NULL;
+	enum coverage_answer best_answer = COVERAGE_NONE;
+
+	*ret_known = false;
+	catalog_lock(catalog);
+	for (size_t i = 0; i < catalog->n; i++) {
+		struct catalog_feed *feed = catalog->feeds[i];
+
+		if (!coverage_is_resource(&feed->coverage, request->group, request->version,
+			    request->resource))
+			continue;
+		*ret_known = true;
+		enum coverage_answer answer = coverage_check(&feed->coverage, request);
+		if (answer == COVERAGE_NONE)
+			continue;
+		if (!best || answer > best_answer ||
+			(answer == best_answer && feed->timeline.visible &&
+				!best->timeline.visible)) {
+			best = feed;
+			best_answer = answer;
+		}
+	}
+	if (best)
+		(void)__atomic_add_fetch(&best->references, 1, __ATOMIC_ACQ_REL);
+	catalog_unlock(catalog);
+	*ret_feed = best;
+	*ret_answer = best_answer;
+	return best ? FOUND : NOT_FOUND;
+}
+
+int catalog_each(struct catalog *catalog, catalog_feed_fn *fn, void *argument)
+{
+	int r = 0;
+
+	catalog_lock(catalog);
+	for (size_t i = 0; r == 0 && i < catalog->n; i++)
+		r = fn(argument, catalog->feeds[i]);
+	catalog_unlock(catalog);
+	return r;
+}
+
+void catalog_wish(struct catalog *catalog, struct catalog_feed *feed, uint64_t rv)
+{
+	uint64_t now = proc_monotonic_ns();
+	uint64_t last = __atomic_load_n(&feed->wished_ns, __ATOMIC_RELAXED);
+	struct wish wish = {.feed = feed->id, .rv = rv};
+
+	/* The reflector asks for the smallest. */
+	if (last && now - last < CATALOG_WISH_NS && rv >= __atomic_load_n(&feed->wished, __ATOMIC_RELAXED))
+		return;
+	__atomic_store_n(&feed->wished_ns, now, __ATOMIC_RELAXED);
+	__atomic_store_n(&feed->wished, rv, __ATOMIC_RELAXED);
+	__atomic_store_n(&catalog->wished_ns, now, __ATOMIC_RELAXED);
+	catalog_lock(catalog);
+	memcpy(wish.journal, catalog->uuid, sizeof(wish.journal));
+	if (!__atomic_load_n(&feed->gone, __ATOMIC_ACQUIRE))
+		wish_send(store_home(catalog->store), &wish);
+	catalog_unlock(catalog);
+}
+
+void catalog_raise_floor(struct catalog_feed *feed, uint64_t seq)
+{
+	uint64_t floor = __atomic_load_n(&feed->floor, __ATOMIC_RELAXED);
+
+	while (floor < seq && !__atomic_compare_exchange_n(&feed->floor, &floor, seq, true,
+				      __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}

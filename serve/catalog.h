@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The feeds as the whole process sees them: their definitions, timelines and states. A thread of
+ * its own, the feeder, keeps them: it follows the journal, woken by the delta ring, reads the
+ * checkpoints every 500 ms, every 50 ms while a client waits (a bookmark does not wake it), and calls `news` after a change.
+ *
+ *	catalog_open(directory, news, argument, &catalog);
+ *	catalog_find(catalog, &request, &feed, &answer)     a reference to the feed that can answer
+ *	catalog_lock(catalog); timeline_seek(&feed->timeline, ...); catalog_unlock(catalog);
+ *	catalog_release(&feed);
+ *
+ * Only catalog.c depends on how the journal reports changes; the others read timelines, snapshots
+ * and records by seq.
+ */
+#ifndef SERVE_CATALOG_H
+#define SERVE_CATALOG_H
+
+#include "serve/coverage.h"
+#include "serve/floor.h"
+#include "serve/timeline.h"
+#include "store/read/snapshot.h"
+
+struct catalog;
+
+/* A feed of one journal. Its timeline, age and state are read under catalog_lock(). */
+struct catalog_feed {
+	unsigned references;  /* atomic */
+	uint32_t id;
+	struct feed_definition definition; /* constant, and so is the coverage */
+	char *texts;
+	struct coverage coverage;
+	struct timeline timeline;
+	uint64_t shown;       /* the feeder's: the newest entry that is visible */
+	bool settled;         /* the feeder's: the journal has the feed */
+	bool gone;     /* removed, or its journal was replaced: its watches end */
+	uint64_t news;   /* counts changes of its timeline, and of whether it is live */
+	uint64_t states; /* counts the latter */
+	uint64_t floor;  /* the newest seq that a client was shown: no answer is older */
+	uint64_t wished_ns, wished; /* atomic: the newest wish for progress, and its RV */
+	struct floor forwarded; /* what went through to the API server, with a lock of its own */
+	double age_seconds;   /* since the last contact; negative: unknown */
+	char state[16];       /* as `kinf status` shows it */
+	char why[240];        /* if it is not live; "" if not known */
+};
+
+typedef void catalog_news_fn(void *argument);
+
+/* NEWS is called on the feeder's thread. */
+int catalog_open(
+	const char *directory, catalog_news_fn *news, void *argument, struct catalog **ret_catalog);
+void catalog_close(struct catalog **catalog);
+
+struct store *catalog_store(struct catalog *catalog);
+/* Any thread may take snapshots of it. */
+struct kinf *catalog_kinf(struct catalog *catalog);
+
+/* Returns whether the store has an index and the feeder has read the feeds; else REASON says why
+ * not. */
+bool catalog_is_ready(struct catalog *catalog, char reason[200]);
+
+/* Returns whether no feed is known yet, so that nothing can be said about what is served. */
+bool catalog_is_empty(struct catalog *catalog);
+/* Returns whether each feed was listed; else REASON names one that was not. */
+bool catalog_are_listed(struct catalog *catalog, char reason[200]);
+
+void catalog_lock(struct catalog *catalog); /* shared */
+void catalog_unlock(struct catalog *catalog);
+
+/* Finds the feed that answers REQUEST: one that was listed before one that was not, then the
+ * oldest. Returns: FOUND; NOT_FOUND: no feed covers it, and RET_KNOWN says whether one is of its
+ * resource. */
+int catalog_find(struct catalog *catalog, const struct coverage_request *request,
+	struct catalog_feed **ret_feed, enum coverage_answer *ret_answer, bool *ret_known);
+void catalog_release(struct catalog_feed **feed);
+
+/* Calls FN for each feed, under catalog_lock(), in the order of their ids, until it returns
+ * non-zero. */
+typedef int catalog_feed_fn(void *argument, struct catalog_feed *feed);
+int catalog_each(struct catalog *catalog, catalog_feed_fn *fn, void *argument);
+
+/* A client waits for RV, to which FEED has not come: asks the reflector to find out how far the feed is, and looks
+ * at checkpoints more often for a while. */
+void catalog_wish(struct catalog *catalog, struct catalog_feed *feed, uint64_t rv);
+
+/* Raises the floor of FEED: a client has seen the state as of SEQ. */
+void catalog_raise_floor(struct catalog_feed *feed, uint64_t seq);
+
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/floor.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void floor_init(struct floor *floor)
+{
+	(void)pthread_mutex_init(&floor->lock, NULL);
+}
+
+void floor_release(struct floor *floor)
+{
+	for (size_t i = 0; i < floor->n_keys; i++)
+		free(floor->keys[i].key);
+	(void)pthread_mutex_destroy(&floor->lock);
+}
+
+static void floor_set_any(struct floor *floor)
+{
+	__atomic_store_n(&floor->any,
+		floor->written || floor->read || floor->n_keys || floor->all_ns, __ATOMIC_RELEASE);
+}
+
+bool floor_is_clear(const struct floor *floor)
+{
+	return !__atomic_load_n(&floor->any, __ATOMIC_ACQUIRE);
+}
+
+void floor_raise(struct floor *floor, const char *rv, bool written, uint64_t now_ns)
+{
+	timeline_rv *place = written ? &floor->written : &floor->read, number;
+	uint64_t *until_ns = written ? &floor->written_until_ns : &floor->read_until_ns;
+
+	if (!timeline_rv_parse(bytes_str(rv), &number))
+		return;
+	(void)pthread_mutex_lock(&floor->lock);
+	if (*place < number) {
+		*place = number;
+		*until_ns = now_ns + FLOOR_RV_NS;
+	}
+	floor_set_any(floor);
+	(void)pthread_mutex_unlock(&floor->lock);
+}
+
+static void floor_drop_key(struct floor *floor, size_t i)
+{
+	free(floor->keys[i].key);
+	floor->keys[i] = floor->keys[--floor->n_keys];
+}
+
+void floor_touch(struct floor *floor, const char *key, uint64_t before, bool deleted, timeline_rv last,
+	uint64_t now_ns)
+{
+	uint64_t until = now_ns + FLOOR_KEY_NS;
+	char *copy = *key ? strdup(key) : NULL;
+
+	(void)pthread_mutex_lock(&floor->lock);
+	for (size_t i = 0; copy && i < floor->n_keys; i++)
+		if (strcmp(floor->keys[i].key, copy) == 0)
+			floor_drop_key(floor, i--);
+	if (copy && floor->n_keys < FLOOR_KEYS_MAX) {
+		floor->keys[floor->n_keys++] = (struct floor_key){copy, before, deleted, last, until};
+	} else {
+		floor->all_ns = until;
+		free(copy);
+	}
+	floor_set_any(floor);
+	(void)pthread_mutex_unlock(&floor->lock);
+}
+
+void floor_view(
+	struct floor *floor, uint64_t now, bool live, struct floor_view *ret_view)
+{
+	(void)pthread_mutex_lock(&floor->lock);
+	if (live && now >= floor->written_until_ns)
+		floor->written = 0;
+	if (live && now >= floor->read_until_ns)
+		floor->read = 0;
+	for (size_t i = 0; i < floor->n_keys; i++)
+		if (now >= floor->keys[i].until_ns)
+			floor_drop_key(floor, i--);
+	if (now >= floor->all_ns)
+		floor->all_ns = 0;
+	floor_set_any(floor);
+	*ret_view = (struct floor_view){
+		.written = floor->written, .read = floor->read, .all = floor->all_ns != 0};
+	for (size_t i = 0; i < floor->n_keys; i++) {
+		struct floor_key *copy = &ret_view->keys[ret_view->n_keys];
+
+		*copy = floor->keys[i];
+		copy->key = strdup(copy->key);
+		ret_view->n_keys += copy->key != NULL;
+		ret_view->all |= !copy->key;
+	}
+	(void)pthread_mutex_unlock(&floor->lock);
+}
+
+void floor_view_release(struct floor_view *view)
+{
+	for (size_t i = 0; i < view->n_keys; i++)
+		free(view->keys[i].key);
+	view->n_keys = 0;
+}
+
+void floor_seen(struct floor *floor, const struct floor_view *view)
+{
+	(void)pthread_mutex_lock(&floor->lock);
+	if (floor->written == view->written)
+		floor->written = 0;
+	if (floor->read == view->read)
+		floor->read = 0;
+	for (size_t k = 0; k < view->n_keys; k++)
+		for (size_t i = 0; i < floor->n_keys; i++)
+			if (floor->keys[i].until_ns == view->keys[k].until_ns &&
+				strcmp(floor->keys[i].key, view->keys[k].key) == 0)
+				floor_drop_key(floor, i--);
+	floor_set_any(floor);
+	(void)pthread_mutex_unlock(&floor->lock);
+}

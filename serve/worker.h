@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A worker: one thread with an epoll loop and its own connections. A connection stays with its
+ * worker. Everything here but serve_worker_wake() is called on the worker's thread only.
+ */
+#ifndef SERVE_WORKER_H
+#define SERVE_WORKER_H
+
+#include <stdint.h>
+
+#include "common/agenda.h"
+
+struct serve_worker;
+struct upstream_links;
+
+/* The number of a worker, from 0 to serve_workers() - 1. */
+unsigned serve_worker_number(const struct serve_worker *worker);
+
+/* Returns what answer_worker_open() has set for this worker. */
+struct answer_worker *serve_worker_answers(const struct serve_worker *worker);
+
+/* Returns the worker's connections to the API server; NULL with `forward: off`. */
+struct upstream_links *serve_worker_links(const struct serve_worker *worker);
+
+/* Makes the worker call answer_worker_woken() soon. From any thread; async-signal-safe. Several
+ * calls before the worker wakes are one. */
+void serve_worker_wake(struct serve_worker *worker);
+
+/* Returns the bytes of whole answers (exchange_send()) whose streams have not ended. */
+size_t serve_worker_held(const struct serve_worker *worker);
+
+/* Notes that some SIZE bytes were freed between memory that stays. They go back to the system soon (serve_trim()). */
+void serve_worker_freed(struct serve_worker *worker, size_t size);
+
+/* Returns CLOCK_MONOTONIC as of the beginning of this turn of the loop. */
+uint64_t serve_worker_now_ns(const struct serve_worker *worker);
+
+/*
+ * Timers. The owner embeds the struct:
+ *
+ *	r = serve_timer_init(worker, &watch->deadline, watch_expired, watch);	the only call that can fail
+ *	serve_timer_set(&watch->deadline, now + 5 * SECOND);	again at any time
+ *	serve_timer_set(&watch->deadline, UINT64_MAX);		off
+ *	serve_timer_release(&watch->deadline);			accepts zeroes
+ *
+ * FN is called once for each time set, on the worker's thread, within some milliseconds after it;
+ * it may set or release any timer, its own also.
+ */
+struct serve_timer {
+	struct agenda_item item;
+	struct serve_worker *worker;
+	void (*fn)(void *context);
+	void *context;
+};
+int serve_timer_init(struct serve_worker *worker, struct serve_timer *timer,
+	void (*fn)(void *context), void *context);
+void serve_timer_set(struct serve_timer *timer, uint64_t monotonic_ns);
+void serve_timer_release(struct serve_timer *timer);
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The worker as the transport sees it: its loop (loop.c) and its connections (wire/). */
+#ifndef SERVE_WORKER_INTERNAL_H
+#define SERVE_WORKER_INTERNAL_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "common/buf.h"
+#include "serve/exchange.h"
+#include "serve/worker.h"
+
+struct answer;
+struct auth;
+struct http_connection;
+struct listener;
+struct metrics;
+struct upstream_links;
+
+/* One for all workers. */
+struct worker_shared {
+	struct metrics *metrics;
+	struct answer *answer;
+	struct auth *auth;
+	bool forward;     /* requests may go to the API server: bodies are passed on as they come */
+	int runtime_fd;   /* the runtime directory, for the file `upstream` */
+	bool stopping;    /* atomic; /readyz fails */
+	int failed;       /* atomic: the error of a worker's start, which ends the process */
+	/* Answers a request of LISTENER. */
+	void (*ask)(
+		struct serve_worker *worker, const struct listener *listener, struct exchange *x);
+};
+
+#define SERVE_WORKER_MAGIC 0x776f726bu
+
+/* A socket that the main thread has accepted. */
+struct worker_arrival {
+	const struct listener *listener;
+	int fd;
+};
+
+struct serve_worker {
+	uint32_t magic;
+	unsigned number;
+	struct worker_shared *shared;
+	struct answer_worker *answers;
+	struct upstream_links *links; /* NULL: nothing is forwarded */
+	pthread_t thread;
+	bool started;
+	int epoll, wake_fd;
+	uint64_t now_ns;
+	struct agenda agenda;
+	struct http_connection *connections;
+	struct http_connection *ready_first, **ready_last;
+	struct http_connection *shakes_first, *shakes_last; /* wait for a place for their handshake */
+	unsigned n_shakes; /* places that are taken */
+	uint8_t *input;    /* 64 KiB for reads */
+	struct buf output; /* 64 KiB and a little for what a protocol makes */
+	size_t held; /* bytes of whole answers */
+	size_t heads; /* bytes of the heads of all streams */
+	bool draining, ended;
+	uint64_t end_ns; /* when what still runs is cut */
+
+	/* Shared with the main thread. */
+	pthread_mutex_t lock;
+	struct worker_arrival *arrivals;
+	size_t n_arrivals, arrivals_room;
+	bool stop_asked;
+	size_t n_connections; /* atomic */
+	uint64_t freed;       /* atomic: bytes that were freed so far */
+	uint64_t turn_ns;     /* atomic: monotonic, since when this turn lasts; 0: it sleeps */
+};
+
+int serve_worker_init(struct serve_worker *worker, struct worker_shared *shared, unsigned number);
+void serve_worker_release(struct serve_worker *worker);
+
+#endif
