@@ -44,8 +44,9 @@ int backup_require_room(const char *path, uint64_t bytes)
 	if (statvfs(path, &disk) < 0)
 		return err_set(-errno, "'%s'", path);
 	uint64_t room = (uint64_t)disk.f_bavail * disk.f_frsize;
-	(void)fprintf(stderr, "note: this takes about %" PRIu64 " MiB of disk space in '%s', and %" PRIu64
-			      " MiB are free\n",
+	(void)fprintf(stderr,
+		"note: this takes about %" PRIu64 " MiB of disk space in '%s', and %" PRIu64
+		" MiB are free\n",
 		(bytes >> 20) + 1, path, room >> 20);
 	return room >= bytes ? 0 : err_say(-ENOSPC, "there is not enough room in '%s'", path);
 }
@@ -53,8 +54,8 @@ int backup_require_room(const char *path, uint64_t bytes)
 int backup_open_snapshot(struct kinf *kinf, struct kinf_snapshot **ret_snapshot)
 {
 	if (kinf->is_damaged)
-		return err_say(ERR_CORRUPT,
-			"a damaged copy can't be copied again: 'kinf export' writes the objects that can be read");
+		return err_say(ERR_CORRUPT, "a damaged copy can't be copied again: 'kinf export' "
+					    "writes the objects that can be read");
 	int r = kinf_snapshot_open(kinf, ret_snapshot);
 	return r == 0 ? 0 : err_say(r < 0 ? r : -EAGAIN, "%s", kinf_error(kinf));
 }
@@ -63,18 +64,23 @@ int backup_open_snapshot(struct kinf *kinf, struct kinf_snapshot **ret_snapshot)
 static int backup_choose_scratch(char path[PATH_MAX])
 {
 	const char *given = getenv("TMPDIR");
-	int n = snprintf(path, PATH_MAX, "%s/kinf-backup-%u", given && *given ? given : "/var/tmp", (unsigned)geteuid());
+	int n = snprintf(path, PATH_MAX, "%s/kinf-backup-%u", given && *given ? given : "/var/tmp",
+		(unsigned)geteuid());
 
-	return n < PATH_MAX ? 0 : err_say(-ENAMETOOLONG, "$TMPDIR has %zu bytes: a path has at most %d", strlen(given), PATH_MAX - 1);
+	return n < PATH_MAX ? 0
+			    : err_say(-ENAMETOOLONG, "$TMPDIR has %zu bytes: a path has at most %d",
+				      strlen(given), PATH_MAX - 1);
 }
 
-/* Writes the store NAME of the partial directory as a tar: to OUT, or if that is -1 to FILE there. */
+/* Writes the store NAME of the partial directory as a tar: to OUT, or if that is -1 to FILE
+ * there. */
 static int backup_write_tar(struct backup *backup, const char *name, int out, const char *file)
 {
 	AUTO_FD int store = openat(backup->partial.fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	AUTO_FD int made = out >= 0 ? -1
-				    : openat(backup->partial.fd, file,
-					      O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	AUTO_FD int made =
+		out >= 0 ? -1
+			 : openat(backup->partial.fd, file,
+				   O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 
 	if (store < 0 || (out < 0 && made < 0))
 		return err_set(-errno, "making the backup");
@@ -96,7 +102,8 @@ static int backup_make(struct backup *backup, struct kinf_snapshot *snapshot, co
 
 	int r = is_stdout ? backup_choose_scratch(scratch) : 0;
 	if (r == 0)
-		r = partial_begin(&backup->partial, is_stdout ? scratch : target, is_directory ? PARTIAL_DIRECTORY : PARTIAL_FILE);
+		r = partial_begin(&backup->partial, is_stdout ? scratch : target,
+			is_directory ? PARTIAL_DIRECTORY : PARTIAL_FILE);
 	if (r == 0)
 		r = snapshot_copy_size(snapshot->snapshot, &backup->total);
 	/* A tar is written from a copy: there are two for a moment. */
@@ -112,7 +119,8 @@ static int backup_make(struct backup *backup, struct kinf_snapshot *snapshot, co
 		r = backup_write_tar(backup, "store", STDOUT_FILENO, NULL);
 	else if (r == 0 && !is_directory)
 		r = backup_write_tar(backup, "store", -1, "tar");
-	return r < 0 || is_stdout ? r : partial_end(&backup->partial, is_directory ? "store" : "tar");
+	return r < 0 || is_stdout ? r
+				  : partial_end(&backup->partial, is_directory ? "store" : "tar");
 }
 
 void backup_release(struct backup *backup)
@@ -131,8 +139,10 @@ int command_backup(int argc, char **argv)
 	int first;
 	const struct options_group groups[] = {config_common_options(&flags)};
 	const struct options options = {"kinf backup", "FILE|DIR|-",
-		"Writes a consistent, compacted copy of the store, also while its daemons run: a tar FILE, a "
-		"DIR (with a slash at its end, or an empty one that exists), or a tar on standard output. "
+		"Writes a consistent, compacted copy of the store, also while its daemons run: a "
+		"tar FILE, a "
+		"DIR (with a slash at its end, or an empty one that exists), or a tar on standard "
+		"output. "
 		"'kinf restore' reads it. A DIR is a store by itself. Cursors are not copied.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);
@@ -140,7 +150,8 @@ int command_backup(int argc, char **argv)
 	if (r == 0 && (argc - first != 1 || !*argv[first]))
 		r = options_bad(&options, "write one file or directory, or - for standard output");
 	if (r == 0 && strcmp(argv[first], "-") == 0 && isatty(STDOUT_FILENO))
-		r = options_bad(&options, "a tar is not written to a terminal: name a file, or redirect it");
+		r = options_bad(&options,
+			"a tar is not written to a terminal: name a file, or redirect it");
 	if (r != 0)
 		return command_usage(&options, r);
 	if (command_open(&flags, &kinf) < 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by backup and restore: a copy of a snapshot in a partial directory (partial.h), with progress, which a signal
- * ends. */
+/* Shared by backup and restore: a copy of a snapshot in a partial directory (partial.h), with
+ * progress, which a signal ends. */
 #ifndef COMMAND_BACKUP_H
 #define COMMAND_BACKUP_H
 
@@ -15,14 +15,15 @@ struct backup {
 	uint64_t total; /* bytes; 0: not known */
 };
 
-#define BACKUP_INIT(title)                                                                         \
-	{                                                                                          \
-		.partial = PARTIAL_INIT, .ticker = {.what = (title)}, .signals = -1                \
+#define BACKUP_INIT(title) \
+	{ \
+		.partial = PARTIAL_INIT, .ticker = {.what = (title)}, .signals = -1 \
 	}
 
 void backup_release(struct backup *backup);
 
-/* Show how far it is. Return -EINTR after SIGINT or SIGTERM. For snapshot_copy() and the functions of tar.h. */
+/* Show how far it is. Return -EINTR after SIGINT or SIGTERM. For snapshot_copy() and the
+ * functions of tar.h. */
 int backup_report(void *backup, uint64_t bytes, uint64_t total);
 int backup_report_bytes(void *backup, uint64_t bytes);
 

@@ -23,7 +23,7 @@
 #define GOOD_LIFE_NS   (10 * UINT64_C(1000000000))
 #define IN_USE_NS      (5 * UINT64_C(1000000000)) /* what a daemon may take to end */
 
-/* ---- finding programs ------------------------------------------------------------------------ */
+/* ---- finding programs --------------------------------------------------- */
 
 int children_find(const char *program, char **ret_path)
 {
@@ -55,7 +55,9 @@ int children_find(const char *program, char **ret_path)
 	} while (all && (directory = strtok_r(TAKE(list), ":", &rest)));
 	if (error)
 		return err_add(proc_failed(-error, link), "looking for '%s'", program);
-	return err_say(-ENOENT, "'%s' is neither beside kinf nor in PATH; install it beside kinf, or add its directory to PATH",
+	return err_say(-ENOENT,
+		"'%s' is neither beside kinf nor in PATH; install it beside kinf, or add its "
+		"directory to PATH",
 		program);
 }
 
@@ -75,9 +77,7 @@ int children_init(struct children *children, struct child *child, size_t n)
 
 	children->sockets = (int)parent_sockets();
 	(void)snprintf(text, sizeof(text), "%d", PARENT_SOCKET + children->sockets);
-	return setenv("KINF_DEATH_FD", text, 1) < 0
-		       ? err_set(-errno, "setting KINF_DEATH_FD")
-		       : 0;
+	return setenv("KINF_DEATH_FD", text, 1) < 0 ? err_set(-errno, "setting KINF_DEATH_FD") : 0;
 }
 
 void children_release(struct children *children)
@@ -88,7 +88,7 @@ void children_release(struct children *children)
 	cleanup_fd(&children->death_fd[1]);
 }
 
-/* ---- starting -------------------------------------------------------------------------------- */
+/* ---- starting ----------------------------------------------------------- */
 
 /* The next start is after a pause, and the one after that, if it is soon, after a longer one. */
 static void children_put_off(struct child *child, uint64_t now)
@@ -149,7 +149,7 @@ int children_start_due(struct children *children)
 	return proc_ms_until(next);
 }
 
-/* ---- ends and restarts ----------------------------------------------------------------------- */
+/* ---- ends and restarts -------------------------------------------------- */
 
 static void children_describe_end(int status, char *text, size_t size)
 {
@@ -164,7 +164,9 @@ static void children_describe_end(int status, char *text, size_t size)
 		break;
 	case PROC_CONFIG:
 	case PROC_USAGE:
-		(void)snprintf(text, size, "can't run with this configuration, or on this machine as it is (its message is above)");
+		(void)snprintf(text, size,
+			"can't run with this configuration, or on this machine as it is (its "
+			"message is above)");
 		break;
 	case PROC_IN_USE:
 		(void)snprintf(text, size, "runs already (its message is above)");
@@ -183,10 +185,11 @@ static void children_describe_end(int status, char *text, size_t size)
 	}
 }
 
-/* Plans the next start, later each time unless the last run was long. A daemon that finds its place
- * taken is started again for a while: the other one may belong to a supervisor that was just
- * killed, and be about to end. One that refuses its configuration, or is not there, is given up when it is started first; one that
- * has run is started again and again: the file, or the package, is perhaps being written, and the other daemons go on. */
+/* Plans the next start, later each time unless the last run was long. A daemon that finds its
+ * place taken is started again for a while: the other one may belong to a supervisor that was
+ * just killed, and be about to end. One that refuses its configuration, or is not there, is
+ * given up when it is started first; one that has run is started again and again: the file, or
+ * the package, is perhaps being written, and the other daemons go on. */
 static void children_died(struct child *child, int status, bool stopping)
 {
 	uint64_t now = proc_monotonic_ns();

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The daemons that `kinf run` supervises: started by fork and exec, and restarted after growing
- * pauses; the exit status (common/proc.h) says whether a restart makes sense. Each child inherits
- * the reading end of a pipe. Only the supervisor has the writing end, so the pipe reports its end of
- * file when the supervisor dies.
+ * pauses; the exit status (common/proc.h) says whether a restart makes sense. Each child
+ * inherits the reading end of a pipe. Only the supervisor has the writing end, so the pipe
+ * reports its end of file when the supervisor dies.
  */
 #ifndef COMMAND_CHILDREN_H
 #define COMMAND_CHILDREN_H
@@ -16,20 +16,20 @@
 #include "common/stats.h"
 
 struct child {
-	const char *program;  /* "kinf-reflector" */
-	char *path;           /* where it is */
+	const char *program;    /* "kinf-reflector" */
+	char *path;             /* where it is */
 	char *const *arguments; /* from argv[1] on, NULL-terminated */
-	pid_t pid;            /* 0: not running */
-	uint64_t started_ns;  /* monotonic */
-	uint64_t start_at_ns; /* when to start it (again) */
-	uint64_t pause_ns;    /* before the next restart */
+	pid_t pid;              /* 0: not running */
+	uint64_t started_ns;    /* monotonic */
+	uint64_t start_at_ns;   /* when to start it (again) */
+	uint64_t pause_ns;      /* before the next restart */
 	uint64_t
 		in_use_ns; /* since when another process holds its place, monotonic; 0: none does */
 	uint32_t restarts;
-	bool takes_sockets;   /* it inherits the sockets of the service manager */
-	bool has_run;         /* a run of it did not end because it was refused */
-	bool given_up;        /* its exit status says that a restart would fail again */
-	bool refused;         /* its configuration, or a right that it lacks, keeps it from running */
+	bool takes_sockets; /* it inherits the sockets of the service manager */
+	bool has_run;       /* a run of it did not end because it was refused */
+	bool given_up;      /* its exit status says that a restart would fail again */
+	bool refused;       /* its configuration, or a right that it lacks, keeps it from running */
 };
 
 #define CHILD_NOT_EXECUTED 127 /* exit status, as a shell says it */
@@ -42,7 +42,8 @@ struct children {
 };
 
 /* Finds the path of PROGRAM: beside kinf or, if it is not there, in PATH. The caller frees it.
- * Returns: 0; -ENOENT: there is none; -ENOMEM; as proc_failed(): what is beside kinf is not known. */
+ * Returns: 0; -ENOENT: there is none; -ENOMEM; as proc_failed(): what is beside kinf is not
+ * known. */
 int children_find(const char *program, char **ret_path);
 
 /* Finds each program in the directory of this executable, else in PATH. */
@@ -58,8 +59,8 @@ void children_reap(struct children *children, bool stopping);
 
 void children_signal(struct children *children, int signal_number);
 bool children_any_running(const struct children *children);
-/* Opens the status page of the child's program, "stats.reflector". It may be of the process before. Returns: 0, errors of
- * stats_open(). */
+/* Opens the status page of the child's program, "stats.reflector". It may be of the process
+ * before. Returns: 0, errors of stats_open(). */
 int child_open_page(const struct child *child, int runtime_fd, struct stats **ret_page);
 /* Returns the first child that was given up, NULL if none was. */
 const struct child *children_given_up(const struct children *children);

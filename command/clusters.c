@@ -45,10 +45,12 @@ static int clusters_find(struct clusters *clusters)
 	for (const struct dirent *entry; r == 0 && (entry = readdir(directory));) {
 		size_t size = strlen(entry->d_name);
 
-		if (size <= 5 || entry->d_name[0] == '.' || strcmp(entry->d_name + size - 5, ".yaml") != 0)
+		if (size <= 5 || entry->d_name[0] == '.' ||
+			strcmp(entry->d_name + size - 5, ".yaml") != 0)
 			continue;
 		char *name = strndup(entry->d_name, size - 5);
-		r = name ? ARRAY_ADD(clusters->names, clusters->n, clusters->room, name, "the clusters")
+		r = name ? ARRAY_ADD(clusters->names, clusters->n, clusters->room, name,
+				   "the clusters")
 			 : err_set(-ENOMEM, "the clusters");
 		if (r < 0)
 			free(name);
@@ -74,7 +76,9 @@ static const char *clusters_state(const char *store)
 		return "unreadable store";
 	bool reflector = home_role_holder(home, HOME_REFLECTOR);
 	bool processor = home_role_holder(home, HOME_PROCESSOR);
-	return reflector && processor ? "running" : reflector || processor ? "partly running" : "stopped";
+	return reflector && processor   ? "running"
+	       : reflector || processor ? "partly running"
+					: "stopped";
 }
 
 int command_clusters(int argc, char **argv)
@@ -87,7 +91,8 @@ int command_clusters(int argc, char **argv)
 	int bad = 0;
 	const struct options_group groups[] = {config_common_options(&flags)};
 	const struct options options = {"kinf clusters", "",
-		"Lists the configurations /etc/kinf/NAME.yaml, with their stores. 'kinf --cluster NAME "
+		"Lists the configurations /etc/kinf/NAME.yaml, with their stores. 'kinf --cluster "
+		"NAME "
 		"COMMAND' uses one of them.",
 		groups, ARRAY_SIZE(groups), false};
 	table_init(&table, heads, ARRAY_SIZE(heads));

@@ -18,7 +18,7 @@
 #include "store/env/home.h"
 #include "store/read/snapshot.h"
 
-/* ---- errors ---------------------------------------------------------------------------------- */
+/* ---- errors ------------------------------------------------------------- */
 
 int command_fail(int code)
 {
@@ -47,9 +47,14 @@ static int command_explain_pending(void *arg, const struct kinf_feed_info *pendi
 {
 	struct explanation *explanation = arg;
 	size_t size = strlen(explanation->feed);
-	const char *rest = strncmp(explanation->feed, pending->full_name, size) == 0 ? pending->full_name + size : "?";
+	const char *rest = strncmp(explanation->feed, pending->full_name, size) == 0
+				   ? pending->full_name + size
+				   : "?";
 
-	if (*rest && *rest != '.') /* the resource's name counts without its group, as that of a feed does */
+	if (*rest &&
+		*rest !=
+			/* the resource's name counts without its group, as that of a feed does */
+			'.')
 		return 0;
 	(void)snprintf(explanation->text, COMMAND_TEXT_SIZE,
 		"feed '%s' can't be read yet: %s (the reflector tries again)", pending->full_name,
@@ -58,7 +63,8 @@ static int command_explain_pending(void *arg, const struct kinf_feed_info *pendi
 }
 
 /* The store has no feed at all. Says why, if the reflector knows, after BEFORE. */
-static void command_explain_no_feeds(const struct kinf *kinf, const char *before, char text[COMMAND_TEXT_SIZE])
+static void command_explain_no_feeds(
+	const struct kinf *kinf, const char *before, char text[COMMAND_TEXT_SIZE])
 {
 	CLEANUP(daemon_view_release) struct daemon_view reflector = {.page = NULL};
 	struct stats_process page;
@@ -66,10 +72,12 @@ static void command_explain_no_feeds(const struct kinf *kinf, const char *before
 	daemon_view_take(store_home(kinf->store), HOME_REFLECTOR, &reflector);
 	page = reflector.process;
 	if (!reflector.page || !reflector.alive)
-		(void)snprintf(text, COMMAND_TEXT_SIZE, "%s" SNAPSHOT_NO_FEEDS ", and kinf-reflector does not run: %s", before,
+		(void)snprintf(text, COMMAND_TEXT_SIZE,
+			"%s" SNAPSHOT_NO_FEEDS ", and kinf-reflector does not run: %s", before,
 			daemon_view_remedy(&reflector));
 	else if (*page.error)
-		(void)snprintf(text, COMMAND_TEXT_SIZE, "%s" SNAPSHOT_NO_FEEDS ": kinf-reflector: %s", before, page.error);
+		(void)snprintf(text, COMMAND_TEXT_SIZE,
+			"%s" SNAPSHOT_NO_FEEDS ": kinf-reflector: %s", before, page.error);
 }
 
 int command_fail_no_feeds(const struct kinf *kinf)
@@ -122,8 +130,8 @@ static int command_find_unlisted(void *arg, const struct kinf_feed_info *info)
 	return 1;
 }
 
-int command_fail_again(struct kinf *kinf, struct kinf_snapshot *snapshot, const char *feed,
-	const char *namespace_)
+int command_fail_again(
+	struct kinf *kinf, struct kinf_snapshot *snapshot, const char *feed, const char *namespace_)
 {
 	struct unlisted unlisted = {.namespace_ = namespace_};
 	const struct kinf_feed_info *info = &unlisted.info;
@@ -131,7 +139,8 @@ int command_fail_again(struct kinf *kinf, struct kinf_snapshot *snapshot, const 
 	if (kinf_feed_status(snapshot, feed, command_find_unlisted, &unlisted) < 0)
 		return command_fail_kinf(kinf);
 	if (!info->size) {
-		(void)fprintf(stderr, "Error: %s%san index is still being filled; try again\n", feed ? feed : "", feed ? ": " : "");
+		(void)fprintf(stderr, "Error: %s%san index is still being filled; try again\n",
+			feed ? feed : "", feed ? ": " : "");
 		return PROC_FAILED;
 	}
 	bool listing = strcmp(info->state, "listing") == 0;
@@ -152,7 +161,8 @@ int command_fail_again(struct kinf *kinf, struct kinf_snapshot *snapshot, const 
 			*why ? "; " : "the API server forbids it; ", info->resource);
 	else if (strcmp(info->state, "error") == 0)
 		(void)fprintf(stderr,
-			"Error: %s%s%s was never listed to the end: %s; the reflector tries again: wait with 'kinf wait %s'\n",
+			"Error: %s%s%s was never listed to the end: %s; the reflector tries again: "
+			"wait with 'kinf wait %s'\n",
 			feed, *info->namespace_ ? " in " : "", info->namespace_, why, feed);
 	else
 		(void)fprintf(stderr,
@@ -168,23 +178,28 @@ int command_fail_again(struct kinf *kinf, struct kinf_snapshot *snapshot, const 
 int command_check_rv(const char *rv)
 {
 	if (*rv == '0')
-		return err_say(ERR_SYNTAX, "resourceVersion '%s': an object's begins with another digit, and 0 stands for any", rv);
+		return err_say(ERR_SYNTAX,
+			"resourceVersion '%s': an object's begins with another digit, and 0 stands "
+			"for any",
+			rv);
 	if (*rv && !rv[strspn(rv, "0123456789")])
 		return 0;
-	return err_say(ERR_SYNTAX, "resourceVersion '%s': it is a number, as in the object's metadata", rv);
+	return err_say(ERR_SYNTAX,
+		"resourceVersion '%s': it is a number, as in the object's metadata", rv);
 }
 
 int command_usage(const struct options *options, int result)
 {
 	if (result == END)
 		return PROC_OK;
-	if (result != ERR_SYNTAX && result != -EINVAL) /* the help can't be written, or a file can't be read */
+	if (result != ERR_SYNTAX &&
+		result != -EINVAL) /* the help can't be written, or a file can't be read */
 		return command_fail(result);
 	(void)fprintf(stderr, "%s: %s\n", options_program(options), err_text(result));
 	return PROC_USAGE;
 }
 
-/* ---- the store ------------------------------------------------------------------------------- */
+/* ---- the store ---------------------------------------------------------- */
 
 void command_note(const struct config *config)
 {
@@ -248,8 +263,8 @@ static void command_print_fault(void *arg, const char *sentence)
 
 bool command_may_pass(int code)
 {
-	return code == KINF_CORRUPT || code == KINF_UNTRUSTED || code == KINF_LOCKED || code == -ENOENT ||
-	       code == KINF_SNAPSHOT_EXPIRED;
+	return code == KINF_CORRUPT || code == KINF_UNTRUSTED || code == KINF_LOCKED ||
+	       code == -ENOENT || code == KINF_SNAPSHOT_EXPIRED;
 }
 
 int command_open_until(const struct config_flags *flags, uint64_t end_ns, struct kinf **ret_kinf)
@@ -269,27 +284,33 @@ int command_open_until(const struct config_flags *flags, uint64_t end_ns, struct
 
 int command_open_directory(const char *directory, uint64_t end_ns, struct kinf **ret_kinf)
 {
-	static const struct timespec pause = {.tv_nsec = 50000000}, long_pause = {.tv_nsec = 500000000};
+	static const struct timespec pause = {.tv_nsec = 50000000},
+				     long_pause = {.tv_nsec = 500000000};
 	char path[PATH_MAX];
 	unsigned shown = 0; /* faults */
 	int r;
 
 	(void)snprintf(path, sizeof(path), "%s", directory);
 	utf8_make_printable(path);
-	/* A caller that waits also waits for daemons that make the store, or list it again after a power cut. */
+	/* A caller that waits also waits for daemons that make the store, or list it again after
+	 * a power cut. */
 	for (bool noted_damage = false, noted_store = false;;) {
-		r = kinf_open_checked(
-			directory, noted_damage ? NULL : command_print_fault, &shown, true, ret_kinf);
+		r = kinf_open_checked(directory, noted_damage ? NULL : command_print_fault, &shown,
+			true, ret_kinf);
 		bool damaged = command_may_pass(r) || (r == 0 && (*ret_kinf)->is_damaged);
 
 		if ((!damaged && r != KINF_NO_STORE) || proc_monotonic_ns() >= end_ns)
 			break;
 		if (damaged && !noted_damage)
 			(void)fprintf(stderr,
-				"note: waiting until the daemons have made '%s' good; is 'kinf run' "
+				"note: waiting until the daemons have made '%s' good; is 'kinf "
+				"run' "
 				"running? %s\n",
-				path, r < 0 ? kinf_error(*ret_kinf) : "what is named above is damaged or missing");
-		else if (!damaged && !noted_store && end_ns == UINT64_MAX) /* else the timeout says it */
+				path,
+				r < 0 ? kinf_error(*ret_kinf)
+				      : "what is named above is damaged or missing");
+		else if (!damaged && !noted_store &&
+			 end_ns == UINT64_MAX) /* else the timeout says it */
 			(void)fprintf(stderr, "note: waiting; %s\n", kinf_error(*ret_kinf));
 		noted_damage |= damaged;
 		noted_store |= !damaged;
@@ -300,7 +321,10 @@ int command_open_directory(const char *directory, uint64_t end_ns, struct kinf *
 		(void)fprintf(stderr,
 			"note: '%s' is the copy of a store whose daemons ran or were killed, or "
 			"the machine stopped: it was checked, and no fault was found%s\n",
-			path, (*ret_kinf)->is_known ? " (by an earlier command; no file has changed since)" : "");
+			path,
+			(*ret_kinf)->is_known
+				? " (by an earlier command; no file has changed since)"
+				: "");
 	if (r == 0 && (*ret_kinf)->is_damaged) {
 		CLEANUP(kinf_snapshot_close) struct kinf_snapshot *probe = NULL;
 		int opened = kinf_snapshot_open(*ret_kinf, &probe);
@@ -309,7 +333,8 @@ int command_open_directory(const char *directory, uint64_t end_ns, struct kinf *
 			"note: '%s' was copied while its daemons wrote to it, or the machine "
 			"stopped: what %s is damaged or missing%s\n",
 			path, end_ns ? "'kinf verify' names" : "is named above",
-			opened != 0 ? "; 'kinf dump journal' shows the journal" : ", the rest is shown");
+			opened != 0 ? "; 'kinf dump journal' shows the journal"
+				    : ", the rest is shown");
 	}
 	command_saw_damage |= r == 0 && (*ret_kinf)->is_damaged;
 	if (r < 0) {
@@ -343,7 +368,7 @@ int command_first_feed(
 }
 
 /* The row of an entry without a feed holds "NAME: why" as its error. */
-/* ---- freshness ------------------------------------------------------------------------------- */
+/* ---- freshness ---------------------------------------------------------- */
 
 #define NOTES_SHOWN 5 /* feeds that are not live; of more the number is enough */
 
@@ -364,8 +389,9 @@ static void command_print_staler(const struct kinf_feed_info *info, double limit
 		(void)snprintf(when, sizeof(when),
 			"the last contact with the API server was %.1f s ago",
 			info->last_contact_seconds);
-	(void)fprintf(stderr, "Error: %s%s%s is staler than --max-staleness %gs: %s\n", info->full_name,
-		*in ? " in " : "", in, limit_seconds < 1e-6 ? 0 : limit_seconds, when);
+	(void)fprintf(stderr, "Error: %s%s%s is staler than --max-staleness %gs: %s\n",
+		info->full_name, *in ? " in " : "", in, limit_seconds < 1e-6 ? 0 : limit_seconds,
+		when);
 }
 
 static int command_note_feed(void *arg, const struct kinf_feed_info *info)
@@ -391,8 +417,9 @@ static int command_note_feed(void *arg, const struct kinf_feed_info *info)
 		return 0;
 	if (age >= 0 && localtime_r(&since, &parts) && localtime_r(&now, &today))
 		(void)strftime(clock, sizeof(clock),
-			parts.tm_yday == today.tm_yday && parts.tm_year == today.tm_year ? " since %H:%M:%S"
-										 : " since %Y-%m-%d %H:%M:%S",
+			parts.tm_yday == today.tm_yday && parts.tm_year == today.tm_year
+				? " since %H:%M:%S"
+				: " since %Y-%m-%d %H:%M:%S",
 			&parts);
 	why = info->last_error;
 	(void)fprintf(stderr, "note: %s%s%s: %s%s%s%s\n", info->full_name, *in ? " in " : "", in,
@@ -400,25 +427,28 @@ static int command_note_feed(void *arg, const struct kinf_feed_info *info)
 	return 0;
 }
 
-int command_note_state(
-	struct kinf_snapshot *snapshot, const char *feed, const char *namespace_, uint64_t max_stale_ns)
+int command_note_state(struct kinf_snapshot *snapshot, const char *feed, const char *namespace_,
+	uint64_t max_stale_ns)
 {
-	struct staleness staleness = {.limit_seconds = (double)max_stale_ns / 1e9, .namespace_ = namespace_};
+	struct staleness staleness = {
+		.limit_seconds = (double)max_stale_ns / 1e9, .namespace_ = namespace_};
 	int r = kinf_feed_status(snapshot, feed, command_note_feed, &staleness);
 
 	if (r == 0 && feed && !staleness.is_covered)
 		(void)fprintf(stderr,
-			"note: no feed of %s has the namespace '%s': add it to 'namespaces' of the feed in kinf.yaml\n",
+			"note: no feed of %s has the namespace '%s': add it to 'namespaces' of the "
+			"feed in kinf.yaml\n",
 			feed, namespace_);
 	if (staleness.notes > NOTES_SHOWN)
-		(void)fprintf(stderr, "note: %u more feeds are not live; 'kinf status' shows them\n",
+		(void)fprintf(stderr,
+			"note: %u more feeds are not live; 'kinf status' shows them\n",
 			staleness.notes - NOTES_SHOWN);
 	if (r != 0 || !staleness.exceeded)
 		return r;
 	return err_set(-ESTALE, "feed '%s'", feed);
 }
 
-/* ---- options that select objects ------------------------------------------------------------- */
+/* ---- options that select objects ---------------------------------------- */
 
 #define AT(field) offsetof(struct query_args, field)
 
@@ -453,9 +483,11 @@ int query_from_args(const struct query_args *args, const char *feed, struct kinf
 			return err_say(ERR_SYNTAX, "--index '%s': write one as NAME=VALUE",
 				args->index.items[i]);
 		*equals = '\0';
-		const char *slash = strrchr(args->index.items[i], '/'); /* as 'kinf run --index' takes it */
+		const char *slash =
+			strrchr(args->index.items[i], '/'); /* as 'kinf run --index' takes it */
 		if (slash)
-			return err_say(ERR_SYNTAX, "--index '%s': the feed is named already: write --index %s=%s",
+			return err_say(ERR_SYNTAX,
+				"--index '%s': the feed is named already: write --index %s=%s",
 				args->index.items[i], slash + 1, equals + 1);
 		terms[i] = (struct kinf_term){args->index.items[i], equals + 1};
 	}

@@ -19,13 +19,14 @@
 #include "command/command.def"
 #undef COMMAND
 
-/* ---- errors ---------------------------------------------------------------------------------- */
+/* ---- errors ------------------------------------------------------------- */
 
 /* Print "Error: <sentence>" to stderr: the sentence of CODE, or of the last error on KINF. Return
  * PROC_FAILED. */
 int command_fail(int code);
 int command_fail_kinf(const struct kinf *kinf);
-/* Does the same for the result CODE. Returns the exit status: PROC_USAGE if an option could not be read. */
+/* Does the same for the result CODE. Returns the exit status: PROC_USAGE if an option could not
+ * be read. */
 int command_fail_code(const struct kinf *kinf, int code);
 
 /* Writes the sentence of the last error CODE on KINF, which concerns FEED. If FEED is in kinf.yaml
@@ -36,14 +37,15 @@ void command_explain(
 	const struct kinf *kinf, const char *feed, int code, char text[COMMAND_TEXT_SIZE]);
 /* Prints that sentence as an error. Returns PROC_FAILED. */
 int command_fail_feed(const struct kinf *kinf, const char *feed, int code);
-/* Cuts NAME in place if it is NAMESPACE/NAME. Returns 0, or ERR_SYNTAX if another *NAMESPACE_ was asked for (NULL: none). */
+/* Cuts NAME in place if it is NAMESPACE/NAME. Returns 0, or ERR_SYNTAX if another *NAMESPACE_
+ * was asked for (NULL: none). */
 int command_cut_name(char **name, const char **namespace_);
 /* The store has no feed at all: says why, as far as that is known. */
 int command_fail_no_feeds(const struct kinf *kinf);
 
-/* Explains why a read of FEED (NULL: of all feeds) returned KINF_AGAIN: which of its lists (of NAMESPACE_, if that is
- * not NULL) has not ended, how far it is and what is wrong; or that an index is being filled.
- * Returns PROC_FAILED. */
+/* Explains why a read of FEED (NULL: of all feeds) returned KINF_AGAIN: which of its lists (of
+ * NAMESPACE_, if that is not NULL) has not ended, how far it is and what is wrong; or that an
+ * index is being filled. Returns PROC_FAILED. */
 int command_fail_again(struct kinf *kinf, struct kinf_snapshot *snapshot, const char *feed,
 	const char *namespace_);
 
@@ -53,7 +55,7 @@ int command_check_rv(const char *rv);
 /* Returns the exit status after options_parse() returned RESULT, which is not 0. */
 int command_usage(const struct options *options, int result);
 
-/* ---- the store ------------------------------------------------------------------------------- */
+/* ---- the store ---------------------------------------------------------- */
 
 /* Says which file or variable of the environment does not count. */
 void command_note(const struct config *config);
@@ -75,7 +77,8 @@ int command_open_until(const struct config_flags *flags, uint64_t end_ns, struct
 /* Does the same with the store DIRECTORY; the caller sees to faults in mapped files. */
 int command_open_directory(const char *directory, uint64_t end_ns, struct kinf **ret_kinf);
 
-/* Returns whether a store that gives the error CODE may be good in a moment, when its daemons have started or mended
+/* Returns whether a store that gives the error CODE may be good in a moment, when its daemons
+ * have started or mended
  * it: for callers that wait. */
 bool command_may_pass(int code);
 
@@ -88,12 +91,13 @@ int command_snapshot(struct kinf *kinf, struct kinf_snapshot **ret_snapshot);
 int command_first_feed(
 	struct kinf_snapshot *snapshot, const char *feed, struct kinf_feed_info *ret_info);
 
-/* Prints a note to stderr for each feed of FEED (NULL: of all) that is not live ("note: pods: stale since ..."), for the first
- * ones of many; with NAMESPACE_ only for those that may hold objects of it, and also a note if FEED has none.
- * If MAX_STALE_NS is not 0 and a feed's last contact with the API server was longer ago or is
- * unknown, prints an error for each and returns -ESTALE. */
-int command_note_state(
-	struct kinf_snapshot *snapshot, const char *feed, const char *namespace_, uint64_t max_stale_ns);
+/* Prints a note to stderr for each feed of FEED (NULL: of all) that is not live ("note: pods:
+ * stale since ..."), for the first ones of many; with NAMESPACE_ only for those that may hold
+ * objects of it, and also a note if FEED has none. If MAX_STALE_NS is not 0 and a feed's last
+ * contact with the API server was longer ago or is unknown, prints an error for each and returns
+ * -ESTALE. */
+int command_note_state(struct kinf_snapshot *snapshot, const char *feed, const char *namespace_,
+	uint64_t max_stale_ns);
 
 #define STALENESS_ANY UINT64_MAX /* --max-staleness is not given */
 
@@ -103,7 +107,7 @@ static inline uint64_t command_staleness(uint64_t given)
 	return given == STALENESS_ANY ? 0 : given ? given : 1;
 }
 
-/* ---- options that select objects ------------------------------------------------------------- */
+/* ---- options that select objects ---------------------------------------- */
 
 struct query_args {
 	const char *namespace_;

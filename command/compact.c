@@ -40,7 +40,7 @@ static int compact_report(void *arg, uint64_t bytes)
 	return 0;
 }
 
-/* ---- without the reflector ----------------------------------------------------------------------- */
+/* ---- without the reflector ---------------------------------------------- */
 
 /* Sets *RET_TAKEN to how far the index of JOURNAL has come, 0 if there is none. */
 static int compact_read_taken(struct home *home, const struct journal *journal, uint64_t *ret_taken)
@@ -58,7 +58,8 @@ static int compact_read_taken(struct home *home, const struct journal *journal, 
 	if (r == 0 && !meta.building && memcmp(meta.journal, journal_uuid(journal), 16) == 0)
 		*ret_taken = meta.taken;
 	if (r != 0)
-		(void)fprintf(stderr, "note: without an index the values of removed feeds are kept%s%s\n",
+		(void)fprintf(stderr,
+			"note: without an index the values of removed feeds are kept%s%s\n",
 			r < 0 ? ": " : "", r < 0 ? err_text(r) : "");
 	err_ignore(r, "it is noted");
 	return 0;
@@ -92,7 +93,8 @@ static int compact_journal(struct compact *compact)
 {
 	CLEANUP(journal_close) struct journal *journal = NULL;
 	uint32_t current;
-	/* Opened before the role is taken: nobody reads a store without pins while it has an owner. */
+	/* Opened before the role is taken: nobody reads a store without pins while it has an
+	 * owner. */
 	int r = journal_open_read(compact->home, NULL, &journal);
 
 	if (r == 0)
@@ -104,14 +106,16 @@ static int compact_journal(struct compact *compact)
 	return r < 0 ? r : compact_copy_journal(compact, journal);
 }
 
-/* ---- both ---------------------------------------------------------------------------------------- */
+/* ---- both --------------------------------------------------------------- */
 
 static int compact_directory(const struct compact *compact, enum home_role role)
 {
-	return role == HOME_REFLECTOR ? home_journal_fd(compact->home) : home_index_fd(compact->home);
+	return role == HOME_REFLECTOR ? home_journal_fd(compact->home)
+				      : home_index_fd(compact->home);
 }
 
-/* Returns the length of the database in use: its blocks also have the room that a daemon has allocated ahead. */
+/* Returns the length of the database in use: its blocks also have the room that a daemon has
+ * allocated ahead. */
 static double compact_mib(const struct compact *compact, enum home_role role)
 {
 	int fd = compact_directory(compact, role);
@@ -140,15 +144,17 @@ static uint64_t compact_size(const struct compact *compact, enum home_role role)
 
 static void compact_note_room(const struct compact *compact)
 {
-	uint64_t journal = compact_size(compact, HOME_REFLECTOR), index = compact_size(compact, HOME_PROCESSOR);
+	uint64_t journal = compact_size(compact, HOME_REFLECTOR),
+		 index = compact_size(compact, HOME_PROCESSOR);
 	uint64_t most = journal > index ? journal : index;
 	struct statvfs disk;
 
 	if (fstatvfs(home_fd(compact->home), &disk) == 0)
 		(void)fprintf(stderr,
-			"note: this takes at most %" PRIu64 " MiB of disk space for a while, and %" PRIu64
-			" MiB are free\n",
-			((most + most / 5) >> 20) + 1, (uint64_t)disk.f_bavail * disk.f_frsize >> 20);
+			"note: this takes at most %" PRIu64
+			" MiB of disk space for a while, and %" PRIu64 " MiB are free\n",
+			((most + most / 5) >> 20) + 1,
+			(uint64_t)disk.f_bavail * disk.f_frsize >> 20);
 }
 
 /* Does it without the daemon. */
@@ -200,9 +206,12 @@ int command_compact(int argc, char **argv)
 	struct config_flags flags = {0};
 	const struct options_group groups[] = {config_common_options(&flags)};
 	const struct options options = {"kinf compact", "",
-		"Replaces journal and index by copies that hold nothing else than what can be read: they are "
-		"as small as can be, and the values of removed feeds and trimmed versions are gone from the "
-		"files. Works while the daemons run, and without them. Nothing is listed again, and no "
+		"Replaces journal and index by copies that hold nothing else than what can be "
+		"read: they are "
+		"as small as can be, and the values of removed feeds and trimmed versions are gone "
+		"from the "
+		"files. Works while the daemons run, and without them. Nothing is listed again, "
+		"and no "
 		"follower begins again.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse_all(&options, argc, argv);

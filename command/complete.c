@@ -4,9 +4,9 @@
  * candidates for the last word, one a line as "candidate<TAB>description"; a line ":files" or
  * ":directories" asks the shell for names of its own.
  *
- * Nothing is listed here twice: options come from the tables of the commands, and what a word stands
- * for is told by its name in --help: FEED, NAME, INDEX, CURSOR, NS, SELECTOR, FILE, DIR. Errors are
- * silent, because they would be printed into the line that is being typed.
+ * Nothing is listed here twice: options come from the tables of the commands, and what a word
+ * stands for is told by its name in --help: FEED, NAME, INDEX, CURSOR, NS, SELECTOR, FILE, DIR.
+ * Errors are silent, because they would be printed into the line that is being typed.
  */
 #include "command/complete.h"
 
@@ -39,8 +39,8 @@ static struct {
 
 struct completion {
 	const struct options_word *word;
-	const char *text;      /* the beginning that the candidates have */
-	const char *joined;    /* before them, in the same word: "app=x," of a list */
+	const char *text;   /* the beginning that the candidates have */
+	const char *joined; /* before them, in the same word: "app=x," of a list */
 	size_t joined_size;
 	size_t n;
 	bool opened; /* or could not be */
@@ -48,7 +48,7 @@ struct completion {
 	struct kinf_snapshot *snapshot;
 };
 
-/* ---- candidates ------------------------------------------------------------------------------ */
+/* ---- candidates --------------------------------------------------------- */
 
 void complete_print(const char *candidate, const char *description)
 {
@@ -130,7 +130,7 @@ static void complete_join(struct completion *completion, char separator)
 	completion->text = last + 1;
 }
 
-/* ---- options --------------------------------------------------------------------------------- */
+/* ---- options ------------------------------------------------------------ */
 
 static int complete_option(void *arg, const struct option_spec *spec)
 {
@@ -149,14 +149,15 @@ static const char *complete_option_value(const struct options *options, const ch
 			const struct options_group *group = &options->groups[i];
 			const struct option_spec *spec = &group->specs[k];
 
-			if ((spec->type == OPTION_TEXT || spec->type == OPTION_NAME) && strcmp(spec->name, name) == 0)
+			if ((spec->type == OPTION_TEXT || spec->type == OPTION_NAME) &&
+				strcmp(spec->name, name) == 0)
 				return *(const char *const *)((const char *)group->into +
 							      spec->offset);
 		}
 	return NULL;
 }
 
-/* ---- what the store knows -------------------------------------------------------------------- */
+/* ---- what the store knows ----------------------------------------------- */
 
 static bool complete_open(struct completion *completion)
 {
@@ -197,15 +198,15 @@ static int complete_put_value(void *arg, const char *value, size_t size, uint64_
 	return complete_put(arg, BYTES(value, size), "", text);
 }
 
-static int complete_put_index(
-	void *arg, const char *name, const char *paths, uint64_t values, uint64_t entries, int ready)
+static int complete_put_index(void *arg, const char *name, const char *paths, uint64_t values,
+	uint64_t entries, int ready)
 {
 	(void)values, (void)entries, (void)ready;
 	return complete_put(arg, bytes_str(name), "", *paths ? paths : "built in");
 }
 
-static int complete_put_index_value(
-	void *arg, const char *name, const char *paths, uint64_t values, uint64_t entries, int ready)
+static int complete_put_index_value(void *arg, const char *name, const char *paths, uint64_t values,
+	uint64_t entries, int ready)
 {
 	(void)values, (void)entries, (void)ready;
 	return complete_put(arg, bytes_str(name), "=", *paths ? paths : "built in");
@@ -235,8 +236,7 @@ static int complete_names(struct completion *completion, const char *feed)
 	}
 	query.prefix = *completion->text ? completion->text : NULL;
 	r = kinf_list(completion->snapshot, &query, &list);
-	while (r == 0 && found < CANDIDATES_MAX &&
-		kinf_list_next(list, &object) == KINF_FOUND) {
+	while (r == 0 && found < CANDIDATES_MAX && kinf_list_next(list, &object) == KINF_FOUND) {
 		const char *slash = memchr(object.key, '/', object.key_size);
 		size_t skip = slash ? (size_t)(slash + 1 - object.key) : 0;
 
@@ -255,11 +255,11 @@ static int complete_term(struct completion *completion, const char *feed)
 	if (!equals)
 		return kinf_index_list(
 			completion->snapshot, feed, complete_put_index_value, completion);
-	AUTO_FREE char *index =
-		strndup(completion->text, (size_t)(equals - completion->text));
+	AUTO_FREE char *index = strndup(completion->text, (size_t)(equals - completion->text));
 	complete_join(completion, '=');
 	return index ? kinf_index_values(completion->snapshot, feed, index, completion->text,
-			       complete_put_value, completion) : 0;
+			       complete_put_value, completion)
+		     : 0;
 }
 
 /* Completes a namespace that has objects of FEED. */
@@ -297,7 +297,7 @@ static int complete_slashed(struct completion *completion)
 	return feed ? complete_names(completion, feed) : 0;
 }
 
-/* ---- kinds of words -------------------------------------------------------------------------- */
+/* ---- kinds of words ----------------------------------------------------- */
 
 /* Completes a word whose name in --help is KIND. */
 static void complete_kind(struct completion *completion, struct bytes kind)
@@ -317,12 +317,12 @@ static void complete_kind(struct completion *completion, struct bytes kind)
 		return;
 	if (bytes_equal(kind, BYTES_LIT("FEED"))) {
 		complete_join(completion, ',');
-		(void)kinf_feed_status(
-			completion->snapshot, NULL, complete_put_feed, completion);
+		(void)kinf_feed_status(completion->snapshot, NULL, complete_put_feed, completion);
 	} else if (bytes_equal(kind, BYTES_LIT("FEED/NAME"))) {
 		(void)complete_slashed(completion);
 	} else if (bytes_equal(kind, BYTES_LIT("CURSOR"))) {
-		(void)cursor_each(store_home(completion->kinf->store), complete_put_cursor, completion);
+		(void)cursor_each(
+			store_home(completion->kinf->store), complete_put_cursor, completion);
 	} else if (!feed) {
 		if (bytes_equal(kind, BYTES_LIT("NS")))
 			(void)kinf_feed_status(
@@ -330,14 +330,13 @@ static void complete_kind(struct completion *completion, struct bytes kind)
 	} else if (bytes_equal(kind, BYTES_LIT("NAME"))) {
 		(void)complete_names(completion, feed);
 	} else if (bytes_equal(kind, BYTES_LIT("INDEX"))) {
-		(void)kinf_index_list(
-			completion->snapshot, feed, complete_put_index, completion);
+		(void)kinf_index_list(completion->snapshot, feed, complete_put_index, completion);
 	} else if (bytes_equal(kind, BYTES_LIT("NAME=VALUE"))) {
 		(void)complete_term(completion, feed);
 	} else if (bytes_equal(kind, BYTES_LIT("NS"))) {
 		(void)complete_namespace(completion, feed);
 	} else if (bytes_equal(kind, BYTES_LIT("SELECTOR")) &&
-		completion->word->spec->letter == 'l') {
+		   completion->word->spec->letter == 'l') {
 		(void)complete_selector(completion, feed);
 	}
 }

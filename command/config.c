@@ -22,8 +22,10 @@ struct config_checker {
 	bool needed;
 };
 
-/* Lets the daemon check its names. OPTIONS are those of the command line. Returns: the exit status. */
-static int config_check_by(const struct config_checker *checker, char *const *options, int n_options, const char *file)
+/* Lets the daemon check its names. OPTIONS are those of the command line. Returns: the exit
+ * status. */
+static int config_check_by(
+	const struct config_checker *checker, char *const *options, int n_options, const char *file)
 {
 	static char check[] = "--check", config[] = "--config";
 	AUTO_FREE char *path = NULL;
@@ -36,7 +38,8 @@ static int config_check_by(const struct config_checker *checker, char *const *op
 		return command_fail(err_set(-ENOMEM, "checking"));
 	int r = checker->needed ? children_find(checker->program, &path) : 0;
 	if (r < 0)
-		(void)fprintf(stderr, "note: %s%s: %s\n", r == -ENOENT ? checker->program : err_text(r),
+		(void)fprintf(stderr, "note: %s%s: %s\n",
+			r == -ENOENT ? checker->program : err_text(r),
 			r == -ENOENT ? " is not installed here" : "", checker->names);
 	if (r < 0 || !path)
 		return PROC_OK;
@@ -56,7 +59,8 @@ static int config_check_by(const struct config_checker *checker, char *const *op
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? PROC_OK : PROC_FAILED;
 }
 
-/* Prints the rights that the feeds need. A store that is there knows the groups of custom resources. */
+/* Prints the rights that the feeds need. A store that is there knows the groups of custom
+ * resources. */
 static int config_print_rbac(const struct config *config, const struct rbac_args *args)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT;
@@ -64,7 +68,8 @@ static int config_print_rbac(const struct config *config, const struct rbac_args
 	struct kinf *kinf = NULL;
 
 	if (kinf_open(config->store, &kinf) == 0)
-		err_ignore(kinf_snapshot_open(kinf, &snapshot), "a name without group is then an error");
+		err_ignore(kinf_snapshot_open(kinf, &snapshot),
+			"a name without group is then an error");
 	int r = rbac_write(config, args, snapshot, &out);
 	kinf_snapshot_close(&snapshot);
 	kinf_close(&kinf);
@@ -74,11 +79,14 @@ static int config_print_rbac(const struct config *config, const struct rbac_args
 }
 
 /* Checks what CONFIG names on this machine. FILE is the operand, NULL if there is none. */
-static int config_check(const struct config *config, char *const *options, int n_options, const char *file)
+static int config_check(
+	const struct config *config, char *const *options, int n_options, const char *file)
 {
 	const struct config_checker checkers[] = {
-		{"kinf-reflector", "kubeconfig, context, group and directories are not checked", true},
-		{"kinf-serve", "the files and addresses of 'serve' are not checked", config->serve.enabled},
+		{"kinf-reflector", "kubeconfig, context, group and directories are not checked",
+			true},
+		{"kinf-serve", "the files and addresses of 'serve' are not checked",
+			config->serve.enabled},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(checkers); i++) {
@@ -105,9 +113,12 @@ int command_config(int argc, char **argv)
 		config_running_options(&flags),
 	};
 	const struct options options = {"kinf config", "check [FILE] | rbac [FILE]",
-		"check: checks a configuration without starting anything: the file, and that the kubeconfig, the "
-		"context, the group and the files of kinf-serve in it exist and are good, that the directories can be made and "
-		"the addresses can be listened on. rbac: prints the rights that the feeds of a configuration need at the "
+		"check: checks a configuration without starting anything: the file, and that the "
+		"kubeconfig, the "
+		"context, the group and the files of kinf-serve in it exist and are good, that the "
+		"directories can be made and "
+		"the addresses can be listened on. rbac: prints the rights that the feeds of a "
+		"configuration need at the "
 		"API server, for kubectl apply.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);
@@ -118,8 +129,9 @@ int command_config(int argc, char **argv)
 		r = options_bad(&options,
 			"write 'check' or 'rbac', and the file if it is not the default one");
 	if (r == 0 && is_check && rbac_is_asked(&args))
-		r = options_bad(&options, "--name, --namespace, --service-account, --user and --group are "
-					  "options of 'kinf config rbac'");
+		r = options_bad(&options,
+			"--name, --namespace, --service-account, --user and --group are "
+			"options of 'kinf config rbac'");
 	if (r == 0)
 		r = rbac_check_args(&options, &args);
 	if (r != 0)

@@ -36,7 +36,8 @@ static int cursor_list_one(void *arg, const char *name, const struct cursor_file
 	return table_row(&rows->table, cells, &rows->out);
 }
 
-/* Names a file that is no cursor, or a damaged one. Members of the group choose the names of such files. */
+/* Names a file that is no cursor, or a damaged one. Members of the group choose the names of
+ * such files. */
 static void cursor_list_bad(void *arg, int error)
 {
 	struct cursor_rows *rows = arg;
@@ -48,7 +49,9 @@ static void cursor_list_bad(void *arg, int error)
 	for (char *c = text; *c; c++)
 		*c = iscntrl((unsigned char)*c) ? '?' : *c;
 	if (error == -EINVAL)
-		(void)fprintf(stderr, "note: a file in '%s/cursors' is no cursor: %s; remove it if it is not needed\n",
+		(void)fprintf(stderr,
+			"note: a file in '%s/cursors' is no cursor: %s; remove it if it is not "
+			"needed\n",
 			home_path(rows->home), text);
 	else
 		(void)fprintf(stderr, "note: not shown: %s\n", text);
@@ -66,7 +69,8 @@ static int cursor_list(struct home *home)
 	if (r == 0)
 		r = output_text(&rows.out);
 	if (rows.bad > CURSOR_BAD_NAMED)
-		(void)fprintf(stderr, "note: %zu more files in '%s/cursors' are no cursors, or do not count\n",
+		(void)fprintf(stderr,
+			"note: %zu more files in '%s/cursors' are no cursors, or do not count\n",
 			rows.bad - CURSOR_BAD_NAMED, home_path(home));
 	table_release(&rows.table);
 	buf_release(&rows.out);
@@ -119,8 +123,8 @@ int command_cursor(int argc, char **argv)
 	if (command_open(&flags, &kinf) < 0)
 		return PROC_FAILED;
 	struct home *home = store_home(kinf->store);
-	int status = is_ls ? cursor_list(home) :
-		cursor_remove_all(home, argv + first + 1, (size_t)(argc - first - 1));
+	int status = is_ls ? cursor_list(home)
+			   : cursor_remove_all(home, argv + first + 1, (size_t)(argc - first - 1));
 	kinf_close(&kinf);
 	return status;
 }

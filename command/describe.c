@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kinf describe FEED [NAME...] | FEED/NAME...: objects as kubectl describes them (print/describe), with the history that the
- * store keeps of each. An object that was deleted is described as long as its history is retained.
+ * kinf describe FEED [NAME...] | FEED/NAME...: objects as kubectl describes them
+ * (print/describe), with the history that the store keeps of each. An object that was deleted is
+ * described as long as its history is retained.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -31,7 +32,7 @@ struct describe_command {
 	bool failed; /* an error was printed */
 };
 
-/* ---- history --------------------------------------------------------------------------------- */
+/* ---- history ------------------------------------------------------------ */
 
 static void describe_time(struct buf *out, uint64_t time_ns)
 {
@@ -73,13 +74,15 @@ static int describe_history_count(void *arg, const struct kinf_change *change)
 }
 
 /* Appends the names of the fields that CHANGE changed, as many as a line has room for. */
-static int describe_put_changed(const struct object_history *history, const struct kinf_change *change, struct buf *out)
+static int describe_put_changed(
+	const struct object_history *history, const struct kinf_change *change, struct buf *out)
 {
 	size_t n;
 
 	if (!history->before || strcmp(change->type, "MODIFIED") != 0)
 		return 0;
-	int r = fields_put(FIELDS_NAMES, history->resource, history->before, &change->object, out, &n);
+	int r = fields_put(
+		FIELDS_NAMES, history->resource, history->before, &change->object, out, &n);
 	if (r < 0 || out->size <= CHANGED_MAX)
 		return r;
 	size_t end = CHANGED_MAX;
@@ -121,11 +124,14 @@ static int describe_history_add(void *arg, const struct kinf_change *change)
 	(void)snprintf(version, sizeof(version), "%.*s", (int)object->resource_version_size,
 		object->resource_version);
 	r = buf_error(&when);
-	return r < 0 ? r : table_row(&history->table,
-		(const char *const[]){event, type, version, buf_cstr(&when), buf_cstr(&changed)}, &history->rows);
+	return r < 0 ? r
+		     : table_row(&history->table,
+			       (const char *const[]){
+				       event, type, version, buf_cstr(&when), buf_cstr(&changed)},
+			       &history->rows);
 }
 
-/* ---- one object ------------------------------------------------------------------------------ */
+/* ---- one object --------------------------------------------------------- */
 
 static int describe_one(struct describe_command *d, const struct kinf_object *object,
 	const struct object_history *history)
@@ -143,20 +149,25 @@ static int describe_one(struct describe_command *d, const struct kinf_object *ob
 	}
 	if (object->body_size) {
 		const struct describe_object described = {.resource = d->info.resource,
-			.body = BYTES(object->body, object->body_size), .snapshot = d->snapshot,
+			.body = BYTES(object->body, object->body_size),
+			.snapshot = d->snapshot,
 			.now_ns = proc_realtime_ns()};
 
 		r = describe_put(&described, out);
 	} else { /* metadata alone, of a deletion */
 		buf_printf(out, "Name:       %.*s\n", BYTES_ARG(name));
 		if (slash)
-			buf_printf(out, "Namespace:  %.*s\n", (int)(slash - object->key), object->key);
+			buf_printf(
+				out, "Namespace:  %.*s\n", (int)(slash - object->key), object->key);
 		buf_printf(out, "UID:        %.*s\n", (int)object->uid_size, object->uid);
 	}
 	if (r == 0 && history->seen) {
 		if (history->changes > HISTORY_ROWS)
-			buf_printf(out, "History: the last %d of %zu versions; 'kinf history %s %.*s' shows all\n  ", HISTORY_ROWS, history->changes,
-				d->feed, (int)object->key_size, object->key);
+			buf_printf(out,
+				"History: the last %d of %zu versions; 'kinf history %s %.*s' "
+				"shows all\n  ",
+				HISTORY_ROWS, history->changes, d->feed, (int)object->key_size,
+				object->key);
 		else
 			buf_str(out, "History:\n  ");
 		print_indented(out, buf_bytes(&history->rows), 2);
@@ -175,8 +186,10 @@ static int describe_one(struct describe_command *d, const struct kinf_object *ob
  * kinds. */
 static int describe_key(struct describe_command *d, const char *in, const char *name)
 {
-	static const char *const heads[] = {"EVENT", "TYPE", "RESOURCEVERSION", "RECORDED", "CHANGED"};
-	CLEANUP(describe_history_release) struct object_history history = {.rows = BUF_INIT, .resource = d->info.resource};
+	static const char *const heads[] = {
+		"EVENT", "TYPE", "RESOURCEVERSION", "RECORDED", "CHANGED"};
+	CLEANUP(describe_history_release)
+	struct object_history history = {.rows = BUF_INIT, .resource = d->info.resource};
 	struct kinf_object object;
 
 	table_init(&history.table, heads, ARRAY_SIZE(heads));
@@ -231,7 +244,8 @@ static int describe_list(struct describe_command *d, const struct kinf_query *qu
 
 		if (!key)
 			return err_set(-ENOMEM, "copying a name");
-		char *slash = name.size < object.key_size ? key + object.key_size - name.size - 1 : NULL;
+		char *slash =
+			name.size < object.key_size ? key + object.key_size - name.size - 1 : NULL;
 		if (slash)
 			*slash = '\0';
 		r = describe_key(d, slash ? key : NULL, slash ? slash + 1 : key);
@@ -241,7 +255,7 @@ static int describe_list(struct describe_command *d, const struct kinf_query *qu
 	return r == KINF_END ? KINF_FOUND : r;
 }
 
-/* ---- the command ----------------------------------------------------------------------------- */
+/* ---- the command -------------------------------------------------------- */
 
 static void describe_release(struct describe_command *d)
 {
@@ -251,8 +265,8 @@ static void describe_release(struct describe_command *d)
 }
 
 /* Describes the object NAME of FEED; NULL: those that QUERY selects. Returns the exit status. */
-static int describe_operand(struct describe_command *d, const struct options *options, const char *feed, char *name,
-	struct kinf_query query)
+static int describe_operand(struct describe_command *d, const struct options *options,
+	const char *feed, char *name, struct kinf_query query)
 {
 	const char *in = query.namespace_;
 
@@ -266,24 +280,30 @@ static int describe_operand(struct describe_command *d, const struct options *op
 		query.namespace_ = in = NULL;
 	query.feed = feed;
 	if (r >= 0)
-		r = !name ? describe_list(d, &query) : d->info.namespaced && !in ? describe_in_all(d, name) : describe_key(d, in, name);
+		r = !name                       ? describe_list(d, &query)
+		    : d->info.namespaced && !in ? describe_in_all(d, name)
+						: describe_key(d, in, name);
 	if (r == KINF_AGAIN)
 		return command_fail_again(d->kinf, d->snapshot, feed, in);
 	if (r == KINF_NOT_FOUND)
-		(void)fprintf(stderr, "Error: %s \"%s%s%s\" not found\n", d->info.resource, in ? in : "", in ? "/" : "", name);
+		(void)fprintf(stderr, "Error: %s \"%s%s%s\" not found\n", d->info.resource,
+			in ? in : "", in ? "/" : "", name);
 	else if (r < 0 && !d->failed)
 		(void)command_fail_feed(d->kinf, feed, r);
 	else if (!name && !d->found)
-		(void)fprintf(stderr, in ? "No resources found in %s namespace.\n" : "No resources found%s\n", in ? in : "");
+		(void)fprintf(stderr,
+			in ? "No resources found in %s namespace.\n" : "No resources found%s\n",
+			in ? in : "");
 	return r == 0 ? PROC_OK : PROC_FAILED;
 }
 
 /* Describes what N operands name: FEED NAME..., FEED/NAME... or FEED. Returns the exit status. */
-static int describe_operands(struct describe_command *d, const struct options *options, char **operands, size_t n,
-	const struct kinf_query *query)
+static int describe_operands(struct describe_command *d, const struct options *options,
+	char **operands, size_t n, const struct kinf_query *query)
 {
 	bool slashed = strchr(operands[0], '/') != NULL;
-	int status = n == 1 && !slashed ? describe_operand(d, options, operands[0], NULL, *query) : PROC_OK;
+	int status = n == 1 && !slashed ? describe_operand(d, options, operands[0], NULL, *query)
+					: PROC_OK;
 
 	for (size_t i = !slashed; i < n; i++) {
 		char *name = operands[i];
@@ -292,7 +312,8 @@ static int describe_operands(struct describe_command *d, const struct options *o
 			name = strchr(operands[i], '/');
 			*name++ = '\0';
 		}
-		int one = describe_operand(d, options, slashed ? operands[i] : operands[0], name, *query);
+		int one = describe_operand(
+			d, options, slashed ? operands[i] : operands[0], name, *query);
 		status = one == PROC_OK ? status : one;
 	}
 	return status;
@@ -307,12 +328,14 @@ static int describe_check(char **operands, size_t n, const struct query_args *ar
 		const char *slash = strchr(operands[i], '/');
 
 		if (slashed && !slash)
-			return err_say(ERR_SYNTAX, "'%s': write each as FEED/NAME, or 'FEED NAME...'", operands[i]);
+			return err_say(ERR_SYNTAX,
+				"'%s': write each as FEED/NAME, or 'FEED NAME...'", operands[i]);
 		if (!*operands[i] || (slashed && !slash[1]))
 			return err_say(ERR_SYNTAX, "a name is empty");
 	}
 	if ((slashed || n > 1) && (args->labels || args->fields || args->index.n || args->prefix))
-		return err_say(ERR_SYNTAX, "names are given: -l, --field-selector, --index and --prefix can't be used with them");
+		return err_say(ERR_SYNTAX, "names are given: -l, --field-selector, --index and "
+					   "--prefix can't be used with them");
 	return 0;
 }
 
@@ -328,7 +351,8 @@ int command_describe(int argc, char **argv)
 		config_common_options(&flags),
 	};
 	const struct options options = {"kinf describe", "FEED [NAME...] | FEED/NAME...",
-		"Describes objects as kubectl does, and their history; without a name all that are selected. A deleted object is "
+		"Describes objects as kubectl does, and their history; without a name all that are "
+		"selected. A deleted object is "
 		"described also if it is named, as long as its history is kept.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);
@@ -347,7 +371,8 @@ int command_describe(int argc, char **argv)
 		return command_usage(&options, r);
 	int status = PROC_FAILED;
 	if (command_open(&flags, &d.kinf) == 0 && command_snapshot(d.kinf, &d.snapshot) == 0)
-		status = describe_operands(&d, &options, argv + first, (size_t)(argc - first), &query);
+		status = describe_operands(
+			&d, &options, argv + first, (size_t)(argc - first), &query);
 	option_texts_release(&args.index);
 	return status;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kinf diff STORE1 STORE2: the objects that differ, by key. Each store is read from one snapshot. In a damaged
- * copy the objects that can be read are compared; the command names the others on stderr and prints nothing about them.
- * kinf diff FEED NAME --from EVENT is in history.c.
+ * kinf diff STORE1 STORE2: the objects that differ, by key. Each store is read from one
+ * snapshot. In a damaged copy the objects that can be read are compared; the command names the
+ * others on stderr and prints nothing about them. kinf diff FEED NAME --from EVENT is in
+ * history.c.
  */
 #include <errno.h>
 #include <limits.h>
@@ -58,7 +59,7 @@ static void diff_release(struct diff *diff)
 	}
 }
 
-/* ---- feeds ----------------------------------------------------------------------------------- */
+/* ---- feeds -------------------------------------------------------------- */
 
 static int diff_compare_names(const void *a, const void *b)
 {
@@ -84,7 +85,8 @@ static int diff_add_feed(void *arg, const struct kinf_feed_info *status)
 
 static int diff_side_open(struct diff_side *side, const char *store)
 {
-	if (command_open_directory(store, 0, &side->kinf) < 0 || command_snapshot(side->kinf, &side->snapshot) < 0)
+	if (command_open_directory(store, 0, &side->kinf) < 0 ||
+		command_snapshot(side->kinf, &side->snapshot) < 0)
 		return PROC_FAILED;
 	int r = kinf_feed_status(side->snapshot, NULL, diff_add_feed, side);
 	if (r < 0)
@@ -94,7 +96,7 @@ static int diff_side_open(struct diff_side *side, const char *store)
 	return PROC_OK;
 }
 
-/* ---- objects --------------------------------------------------------------------------------- */
+/* ---- objects ------------------------------------------------------------ */
 
 static int diff_side_next(struct diff_side *side)
 {
@@ -111,12 +113,13 @@ static int diff_side_next(struct diff_side *side)
 	side->there = side->damaged;
 	side->broken = !side->damaged;
 	if (side->damaged)
-		side->object = (struct kinf_object){.key = key.data, .key_size = (uint32_t)key.size};
+		side->object =
+			(struct kinf_object){.key = key.data, .key_size = (uint32_t)key.size};
 	return PROC_OK;
 }
 
-/* Returns whether SIDE, whose list of FEED lacks KEY, has that object all the same, or may have it: its index is damaged, or its
- * list ended with an error. */
+/* Returns whether SIDE, whose list of FEED lacks KEY, has that object all the same, or may have
+ * it: its index is damaged, or its list ended with an error. */
 static bool diff_side_may_have(struct diff_side *side, const char *feed, struct bytes key)
 {
 	struct snapshot *snapshot = side->snapshot->snapshot;
@@ -128,7 +131,8 @@ static bool diff_side_may_have(struct diff_side *side, const char *feed, struct 
 	int r = feed_set_get(side->snapshot, feed, &set);
 
 	for (size_t i = 0; r == FOUND && i < set->n; i++) {
-		r = journal_head(snapshot_journal(snapshot), snapshot_journal_txn(snapshot), set->feeds[i].definition.id, key, &head);
+		r = journal_head(snapshot_journal(snapshot), snapshot_journal_txn(snapshot),
+			set->feeds[i].definition.id, key, &head);
 		if (r == FOUND)
 			return true;
 		r = r == NOT_FOUND ? FOUND : r;
@@ -174,8 +178,8 @@ static int diff_print(struct diff *diff, const char *feed, int order,
 	return r < 0 ? command_fail(r) : PROC_OK;
 }
 
-/* Prints how an object of FEED differs, if it is known in both stores. ORDER below 0: only the list of the first store has it;
- * above 0: only that of the second. */
+/* Prints how an object of FEED differs, if it is known in both stores. ORDER below 0: only the
+ * list of the first store has it; above 0: only that of the second. */
 static int diff_object(struct diff *diff, const char *feed, int order)
 {
 	struct diff_side *a = &diff->side[FIRST], *b = &diff->side[SECOND];
@@ -185,12 +189,14 @@ static int diff_object(struct diff *diff, const char *feed, int order)
 
 	if ((order <= 0 && a->damaged) || (order >= 0 && b->damaged))
 		return PROC_OK; /* it was named */
-	if (order && diff_side_may_have(order < 0 ? b : a, feed, BYTES(named->key, named->key_size))) {
+	if (order &&
+		diff_side_may_have(order < 0 ? b : a, feed, BYTES(named->key, named->key_size))) {
 		char note[ERR_TEXT_MAX];
 
 		command_saw_damage = true;
-		(void)snprintf(note, sizeof(note), "%s %.*s is not compared: '%s' is damaged there", feed, (int)named->key_size,
-			named->key, (order < 0 ? b : a)->kinf->directory);
+		(void)snprintf(note, sizeof(note), "%s %.*s is not compared: '%s' is damaged there",
+			feed, (int)named->key_size, named->key,
+			(order < 0 ? b : a)->kinf->directory);
 		utf8_make_printable(note);
 		(void)fprintf(stderr, "note: %s\n", note);
 		return PROC_OK;
@@ -212,8 +218,10 @@ static int diff_feed(struct diff *diff, const char *feed)
 		status = diff_side_list(b, feed);
 	while (status == PROC_OK && (a->there || b->there)) {
 		/* Below 0: only the first store has the object; above 0: only the second. */
-		int order = !a->there ? 1 : !b->there ? -1 :
-			bytes_compare(BYTES(x->key, x->key_size), BYTES(y->key, y->key_size));
+		int order = !a->there   ? 1
+			    : !b->there ? -1
+					: bytes_compare(BYTES(x->key, x->key_size),
+						  BYTES(y->key, y->key_size));
 
 		status = diff_object(diff, feed, order);
 		if (status == PROC_OK && order <= 0)
@@ -224,7 +232,7 @@ static int diff_feed(struct diff *diff, const char *feed)
 	return status;
 }
 
-/* ---- the command ----------------------------------------------------------------------------- */
+/* ---- the command -------------------------------------------------------- */
 
 struct diff_args {
 	const char *namespace_, *from; /* an event number */
@@ -253,8 +261,10 @@ int command_diff(int argc, char **argv)
 	const struct options options = {"kinf diff", "STORE1 STORE2 | FEED NAME --from N",
 		"Prints the objects that differ between two stores: '<' only in the first, '>' "
 		"only in the "
-		"second, '!' in both but different, with both resourceVersions. With --from prints the "
-		"fields in which an object differs from its retained state of then. Exits with 1 if "
+		"second, '!' in both but different, with both resourceVersions. With --from prints "
+		"the "
+		"fields in which an object differs from its retained state of then. Exits with 1 "
+		"if "
 		"there are differences.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);
@@ -263,7 +273,8 @@ int command_diff(int argc, char **argv)
 		if (decimal_parse(bytes_str(args.from), UINT64_MAX, &from) == 0)
 			return history_diff(&options, &flags, argv + first, (size_t)(argc - first),
 				args.namespace_, from);
-		r = options_bad(&options, "--from '%s' is no event number; 'kinf history' prints them", args.from);
+		r = options_bad(&options,
+			"--from '%s' is no event number; 'kinf history' prints them", args.from);
 	}
 	if (r == 0 && args.namespace_)
 		r = options_bad(&options, "-n is for one object, with --from");
@@ -272,8 +283,11 @@ int command_diff(int argc, char **argv)
 	if (r != 0)
 		return command_usage(&options, r);
 	if (!strchr(argv[first], '/') && access(argv[first], F_OK) < 0) {
-		(void)fprintf(stderr, "Error: there is no store '%s' here; to see what has changed in an object of the feed '%s', "
-				      "add --from and an event, as 'kinf history' prints them\n", argv[first], argv[first]);
+		(void)fprintf(stderr,
+			"Error: there is no store '%s' here; to see what has changed in an object "
+			"of the feed '%s', "
+			"add --from and an event, as 'kinf history' prints them\n",
+			argv[first], argv[first]);
 		return PROC_FAILED;
 	}
 	(void)snprintf(stores, sizeof(stores), "%s' or '%s", argv[first], argv[first + 1]);
@@ -285,11 +299,12 @@ int command_diff(int argc, char **argv)
 	int status = PROC_OK;
 	/* Both stores have their feeds in order. */
 	for (size_t i = 0, j = 0; status == PROC_OK && (i < a->n_feeds || j < b->n_feeds);) {
-		int order = i == a->n_feeds ? 1
-			: j == b->n_feeds   ? -1
-					    : strcmp(a->feeds[i], b->feeds[j]);
+		int order = i == a->n_feeds   ? 1
+			    : j == b->n_feeds ? -1
+					      : strcmp(a->feeds[i], b->feeds[j]);
 
-		status = order ? diff_print(&diff, order < 0 ? a->feeds[i] : b->feeds[j], order, NULL)
+		status = order ? diff_print(
+					 &diff, order < 0 ? a->feeds[i] : b->feeds[j], order, NULL)
 			       : diff_feed(&diff, a->feeds[i]);
 		i += order <= 0;
 		j += order >= 0;

@@ -33,8 +33,8 @@ static const struct option_spec dump_options[] = {
 	{0, "body", OPTION_FLAG, offsetof(struct dump_args, body), NULL, "print bodies also"},
 };
 
-static const char *const dump_sections[] = {"meta", "feeds", "journal", "objects", "terms",
-	"postings", "events", "cursors", "ring"};
+static const char *const dump_sections[] = {
+	"meta", "feeds", "journal", "objects", "terms", "postings", "events", "cursors", "ring"};
 enum { META, FEEDS, JOURNAL, OBJECTS, TERMS, POSTINGS, EVENTS, CURSORS, RING };
 
 /* Returns the number of sections if there is none of this name. */
@@ -69,7 +69,7 @@ static int dump_section(struct dump *dump, size_t section)
 	}
 }
 
-/* ---- selection ------------------------------------------------------------------------------- */
+/* ---- selection ---------------------------------------------------------- */
 
 struct feed_search {
 	struct dump *dump;
@@ -85,11 +85,12 @@ static int dump_match_feed(void *arg, const struct feed_definition *definition,
 	(void)checkpoint;
 	(void)snprintf(id, sizeof(id), "%u", definition->id);
 	if (strcmp(definition->name, search->name) != 0 &&
-		!feed_definition_is_called(definition, search->name) && strcmp(id, search->name) != 0)
+		!feed_definition_is_called(definition, search->name) &&
+		strcmp(id, search->name) != 0)
 		return 0;
 	struct dump *dump = search->dump;
-	return ARRAY_ADD(dump->feeds, dump->n_feeds, dump->feeds_room, definition->id,
-		"the list of feeds");
+	return ARRAY_ADD(
+		dump->feeds, dump->n_feeds, dump->feeds_room, definition->id, "the list of feeds");
 }
 
 int dump_pass_damage(int r)
@@ -102,7 +103,7 @@ int dump_pass_damage(int r)
 	return 0;
 }
 
-/* ---- the store ------------------------------------------------------------------------------- */
+/* ---- the store ---------------------------------------------------------- */
 
 /* One snapshot of both databases; without an index, the journal alone. */
 struct dump_source {
@@ -128,7 +129,10 @@ void dump_salvage(struct dump *dump)
 	if (r != FOUND)
 		return;
 	salvage_describe(dump->salvage, text);
-	(void)fprintf(stderr, "note: journal: %s; their rows say salvaged=true, and some may have been removed from the journal before\n", text);
+	(void)fprintf(stderr,
+		"note: journal: %s; their rows say salvaged=true, and some may have been removed "
+		"from the journal before\n",
+		text);
 }
 
 static int dump_journal_open(struct dump_source *source, struct dump *dump)
@@ -177,10 +181,10 @@ static int dump_index_open(struct dump_source *source, struct dump *dump)
 	return 0;
 }
 
-/* Opens the parts of a store that can't be opened as a whole, for the reason WHY: a part of its index may be missing. Opens none if none
- * can be, which has been said then. */
-static int dump_source_open_part(struct dump_source *source, struct dump *dump, const struct config_flags *flags,
-	const struct err_kept *why)
+/* Opens the parts of a store that can't be opened as a whole, for the reason WHY: a part of its
+ * index may be missing. Opens none if none can be, which has been said then. */
+static int dump_source_open_part(struct dump_source *source, struct dump *dump,
+	const struct config_flags *flags, const struct err_kept *why)
 {
 	AUTO_FREE char *directory = NULL;
 	int r = command_store(flags, &directory);
@@ -202,7 +206,7 @@ static int dump_source_open_part(struct dump_source *source, struct dump *dump, 
 	return 0;
 }
 
-/* ---- the command ----------------------------------------------------------------------------- */
+/* ---- the command -------------------------------------------------------- */
 
 static int dump_run(struct dump *dump, const struct config_flags *flags, const char *feed,
 	char **names, size_t n)
@@ -213,7 +217,8 @@ static int dump_run(struct dump *dump, const struct config_flags *flags, const c
 
 	bool is_whole = command_open(flags, &source.kinf) == 0; /* else it has said why */
 	err_keep(&why);
-	int r = is_whole ? dump_source_open(&source, dump) : dump_source_open_part(&source, dump, flags, &why);
+	int r = is_whole ? dump_source_open(&source, dump)
+			 : dump_source_open_part(&source, dump, flags, &why);
 	if (!is_whole && (r < 0 || (!dump->journal && !dump->salvage && !dump->index))) {
 		home_close(&source.home);
 		return PROC_FAILED;
@@ -271,8 +276,8 @@ int command_dump(int argc, char **argv)
 		r = options_bad(&options, "output '%s': allowed are text, json", args.output);
 	if (r != 0)
 		return command_usage(&options, r);
-	struct dump dump = {.key = args.key, .from = args.from, .to = args.to, .body = args.body,
-		.json = json};
+	struct dump dump = {
+		.key = args.key, .from = args.from, .to = args.to, .body = args.body, .json = json};
 	int status = dump_run(&dump, &flags, args.feed, argv + first, (size_t)(argc - first));
 	free(dump.feeds);
 	buf_release(&dump.out);

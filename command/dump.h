@@ -3,10 +3,10 @@
  * kinf dump: the records of the store's files, one row a line, as text (`record seq=7 key=web/a
  * ...`) or JSON, with the names of store/FORMAT.md.
  *
- * The dump group: dump.c is the command and opens the store, dump_journal.c and dump_index.c print
- * the sections, dump_row.c formats a row. A section reads its part of the store as it is; without
- * an index the index's sections are empty. Rows that the journal's trees do not lead to are looked for
- * in its pages, and say salvaged=true.
+ * The dump group: dump.c is the command and opens the store, dump_journal.c and dump_index.c
+ * print the sections, dump_row.c formats a row. A section reads its part of the store as it is;
+ * without an index the index's sections are empty. Rows that the journal's trees do not lead to
+ * are looked for in its pages, and say salvaged=true.
  */
 #ifndef COMMAND_DUMP_H
 #define COMMAND_DUMP_H
@@ -26,14 +26,14 @@ struct dump {
 	struct index *index;     /* NULL if there is none */
 	struct txn *index_txn;
 	/* Selection: */
-	uint32_t *feeds;         /* ids; NULL: all */
+	uint32_t *feeds; /* ids; NULL: all */
 	size_t n_feeds, feeds_room;
-	const char *key;         /* NULL: all */
-	uint64_t from, to;       /* seqs */
+	const char *key;   /* NULL: all */
+	uint64_t from, to; /* seqs */
 	bool body;
 	/* Output: */
 	bool json;
-	bool first;              /* the row is empty */
+	bool first; /* the row is empty */
 	struct buf out;
 };
 
@@ -41,7 +41,7 @@ struct dump {
 bool dump_wants_feed(const struct dump *dump, uint32_t feed);
 bool dump_wants(const struct dump *dump, uint32_t feed, struct bytes key);
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- rows --------------------------------------------------------------- */
 
 /* Begins a row of the kind WHAT. */
 void dump_begin(struct dump *dump, const char *what);
@@ -56,13 +56,15 @@ int dump_body(struct dump *dump, struct bytes body);
 /* Ends the row and writes it to stdout. */
 int dump_end(struct dump *dump);
 
-/* Looks for what is left of the journal in its pages, once, and says what was found; without it `salvage` stays NULL. */
+/* Looks for what is left of the journal in its pages, once, and says what was found; without it
+ * `salvage` stays NULL. */
 void dump_salvage(struct dump *dump);
 
-/* Reports R if it is damage, and returns 0: the next section, or what is left of this one, may be good. Else returns R. */
+/* Reports R if it is damage, and returns 0: the next section, or what is left of this one, may
+ * be good. Else returns R. */
 int dump_pass_damage(int r);
 
-/* ---- sections -------------------------------------------------------------------------------- */
+/* ---- sections ----------------------------------------------------------- */
 
 int dump_meta(struct dump *dump);
 int dump_feeds(struct dump *dump);

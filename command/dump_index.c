@@ -11,11 +11,11 @@
 #include "store/ring/ring.h"
 #include "store/ring/taken.h"
 
-/* ---- objects --------------------------------------------------------------------------------- */
+/* ---- objects ------------------------------------------------------------ */
 
 /* Prints an object, with the body, which the journal holds. */
-static int dump_object(struct dump *dump, uint32_t feed, struct bytes key,
-	const struct index_entry *entry)
+static int dump_object(
+	struct dump *dump, uint32_t feed, struct bytes key, const struct index_entry *entry)
 {
 	struct record record;
 
@@ -67,7 +67,7 @@ int dump_objects(struct dump *dump)
 	return dump->index ? index_each_feed(dump->index, dump->index_txn, dump_names, dump) : 0;
 }
 
-/* ---- terms and postings ---------------------------------------------------------------------- */
+/* ---- terms and postings ------------------------------------------------- */
 
 struct term_dump {
 	struct dump *dump;
@@ -135,7 +135,7 @@ int dump_terms(struct dump *dump, bool postings)
 			   : 0;
 }
 
-/* ---- cursors --------------------------------------------------------------------------------- */
+/* ---- cursors ------------------------------------------------------------ */
 
 static int dump_cursor(void *arg, const char *name, const struct cursor_file *cursor)
 {
@@ -161,7 +161,7 @@ int dump_cursors(struct dump *dump)
 	return cursor_each(dump->home, dump_cursor, dump);
 }
 
-/* ---- ring and taken word ----------------------------------------------------------------------------------- */
+/* ---- ring and taken word ------------------------------------------------ */
 
 static int dump_delta_ring(struct dump *dump, int runtime)
 {

@@ -10,7 +10,8 @@
 static int dump_passed(struct dump *dump, uint32_t feed)
 {
 	struct feed_passed passed;
-	int r = dump->journal ? journal_passed(dump->journal, dump->journal_txn, feed, &passed) : NOT_FOUND;
+	int r = dump->journal ? journal_passed(dump->journal, dump->journal_txn, feed, &passed)
+			      : NOT_FOUND;
 
 	if (r != FOUND)
 		return r < 0 ? r : 0;
@@ -20,7 +21,8 @@ static int dump_passed(struct dump *dump, uint32_t feed)
 		dump_begin(dump, "passedOver");
 		dump_number(dump, "feed", feed);
 		dump_text(dump, "name", others ? BYTES_LIT("") : passed.objects[i].name);
-		dump_text(dump, "why", others ? BYTES_LIT("there may be others") : passed.objects[i].why);
+		dump_text(dump, "why",
+			others ? BYTES_LIT("there may be others") : passed.objects[i].why);
 		dump_number(dump, "limit", others ? 0 : passed.objects[i].limit);
 		r = dump_end(dump);
 	}
@@ -58,7 +60,8 @@ static int dump_feed(void *arg, const struct feed_definition *d, const struct fe
 	dump_number(dump, "last", c->last);
 	dump_number(dump, "contact", c->contact.realtime_ns);
 	dump_flag(dump, "salvaged", !dump->journal);
-	int found = dump->index ? index_feed(dump->index, dump->index_txn, d->id, &feed) : NOT_FOUND;
+	int found =
+		dump->index ? index_feed(dump->index, dump->index_txn, d->id, &feed) : NOT_FOUND;
 	int r = dump_pass_damage(found);
 	if (r < 0)
 		return r;
@@ -80,7 +83,7 @@ int dump_feeds(struct dump *dump)
 	return dump->salvage ? salvage_each_feed(dump->salvage, dump_feed, dump) : 0;
 }
 
-/* ---- the log --------------------------------------------------------------------------------- */
+/* ---- the log ------------------------------------------------------------ */
 
 struct log_dump {
 	struct dump *dump;
@@ -92,7 +95,8 @@ static int dump_record(const struct log_dump *log, const struct record *record)
 {
 	struct dump *dump = log->dump;
 
-	if ((log->changes_only && !record_is_change(record->type)) || !dump_wants(dump, record->feed, record->key))
+	if ((log->changes_only && !record_is_change(record->type)) ||
+		!dump_wants(dump, record->feed, record->key))
 		return 0;
 	dump_begin(dump, log->changes_only ? "event" : "record");
 	dump_number(dump, "seq", record->seq);
@@ -127,15 +131,19 @@ static int dump_gap(const struct log_dump *log, uint64_t after, uint64_t end)
 {
 	struct dump *dump = log->dump;
 	struct log_dump gap = {dump, log->changes_only, true};
-	uint64_t first = after + 1 > dump->from ? after + 1 : dump->from, last = end - 1 < dump->to ? end - 1 : dump->to;
+	uint64_t first = after + 1 > dump->from ? after + 1 : dump->from,
+		 last = end - 1 < dump->to ? end - 1 : dump->to;
 
 	dump_salvage(dump);
-	return dump->salvage && first <= last ? salvage_each_record(dump->salvage, first, last, dump_salvaged, &gap) : 0;
+	return dump->salvage && first <= last
+		       ? salvage_each_record(dump->salvage, first, last, dump_salvaged, &gap)
+		       : 0;
 }
 
-/* WALK came to damage after record *LAST. Prints what is left of what it passes over. Returns: 0; END: nothing more can be
- * read; errors. */
-static int dump_passed_over(const struct log_dump *log, struct journal_walk *walk, uint64_t next_seq, uint64_t *last)
+/* WALK came to damage after record *LAST. Prints what is left of what it passes over. Returns:
+ * 0; END: nothing more can be read; errors. */
+static int dump_passed_over(
+	const struct log_dump *log, struct journal_walk *walk, uint64_t next_seq, uint64_t *last)
 {
 	uint64_t seq = journal_walk_seq(walk), after = seq > *last ? seq - 1 : *last;
 	int passed = journal_walk_pass(walk, *last, next_seq, last);
@@ -146,7 +154,8 @@ static int dump_passed_over(const struct log_dump *log, struct journal_walk *wal
 	return r < 0 ? r : passed;
 }
 
-static int dump_walk(const struct log_dump *log, struct journal_walk *walk, uint64_t from, uint64_t next_seq)
+static int dump_walk(
+	const struct log_dump *log, struct journal_walk *walk, uint64_t from, uint64_t next_seq)
 {
 	struct dump *dump = log->dump;
 	struct record record;
@@ -188,7 +197,7 @@ int dump_log(struct dump *dump, bool changes_only)
 	return r == 0 ? dump_walk(&log, walk, from, meta.next_seq) : r;
 }
 
-/* ---- meta ------------------------------------------------------------------------------------ */
+/* ---- meta --------------------------------------------------------------- */
 
 static int dump_index_definition(void *arg, const struct index_definition *definition)
 {
@@ -209,7 +218,8 @@ static int dump_index_definition(void *arg, const struct index_definition *defin
 	return dump_end(dump);
 }
 
-static int dump_journal_meta(struct dump *dump, uint32_t generation, const struct journal_meta *meta)
+static int dump_journal_meta(
+	struct dump *dump, uint32_t generation, const struct journal_meta *meta)
 {
 	dump_begin(dump, "journal");
 	dump_number(dump, "generation", generation);
@@ -232,7 +242,8 @@ int dump_meta(struct dump *dump)
 		if (r == 0)
 			r = dump_journal_meta(dump, journal_generation(dump->journal), &journal);
 	} else if (dump->salvage && salvage_meta(dump->salvage))
-		r = dump_journal_meta(dump, salvage_generation(dump->salvage), salvage_meta(dump->salvage));
+		r = dump_journal_meta(
+			dump, salvage_generation(dump->salvage), salvage_meta(dump->salvage));
 	if (r != 0 || !dump->index)
 		return r;
 	r = index_meta(dump->index, dump->index_txn, &index);

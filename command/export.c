@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kinf export [FEED...]: objects as one List that kubectl can apply. Members that only the API server may set are left
- * out, and so are owners: their uids are unknown to another cluster, whose garbage collector would remove the objects.
+ * kinf export [FEED...]: objects as one List that kubectl can apply. Members that only the API
+ * server may set are left out, and so are owners: their uids are unknown to another cluster,
+ * whose garbage collector would remove the objects.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -28,10 +29,12 @@ struct export_args {
 
 static const struct option_spec export_options[] = {
 	{0, "full", OPTION_FLAG, offsetof(struct export_args, full), NULL,
-		"objects as they are stored, with uid, resourceVersion, owners and managed fields: for kinf import"},
+		"objects as they are stored, with uid, resourceVersion, owners and managed fields: "
+		"for kinf import"},
 };
 
-struct export {
+struct export
+{
 	struct kinf *kinf;
 	struct kinf_snapshot *snapshot;
 	bool full;
@@ -52,12 +55,13 @@ static void export_release(struct export *export)
 	kinf_close(&export->kinf);
 }
 
-/* ---- one object ---------------------------------------------------------------------------------- */
+/* ---- one object --------------------------------------------------------- */
 
 static bool export_leaves_out(struct bytes key)
 {
-	static const char *const keys[] = {"uid", "resourceVersion", "generation", "creationTimestamp", "selfLink",
-		"managedFields", "ownerReferences", "deletionTimestamp", "deletionGracePeriodSeconds"};
+	static const char *const keys[] = {"uid", "resourceVersion", "generation",
+		"creationTimestamp", "selfLink", "managedFields", "ownerReferences",
+		"deletionTimestamp", "deletionGracePeriodSeconds"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
 		if (bytes_equal(key, bytes_str(keys[i])))
@@ -65,7 +69,8 @@ static bool export_leaves_out(struct bytes key)
 	return false;
 }
 
-/* Appends an object without `status` and without what its metadata should not have, or that metadata. */
+/* Appends an object without `status` and without what its metadata should not have, or that
+ * metadata. */
 static int export_map(struct buf *out, const struct value *map, bool is_metadata)
 {
 	struct value_iter iter;
@@ -84,7 +89,8 @@ static int export_map(struct buf *out, const struct value *map, bool is_metadata
 		first = false;
 		json_write_string(key, out);
 		buf_byte(out, ':');
-		if (!is_metadata && item.type == VALUE_MAP && bytes_equal(key, BYTES_LIT("metadata"))) {
+		if (!is_metadata && item.type == VALUE_MAP &&
+			bytes_equal(key, BYTES_LIT("metadata"))) {
 			r = export_map(out, &item, true);
 		} else {
 			r = value_document(&item, &document);
@@ -110,7 +116,7 @@ static int export_object(struct export *export, const struct kinf_object *object
 	return r < 0 ? r : export_map(&export->out, &value, false);
 }
 
-/* ---- feeds --------------------------------------------------------------------------------------- */
+/* ---- feeds -------------------------------------------------------------- */
 
 static int export_feed(struct export *export, const char *feed)
 {
@@ -156,8 +162,11 @@ static int export_add(struct export *export, const char *name)
 		bool known = false;
 
 		for (size_t k = 0; k < export->n_feeds; k++)
-			known |= strcmp(export->feeds[k], feed) == 0; /* a name may stand for several feeds */
-		r = known ? 0 : ARRAY_ADD(export->feeds, export->n_feeds, export->feeds_room, feed, "the list of feeds");
+			known |= strcmp(export->feeds[k], feed) ==
+				 0; /* a name may stand for several feeds */
+		r = known ? 0
+			  : ARRAY_ADD(export->feeds, export->n_feeds, export->feeds_room, feed,
+				    "the list of feeds");
 	}
 	return kinf_result_of(export->snapshot, r < 0 ? r : 0);
 }
@@ -165,9 +174,9 @@ static int export_add(struct export *export, const char *name)
 /* Orders feeds: namespaces come first, then definitions of resources, which others need. */
 static int export_rank(const char *feed)
 {
-	return strncmp(feed, "namespaces", 10) == 0		   ? 0
+	return strncmp(feed, "namespaces", 10) == 0                  ? 0
 	       : strncmp(feed, "customresourcedefinitions", 25) == 0 ? 1
-								   : 2;
+								     : 2;
 }
 
 static int export_by_rank(const void *a, const void *b)
@@ -181,7 +190,8 @@ static int export_by_rank(const void *a, const void *b)
 static int export_note_pending(void *arg, const struct kinf_feed_info *pending)
 {
 	(void)arg;
-	(void)fprintf(stderr, "note: %s: not exported, it is no feed yet: %s\n", pending->full_name, pending->last_error);
+	(void)fprintf(stderr, "note: %s: not exported, it is no feed yet: %s\n", pending->full_name,
+		pending->last_error);
 	return 0;
 }
 
@@ -213,16 +223,19 @@ static int export_choose(struct export *export, char *const *operands, size_t n)
 		qsort(export->feeds, export->n_feeds, sizeof(*export->feeds), export_by_rank);
 	/* Nothing is written if one of them can't be read; a name may stand for several. */
 	for (size_t i = 0; r == 0 && i < export->n_feeds; i++) {
-		r = kinf_feed_status(export->snapshot, export->feeds[i], export_find_unlisted, NULL);
+		r = kinf_feed_status(
+			export->snapshot, export->feeds[i], export_find_unlisted, NULL);
 		if (r > 0) {
-			(void)command_fail_again(export->kinf, export->snapshot, export->feeds[i], NULL);
+			(void)command_fail_again(
+				export->kinf, export->snapshot, export->feeds[i], NULL);
 			r = err_say(-EAGAIN, "'%s' was never listed", export->feeds[i]);
 		}
 	}
 	return r;
 }
 
-/* Notes on stderr which feeds are not live; of all feeds together, unless the command line names some. */
+/* Notes on stderr which feeds are not live; of all feeds together, unless the command line names
+ * some. */
 static int export_note_states(const struct export *export, bool named)
 {
 	int r = named ? 0 : command_note_state(export->snapshot, NULL, NULL, 0);
@@ -234,7 +247,8 @@ static int export_note_states(const struct export *export, bool named)
 
 int command_export(int argc, char **argv)
 {
-	CLEANUP(export_release) struct export export = {.out = BUF_INIT, .ticker = {.what = "writing"}};
+	CLEANUP(export_release)
+	struct export export = {.out = BUF_INIT, .ticker = {.what = "writing"}};
 	struct export_args args = {0};
 	struct config_flags flags = {0};
 	int first;
@@ -243,9 +257,12 @@ int command_export(int argc, char **argv)
 		config_common_options(&flags),
 	};
 	const struct options options = {"kinf export", "[FEED...]",
-		"Prints the objects of feeds (default: all) as one List that kubectl can apply to another "
-		"cluster: without status, uids, resourceVersions, owners and managed fields. One line for each "
-		"object, in the order of the keys. Values of Secrets are printed as they are stored.",
+		"Prints the objects of feeds (default: all) as one List that kubectl can apply to "
+		"another "
+		"cluster: without status, uids, resourceVersions, owners and managed fields. One "
+		"line for each "
+		"object, in the order of the keys. Values of Secrets are printed as they are "
+		"stored.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);
 
@@ -253,12 +270,14 @@ int command_export(int argc, char **argv)
 		return command_usage(&options, r);
 	export.full = args.full;
 	export.on_terminal = isatty(STDOUT_FILENO) == 1;
-	if (command_open(&flags, &export.kinf) < 0 || command_snapshot(export.kinf, &export.snapshot) < 0 ||
+	if (command_open(&flags, &export.kinf) < 0 ||
+		command_snapshot(export.kinf, &export.snapshot) < 0 ||
 		export_choose(&export, argv + first, (size_t)(argc - first)) < 0)
 		return PROC_FAILED; /* the reason is printed */
 	if (export_note_states(&export, argc > first) < 0)
 		return command_fail_kinf(export.kinf);
-	buf_str(&export.out, "{\"apiVersion\":\"v1\",\"kind\":\"List\",\"metadata\":{\"resourceVersion\":\"\"},\"items\":[");
+	buf_str(&export.out, "{\"apiVersion\":\"v1\",\"kind\":\"List\",\"metadata\":{"
+			     "\"resourceVersion\":\"\"},\"items\":[");
 	for (size_t i = 0; r == 0 && i < export.n_feeds; i++)
 		r = export_feed(&export, export.feeds[i]);
 	if (r < 0)

@@ -39,7 +39,8 @@ static const struct option_spec get_options[] = {
 	{0, "limit", OPTION_NUMBER, AT(limit), "N",
 		"at most N objects; the page ends with a token"},
 	{0, "continue", OPTION_TEXT, AT(continue_token), "TOKEN",
-		"go on where the page with this token ended; feed, selection and order have to be the same"},
+		"go on where the page with this token ended; feed, selection and order have to be "
+		"the same"},
 	{0, "at-least-rv", OPTION_TEXT, AT(at_least_rv), "RV",
 		"wait until the cache holds this resourceVersion"},
 	{0, "timeout", OPTION_DURATION, AT(timeout_ns), "D", "for --at-least-rv; default 10s"},
@@ -48,15 +49,18 @@ static const struct option_spec get_options[] = {
 		"once a "
 		"minute, so values below 90s suit busy feeds only"},
 	{0, "at-event", OPTION_NUMBER, AT(at_event), "N",
-		"the state as of this event, as long as its history is kept; 'kinf log' lists events"},
+		"the state as of this event, as long as its history is kept; 'kinf log' lists "
+		"events"},
 	{0, "ignore-not-found", OPTION_FLAG, AT(ignore_not_found), NULL,
 		"names that do not exist are no failure"},
 	{0, "show-managed-fields", OPTION_FLAG, AT(managed_fields), NULL,
 		"json and yaml: print metadata.managedFields also, if the feed keeps them"},
 	{0, "server-order", OPTION_FLAG, AT(server_order), NULL,
-		"json and yaml: keys and numbers as the API server sent them; without it as kubectl prints them"},
+		"json and yaml: keys and numbers as the API server sent them; without it as "
+		"kubectl prints them"},
 	{0, "explain", OPTION_FLAG, AT(explain), NULL,
-		"say on stderr how the objects were found, and which index would have helped; -v does also"},
+		"say on stderr how the objects were found, and which index would have helped; -v "
+		"does also"},
 	{'w', "watch", OPTION_FLAG, AT(watch), NULL,
 		"print changes also: the options are those of 'kinf watch'"},
 	{0, "watch-only", OPTION_FLAG, AT(watch), NULL, "print changes only"},
@@ -95,10 +99,10 @@ static int get_fail(const struct get *get, const struct get_target *target, int 
 	return command_fail_code(get->kinf, code);
 }
 
-/* ---- by name --------------------------------------------------------------------------------- */
+/* ---- by name ------------------------------------------------------------ */
 
-static int get_not_found(const struct get *get, const struct get_target *target, const char *in,
-	const char *name)
+static int get_not_found(
+	const struct get *get, const struct get_target *target, const char *in, const char *name)
 {
 	if (get->args.ignore_not_found)
 		return PROC_OK;
@@ -117,8 +121,11 @@ static uint64_t get_event(const struct get *get)
 static int get_from_past(struct get *get, const struct get_target *target, const char *namespace_,
 	const char *name, struct kinf_listing **ret_list, struct kinf_object *ret_object)
 {
-	const struct kinf_query query = {.size = sizeof(query), .feed = target->feed,
-		.namespace_ = namespace_, .prefix = name, .at_event = get_event(get)};
+	const struct kinf_query query = {.size = sizeof(query),
+		.feed = target->feed,
+		.namespace_ = namespace_,
+		.prefix = name,
+		.at_event = get_event(get)};
 	int r = kinf_list(get->snapshot, &query, ret_list);
 
 	if (r == 0)
@@ -128,14 +135,13 @@ static int get_from_past(struct get *get, const struct get_target *target, const
 	return bytes_equal(print_name(ret_object), bytes_str(name)) ? KINF_FOUND : KINF_NOT_FOUND;
 }
 
-static int get_by_key(struct get *get, const struct get_target *target, const char *namespace_,
-	const char *name)
+static int get_by_key(
+	struct get *get, const struct get_target *target, const char *namespace_, const char *name)
 {
 	CLEANUP(kinf_list_close) struct kinf_listing *list = NULL;
 	struct kinf_object object;
-	int r = get_event(get)
-		? get_from_past(get, target, namespace_, name, &list, &object)
-		: kinf_get(get->snapshot, target->feed, namespace_, name, &object);
+	int r = get_event(get) ? get_from_past(get, target, namespace_, name, &list, &object)
+			       : kinf_get(get->snapshot, target->feed, namespace_, name, &object);
 
 	if (r == KINF_AGAIN || r == KINF_GONE || r < 0)
 		return get_fail(get, target, r);
@@ -163,7 +169,9 @@ static int get_next_named(
 static int get_in_all(struct get *get, const struct get_target *target, const char *name)
 {
 	CLEANUP(kinf_list_close) struct kinf_listing *list = NULL;
-	const struct kinf_query query = {.size = sizeof(query), .feed = target->feed, .prefix = name,
+	const struct kinf_query query = {.size = sizeof(query),
+		.feed = target->feed,
+		.prefix = name,
 		.at_event = get_event(get)};
 	struct kinf_object object;
 	size_t found = 0;
@@ -181,8 +189,7 @@ static int get_in_all(struct get *get, const struct get_target *target, const ch
 }
 
 /* Returns whether NAME lacks the namespace that it needs. */
-static bool get_is_bare(
-	const struct get *get, const struct get_target *target, const char *name)
+static bool get_is_bare(const struct get *get, const struct get_target *target, const char *name)
 {
 	return target->info.namespaced && !get->args.query.namespace_ && !strchr(name, '/');
 }
@@ -194,7 +201,9 @@ static bool get_is_single(struct get *get)
 	CLEANUP(kinf_list_close) struct kinf_listing *list = NULL;
 	const struct get_target *target = &get->targets[0];
 	const char *name = target->n_names ? target->names[0] : NULL;
-	const struct kinf_query query = {.size = sizeof(query), .feed = target->feed, .prefix = name,
+	const struct kinf_query query = {.size = sizeof(query),
+		.feed = target->feed,
+		.prefix = name,
 		.at_event = get_event(get)};
 	struct kinf_object object;
 	size_t found = 0;
@@ -211,7 +220,9 @@ static bool get_is_single(struct get *get)
 /* Returns whether NAME, which may have a namespace before it, means OBJECT. */
 static bool get_is_named(const struct kinf_object *object, const char *name)
 {
-	return bytes_equal(strchr(name, '/') ? BYTES(object->key, object->key_size) : print_name(object), bytes_str(name));
+	return bytes_equal(
+		strchr(name, '/') ? BYTES(object->key, object->key_size) : print_name(object),
+		bytes_str(name));
 }
 
 /* Prints the objects of the names in the order of --sort-by. */
@@ -221,8 +232,14 @@ static int get_sorted(struct get *get, const struct get_target *target)
 	AUTO_FREE bool *found = calloc(target->n_names, sizeof(*found));
 	const char *in = target->info.namespaced ? get->args.query.namespace_ : NULL;
 	const char *first = target->names[0], *slash = strchr(first, '/');
-	const struct kinf_query query = {.size = sizeof(query), .feed = target->feed, .namespace_ = in,
-		.prefix = target->n_names > 1 ? NULL : slash ? slash + 1 : first, .sort_by = get->args.sort_by, .at_event = get_event(get)};
+	const struct kinf_query query = {.size = sizeof(query),
+		.feed = target->feed,
+		.namespace_ = in,
+		.prefix = target->n_names > 1 ? NULL
+			  : slash             ? slash + 1
+					      : first,
+		.sort_by = get->args.sort_by,
+		.at_event = get_event(get)};
 	struct kinf_object object;
 	int status = PROC_OK;
 
@@ -242,7 +259,9 @@ static int get_sorted(struct get *get, const struct get_target *target)
 	if (r == KINF_AGAIN || r == KINF_GONE || r < 0)
 		return get_fail(get, target, r);
 	for (size_t i = 0; i < target->n_names; i++)
-		if (!found[i] && get_not_found(get, target, strchr(target->names[i], '/') ? NULL : in, target->names[i]) != PROC_OK)
+		if (!found[i] &&
+			get_not_found(get, target, strchr(target->names[i], '/') ? NULL : in,
+				target->names[i]) != PROC_OK)
 			status = PROC_FAILED;
 	return status;
 }
@@ -274,7 +293,7 @@ static int get_all_named(struct get *get, const struct get_target *target)
 	return status;
 }
 
-/* ---- by query -------------------------------------------------------------------------------- */
+/* ---- by query ----------------------------------------------------------- */
 
 /* Returns the order in which the API server lists the kind, if the query leaves it open. */
 static const char *get_order(const struct get *get)
@@ -367,12 +386,13 @@ static int get_print(struct get *get, const struct kinf_query *query)
 	if (get->n_targets == 1 && !get->targets[0].info.namespaced)
 		in = NULL; /* it selects nothing there */
 	if (!names && !get->print.count && format <= PRINT_WIDE)
-		(void)fprintf(stderr, in ? "No resources found in %s namespace.\n"
-					 : "No resources found%s\n", in ? in : "");
+		(void)fprintf(stderr,
+			in ? "No resources found in %s namespace.\n" : "No resources found%s\n",
+			in ? in : "");
 	return status;
 }
 
-/* ---- the command ----------------------------------------------------------------------------- */
+/* ---- the command -------------------------------------------------------- */
 
 static const struct feed_set *get_feeds(struct get *get, const char *feed)
 {
@@ -389,8 +409,9 @@ static const struct feed_set *get_feeds(struct get *get, const char *feed)
 static int get_check_one_feed(const struct get_args *args)
 {
 	return args->limit || args->continue_token || args->at_least_rv
-		? err_say(ERR_SYNTAX, "--limit, --continue and --at-least-rv are for one feed")
-		: 0;
+		       ? err_say(ERR_SYNTAX,
+				 "--limit, --continue and --at-least-rv are for one feed")
+		       : 0;
 }
 
 /* Replaces the target `all`, unless a feed has this name, by the feeds of the kinds that kubectl
@@ -417,10 +438,11 @@ static int get_expand_all(struct get *get)
 	get->n_targets = n;
 	if (n > 1)
 		return get_check_one_feed(&get->args);
-	return n ? 0 : err_say(ERR_NO_FEED,
-			       "'all' stands for pods, services, deployments and the other kinds "
-			       "that run something, and none of them is watched; name a feed "
-			       "('kinf status' lists them)");
+	return n ? 0
+		 : err_say(ERR_NO_FEED,
+			   "'all' stands for pods, services, deployments and the other kinds "
+			   "that run something, and none of them is watched; name a feed "
+			   "('kinf status' lists them)");
 }
 
 /* Waits for --at-least-rv. Returns below 0 after it printed an error. */
@@ -468,8 +490,8 @@ static int get_open(struct get *get, const struct config_flags *flags)
 			continue; /* the past is never stale */
 		/* After a timeout the note gives the reason, for instance a reflector that does not
 		 * run. */
-		r = command_note_state(
-			get->snapshot, target->feed, get->args.query.namespace_, waited < 0 ? 0 : get->args.max_stale_ns);
+		r = command_note_state(get->snapshot, target->feed, get->args.query.namespace_,
+			waited < 0 ? 0 : get->args.max_stale_ns);
 		if (r < 0 && r != -ESTALE) /* of which a note was printed */
 			(void)command_fail_kinf(get->kinf);
 		if (r < 0)
@@ -503,14 +525,12 @@ static int get_read_slashed(struct get *get, char **operands, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		char *slash = strchr(operands[i], '/');
-		struct get_target *last =
-			get->n_targets ? &get->targets[get->n_targets - 1] : NULL;
+		struct get_target *last = get->n_targets ? &get->targets[get->n_targets - 1] : NULL;
 		int r = 0;
 
 		if (!slash)
 			return err_say(ERR_SYNTAX,
-				"'%s': write each as FEED/NAME, or 'FEED NAME...'",
-				operands[i]);
+				"'%s': write each as FEED/NAME, or 'FEED NAME...'", operands[i]);
 		*slash = '\0';
 		if (last && strcmp(last->feed, operands[i]) == 0)
 			last->n_names++;
@@ -549,9 +569,10 @@ static int get_operands(struct get *get, char **operands, size_t n)
 		return r;
 	bool names = get->targets[0].n_names;
 	if (names && (query->labels || query->fields || query->prefix || query->index.n ||
-		args->limit || args->continue_token))
-		return err_say(ERR_SYNTAX, "names are given: -l, --field-selector, --index, "
-					   "--prefix, --limit and --continue can't be used with them");
+			     args->limit || args->continue_token))
+		return err_say(ERR_SYNTAX,
+			"names are given: -l, --field-selector, --index, "
+			"--prefix, --limit and --continue can't be used with them");
 	if (get->n_targets > 1)
 		r = get_check_one_feed(args);
 	if (r < 0)
@@ -559,27 +580,30 @@ static int get_operands(struct get *get, char **operands, size_t n)
 	if (!args->at_event)
 		return err_say(ERR_SYNTAX, "--at-event: the first event is 1");
 	if (args->at_event != NOW && (args->at_least_rv || args->max_stale_ns))
-		return err_say(ERR_SYNTAX,
-			"--at-event shows the past: --at-least-rv and --max-staleness have no meaning with it");
+		return err_say(ERR_SYNTAX, "--at-event shows the past: --at-least-rv and "
+					   "--max-staleness have no meaning with it");
 	if (args->timeout_ns != UNSET && !args->at_least_rv)
-		return err_say(ERR_SYNTAX, "--timeout limits the wait of --at-least-rv, and nothing else waits");
+		return err_say(ERR_SYNTAX,
+			"--timeout limits the wait of --at-least-rv, and nothing else waits");
 	for (size_t t = 0; t < get->n_targets; t++)
 		for (size_t i = 0; i < get->targets[t].n_names; i++) {
 			const char *name = get->targets[t].names[i], *end = strchr(name, '/');
 
 			if (!*name)
 				return err_say(ERR_SYNTAX, "a name is empty");
-			if (in && end && (strlen(in) != (size_t)(end - name) ||
-						 strncmp(in, name, strlen(in)) != 0))
-				return err_say(ERR_SYNTAX, "'%s' is not in the namespace '%s'",
-					name, in);
+			if (in && end &&
+				(strlen(in) != (size_t)(end - name) ||
+					strncmp(in, name, strlen(in)) != 0))
+				return err_say(
+					ERR_SYNTAX, "'%s' is not in the namespace '%s'", name, in);
 		}
 	return 0;
 }
 
 int command_get(int argc, char **argv)
 {
-	CLEANUP(get_release) struct get get = {
+	CLEANUP(get_release)
+	struct get get = {
 		.args = {.timeout_ns = UNSET, .at_event = NOW, .max_stale_ns = STALENESS_ANY}};
 	struct config_flags flags = {0};
 	struct kinf_query query;
@@ -595,7 +619,8 @@ int command_get(int argc, char **argv)
 		"With -w "
 		"it prints changes also, as 'kinf watch' does.",
 		groups, ARRAY_SIZE(groups), false};
-	if (options_flag(&options, argc, argv, "watch") || options_flag(&options, argc, argv, "watch-only"))
+	if (options_flag(&options, argc, argv, "watch") ||
+		options_flag(&options, argc, argv, "watch-only"))
 		return command_watch(argc, argv);
 	int r = options_parse(&options, argc, argv, &first);
 

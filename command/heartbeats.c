@@ -60,8 +60,8 @@ void heartbeats_free(struct heartbeats **heartbeats)
  * before: the child has not come as far as making its own. Returns: FOUND; NOT_FOUND: the child has
  * no page yet; errors: that can't be told now.
  */
-static int heartbeats_read(const struct home *home, const struct child *child,
-	struct stats_process *ret_process)
+static int heartbeats_read(
+	const struct home *home, const struct child *child, struct stats_process *ret_process)
 {
 	CLEANUP(stats_close) struct stats *page = NULL;
 
@@ -91,8 +91,10 @@ static bool silence_is_busy(struct silence *silence, const char **ret_doing)
 	}
 	bool used = stat.cpu_ticks > silence->cpu_ticks;
 	silence->cpu_ticks = stat.cpu_ticks;
-	*ret_doing = stat.state == 'D' ? "waits for a disk" : used ? "uses the processor" :
-		stat.state == 'T' || stat.state == 't' ? "stopped by a signal" : "waits";
+	*ret_doing = stat.state == 'D'                        ? "waits for a disk"
+		     : used                                   ? "uses the processor"
+		     : stat.state == 'T' || stat.state == 't' ? "stopped by a signal"
+							      : "waits";
 	return stat.state == 'D' || used;
 }
 
@@ -115,7 +117,8 @@ static void heartbeats_check_child(struct heartbeats *heartbeats, struct silence
 	/* A heartbeat that was written after the caller had read the clock is newer than NOW. */
 	uint64_t silent = now > silence->since_ns ? now - silence->since_ns : 0;
 	bool busy = silence_is_busy(silence, &doing);
-	/* It may have no page yet, or one that nobody else sees (common/mapped_file.h): it says in the log what it waits for. */
+	/* It may have no page yet, or one that nobody else sees (common/mapped_file.h): it says
+	 * in the log what it waits for. */
 	if (silent >= limit && strcmp(doing, "waits") == 0 && home && home_lacks_room(home)) {
 		silence->since_ns = now;
 		silent = 0;
@@ -127,9 +130,8 @@ static void heartbeats_check_child(struct heartbeats *heartbeats, struct silence
 	/* Idle at two checks: a process that has just come back from a long write is not hung. */
 	if (silent < limit * BUSY_FACTOR && (!silence->idle_ns || silence->idle_ns == now))
 		return;
-	LOG(child_hung, .daemon = child->program, .pid = child->pid,
-		.silent_seconds = silent, .doing = doing,
-		.state = process.state[0] ? process.state : "starting");
+	LOG(child_hung, .daemon = child->program, .pid = child->pid, .silent_seconds = silent,
+		.doing = doing, .state = process.state[0] ? process.state : "starting");
 	(void)kill(child->pid, SIGKILL); /* ends a stopped process also; gone: reaped soon */
 	silence->since_ns = now;         /* it may take a moment to die */
 	silence->idle_ns = 0;

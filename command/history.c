@@ -41,8 +41,8 @@ static void history_put_json(struct buf *out, const struct kinf_change *change)
 		change->event);
 	history_put_time(out, change->time_ns);
 	buf_str(out, "\",\"resourceVersion\":");
-	json_write_string(BYTES(change->object.resource_version,
-		change->object.resource_version_size), out);
+	json_write_string(
+		BYTES(change->object.resource_version, change->object.resource_version_size), out);
 	if (change->final_state_unknown)
 		buf_str(out, ",\"finalStateUnknown\":true");
 }
@@ -69,7 +69,7 @@ static int history_form(const char *output, bool *ret_json)
 	return err_say(ERR_SYNTAX, "output '%s': allowed are text and json", output);
 }
 
-/* ---- one object ------------------------------------------------------------------------------ */
+/* ---- one object --------------------------------------------------------- */
 
 struct object_args {
 	const char *namespace_, *output;
@@ -122,7 +122,8 @@ static int history_print_version(struct object_walk *walk, const struct kinf_cha
 		r = history_put_json_managers(out, object);
 		if (r == 0 && compare) {
 			buf_str(out, ",\"changes\":");
-			r = fields_put(FIELDS_JSON, walk->info.resource, walk->before, object, out, &n);
+			r = fields_put(
+				FIELDS_JSON, walk->info.resource, walk->before, object, out, &n);
 		}
 		buf_str(out, "}\n");
 		return r;
@@ -164,8 +165,8 @@ static int history_version(void *arg, const struct kinf_change *change)
 	return r;
 }
 
-/* Opens the store for the object that the operands name: FEED NAME, FEED NS/NAME or FEED/NAME. They are
- * cut in place. Returns PROC_OK, or the exit status after it printed an error. */
+/* Opens the store for the object that the operands name: FEED NAME, FEED NS/NAME or FEED/NAME.
+ * They are cut in place. Returns PROC_OK, or the exit status after it printed an error. */
 static int history_open(struct object_walk *walk, const struct options *options,
 	const struct config_flags *flags, char **operands, size_t n, const char *namespace_)
 {
@@ -188,9 +189,10 @@ static int history_open(struct object_walk *walk, const struct options *options,
 	if (r < 0)
 		return command_usage(options, r);
 	if (walk->info.namespaced && !namespace_)
-		return command_usage(options, options_bad(options,
-			"%s have namespaces: write -n NAMESPACE, or NAMESPACE/%s",
-			walk->info.resource, name));
+		return command_usage(
+			options, options_bad(options,
+					 "%s have namespaces: write -n NAMESPACE, or NAMESPACE/%s",
+					 walk->info.resource, name));
 	walk->namespace_ = walk->info.namespaced ? namespace_ : NULL;
 	walk->name = name;
 	return PROC_OK;
@@ -227,7 +229,8 @@ int command_history(int argc, char **argv)
 		config_common_options(&flags),
 	};
 	const struct options options = {"kinf history", "FEED NAME | FEED/NAME",
-		"Prints the retained versions of an object, oldest first: when each was recorded, and "
+		"Prints the retained versions of an object, oldest first: when each was recorded, "
+		"and "
 		"the fields that it changed. 'retention' in kinf.yaml says how long they are kept.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);
@@ -236,15 +239,15 @@ int command_history(int argc, char **argv)
 		r = history_form(args.output, &walk.json);
 	if (r != 0)
 		return command_usage(&options, r);
-	r = history_open(&walk, &options, &flags, argv + first, (size_t)(argc - first),
-		args.namespace_);
+	r = history_open(
+		&walk, &options, &flags, argv + first, (size_t)(argc - first), args.namespace_);
 	if (r != PROC_OK)
 		return r;
 	return history_end(&walk, kinf_history(walk.snapshot, walk.feed, walk.namespace_, walk.name,
 					  history_version, &walk));
 }
 
-/* ---- two versions ---------------------------------------------------------------------------- */
+/* ---- two versions ------------------------------------------------------- */
 
 static int history_keep_two(void *arg, const struct kinf_change *change)
 {
@@ -271,16 +274,18 @@ int history_diff(const struct options *options, const struct config_flags *flags
 	if (r != PROC_OK)
 		return r;
 	if (from > kinf_snapshot_event(walk.snapshot)) {
-		(void)fprintf(stderr, "Error: event %" PRIu64 " is not there yet; the newest is %" PRIu64 "\n", from,
-			kinf_snapshot_event(walk.snapshot));
+		(void)fprintf(stderr,
+			"Error: event %" PRIu64 " is not there yet; the newest is %" PRIu64 "\n",
+			from, kinf_snapshot_event(walk.snapshot));
 		return PROC_FAILED;
 	}
-	r = kinf_history(walk.snapshot, walk.feed, walk.namespace_, walk.name, history_keep_two,
-		&walk);
+	r = kinf_history(
+		walk.snapshot, walk.feed, walk.namespace_, walk.name, history_keep_two, &walk);
 	if (r == 0 && !walk.from) {
 		(void)fprintf(stderr,
 			"Error: the first retained version of the object is event %" PRIu64
-			"; 'kinf history' lists them\n", walk.first_event);
+			"; 'kinf history' lists them\n",
+			walk.first_event);
 		return PROC_FAILED;
 	}
 	if (r == 0 && walk.before && !walk.from->body_size != !walk.before->body_size) {
@@ -297,7 +302,7 @@ int history_diff(const struct options *options, const struct config_flags *flags
 	return r == PROC_OK && differences ? PROC_FAILED : r;
 }
 
-/* ---- the log --------------------------------------------------------------------------------- */
+/* ---- the log ------------------------------------------------------------ */
 
 struct log_args {
 	const char *namespace_, *output;
@@ -399,8 +404,10 @@ int command_log(int argc, char **argv)
 		config_common_options(&flags),
 	};
 	const struct options options = {"kinf log", "[FEED]",
-		"Prints the retained changes of a feed, or of all, one a line: when each was recorded, "
-		"its event number, and the fields that it changed. 'kinf watch' prints those to come.",
+		"Prints the retained changes of a feed, or of all, one a line: when each was "
+		"recorded, "
+		"its event number, and the fields that it changed. 'kinf watch' prints those to "
+		"come.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);
 
@@ -420,7 +427,8 @@ int command_log(int argc, char **argv)
 	if (!feed && command_first_feed(log.snapshot, NULL, &info) == 0 && !*info.full_name)
 		return command_fail_no_feeds(log.kinf);
 	if (command_note_state(log.snapshot, feed, log.args.namespace_, 0) < 0)
-		return feed ? command_fail_feed(log.kinf, feed, KINF_NO_FEED) : command_fail_kinf(log.kinf);
+		return feed ? command_fail_feed(log.kinf, feed, KINF_NO_FEED)
+			    : command_fail_kinf(log.kinf);
 	r = history_log(log.snapshot, feed, log.args.from, log_change, &log);
 	if (r == KINF_AGAIN)
 		return command_fail_again(log.kinf, log.snapshot, feed, log.args.namespace_);
@@ -429,7 +437,8 @@ int command_log(int argc, char **argv)
 	uint64_t begin = snapshot_horizon(log.snapshot->snapshot) + 1;
 	if (log.args.from && log.args.from < begin)
 		(void)fprintf(stderr,
-			"note: the changes before event %llu are no longer kept (a larger 'retention' in kinf.yaml keeps more)\n",
+			"note: the changes before event %llu are no longer kept (a larger "
+			"'retention' in kinf.yaml keeps more)\n",
 			(unsigned long long)begin);
 	r = snapshot_made(log.snapshot->snapshot, 0);
 	if (r == 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kinf import FILE --store DIR: the reflector's program reads the file into a journal, the processor's builds the index. Both
- * know how already, and only they have what it takes.
+ * kinf import FILE --store DIR: the reflector's program reads the file into a journal, the
+ * processor's builds the index. Both know how already, and only they have what it takes.
  */
 #include <errno.h>
 #include <signal.h>
@@ -47,10 +47,10 @@ static int import_make(struct import_work *work, const char *file, const struct 
 		r = err_set(-errno, "making '%s'", runtime);
 	const char *configured = flags->file ? "--config" : "--cluster";
 	const char *config = flags->file ? flags->file : flags->cluster;
-	const char *reading[] = {"kinf-reflector", "--store", store, "--import", file, config ? configured : NULL,
-		config, NULL};
-	const char *indexing[] = {"kinf-processor", "--store", store, "--runtime-dir", runtime, "--once",
+	const char *reading[] = {"kinf-reflector", "--store", store, "--import", file,
 		config ? configured : NULL, config, NULL};
+	const char *indexing[] = {"kinf-processor", "--store", store, "--runtime-dir", runtime,
+		"--once", config ? configured : NULL, config, NULL};
 	if (r < 0)
 		return r;
 	(void)snprintf(journal, sizeof(journal), "%s/journal", store);
@@ -63,14 +63,18 @@ static int import_make(struct import_work *work, const char *file, const struct 
 
 int command_import(int argc, char **argv)
 {
-	CLEANUP(import_work_release) struct import_work work = {.partial = PARTIAL_INIT, .signals = -1};
+	CLEANUP(import_work_release)
+	struct import_work work = {.partial = PARTIAL_INIT, .signals = -1};
 	struct config_flags flags = {0};
 	int first;
 	const struct options_group groups[] = {config_common_options(&flags)};
 	const struct options options = {"kinf import", "FILE",
-		"Makes the directory --store a store of the objects in FILE (- reads standard input), a List as "
-		"'kubectl get -o json' and 'kinf export' print it: for tests, and to look into what somebody "
-		"has sent. Each kind becomes a feed. An object that can't be stored, because it is nested too deep or its name "
+		"Makes the directory --store a store of the objects in FILE (- reads standard "
+		"input), a List as "
+		"'kubectl get -o json' and 'kinf export' print it: for tests, and to look into "
+		"what somebody "
+		"has sent. Each kind becomes a feed. An object that can't be stored, because it is "
+		"nested too deep or its name "
 		"is too long, is left out and named. Indexes are those of the configuration.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);
@@ -85,7 +89,8 @@ int command_import(int argc, char **argv)
 	if (r >= 0)
 		r = import_make(&work, argv[first], &flags);
 	if (r != 0)
-		return r < 0 ? command_fail(r) : PROC_FAILED; /* of which the program that failed has told */
+		return r < 0 ? command_fail(r)
+			     : PROC_FAILED; /* of which the program that failed has told */
 	(void)printf("made the store '%s': read it with --store\n", flags.store);
 	return PROC_OK;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kinf kubeconfig: prints a kubeconfig for kinf-serve, made of the addresses that it has written into
- * the store, its certificates, and the credentials with which its clients identify themselves: those of
- * the kubeconfig that the store is filled with, so that they work as they do at the API server.
+ * kinf kubeconfig: prints a kubeconfig for kinf-serve, made of the addresses that it has written
+ * into the store, its certificates, and the credentials with which its clients identify
+ * themselves: those of the kubeconfig that the store is filled with, so that they work as they
+ * do at the API server.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,14 +24,15 @@
 #define KUBECONFIG_TEXT_MAX ((size_t)64 << 10)
 
 struct kubeconfig_server {
-	char url[160];  /* "https://127.0.0.1:6445" */
-	char auth[16];  /* "self" */
+	char url[160];         /* "https://127.0.0.1:6445" */
+	char auth[16];         /* "self" */
 	char socket[PATH_MAX]; /* "" if kinf-serve does not listen on it */
 };
 
-/* ---- the server ---------------------------------------------------------------------------------- */
+/* ---- the server --------------------------------------------------------- */
 
-/* Replaces an address that stands for all of them, which no certificate names, by a loopback one. */
+/* Replaces an address that stands for all of them, which no certificate names, by a loopback
+ * one. */
 static void kubeconfig_set_url(
 	struct kubeconfig_server *server, const char *scheme, const char *address)
 {
@@ -44,8 +46,8 @@ static void kubeconfig_set_url(
 		(void)snprintf(server->url, sizeof(server->url), "%s://%s", scheme, address);
 }
 
-/* Reads the addresses of kinf-serve: "api https 127.0.0.1:6445 self", "api unix PATH". The first TCP one
- * counts. */
+/* Reads the addresses of kinf-serve: "api https 127.0.0.1:6445 self", "api unix PATH". The first
+ * TCP one counts. */
 static int kubeconfig_find_server(
 	const struct home *home, int directory_fd, struct kubeconfig_server *ret_server)
 {
@@ -56,8 +58,9 @@ static int kubeconfig_find_server(
 	*server = (struct kubeconfig_server){.url = ""};
 	if (!text)
 		return err_set(-ENOMEM, "reading the addresses of kinf-serve");
-	int r = directory_fd < 0 ? 0 :
-		text_file_read(directory_fd, "addresses", text, KUBECONFIG_TEXT_MAX, NULL);
+	int r = directory_fd < 0 ? 0
+				 : text_file_read(directory_fd, "addresses", text,
+					   KUBECONFIG_TEXT_MAX, NULL);
 	if (directory_fd < 0 || r == -ENOENT)
 		return err_say(-ENOENT,
 			"kinf-serve has not run on store '%s'; start it with 'kinf run --serve "
@@ -106,7 +109,7 @@ static int kubeconfig_put_ca(const struct config *config, int directory_fd, stru
 	return 0;
 }
 
-/* ---- the user ------------------------------------------------------------------------------------ */
+/* ---- the user ----------------------------------------------------------- */
 
 static void kubeconfig_put_string(struct buf *out, const char *text)
 {
@@ -120,8 +123,8 @@ static void kubeconfig_put_string(struct buf *out, const char *text)
 	buf_byte(out, '"');
 }
 
-/* Appends NODE as JSON, which is YAML also. Paths become absolute: they are relative to the directory of
- * the file that they come from. */
+/* Appends NODE as JSON, which is YAML also. Paths become absolute: they are relative to the
+ * directory of the file that they come from. */
 static void kubeconfig_put_node(
 	struct buf *out, const struct yaml_node *node, const char *key, const char *directory)
 {
@@ -164,7 +167,8 @@ static void kubeconfig_put_node(
 	buf_byte(out, node->type == YAML_MAP ? '}' : ']');
 }
 
-/* Returns the member FIELD of the entry NAME in the list LIST of a kubeconfig; NULL if there is none. */
+/* Returns the member FIELD of the entry NAME in the list LIST of a kubeconfig; NULL if there is
+ * none. */
 static const struct yaml_node *kubeconfig_entry(
 	const struct yaml_node *root, const char *list, const char *name, const char *field)
 {
@@ -233,13 +237,14 @@ static int kubeconfig_put_user(const struct config *config, struct buf *out, cha
 		buf_str(out, "{}");
 		return 0;
 	}
-	*ret_token = yaml_get(user, "token") || yaml_get(user, "tokenFile") || yaml_get(user, "exec");
+	*ret_token =
+		yaml_get(user, "token") || yaml_get(user, "tokenFile") || yaml_get(user, "exec");
 	*strrchr(path, '/') = '\0';
 	kubeconfig_put_node(out, user, "", path);
 	return 0;
 }
 
-/* ---- the command --------------------------------------------------------------------------------- */
+/* ---- the command -------------------------------------------------------- */
 
 static int kubeconfig_print(
 	const struct config *config, int directory_fd, const struct kubeconfig_server *server)
@@ -256,7 +261,8 @@ static int kubeconfig_print(
 		return r;
 	if (open) {
 		buf_truncate(&user, 0);
-		/* Without any credentials kubectl asks for a user name. kinf-serve ignores this one. */
+		/* Without any credentials kubectl asks for a user name. kinf-serve ignores this
+		 * one. */
 		buf_str(&user, "{token: anonymous}");
 	}
 	r = buf_error(&ca);

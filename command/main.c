@@ -39,7 +39,8 @@ static void main_print_help(FILE *to)
 		options_program(&main_options));
 }
 
-/* Moves options that stand before the subcommand after it: common ones, and -n, which kubectl takes there. */
+/* Moves options that stand before the subcommand after it: common ones, and -n, which kubectl
+ * takes there. */
 static void main_command_first(int argc, char **argv)
 {
 	struct config_flags flags;

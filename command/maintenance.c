@@ -65,8 +65,8 @@ void maintenance_note(void *ticker, const char *text)
 	(void)fprintf(stderr, "note: %s\n", text);
 }
 
-int maintenance_ask(struct home *home, enum home_role role, const char *command, const char *argument,
-	const char *what, char ret_text[CONTROL_SIZE])
+int maintenance_ask(struct home *home, enum home_role role, const char *command,
+	const char *argument, const char *what, char ret_text[CONTROL_SIZE])
 {
 	struct ticker ticker = {.what = what};
 	const struct control_handler handler = {maintenance_note, maintenance_show, &ticker};
@@ -75,15 +75,17 @@ int maintenance_ask(struct home *home, enum home_role role, const char *command,
 	if (!holder)
 		return NOT_FOUND;
 	int r = home_runtime_fd(home) < 0 ? NOT_FOUND
-					  : control_ask(home_runtime_fd(home), roles[role].socket, command,
-						    argument, &handler, ret_text);
+					  : control_ask(home_runtime_fd(home), roles[role].socket,
+						    command, argument, &handler, ret_text);
 	ticker_clear(&ticker);
 	if (r == NOT_FOUND && !home_role_holder(home, role))
 		return NOT_FOUND; /* it has ended meanwhile */
 	if (r == NOT_FOUND)
 		return err_say(ERR_LOCKED,
-			"%s (process %d) runs on store '%s', but has no control socket in '%s': it is "
-			"just starting, another kinf has that role, or it runs in another container",
+			"%s (process %d) runs on store '%s', but has no control socket in '%s': it "
+			"is "
+			"just starting, another kinf has that role, or it runs in another "
+			"container",
 			roles[role].name, holder, home_path(home), home_runtime(home));
 	return r < 0 ? err_add(r, "%s (process %d)", roles[role].name, holder) : 0;
 }
@@ -98,7 +100,8 @@ static uint64_t maintenance_size(const char *directory)
 
 	for (struct dirent *entry; all && (entry = readdir(all));) {
 		(void)snprintf(path, sizeof(path), "%s/data.mdb", entry->d_name);
-		if (strncmp(entry->d_name, "gen-", 4) == 0 && fstatat(dirfd(all), path, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		if (strncmp(entry->d_name, "gen-", 4) == 0 &&
+			fstatat(dirfd(all), path, &st, AT_SYMLINK_NOFOLLOW) == 0)
 			blocks += (uint64_t)st.st_blocks;
 	}
 	if (all)
@@ -164,8 +167,8 @@ int maintenance_check_owner(const struct home *home)
 	err_ignore(r, "a directory in which this user makes no files is another one's");
 	if (r == 0 && maker != geteuid())
 		return 0;
-	return err_say(-EPERM, "the store '%s' belongs to user %s: run this as that user", home_path(home),
-		home_name_user(st.st_uid, user));
+	return err_say(-EPERM, "the store '%s' belongs to user %s: run this as that user",
+		home_path(home), home_name_user(st.st_uid, user));
 }
 
 int maintenance_take(struct home *home, enum home_role role)

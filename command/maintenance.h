@@ -20,26 +20,28 @@ int maintenance_open(const struct config_flags *flags, struct home **ret_home);
 /* Returns "kinf-reflector" or "kinf-processor". */
 const char *maintenance_name(enum home_role role);
 
-/* Calls COMMAND of the daemon that has ROLE, with WHAT as the title of its progress on a terminal; prints
- * its notes. RET_TEXT gets its answer.
+/* Calls COMMAND of the daemon that has ROLE, with WHAT as the title of its progress on a
+ * terminal; prints its notes. RET_TEXT gets its answer.
  * Returns: 0; NOT_FOUND: no daemon has the role; errors. */
-int maintenance_ask(struct home *home, enum home_role role, const char *command, const char *argument,
-	const char *what, char ret_text[CONTROL_SIZE]);
+int maintenance_ask(struct home *home, enum home_role role, const char *command,
+	const char *argument, const char *what, char ret_text[CONTROL_SIZE]);
 
-/* Prints a note of a daemon (struct control_handler); TICKER: what the terminal shows meanwhile, or NULL. */
+/* Prints a note of a daemon (struct control_handler); TICKER: what the terminal shows meanwhile,
+ * or NULL. */
 void maintenance_note(void *ticker, const char *text);
 
-/* Checks that this process runs as the store's owner, because files that another user makes can't be used by the daemons.
+/* Checks that this process runs as the store's owner, because files that another user makes
+ * can't be used by the daemons.
  * Returns: 0; -EPERM. */
 int maintenance_check_owner(const struct home *home);
 
 /* Takes ROLE for this process. Returns: 0; as maintenance_check_owner(); as home_take_role(). */
 int maintenance_take(struct home *home, enum home_role role);
 
-/* Runs PROGRAM[0], a program of kinf, with the further texts of PROGRAM as arguments, up to NULL, and waits for its end. It
- * gets the signals that SIGNALS (signals_open()) reports. Meanwhile a terminal shows WHAT it does, with the size of the
- * database in the directory MAKING. Returns: 0; the exit status of a program that has failed and
- * said why; errors. */
+/* Runs PROGRAM[0], a program of kinf, with the further texts of PROGRAM as arguments, up to
+ * NULL, and waits for its end. It gets the signals that SIGNALS (signals_open()) reports.
+ * Meanwhile a terminal shows WHAT it does, with the size of the database in the directory
+ * MAKING. Returns: 0; the exit status of a program that has failed and said why; errors. */
 int maintenance_run(const char *const *program, int signals, const char *what, const char *making);
 
 #endif

@@ -18,8 +18,10 @@ int command_metrics(int argc, char **argv)
 	struct config_flags flags = {0};
 	const struct options_group groups[] = {config_common_options(&flags)};
 	const struct options options = {"kinf metrics", "",
-		"Prints the counters of the daemons, and the state of store, feeds, readers and cursors, in "
-		"Prometheus' text format, for instance for the textfile collector of its node exporter. Works while the "
+		"Prints the counters of the daemons, and the state of store, feeds, readers and "
+		"cursors, in "
+		"Prometheus' text format, for instance for the textfile collector of its node "
+		"exporter. Works while the "
 		"daemons run and without them.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse_all(&options, argc, argv);
@@ -30,7 +32,8 @@ int command_metrics(int argc, char **argv)
 	if (r < 0)
 		return command_fail(r);
 	faults_catch("kinf", directory);
-	r = kinf_open_checked(directory, NULL, NULL, true, &kinf); /* what is good of a damaged copy is counted */
+	r = kinf_open_checked(
+		directory, NULL, NULL, true, &kinf); /* what is good of a damaged copy is counted */
 	if (!kinf)
 		return command_fail(r);
 	CLEANUP(status_release) struct store_status status;

@@ -36,12 +36,15 @@ bool outlet_ended(struct outlet *outlet)
 	return outlet->ended;
 }
 
-/* Returns -EPIPE if nobody can read the output any more; a command that has nothing to write is not told by write(2). */
+/* Returns -EPIPE if nobody can read the output any more; a command that has nothing to write is
+ * not told by write(2). */
 static int outlet_check_consumer(void)
 {
 	struct pollfd fd = {.fd = STDOUT_FILENO};
 
-	return poll(&fd, 1, 0) > 0 && fd.revents & (POLLERR | POLLHUP) ? err_set(-EPIPE, "the output") : 0;
+	return poll(&fd, 1, 0) > 0 && fd.revents & (POLLERR | POLLHUP)
+		       ? err_set(-EPIPE, "the output")
+		       : 0;
 }
 
 int outlet_flush(struct outlet *outlet)

@@ -38,7 +38,8 @@ int partial_remove(int directory_fd, const char *name)
 {
 	if (unlinkat(directory_fd, name, 0) == 0 || errno == ENOENT)
 		return 0;
-	AUTO_FD int fd = openat(directory_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	AUTO_FD int fd =
+		openat(directory_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	int r = fd < 0 ? err_set(-errno, "'%s'", name) : partial_empty(fd, NULL);
 
 	if (r == 0 && unlinkat(directory_fd, name, AT_REMOVEDIR) < 0)
@@ -56,22 +57,28 @@ static int partial_find(struct partial *partial, const char *target)
 	while (size > 1 && target[size - 1] == '/')
 		size--;
 	int n = snprintf(partial->target, sizeof(partial->target), "%.*s", (int)size, target);
-	if (n >= 0 && (size_t)n < sizeof(partial->target) && lstat(partial->target, &st) == 0 && S_ISLNK(st.st_mode)) {
+	if (n >= 0 && (size_t)n < sizeof(partial->target) && lstat(partial->target, &st) == 0 &&
+		S_ISLNK(st.st_mode)) {
 		if (!realpath(partial->target, resolved))
-			return err_say(-errno, "'%s' is a link that leads nowhere: remove it, or name another place", partial->target);
+			return err_say(-errno,
+				"'%s' is a link that leads nowhere: remove it, or name another "
+				"place",
+				partial->target);
 		n = snprintf(partial->target, sizeof(partial->target), "%s", resolved);
 	}
 	const char *slash = strrchr(partial->target, '/');
 	const char *name = slash ? slash + 1 : partial->target;
-	if (n < 0 || (size_t)n + 32 >= sizeof(partial->target) || !*name || strcmp(name, ".") == 0 ||
-		strcmp(name, "..") == 0)
-		return err_say(-EINVAL, "'%s' is not the name of a file or directory that can be made", target);
+	if (n < 0 || (size_t)n + 32 >= sizeof(partial->target) || !*name ||
+		strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+		return err_say(-EINVAL,
+			"'%s' is not the name of a file or directory that can be made", target);
 	(void)snprintf(partial->directory, sizeof(partial->directory), "%.*s.%s.kinf-partial",
 		(int)(name - partial->target), partial->target, name);
 	return 0;
 }
 
-/* Checks what is at the place. Renaming would put a file into the place of /dev/null, for all programs. */
+/* Checks what is at the place. Renaming would put a file into the place of /dev/null, for all
+ * programs. */
 static int partial_check(const struct partial *partial, enum partial_kind kind)
 {
 	struct stat st;
@@ -82,18 +89,21 @@ static int partial_check(const struct partial *partial, enum partial_kind kind)
 		return err_say(-ENOTDIR, "'%s' exists and is no directory", partial->target);
 	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
 		return err_say(-EINVAL,
-			"'%s' is a device, a pipe or a socket, which a file would replace: name a file, or write - for standard output",
+			"'%s' is a device, a pipe or a socket, which a file would replace: name a "
+			"file, or write - for standard output",
 			partial->target);
 	if (kind == PARTIAL_FILE || rmdir(partial->target) == 0 || errno == ENOENT)
 		return 0;
 	return err_say(-errno,
-		errno == ENOTEMPTY ? "'%s' is a directory with files in it: name a new one, and move that"
-		: errno == EBUSY   ? "'%s' is the root of a file system: name a directory in it"
-				   : "'%s' can't be replaced: name another one",
+		errno == ENOTEMPTY
+			? "'%s' is a directory with files in it: name a new one, and move that"
+		: errno == EBUSY ? "'%s' is the root of a file system: name a directory in it"
+				 : "'%s' can't be replaced: name another one",
 		partial->target);
 }
 
-/* Returns whether the directory is this user's, also where the file system gives all files to another user. */
+/* Returns whether the directory is this user's, also where the file system gives all files to
+ * another user. */
 static bool partial_is_own(const struct partial *partial, const struct stat *st)
 {
 	uid_t maker = geteuid();
@@ -120,7 +130,8 @@ int partial_begin(struct partial *partial, const char *target, enum partial_kind
 	if (partial->fd < 0 || fstat(partial->fd, &st) < 0)
 		return err_set(-errno, "'%s'", partial->directory);
 	if (!partial_is_own(partial, &st))
-		return err_say(-EPERM, "'%s' belongs to another user: remove it, or choose another place",
+		return err_say(-EPERM,
+			"'%s' belongs to another user: remove it, or choose another place",
 			partial->directory);
 	partial->lock = proc_lock(partial->fd, LOCK);
 	if (partial->lock == ERR_LOCKED)
@@ -141,7 +152,8 @@ int partial_end(struct partial *partial, const char *name)
 
 	if (renameat(partial->fd, name, AT_FDCWD, partial->target) < 0)
 		return errno == ENOTEMPTY || errno == EEXIST
-			       ? err_say(-errno, "'%s' is a directory with files in it", partial->target)
+			       ? err_say(-errno, "'%s' is a directory with files in it",
+					 partial->target)
 			       : err_set(-errno, "moving the result to '%s'", partial->target);
 	(void)snprintf(parent, sizeof(parent), "%s", partial->target);
 	char *slash = strrchr(parent, '/');
@@ -149,14 +161,16 @@ int partial_end(struct partial *partial, const char *name)
 		*(slash == parent ? slash + 1 : slash) = '\0';
 	AUTO_FD int fd = open(slash ? parent : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd >= 0)
-		(void)fsync(fd); /* the result is there; a failure would only matter to a power cut */
+		(void)fsync(
+			fd); /* the result is there; a failure would only matter to a power cut */
 	return 0;
 }
 
 void partial_release(struct partial *partial)
 {
 	if (partial->lock >= 0) {
-		err_ignore(partial_empty(partial->fd, NULL), "the next one for this place removes the rest");
+		err_ignore(partial_empty(partial->fd, NULL),
+			"the next one for this place removes the rest");
 		(void)rmdir(partial->directory);
 	}
 	cleanup_fd(&partial->lock);

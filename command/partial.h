@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Output that appears whole or not at all. It is made in a directory beside its place, `.NAME.kinf-partial`, and renamed
- * into it at the end. A process that is killed leaves that directory; the next one for the same place removes it. A lock
- * in it keeps two of them apart.
+ * Output that appears whole or not at all. It is made in a directory beside its place,
+ * `.NAME.kinf-partial`, and renamed into it at the end. A process that is killed leaves that
+ * directory; the next one for the same place removes it. A lock in it keeps two of them apart.
  */
 #ifndef COMMAND_PARTIAL_H
 #define COMMAND_PARTIAL_H
@@ -10,22 +10,22 @@
 #include <limits.h>
 
 struct partial {
-	char target[PATH_MAX / 4];    /* without a slash at its end */
-	char directory[PATH_MAX]; /* the partial one; "": there is none */
-	int fd;                   /* of it; -1: there is none */
+	char target[PATH_MAX / 4]; /* without a slash at its end */
+	char directory[PATH_MAX];  /* the partial one; "": there is none */
+	int fd;                    /* of it; -1: there is none */
 	int lock;
 };
 
-#define PARTIAL_INIT                                                                               \
-	{                                                                                          \
-		.fd = -1, .lock = -1                                                               \
+#define PARTIAL_INIT \
+	{ \
+		.fd = -1, .lock = -1 \
 	}
 
 /* A FILE may replace a regular file; a DIRECTORY an empty one, which is removed first. */
 enum partial_kind { PARTIAL_FILE, PARTIAL_DIRECTORY };
 
-/* Makes the directory for TARGET, or for what it leads to if it is a link, empty. Returns: 0; ERR_LOCKED: another process makes the
- * same; errors: what is at TARGET must stay. */
+/* Makes the directory for TARGET, or for what it leads to if it is a link, empty. Returns: 0;
+ * ERR_LOCKED: another process makes the same; errors: what is at TARGET must stay. */
 int partial_begin(struct partial *partial, const char *target, enum partial_kind kind);
 /* Writes the path of NAME in the directory into PATH. */
 int partial_path(const struct partial *partial, const char *name, char path[PATH_MAX]);

@@ -92,8 +92,8 @@ void progress_show(struct progress *progress)
 		(void)snprintf(of, sizeof(of), " of %llu", (unsigned long long)total);
 	/* The cursor stays at the start of the line, so that the next line of a daemon begins
 	 * there. */
-	(void)fprintf(stderr, "\r\033[Klisting: %llu%s objects, %.0f/s\r",
-		(unsigned long long)done, of, (double)done / seconds);
+	(void)fprintf(stderr, "\r\033[Klisting: %llu%s objects, %.0f/s\r", (unsigned long long)done,
+		of, (double)done / seconds);
 	progress->shown = true;
 }
 

@@ -18,7 +18,7 @@
 #define LOWER  "abcdefghijklmnopqrstuvwxyz"
 #define DIGITS "0123456789"
 
-/* ---- options --------------------------------------------------------------------------------- */
+/* ---- options ------------------------------------------------------------ */
 
 #define AT(field) offsetof(struct rbac_args, field)
 
@@ -42,7 +42,8 @@ bool rbac_is_asked(const struct rbac_args *args)
 	return args->name || args->namespace_ || args->account || args->user || args->group;
 }
 
-/* Returns whether TEXT is a DNS name of at most SIZE characters, with dots only if they are ALLOWED. */
+/* Returns whether TEXT is a DNS name of at most SIZE characters, with dots only if they are
+ * ALLOWED. */
 static bool rbac_is_dns(const char *text, size_t size, bool dots)
 {
 	size_t n = strlen(text);
@@ -59,30 +60,37 @@ int rbac_check_args(const struct options *options, const struct rbac_args *args)
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
 		if (texts[i] && (!*texts[i] || !utf8_is_valid(bytes_str(texts[i]))))
 			return options_bad(options, "--%s must be a text that is not empty",
-				i == 0 ? "name" : i == 1 ? "user" : "group");
+				i == 0   ? "name"
+				: i == 1 ? "user"
+					 : "group");
 	if (name && (strpbrk(name, "/%") || !strcmp(name, ".") || !strcmp(name, "..")))
-		return options_bad(options, "--name: '%s' can't be a name of roles: '/' and '%%' are not allowed", name);
+		return options_bad(options,
+			"--name: '%s' can't be a name of roles: '/' and '%%' are not allowed",
+			name);
 	if (args->namespace_ && !rbac_is_dns(args->namespace_, 63, false))
-		return options_bad(options, "--namespace: '%s' is not a namespace", args->namespace_);
+		return options_bad(
+			options, "--namespace: '%s' is not a namespace", args->namespace_);
 	if (args->account && !rbac_is_dns(args->account, 253, true))
-		return options_bad(options, "--service-account: '%s' is not a name of a service account",
+		return options_bad(options,
+			"--service-account: '%s' is not a name of a service account",
 			args->account);
 	if ((args->user || args->group) && (args->namespace_ || args->account))
-		return options_bad(options, "--user and --group name other accounts than a service account; "
-					    "leave out --namespace and --service-account");
+		return options_bad(options,
+			"--user and --group name other accounts than a service account; "
+			"leave out --namespace and --service-account");
 	return 0;
 }
 
-/* ---- resources ------------------------------------------------------------------------------- */
+/* ---- resources ---------------------------------------------------------- */
 
 /* The rights on one resource. */
 struct rbac_rule {
-	char in[64];          /* a namespace; "": all, and what has none */
-	char group[256];      /* "*": all */
-	char resource[256];   /* "*": all */
-	char object[256];     /* "": all */
-	bool selects;         /* the feed has a selector that no rule can express */
-	bool excludes;        /* the wildcard leaves resources out, which no rule can */
+	char in[64];        /* a namespace; "": all, and what has none */
+	char group[256];    /* "*": all */
+	char resource[256]; /* "*": all */
+	char object[256];   /* "": all */
+	bool selects;       /* the feed has a selector that no rule can express */
+	bool excludes;      /* the wildcard leaves resources out, which no rule can */
 };
 
 struct rbac {
@@ -129,7 +137,9 @@ static bool rbac_split(const char *name, struct rbac_rule *rule)
 	for (char *c = rule->resource; *c; c++)
 		*c = (char)tolower((unsigned char)*c);
 	(void)snprintf(rule->group, sizeof(rule->group), "%s",
-		!version ? rest : rest[size] ? rest + size + 1 : "");
+		!version     ? rest
+		: rest[size] ? rest + size + 1
+			     : "");
 	return version || *rest;
 }
 
@@ -143,8 +153,8 @@ static bool rbac_is_short_name(const char *names, const char *name)
 	return false;
 }
 
-/* Puts the resource of the API server itself that RULE names, in its group if that is WRITTEN, into RULE. Returns
- * whether there is one. */
+/* Puts the resource of the API server itself that RULE names, in its group if that is WRITTEN,
+ * into RULE. Returns whether there is one. */
 static bool rbac_find_builtin(struct rbac_rule *rule, bool written)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rbac_builtins); i++) {
@@ -174,8 +184,8 @@ static int rbac_take_stored(void *arg, const struct kinf_feed_info *info)
 }
 
 /* Sets group and resource of RULE to those of FEED. */
-static int rbac_resolve(struct rbac *rbac, const struct config *config, const struct config_feed *feed,
-	struct kinf_snapshot *snapshot, struct rbac_rule *rule)
+static int rbac_resolve(struct rbac *rbac, const struct config *config,
+	const struct config_feed *feed, struct kinf_snapshot *snapshot, struct rbac_rule *rule)
 {
 	if (feed->wildcard) {
 		rbac->custom = true;
@@ -192,7 +202,8 @@ static int rbac_resolve(struct rbac *rbac, const struct config *config, const st
 	if (written)
 		return 0;
 	return err_say(ERR_CONFIG,
-		"the group of '%s' is not known: it is no resource of the API server itself, and the store '%s' "
+		"the group of '%s' is not known: it is no resource of the API server itself, and "
+		"the store '%s' "
 		"has no such feed; write it with its group, as in widgets.example.com",
 		feed->resource, config->store);
 }
@@ -206,7 +217,8 @@ static int rbac_select(const struct config_feed *feed, struct rbac_rule *rule)
 	if (r < 0)
 		return r;
 	struct bytes name = selector_value(selector, "metadata.name");
-	(void)snprintf(rule->object, sizeof(rule->object), "%.*s", (int)name.size, (const char *)name.data);
+	(void)snprintf(rule->object, sizeof(rule->object), "%.*s", (int)name.size,
+		(const char *)name.data);
 	rule->selects = *feed->label_selector || selector_count(selector) > (name.size ? 1 : 0);
 	rule->excludes = feed->n_exclude;
 	return 0;
@@ -233,8 +245,8 @@ static int rbac_compare(const void *a, const void *b)
 /* Returns whether RULE gives nothing that OTHER does not give. */
 static bool rbac_is_covered(const struct rbac_rule *rule, const struct rbac_rule *other)
 {
-	return (!*other->in || !strcmp(other->in, rule->in)) && !strcmp(other->group, rule->group) &&
-	       !strcmp(other->resource, rule->resource) &&
+	return (!*other->in || !strcmp(other->in, rule->in)) &&
+	       !strcmp(other->group, rule->group) && !strcmp(other->resource, rule->resource) &&
 	       (!*other->object || !strcmp(other->object, rule->object));
 }
 
@@ -257,7 +269,8 @@ static void rbac_settle(struct rbac *rbac)
 	rbac->n = kept;
 }
 
-static int rbac_collect(struct rbac *rbac, const struct config *config, struct kinf_snapshot *snapshot)
+static int rbac_collect(
+	struct rbac *rbac, const struct config *config, struct kinf_snapshot *snapshot)
 {
 	int r = 0;
 
@@ -278,10 +291,10 @@ static int rbac_collect(struct rbac *rbac, const struct config *config, struct k
 	return r;
 }
 
-/* ---- YAML ------------------------------------------------------------------------------------ */
+/* ---- YAML --------------------------------------------------------------- */
 
-/* Appends TEXT as a scalar that every reader takes for a string. A word that YAML 1.1 takes for something else
- * (yes, 1e3) is quoted also. */
+/* Appends TEXT as a scalar that every reader takes for a string. A word that YAML 1.1 takes for
+ * something else (yes, 1e3) is quoted also. */
 static void rbac_put(struct buf *out, const char *text)
 {
 	size_t size = strlen(text);
@@ -316,14 +329,19 @@ static void rbac_put_binding(struct buf *out, const struct rbac_args *args, cons
 	const char *role, const char *in)
 {
 	rbac_put_head(out, *in ? "RoleBinding" : "ClusterRoleBinding", name, in);
-	buf_printf(out, "roleRef:\n  apiGroup: rbac.authorization.k8s.io\n  kind: %s\n", *in ? "Role" : "ClusterRole");
+	buf_printf(out, "roleRef:\n  apiGroup: rbac.authorization.k8s.io\n  kind: %s\n",
+		*in ? "Role" : "ClusterRole");
 	rbac_put_key(out, "  name", role);
 	buf_str(out, "subjects:\n");
 	if (args->user || args->group) {
 		if (args->user)
-			rbac_put_key(out, "- apiGroup: rbac.authorization.k8s.io\n  kind: User\n  name", args->user);
+			rbac_put_key(out,
+				"- apiGroup: rbac.authorization.k8s.io\n  kind: User\n  name",
+				args->user);
 		if (args->group)
-			rbac_put_key(out, "- apiGroup: rbac.authorization.k8s.io\n  kind: Group\n  name", args->group);
+			rbac_put_key(out,
+				"- apiGroup: rbac.authorization.k8s.io\n  kind: Group\n  name",
+				args->group);
 		return;
 	}
 	rbac_put_key(out, "- kind: ServiceAccount\n  name", args->account ? args->account : "kinf");
@@ -340,7 +358,8 @@ static void rbac_put_rule(struct buf *out, const struct rbac_rule *rules, size_t
 	if (selects)
 		buf_str(out, "# All objects: a rule can't have the selectors of the feeds.\n");
 	if (every)
-		buf_str(out, "# Without get, which would also allow exec in pods and the proxies of nodes.\n");
+		buf_str(out, "# Without get, which would also allow exec in pods and the proxies "
+			     "of nodes.\n");
 	if (rules->excludes)
 		buf_str(out, "# All resources: a rule can't leave out those in 'exclude'.\n");
 	buf_str(out, "- apiGroups: [");
@@ -367,8 +386,9 @@ static size_t rbac_put_rules(struct buf *out, const struct rbac *rbac, size_t i)
 		size_t n = 1;
 
 		/* A rule of everything has other verbs. */
-		while (i + n < rbac->n && strcmp(first->resource, "*") != 0 && !strcmp(first[n].in, in) &&
-			!strcmp(first[n].group, first->group) && !strcmp(first[n].object, first->object))
+		while (i + n < rbac->n && strcmp(first->resource, "*") != 0 &&
+			!strcmp(first[n].in, in) && !strcmp(first[n].group, first->group) &&
+			!strcmp(first[n].object, first->object))
 			n++;
 		rbac_put_rule(out, first, n);
 		i += n;
@@ -377,7 +397,8 @@ static size_t rbac_put_rules(struct buf *out, const struct rbac *rbac, size_t i)
 }
 
 /* Appends the right to read OBJECT (NULL: any) of a resource unless a rule gives it. */
-static void rbac_put_get(struct buf *out, const struct rbac *rbac, const struct rbac_rule *wanted, const char *why)
+static void rbac_put_get(
+	struct buf *out, const struct rbac *rbac, const struct rbac_rule *wanted, const char *why)
 {
 	for (size_t i = 0; i < rbac->n; i++)
 		if (rbac_is_covered(wanted, &rbac->rules[i]))
@@ -390,9 +411,11 @@ static void rbac_put_get(struct buf *out, const struct rbac *rbac, const struct 
 	buf_str(out, "  verbs: [get]\n");
 }
 
-static void rbac_put_cluster(struct buf *out, const struct rbac *rbac, const char *name, size_t *ret_next)
+static void rbac_put_cluster(
+	struct buf *out, const struct rbac *rbac, const char *name, size_t *ret_next)
 {
-	static const struct rbac_rule identity = {.resource = "namespaces", .object = "kube-system"};
+	static const struct rbac_rule identity = {
+		.resource = "namespaces", .object = "kube-system"};
 	static const struct rbac_rule columns = {
 		.group = "apiextensions.k8s.io", .resource = "customresourcedefinitions"};
 

@@ -35,7 +35,7 @@ static bool readiness_judge_daemon(const struct child *child, const struct stats
 		return false;
 	/* A daemon that has died before is not only starting. */
 	*ret_settled = child->restarts > 0 || (found && process->pid == child->pid &&
-		(*process->error || !process->responding));
+						      (*process->error || !process->responding));
 	return true;
 }
 
@@ -68,13 +68,15 @@ static bool readiness_judge_feeds(const struct stats *page, char *text, size_t s
 		(void)snprintf(text, size, "%" PRIu64 " of %" PRIu64 " feeds up to date; else: %s",
 			feeds - wrong, feeds, error);
 	else if (feeds)
-		(void)snprintf(text, size, "%" PRIu64 " feed%s up to date", feeds, feeds == 1 ? "" : "s");
+		(void)snprintf(
+			text, size, "%" PRIu64 " feed%s up to date", feeds, feeds == 1 ? "" : "s");
 	else
 		(void)snprintf(text, size, "no feeds yet");
 	return feeds && !listing;
 }
 
-/* Writes the state of the whole into TEXT. Returns whether readers get answers, or TEXT says why they get none. */
+/* Writes the state of the whole into TEXT. Returns whether readers get answers, or TEXT says why
+ * they get none. */
 static bool readiness_judge(
 	const struct config *config, const struct children *children, char *text, size_t size)
 {
@@ -118,7 +120,10 @@ void readiness_check(struct run_readiness *readiness, const struct children *chi
 		if (*p == '\n')
 			*p = ' '; /* each line of a message is an assignment */
 	(void)snprintf(readiness->text, sizeof(readiness->text), "%s", text);
-	(void)snprintf(message, sizeof(message), "%sSTATUS=%s", first ? "READY=1\n"
-		: readiness->ready ? "" : "EXTEND_TIMEOUT_USEC=30000000\n", text);
+	(void)snprintf(message, sizeof(message), "%sSTATUS=%s",
+		first              ? "READY=1\n"
+		: readiness->ready ? ""
+				   : "EXTEND_TIMEOUT_USEC=30000000\n",
+		text);
 	parent_notify(message);
 }

@@ -13,7 +13,8 @@
 #include "common/err.h"
 
 /* Has kinf-processor's program build it and end. */
-static int rebuild_offline(struct home **home, const struct config_flags *flags, char ret_text[CONTROL_SIZE])
+static int rebuild_offline(
+	struct home **home, const struct config_flags *flags, char ret_text[CONTROL_SIZE])
 {
 	char store[PATH_MAX], runtime[PATH_MAX], index[PATH_MAX + 8];
 	AUTO_FD int signals = -1;
@@ -52,8 +53,10 @@ int command_rebuild_index(int argc, char **argv)
 	char text[CONTROL_SIZE];
 	const struct options_group groups[] = {config_common_options(&flags)};
 	const struct options options = {"kinf rebuild-index", "",
-		"Builds the index again from the journal; the API server is not asked. Readers use the old "
-		"index until the new one is complete. Works while kinf-processor runs, and without it; a feed "
+		"Builds the index again from the journal; the API server is not asked. Readers use "
+		"the old "
+		"index until the new one is complete. Works while kinf-processor runs, and without "
+		"it; a feed "
 		"that the configuration does not have keeps its indexes.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse_all(&options, argc, argv);
@@ -62,11 +65,13 @@ int command_rebuild_index(int argc, char **argv)
 		return command_usage(&options, r);
 	r = maintenance_open(&flags, &home);
 	if (r == 0)
-		r = maintenance_ask(home, HOME_PROCESSOR, "rebuild-index", "", "building the index", text);
+		r = maintenance_ask(
+			home, HOME_PROCESSOR, "rebuild-index", "", "building the index", text);
 	if (r == NOT_FOUND)
 		r = rebuild_offline(&home, &flags, text);
 	if (r != 0)
-		return r < 0 ? command_fail(r) : PROC_FAILED; /* of which the program that failed has told */
+		return r < 0 ? command_fail(r)
+			     : PROC_FAILED; /* of which the program that failed has told */
 	(void)printf("%s\n", text);
 	return PROC_OK;
 }

@@ -15,9 +15,11 @@ static int reload_serve(const struct home *home)
 {
 	const struct control_handler handler = {maintenance_note, NULL, NULL};
 	char text[CONTROL_SIZE];
-	AUTO_FD int directory = openat(home_fd(home), "serve", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	AUTO_FD int directory =
+		openat(home_fd(home), "serve", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 
-	/* A copy names the runtime directory of the store that it was made of, whose kinf-serve has the socket. */
+	/* A copy names the runtime directory of the store that it was made of, whose kinf-serve
+	 * has the socket. */
 	if (home_runtime_fd(home) < 0 || directory < 0 || !proc_is_locked(directory, "serve.lock"))
 		return NOT_FOUND;
 	int r = control_ask(home_runtime_fd(home), "control.serve", "reload", "", &handler, text);
@@ -26,17 +28,20 @@ static int reload_serve(const struct home *home)
 	return r;
 }
 
-/* Says that no daemon runs on the store that FLAGS name, at PATH. One that has started with another value of 'store' in the file goes
- * on with that. */
+/* Says that no daemon runs on the store that FLAGS name, at PATH. One that has started with
+ * another value of 'store' in the file goes on with that. */
 static int reload_fail(const struct config_flags *flags, const char *path)
 {
 	const char *given = getenv("KINF_STORE");
 
 	if (flags->store || (!flags->cluster && !flags->file && given && *given))
 		return command_fail(err_say(ERR_NO_STORE,
-			"no daemon runs on store '%s': daemons read the configuration when they start", path));
+			"no daemon runs on store '%s': daemons read the configuration when they "
+			"start",
+			path));
 	return command_fail(err_say(ERR_NO_STORE,
-		"no daemon runs on store '%s', which the configuration names: daemons read it when they start; if they were started with "
+		"no daemon runs on store '%s', which the configuration names: daemons read it when "
+		"they start; if they were started with "
 		"another 'store', restart 'kinf run', which keeps that until then",
 		path));
 }
@@ -50,7 +55,8 @@ int command_reload(int argc, char **argv)
 	int status = PROC_OK, found = 0;
 	const struct options_group groups[] = {config_common_options(&flags)};
 	const struct options options = {"kinf reload", "",
-		"Lets the daemons read the configuration again, as SIGHUP does, and says whether they "
+		"Lets the daemons read the configuration again, as SIGHUP does, and says whether "
+		"they "
 		"use it. A configuration with an error changes nothing.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse_all(&options, argc, argv);

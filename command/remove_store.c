@@ -22,7 +22,8 @@ static bool remove_ask(const struct home *home)
 {
 	char answer[16] = "";
 
-	(void)fprintf(stderr, "Remove the store '%s' with all its objects, history and cursors? [y/N] ",
+	(void)fprintf(stderr,
+		"Remove the store '%s' with all its objects, history and cursors? [y/N] ",
 		home_path(home));
 	return fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y');
 }
@@ -33,7 +34,8 @@ static int remove_take(struct home *home)
 		int holder = home_role_holder(home, (enum home_role)role);
 
 		if (holder)
-			return err_say(ERR_LOCKED, "%s (process %d) uses the store '%s': stop it first",
+			return err_say(ERR_LOCKED,
+				"%s (process %d) uses the store '%s': stop it first",
 				maintenance_name((enum home_role)role), holder, home_path(home));
 		int r = maintenance_take(home, (enum home_role)role);
 		if (r < 0)
@@ -53,13 +55,15 @@ int command_remove_store(int argc, char **argv)
 		config_common_options(&flags),
 	};
 	const struct options options = {"kinf remove-store", "",
-		"Removes a store that no daemon uses, and its runtime directory. Asks before, on a terminal. "
+		"Removes a store that no daemon uses, and its runtime directory. Asks before, on a "
+		"terminal. "
 		"The configuration stays, and files that are not the store's.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);
 
 	if (r == 0 && first != argc)
-		r = options_bad(&options, "'%s' is not an option; --store names the store", argv[first]);
+		r = options_bad(
+			&options, "'%s' is not an option; --store names the store", argv[first]);
 	if (r == 0 && !args.yes && !isatty(STDIN_FILENO))
 		r = options_bad(&options, "there is no terminal to ask on: confirm with --yes");
 	if (r != 0)
@@ -77,8 +81,10 @@ int command_remove_store(int argc, char **argv)
 	if (r < 0)
 		return command_fail(r);
 	if (r == NOT_FOUND)
-		(void)fprintf(stderr, "note: the directory '%s' stays: it holds files that are not the store's, "
-				      "or may not be removed\n", home_path(home));
+		(void)fprintf(stderr,
+			"note: the directory '%s' stays: it holds files that are not the store's, "
+			"or may not be removed\n",
+			home_path(home));
 	(void)printf("removed the store '%s'\n", home_path(home));
 	return PROC_OK;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kinf restore FILE DIR. The backup's store is copied once more, by the functions that make a backup: so each record is
- * checked, and each restored store has an id and a journal of its own.
+ * kinf restore FILE DIR. The backup's store is copied once more, by the functions that make a
+ * backup: so each record is checked, and each restored store has an id and a journal of its own.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -57,11 +57,14 @@ static int restore_copy(struct backup *backup, const char *source, const char *n
 
 	if (r == ERR_FORMAT)
 		return err_say(r,
-			"another version of kinf made the backup '%s', in a format that this version can't read: restore and read "
-			"it with that version; a new store of this version is listed from the API server",
+			"another version of kinf made the backup '%s', in a format that this "
+			"version can't read: restore and read "
+			"it with that version; a new store of this version is listed from the API "
+			"server",
 			name);
 	if (r < 0)
-		return err_say(r, "the backup can't be read: %s", kinf ? kinf_error(kinf) : err_text(r));
+		return err_say(
+			r, "the backup can't be read: %s", kinf ? kinf_error(kinf) : err_text(r));
 	r = backup_open_snapshot(kinf, &snapshot);
 	if (r == 0)
 		r = partial_path(&backup->partial, RESTORED, path);
@@ -94,9 +97,12 @@ int command_restore(int argc, char **argv)
 	int first;
 	const struct options_group groups[] = {config_common_options(&flags)};
 	const struct options options = {"kinf restore", "FILE DIR",
-		"Makes DIR a store with the content of a backup (- reads the tar from standard input). Run it "
-		"as the user that runs the daemons. They go on watching from the state in the backup, "
-		"without listing again while the API server has its resourceVersion. Followers begin again.",
+		"Makes DIR a store with the content of a backup (- reads the tar from standard "
+		"input). Run it "
+		"as the user that runs the daemons. They go on watching from the state in the "
+		"backup, "
+		"without listing again while the API server has its resourceVersion. Followers "
+		"begin again.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);
 
@@ -111,7 +117,7 @@ int command_restore(int argc, char **argv)
 	if (r < 0)
 		return command_fail(r);
 	char word[SHELL_WORD_SIZE];
-	(void)printf("restored the store '%s': start it with 'kinf run --store %s'\n", argv[first + 1],
-		shell_word(argv[first + 1], word));
+	(void)printf("restored the store '%s': start it with 'kinf run --store %s'\n",
+		argv[first + 1], shell_word(argv[first + 1], word));
 	return PROC_OK;
 }

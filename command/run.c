@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kinf run: supervises the two daemons, and kinf-serve if it is configured (children.h). The supervisor opens no environment and no
- * ring; it reads the progress of the first lists from the reflector's status page (progress.h).
+ * kinf run: supervises the two daemons, and kinf-serve if it is configured (children.h). The
+ * supervisor opens no environment and no ring; it reads the progress of the first lists from the
+ * reflector's status page (progress.h).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,13 +28,14 @@
 #include "common/log.h"
 #include "store/env/home.h"
 
-#define TICK_MS     200
-#define NOTE_NS     UINT64_C(1000000000) /* before a wait is told */
-#define NOTIFY_NS   UINT64_C(1000000000)
+#define TICK_MS   200
+#define NOTE_NS   UINT64_C(1000000000) /* before a wait is told */
+#define NOTIFY_NS UINT64_C(1000000000)
 #define IN_USE_NS \
-	(5 * UINT64_C(1000000000)) /* what the daemons of a supervisor that was killed may take to \
+	(5 * UINT64_C( \
+		     1000000000)) /* what the daemons of a supervisor that was killed may take to \
 				      end */
-#define STOP_NS     (4 * UINT64_C(1000000000)) /* then SIGKILL: all is over within 5 s */
+#define STOP_NS (4 * UINT64_C(1000000000)) /* then SIGKILL: all is over within 5 s */
 
 struct run {
 	struct config *config;
@@ -105,8 +107,10 @@ static bool run_turn(struct run *run)
 	return !run->stopping || children_any_running(&run->children);
 }
 
-/* Waits until no daemon runs on the store: those of a supervisor that was killed are about to end.
- * Returns: 0; ERR_LOCKED: one goes on; as home_check_owner(), because in another user's store it can't be known. */
+/* Waits until no daemon runs on the store: those of a supervisor that was killed are about to
+ * end.
+ * Returns: 0; ERR_LOCKED: one goes on; as home_check_owner(), because in another user's store it
+ * can't be known. */
 static int run_await_store(const char *store)
 {
 	static const char *const names[HOME_ROLE_MAX] = {
@@ -131,8 +135,9 @@ static int run_await_store(const char *store)
 		if (!holder || proc_monotonic_ns() >= end_ns)
 			break;
 		if (!noted && proc_monotonic_ns() >= end_ns - IN_USE_NS + NOTE_NS) {
-			(void)fprintf(stderr, "note: %s runs on store '%s'; waiting some seconds for its end\n", names[role],
-				home_path(home));
+			(void)fprintf(stderr,
+				"note: %s runs on store '%s'; waiting some seconds for its end\n",
+				names[role], home_path(home));
 			noted = true;
 		}
 		(void)nanosleep(&pause, NULL);
@@ -155,7 +160,9 @@ static int run_supervise(struct run *run, char *const *arguments)
 	struct child child[] = {
 		{.program = "kinf-reflector", .arguments = arguments},
 		{.program = "kinf-processor", .arguments = arguments},
-		{.program = "kinf-serve", .arguments = arguments, .takes_sockets = true}, /* the last one: not always */
+		{.program = "kinf-serve",
+			.arguments = arguments,
+			.takes_sockets = true}, /* the last one: not always */
 	};
 	const struct config_serve *serve = &run->config->serve;
 	size_t n = ARRAY_SIZE(child) - (!serve->enabled || serve->separate);
@@ -185,7 +192,8 @@ static int run_supervise(struct run *run, char *const *arguments)
 	return in_use ? PROC_IN_USE : refused ? PROC_CONFIG : failed ? PROC_FAILED : PROC_OK;
 }
 
-/* Refuses a kinf-serve of two kinds: one that kinf run starts, and one that is a service of its own. */
+/* Refuses a kinf-serve of two kinds: one that kinf run starts, and one that is a service of its
+ * own. */
 static int run_check_serve(const struct run *run)
 {
 	bool asked = run->flags->serve != NULL;
@@ -196,20 +204,24 @@ static int run_check_serve(const struct run *run)
 	if (!run->config->serve.separate || !(asked || parent_sockets()))
 		return 0;
 	return err_say(ERR_CONFIG,
-		"serve.separate: kinf-serve is a service of its own (kinf-serve.socket), but kinf run was given %s for it; "
+		"serve.separate: kinf-serve is a service of its own (kinf-serve.socket), but kinf "
+		"run was given %s for it; "
 		"remove one of the two",
 		asked ? "--serve" : "sockets of the service manager");
 }
 
-/* The daemons read the file as well, also when they are started again: a pipe, as of <(...), is empty by then, and they
- * would keep nothing, or run with another store. */
+/* The daemons read the file as well, also when they are started again: a pipe, as of <(...), is
+ * empty by then, and they would keep nothing, or run with another store. */
 static int run_check_file(const struct config *config)
 {
 	struct stat st;
 
-	if (!config->file || stat(config->file, &st) < 0 || S_ISREG(st.st_mode) || S_ISCHR(st.st_mode))
+	if (!config->file || stat(config->file, &st) < 0 || S_ISREG(st.st_mode) ||
+		S_ISCHR(st.st_mode))
 		return 0;
-	return err_say(ERR_CONFIG, "'%s' is a pipe or a socket, and each daemon reads the configuration: name a file", config->file);
+	return err_say(ERR_CONFIG,
+		"'%s' is a pipe or a socket, and each daemon reads the configuration: name a file",
+		config->file);
 }
 
 int command_run(int argc, char **argv)
@@ -236,7 +248,8 @@ int command_run(int argc, char **argv)
 	int first, r = options_parse(&options, argc, argv, &first);
 
 	if (r == 0 && first != argc)
-		r = options_bad(&options, "'%s' is not an option; --watch names the resources to keep", argv[first]);
+		r = options_bad(&options,
+			"'%s' is not an option; --watch names the resources to keep", argv[first]);
 	if (r != 0)
 		return command_usage(&options, r);
 	r = config_load(&flags, &run.config);
@@ -259,9 +272,10 @@ int command_run(int argc, char **argv)
 		config_free(&run.config);
 		(void)command_fail(r);
 		/* Also for a file that does not exist: starting again does not help. */
-		return r == ERR_SYNTAX ? PROC_USAGE
-			: r == ERR_LOCKED ? PROC_IN_USE
-			: r != ERR_CONFIG && (configured || r == -ENOMEM) ? PROC_FAILED : PROC_CONFIG;
+		return r == ERR_SYNTAX                                   ? PROC_USAGE
+		       : r == ERR_LOCKED                                 ? PROC_IN_USE
+		       : r != ERR_CONFIG && (configured || r == -ENOMEM) ? PROC_FAILED
+									 : PROC_CONFIG;
 	}
 	parent_keep_manager();
 	run.readiness.config = run.config;

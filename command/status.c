@@ -18,8 +18,8 @@ struct status_args {
 };
 
 static const struct option_spec status_options[] = {
-	{'o', "output", OPTION_TEXT, offsetof(struct status_args, output), "FORMAT",
-		"text or json", "text|json"},
+	{'o', "output", OPTION_TEXT, offsetof(struct status_args, output), "FORMAT", "text or json",
+		"text|json"},
 	{0, "check", OPTION_FLAG, offsetof(struct status_args, check), NULL,
 		"print one line, and exit with 1 unless both daemons work, and kinf-serve if it is "
 		"to run, there are feeds, and every one is live"},
@@ -27,10 +27,10 @@ static const struct option_spec status_options[] = {
 		"with --check: also unless each feed's last contact was at most D ago"},
 };
 
-/* ---- judging --------------------------------------------------------------------------------- */
+/* ---- judging ------------------------------------------------------------ */
 
-/* Finds the first thing that is wrong: with ANY, that no feed is live; else any process or feed that does not work, or
- * that there is no feed. Returns false if there is none. */
+/* Finds the first thing that is wrong: with ANY, that no feed is live; else any process or feed
+ * that does not work, or that there is no feed. Returns false if there is none. */
 static bool status_find_fault(
 	const struct store_status *s, bool any, double limit_seconds, char *text, size_t size)
 {
@@ -42,15 +42,18 @@ static bool status_find_fault(
 
 		if (process->responding)
 			continue;
-		const char *failure = process->known && !process->alive ? process_failure(&process->page) : "";
-		(void)snprintf(text, size, "%s: %s%s%s", process->name, status_process_state(process), *failure ? ": " : "", failure);
+		const char *failure =
+			process->known && !process->alive ? process_failure(&process->page) : "";
+		(void)snprintf(text, size, "%s: %s%s%s", process->name,
+			status_process_state(process), *failure ? ": " : "", failure);
 		return true;
 	}
 	for (size_t i = 0; i < s->n_feeds; i++) {
 		const struct kinf_feed_info *feed = &s->feeds[i];
 		bool is_live = strcmp(feed->state, "live") == 0;
-		bool is_fresh = limit_seconds <= 0 || (feed->last_contact_seconds >= 0 &&
-			feed->last_contact_seconds <= limit_seconds);
+		bool is_fresh =
+			limit_seconds <= 0 || (feed->last_contact_seconds >= 0 &&
+						      feed->last_contact_seconds <= limit_seconds);
 
 		live += is_live;
 		stale += is_live && !is_fresh;
@@ -61,7 +64,8 @@ static bool status_find_fault(
 		/* The reflector may watch feeds also while nothing can be read. */
 		bool error_says_it = *s->error && (s->damaged || !s->journal.open);
 
-		(void)snprintf(text, size, "%s%s%.500s", error_says_it ? "" : "nothing is watched yet",
+		(void)snprintf(text, size, "%s%s%.500s",
+			error_says_it ? "" : "nothing is watched yet",
 			*s->error && !error_says_it ? ": " : "", s->error);
 		return true;
 	}
@@ -70,10 +74,11 @@ static bool status_find_fault(
 	const char *in = fault->namespace_;
 	if (strcmp(fault->state, "live") == 0)
 		(void)snprintf(text, size, "%s%s%s: the last contact was longer than %gs ago",
-			fault->full_name, *in ? " in " : "", in, limit_seconds < 1e-6 ? 0 : limit_seconds);
+			fault->full_name, *in ? " in " : "", in,
+			limit_seconds < 1e-6 ? 0 : limit_seconds);
 	else
-		(void)snprintf(text, size, "%s%s%s: %s%s%s", fault->full_name, *in ? " in " : "", in,
-			fault->state, *fault->last_error ? ": " : "", fault->last_error);
+		(void)snprintf(text, size, "%s%s%s: %s%s%s", fault->full_name, *in ? " in " : "",
+			in, fault->state, *fault->last_error ? ": " : "", fault->last_error);
 	size_t others = s->n_feeds - live + stale - 1;
 	size_t used = strlen(text);
 	if (others)
@@ -82,7 +87,7 @@ static bool status_find_fault(
 	return true;
 }
 
-/* ---- the command ----------------------------------------------------------------------------- */
+/* ---- the command -------------------------------------------------------- */
 
 int command_status(int argc, char **argv)
 {
@@ -115,7 +120,8 @@ int command_status(int argc, char **argv)
 	if (r < 0)
 		return command_fail(r);
 	faults_catch("kinf", directory);
-	r = kinf_open_checked(directory, NULL, NULL, true, &kinf); /* what is good of a damaged copy is shown */
+	r = kinf_open_checked(
+		directory, NULL, NULL, true, &kinf); /* what is good of a damaged copy is shown */
 	if (!kinf)
 		return command_fail(r);
 	CLEANUP(status_release) struct store_status status;

@@ -18,16 +18,16 @@
 #include "common/err.h"
 #include "store/env/generation.h"
 
-#define BLOCK      512
-#define PIECE      ((size_t)1 << 20)
-#define SMALL_MAX  4096 /* bytes of a file that is not a database */
-#define MANIFEST   "kinf-backup"
-#define DATABASE   "data.mdb"
-#define WAIT_MS    200 /* for the other end of a pipe, between two reports */
+#define BLOCK     512
+#define PIECE     ((size_t)1 << 20)
+#define SMALL_MAX 4096 /* bytes of a file that is not a database */
+#define MANIFEST  "kinf-backup"
+#define DATABASE  "data.mdb"
+#define WAIT_MS   200 /* for the other end of a pipe, between two reports */
 
 struct tar_header {
-	char name[100], mode[8], uid[8], gid[8], size[12], mtime[12], checksum[8], type, link[100], magic[6], version[2],
-		user[32], group[32], major[8], minor[8], prefix[155], pad[12];
+	char name[100], mode[8], uid[8], gid[8], size[12], mtime[12], checksum[8], type, link[100],
+		magic[6], version[2], user[32], group[32], major[8], minor[8], prefix[155], pad[12];
 };
 _Static_assert(sizeof(struct tar_header) == BLOCK, "a tar header is one block");
 
@@ -69,7 +69,7 @@ static int tar_wait(struct tar *tar, short events)
 	return r;
 }
 
-/* ---- writing --------------------------------------------------------------------------------- */
+/* ---- writing ------------------------------------------------------------ */
 
 static int tar_put(struct tar *tar, const void *data, size_t size)
 {
@@ -101,7 +101,8 @@ static int tar_put_header(struct tar *tar, const char *name, char type, uint64_t
 	(void)snprintf(header.mode, sizeof(header.mode), "%07o", type == '5' ? 0700u : 0600u);
 	(void)snprintf(header.uid, sizeof(header.uid), "%07o", 0u);
 	(void)snprintf(header.gid, sizeof(header.gid), "%07o", 0u);
-	(void)snprintf(header.mtime, sizeof(header.mtime), "%011llo", (unsigned long long)time(NULL));
+	(void)snprintf(
+		header.mtime, sizeof(header.mtime), "%011llo", (unsigned long long)time(NULL));
 	if (size < UINT64_C(1) << 33) {
 		(void)snprintf(header.size, sizeof(header.size), "%011" PRIo64, size);
 	} else { /* too large for 11 octal digits: a binary number */
@@ -195,7 +196,7 @@ int tar_write(int directory_fd, int fd, tar_progress_fn *progress, void *arg)
 	return r < 0 ? r : tar_put(tar, end, sizeof(end));
 }
 
-/* ---- reading --------------------------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------ */
 
 static int tar_bad(const char *why)
 {
@@ -237,7 +238,8 @@ static bool tar_size(const struct tar_header *header, uint64_t *ret_size)
 		*ret_size = be64_get((const uint8_t *)header->size + 4);
 		return *ret_size < UINT64_C(1) << 62;
 	}
-	for (size_t i = 0; i < sizeof(header->size) && header->size[i] && header->size[i] != ' '; i++) {
+	for (size_t i = 0; i < sizeof(header->size) && header->size[i] && header->size[i] != ' ';
+		i++) {
 		if (header->size[i] < '0' || header->size[i] > '7')
 			return false;
 		size = size * 8 + (uint64_t)(header->size[i] - '0');
@@ -262,7 +264,8 @@ static int tar_get_header(struct tar *tar, char name[101], bool *ret_directory, 
 	char digits[9] = "";
 	unsigned sum;
 	memcpy(digits, header.checksum, 8);
-	if (sscanf(digits, "%o", &sum) != 1 || sum != tar_checksum(&header) || !tar_size(&header, ret_size))
+	if (sscanf(digits, "%o", &sum) != 1 || sum != tar_checksum(&header) ||
+		!tar_size(&header, ret_size))
 		return tar_bad("a header is damaged");
 	(void)snprintf(name, 101, "%.100s", header.name);
 	if (strncmp(name, "./", 2) == 0)
@@ -271,7 +274,8 @@ static int tar_get_header(struct tar *tar, char name[101], bool *ret_directory, 
 	*ret_directory = header.type == '5';
 	if (*ret_directory && size && name[size - 1] == '/')
 		name[size - 1] = '\0';
-	if ((header.type != '0' && header.type != '\0' && header.type != '5') || (*ret_directory && *ret_size))
+	if ((header.type != '0' && header.type != '\0' && header.type != '5') ||
+		(*ret_directory && *ret_size))
 		return tar_bad("it holds something else than files and directories");
 	return 0;
 }
@@ -293,7 +297,8 @@ static bool tar_knows(const char *name, bool directory, uint64_t size)
 		(void)snprintf(made, sizeof(made), "%s/CURRENT", top);
 		if (!directory && strcmp(name, made) == 0)
 			return size <= SMALL_MAX;
-		if (strncmp(name + n, "/gen-", 5) != 0 || sscanf(name + n + 5, "%" SCNu32, &number) != 1)
+		if (strncmp(name + n, "/gen-", 5) != 0 ||
+			sscanf(name + n + 5, "%" SCNu32, &number) != 1)
 			return false;
 		(void)snprintf(made, sizeof(made), "%s/gen-%" PRIu32, top, number);
 		if (directory)
@@ -303,12 +308,14 @@ static bool tar_knows(const char *name, bool directory, uint64_t size)
 		       (strcmp(name + head, "/" DATABASE) == 0 ||
 			       (strcmp(name + head, "/STATE") == 0 && size <= SMALL_MAX));
 	}
-	return !directory && size <= SMALL_MAX && (strcmp(name, "id") == 0 || strcmp(name, MANIFEST) == 0);
+	return !directory && size <= SMALL_MAX &&
+	       (strcmp(name, "id") == 0 || strcmp(name, MANIFEST) == 0);
 }
 
 static int tar_get_file(struct tar *tar, const char *name, uint64_t size)
 {
-	AUTO_FD int fd = openat(tar->directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	AUTO_FD int fd = openat(
+		tar->directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	int r = fd < 0 ? err_set(-errno, "making '%s'", name) : 0;
 
 	for (uint64_t left = size; r == 0 && left;) {
@@ -350,7 +357,8 @@ int tar_read(int fd, int directory_fd, tar_progress_fn *progress, void *arg)
 		if (directory && strcmp(name, ".") == 0)
 			continue;
 		if (!tar_knows(name, directory, size))
-			return err_say(ERR_CORRUPT, "this is not a backup of kinf: it holds '%s'", name);
+			return err_say(
+				ERR_CORRUPT, "this is not a backup of kinf: it holds '%s'", name);
 		if (!directory)
 			r = tar_get_file(tar, name, size);
 		else if (mkdirat(directory_fd, name, 0700) < 0)

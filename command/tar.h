@@ -9,8 +9,8 @@ typedef int tar_progress_fn(void *arg, uint64_t bytes);
 
 /* Writes the store in DIRECTORY_FD to FD. */
 int tar_write(int directory_fd, int fd, tar_progress_fn *progress, void *arg);
-/* Reads such a file from FD into DIRECTORY_FD, which is empty. Any other content is refused: names, kinds and sizes are
- * checked. */
+/* Reads such a file from FD into DIRECTORY_FD, which is empty. Any other content is refused:
+ * names, kinds and sizes are checked. */
 int tar_read(int fd, int directory_fd, tar_progress_fn *progress, void *arg);
 
 #endif

@@ -18,8 +18,8 @@ void ticker_show(struct ticker *ticker, uint64_t done, uint64_t total, const cha
 	ticker->shown_ns = now;
 	ticker->shown = true;
 	if (total)
-		(void)fprintf(stderr, "\r\033[K%s: %" PRIu64 " of %" PRIu64 " %s\r", ticker->what, done,
-			total, unit);
+		(void)fprintf(stderr, "\r\033[K%s: %" PRIu64 " of %" PRIu64 " %s\r", ticker->what,
+			done, total, unit);
 	else
 		(void)fprintf(stderr, "\r\033[K%s: %" PRIu64 " %s\r", ticker->what, done, unit);
 }

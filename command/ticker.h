@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The progress of long work on a terminal: one line of standard error, rewritten at most ten times a
- * second, and removed at the end:
+ * The progress of long work on a terminal: one line of standard error, rewritten at most ten
+ * times a second, and removed at the end:
  *
  *	verifying: 12500 of 20000 records
  *

@@ -67,10 +67,11 @@ static void top_release(struct top *top)
 	cleanup_fd(&top->signals);
 }
 
-/* ---- samples ---------------------------------------------------------------------------------- */
+/* ---- samples ------------------------------------------------------------ */
 
-/* Opens the store, or follows it: its daemons may have ended and started meanwhile, or another store be in its
- * place. Returns 0, or the error, with which top->kinf can still be asked for its sentence. */
+/* Opens the store, or follows it: its daemons may have ended and started meanwhile, or another
+ * store be in its place. Returns 0, or the error, with which top->kinf can still be asked for
+ * its sentence. */
 static int top_open_store(struct top *top)
 {
 	if (top->kinf && top->kinf->store) {
@@ -93,14 +94,15 @@ static int top_take(struct top *top)
 		return r;
 	top_sample_release(&top->before);
 	top->before = top->now;
-	top->now = (struct top_sample){.taken_ns = proc_monotonic_ns(), .wall_ns = proc_realtime_ns()};
+	top->now =
+		(struct top_sample){.taken_ns = proc_monotonic_ns(), .wall_ns = proc_realtime_ns()};
 	top->now.result = status_gather(top->kinf, top->serve_configured, &top->now.status);
 	if (top->now.result < 0 && top->kinf->store)
 		kinf_close(&top->kinf); /* the next one begins again */
 	return 0;
 }
 
-/* ---- once ------------------------------------------------------------------------------------- */
+/* ---- once --------------------------------------------------------------- */
 
 /* Waits between two samples. Returns false after a signal that ends the program. */
 static bool top_pause(struct top *top)
@@ -144,7 +146,7 @@ static int top_once(struct top *top)
 	return PROC_FAILED;
 }
 
-/* ---- the page --------------------------------------------------------------------------------- */
+/* ---- the page ----------------------------------------------------------- */
 
 static const char top_help[] =
 	"Tab, 1 2 3   feeds, readers, followers (named cursors)\n"
@@ -194,31 +196,38 @@ static int top_draw(struct top *top)
 		return r;
 	if (localtime_r(&now, &parts))
 		(void)strftime(clock, sizeof(clock), "%H:%M:%S", &parts);
-	(void)snprintf(title, sizeof(title), "kinf top %s  every %gs%s", clock, (double)top->interval_ns / 1e9,
-		top->paused ? "  PAUSED" : "");
+	(void)snprintf(title, sizeof(title), "kinf top %s  every %gs%s", clock,
+		(double)top->interval_ns / 1e9, top->paused ? "  PAUSED" : "");
 	if (top->typing)
 		(void)snprintf(foot, sizeof(foot), "/%s", top->typed);
 	else if (top->help)
 		(void)snprintf(foot, sizeof(foot), "any key: back");
 	else
-		(void)snprintf(foot, sizeof(foot), "%s: %zu%s%s  Tab <> r / p h q", top->table.title, top->table.n,
-			*top->filter ? " with " : "", top->filter);
-	struct top_page page = {.title = title, .store = buf_bytes(&top->store), .processes = &top->processes,
-		.table = &top->table, .sorted_by = top->sorted_by[top->panel], .first = top->first[top->panel],
-		.foot = foot, .help = top->help ? top_help : NULL, .waiting = top->typing};
+		(void)snprintf(foot, sizeof(foot), "%s: %zu%s%s  Tab <> r / p h q",
+			top->table.title, top->table.n, *top->filter ? " with " : "", top->filter);
+	struct top_page page = {.title = title,
+		.store = buf_bytes(&top->store),
+		.processes = &top->processes,
+		.table = &top->table,
+		.sorted_by = top->sorted_by[top->panel],
+		.first = top->first[top->panel],
+		.foot = foot,
+		.help = top->help ? top_help : NULL,
+		.waiting = top->typing};
 	top_screen_draw(top->screen, &page);
 	top->first[top->panel] = page.first;
 	return 0;
 }
 
-/* ---- keys ------------------------------------------------------------------------------------- */
+/* ---- keys --------------------------------------------------------------- */
 
 static void top_type(struct top *top, int key)
 {
 	size_t size = strlen(top->typed);
 
 	if (key == TOP_KEY_ENTER || key == TOP_KEY_ESCAPE) {
-		(void)snprintf(top->filter, sizeof(top->filter), "%s", key == TOP_KEY_ENTER ? top->typed : "");
+		(void)snprintf(top->filter, sizeof(top->filter), "%s",
+			key == TOP_KEY_ENTER ? top->typed : "");
 		top->typing = false;
 	} else if (key == TOP_KEY_ERASE && size) {
 		while (--size && ((unsigned char)top->typed[size] & 0xc0) == 0x80)
@@ -281,10 +290,12 @@ static void top_command_key(struct top *top, int key)
 		top->panel = (enum top_panel)(key - '1');
 		break;
 	case '+':
-		top->interval_ns = top->interval_ns / 2 < INTERVAL_MIN ? INTERVAL_MIN : top->interval_ns / 2;
+		top->interval_ns =
+			top->interval_ns / 2 < INTERVAL_MIN ? INTERVAL_MIN : top->interval_ns / 2;
 		break;
 	case '-':
-		top->interval_ns = top->interval_ns * 2 > INTERVAL_MAX ? INTERVAL_MAX : top->interval_ns * 2;
+		top->interval_ns =
+			top->interval_ns * 2 > INTERVAL_MAX ? INTERVAL_MAX : top->interval_ns * 2;
 		break;
 	default:
 		break;
@@ -319,8 +330,7 @@ static void top_wait(struct top *top, uint64_t until_ns)
 {
 	int key, number;
 
-	top->lost = !top_screen_wait(
-		top->screen, top->signals, proc_ms_until(until_ns));
+	top->lost = !top_screen_wait(top->screen, top->signals, proc_ms_until(until_ns));
 	while ((number = signals_next(top->signals)) > 0) {
 		top->ended |= number != SIGCHLD;
 		top->lost |= number == SIGHUP;
@@ -353,7 +363,7 @@ static int top_live(struct top *top)
 	return top->lost ? PROC_FAILED : PROC_OK;
 }
 
-/* ---- the command ------------------------------------------------------------------------------ */
+/* ---- the command -------------------------------------------------------- */
 
 /* Chooses how to show it. Returns: 0: on the terminal; NOT_FOUND: once; errors. */
 static int top_choose(struct top *top, bool once)
@@ -378,12 +388,14 @@ int command_top(int argc, char **argv)
 		config_common_options(&flags),
 	};
 	const struct options options = {"kinf top", "",
-		"Shows the status and its rates, and refreshes them until 'q' is pressed; 'h' explains the keys. "
+		"Shows the status and its rates, and refreshes them until 'q' is pressed; 'h' "
+		"explains the keys. "
 		"Without a terminal prints them once. Programs read 'kinf status -o json'.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse_all(&options, argc, argv);
 
-	if (r == 0 && args.interval_ns && (args.interval_ns < INTERVAL_MIN || args.interval_ns > INTERVAL_MAX))
+	if (r == 0 && args.interval_ns &&
+		(args.interval_ns < INTERVAL_MIN || args.interval_ns > INTERVAL_MAX))
 		r = options_bad(&options, "--interval: from 100ms to 1h");
 	if (r != 0)
 		return command_usage(&options, r);

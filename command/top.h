@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kinf top. The top group: top_rows.c turns two samples of the status into tables with rates, sorts and
- * filters them; top_text.c lays them out in a width; top_screen.c shows them on a terminal and is the only
- * file with ncurses; top.c is the command.
+ * kinf top. The top group: top_rows.c turns two samples of the status into tables with rates,
+ * sorts and filters them; top_text.c lays them out in a width; top_screen.c shows them on a
+ * terminal and is the only file with ncurses; top.c is the command.
  *
  *	struct top_sample before, now;	(status_gather())
  *	top_rows(&before, &now, TOP_FEEDS, &table); top_keep(&table, "web"); top_sort(&table, 4, true);
@@ -14,7 +14,7 @@
 
 #include "print/status/status.h"
 
-/* ---- samples ---------------------------------------------------------------------------------- */
+/* ---- samples ------------------------------------------------------------ */
 
 struct top_sample {
 	struct store_status status;
@@ -27,7 +27,7 @@ void top_sample_release(struct top_sample *sample);
 /* Returns how much a counter grew in a second. NAN: it began again, or no time has passed. */
 double top_rate(uint64_t before, uint64_t now, double seconds);
 
-/* ---- tables ----------------------------------------------------------------------------------- */
+/* ---- tables ------------------------------------------------------------- */
 
 enum top_panel { TOP_FEEDS, TOP_READERS, TOP_FOLLOWERS, TOP_PROCESSES, TOP_PANELS };
 
@@ -36,7 +36,7 @@ enum top_panel { TOP_FEEDS, TOP_READERS, TOP_FOLLOWERS, TOP_PROCESSES, TOP_PANEL
 struct top_column {
 	const char *head;
 	bool is_number; /* aligned to the right, and sorted from the largest first */
-	uint8_t drop;   /* a narrow terminal lacks the columns with the largest one first; 0: kept */
+	uint8_t drop; /* a narrow terminal lacks the columns with the largest one first; 0: kept */
 };
 
 struct top_cell {
@@ -61,8 +61,8 @@ struct top_table {
 	struct buf texts; /* each with its NUL */
 };
 
-/* Fills TABLE, which is released or zero, with the rows of PANEL. BEFORE: an earlier sample, for rates; one that
- * was not taken gives none. Returns: 0, -ENOMEM. */
+/* Fills TABLE, which is released or zero, with the rows of PANEL. BEFORE: an earlier sample, for
+ * rates; one that was not taken gives none. Returns: 0, -ENOMEM. */
 int top_rows(const struct top_sample *before, const struct top_sample *now, enum top_panel panel,
 	struct top_table *table);
 /* Returns the column by which PANEL is sorted unless a person chooses another. */
@@ -72,14 +72,14 @@ const char *top_cell_text(const struct top_table *table, const struct top_row *r
 
 /* Keeps the rows that have FILTER in a text, in any case; "": all. */
 void top_keep(struct top_table *table, const char *filter);
-/* Sorts by COLUMN: texts in their order, numbers from the largest; REVERSED the other way. Unknown numbers come
- * last in both. */
+/* Sorts by COLUMN: texts in their order, numbers from the largest; REVERSED the other way.
+ * Unknown numbers come last in both. */
 void top_sort(struct top_table *table, size_t column, bool reversed);
 
 /* Appends the lines about the store as a whole. */
 void top_put_store(const struct top_sample *before, const struct top_sample *now, struct buf *out);
 
-/* ---- layout ----------------------------------------------------------------------------------- */
+/* ---- layout ------------------------------------------------------------- */
 
 struct top_layout {
 	size_t width[TOP_COLUMNS]; /* in characters; 0: the column is not shown */
@@ -88,8 +88,8 @@ struct top_layout {
 /* Chooses columns and widths for a line of WIDTH characters; 0: of any length. */
 void top_fit(const struct top_table *table, size_t width, struct top_layout *layout);
 /* Appends a line without its end. ROW NULL: the headings. */
-void top_put_row(const struct top_table *table, const struct top_layout *layout, const struct top_row *row,
-	struct buf *out);
+void top_put_row(const struct top_table *table, const struct top_layout *layout,
+	const struct top_row *row, struct buf *out);
 /* Returns where COLUMN begins in a line. */
 size_t top_column_at(const struct top_layout *layout, size_t column);
 /* Returns the beginning of TEXT that has at most WIDTH characters. */
@@ -98,7 +98,7 @@ struct bytes top_clip(struct bytes text, size_t width);
 /* Appends everything, for a file or a pipe. */
 int top_plain(const struct top_sample *before, const struct top_sample *now, struct buf *out);
 
-/* ---- the terminal ------------------------------------------------------------------------------ */
+/* ---- the terminal ------------------------------------------------------- */
 
 enum top_key {
 	TOP_KEY_NONE, /* no key was pressed */
@@ -122,13 +122,13 @@ enum top_key {
 /* A page of the screen. */
 struct top_page {
 	const char *title;
-	struct bytes store;    /* lines about the store */
+	struct bytes store; /* lines about the store */
 	const struct top_table *processes, *table;
 	size_t sorted_by;
-	size_t first;          /* the first row that is shown; top_screen_draw() bounds it */
+	size_t first; /* the first row that is shown; top_screen_draw() bounds it */
 	const char *foot;
-	const char *help;      /* shown instead of the table; NULL: none */
-	bool waiting;          /* the foot is a question: the cursor stands after it */
+	const char *help; /* shown instead of the table; NULL: none */
+	bool waiting;     /* the foot is a question: the cursor stands after it */
 };
 
 struct top_screen;
@@ -143,8 +143,8 @@ void top_screen_draw(struct top_screen *screen, struct top_page *page);
 size_t top_screen_rows(const struct top_screen *screen);
 /* Returns the next key that was pressed. */
 int top_screen_key(struct top_screen *screen);
-/* Waits for a key, a change of the terminal's size, the descriptor FD, or MILLISECONDS. Returns false if the
- * terminal is gone. */
+/* Waits for a key, a change of the terminal's size, the descriptor FD, or MILLISECONDS. Returns
+ * false if the terminal is gone. */
 bool top_screen_wait(struct top_screen *screen, int fd, int milliseconds);
 
 #endif

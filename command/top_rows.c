@@ -25,7 +25,7 @@ double top_rate(uint64_t before, uint64_t now, double seconds)
 	return now < before || seconds <= 0 ? NAN : (double)(now - before) / seconds;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------- */
+/* ---- rows --------------------------------------------------------------- */
 
 /* A table that is being filled, with the samples that it shows. */
 struct top_fill {
@@ -57,7 +57,8 @@ static void top_fill_count(struct top_fill *fill, uint64_t n)
 }
 
 /* Adds a number as PRINT writes it, "-" if it is not known. */
-static void top_fill_as(struct top_fill *fill, double number, void (*print)(double number, struct buf *out))
+static void top_fill_as(
+	struct top_fill *fill, double number, void (*print)(double number, struct buf *out))
 {
 	struct buf *texts = &fill->table->texts;
 
@@ -103,12 +104,20 @@ static int top_fill_end(struct top_fill *fill, enum top_tone tone)
 	return ARRAY_ADD(table->rows, table->n, table->room, fill->row, "the rows of a table");
 }
 
-/* ---- feeds ------------------------------------------------------------------------------------ */
+/* ---- feeds -------------------------------------------------------------- */
 
 static const struct top_column top_feed_columns[] = {
-	{"FEED"}, {"NAMESPACE", .drop = 8}, {"STATE"}, {"OBJECTS", true, 2}, {"CHANGES/S", true},
-	{"READ/S", true, 6}, {"CONTACT", true, 3}, {"LAG", true, 4}, {"LISTS", true, 9},
-	{"RETRIES", true, 10}, {"ERROR", .drop = 5},
+	{"FEED"},
+	{"NAMESPACE", .drop = 8},
+	{"STATE"},
+	{"OBJECTS", true, 2},
+	{"CHANGES/S", true},
+	{"READ/S", true, 6},
+	{"CONTACT", true, 3},
+	{"LAG", true, 4},
+	{"LISTS", true, 9},
+	{"RETRIES", true, 10},
+	{"ERROR", .drop = 5},
 };
 
 static int top_compare_feeds(const void *a, const void *b)
@@ -120,21 +129,23 @@ static int top_compare_feeds(const void *a, const void *b)
 }
 
 /* Finds the feed in the sample before, if both counted in one run of the reflector. */
-static const struct kinf_feed_info *top_find_feed(const struct top_fill *fill, const struct kinf_feed_info *feed)
+static const struct kinf_feed_info *top_find_feed(
+	const struct top_fill *fill, const struct kinf_feed_info *feed)
 {
 	const struct store_status *before = &fill->before->status, *now = &fill->now->status;
 	const struct stats_process *was = &before->processes[HOME_REFLECTOR].page;
 	const struct stats_process *is = &now->processes[HOME_REFLECTOR].page;
 
-	if (!fill->seconds || !before->n_feeds || was->pid != is->pid || was->start_ns != is->start_ns ||
-		strcmp(before->uuid, now->uuid) != 0)
+	if (!fill->seconds || !before->n_feeds || was->pid != is->pid ||
+		was->start_ns != is->start_ns || strcmp(before->uuid, now->uuid) != 0)
 		return NULL;
 	const struct kinf_feed_info *found =
 		bsearch(feed, before->feeds, before->n_feeds, sizeof(*feed), top_compare_feeds);
 	return found && found->feed == feed->feed ? found : NULL;
 }
 
-static double top_feed_changes(const struct top_fill *fill, const struct kinf_feed_info *feed, double *ret_bytes)
+static double top_feed_changes(
+	const struct top_fill *fill, const struct kinf_feed_info *feed, double *ret_bytes)
 {
 	const struct kinf_feed_info *was = top_find_feed(fill, feed);
 
@@ -180,10 +191,15 @@ static int top_fill_feeds(struct top_fill *fill)
 	return r;
 }
 
-/* ---- readers, followers, processes ------------------------------------------------------------- */
+/* ---- readers, followers, processes -------------------------------------- */
 
 static const struct top_column top_reader_columns[] = {
-	{"READER"}, {"USER", .drop = 2}, {"PID", true}, {"SNAPSHOTS", true}, {"BEHIND", true}, {"PIN FILE", .drop = 1},
+	{"READER"},
+	{"USER", .drop = 2},
+	{"PID", true},
+	{"SNAPSHOTS", true},
+	{"BEHIND", true},
+	{"PIN FILE", .drop = 1},
 };
 
 static int top_fill_readers(struct top_fill *fill)
@@ -200,7 +216,8 @@ static int top_fill_readers(struct top_fill *fill)
 		top_fill_text(fill, status_text_user(reader->uid, &user));
 		top_fill_count(fill, (uint64_t)reader->pid);
 		top_fill_count(fill, reader->snapshots);
-		top_fill_as(fill, reader->old_files ? NAN : (double)reader->behind, top_print_count);
+		top_fill_as(
+			fill, reader->old_files ? NAN : (double)reader->behind, top_print_count);
 		top_fill_text(fill, reader->pin_file ? reader->pin_file : "");
 		r = top_fill_end(fill, TOP_GOOD);
 	}
@@ -208,7 +225,12 @@ static int top_fill_readers(struct top_fill *fill)
 }
 
 static const struct top_column top_follower_columns[] = {
-	{"CURSOR"}, {"FEEDS", true, 1}, {"EVENT", true}, {"BEHIND", true}, {"WRITTEN", true}, {"STATE"},
+	{"CURSOR"},
+	{"FEEDS", true, 1},
+	{"EVENT", true},
+	{"BEHIND", true},
+	{"WRITTEN", true},
+	{"STATE"},
 };
 
 static int top_fill_followers(struct top_fill *fill)
@@ -233,8 +255,14 @@ static int top_fill_followers(struct top_fill *fill)
 }
 
 static const struct top_column top_process_columns[] = {
-	{"PROCESS"}, {"PID", true}, {"CPU%", true}, {"RSS", true, 2}, {"ANON", true, 3}, {"UPTIME", true, 4},
-	{"RESTARTS", true, 5}, {"STATE"},
+	{"PROCESS"},
+	{"PID", true},
+	{"CPU%", true},
+	{"RSS", true, 2},
+	{"ANON", true, 3},
+	{"UPTIME", true, 4},
+	{"RESTARTS", true, 5},
+	{"STATE"},
 };
 
 static int top_fill_processes(struct top_fill *fill)
@@ -251,9 +279,12 @@ static int top_fill_processes(struct top_fill *fill)
 
 		top_fill_text(fill, p->name);
 		top_fill_as(fill, alive ? (double)p->page.pid : NAN, top_print_count);
-		top_fill_as(fill, p->usage_known && same ? 100 * cpu / fill->seconds : NAN, top_print_rate);
-		top_fill_as(fill, p->usage_known ? (double)p->memory.resident : NAN, top_print_bytes);
-		top_fill_as(fill, p->usage_known ? (double)p->memory.anonymous : NAN, top_print_bytes);
+		top_fill_as(fill, p->usage_known && same ? 100 * cpu / fill->seconds : NAN,
+			top_print_rate);
+		top_fill_as(
+			fill, p->usage_known ? (double)p->memory.resident : NAN, top_print_bytes);
+		top_fill_as(
+			fill, p->usage_known ? (double)p->memory.anonymous : NAN, top_print_bytes);
 		top_fill_as(fill, alive ? (double)p->uptime_seconds : NAN, top_print_age);
 		top_fill_count(fill, p->restarts);
 		top_fill_text(fill, status_process_state(p));
@@ -269,7 +300,8 @@ static const struct top_panel_row {
 	int (*fill)(struct top_fill *fill);
 } top_panels[TOP_PANELS] = {
 	[TOP_FEEDS] = {"Feeds", top_feed_columns, ARRAY_SIZE(top_feed_columns), 4, top_fill_feeds},
-	[TOP_READERS] = {"Readers", top_reader_columns, ARRAY_SIZE(top_reader_columns), 4, top_fill_readers},
+	[TOP_READERS] = {"Readers", top_reader_columns, ARRAY_SIZE(top_reader_columns), 4,
+		top_fill_readers},
 	[TOP_FOLLOWERS] = {"Followers", top_follower_columns, ARRAY_SIZE(top_follower_columns), 3,
 		top_fill_followers},
 	[TOP_PROCESSES] = {"Processes", top_process_columns, ARRAY_SIZE(top_process_columns), 0,
@@ -290,7 +322,8 @@ int top_rows(const struct top_sample *before, const struct top_sample *now, enum
 	struct top_fill fill = {
 		.table = table, .before = before, .now = now, .seconds = top_seconds(before, now)};
 
-	*table = (struct top_table){.title = row->title, .columns = row->columns, .n_columns = row->n_columns};
+	*table = (struct top_table){
+		.title = row->title, .columns = row->columns, .n_columns = row->n_columns};
 	int r = row->fill(&fill);
 	return r < 0 ? r : buf_error(&table->texts);
 }
@@ -312,7 +345,7 @@ const char *top_cell_text(const struct top_table *table, const struct top_row *r
 	return (const char *)table->texts.data + row->cells[column].text;
 }
 
-/* ---- filter and order ------------------------------------------------------------------------- */
+/* ---- filter and order --------------------------------------------------- */
 
 void top_keep(struct top_table *table, const char *filter)
 {
@@ -344,9 +377,12 @@ static int top_compare_rows(const void *a, const void *b, void *arg)
 	int r;
 
 	if (!order->table->columns[column].is_number)
-		r = strcmp(top_cell_text(order->table, x, column), top_cell_text(order->table, y, column));
+		r = strcmp(top_cell_text(order->table, x, column),
+			top_cell_text(order->table, y, column));
 	else if (isnan(m) || isnan(n))
-		return isnan(m) && isnan(n) ? (x->number > y->number) - (x->number < y->number) : isnan(m) ? 1 : -1;
+		return isnan(m) && isnan(n) ? (x->number > y->number) - (x->number < y->number)
+		       : isnan(m)           ? 1
+					    : -1;
 	else
 		r = (m < n) - (m > n);
 	if (r)
@@ -362,11 +398,12 @@ void top_sort(struct top_table *table, size_t column, bool reversed)
 		qsort_r(table->rows, table->n, sizeof(*table->rows), top_compare_rows, &order);
 }
 
-/* ---- the store as a whole ---------------------------------------------------------------------- */
+/* ---- the store as a whole ----------------------------------------------- */
 
 void top_put_store(const struct top_sample *before, const struct top_sample *now, struct buf *out)
 {
-	const struct top_fill fill = {.before = before, .now = now, .seconds = top_seconds(before, now)};
+	const struct top_fill fill = {
+		.before = before, .now = now, .seconds = top_seconds(before, now)};
 	const struct store_status *s = &now->status;
 	double all_changes = 0, all_bytes = 0;
 	uint64_t objects = 0;

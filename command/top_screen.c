@@ -20,9 +20,9 @@
 #include <termcap.h>
 
 #define TOP_SCREEN_MAGIC 0x746f7073u
-#define ROWS_MIN	 5 /* of the table, before lines about the store are left out */
-#define ESCAPE_MS	 25
-#define CTRL_L		 12
+#define ROWS_MIN         5 /* of the table, before lines about the store are left out */
+#define ESCAPE_MS        25
+#define CTRL_L           12
 
 struct top_screen {
 	uint32_t magic;
@@ -45,7 +45,7 @@ static void top_screen_abandon(void)
 	(void)tcsetattr(STDIN_FILENO, TCSANOW, &top_terminal);
 }
 
-/* ---- opening ---------------------------------------------------------------------------------- */
+/* ---- opening ------------------------------------------------------------ */
 
 /* Blocks SIGWINCH but while the program waits, so that none is missed before it. */
 static void top_screen_block(struct top_screen *screen)
@@ -59,7 +59,8 @@ static void top_screen_block(struct top_screen *screen)
 	(void)sigdelset(&screen->while_waiting, SIGWINCH);
 }
 
-/* Lets the terminal send no SIGQUIT, which would end the process without giving the terminal back. */
+/* Lets the terminal send no SIGQUIT, which would end the process without giving the terminal
+ * back. */
 static void top_screen_set_keys(void)
 {
 	struct termios mode;
@@ -82,7 +83,8 @@ static void top_screen_set_colours(struct top_screen *screen)
 	const char *no_colour = getenv("NO_COLOR");
 
 	screen->colours = !(no_colour && *no_colour) && has_colors() && start_color() != ERR &&
-			  use_default_colors() != ERR && init_pair(TOP_WARNING, COLOR_YELLOW, -1) != ERR &&
+			  use_default_colors() != ERR &&
+			  init_pair(TOP_WARNING, COLOR_YELLOW, -1) != ERR &&
 			  init_pair(TOP_BAD, COLOR_RED, -1) != ERR;
 }
 
@@ -92,14 +94,16 @@ int top_screen_open(struct top_screen **ret_screen)
 
 	*ret_screen = NULL;
 	if (!terminal || !*terminal || strcmp(terminal, "dumb") == 0)
-		return err_say(NOT_FOUND, "the terminal can't show a page (TERM=%s)", terminal ? terminal : "");
+		return err_say(NOT_FOUND, "the terminal can't show a page (TERM=%s)",
+			terminal ? terminal : "");
 	CLEANUP(top_screen_close) struct top_screen *screen = calloc(1, sizeof(*screen));
 	if (!screen)
 		return err_set(-ENOMEM, "the terminal");
 	screen->magic = TOP_SCREEN_MAGIC;
 	if (tcgetattr(STDIN_FILENO, &top_terminal) < 0)
 		return err_set(-errno, "the terminal");
-	(void)setlocale(LC_CTYPE, ""); /* for the characters of names; nothing else here asks for it */
+	(void)setlocale(
+		LC_CTYPE, ""); /* for the characters of names; nothing else here asks for it */
 	top_screen_block(screen);
 	/* Before newterm(), which leaks memory when it fails. */
 	if (tgetent(NULL, terminal) != 1)
@@ -136,7 +140,7 @@ void top_screen_close(struct top_screen **screen)
 	free(s);
 }
 
-/* ---- drawing ---------------------------------------------------------------------------------- */
+/* ---- drawing ------------------------------------------------------------ */
 
 /* Writes TEXT as line Y, clipped. */
 static void top_screen_line(int y, struct bytes text, attr_t attributes)
@@ -156,7 +160,8 @@ static int top_screen_lines(int y, struct bytes text, int max)
 		const char *stop = memchr(next, '\n', (size_t)(end - next));
 		size_t size = (size_t)((stop ? stop : end) - next);
 
-		top_screen_line(y++, BYTES(next, size), strncmp(next, "Error:", 6) == 0 ? A_BOLD : A_NORMAL);
+		top_screen_line(y++, BYTES(next, size),
+			strncmp(next, "Error:", 6) == 0 ? A_BOLD : A_NORMAL);
 		next += size + 1;
 	}
 	return y;
@@ -169,9 +174,10 @@ static attr_t top_screen_tone(const struct top_screen *screen, enum top_tone ton
 	return tone == TOP_GOOD ? A_NORMAL : tone == TOP_BAD ? colour | A_BOLD : colour;
 }
 
-/* Writes the heading and up to MAX rows from FIRST on. SORTED_BY: a column whose heading is marked; no column: none. */
-static int top_screen_table(const struct top_screen *screen, int y, const struct top_table *table, size_t first,
-	size_t max, size_t sorted_by)
+/* Writes the heading and up to MAX rows from FIRST on. SORTED_BY: a column whose heading is
+ * marked; no column: none. */
+static int top_screen_table(const struct top_screen *screen, int y, const struct top_table *table,
+	size_t first, size_t max, size_t sorted_by)
 {
 	CLEANUP(buf_release) struct buf line = BUF_INIT;
 	struct top_layout layout;
@@ -180,12 +186,13 @@ static int top_screen_table(const struct top_screen *screen, int y, const struct
 	top_put_row(table, &layout, NULL, &line);
 	top_screen_line(y, buf_bytes(&line), A_BOLD);
 	if (sorted_by < table->n_columns && layout.width[sorted_by])
-		(void)mvchgat(y, (int)top_column_at(&layout, sorted_by), (int)layout.width[sorted_by],
-			A_BOLD | A_REVERSE, 0, NULL);
+		(void)mvchgat(y, (int)top_column_at(&layout, sorted_by),
+			(int)layout.width[sorted_by], A_BOLD | A_REVERSE, 0, NULL);
 	for (size_t i = first; i < table->n && i - first < max; i++) {
 		buf_reset(&line);
 		top_put_row(table, &layout, &table->rows[i], &line);
-		top_screen_line(++y, buf_bytes(&line), top_screen_tone(screen, table->rows[i].tone));
+		top_screen_line(
+			++y, buf_bytes(&line), top_screen_tone(screen, table->rows[i].tone));
 	}
 	return y + 1;
 }
@@ -223,7 +230,8 @@ void top_screen_draw(struct top_screen *screen, struct top_page *page)
 		size_t last = page->table->n > screen->rows ? page->table->n - screen->rows : 0;
 
 		page->first = page->first > last ? last : page->first;
-		(void)top_screen_table(screen, y, page->table, page->first, screen->rows, page->sorted_by);
+		(void)top_screen_table(
+			screen, y, page->table, page->first, screen->rows, page->sorted_by);
 	}
 	top_screen_line(LINES - 1, bytes_str(page->foot), page->waiting ? A_BOLD : A_DIM);
 	(void)curs_set(page->waiting);
@@ -235,7 +243,7 @@ size_t top_screen_rows(const struct top_screen *screen)
 	return screen->rows;
 }
 
-/* ---- keys ------------------------------------------------------------------------------------- */
+/* ---- keys --------------------------------------------------------------- */
 
 int top_screen_key(struct top_screen *screen)
 {
@@ -243,17 +251,30 @@ int top_screen_key(struct top_screen *screen)
 		int code;
 		enum top_key key;
 	} keys[] = {
-		{ERR, TOP_KEY_NONE}, {KEY_RESIZE, TOP_KEY_RESIZE}, {KEY_UP, TOP_KEY_UP},
-		{KEY_DOWN, TOP_KEY_DOWN}, {KEY_PPAGE, TOP_KEY_PAGE_UP}, {KEY_NPAGE, TOP_KEY_PAGE_DOWN},
-		{KEY_HOME, TOP_KEY_HOME}, {KEY_END, TOP_KEY_END}, {KEY_LEFT, TOP_KEY_LEFT},
-		{KEY_RIGHT, TOP_KEY_RIGHT}, {KEY_ENTER, TOP_KEY_ENTER}, {'\r', TOP_KEY_ENTER},
-		{'\n', TOP_KEY_ENTER}, {27, TOP_KEY_ESCAPE}, {KEY_BACKSPACE, TOP_KEY_ERASE},
-		{127, TOP_KEY_ERASE}, {8, TOP_KEY_ERASE}, {'\t', TOP_KEY_TAB},
+		{ERR, TOP_KEY_NONE},
+		{KEY_RESIZE, TOP_KEY_RESIZE},
+		{KEY_UP, TOP_KEY_UP},
+		{KEY_DOWN, TOP_KEY_DOWN},
+		{KEY_PPAGE, TOP_KEY_PAGE_UP},
+		{KEY_NPAGE, TOP_KEY_PAGE_DOWN},
+		{KEY_HOME, TOP_KEY_HOME},
+		{KEY_END, TOP_KEY_END},
+		{KEY_LEFT, TOP_KEY_LEFT},
+		{KEY_RIGHT, TOP_KEY_RIGHT},
+		{KEY_ENTER, TOP_KEY_ENTER},
+		{'\r', TOP_KEY_ENTER},
+		{'\n', TOP_KEY_ENTER},
+		{27, TOP_KEY_ESCAPE},
+		{KEY_BACKSPACE, TOP_KEY_ERASE},
+		{127, TOP_KEY_ERASE},
+		{8, TOP_KEY_ERASE},
+		{'\t', TOP_KEY_TAB},
 	};
 	int code = getch();
 
 	CHECK_OBJ(screen, TOP_SCREEN_MAGIC);
-	/* A terminal of another size may show anything. So may one that the person asks to draw again. */
+	/* A terminal of another size may show anything. So may one that the person asks to draw
+	 * again. */
 	if (code == KEY_RESIZE || code == CTRL_L)
 		(void)clearok(curscr, true);
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
@@ -264,7 +285,8 @@ int top_screen_key(struct top_screen *screen)
 
 bool top_screen_wait(struct top_screen *screen, int fd, int milliseconds)
 {
-	struct pollfd fds[] = {{.fd = STDIN_FILENO, .events = POLLIN}, {.fd = fd, .events = POLLIN}};
+	struct pollfd fds[] = {
+		{.fd = STDIN_FILENO, .events = POLLIN}, {.fd = fd, .events = POLLIN}};
 	const struct timespec time = {milliseconds / 1000, milliseconds % 1000 * 1000000L};
 	int ready = ppoll(fds, 2, &time, &screen->while_waiting);
 

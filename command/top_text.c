@@ -5,7 +5,7 @@
 #include "common/err.h"
 #include "common/utf8.h"
 
-#define GAP	  2
+#define GAP       2
 #define FIRST_MIN 12 /* characters of the first column in a narrow terminal */
 #define LAST_MIN  8  /* of a text in the last column */
 
@@ -20,7 +20,8 @@ struct bytes top_clip(struct bytes text, size_t width)
 	return BYTES(text.data, i);
 }
 
-/* Returns the width of the line. The last column is clipped where the line ends, so that little of it counts. */
+/* Returns the width of the line. The last column is clipped where the line ends, so that little
+ * of it counts. */
 static size_t top_line_width(const struct top_table *table, const struct top_layout *layout)
 {
 	size_t sum = 0;
@@ -40,7 +41,8 @@ void top_fit(const struct top_table *table, size_t width, struct top_layout *lay
 	for (size_t c = 0; c < table->n_columns; c++) {
 		layout->width[c] = utf8_width(bytes_str(table->columns[c].head));
 		for (size_t i = 0; i < table->n; i++) {
-			size_t cell = utf8_width(bytes_str(top_cell_text(table, &table->rows[i], c)));
+			size_t cell =
+				utf8_width(bytes_str(top_cell_text(table, &table->rows[i], c)));
 
 			if (cell > layout->width[c])
 				layout->width[c] = cell;
@@ -50,7 +52,8 @@ void top_fit(const struct top_table *table, size_t width, struct top_layout *lay
 		size_t worst = 0;
 
 		for (size_t c = 0; c < table->n_columns; c++)
-			if (layout->width[c] && table->columns[c].drop > (worst ? table->columns[worst].drop : 0))
+			if (layout->width[c] &&
+				table->columns[c].drop > (worst ? table->columns[worst].drop : 0))
 				worst = c;
 		if (!worst)
 			break;
@@ -64,7 +67,9 @@ void top_fit(const struct top_table *table, size_t width, struct top_layout *lay
 	if (width && line > width) {
 		size_t over = line - width, room = layout->width[0];
 
-		layout->width[0] = room > over + FIRST_MIN ? room - over : room < FIRST_MIN ? room : FIRST_MIN;
+		layout->width[0] = room > over + FIRST_MIN ? room - over
+				   : room < FIRST_MIN      ? room
+							   : FIRST_MIN;
 	}
 }
 
@@ -77,8 +82,8 @@ size_t top_column_at(const struct top_layout *layout, size_t column)
 	return at;
 }
 
-void top_put_row(const struct top_table *table, const struct top_layout *layout, const struct top_row *row,
-	struct buf *out)
+void top_put_row(const struct top_table *table, const struct top_layout *layout,
+	const struct top_row *row, struct buf *out)
 {
 	size_t blanks = 0; /* before the next cell: none are written at the end of a line */
 
@@ -102,8 +107,8 @@ void top_put_row(const struct top_table *table, const struct top_layout *layout,
 	}
 }
 
-static int top_put_table(const struct top_sample *before, const struct top_sample *now, enum top_panel panel,
-	struct buf *out)
+static int top_put_table(const struct top_sample *before, const struct top_sample *now,
+	enum top_panel panel, struct buf *out)
 {
 	struct top_table table;
 	struct top_layout layout;
@@ -127,7 +132,8 @@ static int top_put_table(const struct top_sample *before, const struct top_sampl
 
 int top_plain(const struct top_sample *before, const struct top_sample *now, struct buf *out)
 {
-	static const enum top_panel order[] = {TOP_PROCESSES, TOP_FEEDS, TOP_READERS, TOP_FOLLOWERS};
+	static const enum top_panel order[] = {
+		TOP_PROCESSES, TOP_FEEDS, TOP_READERS, TOP_FOLLOWERS};
 	int r = 0;
 
 	top_put_store(before, now, out);

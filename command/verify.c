@@ -78,8 +78,9 @@ int command_verify(int argc, char **argv)
 		" terms, %" PRIu64 " postings, %" PRIu64 " bodies read%s: %" PRIu64 " fault%s\n",
 		report.records, report.heads, report.objects, report.terms, report.postings,
 		report.bodies,
-		report.has_index ? "" : report.faults ? "; the index was not read" : "; there is no index",
-		report.faults,
-		report.faults == 1 ? "" : "s");
+		report.has_index ? ""
+		: report.faults  ? "; the index was not read"
+				 : "; there is no index",
+		report.faults, report.faults == 1 ? "" : "s");
 	return report.faults ? PROC_FAILED : PROC_OK;
 }

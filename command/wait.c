@@ -12,7 +12,7 @@
 #include "reader/handle.h"
 
 #define POLL_MS 50
-#define LOOK_MS 1000 /* for what the library waits for */
+#define LOOK_MS 1000       /* for what the library waits for */
 #define NEVER   UINT64_MAX /* no --timeout */
 
 struct wait_args {
@@ -61,10 +61,13 @@ static int wait_holds(struct waiting *waiting, bool live)
 
 		if (!copy)
 			return err_set(-ENOMEM, "copying the key of an object");
-		if (!slash && command_first_feed(waiting->snapshot, waiting->feed, &info) == 0 && info.namespaced)
-			return kinf_result(waiting->kinf,
-				err_say(ERR_SYNTAX, "object=%s: %s are in namespaces: write object=NAMESPACE/%s", copy,
-					waiting->feed, copy));
+		if (!slash && command_first_feed(waiting->snapshot, waiting->feed, &info) == 0 &&
+			info.namespaced)
+			return kinf_result(
+				waiting->kinf, err_say(ERR_SYNTAX,
+						       "object=%s: %s are in namespaces: write "
+						       "object=NAMESPACE/%s",
+						       copy, waiting->feed, copy));
 		if (slash)
 			*slash = '\0';
 		r = kinf_get(waiting->snapshot, waiting->feed, slash ? copy : NULL,
@@ -74,8 +77,8 @@ static int wait_holds(struct waiting *waiting, bool live)
 	return r == KINF_NO_FEED ? 0 : r < 0 ? r : holds;
 }
 
-/* Looks whether the condition holds; waits for it a little where the library can. No snapshot is held afterwards. Returns: 1; 0: not
- * yet; a negative error. */
+/* Looks whether the condition holds; waits for it a little where the library can. No snapshot is
+ * held afterwards. Returns: 1; 0: not yet; a negative error. */
 static int wait_look(struct waiting *waiting, const char *condition, uint64_t end_ns)
 {
 	int left = proc_ms_until(end_ns), ms = left < 0 || left > LOOK_MS ? LOOK_MS : left;
@@ -97,8 +100,8 @@ static int wait_look(struct waiting *waiting, const char *condition, uint64_t en
 	return r == KINF_TIMEOUT || r == KINF_NO_FEED ? 0 : r < 0 ? r : 1;
 }
 
-/* A feed that does not exist yet is waited for. Its name may also be misspelt, or the feed was removed: a caller that waits
- * without a timeout is told, once each time. */
+/* A feed that does not exist yet is waited for. Its name may also be misspelt, or the feed was
+ * removed: a caller that waits without a timeout is told, once each time. */
 static void wait_note_missing(struct waiting *waiting)
 {
 	struct kinf_feed_info info;
@@ -121,14 +124,16 @@ struct late {
 	struct kinf_feed_info info;
 };
 
-/* Chooses the feed to report: the first that is not listed or not live, else the first, of those that may hold the object. */
+/* Chooses the feed to report: the first that is not listed or not live, else the first, of those
+ * that may hold the object. */
 static int wait_find_late(void *arg, const struct kinf_feed_info *info)
 {
 	struct late *late = arg;
 	bool is_late = !info->synced || strcmp(info->state, "live") != 0;
 	size_t size = strlen(info->namespace_);
 
-	if (size && late->object && (strncmp(late->object, info->namespace_, size) != 0 || late->object[size] != '/'))
+	if (size && late->object &&
+		(strncmp(late->object, info->namespace_, size) != 0 || late->object[size] != '/'))
 		return 0;
 	if (is_late || !late->info.size)
 		late->info = *info;
@@ -138,7 +143,8 @@ static int wait_find_late(void *arg, const struct kinf_feed_info *info)
 /* Adds the reason, as far as it is known: no store, no feed, or the state of the feed. */
 static int wait_timed_out(struct waiting *waiting, const char *condition)
 {
-	struct late late = {.object = strncmp(condition, "object=", 7) == 0 ? waiting->argument : NULL};
+	struct late late = {
+		.object = strncmp(condition, "object=", 7) == 0 ? waiting->argument : NULL};
 	const struct kinf_feed_info *info = &late.info;
 	const char *in = info->namespace_;
 	char why[COMMAND_TEXT_SIZE] = "";
@@ -147,8 +153,10 @@ static int wait_timed_out(struct waiting *waiting, const char *condition)
 	if (r == 0)
 		r = kinf_feed_status(waiting->snapshot, waiting->feed, wait_find_late, &late);
 	if (info->size)
-		(void)snprintf(why, sizeof(why), "%s%s%s state is %s, with %llu objects at resourceVersion %s%s%s",
-			*in ? "in " : "its", in, *in ? " the" : "", info->state, (unsigned long long)info->objects,
+		(void)snprintf(why, sizeof(why),
+			"%s%s%s state is %s, with %llu objects at resourceVersion %s%s%s",
+			*in ? "in " : "its", in, *in ? " the" : "", info->state,
+			(unsigned long long)info->objects,
 			*info->resource_version ? info->resource_version : "(none yet)",
 			*info->last_error ? ": " : "", info->last_error);
 	else if (r != 0)
@@ -179,8 +187,10 @@ int command_wait(int argc, char **argv)
 		r = options_bad(&options, "'%s': wait for one feed at a time", argv[first]);
 	const char *slash = r == 0 ? strchr(argv[first], '/') : NULL;
 	if (slash)
-		r = options_bad(&options, "'%s': wait for a feed; for one object write %.*s --for object=NAMESPACE/%s", argv[first],
-			(int)(slash - argv[first]), argv[first], slash + 1);
+		r = options_bad(&options,
+			"'%s': wait for a feed; for one object write %.*s --for "
+			"object=NAMESPACE/%s",
+			argv[first], (int)(slash - argv[first]), argv[first], slash + 1);
 	if (r == 0 && strcmp(condition, "synced") != 0 && strcmp(condition, "live") != 0 &&
 		(strncmp(condition, "rv=", 3) != 0 || !condition[3]) &&
 		(strncmp(condition, "object=", 7) != 0 || !condition[7]))
@@ -207,8 +217,9 @@ int command_wait(int argc, char **argv)
 			wait_note_missing(&waiting);
 		(void)nanosleep(&pause, NULL);
 	}
-	status = r > 0 ? PROC_OK : r == 0 ? wait_timed_out(&waiting, condition) :
-		command_fail_feed(waiting.kinf, waiting.feed, r);
+	status = r > 0    ? PROC_OK
+		 : r == 0 ? wait_timed_out(&waiting, condition)
+			  : command_fail_feed(waiting.kinf, waiting.feed, r);
 	kinf_snapshot_close(&waiting.snapshot);
 	kinf_close(&waiting.kinf);
 	return status;

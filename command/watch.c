@@ -27,16 +27,19 @@
 #include "store/read/cursor_claim.h"
 #include "store/read/follow.h"
 
-#define WAIT_MS        200 /* between two checks for signals while nothing happens */
-#define SIGNALS_EVERY  64  /* items between two checks for signals */
-#define FLUSH_BYTES    (64 << 10)
-#define SAVE_ITEMS     1000 /* the cursor is written after so many lines, or: */
-#define SAVE_NS        (50 * UINT64_C(1000000))    /* after a line, when nothing follows */
-#define SAVE_BUSY_NS   (1000 * UINT64_C(1000000))  /* after a line, while more lines follow */
-#define SAVE_SILENT_NS (5000 * UINT64_C(1000000))  /* when only the position has moved */
-#define SAVE_AGAIN_NS  (60000 * UINT64_C(1000000)) /* when nothing has: an old cursor expires */
-#define FEEDS_NS       (1000 * UINT64_C(1000000))  /* between two checks for more feeds */
-#define REPAIR_NS      (60000 * UINT64_C(1000000)) /* damaged data is waited for so long at most */
+#define WAIT_MS       200 /* between two checks for signals while nothing happens */
+#define SIGNALS_EVERY 64  /* items between two checks for signals */
+#define FLUSH_BYTES   (64 << 10)
+#define SAVE_ITEMS    1000                     /* the cursor is written after so many lines, or: */
+#define SAVE_NS       (50 * UINT64_C(1000000)) /* after a line, when nothing follows */
+/* after a line, while more lines follow */
+#define SAVE_BUSY_NS   (1000 * UINT64_C(1000000))
+#define SAVE_SILENT_NS (5000 * UINT64_C(1000000)) /* when only the position has moved */
+/* when nothing has: an old cursor expires */
+#define SAVE_AGAIN_NS (60000 * UINT64_C(1000000))
+#define FEEDS_NS      (1000 * UINT64_C(1000000)) /* between two checks for more feeds */
+/* damaged data is waited for so long at most */
+#define REPAIR_NS (60000 * UINT64_C(1000000))
 
 struct watch_args {
 	struct query_args query;
@@ -58,8 +61,10 @@ static const struct option_spec watch_options[] = {
 		"does nothing here: 'kinf get -w' is this command"},
 	{0, "old", OPTION_FLAG, AT(old), NULL, "json: print the state before a change also"},
 	{0, "cursor", OPTION_TEXT, AT(cursor), "CURSOR",
-		"go on after the last line that a watch with this cursor printed, once one has printed all objects that "
-		"existed; after kill -9 its last lines may come again, with the same event numbers; a cursor has one "
+		"go on after the last line that a watch with this cursor printed, once one has "
+		"printed all objects that "
+		"existed; after kill -9 its last lines may come again, with the same event "
+		"numbers; a cursor has one "
 		"follower at a time"},
 	{0, "count", OPTION_NUMBER, AT(count), "N", "end after N objects were printed"},
 };
@@ -73,12 +78,12 @@ struct watching {
 	struct buf fields; /* the field selector, with the name that is asked for */
 	struct watch_print print;
 	struct outlet out;
-	bool described;      /* PRINT knows what the feed looks like */
-	bool waiting_noted;  /* a note said that there is nothing to read yet */
-	uint64_t damaged_ns; /* since then what comes next is damaged; 0: it is not */
+	bool described;            /* PRINT knows what the feed looks like */
+	bool waiting_noted;        /* a note said that there is nothing to read yet */
+	uint64_t damaged_ns;       /* since then what comes next is damaged; 0: it is not */
 	struct cursor_claim claim; /* on the cursor */
 	struct follow *follow;
-	uint32_t *feeds;     /* the ids that FOLLOW follows */
+	uint32_t *feeds; /* the ids that FOLLOW follows */
 	size_t n_feeds;
 	uint8_t journal[16]; /* the uuid of the journal that these ids belong to */
 	uint64_t feeds_ns;   /* when they were read */
@@ -92,7 +97,7 @@ struct watching {
 	uint64_t items;
 };
 
-/* ---- the feeds that the name stands for ------------------------------------------------------ */
+/* ---- the feeds that the name stands for --------------------------------- */
 
 /* Returns whether FEED can hold objects of the namespace that is asked for. */
 static bool watch_matches(const struct watching *w, const struct snapshot_feed *feed)
@@ -136,7 +141,8 @@ static int watch_find_feeds(struct watching *w)
 	w->feeds_ns = proc_monotonic_ns();
 	if (w->described)
 		return 0;
-	err_ignore(command_note_state(snapshot, w->feed, w->args.query.namespace_, 0), "following reports what is wrong");
+	err_ignore(command_note_state(snapshot, w->feed, w->args.query.namespace_, 0),
+		"following reports what is wrong");
 	r = command_first_feed(snapshot, w->feed, &info);
 	if (r < 0)
 		return r;
@@ -171,7 +177,7 @@ static int watch_check_feeds(struct watching *w)
 	return 0;
 }
 
-/* ---- the cursor ------------------------------------------------------------------------------ */
+/* ---- the cursor --------------------------------------------------------- */
 
 /* Flushes the output, then writes the cursor. */
 static int watch_save(struct watching *w)
@@ -204,7 +210,7 @@ static int watch_save(struct watching *w)
 	return 0;
 }
 
-/* ---- items ----------------------------------------------------------------------------------- */
+/* ---- items -------------------------------------------------------------- */
 
 static int watch_event(struct watching *w, const struct watch_print_event *event)
 {
@@ -227,7 +233,9 @@ static int watch_change(struct watching *w, const struct follow_item *item)
 	if (was != FOUND && is != FOUND)
 		return 0;
 	struct watch_print_event event = {
-		.type = was != FOUND ? "ADDED" : is == FOUND ? "MODIFIED" : "DELETED",
+		.type = was != FOUND  ? "ADDED"
+			: is == FOUND ? "MODIFIED"
+				      : "DELETED",
 		.event = item->seq,
 		.object = &item->record,
 		.old = was == FOUND && w->args.old ? &item->old : NULL,
@@ -280,10 +288,10 @@ static int watch_take(struct watching *w, const struct follow_item *item)
 	return r;
 }
 
-/* ---- following ------------------------------------------------------------------------------- */
+/* ---- following ---------------------------------------------------------- */
 
-/* Takes what is left of the initial state if all objects of it are printed: only then a cursor is valid. An object that is left
- * is given again to the next watch. */
+/* Takes what is left of the initial state if all objects of it are printed: only then a cursor
+ * is valid. An object that is left is given again to the next watch. */
 static int watch_complete(struct watching *w)
 {
 	struct follow_item item;
@@ -303,19 +311,22 @@ static int watch_complete(struct watching *w)
 	return r < 0 ? r : 0;
 }
 
-/* Waits for damaged data, R, which the store's daemons store again, and says so in a note; at most for REPAIR_NS, and only while both
- * run. Returns AGAIN; R: it is not waited for. */
+/* Waits for damaged data, R, which the store's daemons store again, and says so in a note; at
+ * most for REPAIR_NS, and only while both run. Returns AGAIN; R: it is not waited for. */
 static int watch_await_repair(struct watching *w, int r)
 {
 	const struct home *home = store_home(w->store);
 	uint64_t now = proc_monotonic_ns();
 
-	if (store_is_copy(w->store) || !home_role_holder(home, HOME_REFLECTOR) || !home_role_holder(home, HOME_PROCESSOR) ||
+	if (store_is_copy(w->store) || !home_role_holder(home, HOME_REFLECTOR) ||
+		!home_role_holder(home, HOME_PROCESSOR) ||
 		(w->damaged_ns && now - w->damaged_ns > REPAIR_NS))
 		return r;
 	if (!w->damaged_ns) {
-		(void)fprintf(stderr, "note: %s: %s; the daemons store again what the API server still has, and what comes after it waits\n", w->feed,
-			err_text(r));
+		(void)fprintf(stderr,
+			"note: %s: %s; the daemons store again what the API server still has, and "
+			"what comes after it waits\n",
+			w->feed, err_text(r));
 		w->damaged_ns = now;
 	}
 	err_forget();
@@ -363,7 +374,9 @@ static int watch_follow(struct watching *w)
 		if (idle)
 			(void)follow_wait(w->follow, WAIT_MS);
 	}
-	int r = w->args.cursor && w->args.count > 0 && w->printed >= w->args.count ? watch_complete(w) : 0;
+	int r = w->args.cursor && w->args.count > 0 && w->printed >= w->args.count
+			? watch_complete(w)
+			: 0;
 	if (r == 0)
 		r = watch_save(w);
 	return r < 0 ? r : END;
@@ -405,7 +418,9 @@ static int watch_loop(struct watching *w)
 
 		if (r == AGAIN) {
 			if (!w->waiting_noted)
-				(void)fprintf(stderr, "note: %s: nothing to read yet, waiting: %s\n", w->feed, kinf_error(w->kinf));
+				(void)fprintf(stderr,
+					"note: %s: nothing to read yet, waiting: %s\n", w->feed,
+					kinf_error(w->kinf));
 			w->waiting_noted = true;
 			struct timespec pause = {.tv_nsec = WAIT_MS / 4 * 1000000L};
 			(void)nanosleep(&pause, NULL); /* a signal ends it early */
@@ -489,7 +504,8 @@ static int watch_operands(struct watching *w, char *feed, char *name)
 
 int command_watch(int argc, char **argv)
 {
-	CLEANUP(watch_release) struct watching w = {.args = {.count = UINT64_MAX}, .out = {.signals = -1}};
+	CLEANUP(watch_release)
+	struct watching w = {.args = {.count = UINT64_MAX}, .out = {.signals = -1}};
 	struct config_flags flags = {0};
 	struct kinf_query query;
 	int first;
@@ -500,7 +516,8 @@ int command_watch(int argc, char **argv)
 		config_common_options(&flags),
 	};
 	const struct options options = {"kinf watch", "FEED [NAME] | FEED/NAME",
-		"Prints the objects that exist, then every change. With -o json one object a line: SYNC marks "
+		"Prints the objects that exist, then every change. With -o json one object a line: "
+		"SYNC marks "
 		"the end of the initial state, LAPPED the beginning of a new one.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);

@@ -13,7 +13,8 @@
 #include "print/print.h"
 #include "reader/handle.h"
 
-static const char *const watch_formats[WATCH_FORMAT_MAX] = {"table", "wide", "name", "json", "yaml"};
+static const char *const watch_formats[WATCH_FORMAT_MAX] = {
+	"table", "wide", "name", "json", "yaml"};
 
 int watch_format(const char *text, enum watch_format *ret_format)
 {

@@ -29,7 +29,7 @@ int agenda_add(struct agenda *agenda, struct agenda_item *item)
 	return 0;
 }
 
-/* ---- the heap: each item is due no later than the two below it ---- */
+/* ---- the heap: each item is due no later than the two below it ---------- */
 
 static void agenda_put(struct agenda *agenda, size_t at, struct agenda_item *item)
 {
@@ -86,7 +86,7 @@ void agenda_touch_due(struct agenda *agenda, uint64_t now_ns)
 	}
 }
 
-/* ---- the list ---- */
+/* ---- the list ----------------------------------------------------------- */
 
 /* Items that were removed leave holes; without them there is room for all that are left. */
 static void agenda_close_holes(struct agenda *agenda)

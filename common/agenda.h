@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Knows which of many items (feeds, connections) have something to do, so that a turn of the loop
- * costs nothing for the others: a list of the items that something happened to in this turn, and a
- * heap of the times at which the others want to be called.
+ * Knows which of many items (feeds, connections) have something to do, so that a turn of the
+ * loop costs nothing for the others: a list of the items that something happened to in this
+ * turn, and a heap of the times at which the others want to be called.
  *
  *	agenda_add(agenda, &item)          once; room for it is taken here, so that the rest can't fail
  *	agenda_touch(agenda, &item)        something happened: the item is on the list
@@ -21,8 +21,8 @@
  * agenda_add(). */
 struct agenda_item {
 	void *owner;
-	uint64_t time_ns; /* UINT64_MAX: none */
-	uint32_t heap_at;   /* index + 1 in the heap, 0: not in it */
+	uint64_t time_ns;    /* UINT64_MAX: none */
+	uint32_t heap_at;    /* index + 1 in the heap, 0: not in it */
 	uint32_t touched_at; /* index + 1 in the list, 0: not on it */
 	bool added;
 };

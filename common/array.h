@@ -29,41 +29,43 @@
 int array_grow(void *array, size_t n, size_t more, size_t *room, size_t size, const char *what);
 
 /* Room for MORE items, which the caller fills in and counts. */
-#define ARRAY_ROOM(items, n, room, more, what)                                                     \
+#define ARRAY_ROOM(items, n, room, more, what) \
 	array_grow(&(items), (n), (more), &(room), sizeof(*(items)), (what))
 
 /* Appends ITEM. */
-#define ARRAY_ADD(items, n, room, item, what)                                                      \
-	({                                                                                         \
-		int array_r = (n) < (room) ? 0 : ARRAY_ROOM(items, n, room, 1, what);              \
-		if (array_r == 0)                                                                  \
-			(items)[(n)++] = (item);                                                   \
-		array_r;                                                                           \
+#define ARRAY_ADD(items, n, room, item, what) \
+	({ \
+		int array_r = (n) < (room) ? 0 : ARRAY_ROOM(items, n, room, 1, what); \
+		if (array_r == 0) \
+			(items)[(n)++] = (item); \
+		array_r; \
 	})
 
 /* Puts ITEM before item I. */
-#define ARRAY_INSERT(items, n, room, i, item, what)                                                \
-	({                                                                                         \
-		int array_r = ARRAY_ROOM(items, n, room, 1, what);                                 \
-		if (array_r == 0) {                                                                \
-			memmove((items) + (i) + 1, (items) + (i), ((n)++ - (i)) * sizeof(*(items))); \
-			(items)[i] = (item);                                                       \
-		}                                                                                  \
-		array_r;                                                                           \
+#define ARRAY_INSERT(items, n, room, i, item, what) \
+	({ \
+		int array_r = ARRAY_ROOM(items, n, room, 1, what); \
+		if (array_r == 0) { \
+			memmove((items) + (i) + 1, (items) + (i), \
+				((n)++ - (i)) * sizeof(*(items))); \
+			(items)[i] = (item); \
+		} \
+		array_r; \
 	})
 
-/* Returns the place of the first item whose MEMBER (".id", "->id") is not below KEY; N if there is none. */
-#define ARRAY_PLACE(items, n, member, key)                                                         \
-	({                                                                                         \
-		size_t array_low = 0, array_high = (n);                                            \
-		while (array_low < array_high) {                                                   \
-			size_t array_middle = array_low + (array_high - array_low) / 2;            \
-			if ((items)[array_middle] member < (key))                                  \
-				array_low = array_middle + 1;                                      \
-			else                                                                       \
-				array_high = array_middle;                                         \
-		}                                                                                  \
-		array_low;                                                                         \
+/* Returns the place of the first item whose MEMBER (".id", "->id") is not below KEY; N if there
+ * is none. */
+#define ARRAY_PLACE(items, n, member, key) \
+	({ \
+		size_t array_low = 0, array_high = (n); \
+		while (array_low < array_high) { \
+			size_t array_middle = array_low + (array_high - array_low) / 2; \
+			if ((items)[array_middle] member < (key)) \
+				array_low = array_middle + 1; \
+			else \
+				array_high = array_middle; \
+		} \
+		array_low; \
 	})
 
 #endif

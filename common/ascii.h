@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Letters of ASCII. The functions of ctype.h and strings.h ask the locale, which is that of the program that has loaded the
- * library: to a Turkish one "INGRESSES" and "ingresses" differ, and to others bytes above 127 are letters.
+ * Letters of ASCII. The functions of ctype.h and strings.h ask the locale, which is that of the
+ * program that has loaded the
+ * library: to a Turkish one "INGRESSES" and "ingresses" differ, and to others bytes above 127
+ * are letters.
  */
 #ifndef COMMON_ASCII_H
 #define COMMON_ASCII_H

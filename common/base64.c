@@ -28,7 +28,8 @@ int base64_decode(struct bytes text, char **ret_data, size_t *ret_size)
 		if (in[i] == '\n' || in[i] == '\r')
 			continue;
 		/* After padding only padding may follow, and only up to the fourth digit. */
-		if ((!digit && !is_pad) || (is_pad && digits < 2) || (pads && (!is_pad || !digits))) {
+		if ((!digit && !is_pad) || (is_pad && digits < 2) ||
+			(pads && (!is_pad || !digits))) {
 			free(out);
 			return err_say(ERR_SYNTAX, "not base64 at byte %zu", i);
 		}

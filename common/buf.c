@@ -61,7 +61,8 @@ void buf_fit(struct buf *buf)
 	buf->capacity = buf->size + 1;
 }
 
-/* Makes room for SIZE more bytes and the NUL after them. The sentence of the error is buf_error()'s. */
+/* Makes room for SIZE more bytes and the NUL after them. The sentence of the error is
+ * buf_error()'s. */
 static int buf_reserve(struct buf *buf, size_t size)
 {
 	if (buf->error)
@@ -89,8 +90,10 @@ static int buf_reserve(struct buf *buf, size_t size)
 
 void *buf_grow(struct buf *buf, size_t size)
 {
-	/* Most of the time there is room; asked in place, because bodies are made of many small pieces. */
-	bool has_room = !buf->error && size < buf->capacity - buf->size && size <= buf_limit(buf) - buf->size;
+	/* Most of the time there is room; asked in place, because bodies are made of many small
+	 * pieces. */
+	bool has_room = !buf->error && size < buf->capacity - buf->size &&
+			size <= buf_limit(buf) - buf->size;
 
 	if (!has_room && buf_reserve(buf, size) < 0)
 		return NULL;

@@ -60,8 +60,8 @@ size_t buf_spare(const struct buf *buf);
 /* Shortens the buffer to SIZE bytes. */
 void buf_truncate(struct buf *buf, size_t size);
 
-/* Appends all that can be read from FD until its end. FILE is for the sentence of an error. Returns: 0; an
- * error, also ERR_TOO_LARGE by the buffer's limit. */
+/* Appends all that can be read from FD until its end. FILE is for the sentence of an error.
+ * Returns: 0; an error, also ERR_TOO_LARGE by the buffer's limit. */
 int buf_read_file(struct buf *buf, int fd, const char *file);
 
 /* Removes the first SIZE bytes and moves the rest down. */

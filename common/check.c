@@ -18,7 +18,8 @@ void check_note_into(char *text, size_t size)
 void check_failed(const char *file, int line, const char *expression)
 {
 	if (check_note.text)
-		(void)snprintf(check_note.text, check_note.size, "%s:%d: %s", file, line, expression);
+		(void)snprintf(
+			check_note.text, check_note.size, "%s:%d: %s", file, line, expression);
 	(void)fprintf(stderr, "kinf: internal error: %s:%d: %s\n", file, line, expression);
 	abort();
 }

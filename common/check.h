@@ -14,14 +14,14 @@
 void check_failed(const char *file, int line, const char *expression)
 	__attribute__((noreturn, cold));
 
-/* Sets the place (on the status page) into which check_failed() writes its line before it aborts, so
- * that readers learn why this process died. NULL: none. It must stay valid. */
+/* Sets the place (on the status page) into which check_failed() writes its line before it
+ * aborts, so that readers learn why this process died. NULL: none. It must stay valid. */
 void check_note_into(char *text, size_t size);
 
-#define REQUIRE(condition)                                                                         \
-	do {                                                                                       \
-		if (__builtin_expect(!(condition), 0))                                             \
-			check_failed(__FILE__, __LINE__, #condition);                              \
+#define REQUIRE(condition) \
+	do { \
+		if (__builtin_expect(!(condition), 0)) \
+			check_failed(__FILE__, __LINE__, #condition); \
 	} while (0)
 
 #define CHECK_OBJ(object, wanted) REQUIRE((object) && (object)->magic == (wanted))

@@ -39,7 +39,7 @@ static uint32_t block_table[4][256];
 static uint32_t crc_after_block(uint32_t state)
 {
 	return block_table[0][state & 0xff] ^ block_table[1][state >> 8 & 0xff] ^
-		block_table[2][state >> 16 & 0xff] ^ block_table[3][state >> 24];
+	       block_table[2][state >> 16 & 0xff] ^ block_table[3][state >> 24];
 }
 
 __attribute__((target("sse4.2"))) static uint32_t crc_by_instruction(
@@ -59,7 +59,8 @@ __attribute__((target("sse4.2"))) static uint32_t crc_by_instruction(
 	for (; size >= 8; p += 8, size -= 8)
 		wide = __builtin_ia32_crc32di(wide, le64_get(p));
 	state = (uint32_t)wide;
-	/* Rows and the heads of records are short: byte by byte, the last seven would take as long as 56 bytes before them. */
+	/* Rows and the heads of records are short: byte by byte, the last seven would take as
+	 * long as 56 bytes before them. */
 	if (size & 4) {
 		state = __builtin_ia32_crc32si(state, le32_get(p));
 		p += 4;

@@ -5,8 +5,8 @@
 
 #include "common/bytes.h"
 
-/* Parses TEXT, a number of at most MAX. Returns: 0, or ERR_SYNTAX ("not a number: 'x'", "more than 5:
- * '7'"), to which the caller adds the name of the number. */
+/* Parses TEXT, a number of at most MAX. Returns: 0, or ERR_SYNTAX ("not a number: 'x'", "more
+ * than 5: '7'"), to which the caller adds the name of the number. */
 int decimal_parse(struct bytes text, uint64_t max, uint64_t *ret_number);
 
 #endif

@@ -18,8 +18,8 @@ static _Thread_local struct {
 const char *err_name(int code)
 {
 	switch (code) {
-#define ERR(name, number, text)                                                                    \
-	case number:                                                                               \
+#define ERR(name, number, text) \
+	case number: \
 		return text;
 #include "common/err.def"
 #undef ERR
@@ -29,9 +29,11 @@ const char *err_name(int code)
 	if (code >= 0)
 		return "no error";
 	if (code == -EMFILE)
-		return "Too many open files (raise the limit of this process: ulimit -n, LimitNOFILE= of a service)";
+		return "Too many open files (raise the limit of this process: ulimit -n, "
+		       "LimitNOFILE= of a service)";
 	if (code == -EFBIG)
-		return "File too large (raise the limit of this process: ulimit -f, LimitFSIZE= of a service)";
+		return "File too large (raise the limit of this process: ulimit -f, LimitFSIZE= of "
+		       "a service)";
 	return strerror_r(-code, err_last.name, sizeof(err_last.name));
 }
 
@@ -45,7 +47,8 @@ static void err_compose(const char *format, va_list args, const char *tail)
 		n = 0;
 	if ((size_t)n < sizeof(text) - 1 && tail)
 		(void)snprintf(text + n, sizeof(text) - (size_t)n, n > 0 ? ": %s" : "%s", tail);
-	utf8_make_printable(text); /* it may quote what others wrote: a name in a backup, an answer */
+	utf8_make_printable(
+		text); /* it may quote what others wrote: a name in a backup, an answer */
 	memcpy(err_last.text, text, sizeof(text));
 }
 

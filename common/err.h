@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Errors. A function that can fail returns int: negative is an error (an errno value negated, or a
- * code of err.def below -1000), 0 is success, positive is an outcome the caller expects and must
- * switch on (enum outcome).
+ * Errors. A function that can fail returns int: negative is an error (an errno value negated, or
+ * a code of err.def below -1000), 0 is success, positive is an outcome the caller expects and
+ * must switch on (enum outcome).
  *
- * A negative result always comes with a sentence that was set in the same call: err_set() where the
- * error arises, err_add() where a caller knows more (file, feed, key). `return -ENOMEM;` is
- * therefore forbidden; scripts/check-style.sh finds it. The sentence lies in a fixed buffer of the
- * thread, so it works without memory. It reads from the outside in: "opening store '/x': journal
- * generation 3: damaged data".
+ * A negative result always comes with a sentence that was set in the same call: err_set() where
+ * the error arises, err_add() where a caller knows more (file, feed, key). `return -ENOMEM;` is
+ * therefore forbidden; scripts/check-style.sh finds it. The sentence lies in a fixed buffer of
+ * the thread, so it works without memory. It reads from the outside in: "opening store '/x':
+ * journal generation 3: damaged data".
  *
  *	if (fd < 0)
  *		return err_set(-errno, "opening '%s'", path);
@@ -16,8 +16,8 @@
  *	if (r < 0)
  *		return err_add(r, "journal generation %u", gen);
  *
- * A failure ends in one of two places: at a boundary (main, a turn of a loop, the public API), which
- * prints err_text(), or in err_ignore(), with the reason why the failure does no harm.
+ * A failure ends in one of two places: at a boundary (main, a turn of a loop, the public API),
+ * which prints err_text(), or in err_ignore(), with the reason why the failure does no harm.
  *
  *	err_ignore(cursor_table_walk(table), "the next trimming walks again");
  */
@@ -56,8 +56,8 @@ int err_add(int code, const char *format, ...) __attribute__((format(printf, 2, 
  * until the next err_* call of this thread. */
 const char *err_text(int code);
 
-/* Returns whether the error R says that this process, or the machine, has too few descriptors or too little memory: it says nothing
- * of what was to be read. */
+/* Returns whether the error R says that this process, or the machine, has too few descriptors or
+ * too little memory: it says nothing of what was to be read. */
 bool err_is_shortage(int r);
 
 /* Drops the failure R: forgets its sentence, so that no later failure can be printed with it, and
@@ -65,7 +65,8 @@ bool err_is_shortage(int r);
  * negative. errno is left as it is. */
 void err_ignore(int r, const char *why);
 
-/* Forgets the sentence: a boundary that has reported a failure goes on with the next piece of work. */
+/* Forgets the sentence: a boundary that has reported a failure goes on with the next piece of
+ * work. */
 void err_forget(void);
 
 /* Destructors that do work of their own keep the sentence that is on its way to the boundary, so

@@ -16,7 +16,14 @@
 #include "common/err.h"
 #include "common/decimal.h"
 
-enum failpoint_action { ACTION_NONE, ACTION_KILL, ACTION_STOP, ACTION_ERROR, ACTION_PAUSE, ACTION_EXIT };
+enum failpoint_action {
+	ACTION_NONE,
+	ACTION_KILL,
+	ACTION_STOP,
+	ACTION_ERROR,
+	ACTION_PAUSE,
+	ACTION_EXIT
+};
 
 /* Set once at the start, before there are threads; only `passed` changes later. */
 static struct {
@@ -36,10 +43,10 @@ static const char *const failpoint_names[FAILPOINT_MAX] = {
 /* Finds the code of a name of err.def or of errno(3). */
 static int failpoint_find_error(struct bytes name, int *ret_code)
 {
-#define ERR(symbol, code, text)                                                                    \
-	if (bytes_equal(name, BYTES_LIT(#symbol))) {                                               \
-		*ret_code = code;                                                                  \
-		return 0;                                                                          \
+#define ERR(symbol, code, text) \
+	if (bytes_equal(name, BYTES_LIT(#symbol))) { \
+		*ret_code = code; \
+		return 0; \
 	}
 #include "common/err.def"
 #undef ERR
@@ -105,7 +112,8 @@ static int failpoint_parse_one(struct bytes text)
 	while (point < FAILPOINT_MAX && !bytes_equal(bytes_str(failpoint_names[point]), name))
 		point++;
 	if (point == FAILPOINT_MAX)
-		return err_say(ERR_CONFIG, "KINF_FAIL: no failpoint '%.*s'; KINF_FAIL=list names them",
+		return err_say(ERR_CONFIG,
+			"KINF_FAIL: no failpoint '%.*s'; KINF_FAIL=list names them",
 			BYTES_ARG(name));
 	if (failpoints[point].action != ACTION_NONE)
 		return err_say(ERR_CONFIG, "KINF_FAIL: '%.*s' twice", BYTES_ARG(name));

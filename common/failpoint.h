@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Named points where a test makes a process fail, pause or die, by KINF_FAIL in the environment:
- * "journal.after_commit:3:kill,journal.trim:1:error,ring.published:5:pause=200". A point acts when it
- * is passed for the N-th time (0: each time). Actions: kill (SIGKILL to itself), stop (SIGSTOP, until
- * the test sends SIGCONT), error (the call returns ERR_FAILPOINT, or the error named: error=ENOSPC),
- * pause=MILLISECONDS, exit=STATUS.
+ * "journal.after_commit:3:kill,journal.trim:1:error,ring.published:5:pause=200". A point acts
+ * when it is passed for the N-th time (0: each time). Actions: kill (SIGKILL to itself), stop
+ * (SIGSTOP, until the test sends SIGCONT), error (the call returns ERR_FAILPOINT, or the error
+ * named: error=ENOSPC), pause=MILLISECONDS, exit=STATUS.
  *
  * The names are in failpoint.def; KINF_FAIL=list prints them and exits. Only debug and sanitizer
  * builds define KINF_FAILPOINTS; in release builds nothing of this is compiled.
@@ -36,11 +36,11 @@ static inline int failpoint_setup(void)
 #endif
 
 /* Passes a point in a function that returns int, and returns from it with the error. */
-#define FAILPOINT_RETURN(symbol)                                                                   \
-	do {                                                                                       \
-		int failed_ = failpoint_pass(FAILPOINT_##symbol);                                  \
-		if (failed_ < 0)                                                                   \
-			return failed_;                                                            \
+#define FAILPOINT_RETURN(symbol) \
+	do { \
+		int failed_ = failpoint_pass(FAILPOINT_##symbol); \
+		if (failed_ < 0) \
+			return failed_; \
 	} while (0)
 
 #endif

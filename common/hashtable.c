@@ -101,7 +101,8 @@ void hashtable_remove(struct hashtable *table, void *item)
 	uint32_t hash;
 
 	REQUIRE(table->n && hole <= mask && hashtable_hash_at(table, hole));
-	for (size_t i = (hole + 1) & mask; (hash = hashtable_hash_at(table, i)); i = (i + 1) & mask) {
+	for (size_t i = (hole + 1) & mask; (hash = hashtable_hash_at(table, i));
+		i = (i + 1) & mask) {
 		/* An item may move into the hole unless its probing begins after the hole. */
 		if (((i - hash) & mask) < ((i - hole) & mask))
 			continue;
@@ -122,7 +123,7 @@ void *hashtable_next(const struct hashtable *table, size_t *place)
 	return NULL;
 }
 
-/* ---- numbers ---- */
+/* ---- numbers ------------------------------------------------------------ */
 
 bool hashtable_number_is(const void *item, const void *key, const void *arg)
 {

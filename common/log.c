@@ -14,8 +14,8 @@
 #include "common/timestamp.h"
 #include "common/utf8.h"
 
-#define VALUE_MAX 1200 /* bytes of one string with its escapes; more is cut */
-#define LINE_SIZE 16384
+#define VALUE_MAX   1200 /* bytes of one string with its escapes; more is cut */
+#define LINE_SIZE   16384
 #define PATIENCE_MS 1000 /* with the program that reads the log */
 
 enum log_field_type { FIELD_END, FIELD_STR, FIELD_U64, FIELD_I64, FIELD_SECONDS, FIELD_FLAG };
@@ -31,13 +31,13 @@ struct log_event {
 	const struct log_field *fields;
 };
 
-#define STR(name) {#name, FIELD_STR},
-#define U64(name) {#name, FIELD_U64},
-#define I64(name) {#name, FIELD_I64},
+#define STR(name)     {#name, FIELD_STR},
+#define U64(name)     {#name, FIELD_U64},
+#define I64(name)     {#name, FIELD_I64},
 #define SECONDS(name) {#name, FIELD_SECONDS},
-#define FLAG(name) {#name, FIELD_FLAG},
-#define EVENT(id, level, help, fields)                                                             \
-	static const struct log_field id##_fields[] = {fields {NULL, FIELD_END}};
+#define FLAG(name)    {#name, FIELD_FLAG},
+#define EVENT(id, level, help, fields) \
+	static const struct log_field id##_fields[] = {fields{NULL, FIELD_END}};
 #include "common/log.def"
 #undef EVENT
 
@@ -82,15 +82,16 @@ static const char *const log_level_prefixes[LOG_LEVEL_MAX] = {
 	[LOG_DEBUG] = "<7>",
 };
 
-/* As sd_journal_print(3) has it: systemd names the device and inode of the stream that it connected stderr to. */
+/* As sd_journal_print(3) has it: systemd names the device and inode of the stream that it
+ * connected stderr to. */
 static bool log_goes_to_journal(void)
 {
 	const char *stream = getenv("JOURNAL_STREAM");
 	unsigned long long device, inode;
 	struct stat st;
 
-	return stream && sscanf(stream, "%llu:%llu", &device, &inode) == 2 && fstat(STDERR_FILENO, &st) == 0 &&
-	       st.st_dev == device && st.st_ino == inode;
+	return stream && sscanf(stream, "%llu:%llu", &device, &inode) == 2 &&
+	       fstat(STDERR_FILENO, &st) == 0 && st.st_dev == device && st.st_ino == inode;
 }
 
 void log_setup(const char *program, enum log_level max, enum log_format format)
@@ -183,7 +184,8 @@ static void log_line_put_field(struct log_line *line, enum log_field_type type, 
 	log_line_puts(line, text);
 }
 
-static void log_line_make(struct log_line *line, const struct log_event *event, const uint64_t *slot)
+static void log_line_make(
+	struct log_line *line, const struct log_event *event, const uint64_t *slot)
 {
 	bool json = log_settings.format == LOG_JSON;
 	struct timespec now;
@@ -195,7 +197,8 @@ static void log_line_make(struct log_line *line, const struct log_event *event, 
 	if (json || !log_settings.journal) {
 		log_line_puts(line, json ? "{\"time\":\"" : "");
 		(void)clock_gettime(CLOCK_REALTIME, &now);
-		timestamp_milliseconds((uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec, time_text);
+		timestamp_milliseconds(
+			(uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec, time_text);
 		log_line_puts(line, time_text);
 		log_line_puts(line, json ? "\",\"level\":\"" : " ");
 	}
@@ -229,15 +232,16 @@ static void log_line_write(const struct log_line *line)
 	} while (n < 0 && errno == EINTR);
 }
 
-/* Returns false, after some patience, if nobody takes what was written before: a full pipe. A daemon must not stand still
- * because the program that reads its log does. */
+/* Returns false, after some patience, if nobody takes what was written before: a full pipe. A
+ * daemon must not stand still because the program that reads its log does. */
 static bool log_has_room(void)
 {
 	struct pollfd output = {.fd = STDERR_FILENO, .events = POLLOUT};
 	int n;
 
 	do {
-		n = poll(&output, 1, __atomic_load_n(&log_lost, __ATOMIC_RELAXED) ? 0 : PATIENCE_MS);
+		n = poll(
+			&output, 1, __atomic_load_n(&log_lost, __ATOMIC_RELAXED) ? 0 : PATIENCE_MS);
 	} while (n < 0 && errno == EINTR);
 	return n != 0; /* what else is wrong write(2) finds out */
 }

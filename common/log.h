@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One line per state change, to stderr, in one write(2). common/log.def lists every event with its
- * level and its typed fields; from that list each event gets a struct, so that the compiler checks
- * a call:
+ * One line per state change, to stderr, in one write(2). common/log.def lists every event with
+ * its level and its typed fields; from that list each event gets a struct, so that the compiler
+ * checks a call:
  *
  *	LOG(feed_listed, .feed = name, .id = id, .objects = n, .rv = rv);
  *	2026-11-21T10:00:00.123Z notice feed_listed feed="pods" id=3 objects=20000 rv="4711"
  *
- * Fields appear in the order of log.def. The log quotes and escapes strings; a NULL string leaves
- * its field out. In the json format a line is one object: time, level, program, event, then the
- * fields, numbers as numbers. In systemd's journal, which has the time, a line begins with the level
- * as sd-daemon(3) has it, and the text format has no time.
+ * Fields appear in the order of log.def. The log quotes and escapes strings; a NULL string
+ * leaves its field out. In the json format a line is one object: time, level, program, event,
+ * then the fields, numbers as numbers. In systemd's journal, which has the time, a line begins
+ * with the level as sd-daemon(3) has it, and the text format has no time.
  *
- * In common (but for daemon/) and store, modules log at debug level only: they return errors, and
- * the programs log them. Levels: error, something is given up; warning, work goes on without
+ * In common (but for daemon/) and store, modules log at debug level only: they return errors,
+ * and the programs log them. Levels: error, something is given up; warning, work goes on without
  * something; notice, a state changed; info, progress; debug, the rest.
  */
 #ifndef COMMON_LOG_H
@@ -26,15 +26,15 @@ enum log_level { LOG_ERROR, LOG_WARNING, LOG_NOTICE, LOG_INFO, LOG_DEBUG, LOG_LE
 enum log_format { LOG_TEXT, LOG_JSON };
 
 /* Each field takes eight bytes, so that the log finds the fields without their names. */
-#define LOG_SLOT __attribute__((aligned(8)))
-#define STR(name) const char *name LOG_SLOT;
-#define U64(name) uint64_t name LOG_SLOT;
-#define I64(name) int64_t name LOG_SLOT;
+#define LOG_SLOT      __attribute__((aligned(8)))
+#define STR(name)     const char *name LOG_SLOT;
+#define U64(name)     uint64_t name LOG_SLOT;
+#define I64(name)     int64_t name LOG_SLOT;
 #define SECONDS(name) uint64_t name LOG_SLOT;
-#define FLAG(name) bool name LOG_SLOT;
-#define EVENT(id, level, help, fields)                                                             \
-	struct log_##id {                                                                          \
-		fields                                                                             \
+#define FLAG(name)    bool name LOG_SLOT;
+#define EVENT(id, level, help, fields) \
+	struct log_##id { \
+		fields \
 	};
 #include "common/log.def"
 #undef EVENT
@@ -53,12 +53,13 @@ enum log_id {
 
 #define LOG(id, ...) log_write(LOG_ID_##id, &(const struct log_##id){__VA_ARGS__})
 
-/* Sets the program's name, which must stay valid, the least important level that is written, and the
- * format. Before this call the log writes notices and above as text. */
+/* Sets the program's name, which must stay valid, the least important level that is written, and
+ * the format. Before this call the log writes notices and above as text. */
 void log_setup(const char *program, enum log_level max, enum log_format format);
 
-/* Writes the event ID with the fields of its struct, unless its level is off; called by LOG(). Works
- * without memory, and leaves errno as it is. Lines that nobody reads in time are lost and counted (log_lines_lost). */
+/* Writes the event ID with the fields of its struct, unless its level is off; called by LOG().
+ * Works without memory, and leaves errno as it is. Lines that nobody reads in time are lost and
+ * counted (log_lines_lost). */
 void log_write(enum log_id id, const void *fields);
 
 #endif

@@ -10,15 +10,16 @@
 
 #include "common/err.h"
 
-#define WATCHED_MAX \
-	32 /* a database that is written has three maps, an index four; twice as many while one replaces another */
+/* a database that is written has three maps, an index four; twice as many while one replaces
+ * another */
+#define WATCHED_MAX 32
 
 static struct mapped_file *watched[WATCHED_MAX]; /* atomic: the handler reads them */
 static pthread_mutex_t watched_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sigaction signal_before;
 static uint64_t machine_page;
 
-/* ---- the handler ---- */
+/* ---- the handler -------------------------------------------------------- */
 
 /* Gives the signal to the handler that was there before, or lets it end the process. */
 static void signal_pass_on(int number, siginfo_t *info, void *context)
@@ -41,11 +42,14 @@ bool mapped_file_make_private(struct mapped_file *file, uint64_t at, uint64_t by
 		 to = (at + bytes + machine_page - 1) / machine_page * machine_page;
 
 	/* Read, not mapped: tmpfs makes a block also for a private map of a hole. */
-	void *memory = mmap(NULL, to - from, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *memory = mmap(NULL, to - from, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (memory == MAP_FAILED)
 		return false;
-	bool held = at < file->bytes && pread(file->fd, memory, to - from, (off_t)from) > (ssize_t)(at - from);
-	if (!held || mremap(memory, to - from, to - from, MREMAP_MAYMOVE | MREMAP_FIXED, file->address + from) == MAP_FAILED) {
+	bool held = at < file->bytes &&
+		    pread(file->fd, memory, to - from, (off_t)from) > (ssize_t)(at - from);
+	if (!held || mremap(memory, to - from, to - from, MREMAP_MAYMOVE | MREMAP_FIXED,
+			     file->address + from) == MAP_FAILED) {
 		(void)munmap(memory, to - from); /* ours, whole: can't fail */
 		return false;
 	}
@@ -75,17 +79,20 @@ static void signal_handle(int number, siginfo_t *info, void *context)
 	errno = saved;
 }
 
-/* ---- the maps ---- */
+/* ---- the maps ----------------------------------------------------------- */
 
 static int mapped_file_enter(struct mapped_file *file)
 {
-	struct sigaction action = {.sa_sigaction = signal_handle, .sa_flags = SA_SIGINFO | SA_ONSTACK}, now;
+	struct sigaction action = {.sa_sigaction = signal_handle,
+				 .sa_flags = SA_SIGINFO | SA_ONSTACK},
+			 now;
 	int i = 0;
 
 	while (i < WATCHED_MAX && watched[i])
 		i++;
 	if (i == WATCHED_MAX)
-		return err_say(ERR_TOO_LARGE, "this process writes to %d files of stores already", WATCHED_MAX);
+		return err_say(ERR_TOO_LARGE, "this process writes to %d files of stores already",
+			WATCHED_MAX);
 	machine_page = (uint64_t)sysconf(_SC_PAGESIZE);
 	/* Again each time, because another part of the program may have set a handler since. */
 	(void)sigemptyset(&action.sa_mask);
@@ -120,7 +127,8 @@ int mapped_file_restore(struct mapped_file *file)
 
 	if (!lost)
 		return 0;
-	void *memory = mmap(file->address, file->bytes, PROT_READ | PROT_WRITE, MAP_FIXED | MAP_SHARED, file->fd, 0);
+	void *memory = mmap(file->address, file->bytes, PROT_READ | PROT_WRITE,
+		MAP_FIXED | MAP_SHARED, file->fd, 0);
 	if (memory != MAP_FAILED)
 		__atomic_store_n(&file->lost, 0, __ATOMIC_RELAXED);
 	return lost;

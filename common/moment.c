@@ -26,7 +26,8 @@ static uint64_t moment_boot(void)
 void moment_now(struct moment *ret_moment)
 {
 	*ret_moment = (struct moment){.realtime_ns = proc_realtime_ns(),
-		.boottime_ns = proc_boottime_ns(), .boot = moment_boot()};
+		.boottime_ns = proc_boottime_ns(),
+		.boot = moment_boot()};
 }
 
 bool moment_age_ns(const struct moment *moment, uint64_t *ret_age_ns)

@@ -54,8 +54,7 @@ static void options_add_group(struct options_table *table, const struct options_
 		table->into[table->n] = group->into;
 		table->longs[table->n] = (struct option){.name = spec->name,
 			.has_arg = spec->type == OPTION_COUNT ? no_argument
-				   : spec->type == OPTION_FLAG ||
-						   spec->type == OPTION_TEXT_OPTIONAL
+				   : spec->type == OPTION_FLAG || spec->type == OPTION_TEXT_OPTIONAL
 					   ? optional_argument
 					   : required_argument,
 			.val = FIRST_CODE + (int)table->n};
@@ -93,7 +92,11 @@ static int options_check_word(const char *words, const char *value)
 
 		if (strlen(value) == size && memcmp(word, value, size) == 0)
 			return 0;
-		buf_printf(&list, "%s%.*s", !list.size ? "" : word[size] ? ", " : " or ", (int)size, word);
+		buf_printf(&list, "%s%.*s",
+			!list.size   ? ""
+			: word[size] ? ", "
+				     : " or ",
+			(int)size, word);
 		word += size + (word[size] == '|');
 	}
 	return err_say(ERR_SYNTAX, "must be %s, not '%s'", buf_cstr(&list), value);
@@ -175,7 +178,7 @@ static int options_print(const struct options *options, bool help)
 	return r < 0 ? r : END;
 }
 
-/* ---- completion ---- */
+/* ---- completion --------------------------------------------------------- */
 
 int (*options_complete)(const struct options_word *word);
 
@@ -205,7 +208,7 @@ static const struct option_spec *options_attached(
 			continue;
 		*ret_before = word[1] == '-' ? size + 1 : 2;
 		if (word[1] == '-' ? word[size] && strlen(spec->name) == size - 2 &&
-					strncmp(spec->name, word + 2, size - 2) == 0
+					     strncmp(spec->name, word + 2, size - 2) == 0
 				   : word[1] && word[1] == spec->letter)
 			return spec;
 	}
@@ -225,7 +228,8 @@ static int options_parse_unfinished(
 		if (i < 0)
 			continue;
 		const struct option_spec *spec = table->specs[i];
-		if (code == ':' || (spec->type == OPTION_TEXT_OPTIONAL && !optarg && optind == last)) {
+		if (code == ':' ||
+			(spec->type == OPTION_TEXT_OPTIONAL && !optarg && optind == last)) {
 			word.type = WORD_VALUE; /* the value is missing: it is the last word */
 			word.spec = spec;
 		} else if (code != '?' &&
@@ -280,8 +284,9 @@ static const char *options_value(const struct option_spec *spec, int code, char 
 {
 	bool attached = optarg && optarg != argv[optind - 1];
 
-	return code < FIRST_CODE && option_has_value(spec) && attached && *optarg == '=' ? optarg + 1
-											 : optarg;
+	return code < FIRST_CODE && option_has_value(spec) && attached && *optarg == '='
+		       ? optarg + 1
+		       : optarg;
 }
 
 bool options_flag(const struct options *options, int argc, char **argv, const char *name)
@@ -347,8 +352,10 @@ int options_parse(const struct options *options, int argc, char **argv, int *ret
 		if (table.specs[i]->type == OPTION_TEXT_OPTIONAL) {
 			if (!value && optind < argc && argv[optind][0] != '-')
 				value = argv[optind++];
-			if (value && !*value) /* of an unset variable: it does not mean the default */
-				return options_bad(options, "option --%s: its value is empty", table.specs[i]->name);
+			if (value &&
+				!*value) /* of an unset variable: it does not mean the default */
+				return options_bad(options, "option --%s: its value is empty",
+					table.specs[i]->name);
 			value = value ? value : "";
 		}
 		int r = options_store(
@@ -371,10 +378,11 @@ int options_parse_all(const struct options *options, int argc, char **argv)
 	int first;
 	int r = options_parse(options, argc, argv, &first);
 
-	return r == 0 && first != argc ? options_bad(options, "'%s' is not an option", argv[first]) : r;
+	return r == 0 && first != argc ? options_bad(options, "'%s' is not an option", argv[first])
+				       : r;
 }
 
-/* ---- help ---- */
+/* ---- help --------------------------------------------------------------- */
 
 static void options_help_group(const struct options_group *group, struct buf *out)
 {
@@ -386,7 +394,9 @@ static void options_help_group(const struct options_group *group, struct buf *ou
 			(void)snprintf(letter, sizeof(letter), "-%c, ", spec->letter);
 		bool optional = spec->type == OPTION_TEXT_OPTIONAL;
 		(void)snprintf(left, sizeof(left), "%s--%s%s%s%s", letter, spec->name,
-			optional ? " [" : option_has_value(spec) ? " " : "",
+			optional                 ? " ["
+			: option_has_value(spec) ? " "
+						 : "",
 			option_has_value(spec) ? spec->value : "", optional ? "]" : "");
 		buf_printf(out, "  %-30s %s\n", left, spec->text);
 	}
@@ -396,8 +406,8 @@ void options_help(const struct options *options, struct buf *out)
 {
 	struct options_group own = {NULL, options_own_specs, ARRAY_SIZE(options_own_specs), NULL};
 
-	buf_printf(out, "Usage: %s%s%s [options]\n", options_program(options), *options->usage ? " " : "",
-		options->usage);
+	buf_printf(out, "Usage: %s%s%s [options]\n", options_program(options),
+		*options->usage ? " " : "", options->usage);
 	if (options->about)
 		buf_printf(out, "\n%s\n", options->about);
 	for (size_t i = 0; i < options->n_groups; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Command lines from tables: each program, and each subcommand of kinf, lists its options once;
- * parsing, checking and --help come from that list. Options and operands may come in any order; `--`
- * ends the options. --help and --version need not be in a table.
+ * parsing, checking and --help come from that list. Options and operands may come in any order;
+ * `--` ends the options. --help and --version need not be in a table.
  *
  *	struct get_args { const char *namespace; uint64_t limit; bool all; };
  *	static const struct option_spec get_options[] = {
@@ -23,8 +23,8 @@
  *		return PROC_USAGE;
  *	operands are argv[first] to argv[argc - 1]
  *
- * An option that is not given leaves its field as it is, so the caller sets defaults before. Texts
- * point into argv. Only one thread may parse (getopt_long(3)).
+ * An option that is not given leaves its field as it is, so the caller sets defaults before.
+ * Texts point into argv. Only one thread may parse (getopt_long(3)).
  */
 #ifndef COMMON_OPTIONS_H
 #define COMMON_OPTIONS_H
@@ -34,16 +34,18 @@
 #include <stdint.h>
 
 enum option_type {
-	OPTION_FLAG,     /* bool: becomes true */
-	OPTION_COUNT,    /* unsigned: how often it is given */
-	OPTION_TEXT,     /* const char *: the last one given */
-	OPTION_NAME,     /* the same, but an empty one (of an unset variable) is none: NULL, as kubectl takes -n '' */
-	OPTION_WORD,     /* const char *: one of `words` */
+	OPTION_FLAG,  /* bool: becomes true */
+	OPTION_COUNT, /* unsigned: how often it is given */
+	OPTION_TEXT,  /* const char *: the last one given */
+	/* the same, but an empty one (of an unset variable) is none: NULL, as kubectl takes -n
+	 * '' */
+	OPTION_NAME,
+	OPTION_WORD,          /* const char *: one of `words` */
 	OPTION_TEXT_OPTIONAL, /* const char *, "" if no operand follows: --serve, --serve ADDRESS */
-	OPTION_TEXTS,    /* struct option_texts: all that are given */
-	OPTION_NUMBER,   /* uint64_t, decimal */
-	OPTION_DURATION, /* uint64_t nanoseconds: 10m, 1h30m, 500ms */
-	OPTION_SIZE,     /* uint64_t bytes: 64MiB */
+	OPTION_TEXTS,         /* struct option_texts: all that are given */
+	OPTION_NUMBER,        /* uint64_t, decimal */
+	OPTION_DURATION,      /* uint64_t nanoseconds: 10m, 1h30m, 500ms */
+	OPTION_SIZE,          /* uint64_t bytes: 64MiB */
 	OPTION_TYPE_MAX
 };
 
@@ -82,8 +84,8 @@ struct options {
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
-/* From now on usages and errors have NAME for the first word of a program's name: "kubectl kinf" for kinf
- * that was started as kubectl's plugin. */
+/* From now on usages and errors have NAME for the first word of a program's name: "kubectl kinf"
+ * for kinf that was started as kubectl's plugin. */
 void options_call(const char *name);
 
 /* Returns the program's name in usages and errors, until the next call. */
@@ -95,18 +97,20 @@ const char *options_program(const struct options *options);
  * 'kinf get --help'"; -ENOSPC and the like: the help could not be printed. */
 int options_parse(const struct options *options, int argc, char **argv, int *ret_first);
 
-/* Returns whether the flag NAME is given, also in a cluster (-Aw), with a value (--watch=true) or by the beginning of its name.
- * Nothing is stored or moved, and errors are left to options_parse(): for a command whose options depend on a flag. */
+/* Returns whether the flag NAME is given, also in a cluster (-Aw), with a value (--watch=true)
+ * or by the beginning of its name. Nothing is stored or moved, and errors are left to
+ * options_parse(): for a command whose options depend on a flag. */
 bool options_flag(const struct options *options, int argc, char **argv, const char *name);
 
-/* Does the same as options_parse() for a command that has no operands: the first one is an error. */
+/* Does the same as options_parse() for a command that has no operands: the first one is an
+ * error. */
 int options_parse_all(const struct options *options, int argc, char **argv);
 
 /* Sets the sentence for a usage error that the program itself has found. Returns ERR_SYNTAX. */
 int options_bad(const struct options *options, const char *format, ...)
 	__attribute__((format(printf, 2, 3), cold));
 
-/* ---- completion of command lines in shells --------------------------------------------------- */
+/* ---- completion of command lines in shells ------------------------------ */
 
 enum options_word_type {
 	WORD_OPERAND,

@@ -20,7 +20,7 @@
 #include "common/err.h"
 #include "common/failpoint.h"
 
-/* ---- ending ---- */
+/* ---- ending ------------------------------------------------------------- */
 
 enum proc_exit proc_exit_of(int error)
 {
@@ -43,9 +43,10 @@ enum proc_exit proc_exit_of(int error)
 	}
 }
 
-/* ---- one instance per role ---- */
+/* ---- one instance per role ---------------------------------------------- */
 
-#define APART 256 /* a program has seldom so many files open; the kernel's table then takes 4 KiB */
+/* a program has seldom so many files open; the kernel's table then takes 4 KiB */
+#define APART 256
 
 static const struct flock lock_whole_file = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 
@@ -110,8 +111,8 @@ static int proc_show_new_lock(int directory_fd, const char *name, unsigned mode)
 	return TAKE_FD(fd);
 }
 
-/* Takes the lock file that the process before has left. R, a full disk, if that is not possible: another process may hold
- * a read lock on it. */
+/* Takes the lock file that the process before has left. R, a full disk, if that is not possible:
+ * another process may hold a read lock on it. */
 static int proc_show_old_lock(int directory_fd, const char *name, unsigned mode, int r)
 {
 	struct flock lock = lock_whole_file;
@@ -130,15 +131,16 @@ int proc_show_lock(int directory_fd, const char *name, unsigned mode)
 {
 	int fd = proc_show_new_lock(directory_fd, name, mode);
 
-	return fd == -ENOSPC || fd == -EDQUOT ? proc_show_old_lock(directory_fd, name, mode, fd) : fd;
+	return fd == -ENOSPC || fd == -EDQUOT ? proc_show_old_lock(directory_fd, name, mode, fd)
+					      : fd;
 }
 
 bool proc_is_locked(int directory_fd, const char *name)
 {
 	/* Another user's file may be a pipe, or have a lease: opening it would wait. */
 	AUTO_FD int fd = openat(directory_fd, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
-	/* Asks as one who wants to read: the write lock of a role stands in the way, another reader's
-	 * lock does not. */
+	/* Asks as one who wants to read: the write lock of a role stands in the way, another
+	 * reader's lock does not. */
 	struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
 
 	if (fd < 0)
@@ -148,7 +150,7 @@ bool proc_is_locked(int directory_fd, const char *name)
 	return lock.l_type != F_UNLCK;
 }
 
-/* ---- clocks, boot, processes, randomness ---- */
+/* ---- clocks, boot, processes, randomness -------------------------------- */
 
 static uint64_t proc_clock_ns(clockid_t id)
 {
@@ -199,12 +201,14 @@ int proc_failed(int error, const char *path)
 {
 	if (access("/proc/self/stat", F_OK) < 0)
 		return err_say(ERR_UNSUPPORTED,
-			"'%s' can't be read, because /proc is not mounted here: 'mount -t proc proc /proc', as root, in this "
+			"'%s' can't be read, because /proc is not mounted here: 'mount -t proc "
+			"proc /proc', as root, in this "
 			"root directory or container",
 			path);
 	if (error == -ENOENT && strncmp(path, "/proc/sys/", 10) == 0)
 		return err_say(ERR_UNSUPPORTED,
-			"'%s' can't be read, because /proc is mounted without it: mount it without 'subset=pid' (a service: "
+			"'%s' can't be read, because /proc is mounted without it: mount it without "
+			"'subset=pid' (a service: "
 			"ProcSubset=all)",
 			path);
 	return err_set(error, "reading '%s'", path);
@@ -234,8 +238,10 @@ void proc_begin(void)
 		(void)sigaddset(&set, faults[i]);
 	(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
 
-	/* The lowest free number is the one that is given. A directory can be neither read nor written. */
-	while (fd <= STDERR_FILENO && (fcntl(fd, F_GETFD) >= 0 || open("/", O_RDONLY | O_DIRECTORY) == fd))
+	/* The lowest free number is the one that is given. A directory can be neither read nor
+	 * written. */
+	while (fd <= STDERR_FILENO &&
+		(fcntl(fd, F_GETFD) >= 0 || open("/", O_RDONLY | O_DIRECTORY) == fd))
 		fd++;
 }
 
@@ -316,18 +322,21 @@ int proc_boot_id(char ret_id[33])
 /* Returns the error of a file of the process PID, which could not be read for the reason R. */
 static int proc_gone(int r, int32_t pid)
 {
-	return r == ERR_UNSUPPORTED || err_is_shortage(r) ? r : err_set(-ESRCH, "process %d", (int)pid);
+	return r == ERR_UNSUPPORTED || err_is_shortage(r) ? r
+							  : err_set(-ESRCH, "process %d", (int)pid);
 }
 
-/* The line is "pid (comm) state ppid ...". Comm may hold any character, so the fields count from the
- * last ')': the state is field 3, the times in user and kernel mode are 14 and 15, the start is 22. */
+/* The line is "pid (comm) state ppid ...". Comm may hold any character, so the fields count from
+ * the last ')': the state is field 3, the times in user and kernel mode are 14 and 15, the start
+ * is 22. */
 int proc_read_stat(int32_t pid, struct proc_stat *ret_stat)
 {
 	char path[64], text[1024], state;
 	uint64_t user, kernel, start;
 
 	/* /proc may be mounted for another PID namespace, in which this process has another pid. */
-	(void)snprintf(path, sizeof(path), pid == getpid() ? "/proc/self/stat" : "/proc/%d/stat", (int)pid);
+	(void)snprintf(path, sizeof(path), pid == getpid() ? "/proc/self/stat" : "/proc/%d/stat",
+		(int)pid);
 	int r = proc_read_file(path, text, sizeof(text));
 	if (r < 0)
 		return proc_gone(r, pid);
@@ -350,7 +359,8 @@ int proc_read_memory(int32_t pid, struct proc_memory *ret_memory)
 	int r = proc_read_file(path, text, sizeof(text));
 	if (r < 0)
 		return proc_gone(r, pid);
-	if (sscanf(text, "%*s %" SCNu64 " %" SCNu64, &resident, &of_files) != 2 || of_files > resident)
+	if (sscanf(text, "%*s %" SCNu64 " %" SCNu64, &resident, &of_files) != 2 ||
+		of_files > resident)
 		return err_set(-ESRCH, "process %d: '%s' is not understood", (int)pid, path);
 	*ret_memory = (struct proc_memory){resident * page, (resident - of_files) * page};
 	return 0;
@@ -377,11 +387,13 @@ int proc_raise_files(unsigned least, unsigned most)
 		return err_set(-errno, "reading the limit of open files");
 	if (limit.rlim_max < least)
 		return err_say(-EMFILE,
-			"this process may have %llu open files, and needs %u at least: raise the limit (ulimit -n, LimitNOFILE= of a service)",
+			"this process may have %llu open files, and needs %u at least: raise the "
+			"limit (ulimit -n, LimitNOFILE= of a service)",
 			(unsigned long long)limit.rlim_max, least);
 	if (limit.rlim_cur < most) {
 		limit.rlim_cur = limit.rlim_max < most ? limit.rlim_max : most;
-		(void)setrlimit(RLIMIT_NOFILE, &limit); /* the lower limit is right for fewer readers */
+		(void)setrlimit(
+			RLIMIT_NOFILE, &limit); /* the lower limit is right for fewer readers */
 	}
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Facts about processes: exit statuses, the lock that allows one process per role, clocks, the boot id,
- * randomness. */
+/* Facts about processes: exit statuses, the lock that allows one process per role, clocks, the
+ * boot id, randomness. */
 #ifndef COMMON_PROC_H
 #define COMMON_PROC_H
 
@@ -21,28 +21,29 @@ enum proc_exit {
 /* Returns the status with which a daemon ends because of ERROR; its supervisor acts on it. */
 enum proc_exit proc_exit_of(int error);
 
-/* Takes the lock of a role on the file DIRECTORY_FD/NAME, which is created with mode 0600 and never
- * removed, and writes the process's pid into it. It is an open-file-description lock, which other
- * processes can check without taking it.
- * Returns: the fd, which the caller keeps open as long as it has the role and gives to no child (the
- * kernel frees the lock with the last copy); ERR_LOCKED with the holder's pid in the sentence. */
+/* Takes the lock of a role on the file DIRECTORY_FD/NAME, which is created with mode 0600 and
+ * never removed, and writes the process's pid into it. It is an open-file-description lock,
+ * which other processes can check without taking it.
+ * Returns: the fd, which the caller keeps open as long as it has the role and gives to no child
+ * (the kernel frees the lock with the last copy); ERR_LOCKED with the holder's pid in the
+ * sentence. */
 int proc_lock(int directory_fd, const char *name);
 
-/* Makes a new file of this MODE, locks it as proc_lock() does, and puts it in the place of NAME. Locks
- * on the file before do not matter to it. Returns: the fd, as proc_lock(). */
+/* Makes a new file of this MODE, locks it as proc_lock() does, and puts it in the place of NAME.
+ * Locks on the file before do not matter to it. Returns: the fd, as proc_lock(). */
 int proc_show_lock(int directory_fd, const char *name, unsigned mode);
 
-/* Returns whether a process holds the lock. A read lock, which everybody who may read the file can have,
- * does not count. Takes nothing, so it never disturbs a daemon that starts
- * at this moment. True also when the file cannot be opened or checked. */
+/* Returns whether a process holds the lock. A read lock, which everybody who may read the file
+ * can have, does not count. Takes nothing, so it never disturbs a daemon that starts at this
+ * moment. True also when the file cannot be opened or checked. */
 bool proc_is_locked(int directory_fd, const char *name);
 
 /* Return CLOCK_MONOTONIC, CLOCK_REALTIME and CLOCK_BOOTTIME in nanoseconds. */
 uint64_t proc_monotonic_ns(void);
 uint64_t proc_realtime_ns(void);
 uint64_t proc_boottime_ns(void);
-/* Returns the milliseconds until END_NS (CLOCK_MONOTONIC), rounded up, as poll() takes them: 0: it has passed; -1: END_NS is
- * UINT64_MAX, which never comes; at most INT_MAX, some 24 days. */
+/* Returns the milliseconds until END_NS (CLOCK_MONOTONIC), rounded up, as poll() takes them: 0:
+ * it has passed; -1: END_NS is UINT64_MAX, which never comes; at most INT_MAX, some 24 days. */
 int proc_ms_until(uint64_t end_ns);
 
 /* Tells the CPU that the caller polls a word of another process. */
@@ -58,30 +59,35 @@ static inline void proc_pause(void)
 /* Returns the number of CPUs that the process may run on, at least 1; read once. */
 unsigned proc_cpus(void);
 
-/* Sets the sentence for a file PATH of /proc that could not be read. Returns ERROR, or ERR_UNSUPPORTED with what to do when
- * /proc is not mounted, or only a part of it. */
+/* Sets the sentence for a file PATH of /proc that could not be read. Returns ERROR, or
+ * ERR_UNSUPPORTED with what to do when /proc is not mounted, or only a part of it. */
 int proc_failed(int error, const char *path);
 
-/* Called first in main(). Opens the standard descriptors that the caller of this program had closed, so that no other file
- * gets their numbers and is read as input or written by messages; reading and writing them fails, as it did. Takes from the
- * umask what it takes from the owner: else the program could not open again what it has made. Lets signals of faults through
- * if the caller had blocked them: a file that grows is a SIGBUS that has a handler (mapped_file.h). */
+/* Called first in main(). Opens the standard descriptors that the caller of this program had
+ * closed, so that no other file gets their numbers and is read as input or written by messages;
+ * reading and writing them fails, as it did. Takes from the umask what it takes from the owner:
+ * else the program could not open again what it has made. Lets signals of faults through if the
+ * caller had blocked them: a file that grows is a SIGBUS that has a handler (mapped_file.h). */
 void proc_begin(void);
 
-/* For what the library writes or locks, in programs that have closed their standard descriptors and may still print: returns
- * FD; or if it has got such a number, a copy with a higher one, and closes FD; or -1 with errno, also if FD is negative. */
+/* For what the library writes or locks, in programs that have closed their standard descriptors
+ * and may still print: returns FD; or if it has got such a number, a copy with a higher one, and
+ * closes FD; or -1 with errno, also if FD is negative. */
 int proc_above_standard(int fd);
 
-/* Returns whether this process may make a file as long as SIZE. Beyond its limit (RLIMIT_FSIZE) the kernel sends SIGXFSZ, which
- * our own programs ignore, but which would end a program that uses the library: it asks first, and reports -EFBIG. */
+/* Returns whether this process may make a file as long as SIZE. Beyond its limit (RLIMIT_FSIZE)
+ * the kernel sends SIGXFSZ, which our own programs ignore, but which would end a program that
+ * uses the library: it asks first, and reports -EFBIG. */
 bool proc_may_write(uint64_t size);
 
-/* For what the library keeps open: moves FD to a number that no file gets by itself, and returns it. A program that closes all
- * descriptors (closefrom(3)) opens files of its own then; when the library later closes its numbers, it hits none of these.
- * A low limit of open files allows no such number: then as proc_above_standard(). */
+/* For what the library keeps open: moves FD to a number that no file gets by itself, and returns
+ * it. A program that closes all descriptors (closefrom(3)) opens files of its own then; when the
+ * library later closes its numbers, it hits none of these. A low limit of open files allows no
+ * such number: then as proc_above_standard(). */
 int proc_apart(int fd);
 
-/* Writes the path of an open file, as it is now, and a NUL. Returns: 0; -ENAMETOOLONG; as proc_failed(). */
+/* Writes the path of an open file, as it is now, and a NUL. Returns: 0; -ENAMETOOLONG; as
+ * proc_failed(). */
 int proc_path_of(int fd, char *path, size_t size);
 
 /* Returns in RET_ID the id of this boot of the machine: 32 hex digits and a NUL. In builds with
@@ -90,31 +96,35 @@ int proc_path_of(int fd, char *path, size_t size);
 int proc_boot_id(char ret_id[33]);
 
 struct proc_stat {
-	char state; /* 'D' waits for a disk, 'T' and 't' stopped, 'Z' and 'X' ended */
+	char state;           /* 'D' waits for a disk, 'T' and 't' stopped, 'Z' and 'X' ended */
 	uint64_t cpu_ticks;   /* it has used the CPU for, in clock ticks */
 	uint64_t start_ticks; /* when it started, in clock ticks since boot */
 };
 
-/* Reads /proc/PID/stat, proc(5). Returns: 0; -ESRCH: there is no such process; ERR_UNSUPPORTED: no /proc; a shortage
- * (err_is_shortage). */
+/* Reads /proc/PID/stat, proc(5). Returns: 0; -ESRCH: there is no such process; ERR_UNSUPPORTED:
+ * no /proc; a shortage (err_is_shortage). */
 int proc_read_stat(int32_t pid, struct proc_stat *ret_stat);
 
 struct proc_memory {
 	uint64_t resident; /* bytes in memory */
-	uint64_t anonymous; /* those of them that belong to no file: mapped files are the page cache's */
+	uint64_t
+		/* those of them that belong to no file: mapped files are the page cache's */
+		anonymous;
 };
 
 /* Reads /proc/PID/statm, proc(5). -ESRCH as above. */
 int proc_read_memory(int32_t pid, struct proc_memory *ret_memory);
 
-/* Returns in RET_TICKS when the process PID started, in clock ticks since boot: pid and ticks together
- * name one process until the next boot. -ESRCH when there is none; a zombie counts as none. */
+/* Returns in RET_TICKS when the process PID started, in clock ticks since boot: pid and ticks
+ * together name one process until the next boot. -ESRCH when there is none; a zombie counts as
+ * none. */
 int proc_start_ticks(int32_t pid, uint64_t *ret_ticks);
 
 /* A daemon needs about 45 with one feed. */
 #define PROC_FILES_LEAST 64u
 
-/* Raises the limit of open files to MOST, or to as many as are allowed. Returns: 0; -EMFILE: fewer than LEAST are. */
+/* Raises the limit of open files to MOST, or to as many as are allowed. Returns: 0; -EMFILE:
+ * fewer than LEAST are. */
 int proc_raise_files(unsigned least, unsigned most);
 
 /* Fills DATA with SIZE random bytes from the kernel. */

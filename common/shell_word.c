@@ -17,7 +17,9 @@ const char *shell_word(const char *text, char word[SHELL_WORD_SIZE])
 		return memcpy(word, text, size + 1);
 	word[used++] = '"';
 	for (; *text && used < SHELL_WORD_SIZE - 7; text++) {
-		bool is_history = *text == '!'; /* a shell of a person acts on it also between double quotes */
+		bool is_history =
+			*text ==
+			'!'; /* a shell of a person acts on it also between double quotes */
 
 		if (is_history) {
 			memcpy(word + used, "\"'!'\"", 5);

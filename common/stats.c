@@ -26,7 +26,7 @@
 #define TEXT_WORDS   (STATS_TEXT / 8)
 #define READ_TRIES   1000
 
-/* ---- layout: store/FORMAT.md, Status pages -------------------------------------------------------- */
+/* ---- layout: store/FORMAT.md, Status pages ------------------------------ */
 
 struct page_text {
 	_Atomic uint64_t sequence;
@@ -48,7 +48,7 @@ enum row_word {
 	ROW_WORDS = ROW_ERROR + TEXT_WORDS
 };
 
-#define ROW_USED ((uint64_t)1 << 32)
+#define ROW_USED      ((uint64_t)1 << 32)
 #define WRITE_BACK_NS UINT64_C(1000000000) /* between two attempts while the disk is full */
 
 struct page_row {
@@ -58,9 +58,10 @@ struct page_row {
 
 struct page {
 	_Atomic uint32_t magic;
-	_Atomic uint32_t version; /* written last (release), 0 while the page is being made; read first
+	_Atomic uint32_t
+		version;       /* written last (release), 0 while the page is being made; read first
 				     (acquire) in stats_open */
-	_Atomic uint32_t size;    /* of the page */
+	_Atomic uint32_t size; /* of the page */
 	_Atomic uint32_t n_counters;
 	_Atomic uint32_t n_rows; /* rows that were ever used are below this */
 	_Atomic int32_t pid;
@@ -75,7 +76,8 @@ struct page {
 	struct page_row rows[STATS_FEEDS_MAX];
 };
 
-_Static_assert(sizeof(_Atomic uint64_t) == 8 && ATOMIC_LLONG_LOCK_FREE == 2, "atomics are plain words");
+_Static_assert(
+	sizeof(_Atomic uint64_t) == 8 && ATOMIC_LLONG_LOCK_FREE == 2, "atomics are plain words");
 _Static_assert(STATS_TEXT % 8 == 0, "text is copied by words");
 _Static_assert(STAT_MAX <= COUNTERS_MAX, "room for every counter");
 _Static_assert(sizeof(struct page_text) == 248, "layout");
@@ -118,13 +120,13 @@ static struct page *stats_page(const struct stats *stats)
 	return stats->page;
 }
 
-/* ---- words under a sequence number ---------------------------------------------------------------- */
+/* ---- words under a sequence number -------------------------------------- */
 
-/* Copies N words into the page; there is one writer. The words carry the order, not fences: each is
- * stored with release, so a reader that sees one of them (acquire in stats_read_words) also sees the odd
- * number. */
-static void stats_write_words(_Atomic uint64_t *sequence, _Atomic uint64_t *to, const uint64_t *from,
-	size_t n)
+/* Copies N words into the page; there is one writer. The words carry the order, not fences: each
+ * is stored with release, so a reader that sees one of them (acquire in stats_read_words) also
+ * sees the odd number. */
+static void stats_write_words(
+	_Atomic uint64_t *sequence, _Atomic uint64_t *to, const uint64_t *from, size_t n)
 {
 	/* | 1: right also after a writer that died while the number was odd. */
 	uint64_t odd = stats_load(sequence) | 1;
@@ -135,10 +137,10 @@ static void stats_write_words(_Atomic uint64_t *sequence, _Atomic uint64_t *to, 
 	atomic_store_explicit(sequence, odd + 1, memory_order_release);
 }
 
-/* Returns: FOUND, TO is a consistent copy; AGAIN, the writer died in the middle of a copy, or writes
- * faster than this reads. */
-static int stats_read_words(const _Atomic uint64_t *sequence, const _Atomic uint64_t *from, uint64_t *to,
-	size_t n)
+/* Returns: FOUND, TO is a consistent copy; AGAIN, the writer died in the middle of a copy, or
+ * writes faster than this reads. */
+static int stats_read_words(
+	const _Atomic uint64_t *sequence, const _Atomic uint64_t *from, uint64_t *to, size_t n)
 {
 	for (int try = 0; try < READ_TRIES; try++) {
 		/* Pairs with the last store of stats_write_words. */
@@ -155,13 +157,14 @@ static int stats_read_words(const _Atomic uint64_t *sequence, const _Atomic uint
 	return AGAIN;
 }
 
-/* Copies TEXT into words, the rest zero. A text of more than STATS_TEXT - 1 bytes is cut after a whole character, and ends with "...".
- * The copy is valid UTF-8 without control characters: much of the text comes from servers, and
- * people read it in terminals and as JSON. */
+/* Copies TEXT into words, the rest zero. A text of more than STATS_TEXT - 1 bytes is cut after a
+ * whole character, and ends with "...". The copy is valid UTF-8 without control characters: much
+ * of the text comes from servers, and people read it in terminals and as JSON. */
 static void stats_text_to_words(const char *text, uint64_t words[TEXT_WORDS])
 {
 	static const char more[] = "...";
-	char *to = (char *)words, *end = to + STATS_TEXT - 1, *cut = to; /* the last place that has room for `more` */
+	char *to = (char *)words, *end = to + STATS_TEXT - 1,
+	     *cut = to; /* the last place that has room for `more` */
 	size_t left = strlen(text);
 
 	memset(words, 0, STATS_TEXT);
@@ -206,7 +209,7 @@ static void stats_get_text(const struct page_text *from, char text[STATS_TEXT])
 	stats_text_from_words(words, text);
 }
 
-/* ---- making and opening --------------------------------------------------------------------------- */
+/* ---- making and opening ------------------------------------------------- */
 
 static uint32_t stats_rows(const struct page *page)
 {
@@ -215,8 +218,8 @@ static uint32_t stats_rows(const struct page *page)
 	return n < STATS_FEEDS_MAX ? n : STATS_FEEDS_MAX;
 }
 
-/* Initializes the page. A page of an earlier process, which readers may have mapped, goes through the
- * same stores as always, so that no reader sees half of the old and half of the new. */
+/* Initializes the page. A page of an earlier process, which readers may have mapped, goes
+ * through the same stores as always, so that no reader sees half of the old and half of the new. */
 static int stats_page_begin(struct page *page)
 {
 	static const uint64_t zeros[ROW_WORDS];
@@ -284,14 +287,16 @@ static int stats_map(int fd, int protection, struct stats **ret_stats)
 /* From now on a full disk costs the page and not the process. Takes FD. */
 static int stats_watch(struct stats *stats, int *fd)
 {
-	stats->file = (struct mapped_file){
-		.address = (uint8_t *)stats->page, .bytes = sizeof(*stats->page), .fd = TAKE_FD(*fd)};
+	stats->file = (struct mapped_file){.address = (uint8_t *)stats->page,
+		.bytes = sizeof(*stats->page),
+		.fd = TAKE_FD(*fd)};
 	return mapped_file_watch(&stats->file);
 }
 
 int stats_create(int directory_fd, const char *name, struct stats **ret_stats)
 {
-	AUTO_FD int fd = openat(directory_fd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
+	AUTO_FD int fd =
+		openat(directory_fd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
 	CLEANUP(stats_close) struct stats *s = NULL;
 
 	if (fd < 0)
@@ -316,7 +321,8 @@ int stats_create(int directory_fd, const char *name, struct stats **ret_stats)
 }
 
 /* Opens the page that is there, with FLAGS of open(2). RET_FD gets its file. */
-static int stats_open_file(int directory_fd, const char *name, int flags, struct stats **ret_stats, int *ret_fd)
+static int stats_open_file(
+	int directory_fd, const char *name, int flags, struct stats **ret_stats, int *ret_fd)
 {
 	AUTO_FD int fd = openat(directory_fd, name, flags | O_CLOEXEC | O_NOFOLLOW);
 	CLEANUP(stats_close) struct stats *s = NULL;
@@ -332,7 +338,8 @@ static int stats_open_file(int directory_fd, const char *name, int flags, struct
 	uint32_t version = atomic_load_explicit(&s->page->version, memory_order_acquire);
 	if (version >> 16 != PAGE_VERSION >> 16 || atomic_load(&s->page->magic) != PAGE_MAGIC ||
 		atomic_load(&s->page->size) < sizeof(*s->page))
-		return err_set(ERR_FORMAT, "status page '%s' is being made, or by another version", name);
+		return err_set(
+			ERR_FORMAT, "status page '%s' is being made, or by another version", name);
 	*ret_fd = TAKE_FD(fd);
 	*ret_stats = TAKE(s);
 	return 0;
@@ -375,13 +382,13 @@ int stats_new(struct stats **ret_stats)
 	return 0;
 }
 
-/* ---- counters and the process --------------------------------------------------------------------- */
+/* ---- counters and the process ------------------------------------------- */
 
 void stats_add(struct stats *stats, enum counter counter, uint64_t n)
 {
 	if (stats)
-		(void)atomic_fetch_add_explicit(&stats_page(stats)->counters[counter], n,
-			memory_order_relaxed);
+		(void)atomic_fetch_add_explicit(
+			&stats_page(stats)->counters[counter], n, memory_order_relaxed);
 }
 
 uint64_t stats_get(const struct stats *stats, enum counter counter)
@@ -403,7 +410,8 @@ void stats_heartbeat(struct stats *stats)
 	stats_store(&stats_page(stats)->heartbeat_ns, now);
 	if (stats_is_lost(stats) && now - stats->written_back_ns >= WRITE_BACK_NS) {
 		stats->written_back_ns = now;
-		(void)mapped_file_write_back(&stats->file); /* stats_is_lost() says whether it did */
+		(void)mapped_file_write_back(
+			&stats->file); /* stats_is_lost() says whether it did */
 	}
 }
 
@@ -439,7 +447,8 @@ bool stats_journal(const struct stats *stats, uint8_t ret_uuid[16])
 {
 	if (!stats)
 		return false;
-	uint64_t words[2] = {stats_load(&stats_page(stats)->journal[0]), stats_load(&stats_page(stats)->journal[1])};
+	uint64_t words[2] = {stats_load(&stats_page(stats)->journal[0]),
+		stats_load(&stats_page(stats)->journal[1])};
 	memcpy(ret_uuid, words, sizeof(words));
 	return words[0] || words[1];
 }
@@ -454,8 +463,8 @@ int stats_process(const struct stats *stats, struct stats_process *ret_process)
 		.start_ns = stats_load(&page->start_ns),
 		.heartbeat_ns = stats_load(&page->heartbeat_ns),
 	};
-	/* By the monotonic clock: a wall clock that is set back would keep a hung process responding
-	 * for as long. A heartbeat of the future is of an earlier boot. */
+	/* By the monotonic clock: a wall clock that is set back would keep a hung process
+	 * responding for as long. A heartbeat of the future is of an earlier boot. */
 	p.responding = proc_monotonic_ns() - p.heartbeat_ns < STATS_HEARTBEAT_LIMIT_NS;
 	if (p.pid > 0) {
 		uint64_t ticks;
@@ -482,10 +491,11 @@ char *stats_check_text(struct stats *stats, size_t *ret_size)
 	return stats_page(stats)->check;
 }
 
-/* ---- feeds ---------------------------------------------------------------------------------------- */
+/* ---- feeds -------------------------------------------------------------- */
 
-/* Returns the row of FEED, or with CREATE a free one; -1 when there is none. The search begins at the row of the feed's
- * number, where it is unless that was taken: thousands of feeds are looked up one by one. */
+/* Returns the row of FEED, or with CREATE a free one; -1 when there is none. The search begins
+ * at the row of the feed's number, where it is unless that was taken: thousands of feeds are
+ * looked up one by one. */
 static int stats_row_find(const struct page *page, uint32_t feed, bool create)
 {
 	uint32_t n = stats_rows(page), home = feed % STATS_FEEDS_MAX;

@@ -28,7 +28,8 @@ void timestamp_milliseconds(uint64_t realtime_ns, char text[TIMESTAMP_SIZE])
 	char begin[32];
 
 	timestamp_begin(realtime_ns, begin, sizeof(begin));
-	(void)snprintf(text, TIMESTAMP_SIZE, "%s.%03" PRIu64 "Z", begin, realtime_ns / 1000000 % 1000);
+	(void)snprintf(
+		text, TIMESTAMP_SIZE, "%s.%03" PRIu64 "Z", begin, realtime_ns / 1000000 % 1000);
 }
 
 /* Reads N digits at *P. Returns -1 if there are others. */
@@ -79,8 +80,12 @@ bool timestamp_parse(struct bytes text, int64_t *ret_ns)
 			return false;
 		offset = sign * (hours * 3600 + minutes * 60);
 	}
-	struct tm tm = {.tm_year = parts[0] - 1900, .tm_mon = parts[1] - 1, .tm_mday = parts[2],
-		.tm_hour = parts[3], .tm_min = parts[4], .tm_sec = parts[5]};
+	struct tm tm = {.tm_year = parts[0] - 1900,
+		.tm_mon = parts[1] - 1,
+		.tm_mday = parts[2],
+		.tm_hour = parts[3],
+		.tm_min = parts[4],
+		.tm_sec = parts[5]};
 	if (p != end || parts[1] < 1 || parts[1] > 12 || parts[2] < 1 || parts[2] > 31 ||
 		parts[3] > 23 || parts[4] > 59 || parts[5] > 60)
 		return false;

@@ -8,10 +8,11 @@
 /* Returns the size of the valid character at the beginning of TEXT, 0 if there is none. */
 size_t utf8_length(struct bytes text);
 
-/* Returns the same for a character that a terminal only shows; 0 also for a control character (U+0000 to U+001F, U+007F to
- * U+009F), on which it acts. */
+/* Returns the same for a character that a terminal only shows; 0 also for a control character
+ * (U+0000 to U+001F, U+007F to U+009F), on which it acts. */
 size_t utf8_printable(struct bytes text);
-/* Replaces each byte of TEXT that is not of a printable character: a newline or tab by a blank, others by '?'. */
+/* Replaces each byte of TEXT that is not of a printable character: a newline or tab by a blank,
+ * others by '?'. */
 void utf8_make_printable(char *text);
 
 bool utf8_is_valid(struct bytes text);

@@ -43,7 +43,7 @@ static int fields_put_value(
 		return buf_error(fields->out);
 	}
 	r = value->type == VALUE_STRING && value->text.size == 0 ? (buf_str(&text, "\"\""), 0)
-								  : display_line(value, &text);
+								 : display_line(value, &text);
 	if (r < 0)
 		return r;
 	struct bytes shown = buf_bytes(&text);
@@ -123,7 +123,7 @@ int fields_put(enum fields_form form, const char *resource, const struct kinf_ob
 	return r < 0 ? r : buf_error(out);
 }
 
-/* ---- managers -------------------------------------------------------------------------------- */
+/* ---- managers ----------------------------------------------------------- */
 
 struct managers {
 	struct bytes newest; /* RFC 3339 in UTC: the order of bytes is that of time */

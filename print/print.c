@@ -18,7 +18,7 @@
 
 #define JSON_INDENT 4
 
-#define FILE_MAX    ((size_t)1 << 20)
+#define FILE_MAX ((size_t)1 << 20)
 
 static const struct print_row {
 	const char *name;
@@ -69,11 +69,11 @@ int print_choose(struct print *print, const char *text)
 		return err_say(ERR_SYNTAX,
 			"output '%s': Go templates are not supported; write the template as "
 			"-o jsonpath='{range .items[*]}{.metadata.name}{\"\\n\"}{end}', or choose "
-			"columns with -o custom-columns=NAME:.metadata.name", text);
+			"columns with -o custom-columns=NAME:.metadata.name",
+			text);
 	const struct print_row *row = print_find(text);
 	if (!row)
-		return err_say(
-			ERR_SYNTAX, "output '%s': allowed are " PRINT_FORMATS_TEXT, text);
+		return err_say(ERR_SYNTAX, "output '%s': allowed are " PRINT_FORMATS_TEXT, text);
 	print->format = row->format;
 	if (row->argument == ARGUMENT_NONE)
 		return 0;
@@ -149,11 +149,11 @@ void print_release(struct print *print)
 	template_free(&print->template);
 }
 
-/* ---- names ----------------------------------------------------------------------------------- */
+/* ---- names -------------------------------------------------------------- */
 
 /* A key is "namespace/name", or "name" for cluster-scoped kinds. */
-static void print_split_key(const struct kinf_object *object, struct bytes *ret_namespace,
-	struct bytes *ret_name)
+static void print_split_key(
+	const struct kinf_object *object, struct bytes *ret_namespace, struct bytes *ret_name)
 {
 	const char *slash = memchr(object->key, '/', object->key_size);
 	size_t n = slash ? (size_t)(slash - object->key) : 0, skip = slash ? n + 1 : 0;
@@ -170,7 +170,7 @@ struct bytes print_name(const struct kinf_object *object)
 	return is;
 }
 
-/* ---- formats --------------------------------------------------------------------------------- */
+/* ---- formats ------------------------------------------------------------ */
 
 void print_indented(struct buf *out, struct bytes text, int indent)
 {
@@ -231,7 +231,7 @@ static int print_check(struct print *print, int r)
 	return checked;
 }
 
-/* ---- objects --------------------------------------------------------------------------------- */
+/* ---- objects ------------------------------------------------------------ */
 
 int print_object(struct print *print, const struct kinf_object *object)
 {
@@ -250,8 +250,8 @@ int print_object(struct print *print, const struct kinf_object *object)
 		r = print_document(print, object);
 		break;
 	case PRINT_NAME:
-		buf_printf(&print->text, "%s/%.*s\n", print->singular,
-			BYTES_ARG(print_name(object)));
+		buf_printf(
+			&print->text, "%s/%.*s\n", print->singular, BYTES_ARG(print_name(object)));
 		break;
 	case PRINT_CUSTOM_COLUMNS:
 		r = columns_row(print->columns, body, &print->table, &print->text);
@@ -286,10 +286,12 @@ int print_end(struct print *print, const char *rv, const char *token)
 			buf_printf(out, "%s],\n    \"kind\": \"List\",\n    \"metadata\": {\n",
 				print->count ? "\n    " : "");
 		if (token)
-			buf_printf(out, yaml ? "  continue: %s\n"
-					     : "        \"continue\": \"%s\",\n", token);
+			buf_printf(out,
+				yaml ? "  continue: %s\n" : "        \"continue\": \"%s\",\n",
+				token);
 		buf_str(out, yaml ? "  resourceVersion: " : "        \"resourceVersion\": ");
-		json_write_string(bytes_str(print->server_order ? rv : ""), out); /* kubectl leaves it empty */
+		json_write_string(bytes_str(print->server_order ? rv : ""),
+			out); /* kubectl leaves it empty */
 		buf_str(out, yaml ? "\n" : "\n    }\n}\n");
 		break;
 	case PRINT_COUNT:
@@ -301,7 +303,8 @@ int print_end(struct print *print, const char *rv, const char *token)
 		break;
 	case PRINT_CUSTOM_COLUMNS:
 		/* As kubectl, which prints these as a list that may be empty, unlike its tables. */
-		r = print->count ? table_settle(&print->table, out) : table_put_heads(&print->table, out);
+		r = print->count ? table_settle(&print->table, out)
+				 : table_put_heads(&print->table, out);
 		break;
 	case PRINT_JSONPATH:
 		r = template_end(print->template, rv, out);

@@ -34,21 +34,22 @@ enum print_format {
 
 struct print {
 	enum print_format format;
-	bool single;     /* JSON and YAML print one object without a List around it */
+	bool single;         /* JSON and YAML print one object without a List around it */
 	bool managed_fields; /* JSON and YAML have metadata.managedFields; the caller sets it */
-	bool server_order; /* JSON and YAML have keys and numbers as the server sent them; the caller sets it */
-	bool several;    /* kinds are printed: their names have the kind before them */
+	/* JSON and YAML have keys and numbers as the server sent them; the caller sets it */
+	bool server_order;
+	bool several; /* kinds are printed: their names have the kind before them */
 	struct kinf_snapshot *snapshot; /* what the objects are read from */
-	char singular[256]; /* "pod", "deployment.apps": for -o name */
+	char singular[256];             /* "pod", "deployment.apps": for -o name */
 	uint64_t count;
 	struct buf text;
-	struct buf less, sorted; /* the object as JSON and YAML print it */
+	struct buf less, sorted;      /* the object as JSON and YAML print it */
 	struct sheet_args sheet_args; /* of tables; the caller fills it */
-	bool namespaces; /* tables have a column of namespaces; the caller sets it */
+	bool namespaces;              /* tables have a column of namespaces; the caller sets it */
 	struct sheet sheet;
 	bool after_namespaces; /* a table before had a column of namespaces */
-	bool gap; /* an empty line comes before the next row */
-	struct table table; /* of custom columns */
+	bool gap;              /* an empty line comes before the next row */
+	struct table table;    /* of custom columns */
 	struct columns *columns;
 	struct template *template;
 };
@@ -61,9 +62,9 @@ struct print {
 	"table|wide|json|yaml|name|count|jsonpath=|jsonpath-as-json=|jsonpath-file=|" \
 	"custom-columns=|custom-columns-file="
 
-/* Chooses the format that TEXT, the argument of -o, names (NULL: table). The fields that the caller fills
- * stay. Returns 0, ERR_SYNTAX, or an error of reading a file that TEXT names. The caller calls
- * print_release() in any case. */
+/* Chooses the format that TEXT, the argument of -o, names (NULL: table). The fields that the
+ * caller fills stay. Returns 0, ERR_SYNTAX, or an error of reading a file that TEXT names. The
+ * caller calls print_release() in any case. */
 int print_choose(struct print *print, const char *text);
 
 /* Returns the name part of an object's key. */

@@ -28,6 +28,6 @@ bool redact_hides(const char *path)
 		if (strncmp(path, parts[i], size) == 0 && strchr(".[", path[size]))
 			return true; /* strchr() finds the NUL also */
 	}
-	return !*path || strcmp(path, "metadata") == 0 || strcmp(path, "metadata.annotations") == 0 ||
-		strstr(path, REDACT_LAST_APPLIED);
+	return !*path || strcmp(path, "metadata") == 0 ||
+	       strcmp(path, "metadata.annotations") == 0 || strstr(path, REDACT_LAST_APPLIED);
 }

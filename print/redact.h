@@ -14,8 +14,8 @@
 /* Writes "<N bytes>", the size of VALUE, which may be in base64, as kubectl describe does. */
 void redact_size_text(struct bytes value, bool base64, char text[REDACT_TEXT_SIZE]);
 
-/* Returns whether the field at PATH (common/value/field_diff.h) of a Secret holds a value, or a part of
- * the object that contains values. */
+/* Returns whether the field at PATH (common/value/field_diff.h) of a Secret holds a value, or a
+ * part of the object that contains values. */
 bool redact_hides(const char *path);
 
 #endif

@@ -45,7 +45,7 @@ void sheet_release(struct sheet *sheet)
 	sheet->table = (struct table){.heads = NULL};
 }
 
-/* ---- cells ----------------------------------------------------------------------------------- */
+/* ---- cells -------------------------------------------------------------- */
 
 /* Appends TEXT as one cell: to the end of its first line, controls made visible. */
 static void sheet_put(struct buf *out, struct bytes text)
@@ -100,7 +100,7 @@ static int sheet_put_labels(struct sheet *sheet, struct bytes body)
 	return r;
 }
 
-/* ---- columns --------------------------------------------------------------------------------- */
+/* ---- columns ------------------------------------------------------------ */
 
 static bool sheet_shows(const struct sheet *sheet, const struct printer_column *column)
 {
@@ -171,7 +171,7 @@ int sheet_begin(
 	return 0;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- rows --------------------------------------------------------------- */
 
 static int sheet_put_object(struct sheet *sheet, const struct kinf_object *object)
 {
@@ -204,8 +204,8 @@ static int sheet_put_object(struct sheet *sheet, const struct kinf_object *objec
 	return sheet_put_labels(sheet, body);
 }
 
-int sheet_row(struct sheet *sheet, const char *event, const struct kinf_object *object,
-	struct buf *out)
+int sheet_row(
+	struct sheet *sheet, const char *event, const struct kinf_object *object, struct buf *out)
 {
 	const char *cells[TABLE_COLUMNS];
 	int r = 0;

@@ -25,10 +25,10 @@ struct options_group sheet_options(struct sheet_args *args);
 struct sheet {
 	const struct sheet_args *args;
 	bool wide;
-	bool namespaces; /* show a column of namespaces, if the kind has them, */
+	bool namespaces;       /* show a column of namespaces, if the kind has them, */
 	bool after_namespaces; /* or if a kind before it had one: it is empty then, as kubectl's */
-	bool kinds;      /* names begin with the kind */
-	bool events;     /* the first column is the type of an event */
+	bool kinds;            /* names begin with the kind */
+	bool events;           /* the first column is the type of an event */
 	char singular[256];
 	struct printer *printer;
 	struct table table;
@@ -47,8 +47,8 @@ int sheet_begin(
 
 /* Appends the row of OBJECT, after the type EVENT if the sheet has events; OBJECT NULL: an event
  * without an object. Returns: 0, errors. */
-int sheet_row(struct sheet *sheet, const char *event, const struct kinf_object *object,
-	struct buf *out);
+int sheet_row(
+	struct sheet *sheet, const char *event, const struct kinf_object *object, struct buf *out);
 
 /* Appends the rows that were held back until the widths of their columns were known. */
 int sheet_settle(struct sheet *sheet, struct buf *out);

@@ -36,7 +36,7 @@ struct apply {
 	struct apply_feed *feeds;
 	size_t n_feeds, feeds_room;
 	struct hashtable places; /* feed id to the place in FEEDS */
-	uint32_t *unsaved;	 /* ids of feeds */
+	uint32_t *unsaved;       /* ids of feeds */
 	size_t n_unsaved, unsaved_room;
 	struct term_list old, new;
 	uint64_t work; /* records handled, to tick now and then */
@@ -50,7 +50,10 @@ int apply_new(const struct processor *p, struct journal *journal, struct index *
 	struct apply *apply = calloc(1, sizeof(*apply));
 	if (!apply)
 		return err_set(-ENOMEM, "applying records");
-	*apply = (struct apply){.magic = APPLY_MAGIC, .p = p, .journal = journal, .index = index,
+	*apply = (struct apply){.magic = APPLY_MAGIC,
+		.p = p,
+		.journal = journal,
+		.index = index,
 		.places = HASHTABLE_INIT(struct hashtable_number, hashtable_number_is, NULL)};
 	*ret_apply = apply;
 	return 0;
@@ -85,7 +88,7 @@ uint32_t apply_feed_changes(const struct apply *apply)
 	return apply->feed_changes;
 }
 
-/* ---- the feeds and their definitions, as in the index ---- */
+/* ---- the feeds and their definitions, as in the index ------------------- */
 
 void apply_forget(struct apply *apply)
 {
@@ -120,14 +123,17 @@ static int apply_know_feed(void *arg, const struct index_feed *row)
 	return r;
 }
 
-/* Definitions that are being filled count also: the index maintains them as far as they are filled. */
+/* Definitions that are being filled count also: the index maintains them as far as they are
+ * filled. */
 static int apply_know_definition(void *arg, const struct index_definition *definition)
 {
 	struct apply_feed *feed = apply_find_feed(arg, definition->feed);
 
 	if (!feed)
-		return err_say(ERR_CORRUPT, "index definition '%s' is of feed %" PRIu32
-			", which the index does not have", definition->name, definition->feed);
+		return err_say(ERR_CORRUPT,
+			"index definition '%s' is of feed %" PRIu32
+			", which the index does not have",
+			definition->name, definition->feed);
 	return definition->dropping ? 0 : terms_add(feed->terms, definition);
 }
 
@@ -167,8 +173,8 @@ static int apply_define_configured(void *arg, uint32_t feed, const char *name, c
 	return apply_define(arg, feed, name, paths);
 }
 
-int apply_add_feed(struct apply *apply, const struct index_feed *row,
-	const struct feed_definition *of)
+int apply_add_feed(
+	struct apply *apply, const struct index_feed *row, const struct feed_definition *of)
 {
 	CHECK_OBJ(apply, APPLY_MAGIC);
 	int r = apply_load(apply);
@@ -180,10 +186,10 @@ int apply_add_feed(struct apply *apply, const struct index_feed *row,
 	return r ? r : config_indexes_each(apply->p->config, of, apply_define_configured, apply);
 }
 
-/* ---- objects ---- */
+/* ---- objects ------------------------------------------------------------ */
 
-/* Reads the terms of RECORD. A body that can't be read has none, at each time: the object is found by its name
- * only, and counted. */
+/* Reads the terms of RECORD. A body that can't be read has none, at each time: the object is
+ * found by its name only, and counted. */
 static int apply_read_terms(
 	const struct apply_feed *feed, const struct record *record, struct term_list *list)
 {
@@ -197,12 +203,14 @@ static int apply_read_terms(
 	return 0;
 }
 
-/* Collects the terms of RECORD. A damaged one has none, and no stored bytes if its header is, and is reported: when the
- * reflector has stored it again, another index is built. Until then the feed's row says that the index lacks something. */
+/* Collects the terms of RECORD. A damaged one has none, and no stored bytes if its header is,
+ * and is reported: when the reflector has stored it again, another index is built. Until then
+ * the feed's row says that the index lacks something. */
 static int apply_collect(struct apply *apply, struct apply_feed *feed, const struct record *record,
 	struct term_list *list)
 {
-	int r = record->stored.size ? record_check(record) : err_set(ERR_CORRUPT, "record %" PRIu64, record->seq);
+	int r = record->stored.size ? record_check(record)
+				    : err_set(ERR_CORRUPT, "record %" PRIu64, record->seq);
 
 	if (!r)
 		return apply_read_terms(feed, record, list);
@@ -240,20 +248,22 @@ static int apply_collect_held(
 	if (r != FOUND)
 		return r == NOT_FOUND ? 0 : r;
 	bool placed = held.place && held.generation == journal_generation(apply->journal);
-	r = journal_get_at(apply->journal, txn, held.seq, placed ? held.place : 0, held.place_size,
-		&record);
+	r = journal_get_at(
+		apply->journal, txn, held.seq, placed ? held.place : 0, held.place_size, &record);
 	if (r == NOT_FOUND)
-		r = err_say(ERR_CORRUPT, "the index holds seq %" PRIu64 ", the journal does not", held.seq);
+		r = err_say(ERR_CORRUPT, "the index holds seq %" PRIu64 ", the journal does not",
+			held.seq);
 	if (!r) {
 		r = record_check(&record);
 		if (r < 0)
-			return err_add(r, "the terms of '%.*s' before this change are not known", BYTES_ARG(key));
+			return err_add(r, "the terms of '%.*s' before this change are not known",
+				BYTES_ARG(key));
 	}
 	return r ? r : apply_read_terms(feed, &record, &apply->old);
 }
 
-static int apply_put(struct apply *apply, struct txn *txn, struct apply_feed *feed,
-	const struct record *record)
+static int apply_put(
+	struct apply *apply, struct txn *txn, struct apply_feed *feed, const struct record *record)
 {
 	struct index_change change = {.feed = record->feed,
 		.key = record->key,
@@ -290,8 +300,8 @@ int apply_enter(struct apply *apply, struct txn *txn, const struct record *recor
 	return r ? r : apply_tick(apply);
 }
 
-static int apply_object(struct apply *apply, struct txn *txn, struct apply_feed *feed,
-	const struct record *record)
+static int apply_object(
+	struct apply *apply, struct txn *txn, struct apply_feed *feed, const struct record *record)
 {
 	int r;
 
@@ -309,12 +319,12 @@ static int apply_object(struct apply *apply, struct txn *txn, struct apply_feed 
 	return r ? r : apply_tick(apply);
 }
 
-/* ---- lists ---- */
+/* ---- lists -------------------------------------------------------------- */
 
 /* Applies all records of FEED between BEGIN and END. Memory stays bounded: the index writes its
  * collected changes in portions, inside the transaction. */
-static int apply_bracket(struct apply *apply, struct txn *txn, struct apply_feed *feed,
-	uint64_t begin, uint64_t end)
+static int apply_bracket(
+	struct apply *apply, struct txn *txn, struct apply_feed *feed, uint64_t begin, uint64_t end)
 {
 	CLEANUP(journal_walk_close) struct journal_walk *walk = NULL;
 	struct journal_meta meta;
@@ -322,8 +332,10 @@ static int apply_bracket(struct apply *apply, struct txn *txn, struct apply_feed
 	int r = journal_meta(apply->journal, txn, &meta);
 
 	if (!r) /* a first list may be trimmed while it is open */
-		r = journal_walk_open_checked(apply->journal, txn, begin + 1, meta.horizon, end, &walk);
-	if (feed->row.listed == 0) /* no object has an older version, so this reads in the order of the journal */
+		r = journal_walk_open_checked(
+			apply->journal, txn, begin + 1, meta.horizon, end, &walk);
+	if (feed->row.listed ==
+		0) /* no object has an older version, so this reads in the order of the journal */
 		env_expect_random(journal_env(apply->journal), false);
 	while (!r && (r = journal_walk_next(walk, &record)) == FOUND && record.seq < end) {
 		if (record.feed != feed->row.feed || !record_is_change(record.type))
@@ -358,7 +370,7 @@ static int apply_list_end(
 	return index_feed_set(apply->index, &feed->row);
 }
 
-/* ---- records ---- */
+/* ---- records ------------------------------------------------------------ */
 
 static int apply_added_feed(void *arg, const struct feed_definition *definition,
 	const struct feed_checkpoint *checkpoint)
@@ -371,8 +383,8 @@ static int apply_added_feed(void *arg, const struct feed_definition *definition,
 
 static int apply_feed_added(struct apply *apply, struct txn *txn, const struct record *record)
 {
-	const struct feed_definition removed = {.id = record->feed, .name = "", .group = "",
-		.version = "", .resource = ""};
+	const struct feed_definition removed = {
+		.id = record->feed, .name = "", .group = "", .version = "", .resource = ""};
 	int r = journal_one_feed(apply->journal, txn, record->feed, apply_added_feed, apply);
 
 	if (r == NOT_FOUND) /* removed since; its FEED_REMOVED follows */
@@ -383,7 +395,8 @@ static int apply_feed_added(struct apply *apply, struct txn *txn, const struct r
 	return 0;
 }
 
-/* Applies a record of an object at once, unless its feed has an open list: the LIST_END applies it. */
+/* Applies a record of an object at once, unless its feed has an open list: the LIST_END applies
+ * it. */
 static int apply_change(
 	struct apply *apply, struct txn *txn, struct apply_feed *feed, const struct record *record)
 {
@@ -424,12 +437,12 @@ int apply_record(struct apply *apply, struct txn *txn, const struct record *reco
 		apply->feed_changes++;
 		return index_feed_set(apply->index, &feed->row);
 	default:
-		return err_say(
-			ERR_CORRUPT, "seq %" PRIu64 ": record of type %u", record->seq, record->type);
+		return err_say(ERR_CORRUPT, "seq %" PRIu64 ": record of type %u", record->seq,
+			record->type);
 	}
 }
 
-/* ---- batches ---- */
+/* ---- batches ------------------------------------------------------------ */
 
 /* Applies records until a limit of the batch, and sets the last one's seq. */
 static int apply_records(struct apply *apply, struct intake *intake, uint64_t *ret_last)

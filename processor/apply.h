@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Turns records of the journal into changes of the index, a batch in one transaction. The time per
- * record does not depend on the number of feeds. The rules of lists (docs/architecture.md, Lists) are
- * in this module only:
+ * Turns records of the journal into changes of the index, a batch in one transaction. The time
+ * per record does not depend on the number of feeds. The rules of lists (docs/architecture.md,
+ * Lists) are in this module only:
  *
  * - the records of a feed with an open list wait;
  * - its LIST_END applies all records since LIST_BEGIN, in the transaction that takes the LIST_END;
  * - an abandoned list is applied in the same way.
  *
- * Old terms come from the version that the index holds, never from the record's previous one: the two
- * differ inside lists and after a rebuild.
+ * Old terms come from the version that the index holds, never from the record's previous one:
+ * the two differ inside lists and after a rebuild.
  */
 #ifndef PROCESSOR_APPLY_H
 #define PROCESSOR_APPLY_H
@@ -21,7 +21,8 @@
 
 #define APPLY_RECORDS_MAX 4096
 #define APPLY_BYTES_MAX   (8u << 20)
-#define APPLY_LIVE_NS     2000000 /* longest batch while live, because followers wait for it */
+/* longest batch while live, because followers wait for it */
+#define APPLY_LIVE_NS 2000000
 
 struct apply;
 
@@ -29,22 +30,23 @@ struct apply;
 int apply_new(const struct processor *p, struct journal *journal, struct index *index,
 	struct apply **ret_apply);
 void apply_free(struct apply **apply);
-/* Publishes to PUBLISH from now on. Without this call nothing is published, because no reader uses the
- * index yet. */
+/* Publishes to PUBLISH from now on. Without this call nothing is published, because no reader
+ * uses the index yet. */
 void apply_set_publish(struct apply *apply, struct publish *publish);
 
 /* Applies the records that there are, up to the limits above, commits them and publishes them.
- * Returns: FOUND, or as intake_begin(). After an error the index is as before the batch or as after it. */
+ * Returns: FOUND, or as intake_begin(). After an error the index is as before the batch or as
+ * after it. */
 int apply_batch(struct apply *apply, struct intake *intake);
 
 /* Applies one record, inside a transaction of the index. TXN: of the journal. */
 int apply_record(struct apply *apply, struct txn *txn, const struct record *record);
 
-/* ---- for rebuild and definitions; inside a transaction of the index ---- */
+/* ---- for rebuild and definitions; inside a transaction of the index ----- */
 
 /* Adds a feed's row, and the index definitions that the configuration has for the feed OF. */
-int apply_add_feed(struct apply *apply, const struct index_feed *feed,
-	const struct feed_definition *of);
+int apply_add_feed(
+	struct apply *apply, const struct index_feed *feed, const struct feed_definition *of);
 /* Adds an index definition to a feed that was added. */
 int apply_define(struct apply *apply, uint32_t feed, const char *name, const char *paths);
 /* Enters a version into the index as its object's current one. */
@@ -52,7 +54,8 @@ int apply_enter(struct apply *apply, struct txn *txn, const struct record *recor
 /* Adds what was committed to the counters of the status page. */
 void apply_count(struct apply *apply);
 /* Returns the terms of RECORD in all definitions of its feed; borrowed until the next call. */
-int apply_terms(struct apply *apply, const struct record *record, const struct term_list **ret_list);
+int apply_terms(
+	struct apply *apply, const struct record *record, const struct term_list **ret_list);
 
 /* Forgets the feeds and definitions, which are then read from the index again: after an abort, and
  * after a change of definitions was committed. */

@@ -23,7 +23,8 @@ void checkup_receive(struct checkup *checkup, struct home *home)
 	struct damage_report report;
 
 	damage_keep(home, DAMAGE_PROCESSOR, &checkup->fd);
-	for (int n = 0; n < DAMAGE_REPORTS_MAX && damage_receive(checkup->fd, &report) == FOUND; n++)
+	for (int n = 0; n < DAMAGE_REPORTS_MAX && damage_receive(checkup->fd, &report) == FOUND;
+		n++)
 		checkup->asked = true;
 }
 

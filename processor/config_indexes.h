@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which indexes a feed should have: the built-in ones of every feed (namespace, label), and those that
- * kinf.yaml has for the feed's name, or for the wildcard that the feed came from. */
+/* Which indexes a feed should have: the built-in ones of every feed (namespace, label), and
+ * those that kinf.yaml has for the feed's name, or for the wildcard that the feed came from. */
 #ifndef PROCESSOR_CONFIG_INDEXES_H
 #define PROCESSOR_CONFIG_INDEXES_H
 

@@ -14,8 +14,10 @@
 #include "processor/filling.h"
 
 #define DEFINITIONS_MAGIC 0x4445464eu
-#define SLICE             1024 /* objects or entries between two batches: some ten milliseconds */
-#define ANNOUNCED_MAX     ((uint64_t)4 << 20) /* bytes of a slice whose records are not in memory */
+/* objects or entries between two batches: some ten milliseconds */
+#define SLICE 1024
+/* bytes of a slice whose records are not in memory */
+#define ANNOUNCED_MAX ((uint64_t)4 << 20)
 
 /* The state of all that the wanted definitions depend on. */
 struct definitions_inputs {
@@ -32,7 +34,7 @@ struct definitions {
 	struct index *index;
 	struct apply *apply;
 	struct definitions_inputs compared; /* at the last comparison */
-	struct txn *journal_txn; /* of the running slice */
+	struct txn *journal_txn;            /* of the running slice */
 	struct filling filling;
 };
 
@@ -63,7 +65,7 @@ void definitions_free(struct definitions **definitions)
 	free(d);
 }
 
-/* ---- the comparison of what is wanted with what is there ---- */
+/* ---- the comparison of what is wanted with what is there ---------------- */
 
 struct definition_item {
 	uint32_t id; /* 0: it is missing in the index */
@@ -79,7 +81,7 @@ struct definition_list {
 
 struct comparison {
 	struct definitions *d;
-	struct txn *txn; /* of the index, for reading */
+	struct txn *txn;             /* of the index, for reading */
 	struct definition_list held; /* sorted by feed */
 	struct definition_list missing;
 };
@@ -98,7 +100,8 @@ static void definitions_comparison_release(struct comparison *c)
 	txn_abort(&c->txn);
 }
 
-static int definition_list_add(struct definition_list *list, const struct index_definition *definition)
+static int definition_list_add(
+	struct definition_list *list, const struct index_definition *definition)
 {
 	struct definition_item item = {.id = definition->id,
 		.feed = definition->feed,
@@ -106,9 +109,9 @@ static int definition_list_add(struct definition_list *list, const struct index_
 		.wanted = true,
 		.name = strdup(definition->name),
 		.paths = strdup(definition->paths)};
-	int r = item.name && item.paths
-			? ARRAY_ADD(list->items, list->n, list->room, item, "the list of definitions")
-			: err_set(-ENOMEM, "copying an index definition");
+	int r = item.name && item.paths ? ARRAY_ADD(list->items, list->n, list->room, item,
+						  "the list of definitions")
+					: err_set(-ENOMEM, "copying an index definition");
 
 	if (r < 0) {
 		free(item.name);
@@ -137,13 +140,15 @@ static int definitions_add_wanted(void *arg, uint32_t feed, const char *name, co
 	struct comparison *c = arg;
 	struct definition_item *held = c->held.items;
 
-	for (size_t i = ARRAY_PLACE(held, c->held.n, .feed, feed); i < c->held.n && held[i].feed == feed; i++)
-		if (!held[i].dropping && !strcmp(held[i].name, name) && !strcmp(held[i].paths, paths)) {
+	for (size_t i = ARRAY_PLACE(held, c->held.n, .feed, feed);
+		i < c->held.n && held[i].feed == feed; i++)
+		if (!held[i].dropping && !strcmp(held[i].name, name) &&
+			!strcmp(held[i].paths, paths)) {
 			held[i].wanted = true;
 			return 0;
 		}
-	return definition_list_add(
-		&c->missing, &(struct index_definition){.feed = feed, .name = name, .paths = paths});
+	return definition_list_add(&c->missing,
+		&(struct index_definition){.feed = feed, .name = name, .paths = paths});
 }
 
 /* Compares a feed of the configuration. One that is no longer in it keeps what it has until the
@@ -185,7 +190,8 @@ static int definitions_change(const struct comparison *c)
 		uint32_t id;
 		r = n++ ? 0 : index_begin(d->index);
 		if (r >= 0)
-			r = index_define(d->index, missing->feed, missing->name, missing->paths, &id);
+			r = index_define(
+				d->index, missing->feed, missing->name, missing->paths, &id);
 	}
 	if (!n)
 		return 0;
@@ -216,7 +222,8 @@ static int definitions_compare(struct definitions *d, struct txn *journal_txn)
 int definitions_sync(struct definitions *d, struct intake *intake)
 {
 	CHECK_OBJ(d, DEFINITIONS_MAGIC);
-	struct definitions_inputs now = {.known = true, .config_version = d->p->config_version,
+	struct definitions_inputs now = {.known = true,
+		.config_version = d->p->config_version,
 		.feed_changes = apply_feed_changes(d->apply)};
 	const struct definitions_inputs *last = &d->compared;
 	struct txn *txn;
@@ -226,7 +233,7 @@ int definitions_sync(struct definitions *d, struct intake *intake)
 		return r;
 	now.journal_txn = txn_id(txn);
 	bool same = last->known && now.config_version == last->config_version &&
-		now.feed_changes == last->feed_changes;
+		    now.feed_changes == last->feed_changes;
 	if (same && now.journal_txn == last->journal_txn)
 		return 0;
 	r = journal_definitions_hash(txn, &now.feeds_hash);
@@ -238,7 +245,7 @@ int definitions_sync(struct definitions *d, struct intake *intake)
 	return r;
 }
 
-/* ---- work in slices ---- */
+/* ---- work in slices ----------------------------------------------------- */
 
 struct definitions_task {
 	uint32_t remove_feed; /* 0: none */
@@ -266,8 +273,8 @@ static int definitions_task_of_definition(void *arg, const struct index_definiti
 	return task->drop || task->fill ? END : 0;
 }
 
-static int definitions_terms(void *arg, const struct index_entry *entry, uint32_t feed, struct bytes key,
-	const struct index_term **ret_terms, size_t *ret_n)
+static int definitions_terms(void *arg, const struct index_entry *entry, uint32_t feed,
+	struct bytes key, const struct index_term **ret_terms, size_t *ret_n)
 {
 	struct definitions *d = arg;
 	const struct term_list *list;
@@ -308,7 +315,8 @@ static int definitions_fill(struct definitions *d, uint32_t definition)
 	size_t limit = SLICE;
 
 	if (filling_look(&d->filling, d->journal, d->journal_txn)) {
-		int r = index_each_unfilled(d->index, definition, SLICE, definitions_announce, &announced, &limit);
+		int r = index_each_unfilled(
+			d->index, definition, SLICE, definitions_announce, &announced, &limit);
 		if (r < 0)
 			return r;
 		filling_announced(&d->filling, d->journal_txn);

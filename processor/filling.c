@@ -28,7 +28,8 @@ bool filling_look(struct filling *filling, struct journal *journal, struct txn *
 	return filling->by_page && ahead_is_cold(&filling->ahead);
 }
 
-uint64_t filling_announce(struct filling *filling, struct journal *journal, struct txn *txn, uint64_t seq)
+uint64_t filling_announce(
+	struct filling *filling, struct journal *journal, struct txn *txn, uint64_t seq)
 {
 	uint64_t place = 0;
 	uint32_t size = 0;

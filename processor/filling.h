@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How the journal is read while an index is filled from it. The objects lie there nearly in the order in which they are taken,
- * so the kernel's read-ahead is best, unless memory is too small to keep what was read ahead: then the same pages are read
- * again and again. Once this thread has read more of the disk than the journal is long, pages are read alone, and the caller
+ * How the journal is read while an index is filled from it. The objects lie there nearly in the
+ * order in which they are taken, so the kernel's read-ahead is best, unless memory is too small
+ * to keep what was read ahead: then the same pages are read again and again. Once this thread
+ * has read more of the disk than the journal is long, pages are read alone, and the caller
  * announces the records that come next.
  */
 #ifndef PROCESSOR_FILLING_H
@@ -17,12 +18,16 @@ struct filling { /* zeros at the start */
 	struct ahead ahead;
 };
 
-/* Notes that this thread has read DISK_BYTES of the disk in its life; the journal is JOURNAL_BYTES long. */
+/* Notes that this thread has read DISK_BYTES of the disk in its life; the journal is
+ * JOURNAL_BYTES long. */
 void filling_note(struct filling *filling, uint64_t disk_bytes, uint64_t journal_bytes);
-/* Comes before a slice of records, of which TXN is the journal's. Returns whether filling_announce() is of use. */
+/* Comes before a slice of records, of which TXN is the journal's. Returns whether
+ * filling_announce() is of use. */
 bool filling_look(struct filling *filling, struct journal *journal, struct txn *txn);
-/* Lets the kernel read record SEQ. Returns its bytes. filling_announced() comes after the last one. */
-uint64_t filling_announce(struct filling *filling, struct journal *journal, struct txn *txn, uint64_t seq);
+/* Lets the kernel read record SEQ. Returns its bytes. filling_announced() comes after the last
+ * one. */
+uint64_t filling_announce(
+	struct filling *filling, struct journal *journal, struct txn *txn, uint64_t seq);
 void filling_announced(struct filling *filling, struct txn *txn);
 
 #endif

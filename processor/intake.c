@@ -11,7 +11,8 @@
 #include "store/ring/ring.h"
 
 #define INTAKE_MAGIC 0x494e544bu
-#define POLL_MS      50    /* the pause between two reads of the log while there is no ring */
+/* the pause between two reads of the log while there is no ring */
+#define POLL_MS      50
 #define RING_ENTRIES 65536 /* drained at once: more than a batch takes, yet bounded */
 
 struct intake {
@@ -57,7 +58,7 @@ void intake_free(struct intake **intake_pointer)
 	free(intake);
 }
 
-/* ---- the ring ---- */
+/* ---- the ring ----------------------------------------------------------- */
 
 static void intake_drop_ring(struct intake *intake)
 {
@@ -93,7 +94,8 @@ static int intake_drain(struct intake *intake)
 			uint64_t seq;
 			ring_status(intake->ring, &status);
 			stats_add(intake->p->stats, STAT_RING_LAPPED, 1);
-			stats_add(intake->p->stats, STAT_RING_CORRUPT, status.corrupt - intake->corrupt);
+			stats_add(intake->p->stats, STAT_RING_CORRUPT,
+				status.corrupt - intake->corrupt);
 			intake->corrupt = status.corrupt;
 			(void)ring_to_tail(intake->ring, &seq); /* has no error */
 			intake->live = false;
@@ -106,15 +108,15 @@ static int intake_drain(struct intake *intake)
 		if (entry.seq > intake->until)
 			intake->until = entry.seq;
 	}
-	/* A batch may have more records than entries, because the writer keeps a bounded number. The
-	 * ring's last seq covers all of them. */
+	/* A batch may have more records than entries, because the writer keeps a bounded number.
+	 * The ring's last seq covers all of them. */
 	ring_status(intake->ring, &status);
 	if (status.last_seq > intake->until)
 		intake->until = status.last_seq;
 	return intake->until > intake->taken ? FOUND : AGAIN;
 }
 
-/* ---- the log ---- */
+/* ---- the log ------------------------------------------------------------ */
 
 int intake_view(struct intake *intake, struct txn **ret_txn)
 {
@@ -174,7 +176,8 @@ static int intake_open_walk(struct intake *intake)
 		intake_at_end(intake);
 		return AGAIN;
 	}
-	return journal_walk_open_checked(intake->journal, txn, intake->taken + 1, meta.horizon, meta.next_seq, &intake->walk);
+	return journal_walk_open_checked(intake->journal, txn, intake->taken + 1, meta.horizon,
+		meta.next_seq, &intake->walk);
 }
 
 int intake_begin(struct intake *intake)

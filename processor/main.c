@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kinf-processor: follows the journal and keeps the index. common/daemon is the frame; this file opens
- * the store, and closes and opens the pair of journal and index again after every error, after a pause
- * that grows. The work itself is in pair.c.
+ * kinf-processor: follows the journal and keeps the index. common/daemon is the frame; this file
+ * opens the store, and closes and opens the pair of journal and index again after every error,
+ * after a pause that grows. The work itself is in pair.c.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -22,10 +22,11 @@
 #include "store/env/surplus.h"
 #include "store/index/index.h"
 
-#define SECOND_NS      1000000000ull
-#define PLACES_NS      (10 * SECOND_NS)
-#define WAIT_MS        200 /* the longest sleep */
-/* Both daemons start at once, and a reflector needs a moment to replace a journal that can't be read. */
+#define SECOND_NS 1000000000ull
+#define PLACES_NS (10 * SECOND_NS)
+#define WAIT_MS   200 /* the longest sleep */
+/* Both daemons start at once, and a reflector needs a moment to replace a journal that can't be
+ * read. */
 #define PATIENCE_NS    (5 * SECOND_NS)
 #define BACKOFF_MIN_MS 100
 #define BACKOFF_MAX_MS 5000
@@ -37,26 +38,29 @@ static struct {
 
 struct app {
 	struct daemon *daemon;
-	bool done; /* with --once */
+	bool done;  /* with --once */
 	int failed; /* with --once: the error that ends it */
 	struct err_kept failure;
 	struct processor p;
 	struct readers *readers;
 	struct pair *pair;
 	struct checkup checkup;
-	bool index_damaged;  /* the next pair_open() builds another index */
+	bool index_damaged;              /* the next pair_open() builds another index */
 	struct control_call *rebuilding; /* the command that asks for another index; NULL: none */
 	struct control_call *compacting; /* the command that asks for a copy of it; NULL: none */
-	bool compact_due;    /* a copy of it is to be made without a command */
-	bool places_checked; /* of this pair */
+	bool compact_due;                /* a copy of it is to be made without a command */
+	bool places_checked;             /* of this pair */
 	struct surplus surplus;
 	bool waiting_logged; /* for a journal */
 	int backoff_ms;
 	uint64_t checked_ns, opened_ns; /* monotonic */
-	uint64_t without_pair_ns;       /* since when there is no pair; 0: there was one in the last turn */
+	uint64_t
+		/* since when there is no pair; 0: there was one in the last turn */
+		without_pair_ns;
 };
 
-/* Nothing is lost by an error: the batch is in the journal, and the pair is opened again after a pause. */
+/* Nothing is lost by an error: the batch is in the journal, and the pair is opened again after a
+ * pause. */
 static void processor_fail(struct app *app, int error)
 {
 	stats_add(app->p.stats, STAT_INDEX_COMMIT_ERRORS, 1);
@@ -117,7 +121,7 @@ static void processor_open_pair(struct app *app)
 	const char *rebuild = app->index_damaged ? "the old one is damaged"
 			      : app->rebuilding || processor_options.rebuild
 				      ? "'kinf rebuild-index' asks for it"
-						 : NULL;
+				      : NULL;
 	if (!app->without_pair_ns)
 		app->without_pair_ns = proc_monotonic_ns();
 	app->p.once = processor_options.once;
@@ -130,7 +134,8 @@ static void processor_open_pair(struct app *app)
 		if (!app->waiting_logged)
 			LOG(journal_awaited, .store = home_path(app->p.home));
 		app->waiting_logged = true;
-		control_end(&app->rebuilding, -EPROTO, "there is no journal yet: kinf-reflector makes it");
+		control_end(&app->rebuilding, -EPROTO,
+			"there is no journal yet: kinf-reflector makes it");
 		stats_set_state(app->p.stats, "waiting for a journal");
 		daemon_sleep(app->daemon, WAIT_MS);
 	} else if (r < 0 && !app->daemon->stop) {
@@ -145,8 +150,9 @@ static void processor_open_pair(struct app *app)
 	}
 }
 
-/* Finds out whether a copy of the index is worth its cost: its file is much longer than what it holds, or the journal was
- * compacted. In that case a command may ask for the other copy in the next moments. */
+/* Finds out whether a copy of the index is worth its cost: its file is much longer than what it
+ * holds, or the journal was compacted. In that case a command may ask for the other copy in the
+ * next moments. */
 static int processor_weigh(struct app *app, uint64_t now)
 {
 	struct env_info info;
@@ -154,8 +160,8 @@ static int processor_weigh(struct app *app, uint64_t now)
 
 	if (r == 0)
 		app->compact_due = surplus_is_due(&app->surplus, &info, now);
-	if (r < 0 || app->compact_due || app->places_checked || !surplus_is_allowed(&app->surplus, now) ||
-		now - app->opened_ns < PLACES_NS)
+	if (r < 0 || app->compact_due || app->places_checked ||
+		!surplus_is_allowed(&app->surplus, now) || now - app->opened_ns < PLACES_NS)
 		return r;
 	app->places_checked = true;
 	r = pair_find_old_places(app->pair);
@@ -219,8 +225,8 @@ static void processor_tend_formers(struct app *app)
 	struct former_loss loss;
 
 	if (home_tend_formers(app->p.home, &loss))
-		LOG(snapshot_given_up, .program = loss.program, .pid = loss.pid, .uid = loss.uid, .snapshots = loss.snapshots,
-			.bytes = loss.bytes);
+		LOG(snapshot_given_up, .program = loss.program, .pid = loss.pid, .uid = loss.uid,
+			.snapshots = loss.snapshots, .bytes = loss.bytes);
 }
 
 /* Returns: 0 when the daemon is to stop; the error that ends it. */
@@ -307,10 +313,14 @@ static int processor_attend(void *daemon)
 
 static int processor_run(struct daemon *daemon)
 {
-	CLEANUP(processor_release) struct app app = {
-		.daemon = daemon, .checkup = CHECKUP_INIT, .p = {.tick = processor_attend, .tick_arg = daemon}};
+	CLEANUP(processor_release)
+	struct app app = {.daemon = daemon,
+		.checkup = CHECKUP_INIT,
+		.p = {.tick = processor_attend, .tick_arg = daemon}};
 
-	if (processor_options.once && daemon->config->log_level == LOG_NOTICE) /* a command runs it, and has its own words */
+	if (processor_options.once &&
+		daemon->config->log_level ==
+			LOG_NOTICE) /* a command runs it, and has its own words */
 		log_setup(daemon->program->name, LOG_WARNING, daemon->config->log_format);
 	int r = processor_open(&app);
 
@@ -341,7 +351,8 @@ int main(int argc, char **argv)
 		"Working once", specs, ARRAY_SIZE(specs), &processor_options};
 	static const struct daemon_program program = {
 		.name = "kinf-processor",
-		.about = "Keeps the index of a kinformer store: follows the journal, tells readers.",
+		.about =
+			"Keeps the index of a kinformer store: follows the journal, tells readers.",
 		.status_page = "stats.processor",
 		.control_socket = "control.processor",
 		.commands = commands,

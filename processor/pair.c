@@ -21,8 +21,8 @@
 
 struct pair {
 	uint32_t magic;
-	bool published;      /* CURRENT names the index */
-	bool wait_feeds;     /* readers have an older pair: they move when all feeds are listed here, */
+	bool published;  /* CURRENT names the index */
+	bool wait_feeds; /* readers have an older pair: they move when all feeds are listed here, */
 	uint64_t waiting_ns; /* or the retention time after this (monotonic) */
 	const struct processor *p;
 	struct journal *journal;
@@ -82,7 +82,7 @@ bool pair_is_published(const struct pair *pair)
 	return pair->published;
 }
 
-/* ---- which index goes with the journal ---- */
+/* ---- which index goes with the journal ---------------------------------- */
 
 static int pair_read_metas(
 	struct pair *pair, struct index_meta *ret_index, struct journal_meta *ret_journal)
@@ -115,8 +115,9 @@ static const char *pair_judge(
 	return NULL;
 }
 
-/* Returns whether an old index still serves readers until the new one has all feeds: its journal can
- * be opened. An index of the same journal is replaced at once, because its seqs are the same. */
+/* Returns whether an old index still serves readers until the new one has all feeds: its journal
+ * can be opened. An index of the same journal is replaced at once, because its seqs are the
+ * same. */
 static bool pair_old_serves(const struct pair *pair, const struct index_meta *index)
 {
 	CLEANUP(journal_close) struct journal *old = NULL;
@@ -139,8 +140,8 @@ static int pair_use_current(struct pair *pair, char *reason, size_t size)
 
 	if (r == FOUND)
 		r = pair_read_metas(pair, &index, &journal);
-	/* Locked: another program has its lock.mdb open. Readers of the old generation go on, new ones
-	 * open the new one. */
+	/* Locked: another program has its lock.mdb open. Readers of the old generation go on,
+	 * new ones open the new one. */
 	if (r == NOT_FOUND || r == ERR_CORRUPT || r == ERR_FORMAT || r == ERR_UNTRUSTED ||
 		r == ERR_LOCKED || r == -EIO) {
 		(void)snprintf(reason, size, "%s", r < 0 ? err_text(r) : "there is none");
@@ -200,7 +201,7 @@ static int pair_open_index(struct pair *pair, const char *rebuild_reason)
 	return 0;
 }
 
-/* ---- when readers move to it ---- */
+/* ---- when readers move to it -------------------------------------------- */
 
 static int pair_start_publishing(struct pair *pair)
 {
@@ -239,7 +240,8 @@ static int pair_count_feed(void *arg, const struct feed_definition *definition,
 	return r < 0 ? r : 0;
 }
 
-/* Counts the feeds of the new journal, and those of them that were listed once or can't be listed. */
+/* Counts the feeds of the new journal, and those of them that were listed once or can't be
+ * listed. */
 static int pair_count_ready(struct pair *pair, struct readiness *ret_readiness)
 {
 	CLEANUP(txn_abort) struct txn *index_view = NULL;
@@ -255,8 +257,8 @@ static int pair_count_ready(struct pair *pair, struct readiness *ret_readiness)
 	return r;
 }
 
-/* Returns the journal's age. Nothing of it is trimmed while readers wait, so its first record that can be read dates it,
- * after a restart also. */
+/* Returns the journal's age. Nothing of it is trimmed while readers wait, so its first record
+ * that can be read dates it, after a restart also. */
 static int pair_journal_age(struct pair *pair, uint64_t *ret_ns)
 {
 	CLEANUP(journal_walk_close) struct journal_walk *walk = NULL;
@@ -273,9 +275,9 @@ static int pair_journal_age(struct pair *pair, uint64_t *ret_ns)
 	return r < 0 ? r : 0;
 }
 
-/* Makes the index the current one as soon as all feeds are listed or have failed. It waits no longer
- * than history is kept: until then readers see another cluster, or a state that etcd has left, and this
- * journal is not trimmed. */
+/* Makes the index the current one as soon as all feeds are listed or have failed. It waits no
+ * longer than history is kept: until then readers see another cluster, or a state that etcd has
+ * left, and this journal is not trimmed. */
 static int pair_publish_when_ready(struct pair *pair)
 {
 	int r = 0;
@@ -303,7 +305,7 @@ static int pair_publish_when_ready(struct pair *pair)
 	return pair_start_publishing(pair);
 }
 
-/* ---- opening ---- */
+/* ---- opening ------------------------------------------------------------ */
 
 static int pair_open_work(struct pair *pair)
 {
@@ -344,7 +346,8 @@ int pair_open(const struct processor *p, const char *rebuild, struct pair **ret_
 	}
 	if (r == ERR_UNTRUSTED || r == ERR_FORMAT ||
 		(p->patient && (r == ERR_CORRUPT || r == ERR_LOCKED || r == -ENOENT))) {
-		err_ignore(r, "the reflector makes another journal, or opens this one, when it starts");
+		err_ignore(r,
+			"the reflector makes another journal, or opens this one, when it starts");
 		return NOT_FOUND;
 	}
 	if (!r)
@@ -361,7 +364,7 @@ int pair_open(const struct processor *p, const char *rebuild, struct pair **ret_
 	return 0;
 }
 
-/* ---- work ---- */
+/* ---- work --------------------------------------------------------------- */
 
 int pair_step(struct pair *pair)
 {
@@ -377,8 +380,8 @@ int pair_step(struct pair *pair)
 	}
 	intake_rest(pair->intake);
 	/* Old versions of what changes lie anywhere in the journal. */
-	env_expect_random(
-		journal_env(pair->journal), more == 0 ? pair->published : definitions_read_by_page(pair->definitions));
+	env_expect_random(journal_env(pair->journal),
+		more == 0 ? pair->published : definitions_read_by_page(pair->definitions));
 	return more < 0 ? more : more == AGAIN ? FOUND : r;
 }
 
@@ -388,13 +391,13 @@ int pair_wait(struct pair *pair, int timeout_ms)
 	int r = scrub_slice(&pair->scrub, pair->p, pair->intake);
 
 	if (r >= 0) /* after any result the caller works again */
-		(void)intake_wait(
-			pair->intake, r == AGAIN && timeout_ms > SCRUB_PAUSE_MS ? SCRUB_PAUSE_MS : timeout_ms);
+		(void)intake_wait(pair->intake,
+			r == AGAIN && timeout_ms > SCRUB_PAUSE_MS ? SCRUB_PAUSE_MS : timeout_ms);
 	return r < 0 ? r : 0;
 }
 
-/* Returns: 0; GONE: the reflector has stored damaged records again. They lie elsewhere now, and what the index
- * says of them was taken from damaged bytes: another index is built. */
+/* Returns: 0; GONE: the reflector has stored damaged records again. They lie elsewhere now, and
+ * what the index says of them was taken from damaged bytes: another index is built. */
 static int pair_check_repairs(struct pair *pair)
 {
 	struct journal_meta meta;

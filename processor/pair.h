@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A journal and the index made of it. Opening decides whether the index that CURRENT names can go on
- * with the journal, or another one is built beside it. The pair is closed and opened again after every
- * error, when the reflector begins another journal, and when the journal was trimmed beyond the index.
+ * A journal and the index made of it. Opening decides whether the index that CURRENT names can
+ * go on with the journal, or another one is built beside it. The pair is closed and opened again
+ * after every error, when the reflector begins another journal, and when the journal was trimmed
+ * beyond the index.
  */
 #ifndef PROCESSOR_PAIR_H
 #define PROCESSOR_PAIR_H
@@ -11,9 +12,10 @@
 
 struct pair;
 
-/* Opens the newest journal and its index. REBUILD, the reason, unless it is NULL: builds another index in
- * any case.
- * Returns: 0; NOT_FOUND: there is no journal yet, or none that the reflector goes on with; -EINTR: the processor is to stop. */
+/* Opens the newest journal and its index. REBUILD, the reason, unless it is NULL: builds another
+ * index in any case.
+ * Returns: 0; NOT_FOUND: there is no journal yet, or none that the reflector goes on with;
+ * -EINTR: the processor is to stop. */
 int pair_open(const struct processor *p, const char *rebuild, struct pair **ret_pair);
 void pair_close(struct pair **pair);
 
@@ -21,17 +23,21 @@ void pair_close(struct pair **pair);
  * Returns: FOUND: there may be more; AGAIN: there is nothing new; LAPPED: open the pair again. */
 int pair_step(struct pair *pair);
 
-/* Reads a slice of the log for damage (scrub.h), then sleeps until there may be records, at most for TIMEOUT_MS.
+/* Reads a slice of the log for damage (scrub.h), then sleeps until there may be records, at most
+ * for TIMEOUT_MS.
  * Returns: 0; errors. */
 int pair_wait(struct pair *pair, int timeout_ms);
 
-/* Checks what changes from outside: to be called once a second, and after the configuration changed.
- * Returns: 0; GONE: another journal is current, or damaged records were stored again; open the pair again. */
+/* Checks what changes from outside: to be called once a second, and after the configuration
+ * changed.
+ * Returns: 0; GONE: another journal is current, or damaged records were stored again; open the
+ * pair again. */
 int pair_check(struct pair *pair);
 
 struct env *pair_env(struct pair *pair); /* of the index */
 struct env *pair_journal_env(struct pair *pair);
-/* Returns: FOUND: the journal was compacted after the index (index_find_old_places()); NOT_FOUND; errors. */
+/* Returns: FOUND: the journal was compacted after the index (index_find_old_places());
+ * NOT_FOUND; errors. */
 int pair_find_old_places(struct pair *pair);
 bool pair_is_published(const struct pair *pair); /* readers use its index */
 const char *pair_state(const struct pair *pair); /* for the status page */

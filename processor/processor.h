@@ -12,8 +12,8 @@
  *	readers         warns of snapshots that are held for too long
  *	main            opens the store, and the pair again after an error
  *
- * No module repairs an error where it arises: main closes the pair and opens it again, as a restarted
- * process does. So there is one way to recover, and each start uses it.
+ * No module repairs an error where it arises: main closes the pair and opens it again, as a
+ * restarted process does. So there is one way to recover, and each start uses it.
  */
 #ifndef PROCESSOR_PROCESSOR_H
 #define PROCESSOR_PROCESSOR_H
@@ -29,10 +29,13 @@ struct processor {
 	uint32_t config_version;     /* counts its replacements */
 	struct stats *stats;
 	struct control_call *call; /* that waits for the index; NULL: none */
-	bool once;     /* nobody waits for a journal that can be read */
-	bool patient;  /* the reflector may be about to put another journal in the place of one that can't be read */
+	bool once;                 /* nobody waits for a journal that can be read */
+	/* the reflector may be about to put another journal in the place of one that can't be
+	 * read */
+	bool patient;
 	bool retrying; /* after an error that was logged: attempts are not logged again */
-	/* Does what cannot wait: heartbeat, watchdog, signals. Long work calls it every few milliseconds.
+	/* Does what cannot wait: heartbeat, watchdog, signals. Long work calls it every few
+	 * milliseconds.
 	 * Returns: 0; -EINTR: stop, nothing is lost. */
 	int (*tick)(void *arg);
 	void *tick_arg;

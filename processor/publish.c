@@ -41,7 +41,9 @@ void publish_check(struct publish *publish)
 		return;
 	}
 	struct home *home = publish->p->home;
-	static bool counted; /* as a start: the pair is opened again after errors, and for another journal */
+	static bool
+		/* as a start: the pair is opened again after errors, and for another journal */
+		counted;
 	int r = taken_create(home_runtime_fd(home), home_file_mode(home), publish->taken, !counted,
 		&publish->word);
 

@@ -15,9 +15,11 @@
 #include "common/proc.h"
 
 #define READERS_MAGIC 0x52445253u
-#define LOGGED_MAX   16u /* in LOGGED_NS: members of the group write the pin files, and as many as they like */
-#define LOGGED_NS    60000000000ull
-#define SHARE        20u /* the checks take no more than this part of the processor's time */
+/* in LOGGED_NS: members of the group write the pin files, and as many as they like */
+#define LOGGED_MAX 16u
+#define LOGGED_NS  60000000000ull
+/* the checks take no more than this part of the processor's time */
+#define SHARE 20u
 
 struct readers_held {
 	size_t env; /* 0: the index, 1: the journal, 2: one of them that was replaced */
@@ -33,7 +35,8 @@ struct readers_list {
 
 struct readers {
 	uint32_t magic;
-	struct readers_list held, before; /* in this check, in the last one; in the order of readers_compare() */
+	struct readers_list held,
+		before; /* in this check, in the last one; in the order of readers_compare() */
 	size_t env;
 	uint64_t now;
 	struct stats *stats;
@@ -75,8 +78,9 @@ void readers_free(struct readers **readers_pointer)
 	free(readers);
 }
 
-/* Orders by what a snapshot holds, and by the user. A process gives the other texts and numbers of itself, and may give others
- * each time: how long a state is held by a user is not told by them. */
+/* Orders by what a snapshot holds, and by the user. A process gives the other texts and numbers
+ * of itself, and may give others each time: how long a state is held by a user is not told by
+ * them. */
 static int readers_compare_states(const struct readers_held *a, const struct readers_held *b)
 {
 	if (a->env != b->env)
@@ -128,7 +132,8 @@ static void readers_remember(struct readers *readers)
 			held->since = before->items[state].since;
 		while (same < before->n && readers_compare(&before->items[same], held) < 0)
 			same++;
-		held->warned = same < before->n && readers_compare(&before->items[same], held) == 0 &&
+		held->warned = same < before->n &&
+			       readers_compare(&before->items[same], held) == 0 &&
 			       before->items[same].warned;
 	}
 }
@@ -148,8 +153,9 @@ static void readers_warn(struct readers *readers)
 		held->warned = true;
 		readers->logged++;
 		stats_add(readers->stats, STAT_OLD_SNAPSHOTS, 1);
-		LOG(snapshot_old, .program = held->reader.program, .pid = held->reader.pid, .uid = held->reader.uid,
-			.age_seconds = readers->now - held->since, .pin_file = held->reader.pin_file);
+		LOG(snapshot_old, .program = held->reader.program, .pid = held->reader.pid,
+			.uid = held->reader.uid, .age_seconds = readers->now - held->since,
+			.pin_file = held->reader.pin_file);
 	}
 }
 
@@ -179,7 +185,8 @@ int readers_check(struct readers *readers, struct env *index, struct env *journa
 	if (r >= 0 && index && journal)
 		r = env_each_former_reader(index, journal, readers_note, readers);
 	if (readers->held.n)
-		qsort(readers->held.items, readers->held.n, sizeof(*readers->held.items), readers_compare);
+		qsort(readers->held.items, readers->held.n, sizeof(*readers->held.items),
+			readers_compare);
 	readers_remember(readers);
 	readers_warn(readers);
 	if (r < 0 && !readers->unreadable)

@@ -25,7 +25,7 @@ struct builder {
 	struct apply *apply;
 	struct index *old; /* that CURRENT names; NULL: none can be read */
 	struct txn *old_txn;
-	size_t entered; /* since the last commit */
+	size_t entered;   /* since the last commit */
 	uint64_t objects; /* entered in all */
 	struct filling filling;
 };
@@ -95,7 +95,8 @@ static int rebuild_enter(struct builder *b, const struct record *record)
 	return r ? r : index_begin(b->index);
 }
 
-/* Enters version SEQ of the object KEY. One that can't be read is entered by its key alone: the others are needed. */
+/* Enters version SEQ of the object KEY. One that can't be read is entered by its key alone: the
+ * others are needed. */
 static int rebuild_enter_seq(struct builder *b, uint32_t feed, struct bytes key, uint64_t seq)
 {
 	struct record record;
@@ -119,7 +120,8 @@ static int rebuild_compare_seqs(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Announces the versions, if that is of use. Those of neighbouring seqs mostly lie beside each other, and are read at once. */
+/* Announces the versions, if that is of use. Those of neighbouring seqs mostly lie beside each
+ * other, and are read at once. */
 static void rebuild_announce(struct builder *b, const struct rebuild_heads *heads)
 {
 	uint64_t seqs[HEADS_AHEAD];
@@ -143,7 +145,8 @@ static int rebuild_enter_heads(struct builder *b, uint32_t feed, const struct re
 	return r;
 }
 
-/* Enters those of a feed's heads that are older than the list that is open, or all (0). Returns: END; errors. */
+/* Enters those of a feed's heads that are older than the list that is open, or all (0). Returns:
+ * END; errors. */
 static int rebuild_enter_older(struct builder *b, uint32_t feed, uint64_t list_begin)
 {
 	CLEANUP(head_walk_close) struct head_walk *walk = NULL;
@@ -166,8 +169,9 @@ static int rebuild_enter_older(struct builder *b, uint32_t feed, uint64_t list_b
 	return r;
 }
 
-/* Enters a feed as readers are to see it. While a list is open that is the state before it: the heads
- * older than the list, and the previous versions of objects that the list has changed or deleted. */
+/* Enters a feed as readers are to see it. While a list is open that is the state before it: the
+ * heads older than the list, and the previous versions of objects that the list has changed or
+ * deleted. */
 static int rebuild_enter_objects(struct builder *b, uint32_t feed, uint64_t list_begin)
 {
 	CLEANUP(journal_walk_close) struct journal_walk *list = NULL;
@@ -178,16 +182,19 @@ static int rebuild_enter_objects(struct builder *b, uint32_t feed, uint64_t list
 		scrub_report(b->p, b->journal, feed, 0);
 	if (r != END || !list_begin)
 		return r == END ? 0 : r;
-	r = journal_walk_open_checked(b->journal, b->txn, list_begin + 1, b->meta.horizon, b->meta.next_seq, &list);
+	r = journal_walk_open_checked(
+		b->journal, b->txn, list_begin + 1, b->meta.horizon, b->meta.next_seq, &list);
 	while (!r && (r = journal_walk_next(list, &record)) == FOUND)
 		if (record.feed == feed && record.prev && record.prev < list_begin)
 			r = rebuild_enter_seq(b, feed, record.key, record.prev);
-	if (r == ERR_CORRUPT) /* which object it has changed is not known until the list has ended */
+	if (r ==
+		ERR_CORRUPT) /* which object it has changed is not known until the list has ended */
 		scrub_report(b->p, b->journal, feed, journal_walk_seq(list));
 	return r == END ? 0 : r;
 }
 
-/* Opens the index before this one, for the definitions of feeds that the configuration does not have. */
+/* Opens the index before this one, for the definitions of feeds that the configuration does not
+ * have. */
 static void rebuild_open_old(struct builder *b)
 {
 	struct index_meta meta;
@@ -210,7 +217,8 @@ static int rebuild_define_old(void *arg, const struct index_definition *old)
 	struct builder *b = arg;
 	bool built_in = !*old->paths;
 
-	return built_in || old->dropping ? 0 : apply_define(b->apply, old->feed, old->name, old->paths);
+	return built_in || old->dropping ? 0
+					 : apply_define(b->apply, old->feed, old->name, old->paths);
 }
 
 static int rebuild_enter_feed(void *arg, const struct feed_definition *definition,
@@ -227,7 +235,8 @@ static int rebuild_enter_feed(void *arg, const struct feed_definition *definitio
 	int r = apply_add_feed(b->apply, &row, definition);
 	/* A feed that is not configured keeps what it has, as definitions_sync() would leave it. */
 	if (!r && b->old && !config_indexes_entry(b->p->config, definition))
-		r = index_each_definition(b->old, b->old_txn, definition->id, rebuild_define_old, b);
+		r = index_each_definition(
+			b->old, b->old_txn, definition->id, rebuild_define_old, b);
 	if (!r)
 		r = rebuild_enter_objects(b, definition->id, checkpoint->list_begin);
 	return r < 0 ? err_add(r, "feed '%s'", definition->name) : r;
@@ -239,7 +248,8 @@ static int rebuild_enter_all(struct builder *b)
 
 	if (!r)
 		r = journal_each_feed(b->journal, b->txn, rebuild_enter_feed, b);
-	/* Last: until then it says `taken = horizon`, which keeps the journal from being trimmed. */
+	/* Last: until then it says `taken = horizon`, which keeps the journal from being
+	 * trimmed. */
 	if (!r)
 		r = index_set_taken(b->index, b->meta.next_seq - 1);
 	if (!r)

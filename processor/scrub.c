@@ -19,7 +19,8 @@ void scrub_begin(struct scrub *scrub, struct journal *journal)
 	*scrub = (struct scrub){.journal = journal, .next = 1, .pause = SECOND_NS};
 }
 
-void scrub_report(const struct processor *p, const struct journal *journal, uint32_t feed, uint64_t seq)
+void scrub_report(
+	const struct processor *p, const struct journal *journal, uint32_t feed, uint64_t seq)
 {
 	struct damage_report report = {.feed = feed, .seq = seq};
 
@@ -27,7 +28,8 @@ void scrub_report(const struct processor *p, const struct journal *journal, uint
 	damage_send(p->home, DAMAGE_REFLECTOR, &report);
 }
 
-/* Compares checksums from scrub->next on. Returns: FOUND: the slice is over; END: the log is; errors. */
+/* Compares checksums from scrub->next on. Returns: FOUND: the slice is over; END: the log is;
+ * errors. */
 static int scrub_read(struct scrub *scrub, const struct processor *p, struct journal_walk *walk)
 {
 	uint64_t start = proc_monotonic_ns();

@@ -38,7 +38,8 @@ static void advice_name(struct advice_search *search, unsigned number)
 
 	while (end > path && !isalnum((unsigned char)end[-1]))
 		end--;
-	for (begin = end; begin > path && end - begin < WORD_MAX  && isalnum((unsigned char)begin[-1]);)
+	for (begin = end;
+		begin > path && end - begin < WORD_MAX && isalnum((unsigned char)begin[-1]);)
 		begin--;
 	(void)snprintf(search->name, sizeof(search->name), "%.*s", (int)(end - begin), begin);
 	if (end == begin)
@@ -57,8 +58,8 @@ static int advice_search(struct snapshot *snapshot, const struct snapshot_feed *
 	do {
 		*search = (struct advice_search){.path = path_text(path)};
 		advice_name(search, ++number);
-		int r = index_each_definition(snapshot_index(snapshot), snapshot_index_txn(snapshot),
-			feed->definition.id, advice_note, search);
+		int r = index_each_definition(snapshot_index(snapshot),
+			snapshot_index_txn(snapshot), feed->definition.id, advice_note, search);
 		if (r < 0)
 			return r;
 	} while (search->has_name && !search->has_path);
@@ -80,7 +81,8 @@ static void advice_put(const struct snapshot_feed *feed, const char *name, struc
 	}
 	quoted[n] = '\0';
 	(void)snprintf(text, ADVICE_SIZE,
-		"%llu objects were read for %llu; an index would avoid that: add \"%s: '%s'\" to the "
+		"%llu objects were read for %llu; an index would avoid that: add \"%s: '%s'\" to "
+		"the "
 		"'indexes' of the feed '%s' in kinf.yaml",
 		(unsigned long long)read, (unsigned long long)given, name, quoted,
 		feed->definition.name);
@@ -96,7 +98,8 @@ int advice_write(struct snapshot *snapshot, const struct snapshot_feed *feed,
 	*text = '\0';
 	if (read < given + SPARED_MIN || read / TIMES_MIN < given)
 		return 0;
-	for (size_t i = 0; r == NOT_FOUND && query->fields && i < selector_count(query->fields); i++) {
+	for (size_t i = 0; r == NOT_FOUND && query->fields && i < selector_count(query->fields);
+		i++) {
 		const struct selector_requirement *need = selector_at(query->fields, i);
 
 		path = need->key;

@@ -61,8 +61,8 @@ int candidates_open(struct candidates *c)
 	if (!plan->postings && c->as_of)
 		return as_of_walk(c->as_of, AS_OF_ALL, plan->prefix, c->query->from);
 	if (!plan->postings)
-		return names_open(c->snapshot, c->feed, plan->prefix, c->query->from, candidates_accept, c,
-			&c->names);
+		return names_open(c->snapshot, c->feed, plan->prefix, c->query->from,
+			candidates_accept, c, &c->names);
 	int r = plan->empty ? 0 : candidates_add_postings(c);
 	if (r == 0 && c->as_of) {
 		r = as_of_walk(c->as_of, AS_OF_CHANGED, plan->prefix, c->query->from);

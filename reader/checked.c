@@ -21,7 +21,7 @@
 #define CHECKED_LINES 64 /* the newest ones */
 #define LINE_BYTES    33 /* 32 hex digits and a newline */
 
-/* ---- the store ---- */
+/* ---- the store ---------------------------------------------------------- */
 
 static bool checked_add_file(struct buf *text, int directory_fd, const char *name)
 {
@@ -30,9 +30,11 @@ static bool checked_add_file(struct buf *text, int directory_fd, const char *nam
 	if (fstatat(directory_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return false;
 	char line[256];
-	int n = snprintf(line, sizeof(line), "%" PRIu64 " %" PRIu64 " %" PRId64 " %" PRId64 ".%09ld %" PRId64 ".%09ld\n",
-		(uint64_t)st.st_dev, (uint64_t)st.st_ino, (int64_t)st.st_size, (int64_t)st.st_mtim.tv_sec,
-		st.st_mtim.tv_nsec, (int64_t)st.st_ctim.tv_sec, st.st_ctim.tv_nsec);
+	int n = snprintf(line, sizeof(line),
+		"%" PRIu64 " %" PRIu64 " %" PRId64 " %" PRId64 ".%09ld %" PRId64 ".%09ld\n",
+		(uint64_t)st.st_dev, (uint64_t)st.st_ino, (int64_t)st.st_size,
+		(int64_t)st.st_mtim.tv_sec, st.st_mtim.tv_nsec, (int64_t)st.st_ctim.tv_sec,
+		st.st_ctim.tv_nsec);
 	buf_put(text, line, (size_t)n);
 	return true;
 }
@@ -61,13 +63,15 @@ void checked_identify(const struct home *home, struct checked *ret_checked)
 	ret_checked->line[0] = '\0';
 	buf_init(&text, 4096);
 	buf_put(&text, KINF_VERSION "\n", strlen(KINF_VERSION "\n"));
-	if (checked_add_part(&text, home_journal_fd(home)) && checked_add_part(&text, home_index_fd(home)) && !buf_error(&text))
-		(void)snprintf(ret_checked->line, sizeof(ret_checked->line), "%016" PRIx64 "%016" PRIx64,
-			hash_bytes(buf_bytes(&text), 0), hash_bytes(buf_bytes(&text), 1));
+	if (checked_add_part(&text, home_journal_fd(home)) &&
+		checked_add_part(&text, home_index_fd(home)) && !buf_error(&text))
+		(void)snprintf(ret_checked->line, sizeof(ret_checked->line),
+			"%016" PRIx64 "%016" PRIx64, hash_bytes(buf_bytes(&text), 0),
+			hash_bytes(buf_bytes(&text), 1));
 	buf_release(&text);
 }
 
-/* ---- the file ---- */
+/* ---- the file ----------------------------------------------------------- */
 
 /* Opens the directory, which nobody else may write to; MAKE: makes it. -1: there is none. */
 static int checked_open_directory(bool make)
@@ -77,8 +81,9 @@ static int checked_open_directory(bool make)
 	struct stat st;
 
 	bool given = cache && cache[0] == '/';
-	int n = given ? snprintf(path, sizeof(path), "%s", cache) :
-		user && user[0] == '/' ? snprintf(path, sizeof(path), "%s/.cache", user) : -1;
+	int n = given                    ? snprintf(path, sizeof(path), "%s", cache)
+		: user && user[0] == '/' ? snprintf(path, sizeof(path), "%s/.cache", user)
+					 : -1;
 	if (n < 0 || (size_t)n + sizeof("/kinf") > sizeof(path))
 		return -1;
 	if (make)
@@ -99,7 +104,8 @@ static void checked_read(int directory_fd, char text[CHECKED_LINES * LINE_BYTES 
 	AUTO_FD int fd = -1;
 	struct stat st;
 
-	int r = text_file_read(directory_fd, CHECKED_FILE, text, CHECKED_LINES * LINE_BYTES + 1, &fd);
+	int r = text_file_read(
+		directory_fd, CHECKED_FILE, text, CHECKED_LINES * LINE_BYTES + 1, &fd);
 	err_ignore(r < 0 ? r : 0, "the store is checked again");
 	if (r < 0 || fstat(fd, &st) < 0 || st.st_uid != geteuid() || (st.st_mode & 0022))
 		text[0] = '\0';

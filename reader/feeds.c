@@ -13,7 +13,8 @@
 #include "common/proc.h"
 #include "reader/handle.h"
 
-#define SET_BACK_NS UINT64_C(1000000000) /* by less, a clock that is only made slower may seem to have been */
+/* by less, a clock that is only made slower may seem to have been */
+#define SET_BACK_NS UINT64_C(1000000000)
 
 static void feed_set_free(struct feed_set **set)
 {
@@ -70,9 +71,11 @@ int feed_set_get(struct kinf_snapshot *snapshot, const char *name, const struct 
 	return found->n ? AGAIN : FOUND;
 }
 
-int feed_set_get_named(struct kinf_snapshot *snapshot, const char *name, const struct feed_set **ret_set)
+int feed_set_get_named(
+	struct kinf_snapshot *snapshot, const char *name, const struct feed_set **ret_set)
 {
-	return name ? feed_set_get(snapshot, name, ret_set) : err_say(-EINVAL, "the name of the feed is NULL");
+	return name ? feed_set_get(snapshot, name, ret_set)
+		    : err_say(-EINVAL, "the name of the feed is NULL");
 }
 
 struct status_view {
@@ -112,9 +115,9 @@ void daemon_view_take_page(
 		view->alive = holder != 0;
 		return;
 	}
-	/* The role's lock is trusted, because a pid means nothing in another PID namespace, and because
-	 * the runtime directory of a copy is the original's. Only if the lock can't be checked the pid
-	 * decides. */
+	/* The role's lock is trusted, because a pid means nothing in another PID namespace, and
+	 * because the runtime directory of a copy is the original's. Only if the lock can't be
+	 * checked the pid decides. */
 	view->alive = holder > 0 ? holder == view->process.pid : holder < 0 && view->process.alive;
 	if (!view->alive && view->process.alive)
 		stats_close(&view->page); /* of a daemon of the store that this one is a copy of */
@@ -137,7 +140,7 @@ static int status_view_take(struct kinf_snapshot *snapshot, struct status_view *
 	return journal_meta(journal, snapshot_journal_txn(snapshot->snapshot), &view->meta);
 }
 
-/* ---- the state of one feed ---- */
+/* ---- the state of one feed ---------------------------------------------- */
 
 const char *process_failure(const struct stats_process *page)
 {
@@ -158,7 +161,8 @@ static void daemon_view_explain(
 	const char *failure = daemon->page ? process_failure(&daemon->process) : "";
 
 	if (!daemon->alive)
-		(void)snprintf(to, size, "%s does not run%s%.190s", name, *failure ? ": " : "", failure);
+		(void)snprintf(
+			to, size, "%s does not run%s%.190s", name, *failure ? ": " : "", failure);
 	else if (daemon->page)
 		(void)snprintf(to, size,
 			"%s (process %d) runs, but does not respond: it is stopped, or it hangs",
@@ -204,15 +208,18 @@ static const char *feed_state_listed(const struct status_view *view, const struc
 	return *why ? "stale" : visible ? "live" : "listing";
 }
 
-/* Writes why a feed that is in PHASE can't be read: its own last error or, until the reflector has heard of it, the reflector's. */
-static void feed_explain_phase(const struct stats_feed *row, const struct stats_process *reflector, enum feed_phase phase, char *why, size_t size)
+/* Writes why a feed that is in PHASE can't be read: its own last error or, until the reflector
+ * has heard of it, the reflector's. */
+static void feed_explain_phase(const struct stats_feed *row, const struct stats_process *reflector,
+	enum feed_phase phase, char *why, size_t size)
 {
 	if (row && (row->error[0] || row->heard_ns || row->list_done))
 		(void)snprintf(why, size, "%s", row->error);
 	else if (phase == FEED_LISTING || !reflector->error[0])
 		(void)snprintf(why, size, "%s", reflector->error);
 	else
-		(void)snprintf(why, size, "so it was before kinf-reflector started: %.190s", reflector->error);
+		(void)snprintf(why, size, "so it was before kinf-reflector started: %.190s",
+			reflector->error);
 }
 
 /* `live`, `stale` and `offline` are stored nowhere: they follow from the phase and the daemons'
@@ -238,7 +245,8 @@ static const char *feed_state(const struct snapshot_feed *feed, const struct sta
 	switch (feed->checkpoint.phase) {
 	case FEED_LISTING:
 		return !reflector->alive || !reflector->page ? "offline"
-			: reflector->responding && *why ? "error" : "listing";
+		       : reflector->responding && *why       ? "error"
+							     : "listing";
 	case FEED_FORBIDDEN:
 		return "forbidden";
 	case FEED_ERROR:
@@ -248,16 +256,19 @@ static const char *feed_state(const struct snapshot_feed *feed, const struct sta
 	}
 }
 
-/* Adds to WHY that lists by an index lack objects, if so. Returns the state, which is not "live" then. */
-static const char *feed_state_lacking(const struct snapshot_feed *feed, const char *state, char *why, size_t size)
+/* Adds to WHY that lists by an index lack objects, if so. Returns the state, which is not "live"
+ * then. */
+static const char *feed_state_lacking(
+	const struct snapshot_feed *feed, const char *state, char *why, size_t size)
 {
 	size_t used = strlen(why);
 
 	if (!feed->index.lacking)
 		return state;
-	(void)snprintf(why + used, size - used, "%s%" PRIu32 " of its objects %s damaged in the store: lists by index, "
-		"label or field may lack them until they have been listed again", used ? "; " : "", feed->index.lacking,
-		feed->index.lacking == 1 ? "is" : "are");
+	(void)snprintf(why + used, size - used,
+		"%s%" PRIu32 " of its objects %s damaged in the store: lists by index, "
+		"label or field may lack them until they have been listed again",
+		used ? "; " : "", feed->index.lacking, feed->index.lacking == 1 ? "is" : "are");
 	return strcmp(state, "live") == 0 ? "stale" : state;
 }
 
@@ -270,9 +281,10 @@ static uint64_t feed_lag(const struct snapshot_feed *feed, const struct status_v
 	return feed->checkpoint.last > seen && end > seen ? end - seen : 0;
 }
 
-/* Returns how old the feed's data is, in seconds: the time since the last contact that the journal
- * has stored or, if a reader does not see yet what came then, since the first record that it does
- * not see. Negative: unknown, also if that record is of the future: the clock was set back since. */
+/* Returns how old the feed's data is, in seconds: the time since the last contact that the
+ * journal has stored or, if a reader does not see yet what came then, since the first record
+ * that it does not see. Negative: unknown, also if that record is of the future: the clock was
+ * set back since. */
 static double feed_age(
 	struct kinf_snapshot *snapshot, const struct snapshot_feed *feed, uint64_t lag)
 {
@@ -359,8 +371,8 @@ void feed_explain_unlisted(struct kinf_snapshot *snapshot, const struct snapshot
 	if (r < 0)
 		return;
 	feed_status(snapshot, &view, feed, &info);
-	(void)snprintf(text, sizeof(text), "%s: never listed so far, it is %s%s%s", info.full_name, info.state,
-		*info.last_error ? ": " : "", info.last_error);
+	(void)snprintf(text, sizeof(text), "%s: never listed so far, it is %s%s%s", info.full_name,
+		info.state, *info.last_error ? ": " : "", info.last_error);
 	kinf_say_unlisted(snapshot->kinf, text);
 }
 

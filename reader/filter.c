@@ -13,7 +13,8 @@ int filter_init(struct filter *filter, const struct kinf_query *query)
 	int r = query_init(&filter->query, query);
 	if (r == 0 && selector_is_relative(filter->query.fields))
 		return err_say(ERR_SYNTAX,
-			"field selector '%s': objects leave an age without any event, so changes can't "
+			"field selector '%s': objects leave an age without any event, so changes "
+			"can't "
 			"be followed by it; compare with a time, or list again",
 			query->field_selector);
 	return r;
@@ -51,8 +52,8 @@ static int filter_add_definition(void *arg, const struct index_definition *defin
 	if (r < 0)
 		return r;
 	search->found = true;
-	filter->wanted[filter->n++] = (struct filter_term){
-		definition->feed, definition->id, search->term->value};
+	filter->wanted[filter->n++] =
+		(struct filter_term){definition->feed, definition->id, search->term->value};
 	r = terms_add(filter->terms, definition);
 	return r < 0 ? r : END;
 }
@@ -86,7 +87,8 @@ int filter_find_indexes(struct filter *filter, struct snapshot *snapshot,
 			return r;
 		if (!search.found)
 			return err_say(ERR_NO_INDEX,
-				"feed '%s' has no index '%s'; 'kinf index %s' lists those there are",
+				"feed '%s' has no index '%s'; 'kinf index %s' lists those there "
+				"are",
 				feed->definition.name, search.term->index, feed->definition.name);
 		r = 0; /* END: found */
 	}

@@ -17,17 +17,18 @@ struct filter {
 	struct filter_term {
 		uint32_t feed, definition;
 		const char *value; /* the query's */
-	} *wanted;
+	} * wanted;
 	size_t n;
 };
 
-/* Returns: 0; the errors of query_init(); ERR_SYNTAX also if a selector depends on the present time. */
+/* Returns: 0; the errors of query_init(); ERR_SYNTAX also if a selector depends on the present
+ * time. */
 int filter_init(struct filter *filter, const struct kinf_query *query);
 void filter_release(struct filter *filter);
 
 /* Finds the indexes that the query names in these feeds. The caller calls it again when the name
- * stands for other feeds. Returns: 0; AGAIN: the processor does not know a feed yet; ERR_NO_INDEX; as
- * query_check_feed(). */
+ * stands for other feeds. Returns: 0; AGAIN: the processor does not know a feed yet;
+ * ERR_NO_INDEX; as query_check_feed(). */
 int filter_find_indexes(struct filter *filter, struct snapshot *snapshot,
 	const struct snapshot_feed *feeds, size_t n_feeds);
 

@@ -6,8 +6,8 @@
 #include "common/err.h"
 #include "reader/handle.h"
 
-int key_join(const char *namespace_, const char *name, char key[JOURNAL_KEY_MAX],
-	struct bytes *ret_key)
+int key_join(
+	const char *namespace_, const char *name, char key[JOURNAL_KEY_MAX], struct bytes *ret_key)
 {
 	size_t skip = namespace_ && *namespace_ ? strlen(namespace_) + 1 : 0;
 
@@ -49,8 +49,7 @@ int feed_set_find(struct kinf_snapshot *snapshot, const struct feed_set *set, st
 		if (!get_may_hold(feed, key))
 			continue;
 		if (feed->visible)
-			r = snapshot_get(
-				snapshot->snapshot, feed->definition.id, key, ret_record);
+			r = snapshot_get(snapshot->snapshot, feed->definition.id, key, ret_record);
 		else
 			unlisted = feed;
 	}
@@ -102,8 +101,7 @@ static void get_batch(struct kinf_snapshot *snapshot, const struct feed_set *set
 			asked[n_asked++] = &keys[i];
 		}
 		if (feed->visible)
-			snapshot_get_batch(
-				snapshot->snapshot, feed->definition.id, asked, n_asked);
+			snapshot_get_batch(snapshot->snapshot, feed->definition.id, asked, n_asked);
 	}
 	for (size_t i = 0; i < n; i++)
 		if (keys[i].result == NOT_FOUND && unlisted[i])

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the retained history of one key, or of whole feeds, by one walk over the log above the horizon.
- * Following the records' `prev` instead would stop at a deletion, and miss an earlier object of the
- * same key.
+ * Finds the retained history of one key, or of whole feeds, by one walk over the log above the
+ * horizon. Following the records' `prev` instead would stop at a deletion, and miss an earlier
+ * object of the same key.
  */
 #include <errno.h>
 #include <string.h>
@@ -20,8 +20,8 @@ struct history {
 	bool given;
 };
 
-static void history_fill(const struct record *record, const struct record *object,
-	struct kinf_change *ret_change)
+static void history_fill(
+	const struct record *record, const struct record *object, struct kinf_change *ret_change)
 {
 	*ret_change = (struct kinf_change){
 		.type = record_type_name(record->type),
@@ -53,9 +53,10 @@ static const struct snapshot_feed *history_feed(
 	return NULL;
 }
 
-/* Checks RECORD, which is to be given out, and reads the version before it. Returns FOUND, also with seq 0 if there is none, or
- * an error. */
-static int history_before(struct snapshot *snapshot, struct record *record, struct record *ret_before)
+/* Checks RECORD, which is to be given out, and reads the version before it. Returns FOUND, also
+ * with seq 0 if there is none, or an error. */
+static int history_before(
+	struct snapshot *snapshot, struct record *record, struct record *ret_before)
 {
 	*ret_before = (struct record){0};
 	int r = snapshot_check_record(snapshot, record);
@@ -70,14 +71,15 @@ static int history_before(struct snapshot *snapshot, struct record *record, stru
 	return r;
 }
 
-/* Steps on, and sets LAST to the record that was read. In a damaged copy it passes over what can't be read: the command has
- * named that when it opened the copy. */
-static int history_next(
-	struct kinf_snapshot *snapshot, struct journal_walk *log, uint64_t *last, struct record *ret_record)
+/* Steps on, and sets LAST to the record that was read. In a damaged copy it passes over what
+ * can't be read: the command has named that when it opened the copy. */
+static int history_next(struct kinf_snapshot *snapshot, struct journal_walk *log, uint64_t *last,
+	struct record *ret_record)
 {
 	int r;
 
-	while ((r = journal_walk_next(log, ret_record)) == ERR_CORRUPT && snapshot->kinf->is_damaged) {
+	while ((r = journal_walk_next(log, ret_record)) == ERR_CORRUPT &&
+		snapshot->kinf->is_damaged) {
 		err_ignore(r, "the rest is shown");
 		r = journal_walk_pass(log, *last, snapshot_last(snapshot->snapshot) + 1, last);
 		if (r != 0)
@@ -91,13 +93,14 @@ static int history_next(
 }
 
 /* Opens the log from the record FROM on. In a damaged copy what is left is shown. */
-static int history_open_log(const struct kinf_snapshot *snapshot, uint64_t from, struct journal_walk **ret_log)
+static int history_open_log(
+	const struct kinf_snapshot *snapshot, uint64_t from, struct journal_walk **ret_log)
 {
 	struct snapshot *state = snapshot->snapshot;
 
-	return snapshot->kinf->is_damaged
-		? journal_walk_open(snapshot_journal(state), snapshot_journal_txn(state), from, ret_log)
-		: snapshot_open_walk(state, from, ret_log);
+	return snapshot->kinf->is_damaged ? journal_walk_open(snapshot_journal(state),
+						    snapshot_journal_txn(state), from, ret_log)
+					  : snapshot_open_walk(state, from, ret_log);
 }
 
 /* Gives the changes; before the first one the state from before the log. */
@@ -154,8 +157,8 @@ int kinf_history(struct kinf_snapshot *snapshot, const char *feed, const char *n
 	return kinf_result_of(snapshot, r);
 }
 
-int history_log(struct kinf_snapshot *snapshot, const char *feed, uint64_t from,
-	history_log_fn *fn, void *arg)
+int history_log(struct kinf_snapshot *snapshot, const char *feed, uint64_t from, history_log_fn *fn,
+	void *arg)
 {
 	CHECK_OBJ(snapshot, KINF_SNAPSHOT_MAGIC);
 	CLEANUP(journal_walk_close) struct journal_walk *log = NULL;

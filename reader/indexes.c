@@ -67,8 +67,9 @@ static int values_give_sums(struct index_values *all, struct index_value_walk *w
 		const struct index_value *v = &all->values[i];
 		uint64_t count = v->count;
 
-		for (next = i + 1; next < all->n &&
-			values_compare(v, &all->values[next], all->text.data) == 0; next++)
+		for (next = i + 1;
+			next < all->n && values_compare(v, &all->values[next], all->text.data) == 0;
+			next++)
 			count += all->values[next].count;
 		int r = walk->fn(walk->arg, (const char *)text + v->offset, v->size, count);
 		if (r != 0)
@@ -95,12 +96,15 @@ int kinf_index_values(struct kinf_snapshot *snapshot, const char *feed, const ch
 		return kinf_result_of(snapshot, r);
 	walk.gather = set->n > 1 ? &all : NULL;
 	for (size_t i = 0; r == 0 && i < set->n; i++) {
-		if (!set->feeds[i].index.feed) { /* the processor does not know the feed yet, nor its indexes */
+		if (!set->feeds[i]
+				.index
+				/* the processor does not know the feed yet, nor its indexes */
+				.feed) {
 			r = AGAIN;
 			break;
 		}
-		r = snapshot_definition(snapshot->snapshot, set->feeds[i].definition.id, index,
-			&definition);
+		r = snapshot_definition(
+			snapshot->snapshot, set->feeds[i].definition.id, index, &definition);
 		if (r == FOUND)
 			r = index_values(snapshot_index(snapshot->snapshot),
 				snapshot_index_txn(snapshot->snapshot), definition.id,
@@ -117,7 +121,7 @@ int kinf_index_values(struct kinf_snapshot *snapshot, const char *feed, const ch
 	return kinf_result_of(snapshot, r);
 }
 
-/* ---- indexes ---- */
+/* ---- indexes ------------------------------------------------------------ */
 
 struct index_walk_feeds {
 	struct kinf_snapshot *snapshot;
@@ -153,9 +157,8 @@ static int totals_add_definition(void *arg, const struct index_definition *defin
 	if (definition->dropping || strcmp(definition->name, totals->name) != 0)
 		return 0;
 	totals->filling |= definition->filled != INDEX_READY;
-	return index_values(snapshot_index(totals->snapshot),
-		snapshot_index_txn(totals->snapshot), definition->id, BYTES_NONE, totals_add_value,
-		totals);
+	return index_values(snapshot_index(totals->snapshot), snapshot_index_txn(totals->snapshot),
+		definition->id, BYTES_NONE, totals_add_value, totals);
 }
 
 static int definition_is_named(void *arg, const struct index_definition *definition)

@@ -36,8 +36,8 @@ SAME(MOVED);
 SAME(TIMEOUT);
 SAME(UNSUPPORTED);
 _Static_assert((int)KINF_NOT_FOUND == (int)NOT_FOUND && (int)KINF_END == (int)END &&
-		(int)KINF_LAPPED == (int)LAPPED && (int)KINF_GONE == (int)GONE &&
-		(int)KINF_AGAIN == (int)AGAIN,
+		       (int)KINF_LAPPED == (int)LAPPED && (int)KINF_GONE == (int)GONE &&
+		       (int)KINF_AGAIN == (int)AGAIN,
 	"outcomes differ");
 
 const char *kinf_version(void)
@@ -159,7 +159,8 @@ static void kinf_note_fault(void *arg, const char *sentence)
 		check->fault(check->arg, sentence);
 }
 
-/* Checks a store that is not trusted: it was copied while its daemons ran or after they were killed, or the machine stopped.
+/* Checks a store that is not trusted: it was copied while its daemons ran or after they were
+ * killed, or the machine stopped.
  * Returns: 0: it is as good as any; ERR_CORRUPT: FAULT got each fault. */
 static int kinf_check_store(struct kinf *kinf, kinf_fault_fn *fault, void *arg)
 {
@@ -173,7 +174,8 @@ static int kinf_check_store(struct kinf *kinf, kinf_fault_fn *fault, void *arg)
 	return err_say(ERR_CORRUPT,
 		"the store '%s' was copied while its daemons wrote to it, or the machine stopped: "
 		"%" PRIu64 " fault%s: %s; 'kinf verify' lists them",
-		kinf->directory, report.faults, report.faults == 1 ? "" : "s, the first", check.first);
+		kinf->directory, report.faults, report.faults == 1 ? "" : "s, the first",
+		check.first);
 }
 
 int kinf_open(const char *store, struct kinf **ret_kinf)
@@ -188,7 +190,8 @@ int kinf_open(const char *store, struct kinf **ret_kinf)
 	return r;
 }
 
-int kinf_open_checked(const char *store, kinf_fault_fn *fault, void *arg, bool is_command, struct kinf **ret_kinf)
+int kinf_open_checked(
+	const char *store, kinf_fault_fn *fault, void *arg, bool is_command, struct kinf **ret_kinf)
 {
 	struct kinf *kinf = calloc(1, sizeof(*kinf));
 
@@ -203,8 +206,9 @@ int kinf_open_checked(const char *store, kinf_fault_fn *fault, void *arg, bool i
 	else if (!(kinf->directory = strdup(store)))
 		r = err_set(-ENOMEM, "store '%s'", store);
 	if (r == 0)
-		r = store_open(
-			kinf->directory, &(struct store_options){.unchecked = true, .check = is_command}, &kinf->store);
+		r = store_open(kinf->directory,
+			&(struct store_options){.unchecked = true, .check = is_command},
+			&kinf->store);
 	kinf->check = is_command;
 	kinf->forks = forks_count();
 	kinf->is_untrusted = r == 0 && store_is_untrusted(kinf->store);
@@ -266,7 +270,8 @@ int kinf_is_copy(const struct kinf *kinf)
 	return kinf && kinf->store && store_is_copy(kinf->store);
 }
 
-/* Opens the journal. Returns: 0; ERR_NO_STORE: there is none yet; ERR_FORMAT: a newer version wrote it, and no index goes with it. */
+/* Opens the journal. Returns: 0; ERR_NO_STORE: there is none yet; ERR_FORMAT: a newer version
+ * wrote it, and no index goes with it. */
 static int snapshot_check_journal(struct kinf *kinf)
 {
 	CLEANUP(journal_close) struct journal *journal = NULL;
@@ -289,13 +294,15 @@ static void snapshot_say_missing(
 	if (view.alive)
 		(void)snprintf(text, size, "%s: %s runs, and has to make it", what, daemon);
 	else
-		(void)snprintf(text, size, "%s, and %s does not run: %s", what, daemon, daemon_view_remedy(&view));
+		(void)snprintf(text, size, "%s, and %s does not run: %s", what, daemon,
+			daemon_view_remedy(&view));
 }
 
 /* Says why the snapshot was not taken: r is AGAIN. */
 static int snapshot_result_again(struct kinf *kinf, const struct handled *handled)
 {
-	char text[STORE_MISMATCH_SIZE + 320], mismatch[STORE_MISMATCH_SIZE], what[STORE_MISMATCH_SIZE + 96];
+	char text[STORE_MISMATCH_SIZE + 320], mismatch[STORE_MISMATCH_SIZE],
+		what[STORE_MISMATCH_SIZE + 96];
 	bool copy = store_is_copy(kinf->store);
 
 	store_mismatch(kinf->store, mismatch, sizeof(mismatch));
@@ -311,20 +318,25 @@ static int snapshot_result_again(struct kinf *kinf, const struct handled *handle
 			(unsigned long long)handled->event);
 	} else if (*mismatch && copy) {
 		(void)snprintf(text, sizeof(text),
-			"the index does not go with the journal: %s: copy the store again while its daemons are stopped, or by "
+			"the index does not go with the journal: %s: copy the store again while "
+			"its daemons are stopped, or by "
 			"'kinf backup'",
 			mismatch);
 	} else if (*mismatch) {
-		(void)snprintf(what, sizeof(what), "the index does not go with the journal (%s), and there is no other yet",
+		(void)snprintf(what, sizeof(what),
+			"the index does not go with the journal (%s), and there is no other yet",
 			mismatch);
 		snapshot_say_missing(kinf, HOME_PROCESSOR, what, text, sizeof(text));
 	} else if (kinf->is_untrusted) {
 		(void)snprintf(text, sizeof(text),
-			"the copy has no index, by which objects are found: copy the whole store again; 'kinf dump journal' shows its journal");
+			"the copy has no index, by which objects are found: copy the whole store "
+			"again; 'kinf dump journal' shows its journal");
 	} else if (r == ERR_NO_STORE) {
-		snapshot_say_missing(kinf, HOME_REFLECTOR, "the store has no journal yet", text, sizeof(text));
+		snapshot_say_missing(
+			kinf, HOME_REFLECTOR, "the store has no journal yet", text, sizeof(text));
 	} else {
-		snapshot_say_missing(kinf, HOME_PROCESSOR, "the store has no index yet", text, sizeof(text));
+		snapshot_say_missing(
+			kinf, HOME_PROCESSOR, "the store has no index yet", text, sizeof(text));
 	}
 	last_error_set(kinf, text);
 	return AGAIN;
@@ -339,7 +351,8 @@ static int snapshot_renew_handled(struct kinf_snapshot *snapshot, const struct h
 		snapshot->kinf->index_wait_ns);
 }
 
-static int snapshot_open_at(struct kinf *kinf, const struct handled *handled, struct kinf_snapshot **ret_snapshot)
+static int snapshot_open_at(
+	struct kinf *kinf, const struct handled *handled, struct kinf_snapshot **ret_snapshot)
 {
 	int r = kinf_alive(kinf);
 
@@ -423,7 +436,8 @@ int kinf_snapshot_take(struct kinf *kinf, struct kinf_snapshot **snapshot)
 {
 	static const struct handled nothing;
 
-	return *snapshot ? snapshot_renew_to(*snapshot, &nothing) : snapshot_open_at(kinf, &nothing, snapshot);
+	return *snapshot ? snapshot_renew_to(*snapshot, &nothing)
+			 : snapshot_open_at(kinf, &nothing, snapshot);
 }
 
 int kinf_snapshot_renew_at(struct kinf_snapshot *snapshot, uint64_t event)
@@ -448,7 +462,8 @@ uint64_t kinf_handled_event(void)
 
 int kinf_result_of(struct kinf_snapshot *snapshot, int code)
 {
-	return kinf_result(snapshot->kinf, snapshot->held ? snapshot_result(snapshot->snapshot, code) : code);
+	return kinf_result(
+		snapshot->kinf, snapshot->held ? snapshot_result(snapshot->snapshot, code) : code);
 }
 
 int kinf_snapshot_reset(struct kinf_snapshot *snapshot)

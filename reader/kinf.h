@@ -12,26 +12,27 @@
  *	kinf_snapshot_close(&s);
  *	kinf_close(&k);
  *
- * Nothing is decoded or copied: an object is msgpack bytes in a read-only mapping, and what points
- * to it (text, size) is not NUL-terminated unless said. Borrowed bytes live until the snapshot is
- * renewed, reset or closed. Writing through them is a SIGSEGV at the guilty line.
+ * Nothing is decoded or copied: an object is msgpack bytes in a read-only mapping, and what
+ * points to it (text, size) is not NUL-terminated unless said. Borrowed bytes live until the
+ * snapshot is renewed, reset or closed. Writing through them is a SIGSEGV at the guilty line.
  *
- * Results: negative is an error (an errno value negated or enum kinf_code) and kinf_error() has the
- * sentence; 0 is success; positive is an outcome to switch on (enum kinf_outcome). Nothing prints,
- * nothing aborts, nothing sleeps unless its name says wait, or a handler asks for a snapshot.
+ * Results: negative is an error (an errno value negated or enum kinf_code) and kinf_error() has
+ * the sentence; 0 is success; positive is an outcome to switch on (enum kinf_outcome). Nothing
+ * prints, nothing aborts, nothing sleeps unless its name says wait, or a handler asks for a
+ * snapshot.
  *
- * Threads: one thread at a time per snapshot and what is read from it; several threads may use one
- * struct kinf, each with snapshots of its own, and wait with it. After fork the child opens its own
- * struct kinf; using the parent's gives KINF_FORKED. A process that reads has a small file
- * for each database in the runtime directory, in which it says what it reads, and writes nothing else; it can
- * never delay a writer. Hold snapshots
+ * Threads: one thread at a time per snapshot and what is read from it; several threads may use
+ * one struct kinf, each with snapshots of its own, and wait with it. After fork the child opens
+ * its own struct kinf; using the parent's gives KINF_FORKED. A process that reads has a small
+ * file for each database in the runtime directory, in which it says what it reads, and writes
+ * nothing else; it can never delay a writer. Hold snapshots
  * briefly: pages that are freed meanwhile can't be reused, and the daemons report one that is
  * held for over 60 s.
  *
  * Callbacks may read from the snapshot they come from, but not renew, reset or close it.
  *
- * Structures that begin with `size` are filled by the caller with sizeof, so that later versions of
- * the library know which fields there are.
+ * Structures that begin with `size` are filled by the caller with sizeof, so that later versions
+ * of the library know which fields there are.
  */
 #ifndef KINF_H
 #define KINF_H
@@ -77,16 +78,16 @@ struct kinf;
 struct kinf_snapshot;
 struct kinf_listing;
 
-/* ---- the store ---- */
+/* ---- the store ---------------------------------------------------------- */
 
 /* STORE: its directory; NULL: $KINF_STORE, else $XDG_STATE_HOME/kinf, ~/.local/state/kinf, for root
  * /var/lib/kinf. On failure *ret_kinf is still a handle when there was memory, for kinf_error(). */
 KINF_API int kinf_open(const char *store, struct kinf **ret_kinf);
 KINF_API void kinf_close(struct kinf **kinf);
 
-/* The sentence of the calling thread's last error, when it was on this handle, or for NULL one of
- * the functions that know no handle (kinf_object_, kinf_queue_, kinf_limiter_, kinf_clock_); also why a call gave KINF_AGAIN or KINF_GONE.
- * Never NULL. Valid until the thread's next one. */
+/* The sentence of the calling thread's last error, when it was on this handle, or for NULL one
+ * of the functions that know no handle (kinf_object_, kinf_queue_, kinf_limiter_, kinf_clock_);
+ * also why a call gave KINF_AGAIN or KINF_GONE. Never NULL. Valid until the thread's next one. */
 KINF_API const char *kinf_error(const struct kinf *kinf);
 KINF_API const char *kinf_strerror(int code);
 KINF_API const char *kinf_version(void);
@@ -95,11 +96,11 @@ KINF_API const char *kinf_version(void);
  * structure, the seq, the feed and the key are checked). Before the first snapshot. */
 KINF_API int kinf_set_check(struct kinf *kinf, int on);
 
-/* Returns 1 for a store that is read as a copy: no daemon writes it, and this process can't say there
- * what it reads (an unchecked copy, or no directory "pins" that it may write to). */
+/* Returns 1 for a store that is read as a copy: no daemon writes it, and this process can't say
+ * there what it reads (an unchecked copy, or no directory "pins" that it may write to). */
 KINF_API int kinf_is_copy(const struct kinf *kinf);
 
-/* ---- snapshots ---- */
+/* ---- snapshots ---------------------------------------------------------- */
 
 /* 0; KINF_AGAIN when no processor has made an index yet (kinf_error says so too).
  *
@@ -113,36 +114,39 @@ KINF_API int kinf_snapshot_open(struct kinf *kinf, struct kinf_snapshot **ret_sn
  * as kinf_snapshot_open; after a failure there is nothing to read until it is renewed. */
 KINF_API int kinf_snapshot_renew(struct kinf_snapshot *snapshot);
 /* The same, in any thread: waits until the cache holds EVENT, e.g. one that a handler in another
- * thread took from kinf_handled_event. KINF_AGAIN as above; KINF_GONE: the journal ends before EVENT,
- * which is of another one than the store has now. */
+ * thread took from kinf_handled_event. KINF_AGAIN as above; KINF_GONE: the journal ends before
+ * EVENT, which is of another one than the store has now. */
 KINF_API int kinf_snapshot_renew_at(struct kinf_snapshot *snapshot, uint64_t event);
-/* Returns the event number that a snapshot has to reach to show what the calling thread was handed: by
- * the callback it is in, also of a deletion, and with the keys that kinf_queue_get gave it, until it has
- * called kinf_queue_done for all of them; else 0. It is the event's own number, or a later one: a list
- * comes as a whole. */
+/* Returns the event number that a snapshot has to reach to show what the calling thread was
+ * handed: by the callback it is in, also of a deletion, and with the keys that kinf_queue_get
+ * gave it, until it has called kinf_queue_done for all of them; else 0. It is the event's own
+ * number, or a later one: a list comes as a whole. */
 KINF_API uint64_t kinf_handled_event(void);
 /* Gives the pages back but keeps the slot, until kinf_snapshot_renew. KINF_SNAPSHOT_EXPIRED: the
  * data read since the last renewal may be wrong, because the copy that is read was written
- * meanwhile, or because the snapshot was held for minutes while the daemons replaced the files by copies again and again,
- * and they took the old file's space back (the event `snapshot_given_up`); reading says the same. Or because this program has
- * closed the library's files, as closefrom(3) does: open the store after that. */
+ * meanwhile, or because the snapshot was held for minutes while the daemons replaced the files
+ * by copies again and again, and they took the old file's space back (the event
+ * `snapshot_given_up`); reading says the same. Or because this program has closed the library's
+ * files, as closefrom(3) does: open the store after that. */
 KINF_API int kinf_snapshot_reset(struct kinf_snapshot *snapshot);
-/* Returns 0: all that was read since the last renewal is right; KINF_SNAPSHOT_EXPIRED: it may be wrong, as above. For a program
- * that uses borrowed bytes long after it was given them. Less than a microsecond, except in a copy. */
+/* Returns 0: all that was read since the last renewal is right; KINF_SNAPSHOT_EXPIRED: it may be
+ * wrong, as above. For a program that uses borrowed bytes long after it was given them. Less
+ * than a microsecond, except in a copy. */
 KINF_API int kinf_snapshot_check(struct kinf_snapshot *snapshot);
 KINF_API void kinf_snapshot_close(struct kinf_snapshot **snapshot);
 
-/* The event number up to which this snapshot is complete. Numbers are of one journal: if the cluster is another one, or went
- * back in time, a new journal begins with small numbers again. */
+/* The event number up to which this snapshot is complete. Numbers are of one journal: if the
+ * cluster is another one, or went back in time, a new journal begins with small numbers again. */
 KINF_API uint64_t kinf_snapshot_event(const struct kinf_snapshot *snapshot);
 
-/* ---- objects ---- */
+/* ---- objects ------------------------------------------------------------ */
 
 struct kinf_object {
 	const char *key; /* "namespace/name" or "name" */
 	const char *uid;
 	const char *resource_version;
-	const void *body; /* msgpack; NULL: no state is kept (on_delete), and nothing is found in it */
+	const void
+		*body; /* msgpack; NULL: no state is kept (on_delete), and nothing is found in it */
 	uint32_t key_size, uid_size, resource_version_size, body_size;
 	uint64_t event; /* number of the record that holds this version */
 	uint32_t feed;  /* id of the feed it is of */
@@ -176,27 +180,31 @@ KINF_API int kinf_object_path(const struct kinf_object *object, const char *path
 /* The first value at a field path, a map or list too, as an object of its own: its body is that
  * value, all else is OBJECT's and what was borrowed stays so. Paths, JSON and copies of it begin
  * there. KINF_FOUND, KINF_NOT_FOUND. */
-KINF_API int kinf_object_part(const struct kinf_object *object, const char *path,
-	struct kinf_object *ret_part);
+KINF_API int kinf_object_part(
+	const struct kinf_object *object, const char *path, struct kinf_object *ret_part);
 
 /* FN is called for each value at a path with [*] in it; its non-zero result ends the walk and is
  * the result. PART is valid until it returns, its body as long as OBJECT's. */
 typedef int kinf_part_fn(void *arg, const struct kinf_object *part);
-KINF_API int kinf_object_each(const struct kinf_object *object, const char *path, kinf_part_fn *fn,
-	void *arg);
+KINF_API int kinf_object_each(
+	const struct kinf_object *object, const char *path, kinf_part_fn *fn, void *arg);
 
-/* JSON of the object, INDENT spaces a level (0: one line; negative: -EINVAL), NUL-terminated; free() it. "{}" without a body. */
-KINF_API int kinf_object_json(const struct kinf_object *object, int indent, char **ret_json,
-	size_t *ret_size);
+/* JSON of the object, INDENT spaces a level (0: one line; negative: -EINVAL), NUL-terminated;
+ * free() it. "{}" without a body. */
+KINF_API int kinf_object_json(
+	const struct kinf_object *object, int indent, char **ret_json, size_t *ret_size);
 
 /* A copy that lives until free(): all its bytes lie in the one block. */
 KINF_API int kinf_object_copy(const struct kinf_object *object, struct kinf_object **ret_copy);
 
-/* ---- lists ---- */
+/* ---- lists -------------------------------------------------------------- */
 
 struct kinf_term {
 	const char *index; /* name of an index of the feed */
-	const char *value; /* compound: all its parts, joined by commas, escaped by backslashes; KINF_SYNTAX: another number */
+	const char *
+		/* compound: all its parts, joined by commas, escaped by backslashes;
+		 * KINF_SYNTAX: another number */
+		value;
 };
 
 struct kinf_query {
@@ -209,23 +217,26 @@ struct kinf_query {
 	const char *field_selector;    /* any field path */
 	const struct kinf_term *terms; /* all must hold */
 	uint64_t n_terms;
-	uint64_t limit;                /* 0: no limit */
-	const char *continue_token;    /* of the page before, NULL: from the start */
-	const char *sort_by;           /* a field path; NULL: by key */
-	uint64_t at_event;             /* the state as of this event; 0: the newest */
+	uint64_t limit;             /* 0: no limit */
+	const char *continue_token; /* of the page before, NULL: from the start */
+	const char *sort_by;        /* a field path; NULL: by key */
+	uint64_t at_event;          /* the state as of this event; 0: the newest */
 };
 
-/* Objects in the order of their keys; memory does not grow with the result. KINF_SYNTAX (also a selector or sort_by for a
- * field that the feed does not keep: `objects` and `drop` in kinf.yaml), KINF_NO_FEED, KINF_NO_INDEX name what there is; KINF_AGAIN: a feed is still being listed for the
- * first time, none that may hold such objects was ever listed, or an index is being filled. Close lists before their snapshot. A continue token goes on with its own query alone (but for the limit). All pages of a list show the
- * state as of the first one, as the API server's do: objects deleted since are still listed,
- * objects created since are not. KINF_GONE: that state is no longer kept (retention in kinf.yaml)
- * or the feed was replaced; list again without the token. AT_EVENT shows the state that readers saw
- * when that was the newest event; KINF_GONE: it is no longer kept, KINF_AGAIN: there is no such event
- * yet; kinf_error says so and which events there are. SORT_BY orders as kubectl's --sort-by:
- * objects without the field first, then quantities and numbers (9, 10, 500Mi, 1Gi), then texts in
- * natural order (pod-9, pod-10); equal ones by key. Give a limit: all that a page may hold is kept
- * in memory, and an index of that very path makes it quick. */
+/* Objects in the order of their keys; memory does not grow with the result. KINF_SYNTAX (also a
+ * selector or sort_by for a field that the feed does not keep: `objects` and `drop` in
+ * kinf.yaml), KINF_NO_FEED, KINF_NO_INDEX name what there is; KINF_AGAIN: a feed is still being
+ * listed for the first time, none that may hold such objects was ever listed, or an index is
+ * being filled. Close lists before their snapshot. A continue token goes on with its own query
+ * alone (but for the limit). All pages of a list show the state as of the first one, as the API
+ * server's do: objects deleted since are still listed, objects created since are not. KINF_GONE:
+ * that state is no longer kept (retention in kinf.yaml) or the feed was replaced; list again
+ * without the token. AT_EVENT shows the state that readers saw when that was the newest event;
+ * KINF_GONE: it is no longer kept, KINF_AGAIN: there is no such event yet; kinf_error says so
+ * and which events there are. SORT_BY orders as kubectl's --sort-by: objects without the field
+ * first, then quantities and numbers (9, 10, 500Mi, 1Gi), then texts in natural order (pod-9,
+ * pod-10); equal ones by key. Give a limit: all that a page may hold is kept in memory, and an
+ * index of that very path makes it quick. */
 KINF_API int kinf_list(struct kinf_snapshot *snapshot, const struct kinf_query *query,
 	struct kinf_listing **ret_list);
 /* KINF_FOUND, KINF_END. The object's fields are borrowed from the snapshot. */
@@ -246,12 +257,12 @@ KINF_API void kinf_list_close(struct kinf_listing **list);
 KINF_API int kinf_by_index(struct kinf_snapshot *snapshot, const char *feed, const char *index,
 	const char *value, struct kinf_listing **ret_list);
 
-/* ---- indexes ---- */
+/* ---- indexes ------------------------------------------------------------ */
 
 /* Called until it returns non-zero, which is then the result. */
 typedef int kinf_value_fn(void *arg, const char *value, size_t size, uint64_t count);
-/* Gives the values in byte order, their counts summed over the feeds of that name. KINF_AGAIN: none of them
- * has been listed yet, or the index is being filled. */
+/* Gives the values in byte order, their counts summed over the feeds of that name. KINF_AGAIN:
+ * none of them has been listed yet, or the index is being filled. */
 KINF_API int kinf_index_values(struct kinf_snapshot *snapshot, const char *feed, const char *index,
 	const char *prefix, kinf_value_fn *fn, void *arg);
 
@@ -259,15 +270,15 @@ KINF_API int kinf_index_values(struct kinf_snapshot *snapshot, const char *feed,
  * index that several feeds of the name have is given once, its values counted once. */
 typedef int kinf_index_fn(void *arg, const char *name, const char *paths, uint64_t values,
 	uint64_t entries, int ready);
-KINF_API int kinf_index_list(struct kinf_snapshot *snapshot, const char *feed, kinf_index_fn *fn,
-	void *arg);
+KINF_API int kinf_index_list(
+	struct kinf_snapshot *snapshot, const char *feed, kinf_index_fn *fn, void *arg);
 
-/* ---- feeds ---- */
+/* ---- feeds -------------------------------------------------------------- */
 
 struct kinf_feed_info {
-	uint32_t size; /* sizeof(struct kinf_feed_info) */
-	uint32_t feed; /* id */
-	char name[128]; /* the first 127 bytes of full_name */
+	uint32_t size;      /* sizeof(struct kinf_feed_info) */
+	uint32_t feed;      /* id */
+	char name[128];     /* the first 127 bytes of full_name */
 	char resource[256]; /* plural[.group] */
 	char kind[128];
 	char namespace_[64];
@@ -278,21 +289,22 @@ struct kinf_feed_info {
 	uint64_t event; /* visible up to this event */
 	uint64_t lag;   /* records in the journal that are not visible yet; 0: none of the feed's */
 	uint64_t lists, watches, events; /* those accepted by the API server; watch events read */
-	uint64_t list_done, list_total; /* of the list in progress; total 0: unknown */
-	double last_contact_seconds;    /* since the server said something that is shown; negative: unknown */
-	uint8_t synced;                 /* an initial state can be read */
+	uint64_t list_done, list_total;  /* of the list in progress; total 0: unknown */
+	/* since the server said something that is shown; negative: unknown */
+	double last_contact_seconds;
+	uint8_t synced; /* an initial state can be read */
 	uint8_t namespaced;
 	uint8_t reserved[6];
-	uint64_t retries; /* failed attempts */
-	uint64_t bytes;   /* of answers read */
+	uint64_t retries;   /* failed attempts */
+	uint64_t bytes;     /* of answers read */
 	uint64_t resync_ms; /* of informers that do not say their own; 0: none */
 	char full_name[320];
 };
 
 /* Calls FN for each feed of a name, or for all feeds (NULL); its non-zero result ends the walk. */
 typedef int kinf_feed_fn(void *arg, const struct kinf_feed_info *status);
-KINF_API int kinf_feed_status(struct kinf_snapshot *snapshot, const char *feed, kinf_feed_fn *fn,
-	void *arg);
+KINF_API int kinf_feed_status(
+	struct kinf_snapshot *snapshot, const char *feed, kinf_feed_fn *fn, void *arg);
 
 /* Waits until every feed named has been listed once, or TIMEOUT_MS passed (KINF_TIMEOUT; negative:
  * forever). Feeds that do not exist yet are waited for. */
@@ -300,24 +312,24 @@ KINF_API int kinf_wait_synced(
 	struct kinf *kinf, const char *const *feeds, size_t n, int timeout_ms);
 
 /* Waits until the feed holds everything up to RESOURCE_VERSION (read your writes). */
-KINF_API int kinf_wait_rv(struct kinf *kinf, const char *feed, const char *resource_version,
-	int timeout_ms);
+KINF_API int kinf_wait_rv(
+	struct kinf *kinf, const char *feed, const char *resource_version, int timeout_ms);
 
-/* ---- history ---- */
+/* ---- history ------------------------------------------------------------ */
 
 struct kinf_change {
-	const char *type;  /* ADDED, MODIFIED, DELETED */
+	const char *type; /* ADDED, MODIFIED, DELETED */
 	uint64_t event;
-	uint64_t time_ns;  /* CLOCK_REALTIME when it was recorded */
+	uint64_t time_ns;          /* CLOCK_REALTIME when it was recorded */
 	struct kinf_object object; /* DELETED: the last state */
 	int final_state_unknown;
 	int reserved;
 };
 
 /* Gives the retained past of one object, oldest first: its state before the retained events, if
- * there was one (with the type of the event that made it), then each change. FN's non-zero result
- * ends the walk and is the result. KINF_NOT_FOUND: nothing is retained; KINF_AGAIN: that, and a feed that
- * may hold the object has not been listed yet. Reads the retained log once. */
+ * there was one (with the type of the event that made it), then each change. FN's non-zero
+ * result ends the walk and is the result. KINF_NOT_FOUND: nothing is retained; KINF_AGAIN: that,
+ * and a feed that may hold the object has not been listed yet. Reads the retained log once. */
 typedef int kinf_change_fn(void *arg, const struct kinf_change *change);
 KINF_API int kinf_history(struct kinf_snapshot *snapshot, const char *feed, const char *namespace_,
 	const char *name, kinf_change_fn *fn, void *arg);

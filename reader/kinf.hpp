@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libkinf for C++17: the functions of kinf.h as objects that clean up after themselves. Header only; link with
- * `pkg-config --libs kinf` as from C. The namespace is kinformer, because kinf is a structure of kinf.h.
+ * libkinf for C++17: the functions of kinf.h as objects that clean up after themselves. Header
+ * only; link with `pkg-config --libs kinf` as from C. The namespace is kinformer, because kinf
+ * is a structure of kinf.h.
  *
  *	kinformer::Store store;                                     (the default store)
  *	auto snapshot = store.snapshot();
@@ -13,22 +14,24 @@
  *
  * Names are client-go's: Lister, Informer, ResourceEventHandlerFuncs, WorkQueue, RateLimiter.
  *
- * Results: absence is an empty std::optional; all other failures are exceptions, Error with the sentence and the code
- * of kinf.h, NotReady for KINF_AGAIN (not listed or indexed yet), Gone for KINF_GONE. std::bad_alloc can come from
- * the standard library. Destructors and stop() throw nothing.
+ * Results: absence is an empty std::optional; all other failures are exceptions, Error with the
+ * sentence and the code of kinf.h, NotReady for KINF_AGAIN (not listed or indexed yet), Gone for
+ * KINF_GONE. std::bad_alloc can come from the standard library. Destructors and stop() throw
+ * nothing.
  *
- * Handles are move-only. Each one keeps alive what it was made of, so the order in which they are destroyed does not
- * matter: a Listing keeps its Snapshot, a Snapshot its Store. A handle that was moved from may only be destroyed or
- * assigned to.
+ * Handles are move-only. Each one keeps alive what it was made of, so the order in which they
+ * are destroyed does not
+ * matter: a Listing keeps its Snapshot, a Snapshot its Store. A handle that was moved from may
+ * only be destroyed or assigned to.
  *
- * Borrowed: an Object, and each std::string_view from one, points into the mapped files until its snapshot is
- * renewed, reset or destroyed, or the callback that got it returns; copy() makes an object that lives by itself.
- * Strings are copies. Threads: as kinf.h says; a Snapshot, a Listing or an Informer is used by one thread at a time,
- * a Store and a WorkQueue by any number.
+ * Borrowed: an Object, and each std::string_view from one, points into the mapped files until
+ * its snapshot is renewed, reset or destroyed, or the callback that got it returns; copy() makes
+ * an object that lives by itself. Strings are copies. Threads: as kinf.h says; a Snapshot, a
+ * Listing or an Informer is used by one thread at a time, a Store and a WorkQueue by any number.
  *
- * Callbacks may throw. A walk (each, history, index_values) ends then, and its caller gets the exception. An informer
- * is stopped, dispatch() or run() throw the exception, and nothing of that dispatch is committed: a new informer with
- * the same cursor begins with it again.
+ * Callbacks may throw. A walk (each, history, index_values) ends then, and its caller gets the
+ * exception. An informer is stopped, dispatch() or run() throw the exception, and nothing of
+ * that dispatch is committed: a new informer with the same cursor begins with it again.
  */
 #ifndef KINF_HPP
 #define KINF_HPP
@@ -53,31 +56,41 @@
 
 #include "kinf.h"
 
-namespace kinformer {
+namespace kinformer
+{
 
-/* ---- failures ---- */
+/* ---- failures ----------------------------------------------------------- */
 
-class Error : public std::runtime_error {
-public:
-	Error(int code, const std::string &text) : std::runtime_error(text), code_(code) {}
+class Error : public std::runtime_error
+{
+      public:
+	Error(int code, const std::string &text) : std::runtime_error(text), code_(code)
+	{
+	}
 	/* A negative errno value, enum kinf_code, or KINF_AGAIN, KINF_GONE. */
-	int code() const noexcept { return code_; }
+	int code() const noexcept
+	{
+		return code_;
+	}
 
-private:
+      private:
 	int code_;
 };
 
 /* Nothing has been listed or indexed so far, or a daemon is away: try again later. */
-class NotReady : public Error {
+class NotReady : public Error
+{
 	using Error::Error;
 };
 
 /* The state that a continue token or an event number stands for is no longer kept. */
-class Gone : public Error {
+class Gone : public Error
+{
 	using Error::Error;
 };
 
-namespace detail {
+namespace detail
+{
 
 [[noreturn]] inline void raise(int code, const char *text)
 {
@@ -109,18 +122,24 @@ inline const char *text_or_null(const std::string &text)
 
 inline int milliseconds(std::chrono::milliseconds time)
 {
-	return static_cast<int>(std::clamp<std::chrono::milliseconds::rep>(time.count(), -1, INT_MAX));
+	return static_cast<int>(
+		std::clamp<std::chrono::milliseconds::rep>(time.count(), -1, INT_MAX));
 }
 
-/* Calls a function from C: keeps its exception, and ends the walk when it threw or returned false. */
-template <class Function> class Walk {
-public:
-	explicit Walk(Function &function) : function_(function) {}
+/* Calls a function from C: keeps its exception, and ends the walk when it threw or returned
+ * false. */
+template <class Function> class Walk
+{
+      public:
+	explicit Walk(Function &function) : function_(function)
+	{
+	}
 
 	template <class... Arguments> int call(Arguments &&...arguments) noexcept
 	{
 		try {
-			if constexpr (std::is_void_v<std::invoke_result_t<Function &, Arguments...>>) {
+			if constexpr (std::is_void_v<
+					      std::invoke_result_t<Function &, Arguments...>>) {
 				function_(std::forward<Arguments>(arguments)...);
 				return 0;
 			} else {
@@ -140,7 +159,7 @@ public:
 		return code == ENDED ? 0 : code;
 	}
 
-private:
+      private:
 	static constexpr int ENDED = INT_MAX; /* no result of the library */
 	Function &function_;
 	std::exception_ptr problem_;
@@ -148,17 +167,26 @@ private:
 
 } // namespace detail
 
-/* ---- objects ---- */
+/* ---- objects ------------------------------------------------------------ */
 
 class ObjectCopy;
 
 /* An object, or a part of one, that lies in the mapped files. */
-class Object {
-public:
-	explicit Object(const struct kinf_object &raw) noexcept : raw_(raw) {}
+class Object
+{
+      public:
+	explicit Object(const struct kinf_object &raw) noexcept : raw_(raw)
+	{
+	}
 
-	std::string_view key() const noexcept { return {raw_.key, raw_.key_size}; }
-	std::string_view uid() const noexcept { return {raw_.uid, raw_.uid_size}; }
+	std::string_view key() const noexcept
+	{
+		return {raw_.key, raw_.key_size};
+	}
+	std::string_view uid() const noexcept
+	{
+		return {raw_.uid, raw_.uid_size};
+	}
 	std::string_view resource_version() const noexcept
 	{
 		return {raw_.resource_version, raw_.resource_version_size};
@@ -167,14 +195,25 @@ public:
 	std::string_view namespace_() const noexcept
 	{
 		auto slash = key().find('/');
-		return slash == std::string_view::npos ? std::string_view() : key().substr(0, slash);
+		return slash == std::string_view::npos ? std::string_view()
+						       : key().substr(0, slash);
 	}
-	std::string_view name() const noexcept { return key().substr(key().find('/') + 1); }
-	uint64_t event() const noexcept { return raw_.event; }
+	std::string_view name() const noexcept
+	{
+		return key().substr(key().find('/') + 1);
+	}
+	uint64_t event() const noexcept
+	{
+		return raw_.event;
+	}
 	/* False for the object of a deletion of which no state is kept: it has a key alone. */
-	bool has_body() const noexcept { return raw_.body != nullptr; }
+	bool has_body() const noexcept
+	{
+		return raw_.body != nullptr;
+	}
 
-	/* Returns the first scalar at a field path as text; nothing if it is absent, a map or a list. */
+	/* Returns the first scalar at a field path as text; nothing if it is absent, a map or a
+	 * list. */
 	std::optional<std::string> path(const char *path) const
 	{
 		auto text = view(path);
@@ -201,7 +240,8 @@ public:
 		detail::check(r, nullptr);
 		return Object(found);
 	}
-	/* Calls FUNCTION(const Object &) for each value at a path with [*] in it, until it returns false. */
+	/* Calls FUNCTION(const Object &) for each value at a path with [*] in it, until it
+	 * returns false. */
 	template <class Function> void each(const char *path, Function &&function) const
 	{
 		using Walk = detail::Walk<std::remove_reference_t<Function>>;
@@ -225,15 +265,19 @@ public:
 		return std::string(text, size);
 	}
 	ObjectCopy copy() const;
-	const struct kinf_object &raw() const noexcept { return raw_; }
+	const struct kinf_object &raw() const noexcept
+	{
+		return raw_;
+	}
 
-private:
+      private:
 	struct kinf_object raw_;
 };
 
 /* An object with bytes of its own. */
-class ObjectCopy {
-public:
+class ObjectCopy
+{
+      public:
 	explicit ObjectCopy(const Object &object)
 	{
 		struct kinf_object *made;
@@ -241,12 +285,21 @@ public:
 		made_.reset(made);
 	}
 	/* Returns a view that is valid as long as this copy. */
-	Object get() const noexcept { return Object(*made_); }
-	operator Object() const noexcept { return get(); }
+	Object get() const noexcept
+	{
+		return Object(*made_);
+	}
+	operator Object() const noexcept
+	{
+		return get();
+	}
 
-private:
+      private:
 	struct Free {
-		void operator()(struct kinf_object *object) const noexcept { std::free(object); }
+		void operator()(struct kinf_object *object) const noexcept
+		{
+			std::free(object);
+		}
 	};
 	std::unique_ptr<struct kinf_object, Free> made_;
 };
@@ -256,7 +309,7 @@ inline ObjectCopy Object::copy() const
 	return ObjectCopy(*this);
 }
 
-/* ---- queries and lists ---- */
+/* ---- queries and lists -------------------------------------------------- */
 
 /* Empty texts and 0 ask for nothing. */
 struct Query {
@@ -266,11 +319,13 @@ struct Query {
 	std::string continue_token, sort_by;
 };
 
-namespace detail {
+namespace detail
+{
 
 /* A Query for a call of C; borrows from it. */
-class RawQuery {
-public:
+class RawQuery
+{
+      public:
 	RawQuery(const Query &query, const char *feed)
 	{
 		for (const auto &[index, value] : query.terms)
@@ -288,9 +343,12 @@ public:
 		raw_.sort_by = text_or_null(query.sort_by);
 	}
 	RawQuery(const RawQuery &) = delete;
-	const struct kinf_query *get() const noexcept { return &raw_; }
+	const struct kinf_query *get() const noexcept
+	{
+		return &raw_;
+	}
 
-private:
+      private:
 	std::vector<struct kinf_term> terms_;
 	struct kinf_query raw_ = {};
 };
@@ -310,15 +368,22 @@ struct SnapshotState {
 		check(kinf_snapshot_open(kinf.get(), &raw), kinf.get());
 	}
 	SnapshotState(const SnapshotState &) = delete;
-	~SnapshotState() { kinf_snapshot_close(&raw); }
-	void check_result(int r) const { check(r, kinf.get()); }
+	~SnapshotState()
+	{
+		kinf_snapshot_close(&raw);
+	}
+	void check_result(int r) const
+	{
+		check(r, kinf.get());
+	}
 };
 
 } // namespace detail
 
 /* The objects of a query, one after the other: a range that can be walked once. */
-class Listing {
-public:
+class Listing
+{
+      public:
 	/* Returns nothing at the end. */
 	std::optional<Object> next()
 	{
@@ -335,11 +400,18 @@ public:
 		const char *token = kinf_list_continue(raw_.get());
 		return token ? token : "";
 	}
-	std::string plan() { return kinf_list_plan(raw_.get()); }
-	std::string resource_version() { return kinf_list_resource_version(raw_.get()); }
+	std::string plan()
+	{
+		return kinf_list_plan(raw_.get());
+	}
+	std::string resource_version()
+	{
+		return kinf_list_resource_version(raw_.get());
+	}
 
-	class Iterator {
-	public:
+	class Iterator
+	{
+	      public:
 		using iterator_category = std::input_iterator_tag;
 		using value_type = Object;
 		using difference_type = std::ptrdiff_t;
@@ -347,35 +419,58 @@ public:
 		using reference = const Object &;
 
 		Iterator() = default;
-		explicit Iterator(Listing *listing) : listing_(listing), object_(listing->next()) {}
-		reference operator*() const { return *object_; }
-		pointer operator->() const { return &*object_; }
+		explicit Iterator(Listing *listing) : listing_(listing), object_(listing->next())
+		{
+		}
+		reference operator*() const
+		{
+			return *object_;
+		}
+		pointer operator->() const
+		{
+			return &*object_;
+		}
 		Iterator &operator++()
 		{
 			object_ = listing_->next();
 			return *this;
 		}
-		void operator++(int) { ++*this; }
+		void operator++(int)
+		{
+			++*this;
+		}
 		friend bool operator==(const Iterator &a, const Iterator &b)
 		{
 			return a.object_.has_value() == b.object_.has_value();
 		}
-		friend bool operator!=(const Iterator &a, const Iterator &b) { return !(a == b); }
+		friend bool operator!=(const Iterator &a, const Iterator &b)
+		{
+			return !(a == b);
+		}
 
-	private:
+	      private:
 		Listing *listing_ = nullptr;
 		std::optional<Object> object_;
 	};
-	Iterator begin() { return Iterator(this); }
-	Iterator end() { return {}; }
+	Iterator begin()
+	{
+		return Iterator(this);
+	}
+	Iterator end()
+	{
+		return {};
+	}
 
-private:
+      private:
 	friend class Lister;
 	struct Close {
-		void operator()(struct kinf_listing *list) const noexcept { kinf_list_close(&list); }
+		void operator()(struct kinf_listing *list) const noexcept
+		{
+			kinf_list_close(&list);
+		}
 	};
 	Listing(std::shared_ptr<detail::SnapshotState> snapshot, struct kinf_listing *raw)
-		: snapshot_(std::move(snapshot)), raw_(raw)
+	    : snapshot_(std::move(snapshot)), raw_(raw)
 	{
 	}
 	/* In this order: the list is closed before its snapshot. */
@@ -388,20 +483,23 @@ struct IndexValue {
 	uint64_t count;
 };
 
-/* A version of an object: raw.type, raw.event, raw.time_ns; the object is borrowed until the callback returns. */
+/* A version of an object: raw.type, raw.event, raw.time_ns; the object is borrowed until the
+ * callback returns. */
 struct Change {
 	const struct kinf_change &raw;
 	Object object;
 };
 
 /* One feed in one snapshot: client-go's lister and indexer. */
-class Lister {
-public:
+class Lister
+{
+      public:
 	/* NAMESPACE: "" for cluster-scoped kinds. */
 	std::optional<Object> get(const std::string &namespace_, const std::string &name) const
 	{
 		struct kinf_object object;
-		int r = kinf_get(snapshot_->raw, feed_.c_str(), namespace_.c_str(), name.c_str(), &object);
+		int r = kinf_get(
+			snapshot_->raw, feed_.c_str(), namespace_.c_str(), name.c_str(), &object);
 		if (r == KINF_NOT_FOUND)
 			return std::nullopt;
 		snapshot_->check_result(r);
@@ -428,8 +526,10 @@ public:
 		query.terms.emplace_back(index, value);
 		return list(query);
 	}
-	/* The values of an index that begin with PREFIX, in byte order, and how many objects have each. */
-	std::vector<IndexValue> index_values(const std::string &index, const std::string &prefix = "") const
+	/* The values of an index that begin with PREFIX, in byte order, and how many objects
+	 * have each. */
+	std::vector<IndexValue> index_values(
+		const std::string &index, const std::string &prefix = "") const
 	{
 		std::vector<IndexValue> values;
 		auto add = [&](const char *value, size_t size, uint64_t count) {
@@ -444,17 +544,19 @@ public:
 			&walk)));
 		return values;
 	}
-	/* Calls FUNCTION(const Change &) for the kept versions of an object, oldest first, until it returns false.
-	 * Returns false when nothing is kept. */
+	/* Calls FUNCTION(const Change &) for the kept versions of an object, oldest first, until
+	 * it returns false. Returns false when nothing is kept. */
 	template <class Function>
-	bool history(const std::string &namespace_, const std::string &name, Function &&function) const
+	bool history(
+		const std::string &namespace_, const std::string &name, Function &&function) const
 	{
 		using Walk = detail::Walk<std::remove_reference_t<Function>>;
 		Walk walk(function);
 		int r = walk.result(kinf_history(
 			snapshot_->raw, feed_.c_str(), namespace_.c_str(), name.c_str(),
 			[](void *arg, const struct kinf_change *change) {
-				return static_cast<Walk *>(arg)->call(Change{*change, Object(change->object)});
+				return static_cast<Walk *>(arg)->call(
+					Change{*change, Object(change->object)});
 			},
 			&walk));
 		if (r == KINF_NOT_FOUND)
@@ -463,32 +565,52 @@ public:
 		return true;
 	}
 
-private:
+      private:
 	friend class Snapshot;
 	Lister(std::shared_ptr<detail::SnapshotState> snapshot, std::string feed)
-		: snapshot_(std::move(snapshot)), feed_(std::move(feed))
+	    : snapshot_(std::move(snapshot)), feed_(std::move(feed))
 	{
 	}
 	std::shared_ptr<detail::SnapshotState> snapshot_;
 	std::string feed_;
 };
 
-/* ---- the store ---- */
+/* ---- the store ---------------------------------------------------------- */
 
-/* One instant of the store. Keep it briefly: what is deleted meanwhile can't be given back to the disk. */
-class Snapshot {
-public:
+/* One instant of the store. Keep it briefly: what is deleted meanwhile can't be given back to
+ * the disk. */
+class Snapshot
+{
+      public:
 	/* Takes the newest state; what was borrowed ends. */
-	void renew() { state_->check_result(kinf_snapshot_renew(state_->raw)); }
+	void renew()
+	{
+		state_->check_result(kinf_snapshot_renew(state_->raw));
+	}
 	/* The same, and waits until it shows EVENT. */
-	void renew_at(uint64_t event) { state_->check_result(kinf_snapshot_renew_at(state_->raw, event)); }
+	void renew_at(uint64_t event)
+	{
+		state_->check_result(kinf_snapshot_renew_at(state_->raw, event));
+	}
 	/* Gives the pages back until renew(). */
-	void reset() { state_->check_result(kinf_snapshot_reset(state_->raw)); }
+	void reset()
+	{
+		state_->check_result(kinf_snapshot_reset(state_->raw));
+	}
 	/* Throws when what was read until now may be wrong (kinf_snapshot_check). */
-	void check() { state_->check_result(kinf_snapshot_check(state_->raw)); }
-	uint64_t event() const { return kinf_snapshot_event(state_->raw); }
+	void check()
+	{
+		state_->check_result(kinf_snapshot_check(state_->raw));
+	}
+	uint64_t event() const
+	{
+		return kinf_snapshot_event(state_->raw);
+	}
 	/* FEED: its name or its resource. The lister keeps the snapshot alive. */
-	Lister lister(std::string feed) const { return {state_, std::move(feed)}; }
+	Lister lister(std::string feed) const
+	{
+		return {state_, std::move(feed)};
+	}
 	/* The feeds of a name, or all of them (""). */
 	std::vector<struct kinf_feed_info> feeds(const std::string &feed = "") const
 	{
@@ -503,17 +625,20 @@ public:
 			&walk)));
 		return found;
 	}
-	struct kinf_snapshot *raw() const noexcept { return state_->raw; }
+	struct kinf_snapshot *raw() const noexcept
+	{
+		return state_->raw;
+	}
 
 	Snapshot(const Snapshot &) = delete;
 	Snapshot &operator=(const Snapshot &) = delete;
 	Snapshot(Snapshot &&) noexcept = default;
 	Snapshot &operator=(Snapshot &&) noexcept = default;
 
-private:
+      private:
 	friend class Store;
 	explicit Snapshot(const std::shared_ptr<struct kinf> &kinf)
-		: state_(std::make_shared<detail::SnapshotState>(kinf))
+	    : state_(std::make_shared<detail::SnapshotState>(kinf))
 	{
 	}
 	std::shared_ptr<detail::SnapshotState> state_;
@@ -522,8 +647,9 @@ private:
 class Informer;
 struct InformerOptions;
 
-class Store {
-public:
+class Store
+{
+      public:
 	/* DIRECTORY: "" for the default store. */
 	explicit Store(const std::string &directory = "")
 	{
@@ -537,30 +663,47 @@ public:
 	Store(Store &&) noexcept = default;
 	Store &operator=(Store &&) noexcept = default;
 
-	Snapshot snapshot() const { return Snapshot(kinf_); }
-	/* Returns false if not all feeds have been listed within TIMEOUT (negative: waits for ever). */
-	bool wait_for_cache_sync(const std::vector<std::string> &feeds, std::chrono::milliseconds timeout) const
+	Snapshot snapshot() const
+	{
+		return Snapshot(kinf_);
+	}
+	/* Returns false if not all feeds have been listed within TIMEOUT (negative: waits for
+	 * ever). */
+	bool wait_for_cache_sync(
+		const std::vector<std::string> &feeds, std::chrono::milliseconds timeout) const
 	{
 		std::vector<const char *> names;
 		for (const auto &feed : feeds)
 			names.push_back(feed.c_str());
-		return waited(kinf_wait_synced(kinf_.get(), names.data(), names.size(), detail::milliseconds(timeout)));
+		return waited(kinf_wait_synced(
+			kinf_.get(), names.data(), names.size(), detail::milliseconds(timeout)));
 	}
-	/* Returns false if the feed does not hold RESOURCE_VERSION within TIMEOUT: to read one's own writes. */
+	/* Returns false if the feed does not hold RESOURCE_VERSION within TIMEOUT: to read one's
+	 * own writes. */
 	bool wait_rv(const std::string &feed, const std::string &resource_version,
 		std::chrono::milliseconds timeout) const
 	{
-		return waited(kinf_wait_rv(
-			kinf_.get(), feed.c_str(), resource_version.c_str(), detail::milliseconds(timeout)));
+		return waited(kinf_wait_rv(kinf_.get(), feed.c_str(), resource_version.c_str(),
+			detail::milliseconds(timeout)));
 	}
-	/* Verifies the checksum of each record before it is given out. Before the first snapshot. */
-	void set_check(bool on) { detail::check(kinf_set_check(kinf_.get(), on), kinf_.get()); }
-	bool is_copy() const { return kinf_is_copy(kinf_.get()) != 0; }
+	/* Verifies the checksum of each record before it is given out. Before the first
+	 * snapshot. */
+	void set_check(bool on)
+	{
+		detail::check(kinf_set_check(kinf_.get(), on), kinf_.get());
+	}
+	bool is_copy() const
+	{
+		return kinf_is_copy(kinf_.get()) != 0;
+	}
 	Informer informer(const std::string &feed, InformerOptions options) const;
 	Informer informer(const std::string &feed) const;
-	struct kinf *raw() const noexcept { return kinf_.get(); }
+	struct kinf *raw() const noexcept
+	{
+		return kinf_.get();
+	}
 
-private:
+      private:
 	bool waited(int r) const
 	{
 		if (r == KINF_TIMEOUT)

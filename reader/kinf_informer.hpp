@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * client-go's informer for C++17. kinf.hpp includes this header and says what holds for all of it.
+ * client-go's informer for C++17. kinf.hpp includes this header and says what holds for all of
+ * it.
  *
  *	kinformer::ResourceEventHandlerFuncs funcs;
  *	funcs.on_add = [&](const kinformer::Object &pod, bool initial) { queue.add(pod.key()); };
@@ -8,20 +9,21 @@
  *	informer.add_event_handler(std::move(funcs));
  *	informer.run(stop_fd);
  *
- * Callbacks run in dispatch() and run() and nowhere else. They may add and remove handlers, also their own, stop the
- * informer, and destroy it.
+ * Callbacks run in dispatch() and run() and nowhere else. They may add and remove handlers, also
+ * their own, stop the informer, and destroy it.
  */
 #ifndef KINF_INFORMER_HPP
 #define KINF_INFORMER_HPP
 
 #include "kinf.hpp"
 
-namespace kinformer {
+namespace kinformer
+{
 
 /* The fields of struct kinf_informer_options. */
 struct InformerOptions {
-	std::string cursor;    /* "": none */
-	uint64_t from = 0;     /* 0: with an initial state */
+	std::string cursor; /* "": none */
+	uint64_t from = 0;  /* 0: with an initial state */
 	bool track_keys = false;
 	bool commit_by_hand = false; /* only commit() writes the cursor, not each dispatch */
 	std::optional<std::chrono::milliseconds> resync; /* empty: as kinf.yaml says; 0: none */
@@ -36,13 +38,15 @@ struct ResourceEventHandlerFuncs {
 	std::function<void(const Object *old, const Object &)> on_update;
 	std::function<void(const Object &, bool final_state_unknown)> on_delete;
 	std::function<void()> on_sync;
-	std::function<void()> on_lapped; /* all objects follow as initial ones; others no longer exist */
+	std::function<void()>
+		on_lapped; /* all objects follow as initial ones; others no longer exist */
 	std::function<void(const Error &)> on_error; /* without it dispatch() throws the error */
 	std::optional<Query> filter;
 	std::optional<std::chrono::milliseconds> resync; /* empty: the informer's; 0: none */
 };
 
-namespace detail {
+namespace detail
+{
 
 struct InformerState;
 
@@ -51,7 +55,9 @@ struct Handler {
 	InformerState *informer = nullptr;
 	ResourceEventHandlerFuncs funcs;
 	struct kinf_handler *raw = nullptr;
-	uint64_t number = 0; /* of its informer's handlers: another one may get the address of a removed one */
+	uint64_t number =
+		/* of its informer's handlers: another one may get the address of a removed one */
+		0;
 };
 
 struct InformerState {
@@ -66,7 +72,10 @@ struct InformerState {
 
 	InformerState() = default;
 	InformerState(const InformerState &) = delete;
-	~InformerState() { kinf_informer_free(&raw); }
+	~InformerState()
+	{
+		kinf_informer_free(&raw);
+	}
 
 	auto find(uint64_t number)
 	{
@@ -106,10 +115,13 @@ inline struct kinf_handler_options raw_handler(Handler &handler)
 			h.informer->call([&] { h.funcs.on_add(Object(*object), initial != 0); });
 		};
 	if (funcs.on_update)
-		raw.on_update = [](void *arg, const struct kinf_object *old, const struct kinf_object *object) {
+		raw.on_update = [](void *arg, const struct kinf_object *old,
+					const struct kinf_object *object) {
 			auto &h = handler_of(arg);
 			auto before = old ? std::optional<Object>(*old) : std::nullopt;
-			h.informer->call([&] { h.funcs.on_update(before ? &*before : nullptr, Object(*object)); });
+			h.informer->call([&] {
+				h.funcs.on_update(before ? &*before : nullptr, Object(*object));
+			});
 		};
 	if (funcs.on_delete)
 		raw.on_delete = [](void *arg, const struct kinf_object *object, int unknown) {
@@ -141,25 +153,32 @@ inline struct kinf_handler_options raw_handler(Handler &handler)
 } // namespace detail
 
 /* What add_event_handler returns; it may outlive the informer. */
-class HandlerRegistration {
-public:
-	/* Returns true when on_add has returned for all objects of the initial state; false once it is removed. */
+class HandlerRegistration
+{
+      public:
+	/* Returns true when on_add has returned for all objects of the initial state; false once
+	 * it is removed. */
 	bool has_synced() const
 	{
 		auto state = state_.lock();
-		return state && state->find(number_) != state->handlers.end() && kinf_handler_synced(raw_) != 0;
+		return state && state->find(number_) != state->handlers.end() &&
+		       kinf_handler_synced(raw_) != 0;
 	}
-	/* Returns the event up to which the handler has examined the feed; 0 before it has begun or once it is removed. */
+	/* Returns the event up to which the handler has examined the feed; 0 before it has begun
+	 * or once it is removed. */
 	uint64_t event() const
 	{
 		auto state = state_.lock();
-		return state && state->find(number_) != state->handlers.end() ? kinf_handler_event(raw_) : 0;
+		return state && state->find(number_) != state->handlers.end()
+			       ? kinf_handler_event(raw_)
+			       : 0;
 	}
 
-private:
+      private:
 	friend class Informer;
-	HandlerRegistration(const std::shared_ptr<detail::InformerState> &state, const detail::Handler &handler)
-		: state_(state), raw_(handler.raw), number_(handler.number)
+	HandlerRegistration(
+		const std::shared_ptr<detail::InformerState> &state, const detail::Handler &handler)
+	    : state_(state), raw_(handler.raw), number_(handler.number)
 	{
 	}
 	std::weak_ptr<detail::InformerState> state_;
@@ -167,8 +186,9 @@ private:
 	uint64_t number_;
 };
 
-class Informer {
-public:
+class Informer
+{
+      public:
 	Informer(Informer &&) noexcept = default;
 	Informer &operator=(Informer &&other) noexcept
 	{
@@ -177,7 +197,10 @@ public:
 		return *this;
 	}
 	/* In a callback of this informer also: the dispatch ends then. */
-	~Informer() { stop(); }
+	~Informer()
+	{
+		stop();
+	}
 
 	HandlerRegistration add_event_handler(ResourceEventHandlerFuncs funcs)
 	{
@@ -197,7 +220,8 @@ public:
 		detail::check(r, state_->kinf.get());
 		return {state_, *added};
 	}
-	/* None of its callbacks begins after this returns. Returns false if it is not this informer's any more. */
+	/* None of its callbacks begins after this returns. Returns false if it is not this
+	 * informer's any more. */
 	bool remove_event_handler(const HandlerRegistration &registration)
 	{
 		auto found = state_->find(registration.number_);
@@ -212,19 +236,29 @@ public:
 		return true;
 	}
 
-	/* Readable whenever there may be something to dispatch; for poll and the like, never to be read. */
-	int fd() const { return kinf_informer_fd(state_->raw); }
+	/* Readable whenever there may be something to dispatch; for poll and the like, never to
+	 * be read. */
+	int fd() const
+	{
+		return kinf_informer_fd(state_->raw);
+	}
 	/* Runs at most MAX callbacks (0: as many as there is work for); returns how many ran. */
-	int dispatch(int max = 0) { return dispatch(state_, max); }
+	int dispatch(int max = 0)
+	{
+		return dispatch(state_, max);
+	}
 	/* Dispatches and sleeps until STOP_FD is readable or the informer is stopped. */
 	void run(int stop_fd = -1)
 	{
 		const auto state = state_; /* a callback may destroy this informer */
 		for (;;) {
-			struct pollfd fds[] = {{kinf_informer_fd(state->raw), POLLIN, 0}, {stop_fd, POLLIN, 0}};
+			struct pollfd fds[] = {
+				{kinf_informer_fd(state->raw), POLLIN, 0}, {stop_fd, POLLIN, 0}};
 			int n = turn(state, 1000);
-			/* As kinf_informer_run: the informer goes on with the lapse, unless a copy is read. */
-			if (n < 0 && (n != KINF_SNAPSHOT_EXPIRED || kinf_is_copy(state->kinf.get())))
+			/* As kinf_informer_run: the informer goes on with the lapse, unless a
+			 * copy is read. */
+			if (n < 0 &&
+				(n != KINF_SNAPSHOT_EXPIRED || kinf_is_copy(state->kinf.get())))
 				detail::check(n, state->kinf.get());
 			if (kinf_informer_phase(state->raw) == KINF_INFORMER_STOPPED)
 				return;
@@ -240,15 +274,26 @@ public:
 		if (state_)
 			kinf_informer_stop(state_->raw);
 	}
-	bool is_stopped() const { return kinf_informer_phase(state_->raw) == KINF_INFORMER_STOPPED; }
-	/* Writes the cursor. Returns false if a handler is not synced, so that there is no position yet. */
-	bool commit() { return commit(*state_); }
-	struct kinf_informer *raw() const noexcept { return state_->raw; }
+	bool is_stopped() const
+	{
+		return kinf_informer_phase(state_->raw) == KINF_INFORMER_STOPPED;
+	}
+	/* Writes the cursor. Returns false if a handler is not synced, so that there is no
+	 * position yet. */
+	bool commit()
+	{
+		return commit(*state_);
+	}
+	struct kinf_informer *raw() const noexcept
+	{
+		return state_->raw;
+	}
 
-private:
+      private:
 	friend class Store;
-	Informer(std::shared_ptr<struct kinf> kinf, const std::string &feed, InformerOptions options)
-		: state_(std::make_shared<detail::InformerState>())
+	Informer(
+		std::shared_ptr<struct kinf> kinf, const std::string &feed, InformerOptions options)
+	    : state_(std::make_shared<detail::InformerState>())
 	{
 		struct kinf_informer_options raw = {};
 		auto &own = state_->options;
@@ -269,7 +314,9 @@ private:
 				auto &state = *static_cast<detail::InformerState *>(arg);
 				state.call([&] { state.options.on_state(*info); });
 			};
-		detail::check(kinf_informer_new(state_->kinf.get(), feed.c_str(), &raw, &state_->raw), state_->kinf.get());
+		detail::check(
+			kinf_informer_new(state_->kinf.get(), feed.c_str(), &raw, &state_->raw),
+			state_->kinf.get());
 	}
 
 	static bool commit(detail::InformerState &state)
@@ -288,7 +335,8 @@ private:
 			detail::check(n, kinf.get());
 		return n;
 	}
-	/* Returns how many callbacks ran, or an error of the library. STATE by value: a callback may destroy the informer. */
+	/* Returns how many callbacks ran, or an error of the library. STATE by value: a callback
+	 * may destroy the informer. */
 	static int turn(std::shared_ptr<detail::InformerState> state, int max)
 	{
 		bool outermost = !std::exchange(state->dispatching, true);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * client-go's work queue for C++17. kinf.hpp includes this header and says what holds for all of it.
+ * client-go's work queue for C++17. kinf.hpp includes this header and says what holds for all of
+ * it.
  *
  *	kinformer::WorkQueue queue;
  *	while (auto item = queue.get()) {       (in each worker; empty once the queue is shut down)
@@ -10,43 +11,61 @@
  *			queue.add_rate_limited(item->key());
  *	}                                       (the item's destructor is Done)
  *
- * Join the workers before the queue is destroyed. An order of one's own (struct kinf_queue_order) and limiters of
- * one's own (struct kinf_limiter_operations) are made with kinf_queue.h.
+ * Join the workers before the queue is destroyed. An order of one's own (struct
+ * kinf_queue_order) and limiters of one's own (struct kinf_limiter_operations) are made with
+ * kinf_queue.h.
  */
 #ifndef KINF_QUEUE_HPP
 #define KINF_QUEUE_HPP
 
 #include "kinf.hpp"
 
-namespace kinformer {
+namespace kinformer
+{
 
 /* A clock for tests, which has to outlive the queues and limiters that use it. */
-class Clock {
-public:
+class Clock
+{
+      public:
 	Clock()
 	{
 		struct kinf_clock *made;
 		detail::check(kinf_clock_new(&made), nullptr);
 		raw_.reset(made);
 	}
-	void step(std::chrono::nanoseconds time) { kinf_clock_step(raw_.get(), static_cast<uint64_t>(time.count())); }
-	std::chrono::nanoseconds now() const { return std::chrono::nanoseconds(kinf_clock_now(raw_.get())); }
-	struct kinf_clock *raw() const noexcept { return raw_.get(); }
+	void step(std::chrono::nanoseconds time)
+	{
+		kinf_clock_step(raw_.get(), static_cast<uint64_t>(time.count()));
+	}
+	std::chrono::nanoseconds now() const
+	{
+		return std::chrono::nanoseconds(kinf_clock_now(raw_.get()));
+	}
+	struct kinf_clock *raw() const noexcept
+	{
+		return raw_.get();
+	}
 
-private:
+      private:
 	struct Free {
-		void operator()(struct kinf_clock *clock) const noexcept { kinf_clock_free(&clock); }
+		void operator()(struct kinf_clock *clock) const noexcept
+		{
+			kinf_clock_free(&clock);
+		}
 	};
 	std::unique_ptr<struct kinf_clock, Free> raw_;
 };
 
 /* How long a key waits that failed: client-go's limiters. */
-class RateLimiter {
-public:
+class RateLimiter
+{
+      public:
 	using Time = std::chrono::nanoseconds;
 
 	/* Takes over RAW. */
-	explicit RateLimiter(struct kinf_limiter *raw) noexcept : raw_(raw) {}
+	explicit RateLimiter(struct kinf_limiter *raw) noexcept : raw_(raw)
+	{
+	}
 
 	static RateLimiter item_exponential_failure(Time base, Time max)
 	{
@@ -64,7 +83,10 @@ public:
 	{
 		return make(kinf_limiter_default_controller, clock ? clock->raw() : nullptr);
 	}
-	static RateLimiter default_item_based() { return make(kinf_limiter_default_item_based); }
+	static RateLimiter default_item_based()
+	{
+		return make(kinf_limiter_default_item_based);
+	}
 	static RateLimiter max_of(std::vector<RateLimiter> limiters)
 	{
 		std::vector<struct kinf_limiter *> raw;
@@ -89,20 +111,33 @@ public:
 		detail::check(kinf_limiter_when(raw_.get(), key.data(), key.size(), &ns), nullptr);
 		return Time(ns);
 	}
-	void forget(std::string_view key) { kinf_limiter_forget(raw_.get(), key.data(), key.size()); }
+	void forget(std::string_view key)
+	{
+		kinf_limiter_forget(raw_.get(), key.data(), key.size());
+	}
 	uint64_t num_requeues(std::string_view key) const
 	{
 		return kinf_limiter_num_requeues(raw_.get(), key.data(), key.size());
 	}
-	struct kinf_limiter *raw() const noexcept { return raw_.get(); }
+	struct kinf_limiter *raw() const noexcept
+	{
+		return raw_.get();
+	}
 	/* Gives the limiter away. */
-	struct kinf_limiter *release() noexcept { return raw_.release(); }
+	struct kinf_limiter *release() noexcept
+	{
+		return raw_.release();
+	}
 
-private:
+      private:
 	struct Free {
-		void operator()(struct kinf_limiter *limiter) const noexcept { kinf_limiter_free(&limiter); }
+		void operator()(struct kinf_limiter *limiter) const noexcept
+		{
+			kinf_limiter_free(&limiter);
+		}
 	};
-	template <class Function, class... Arguments> static RateLimiter make(Function function, Arguments... arguments)
+	template <class Function, class... Arguments>
+	static RateLimiter make(Function function, Arguments... arguments)
 	{
 		struct kinf_limiter *made;
 		detail::check(function(arguments..., &made), nullptr);
@@ -111,12 +146,16 @@ private:
 	std::unique_ptr<struct kinf_limiter, Free> raw_;
 };
 
-class WorkQueue {
-public:
+class WorkQueue
+{
+      public:
 	/* A key that is being worked on until this is destroyed. */
-	class Item {
-	public:
-		Item(Item &&other) noexcept : queue_(std::move(other.queue_)), key_(other.key_) {}
+	class Item
+	{
+	      public:
+		Item(Item &&other) noexcept : queue_(std::move(other.queue_)), key_(other.key_)
+		{
+		}
 		Item &operator=(Item &&other) noexcept
 		{
 			done();
@@ -124,56 +163,93 @@ public:
 			key_ = other.key_;
 			return *this;
 		}
-		~Item() { done(); }
+		~Item()
+		{
+			done();
+		}
 		/* Ends with a NUL that is not part of it; valid until done(). */
-		std::string_view key() const noexcept { return key_; }
+		std::string_view key() const noexcept
+		{
+			return key_;
+		}
 		void done() noexcept
 		{
 			if (auto queue = std::exchange(queue_, nullptr))
 				(void)kinf_queue_done(queue.get(), key_.data(), key_.size());
 		}
 
-	private:
+	      private:
 		friend class WorkQueue;
 		Item(std::shared_ptr<struct kinf_queue> queue, std::string_view key)
-			: queue_(std::move(queue)), key_(key)
+		    : queue_(std::move(queue)), key_(key)
 		{
 		}
 		std::shared_ptr<struct kinf_queue> queue_;
 		std::string_view key_;
 	};
 
-	WorkQueue() : WorkQueue(nullptr, nullptr) {}
-	explicit WorkQueue(RateLimiter limiter, const Clock *clock = nullptr) : WorkQueue(&limiter, clock) {}
-	explicit WorkQueue(const Clock &clock) : WorkQueue(nullptr, &clock) {}
+	WorkQueue() : WorkQueue(nullptr, nullptr)
+	{
+	}
+	explicit WorkQueue(RateLimiter limiter, const Clock *clock = nullptr)
+	    : WorkQueue(&limiter, clock)
+	{
+	}
+	explicit WorkQueue(const Clock &clock) : WorkQueue(nullptr, &clock)
+	{
+	}
 
 	/* Returns false if the queue is shutting down; so do the next two. */
-	bool add(std::string_view key) { return added(kinf_queue_add(raw_.get(), key.data(), key.size())); }
+	bool add(std::string_view key)
+	{
+		return added(kinf_queue_add(raw_.get(), key.data(), key.size()));
+	}
 	bool add_after(std::string_view key, std::chrono::nanoseconds delay)
 	{
-		return added(kinf_queue_add_after(raw_.get(), key.data(), key.size(), delay.count()));
+		return added(
+			kinf_queue_add_after(raw_.get(), key.data(), key.size(), delay.count()));
 	}
 	bool add_rate_limited(std::string_view key)
 	{
 		return added(kinf_queue_add_rate_limited(raw_.get(), key.data(), key.size()));
 	}
-	void forget(std::string_view key) { kinf_queue_forget(raw_.get(), key.data(), key.size()); }
+	void forget(std::string_view key)
+	{
+		kinf_queue_forget(raw_.get(), key.data(), key.size());
+	}
 	uint64_t num_requeues(std::string_view key) const
 	{
 		return kinf_queue_num_requeues(raw_.get(), key.data(), key.size());
 	}
 
-	/* Waits for a key. Returns nothing once the queue is shut down and all keys were handed out. */
-	std::optional<Item> get() { return take(-1); }
-	/* The same, but waits for TIMEOUT at most; returns nothing then also (see shutting_down). */
+	/* Waits for a key. Returns nothing once the queue is shut down and all keys were handed
+	 * out. */
+	std::optional<Item> get()
+	{
+		return take(-1);
+	}
+	/* The same, but waits for TIMEOUT at most; returns nothing then also (see
+	 * shutting_down). */
 	std::optional<Item> get(std::chrono::milliseconds timeout)
 	{
 		return take(std::max(0, detail::milliseconds(timeout)));
 	}
-	size_t size() const { return kinf_queue_len(raw_.get()); }
-	void shut_down() noexcept { kinf_queue_shut_down(raw_.get()); }
-	void shut_down_with_drain() { kinf_queue_shut_down_with_drain(raw_.get()); }
-	bool shutting_down() const { return kinf_queue_shutting_down(raw_.get()) != 0; }
+	size_t size() const
+	{
+		return kinf_queue_len(raw_.get());
+	}
+	void shut_down() noexcept
+	{
+		kinf_queue_shut_down(raw_.get());
+	}
+	void shut_down_with_drain()
+	{
+		kinf_queue_shut_down_with_drain(raw_.get());
+	}
+	bool shutting_down() const
+	{
+		return kinf_queue_shutting_down(raw_.get()) != 0;
+	}
 	struct kinf_queue_counts metrics() const
 	{
 		struct kinf_queue_counts counts = {};
@@ -181,14 +257,17 @@ public:
 		detail::check(kinf_queue_metrics(raw_.get(), &counts), nullptr);
 		return counts;
 	}
-	struct kinf_queue *raw() const noexcept { return raw_.get(); }
+	struct kinf_queue *raw() const noexcept
+	{
+		return raw_.get();
+	}
 
 	WorkQueue(const WorkQueue &) = delete;
 	WorkQueue &operator=(const WorkQueue &) = delete;
 	WorkQueue(WorkQueue &&) noexcept = default;
 	WorkQueue &operator=(WorkQueue &&) noexcept = default;
 
-private:
+      private:
 	WorkQueue(RateLimiter *limiter, const Clock *clock)
 	{
 		struct kinf_queue_options options = {};

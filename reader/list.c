@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kinf_list: walks the feeds that a name stands for one after the other, and each feed's candidates in
- * key order. Memory is bounded: a walk over names holds one entry, sorted postings at most SORT_MAX. A
- * list in another order (sorted.h) reads all candidates first.
+ * kinf_list: walks the feeds that a name stands for one after the other, and each feed's
+ * candidates in key order. Memory is bounded: a walk over names holds one entry, sorted postings
+ * at most SORT_MAX. A list in another order (sorted.h) reads all candidates first.
  *
- * All pages show the state as of the first one. If a feed has changed since, its state is read through
- * an as_of (store/read/as_of.h), otherwise from the index.
+ * All pages show the state as of the first one. If a feed has changed since, its state is read
+ * through an as_of (store/read/as_of.h), otherwise from the index.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -24,20 +24,20 @@ struct kinf_listing {
 	struct kinf_snapshot *snapshot;
 	uint64_t taken_as;           /* SNAPSHOT's when the list began */
 	struct snapshot_feed *feeds; /* copies; their texts are the snapshot's */
-	struct as_of **as_of;        /* of each feed; NULL: its newest state is the one of the list */
-	size_t n_feeds, feed;        /* FEED: the one being read */
+	struct as_of **as_of; /* of each feed; NULL: its newest state is the one of the list */
+	size_t n_feeds, feed; /* FEED: the one being read */
 	struct query query;
-	struct plan plan;            /* of that feed */
+	struct plan plan; /* of that feed */
 	struct candidates candidates;
-	bool entered;                /* PLAN and CANDIDATES are FEED's */
-	struct sorted *sorted;       /* NULL: by key */
-	bool filled;                 /* SORTED has its candidates */
-	uint64_t left;               /* of the limit; UINT64_MAX: none */
+	bool entered;          /* PLAN and CANDIDATES are FEED's */
+	struct sorted *sorted; /* NULL: by key */
+	bool filled;           /* SORTED has its candidates */
+	uint64_t left;         /* of the limit; UINT64_MAX: none */
 	bool ended;
-	bool passed;                 /* the last error is of one object: the list goes on after it */
-	struct bytes key;            /* of that object */
-	struct err_kept damaged;     /* the first object that could not be sorted; code 0: none */
-	struct query_place last;     /* of the object given last, and the list's state */
+	bool passed;             /* the last error is of one object: the list goes on after it */
+	struct bytes key;        /* of that object */
+	struct err_kept damaged; /* the first object that could not be sorted; code 0: none */
+	struct query_place last; /* of the object given last, and the list's state */
 	struct buf token;
 	uint64_t read, given; /* objects */
 	char resource_version[64];
@@ -70,7 +70,8 @@ static const char *list_feed_name(const struct kinf_listing *list)
 	return list->n_feeds ? list->feeds[0].definition.name : "";
 }
 
-/* Returns: 0; AGAIN: none of the feeds that may hold what is asked for has been listed, or the first list of one is under way. */
+/* Returns: 0; AGAIN: none of the feeds that may hold what is asked for has been listed, or the
+ * first list of one is under way. */
 static int list_find_feeds(struct kinf_listing *list, const char *name)
 {
 	const struct feed_set *set;
@@ -88,10 +89,11 @@ static int list_find_feeds(struct kinf_listing *list, const char *name)
 
 		if (*only && list->query.namespace_ && strcmp(only, list->query.namespace_) != 0)
 			continue;
-		/* The first list of this feed is under way, or has not come into the index yet: a result without its objects
-		 * would not be complete. */
+		/* The first list of this feed is under way, or has not come into the index yet:
+		 * a result without its objects would not be complete. */
 		const struct feed_checkpoint *checkpoint = &set->feeds[i].checkpoint;
-		if (!set->feeds[i].visible && (checkpoint->phase == FEED_LISTING || checkpoint->first_list)) {
+		if (!set->feeds[i].visible &&
+			(checkpoint->phase == FEED_LISTING || checkpoint->first_list)) {
 			feed_explain_unlisted(list->snapshot, &set->feeds[i]);
 			return AGAIN;
 		}
@@ -106,7 +108,8 @@ static int list_find_feeds(struct kinf_listing *list, const char *name)
 	return 0;
 }
 
-/* Writes why the state as of the event SEQ can't be read; for a token kinf_result() knows it. Returns:
+/* Writes why the state as of the event SEQ can't be read; for a token kinf_result() knows it.
+ * Returns:
  * AGAIN: the event is not there yet; GONE. */
 static int list_explain_gone(struct kinf_listing *list, const struct snapshot_feed *feed,
 	const struct as_of *as_of, uint64_t seq)
@@ -122,19 +125,21 @@ static int list_explain_gone(struct kinf_listing *list, const struct snapshot_fe
 			"event %llu is not there yet; the newest is %llu", asked, newest);
 	else if (oldest == feed->index.listed)
 		(void)snprintf(list->words, sizeof(list->words),
-			"the state of '%s' as of event %llu is not known: its first list ended with event "
+			"the state of '%s' as of event %llu is not known: its first list ended "
+			"with event "
 			"%llu",
 			name, asked, oldest);
 	else
 		(void)snprintf(list->words, sizeof(list->words),
-			"the state of '%s' as of event %llu is not kept, but those from event %llu to "
+			"the state of '%s' as of event %llu is not kept, but those from event %llu "
+			"to "
 			"%llu are (a larger 'retention' in kinf.yaml keeps more)",
 			name, asked, oldest, newest);
 	return asked > newest ? AGAIN : GONE;
 }
 
-/* Reads the states of all feeds as of the event of list->last. Returns: 0; GONE, AGAIN: there is no such
- * state. */
+/* Reads the states of all feeds as of the event of list->last. Returns: 0; GONE, AGAIN: there is
+ * no such state. */
 static int list_find_past(struct kinf_listing *list)
 {
 	struct snapshot *snapshot = list->snapshot->snapshot;
@@ -158,8 +163,9 @@ static int list_find_past(struct kinf_listing *list)
 	return 0;
 }
 
-/* Finds out which state the list shows: the newest one, the one of an event, or the one of the walk's
- * first page. Returns: 0; GONE: that is no longer kept; AGAIN: the event is not there yet. */
+/* Finds out which state the list shows: the newest one, the one of an event, or the one of the
+ * walk's first page. Returns: 0; GONE: that is no longer kept; AGAIN: the event is not there
+ * yet. */
 static int list_find_state(struct kinf_listing *list)
 {
 	struct snapshot *snapshot = list->snapshot->snapshot;
@@ -217,8 +223,9 @@ int kinf_list(struct kinf_snapshot *snapshot, const struct kinf_query *query,
 		r = query_check_feed(&list->query, &list->feeds[i].definition);
 	if (r == 0)
 		r = list_find_state(list);
-	/* Every feed must have every index asked for: an error comes now, not in the middle of the
-	 * results. The plan of the first feed stays; the first one that reads something is described. */
+	/* Every feed must have every index asked for: an error comes now, not in the middle of
+	 * the results. The plan of the first feed stays; the first one that reads something is
+	 * described. */
 	for (size_t i = list->n_feeds; r == 0 && i-- > 0;) {
 		r = list_plan(list, i);
 		if (r == 0 && (!list->plan.empty || !*list->words))
@@ -290,8 +297,8 @@ static int list_next_by_key(struct kinf_listing *list, struct record *ret_record
 		if (r != FOUND)
 			return r;
 		list->read++;
-		r = snapshot_record(list->snapshot->snapshot,
-			list->feeds[list->feed].definition.id, key, &entry, ret_record);
+		r = snapshot_record(list->snapshot->snapshot, list->feeds[list->feed].definition.id,
+			key, &entry, ret_record);
 		if (r == FOUND)
 			r = plan_matches(&list->plan, &list->query, ret_record, !entry.object);
 		list->passed = r == ERR_CORRUPT;
@@ -302,7 +309,7 @@ static int list_next_by_key(struct kinf_listing *list, struct record *ret_record
 	return END;
 }
 
-/* ---- in the order of a field ---- */
+/* ---- in the order of a field -------------------------------------------- */
 
 /* Offers every feed's candidates; where an index has that order, those that the page can need. */
 static int list_fill(struct kinf_listing *list)
@@ -324,7 +331,8 @@ static int list_fill(struct kinf_listing *list)
 		if (r == NOT_FOUND) {
 			r = candidates_open(candidates);
 			while (r == 0 && (r = candidates_next(candidates, &key, &entry)) == FOUND) {
-				r = sorted_offer(list->sorted, &list->plan, list->feed, key, &entry);
+				r = sorted_offer(
+					list->sorted, &list->plan, list->feed, key, &entry);
 				if (r != ERR_CORRUPT)
 					continue;
 				if (!list->damaged.code)
@@ -362,8 +370,9 @@ int kinf_list_next(struct kinf_listing *list, struct kinf_object *ret_object)
 	if (r < 0)
 		return r;
 	if (list->taken_as != list->snapshot->taken_as)
-		return list_fail(list, err_say(-EINVAL,
-			"the snapshot was renewed since this list began: list again"));
+		return list_fail(list,
+			err_say(-EINVAL,
+				"the snapshot was renewed since this list began: list again"));
 	list->passed = false;
 	if (list->ended)
 		return END;
@@ -376,7 +385,8 @@ int kinf_list_next(struct kinf_listing *list, struct kinf_object *ret_object)
 		if (r == FOUND) {
 			value = item->value;
 			r = snapshot_record(list->snapshot->snapshot,
-				list->feeds[item->feed].definition.id, item->key, &item->entry, &record);
+				list->feeds[item->feed].definition.id, item->key, &item->entry,
+				&record);
 			list->passed = r == ERR_CORRUPT;
 			list->key = item->key;
 		}

@@ -106,14 +106,18 @@ static int paths_get(const char *text, const struct path **ret_path)
 	return 0;
 }
 
-/* Finds the first value at a path. An object without a body (kinf_informer.h: on_delete) has none. */
-static int object_first(const struct kinf_object *object, const struct path *path, struct value *ret_value)
+/* Finds the first value at a path. An object without a body (kinf_informer.h: on_delete) has
+ * none. */
+static int object_first(
+	const struct kinf_object *object, const struct path *path, struct value *ret_value)
 {
-	return object->body_size ? path_first(path, BYTES(object->body, object->body_size), ret_value) : NOT_FOUND;
+	return object->body_size
+		       ? path_first(path, BYTES(object->body, object->body_size), ret_value)
+		       : NOT_FOUND;
 }
 
-int kinf_object_path(const struct kinf_object *object, const char *path, const char **ret_text,
-	size_t *ret_size)
+int kinf_object_path(
+	const struct kinf_object *object, const char *path, const char **ret_text, size_t *ret_size)
 {
 	const struct path *parsed;
 	struct value value;
@@ -132,8 +136,8 @@ int kinf_object_path(const struct kinf_object *object, const char *path, const c
 }
 
 /* Makes PART the same as OBJECT, with VALUE as its body. */
-static int part_make(const struct kinf_object *object, const struct value *value,
-	struct kinf_object *ret_part)
+static int part_make(
+	const struct kinf_object *object, const struct value *value, struct kinf_object *ret_part)
 {
 	struct bytes document;
 	int r = value_document(value, &document);
@@ -146,8 +150,8 @@ static int part_make(const struct kinf_object *object, const struct value *value
 	return 0;
 }
 
-int kinf_object_part(const struct kinf_object *object, const char *path,
-	struct kinf_object *ret_part)
+int kinf_object_part(
+	const struct kinf_object *object, const char *path, struct kinf_object *ret_part)
 {
 	const struct path *parsed;
 	struct value value;
@@ -175,7 +179,8 @@ static int part_give(void *arg, const struct value *value)
 	return r < 0 ? r : each->fn(each->arg, &part);
 }
 
-int kinf_object_each(const struct kinf_object *object, const char *path, kinf_part_fn *fn, void *arg)
+int kinf_object_each(
+	const struct kinf_object *object, const char *path, kinf_part_fn *fn, void *arg)
 {
 	CLEANUP(path_free) struct path *parsed = NULL;
 	struct part_walk each = {object, fn, arg};
@@ -187,8 +192,8 @@ int kinf_object_each(const struct kinf_object *object, const char *path, kinf_pa
 	return kinf_result(NULL, r);
 }
 
-int kinf_object_json(const struct kinf_object *object, int indent, char **ret_json,
-	size_t *ret_size)
+int kinf_object_json(
+	const struct kinf_object *object, int indent, char **ret_json, size_t *ret_size)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT;
 	int r = indent < 0 ? err_say(-EINVAL, "an indent of %d spaces", indent) : 0;
@@ -221,11 +226,11 @@ static const void *copy_put(uint8_t **end, const void *data, size_t size)
 int kinf_object_copy(const struct kinf_object *object, struct kinf_object **ret_copy)
 {
 	struct kinf_object *copy = malloc(sizeof(*copy) + object->body_size + object->key_size +
-		object->uid_size + object->resource_version_size);
+					  object->uid_size + object->resource_version_size);
 
 	if (!copy)
-		return kinf_result(NULL,
-			err_set(-ENOMEM, "copy of an object of %u bytes", object->body_size));
+		return kinf_result(
+			NULL, err_set(-ENOMEM, "copy of an object of %u bytes", object->body_size));
 	uint8_t *end = (uint8_t *)(copy + 1);
 	*copy = *object;
 	if (object->body_size)

@@ -10,7 +10,7 @@
 #include "common/err.h"
 #include "common/value/path.h"
 
-/* ---- the plan's terms ---- */
+/* ---- the plan's terms --------------------------------------------------- */
 
 void plan_release(struct plan *plan)
 {
@@ -58,8 +58,8 @@ static int plan_asked(struct snapshot *snapshot, const struct snapshot_feed *fee
 		size_t offset = plan->text.size;
 		struct plan_names names = {{0}};
 		struct index_definition definition;
-		int r = snapshot_definition(snapshot, feed->definition.id, term->index,
-			&definition);
+		int r = snapshot_definition(
+			snapshot, feed->definition.id, term->index, &definition);
 
 		if (r == NOT_FOUND) {
 			r = index_each_definition(snapshot_index(snapshot),
@@ -87,9 +87,8 @@ static int plan_labels(struct snapshot *snapshot, const struct snapshot_feed *fe
 {
 	struct index_definition definition;
 
-	if (!query->labels ||
-		snapshot_definition(snapshot, feed->definition.id, INDEX_LABEL, &definition) !=
-			FOUND)
+	if (!query->labels || snapshot_definition(snapshot, feed->definition.id, INDEX_LABEL,
+				      &definition) != FOUND)
 		return 0;
 	for (size_t i = 0; i < selector_count(query->labels); i++) {
 		const struct selector_requirement *need = selector_at(query->labels, i);
@@ -157,7 +156,7 @@ static int plan_fields(struct snapshot *snapshot, const struct snapshot_feed *fe
 	return 0;
 }
 
-/* ---- the driver, and what bodies decide ---- */
+/* ---- the driver, and what bodies decide --------------------------------- */
 
 static int plan_count(struct snapshot *snapshot, struct plan *plan)
 {
@@ -230,8 +229,7 @@ int plan_make(struct snapshot *snapshot, const struct snapshot_feed *feed,
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < plan->n_terms; i++)
-		plan->terms[i].value.data =
-			plan->text.data + (uintptr_t)plan->terms[i].value.data;
+		plan->terms[i].value.data = plan->text.data + (uintptr_t)plan->terms[i].value.data;
 	plan->prefix = BYTES(plan->text.data + prefix, plan->text.size - prefix);
 	r = plan_count(snapshot, plan);
 	struct plan_body_search search = {plan, past};
@@ -273,7 +271,7 @@ void plan_describe(const struct plan *plan, const struct query *query, char *tex
 		plan_describe_checks(query, plan->postings, text + n, size - (size_t)n);
 }
 
-/* ---- checking one object ---- */
+/* ---- checking one object ------------------------------------------------ */
 
 int plan_accepts(const struct plan *plan, const struct query *query, struct snapshot *snapshot,
 	struct bytes key, const struct index_entry *entry)
@@ -302,7 +300,8 @@ int plan_matches(
 	for (size_t i = 0; plan->on_body && i < plan->n_terms; i++) {
 		const struct plan_term *term = &plan->terms[i];
 
-		if (term_is_on_body(term, past) && !terms_has(plan->on_body, term->definition, term->value))
+		if (term_is_on_body(term, past) &&
+			!terms_has(plan->on_body, term->definition, term->value))
 			return NOT_FOUND;
 	}
 	return query_accepts_body(query, record->body);

@@ -12,7 +12,7 @@
 #include "common/crc.h"
 #include "common/err.h"
 
-/* ---- tokens ---- */
+/* ---- tokens ------------------------------------------------------------- */
 
 /* Offsets in a token; the RV, the value and the key follow. */
 enum {
@@ -37,7 +37,8 @@ static uint32_t crc_text(uint32_t crc, const char *text)
 	return text ? crc32c(crc, text, strlen(text) + 1) : crc32c(crc, "", 1);
 }
 
-/* Returns the CRC-32C of what QUERY, read from GIVEN, selects but for the feed, and of its order. */
+/* Returns the CRC-32C of what QUERY, read from GIVEN, selects but for the feed, and of its
+ * order. */
 static uint32_t query_identity(const struct query *query, const struct kinf_query *given)
 {
 	uint32_t crc = crc_text(0, query->namespace_);
@@ -108,7 +109,8 @@ int query_continue(struct query *query, const char *feed)
 
 	if (le32_get(p + AT_QUERY) != crc_text(query->identity, feed))
 		return err_say(ERR_SYNTAX,
-			"the continue token is of another list: repeat the feed, the namespace, the selectors and "
+			"the continue token is of another list: repeat the feed, the namespace, "
+			"the selectors and "
 			"the order of the page that ended with it, or list again without it");
 	memcpy(after->journal, p + AT_JOURNAL, QUERY_JOURNAL_SIZE);
 	after->seq = le64_get(p + AT_SEQ);
@@ -126,7 +128,7 @@ int query_continue(struct query *query, const char *feed)
 	return 0;
 }
 
-/* ---- parsing ---- */
+/* ---- parsing ------------------------------------------------------------ */
 
 static size_t text_size(const char *text)
 {
@@ -146,7 +148,7 @@ static const char *text_copy(const char *text, char **end)
 static int query_copy_texts(struct query *query, const struct kinf_query *from)
 {
 	size_t size = from->n_terms * sizeof(*query->terms) + text_size(from->namespace_) +
-		text_size(from->prefix);
+		      text_size(from->prefix);
 
 	for (size_t i = 0; i < from->n_terms; i++)
 		size += text_size(from->terms[i].index) + text_size(from->terms[i].value);
@@ -215,16 +217,18 @@ void query_release(struct query *query)
 	*query = (struct query){0};
 }
 
-/* ---- what a feed can't tell ---- */
+/* ---- what a feed can't tell --------------------------------------------- */
 
 static int query_refuse_field(const struct feed_definition *feed, const struct path *path)
 {
 	return err_say(ERR_SYNTAX,
-		"the objects of feed '%s' are kept without '%s' ('objects' or 'drop' in kinf.yaml): it can't select or sort by that",
+		"the objects of feed '%s' are kept without '%s' ('objects' or 'drop' in "
+		"kinf.yaml): it can't select or sort by that",
 		feed->name, path_text(path));
 }
 
-static int query_check_label(const struct feed_definition *feed, const struct selector_requirement *label)
+static int query_check_label(
+	const struct feed_definition *feed, const struct selector_requirement *label)
 {
 	CLEANUP(path_free) struct path *path = NULL;
 	CLEANUP(buf_release) struct buf text = BUF_INIT;
@@ -269,12 +273,13 @@ int query_check_term(const struct kinf_term *term, const struct index_definition
 	if (n_paths == 1 || parts == n_paths)
 		return 0;
 	return err_say(ERR_SYNTAX,
-		"index '%s' needs %zu values (%s) with commas between them, and '%.60s' has %zu; a comma or backslash in a value "
+		"index '%s' needs %zu values (%s) with commas between them, and '%.60s' has %zu; a "
+		"comma or backslash in a value "
 		"has a backslash before it",
 		definition->name, n_paths, paths, term->value, parts);
 }
 
-/* ---- what a key or a body alone can tell ---- */
+/* ---- what a key or a body alone can tell -------------------------------- */
 
 bool query_accepts_key(const struct query *query, struct bytes key)
 {
@@ -288,7 +293,7 @@ bool query_accepts_key(const struct query *query, struct bytes key)
 		!bytes_equal(BYTES(start, skip - 1), bytes_str(query->namespace_)))
 		return false;
 	return !query->prefix ||
-		bytes_starts(BYTES(start + skip, key.size - skip), bytes_str(query->prefix));
+	       bytes_starts(BYTES(start + skip, key.size - skip), bytes_str(query->prefix));
 }
 
 int query_accepts_body(const struct query *query, struct bytes body)

@@ -19,7 +19,7 @@ void sort_value_read(struct bytes text, struct sort_value *ret_value)
 	ret_value->text = text;
 }
 
-/* ---- comparing ---- */
+/* ---- comparing ---------------------------------------------------------- */
 
 /* The run of digits at I, without leading zeros; I moves past it. */
 static struct bytes digits_at(struct bytes text, size_t *i)
@@ -66,7 +66,7 @@ int sort_value_compare(const struct sort_value *a, const struct sort_value *b)
 	return a->kind == SORT_NUMBER ? quantity_compare(&a->number, &b->number) : 0;
 }
 
-/* ---- in tokens ---- */
+/* ---- in tokens ---------------------------------------------------------- */
 
 #define NUMBER_SIZE 13
 

@@ -9,8 +9,8 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 
-int sorted_new(struct snapshot *snapshot, const struct snapshot_feed *feeds, const struct query *query,
-	struct sorted **ret_sorted)
+int sorted_new(struct snapshot *snapshot, const struct snapshot_feed *feeds,
+	const struct query *query, struct sorted **ret_sorted)
 {
 	struct sorted *sorted = calloc(1, sizeof(*sorted));
 
@@ -34,7 +34,7 @@ void sorted_free(struct sorted **sorted)
 	free(s);
 }
 
-/* ---- order ---- */
+/* ---- order -------------------------------------------------------------- */
 
 static int compare_places(const struct sort_value *a_value, struct bytes a_key,
 	const struct sort_value *b_value, struct bytes b_key)
@@ -71,7 +71,7 @@ bool sorted_wants(const struct sorted *sorted, const struct sort_value *value, s
 	return sorted->n < sorted->room || compare_places(value, key, &last->value, last->key) < 0;
 }
 
-/* ---- the items of a page ---- */
+/* ---- the items of a page ------------------------------------------------ */
 
 /* Moves the item at place I of the heap down to where it belongs. */
 static void sorted_sift_down(struct sorted *sorted, size_t i)
@@ -137,7 +137,7 @@ int sorted_offer(struct sorted *sorted, const struct plan *plan, size_t feed, st
 	return 0;
 }
 
-/* ---- giving out ---- */
+/* ---- giving out --------------------------------------------------------- */
 
 void sorted_end(struct sorted *sorted)
 {

@@ -29,7 +29,7 @@ struct order {
 	bool unusable;    /* a value is kept as its beginning only */
 };
 
-/* ---- which index, and is it worth it ---- */
+/* ---- which index, and is it worth it ------------------------------------ */
 
 static int order_is_index(void *arg, const struct index_definition *definition)
 {
@@ -60,7 +60,7 @@ static bool order_is_cheaper(const struct order *order)
 	return order->sorted->room * objects / candidates + changed < candidates / 2;
 }
 
-/* ---- its values in order ---- */
+/* ---- its values in order ------------------------------------------------ */
 
 static void order_sift_down(struct order *order, size_t i)
 {
@@ -95,7 +95,7 @@ static int order_add_value(void *arg, struct bytes text, uint64_t count, bool wh
 		((struct order_value){value, text, count}), "the sorted values of an index");
 }
 
-/* ---- objects ---- */
+/* ---- objects ------------------------------------------------------------ */
 
 /* Objects that changed since are offered by order_offer_all(). */
 static int order_offer(struct order *order, struct bytes key, const struct index_entry *entry)
@@ -119,8 +119,8 @@ static int order_names(
 	const struct query *query = order->sorted->query;
 	bool inside = query->continues && sort_value_compare(value, &query->after.value) == 0;
 
-	return index_names(order->index, order->txn, order->feed->definition.id,
-		BYTES_NONE, inside ? query->next_key : BYTES_NONE, ret_walk);
+	return index_names(order->index, order->txn, order->feed->definition.id, BYTES_NONE,
+		inside ? query->next_key : BYTES_NONE, ret_walk);
 }
 
 /* By the value's postings: in no order, so all of them. */
@@ -130,8 +130,8 @@ static int order_offer_postings(struct order *order, const struct order_value *v
 	struct index_entry entry;
 	struct bytes key;
 	uint64_t count;
-	int r = index_postings(order->index, order->txn, order->definition, value->text,
-		&count, &walk);
+	int r = index_postings(
+		order->index, order->txn, order->definition, value->text, &count, &walk);
 
 	while (r == FOUND && (r = index_walk_next(walk, &key, &entry)) == FOUND)
 		if (sorted_wants(order->sorted, &value->value, key))
@@ -150,8 +150,8 @@ static int order_offer_names(struct order *order, const struct order_value *valu
 	while (r == FOUND && (r = index_walk_next(walk, &key, &entry)) == FOUND) {
 		if (!sorted_wants(order->sorted, &value->value, key))
 			return 0;
-		r = index_has(order->index, order->txn, order->definition, value->text,
-			entry.object);
+		r = index_has(
+			order->index, order->txn, order->definition, value->text, entry.object);
 		if (r == FOUND)
 			r = order_offer(order, key, &entry);
 		if (r == NOT_FOUND)
@@ -176,8 +176,8 @@ static int order_offer_missing(struct order *order)
 		return 0;
 	int r = order_names(order, &missing, &walk);
 	while (r == 0 && left && (r = index_walk_next(walk, &key, &entry)) == FOUND) {
-		r = snapshot_record(order->sorted->snapshot, order->feed->definition.id, key,
-			&entry, &record);
+		r = snapshot_record(
+			order->sorted->snapshot, order->feed->definition.id, key, &entry, &record);
 		if (r == FOUND)
 			r = sorted_value(order->sorted, record.body, &value);
 		if (r != 0 || value.kind != SORT_MISSING)
@@ -196,8 +196,8 @@ static int order_offer_all(struct order *order)
 	struct as_of *as_of = order->candidates->as_of;
 	struct index_entry entry;
 	struct bytes key;
-	int r = index_values(order->index, order->txn, order->definition, BYTES_NONE,
-		order_add_value, order);
+	int r = index_values(
+		order->index, order->txn, order->definition, BYTES_NONE, order_add_value, order);
 
 	if (r < 0 || order->unusable)
 		return r < 0 ? r : NOT_FOUND;
@@ -236,8 +236,8 @@ int sorted_walk(struct sorted *sorted, const struct candidates *candidates, size
 
 	if (path_is_plural(sorted->query->sort_path) || !order_is_cheaper(&order))
 		return NOT_FOUND;
-	int r = index_each_definition(order.index, order.txn, order.feed->definition.id,
-		order_is_index, &order);
+	int r = index_each_definition(
+		order.index, order.txn, order.feed->definition.id, order_is_index, &order);
 	if (r < 0)
 		return r;
 	r = order.definition ? order_offer_all(&order) : NOT_FOUND;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Waiting until the cache meets a condition. The condition is checked on a new snapshot each time the
- * index has moved (the taken word), and every 50 ms: a bookmark moves only the journal.
+ * Waiting until the cache meets a condition. The condition is checked on a new snapshot each
+ * time the index has moved (the taken word), and every 50 ms: a bookmark moves only the journal.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -97,8 +97,10 @@ static int all_synced(struct kinf_snapshot *snapshot, void *arg)
 		int r = feed_set_get_named(snapshot, wanted->names[i], &set);
 
 		wanted->missing = wanted->names[i];
-		(void)snprintf(wanted->why, sizeof(wanted->why), "%s", r == ERR_NO_FEED ? err_text(r)
-			: kinf_has_unlisted(snapshot->kinf) ? kinf_error(snapshot->kinf) : "");
+		(void)snprintf(wanted->why, sizeof(wanted->why), "%s",
+			r == ERR_NO_FEED                    ? err_text(r)
+			: kinf_has_unlisted(snapshot->kinf) ? kinf_error(snapshot->kinf)
+							    : "");
 		if (r == AGAIN || r == ERR_NO_FEED)
 			return 0;
 		if (r < 0)
@@ -119,21 +121,23 @@ int kinf_wait_synced(struct kinf *kinf, const char *const *feeds, size_t n, int 
 		return r;
 	r = wait_for(kinf, timeout_ms, all_synced, &wanted);
 	if (r == 0)
-		r = err_say(ERR_TIMEOUT, "feed '%s' was not listed within %d ms%s%s", wanted.missing, timeout_ms,
-			*wanted.why ? ": " : "", wanted.why);
+		r = err_say(ERR_TIMEOUT, "feed '%s' was not listed within %d ms%s%s",
+			wanted.missing, timeout_ms, *wanted.why ? ": " : "", wanted.why);
 	return kinf_result(kinf, r < 0 ? r : 0);
 }
 
 struct wait_version {
 	const char *feed, *namespace_; /* NULL: all feeds of the name */
-	char late[64];                 /* the namespace of a feed that has not reached RV; "": it has none of its own */
+	char late
+		/* the namespace of a feed that has not reached RV; "": it has none of its own */
+		[64];
 	struct bytes rv;
 	uint64_t need; /* last seq of the journal when its checkpoints had reached RV; 0: not yet */
 	uint8_t journal[16]; /* whose seq NEED is */
 };
 
-/* Waits first until the journal has the version, i.e. all checkpoints have reached it, then until all that
- * the journal held at that time is visible. */
+/* Waits first until the journal has the version, i.e. all checkpoints have reached it, then
+ * until all that the journal held at that time is visible. */
 static int has_version(struct kinf_snapshot *snapshot, void *arg)
 {
 	struct wait_version *wanted = arg;
@@ -143,7 +147,8 @@ static int has_version(struct kinf_snapshot *snapshot, void *arg)
 
 	if (r != FOUND)
 		return r < 0 ? r : 0;
-	if (memcmp(wanted->journal, snapshot_uuid(snapshot->snapshot), sizeof(wanted->journal)) != 0)
+	if (memcmp(wanted->journal, snapshot_uuid(snapshot->snapshot), sizeof(wanted->journal)) !=
+		0)
 		wanted->need = 0;
 	for (size_t f = 0; !wanted->need && f < set->n; f++) {
 		const char *only = set->feeds[f].definition.namespace_;
@@ -154,7 +159,8 @@ static int has_version(struct kinf_snapshot *snapshot, void *arg)
 			continue;
 		(void)snprintf(wanted->late, sizeof(wanted->late), "%s", only);
 		if (order == RV_NOT_COMPARABLE && at.size)
-			return err_set(ERR_UNSUPPORTED, "comparing resourceVersion '%.*s' with '%.*s'",
+			return err_set(ERR_UNSUPPORTED,
+				"comparing resourceVersion '%.*s' with '%.*s'",
 				BYTES_ARG(wanted->rv), BYTES_ARG(at));
 		if (order != 0 && order != 1)
 			return 0;
@@ -178,19 +184,22 @@ int kinf_wait_rv(struct kinf *kinf, const char *feed, const char *resource_versi
 	return wait_rv_in(kinf, feed, NULL, resource_version, timeout_ms);
 }
 
-int wait_rv_in(struct kinf *kinf, const char *feed, const char *namespace_, const char *resource_version,
-	int timeout_ms)
+int wait_rv_in(struct kinf *kinf, const char *feed, const char *namespace_,
+	const char *resource_version, int timeout_ms)
 {
 	int r = kinf_alive(kinf);
 
 	if (r < 0)
 		return r;
 	if (!resource_version)
-		return kinf_result(kinf, err_say(-EINVAL, "the resourceVersion to wait for is NULL"));
-	struct wait_version wanted = {.feed = feed, .namespace_ = namespace_, .rv = bytes_str(resource_version)};
+		return kinf_result(
+			kinf, err_say(-EINVAL, "the resourceVersion to wait for is NULL"));
+	struct wait_version wanted = {
+		.feed = feed, .namespace_ = namespace_, .rv = bytes_str(resource_version)};
 	r = wait_for(kinf, timeout_ms, has_version, &wanted);
 	if (r == 0)
-		r = err_say(ERR_TIMEOUT, "feed '%s'%s%s did not reach resourceVersion '%s' within %d ms",
-			feed, *wanted.late ? " in " : "", wanted.late, resource_version, timeout_ms);
+		r = err_say(ERR_TIMEOUT,
+			"feed '%s'%s%s did not reach resourceVersion '%s' within %d ms", feed,
+			*wanted.late ? " in " : "", wanted.late, resource_version, timeout_ms);
 	return kinf_result(kinf, r < 0 ? r : 0);
 }

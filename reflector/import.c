@@ -53,7 +53,7 @@ static void import_release(struct import *import)
 	free(import->feeds);
 }
 
-/* ---- feeds ----------------------------------------------------------------------------------- */
+/* ---- feeds -------------------------------------------------------------- */
 
 /* Writes the plural of KIND as kubectl guesses it: without discovery nobody knows it. */
 static void import_plural(const char *kind, char plural[NAME_SIZE])
@@ -77,7 +77,8 @@ static void import_plural(const char *kind, char plural[NAME_SIZE])
 
 static int import_add_feed(struct import *import, struct import_feed *feed)
 {
-	char plural[NAME_SIZE] = "", alias[NAME_SIZE] = "", list_kind[NAME_SIZE + 4], name[2 * NAME_SIZE];
+	char plural[NAME_SIZE] = "", alias[NAME_SIZE] = "", list_kind[NAME_SIZE + 4],
+	     name[2 * NAME_SIZE];
 	uint64_t seq;
 
 	import_plural(feed->kind, plural);
@@ -86,9 +87,18 @@ static int import_add_feed(struct import *import, struct import_feed *feed)
 	(void)snprintf(alias + strlen(alias), 2, " ");
 	(void)snprintf(list_kind, sizeof(list_kind), "%sList", feed->kind);
 	(void)snprintf(name, sizeof(name), "%s%s%s", plural, *feed->group ? "." : "", feed->group);
-	const struct feed_definition definition = {.name = name, .aliases = alias, .columns = "",
-		.group = feed->group, .version = feed->version, .resource = plural, .kind = feed->kind,
-		.list_kind = list_kind, .namespace_ = "", .label_selector = "", .field_selector = "", .drop = "",
+	const struct feed_definition definition = {.name = name,
+		.aliases = alias,
+		.columns = "",
+		.group = feed->group,
+		.version = feed->version,
+		.resource = plural,
+		.kind = feed->kind,
+		.list_kind = list_kind,
+		.namespace_ = "",
+		.label_selector = "",
+		.field_selector = "",
+		.drop = "",
 		.namespaced = feed->namespaced};
 	int r = journal_add_feed(import->journal, &definition, &feed->id);
 	if (r == 0)
@@ -98,25 +108,28 @@ static int import_add_feed(struct import *import, struct import_feed *feed)
 }
 
 /* Finds the feed of a kind, or adds it. */
-static int import_find_feed(struct import *import, const struct import_feed *like, struct import_feed **ret_feed)
+static int import_find_feed(
+	struct import *import, const struct import_feed *like, struct import_feed **ret_feed)
 {
 	struct import_feed feed = *like;
 
 	for (size_t i = 0; i < import->n_feeds; i++) {
 		*ret_feed = &import->feeds[i];
-		if (strcmp((*ret_feed)->kind, like->kind) == 0 && strcmp((*ret_feed)->group, like->group) == 0 &&
+		if (strcmp((*ret_feed)->kind, like->kind) == 0 &&
+			strcmp((*ret_feed)->group, like->group) == 0 &&
 			strcmp((*ret_feed)->version, like->version) == 0)
 			return 0;
 	}
 	int r = import_add_feed(import, &feed);
 	if (r == 0)
-		r = ARRAY_ADD(import->feeds, import->n_feeds, import->feeds_room, feed, "the feeds");
+		r = ARRAY_ADD(
+			import->feeds, import->n_feeds, import->feeds_room, feed, "the feeds");
 	if (r == 0)
 		*ret_feed = &import->feeds[import->n_feeds - 1];
 	return r;
 }
 
-/* ---- objects --------------------------------------------------------------------------------- */
+/* ---- objects ------------------------------------------------------------ */
 
 /* Reads kind and apiVersion of the object in import->body into FEED. */
 static int import_read_kind(struct import *import, struct import_feed *feed)
@@ -130,9 +143,11 @@ static int import_read_kind(struct import *import, struct import_feed *feed)
 		r = value_find(&object, BYTES_LIT("apiVersion"), &version);
 	if (r < 0)
 		return r;
-	if (r == NOT_FOUND || kind.type != VALUE_STRING || version.type != VALUE_STRING || !kind.text.size ||
-		kind.text.size >= NAME_SIZE / 2 || version.text.size >= NAME_SIZE)
-		return err_say(ERR_PROTOCOL, "it has no kind and apiVersion, as 'kubectl get -o json' writes them");
+	if (r == NOT_FOUND || kind.type != VALUE_STRING || version.type != VALUE_STRING ||
+		!kind.text.size || kind.text.size >= NAME_SIZE / 2 ||
+		version.text.size >= NAME_SIZE)
+		return err_say(ERR_PROTOCOL,
+			"it has no kind and apiVersion, as 'kubectl get -o json' writes them");
 	(void)snprintf(feed->kind, sizeof(feed->kind), "%.*s", BYTES_ARG(kind.text));
 	(void)snprintf(feed->version, sizeof(feed->version), "%.*s", BYTES_ARG(version.text));
 	char *slash = strchr(feed->version, '/');
@@ -145,7 +160,8 @@ static int import_read_kind(struct import *import, struct import_feed *feed)
 }
 
 /* An object that several feeds have is in an export several times. It is taken once. */
-static int import_compare(struct import *import, const struct import_feed *feed, const struct record *record, uint64_t seq)
+static int import_compare(struct import *import, const struct import_feed *feed,
+	const struct record *record, uint64_t seq)
 {
 	struct record first;
 	int r = journal_get(import->journal, journal_txn(import->journal), seq, &first);
@@ -154,12 +170,17 @@ static int import_compare(struct import *import, const struct import_feed *feed,
 		return r;
 	if (r == FOUND && bytes_equal(first.body, record->body))
 		return 0;
-	return err_say(ERR_PROTOCOL, "%s '%.*s' is there twice, and differs", feed->kind, BYTES_ARG(record->key));
+	return err_say(ERR_PROTOCOL, "%s '%.*s' is there twice, and differs", feed->kind,
+		BYTES_ARG(record->key));
 }
 
-static int import_store(struct import *import, struct import_feed *feed, const struct object_identity *identity)
+static int import_store(
+	struct import *import, struct import_feed *feed, const struct object_identity *identity)
 {
-	struct record record = {.feed = feed->id, .type = RECORD_ADDED, .uid = identity->uid, .rv = identity->rv,
+	struct record record = {.feed = feed->id,
+		.type = RECORD_ADDED,
+		.uid = identity->uid,
+		.rv = identity->rv,
 		.body = buf_bytes(&import->body)};
 	char rv[64];
 	struct head head;
@@ -174,7 +195,8 @@ static int import_store(struct import *import, struct import_feed *feed, const s
 	record.key = buf_bytes(&import->key);
 	int r = buf_error(&import->key);
 	if (r == 0)
-		r = journal_head(import->journal, journal_txn(import->journal), feed->id, record.key, &head);
+		r = journal_head(
+			import->journal, journal_txn(import->journal), feed->id, record.key, &head);
 	if (r == FOUND)
 		return import_compare(import, feed, &record, head.seq);
 	if (r == NOT_FOUND)
@@ -245,7 +267,7 @@ static int import_take_item(void *arg, struct bytes item, bool cut)
 	return r < 0 ? err_add(r, "object %" PRIu64, import->objects) : r;
 }
 
-/* ---- the file -------------------------------------------------------------------------------- */
+/* ---- the file ----------------------------------------------------------- */
 
 static int import_read(struct import *import, int fd)
 {
@@ -272,16 +294,21 @@ static int import_end(struct import *import)
 	uint64_t chance, seq;
 	int r = list_end(import->list, &page);
 
-	if (r == 0 && import->objects == import->skipped) /* nothing could be read of such a store */
-		r = err_say(ERR_PROTOCOL, "there is no object in it%s", import->objects ? " that can be stored" : "");
+	if (r == 0 &&
+		import->objects == import->skipped) /* nothing could be read of such a store */
+		r = err_say(ERR_PROTOCOL, "there is no object in it%s",
+			import->objects ? " that can be stored" : "");
 	if (r == 0)
 		r = journal_begin(import->journal);
 	for (size_t i = 0; r == 0 && i < import->n_feeds; i++) {
 		const char *newest = *import->feeds[i].rv ? import->feeds[i].rv : "1";
-		struct bytes rv = page.rv.size && import->n_feeds == 1 ? page.rv : bytes_str(newest);
+		struct bytes rv =
+			page.rv.size && import->n_feeds == 1 ? page.rv : bytes_str(newest);
 
 		r = journal_append(import->journal,
-			&(struct record){.feed = import->feeds[i].id, .type = RECORD_LIST_END, .rv = rv}, &seq);
+			&(struct record){
+				.feed = import->feeds[i].id, .type = RECORD_LIST_END, .rv = rv},
+			&seq);
 	}
 	if (r == 0)
 		r = proc_random(&chance, sizeof(chance));
@@ -294,7 +321,8 @@ static int import_end(struct import *import)
 int import_file(const struct config *config, const char *file)
 {
 	CLEANUP(import_release) struct import import = {.body = BUF_INIT, .key = BUF_INIT};
-	const struct list_options options = {.item_fn = import_take_item, .arg = &import, .any_rv = true};
+	const struct list_options options = {
+		.item_fn = import_take_item, .arg = &import, .any_rv = true};
 	const struct journal_options journal = {.map_bytes = config->map_bytes};
 	AUTO_FD int opened = strcmp(file, "-") == 0 ? -1 : open(file, O_RDONLY | O_CLOEXEC);
 	int fd = strcmp(file, "-") == 0 ? STDIN_FILENO : opened;

@@ -11,21 +11,21 @@
 #include "common/proc.h"
 #include "reflector/loop_internal.h"
 
-#define BEAT      SECOND
-#define HOLD_SLOW (10 * SECOND)
-#define HOLD_LOOK SECOND
+#define BEAT            SECOND
+#define HOLD_SLOW       (10 * SECOND)
+#define HOLD_LOOK       SECOND
 #define PLUGIN_PATIENCE (5 * SECOND)
 
-/* ---- holds: a batch could not be stored ---- */
+/* ---- holds: a batch could not be stored --------------------------------- */
 
-/* Nothing of a batch that failed is stored. The feeds go back to their checkpoints, and nothing is read
- * from the API server until it can be stored. */
+/* Nothing of a batch that failed is stored. The feeds go back to their checkpoints, and nothing
+ * is read from the API server until it can be stored. */
 static int loop_hold(struct loop *loop)
 {
 	const char *text;
 	int error = recorder_error(loop->recorder, &text);
 	bool may_pass = error == -ENOSPC || error == -EDQUOT || error == ERR_MAP_FULL ||
-		error == -ENOMEM || error == ERR_FAILPOINT || error == -EFBIG;
+			error == -ENOMEM || error == ERR_FAILPOINT || error == -EFBIG;
 
 	if (!may_pass)
 		return err_say(error, "%s", text);
@@ -38,8 +38,8 @@ static int loop_hold(struct loop *loop)
 	return r;
 }
 
-/* Resumes reading after the pause, if a transaction can be begun: an attempt without any room would only
- * cost the API server requests. */
+/* Resumes reading after the pause, if a transaction can be begun: an attempt without any room
+ * would only cost the API server requests. */
 static void loop_resume(struct loop *loop)
 {
 	uint64_t now = proc_monotonic_ns();
@@ -48,7 +48,8 @@ static void loop_resume(struct loop *loop)
 		return;
 	int r = journal_begin(loop->journal);
 	if (r < 0) {
-		err_ignore(r, "the failure that began the hold is reported, and this is tried again");
+		err_ignore(
+			r, "the failure that began the hold is reported, and this is tried again");
 		loop->held_ns = now + HOLD_LOOK;
 		return;
 	}
@@ -69,8 +70,8 @@ static int loop_commit(struct loop *loop)
 	feeds_committed(loop->feeds);
 	uint64_t before = loop->commits;
 	loop->commits = stats_get(loop->stats, STAT_JOURNAL_COMMITS);
-	/* Failing ends with a commit, or after some time without a failure: while the API server is away
-	 * nothing is committed. */
+	/* Failing ends with a commit, or after some time without a failure: while the API server
+	 * is away nothing is committed. */
 	if (loop->commits != before || proc_monotonic_ns() - loop->resumed_ns >= HOLD_SLOW) {
 		failure_end(&loop->daemon->failure, loop->stats, "running");
 		loop->hold_pause = HOLD_FIRST;
@@ -78,7 +79,7 @@ static int loop_commit(struct loop *loop)
 	return 0;
 }
 
-/* ---- the loop ---- */
+/* ---- the loop ----------------------------------------------------------- */
 
 static int loop_reload(struct loop *loop)
 {
@@ -87,7 +88,8 @@ static int loop_reload(struct loop *loop)
 	if (!daemon_reload(loop->daemon))
 		return 0;
 	const struct config *config = loop->daemon->config;
-	if (kubeconfig_has_changed(loop->kubeconfig, config->kubeconfig, config->context, changed, sizeof(changed)))
+	if (kubeconfig_has_changed(loop->kubeconfig, config->kubeconfig, config->context, changed,
+		    sizeof(changed)))
 		daemon_needs_restart(loop->daemon, changed);
 	daemon_reloaded(loop->daemon, 0);
 	return loop_configure(loop);
@@ -97,7 +99,8 @@ static void loop_compact(struct loop *loop, struct control_call **call)
 {
 	struct journal_options options = loop_journal_options(loop);
 
-	compaction_begin(&loop->compaction, loop->home, loop->journal, &options, loop->retention, call);
+	compaction_begin(
+		&loop->compaction, loop->home, loop->journal, &options, loop->retention, call);
 }
 
 /* Does what the command line asks for. */
@@ -121,11 +124,12 @@ static void loop_tend_formers(struct loop *loop)
 	struct former_loss loss;
 
 	if (home_tend_formers(loop->home, &loss))
-		LOG(snapshot_given_up, .program = loss.program, .pid = loss.pid, .uid = loss.uid, .snapshots = loss.snapshots,
-			.bytes = loss.bytes);
+		LOG(snapshot_given_up, .program = loss.program, .pid = loss.pid, .uid = loss.uid,
+			.snapshots = loss.snapshots, .bytes = loss.bytes);
 }
 
-/* Shows in the state for how long requests have waited for an exec plugin that does not end, and logs it once a run. */
+/* Shows in the state for how long requests have waited for an exec plugin that does not end, and
+ * logs it once a run. */
 static void loop_show_plugin(struct loop *loop, uint64_t now)
 {
 	char state[STATS_TEXT];
@@ -136,7 +140,9 @@ static void loop_show_plugin(struct loop *loop, uint64_t now)
 	if (awaited && !loop->shows_plugin)
 		LOG(plugin_awaited, .command = command, .seconds = now - since);
 	if (awaited)
-		(void)snprintf(state, sizeof(state), "running, waiting for %.0f s for the exec plugin '%.150s' of the kubeconfig",
+		(void)snprintf(state, sizeof(state),
+			"running, waiting for %.0f s for the exec plugin '%.150s' of the "
+			"kubeconfig",
 			(double)((now - since) / SECOND), command);
 	if (!loop->daemon->failure.failing && (awaited || loop->shows_plugin))
 		stats_set_state(loop->stats, awaited ? state : "running");
@@ -156,12 +162,14 @@ static int loop_beat(struct loop *loop)
 	loop_make_doorbell(loop);
 	reports_make(&loop->reports, loop->home);
 	if (cluster_is_known(loop->cluster))
-		r = reports_receive(&loop->reports, loop->feeds, journal_uuid(loop->journal), loop->stats);
+		r = reports_receive(
+			&loop->reports, loop->feeds, journal_uuid(loop->journal), loop->stats);
 	else if (*cluster_obstacle(loop->cluster))
 		feeds_show_obstacle(loop->feeds, cluster_obstacle(loop->cluster));
 	wishes_make(&loop->wishes, loop->home);
 	loop_tend_formers(loop);
-	err_ignore(upstream_write(&loop->upstream, loop->kubeconfig, loop->http, loop->home), "the next beat tries it again");
+	err_ignore(upstream_write(&loop->upstream, loop->kubeconfig, loop->http, loop->home),
+		"the next beat tries it again");
 	if (!loop->daemon->ready && !loop->daemon->failure.failing)
 		stats_set_state(loop->stats, "running");
 	loop_show_plugin(loop, now);
@@ -173,9 +181,11 @@ static int loop_beat(struct loop *loop)
 
 static int loop_timeout_ms(const struct loop *loop)
 {
-	uint64_t now = proc_monotonic_ns(), until = loop->beat_ns, gathers = recorder_gathers_until(loop->recorder);
+	uint64_t now = proc_monotonic_ns(), until = loop->beat_ns,
+		 gathers = recorder_gathers_until(loop->recorder);
 
-	if (loop->work_left || loop->bells_left || loop->trimming.running || (loop->compaction.copy && !loop->held_ns))
+	if (loop->work_left || loop->bells_left || loop->trimming.running ||
+		(loop->compaction.copy && !loop->held_ns))
 		return 0;
 	if (!loop->held_ns && cluster_until(loop->cluster) < until)
 		until = cluster_until(loop->cluster);
@@ -187,7 +197,8 @@ static int loop_timeout_ms(const struct loop *loop)
 		until = feeds_until(loop->feeds);
 	if (wishes_until(&loop->wishes, now) < until)
 		until = wishes_until(&loop->wishes, now);
-	/* The index may have taken the records that held the horizon, and no event has to follow. */
+	/* The index may have taken the records that held the horizon, and no event has to
+	 * follow. */
 	if (trimming_has_too_much(&loop->trimming) && loop->trimming.soon_ns < until)
 		until = loop->trimming.soon_ns;
 	return until <= now ? 0 : (int)((until - now) / 1000000 + 1);
@@ -211,14 +222,15 @@ static int loop_work(struct loop *loop)
 	return r;
 }
 
-/* Returns whether the batch stays open: a commit for each piece of a list that comes in costs more than recording it.
- * Only between transactions are trimming, compaction and the work of each second done. */
+/* Returns whether the batch stays open: a commit for each piece of a list that comes in costs
+ * more than recording it. Only between transactions are trimming, compaction and the work of
+ * each second done. */
 static bool loop_gathers(const struct loop *loop)
 {
 	uint64_t now = proc_monotonic_ns();
 
-	return !loop->held_ns && now < recorder_gathers_until(loop->recorder) && now < loop->beat_ns &&
-		trimming_is_idle(&loop->trimming) && !loop->compaction.copy;
+	return !loop->held_ns && now < recorder_gathers_until(loop->recorder) &&
+	       now < loop->beat_ns && trimming_is_idle(&loop->trimming) && !loop->compaction.copy;
 }
 
 static int loop_turn(struct loop *loop)
@@ -229,7 +241,8 @@ static int loop_turn(struct loop *loop)
 	if (loop_timeout_ms(loop) > 0 && !journal_txn(loop->journal))
 		env_prepare(journal_env(loop->journal));
 	daemon_poll_fds(loop->daemon, fds);
-	fds[DAEMON_FDS] = (struct pollfd){.fd = wishes_fd(&loop->wishes, proc_monotonic_ns()), .events = POLLIN};
+	fds[DAEMON_FDS] = (struct pollfd){
+		.fd = wishes_fd(&loop->wishes, proc_monotonic_ns()), .events = POLLIN};
 	int r = http_poll(loop->http, loop_timeout_ms(loop), fds, DAEMON_FDS + 1);
 	if (r < 0)
 		return r;
@@ -260,7 +273,8 @@ static int loop_turn(struct loop *loop)
 		r = journal_begin_anew(&loop->journal, loop->home, &options);
 		return r < 0 ? r : loop_open_feeds(loop);
 	}
-	/* An error of the journal is the batch's, which loop_commit() reports; others end the reflector. */
+	/* An error of the journal is the batch's, which loop_commit() reports; others end the
+	 * reflector. */
 	if (r < 0 && !recorder_error(loop->recorder, &text))
 		return r;
 	bool gathers = loop_gathers(loop);
@@ -269,10 +283,14 @@ static int loop_turn(struct loop *loop)
 		return r;
 	err_ignore(retention_sample(loop->retention), "history is kept for a moment longer");
 	if (!gathers && trimming_is_due(&loop->trimming) && !loop->compaction.copy) {
-		/* During a hold nothing can be written; lists that are old then are abandoned afterwards. */
-		r = loop->held_ns ? 0 : feeds_abandon_old(loop->feeds, loop->daemon->config->retention_ns);
+		/* During a hold nothing can be written; lists that are old then are abandoned
+		 * afterwards. */
+		r = loop->held_ns
+			    ? 0
+			    : feeds_abandon_old(loop->feeds, loop->daemon->config->retention_ns);
 		if (r >= 0)
-			r = trimming_aim(&loop->trimming, feeds_list_begin(loop->feeds), loop->held_ns != 0);
+			r = trimming_aim(
+				&loop->trimming, feeds_list_begin(loop->feeds), loop->held_ns != 0);
 		if (!loop->held_ns && (r >= 0 || recorder_error(loop->recorder, &text)))
 			r = loop_commit(loop);
 		struct control_call *none = NULL;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The reflector's one loop. In a turn, answers of the API server come in and go into the journal's open
- * transaction; then the work that needs no network is done; then the batch is committed and published,
- * with one wake; then a slice of old history is trimmed, if there is time.
+ * The reflector's one loop. In a turn, answers of the API server come in and go into the
+ * journal's open transaction; then the work that needs no network is done; then the batch is
+ * committed and published, with one wake; then a slice of old history is trimmed, if there is
+ * time.
  *
- * A batch that can't be stored (no disk space, no memory) begins a hold: nothing is read from the API
- * server until it can be stored.
+ * A batch that can't be stored (no disk space, no memory) begins a hold: nothing is read from
+ * the API server until it can be stored.
  */
 #ifndef REFLECTOR_LOOP_H
 #define REFLECTOR_LOOP_H

@@ -39,11 +39,12 @@ struct loop {
 	struct feeds *feeds;
 	struct retention *retention;
 
-	bool shows_plugin;   /* the state says that requests wait for an exec plugin */
-	bool rolled_back;    /* etcd was: another journal is to be begun */
+	bool shows_plugin; /* the state says that requests wait for an exec plugin */
+	bool rolled_back;  /* etcd was: another journal is to be begun */
 	bool work_left;
 	uint64_t beat_ns;
-	uint64_t commits; /* as counted at the last turn: a change may be committed as it comes in */
+	uint64_t
+		commits; /* as counted at the last turn: a change may be committed as it comes in */
 	struct trimming trimming;
 	struct compaction compaction;
 	uint64_t held_ns;    /* nothing is read until then (monotonic); 0: not held */
@@ -57,10 +58,12 @@ struct journal_options loop_journal_options(const struct loop *loop);
 int loop_open_feeds(struct loop *loop);
 void loop_close_feeds(struct loop *loop);
 
-/* Puts the daemon's configuration into use, at a start and at a reload. Errors are those of feeds_configure(). */
+/* Puts the daemon's configuration into use, at a start and at a reload. Errors are those of
+ * feeds_configure(). */
 int loop_configure(struct loop *loop);
 
-/* Makes the doorbell if there is none. Without one, followers that poll learn of changes later, so the reflector goes on. */
+/* Makes the doorbell if there is none. Without one, followers that poll learn of changes later,
+ * so the reflector goes on. */
 void loop_make_doorbell(struct loop *loop);
 
 #endif

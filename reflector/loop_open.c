@@ -25,12 +25,13 @@ struct journal_options loop_journal_options(const struct loop *loop)
 static struct retention_options loop_retention_options(const struct loop *loop)
 {
 	return (struct retention_options){.time_ns = loop->daemon->config->retention_ns,
-		.bytes = loop->daemon->config->retention_bytes, .cursor_ns = loop->daemon->config->cursor_ns};
+		.bytes = loop->daemon->config->retention_bytes,
+		.cursor_ns = loop->daemon->config->cursor_ns};
 }
 
-/* Opens the journal. While another program has its lock.mdb open, which only the reflector needs, waits
- * without limit: the journal is whole, and after a new one the reflector would list all feeds again, and
- * each follower would begin again. */
+/* Opens the journal. While another program has its lock.mdb open, which only the reflector
+ * needs, waits without limit: the journal is whole, and after a new one the reflector would list
+ * all feeds again, and each follower would begin again. */
 static int loop_open_journal(struct loop *loop)
 {
 	struct journal_options options = loop_journal_options(loop);
@@ -38,16 +39,20 @@ static int loop_open_journal(struct loop *loop)
 	char reason[256];
 	int r;
 
-	while ((r = journal_open_write(loop->home, &options, reason, &loop->journal)) == ERR_LOCKED ||
+	while ((r = journal_open_write(loop->home, &options, reason, &loop->journal)) ==
+			ERR_LOCKED ||
 		r == -ENOSPC || r == -EDQUOT) {
 		if (r == ERR_LOCKED) {
 			if (!reported)
 				LOG(journal_locked, .error = err_text(r));
 			reported = true;
-			stats_set_state(loop->stats, "waiting for the journal, which another program has open");
+			stats_set_state(loop->stats,
+				"waiting for the journal, which another program has open");
 			stats_set_error(loop->stats, err_text(r));
 			daemon_sleep(loop->daemon, OPEN_PAUSE_MS);
-			parent_notify("EXTEND_TIMEOUT_USEC=10000000"); /* the service manager's, for starting */
+			parent_notify(
+				/* the service manager's, for starting */
+				"EXTEND_TIMEOUT_USEC=10000000");
 		}
 		if (r == ERR_LOCKED ? loop->daemon->stop : !daemon_await_room(loop->daemon, r))
 			return r;
@@ -65,7 +70,8 @@ static int loop_open_journal(struct loop *loop)
 static int loop_open_store(struct loop *loop)
 {
 	const struct config *config = loop->daemon->config;
-	struct home_options home = {.create = true, .runtime_dir = config->runtime_dir, .group = config->group};
+	struct home_options home = {
+		.create = true, .runtime_dir = config->runtime_dir, .group = config->group};
 	int r;
 
 	do
@@ -168,9 +174,13 @@ int loop_configure(struct loop *loop)
 int loop_open_feeds(struct loop *loop)
 {
 	struct retention_options retention = loop_retention_options(loop);
-	struct session_shared shared = {.http = loop->http, .discovery = loop->discovery,
-		.stats = loop->stats, .policy = loop->daemon->config->policy, .arg = loop,
-		.on_doubt = loop_on_doubt, .on_well = loop_on_well,
+	struct session_shared shared = {.http = loop->http,
+		.discovery = loop->discovery,
+		.stats = loop->stats,
+		.policy = loop->daemon->config->policy,
+		.arg = loop,
+		.on_doubt = loop_on_doubt,
+		.on_well = loop_on_well,
 		.on_etcd_rollback = loop_on_etcd_rollback};
 	stats_set_journal(loop->stats, journal_uuid(loop->journal));
 	int r;
@@ -218,7 +228,8 @@ static int loop_open_network(struct loop *loop)
 		return err_say(ERR_CONFIG, "%s", err_text(r));
 	if (r == -EACCES)
 		return err_say(ERR_CONFIG,
-			"%s: the reflector runs as user %u; make the file readable for it, or name another with "
+			"%s: the reflector runs as user %u; make the file readable for it, or name "
+			"another with "
 			"--kubeconfig or cluster.kubeconfig in kinf.yaml",
 			err_text(r), (unsigned)geteuid());
 	if (r >= 0)
@@ -234,8 +245,10 @@ int loop_new(struct daemon *daemon, struct loop **ret_loop)
 
 	if (!loop)
 		return err_set(-ENOMEM, "starting the reflector");
-	*loop = (struct loop){
-		.magic = LOOP_MAGIC, .daemon = daemon, .reports = {.fd = -1}, .wishes = {.fd = -1},
+	*loop = (struct loop){.magic = LOOP_MAGIC,
+		.daemon = daemon,
+		.reports = {.fd = -1},
+		.wishes = {.fd = -1},
 		.hold_pause = HOLD_FIRST};
 	if (env_library_fault())
 		LOG(library_unfit, .text = env_library_fault());
@@ -245,8 +258,12 @@ int loop_new(struct daemon *daemon, struct loop **ret_loop)
 	if (r >= 0)
 		documents_open(&loop->documents, loop->discovery, daemon->config, loop->home);
 	if (r >= 0)
-		r = cluster_new(&(struct cluster_options){.http = loop->http, .config = loop->kubeconfig, .stats = loop->stats,
-			.pause_max_ns = loop->daemon->config->policy.backoff_max_ns}, &loop->cluster);
+		r = cluster_new(
+			&(struct cluster_options){.http = loop->http,
+				.config = loop->kubeconfig,
+				.stats = loop->stats,
+				.pause_max_ns = loop->daemon->config->policy.backoff_max_ns},
+			&loop->cluster);
 	if (r >= 0)
 		r = loop_open_feeds(loop);
 	if (r < 0)

@@ -14,7 +14,8 @@
 #include "store/env/home.h"
 #include "store/journal/journal.h"
 
-/* Notes that the journal is damaged in a way that ended this process, so that it does not end each one that follows. */
+/* Notes that the journal is damaged in a way that ended this process, so that it does not end
+ * each one that follows. */
 static void run_note_damage(const struct config *config)
 {
 	CLEANUP(home_close) struct home *home = NULL;
@@ -37,7 +38,8 @@ static void open_page(struct daemon *daemon, const struct config *config)
 	int r = home_open(config->store, &(struct home_options){0}, &home);
 
 	if (r == 0)
-		r = home_take_role(home, HOME_REFLECTOR); /* the page of one that runs is not touched */
+		r = home_take_role(
+			home, HOME_REFLECTOR); /* the page of one that runs is not touched */
 	if (r == 0 && home_runtime_fd(home) >= 0)
 		r = daemon_continue_page(daemon, home_runtime_fd(home));
 	err_ignore(r, "the log alone says why");
@@ -62,7 +64,8 @@ static int run(struct daemon *daemon)
 	return status;
 }
 
-/* Puts the place of the context, or of the kubeconfig if that can't be read, before the sentence of R. Returns R. */
+/* Puts the place of the context, or of the kubeconfig if that can't be read, before the sentence
+ * of R. Returns R. */
 static int check_blame(const struct config *config, int r)
 {
 	struct err_kept kept;
@@ -76,11 +79,13 @@ static int check_blame(const struct config *config, int r)
 /* Puts the directory PATH before the sentence of R, which says what is wrong with it. Returns R. */
 static int check_directory(int r, const char *what, const char *path)
 {
-	return err_add(r, "the %s '%.200s' can't be %s", what, path, faccessat(AT_FDCWD, path, F_OK, AT_EACCESS) == 0 ? "used" : "made");
+	return err_add(r, "the %s '%.200s' can't be %s", what, path,
+		faccessat(AT_FDCWD, path, F_OK, AT_EACCESS) == 0 ? "used" : "made");
 }
 
-/* Checks that the group, the kubeconfig and the context that CONFIG names exist and can be used, and that its directories can be
- * made. Without any name the kubeconfig may be elsewhere, on the machine that the file is for. */
+/* Checks that the group, the kubeconfig and the context that CONFIG names exist and can be used,
+ * and that its directories can be made. Without any name the kubeconfig may be elsewhere, on the
+ * machine that the file is for. */
 static int check(const struct config *config)
 {
 	CLEANUP(kubeconfig_free) struct kubeconfig *kubeconfig = NULL;
@@ -98,7 +103,8 @@ static int check(const struct config *config)
 		return config_blame(config, "store", r);
 	r = home_check_writable(config->runtime_dir);
 	if (r < 0)
-		return config_blame(config, "runtimeDir", check_directory(r, "runtime directory", config->runtime_dir));
+		return config_blame(config, "runtimeDir",
+			check_directory(r, "runtime directory", config->runtime_dir));
 	r = kubeconfig_load(config->kubeconfig, config->context, &kubeconfig);
 	if (r < 0 && r == -ENOENT && !config->kubeconfig && !config->context) {
 		(void)fprintf(stderr, "note: %s\n", err_text(r));
@@ -126,7 +132,8 @@ int main(int argc, char **argv)
 {
 	static const struct option_spec specs[] = {{0, "import", OPTION_TEXT, 0, "FILE",
 		"make a new store of the objects in FILE, then exit: 'kinf import' runs this"}};
-	static const struct options_group options = {"Importing", specs, ARRAY_SIZE(specs), &import};
+	static const struct options_group options = {
+		"Importing", specs, ARRAY_SIZE(specs), &import};
 	static const char *const commands[] = {"relist", "compact", NULL};
 	static const struct daemon_program program = {
 		.name = "kinf-reflector",

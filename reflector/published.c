@@ -12,7 +12,8 @@
 #include "store/read/cursor_file.h"
 #include "store/ring/ring.h"
 
-/* Returns the newest event that the index has taken of the journal UUID; 0: none, or it can't be read. */
+/* Returns the newest event that the index has taken of the journal UUID; 0: none, or it can't be
+ * read. */
 static uint64_t published_taken(struct home *home, const uint8_t uuid[16])
 {
 	CLEANUP(index_close) struct index *index = NULL;
@@ -28,12 +29,14 @@ static uint64_t published_taken(struct home *home, const uint8_t uuid[16])
 	return r == 0 && memcmp(meta.journal, uuid, 16) == 0 ? meta.taken : 0;
 }
 
-int published_check(struct home *home, struct journal **journal, const struct journal_options *options)
+int published_check(
+	struct home *home, struct journal **journal, const struct journal_options *options)
 {
 	CLEANUP(txn_abort) struct txn *txn = NULL;
 	struct journal_meta meta;
 	char reason[160];
-	uint64_t newest = ring_newest_entry(home_runtime_fd(home), DELTA_RING, journal_uuid(*journal));
+	uint64_t newest =
+		ring_newest_entry(home_runtime_fd(home), DELTA_RING, journal_uuid(*journal));
 	uint64_t taken = published_taken(home, journal_uuid(*journal));
 	if (newest < taken)
 		newest = taken;
@@ -46,13 +49,16 @@ int published_check(struct home *home, struct journal **journal, const struct jo
 		return r;
 	if (newest < meta.next_seq) {
 		r = cursor_lapse_later(home, journal_uuid(*journal), meta.next_seq);
-		err_ignore(r < 0 ? r : 0, "their followers lapse unless the journal has grown beyond them by then");
-		err_ignore(journal_begin_run(*journal), "followers that live on lapse unless the journal has grown beyond them by then");
+		err_ignore(r < 0 ? r : 0,
+			"their followers lapse unless the journal has grown beyond them by then");
+		err_ignore(journal_begin_run(*journal), "followers that live on lapse unless the "
+							"journal has grown beyond them by then");
 		return 0;
 	}
 	(void)snprintf(reason, sizeof(reason),
-		"event %" PRIu64 " was published, and the journal ends at event %" PRIu64 ": an older copy was put in its place", newest,
-		meta.next_seq - 1);
+		"event %" PRIu64 " was published, and the journal ends at event %" PRIu64
+		": an older copy was put in its place",
+		newest, meta.next_seq - 1);
 	LOG(journal_created, .reason = reason);
 	return journal_begin_anew(journal, home, options);
 }

@@ -17,14 +17,16 @@ void reports_close(struct reports *reports)
 	cleanup_fd(&reports->fd);
 }
 
-int reports_receive(struct reports *reports, struct feeds *feeds, const uint8_t uuid[16], struct stats *stats)
+int reports_receive(
+	struct reports *reports, struct feeds *feeds, const uint8_t uuid[16], struct stats *stats)
 {
 	struct damage_report report;
 	uint64_t checked[DAMAGE_REPORTS_MAX];
 	size_t n = 0;
 	int heads = 0;
 
-	while (heads == 0 && n < DAMAGE_REPORTS_MAX && damage_receive(reports->fd, &report) == FOUND) {
+	while (heads == 0 && n < DAMAGE_REPORTS_MAX &&
+		damage_receive(reports->fd, &report) == FOUND) {
 		bool known = memcmp(report.journal, uuid, sizeof(report.journal)) != 0;
 
 		for (size_t i = 0; i < n; i++)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inbox for wishes for progress (store/ring/wish.h): reads a bounded number, and passes them to the feeds. */
+/* The inbox for wishes for progress (store/ring/wish.h): reads a bounded number, and passes them
+ * to the feeds. */
 #ifndef REFLECTOR_WISHES_H
 #define REFLECTOR_WISHES_H
 
@@ -7,8 +8,10 @@
 #include "store/env/home.h"
 
 struct wishes {
-	int fd;           /* -1: the socket could not be made yet */
-	uint64_t next_ns; /* nothing is read before this (monotonic): a flood of wishes costs little */
+	int fd; /* -1: the socket could not be made yet */
+	uint64_t
+		/* nothing is read before this (monotonic): a flood of wishes costs little */
+		next_ns;
 };
 
 /* Makes the socket, if it is not made. Without it reads wait for the next bookmark. */

@@ -165,7 +165,7 @@ def tests_of(path):
     """Names of the tests in a file; None when it is not there."""
     if path not in tracked():
         return None
-    pattern = r"^def (test_\w+)\(" if path.endswith(".py") else r"^Test\(\w+, (\w+)"
+    pattern = r"^def (test_\w+)\(" if path.endswith(".py") else r"^Test\(\w+,\s*(\w+)"
     return frozenset(re.findall(pattern, (ROOT / path).read_text(), re.M))
 
 

@@ -13,7 +13,7 @@
 #include "serve/answer_internal.h"
 #include "serve/api_kinds.h"
 
-/* ---- the process ---- */
+/* ---- the process -------------------------------------------------------- */
 
 static void answer_news(void *argument)
 {
@@ -93,7 +93,7 @@ struct kinf *answer_kinf(struct answer *answer)
 	return catalog_kinf(answer->catalog);
 }
 
-/* ---- workers ---- */
+/* ---- workers ------------------------------------------------------------ */
 
 int answer_worker_open(
 	struct answer *answer, struct serve_worker *worker, struct answer_worker **ret_worker)
@@ -136,9 +136,9 @@ void answer_worker_woken(struct answer_worker *worker)
 
 int answer_hold(struct answer_worker *worker)
 {
-	return worker->snapshot ? snapshot_renew(worker->snapshot)
-				: snapshot_open(catalog_store(worker->answer->catalog),
-					  &worker->snapshot);
+	return worker->snapshot
+		       ? snapshot_renew(worker->snapshot)
+		       : snapshot_open(catalog_store(worker->answer->catalog), &worker->snapshot);
 }
 
 int answer_hold_log(struct answer_worker *worker)
@@ -155,7 +155,7 @@ void answer_rest(struct answer_worker *worker)
 	err_ignore(r < 0 ? r : 0, "what was read of it was checked before it was given out");
 }
 
-/* ---- requests ---- */
+/* ---- requests ----------------------------------------------------------- */
 
 static void answer_unpark(struct answer_request *request)
 {
@@ -268,7 +268,7 @@ int answer_matches(const struct answer_request *request, struct bytes body)
 	return r == 1 && o->fields ? selector_match(o->fields, body) : r;
 }
 
-/* ---- from the head to the verb ---- */
+/* ---- from the head to the verb ------------------------------------------ */
 
 const char *answer_verb_name(const struct answer_request *request)
 {
@@ -298,10 +298,11 @@ static int answer_method_refused(struct answer_request *request)
 	const struct api_path *path = &request->path;
 	struct bytes method = request->x->method;
 	bool is_named = *path->name, is_delete = bytes_equal(method, BYTES_LIT("DELETE"));
-	bool is_write = bytes_equal(method, BYTES_LIT("POST")) ? !is_named || *path->subresource :
-			bytes_equal(method, BYTES_LIT("PUT")) ||
-					bytes_equal(method, BYTES_LIT("PATCH")) ? is_named :
-										  is_delete;
+	bool is_write =
+		bytes_equal(method, BYTES_LIT("POST")) ? !is_named || *path->subresource
+		: bytes_equal(method, BYTES_LIT("PUT")) || bytes_equal(method, BYTES_LIT("PATCH"))
+			? is_named
+			: is_delete;
 
 	/* The API server has no such method there either. */
 	if (!answer_is_read(request) && !is_write)
@@ -355,8 +356,9 @@ static int answer_find_feed(struct answer_request *request)
 		buf_printf(&request->status.message,
 			": kinf-serve has no feed that holds %s%s.%s%s%s%s; add it to the feeds in "
 			"kinf.yaml",
-			known ? "all of " : "", path->resource, path->version, *path->group ? "." : "",
-			path->group, *path->namespace_ ? " of this namespace" : "");
+			known ? "all of " : "", path->resource, path->version,
+			*path->group ? "." : "", path->group,
+			*path->namespace_ ? " of this namespace" : "");
 		return 404;
 	}
 	const struct feed_definition *d = &request->feed->definition;
@@ -399,8 +401,8 @@ static int answer_prepare(struct answer_request *request)
 		if (r == 0 && request->options.fields && !custom_is_builtin_group(d->group))
 			r = answer_custom(request, true, &selectable);
 		if (r == 0)
-			r = api_kind_check_fields(
-				&(struct api_kind_name){d->group, d->version, d->kind, d->namespaced},
+			r = api_kind_check_fields(&(struct api_kind_name){d->group, d->version,
+							  d->kind, d->namespaced},
 				buf_cstr(&selectable), request->options.fields, &request->status);
 	}
 	return r ? r : answer_form_init(request);
@@ -442,7 +444,7 @@ void answer_dispatch(struct answer_request *request)
 	}
 }
 
-/* ---- the beginning ---- */
+/* ---- the beginning ------------------------------------------------------ */
 
 /* The labels of metrics and access log. */
 static void answer_set_labels(struct answer_request *request)
@@ -503,8 +505,10 @@ static int answer_parse(struct answer_request *request)
 	bool lists = request->path.kind == API_PATH_RESOURCE &&
 		     (request->path.is_watch || !*request->path.name);
 	r = api_options_parse(x->query, lists, &request->options, &request->status);
-	request->verb = request->path.is_watch ? ANSWER_WATCH : *request->path.name ? ANSWER_GET :
-			request->options.watch ? ANSWER_WATCH : ANSWER_LIST;
+	request->verb = request->path.is_watch   ? ANSWER_WATCH
+			: *request->path.name    ? ANSWER_GET
+			: request->options.watch ? ANSWER_WATCH
+						 : ANSWER_LIST;
 	if (r == 0 && request->verb == ANSWER_WATCH && *request->path.name)
 		r = answer_watch_of_name(request);
 	if (r > 0)
@@ -515,21 +519,23 @@ static int answer_parse(struct answer_request *request)
 		r = 400; /* whatever else is wrong */
 	}
 	request->gzip = api_accept_gzip(exchange_header(x, "accept-encoding"));
-	request->pretty = request->options.pretty_given ? request->options.pretty :
-			  bytes_starts(agent, BYTES_LIT("curl")) ||
-				  bytes_starts(agent, BYTES_LIT("Wget")) ||
-				  bytes_starts(agent, BYTES_LIT("Mozilla/5.0"));
+	request->pretty = request->options.pretty_given
+				  ? request->options.pretty
+				  : bytes_starts(agent, BYTES_LIT("curl")) ||
+					    bytes_starts(agent, BYTES_LIT("Wget")) ||
+					    bytes_starts(agent, BYTES_LIT("Mozilla/5.0"));
 	request->is_leaf = bytes_starts(agent, BYTES_LIT("kinf-reflector/"));
 	answer_set_labels(request);
 	return r;
 }
 
-/* Returns whether the read must be proved current, which only the API server can do: `freshness: quorum`,
- * and neither an RV nor a token. */
+/* Returns whether the read must be proved current, which only the API server can do: `freshness:
+ * quorum`, and neither an RV nor a token. */
 static bool answer_needs_quorum(const struct answer_request *request)
 {
 	return __atomic_load_n(&request->worker->answer->quorum, __ATOMIC_ACQUIRE) &&
-	       request->path.kind == API_PATH_RESOURCE && !*request->options.rv && !*request->options.token;
+	       request->path.kind == API_PATH_RESOURCE && !*request->options.rv &&
+	       !*request->options.token;
 }
 
 /* Returns whether the cache never has what the request asks for. PARSED: what came of its query. */
@@ -585,8 +591,7 @@ void serve_answer(struct serve_worker *worker, struct exchange *x)
 	bool elsewhere = r >= 0 && answer_may_forward(request) && answer_is_elsewhere(request, r);
 	bool reads = answer_is_read(request) && !x->upgrade && !*request->path.subresource;
 	/* A client without credentials is refused only what the cache can't have. */
-	if (elsewhere &&
-		(answer_can_forward(request) || !reads || answer_needs_quorum(request))) {
+	if (elsewhere && (answer_can_forward(request) || !reads || answer_needs_quorum(request))) {
 		answer_forward(request);
 		return;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The answers: everything that knows paths, objects and feeds. The process (serve.h) calls these in
- * this order:
+ * The answers: everything that knows paths, objects and feeds. The process (serve.h) calls these
+ * in this order:
  *
  *	answer_open()			once, on the main thread, before the workers start
  *	answer_worker_open()		on each worker's thread
@@ -38,8 +38,8 @@ void answer_reload(struct answer *answer, const struct config *config);
 void answer_stop(struct answer *answer);
 void answer_close(struct answer **answer);
 
-int answer_worker_open(struct answer *answer, struct serve_worker *worker,
-	struct answer_worker **ret_worker);
+int answer_worker_open(
+	struct answer *answer, struct serve_worker *worker, struct answer_worker **ret_worker);
 void answer_worker_woken(struct answer_worker *worker);
 void answer_worker_close(struct answer_worker **worker);
 

@@ -8,8 +8,8 @@
 #include "common/cleanup.h"
 #include "serve/answer_internal.h"
 
-/* Appends the name of the object that the request is about: that of the path, or the only one that the selector of a list
- * or watch lets through. Roles with resourceNames allow such a list. */
+/* Appends the name of the object that the request is about: that of the path, or the only one
+ * that the selector of a list or watch lets through. Roles with resourceNames allow such a list. */
 static void answer_put_object(const struct answer_request *request, struct buf *out)
 {
 	const struct api_path *path = &request->path;
@@ -17,13 +17,16 @@ static void answer_put_object(const struct answer_request *request, struct buf *
 
 	if (!name.size && answer_is_read(request))
 		name = selector_value(request->options.fields, "metadata.name");
-	if (path->kind != API_PATH_RESOURCE || bytes_equal(name, BYTES_LIT(".")) || bytes_equal(name, BYTES_LIT("..")) ||
-		(name.size && (memchr(name.data, '/', name.size) || memchr(name.data, '%', name.size))))
+	if (path->kind != API_PATH_RESOURCE || bytes_equal(name, BYTES_LIT(".")) ||
+		bytes_equal(name, BYTES_LIT("..")) ||
+		(name.size &&
+			(memchr(name.data, '/', name.size) || memchr(name.data, '%', name.size))))
 		return;
 	buf_bytes_put(out, name);
 }
 
-/* Returns the namespace that the request is in. A namespace is in itself: roles there allow to read it. */
+/* Returns the namespace that the request is in. A namespace is in itself: roles there allow to
+ * read it. */
 static const char *answer_scope(const struct answer_request *request, const char *object)
 {
 	const struct api_path *path = &request->path;
@@ -42,21 +45,23 @@ static int answer_denied(struct answer_request *request)
 
 	if (request->decision == AUTH_UNAUTHENTICATED)
 		return api_status_set(&request->status, 401, "Unauthorized", "Unauthorized");
-	/* Without Retry-After: clients would repeat it ten times, and the API server may be away for long. */
+	/* Without Retry-After: clients would repeat it ten times, and the API server may be away
+	 * for long. */
 	if (request->decision == AUTH_UNAVAILABLE)
 		return api_status_set(&request->status, 503, "ServiceUnavailable", "%s",
 			*why ? why : "the API server can't be asked who you are");
 	if (path->kind != API_PATH_RESOURCE) {
 		api_status_set(&request->status, 403, "Forbidden",
-			"forbidden: User \"%s\" cannot %s path \"%.*s\"%s%s", user,
-			"get", BYTES_ARG(request->x->path), *why ? ": " : "", why);
+			"forbidden: User \"%s\" cannot %s path \"%.*s\"%s%s", user, "get",
+			BYTES_ARG(request->x->path), *why ? ": " : "", why);
 		request->status.has_details = true;
 		return 403;
 	}
 	answer_put_object(request, &text);
 	const char *object = buf_cstr(&text), *scope = answer_scope(request, object);
 
-	(void)snprintf(where, sizeof(where), *scope ? "in the namespace \"%.100s\"" : "at the cluster scope", scope);
+	(void)snprintf(where, sizeof(where),
+		*scope ? "in the namespace \"%.100s\"" : "at the cluster scope", scope);
 	api_status_set(&request->status, 403, "Forbidden",
 		"%s%s%s%s%s%s is forbidden: User \"%s\" cannot %s resource \"%s%s%s\" in API group "
 		"\"%s\" "

@@ -72,7 +72,7 @@ static void discovery_sort(struct served *discovery)
 	discovery->n = n;
 }
 
-/* ---- JSON ---- */
+/* ---- JSON --------------------------------------------------------------- */
 
 static void discovery_text(struct buf *out, const char *text)
 {
@@ -108,7 +108,8 @@ static void discovery_tail(const struct served_resource *resource, struct buf *o
 		buf_byte(out, ']');
 	if (discovery_is_in_all(resource))
 		buf_str(out, ",\"categories\":[\"all\"]");
-	else if (strncmp(resource->group, "api", 3) == 0 ? custom_is_builtin_group(resource->group)
+	else if (strncmp(resource->group, "api", 3) == 0
+			 ? custom_is_builtin_group(resource->group)
 			 : strcmp(resource->group, "admissionregistration.k8s.io") == 0)
 		buf_str(out, ",\"categories\":[\"api-extensions\"]");
 	buf_byte(out, '}');
@@ -183,8 +184,7 @@ static void discovery_groups(const struct served *discovery, struct buf *out)
 }
 
 /* /apis/GROUP. Returns: FOUND, NOT_FOUND. */
-static int discovery_one_group(
-	const struct served *discovery, const char *group, struct buf *out)
+static int discovery_one_group(const struct served *discovery, const char *group, struct buf *out)
 {
 	for (size_t i = 0; i < discovery->n; i++)
 		if (strcmp(discovery->resources[i].group, group) == 0) {
@@ -214,8 +214,8 @@ static int discovery_resources(const struct served *discovery, const struct api_
 		discovery_text(out, resource->resource);
 		buf_str(out, ",\"singularName\":");
 		discovery_singular(resource, out);
-		buf_printf(out, ",\"namespaced\":%s,\"kind\":",
-			resource->namespaced ? "true" : "false");
+		buf_printf(out,
+			",\"namespaced\":%s,\"kind\":", resource->namespaced ? "true" : "false");
 		discovery_text(out, resource->kind);
 		buf_byte(out, ',');
 		discovery_tail(resource, out);
@@ -225,8 +225,7 @@ static int discovery_resources(const struct served *discovery, const struct api_
 	return any || (!*path->group && strcmp(path->version, "v1") == 0) ? FOUND : NOT_FOUND;
 }
 
-static void discovery_aggregated_resource(
-	const struct served_resource *resource, struct buf *out)
+static void discovery_aggregated_resource(const struct served_resource *resource, struct buf *out)
 {
 	buf_str(out, "{\"resource\":");
 	discovery_text(out, resource->resource);
@@ -280,7 +279,7 @@ static void discovery_aggregated(
 	buf_str(out, last == SIZE_MAX ? "]}" : "]}]}]}");
 }
 
-/* ---- answers ---- */
+/* ---- answers ------------------------------------------------------------ */
 
 static void discovery_api(const struct answer_request *request, struct buf *out)
 {
@@ -291,13 +290,13 @@ static void discovery_api(const struct answer_request *request, struct buf *out)
 	buf_str(out, "}]}");
 }
 
-/* Reads the API server's own document, as the reflector has kept it: while the API server is away clients shall
- * not take the feeds for all that there is, and remember that for hours. Returns: FOUND, TAG has its ETag;
+/* Reads the API server's own document, as the reflector has kept it: while the API server is
+ * away clients shall not take the feeds for all that there is, and remember that for hours.
+ * Returns: FOUND, TAG has its ETag;
  * NOT_FOUND: none of the version that the client accepts was kept; errors. */
 static int discovery_kept(struct answer_request *request, struct buf *out, char tag[DISCOVERY_TAG])
 {
-	const char *name =
-		request->path.kind == API_PATH_API ? "discovery.api" : "discovery.apis";
+	const char *name = request->path.kind == API_PATH_API ? "discovery.api" : "discovery.apis";
 	struct store *store = catalog_store(request->worker->answer->catalog);
 	CLEANUP(buf_release) struct buf file = BUF_INIT;
 	char version[64];
@@ -316,8 +315,8 @@ static int discovery_kept(struct answer_request *request, struct buf *out, char 
 	if (!end || sscanf(text, "kinf-discovery 1 %299s", tag) != 1)
 		return NOT_FOUND;
 	tail = BYTES(end + 1, file.size - (size_t)(end + 1 - text));
-	(void)snprintf(version, sizeof(version), "\"apidiscovery.k8s.io/%s\"",
-		request->accept.version);
+	(void)snprintf(
+		version, sizeof(version), "\"apidiscovery.k8s.io/%s\"", request->accept.version);
 	if (!memmem(tail.data, tail.size < 200 ? tail.size : 200, version, strlen(version)))
 		return NOT_FOUND;
 	buf_bytes_put(out, tail);
@@ -380,7 +379,7 @@ static int discovery_document(
 			discovery, &request->path, request->path.group_version, out);
 	case API_PATH_ROOT:
 		buf_str(out, "{\"paths\":[\"/api\",\"/api/v1\",\"/apis\",\"/healthz\",\"/livez\","
-			"\"/readyz\",\"/version\"]}");
+			     "\"/readyz\",\"/version\"]}");
 		return FOUND;
 	case API_PATH_VERSION:
 		buf_str(out, "{\"major\":\"1\",\"minor\":\"36\",\"gitVersion\":\"v1.36.0+"
@@ -426,8 +425,10 @@ void answer_discovery(struct answer_request *request)
 	if (r == 0)
 		r = api_accept_parse(exchange_header(request->x, "accept"), has_aggregated,
 			&request->accept, &request->status);
-	/* The one is not negotiated; the other is not found, in whatever form (/openapi as protobuf). */
-	if (r == 406 && (request->path.kind == API_PATH_VERSION || request->path.kind == API_PATH_OTHER))
+	/* The one is not negotiated; the other is not found, in whatever form (/openapi as
+	 * protobuf). */
+	if (r == 406 &&
+		(request->path.kind == API_PATH_VERSION || request->path.kind == API_PATH_OTHER))
 		r = 0;
 	/* A client would keep an empty document for hours. */
 	if (r == 0 && is_read && discovery_is_of_feeds(request) &&

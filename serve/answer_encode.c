@@ -15,7 +15,7 @@
 #include "serve/api_object.h"
 #include "serve/api_protobuf.h"
 
-/* ---- tables ---- */
+/* ---- tables ------------------------------------------------------------- */
 
 /* The conditions of rows: only pods that have ended have one. */
 static int encode_conditions(
@@ -32,8 +32,9 @@ static int encode_conditions(
 	bool succeeded = bytes_equal(phase, BYTES_LIT("Succeeded"));
 
 	if (succeeded || bytes_equal(phase, BYTES_LIT("Failed")))
-		buf_printf(out, ",\"conditions\":[{\"type\":\"Completed\",\"status\":\"True\","
-				"\"reason\":\"%s\",\"message\":\"%s\"}]",
+		buf_printf(out,
+			",\"conditions\":[{\"type\":\"Completed\",\"status\":\"True\","
+			"\"reason\":\"%s\",\"message\":\"%s\"}]",
 			succeeded ? "Succeeded" : "Failed",
 			succeeded ? "The pod has completed successfully." : "The pod failed.");
 	return 0;
@@ -75,8 +76,10 @@ static void encode_table_head(
 {
 	const struct answer_request *request = encoder->request;
 
-	buf_printf(out, "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/%s\",\"metadata\":{%s},"
-			"\"columnDefinitions\":", request->accept.version, list_metadata);
+	buf_printf(out,
+		"{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/%s\",\"metadata\":{%s},"
+		"\"columnDefinitions\":",
+		request->accept.version, list_metadata);
 	if (encoder->columns_given)
 		buf_str(out, "null");
 	else
@@ -105,7 +108,7 @@ static int encode_table_of_one(
 	return r < 0 ? r : buf_error(out);
 }
 
-/* ---- objects ---- */
+/* ---- objects ------------------------------------------------------------ */
 
 static void encode_count(const struct answer_request *request, uint64_t n)
 {
@@ -135,7 +138,7 @@ int answer_encode_object(struct answer_encoder *encoder, struct bytes body, stru
 	return encode_object(encoder, body, BYTES_NONE, out);
 }
 
-/* ---- lists ---- */
+/* ---- lists -------------------------------------------------------------- */
 
 /* Makes the members of a list's metadata: sorted, and with an empty `continue`, for custom
  * resources. */
@@ -170,7 +173,9 @@ int answer_encode_begin(
 	const struct answer_request *request = encoder->request;
 
 	if (request->accept.protobuf)
-		return api_protobuf_begin(&(struct api_protobuf_list){page->rv, page->token, page->remaining, page->size}, out);
+		return api_protobuf_begin(&(struct api_protobuf_list){page->rv, page->token,
+						  page->remaining, page->size},
+			out);
 	if (encode_is_custom_list(request)) {
 		buf_printf(out, "{\"apiVersion\":\"%s\",\"items\":[", request->path.group_version);
 		return buf_error(out);
@@ -183,8 +188,9 @@ int answer_encode_begin(
 		encode_table_head(encoder, buf_cstr(&metadata), out);
 		break;
 	case API_FORM_METADATA_LIST:
-		buf_printf(out, "{\"kind\":\"PartialObjectMetadataList\",\"apiVersion\":"
-				"\"meta.k8s.io/%s\",\"metadata\":{%s},\"items\":[",
+		buf_printf(out,
+			"{\"kind\":\"PartialObjectMetadataList\",\"apiVersion\":"
+			"\"meta.k8s.io/%s\",\"metadata\":{%s},\"items\":[",
 			request->accept.version, buf_cstr(&metadata));
 		break;
 	default:
@@ -207,12 +213,12 @@ int answer_encode_item(struct answer_encoder *encoder, struct bytes body, struct
 	case API_FORM_TABLE:
 		return encode_row(request, body, BYTES_NONE, request->options.include, out);
 	case API_FORM_METADATA_LIST:
-		return request->accept.protobuf
-			? api_protobuf_item(body, out)
-			: api_object_write_metadata(body, request->accept.version, BYTES_NONE, out);
+		return request->accept.protobuf ? api_protobuf_item(body, out)
+						: api_object_write_metadata(body,
+							  request->accept.version, BYTES_NONE, out);
 	default:
-		return api_object_write(body, custom_is_builtin_group(request->feed->definition.group),
-			BYTES_NONE, out);
+		return api_object_write(body,
+			custom_is_builtin_group(request->feed->definition.group), BYTES_NONE, out);
 	}
 }
 
@@ -238,7 +244,7 @@ void answer_encode_count(const struct answer_encoder *encoder)
 	encode_count(encoder->request, encoder->items);
 }
 
-/* ---- events ---- */
+/* ---- events ------------------------------------------------------------- */
 
 int answer_encode_event(struct answer_encoder *encoder, const char *type, struct bytes body,
 	struct bytes rv, struct buf *out)
@@ -351,8 +357,8 @@ static int encode_bookmark_row(const struct answer_request *request, const char 
 	return buf_error(out);
 }
 
-static void encode_bookmark_table(struct answer_encoder *encoder, const char *rv,
-	bool ends_initial, const char *metadata, const char *notes, struct buf *out)
+static void encode_bookmark_table(struct answer_encoder *encoder, const char *rv, bool ends_initial,
+	const char *metadata, const char *notes, struct buf *out)
 {
 	encode_table_head(encoder, metadata, out);
 	size_t before = out->size;
@@ -384,8 +390,8 @@ void answer_encode_bookmark(
 		err_ignore(r, "the caller asks for the buffer's error");
 		return;
 	}
-	encode_annotations(
-		request, whole ? api_bookmark_annotation(d->group, d->kind) : "", ends_initial, &notes);
+	encode_annotations(request, whole ? api_bookmark_annotation(d->group, d->kind) : "",
+		ends_initial, &notes);
 	buf_str(out, "{\"type\":\"BOOKMARK\",\"object\":");
 	(void)snprintf(metadata, sizeof(metadata), "\"resourceVersion\":\"%s\"", rv);
 	if (form == API_FORM_TABLE)

@@ -41,17 +41,16 @@ int answer_event(
 	if (!before && !after)
 		return 0;
 	struct bytes last = change->last.size ? change->last : before ? old->body : BYTES_NONE;
-	int r = after ? answer_encode_event(encoder, before ? "MODIFIED" : "ADDED", new->body,
-				BYTES_NONE, out)
+	int r = after ? answer_encode_event(
+				encoder, before ? "MODIFIED" : "ADDED", new->body, BYTES_NONE, out)
 		      : answer_encode_event(encoder, "DELETED", last, change->rv, out);
 
 	return r < 0 ? r : 1;
 }
 
-/* ---- one record ---- */
+/* ---- one record --------------------------------------------------------- */
 
-int answer_event_read(
-	const struct answer_request *request, uint64_t seq, struct record *ret_record)
+int answer_event_read(const struct answer_request *request, uint64_t seq, struct record *ret_record)
 {
 	int r = snapshot_version(request->worker->snapshot, seq, ret_record);
 
@@ -95,7 +94,7 @@ int answer_event_record(struct answer_encoder *encoder, const struct record *rec
 	return answer_event(encoder, &change, out);
 }
 
-/* ---- relists ---- */
+/* ---- relists ------------------------------------------------------------ */
 
 /* A record of the bracket. */
 struct bracket_record {
@@ -201,7 +200,8 @@ int answer_bracket_load(struct answer_request *request, const struct timeline_en
 		return err_set(-ENOMEM, "a relist");
 	bracket->entry = *entry;
 	int r = bracket_collect(request, entry->begin, entry->seq, &records, &n);
-	serve_worker_freed(request->worker->worker, n * (sizeof(*records) + sizeof(*bracket->rows)));
+	serve_worker_freed(
+		request->worker->worker, n * (sizeof(*records) + sizeof(*bracket->rows)));
 	if (r == 0 && n)
 		qsort(records, n, sizeof(*records), bracket_by_object);
 	for (size_t i = 0, last; r == 0 && i < n; i = last + 1) {

@@ -9,7 +9,7 @@
 
 #define WATCH_ENTRIES 32 /* read from the timeline at once */
 
-/* ---- the end ---- */
+/* ---- the end ------------------------------------------------------------ */
 
 /* Ends the stream with the Status of the request. */
 static void watch_fail(struct answer_watch *watch)
@@ -40,7 +40,7 @@ static void watch_count(struct answer_watch *watch, size_t before)
 	metric_observe_size(watch->sizes, watch->out.size - before);
 }
 
-/* ---- initial objects ---- */
+/* ---- initial objects ---------------------------------------------------- */
 
 static int watch_begin_initial(struct answer_watch *watch)
 {
@@ -113,7 +113,7 @@ static int watch_initial(struct answer_watch *watch, uint64_t until_ns)
 	return r;
 }
 
-/* ---- live ---- */
+/* ---- live --------------------------------------------------------------- */
 
 static void watch_came_to(struct answer_watch *watch, struct bytes rv)
 {
@@ -287,7 +287,7 @@ static int watch_live(struct answer_watch *watch)
 	return r;
 }
 
-/* ---- one turn ---- */
+/* ---- one turn ----------------------------------------------------------- */
 
 int answer_watch_produce(struct answer_watch *watch)
 {

@@ -50,7 +50,9 @@ int answer_form_check(struct answer_request *request)
 
 	int r = api_accept_check(&request->accept, is_list, kind,
 		is_builtin ? request->path.group_version : "unstructured", &request->status);
-	return r == 0 && request->accept.form == API_FORM_TABLE ? api_options_include(&request->options, &request->status) : r;
+	return r == 0 && request->accept.form == API_FORM_TABLE
+		       ? api_options_include(&request->options, &request->status)
+		       : r;
 }
 
 int answer_form_init(struct answer_request *request)

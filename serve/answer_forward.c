@@ -20,8 +20,8 @@
 struct answer_forward {
 	struct answer_request *request;
 	struct forward *forward;
-	bool writes;     /* its answer may change what reads have to show */
-	bool lists;      /* it is a list: its RV is that of no change */
+	bool writes; /* its answer may change what reads have to show */
+	bool lists;  /* it is a list: its RV is that of no change */
 	bool succeeded;
 	struct api_version version;
 	struct {
@@ -56,7 +56,7 @@ bool answer_can_forward(const struct answer_request *request)
 	return answer_may_forward(request) && forward_has_credentials(request->x);
 }
 
-/* ---- floors ---------------------------------------------------------------------------------- */
+/* ---- floors ------------------------------------------------------------- */
 
 static int forward_add_feed(void *argument, struct catalog_feed *feed)
 {
@@ -133,7 +133,8 @@ static bool forward_is_dry(const struct exchange *x)
 	return x->query.size && memmem(x->query.data, x->query.size, "dryRun=", 7);
 }
 
-/* Makes readers wait for the object, because the answer has no RV that is newer. LAST: the RV after which it is no more,
+/* Makes readers wait for the object, because the answer has no RV that is newer. LAST: the RV
+ * after which it is no more,
  * 0: not known. */
 static void forward_touch(struct answer_forward *f, bool deletes, timeline_rv last)
 {
@@ -159,20 +160,22 @@ static void forward_begun(void *context, int status, struct bytes type)
 	f->succeeded =
 		status >= 200 && status < 300 && f->n_feeds && !forward_is_dry(f->request->x);
 	f->version.protobuf = bytes_starts(type, BYTES_LIT("application/vnd.kubernetes.protobuf"));
-	/* The answer to the deletion of a collection has the RV of the list of what was to go, which is no change: the feed
-	 * need not come to it. */
+	/* The answer to the deletion of a collection has the RV of the list of what was to go,
+	 * which is no change: the feed need not come to it. */
 	f->raised = deletes && !*path->name;
-	if (f->succeeded && f->writes && (deletes || evicts || strcmp(path->subresource, "binding") == 0))
+	if (f->succeeded && f->writes &&
+		(deletes || evicts || strcmp(path->subresource, "binding") == 0))
 		forward_touch(f, deletes || evicts, 0);
 }
 
-/* Returns whether the write may take away the last finalizer of an object, also that of a namespace. The API server then
- * deletes the object, and answers with the RV before that. */
+/* Returns whether the write may take away the last finalizer of an object, also that of a
+ * namespace. The API server then deletes the object, and answers with the RV before that. */
 static bool forward_may_finalize(const struct answer_forward *f)
 {
 	const struct api_path *path = &f->request->path;
 
-	return f->writes && !f->touched && *path->name && (!*path->subresource || strcmp(path->subresource, "finalize") == 0);
+	return f->writes && !f->touched && *path->name &&
+	       (!*path->subresource || strcmp(path->subresource, "finalize") == 0);
 }
 
 static void forward_body(void *context, struct bytes piece)
@@ -184,7 +187,8 @@ static void forward_body(void *context, struct bytes piece)
 	api_version_put(&f->version, piece);
 	const char *rv = api_version_get(&f->version);
 	timeline_rv last;
-	if (forward_may_finalize(f) && api_version_is_gone(&f->version) && timeline_rv_parse(bytes_str(rv), &last))
+	if (forward_may_finalize(f) && api_version_is_gone(&f->version) &&
+		timeline_rv_parse(bytes_str(rv), &last))
 		forward_touch(f, true, last);
 	if (f->raised || !*rv)
 		return;
@@ -194,7 +198,7 @@ static void forward_body(void *context, struct bytes piece)
 			proc_monotonic_ns());
 }
 
-/* ---- the request ----------------------------------------------------------------------------- */
+/* ---- the request -------------------------------------------------------- */
 
 static void forward_ended(void *context)
 {

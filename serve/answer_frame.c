@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Frames: the lines that the record of one seq gives to the watches of one group, kept so that they
- * are made once for all of them. A worker keeps the frames that were used last, until all watches of
- * their group have caught up. A watch whose frame is not kept any more, because it lags, makes it
- * again from the journal.
+ * Frames: the lines that the record of one seq gives to the watches of one group, kept so that
+ * they are made once for all of them. A worker keeps the frames that were used last, until all
+ * watches of their group have caught up. A watch whose frame is not kept any more, because it
+ * lags, makes it again from the journal.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -27,7 +27,7 @@
 
 #define GROUP_ENTRIES 32 /* read from the timeline at once */
 
-/* ---- what a group hangs on ---- */
+/* ---- what a group hangs on ---------------------------------------------- */
 
 enum hook_kind {
 	HOOK_KEY, /* one object */
@@ -161,7 +161,7 @@ static int group_choose_hook(struct answer_group *group, const struct answer_req
 	return r < 0 ? r : buf_error(&group->value);
 }
 
-/* ---- joining and leaving ---- */
+/* ---- joining and leaving ------------------------------------------------ */
 
 /* Writes what the watches of a group have in common. */
 static int group_name(const struct answer_request *request, struct buf *name)
@@ -374,7 +374,7 @@ void answer_group_leave(struct answer_watch *watch)
 	watch->group = NULL;
 }
 
-/* ---- news ---- */
+/* ---- news --------------------------------------------------------------- */
 
 /* Wakes the watches of the group that have caught up, and have not read SEQ themselves. Those below
  * WALKED, the position before SEQ, go on after it. */

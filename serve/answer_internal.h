@@ -43,10 +43,13 @@
 #define ANSWER_MAGIC         0x616e7377u
 #define ANSWER_REQUEST_MAGIC 0x61727173u
 #define ANSWER_WAIT_NS       UINT64_C(3000000000) /* for an RV that is not here yet */
-#define ANSWER_RETRY_NS      UINT64_C(3000000) /* mostly the index has caught up after this */
-#define ANSWER_SLICE_NS      UINT64_C(1000000) /* of work, before other clients have their turn */
-#define ANSWER_HELD_MAX      ((size_t)64 << 20) /* a worker's bytes that clients have not taken */
-#define ANSWER_GZIP_BYTES    ((size_t)128 << 10)  /* smaller answers are not compressed */
+/* mostly the index has caught up after this */
+#define ANSWER_RETRY_NS UINT64_C(3000000)
+/* of work, before other clients have their turn */
+#define ANSWER_SLICE_NS UINT64_C(1000000)
+/* a worker's bytes that clients have not taken */
+#define ANSWER_HELD_MAX   ((size_t)64 << 20)
+#define ANSWER_GZIP_BYTES ((size_t)128 << 10) /* smaller answers are not compressed */
 
 struct answer {
 	uint32_t magic;
@@ -68,9 +71,9 @@ struct answer_hook;
 struct answer_feed {
 	struct answer_feed *next;
 	struct catalog_feed *feed;
-	uint64_t news;   /* that were walked for */
-	uint64_t states; /* that leaves were woken for */
-	uint64_t walked; /* the log, for the watches that have caught up */
+	uint64_t news;                 /* that were walked for */
+	uint64_t states;               /* that leaves were woken for */
+	uint64_t walked;               /* the log, for the watches that have caught up */
 	struct hashtable by_name;      /* all groups */
 	struct hashtable by_value;     /* those with a hook */
 	struct answer_group *unhooked; /* the others */
@@ -80,13 +83,13 @@ struct answer_feed {
 /* Watches that ask for the same. */
 struct answer_group {
 	struct answer_feed *feed;
-	uint64_t shown; /* the seq of the last event that was shown to it */
-	struct buf name; /* what the watches have in common */
-	struct answer_hook *hook; /* NULL: every event is shown to it */
-	struct buf value;         /* that the hook's thing must have, or have had */
+	uint64_t shown;            /* the seq of the last event that was shown to it */
+	struct buf name;           /* what the watches have in common */
+	struct answer_hook *hook;  /* NULL: every event is shown to it */
+	struct buf value;          /* that the hook's thing must have, or have had */
 	struct answer_group *next; /* with the same value */
 	struct answer_watch *first;
-	size_t behind; /* of the watches: those that have not caught up */
+	size_t behind;               /* of the watches: those that have not caught up */
 	struct answer_frame *frames; /* those that are kept */
 };
 
@@ -96,7 +99,7 @@ struct answer_frame {
 	uint64_t seq;
 	struct answer_frame *newer, *older; /* of the worker's */
 	struct answer_frame *next, **at;    /* of the group's */
-	unsigned n;    /* events: 0 or 1 */
+	unsigned n;                         /* events: 0 or 1 */
 	bool of_watch; /* the event bears an RV of the watch itself: LINES are not for it */
 	char rv[TIMELINE_RV_SIZE]; /* of the record */
 	size_t size;
@@ -133,9 +136,10 @@ struct answer_request {
 	struct api_options options;
 	struct api_accept accept;
 	struct api_status status;
-	bool gzip;   /* the client accepts it */
+	bool gzip; /* the client accepts it */
 	bool pretty;
-	bool is_leaf; /* the client is another machine's kinf: bookmarks tell it how old the data is */
+	/* the client is another machine's kinf: bookmarks tell it how old the data is */
+	bool is_leaf;
 	/* The decision. */
 	bool deciding, decided;
 	enum auth_answer decision;
@@ -144,21 +148,24 @@ struct answer_request {
 	/* The feed that answers. */
 	struct catalog_feed *feed;
 	enum coverage_answer coverage;
-	struct buf key; /* GET: of the object; else the prefix of keys */
+	struct buf key;          /* GET: of the object; else the prefix of keys */
 	struct printer *printer; /* of tables */
 	/* Waiting: `resume` is called again after news, or each few milliseconds, until it is
 	 * over. */
 	void (*resume)(struct answer_request *request);
 	uint64_t wait_until_ns; /* 0: it does not wait */
-	uint64_t ahead;         /* the RV that it waits for, newer than the feed's; 0: it waits for something else */
+	uint64_t
+		/* the RV that it waits for, newer than the feed's; 0: it waits for something
+		 * else */
+		ahead;
 	struct serve_timer timer;
 	bool is_waiting, is_parked;
 	struct answer_request *next_waiting, **waiting_at;
 	struct answer_list *list;
 	struct answer_watch *watch;
 	/* Forwarding. */
-	bool must_forward; /* waiting would not help: the API server has what was asked for */
-	bool unreachable;  /* it was tried in vain: answered as if nothing could be forwarded */
+	bool must_forward;  /* waiting would not help: the API server has what was asked for */
+	bool unreachable;   /* it was tried in vain: answered as if nothing could be forwarded */
 	bool cache_answers; /* if it is tried in vain */
 	struct answer_forward *forward;
 };
@@ -180,7 +187,7 @@ bool answer_is_read(const struct answer_request *request);
 /* Answers a request that the decision has allowed. */
 void answer_dispatch(struct answer_request *request);
 
-/* ---- answer_decision.c ---- */
+/* ---- answer_decision.c -------------------------------------------------- */
 
 /* Asks the authorizer whether the client may make the request. It calls FN, now or later. */
 void answer_decide(struct answer_request *request, auth_decided_fn *fn);
@@ -188,7 +195,7 @@ void answer_decided(void *context, const struct auth_decision *decision);
 /* Answers after the decision. */
 void answer_go_on(struct answer_request *request);
 
-/* ---- answer.c ---- */
+/* ---- answer.c ----------------------------------------------------------- */
 
 /* Takes the worker's snapshot for this turn of its loop; the caller gives it back with
  * answer_rest() before the turn ends. Returns: 0; AGAIN: there is no index yet; errors. */
@@ -211,26 +218,28 @@ void answer_later(struct answer_request *request);
 /* Returns whether BODY matches the selectors: 1, 0, ERR_CORRUPT. */
 int answer_matches(const struct answer_request *request, struct bytes body);
 
-/* ---- answer_measure.c ---- */
+/* ---- answer_measure.c --------------------------------------------------- */
 
 void answer_measure_open(struct answer *answer);
 /* Returns the cell of a metric whose labels are group and resource, of the request's feed. */
 struct metric_cell *answer_cell(const struct answer_request *request, enum metric metric);
 
-/* ---- answer_reply.c; each ends the request, which is freed ---- */
+/* ---- answer_reply.c; each ends the request, which is freed -------------- */
 
-/* Reads what the client accepts, for the refusal R of its query: it is indented for one that accepts no plain objects.
- * Returns R, or 406 with its Status in place of R's if nothing is acceptable, which the API server finds first; R 0 stays. */
+/* Reads what the client accepts, for the refusal R of its query: it is indented for one that
+ * accepts no plain objects. Returns R, or 406 with its Status in place of R's if nothing is
+ * acceptable, which the API server finds first; R 0 stays. */
 int answer_refusal_form(struct answer_request *request, int r);
 /* Answers with the Status, or with 500 if R is an error of ours. */
 void answer_refuse(struct answer_request *request, int r);
-/* Answers with JSON, a compact document, indented if the client likes, or with protobuf. JSON is changed. */
+/* Answers with JSON, a compact document, indented if the client likes, or with protobuf. JSON is
+ * changed. */
 void answer_send(struct answer_request *request, struct buf *json);
 /* Returns the content type of objects, lists and watches. */
 const char *answer_type(const struct answer_request *request);
 
-/* Returns whether the request's feed is not live. Sets its age in seconds, negative if that is unknown, and
- * why it is not. */
+/* Returns whether the request's feed is not live. Sets its age in seconds, negative if that is
+ * unknown, and why it is not. */
 bool answer_is_stale(const struct answer_request *request, double *ret_age, char why[200]);
 
 struct answer_head {
@@ -245,14 +254,15 @@ void answer_head_put(struct answer_head *head, const char *name, const char *val
 /* Puts Age and Warning while the request's feed, if there is one, is not live. */
 void answer_head_stale(const struct answer_request *request, struct answer_head *head);
 
-/* ---- answer_state.c ---- */
+/* ---- answer_state.c ----------------------------------------------------- */
 
 struct answer_state {
-	uint64_t seq;               /* the state as of it is shown */
-	char rv[TIMELINE_RV_SIZE];  /* its RV */
+	uint64_t seq;              /* the state as of it is shown */
+	char rv[TIMELINE_RV_SIZE]; /* its RV */
 };
 
-/* Returns whether the API server may have objects that the request's feed lacks, because that is not live. */
+/* Returns whether the API server may have objects that the request's feed lacks, because that is
+ * not live. */
 bool answer_feed_may_lack(const struct answer_request *request);
 /* Checks that the feed can be read at all. Returns: 0; 404, 429, 503 with the Status. */
 int answer_check_feed(struct answer_request *request);
@@ -260,7 +270,8 @@ int answer_check_feed(struct answer_request *request);
  * answer_hold(). Returns: 0; AGAIN: it is not here yet; 400, 410. */
 int answer_find_state(
 	struct answer_request *request, int64_t token_rv, struct answer_state *ret_state);
-/* Returns whether RV is no version for the API server, which reads 64 bits. Other servers may have more. */
+/* Returns whether RV is no version for the API server, which reads 64 bits. Other servers may
+ * have more. */
 static inline bool answer_rv_is_too_long(const struct timeline *t, timeline_rv rv)
 {
 	return rv >> 64 && !(t->newest >> 64);
@@ -270,18 +281,19 @@ int answer_invalid_rv(struct answer_request *request);
 /* Sets the Status of a read that has waited in vain: 504. */
 int answer_wait_is_over(struct answer_request *request);
 
-/* ---- answer_form.c ---- */
+/* ---- answer_form.c ------------------------------------------------------ */
 
-/* Appends what the feed of CustomResourceDefinitions, if there is one, says of the request's resource: its
- * columns, or with LABELS its selectable fields. */
+/* Appends what the feed of CustomResourceDefinitions, if there is one, says of the request's
+ * resource: its columns, or with LABELS its selectable fields. */
 int answer_custom(struct answer_request *request, bool labels, struct buf *out);
 
-/* Checks that the form is one of what is answered, and of a table its includeObject. Returns: 0; 406, 400. */
+/* Checks that the form is one of what is answered, and of a table its includeObject. Returns: 0;
+ * 406, 400. */
 int answer_form_check(struct answer_request *request);
 /* Checks the form of a watch, and makes the printer of tables. Returns: 0; 406, 400; errors. */
 int answer_form_init(struct answer_request *request);
 
-/* ---- answer_encode.c ---- */
+/* ---- answer_encode.c ---------------------------------------------------- */
 
 /* A body under way, in a buffer of the caller's: {.request = REQUEST}. One that begins again takes
  * a new encoder. */
@@ -314,23 +326,23 @@ void answer_encode_bookmark(
 	struct answer_encoder *encoder, const char *rv, bool ends_initial, struct buf *out);
 void answer_encode_error(const struct answer_request *request, struct buf *out);
 
-/* ---- answer_objects.c ---- */
+/* ---- answer_objects.c --------------------------------------------------- */
 
 struct answer_objects;
 
-/* Begins with the objects of the request's keys as of SEQ; AFTER: with the key that this text follows
- * the keys' prefix to, "" for the first. */
+/* Begins with the objects of the request's keys as of SEQ; AFTER: with the key that this text
+ * follows the keys' prefix to, "" for the first. */
 int answer_objects_new(struct answer_request *request, uint64_t seq, struct bytes after,
 	struct answer_objects **ret_objects);
 void answer_objects_free(struct answer_objects **objects);
-/* Reads from the worker's snapshot from now on, until answer_objects_rest(). Returns: 0; LAPPED, GONE: the
- * state is not kept any more; errors. */
+/* Reads from the worker's snapshot from now on, until answer_objects_rest(). Returns: 0; LAPPED,
+ * GONE: the state is not kept any more; errors. */
 int answer_objects_renew(struct answer_objects *objects);
 void answer_objects_rest(struct answer_objects *objects);
 /* Begins again. */
 int answer_objects_restart(struct answer_objects *objects);
-/* Reads the next object that the selectors match. Returns: FOUND; END; AGAIN: it is later than UNTIL_NS;
- * errors. RET_RECORD is borrowed until answer_objects_rest(). */
+/* Reads the next object that the selectors match. Returns: FOUND; END; AGAIN: it is later than
+ * UNTIL_NS; errors. RET_RECORD is borrowed until answer_objects_rest(). */
 int answer_objects_next(
 	struct answer_objects *objects, uint64_t until_ns, struct record *ret_record);
 /* Passes over the next object, whether or not the selectors match. Nothing can be read after it but
@@ -339,7 +351,7 @@ int answer_objects_skip(struct answer_objects *objects, uint64_t until_ns);
 /* Returns the kind of index that is used, "" for none. */
 const char *answer_objects_index(const struct answer_objects *objects);
 
-/* ---- answer_event.c ---- */
+/* ---- answer_event.c ----------------------------------------------------- */
 
 #define ANSWER_BRACKET_MAX 65536 /* records of a relist that a watch can be given */
 
@@ -351,14 +363,15 @@ struct answer_change {
 
 /* Each of these appends the events of a change that the watch is to see. They return how many, 0 or
  * 1; LAPPED: a record is not kept any more; errors. */
-int answer_event(struct answer_encoder *encoder, const struct answer_change *change,
-	struct buf *out);
+int answer_event(
+	struct answer_encoder *encoder, const struct answer_change *change, struct buf *out);
 /* LAST_RV is put on a deletion that only a list or a new uid revealed: a client that comes back
  * with it gets what follows. */
 int answer_event_record(struct answer_encoder *encoder, const struct record *record,
 	struct bytes last_rv, struct buf *out);
 /* Reads record SEQ of the feed. Returns: 0, LAPPED, errors. */
-int answer_event_read(const struct answer_request *request, uint64_t seq, struct record *ret_record);
+int answer_event_read(
+	const struct answer_request *request, uint64_t seq, struct record *ret_record);
 
 /* The changes of a relist: deletions first, the others by RV. */
 struct answer_row {
@@ -376,7 +389,7 @@ int answer_bracket_load(struct answer_request *request, const struct timeline_en
 int answer_bracket_next(struct answer_encoder *encoder, struct answer_bracket *bracket,
 	char last_rv[TIMELINE_RV_SIZE], struct buf *out);
 
-/* ---- answer_frame.c ---- */
+/* ---- answer_frame.c ----------------------------------------------------- */
 
 void answer_frames_init(struct answer_frames *frames, const struct answer *answer);
 void answer_frames_release(struct answer_frames *frames);
@@ -388,7 +401,7 @@ void answer_frames_drop(struct answer_worker *worker, struct answer_group *group
 int answer_frame(struct answer_request *request, struct answer_group *group, uint64_t seq,
 	bool *held, const struct answer_frame **ret_frame);
 
-/* ---- answer_group.c ---- */
+/* ---- answer_group.c ----------------------------------------------------- */
 
 struct answer_watch;
 int answer_group_join(struct answer_watch *watch);
@@ -397,7 +410,7 @@ void answer_group_set_caught_up(struct answer_watch *watch, bool caught_up);
 /* Shows what is new to the groups that it is for, and wakes their watches. */
 void answer_group_news(struct answer_worker *worker);
 
-/* ---- watches ---- */
+/* ---- watches ------------------------------------------------------------ */
 
 #define WATCH_PIECE ((size_t)32 << 10)
 
@@ -410,14 +423,14 @@ struct answer_watch {
 	struct answer_watch *next, **at; /* in the group */
 	enum watch_stage stage;
 	unsigned undecided; /* how often nobody could decide */
-	bool caught_up; /* its position is also that of the group's feed, if that is later */
+	bool caught_up;     /* its position is also that of the group's feed, if that is later */
 	bool bookmark_due, finishing;
-	bool lags; /* counted as lagging: its last read() gave something */
-	bool said_stale; /* by the last bookmark to a leaf */
-	struct websocket *socket; /* the events are its messages; NULL: they are lines */
+	bool lags;                      /* counted as lagging: its last read() gave something */
+	bool said_stale;                /* by the last bookmark to a leaf */
+	struct websocket *socket;       /* the events are its messages; NULL: they are lines */
 	struct answer_objects *objects; /* the initial ones */
 	uint64_t position;
-	char rv[TIMELINE_RV_SIZE];  /* the newest RV that was given, or that the client had; of the
+	char rv[TIMELINE_RV_SIZE]; /* the newest RV that was given, or that the client had; of the
 				     * initial objects while they are given */
 	timeline_rv
 		skip; /* the client asked for this RV, which is to come: none up to it is sent */
@@ -435,7 +448,7 @@ void answer_watch_expire(struct answer_watch *watch);
  * errors. */
 int answer_watch_produce(struct answer_watch *watch);
 
-/* ---- answer_forward.c ---- */
+/* ---- answer_forward.c --------------------------------------------------- */
 
 /* Return whether the request could go to the API server; can: it has credentials for it. */
 bool answer_may_forward(const struct answer_request *request);
@@ -444,7 +457,7 @@ bool answer_can_forward(const struct answer_request *request);
 void answer_forward(struct answer_request *request);
 void answer_forward_free(struct answer_forward **forward);
 
-/* ---- the verbs; R of the request's options is valid ---- */
+/* ---- the verbs; R of the request's options is valid --------------------- */
 
 void answer_read(struct answer_request *request);
 void answer_list_begin(struct answer_request *request);
@@ -452,9 +465,10 @@ void answer_list_free(struct answer_list **list);
 void answer_watch_begin(struct answer_request *request);
 void answer_watch_free(struct answer_watch **watch);
 
-/* ---- answer_socket.c ---- */
+/* ---- answer_socket.c ---------------------------------------------------- */
 
-/* Returns whether the client takes the events of its watch only as messages of a WebSocket, which can be answered here. */
+/* Returns whether the client takes the events of its watch only as messages of a WebSocket,
+ * which can be answered here. */
 bool answer_takes_messages(const struct answer_request *request);
 /* Checks the handshake and makes the watch's socket. Returns: 0; 400 with the Status; -ENOMEM. */
 int answer_socket_make(struct answer_watch *watch);

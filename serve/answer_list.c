@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * LIST: the state as of a seq, read in slices of about a millisecond, each from a fresh snapshot,
- * so that neither memory nor pages are held, however large the list is and however slow the client.
+ * LIST: the state as of a seq, read in slices of about a millisecond, each from a fresh
+ * snapshot, so that neither memory nor pages are held, however large the list is and however
+ * slow the client.
  *
- * A page's head says whether more follows, so a list with a limit is first measured: the keys are
- * walked up to the end of the page, then the rest is counted. In protobuf the size of all items stands
- * before them: they are made once for it, and dropped. The first 128 KiB are made before the
- * head is sent: a smaller answer has a content-length, a larger one may be compressed.
+ * A page's head says whether more follows, so a list with a limit is first measured: the keys
+ * are walked up to the end of the page, then the rest is counted. In protobuf the size of all
+ * items stands before them: they are made once for it, and dropped. The first 128 KiB are made
+ * before the head is sent: a smaller answer has a content-length, a larger one may be
+ * compressed.
  */
 #include "serve/answer_internal.h"
 
@@ -20,7 +22,8 @@
 #include "serve/gzip.h"
 
 #define LIST_PIECE ((size_t)64 << 10)
-#define LIST_FREED ((size_t)384 << 10) /* by the end of one that was streamed: two buffers, and gzip's state */
+/* by the end of one that was streamed: two buffers, and gzip's state */
+#define LIST_FREED ((size_t)384 << 10)
 
 enum list_stage { LIST_NEW, LIST_MEASURE, LIST_SIZE, LIST_ITEMS, LIST_ENDED };
 
@@ -42,8 +45,8 @@ struct answer_list {
 	struct api_token token; /* the client's */
 	struct answer_state state;
 	struct answer_objects *objects;
-	uint64_t limit;         /* 0: none */
-	uint64_t n;             /* objects measured */
+	uint64_t limit; /* 0: none */
+	uint64_t n;     /* objects measured */
 	uint64_t remaining;
 	uint64_t n_sized, size; /* protobuf: of the items */
 	struct buf last;        /* the last key of the page */
@@ -116,7 +119,9 @@ static int list_open(struct answer_list *list)
 	bool any = strcmp(o->rv, "0") == 0 && !list->token.rv;
 	bool can = timeline_rv_parse(bytes_str(list->state.rv), &rv) && rv < INT64_MAX;
 	list->limit = any || !can ? 0 : (uint64_t)o->limit;
-	list->stage = list->limit ? LIST_MEASURE : request->accept.protobuf ? LIST_SIZE : LIST_ITEMS;
+	list->stage = list->limit                ? LIST_MEASURE
+		      : request->accept.protobuf ? LIST_SIZE
+						 : LIST_ITEMS;
 	return 0;
 }
 
@@ -194,8 +199,9 @@ static void list_count(struct answer_list *list)
 	const struct feed_definition *d = &list->request->feed->definition;
 
 	metric_add(metrics_cell(list->request->worker->answer->metrics, METRIC_CACHE_LISTS,
-			   (const char *[]){d->group, d->resource,
-				   answer_objects_index(list->objects)}), 1);
+			   (const char *[]){
+				   d->group, d->resource, answer_objects_index(list->objects)}),
+		1);
 	list->counted = true;
 }
 
@@ -203,7 +209,8 @@ static void list_count(struct answer_list *list)
 static int list_items(struct answer_list *list, size_t wanted, uint64_t until_ns)
 {
 	struct list_body *body = &list->body;
-	const struct answer_page page = {list->state.rv, buf_cstr(&list->next), list->remaining, list->size};
+	const struct answer_page page = {
+		list->state.rv, buf_cstr(&list->next), list->remaining, list->size};
 	struct record record;
 	int r = 0;
 
@@ -242,14 +249,15 @@ static int list_slice(struct answer_list *list, size_t wanted)
 		r = list_size(list, until_ns);
 	if (r == 0 && list->stage == LIST_ITEMS)
 		r = list_items(list, wanted, until_ns);
-	if (worker->snapshot) /* this process may have been stopped for minutes in the middle of it */
+	/* this process may have been stopped for minutes in the middle of it */
+	if (worker->snapshot)
 		r = snapshot_made(worker->snapshot, r);
 	answer_objects_rest(list->objects);
 	answer_rest(worker);
 	return r;
 }
 
-/* ---- streams ---- */
+/* ---- streams ------------------------------------------------------------ */
 
 /* Moves what was made into OUT. */
 static int list_pack(struct answer_list *list)
@@ -350,7 +358,7 @@ static void list_stream(struct answer_list *list)
 	exchange_stream(request->x, &source);
 }
 
-/* ---- from the beginning ---- */
+/* ---- from the beginning ------------------------------------------------- */
 
 static int list_start(struct answer_request *request)
 {

@@ -28,7 +28,8 @@ static int answer_measure_feed(void *argument, struct catalog_feed *feed)
 
 	if (decimal_parse(bytes_str(feed->timeline.newest_text), UINT64_MAX, &rv) == 0)
 		metric_set(metrics_cell(answer->metrics, METRIC_CACHE_RV,
-				   (const char *[]){d->group, d->resource}), rv);
+				   (const char *[]){d->group, d->resource}),
+			rv);
 	else
 		err_ignore(ERR_SYNTAX, "an RV that is no number can't be shown as one");
 	return 0;
@@ -44,6 +45,6 @@ struct metric_cell *answer_cell(const struct answer_request *request, enum metri
 {
 	const struct feed_definition *d = &request->feed->definition;
 
-	return metrics_cell(request->worker->answer->metrics, metric,
-		(const char *[]){d->group, d->resource});
+	return metrics_cell(
+		request->worker->answer->metrics, metric, (const char *[]){d->group, d->resource});
 }

@@ -86,12 +86,13 @@ const char *answer_objects_index(const struct answer_objects *objects)
 	return objects->indexed ? "term" : "";
 }
 
-/* ---- the plan ---- */
+/* ---- the plan ----------------------------------------------------------- */
 
-static int objects_collect(struct answer_objects *o, const struct query *query,
-	const struct plan *plan)
+static int objects_collect(
+	struct answer_objects *o, const struct query *query, const struct plan *plan)
 {
-	CLEANUP(candidates_release) struct candidates c = {
+	CLEANUP(candidates_release)
+	struct candidates c = {
 		.snapshot = o->request->worker->snapshot,
 		.feed = o->request->feed->id,
 		.query = query,
@@ -151,7 +152,7 @@ void answer_objects_rest(struct answer_objects *objects)
 	as_of_rest(objects->as_of);
 }
 
-/* ---- the walk ---- */
+/* ---- the walk ----------------------------------------------------------- */
 
 static struct bytes objects_key_at(const struct answer_objects *o, size_t i)
 {
@@ -167,8 +168,9 @@ static int objects_read(struct answer_objects *o, struct record *ret_record)
 	struct bytes key;
 
 	if (o->indexed)
-		return o->next == o->n ? END
-				       : as_of_get(o->as_of, objects_key_at(o, o->next++), ret_record);
+		return o->next == o->n
+			       ? END
+			       : as_of_get(o->as_of, objects_key_at(o, o->next++), ret_record);
 	int r = as_of_next(o->as_of, &key, &entry);
 	if (r != FOUND)
 		return r;

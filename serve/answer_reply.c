@@ -67,7 +67,8 @@ void answer_head(const struct answer_request *request, const char *type, bool gz
 		answer_head_put(ret_head, "vary", "Accept-Encoding");
 	}
 	/* Also with a refusal. */
-	if (path->kind == API_PATH_RESOURCE && !*path->group && strcmp(path->resource, "endpoints") == 0)
+	if (path->kind == API_PATH_RESOURCE && !*path->group &&
+		strcmp(path->resource, "endpoints") == 0)
 		answer_head_put(ret_head, "warning",
 			"299 - \"v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 "
 			"EndpointSlice\"");
@@ -75,8 +76,8 @@ void answer_head(const struct answer_request *request, const char *type, bool gz
 }
 
 /* Sends BODY under HEAD and frees the request. */
-static void answer_send_body(struct answer_request *request, int code, struct bytes body,
-	struct answer_head *head)
+static void answer_send_body(
+	struct answer_request *request, int code, struct bytes body, struct answer_head *head)
 {
 	struct exchange *x = request->x;
 
@@ -92,10 +93,11 @@ const char *answer_type(const struct answer_request *request)
 	return request->verb == ANSWER_WATCH ? API_PROTOBUF_WATCH_TYPE : API_PROTOBUF_TYPE;
 }
 
-/* Makes the body of an answer from JSON: indented, in INDENTED, or with a line break at its end. IS_BINARY: it is none.
- * Without memory the request is answered with 500 and freed. Returns whether there is a body. */
-static bool answer_make_body(struct answer_request *request, bool is_binary, bool is_pretty, struct buf *json,
-	struct buf *indented, struct bytes *ret_body)
+/* Makes the body of an answer from JSON: indented, in INDENTED, or with a line break at its end.
+ * IS_BINARY: it is none. Without memory the request is answered with 500 and freed. Returns
+ * whether there is a body. */
+static bool answer_make_body(struct answer_request *request, bool is_binary, bool is_pretty,
+	struct buf *json, struct buf *indented, struct bytes *ret_body)
 {
 	struct buf *body = is_pretty ? indented : json;
 	struct api_pretty pretty = {0};
@@ -123,7 +125,8 @@ void answer_send(struct answer_request *request, struct buf *json)
 	struct bytes body;
 	bool gzip = false;
 
-	if (!answer_make_body(request, request->accept.protobuf, answer_is_pretty(request), json, &indented, &body))
+	if (!answer_make_body(request, request->accept.protobuf, answer_is_pretty(request), json,
+		    &indented, &body))
 		return;
 	if (request->gzip && body.size > ANSWER_GZIP_BYTES) {
 		int r = gzip_all(body, &packed);
@@ -140,8 +143,8 @@ int answer_refusal_form(struct answer_request *request, int r)
 	CLEANUP(api_status_release) struct api_status unused = API_STATUS_INIT;
 	bool replaces = r > 0 && request->path.kind == API_PATH_RESOURCE;
 	struct api_accept accept;
-	int found = api_accept_parse(
-		exchange_header(request->x, "accept"), false, &accept, replaces ? &request->status : &unused);
+	int found = api_accept_parse(exchange_header(request->x, "accept"), false, &accept,
+		replaces ? &request->status : &unused);
 
 	request->accept.plain_errors = accept.plain_errors;
 	return replaces && found ? found : r;

@@ -22,7 +22,8 @@ bool answer_takes_messages(const struct answer_request *request)
 	bool is_socket = protocol.size == strlen("websocket") &&
 			 strncasecmp(protocol.data, "websocket", protocol.size) == 0;
 	/* A browser has its token among the protocols, which only the API server reads. */
-	bool has_other_token = !exchange_header(x, "authorization").size && forward_has_credentials(x);
+	bool has_other_token =
+		!exchange_header(x, "authorization").size && forward_has_credentials(x);
 
 	return request->verb == ANSWER_WATCH && x->upgrade && is_socket && !has_other_token;
 }
@@ -35,11 +36,12 @@ static int socket_check(struct answer_request *request)
 	const char *why =
 		!bytes_equal(exchange_header(x, "sec-websocket-version"), BYTES_LIT("13"))
 			? "missing or bad WebSocket Version"
-		: !exchange_header(x, "sec-websocket-key").size ? "the request has no Sec-WebSocket-Key"
+		: !exchange_header(x, "sec-websocket-key").size
+			? "the request has no Sec-WebSocket-Key"
 		: protocol.size && memchr(protocol.data, ',', protocol.size)
 			? "a watch over a WebSocket takes one Sec-WebSocket-Protocol at most"
 		: request->accept.protobuf ? "a watch over a WebSocket is given in JSON only"
-			: NULL;
+					   : NULL;
 
 	return why ? api_status_set(&request->status, 400, "BadRequest", "%s", why) : 0;
 }
@@ -83,7 +85,8 @@ void answer_socket_begin(struct answer_watch *watch)
 	answer_head_put(&head, "sec-websocket-accept", accept);
 	answer_head_stale(watch->request, &head);
 	if (protocol.size)
-		head.headers[head.n++] = (struct exchange_header){BYTES_LIT("sec-websocket-protocol"), protocol};
+		head.headers[head.n++] =
+			(struct exchange_header){BYTES_LIT("sec-websocket-protocol"), protocol};
 	exchange_on_body(x, socket_heard, watch);
 	x->relayed = true; /* no other headers */
 	exchange_begin(x, 101, head.headers, head.n);

@@ -42,7 +42,8 @@ int answer_check_feed(struct answer_request *request)
 		   (age < 0 || age * 1e9 > (double)answer->max_staleness_ns)) {
 		r = api_status_set(status, 503, "ServiceUnavailable",
 			"%s: the last contact with the API server is longer ago than maxStaleness "
-			"allows: %s", feed->definition.name, *feed->why ? feed->why : feed->state);
+			"allows: %s",
+			feed->definition.name, *feed->why ? feed->why : feed->state);
 	}
 	catalog_unlock(answer->catalog);
 	return r;
@@ -56,8 +57,10 @@ int answer_invalid_rv(struct answer_request *request)
 
 	api_status_quote(&quoted, rv);
 	return api_status_set(&request->status, 400, "BadRequest",
-		"invalid resource version: resourceVersion: Invalid value: %s: strconv.ParseUint: parsing %s: %s",
-		buf_cstr(&quoted), buf_cstr(&quoted), digits ? "value out of range" : "invalid syntax");
+		"invalid resource version: resourceVersion: Invalid value: %s: strconv.ParseUint: "
+		"parsing %s: %s",
+		buf_cstr(&quoted), buf_cstr(&quoted),
+		digits ? "value out of range" : "invalid syntax");
 }
 
 /* Returns whether nothing of the feed lies after A up to B. */
@@ -68,8 +71,9 @@ static bool state_same(const struct timeline *t, uint64_t a, uint64_t b)
 	return a >= b || timeline_next(t, a, &entry) == END || entry.seq > b;
 }
 
-/* Returns whether RV is newer than all that this journal has. A watch at an RV that only an earlier journal had is
- * told that it is gone; a list waits for it, as for any other that is to come. */
+/* Returns whether RV is newer than all that this journal has. A watch at an RV that only an
+ * earlier journal had is told that it is gone; a list waits for it, as for any other that is to
+ * come. */
 static bool state_is_ahead(const struct timeline *t, timeline_rv rv)
 {
 	return !t->opaque && rv > t->newest;
@@ -105,8 +109,8 @@ static int state_exact(struct answer_request *request, const struct timeline *t,
 }
 
 /* Checks that NOW, the newest seq that the index shows, is not older than RV. */
-static int state_not_older(struct answer_request *request, const struct timeline *t, const char *rv,
-	uint64_t now)
+static int state_not_older(
+	struct answer_request *request, const struct timeline *t, const char *rv, uint64_t now)
 {
 	timeline_rv number;
 	uint64_t position;
@@ -154,8 +158,9 @@ static bool state_shows_key(struct answer_request *request, const struct floor_k
 	return r == FOUND ? record.seq != key->before : r == NOT_FOUND;
 }
 
-/* Checks that the state as of NOW is not older than what was forwarded. The index shows VISIBLE, which the
- * timeline may not have come to: objects that changed since are not in the state yet. Returns: 0; AGAIN. */
+/* Checks that the state as of NOW is not older than what was forwarded. The index shows VISIBLE,
+ * which the timeline may not have come to: objects that changed since are not in the state yet.
+ * Returns: 0; AGAIN. */
 static int state_above_floor(
 	struct answer_request *request, const struct timeline *t, uint64_t now, uint64_t visible)
 {
@@ -192,7 +197,8 @@ static int state_above_floor(
 }
 
 /* Notes that the read waits for RV if the feed has not come to that: R says whether it waits. */
-static int state_wait_for(struct answer_request *request, const struct timeline *t, const char *rv, int r)
+static int state_wait_for(
+	struct answer_request *request, const struct timeline *t, const char *rv, int r)
 {
 	timeline_rv number;
 	bool ahead = r == AGAIN && !t->opaque && timeline_rv_parse(bytes_str(rv), &number) &&
@@ -216,19 +222,21 @@ static int state_find(struct answer_request *request, int64_t token_rv, const st
 	timeline_rv_at(t, now, ret_state->rv);
 	if (token_rv > 0) {
 		(void)snprintf(text, sizeof(text), "%lld", (long long)token_rv);
-		return state_wait_for(request, t, text, state_exact(request, t, text, now, ret_state));
+		return state_wait_for(
+			request, t, text, state_exact(request, t, text, now, ret_state));
 	}
 	if (api_options_any_rv(o))
 		return *o->rv ? 0 : state_above_floor(request, t, now, visible);
 	timeline_rv number = 0;
 	if (timeline_rv_parse(bytes_str(o->rv), &number) && answer_rv_is_too_long(t, number))
 		return answer_invalid_rv(request);
-	if (request->verb == ANSWER_LIST && (o->match == API_MATCH_EXACT ||
-			(o->match == API_MATCH_ABSENT && o->limit > 0)))
+	if (request->verb == ANSWER_LIST &&
+		(o->match == API_MATCH_EXACT || (o->match == API_MATCH_ABSENT && o->limit > 0)))
 		return state_wait_for(
 			request, t, o->rv, state_exact(request, t, o->rv, now, ret_state));
 	int r = state_not_older(request, t, o->rv, now);
-	/* If what is newer than N is not shown yet, the state is that of N, however much older its last change is. */
+	/* If what is newer than N is not shown yet, the state is that of N, however much older
+	 * its last change is. */
 	timeline_rv shown;
 	if (r == 0 && !t->opaque && number <= t->newest &&
 		timeline_rv_parse(bytes_str(ret_state->rv), &shown) && shown < number)

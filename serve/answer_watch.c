@@ -22,12 +22,12 @@
 #include "common/proc.h"
 #include "serve/websocket.h"
 
-#define WATCH_SECOND       UINT64_C(1000000000)
-#define WATCH_MIN_SECONDS  1800 /* without timeoutSeconds: this to twice this */
-#define WATCH_BOOKMARK_NS  (30 * WATCH_SECOND)
-#define WATCH_LAST_NS      (2 * WATCH_SECOND) /* a bookmark this long before the deadline */
+#define WATCH_SECOND           UINT64_C(1000000000)
+#define WATCH_MIN_SECONDS      1800 /* without timeoutSeconds: this to twice this */
+#define WATCH_BOOKMARK_NS      (30 * WATCH_SECOND)
+#define WATCH_LAST_NS          (2 * WATCH_SECOND) /* a bookmark this long before the deadline */
 #define WATCH_PROGRESS_SECONDS 3
-#define WATCH_DECIDE_NS    (60 * WATCH_SECOND)
+#define WATCH_DECIDE_NS        (60 * WATCH_SECOND)
 /* While nobody can decide (after offlineGrace, and for Secrets) a watch is asked about this often,
  * then it ends. */
 #define WATCH_UNDECIDED_NS  (10 * WATCH_SECOND)
@@ -61,7 +61,7 @@ void answer_watch_free(struct answer_watch **watch)
 	free(w);
 }
 
-/* ---- time ---- */
+/* ---- time --------------------------------------------------------------- */
 
 /* Sets the timer to the earliest of the watch's times. A deadline that has passed does not count:
  * the timer would fire in every turn until the client has read the rest. */
@@ -160,18 +160,20 @@ static void watch_set_times(struct answer_watch *watch)
 	watch->deadline_ns = now + length;
 	watch->bookmark_ns = o->bookmarks ? now + watch_bookmark_pause() : UINT64_MAX;
 	watch->last_bookmark_ns = o->bookmarks && length > WATCH_LAST_NS
-		? watch->deadline_ns - WATCH_LAST_NS : UINT64_MAX;
-	/* A leaf that asks how far the feed is (reflector/feed/progress.h), and knows that it has moved on. */
+					  ? watch->deadline_ns - WATCH_LAST_NS
+					  : UINT64_MAX;
+	/* A leaf that asks how far the feed is (reflector/feed/progress.h), and knows that it
+	 * has moved on. */
 	watch->bookmark_due = watch->request->is_leaf && o->bookmarks && !o->send_initial &&
 			      seconds && seconds <= WATCH_PROGRESS_SECONDS;
 	watch_set_decision(watch, now);
 	watch->retry_ns = UINT64_MAX;
 }
 
-/* ---- the stream ---- */
+/* ---- the stream --------------------------------------------------------- */
 
-/* Makes the next piece if nothing is left of the last one. Returns: 0; AGAIN: there is nothing now; errors, after
- * which what was made stays unsent: it may be half an event. */
+/* Makes the next piece if nothing is left of the last one. Returns: 0; AGAIN: there is nothing
+ * now; errors, after which what was made stays unsent: it may be half an event. */
 static int watch_fill(struct answer_watch *watch)
 {
 	uint64_t now = proc_monotonic_ns(), until = now + ANSWER_SLICE_NS;
@@ -250,7 +252,7 @@ static void watch_finish(void *context)
 	exchange_wake(watch->request->x);
 }
 
-/* ---- from the beginning ---- */
+/* ---- from the beginning ------------------------------------------------- */
 
 /* Finds the position of a watch without initial objects. Returns: 0, also if the stream is to end
  * at once with the Status 410; 400. */
@@ -320,8 +322,8 @@ static int watch_make(struct answer_request *request)
 	request->watch = watch;
 	watch->request = request;
 	watch->encoder.request = request;
-	watch->events = metrics_cell(metrics, METRIC_WATCH_EVENTS,
-		(const char *[]){d->group, d->version, d->resource});
+	watch->events = metrics_cell(
+		metrics, METRIC_WATCH_EVENTS, (const char *[]){d->group, d->version, d->resource});
 	watch->sizes = metrics_cell(metrics, METRIC_WATCH_EVENT_SIZES,
 		(const char *[]){d->group, d->version, d->resource});
 	watch->watchers = metrics_cell(metrics, METRIC_WATCHERS, NULL);

@@ -106,8 +106,8 @@ static bool api_accept_is_json(const struct api_accept_clause *clause)
 }
 
 /* Returns whether we can serve CLAUSE, and how. */
-static bool api_accept_clause(const struct api_accept_clause *clause, bool discovery,
-	struct api_accept *ret_accept)
+static bool api_accept_clause(
+	const struct api_accept_clause *clause, bool discovery, struct api_accept *ret_accept)
 {
 	struct bytes as = api_accept_parameter(clause->parameters, "as");
 	struct bytes group = api_accept_parameter(clause->parameters, "g");
@@ -121,7 +121,9 @@ static bool api_accept_clause(const struct api_accept_clause *clause, bool disco
 
 	if (!api_accept_is_json(clause) && !is_protobuf)
 		return false;
-	*ret_accept = (struct api_accept){.form = API_FORM_OBJECT, .version = "v1", .protobuf = is_protobuf,
+	*ret_accept = (struct api_accept){.form = API_FORM_OBJECT,
+		.version = "v1",
+		.protobuf = is_protobuf,
 		.pretty = bytes_equal(pretty, BYTES_LIT("1"))};
 	if (!as.data && !group.data && !version.data)
 		return !is_protobuf;
@@ -130,7 +132,8 @@ static bool api_accept_clause(const struct api_accept_clause *clause, bool disco
 			bytes_equal(version, bytes_str(c->version))) {
 			ret_accept->form = c->form;
 			ret_accept->version = c->version;
-			return !is_protobuf || (c->form != API_FORM_TABLE && strcmp(c->version, "v1") == 0);
+			return !is_protobuf ||
+			       (c->form != API_FORM_TABLE && strcmp(c->version, "v1") == 0);
 		}
 	return false;
 }
@@ -141,8 +144,8 @@ int api_accept_parse(struct bytes header, bool discovery, struct api_accept *ret
 	struct api_accept_clause best;
 	bool is_given = false, is_chosen = false, any_json = false, plain_errors = false;
 
-	*ret_accept = (struct api_accept){
-		.form = API_FORM_OBJECT, .version = "v1", .plain_errors = true};
+	*ret_accept =
+		(struct api_accept){.form = API_FORM_OBJECT, .version = "v1", .plain_errors = true};
 	while (header.size) {
 		struct bytes parameters = api_accept_take(&header, ',');
 		bool is_blank = !parameters.size;

@@ -17,10 +17,11 @@ enum api_form {
 struct api_accept {
 	enum api_form form;
 	const char *version; /* of the conversion: "v1", "v1beta1", "v2", "v2beta1"; static */
-	bool protobuf; /* in place of JSON; of metadata of v1 only */
+	bool protobuf;       /* in place of JSON; of metadata of v1 only */
 	bool pretty;
-	bool plain_errors; /* JSON without a conversion is accepted; else a Status comes indented, as one that
-			    * could not be negotiated */
+	/* JSON without a conversion is accepted; else a Status comes indented, as one that *
+	 * could not be negotiated */
+	bool plain_errors;
 };
 
 /* Chooses among what the client accepts. HEADER is the Accept header; no data: there is none.

@@ -40,9 +40,11 @@ static const struct api_bookmark {
 		",\"updateStrategy\":{}},\"status\":{\"currentNumberScheduled\":0"
 		",\"numberMisscheduled\":0,\"desiredNumberScheduled\":0,\"numberReady\":0}"},
 	{"apps", NULL, "Deployment",
-		",\"spec\":{\"replicas\":0,\"selector\":null," POD_TEMPLATE ",\"strategy\":{}},\"status\":{}"},
+		",\"spec\":{\"replicas\":0,\"selector\":null," POD_TEMPLATE
+		",\"strategy\":{}},\"status\":{}"},
 	{"apps", NULL, "ReplicaSet",
-		",\"spec\":{\"replicas\":0,\"selector\":null," POD_TEMPLATE "},\"status\":{\"replicas\":0}"},
+		",\"spec\":{\"replicas\":0,\"selector\":null," POD_TEMPLATE
+		"},\"status\":{\"replicas\":0}"},
 	{"apps", NULL, "StatefulSet",
 		",\"spec\":{\"replicas\":0,\"selector\":null," POD_TEMPLATE
 		",\"serviceName\":\"\",\"updateStrategy\":{}},\"status\":{\"replicas\":0"
@@ -57,8 +59,8 @@ static const struct api_bookmark {
 		",\"spec\":{\"scaleTargetRef\":{\"kind\":\"\",\"name\":\"\"},\"maxReplicas\":0}"
 		",\"status\":{\"currentReplicas\":0,\"desiredReplicas\":0}"},
 	{"batch", NULL, "CronJob",
-		",\"spec\":{\"schedule\":\"\",\"jobTemplate\":{\"metadata\":{},\"spec\":{" POD_TEMPLATE
-		"}}},\"status\":{}"},
+		",\"spec\":{\"schedule\":\"\",\"jobTemplate\":{\"metadata\":{},\"spec\":"
+		"{" POD_TEMPLATE "}}},\"status\":{}"},
 	{"batch", NULL, "Job", ",\"spec\":{" POD_TEMPLATE "},\"status\":{}"},
 	{"certificates.k8s.io", NULL, "CertificateSigningRequest",
 		",\"spec\":{\"request\":null,\"signerName\":\"\"},\"status\":{}"},
@@ -87,7 +89,8 @@ static const struct api_bookmark {
 	{"storage.k8s.io", NULL, "CSIStorageCapacity", ",\"storageClassName\":\"\""},
 	{"storage.k8s.io", NULL, "StorageClass", ",\"provisioner\":\"\""},
 	{"storage.k8s.io", NULL, "VolumeAttachment",
-		",\"spec\":{\"attacher\":\"\",\"source\":{},\"nodeName\":\"\"}" ",\"status\":{\"attached\":false}"},
+		",\"spec\":{\"attacher\":\"\",\"source\":{},\"nodeName\":\"\"}"
+		",\"status\":{\"attached\":false}"},
 	{"storage.k8s.io", NULL, "VolumeAttributesClass", ",\"driverName\":\"\""},
 	{"admissionregistration.k8s.io", NULL, "MutatingAdmissionPolicy", SPEC},
 	{"admissionregistration.k8s.io", NULL, "MutatingAdmissionPolicyBinding", SPEC},
@@ -102,11 +105,14 @@ static const struct api_bookmark {
 		",\"spec\":{\"podGroupTemplateRef\":null,\"schedulingPolicy\":{}},\"status\":{}"},
 	{"scheduling.k8s.io", NULL, "Workload", ",\"spec\":{\"podGroupTemplates\":null}"},
 	{"coordination.k8s.io", NULL, "Lease", SPEC},
-	{"coordination.k8s.io", NULL, "LeaseCandidate", ",\"spec\":{\"leaseName\":\"\",\"binaryVersion\":\"\"}"},
+	{"coordination.k8s.io", NULL, "LeaseCandidate",
+		",\"spec\":{\"leaseName\":\"\",\"binaryVersion\":\"\"}"},
 	{"node.k8s.io", NULL, "RuntimeClass", ",\"handler\":\"\""},
-	{"discovery.k8s.io", NULL, "EndpointSlice", ",\"addressType\":\"\",\"endpoints\":null,\"ports\":null"},
+	{"discovery.k8s.io", NULL, "EndpointSlice",
+		",\"addressType\":\"\",\"endpoints\":null,\"ports\":null"},
 	{"resource.k8s.io", NULL, "DeviceClass", SPEC},
-	{"resource.k8s.io", NULL, "ResourceClaim", ",\"spec\":{\"devices\":{\"requests\":null}},\"status\":{}"},
+	{"resource.k8s.io", NULL, "ResourceClaim",
+		",\"spec\":{\"devices\":{\"requests\":null}},\"status\":{}"},
 	{"resource.k8s.io", NULL, "ResourceClaimTemplate",
 		",\"spec\":{\"metadata\":{},\"spec\":{\"devices\":{\"requests\":null}}}"},
 	{"resource.k8s.io", NULL, "ResourceSlice",

@@ -20,13 +20,14 @@ struct api_kind {
 };
 
 #define NAMESPACE " metadata.namespace"
-#define OBJECT_LABELS(name)                                                                        \
-	" " name ".kind " name ".namespace " name ".name " name ".uid " name ".apiVersion " name   \
+#define OBJECT_LABELS(name) \
+	" " name ".kind " name ".namespace " name ".name " name ".uid " name ".apiVersion " name \
 	".resourceVersion " name ".fieldPath "
 
 static const struct api_kind api_kinds[] = {
 	{"", "Pod", REFUSE_LABEL,
-		NAMESPACE " spec.nodeName spec.host spec.restartPolicy spec.schedulerName "
+		NAMESPACE
+		" spec.nodeName spec.host spec.restartPolicy spec.schedulerName "
 		"spec.serviceAccountName spec.hostNetwork status.phase status.podIP status.podIPs "
 		"status.nominatedNodeName "},
 	{"", "Event", REFUSE_LABEL,
@@ -83,7 +84,8 @@ int api_kind_check_fields(const struct api_kind_name *name, const char *selectab
 		if (by_default)
 			return api_status_set(status, 400, "BadRequest",
 				"\"%.*s\" is not a known field selector: only \"metadata.name\", "
-				"\"metadata.namespace\"", BYTES_ARG(label));
+				"\"metadata.namespace\"",
+				BYTES_ARG(label));
 		switch (known ? known->refusal : REFUSE_LABEL) {
 		case REFUSE_LABEL:
 			return api_status_set(status, 400, "BadRequest",

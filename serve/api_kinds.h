@@ -15,15 +15,16 @@ struct api_kind_name {
 	bool namespaced;
 };
 
-/* Checks that the kind has the field labels that FIELDS (NULL: none) asks for. SELECTABLE are those of
- * a custom resource, each between blanks. Returns: 0; 400. */
+/* Checks that the kind has the field labels that FIELDS (NULL: none) asks for. SELECTABLE are
+ * those of a custom resource, each between blanks. Returns: 0; 400. */
 int api_kind_check_fields(const struct api_kind_name *name, const char *selectable,
 	const struct selector *fields, struct api_status *status);
 
 /* The API server's order of groups, which decides what a short name means: its own first, then the
  * others by name. */
 unsigned api_kind_group_rank(const char *group);
-/* Compares versions of a group in the API server's order: v2, v1, v2beta1, v1beta2, v1alpha1, others. */
+/* Compares versions of a group in the API server's order: v2, v1, v2beta1, v1beta2, v1alpha1,
+ * others. */
 int api_kind_compare_versions(const char *a, const char *b);
 
 #endif

@@ -92,21 +92,21 @@ int api_object_write(struct bytes body, bool omit_type, struct bytes rv, struct 
 	return r;
 }
 
-/* ---- PartialObjectMetadata ---- */
+/* ---- PartialObjectMetadata ---------------------------------------------- */
 
 /* The order of the members in the API server's structures. Custom resources are stored sorted. */
 static const char *const object_metadata[] = {"name", "generateName", "namespace", "selfLink",
 	"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
 	"deletionGracePeriodSeconds", "labels", "annotations", "ownerReferences", "finalizers",
 	"managedFields", NULL};
-static const char *const object_owner[] = {"apiVersion", "kind", "name", "uid", "controller",
-	"blockOwnerDeletion", NULL};
+static const char *const object_owner[] = {
+	"apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion", NULL};
 static const char *const object_managed[] = {"manager", "operation", "apiVersion", "time",
 	"fieldsType", "fieldsV1", "subresource", NULL};
 
 /* Writes the members of MAP that ORDER names. */
-static int object_put_ordered(const struct value *map, const char *const *order, struct bytes rv,
-	struct buf *out);
+static int object_put_ordered(
+	const struct value *map, const char *const *order, struct bytes rv, struct buf *out);
 
 static int object_put_array(const struct value *array, const char *const *order, struct buf *out)
 {
@@ -131,8 +131,8 @@ static int object_put_array(const struct value *array, const char *const *order,
 	return r < 0 ? r : 0;
 }
 
-static int object_put_ordered(const struct value *map, const char *const *order, struct bytes rv,
-	struct buf *out)
+static int object_put_ordered(
+	const struct value *map, const char *const *order, struct bytes rv, struct buf *out)
 {
 	bool is_first = true;
 
@@ -172,8 +172,10 @@ int api_object_write_metadata(
 		r = value_find(&root, BYTES_LIT("metadata"), &metadata);
 	if (r < 0)
 		return r;
-	buf_printf(out, "{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/%s\","
-			"\"metadata\":", version);
+	buf_printf(out,
+		"{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/%s\","
+		"\"metadata\":",
+		version);
 	if (r == FOUND && metadata.type == VALUE_MAP)
 		r = object_put_ordered(&metadata, object_metadata, rv, out);
 	else

@@ -57,8 +57,9 @@ void api_options_release(struct api_options *options)
 	buf_release(&options->text);
 }
 
-/* Takes one KEY=VALUE. A pair that is not well encoded is left out, as Go's net/url does. A value with a NUL is refused: what is
- * before that would select more than the client has asked for. */
+/* Takes one KEY=VALUE. A pair that is not well encoded is left out, as Go's net/url does. A
+ * value with a NUL is refused: what is before that would select more than the client has asked
+ * for. */
 static int api_options_pair(
 	struct bytes pair, struct buf *text, size_t offsets[KEYS], struct api_status *status)
 {
@@ -79,17 +80,18 @@ static int api_options_pair(
 		if (bytes_equal(buf_bytes(&key), bytes_str(api_options_keys[i])) &&
 			offsets[i] == SIZE_MAX) {
 			offsets[i] = before;
-			if (buf_error(text) == 0 && memchr(text->data + before, '\0', text->size - before - 1))
-				return api_status_set(status, 400, "BadRequest", "invalid character U+0000 in %s",
-					api_options_keys[i]);
+			if (buf_error(text) == 0 &&
+				memchr(text->data + before, '\0', text->size - before - 1))
+				return api_status_set(status, 400, "BadRequest",
+					"invalid character U+0000 in %s", api_options_keys[i]);
 			return buf_error(text);
 		}
 	buf_truncate(text, before);
 	return buf_error(&key);
 }
 
-static int api_options_split(struct bytes query, struct buf *text, struct api_options_values *values,
-	struct api_status *status)
+static int api_options_split(struct bytes query, struct buf *text,
+	struct api_options_values *values, struct api_status *status)
 {
 	const char *p = query.data, *end = p + query.size;
 	size_t offsets[KEYS];
@@ -101,15 +103,15 @@ static int api_options_split(struct bytes query, struct buf *text, struct api_op
 		int r;
 
 		stop = stop ? stop : end;
-		if (stop > p &&
-			(r = api_options_pair(BYTES(p, (size_t)(stop - p)), text, offsets, status)) != 0)
+		if (stop > p && (r = api_options_pair(
+					 BYTES(p, (size_t)(stop - p)), text, offsets, status)) != 0)
 			return r;
 		p = stop + 1;
 	}
 	buf_fit(text);
 	for (size_t i = 0; i < KEYS; i++)
-		values->at[i] = offsets[i] == SIZE_MAX ? NULL :
-				(const char *)text->data + offsets[i];
+		values->at[i] =
+			offsets[i] == SIZE_MAX ? NULL : (const char *)text->data + offsets[i];
 	return 0;
 }
 
@@ -168,13 +170,14 @@ static int api_options_selectors(struct api_options *options,
 	return r;
 }
 
-int api_options_parse(struct bytes query, bool lists, struct api_options *ret_options,
-	struct api_status *status)
+int api_options_parse(
+	struct bytes query, bool lists, struct api_options *ret_options, struct api_status *status)
 {
 	struct api_options *options = ret_options;
 	struct api_options_values values;
 
-	*options = (struct api_options){.rv = "", .token = "", .match_text = "", .include_text = "", .deadline_text = ""};
+	*options = (struct api_options){
+		.rv = "", .token = "", .match_text = "", .include_text = "", .deadline_text = ""};
 	int r = api_options_split(query, &options->text, &values, status);
 	if (r != 0)
 		return r;
@@ -182,10 +185,10 @@ int api_options_parse(struct bytes query, bool lists, struct api_options *ret_op
 	options->token = values.at[KEY_CONTINUE] ? values.at[KEY_CONTINUE] : "";
 	options->match_text = values.at[KEY_MATCH] ? values.at[KEY_MATCH] : "";
 	options->include_text = values.at[KEY_INCLUDE] ? values.at[KEY_INCLUDE] : "";
-	options->match = !*options->match_text ? API_MATCH_ABSENT :
-			 strcmp(options->match_text, "Exact") == 0 ? API_MATCH_EXACT :
-			 strcmp(options->match_text, "NotOlderThan") == 0 ? API_MATCH_NOT_OLDER :
-									    API_MATCH_OTHER;
+	options->match = !*options->match_text                              ? API_MATCH_ABSENT
+			 : strcmp(options->match_text, "Exact") == 0        ? API_MATCH_EXACT
+			 : strcmp(options->match_text, "NotOlderThan") == 0 ? API_MATCH_NOT_OLDER
+									    : API_MATCH_OTHER;
 	options->deadline_text = values.at[KEY_DEADLINE] ? values.at[KEY_DEADLINE] : "";
 	options->watch = api_options_bool(values.at[KEY_WATCH]);
 	options->bookmarks = api_options_bool(values.at[KEY_BOOKMARKS]);
@@ -222,10 +225,17 @@ static uint64_t api_options_unit(struct bytes unit)
 	return 0;
 }
 
-enum api_options_duration { DURATION_OK, DURATION_INVALID, DURATION_NO_UNIT, DURATION_UNKNOWN_UNIT };
+enum api_options_duration {
+	DURATION_OK,
+	DURATION_INVALID,
+	DURATION_NO_UNIT,
+	DURATION_UNKNOWN_UNIT
+};
 
-/* Checks TEXT as Go's time.ParseDuration does; a duration has 63 bits of nanoseconds. *RET_UNIT is the last unit. */
-static enum api_options_duration api_options_check_duration(const char *text, struct bytes *ret_unit)
+/* Checks TEXT as Go's time.ParseDuration does; a duration has 63 bits of nanoseconds. *RET_UNIT
+ * is the last unit. */
+static enum api_options_duration api_options_check_duration(
+	const char *text, struct bytes *ret_unit)
 {
 	const char *p = text + (*text == '-' || *text == '+');
 	uint64_t number, left = INT64_MAX, unit;
@@ -262,7 +272,8 @@ static enum api_options_duration api_options_check_duration(const char *text, st
 int api_options_check_deadline(const struct api_options *options, struct api_status *status)
 {
 	static const char *const words[] = {[DURATION_INVALID] = "invalid duration ",
-		[DURATION_NO_UNIT] = "missing unit in duration ", [DURATION_UNKNOWN_UNIT] = "unknown unit "};
+		[DURATION_NO_UNIT] = "missing unit in duration ",
+		[DURATION_UNKNOWN_UNIT] = "unknown unit "};
 	CLEANUP(buf_release) struct buf quoted = BUF_INIT, last = BUF_INIT;
 	struct bytes unit;
 
@@ -277,11 +288,12 @@ int api_options_check_deadline(const struct api_options *options, struct api_sta
 		buf_str(&quoted, " in duration ");
 	}
 	api_status_quote(&quoted, options->deadline_text);
-	return api_status_set(status, 400, "BadRequest", "invalid timeout specified in the request URL - time: %s%s",
-		words[wrong], buf_cstr(&quoted));
+	return api_status_set(status, 400, "BadRequest",
+		"invalid timeout specified in the request URL - time: %s%s", words[wrong],
+		buf_cstr(&quoted));
 }
 
-/* ---- validation ---- */
+/* ---- validation --------------------------------------------------------- */
 
 struct api_options_errors {
 	struct api_status *status;
@@ -291,8 +303,8 @@ struct api_options_errors {
 
 /* Adds an error of FIELD. FORBIDDEN: the field may not be there; else its value is not
  * supported. */
-static void api_options_error(struct api_options_errors *errors, const char *field, bool forbidden,
-	const char *detail)
+static void api_options_error(
+	struct api_options_errors *errors, const char *field, bool forbidden, const char *detail)
 {
 	char message[160];
 
@@ -321,7 +333,8 @@ static void api_options_check_list(
 				"resourceVersionMatch is forbidden when continue is provided");
 		(void)snprintf(text, sizeof(text),
 			"Unsupported value: \"%.60s\": supported values: \"Exact\", "
-			"\"NotOlderThan\", \"\"", options->match_text);
+			"\"NotOlderThan\", \"\"",
+			options->match_text);
 		if (options->match == API_MATCH_OTHER)
 			api_options_error(errors, field, false, text);
 		if (options->match == API_MATCH_EXACT && strcmp(options->rv, "0") == 0)
@@ -378,7 +391,8 @@ int api_options_validate(struct api_options *options, bool is_watch, struct api_
 			options->send_initial = api_options_any_rv(options);
 	}
 	/* Another zero is no version to the decoder of watches, and gets no defaults either. */
-	if (is_watch && options->rv[0] == '0' && !options->rv[strspn(options->rv, "0")] && options->rv[1]) {
+	if (is_watch && options->rv[0] == '0' && !options->rv[strspn(options->rv, "0")] &&
+		options->rv[1]) {
 		options->rv = "0";
 		options->send_initial |= !options->send_initial_given;
 	}
@@ -405,6 +419,7 @@ int api_options_include(struct api_options *options, struct api_status *status)
 	else
 		return api_status_set(status, 400, "BadRequest",
 			"Unable to convert to Table as requested: includeObject: Invalid value: "
-			"\"%s\": must be 'Metadata', 'Object', 'None', or empty", text);
+			"\"%s\": must be 'Metadata', 'Object', 'None', or empty",
+			text);
 	return 0;
 }

@@ -31,8 +31,8 @@ struct api_options {
 	struct buf text;
 };
 
-/* Returns whether a watch that begins with the objects marks their end, if it wants bookmarks: not if it is one by its path
- * alone, as the API server does it. */
+/* Returns whether a watch that begins with the objects marks their end, if it wants bookmarks:
+ * not if it is one by its path alone, as the API server does it. */
 static inline bool api_options_marks_end(const struct api_options *options)
 {
 	return options->bookmarks && options->watch && options->match == API_MATCH_NOT_OLDER;
@@ -44,11 +44,11 @@ static inline bool api_options_any_rv(const struct api_options *options)
 	return !*options->rv || strcmp(options->rv, "0") == 0;
 }
 
-/* Decodes QUERY, what follows the `?`, of a list or watch if LISTS; a request for one object or document
- * ignores the options of lists. Returns: 0; 400 with STATUS; -ENOMEM. Free with api_options_release() in
- * any case. */
-int api_options_parse(struct bytes query, bool lists, struct api_options *ret_options,
-	struct api_status *status);
+/* Decodes QUERY, what follows the `?`, of a list or watch if LISTS; a request for one object or
+ * document ignores the options of lists. Returns: 0; 400 with STATUS; -ENOMEM. Free with
+ * api_options_release() in any case. */
+int api_options_parse(
+	struct bytes query, bool lists, struct api_options *ret_options, struct api_status *status);
 void api_options_release(struct api_options *options);
 
 /* Checks `timeout` of a request that is no watch. Returns: 0, 400. */

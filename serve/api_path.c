@@ -12,7 +12,9 @@ struct api_path_parts {
 	const char *at[API_PATH_PARTS];
 	size_t n;
 	bool more; /* there are more of them */
-	const char *joined; /* the second and the third with a slash between them; "": there are fewer */
+	const char *
+		/* the second and the third with a slash between them; "": there are fewer */
+		joined;
 };
 
 bool api_path_unescape(struct bytes text, bool plus, struct buf *out)
@@ -137,9 +139,11 @@ static void api_path_resource(struct api_path *path, const struct api_path_parts
 
 static enum api_path_kind api_path_top(const char *name)
 {
-	return strcmp(name, "version") == 0 ? API_PATH_VERSION :
-	       strcmp(name, "healthz") == 0 || strcmp(name, "livez") == 0 ||
-			       strcmp(name, "readyz") == 0 ? API_PATH_HEALTH : API_PATH_OTHER;
+	return strcmp(name, "version") == 0 ? API_PATH_VERSION
+	       : strcmp(name, "healthz") == 0 || strcmp(name, "livez") == 0 ||
+			       strcmp(name, "readyz") == 0
+		       ? API_PATH_HEALTH
+		       : API_PATH_OTHER;
 }
 
 int api_path_parse(struct bytes text, struct api_path *ret_path)
@@ -148,8 +152,13 @@ int api_path_parse(struct bytes text, struct api_path *ret_path)
 	struct api_path_parts parts = {.n = 0};
 	bool slash;
 
-	*path = (struct api_path){.group = "", .version = "", .namespace_ = "", .resource = "",
-		.name = "", .subresource = "", .group_version = ""};
+	*path = (struct api_path){.group = "",
+		.version = "",
+		.namespace_ = "",
+		.resource = "",
+		.name = "",
+		.subresource = "",
+		.group_version = ""};
 	if (!api_path_unescape(text, false, &path->text)) {
 		path->kind = API_PATH_MALFORMED;
 		return 0;
@@ -185,8 +194,10 @@ int api_path_parse(struct bytes text, struct api_path *ret_path)
 	if (i < parts.n && !slash)
 		api_path_resource(path, &parts, i);
 	else if (i == parts.n)
-		path->kind = *path->version ? API_PATH_RESOURCES : *path->group ? API_PATH_GROUP :
-			     is_core ? API_PATH_API : API_PATH_GROUPS;
+		path->kind = *path->version ? API_PATH_RESOURCES
+			     : *path->group ? API_PATH_GROUP
+			     : is_core      ? API_PATH_API
+					    : API_PATH_GROUPS;
 	return 0;
 }
 

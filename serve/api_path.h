@@ -12,16 +12,16 @@
 #include "common/buf.h"
 
 enum api_path_kind {
-	API_PATH_OTHER,    /* none of ours: not found */
-	API_PATH_MALFORMED,/* it is not well encoded */
-	API_PATH_ROOT,     /* / */
-	API_PATH_VERSION,  /* /version */
-	API_PATH_HEALTH,   /* /healthz /livez /readyz and what is below: name, subresource */
-	API_PATH_API,      /* /api */
-	API_PATH_GROUPS,   /* /apis */
-	API_PATH_GROUP,    /* /apis/GROUP */
-	API_PATH_RESOURCES,/* /api/v1, /apis/GROUP/VERSION */
-	API_PATH_RESOURCE, /* objects */
+	API_PATH_OTHER,     /* none of ours: not found */
+	API_PATH_MALFORMED, /* it is not well encoded */
+	API_PATH_ROOT,      /* / */
+	API_PATH_VERSION,   /* /version */
+	API_PATH_HEALTH,    /* /healthz /livez /readyz and what is below: name, subresource */
+	API_PATH_API,       /* /api */
+	API_PATH_GROUPS,    /* /apis */
+	API_PATH_GROUP,     /* /apis/GROUP */
+	API_PATH_RESOURCES, /* /api/v1, /apis/GROUP/VERSION */
+	API_PATH_RESOURCE,  /* objects */
 };
 
 /* Texts are "" where the path has none, and borrowed from `text`. */

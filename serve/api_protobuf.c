@@ -8,7 +8,7 @@
 #include "common/value/json.h"
 #include "common/value/value.h"
 
-/* ---- the wire format ---- */
+/* ---- the wire format ---------------------------------------------------- */
 
 #define WIRE_VARINT 0u
 #define WIRE_BYTES  2u
@@ -56,7 +56,8 @@ static size_t wire_open(struct buf *out, unsigned field)
 	return out->size;
 }
 
-/* Puts the size of a message before what there is of it, which moves that. MORE: the size of what is to come. */
+/* Puts the size of a message before what there is of it, which moves that. MORE: the size of
+ * what is to come. */
 static void wire_close_early(struct buf *out, size_t start, uint64_t more)
 {
 	uint8_t bytes[VARINT_MAX];
@@ -76,16 +77,16 @@ static void wire_close(struct buf *out, size_t start)
 	wire_close_early(out, start, 0);
 }
 
-/* ---- messages of k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto ---- */
+/* ---- messages of k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto --- */
 
 enum field_kind {
-	FIELD_TEXT,    /* also if it is absent */
-	FIELD_INT,     /* also if it is absent */
-	FIELD_TIME,    /* also if it is absent */
+	FIELD_TEXT, /* also if it is absent */
+	FIELD_INT,  /* also if it is absent */
+	FIELD_TIME, /* also if it is absent */
 	FIELD_INT_OR_NONE,
 	FIELD_BOOL_OR_NONE,
 	FIELD_TIME_OR_NONE,
-	FIELD_JSON,    /* a message whose field 1 is the JSON of the value */
+	FIELD_JSON, /* a message whose field 1 is the JSON of the value */
 	FIELD_TEXTS,
 	FIELD_TEXT_MAP,
 	FIELD_MESSAGES
@@ -95,32 +96,40 @@ struct message_field {
 	const char *name;
 	unsigned number;
 	enum field_kind kind;
-	const struct message_field *message; /* of FIELD_MESSAGES; it ends with a field without a name */
+	const struct message_field
+		*message; /* of FIELD_MESSAGES; it ends with a field without a name */
 };
 
-static const struct message_field message_owner[] = {
-	{"kind", 1, FIELD_TEXT, NULL}, {"name", 3, FIELD_TEXT, NULL}, {"uid", 4, FIELD_TEXT, NULL},
+static const struct message_field message_owner[] = {{"kind", 1, FIELD_TEXT, NULL},
+	{"name", 3, FIELD_TEXT, NULL}, {"uid", 4, FIELD_TEXT, NULL},
 	{"apiVersion", 5, FIELD_TEXT, NULL}, {"controller", 6, FIELD_BOOL_OR_NONE, NULL},
 	{"blockOwnerDeletion", 7, FIELD_BOOL_OR_NONE, NULL}, {NULL, 0, FIELD_TEXT, NULL}};
 
-static const struct message_field message_managed[] = {
-	{"manager", 1, FIELD_TEXT, NULL}, {"operation", 2, FIELD_TEXT, NULL}, {"apiVersion", 3, FIELD_TEXT, NULL},
-	{"time", 4, FIELD_TIME_OR_NONE, NULL}, {"fieldsType", 6, FIELD_TEXT, NULL}, {"fieldsV1", 7, FIELD_JSON, NULL},
-	{"subresource", 8, FIELD_TEXT, NULL}, {NULL, 0, FIELD_TEXT, NULL}};
+static const struct message_field message_managed[] = {{"manager", 1, FIELD_TEXT, NULL},
+	{"operation", 2, FIELD_TEXT, NULL}, {"apiVersion", 3, FIELD_TEXT, NULL},
+	{"time", 4, FIELD_TIME_OR_NONE, NULL}, {"fieldsType", 6, FIELD_TEXT, NULL},
+	{"fieldsV1", 7, FIELD_JSON, NULL}, {"subresource", 8, FIELD_TEXT, NULL},
+	{NULL, 0, FIELD_TEXT, NULL}};
 
-static const struct message_field message_metadata[] = {
-	{"name", 1, FIELD_TEXT, NULL}, {"generateName", 2, FIELD_TEXT, NULL}, {"namespace", 3, FIELD_TEXT, NULL},
-	{"selfLink", 4, FIELD_TEXT, NULL}, {"uid", 5, FIELD_TEXT, NULL}, {"resourceVersion", 6, FIELD_TEXT, NULL},
-	{"generation", 7, FIELD_INT, NULL}, {"creationTimestamp", 8, FIELD_TIME, NULL},
-	{"deletionTimestamp", 9, FIELD_TIME_OR_NONE, NULL}, {"deletionGracePeriodSeconds", 10, FIELD_INT_OR_NONE, NULL},
+static const struct message_field message_metadata[] = {{"name", 1, FIELD_TEXT, NULL},
+	{"generateName", 2, FIELD_TEXT, NULL}, {"namespace", 3, FIELD_TEXT, NULL},
+	{"selfLink", 4, FIELD_TEXT, NULL}, {"uid", 5, FIELD_TEXT, NULL},
+	{"resourceVersion", 6, FIELD_TEXT, NULL}, {"generation", 7, FIELD_INT, NULL},
+	{"creationTimestamp", 8, FIELD_TIME, NULL},
+	{"deletionTimestamp", 9, FIELD_TIME_OR_NONE, NULL},
+	{"deletionGracePeriodSeconds", 10, FIELD_INT_OR_NONE, NULL},
 	{"labels", 11, FIELD_TEXT_MAP, NULL}, {"annotations", 12, FIELD_TEXT_MAP, NULL},
-	{"ownerReferences", 13, FIELD_MESSAGES, message_owner}, {"finalizers", 14, FIELD_TEXTS, NULL},
+	{"ownerReferences", 13, FIELD_MESSAGES, message_owner},
+	{"finalizers", 14, FIELD_TEXTS, NULL},
 	{"managedFields", 17, FIELD_MESSAGES, message_managed}, {NULL, 0, FIELD_TEXT, NULL}};
 
-static int message_put(const struct value *map, const struct message_field *field, struct bytes rv, struct buf *out);
+static int message_put(const struct value *map, const struct message_field *field, struct bytes rv,
+	struct buf *out);
 
-/* Puts the items of an array or a map; those of another type, which no API server gives, are left out. */
-static int message_put_items(const struct message_field *field, const struct value *items, struct buf *out)
+/* Puts the items of an array or a map; those of another type, which no API server gives, are
+ * left out. */
+static int message_put_items(
+	const struct message_field *field, const struct value *items, struct buf *out)
 {
 	struct value_iter iter;
 	struct value item;
@@ -176,7 +185,8 @@ static int message_put_json(unsigned field, const struct value *item, struct buf
 	return r;
 }
 
-static int message_put_field(const struct message_field *field, const struct value *item, struct buf *out)
+static int message_put_field(
+	const struct message_field *field, const struct value *item, struct buf *out)
 {
 	struct bytes text = item->type == VALUE_STRING ? item->text : BYTES_NONE;
 	bool is_int = item->type == VALUE_UINT || item->type == VALUE_INT;
@@ -214,7 +224,8 @@ static int message_put_field(const struct message_field *field, const struct val
 }
 
 /* Puts the fields of a message from the members of MAP. RV: in place of its resourceVersion. */
-static int message_put(const struct value *map, const struct message_field *field, struct bytes rv, struct buf *out)
+static int message_put(const struct value *map, const struct message_field *field, struct bytes rv,
+	struct buf *out)
 {
 	for (; field->name; field++) {
 		struct value item;
@@ -251,7 +262,8 @@ static int message_put_partial(struct bytes body, struct bytes rv, struct buf *o
 	return r;
 }
 
-static void message_put_list_metadata(const char *rv, struct bytes token, uint64_t remaining, struct buf *out)
+static void message_put_list_metadata(
+	const char *rv, struct bytes token, uint64_t remaining, struct buf *out)
 {
 	size_t start = wire_open(out, 1);
 
@@ -268,7 +280,9 @@ static void message_put_details(const struct api_status *status, struct buf *out
 	size_t start = wire_open(out, 5), at = 0;
 
 	for (unsigned field = 1; field <= 3; field++) { /* name, group, kind */
-		struct bytes text = at < status->object.size ? bytes_str((const char *)status->object.data + at) : BYTES_NONE;
+		struct bytes text = at < status->object.size
+					    ? bytes_str((const char *)status->object.data + at)
+					    : BYTES_NONE;
 
 		wire_put_bytes(out, field, text);
 		at += text.size + 1;
@@ -286,7 +300,7 @@ static void message_put_details(const struct api_status *status, struct buf *out
 	wire_close(out, start);
 }
 
-/* ---- objects ---- */
+/* ---- objects ------------------------------------------------------------ */
 
 #define META_V1 "meta.k8s.io/v1"
 
@@ -333,7 +347,7 @@ int api_protobuf_object(struct bytes body, struct bytes rv, struct buf *out)
 	return protobuf_end(out, size, unknown_put_partial(body, rv, out));
 }
 
-/* ---- events ---- */
+/* ---- events ------------------------------------------------------------- */
 
 struct event_place {
 	size_t frame, object, raw;
@@ -389,7 +403,7 @@ int api_protobuf_error(const struct api_status *status, struct buf *out)
 	return event_end(&place, 0, out);
 }
 
-/* ---- lists ---- */
+/* ---- lists -------------------------------------------------------------- */
 
 int api_protobuf_begin(const struct api_protobuf_list *list, struct buf *out)
 {

@@ -38,8 +38,8 @@ int api_status_set(struct api_status *status, int code, const char *reason, cons
 	return code;
 }
 
-void api_status_details(struct api_status *status, const char *group, const char *kind,
-	const char *name)
+void api_status_details(
+	struct api_status *status, const char *group, const char *kind, const char *name)
 {
 	const char *const texts[] = {name, group, kind};
 
@@ -51,8 +51,8 @@ void api_status_details(struct api_status *status, const char *group, const char
 	}
 }
 
-void api_status_cause(struct api_status *status, const char *reason, const char *field,
-	const char *format, ...)
+void api_status_cause(
+	struct api_status *status, const char *reason, const char *field, const char *format, ...)
 {
 	va_list arguments;
 
@@ -70,7 +70,7 @@ void api_status_cause(struct api_status *status, const char *reason, const char 
 	va_end(arguments);
 }
 
-/* ---- common refusals ---- */
+/* ---- common refusals ---------------------------------------------------- */
 
 int api_status_starting(struct api_status *status)
 {
@@ -91,8 +91,7 @@ int api_status_no_method(struct api_status *status)
 
 int api_status_unknown_path(struct api_status *status)
 {
-	api_status_set(
-		status, 404, "NotFound", "the server could not find the requested resource");
+	api_status_set(status, 404, "NotFound", "the server could not find the requested resource");
 	status->has_details = true;
 	return 404;
 }
@@ -119,8 +118,8 @@ void api_status_quote(struct buf *out, const char *name)
 	buf_byte(out, '"');
 }
 
-int api_status_no_object(struct api_status *status, const char *group, const char *resource,
-	const char *name)
+int api_status_no_object(
+	struct api_status *status, const char *group, const char *resource, const char *name)
 {
 	api_status_set(status, 404, "NotFound", "%s%s%s ", resource, *group ? "." : "", group);
 	api_status_quote(&status->message, name);
@@ -142,13 +141,13 @@ int api_status_expired(struct api_status *status, const char *format, ...)
 
 int api_status_too_old(struct api_status *status)
 {
-	return api_status_expired(
-		status, "The resourceVersion for the provided list is too old.");
+	return api_status_expired(status, "The resourceVersion for the provided list is too old.");
 }
 
 int api_status_initializing(struct api_status *status, const char *why)
 {
-	api_status_set(status, 429, "TooManyRequests", "storage is (re)initializing%s%s", *why ? ": " : "", why);
+	api_status_set(status, 429, "TooManyRequests", "storage is (re)initializing%s%s",
+		*why ? ": " : "", why);
 	status->retry_after = 1;
 	return 429;
 }
@@ -180,7 +179,7 @@ int api_status_internal(struct api_status *status, int error)
 	return 500;
 }
 
-/* ---- JSON ---- */
+/* ---- JSON --------------------------------------------------------------- */
 
 /* Puts the separator and the key of a member. */
 static void api_status_key(struct buf *out, bool *is_first, const char *key)
@@ -189,7 +188,8 @@ static void api_status_key(struct buf *out, bool *is_first, const char *key)
 	*is_first = false;
 }
 
-/* Puts a member. The text may be a client's: bytes that are no UTF-8 are written as Go writes them. */
+/* Puts a member. The text may be a client's: bytes that are no UTF-8 are written as Go writes
+ * them. */
 static void api_status_text(struct buf *out, bool *is_first, const char *key, struct bytes text)
 {
 	CLEANUP(buf_release) struct buf character = BUF_INIT;

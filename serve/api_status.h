@@ -22,16 +22,18 @@ struct api_status_cause {
 };
 
 struct api_status {
-	int code;            /* HTTP; 0: nothing was refused */
-	const char *reason;  /* static; NULL: none */
+	int code;           /* HTTP; 0: nothing was refused */
+	const char *reason; /* static; NULL: none */
 	struct buf message;
-	bool has_details;    /* also when all of them are empty */
-	struct buf object;   /* name, group and kind of the details, each with a NUL; empty: none of them */
+	bool has_details; /* also when all of them are empty */
+	struct buf
+		/* name, group and kind of the details, each with a NUL; empty: none of them */
+		object;
 	struct api_status_cause
 		*causes; /* API_STATUS_CAUSES, made for the first; few refusals have any */
 	size_t n_causes;
-	int retry_after;     /* seconds; 0: none. Also the header Retry-After */
-	struct buf token;    /* metadata.continue: from here the rest of a list can be had */
+	int retry_after;  /* seconds; 0: none. Also the header Retry-After */
+	struct buf token; /* metadata.continue: from here the rest of a list can be had */
 };
 
 #define API_STATUS_INIT ((struct api_status){0})
@@ -41,8 +43,8 @@ void api_status_release(struct api_status *status);
 /* Sets code, reason and message, and forgets what was set before. Returns: CODE. */
 int api_status_set(struct api_status *status, int code, const char *reason, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
-void api_status_details(struct api_status *status, const char *group, const char *kind,
-	const char *name);
+void api_status_details(
+	struct api_status *status, const char *group, const char *kind, const char *name);
 void api_status_cause(struct api_status *status, const char *reason, const char *field,
 	const char *format, ...) __attribute__((format(printf, 4, 5)));
 
@@ -56,8 +58,8 @@ int api_status_starting(struct api_status *status);
 int api_status_no_method(struct api_status *status);
 int api_status_unknown_path(struct api_status *status);
 /* An object that does not exist. */
-int api_status_no_object(struct api_status *status, const char *group, const char *resource,
-	const char *name);
+int api_status_no_object(
+	struct api_status *status, const char *group, const char *resource, const char *name);
 int api_status_expired(struct api_status *status, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* The state of a resourceVersion is not kept any more. */

@@ -120,13 +120,15 @@ static bool token_members(struct token_text *t, struct buf *version, int64_t *rv
 			return false;
 		token_blanks(t);
 		struct bytes name = buf_bytes(&key);
-		struct buf *text = bytes_equal(name, BYTES_LIT("v")) ? version :
-				   bytes_equal(name, BYTES_LIT("start")) ? start : &other;
+		struct buf *text = bytes_equal(name, BYTES_LIT("v"))       ? version
+				   : bytes_equal(name, BYTES_LIT("start")) ? start
+									   : &other;
 		bool is_rv = bytes_equal(name, BYTES_LIT("rv"));
 
 		buf_reset(text);
-		bool taken = t->p < t->end && *t->p == '"' && !is_rv ? token_string(t, text) :
-				token_number(t, is_rv ? rv : &number);
+		bool taken = t->p < t->end && *t->p == '"' && !is_rv
+				     ? token_string(t, text)
+				     : token_number(t, is_rv ? rv : &number);
 		if (!taken)
 			return false;
 		token_blanks(t);
@@ -184,8 +186,8 @@ int api_token_parse(const char *text, struct api_token *ret_token, struct api_st
 		return api_status_set(status, 400, "BadRequest",
 			"%s: illegal base64 data at input byte %zu", prefix, at);
 	}
-	struct token_text t = {.p = (const char *)json.data,
-		.end = (const char *)json.data + json.size};
+	struct token_text t = {
+		.p = (const char *)json.data, .end = (const char *)json.data + json.size};
 	if (!token_members(&t, &version, &ret_token->rv, from))
 		return api_status_set(status, 400, "BadRequest", "%s: %s", prefix,
 			t.error ? t.error : "invalid JSON");

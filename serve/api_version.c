@@ -14,7 +14,7 @@
 #define OBJECT_META_FINALIZERS 14
 #define LIST_META_RV           2
 
-/* ---- JSON ------------------------------------------------------------------------------------ */
+/* ---- JSON --------------------------------------------------------------- */
 
 static bool version_text_is(const struct api_version *v, const char *text)
 {
@@ -86,7 +86,7 @@ static void version_byte(struct api_version *v, char c)
 	}
 }
 
-/* ---- protobuf -------------------------------------------------------------------------------- */
+/* ---- protobuf ----------------------------------------------------------- */
 
 static bool version_varint(struct bytes *rest, uint64_t *ret_number)
 {
@@ -103,9 +103,10 @@ static bool version_varint(struct bytes *rest, uint64_t *ret_number)
 	return false;
 }
 
-/* Takes a field of MESSAGE: its bytes, those of a cut message as far as they have come, or its number. Returns whether
- * there is one. */
-static bool version_next(struct bytes *message, uint64_t *ret_tag, struct bytes *ret_value, uint64_t *ret_number)
+/* Takes a field of MESSAGE: its bytes, those of a cut message as far as they have come, or its
+ * number. Returns whether there is one. */
+static bool version_next(
+	struct bytes *message, uint64_t *ret_tag, struct bytes *ret_value, uint64_t *ret_number)
 {
 	size_t size = 0;
 
@@ -185,7 +186,7 @@ static void version_read_protobuf(struct api_version *v)
 	}
 }
 
-/* ---- both ------------------------------------------------------------------------------------ */
+/* ---- both --------------------------------------------------------------- */
 
 void api_version_put(struct api_version *v, struct bytes piece)
 {

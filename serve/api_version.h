@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds metadata.resourceVersion in an object or list of the API server, as JSON or protobuf, while
- * its bytes pass by in pieces, and whether nothing keeps an object that is to go: it has a
- * deletionTimestamp, no time to end gracefully and no finalizers. Keeps 16 KiB of protobuf at most, and nothing of JSON.
+ * Finds metadata.resourceVersion in an object or list of the API server, as JSON or protobuf,
+ * while its bytes pass by in pieces, and whether nothing keeps an object that is to go: it has a
+ * deletionTimestamp, no time to end gracefully and no finalizers. Keeps 16 KiB of protobuf at
+ * most, and nothing of JSON.
  */
 #ifndef SERVE_API_VERSION_H
 #define SERVE_API_VERSION_H
@@ -14,19 +15,19 @@
 /* Begins as zeroes, but for `protobuf`. */
 struct api_version {
 	bool protobuf;
-	struct buf kept;      /* protobuf: the beginning */
+	struct buf kept; /* protobuf: the beginning */
 	/* JSON */
 	unsigned depth;
 	bool in_text, escaped, is_value, ended;
-	bool in_metadata;     /* the value of the root's member metadata */
-	bool wanted;          /* the value of metadata's member resourceVersion */
-	bool in_grace;        /* the value of metadata's member deletionGracePeriodSeconds */
-	bool lingers;         /* which is not 0 */
-	bool terminating;     /* metadata has a deletionTimestamp */
-	bool finalized;       /* metadata has finalizers */
-	bool complete;        /* metadata has passed by */
+	bool in_metadata; /* the value of the root's member metadata */
+	bool wanted;      /* the value of metadata's member resourceVersion */
+	bool in_grace;    /* the value of metadata's member deletionGracePeriodSeconds */
+	bool lingers;     /* which is not 0 */
+	bool terminating; /* metadata has a deletionTimestamp */
+	bool finalized;   /* metadata has finalizers */
+	bool complete;    /* metadata has passed by */
 	char text[API_VERSION_SIZE];
-	size_t size;          /* of TEXT, also of what did not fit */
+	size_t size; /* of TEXT, also of what did not fit */
 	bool found;
 	char rv[API_VERSION_SIZE];
 };

@@ -22,7 +22,7 @@ struct auth_attributes {
 	const char *verb; /* get, list, watch */
 	const char *group, *version, *resource, *subresource, *namespace_, *name;
 	const char
-		*path; /* set for requests of no resource (/api, /version); resource is "" then */
+		*path;  /* set for requests of no resource (/api, /version); resource is "" then */
 	bool discovery; /* the path names a document about the resources that there are */
 	const char *label_selector, *field_selector; /* as sent, decoded */
 };
@@ -36,8 +36,8 @@ enum auth_answer {
 
 struct auth_decision {
 	enum auth_answer answer;
-	const char *user;    /* for Status messages and the access log; "" if unknown */
-	const char *reason;  /* a sentence for the Status message, may be "" */
+	const char *user;   /* for Status messages and the access log; "" if unknown */
+	const char *reason; /* a sentence for the Status message, may be "" */
 };
 
 /* Called on the worker's thread. The texts of DECISION are valid during the call. */
@@ -45,8 +45,9 @@ typedef void auth_decided_fn(void *context, const struct auth_decision *decision
 
 /*
  * Decides for the client of X. Calls FN before it returns if the decision is known already; then
- * *RET_PENDING is NULL. Else FN is called later, unless auth_cancel() comes first; then *RET_PENDING is
- * set before FN can be called. Never fails: without memory the decision is AUTH_UNAVAILABLE.
+ * *RET_PENDING is NULL. Else FN is called later, unless auth_cancel() comes first; then
+ * *RET_PENDING is set before FN can be called. Never fails: without memory the decision is
+ * AUTH_UNAVAILABLE.
  */
 void auth_decide(struct auth *auth, struct exchange *x, const struct auth_attributes *attributes,
 	auth_decided_fn *fn, void *context, struct auth_pending **ret_pending);

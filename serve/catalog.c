@@ -18,12 +18,12 @@
 #include "store/ring/ring.h"
 #include "store/ring/wish.h"
 
-#define CATALOG_MAGIC   0x63617461u
-#define CATALOG_LOOK_MS 500 /* checkpoints, states */
-#define CATALOG_WISHED_MS 50 /* while a client waits for progress */
-#define CATALOG_WISH_NS   UINT64_C(250000000) /* from one wish for a feed to the next */
+#define CATALOG_MAGIC     0x63617461u
+#define CATALOG_LOOK_MS   500                  /* checkpoints, states */
+#define CATALOG_WISHED_MS 50                   /* while a client waits for progress */
+#define CATALOG_WISH_NS   UINT64_C(250000000)  /* from one wish for a feed to the next */
 #define CATALOG_WISHED_NS UINT64_C(4000000000) /* longer than a client waits */
-#define CATALOG_STATE_NS UINT64_C(1000000000)
+#define CATALOG_STATE_NS  UINT64_C(1000000000)
 
 struct catalog {
 	uint32_t magic;
@@ -34,9 +34,9 @@ struct catalog {
 	void *argument;
 	pthread_t thread;
 	bool thread_runs;
-	bool stop; /* atomic */
-	uint64_t wished_ns; /* atomic: when a wish was sent last */
-	pthread_rwlock_t lock; /* of all below, which only the feeder writes */
+	bool stop;                   /* atomic */
+	uint64_t wished_ns;          /* atomic: when a wish was sent last */
+	pthread_rwlock_t lock;       /* of all below, which only the feeder writes */
 	struct catalog_feed **feeds; /* by id */
 	size_t n, room;
 	struct lost lost;
@@ -54,7 +54,7 @@ struct catalog {
 	bool has_index;
 };
 
-/* ---- feeds ---- */
+/* ---- feeds -------------------------------------------------------------- */
 
 void catalog_release(struct catalog_feed **feed)
 {
@@ -161,9 +161,10 @@ static void catalog_drop_all(struct catalog *c, bool remember)
 	c->definitions = 0;
 }
 
-/* ---- following the journal ---- */
+/* ---- following the journal ---------------------------------------------- */
 
-/* Steps on. A record that can't be read is passed over. It may be of any feed, so the watches of all feeds begin again. */
+/* Steps on. A record that can't be read is passed over. It may be of any feed, so the watches of
+ * all feeds begin again. */
 static int catalog_next(struct catalog *c, struct journal_walk *log, struct record *ret_record)
 {
 	int r;
@@ -174,7 +175,8 @@ static int catalog_next(struct catalog *c, struct journal_walk *log, struct reco
 			return r;
 		LOG(serve_log_damaged, .error = err_text(r));
 		err_forget();
-		r = journal_walk_pass(log, c->examined, snapshot_last(c->snapshot) + 1, &c->examined);
+		r = journal_walk_pass(
+			log, c->examined, snapshot_last(c->snapshot) + 1, &c->examined);
 		if (r < 0)
 			return r;
 		snapshot_report(c->snapshot, 0, c->examined);
@@ -239,8 +241,8 @@ static int catalog_settle(struct catalog *c, struct catalog_settling *settling)
 {
 	for (size_t i = 0; i < c->n; i++)
 		c->feeds[i]->settled = false;
-	int r = journal_each_feed(
-		snapshot_journal(c->snapshot), snapshot_journal_txn(c->snapshot), catalog_settle_one, settling);
+	int r = journal_each_feed(snapshot_journal(c->snapshot), snapshot_journal_txn(c->snapshot),
+		catalog_settle_one, settling);
 
 	for (size_t i = c->n; r == 0 && i-- > 0;)
 		if (!c->feeds[i]->settled)
@@ -375,7 +377,8 @@ static void catalog_wait(struct catalog *c)
 		r = ring_attach(runtime, "delta.ring", &c->ring);
 		if (r == 0)
 			return; /* what came before is read first */
-		err_ignore(r, "no reflector has run here: the feeder reads the journal every 50 ms");
+		err_ignore(
+			r, "no reflector has run here: the feeder reads the journal every 50 ms");
 		c->ring = NULL;
 		err_ignore(home_reopen(home), "the store that is open goes on being read");
 	}
@@ -411,7 +414,7 @@ static void *catalog_run(void *argument)
 	return NULL;
 }
 
-/* ---- the interface ---- */
+/* ---- the interface ------------------------------------------------------ */
 
 int catalog_open(
 	const char *directory, catalog_news_fn *news, void *argument, struct catalog **ret_catalog)
@@ -422,7 +425,9 @@ int catalog_open(
 
 	if (!c)
 		return err_set(-ENOMEM, "the feeds to serve");
-	*c = (struct catalog){.magic = CATALOG_MAGIC, .news = news, .argument = argument,
+	*c = (struct catalog){.magic = CATALOG_MAGIC,
+		.news = news,
+		.argument = argument,
 		.reason = "the feeds were not read yet"};
 	/* Readers that prefer each other would starve the feeder. */
 	pthread_rwlockattr_init(&attributes);
@@ -538,8 +543,8 @@ int catalog_find(struct catalog *catalog, const struct coverage_request *request
 	for (size_t i = 0; i < catalog->n; i++) {
 		struct catalog_feed *feed = catalog->feeds[i];
 
-		if (!coverage_is_resource(&feed->coverage, request->group, request->version,
-			    request->resource))
+		if (!coverage_is_resource(
+			    &feed->coverage, request->group, request->version, request->resource))
 			continue;
 		*ret_known = true;
 		enum coverage_answer answer = coverage_check(&feed->coverage, request);
@@ -578,7 +583,8 @@ void catalog_wish(struct catalog *catalog, struct catalog_feed *feed, uint64_t r
 	struct wish wish = {.feed = feed->id, .rv = rv};
 
 	/* The reflector asks for the smallest. */
-	if (last && now - last < CATALOG_WISH_NS && rv >= __atomic_load_n(&feed->wished, __ATOMIC_RELAXED))
+	if (last && now - last < CATALOG_WISH_NS &&
+		rv >= __atomic_load_n(&feed->wished, __ATOMIC_RELAXED))
 		return;
 	__atomic_store_n(&feed->wished_ns, now, __ATOMIC_RELAXED);
 	__atomic_store_n(&feed->wished, rv, __ATOMIC_RELAXED);

@@ -2,15 +2,16 @@
 /*
  * The feeds as the whole process sees them: their definitions, timelines and states. A thread of
  * its own, the feeder, keeps them: it follows the journal, woken by the delta ring, reads the
- * checkpoints every 500 ms, every 50 ms while a client waits (a bookmark does not wake it), and calls `news` after a change.
+ * checkpoints every 500 ms, every 50 ms while a client waits (a bookmark does not wake it), and
+ * calls `news` after a change.
  *
  *	catalog_open(directory, news, argument, &catalog);
  *	catalog_find(catalog, &request, &feed, &answer)     a reference to the feed that can answer
  *	catalog_lock(catalog); timeline_seek(&feed->timeline, ...); catalog_unlock(catalog);
  *	catalog_release(&feed);
  *
- * Only catalog.c depends on how the journal reports changes; the others read timelines, snapshots
- * and records by seq.
+ * Only catalog.c depends on how the journal reports changes; the others read timelines,
+ * snapshots and records by seq.
  */
 #ifndef SERVE_CATALOG_H
 #define SERVE_CATALOG_H
@@ -24,23 +25,23 @@ struct catalog;
 
 /* A feed of one journal. Its timeline, age and state are read under catalog_lock(). */
 struct catalog_feed {
-	unsigned references;  /* atomic */
+	unsigned references; /* atomic */
 	uint32_t id;
 	struct feed_definition definition; /* constant, and so is the coverage */
 	char *texts;
 	struct coverage coverage;
 	struct timeline timeline;
-	uint64_t shown;       /* the feeder's: the newest entry that is visible */
-	bool settled;         /* the feeder's: the journal has the feed */
-	bool gone;     /* removed, or its journal was replaced: its watches end */
-	uint64_t news;   /* counts changes of its timeline, and of whether it is live */
-	uint64_t states; /* counts the latter */
-	uint64_t floor;  /* the newest seq that a client was shown: no answer is older */
+	uint64_t shown;             /* the feeder's: the newest entry that is visible */
+	bool settled;               /* the feeder's: the journal has the feed */
+	bool gone;                  /* removed, or its journal was replaced: its watches end */
+	uint64_t news;              /* counts changes of its timeline, and of whether it is live */
+	uint64_t states;            /* counts the latter */
+	uint64_t floor;             /* the newest seq that a client was shown: no answer is older */
 	uint64_t wished_ns, wished; /* atomic: the newest wish for progress, and its RV */
 	struct floor forwarded; /* what went through to the API server, with a lock of its own */
-	double age_seconds;   /* since the last contact; negative: unknown */
-	char state[16];       /* as `kinf status` shows it */
-	char why[240];        /* if it is not live; "" if not known */
+	double age_seconds;     /* since the last contact; negative: unknown */
+	char state[16];         /* as `kinf status` shows it */
+	char why[240];          /* if it is not live; "" if not known */
 };
 
 typedef void catalog_news_fn(void *argument);
@@ -78,8 +79,8 @@ void catalog_release(struct catalog_feed **feed);
 typedef int catalog_feed_fn(void *argument, struct catalog_feed *feed);
 int catalog_each(struct catalog *catalog, catalog_feed_fn *fn, void *argument);
 
-/* A client waits for RV, to which FEED has not come: asks the reflector to find out how far the feed is, and looks
- * at checkpoints more often for a while. */
+/* A client waits for RV, to which FEED has not come: asks the reflector to find out how far the
+ * feed is, and looks at checkpoints more often for a while. */
 void catalog_wish(struct catalog *catalog, struct catalog_feed *feed, uint64_t rv);
 
 /* Raises the floor of FEED: a client has seen the state as of SEQ. */

@@ -30,7 +30,9 @@ static int check_file(const struct config *config, const char *key, const char *
 	if (error == ENOENT || error == ENOTDIR)
 		return config_blame(config, key, err_say(ERR_CONFIG, "'%s' does not exist", path));
 	if (error == EACCES)
-		return config_blame(config, key, err_say(ERR_CONFIG, "user %u may not read '%s'", (unsigned)geteuid(), path));
+		return config_blame(config, key,
+			err_say(ERR_CONFIG, "user %u may not read '%s'", (unsigned)geteuid(),
+				path));
 	return config_blame(config, key, err_say(ERR_CONFIG, "'%s': %s", path, strerror(error)));
 }
 
@@ -60,17 +62,21 @@ static int check_files(const struct config *config)
 	if (r < 0)
 		return config_blame(config, files[part].key, r);
 	r = tls_check(&asking, &part);
-	return r < 0 ? config_blame(config, part == TLS_PART_KEY ? "serve.review.key" : "serve.review.cert", r) : 0;
+	return r < 0 ? config_blame(config,
+			       part == TLS_PART_KEY ? "serve.review.key" : "serve.review.cert", r)
+		     : 0;
 }
 
-/* Checks that kinf-serve could listen on WORDS. An address that another process uses may be free when it starts. */
+/* Checks that kinf-serve could listen on WORDS. An address that another process uses may be free
+ * when it starts. */
 static int check_addresses(const struct config *config, const char *key, const char *words)
 {
 	int r = words ? listeners_try(words) : 0;
 
 	if (r != -EADDRINUSE)
 		return r < 0 ? config_blame(config, key, r) : 0;
-	(void)fprintf(stderr, "note: %s: %s: a process that runs now uses the address\n", key, err_text(r));
+	(void)fprintf(stderr, "note: %s: %s: a process that runs now uses the address\n", key,
+		err_text(r));
 	err_ignore(r, "it is noted");
 	return 0;
 }

@@ -8,8 +8,8 @@ int coverage_init(struct coverage *coverage, const struct feed_definition *defin
 	const char *path = definition->drop;
 	int r = 0;
 
-	*coverage = (struct coverage){.definition = definition,
-		.lacks_content = definition->metadata_only};
+	*coverage = (struct coverage){
+		.definition = definition, .lacks_content = definition->metadata_only};
 	if (*definition->label_selector)
 		r = selector_parse_labels(definition->label_selector, &coverage->labels);
 	if (r == 0 && *definition->field_selector)
@@ -81,7 +81,8 @@ enum coverage_answer coverage_check(
 		return COVERAGE_NONE;
 	for (size_t i = 0; request->fields && i < selector_count(request->fields); i++)
 		if (!feed_definition_keeps(d, selector_at(request->fields, i)->path))
-			return COVERAGE_NONE; /* a selector would find nothing, as if nothing were there */
+			/* a selector would find nothing, as if nothing were there */
+			return COVERAGE_NONE;
 	if (coverage->lacks_metadata || (coverage->lacks_content && !request->metadata_only))
 		return COVERAGE_NONE;
 	/* The request is limited to a namespace by its path or its field selector. */

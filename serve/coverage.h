@@ -14,17 +14,17 @@
 /* The part of a feed's definition that decides. */
 struct coverage {
 	const struct feed_definition *definition; /* borrowed */
-	struct selector *labels, *fields; /* NULL: none */
-	bool lacks_content;  /* fields outside metadata */
-	bool lacks_metadata; /* fields of metadata other than managedFields */
+	struct selector *labels, *fields;         /* NULL: none */
+	bool lacks_content;                       /* fields outside metadata */
+	bool lacks_metadata;                      /* fields of metadata other than managedFields */
 };
 
 struct coverage_request {
 	const char *group, *version, *resource;
-	const char *namespace_; /* "": all, or cluster-scoped */
-	const char *name;       /* "": any; else the one object is asked for */
+	const char *namespace_;                 /* "": all, or cluster-scoped */
+	const char *name;                       /* "": any; else the one object is asked for */
 	const struct selector *labels, *fields; /* NULL: none */
-	bool metadata_only;     /* its answer shows nothing but metadata */
+	bool metadata_only;                     /* its answer shows nothing but metadata */
 };
 
 enum coverage_answer {

@@ -57,10 +57,10 @@ struct exchange_header {
 
 /* The facts that the transport knows about the client; one for each connection. */
 struct exchange_peer {
-	bool local;            /* connected through the Unix socket; pid, uid and groups are set */
+	bool local; /* connected through the Unix socket; pid, uid and groups are set */
 	int32_t pid;
 	uid_t uid;
-	const gid_t *groups;   /* the primary group first */
+	const gid_t *groups; /* the primary group first */
 	size_t n_groups;
 	bool tls;
 	/* From a client certificate that tls.clientCA has signed; "" and 0 if there is none. */
@@ -68,10 +68,10 @@ struct exchange_peer {
 	const char *const *organizations;
 	size_t n_organizations;
 	struct tls_session *certificate; /* NULL: none */
-	int64_t until_s;       /* when that certificate expires, in seconds since 1970 */
-	char address[64];      /* for logs: "10.0.0.7:41234", "unix:uid=1000,pid=4711" */
-	bool loopback;         /* local, or from 127.0.0.0/8 or ::1 */
-	unsigned auth;         /* enum config_auth: how the listener's clients are decided on */
+	int64_t until_s;                 /* when that certificate expires, in seconds since 1970 */
+	char address[64];                /* for logs: "10.0.0.7:41234", "unix:uid=1000,pid=4711" */
+	bool loopback;                   /* local, or from 127.0.0.0/8 or ::1 */
+	unsigned auth; /* enum config_auth: how the listener's clients are decided on */
 	const char
 		*server; /* the address that the client connected to, "127.0.0.1:6445" or "unix" */
 };
@@ -121,9 +121,9 @@ struct exchange {
 	const struct exchange_header
 		*headers; /* without Host; each of a name's lines is an entry */
 	size_t n_headers;
-	bool has_body;       /* with `forward: on` it is passed on as it comes: exchange_body() */
-	bool upgrade;        /* the client asks for another protocol, and may get it (status 101) */
-	bool head;         /* HEAD: the answerer answers as for GET, the transport sends no body */
+	bool has_body; /* with `forward: on` it is passed on as it comes: exchange_body() */
+	bool upgrade;  /* the client asks for another protocol, and may get it (status 101) */
+	bool head;     /* HEAD: the answerer answers as for GET, the transport sends no body */
 
 	/* For the answerer. */
 	void *answer;      /* its own */
@@ -134,13 +134,13 @@ struct exchange {
 			      apiserver_longrunning_requests */
 	/* Labels for metrics and the access log, set by the answerer before exchange_begin(), as
 	 * long_running is; nothing reads them after it. NULL: unknown. */
-	struct exchange_labels { /* NULL after exchange_begin() */
+	struct exchange_labels {  /* NULL after exchange_begin() */
 		const char *verb; /* LIST, WATCH, GET */
 		const char *group, *version, *resource, *subresource;
 		const char *scope; /* cluster, namespace, resource */
 		const char *feed;
-		const char *user;  /* the decided user, for the access log */
-	} *labels;
+		const char *user; /* the decided user, for the access log */
+	} * labels;
 
 	uint64_t began_ns; /* monotonic: the request's head was complete */
 };

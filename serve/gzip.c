@@ -20,7 +20,8 @@ struct gzip {
 
 int gzip_new(struct gzip **ret_gzip)
 {
-	struct gzip *gzip = malloc(sizeof(*gzip)); /* 360 KiB, which isal_deflate_init() sets as far as needed */
+	struct gzip *gzip = malloc(
+		sizeof(*gzip)); /* 360 KiB, which isal_deflate_init() sets as far as needed */
 
 	if (!gzip)
 		return err_set(-ENOMEM, "compressing an answer");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compresses answers (docs/protocol.md 2.4) as one gzip member, with Intel's igzip: six to eight times as
- * fast as zlib's level 1, which the API server takes, and no larger. Only gzip.c includes igzip_lib.h. */
+/* Compresses answers (docs/protocol.md 2.4) as one gzip member, with Intel's igzip: six to eight
+ * times as fast as zlib's level 1, which the API server takes, and no larger. Only gzip.c
+ * includes igzip_lib.h. */
 #ifndef SERVE_GZIP_H
 #define SERVE_GZIP_H
 

@@ -107,7 +107,8 @@ static void health_metrics(struct worker_shared *shared, struct exchange *x)
 
 	answer_measure(shared->answer);
 	metrics_write(shared->metrics, &text);
-	err_ignore(status_gather(answer_kinf(shared->answer), true, &status), "kinf_store_error is 1 then");
+	err_ignore(status_gather(answer_kinf(shared->answer), true, &status),
+		"kinf_store_error is 1 then");
 	if (metrics_text(&status, true, &text) < 0)
 		exchange_refuse(x, 500, "InternalError", "no memory for the metrics", 0);
 	else

@@ -24,7 +24,7 @@
 #define FINISH_MS      2500 /* watches are asked to finish within this, at random */
 #define END_MS         3500 /* after this everything is cut; kinf run kills after 4 s */
 
-/* ---- the main thread's side ---------------------------------------------------------------------- */
+/* ---- the main thread's side --------------------------------------------- */
 
 void loop_give(struct serve_worker *w, const struct listener *listener, int fd)
 {
@@ -57,7 +57,7 @@ void loop_join(struct serve_worker *w)
 	upstream_links_free(&w->links);
 }
 
-/* ---- the worker's thread ------------------------------------------------------------------------- */
+/* ---- the worker's thread ------------------------------------------------ */
 
 /* Spreads the ends of watches, so that their clients do not all come back at once. */
 static void loop_drain(struct serve_worker *w)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How far the feeds of earlier journals had come: clients may come back with an RV that only those had. */
+/* How far the feeds of earlier journals had come: clients may come back with an RV that only
+ * those had. */
 #ifndef SERVE_LOST_H
 #define SERVE_LOST_H
 
@@ -14,7 +15,8 @@ struct lost {
 };
 
 void lost_release(struct lost *lost);
-/* Returns the newest RV that an earlier journal had of the definition's resource; 0: none is known. */
+/* Returns the newest RV that an earlier journal had of the definition's resource; 0: none is
+ * known. */
 timeline_rv lost_newest(const struct lost *lost, const struct feed_definition *definition);
 void lost_remember(struct lost *lost, const struct feed_definition *definition, timeline_rv newest);
 

@@ -26,7 +26,8 @@ static int main_open_home(struct daemon *daemon, struct home **ret_home)
 		if (r < 0 && r != ERR_NO_STORE && r != -ENOENT)
 			return r;
 		if (!logged)
-			LOG(serve_waiting, .error = r < 0 ? err_text(r) : home_lacks_runtime(*ret_home));
+			LOG(serve_waiting,
+				.error = r < 0 ? err_text(r) : home_lacks_runtime(*ret_home));
 		logged = true;
 		err_forget();
 		home_close(ret_home);

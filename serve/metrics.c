@@ -41,7 +41,7 @@ struct metric_cell {
 	struct metric_cell *next; /* of the metric */
 	uint64_t value;    /* atomic, as the others; of a histogram: the sum, in ns or bytes */
 	uint64_t *buckets; /* of a histogram: each value in one bucket, the last has no bound */
-	char labels[];            /* "verb=\"LIST\",group=\"\"", "" without labels */
+	char labels[];     /* "verb=\"LIST\",group=\"\"", "" without labels */
 };
 
 struct metrics {
@@ -87,7 +87,7 @@ static size_t metrics_bounds(enum metric metric, const double **ret_bounds)
 		     : sizeof(metrics_seconds) / sizeof(double);
 }
 
-/* ---- begin and end ----------------------------------------------------------------------------- */
+/* ---- begin and end ------------------------------------------------------ */
 
 int metrics_new(struct metrics **ret_metrics)
 {
@@ -122,7 +122,7 @@ void metrics_free(struct metrics **metrics)
 	free(m);
 }
 
-/* ---- cells ------------------------------------------------------------------------------------- */
+/* ---- cells -------------------------------------------------------------- */
 
 /* Writes the labels of METRIC with VALUES (NULL: each is "other"). Too long values are cut. */
 static void metrics_put_labels(
@@ -257,7 +257,7 @@ void metric_observe_size(struct metric_cell *cell, uint64_t bytes)
 	metric_observe(cell, bytes, (double)bytes);
 }
 
-/* ---- text -------------------------------------------------------------------------------------- */
+/* ---- text --------------------------------------------------------------- */
 
 static void metrics_write_histogram(const struct metric_cell *cell, struct buf *out)
 {
@@ -286,8 +286,10 @@ static void metrics_write_histogram(const struct metric_cell *cell, struct buf *
 
 void metrics_write(struct metrics *m, struct buf *out)
 {
-	static const char *const types[] = {[METRIC_COUNTER] = "counter", [METRIC_GAUGE] = "gauge",
-		[METRIC_HISTOGRAM] = "histogram", [METRIC_SIZES] = "histogram"};
+	static const char *const types[] = {[METRIC_COUNTER] = "counter",
+		[METRIC_GAUGE] = "gauge",
+		[METRIC_HISTOGRAM] = "histogram",
+		[METRIC_SIZES] = "histogram"};
 
 	CHECK_OBJ(m, METRICS_MAGIC);
 	(void)pthread_mutex_lock(&m->lock);
@@ -301,7 +303,8 @@ void metrics_write(struct metrics *m, struct buf *out)
 				metrics_write_histogram(cell, out);
 			else
 				buf_printf(out, "%s%s%s%s %" PRIu64 "\n", metrics_table[i].name,
-					*cell->labels ? "{" : "", cell->labels, *cell->labels ? "}" : "",
+					*cell->labels ? "{" : "", cell->labels,
+					*cell->labels ? "}" : "",
 					__atomic_load_n(&cell->value, __ATOMIC_RELAXED));
 		}
 	}

@@ -32,30 +32,37 @@
 
 #define SERVE_TICKETS         "serve.tickets" /* in the runtime directory */
 #define SERVE_TICKETS_SECONDS ((time_t)24 * 3600)
-#define ACCEPT_PAUSE_NS   (UINT64_C(100) * 1000000)
-#define RENEW_PAUSE_NS    (UINT64_C(10) * 1000000000)
-#define ACCEPTS_AT_ONCE   256
-#define DESCRIPTORS_SPARE 256 /* for the store, and for decisions */
-#define TRIM_AFTER        ((uint64_t)8 << 20) /* bytes that were freed since the last trim */
-#define TRIM_QUIET        ((uint64_t)2 << 20) /* a second, while it is put off */
+#define ACCEPT_PAUSE_NS       (UINT64_C(100) * 1000000)
+#define RENEW_PAUSE_NS        (UINT64_C(10) * 1000000000)
+#define ACCEPTS_AT_ONCE       256
+#define DESCRIPTORS_SPARE     256 /* for the store, and for decisions */
+/* bytes that were freed since the last trim */
+#define TRIM_AFTER ((uint64_t)8 << 20)
+#define TRIM_QUIET ((uint64_t)2 << 20) /* a second, while it is put off */
 
 static const char *const auth_names[CONFIG_AUTH_MAX] = {[CONFIG_AUTH_DEFAULT] = "default",
-	[CONFIG_AUTH_PEERS] = "peers", [CONFIG_AUTH_SELF] = "self", [CONFIG_AUTH_REVIEW] = "review",
-	[CONFIG_AUTH_ALLOW] = "allow", [CONFIG_AUTH_OPEN] = "open"};
+	[CONFIG_AUTH_PEERS] = "peers",
+	[CONFIG_AUTH_SELF] = "self",
+	[CONFIG_AUTH_REVIEW] = "review",
+	[CONFIG_AUTH_ALLOW] = "allow",
+	[CONFIG_AUTH_OPEN] = "open"};
 
 /* ---- the directory
  * ------------------------------------------------------------------------------- */
 
-/* Gives the directory the rights of the store, which may have got its group after the directory was made. */
+/* Gives the directory the rights of the store, which may have got its group after the directory
+ * was made. */
 static int serve_share_directory(const struct serve *serve)
 {
 	unsigned mode = generation_directory_mode(home_file_mode(serve->home));
 	struct stat store, ours;
 
 	if (fstat(home_fd(serve->home), &store) < 0 || fstat(serve->directory_fd, &ours) < 0 ||
-		(ours.st_gid != store.st_gid && fchown(serve->directory_fd, (uid_t)-1, store.st_gid) < 0) ||
+		(ours.st_gid != store.st_gid &&
+			fchown(serve->directory_fd, (uid_t)-1, store.st_gid) < 0) ||
 		((ours.st_mode & 07777) != mode && fchmod(serve->directory_fd, mode) < 0))
-		return err_set(-errno, "giving the directory '%s/" SERVE_DIRECTORY "' the rights of the store",
+		return err_set(-errno,
+			"giving the directory '%s/" SERVE_DIRECTORY "' the rights of the store",
 			home_path(serve->home));
 	return 0;
 }
@@ -101,8 +108,9 @@ static int serve_write_addresses(const struct serve *serve)
 				l->tls ? "https" : "http", l->name, auth_names[l->auth]);
 	}
 	int r = buf_error(&text);
-	return r < 0 ? r : text_file_replace(
-		serve->directory_fd, SERVE_ADDRESSES, buf_cstr(&text), home_file_mode(serve->home));
+	return r < 0 ? r
+		     : text_file_replace(serve->directory_fd, SERVE_ADDRESSES, buf_cstr(&text),
+			       home_file_mode(serve->home));
 }
 
 /* ---- TLS
@@ -179,8 +187,9 @@ static int serve_collect_names(const struct serve *serve, struct serve_names *na
 	return r;
 }
 
-/* Reads the keys of session tickets from the runtime directory, so that the clients of a kinf-serve that
- * was killed need no whole handshake with the next one. Makes others if they are a day old. */
+/* Reads the keys of session tickets from the runtime directory, so that the clients of a
+ * kinf-serve that was killed need no whole handshake with the next one. Makes others if they are
+ * a day old. */
 static void serve_load_ticket_keys(const struct serve *serve, uint8_t keys[TLS_TICKET_KEYS])
 {
 	char text[2 * TLS_TICKET_KEYS + 2];
@@ -190,8 +199,8 @@ static void serve_load_ticket_keys(const struct serve *serve, uint8_t keys[TLS_T
 	int r = text_file_read_line(runtime, SERVE_TICKETS, text, sizeof(text), &fd);
 	time_t now = time(NULL);
 	bool good = r == FOUND && strlen(text) == 2 * TLS_TICKET_KEYS && fstat(fd, &st) == 0 &&
-		    st.st_uid == geteuid() && !(st.st_mode & 077) &&
-		    st.st_mtime <= now && now - st.st_mtime < SERVE_TICKETS_SECONDS;
+		    st.st_uid == geteuid() && !(st.st_mode & 077) && st.st_mtime <= now &&
+		    now - st.st_mtime < SERVE_TICKETS_SECONDS;
 
 	err_ignore(r < 0 ? r : 0, "other keys are made");
 	for (size_t i = 0; good && i < TLS_TICKET_KEYS; i++) {
@@ -218,8 +227,7 @@ static int serve_load_tls(struct serve *serve)
 	const struct config_serve *config = &serve->daemon->config->serve;
 	char certificate[64], key[64];
 	uint8_t ticket_keys[TLS_TICKET_KEYS] = {0};
-	struct tls_files files = {
-		config->certificate, config->key, config->client_ca, ticket_keys};
+	struct tls_files files = {config->certificate, config->key, config->client_ca, ticket_keys};
 	int r = 0;
 
 	serve_load_ticket_keys(serve, ticket_keys);
@@ -430,7 +438,8 @@ void serve_renew(struct serve *serve)
 		return;
 	serve->renew_at_ns = now + RENEW_PAUSE_NS;
 	if (tls_certificates_are_due(serve->directory_fd))
-		err_ignore(serve_reload_tls(serve), "it was logged, and is tried again after a pause");
+		err_ignore(
+			serve_reload_tls(serve), "it was logged, and is tried again after a pause");
 }
 
 int serve_reload(struct serve *serve)
@@ -512,8 +521,8 @@ void serve_report(struct serve *serve)
 		&serve->reported_watches);
 }
 
-/* Handshakes, ended connections, lists and groups of watches free memory between what stays; free(3)
- * gives back only what is at an end. */
+/* Handshakes, ended connections, lists and groups of watches free memory between what stays;
+ * free(3) gives back only what is at an end. */
 void serve_trim(struct serve *serve)
 {
 	uint64_t n = 0;

@@ -15,11 +15,11 @@
 #include "serve/worker_internal.h"
 #include "store/env/home.h"
 
-#define SERVE_DIRECTORY       "serve" /* in the store: the one place where kinf-serve writes files */
+/* in the store: the one place where kinf-serve writes files */
+#define SERVE_DIRECTORY       "serve"
 #define SERVE_ADDRESSES       "addresses"
 #define SERVE_CONNECTIONS_MAX 20000
 #define SERVE_WORKERS_MAX     4
-
 
 struct serve {
 	struct daemon *daemon;
@@ -27,7 +27,7 @@ struct serve {
 	int directory_fd; /* STORE/serve */
 	int lock_fd;
 	struct worker_shared shared;
-	struct tls *tls;  /* of the TCP listeners; NULL: there are none */
+	struct tls *tls; /* of the TCP listeners; NULL: there are none */
 	struct listeners listeners;
 	struct serve_worker *workers[SERVE_WORKERS_MAX];
 	unsigned n_workers;
@@ -47,9 +47,11 @@ bool serve_hangs(const struct serve *serve);
 void serve_report(struct serve *serve);
 /* Gives memory back to the system after workers have freed much of it. Once a second. */
 void serve_trim(struct serve *serve);
-/* Makes certificates again that it has made, before they expire; or when they have because the clock was set. Once a second. */
+/* Makes certificates again that it has made, before they expire; or when they have because the
+ * clock was set. Once a second. */
 void serve_renew(struct serve *serve);
-/* Takes the daemon's new configuration. Returns: 0; errors: serve.tls is refused, and all else was taken. */
+/* Takes the daemon's new configuration. Returns: 0; errors: serve.tls is refused, and all else
+ * was taken. */
 int serve_reload(struct serve *serve);
 /* Ends everything within 5 s. */
 void serve_close(struct serve *serve);

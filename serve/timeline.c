@@ -17,7 +17,7 @@ void timeline_release(struct timeline *timeline)
 	*timeline = (struct timeline){0};
 }
 
-/* ---- resourceVersions ---- */
+/* ---- resourceVersions --------------------------------------------------- */
 
 bool timeline_rv_parse(struct bytes text, timeline_rv *ret_rv)
 {
@@ -62,7 +62,7 @@ static timeline_rv timeline_value(struct bytes rv, bool *opaque)
 	return (timeline_rv)1 << 127 | hash_bytes(rv, TIMELINE_HASH_SEED);
 }
 
-/* ---- adding ---- */
+/* ---- adding ------------------------------------------------------------- */
 
 void timeline_begin(struct timeline *t, const struct feed_checkpoint *checkpoint)
 {
@@ -132,7 +132,7 @@ int timeline_add(struct timeline *t, const struct record *record)
 	return ARRAY_ADD(t->entries, t->n, t->room, entry, "a timeline");
 }
 
-/* ---- trimming ---- */
+/* ---- trimming ----------------------------------------------------------- */
 
 /* Forgets what lies at or below TRIMMED. A bracket of which a part was trimmed is not kept. */
 static void timeline_trim(struct timeline *t, uint64_t trimmed, struct bytes rv)
@@ -178,7 +178,8 @@ void timeline_break(struct timeline *t)
 }
 
 /* Begins again with what the checkpoint says. */
-static void timeline_mend(struct timeline *t, const struct feed_checkpoint *checkpoint, uint64_t end)
+static void timeline_mend(
+	struct timeline *t, const struct feed_checkpoint *checkpoint, uint64_t end)
 {
 	t->broken = false;
 	t->first = t->n;
@@ -209,8 +210,8 @@ void timeline_settle(struct timeline *t, const struct feed_checkpoint *checkpoin
 
 	if (t->opaque) {
 		t->newest = newest;
-		(void)snprintf(t->newest_text, sizeof(t->newest_text), "%.*s",
-			BYTES_ARG(checkpoint->rv));
+		(void)snprintf(
+			t->newest_text, sizeof(t->newest_text), "%.*s", BYTES_ARG(checkpoint->rv));
 		return;
 	}
 	if (last && last->rv > newest)
@@ -220,7 +221,7 @@ void timeline_settle(struct timeline *t, const struct feed_checkpoint *checkpoin
 	timeline_rv_format(t->newest, t->newest_text);
 }
 
-/* ---- finding ---- */
+/* ---- finding ------------------------------------------------------------ */
 
 /* Finds the first entry that lies after seq. */
 static size_t timeline_after(const struct timeline *t, uint64_t seq)
@@ -276,8 +277,8 @@ static enum timeline_place timeline_seek_opaque(
 	return t->has_oldest && rv == t->oldest ? TIMELINE_FOUND : TIMELINE_GONE;
 }
 
-enum timeline_place timeline_seek(const struct timeline *t, struct bytes rv, uint64_t *ret_position,
-	timeline_rv *ret_rv)
+enum timeline_place timeline_seek(
+	const struct timeline *t, struct bytes rv, uint64_t *ret_position, timeline_rv *ret_rv)
 {
 	bool opaque = false;
 	timeline_rv wanted = timeline_value(rv, &opaque);

@@ -15,11 +15,12 @@
  *
  * A list bracket (a relist) is one entry, with C, the RV before it, and L, the list's: what
  * happened between them is not known, so no watch can begin there. An abandoned list stays
- * invisible until the list that follows it has ended; both are one entry then. The first list is no
+ * invisible until the list that follows it has ended; both are one entry then. The first list is
+ * no
  * entry: nothing was visible before it.
  *
- * RVs are numbers of at most 128 bits. A feed of an extension server may have others: they are only
- * compared for equality, by a hash.
+ * RVs are numbers of at most 128 bits. A feed of an extension server may have others: they are
+ * only compared for equality, by a hash.
  */
 #ifndef SERVE_TIMELINE_H
 #define SERVE_TIMELINE_H
@@ -37,7 +38,7 @@ struct timeline_entry {
 };
 
 struct timeline_bracket {
-	uint64_t seq; /* of the entry */
+	uint64_t seq;     /* of the entry */
 	timeline_rv from; /* C */
 };
 
@@ -46,18 +47,18 @@ struct timeline {
 	size_t first, n, room;
 	struct timeline_bracket *brackets;
 	size_t n_brackets, brackets_room;
-	bool opaque;          /* an RV is no number */
-	bool broken;          /* a record may be missing: all before the next settling is given up then */
+	bool opaque; /* an RV is no number */
+	bool broken; /* a record may be missing: all before the next settling is given up then */
 	bool listed;
 	bool has_oldest;
-	timeline_rv oldest;   /* O */
-	timeline_rv lost;     /* RVs up to here that are newer than H are of an earlier journal */
-	uint64_t gone;        /* positions before this seq are not kept */
-	uint64_t pending;     /* LIST_BEGIN of a list that has not ended; 0: none */
+	timeline_rv oldest; /* O */
+	timeline_rv lost;   /* RVs up to here that are newer than H are of an earlier journal */
+	uint64_t gone;      /* positions before this seq are not kept */
+	uint64_t pending;   /* LIST_BEGIN of a list that has not ended; 0: none */
 	timeline_rv pending_from;
-	bool pending_known;   /* pending_from is known: it is no first list */
-	uint64_t visible;     /* the last seq that may be seen; 0: nothing */
-	timeline_rv newest;   /* H */
+	bool pending_known; /* pending_from is known: it is no first list */
+	uint64_t visible;   /* the last seq that may be seen; 0: nothing */
+	timeline_rv newest; /* H */
 	char newest_text[TIMELINE_RV_SIZE];
 };
 
@@ -67,8 +68,8 @@ void timeline_begin(struct timeline *timeline, const struct feed_checkpoint *che
 
 int timeline_add(struct timeline *timeline, const struct record *record);
 void timeline_break(struct timeline *timeline);
-/* Everything up to END, the end of the log, was added. After timeline_break() no position before what is visible now is kept,
- * and no RV before H. */
+/* Everything up to END, the end of the log, was added. After timeline_break() no position before
+ * what is visible now is kept, and no RV before H. */
 void timeline_settle(
 	struct timeline *timeline, const struct feed_checkpoint *checkpoint, uint64_t end);
 

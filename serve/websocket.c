@@ -32,7 +32,7 @@ void websocket_accept(struct bytes key, char ret_accept[WEBSOCKET_ACCEPT_SIZE])
 		memcpy(ret_accept, text.data, text.size);
 }
 
-/* ---- frames of the client ---------------------------------------------------------------------- */
+/* ---- frames of the client ----------------------------------------------- */
 
 /* Returns the size of the head that has begun to come, as far as that is known. */
 static size_t websocket_head_size(const struct websocket *socket)
@@ -41,7 +41,10 @@ static size_t websocket_head_size(const struct websocket *socket)
 
 	if (socket->n_head < 2)
 		return 2;
-	return 2 + (length == 126 ? 2u : length == 127 ? 8u : 0u) +
+	return 2 +
+	       (length == 126          ? 2u
+		       : length == 127 ? 8u
+				       : 0u) +
 	       (socket->head[1] & WEBSOCKET_MASKED ? 4u : 0u);
 }
 
@@ -114,7 +117,7 @@ void websocket_take(struct websocket *socket, struct bytes bytes, bool end)
 		socket->closed = WEBSOCKET_NORMAL;
 }
 
-/* ---- frames of the server ---------------------------------------------------------------------- */
+/* ---- frames of the server ----------------------------------------------- */
 
 static void websocket_put(struct buf *out, unsigned opcode, struct bytes payload)
 {

@@ -13,14 +13,14 @@
 #include "common/buf.h"
 #include "common/bytes.h"
 
-#define WEBSOCKET_ACCEPT_SIZE  29  /* with its NUL */
-#define WEBSOCKET_CONTROL_MAX  125 /* bytes of a control frame */
+#define WEBSOCKET_ACCEPT_SIZE 29  /* with its NUL */
+#define WEBSOCKET_CONTROL_MAX 125 /* bytes of a control frame */
 
 /* Zeroed: open, and nothing has come. */
 struct websocket {
-	uint8_t head[14];  /* of the frame that is coming */
-	unsigned n_head;   /* bytes of it that have come */
-	uint64_t length;   /* of that frame's payload */
+	uint8_t head[14]; /* of the frame that is coming */
+	unsigned n_head;  /* bytes of it that have come */
+	uint64_t length;  /* of that frame's payload */
 	uint64_t n_payload;
 	uint8_t payload[WEBSOCKET_CONTROL_MAX]; /* of a control frame */
 	uint8_t pong[WEBSOCKET_CONTROL_MAX];    /* the answer to the last ping */
@@ -33,8 +33,8 @@ struct websocket {
 /* Writes the value of Sec-WebSocket-Accept for a client's KEY. */
 void websocket_accept(struct bytes key, char ret_accept[WEBSOCKET_ACCEPT_SIZE]);
 
-/* Takes what the client has sent; END: it sends no more. The socket is closed afterwards if that was its end, a close
- * frame, or no frame of a client. */
+/* Takes what the client has sent; END: it sends no more. The socket is closed afterwards if that
+ * was its end, a close frame, or no frame of a client. */
 void websocket_take(struct websocket *socket, struct bytes bytes, bool end);
 
 /* Appends the answer to a ping, if one is due. It may stand between two messages only. */

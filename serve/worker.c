@@ -12,10 +12,10 @@
 #include "common/err.h"
 #include "serve/worker_internal.h"
 
-#define INPUT_SIZE     ((size_t)64 << 10)
+#define INPUT_SIZE ((size_t)64 << 10)
 #define WAKE_TRIES 8
 
-/* ---- worker.h ---------------------------------------------------------------------------------- */
+/* ---- worker.h ----------------------------------------------------------- */
 
 unsigned serve_worker_number(const struct serve_worker *w)
 {
@@ -51,15 +51,18 @@ void serve_worker_wake(struct serve_worker *w)
 {
 	static const uint64_t one = 1;
 
-	/* A worker that is not woken never ends, so a failed call is repeated. A full counter (EAGAIN) wakes also. */
-	for (int i = 0; i < WAKE_TRIES && write(w->wake_fd, &one, sizeof(one)) < 0 && errno != EAGAIN; i++)
+	/* A worker that is not woken never ends, so a failed call is repeated. A full counter
+	 * (EAGAIN) wakes also. */
+	for (int i = 0;
+		i < WAKE_TRIES && write(w->wake_fd, &one, sizeof(one)) < 0 && errno != EAGAIN; i++)
 		;
 }
 
 int serve_timer_init(
 	struct serve_worker *w, struct serve_timer *timer, void (*fn)(void *context), void *context)
 {
-	*timer = (struct serve_timer){.worker = w, .fn = fn, .context = context, .item.owner = timer};
+	*timer = (struct serve_timer){
+		.worker = w, .fn = fn, .context = context, .item.owner = timer};
 	return agenda_add(&w->agenda, &timer->item);
 }
 
@@ -74,15 +77,19 @@ void serve_timer_release(struct serve_timer *timer)
 		agenda_remove(&timer->worker->agenda, &timer->item);
 }
 
-/* ---- begin and end ----------------------------------------------------------------------------- */
+/* ---- begin and end ------------------------------------------------------ */
 
 int serve_worker_init(struct serve_worker *w, struct worker_shared *shared, unsigned number)
 {
 	struct epoll_event event = {
 		.events = EPOLLIN}; /* data.ptr NULL: the wake-up; w->links: links */
 
-	*w = (struct serve_worker){.magic = SERVE_WORKER_MAGIC, .number = number, .shared = shared, .epoll = -1,
-		.wake_fd = -1, .end_ns = UINT64_MAX};
+	*w = (struct serve_worker){.magic = SERVE_WORKER_MAGIC,
+		.number = number,
+		.shared = shared,
+		.epoll = -1,
+		.wake_fd = -1,
+		.end_ns = UINT64_MAX};
 	w->ready_last = &w->ready_first;
 	(void)pthread_mutex_init(&w->lock, NULL);
 	w->input = malloc(INPUT_SIZE);

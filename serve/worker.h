@@ -29,7 +29,8 @@ void serve_worker_wake(struct serve_worker *worker);
 /* Returns the bytes of whole answers (exchange_send()) whose streams have not ended. */
 size_t serve_worker_held(const struct serve_worker *worker);
 
-/* Notes that some SIZE bytes were freed between memory that stays. They go back to the system soon (serve_trim()). */
+/* Notes that some SIZE bytes were freed between memory that stays. They go back to the system
+ * soon (serve_trim()). */
 void serve_worker_freed(struct serve_worker *worker, size_t size);
 
 /* Returns CLOCK_MONOTONIC as of the beginning of this turn of the loop. */
@@ -43,8 +44,8 @@ uint64_t serve_worker_now_ns(const struct serve_worker *worker);
  *	serve_timer_set(&watch->deadline, UINT64_MAX);		off
  *	serve_timer_release(&watch->deadline);			accepts zeroes
  *
- * FN is called once for each time set, on the worker's thread, within some milliseconds after it;
- * it may set or release any timer, its own also.
+ * FN is called once for each time set, on the worker's thread, within some milliseconds after
+ * it; it may set or release any timer, its own also.
  */
 struct serve_timer {
 	struct agenda_item item;

@@ -22,10 +22,10 @@ struct worker_shared {
 	struct metrics *metrics;
 	struct answer *answer;
 	struct auth *auth;
-	bool forward;     /* requests may go to the API server: bodies are passed on as they come */
-	int runtime_fd;   /* the runtime directory, for the file `upstream` */
-	bool stopping;    /* atomic; /readyz fails */
-	int failed;       /* atomic: the error of a worker's start, which ends the process */
+	bool forward;   /* requests may go to the API server: bodies are passed on as they come */
+	int runtime_fd; /* the runtime directory, for the file `upstream` */
+	bool stopping;  /* atomic; /readyz fails */
+	int failed;     /* atomic: the error of a worker's start, which ends the process */
 	/* Answers a request of LISTENER. */
 	void (*ask)(
 		struct serve_worker *worker, const struct listener *listener, struct exchange *x);
@@ -52,12 +52,13 @@ struct serve_worker {
 	struct agenda agenda;
 	struct http_connection *connections;
 	struct http_connection *ready_first, **ready_last;
-	struct http_connection *shakes_first, *shakes_last; /* wait for a place for their handshake */
-	unsigned n_shakes; /* places that are taken */
-	uint8_t *input;    /* 64 KiB for reads */
-	struct buf output; /* 64 KiB and a little for what a protocol makes */
-	size_t held; /* bytes of whole answers */
-	size_t heads; /* bytes of the heads of all streams */
+	struct http_connection *shakes_first,
+		*shakes_last; /* wait for a place for their handshake */
+	unsigned n_shakes;    /* places that are taken */
+	uint8_t *input;       /* 64 KiB for reads */
+	struct buf output;    /* 64 KiB and a little for what a protocol makes */
+	size_t held;          /* bytes of whole answers */
+	size_t heads;         /* bytes of the heads of all streams */
 	bool draining, ended;
 	uint64_t end_ns; /* when what still runs is cut */
 

@@ -59,7 +59,7 @@ static int config_new(struct config **ret_config)
 
 #define MACHINE_STORE "/var/lib/kinf"
 
-/* ---- the environment ------------------------------------------------------------------------- */
+/* ---- the environment ---------------------------------------------------- */
 
 /* Returns the value of a variable, NULL if it is not set or empty. */
 static const char *config_environment(const char *name)
@@ -84,8 +84,8 @@ int config_default_store(char **ret_path)
 	return config_copy_path(ret_path, "~/.local/state/kinf", NULL);
 }
 
-/* Sets *RET_PATH to the store of /etc/kinf/NAME.yaml when it names none: of its own, and the same for all
- * users, since the file is the machine's. */
+/* Sets *RET_PATH to the store of /etc/kinf/NAME.yaml when it names none: of its own, and the
+ * same for all users, since the file is the machine's. */
 static int config_cluster_store(const char *name, char **ret_path)
 {
 	AUTO_FREE char *own = NULL;
@@ -97,20 +97,23 @@ static int config_cluster_store(const char *name, char **ret_path)
 	return r < 0 ? r : config_copy_path(ret_path, name, own);
 }
 
-static int config_note_overruled(struct config *config, const char *name, const char *given, const char *path)
+static int config_note_overruled(
+	struct config *config, const char *name, const char *given, const char *path)
 {
 	AUTO_FREE char *said = config->overruled;
 
-	if (asprintf(&config->overruled, "%s%s$%s ('%s') is not used: %s, which the command line names, has '%s'", said ? said : "",
-		    said ? "; " : "", name, given, config->file, path) >= 0)
+	if (asprintf(&config->overruled,
+		    "%s%s$%s ('%s') is not used: %s, which the command line names, has '%s'",
+		    said ? said : "", said ? "; " : "", name, given, config->file, path) >= 0)
 		return 0;
 	config->overruled = NULL;
 	return err_set(-ENOMEM, "the configuration");
 }
 
-/* Lets the variable NAME replace *PATH, unless the option FLAG has set it, or a file that an option names. */
-static int config_settle_path(
-	struct config *config, const struct config_flags *flags, const char *name, const char *flag, char **path)
+/* Lets the variable NAME replace *PATH, unless the option FLAG has set it, or a file that an
+ * option names. */
+static int config_settle_path(struct config *config, const struct config_flags *flags,
+	const char *name, const char *flag, char **path)
 {
 	const char *given = config_environment(name);
 	AUTO_FREE char *own = NULL;
@@ -127,8 +130,8 @@ static int config_settle_path(
 	return 0;
 }
 
-/* Applies the order option, file that an option names, environment, other file, default to both directories; those of file and
- * options are set. */
+/* Applies the order option, file that an option names, environment, other file, default to both
+ * directories; those of file and options are set. */
 static int config_settle_paths(struct config *config, const struct config_flags *flags)
 {
 	const char *runtime = config_environment("XDG_RUNTIME_DIR");
@@ -141,13 +144,18 @@ static int config_settle_paths(struct config *config, const struct config_flags 
 	if (r == 0 && !config->store)
 		r = config_default_store(&config->store);
 	if (r == 0)
-		r = config_settle_path(config, flags, "KINF_RUNTIME_DIR", flags->runtime_dir, &config->runtime_dir);
+		r = config_settle_path(config, flags, "KINF_RUNTIME_DIR", flags->runtime_dir,
+			&config->runtime_dir);
 	if (r == 0 && !config->runtime_dir)
-		r = config_copy_path(&config->runtime_dir, geteuid() == 0 ? "/run" : runtime ? runtime : "/dev/shm", NULL);
+		r = config_copy_path(&config->runtime_dir,
+			geteuid() == 0 ? "/run"
+			: runtime      ? runtime
+				       : "/dev/shm",
+			NULL);
 	return r;
 }
 
-/* ---- the file -------------------------------------------------------------------------------- */
+/* ---- the file ----------------------------------------------------------- */
 
 /* Reads the tree of file NAME into CONFIG. */
 static int config_read_tree(struct config *config, struct yaml *yaml, const char *name)
@@ -216,11 +224,14 @@ static int config_find_cluster(const struct config_flags *flags, char **ret_file
 		return err_say(ERR_CONFIG, "--cluster and --config exclude each other");
 	if (!*name || *name == '.' || strchr(name, '/'))
 		return err_say(ERR_CONFIG,
-			"--cluster: '%s' is not a name; 'kinf clusters' lists those that there are", name);
+			"--cluster: '%s' is not a name; 'kinf clusters' lists those that there are",
+			name);
 	if (asprintf(ret_file, "%s/%s.yaml", config_directory(), name) < 0)
 		return err_set(-ENOMEM, "--cluster %s", name);
 	if (access(*ret_file, F_OK) < 0 && errno == ENOENT)
-		return err_say(ERR_CONFIG, "--cluster %s: there is no '%s'; 'kinf clusters' lists those that there are",
+		return err_say(ERR_CONFIG,
+			"--cluster %s: there is no '%s'; 'kinf clusters' lists those that there "
+			"are",
 			name, *ret_file);
 	return 0;
 }
@@ -259,16 +270,19 @@ static int config_open_here(char **ret_passed_over)
 	return -1;
 }
 
-/* Takes nothing but the store from a file with a mistake, so that a slip in kinf.yaml keeps no reader from the store. R is
- * the mistake. Returns: 0; R: the file does not say by itself where the store is. */
-static int config_read_store(int r, struct config **config, struct yaml *yaml, const char *file, char **ret_passed_over)
+/* Takes nothing but the store from a file with a mistake, so that a slip in kinf.yaml keeps no
+ * reader from the store. R is the mistake. Returns: 0; R: the file does not say by itself where
+ * the store is. */
+static int config_read_store(
+	int r, struct config **config, struct yaml *yaml, const char *file, char **ret_passed_over)
 {
 	const struct yaml_node *root = yaml_root(yaml), *store = yaml_get(root, "store");
 	struct config_place place = {.file = file, .line = store ? store->line : 1};
 	CLEANUP(config_free) struct config *other = NULL;
 	AUTO_FREE char *note = NULL;
 	char key[] = "store", *keys[] = {key};
-	struct yaml_node only = {.type = YAML_MAP, .line = place.line, .keys = keys, .key_lines = &place.line};
+	struct yaml_node only = {
+		.type = YAML_MAP, .line = place.line, .keys = keys, .key_lines = &place.line};
 
 	if (!root || (store && (store->type != YAML_SCALAR || strchr(store->text, '$'))))
 		return r;
@@ -294,15 +308,17 @@ static int config_read_store(int r, struct config **config, struct yaml *yaml, c
 /* Says that FILE can't be read, and what names it. */
 static int config_explain_unreadable(int r, const char *file, const struct config_flags *flags)
 {
-	const char *named = flags->file || flags->cluster ? " (named on the command line)"
-		: config_environment("KINF_CONFIG") ? " (named by $KINF_CONFIG)" : "";
+	const char *named = flags->file || flags->cluster       ? " (named on the command line)"
+			    : config_environment("KINF_CONFIG") ? " (named by $KINF_CONFIG)"
+								: "";
 
 	if (r == -ENOENT)
 		return err_say(r, "the configuration '%s'%s does not exist", file, named);
 	if (r == -EISDIR)
 		return err_say(r, "the configuration '%s'%s is a directory", file, named);
 	if (r == -EACCES)
-		return err_say(r, "user %u may not read the configuration '%s'%s", (unsigned)geteuid(), file, named);
+		return err_say(r, "user %u may not read the configuration '%s'%s",
+			(unsigned)geteuid(), file, named);
 	return r;
 }
 
@@ -320,17 +336,21 @@ int config_load(const struct config_flags *flags, struct config **ret_config)
 	if (r < 0)
 		return r;
 	/* A file that was named must exist; yaml_load() checks. */
-	const char *file = cluster ? cluster : flags->file ? flags->file : config_environment("KINF_CONFIG");
+	const char *file = cluster       ? cluster
+			   : flags->file ? flags->file
+					 : config_environment("KINF_CONFIG");
 	if (!file) {
 		here = config_open_here(&passed_over);
 		file = here >= 0 ? CONFIG_HERE : access(CONFIG_ETC, F_OK) == 0 ? CONFIG_ETC : NULL;
 	}
 	r = config_new(&config);
 	if (r == 0 && file) {
-		(void)stat(file, &config->file_read); /* before it is read, so that no change is missed */
+		(void)stat(file,
+			&config->file_read); /* before it is read, so that no change is missed */
 		r = here >= 0 ? yaml_load_fd(here, file, &yaml) : yaml_load(file, &yaml);
-		r = r == ERR_SYNTAX ? err_say(ERR_CONFIG, "%s", err_text(r)) :
-			r < 0 ? config_explain_unreadable(r, file, flags) : config_read_tree(config, yaml, file);
+		r = r == ERR_SYNTAX ? err_say(ERR_CONFIG, "%s", err_text(r))
+		    : r < 0         ? config_explain_unreadable(r, file, flags)
+				    : config_read_tree(config, yaml, file);
 		if (r == ERR_CONFIG && yaml && flags->store_only)
 			r = config_read_store(r, &config, yaml, file, &passed_over);
 	}
@@ -350,7 +370,7 @@ int config_need_feeds(const struct config *config)
 	if (config->n_feeds)
 		return 0;
 	return err_say(ERR_CONFIG, "%s: no feeds; name at least one under 'feeds'",
-		config->file ? config->file
+		config->file          ? config->file
 		: config->passed_over ? "no ./kinf.yaml that counts, and no /etc/kinf/kinf.yaml"
 				      : "no ./kinf.yaml and no /etc/kinf/kinf.yaml");
 }
@@ -361,9 +381,11 @@ uint64_t config_unsettled_ns(const struct config *config)
 
 	if (!config->file || stat(config->file, &file) < 0)
 		return 0;
-	uint64_t written = (uint64_t)file.st_mtim.tv_sec * 1000000000 + (uint64_t)file.st_mtim.tv_nsec;
+	uint64_t written =
+		(uint64_t)file.st_mtim.tv_sec * 1000000000 + (uint64_t)file.st_mtim.tv_nsec;
 	uint64_t age = proc_realtime_ns() - written;
-	/* A time in the future says nothing, and is a large age here: the clock was set, or the file is a copy. */
+	/* A time in the future says nothing, and is a large age here: the clock was set, or the
+	 * file is a copy. */
 	return age >= CONFIG_STILL_NS ? 0 : CONFIG_STILL_NS - age;
 }
 
@@ -379,6 +401,8 @@ bool config_file_changed(const struct config *config)
 	struct stat file;
 
 	return config->file && stat(config->file, &file) == 0 &&
-		(file.st_ino != before->st_ino || file.st_dev != before->st_dev || file.st_size != before->st_size ||
-			file.st_mtim.tv_sec != before->st_mtim.tv_sec || file.st_mtim.tv_nsec != before->st_mtim.tv_nsec);
+	       (file.st_ino != before->st_ino || file.st_dev != before->st_dev ||
+		       file.st_size != before->st_size ||
+		       file.st_mtim.tv_sec != before->st_mtim.tv_sec ||
+		       file.st_mtim.tv_nsec != before->st_mtim.tv_nsec);
 }

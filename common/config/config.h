@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The configuration of all programs: kinf.yaml with the command line laid over it. config.def lists
- * the keys with their types, ranges and defaults; kinf.yaml(5) is written from the same list.
+ * The configuration of all programs: kinf.yaml with the command line laid over it. config.def
+ * lists the keys with their types, ranges and defaults; kinf.yaml(5) is written from the same
+ * list.
  *
- * Loading checks everything: an unknown key, a bad value or a name that is used twice is an error
- * that names file, line and key, and says what is allowed. Names of resources stay text here; the
- * reflector resolves them by discovery. A config owns all that it points to until config_free().
+ * Loading checks everything: an unknown key, a bad value or a name that is used twice is an
+ * error that names file, line and key, and says what is allowed. Names of resources stay text
+ * here; the reflector resolves them by discovery. A config owns all that it points to until
+ * config_free().
  *
- * The config group: config.c (loading), config_key.c (keys and their values), config_feed.c (feeds
- * and indexes), config_serve.c (the section serve), config_flags.c (the command line),
- * config_wildcard.c (feeds that stand for many resources), config_variables.c (variables of the environment);
- * config_internal.h is what they share.
+ * The config group: config.c (loading), config_key.c (keys and their values), config_feed.c
+ * (feeds and indexes), config_serve.c (the section serve), config_flags.c (the command line),
+ * config_wildcard.c (feeds that stand for many resources), config_variables.c (variables of the
+ * environment); config_internal.h is what they share.
  */
 #ifndef COMMON_CONFIG_CONFIG_H
 #define COMMON_CONFIG_CONFIG_H
@@ -30,13 +32,13 @@ struct config_index {
 };
 
 struct config_feed {
-	char *name;         /* default: the resource as written */
+	char *name;     /* default: the resource as written */
 	char *resource; /* plural[.version][.group] or a short name, as written; or a wildcard */
 	bool wildcard;  /* "*" or "*[.VERSION][.GROUP]": a feed for each resource that
 			   config_covers() */
-	char **exclude;     /* for a wildcard: PLURAL (of any group) or PLURAL.GROUP */
+	char **exclude; /* for a wildcard: PLURAL (of any group) or PLURAL.GROUP */
 	size_t n_exclude;
-	char **namespaces;  /* none: all */
+	char **namespaces; /* none: all */
 	size_t n_namespaces;
 	char *label_selector; /* canonical, "" if none */
 	char *field_selector;
@@ -56,18 +58,18 @@ struct config_policy {
 	uint32_t list_concurrency;
 	uint64_t watch_ns; /* the server is asked to end a watch after this to twice this */
 	uint64_t backoff_min_ns, backoff_max_ns; /* a pause of d lasts d to 2d, at random */
-	uint64_t connect_ns; /* until a connection is open, TLS included */
-	uint64_t answer_ns;  /* until an answer begins, and between two parts of it */
-	uint64_t silence_ns; /* a connection that was silent for this long is tested with a new
+	uint64_t connect_ns;                     /* until a connection is open, TLS included */
+	uint64_t answer_ns;   /* until an answer begins, and between two parts of it */
+	uint64_t silence_ns;  /* a connection that was silent for this long is tested with a new
 				watch */
-	uint64_t recheck_ns; /* forbidden or absent resources and wildcards are tried again after
+	uint64_t recheck_ns;  /* forbidden or absent resources and wildcards are tried again after
 				this to twice this */
 	bool streaming_lists; /* list by watch streams (watch-list) where the server supports them
 			       */
 	uint64_t max_object_bytes; /* of JSON; larger objects are skipped */
-	uint64_t check_ns;     /* between two consistency checks of a feed; 0: none */
-	uint32_t hold_percent; /* lists that would delete a larger share are held; 0: none */
-	uint64_t hold_pause_ns; /* before the second list */
+	uint64_t check_ns;         /* between two consistency checks of a feed; 0: none */
+	uint32_t hold_percent;     /* lists that would delete a larger share are held; 0: none */
+	uint64_t hold_pause_ns;    /* before the second list */
 };
 /* Returns the policy without any configuration. */
 struct config_policy config_policy_default(void);
@@ -84,17 +86,17 @@ enum config_auth {
 };
 
 struct config_serve {
-	bool enabled;       /* there is a section `serve`, or --serve was given */
-	char *listen;       /* addresses with blanks between them; NULL: "unix" */
-	uint32_t auth;      /* enum config_auth */
+	bool enabled;  /* there is a section `serve`, or --serve was given */
+	char *listen;  /* addresses with blanks between them; NULL: "unix" */
+	uint32_t auth; /* enum config_auth */
 	bool open_remote;
 	char *certificate, *key, *client_ca; /* NULL: made by kinf-serve; none */
-	bool separate;      /* kinf run does not start it */
+	bool separate;                       /* kinf run does not start it */
 	bool forward;
-	bool quorum;        /* freshness: quorum */
+	bool quorum;               /* freshness: quorum */
 	uint64_t max_staleness_ns; /* 0: any */
 	uint64_t offline_grace_ns;
-	char *metrics;      /* addresses; NULL: none */
+	char *metrics; /* addresses; NULL: none */
 	/* The account for auth: review; NULL: none. */
 	char *review_token_file, *review_certificate, *review_key;
 	/* The rules of auth: allow. Each is five lines, users, groups, verbs, resources,
@@ -109,14 +111,15 @@ enum {
 #include "common/config/config.def"
 #undef KEY
 #undef FEED_KEY
-		0
+	0
 };
 
 struct config {
 	char *file;        /* NULL: no file was read */
 	char *passed_over; /* a sentence: why ./kinf.yaml does not count; NULL: it does, or there is
 			      none */
-	char *overruled;   /* a sentence: which variables of the environment do not count; NULL: none */
+	/* a sentence: which variables of the environment do not count; NULL: none */
+	char *overruled;
 	char *kubeconfig;  /* NULL: default rules */
 	char *context;     /* NULL: current-context */
 	char *store;       /* absolute */
@@ -135,7 +138,9 @@ struct config {
 	enum log_format log_format;
 	enum log_level log_level;
 	struct stat file_read; /* the file as it was before it was read; unused without a file */
-	size_t lines[CONFIG_N_KEYS]; /* where the file has each key; 0: nowhere, or an option replaces it */
+	size_t lines
+		/* where the file has each key; 0: nowhere, or an option replaces it */
+		[CONFIG_N_KEYS];
 };
 
 /* The values of command-line options; NULL and 0 where not given. */
@@ -160,13 +165,15 @@ struct options_group config_running_options(struct config_flags *flags);
 enum log_format config_log_format(const struct config_flags *flags);
 
 /*
- * Reads the file (--cluster or --config, $KINF_CONFIG, ./kinf.yaml, /etc/kinf/kinf.yaml; it is an error if a
- * named file does not exist; ./kinf.yaml counts only if it belongs to the caller or root and no other
- * user may write to it), then lays FLAGS (may be NULL) over it: --watch replaces the file's
- * feeds, --index adds to them. For the store and the runtime directory the order is flag, file that a flag
- * names, environment, other file, default; `overruled` says which variable lost against a file. A relative path in the file begins in the file's directory, one in a
- * flag or the environment in the working directory; a leading ~ is the home directory. With FLAGS->store_only a
- * mistake elsewhere than in `store` is no failure: passed_over says it. Returns: 0
+ * Reads the file (--cluster or --config, $KINF_CONFIG, ./kinf.yaml, /etc/kinf/kinf.yaml; it is
+ * an error if a named file does not exist; ./kinf.yaml counts only if it belongs to the caller
+ * or root and no other user may write to it), then lays FLAGS (may be NULL) over it: --watch
+ * replaces the file's feeds, --index adds to them. For the store and the runtime directory the
+ * order is flag, file that a flag names, environment, other file, default; `overruled` says
+ * which variable lost against a file. A relative path in the file begins in the file's
+ * directory, one in a flag or the environment in the working directory; a leading ~ is the home
+ * directory. With FLAGS->store_only a mistake elsewhere than in `store` is no failure:
+ * passed_over says it. Returns: 0
  *	ERR_CONFIG: "kinf.yaml:12: feeds[0].pageSize: not a number: 'many'", or "--watch: ..." for an option
  *	-errno: the named file can't be read
  */
@@ -176,17 +183,19 @@ void config_free(struct config **config);
 /* Returns 0 if CONFIG has feeds, else ERR_CONFIG with a sentence that names the file. */
 int config_need_feeds(const struct config *config);
 
-/* A program that writes the file in pieces leaves a part of it there for a moment. Returns how long the file has to stand still
- * from now, until it has done so for CONFIG_STILL_NS; 0: it has, or there is no file. Unit: ns. */
+/* A program that writes the file in pieces leaves a part of it there for a moment. Returns how
+ * long the file has to stand still from now, until it has done so for CONFIG_STILL_NS; 0: it
+ * has, or there is no file. Unit: ns. */
 #define CONFIG_STILL_NS 2000000000ull
 uint64_t config_unsettled_ns(const struct config *config);
-/* Returns whether another file is there than the one that CONFIG was read from, or it was written since then, or since the last
- * config_note_file(), which a program calls before it reads the file again: that may fail, and CONFIG stays. */
+/* Returns whether another file is there than the one that CONFIG was read from, or it was
+ * written since then, or since the last config_note_file(), which a program calls before it
+ * reads the file again: that may fail, and CONFIG stays. */
 bool config_file_changed(const struct config *config);
 void config_note_file(struct config *config);
 
-/* Puts the place of KEY in the file, if it has one, before the sentence of R: the value is well-formed, but names something
- * that is not there. Returns R. */
+/* Puts the place of KEY in the file, if it has one, before the sentence of R: the value is
+ * well-formed, but names something that is not there. Returns R. */
 int config_blame(const struct config *config, const char *key, int r);
 
 /* Returns the directory of the files that --cluster names: $KINF_CONFIG_DIR or /etc/kinf. */
@@ -227,15 +236,15 @@ void config_keep_fixed(struct config *config, struct config *running);
 #define CONFIG_FULL_NAME_SIZE 320
 
 /* Returns whether FEED is a wildcard and stands for this resource. */
-bool config_covers(const struct config_feed *feed, const char *group, const char *version,
-	const char *plural);
+bool config_covers(
+	const struct config_feed *feed, const char *group, const char *version, const char *plural);
 /* Returns the entry that a stored feed belongs to: the entry of its name, else the first wildcard
  * that covers its resource, else NULL. */
 const struct config_feed *config_find_feed(const struct config *config, const char *name,
 	const char *group, const char *version, const char *plural);
 
-/* Replaces *TO with PATH as an absolute path without `.`, `..` and double slashes; a relative one begins in BASE (NULL: the working
- * directory), one with ~ in the home directory. */
+/* Replaces *TO with PATH as an absolute path without `.`, `..` and double slashes; a relative
+ * one begins in BASE (NULL: the working directory), one with ~ in the home directory. */
 int config_copy_path(char **to, const char *path, const char *base);
 
 /* Sets *RET_PATH to the default store from the environment, as kinf.yaml(5) describes it. The

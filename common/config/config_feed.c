@@ -19,7 +19,7 @@
 #define LETTERS LOWER "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define DIGITS  "0123456789"
 
-/* ---- single values of a feed ----------------------------------------------------------------- */
+/* ---- single values of a feed -------------------------------------------- */
 
 /* Returns whether TEXT is 1 to CONFIG_NAME_MAX letters, digits, '-', '.' and '_'. */
 static bool config_is_word(const char *text)
@@ -41,8 +41,8 @@ static int config_check_name(const struct config_place *place, const char *text,
 		kind, text, CONFIG_NAME_MAX);
 }
 
-static int config_add_namespace(const struct config_place *place, const char *text,
-	struct config_feed *feed)
+static int config_add_namespace(
+	const struct config_place *place, const char *text, struct config_feed *feed)
 {
 	size_t n = strspn(text, LOWER DIGITS "-");
 
@@ -101,17 +101,18 @@ int config_set_feed_value(const struct config_place *place, enum config_type typ
 		return r < 0 ? r : config_copy(&feed->name, text);
 	case CONFIG_LABELS:
 		r = selector_parse_labels(text, &selector);
-		return r < 0 ? config_refuse_code(place, r) :
-			config_copy(&feed->label_selector, selector_text(selector));
+		return r < 0 ? config_refuse_code(place, r)
+			     : config_copy(&feed->label_selector, selector_text(selector));
 	case CONFIG_FIELDS:
 		r = selector_parse_query(text, &selector);
 		if (r == 0 && selector_compares(selector))
 			return config_refuse(place,
-				"'%s': the API server knows only = and !=; 'kinf get --field-selector' "
+				"'%s': the API server knows only = and !=; 'kinf get "
+				"--field-selector' "
 				"compares",
 				text);
-		return r < 0 ? config_refuse_code(place, r) :
-			config_copy(&feed->field_selector, selector_text(selector));
+		return r < 0 ? config_refuse_code(place, r)
+			     : config_copy(&feed->field_selector, selector_text(selector));
 	case CONFIG_NAMESPACES:
 		return config_add_namespace(place, text, feed);
 	case CONFIG_DROP:
@@ -148,7 +149,7 @@ int config_read_list(const struct config_place *place, const struct yaml_node *n
 	return r;
 }
 
-/* ---- indexes --------------------------------------------------------------------------------- */
+/* ---- indexes ------------------------------------------------------------ */
 
 int config_new_index(const struct config_place *place, const char *name, struct config_feed *feed,
 	struct config_index **ret_index)
@@ -179,13 +180,13 @@ int config_add_index_path(
 	if (index->n_paths == COMPOUND_MAX)
 		return config_refuse(place, "at most %d paths in one index", COMPOUND_MAX);
 	int r = path_parse(text, &path);
-	return r < 0 ? config_refuse_code(place, r) :
-		config_append(&index->paths, &index->n_paths, path_text(path));
+	return r < 0 ? config_refuse_code(place, r)
+		     : config_append(&index->paths, &index->n_paths, path_text(path));
 }
 
 /* Each index is of one path, or of a list of them. */
-int config_read_indexes(const struct config_place *place, const struct yaml_node *node,
-	struct config_feed *feed)
+int config_read_indexes(
+	const struct config_place *place, const struct yaml_node *node, struct config_feed *feed)
 {
 	struct config_index *index;
 	const char *text;
@@ -201,8 +202,7 @@ int config_read_indexes(const struct config_place *place, const struct yaml_node
 
 		r = config_new_index(&here, node->keys[i], feed, &index);
 		if (r == 0 && is_list && !paths->count)
-			r = config_refuse(
-				&here, "must be a field path, or a list of at least one");
+			r = config_refuse(&here, "must be a field path, or a list of at least one");
 		for (size_t k = 0; r == 0 && k < (is_list ? paths->count : 1); k++) {
 			const struct yaml_node *path = is_list ? &paths->items[k] : paths;
 			struct config_place at =
@@ -216,7 +216,7 @@ int config_read_indexes(const struct config_place *place, const struct yaml_node
 	return r;
 }
 
-/* ---- whole feeds ----------------------------------------------------------------------------- */
+/* ---- whole feeds -------------------------------------------------------- */
 
 int config_new_feed(struct config *config, struct config_feed **ret_feed)
 {
@@ -254,8 +254,8 @@ void config_free_feeds(struct config *config)
 
 /* Refuses the last feed if an earlier one has its name. In the file the name is at its own line if
  * it was written, else it is the resource's. */
-static int config_check_unique(const struct config_place *place, const struct yaml_node *node,
-	const struct config *config)
+static int config_check_unique(
+	const struct config_place *place, const struct yaml_node *node, const struct config *config)
 {
 	const struct config_feed *last = &config->feeds[config->n_feeds - 1];
 	size_t i = 0;
@@ -269,8 +269,8 @@ static int config_check_unique(const struct config_place *place, const struct ya
 		return config_refuse(place, "two feeds '%s'; give one another name, '%s:NAME'",
 			last->name, last->resource);
 	const struct yaml_node *name = yaml_get(node, "name");
-	struct config_place here = config_place_member(place, first->wildcard ? "resource" : "name",
-		name ? name->line : node->line);
+	struct config_place here = config_place_member(
+		place, first->wildcard ? "resource" : "name", name ? name->line : node->line);
 	if (first->wildcard)
 		return config_refuse(&here, "'%s' is feeds[%zu] in line %zu already", first->name,
 			i, first->line);
@@ -279,8 +279,8 @@ static int config_check_unique(const struct config_place *place, const struct ya
 		first->name, i, first->line);
 }
 
-int config_finish_feed(const struct config_place *place, const struct yaml_node *node,
-	struct config *config)
+int config_finish_feed(
+	const struct config_place *place, const struct yaml_node *node, struct config *config)
 {
 	struct config_feed *feed = &config->feeds[config->n_feeds - 1];
 	bool excludes = feed->n_exclude || yaml_get(node, "exclude");
@@ -309,13 +309,13 @@ int config_check_count(const struct config_place *place, const struct config *co
 	for (size_t i = 0; i < config->n_feeds; i++)
 		n += config->feeds[i].n_namespaces ? config->feeds[i].n_namespaces : 1;
 	if (n > STATS_FEEDS_MAX)
-		return config_refuse(place, "more than %d, each namespace of a feed counted",
-			STATS_FEEDS_MAX);
+		return config_refuse(
+			place, "more than %d, each namespace of a feed counted", STATS_FEEDS_MAX);
 	return 0;
 }
 
-int config_read_feeds(const struct config_place *place, const struct yaml_node *node,
-	struct config *config)
+int config_read_feeds(
+	const struct config_place *place, const struct yaml_node *node, struct config *config)
 {
 	int r = 0;
 

@@ -11,7 +11,7 @@
 
 #define NAMES_SHOWN 8 /* of feeds, in a sentence */
 
-/* ---- options --------------------------------------------------------------------------------- */
+/* ---- options ------------------------------------------------------------ */
 
 #define AT(field) offsetof(struct config_flags, field)
 
@@ -25,8 +25,7 @@ static const struct option_spec config_common_specs[] = {
 	{0, "cluster", OPTION_TEXT, AT(cluster), "NAME",
 		"the configuration /etc/kinf/NAME.yaml and its store; 'kinf clusters' lists them"},
 	{'v', "verbose", OPTION_COUNT, AT(verbose), NULL, "log more; twice: even more"},
-	{0, "log-format", OPTION_WORD, AT(log_format), "FORMAT", "text or json",
-		"text|json"},
+	{0, "log-format", OPTION_WORD, AT(log_format), "FORMAT", "text or json", "text|json"},
 };
 
 static const struct option_spec config_running_specs[] = {
@@ -46,14 +45,14 @@ static const struct option_spec config_running_specs[] = {
 
 struct options_group config_common_options(struct config_flags *flags)
 {
-	return (struct options_group){"Common options", config_common_specs,
-		ARRAY_SIZE(config_common_specs), flags};
+	return (struct options_group){
+		"Common options", config_common_specs, ARRAY_SIZE(config_common_specs), flags};
 }
 
 struct options_group config_running_options(struct config_flags *flags)
 {
-	return (struct options_group){"What to keep", config_running_specs,
-		ARRAY_SIZE(config_running_specs), flags};
+	return (struct options_group){
+		"What to keep", config_running_specs, ARRAY_SIZE(config_running_specs), flags};
 }
 
 void config_flags_release(struct config_flags *flags)
@@ -67,7 +66,7 @@ enum log_format config_log_format(const struct config_flags *flags)
 	return flags->log_format && strcmp(flags->log_format, "json") == 0 ? LOG_JSON : LOG_TEXT;
 }
 
-/* ---- --watch RESOURCE[:NAME][(OPTIONS)] ------------------------------------------------------ */
+/* ---- --watch RESOURCE[:NAME][(OPTIONS)] --------------------------------- */
 
 static const struct config_place at_watch = {.key = "--watch"};
 static const struct config_place at_index = {.key = "--index"};
@@ -170,9 +169,10 @@ static int config_add_watch(struct config *config, const char *text)
 	return r < 0 ? r : config_check_count(&at_watch, config);
 }
 
-/* ---- --index FEED/NAME=PATH[,PATH] ----------------------------------------------------------- */
+/* ---- --index FEED/NAME=PATH[,PATH] -------------------------------------- */
 
-/* Says that TEXT names no feed, and which there are: a feed has the name that its entry gives it, also if that is a short one. */
+/* Says that TEXT names no feed, and which there are: a feed has the name that its entry gives
+ * it, also if that is a short one. */
 static int config_refuse_feed(const struct config *config, const char *text, const char *feed)
 {
 	CLEANUP(buf_release) struct buf names = BUF_INIT;
@@ -182,7 +182,8 @@ static int config_refuse_feed(const struct config *config, const char *text, con
 	if (config->n_feeds > NAMES_SHOWN)
 		buf_str(&names, ", ...");
 	return config_refuse(&at_index, "'%s': no feed '%s'; %s%s", text, feed,
-		config->n_feeds ? "write its name as --watch or the file does: " : "name it with --watch, or in the file",
+		config->n_feeds ? "write its name as --watch or the file does: "
+				: "name it with --watch, or in the file",
 		buf_cstr(&names));
 }
 
@@ -222,7 +223,7 @@ static int config_add_index(struct config *config, const char *text)
 	return r;
 }
 
-/* ---- all ------------------------------------------------------------------------------------- */
+/* ---- all ---------------------------------------------------------------- */
 
 int config_lay_flags(struct config *config, const struct config_flags *flags)
 {

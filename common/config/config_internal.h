@@ -10,7 +10,7 @@
 #include "common/config/config.h"
 #include "common/value/yaml.h"
 
-/* ---- places ---------------------------------------------------------------------------------- */
+/* ---- places ------------------------------------------------------------- */
 
 struct config_place {
 	const char *file; /* NULL: the command line; KEY is the option */
@@ -30,27 +30,28 @@ int config_refuse(const struct config_place *place, const char *format, ...)
  * is. */
 int config_refuse_code(const struct config_place *place, int code);
 
-/* ---- variables ------------------------------------------------------------------------------ */
+/* ---- variables ---------------------------------------------------------- */
 
-/* Replaces ${NAME} in all values of the tree NODE by the variable of the environment, and $${ by ${.
+/* Replaces ${NAME} in all values of the tree NODE by the variable of the environment, and $${ by
+ * ${.
  * Returns: 0; ERR_CONFIG: a variable is not set or empty; -ENOMEM. */
 int config_expand(const struct config_place *outer, struct yaml_node *node);
 
-/* ---- keys ------------------------------------------------------------------------------------ */
+/* ---- keys --------------------------------------------------------------- */
 
 enum config_type {
-	CONFIG_TEXT,     /* char * */
-	CONFIG_PATH,     /* char *, absolute */
-	CONFIG_CHOICE,   /* bool: the second of two words */
-	CONFIG_SWITCH,   /* bool */
-	CONFIG_NUMBER,   /* uint32_t */
-	CONFIG_DURATION, /* uint64_t, nanoseconds */
+	CONFIG_TEXT,             /* char * */
+	CONFIG_PATH,             /* char *, absolute */
+	CONFIG_CHOICE,           /* bool: the second of two words */
+	CONFIG_SWITCH,           /* bool */
+	CONFIG_NUMBER,           /* uint32_t */
+	CONFIG_DURATION,         /* uint64_t, nanoseconds */
 	CONFIG_DURATION_OR_NONE, /* the same, or 0: none */
-	CONFIG_SIZE,     /* uint64_t, bytes */
-	CONFIG_SHARE,    /* uint32_t, percent; 0: off */
-	CONFIG_WORD,     /* uint32_t: the number of one of several words, from 1 on */
-	CONFIG_ADDRESSES, /* char *: with blanks between them */
-	CONFIG_RULES,    /* char *: struct config_serve, allow */
+	CONFIG_SIZE,             /* uint64_t, bytes */
+	CONFIG_SHARE,            /* uint32_t, percent; 0: off */
+	CONFIG_WORD,             /* uint32_t: the number of one of several words, from 1 on */
+	CONFIG_ADDRESSES,        /* char *: with blanks between them */
+	CONFIG_RULES,            /* char *: struct config_serve, allow */
 	CONFIG_FEEDS,
 	/* The types of struct config_feed: */
 	CONFIG_RESOURCE,
@@ -95,7 +96,7 @@ int config_copy(char **to, const char *text);
 int config_append(char ***list, size_t *n, const char *text);
 void config_free_list(char **list, size_t n);
 
-/* ---- feeds ----------------------------------------------------------------------------------- */
+/* ---- feeds -------------------------------------------------------------- */
 
 /* Appends a feed with the defaults. */
 int config_new_feed(struct config *config, struct config_feed **ret_feed);
@@ -111,8 +112,8 @@ int config_read_feeds(
 	const struct config_place *place, const struct yaml_node *node, struct config *config);
 int config_read_list(const struct config_place *place, const struct yaml_node *node,
 	const struct config_key *key, struct config_feed *feed);
-int config_read_indexes(const struct config_place *place, const struct yaml_node *node,
-	struct config_feed *feed);
+int config_read_indexes(
+	const struct config_place *place, const struct yaml_node *node, struct config_feed *feed);
 /* Checks TEXT and sets or extends the value of TYPE. */
 int config_set_feed_value(const struct config_place *place, enum config_type type, const char *text,
 	struct config_feed *feed);
@@ -127,7 +128,7 @@ int config_set_wildcard(
 int config_add_exclude(
 	const struct config_place *place, const char *text, struct config_feed *feed);
 
-/* ---- the section serve ----------------------------------------------------------------------- */
+/* ---- the section serve -------------------------------------------------- */
 
 int config_add_address(const struct config_place *place, const char *text, char **list);
 int config_read_addresses(
@@ -142,7 +143,7 @@ void config_forget_line(struct config *config, const char *key);
 /* Checks keys that depend on each other. */
 int config_check_serve(const struct config_place *place, const struct config *config);
 
-/* ---- the command line ------------------------------------------------------------------------ */
+/* ---- the command line --------------------------------------------------- */
 
 /* Lays FLAGS over CONFIG. */
 int config_lay_flags(struct config *config, const struct config_flags *flags);

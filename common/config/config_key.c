@@ -42,7 +42,7 @@ const struct config_key config_feed_keys[] = {
 	{0},
 };
 
-/* ---- places ---------------------------------------------------------------------------------- */
+/* ---- places ------------------------------------------------------------- */
 
 struct config_place config_place_member(
 	const struct config_place *outer, const char *key, size_t line)
@@ -71,7 +71,8 @@ int config_refuse(const struct config_place *place, const char *format, ...)
 	(void)vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
 	if (!place->file)
-		return err_say(strncmp(place->key, "--", 2) == 0 ? ERR_SYNTAX : ERR_CONFIG, "%s: %s", place->key,
+		return err_say(strncmp(place->key, "--", 2) == 0 ? ERR_SYNTAX : ERR_CONFIG,
+			"%s: %s", place->key,
 			text); /* an option of the command line is wrong usage */
 	return err_say(ERR_CONFIG, "%s:%zu: %s%s%s", place->file, place->line, place->key,
 		*place->key ? ": " : "", text);
@@ -82,7 +83,7 @@ int config_refuse_code(const struct config_place *place, int code)
 	return code > -1000 ? code : config_refuse(place, "%s", err_text(code));
 }
 
-/* ---- texts and paths ------------------------------------------------------------------------- */
+/* ---- texts and paths ---------------------------------------------------- */
 
 int config_copy(char **to, const char *text)
 {
@@ -115,7 +116,8 @@ void config_free_list(char **list, size_t n)
 	free(list);
 }
 
-/* Removes empty components, `.` and `..` from the absolute PATH. A `..` after a symbolic link stays: it leads elsewhere. */
+/* Removes empty components, `.` and `..` from the absolute PATH. A `..` after a symbolic link
+ * stays: it leads elsewhere. */
 static void config_clean_path(char *path)
 {
 	char *end = path, *slash;
@@ -135,7 +137,8 @@ static void config_clean_path(char *path)
 
 			*end = '\0';
 			slash = strrchr(path, '/');
-			up = !slash || (strcmp(slash, "/..") != 0 && !(lstat(path, &st) == 0 && S_ISLNK(st.st_mode)));
+			up = !slash || (strcmp(slash, "/..") != 0 &&
+					       !(lstat(path, &st) == 0 && S_ISLNK(st.st_mode)));
 			*end = kept;
 			if (up)
 				end = slash ? slash : path;
@@ -182,7 +185,7 @@ int config_copy_path(char **to, const char *path, const char *base)
 	return 0;
 }
 
-/* ---- values ---------------------------------------------------------------------------------- */
+/* ---- values ------------------------------------------------------------- */
 
 /* Reads TEXT as a number, a duration or a size. */
 static int config_parse_quantity(enum config_type type, const char *text, uint64_t *ret_value)
@@ -198,8 +201,8 @@ static int config_parse_quantity(enum config_type type, const char *text, uint64
 	}
 }
 
-static int config_set_quantity(const struct config_place *place, const struct config_key *key,
-	const char *text, void *to)
+static int config_set_quantity(
+	const struct config_place *place, const struct config_key *key, const char *text, void *to)
 {
 	bool none_allowed = key->type == CONFIG_DURATION_OR_NONE;
 	uint64_t value, minimum = 0, maximum = UINT64_MAX;
@@ -239,7 +242,8 @@ static uint32_t config_word_number(const char *words, const char *text)
 	return 0;
 }
 
-/* Returns 1 or 0 for a word of YAML that means true or false, -1 for another: writers of YAML 1.1 replace off by false. */
+/* Returns 1 or 0 for a word of YAML that means true or false, -1 for another: writers of YAML
+ * 1.1 replace off by false. */
 static int config_boolean(const char *text)
 {
 	static const char *const words[] = {"false", "true", "off", "on", "no", "yes"};
@@ -251,7 +255,8 @@ static int config_boolean(const char *text)
 }
 
 /* Keeps where the value of KEY comes from. */
-static void config_note_line(const struct config_place *place, const struct config_key *key, void *into)
+static void config_note_line(
+	const struct config_place *place, const struct config_key *key, void *into)
 {
 	if (key >= config_keys && key < config_keys + CONFIG_N_KEYS)
 		((struct config *)into)->lines[key - config_keys] = place->file ? place->line : 0;
@@ -292,7 +297,8 @@ static int config_set_value(const struct config_place *place, const struct confi
 	case CONFIG_TEXT:
 		return config_copy(to, text);
 	case CONFIG_PATH:
-		if (!*text) /* not the directory of the file, or the one that a program is started in */
+		/* not the directory of the file, or the one that a program is started in */
+		if (!*text)
 			return config_refuse(place, "must not be empty");
 		/* A relative path begins in the directory of the file. */
 		if (place->file)
@@ -313,7 +319,10 @@ static int config_set_value(const struct config_place *place, const struct confi
 	case CONFIG_SWITCH:
 		r = config_boolean(text);
 		if (r < 0)
-			return config_refuse(place, "must be true or false, not '%s'; on, off, yes and no mean the same", text);
+			return config_refuse(place,
+				"must be true or false, not '%s'; on, off, yes and no mean the "
+				"same",
+				text);
 		*(bool *)to = r;
 		return 0;
 	case CONFIG_NUMBER:
@@ -323,12 +332,14 @@ static int config_set_value(const struct config_place *place, const struct confi
 		return config_set_quantity(place, key, text, to);
 	case CONFIG_WORD:
 		*(uint32_t *)to = config_word_number(key->minimum, text);
-		return *(uint32_t *)to ? 0 : config_refuse(place, "must be one of %s, not '%s'",
-			key->minimum, text);
+		return *(uint32_t *)to ? 0
+				       : config_refuse(place, "must be one of %s, not '%s'",
+						 key->minimum, text);
 	case CONFIG_SHARE:
 		/* "50%" or "off". There is no 100%: a list can't delete more than everything. */
-		if (config_boolean(text) != 0 && (text[size - 1] != '%' ||
-			decimal_parse(BYTES(text, size - 1), 99, &share) < 0 || share == 0))
+		if (config_boolean(text) != 0 &&
+			(text[size - 1] != '%' ||
+				decimal_parse(BYTES(text, size - 1), 99, &share) < 0 || share == 0))
 			return config_refuse(
 				place, "not a share: '%s'; allowed are 1%% to 99%%, and off", text);
 		*(uint32_t *)to = (uint32_t)share;
@@ -368,7 +379,7 @@ struct config_policy config_policy_default(void)
 	return config.policy;
 }
 
-/* ---- maps ------------------------------------------------------------------------------------ */
+/* ---- maps --------------------------------------------------------------- */
 
 int config_scalar(
 	const struct config_place *place, const struct yaml_node *node, const char **ret_text)
@@ -408,8 +419,8 @@ static int config_read_value(const struct config_place *place, const struct yaml
 }
 
 /* Names the keys of the map whose keys begin with PREFIX ("" or "retention."), nested maps once. */
-static int config_refuse_key(const struct config_place *place, const struct config_key *keys,
-	const char *prefix)
+static int config_refuse_key(
+	const struct config_place *place, const struct config_key *keys, const char *prefix)
 {
 	CLEANUP(buf_release) struct buf names = BUF_INIT;
 	const char *last = "";
@@ -452,16 +463,16 @@ int config_read_map(const struct config_place *place, const struct yaml_node *no
 			return config_refuse_key(&here, keys, prefix);
 		if (yaml_is_null(item))
 			continue;
-		int r = is_map && (!key || item->type == YAML_MAP) ?
-			config_read_map(&here, item, keys, members, into) :
-			config_read_value(&here, item, key, into);
+		int r = is_map && (!key || item->type == YAML_MAP)
+				? config_read_map(&here, item, keys, members, into)
+				: config_read_value(&here, item, key, into);
 		if (r < 0)
 			return r;
 	}
 	return 0;
 }
 
-/* ---- keys that need a restart ---------------------------------------------------------------- */
+/* ---- keys that need a restart ------------------------------------------- */
 
 static size_t config_value_size(const struct config_key *key)
 {
@@ -500,7 +511,7 @@ bool config_needs_restart(const struct config *running, const struct config *con
 		bool same = memcmp(x, y, config_value_size(key)) == 0;
 
 		if (!same && (key->type == CONFIG_TEXT || key->type == CONFIG_PATH ||
-			key->type == CONFIG_ADDRESSES)) {
+				     key->type == CONFIG_ADDRESSES)) {
 			x = *(char *const *)x;
 			y = *(char *const *)y;
 			same = x && y && strcmp(x, y) == 0;

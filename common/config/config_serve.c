@@ -68,7 +68,7 @@ int config_read_addresses(
 	return r;
 }
 
-/* ---- rules of serve.allow -------------------------------------------------------------------- */
+/* ---- rules of serve.allow ----------------------------------------------- */
 
 enum { RULE_USERS, RULE_GROUPS, RULE_VERBS, RULE_RESOURCES, RULE_NAMESPACES, RULE_PARTS };
 
@@ -120,8 +120,8 @@ static int config_read_rule(
 		return config_refuse(place, "needs resources, for instance [pods, nodes]");
 	for (size_t k = 0; k < RULE_PARTS; k++) {
 		const struct yaml_node *part = yaml_get(node, rule_keys[k]);
-		struct config_place here = config_place_member(
-			place, rule_keys[k], part ? part->line : node->line);
+		struct config_place here =
+			config_place_member(place, rule_keys[k], part ? part->line : node->line);
 		int r = part ? config_read_words(&here, part, out) : 0;
 
 		if (r < 0)
@@ -150,7 +150,7 @@ int config_read_rules(
 	return r < 0 ? r : config_copy(ret_rules, buf_cstr(&rules));
 }
 
-/* ---- the section ----------------------------------------------------------------------------- */
+/* ---- the section -------------------------------------------------------- */
 
 int config_lay_serve_flag(struct config *config, const char *addresses)
 {
@@ -183,7 +183,8 @@ static bool config_is_remote(const char *address)
 
 	if (!colon || size >= sizeof(host))
 		return false;
-	(void)snprintf(host, sizeof(host), "%.*s", (int)(size - (quoted ? 2 : 0)), address + quoted);
+	(void)snprintf(
+		host, sizeof(host), "%.*s", (int)(size - (quoted ? 2 : 0)), address + quoted);
 	if (inet_pton(AF_INET, host, &v4) == 1)
 		return ntohl(v4.s_addr) >> 24 != IN_LOOPBACKNET;
 	if (inet_pton(AF_INET6, host, &v6) == 1)
@@ -202,8 +203,10 @@ static int config_check_open(const struct config_place *place, const char *addre
 	for (char *word; (word = strsep(&rest, " "));)
 		if (config_is_remote(word))
 			return config_refuse(place,
-				"auth: open on %s would give the whole cache to other machines; listen on a "
-				"loopback address, choose another mode, or set openRemote: true", word);
+				"auth: open on %s would give the whole cache to other machines; "
+				"listen on a "
+				"loopback address, choose another mode, or set openRemote: true",
+				word);
 	return 0;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Variables of the environment in kinf.yaml, so that one file serves all nodes: spec.nodeName=${NODE_NAME}. */
+/* Variables of the environment in kinf.yaml, so that one file serves all nodes:
+ * spec.nodeName=${NODE_NAME}. */
 #include "common/config/config_internal.h"
 
 #include <errno.h>
@@ -12,7 +13,8 @@
 
 #define NAME_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789"
 
-/* Appends the value of the variable that TEXT begins with, after the "${". Sets *RET_SIZE to what was read. */
+/* Appends the value of the variable that TEXT begins with, after the "${". Sets *RET_SIZE to
+ * what was read. */
 static int config_put_variable(
 	const struct config_place *place, const char *text, struct buf *out, size_t *ret_size)
 {
@@ -20,14 +22,16 @@ static int config_put_variable(
 	char name[CONFIG_NAME_MAX];
 
 	if (!size || size >= sizeof(name) || text[size] != '}')
-		return config_refuse(place,
-			"'${' must be followed by the name of a variable of the environment and '}'; write '$${' "
-			"for the characters themselves");
+		return config_refuse(place, "'${' must be followed by the name of a variable of "
+					    "the environment and '}'; write '$${' "
+					    "for the characters themselves");
 	memcpy(name, text, size);
 	name[size] = '\0';
 	const char *value = getenv(name);
 	if (!value || !*value)
-		return config_refuse(place, "the environment has no variable '%s'; set it for kinf and its daemons", name);
+		return config_refuse(place,
+			"the environment has no variable '%s'; set it for kinf and its daemons",
+			name);
 	buf_str(out, value);
 	*ret_size = size + 1;
 	return 0;

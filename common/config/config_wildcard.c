@@ -38,8 +38,8 @@ int config_add_exclude(const struct config_place *place, const char *text, struc
 	return config_append(&feed->exclude, &feed->n_exclude, text);
 }
 
-bool config_covers(const struct config_feed *feed, const char *group, const char *version,
-	const char *plural)
+bool config_covers(
+	const struct config_feed *feed, const char *group, const char *version, const char *plural)
 {
 	const char *pattern = feed->resource;
 	char name[CONFIG_FULL_NAME_SIZE];

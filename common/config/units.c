@@ -49,8 +49,9 @@ static const char *units_part(const char *p, const struct unit *units, uint64_t 
 		return NULL;
 	for (const struct unit *u = units; u->name; u++)
 		if (bytes_equal(bytes_str(u->name), BYTES(p + n, letters)))
-			return __builtin_mul_overflow(number, u->factor, ret_value) ? NULL :
-				p + n + letters;
+			return __builtin_mul_overflow(number, u->factor, ret_value)
+				       ? NULL
+				       : p + n + letters;
 	return NULL;
 }
 

@@ -38,7 +38,7 @@ struct control {
 	struct control_call calls[CONTROL_CALLS_MAX];
 };
 
-/* ---- opening --------------------------------------------------------------------------------- */
+/* ---- opening ------------------------------------------------------------ */
 
 static int control_watch(struct control *c, int fd, uint32_t place)
 {
@@ -94,7 +94,7 @@ int control_fd(const struct control *c)
 	return c ? c->epoll : -1;
 }
 
-/* ---- messages -------------------------------------------------------------------------------- */
+/* ---- messages ----------------------------------------------------------- */
 
 static void control_send(int fd, const char *text)
 {
@@ -140,7 +140,7 @@ void control_end(struct control_call **call_pointer, int result, const char *tex
 	cleanup_fd(&call->fd);
 }
 
-/* ---- receiving ------------------------------------------------------------------------------- */
+/* ---- receiving ---------------------------------------------------------- */
 
 /* Splits the call into command and argument. Returns: false: it is none. */
 static bool control_read_call(struct control_call *call, ssize_t size)
@@ -206,8 +206,8 @@ static void control_accept(struct control *c)
 	control_receive(&c->calls[place]);
 }
 
-/* Drops a peer that sends no command, and one that has gone before its call was begun. Sends a sign of
- * life to the others. */
+/* Drops a peer that sends no command, and one that has gone before its call was begun. Sends a
+ * sign of life to the others. */
 static void control_check(struct control_call *call, uint64_t now)
 {
 	if (call->state == CALL_EXPECTED && now - call->since_ns >= CONTROL_SILENCE_NS)

@@ -20,7 +20,8 @@
 #define SILENCE_NS      (60 * SECOND_NS) /* a daemon sends a sign of life each second */
 #define NOTED_NS        (3 * SECOND_NS)
 #define DOES_NOT_RESPOND \
-	"the daemon does not respond: it is stopped (SIGCONT lets it go on), or it hangs ('kinf run' then starts another)"
+	"the daemon does not respond: it is stopped (SIGCONT lets it go on), or it hangs ('kinf " \
+	"run' then starts another)"
 
 /* Returns: 0; NOT_FOUND: there is no socket, or no daemon has it open; errors. */
 static int client_connect(int directory_fd, const char *name, int *ret_fd)
@@ -50,9 +51,10 @@ static int client_connect(int directory_fd, const char *name, int *ret_fd)
 	return 0;
 }
 
-/* Receives one message into TEXT, a text of its letter, a blank and more. Tells HANDLER once if the daemon of the socket NAME
- * takes long. */
-static int client_receive(int fd, const char *name, const struct control_handler *handler, char text[CONTROL_SIZE])
+/* Receives one message into TEXT, a text of its letter, a blank and more. Tells HANDLER once if
+ * the daemon of the socket NAME takes long. */
+static int client_receive(
+	int fd, const char *name, const struct control_handler *handler, char text[CONTROL_SIZE])
 {
 	struct pollfd wait = {.fd = fd, .events = POLLIN};
 	uint64_t begun = proc_monotonic_ns(), silence = 0;
@@ -65,8 +67,9 @@ static int client_receive(int fd, const char *name, const struct control_handler
 			return err_set(-errno, "waiting for the daemon");
 		silence = proc_monotonic_ns() - begun;
 		if (n <= 0 && !noted && silence >= NOTED_NS && handler && handler->note) {
-			(void)snprintf(text, CONTROL_SIZE, "kinf-%s does not answer; waiting for up to %d s", strchr(name, '.') + 1,
-				(int)(SILENCE_NS / SECOND_NS));
+			(void)snprintf(text, CONTROL_SIZE,
+				"kinf-%s does not answer; waiting for up to %d s",
+				strchr(name, '.') + 1, (int)(SILENCE_NS / SECOND_NS));
 			handler->note(handler->arg, text);
 			noted = true;
 		}
@@ -74,7 +77,11 @@ static int client_receive(int fd, const char *name, const struct control_handler
 	if (n <= 0)
 		return err_say(ERR_TIMEOUT, DOES_NOT_RESPOND);
 	ssize_t size = recv(fd, text, CONTROL_SIZE - 1, 0);
-	if (size < 0 && errno == ECONNRESET) /* a daemon that refuses does not read the command; what it says comes after the error */
+	if (size < 0 &&
+		errno ==
+			/* a daemon that refuses does not read the command; what it says comes
+			 * after the error */
+			ECONNRESET)
 		size = recv(fd, text, CONTROL_SIZE - 1, MSG_DONTWAIT);
 	if (size < 0 && errno != ECONNRESET && errno != EAGAIN)
 		return err_set(-errno, "reading the daemon's answer");
@@ -98,7 +105,8 @@ int control_ask(int directory_fd, const char *name, const char *command, const c
 	int r = client_connect(directory_fd, name, &fd);
 	if (r != 0)
 		return r;
-	bool refused = send(fd, text, (size_t)size, MSG_NOSIGNAL) < 0; /* before the command came, or the daemon has ended */
+	bool refused = send(fd, text, (size_t)size, MSG_NOSIGNAL) <
+		       0; /* before the command came, or the daemon has ended */
 	if (refused && errno != EPIPE)
 		return err_set(-errno, "writing to the daemon");
 	while ((r = client_receive(fd, name, handler, text)) == 0) {

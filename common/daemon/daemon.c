@@ -18,12 +18,12 @@
 #include "common/options.h"
 #include "common/proc.h"
 
-#define SECOND_NS 1000000000ull
-#define TICK_NS   20000000ull
-#define FILES_MAX 65536u
+#define SECOND_NS     1000000000ull
+#define TICK_NS       20000000ull
+#define FILES_MAX     65536u
 #define ROOM_PAUSE_MS 1000
 
-/* ---- commands ---- */
+/* ---- commands ----------------------------------------------------------- */
 
 static bool daemon_has_command(const struct daemon *d, const char *command)
 {
@@ -45,7 +45,7 @@ static void daemon_take_calls(struct daemon *d)
 		control_end(&d->call, -EPROTO, "unknown command");
 }
 
-/* ---- while it runs ---- */
+/* ---- while it runs ------------------------------------------------------ */
 
 static void daemon_beat(struct daemon *d)
 {
@@ -133,22 +133,24 @@ void daemon_sleep(struct daemon *d, int timeout_ms)
 
 	daemon_poll_fds(d, fds);
 	(void)poll(fds, DAEMON_FDS, timeout_ms); /* the result does not matter: all is looked at */
-	(void)daemon_attend(d);		/* the caller checks d->stop */
+	(void)daemon_attend(d);                  /* the caller checks d->stop */
 }
 
 /* Names the changed keys that PROGRAM, which is USER, takes at its start only. */
-static void daemon_name_keys(struct daemon *d, const struct config *config, enum config_user user, const char *program)
+static void daemon_name_keys(
+	struct daemon *d, const struct config *config, enum config_user user, const char *program)
 {
 	char keys[CONFIG_KEYS_SIZE];
 
 	if (!config_needs_restart(d->config, config, user, keys))
 		return;
 	LOG(config_needs_restart, .daemon = program, .keys = keys);
-	control_note(d->reload_call, "%s uses a changed value of these keys only after a restart: %s", program, keys);
+	control_note(d->reload_call,
+		"%s uses a changed value of these keys only after a restart: %s", program, keys);
 }
 
-/* Names the changed keys that `kinf run`, which has started this daemon, takes at its start only: it reads the file again
- * at SIGHUP, and knows nothing of the command "reload". */
+/* Names the changed keys that `kinf run`, which has started this daemon, takes at its start
+ * only: it reads the file again at SIGHUP, and knows nothing of the command "reload". */
 static void daemon_name_supervisors_keys(struct daemon *d)
 {
 	CLEANUP(config_free) struct config *config = NULL;
@@ -201,7 +203,8 @@ bool daemon_reload(struct daemon *d)
 void daemon_needs_restart(struct daemon *d, const char *what)
 {
 	LOG(config_needs_restart, .daemon = d->program->name, .keys = what);
-	control_note(d->reload_call, "%s uses this only after a restart: %s", d->program->name, what);
+	control_note(
+		d->reload_call, "%s uses this only after a restart: %s", d->program->name, what);
 }
 
 void daemon_reloaded(struct daemon *d, int r)
@@ -214,13 +217,15 @@ void daemon_reloaded(struct daemon *d, int r)
 	control_end(&d->reload_call, r, r < 0 ? err_text(r) : used);
 }
 
-/* ---- from start to end ---- */
+/* ---- from start to end -------------------------------------------------- */
 
 int daemon_continue_page(struct daemon *d, int runtime_fd)
 {
 	int r = stats_continue(runtime_fd, d->program->status_page, &d->stats);
 
-	return r == -ENOENT || r == ERR_FORMAT ? stats_create(runtime_fd, d->program->status_page, &d->stats) : r;
+	return r == -ENOENT || r == ERR_FORMAT
+		       ? stats_create(runtime_fd, d->program->status_page, &d->stats)
+		       : r;
 }
 
 int daemon_open_page(struct daemon *d, int runtime_fd)
@@ -267,7 +272,8 @@ static int daemon_complain(const struct daemon_program *program, int error)
 	return (int)proc_exit_of(error);
 }
 
-/* Says in the status page why the daemon ends, or can't start in the store of CONFIG. Keeps the sentence. */
+/* Says in the status page why the daemon ends, or can't start in the store of CONFIG. Keeps the
+ * sentence. */
 static void daemon_note_failure(struct daemon *d, const struct config *config, int error)
 {
 	struct err_kept why;
@@ -323,8 +329,8 @@ static void daemon_release(struct daemon *d)
 
 int daemon_main(const struct daemon_program *program, int argc, char **argv)
 {
-	CLEANUP(daemon_release) struct daemon d = {
-		.program = program, .signals_fd = -1, .parent_fd = -1};
+	CLEANUP(daemon_release)
+	struct daemon d = {.program = program, .signals_fd = -1, .parent_fd = -1};
 	static const struct option_spec specs[] = {
 		{0, "check", OPTION_FLAG, offsetof(struct daemon, check), NULL,
 			"check the configuration, and the files and names in it, then exit"}};
@@ -332,8 +338,11 @@ int daemon_main(const struct daemon_program *program, int argc, char **argv)
 		config_common_options(&d.flags), {"Checking", specs, ARRAY_SIZE(specs), &d}};
 	if (program->options)
 		groups[3] = *program->options;
-	struct options options = {.program = program->name, .usage = "", .about = program->about,
-		.groups = groups, .n_groups = program->options ? 4 : 3};
+	struct options options = {.program = program->name,
+		.usage = "",
+		.about = program->about,
+		.groups = groups,
+		.n_groups = program->options ? 4 : 3};
 	int first;
 
 	proc_begin();
@@ -374,7 +383,8 @@ int daemon_main(const struct daemon_program *program, int argc, char **argv)
 		LOG(config_passed_over, .daemon = program->name, .why = d.config->passed_over);
 	if (d.config->overruled)
 		LOG(config_overruled, .daemon = program->name, .why = d.config->overruled);
-	/* Each reading process costs the writer a descriptor, and the limit of most systems is 1024. */
+	/* Each reading process costs the writer a descriptor, and the limit of most systems is
+	 * 1024. */
 	r = proc_raise_files(PROC_FILES_LEAST, FILES_MAX);
 	if (r < 0) {
 		(void)daemon_complain(program, r);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The frame of a daemon: command line, configuration, signals, status page, service manager. A
- * daemon's main.c calls daemon_main() with its program, whose run() then does the daemon's own work:
+ * daemon's main.c calls daemon_main() with its program, whose run() then does the daemon's own
+ * work:
  *
  *	static int run(struct daemon *daemon)
  *	{
@@ -20,8 +21,8 @@
  *		return daemon_end(daemon, r);
  *	}
  *
- * Long work calls daemon_tick() every few milliseconds, and ends when it returns an error. The frame
- * knows nothing of the store. One thread.
+ * Long work calls daemon_tick() every few milliseconds, and ends when it returns an error. The
+ * frame knows nothing of the store. One thread.
  */
 #ifndef COMMON_DAEMON_DAEMON_H
 #define COMMON_DAEMON_DAEMON_H
@@ -36,23 +37,27 @@
 struct daemon;
 
 struct daemon_program {
-	const char *name;        /* "kinf-processor" */
-	const char *about;       /* for --help */
-	const char *status_page; /* its file in the runtime directory */
+	const char *name;           /* "kinf-processor" */
+	const char *about;          /* for --help */
+	const char *status_page;    /* its file in the runtime directory */
 	const char *control_socket; /* likewise (control.h) */
-	/* Commands that it takes there, except "reload", which is the frame's; ends with NULL. NULL: none. */
+	/* Commands that it takes there, except "reload", which is the frame's; ends with NULL.
+	 * NULL: none. */
 	const char *const *commands;
-	enum config_user user;   /* this daemon, for config_needs_restart() */
+	enum config_user user; /* this daemon, for config_needs_restart() */
 	/* Checks what CONFIG names on this machine, for --check. NULL: nothing. */
 	int (*check)(const struct config *config);
 	/* Options of its own; NULL: none. */
 	const struct options_group *options;
-	/* Does what such an option asks for instead of running. Returns: 0; END: none asks; errors. NULL: none can. */
+	/* Does what such an option asks for instead of running. Returns: 0; END: none asks;
+	 * errors. NULL: none can. */
 	int (*instead)(const struct config *config);
-	/* Returns whether such an option makes it a part of a command of kinf, which tells a failure in one line. NULL: none does. */
+	/* Returns whether such an option makes it a part of a command of kinf, which tells a
+	 * failure in one line. NULL: none does. */
 	bool (*is_of_command)(void);
-	/* Opens the status page in the store of CONFIG for a daemon that can't start, which then says in it why. Does nothing if the
-	 * store is not there, or another daemon has it. NULL: it has no page then. */
+	/* Opens the status page in the store of CONFIG for a daemon that can't start, which then
+	 * says in it why. Does nothing if the store is not there, or another daemon has it.
+	 * NULL: it has no page then. */
 	void (*open_page)(struct daemon *daemon, const struct config *config);
 	/* Returns the exit status, that is daemon_end(). */
 	int (*run)(struct daemon *daemon);
@@ -60,24 +65,27 @@ struct daemon_program {
 
 struct daemon {
 	const struct daemon_program *program;
-	struct config *config;    /* replaced by daemon_reload() */
-	struct stats *stats;      /* NULL before daemon_open_page() */
+	struct config *config; /* replaced by daemon_reload() */
+	struct stats *stats;   /* NULL before daemon_open_page() */
 	struct failure failure;
-	bool stop;                /* SIGTERM or SIGINT came, or the supervisor has ended */
-	bool reload;              /* SIGHUP or the command "reload" came */
-	/* A command for the program, which ends it with control_end(), or takes it over (TAKE). NULL: none. */
+	bool stop;   /* SIGTERM or SIGINT came, or the supervisor has ended */
+	bool reload; /* SIGHUP or the command "reload" came */
+	/* A command for the program, which ends it with control_end(), or takes it over (TAKE).
+	 * NULL: none. */
 	struct control_call *call;
 
 	/* daemon.c's own */
 	struct config_flags flags;
-	bool check; /* --check */
-	int signals_fd, parent_fd; /* parent_fd -1: no supervisor */
-	struct control *control;   /* NULL before daemon_open_page() */
+	bool check;                       /* --check */
+	int signals_fd, parent_fd;        /* parent_fd -1: no supervisor */
+	struct control *control;          /* NULL before daemon_open_page() */
 	struct control_call *reload_call; /* that daemon_reload() answers; NULL: none */
 	bool ready;
-	bool page_lost;            /* stats_is_lost(), as logged */
-	bool config_refused;       /* the status page's error is that of the last reload */
-	uint64_t settled_ns;       /* when the configuration's file is looked at again; 0: it need not be */
+	bool page_lost;      /* stats_is_lost(), as logged */
+	bool config_refused; /* the status page's error is that of the last reload */
+	uint64_t
+		/* when the configuration's file is looked at again; 0: it need not be */
+		settled_ns;
 	uint64_t ticked_ns, second_ns, notified_ns; /* monotonic */
 };
 
@@ -85,29 +93,32 @@ struct daemon {
  * Returns: the process's exit status (enum proc_exit). */
 int daemon_main(const struct daemon_program *program, int argc, char **argv);
 
-/* Makes the status page and the control socket in the runtime directory. From then on a failed check is
- * noted there, and commands come into daemon->call. */
+/* Makes the status page and the control socket in the runtime directory. From then on a failed
+ * check is noted there, and commands come into daemon->call. */
 int daemon_open_page(struct daemon *daemon, int runtime_fd);
-/* For open_page(): opens the status page of the process before this one, and makes one only if there is none. */
+/* For open_page(): opens the status page of the process before this one, and makes one only if
+ * there is none. */
 int daemon_continue_page(struct daemon *daemon, int runtime_fd);
 
-/* Waits for a second, and reports it, if R says that a disk is full. Returns: true: try again; false: R stands, or the
- * daemon is to stop. */
+/* Waits for a second, and reports it, if R says that a disk is full. Returns: true: try again;
+ * false: R stands, or the daemon is to stop. */
 bool daemon_await_room(struct daemon *daemon, int r);
 
 /* Sends READY=1 to the service manager, once. */
 void daemon_ready(struct daemon *daemon);
 
-/* Reads signals and commands, checks the supervisor, sets the heartbeat, feeds the watchdog; at most every
- * 20 ms.
+/* Reads signals and commands, checks the supervisor, sets the heartbeat, feeds the watchdog; at
+ * most every 20 ms.
  * Returns: 0; -EINTR: the daemon is to stop. */
 int daemon_tick(struct daemon *daemon);
 
-/* Returns whether a second has passed since this last returned true; the first call returns true. */
+/* Returns whether a second has passed since this last returned true; the first call returns
+ * true. */
 bool daemon_second(struct daemon *daemon);
 
-/* Fills the descriptors that a sleeping daemon polls: signals, the supervisor's pipe, the control socket.
- * After a poll that reports one of them the caller calls daemon_attend(), a daemon_tick() without the limit. */
+/* Fills the descriptors that a sleeping daemon polls: signals, the supervisor's pipe, the
+ * control socket. After a poll that reports one of them the caller calls daemon_attend(), a
+ * daemon_tick() without the limit. */
 #define DAEMON_FDS 3
 void daemon_poll_fds(const struct daemon *daemon, struct pollfd ret_fds[DAEMON_FDS]);
 int daemon_attend(struct daemon *daemon);
@@ -115,23 +126,26 @@ int daemon_attend(struct daemon *daemon);
 /* Sleeps for TIMEOUT_MS, or until a signal comes. */
 void daemon_sleep(struct daemon *daemon, int timeout_ms);
 
-/* Loads the configuration again. Keys that only a restart changes keep their values; a log line names
- * them. A configuration that is refused is logged and stands in the status page as the error.
- * Returns: whether daemon->config is a new one; the old one is then freed. The caller takes it over and calls
- * daemon_reloaded(). */
+/* Loads the configuration again. Keys that only a restart changes keep their values; a log line
+ * names them. A configuration that is refused is logged and stands in the status page as the
+ * error.
+ * Returns: whether daemon->config is a new one; the old one is then freed. The caller takes it
+ * over and calls daemon_reloaded(). */
 bool daemon_reload(struct daemon *daemon);
-/* Returns whether the configuration in use may be a part of what a program is writing: the file had not stood still when it was
- * read (config_unsettled_ns()), or the last reload refused it. About 2 s later daemon_tick() sets daemon->reload if the file has
- * changed. */
+/* Returns whether the configuration in use may be a part of what a program is writing: the file
+ * had not stood still when it was read (config_unsettled_ns()), or the last reload refused it.
+ * About 2 s later daemon_tick() sets daemon->reload if the file has changed. */
 bool daemon_awaits_file(const struct daemon *daemon);
-/* Says to the log, and to `kinf reload`, that WHAT, which has changed, counts only after a restart. Call between the other two. */
+/* Says to the log, and to `kinf reload`, that WHAT, which has changed, counts only after a
+ * restart. Call between the other two. */
 void daemon_needs_restart(struct daemon *daemon, const char *what);
-/* Answers `kinf reload`, if that asked. R negative: what the caller could not take over; the rest is in use. */
+/* Answers `kinf reload`, if that asked. R negative: what the caller could not take over; the
+ * rest is in use. */
 void daemon_reloaded(struct daemon *daemon, int r);
 
-/* Reports to the service manager, the status page and the log that the daemon stops, and the reason
- * if ERROR is negative. The caller closes its files only afterwards, because closing may replace the
- * error's sentence. Returns: the exit status. */
+/* Reports to the service manager, the status page and the log that the daemon stops, and the
+ * reason if ERROR is negative. The caller closes its files only afterwards, because closing may
+ * replace the error's sentence. Returns: the exit status. */
 int daemon_end(struct daemon *daemon, int error);
 
 #endif

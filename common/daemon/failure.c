@@ -19,9 +19,11 @@ const char *failure_state(int error)
 	case ERR_MAP_FULL:
 		return "the database map is full: raise mapSize in kinf.yaml, then restart";
 	case -ENOMEM:
-		return "out of memory: raise the memory limit of the service (MemoryMax=) or free memory";
+		return "out of memory: raise the memory limit of the service (MemoryMax=) or free "
+		       "memory";
 	case -EFBIG:
-		return "a file is at the size limit: raise it (LimitFSIZE=, ulimit -f), then restart";
+		return "a file is at the size limit: raise it (LimitFSIZE=, ulimit -f), then "
+		       "restart";
 	default:
 		return "retrying after an error";
 	}

@@ -34,13 +34,16 @@ struct failure {
 	uint32_t logged[FAILURE_SENTENCES]; /* checksums of the sentences */
 };
 
-/* The daemon's state while it waits for ERROR to pass, with the remedy if people can do something. */
+/* The daemon's state while it waits for ERROR to pass, with the remedy if people can do
+ * something. */
 const char *failure_state(int error);
 
-/* Sets state and error of the status page, and logs TEXT unless this time of failing has logged it. */
+/* Sets state and error of the status page, and logs TEXT unless this time of failing has logged
+ * it. */
 void failure_add(struct failure *failure, struct stats *stats, int error, const char *text);
 
-/* The work succeeds again: sets STATE, clears the error, and logs it. Does nothing when nothing failed. */
+/* The work succeeds again: sets STATE, clears the error, and logs it. Does nothing when nothing
+ * failed. */
 void failure_end(struct failure *failure, struct stats *stats, const char *state);
 
 #endif

@@ -3,11 +3,12 @@
 #ifndef COMMON_DAEMON_FAULTS_H
 #define COMMON_DAEMON_FAULTS_H
 
-/* From now on SIGSEGV and SIGBUS print one line that names PROGRAM and STORE, and end the process with
- * PROC_INTERNAL. For programs, not for the library. Both texts are copied. */
+/* From now on SIGSEGV and SIGBUS print one line that names PROGRAM and STORE, and end the
+ * process with PROC_INTERNAL. For programs, not for the library. Both texts are copied. */
 void faults_catch(const char *program, const char *store);
 
-/* FN, async-signal-safe, is called before that line is printed: it gives back a terminal. NULL: none. */
+/* FN, async-signal-safe, is called before that line is printed: it gives back a terminal. NULL:
+ * none. */
 void faults_before_end(void (*fn)(void));
 
 #endif

@@ -67,7 +67,8 @@ void parent_notify(const char *state)
 			(socklen_t)(offsetof(struct sockaddr_un, sun_path) + size));
 }
 
-/* Reads the variables with which a service manager passes sockets. Returns: 0, RET_N is the number of ours; ERR_CONFIG. */
+/* Reads the variables with which a service manager passes sockets. Returns: 0, RET_N is the
+ * number of ours; ERR_CONFIG. */
 static int parent_read_sockets(unsigned *ret_n)
 {
 	const char *pid = getenv("LISTEN_PID"), *n = getenv("LISTEN_FDS");
@@ -77,12 +78,18 @@ static int parent_read_sockets(unsigned *ret_n)
 	if (!pid || !*pid || !n || !*n)
 		return 0;
 	if (decimal_parse(bytes_str(pid), INT32_MAX, &number) < 0)
-		return err_say(ERR_CONFIG, "$LISTEN_PID is '%.40s', no number of a process: unset it, or start kinf from systemd", pid);
-	if (number != (uint64_t)getpid() && (number != (uint64_t)getppid() || !getenv("KINF_DEATH_FD")))
+		return err_say(ERR_CONFIG,
+			"$LISTEN_PID is '%.40s', no number of a process: unset it, or start kinf "
+			"from systemd",
+			pid);
+	if (number != (uint64_t)getpid() &&
+		(number != (uint64_t)getppid() || !getenv("KINF_DEATH_FD")))
 		return 0;
 	if (decimal_parse(bytes_str(n), PARENT_SOCKETS_MAX, &count) < 0)
-		return err_say(ERR_CONFIG, "$LISTEN_FDS is '%.40s', no number of sockets up to %d: unset it, or start kinf from systemd", n,
-			PARENT_SOCKETS_MAX);
+		return err_say(ERR_CONFIG,
+			"$LISTEN_FDS is '%.40s', no number of sockets up to %d: unset it, or start "
+			"kinf from systemd",
+			n, PARENT_SOCKETS_MAX);
 	*ret_n = (unsigned)count;
 	return 0;
 }
@@ -106,8 +113,10 @@ int parent_say_given(bool store, bool runtime_dir)
 {
 	char text[32];
 
-	(void)snprintf(text, sizeof(text), "%s %s", store ? "store" : "", runtime_dir ? "runtimeDir" : "");
-	return setenv("KINF_RUN_GIVEN", text, 1) < 0 ? err_set(-errno, "setting KINF_RUN_GIVEN") : 0;
+	(void)snprintf(
+		text, sizeof(text), "%s %s", store ? "store" : "", runtime_dir ? "runtimeDir" : "");
+	return setenv("KINF_RUN_GIVEN", text, 1) < 0 ? err_set(-errno, "setting KINF_RUN_GIVEN")
+						     : 0;
 }
 
 void parent_given(bool *ret_store, bool *ret_runtime_dir)

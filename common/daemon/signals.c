@@ -16,7 +16,8 @@ static void signals_end(int number)
 void signals_begin(void)
 {
 	static const int ends[] = {SIGTERM, SIGINT, SIGHUP};
-	struct sigaction ignore = {.sa_handler = SIG_IGN}, usual = {.sa_handler = SIG_DFL}, end = {.sa_handler = signals_end}, was;
+	struct sigaction ignore = {.sa_handler = SIG_IGN}, usual = {.sa_handler = SIG_DFL},
+			 end = {.sa_handler = signals_end}, was;
 
 	(void)sigaction(SIGXFSZ, &ignore, NULL); /* all fail for unknown signals only */
 	(void)sigaction(SIGCHLD, &usual, NULL);

@@ -24,10 +24,10 @@ bool custom_is_builtin_group(const char *group)
 	return false;
 }
 
-/* Finds the member KEY of VERSION. Returns: FOUND; NOT_FOUND: the body is no definition; END: the version
- * has no such list; errors. */
-static int custom_find(struct bytes definition, struct bytes version, const char *key,
-	struct value *ret_list)
+/* Finds the member KEY of VERSION. Returns: FOUND; NOT_FOUND: the body is no definition; END:
+ * the version has no such list; errors. */
+static int custom_find(
+	struct bytes definition, struct bytes version, const char *key, struct value *ret_list)
 {
 	struct value root, spec, versions, one, name;
 	struct value_iter iter;

@@ -45,7 +45,7 @@ struct field {
 	size_t n_labels;
 };
 
-/* ---- making ---- */
+/* ---- making ------------------------------------------------------------- */
 
 void field_free(struct field **field)
 {
@@ -101,7 +101,7 @@ bool field_is_label(const struct field *field)
 	return field->n_labels > 0;
 }
 
-/* ---- reading ---- */
+/* ---- reading ------------------------------------------------------------ */
 
 struct field_search {
 	field_text_fn *text_fn;

@@ -27,7 +27,7 @@ static int field_diff_give(
 	return r < 0 ? r : diff->fn(diff->arg, buf_cstr(&diff->path), before, after);
 }
 
-/* ---- paths ----------------------------------------------------------------------------------- */
+/* ---- paths -------------------------------------------------------------- */
 
 static bool field_diff_is_plain(struct bytes text)
 {
@@ -75,7 +75,7 @@ static void field_diff_put_item(struct buf *path, const char *name, struct bytes
 	buf_str(path, ")]");
 }
 
-/* ---- children: the members of maps and the items of lists ------------------------------------ */
+/* ---- children: the members of maps and the items of lists --------------- */
 
 /* Tells a child from the others: a text, or its place if TEXT is BYTES_NONE. */
 struct field_diff_key {
@@ -98,14 +98,16 @@ static bool field_diff_is(const void *item, const void *key, const void *arg)
 	return child->key.place == wanted->place && bytes_equal(child->key.text, wanted->text);
 }
 
-/* Returns where the hash of KEY is looked for. Objects choose their keys, so each comparison has a seed of its own. */
+/* Returns where the hash of KEY is looked for. Objects choose their keys, so each comparison has
+ * a seed of its own. */
 static uint64_t field_diff_hash(const struct field_diff *diff, const struct field_diff_key *key)
 {
 	return hash_bytes(key->text, diff->seed ^ key->place);
 }
 
-/* Sets *RET_KEY for ITEM of a container, which is at PLACE or has the key TEXT in a map. NAME is the member that tells the
- * items of a list from each other, NULL if nothing does. Returns: FOUND; NOT_FOUND if ITEM has no such text; ERR_CORRUPT. */
+/* Sets *RET_KEY for ITEM of a container, which is at PLACE or has the key TEXT in a map. NAME is
+ * the member that tells the items of a list from each other, NULL if nothing does. Returns:
+ * FOUND; NOT_FOUND if ITEM has no such text; ERR_CORRUPT. */
 static int field_diff_find_key(bool in_map, const char *name, size_t place, struct bytes text,
 	const struct value *item, struct field_diff_key *ret_key)
 {
@@ -127,8 +129,8 @@ static int field_diff_find_key(bool in_map, const char *name, size_t place, stru
 	return r;
 }
 
-/* Puts the children from ITEMS on into TABLE. Returns: FOUND; NOT_FOUND if an item of a list has no NAME, or one that
- * another has too; ERR_CORRUPT; -ENOMEM. */
+/* Puts the children from ITEMS on into TABLE. Returns: FOUND; NOT_FOUND if an item of a list has
+ * no NAME, or one that another has too; ERR_CORRUPT; -ENOMEM. */
 static int field_diff_read(const struct field_diff *diff, struct value_iter items, const char *name,
 	struct hashtable *table)
 {
@@ -146,7 +148,9 @@ static int field_diff_read(const struct field_diff *diff, struct value_iter item
 		uint64_t hash = field_diff_hash(diff, &key);
 		if (hashtable_find(table, hash, &key)) {
 			if (items.is_map)
-				continue; /* of a key that is there twice, the first one counts: value_find() */
+				/* of a key that is there twice, the first one counts:
+				 * value_find() */
+				continue;
 			return NOT_FOUND;
 		}
 		r = hashtable_add(table, hash, "the children of a value", &child);
@@ -158,8 +162,8 @@ static int field_diff_read(const struct field_diff *diff, struct value_iter item
 	return r == END ? FOUND : r;
 }
 
-static void field_diff_put_child(struct buf *path, bool in_map, const char *name,
-	const struct field_diff_key *key)
+static void field_diff_put_child(
+	struct buf *path, bool in_map, const char *name, const struct field_diff_key *key)
 {
 	if (in_map)
 		field_diff_put_member(path, key->text);
@@ -169,8 +173,8 @@ static void field_diff_put_child(struct buf *path, bool in_map, const char *name
 		buf_printf(path, "[%zu]", key->place);
 }
 
-/* Compares the children from ITEMS on with OTHERS. If REVERSED, they are of the newer value, and only those that OTHERS
- * lack are reported. */
+/* Compares the children from ITEMS on with OTHERS. If REVERSED, they are of the newer value, and
+ * only those that OTHERS lack are reported. */
 static int field_diff_children(struct field_diff *diff, struct value_iter items, const char *name,
 	const struct hashtable *others, bool reversed)
 {
@@ -186,7 +190,8 @@ static int field_diff_children(struct field_diff *diff, struct value_iter items,
 		r = field_diff_find_key(items.is_map, name, place, text, &item, &key);
 		if (r != FOUND)
 			return r;
-		const struct field_diff_child *other = hashtable_find(others, field_diff_hash(diff, &key), &key);
+		const struct field_diff_child *other =
+			hashtable_find(others, field_diff_hash(diff, &key), &key);
 		if (other && reversed)
 			continue;
 		field_diff_put_child(&diff->path, items.is_map, name, &key);
@@ -201,13 +206,14 @@ static int field_diff_children(struct field_diff *diff, struct value_iter items,
 	return r == END ? 0 : r;
 }
 
-/* Compares what is left of two maps or of two lists. Items are told apart by the first of the names that each of them has,
- * else by place. */
+/* Compares what is left of two maps or of two lists. Items are told apart by the first of the
+ * names that each of them has, else by place. */
 static int field_diff_rest(
 	struct field_diff *diff, const struct value_iter *before, const struct value_iter *after)
 {
 	static const char *const names[] = {"name", "type", NULL};
-	struct hashtable older = HASHTABLE_INIT(struct field_diff_child, field_diff_is, NULL), newer = older;
+	struct hashtable older = HASHTABLE_INIT(struct field_diff_child, field_diff_is, NULL),
+			 newer = older;
 	const char *name = NULL;
 	int r = diff->seed ? 0 : proc_random(&diff->seed, sizeof(diff->seed));
 
@@ -229,7 +235,8 @@ static int field_diff_rest(
 	return r;
 }
 
-/* Compares two maps. Most have the same keys in the same order: those are compared as they come, the rest by a table. */
+/* Compares two maps. Most have the same keys in the same order: those are compared as they come,
+ * the rest by a table. */
 static int field_diff_maps(
 	struct field_diff *diff, const struct value *before, const struct value *after)
 {
@@ -274,7 +281,7 @@ static int field_diff_lists(
 	return field_diff_rest(diff, &a, &b);
 }
 
-/* ---- values ---------------------------------------------------------------------------------- */
+/* ---- values ------------------------------------------------------------- */
 
 /* Compares two values that are not written in the same bytes. */
 static int field_diff_unequal(
@@ -288,7 +295,8 @@ static int field_diff_unequal(
 	return field_diff_give(diff, before, after);
 }
 
-/* Sets *RET_SIZE to the bytes of both values if they are the same, so that nobody needs to pass them again, else to 0. */
+/* Sets *RET_SIZE to the bytes of both values if they are the same, so that nobody needs to pass
+ * them again, else to 0. */
 static int field_diff_compare(struct field_diff *diff, const struct value *before,
 	const struct value *after, size_t *ret_size)
 {
@@ -299,7 +307,8 @@ static int field_diff_compare(struct field_diff *diff, const struct value *befor
 	if (r < 0)
 		return r;
 	/* A value that begins with all bytes of another one is that value. */
-	if (a.size <= after->size + after->inner.size && memcmp(a.data, after->start, a.size) == 0) {
+	if (a.size <= after->size + after->inner.size &&
+		memcmp(a.data, after->start, a.size) == 0) {
 		*ret_size = a.size;
 		return 0;
 	}

@@ -4,8 +4,8 @@
  * (common/value/value.h). json_parse.cpp, the only C++ file, parses with simdjson; json_write.c
  * writes without it, so that programs that only read a store link no C++.
  *
- * A parser keeps its memory between documents: make one per thread and use it again. It reads nothing
- * after the end of the text, so the text may be a part of a larger buffer.
+ * A parser keeps its memory between documents: make one per thread and use it again. It reads
+ * nothing after the end of the text, so the text may be a part of a larger buffer.
  */
 #ifndef COMMON_VALUE_JSON_H
 #define COMMON_VALUE_JSON_H
@@ -39,34 +39,37 @@ struct json_options {
 };
 
 /*
- * Appends TEXT, one JSON document, to OUT as msgpack. OPTIONS may be NULL. Invalid UTF-8 is an error;
- * an unpaired surrogate becomes U+FFFD; duplicate keys are all kept.
- * Returns: 0, ERR_SYNTAX (what, and the byte offset), ERR_TOO_LARGE (deeper than VALUE_DEPTH_MAX, or
- * the limit of OUT), -ENOMEM. After an error OUT is as before, and without an error of its own.
+ * Appends TEXT, one JSON document, to OUT as msgpack. OPTIONS may be NULL. Invalid UTF-8 is an
+ * error; an unpaired surrogate becomes U+FFFD; duplicate keys are all kept.
+ * Returns: 0, ERR_SYNTAX (what, and the byte offset), ERR_TOO_LARGE (deeper than
+ * VALUE_DEPTH_MAX, or the limit of OUT), -ENOMEM. After an error OUT is as before, and without
+ * an error of its own.
  */
 int json_parse(struct json_parser *parser, struct bytes text, const struct json_options *options,
 	struct buf *out);
 
 /*
- * Writes RAW, the text between the quotes of a JSON string, to ROOM without its escapes. RAW.size bytes are room enough, and
- * ROOM may be RAW's own. An unpaired surrogate becomes U+FFFD. Returns false if it ended early: the text does not fit, or
- * an escape is none.
+ * Writes RAW, the text between the quotes of a JSON string, to ROOM without its escapes.
+ * RAW.size bytes are room enough, and ROOM may be RAW's own. An unpaired surrogate becomes
+ * U+FFFD. Returns false if it ended early: the text does not fit, or an escape is none.
  */
 bool json_unescape(struct bytes raw, void *room, size_t room_size, size_t *ret_size);
 
 /*
- * Appends DOCUMENT, one msgpack document, to OUT as JSON: INDENT spaces per level, or no spaces at all
- * if INDENT is 0. Strings are escaped as Go's encoding/json does (\u003c for <, also > and &), so that
- * the text is the API server's.
- * Returns: 0, ERR_CORRUPT, or the error of OUT, whose limit it may report up to 64 bytes early. After an error OUT is as
- * long as before.
+ * Appends DOCUMENT, one msgpack document, to OUT as JSON: INDENT spaces per level, or no spaces
+ * at all if INDENT is 0. Strings are escaped as Go's encoding/json does (\u003c for <, also >
+ * and &), so that the text is the API server's.
+ * Returns: 0, ERR_CORRUPT, or the error of OUT, whose limit it may report up to 64 bytes early.
+ * After an error OUT is as long as before.
  */
 int json_write(struct bytes document, int indent, struct buf *out);
 
-/* The same for a document that stands within LEVEL maps and lists: its first line is not indented. */
+/* The same for a document that stands within LEVEL maps and lists: its first line is not
+ * indented. */
 int json_write_nested(struct bytes document, int indent, unsigned level, struct buf *out);
 
-/* The same for one item of a document, with its content: the one at *AT, up to END at most. Moves *AT. */
+/* The same for one item of a document, with its content: the one at *AT, up to END at most.
+ * Moves *AT. */
 int json_write_item(const uint8_t **at, const uint8_t *end, int indent, struct buf *out);
 
 /* Appends TEXT as a JSON string with its quotes. */

@@ -53,14 +53,15 @@ struct json_walk {
 	bool has_kind; /* the root object has a kind or apiVersion of its own */
 };
 
-/* ---- tokens ---- */
+/* ---- tokens ------------------------------------------------------------- */
 
 static size_t json_place(const struct json_walk *walk)
 {
 	return walk->at < walk->end ? *walk->at : walk->size;
 }
 
-static __attribute__((cold, noinline)) int json_syntax(const struct json_walk *walk, const char *what)
+static __attribute__((cold, noinline)) int json_syntax(
+	const struct json_walk *walk, const char *what)
 {
 	return err_say(ERR_SYNTAX, "JSON, byte %zu: %s", json_place(walk), what);
 }
@@ -95,7 +96,7 @@ static inline struct bytes json_token(const struct json_walk *walk)
 	return BYTES(walk->text + begin, end - begin);
 }
 
-/* ---- strings ---- */
+/* ---- strings ------------------------------------------------------------ */
 
 /* Copies RAW into the parser's buffer without escapes. */
 static int json_copy_unescaped(struct json_walk *walk, struct bytes raw, struct bytes *ret_text)
@@ -132,7 +133,7 @@ static inline int json_take_string(struct json_walk *walk, struct bytes *ret_tex
 	return 0;
 }
 
-/* ---- values ---- */
+/* ---- values ------------------------------------------------------------- */
 
 /* Bit I is set while the keys so far are the beginning of options->drop[I]. */
 typedef uint64_t json_drops;
@@ -177,8 +178,8 @@ static int json_put_array(struct json_walk *walk)
 
 /* Returns in RET_ALIVE the paths that go on with KEY, the key at this depth; true if one ends
  * here. */
-static bool json_is_dropped(const struct json_walk *walk, json_drops alive, struct bytes key,
-	json_drops *ret_alive)
+static bool json_is_dropped(
+	const struct json_walk *walk, json_drops alive, struct bytes key, json_drops *ret_alive)
 {
 	json_drops below = 0;
 
@@ -224,8 +225,8 @@ static inline int json_put_pair(struct json_walk *walk, json_drops alive, uint32
 		return r;
 	if (!json_take(walk, ':'))
 		return json_syntax(walk, "expected ':'");
-	if (walk->depth == 1 && (bytes_equal(key, BYTES_LIT("kind")) ||
-		bytes_equal(key, BYTES_LIT("apiVersion"))))
+	if (walk->depth == 1 &&
+		(bytes_equal(key, BYTES_LIT("kind")) || bytes_equal(key, BYTES_LIT("apiVersion"))))
 		walk->has_kind = true;
 	if (alive && json_is_dropped(walk, alive, key, &alive))
 		return json_skip_value(walk);
@@ -288,17 +289,18 @@ static int json_put_value(struct json_walk *walk, json_drops alive)
 		return r;
 	}
 	if (c != '{' && c != '[')
-		return c ? json_put_scalar(walk) : json_syntax(walk, "expected a value, found the end");
+		return c ? json_put_scalar(walk)
+			 : json_syntax(walk, "expected a value, found the end");
 	if (walk->depth == VALUE_DEPTH_MAX)
-		return err_say(ERR_TOO_LARGE, "JSON, byte %zu: nested deeper than %d", json_place(walk),
-			VALUE_DEPTH_MAX);
+		return err_say(ERR_TOO_LARGE, "JSON, byte %zu: nested deeper than %d",
+			json_place(walk), VALUE_DEPTH_MAX);
 	walk->depth++;
 	r = c == '{' ? json_put_map(walk, alive) : json_put_array(walk);
 	walk->depth--;
 	return r;
 }
 
-/* ---- documents ---- */
+/* ---- documents ---------------------------------------------------------- */
 
 /* Finds the tokens of TEXT, after memory for them was found. */
 static int json_find_tokens(struct json_parser *parser, struct bytes text)
@@ -354,8 +356,8 @@ static int json_put_document(struct json_parser *parser, struct bytes text,
 	walk.out = out;
 	walk.unescaped = &parser->unescaped;
 	walk.options = options;
-	r = json_put_value(&walk,
-		options->n_drop ? ~(json_drops)0 >> (JSON_DROP_MAX - options->n_drop) : 0);
+	r = json_put_value(
+		&walk, options->n_drop ? ~(json_drops)0 >> (JSON_DROP_MAX - options->n_drop) : 0);
 	if (r == 0 && walk.at != walk.end)
 		r = json_syntax(&walk, "something after the document");
 	return r < 0 ? r : buf_error(out);

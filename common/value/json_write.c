@@ -7,7 +7,8 @@
 
 #define JSON_BLOCK 32 /* bytes that are looked at together: most strings are not longer */
 #define JSON_HALF  16 /* what one instruction looks at */
-#define JSON_FEW   48 /* bytes: a block behind a string's end, an escape, quotes, separators, brackets */
+/* bytes: a block behind a string's end, an escape, quotes, separators, brackets */
+#define JSON_FEW 48
 
 typedef uint8_t json_half __attribute__((vector_size(JSON_HALF)));
 
@@ -30,18 +31,18 @@ static const char json_escapes[256] = {
 	[0xe2] = 'e',
 };
 
-/* ---- room ---- */
+/* ---- room --------------------------------------------------------------- */
 
 struct json_level {
 	uint64_t left; /* items to come; a pair is one */
 	bool is_map;
 };
 
-/* Functions that write take the place to write at and return the place after it, which is a register in the loop below;
- * NULL after an error of OUT. */
+/* Functions that write take the place to write at and return the place after it, which is a
+ * register in the loop below; NULL after an error of OUT. */
 struct json_writer {
-	struct buf *out; /* does not know yet how much of its allocated room is used */
-	uint8_t *end;    /* of that room */
+	struct buf *out;      /* does not know yet how much of its allocated room is used */
+	uint8_t *end;         /* of that room */
 	size_t depth, around; /* open maps and lists: of the document, and around it */
 	struct json_level levels[VALUE_DEPTH_MAX]; /* around the current one */
 };
@@ -54,13 +55,15 @@ static void json_flush(struct json_writer *w, const uint8_t *to)
 }
 
 /* Makes room for SIZE bytes behind TO; NULL: behind what OUT has. */
-static __attribute__((noinline)) uint8_t *json_make_room(struct json_writer *w, const uint8_t *to, size_t size)
+static __attribute__((noinline)) uint8_t *json_make_room(
+	struct json_writer *w, const uint8_t *to, size_t size)
 {
 	json_flush(w, to);
 	size_t used = w->out->size;
 	if (!buf_grow(w->out, size))
 		return NULL;
-	(void)buf_grow(w->out, buf_spare(w->out)); /* all that is allocated; json_flush() gives it back */
+	(void)buf_grow(
+		w->out, buf_spare(w->out)); /* all that is allocated; json_flush() gives it back */
 	w->end = w->out->data + w->out->size;
 	return w->out->data + used;
 }
@@ -68,13 +71,14 @@ static __attribute__((noinline)) uint8_t *json_make_room(struct json_writer *w, 
 /* Makes room for SIZE bytes, and for the few that follow any item. */
 static inline uint8_t *json_room(struct json_writer *w, uint8_t *to, size_t size)
 {
-	return (size_t)(w->end - to) >= size + JSON_FEW ? to : json_make_room(w, to, size + JSON_FEW);
+	return (size_t)(w->end - to) >= size + JSON_FEW ? to
+							: json_make_room(w, to, size + JSON_FEW);
 }
 
-/* ---- strings ---- */
+/* ---- strings ------------------------------------------------------------ */
 
-/* Writes what stands for the character at P, of which LEFT bytes follow: an escape, or itself. Returns how many bytes of
- * the text that are. */
+/* Writes what stands for the character at P, of which LEFT bytes follow: an escape, or itself.
+ * Returns how many bytes of the text that are. */
 static size_t json_put_escape(uint8_t **to, const uint8_t *p, size_t left)
 {
 	static const char hex[] = "0123456789abcdef";
@@ -106,11 +110,13 @@ static size_t json_put_escape(uint8_t **to, const uint8_t *p, size_t left)
 static inline json_half json_mark(json_half half)
 {
 	/* '"' and '&' differ in one bit, '<' and '>' also. */
-	return (json_half)(half < 0x20) | (json_half)((half | 4) == '&') | (json_half)((half | 2) == '>') |
-		(json_half)(half == '\\') | (json_half)(half == 0xe2);
+	return (json_half)(half < 0x20) | (json_half)((half | 4) == '&') |
+	       (json_half)((half | 2) == '>') | (json_half)(half == '\\') |
+	       (json_half)(half == 0xe2);
 }
 
-/* Copies the block at P, of which N characters count. Returns how many of those come before one that may need an escape. */
+/* Copies the block at P, of which N characters count. Returns how many of those come before one
+ * that may need an escape. */
 static inline size_t json_copy_block(uint8_t *to, const uint8_t *p, size_t n)
 {
 	static const uint8_t masks[2 * JSON_BLOCK] = {[0 ... JSON_BLOCK - 1] = 0xff};
@@ -179,7 +185,7 @@ void json_write_string(struct bytes text, struct buf *out)
 		json_flush(&w, json_put_text(&w, to, text, text.size));
 }
 
-/* ---- documents ---- */
+/* ---- documents ---------------------------------------------------------- */
 
 static int json_corrupt(const char *what)
 {
@@ -204,8 +210,10 @@ static uint8_t *json_new_line(struct json_writer *w, uint8_t *to, size_t spaces)
 	return to + spaces;
 }
 
-/* Writes an item that is neither a short string nor a container with items. READABLE: see json_put_text(). */
-static int json_put_other(struct json_writer *w, uint8_t **to, const struct value *item, size_t readable)
+/* Writes an item that is neither a short string nor a container with items. READABLE: see
+ * json_put_text(). */
+static int json_put_other(
+	struct json_writer *w, uint8_t **to, const struct value *item, size_t readable)
 {
 	char scratch[VALUE_SCRATCH];
 	struct bytes text;
@@ -263,9 +271,10 @@ static inline int json_put_key(
 	return 0;
 }
 
-/* Writes the item at *AT with its content. INDENT is a constant where it is 0, the form that is written most. */
-static inline __attribute__((always_inline)) int json_put_document(
-	struct json_writer *w, uint8_t **ret_to, const uint8_t **at, const uint8_t *end, size_t indent)
+/* Writes the item at *AT with its content. INDENT is a constant where it is 0, the form that is
+ * written most. */
+static inline __attribute__((always_inline)) int json_put_document(struct json_writer *w,
+	uint8_t **ret_to, const uint8_t **at, const uint8_t *end, size_t indent)
 {
 	struct json_level level = {.left = 1};
 	uint8_t *to = *ret_to;
@@ -299,7 +308,10 @@ static inline __attribute__((always_inline)) int json_put_document(
 			is_map = item.type == VALUE_MAP;
 			count = item.count;
 			if (!count)
-				r = json_put_other(w, &to, &item, item.text.data ? (size_t)(end - (const uint8_t *)item.text.data) : 0);
+				r = json_put_other(w, &to, &item,
+					item.text.data
+						? (size_t)(end - (const uint8_t *)item.text.data)
+						: 0);
 		}
 		if (count) {
 			if (w->depth == VALUE_DEPTH_MAX) {
@@ -319,7 +331,8 @@ static inline __attribute__((always_inline)) int json_put_document(
 		while (r == 0 && to && --level.left == 0 && w->depth) {
 			uint8_t bracket = level.is_map ? '}' : ']';
 			level = w->levels[--w->depth];
-			to = indent ? json_new_line(w, to, (w->around + w->depth) * indent) : json_room(w, to, 1);
+			to = indent ? json_new_line(w, to, (w->around + w->depth) * indent)
+				    : json_room(w, to, 1);
 			if (to)
 				*to++ = bracket;
 		}
@@ -345,7 +358,8 @@ static __attribute__((noinline)) int json_put_indented(
 	return json_put_document(w, to, at, end, indent);
 }
 
-static int json_write_within(const uint8_t **at, const uint8_t *end, int indent, unsigned level, struct buf *out)
+static int json_write_within(
+	const uint8_t **at, const uint8_t *end, int indent, unsigned level, struct buf *out)
 {
 	struct json_writer w;
 	size_t before = out->size;
@@ -353,7 +367,8 @@ static int json_write_within(const uint8_t **at, const uint8_t *end, int indent,
 	w.out = out; /* levels are set when they are entered */
 	w.around = level;
 	uint8_t *to = json_make_room(&w, NULL, JSON_FEW);
-	int r = indent ? json_put_indented(&w, &to, at, end, (size_t)indent) : json_put_compact(&w, &to, at, end);
+	int r = indent ? json_put_indented(&w, &to, at, end, (size_t)indent)
+		       : json_put_compact(&w, &to, at, end);
 	json_flush(&w, to);
 	if (r == 0)
 		r = buf_error(out);

@@ -8,7 +8,7 @@
 
 #include "common/check.h"
 
-/* ---- grammar ---- */
+/* ---- grammar ------------------------------------------------------------ */
 
 /* The parts of a number, borrowed from its text. */
 struct number_parts {
@@ -70,7 +70,7 @@ bool number_is_valid(struct bytes text)
 	return number_split(text, &parts);
 }
 
-/* ---- reading ---- */
+/* ---- reading ------------------------------------------------------------ */
 
 static bool number_read_integer(const struct number_parts *parts, struct number *ret_number)
 {
@@ -125,7 +125,8 @@ static double number_nearest(const struct number_parts *parts)
 	int power = number_read_exponent(parts->exponent) - (int)parts->fraction.size, n = 0;
 	char digits[NUMBER_TEXT_MAX];
 
-	/* The first digits from the first that is not 0. A double has 17; what more there are only move the point. */
+	/* The first digits from the first that is not 0. A double has 17; what more there are
+	 * only move the point. */
 	for (size_t i = 0; i < parts->whole.size + parts->fraction.size; i++) {
 		char digit = i < parts->whole.size ? whole[i] : fraction[i - parts->whole.size];
 
@@ -149,8 +150,8 @@ bool number_value(struct bytes text, double *ret_value)
 }
 
 /* Finds the double whose shortest form is TEXT. No shortest form is NUMBER_TEXT_MAX long. */
-static bool number_read_double(struct bytes text, const struct number_parts *parts,
-	struct number *ret_number)
+static bool number_read_double(
+	struct bytes text, const struct number_parts *parts, struct number *ret_number)
 {
 	char back[NUMBER_TEXT_MAX];
 
@@ -177,7 +178,7 @@ bool number_parse(struct bytes text, struct number *ret_number)
 	return true;
 }
 
-/* ---- writing ---- */
+/* ---- writing ------------------------------------------------------------ */
 
 size_t number_format_uint(uint64_t u, char *text)
 {
@@ -280,7 +281,8 @@ static char *number_decimal_put_digits(
 	return p + (to - from);
 }
 
-/* Writes D, which is finite. From 10^HIGH on and below 10^LOW it has an exponent, of EXPONENT_DIGITS digits at least. */
+/* Writes D, which is finite. From 10^HIGH on and below 10^LOW it has an exponent, of
+ * EXPONENT_DIGITS digits at least. */
 static size_t number_format(double d, int low, int high, int exponent_digits, char *text)
 {
 	struct number_decimal decimal;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * JSON numbers, and the one rule that decides how a body keeps them. A number becomes an int64, else
- * a uint64, else a double, if writing that value gives exactly the text that was read; otherwise the
- * body keeps the text. The functions below write numbers as Go's encoding/json does, so most numbers
- * of an API server need not be kept as text.
- * Nothing here depends on the locale.
+ * JSON numbers, and the one rule that decides how a body keeps them. A number becomes an int64,
+ * else a uint64, else a double, if writing that value gives exactly the text that was read;
+ * otherwise the body keeps the text. The functions below write numbers as Go's encoding/json
+ * does, so most numbers of an API server need not be kept as text. Nothing here depends on the
+ * locale.
  */
 #ifndef COMMON_VALUE_NUMBER_H
 #define COMMON_VALUE_NUMBER_H
@@ -37,7 +37,8 @@ bool number_value(struct bytes text, double *ret_value);
 size_t number_format_int(int64_t i, char *text);
 size_t number_format_uint(uint64_t u, char *text);
 
-/* Writes the shortest digits that read back as D, which must be finite: 0.5, 100000, 1e-7, 1e+21, -0. */
+/* Writes the shortest digits that read back as D, which must be finite: 0.5, 100000, 1e-7,
+ * 1e+21, -0. */
 size_t number_format_double(double d, char *text);
 
 /* Writes the same digits as Go's %v: 0.5, 100000, 1e-07, 1.5e+06. */

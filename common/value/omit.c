@@ -5,7 +5,8 @@
 
 /* Appends MAP without the members KEYS[0], or with KEYS[1] without the members KEYS[1] of its maps
  * KEYS[0]. */
-static int omit_from_map(const struct value *map, const struct bytes *keys, size_t n, struct buf *out)
+static int omit_from_map(
+	const struct value *map, const struct bytes *keys, size_t n, struct buf *out)
 {
 	size_t opened = value_open_map(out);
 	struct value_iter iter;

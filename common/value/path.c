@@ -28,8 +28,7 @@ const char *const path_operators[PATH_OPERATOR_MAX] = {
 	[PATH_GREATER_EQUAL] = ">=",
 };
 
-
-/* ---- canonical text ---- */
+/* ---- canonical text ----------------------------------------------------- */
 
 struct bytes path_step_key(const struct path *path, const struct path_step *step)
 {
@@ -156,7 +155,7 @@ void path_put_steps(const struct path *path, struct buf *text, bool is_first)
 	}
 }
 
-/* ---- public ---- */
+/* ---- public ------------------------------------------------------------- */
 
 static void path_filter_free(struct path_filter *filter)
 {
@@ -221,8 +220,8 @@ bool path_is_narrow(const struct path *path)
 		const struct path_filter *filter = step->more.filter;
 
 		if (step->type != STEP_KEY && step->type != STEP_INDEX &&
-			!(step->type == STEP_FILTER && filter->operator == PATH_EQUAL &&
-				filter->left.path && !filter->right.path))
+			!(step->type == STEP_FILTER && filter->operator== PATH_EQUAL &&
+						       filter->left.path && !filter->right.path))
 			return false;
 	}
 	return true;
@@ -262,7 +261,8 @@ bool path_is_within(const struct path *path, struct bytes subtree)
 	struct bytes whole = bytes_str(text);
 
 	return bytes_starts(whole, subtree) &&
-	       (whole.size == subtree.size || text[subtree.size] == '.' || text[subtree.size] == '[');
+	       (whole.size == subtree.size || text[subtree.size] == '.' ||
+		       text[subtree.size] == '[');
 }
 
 bool path_is_of_metadata(const struct path *path)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Field paths, one grammar for kinf.yaml, selectors, --sort-by, custom columns, -o jsonpath and the
- * columns of custom resources. It is kubectl's jsonpath without its braces and with a few shorter
+ * Field paths, one grammar for kinf.yaml, selectors, --sort-by, custom columns, -o jsonpath and
+ * the columns of custom resources. It is kubectl's jsonpath without its braces and with a few
+ * shorter
  * spellings:
  *
  *	path     = [ "$" | "@" ] [ "." ] step { step }         "." or nothing: the whole value
@@ -19,11 +20,12 @@
  *	operator = "==" | "!=" | "<" | "<=" | ">" | ">="
  *
  * The first "." may be left out, and braces around the whole path, as kubectl writes it, are
- * accepted. Blanks may stand around the steps of a path in braces, and within brackets. In a union
- * a quoted text that is no key of the map is read as a path: ['metadata.name','status.phase']. Two
- * operands of different types are only unequal.
+ * accepted. Blanks may stand around the steps of a path in braces, and within brackets. In a
+ * union a quoted text that is no key of the map is read as a path:
+ * ['metadata.name','status.phase']. Two operands of different types are only unequal.
  *
- * A path may have three steps "..", those in filters and unions counted, and its unions 256 combinations of their members.
+ * A path may have three steps "..", those in filters and unions counted, and its unions 256
+ * combinations of their members.
  *
  * A path that leads nowhere finds nothing, which is no error; kubectl refuses an item beyond the
  * end.
@@ -64,13 +66,16 @@ bool path_is_plain(const struct path *path);
 /* Returns the number of leading keys, and in RET_KEY key number I. */
 size_t path_keys(const struct path *path, size_t i, struct bytes *ret_key);
 
-/* Returns the number of keys behind ".." with which the path begins, and in RET_KEY key number I. */
+/* Returns the number of keys behind ".." with which the path begins, and in RET_KEY key number
+ * I. */
 size_t path_descent_keys(const struct path *path, size_t i, struct bytes *ret_key);
 
-/* Returns whether the path leads to what the plain path with the canonical text SUBTREE names, or into it. */
+/* Returns whether the path leads to what the plain path with the canonical text SUBTREE names,
+ * or into it. */
 bool path_is_within(const struct path *path, struct bytes subtree);
 
-/* Returns whether the path may find something in an object of which only apiVersion, kind and metadata are there. */
+/* Returns whether the path may find something in an object of which only apiVersion, kind and
+ * metadata are there. */
 bool path_is_of_metadata(const struct path *path);
 
 typedef int path_found_fn(void *arg, const struct value *value);

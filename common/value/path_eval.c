@@ -16,7 +16,7 @@ struct path_walk {
 
 static int path_follow(const struct path_walk *walk, size_t i, const struct value *value);
 
-/* ---- comparisons ---- */
+/* ---- comparisons -------------------------------------------------------- */
 
 static bool path_to_double(const struct value *value, double *ret_number)
 {
@@ -45,11 +45,13 @@ static int path_to_bool(const struct value *value)
 		return value->u.b;
 	if (value->type != VALUE_STRING)
 		return -1;
-	return bytes_equal(value->text, BYTES_LIT("true")) ? 1 : bytes_equal(value->text, BYTES_LIT("false")) ? 0 : -1;
+	return bytes_equal(value->text, BYTES_LIT("true"))    ? 1
+	       : bytes_equal(value->text, BYTES_LIT("false")) ? 0
+							      : -1;
 }
 
-/* Compares two values of one type; a text may stand for a number or a boolean. Returns whether it can; sets *RET_ORDER to their
- * order. */
+/* Compares two values of one type; a text may stand for a number or a boolean. Returns whether
+ * it can; sets *RET_ORDER to their order. */
 static bool path_compare(const struct value *a, const struct value *b, int *ret_order)
 {
 	double x, y;
@@ -76,12 +78,13 @@ static bool path_compare(const struct value *a, const struct value *b, int *ret_
 	return true;
 }
 
-static bool path_relation_holds(enum path_operator operator, const struct value *left, const struct value *right)
+static bool path_relation_holds(
+	enum path_operator operator, const struct value * left, const struct value *right)
 {
 	int order;
 
 	if (!path_compare(left, right, &order))
-		return operator == PATH_NOT_EQUAL;
+		return operator== PATH_NOT_EQUAL;
 	switch (operator) {
 	case PATH_EQUAL:
 		return order == 0;
@@ -114,7 +117,8 @@ static int path_find_any(void *arg, const struct value *value)
 }
 
 /* Calls FN for each value of OPERAND in ITEM. Returns: 0, END, errors. */
-static int path_each_operand(const struct path_operand *operand, const struct value *item, path_found_fn *fn, void *arg)
+static int path_each_operand(
+	const struct path_operand *operand, const struct value *item, path_found_fn *fn, void *arg)
 {
 	struct value constant;
 
@@ -140,14 +144,14 @@ static int path_compare_left(void *arg, const struct value *left)
 	return path_each_operand(&c->filter->right, c->item, path_compare_pair, c);
 }
 
-/* One of several values is enough, as in a field selector. Returns: FOUND if the filter holds for ITEM, NOT_FOUND,
- * errors. */
+/* One of several values is enough, as in a field selector. Returns: FOUND if the filter holds
+ * for ITEM, NOT_FOUND, errors. */
 static int path_passes(const struct path_filter *filter, const struct value *item)
 {
 	struct path_comparison c = {.filter = filter, .item = item, .holds = !filter->left.path};
 	int r = 0;
 
-	if (filter->operator != PATH_EXISTS) {
+	if (filter->operator!= PATH_EXISTS) {
 		c.holds = false;
 		r = path_each_operand(&filter->left, item, path_compare_left, &c);
 	} else if (filter->left.path) {
@@ -156,7 +160,7 @@ static int path_passes(const struct path_filter *filter, const struct value *ite
 	return r < 0 ? r : c.holds ? FOUND : NOT_FOUND;
 }
 
-/* ---- steps ---- */
+/* ---- steps -------------------------------------------------------------- */
 
 /* Follows the rest of the path from each item that the step lets pass. */
 static int path_follow_items(const struct path_walk *walk, size_t i, const struct value *here)
@@ -224,10 +228,10 @@ static bool path_has_items(const struct value *value)
 	return (value->type == VALUE_MAP || value->type == VALUE_ARRAY) && value->count;
 }
 
-/* Collects the members KEY of VALUE, which has items, and of all maps within it in one pass: those of a map before those
- * within it. Sets *RET_SIZE to the bytes of VALUE. */
-static int path_collect(struct bytes key, const struct value *value, struct path_values *found,
-	size_t *ret_size)
+/* Collects the members KEY of VALUE, which has items, and of all maps within it in one pass:
+ * those of a map before those within it. Sets *RET_SIZE to the bytes of VALUE. */
+static int path_collect(
+	struct bytes key, const struct value *value, struct path_values *found, size_t *ret_size)
 {
 	size_t own = found->n, size;
 	bool is_found = value->type != VALUE_MAP;
@@ -256,7 +260,8 @@ static int path_collect(struct bytes key, const struct value *value, struct path
 }
 
 /* Follows the rest of the path from VALUE and from each map, list and text within it. */
-static int path_descend(const struct path_walk *walk, size_t i, const struct value *value, size_t *ret_size)
+static int path_descend(
+	const struct path_walk *walk, size_t i, const struct value *value, size_t *ret_size)
 {
 	bool nested = value->type == VALUE_MAP || value->type == VALUE_ARRAY;
 	struct value_iter iter;
@@ -282,7 +287,8 @@ static int path_descend(const struct path_walk *walk, size_t i, const struct val
 	return r == END ? 0 : r;
 }
 
-/* Follows the path from its step "..", number I. A key after it, as in most, is looked for in one pass. */
+/* Follows the path from its step "..", number I. A key after it, as in most, is looked for in
+ * one pass. */
 static int path_follow_descent(const struct path_walk *walk, size_t i, const struct value *value)
 {
 	const struct path_step *next = &walk->path->steps[i + 1];
@@ -292,7 +298,9 @@ static int path_follow_descent(const struct path_walk *walk, size_t i, const str
 
 	if (i + 1 == walk->to || next->type != STEP_KEY)
 		return path_descend(walk, i, value, &size);
-	r = path_has_items(value) ? path_collect(path_step_key(walk->path, next), value, &found, &size) : 0;
+	r = path_has_items(value)
+		    ? path_collect(path_step_key(walk->path, next), value, &found, &size)
+		    : 0;
 	for (size_t k = 0; r == 0 && k < found.n; k++)
 		r = path_follow(walk, i + 2, &found.items[k]);
 	free(found.items);
@@ -339,10 +347,10 @@ static int path_follow(const struct path_walk *walk, size_t i, const struct valu
 	return walk->found_fn(walk->arg, &here);
 }
 
-/* ---- unions ---- */
+/* ---- unions ------------------------------------------------------------- */
 
-static int path_follow_member(const struct path_member *member, const struct value *value,
-	struct path_values *found)
+static int path_follow_member(
+	const struct path_member *member, const struct value *value, struct path_values *found)
 {
 	size_t before = found->n;
 	int r = path_eval_value(member->path, value, path_keep, found);
@@ -378,15 +386,14 @@ static int path_follow_all(const struct path *path, size_t i, const struct value
 				r = path_follow_member(
 					&union_->members[m], &before.items[k], &found);
 		if (r == 0)
-			r = path_follow_all(
-				path, walk.to + 1, found.items, found.n, found_fn, arg);
+			r = path_follow_all(path, walk.to + 1, found.items, found.n, found_fn, arg);
 	}
 	free(before.items);
 	free(found.items);
 	return r;
 }
 
-/* ---- public ---- */
+/* ---- public ------------------------------------------------------------- */
 
 int path_eval_from(const struct path *path, size_t step, const struct value *value,
 	path_found_fn *found_fn, void *arg)

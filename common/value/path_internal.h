@@ -47,7 +47,9 @@ struct path_filter {
 /* A member of a union. A quoted text that is no key of the map is read as a path, as in kubectl. */
 struct path_member {
 	struct path *path, *otherwise; /* otherwise: NULL if the text has no dots */
-	char *quoted; /* a text with dots as it was written, because a backslash means something else in each; else NULL */
+	/* a text with dots as it was written, because a backslash means something else in each;
+	 * else NULL */
+	char *quoted;
 };
 
 struct path_union {
@@ -59,9 +61,9 @@ struct path_step {
 	enum path_step_type type;
 	size_t key_at; /* in keys: begin and size */
 	size_t key_size;
-	int64_t from, to;    /* to: INT64_MAX for the end */
-	int64_t by;          /* above 0 */
-	bool has_from;       /* the slice was written with a beginning */
+	int64_t from, to; /* to: INT64_MAX for the end */
+	int64_t by;       /* above 0 */
+	bool has_from;    /* the slice was written with a beginning */
 	union {
 		struct path_filter *filter;
 		struct path_union *union_;
@@ -74,7 +76,7 @@ struct path {
 	size_t n_keys; /* leading plain keys */
 	bool is_plural;
 	bool arrays_only; /* [*] finds nothing in a map */
-	struct buf keys; /* all keys, one after the other */
+	struct buf keys;  /* all keys, one after the other */
 	struct buf text;
 	struct path_step steps[PATH_STEPS_MAX];
 };

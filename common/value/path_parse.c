@@ -11,12 +11,13 @@
 #include "common/value/path_internal.h"
 
 #define PATH_NESTED_MAX 8 /* filters within filters */
-/* A path may come from a custom resource's columns. Each union multiplies the values by its members, and each ".." visits a
- * value once for each level above it: without a limit twenty unions of ten members would never end. */
+/* A path may come from a custom resource's columns. Each union multiplies the values by its
+ * members, and each ".." visits a value once for each level above it: without a limit twenty
+ * unions of ten members would never end. */
 #define PATH_WAYS_MAX     256
 #define PATH_DESCENTS_MAX 3
 
-/* ---- parsing ---- */
+/* ---- parsing ------------------------------------------------------------ */
 
 struct path_parser {
 	const char *text;
@@ -142,8 +143,8 @@ static int path_parse_number(struct path_parser *parser, int64_t *ret_number)
 /* Parses what follows the first number of a slice, or its place: `:`. */
 static int path_parse_slice(struct path_parser *parser, bool has_from, int64_t from)
 {
-	struct path_step step = {.type = STEP_SLICE, .from = from, .has_from = has_from,
-		.to = INT64_MAX, .by = 1};
+	struct path_step step = {
+		.type = STEP_SLICE, .from = from, .has_from = has_from, .to = INT64_MAX, .by = 1};
 	int r = path_parse_number(parser, &step.to);
 
 	if (r >= 0 && path_take(parser, ':'))
@@ -177,7 +178,7 @@ static int path_parse_member(struct path_parser *parser)
 	return path_add_step(parser, (struct path_step){.type = STEP_INDEX, .from = number});
 }
 
-/* ---- parts of a path ---- */
+/* ---- parts of a path ---------------------------------------------------- */
 
 static int path_new(struct path **ret_path)
 {
@@ -323,8 +324,8 @@ static int path_parse_filter(struct path_parser *parser)
 	if (r < 0 || path_take(parser, ')'))
 		return r;
 	for (int i = PATH_OPERATOR_MAX - 1; i > PATH_EXISTS; i--) /* <= before < */
-		if (!filter->operator && path_take_text(parser, path_operators[i]))
-			filter->operator = (enum path_operator)i;
+		if (!filter->operator&& path_take_text(parser, path_operators[i]))
+			filter->operator=(enum path_operator) i;
 	if (!filter->operator)
 		return path_syntax(parser, "expected ')' or one of == != < <= > >=");
 	r = path_parse_operand(parser, &filter->right);
@@ -352,7 +353,7 @@ static int path_parse_short_filter(struct path_parser *parser)
 	parser->p = p + 1;
 	(void)path_take(parser, '=');
 	const char *value = parser->p;
-	filter->operator = PATH_EQUAL;
+	filter->operator= PATH_EQUAL;
 	if (path_peek(parser) == '"' || path_peek(parser) == '\'')
 		return r < 0 ? r : path_parse_constant(parser, &filter->right.constant);
 	while (parser->p < parser->end && *parser->p != ']')
@@ -442,7 +443,7 @@ static int path_parse_steps(struct path_parser *parser)
 	return r;
 }
 
-/* ---- quoted texts ---- */
+/* ---- quoted texts ------------------------------------------------------- */
 
 static int path_hex(const char **p, const char *end, int n)
 {
@@ -464,7 +465,7 @@ bool path_unquote(const char **p, const char *end, struct buf *out)
 	char quote = *(*p)++;
 	uint8_t bytes[4];
 
-	for (; *p < end && **p != quote; ) {
+	for (; *p < end && **p != quote;) {
 		char c = *(*p)++;
 
 		if (c != '\\' || *p == end) {
@@ -491,7 +492,7 @@ bool path_unquote(const char **p, const char *end, struct buf *out)
 	return true;
 }
 
-/* ---- cost ---- */
+/* ---- cost --------------------------------------------------------------- */
 
 struct path_cost {
 	size_t ways;       /* combinations of the members of unions; at most PATH_WAYS_MAX + 1 */
@@ -502,7 +503,8 @@ static struct path_cost path_cost(const struct path *path);
 
 static struct path_cost path_cost_more(struct path_cost a, struct path_cost b)
 {
-	return (struct path_cost){a.ways > b.ways ? a.ways : b.ways, a.descents > b.descents ? a.descents : b.descents};
+	return (struct path_cost){a.ways > b.ways ? a.ways : b.ways,
+		a.descents > b.descents ? a.descents : b.descents};
 }
 
 static struct path_cost path_cost_of_union(const struct path_union *union_)
@@ -549,14 +551,16 @@ static int path_check_cost(const struct path *path, const char *text)
 	struct path_cost cost = path_cost(path);
 
 	if (cost.ways > PATH_WAYS_MAX)
-		return err_say(ERR_SYNTAX, "field path '%s': the members of its unions have more than %d combinations", text,
-			PATH_WAYS_MAX);
+		return err_say(ERR_SYNTAX,
+			"field path '%s': the members of its unions have more than %d combinations",
+			text, PATH_WAYS_MAX);
 	if (cost.descents > PATH_DESCENTS_MAX)
-		return err_say(ERR_SYNTAX, "field path '%s': more than %d steps '..'", text, PATH_DESCENTS_MAX);
+		return err_say(ERR_SYNTAX, "field path '%s': more than %d steps '..'", text,
+			PATH_DESCENTS_MAX);
 	return 0;
 }
 
-/* ---- public ---- */
+/* ---- public ------------------------------------------------------------- */
 
 int path_parse(const char *text, struct path **ret_path)
 {

@@ -12,7 +12,9 @@
 struct path_set_key {
 	struct bytes key;
 	size_t first, next; /* the first key below it, the next one beside it; 0: there is none */
-	uint64_t sizes;     /* bit size % 64 for each key below it: most members of a map have another one */
+	uint64_t
+		/* bit size % 64 for each key below it: most members of a map have another one */
+		sizes;
 	uint32_t n_below;
 	bool found; /* in the document */
 	struct value value;

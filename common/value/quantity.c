@@ -59,7 +59,8 @@ static bool quantity_suffix(struct quantity_text *c, long double *worth)
 		 (found = memchr(binary, *c->at, sizeof(binary) - 1)))
 		*worth = ldexpl(*worth, 10 * (int)(found - binary + 1));
 	else
-		return (quantity_char(c, 'e') || quantity_char(c, 'E')) && quantity_exponent(c, worth);
+		return (quantity_char(c, 'e') || quantity_char(c, 'E')) &&
+		       quantity_exponent(c, worth);
 	return true;
 }
 

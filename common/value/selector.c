@@ -16,8 +16,8 @@
 
 struct requirement {
 	struct selector_requirement public;
-	struct bytes *values; /* public.values, owned */
-	struct field *field;  /* of a field selector */
+	struct bytes *values;        /* public.values, owned */
+	struct field *field;         /* of a field selector */
 	struct selector_limit limit; /* of a comparison of fields */
 };
 
@@ -30,7 +30,7 @@ struct selector {
 	struct buf text;
 };
 
-/* ---- building ---- */
+/* ---- building ----------------------------------------------------------- */
 
 int selector_new(const char *text, bool is_field, struct selector **ret_selector)
 {
@@ -106,7 +106,9 @@ int selector_add(struct selector *selector, struct selector_requirement public)
 	if (r < 0)
 		return r;
 	r = field_parse(compares && requirement->limit.type == LIMIT_AGE
-			? BYTES_LIT("metadata.creationTimestamp") : public.key, &requirement->field);
+				? BYTES_LIT("metadata.creationTimestamp")
+				: public.key,
+		&requirement->field);
 	if (r == 0) {
 		requirement->public.is_label = field_is_label(requirement->field);
 		requirement->public.path = field_path(requirement->field);
@@ -114,7 +116,7 @@ int selector_add(struct selector *selector, struct selector_requirement public)
 	return r;
 }
 
-/* ---- canonical text ---- */
+/* ---- canonical text ----------------------------------------------------- */
 
 static const struct {
 	const char *one; /* between key and value */
@@ -242,7 +244,7 @@ bool selector_is_relative(const struct selector *selector)
 	return false;
 }
 
-/* ---- matching ---- */
+/* ---- matching ----------------------------------------------------------- */
 
 bool selector_integer(struct bytes text, int64_t *ret_integer)
 {
@@ -332,9 +334,9 @@ static int selector_requirement_check_text(void *arg, struct bytes text)
 {
 	const struct requirement *requirement = arg;
 	enum selector_op op = requirement->public.op;
-	bool meets = selector_op_compares(op)
-		? selector_limit_allows(&requirement->limit, op, text)
-		: selector_requirement_has_value(&requirement->public, text) == (op == SELECTOR_IN);
+	bool meets = selector_op_compares(op) ? selector_limit_allows(&requirement->limit, op, text)
+					      : selector_requirement_has_value(&requirement->public,
+							text) == (op == SELECTOR_IN);
 
 	return meets ? END : 0;
 }
@@ -347,8 +349,8 @@ int selector_match(const struct selector *selector, struct bytes document)
 	for (size_t i = 0; i < selector->count; i++) {
 		struct requirement *requirement = &selector->requirements[i];
 		/* A path to several values matches if one of them does, also for '!='. */
-		int r = field_read(requirement->field, document, selector_requirement_check_text,
-			requirement);
+		int r = field_read(
+			requirement->field, document, selector_requirement_check_text, requirement);
 		if (r != END)
 			return r < 0 ? r : 0;
 	}

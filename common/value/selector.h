@@ -36,31 +36,33 @@ struct selector_requirement {
  * Returns: 0, or ERR_SYNTAX in the words of the API server. */
 int selector_parse_labels(const char *text, struct selector **ret_selector);
 
-/* Parses a field selector. Its keys are field paths: any path, not only those that the API server knows.
+/* Parses a field selector. Its keys are field paths: any path, not only those that the API
+ * server knows.
  * Returns: 0, or ERR_SYNTAX in the words of the API server. */
 int selector_parse_fields(const char *text, struct selector **ret_selector);
 
-/* Parses a field selector of a reader: it also compares, KEY>VALUE with one of < <= > >=. VALUE is
+/* Parses a field selector of a reader: it also compares, KEY>VALUE with one of < <= > >=. VALUE
+ * is
  *
  *	a number or a quantity       spec.replicas>3, spec.resources.requests.memory>=1.5Gi
  *	a time, RFC 3339 or a date   status.startTime<2026-11-22
  *	now, now-D                   status.startTime>now-1h30m
  *	D, only for the key age      age<10m: the object was created in the last ten minutes
  *
- * and matches fields that hold the same: an absent field, or one of another type, never does. Blanks
- * before keys and beside these operators do not count.
+ * and matches fields that hold the same: an absent field, or one of another type, never does.
+ * Blanks before keys and beside these operators do not count.
  * Returns: 0, or ERR_SYNTAX in words for people. */
 int selector_parse_query(const char *text, struct selector **ret_selector);
 
-/* Returns whether SELECTOR (NULL: none) has a comparison, and whether one with the present time: what
- * matches it then changes without any event. */
+/* Returns whether SELECTOR (NULL: none) has a comparison, and whether one with the present time:
+ * what matches it then changes without any event. */
 bool selector_compares(const struct selector *selector);
 bool selector_is_relative(const struct selector *selector);
 
 void selector_free(struct selector **selector);
 
-/* Returns the canonical text, borrowed: requirements sorted by key, values of sets sorted, in the API
- * server's spelling. */
+/* Returns the canonical text, borrowed: requirements sorted by key, values of sets sorted, in
+ * the API server's spelling. */
 const char *selector_text(const struct selector *selector);
 
 /* Appends VALUE as it is written in a field selector: with a backslash before '\\', ',' and '='. */
@@ -74,7 +76,8 @@ const struct selector_requirement *selector_at(const struct selector *selector, 
 struct bytes selector_value(const struct selector *selector, const char *key);
 
 /* Matches a label selector against metadata.labels, a field selector against fields
- * (common/value/field.h), of which one of several values is enough. Returns: 1 if the body matches, 0 if not, ERR_CORRUPT. */
+ * (common/value/field.h), of which one of several values is enough. Returns: 1 if the body
+ * matches, 0 if not, ERR_CORRUPT. */
 int selector_match(const struct selector *selector, struct bytes document);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * The grammar of field selectors (docs/protocol.md 10.2): terms separated by commas, each
  * KEY=VALUE, KEY==VALUE or KEY!=VALUE. In a value a backslash stands before `\`, `,` and `=`. A
- * blank is a character like any other. KEY is a field path (common/value/path.h), in whose brackets commas
- * and operators are its own. Readers also compare (selector_parse_query()).
+ * blank is a character like any other. KEY is a field path (common/value/path.h), in whose
+ * brackets commas and operators are its own. Readers also compare (selector_parse_query()).
  */
 #include "common/cleanup.h"
 #include "common/err.h"
@@ -57,7 +57,8 @@ static int fields_unescape(
 				n++;
 			if (grammar->is_query)
 				return err_say(ERR_SYNTAX,
-					"field selector '%s': only '\\', ',' and '=' are written with "
+					"field selector '%s': only '\\', ',' and '=' are written "
+					"with "
 					"a backslash before them, not '%.*s'",
 					grammar->text, n, p);
 			return err_say(ERR_SYNTAX,
@@ -90,8 +91,7 @@ static size_t fields_find_operator(
 	while (at < size && term[at] != '=' &&
 		!(term[at] == '!' && at + 1 < size && term[at + 1] == '=') &&
 		!(grammar->is_query && (term[at] == '<' || term[at] == '>'))) {
-		size_t bracket =
-			term[at] == '[' ? fields_bracket_size(term + at, size - at) : 0;
+		size_t bracket = term[at] == '[' ? fields_bracket_size(term + at, size - at) : 0;
 		at += bracket ? bracket : 1;
 	}
 	return at;
@@ -111,8 +111,8 @@ static enum selector_op fields_operator(const char *text, bool has_equals)
 	}
 }
 
-static int fields_add_term(const struct fields_grammar *grammar, struct selector *selector,
-	char *term, size_t size)
+static int fields_add_term(
+	const struct fields_grammar *grammar, struct selector *selector, char *term, size_t size)
 {
 	size_t key_size = fields_find_operator(grammar, term, size);
 
@@ -142,8 +142,8 @@ static int fields_add_term(const struct fields_grammar *grammar, struct selector
 			"field selector '%s': compare 'age', the time since an object was created, "
 			"with < or >; a field of that name is '.age'",
 			grammar->text);
-	r = selector_add(selector, (struct selector_requirement){.key = key,
-					   .op = op, .values = &value, .n_values = 1});
+	r = selector_add(selector, (struct selector_requirement){
+					   .key = key, .op = op, .values = &value, .n_values = 1});
 	if (r == ERR_SYNTAX && grammar->is_query)
 		return err_add(r, "field selector '%s'", grammar->text);
 	if (r == ERR_SYNTAX)
@@ -164,7 +164,8 @@ static int fields_parse(const struct fields_grammar *grammar, struct selector **
 		bool in_key = true;
 		while (p[size] && p[size] != ',') {
 			size_t bracket = in_key && p[size] == '['
-				? fields_bracket_size(p + size, strlen(p + size)) : 0;
+						 ? fields_bracket_size(p + size, strlen(p + size))
+						 : 0;
 
 			in_key &= p[size] != '=' &&
 				  !(grammar->is_query && (p[size] == '<' || p[size] == '>'));

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inside of the selector group: selector_labels.c and selector_fields.c, the two grammars, build a
- * selector with these functions of selector.c. selector_limit.c compares. */
+/* The inside of the selector group: selector_labels.c and selector_fields.c, the two grammars,
+ * build a selector with these functions of selector.c. selector_limit.c compares. */
 #ifndef COMMON_VALUE_SELECTOR_INTERNAL_H
 #define COMMON_VALUE_SELECTOR_INTERNAL_H
 
 #include "common/value/quantity.h"
 #include "common/value/selector.h"
 
-#define SELECTOR_AGE "age" /* the key that stands for the time since an object was created */
+/* the key that stands for the time since an object was created */
+#define SELECTOR_AGE "age"
 
-/* Makes a selector with a copy of TEXT. Keys and values for selector_add() point into that copy or are
- * static. */
+/* Makes a selector with a copy of TEXT. Keys and values for selector_add() point into that copy
+ * or are static. */
 int selector_new(const char *text, bool is_field, struct selector **ret_selector);
 
 /* Returns that copy, which the grammar may change where unescaping makes it shorter. */

@@ -11,7 +11,7 @@
 #define NAME_MAX_SIZE   63
 #define PREFIX_MAX_SIZE 253
 
-/* ---- what keys and values may look like ---- */
+/* ---- what keys and values may look like --------------------------------- */
 
 static bool labels_is_lower_or_digit(char c)
 {
@@ -121,7 +121,7 @@ static void labels_put_quoted(struct buf *text, struct bytes quoted)
 	buf_byte(text, '"');
 }
 
-/* ---- tokens ---- */
+/* ---- tokens ------------------------------------------------------------- */
 
 enum labels_token_type {
 	TOKEN_END,
@@ -199,11 +199,11 @@ static struct labels_token labels_take_operator(struct labels_parser *parser)
 			size++;
 		struct bytes word = BYTES(p, size);
 
-		parser->token = (struct labels_token){
-			bytes_equal(word, BYTES_LIT("in"))      ? TOKEN_IN
-			: bytes_equal(word, BYTES_LIT("notin")) ? TOKEN_NOT_IN
-								: TOKEN_WORD,
-			word};
+		parser->token =
+			(struct labels_token){bytes_equal(word, BYTES_LIT("in"))      ? TOKEN_IN
+					      : bytes_equal(word, BYTES_LIT("notin")) ? TOKEN_NOT_IN
+										      : TOKEN_WORD,
+				word};
 	}
 	parser->p += parser->token.text.size;
 	return taken;
@@ -233,12 +233,12 @@ static int labels_unexpected(struct labels_token token, const char *what)
 	return err_say(ERR_SYNTAX, "found '%.*s', expected: %s", BYTES_ARG(token.text), what);
 }
 
-/* ---- grammar ---- */
+/* ---- grammar ------------------------------------------------------------ */
 
 static int labels_add_value(struct labels_parser *parser, struct bytes value)
 {
-	return ARRAY_ADD(parser->values, parser->n_values, parser->values_room, value,
-		"a label selector");
+	return ARRAY_ADD(
+		parser->values, parser->n_values, parser->values_room, value, "a label selector");
 }
 
 /* Parses the values of a set up to its ')'. An empty place before, between or after commas is

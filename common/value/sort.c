@@ -28,7 +28,7 @@ struct sort_member {
 
 struct sorting {
 	enum value_order order;
-	struct buf *out;   /* does not know yet how much of its allocated room is used */
+	struct buf *out; /* does not know yet how much of its allocated room is used */
 	uint8_t *to, *room_end;
 	const uint8_t *start, *end; /* of the document */
 	struct sort_container *containers;
@@ -37,7 +37,7 @@ struct sorting {
 	size_t n, room;
 };
 
-/* ---- room ---- */
+/* ---- room --------------------------------------------------------------- */
 
 /* Makes room for SIZE bytes, and for a piece that is copied whole. */
 static __attribute__((noinline)) int sort_make_room(struct sorting *s, size_t size)
@@ -47,13 +47,15 @@ static __attribute__((noinline)) int sort_make_room(struct sorting *s, size_t si
 	buf_truncate(s->out, used);
 	if (!buf_grow(s->out, size + PIECE))
 		return buf_error(s->out);
-	(void)buf_grow(s->out, buf_spare(s->out)); /* all that is allocated; value_sort() gives it back */
+	(void)buf_grow(
+		s->out, buf_spare(s->out)); /* all that is allocated; value_sort() gives it back */
 	s->to = s->out->data + used;
 	s->room_end = s->out->data + s->out->size;
 	return 0;
 }
 
-/* Appends the bytes from START to END, for which there is room: a copy is as long as the document but for numbers. */
+/* Appends the bytes from START to END, for which there is room: a copy is as long as the
+ * document but for numbers. */
 static inline void sort_copy(struct sorting *s, const uint8_t *start, const uint8_t *end)
 {
 	size_t size = (size_t)(end - start);
@@ -74,13 +76,14 @@ static inline bool sort_is_container(uint8_t head)
 /* Returns whether the item that begins with HEAD is a double, a uint64 or a number kept as text. */
 static inline bool sort_is_number(uint8_t head)
 {
-	return head == 0xcb || head == 0xcf || (head >= 0xc7 && head <= 0xc9) || (head >= 0xd4 && head <= 0xd8);
+	return head == 0xcb || head == 0xcf || (head >= 0xc7 && head <= 0xc9) ||
+	       (head >= 0xd4 && head <= 0xd8);
 }
 
-/* ---- containers ---- */
+/* ---- containers --------------------------------------------------------- */
 
-/* Finds the ends of all maps and lists of the document in one walk, so that the copy needs not walk over each of them once
- * for each map around it. */
+/* Finds the ends of all maps and lists of the document in one walk, so that the copy needs not
+ * walk over each of them once for each map around it. */
 static int sort_find_containers(struct sorting *s, const uint8_t *p)
 {
 	struct {
@@ -114,7 +117,8 @@ static int sort_find_containers(struct sorting *s, const uint8_t *p)
 
 			if (depth == VALUE_DEPTH_MAX)
 				return err_set(ERR_CORRUPT, "stored value: nested too deep");
-			int r = ARRAY_ADD(s->containers, s->n_containers, s->containers_room, container, "sorting an object");
+			int r = ARRAY_ADD(s->containers, s->n_containers, s->containers_room,
+				container, "sorting an object");
 			if (r < 0)
 				return r;
 			levels[++depth].left = (uint64_t)count << is_map;
@@ -125,13 +129,15 @@ static int sort_find_containers(struct sorting *s, const uint8_t *p)
 				s->end = p;
 				return 0;
 			}
-			s->containers[levels[depth--].number] = (struct sort_container){p, s->n_containers};
+			s->containers[levels[depth--].number] =
+				(struct sort_container){p, s->n_containers};
 		}
 	}
 }
 
 /* Returns the end of the item at P, and moves *CONTAINER behind the containers in it. */
-static inline const uint8_t *sort_item_end(const struct sorting *s, const uint8_t *p, size_t *container)
+static inline const uint8_t *sort_item_end(
+	const struct sorting *s, const uint8_t *p, size_t *container)
 {
 	struct bytes rest = BYTES(p, (size_t)(s->end - p)), text;
 	struct value item;
@@ -149,10 +155,10 @@ static inline const uint8_t *sort_item_end(const struct sorting *s, const uint8_
 	return p;
 }
 
-/* ---- orders ---- */
+/* ---- orders ------------------------------------------------------------- */
 
-/* Letters of other scripts are not told from their signs and digits: keys of Kubernetes are ASCII but for a few in custom
- * resources. */
+/* Letters of other scripts are not told from their signs and digits: keys of Kubernetes are
+ * ASCII but for a few in custom resources. */
 static bool sort_is_letter(uint8_t c)
 {
 	return (uint8_t)((c | 0x20) - 'a') < 26 || c >= 0x80;
@@ -198,7 +204,8 @@ static int sort_compare_yaml(struct bytes x, struct bytes y)
 	return a[i] - b[i];
 }
 
-static int sort_compare(enum value_order order, const struct sort_member *a, const struct sort_member *b)
+static int sort_compare(
+	enum value_order order, const struct sort_member *a, const struct sort_member *b)
 {
 	uint64_t differ = a->prefix ^ b->prefix;
 
@@ -209,7 +216,8 @@ static int sort_compare(enum value_order order, const struct sort_member *a, con
 		if (order == VALUE_ORDER_JSON || (sort_is_letter(x) && sort_is_letter(y)))
 			return x - y;
 	}
-	return order == VALUE_ORDER_YAML ? sort_compare_yaml(a->key, b->key) : bytes_compare(a->key, b->key);
+	return order == VALUE_ORDER_YAML ? sort_compare_yaml(a->key, b->key)
+					 : bytes_compare(a->key, b->key);
 }
 
 static int sort_compare_members(const void *x, const void *y, void *order)
@@ -236,7 +244,7 @@ static void sort_members(struct sorting *s, struct sort_member *members, size_t 
 	}
 }
 
-/* ---- copying ---- */
+/* ---- copying ------------------------------------------------------------ */
 
 /* Appends the number from START to END in the form that kubectl prints. */
 static int sort_put_number(struct sorting *s, const uint8_t *start, const uint8_t *end)
@@ -261,13 +269,16 @@ static int sort_put_number(struct sorting *s, const uint8_t *start, const uint8_
 	} else if (number.u.d == 0) { /* -0 */
 		value_put_uint(&form, 0);
 	} else {
-		/* The YAML is made of the JSON: a double that is written there as a whole number of 64 bits stays one. */
+		/* The YAML is made of the JSON: a double that is written there as a whole number
+		 * of 64 bits stays one. */
 		struct bytes as_json = BYTES(json, number_format_double(number.u.d, json));
 
-		if (number_parse(as_json, &whole) && (whole.form == NUMBER_INT || whole.form == NUMBER_UINT))
+		if (number_parse(as_json, &whole) &&
+			(whole.form == NUMBER_INT || whole.form == NUMBER_UINT))
 			value_put_number_text(&form, as_json);
 		else
-			value_put_number_text(&form, BYTES(text, number_format_go(number.u.d, text)));
+			value_put_number_text(
+				&form, BYTES(text, number_format_go(number.u.d, text)));
 	}
 	r = buf_error(&form);
 	size_t room = (size_t)(s->end - s->start) + form.size; /* for all that is still to come */
@@ -280,7 +291,8 @@ static int sort_put_number(struct sorting *s, const uint8_t *start, const uint8_
 	return 0;
 }
 
-static int sort_put_item(struct sorting *s, const uint8_t *start, const uint8_t *end, size_t container);
+static int sort_put_item(
+	struct sorting *s, const uint8_t *start, const uint8_t *end, size_t container);
 
 static int sort_put_array(struct sorting *s, const struct value *array, size_t container)
 {
@@ -312,14 +324,16 @@ static inline uint64_t sort_prefix(struct bytes key, const uint8_t *end)
 	return __builtin_bswap64(prefix);
 }
 
-/* Finds the members of MAP. Sets *RET_AS_IT_IS if they are in order and none has to be changed, *RET_SORTED if they are in
- * order. */
-static int sort_find_members(struct sorting *s, const struct value *map, size_t container, bool *ret_as_it_is, bool *ret_sorted)
+/* Finds the members of MAP. Sets *RET_AS_IT_IS if they are in order and none has to be changed,
+ * *RET_SORTED if they are in order. */
+static int sort_find_members(struct sorting *s, const struct value *map, size_t container,
+	bool *ret_as_it_is, bool *ret_sorted)
 {
 	const uint8_t *p = map->inner.data;
 	bool is_plain = true, is_sorted = true;
-	int r = s->room - s->n >= map->count ? 0
-		: ARRAY_ROOM(s->members, s->n, s->room, map->count, "the members of a map");
+	int r = s->room - s->n >= map->count
+			? 0
+			: ARRAY_ROOM(s->members, s->n, s->room, map->count, "the members of a map");
 
 	if (r < 0)
 		return r;
@@ -338,7 +352,8 @@ static int sort_find_members(struct sorting *s, const struct value *map, size_t 
 		is_plain = is_plain && !sort_is_container(*p) && !sort_is_number(*p);
 		p = sort_item_end(s, p, &container);
 		member->end = p;
-		is_sorted = is_sorted && (member == first || sort_compare(s->order, member - 1, member) <= 0);
+		is_sorted = is_sorted &&
+			    (member == first || sort_compare(s->order, member - 1, member) <= 0);
 	}
 	s->n += map->count;
 	*ret_as_it_is = is_plain && is_sorted;
@@ -347,7 +362,8 @@ static int sort_find_members(struct sorting *s, const struct value *map, size_t 
 }
 
 /* Appends MAP, which ends at END. Containers in it are numbered from CONTAINER on. */
-static int sort_put_map(struct sorting *s, const struct value *map, const uint8_t *end, size_t container)
+static int sort_put_map(
+	struct sorting *s, const struct value *map, const uint8_t *end, size_t container)
 {
 	size_t first = s->n;
 	bool as_it_is, is_sorted;
@@ -367,14 +383,16 @@ static int sort_put_map(struct sorting *s, const struct value *map, const uint8_
 			continue;
 		}
 		sort_copy(s, member->start, member->value);
-		r = sort_put_item(s, member->value, member->end, member->container); /* MEMBER may move */
+		r = sort_put_item(
+			s, member->value, member->end, member->container); /* MEMBER may move */
 	}
 	s->n = first;
 	return r;
 }
 
 /* Appends the item from START to END. Containers in it are numbered from CONTAINER on. */
-static int sort_put_item(struct sorting *s, const uint8_t *start, const uint8_t *end, size_t container)
+static int sort_put_item(
+	struct sorting *s, const uint8_t *start, const uint8_t *end, size_t container)
 {
 	struct value value;
 
@@ -391,19 +409,23 @@ static int sort_put_item(struct sorting *s, const uint8_t *start, const uint8_t 
 		sort_copy(s, start, end);
 		return 0;
 	}
-	return value.type == VALUE_MAP ? sort_put_map(s, &value, end, container + 1) : sort_put_array(s, &value, container + 1);
+	return value.type == VALUE_MAP ? sort_put_map(s, &value, end, container + 1)
+				       : sort_put_array(s, &value, container + 1);
 }
 
 int value_sort(struct bytes document, enum value_order order, struct buf *out)
 {
 	const uint8_t *start = document.data;
-	struct sorting s = {.order = order, .out = out, .start = start, .end = start + document.size};
+	struct sorting s = {
+		.order = order, .out = out, .start = start, .end = start + document.size};
 	size_t before = out->size;
 
 	s.to = out->data ? out->data + before : NULL;
-	int r = ARRAY_ROOM(s.containers, 0, s.containers_room, FEW + document.size / GUESS, "sorting an object");
+	int r = ARRAY_ROOM(s.containers, 0, s.containers_room, FEW + document.size / GUESS,
+		"sorting an object");
 	if (r == 0)
-		r = ARRAY_ROOM(s.members, 0, s.room, FEW + document.size / GUESS, "sorting an object");
+		r = ARRAY_ROOM(
+			s.members, 0, s.room, FEW + document.size / GUESS, "sorting an object");
 	if (r == 0)
 		r = sort_find_containers(&s, start);
 	if (r == 0)

@@ -169,15 +169,20 @@ int value_read(struct bytes document, struct value *ret_value)
 
 /* Eight entries that grow from FIRST by EACH. */
 #define EIGHT(first, each) \
-	first, first + each, first + 2 * each, first + 3 * each, first + 4 * each, first + 5 * each, first + 6 * each, first + 7 * each
+	first, first + each, first + 2 * each, first + 3 * each, first + 4 * each, \
+		first + 5 * each, first + 6 * each, first + 7 * each
 
 /* One more than the items that follow a head of one byte which is no text; 0: any other head. */
 static const uint8_t value_follow[256] = {
-	[0x00 ... 0x7f] = 1,                    /* 0 to 127 */
-	[0x80] = EIGHT(1, 2), EIGHT(17, 2),     /* maps of 0 to 15 pairs */
-	[0x90] = EIGHT(1, 1), EIGHT(9, 1),      /* arrays of 0 to 15 items */
-	[0xc0] = 1, [0xc2] = 1, [0xc3] = 1,     /* nil, false, true */
-	[0xe0 ... 0xff] = 1,                    /* -32 to -1 */
+	[0x00 ... 0x7f] = 1, /* 0 to 127 */
+	[0x80] = EIGHT(1, 2),
+	EIGHT(17, 2), /* maps of 0 to 15 pairs */
+	[0x90] = EIGHT(1, 1),
+	EIGHT(9, 1), /* arrays of 0 to 15 items */
+	[0xc0] = 1,
+	[0xc2] = 1,
+	[0xc3] = 1,          /* nil, false, true */
+	[0xe0 ... 0xff] = 1, /* -32 to -1 */
 };
 
 /* Without decoding or recursion: PENDING counts the items that are still to pass, each of which
@@ -191,7 +196,10 @@ int value_pass(const uint8_t **at, const uint8_t *end, uint64_t items)
 		size_t left = (size_t)(end - p);
 
 		if (left >= STEP_MAX) {
-			if (*p >= 0xa0 && *p < 0xc0) { /* not by the table: the next head waits for the length of this one */
+			if (*p >= 0xa0 &&
+				/* not by the table: the next head waits for the length of this
+				 * one */
+				*p < 0xc0) {
 				p += 1 + (*p & 0x1f);
 				continue;
 			}
@@ -239,7 +247,7 @@ int value_document(const struct value *value, struct bytes *ret_document)
 	return r;
 }
 
-/* ---- verifying ---- */
+/* ---- verifying ---------------------------------------------------------- */
 
 int value_verify(struct bytes document)
 {
@@ -277,7 +285,7 @@ int value_verify(struct bytes document)
 	}
 }
 
-/* ---- members ---- */
+/* ---- members ------------------------------------------------------------ */
 
 static bool value_is_container(const struct value *value)
 {
@@ -531,7 +539,7 @@ void value_close(struct buf *buf, size_t opened, uint32_t count)
 	memcpy(buf->data + opened, head, size);
 }
 
-/* ---- text ---- */
+/* ---- text --------------------------------------------------------------- */
 
 int value_scalar_text(const struct value *value, char *scratch, struct bytes *ret_text)
 {

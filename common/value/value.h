@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A stored body: one msgpack document, read in place (in a mapped file) without decoding or copying.
- * Map keys are strings in the order in which the server sent them. Numbers are int64, uint64 or
- * double; a JSON number that none of those would write again as it was is kept as its text, in an
- * extension of type VALUE_NUMBER_TEXT (number.h; store/FORMAT.md, Bodies).
+ * A stored body: one msgpack document, read in place (in a mapped file) without decoding or
+ * copying. Map keys are strings in the order in which the server sent them. Numbers are int64,
+ * uint64 or double; a JSON number that none of those would write again as it was is kept as its
+ * text, in an extension of type VALUE_NUMBER_TEXT (number.h; store/FORMAT.md, Bodies).
  *
- * The bytes may come from a damaged file: every step checks its bounds and returns ERR_CORRUPT, and
- * depth is limited to VALUE_DEPTH_MAX. A `struct value` borrows from the bytes it was read from.
+ * The bytes may come from a damaged file: every step checks its bounds and returns ERR_CORRUPT,
+ * and depth is limited to VALUE_DEPTH_MAX. A `struct value` borrows from the bytes it was read
+ * from.
  *
  * Reading:
  *	struct value doc, meta, name;
@@ -15,9 +16,9 @@
  *	struct value_iter it; value_iter_init(&it, &meta);
  *	while ((r = value_iter_next(&it, &key, &item)) == FOUND) ...   (END after the last)
  *
- * Writing: value_put_* append to a buf. A caller that does not know the size of a container opens it
- * with value_open_map/array and closes it with the count, which moves bytes only for more than 15
- * items.
+ * Writing: value_put_* append to a buf. A caller that does not know the size of a container
+ * opens it with value_open_map/array and closes it with the count, which moves bytes only for
+ * more than 15 items.
  *
  * Only value.c includes msgpack.h.
  */
@@ -53,18 +54,19 @@ struct value {
 		uint64_t u;
 		double d;
 	} u;
-	size_t size;        /* of the item in bytes; array, map: of the head before the first item */
+	size_t size; /* of the item in bytes; array, map: of the head before the first item */
 	const uint8_t *start; /* of the item */
-	struct bytes text;  /* strings and numbers kept as text */
-	struct bytes inner; /* array, map: from the first item to the end of the document */
+	struct bytes text;    /* strings and numbers kept as text */
+	struct bytes inner;   /* array, map: from the first item to the end of the document */
 };
 
-/* Reads the item at the beginning of DOCUMENT. A caller that moves on by `size` each time visits every
- * item of the document in order, containers before their content. Returns: 0 or ERR_CORRUPT. */
+/* Reads the item at the beginning of DOCUMENT. A caller that moves on by `size` each time visits
+ * every item of the document in order, containers before their content. Returns: 0 or
+ * ERR_CORRUPT. */
 int value_read(struct bytes document, struct value *ret_value);
 
-/* Returns whether DOCUMENT begins with a string of at most 255 bytes, the most frequent item by far, and sets
- * its text. */
+/* Returns whether DOCUMENT begins with a string of at most 255 bytes, the most frequent item by
+ * far, and sets its text. */
 static inline bool value_read_short_text(struct bytes document, struct bytes *ret_text)
 {
 	const uint8_t *p = (const uint8_t *)document.data; /* also for C++ */
@@ -85,8 +87,8 @@ static inline bool value_read_short_text(struct bytes document, struct bytes *re
 	return size <= document.size - head;
 }
 
-/* Returns how many items (pairs of a map) a container with 1 to 15 of them has, which DOCUMENT begins with: its head is one
- * byte. 0: it begins with something else. */
+/* Returns how many items (pairs of a map) a container with 1 to 15 of them has, which DOCUMENT
+ * begins with: its head is one byte. 0: it begins with something else. */
 static inline uint32_t value_read_short_container(struct bytes document, bool *ret_is_map)
 {
 	uint8_t head = document.size ? *(const uint8_t *)document.data : 0;
@@ -95,8 +97,8 @@ static inline uint32_t value_read_short_container(struct bytes document, bool *r
 	return head >= 0x80 && head < 0xa0 ? head & 0x0f : 0;
 }
 
-/* Checks the whole document: known types, string keys, valid UTF-8, not too deep, and nothing after its
- * end. Returns: 0 or ERR_CORRUPT. */
+/* Checks the whole document: known types, string keys, valid UTF-8, not too deep, and nothing
+ * after its end. Returns: 0 or ERR_CORRUPT. */
 int value_verify(struct bytes document);
 
 /* Reads a map's key at *AT, or passes ITEMS items with their content, up to END at most. Moves
@@ -107,17 +109,17 @@ int value_pass(const uint8_t **at, const uint8_t *end, uint64_t items);
 /* Measures the first item of DOCUMENT with its content. Returns: 0 or ERR_CORRUPT. */
 int value_size(struct bytes document, size_t *ret_size);
 
-/* Sets *RET_DOCUMENT to all bytes of VALUE, which are a document of their own, borrowed from the same
- * body. Returns: 0 or ERR_CORRUPT. */
+/* Sets *RET_DOCUMENT to all bytes of VALUE, which are a document of their own, borrowed from the
+ * same body. Returns: 0 or ERR_CORRUPT. */
 int value_document(const struct value *value, struct bytes *ret_document);
 
 /* Finds a member of a map. Returns: FOUND, NOT_FOUND (also if VALUE is no map) or ERR_CORRUPT. */
 int value_find(const struct value *value, struct bytes key, struct value *ret_item);
 
-/* Finds the string OUTER.KEY of the document. Returns: FOUND, NOT_FOUND (also if it is no string) or
- * ERR_CORRUPT. */
-int value_find_text(struct bytes document, const char *outer, const char *key,
-	struct bytes *ret_text);
+/* Finds the string OUTER.KEY of the document. Returns: FOUND, NOT_FOUND (also if it is no
+ * string) or ERR_CORRUPT. */
+int value_find_text(
+	struct bytes document, const char *outer, const char *key, struct bytes *ret_text);
 
 struct value_iter {
 	const uint8_t *next;
@@ -127,8 +129,8 @@ struct value_iter {
 	bool in_item; /* NEXT is the container that was given last; it is not passed yet */
 };
 
-/* Walk over an array (the key is BYTES_NONE) or a map; anything else has no items. value_iter_next()
- * returns FOUND, END (`next` is then the end of the container) or ERR_CORRUPT. */
+/* Walk over an array (the key is BYTES_NONE) or a map; anything else has no items.
+ * value_iter_next() returns FOUND, END (`next` is then the end of the container) or ERR_CORRUPT. */
 void value_iter_init(struct value_iter *iter, const struct value *value);
 int value_iter_next(struct value_iter *iter, struct bytes *ret_key, struct value *ret_item);
 
@@ -146,8 +148,8 @@ void value_put_int(struct buf *buf, int64_t i);
 void value_put_uint(struct buf *buf, uint64_t u);
 void value_put_double(struct buf *buf, double d);
 void value_put_number_text(struct buf *buf, struct bytes text);
-/* Puts the JSON number TEXT in the form that gives the same text back (common/value/number.h). Returns
- * whether TEXT is a number; puts nothing if not. */
+/* Puts the JSON number TEXT in the form that gives the same text back (common/value/number.h).
+ * Returns whether TEXT is a number; puts nothing if not. */
 bool value_put_number(struct buf *buf, struct bytes text);
 void value_put_string(struct buf *buf, struct bytes text);
 
@@ -157,16 +159,17 @@ size_t value_open_array(struct buf *buf);
 void value_close(struct buf *buf, size_t opened, uint32_t count);
 
 /*
- * Returns in RET_TEXT the text of a scalar as indexes and selectors use it: a string as it is, true or
- * false, a number in its shortest form (or the text that it is kept as), "" for null. The text is
- * borrowed from the value or from SCRATCH, which has VALUE_SCRATCH bytes.
+ * Returns in RET_TEXT the text of a scalar as indexes and selectors use it: a string as it is,
+ * true or false, a number in its shortest form (or the text that it is kept as), "" for null.
+ * The text is borrowed from the value or from SCRATCH, which has VALUE_SCRATCH bytes.
  * Returns: FOUND; NOT_FOUND for maps and arrays.
  */
 #define VALUE_SCRATCH NUMBER_TEXT_MAX
 int value_scalar_text(const struct value *value, char *scratch, struct bytes *ret_text);
 
-/* Reads a number as the Go programs of Kubernetes do: an int64 (NUMBER_INT, of any sign) if it is written as a whole
- * number and fits, else the nearest double. Returns: whether VALUE is a number that is not too large for that. */
+/* Reads a number as the Go programs of Kubernetes do: an int64 (NUMBER_INT, of any sign) if it
+ * is written as a whole number and fits, else the nearest double. Returns: whether VALUE is a
+ * number that is not too large for that. */
 bool value_number(const struct value *value, struct number *ret_number);
 
 #endif

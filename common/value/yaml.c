@@ -64,8 +64,8 @@ static int yaml_next_event(struct yaml_reading *reading)
 	if (parser->error == YAML_MEMORY_ERROR)
 		return err_set(-ENOMEM, "%s", reading->name);
 	/* An error of the encoding has no mark; the parser's own place is the nearest. */
-	size_t line = parser->error == YAML_READER_ERROR ? parser->mark.line :
-		parser->problem_mark.line;
+	size_t line =
+		parser->error == YAML_READER_ERROR ? parser->mark.line : parser->problem_mark.line;
 	return err_say(ERR_SYNTAX, "%s:%zu: %s", reading->name, line + 1,
 		parser->problem ? parser->problem : "not YAML");
 }
@@ -105,7 +105,9 @@ static int yaml_check_tag(const struct yaml_reading *reading, const yaml_char_t 
 {
 	const char *t = (const char *)tag;
 
-	return t && strcmp(t, "!") != 0 && strcmp(t, YAML_STR_TAG) != 0 ? yaml_bad(reading, "tags are not allowed") : 0;
+	return t && strcmp(t, "!") != 0 && strcmp(t, YAML_STR_TAG) != 0
+		       ? yaml_bad(reading, "tags are not allowed")
+		       : 0;
 }
 
 static int yaml_read_node(struct yaml_reading *reading, unsigned depth, struct yaml_node *node);
@@ -126,11 +128,12 @@ static int yaml_grow(const struct yaml_reading *reading, struct yaml_node *node)
 	return r;
 }
 
-/* ---- anchors ---- */
+/* ---- anchors ------------------------------------------------------------ */
 
-/* Copies FROM; what there is of a copy that failed can be released. A few lines of aliases could expand to gigabytes, so what
- * they add is limited. */
-static int yaml_copy(struct yaml_reading *reading, const struct yaml_node *from, struct yaml_node *to)
+/* Copies FROM; what there is of a copy that failed can be released. A few lines of aliases could
+ * expand to gigabytes, so what they add is limited. */
+static int yaml_copy(
+	struct yaml_reading *reading, const struct yaml_node *from, struct yaml_node *to)
 {
 	*to = (struct yaml_node){.type = from->type, .line = from->line, .quoted = from->quoted};
 	reading->copied += sizeof(*from) + (from->text ? strlen(from->text) : 0);
@@ -164,7 +167,8 @@ static int yaml_add_anchor(struct yaml_reading *reading, char *name, const struc
 	int r = yaml_copy(reading, node, &anchor.node);
 
 	if (r == 0)
-		r = ARRAY_ADD(reading->anchors, reading->n_anchors, reading->anchors_room, anchor, reading->name);
+		r = ARRAY_ADD(reading->anchors, reading->n_anchors, reading->anchors_room, anchor,
+			reading->name);
 	if (r < 0) {
 		yaml_node_release(&anchor.node);
 		free(name);
@@ -179,10 +183,11 @@ static int yaml_read_alias(struct yaml_reading *reading, struct yaml_node *node)
 	for (size_t i = reading->n_anchors; i-- > 0;)
 		if (strcmp(reading->anchors[i].name, name) == 0)
 			return yaml_copy(reading, &reading->anchors[i].node, node);
-	return err_say(ERR_SYNTAX, "%s:%zu: *%s: no complete node before it has the anchor &%s", reading->name, yaml_line(reading), name, name);
+	return err_say(ERR_SYNTAX, "%s:%zu: *%s: no complete node before it has the anchor &%s",
+		reading->name, yaml_line(reading), name, name);
 }
 
-/* ---- nodes ---- */
+/* ---- nodes -------------------------------------------------------------- */
 
 static int yaml_read_list(struct yaml_reading *reading, unsigned depth, struct yaml_node *node)
 {
@@ -216,15 +221,17 @@ static size_t yaml_find_key(const struct yaml_node *map, const char *key)
 }
 
 /* Moves the members of FROM to NODE that it does not have from a map merged before. */
-static int yaml_merge_map(struct yaml_reading *reading, struct yaml_node *from, struct yaml_node *node, struct yaml_merged *merged)
+static int yaml_merge_map(struct yaml_reading *reading, struct yaml_node *from,
+	struct yaml_node *node, struct yaml_merged *merged)
 {
 	if (from->type != YAML_MAP)
 		return yaml_bad(reading, "<<: must be an alias of a map, or a list of them");
 	for (size_t i = 0; i < from->count; i++) {
 		size_t at = yaml_find_key(node, from->keys[i]);
 		if (at < merged->first) /* readers of YAML differ: which of the two counts? */
-			return err_say(ERR_SYNTAX, "%s:%zu: <<: '%s' is set before it; write '<<' first", reading->name, yaml_line(reading),
-				from->keys[i]);
+			return err_say(ERR_SYNTAX,
+				"%s:%zu: <<: '%s' is set before it; write '<<' first",
+				reading->name, yaml_line(reading), from->keys[i]);
 		if (at < node->count)
 			continue;
 		int r = yaml_grow(reading, node);
@@ -240,7 +247,8 @@ static int yaml_merge_map(struct yaml_reading *reading, struct yaml_node *from, 
 }
 
 /* Reads the value of the merge key '<<'. */
-static int yaml_read_merge(struct yaml_reading *reading, unsigned depth, struct yaml_node *node, struct yaml_merged *merged)
+static int yaml_read_merge(struct yaml_reading *reading, unsigned depth, struct yaml_node *node,
+	struct yaml_merged *merged)
 {
 	CLEANUP(yaml_node_release) struct yaml_node value = {0};
 
@@ -258,13 +266,14 @@ static int yaml_read_merge(struct yaml_reading *reading, unsigned depth, struct 
 }
 
 /* Makes the member KEY, which is taken, and sets *RET_AT to its number. */
-static int yaml_add_key(struct yaml_reading *reading, char **key, struct yaml_node *node, const struct yaml_merged *merged, size_t *ret_at)
+static int yaml_add_key(struct yaml_reading *reading, char **key, struct yaml_node *node,
+	const struct yaml_merged *merged, size_t *ret_at)
 {
 	size_t at = yaml_find_key(node, *key);
 
 	if (at < node->count && (at < merged->first || at >= merged->end))
-		return err_say(ERR_SYNTAX, "%s:%zu: %s: twice, first in line %zu", reading->name, yaml_line(reading), *key,
-			node->key_lines[at]);
+		return err_say(ERR_SYNTAX, "%s:%zu: %s: twice, first in line %zu", reading->name,
+			yaml_line(reading), *key, node->key_lines[at]);
 	int r = at == node->count ? yaml_grow(reading, node) : 0;
 	if (r < 0)
 		return r;
@@ -293,7 +302,8 @@ static int yaml_read_map(struct yaml_reading *reading, unsigned depth, struct ya
 			return 0;
 		if (event->type != YAML_SCALAR_EVENT)
 			return yaml_bad(reading, "a key must be a plain word or a string");
-		r = event->data.scalar.anchor ? yaml_bad(reading, "a key may have no anchor") : yaml_check_tag(reading, event->data.scalar.tag);
+		r = event->data.scalar.anchor ? yaml_bad(reading, "a key may have no anchor")
+					      : yaml_check_tag(reading, event->data.scalar.tag);
 		if (r == 0)
 			r = yaml_take_scalar(reading, &key);
 		if (r < 0)
@@ -315,10 +325,11 @@ static int yaml_read_map(struct yaml_reading *reading, unsigned depth, struct ya
 static int yaml_take_anchor(const struct yaml_reading *reading, char **ret_anchor)
 {
 	const yaml_event_t *event = &reading->event;
-	const yaml_char_t *anchor = event->type == YAML_SCALAR_EVENT ? event->data.scalar.anchor
-		: event->type == YAML_SEQUENCE_START_EVENT	     ? event->data.sequence_start.anchor
-		: event->type == YAML_MAPPING_START_EVENT	     ? event->data.mapping_start.anchor
-								     : NULL;
+	const yaml_char_t *anchor =
+		event->type == YAML_SCALAR_EVENT           ? event->data.scalar.anchor
+		: event->type == YAML_SEQUENCE_START_EVENT ? event->data.sequence_start.anchor
+		: event->type == YAML_MAPPING_START_EVENT  ? event->data.mapping_start.anchor
+							   : NULL;
 
 	*ret_anchor = anchor ? strdup((const char *)anchor) : NULL;
 	return anchor && !*ret_anchor ? err_set(-ENOMEM, "%s", reading->name) : 0;
@@ -385,7 +396,8 @@ static int yaml_read_stream(struct yaml_reading *reading, struct yaml *yaml)
 	return 0;
 }
 
-static int yaml_parse_some(const char *text, size_t size, const char *name, bool first_only, struct yaml **ret_yaml)
+static int yaml_parse_some(
+	const char *text, size_t size, const char *name, bool first_only, struct yaml **ret_yaml)
 {
 	CLEANUP(yaml_free) struct yaml *yaml = calloc(1, sizeof(*yaml));
 	struct yaml_reading reading = {.name = name, .first_only = first_only};
@@ -437,14 +449,16 @@ int yaml_load(const char *file, struct yaml **ret_yaml)
 {
 	AUTO_FD int fd = open(file, O_RDONLY | O_CLOEXEC);
 
-	return fd < 0 ? err_set(-errno, "opening '%s'", file) : yaml_load_some(fd, file, false, ret_yaml);
+	return fd < 0 ? err_set(-errno, "opening '%s'", file)
+		      : yaml_load_some(fd, file, false, ret_yaml);
 }
 
 int yaml_load_first(const char *file, struct yaml **ret_yaml)
 {
 	AUTO_FD int fd = open(file, O_RDONLY | O_CLOEXEC);
 
-	return fd < 0 ? err_set(-errno, "opening '%s'", file) : yaml_load_some(fd, file, true, ret_yaml);
+	return fd < 0 ? err_set(-errno, "opening '%s'", file)
+		      : yaml_load_some(fd, file, true, ret_yaml);
 }
 
 int yaml_load_fd(int fd, const char *file, struct yaml **ret_yaml)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads a YAML (or JSON) file with libyaml into a tree of nodes with line numbers, and writes stored
- * bodies as YAML, as `kubectl get -o yaml` shows objects.
+ * Reads a YAML (or JSON) file with libyaml into a tree of nodes with line numbers, and writes
+ * stored bodies as YAML, as `kubectl get -o yaml` shows objects.
  *
- * Aliases and merge keys (<<) are copied, up to 16 MiB in all. Duplicate keys are refused, and so is a second document except by
- * yaml_load_first(). Nodes live as long as the tree.
+ * Aliases and merge keys (<<) are copied, up to 16 MiB in all. Duplicate keys are refused, and
+ * so is a second document except by yaml_load_first(). Nodes live as long as the tree.
  */
 #ifndef COMMON_VALUE_YAML_H
 #define COMMON_VALUE_YAML_H
@@ -47,10 +47,12 @@ const char *yaml_text(const struct yaml_node *map, const char *key);
 /* Returns whether the node is a plain null, ~ or empty scalar. */
 bool yaml_is_null(const struct yaml_node *node);
 
-/* Appends DOCUMENT, one msgpack document (common/value/value.h), to OUT as kubectl writes YAML: numbers as their text,
- * strings quoted where a reader would take them for something else, long lines folded at blanks, strings of several lines
- * as blocks where a block keeps them. Keys are in their order (common/value/sort.h). IS_ITEM: as an item, after "- ", of a
- * list that is not indented. Returns: 0, ERR_CORRUPT, or the error of OUT. After an error OUT is as long as before. */
+/* Appends DOCUMENT, one msgpack document (common/value/value.h), to OUT as kubectl writes YAML:
+ * numbers as their text, strings quoted where a reader would take them for something else, long
+ * lines folded at blanks, strings of several lines as blocks where a block keeps them. Keys are
+ * in their order (common/value/sort.h). IS_ITEM: as an item, after "- ", of a list that is not
+ * indented. Returns: 0, ERR_CORRUPT, or the error of OUT. After an error OUT is as long as
+ * before. */
 int yaml_write(struct bytes document, bool is_item, struct buf *out);
 
 #endif

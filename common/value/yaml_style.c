@@ -9,7 +9,7 @@
 
 #define KEY_MAX 128 /* bytes of a simple key */
 
-/* ---- characters ---- */
+/* ---- characters --------------------------------------------------------- */
 
 bool yaml_is_break(struct bytes text, size_t at)
 {
@@ -40,19 +40,21 @@ static bool style_is_printable(struct bytes text, size_t at)
 		return *p == '\n' || (*p >= ' ' && *p <= '~');
 	if (*p == 0xef)
 		return !(second == 0xbb && third == 0xbf) && !(second == 0xbf && third >= 0xbe);
-	return (*p == 0xc2 && second >= 0xa0) || (*p > 0xc2 && *p < 0xed) || (*p == 0xed && second < 0xa0) || *p == 0xee;
+	return (*p == 0xc2 && second >= 0xa0) || (*p > 0xc2 && *p < 0xed) ||
+	       (*p == 0xed && second < 0xa0) || *p == 0xee;
 }
 
 bool yaml_needs_escape(struct bytes text, size_t at)
 {
-	static const struct bytes mark = BYTES_LIT("\xef\xbb\xbf"); /* go-yaml escapes all of a text that begins with it */
+	static const struct bytes mark =
+		BYTES_LIT("\xef\xbb\xbf"); /* go-yaml escapes all of a text that begins with it */
 	uint8_t c = ((const uint8_t *)text.data)[at];
 
 	return c == '"' || c == '\\' || !style_is_printable(text, at) || yaml_is_break(text, at) ||
 	       bytes_starts(text, mark);
 }
 
-/* ---- strings that would be something else ---- */
+/* ---- strings that would be something else ------------------------------- */
 
 static bool style_is_digit(char c)
 {
@@ -95,8 +97,9 @@ static bool style_read_zone(const char **at, const char *end)
 
 	if (style_take(at, end, 'Z'))
 		return true;
-	if (end - p < 6 || (*p != '+' && *p != '-') || !style_is_digit(p[1]) || !style_is_digit(p[2]) || p[3] != ':' ||
-		!style_is_digit(p[4]) || !style_is_digit(p[5]))
+	if (end - p < 6 || (*p != '+' && *p != '-') || !style_is_digit(p[1]) ||
+		!style_is_digit(p[2]) || p[3] != ':' || !style_is_digit(p[4]) ||
+		!style_is_digit(p[5]))
 		return false;
 	*at += 6;
 	return (p[1] - '0') * 10 + p[2] - '0' <= 24 && (p[4] - '0') * 10 + p[5] - '0' <= 60;
@@ -113,8 +116,8 @@ static bool style_is_timestamp(struct bytes text)
 		return false;
 	for (int i = 0; i < 4; i++)
 		year = year * 10 + (*p++ - '0');
-	if (!style_take(&p, end, '-') || !style_read_part(&p, end, 1, 12, &month) || !style_take(&p, end, '-') ||
-		!style_read_part(&p, end, 1, 31, &day))
+	if (!style_take(&p, end, '-') || !style_read_part(&p, end, 1, 12, &month) ||
+		!style_take(&p, end, '-') || !style_read_part(&p, end, 1, 31, &day))
 		return false;
 	bool is_leap = month == 2 && year % 4 == 0 && (year % 100 || year % 400 == 0);
 	if (day > days[month - 1] + is_leap)
@@ -173,10 +176,10 @@ static bool style_fits(const char *p, const char *end, unsigned base, uint64_t l
 		return false;
 	for (; p < end; p++) {
 		char c = *p;
-		unsigned digit = style_is_digit(c)	  ? (unsigned)(c - '0')
+		unsigned digit = style_is_digit(c)      ? (unsigned)(c - '0')
 				 : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10
 				 : c >= 'A' && c <= 'F' ? (unsigned)(c - 'A') + 10
-							  : 99;
+							: 99;
 
 		if (digit >= base || __builtin_mul_overflow(number, (uint64_t)base, &number) ||
 			__builtin_add_overflow(number, (uint64_t)digit, &number))
@@ -185,25 +188,32 @@ static bool style_fits(const char *p, const char *end, unsigned base, uint64_t l
 	return number <= limit;
 }
 
-/* Returns whether Go's ParseInt or ParseUint reads TEXT: 0x1f, 0o7, 0b1, or 0b-1, which go-yaml adds. Decimal numbers are
- * floats also, and octal ones if their digits are those of decimal ones. */
+/* Returns whether Go's ParseInt or ParseUint reads TEXT: 0x1f, 0o7, 0b1, or 0b-1, which go-yaml
+ * adds. Decimal numbers are floats also, and octal ones if their digits are those of decimal
+ * ones. */
 static bool style_is_prefixed_integer(struct bytes text)
 {
 	const char *p = text.data, *end = p + text.size;
-	bool is_negative = text.size && *p == '-', is_signed = is_negative || (text.size && *p == '+');
+	bool is_negative = text.size && *p == '-',
+	     is_signed = is_negative || (text.size && *p == '+');
 
 	p += is_signed;
 	if (end - p < 3 || *p != '0')
 		return false;
-	unsigned base = strchr("xX", p[1]) ? 16 : strchr("oO", p[1]) ? 8 : strchr("bB", p[1]) ? 2 : 0;
+	unsigned base = strchr("xX", p[1])   ? 16
+			: strchr("oO", p[1]) ? 8
+			: strchr("bB", p[1]) ? 2
+					     : 0;
 	if (!base)
 		return false;
 	if (!is_signed && p[1] == 'b' && (p[2] == '-' || p[2] == '+'))
 		return style_fits(p + 3, end, 2, (uint64_t)INT64_MAX + (p[2] == '-'));
-	return style_fits(p + 2, end, base, is_signed ? (uint64_t)INT64_MAX + is_negative : UINT64_MAX);
+	return style_fits(
+		p + 2, end, base, is_signed ? (uint64_t)INT64_MAX + is_negative : UINT64_MAX);
 }
 
-/* Returns whether TEXT is a float or a decimal integer: 1, +1., .5, 1e3. One that is too large for a double is a string. */
+/* Returns whether TEXT is a float or a decimal integer: 1, +1., .5, 1e3. One that is too large
+ * for a double is a string. */
 static bool style_is_float(struct bytes text)
 {
 	const char *p = text.data, *end = p + text.size;
@@ -237,21 +247,23 @@ static bool style_is_float(struct bytes text)
 		return false;
 	while (before.size && *(const char *)before.data == '0')
 		before = BYTES((const char *)before.data + 1, before.size - 1);
-	int n = snprintf(json, sizeof(json), "%s%.*s.%.*s0%.*s", before.size ? "" : "0", BYTES_ARG(before), BYTES_ARG(after),
-		(int)(end - exponent), exponent);
+	int n = snprintf(json, sizeof(json), "%s%.*s.%.*s0%.*s", before.size ? "" : "0",
+		BYTES_ARG(before), BYTES_ARG(after), (int)(end - exponent), exponent);
 	if ((size_t)n >= sizeof(json))
 		return before.size < 310;
 	return !number_value(BYTES(json, (size_t)n), &d) || isfinite(d);
 }
 
-/* Returns whether TEXT is one of the words of YAML 1.1 for booleans and null. They may be in lower or upper case, or begin
- * with a capital. */
+/* Returns whether TEXT is one of the words of YAML 1.1 for booleans and null. They may be in
+ * lower or upper case, or begin with a capital. */
 static bool style_is_word(struct bytes text)
 {
-	static const char words[][8] = {"y", "Y", "n", "N", "~", "on", "On", "ON", "no", "No", "NO", "yes", "Yes", "YES", "off",
-		"Off", "OFF", "true", "True", "TRUE", "null", "Null", "NULL", ".nan", ".NaN", ".NAN", ".inf", ".Inf", ".INF",
-		"false", "False", "FALSE", "+.inf", "+.Inf", "+.INF", "-.inf", "-.Inf", "-.INF"};
-	static const uint8_t first[] = {0, 0, 5, 11, 17, 29, sizeof(words) / sizeof(*words)}; /* of each size */
+	static const char words[][8] = {"y", "Y", "n", "N", "~", "on", "On", "ON", "no", "No", "NO",
+		"yes", "Yes", "YES", "off", "Off", "OFF", "true", "True", "TRUE", "null", "Null",
+		"NULL", ".nan", ".NaN", ".NAN", ".inf", ".Inf", ".INF", "false", "False", "FALSE",
+		"+.inf", "+.Inf", "+.INF", "-.inf", "-.Inf", "-.INF"};
+	static const uint8_t first[] = {
+		0, 0, 5, 11, 17, 29, sizeof(words) / sizeof(*words)}; /* of each size */
 	uint64_t wanted = 0;
 
 	if (!text.size || text.size > 5)
@@ -263,7 +275,8 @@ static bool style_is_word(struct bytes text)
 	return false;
 }
 
-/* Returns TEXT, or what it is without its underscores, in PLAIN, which has SIZE bytes; BYTES_NONE if that is too long.
+/* Returns TEXT, or what it is without its underscores, in PLAIN, which has SIZE bytes;
+ * BYTES_NONE if that is too long.
  * STRICT: or if one is not between two digits. */
 static struct bytes style_drop_underscores(struct bytes text, bool strict, char *plain, size_t size)
 {
@@ -273,7 +286,8 @@ static struct bytes style_drop_underscores(struct bytes text, bool strict, char 
 	if (!memchr(p, '_', text.size))
 		return text;
 	for (size_t i = 0; i < text.size; i++) {
-		bool is_between = i && i + 1 < text.size && style_is_digit(p[i - 1]) && style_is_digit(p[i + 1]);
+		bool is_between = i && i + 1 < text.size && style_is_digit(p[i - 1]) &&
+				  style_is_digit(p[i + 1]);
 
 		if (n == size || (strict && p[i] == '_' && !is_between))
 			return BYTES_NONE;
@@ -283,25 +297,51 @@ static struct bytes style_drop_underscores(struct bytes text, bool strict, char 
 	return BYTES(plain, n);
 }
 
-/* ---- styles ---- */
+/* ---- styles ------------------------------------------------------------- */
 
 /* How a text that begins with a character may be something else than a plain string. */
 enum style_first {
 	FIRST_LETTER = 1, /* a word of YAML 1.1 */
 	FIRST_NUMBER,     /* a number or a moment */
-	FIRST_DOT,	  /* a float; or "..." */
-	FIRST_MARK,	  /* an indicator, whatever follows */
-	FIRST_LONE,	  /* an indicator if a blank follows */
+	FIRST_DOT,        /* a float; or "..." */
+	FIRST_MARK,       /* an indicator, whatever follows */
+	FIRST_LONE,       /* an indicator if a blank follows */
 };
 
 static const uint8_t style_firsts[256] = {
-	['y'] = FIRST_LETTER, ['Y'] = FIRST_LETTER, ['n'] = FIRST_LETTER, ['N'] = FIRST_LETTER, ['t'] = FIRST_LETTER,
-	['T'] = FIRST_LETTER, ['f'] = FIRST_LETTER, ['F'] = FIRST_LETTER, ['o'] = FIRST_LETTER, ['O'] = FIRST_LETTER,
-	['~'] = FIRST_LETTER, ['0' ... '9'] = FIRST_NUMBER, ['+'] = FIRST_NUMBER, ['-'] = FIRST_NUMBER, ['.'] = FIRST_DOT,
-	['#'] = FIRST_MARK, [','] = FIRST_MARK, ['['] = FIRST_MARK, [']'] = FIRST_MARK, ['{'] = FIRST_MARK,
-	['}'] = FIRST_MARK, ['&'] = FIRST_MARK, ['*'] = FIRST_MARK, ['!'] = FIRST_MARK, ['|'] = FIRST_MARK,
-	['>'] = FIRST_MARK, ['\''] = FIRST_MARK, ['"'] = FIRST_MARK, ['%'] = FIRST_MARK, ['@'] = FIRST_MARK,
-	['`'] = FIRST_MARK, ['?'] = FIRST_LONE, [':'] = FIRST_LONE,
+	['y'] = FIRST_LETTER,
+	['Y'] = FIRST_LETTER,
+	['n'] = FIRST_LETTER,
+	['N'] = FIRST_LETTER,
+	['t'] = FIRST_LETTER,
+	['T'] = FIRST_LETTER,
+	['f'] = FIRST_LETTER,
+	['F'] = FIRST_LETTER,
+	['o'] = FIRST_LETTER,
+	['O'] = FIRST_LETTER,
+	['~'] = FIRST_LETTER,
+	['0' ... '9'] = FIRST_NUMBER,
+	['+'] = FIRST_NUMBER,
+	['-'] = FIRST_NUMBER,
+	['.'] = FIRST_DOT,
+	['#'] = FIRST_MARK,
+	[','] = FIRST_MARK,
+	['['] = FIRST_MARK,
+	[']'] = FIRST_MARK,
+	['{'] = FIRST_MARK,
+	['}'] = FIRST_MARK,
+	['&'] = FIRST_MARK,
+	['*'] = FIRST_MARK,
+	['!'] = FIRST_MARK,
+	['|'] = FIRST_MARK,
+	['>'] = FIRST_MARK,
+	['\''] = FIRST_MARK,
+	['"'] = FIRST_MARK,
+	['%'] = FIRST_MARK,
+	['@'] = FIRST_MARK,
+	['`'] = FIRST_MARK,
+	['?'] = FIRST_LONE,
+	[':'] = FIRST_LONE,
 };
 
 /* Returns whether go-yaml reads TEXT, without quotes, as something else than a string. */
@@ -313,7 +353,8 @@ static bool style_is_no_string(struct bytes text)
 	if (first == FIRST_LETTER)
 		return style_is_word(text);
 	if (first == FIRST_DOT)
-		return style_is_word(text) || style_is_float(style_drop_underscores(text, true, plain, sizeof(plain)));
+		return style_is_word(text) ||
+		       style_is_float(style_drop_underscores(text, true, plain, sizeof(plain)));
 	if (first != FIRST_NUMBER)
 		return false;
 	if (style_is_word(text) || style_is_timestamp(text) || style_is_base_60(text))
@@ -386,7 +427,8 @@ static struct style_traits style_examine(struct bytes text)
 		bool is_break = yaml_is_break(text, i);
 
 		if (i > 0)
-			traits.is_indicator |= (p[i] == ':' && is_followed) || (p[i] == '#' && after_white);
+			traits.is_indicator |=
+				(p[i] == ':' && is_followed) || (p[i] == '#' && after_white);
 		traits.is_special |= !style_is_printable(text, i);
 		if (p[i] == ' ') {
 			traits.begins_blank |= i == 0;
@@ -417,12 +459,16 @@ enum yaml_style yaml_string_style(struct bytes text, bool is_key)
 	struct style_traits traits = style_examine(text);
 	bool fits_quotes = !traits.has_break_blank && !traits.has_blank_break && !traits.is_special;
 	if (memchr(p, '\n', text.size))
-		return !is_key && !traits.ends_blank && !traits.has_blank_break && !traits.is_special
-			? YAML_STYLE_LITERAL : YAML_STYLE_DOUBLE_QUOTED;
+		return !is_key && !traits.ends_blank && !traits.has_blank_break &&
+				       !traits.is_special
+			       ? YAML_STYLE_LITERAL
+			       : YAML_STYLE_DOUBLE_QUOTED;
 	if (is_no_string || !fits_quotes)
 		return YAML_STYLE_DOUBLE_QUOTED;
-	return traits.begins_blank || traits.ends_blank || traits.ends_broken || traits.has_break || traits.is_indicator
-		? YAML_STYLE_SINGLE_QUOTED : YAML_STYLE_PLAIN;
+	return traits.begins_blank || traits.ends_blank || traits.ends_broken || traits.has_break ||
+			       traits.is_indicator
+		       ? YAML_STYLE_SINGLE_QUOTED
+		       : YAML_STYLE_PLAIN;
 }
 
 bool yaml_is_simple_key(struct bytes text, enum yaml_style style)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes bodies as YAML, byte for byte as kubectl does. kubectl uses go-yaml, whose emitter has the rules of libyaml 0.1:
- * styles, folding of lines over 80 characters, indentation, escapes. libyaml itself decides some of them in another way
- * today, and is five times slower.
+ * Writes bodies as YAML, byte for byte as kubectl does. kubectl uses go-yaml, whose emitter has
+ * the rules of libyaml 0.1: styles, folding of lines over 80 characters, indentation, escapes.
+ * libyaml itself decides some of them in another way today, and is five times slower.
  */
 #include "common/value/yaml.h"
 
@@ -19,15 +19,17 @@
 /* The place of the next character, and its surroundings. */
 struct yaml_writing {
 	struct buf *out;
-	uint8_t *to, *end;  /* the rest of the room; TO is NULL after an error of OUT */
-	uint8_t *line;      /* where the current line begins, as if each of its characters were one byte */
-	int indent;         /* of the current map or list; -1: outside of all */
-	bool after_blank;   /* the last character separates tokens */
-	bool is_indented;   /* the line has nothing but indentation and indicators */
+	uint8_t *to, *end; /* the rest of the room; TO is NULL after an error of OUT */
+	uint8_t *
+		/* where the current line begins, as if each of its characters were one byte */
+		line;
+	int indent;       /* of the current map or list; -1: outside of all */
+	bool after_blank; /* the last character separates tokens */
+	bool is_indented; /* the line has nothing but indentation and indicators */
 	unsigned depth;
 };
 
-/* ---- characters ---- */
+/* ---- characters --------------------------------------------------------- */
 
 static __attribute__((noinline)) void yaml_make_room(struct yaml_writing *w, size_t size)
 {
@@ -39,7 +41,8 @@ static __attribute__((noinline)) void yaml_make_room(struct yaml_writing *w, siz
 		w->to = NULL;
 		return;
 	}
-	(void)buf_grow(w->out, buf_spare(w->out)); /* all that is allocated; yaml_flush() gives it back */
+	(void)buf_grow(
+		w->out, buf_spare(w->out)); /* all that is allocated; yaml_flush() gives it back */
 	w->to = w->out->data + used;
 	w->end = w->out->data + w->out->size;
 	w->line = w->to - column;
@@ -103,9 +106,10 @@ static void yaml_put(struct yaml_writing *w, char c, bool apart, bool is_blank, 
 	w->is_indented = w->is_indented && is_indentation;
 }
 
-/* ---- scalars ---- */
+/* ---- scalars ------------------------------------------------------------ */
 
-/* Copies a line break of TEXT. Only \n is written as a break; the others are characters that end a line also. */
+/* Copies a line break of TEXT. Only \n is written as a break; the others are characters that end
+ * a line also. */
 static void yaml_copy_break(struct yaml_writing *w, struct bytes text, size_t *at)
 {
 	if (((const char *)text.data)[*at] == '\n') {
@@ -156,8 +160,32 @@ static void yaml_put_flow(struct yaml_writing *w, struct bytes text, bool quoted
 
 static void yaml_put_escape(struct yaml_writing *w, struct bytes text, size_t *at)
 {
-	static const char names[] = "\0" "0" "\a" "a" "\b" "b" "\t" "t" "\n" "n" "\v" "v" "\f" "f" "\r" "r" "\x1b" "e"
-				    "\"" "\"" "\\" "\\" "\x85" "N" "\xa0" "_";
+	static const char names[] = "\0"
+				    "0"
+				    "\a"
+				    "a"
+				    "\b"
+				    "b"
+				    "\t"
+				    "t"
+				    "\n"
+				    "n"
+				    "\v"
+				    "v"
+				    "\f"
+				    "f"
+				    "\r"
+				    "r"
+				    "\x1b"
+				    "e"
+				    "\""
+				    "\""
+				    "\\"
+				    "\\"
+				    "\x85"
+				    "N"
+				    "\xa0"
+				    "_";
 	static const char hex[] = "0123456789ABCDEF";
 	const uint8_t *p = (const uint8_t *)text.data + *at;
 	size_t size = yaml_char_size(text, *at);
@@ -247,10 +275,12 @@ static void yaml_put_literal(struct yaml_writing *w, struct bytes text)
 }
 
 /* Writes a scalar in STYLE. */
-static void yaml_put_scalar(struct yaml_writing *w, struct bytes text, enum yaml_style style, bool is_key)
+static void yaml_put_scalar(
+	struct yaml_writing *w, struct bytes text, enum yaml_style style, bool is_key)
 {
 	static const char marks[YAML_STYLE_MAX] = {[YAML_STYLE_SINGLE_QUOTED] = '\'',
-		[YAML_STYLE_DOUBLE_QUOTED] = '"', [YAML_STYLE_LITERAL] = '|'};
+		[YAML_STYLE_DOUBLE_QUOTED] = '"',
+		[YAML_STYLE_LITERAL] = '|'};
 	int indent = w->indent;
 
 	if (!yaml_room(w, text.size))
@@ -283,9 +313,10 @@ static void yaml_put_scalar(struct yaml_writing *w, struct bytes text, enum yaml
 	w->indent = indent;
 }
 
-/* ---- documents ---- */
+/* ---- documents ---------------------------------------------------------- */
 
-static int yaml_put_item(struct yaml_writing *w, const uint8_t **at, const uint8_t *end, bool in_map);
+static int yaml_put_item(
+	struct yaml_writing *w, const uint8_t **at, const uint8_t *end, bool in_map);
 
 static int yaml_put_key(struct yaml_writing *w, const uint8_t **at, const uint8_t *end)
 {
@@ -313,8 +344,8 @@ static int yaml_put_key(struct yaml_writing *w, const uint8_t **at, const uint8_
 }
 
 /* Writes the content of a map or list, whose first item is at *AT. */
-static int yaml_put_content(
-	struct yaml_writing *w, const uint8_t **at, const uint8_t *end, uint32_t count, bool is_map, bool in_map)
+static int yaml_put_content(struct yaml_writing *w, const uint8_t **at, const uint8_t *end,
+	uint32_t count, bool is_map, bool in_map)
 {
 	int indent = w->indent, r = 0;
 
@@ -341,7 +372,8 @@ static int yaml_put_content(
 }
 
 /* Writes the item at *AT, which is in a map if IN_MAP, else in a list or alone. */
-static int yaml_put_item(struct yaml_writing *w, const uint8_t **at, const uint8_t *end, bool in_map)
+static int yaml_put_item(
+	struct yaml_writing *w, const uint8_t **at, const uint8_t *end, bool in_map)
 {
 	struct bytes rest = BYTES(*at, (size_t)(end - *at)), text;
 	char scratch[VALUE_SCRATCH];
@@ -393,7 +425,8 @@ int yaml_write(struct bytes document, bool is_item, struct buf *out)
 {
 	const uint8_t *at = document.data, *end = at + document.size;
 	size_t before = out->size;
-	struct yaml_writing w = {.out = out, .indent = -1, .after_blank = true, .is_indented = true};
+	struct yaml_writing w = {
+		.out = out, .indent = -1, .after_blank = true, .is_indented = true};
 
 	w.to = w.line = w.end = out->data ? out->data + before : NULL;
 	yaml_make_room(&w, ROOM);

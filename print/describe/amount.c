@@ -14,7 +14,8 @@ bool amount_parse(struct bytes text, struct amount *ret_amount)
 	if (!quantity_read(text, &value))
 		return false;
 	/* The number is exact to 64 bits: only the thousandths of huge ones are rounded. */
-	long double milli = ceill(ldexpl((long double)value.mantissa, value.exponent - 64) * 1000 - 1e-9L);
+	long double milli =
+		ceill(ldexpl((long double)value.mantissa, value.exponent - 64) * 1000 - 1e-9L);
 
 	ret_amount->milli = milli >= (long double)INT64_MAX ? INT64_MAX : (int64_t)milli;
 	if (value.negative)
@@ -47,7 +48,8 @@ void amount_put(const struct amount *quantity, struct buf *out)
 	if (!n) {
 		buf_str(out, "0");
 	} else if (quantity->is_binary && n % 1000 == 0) {
-		for (n /= 1000; n % 1024 == 0 && unit + 1 < sizeof(binary) / sizeof(binary[0]); n /= 1024)
+		for (n /= 1000; n % 1024 == 0 && unit + 1 < sizeof(binary) / sizeof(binary[0]);
+			n /= 1024)
 			unit++;
 		buf_printf(out, "%" PRId64 "%s", n, binary[unit]);
 	} else {

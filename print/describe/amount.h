@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sums of Kubernetes quantities (100m, 1.5Gi, 1e3), printed as kubectl prints them: in the form of the first that
- * was not zero, with the largest unit that needs no fraction.
+ * Sums of Kubernetes quantities (100m, 1.5Gi, 1e3), printed as kubectl prints them: in the form
+ * of the first that was not zero, with the largest unit that needs no fraction.
  */
 #ifndef PRINT_DESCRIBE_AMOUNT_H
 #define PRINT_DESCRIBE_AMOUNT_H
@@ -9,7 +9,7 @@
 #include "common/buf.h"
 
 struct amount {
-	int64_t milli;	/* thousandths; those beyond the range count as the end of it */
+	int64_t milli;  /* thousandths; those beyond the range count as the end of it */
 	bool is_binary; /* Ki, Mi, ... */
 };
 

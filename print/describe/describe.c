@@ -18,7 +18,7 @@
 
 #define ANNOTATION_MAX 140
 
-/* ---- reading ---------------------------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------ */
 
 void describe_note(struct describe *d, int r)
 {
@@ -64,7 +64,8 @@ static int describe_compare_items(const void *a, const void *b)
 	return bytes_compare(x->key, y->key);
 }
 
-void describe_items_at(struct describe *d, const char *path, const char *order, struct describe_items *ret_items)
+void describe_items_at(
+	struct describe *d, const char *path, const char *order, struct describe_items *ret_items)
 {
 	struct describe_item item;
 	struct value value;
@@ -72,13 +73,15 @@ void describe_items_at(struct describe *d, const char *path, const char *order, 
 	int r;
 
 	*ret_items = (struct describe_items){.n = 0};
-	if (!describe_find(d, path, &value) || (value.type != VALUE_MAP && value.type != VALUE_ARRAY))
+	if (!describe_find(d, path, &value) ||
+		(value.type != VALUE_MAP && value.type != VALUE_ARRAY))
 		return;
 	value_iter_init(&iter, &value);
 	while ((r = value_iter_next(&iter, &item.key, &item.value)) == FOUND) {
 		if (value.type == VALUE_ARRAY)
 			item.key = order ? printer_text(&d->row, &item.value, order) : BYTES_NONE;
-		r = ARRAY_ADD(ret_items->items, ret_items->n, ret_items->room, item, "the items of a list");
+		r = ARRAY_ADD(ret_items->items, ret_items->n, ret_items->room, item,
+			"the items of a list");
 		if (r < 0)
 			break;
 	}
@@ -103,10 +106,11 @@ void describe_copy(struct describe *d, const char *path, char *text, size_t size
 {
 	struct bytes found = describe_get(d, path);
 
-	(void)snprintf(text, size, "%.*s", found.size < size ? (int)found.size : 0, (const char *)found.data);
+	(void)snprintf(text, size, "%.*s", found.size < size ? (int)found.size : 0,
+		(const char *)found.data);
 }
 
-/* ---- forms of a field -------------------------------------------------------------------------- */
+/* ---- forms of a field --------------------------------------------------- */
 
 void describe_indent(struct describe *d, int level)
 {
@@ -144,8 +148,8 @@ static void describe_put_since(struct describe *d, const char *path)
 }
 
 /* The texts of a list with BETWEEN between them. */
-static void describe_put_list(struct describe *d, const char *path, const char *before, const char *between,
-	const char *after)
+static void describe_put_list(struct describe *d, const char *path, const char *before,
+	const char *between, const char *after)
 {
 	struct describe_items all;
 	char scratch[VALUE_SCRATCH];
@@ -178,7 +182,8 @@ static void describe_put_labels(struct describe *d, const char *path)
 	describe_items_release(&all);
 }
 
-static void describe_put_lines(struct describe *d, struct bytes text, const char *before, size_t max)
+static void describe_put_lines(
+	struct describe *d, struct bytes text, const char *before, size_t max)
 {
 	const char *next = text.data, *end = next + text.size;
 
@@ -193,7 +198,8 @@ static void describe_put_lines(struct describe *d, struct bytes text, const char
 	} while (next <= end);
 }
 
-/* As labels; a long value, or one of several lines, stands below its key. Without what kubectl apply keeps. */
+/* As labels; a long value, or one of several lines, stands below its key. Without what kubectl
+ * apply keeps. */
 static void describe_put_annotations(struct describe *d, const char *path)
 {
 	struct describe_items all;
@@ -210,7 +216,8 @@ static void describe_put_annotations(struct describe *d, const char *path)
 		buf_str(d->row.text, n++ ? "\n\t" : "");
 		describe_text(d, key);
 		buf_byte(d->row.text, ':');
-		if (value.size + key.size + 2 > ANNOTATION_MAX || (value.size && memchr(value.data, '\n', value.size)))
+		if (value.size + key.size + 2 > ANNOTATION_MAX ||
+			(value.size && memchr(value.data, '\n', value.size)))
 			describe_put_lines(d, value, "\n\t  ", ANNOTATION_MAX - 2);
 		else
 			describe_put_lines(d, value, " ", ANNOTATION_MAX);
@@ -238,7 +245,8 @@ static void describe_put_map(struct describe *d, const char *path)
 
 static void describe_put_boolean(struct describe *d, const char *path)
 {
-	buf_str(d->row.text, bytes_equal(describe_get(d, path), BYTES_LIT("true")) ? "True" : "False");
+	buf_str(d->row.text,
+		bytes_equal(describe_get(d, path), BYTES_LIT("true")) ? "True" : "False");
 }
 
 static void describe_put_comma(struct describe *d, const char *path)
@@ -261,16 +269,22 @@ static const struct describe_form {
 	void (*put)(struct describe *d, const char *path);
 	bool always; /* it has a text for an absent field */
 } describe_forms[] = {
-	{"time", describe_put_time, false}, {"since", describe_put_since, false},
-	{"labels", describe_put_labels, true}, {"annotations", describe_put_annotations, true},
-	{"selector", describe_put_selector, true}, {"map", describe_put_map, true},
-	{"bool", describe_put_boolean, true}, {"comma", describe_put_comma, false},
-	{"commas", describe_put_commas, false}, {"go", describe_put_go, true},
+	{"time", describe_put_time, false},
+	{"since", describe_put_since, false},
+	{"labels", describe_put_labels, true},
+	{"annotations", describe_put_annotations, true},
+	{"selector", describe_put_selector, true},
+	{"map", describe_put_map, true},
+	{"bool", describe_put_boolean, true},
+	{"comma", describe_put_comma, false},
+	{"commas", describe_put_commas, false},
+	{"go", describe_put_go, true},
 };
 
-/* ---- templates --------------------------------------------------------------------------------- */
+/* ---- templates ---------------------------------------------------------- */
 
-/* Appends the field that FIELD, the text between braces, names. It is copied: fields are few and short. */
+/* Appends the field that FIELD, the text between braces, names. It is copied: fields are few and
+ * short. */
 static void describe_field(struct describe *d, struct bytes field)
 {
 	char text[128], *form, *none;
@@ -317,7 +331,7 @@ void describe_template(struct describe *d, const char *template)
 	buf_byte(d->row.text, '\n');
 }
 
-/* ---- lines ------------------------------------------------------------------------------------- */
+/* ---- lines -------------------------------------------------------------- */
 
 /* Appends what LINE says for d->here. */
 static void describe_one(struct describe *d, const struct describe_line *line)
@@ -368,12 +382,13 @@ void describe_lines(struct describe *d, const struct describe_line *lines)
 	}
 }
 
-/* ---- an object --------------------------------------------------------------------------------- */
+/* ---- an object ---------------------------------------------------------- */
 
 static const struct describe_line *describe_kind_lines(const char *resource)
 {
-	static const struct describe_kind *const tables[] = {describe_kinds_pods, describe_kinds_work,
-		describe_kinds_core, describe_kinds_storage, describe_kinds_network, describe_kinds_nodes};
+	static const struct describe_kind *const tables[] = {describe_kinds_pods,
+		describe_kinds_work, describe_kinds_core, describe_kinds_storage,
+		describe_kinds_network, describe_kinds_nodes};
 
 	for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
 		for (const struct describe_kind *kind = tables[i]; kind->resource; kind++)
@@ -394,7 +409,8 @@ static bool describe_is_metadata(const struct value *object)
 int describe_put(const struct describe_object *object, struct buf *out)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT;
-	struct describe d = {.object = object, .margin = "", .row = {.text = &text, .now_ns = object->now_ns}};
+	struct describe d = {
+		.object = object, .margin = "", .row = {.text = &text, .now_ns = object->now_ns}};
 	const struct describe_line *lines = describe_kind_lines(object->resource);
 	int r = value_read(object->body, &d.row.object);
 
@@ -409,14 +425,18 @@ int describe_put(const struct describe_object *object, struct buf *out)
 	return r < 0 ? r : tabstops_put(buf_bytes(&text), out);
 }
 
-/* ---- other objects ----------------------------------------------------------------------------- */
+/* ---- other objects ------------------------------------------------------ */
 
-bool describe_each_object(struct describe *d, const char *resource, const char *namespace_, const char *labels,
-	const char *fields, void (*fn)(struct describe *d, void *arg), void *arg)
+bool describe_each_object(struct describe *d, const char *resource, const char *namespace_,
+	const char *labels, const char *fields, void (*fn)(struct describe *d, void *arg),
+	void *arg)
 {
 	CLEANUP(kinf_list_close) struct kinf_listing *list = NULL;
-	const struct kinf_query query = {.size = sizeof(query), .feed = resource,
-		.namespace_ = *namespace_ ? namespace_ : NULL, .label_selector = labels, .field_selector = fields};
+	const struct kinf_query query = {.size = sizeof(query),
+		.feed = resource,
+		.namespace_ = *namespace_ ? namespace_ : NULL,
+		.label_selector = labels,
+		.field_selector = fields};
 	struct kinf_object found;
 	struct value here = d->here;
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The internal header of the describe group: the lines by which kinds_*.c lay out a kind, and the functions by
- * which a line that no template can express reads its object.
+ * The internal header of the describe group: the lines by which kinds_*.c lay out a kind, and
+ * the functions by which a line that no template can express reads its object.
  *
- * A line is a template. `{PATH}` is the text of the field at PATH, names separated by dots; `{PATH|TEXT}` is TEXT
- * if it is absent or empty; `{PATH:FORM}` has another form than its text. A path begins at the part that is
- * described: the object, or the item of the list that `each` names. `@` is that part itself, `@key` its key in a
- * map, and `$` before a path means the second part (the status of a container).
+ * A line is a template. `{PATH}` is the text of the field at PATH, names separated by dots;
+ * `{PATH|TEXT}` is TEXT if it is absent or empty; `{PATH:FORM}` has another form than its text.
+ * A path begins at the part that is
+ * described: the object, or the item of the list that `each` names. `@` is that part itself,
+ * `@key` its key in a map, and `$` before a path means the second part (the status of a
+ * container).
  *
  *	{.line = "Replicas:\t{status.replicas|0} current / {spec.replicas|0} desired"},
  *	{.when = "status.conditions", .line = "Conditions:\n  Type\tStatus"},
@@ -27,27 +29,31 @@ struct describe {
 	struct value here, second; /* the part that is described, and another one beside it */
 	bool has_second;
 	struct bytes key; /* of `here`, if it is the member of a map */
-	int level;	  /* of the lines, two blanks each */
-	const char *margin; /* before the names of containers and volumes: a blank in a template of pods */
-	int error;	  /* of other reads: sticky */
+	int level;        /* of the lines, two blanks each */
+	const char *
+		/* before the names of containers and volumes: a blank in a template of pods */
+		margin;
+	int error; /* of other reads: sticky */
 };
 
 /* Appends lines for the part d->here. */
 typedef void describe_fn(struct describe *d);
 
 struct describe_line {
-	const char *when; /* only if something is at this path, and it is not empty */
+	const char *when;   /* only if something is at this path, and it is not empty */
 	const char *unless; /* only if nothing is there, or it is empty */
-	const char *each; /* the line for each item of the list or map (in the order of keys) at this path */
-	const char *in;	  /* `lines` and `fn` are for the part at this path, if it is there */
-	int level;	  /* deeper than the lines around it */
+	const char *
+		/* the line for each item of the list or map (in the order of keys) at this path */
+		each;
+	const char *in;   /* `lines` and `fn` are for the part at this path, if it is there */
+	int level;        /* deeper than the lines around it */
 	const char *line; /* the template; "": an empty line */
 	const struct describe_line *lines; /* after `line`; the table ends with END_OF_LINES */
-	describe_fn *fn;  /* after those */
+	describe_fn *fn;                   /* after those */
 };
-#define END_OF_LINES                                                                               \
-	{                                                                                          \
-		.level = -1                                                                        \
+#define END_OF_LINES \
+	{ \
+		.level = -1 \
 	}
 
 struct describe_kind {
@@ -55,20 +61,23 @@ struct describe_kind {
 	const struct describe_line *lines;
 };
 /* Tables of kinds, each ended by one without a resource. */
-extern const struct describe_kind describe_kinds_pods[], describe_kinds_work[], describe_kinds_core[],
-	describe_kinds_storage[], describe_kinds_network[], describe_kinds_nodes[];
+extern const struct describe_kind describe_kinds_pods[], describe_kinds_work[],
+	describe_kinds_core[], describe_kinds_storage[], describe_kinds_network[],
+	describe_kinds_nodes[];
 
 /* Lines that many kinds have. */
 extern const struct describe_line describe_pod_template[]; /* of a spec */
-extern const struct describe_line describe_resources[];	    /* limits, requests */
-extern const struct describe_line describe_controller[];    /* the owner that controls it */
-void describe_volume_source(struct describe *d);	    /* `here` is a volume, or the spec of a PersistentVolume */
-void describe_any(struct describe *d);    /* all fields of an object without a table */
+extern const struct describe_line describe_resources[];    /* limits, requests */
+extern const struct describe_line describe_controller[];   /* the owner that controls it */
+void describe_volume_source(
+	struct describe *d);           /* `here` is a volume, or the spec of a PersistentVolume */
+void describe_any(struct describe *d); /* all fields of an object without a table */
 void describe_fields(struct describe *d); /* all fields of d->here */
 void describe_events(struct describe *d);
-void describe_pods_status(struct describe *d);		    /* of a controller: how many pods are in which phase */
+void describe_pods_status(
+	struct describe *d); /* of a controller: how many pods are in which phase */
 
-/* ---- the engine ------------------------------------------------------------------------------ */
+/* ---- the engine --------------------------------------------------------- */
 
 /* Appends LINES for d->here. */
 void describe_lines(struct describe *d, const struct describe_line *lines);
@@ -93,21 +102,23 @@ struct describe_items {
 	struct describe_item {
 		struct bytes key;
 		struct value value;
-	} *items;
+	} * items;
 	size_t n, room;
 };
 /* ORDER: the items of a list are sorted by the text at this path; NULL: not. */
-void describe_items_at(struct describe *d, const char *path, const char *order, struct describe_items *ret_items);
+void describe_items_at(
+	struct describe *d, const char *path, const char *order, struct describe_items *ret_items);
 /* Sorts them by their keys. */
 void describe_items_sort(struct describe_items *items);
 void describe_items_release(struct describe_items *items);
 
-/* ---- other objects ----------------------------------------------------------------------------- */
+/* ---- other objects ------------------------------------------------------ */
 
-/* Calls FN for each object of RESOURCE in NAMESPACE_ ("": all) that both selectors match (NULL: any), with d->here as
- * that object. Returns whether RESOURCE is fed and was listed. */
-bool describe_each_object(struct describe *d, const char *resource, const char *namespace_, const char *labels,
-	const char *fields, void (*fn)(struct describe *d, void *arg), void *arg);
+/* Calls FN for each object of RESOURCE in NAMESPACE_ ("": all) that both selectors match (NULL:
+ * any), with d->here as that object. Returns whether RESOURCE is fed and was listed. */
+bool describe_each_object(struct describe *d, const char *resource, const char *namespace_,
+	const char *labels, const char *fields, void (*fn)(struct describe *d, void *arg),
+	void *arg);
 /* Copies a field of the object into TEXT; "" if it is absent or too long. */
 void describe_copy(struct describe *d, const char *path, char *text, size_t size);
 

@@ -13,7 +13,7 @@
 #include "print/describe/describe_internal.h"
 #include "print/table/display.h"
 
-/* ---- events ------------------------------------------------------------------------------------ */
+/* ---- events ------------------------------------------------------------- */
 
 struct event_row {
 	int64_t last_ns; /* its lastTimestamp, by which kubectl orders them; 0: it has none */
@@ -66,7 +66,8 @@ static void event_put_age(struct describe *d)
 		last = "lastTimestamp";
 	}
 	if (count)
-		(void)snprintf(line, sizeof(line), "{%s:since|<unknown>} (x{%s} over {%s:since|<unknown>})", last, count,
+		(void)snprintf(line, sizeof(line),
+			"{%s:since|<unknown>} (x{%s} over {%s:since|<unknown>})", last, count,
 			first);
 	else
 		(void)snprintf(line, sizeof(line), "{%s:since|<unknown>}", first);
@@ -97,8 +98,9 @@ static void event_put(struct describe *d)
 	buf_byte(d->row.text, '\t');
 	event_put_age(d);
 	buf_byte(d->row.text, '\t');
-	describe_text(d, describe_get(d, describe_is_empty(d, "source.component") ? "reportingComponent"
-										   : "source.component"));
+	describe_text(
+		d, describe_get(d, describe_is_empty(d, "source.component") ? "reportingComponent"
+									    : "source.component"));
 	buf_byte(d->row.text, '\t');
 	describe_text(d, path);
 	buf_str(d->row.text, path.size ? ": " : "");
@@ -106,7 +108,8 @@ static void event_put(struct describe *d)
 	buf_byte(d->row.text, '\n');
 }
 
-/* Adds the events about the object, which their uid names; those about a node have its name there also. */
+/* Adds the events about the object, which their uid names; those about a node have its name
+ * there also. */
 static bool event_collect(struct describe *d, struct event_rows *rows)
 {
 	static const char *const paths[] = {"metadata.uid", "metadata.name"};
@@ -118,7 +121,8 @@ static bool event_collect(struct describe *d, struct event_rows *rows)
 	describe_copy(d, "metadata.namespace", in, sizeof(in));
 	for (int i = 0; known && i <= is_node; i++) {
 		describe_copy(d, paths[i], id, sizeof(id));
-		if (printer_find_key(&d->row, "metadata.annotations", "kubernetes.io/config.mirror", &mirror))
+		if (printer_find_key(&d->row, "metadata.annotations", "kubernetes.io/config.mirror",
+			    &mirror))
 			(void)snprintf(id, sizeof(id), "%.*s", BYTES_ARG(mirror.text));
 		buf_reset(&fields);
 		buf_str(&fields, "involvedObject.name=");
@@ -152,10 +156,10 @@ void describe_events(struct describe *d)
 	d->here = here;
 }
 
-/* ---- any object -------------------------------------------------------------------------------- */
+/* ---- any object --------------------------------------------------------- */
 
-/* Appends the name of a field as a title: "lastTransitionTime" as "Last Transition Time", "podCIDR" as "Pod CIDR". A name
- * with other characters than letters stays as it is. */
+/* Appends the name of a field as a title: "lastTransitionTime" as "Last Transition Time",
+ * "podCIDR" as "Pod CIDR". A name with other characters than letters stays as it is. */
 static void any_put_title(struct describe *d, struct bytes name)
 {
 	static const char *const acronyms[] = {"api", "url", "uid", "guid"};
@@ -171,19 +175,23 @@ static void any_put_title(struct describe *d, struct bytes name)
 	for (size_t i = 0, end; i < name.size; i = end) {
 		/* A word: capitals, or one letter of any case and small ones. */
 		for (end = i + 1; end < name.size; end++) {
-			bool was_upper = isupper((unsigned char)p[end - 1]), is_upper = isupper((unsigned char)p[end]);
+			bool was_upper = isupper((unsigned char)p[end - 1]),
+			     is_upper = isupper((unsigned char)p[end]);
 
 			if (p[end - 1] == '-' || p[end] == '-' || (is_upper && !was_upper) ||
-				(is_upper && end + 1 < name.size && islower((unsigned char)p[end + 1])))
+				(is_upper && end + 1 < name.size &&
+					islower((unsigned char)p[end + 1])))
 				break;
 		}
 		bool acronym = false;
 		for (size_t a = 0; a < ARRAY_SIZE(acronyms); a++)
-			acronym |= end - i == strlen(acronyms[a]) && strncasecmp(p + i, acronyms[a], end - i) == 0;
+			acronym |= end - i == strlen(acronyms[a]) &&
+				   strncasecmp(p + i, acronyms[a], end - i) == 0;
 		buf_str(d->row.text, i ? " " : "");
 		for (size_t c = i; c < end; c++)
 			buf_byte(d->row.text,
-				(uint8_t)(acronym || (c == i) ? toupper((unsigned char)p[c]) : (unsigned char)p[c]));
+				(uint8_t)(acronym || (c == i) ? toupper((unsigned char)p[c])
+							      : (unsigned char)p[c]));
 	}
 }
 
@@ -220,7 +228,8 @@ static void any_put_list(struct describe *d, int level, const struct value *list
 /* Those of metadata that are shown elsewhere, or to nobody. */
 static bool any_hides(struct bytes key)
 {
-	static const char *const keys[] = {"managedFields", "name", "namespace", "labels", "annotations"};
+	static const char *const keys[] = {
+		"managedFields", "name", "namespace", "labels", "annotations"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
 		if (bytes_equal(key, bytes_str(keys[i])))

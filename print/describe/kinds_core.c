@@ -10,12 +10,19 @@
 #include "print/describe/describe_internal.h"
 #include "print/redact.h"
 
-#define NAME   {.line = "Name:\t{metadata.name}"}, {.line = "Namespace:\t{metadata.namespace}"}
-#define LABELS {.line = "Labels:\t{metadata.labels:labels}"}, \
-	{.line = "Annotations:\t{metadata.annotations:annotations}"}
-#define LINES  (const struct describe_line[])
+#define NAME \
+	{.line = "Name:\t{metadata.name}"}, \
+	{ \
+		.line = "Namespace:\t{metadata.namespace}" \
+	}
+#define LABELS \
+	{.line = "Labels:\t{metadata.labels:labels}"}, \
+	{ \
+		.line = "Annotations:\t{metadata.annotations:annotations}" \
+	}
+#define LINES (const struct describe_line[])
 
-/* ---- ConfigMaps and Secrets -------------------------------------------------------------------- */
+/* ---- ConfigMaps and Secrets --------------------------------------------- */
 
 /* The lines of a value as they are. */
 static void config_map_value(struct describe *d)
@@ -82,7 +89,7 @@ static const struct describe_line secret_lines[] = {
 	END_OF_LINES,
 };
 
-/* ---- service accounts -------------------------------------------------------------------------- */
+/* ---- service accounts --------------------------------------------------- */
 
 static void account_pull_secrets(struct describe *d)
 {
@@ -101,7 +108,7 @@ static void account_pull_secrets(struct describe *d)
 static const struct describe_line account_lines[] = {
 	NAME, LABELS, {.fn = account_pull_secrets}, {.fn = describe_events}, END_OF_LINES};
 
-/* ---- namespaces -------------------------------------------------------------------------------- */
+/* ---- namespaces --------------------------------------------------------- */
 
 struct namespace_parts {
 	const struct describe_line *lines;
@@ -109,11 +116,13 @@ struct namespace_parts {
 	size_t n;
 };
 
-/* "limits.cpu  100m  2": the key is d->key, the hard limit d->here, and what is used in the status of the quota. */
+/* "limits.cpu  100m  2": the key is d->key, the hard limit d->here, and what is used in the
+ * status of the quota. */
 static void quota_resource(struct describe *d)
 {
 	struct value used, map;
-	bool known = printer_find(&d->row, &d->second, "status.used", &map) && value_find(&map, d->key, &used) == FOUND;
+	bool known = printer_find(&d->row, &d->second, "status.used", &map) &&
+		     value_find(&map, d->key, &used) == FOUND;
 
 	describe_indent(d, 0);
 	describe_text(d, d->key);
@@ -132,10 +141,12 @@ static const struct describe_line quota_lines[] = {
 	END_OF_LINES,
 };
 
-/* A line for each resource of the limit d->here: minimum, maximum, defaults, ratio; "-" for those that it lacks. */
+/* A line for each resource of the limit d->here: minimum, maximum, defaults, ratio; "-" for
+ * those that it lacks. */
 static void limit_resources(struct describe *d)
 {
-	static const char *const members[] = {"min", "max", "defaultRequest", "default", "maxLimitRequestRatio"};
+	static const char *const members[] = {
+		"min", "max", "defaultRequest", "default", "maxLimitRequestRatio"};
 	struct describe_items all[ARRAY_SIZE(members)];
 	struct value map, value;
 
@@ -156,7 +167,8 @@ static void limit_resources(struct describe *d)
 			buf_byte(d->row.text, '\t');
 			describe_text(d, key);
 			for (size_t e = 0; e < ARRAY_SIZE(members); e++) {
-				bool known = describe_find(d, members[e], &map) && value_find(&map, key, &value) == FOUND;
+				bool known = describe_find(d, members[e], &map) &&
+					     value_find(&map, key, &value) == FOUND;
 
 				buf_byte(d->row.text, '\t');
 				describe_text(d, known ? value.text : BYTES_LIT("-"));
@@ -167,7 +179,8 @@ static void limit_resources(struct describe *d)
 		describe_items_release(&all[m]);
 }
 
-static const struct describe_line limit_lines[] = {{.each = "spec.limits", .fn = limit_resources}, END_OF_LINES};
+static const struct describe_line limit_lines[] = {
+	{.each = "spec.limits", .fn = limit_resources}, END_OF_LINES};
 
 static void namespace_add_part(struct describe *d, void *arg)
 {
@@ -190,8 +203,10 @@ static void namespace_parts(struct describe *d)
 		{"resourcequotas", "No resource quota.\n", {quota_lines, "Resource Quotas\n", 0}},
 		{"limitranges", "No LimitRange resource.\n",
 			{limit_lines,
-				"Resource Limits\n Type\tResource\tMin\tMax\tDefault Request\tDefault Limit\t"
-				"Max Limit/Request Ratio\n ----\t--------\t---\t---\t---------------\t"
+				"Resource Limits\n Type\tResource\tMin\tMax\tDefault "
+				"Request\tDefault Limit\t"
+				"Max Limit/Request Ratio\n "
+				"----\t--------\t---\t---\t---------------\t"
 				"-------------\t-----------------------\n",
 				0}},
 	};
@@ -203,7 +218,8 @@ static void namespace_parts(struct describe *d)
 		size_t before = d->row.text->size;
 
 		buf_byte(d->row.text, '\n');
-		if (!describe_each_object(d, kinds[i].resource, name, NULL, NULL, namespace_add_part, &parts))
+		if (!describe_each_object(
+			    d, kinds[i].resource, name, NULL, NULL, namespace_add_part, &parts))
 			buf_truncate(d->row.text, before);
 		else if (!parts.n)
 			buf_str(d->row.text, kinds[i].none);
@@ -217,7 +233,9 @@ static const struct describe_line namespace_lines[] = {
 	{.when = "status.conditions",
 		.line = "Conditions:\n  Type\tStatus\tLastTransitionTime\tReason\tMessage\n"
 			"  ----\t------\t------------------\t------\t-------"},
-	{.each = "status.conditions", .level = 1, .line = "{type}\t{status}\t{lastTransitionTime:time}\t{reason}\t{message}"},
+	{.each = "status.conditions",
+		.level = 1,
+		.line = "{type}\t{status}\t{lastTransitionTime:time}\t{reason}\t{message}"},
 	{.fn = namespace_parts},
 	END_OF_LINES,
 };

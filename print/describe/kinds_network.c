@@ -8,19 +8,22 @@
 #include "print/describe/describe_internal.h"
 
 #define ENDPOINTS_SHOWN 3
-#define LINES		(const struct describe_line[])
+#define LINES           (const struct describe_line[])
 
-/* ---- endpoints --------------------------------------------------------------------------------- */
+/* ---- endpoints ---------------------------------------------------------- */
 
 struct network_endpoints {
-	struct bytes port; /* the name of one; its endpoints are listed, or those of slices without ports */
+	struct bytes
+		/* the name of one; its endpoints are listed, or those of slices without ports */
+		port;
 	size_t n;
 	struct buf text;
 	bool exists; /* there is a slice */
 };
 
 /* Adds the addresses of the slice d->here that are ready, with PORT, if it is not NULL. */
-static void network_add_addresses(struct describe *d, struct network_endpoints *all, const struct value *port)
+static void network_add_addresses(
+	struct describe *d, struct network_endpoints *all, const struct value *port)
 {
 	struct value_iter iter = printer_items(&d->row, &d->here, "endpoints"), addresses;
 	struct value endpoint, address;
@@ -31,7 +34,8 @@ static void network_add_addresses(struct describe *d, struct network_endpoints *
 		if (printer_is(&d->row, &endpoint, "conditions.ready", "false") ||
 			!printer_next(&d->row, &addresses, &address) || all->n++ >= ENDPOINTS_SHOWN)
 			continue;
-		bool is_v6 = port && address.text.size && memchr(address.text.data, ':', address.text.size);
+		bool is_v6 = port && address.text.size &&
+			     memchr(address.text.data, ':', address.text.size);
 
 		buf_printf(out, "%s%s", all->n > 1 ? "," : "", is_v6 ? "[" : "");
 		buf_bytes_put(out, address.text);
@@ -56,17 +60,18 @@ static void network_add_slice(struct describe *d, void *arg)
 		network_add_addresses(d, all, NULL);
 }
 
-/* Appends the endpoints of the port PORT of a service: "10.0.0.1:80,10.0.0.2:80 + 5 more...". Returns false if
- * EndpointSlices are not fed. */
-static bool network_put_endpoints(struct describe *d, const char *in, const char *service, struct bytes port)
+/* Appends the endpoints of the port PORT of a service: "10.0.0.1:80,10.0.0.2:80 + 5 more...".
+ * Returns false if EndpointSlices are not fed. */
+static bool network_put_endpoints(
+	struct describe *d, const char *in, const char *service, struct bytes port)
 {
 	CLEANUP(buf_release) struct buf selector = BUF_INIT;
 	struct network_endpoints all = {.port = port};
 
 	buf_printf(&selector, "kubernetes.io/service-name=%s", service);
 	describe_note(d, buf_error(&selector));
-	bool known = describe_each_object(
-		d, "endpointslices.discovery.k8s.io", in, buf_cstr(&selector), NULL, network_add_slice, &all);
+	bool known = describe_each_object(d, "endpointslices.discovery.k8s.io", in,
+		buf_cstr(&selector), NULL, network_add_slice, &all);
 	if (known && !all.exists)
 		buf_str(d->row.text, "<none>");
 	describe_text(d, buf_bytes(&all.text));
@@ -77,7 +82,7 @@ static bool network_put_endpoints(struct describe *d, const char *in, const char
 	return known;
 }
 
-/* ---- services ---------------------------------------------------------------------------------- */
+/* ---- services ----------------------------------------------------------- */
 
 static const struct describe_line service_port_lines[] = {
 	{.line = "Port:\t{name|<unset>}\t{port}/{protocol}"},
@@ -142,21 +147,25 @@ static const struct describe_line service_lines[] = {
 	{.when = "status.loadBalancer.ingress", .fn = service_balancers},
 	{.fn = service_ports},
 	{.line = "Session Affinity:\t{spec.sessionAffinity}"},
-	{.when = "spec.externalTrafficPolicy", .line = "External Traffic Policy:\t{spec.externalTrafficPolicy}"},
-	{.when = "spec.internalTrafficPolicy", .line = "Internal Traffic Policy:\t{spec.internalTrafficPolicy}"},
-	{.when = "spec.healthCheckNodePort", .line = "HealthCheck NodePort:\t{spec.healthCheckNodePort}"},
+	{.when = "spec.externalTrafficPolicy",
+		.line = "External Traffic Policy:\t{spec.externalTrafficPolicy}"},
+	{.when = "spec.internalTrafficPolicy",
+		.line = "Internal Traffic Policy:\t{spec.internalTrafficPolicy}"},
+	{.when = "spec.healthCheckNodePort",
+		.line = "HealthCheck NodePort:\t{spec.healthCheckNodePort}"},
 	{.when = "spec.loadBalancerSourceRanges",
 		.line = "LoadBalancer Source Ranges:\t{spec.loadBalancerSourceRanges:comma}"},
-	{.when = "spec.trafficDistribution", .line = "Traffic Distribution:\t{spec.trafficDistribution}"},
+	{.when = "spec.trafficDistribution",
+		.line = "Traffic Distribution:\t{spec.trafficDistribution}"},
 	{.fn = describe_events},
 	END_OF_LINES,
 };
 
-/* ---- ingresses --------------------------------------------------------------------------------- */
+/* ---- ingresses ---------------------------------------------------------- */
 
 struct ingress_port {
 	struct bytes number, name; /* of the backend; one is empty */
-	char found[128];	   /* the name of the service's port */
+	char found[128];           /* the name of the service's port */
 	bool exists;
 };
 
@@ -170,8 +179,9 @@ static void ingress_find_port(struct describe *d, void *arg)
 	while (printer_next(&d->row, &iter, &one)) {
 		struct bytes name = printer_text(&d->row, &one, "name");
 
-		if (port->number.size ? bytes_equal(printer_text(&d->row, &one, "port"), port->number)
-				      : bytes_equal(name, port->name))
+		if (port->number.size
+				? bytes_equal(printer_text(&d->row, &one, "port"), port->number)
+				: bytes_equal(name, port->name))
 			(void)snprintf(port->found, sizeof(port->found), "%.*s", BYTES_ARG(name));
 	}
 }
@@ -190,7 +200,8 @@ static void ingress_put_backend(struct describe *d, const char *in)
 		describe_template(d, "APIGroup: {resource.apiGroup|<none>}, Kind: {resource.kind}, "
 				     "Name: {resource.name}");
 		d->level = level;
-		buf_truncate(d->row.text, d->row.text->size - (d->row.text->size > 0)); /* the end of the line */
+		buf_truncate(d->row.text,
+			d->row.text->size - (d->row.text->size > 0)); /* the end of the line */
 		return;
 	}
 	describe_copy(d, "service.name", name, sizeof(name));
@@ -258,13 +269,17 @@ static void ingress_backends(struct describe *d)
 	buf_str(d->row.text, "Default backend:\t");
 	ingress_put_default(d, in);
 	buf_byte(d->row.text, '\n');
-	describe_lines(d, LINES{
-		{.when = "spec.tls", .line = "TLS:"},
-		{.each = "spec.tls", .level = 1, .lines = LINES{
-			{.unless = "secretName", .line = "SNI routes {hosts:comma}"},
-			{.when = "secretName", .line = "{secretName} terminates {hosts:comma}"}, END_OF_LINES}},
-		{.line = "Rules:\n  Host\tPath\tBackends\n  ----\t----\t--------"},
-		END_OF_LINES});
+	describe_lines(
+		d, LINES{{.when = "spec.tls", .line = "TLS:"},
+			   {.each = "spec.tls",
+				   .level = 1,
+				   .lines = LINES{{.unless = "secretName",
+							  .line = "SNI routes {hosts:comma}"},
+					   {.when = "secretName",
+						   .line = "{secretName} terminates {hosts:comma}"},
+					   END_OF_LINES}},
+			   {.line = "Rules:\n  Host\tPath\tBackends\n  ----\t----\t--------"},
+			   END_OF_LINES});
 	if (!ingress_put_rules(d, in)) {
 		buf_str(d->row.text, "  *\t*\t");
 		ingress_put_default(d, in);

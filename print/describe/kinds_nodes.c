@@ -12,14 +12,14 @@
 
 #define LINES (const struct describe_line[])
 
-/* ---- sums of resources ------------------------------------------------------------------------- */
+/* ---- sums of resources -------------------------------------------------- */
 
 /* Quantities by the names of resources. */
 struct node_sums {
 	struct node_sum {
 		struct bytes name;
 		struct amount quantity;
-	} *items;
+	} * items;
 	size_t n, room;
 };
 
@@ -51,8 +51,8 @@ static struct amount node_sum_get(const struct node_sums *sums, const char *name
 }
 
 /* Reads the map at PATH of IN into SUMS with FN. */
-static void node_sums_read(struct describe *d, const struct value *in, const char *path, struct node_sums *sums,
-	void (*fn)(struct amount *sum, const struct amount *more))
+static void node_sums_read(struct describe *d, const struct value *in, const char *path,
+	struct node_sums *sums, void (*fn)(struct amount *sum, const struct amount *more))
 {
 	struct value_iter iter;
 	struct value map, item;
@@ -64,7 +64,8 @@ static void node_sums_read(struct describe *d, const struct value *in, const cha
 		return;
 	value_iter_init(&iter, &map);
 	while (value_iter_next(&iter, &key, &item) == FOUND)
-		if (value_scalar_text(&item, scratch, &text) == FOUND && amount_parse(text, &quantity))
+		if (value_scalar_text(&item, scratch, &text) == FOUND &&
+			amount_parse(text, &quantity))
 			fn(node_sum(d, sums, key), &quantity);
 }
 
@@ -86,8 +87,9 @@ static void amount_add_to_some(struct amount *sum, const struct amount *more)
 		amount_add(sum, more);
 }
 
-/* Computes what the pod d->here requests ("requests") or may use at most ("limits"), as the scheduler does: the containers
- * together, but at least what an init container needs beside the sidecars before it; or what the pod says as a whole. */
+/* Computes what the pod d->here requests ("requests") or may use at most ("limits"), as the
+ * scheduler does: the containers together, but at least what an init container needs beside the
+ * sidecars before it; or what the pod says as a whole. */
 static void node_pod_sums(struct describe *d, const char *which, struct node_sums *sums)
 {
 	CLEANUP(node_sums_release) struct node_sums sidecars = {.n = 0}, most = {.n = 0};
@@ -115,10 +117,11 @@ static void node_pod_sums(struct describe *d, const char *which, struct node_sum
 	(void)snprintf(path, sizeof(path), "spec.resources.%s", which);
 	node_sums_read(d, &d->here, path, sums, amount_replace);
 	/* There is no limit of what has none, whatever the overhead. */
-	node_sums_read(d, &d->here, "spec.overhead", sums, *which == 'r' ? amount_add : amount_add_to_some);
+	node_sums_read(d, &d->here, "spec.overhead", sums,
+		*which == 'r' ? amount_add : amount_add_to_some);
 }
 
-/* ---- pods of the node -------------------------------------------------------------------------- */
+/* ---- pods of the node --------------------------------------------------- */
 
 struct node_pods {
 	struct node_sums allocatable, requests, limits; /* of all pods */
@@ -154,7 +157,8 @@ static void node_add_pod(struct describe *d, void *arg)
 		buf_truncate(&pods->rows, pods->rows.size - 1); /* the end of the line */
 	for (size_t i = 0; i < ARRAY_SIZE(shown); i++) {
 		struct amount whole = node_sum_get(&pods->allocatable, shown[i]);
-		struct amount request = node_sum_get(&requests, shown[i]), limit = node_sum_get(&limits, shown[i]);
+		struct amount request = node_sum_get(&requests, shown[i]),
+			      limit = node_sum_get(&limits, shown[i]);
 
 		node_put_share(&pods->rows, &request, &whole);
 		node_put_share(&pods->rows, &limit, &whole);
@@ -176,10 +180,12 @@ static bool node_name_begins(struct bytes name, const char *with)
 	return name.size >= strlen(with) && memcmp(name.data, with, strlen(with)) == 0;
 }
 
-static void node_put_resource(struct describe *d, const struct node_pods *pods, const char *name, bool shares)
+static void node_put_resource(
+	struct describe *d, const struct node_pods *pods, const char *name, bool shares)
 {
 	struct amount whole = node_sum_get(&pods->allocatable, name);
-	struct amount request = node_sum_get(&pods->requests, name), limit = node_sum_get(&pods->limits, name);
+	struct amount request = node_sum_get(&pods->requests, name),
+		      limit = node_sum_get(&pods->limits, name);
 	struct buf *out = d->row.text;
 
 	buf_str(out, "  ");
@@ -202,7 +208,8 @@ static void node_put_allocated(struct describe *d, struct node_pods *pods)
 	static const char *const standard[] = {"cpu", "memory", "ephemeral-storage"};
 	char name[256];
 
-	buf_str(d->row.text, "Allocated resources:\n  (Total limits may be over 100 percent, i.e., overcommitted.)\n"
+	buf_str(d->row.text, "Allocated resources:\n  (Total limits may be over 100 percent, i.e., "
+			     "overcommitted.)\n"
 			     "  Resource\tRequests\tLimits\n  --------\t--------\t------\n");
 	for (size_t i = 0; i < ARRAY_SIZE(standard); i++)
 		node_put_resource(d, pods, standard[i], true);
@@ -216,7 +223,8 @@ static void node_put_allocated(struct describe *d, struct node_pods *pods)
 			(void)snprintf(name, sizeof(name), "%.*s", BYTES_ARG(all.items[i].name));
 			for (size_t k = 0; k < ARRAY_SIZE(standard); k++)
 				known |= strcmp(name, standard[k]) == 0;
-			if (!known && node_name_begins(all.items[i].name, "hugepages-") == (huge == 1))
+			if (!known &&
+				node_name_begins(all.items[i].name, "hugepages-") == (huge == 1))
 				node_put_resource(d, pods, name, huge == 1);
 		}
 }
@@ -227,15 +235,20 @@ static void node_pods(struct describe *d)
 	char name[256], fields[400];
 
 	node_sums_read(d, &d->here,
-		describe_is_empty(d, "status.allocatable") ? "status.capacity" : "status.allocatable", &pods.allocatable,
-		amount_add);
+		describe_is_empty(d, "status.allocatable") ? "status.capacity"
+							   : "status.allocatable",
+		&pods.allocatable, amount_add);
 	describe_copy(d, "metadata.name", name, sizeof(name));
-	(void)snprintf(fields, sizeof(fields), "spec.nodeName=%s,status.phase!=Succeeded,status.phase!=Failed", name);
+	(void)snprintf(fields, sizeof(fields),
+		"spec.nodeName=%s,status.phase!=Succeeded,status.phase!=Failed", name);
 	if (describe_each_object(d, "pods", "", NULL, fields, node_add_pod, &pods)) {
 		buf_printf(d->row.text,
 			"Non-terminated Pods:\t(%zu in total)\n"
-			"  Namespace\tName\t\tCPU Requests\tCPU Limits\tMemory Requests\tMemory Limits\tAge\n"
-			"  ---------\t----\t\t------------\t----------\t---------------\t-------------\t---\n",
+			"  Namespace\tName\t\tCPU Requests\tCPU Limits\tMemory Requests\tMemory "
+			"Limits\tAge\n"
+			"  "
+			"---------\t----\t\t------------\t----------\t---------------\t------------"
+			"-\t---\n",
 			pods.n);
 		buf_bytes_put(d->row.text, buf_bytes(&pods.rows));
 		node_put_allocated(d, &pods);
@@ -247,7 +260,7 @@ static void node_pods(struct describe *d)
 	node_sums_release(&pods.limits);
 }
 
-/* ---- the node ---------------------------------------------------------------------------------- */
+/* ---- the node ----------------------------------------------------------- */
 
 static int node_compare_roles(const void *a, const void *b)
 {
@@ -269,11 +282,13 @@ static void node_roles(struct describe *d)
 		struct bytes key = labels.items[i].key, role = BYTES_NONE;
 
 		if (node_name_begins(key, prefix))
-			role = BYTES((const char *)key.data + sizeof(prefix) - 1, key.size - (sizeof(prefix) - 1));
+			role = BYTES((const char *)key.data + sizeof(prefix) - 1,
+				key.size - (sizeof(prefix) - 1));
 		else if (bytes_equal(key, BYTES_LIT("kubernetes.io/role")))
 			role = labels.items[i].value.text;
 		if (role.size)
-			describe_note(d, ARRAY_ADD(roles.items, roles.n, roles.room, role, "the roles of a node"));
+			describe_note(d, ARRAY_ADD(roles.items, roles.n, roles.room, role,
+						 "the roles of a node"));
 	}
 	if (roles.n)
 		qsort(roles.items, roles.n, sizeof(*roles.items), node_compare_roles);
@@ -316,7 +331,8 @@ static void node_taints(struct describe *d)
 	while (printer_next(&d->row, &iter, &one.taint)) {
 		one.effect = printer_text(&d->row, &one.taint, "effect");
 		one.key = printer_text(&d->row, &one.taint, "key");
-		describe_note(d, ARRAY_ADD(all.items, all.n, all.room, one, "the taints of a node"));
+		describe_note(
+			d, ARRAY_ADD(all.items, all.n, all.room, one, "the taints of a node"));
 	}
 	if (all.n)
 		qsort(all.items, all.n, sizeof(*all.items), node_compare_taints);
@@ -356,27 +372,38 @@ static void node_lease(struct describe *d)
 
 	describe_copy(d, "metadata.name", name, sizeof(name));
 	(void)snprintf(fields, sizeof(fields), "metadata.name=%s", name);
-	if (describe_each_object(
-		    d, "leases.coordination.k8s.io", "kube-node-lease", NULL, fields, node_put_lease, &found) &&
+	if (describe_each_object(d, "leases.coordination.k8s.io", "kube-node-lease", NULL, fields,
+		    node_put_lease, &found) &&
 		!found)
 		buf_printf(d->row.text,
-			"Lease:\tFailed to get lease: leases.coordination.k8s.io \"%s\" not found\n", name);
+			"Lease:\tFailed to get lease: leases.coordination.k8s.io \"%s\" not "
+			"found\n",
+			name);
 }
 
 static const struct describe_line node_lines[] = {
 	{.line = "Name:\t{metadata.name}"},
 	{.fn = node_roles},
 	{.line = "Labels:\t{metadata.labels:labels}"},
-	{.line = "Annotations:\t{metadata.annotations:annotations}"},
-	{.line = "CreationTimestamp:\t{metadata.creationTimestamp:time}"},
+	{.line = "Annotations:\t{metadata.annotations:"
+		 "annotations}"},
+	{.line = "CreationTimestamp:\t{metadata.creationTimestamp:"
+		 "time}"},
 	{.fn = node_taints},
 	{.line = "Unschedulable:\t{spec.unschedulable|false}"},
 	{.fn = node_lease},
 	{.when = "status.conditions",
-		.line = "Conditions:\n  Type\tStatus\tLastHeartbeatTime\tLastTransitionTime\tReason\tMessage\n"
-			"  ----\t------\t-----------------\t------------------\t------\t-------"},
-	{.each = "status.conditions", .level = 1,
-		.line = "{type} \t{status} \t{lastHeartbeatTime:time} \t{lastTransitionTime:time} \t{reason} \t"
+		.line = "Conditions:\n  "
+			"Type\tStatus\tLastHeartbeatTime\tLastTrans"
+			"itionTime\tReason\tMessage\n"
+			"  "
+			"----\t------\t-----------------\t---------"
+			"---------\t------\t-------"},
+	{.each = "status.conditions",
+		.level = 1,
+		.line = "{type} \t{status} "
+			"\t{lastHeartbeatTime:time} "
+			"\t{lastTransitionTime:time} \t{reason} \t"
 			"{message}"},
 	{.line = "Addresses:"},
 	{.each = "status.addresses", .level = 1, .line = "{type}:\t{address}"},
@@ -386,16 +413,36 @@ static const struct describe_line node_lines[] = {
 	{.each = "status.allocatable", .level = 1, .line = "{@key}:\t{@}"},
 	{.line = "System Info:"},
 	{.level = 1, .line = "Machine ID:\t{status.nodeInfo.machineID}"},
-	{.level = 1, .line = "System UUID:\t{status.nodeInfo.systemUUID}"},
+	{.level = 1,
+		.line = "System "
+			"UUID:\t{status.nodeInfo.systemUUID}"},
 	{.level = 1, .line = "Boot ID:\t{status.nodeInfo.bootID}"},
-	{.level = 1, .line = "Kernel Version:\t{status.nodeInfo.kernelVersion}"},
+	{.level = 1,
+		.line = "Kernel "
+			"Version:\t{status.nodeInfo."
+			"kernelVersion}"},
 	{.level = 1, .line = "OS Image:\t{status.nodeInfo.osImage}"},
-	{.level = 1, .line = "Operating System:\t{status.nodeInfo.operatingSystem}"},
-	{.level = 1, .line = "Architecture:\t{status.nodeInfo.architecture}"},
-	{.level = 1, .line = "Container Runtime Version:\t{status.nodeInfo.containerRuntimeVersion}"},
-	{.level = 1, .line = "Kubelet Version:\t{status.nodeInfo.kubeletVersion}"},
-	{.when = "status.nodeInfo.kubeProxyVersion", .level = 1,
-		.line = "Kube-Proxy Version:\t{status.nodeInfo.kubeProxyVersion}"}, /* kubelets before 1.33 */
+	{.level = 1,
+		.line = "Operating "
+			"System:\t{status.nodeInfo."
+			"operatingSystem}"},
+	{.level = 1,
+		.line = "Architecture:\t{status.nodeInfo."
+			"architecture}"},
+	{.level = 1,
+		.line = "Container Runtime "
+			"Version:\t{status.nodeInfo."
+			"containerRuntimeVersion}"},
+	{.level = 1,
+		.line = "Kubelet "
+			"Version:\t{status.nodeInfo."
+			"kubeletVersion}"},
+	{.when = "status.nodeInfo.kubeProxyVersion",
+		.level = 1,
+		.line = "Kube-Proxy "
+			"Version:\t{status.nodeInfo."
+			/* kubelets before 1.33 */
+			"kubeProxyVersion}"},
 	{.when = "spec.podCIDR", .line = "PodCIDR:\t{spec.podCIDR}"},
 	{.when = "spec.podCIDRs", .line = "PodCIDRs:\t{spec.podCIDRs:comma}"},
 	{.when = "spec.providerID", .line = "ProviderID:\t{spec.providerID}"},

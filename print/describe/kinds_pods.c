@@ -7,7 +7,7 @@
 
 #include "print/describe/describe_internal.h"
 
-/* ---- containers ------------------------------------------------------------------------------- */
+/* ---- containers --------------------------------------------------------- */
 
 /* "Port:  80/TCP (http)", "Ports: ..." for several, of the member FIELD. */
 static void container_put_ports(struct describe *d, const char *label, const char *field)
@@ -17,11 +17,13 @@ static void container_put_ports(struct describe *d, const char *label, const cha
 
 	describe_items_at(d, "ports", NULL, &ports);
 	describe_indent(d, 0);
-	buf_printf(d->row.text, "%s%s:\t%s", label, ports.n > 1 ? "s" : "", ports.n ? "" : "<none>");
+	buf_printf(
+		d->row.text, "%s%s:\t%s", label, ports.n > 1 ? "s" : "", ports.n ? "" : "<none>");
 	for (size_t i = 0; i < ports.n; i++) {
 		const struct value *port = &ports.items[i].value;
 
-		buf_printf(d->row.text, "%s%" PRId64 "/", i ? ", " : "", printer_integer(&d->row, port, field));
+		buf_printf(d->row.text, "%s%" PRId64 "/", i ? ", " : "",
+			printer_integer(&d->row, port, field));
 		describe_text(d, printer_text(&d->row, port, "protocol"));
 		name = printer_text(&d->row, port, "name");
 		if (!name.size)
@@ -77,7 +79,8 @@ static void container_put_state(struct describe *d, const char *label, const cha
 	static const struct {
 		const char *member, *word;
 		const struct describe_line *lines;
-	} states[] = {{"running", "Running", container_running}, {"waiting", "Waiting", container_waiting},
+	} states[] = {{"running", "Running", container_running},
+		{"waiting", "Waiting", container_waiting},
 		{"terminated", "Terminated", container_terminated}};
 	struct value here = d->here, state, part;
 	size_t i = ARRAY_SIZE(states);
@@ -87,7 +90,8 @@ static void container_put_state(struct describe *d, const char *label, const cha
 			if (printer_find(&d->row, &state, states[i].member, &part))
 				break;
 	describe_indent(d, 0);
-	buf_printf(d->row.text, "%s:\t%s\n", label, i < ARRAY_SIZE(states) ? states[i].word : "Waiting");
+	buf_printf(d->row.text, "%s:\t%s\n", label,
+		i < ARRAY_SIZE(states) ? states[i].word : "Waiting");
 	if (i == ARRAY_SIZE(states))
 		return;
 	d->here = part;
@@ -108,7 +112,7 @@ static void container_states(struct describe *d)
 	describe_template(d, "Restart Count:\t{$restartCount|0}");
 }
 
-/* ---- probes ------------------------------------------------------------------------------------ */
+/* ---- probes ------------------------------------------------------------- */
 
 static void probe_put_address(struct describe *d)
 {
@@ -173,7 +177,7 @@ static void probe_startup(struct describe *d)
 	probe_put(d, "Startup");
 }
 
-/* ---- environment ------------------------------------------------------------------------------- */
+/* ---- environment -------------------------------------------------------- */
 
 /* The value of a variable of several lines, each but the first without a name. */
 static void container_plain_variable(struct describe *d)
@@ -197,14 +201,15 @@ static void container_plain_variable(struct describe *d)
 	} while (next <= end);
 }
 
-/* The text of the pod's field that a variable takes; nothing in a template. A path such as metadata.labels['a'] is one of
- * the project's grammar also. */
+/* The text of the pod's field that a variable takes; nothing in a template. A path such as
+ * metadata.labels['a'] is one of the project's grammar also. */
 static void container_field_variable(struct describe *d)
 {
 	char path[256];
 	const char *text = "";
 	size_t size = 0;
-	struct kinf_object pod = {.body = d->object->body.data, .body_size = (uint32_t)d->object->body.size};
+	struct kinf_object pod = {
+		.body = d->object->body.data, .body_size = (uint32_t)d->object->body.size};
 
 	describe_copy(d, "valueFrom.fieldRef.fieldPath", path, sizeof(path));
 	int r = *d->margin ? KINF_NOT_FOUND : kinf_object_path(&pod, path, &text, &size);
@@ -226,31 +231,46 @@ static void container_field_variable(struct describe *d)
 static const struct describe_line container_variable[] = {
 	{.unless = "valueFrom", .fn = container_plain_variable},
 	{.when = "valueFrom.fieldRef", .fn = container_field_variable},
-	{.when = "valueFrom.resourceFieldRef", .line = "{name}:\t ({valueFrom.resourceFieldRef.resource})"},
+	{.when = "valueFrom.resourceFieldRef",
+		.line = "{name}:\t ({valueFrom.resourceFieldRef.resource})"},
 	{.when = "valueFrom.secretKeyRef",
 		.line = "{name}:\t<set to the key '{valueFrom.secretKeyRef.key}' in secret "
-			"'{valueFrom.secretKeyRef.name}'>\tOptional: {valueFrom.secretKeyRef.optional|false}"},
+			"'{valueFrom.secretKeyRef.name}'>\tOptional: "
+			"{valueFrom.secretKeyRef.optional|false}"},
 	{.when = "valueFrom.configMapKeyRef",
 		.line = "{name}:\t<set to the key '{valueFrom.configMapKeyRef.key}' of config map "
-			"'{valueFrom.configMapKeyRef.name}'>\tOptional: {valueFrom.configMapKeyRef.optional|false}"},
+			"'{valueFrom.configMapKeyRef.name}'>\tOptional: "
+			"{valueFrom.configMapKeyRef.optional|false}"},
 	END_OF_LINES,
 };
 
 static const struct describe_line container_source[] = {
-	{.when = "configMapRef", .unless = "prefix",
+	{.when = "configMapRef",
+		.unless = "prefix",
 		.line = "{configMapRef.name}\tConfigMap\tOptional: {configMapRef.optional|false}"},
-	{.when = "configMapRef", .lines = (const struct describe_line[]){
-		{.when = "prefix", .line = "{configMapRef.name}\tConfigMap with prefix '{prefix}'\tOptional: "
-			"{configMapRef.optional|false}"}, END_OF_LINES}},
-	{.when = "secretRef", .unless = "prefix",
+	{.when = "configMapRef",
+		.lines =
+			(const struct describe_line[]){
+				{.when = "prefix",
+					.line = "{configMapRef.name}\tConfigMap with prefix "
+						"'{prefix}'\tOptional: "
+						"{configMapRef.optional|false}"},
+				END_OF_LINES}},
+	{.when = "secretRef",
+		.unless = "prefix",
 		.line = "{secretRef.name}\tSecret\tOptional: {secretRef.optional|false}"},
-	{.when = "secretRef", .lines = (const struct describe_line[]){
-		{.when = "prefix", .line = "{secretRef.name}\tSecret with prefix '{prefix}'\tOptional: "
-			"{secretRef.optional|false}"}, END_OF_LINES}},
+	{.when = "secretRef",
+		.lines =
+			(const struct describe_line[]){
+				{.when = "prefix",
+					.line = "{secretRef.name}\tSecret with prefix "
+						"'{prefix}'\tOptional: "
+						"{secretRef.optional|false}"},
+				END_OF_LINES}},
 	END_OF_LINES,
 };
 
-/* ---- a container ------------------------------------------------------------------------------- */
+/* ---- a container -------------------------------------------------------- */
 
 static void container_mounts(struct describe *d)
 {
@@ -262,10 +282,12 @@ static void container_mounts(struct describe *d)
 		d->here = all.items[i].value;
 		bool read_only = bytes_equal(describe_get(d, "readOnly"), BYTES_LIT("true"));
 
-		describe_template(d, describe_is_empty(d, "subPath") ?
-			(read_only ? "{mountPath} from {name} (ro)" : "{mountPath} from {name} (rw)") :
-			read_only ? "{mountPath} from {name} (ro,path=\"{subPath}\")" :
-			"{mountPath} from {name} (rw,path=\"{subPath}\")");
+		describe_template(d, describe_is_empty(d, "subPath")
+					     ? (read_only ? "{mountPath} from {name} (ro)"
+							  : "{mountPath} from {name} (rw)")
+				     : read_only
+					     ? "{mountPath} from {name} (ro,path=\"{subPath}\")"
+					     : "{mountPath} from {name} (rw,path=\"{subPath}\")");
 	}
 	describe_items_release(&all);
 	d->here = here;
@@ -284,8 +306,10 @@ static const struct describe_line container_lines[] = {
 	{.line = "Image:\t{image}"},
 	{.when = "$name", .line = "Image ID:\t{$imageID}"},
 	{.fn = container_ports},
-	{.when = "securityContext.seccompProfile", .line = "SeccompProfile:\t{securityContext.seccompProfile.type}"},
-	{.when = "securityContext.seccompProfile.localhostProfile", .level = 1,
+	{.when = "securityContext.seccompProfile",
+		.line = "SeccompProfile:\t{securityContext.seccompProfile.type}"},
+	{.when = "securityContext.seccompProfile.localhostProfile",
+		.level = 1,
 		.line = "LocalhostProfile:\t{securityContext.seccompProfile.localhostProfile}"},
 	{.when = "command", .line = "Command:"},
 	{.each = "command", .level = 1, .fn = container_word},
@@ -310,7 +334,8 @@ static const struct describe_line container_lines[] = {
 };
 
 /* Finds the status of the container NAME in the list at STATUSES. */
-static bool container_find_status(struct describe *d, const char *statuses, struct bytes name, struct value *ret_status)
+static bool container_find_status(
+	struct describe *d, const char *statuses, struct bytes name, struct value *ret_status)
 {
 	struct value_iter iter = printer_items(&d->row, &d->here, statuses);
 
@@ -320,8 +345,10 @@ static bool container_find_status(struct describe *d, const char *statuses, stru
 	return false;
 }
 
-/* Appends the containers at PATH of the pod, or template, d->here. STATUSES NULL: they have none. */
-static void container_list(struct describe *d, const char *label, const char *path, const char *statuses)
+/* Appends the containers at PATH of the pod, or template, d->here. STATUSES NULL: they have
+ * none. */
+static void container_list(
+	struct describe *d, const char *label, const char *path, const char *statuses)
 {
 	struct value pod = d->here;
 	struct describe_items all;
@@ -357,7 +384,8 @@ static void pod_containers(struct describe *d)
 
 static void pod_ephemeral_containers(struct describe *d)
 {
-	container_list(d, "Ephemeral Containers", "spec.ephemeralContainers", "status.ephemeralContainerStatuses");
+	container_list(d, "Ephemeral Containers", "spec.ephemeralContainers",
+		"status.ephemeralContainerStatuses");
 }
 
 static void template_init_containers(struct describe *d)
@@ -370,7 +398,7 @@ static void template_containers(struct describe *d)
 	container_list(d, "Containers", "spec.containers", NULL);
 }
 
-/* ---- pods -------------------------------------------------------------------------------------- */
+/* ---- pods --------------------------------------------------------------- */
 
 static void pod_volumes(struct describe *d)
 {
@@ -392,7 +420,8 @@ static void pod_volumes(struct describe *d)
 /* "node.kubernetes.io/x=v:NoExecute op=Exists for 300s" of d->here. */
 static void toleration_put(struct describe *d)
 {
-	struct bytes key = describe_get(d, "key"), value = describe_get(d, "value"), effect = describe_get(d, "effect");
+	struct bytes key = describe_get(d, "key"), value = describe_get(d, "value"),
+		     effect = describe_get(d, "effect");
 	struct buf *out = d->row.text;
 
 	describe_text(d, key);
@@ -415,7 +444,8 @@ static void pod_tolerations(struct describe *d)
 	struct describe_items all;
 
 	describe_items_at(d, "spec.tolerations", "key", &all);
-	buf_printf(d->row.text, "%sTolerations:\t%s", *d->margin ? "  " : "", all.n ? "" : "<none>");
+	buf_printf(
+		d->row.text, "%sTolerations:\t%s", *d->margin ? "  " : "", all.n ? "" : "<none>");
 	for (size_t i = 0; i < all.n; i++) {
 		buf_str(d->row.text, i ? "\n\t" : "");
 		d->here = all.items[i].value;
@@ -456,7 +486,8 @@ static void pod_status(struct describe *d)
 {
 	struct bytes phase = describe_get(d, "status.phase");
 
-	if (describe_is_empty(d, "metadata.deletionTimestamp") || bytes_equal(phase, BYTES_LIT("Failed")) ||
+	if (describe_is_empty(d, "metadata.deletionTimestamp") ||
+		bytes_equal(phase, BYTES_LIT("Failed")) ||
 		bytes_equal(phase, BYTES_LIT("Succeeded"))) {
 		describe_template(d, "Status:\t{status.phase}");
 		return;
@@ -503,7 +534,8 @@ static const struct describe_line pod_lines[] = {
 	{.line = "Name:\t{metadata.name}"},
 	{.line = "Namespace:\t{metadata.namespace}"},
 	{.when = "spec.priority", .line = "Priority:\t{spec.priority}"},
-	{.when = "spec.priorityClassName", .line = "Priority Class Name:\t{spec.priorityClassName}"},
+	{.when = "spec.priorityClassName",
+		.line = "Priority Class Name:\t{spec.priorityClassName}"},
 	{.when = "spec.runtimeClassName", .line = "Runtime Class Name:\t{spec.runtimeClassName}"},
 	{.when = "spec.serviceAccountName", .line = "Service Account:\t{spec.serviceAccountName}"},
 	{.unless = "spec.nodeName", .line = "Node:\t<none>"},
@@ -517,13 +549,15 @@ static const struct describe_line pod_lines[] = {
 	{.when = "spec.securityContext.seccompProfile",
 		.line = "SeccompProfile:\t{spec.securityContext.seccompProfile.type}"},
 	{.when = "spec.securityContext.seccompProfile.localhostProfile",
-		.line = "LocalhostProfile:\t{spec.securityContext.seccompProfile.localhostProfile}"},
+		.line = "LocalhostProfile:\t{spec.securityContext.seccompProfile."
+			"localhostProfile}"},
 	{.line = "IP:\t{status.podIP}"},
 	{.unless = "status.podIPs", .line = "IPs:\t<none>"},
 	{.when = "status.podIPs", .line = "IPs:"},
 	{.each = "status.podIPs", .level = 1, .line = "IP:\t{ip}"},
 	{.fn = pod_controller},
-	{.when = "status.nominatedNodeName", .line = "NominatedNodeName:\t{status.nominatedNodeName}"},
+	{.when = "status.nominatedNodeName",
+		.line = "NominatedNodeName:\t{status.nominatedNodeName}"},
 	{.when = "spec.resources", .line = "Resources:"},
 	{.in = "spec.resources", .level = 1, .lines = describe_resources},
 	{.when = "spec.initContainers", .fn = pod_init_containers},
@@ -544,13 +578,18 @@ static const struct describe_line pod_lines[] = {
 
 static const struct describe_line template_lines[] = {
 	{.line = "  Labels:\t{metadata.labels:labels}"},
-	{.when = "metadata.annotations", .line = "  Annotations:\t{metadata.annotations:annotations}"},
-	{.when = "spec.serviceAccountName", .level = 1, .line = "Service Account:\t{spec.serviceAccountName}"},
+	{.when = "metadata.annotations",
+		.line = "  Annotations:\t{metadata.annotations:annotations}"},
+	{.when = "spec.serviceAccountName",
+		.level = 1,
+		.line = "Service Account:\t{spec.serviceAccountName}"},
 	{.when = "spec.initContainers", .fn = template_init_containers},
 	{.fn = template_containers},
 	{.fn = pod_volumes},
 	{.fn = pod_spread},
-	{.when = "spec.priorityClassName", .level = 1, .line = "Priority Class Name:\t{spec.priorityClassName}"},
+	{.when = "spec.priorityClassName",
+		.level = 1,
+		.line = "Priority Class Name:\t{spec.priorityClassName}"},
 	{.line = "  Node-Selectors:\t{spec.nodeSelector:labels}"},
 	{.fn = pod_tolerations},
 	END_OF_LINES,

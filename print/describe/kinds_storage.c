@@ -5,11 +5,17 @@
 
 #include "print/describe/describe_internal.h"
 
-/* ---- volumes ---------------------------------------------------------------------------------- */
+/* ---- volumes ------------------------------------------------------------ */
 
-#define READ_ONLY {.line = "ReadOnly:\t{readOnly|false}"}
-#define OPTIONAL  {.line = "Optional:\t{optional|false}"}
-#define LINES     (const struct describe_line[])
+#define READ_ONLY \
+	{ \
+		.line = "ReadOnly:\t{readOnly|false}" \
+	}
+#define OPTIONAL \
+	{ \
+		.line = "Optional:\t{optional|false}" \
+	}
+#define LINES (const struct describe_line[])
 
 static void volume_attributes(struct describe *d)
 {
@@ -33,11 +39,15 @@ static void volume_attributes(struct describe *d)
 }
 
 static const struct describe_line volume_projected[] = {
-	{.when = "secret", .in = "secret", .lines = LINES{{.line = "SecretName:\t{name}"}, OPTIONAL, END_OF_LINES}},
+	{.when = "secret",
+		.in = "secret",
+		.lines = LINES{{.line = "SecretName:\t{name}"}, OPTIONAL, END_OF_LINES}},
 	{.when = "downwardAPI", .unless = "secret", .line = "DownwardAPI:\ttrue"},
-	{.when = "configMap", .in = "configMap",
+	{.when = "configMap",
+		.in = "configMap",
 		.lines = LINES{{.line = "ConfigMapName:\t{name}"}, OPTIONAL, END_OF_LINES}},
-	{.when = "serviceAccountToken", .line = "TokenExpirationSeconds:\t{serviceAccountToken.expirationSeconds}"},
+	{.when = "serviceAccountToken",
+		.line = "TokenExpirationSeconds:\t{serviceAccountToken.expirationSeconds}"},
 	END_OF_LINES,
 };
 
@@ -49,64 +59,82 @@ static const struct volume_source {
 	{"hostPath", "HostPath (bare host directory volume)",
 		LINES{{.line = "Path:\t{path}"}, {.line = "HostPathType:\t{type}"}, END_OF_LINES}},
 	{"emptyDir", "EmptyDir (a temporary directory that shares a pod's lifetime)",
-		LINES{{.line = "Medium:\t{medium}"}, {.line = "SizeLimit:\t{sizeLimit|<unset>}"}, END_OF_LINES}},
-	{"gcePersistentDisk", "GCEPersistentDisk (a Persistent Disk resource in Google Compute Engine)",
-		LINES{{.line = "PDName:\t{pdName}"}, {.line = "FSType:\t{fsType}"}, {.line = "Partition:\t{partition|0}"},
-			READ_ONLY, END_OF_LINES}},
+		LINES{{.line = "Medium:\t{medium}"}, {.line = "SizeLimit:\t{sizeLimit|<unset>}"},
+			END_OF_LINES}},
+	{"gcePersistentDisk",
+		"GCEPersistentDisk (a Persistent Disk resource in Google Compute Engine)",
+		LINES{{.line = "PDName:\t{pdName}"}, {.line = "FSType:\t{fsType}"},
+			{.line = "Partition:\t{partition|0}"}, READ_ONLY, END_OF_LINES}},
 	{"awsElasticBlockStore", "AWSElasticBlockStore (a Persistent Disk resource in AWS)",
 		LINES{{.line = "VolumeID:\t{volumeID}"}, {.line = "FSType:\t{fsType}"},
 			{.line = "Partition:\t{partition|0}"}, READ_ONLY, END_OF_LINES}},
 	{"gitRepo", "GitRepo (a volume that is pulled from git when the pod is created)",
-		LINES{{.line = "Repository:\t{repository}"}, {.line = "Revision:\t{revision}"}, END_OF_LINES}},
+		LINES{{.line = "Repository:\t{repository}"}, {.line = "Revision:\t{revision}"},
+			END_OF_LINES}},
 	{"secret", "Secret (a volume populated by a Secret)",
 		LINES{{.line = "SecretName:\t{secretName}"}, OPTIONAL, END_OF_LINES}},
 	{"configMap", "ConfigMap (a volume populated by a ConfigMap)",
 		LINES{{.line = "Name:\t{name}"}, OPTIONAL, END_OF_LINES}},
 	{"nfs", "NFS (an NFS mount that lasts the lifetime of a pod)",
-		LINES{{.line = "Server:\t{server}"}, {.line = "Path:\t{path}"}, READ_ONLY, END_OF_LINES}},
+		LINES{{.line = "Server:\t{server}"}, {.line = "Path:\t{path}"}, READ_ONLY,
+			END_OF_LINES}},
 	{"persistentVolumeClaim",
-		"PersistentVolumeClaim (a reference to a PersistentVolumeClaim in the same namespace)",
+		"PersistentVolumeClaim (a reference to a PersistentVolumeClaim in the same "
+		"namespace)",
 		LINES{{.line = "ClaimName:\t{claimName}"}, READ_ONLY, END_OF_LINES}},
-	{"ephemeral", "EphemeralVolume (an inline specification for a volume that gets created and deleted with the pod)",
-		LINES{{.in = "volumeClaimTemplate", .lines = LINES{{.line = "StorageClass:\t{spec.storageClassName}"},
-			{.line = "Volume:\t"}, {.line = "Labels:\t    {metadata.labels:labels}"},
-			{.line = "Annotations:\t    {metadata.annotations:annotations}"}, {.line = "Capacity:\t"},
-			{.line = "Access Modes:\t"}, {.when = "spec.volumeMode", .line = "VolumeMode:\t{spec.volumeMode}"},
-			END_OF_LINES}}, END_OF_LINES}},
+	{"ephemeral",
+		"EphemeralVolume (an inline specification for a volume that gets created and "
+		"deleted with the pod)",
+		LINES{{.in = "volumeClaimTemplate",
+			      .lines = LINES{{.line = "StorageClass:\t{spec.storageClassName}"},
+				      {.line = "Volume:\t"},
+				      {.line = "Labels:\t    {metadata.labels:labels}"},
+				      {.line = "Annotations:\t    "
+					       "{metadata.annotations:annotations}"},
+				      {.line = "Capacity:\t"}, {.line = "Access Modes:\t"},
+				      {.when = "spec.volumeMode",
+					      .line = "VolumeMode:\t{spec.volumeMode}"},
+				      END_OF_LINES}},
+			END_OF_LINES}},
 	{"downwardAPI", "DownwardAPI (a volume populated by information about the pod)",
 		LINES{{.line = "Items:"},
-			{.each = "items", .level = 1, .lines = LINES{
-				{.when = "fieldRef", .line = "{fieldRef.fieldPath} -> {path}"},
-				{.when = "resourceFieldRef", .line = "{resourceFieldRef.resource} -> {path}"},
-				END_OF_LINES}},
+			{.each = "items",
+				.level = 1,
+				.lines = LINES{{.when = "fieldRef",
+						       .line = "{fieldRef.fieldPath} -> {path}"},
+					{.when = "resourceFieldRef",
+						.line = "{resourceFieldRef.resource} -> {path}"},
+					END_OF_LINES}},
 			END_OF_LINES}},
 	{"projected", "Projected (a volume that contains injected data from multiple sources)",
 		LINES{{.each = "sources", .lines = volume_projected}, END_OF_LINES}},
 	{"csi", "CSI (a Container Storage Interface (CSI) volume source)",
 		LINES{{.line = "Driver:\t{driver}"}, {.line = "FSType:\t{fsType}"},
-			{.when = "volumeHandle", .line = "VolumeHandle:\t{volumeHandle}"}, READ_ONLY,
-			{.fn = volume_attributes}, END_OF_LINES}},
+			{.when = "volumeHandle", .line = "VolumeHandle:\t{volumeHandle}"},
+			READ_ONLY, {.fn = volume_attributes}, END_OF_LINES}},
 	{"image", "Image (a container image or OCI artifact)",
-		LINES{{.line = "Reference:\t{reference}"}, {.line = "PullPolicy:\t{pullPolicy}"}, END_OF_LINES}},
+		LINES{{.line = "Reference:\t{reference}"}, {.line = "PullPolicy:\t{pullPolicy}"},
+			END_OF_LINES}},
 	{"local", "LocalVolume (a persistent volume backed by local storage on a node)",
 		LINES{{.line = "Path:\t{path}"}, END_OF_LINES}},
 	{"fc", "FC (a Fibre Channel disk)",
 		LINES{{.line = "TargetWWNs:\t{targetWWNs:commas}"}, {.line = "LUN:\t{lun|<none>}"},
 			{.line = "FSType:\t{fsType}"}, READ_ONLY, END_OF_LINES}},
-	{"azureFile", "AzureFile (an Azure File Service mount on the host and bind mount to the pod)",
-		LINES{{.line = "SecretName:\t{secretName}"}, {.line = "ShareName:\t{shareName}"}, READ_ONLY,
-			END_OF_LINES}},
+	{"azureFile",
+		"AzureFile (an Azure File Service mount on the host and bind mount to the pod)",
+		LINES{{.line = "SecretName:\t{secretName}"}, {.line = "ShareName:\t{shareName}"},
+			READ_ONLY, END_OF_LINES}},
 	{"azureDisk", "AzureDisk (an Azure Data Disk mount on the host and bind mount to the pod)",
-		LINES{{.line = "DiskName:\t{diskName}"}, {.line = "DiskURI:\t{diskURI}"}, {.line = "Kind: \t{kind}"},
-			{.line = "FSType:\t{fsType}"}, {.line = "CachingMode:\t{cachingMode}"}, READ_ONLY,
-			END_OF_LINES}},
+		LINES{{.line = "DiskName:\t{diskName}"}, {.line = "DiskURI:\t{diskURI}"},
+			{.line = "Kind: \t{kind}"}, {.line = "FSType:\t{fsType}"},
+			{.line = "CachingMode:\t{cachingMode}"}, READ_ONLY, END_OF_LINES}},
 	{"vsphereVolume", "vSphereVolume (a Persistent Disk resource in vSphere)",
 		LINES{{.line = "VolumePath:\t{volumePath}"}, {.line = "FSType:\t{fsType}"},
 			{.line = "StoragePolicyName:\t{storagePolicyName}"}, END_OF_LINES}},
 };
 
-/* Sources that kubectl lays out, and that no supported version of Kubernetes mounts, and those that are newer, are
- * described field by field. */
+/* Sources that kubectl lays out, and that no supported version of Kubernetes mounts, and those
+ * that are newer, are described field by field. */
 static void volume_put_other(struct describe *d)
 {
 	struct describe_items members;
@@ -115,7 +143,8 @@ static void volume_put_other(struct describe *d)
 
 	describe_items_at(d, "@", NULL, &members);
 	for (size_t i = 0; i < members.n && !found; i++) {
-		if (members.items[i].value.type != VALUE_MAP || bytes_equal(members.items[i].key, BYTES_LIT("name")))
+		if (members.items[i].value.type != VALUE_MAP ||
+			bytes_equal(members.items[i].key, BYTES_LIT("name")))
 			continue;
 		found = true;
 		describe_indent(d, 2);
@@ -154,7 +183,7 @@ void describe_volume_source(struct describe *d)
 	volume_put_other(d);
 }
 
-/* ---- PersistentVolumes ------------------------------------------------------------------------- */
+/* ---- PersistentVolumes -------------------------------------------------- */
 
 /* "RWO,RWX" of the list at PATH: each once, in the order in which kubectl knows them. */
 static void storage_put_modes(struct describe *d, const char *path)
@@ -181,7 +210,8 @@ static void storage_class(struct describe *d)
 	struct value class;
 
 	buf_str(d->row.text, "StorageClass:\t");
-	if (printer_find_key(&d->row, "metadata.annotations", "volume.beta.kubernetes.io/storage-class", &class))
+	if (printer_find_key(&d->row, "metadata.annotations",
+		    "volume.beta.kubernetes.io/storage-class", &class))
 		describe_text(d, class.text);
 	else
 		describe_text(d, describe_get(d, "spec.storageClassName"));
@@ -190,7 +220,8 @@ static void storage_class(struct describe *d)
 
 static const struct describe_line storage_status[] = {
 	{.unless = "metadata.deletionTimestamp", .line = "Status:\t{status.phase}"},
-	{.when = "metadata.deletionTimestamp", .line = "Status:\tTerminating (lasts {metadata.deletionTimestamp:since})"},
+	{.when = "metadata.deletionTimestamp",
+		.line = "Status:\tTerminating (lasts {metadata.deletionTimestamp:since})"},
 	END_OF_LINES,
 };
 
@@ -220,8 +251,10 @@ static void volume_terms(struct describe *d)
 			buf_byte(d->row.text, ' ');
 			struct bytes word = describe_get(d, "operator");
 			for (size_t c = 0; c < word.size; c++)
-				buf_byte(d->row.text, (uint8_t)(((const char *)word.data)[c] | 0x20));
-			describe_template(d, describe_is_empty(d, "values") ? "" : " [{values:commas}]");
+				buf_byte(d->row.text,
+					(uint8_t)(((const char *)word.data)[c] | 0x20));
+			describe_template(
+				d, describe_is_empty(d, "values") ? "" : " [{values:commas}]");
 		}
 		describe_items_release(&needs);
 	}
@@ -261,7 +294,7 @@ static const struct describe_line volume_lines[] = {
 	END_OF_LINES,
 };
 
-/* ---- PersistentVolumeClaims -------------------------------------------------------------------- */
+/* ---- PersistentVolumeClaims --------------------------------------------- */
 
 static void claim_modes(struct describe *d)
 {
@@ -285,10 +318,12 @@ static void claim_add_user(struct describe *d, void *arg)
 	struct value volume, ephemeral;
 
 	while (printer_next(&d->row, &iter, &volume)) {
-		struct bytes claim = printer_text(&d->row, &volume, "persistentVolumeClaim.claimName");
+		struct bytes claim =
+			printer_text(&d->row, &volume, "persistentVolumeClaim.claimName");
 
 		if (!claim.size && printer_find(&d->row, &volume, "ephemeral", &ephemeral)) {
-			(void)snprintf(mine, sizeof(mine), "%.*s-%.*s", BYTES_ARG(describe_get(d, "metadata.name")),
+			(void)snprintf(mine, sizeof(mine), "%.*s-%.*s",
+				BYTES_ARG(describe_get(d, "metadata.name")),
 				BYTES_ARG(printer_text(&d->row, &volume, "name")));
 			claim = bytes_str(mine);
 		}
@@ -325,15 +360,21 @@ static const struct describe_line claim_lines[] = {
 	{.when = "spec.volumeName", .line = "Capacity:\t{status.capacity.storage|0}"},
 	{.fn = claim_modes},
 	{.when = "spec.volumeMode", .line = "VolumeMode:\t{spec.volumeMode}"},
-	{.when = "spec.dataSource", .line = "DataSource:", .in = "spec.dataSource", .lines = LINES{
-		{.level = 1, .when = "apiGroup", .line = "APIGroup:\t{apiGroup}"},
-		{.level = 1, .line = "Kind:\t{kind}"}, {.level = 1, .line = "Name:\t{name}"}, END_OF_LINES}},
+	{.when = "spec.dataSource",
+		.line = "DataSource:",
+		.in = "spec.dataSource",
+		.lines = LINES{{.level = 1, .when = "apiGroup", .line = "APIGroup:\t{apiGroup}"},
+			{.level = 1, .line = "Kind:\t{kind}"},
+			{.level = 1, .line = "Name:\t{name}"}, END_OF_LINES}},
 	{.fn = claim_users},
 	{.when = "status.conditions",
-		.line = "Conditions:\n  Type\tStatus\tLastProbeTime\tLastTransitionTime\tReason\tMessage\n"
+		.line = "Conditions:\n  "
+			"Type\tStatus\tLastProbeTime\tLastTransitionTime\tReason\tMessage\n"
 			"  ----\t------\t-----------------\t------------------\t------\t-------"},
-	{.each = "status.conditions", .level = 1,
-		.line = "{type} \t{status} \t{lastProbeTime:time} \t{lastTransitionTime:time} \t{reason} \t{message}"},
+	{.each = "status.conditions",
+		.level = 1,
+		.line = "{type} \t{status} \t{lastProbeTime:time} \t{lastTransitionTime:time} "
+			"\t{reason} \t{message}"},
 	{.fn = describe_events},
 	END_OF_LINES,
 };

@@ -9,20 +9,33 @@
 #include "print/describe/describe_internal.h"
 
 /* Lines that begin or end several kinds. */
-#define NAME	    {.line = "Name:\t{metadata.name}"}, {.line = "Namespace:\t{metadata.namespace}"}
-#define LABELS	    {.line = "Labels:\t{metadata.labels:labels}"}, \
-	{.line = "Annotations:\t{metadata.annotations:annotations}"}
-#define CREATED	    {.line = "CreationTimestamp:\t{metadata.creationTimestamp:time}"}
-#define TEMPLATE    {.in = "spec", .lines = describe_pod_template}
-#define CONDITIONS                                                                                 \
-	{.when = "status.conditions",                                                              \
-		.line = "Conditions:\n  Type\tStatus\tReason\n  ----\t------\t------"},            \
-	{                                                                                          \
-		.each = "status.conditions", .level = 1, .line = "{type} \t{status}\t{reason}"     \
+#define NAME \
+	{.line = "Name:\t{metadata.name}"}, \
+	{ \
+		.line = "Namespace:\t{metadata.namespace}" \
+	}
+#define LABELS \
+	{.line = "Labels:\t{metadata.labels:labels}"}, \
+	{ \
+		.line = "Annotations:\t{metadata.annotations:annotations}" \
+	}
+#define CREATED \
+	{ \
+		.line = "CreationTimestamp:\t{metadata.creationTimestamp:time}" \
+	}
+#define TEMPLATE \
+	{ \
+		.in = "spec", .lines = describe_pod_template \
+	}
+#define CONDITIONS \
+	{.when = "status.conditions", \
+		.line = "Conditions:\n  Type\tStatus\tReason\n  ----\t------\t------"}, \
+	{ \
+		.each = "status.conditions", .level = 1, .line = "{type} \t{status}\t{reason}" \
 	}
 #define LINES (const struct describe_line[])
 
-/* ---- pods of a controller ---------------------------------------------------------------------- */
+/* ---- pods of a controller ----------------------------------------------- */
 
 struct work_pods {
 	struct bytes uid;
@@ -49,10 +62,12 @@ static void work_count_pod(struct describe *d, void *arg)
 	if (!work_is_controlled(d, pods->uid))
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(phases); i++)
-		pods->phases[i] += bytes_equal(describe_get(d, "status.phase"), bytes_str(phases[i]));
+		pods->phases[i] +=
+			bytes_equal(describe_get(d, "status.phase"), bytes_str(phases[i]));
 }
 
-/* Copies the selector of the object in the grammar of -l into TEXT. Returns false if it selects nothing. */
+/* Copies the selector of the object in the grammar of -l into TEXT. Returns false if it selects
+ * nothing. */
 static bool work_selector(struct describe *d, struct buf *text)
 {
 	struct buf *out = d->row.text;
@@ -74,13 +89,14 @@ void describe_pods_status(struct describe *d)
 	char in[256];
 
 	describe_copy(d, "metadata.namespace", in, sizeof(in));
-	if (work_selector(d, &selector) &&
-		describe_each_object(d, "pods", in, buf_cstr(&selector), NULL, work_count_pod, &pods))
-		buf_printf(d->row.text, "Pods Status:\t%u Running / %u Waiting / %u Succeeded / %u Failed\n",
+	if (work_selector(d, &selector) && describe_each_object(d, "pods", in, buf_cstr(&selector),
+						   NULL, work_count_pod, &pods))
+		buf_printf(d->row.text,
+			"Pods Status:\t%u Running / %u Waiting / %u Succeeded / %u Failed\n",
 			pods.phases[0], pods.phases[1], pods.phases[2], pods.phases[3]);
 }
 
-/* ---- deployments ------------------------------------------------------------------------------- */
+/* ---- deployments -------------------------------------------------------- */
 
 struct work_sets {
 	struct bytes uid, revision;
@@ -92,7 +108,8 @@ static struct bytes work_revision(struct describe *d)
 	struct value map, revision;
 
 	if (printer_find(&d->row, &d->here, "metadata.annotations", &map) &&
-		value_find(&map, BYTES_LIT("deployment.kubernetes.io/revision"), &revision) == FOUND)
+		value_find(&map, BYTES_LIT("deployment.kubernetes.io/revision"), &revision) ==
+			FOUND)
 		return revision.text;
 	return BYTES_NONE;
 }
@@ -111,7 +128,8 @@ static void work_add_set(struct describe *d, void *arg)
 	d->row.text = out;
 	d->level = 0;
 	buf_str(out, out->size ? ", " : "");
-	describe_template(d, "{metadata.name} ({status.replicas|0}/{spec.replicas|1} replicas created)");
+	describe_template(
+		d, "{metadata.name} ({status.replicas|0}/{spec.replicas|1} replicas created)");
 	if (out->size)
 		buf_truncate(out, out->size - 1); /* the end of the line */
 	d->level = level;
@@ -122,12 +140,14 @@ static void work_add_set(struct describe *d, void *arg)
 static void work_replica_sets(struct describe *d)
 {
 	CLEANUP(buf_release) struct buf selector = BUF_INIT;
-	struct work_sets sets = {.uid = describe_get(d, "metadata.uid"), .revision = work_revision(d)};
+	struct work_sets sets = {
+		.uid = describe_get(d, "metadata.uid"), .revision = work_revision(d)};
 	char in[256];
 
 	describe_copy(d, "metadata.namespace", in, sizeof(in));
 	if (work_selector(d, &selector) &&
-		describe_each_object(d, "replicasets.apps", in, buf_cstr(&selector), NULL, work_add_set, &sets) &&
+		describe_each_object(d, "replicasets.apps", in, buf_cstr(&selector), NULL,
+			work_add_set, &sets) &&
 		(sets.old.size || sets.new.size))
 		buf_printf(d->row.text, "OldReplicaSets:\t%s\nNewReplicaSet:\t%s\n",
 			sets.old.size ? buf_cstr(&sets.old) : "<none>",
@@ -143,12 +163,15 @@ static const struct describe_line deployment_lines[] = {
 	CREATED,
 	LABELS,
 	{.line = "Selector:\t{spec.selector:selector}"},
-	{.line = "Replicas:\t{spec.replicas|1} desired | {status.updatedReplicas|0} updated | {status.replicas|0} total | "
-		 "{status.availableReplicas|0} available | {status.unavailableReplicas|0} unavailable"},
+	{.line = "Replicas:\t{spec.replicas|1} desired | {status.updatedReplicas|0} updated | "
+		 "{status.replicas|0} total | "
+		 "{status.availableReplicas|0} available | {status.unavailableReplicas|0} "
+		 "unavailable"},
 	{.line = "StrategyType:\t{spec.strategy.type}"},
 	{.line = "MinReadySeconds:\t{spec.minReadySeconds|0}"},
 	{.when = "spec.strategy.rollingUpdate",
-		.line = "RollingUpdateStrategy:\t{spec.strategy.rollingUpdate.maxUnavailable} max unavailable, "
+		.line = "RollingUpdateStrategy:\t{spec.strategy.rollingUpdate.maxUnavailable} max "
+			"unavailable, "
 			"{spec.strategy.rollingUpdate.maxSurge} max surge"},
 	TEMPLATE,
 	CONDITIONS,
@@ -157,7 +180,7 @@ static const struct describe_line deployment_lines[] = {
 	END_OF_LINES,
 };
 
-/* ---- the other sets ---------------------------------------------------------------------------- */
+/* ---- the other sets ----------------------------------------------------- */
 
 static const struct describe_line replica_set_lines[] = {
 	NAME,
@@ -179,7 +202,8 @@ static const struct describe_line daemon_set_lines[] = {
 	LABELS,
 	{.line = "Desired Number of Nodes Scheduled: {status.desiredNumberScheduled|0}"},
 	{.line = "Current Number of Nodes Scheduled: {status.currentNumberScheduled|0}"},
-	{.line = "Number of Nodes Scheduled with Up-to-date Pods: {status.updatedNumberScheduled|0}"},
+	{.line = "Number of Nodes Scheduled with Up-to-date Pods: "
+		 "{status.updatedNumberScheduled|0}"},
 	{.line = "Number of Nodes Scheduled with Available Pods: {status.numberAvailable|0}"},
 	{.line = "Number of Nodes Misscheduled: {status.numberMisscheduled|0}"},
 	{.fn = describe_pods_status},
@@ -205,11 +229,15 @@ static const struct describe_line stateful_set_lines[] = {
 	LABELS,
 	{.line = "Replicas:\t{spec.replicas|1} desired | {status.replicas|0} total"},
 	{.line = "Update Strategy:\t{spec.updateStrategy.type}"},
-	{.when = "spec.updateStrategy.rollingUpdate.partition", .level = 1,
+	{.when = "spec.updateStrategy.rollingUpdate.partition",
+		.level = 1,
 		.line = "Partition:\t{spec.updateStrategy.rollingUpdate.partition}"},
-	{.when = "spec.updateStrategy.rollingUpdate.partition", .lines = LINES{
-		{.level = 1, .when = "spec.updateStrategy.rollingUpdate.maxUnavailable",
-			.line = "MaxUnavailable:\t{spec.updateStrategy.rollingUpdate.maxUnavailable}"}, END_OF_LINES}},
+	{.when = "spec.updateStrategy.rollingUpdate.partition",
+		.lines = LINES{{.level = 1,
+				       .when = "spec.updateStrategy.rollingUpdate.maxUnavailable",
+				       .line = "MaxUnavailable:\t{spec.updateStrategy."
+					       "rollingUpdate.maxUnavailable}"},
+			END_OF_LINES}},
 	{.fn = describe_pods_status},
 	TEMPLATE,
 	{.unless = "spec.volumeClaimTemplates", .line = "Volume Claims:\t<none>"},
@@ -219,7 +247,7 @@ static const struct describe_line stateful_set_lines[] = {
 	END_OF_LINES,
 };
 
-/* ---- jobs -------------------------------------------------------------------------------------- */
+/* ---- jobs --------------------------------------------------------------- */
 
 static void job_duration(struct describe *d)
 {
@@ -236,7 +264,8 @@ static void job_duration(struct describe *d)
 static void job_indexes(struct describe *d)
 {
 	struct bytes all = describe_get(d, "status.completedIndexes");
-	const char *comma = all.size > 50 ? memchr((const char *)all.data + 50, ',', all.size - 50) : NULL;
+	const char *comma =
+		all.size > 50 ? memchr((const char *)all.data + 50, ',', all.size - 50) : NULL;
 
 	if (!bytes_equal(describe_get(d, "spec.completionMode"), BYTES_LIT("Indexed")))
 		return;
@@ -262,12 +291,15 @@ static const struct describe_line job_lines[] = {
 	{.when = "status.startTime", .line = "Start Time:\t{status.startTime:time}"},
 	{.when = "status.completionTime", .line = "Completed At:\t{status.completionTime:time}"},
 	{.when = "status.completionTime", .fn = job_duration},
-	{.when = "spec.activeDeadlineSeconds", .line = "Active Deadline Seconds:\t{spec.activeDeadlineSeconds}s"},
+	{.when = "spec.activeDeadlineSeconds",
+		.line = "Active Deadline Seconds:\t{spec.activeDeadlineSeconds}s"},
 	{.unless = "status.ready",
-		.line = "Pods Statuses:\t{status.active|0} Active / {status.succeeded|0} Succeeded / "
+		.line = "Pods Statuses:\t{status.active|0} Active / {status.succeeded|0} Succeeded "
+			"/ "
 			"{status.failed|0} Failed"},
 	{.when = "status.ready",
-		.line = "Pods Statuses:\t{status.active|0} Active ({status.ready} Ready) / {status.succeeded|0} "
+		.line = "Pods Statuses:\t{status.active|0} Active ({status.ready} Ready) / "
+			"{status.succeeded|0} "
 			"Succeeded / {status.failed|0} Failed"},
 	{.fn = job_indexes},
 	TEMPLATE,
@@ -280,7 +312,8 @@ static const struct describe_line job_template_lines[] = {
 	{.when = "selector", .line = "Selector:\t{selector:selector}"},
 	{.line = "Parallelism:\t{parallelism|<unset>}"},
 	{.line = "Completions:\t{completions|<unset>}"},
-	{.when = "activeDeadlineSeconds", .line = "Active Deadline Seconds:\t{activeDeadlineSeconds}s"},
+	{.when = "activeDeadlineSeconds",
+		.line = "Active Deadline Seconds:\t{activeDeadlineSeconds}s"},
 	{.lines = describe_pod_template},
 	END_OF_LINES,
 };
@@ -310,7 +343,8 @@ static const struct describe_line cron_job_lines[] = {
 	{.line = "Successful Job History Limit:\t{spec.successfulJobsHistoryLimit|<unset>}"},
 	{.line = "Failed Job History Limit:\t{spec.failedJobsHistoryLimit|<unset>}"},
 	{.unless = "spec.startingDeadlineSeconds", .line = "Starting Deadline Seconds:\t<unset>"},
-	{.when = "spec.startingDeadlineSeconds", .line = "Starting Deadline Seconds:\t{spec.startingDeadlineSeconds}s"},
+	{.when = "spec.startingDeadlineSeconds",
+		.line = "Starting Deadline Seconds:\t{spec.startingDeadlineSeconds}s"},
 	{.in = "spec.jobTemplate.spec", .lines = job_template_lines},
 	{.line = "Last Schedule Time:\t{status.lastScheduleTime:time|<unset>}"},
 	{.fn = job_put_active},

@@ -47,21 +47,26 @@ static int tabstops_cut(struct tabstops *t, struct bytes text)
 
 		stop = stop ? stop : end;
 		do {
-			tab = line.n + 1 < COLUMNS ? memchr(next, '\t', (size_t)(stop - next)) : NULL;
-			struct tabstops_cell cell = {BYTES(next, (size_t)((tab ? tab : stop) - next)), 0};
+			tab = line.n + 1 < COLUMNS ? memchr(next, '\t', (size_t)(stop - next))
+						   : NULL;
+			struct tabstops_cell cell = {
+				BYTES(next, (size_t)((tab ? tab : stop) - next)), 0};
 
 			cell.width = utf8_width(cell.text);
-			r = ARRAY_ADD(t->cells, t->n_cells, t->cells_room, cell, "the cells of a text");
+			r = ARRAY_ADD(
+				t->cells, t->n_cells, t->cells_room, cell, "the cells of a text");
 			line.n++;
 			next = (tab ? tab : stop) + 1;
 		} while (r == 0 && tab);
 		if (r == 0)
-			r = ARRAY_ADD(t->lines, t->n_lines, t->lines_room, line, "the lines of a text");
+			r = ARRAY_ADD(
+				t->lines, t->n_lines, t->lines_room, line, "the lines of a text");
 	}
 	return r;
 }
 
-/* Widens the cells of COLUMN: lines in a row that have a cell there before their last one are of one width. */
+/* Widens the cells of COLUMN: lines in a row that have a cell there before their last one are of
+ * one width. */
 static void tabstops_align(struct tabstops *t, size_t column)
 {
 	for (size_t i = 0; i < t->n_lines;) {

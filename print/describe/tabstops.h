@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Aligns text at tabs, as Go's text/tabwriter does for kubectl: the cells before a tab that stand below each other in
- * consecutive lines have one width, that of the widest and two blanks. Other controls are made visible. */
+/* Aligns text at tabs, as Go's text/tabwriter does for kubectl: the cells before a tab that
+ * stand below each other in consecutive lines have one width, that of the widest and two blanks.
+ * Other controls are made visible. */
 #ifndef PRINT_DESCRIBE_TABSTOPS_H
 #define PRINT_DESCRIBE_TABSTOPS_H
 

@@ -45,22 +45,26 @@ static void status_note_error(struct store_status *status, const char *process, 
 	status_keep_error(status, process, error);
 }
 
-/* While the reflector runs in order, its error is that the API server can't be reached: that is no fault of the store. A file
- * that is refused is also the processor's error. */
-static void status_note_process(struct store_status *status, size_t role, const struct status_process *process)
+/* While the reflector runs in order, its error is that the API server can't be reached: that is
+ * no fault of the store. A file that is refused is also the processor's error. */
+static void status_note_process(
+	struct store_status *status, size_t role, const struct status_process *process)
 {
-	bool of_cluster = role == HOME_REFLECTOR && process->alive && strncmp(process->page.state, "running", strlen("running")) == 0;
+	bool of_cluster = role == HOME_REFLECTOR && process->alive &&
+			  strncmp(process->page.state, "running", strlen("running")) == 0;
 
-	(of_cluster ? status_keep_error : status_note_error)(status, process->name, process->page.error);
+	(of_cluster ? status_keep_error : status_note_error)(
+		status, process->name, process->page.error);
 }
 
-/* ---- processes ------------------------------------------------------------------------------- */
+/* ---- processes ---------------------------------------------------------- */
 
-/* Returns the pid of the kinf-serve of the store, as home_role_holder() does, and copies its addresses. */
+/* Returns the pid of the kinf-serve of the store, as home_role_holder() does, and copies its
+ * addresses. */
 static int status_serve_holder(const struct home *home, char *addresses, size_t size)
 {
-	AUTO_FD int directory = openat(
-		home_fd(home), "serve", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	AUTO_FD int directory =
+		openat(home_fd(home), "serve", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	char text[1024], *rest = text, line[32];
 	size_t used = 0;
 	int pid;
@@ -80,8 +84,8 @@ static int status_serve_holder(const struct home *home, char *addresses, size_t 
 	return pid;
 }
 
-/* The page's own pid is compared with the process of that number here: in another PID namespace there is
- * another one, or none. */
+/* The page's own pid is compared with the process of that number here: in another PID namespace
+ * there is another one, or none. */
 static void status_gather_usage(struct status_process *process)
 {
 	struct proc_stat stat;
@@ -124,7 +128,8 @@ static void status_gather_process(
 	if (process->alive && now > process->page.start_ns)
 		process->uptime_seconds = (now - process->page.start_ns) / 1000000000;
 	status_gather_usage(process);
-	/* The delta ring's epoch counts the starts of reflectors, the taken word those of processors. */
+	/* The delta ring's epoch counts the starts of reflectors, the taken word those of
+	 * processors. */
 	if (role == HOME_REFLECTOR && ring_attach(runtime, DELTA_RING, &reader) >= 0) {
 		ring_status(reader, &ring);
 		starts = ring.epoch;
@@ -136,14 +141,15 @@ static void status_gather_process(
 	process->restarts = starts ? starts - 1 : 0;
 }
 
-/* kinf-serve may have been ended on purpose, and is not missed then: its last state is "stopped", without
- * an error. */
+/* kinf-serve may have been ended on purpose, and is not missed then: its last state is
+ * "stopped", without an error. */
 static bool status_expects_serve(const struct store_status *status)
 {
 	const struct status_process *process = &status->processes[STATUS_SERVE];
 
 	return status->serve_configured || process->alive ||
-	       (process->known && (strcmp(process->page.state, "stopped") != 0 || *process->page.error));
+	       (process->known &&
+		       (strcmp(process->page.state, "stopped") != 0 || *process->page.error));
 }
 
 /* Collects everything that needs no database. */
@@ -151,14 +157,16 @@ static void status_gather_home(struct home *home, struct store_status *status)
 {
 	struct statvfs fs;
 
-	status->journal.missing = faccessat(home_fd(home), "journal/CURRENT", F_OK, 0) < 0 && errno == ENOENT;
-	status->index.missing = faccessat(home_fd(home), "index/CURRENT", F_OK, 0) < 0 && errno == ENOENT;
+	status->journal.missing =
+		faccessat(home_fd(home), "journal/CURRENT", F_OK, 0) < 0 && errno == ENOENT;
+	status->index.missing =
+		faccessat(home_fd(home), "index/CURRENT", F_OK, 0) < 0 && errno == ENOENT;
 	(void)snprintf(status->id, sizeof(status->id), "%s", home_id(home));
 	for (size_t i = 0; i < STATUS_PROCESSES; i++) {
 		struct status_process *process = &status->processes[i];
-		int holder = i == STATUS_SERVE
-			? status_serve_holder(home, status->addresses, sizeof(status->addresses))
-			: 0;
+		int holder = i == STATUS_SERVE ? status_serve_holder(home, status->addresses,
+							 sizeof(status->addresses))
+					       : 0;
 
 		status_gather_process(home, i, holder, process);
 		if (i == STATUS_SERVE && !status_expects_serve(status))
@@ -185,16 +193,16 @@ const char *status_process_state(const struct status_process *process)
 	return process->responding ? process->page.state : "not responding";
 }
 
-/* ---- readers --------------------------------------------------------------------------------- */
+/* ---- readers ------------------------------------------------------------ */
 
 struct reader_walk {
 	struct store_status *status;
-	uint32_t slots; /* of all readers */
+	uint32_t slots;    /* of all readers */
 	uint64_t last_txn; /* 0: of a file that was replaced */
 };
 
-/* Sets *RET_READER to the entry of a process, which it makes if there is none. Processes of one program and user in other PID
- * namespaces (pid 0) share an entry. */
+/* Sets *RET_READER to the entry of a process, which it makes if there is none. Processes of one
+ * program and user in other PID namespaces (pid 0) share an entry. */
 static int status_find_reader(struct store_status *status, const struct env_reader *found,
 	struct status_reader **ret_reader)
 {
@@ -258,14 +266,17 @@ static int status_gather_database(struct env *env, struct txn *txn, struct store
 }
 
 /* Adds the processes that keep the space of a file which was replaced. */
-static int status_gather_former_readers(struct journal *journal, struct index *index, struct store_status *status)
+static int status_gather_former_readers(
+	struct journal *journal, struct index *index, struct store_status *status)
 {
 	struct reader_walk walk = {.status = status};
 
-	return status->copy ? 0 : env_each_former_reader(journal_env(journal), index_env(index), status_add_reader, &walk);
+	return status->copy ? 0
+			    : env_each_former_reader(journal_env(journal), index_env(index),
+				      status_add_reader, &walk);
 }
 
-/* ---- cursors --------------------------------------------------------------------------------- */
+/* ---- cursors ------------------------------------------------------------ */
 
 struct cursor_walk {
 	struct store_status *status;
@@ -281,15 +292,16 @@ static bool status_is_lost(const struct cursor_walk *walk, const struct follow_p
 		snapshot_journal_txn(walk->snapshot), position->feed, &checkpoint);
 
 	err_ignore(r, "the walk over the feeds reports damage");
-	return r != FOUND || checkpoint.phase == FEED_REMOVED || position->seq < checkpoint.trimmed ||
-	       position->seq >= walk->meta->next_seq;
+	return r != FOUND || checkpoint.phase == FEED_REMOVED ||
+	       position->seq < checkpoint.trimmed || position->seq >= walk->meta->next_seq;
 }
 
 static int status_add_cursor(void *arg, const char *name, const struct cursor_file *cursor)
 {
 	const struct cursor_walk *walk = arg;
 	struct store_status *status = walk->status;
-	struct status_cursor made = {.event = cursor_least(cursor), .feeds = cursor->n,
+	struct status_cursor made = {.event = cursor_least(cursor),
+		.feeds = cursor->n,
 		.written_ns = cursor->written_ns,
 		.lapsed = memcmp(cursor->uuid, walk->meta->uuid, sizeof(cursor->uuid)) != 0};
 
@@ -304,7 +316,8 @@ static int status_add_cursor(void *arg, const char *name, const struct cursor_fi
 
 static int status_compare_cursors(const void *a, const void *b)
 {
-	return strcmp(((const struct status_cursor *)a)->name, ((const struct status_cursor *)b)->name);
+	return strcmp(
+		((const struct status_cursor *)a)->name, ((const struct status_cursor *)b)->name);
 }
 
 static int status_gather_cursors(
@@ -319,7 +332,7 @@ static int status_gather_cursors(
 	return r < 0 ? r : 0;
 }
 
-/* ---- feeds ----------------------------------------------------------------------------------- */
+/* ---- feeds -------------------------------------------------------------- */
 
 static int status_add_feed(void *arg, const struct kinf_feed_info *feed)
 {
@@ -356,9 +369,11 @@ static int status_gather_snapshot(struct kinf_snapshot *s, struct store_status *
 	status->index.generation = index_generation(index);
 	r = status_gather_cursors(s, &meta, status);
 	if (r == 0)
-		r = status_gather_database(journal_env(journal), snapshot_journal_txn(snapshot), status, &status->journal);
+		r = status_gather_database(journal_env(journal), snapshot_journal_txn(snapshot),
+			status, &status->journal);
 	if (r == 0)
-		r = status_gather_database(index_env(index), snapshot_index_txn(snapshot), status, &status->index);
+		r = status_gather_database(
+			index_env(index), snapshot_index_txn(snapshot), status, &status->index);
 	if (r == 0)
 		r = status_gather_former_readers(journal, index, status);
 	if (r == 0)
@@ -366,12 +381,12 @@ static int status_gather_snapshot(struct kinf_snapshot *s, struct store_status *
 	return r < 0 ? r : 0;
 }
 
-/* ---- all ------------------------------------------------------------------------------------- */
+/* ---- all ---------------------------------------------------------------- */
 
 int status_gather(struct kinf *kinf, bool serve_configured, struct store_status *status)
 {
-	static const char *const names[STATUS_PROCESSES] = {
-		[HOME_REFLECTOR] = "kinf-reflector", [HOME_PROCESSOR] = "kinf-processor",
+	static const char *const names[STATUS_PROCESSES] = {[HOME_REFLECTOR] = "kinf-reflector",
+		[HOME_PROCESSOR] = "kinf-processor",
 		[STATUS_SERVE] = "kinf-serve"};
 	CLEANUP(kinf_snapshot_close) struct kinf_snapshot *snapshot = NULL;
 
@@ -386,11 +401,13 @@ int status_gather(struct kinf *kinf, bool serve_configured, struct store_status 
 		CLEANUP(home_close) struct home *home = NULL;
 
 		status_note_error(status, "", kinf_error(kinf));
-		int code = kinf->directory ? home_open(kinf->directory, &(struct home_options){0}, &home)
-					   : err_set(-ENOMEM, "the name of the store");
+		int code = kinf->directory
+				   ? home_open(kinf->directory, &(struct home_options){0}, &home)
+				   : err_set(-ENOMEM, "the name of the store");
 		if (code == 0) {
-			status->copy = !home_role_holder(home, HOME_REFLECTOR) && !home_role_holder(home, HOME_PROCESSOR) &&
-				home_check_all_pins(home) < 0;
+			status->copy = !home_role_holder(home, HOME_REFLECTOR) &&
+				       !home_role_holder(home, HOME_PROCESSOR) &&
+				       home_check_all_pins(home) < 0;
 			status_gather_home(home, status);
 		}
 		status->journal.missing |= code == ERR_NO_STORE;
@@ -407,7 +424,8 @@ int status_gather(struct kinf *kinf, bool serve_configured, struct store_status 
 	char mismatch[STORE_MISMATCH_SIZE] = "";
 	if (r == AGAIN)
 		store_mismatch(kinf->store, mismatch, sizeof(mismatch));
-	if (r == AGAIN && !status->processes[HOME_PROCESSOR].alive && (*mismatch || kinf->is_untrusted))
+	if (r == AGAIN && !status->processes[HOME_PROCESSOR].alive &&
+		(*mismatch || kinf->is_untrusted))
 		r = err_say(ERR_NO_STORE, "%s", kinf_error(kinf));
 	if (r == AGAIN)
 		status_note_error(status, "", kinf_error(kinf));

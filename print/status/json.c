@@ -45,7 +45,8 @@ static void status_json_process(const struct status_process *process, struct buf
 		process->uptime_seconds, process->restarts);
 	if (process->usage_known)
 		buf_printf(out,
-			",\"cpuSeconds\":%.2f,\"residentBytes\":%" PRIu64 ",\"anonymousBytes\":%" PRIu64,
+			",\"cpuSeconds\":%.2f,\"residentBytes\":%" PRIu64
+			",\"anonymousBytes\":%" PRIu64,
 			process->cpu_seconds, process->memory.resident, process->memory.anonymous);
 	status_json_text(out, ",\"lastError\":", process->known ? process->page.error : "");
 	buf_str(out, ",\"counters\":{");
@@ -114,16 +115,18 @@ int status_json(const struct store_status *s, struct buf *out)
 		buf_printf(out,
 			",\"uid\":%" PRIu32 ",\"slots\":%" PRIu32 ",\"snapshots\":%" PRIu32
 			",\"transactionsBehind\":%" PRIu64 ",\"oldFiles\":%" PRIu32,
-			s->readers[i].uid, s->readers[i].slots, s->readers[i].snapshots, s->readers[i].behind,
-			s->readers[i].old_files);
-		status_json_text(out, ",\"pinFile\":", s->readers[i].pin_file ? s->readers[i].pin_file : "");
+			s->readers[i].uid, s->readers[i].slots, s->readers[i].snapshots,
+			s->readers[i].behind, s->readers[i].old_files);
+		status_json_text(
+			out, ",\"pinFile\":", s->readers[i].pin_file ? s->readers[i].pin_file : "");
 		buf_str(out, "}");
 	}
 	buf_str(out, "],\"cursors\":[");
 	for (size_t i = 0; i < s->n_cursors; i++) {
 		const struct status_cursor *cursor = &s->cursors[i];
 		uint64_t now = proc_realtime_ns(); /* may have been set back since */
-		double age = now > cursor->written_ns ? (double)(now - cursor->written_ns) / 1e9 : 0;
+		double age =
+			now > cursor->written_ns ? (double)(now - cursor->written_ns) / 1e9 : 0;
 
 		status_json_text(out, i ? ",{\"name\":" : "{\"name\":", cursor->name);
 		buf_printf(out,

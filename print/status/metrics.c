@@ -14,7 +14,7 @@
 #include "common/options.h"
 #include "reader/handle.h"
 
-/* ---- the format ---------------------------------------------------------------------------------- */
+/* ---- the format --------------------------------------------------------- */
 
 static void metrics_head(struct buf *out, const char *name, const char *type, const char *help)
 {
@@ -35,7 +35,7 @@ static void metrics_label(struct buf *out, const char *before, const char *name,
 	buf_byte(out, '"');
 }
 
-/* ---- processes ----------------------------------------------------------------------------------- */
+/* ---- processes ---------------------------------------------------------- */
 
 static void metrics_processes(const struct store_status *status, struct buf *out)
 {
@@ -43,8 +43,10 @@ static void metrics_processes(const struct store_status *status, struct buf *out
 		const char *name, *type, *help;
 	} rows[] = {
 		{"kinf_process_up", "gauge", "1 if the process runs and responds"},
-		{"kinf_process_restarts_total", "counter", "starts since all daemons were last stopped, less one"},
-		{"kinf_process_uptime_seconds", "gauge", "time since the process started; 0 if it does not run"},
+		{"kinf_process_restarts_total", "counter",
+			"starts since all daemons were last stopped, less one"},
+		{"kinf_process_uptime_seconds", "gauge",
+			"time since the process started; 0 if it does not run"},
 	};
 
 	for (size_t row = 0; row < ARRAY_SIZE(rows); row++) {
@@ -93,7 +95,8 @@ static void metrics_of_processes(
 			level ? "" : "_total");
 		for (char *dot = strchr(name, '.'); dot; dot = strchr(dot, '.'))
 			*dot = '_';
-		metrics_head(out, name, level ? "gauge" : "counter", metrics_counters[counter].help);
+		metrics_head(
+			out, name, level ? "gauge" : "counter", metrics_counters[counter].help);
 		for (size_t i = 0; i < status->n_processes; i++) {
 			if (!status->processes[i].known)
 				continue;
@@ -104,7 +107,7 @@ static void metrics_of_processes(
 	}
 }
 
-/* ---- the store ----------------------------------------------------------------------------------- */
+/* ---- the store ---------------------------------------------------------- */
 
 static void metrics_number(struct buf *out, const char *name, const char *help, uint64_t value)
 {
@@ -128,7 +131,8 @@ static void metrics_databases(const struct store_status *status, struct buf *out
 		metrics_head(out, rows[row].name, "gauge", rows[row].help);
 		for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 			const struct env_info *info = &databases[i]->info;
-			const uint64_t values[] = {info->used_bytes, info->file_bytes, info->map_bytes};
+			const uint64_t values[] = {
+				info->used_bytes, info->file_bytes, info->map_bytes};
 
 			if (databases[i]->open)
 				buf_printf(out, "%s{database=\"%s\"} %" PRIu64 "\n", rows[row].name,
@@ -142,9 +146,10 @@ static void metrics_cursors(const struct store_status *status, struct buf *out)
 	static const struct {
 		const char *name, *help;
 	} rows[] = {
-		{"kinf_cursor_event", "the cursor's follower has handled the events up to this one"},
-		{"kinf_cursor_lapsed",
-			"1 if the events after the cursor are no longer kept, so that its follower begins again"},
+		{"kinf_cursor_event",
+			"the cursor's follower has handled the events up to this one"},
+		{"kinf_cursor_lapsed", "1 if the events after the cursor are no longer kept, so "
+				       "that its follower begins again"},
 	};
 
 	for (size_t row = 0; row < ARRAY_SIZE(rows); row++) {
@@ -163,14 +168,17 @@ static void metrics_store(const struct store_status *status, struct buf *out)
 {
 	uint64_t behind = 0, snapshots = 0;
 
-	metrics_number(out, "kinf_store_error", "1 if something is wrong with the store or kinf.yaml: 'kinf status' says what",
+	metrics_number(out, "kinf_store_error",
+		"1 if something is wrong with the store or kinf.yaml: 'kinf status' says what",
 		status->faulty);
 	if (status->disk_known)
 		metrics_number(out, "kinf_store_disk_free_bytes", "free on the store's disk",
 			status->disk_free);
 	metrics_databases(status, out);
-	metrics_number(out, "kinf_store_last_event", "number of the newest event", status->last_event);
-	metrics_number(out, "kinf_store_taken_event", "the index has the events up to this one", status->taken);
+	metrics_number(
+		out, "kinf_store_last_event", "number of the newest event", status->last_event);
+	metrics_number(out, "kinf_store_taken_event", "the index has the events up to this one",
+		status->taken);
 	metrics_number(out, "kinf_store_horizon_event", "the history after this event is complete",
 		status->horizon);
 	for (size_t i = 0; i < status->n_readers; i++) {
@@ -178,35 +186,48 @@ static void metrics_store(const struct store_status *status, struct buf *out)
 		if (status->readers[i].behind > behind)
 			behind = status->readers[i].behind;
 	}
-	metrics_number(out, "kinf_reader_processes", "processes that have the store open", status->n_readers);
+	metrics_number(out, "kinf_reader_processes", "processes that have the store open",
+		status->n_readers);
 	metrics_number(out, "kinf_reader_snapshots", "snapshots that they hold", snapshots);
 	metrics_number(out, "kinf_reader_behind_transactions",
 		"age of the oldest snapshot, in transactions since", behind);
 }
 
-/* ---- feeds --------------------------------------------------------------------------------------- */
+/* ---- feeds -------------------------------------------------------------- */
 
 enum metrics_feed_row {
-	FEED_OBJECTS, FEED_LIVE, FEED_SYNCED_ONCE, FEED_CONTACT, FEED_LAG, FEED_LISTS, FEED_WATCHES,
-	FEED_EVENTS, FEED_RETRIES, FEED_ROWS
+	FEED_OBJECTS,
+	FEED_LIVE,
+	FEED_SYNCED_ONCE,
+	FEED_CONTACT,
+	FEED_LAG,
+	FEED_LISTS,
+	FEED_WATCHES,
+	FEED_EVENTS,
+	FEED_RETRIES,
+	FEED_ROWS
 };
 
 static const struct {
 	const char *name, *type, *help;
 } metrics_feed_rows[FEED_ROWS] = {
 	[FEED_OBJECTS] = {"kinf_feed_objects", "gauge", "objects of the feed"},
-	[FEED_LIVE] = {"kinf_feed_live", "gauge", "1 if the feed is up to date and nothing is wrong"},
+	[FEED_LIVE] = {"kinf_feed_live", "gauge",
+		"1 if the feed is up to date and nothing is wrong"},
 	[FEED_SYNCED_ONCE] = {"kinf_feed_synced", "gauge", "1 if the feed was listed once"},
 	[FEED_CONTACT] = {"kinf_feed_last_contact_seconds", "gauge",
-		"time since the last event, bookmark or list of the feed; absent if there was none"},
+		"time since the last event, bookmark or list of the feed; absent if there was "
+		"none"},
 	[FEED_LAG] = {"kinf_feed_lag_events", "gauge", "events that the index has not taken yet"},
 	[FEED_LISTS] = {"kinf_feed_lists_total", "counter", "lists that the API server accepted"},
-	[FEED_WATCHES] = {"kinf_feed_watches_total", "counter", "watches that the API server accepted"},
+	[FEED_WATCHES] = {"kinf_feed_watches_total", "counter",
+		"watches that the API server accepted"},
 	[FEED_EVENTS] = {"kinf_feed_events_total", "counter", "watch events read"},
 	[FEED_RETRIES] = {"kinf_feed_retries_total", "counter", "attempts after a failure"},
 };
 
-static void metrics_feed(struct buf *out, enum metrics_feed_row row, const struct kinf_feed_info *feed)
+static void metrics_feed(
+	struct buf *out, enum metrics_feed_row row, const struct kinf_feed_info *feed)
 {
 	const double values[FEED_ROWS] = {
 		[FEED_OBJECTS] = (double)feed->objects,

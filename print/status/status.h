@@ -22,12 +22,15 @@ struct status_process {
 	bool searched;    /* false: nothing says whether it runs */
 	bool known;       /* it has left a status page in the runtime directory */
 	bool alive;
-	bool responding;  /* alive, and its heartbeat is fresh */
+	bool responding; /* alive, and its heartbeat is fresh */
 	struct stats_process page;
 	uint64_t uptime_seconds; /* 0 if it does not run */
-	uint32_t restarts; /* starts of the writer of its ring since the runtime directory was made, less one */
+	uint32_t
+		/* starts of the writer of its ring since the runtime directory was made, less
+		 * one */
+		restarts;
 	uint64_t counters[STAT_MAX]; /* stats.def; of a process that died, its last ones */
-	bool usage_known; /* it runs where this process can see it */
+	bool usage_known;            /* it runs where this process can see it */
 	double cpu_seconds;
 	struct proc_memory memory;
 };
@@ -41,18 +44,19 @@ struct status_reader {
 	char name[32];
 	uint32_t slots, snapshots; /* in its pin files of both databases */
 	uint32_t old_files; /* pin files of databases that were replaced: it keeps their space */
-	uint64_t behind;           /* transactions since its oldest snapshot; of an old file unknown */
-	char *pin_file; /* that of the oldest snapshot; NULL: it holds none */
+	uint64_t behind;    /* transactions since its oldest snapshot; of an old file unknown */
+	char *pin_file;     /* that of the oldest snapshot; NULL: it holds none */
 };
 
-/* A named cursor. More than STATUS_CURSORS_MAX do not count for the daemons either (store/read/cursor_table.c). */
+/* A named cursor. More than STATUS_CURSORS_MAX do not count for the daemons either
+ * (store/read/cursor_table.c). */
 #define STATUS_CURSORS_MAX 16384
 struct status_cursor {
 	char name[CURSOR_NAME_MAX + 1];
 	size_t feeds;
-	uint64_t event; /* its follower has handled all feeds up to here */
+	uint64_t event;      /* its follower has handled all feeds up to here */
 	uint64_t written_ns; /* CLOCK_REALTIME */
-	bool lapsed;    /* what comes after its position is no longer kept */
+	bool lapsed;         /* what comes after its position is no longer kept */
 };
 
 struct status_database {
@@ -69,9 +73,14 @@ struct store_status {
 	uint64_t last_event, taken, horizon;
 	bool disk_known;
 	uint64_t disk_free;
-	char error[600]; /* the first thing that is wrong with the store, or with the cluster; "" if nothing is */
-	bool faulty;     /* something is wrong with the store or its configuration, and not with the cluster alone */
-	bool damaged;    /* `error` says that this copy lacks parts, perhaps those that name what is watched */
+	char error
+		/* the first thing that is wrong with the store, or with the cluster; "" if
+		 * nothing is */
+		[600];
+	/* something is wrong with the store or its configuration, and not with the cluster alone */
+	bool faulty;
+	/* `error` says that this copy lacks parts, perhaps those that name what is watched */
+	bool damaged;
 	bool serve_configured;
 	struct status_process processes[STATUS_PROCESSES];
 	size_t n_processes;
@@ -84,8 +93,8 @@ struct store_status {
 	size_t n_cursors, cursors_room;
 };
 
-/* Collects the status; SERVE_CONFIGURED: kinf-serve is to run. On an error STATUS holds what could be
- * found out all the same, and the reason in `error`. */
+/* Collects the status; SERVE_CONFIGURED: kinf-serve is to run. On an error STATUS holds what
+ * could be found out all the same, and the reason in `error`. */
 int status_gather(struct kinf *kinf, bool serve_configured, struct store_status *status);
 void status_release(struct store_status *status);
 
@@ -104,14 +113,15 @@ struct status_user {
 };
 /* Returns the name of a user, in ROOM; its number if there is none. */
 const char *status_text_user(uint32_t uid, struct status_user *room);
-/* Parts of it, which top shows also: lines about store and databases; how many feeds are in which state, without the
- * end of the line; a size such as "1.5 MiB". */
+/* Parts of it, which top shows also: lines about store and databases; how many feeds are in
+ * which state, without the end of the line; a size such as "1.5 MiB". */
 void status_put_store(const struct store_status *status, struct buf *out);
 void status_put_feed_states(const struct store_status *status, struct buf *out);
 void status_put_bytes(uint64_t n, struct buf *out);
 
-/* Appends the status in the text format of Prometheus (metrics.c). WITHOUT_LEVELS: the open connections and
- * watches of kinf-serve are left out, because its own metrics have these names, with labels. */
+/* Appends the status in the text format of Prometheus (metrics.c). WITHOUT_LEVELS: the open
+ * connections and watches of kinf-serve are left out, because its own metrics have these names,
+ * with labels. */
 int metrics_text(const struct store_status *status, bool without_levels, struct buf *out);
 
 #endif

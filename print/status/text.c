@@ -113,8 +113,7 @@ static void status_put_clients(const struct store_status *s, struct buf *out)
 	const struct status_process *serve = &s->processes[STATUS_SERVE];
 
 	if (serve->known && serve->alive)
-		buf_printf(out,
-			"Serving: %" PRIu64 " connections, %" PRIu64 " watches at %s\n",
+		buf_printf(out, "Serving: %" PRIu64 " connections, %" PRIu64 " watches at %s\n",
 			serve->counters[STAT_SERVE_CONNECTIONS],
 			serve->counters[STAT_SERVE_WATCHES],
 			*s->addresses ? s->addresses : "no address yet");
@@ -172,8 +171,7 @@ static int status_put_feeds(const struct store_status *s, struct table *table, s
 				contact, status_text_number(f->lag, &lag),
 				status_text_number(f->lists, &lists),
 				status_text_number(f->watches, &watches),
-				status_text_number(f->events, &events),
-				buf_cstr(&read),
+				status_text_number(f->events, &events), buf_cstr(&read),
 				status_text_number(f->retries, &retries), f->last_error},
 			out);
 	}
@@ -182,7 +180,8 @@ static int status_put_feeds(const struct store_status *s, struct table *table, s
 
 static int status_put_readers(const struct store_status *s, struct table *table, struct buf *out)
 {
-	static const char *const heads[] = {"READER", "USER", "PID", "SNAPSHOTS", "BEHIND", "PIN FILE"};
+	static const char *const heads[] = {
+		"READER", "USER", "PID", "SNAPSHOTS", "BEHIND", "PIN FILE"};
 	int r = 0;
 
 	table_init(table, heads, ARRAY_SIZE(heads));
@@ -191,11 +190,14 @@ static int status_put_readers(const struct store_status *s, struct table *table,
 		struct number_text pid, snapshots, behind;
 		struct status_user user;
 
-		r = table_row(table, (const char *const[]){reader->name, status_text_user(reader->uid, &user),
-			status_text_number((uint64_t)reader->pid, &pid),
-			status_text_number(reader->snapshots, &snapshots),
-			reader->old_files ? "old file" : status_text_number(reader->behind, &behind),
-			reader->pin_file ? reader->pin_file : ""}, out);
+		r = table_row(table,
+			(const char *const[]){reader->name, status_text_user(reader->uid, &user),
+				status_text_number((uint64_t)reader->pid, &pid),
+				status_text_number(reader->snapshots, &snapshots),
+				reader->old_files ? "old file"
+						  : status_text_number(reader->behind, &behind),
+				reader->pin_file ? reader->pin_file : ""},
+			out);
 	}
 	return r;
 }

@@ -23,8 +23,8 @@ int definition_printer(struct kinf_snapshot *snapshot, const struct kinf_feed_in
 			.version = bytes_str(feed->version),
 			.resource = bytes_str(feed->resource),
 			.stored = feed->columns};
-	if (kind.group.size && kinf_get(snapshot, DEFINITIONS, NULL, info->resource, &object) ==
-				       KINF_FOUND)
+	if (kind.group.size &&
+		kinf_get(snapshot, DEFINITIONS, NULL, info->resource, &object) == KINF_FOUND)
 		err_ignore(custom_columns(BYTES(object.body, object.body_size), kind.version,
 				   &kind.columns),
 			"NAME and AGE are shown");

@@ -16,8 +16,9 @@ int display_scalar(const struct value *value, char *scratch, struct bytes *ret_t
 
 	if (!value_number(value, &number))
 		return value_scalar_text(value, scratch, ret_text);
-	*ret_text = BYTES(scratch, number.form == NUMBER_INT ? number_format_int(number.u.i, scratch)
-							     : number_format_go(number.u.d, scratch));
+	*ret_text =
+		BYTES(scratch, number.form == NUMBER_INT ? number_format_int(number.u.i, scratch)
+							 : number_format_go(number.u.d, scratch));
 	return FOUND;
 }
 
@@ -28,8 +29,9 @@ static int display_json_scalar(const struct value *value, char *scratch, struct 
 
 	if (!value_number(value, &number))
 		return value_scalar_text(value, scratch, ret_text);
-	*ret_text = BYTES(scratch, number.form == NUMBER_INT ? number_format_int(number.u.i, scratch)
-							     : number_format_double(number.u.d, scratch));
+	*ret_text = BYTES(scratch, number.form == NUMBER_INT
+					   ? number_format_int(number.u.i, scratch)
+					   : number_format_double(number.u.d, scratch));
 	return FOUND;
 }
 
@@ -49,7 +51,7 @@ int display_text(const struct value *value, struct buf *out)
 	return buf_error(out);
 }
 
-/* ---- values with sorted keys ---- */
+/* ---- values with sorted keys -------------------------------------------- */
 
 struct display_member {
 	struct bytes key;
@@ -108,8 +110,7 @@ static void display_break(const struct display_writer *writer)
 		buf_printf(writer->out, "\n%*s", (int)(writer->level * indent), "");
 }
 
-static int display_members(
-	struct display_writer *writer, struct display_member *members, size_t n)
+static int display_members(struct display_writer *writer, struct display_member *members, size_t n)
 {
 	const struct display_notation *notation = writer->notation;
 
@@ -164,7 +165,8 @@ static int display_nested(struct display_writer *writer, const struct value *val
 
 int display_json(const struct value *value, unsigned indent, unsigned level, struct buf *out)
 {
-	const struct display_notation json = {"{", "}", "[", "]", ",", "null", display_json_scalar, true, indent};
+	const struct display_notation json = {
+		"{", "}", "[", "]", ",", "null", display_json_scalar, true, indent};
 	struct display_writer writer = {&json, level, out};
 
 	return display_one(&writer, value);

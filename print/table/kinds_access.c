@@ -2,7 +2,7 @@
 /* Columns of rights, certificates and admission. */
 #include "print/table/printer_internal.h"
 
-/* ---- rights ---------------------------------------------------------------------------------- */
+/* ---- rights ------------------------------------------------------------- */
 
 static enum printer_cell_type binding_role(struct printer_row *row)
 {
@@ -47,11 +47,11 @@ static enum printer_cell_type binding_accounts(struct printer_row *row)
 }
 
 /* KIND is that of the binding. */
-#define BINDING_CELLS(role, kind)                                                                  \
-	CELL_NAME, CELL_FUNCTION("Role", "string", 0, binding_role, role), CELL_AGE,               \
-		CELL_FUNCTION("Users", "string", 1, binding_users, "Users in the " kind),          \
-		CELL_FUNCTION("Groups", "string", 1, binding_groups, "Groups in the " kind),       \
-		CELL_FUNCTION("ServiceAccounts", "string", 1, binding_accounts,                    \
+#define BINDING_CELLS(role, kind) \
+	CELL_NAME, CELL_FUNCTION("Role", "string", 0, binding_role, role), CELL_AGE, \
+		CELL_FUNCTION("Users", "string", 1, binding_users, "Users in the " kind), \
+		CELL_FUNCTION("Groups", "string", 1, binding_groups, "Groups in the " kind), \
+		CELL_FUNCTION("ServiceAccounts", "string", 1, binding_accounts, \
 			"ServiceAccounts in the " kind)
 
 static const struct printer_cell_row binding_cells[] = {BINDING_CELLS(
@@ -66,7 +66,7 @@ static const struct printer_cell_row clusterbinding_cells[] = {BINDING_CELLS(
 
 static const struct printer_cell_row role_cells[] = {CELL_NAME, CELL_CREATED};
 
-/* ---- certificates ---------------------------------------------------------------------------- */
+/* ---- certificates ------------------------------------------------------- */
 
 static enum printer_cell_type request_duration(struct printer_row *row)
 {
@@ -89,8 +89,8 @@ static enum printer_cell_type request_condition(struct printer_row *row)
 
 	(void)printer_put(row, denied ? "Denied" : approved ? "Approved" : "Pending");
 	(void)printer_put(row, failed ? ",Failed" : "");
-	return printer_put(row,
-		printer_text(row, &row->object, "status.certificate").size ? ",Issued" : "");
+	return printer_put(
+		row, printer_text(row, &row->object, "status.certificate").size ? ",Issued" : "");
 }
 
 static const struct printer_cell_row request_cells[] = {
@@ -107,7 +107,7 @@ static const struct printer_cell_row request_cells[] = {
 		"`spec.signerName`."),
 	CELL_TEXT("Requestor", "spec.username", NULL, "Base64-encoded PKCS#10 CSR data"),
 	CELL_FUNCTION("RequestedDuration", "string", 0, request_duration,
-		
+
 		"expirationSeconds is the requested duration of validity of the issued "
 		"certificate. The certificate signer may issue a certificate with a different "
 		"validity duration so a client must check the delta between the notBefore and and "
@@ -158,7 +158,7 @@ static const struct printer_cell_row podrequest_cells[] = {
 		"spec.unverifiedUserAnnotations"},
 };
 
-/* ---- admission ------------------------------------------------------------------------------- */
+/* ---- admission ---------------------------------------------------------- */
 
 static const struct printer_cell_row webhook_cells[] = {
 	CELL_NAME,

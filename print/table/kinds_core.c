@@ -5,7 +5,7 @@
 
 #include "print/table/printer_internal.h"
 
-/* ---- nodes ----------------------------------------------------------------------------------- */
+/* ---- nodes -------------------------------------------------------------- */
 
 static enum printer_cell_type node_status(struct printer_row *row)
 {
@@ -89,11 +89,11 @@ static enum printer_cell_type node_kernel(struct printer_row *row)
 
 static const struct printer_cell_row node_cells[] = {
 	CELL_NAME,
-	CELL_FUNCTION(
-		"Status", "string", 0, node_status, "The status of the node"),
+	CELL_FUNCTION("Status", "string", 0, node_status, "The status of the node"),
 	CELL_FUNCTION("Roles", "string", 0, node_roles, "The roles of the node"),
 	CELL_AGE,
-	CELL_TEXT("Version", "status.nodeInfo.kubeletVersion", NULL, "Kubelet Version reported by the node."),
+	CELL_TEXT("Version", "status.nodeInfo.kubeletVersion", NULL,
+		"Kubelet Version reported by the node."),
 	CELL_FUNCTION("Internal-IP", "string", 1, node_internal_ip,
 		"List of addresses reachable to the node. Queried from cloud provider, if "
 		"available. More info: "
@@ -122,12 +122,12 @@ static const struct printer_cell_row node_cells[] = {
 	CELL_FUNCTION("Kernel-Version", "string", 1, node_kernel,
 		"Kernel Version reported by the node from 'uname -r' (e.g. 3.16.0-0.bpo.4-amd64)."),
 	CELL_WIDE("Container-Runtime", "status.nodeInfo.containerRuntimeVersion", "<unknown>",
-		
+
 		"ContainerRuntime Version reported by the node through runtime remote API (e.g. "
 		"containerd://1.4.2)."),
 };
 
-/* ---- events ---------------------------------------------------------------------------------- */
+/* ---- events ------------------------------------------------------------- */
 
 /* The fields of an event in the two groups that serve it. */
 struct event_fields {
@@ -234,8 +234,7 @@ static enum printer_cell_type event_message(struct printer_row *row)
 }
 
 static const struct printer_cell_row event_cells[] = {
-	CELL_FUNCTION(
-		"Last Seen", "string", 0, event_last_seen,
+	CELL_FUNCTION("Last Seen", "string", 0, event_last_seen,
 		"The time at which the most recent occurrence of this event was recorded."),
 	CELL_TEXT("Type", "type", NULL,
 		"Type of this event (Normal, Warning), new types could be added in the future"),
@@ -257,20 +256,21 @@ static const struct printer_cell_row event_cells[] = {
 		"string."),
 	CELL_FUNCTION("Message", "string", 0, event_message,
 		"A human-readable description of the status of this operation."),
-	CELL_FUNCTION(
-		"First Seen", "string", 1, event_first_seen,
+	CELL_FUNCTION("First Seen", "string", 1, event_first_seen,
 		"The time at which the event was first recorded. (Time of server receipt is in "
 		"TypeMeta.)"),
-	CELL_FUNCTION("Count", "string", 1, event_count, "The number of times this event has occurred."),
+	CELL_FUNCTION(
+		"Count", "string", 1, event_count, "The number of times this event has occurred."),
 	{{"Name", "string", "name", 1,
-		"Name must be unique within a namespace. Is required when creating resources, "
-		"although some resources may allow a client to request the generation of an "
-		"appropriate name automatically. Name is primarily intended for creation "
-		"idempotence and configuration definition. Cannot be updated. More info: "
-		"https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names"}, HOW_TEXT, "metadata.name"},
+		 "Name must be unique within a namespace. Is required when creating resources, "
+		 "although some resources may allow a client to request the generation of an "
+		 "appropriate name automatically. Name is primarily intended for creation "
+		 "idempotence and configuration definition. Cannot be updated. More info: "
+		 "https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names"},
+		HOW_TEXT, "metadata.name"},
 };
 
-/* ---- other kinds ----------------------------------------------------------------------------- */
+/* ---- other kinds -------------------------------------------------------- */
 
 static enum printer_cell_type quota_put(struct printer_row *row, bool limits)
 {
@@ -357,8 +357,10 @@ static enum printer_cell_type component_error(struct printer_row *row)
 
 static const struct printer_cell_row component_cells[] = {
 	CELL_NAME,
-	CELL_FUNCTION("Status", "string", 0, component_status, "Status of the component conditions"),
-	CELL_FUNCTION("Message", "string", 0, component_message, "Message of the component conditions"),
+	CELL_FUNCTION(
+		"Status", "string", 0, component_status, "Status of the component conditions"),
+	CELL_FUNCTION(
+		"Message", "string", 0, component_message, "Message of the component conditions"),
 	CELL_FUNCTION("Error", "string", 0, component_error, "Error of the component conditions"),
 };
 

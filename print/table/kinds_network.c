@@ -16,7 +16,7 @@ static enum printer_cell_type network_end_list(
 	return printer_put(row, row->text->size == start ? none : "");
 }
 
-/* ---- services -------------------------------------------------------------------------------- */
+/* ---- services ----------------------------------------------------------- */
 
 static enum printer_cell_type service_cluster_ip(struct printer_row *row)
 {
@@ -137,14 +137,15 @@ static const struct printer_cell_row service_cells[] = {
 		".io/docs/concepts/services-networking/service/#virtual-ips-and-service-proxies"),
 	CELL_AGE,
 	{{"Selector", "string", "", 1,
-		"Route service traffic to pods with label keys and values matching this selector. "
-		"If empty or not present, the service is assumed to have an external process "
-		"managing its endpoints, which Kubernetes will not modify. Only applies to types "
-		"ClusterIP, NodePort, and LoadBalancer. Ignored if type is ExternalName. More "
-		"info: https://kubernetes.io/docs/concepts/services-networking/service/"}, HOW_LABELS, "spec.selector"},
+		 "Route service traffic to pods with label keys and values matching this selector. "
+		 "If empty or not present, the service is assumed to have an external process "
+		 "managing its endpoints, which Kubernetes will not modify. Only applies to types "
+		 "ClusterIP, NodePort, and LoadBalancer. Ignored if type is ExternalName. More "
+		 "info: https://kubernetes.io/docs/concepts/services-networking/service/"},
+		HOW_LABELS, "spec.selector"},
 };
 
-/* ---- endpoints ------------------------------------------------------------------------------- */
+/* ---- endpoints ---------------------------------------------------------- */
 
 static void endpoints_add(struct printer_row *row, size_t start, size_t *count, struct bytes ip,
 	const struct value *port)
@@ -255,7 +256,7 @@ static const struct printer_cell_row slice_cells[] = {
 	CELL_AGE,
 };
 
-/* ---- ingresses ------------------------------------------------------------------------------- */
+/* ---- ingresses ---------------------------------------------------------- */
 
 static enum printer_cell_type ingress_hosts(struct printer_row *row)
 {
@@ -332,11 +333,12 @@ static enum printer_cell_type class_parameters(struct printer_row *row)
 
 static const struct printer_cell_row class_cells[] = {
 	{{"Name", "string", "name", 0,
-		"Name must be unique within a namespace. Is required when creating resources, "
-		"although some resources may allow a client to request the generation of an "
-		"appropriate name automatically. Name is primarily intended for creation "
-		"idempotence and configuration definition. Cannot be updated. More info: "
-		"https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names"}, HOW_FUNCTION, .fn = class_name},
+		 "Name must be unique within a namespace. Is required when creating resources, "
+		 "although some resources may allow a client to request the generation of an "
+		 "appropriate name automatically. Name is primarily intended for creation "
+		 "idempotence and configuration definition. Cannot be updated. More info: "
+		 "https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names"},
+		HOW_FUNCTION, .fn = class_name},
 	CELL_TEXT("Controller", "spec.controller", NULL,
 		"Controller that is responsible for handling this class"),
 	CELL_FUNCTION("Parameters", "string", 0, class_parameters,
@@ -344,27 +346,28 @@ static const struct printer_cell_row class_cells[] = {
 	CELL_AGE,
 };
 
-/* ---- other kinds ----------------------------------------------------------------------------- */
+/* ---- other kinds -------------------------------------------------------- */
 
 static const struct printer_cell_row policy_cells[] = {
 	CELL_NAME,
 	{{"Pod-Selector", "string", "", 0,
-		"podSelector selects the pods to which this NetworkPolicy object applies. The "
-		"array of rules is applied to any pods selected by this field. An empty selector "
-		"matches all pods in the policy's namespace. Multiple network policies can select "
-		"the same set of pods. In this case, the ingress rules for each are combined "
-		"additively. This field is optional. If it is not specified, it defaults to an "
-		"empty selector."}, HOW_SELECTOR,
-		"spec.podSelector"},
+		 "podSelector selects the pods to which this NetworkPolicy object applies. The "
+		 "array of rules is applied to any pods selected by this field. An empty selector "
+		 "matches all pods in the policy's namespace. Multiple network policies can select "
+		 "the same set of pods. In this case, the ingress rules for each are combined "
+		 "additively. This field is optional. If it is not specified, it defaults to an "
+		 "empty selector."},
+		HOW_SELECTOR, "spec.podSelector"},
 	CELL_AGE,
 };
 
 static const struct printer_cell_row cidr_cells[] = {
 	CELL_NAME,
 	{{"CIDRs", "string", "", 0,
-		"CIDRs defines the IP blocks in CIDR notation (e.g. \"192.168.0.0/24\" or "
-		"\"2001:db8::/64\") from which to assign service cluster IPs. Max of two CIDRs is "
-		"allowed, one of each IP family. This field is immutable."}, HOW_LIST, "spec.cidrs"},
+		 "CIDRs defines the IP blocks in CIDR notation (e.g. \"192.168.0.0/24\" or "
+		 "\"2001:db8::/64\") from which to assign service cluster IPs. Max of two CIDRs is "
+		 "allowed, one of each IP family. This field is immutable."},
+		HOW_LIST, "spec.cidrs"},
 	CELL_AGE,
 };
 
@@ -404,7 +407,10 @@ const struct printer_kind_row printer_kinds_network[] = {
 	KIND("networking.k8s.io", "ingressclasses", class_cells),
 	KIND("networking.k8s.io", "networkpolicies", policy_cells),
 	KIND("networking.k8s.io", "servicecidrs", cidr_cells),
-	{.group = "networking.k8s.io", .resource = "ipaddresses", .cells = address_cells, .n = 2,
+	{.group = "networking.k8s.io",
+		.resource = "ipaddresses",
+		.cells = address_cells,
+		.n = 2,
 		.n_extra = 1},
 	{0},
 };

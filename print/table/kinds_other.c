@@ -4,7 +4,7 @@
 
 #include "print/table/printer_internal.h"
 
-/* ---- coordination, nodes --------------------------------------------------------------------- */
+/* ---- coordination, nodes ------------------------------------------------ */
 
 static const struct printer_cell_row lease_cells[] = {
 	CELL_NAME,
@@ -29,7 +29,7 @@ static const struct printer_cell_row runtime_cells[] = {
 	CELL_AGE,
 };
 
-/* ---- devices --------------------------------------------------------------------------------- */
+/* ---- devices ------------------------------------------------------------ */
 
 static const struct printer_cell_row device_cells[] = {CELL_NAME, CELL_AGE};
 
@@ -184,7 +184,7 @@ static const struct printer_cell_row poolstatus_cells[] = {
 		"Completed", "string", 0, poolstatus_completed, "Time since it was completed"),
 };
 
-/* ---- flow control ---------------------------------------------------------------------------- */
+/* ---- flow control ------------------------------------------------------- */
 
 static enum printer_cell_type flow_missing(struct printer_row *row)
 {
@@ -198,23 +198,23 @@ static enum printer_cell_type flow_missing(struct printer_row *row)
 static const struct printer_cell_row flow_cells[] = {
 	CELL_NAME,
 	CELL_TEXT("PriorityLevel", "spec.priorityLevelConfiguration.name", NULL,
-		
-		"`name` is the name of the priority level configuration being referenced Required."),
+
+		"`name` is the name of the priority level configuration being referenced "
+		"Required."),
 	CELL_INTEGER("MatchingPrecedence", "string", "spec.matchingPrecedence",
-		
+
 		"`matchingPrecedence` is used to choose among the FlowSchemas that match a given "
 		"request. The chosen FlowSchema is among those with the numerically lowest (which "
 		"we take to be logically highest) MatchingPrecedence.  Each MatchingPrecedence "
 		"value must be ranged in [1,10000]. Note that if the precedence is not specified, "
 		"it will be set to 1000 as default."),
 	CELL_TEXT("DistinguisherMethod", "spec.distinguisherMethod.type", "<none>",
-		
+
 		"`distinguisherMethod` defines how to compute the flow distinguisher for requests "
 		"that match this schema. `nil` specifies that the distinguisher is disabled and "
 		"thus will always be the empty string."),
 	CELL_AGE,
-	CELL_FUNCTION(
-		"MissingPL", "string", 0, flow_missing,
+	CELL_FUNCTION("MissingPL", "string", 0, flow_missing,
 		"references a broken or non-existent PriorityLevelConfiguration"),
 };
 
@@ -258,8 +258,7 @@ static const struct printer_cell_row level_cells[] = {
 		"means that (a) requests of this priority level _are_ subject to limits and (b) "
 		"some of the server's limited capacity is made available exclusively to this "
 		"priority level. Required."),
-	CELL_FUNCTION(
-		"NominalConcurrencyShares", "string", 0, level_shares,
+	CELL_FUNCTION("NominalConcurrencyShares", "string", 0, level_shares,
 		"`nominalConcurrencyShares` (NCS) contributes to the computation of the "
 		"NominalConcurrencyLimit (NominalCL) of this level. This is the number of "
 		"execution seats available at this priority level. This is used both for requests "
@@ -294,7 +293,7 @@ static const struct printer_cell_row level_cells[] = {
 	CELL_AGE,
 };
 
-/* ---- the API --------------------------------------------------------------------------------- */
+/* ---- the API ------------------------------------------------------------ */
 
 #define CRD_VERSIONS_MAX 32
 
@@ -347,7 +346,8 @@ static const struct printer_cell_row crd_cells[] = {
 	CELL_CREATED,
 	CELL_WIDE("Group", "spec.group", NULL, "API group"),
 	CELL_WIDE("Kind", "spec.names.kind", NULL, "CustomResource kind"),
-	{{"ShortNames", "string", "", 1, "Short names"}, HOW_LIST, "spec.names.shortNames", .none = ""},
+	{{"ShortNames", "string", "", 1, "Short names"}, HOW_LIST, "spec.names.shortNames",
+		.none = ""},
 	CELL_FUNCTION("Established", "boolean", 1, crd_established, "Established status"),
 };
 
@@ -379,7 +379,8 @@ static const struct printer_cell_row apiservice_cells[] = {
 	CELL_NAME,
 	CELL_FUNCTION("Service", "string", 0, apiservice_service,
 		"The reference to the service that hosts this API endpoint."),
-	CELL_FUNCTION("Available", "string", 0, apiservice_available, "Whether this service is available."),
+	CELL_FUNCTION("Available", "string", 0, apiservice_available,
+		"Whether this service is available."),
 	CELL_AGE,
 };
 
@@ -393,8 +394,8 @@ static enum printer_cell_type storageversion_list(struct printer_row *row)
 		if (n >= 3)
 			continue;
 		buf_str(row->text, n ? "," : "");
-		buf_printf(row->text, "%.*s=",
-			BYTES_ARG(printer_text(row, &version, "apiServerID")));
+		buf_printf(
+			row->text, "%.*s=", BYTES_ARG(printer_text(row, &version, "apiServerID")));
 		buf_bytes_put(row->text, printer_text(row, &version, "encodingVersion"));
 	}
 	if (n > 3)
@@ -455,8 +456,11 @@ const struct printer_kind_row printer_kinds_other[] = {
 	KIND("resource.k8s.io", "resourceslices", resourceslice_cells),
 	KIND("resource.k8s.io", "devicetaintrules", taint_cells),
 	KIND("resource.k8s.io", "resourcepoolstatusrequests", poolstatus_cells),
-	{.group = "flowcontrol.apiserver.k8s.io", .resource = "flowschemas", .cells = flow_cells,
-		.n = ARRAY_SIZE(flow_cells), .order = "spec.matchingPrecedence"},
+	{.group = "flowcontrol.apiserver.k8s.io",
+		.resource = "flowschemas",
+		.cells = flow_cells,
+		.n = ARRAY_SIZE(flow_cells),
+		.order = "spec.matchingPrecedence"},
 	KIND("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations", level_cells),
 	KIND("apiextensions.k8s.io", "customresourcedefinitions", crd_cells),
 	KIND("apiregistration.k8s.io", "apiservices", apiservice_cells),

@@ -284,7 +284,7 @@ static const struct printer_cell_row pod_cells[] = {
 	CELL_FUNCTION("Status", "string", 0, pod_status,
 		"The aggregate status of the containers in this pod."),
 	CELL_FUNCTION("Restarts", "string", 0, pod_restarts,
-		
+
 		"The number of times the containers in this pod have been restarted and when the "
 		"last container in this pod has restarted."),
 	CELL_AGE,
@@ -297,9 +297,10 @@ static const struct printer_cell_row pod_cells[] = {
 		"field is set, the kubelet for this node becomes responsible for the lifecycle of "
 		"this pod. This field should not be used to express a desire for the pod to be "
 		"scheduled on a specific node. "
-		"https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/#nodename"),
+		"https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/"
+		"#nodename"),
 	CELL_WIDE("Nominated Node", "status.nominatedNodeName", "<none>",
-		
+
 		"nominatedNodeName is set only when this pod preempts other pods on the node, but "
 		"it cannot be scheduled right away as preemption victims receive their graceful "
 		"termination periods. This field does not guarantee that the pod will be "
@@ -309,7 +310,7 @@ static const struct printer_cell_row pod_cells[] = {
 		"result, this field may be different than PodSpec.nodeName when the pod is "
 		"scheduled."),
 	CELL_FUNCTION("Readiness Gates", "string", 1, pod_gates,
-		
+
 		"If specified, all readiness gates will be evaluated for pod readiness. A pod is "
 		"ready when all its containers are ready AND all conditions specified in the "
 		"readiness gates have status equal to \"True\" More info: "

@@ -28,8 +28,8 @@ static enum printer_cell_type storage_class(struct printer_row *row)
 {
 	struct value class;
 
-	if (printer_find_key(row, "metadata.annotations",
-		    "volume.beta.kubernetes.io/storage-class", &class))
+	if (printer_find_key(
+		    row, "metadata.annotations", "volume.beta.kubernetes.io/storage-class", &class))
 		return printer_put_bytes(row, class.text);
 	return printer_put_bytes(row, printer_text(row, &row->object, "spec.storageClassName"));
 }
@@ -50,7 +50,7 @@ static enum printer_cell_type storage_attributes_class(struct printer_row *row)
 	return printer_put_bytes(row, class.text);
 }
 
-/* ---- volumes --------------------------------------------------------------------------------- */
+/* ---- volumes ------------------------------------------------------------ */
 
 static enum printer_cell_type volume_capacity(struct printer_row *row)
 {
@@ -85,7 +85,7 @@ static const struct printer_cell_row volume_cells[] = {
 		"accessModes contains all ways the volume can be mounted. More info: "
 		"https://kubernetes.io/docs/concepts/storage/persistent-volumes#access-modes"),
 	CELL_TEXT("Reclaim Policy", "spec.persistentVolumeReclaimPolicy", NULL,
-		
+
 		"persistentVolumeReclaimPolicy defines what happens to a persistent volume when "
 		"released from its claim. Valid options are Retain (default for manually created "
 		"PersistentVolumes), Delete (default for dynamically provisioned "
@@ -150,7 +150,7 @@ static const struct printer_cell_row claim_cells[] = {
 		"Filesystem is implied when not included in claim spec."),
 };
 
-/* ---- classes --------------------------------------------------------------------------------- */
+/* ---- classes ------------------------------------------------------------ */
 
 static enum printer_cell_type class_name(struct printer_row *row)
 {
@@ -168,15 +168,16 @@ static enum printer_cell_type class_name(struct printer_row *row)
 
 static const struct printer_cell_row class_cells[] = {
 	{{"Name", "string", "name", 0,
-		"Name must be unique within a namespace. Is required when creating resources, "
-		"although some resources may allow a client to request the generation of an "
-		"appropriate name automatically. Name is primarily intended for creation "
-		"idempotence and configuration definition. Cannot be updated. More info: "
-		"https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names"}, HOW_FUNCTION, .fn = class_name},
+		 "Name must be unique within a namespace. Is required when creating resources, "
+		 "although some resources may allow a client to request the generation of an "
+		 "appropriate name automatically. Name is primarily intended for creation "
+		 "idempotence and configuration definition. Cannot be updated. More info: "
+		 "https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names"},
+		HOW_FUNCTION, .fn = class_name},
 	CELL_TEXT("Provisioner", "provisioner", NULL,
 		"provisioner indicates the type of the provisioner."),
 	CELL_TEXT("ReclaimPolicy", "reclaimPolicy", "Delete",
-		
+
 		"reclaimPolicy controls the reclaimPolicy for dynamically provisioned "
 		"PersistentVolumes of this storage class. Defaults to Delete."),
 	CELL_TEXT("VolumeBindingMode", "volumeBindingMode", "Immediate",
@@ -184,8 +185,8 @@ static const struct printer_cell_row class_cells[] = {
 		"bound.  When unset, VolumeBindingImmediate is used. This field is only honored "
 		"by servers that enable the VolumeScheduling feature."),
 	{{"AllowVolumeExpansion", "string", "", 0,
-		"allowVolumeExpansion shows whether the storage class allow volume expand."}, HOW_BOOLEAN,
-		"allowVolumeExpansion", .none = "false"},
+		 "allowVolumeExpansion shows whether the storage class allow volume expand."},
+		HOW_BOOLEAN, "allowVolumeExpansion", .none = "false"},
 	CELL_AGE,
 };
 
@@ -196,7 +197,7 @@ static const struct printer_cell_row attributes_cells[] = {
 	CELL_AGE,
 };
 
-/* ---- CSI ------------------------------------------------------------------------------------- */
+/* ---- CSI ---------------------------------------------------------------- */
 
 static enum printer_cell_type driver_token_requests(struct printer_row *row)
 {
@@ -216,7 +217,7 @@ static enum printer_cell_type driver_token_requests(struct printer_row *row)
 static const struct printer_cell_row driver_cells[] = {
 	CELL_NAME,
 	CELL_BOOLEAN("AttachRequired", "spec.attachRequired", "true",
-		
+
 		"attachRequired indicates this CSI volume driver requires an attach operation "
 		"(because it implements the CSI ControllerPublishVolume() method), and that the "
 		"Kubernetes attach detach controller should call the attach volume interface "
@@ -227,7 +228,7 @@ static const struct printer_cell_row driver_cells[] = {
 		"skipped. Otherwise the attach operation will be called.\n\nThis field is "
 		"immutable."),
 	CELL_BOOLEAN("PodInfoOnMount", "spec.podInfoOnMount", "false",
-		
+
 		"podInfoOnMount indicates this CSI volume driver requires additional pod "
 		"information (like podName, podUID, etc.) during mount operations, if set to "
 		"true. If set to false, pod information will not be passed on mount. Default is "
@@ -249,7 +250,7 @@ static const struct printer_cell_row driver_cells[] = {
 		"determines which mode that is, for example via a command line parameter of the "
 		"driver.\n\nThis field was immutable in Kubernetes < 1.29 and now is mutable."),
 	CELL_BOOLEAN("StorageCapacity", "spec.storageCapacity", "false",
-		
+
 		"storageCapacity indicates that the CSI volume driver wants pod scheduling to "
 		"consider the storage capacity that the driver deployment will report by creating "
 		"CSIStorageCapacity objects with capacity information, if set to true.\n\nThe "
@@ -260,7 +261,7 @@ static const struct printer_cell_row driver_cells[] = {
 		"false and it can be flipped later when storage capacity information has been "
 		"published.\n\nThis field was immutable in Kubernetes <= 1.22 and now is mutable."),
 	CELL_FUNCTION("TokenRequests", "string", 0, driver_token_requests,
-		
+
 		"tokenRequests indicates the CSI driver needs pods' service account tokens it is "
 		"mounting volume for to do necessary authentication. Kubelet will pass the tokens "
 		"in VolumeContext in the CSI NodePublishVolume calls. The CSI driver should parse "
@@ -271,25 +272,25 @@ static const struct printer_cell_row driver_cells[] = {
 		"different and at most one token is empty string. To receive a new token after "
 		"expiry, RequiresRepublish can be used to trigger NodePublishVolume periodically."),
 	CELL_BOOLEAN("RequiresRepublish", "spec.requiresRepublish", "false",
-		
+
 		"requiresRepublish indicates the CSI driver wants `NodePublishVolume` being "
 		"periodically called to reflect any possible change in the mounted volume. This "
 		"field defaults to false.\n\nNote: After a successful initial NodePublishVolume "
 		"call, subsequent calls to NodePublishVolume should only update the contents of "
 		"the volume. New mount points will not be seen by a running container."),
 	{{"Modes", "string", "", 0,
-		"volumeLifecycleModes defines what kind of volumes this CSI volume driver "
-		"supports. The default if the list is empty is \"Persistent\", which is the usage "
-		"defined by the CSI specification and implemented in Kubernetes via the usual "
-		"PV/PVC mechanism.\n\nThe other mode is \"Ephemeral\". In this mode, volumes are "
-		"defined inline inside the pod spec with CSIVolumeSource and their lifecycle is "
-		"tied to the lifecycle of that pod. A driver has to be aware of this because it "
-		"is only going to get a NodePublishVolume call for such a volume.\n\nFor more "
-		"information about implementing this mode, see "
-		"https://kubernetes-csi.github.io/docs/ephemeral-local-volumes.html A driver can "
-		"support one or more of these modes and more modes may be added in the "
-		"future.\n\nThis field is beta. This field is immutable."}, HOW_LIST,
-		"spec.volumeLifecycleModes", .none = "<none>"},
+		 "volumeLifecycleModes defines what kind of volumes this CSI volume driver "
+		 "supports. The default if the list is empty is \"Persistent\", which is the usage "
+		 "defined by the CSI specification and implemented in Kubernetes via the usual "
+		 "PV/PVC mechanism.\n\nThe other mode is \"Ephemeral\". In this mode, volumes are "
+		 "defined inline inside the pod spec with CSIVolumeSource and their lifecycle is "
+		 "tied to the lifecycle of that pod. A driver has to be aware of this because it "
+		 "is only going to get a NodePublishVolume call for such a volume.\n\nFor more "
+		 "information about implementing this mode, see "
+		 "https://kubernetes-csi.github.io/docs/ephemeral-local-volumes.html A driver can "
+		 "support one or more of these modes and more modes may be added in the "
+		 "future.\n\nThis field is beta. This field is immutable."},
+		HOW_LIST, "spec.volumeLifecycleModes", .none = "<none>"},
 	CELL_AGE,
 };
 
@@ -305,9 +306,9 @@ static const struct printer_cell_row capacity_cells[] = {CELL_NAME, CELL_CREATED
 static const struct printer_cell_row attachment_cells[] = {
 	CELL_NAME,
 	{{"Attacher", "string", "name", 0,
-		"attacher indicates the name of the volume driver that MUST handle this request. "
-		"This is the name returned by GetPluginName()."}, HOW_TEXT,
-		"spec.attacher"},
+		 "attacher indicates the name of the volume driver that MUST handle this request. "
+		 "This is the name returned by GetPluginName()."},
+		HOW_TEXT, "spec.attacher"},
 	CELL_TEXT("PV", "spec.source.persistentVolumeName", NULL,
 		"persistentVolumeName represents the name of the persistent volume to attach."),
 	CELL_TEXT("Node", "spec.nodeName", NULL,

@@ -6,7 +6,7 @@
 #include "common/timestamp.h"
 #include "print/table/printer_internal.h"
 
-/* ---- apps ------------------------------------------------------------------------------------ */
+/* ---- apps --------------------------------------------------------------- */
 
 static const struct printer_cell_row replica_cells[] = {
 	CELL_NAME,
@@ -45,20 +45,20 @@ static const struct printer_cell_row controller_cells[] = {
 	CELL_AGE,
 	CELL_CONTAINERS("spec.template"),
 	{{"Selector", "string", "", 1,
-		"Selector is a label query over pods that should match the Replicas count. If "
-		"Selector is empty, it is defaulted to the labels present on the Pod template. "
-		"Label keys and values that must match in order to be controlled by this "
-		"replication controller, if empty defaulted to labels on Pod template. More info: "
-		"https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-s"
-		"electors"}, HOW_LABELS, "spec.selector"},
+		 "Selector is a label query over pods that should match the Replicas count. If "
+		 "Selector is empty, it is defaulted to the labels present on the Pod template. "
+		 "Label keys and values that must match in order to be controlled by this "
+		 "replication controller, if empty defaulted to labels on Pod template. More info: "
+		 "https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-s"
+		 "electors"},
+		HOW_LABELS, "spec.selector"},
 };
 
 static const struct printer_cell_row deployment_cells[] = {
 	CELL_NAME,
 	{{"Ready", "string", "", 0, "Number of the pod with ready state"}, HOW_RATIO,
 		"status.readyReplicas", "spec.replicas"},
-	CELL_INTEGER(
-		"Up-to-date", "string", "status.updatedReplicas",
+	CELL_INTEGER("Up-to-date", "string", "status.updatedReplicas",
 		"Total number of non-terminating pods targeted by this deployment that have the "
 		"desired template spec."),
 	CELL_INTEGER("Available", "string", "status.availableReplicas",
@@ -83,12 +83,12 @@ static const struct printer_cell_row statefulset_cells[] = {
 static const struct printer_cell_row daemonset_cells[] = {
 	CELL_NAME,
 	CELL_INTEGER("Desired", "integer", "status.desiredNumberScheduled",
-		
+
 		"The total number of nodes that should be running the daemon pod (including nodes "
 		"correctly running the daemon pod). More info: "
 		"https://kubernetes.io/docs/concepts/workloads/controllers/daemonset/"),
 	CELL_INTEGER("Current", "integer", "status.currentNumberScheduled",
-		
+
 		"The number of nodes that are running at least 1 daemon pod and are supposed to "
 		"run the daemon pod. More info: "
 		"https://kubernetes.io/docs/concepts/workloads/controllers/daemonset/"),
@@ -96,18 +96,19 @@ static const struct printer_cell_row daemonset_cells[] = {
 		"numberReady is the number of nodes that should be running the daemon pod and "
 		"have one or more of the daemon pod running with a Ready Condition."),
 	CELL_INTEGER("Up-to-date", "integer", "status.updatedNumberScheduled",
-		
+
 		"The total number of nodes that are running updated daemon pod"),
 	CELL_INTEGER("Available", "integer", "status.numberAvailable",
-		
+
 		"The number of nodes that should be running the daemon pod and have one or more "
-		"of the daemon pod running and available (ready for at least spec.minReadySeconds)"),
+		"of the daemon pod running and available (ready for at least "
+		"spec.minReadySeconds)"),
 	{{"Node Selector", "string", "", 0,
-		"NodeSelector is a selector which must be true for the pod to fit on a node. "
-		"Selector which must match a node's labels for the pod to be scheduled on that "
-		"node. More info: "
-		"https://kubernetes.io/docs/concepts/configuration/assign-pod-node/"}, HOW_LABELS,
-		"spec.template.spec.nodeSelector"},
+		 "NodeSelector is a selector which must be true for the pod to fit on a node. "
+		 "Selector which must match a node's labels for the pod to be scheduled on that "
+		 "node. More info: "
+		 "https://kubernetes.io/docs/concepts/configuration/assign-pod-node/"},
+		HOW_LABELS, "spec.template.spec.nodeSelector"},
 	CELL_AGE,
 	CELL_CONTAINERS("spec.template"),
 	CELL_SELECTOR("spec.selector",
@@ -157,14 +158,13 @@ static const struct printer_cell_row template_cells[] = {
 	CELL_NAME,
 	{{"Containers", "string", "", 0, "Names of each container in the template."}, HOW_NAMES,
 		"template.spec.containers", "name"},
-	{{"Images", "string", "", 0,
-		"Images referenced by each container in the template."}, HOW_NAMES,
-		"template.spec.containers", "image"},
+	{{"Images", "string", "", 0, "Images referenced by each container in the template."},
+		HOW_NAMES, "template.spec.containers", "image"},
 	{{"Pod Labels", "string", "", 0, "The labels for the pod template."}, HOW_LABELS,
 		"template.metadata.labels"},
 };
 
-/* ---- batch ----------------------------------------------------------------------------------- */
+/* ---- batch -------------------------------------------------------------- */
 
 static enum printer_cell_type job_status(struct printer_row *row)
 {
@@ -225,8 +225,7 @@ static enum printer_cell_type job_duration(struct printer_row *row)
 static const struct printer_cell_row job_cells[] = {
 	CELL_NAME,
 	CELL_FUNCTION("Status", "string", 0, job_status, "Status of the job."),
-	CELL_FUNCTION(
-		"Completions", "string", 0, job_completions,
+	CELL_FUNCTION("Completions", "string", 0, job_completions,
 		"The number of pods which reached phase Succeeded. The value increases "
 		"monotonically for a given spec. However, it may decrease in reaction to scale "
 		"down of elastic indexed jobs."),
@@ -267,10 +266,11 @@ static const struct printer_cell_row cronjob_cells[] = {
 	CELL_FUNCTION("Suspend", "boolean", 0, cronjob_suspend,
 		"This flag tells the controller to suspend subsequent executions, it does not "
 		"apply to already started executions.  Defaults to false."),
-	CELL_COUNT("Active", "integer", "status.active", NULL, "A list of pointers to currently running jobs."),
+	CELL_COUNT("Active", "integer", "status.active", NULL,
+		"A list of pointers to currently running jobs."),
 	{{"Last Schedule", "string", "", 0,
-		"Information when was the last time the job was successfully scheduled."}, HOW_AGE,
-		"status.lastScheduleTime", .none = "<none>"},
+		 "Information when was the last time the job was successfully scheduled."},
+		HOW_AGE, "status.lastScheduleTime", .none = "<none>"},
 	CELL_AGE,
 	CELL_CONTAINERS("spec.jobTemplate.spec.template"),
 	CELL_SELECTOR("spec.jobTemplate.spec.selector",
@@ -279,7 +279,7 @@ static const struct printer_cell_row cronjob_cells[] = {
 		"working-with-objects/labels/#label-selectors"),
 };
 
-/* ---- autoscaling ----------------------------------------------------------------------------- */
+/* ---- autoscaling -------------------------------------------------------- */
 
 struct hpa_metric {
 	struct value target,
@@ -388,14 +388,14 @@ static enum printer_cell_type hpa_reference(struct printer_row *row)
 	return printer_put_bytes(row, printer_text(row, &row->object, "spec.scaleTargetRef.name"));
 }
 
-#define HPA_CELLS(targets_)                                                                        \
-	{                                                                                          \
-		CELL_NAME,                                                                         \
-			CELL_FUNCTION("Reference", "string", 0, hpa_reference,                     \
+#define HPA_CELLS(targets_) \
+	{ \
+		CELL_NAME, \
+			CELL_FUNCTION("Reference", "string", 0, hpa_reference, \
 				"scaleTargetRef points to the target resource to scale, and is " \
 				"used to the pods for which metrics should be collected, as well " \
-				"as to actually change the replica count."),                                          \
-			CELL_FUNCTION("Targets", "string", 0, targets_,                            \
+				"as to actually change the replica count."), \
+			CELL_FUNCTION("Targets", "string", 0, targets_, \
 				"metrics contains the specifications for which to use to " \
 				"calculate the desired replica count (the maximum replica count " \
 				"across all metrics will be used).  The desired replica count is " \
@@ -405,28 +405,28 @@ static enum printer_cell_type hpa_reference(struct printer_row *row)
 				"vice-versa.  See the individual metric source types for more " \
 				"information about how each type of metric must respond. If not " \
 				"set, the default metric will be set to 80% average CPU " \
-				"utilization."),                       \
+				"utilization."), \
 			CELL_TEXT("MinPods", "spec.minReplicas", "<unset>", \
 				"minReplicas is the lower limit for the number of replicas to " \
 				"which the autoscaler can scale down.  It defaults to 1 pod.  " \
 				"minReplicas is allowed to be 0 if the alpha feature gate " \
 				"HPAScaleToZero is enabled and at least one Object or External " \
 				"metric is configured.  Scaling is active as long as at least " \
-				"one metric value is available."),        \
+				"one metric value is available."), \
 			CELL_INTEGER("MaxPods", "string", "spec.maxReplicas", \
 				"maxReplicas is the upper limit for the number of replicas to " \
 				"which the autoscaler can scale up. It cannot be less that " \
-				"minReplicas."),        \
-			CELL_INTEGER("Replicas", "string", "status.currentReplicas",               \
+				"minReplicas."), \
+			CELL_INTEGER("Replicas", "string", "status.currentReplicas", \
 				"currentReplicas is current number of replicas of pods managed " \
-				"by this autoscaler, as last seen by the autoscaler."),                                                \
-			CELL_AGE                                                                   \
+				"by this autoscaler, as last seen by the autoscaler."), \
+			CELL_AGE \
 	}
 
 static const struct printer_cell_row hpa_cells[] = HPA_CELLS(hpa_targets);
 static const struct printer_cell_row hpa_v1_cells[] = HPA_CELLS(hpa_targets_v1);
 
-/* ---- policy, scheduling ---------------------------------------------------------------------- */
+/* ---- policy, scheduling ------------------------------------------------- */
 
 static const struct printer_cell_row budget_cells[] = {
 	CELL_NAME,
@@ -435,7 +435,7 @@ static const struct printer_cell_row budget_cells[] = {
 	CELL_TEXT("Max Unavailable", "spec.maxUnavailable", "N/A",
 		"The maximum number of pods that may be unavailable."),
 	CELL_INTEGER("Allowed Disruptions", "integer", "status.disruptionsAllowed",
-		
+
 		"Calculated number of pods that may be disrupted at this time."),
 	CELL_AGE,
 };
@@ -446,8 +446,7 @@ static const struct printer_cell_row priority_cells[] = {
 		"value represents the integer value of this priority class. This is the actual "
 		"priority that pods receive when they have the name of this class in their pod "
 		"spec."),
-	CELL_BOOLEAN(
-		"Global-Default", "globalDefault", "false",
+	CELL_BOOLEAN("Global-Default", "globalDefault", "false",
 		"globalDefault specifies whether this PriorityClass should be considered as the "
 		"default priority for pods that do not have any priority class. Only one "
 		"PriorityClass can be marked as `globalDefault`. However, if more than one "
@@ -480,7 +479,8 @@ static enum printer_cell_type podgroup_status(struct printer_row *row)
 	while (printer_next(row, &iter, &condition)) {
 		if (printer_is(row, &condition, "type", "PodGroupScheduled"))
 			status = printer_is(row, &condition, "status", "True")
-				? BYTES_LIT("Scheduled") : BYTES_LIT("Unschedulable");
+					 ? BYTES_LIT("Scheduled")
+					 : BYTES_LIT("Unschedulable");
 		if (printer_is(row, &condition, "type", "DisruptionTarget"))
 			disrupted = printer_text(row, &condition, "reason");
 	}
@@ -506,8 +506,11 @@ const struct printer_kind_row printer_kinds_work[] = {
 	KIND("", "podtemplates", template_cells),
 	KIND("batch", "jobs", job_cells),
 	KIND("batch", "cronjobs", cronjob_cells),
-	{.group = "autoscaling", .resource = "horizontalpodautoscalers", .version = "v1",
-		.cells = hpa_v1_cells, .n = ARRAY_SIZE(hpa_v1_cells)},
+	{.group = "autoscaling",
+		.resource = "horizontalpodautoscalers",
+		.version = "v1",
+		.cells = hpa_v1_cells,
+		.n = ARRAY_SIZE(hpa_v1_cells)},
 	KIND("autoscaling", "horizontalpodautoscalers", hpa_cells),
 	KIND("policy", "poddisruptionbudgets", budget_cells),
 	KIND("scheduling.k8s.io", "priorityclasses", priority_cells),

@@ -34,18 +34,18 @@ struct printer {
 	size_t numbers[PRINTER_CELLS_MAX];       /* of the paths, in FIELDS */
 	struct printer_fields fields;
 	const char *order;
-	uint64_t now_ns; /* 0: the clock's */
+	uint64_t now_ns;  /* 0: the clock's */
 	struct buf names; /* texts of the columns of a custom resource, each with its NUL */
-	struct buf text; /* of the cells of one row */
+	struct buf text;  /* of the cells of one row */
 	struct printer_cell cells[PRINTER_CELLS_MAX];
 };
 
-/* ---- columns --------------------------------------------------------------------------------- */
+/* ---- columns ------------------------------------------------------------ */
 
 /* Columns of a custom resource whose definition has none. */
-static const struct printer_cell_row printer_plain[] = {CELL_NAME,
-	{{"Age", "date", "", 0, ABOUT_CREATED}, HOW_AGE,
-		"metadata.creationTimestamp", .none = "<unknown>"}};
+static const struct printer_cell_row printer_plain[] = {
+	CELL_NAME, {{"Age", "date", "", 0, ABOUT_CREATED}, HOW_AGE, "metadata.creationTimestamp",
+			   .none = "<unknown>"}};
 
 static const struct printer_kind_row *printer_find_kind(const struct printer_kind *kind)
 {
@@ -63,8 +63,8 @@ static const struct printer_kind_row *printer_find_kind(const struct printer_kin
 	return NULL;
 }
 
-static void printer_use(struct printer *printer, const struct printer_cell_row *cells, size_t n,
-	size_t n_extra)
+static void printer_use(
+	struct printer *printer, const struct printer_cell_row *cells, size_t n, size_t n_extra)
 {
 	REQUIRE(n + n_extra <= PRINTER_CELLS_MAX);
 	printer->built_in = cells;
@@ -105,7 +105,8 @@ static int printer_add_custom(struct printer *printer, const struct value *colum
 		return r;
 	if (r == 0) {
 		path_use_arrays_only(printer->paths[i]);
-		int added = path_set_add(&printer->fields.set, printer->paths[i], &printer->numbers[i]);
+		int added =
+			path_set_add(&printer->fields.set, printer->paths[i], &printer->numbers[i]);
 		if (added < 0)
 			return added;
 	}
@@ -117,7 +118,8 @@ static int printer_add_custom(struct printer *printer, const struct value *colum
 	if (value_find(column, BYTES_LIT("description"), &about) == FOUND && about.text.size)
 		buf_bytes_put(&printer->names, about.text);
 	else
-		buf_str(&printer->names, "Custom resource definition column (in JSONPath format): ");
+		buf_str(&printer->names,
+			"Custom resource definition column (in JSONPath format): ");
 	if (!about.text.size && value_find(column, BYTES_LIT("jsonPath"), &about) == FOUND)
 		buf_bytes_put(&printer->names, about.text);
 	buf_byte(&printer->names, '\0');
@@ -254,7 +256,7 @@ void printer_set_now(struct printer *printer, uint64_t now_ns)
 	printer->now_ns = now_ns;
 }
 
-/* ---- cells ----------------------------------------------------------------------------------- */
+/* ---- cells -------------------------------------------------------------- */
 
 static enum printer_cell_type printer_put_list(
 	struct printer_row *row, const struct printer_cell_row *cell)
@@ -343,14 +345,17 @@ static enum printer_cell_type printer_make(
 }
 
 /* Appends an integer as the API server converts the values of an integer column. */
-static enum printer_cell_type printer_put_integer(struct printer_row *row, const struct value *value)
+static enum printer_cell_type printer_put_integer(
+	struct printer_row *row, const struct value *value)
 {
 	struct number number;
 
 	if (!value_number(value, &number))
 		return PRINTER_NULL;
-	if (number.form == NUMBER_DOUBLE) /* the conversion of amd64: out of range it gives the smallest */
-		number.u.i = number.u.d >= -0x1p63 && number.u.d < 0x1p63 ? (int64_t)number.u.d : INT64_MIN;
+	if (number.form ==
+		NUMBER_DOUBLE) /* the conversion of amd64: out of range it gives the smallest */
+		number.u.i = number.u.d >= -0x1p63 && number.u.d < 0x1p63 ? (int64_t)number.u.d
+									  : INT64_MIN;
 	buf_printf(row->text, "%" PRId64, number.u.i);
 	return PRINTER_NUMBER;
 }
@@ -453,13 +458,15 @@ struct bytes printer_cell_text(const struct printer_cell *cell, char *scratch)
 	struct number number;
 	double d;
 
-	if (cell->type != PRINTER_NUMBER || !number_parse(cell->text, &number) || number.form == NUMBER_INT ||
-		(number.form == NUMBER_UINT && number.u.u <= INT64_MAX) || !number_value(cell->text, &d))
+	if (cell->type != PRINTER_NUMBER || !number_parse(cell->text, &number) ||
+		number.form == NUMBER_INT ||
+		(number.form == NUMBER_UINT && number.u.u <= INT64_MAX) ||
+		!number_value(cell->text, &d))
 		return cell->text;
 	return BYTES(scratch, number_format_go(d, scratch));
 }
 
-/* ---- as JSON --------------------------------------------------------------------------------- */
+/* ---- as JSON ------------------------------------------------------------ */
 
 void printer_put_columns(const struct printer *printer, struct buf *out)
 {

@@ -43,8 +43,8 @@ struct printer_cell {
 	struct bytes text; /* of a string, without quotes */
 };
 
-/* Returns the text of CELL in a table for people, where a large or small number has an exponent. It may be in SCRATCH,
- * which has NUMBER_TEXT_MAX bytes. */
+/* Returns the text of CELL in a table for people, where a large or small number has an exponent.
+ * It may be in SCRATCH, which has NUMBER_TEXT_MAX bytes. */
 struct bytes printer_cell_text(const struct printer_cell *cell, char *scratch);
 
 #define PRINTER_CELLS_MAX 64
@@ -81,8 +81,8 @@ void printer_set_now(struct printer *printer, uint64_t now_ns);
 int printer_row(struct printer *printer, struct bytes body, const struct printer_cell **ret_cells,
 	size_t *ret_n);
 
-/* Appends the labels of the object BODY in the order of their texts: "a=1,b=2"; "<none>". Returns: 0, ERR_CORRUPT,
- * -ENOMEM. */
+/* Appends the labels of the object BODY in the order of their texts: "a=1,b=2"; "<none>".
+ * Returns: 0, ERR_CORRUPT, -ENOMEM. */
 int printer_put_labels_of(struct bytes body, struct buf *out);
 
 /* Append JSON: the columnDefinitions, and the cells of a row, each an array. */

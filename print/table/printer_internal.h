@@ -19,8 +19,8 @@
 #define PRINTER_FIELDS 128 /* a power of two */
 
 /*
- * The fields that the cells of one kind read. Their paths are learned from the first objects: a field that a cell
- * asked for once is found in all later objects by the one walk of SET.
+ * The fields that the cells of one kind read. Their paths are learned from the first objects: a
+ * field that a cell asked for once is found in all later objects by the one walk of SET.
  */
 struct printer_fields {
 	struct path_set set;
@@ -85,8 +85,8 @@ struct printer_kind_row {
 	const char *group, *resource;
 	const char *version; /* NULL: any */
 	const struct printer_cell_row *cells;
-	size_t n, n_extra;   /* columns; cells after them */
-	const char *order;   /* printer_order() */
+	size_t n, n_extra; /* columns; cells after them */
+	const char *order; /* printer_order() */
 };
 
 /* Tables of kinds, each ended by a row without a resource. */
@@ -94,7 +94,7 @@ extern const struct printer_kind_row printer_kinds_pods[], printer_kinds_core[],
 	printer_kinds_work[], printer_kinds_network[], printer_kinds_storage[],
 	printer_kinds_access[], printer_kinds_other[];
 
-/* ---- rows that many kinds have ---- */
+/* ---- rows that many kinds have ------------------------------------------ */
 
 /* The descriptions of columns are the API server's, because Tables have them. */
 #define ABOUT_NAME \
@@ -108,77 +108,76 @@ extern const struct printer_kind_row printer_kinds_pods[], printer_kinds_core[],
 	"created. It is not guaranteed to be set in happens-before order across separate " \
 	"operations. Clients may not set this value. It is represented in RFC3339 form and is " \
 	"in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: https://git." \
-	"k8s.io/community/contributors/devel/sig-architecture/api-conventions" ".md#metadata"
-#define ABOUT_CONTAINERS \
-	"Names of each container in the template."
-#define ABOUT_IMAGES \
-	"Images referenced by each container in the template."
+	"k8s.io/community/contributors/devel/sig-architecture/api-conventions" \
+	".md#metadata"
+#define ABOUT_CONTAINERS "Names of each container in the template."
+#define ABOUT_IMAGES     "Images referenced by each container in the template."
 
-#define CELL_NAME                                                                                  \
-	{                                                                                          \
-		{"Name", "string", "name", 0, ABOUT_NAME}, HOW_TEXT, "metadata.name"     \
+#define CELL_NAME \
+	{ \
+		{"Name", "string", "name", 0, ABOUT_NAME}, HOW_TEXT, "metadata.name" \
 	}
-#define CELL_AGE                                                                                   \
-	{                                                                                          \
-		{"Age", "string", "", 0, ABOUT_CREATED}, HOW_AGE,            \
-			"metadata.creationTimestamp", .none = "<unknown>"                          \
+#define CELL_AGE \
+	{ \
+		{"Age", "string", "", 0, ABOUT_CREATED}, HOW_AGE, "metadata.creationTimestamp", \
+			.none = "<unknown>" \
 	}
-#define CELL_CREATED                                                                               \
-	{                                                                                          \
-		{"Created At", "date", "", 0, ABOUT_CREATED}, HOW_TEXT,       \
-			"metadata.creationTimestamp"                                               \
+#define CELL_CREATED \
+	{ \
+		{"Created At", "date", "", 0, ABOUT_CREATED}, HOW_TEXT, \
+			"metadata.creationTimestamp" \
 	}
-#define CELL_TEXT(name_, path_, none_, about)                                                      \
-	{                                                                                          \
-		{name_, "string", "", 0, about}, HOW_TEXT, path_, .none = none_                    \
+#define CELL_TEXT(name_, path_, none_, about) \
+	{ \
+		{name_, "string", "", 0, about}, HOW_TEXT, path_, .none = none_ \
 	}
-#define CELL_WIDE(name_, path_, none_, about)                                                      \
-	{                                                                                          \
-		{name_, "string", "", 1, about}, HOW_TEXT, path_, .none = none_                    \
+#define CELL_WIDE(name_, path_, none_, about) \
+	{ \
+		{name_, "string", "", 1, about}, HOW_TEXT, path_, .none = none_ \
 	}
 /* TYPE is the one that the API server gives the column, string for some numbers. */
-#define CELL_INTEGER(name_, type_, path_, about)                                                   \
-	{                                                                                          \
-		{name_, type_, "", 0, about}, HOW_INTEGER, path_                                   \
+#define CELL_INTEGER(name_, type_, path_, about) \
+	{ \
+		{name_, type_, "", 0, about}, HOW_INTEGER, path_ \
 	}
-#define CELL_COUNT(name_, type_, path_, other_, about)                                             \
-	{                                                                                          \
-		{name_, type_, "", 0, about}, HOW_COUNT, path_, other_                             \
+#define CELL_COUNT(name_, type_, path_, other_, about) \
+	{ \
+		{name_, type_, "", 0, about}, HOW_COUNT, path_, other_ \
 	}
-#define CELL_BOOLEAN(name_, path_, none_, about)                                                   \
-	{                                                                                          \
-		{name_, "boolean", "", 0, about}, HOW_BOOLEAN, path_, .none = none_                \
+#define CELL_BOOLEAN(name_, path_, none_, about) \
+	{ \
+		{name_, "boolean", "", 0, about}, HOW_BOOLEAN, path_, .none = none_ \
 	}
-#define CELL_CONTAINERS(template_)                                                                 \
-	{{"Containers", "string", "", 1, ABOUT_CONTAINERS},           \
-		HOW_NAMES, template_ ".spec.containers", "name"},                                  \
-	{                                                                                          \
-		{"Images", "string", "", 1, ABOUT_IMAGES},       \
-			HOW_NAMES, template_ ".spec.containers", "image"                           \
+#define CELL_CONTAINERS(template_) \
+	{{"Containers", "string", "", 1, ABOUT_CONTAINERS}, HOW_NAMES, \
+		template_ ".spec.containers", "name"}, \
+	{ \
+		{"Images", "string", "", 1, ABOUT_IMAGES}, HOW_NAMES, \
+			template_ ".spec.containers", "image" \
 	}
-#define CELL_SELECTOR(path_, about)                                                                       \
-	{                                                                                          \
-		{"Selector", "string", "", 1, about}, HOW_SELECTOR, path_         \
+#define CELL_SELECTOR(path_, about) \
+	{ \
+		{"Selector", "string", "", 1, about}, HOW_SELECTOR, path_ \
 	}
-#define CELL_FUNCTION(name_, type_, priority_, fn_, about)                                         \
-	{                                                                                          \
-		{name_, type_, "", priority_, about}, HOW_FUNCTION, .fn = fn_                      \
+#define CELL_FUNCTION(name_, type_, priority_, fn_, about) \
+	{ \
+		{name_, type_, "", priority_, about}, HOW_FUNCTION, .fn = fn_ \
 	}
-#define KIND(group_, resource_, cells_)                                                            \
-	{                                                                                          \
-		.group = group_, .resource = resource_, .cells = cells_, .n = ARRAY_SIZE(cells_)   \
+#define KIND(group_, resource_, cells_) \
+	{ \
+		.group = group_, .resource = resource_, .cells = cells_, .n = ARRAY_SIZE(cells_) \
 	}
 
-/* ---- reading an object ---- */
+/* ---- reading an object -------------------------------------------------- */
 
-/* Finds the value at PATH, names separated by dots; in the object itself PATH is a text that stays. A damaged
- * object sets ROW->error and has no such value. Returns whether it is there. */
-bool printer_find(struct printer_row *row, const struct value *in, const char *path,
-	struct value *ret_value);
+/* Finds the value at PATH, names separated by dots; in the object itself PATH is a text that
+ * stays. A damaged object sets ROW->error and has no such value. Returns whether it is there. */
+bool printer_find(
+	struct printer_row *row, const struct value *in, const char *path, struct value *ret_value);
 
 /* Finds the member KEY, which may have dots in it, of the map at PATH. */
-bool printer_find_key(struct printer_row *row, const char *path, const char *key,
-	struct value *ret_value);
+bool printer_find_key(
+	struct printer_row *row, const char *path, const char *key, struct value *ret_value);
 
 /* Returns the text of the scalar at PATH; empty if there is none. Texts of numbers last for three
  * further ones. */
@@ -199,10 +198,10 @@ struct value_iter printer_items(struct printer_row *row, const struct value *in,
 bool printer_next(struct printer_row *row, struct value_iter *iter, struct value *ret_item);
 
 /* Finds the condition TYPE in the list at PATH. */
-bool printer_condition(struct printer_row *row, const char *path, const char *type,
-	struct value *ret_condition);
+bool printer_condition(
+	struct printer_row *row, const char *path, const char *type, struct value *ret_condition);
 
-/* ---- writing a cell ---- */
+/* ---- writing a cell ----------------------------------------------------- */
 
 enum printer_cell_type printer_put(struct printer_row *row, const char *text);
 enum printer_cell_type printer_put_bytes(struct printer_row *row, struct bytes text);

@@ -8,10 +8,10 @@
 #include "common/err.h"
 #include "print/table/age.h"
 
-/* ---- reading an object ----------------------------------------------------------------------- */
+/* ---- reading an object -------------------------------------------------- */
 
-static bool printer_member(struct printer_row *row, const struct value *map, struct bytes key,
-	struct value *ret_value)
+static bool printer_member(
+	struct printer_row *row, const struct value *map, struct bytes key, struct value *ret_value)
 {
 	int r = value_find(map, key, ret_value);
 
@@ -20,8 +20,8 @@ static bool printer_member(struct printer_row *row, const struct value *map, str
 	return r == FOUND;
 }
 
-static bool printer_search(struct printer_row *row, const struct value *in, const char *path,
-	struct value *ret_value)
+static bool printer_search(
+	struct printer_row *row, const struct value *in, const char *path, struct value *ret_value)
 {
 	struct value here = *in, next;
 
@@ -37,15 +37,19 @@ static bool printer_search(struct printer_row *row, const struct value *in, cons
 	return here.type != VALUE_NIL;
 }
 
-/* Returns the number of PATH in the walk over the object. SIZE_MAX: the walk did not know it, later ones do. */
+/* Returns the number of PATH in the walk over the object. SIZE_MAX: the walk did not know it,
+ * later ones do. */
 static size_t printer_field(struct printer_fields *fields, const char *path)
 {
-	size_t at = (uintptr_t)path * UINT64_C(0x9e3779b97f4a7c15) >> 57; /* paths are literals, each at its address */
+	size_t at = (uintptr_t)path * UINT64_C(0x9e3779b97f4a7c15) >>
+		    57; /* paths are literals, each at its address */
 
 	_Static_assert(PRINTER_FIELDS == 128, "seven bits");
 	for (; fields->learned[at].path; at = (at + 1) % PRINTER_FIELDS)
 		if (fields->learned[at].path == path)
-			return fields->learned[at].number < fields->n_walked ? fields->learned[at].number : SIZE_MAX;
+			return fields->learned[at].number < fields->n_walked
+				       ? fields->learned[at].number
+				       : SIZE_MAX;
 	if (fields->n == PRINTER_FIELDS / 2)
 		return SIZE_MAX;
 	if (path_set_add_keys(&fields->set, path, &fields->learned[at].number) < 0) {
@@ -57,10 +61,11 @@ static size_t printer_field(struct printer_fields *fields, const char *path)
 	return SIZE_MAX;
 }
 
-bool printer_find(struct printer_row *row, const struct value *in, const char *path,
-	struct value *ret_value)
+bool printer_find(
+	struct printer_row *row, const struct value *in, const char *path, struct value *ret_value)
 {
-	size_t number = in == &row->object && row->fields ? printer_field(row->fields, path) : SIZE_MAX;
+	size_t number =
+		in == &row->object && row->fields ? printer_field(row->fields, path) : SIZE_MAX;
 
 	if (number == SIZE_MAX)
 		return printer_search(row, in, path, ret_value);
@@ -71,8 +76,8 @@ bool printer_find(struct printer_row *row, const struct value *in, const char *p
 	return value->type != VALUE_NIL;
 }
 
-bool printer_find_key(struct printer_row *row, const char *path, const char *key,
-	struct value *ret_value)
+bool printer_find_key(
+	struct printer_row *row, const char *path, const char *key, struct value *ret_value)
 {
 	struct value map;
 
@@ -134,8 +139,8 @@ bool printer_next(struct printer_row *row, struct value_iter *iter, struct value
 	return r == FOUND;
 }
 
-bool printer_condition(struct printer_row *row, const char *path, const char *type,
-	struct value *ret_condition)
+bool printer_condition(
+	struct printer_row *row, const char *path, const char *type, struct value *ret_condition)
 {
 	struct value_iter iter = printer_items(row, &row->object, path);
 
@@ -145,7 +150,7 @@ bool printer_condition(struct printer_row *row, const char *path, const char *ty
 	return false;
 }
 
-/* ---- writing a cell -------------------------------------------------------------------------- */
+/* ---- writing a cell ----------------------------------------------------- */
 
 enum printer_cell_type printer_put(struct printer_row *row, const char *text)
 {
@@ -200,7 +205,8 @@ static int printer_label_at(const struct printer_requirement *label, size_t i)
 	return i == 0 ? '=' : i <= label->value.text.size ? value[i - 1] : -1;
 }
 
-/* The order of the finished texts, not of the keys, as labels.FormatLabels of apimachinery: a-b=1 stands before a=1. */
+/* The order of the finished texts, not of the keys, as labels.FormatLabels of apimachinery:
+ * a-b=1 stands before a=1. */
 static int printer_compare_labels(const void *a, const void *b)
 {
 	size_t i = 0;

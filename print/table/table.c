@@ -22,8 +22,8 @@ static void table_cut(const struct table *table, const char *const *cells, struc
 	for (size_t i = 0; i < table->columns; i++) {
 		const char *text = cells[i];
 
-		for (const char *tab; cut->n + table->columns - i < TABLE_COLUMNS &&
-				      (tab = strchr(text, '\t'));
+		for (const char *tab;
+			cut->n + table->columns - i < TABLE_COLUMNS && (tab = strchr(text, '\t'));
 			text = tab + 1)
 			cut->items[cut->n++] = BYTES(text, (size_t)(tab - text));
 		cut->items[cut->n++] = bytes_str(text);

@@ -23,7 +23,7 @@ struct table {
 	bool no_heads;            /* print no heading; the caller sets it */
 	size_t columns;
 	size_t width[TABLE_COLUMNS]; /* in characters */
-	struct buf rows; /* cells held back, each with its NUL */
+	struct buf rows;             /* cells held back, each with its NUL */
 	size_t held;
 	bool settled; /* the heading was printed */
 };

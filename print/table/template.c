@@ -20,36 +20,39 @@
 
 enum node_type { NODE_TEXT, NODE_PATH, NODE_RANGE };
 
-/* How the outermost paths of a List begin, if one pass over its items is enough: not so; .items[*]; .items[0];
- * .items[?(...)]; ..KEY */
+/* How the outermost paths of a List begin, if one pass over its items is enough: not so;
+ * .items[*]; .items[0]; .items[?(...)]; ..KEY */
 enum items { ITEMS_NONE, ITEMS_ALL, ITEMS_ONE, ITEMS_FILTER, ITEMS_DESCENT };
 
 struct template_node {
 	enum node_type type;
-	size_t end; /* range: the index after its last node */
-	char *text; /* NODE_TEXT; NUL-terminated */
-	bool is_constant; /* NODE_TEXT: a number, true or false */
+	size_t end;        /* range: the index after its last node */
+	char *text;        /* NODE_TEXT; NUL-terminated */
+	bool is_constant;  /* NODE_TEXT: a number, true or false */
 	struct path *path; /* NULL: the whole value */
 	enum items items;
 	uint64_t item; /* ITEMS_ONE: which */
-	struct path *in_item; /* the path in the item, of a filter: in a list of it alone; NULL: the whole item */
+	struct path *
+		/* the path in the item, of a filter: in a list of it alone; NULL: the whole item */
+		in_item;
 	struct buf out; /* outermost nodes: the output so far */
 	bool given;     /* there is output, perhaps an empty text */
 };
 
-struct template {
+struct template
+{
 	uint32_t magic;
 	size_t n;
 	struct template_node nodes[NODES_MAX];
 	bool is_list, is_whole; /* whole: LIST is filled first */
 	bool as_json;
-	uint64_t seen; /* objects */
-	struct buf list; /* a List in msgpack */
+	uint64_t seen;            /* objects */
+	struct buf list;          /* a List in msgpack */
 	size_t list_at, items_at; /* value_open_*() */
-	struct buf alone; /* a list of one object, for filters */
+	struct buf alone;         /* a list of one object, for filters */
 };
 
-/* ---- parsing --------------------------------------------------------------------------------- */
+/* ---- parsing ------------------------------------------------------------ */
 
 struct template_parser {
 	const char *text, *p;
@@ -66,8 +69,8 @@ static __attribute__((cold)) int template_syntax(
 }
 
 /* Adds a node with a copy of TEXT, which only NODE_TEXT has. */
-static int template_add_node(struct template_parser *parser, enum node_type type,
-	struct bytes text, struct template_node **ret_node)
+static int template_add_node(struct template_parser *parser, enum node_type type, struct bytes text,
+	struct template_node **ret_node)
 {
 	struct template *template = parser->template;
 
@@ -94,8 +97,7 @@ static int template_parse_literal(struct template_parser *parser, const char *en
 	parser->p += strspn(parser->p, " \t");
 	int r = buf_error(&text);
 	if (r == 0)
-		r = template_add_node(
-			parser, NODE_TEXT, BYTES(buf_cstr(&text), text.size), &node);
+		r = template_add_node(parser, NODE_TEXT, BYTES(buf_cstr(&text), text.size), &node);
 	if (r == 0 && parser->p != end)
 		return template_syntax(parser, "expected '}' after the quote");
 	parser->p = end + 1;
@@ -120,7 +122,8 @@ static int template_parse_path(const char *text, struct path **ret_path)
 	return path_parse(braced, ret_path);
 }
 
-/* Returns whether PATH is "..KEY" and what follows, and finds nothing in a List but in its items. */
+/* Returns whether PATH is "..KEY" and what follows, and finds nothing in a List but in its
+ * items. */
 static bool template_descends_into_items(const struct path *path)
 {
 	static const char *const own[] = {"apiVersion", "items", "kind", "resourceVersion"};
@@ -134,7 +137,7 @@ static bool template_descends_into_items(const struct path *path)
 			return false;
 	(void)path_descent_keys(path, 1, &next);
 	return !bytes_equal(key, BYTES_LIT("metadata")) ||
-		(n > 1 && !bytes_equal(next, BYTES_LIT("resourceVersion")));
+	       (n > 1 && !bytes_equal(next, BYTES_LIT("resourceVersion")));
 }
 
 /* Finds out whether one pass over the items of a List is enough for the path of NODE. */
@@ -283,7 +286,7 @@ void template_use_json(struct template *template)
 	template->as_json = true;
 }
 
-/* ---- values ---------------------------------------------------------------------------------- */
+/* ---- values ------------------------------------------------------------- */
 
 #define JSON_INDENT 4
 #define JSON_BEGIN  "[\n    "
@@ -344,8 +347,9 @@ static int template_put_value(void *arg, const struct value *value)
 		return display_sorted(value, values->out);
 	}
 	int r = value_document(value, &document);
-	return r < 0 ? r : template_run_nodes(values->template, values->node + 1, node->end,
-				   document, values->out);
+	return r < 0 ? r
+		     : template_run_nodes(values->template, values->node + 1, node->end, document,
+			       values->out);
 }
 
 static int template_run_path(
@@ -378,7 +382,7 @@ static int template_run_nodes(
 	return buf_error(out);
 }
 
-/* ---- objects --------------------------------------------------------------------------------- */
+/* ---- objects ------------------------------------------------------------ */
 
 int template_begin(struct template *template, bool is_list)
 {
@@ -401,8 +405,8 @@ int template_begin(struct template *template, bool is_list)
 }
 
 /* Sets *RET_DOCUMENT to BODY, or to a list of it alone if the path of NODE begins with a filter. */
-static int template_item(struct template *template, const struct template_node *node, struct bytes body,
-	struct bytes *ret_document)
+static int template_item(struct template *template, const struct template_node *node,
+	struct bytes body, struct bytes *ret_document)
 {
 	struct buf *alone = &template->alone;
 
@@ -428,7 +432,8 @@ int template_object(struct template *template, struct bytes body)
 	}
 	if (!template->is_list)
 		return template->n ? template_run_nodes(template, 0, template->n, body,
-					     &template->nodes[0].out) : 0;
+					     &template->nodes[0].out)
+				   : 0;
 	for (size_t i = 0; i < template->n; i = template_next(template, i)) {
 		struct template_node *node = &template->nodes[i];
 		struct template_values values = {template, i, &node->out, node->given};
@@ -451,7 +456,7 @@ static int template_end_list(struct template *template, const char *rv, struct b
 {
 	struct buf *list = &template->list;
 
-	value_close(list, template->items_at, (uint32_t)template->seen);
+	value_close(list, template->items_at, (uint32_t) template->seen);
 	value_put_string(list, BYTES_LIT("kind"));
 	value_put_string(list, BYTES_LIT("List"));
 	value_put_string(list, BYTES_LIT("metadata"));

@@ -22,13 +22,13 @@
 #define EXAMINED_EACH 64   /* items that may be skipped for each callback asked for */
 #define RUN_MAX       1000 /* callbacks between two commits */
 #define MS            UINT64_C(1000000)
-#define CHECK_NS       (1000 * MS)
+#define CHECK_NS      (1000 * MS)
 #define NO_BELL_NS    (50 * MS)
-#define INDEX_NS      (10 * MS) /* while a handler waits for the index */
-#define AGAIN_NS       (10 * MS)  /* after the feeds have changed */
+#define INDEX_NS      (10 * MS)  /* while a handler waits for the index */
+#define AGAIN_NS      (10 * MS)  /* after the feeds have changed */
 #define ERROR_NS      (100 * MS) /* after an error */
 
-/* ---- making and freeing ---- */
+/* ---- making and freeing ------------------------------------------------- */
 
 static int informer_copy_options(
 	struct kinf_informer *informer, const struct kinf_informer_options *options)
@@ -39,8 +39,8 @@ static int informer_copy_options(
 			sizeof(*options));
 	if (options->flags &
 		~(uint32_t)(KINF_TRACK_KEYS | KINF_COMMIT_BY_HAND | KINF_OWN_DEFAULT_RESYNC))
-		return err_set(ERR_UNSUPPORTED, "kinf_informer_options with flags %x",
-			options->flags);
+		return err_set(
+			ERR_UNSUPPORTED, "kinf_informer_options with flags %x", options->flags);
 	if (options->resync_jitter_percent > 100)
 		return err_say(-EINVAL, "a resync's jitter of %u percent: 0 to 100",
 			options->resync_jitter_percent);
@@ -134,7 +134,7 @@ void kinf_informer_free(struct kinf_informer **informer)
 	}
 }
 
-/* ---- handlers ---- */
+/* ---- handlers ----------------------------------------------------------- */
 
 static bool informer_is_stopped(const struct kinf_informer *informer)
 {
@@ -224,15 +224,15 @@ uint64_t kinf_handler_event(const struct kinf_handler *handler)
 	return event;
 }
 
-/* ---- dispatching ---- */
+/* ---- dispatching -------------------------------------------------------- */
 
 /* The limit of one dispatch, and its counts. */
 struct informer_round {
-	int max;           /* callbacks; 0: any number */
+	int max; /* callbacks; 0: any number */
 	int called;
 	uint64_t examined;
-	bool left;         /* there may be more to do at once */
-	int error;         /* the first one of a handler without on_error, and its sentence */
+	bool left; /* there may be more to do at once */
+	int error; /* the first one of a handler without on_error, and its sentence */
 	char text[512];
 };
 
@@ -241,7 +241,7 @@ static bool round_is_over(const struct kinf_informer *informer, const struct inf
 	if (informer->freed || informer_is_stopped(informer) || kinf_is_forked(informer->kinf))
 		return true;
 	return round->max > 0 && (round->called >= round->max ||
-		round->examined >= (uint64_t)round->max * EXAMINED_EACH);
+					 round->examined >= (uint64_t)round->max * EXAMINED_EACH);
 }
 
 /* Makes all handlers begin again: the feeds are others, or the journal is. */
@@ -386,8 +386,9 @@ int kinf_informer_dispatch(struct kinf_informer *informer, int max)
 	if (r < 0)
 		return r;
 	if (informer->dispatching)
-		return kinf_result(kinf, err_say(-EBUSY,
-			"a callback of the informer of '%s' may not dispatch", informer->feed));
+		return kinf_result(
+			kinf, err_say(-EBUSY, "a callback of the informer of '%s' may not dispatch",
+				      informer->feed));
 	informer->dispatching = true;
 	r = informer_dispatch(informer, &round);
 	informer->dispatching = false;
@@ -410,8 +411,9 @@ int kinf_informer_run(struct kinf_informer *informer, int stop_fd)
 	int r = 0;
 
 	if (informer->running || informer->dispatching)
-		return kinf_result(kinf, err_say(-EBUSY,
-			"a callback of the informer of '%s' may not run it", informer->feed));
+		return kinf_result(
+			kinf, err_say(-EBUSY, "a callback of the informer of '%s' may not run it",
+				      informer->feed));
 	informer->running = true;
 	while (r >= 0) {
 		r = kinf_informer_dispatch(informer, RUN_MAX);
@@ -460,6 +462,7 @@ int kinf_informer_commit(struct kinf_informer *informer)
 		r = informer_cursor_save(informer);
 	if (r == AGAIN)
 		return kinf_outcome(informer->kinf, r,
-			"there is no position to commit yet: the informer has no handler, or one that is not synced yet");
+			"there is no position to commit yet: the informer has no handler, or one "
+			"that is not synced yet");
 	return kinf_result(informer->kinf, r);
 }

@@ -9,7 +9,8 @@
  *	informer_wake.c    the descriptor to poll
  *	informer_handler.c one handler: its walk (store/read/follow.h), and which callback an item becomes
  *
- * handler_keys (KINF_TRACK_KEYS) and resync (the arithmetic of periods) have headers of their own.
+ * handler_keys (KINF_TRACK_KEYS) and resync (the arithmetic of periods) have headers of their
+ * own.
  */
 #ifndef READER_INFORMER_H
 #define READER_INFORMER_H
@@ -33,22 +34,22 @@ struct kinf_handler {
 	struct kinf_handler *next;
 	struct kinf_handler_options options; /* without the filter, which is the caller's */
 	struct filter filter;
-	bool filtered;     /* there is a filter */
-	bool has_indexes;  /* the filter knows the indexes of the present feeds */
-	bool removed;      /* freed when the dispatch ends */
-	bool early;        /* added before the first dispatch: begins where the cursor says */
+	bool filtered;         /* there is a filter */
+	bool has_indexes;      /* the filter knows the indexes of the present feeds */
+	bool removed;          /* freed when the dispatch ends */
+	bool early;            /* added before the first dispatch: begins where the cursor says */
 	struct follow *follow; /* its walk; NULL: not begun */
-	bool informed;     /* it was given something, so a lapse has to be reported */
-	bool lapse_owed;   /* to be reported before anything else */
+	bool informed;         /* it was given something, so a lapse has to be reported */
+	bool lapse_owed;       /* to be reported before anything else */
 	/* KINF_TRACK_KEYS, else NULL. */
 	struct handler_keys *keys;
-	bool keys_known;   /* keys has all objects that the handler was given. False after the handler
+	bool keys_known; /* keys has all objects that the handler was given. False after the handler
 			      continued from a position: then a resync fills keys while changes come */
-	bool filling;      /* that resync is under way; the handler gets nothing of it */
-	bool replay;       /* a lapse is being reported as differences */
+	bool filling;    /* that resync is under way; the handler gets nothing of it */
+	bool replay;     /* a lapse is being reported as differences */
 	bool sweep; /* the objects that the replay did not show are being reported as deleted */
 	size_t sweep_at;
-	bool sync_owed;    /* it continues from a position: on_sync comes first, without objects */
+	bool sync_owed; /* it continues from a position: on_sync comes first, without objects */
 	uint8_t journal[16]; /* of the seqs in keys, and of: */
 	uint64_t newest;     /* an index that has taken this shows all that the handler was given */
 	struct resync_handler resync;
@@ -78,8 +79,9 @@ struct kinf_informer {
 	struct kinf *kinf;
 	char *feed;
 	uint32_t flags;
-	/* Atomic: other threads may set it. It does not lie beside the flags that only the informer's thread uses, because
-	 * the compiler reads several of those at once, and what lies between them. */
+	/* Atomic: other threads may set it. It does not lie beside the flags that only the
+	 * informer's thread uses, because the compiler reads several of those at once, and what
+	 * lies between them. */
 	uint32_t stopped;
 	uint64_t from;
 	void (*on_state)(void *arg, const struct kinf_feed_info *status);
@@ -88,7 +90,8 @@ struct kinf_informer {
 	struct resync resync;
 	bool own_resync, own_jitter; /* the caller's, not the feed's */
 	bool started, dispatching, running, freed;
-	bool left_out; /* FREED before an event was given that the position counts: the cursor stays */
+	/* FREED before an event was given that the position counts: the cursor stays */
+	bool left_out;
 	struct wake wake;
 	/* The feeds that the name stands for. */
 	struct kinf_snapshot *snapshot;
@@ -108,10 +111,10 @@ struct kinf_informer {
 	struct follow_position *saved, *now;
 	size_t n_saved, saved_room, now_room;
 	uint64_t saved_ns, written_ns; /* the last check and the last write */
-	bool handed_out; /* callbacks ran since it was written */
+	bool handed_out;               /* callbacks ran since it was written */
 };
 
-/* ---- handler ---- */
+/* ---- handler ------------------------------------------------------------ */
 
 int handler_new(struct kinf_informer *informer, const struct kinf_handler_options *options,
 	struct kinf_handler **ret_handler);
@@ -132,7 +135,7 @@ int handler_fail(struct kinf_handler *handler, int error);
 int handler_next(struct kinf_handler *handler, int *ret_calls);
 bool handler_is_synced(const struct kinf_handler *handler);
 
-/* ---- informer_feeds ---- */
+/* ---- informer_feeds ----------------------------------------------------- */
 
 /* Finds the feeds. Returns: 0; AGAIN: there is nothing to follow yet; ERR_NO_FEED. */
 int informer_find_feeds(struct kinf_informer *informer);
@@ -140,7 +143,7 @@ int informer_find_feeds(struct kinf_informer *informer);
  * feed now. */
 int informer_check_feeds(struct kinf_informer *informer, uint64_t now);
 
-/* ---- informer_resync ---- */
+/* ---- informer_resync ---------------------------------------------------- */
 
 void informer_resync_init(
 	struct kinf_informer *informer, const struct kinf_informer_options *options);
@@ -150,7 +153,7 @@ void informer_resync_update(struct kinf_informer *informer, const struct feed_se
 void informer_resync_add(struct kinf_informer *informer, struct kinf_handler *h);
 void informer_resync_check(struct kinf_informer *informer, uint64_t now);
 
-/* ---- informer_cursor ---- */
+/* ---- informer_cursor ---------------------------------------------------- */
 
 /* Finds where an early handler begins. Returns: FOUND: at RET_OPTIONS; NOT_FOUND: with the initial
  * state; LAPPED: the cursor is of other feeds. */
@@ -160,13 +163,14 @@ int informer_cursor_save(struct kinf_informer *informer);
 /* Saves the cursor after a dispatch, if there is a reason to. */
 int informer_cursor_save_when_due(struct kinf_informer *informer, uint64_t now);
 
-/* ---- informer_wake ---- */
+/* ---- informer_wake ------------------------------------------------------ */
 
 int wake_open(struct wake *wake);
 void wake_close(struct wake *wake);
 /* Reads all events. Returns whether the informer has to stop. */
 bool wake_read(struct wake *wake);
-/* Waits until there is something to read, or STOP_FD (-1: none) is readable. Returns: 0; END: STOP_FD is; errors. */
+/* Waits until there is something to read, or STOP_FD (-1: none) is readable. Returns: 0; END:
+ * STOP_FD is; errors. */
 int wake_wait(struct wake *wake, int stop_fd);
 /* Connects to the reflector's doorbell unless it is connected. Comes before the search for work, so
  * that the bell rings for all that comes later. Pauses 1, 2, 4 .. 16 s after attempts that fail. */

@@ -17,8 +17,8 @@
 #include "reader/informer/informer.h"
 
 #define SILENT_NS UINT64_C(5000000000)
-#define AGAIN_NS \
-	UINT64_C(60000000000) /* written again unmoved, because cursors expire (cursorExpiry) */
+/* written again unmoved, because cursors expire (cursorExpiry) */
+#define AGAIN_NS UINT64_C(60000000000)
 
 int informer_cursor_begin(struct kinf_informer *informer, struct follow_options *ret_options)
 {
@@ -49,7 +49,7 @@ int informer_cursor_begin(struct kinf_informer *informer, struct follow_options 
 	return FOUND;
 }
 
-/* ---- writing ---- */
+/* ---- writing ------------------------------------------------------------ */
 
 /* Computes the smallest position of each feed into informer->now. Returns: 0; AGAIN: a handler is
  * not synced, or there is none. */

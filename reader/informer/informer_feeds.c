@@ -38,7 +38,7 @@ static int informer_set_feeds(struct kinf_informer *informer, const struct feed_
 	return 0;
 }
 
-/* ---- states ---- */
+/* ---- states ------------------------------------------------------------- */
 
 /* Returns: 0; END: the callback has freed the informer. */
 static int informer_check_state(void *arg, const struct kinf_feed_info *status)
@@ -66,7 +66,8 @@ static int informer_check_state(void *arg, const struct kinf_feed_info *status)
 	return differs && informer->freed ? END : 0;
 }
 
-/* Reports each feed that the name no longer stands for once as gone. Returns: 0; END: the callback has freed the informer. */
+/* Reports each feed that the name no longer stands for once as gone. Returns: 0; END: the
+ * callback has freed the informer. */
 static int informer_report_gone(struct kinf_informer *informer, const struct feed_set *set)
 {
 	for (size_t i = 0; i < informer->n_states;) {
@@ -88,8 +89,8 @@ static int informer_report_gone(struct kinf_informer *informer, const struct fee
 	return 0;
 }
 
-/* SET: the feeds that the name stands for; NULL: none. A feed that has taken another one's place comes after it, so that the
- * last state of a name is not that it is gone. */
+/* SET: the feeds that the name stands for; NULL: none. A feed that has taken another one's place
+ * comes after it, so that the last state of a name is not that it is gone. */
 static int informer_report_states(struct kinf_informer *informer, const struct feed_set *set)
 {
 	if (!informer->on_state)
@@ -101,7 +102,7 @@ static int informer_report_states(struct kinf_informer *informer, const struct f
 	return r == END ? 0 : r;
 }
 
-/* ---- feeds ---- */
+/* ---- feeds -------------------------------------------------------------- */
 
 int informer_find_feeds(struct kinf_informer *informer)
 {

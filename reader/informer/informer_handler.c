@@ -17,7 +17,7 @@
 #include "reader/handled.h"
 #include "reader/informer/informer.h"
 
-/* ---- making and freeing ---- */
+/* ---- making and freeing ------------------------------------------------- */
 
 static int handler_copy_options(struct kinf_handler *h, const struct kinf_handler_options *options)
 {
@@ -28,8 +28,8 @@ static int handler_copy_options(struct kinf_handler *h, const struct kinf_handle
 			"kinf_handler_options of %u bytes, this library knows %zu", options->size,
 			sizeof(*options));
 	if (options->flags & ~(uint32_t)KINF_OWN_RESYNC)
-		return err_set(ERR_UNSUPPORTED, "kinf_handler_options with flags %x",
-			options->flags);
+		return err_set(
+			ERR_UNSUPPORTED, "kinf_handler_options with flags %x", options->flags);
 	h->options = *options;
 	h->options.filter = NULL;
 	if (!options->filter)
@@ -95,7 +95,7 @@ int handler_find_indexes(struct kinf_handler *h)
 	return r;
 }
 
-/* ---- beginning, and beginning again ---- */
+/* ---- beginning, and beginning again ------------------------------------- */
 
 int handler_begin(struct kinf_handler *h)
 {
@@ -118,8 +118,8 @@ int handler_begin(struct kinf_handler *h)
 		h->newest = 0;
 	options.not_before = h->newest;
 	memcpy(h->journal, informer->journal, sizeof(h->journal));
-	return follow_new(informer->kinf->store, informer->feeds, informer->n_feeds, &options,
-		&h->follow);
+	return follow_new(
+		informer->kinf->store, informer->feeds, informer->n_feeds, &options, &h->follow);
 }
 
 void handler_lapse(struct kinf_handler *h)
@@ -137,7 +137,7 @@ int handler_fail(struct kinf_handler *h, int error)
 	return error;
 }
 
-/* ---- callbacks ---- */
+/* ---- callbacks ---------------------------------------------------------- */
 
 static void handler_call_add(
 	struct kinf_handler *h, const struct record *record, bool initial, bool *ret_called)
@@ -166,8 +166,8 @@ static void handler_call_update(struct kinf_handler *h, const struct record *old
 	h->options.on_update(h->options.arg, old ? &before : NULL, &object);
 }
 
-static void handler_call_delete(struct kinf_handler *h, const struct record *record, bool unknown,
-	bool *ret_called)
+static void handler_call_delete(
+	struct kinf_handler *h, const struct record *record, bool unknown, bool *ret_called)
 {
 	struct kinf_object object;
 
@@ -178,7 +178,7 @@ static void handler_call_delete(struct kinf_handler *h, const struct record *rec
 	h->options.on_delete(h->options.arg, &object, unknown);
 }
 
-/* ---- items ---- */
+/* ---- items -------------------------------------------------------------- */
 
 static int handler_accepts(struct kinf_handler *h, const struct record *record)
 {
@@ -353,8 +353,8 @@ static int handler_step(struct kinf_handler *h, int *ret_calls)
 	h->lapse_owed = false;
 	h->replay = h->keys && h->keys_known;
 	if (h->replay) {
-		handler_keys_begin_replay(h->keys,
-			memcmp(h->journal, h->informer->journal, sizeof(h->journal)) == 0);
+		handler_keys_begin_replay(
+			h->keys, memcmp(h->journal, h->informer->journal, sizeof(h->journal)) == 0);
 		return FOUND;
 	}
 	if (h->keys)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The keys lie one after the other in one buffer, which is packed when more than half of it is dead. */
+/* The keys lie one after the other in one buffer, which is packed when more than half of it is
+ * dead. */
 #include "reader/informer/informer_keys.h"
 
 #include <errno.h>
@@ -120,8 +121,7 @@ static void handler_keys_drop(struct handler_keys *keys, struct handler_key *key
 void handler_keys_remove(struct handler_keys *keys, struct bytes key)
 {
 	CHECK_OBJ(keys, KEYS_MAGIC);
-	struct handler_key *found =
-		hashtable_find(&keys->table, hash_bytes(key, keys->seed), &key);
+	struct handler_key *found = hashtable_find(&keys->table, hash_bytes(key, keys->seed), &key);
 	struct buf text;
 
 	if (!found)
@@ -138,7 +138,8 @@ void handler_keys_remove(struct handler_keys *keys, struct bytes key)
 	}
 	buf_truncate(&text, 0);
 	for (size_t place = 0; (found = hashtable_next(&keys->table, &place));)
-		(void)key_append(&text, key_at(&keys->text, found->at), &found->at); /* there is room */
+		(void)key_append(
+			&text, key_at(&keys->text, found->at), &found->at); /* there is room */
 	buf_release(&keys->text);
 	keys->text = text;
 	keys->dead = 0;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which resync period counts: the handler's own (KINF_OWN_RESYNC), else the informer's own, else `resync`
- * of the feed in kinf.yaml. The last one is in the feed's definition in the journal, so it is read
- * whenever the feeds are checked, and counts from then on.
+ * Which resync period counts: the handler's own (KINF_OWN_RESYNC), else the informer's own, else
+ * `resync` of the feed in kinf.yaml. The last one is in the feed's definition in the journal, so
+ * it is read whenever the feeds are checked, and counts from then on.
  */
 #include "common/proc.h"
 #include "reader/informer/informer.h"
 
 #define MS UINT64_C(1000000)
-/* A reload gives every program of the machine the same period in the same second. Without jitter they
- * would all read the cache at the same time, each time. */
+/* A reload gives every program of the machine the same period in the same second. Without jitter
+ * they would all read the cache at the same time, each time. */
 #define FEED_JITTER_PERCENT 10
 
 static uint64_t ms_to_ns(uint64_t ms)
@@ -17,12 +17,14 @@ static uint64_t ms_to_ns(uint64_t ms)
 	return ms > RESYNC_MAX_NS / MS ? RESYNC_MAX_NS : ms * MS;
 }
 
-void informer_resync_init(struct kinf_informer *informer, const struct kinf_informer_options *options)
+void informer_resync_init(
+	struct kinf_informer *informer, const struct kinf_informer_options *options)
 {
 	informer->own_resync = options->resync_ms || (options->flags & KINF_OWN_DEFAULT_RESYNC);
 	informer->resync.jitter_percent = options->resync_jitter_percent;
 	informer->own_jitter = options->resync_jitter_percent != 0;
-	(void)resync_set_default(&informer->resync, ms_to_ns(options->resync_ms)); /* no handlers yet */
+	(void)resync_set_default(
+		&informer->resync, ms_to_ns(options->resync_ms)); /* no handlers yet */
 }
 
 void informer_resync_add(struct kinf_informer *informer, struct kinf_handler *h)
@@ -42,8 +44,8 @@ void informer_resync_update(struct kinf_informer *informer, const struct feed_se
 	struct resync *resync = &informer->resync;
 	uint64_t now = proc_monotonic_ns(), least = 0;
 
-	/* The feeds are of one configuration entry, and their periods differ only for the short time in
-	 * which a reload changes one after the other. */
+	/* The feeds are of one configuration entry, and their periods differ only for the short
+	 * time in which a reload changes one after the other. */
 	for (size_t i = 0; i < set->n; i++) {
 		uint64_t ns = set->feeds[i].definition.resync_ns;
 

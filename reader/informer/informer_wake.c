@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The descriptor of kinf_informer_fd: an epoll of the reflector's doorbell, which sends a byte after a
- * batch was committed, of a timer for everything that no batch announces (resyncs, positions, states),
- * and of the stop. Without a doorbell, or after it hung up, the timer is short.
+ * The descriptor of kinf_informer_fd: an epoll of the reflector's doorbell, which sends a byte
+ * after a batch was committed, of a timer for everything that no batch announces (resyncs,
+ * positions, states), and of the stop. Without a doorbell, or after it hung up, the timer is
+ * short.
  */
 #include <errno.h>
 #include <poll.h>
@@ -19,7 +20,8 @@
 #include "common/proc.h"
 #include "reader/informer/informer.h"
 
-#define BELL_PAUSE_MIN_NS UINT64_C(1000000000) /* between two attempts to reach the reflector */
+/* between two attempts to reach the reflector */
+#define BELL_PAUSE_MIN_NS UINT64_C(1000000000)
 #define BELL_PAUSE_MAX_NS UINT64_C(16000000000)
 
 static int wake_add(const struct wake *wake, int fd)
@@ -53,8 +55,8 @@ void wake_close(struct wake *wake)
 	cleanup_fd(&wake->epoll);
 }
 
-/* Asks the reflector for a byte after its next commit. The caller then checks what there is, so that a
- * batch published before this byte arrives is not missed. */
+/* Asks the reflector for a byte after its next commit. The caller then checks what there is, so
+ * that a batch published before this byte arrives is not missed. */
 static bool wake_arm_bell(const struct wake *wake)
 {
 	return send(wake->bell, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1;
@@ -62,7 +64,8 @@ static bool wake_arm_bell(const struct wake *wake)
 
 int wake_wait(struct wake *wake, int stop_fd)
 {
-	struct pollfd fds[] = {{.fd = wake->epoll, .events = POLLIN}, {.fd = stop_fd, .events = POLLIN}};
+	struct pollfd fds[] = {
+		{.fd = wake->epoll, .events = POLLIN}, {.fd = stop_fd, .events = POLLIN}};
 	int n;
 
 	if (stop_fd < 0) /* one system call instead of two */
@@ -110,19 +113,21 @@ void wake_connect(struct wake *wake, int runtime_fd, uint64_t now)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 
-	if (wake->bell >= 0 || runtime_fd < 0 || (wake->tried_ns && now - wake->tried_ns < wake->pause_ns))
+	if (wake->bell >= 0 || runtime_fd < 0 ||
+		(wake->tried_ns && now - wake->tried_ns < wake->pause_ns))
 		return;
 	wake->tried_ns = now;
-	/* Doubles with each attempt until a byte comes: a reflector with all its places taken accepts and
-	 * closes. */
+	/* Doubles with each attempt until a byte comes: a reflector with all its places taken
+	 * accepts and closes. */
 	wake->pause_ns = wake->pause_ns ? wake->pause_ns * 2 : BELL_PAUSE_MIN_NS;
 	if (wake->pause_ns > BELL_PAUSE_MAX_NS)
 		wake->pause_ns = BELL_PAUSE_MAX_NS;
 	/* By the descriptor: the directory's path may be too long for an address. */
-	(void)snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/" HOME_DOORBELL,
-		runtime_fd);
+	(void)snprintf(address.sun_path, sizeof(address.sun_path),
+		"/proc/self/fd/%d/" HOME_DOORBELL, runtime_fd);
 	wake->bell = proc_apart(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-	if (wake->bell < 0 || connect(wake->bell, (struct sockaddr *)&address, sizeof(address)) < 0 ||
+	if (wake->bell < 0 ||
+		connect(wake->bell, (struct sockaddr *)&address, sizeof(address)) < 0 ||
 		wake_add(wake, wake->bell) < 0 || !wake_arm_bell(wake))
 		cleanup_fd(&wake->bell); /* the timer replaces it */
 }
@@ -131,7 +136,7 @@ int wake_arm(struct wake *wake, uint64_t at_ns)
 {
 	uint64_t at = at_ns ? at_ns : 1; /* 0 would disarm it */
 	struct itimerspec when = {.it_value = {.tv_sec = (time_t)(at / 1000000000u),
-		.tv_nsec = (long)(at % 1000000000u)}};
+					  .tv_nsec = (long)(at % 1000000000u)}};
 
 	if (wake->armed_ns && wake->armed_ns <= at)
 		return 0;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Computes when handlers get every object again, by the rules of client-go (docs/informer.md). It reads
- * no clock: callers pass the time. An informer checks its handlers every `check_ns`, and a handler is
- * due at the first check after its time has come. So its period is a multiple of `check_ns`. A handler
- * that is added before the start can make the checks more frequent; a later one can't.
+ * Computes when handlers get every object again, by the rules of client-go (docs/informer.md).
+ * It reads no clock: callers pass the time. An informer checks its handlers every `check_ns`,
+ * and a handler is due at the first check after its time has come. So its period is a multiple
+ * of `check_ns`. A handler that is added before the start can make the checks more frequent; a
+ * later one can't.
  *
- * There are two differences from client-go. An informer without a period takes the one of the first
- * handler that asks for one; client-go gives that handler no resync. And the default may change while
- * the informer runs (kinf.yaml); then all periods are computed again, as if every handler had been added
- * before the start.
+ * There are two differences from client-go. An informer without a period takes the one of the
+ * first handler that asks for one; client-go gives that handler no resync. And the default may
+ * change while the informer runs (kinf.yaml); then all periods are computed again, as if every
+ * handler had been added before the start.
  */
 #ifndef READER_RESYNC_H
 #define READER_RESYNC_H
@@ -38,12 +39,13 @@ struct resync_handler {
 	uint64_t next_ns;
 };
 
-/* Adds a handler that asks for ASKED_NS (0: none; RESYNC_DEFAULT). Returns whether the check has changed:
- * then call resync_adjust for the other handlers. */
-bool resync_add(struct resync *resync, struct resync_handler *handler, uint64_t asked_ns, uint64_t now);
+/* Adds a handler that asks for ASKED_NS (0: none; RESYNC_DEFAULT). Returns whether the check has
+ * changed: then call resync_adjust for the other handlers. */
+bool resync_add(
+	struct resync *resync, struct resync_handler *handler, uint64_t asked_ns, uint64_t now);
 
-/* Sets the default. Returns whether it has changed: then call resync_ask_again for each handler, then
- * resync_adjust for each, then resync_check_sooner. */
+/* Sets the default. Returns whether it has changed: then call resync_ask_again for each handler,
+ * then resync_adjust for each, then resync_check_sooner. */
 bool resync_set_default(struct resync *resync, uint64_t default_ns);
 void resync_ask_again(struct resync *resync, struct resync_handler *handler);
 /* Sets the handler's period after the check has changed. If it differs, it begins now. */

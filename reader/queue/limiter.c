@@ -28,13 +28,15 @@ struct kinf_limiter {
 	bool is_callers; /* its errors have no sentence of the library */
 };
 
-static int limiter_create(const struct kinf_limiter_operations *operations, void *arg, struct kinf_limiter **ret_limiter)
+static int limiter_create(const struct kinf_limiter_operations *operations, void *arg,
+	struct kinf_limiter **ret_limiter)
 {
 	struct kinf_limiter *limiter = malloc(sizeof(*limiter));
 
 	if (!limiter)
 		return err_set(-ENOMEM, "limiter");
-	*limiter = (struct kinf_limiter){.magic = LIMITER_MAGIC, .operations = *operations, .arg = arg};
+	*limiter = (struct kinf_limiter){
+		.magic = LIMITER_MAGIC, .operations = *operations, .arg = arg};
 	*ret_limiter = limiter;
 	return 0;
 }
@@ -43,9 +45,10 @@ int kinf_limiter_new(const struct kinf_limiter_operations *operations, void *arg
 	struct kinf_limiter **ret_limiter)
 {
 	if (operations->size != sizeof(*operations))
-		return kinf_result(NULL, err_set(ERR_UNSUPPORTED,
-			"kinf_limiter_operations of %u bytes, this library knows %zu",
-			operations->size, sizeof(*operations)));
+		return kinf_result(
+			NULL, err_set(ERR_UNSUPPORTED,
+				      "kinf_limiter_operations of %u bytes, this library knows %zu",
+				      operations->size, sizeof(*operations)));
 	if (!operations->when)
 		return kinf_result(NULL, err_say(-EINVAL, "a limiter without when()"));
 	int r = limiter_create(operations, arg, ret_limiter);
@@ -103,7 +106,7 @@ static int limiter_make(const struct kinf_limiter_operations *operations, void *
 	return kinf_result(NULL, r);
 }
 
-/* ---- limiters that count the failures of each key ---- */
+/* ---- limiters that count the failures of each key ----------------------- */
 
 struct failures {
 	struct queue_key key;
@@ -231,7 +234,7 @@ int kinf_limiter_default_item_based(struct kinf_limiter **ret_limiter)
 	return kinf_limiter_item_exponential_failure(MILLISECOND, 1000 * SECOND, ret_limiter);
 }
 
-/* ---- the bucket ---- */
+/* ---- the bucket --------------------------------------------------------- */
 
 struct token_bucket {
 	pthread_mutex_t lock;
@@ -277,8 +280,10 @@ int kinf_limiter_bucket(
 		.release = token_bucket_release};
 
 	if (!(qps > 0) || burst == 0)
-		return kinf_result(NULL,
-			err_say(-EINVAL, "a bucket of %u tokens filled with %g a second: both have to be more than 0", burst, qps));
+		return kinf_result(NULL, err_say(-EINVAL,
+						 "a bucket of %u tokens filled with %g a second: "
+						 "both have to be more than 0",
+						 burst, qps));
 	struct token_bucket *bucket = malloc(sizeof(*bucket));
 	if (!bucket)
 		return kinf_result(NULL, err_set(-ENOMEM, "limiter"));
@@ -291,7 +296,7 @@ int kinf_limiter_bucket(
 	return limiter_make(&operations, bucket, ret_limiter);
 }
 
-/* ---- limiters that ask others ---- */
+/* ---- limiters that ask others ------------------------------------------- */
 
 struct composite {
 	int64_t max_ns;
@@ -371,7 +376,9 @@ static int composite_new(struct kinf_limiter *const *limiters, size_t n, const i
 	};
 	for (size_t i = 0; i < n; i++)
 		if (!limiters[i])
-			return kinf_result(NULL, err_say(-EINVAL, "a limiter that asks others, one of which is NULL"));
+			return kinf_result(
+				NULL, err_say(-EINVAL,
+					      "a limiter that asks others, one of which is NULL"));
 	struct composite *composite =
 		malloc(sizeof(*composite) + n * sizeof(struct kinf_limiter *));
 	if (!composite)

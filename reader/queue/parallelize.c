@@ -62,7 +62,8 @@ int kinf_parallelize(unsigned workers, size_t pieces, size_t chunk, kinf_piece_f
 	wanted -= wanted != 0;
 	AUTO_FREE pthread_t *threads = wanted ? calloc(wanted, sizeof(*threads)) : NULL;
 
-	while (threads && n < wanted && pthread_create(&threads[n], NULL, parallel_work, &parallel) == 0)
+	while (threads && n < wanted &&
+		pthread_create(&threads[n], NULL, parallel_work, &parallel) == 0)
 		n++;
 	(void)parallel_work(&parallel); /* all of it, if no thread could be made */
 	while (n-- > 0)

@@ -40,7 +40,7 @@ struct queue_item {
 	struct queue_timer timer;     /* of a delayed key */
 	struct handled handled; /* the newest event of the callers that have added the key since it
 				   was handed out */
-	uint64_t taker;               /* the thread that it was handed out to */
+	uint64_t taker;         /* the thread that it was handed out to */
 	bool dirty;
 };
 
@@ -65,8 +65,9 @@ struct kinf_queue {
 	struct queue_counts counts;
 	unsigned waiting; /* threads on ready */
 	bool timekeeper;  /* a thread is on timer */
-	bool woken;       /* a thread on ready was woken and does not run yet; it wakes the next one */
-	pthread_cond_t *wake; /* of which one thread is woken when the lock is given back; NULL: none */
+	bool woken; /* a thread on ready was woken and does not run yet; it wakes the next one */
+	pthread_cond_t
+		*wake; /* of which one thread is woken when the lock is given back; NULL: none */
 	bool shutting_down, draining;
 };
 
@@ -92,7 +93,7 @@ static void queue_unlock(struct kinf_queue **queue)
 	CLEANUP(queue_unlock) __attribute__((unused)) struct kinf_queue *locked_ = (queue); \
 	queue_lock(locked_)
 
-/* ---- items and the line ---- */
+/* ---- items and the line ------------------------------------------------- */
 
 static struct queue_item *item_of(struct queue_timer *timer)
 {
@@ -121,9 +122,10 @@ static int line_push(struct kinf_queue *queue, struct queue_item *item)
 	return 0;
 }
 
-/* ---- waking ---- */
+/* ---- waking ------------------------------------------------------------- */
 
-/* Wakes a thread to take a key or to keep the time. One at a time is on its way: kinf_queue_get() wakes the next. */
+/* Wakes a thread to take a key or to keep the time. One at a time is on its way:
+ * kinf_queue_get() wakes the next. */
 static void queue_wake_one(struct kinf_queue *queue)
 {
 	if (!queue->waiting) {
@@ -146,7 +148,7 @@ static void queue_clock_stepped(void *arg)
 	queue_wake_all(locked_);
 }
 
-/* ---- adding ---- */
+/* ---- adding ------------------------------------------------------------- */
 
 /* Makes the item dirty: client-go's Add. */
 static int item_add(struct kinf_queue *queue, struct queue_item *item)
@@ -234,7 +236,7 @@ int kinf_queue_add_after(struct kinf_queue *queue, const void *key, size_t size,
 	return queue_result(queue_add(queue, key, size, delay_ns > 0 ? (uint64_t)delay_ns : 0));
 }
 
-/* ---- rate limits ---- */
+/* ---- rate limits -------------------------------------------------------- */
 
 int kinf_queue_add_rate_limited(struct kinf_queue *queue, const void *key, size_t size)
 {
@@ -257,7 +259,7 @@ uint64_t kinf_queue_num_requeues(struct kinf_queue *queue, const void *key, size
 	return kinf_limiter_num_requeues(queue->limiter, key, size);
 }
 
-/* ---- handing out ---- */
+/* ---- handing out -------------------------------------------------------- */
 
 static void histogram_add(struct kinf_histogram *histogram, uint64_t ns)
 {
@@ -401,7 +403,7 @@ int64_t kinf_queue_next_ms(struct kinf_queue *queue)
 	return next->ready_at > now ? (int64_t)((next->ready_at - now) / 1000000 + 1) : 0;
 }
 
-/* ---- counts ---- */
+/* ---- counts ------------------------------------------------------------- */
 
 size_t kinf_queue_len(struct kinf_queue *queue)
 {
@@ -441,7 +443,7 @@ int kinf_queue_metrics(struct kinf_queue *queue, struct kinf_queue_counts *ret_m
 	return 0;
 }
 
-/* ---- the end ---- */
+/* ---- the end ------------------------------------------------------------ */
 
 static void queue_shut_down(struct kinf_queue *queue, bool drain)
 {
@@ -479,7 +481,7 @@ int kinf_queue_shutting_down(struct kinf_queue *queue)
 	return queue->shutting_down;
 }
 
-/* ---- making and freeing ---- */
+/* ---- making and freeing ------------------------------------------------- */
 
 static int queue_check_options(const struct kinf_queue_options *options)
 {
@@ -497,8 +499,9 @@ static int queue_check_options(const struct kinf_queue_options *options)
 	return 0;
 }
 
-/* The lock is held for less time than a sleep takes, so a thread looks at it some times before it sleeps for it: with eight threads on
- * two cores 3.5 times as many keys pass. None of these calls fails on Linux. */
+/* The lock is held for less time than a sleep takes, so a thread looks at it some times before
+ * it sleeps for it: with eight threads on two cores 3.5 times as many keys pass. None of these
+ * calls fails on Linux. */
 static void queue_init_lock(struct kinf_queue *queue)
 {
 	pthread_mutexattr_t adaptive;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The time of queues and limiters: the machine's monotonic clock, or one that a test steps. A queue
- * that uses a stepped clock subscribes to it, and each step wakes the queue's sleeping threads.
+ * The time of queues and limiters: the machine's monotonic clock, or one that a test steps. A
+ * queue that uses a stepped clock subscribes to it, and each step wakes the queue's sleeping
+ * threads.
  *
- * Order of locks: first the clock's lock of `users`, then a queue's. A clock is read without a lock.
+ * Order of locks: first the clock's lock of `users`, then a queue's. A clock is read without a
+ * lock.
  */
 #ifndef READER_QUEUE_CLOCK_H
 #define READER_QUEUE_CLOCK_H

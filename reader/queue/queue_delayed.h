@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The keys of a queue that are added later: a binary heap ordered by time. The queue embeds a
- * queue_timer in each of its items; the heap stores pointers to them and each timer knows its place, so
- * that a timer in the middle can be removed or moved to an earlier time.
+ * queue_timer in each of its items; the heap stores pointers to them and each timer knows its
+ * place, so that a timer in the middle can be removed or moved to an earlier time.
  */
 #ifndef READER_QUEUE_DELAYED_H
 #define READER_QUEUE_DELAYED_H

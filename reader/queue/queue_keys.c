@@ -57,9 +57,11 @@ int queue_keys_get(struct queue_keys *keys, const void *text, size_t size, size_
 		*ret_key = item->key;
 		return 0;
 	}
-	struct queue_key *key = size < SIZE_MAX - node_size ? calloc(1, node_size + size + 1) : NULL;
+	struct queue_key *key =
+		size < SIZE_MAX - node_size ? calloc(1, node_size + size + 1) : NULL;
 	if (!key)
-		return err_set(-ENOMEM, "a key of %zu bytes beside %zu others", size, keys->table.n);
+		return err_set(
+			-ENOMEM, "a key of %zu bytes beside %zu others", size, keys->table.n);
 	key->text = (char *)key + node_size;
 	key->size = size;
 	if (size)
@@ -78,7 +80,7 @@ void queue_keys_remove(struct queue_keys *keys, struct queue_key *key)
 {
 	const struct bytes bytes = BYTES(key->text, key->size);
 
-	hashtable_remove(&keys->table,
-		hashtable_find(&keys->table, hash_bytes(bytes, keys->seed), &bytes));
+	hashtable_remove(
+		&keys->table, hashtable_find(&keys->table, hash_bytes(bytes, keys->seed), &bytes));
 	free(key);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A table of nodes by byte strings. Each node begins with a queue_key and is followed by the bytes and a
- * NUL; it does not move. Queues find their items with it, limiters their counts.
+ * A table of nodes by byte strings. Each node begins with a queue_key and is followed by the
+ * bytes and a NUL; it does not move. Queues find their items with it, limiters their counts.
  *
  *	struct failures { struct queue_key key; uint64_t n; };
  */
@@ -27,8 +27,8 @@ void queue_keys_release(struct queue_keys *keys);
 /* Returns the node of a key, NULL if there is none. */
 struct queue_key *queue_keys_find(const struct queue_keys *keys, const void *text, size_t size);
 
-/* Finds the node of a key, or adds one of NODE_SIZE bytes, zeroed but for the queue_key. Fails only with
- * -ENOMEM. */
+/* Finds the node of a key, or adds one of NODE_SIZE bytes, zeroed but for the queue_key. Fails
+ * only with -ENOMEM. */
 int queue_keys_get(struct queue_keys *keys, const void *text, size_t size, size_t node_size,
 	struct queue_key **ret_key);
 

@@ -13,7 +13,8 @@
 #include "common/value/value.h"
 
 #define STALE_RANK ((uint64_t)1 << 20) /* more than a group has versions */
-#define ENTRIES_MAX  ((size_t)1 << 16) /* about 1 kB each; a cluster with 5,000 CRDs has 10,000 */
+/* about 1 kB each; a cluster with 5,000 CRDs has 10,000 */
+#define ENTRIES_MAX ((size_t)1 << 16)
 
 void catalogue_release(struct catalogue *catalogue)
 {
@@ -22,7 +23,7 @@ void catalogue_release(struct catalogue *catalogue)
 	*catalogue = (struct catalogue){NULL};
 }
 
-/* ---- filling ---- */
+/* ---- filling ------------------------------------------------------------ */
 
 bool catalogue_copy_name(struct bytes text, char *ret_text, size_t size)
 {
@@ -81,8 +82,8 @@ static void catalogue_read_short_names(const struct value *map, struct catalogue
 			!catalogue_copy_name(item.text, name, sizeof(name)) ||
 			used + item.text.size + 2 > sizeof(entry->short_names))
 			continue;
-		used += (size_t)snprintf(entry->short_names + used,
-			sizeof(entry->short_names) - used, "%s ", name);
+		used += (size_t)snprintf(
+			entry->short_names + used, sizeof(entry->short_names) - used, "%s ", name);
 	}
 }
 
@@ -107,7 +108,8 @@ static int catalogue_read_resource(struct catalogue *catalogue, const struct val
 
 	if (shape->aggregated)
 		kind = value_find(item, BYTES_LIT("responseKind"), &member) == FOUND
-			       ? catalogue_text(&member, "kind") : BYTES_LIT("");
+			       ? catalogue_text(&member, "kind")
+			       : BYTES_LIT("");
 	if (!catalogue_copy_name(catalogue_text(item, shape->plural), resource->plural,
 		    sizeof(resource->plural)) ||
 		!catalogue_copy_name(kind, resource->kind, sizeof(resource->kind)) ||
@@ -158,8 +160,8 @@ static int catalogue_read_resources(struct catalogue *catalogue, const struct va
 	return r < 0 ? r : 0;
 }
 
-int catalogue_add_resources(struct catalogue *catalogue, struct bytes document,
-	const struct catalogue_place *place)
+int catalogue_add_resources(
+	struct catalogue *catalogue, struct bytes document, const struct catalogue_place *place)
 {
 	static const struct catalogue_shape shape = {.plural = "name", .singular = "singularName"};
 	struct value root;
@@ -204,8 +206,10 @@ static int catalogue_read_group(
 	value_iter_init(&iter, &versions);
 	for (uint64_t i = 0; (r = value_iter_next(&iter, &none, &version)) == FOUND; i++) {
 		bool stale = bytes_equal(catalogue_text(&version, "freshness"), BYTES_LIT("Stale"));
-		struct catalogue_place place = {.group = group, .version = name,
-			.group_at = group_at, .version_at = i + (stale ? STALE_RANK : 0)};
+		struct catalogue_place place = {.group = group,
+			.version = name,
+			.group_at = group_at,
+			.version_at = i + (stale ? STALE_RANK : 0)};
 		size_t before = catalogue->count;
 
 		if (!catalogue_copy_name(catalogue_text(&version, "version"), name, sizeof(name)) ||
@@ -220,8 +224,8 @@ static int catalogue_read_group(
 	return r < 0 ? r : 0;
 }
 
-int catalogue_add_aggregated(struct catalogue *catalogue, struct bytes document,
-	uint64_t groups_before)
+int catalogue_add_aggregated(
+	struct catalogue *catalogue, struct bytes document, uint64_t groups_before)
 {
 	struct value root, items, item;
 	struct value_iter iter;
@@ -241,7 +245,7 @@ int catalogue_add_aggregated(struct catalogue *catalogue, struct bytes document,
 	return r < 0 ? r : 0;
 }
 
-/* ---- documents of servers without aggregated discovery ---- */
+/* ---- documents of servers without aggregated discovery ------------------ */
 
 /* Reads one group. Its preferred version has position 0, the others follow in their order. */
 static int catalogue_each_group_version(
@@ -261,8 +265,10 @@ static int catalogue_each_group_version(
 	value_iter_init(&iter, &versions);
 	for (uint64_t i = 1; (r = value_iter_next(&iter, &none, &item)) == FOUND; i++) {
 		struct bytes text = catalogue_text(&item, "version");
-		struct catalogue_place place = {.group = name, .version = version,
-			.group_at = group_at, .version_at = bytes_equal(text, first) ? 0 : i};
+		struct catalogue_place place = {.group = name,
+			.version = version,
+			.group_at = group_at,
+			.version_at = bytes_equal(text, first) ? 0 : i};
 
 		if (!text.size || !catalogue_copy_name(text, version, sizeof(version)))
 			continue;
@@ -273,8 +279,8 @@ static int catalogue_each_group_version(
 	return r < 0 ? r : 0;
 }
 
-int catalogue_each_place(struct bytes document, uint64_t groups_before, catalogue_place_fn *fn,
-	void *arg)
+int catalogue_each_place(
+	struct bytes document, uint64_t groups_before, catalogue_place_fn *fn, void *arg)
 {
 	struct value root, list, item;
 	struct value_iter iter;
@@ -298,8 +304,10 @@ int catalogue_each_place(struct bytes document, uint64_t groups_before, catalogu
 		return 0;
 	value_iter_init(&iter, &list);
 	for (uint64_t i = 0; (r = value_iter_next(&iter, &none, &item)) == FOUND; i++) {
-		struct catalogue_place place = {.group = "", .version = version,
-			.group_at = groups_before, .version_at = i};
+		struct catalogue_place place = {.group = "",
+			.version = version,
+			.group_at = groups_before,
+			.version_at = i};
 
 		if (item.type != VALUE_STRING ||
 			!catalogue_copy_name(item.text, version, sizeof(version)))

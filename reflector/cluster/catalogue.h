@@ -30,7 +30,7 @@ struct catalogue_entry {
 	char singular[64];
 	char short_names[128]; /* each with a blank after it */
 	uint64_t rank;         /* position in the order */
-	bool usable; /* can be listed and watched */
+	bool usable;           /* can be listed and watched */
 };
 
 /* A group and version whose resources could not be read. */
@@ -50,8 +50,8 @@ void catalogue_release(struct catalogue *catalogue);
 
 /* Adds an APIGroupDiscoveryList, whose first group follows GROUPS_BEFORE others.
  * Returns: 0, ERR_TOO_LARGE, ERR_CORRUPT, -ENOMEM; so do the other additions. */
-int catalogue_add_aggregated(struct catalogue *catalogue, struct bytes document,
-	uint64_t groups_before);
+int catalogue_add_aggregated(
+	struct catalogue *catalogue, struct bytes document, uint64_t groups_before);
 
 /* A group and version, and their positions in the order. */
 struct catalogue_place {
@@ -59,8 +59,8 @@ struct catalogue_place {
 	uint64_t group_at, version_at;
 };
 /* Adds an APIResourceList, the resources of one group and version. */
-int catalogue_add_resources(struct catalogue *catalogue, struct bytes document,
-	const struct catalogue_place *place);
+int catalogue_add_resources(
+	struct catalogue *catalogue, struct bytes document, const struct catalogue_place *place);
 
 /* Adds a group and version that could not be read. */
 int catalogue_add_broken(struct catalogue *catalogue, const char *group, const char *version);
@@ -68,8 +68,8 @@ int catalogue_add_broken(struct catalogue *catalogue, const char *group, const c
 /* Calls FN for each group and version of an APIVersions or an APIGroupList. Stops at a result other
  * than 0 and returns it. */
 typedef int catalogue_place_fn(void *arg, const struct catalogue_place *place);
-int catalogue_each_place(struct bytes document, uint64_t groups_before, catalogue_place_fn *fn,
-	void *arg);
+int catalogue_each_place(
+	struct bytes document, uint64_t groups_before, catalogue_place_fn *fn, void *arg);
 
 /* Puts the resources in order, after the last addition. */
 void catalogue_sort(struct catalogue *catalogue);
@@ -77,8 +77,8 @@ void catalogue_sort(struct catalogue *catalogue);
 /* Finds a resource that can be listed and watched. Returns: FOUND; ERR_CONFIG when NAME is not a
  * resource's name; ERR_NO_RESOURCE with similar names in the sentence; ERR_HTTP when it may be in a
  * group that could not be read. */
-int catalogue_find(const struct catalogue *catalogue, const char *name,
-	struct resource *ret_resource);
+int catalogue_find(
+	const struct catalogue *catalogue, const char *name, struct resource *ret_resource);
 
 /* Copies TEXT if it consists of letters, digits, dots and dashes, and fits: names become parts of
  * paths. Returns: whether it did. */

@@ -44,8 +44,8 @@ static bool is_short_name(const char *names, const char *name)
 /* The ways to name a resource, in the order in which they are tried. */
 enum query_naming { BY_PLURAL, BY_SINGULAR, BY_SHORT_NAME, BY_KIND, NAMING_MAX };
 
-static const struct catalogue_entry *query_find_name(const struct catalogue *catalogue,
-	const struct catalogue_query *query, bool usable)
+static const struct catalogue_entry *query_find_name(
+	const struct catalogue *catalogue, const struct catalogue_query *query, bool usable)
 {
 	for (enum query_naming by = 0; by < NAMING_MAX; by++)
 		for (size_t i = 0; i < catalogue->count; i++) {
@@ -105,7 +105,7 @@ static const struct catalogue_entry *query_find(const struct catalogue *catalogu
 	return entry;
 }
 
-/* ---- similar names ---- */
+/* ---- similar names ------------------------------------------------------ */
 
 /* Appends "; did you mean 'pods', 'nodes'?", or nothing. */
 static const char *find_similar_names(
@@ -138,7 +138,7 @@ static const char *find_similar_names(
 	return buf_cstr(out);
 }
 
-/* ---- the result ---- */
+/* ---- the result --------------------------------------------------------- */
 
 static int find_failed(const struct catalogue *catalogue, struct catalogue_query *query,
 	const char *name, const char *rest)
@@ -167,8 +167,8 @@ static int find_failed(const struct catalogue *catalogue, struct catalogue_query
 	return r;
 }
 
-int catalogue_find(const struct catalogue *catalogue, const char *name,
-	struct resource *ret_resource)
+int catalogue_find(
+	const struct catalogue *catalogue, const char *name, struct resource *ret_resource)
 {
 	struct catalogue_query query = {.name = ""};
 	const char *dot = strchr(name, '.');

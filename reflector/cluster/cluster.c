@@ -30,13 +30,13 @@ struct cluster {
 	struct witness *witness;
 	char text[sizeof(
 		((struct journal_meta *)0)->cluster)]; /* identity that the witness checks */
-	enum identity_relation doubt;                           /* why it checks it */
-	uint64_t next_ns;  /* monotonic: when to ask again */
-	uint64_t pause_ns; /* after the last failure; 0: the last answer was good */
+	enum identity_relation doubt;                  /* why it checks it */
+	uint64_t next_ns;                              /* monotonic: when to ask again */
+	uint64_t pause_ns;         /* after the last failure; 0: the last answer was good */
 	char obstacle[STATS_TEXT]; /* that failure */
 };
 
-/* ---- results ---- */
+/* ---- results ------------------------------------------------------------ */
 
 static void cluster_answered(struct cluster *cluster)
 {
@@ -94,7 +94,7 @@ static int cluster_read_meta(struct cluster *cluster, struct journal_meta *ret_m
 	return r < 0 ? recorder_fail(cluster->recorder, r) : 0;
 }
 
-/* ---- doubts ---- */
+/* ---- doubts ------------------------------------------------------------- */
 
 /* Decides by the witness. With no object to compare, another address is another cluster; another CA
  * is not. */
@@ -113,8 +113,8 @@ static int cluster_resolve(struct cluster *cluster, enum witness_outcome outcome
 	if (cluster->doubt != IDENTITY_INCOMPARABLE)
 		LOG(cluster_confirmed, .was = meta.cluster, .is = cluster->text,
 			.because = outcome == WITNESS_SAME
-				? "another address or CA, but objects that are known"
-				: "another CA, and no object that speaks against it");
+					   ? "another address or CA, but objects that are known"
+					   : "another CA, and no object that speaks against it");
 	return cluster_accept(cluster, meta.cluster, cluster->text);
 }
 
@@ -130,7 +130,7 @@ static void cluster_on_witness(void *arg, int result, enum witness_outcome outco
 		(void)cluster_resolve(cluster, outcome);
 }
 
-/* ---- asking ---- */
+/* ---- asking ------------------------------------------------------------- */
 
 static int cluster_check_identity(struct cluster *cluster, const char *text)
 {
@@ -229,7 +229,7 @@ bool cluster_is_another(const struct cluster *cluster)
 	return cluster->another;
 }
 
-/* ---- life ---- */
+/* ---- life --------------------------------------------------------------- */
 
 void cluster_begin(struct cluster *cluster, struct recorder *recorder)
 {

@@ -23,13 +23,13 @@
 #define RECHECK_NS      (10 * SECOND_NS)
 #define ANSWER_NS       (32 * SECOND_NS) /* as client-go */
 /* A resource has a few hundred bytes; parsed it takes several times as much. */
-#define ANSWER_MAX      ((size_t)16 << 20)
-#define PLACES_MAX      4096 /* requests to a server without aggregated discovery */
-#define N_ROOTS         2 /* /api and /apis */
+#define ANSWER_MAX ((size_t)16 << 20)
+#define PLACES_MAX 4096 /* requests to a server without aggregated discovery */
+#define N_ROOTS    2    /* /api and /apis */
 
-#define ACCEPT                                                                                     \
-	"application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,"                    \
-	"application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,"               \
+#define ACCEPT \
+	"application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList," \
+	"application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList," \
 	"application/json"
 
 /* One running request: /api, /apis, or one group and version of a server without aggregated
@@ -72,7 +72,7 @@ struct discovery {
 	char *sentence;
 };
 
-/* ---- requests ---- */
+/* ---- requests ----------------------------------------------------------- */
 
 static void part_free(struct discovery_part **part)
 {
@@ -92,8 +92,8 @@ static void part_free(struct discovery_part **part)
 
 static void part_done(void *arg, const struct fetch_answer *answer);
 
-static int part_start(struct discovery *discovery, const char *path,
-	const struct catalogue_place *place)
+static int part_start(
+	struct discovery *discovery, const char *path, const struct catalogue_place *place)
 {
 	CLEANUP(part_free) struct discovery_part *part = calloc(1, sizeof(*part));
 	struct fetch_request request = {
@@ -114,8 +114,8 @@ static int part_start(struct discovery *discovery, const char *path,
 	part->group_at = place->group_at;
 	part->version_at = place->version_at;
 	(void)snprintf(part->group, sizeof(part->group), "%s", place->group);
-	(void)snprintf(part->version, sizeof(part->version), "%s",
-		place->version ? place->version : "");
+	(void)snprintf(
+		part->version, sizeof(part->version), "%s", place->version ? place->version : "");
 	r = fetch_start(discovery->http, &request, &part->fetch);
 	if (r < 0)
 		return r;
@@ -128,7 +128,7 @@ static int part_start(struct discovery *discovery, const char *path,
 	return 0;
 }
 
-/* ---- answers ---- */
+/* ---- answers ------------------------------------------------------------ */
 
 /* Parses the answer into discovery->document, which is valid until the next call. */
 static int discovery_parse(struct discovery *discovery, const struct fetch_answer *answer)
@@ -208,23 +208,25 @@ static int part_read_root(struct discovery_part *part, const struct fetch_answer
 static int part_read_place(struct discovery_part *part, const struct fetch_answer *answer)
 {
 	struct discovery *discovery = part->discovery;
-	struct catalogue_place place = {.group = part->group, .version = part->version,
-		.group_at = part->group_at, .version_at = part->version_at};
+	struct catalogue_place place = {.group = part->group,
+		.version = part->version,
+		.group_at = part->group_at,
+		.version_at = part->version_at};
 
 	int r = answer->result;
 
 	if (r == 0 && answer->status == 200) {
 		r = discovery_parse(discovery, answer);
 		if (r == 0)
-			return catalogue_add_resources(&discovery->filling,
-				buf_bytes(&discovery->document), &place);
+			return catalogue_add_resources(
+				&discovery->filling, buf_bytes(&discovery->document), &place);
 	}
 	if (r < 0)
 		err_ignore(r, "finding a resource of this group reports that the group is broken");
 	return catalogue_add_broken(&discovery->filling, part->group, part->version);
 }
 
-/* ---- the whole fetch ---- */
+/* ---- the whole fetch ---------------------------------------------------- */
 
 static void discovery_drop_parts(struct discovery *discovery)
 {
@@ -253,7 +255,7 @@ static void discovery_finish(struct discovery *discovery)
 		/* One of two changed, and the content of the unchanged one is not kept: fetch both
 		 * again. */
 		memset(discovery->etags, 0, sizeof(discovery->etags));
-		int r  = discovery_start(discovery);
+		int r = discovery_start(discovery);
 		if (r == 0)
 			return;
 		discovery_fail(discovery, r);
@@ -273,8 +275,8 @@ static void discovery_finish(struct discovery *discovery)
 		discovery->known_ns = discovery->began_ns;
 		discovery->ended_ns = proc_monotonic_ns();
 	} else {
-		(void)err_say(result, "%s",
-			discovery->sentence ? discovery->sentence : err_name(result));
+		(void)err_say(
+			result, "%s", discovery->sentence ? discovery->sentence : err_name(result));
 	}
 	discovery->on_ready(discovery->arg, result);
 }
@@ -309,14 +311,14 @@ static int discovery_start(struct discovery *discovery)
 	discovery->began_ns = proc_monotonic_ns();
 	r = part_start(discovery, "/api", &(struct catalogue_place){.group = "", .group_at = 0});
 	if (!r)
-		r = part_start(discovery, "/apis",
-			&(struct catalogue_place){.group = "", .group_at = 1});
+		r = part_start(
+			discovery, "/apis", &(struct catalogue_place){.group = "", .group_at = 1});
 	if (r < 0)
 		discovery_drop_parts(discovery);
 	return r;
 }
 
-/* ---- interface ---- */
+/* ---- interface ---------------------------------------------------------- */
 
 int discovery_new(struct http *http, discovery_ready_fn *on_ready, void *arg,
 	struct discovery **ret_discovery)
@@ -367,8 +369,8 @@ void discovery_keep(struct discovery *discovery, bool keep)
 	discovery->keep = keep;
 }
 
-int discovery_take(struct discovery *discovery, unsigned at, struct buf *document,
-	char etag[HEAD_ETAG_SIZE])
+int discovery_take(
+	struct discovery *discovery, unsigned at, struct buf *document, char etag[HEAD_ETAG_SIZE])
 {
 	CHECK_OBJ(discovery, DISCOVERY_MAGIC);
 	REQUIRE(at < N_ROOTS);
@@ -418,8 +420,8 @@ int discovery_refresh(struct discovery *discovery, uint64_t max_age_ns)
 	return r < 0 ? r : AGAIN;
 }
 
-int discovery_known(const struct discovery *discovery, const char *name,
-	struct resource *ret_resource)
+int discovery_known(
+	const struct discovery *discovery, const char *name, struct resource *ret_resource)
 {
 	CHECK_OBJ(discovery, DISCOVERY_MAGIC);
 	return catalogue_find(&discovery->catalogue, name, ret_resource);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fetches the catalogue of the API server's resources and resolves names as kubectl does: `pods`,
- * `po`, `Pod`, `deployments.apps`, `deployments.v1.apps`, `widgets.example.com`. A call that finds
- * the catalogue old starts a fetch: aggregated discovery if the server has it, else one request per
- * group and version. A group that can't be read hides its own resources only.
+ * Fetches the catalogue of the API server's resources and resolves names as kubectl does:
+ * `pods`, `po`, `Pod`, `deployments.apps`, `deployments.v1.apps`, `widgets.example.com`. A call
+ * that finds the catalogue old starts a fetch: aggregated discovery if the server has it, else
+ * one request per group and version. A group that can't be read hides its own resources only.
  *
  *	discovery_new(http, on_ready, arg, &discovery);
  *	r = discovery_find(discovery, "deploy", &resource);
@@ -46,8 +46,8 @@ int discovery_find(struct discovery *discovery, const char *name, struct resourc
  * -ENOMEM. */
 int discovery_refresh(struct discovery *discovery, uint64_t max_age_ns);
 /* As discovery_find, in the catalogue as it is, however old; starts no fetch. */
-int discovery_known(const struct discovery *discovery, const char *name,
-	struct resource *ret_resource);
+int discovery_known(
+	const struct discovery *discovery, const char *name, struct resource *ret_resource);
 /* Calls FN for each resource in each version in which it can be listed and watched, the preferred
  * version first. Stops at a result other than 0 and returns it. */
 typedef int discovery_each_fn(void *arg, const struct resource *resource);
@@ -58,10 +58,10 @@ void discovery_set_recheck(struct discovery *discovery, uint64_t recheck_ns);
 
 /* Lets each fetch keep the bytes of the aggregated documents that are new. */
 void discovery_keep(struct discovery *discovery, bool keep);
-/* Moves the kept document of /api (AT 0) or /apis (AT 1) into DOCUMENT, which is empty, with its ETag, "" for
- * none. Returns: FOUND; NOT_FOUND: there is no new one. */
-int discovery_take(struct discovery *discovery, unsigned at, struct buf *document,
-	char etag[HEAD_ETAG_SIZE]);
+/* Moves the kept document of /api (AT 0) or /apis (AT 1) into DOCUMENT, which is empty, with its
+ * ETag, "" for none. Returns: FOUND; NOT_FOUND: there is no new one. */
+int discovery_take(
+	struct discovery *discovery, unsigned at, struct buf *document, char etag[HEAD_ETAG_SIZE]);
 
 /* Makes the next discovery_find fetch: a list was answered 404, so the catalogue is wrong. */
 void discovery_expire(struct discovery *discovery);

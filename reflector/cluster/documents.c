@@ -44,8 +44,9 @@ static int documents_write_one(struct documents *documents, unsigned at)
 	buf_printf(&text, "kinf-discovery 1 %s\n", *etag ? etag : "-");
 	buf_bytes_put(&text, buf_bytes(&document));
 	int r = buf_error(&text);
-	return r < 0 ? r : text_file_replace(home_fd(documents->home), names[at],
-				   buf_cstr(&text), home_file_mode(documents->home));
+	return r < 0 ? r
+		     : text_file_replace(home_fd(documents->home), names[at], buf_cstr(&text),
+			       home_file_mode(documents->home));
 }
 
 void documents_write(struct documents *documents)

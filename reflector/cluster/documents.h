@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The API server's aggregated discovery documents in the store, for kinf-serve with `forward: on` while the API server is
- * away (store/FORMAT.md, Discovery documents). They are asked for again every ten minutes, with their ETags.
+ * The API server's aggregated discovery documents in the store, for kinf-serve with `forward:
+ * on` while the API server is away (store/FORMAT.md, Discovery documents). They are asked for
+ * again every ten minutes, with their ETags.
  *
  *	documents_open(discovery, config, home, &documents);
  *	documents_due(&documents, now);		each second, while the cluster is known

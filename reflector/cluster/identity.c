@@ -20,7 +20,8 @@
 #define IDENTITY_MAGIC 0x49444e54u
 #define ANSWER_NS      (32ull * 1000 * 1000 * 1000)
 #define ANSWER_MAX     ((size_t)1 << 20)
-#define URL_MAX        160 /* longer ones are hashed, so that an identity has less than 256 bytes */
+/* longer ones are hashed, so that an identity has less than 256 bytes */
+#define URL_MAX 160
 
 #define UID    "uid:"
 #define SERVER "server:"
@@ -71,7 +72,8 @@ static int identity_from_namespace(const struct fetch_answer *answer, struct buf
 	CLEANUP(json_parser_free) struct json_parser *parser = NULL;
 	struct buf document = BUF_INIT;
 	struct bytes uid = BYTES_NONE;
-	int r = status_is_web_page(answer->body) ? err_say(ERR_PROTOCOL, STATUS_WEB_PAGE) : json_parser_new(&parser);
+	int r = status_is_web_page(answer->body) ? err_say(ERR_PROTOCOL, STATUS_WEB_PAGE)
+						 : json_parser_new(&parser);
 
 	if (!r)
 		r = json_parse(parser, answer->body, NULL, &document);
@@ -109,12 +111,16 @@ static void identity_on_answer(void *arg, const struct fetch_answer *answer)
 			break;
 		case 401:
 			r = identity->config->withheld
-				? err_say(ERR_HTTP,
-					  "the server wants credentials (HTTP 401), and those of the kubeconfig are not sent over "
-					  "http://, where others can read them: name the server as https://")
-				: err_say(ERR_HTTP,
-					  "the server does not accept the kubeconfig's credentials "
-					  "(HTTP 401): expired, or of another cluster? Restart the reflector after correcting it");
+				    ? err_say(ERR_HTTP,
+					      "the server wants credentials (HTTP 401), and those "
+					      "of the kubeconfig are not sent over "
+					      "http://, where others can read them: name the "
+					      "server as https://")
+				    : err_say(ERR_HTTP,
+					      "the server does not accept the kubeconfig's "
+					      "credentials "
+					      "(HTTP 401): expired, or of another cluster? Restart "
+					      "the reflector after correcting it");
 			break;
 		default:
 			status_read(answer->status, 0, answer->body, &why);
@@ -154,7 +160,7 @@ int identity_start(struct http *http, const struct kubeconfig *config, identity_
 	return 0;
 }
 
-/* ---- comparing ---- */
+/* ---- comparing ---------------------------------------------------------- */
 
 static bool identity_begins(const char *text, const char *prefix)
 {
@@ -181,7 +187,7 @@ enum identity_relation identity_compare(const char *was, const char *is)
 	if (identity_begins(was, UID))
 		return IDENTITY_OTHER;
 	return size == identity_address_size(is) && !strncmp(was, is, size) ? IDENTITY_CA_CHANGED
-								   : IDENTITY_RENAMED;
+									    : IDENTITY_RENAMED;
 }
 
 bool identity_is_better(const char *was, const char *is)

@@ -29,11 +29,11 @@ struct witness {
 	struct list *list;
 	uint32_t feed; /* id of the feed that is listed; 0: none yet */
 	bool namespaced;
-	int status;    /* HTTP status of its answer */
+	int status; /* HTTP status of its answer */
 	bool compared, known;
 };
 
-/* ---- the journal's objects ---- */
+/* ---- the journal's objects ---------------------------------------------- */
 
 /* Finds KEY's head, with an empty KEY that of the feed's first object. Returns: FOUND, NOT_FOUND,
  * an error. */
@@ -84,7 +84,7 @@ static int witness_choose_feed(void *arg, const struct feed_definition *definiti
 	return 1;
 }
 
-/* ---- the server's objects ---- */
+/* ---- the server's objects ----------------------------------------------- */
 
 static int witness_on_item(void *arg, struct bytes item, bool cut)
 {
@@ -185,21 +185,23 @@ static int witness_list_next(struct witness *witness)
 	if (r == 0) {
 		list_reset(witness->list);
 		witness->status = 0;
-		r = http_start(witness->http, &(struct http_request){
-			.path = buf_cstr(&search.path),
-			.accept = REQUEST_ACCEPT_METADATA,
-			.total_ns = ANSWER_NS,
-			.arg = witness,
-			.on_status = witness_on_status,
-			.on_body = witness_on_body,
-			.on_done = witness_on_done,
-		}, &witness->call);
+		r = http_start(witness->http,
+			&(struct http_request){
+				.path = buf_cstr(&search.path),
+				.accept = REQUEST_ACCEPT_METADATA,
+				.total_ns = ANSWER_NS,
+				.arg = witness,
+				.on_status = witness_on_status,
+				.on_body = witness_on_body,
+				.on_done = witness_on_done,
+			},
+			&witness->call);
 	}
 	buf_release(&search.path);
 	return r;
 }
 
-/* ---- the whole ---- */
+/* ---- the whole ---------------------------------------------------------- */
 
 int witness_start(struct http *http, struct journal *journal, witness_done_fn *done, void *arg,
 	struct witness **ret_witness)

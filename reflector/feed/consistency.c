@@ -35,7 +35,7 @@ struct consistency {
 	bool refused;
 };
 
-/* ---- the digest ---- */
+/* ---- the digest --------------------------------------------------------- */
 
 void consistency_add(struct consistency_digest *digest, struct bytes name_space, struct bytes name,
 	struct bytes uid, struct bytes rv)
@@ -52,20 +52,25 @@ void consistency_add(struct consistency_digest *digest, struct bytes name_space,
 	digest->count++;
 }
 
-/* ---- the end ---- */
+/* ---- the end ------------------------------------------------------------ */
 
 static void consistency_end(
 	struct consistency *check, enum consistency_outcome outcome, const char *why)
 {
 	struct consistency_request request = check->request;
-	struct consistency_result result = {.outcome = outcome, .rv = buf_cstr(&check->rv),
-		.list_rv = buf_cstr(&check->list_rv), .at = check->at, .ours = check->ours.count, .theirs = check->theirs.count, .why = why};
+	struct consistency_result result = {.outcome = outcome,
+		.rv = buf_cstr(&check->rv),
+		.list_rv = buf_cstr(&check->list_rv),
+		.at = check->at,
+		.ours = check->ours.count,
+		.theirs = check->theirs.count,
+		.why = why};
 
 	request.done(request.arg, &result);
 	consistency_cancel(&check);
 }
 
-/* ---- the server's side ---- */
+/* ---- the server's side -------------------------------------------------- */
 
 static void consistency_ask(struct consistency *check);
 
@@ -124,15 +129,18 @@ static void consistency_on_done(void *arg, int result, int code)
 		status_read(code, 0, buf_bytes(&check->error_body), &status);
 		consistency_end(check, CONSISTENCY_UNKNOWN, status.text);
 	} else if (!bytes_equal(page.rv, buf_bytes(&check->list_rv)) ||
-		(check->request.newest ? rv_compare(page.rv, buf_bytes(&check->rv)) == -1
-				       : !bytes_equal(page.rv, buf_bytes(&check->rv)))) {
+		   (check->request.newest ? rv_compare(page.rv, buf_bytes(&check->rv)) == -1
+					  : !bytes_equal(page.rv, buf_bytes(&check->rv)))) {
 		/* Some servers ignore resourceVersionMatch=Exact. */
 		consistency_end(
 			check, CONSISTENCY_UNKNOWN, "the server listed another resourceVersion");
 	} else if (!page.continue_.size ||
 		   theirs->count > ours->count) { /* all, or too many already */
-		consistency_end(check, ours->sum == theirs->sum && ours->count == theirs->count
-			? CONSISTENCY_SAME : CONSISTENCY_DIFFERS, "");
+		consistency_end(check,
+			ours->sum == theirs->sum && ours->count == theirs->count
+				? CONSISTENCY_SAME
+				: CONSISTENCY_DIFFERS,
+			"");
 	} else if (!page.items || bytes_equal(page.continue_, buf_bytes(&check->continue_))) {
 		consistency_end(
 			check, CONSISTENCY_UNKNOWN, "the pages of the list do not come to an end");
@@ -158,23 +166,25 @@ static void consistency_ask(struct consistency *check)
 	int r = request_check_path(request->definition, request->newest ? "" : buf_cstr(&check->rv),
 		request->page_size, buf_cstr(&check->continue_), &path);
 	if (r >= 0)
-		r = http_start(request->http, &(struct http_request){
-			.path = buf_cstr(&path),
-			.accept = REQUEST_ACCEPT_METADATA,
-			.bulk = true,
-			.first_byte_ns = request->answer_ns,
-			.idle_ns = request->answer_ns,
-			.arg = check,
-			.on_status = consistency_on_status,
-			.on_body = consistency_on_body,
-			.on_done = consistency_on_done,
-		}, &check->call);
+		r = http_start(request->http,
+			&(struct http_request){
+				.path = buf_cstr(&path),
+				.accept = REQUEST_ACCEPT_METADATA,
+				.bulk = true,
+				.first_byte_ns = request->answer_ns,
+				.idle_ns = request->answer_ns,
+				.arg = check,
+				.on_status = consistency_on_status,
+				.on_body = consistency_on_body,
+				.on_done = consistency_on_done,
+			},
+			&check->call);
 	buf_release(&path);
 	if (r < 0)
 		consistency_end(check, CONSISTENCY_UNKNOWN, err_text(r));
 }
 
-/* ---- the journal's side ---- */
+/* ---- the journal's side ------------------------------------------------- */
 
 static void consistency_close_journal(struct consistency *check)
 {

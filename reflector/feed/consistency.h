@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Compares the journal with the server, for one feed at one resourceVersion. The heads of a
- * committed state are reduced to a digest of key, uid and resourceVersion; then the server is asked
- * to list, metadata only and in pages, exactly the resourceVersion of that state's checkpoint, and
- * its items are reduced in the same way. Equal digests and counts mean equal sets. Both sides cost
- * no memory but the sums, and events may come in meanwhile.
+ * committed state are reduced to a digest of key, uid and resourceVersion; then the server is
+ * asked to list, metadata only and in pages, exactly the resourceVersion of that state's
+ * checkpoint, and its items are reduced in the same way. Equal digests and counts mean equal
+ * sets. Both sides cost no memory but the sums, and events may come in meanwhile.
  *
- * The newest state can be listed instead. If that is the same set, it proves that the journal has the state of its
- * resourceVersion, too.
+ * The newest state can be listed instead. If that is the same set, it proves that the journal
+ * has the state of its resourceVersion, too.
  *
  *	consistency_start(request, &check)
  *	while (consistency_work(check) == AGAIN) ...	(the heads, in slices between other work)
  *	the pages come inside http_poll; request->done gets the outcome, and the check is freed
  *
- * The journal's read transaction lives while heads are read, never while the network is waited for.
+ * The journal's read transaction lives while heads are read, never while the network is waited
+ * for.
  */
 #ifndef REFLECTOR_FEED_CONSISTENCY_H
 #define REFLECTOR_FEED_CONSISTENCY_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies of feed definitions (store/journal/journal.h) that own their texts, and the comparison that
- * decides whether two definitions are the same feed. */
+/* Copies of feed definitions (store/journal/journal.h) that own their texts, and the comparison
+ * that decides whether two definitions are the same feed. */
 #ifndef REFLECTOR_FEED_DEFINITION_H
 #define REFLECTOR_FEED_DEFINITION_H
 

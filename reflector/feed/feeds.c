@@ -13,11 +13,12 @@
 #include "reflector/record/recorder.h"
 
 #define PAGE_SIZE 500 /* of retired feeds */
-#define RESTORE_EVERY (60 * UINT64_C(1000000000)) /* rows that are damaged again sooner can't be stored */
-#define SILENT_LISTS 32 /* at once, beside listConcurrency others */
-#define HEADS_PAUSE 100 /* times as long as reading them took: anybody may send reports */
+/* rows that are damaged again sooner can't be stored */
+#define RESTORE_EVERY (60 * UINT64_C(1000000000))
+#define SILENT_LISTS  32  /* at once, beside listConcurrency others */
+#define HEADS_PAUSE   100 /* times as long as reading them took: anybody may send reports */
 
-/* ---- life ---- */
+/* ---- life --------------------------------------------------------------- */
 
 struct feeds_load {
 	struct feeds *feeds;
@@ -48,8 +49,8 @@ static int feeds_on_list_end(void *arg, struct session *session)
 	return replace_ready(arg);
 }
 
-int feeds_new(struct journal *journal, const struct session_shared *shared,
-	struct feeds **ret_feeds)
+int feeds_new(
+	struct journal *journal, const struct session_shared *shared, struct feeds **ret_feeds)
 {
 	CLEANUP(feeds_free) struct feeds *feeds = calloc(1, sizeof(*feeds));
 	struct feeds_load load = {.feeds = feeds};
@@ -114,8 +115,8 @@ static struct session *feeds_session(const struct feeds *feeds, size_t i)
 	return feeds->retired[i].removed ? NULL : feeds->retired[i].session;
 }
 
-#define FEEDS_EACH_SESSION(feeds, s)                                                               \
-	for (size_t i_ = 0; i_ < (feeds)->n_configured + (feeds)->n_retired; i_++)                 \
+#define FEEDS_EACH_SESSION(feeds, s) \
+	for (size_t i_ = 0; i_ < (feeds)->n_configured + (feeds)->n_retired; i_++) \
 		for (struct session *s = feeds_session((feeds), i_); s; s = NULL)
 
 void feeds_start(struct feeds *feeds)
@@ -124,23 +125,24 @@ void feeds_start(struct feeds *feeds)
 	if (feeds->started)
 		return;
 	feeds->started = true;
-	FEEDS_EACH_SESSION (feeds, session)
-		session_on(session, FEED_ON_START);
+	FEEDS_EACH_SESSION(feeds, session)
+	session_on(session, FEED_ON_START);
 }
 
-/* ---- turns to list ---- */
+/* ---- turns to list ------------------------------------------------------ */
 
 struct list_turns {
-	size_t busy;              /* lists that take a turn: their server answers, or may still do so soon */
-	uint64_t silent_at;       /* the next of them does not from then on; UINT64_MAX: none */
-	struct session *first;    /* queued; NULL: none is */
+	size_t busy; /* lists that take a turn: their server answers, or may still do so soon */
+	uint64_t silent_at;    /* the next of them does not from then on; UINT64_MAX: none */
+	struct session *first; /* queued; NULL: none is */
 };
 
 static void feeds_count_turns(const struct feeds *feeds, uint64_t now, struct list_turns *ret_turns)
 {
 	struct list_turns t = {.silent_at = UINT64_MAX};
 
-	FEEDS_EACH_SESSION (feeds, session) {
+	FEEDS_EACH_SESSION(feeds, session)
+	{
 		if (session_is_queued(session)) {
 			if (!t.first || session_place(session) < session_place(t.first))
 				t.first = session;
@@ -156,9 +158,9 @@ static void feeds_count_turns(const struct feeds *feeds, uint64_t now, struct li
 }
 
 /*
- * Lets as many feeds list as may at once. A list whose server is silent takes no turn, so that a resource whose
- * conversion webhook is down holds up no other; a bounded number of them runs beside the turns. Feeds that are silent
- * each time leave room there for the others.
+ * Lets as many feeds list as may at once. A list whose server is silent takes no turn, so that a
+ * resource whose conversion webhook is down holds up no other; a bounded number of them runs
+ * beside the turns. Feeds that are silent each time leave room there for the others.
  */
 static void feeds_give_turns(struct feeds *feeds, uint64_t now)
 {
@@ -186,7 +188,7 @@ bool feeds_may_list(const struct feeds *feeds)
 	return t.busy < feeds->shared.policy.list_concurrency;
 }
 
-/* ---- turns of the loop ---- */
+/* ---- turns of the loop -------------------------------------------------- */
 
 /* Starts one consistency check at a time, of the feed that is due first. */
 static void feeds_start_check(struct feeds *feeds, uint64_t now)
@@ -196,7 +198,8 @@ static void feeds_start_check(struct feeds *feeds, uint64_t now)
 
 	if (feeds->checking || feeds->check_ns > now)
 		return;
-	FEEDS_EACH_SESSION (feeds, session) {
+	FEEDS_EACH_SESSION(feeds, session)
+	{
 		if (session_check_at(session) < at) {
 			at = session_check_at(session);
 			first = session;
@@ -280,12 +283,14 @@ uint64_t feeds_until(const struct feeds *feeds)
 	return feeds->resolve_ns < until ? feeds->resolve_ns : until;
 }
 
-/* ---- damaged records ---- */
+/* ---- damaged records ---------------------------------------------------- */
 
 /* Finds the feed one of whose heads names SEQ: the damaged record itself may name any. */
-static int feeds_find_head(const struct feeds *feeds, struct txn *txn, uint64_t seq, uint32_t *ret_feed)
+static int feeds_find_head(
+	const struct feeds *feeds, struct txn *txn, uint64_t seq, uint32_t *ret_feed)
 {
-	FEEDS_EACH_SESSION (feeds, session) {
+	FEEDS_EACH_SESSION(feeds, session)
+	{
 		CLEANUP(head_walk_close) struct head_walk *walk = NULL;
 		uint32_t feed = session_definition(session)->id;
 		struct bytes key;
@@ -332,12 +337,14 @@ int feeds_repair(struct feeds *feeds, uint64_t seq)
 		return r < 0 ? r : NOT_FOUND;
 	bool missing = r == NOT_FOUND;
 	err_ignore(missing ? 0 : r, "its feed is listed");
-	r = readable ? journal_head(feeds->journal, txn, record.feed, record.key, &head) : NOT_FOUND;
+	r = readable ? journal_head(feeds->journal, txn, record.feed, record.key, &head)
+		     : NOT_FOUND;
 	if (r == FOUND && head.seq == seq)
 		feed = record.feed;
 	else if (r != FOUND) /* its feed or key is what is damaged, or it is of a deleted object */
 		err_ignore(feeds_find_head(feeds, txn, seq, &feed), "no head names the record");
-	FEEDS_EACH_SESSION (feeds, session) {
+	FEEDS_EACH_SESSION(feeds, session)
+	{
 		if (session_definition(session)->id == feed) {
 			feeds_log_damage(feeds, seq, session_definition(session)->name);
 			session_repair(session);
@@ -385,22 +392,25 @@ int feeds_check_heads(struct feeds *feeds)
 int feeds_restore_rows(struct feeds *feeds)
 {
 	CLEANUP(txn_abort) struct txn *txn = NULL;
-	struct feed_definition removed = {.id = 0}; /* of such a one only its id is known, and nobody reads more */
+	struct feed_definition removed = {
+		.id = 0}; /* of such a one only its id is known, and nobody reads more */
 	uint64_t now = proc_monotonic_ns();
 	bool again = feeds->restored_ns && now - feeds->restored_ns < RESTORE_EVERY;
 	int found = NOT_FOUND;
 
 	CHECK_OBJ(feeds, FEEDS_MAGIC);
 	int r = txn_begin_read(journal_env(feeds->journal), &txn);
-	while (r == 0 && (r = journal_find_damaged_feed(feeds->journal, txn, removed.id, &removed.id)) == FOUND) {
+	while (r == 0 && (r = journal_find_damaged_feed(
+				  feeds->journal, txn, removed.id, &removed.id)) == FOUND) {
 		const struct feed_definition *definition = &removed;
 
 		if (again) /* it is the page that is damaged */
 			return err_add(ERR_CORRUPT, "rows that were stored again just now");
-		FEEDS_EACH_SESSION (feeds, session)
-			if (session_definition(session)->id == removed.id)
-				definition = session_definition(session);
-		LOG(feed_row_damaged, .feed = definition->name ? definition->name : "", .error = err_text(ERR_CORRUPT));
+		FEEDS_EACH_SESSION(feeds, session)
+		if (session_definition(session)->id == removed.id)
+			definition = session_definition(session);
+		LOG(feed_row_damaged, .feed = definition->name ? definition->name : "",
+			.error = err_text(ERR_CORRUPT));
 		err_forget();
 		if (definition == &removed && !journal_feed_is_removed(feeds->journal, removed.id))
 			continue;
@@ -414,9 +424,9 @@ int feeds_restore_rows(struct feeds *feeds)
 void feeds_progress(struct feeds *feeds, uint32_t feed, uint64_t rv)
 {
 	CHECK_OBJ(feeds, FEEDS_MAGIC);
-	FEEDS_EACH_SESSION (feeds, session)
-		if (session_definition(session)->id == feed)
-			session_progress(session, rv);
+	FEEDS_EACH_SESSION(feeds, session)
+	if (session_definition(session)->id == feed)
+		session_progress(session, rv);
 }
 
 bool feeds_is_checking(const struct feeds *feeds)
@@ -424,7 +434,7 @@ bool feeds_is_checking(const struct feeds *feeds)
 	return feeds->checking != NULL;
 }
 
-/* ---- commits ---- */
+/* ---- commits ------------------------------------------------------------ */
 
 void feeds_committed(struct feeds *feeds)
 {
@@ -464,8 +474,8 @@ int feeds_rewind(struct feeds *feeds, const char *why)
 		feeds->configured[i].renamed = false;
 	for (size_t i = 0; i < feeds->n_retired; i++)
 		feeds->retired[i].removed = false;
-	FEEDS_EACH_SESSION (feeds, session)
-		r = r < 0 ? r : session_rewind(session, why);
+	FEEDS_EACH_SESSION(feeds, session)
+	r = r < 0 ? r : session_rewind(session, why);
 	/* A full batch may have been committed between the removal and the failure. */
 	for (size_t i = 0; i < feeds->n_retired; i++)
 		feeds->retired[i].removed =
@@ -477,16 +487,16 @@ int feeds_rewind(struct feeds *feeds, const char *why)
 
 void feeds_resume(struct feeds *feeds)
 {
-	FEEDS_EACH_SESSION (feeds, session)
-		session_on(session, FEED_ON_RESUME);
+	FEEDS_EACH_SESSION(feeds, session)
+	session_on(session, FEED_ON_RESUME);
 }
 
 int feeds_abandon_old(struct feeds *feeds, uint64_t limit_ns)
 {
 	int r = 0;
 
-	FEEDS_EACH_SESSION (feeds, session)
-		r = r < 0 ? r : session_abandon_old(session, limit_ns);
+	FEEDS_EACH_SESSION(feeds, session)
+	r = r < 0 ? r : session_abandon_old(session, limit_ns);
 	return r;
 }
 
@@ -494,7 +504,8 @@ uint64_t feeds_list_begin(const struct feeds *feeds)
 {
 	uint64_t begin = UINT64_MAX;
 
-	FEEDS_EACH_SESSION (feeds, session) {
+	FEEDS_EACH_SESSION(feeds, session)
+	{
 		const struct record_feed *record = session_record(session);
 
 		if (record->listed && record->list_begin && record->list_begin < begin)
@@ -502,4 +513,3 @@ uint64_t feeds_list_begin(const struct feeds *feeds)
 	}
 	return begin;
 }
-

@@ -3,12 +3,12 @@
  * The set of feeds: makes the journal have the feeds that the configuration asks for. Feeds are
  * added and removed while the others run.
  *
- * A stored feed that the configuration still means goes on without asking discovery first, so that
- * a restart works while the API server is away. Discovery is asked all the same; if the name means
- * another resource by now, the feed is replaced. The replacement lists first, under the name with
- * "~next" at its end; in the transaction of its last LIST_END the names move and the old feeds are
- * removed, so that a reader who reads by name never sees a part of the list. It gets AGAIN until the
- * processor has applied the list.
+ * A stored feed that the configuration still means goes on without asking discovery first, so
+ * that a restart works while the API server is away. Discovery is asked all the same; if the
+ * name means another resource by now, the feed is replaced. The replacement lists first, under
+ * the name with "~next" at its end; in the transaction of its last LIST_END the names move and
+ * the old feeds are removed, so that a reader who reads by name never sees a part of the list.
+ * It gets AGAIN until the processor has applied the list.
  *
  * A wildcard entry becomes one feed of each resource that discovery has (wildcard.c).
  *
@@ -33,17 +33,18 @@
 
 struct feeds;
 
-/* Borrows JOURNAL and what SHARED points to. The caller sets, in SHARED, the members up to `policy`,
- * arg, on_doubt, on_well and on_etcd_rollback; the set of feeds sets the others. */
-int feeds_new(struct journal *journal, const struct session_shared *shared,
-	struct feeds **ret_feeds);
+/* Borrows JOURNAL and what SHARED points to. The caller sets, in SHARED, the members up to
+ * `policy`, arg, on_doubt, on_well and on_etcd_rollback; the set of feeds sets the others. */
+int feeds_new(
+	struct journal *journal, const struct session_shared *shared, struct feeds **ret_feeds);
 void feeds_free(struct feeds **feeds);
 
 /* Takes over the feeds of CONFIG, which is borrowed until the next call. Errors are the journal's,
  * or -ENOMEM. */
 int feeds_configure(struct feeds *feeds, const struct config *config);
 
-/* HOLD: removes no feed that the configuration does not ask for, because that may be only a part of what is being written. */
+/* HOLD: removes no feed that the configuration does not ask for, because that may be only a part
+ * of what is being written. */
 void feeds_hold_removals(struct feeds *feeds, bool hold);
 
 /* Writes changed resync times into the journal, where informers read them. Needs no API server.
@@ -53,11 +54,13 @@ int feeds_write_resyncs(struct feeds *feeds);
 /* Starts all feeds, once the journal is known to be this cluster's. */
 void feeds_start(struct feeds *feeds);
 
-/* Lists again all feeds that NAME stands for: by their name, or by their resource as it is written in the
- * configuration. RET_TEXT gets what was done, or why it was not. Returns: 0; ERR_NO_FEED. */
+/* Lists again all feeds that NAME stands for: by their name, or by their resource as it is
+ * written in the configuration. RET_TEXT gets what was done, or why it was not. Returns: 0;
+ * ERR_NO_FEED. */
 int feeds_relist(struct feeds *feeds, const char *name, char ret_text[CONTROL_SIZE]);
 
-/* Shows in the status rows of entries that have no feed yet why none can be made: WHY, which is of the cluster. */
+/* Shows in the status rows of entries that have no feed yet why none can be made: WHY, which is
+ * of the cluster. */
 void feeds_show_obstacle(struct feeds *feeds, const char *why);
 
 /* Discovery has learnt something, or failed with RESULT. */
@@ -77,14 +80,15 @@ void feeds_settle(struct feeds *feeds);
 /* Monotonic time of the next time limit, UINT64_MAX: none. */
 uint64_t feeds_until(const struct feeds *feeds);
 
-/* Checks the journal's record SEQ, which may be damaged. If it is, and is the newest version of an object, has its
- * feed listed (session_repair()). Returns: FOUND: it is damaged; NOT_FOUND; errors of the journal. */
+/* Checks the journal's record SEQ, which may be damaged. If it is, and is the newest version of
+ * an object, has its feed listed (session_repair()). Returns: FOUND: it is damaged; NOT_FOUND;
+ * errors of the journal. */
 int feeds_repair(struct feeds *feeds, uint64_t seq);
-/* Stores the rows of feeds again that are damaged in the journal. Returns: FOUND: there was one; NOT_FOUND; ERR_CORRUPT: that is
- * of no use, and nothing but another journal helps; errors. */
+/* Stores the rows of feeds again that are damaged in the journal. Returns: FOUND: there was one;
+ * NOT_FOUND; ERR_CORRUPT: that is of no use, and nothing but another journal helps; errors. */
 int feeds_restore_rows(struct feeds *feeds);
-/* Reads the heads of all feeds, unless that was done just now. Returns: 0; ERR_CORRUPT: one is damaged, which nothing but
- * another list of all tells again; errors. */
+/* Reads the heads of all feeds, unless that was done just now. Returns: 0; ERR_CORRUPT: one is
+ * damaged, which nothing but another list of all tells again; errors. */
 int feeds_check_heads(struct feeds *feeds);
 /* Somebody waits for RV of the feed with that id (session_progress()). */
 void feeds_progress(struct feeds *feeds, uint32_t feed, uint64_t rv);

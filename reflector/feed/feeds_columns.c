@@ -32,7 +32,7 @@ static bool columns_is_built_in(const char *group)
 	       strcmp(group, "metrics.k8s.io") == 0;
 }
 
-/* ---- the answer ---- */
+/* ---- the answer --------------------------------------------------------- */
 
 /* Appends the text KEY of a column without tabs and line ends, which separate texts. */
 static void columns_put(struct buf *out, const struct value *column, const char *key, char after)
@@ -101,7 +101,7 @@ static void columns_answered(void *arg, const struct fetch_answer *answer)
 	buf_release(&document);
 }
 
-/* ---- turns ---- */
+/* ---- turns -------------------------------------------------------------- */
 
 static int columns_ask(struct feeds *feeds, const struct feed_definition *feed)
 {

@@ -13,13 +13,13 @@
 #include "common/err.h"
 #include "reflector/feed/feeds_internal.h"
 
-/* ---- the two lists ---- */
+/* ---- the two lists ------------------------------------------------------ */
 
 int retired_add(struct feeds *feeds, struct configured_feed *w)
 {
 	struct retired_feed old = {.session = w->session, .rolled_back = w->rolled_back};
-	int r = ARRAY_ADD(feeds->retired, feeds->n_retired, feeds->retired_room, old,
-		"the list of feeds");
+	int r = ARRAY_ADD(
+		feeds->retired, feeds->n_retired, feeds->retired_room, old, "the list of feeds");
 
 	if (r < 0)
 		return r;
@@ -84,7 +84,7 @@ int configured_grow(struct feeds *feeds, struct configured_feed **ret_configured
 	return 0;
 }
 
-/* ---- the configuration ---- */
+/* ---- the configuration -------------------------------------------------- */
 
 /* Adds an entry for each feed and namespace that is written out. */
 static int configured_read(struct feeds *feeds, const struct config *config)
@@ -111,8 +111,8 @@ int feeds_configure(struct feeds *feeds, const struct config *config)
 	size_t n_old = feeds->n_configured;
 
 	CHECK_OBJ(feeds, FEEDS_MAGIC);
-	/* The journal's feeds are retired until the configuration names them. A file that is lost, or just being written, must not cost
-	 * all objects. */
+	/* The journal's feeds are retired until the configuration names them. A file that is
+	 * lost, or just being written, must not cost all objects. */
 	int r = feeds->n_retired ? config_need_feeds(config) : 0;
 	if (r < 0)
 		return r;

@@ -100,18 +100,17 @@ void entry_release(struct entry *entry)
 bool entry_same(const struct entry *a, const struct entry *b)
 {
 	return !strcmp(a->name, b->name) && !strcmp(a->resource, b->resource) &&
-		!strcmp(a->name_space, b->name_space) &&
-		!strcmp(a->label_selector, b->label_selector) &&
-		!strcmp(a->field_selector, b->field_selector) && !strcmp(a->drop, b->drop) &&
-		a->metadata_only == b->metadata_only;
+	       !strcmp(a->name_space, b->name_space) &&
+	       !strcmp(a->label_selector, b->label_selector) &&
+	       !strcmp(a->field_selector, b->field_selector) && !strcmp(a->drop, b->drop) &&
+	       a->metadata_only == b->metadata_only;
 }
 
 bool entry_is_named(const char *stored, const char *name)
 {
 	size_t size = strlen(name);
 
-	return !strncmp(stored, name, size) &&
-		(!stored[size] || !strcmp(stored + size, FEED_NEXT));
+	return !strncmp(stored, name, size) && (!stored[size] || !strcmp(stored + size, FEED_NEXT));
 }
 
 bool entry_means(const struct entry *entry, const struct feed_definition *d)
@@ -130,7 +129,7 @@ bool entry_means(const struct entry *entry, const struct feed_definition *d)
 	if (!rest || !strcmp(rest + 1, d->group) || !strcmp(rest + 1, d->version))
 		return true;
 	return !strncmp(rest + 1, d->version, version) && rest[1 + version] == '.' &&
-		!strcmp(rest + 2 + version, d->group);
+	       !strcmp(rest + 2 + version, d->group);
 }
 
 int entry_define(const struct entry *entry, const struct resource *resource,

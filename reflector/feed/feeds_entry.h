@@ -13,7 +13,7 @@
 
 struct entry {
 	char *name;
-	char *resource; /* as written */
+	char *resource;   /* as written */
 	char *name_space; /* "": all */
 	char *label_selector, *field_selector;
 	char *drop; /* sorted, joined by line feeds */

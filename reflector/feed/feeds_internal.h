@@ -14,15 +14,15 @@
 struct configured_feed {
 	struct entry entry;
 	struct session *session; /* NULL: the journal has no such feed yet */
-	bool verified; /* discovery has confirmed what the entry means; else it is asked ... */
-	uint64_t ask_ns;         /* ... not before this; UINT64_MAX: it is being asked */
+	bool verified;   /* discovery has confirmed what the entry means; else it is asked ... */
+	uint64_t ask_ns; /* ... not before this; UINT64_MAX: it is being asked */
 	uint64_t pause_ns;
-	bool warned;             /* the log says that it can't be resolved */
-	bool rolled_back;        /* its etcd was restored: to be replaced */
-	bool renamed;            /* the open transaction moves the name to it */
+	bool warned;                        /* the log says that it can't be resolved */
+	bool rolled_back;                   /* its etcd was restored: to be replaced */
+	bool renamed;                       /* the open transaction moves the name to it */
 	const struct config_feed *wildcard; /* that it comes from; NULL: it is written out */
-	bool served;             /* comes from a wildcard: discovery has the resource */
-	uint64_t columns_ns;     /* its columns are not asked for before this */
+	bool served;                        /* comes from a wildcard: discovery has the resource */
+	uint64_t columns_ns;                /* its columns are not asked for before this */
 	struct stats_feed pending; /* its status row while it has no session; feed 0: none */
 };
 
@@ -35,11 +35,11 @@ struct retired_feed {
 
 /* The request for the columns of a custom resource. */
 struct feeds_columns {
-	struct fetch *fetch;   /* NULL: none runs */
-	uint64_t due_ns;       /* none is started before this */
-	uint32_t feed;         /* that it is for */
+	struct fetch *fetch; /* NULL: none runs */
+	uint64_t due_ns;     /* none is started before this */
+	uint32_t feed;       /* that it is for */
 	char version[64];
-	bool ready;            /* text is to be stored */
+	bool ready; /* text is to be stored */
 	struct buf text;
 };
 
@@ -52,7 +52,7 @@ struct feeds {
 	struct warnings warnings;
 	struct session_outage outage;
 	struct agenda agenda;
-	size_t queued, listing; /* sessions that wait for their turn to list; that list */
+	size_t queued, listing;      /* sessions that wait for their turn to list; that list */
 	const struct config *config; /* borrowed until the next feeds_configure */
 	struct configured_feed *configured;
 	size_t n_configured, configured_room;
@@ -60,38 +60,40 @@ struct feeds {
 	size_t n_retired, retired_room;
 	struct configured_feed *wildcards; /* for their status rows, while they stand for nothing */
 	size_t n_wildcards;
-	uint32_t pending;       /* ids given to rows of entries without feed */
-	size_t left_out;        /* resources for which there was no room */
+	uint32_t pending; /* ids given to rows of entries without feed */
+	size_t left_out;  /* resources for which there was no room */
 
 	/* Work of the set itself; work of single feeds is on the agenda. */
-	bool resyncs_changed;   /* journal and configuration may differ in a resync */
-	bool names_changed;     /* a name may be ready to move */
-	bool removals_held;     /* feeds_hold_removals() */
-	bool commit_matters;    /* the open transaction removes, renames or sets resyncs */
-	bool rolled_back;       /* a configured feed is */
-	uint64_t resolve_ns;    /* no configured feed asks discovery before this */
+	bool resyncs_changed;    /* journal and configuration may differ in a resync */
+	bool names_changed;      /* a name may be ready to move */
+	bool removals_held;      /* feeds_hold_removals() */
+	bool commit_matters;     /* the open transaction removes, renames or sets resyncs */
+	bool rolled_back;        /* a configured feed is */
+	uint64_t resolve_ns;     /* no configured feed asks discovery before this */
 	uint64_t resolve_random; /* drawn for each answer of discovery: those that it fails wait
 				    together */
-	uint64_t wildcards_ns;  /* next look at wildcards; UINT64_MAX: discovery is being asked */
+	uint64_t wildcards_ns;   /* next look at wildcards; UINT64_MAX: discovery is being asked */
 	uint64_t wildcards_pause_ns;
-	uint64_t turns_ns;      /* a turn to list may become free then; UINT64_MAX: none by itself */
-	uint64_t check_ns;      /* no consistency check is due before this */
+	uint64_t turns_ns; /* a turn to list may become free then; UINT64_MAX: none by itself */
+	uint64_t check_ns; /* no consistency check is due before this */
 	const struct session *checking;
 	struct feeds_columns columns;
-	struct buf order;       /* of discovery, as the journal has or gets it */
-	bool order_changed;     /* it may differ from the journal's */
-	uint64_t damaged[FEEDS_DAMAGED]; /* seqs of damaged records that the log has named; the oldest is replaced */
+	struct buf order;   /* of discovery, as the journal has or gets it */
+	bool order_changed; /* it may differ from the journal's */
+	uint64_t damaged
+		/* seqs of damaged records that the log has named; the oldest is replaced */
+		[FEEDS_DAMAGED];
 	size_t n_damaged;
 	uint64_t restored_ns; /* when rows of feeds were stored again last; 0: never */
-	uint64_t heads_ns; /* from then on a report has all heads read again */
+	uint64_t heads_ns;    /* from then on a report has all heads read again */
 };
 
-/* ---- feeds.c ---- */
+/* ---- feeds.c ------------------------------------------------------------ */
 
 /* Returns whether a list may begin now. */
 bool feeds_may_list(const struct feeds *feeds);
 
-/* ---- configured.c ---- */
+/* ---- configured.c ------------------------------------------------------- */
 
 /* The status of W is from now on what SESSION, which belongs to W, reports. */
 void configured_take(struct feeds *feeds, struct configured_feed *w, struct session *session);
@@ -104,7 +106,7 @@ struct session *retired_take(struct feeds *feeds, size_t i);
 /* Returns the youngest that ENTRY means (it was to replace the others), SIZE_MAX: none. */
 size_t retired_find(const struct feeds *feeds, const struct entry *entry);
 
-/* ---- resolve.c ---- */
+/* ---- resolve.c ---------------------------------------------------------- */
 
 /* Lets W ask discovery, not before TIME_NS. */
 void resolve_at(struct feeds *feeds, struct configured_feed *w, uint64_t time_ns);
@@ -114,7 +116,7 @@ int resolve_due(struct feeds *feeds);
 void resolve_show(struct feeds *feeds, struct configured_feed *w, int error, const char *why);
 void resolve_hide(struct feeds *feeds, struct configured_feed *w);
 
-/* ---- replace.c ---- */
+/* ---- replace.c ---------------------------------------------------------- */
 
 /* A retired feed still has NAME. */
 bool replace_has_old_of(const struct feeds *feeds, const char *name);
@@ -122,7 +124,7 @@ bool replace_has_old_of(const struct feeds *feeds, const char *name);
  * listed, and gives these the name. */
 int replace_ready(struct feeds *feeds);
 
-/* ---- wildcard.c ---- */
+/* ---- wildcard.c --------------------------------------------------------- */
 
 int wildcard_configure(struct feeds *feeds);
 void wildcard_release(struct feeds *feeds);
@@ -132,13 +134,13 @@ int wildcard_due(struct feeds *feeds);
 bool wildcard_stands_for_any(const struct feeds *feeds, const struct config_feed *feed);
 void wildcard_discovered(struct feeds *feeds, int result);
 
-/* ---- columns.c ---- */
+/* ---- columns.c ---------------------------------------------------------- */
 
 /* Stores columns that came, and asks for the next. Errors are the journal's. */
 int columns_due(struct feeds *feeds);
 void columns_release(struct feeds *feeds);
 
-/* ---- order.c ---- */
+/* ---- order.c ------------------------------------------------------------ */
 
 int order_load(struct feeds *feeds, struct txn *txn);
 /* Takes the order of groups and versions that discovery has. */
@@ -146,7 +148,7 @@ void order_discovered(struct feeds *feeds);
 /* Stores it if the journal has another one. Errors are the journal's. */
 int order_due(struct feeds *feeds);
 
-/* ---- etcd_rollback.c ---- */
+/* ---- etcd_rollback.c ---------------------------------------------------- */
 
 /* Retires the feeds that are rolled back, so that new ones are listed. Returns: 0, -ENOMEM. */
 int etcd_rollback_replace(struct feeds *feeds);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keeps the order of discovery in the journal: readers take the first resource of several that have a name in common, as kubectl
- * does, also while the API server is away and in a copy of the store.
+ * Keeps the order of discovery in the journal: readers take the first resource of several that
+ * have a name in common, as kubectl does, also while the API server is away and in a copy of the
+ * store.
  */
 #include "common/cleanup.h"
 #include "common/err.h"
@@ -22,9 +23,11 @@ static int order_gather_one(void *arg, const struct resource *resource)
 	const struct resource *last = gather->last;
 
 	gather->last = resource;
-	if (last && strcmp(last->group, resource->group) == 0 && strcmp(last->version, resource->version) == 0)
+	if (last && strcmp(last->group, resource->group) == 0 &&
+		strcmp(last->version, resource->version) == 0)
 		return 0;
-	buf_printf(gather->out, "%s%s%s\n", resource->group, *resource->group ? "/" : "", resource->version);
+	buf_printf(gather->out, "%s%s%s\n", resource->group, *resource->group ? "/" : "",
+		resource->version);
 	return gather->out->size > ORDER_MAX;
 }
 

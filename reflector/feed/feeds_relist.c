@@ -24,27 +24,31 @@ static const struct feed_definition *relist_find(const struct feeds *feeds, cons
 		const struct feed_definition *d = session ? session_definition(session) : NULL;
 
 		if (d && feed_definition_is_called(d, name) &&
-			(!first || feed_definition_compare(d, first, name, buf_bytes(&feeds->order)) < 0))
+			(!first || feed_definition_compare(
+					   d, first, name, buf_bytes(&feeds->order)) < 0))
 			first = d;
 	}
 	return first;
 }
 
 /* Returns whether NAME means the feed of W, FIRST being what it means first. */
-static bool relist_is_called(const struct feeds *feeds, const struct configured_feed *w, const char *name,
-	const struct feed_definition *first)
+static bool relist_is_called(const struct feeds *feeds, const struct configured_feed *w,
+	const char *name, const struct feed_definition *first)
 {
 	const struct feed_definition *d = w->session ? session_definition(w->session) : NULL;
 
-	return d && feed_definition_is_called(d, name) && feed_definition_compare(d, first, name, buf_bytes(&feeds->order)) == 0;
+	return d && feed_definition_is_called(d, name) &&
+	       feed_definition_compare(d, first, name, buf_bytes(&feeds->order)) == 0;
 }
 
-/* Lists the feed of W again, or asks discovery for it. Returns why that can't be done at once, NULL: it can. */
+/* Lists the feed of W again, or asks discovery for it. Returns why that can't be done at once,
+ * NULL: it can. */
 static const char *relist_one(struct feeds *feeds, struct configured_feed *w)
 {
 	if (!w->session) {
 		resolve_at(feeds, w, 0);
-		return w->pending.feed ? w->pending.error : "the API server is asked for the resource first";
+		return w->pending.feed ? w->pending.error
+				       : "the API server is asked for the resource first";
 	}
 	session_on(w->session, FEED_ON_RELIST);
 	if (!feeds->started)
@@ -75,12 +79,14 @@ int feeds_relist(struct feeds *feeds, const char *name, char ret_text[CONTROL_SI
 	}
 	if (!n) {
 		(void)snprintf(ret_text, CONTROL_SIZE,
-			"no feed '%.200s': 'kinf status' shows the feeds, and what is wrong with those "
+			"no feed '%.200s': 'kinf status' shows the feeds, and what is wrong with "
+			"those "
 			"that could not be made yet",
 			name);
 		return err_say(ERR_NO_FEED, "%s", ret_text);
 	}
-	size = snprintf(ret_text, CONTROL_SIZE, obstacle ? "will be listed again" : "listing again");
+	size = snprintf(
+		ret_text, CONTROL_SIZE, obstacle ? "will be listed again" : "listing again");
 	if (n > 1)
 		size += snprintf(ret_text + size, CONTROL_SIZE - (size_t)size, " (%zu feeds)", n);
 	if (obstacle)

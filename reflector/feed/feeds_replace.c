@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Moves names from retired feeds to the feeds that replace them. When every configured feed of a
- * name has been listed, or none is configured any more, one transaction removes the retired feeds of
- * that name and gives it to the new ones.
+ * name has been listed, or none is configured any more, one transaction removes the retired
+ * feeds of that name and gives it to the new ones.
  */
 #include "common/check.h"
 #include "common/log.h"

@@ -13,9 +13,10 @@
 #include "reflector/feed/feeds_internal.h"
 #include "reflector/record/recorder.h"
 
-/* ---- what people see of an entry without a feed ---- */
+/* ---- what people see of an entry without a feed ------------------------- */
 
-static void resolve_set_row(struct feeds *feeds, struct configured_feed *w, uint32_t phase, const char *why)
+static void resolve_set_row(
+	struct feeds *feeds, struct configured_feed *w, uint32_t phase, const char *why)
 {
 	struct stats_feed *row = &w->pending;
 
@@ -37,7 +38,7 @@ void resolve_show(struct feeds *feeds, struct configured_feed *w, int error, con
 	w->warned = true;
 	resolve_set_row(feeds, w,
 		error == ERR_NO_RESOURCE ? FEED_GONE
-		: error == ERR_CONFIG	 ? FEED_ERROR
+		: error == ERR_CONFIG    ? FEED_ERROR
 					 : FEED_LISTING,
 		why);
 }
@@ -69,10 +70,10 @@ void resolve_hide(struct feeds *feeds, struct configured_feed *w)
 	w->pending = (struct stats_feed){0};
 }
 
-/* ---- adding ---- */
+/* ---- adding ------------------------------------------------------------- */
 
-static int resolve_add_feed(struct feeds *feeds, struct configured_feed *w,
-	struct feed_definition *definition)
+static int resolve_add_feed(
+	struct feeds *feeds, struct configured_feed *w, struct feed_definition *definition)
 {
 	struct recorder *recorder = feeds->shared.recorder;
 	struct feed_checkpoint checkpoint = {.phase = FEED_LISTING};
@@ -112,8 +113,8 @@ static int resolve_add_feed(struct feeds *feeds, struct configured_feed *w,
 
 /* W is known to mean DEFINITION: it goes on with its session, takes a retired one, or gets a new
  * feed. */
-static int resolve_settle(struct feeds *feeds, struct configured_feed *w,
-	struct feed_definition *definition)
+static int resolve_settle(
+	struct feeds *feeds, struct configured_feed *w, struct feed_definition *definition)
 {
 	if (w->session && definition_same(session_definition(w->session), definition))
 		return 0;
@@ -135,7 +136,7 @@ static int resolve_settle(struct feeds *feeds, struct configured_feed *w,
 	return resolve_add_feed(feeds, w, definition);
 }
 
-/* ---- asking ---- */
+/* ---- asking ------------------------------------------------------------- */
 
 void resolve_at(struct feeds *feeds, struct configured_feed *w, uint64_t time_ns)
 {
@@ -177,8 +178,9 @@ static int resolve_one(struct feeds *feeds, struct configured_feed *w)
 		return 0;
 	}
 	/* If a wildcard's group is gone, the name may mean a resource of another group. */
-	if (r == FOUND && w->wildcard && !entry_is_of(&w->entry, &(struct entry_resource){
-		resource.group, resource.version, resource.plural}))
+	if (r == FOUND && w->wildcard &&
+		!entry_is_of(&w->entry, &(struct entry_resource){
+						resource.group, resource.version, resource.plural}))
 		r = err_say(ERR_NO_RESOURCE, "the server has no resource '%s'", w->entry.resource);
 	if (r == FOUND)
 		r = entry_define(&w->entry, &resource, &definition);

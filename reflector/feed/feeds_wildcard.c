@@ -26,18 +26,18 @@ static size_t wildcard_places(const struct config_feed *feed)
 	return feed->n_namespaces ? feed->n_namespaces : 1;
 }
 
-static const struct config_feed *wildcard_of(const struct feeds *feeds,
-	const struct entry_resource *resource)
+static const struct config_feed *wildcard_of(
+	const struct feeds *feeds, const struct entry_resource *resource)
 {
 	for (size_t i = 0; i < feeds->config->n_feeds; i++)
 		if (config_covers(&feeds->config->feeds[i], resource->group, resource->version,
-			resource->plural))
+			    resource->plural))
 			return &feeds->config->feeds[i];
 	return NULL;
 }
 
-static struct configured_feed *wildcard_find(const struct feeds *feeds, const char *stored,
-	const char *name_space)
+static struct configured_feed *wildcard_find(
+	const struct feeds *feeds, const char *stored, const char *name_space)
 {
 	for (size_t i = 0; i < feeds->n_configured; i++) {
 		struct configured_feed *w = &feeds->configured[i];
@@ -68,7 +68,7 @@ static int wildcard_add(
 	return 0;
 }
 
-/* ---- stored feeds, before discovery says anything ---- */
+/* ---- stored feeds, before discovery says anything ----------------------- */
 
 /* Lets a stored feed D that a wildcard still covers go on. */
 static int wildcard_adopt(struct feeds *feeds, const struct feed_definition *d)
@@ -83,7 +83,7 @@ static int wildcard_adopt(struct feeds *feeds, const struct feed_definition *d)
 
 		r = entry_init_of(feed, i, &resource, &entry);
 		if (!r && config_find_feed(feeds->config, entry.name, d->group, d->version,
-			d->resource) == feed)
+				  d->resource) == feed)
 			found = retired_find(feeds, &entry);
 		if (found != SIZE_MAX)
 			r = wildcard_add(feeds, feed, &entry, found);
@@ -140,12 +140,12 @@ void wildcard_release(struct feeds *feeds)
 	feeds->n_wildcards = 0;
 }
 
-/* ---- resources that discovery has ---- */
+/* ---- resources that discovery has --------------------------------------- */
 
 /* Tells whether the written entry W means RESOURCE. Names are slow to look up, so a resolved entry
  * is known by its definition. */
-static bool wildcard_is_meant(const struct feeds *feeds, const struct configured_feed *w,
-	const struct resource *resource)
+static bool wildcard_is_meant(
+	const struct feeds *feeds, const struct configured_feed *w, const struct resource *resource)
 {
 	struct resource found;
 
@@ -157,7 +157,7 @@ static bool wildcard_is_meant(const struct feeds *feeds, const struct configured
 	int r = discovery_known(feeds->shared.discovery, w->entry.resource, &found);
 	err_ignore(r, "an entry that can't be resolved means nothing");
 	return r == FOUND && !strcmp(found.group, resource->group) &&
-		!strcmp(found.plural, resource->plural);
+	       !strcmp(found.plural, resource->plural);
 }
 
 static int wildcard_take(void *arg, const struct resource *resource)
@@ -179,7 +179,7 @@ static int wildcard_take(void *arg, const struct resource *resource)
 			const struct configured_feed *w = &feeds->configured[j];
 
 			named = !w->wildcard && (!strcmp(w->entry.name, entry.name) ||
-				wildcard_is_meant(feeds, w, resource));
+							wildcard_is_meant(feeds, w, resource));
 		}
 		if (!r && !named) {
 			struct configured_feed *w =
@@ -207,7 +207,7 @@ static int wildcard_take(void *arg, const struct resource *resource)
 	return r;
 }
 
-/* ---- resources that it no longer has ---- */
+/* ---- resources that it no longer has ------------------------------------ */
 
 /* Removes the I-th configured feed if a wildcard no longer stands for it: at once if it has no
  * session or another entry names its resource, else when nothing is stored of it. Returns: 1 if it
@@ -225,8 +225,8 @@ static int wildcard_drop_unserved(struct feeds *feeds, size_t i)
 		err_ignore(r, "a resource that can't be resolved is not served");
 		/* If discovery has the resource of W, which is not marked, another entry names
 		 * it. */
-		if (r != FOUND || !entry_is_of(&w->entry,
-			&(struct entry_resource){found.group, found.version, found.plural})) {
+		if (r != FOUND || !entry_is_of(&w->entry, &(struct entry_resource){found.group,
+								  found.version, found.plural})) {
 			r = session_is_void(w->session);
 			if (r <= 0)
 				return r;
@@ -243,7 +243,7 @@ static int wildcard_drop_unserved(struct feeds *feeds, size_t i)
 	return 1;
 }
 
-/* ---- the wildcards' own status rows ---- */
+/* ---- the wildcards' own status rows ------------------------------------- */
 
 bool wildcard_stands_for_any(const struct feeds *feeds, const struct config_feed *feed)
 {
@@ -274,7 +274,7 @@ static void wildcard_report(struct feeds *feeds)
 	}
 }
 
-/* ---- turns ---- */
+/* ---- turns -------------------------------------------------------------- */
 
 /* Shows the error and asks discovery again after a growing pause. */
 static void wildcard_failed(struct feeds *feeds, int error)

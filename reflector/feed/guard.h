@@ -16,8 +16,8 @@
 #include "reflector/record/record.h"
 
 struct guard {
-	bool looked;  /* this list was counted */
-	bool held;    /* a list was held, so the next one passes */
+	bool looked;      /* this list was counted */
+	bool held;        /* a list was held, so the next one passes */
 	struct buf at;    /* the count goes on after this key */
 	uint64_t heads;   /* heads counted so far, the list's new objects included */
 	uint64_t missing; /* those of them that the list lacks */
@@ -33,9 +33,9 @@ void guard_init(struct guard *guard);
 void guard_release(struct guard *guard);
 
 void guard_begin(struct guard *guard);
-/* Counts a slice of FEED's heads. PERCENT is the largest share that may be missing; 0: every list
- * passes. So does the first list of a feed. Returns: enum guard_result; AGAIN: there are more heads;
- * an error of the journal. */
+/* Counts a slice of FEED's heads. PERCENT is the largest share that may be missing; 0: every
+ * list passes. So does the first list of a feed. Returns: enum guard_result; AGAIN: there are
+ * more heads; an error of the journal. */
 int guard_look(struct guard *guard, struct record_feed *feed, uint32_t percent);
 void guard_end(struct guard *guard);
 

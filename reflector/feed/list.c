@@ -17,9 +17,9 @@
 
 /* The place that the cutter has reached in the list's own object. */
 enum list_place {
-	BEFORE,       /* the '{' is next */
-	FIRST_KEY,    /* a key or '}' */
-	KEY,          /* a key */
+	BEFORE,    /* the '{' is next */
+	FIRST_KEY, /* a key or '}' */
+	KEY,       /* a key */
 	IN_KEY,
 	COLON,
 	VALUE,
@@ -30,8 +30,8 @@ enum list_place {
 	FIRST_ITEM,   /* '{' or ']' */
 	ITEM,         /* '{' */
 	IN_ITEM,
-	AFTER_ITEM,   /* ',' or ']' */
-	AFTER,        /* only blanks */
+	AFTER_ITEM, /* ',' or ']' */
+	AFTER,      /* only blanks */
 };
 
 struct list {
@@ -39,11 +39,11 @@ struct list {
 	enum list_place place;
 	struct list_options options;
 	struct cutter cutter;
-	struct scan scan;  /* of a container in the rest */
-	bool escaped;      /* in a key or string */
+	struct scan scan; /* of a container in the rest */
+	bool escaped;     /* in a key or string */
 	bool has_items;
-	size_t key_begin;  /* of the key in `rest` */
-	uint64_t offset;   /* bytes of the body taken before this piece */
+	size_t key_begin; /* of the key in `rest` */
+	uint64_t offset;  /* bytes of the body taken before this piece */
 	uint64_t items;
 	struct buf rest; /* the body without its items */
 };
@@ -94,8 +94,8 @@ void list_reset(struct list *list)
 
 static int list_begin_value(struct list *list, uint8_t c, size_t *ret_used)
 {
-	struct bytes key = BYTES(list->rest.data + list->key_begin,
-		list->rest.size - list->key_begin);
+	struct bytes key =
+		BYTES(list->rest.data + list->key_begin, list->rest.size - list->key_begin);
 	/* `rest` ends with the value's key and the colon. */
 	bool is_items = bytes_starts(key, BYTES_LIT("\"items\""));
 
@@ -126,8 +126,8 @@ static int list_begin_value(struct list *list, uint8_t c, size_t *ret_used)
 /* Takes a byte outside of items and containers; *RET_USED is 0 if it is to be taken again. */
 static int list_take_byte(struct list *list, uint8_t c, size_t *ret_used)
 {
-	bool in_text = list->place == IN_KEY || list->place == IN_STRING ||
-		list->place == IN_LITERAL;
+	bool in_text =
+		list->place == IN_KEY || list->place == IN_STRING || list->place == IN_LITERAL;
 
 	*ret_used = 1;
 	if (!in_text && scan_is_space(c))
@@ -241,7 +241,7 @@ int list_feed(struct list *list, const void *data, size_t size)
 	return 0;
 }
 
-/* ---- the end ---- */
+/* ---- the end ------------------------------------------------------------ */
 
 /* Finds the string KEY; empty: there is none, or null. */
 static int list_find_text(struct bytes object, const char *key, struct bytes *ret_value)
@@ -254,10 +254,14 @@ static int list_find_text(struct bytes object, const char *key, struct bytes *re
 	return r < 0 ? r : 0;
 }
 
-/* Takes the escapes out of VALUE, in its place in the list's rest, which nothing reads afterwards. */
-static int list_take_text(struct list *list, struct bytes value, const char *key, struct bytes *ret_text)
+/* Takes the escapes out of VALUE, in its place in the list's rest, which nothing reads
+ * afterwards. */
+static int list_take_text(
+	struct list *list, struct bytes value, const char *key, struct bytes *ret_text)
 {
-	uint8_t *room = value.size ? list->rest.data + ((const uint8_t *)value.data - list->rest.data) : NULL;
+	uint8_t *room = value.size
+				? list->rest.data + ((const uint8_t *)value.data - list->rest.data)
+				: NULL;
 
 	*ret_text = BYTES_LIT("");
 	if (value.size && scan_string(value, room, value.size, ret_text) != FOUND)
@@ -309,9 +313,11 @@ int list_end(struct list *list, struct list_page *ret_page)
 		r = list_take_text(list, continue_, "metadata.continue", &page.continue_);
 	if (r < 0)
 		return r;
-	if (page.kind.size && (page.kind.size < 4 ||
-		memcmp((const char *)page.kind.data + page.kind.size - 4, "List", 4) != 0))
-		return err_say(ERR_PROTOCOL, "list: it is a '%.*s' and no List", BYTES_ARG(page.kind));
+	if (page.kind.size &&
+		(page.kind.size < 4 ||
+			memcmp((const char *)page.kind.data + page.kind.size - 4, "List", 4) != 0))
+		return err_say(
+			ERR_PROTOCOL, "list: it is a '%.*s' and no List", BYTES_ARG(page.kind));
 	if (!page.rv.size && !list->options.any_rv)
 		return err_say(ERR_PROTOCOL, "list: no metadata.resourceVersion");
 	*ret_page = page;

@@ -40,9 +40,9 @@ void list_reset(struct list *list);
 /* Another item_max, from the next body on. */
 void list_set_max(struct list *list, size_t item_max);
 
-/* Takes the next bytes of the body. Returns: 0; ERR_PROTOCOL or ERR_TOO_LARGE with the byte offset in
- * the sentence; a negative result of the callback; -ENOMEM. After an error only list_reset() and
- * list_free() may be called. */
+/* Takes the next bytes of the body. Returns: 0; ERR_PROTOCOL or ERR_TOO_LARGE with the byte
+ * offset in the sentence; a negative result of the callback; -ENOMEM. After an error only
+ * list_reset() and list_free() may be called. */
 int list_feed(struct list *list, const void *data, size_t size);
 
 /* Texts borrowed until the next call; "" where the list says nothing. */
@@ -54,8 +54,8 @@ struct list_page {
 	uint64_t items;    /* of this body */
 };
 
-/* Ends the body. Returns: 0; ERR_PROTOCOL when it is not whole, is no list (but a Status or a Table,
- * for instance), or has no resourceVersion. */
+/* Ends the body. Returns: 0; ERR_PROTOCOL when it is not whole, is no list (but a Status or a
+ * Table, for instance), or has no resourceVersion. */
 int list_end(struct list *list, struct list_page *ret_page);
 
 #endif

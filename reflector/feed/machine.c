@@ -6,10 +6,10 @@
 #include "reflector/feed/machine_internal.h"
 #include "reflector/record/object.h"
 
-#define BACKOFF_HEALTH \
-	(120 * SECOND) /* without a failure: then the back-off begins at its minimum */
-#define EMPTY_PAGES_MAX  1000
-#define PAGES_MAX        1000000
+/* without a failure: then the back-off begins at its minimum */
+#define BACKOFF_HEALTH  (120 * SECOND)
+#define EMPTY_PAGES_MAX 1000
+#define PAGES_MAX       1000000
 
 static const char *const state_names[FEED_AT_MAX] = {
 	[FEED_AT_START] = "start",
@@ -28,8 +28,8 @@ const char *feed_state_name(enum feed_state state)
 	return state < FEED_AT_MAX ? state_names[state] : "?";
 }
 
-void feed_machine_init(struct feed_machine *m, uint32_t page_size,
-	const struct config_policy *policy)
+void feed_machine_init(
+	struct feed_machine *m, uint32_t page_size, const struct config_policy *policy)
 {
 	*m = (struct feed_machine){.page_size = page_size, .policy = policy, .phase = FEED_LISTING};
 	buf_init(&m->rv, RV_MAX);
@@ -111,7 +111,7 @@ void machine_wait_slowly(struct feed_machine *m, const struct feed_input *in)
 	machine_wait(m, in->now_ns + (pause > asked ? pause : asked));
 }
 
-/* ---- requests ---- */
+/* ---- requests ----------------------------------------------------------- */
 
 static void machine_request(struct feed_machine *m, const struct feed_input *in,
 	enum feed_state state, enum feed_do what)
@@ -196,7 +196,7 @@ static void machine_begin(struct feed_machine *m, const struct feed_input *in)
 		machine_go_on(m, in);
 }
 
-/* ---- success ---- */
+/* ---- success ------------------------------------------------------------ */
 
 static void machine_on_alive(struct feed_machine *m, const struct feed_input *in)
 {
@@ -252,7 +252,7 @@ static void machine_on_page(struct feed_machine *m, const struct feed_input *in)
 	if (!in->continue_.size)
 		machine_finish(m, false);
 	else if (bytes_equal(in->continue_, buf_bytes(&m->continue_)) ||
-		m->empty_pages > EMPTY_PAGES_MAX || ++m->pages > PAGES_MAX)
+		 m->empty_pages > EMPTY_PAGES_MAX || ++m->pages > PAGES_MAX)
 		machine_fail_page(m, in, "the pages of the list do not come to an end");
 	else if (!machine_set_text(&m->continue_, in->continue_))
 		machine_fail_page(m, in, "a continue token of more than 64 kB");
@@ -301,7 +301,8 @@ static void machine_on_event(struct feed_machine *m, const struct feed_input *in
 	}
 }
 
-/* Says nothing about this watch, which may be of another server of the cluster, and further behind. */
+/* Says nothing about this watch, which may be of another server of the cluster, and further
+ * behind. */
 static void machine_on_progress(struct feed_machine *m, const struct feed_input *in)
 {
 	if (rv_compare(in->rv, buf_bytes(&m->rv)) != 1)
@@ -316,9 +317,10 @@ static void machine_on_start(struct feed_machine *m, const struct feed_input *in
 	m->phase = in->phase;
 	m->listed = in->listed;
 	m->resolved = in->resolved;
-	/* Without memory for the RV nothing can be watched. FEED_ON_RELIST may have come already. */
+	/* Without memory for the RV nothing can be watched. FEED_ON_RELIST may have come
+	 * already. */
 	m->want_list |= !machine_set_text(&m->rv, in->rv) || in->list_open || !in->rv.size ||
-		in->phase == FEED_GONE;
+			in->phase == FEED_GONE;
 	machine_begin(m, in);
 }
 
@@ -342,7 +344,7 @@ static const enum feed_state machine_states[FEED_ON_MAX] = {
 	[FEED_ON_PAGE] = FEED_AT_LISTING,
 	[FEED_ON_DOUBTED] = FEED_AT_FINISHING,
 	[FEED_ON_LISTED] = FEED_AT_FINISHING,
-	[FEED_ON_EVENT] = FEED_AT_WATCHING, /* a stream's initial events come in any order and */
+	[FEED_ON_EVENT] = FEED_AT_WATCHING,    /* a stream's initial events come in any order and */
 	[FEED_ON_BOOKMARK] = FEED_AT_WATCHING, /* move no RV (docs/protocol.md 4.4) */
 	[FEED_ON_PROGRESS] = FEED_AT_WATCHING,
 	[FEED_ON_INITIAL] = FEED_AT_STREAMING,
@@ -350,11 +352,11 @@ static const enum feed_state machine_states[FEED_ON_MAX] = {
 	[FEED_ON_RESUME] = FEED_AT_HELD,
 };
 
-void feed_machine_step(struct feed_machine *m, const struct feed_input *in,
-	struct feed_action *ret_action)
+void feed_machine_step(
+	struct feed_machine *m, const struct feed_input *in, struct feed_action *ret_action)
 {
-	enum feed_on on = machine_states[in->on] && machine_states[in->on] != m->state
-		? FEED_ON_MAX : in->on;
+	enum feed_on on =
+		machine_states[in->on] && machine_states[in->on] != m->state ? FEED_ON_MAX : in->on;
 
 	m->action = (struct feed_action){.what = FEED_DO_NOTHING, .rv = "", .continue_ = ""};
 	switch (on) {

@@ -41,12 +41,14 @@ enum feed_on {
 	FEED_ON_EVENT,    /* a watch event was recorded: rv */
 	FEED_ON_INITIAL, /* the stream's end mark came: all initial events are recorded, as of rv */
 	FEED_ON_BOOKMARK, /* rv */
-	FEED_ON_PROGRESS, /* nothing lies between the watch's RV and rv: another watch has shown it */
-	FEED_ON_ENDED,    /* the server ended the watch without an error */
-	FEED_ON_FAILED,   /* status: of the request or of an ERROR event */
-	FEED_ON_TICK,     /* the time of FEED_DO_WAIT has come */
-	FEED_ON_REWIND, /* the batch failed: go back to the checkpoint {rv, list_open, phase, listed}
-			   and send nothing until FEED_ON_RESUME */
+	/* nothing lies between the watch's RV and rv: another watch has shown it */
+	FEED_ON_PROGRESS,
+	FEED_ON_ENDED,  /* the server ended the watch without an error */
+	FEED_ON_FAILED, /* status: of the request or of an ERROR event */
+	FEED_ON_TICK,   /* the time of FEED_DO_WAIT has come */
+	/* the batch failed: go back to the checkpoint {rv, list_open, phase, listed} and send
+	 * nothing until FEED_ON_RESUME */
+	FEED_ON_REWIND,
 	FEED_ON_RESUME, /* the journal can be written again */
 	FEED_ON_RELIST, /* list again, for the newest state */
 	FEED_ON_MAX
@@ -59,8 +61,8 @@ struct feed_input {
 	uint64_t span_ns; /* of pace_span(): wait a random part of it before the next request */
 	struct bytes rv;
 	struct bytes continue_;
-	uint64_t items;      /* of the page */
-	bool lacking;        /* FEED_ON_LISTED: some of its objects were passed over */
+	uint64_t items; /* of the page */
+	bool lacking;   /* FEED_ON_LISTED: some of its objects were passed over */
 	const struct status *status;
 	enum feed_phase phase;
 	bool list_open;
@@ -124,15 +126,17 @@ struct feed_machine {
 	bool alive;    /* this request was answered with 200 */
 	bool progress; /* this watch has sent an event or a bookmark */
 	bool expired;  /* a watch was answered 410, and no watch has sent anything since */
-	struct buf rv;      /* the next watch begins after it */
-	struct buf shown;   /* what this watch has come to while progress on demand is ahead of it; empty: RV */
+	struct buf rv; /* the next watch begins after it */
+	struct buf
+		/* what this watch has come to while progress on demand is ahead of it; empty: RV */
+		shown;
 	struct buf list_rv; /* of the running list's first page */
 	struct buf continue_;
 	uint64_t pages, empty_pages;
 	uint64_t until_ns;
-	uint64_t started_ns;   /* when this request was begun */
-	uint64_t healthy_ns;   /* when the last failure was over; 0: it is not */
-	uint32_t failures;     /* steps of the back-off */
+	uint64_t started_ns; /* when this request was begun */
+	uint64_t healthy_ns; /* when the last failure was over; 0: it is not */
+	uint32_t failures;   /* steps of the back-off */
 	uint32_t page_retries;
 	uint32_t lost_streams; /* in a row */
 	uint64_t no_stream_ns; /* no streams until then */
@@ -141,12 +145,12 @@ struct feed_machine {
 	struct feed_action action; /* being decided by this step */
 };
 
-void feed_machine_init(struct feed_machine *machine, uint32_t page_size,
-	const struct config_policy *policy);
+void feed_machine_init(
+	struct feed_machine *machine, uint32_t page_size, const struct config_policy *policy);
 void feed_machine_release(struct feed_machine *machine);
 
-void feed_machine_step(struct feed_machine *machine, const struct feed_input *in,
-	struct feed_action *ret_action);
+void feed_machine_step(
+	struct feed_machine *machine, const struct feed_input *in, struct feed_action *ret_action);
 
 static inline enum feed_phase feed_machine_phase(const struct feed_machine *machine)
 {

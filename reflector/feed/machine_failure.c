@@ -132,8 +132,9 @@ static void machine_watch_failed(struct feed_machine *m, const struct feed_input
 	switch (in->status->kind) {
 	case FAILURE_EXPIRED:
 	case FAILURE_RV_AHEAD:
-		/* After an outage this is the server's first proper answer, so it resets the back-off; a server
-		 * that goes on expiring what it has just listed earns growing pauses. */
+		/* After an outage this is the server's first proper answer, so it resets the
+		 * back-off; a server that goes on expiring what it has just listed earns growing
+		 * pauses. */
 		machine_restart_list(m);
 		m->newest = true;
 		if (!m->expired)

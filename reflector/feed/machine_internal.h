@@ -7,7 +7,7 @@
 
 #define SECOND 1000000000ull
 
-/* ---- machine.c: what is to be done ---- */
+/* ---- machine.c: what is to be done -------------------------------------- */
 
 void machine_set_phase(struct feed_machine *machine, enum feed_phase phase);
 void machine_wait(struct feed_machine *machine, uint64_t until_ns);
@@ -22,7 +22,7 @@ void machine_list(struct feed_machine *machine, const struct feed_input *in);
 /* Makes the next list begin with its first page. */
 void machine_restart_list(struct feed_machine *machine);
 
-/* ---- machine_failure.c ---- */
+/* ---- machine_failure.c -------------------------------------------------- */
 
 /* The list, or what it brought, is of no use. */
 void machine_list_failed(struct feed_machine *machine, const struct feed_input *in);

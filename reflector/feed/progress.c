@@ -19,8 +19,8 @@
 #define SECOND         UINT64_C(1000000000)
 #define ANSWER_MAX     65536 /* of an object that exists in spite of its name */
 /* A server sends a bookmark 2 s before the end of a watch, and none if that is in the past. */
-#define WATCH_S        3
-#define ENDS_CALL      1
+#define WATCH_S   3
+#define ENDS_CALL 1
 
 struct feed_progress {
 	uint32_t magic;
@@ -62,7 +62,7 @@ static void progress_end(struct feed_progress *p)
 	progress_cancel(&p);
 }
 
-/* ---- the second watch ---- */
+/* ---- the second watch --------------------------------------------------- */
 
 static int progress_take_event(void *arg, const struct api_event *event)
 {
@@ -112,22 +112,27 @@ static int progress_watch(struct feed_progress *p)
 {
 	const struct feed_definition *definition = p->request.definition;
 	const struct feed_action action = {.what = FEED_DO_WATCH,
-		.rv = buf_cstr(&p->from), .continue_ = "", .timeout_s = WATCH_S};
+		.rv = buf_cstr(&p->from),
+		.continue_ = "",
+		.timeout_s = WATCH_S};
 	CLEANUP(buf_release) struct buf path = BUF_INIT;
 	int r = request_path(definition, &action, &path);
 
-	return r < 0 ? r : http_start(p->request.http, &(struct http_request){
-		.path = buf_cstr(&path),
-		.accept = request_accept(definition, true),
-		.total_ns = p->request.answer_ns + WATCH_S * SECOND,
-		.arg = p,
-		.on_status = progress_on_status,
-		.on_body = progress_on_body,
-		.on_done = progress_on_done,
-	}, &p->call);
+	return r < 0 ? r
+		     : http_start(p->request.http,
+			       &(struct http_request){
+				       .path = buf_cstr(&path),
+				       .accept = request_accept(definition, true),
+				       .total_ns = p->request.answer_ns + WATCH_S * SECOND,
+				       .arg = p,
+				       .on_status = progress_on_status,
+				       .on_body = progress_on_body,
+				       .on_done = progress_on_done,
+			       },
+			       &p->call);
 }
 
-/* ---- the question ---- */
+/* ---- the question ------------------------------------------------------- */
 
 static void progress_on_answer(void *arg, const struct fetch_answer *answer)
 {
@@ -154,21 +159,25 @@ int progress_start(const struct progress_request *request, struct feed_progress 
 
 	if (!p)
 		return err_set(-ENOMEM, "progress");
-	*p = (struct feed_progress){.magic = PROGRESS_MAGIC, .request = *request, .from = BUF_INIT, .rv = BUF_INIT};
+	*p = (struct feed_progress){
+		.magic = PROGRESS_MAGIC, .request = *request, .from = BUF_INIT, .rv = BUF_INIT};
 	buf_str(&p->from, request->from);
 	(void)snprintf(wanted, sizeof(wanted), "%" PRIu64, request->wanted);
 	int r = buf_error(&p->from);
 	if (r >= 0)
-		r = watch_new(&(struct watch_options){.event_fn = progress_take_event, .arg = p}, &p->watch);
+		r = watch_new(&(struct watch_options){.event_fn = progress_take_event, .arg = p},
+			&p->watch);
 	if (r >= 0)
 		r = request_probe_path(request->definition, wanted, &path);
 	if (r >= 0)
-		r = fetch_start(request->http, &(struct fetch_request){.path = buf_cstr(&path),
-			.may_be_absent = true,
-			.limit = ANSWER_MAX,
-			.total_ns = request->answer_ns,
-			.done = progress_on_answer,
-			.arg = p}, &p->ask);
+		r = fetch_start(request->http,
+			&(struct fetch_request){.path = buf_cstr(&path),
+				.may_be_absent = true,
+				.limit = ANSWER_MAX,
+				.total_ns = request->answer_ns,
+				.done = progress_on_answer,
+				.arg = p},
+			&p->ask);
 	if (r < 0)
 		return r;
 	*ret_progress = TAKE(p);

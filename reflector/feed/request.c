@@ -92,5 +92,5 @@ const char *request_accept(const struct feed_definition *definition, bool watch)
 	if (!definition->metadata_only)
 		return "application/json";
 	return watch ? "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
-		: REQUEST_ACCEPT_METADATA;
+		     : REQUEST_ACCEPT_METADATA;
 }

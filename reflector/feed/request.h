@@ -17,8 +17,8 @@ int request_path(const struct feed_definition *definition, const struct feed_act
  */
 int request_probe_path(const struct feed_definition *definition, const char *rv, struct buf *path);
 
-/* One page of the feed's objects as they were at exactly RV, or ("") as they are now; CONTINUE_ "": the first.
- * Appended to PATH. */
+/* One page of the feed's objects as they were at exactly RV, or ("") as they are now; CONTINUE_
+ * "": the first. Appended to PATH. */
 int request_check_path(const struct feed_definition *definition, const char *rv, uint32_t limit,
 	const char *continue_, struct buf *path);
 

@@ -48,11 +48,23 @@ static void scan_classify(const uint8_t *data, struct masks *masks)
 		uint64_t bit = 1ull << i;
 
 		switch (data[i]) {
-		case '"': masks->quote |= bit; break;
-		case '\\': masks->backslash |= bit; break;
-		case '\n': masks->line_feed |= bit; break;
-		case '{': case '[': masks->open |= bit; break;
-		case '}': case ']': masks->close |= bit; break;
+		case '"':
+			masks->quote |= bit;
+			break;
+		case '\\':
+			masks->backslash |= bit;
+			break;
+		case '\n':
+			masks->line_feed |= bit;
+			break;
+		case '{':
+		case '[':
+			masks->open |= bit;
+			break;
+		case '}':
+		case ']':
+			masks->close |= bit;
+			break;
 		}
 	}
 }
@@ -144,7 +156,7 @@ int scan_container(struct scan *scan, const uint8_t *data, size_t size, size_t *
 	return AGAIN;
 }
 
-/* ---- values that come in pieces ---- */
+/* ---- values that come in pieces ----------------------------------------- */
 
 #define PARTIAL_KEEP (1u << 20)
 
@@ -177,8 +189,7 @@ int cutter_take(struct cutter *cutter, const uint8_t *data, size_t size, size_t 
 		most = CUTTER_BEGINNING;
 	if (partial->size > most)
 		buf_truncate(partial, most);
-	buf_put(partial, data,
-		*ret_used < most - partial->size ? *ret_used : most - partial->size);
+	buf_put(partial, data, *ret_used < most - partial->size ? *ret_used : most - partial->size);
 	if (buf_error(partial) < 0)
 		return buf_error(partial);
 	if (r == FOUND)
@@ -186,7 +197,7 @@ int cutter_take(struct cutter *cutter, const uint8_t *data, size_t size, size_t 
 	return r;
 }
 
-/* ---- a whole object ---- */
+/* ---- a whole object ----------------------------------------------------- */
 
 static int scan_bad_at(size_t at, const char *what)
 {
@@ -229,7 +240,7 @@ static size_t scan_value_end(struct bytes text, size_t at)
 		return scan_string_end(text, at);
 	if (p[at] == '{' || p[at] == '[')
 		return scan_container(&scan, p + at, text.size - at, &used) == FOUND ? at + used
-			: 0;
+										     : 0;
 	while (at < text.size && !scan_is_space(p[at]) && p[at] != ',' && p[at] != '}' &&
 		p[at] != ']')
 		at++;
@@ -276,8 +287,8 @@ int scan_value(struct bytes text, bool cut, size_t *at, struct bytes *ret_value)
 	return FOUND;
 }
 
-int scan_member(struct bytes text, bool cut, size_t *at, struct bytes *ret_key,
-	struct bytes *ret_value)
+int scan_member(
+	struct bytes text, bool cut, size_t *at, struct bytes *ret_key, struct bytes *ret_value)
 {
 	struct bytes key;
 	int r = scan_key(text, cut, at, &key);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds where a JSON value ends in bytes that arrive in pieces, without understanding it: quotes,
- * backslashes and brackets are all that it looks for, 64 bytes at a time (SSE2 where there is, else
- * byte by byte with the same result). The list cutter and the watch framer both stand on this.
+ * Finds where a JSON value ends in bytes that arrive in pieces, without understanding it:
+ * quotes, backslashes and brackets are all that it looks for, 64 bytes at a time (SSE2 where
+ * there is, else byte by byte with the same result). The list cutter and the watch framer both
+ * stand on this.
  *
- * `{` and `[` count alike, so "{]" passes here and is refused by the parser later. A raw line feed
- * inside a string is refused at once: it is not JSON. Servers write one event a line, so a lost quote
- * is found at the end of its line, before the scanner takes the next events for a part of the string.
+ * `{` and `[` count alike, so "{]" passes here and is refused by the parser later. A raw line
+ * feed inside a string is refused at once: it is not JSON. Servers write one event a line, so a
+ * lost quote is found at the end of its line, before the scanner takes the next events for a
+ * part of the string.
  */
 #ifndef REFLECTOR_FEED_SCAN_H
 #define REFLECTOR_FEED_SCAN_H
@@ -31,9 +33,9 @@ int scan_container(struct scan *scan, const uint8_t *data, size_t size, size_t *
 
 /*
  * A cutter does the same and also gives the value's text. A value that lies whole in DATA is not
- * copied; one that comes in pieces is put together in `partial`. If a value is larger than `max`, only
- * its beginning is kept, but its end is still found. The owner sets `max`, the rest being
- * zero, and releases `partial`.
+ * copied; one that comes in pieces is put together in `partial`. If a value is larger than
+ * `max`, only its beginning is kept, but its end is still found. The owner sets `max`, the rest
+ * being zero, and releases `partial`.
  */
 struct cutter {
 	struct scan scan;
@@ -44,7 +46,8 @@ struct cutter {
 };
 
 #define CUTTER_BEGINNING ((size_t)256 << 10) /* of a value that is cut, at most */
-#define CUTTER_SKIP_MAX  16                  /* times max: a larger value is ERR_TOO_LARGE */
+/* times max: a larger value is ERR_TOO_LARGE */
+#define CUTTER_SKIP_MAX 16
 
 /* The next byte begins a new value. Gives memory back after an unusually large one. */
 void cutter_reset(struct cutter *cutter);
@@ -56,18 +59,19 @@ int cutter_take(struct cutter *cutter, const uint8_t *data, size_t size, size_t 
 
 /*
  * Reading the members of an object without parsing it. TEXT begins with '{'; *AT is 0 at first.
- * FOUND with the key's text between its quotes (escapes as they stand) and the value's
- * text; END after the last; ERR_PROTOCOL with the offset in the sentence. If the object is CUT, TEXT
- * is only its beginning: a value that does not end in it goes as far as TEXT does, and is the last.
+ * FOUND with the key's text between its quotes (escapes as they stand) and the value's text; END
+ * after the last; ERR_PROTOCOL with the offset in the sentence. If the object is CUT, TEXT is
+ * only its beginning: a value that does not end in it goes as far as TEXT does, and is the last.
  */
-int scan_member(struct bytes text, bool cut, size_t *at, struct bytes *ret_key,
-	struct bytes *ret_value);
+int scan_member(
+	struct bytes text, bool cut, size_t *at, struct bytes *ret_key, struct bytes *ret_value);
 /* The two halves of scan_member(): moves *AT to a member's value, and behind it. */
 int scan_key(struct bytes text, bool cut, size_t *at, struct bytes *ret_key);
 int scan_value(struct bytes text, bool cut, size_t *at, struct bytes *ret_value);
 
-/* Reads the JSON string VALUE. RET_TEXT is borrowed from VALUE; with escapes it is in ROOM. Returns: FOUND; NOT_FOUND: it is
- * no string, has an escape that is none, or more text than ROOM holds. */
+/* Reads the JSON string VALUE. RET_TEXT is borrowed from VALUE; with escapes it is in ROOM.
+ * Returns: FOUND; NOT_FOUND: it is no string, has an escape that is none, or more text than ROOM
+ * holds. */
 int scan_string(struct bytes value, void *room, size_t room_size, struct bytes *ret_text);
 
 /* The value of KEY in the object TEXT: FOUND, NOT_FOUND, ERR_PROTOCOL. */

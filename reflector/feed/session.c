@@ -14,13 +14,14 @@
 #include "reflector/feed/session_internal.h"
 #include "reflector/record/recorder.h"
 
-#define SHORT_WATCH   UINT64_C(1000000000)
-#define STRANGE_PAUSE UINT64_C(1000000000) /* discovery is not asked for each of many objects */
+#define SHORT_WATCH UINT64_C(1000000000)
+/* discovery is not asked for each of many objects */
+#define STRANGE_PAUSE UINT64_C(1000000000)
 /* How much later than others a feed counts as queued. */
 #define FIRST_LIST_WAITS (300 * UINT64_C(1000000000))
 #define MUTE_WAITS       (2 * FIRST_LIST_WAITS)
 
-/* ---- status row and log ---- */
+/* ---- status row and log ------------------------------------------------- */
 
 void session_touch(struct session *session)
 {
@@ -47,14 +48,16 @@ static void session_set_passed_error(struct session *session)
 	if (!record_lacks(record))
 		*error = '\0';
 	else if (!last)
-		(void)snprintf(error, STATS_TEXT, "objects can't be stored: the next list shows which");
+		(void)snprintf(
+			error, STATS_TEXT, "objects can't be stored: the next list shows which");
 	else if (record->n_passed == 1 && !record->passed_more)
 		(void)snprintf(error, STATS_TEXT, "an object can't be stored: '%.120s': %.80s",
 			*last->name ? last->name : "unnamed", last->why);
 	else
-		(void)snprintf(error, STATS_TEXT, "%s%u objects can't be stored: '%.120s': %.60s ...",
-			record->passed_more ? "over " : "", (unsigned)record->n_passed, *last->name ? last->name : "unnamed",
-			last->why);
+		(void)snprintf(error, STATS_TEXT,
+			"%s%u objects can't be stored: '%.120s': %.60s ...",
+			record->passed_more ? "over " : "", (unsigned)record->n_passed,
+			*last->name ? last->name : "unnamed", last->why);
 	session_touch(session);
 }
 
@@ -64,7 +67,8 @@ void session_set_heard(struct session *session)
 	session_touch(session);
 }
 
-/* Returns whether the log gets a network failure of this feed: not when it has those of some others already. */
+/* Returns whether the log gets a network failure of this feed: not when it has those of some
+ * others already. */
 static bool session_enter_outage(struct session *session)
 {
 	struct session_outage *outage = session->shared->outage;
@@ -100,8 +104,9 @@ void session_set_well(struct session *session)
 	session_set_passed_error(session);
 }
 
-/* Asks discovery again which resource the feed's entry means, if an object was of another kind or scope: a custom
- * resource that was deleted and made again answers the requests for the one before it. */
+/* Asks discovery again which resource the feed's entry means, if an object was of another kind
+ * or scope: a custom resource that was deleted and made again answers the requests for the one
+ * before it. */
 static void session_doubt_resource(struct session *session)
 {
 	const struct session_shared *shared = session->shared;
@@ -125,7 +130,8 @@ void session_show_passed(struct session *session)
 	if (record->passed_changes != session->passed_shown)
 		session_set_passed_error(session);
 	if (lacks && !session->lacking)
-		LOG(feed_object_unreadable, .feed = session->definition.name, .error = session->row.error);
+		LOG(feed_object_unreadable, .feed = session->definition.name,
+			.error = session->row.error);
 	else if (!lacks && session->lacking)
 		LOG(feed_object_readable, .feed = session->definition.name);
 	session->lacking = lacks;
@@ -143,7 +149,7 @@ static bool session_is_spoiled_by(const struct session *session, enum failure_ki
 	if (kind == FAILURE_NETWORK)
 		return proc_monotonic_ns() - machine->started_ns < SHORT_WATCH;
 	return kind != FAILURE_EXPIRED && kind != FAILURE_RV_AHEAD && kind != FAILURE_FORBIDDEN &&
-		kind != FAILURE_ABSENT;
+	       kind != FAILURE_ABSENT;
 }
 
 void session_fail(struct session *session, const struct status *status)
@@ -190,11 +196,12 @@ bool session_settle(struct session *session)
 {
 	CHECK_OBJ(session, SESSION_MAGIC);
 	uint64_t until = session->action.what == FEED_DO_WAIT ? session->action.until_ns
-			: session->overdue_ns ? session->overdue_ns
-			: session->well_ns ? session->well_ns : UINT64_MAX;
+			 : session->overdue_ns                ? session->overdue_ns
+			 : session->well_ns                   ? session->well_ns
+							      : UINT64_MAX;
 	uint64_t progress_at = session_progress_at(session);
-	agenda_set_time(session->shared->agenda, &session->item,
-		progress_at < until ? progress_at : until);
+	agenda_set_time(
+		session->shared->agenda, &session->item, progress_at < until ? progress_at : until);
 	if (session->row_changed) {
 		session->row_changed = false;
 		session->row.phase = feed_machine_phase(&session->machine);
@@ -202,11 +209,12 @@ bool session_settle(struct session *session)
 			session->row.list_done = session->record.items;
 		(void)stats_feed_set(session->shared->stats, &session->row); /* no room: no row */
 	}
-	return !session->stopped && (session->finishing || session->dropping ||
-		(session->check && consistency_has_work(session->check)));
+	return !session->stopped &&
+	       (session->finishing || session->dropping ||
+		       (session->check && consistency_has_work(session->check)));
 }
 
-/* ---- the machine ---- */
+/* ---- the machine -------------------------------------------------------- */
 
 void session_step(struct session *session, struct feed_input in, struct feed_action *ret_action)
 {
@@ -342,7 +350,7 @@ void session_perform(struct session *session, const struct feed_action *action)
 	}
 }
 
-/* ---- life ---- */
+/* ---- life --------------------------------------------------------------- */
 
 int session_new(const struct session_shared *shared, const struct feed_definition *definition,
 	const struct feed_checkpoint *checkpoint, uint32_t page_size, struct session **ret_session)
@@ -447,7 +455,8 @@ void session_stop(struct session *session)
 	session->stopped = true;
 }
 
-/* Returns whether an object was passed over because it is larger than maxObjectSize was then: now it may fit. */
+/* Returns whether an object was passed over because it is larger than maxObjectSize was then:
+ * now it may fit. */
 static bool session_fits_more(const struct session *session)
 {
 	return record_would_fit(&session->record, session->shared->policy.max_object_bytes);
@@ -465,9 +474,13 @@ void session_on(struct session *session, enum feed_on on)
 
 	CHECK_OBJ(session, SESSION_MAGIC);
 	/* The machine reads the checkpoint at the start and when it goes back to it. */
-	session_step_and_do(session, (struct feed_input){.on = on, .rv = buf_bytes(&record->rv),
-		.phase = record->phase, .list_open = record->list_ns != 0 || session_fits_more(session),
-		.listed = record->listed, .resolved = true});
+	session_step_and_do(
+		session, (struct feed_input){.on = on,
+				 .rv = buf_bytes(&record->rv),
+				 .phase = record->phase,
+				 .list_open = record->list_ns != 0 || session_fits_more(session),
+				 .listed = record->listed,
+				 .resolved = true});
 }
 
 int session_rewind(struct session *session, const char *why)
@@ -494,7 +507,7 @@ void session_discovered(struct session *session, int result)
 		session_resolve(session);
 }
 
-/* ---- questions ---- */
+/* ---- questions ---------------------------------------------------------- */
 
 const struct feed_definition *session_definition(const struct session *session)
 {
@@ -505,7 +518,8 @@ const struct feed_definition *session_definition(const struct session *session)
 const char *session_obstacle(const struct session *session)
 {
 	CHECK_OBJ(session, SESSION_MAGIC);
-	return session->failing || session->machine.state == FEED_AT_HELD ? session->row.error : NULL;
+	return session->failing || session->machine.state == FEED_AT_HELD ? session->row.error
+									  : NULL;
 }
 
 bool session_is_queued(const struct session *session)
@@ -516,7 +530,7 @@ bool session_is_queued(const struct session *session)
 uint64_t session_place(const struct session *session)
 {
 	return session->queued_ns + (session->record.listed ? 0 : FIRST_LIST_WAITS) +
-		(session->mute ? MUTE_WAITS : 0);
+	       (session->mute ? MUTE_WAITS : 0);
 }
 
 bool session_is_mute(const struct session *session)
@@ -528,7 +542,8 @@ uint64_t session_silent_at(const struct session *session)
 {
 	enum feed_do what = session->action.what;
 
-	return what == FEED_DO_LIST || what == FEED_DO_STREAM ? session->heard_ns + SESSION_SILENT : UINT64_MAX;
+	return what == FEED_DO_LIST || what == FEED_DO_STREAM ? session->heard_ns + SESSION_SILENT
+							      : UINT64_MAX;
 }
 
 const struct record_feed *session_record(const struct session *session)

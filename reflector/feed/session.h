@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One feed at work. A session carries out what the state machine decides (machine.h): it sends the
- * request, cuts the answer into items and events (list.h, watch.h), records them (record.h) and
- * reports the outcome to the machine. All of this happens inside http_poll() and in the calls
- * below; nothing blocks. The set of feeds (feeds.h) owns the sessions and calls them in each turn
- * of the loop.
+ * One feed at work. A session carries out what the state machine decides (machine.h): it sends
+ * the request, cuts the answer into items and events (list.h, watch.h), records them (record.h)
+ * and reports the outcome to the machine. All of this happens inside http_poll() and in the
+ * calls below; nothing blocks. The set of feeds (feeds.h) owns the sessions and calls them in
+ * each turn of the loop.
  *
  * The session group:
  *
@@ -26,7 +26,8 @@
 
 struct session;
 
-/* Failures of the network concern all feeds at once: the log gets the first ones, `kinf status` all. */
+/* Failures of the network concern all feeds at once: the log gets the first ones, `kinf status`
+ * all. */
 #define SESSION_OUTAGE_LINES 3
 struct session_outage {
 	unsigned failing; /* feeds whose failure the log has */
@@ -44,7 +45,7 @@ struct session_shared {
 	struct agenda
 		*agenda; /* a session touches it when session_work or session_settle has to do */
 	struct session_outage *outage; /* NULL: each feed's failures are logged */
-	size_t *queued, *listing;    /* sessions that wait for FEED_ON_TURN; that are listing */
+	size_t *queued, *listing;      /* sessions that wait for FEED_ON_TURN; that are listing */
 	void *arg;
 	/* The server could not be reached, or lacks the resource: it may be another cluster by
 	 * now. */
@@ -94,11 +95,12 @@ void session_discovered(struct session *session, int result);
 void session_on(struct session *session, enum feed_on on);
 /* Lists again if an object was passed over that maxObjectSize, which has grown, may let in now. */
 void session_list_what_fits(struct session *session);
-/* A stored version of the feed is damaged: lists, once the feed watches, and stores it again. After a list
- * that stored nothing again the next one waits, for a minute at first and up to an hour. */
+/* A stored version of the feed is damaged: lists, once the feed watches, and stores it again.
+ * After a list that stored nothing again the next one waits, for a minute at first and up to an
+ * hour. */
 void session_repair(struct session *session);
-/* Somebody waits for an RV that the feed may not come to by itself: asks the server how far the feed is, at
- * most twice a second. */
+/* Somebody waits for an RV that the feed may not come to by itself: asks the server how far the
+ * feed is, at most twice a second. */
 void session_progress(struct session *session, uint64_t wanted);
 /* Begins a consistency check, or the comparison that renews the RV of a quiet feed. */
 void session_check_start(struct session *session);
@@ -113,7 +115,7 @@ bool session_settle(struct session *session);
 /* Closes a relist's bracket that has been open for more than LIMIT_NS. */
 int session_abandon_old(struct session *session, uint64_t limit_ns);
 
-/* ---- questions ---- */
+/* ---- questions ---------------------------------------------------------- */
 
 /* The feed as the open transaction will leave it: whether a list of it has ended (`listed`) or it
  * is removed (`phase`), and the list bracket that is open. */
@@ -124,13 +126,15 @@ int session_is_void(struct session *session);
 /* Returns why a feed that is to be listed is not, NULL: nothing is known to hinder it. */
 const char *session_obstacle(const struct session *session);
 bool session_is_queued(const struct session *session);
-/* Returns the place of a queued session: the smallest goes first. Feeds that readers use already come before new ones,
- * and those whose last list was not answered in time come last; nobody waits for ever. */
+/* Returns the place of a queued session: the smallest goes first. Feeds that readers use already
+ * come before new ones, and those whose last list was not answered in time come last; nobody
+ * waits for ever. */
 uint64_t session_place(const struct session *session);
 /* Returns whether the last request of a list was not answered in time. */
 bool session_is_mute(const struct session *session);
 bool session_is_listing(const struct session *session);
-/* Monotonic time from which the server of the running list counts as silent; UINT64_MAX: it is not waited for. */
+/* Monotonic time from which the server of the running list counts as silent; UINT64_MAX: it is
+ * not waited for. */
 uint64_t session_silent_at(const struct session *session);
 /* Monotonic time of the next one, UINT64_MAX: none is due, or one is under way. */
 uint64_t session_check_at(struct session *session);

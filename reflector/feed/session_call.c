@@ -21,13 +21,15 @@
 #define PROBE_TIMEOUT    (20 * SECOND)
 #define HELD_MAX         (1u << 20)
 #define OVERDUE          (5 * SECOND)
-#define ACCEPTED         (SECOND / 5) /* after which an error no longer comes with the head of a watch */
-#define WELL             (10 * SECOND) /* a spoiled feed's watch that lives so long is well */
+/* after which an error no longer comes with the head of a watch */
+#define ACCEPTED (SECOND / 5)
+/* a spoiled feed's watch that lives so long is well */
+#define WELL (10 * SECOND)
 
 /* Given to http as the result of on_body when the session itself ends the call. */
 #define SESSION_ENDS_CALL 1
 
-/* ---- the probe ---- */
+/* ---- the probe ---------------------------------------------------------- */
 
 /* The server's newest state is older than the RV that is watched from. Only a list for "" shows
  * whether its etcd was restored or its cache lags, so the session fails as if the watch had
@@ -65,7 +67,7 @@ static void session_probe_start(struct session *session)
 	err_ignore(r, "the next watch probes again");
 }
 
-/* ---- items and events ---- */
+/* ---- items and events --------------------------------------------------- */
 
 static int session_unreadable(struct session *session, const char *what)
 {
@@ -114,8 +116,8 @@ static int session_take_initial(struct session *session, const struct api_event 
 	return AGAIN;
 }
 
-/* Takes over from a bookmark of a relay how long ago that heard of its own server. Returns whether the relay
- * is stale. */
+/* Takes over from a bookmark of a relay how long ago that heard of its own server. Returns
+ * whether the relay is stale. */
 static bool session_take_staleness(struct session *session, struct bytes bookmark)
 {
 	struct moment heard = session->arrived;
@@ -166,14 +168,15 @@ static int session_take_event(void *arg, const struct api_event *event)
 	session->spoiled = false;
 	if (!stale)
 		session_set_well(session);
-	session_step(session, (struct feed_input){.on = bookmark ? FEED_ON_BOOKMARK : FEED_ON_EVENT,
-		.rv = rv}, &action);
+	session_step(session,
+		(struct feed_input){.on = bookmark ? FEED_ON_BOOKMARK : FEED_ON_EVENT, .rv = rv},
+		&action);
 	session->row.events++;
 	stats_add(session->shared->stats, STAT_EVENTS, 1);
 	return action.what == FEED_DO_NOTHING ? 0 : session_end_with(session, &action);
 }
 
-/* ---- the body ---- */
+/* ---- the body ----------------------------------------------------------- */
 
 /* Keeps what a stream sends while its list is being finished; finishes the list at once when that
  * becomes too much. */
@@ -198,8 +201,8 @@ static int session_take_events(struct session *session, struct bytes bytes)
 	size_t used = watch_used(session->watch);
 
 	if (r == AGAIN)
-		return session_hold_body(session,
-			BYTES((const char *)bytes.data + used, bytes.size - used));
+		return session_hold_body(
+			session, BYTES((const char *)bytes.data + used, bytes.size - used));
 	return r < 0 ? r : session->has_next || session->has_status ? SESSION_ENDS_CALL : 0;
 }
 
@@ -234,7 +237,8 @@ static void session_on_status(void *arg, const struct http_answer *answer)
 	if (session->action.what == FEED_DO_WATCH) {
 		session_set_heard(session);
 		/* The answer to an RV that has expired begins the same way. */
-		session->well_ns = session->troubled ? now + (session->spoiled ? WELL : ACCEPTED) : 0;
+		session->well_ns =
+			session->troubled ? now + (session->spoiled ? WELL : ACCEPTED) : 0;
 		session_probe_start(session);
 	}
 	session_step(session, (struct feed_input){.on = FEED_ON_ALIVE}, &action);
@@ -264,7 +268,7 @@ static int session_on_body(void *arg, struct bytes bytes)
 	return session_take_events(session, bytes);
 }
 
-/* ---- the end ---- */
+/* ---- the end ------------------------------------------------------------ */
 
 static void session_end_page(struct session *session)
 {
@@ -278,10 +282,12 @@ static void session_end_page(struct session *session)
 		return;
 	}
 	session->row.list_done = session->record.items;
-	session->row.list_total = page.remaining < 0 ? 0
-		: session->record.items + (uint64_t)page.remaining;
-	session_step_and_do(session, (struct feed_input){.on = FEED_ON_PAGE, .rv = page.rv,
-		.continue_ = page.continue_, .items = page.items});
+	session->row.list_total =
+		page.remaining < 0 ? 0 : session->record.items + (uint64_t)page.remaining;
+	session_step_and_do(session, (struct feed_input){.on = FEED_ON_PAGE,
+					     .rv = page.rv,
+					     .continue_ = page.continue_,
+					     .items = page.items});
 }
 
 /* Reports the end of a call to the machine; RESULT and CODE are those of on_done. */
@@ -305,10 +311,13 @@ static void session_end_call(struct session *session, int result, int code)
 			code, session->retry_after_ns, buf_bytes(&session->error_body), &status);
 		session_fail(session, &status);
 	} else if (result < 0) {
-		session_fail_with(session, session->unreadable ? FAILURE_UNREADABLE
+		session_fail_with(session,
+			session->unreadable         ? FAILURE_UNREADABLE
 			: result == ERR_CREDENTIALS ? FAILURE_REFUSED
 			: result == ERR_NETWORK || result == ERR_TIMEOUT || result == ERR_TLS
-			? FAILURE_NETWORK : FAILURE_PROTOCOL, err_text(result));
+				? FAILURE_NETWORK
+				: FAILURE_PROTOCOL,
+			err_text(result));
 	} else if (session->action.what == FEED_DO_LIST) {
 		session_end_page(session);
 	} else if (session->action.what == FEED_DO_STREAM) {
@@ -354,7 +363,7 @@ void session_stream_go_on(struct session *session)
 	session_end_call(session, r, 200);
 }
 
-/* ---- the request ---- */
+/* ---- the request -------------------------------------------------------- */
 
 void session_call_start(struct session *session, const struct feed_action *action)
 {
@@ -404,6 +413,8 @@ int session_call_init(struct session *session)
 	int r = list_new(&(struct list_options){.item_fn = session_take_item, .arg = session},
 		&session->list);
 
-	return r < 0 ? r : watch_new(&(struct watch_options){.event_fn = session_take_event,
-		.arg = session}, &session->watch);
+	return r < 0 ? r
+		     : watch_new(&(struct watch_options){.event_fn = session_take_event,
+					 .arg = session},
+			       &session->watch);
 }

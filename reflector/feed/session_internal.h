@@ -11,7 +11,8 @@
 #include "reflector/net/fetch.h"
 
 #define SESSION_MAGIC 0x53455353u
-/* A server that answers sends the first bytes of a page much sooner, unless connecting takes as long. */
+/* A server that answers sends the first bytes of a page much sooner, unless connecting takes as
+ * long. */
 #define SESSION_SILENT UINT64_C(500000000)
 
 struct session {
@@ -25,19 +26,21 @@ struct session {
 	uint64_t queued_ns;        /* since then waiting for FEED_ON_TURN; 0: not */
 	bool stopped;              /* until it is freed or rewound */
 	bool drop_gone;
-	bool resync_open;          /* the open transaction sets another resync */
+	bool resync_open; /* the open transaction sets another resync */
 
 	/* Work in slices. */
-	bool finishing;            /* a list is being ended, */
-	struct buf list_rv;        /* as of this */
+	bool finishing;     /* a list is being ended, */
+	struct buf list_rv; /* as of this */
 	struct guard guard;
-	bool dropping;             /* the resource is gone, and its objects are being deleted */
+	bool dropping; /* the resource is gone, and its objects are being deleted */
 	struct consistency *check;
-	uint64_t check_ns;         /* when the next one is due; */
-	uint64_t check_period;     /* planned with this period, 0: not planned */
-	uint64_t renew_ns;         /* a check has to renew the RV, unless that moves before; 0: not planned */
-	bool renewing;             /* the check is for that */
-	uint64_t repair_ns;        /* no list for damaged records before this */
+	uint64_t check_ns;     /* when the next one is due; */
+	uint64_t check_period; /* planned with this period, 0: not planned */
+	uint64_t
+		/* a check has to renew the RV, unless that moves before; 0: not planned */
+		renew_ns;
+	bool renewing;      /* the check is for that */
+	uint64_t repair_ns; /* no list for damaged records before this */
 	uint64_t repair_pause_ns;
 
 	/* The request. */
@@ -45,47 +48,48 @@ struct session {
 	struct list *list;
 	struct watch_stream *watch;
 	struct buf error_body;
-	bool refused;              /* the status is not 200: the body says why */
-	bool unreadable;           /* the call ended at an object that can't be read */
+	bool refused;    /* the status is not 200: the body says why */
+	bool unreadable; /* the call ended at an object that can't be read */
 	bool has_next; /* NEXT was decided inside a callback of the call, and is done when that ends
 			*/
 	struct feed_action next;
-	bool has_status;           /* an ERROR event ended the watch */
+	bool has_status; /* an ERROR event ended the watch */
 	struct status status;
 	uint64_t retry_after_ns;
-	uint64_t heard_ns;         /* of a list: its last bytes; at first the request */
-	bool mute;                 /* the last request of a list was not answered in time */
-	struct buf held; /* came after a stream's end mark, while the list is being finished */
-	struct moment held_at;     /* when its first byte came */
-	struct moment arrived;     /* when the bytes that are being taken apart came */
-	struct moment list_at;     /* when the first page of the running list began to come */
-	bool over;                 /* that stream ended meanwhile */
+	uint64_t heard_ns; /* of a list: its last bytes; at first the request */
+	bool mute;         /* the last request of a list was not answered in time */
+	struct buf held;   /* came after a stream's end mark, while the list is being finished */
+	struct moment held_at; /* when its first byte came */
+	struct moment arrived; /* when the bytes that are being taken apart came */
+	struct moment list_at; /* when the first page of the running list began to come */
+	bool over;             /* that stream ended meanwhile */
 	struct fetch *probe;
 	struct feed_progress *progress; /* NULL: none runs */
-	uint64_t wanted;           /* the RV that somebody waits for; 0: none */
-	uint64_t progress_ns;      /* none is begun before this */
-	bool progress_replaced;    /* one for a smaller RV was begun without a pause, after the last one that had one */
+	uint64_t wanted;                /* the RV that somebody waits for; 0: none */
+	uint64_t progress_ns;           /* none is begun before this */
+	/* one for a smaller RV was begun without a pause, after the last one that had one */
+	bool progress_replaced;
 
 	/* The status row and the log. */
 	struct stats_feed row;
 	bool row_changed;
-	bool troubled;             /* row.error counts until session_set_well */
-	bool failing;              /* and the log says so, */
-	bool muted;                /* unless it had enough of the same outage */
-	bool counted;              /* in session_outage.failing */
-	bool spoiled;     /* the last watch was accepted and then sent nothing of use: it takes more
+	bool troubled; /* row.error counts until session_set_well */
+	bool failing;  /* and the log says so, */
+	bool muted;    /* unless it had enough of the same outage */
+	bool counted;  /* in session_outage.failing */
+	bool spoiled;  /* the last watch was accepted and then sent nothing of use: it takes more
 			     than another acceptance to be well */
 	uint64_t overdue_ns; /* when the feed is not live if a server that was silent has still not
 				answered; 0: it need not answer */
 	uint64_t well_ns; /* when a spoiled feed's watch has lived long enough to be well; 0: none
 			     runs */
-	uint32_t logged_kinds;     /* failures of these kinds are in the log */
-	uint64_t passed_shown;     /* the state of record.passed_changes that row.error says */
-	bool lacking;              /* the log says that the feed lacks objects */
-	uint64_t strange_ns;       /* no question for a strange object before this */
+	uint32_t logged_kinds; /* failures of these kinds are in the log */
+	uint64_t passed_shown; /* the state of record.passed_changes that row.error says */
+	bool lacking;          /* the log says that the feed lacks objects */
+	uint64_t strange_ns;   /* no question for a strange object before this */
 };
 
-/* ---- session.c ---- */
+/* ---- session.c ---------------------------------------------------------- */
 
 /* The row is to be written, and session_work or session_settle to be called. */
 void session_touch(struct session *session);
@@ -110,7 +114,7 @@ void session_show_passed(struct session *session);
 void session_fail(struct session *session, const struct status *status);
 void session_fail_with(struct session *session, enum failure_kind kind, const char *text);
 
-/* ---- session_call.c ---- */
+/* ---- session_call.c ----------------------------------------------------- */
 
 int session_call_init(struct session *session);
 /* Sends the request of ACTION. */
@@ -120,17 +124,17 @@ void session_count_accepted(struct session *session);
 /* Goes on with a finished list's stream as the watch. */
 void session_stream_go_on(struct session *session);
 
-/* ---- session_progress.c ---- */
+/* ---- session_progress.c ------------------------------------------------- */
 
-/* Returns whether the feed watches and its journal is still at FROM. If it is and RV is newer, moves on to RV: nothing of
- * the feed has changed between. */
+/* Returns whether the feed watches and its journal is still at FROM. If it is and RV is newer,
+ * moves on to RV: nothing of the feed has changed between. */
 bool session_move_on(struct session *session, struct bytes from, struct bytes rv);
 
 /* Monotonic time at which a progress is to begin, UINT64_MAX: none is. */
 uint64_t session_progress_at(const struct session *session);
 void session_progress_start(struct session *session);
 
-/* ---- session_work.c ---- */
+/* ---- session_work.c ----------------------------------------------------- */
 
 /* Notes that the feed's RV is new now. */
 void session_plan_renewal(struct session *session, uint64_t now_ns);

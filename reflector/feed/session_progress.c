@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Progress on demand: moves the feed's RV on when a second watch has proved that nothing lies between. */
+/* Progress on demand: moves the feed's RV on when a second watch has proved that nothing lies
+ * between. */
 #include "reflector/feed/session_internal.h"
 
 #include <stdlib.h>
@@ -36,14 +37,16 @@ bool session_move_on(struct session *session, struct bytes from, struct bytes rv
 	record_progress(&session->record, rv);
 	session_step(session, (struct feed_input){.on = FEED_ON_PROGRESS, .rv = rv}, &action);
 	stats_add(session->shared->stats, STAT_PROGRESS, 1);
-	LOG(feed_progressed, .feed = session->definition.name, .rv = buf_cstr(&session->machine.rv));
+	LOG(feed_progressed, .feed = session->definition.name,
+		.rv = buf_cstr(&session->machine.rv));
 	return true;
 }
 
 /*
- * FROM is the RV that the second watch began at, and RV its bookmark's. The journal holds the whole state as of
- * machine.rv. If that is still FROM, nothing was taken since, and nothing lies between, so it holds the state as
- * of RV as well. If it is not, what the feed's own watch has brought says more.
+ * FROM is the RV that the second watch began at, and RV its bookmark's. The journal holds the
+ * whole state as of machine.rv. If that is still FROM, nothing was taken since, and nothing lies
+ * between, so it holds the state as of RV as well. If it is not, what the feed's own watch has
+ * brought says more.
  */
 static void session_on_progress(void *arg, struct bytes from, struct bytes rv)
 {
@@ -68,7 +71,8 @@ void session_progress(struct session *session, uint64_t wanted)
 		return;
 	if (session->progress && !progress_asks(session->progress))
 		return; /* the server is beyond the smaller one already */
-	/* The larger one may never come: the first that takes its place does not wait for the end of its pause. */
+	/* The larger one may never come: the first that takes its place does not wait for the
+	 * end of its pause. */
 	if (session->progress && !session->progress_replaced) {
 		session->progress_replaced = true;
 		session->progress_ns = 0;
@@ -94,12 +98,13 @@ void session_progress_start(struct session *session)
 	session->progress_replaced &= session->progress_ns == 0;
 	session->progress_ns = now + PROGRESS_PAUSE;
 	int r = progress_start(&(struct progress_request){.http = session->shared->http,
-		.definition = &session->definition,
-		.from = buf_cstr(&session->machine.rv),
-		.wanted = session->wanted,
-		.answer_ns = session->shared->policy.answer_ns,
-		.arg = session,
-		.done = session_on_progress}, &session->progress);
+				       .definition = &session->definition,
+				       .from = buf_cstr(&session->machine.rv),
+				       .wanted = session->wanted,
+				       .answer_ns = session->shared->policy.answer_ns,
+				       .arg = session,
+				       .done = session_on_progress},
+		&session->progress);
 	if (r < 0)
 		session->wanted = 0;
 	err_ignore(r, "who waits asks again");

@@ -15,7 +15,7 @@
 #include "common/proc.h"
 #include "reflector/record/recorder.h"
 
-/* ---- ending a list ---- */
+/* ---- ending a list ------------------------------------------------------ */
 
 /* Doubts the list: the sentence stays the feed's error until a list is taken. */
 static void session_hold_list(struct session *session)
@@ -23,9 +23,10 @@ static void session_hold_list(struct session *session)
 	const struct guard *guard = &session->guard;
 	char text[STATS_TEXT];
 
-	snprintf(text, sizeof(text), "the list of rv %.60s lacks %" PRIu64 " of %" PRIu64
-		" objects: held until a second list says so too", buf_cstr(&session->list_rv),
-		guard->missing, guard->known);
+	snprintf(text, sizeof(text),
+		"the list of rv %.60s lacks %" PRIu64 " of %" PRIu64
+		" objects: held until a second list says so too",
+		buf_cstr(&session->list_rv), guard->missing, guard->known);
 	LOG(feed_list_held, .feed = session->definition.name, .error = text);
 	session_set_error(session, text);
 	session->failing = true;
@@ -68,7 +69,8 @@ static int session_finish_list(struct session *session)
 	LOG(feed_listed, .feed = session->definition.name, .id = session->definition.id,
 		.objects = record->items, .rv = buf_cstr(&session->list_rv));
 	if (record->repaired) {
-		LOG(records_repaired, .feed = session->definition.name, .records = record->repaired);
+		LOG(records_repaired, .feed = session->definition.name,
+			.records = record->repaired);
 		session->repair_pause_ns = session->repair_ns = 0; /* such lists are of use */
 	}
 	record->repaired = 0;
@@ -79,7 +81,7 @@ static int session_finish_list(struct session *session)
 	return 0;
 }
 
-/* ---- whenGone: drop ---- */
+/* ---- whenGone: drop ----------------------------------------------------- */
 
 /*
  * Deletes what is stored of a resource that the server no longer has, as if an empty list had come:
@@ -110,7 +112,7 @@ int session_is_void(struct session *session)
 	return r < 0 ? r : !r;
 }
 
-/* ---- the consistency check, and renewing the RV of a quiet feed ---- */
+/* ---- the consistency check, and renewing the RV of a quiet feed --------- */
 
 /* An API server lets etcd forget what is older, and then a watch can't be opened again. */
 #define HISTORY (300 * UINT64_C(1000000000))
@@ -128,13 +130,14 @@ static void session_plan_check(struct session *session)
 
 void session_plan_renewal(struct session *session, uint64_t now_ns)
 {
-	uint64_t watch_ns = session->shared->policy.watch_ns, least = (watch_ns < HISTORY ? watch_ns : HISTORY) / 2;
+	uint64_t watch_ns = session->shared->policy.watch_ns,
+		 least = (watch_ns < HISTORY ? watch_ns : HISTORY) / 2;
 
 	session->renew_ns = now_ns + least + now_ns % (least / 2);
 }
 
-/* If the newest state is the one that the journal has, the journal has that of the list's RV as well. If it is not, what
- * the watch is about to bring moves the RV on. */
+/* If the newest state is the one that the journal has, the journal has that of the list's RV as
+ * well. If it is not, what the watch is about to bring moves the RV on. */
 static void session_on_renewed(struct session *session, const struct consistency_result *result)
 {
 	session->renewing = false;
@@ -185,7 +188,8 @@ uint64_t session_check_at(struct session *session)
 		session_plan_renewal(session, proc_monotonic_ns());
 	if (period && session->check_period != period)
 		session_plan_check(session);
-	return period && session->check_ns < session->renew_ns ? session->check_ns : session->renew_ns;
+	return period && session->check_ns < session->renew_ns ? session->check_ns
+							       : session->renew_ns;
 }
 
 void session_check_start(struct session *session)
@@ -218,7 +222,7 @@ bool session_is_checking(const struct session *session)
 	return session->check != NULL;
 }
 
-/* ---- damaged records ---- */
+/* ---- damaged records ---------------------------------------------------- */
 
 #define REPAIR_PAUSE_MIN (60 * UINT64_C(1000000000))
 #define REPAIR_PAUSE_MAX (60 * REPAIR_PAUSE_MIN)
@@ -237,7 +241,7 @@ void session_repair(struct session *session)
 	session_touch(session);
 }
 
-/* ---- a turn ---- */
+/* ---- a turn ------------------------------------------------------------- */
 
 int session_work(struct session *session)
 {
@@ -263,7 +267,8 @@ int session_work(struct session *session)
 		session_on(session, FEED_ON_RELIST);
 	}
 	if (session->record.repair_owed && session->action.what == FEED_DO_WATCH) {
-		session_set_error(session, "a stored object is damaged: the feed is being listed again");
+		session_set_error(
+			session, "a stored object is damaged: the feed is being listed again");
 		session_on(session, FEED_ON_RELIST);
 	}
 	int more = session->check ? consistency_work(session->check) : 0;

@@ -115,8 +115,8 @@ static int watch_deliver(struct watch_stream *watch, struct bytes text)
 	if (event.type == WATCH_TYPE_MAX)
 		return err_say(ERR_PROTOCOL, "an event without type");
 	if (!event.object.size || *(const char *)event.object.data != '{')
-		return err_say(ERR_PROTOCOL, "a %s event without object",
-			watch_type_name(event.type));
+		return err_say(
+			ERR_PROTOCOL, "a %s event without object", watch_type_name(event.type));
 	return watch->options.event_fn(watch->options.arg, &event);
 }
 
@@ -146,7 +146,8 @@ int watch_feed(struct watch_stream *watch, const void *data, size_t size)
 		} else {
 			used = 1;
 			if (!scan_is_space(p[done]))
-				r = err_say(ERR_PROTOCOL, p[done] == '<' ? STATUS_WEB_PAGE : "no event");
+				r = err_say(ERR_PROTOCOL,
+					p[done] == '<' ? STATUS_WEB_PAGE : "no event");
 		}
 		if (r == END)
 			watch->ended = true;

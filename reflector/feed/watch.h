@@ -29,9 +29,9 @@ struct api_event {
 	bool cut;            /* larger than event_max: the text is its beginning */
 };
 
-/* Takes one event. A negative result makes watch_feed() return it at once. END (after an ERROR event)
- * makes it return 0 and ignore the rest of the stream. AGAIN makes it return AGAIN; the caller feeds
- * the part of the bytes that was not taken (watch_used()) again later. */
+/* Takes one event. A negative result makes watch_feed() return it at once. END (after an ERROR
+ * event) makes it return 0 and ignore the rest of the stream. AGAIN makes it return AGAIN; the
+ * caller feeds the part of the bytes that was not taken (watch_used()) again later. */
 typedef int watch_event_fn(void *arg, const struct api_event *event);
 
 struct watch_options {

@@ -42,7 +42,7 @@ void certificate_set_release(struct certificate_set **set)
 	free(s);
 }
 
-/* ---- reading ---- */
+/* ---- reading ------------------------------------------------------------ */
 
 static int certificate_text_copy(const char *data, size_t size, struct certificate_text *text)
 {
@@ -90,7 +90,7 @@ static int certificate_set_read(const struct kubeconfig *config, struct certific
 	return 0;
 }
 
-/* ---- keeping ---- */
+/* ---- keeping ------------------------------------------------------------ */
 
 static bool certificate_text_equal(
 	const struct certificate_text *a, const struct certificate_text *b)
@@ -149,7 +149,8 @@ struct certificate_set *certificates_take(struct certificates *certificates, uin
 	return certificates->set;
 }
 
-struct bytes certificates_ca(struct certificates *certificates, uint64_t now_ns, uint64_t *ret_changes)
+struct bytes certificates_ca(
+	struct certificates *certificates, uint64_t now_ns, uint64_t *ret_changes)
 {
 	CHECK_OBJ(certificates, CERTIFICATES_MAGIC);
 	certificates_renew(certificates, now_ns);
@@ -184,12 +185,12 @@ int certificates_show(struct certificates *certificates, const char *certificate
 	return 0;
 }
 
-/* ---- the whole ---- */
+/* ---- the whole ---------------------------------------------------------- */
 
 int certificates_new(const struct kubeconfig *config, struct certificates **ret_certificates)
 {
-	CLEANUP(certificates_free) struct certificates *certificates =
-		calloc(1, sizeof(*certificates));
+	CLEANUP(certificates_free)
+	struct certificates *certificates = calloc(1, sizeof(*certificates));
 	int r;
 
 	if (!certificates)

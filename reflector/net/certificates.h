@@ -43,8 +43,10 @@ void certificates_free(struct certificates **certificates);
 struct certificate_set *certificates_take(struct certificates *certificates, uint64_t now_ns);
 void certificate_set_release(struct certificate_set **set);
 
-/* Returns: the newest CA at NOW_NS, borrowed until the next call; empty if there is none. *RET_CHANGES counts its changes. */
-struct bytes certificates_ca(struct certificates *certificates, uint64_t now_ns, uint64_t *ret_changes);
+/* Returns: the newest CA at NOW_NS, borrowed until the next call; empty if there is none.
+ * *RET_CHANGES counts its changes. */
+struct bytes certificates_ca(
+	struct certificates *certificates, uint64_t now_ns, uint64_t *ret_changes);
 
 /* Makes the next take read the files again: the server refused our certificate, or we refused
  * its. */

@@ -33,8 +33,8 @@ void connections_remove(struct connections *connections, int fd)
 int connections_add(struct connections *connections, int fd, uint64_t now_ns)
 {
 	connections_remove(connections, fd);
-	struct connection connection = {.fd = fd, .heard_ns = now_ns,
-		.ask_ns = connection_ask_after(connections, now_ns)};
+	struct connection connection = {
+		.fd = fd, .heard_ns = now_ns, .ask_ns = connection_ask_after(connections, now_ns)};
 	int r = ARRAY_ADD(connections->at, connections->count, connections->room, connection,
 		"the list of connections");
 

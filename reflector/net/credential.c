@@ -20,18 +20,18 @@
 #define CREDENTIAL_MAGIC 0x43524544u
 #define TOKEN_MAX        ((size_t)64 << 10)
 /* client-go's minute less its leeway, so that no token is used longer than a minute. */
-#define TOKEN_AGE_NS     (50ull * 1000 * 1000 * 1000)
+#define TOKEN_AGE_NS (50ull * 1000 * 1000 * 1000)
 
 struct credential {
 	uint32_t magic;
 	const struct kubeconfig *config;
 	struct certificates *certificates;
 	struct exec *exec; /* NULL: no plugin */
-	char *token;      /* of the token file; secret */
-	uint64_t read_ns; /* when the file was last read, or tried */
-	unsigned version; /* of the credentials in use */
-	bool refused;     /* the server refused that version */
-	bool unreadable;  /* the file can't be read, and the log says so */
+	char *token;       /* of the token file; secret */
+	uint64_t read_ns;  /* when the file was last read, or tried */
+	unsigned version;  /* of the credentials in use */
+	bool refused;      /* the server refused that version */
+	bool unreadable;   /* the file can't be read, and the log says so */
 };
 
 static int credential_read_token(const char *path, char **ret_token)
@@ -137,7 +137,7 @@ void credential_refused(struct credential *credential, unsigned version)
 		exec_refused(credential->exec, version);
 }
 
-/* ---- the plugin ---- */
+/* ---- the plugin --------------------------------------------------------- */
 
 int credential_ready(struct credential *credential, uint64_t now_ns)
 {
@@ -170,10 +170,12 @@ int credential_fd(const struct credential *credential)
 const char *credential_awaited(const struct credential *credential, uint64_t *ret_since_ns)
 {
 	CHECK_OBJ(credential, CREDENTIAL_MAGIC);
-	return credential->exec && exec_is_awaited(credential->exec, ret_since_ns) ? credential->config->exec.command : NULL;
+	return credential->exec && exec_is_awaited(credential->exec, ret_since_ns)
+		       ? credential->config->exec.command
+		       : NULL;
 }
 
-/* ---- headers ---- */
+/* ---- headers ------------------------------------------------------------ */
 
 struct header_sink {
 	credential_header_fn *put;
@@ -199,8 +201,8 @@ static void header_sink_put(struct header_sink *sink, const char *name, const ch
 	header_sink_flush(sink);
 }
 
-int credential_headers(struct credential *credential, uint64_t now_ns, credential_header_fn *put,
-	void *arg)
+int credential_headers(
+	struct credential *credential, uint64_t now_ns, credential_header_fn *put, void *arg)
 {
 	const struct kubeconfig *config = credential->config;
 	const struct kubeconfig_impersonation *as = &config->impersonate;

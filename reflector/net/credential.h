@@ -31,7 +31,8 @@ int credential_ready(struct credential *credential, uint64_t now_ns);
  * is readable (-1: nothing to poll), and every PLUGIN_POLL_MS. */
 bool credential_is_running(const struct credential *credential);
 int credential_fd(const struct credential *credential);
-/* Returns the exec plugin's command while requests wait for it, and since when (monotonic); NULL: none do. */
+/* Returns the exec plugin's command while requests wait for it, and since when (monotonic);
+ * NULL: none do. */
 const char *credential_awaited(const struct credential *credential, uint64_t *ret_since_ns);
 
 /* Takes one header, "Name: value"; LINE is borrowed. A negative result stops. */
@@ -39,8 +40,8 @@ typedef int credential_header_fn(void *arg, const char *line);
 
 /* Calls PUT for each header of a request that is sent at NOW_NS (monotonic). Returns: 0, a negative
  * result of PUT, -ENOMEM. */
-int credential_headers(struct credential *credential, uint64_t now_ns, credential_header_fn *put,
-	void *arg);
+int credential_headers(
+	struct credential *credential, uint64_t now_ns, credential_header_fn *put, void *arg);
 
 /* Returns: the version of the credentials; it changes with them. */
 unsigned credential_version(const struct credential *credential);

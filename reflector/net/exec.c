@@ -14,7 +14,8 @@
 #define SECOND     1000000000ull
 #define EARLY_MAX  (60 * SECOND) /* how long before they expire credentials are renewed */
 #define PAUSE_MAX  (15 * SECOND)
-#define YOUNG      (60 * SECOND) /* a 401 to credentials older than this is not the plugin's fault */
+/* a 401 to credentials older than this is not the plugin's fault */
+#define YOUNG (60 * SECOND)
 
 struct exec {
 	uint32_t magic;
@@ -28,14 +29,14 @@ struct exec {
 	bool refused;
 	struct exec_credential credential;
 	unsigned version;
-	uint64_t taken_ns;           /* monotonic */
-	uint64_t life_ns;            /* how long they were valid when they came */
-	uint64_t renew_ns;           /* wall clock: when to renew them */
+	uint64_t taken_ns; /* monotonic */
+	uint64_t life_ns;  /* how long they were valid when they came */
+	uint64_t renew_ns; /* wall clock: when to renew them */
 
 	int failed; /* error of the last run; 0: it gave credentials */
 	char sentence[ERR_TEXT_MAX];
 	unsigned useless_runs; /* in a row */
-	uint64_t pause_ns; /* monotonic: no run before this */
+	uint64_t pause_ns;     /* monotonic: no run before this */
 };
 
 static uint64_t exec_pause(unsigned useless_runs)
@@ -45,7 +46,7 @@ static uint64_t exec_pause(unsigned useless_runs)
 	return pause < PAUSE_MAX ? pause : PAUSE_MAX;
 }
 
-/* ---- how a run ends ---- */
+/* ---- how a run ends ----------------------------------------------------- */
 
 static int exec_fail(struct exec *exec, int result, uint64_t now_ns)
 {
@@ -68,8 +69,8 @@ static void exec_collect(struct exec *exec, uint64_t now_ns, uint64_t wall_ns)
 		r = err_say(ERR_CREDENTIALS, "exec: executable %s did not end within %g s",
 			exec->config->exec.command, (double)exec->limit_ns / 1e9);
 	if (!r)
-		r = exec_credential_read(plugin_output(exec->plugin),
-			exec->config->exec.api_version, &credential);
+		r = exec_credential_read(
+			plugin_output(exec->plugin), exec->config->exec.api_version, &credential);
 	if (r < 0) {
 		(void)exec_fail(exec, r, now_ns);
 		return;
@@ -81,8 +82,8 @@ static void exec_collect(struct exec *exec, uint64_t now_ns, uint64_t wall_ns)
 
 	/* The plugin does not help when its last credentials were refused soon, or had expired on
 	 * arrival. */
-	bool useless = exec->has && (exec->refused ? now_ns - exec->taken_ns < YOUNG
-						   : exec->life_ns < SECOND);
+	bool useless = exec->has &&
+		       (exec->refused ? now_ns - exec->taken_ns < YOUNG : exec->life_ns < SECOND);
 
 	exec->useless_runs = useless ? exec->useless_runs + 1 : 0;
 	exec->pause_ns = now_ns + exec_pause(exec->useless_runs);
@@ -97,7 +98,7 @@ static void exec_collect(struct exec *exec, uint64_t now_ns, uint64_t wall_ns)
 	exec->renew_ns = credential.expires_ns - early;
 }
 
-/* ---- when it runs ---- */
+/* ---- when it runs ------------------------------------------------------- */
 
 int exec_renew(struct exec *exec, uint64_t now_ns, uint64_t wall_ns)
 {
@@ -136,7 +137,7 @@ void exec_refused(struct exec *exec, unsigned version)
 		exec->refused = true;
 }
 
-/* ---- the whole ---- */
+/* ---- the whole ---------------------------------------------------------- */
 
 const struct exec_credential *exec_credentials(const struct exec *exec)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The credentials of an exec plugin, and when the plugin runs (docs/protocol.md 15.4): when there
- * are no credentials, when they have expired, and after the server answered 401 to them; once,
- * however many requests wait for it. Shortly before they expire it runs while requests go on with
- * the old ones.
+ * The credentials of an exec plugin, and when the plugin runs (docs/protocol.md 15.4): when
+ * there are no credentials, when they have expired, and after the server answered 401 to them;
+ * once, however many requests wait for it. Shortly before they expire it runs while requests go
+ * on with the old ones.
  *
  *	r = exec_renew(exec, now, wall);  0: use exec_credentials(); AGAIN: ask later; negative: there are none
  *
- * A plugin that fails, or whose credentials are refused at once, runs again after 1, 2, 4 .. 15 s.
- * Until then requests get its error, or the credentials that were refused. Credentials are kept in
- * memory only.
+ * A plugin that fails, or whose credentials are refused at once, runs again after 1, 2, 4 .. 15
+ * s. Until then requests get its error, or the credentials that were refused. Credentials are
+ * kept in memory only.
  */
 #ifndef REFLECTOR_NET_EXEC_H
 #define REFLECTOR_NET_EXEC_H

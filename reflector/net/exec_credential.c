@@ -25,7 +25,7 @@ void exec_credential_release(struct exec_credential *credential)
 	*credential = (struct exec_credential){NULL};
 }
 
-/* ---- the plugin's input ---- */
+/* ---- the plugin's input ------------------------------------------------- */
 
 static void exec_put_member(struct buf *out, const char *name, const char *value)
 {
@@ -77,7 +77,7 @@ int exec_credential_info(const struct kubeconfig *config, struct buf *out)
 	return r < 0 ? r : buf_error(out);
 }
 
-/* ---- time ---- */
+/* ---- time --------------------------------------------------------------- */
 
 /* Reads COUNT digits at *TEXT and moves it on. Returns: the number; -1: not that many digits. */
 static int time_digits(const char **text, const char *end, int count)
@@ -119,8 +119,12 @@ static bool time_date(const char **text, const char *end, struct tm *ret_tm)
 	good = time_char(text, end, ":") && good;
 	int second = time_digits(text, end, 2);
 
-	*ret_tm = (struct tm){.tm_year = year - 1900, .tm_mon = month - 1, .tm_mday = day,
-		.tm_hour = hour, .tm_min = minute, .tm_sec = second};
+	*ret_tm = (struct tm){.tm_year = year - 1900,
+		.tm_mon = month - 1,
+		.tm_mday = day,
+		.tm_hour = hour,
+		.tm_min = minute,
+		.tm_sec = second};
 	return good && year >= 1970 && month >= 1 && month <= 12 && day >= 1 && day <= 31 &&
 	       hour >= 0 && hour <= 23 && minute >= 0 && minute <= 59 && second >= 0 &&
 	       second <= 60;
@@ -163,7 +167,7 @@ bool exec_credential_time(struct bytes text, uint64_t *ret_ns)
 	return true;
 }
 
-/* ---- the plugin's output ---- */
+/* ---- the plugin's output ------------------------------------------------ */
 
 static int exec_member(const struct value *map, const char *key, struct bytes *ret_text)
 {
@@ -216,11 +220,11 @@ static int exec_read_status(const struct value *root, struct exec_credential *cr
 		return err_say(ERR_CREDENTIALS,
 			"exec plugin: expirationTimestamp is not a time like 2030-01-01T00:00:00Z");
 	if (!credential->certificate != !credential->key)
-		return err_say(ERR_CREDENTIALS,
-			"exec plugin returned only certificate or key, not both");
+		return err_say(
+			ERR_CREDENTIALS, "exec plugin returned only certificate or key, not both");
 	if (!credential->token && !credential->certificate)
-		return err_say(ERR_CREDENTIALS,
-			"exec plugin didn't return a token or cert/key pair");
+		return err_say(
+			ERR_CREDENTIALS, "exec plugin didn't return a token or cert/key pair");
 	if (credential->certificate && (!strstr(credential->certificate, "-----BEGIN ") ||
 					       !strstr(credential->key, "-----BEGIN ")))
 		return err_say(ERR_CREDENTIALS, "exec plugin: certificate or key is not PEM");
@@ -231,8 +235,8 @@ static int exec_read_status(const struct value *root, struct exec_credential *cr
 	return 0;
 }
 
-int exec_credential_read(struct bytes text, const char *api_version,
-	struct exec_credential *ret_credential)
+int exec_credential_read(
+	struct bytes text, const char *api_version, struct exec_credential *ret_credential)
 {
 	CLEANUP(exec_credential_release) struct exec_credential credential = {NULL};
 	CLEANUP(json_parser_free) struct json_parser *parser = NULL;
@@ -246,8 +250,8 @@ int exec_credential_read(struct bytes text, const char *api_version,
 	json_parser_keep_secret(parser);
 	r = json_parse(parser, text, NULL, &document);
 	if (r == ERR_SYNTAX || r == ERR_TOO_LARGE)
-		r = err_say(ERR_CREDENTIALS, "exec plugin: its output is not JSON: %s",
-			err_text(r));
+		r = err_say(
+			ERR_CREDENTIALS, "exec plugin: its output is not JSON: %s", err_text(r));
 	if (!r)
 		r = value_read(buf_bytes(&document), &root);
 	if (!r)

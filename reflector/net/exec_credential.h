@@ -23,8 +23,8 @@ int exec_credential_info(const struct kubeconfig *config, struct buf *out);
 
 /* Reads TEXT, the plugin's output. Returns: 0, -ENOMEM, ERR_CREDENTIALS with a sentence that
  * repeats no secret. */
-int exec_credential_read(struct bytes text, const char *api_version,
-	struct exec_credential *ret_credential);
+int exec_credential_read(
+	struct bytes text, const char *api_version, struct exec_credential *ret_credential);
 
 /* Reads "2030-01-01T00:00:00.5+01:00" as nanoseconds since 1970; later than 2500: UINT64_MAX.
  * Returns: whether TEXT is such a time of 1970 or later. */

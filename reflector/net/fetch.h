@@ -12,7 +12,7 @@
 struct fetch;
 
 struct fetch_answer {
-	int result;               /* as http_request.on_done; ERR_TOO_LARGE above the limit */
+	int result; /* as http_request.on_done; ERR_TOO_LARGE above the limit */
 	int status;
 	const char *content_type; /* "" when absent */
 	const char *etag;         /* "" when absent */

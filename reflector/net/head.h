@@ -17,9 +17,9 @@ struct http_head {
 	int status;
 	bool has_retry_after; /* a number of seconds; a date is ignored */
 	uint32_t retry_after_s;
-	char content_type[256]; /* "" when absent */
+	char content_type[256];    /* "" when absent */
 	char etag[HEAD_ETAG_SIZE]; /* "" when absent or longer than this */
-	char warning[256];      /* texts of the Warning headers, joined by "; "; cut */
+	char warning[256];         /* texts of the Warning headers, joined by "; "; cut */
 };
 
 /* Takes one line, with or without its line break. The first line's HEAD is all zeroes. Returns: 0;

@@ -16,10 +16,10 @@
 #define CONNECT_LIMIT_NS (10 * NS_PER_SECOND)
 /* A turn that reads less of a bulk answer than this is followed by a short sleep, see
  * http_poll(). */
-#define GATHER_BYTES     (24u * 1024)
-#define GATHER_NS        1000000
+#define GATHER_BYTES (24u * 1024)
+#define GATHER_NS    1000000
 
-/* ---- a call's life ---- */
+/* ---- a call's life ------------------------------------------------------ */
 
 static void call_free(struct http_call **call)
 {
@@ -101,7 +101,7 @@ void http_cancel(struct http_call **call)
 	c->cancelled = true;
 }
 
-/* ---- how a call ends ---- */
+/* ---- how a call ends ---------------------------------------------------- */
 
 static void call_end(struct http_call *call, int result)
 {
@@ -117,7 +117,8 @@ static void call_fail(struct http_call *call, int result)
 	call_end(call, result);
 }
 
-/* Keeps the limits of calls that wait for an exec plugin at their start: its time is not the server's. */
+/* Keeps the limits of calls that wait for an exec plugin at their start: its time is not the
+ * server's. */
 static void http_hold_limits(struct http *http)
 {
 	uint64_t since_ns;
@@ -152,7 +153,8 @@ static void http_check_limits(struct http *http)
 				call->easy, CURLINFO_LOCAL_PORT, &port); /* 0: no connection yet */
 		call_fail(call, err_say(ERR_TIMEOUT, "%s: %s within %g s", http->name, words,
 					(double)limit_ns / 1e9));
-		if (connections_condemn(&http->connections, (uint16_t)port, http->clock_ns - limit_ns))
+		if (connections_condemn(
+			    &http->connections, (uint16_t)port, http->clock_ns - limit_ns))
 			http->condemned_port = (uint16_t)port;
 	}
 
@@ -170,7 +172,7 @@ static void http_check_limits(struct http *http)
 			http_call_note_deadline(call);
 }
 
-/* ---- the loop ---- */
+/* ---- the loop ----------------------------------------------------------- */
 
 /* Runs all transfers that can run now, and notes which calls libcurl ended. */
 static int http_perform(struct http *http)
@@ -214,9 +216,10 @@ static bool http_is_connecting(const struct http *http)
 }
 
 /*
- * Hands waiting calls to libcurl, the oldest first, unless they wait for an exec plugin. When it failed,
- * all of them end with its sentence. Over HTTP/2 one connection is opened at a time: when all streams are
- * taken, libcurl 7.88 would open one for every further call, although the first of them could carry the others.
+ * Hands waiting calls to libcurl, the oldest first, unless they wait for an exec plugin. When it
+ * failed, all of them end with its sentence. Over HTTP/2 one connection is opened at a time:
+ * when all streams are taken, libcurl 7.88 would open one for every further call, although the
+ * first of them could carry the others.
  */
 static int http_add_waiting(struct http *http)
 {
@@ -287,11 +290,12 @@ int http_poll(struct http *http, int timeout_ms, struct pollfd *fds, size_t n_fd
 		int result = call->result, status = call->limit.answered ? call->head.status : 0;
 
 		if (result < 0)
-			(void)err_say(result, "%s",
-				call->sentence ? call->sentence : err_name(result));
+			(void)err_say(
+				result, "%s", call->sentence ? call->sentence : err_name(result));
 		call_free(&call);
 		/* Not modified, or not there: as was asked. */
-		bool answered = status < 300 || status == 304 || (status == 404 && request.may_be_absent);
+		bool answered =
+			status < 300 || status == 304 || (status == 404 && request.may_be_absent);
 		if (result < 0 || !answered)
 			http_count(http, STAT_HTTP_ERRORS, 1);
 		request.on_done(request.arg, result, status);
@@ -299,7 +303,7 @@ int http_poll(struct http *http, int timeout_ms, struct pollfd *fds, size_t n_fd
 	return r;
 }
 
-/* ---- the client ---- */
+/* ---- the client --------------------------------------------------------- */
 
 int http_new(const struct kubeconfig *config, struct http **ret_http)
 {
@@ -336,7 +340,7 @@ void http_set_limits(struct http *http, uint64_t connect_ns, uint64_t silence_ns
 {
 	CHECK_OBJ(http, HTTP_MAGIC);
 	http->connect_limit_ns = connect_ns;
-	http->deadline_ns = 0; /* find the next limit again */
+	http->deadline_ns = 0;                     /* find the next limit again */
 	http->connections.silence_ns = silence_ns; /* counts for each from what is heard next */
 }
 

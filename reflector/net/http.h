@@ -9,17 +9,17 @@
  *	for (;;)
  *		http_poll(http, timeout_ms, fds, n_fds);	(callbacks come in here, nowhere else)
  *
- * Any function here may be called inside a callback, except http_poll and http_free. A call ends in
- * exactly one of two ways: `on_done` (its pointer is dead when on_done is called), or http_cancel
- * (no callback after it).
+ * Any function here may be called inside a callback, except http_poll and http_free. A call ends
+ * in exactly one of two ways: `on_done` (its pointer is dead when on_done is called), or
+ * http_cancel (no callback after it).
  *
  * While on_body runs nothing is read, so a slow caller slows the server down. A redirect is
  * reported as an answer and not followed: following it could carry credentials to another host.
  *
  * Limits count only the time in which the client listened: a process that was stopped, or that
- * spent a minute in one callback, does not mistake its own absence for the server's silence. When a
- * call ends for silence and nothing else was heard on its connection meanwhile, the client closes
- * the connection, so that the next call does not use it.
+ * spent a minute in one callback, does not mistake its own absence for the server's silence.
+ * When a call ends for silence and nothing else was heard on its connection meanwhile, the
+ * client closes the connection, so that the next call does not use it.
  *
  * While an exec plugin fetches credentials, calls wait for it and their limits stand still. When
  * the plugin fails, the calls end with ERR_CREDENTIALS and its sentence.
@@ -60,7 +60,7 @@ struct http_request {
 	const char *accept; /* NULL: application/json */
 	const char *etag;   /* of the copy that the caller has: 304 if it is current. NULL: none */
 	bool gzip; /* ask for a compressed answer; never for watches (docs/protocol.md 0.2) */
-	bool bulk;          /* a large answer is expected: use a large receive buffer */
+	bool bulk; /* a large answer is expected: use a large receive buffer */
 	bool may_be_absent; /* 404 is an answer like another one, and no error of http.errors */
 	bool renewable;     /* the client may end it with HTTP_SILENT after its answer began */
 
@@ -93,7 +93,8 @@ int http_new(const struct kubeconfig *config, struct http **ret_http);
  * how long without a byte on a connection one of its renewable calls ends with HTTP_SILENT, so that
  * its renewal shows whether the connection lives (at first 0: never). */
 void http_set_limits(struct http *http, uint64_t connect_ns, uint64_t silence_ns);
-/* Counts in STATS, which must outlive it, every request from now on, what fails and what is received. */
+/* Counts in STATS, which must outlive it, every request from now on, what fails and what is
+ * received. */
 void http_set_stats(struct http *http, struct stats *stats);
 /* Cancels all calls and frees the client. */
 void http_free(struct http **http);
@@ -115,11 +116,12 @@ int http_poll(struct http *http, int timeout_ms, struct pollfd *fds, size_t n_fd
 
 /* Returns: the server as in the kubeconfig, without credentials: "https://host:6443/prefix". */
 const char *http_server(const struct http *http);
-/* Returns the command of the exec plugin that requests wait for, and since when (monotonic); NULL: none. */
+/* Returns the command of the exec plugin that requests wait for, and since when (monotonic);
+ * NULL: none. */
 const char *http_awaited_plugin(const struct http *http, uint64_t *ret_since_ns);
 
-/* Returns: the CA that new connections are checked with, PEM, borrowed until the next call; empty: the system's roots.
- * *RET_CHANGES counts its changes since http_new. */
+/* Returns: the CA that new connections are checked with, PEM, borrowed until the next call;
+ * empty: the system's roots. *RET_CHANGES counts its changes since http_new. */
 struct bytes http_ca(struct http *http, uint64_t *ret_changes);
 
 /* Returns how many connections were opened since http_new. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parts of a call that do not need libcurl: its limits and their clock, its place in the list of
- * calls, and the bytes of its answer. */
+/* The parts of a call that do not need libcurl: its limits and their clock, its place in the
+ * list of calls, and the bytes of its answer. */
 #include "reflector/net/http_internal.h"
 
 #include <limits.h>
@@ -14,7 +14,7 @@
 /* libcurl 7.88 bounds the head of an answer, but collects trailers without limit. */
 #define HEADER_BYTES_MAX (512u * 1024)
 
-/* ---- the clock of limits ---- */
+/* ---- the clock of limits ------------------------------------------------ */
 
 void http_move_clock(struct http *http, uint64_t waited_ms)
 {
@@ -56,7 +56,7 @@ int http_wait_ms(const struct http *http, int timeout_ms)
 	return timeout_ms >= 0 && (uint64_t)timeout_ms < ms ? timeout_ms : (int)ms;
 }
 
-/* ---- the list of calls ---- */
+/* ---- the list of calls -------------------------------------------------- */
 
 void http_call_link(struct http *http, struct http_call *call)
 {
@@ -117,7 +117,7 @@ struct http_call *http_next_ended(const struct http *http)
 	return call;
 }
 
-/* ---- bytes of an answer ---- */
+/* ---- bytes of an answer ------------------------------------------------- */
 
 /* Makes libcurl end CALL with R. Keeps R's sentence, which would not live until on_done. */
 static bool call_stop(struct http_call *call, int r)

@@ -83,10 +83,12 @@ static const char *failure_of_proxy(const struct http_call *call, CURLcode code)
 	}
 }
 
-/* Whether REASON, of a TLS handshake, is that the connection has ended: libcurl and OpenSSL say it in several ways. */
+/* Whether REASON, of a TLS handshake, is that the connection has ended: libcurl and OpenSSL say
+ * it in several ways. */
 static bool failure_is_closed(const char *reason)
 {
-	static const char *const texts[] = {"SSL_ERROR_SYSCALL", "unexpected eof", "Recv failure", "Send failure"};
+	static const char *const texts[] = {
+		"SSL_ERROR_SYSCALL", "unexpected eof", "Recv failure", "Send failure"};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
 		if (strstr(reason, texts[i]))
@@ -111,7 +113,8 @@ int http_call_failure(const struct http_call *call, CURLcode code)
 	/* libcurl would say that a stream was not closed cleanly: it is we who closed it. */
 	if (!proxy && call->port && call->port == call->http->condemned_port)
 		return err_say(ERR_NETWORK,
-			"%s: the server does not answer: nothing came on this connection for long, and it was closed",
+			"%s: the server does not answer: nothing came on this connection for long, "
+			"and it was closed",
 			call->http->name);
 	/* For a refused connection the system's text says more than libcurl's. It is 0 when
 	 * unknown. */
@@ -120,12 +123,16 @@ int http_call_failure(const struct http_call *call, CURLcode code)
 		reason = err_name(-(int)os_error);
 	const char *hint = "";
 	if (!proxy && code == CURLE_PEER_FAILED_VERIFICATION)
-		hint = " (the certificate-authority of the kubeconfig must have signed the server's certificate, for this name and "
+		hint = " (the certificate-authority of the kubeconfig must have signed the "
+		       "server's certificate, for this name and "
 		       "time)";
 	else if (!proxy && strstr(reason, "wrong version number"))
-		hint = " (no TLS is spoken there: is 'server' in the kubeconfig an http:// address?)";
-	else if (!proxy && !call->http->answered && code == CURLE_SSL_CONNECT_ERROR && failure_is_closed(reason))
-		hint = " (the connection was closed in the TLS handshake; perhaps no TLS is spoken there: is 'server' in the "
+		hint = " (no TLS is spoken there: is 'server' in the kubeconfig an http:// "
+		       "address?)";
+	else if (!proxy && !call->http->answered && code == CURLE_SSL_CONNECT_ERROR &&
+		 failure_is_closed(reason))
+		hint = " (the connection was closed in the TLS handshake; perhaps no TLS is spoken "
+		       "there: is 'server' in the "
 		       "kubeconfig an http:// address?)";
 	return err_say(proxy ? ERR_NETWORK : failure.error, "%s: %s: %s%s", call->http->name,
 		proxy ? proxy : failure.words, reason, hint);

@@ -46,10 +46,10 @@ struct http_call {
 	struct http_call *next, **link; /* list of the client's calls, the newest first */
 	struct http_request request;    /* path, accept and etag are NULL: libcurl has copies */
 	CURL *easy;
-	struct curl_slist *headers;           /* hold credentials: wiped when freed */
+	struct curl_slist *headers; /* hold credentials: wiped when freed */
 	struct certificate_set
-		*certificates; /* since it was handed to libcurl; NULL over plain http */
-	unsigned credential_version;          /* of the credentials in `headers` */
+		*certificates;       /* since it was handed to libcurl; NULL over plain http */
+	unsigned credential_version; /* of the credentials in `headers` */
 	bool cancelled;         /* cancelled inside a callback of libcurl; http_poll frees it */
 	bool opened_connection; /* it opened a connection of its own ... */
 	uint64_t connect_ns;    /* ... at this monotonic time */
@@ -60,9 +60,9 @@ struct http_call {
 	struct http_head head; /* complete when limit.answered */
 	size_t header_bytes;
 
-	int result;     /* when CALL_ENDED */
-	int stop;       /* what on_body returned to end the call; 0: nothing */
-	char *sentence; /* error sentence of result or stop; NULL: none */
+	int result;                   /* when CALL_ENDED */
+	int stop;                     /* what on_body returned to end the call; 0: nothing */
+	char *sentence;               /* error sentence of result or stop; NULL: none */
 	char reason[CURL_ERROR_SIZE]; /* libcurl's own words */
 };
 
@@ -73,7 +73,8 @@ struct http {
 	struct certificates *certificates;
 	CURLM *multi;
 	bool global_init, performing;
-	bool answered; /* the server has answered a call: TLS is spoken there, if the kubeconfig says so */
+	/* the server has answered a call: TLS is spoken there, if the kubeconfig says so */
+	bool answered;
 	bool http1; /* the server speaks HTTP/1: a connection carries one call at a time */
 	struct http_call *calls;
 	size_t waiting, ended, cancelled; /* calls that are */
@@ -83,14 +84,14 @@ struct http {
 	uint64_t timer_ns;    /* monotonic time at which libcurl wants to run; UINT64_MAX: none */
 	struct connections connections;
 	uint16_t condemned_port; /* of the connection that was shut down last; 0: none was */
-	struct stats *stats; /* NULL: nobody wants to know */
-	uint64_t bulk_bytes; /* of bulk answers, received in the last turn */
+	struct stats *stats;     /* NULL: nobody wants to know */
+	uint64_t bulk_bytes;     /* of bulk answers, received in the last turn */
 
 	uint64_t connect_limit_ns;
 	uint64_t clock_ns; /* the clock of limits: time spent listening or working, not stopped */
 	uint64_t last_ns;  /* monotonic time at which clock_ns was last moved */
 
-	char *base;                    /* URL that paths are appended to */
+	char *base;        /* URL that paths are appended to */
 	char *host_header; /* "Host: ..." when it differs from BASE's; NULL: as in base */
 	struct curl_slist
 		*connect_to; /* real host, when BASE holds tls-server-name; NULL: BASE's */
@@ -98,7 +99,7 @@ struct http {
 	char *name; /* of the server, and of the proxy if any, for sentences */
 };
 
-/* ---- http_setup.c ---- */
+/* ---- http_setup.c ------------------------------------------------------- */
 
 /* Fills base, host_header, connect_to, proxy and name from the kubeconfig and the environment.
  * Returns: 0, ERR_CONFIG, -ENOMEM. */
@@ -113,7 +114,7 @@ int http_call_set_credentials(struct http_call *call);
 /* Adds N to a counter of http_set_stats(). */
 void http_count(const struct http *http, enum counter counter, uint64_t n);
 
-/* ---- http_call.c ---- */
+/* ---- http_call.c -------------------------------------------------------- */
 
 /* Moves the clock of limits by the time since the last move, by at most WAITED_MS and one second:
  * more was not spent listening. */
@@ -139,7 +140,7 @@ struct http_call *http_next_ended(const struct http *http);
 bool http_call_take_header(struct http_call *call, struct bytes line);
 bool http_call_take_body(struct http_call *call, struct bytes bytes);
 
-/* ---- http_sockets.c ---- */
+/* ---- http_sockets.c ----------------------------------------------------- */
 
 int http_sockets_open(struct http *http);
 /* Hands CALL to libcurl. */
@@ -149,7 +150,7 @@ int http_sockets_wait(struct http *http, int timeout_ms, struct pollfd *fds, siz
 /* Runs the transfers that can go on; callbacks of calls come in here. */
 int http_sockets_run(struct http *http);
 
-/* ---- http_failure.c ---- */
+/* ---- http_failure.c ----------------------------------------------------- */
 
 /* Converts CODE, with which libcurl ended CALL, to an error code and sets its sentence.
  * Returns: 0 for a complete answer, ERR_NETWORK, ERR_TLS, ERR_TIMEOUT, ERR_PROTOCOL, -ENOMEM. */

@@ -25,20 +25,21 @@
 /* A connection is dead when bytes that we sent stay unacknowledged for this long. */
 #define UNACKNOWLEDGED_MS 30000u
 /*
- * Saves reads over HTTP/1, and lists over HTTP/2: when a watch's turn reads more of a list than fits into this, libcurl
- * 7.88 keeps the rest, and having given that out it sees the list's end only once something else arrives on the
- * connection. This is the most that it takes; a part that is not used costs no memory.
+ * Saves reads over HTTP/1, and lists over HTTP/2: when a watch's turn reads more of a list than
+ * fits into this, libcurl 7.88 keeps the rest, and having given that out it sees the list's end
+ * only once something else arrives on the connection. This is the most that it takes; a part
+ * that is not used costs no memory.
  */
-#define BULK_BUFFER       (512L * 1024)
+#define BULK_BUFFER (512L * 1024)
 
 struct setup {
 	CURL *easy;
 	CURLcode code;
 };
-#define SET(setup, option, value)                                                                  \
-	do {                                                                                       \
-		if (!(setup)->code)                                                                \
-			(setup)->code = curl_easy_setopt((setup)->easy, option, value);            \
+#define SET(setup, option, value) \
+	do { \
+		if (!(setup)->code) \
+			(setup)->code = curl_easy_setopt((setup)->easy, option, value); \
 	} while (0)
 
 static int setup_result(const struct setup *setup)
@@ -50,7 +51,7 @@ static int setup_result(const struct setup *setup)
 	return 0;
 }
 
-/* ---- the server ---- */
+/* ---- the server --------------------------------------------------------- */
 
 static void cleanup_url(CURLU **url)
 {
@@ -133,7 +134,7 @@ int http_parse_server(struct http *http)
 	return http->base ? 0 : err_set(-ENOMEM, "server");
 }
 
-/* ---- libcurl's callbacks ---- */
+/* ---- libcurl's callbacks ------------------------------------------------ */
 
 /* Notes that CALL's connection is alive and brought SIZE bytes. Returns: false when libcurl is to
  * end the call. */
@@ -210,7 +211,7 @@ static int setup_check_tunnel(void *arg, curl_off_t download, curl_off_t downloa
 	return done_us == 0;
 }
 
-/* ---- options of a call ---- */
+/* ---- options of a call -------------------------------------------------- */
 
 static int setup_add_header(void *arg, const char *line)
 {
@@ -306,13 +307,14 @@ int http_call_set_up(struct http_call *call, const struct http_request *request)
 	SET(&setup, CURLOPT_USERAGENT, "kinf-reflector/" KINF_VERSION);
 	if (request->bulk)
 		SET(&setup, CURLOPT_BUFFERSIZE, BULK_BUFFER);
-	/* Without the header a server may use any coding. With either, libcurl decodes what comes all the same. */
+	/* Without the header a server may use any coding. With either, libcurl decodes what
+	 * comes all the same. */
 	bool gzip = request->gzip && !call->http->config->disable_compression;
 	SET(&setup, CURLOPT_ACCEPT_ENCODING, gzip ? "gzip" : "identity");
 	return setup_result(&setup);
 }
 
-/* ---- credentials ---- */
+/* ---- credentials -------------------------------------------------------- */
 
 /* TEXT is not copied: CALL holds its set of certificates until it is freed. */
 static void setup_pem(struct setup *setup, const struct certificate_text *text, CURLoption option)

@@ -50,7 +50,7 @@ static int sockets_on_timer(CURLM *multi, long timeout_ms, void *arg)
 
 	(void)multi;
 	http->timer_ns = timeout_ms < 0 ? UINT64_MAX
-		: proc_monotonic_ns() + (uint64_t)timeout_ms * NS_PER_MS;
+					: proc_monotonic_ns() + (uint64_t)timeout_ms * NS_PER_MS;
 	return 0;
 }
 
@@ -78,8 +78,8 @@ int http_sockets_run(struct http *http)
 	http->performing = true;
 	for (int i = 0; !code && i < n; i++) {
 		int ready = (events[i].events & EPOLLIN ? CURL_CSELECT_IN : 0) |
-			(events[i].events & EPOLLOUT ? CURL_CSELECT_OUT : 0) |
-			(events[i].events & (EPOLLERR | EPOLLHUP) ? CURL_CSELECT_ERR : 0);
+			    (events[i].events & EPOLLOUT ? CURL_CSELECT_OUT : 0) |
+			    (events[i].events & (EPOLLERR | EPOLLHUP) ? CURL_CSELECT_ERR : 0);
 
 		code = curl_multi_socket_action(http->multi, events[i].data.fd, ready, &running);
 	}

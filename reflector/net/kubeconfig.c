@@ -54,8 +54,9 @@ static int files_check_names(const struct kubeconfig_file *file, const char *lis
 	return 0;
 }
 
-/* The reflector reads a file again whenever it starts: a pipe, as of <(...), is empty then, and a FIFO without a writer
- * makes it wait for ever. A directory is what a container finds in place of a file that its machine has not. */
+/* The reflector reads a file again whenever it starts: a pipe, as of <(...), is empty then, and
+ * a FIFO without a writer makes it wait for ever. A directory is what a container finds in place
+ * of a file that its machine has not. */
 static int files_check_type(const char *path)
 {
 	struct stat st;
@@ -64,7 +65,9 @@ static int files_check_type(const char *path)
 		return 0; /* reading it tells what can't be looked at */
 	if (S_ISDIR(st.st_mode))
 		return err_say(ERR_CONFIG, "kubeconfig '%s' is a directory: name a file", path);
-	return err_say(ERR_CONFIG, "kubeconfig '%s' is a pipe or a socket, and is read at each start: name a file", path);
+	return err_say(ERR_CONFIG,
+		"kubeconfig '%s' is a pipe or a socket, and is read at each start: name a file",
+		path);
 }
 
 /* Adds one file. Returns: 0, NOT_FOUND when it does not exist, or an error. */
@@ -149,8 +152,12 @@ static int files_say_none(void)
 	const char *list = getenv("KUBECONFIG");
 
 	if (list && *list)
-		return err_say(-ENOENT, "no kubeconfig: none of the files in $KUBECONFIG ('%.200s') exists, and this is no pod", list);
-	return err_say(-ENOENT, "no kubeconfig: $KUBECONFIG is not set, ~/.kube/config does not exist, and this is no pod");
+		return err_say(-ENOENT,
+			"no kubeconfig: none of the files in $KUBECONFIG ('%.200s') exists, and "
+			"this is no pod",
+			list);
+	return err_say(-ENOENT, "no kubeconfig: $KUBECONFIG is not set, ~/.kube/config does not "
+				"exist, and this is no pod");
 }
 
 /* Finds entry NAME of LIST. The first file that has it wins; entries are not merged field by
@@ -278,7 +285,7 @@ int kubeconfig_load(const char *file, const char *context, struct kubeconfig **r
 	return 0;
 }
 
-/* ---- the pod's service account ---- */
+/* ---- the pod's service account ------------------------------------------ */
 
 int kubeconfig_in_cluster(const char *directory, struct kubeconfig **ret_config)
 {
@@ -321,7 +328,7 @@ int kubeconfig_in_cluster(const char *directory, struct kubeconfig **ret_config)
 	return 0;
 }
 
-/* ---- freeing ---- */
+/* ---- freeing ------------------------------------------------------------ */
 
 static void kubeconfig_free_list(char **items, size_t count)
 {

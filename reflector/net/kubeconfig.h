@@ -55,18 +55,18 @@ struct kubeconfig_exec {
 	size_t n_args;
 	struct kubeconfig_variable {
 		char *name, *value; /* the value may be secret */
-	} *variables; /* added to the reflector's environment */
+	} * variables;              /* added to the reflector's environment */
 	size_t n_variables;
 	char *install_hint; /* what to do when the command is missing; NULL: not given */
 	bool provide_cluster_info;
 };
 
 struct kubeconfig {
-	char *source;    /* the file that defined the context, or "in-cluster" */
-	char *context;   /* "" in-cluster */
-	char *server;    /* scheme://host[:port][/prefix], no slash at the end */
-	bool tls;        /* https */
-	bool withheld;   /* the user has credentials, which are not sent because the server is http */
+	char *source;  /* the file that defined the context, or "in-cluster" */
+	char *context; /* "" in-cluster */
+	char *server;  /* scheme://host[:port][/prefix], no slash at the end */
+	bool tls;      /* https */
+	bool withheld; /* the user has credentials, which are not sent because the server is http */
 	char *name_space; /* of the context, else "default" */
 
 	struct kubeconfig_pem ca; /* none: the system's roots */
@@ -80,9 +80,9 @@ struct kubeconfig {
 	char *token;      /* secret */
 	char *token_file; /* used instead of `token` */
 	char *username;
-	char *password;   /* secret */
+	char *password;              /* secret */
 	struct kubeconfig_exec exec; /* only when nothing above is given */
-	char *exec_config; /* JSON: the cluster's extension for plugins; NULL: none */
+	char *exec_config;           /* JSON: the cluster's extension for plugins; NULL: none */
 	struct kubeconfig_impersonation impersonate;
 };
 
@@ -96,10 +96,10 @@ int kubeconfig_load(const char *file, const char *context, struct kubeconfig **r
 
 /* Returns whether A and B lead to the same server as the same user. */
 bool kubeconfig_same(const struct kubeconfig *a, const struct kubeconfig *b);
-/* Loads FILE and CONTEXT again, and returns whether that is no longer the same as LOADED, or no good. Writes a phrase that says
- * so into TEXT. */
-bool kubeconfig_has_changed(
-	const struct kubeconfig *loaded, const char *file, const char *context, char *text, size_t size);
+/* Loads FILE and CONTEXT again, and returns whether that is no longer the same as LOADED, or no
+ * good. Writes a phrase that says so into TEXT. */
+bool kubeconfig_has_changed(const struct kubeconfig *loaded, const char *file, const char *context,
+	char *text, size_t size);
 
 /* Returns whether FILE is there and is a kubeconfig, whatever contexts it has. */
 bool kubeconfig_is_readable(const char *file);

@@ -16,7 +16,7 @@
 #include "reflector/net/kubeconfig_member.h"
 #include "reflector/net/small_file.h"
 
-/* ---- PEM ---- */
+/* ---- PEM ---------------------------------------------------------------- */
 
 int kubeconfig_pem_text(const struct kubeconfig_pem *pem, char **owned, struct bytes *ret_text)
 {
@@ -34,8 +34,8 @@ static bool pem_is_valid(const char *text)
 }
 
 /* Reads KEY, a file, or KEY-data, the PEM itself, which wins. */
-static int pem_read(const struct kubeconfig_entry *entry, const char *key,
-	struct kubeconfig_pem *pem)
+static int pem_read(
+	const struct kubeconfig_entry *entry, const char *key, struct kubeconfig_pem *pem)
 {
 	char data_key[64], *text;
 	const struct yaml_node *node;
@@ -76,7 +76,7 @@ static bool pem_given(const struct kubeconfig_pem *pem)
 	return pem->data || pem->file;
 }
 
-/* ---- clusters ---- */
+/* ---- clusters ----------------------------------------------------------- */
 
 static bool server_has_scheme(const char *url, const char *scheme)
 {
@@ -109,7 +109,7 @@ int kubeconfig_read_cluster(const struct kubeconfig_entry *entry, struct kubecon
 	return r ? r : kubeconfig_read_exec_config(entry, config);
 }
 
-/* ---- users ---- */
+/* ---- users -------------------------------------------------------------- */
 
 /* Checks texts that become headers. */
 static int user_check_lines(
@@ -197,7 +197,7 @@ int kubeconfig_read_user(const struct kubeconfig_entry *entry, struct kubeconfig
 	return r;
 }
 
-/* ---- the server ---- */
+/* ---- the server --------------------------------------------------------- */
 
 /* Returns what is wrong with the host and port at the beginning of TEXT; NULL: nothing. */
 static const char *server_find_fault(const char *text)
@@ -216,7 +216,8 @@ static const char *server_find_fault(const char *text)
 		size_t n = end ? (size_t)(end - text) - 1 : 0;
 
 		/* A zone may follow the address. */
-		(void)snprintf(address, sizeof(address), "%.*s", (int)(n < sizeof(address) ? n : 0), text + 1);
+		(void)snprintf(address, sizeof(address), "%.*s", (int)(n < sizeof(address) ? n : 0),
+			text + 1);
 		address[strcspn(address, "%")] = '\0';
 		if (!end || inet_pton(AF_INET6, address, &in6) != 1)
 			return "no IPv6 address in the brackets";
@@ -286,7 +287,8 @@ int kubeconfig_settle_server(const struct kubeconfig_entry *cluster, struct kube
 		struct kubeconfig_pem *pems[] = {
 			&config->client_certificate, &config->client_key, &config->ca};
 
-		config->withheld = config->token || config->token_file || config->username || pem_given(&config->client_certificate);
+		config->withheld = config->token || config->token_file || config->username ||
+				   pem_given(&config->client_certificate);
 		for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 			small_file_wipe_text(texts[i]);
 		for (size_t i = 0; i < sizeof(pems) / sizeof(pems[0]); i++) {

@@ -17,7 +17,7 @@
 #define EXEC_EXTENSION "client.authentication.k8s.io/exec"
 #define DEPTH_MAX      64
 
-/* ---- the cluster's extension, which a plugin gets ---- */
+/* ---- the cluster's extension, which a plugin gets ----------------------- */
 
 static void plugin_put_json(const struct yaml_node *node, unsigned depth, struct buf *out)
 {
@@ -71,7 +71,7 @@ int kubeconfig_read_exec_config(const struct kubeconfig_entry *cluster, struct k
 	return config->exec_config ? 0 : kubeconfig_no_memory(cluster);
 }
 
-/* ---- exec ---- */
+/* ---- exec --------------------------------------------------------------- */
 
 /* Refuses a version other than those that are supported, and a plugin that needs a terminal: a
  * daemon has none. */
@@ -117,8 +117,8 @@ static int plugin_read_exec(const struct kubeconfig_entry *user, struct kubeconf
 	if (r)
 		return r;
 	if (!ret_exec->command || !ret_exec->api_version)
-		return kubeconfig_bad(user, "exec", "%s missing",
-			ret_exec->command ? "apiVersion" : "command");
+		return kubeconfig_bad(
+			user, "exec", "%s missing", ret_exec->command ? "apiVersion" : "command");
 	r = plugin_check(user, &exec, ret_exec->api_version);
 	if (!r)
 		r = kubeconfig_texts(&exec, "args", yaml_get(exec.body, "args"), &ret_exec->args,
@@ -170,7 +170,7 @@ void kubeconfig_exec_release(struct kubeconfig_exec *exec)
 	*exec = (struct kubeconfig_exec){NULL};
 }
 
-/* ---- auth-provider ---- */
+/* ---- auth-provider ------------------------------------------------------ */
 
 /* Reads an auth-provider. Only oidc still exists; its token is used as it is, and not refreshed. */
 static int plugin_read_provider(const struct kubeconfig_entry *user, struct kubeconfig *config)
@@ -182,8 +182,8 @@ static int plugin_read_provider(const struct kubeconfig_entry *user, struct kube
 	if (!name)
 		return kubeconfig_bad(user, "auth-provider", "no name");
 	if (!strcmp(name, "gcp"))
-		return kubeconfig_bad(user, "auth-provider",
-			"gcp was removed; use gke-gcloud-auth-plugin");
+		return kubeconfig_bad(
+			user, "auth-provider", "gcp was removed; use gke-gcloud-auth-plugin");
 	if (!strcmp(name, "azure"))
 		return kubeconfig_bad(user, "auth-provider", "azure was removed; use kubelogin");
 	if (strcmp(name, "oidc"))

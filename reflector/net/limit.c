@@ -18,7 +18,8 @@ uint64_t limit_deadline(const struct limit *limit, uint64_t *ret_limit_ns, const
 
 	*ret_limit_ns = silence;
 	*ret_words = !limit->answered ? "no answer"
-		: limit->bytes ? "too little heard" : "nothing more heard";
+		     : limit->bytes   ? "too little heard"
+				      : "nothing more heard";
 	if (limit->total_ns && limit->start_ns + limit->total_ns < at) {
 		at = limit->start_ns + limit->total_ns;
 		*ret_limit_ns = limit->total_ns;

@@ -9,8 +9,8 @@
 #include "common/decimal.h"
 #include "common/err.h"
 
-#define ENTRY_MAX  256 /* a name has at most 253 bytes, a port 6 */
-#define MAPPED     12  /* bytes before an IPv4 address within ::ffff:0:0/96 */
+#define ENTRY_MAX 256 /* a name has at most 253 bytes, a port 6 */
+#define MAPPED    12  /* bytes before an IPv4 address within ::ffff:0:0/96 */
 
 struct no_proxy_address {
 	uint8_t bytes[16];

@@ -13,8 +13,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PACE_BURST   10                  /* requests a second that need not wait */
-#define PACE_FEED_NS UINT64_C(20000000)  /* of the span, for each feed: 50 requests a second */
+#define PACE_BURST 10 /* requests a second that need not wait */
+/* of the span, for each feed: 50 requests a second */
+#define PACE_FEED_NS UINT64_C(20000000)
 
 struct pace {
 	size_t n_feeds;     /* set by the owner */

@@ -30,7 +30,7 @@ struct plugin {
 	size_t size;
 };
 
-/* ---- the environment ---- */
+/* ---- the environment ---------------------------------------------------- */
 
 struct environment {
 	char **at;
@@ -70,11 +70,11 @@ static int environment_put(struct environment *environment, char *line)
 
 /* Fills in this process' environment, less what its supervisor or the service manager set for it
  * alone, and the plugin's variables. */
-static int environment_fill(struct environment *environment, const struct kubeconfig_exec *exec,
-	const char *info)
+static int environment_fill(
+	struct environment *environment, const struct kubeconfig_exec *exec, const char *info)
 {
-	static const char *const private[] = {"KINF_DEATH_FD", "KINF_RUN_GIVEN", "NOTIFY_SOCKET", "WATCHDOG_PID",
-		"WATCHDOG_USEC", "LISTEN_FDS", "LISTEN_PID"};
+	static const char *const private[] = {"KINF_DEATH_FD", "KINF_RUN_GIVEN", "NOTIFY_SOCKET",
+		"WATCHDOG_PID", "WATCHDOG_USEC", "LISTEN_FDS", "LISTEN_PID"};
 	size_t n = 0;
 	char *line;
 	int r = 0;
@@ -104,13 +104,13 @@ static int environment_fill(struct environment *environment, const struct kubeco
 	return r;
 }
 
-/* ---- starting ---- */
+/* ---- starting ----------------------------------------------------------- */
 
 /* Starts the child with an empty input, its output to FD, our standard error and no other
  * descriptor; in a process group of its own, with no signal blocked. Returns: 0 or a positive errno
  * value. */
-static int plugin_spawn(const char *command, char *const *argv, char *const *environment, int fd,
-	pid_t *pid)
+static int plugin_spawn(
+	const char *command, char *const *argv, char *const *environment, int fd, pid_t *pid)
 {
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attributes;
@@ -243,7 +243,7 @@ void plugin_free(struct plugin **plugin)
 	free(p);
 }
 
-/* ---- running ---- */
+/* ---- running ------------------------------------------------------------ */
 
 int plugin_fd(const struct plugin *plugin)
 {
@@ -266,8 +266,8 @@ int plugin_collect(struct plugin *plugin)
 				0; /* SIGCHLD is ignored in this process: judge by the output */
 	}
 	while (plugin->fd >= 0) {
-		ssize_t n = read(plugin->fd, plugin->output + plugin->size,
-			OUTPUT_MAX + 1 - plugin->size);
+		ssize_t n = read(
+			plugin->fd, plugin->output + plugin->size, OUTPUT_MAX + 1 - plugin->size);
 
 		if (n < 0 && errno == EINTR)
 			continue;

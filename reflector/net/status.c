@@ -56,7 +56,10 @@ static enum failure_kind status_kind_of_code(int code)
 	switch (code) {
 	case 410:
 		return FAILURE_EXPIRED;
-	case 429: case 502: case 503: case 504:
+	case 429:
+	case 502:
+	case 503:
+	case 504:
 		return FAILURE_BUSY;
 	case 401:
 		return FAILURE_REFUSED;
@@ -64,7 +67,11 @@ static enum failure_kind status_kind_of_code(int code)
 		return FAILURE_FORBIDDEN;
 	case 404:
 		return FAILURE_ABSENT;
-	case 400: case 405: case 406: case 415: case 422:
+	case 400:
+	case 405:
+	case 406:
+	case 415:
+	case 422:
 		return FAILURE_REQUEST;
 	default:
 		return FAILURE_SERVER;
@@ -139,9 +146,10 @@ static void status_read_object(struct bytes body, struct status *status)
 		if (bytes_equal(reason, bytes_str(reasons[i].reason)))
 			status->kind = reasons[i].kind;
 	/* Newer servers send the cause, older ones only the words. */
-	if (status->kind == FAILURE_BUSY && (status_contains(details, "ResourceVersionTooLarge") ||
-		status_contains(message, "Too large resource version") ||
-		status_contains(details, "Too large resource version")))
+	if (status->kind == FAILURE_BUSY &&
+		(status_contains(details, "ResourceVersionTooLarge") ||
+			status_contains(message, "Too large resource version") ||
+			status_contains(details, "Too large resource version")))
 		status->kind = FAILURE_RV_AHEAD;
 	snprintf(status->text, sizeof(status->text), "%d ", status->code);
 	status_add_escaped(status, reason);
@@ -163,7 +171,8 @@ bool status_is_web_page(struct bytes body)
 static const char *status_hint(int code, struct bytes body)
 {
 	if (code >= 300 && code < 400)
-		return ": a redirect, which is not followed, because it could carry the credentials elsewhere: 'server' in the "
+		return ": a redirect, which is not followed, because it could carry the "
+		       "credentials elsewhere: 'server' in the "
 		       "kubeconfig must be the API server itself";
 	if (status_is_web_page(body))
 		return ": " STATUS_WEB_PAGE;
@@ -190,7 +199,9 @@ void status_read(int code, uint64_t retry_after_ns, struct bytes body, struct st
 	for (size_t n = strlen(status.text); n && strchr(" :", status.text[n - 1]);)
 		status.text[--n] = '\0';
 	if (status.kind == FAILURE_REFUSED)
-		status_add_text(&status, BYTES_LIT(" (the kubeconfig's credentials are not accepted: expired, or of another cluster? Restart the reflector after correcting it)"));
+		status_add_text(&status,
+			BYTES_LIT(" (the kubeconfig's credentials are not accepted: expired, or of "
+				  "another cluster? Restart the reflector after correcting it)"));
 	if (status.retry_after_ns > RETRY_AFTER_MAX_S * SECOND)
 		status.retry_after_ns = RETRY_AFTER_MAX_S * SECOND;
 	*ret_status = status;

@@ -35,8 +35,10 @@ struct status {
 	enum failure_kind kind;
 	int code;
 	uint64_t retry_after_ns; /* 0: the server gave none */
-	char text[STATUS_TEXT];  /* "410 Expired: too old resource version: 7 (42)", printable; says more than the number also
-				    without a Status */
+	char text
+		/* "410 Expired: too old resource version: 7 (42)", printable; says more than the
+		 * number also without a Status */
+		[STATUS_TEXT];
 };
 
 /* Reads a refusal. BODY is at most the first few kB, perhaps not a Status. CODE is the HTTP status,
@@ -46,7 +48,8 @@ void status_read(int code, uint64_t retry_after_ns, struct bytes body, struct st
 /* Returns whether BODY is a web page, as proxies and login pages answer, also with status 200. */
 bool status_is_web_page(struct bytes body);
 #define STATUS_WEB_PAGE \
-	"a web page, and no answer of an API server: is 'server' in the kubeconfig right, or does a proxy or a login page answer?"
+	"a web page, and no answer of an API server: is 'server' in the kubeconfig right, or " \
+	"does a proxy or a login page answer?"
 
 /* Makes the status of a failure without an answer; TEXT says why it failed. */
 void status_set(enum failure_kind kind, const char *text, struct status *ret_status);

@@ -21,7 +21,8 @@ static void upstream_put_string(struct buf *out, const char *name, const char *t
 	buf_byte(out, '"');
 }
 
-int upstream_write(struct upstream *upstream, const struct kubeconfig *config, struct http *http, struct home *home)
+int upstream_write(struct upstream *upstream, const struct kubeconfig *config, struct http *http,
+	struct home *home)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT;
 	uint64_t changes;
@@ -45,7 +46,8 @@ int upstream_write(struct upstream *upstream, const struct kubeconfig *config, s
 	int r = buf_error(&out);
 	if (r < 0)
 		return err_add(r, "writing the file '" UPSTREAM_FILE "'");
-	r = text_file_replace(home_runtime_fd(home), UPSTREAM_FILE, buf_cstr(&out), home_file_mode(home));
+	r = text_file_replace(
+		home_runtime_fd(home), UPSTREAM_FILE, buf_cstr(&out), home_file_mode(home));
 	if (r >= 0)
 		*upstream = (struct upstream){.written = true, .ca_changes = changes};
 	return r;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Knows how old the records of the log are, by a clock that cannot be set. Records carry wall-clock
- * times; if retention compared those with the wall clock, a step forward would delete history that
- * followers still need, and a step back would keep it until the clock has caught up. So the
- * reflector samples how far the log reaches at which monotonic time: every record up to a sample's
- * seq is at least as old as the sample.
+ * Knows how old the records of the log are, by a clock that cannot be set. Records carry
+ * wall-clock times; if retention compared those with the wall clock, a step forward would delete
+ * history that followers still need, and a step back would keep it until the clock has caught
+ * up. So the reflector samples how far the log reaches at which monotonic time: every record up
+ * to a sample's seq is at least as old as the sample.
  *
  *	ages_begin(&ages, now)
  *	ages_add_old(&ages, seq, time) ...     records of runs before this one, the newest first
  *	ages_add(&ages, last_seq, now, kept)   now and then
  *	ages_reached(&ages, now, kept)         the last seq up to which every record is older than KEPT
  *
- * Records of earlier runs have no monotonic time that this run could use. Their age is taken from
- * their wall-clock times, but counted back from the newest of them, as if the reflector had never
- * been away: a step during its absence deletes nothing, at the price of keeping old history for one
- * retention time more. Times that run backwards in the log count as equal.
+ * Records of earlier runs have no monotonic time that this run could use. Their age is taken
+ * from their wall-clock times, but counted back from the newest of them, as if the reflector had
+ * never been away: a step during its absence deletes nothing, at the price of keeping old
+ * history for one retention time more. Times that run backwards in the log count as equal.
  */
 #ifndef REFLECTOR_RECORD_AGES_H
 #define REFLECTOR_RECORD_AGES_H
@@ -23,9 +23,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define AGES_MAX   512
-#define AGES_STEPS \
-	128 /* samples for one retention time: trimming is late by a 128th of it at most */
+#define AGES_MAX 512
+/* samples for one retention time: trimming is late by a 128th of it at most */
+#define AGES_STEPS 128
 
 struct ages_sample {
 	uint64_t seq;

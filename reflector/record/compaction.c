@@ -34,10 +34,12 @@ bool compaction_is_due(struct compaction *c, struct journal *journal)
 }
 
 void compaction_begin(struct compaction *c, struct home *home, struct journal *journal,
-	const struct journal_options *options, struct retention *retention, struct control_call **call)
+	const struct journal_options *options, struct retention *retention,
+	struct control_call **call)
 {
 	if (c->copy && !c->call && *call)
-		compaction_cancel(c, "a command asks for another copy, which leaves out what was removed since");
+		compaction_cancel(c,
+			"a command asks for another copy, which leaves out what was removed since");
 	if (c->copy) {
 		control_end(call, -EBUSY, "the journal is being compacted already");
 		return;
@@ -49,7 +51,8 @@ void compaction_begin(struct compaction *c, struct home *home, struct journal *j
 	int r = retention_taken(retention, &how.taken);
 
 	if (r == NOT_FOUND)
-		control_note(c->call, "there is no index yet: the values of removed feeds are kept");
+		control_note(
+			c->call, "there is no index yet: the values of removed feeds are kept");
 	if (r >= 0)
 		r = journal_copy_new(&how, &c->copy);
 	if (r < 0)
@@ -65,7 +68,8 @@ void compaction_slice(struct compaction *c, bool may_end)
 		return;
 	}
 	int r = journal_copy_slice(c->copy, SLICE);
-	control_progress(c->call, journal_copy_done(c->copy) >> 20, journal_copy_total(c->copy) >> 20, "MiB");
+	control_progress(c->call, journal_copy_done(c->copy) >> 20,
+		journal_copy_total(c->copy) >> 20, "MiB");
 	if (r == 0 && may_end)
 		r = journal_copy_end(c->copy, c->journal);
 	else if (r == 0)

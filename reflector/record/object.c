@@ -10,7 +10,8 @@
 
 #define OBJECT_AGE_MAX_S UINT64_C(1000000000) /* some 30 years */
 
-static int object_take_text(struct object_identity *identity, const char *what, struct bytes value, struct bytes *ret_text)
+static int object_take_text(struct object_identity *identity, const char *what, struct bytes value,
+	struct bytes *ret_text)
 {
 	char *room = identity->room + identity->used;
 
@@ -23,8 +24,7 @@ static int object_take_text(struct object_identity *identity, const char *what, 
 
 /* Stops when all four are there: managedFields, the larger half of many objects, usually come
  * last. */
-static int object_read_metadata(
-	struct bytes metadata, bool cut, struct object_identity *identity)
+static int object_read_metadata(struct bytes metadata, bool cut, struct object_identity *identity)
 {
 	struct {
 		const char *key;
@@ -56,14 +56,16 @@ int object_identity(struct bytes object, bool cut, struct object_identity *ident
 	size_t at = 0;
 	int r;
 
-	identity->kind = identity->name_space = identity->name = identity->uid = identity->rv = BYTES_NONE;
+	identity->kind = identity->name_space = identity->name = identity->uid = identity->rv =
+		BYTES_NONE;
 	identity->used = 0;
 	/* CRD lists have kind before metadata, typed objects too: what follows metadata is not
 	 * read. Nor is its end looked for, which lies behind the managedFields. */
 	while ((r = scan_key(object, cut, &at, &key)) == FOUND) {
 		if (bytes_equal(key, BYTES_LIT("metadata"))) {
-			r = object_read_metadata(BYTES((const char *)object.data + at, object.size - at),
-				cut, identity);
+			r = object_read_metadata(
+				BYTES((const char *)object.data + at, object.size - at), cut,
+				identity);
 			break;
 		}
 		r = scan_value(object, cut, &at, &value);
@@ -75,14 +77,15 @@ int object_identity(struct bytes object, bool cut, struct object_identity *ident
 	return r < 0 ? r : 0;
 }
 
-static bool object_annotation(struct bytes object, const char *key, char room[OBJECT_STALE_MAX], struct bytes *ret_text)
+static bool object_annotation(
+	struct bytes object, const char *key, char room[OBJECT_STALE_MAX], struct bytes *ret_text)
 {
 	struct bytes metadata, annotations, value;
 
 	return scan_find(object, "metadata", &metadata) == FOUND &&
-		scan_find(metadata, "annotations", &annotations) == FOUND &&
-		scan_find(annotations, key, &value) == FOUND &&
-		scan_string(value, room, OBJECT_STALE_MAX, ret_text) == FOUND;
+	       scan_find(metadata, "annotations", &annotations) == FOUND &&
+	       scan_find(annotations, key, &value) == FOUND &&
+	       scan_string(value, room, OBJECT_STALE_MAX, ret_text) == FOUND;
 }
 
 bool object_is_stale(struct bytes bookmark, uint64_t *ret_age_s, char ret_why[OBJECT_STALE_MAX])
@@ -97,7 +100,8 @@ bool object_is_stale(struct bytes bookmark, uint64_t *ret_age_s, char ret_why[OB
 	struct bytes digits = BYTES(p, blank ? (size_t)(blank - p) : text.size);
 	int r = decimal_parse(digits, OBJECT_AGE_MAX_S, ret_age_s);
 	err_ignore(r, "the relay does not know how old it is");
-	(void)snprintf(ret_why, OBJECT_STALE_MAX, "%.*s", blank ? (int)(text.size - digits.size - 1) : 0, blank ? blank + 1 : "");
+	(void)snprintf(ret_why, OBJECT_STALE_MAX, "%.*s",
+		blank ? (int)(text.size - digits.size - 1) : 0, blank ? blank + 1 : "");
 	return true;
 }
 
@@ -107,5 +111,5 @@ bool object_ends_initial(struct bytes bookmark)
 	struct bytes text;
 
 	return object_annotation(bookmark, "k8s.io/initial-events-end", room, &text) &&
-		bytes_equal(text, BYTES_LIT("true"));
+	       bytes_equal(text, BYTES_LIT("true"));
 }

@@ -12,7 +12,8 @@
  * most 20 bytes. */
 #define RV_MAX 1024
 
-#define OBJECT_ROOM      2048 /* for texts that have escapes: all of the largest sizes that are stored */
+/* for texts that have escapes: all of the largest sizes that are stored */
+#define OBJECT_ROOM      2048
 #define OBJECT_STALE_MAX 240
 
 #define OBJECT_NAME_HAS_NUL "its name has a NUL, with which no program could ask for it"
@@ -20,21 +21,23 @@
 struct object_identity {
 	struct bytes kind; /* empty where the text has none */
 	struct bytes name_space, name, uid, rv;
-	/* Their texts, where the object's JSON has escapes in them; hence an identity is not copied. */
+	/* Their texts, where the object's JSON has escapes in them; hence an identity is not
+	 * copied. */
 	size_t used;
 	char room[OBJECT_ROOM];
 };
 
-/* Fills in IDENTITY, whose texts are borrowed from OBJECT or are its own; absent ones are empty. Returns: 0; ERR_PROTOCOL:
- * it is no JSON, or one of them is no string. If the object is CUT, only its beginning came. */
+/* Fills in IDENTITY, whose texts are borrowed from OBJECT or are its own; absent ones are empty.
+ * Returns: 0; ERR_PROTOCOL: it is no JSON, or one of them is no string. If the object is CUT,
+ * only its beginning came. */
 int object_identity(struct bytes object, bool cut, struct object_identity *identity);
 
 /* The bookmark that ends a stream's initial events (docs/protocol.md 7.5): its annotation
  * k8s.io/initial-events-end is the text "true". */
 bool object_ends_initial(struct bytes bookmark);
 
-/* A bookmark of a kinf-serve whose own server is away: its annotation kinformer/stale, "AGE WHY". Returns
- * whether it has one; sets the age in seconds, 0 if it is unknown. */
+/* A bookmark of a kinf-serve whose own server is away: its annotation kinformer/stale, "AGE
+ * WHY". Returns whether it has one; sets the age in seconds, 0 if it is unknown. */
 bool object_is_stale(struct bytes bookmark, uint64_t *ret_age_s, char ret_why[OBJECT_STALE_MAX]);
 
 #endif

@@ -20,7 +20,7 @@
 
 #define LONG_KEY_SHOWN 100
 
-/* ---- feeds ---- */
+/* ---- feeds -------------------------------------------------------------- */
 
 /* The definition's drop paths, joined by line feeds. */
 static int record_parse_drop(struct record_feed *feed, const char *text)
@@ -69,8 +69,8 @@ int record_feed_init(struct record_feed *feed, struct recorder *recorder,
 {
 	const char *group = definition->group;
 
-	*feed = (struct record_feed){.recorder = recorder, .id = definition->id,
-		.namespaced = definition->namespaced};
+	*feed = (struct record_feed){
+		.recorder = recorder, .id = definition->id, .namespaced = definition->namespaced};
 	if (definition->metadata_only) {
 		snprintf(feed->kind, sizeof(feed->kind), "PartialObjectMetadata");
 		snprintf(feed->api_version, sizeof(feed->api_version), "meta.k8s.io/v1");
@@ -141,7 +141,7 @@ static void record_set_rv(struct record_feed *feed, struct bytes rv)
 	recorder_touch(feed->recorder, feed);
 }
 
-/* ---- one object ---- */
+/* ---- one object --------------------------------------------------------- */
 
 static int record_unreadable(const char *why)
 {
@@ -160,8 +160,8 @@ static int record_cut_key(struct arrival *arrival)
 {
 	const struct object_identity *id = &arrival->identity;
 	bool in_namespace = id->name_space.size != 0;
-	int n = snprintf(arrival->key, LONG_KEY_SHOWN + 1, "%.*s%s%.*s", BYTES_ARG(id->name_space), in_namespace ? "/" : "",
-		BYTES_ARG(id->name));
+	int n = snprintf(arrival->key, LONG_KEY_SHOWN + 1, "%.*s%s%.*s", BYTES_ARG(id->name_space),
+		in_namespace ? "/" : "", BYTES_ARG(id->name));
 	size_t size = (size_t)n < LONG_KEY_SHOWN ? (size_t)n : LONG_KEY_SHOWN;
 
 	while (size && !utf8_is_valid(BYTES(arrival->key, size)) && LONG_KEY_SHOWN - size < 4)
@@ -196,7 +196,8 @@ static int record_make_key(struct record_feed *feed, struct arrival *arrival)
 		return RECORD_TAKEN;
 	feed->strange = true;
 	return record_unreadable(in_namespace
-		? "an object with a namespace, of a resource that has none" : "an object without a namespace");
+					 ? "an object with a namespace, of a resource that has none"
+					 : "an object without a namespace");
 }
 
 static struct bytes record_copy_text(char *to, size_t size, struct bytes text)
@@ -214,8 +215,8 @@ static int record_find_head(struct record_feed *feed, struct arrival *arrival)
 
 	if (r < 0)
 		return r;
-	r = journal_head(journal, journal_txn(journal), feed->id, record_key(arrival),
-		&arrival->head);
+	r = journal_head(
+		journal, journal_txn(journal), feed->id, record_key(arrival), &arrival->head);
 	arrival->has_head = r == FOUND;
 	if (r != FOUND)
 		return r < 0 ? recorder_fail(feed->recorder, r) : 0;
@@ -226,8 +227,7 @@ static int record_find_head(struct record_feed *feed, struct arrival *arrival)
 	return 0;
 }
 
-int record_arrive(struct record_feed *feed, struct bytes object, bool cut,
-	struct arrival *arrival)
+int record_arrive(struct record_feed *feed, struct bytes object, bool cut, struct arrival *arrival)
 {
 	arrival->cut = cut;
 	arrival->key_size = 0;
@@ -271,8 +271,12 @@ static int record_parse_body(struct record_feed *feed, const struct arrival *arr
 static int record_append(struct record_feed *feed, const struct arrival *arrival,
 	enum record_type type, struct bytes body, uint64_t *ret_seq)
 {
-	struct record record = {.feed = feed->id, .type = type, .key = record_key(arrival),
-		.uid = arrival->identity.uid, .rv = arrival->identity.rv, .body = body};
+	struct record record = {.feed = feed->id,
+		.type = type,
+		.key = record_key(arrival),
+		.uid = arrival->identity.uid,
+		.rv = arrival->identity.rv,
+		.body = body};
 	int r = recorder_append(feed->recorder, &record, ret_seq);
 
 	return r == ERR_TOO_LARGE ? RECORD_UNFIT : r;
@@ -282,9 +286,12 @@ static int record_append(struct record_feed *feed, const struct arrival *arrival
 static int record_append_gone(
 	struct record_feed *feed, const struct arrival *arrival, struct bytes uid)
 {
-	struct record record = {.feed = feed->id, .type = RECORD_DELETED,
-		.flags = RECORD_FINAL_STATE_UNKNOWN, .key = record_key(arrival),
-		.uid = uid, .rv = arrival->identity.rv};
+	struct record record = {.feed = feed->id,
+		.type = RECORD_DELETED,
+		.flags = RECORD_FINAL_STATE_UNKNOWN,
+		.key = record_key(arrival),
+		.uid = uid,
+		.rv = arrival->identity.rv};
 	uint64_t seq;
 
 	return recorder_append(feed->recorder, &record, &seq);
@@ -305,13 +312,17 @@ int record_append_version(struct record_feed *feed, const struct arrival *arriva
 		arrival->has_head && !replaced ? RECORD_MODIFIED : RECORD_ADDED, body, ret_seq);
 }
 
-/* Stores the version of ARRIVAL, which is that of the head, once more: the journal's copy is damaged. */
+/* Stores the version of ARRIVAL, which is that of the head, once more: the journal's copy is
+ * damaged. */
 static int record_repair(struct record_feed *feed, const struct arrival *arrival, struct bytes body)
 {
 	struct recorder *recorder = feed->recorder;
 	struct journal *journal = recorder_journal(recorder);
-	const struct record record = {.feed = feed->id, .key = record_key(arrival),
-		.uid = arrival->identity.uid, .rv = arrival->identity.rv, .body = body};
+	const struct record record = {.feed = feed->id,
+		.key = record_key(arrival),
+		.uid = arrival->identity.uid,
+		.rv = arrival->identity.rv,
+		.body = body};
 	int r = journal_repair(journal, arrival->head.seq, &record);
 
 	if (r < 0)
@@ -322,8 +333,8 @@ static int record_repair(struct record_feed *feed, const struct arrival *arrival
 	return RECORD_TAKEN;
 }
 
-static int record_found_difference(void *arg, const char *path, const struct value *before,
-	const struct value *after)
+static int record_found_difference(
+	void *arg, const char *path, const struct value *before, const struct value *after)
 {
 	(void)arg, (void)path, (void)before, (void)after;
 	return RECORD_DIFFERS;
@@ -356,7 +367,7 @@ int record_compare(struct record_feed *feed, const struct arrival *arrival, stru
 	return r < 0 ? recorder_fail(feed->recorder, r) : r;
 }
 
-/* ---- watch ---- */
+/* ---- watch -------------------------------------------------------------- */
 
 /* Counts an event that is no news. Its RV moves the checkpoint like that of any other. */
 int record_drop_event(struct record_feed *feed)
@@ -371,13 +382,14 @@ bool record_is_deletion(const struct arrival *arrival)
 	return arrival->has_head && rv_compare(arrival->identity.rv, arrival->head.rv) != -1;
 }
 
-int record_append_deleted(struct record_feed *feed, const struct arrival *arrival,
-	struct bytes object, bool tolerant)
+int record_append_deleted(
+	struct record_feed *feed, const struct arrival *arrival, struct bytes object, bool tolerant)
 {
 	struct bytes body;
 	uint64_t seq;
 
-	/* Its addition was lost, or the event has no uid: it is no last state of what the head is of. */
+	/* Its addition was lost, or the event has no uid: it is no last state of what the head
+	 * is of. */
 	if (!record_same_uid(arrival))
 		return record_append_gone(feed, arrival, arrival->head.uid);
 	int r = record_parse_body(feed, arrival, object, &body);
@@ -397,8 +409,7 @@ int record_event(struct record_feed *feed, const struct api_event *event, bool t
 
 	if (r == RECORD_TAKEN) {
 		/* A deletion of the object that the head is of, or a version newer than it. */
-		int order = arrival.has_head
-			? rv_compare(arrival.identity.rv, arrival.head.rv) : 1;
+		int order = arrival.has_head ? rv_compare(arrival.identity.rv, arrival.head.rv) : 1;
 		uint64_t seq;
 
 		if (event->type == WATCH_DELETED && record_is_deletion(&arrival))

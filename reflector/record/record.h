@@ -11,10 +11,11 @@
  *	can't be stored                    nothing: passed over (record_passed.c)
  *	missing in a list that ended       DELETED, final state unknown
  *
- * Everything goes into the journal's open transaction, with the feed's checkpoint; recorder_flush()
- * commits it and publishes what was appended. That also happens by itself when a batch is full, so
- * a transaction is bounded. After a failed commit nothing of the batch is there: every call then
- * answers with that error until recorder_recover(), and the feeds go back to their checkpoints.
+ * Everything goes into the journal's open transaction, with the feed's checkpoint;
+ * recorder_flush() commits it and publishes what was appended. That also happens by itself when
+ * a batch is full, so a transaction is bounded. After a failed commit nothing of the batch is
+ * there: every call then answers with that error until recorder_recover(), and the feeds go back
+ * to their checkpoints.
  *
  * A list is a bracket (docs/architecture.md, Lists):
  *
@@ -44,9 +45,10 @@ enum record_result {
 };
 
 /*
- * Each of these takes one object. An object that can't be stored is counted and passed over, if TOLERANT also one that
- * can't be read: the version that the journal has, if any, stays. If CUT, the item is larger than maxObjectSize and only
- * its beginning came: it can't be stored, unless it is the version that the journal has.
+ * Each of these takes one object. An object that can't be stored is counted and passed over, if
+ * TOLERANT also one that can't be read: the version that the journal has, if any, stays. If CUT,
+ * the item is larger than maxObjectSize and only its beginning came: it can't be stored, unless
+ * it is the version that the journal has.
  * Returns: enum record_result; an error of the journal, after which the batch has failed.
  */
 int record_item(struct record_feed *feed, struct bytes item, bool cut, bool tolerant);
@@ -63,7 +65,8 @@ void record_phase(struct record_feed *feed, enum feed_phase phase);
  * batch, so the stored contact is never newer than the stored objects. */
 void record_contact(struct record_feed *feed, const struct moment *moment);
 
-/* Returns whether the feed lacks an object of the server, or has an older version, because that can't be stored. */
+/* Returns whether the feed lacks an object of the server, or has an older version, because that
+ * can't be stored. */
 static inline bool record_lacks(const struct record_feed *feed)
 {
 	return feed->n_passed || feed->passed_more;
@@ -72,12 +75,12 @@ static inline bool record_lacks(const struct record_feed *feed)
 bool record_would_fit(const struct record_feed *feed, uint64_t limit);
 
 int record_list_begin(struct record_feed *feed);
-/* Takes the head of KEY. SEEN: the list that is being taken has its object. Returns whether the slice
- * goes on. */
+/* Takes the head of KEY. SEEN: the list that is being taken has its object. Returns whether the
+ * slice goes on. */
 typedef bool record_head_fn(void *arg, struct bytes key, const struct head *head, bool seen);
-/* Calls FN for a slice of FEED's heads from the key AT on, and moves AT after the last of them. An
- * empty AT is the first key. Returns: 0 after the last head; AGAIN while there are more; an error of
- * the journal, after which the batch has failed. */
+/* Calls FN for a slice of FEED's heads from the key AT on, and moves AT after the last of them.
+ * An empty AT is the first key. Returns: 0 after the last head; AGAIN while there are more; an
+ * error of the journal, after which the batch has failed. */
 int record_walk_heads(struct record_feed *feed, struct buf *at, record_head_fn *fn, void *arg);
 /* Ends the list, which is whole and as of RV. Returns: 0, AGAIN: call again, after a flush if you
  * like; an error of the journal. */

@@ -14,7 +14,7 @@
 #define SLICE_HEADS   4096 /* read in one slice */
 #define SWEEP_DELETES 512  /* found in one slice */
 
-/* ---- items that were seen ---- */
+/* ---- items that were seen ----------------------------------------------- */
 
 static int record_compare_seq(const void *a, const void *b)
 {
@@ -64,8 +64,9 @@ static bool record_was_seen(struct record_feed *feed, uint64_t seq)
 	if (!feed->sorted)
 		record_sort_seen(feed);
 	feed->sorted = true;
-	return seq >= feed->attempt_seq || (feed->n_seen &&
-		bsearch(&seq, feed->seen, feed->n_seen, sizeof(seq), record_compare_seq));
+	return seq >= feed->attempt_seq ||
+	       (feed->n_seen &&
+		       bsearch(&seq, feed->seen, feed->n_seen, sizeof(seq), record_compare_seq));
 }
 
 static int record_walk_slice(
@@ -113,14 +114,14 @@ static void record_forget_seen(struct record_feed *feed)
 	feed->attempt_seq = UINT64_MAX;
 }
 
-/* ---- the bracket ---- */
+/* ---- the bracket -------------------------------------------------------- */
 
 static int record_open_bracket(struct record_feed *feed)
 {
 	/* The RV is that of the state before the list: a watcher that has come to it can be given
 	 * the list as changes. */
-	struct record record = {.feed = feed->id, .type = RECORD_LIST_BEGIN,
-		.rv = buf_bytes(&feed->rv)};
+	struct record record = {
+		.feed = feed->id, .type = RECORD_LIST_BEGIN, .rv = buf_bytes(&feed->rv)};
 
 	if (feed->list_begin)
 		return 0;
@@ -195,8 +196,8 @@ int record_initial(struct record_feed *feed, const struct api_event *event, bool
 	bool deleted = event->type == WATCH_DELETED;
 	/* Older than a version that this very list has brought. */
 	bool replay = arrival.has_head && arrival.head.seq >= feed->attempt_seq &&
-		record_same_uid(&arrival) &&
-		rv_compare(arrival.identity.rv, arrival.head.rv) == -1;
+		      record_same_uid(&arrival) &&
+		      rv_compare(arrival.identity.rv, arrival.head.rv) == -1;
 	if (r == RECORD_UNFIT && deleted) {
 		r = record_drop_event(feed); /* the journal does not have it */
 	} else if (r == RECORD_TAKEN && (deleted ? !record_is_deletion(&arrival) : replay)) {
@@ -211,7 +212,7 @@ int record_initial(struct record_feed *feed, const struct api_event *event, bool
 	return record_end_item(feed, &arrival, r, tolerant);
 }
 
-/* ---- the sweep ---- */
+/* ---- the sweep ---------------------------------------------------------- */
 
 /* Objects that the list lacks, copied out of the walk: deleting invalidates its pointers. */
 struct missing {
@@ -246,8 +247,12 @@ static int record_sweep(struct record_feed *feed, struct bytes rv)
 	for (size_t i = 0; r >= 0 && deleted >= 0 && i < missing.n; i++) {
 		struct bytes key = BYTES(p + 4, le16_get(p));
 		struct bytes uid = BYTES(p + 4 + key.size, le16_get(p + 2));
-		struct record record = {.feed = feed->id, .type = RECORD_DELETED,
-			.flags = RECORD_FINAL_STATE_UNKNOWN, .key = key, .uid = uid, .rv = rv};
+		struct record record = {.feed = feed->id,
+			.type = RECORD_DELETED,
+			.flags = RECORD_FINAL_STATE_UNKNOWN,
+			.key = key,
+			.uid = uid,
+			.rv = rv};
 		uint64_t seq;
 
 		p += 4 + key.size + uid.size;

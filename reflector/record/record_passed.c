@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Objects that can't be stored are passed over (reflector/README.md): which, and why. The journal has it as well,
- * because the RV from which a restart watches on lies behind them. */
+/* Objects that can't be stored are passed over (reflector/README.md): which, and why. The
+ * journal has it as well, because the RV from which a restart watches on lies behind them. */
 #include "reflector/record/record_internal.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 
 #define WHY_MAX 150
 
-/* ---- the objects that a feed lacks ---- */
+/* ---- the objects that a feed lacks -------------------------------------- */
 
 void record_clear_passed(struct record_feed *feed)
 {
@@ -33,7 +33,8 @@ static size_t record_find_passed(const struct record_feed *feed, struct bytes na
 {
 	size_t i = 0;
 
-	while (i < feed->n_passed && !bytes_equal(BYTES(feed->passed[i].name, feed->passed[i].name_size), name))
+	while (i < feed->n_passed &&
+		!bytes_equal(BYTES(feed->passed[i].name, feed->passed[i].name_size), name))
 		i++;
 	return i;
 }
@@ -50,7 +51,8 @@ static int record_make_passed(const struct passed_object *object, struct passed 
 		memcpy(name, object->name.data, object->name.size);
 	name[object->name.size] = '\0';
 	(void)snprintf(why, why_size + 1, "%.*s", BYTES_ARG(object->why));
-	*ret_passed = (struct passed){.name_size = object->name.size, .name = name, .why = why, .limit = object->limit};
+	*ret_passed = (struct passed){
+		.name_size = object->name.size, .name = name, .why = why, .limit = object->limit};
 	return 0;
 }
 
@@ -69,14 +71,16 @@ static int record_put_passed(struct record_feed *feed, const struct passed_objec
 	}
 	r = record_make_passed(object, &passed);
 	if (r == 0 && i == feed->n_passed) {
-		r = ARRAY_ADD(feed->passed, feed->n_passed, feed->passed_room, passed, "the objects that can't be stored");
+		r = ARRAY_ADD(feed->passed, feed->n_passed, feed->passed_room, passed,
+			"the objects that can't be stored");
 		if (r == 0)
 			return 1;
 		free(passed.name);
 	}
 	if (r < 0)
 		return r;
-	bool same = strcmp(passed.why, feed->passed[i].why) == 0 && passed.limit == feed->passed[i].limit;
+	bool same = strcmp(passed.why, feed->passed[i].why) == 0 &&
+		    passed.limit == feed->passed[i].limit;
 	free(feed->passed[i].name);
 	feed->passed[i] = passed;
 	return !same;
@@ -85,7 +89,8 @@ static int record_put_passed(struct record_feed *feed, const struct passed_objec
 static void record_remove_passed(struct record_feed *feed, size_t i)
 {
 	free(feed->passed[i].name);
-	memmove(feed->passed + i, feed->passed + i + 1, (--feed->n_passed - i) * sizeof(*feed->passed));
+	memmove(feed->passed + i, feed->passed + i + 1,
+		(--feed->n_passed - i) * sizeof(*feed->passed));
 	feed->passed_unsure |= !feed->n_passed && feed->passed_more;
 }
 
@@ -97,7 +102,7 @@ bool record_would_fit(const struct record_feed *feed, uint64_t limit)
 	return false;
 }
 
-/* ---- what the journal has of them ---- */
+/* ---- what the journal has of them --------------------------------------- */
 
 int record_load_passed(struct record_feed *feed)
 {
@@ -115,7 +120,8 @@ int record_load_passed(struct record_feed *feed)
 	if (r == NOT_FOUND)
 		return 0;
 	feed->passed_more = passed.more;
-	feed->passed_unsure = passed.more && !passed.n; /* rows of before have no names: a list finds them */
+	feed->passed_unsure =
+		passed.more && !passed.n; /* rows of before have no names: a list finds them */
 	r = 0;
 	for (size_t i = 0; r >= 0 && i < passed.n; i++)
 		r = record_put_passed(feed, &passed.objects[i]);
@@ -130,12 +136,15 @@ int record_store_passed(struct record_feed *feed)
 	if (!record_lacks(feed) && !feed->passed_stored)
 		return 0;
 	for (size_t i = 0; i < passed.n; i++)
-		passed.objects[i] = (struct passed_object){.name = BYTES(feed->passed[i].name, feed->passed[i].name_size),
-			.why = bytes_str(feed->passed[i].why), .limit = feed->passed[i].limit};
+		passed.objects[i] = (struct passed_object){
+			.name = BYTES(feed->passed[i].name, feed->passed[i].name_size),
+			.why = bytes_str(feed->passed[i].why),
+			.limit = feed->passed[i].limit};
 	int r = recorder_begin(recorder);
 	if (r < 0)
 		return r;
-	r = journal_set_passed(recorder_journal(recorder), feed->id, record_lacks(feed) ? &passed : NULL);
+	r = journal_set_passed(
+		recorder_journal(recorder), feed->id, record_lacks(feed) ? &passed : NULL);
 	if (r < 0)
 		return recorder_fail(recorder, r);
 	recorder_changed(recorder);
@@ -143,16 +152,18 @@ int record_store_passed(struct record_feed *feed)
 	return 0;
 }
 
-/* ---- the end of an object ---- */
+/* ---- the end of an object ----------------------------------------------- */
 
-/* Passes the object over, for the reason that the error sentence is. Returns: 1: that is new; 0; an error. */
+/* Passes the object over, for the reason that the error sentence is. Returns: 1: that is new; 0;
+ * an error. */
 static int record_pass_over(struct record_feed *feed, const struct arrival *arrival)
 {
 	struct err_kept why;
 
 	err_keep(&why);
 	int r = record_put_passed(feed, &(struct passed_object){.name = record_key(arrival),
-		.why = bytes_str(why.text), .limit = arrival->cut ? feed->item_max : 0});
+						.why = bytes_str(why.text),
+						.limit = arrival->cut ? feed->item_max : 0});
 	return r < 0 ? recorder_fail(feed->recorder, r) : r;
 }
 
@@ -178,7 +189,8 @@ int record_end(struct record_feed *feed, const struct arrival *arrival, int r, b
 			return record_refuse(arrival);
 		changed = record_pass_over(feed, arrival);
 	} else if (feed->n_passed) {
-		/* An object that was passed over came again in a form that can be stored, or went. */
+		/* An object that was passed over came again in a form that can be stored, or
+		 * went. */
 		size_t i = record_find_passed(feed, record_key(arrival));
 
 		changed = i < feed->n_passed;
@@ -188,5 +200,6 @@ int record_end(struct record_feed *feed, const struct arrival *arrival, int r, b
 	if (changed <= 0)
 		return changed;
 	feed->passed_changes++;
-	return feed->attempt ? RECORD_TAKEN : record_store_passed(feed); /* the end of a list stores it */
+	return feed->attempt ? RECORD_TAKEN
+			     : record_store_passed(feed); /* the end of a list stores it */
 }

@@ -14,10 +14,11 @@
 
 #define RECORDER_MAGIC 0x52454344u
 #define BODY_KEEP      (1u << 20)
-#define GATHER_RECORDS 512        /* of lists, before they are committed */
+#define GATHER_RECORDS 512 /* of lists, before they are committed */
 #define GATHER_BYTES   (2u << 20)
 #define GATHER_NS      10000000
-#define RECORDER_QUIET 1000000 /* ns after a commit, after which a change is committed at once */
+/* ns after a commit, after which a change is committed at once */
+#define RECORDER_QUIET 1000000
 
 /* A record of the batch, for the ring. */
 struct recorder_note {
@@ -27,7 +28,7 @@ struct recorder_note {
 
 struct recorder {
 	uint32_t magic;
-	int error;        /* the batch failed */
+	int error; /* the batch failed */
 	char text[512];
 	struct journal *journal;
 	struct ring *ring;
@@ -42,9 +43,9 @@ struct recorder {
 	size_t batch_bytes;
 	uint64_t last_seq, published_seq;
 	uint64_t flushed_ns; /* when a batch was published last, monotonic */
-	bool changed;     /* otherwise than by records and checkpoints */
-	bool has_news;    /* a record that is not of an open list: readers can give it out */
-	size_t unannounced; /* records published without waking anybody, since the last time */
+	bool changed;        /* otherwise than by records and checkpoints */
+	bool has_news;       /* a record that is not of an open list: readers can give it out */
+	size_t unannounced;  /* records published without waking anybody, since the last time */
 	struct record_feed **touched;
 	size_t n_touched, touched_room;
 	char rv[RV_MAX];
@@ -194,8 +195,11 @@ static int recorder_note(struct recorder *recorder, const struct record *record,
 	if (buf_error(&recorder->keys) < 0)
 		return buf_error(&recorder->keys);
 	recorder->notes[recorder->n_notes++] = (struct recorder_note){
-		.entry = {.seq = seq, .feed = record->feed, .type = record->type,
-			.flags = record->flags, .key = BYTES(NULL, record->key.size)},
+		.entry = {.seq = seq,
+			.feed = record->feed,
+			.type = record->type,
+			.flags = record->flags,
+			.key = BYTES(NULL, record->key.size)},
 		.key_at = key_at,
 	};
 	return 0;
@@ -289,16 +293,18 @@ uint64_t recorder_gathers_until(const struct recorder *recorder)
 {
 	CHECK_OBJ(recorder, RECORDER_MAGIC);
 	bool waits = recorder->n_notes && !recorder->has_news && !recorder->changed &&
-		!recorder->n_touched && !recorder->error;
+		     !recorder->n_touched && !recorder->error;
 
-	return !waits || recorder->n_notes >= GATHER_RECORDS || recorder->batch_bytes >= GATHER_BYTES
-		? 0 : recorder->began_ns + GATHER_NS;
+	return !waits || recorder->n_notes >= GATHER_RECORDS ||
+			       recorder->batch_bytes >= GATHER_BYTES
+		       ? 0
+		       : recorder->began_ns + GATHER_NS;
 }
 
 int recorder_flush_first(struct recorder *recorder)
 {
 	bool quiet = recorder->n_notes == 1 &&
-		proc_monotonic_ns() - recorder->flushed_ns >= RECORDER_QUIET;
+		     proc_monotonic_ns() - recorder->flushed_ns >= RECORDER_QUIET;
 
 	return quiet ? recorder_flush(recorder) : 0;
 }
@@ -314,10 +320,10 @@ static void recorder_publish(struct recorder *recorder)
 		/* An entry that does not fit is left out: the reader takes it from the log. */
 		(void)ring_put(recorder->ring, &entry);
 	}
-	/* The records of a list are given out at its end. Until then readers are woken now and then only, so that they are not
-	 * lapped. */
+	/* The records of a list are given out at its end. Until then readers are woken now and
+	 * then only, so that they are not lapped. */
 	bool is_quiet = recorder->n_notes && !recorder->has_news && !recorder->changed &&
-		recorder->unannounced + recorder->n_notes < RECORDER_RECORDS_MAX;
+			recorder->unannounced + recorder->n_notes < RECORDER_RECORDS_MAX;
 	recorder->unannounced = is_quiet ? recorder->unannounced + recorder->n_notes : 0;
 	/* A batch that only moved checkpoints wakes no follower. */
 	if (is_quiet) {
@@ -356,8 +362,8 @@ int recorder_flush(struct recorder *recorder)
 	for (size_t i = 0; r >= 0 && i < recorder->n_touched; i++) {
 		struct record_feed *feed = recorder->touched[i];
 
-		r = journal_checkpoint(recorder->journal, feed->id, feed->phase,
-			buf_bytes(&feed->rv));
+		r = journal_checkpoint(
+			recorder->journal, feed->id, feed->phase, buf_bytes(&feed->rv));
 		if (r >= 0)
 			r = journal_set_contact(recorder->journal, feed->id, &feed->contact);
 	}

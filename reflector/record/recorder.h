@@ -31,7 +31,7 @@ struct passed {
 	char *name; /* "namespace/name"; empty: it could not be read */
 	size_t name_size;
 	const char *why; /* in the memory of NAME */
-	uint64_t limit; /* maxObjectSize, which it exceeds; 0: it does not */
+	uint64_t limit;  /* maxObjectSize, which it exceeds; 0: it does not */
 };
 
 /* A feed as it is recorded: the checkpoint as it will be committed, and the list that is being
@@ -40,22 +40,22 @@ struct record_feed {
 	struct recorder *recorder;
 	uint32_t id;
 	bool namespaced;
-	char kind[72];         /* for items that come without */
+	char kind[72]; /* for items that come without */
 	char api_version[320];
 	struct path **drop;
 	size_t n_drop, drop_room;
 
 	enum feed_phase phase; /* of the checkpoint, as it will be committed */
 	struct buf rv;
-	bool listed;           /* first_list of the checkpoint is set */
-	struct moment contact; /* of the checkpoint; record_contact() sets it */
+	bool listed;                /* first_list of the checkpoint is set */
+	struct moment contact;      /* of the checkpoint; record_contact() sets it */
 	struct moment list_contact; /* when the first page of this attempt came in */
-	bool touched;          /* the batch writes the checkpoint */
-	bool attempt;          /* a list is being taken */
-	bool repair_owed;      /* the next list is to store damaged versions again */
-	bool repairing;        /* the running list does */
-	uint64_t repaired;     /* versions stored again, since the log said so */
-	uint64_t list_begin;   /* of the open bracket, 0: none */
+	bool touched;               /* the batch writes the checkpoint */
+	bool attempt;               /* a list is being taken */
+	bool repair_owed;           /* the next list is to store damaged versions again */
+	bool repairing;             /* the running list does */
+	uint64_t repaired;          /* versions stored again, since the log said so */
+	uint64_t list_begin;        /* of the open bracket, 0: none */
 	uint64_t list_ns; /* when it was opened, CLOCK_REALTIME; stays when it is abandoned, because
 			     the feed still needs a list. 0: it does not */
 	uint64_t list_mono_ns; /* the same, monotonic: the age of a bracket does not follow clock
@@ -63,20 +63,25 @@ struct record_feed {
 	uint64_t items;        /* of this attempt */
 	uint64_t added;        /* of them, those that had no head */
 	uint64_t item_max;     /* maxObjectSize of the running call; the session sets it */
-	bool strange;          /* an object came that is of another kind or scope than the feed; for the session to reset */
-	struct passed *passed; /* the objects that the feed lacks, FEED_PASSED_MAX at most; since the attempt began, while a
-				  list is being taken */
+	/* an object came that is of another kind or scope than the feed; for the session to
+	 * reset */
+	bool strange;
+	struct passed *
+		/* the objects that the feed lacks, FEED_PASSED_MAX at most; since the attempt
+		 * began, while a list is being taken */
+		passed;
 	size_t n_passed, passed_room;
-	bool passed_more;      /* others also, or others were: only a list tells */
-	bool passed_unsure;    /* the last one that was known has gone, but passed_more is set; for the session to reset */
+	bool passed_more; /* others also, or others were: only a list tells */
+	/* the last one that was known has gone, but passed_more is set; for the session to reset */
+	bool passed_unsure;
 	uint64_t passed_changes; /* counts changes of these */
-	bool passed_stored;    /* the journal says that something is passed over */
-	uint64_t attempt_seq;  /* first seq written by this attempt, UINT64_MAX: none. A head from
+	bool passed_stored;      /* the journal says that something is passed over */
+	uint64_t attempt_seq;    /* first seq written by this attempt, UINT64_MAX: none. A head from
 				  there on is of an object that this attempt has seen */
-	uint64_t *seen;        /* seqs of the heads of the objects that the list has unchanged */
+	uint64_t *seen;          /* seqs of the heads of the objects that the list has unchanged */
 	size_t n_seen, seen_room;
-	bool sorted;           /* `seen` is */
-	struct buf swept;      /* the sweep goes on with this key */
+	bool sorted;      /* `seen` is */
+	struct buf swept; /* the sweep goes on with this key */
 };
 
 /* Borrows all three; RING and STATS may be NULL. */
@@ -91,8 +96,8 @@ void recorder_free(struct recorder **recorder);
 int recorder_flush(struct recorder *recorder);
 /* Flushes if the batch is full. */
 int recorder_bound(struct recorder *recorder);
-/* Returns until when the batch may stay open for more, monotonic: it holds a part of a list, which no reader can give out
- * before its end, and is not large. 0: it has to be committed. */
+/* Returns until when the batch may stay open for more, monotonic: it holds a part of a list,
+ * which no reader can give out before its end, and is not large. 0: it has to be committed. */
 uint64_t recorder_gathers_until(const struct recorder *recorder);
 /* Flushes if the batch holds a single record and nothing was committed for a millisecond: a change
  * that comes alone need not wait for the end of the loop's turn. The changes of a burst after its

@@ -25,7 +25,7 @@ struct retention {
 	struct ages ages;
 };
 
-/* ---- by time ---- */
+/* ---- by time ------------------------------------------------------------ */
 
 /* Reads the first record at or after SEQ that can be read. Returns: FOUND, END, or an error. */
 static int retention_record_at(struct retention *retention, struct txn *txn, uint64_t seq,
@@ -69,7 +69,7 @@ static int retention_sample_old(struct retention *retention)
 	return 0;
 }
 
-/* ---- life ---- */
+/* ---- life --------------------------------------------------------------- */
 
 int retention_new(struct home *home, struct journal *journal,
 	const struct retention_options *options, struct retention **ret_retention)
@@ -78,8 +78,8 @@ int retention_new(struct home *home, struct journal *journal,
 
 	if (!retention)
 		return err_set(-ENOMEM, "retention");
-	*retention = (struct retention){.magic = RETENTION_MAGIC, .home = home, .journal = journal,
-		.options = *options};
+	*retention = (struct retention){
+		.magic = RETENTION_MAGIC, .home = home, .journal = journal, .options = *options};
 	int r = cursor_table_new(home, &retention->cursors);
 	if (r == 0)
 		r = retention_sample_old(retention);
@@ -106,7 +106,7 @@ void retention_set(struct retention *retention, const struct retention_options *
 	retention->options = *options;
 }
 
-/* ---- by the index ---- */
+/* ---- by the index ------------------------------------------------------- */
 
 /* Opens the index that CURRENT names. Returns: FOUND, NOT_FOUND, or an error. */
 static int retention_open_index(struct retention *retention)
@@ -201,8 +201,8 @@ int retention_sample(struct retention *retention)
 	return r;
 }
 
-int retention_goal(struct retention *retention, uint64_t list_begin, bool pressed,
-	struct trim_goal *ret_goal)
+int retention_goal(
+	struct retention *retention, uint64_t list_begin, bool pressed, struct trim_goal *ret_goal)
 {
 	uint64_t now = proc_monotonic_ns(), kept = retention->options.time_ns, bound, target;
 	struct journal_meta log;
@@ -227,13 +227,14 @@ int retention_goal(struct retention *retention, uint64_t list_begin, bool presse
 	if (r == AGAIN && !pressed)
 		return AGAIN; /* not all cursors are known yet */
 	err_ignore(r, "cursors that can't be read keep no history");
-	uint64_t least = cursor_table_least(retention->cursors, journal_uuid(retention->journal),
-		retention->options.cursor_ns);
+	uint64_t least = cursor_table_least(
+		retention->cursors, journal_uuid(retention->journal), retention->options.cursor_ns);
 	if (least < target)
 		target = least;
 	if (pressed || target > bound)
 		target = bound;
-	*ret_goal = (struct trim_goal){.target = target, .bound = bound,
+	*ret_goal = (struct trim_goal){.target = target,
+		.bound = bound,
 		.most = retention->options.bytes ? retention->options.bytes : UINT64_MAX};
 	return 0;
 }

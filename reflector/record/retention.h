@@ -36,17 +36,18 @@ void retention_set(struct retention *retention, const struct retention_options *
  * journal. */
 int retention_sample(struct retention *retention);
 
-/* Returns the seq up to which the index needs no records of removed feeds. Returns: FOUND; NOT_FOUND: there is no index of
- * this journal, *RET_TAKEN is 0; errors. */
+/* Returns the seq up to which the index needs no records of removed feeds. Returns: FOUND;
+ * NOT_FOUND: there is no index of this journal, *RET_TAKEN is 0; errors. */
 int retention_taken(struct retention *retention, uint64_t *ret_taken);
 
 /*
- * Computes the goal. LIST_BEGIN: the seq of the oldest open relist's LIST_BEGIN, UINT64_MAX: none.
- * PRESSED: the disk is full, so no history is kept for its age. Returns: 0; AGAIN: nothing may be
- * trimmed now, because there is no index or it belongs to another journal, or because not all cursors
- * are read yet.
+ * Computes the goal. LIST_BEGIN: the seq of the oldest open relist's LIST_BEGIN, UINT64_MAX:
+ * none.
+ * PRESSED: the disk is full, so no history is kept for its age. Returns: 0; AGAIN: nothing may
+ * be trimmed now, because there is no index or it belongs to another journal, or because not all
+ * cursors are read yet.
  */
-int retention_goal(struct retention *retention, uint64_t list_begin, bool pressed,
-	struct trim_goal *ret_goal);
+int retention_goal(
+	struct retention *retention, uint64_t list_begin, bool pressed, struct trim_goal *ret_goal);
 
 #endif

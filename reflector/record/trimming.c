@@ -30,8 +30,9 @@ bool trimming_is_due(const struct trimming *trimming)
 {
 	uint64_t now = proc_monotonic_ns();
 
-	return !trimming->running && (now >= trimming->due_ns ||
-		(now >= trimming->soon_ns && trimming_has_too_much(trimming)));
+	return !trimming->running &&
+	       (now >= trimming->due_ns ||
+		       (now >= trimming->soon_ns && trimming_has_too_much(trimming)));
 }
 
 bool trimming_is_idle(const struct trimming *trimming)
@@ -39,7 +40,8 @@ bool trimming_is_idle(const struct trimming *trimming)
 	return !trimming->running && !trimming_is_due(trimming);
 }
 
-/* Removes the pin files of readers that were killed, and says when no page of the journal is used again. */
+/* Removes the pin files of readers that were killed, and says when no page of the journal is
+ * used again. */
 static void trimming_sweep(struct trimming *trimming)
 {
 	int cleared = env_sweep_pins(journal_env(trimming->journal));
@@ -49,7 +51,8 @@ static void trimming_sweep(struct trimming *trimming)
 	if (cleared < 0 && !trimming->readers_unknown)
 		LOG(readers_unknown, .error = err_text(cleared));
 	trimming->readers_unknown = cleared < 0;
-	err_ignore(cleared, "no page is reused until the pins can be read, and readers and writer go on");
+	err_ignore(cleared,
+		"no page is reused until the pins can be read, and readers and writer go on");
 }
 
 int trimming_aim(struct trimming *trimming, uint64_t list_begin, bool pressed)

@@ -20,11 +20,11 @@
 struct auth {
 	uint32_t magic;
 	struct metrics *metrics;
-	struct auth_self *self; /* also of review; NULL: no listener has these modes */
+	struct auth_self *self;   /* also of review; NULL: no listener has these modes */
 	struct auth_allow *allow; /* NULL: no listener has this mode */
-	uid_t owner;            /* of the store */
+	uid_t owner;              /* of the store */
 	bool has_group;
-	gid_t group;            /* its members may read the store */
+	gid_t group; /* its members may read the store */
 };
 
 int auth_open(const struct auth_options *options, struct auth **ret_auth)
@@ -72,8 +72,8 @@ void auth_close(struct auth **auth)
 /* ---- peers: a user that may read the files of the store may also ask for them
  * ------------------------- */
 
-static void auth_decide_peer(const struct auth *auth, const struct exchange *x, char *user, size_t size,
-	struct auth_decision *decision)
+static void auth_decide_peer(const struct auth *auth, const struct exchange *x, char *user,
+	size_t size, struct auth_decision *decision)
 {
 	const struct exchange_peer *peer = x->peer;
 	bool allowed = peer->uid == 0 || peer->uid == auth->owner;
@@ -83,7 +83,8 @@ static void auth_decide_peer(const struct auth *auth, const struct exchange *x, 
 	for (size_t i = 0; auth->has_group && !allowed && i < peer->n_groups; i++)
 		allowed = peer->groups[i] == auth->group;
 	if (!allowed)
-		reason = "only the store's owner, root and the members of its group may use this socket";
+		reason = "only the store's owner, root and the members of its group may use this "
+			 "socket";
 	else if (auth_impersonates(x))
 		reason = AUTH_NO_IMPERSONATION;
 	*decision = (struct auth_decision){*reason ? AUTH_DENIED : AUTH_ALLOWED, user, reason};
@@ -109,8 +110,8 @@ static bool auth_host_is_local(struct bytes host)
 	return false;
 }
 
-/* Returns whether the request names no origin, or this server itself, as fabric8's client does for a WebSocket. No web page has
- * that origin, because kinf-serve has none. */
+/* Returns whether the request names no origin, or this server itself, as fabric8's client does
+ * for a WebSocket. No web page has that origin, because kinf-serve has none. */
 static bool auth_origin_is_own(const struct exchange *x)
 {
 	static const struct bytes scheme = BYTES_LIT("https://");
@@ -120,11 +121,12 @@ static bool auth_origin_is_own(const struct exchange *x)
 		return true;
 	if (!bytes_starts(origin, scheme))
 		return false;
-	return bytes_equal(BYTES((const char *)origin.data + scheme.size, origin.size - scheme.size), x->host);
+	return bytes_equal(
+		BYTES((const char *)origin.data + scheme.size, origin.size - scheme.size), x->host);
 }
 
-static void auth_decide_open(const struct exchange *x, const struct auth_attributes *a,
-	struct auth_decision *decision)
+static void auth_decide_open(
+	const struct exchange *x, const struct auth_attributes *a, struct auth_decision *decision)
 {
 	const char *reason = "";
 
@@ -136,7 +138,8 @@ static void auth_decide_open(const struct exchange *x, const struct auth_attribu
 		reason = "Secrets are not served without knowing the client (serve.auth: open)";
 	else if (auth_impersonates(x))
 		reason = AUTH_NO_IMPERSONATION;
-	*decision = (struct auth_decision){*reason ? AUTH_DENIED : AUTH_ALLOWED, "system:anonymous", reason};
+	*decision = (struct auth_decision){
+		*reason ? AUTH_DENIED : AUTH_ALLOWED, "system:anonymous", reason};
 }
 
 /* ---- auth.h
@@ -153,8 +156,10 @@ bool auth_impersonates(const struct exchange *x)
 void auth_count(
 	struct metrics *metrics, const char *mode, enum auth_answer answer, const char *source)
 {
-	static const char *const answers[] = {[AUTH_ALLOWED] = "allowed", [AUTH_DENIED] = "denied",
-		[AUTH_UNAUTHENTICATED] = "unauthenticated", [AUTH_UNAVAILABLE] = "unavailable"};
+	static const char *const answers[] = {[AUTH_ALLOWED] = "allowed",
+		[AUTH_DENIED] = "denied",
+		[AUTH_UNAUTHENTICATED] = "unauthenticated",
+		[AUTH_UNAVAILABLE] = "unavailable"};
 	const char *values[] = {mode, answers[answer], source};
 
 	metric_add(metrics_cell(metrics, METRIC_DECISIONS, values), 1);
@@ -170,9 +175,11 @@ void auth_decide(struct auth *auth, struct exchange *x, const struct auth_attrib
 	CHECK_OBJ(auth, AUTH_MAGIC);
 	*ret_pending = NULL;
 	enum config_auth mode = (enum config_auth)x->peer->auth;
-	if ((mode == CONFIG_AUTH_ALLOW || mode == CONFIG_AUTH_REVIEW) && !exchange_peer_counts(x->peer)) {
+	if ((mode == CONFIG_AUTH_ALLOW || mode == CONFIG_AUTH_REVIEW) &&
+		!exchange_peer_counts(x->peer)) {
 		decision = (struct auth_decision){AUTH_UNAUTHENTICATED, "", ""};
-		auth_count(auth->metrics, mode == CONFIG_AUTH_ALLOW ? "allow" : "review", decision.answer, "local");
+		auth_count(auth->metrics, mode == CONFIG_AUTH_ALLOW ? "allow" : "review",
+			decision.answer, "local");
 		fn(context, &decision);
 		return;
 	}

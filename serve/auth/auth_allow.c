@@ -119,7 +119,8 @@ void auth_allow_decide(struct auth_allow *allow, const struct exchange *x,
 	bool known = *peer->common_name || peer->n_organizations, allowed = false;
 
 	if (!known || auth_impersonates(x)) {
-		*ret_decision = known ? (struct auth_decision){AUTH_DENIED, peer->common_name, AUTH_NO_IMPERSONATION}
+		*ret_decision = known ? (struct auth_decision){AUTH_DENIED, peer->common_name,
+						AUTH_NO_IMPERSONATION}
 				      : (struct auth_decision){AUTH_UNAUTHENTICATED, "", ""};
 		return;
 	}

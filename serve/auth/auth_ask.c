@@ -9,14 +9,14 @@
 #include "common/err.h"
 #include "common/value/yaml.h"
 
-#define LOOK_MS         100 /* for questions that are silent */
-#define QUESTIONS_MAX   16  /* on their way at once */
-#define RUN_MS          1000
-#define SELF_PATH       "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-#define REVIEW_PATH     "/apis/authorization.k8s.io/v1/subjectaccessreviews"
-#define TOKEN_PATH      "/apis/authentication.k8s.io/v1/tokenreviews"
-#define WHO_PATH        "/apis/authentication.k8s.io/v1/selfsubjectreviews"
-#define WHO_BODY        "{\"kind\":\"SelfSubjectReview\",\"apiVersion\":\"authentication.k8s.io/v1\"}"
+#define LOOK_MS       100 /* for questions that are silent */
+#define QUESTIONS_MAX 16  /* on their way at once */
+#define RUN_MS        1000
+#define SELF_PATH     "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+#define REVIEW_PATH   "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+#define TOKEN_PATH    "/apis/authentication.k8s.io/v1/tokenreviews"
+#define WHO_PATH      "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+#define WHO_BODY      "{\"kind\":\"SelfSubjectReview\",\"apiVersion\":\"authentication.k8s.io/v1\"}"
 
 static void ask_settle(struct decision_entry *e, enum auth_answer answer, const char *reason)
 {
@@ -56,8 +56,11 @@ static void ask_on_answer(void *context, int status, struct bytes text)
 	else if (status == 403)
 		answer = AUTH_DENIED; /* for instance: the token may not impersonate */
 	else if (status == 400 || status == 422) {
-		answer = AUTH_DENIED; /* for instance: a group is impersonated without a user; it stays so */
-		(void)snprintf(reason, sizeof(reason), "the API server refused the review with %d", status);
+		answer =
+			/* for instance: a group is impersonated without a user; it stays so */
+			AUTH_DENIED;
+		(void)snprintf(reason, sizeof(reason), "the API server refused the review with %d",
+			status);
 	} else if (status)
 		(void)snprintf(
 			reason, sizeof(reason), "the API server answered a review with %d", status);
@@ -151,8 +154,9 @@ static int ask_post(struct auth_self *self, struct decision_entry *e)
 		return upstream_client_post_own(self->client, REVIEW_PATH, body, ask_on_review, e);
 	question_put_token_review(q, &token);
 	int r = buf_error(&token);
-	return r < 0 ? r : upstream_client_post_own(self->client, TOKEN_PATH, buf_bytes(&token),
-				   ask_on_token, e);
+	return r < 0 ? r
+		     : upstream_client_post_own(
+			       self->client, TOKEN_PATH, buf_bytes(&token), ask_on_token, e);
 }
 
 /* ---- the thread that asks

@@ -18,9 +18,9 @@ struct auth_options {
 	uid_t owner;    /* of the store */
 	bool has_group; /* members of GROUP may read the store */
 	gid_t group;
-	bool self;      /* a listener has the mode self or review */
-	bool review;    /* it is review */
-	bool allow;     /* a listener has the mode allow */
+	bool self;        /* a listener has the mode self or review */
+	bool review;      /* it is review */
+	bool allow;       /* a listener has the mode allow */
 	uint64_t keep_ns; /* how long decisions are good; 0: 10 s */
 };
 
@@ -35,7 +35,8 @@ void auth_deliver(struct auth *auth, struct serve_worker *worker);
 /* Whether a request asks to be decided for another user, which only the API server can allow. */
 bool auth_impersonates(const struct exchange *x);
 #define AUTH_NO_IMPERSONATION \
-	"impersonation is not possible with serve.auth peers, open, review and allow; use self, or the API server"
+	"impersonation is not possible with serve.auth peers, open, review and allow; use self, " \
+	"or the API server"
 
 /* Counts a decision of MODE in kinf_serve_decisions_total. SOURCE is "local", "cache", "server" or
  * "grace". */

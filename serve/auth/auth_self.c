@@ -19,10 +19,11 @@
 #include "serve/auth/token.h"
 #include "serve/worker.h"
 
-#define SELF_MAGIC      0x73656c66u
-#define KEEP_NS         (10 * SECOND_NS)
-#define PAUSE_NS        SECOND_NS /* after a question without an answer */
-#define SILENCE_NS      (SECOND_NS / 2) /* then what was allowed before holds (offlineGrace) */
+#define SELF_MAGIC 0x73656c66u
+#define KEEP_NS    (10 * SECOND_NS)
+#define PAUSE_NS   SECOND_NS /* after a question without an answer */
+/* then what was allowed before holds (offlineGrace) */
+#define SILENCE_NS      (SECOND_NS / 2)
 #define DECISIONS_MAX   8192
 #define POD_TOKEN       "/var/run/secrets/kubernetes.io/serviceaccount/token"
 #define SERVICE_ACCOUNT "system:serviceaccount:"
@@ -133,8 +134,9 @@ static bool entry_has_grace(const struct decision_entry *entry, uint64_t now)
 	return !entry->secrets && entry_was_allowed(entry, now);
 }
 
-/* Returns an entry by which the client may have what ASKED asks while the API server is silent: one that implies it, or for
- * DISCOVERY any that shows that the API server knows the client. NULL: there is none. */
+/* Returns an entry by which the client may have what ASKED asks while the API server is silent:
+ * one that implies it, or for DISCOVERY any that shows that the API server knows the client.
+ * NULL: there is none. */
 static struct decision_entry *self_find_right(
 	struct auth_self *self, const struct question *asked, bool discovery, uint64_t now)
 {
@@ -143,7 +145,8 @@ static struct decision_entry *self_find_right(
 	for (size_t place = 0; (item = hashtable_next(&self->table, &place));) {
 		struct decision_entry *e = item->entry;
 
-		if (discovery ? question_is_of_client(&e->question, asked) && entry_was_allowed(e, now)
+		if (discovery ? question_is_of_client(&e->question, asked) &&
+					entry_was_allowed(e, now)
 			      : question_implies(&e->question, asked) && entry_has_grace(e, now))
 			return e;
 	}
@@ -151,8 +154,9 @@ static struct decision_entry *self_find_right(
 }
 
 /* Returns the entry by which PENDING, which needs the decision FIRST, is allowed while the API
- * server is silent: that, the one with the name, or one that implies it; for discovery any of the client, because the API
- * server shows its documents to all clients that it knows. A refusal by the API server stays one. NULL: there is none. */
+ * server is silent: that, the one with the name, or one that implies it; for discovery any of
+ * the client, because the API server shows its documents to all clients that it knows. A refusal
+ * by the API server stays one. NULL: there is none. */
 static struct decision_entry *self_grace(struct auth_self *self, struct decision_entry *first,
 	const struct auth_pending *pending, uint64_t now)
 {
@@ -171,7 +175,8 @@ static struct decision_entry *self_grace(struct auth_self *self, struct decision
 		return second;
 	if (first->refused || (second && second->refused))
 		return NULL;
-	return self_find_right(self, pending->has_second ? &pending->second : &first->question, pending->discovery, now);
+	return self_find_right(self, pending->has_second ? &pending->second : &first->question,
+		pending->discovery, now);
 }
 
 /* Puts a pending request on the list of those that are to be delivered. */
@@ -211,7 +216,8 @@ static void self_pass_on(
 		return;
 	}
 	const struct decision_entry *by = entry->answer == AUTH_UNAVAILABLE
-		? self_grace(self, entry, p, proc_monotonic_ns()) : NULL;
+						  ? self_grace(self, entry, p, proc_monotonic_ns())
+						  : NULL;
 	self_decided(self, p, by ? AUTH_ALLOWED : entry->answer, (by ? by : entry)->user,
 		(by ? by : entry)->reason);
 }
@@ -237,11 +243,13 @@ bool auth_self_relieve(struct auth_self *self)
 				continue;
 			}
 			*link = p->next;
-			auth_count(self->metrics, self->mode, by ? AUTH_ALLOWED : AUTH_UNAVAILABLE, by ? "grace" : "cache");
+			auth_count(self->metrics, self->mode, by ? AUTH_ALLOWED : AUTH_UNAVAILABLE,
+				by ? "grace" : "cache");
 			if (by)
 				self_decided(self, p, AUTH_ALLOWED, by->user, by->reason);
 			else
-				self_decided(self, p, AUTH_UNAVAILABLE, "", "the API server can't be asked: it does not answer");
+				self_decided(self, p, AUTH_UNAVAILABLE, "",
+					"the API server can't be asked: it does not answer");
 		}
 	}
 	return true;
@@ -378,12 +386,14 @@ static bool self_look_up(struct auth_self *self, struct decision_entry *first,
 	uint64_t now = proc_monotonic_ns();
 
 	if (!first) {
-		*decision = (struct auth_decision){AUTH_UNAVAILABLE, "", "no memory for a decision"};
+		*decision =
+			(struct auth_decision){AUTH_UNAVAILABLE, "", "no memory for a decision"};
 		return true;
 	}
 	bool known = first->decided && now < first->until_ns;
-	bool silent = known ? first->answer == AUTH_UNAVAILABLE
-			    : self->silent || (first->asking && now - first->asked_ns >= SILENCE_NS);
+	bool silent =
+		known ? first->answer == AUTH_UNAVAILABLE
+		      : self->silent || (first->asking && now - first->asked_ns >= SILENCE_NS);
 	const struct decision_entry *by = silent ? self_grace(self, first, pending, now) : NULL;
 	if (by) {
 		if (!known)
@@ -420,7 +430,8 @@ void auth_self_decide(struct auth_self *self, struct exchange *x, const struct a
 	CHECK_OBJ(self, SELF_MAGIC);
 	*ret_pending = NULL;
 	/* The API server ignores a token behind a second blank. */
-	bool is_token = authorization.size > 7 && strncasecmp(authorization.data, "bearer ", 7) == 0 &&
+	bool is_token = authorization.size > 7 &&
+			strncasecmp(authorization.data, "bearer ", 7) == 0 &&
 			((const char *)authorization.data)[7] != ' ';
 	bool review = x->peer->auth == CONFIG_AUTH_REVIEW, certificate = *x->peer->common_name;
 	bool known = is_token || (review && certificate);
@@ -435,8 +446,13 @@ void auth_self_decide(struct auth_self *self, struct exchange *x, const struct a
 				: ""};
 	bool good = known && pending && question_make(&first, x, a, false);
 	if (good) {
-		*pending = (struct auth_pending){.self = self, .worker = x->worker, .fn = fn, .context = context,
-			.secrets = strcmp(a->resource, "secrets") == 0, .discovery = a->discovery, .second.bytes = BUF_SECRET};
+		*pending = (struct auth_pending){.self = self,
+			.worker = x->worker,
+			.fn = fn,
+			.context = context,
+			.secrets = strcmp(a->resource, "secrets") == 0,
+			.discovery = a->discovery,
+			.second.bytes = BUF_SECRET};
 		pending->has_second = *a->name && question_make(&pending->second, x, a, true);
 		good = !*a->name || pending->has_second;
 	}

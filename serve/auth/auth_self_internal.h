@@ -62,10 +62,11 @@ struct auth_self {
 	unsigned n_asking;
 	uint64_t keep_ns, grace_ns;
 	bool silent; /* the last question was not answered in time */
-	bool away;   /* the last question was given up after a silence: others are not waited for as long */
+	/* the last question was given up after a silence: others are not waited for as long */
+	bool away;
 	bool stop;
 	struct metrics *metrics;
-	const char *mode; /* for metrics */
+	const char *mode;               /* for metrics */
 	struct upstream_client *client; /* of the thread; upstream_client_wake() from all */
 	pthread_t thread;
 	bool started;
@@ -74,9 +75,9 @@ struct auth_self {
 /* Notes the answer to ENTRY's question, and passes it on. The lock is held. */
 void auth_self_settle(struct auth_self *self, struct decision_entry *entry, enum auth_answer answer,
 	const char *reason);
-/* Allows the requests that wait for a question without an answer, if they were allowed before; refuses the others if the
- * question before had no answer either.
- * Returns whether requests wait. The lock is held. */
+/* Allows the requests that wait for a question without an answer, if they were allowed before;
+ * refuses the others if the question before had no answer either. Returns whether requests wait.
+ * The lock is held. */
 bool auth_self_relieve(struct auth_self *self);
 
 /* The thread that asks, until self->stop. */

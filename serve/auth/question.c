@@ -38,14 +38,19 @@ static void question_put_selector(struct buf *out, const char *name, const char 
 }
 
 /* Appends the attributes as a member of a review's spec. */
-static void question_put_attributes(struct question *question, const struct auth_attributes *a, bool with_name)
+static void question_put_attributes(
+	struct question *question, const struct auth_attributes *a, bool with_name)
 {
 	const struct {
 		const char *name, *value;
-	} members[QUESTION_PARTS] = {[QUESTION_VERB] = {"verb", a->verb}, [QUESTION_GROUP] = {"group", a->group},
-		[QUESTION_VERSION] = {"version", a->version}, [QUESTION_RESOURCE] = {"resource", a->resource},
-		[QUESTION_SUBRESOURCE] = {"subresource", a->subresource}, [QUESTION_NAMESPACE] = {"namespace", a->namespace_},
-		[QUESTION_NAME] = {"name", with_name ? a->name : ""}, [QUESTION_LABELS] = {"labelSelector", a->label_selector},
+	} members[QUESTION_PARTS] = {[QUESTION_VERB] = {"verb", a->verb},
+		[QUESTION_GROUP] = {"group", a->group},
+		[QUESTION_VERSION] = {"version", a->version},
+		[QUESTION_RESOURCE] = {"resource", a->resource},
+		[QUESTION_SUBRESOURCE] = {"subresource", a->subresource},
+		[QUESTION_NAMESPACE] = {"namespace", a->namespace_},
+		[QUESTION_NAME] = {"name", with_name ? a->name : ""},
+		[QUESTION_LABELS] = {"labelSelector", a->label_selector},
 		[QUESTION_FIELDS] = {"fieldSelector", a->field_selector}};
 	struct buf *out = &question->bytes;
 	bool first = true;
@@ -140,7 +145,8 @@ bool question_is_of_client(const struct question *question, const struct questio
 
 static struct bytes question_part(const struct question *question, enum question_part part)
 {
-	return BYTES(question->bytes.data + question->parts[part], question->parts[part + 1] - question->parts[part]);
+	return BYTES(question->bytes.data + question->parts[part],
+		question->parts[part + 1] - question->parts[part]);
 }
 
 static bool question_verb_is(const struct question *question, const char *verb)
@@ -154,7 +160,8 @@ static bool question_verb_is(const struct question *question, const char *verb)
 bool question_implies(const struct question *allowed, const struct question *asked)
 {
 	bool lists = question_verb_is(allowed, "list") || question_verb_is(allowed, "watch");
-	bool reads = question_verb_is(asked, "get") || question_verb_is(asked, "list") || question_verb_is(asked, "watch");
+	bool reads = question_verb_is(asked, "get") || question_verb_is(asked, "list") ||
+		     question_verb_is(asked, "watch");
 
 	if (!asked->parts[QUESTION_PARTS] || !allowed->parts[QUESTION_PARTS] || !reads)
 		return false;

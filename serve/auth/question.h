@@ -8,8 +8,16 @@
 
 /* The attributes of a request to a resource, in their order. */
 enum question_part {
-	QUESTION_VERB, QUESTION_GROUP, QUESTION_VERSION, QUESTION_RESOURCE, QUESTION_SUBRESOURCE, QUESTION_NAMESPACE,
-	QUESTION_NAME, QUESTION_LABELS, QUESTION_FIELDS, QUESTION_PARTS
+	QUESTION_VERB,
+	QUESTION_GROUP,
+	QUESTION_VERSION,
+	QUESTION_RESOURCE,
+	QUESTION_SUBRESOURCE,
+	QUESTION_NAMESPACE,
+	QUESTION_NAME,
+	QUESTION_LABELS,
+	QUESTION_FIELDS,
+	QUESTION_PARTS
 };
 
 /* The bytes that tell one question from another: the header lines, then the review, which is the
@@ -18,8 +26,9 @@ struct question {
 	struct buf bytes;
 	size_t headers_size;
 	size_t client_size; /* the bytes up to here are the same in all questions about a client */
-	size_t parts[QUESTION_PARTS + 1]; /* where each part begins, and the end; all 0: no resource is asked for */
-	bool review; /* for our own account: the body is a SubjectAccessReview, or without its
+	size_t parts[QUESTION_PARTS +
+		     1]; /* where each part begins, and the end; all 0: no resource is asked for */
+	bool review;     /* for our own account: the body is a SubjectAccessReview, or without its
 			subject if there is a token, which must be reviewed first */
 };
 
@@ -30,9 +39,10 @@ bool question_make(struct question *question, const struct exchange *x,
 void question_release(struct question *question);
 
 bool question_is_of_client(const struct question *question, const struct question *other);
-/* Returns whether a client that may do what ALLOWED asks can see by that all that ASKED asks for. Both read one resource, and
- * ALLOWED is not narrower: without the namespace, the name, or a selector, or with the same. A list shows what a get shows, and
- * a watch begins with a list; a get of every name gives no names. A name in ALLOWED (resourceNames) implies that name alone. */
+/* Returns whether a client that may do what ALLOWED asks can see by that all that ASKED asks
+ * for. Both read one resource, and ALLOWED is not narrower: without the namespace, the name, or
+ * a selector, or with the same. A list shows what a get shows, and a watch begins with a list; a
+ * get of every name gives no names. A name in ALLOWED (resourceNames) implies that name alone. */
 bool question_implies(const struct question *allowed, const struct question *asked);
 
 /* Returns whether a token must be reviewed before the question can be asked. */

@@ -17,10 +17,11 @@
 #define FORWARD_MAGIC 0x66777264u
 #define SECOND_NS     UINT64_C(1000000000)
 #define CHECK_NS      (5 * SECOND_NS)
-#define ANSWER_NS     (90 * SECOND_NS) /* kube-apiserver ends ordinary requests after 60 s */
-#define STALLED_NS    (60 * SECOND_NS) /* the server takes nothing of a request's body */
-#define PIECE         ((size_t)16 << 10)
-#define HEADERS_ROOM  60
+/* kube-apiserver ends ordinary requests after 60 s */
+#define ANSWER_NS    (90 * SECOND_NS)
+#define STALLED_NS   (60 * SECOND_NS) /* the server takes nothing of a request's body */
+#define PIECE        ((size_t)16 << 10)
+#define HEADERS_ROOM 60
 
 struct forward {
 	uint32_t magic;
@@ -47,7 +48,7 @@ static unsigned forward_count; /* atomic */
 
 static void forward_turn(void *context);
 
-/* ---- begin and end --------------------------------------------------------------------------- */
+/* ---- begin and end ------------------------------------------------------ */
 
 bool forward_has_credentials(const struct exchange *x)
 {
@@ -128,7 +129,7 @@ static void forward_lost(struct forward *f, const char *why)
 		why);
 }
 
-/* ---- to the server --------------------------------------------------------------------------- */
+/* ---- to the server ------------------------------------------------------ */
 
 /* Puts the next piece of the request's body into f->out. Returns whether there is one. */
 static bool forward_take_body(struct forward *f)
@@ -159,8 +160,8 @@ static bool forward_take_body(struct forward *f)
 static void forward_send(struct forward *f)
 {
 	while (!f->send_broken) {
-		ssize_t n = upstream_link_write(f->link,
-			BYTES(f->out.data + f->out_sent, f->out.size - f->out_sent));
+		ssize_t n = upstream_link_write(
+			f->link, BYTES(f->out.data + f->out_sent, f->out.size - f->out_sent));
 
 		f->send_broken = n < 0 || buf_error(&f->out) < 0;
 		if (n > 0) {
@@ -183,7 +184,7 @@ static void forward_send(struct forward *f)
 	}
 }
 
-/* ---- the answer's body ----------------------------------------------------------------------- */
+/* ---- the answer's body -------------------------------------------------- */
 
 /* Gives the client a run of what has come. Returns its size, 0 if these bytes had none. */
 static ssize_t forward_decode(struct forward *f, uint8_t *out, size_t room)
@@ -258,7 +259,7 @@ static void forward_finish(void *context)
 	f->finishing = true;
 }
 
-/* ---- the answer's head ----------------------------------------------------------------------- */
+/* ---- the answer's head -------------------------------------------------- */
 
 static void forward_count_answer(const struct forward *f, int status)
 {
@@ -349,7 +350,7 @@ static void forward_receive_head(struct forward *f)
 	}
 }
 
-/* ---- turns ----------------------------------------------------------------------------------- */
+/* ---- turns -------------------------------------------------------------- */
 
 /* Does what can be done without waiting. F may be gone afterwards. */
 static void forward_turn(void *context)

@@ -26,11 +26,11 @@ struct metrics;
 
 struct forward_options {
 	struct metrics *metrics;
-	bool no_limit;  /* the answer may begin at any time: logs, and what leads through the API
+	bool no_limit; /* the answer may begin at any time: logs, and what leads through the API
 			   server to a pod */
 	uint64_t answer_ns; /* the answer begins within this, or it has failed; 0: 90 s */
-	bool lines;     /* the answer is a watch: it may end after each line */
-	bool whole;     /* the answer must come uncompressed: BODY is given */
+	bool lines;         /* the answer is a watch: it may end after each line */
+	bool whole;         /* the answer must come uncompressed: BODY is given */
 	/* Before an answer has begun, which the caller makes; the forward is gone. SENT: the server
 	 * may have acted on the request. */
 	void (*failed)(void *context, int status, const char *why, bool sent);

@@ -29,8 +29,7 @@ static bool head_is_hop_by_hop(struct bytes name)
 }
 
 /* Returns whether a Connection header among the N FIELDS names NAME. */
-static bool head_is_of_connection(
-	const struct exchange_header *fields, size_t n, struct bytes name)
+static bool head_is_of_connection(const struct exchange_header *fields, size_t n, struct bytes name)
 {
 	for (size_t i = 0; i < n; i++) {
 		struct bytes rest = fields[i].value;
@@ -52,11 +51,13 @@ static bool head_names_user(struct bytes name)
 	return bytes_starts(name, BYTES_LIT("x-remote-"));
 }
 
-/* These decide what the request may do. Without its Impersonate-User a request has more rights than it was to have, so a client
- * of a front proxy that adds that header can't have it left out by naming it in Connection. */
+/* These decide what the request may do. Without its Impersonate-User a request has more rights
+ * than it was to have, so a client of a front proxy that adds that header can't have it left out
+ * by naming it in Connection. */
 static bool head_is_credential(struct bytes name)
 {
-	return bytes_equal(name, BYTES_LIT("authorization")) || bytes_starts(name, BYTES_LIT("impersonate-"));
+	return bytes_equal(name, BYTES_LIT("authorization")) ||
+	       bytes_starts(name, BYTES_LIT("impersonate-"));
 }
 
 /* HTTP/2 has its own rules about which bytes a header may have. */
@@ -121,7 +122,8 @@ int forward_head_write(const struct exchange *x, struct bytes host, struct bytes
 		if (head_is_hop_by_hop(h->name) || head_names_user(h->name) ||
 			head_is_one_of(h->name, ours, sizeof(ours) / sizeof(*ours)) ||
 			(uncompressed && bytes_equal(h->name, BYTES_LIT("accept-encoding"))) ||
-			(!head_is_credential(h->name) && head_is_of_connection(x->headers, x->n_headers, h->name)))
+			(!head_is_credential(h->name) &&
+				head_is_of_connection(x->headers, x->n_headers, h->name)))
 			continue;
 		if (!head_is_name(h->name) || !head_is_clean(h->value, true))
 			return 400;
@@ -158,7 +160,7 @@ size_t forward_head_answer(const struct request_head *head, bool tunnel,
 			ret_headers[n++] = *h;
 	}
 	if (tunnel)
-		ret_headers[n++] = (struct exchange_header){
-			BYTES_LIT("connection"), BYTES_LIT("Upgrade")};
+		ret_headers[n++] =
+			(struct exchange_header){BYTES_LIT("connection"), BYTES_LIT("Upgrade")};
 	return n;
 }

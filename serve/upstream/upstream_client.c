@@ -116,8 +116,8 @@ static int upstream_post(struct upstream_client *c, const char *path, const char
 		    upstream_add_line(&request->lists.headers, "Expect:");
 	for (; good && *headers; headers += strlen(headers) + 1)
 		good = upstream_add_line(&request->lists.headers, headers);
-	r = good && buf_error(&request->body) == 0 ? upstream_set_up(c, request, path) :
-						     err_set(-ENOMEM, "asking the API server");
+	r = good && buf_error(&request->body) == 0 ? upstream_set_up(c, request, path)
+						   : err_set(-ENOMEM, "asking the API server");
 	if (r == 0 && own && c->certificate &&
 		(curl_easy_setopt(request->easy, CURLOPT_SSLCERT, c->certificate) ||
 			curl_easy_setopt(request->easy, CURLOPT_SSLKEY, c->key)))
@@ -172,8 +172,8 @@ int upstream_client_post_own(struct upstream_client *c, const char *path, struct
 	return upstream_post(c, path, buf_cstr(&headers), true, body, fn, context);
 }
 
-int upstream_client_set_own(struct upstream_client *c, const char *token_file,
-	const char *certificate, const char *key)
+int upstream_client_set_own(
+	struct upstream_client *c, const char *token_file, const char *certificate, const char *key)
 {
 	c->token_file = token_file ? strdup(token_file) : NULL;
 	c->certificate = certificate ? strdup(certificate) : NULL;
@@ -192,8 +192,9 @@ static void upstream_complete(struct upstream_client *c, CURL *easy, CURLcode co
 	(void)curl_easy_getinfo(easy, CURLINFO_PRIVATE, (char **)&request);
 	(void)curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
 	c->server.doubted |= code != CURLE_OK;
-	/* A server that refuses a request without reading it may cut its answer (libcurl 7.88 takes the end of such a
-	 * stream for one): a refusal's status counts, however its body ends. */
+	/* A server that refuses a request without reading it may cut its answer (libcurl 7.88
+	 * takes the end of such a stream for one): a refusal's status counts, however its body
+	 * ends. */
 	if (code && status < 400)
 		request->fn(request->context, 0,
 			bytes_str(*request->error ? request->error : curl_easy_strerror(code)));

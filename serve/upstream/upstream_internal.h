@@ -21,9 +21,9 @@ struct upstream_server {
 	char *ca;                 /* PEM */
 	size_t ca_size;
 	bool insecure;
-	struct stat file;     /* that all this is from */
-	bool doubted;         /* the server did not answer: it may have moved */
-	uint64_t generation;  /* counts what was read */
+	struct stat file;    /* that all this is from */
+	bool doubted;        /* the server did not answer: it may have moved */
+	uint64_t generation; /* counts what was read */
 };
 
 void upstream_server_release(struct upstream_server *server);

@@ -30,9 +30,9 @@ struct upstream_link {
 	struct upstream_lists lists;
 	enum upstream_link_state state;
 	bool was_idle, closed;
-	int fd;               /* of an open connection, libcurl's own; -1 */
-	uint64_t generation;  /* of the server */
-	uint64_t idle_ns;     /* since when */
+	int fd;              /* of an open connection, libcurl's own; -1 */
+	uint64_t generation; /* of the server */
+	uint64_t idle_ns;    /* since when */
 	/* libcurl must be given the same bytes again until it has sent them. */
 	uint8_t *out;
 	size_t out_size, out_sent;
@@ -49,11 +49,11 @@ struct upstream_links {
 	struct upstream_link *used, *idle, *closed; /* the newest idle link first */
 	unsigned n_idle;
 	bool running;
-	struct serve_timer timer;      /* of libcurl */
+	struct serve_timer timer; /* of libcurl */
 	struct serve_timer idle_timer;
 };
 
-/* ---- lists of links -------------------------------------------------------------------------- */
+/* ---- lists of links ----------------------------------------------------- */
 
 static void link_put(struct upstream_link **list, struct upstream_link *link)
 {
@@ -74,7 +74,7 @@ static void link_take(struct upstream_link **list, struct upstream_link *link)
 		link->next->previous = link->previous;
 }
 
-/* ---- libcurl's side -------------------------------------------------------------------------- */
+/* ---- libcurl's side ----------------------------------------------------- */
 
 static int link_on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *assigned)
 {
@@ -98,8 +98,8 @@ static int link_on_timer(CURLM *multi, long timeout_ms, void *arg)
 	struct upstream_links *links = arg;
 
 	(void)multi;
-	serve_timer_set(&links->timer, timeout_ms < 0 ? UINT64_MAX :
-		proc_monotonic_ns() + (uint64_t)timeout_ms * 1000000);
+	serve_timer_set(&links->timer,
+		timeout_ms < 0 ? UINT64_MAX : proc_monotonic_ns() + (uint64_t)timeout_ms * 1000000);
 	return 0;
 }
 
@@ -116,7 +116,7 @@ static void link_connected(struct upstream_link *link, CURLcode code)
 	if (code && !*link->error) /* mostly libcurl has written there more than this says */
 		(void)snprintf(link->error, sizeof(link->error), "%s", curl_easy_strerror(code));
 	else if (!code && (fd == CURL_SOCKET_BAD ||
-		 epoll_ctl(link->links->epoll, EPOLL_CTL_ADD, fd, &event) < 0))
+				  epoll_ctl(link->links->epoll, EPOLL_CTL_ADD, fd, &event) < 0))
 		(void)snprintf(link->error, sizeof(link->error), "the connection can't be watched");
 	else if (!code)
 		link->state = UPSTREAM_OPEN;
@@ -235,7 +235,7 @@ static void link_idle_timer(void *context)
 	serve_timer_set(&links->idle_timer, links->idle ? now + IDLE_NS / 2 : UINT64_MAX);
 }
 
-/* ---- links ----------------------------------------------------------------------------------- */
+/* ---- links -------------------------------------------------------------- */
 
 static int link_set_up(struct upstream_link *link)
 {
@@ -297,7 +297,9 @@ int upstream_link_open(struct upstream_links *links, bool fresh, void (*ready)(v
 		link = calloc(1, sizeof(*link));
 		if (!link)
 			return err_set(-ENOMEM, "connecting to the API server");
-		*link = (struct upstream_link){.magic = LINK_MAGIC, .links = links, .fd = -1,
+		*link = (struct upstream_link){.magic = LINK_MAGIC,
+			.links = links,
+			.fd = -1,
 			.generation = links->server.generation};
 		link->easy = curl_easy_init();
 		r = link->easy ? link_set_up(link)
@@ -407,7 +409,7 @@ void upstream_link_close(struct upstream_link **link, bool reusable)
 		serve_timer_set(&links->idle_timer, l->idle_ns + IDLE_NS);
 }
 
-/* ---- begin and end --------------------------------------------------------------------------- */
+/* ---- begin and end ------------------------------------------------------ */
 
 int upstream_links_new(
 	struct serve_worker *worker, int runtime_fd, struct upstream_links **ret_links)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Connections to the API server as streams of bytes, for requests that are forwarded. libcurl
- * resolves, connects (through a proxy also) and does TLS; what is said over the connection is the
- * caller's business, because libcurl can't relay upgrades.
+ * resolves, connects (through a proxy also) and does TLS; what is said over the connection is
+ * the caller's business, because libcurl can't relay upgrades.
  *
  *	upstream_link_open(links, false, turn, forward, &link)
  *	turn(): upstream_link_state(link), upstream_link_write(), upstream_link_read() until UPSTREAM_AGAIN

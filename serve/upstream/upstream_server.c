@@ -15,7 +15,7 @@
 #include "common/err.h"
 #include "common/value/yaml.h"
 
-/* ---- the file -------------------------------------------------------------------------------- */
+/* ---- the file ----------------------------------------------------------- */
 
 void upstream_server_release(struct upstream_server *server)
 {
@@ -67,8 +67,7 @@ int upstream_server_refresh(struct upstream_server *s, int runtime_fd)
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_set(-errno, "the API server's address is not known (the file 'upstream' "
 				       "of kinf-reflector)");
-	if (s->url && !s->doubted && st.st_ino == s->file.st_ino &&
-		st.st_size == s->file.st_size &&
+	if (s->url && !s->doubted && st.st_ino == s->file.st_ino && st.st_size == s->file.st_size &&
 		memcmp(&st.st_mtim, &s->file.st_mtim, sizeof(st.st_mtim)) == 0)
 		return 0;
 	int r = yaml_load_fd(fd, "upstream", &yaml);
@@ -83,7 +82,7 @@ int upstream_server_refresh(struct upstream_server *s, int runtime_fd)
 	return 0;
 }
 
-/* ---- libcurl --------------------------------------------------------------------------------- */
+/* ---- libcurl ------------------------------------------------------------ */
 
 void upstream_lists_release(struct upstream_lists *lists)
 {
@@ -145,8 +144,7 @@ int upstream_server_apply(const struct upstream_server *server, CURL *easy, cons
 	struct upstream_lists *lists)
 {
 	CLEANUP(buf_release) struct buf url = BUF_INIT;
-	struct curl_blob ca = {
-		.data = server->ca, .len = server->ca_size, .flags = CURL_BLOB_COPY};
+	struct curl_blob ca = {.data = server->ca, .len = server->ca_size, .flags = CURL_BLOB_COPY};
 	CURLcode code = CURLE_OK;
 	int r = upstream_put_url(server, lists, path, &url);
 

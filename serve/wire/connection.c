@@ -21,15 +21,17 @@
 #define SECOND_NS        UINT64_C(1000000000)
 #define HEAD_NS          (10 * SECOND_NS) /* for a head, and for a TLS handshake */
 #define IDLE_NS          (90 * SECOND_NS) /* between two requests */
-#define SHAKES_MAX       128 /* TLS handshakes of a worker at once */
-#define PLACE_NS         (SECOND_NS / 4) /* then a handshake leaves its place to another */
-#define SLOW_NS          (60 * SECOND_NS) /* without a byte that the client takes or sends */
-#define LINGER_NS        (2 * SECOND_NS)
-#define INPUT_SIZE       ((size_t)64 << 10)
-#define TURN_OVER_BYTES  ((size_t)32 << 10) /* that a handshake or the end of a connection frees */
-#define TURN_BYTES       ((size_t)256 << 10) /* then other connections have their turn */
+#define SHAKES_MAX       128              /* TLS handshakes of a worker at once */
+#define PLACE_NS         (SECOND_NS / 4)  /* then a handshake leaves its place to another */
+/* without a byte that the client takes or sends */
+#define SLOW_NS    (60 * SECOND_NS)
+#define LINGER_NS  (2 * SECOND_NS)
+#define INPUT_SIZE ((size_t)64 << 10)
+/* that a handshake or the end of a connection frees */
+#define TURN_OVER_BYTES   ((size_t)32 << 10)
+#define TURN_BYTES        ((size_t)256 << 10) /* then other connections have their turn */
 #define CONNECTION_EVENTS (EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET)
-#define PREFACE          "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+#define PREFACE           "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
 static void connection_expired(void *context);
 
@@ -105,7 +107,7 @@ static void connection_turn_over(struct http_connection *c)
 	serve_worker_freed(c->worker, TURN_OVER_BYTES);
 }
 
-/* ---- begin and end ----------------------------------------------------------------------------- */
+/* ---- begin and end ------------------------------------------------------ */
 
 static void connection_count(struct http_connection *c, bool more)
 {
@@ -213,7 +215,7 @@ void connection_events(struct http_connection *c, uint32_t events)
 	connection_ready(c);
 }
 
-/* ---- the socket -------------------------------------------------------------------------------- */
+/* ---- the socket --------------------------------------------------------- */
 
 /* Return the number of bytes; 0, the other side has ended; -EAGAIN; another negative code, the
  * connection is of no use. These codes go no further than this file, so they have no sentence. */
@@ -227,8 +229,8 @@ static ssize_t connection_receive(struct http_connection *c, uint8_t *bytes, siz
 
 static ssize_t connection_transmit(struct http_connection *c, const uint8_t *bytes, size_t size)
 {
-	ssize_t n = c->tls ? tls_session_write(c->tls, bytes, size) :
-		send(c->fd, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+	ssize_t n = c->tls ? tls_session_write(c->tls, bytes, size)
+			   : send(c->fd, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL);
 
 	return n < 0 && !c->tls ? (ssize_t)-errno : n;
 }
@@ -388,7 +390,7 @@ static void connection_write(struct http_connection *c)
 	}
 }
 
-/* ---- turns ------------------------------------------------------------------------------------- */
+/* ---- turns -------------------------------------------------------------- */
 
 void connection_pause(struct http_connection *c, uint64_t ns)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One socket of a client with its protocol and its exchanges. It belongs to one worker and its thread.
- * The connection group: connection_internal.h lists its files.
+ * One socket of a client with its protocol and its exchanges. It belongs to one worker and its
+ * thread. The connection group: connection_internal.h lists its files.
  */
 #ifndef SERVE_WIRE_CONNECTION_H
 #define SERVE_WIRE_CONNECTION_H

@@ -16,7 +16,7 @@
 #include "serve/wire/head.h"
 #include "serve/worker_internal.h"
 
-/* ---- streams: stream.c --------------------------------------------------------------------------- */
+/* ---- streams: stream.c -------------------------------------------------- */
 
 enum stream_state {
 	STREAM_REQUEST, /* the request is not complete */
@@ -32,30 +32,33 @@ struct stream {
 	struct stream *previous, *next; /* of the connection */
 	enum stream_state state;
 	int status;
-	struct buf answer;         /* the answer's header lines, each with CR LF */
+	struct buf answer; /* the answer's header lines, each with CR LF */
 	struct buf whole;
 	size_t whole_sent;
 	struct exchange_source source;
 	bool waiting; /* read() returned -EAGAIN, and exchange_wake() has not been called since */
 	bool woken;
 	bool finish_asked;
-	bool counted;              /* in the gauge of long-running requests */
+	bool counted; /* in the gauge of long-running requests */
 	/* Chosen by the labels at exchange_begin(); NULL before. */
 	struct metric_cell *requests, *seconds, *running;
 	char *user; /* for the access log; NULL: "" */
 	void (*gone)(void *context);
 	void *gone_context;
-	struct buf body;           /* of the request, what was not taken yet */
+	struct buf body; /* of the request, what was not taken yet */
 	bool body_ended;
-	uint64_t passed;           /* HTTP/2: bytes of a body that nobody wants */
+	uint64_t passed; /* HTTP/2: bytes of a body that nobody wants */
 	void (*on_body)(void *context);
 	void *body_context;
-	uint64_t sent;             /* bytes of the answer's body */
-	uint64_t progress_ns;      /* when the client last took a byte of the answer's body, or gave one of the request's */
-	int32_t id;                /* HTTP/2 */
-	bool submitted;            /* HTTP/2: the answer's head is on its way */
-	bool resume_owed;          /* HTTP/2: woken within read() */
-	uint8_t *text;             /* the request's texts, behind the headers */
+	uint64_t sent; /* bytes of the answer's body */
+	uint64_t
+		/* when the client last took a byte of the answer's body, or gave one of the
+		 * request's */
+		progress_ns;
+	int32_t id;       /* HTTP/2 */
+	bool submitted;   /* HTTP/2: the answer's head is on its way */
+	bool resume_owed; /* HTTP/2: woken within read() */
+	uint8_t *text;    /* the request's texts, behind the headers */
 	size_t text_size;
 	struct exchange_header headers[];
 };
@@ -77,7 +80,7 @@ void stream_finish(struct stream *stream);
 /* Returns the phrase of a status, "Unknown" if it has none. */
 const char *stream_phrase(int status);
 
-/* ---- protocols ----------------------------------------------------------------------------------- */
+/* ---- protocols ---------------------------------------------------------- */
 
 struct protocol {
 	const char *name; /* label of kinf_serve_connections */
@@ -97,7 +100,8 @@ struct protocol {
 	void (*drain)(struct http_connection *c);
 	/* SIZE bytes of the request's body were taken. */
 	void (*body_taken)(struct http_connection *c, struct stream *stream, size_t size);
-	/* HTTP/2: for a minute the client took nothing of the answer's body, or gave nothing of the request's. */
+	/* HTTP/2: for a minute the client took nothing of the answer's body, or gave nothing of
+	 * the request's. */
 	void (*cut_slow)(struct http_connection *c, struct stream *stream);
 	void (*release)(struct http_connection *c);
 };
@@ -117,11 +121,11 @@ struct http1 {
 	bool body_chunked, continue_owed;
 	bool body_open; /* while the answer is made: the body has not ended */
 	bool tunnel;    /* after status 101 */
-	bool close;            /* the connection ends after this answer */
+	bool close;     /* the connection ends after this answer */
 	bool head_written, answer_chunked, answer_bodiless;
 };
 
-/* ---- connections --------------------------------------------------------------------------------- */
+/* ---- connections -------------------------------------------------------- */
 
 struct http2;
 struct metric_cell;
@@ -146,7 +150,7 @@ struct http_connection {
 	bool shaking;            /* the TLS handshake is not complete */
 	enum shake_turn shake;
 	struct http_connection *shake_previous, *shake_next; /* in the queue */
-	const struct protocol *protocol; /* NULL: not known yet */
+	const struct protocol *protocol;                     /* NULL: not known yet */
 	struct http1 http1;
 	struct http2 *http2;
 	struct exchange_peer peer;
@@ -163,7 +167,9 @@ struct http_connection {
 	uint64_t progress_ns; /* when the socket last took or gave a byte */
 	uint64_t checked_ns;  /* when the streams of HTTP/2 were looked at last */
 	uint64_t finish_ns;   /* when the streams are asked to finish; UINT64_MAX: not */
-	uint64_t pause_ns;    /* no turns until then: the client opens its windows bit by bit; 0: none */
+	uint64_t
+		/* no turns until then: the client opens its windows bit by bit; 0: none */
+		pause_ns;
 	bool readable, writable, read_ended, dead, lingering, draining;
 };
 

@@ -6,7 +6,7 @@
 
 #include "common/decimal.h"
 
-/* ---- characters (RFC 9110, 5.6.2) -------------------------------------------------------------- */
+/* ---- characters (RFC 9110, 5.6.2) --------------------------------------- */
 
 static bool head_is_token(uint8_t c)
 {
@@ -30,7 +30,7 @@ static bool head_equal(struct bytes value, const char *word)
 	return value.size == strlen(word) && strncasecmp(value.data, word, value.size) == 0;
 }
 
-/* ---- the request line -------------------------------------------------------------------------- */
+/* ---- the request line --------------------------------------------------- */
 
 /* Splits an absolute target ("http://host/path"), which HTTP/1.1 servers must accept. */
 static bool head_parse_target(
@@ -69,7 +69,7 @@ static bool head_parse_request_line(const uint8_t *p, const uint8_t *end, struct
 		return head_fail(ret_error, 400, "the request line has no method");
 	head->method = BYTES(start, (size_t)(p - start));
 	start = ++p;
-	while (p < end && *p > 0x20 && *p != 0x7f)
+	while (p<end && * p> 0x20 && *p != 0x7f)
 		p++;
 	if (p == start || p == end || *p != ' ')
 		return head_fail(ret_error, 400, "the request line has no target");
@@ -87,7 +87,7 @@ static bool head_parse_request_line(const uint8_t *p, const uint8_t *end, struct
 	return true;
 }
 
-/* ---- fields ------------------------------------------------------------------------------------ */
+/* ---- fields ------------------------------------------------------------- */
 
 struct bytes head_next_word(struct bytes *rest)
 {
@@ -174,8 +174,9 @@ static bool head_parse_field(
 		if (*p >= 'A' && *p <= 'Z')
 			*p |= 0x20;
 	if (p == start || p == end || *p != ':')
-		return head_fail(ret_error, 400, *start == ' ' || *start == '\t' ?
-			"a header line is folded" : "a header line has no name");
+		return head_fail(ret_error, 400,
+			*start == ' ' || *start == '\t' ? "a header line is folded"
+							: "a header line has no name");
 	field->name = BYTES(start, (size_t)(p - start));
 	p++;
 	while (p < end && (*p == ' ' || *p == '\t'))
@@ -194,7 +195,7 @@ static bool head_parse_field(
 	return head_read_framing(field, head, ret_error);
 }
 
-/* ---- the head ---------------------------------------------------------------------------------- */
+/* ---- the head ----------------------------------------------------------- */
 
 size_t head_find_end(const uint8_t *bytes, size_t size, size_t *from)
 {

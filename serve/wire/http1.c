@@ -14,7 +14,7 @@
 #define HTTP1_IN_MAX    (EXCHANGE_HEAD_MAX + 4)
 #define HTTP1_CHUNK_MAX 0xffff /* four hexadecimal digits */
 
-/* ---- requests ---------------------------------------------------------------------------------- */
+/* ---- requests ----------------------------------------------------------- */
 
 /* Answers a request that can't be read, and closes the connection afterwards. */
 static int http1_refuse(struct http_connection *c, int status, const char *why)
@@ -155,7 +155,8 @@ static int http1_move_body(struct http_connection *c)
 				s->gone(s->gone_context);
 			s->gone = NULL;
 			s->on_body = NULL;
-			*s->x.labels = (struct exchange_labels){0}; /* the texts were the answerer's */
+			*s->x.labels =
+				(struct exchange_labels){0}; /* the texts were the answerer's */
 			h->body_open = false;
 			return http1_refuse(c, 400, "a chunk of the request's body is malformed");
 		}
@@ -258,7 +259,7 @@ static void http1_hear_end(struct http_connection *c)
 	http1_check_end(c);
 }
 
-/* ---- answers ----------------------------------------------------------------------------------- */
+/* ---- answers ------------------------------------------------------------ */
 
 static void http1_write_head(struct http_connection *c, struct buf *out)
 {
@@ -291,7 +292,9 @@ static void http1_write_head(struct http_connection *c, struct buf *out)
 	}
 	if (h->close)
 		buf_str(out, "connection: close\r\n");
-	else if (s->x.version == EXCHANGE_HTTP_1_0) /* else the client takes the end of the connection for that of the answer */
+	else if (s->x.version ==
+		 /* else the client takes the end of the connection for that of the answer */
+		 EXCHANGE_HTTP_1_0)
 		buf_str(out, "connection: keep-alive\r\n");
 	buf_str(out, "\r\n");
 	buf_release(&s->answer);
@@ -346,7 +349,8 @@ static int http1_output(struct http_connection *c, struct buf *out)
 	struct http1 *h = &c->http1;
 	int r = 1;
 
-	/* A client that has ended its side of a watch has left it. Other answers it may still read. */
+	/* A client that has ended its side of a watch has left it. Other answers it may still
+	 * read. */
 	if (h->state == HTTP1_ANSWER && c->read_ended && h->stream->x.long_running &&
 		h->stream->state == STREAM_SOURCE && !h->tunnel)
 		return http1_end_answer(c, EXCHANGE_CLOSED);

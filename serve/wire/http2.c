@@ -18,20 +18,24 @@
 
 #define HTTP2_STREAMS_MAX 250
 #define HTTP2_FIELDS_MAX  HEAD_FIELDS_MAX
-#define HTTP2_BODIES_WINDOW (256 << 10) /* bytes of requests' bodies that are not taken yet */
-#define HTTP2_HEADS_OWN   ((size_t)256 << 10) /* bytes of heads that a connection may keep at any time */
-#define HTTP2_HEADS_ALL   ((size_t)32 << 20) /* of a worker's connections; then none may keep more than that */
-#define HTTP2_FRAME_ROOM  4096 /* of output is free before a frame is asked for */
-#define HTTP2_FRAME_MOST  16384 /* bytes of a DATA frame */
+/* bytes of requests' bodies that are not taken yet */
+#define HTTP2_BODIES_WINDOW (256 << 10)
+/* bytes of heads that a connection may keep at any time */
+#define HTTP2_HEADS_OWN ((size_t)256 << 10)
+/* of a worker's connections; then none may keep more than that */
+#define HTTP2_HEADS_ALL    ((size_t)32 << 20)
+#define HTTP2_FRAME_ROOM   4096  /* of output is free before a frame is asked for */
+#define HTTP2_FRAME_MOST   16384 /* bytes of a DATA frame */
 #define HTTP2_LARGE_WINDOW (1 << 20)
-#define HTTP2_PAUSE_NS    UINT64_C(1000000) /* of one whose windows are small, and soon used up */
+/* of one whose windows are small, and soon used up */
+#define HTTP2_PAUSE_NS       UINT64_C(1000000)
 #define HTTP2_LARGE_PAUSE_NS (5 * HTTP2_PAUSE_NS)
 
 struct http2 {
 	nghttp2_session *session;
 	bool draining;
-	bool resume_owed; /* by a stream of the connection */
-	bool squeezed; /* a frame was cut short by a window */
+	bool resume_owed;   /* by a stream of the connection */
+	bool squeezed;      /* a frame was cut short by a window */
 	unsigned late_room; /* heads of streams that have ended and are no error */
 	/* The request whose headers are being read; HEADERS frames of streams don't interleave. */
 	struct buf text;
@@ -45,8 +49,9 @@ struct http2 {
 /* ---- requests ----------------------------------------------------------------------------------
  */
 
-/* Ends the connection if a client begins again with a stream that has ended; the library would ignore
- * that. A head that it sends before it knows that this side has reset the stream is no error. */
+/* Ends the connection if a client begins again with a stream that has ended; the library would
+ * ignore that. A head that it sends before it knows that this side has reset the stream is no
+ * error. */
 static int http2_on_begin_frame(
 	nghttp2_session *session, const nghttp2_frame_hd *hd, void *user_data)
 {
@@ -143,8 +148,8 @@ static void http2_refuse(struct stream *s, int status, const char *reason, const
 	exchange_refuse(&s->x, status, reason, why, 0);
 }
 
-/* Whether a head of SIZE bytes more is too much. A head is kept as long as its stream, and HPACK makes 64 KiB of some 20
- * bytes. */
+/* Whether a head of SIZE bytes more is too much. A head is kept as long as its stream, and HPACK
+ * makes 64 KiB of some 20 bytes. */
 static bool http2_is_greedy(const struct http_connection *c, size_t size)
 {
 	return c->heads + size > HTTP2_HEADS_OWN && c->worker->heads + size > HTTP2_HEADS_ALL;
@@ -400,14 +405,14 @@ static int http2_output(struct http_connection *c, struct buf *out)
 			break;
 		buf_put(out, frame, (size_t)n);
 	}
-	/* Go's client opens a window by 4 KiB as it reads. A frame for each of these would cost more
-	 * than making its bytes, so they are gathered for a moment. */
+	/* Go's client opens a window by 4 KiB as it reads. A frame for each of these would cost
+	 * more than making its bytes, so they are gathered for a moment. */
 	if (c->http2->squeezed && !c->draining) {
 		uint32_t window = nghttp2_session_get_remote_settings(
 			c->http2->session, NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE);
 
-		connection_pause(c, window < HTTP2_LARGE_WINDOW ? HTTP2_PAUSE_NS
-								: HTTP2_LARGE_PAUSE_NS);
+		connection_pause(
+			c, window < HTTP2_LARGE_WINDOW ? HTTP2_PAUSE_NS : HTTP2_LARGE_PAUSE_NS);
 	}
 	c->http2->squeezed = false;
 	return buf_error(out);
@@ -516,8 +521,8 @@ int http2_start(struct http_connection *c)
 	if (!c->http2->session ||
 		nghttp2_submit_settings(c->http2->session, NGHTTP2_FLAG_NONE, settings, 2) ||
 		(c->worker->shared->forward &&
-			nghttp2_session_set_local_window_size(c->http2->session, NGHTTP2_FLAG_NONE,
-				0, HTTP2_BODIES_WINDOW))) {
+			nghttp2_session_set_local_window_size(
+				c->http2->session, NGHTTP2_FLAG_NONE, 0, HTTP2_BODIES_WINDOW))) {
 		nghttp2_session_del(c->http2->session);
 		free(c->http2);
 		c->http2 = NULL;

@@ -23,10 +23,11 @@
 #define KEEPALIVE_IDLE_S  30
 #define KEEPALIVE_EVERY_S 10
 #define KEEPALIVE_COUNT   3
-/* Longer than the minute after which a slow reader is closed: a closed window also counts for it. */
-#define USER_TIMEOUT_MS   75000
+/* Longer than the minute after which a slow reader is closed: a closed window also counts for
+ * it. */
+#define USER_TIMEOUT_MS 75000
 
-/* ---- facts about a socket ---------------------------------------------------------------------- */
+/* ---- facts about a socket ----------------------------------------------- */
 
 static bool listener_is_loopback(const struct sockaddr_storage *address)
 {
@@ -73,7 +74,7 @@ static int listeners_add(struct listeners *all, enum listener_kind kind, int fd)
 	return 0;
 }
 
-/* ---- opening ----------------------------------------------------------------------------------- */
+/* ---- opening ------------------------------------------------------------ */
 
 static int listeners_open_unix(
 	struct listeners *all, enum listener_kind kind, int runtime_fd, unsigned mode)
@@ -93,17 +94,21 @@ static int listeners_open_unix(
 	return listeners_add(all, kind, TAKE_FD(fd));
 }
 
-/* Returns the error of listening on WORD, with what to do where the text of the system says too little. */
+/* Returns the error of listening on WORD, with what to do where the text of the system says too
+ * little. */
 static int listener_refused(int error, const char *word)
 {
 	if (error == EADDRNOTAVAIL)
 		return err_say(-error,
-			"listening on '%s': %s: no interface of this machine has this address; name one that it has, or :PORT for all",
+			"listening on '%s': %s: no interface of this machine has this address; "
+			"name one that it has, or :PORT for all",
 			word, strerror(error));
 	if (error == EACCES)
 		return err_say(-error,
-			"listening on '%s': %s: user %u may not use this port; take one from 1024 on, or give the process "
-			"CAP_NET_BIND_SERVICE (for a unit of systemd: AmbientCapabilities, CapabilityBoundingSet)",
+			"listening on '%s': %s: user %u may not use this port; take one from 1024 "
+			"on, or give the process "
+			"CAP_NET_BIND_SERVICE (for a unit of systemd: AmbientCapabilities, "
+			"CapabilityBoundingSet)",
 			word, strerror(error), (unsigned)geteuid());
 	return err_set(-error, "listening on '%s'", word);
 }
@@ -221,7 +226,7 @@ void listeners_close(struct listeners *all)
 		cleanup_fd(&all->items[i].fd);
 }
 
-/* ---- accepting --------------------------------------------------------------------------------- */
+/* ---- accepting ---------------------------------------------------------- */
 
 int listener_accept(const struct listener *l)
 {

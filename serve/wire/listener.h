@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sockets that clients connect to: serve.sock in the runtime directory, TCP addresses, and sockets
- * that a service manager passes (LISTEN_FDS). The main thread accepts.
+ * The sockets that clients connect to: serve.sock in the runtime directory, TCP addresses, and
+ * sockets that a service manager passes (LISTEN_FDS). The main thread accepts.
  */
 #ifndef SERVE_WIRE_LISTENER_H
 #define SERVE_WIRE_LISTENER_H
@@ -21,7 +21,7 @@ enum listener_kind { LISTENER_API, LISTENER_METRICS };
 struct listener {
 	int fd;
 	enum listener_kind kind;
-	bool local; /* a Unix socket */
+	bool local;        /* a Unix socket */
 	bool any_loopback; /* bound to a loopback address, or local */
 	enum config_auth auth;
 	struct tls *tls; /* NULL: plain; owned by the process */
@@ -35,18 +35,19 @@ struct listeners {
 	size_t n;
 };
 
-/* Opens the sockets of WORDS, addresses with blanks between them ("unix 127.0.0.1:6445 [::1]:6445"), or
- * those of the service manager if it has passed some. RUNTIME_FD is the runtime directory, MODE that of
- * the Unix socket. ERR_CONFIG, -EADDRINUSE, ... with the address in the sentence. */
+/* Opens the sockets of WORDS, addresses with blanks between them ("unix 127.0.0.1:6445
+ * [::1]:6445"), or those of the service manager if it has passed some. RUNTIME_FD is the runtime
+ * directory, MODE that of the Unix socket. ERR_CONFIG, -EADDRINUSE, ... with the address in the
+ * sentence. */
 int listeners_open(struct listeners *listeners, enum listener_kind kind, const char *words,
 	int runtime_fd, unsigned mode);
-/* Finds out whether the TCP addresses of WORDS could be opened. Returns: 0; the errors of listeners_open(),
- * -EADDRINUSE only if there is no other one. */
+/* Finds out whether the TCP addresses of WORDS could be opened. Returns: 0; the errors of
+ * listeners_open(), -EADDRINUSE only if there is no other one. */
 int listeners_try(const char *words);
 void listeners_close(struct listeners *listeners);
 
-/* Accepts one connection and sets its options. Returns the descriptor; -EAGAIN: none is waiting; another
- * negative code: the caller waits before it tries again. */
+/* Accepts one connection and sets its options. Returns the descriptor; -EAGAIN: none is waiting;
+ * another negative code: the caller waits before it tries again. */
 int listener_accept(const struct listener *listener);
 
 static inline struct tls *listener_tls(const struct listener *listener)

@@ -38,7 +38,8 @@ static int peer_new_texts(struct peer_texts **texts)
 	return *texts ? 0 : err_set(-ENOMEM, "noting who a client is");
 }
 
-/* Reads the user, groups and process of the client of a Unix socket, as they were at its connect(2). */
+/* Reads the user, groups and process of the client of a Unix socket, as they were at its
+ * connect(2). */
 static int peer_of_unix(int fd, struct exchange_peer *peer, struct peer_texts **texts)
 {
 	struct ucred who;

@@ -24,7 +24,7 @@ static struct stream *stream_of(struct exchange *x)
 	return (struct stream *)x;
 }
 
-/* ---- begin and end ----------------------------------------------------------------------------- */
+/* ---- begin and end ------------------------------------------------------ */
 
 struct stream *stream_new(struct http_connection *c, struct bytes text, size_t n_headers)
 {
@@ -91,8 +91,8 @@ static void stream_report(struct stream *s, enum exchange_end why)
 		s->x.query.size ? "?" : "", BYTES_ARG(s->x.query));
 	(void)snprintf(agent, sizeof(agent), "%.*s", BYTES_ARG(from));
 	LOG(request_served, .method = method, .path = path, .status = (uint64_t)s->status,
-		.source = s->connection->peer.address, .user = s->user ? s->user : "", .agent = agent,
-		.bytes = s->sent, .seconds = took_ns, .end = ends[why]);
+		.source = s->connection->peer.address, .user = s->user ? s->user : "",
+		.agent = agent, .bytes = s->sent, .seconds = took_ns, .end = ends[why]);
 }
 
 void stream_end(struct stream *s, enum exchange_end why)
@@ -142,7 +142,7 @@ void stream_finish(struct stream *s)
 	}
 }
 
-/* ---- the request's body ---------------------------------------------------------------------- */
+/* ---- the request's body ------------------------------------------------- */
 
 struct bytes exchange_body(const struct exchange *x, bool *ret_end)
 {
@@ -182,7 +182,7 @@ void stream_body_came(struct stream *s)
 		exchange_body_take(&s->x, s->body.size);
 }
 
-/* ---- the body ---------------------------------------------------------------------------------- */
+/* ---- the body ----------------------------------------------------------- */
 
 static ssize_t stream_copy(struct stream *s, uint8_t *out, size_t room)
 {
@@ -216,7 +216,7 @@ ssize_t stream_pull(struct stream *s, uint8_t *out, size_t room)
 	return n;
 }
 
-/* ---- exchange.h -------------------------------------------------------------------------------- */
+/* ---- exchange.h --------------------------------------------------------- */
 
 struct bytes exchange_header(const struct exchange *x, const char *name)
 {
@@ -260,7 +260,8 @@ static void stream_end_distrusted(const struct stream *s)
 {
 	struct http_connection *c = s->connection;
 
-	if (s->status == 401 && c->peer.certificate && !c->draining && !tls_session_is_trusted(c->peer.certificate))
+	if (s->status == 401 && c->peer.certificate && !c->draining &&
+		!tls_session_is_trusted(c->peer.certificate))
 		connection_drain(c, c->finish_ns);
 }
 

@@ -14,8 +14,9 @@
 #include "common/err.h"
 #include "serve/wire/tls_internal.h"
 
-#define TLS_MAGIC          0x736c7474u
-#define TLS_MESSAGES_MAX   32 /* in a row; an honest client updates its key once in millions of records */
+#define TLS_MAGIC 0x736c7474u
+/* in a row; an honest client updates its key once in millions of records */
+#define TLS_MESSAGES_MAX   32
 #define TLS_TICKET_SECONDS 600 /* a client's certificate may expire meanwhile */
 
 /* tls_reload() replaces all of it at once. */
@@ -36,8 +37,8 @@ struct tls_session {
 	struct tls *tls;
 	uint64_t client_ca; /* the tls->client_cas against which the certificate was checked */
 	bool distrusted;    /* the client_ca of that moment has not signed it */
-	unsigned messages; /* that were no data, since the last data */
-	bool broken; /* after a fatal error OpenSSL must not be asked to end the session */
+	unsigned messages;  /* that were no data, since the last data */
+	bool broken;        /* after a fatal error OpenSSL must not be asked to end the session */
 };
 
 int tls_fail(const char *format, ...)
@@ -55,7 +56,7 @@ int tls_fail(const char *format, ...)
 	return err_say(ERR_TLS, "%s: %s", text, reason);
 }
 
-/* ---- contexts ---------------------------------------------------------------------------------- */
+/* ---- contexts ----------------------------------------------------------- */
 
 /* Chooses among the protocols that the client offers: HTTP/2, else HTTP/1.1. */
 static int tls_choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_size,
@@ -73,8 +74,8 @@ static int tls_choose_protocol(SSL *ssl, const unsigned char **out, unsigned cha
 	return SSL_TLSEXT_ERR_OK;
 }
 
-/* Binds sessions to the CA of clients: a ticket holds the client's verified certificate, and a server
- * with another CA, also this one after a reload, must not take it. */
+/* Binds sessions to the CA of clients: a ticket holds the client's verified certificate, and a
+ * server with another CA, also this one after a reload, must not take it. */
 static int tls_bind_sessions(struct tls_setting *setting, const char *client_ca)
 {
 	static const unsigned char none[SSL_MAX_SID_CTX_LENGTH] = "kinf-serve";
@@ -104,9 +105,11 @@ static int tls_load_pair(SSL_CTX *context, const struct tls_files *files, enum t
 		return tls_fail("reading the certificate '%s'", files->certificate);
 	*ret_part = TLS_PART_KEY;
 	if (SSL_CTX_use_PrivateKey_file(context, files->key, SSL_FILETYPE_PEM) != 1)
-		return tls_fail("reading the key '%s' of the certificate '%s'", files->key, files->certificate);
+		return tls_fail("reading the key '%s' of the certificate '%s'", files->key,
+			files->certificate);
 	if (SSL_CTX_check_private_key(context) != 1)
-		return tls_fail("the key '%s' does not belong to the certificate '%s'", files->key, files->certificate);
+		return tls_fail("the key '%s' does not belong to the certificate '%s'", files->key,
+			files->certificate);
 	return 0;
 }
 
@@ -137,17 +140,19 @@ static int tls_load_files(SSL_CTX *context, const struct tls_files *files, enum 
 static int tls_load(struct tls_setting *setting, const struct tls_files *files)
 {
 	static const char *const part_keys[] = {[TLS_PART_CERTIFICATE] = "serve.tls.cert",
-		[TLS_PART_KEY] = "serve.tls.key", [TLS_PART_CLIENT_CA] = "serve.tls.clientCA"};
+		[TLS_PART_KEY] = "serve.tls.key",
+		[TLS_PART_CLIENT_CA] = "serve.tls.clientCA"};
 	SSL_CTX *context = setting->context;
 	enum tls_part part;
 
 	SSL_CTX_set_alpn_select_cb(context, tls_choose_protocol, NULL);
 	(void)SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
 						SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-	/* So that SSL_read() ends after messages that are no data, which tls_session_read() counts. */
+	/* So that SSL_read() ends after messages that are no data, which tls_session_read()
+	 * counts. */
 	(void)SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);
-	(void)SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
-						   SSL_OP_CIPHER_SERVER_PREFERENCE);
+	(void)SSL_CTX_set_options(context,
+		SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE);
 	/* One read(2) for all that has come, in place of two for each record. */
 	SSL_CTX_set_read_ahead(context, 1);
 	/* Sessions are resumed by tickets, which need no memory here. */
@@ -236,10 +241,12 @@ void tls_close(struct tls **tls)
 	free(t);
 }
 
-/* ---- sessions ---------------------------------------------------------------------------------- */
+/* ---- sessions ----------------------------------------------------------- */
 
-/* Counts messages that a client sends and that are no data: key updates, and requests for another handshake. */
-static void tls_count_message(int written, int version, int type, const void *bytes, size_t size, SSL *ssl, void *arg)
+/* Counts messages that a client sends and that are no data: key updates, and requests for
+ * another handshake. */
+static void tls_count_message(
+	int written, int version, int type, const void *bytes, size_t size, SSL *ssl, void *arg)
 {
 	struct tls_session *session = arg;
 
@@ -358,7 +365,7 @@ bool tls_session_is_h2(const struct tls_session *s)
 	return size == 2 && memcmp(name, "h2", 2) == 0;
 }
 
-/* ---- the client's certificate ------------------------------------------------------------------ */
+/* ---- the client's certificate ------------------------------------------- */
 
 bool tls_session_has_certificate(const struct tls_session *s)
 {
@@ -370,12 +377,13 @@ static bool tls_verify_again(SSL_CTX *context, SSL *ssl)
 {
 	X509_STORE_CTX *check = X509_STORE_CTX_new();
 	bool good = check &&
-		    X509_STORE_CTX_init(check, SSL_CTX_get_cert_store(context), SSL_get0_peer_certificate(ssl),
-			    SSL_get_peer_cert_chain(ssl)) == 1 &&
+		    X509_STORE_CTX_init(check, SSL_CTX_get_cert_store(context),
+			    SSL_get0_peer_certificate(ssl), SSL_get_peer_cert_chain(ssl)) == 1 &&
 		    X509_STORE_CTX_set_default(check, "ssl_client") == 1;
 
 	if (good)
-		X509_VERIFY_PARAM_set_auth_level(X509_STORE_CTX_get0_param(check), SSL_get_security_level(ssl));
+		X509_VERIFY_PARAM_set_auth_level(
+			X509_STORE_CTX_get0_param(check), SSL_get_security_level(ssl));
 	good = good && X509_verify_cert(check) == 1;
 	X509_STORE_CTX_free(check);
 	ERR_clear_error();
@@ -429,7 +437,8 @@ int tls_session_names(const struct tls_session *s, struct tls_names *ret_names)
 		return tls_fail("a client's certificate has no time of its end");
 	names.until_s = timegm(&until);
 	/* The API server takes the last one of several names. */
-	for (int next = -1; (next = X509_NAME_get_index_by_NID(subject, NID_commonName, next)) >= 0;)
+	for (int next = -1;
+		(next = X509_NAME_get_index_by_NID(subject, NID_commonName, next)) >= 0;)
 		at = next;
 	if (at >= 0)
 		r = tls_copy_entry(subject, at, &names.common_name);
@@ -462,12 +471,13 @@ void tls_names_release(struct tls_names *names)
 	*names = (struct tls_names){0};
 }
 
-/* ---- digests ---- */
+/* ---- digests ------------------------------------------------------------ */
 
 bool tls_sha1(struct bytes bytes, uint8_t ret_digest[TLS_SHA1_SIZE])
 {
 	size_t size = TLS_SHA1_SIZE;
-	bool is_made = EVP_Q_digest(NULL, "SHA1", NULL, bytes.data, bytes.size, ret_digest, &size) == 1;
+	bool is_made =
+		EVP_Q_digest(NULL, "SHA1", NULL, bytes.data, bytes.size, ret_digest, &size) == 1;
 
 	ERR_clear_error();
 	return is_made;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * TLS of the listeners, and the certificates that kinf-serve makes for itself. The tls group: tls.c
- * (contexts and sessions), tls_certificate.c (making certificates); tls_internal.h is the only header
- * that includes OpenSSL's.
+ * TLS of the listeners, and the certificates that kinf-serve makes for itself. The tls group:
+ * tls.c (contexts and sessions), tls_certificate.c (making certificates); tls_internal.h is the
+ * only header that includes OpenSSL's.
  *
- * A context is shared by all workers and is never changed: tls_reload() after SIGHUP makes another one,
- * and sessions keep the one that they began with (OpenSSL counts the references). Only the client's
- * certificate is checked again, against the CAs of the newest one.
+ * A context is shared by all workers and is never changed: tls_reload() after SIGHUP makes
+ * another one, and sessions keep the one that they began with (OpenSSL counts the references).
+ * Only the client's certificate is checked again, against the CAs of the newest one.
  */
 #ifndef SERVE_WIRE_TLS_H
 #define SERVE_WIRE_TLS_H
@@ -22,7 +22,7 @@
 struct tls;
 struct tls_session;
 
-/* ---- contexts ---- */
+/* ---- contexts ----------------------------------------------------------- */
 
 #define TLS_TICKET_KEYS 80 /* bytes that encrypt session tickets, as OpenSSL wants them */
 
@@ -33,14 +33,16 @@ struct tls_files {
 };
 int tls_open(const struct tls_files *files, struct tls **ret_tls);
 /* Reads the files again for handshakes from now on; of running sessions only
- * tls_session_is_trusted() changes. On failure all is as before. From the main thread, while workers use TLS. */
+ * tls_session_is_trusted() changes. On failure all is as before. From the main thread, while
+ * workers use TLS. */
 int tls_reload(struct tls *tls, const struct tls_files *files);
 void tls_close(struct tls **tls);
-/* Checks that a context can be made of FILES, of which each may be NULL here. RET_PART: the file that is at fault. */
+/* Checks that a context can be made of FILES, of which each may be NULL here. RET_PART: the file
+ * that is at fault. */
 enum tls_part { TLS_PART_CERTIFICATE, TLS_PART_KEY, TLS_PART_CLIENT_CA };
 int tls_check(const struct tls_files *files, enum tls_part *ret_part);
 
-/* ---- sessions ---- */
+/* ---- sessions ----------------------------------------------------------- */
 
 /* Borrows FD. */
 int tls_session_new(struct tls *tls, int fd, struct tls_session **ret_session);
@@ -65,13 +67,13 @@ struct tls_names {
 	int64_t until_s; /* when the certificate expires, in seconds since 1970 */
 };
 bool tls_session_has_certificate(const struct tls_session *session);
-/* Returns whether client_ca as it was read last has signed the client's certificate. For a session that
- * has one. Cheap while client_ca stays the same. */
+/* Returns whether client_ca as it was read last has signed the client's certificate. For a
+ * session that has one. Cheap while client_ca stays the same. */
 bool tls_session_is_trusted(struct tls_session *session);
 int tls_session_names(const struct tls_session *session, struct tls_names *ret_names);
 void tls_names_release(struct tls_names *names);
 
-/* ---- certificates: tls_certificate.c ---- */
+/* ---- certificates: tls_certificate.c ------------------------------------ */
 
 #define TLS_CA_CERTIFICATE "ca.crt"
 #define TLS_CA_KEY         "ca.key"
@@ -79,20 +81,23 @@ void tls_names_release(struct tls_names *names);
 #define TLS_KEY            "server.key"
 
 /*
- * Makes a CA in the directory if it has none, and a server's certificate for NAMES (addresses and host
- * names) if it has none, or if that one lacks a name, belongs to another CA, expires within 30 days or was
- * made by a wrong clock. Keys have mode 0600. Files are replaced whole.
+ * Makes a CA in the directory if it has none, and a server's certificate for NAMES (addresses
+ * and host names) if it has none, or if that one lacks a name, belongs to another CA, expires
+ * within 30 days or was made by a wrong clock. Keys have mode 0600. Files are replaced whole.
  */
 int tls_make_certificates(int directory_fd, const char *const *names, size_t n_names);
-/* Returns whether tls_make_certificates() would now replace one that is there because of the time. A CA that seems to be old is no
- * reason: a clock that is ahead for a minute must not cost the CA that clients know. A start replaces it. */
+/* Returns whether tls_make_certificates() would now replace one that is there because of the
+ * time. A CA that seems to be old is no
+ * reason: a clock that is ahead for a minute must not cost the CA that clients know. A start
+ * replaces it. */
 bool tls_certificates_are_due(int directory_fd);
 
-/* ---- digests ---- */
+/* ---- digests ------------------------------------------------------------ */
 
 #define TLS_SHA1_SIZE 20
 
-/* Computes SHA-1 of BYTES, for protocols that ask for it where it protects nothing. Returns false if OpenSSL refuses it. */
+/* Computes SHA-1 of BYTES, for protocols that ask for it where it protects nothing. Returns
+ * false if OpenSSL refuses it. */
 bool tls_sha1(struct bytes bytes, uint8_t ret_digest[TLS_SHA1_SIZE]);
 
 #endif

@@ -34,7 +34,7 @@ static void identity_release(struct tls_identity *identity)
 	*identity = (struct tls_identity){0};
 }
 
-/* ---- files ------------------------------------------------------------------------------------- */
+/* ---- files -------------------------------------------------------------- */
 
 static FILE *identity_open_file(int directory_fd, const char *name)
 {
@@ -99,14 +99,14 @@ static int identity_write(int directory_fd, const char *certificate, const char 
 	if (r < 0)
 		return r;
 	memory = BIO_new(BIO_s_mem());
-	r = memory && PEM_write_bio_X509(memory, identity->certificate) ?
-		identity_replace_file(directory_fd, certificate, memory, 0644) :
-		tls_fail("writing '%s'", certificate);
+	r = memory && PEM_write_bio_X509(memory, identity->certificate)
+		    ? identity_replace_file(directory_fd, certificate, memory, 0644)
+		    : tls_fail("writing '%s'", certificate);
 	BIO_free(memory);
 	return r;
 }
 
-/* ---- making ------------------------------------------------------------------------------------ */
+/* ---- making ------------------------------------------------------------- */
 
 static bool identity_add_extension(
 	X509 *certificate, X509V3_CTX *context, int nid, const char *value)
@@ -146,8 +146,8 @@ static bool identity_fill(struct tls_identity *identity, const struct tls_identi
 static int identity_make(const struct tls_identity *issuer, const char *name,
 	const char *alternatives, struct tls_identity *ret_identity)
 {
-	CLEANUP(identity_release) struct tls_identity made = {
-		.certificate = X509_new(), .key = EVP_EC_gen("P-256")};
+	CLEANUP(identity_release)
+	struct tls_identity made = {.certificate = X509_new(), .key = EVP_EC_gen("P-256")};
 	X509 *c = made.certificate;
 	X509V3_CTX context;
 
@@ -179,7 +179,7 @@ static int identity_make(const struct tls_identity *issuer, const char *name,
 	return 0;
 }
 
-/* ---- what is there already --------------------------------------------------------------------- */
+/* ---- what is there already ---------------------------------------------- */
 
 static bool name_is_address(const char *name)
 {
@@ -190,18 +190,22 @@ static bool name_is_address(const char *name)
 
 enum identity_age { IDENTITY_CURRENT, IDENTITY_OLD, IDENTITY_OF_WRONG_CLOCK };
 
-/* While the clock is not set (1970, after a start without a battery), nothing is known of a certificate, and it stays: clients
- * know the CA. One that was made then, or is not valid yet, was made by a wrong clock. */
+/* While the clock is not set (1970, after a start without a battery), nothing is known of a
+ * certificate, and it stays: clients know the CA. One that was made then, or is not valid yet,
+ * was made by a wrong clock. */
 static enum identity_age identity_age(const struct tls_identity *identity)
 {
 	const ASN1_TIME *begin = X509_get0_notBefore(identity->certificate);
-	time_t now = (time_t)(proc_realtime_ns() / 1000000000u), soon = now + RENEW_S, first = CLOCK_SET - DAY_S;
+	time_t now = (time_t)(proc_realtime_ns() / 1000000000u), soon = now + RENEW_S,
+	       first = CLOCK_SET - DAY_S;
 
 	if (now < CLOCK_SET)
 		return IDENTITY_CURRENT;
 	if (X509_cmp_time(begin, &first) < 0 || X509_cmp_time(begin, &now) > 0)
 		return IDENTITY_OF_WRONG_CLOCK;
-	return X509_cmp_time(X509_get0_notAfter(identity->certificate), &soon) > 0 ? IDENTITY_CURRENT : IDENTITY_OLD;
+	return X509_cmp_time(X509_get0_notAfter(identity->certificate), &soon) > 0
+		       ? IDENTITY_CURRENT
+		       : IDENTITY_OLD;
 }
 
 bool tls_certificates_are_due(int directory_fd)
@@ -212,7 +216,8 @@ bool tls_certificates_are_due(int directory_fd)
 	if (identity_read(directory_fd, TLS_CA_CERTIFICATE, TLS_CA_KEY, &ca) &&
 		identity_read(directory_fd, TLS_CERTIFICATE, TLS_KEY, &server))
 		due = identity_age(&ca) == IDENTITY_OF_WRONG_CLOCK ||
-		      (identity_age(&ca) == IDENTITY_CURRENT && identity_age(&server) != IDENTITY_CURRENT);
+		      (identity_age(&ca) == IDENTITY_CURRENT &&
+			      identity_age(&server) != IDENTITY_CURRENT);
 	ERR_clear_error();
 	return due;
 }
@@ -251,7 +256,8 @@ int tls_make_certificates(int directory_fd, const char *const *names, size_t n_n
 	if (r < 0)
 		return r;
 	if (identity_read(directory_fd, TLS_CERTIFICATE, TLS_KEY, &server) &&
-		identity_age(&server) == IDENTITY_CURRENT && X509_verify(server.certificate, ca.key) == 1 &&
+		identity_age(&server) == IDENTITY_CURRENT &&
+		X509_verify(server.certificate, ca.key) == 1 &&
 		identity_covers(&server, names, n_names))
 		return 0;
 	ERR_clear_error();

@@ -3,8 +3,11 @@
 
 #include <sys/resource.h>
 
-#define COLD_ANSWERS 64     /* what was announced causes no fault, so a cold store looks warm for a while */
-#define WARM_ANSWERS 8      /* after which only each WARM_EACHth question is asked: a system call takes as long as four objects */
+/* what was announced causes no fault, so a cold store looks warm for a while */
+#define COLD_ANSWERS 64
+/* after which only each WARM_EACHth question is asked: a system call takes as long as four
+ * objects */
+#define WARM_ANSWERS 8
 #define WARM_EACH    4
 #define GAP_MAX      16384u /* bytes between two values that are read as one piece */
 

@@ -19,10 +19,11 @@
 #define LOCK_BYTES     8192 /* as long as LMDB makes it, for its table of 126 readers */
 #define NO_SPACE_BYTES ((uint64_t)1 << 20)
 #define LENGTH_STEP \
-	((uint64_t)64 << 10) /* a multiple of every page size: the rest of a page after the end is \
+	((uint64_t)64 \
+		<< 10) /* a multiple of every page size: the rest of a page after the end is \
 				not kept */
 
-/* ---- the disk -------------------------------------------------------------------------------- */
+/* ---- the disk ----------------------------------------------------------- */
 
 bool datafile_disk_is_full(const char *path)
 {
@@ -35,7 +36,9 @@ bool datafile_disk_is_full(const char *path)
 
 int datafile_disk_full(const char *path)
 {
-	return err_say(-ENOSPC, "'%s': the disk is full: make room there, then work resumes without a restart", path);
+	return err_say(-ENOSPC,
+		"'%s': the disk is full: make room there, then work resumes without a restart",
+		path);
 }
 
 int datafile_refuse_network(const char *directory)
@@ -60,13 +63,14 @@ int datafile_refuse_network(const char *directory)
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
 		if ((uint32_t)s.f_type == types[i])
 			return err_say(ERR_UNSUPPORTED,
-				"'%s' is on a network file system, where shared memory is not reliable: "
+				"'%s' is on a network file system, where shared memory is not "
+				"reliable: "
 				"put the store on a local disk",
 				directory);
 	return 0;
 }
 
-/* ---- the files ------------------------------------------------------------------------------- */
+/* ---- the files ---------------------------------------------------------- */
 
 bool datafile_type_reserves(uint32_t type)
 {
@@ -99,7 +103,7 @@ int datafile_begin(const char *directory, bool *ret_reserves)
 	if (error && error != EOPNOTSUPP && error != ENOSYS)
 		return error == ENOSPC ? datafile_disk_full(path) : err_set(-error, "'%s'", path);
 	*ret_reserves = !error && datafile_type_reserves((uint32_t)disk.f_type) &&
-		failpoint_pass(FAILPOINT_DATAFILE_RESERVES) == 0;
+			failpoint_pass(FAILPOINT_DATAFILE_RESERVES) == 0;
 	return 0;
 }
 
@@ -113,7 +117,8 @@ int datafile_begin_lock(const char *directory, int *ret_fd)
 	if (fd < 0 || fstatfs(fd, &disk) < 0)
 		return errno == ENOSPC ? datafile_disk_full(path) : err_set(-errno, "'%s'", path);
 	int error = posix_fallocate(fd, 0, LOCK_BYTES);
-	if (error == ENOSPC || (!datafile_type_reserves((uint32_t)disk.f_type) && datafile_disk_is_full(directory)))
+	if (error == ENOSPC || (!datafile_type_reserves((uint32_t)disk.f_type) &&
+				       datafile_disk_is_full(directory)))
 		return datafile_disk_full(path);
 	if (error && error != EOPNOTSUPP)
 		return err_set(-error, "'%s'", path);
@@ -144,7 +149,7 @@ void datafile_cut(int fd, uint64_t bytes)
 	(void)!ftruncate(fd, (off_t)bytes); /* a hole that stays does no harm */
 }
 
-/* ---- blocks ---------------------------------------------------------------------------------- */
+/* ---- blocks ------------------------------------------------------------- */
 
 uint64_t datafile_ahead(uint64_t end)
 {
@@ -199,13 +204,14 @@ int datafile_lengthen(struct datafile_blocks *blocks, int fd, uint64_t end, uint
 void datafile_shorten(struct datafile_blocks *blocks, int fd, uint64_t end)
 {
 	end = datafile_step(end, blocks->length);
-	/* Blocks beyond the end go also when the length stays. A file that stays longer does no harm. */
+	/* Blocks beyond the end go also when the length stays. A file that stays longer does no
+	 * harm. */
 	if (end < blocks->end && ftruncate(fd, (off_t)end) == 0)
 		blocks->length = blocks->end = end;
 }
 
-int datafile_keep(struct datafile_blocks *blocks, int fd, uint64_t end, uint64_t better,
-	const char *path)
+int datafile_keep(
+	struct datafile_blocks *blocks, int fd, uint64_t end, uint64_t better, const char *path)
 {
 	if (blocks->impossible || end <= blocks->end)
 		return 0;

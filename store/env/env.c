@@ -17,8 +17,9 @@
 #include "store/env/damaged.h"
 #include "store/env/env_internal.h"
 
-/* LMDB does not write pages that were taken and given back in one transaction, so the file may end a few pages
- * before the last one that is counted. If more are missing than this, it was cut. */
+/* LMDB does not write pages that were taken and given back in one transaction, so the file may
+ * end a few pages before the last one that is counted. If more are missing than this, it was
+ * cut. */
 #define MISSING_MAX        16u
 #define MISSING_MAX_WRITER 1024u
 
@@ -44,7 +45,7 @@ pthread_mutex_t *mapping_lock(void)
 	return &registry.lock;
 }
 
-/* ---- the file ---- */
+/* ---- the file ----------------------------------------------------------- */
 
 int mapping_fd(const struct mapping *map)
 {
@@ -84,7 +85,8 @@ int mapping_fit_file(struct mapping *map, uint64_t missing_max)
 	else
 		r = mapping_file_size(map, &size);
 	if (r == 0 && size < need && (need - size) / map->page_size > missing_max)
-		r = err_say(ERR_CORRUPT, "'%s/data.mdb' was cut: %" PRIu64 " of %" PRIu64 " bytes are there",
+		r = err_say(ERR_CORRUPT,
+			"'%s/data.mdb' was cut: %" PRIu64 " of %" PRIu64 " bytes are there",
 			map->path, size, need);
 	if (r == 0 && size < need && map->mode == ENV_WRITE) {
 		int error = map->writemap ? datafile_lengthen(&map->blocks, mapping_fd(map), need,
@@ -101,21 +103,23 @@ int mapping_fit_file(struct mapping *map, uint64_t missing_max)
 	return 0;
 }
 
-/* ---- opening ---- */
+/* ---- opening ------------------------------------------------------------ */
 
-/* LMDB calls this for an assertion of its own. Its state is unknown then, unless it was reading, and it would abort
- * next. */
+/* LMDB calls this for an assertion of its own. Its state is unknown then, unless it was reading,
+ * and it would abort next. */
 static void env_assert_failed(MDB_env *mdb, const char *message)
 {
 	const struct mapping *map = mdb_env_get_userctx(mdb);
 	char sentence[512];
 
 	guard_leave();
-	(void)snprintf(sentence, sizeof(sentence), "'%s/data.mdb' is damaged (%s)", map->path, message);
+	(void)snprintf(
+		sentence, sizeof(sentence), "'%s/data.mdb' is damaged (%s)", map->path, message);
 	if (map->mode == ENV_WRITE) {
 		AUTO_FD int fd = open(map->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-		err_ignore(fd < 0 ? err_set(-errno, "'%s'", map->path) : damaged_note(fd, sentence), "the next failure may note it");
+		err_ignore(fd < 0 ? err_set(-errno, "'%s'", map->path) : damaged_note(fd, sentence),
+			"the next failure may note it");
 	}
 	check_failed("lmdb", 0, sentence);
 }
@@ -125,7 +129,9 @@ static bool mapping_has_lost_file(const struct mapping *map)
 {
 	struct stat st;
 
-	return map->mode != ENV_WRITE && map->inode && (fstat(mapping_fd(map), &st) < 0 || st.st_dev != map->device || st.st_ino != map->inode);
+	return map->mode != ENV_WRITE && map->inode &&
+	       (fstat(mapping_fd(map), &st) < 0 || st.st_dev != map->device ||
+		       st.st_ino != map->inode);
 }
 
 static void mapping_free(struct mapping **map)
@@ -135,8 +141,8 @@ static void mapping_free(struct mapping **map)
 	mapped_file_unwatch(&(*map)->written);
 	mapped_file_unwatch(&(*map)->lock);
 	mapped_file_unwatch(&(*map)->page_file);
-	/* A forked child leaves the locks and slots of its parent alone. A program that has closed the descriptor may have another
-	 * file under its number, which LMDB would close. */
+	/* A forked child leaves the locks and slots of its parent alone. A program that has
+	 * closed the descriptor may have another file under its number, which LMDB would close. */
 	if ((*map)->mdb && (*map)->forks == forks_count() && !mapping_has_lost_file(*map)) {
 		mapping_keep_end(*map);
 		mdb_env_close((*map)->mdb);
@@ -148,8 +154,9 @@ static void mapping_free(struct mapping **map)
 	*map = NULL;
 }
 
-/* A writer alone opens lock.mdb, so LMDB initialises it each time. If another program had it open, LMDB may have taken
- * an old transaction number from it, and a commit would overwrite a newer one (docs/architecture.md, LMDB). */
+/* A writer alone opens lock.mdb, so LMDB initialises it each time. If another program had it
+ * open, LMDB may have taken an old transaction number from it, and a commit would overwrite a
+ * newer one (docs/architecture.md, LMDB). */
 static int mapping_first_txn(struct mapping *map, struct pin *pin, MDB_txn **ret_txn)
 {
 	bool write = map->mode == ENV_WRITE;
@@ -174,14 +181,17 @@ static int mapping_first_txn(struct mapping *map, struct pin *pin, MDB_txn **ret
 		map->path);
 }
 
-/* Only an environment without any state gets databases: where a later one lacks one, its table of databases is damaged, and
- * LMDB would write into pages that belong to something else. LMDB's code. */
+/* Only an environment without any state gets databases: where a later one lacks one, its table
+ * of databases is damaged, and LMDB would write into pages that belong to something else. LMDB's
+ * code. */
 static int mapping_open_database(
 	const struct mapping *map, MDB_txn *txn, const char *name, bool is_new, MDB_dbi *ret_db)
 {
 	int rc = guarded_open(txn, name, ret_db);
 
-	return rc == MDB_NOTFOUND && is_new && map->mode == ENV_WRITE ? mdb_dbi_open(txn, name, MDB_CREATE, ret_db) : rc;
+	return rc == MDB_NOTFOUND && is_new && map->mode == ENV_WRITE
+		       ? mdb_dbi_open(txn, name, MDB_CREATE, ret_db)
+		       : rc;
 }
 
 static int mapping_settle_pinned(
@@ -195,7 +205,8 @@ static int mapping_settle_pinned(
 	map->page_size = stat.ms_psize;
 	(void)mdb_env_info(map->mdb, &info);
 	map->map_bytes = info.me_mapsize;
-	int r = mapping_fit_file(map, options->mode == ENV_WRITE ? MISSING_MAX_WRITER : MISSING_MAX);
+	int r = mapping_fit_file(
+		map, options->mode == ENV_WRITE ? MISSING_MAX_WRITER : MISSING_MAX);
 	/* Until the map's address is known the file has to be long enough. */
 	map->open_bytes = OPEN_PAGES * (uint64_t)map->page_size;
 	if (r == 0 && map->writemap) {
@@ -214,7 +225,8 @@ static int mapping_settle_pinned(
 	bool is_new = info.me_last_txnid == 0;
 	int rc = mdb_dbi_open(txn, NULL, 0, &map->main_db);
 	for (size_t i = 0; i < options->n_databases && !rc; i++)
-		rc = mapping_open_database(map, txn, options->databases[i], is_new, &map->databases[i]);
+		rc = mapping_open_database(
+			map, txn, options->databases[i], is_new, &map->databases[i]);
 	if (rc) {
 		r = mapping_failed(map, rc, "opening the databases of");
 		mdb_txn_abort(txn);
@@ -246,7 +258,7 @@ static int mapping_settle_pinned(
 static int mapping_settle(struct mapping *map, const struct env_options *options)
 {
 	struct pin pin = {0};
-	int r = options->mode == ENV_WRITE ? mapping_keep(map, options->places, options->file_mode)
+	int r = options->mode == ENV_WRITE  ? mapping_keep(map, options->places, options->file_mode)
 		: options->mode == ENV_READ ? mapping_watch(map, options->places)
 					    : 0;
 
@@ -293,8 +305,9 @@ static int mapping_open(
 		made = mapping_lower_size(map, options->map_bytes);
 	if (made < 0)
 		return made;
-	/* Pages that are written in place are touched while the file has a hole there. With readahead the kernel
-	 * would fill the pages around them as well, which took half of the time of recording a list. */
+	/* Pages that are written in place are touched while the file has a hole there. With
+	 * readahead the kernel would fill the pages around them as well, which took half of the
+	 * time of recording a list. */
 	if (options->mode == ENV_WRITE)
 		flags |= (map->writemap ? MDB_WRITEMAP | MDB_NORDAHEAD : 0) |
 			 (options->durable ? 0 : MDB_NOSYNC);
@@ -304,7 +317,8 @@ static int mapping_open(
 	rc = mapping_open_short(map, flags, 0600);
 	if (rc)
 		return mapping_failed(map, rc, "opening");
-	/* LMDB leaves this one open in programs that are started: they could read all objects, or change them. */
+	/* LMDB leaves this one open in programs that are started: they could read all objects,
+	 * or change them. */
 	if (fcntl(mapping_fd(map), F_SETFD, FD_CLOEXEC) < 0)
 		return err_set(-errno, "'%s/data.mdb'", directory);
 	int r = mapping_settle(map, options);
@@ -316,10 +330,10 @@ static int mapping_open(
 	return 0;
 }
 
-/* ---- one mapping for all handles ---- */
+/* ---- one mapping for all handles ---------------------------------------- */
 
-static int registry_take(const char *directory, const struct env_options *options,
-	struct mapping **ret_map)
+static int registry_take(
+	const char *directory, const struct env_options *options, struct mapping **ret_map)
 {
 	char path[4096];
 	struct stat st;
@@ -329,19 +343,22 @@ static int registry_take(const char *directory, const struct env_options *option
 	if (!exists && (errno != ENOENT || options->mode != ENV_WRITE))
 		return err_set(-errno, "opening '%s'", path);
 	struct mapping *map = exists ? registry.mappings : NULL;
-	while (map && (map->device != st.st_dev || map->inode != st.st_ino || map->forks != forks_count()))
+	while (map && (map->device != st.st_dev || map->inode != st.st_ino ||
+			      map->forks != forks_count()))
 		map = map->next;
 	if (map) {
 		REQUIRE(map->n_databases == options->n_databases);
 		if (options->mode == ENV_READ && map->mode == ENV_COPY) {
-			/* Read as a copy until now. A transaction that runs stays without a pin, and its end says so. */
+			/* Read as a copy until now. A transaction that runs stays without a pin,
+			 * and its end says so. */
 			int r = mapping_watch(map, options->places);
 			if (r < 0)
 				return r;
 			map->mode = ENV_READ;
 		}
 		if (options->mode == ENV_WRITE && (map->mode != ENV_WRITE || map->has_writer))
-			return err_say(ERR_LOCKED, "'%s' is open in this process already", map->path);
+			return err_say(
+				ERR_LOCKED, "'%s' is open in this process already", map->path);
 		if (options->mode == ENV_WRITE)
 			(void)mdb_env_set_flags(map->mdb, MDB_NOSYNC, !options->durable);
 	} else {
@@ -434,7 +451,7 @@ void env_close(struct env **env)
 	*env = NULL;
 }
 
-/* ---- what an environment holds ---- */
+/* ---- what an environment holds ------------------------------------------ */
 
 static int env_count_reader(void *arg, const struct env_reader *reader)
 {
@@ -503,7 +520,8 @@ struct each_reader {
 	bool kept; /* the keeper's line has come */
 };
 
-/* LMDB gives text: a heading, then lines "pid thread txn", with "-" as txn of a slot without a snapshot. */
+/* LMDB gives text: a heading, then lines "pid thread txn", with "-" as txn of a slot without a
+ * snapshot. */
 static int env_reader_line(const char *line, void *arg)
 {
 	struct each_reader *each = arg;
@@ -524,8 +542,12 @@ static int env_reader_line(const char *line, void *arg)
 static int env_reader_pin(void *arg, const struct pin_owner *owner)
 {
 	struct each_reader *each = arg;
-	struct env_reader reader = {.pid = owner->pid, .uid = owner->uid, .txn = owner->oldest, .slots = owner->slots,
-		.snapshots = owner->snapshots, .pin_file = owner->path};
+	struct env_reader reader = {.pid = owner->pid,
+		.uid = owner->uid,
+		.txn = owner->oldest,
+		.slots = owner->slots,
+		.snapshots = owner->snapshots,
+		.pin_file = owner->path};
 
 	memcpy(reader.program, owner->program, sizeof(reader.program));
 	return each->fn(each->arg, &reader);

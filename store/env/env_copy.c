@@ -20,7 +20,8 @@ int env_copy_begin(struct env_copy *copy, uint64_t size)
 		if (r == 0)
 			r = txn_allocate(copy->txn, PAGES_AT_ONCE * page);
 	}
-	/* A large value has pages of its own; small ones share pages, which are half full at worst. */
+	/* A large value has pages of its own; small ones share pages, which are half full at
+	 * worst. */
 	if (r == 0)
 		r = txn_allocate(copy->txn, size > page / 4 ? size + 2 * page : 2 * size + 64);
 	copy->open_bytes += size;
@@ -28,15 +29,16 @@ int env_copy_begin(struct env_copy *copy, uint64_t size)
 	return r;
 }
 
-int env_copy_put(struct env_copy *copy, unsigned db, struct bytes key, struct bytes value, unsigned flags)
+int env_copy_put(
+	struct env_copy *copy, unsigned db, struct bytes key, struct bytes value, unsigned flags)
 {
 	int r = env_copy_begin(copy, key.size + value.size);
 
 	return r < 0 ? r : txn_put(copy->txn, db, key, value, flags);
 }
 
-int env_copy_reserve(struct env_copy *copy, unsigned db, struct bytes key, size_t size, unsigned flags,
-	void **ret_place)
+int env_copy_reserve(struct env_copy *copy, unsigned db, struct bytes key, size_t size,
+	unsigned flags, void **ret_place)
 {
 	int r = env_copy_begin(copy, key.size + size);
 
@@ -61,7 +63,8 @@ void env_copy_abort(struct env_copy *copy)
 	txn_abort(&copy->txn);
 }
 
-int env_copy_database(struct env_copy *copy, unsigned db, struct txn *from, env_copy_fn *progress, void *arg)
+int env_copy_database(
+	struct env_copy *copy, unsigned db, struct txn *from, env_copy_fn *progress, void *arg)
 {
 	CLEANUP(cursor_close) struct cursor *cursor = NULL;
 	struct bytes key, value;

@@ -14,15 +14,15 @@ struct cursor {
 	bool has_moved;
 	bool goes_alone; /* along WAY, without LMDB's cursor */
 	struct tree_way way;
-	MDB_cursor *mdb; /* NULL also when its write transaction has ended */
+	MDB_cursor *mdb;             /* NULL also when its write transaction has ended */
 	struct cursor *next, **link; /* write transactions only */
 };
 
 #define VAL(b)   ((MDB_val){(b).size, (void *)(uintptr_t)(b).data})
 #define UNVAL(v) BYTES((v).mv_data, (v).mv_size)
 
-/* Reads by mdb_FUNCTION in a write transaction, whose state is unknown after a failed assertion, and in another one by
- * guarded_FUNCTION (env_guard.c). LMDB's code. */
+/* Reads by mdb_FUNCTION in a write transaction, whose state is unknown after a failed assertion,
+ * and in another one by guarded_FUNCTION (env_guard.c). LMDB's code. */
 #define LMDB_READ(txn, function, ...) \
 	((txn)->is_write ? mdb_##function(__VA_ARGS__) : guarded_##function(__VA_ARGS__))
 
@@ -65,7 +65,8 @@ int txn_get(struct txn *txn, unsigned db, struct bytes key, struct bytes *ret_va
 	return FOUND;
 }
 
-int txn_floor(struct txn *txn, unsigned db, struct bytes key, struct bytes *ret_key, struct bytes *ret_value)
+int txn_floor(struct txn *txn, unsigned db, struct bytes key, struct bytes *ret_key,
+	struct bytes *ret_value)
 {
 	CLEANUP(cursor_close) struct cursor *cursor = NULL;
 
@@ -130,7 +131,7 @@ int txn_count(struct txn *txn, unsigned db, uint64_t *ret_entries)
 	return 0;
 }
 
-/* ---- cursors ---- */
+/* ---- cursors ------------------------------------------------------------ */
 
 int cursor_open(struct txn *txn, unsigned db, struct cursor **ret_cursor)
 {
@@ -142,7 +143,8 @@ int cursor_open(struct txn *txn, unsigned db, struct cursor **ret_cursor)
 		return err_set(-ENOMEM, "opening a cursor");
 	MDB_dbi number = database(txn, db);
 	cursor->goes_alone = txn_is_searched(txn);
-	int rc = cursor->goes_alone ? 0 : LMDB_READ(txn, cursor_open, txn->mdb, number, &cursor->mdb);
+	int rc = cursor->goes_alone ? 0
+				    : LMDB_READ(txn, cursor_open, txn->mdb, number, &cursor->mdb);
 	if (rc)
 		return txn_failed(txn, rc, "reading");
 	cursor->magic = CURSOR_MAGIC;
@@ -207,14 +209,16 @@ static int cursor_move(struct cursor *cursor, MDB_val *key, MDB_cursor_op op, st
 	return FOUND;
 }
 
-int cursor_seek(struct cursor *cursor, struct bytes key, struct bytes *ret_key,
-	struct bytes *ret_value)
+int cursor_seek(
+	struct cursor *cursor, struct bytes key, struct bytes *ret_key, struct bytes *ret_value)
 {
 	CHECK_OBJ(cursor, CURSOR_MAGIC);
 	cursor->has_moved = true;
 	return cursor->goes_alone
-		? txn_way_seek(cursor->txn, cursor->db, &cursor->way, &key, ret_key, ret_value)
-		: cursor_move(cursor, &VAL(key), key.size ? MDB_SET_RANGE : MDB_FIRST, ret_key, ret_value);
+		       ? txn_way_seek(
+				 cursor->txn, cursor->db, &cursor->way, &key, ret_key, ret_value)
+		       : cursor_move(cursor, &VAL(key), key.size ? MDB_SET_RANGE : MDB_FIRST,
+				 ret_key, ret_value);
 }
 
 int cursor_next(struct cursor *cursor, struct bytes *ret_key, struct bytes *ret_value)
@@ -222,33 +226,37 @@ int cursor_next(struct cursor *cursor, struct bytes *ret_key, struct bytes *ret_
 	CHECK_OBJ(cursor, CURSOR_MAGIC);
 	if (!cursor->has_moved)
 		return cursor_seek(cursor, BYTES_NONE, ret_key, ret_value);
-	return cursor->goes_alone ? txn_way_step(cursor->txn, &cursor->way, false, ret_key, ret_value)
-				  : cursor_move(cursor, &(MDB_val){0}, MDB_NEXT, ret_key, ret_value);
+	return cursor->goes_alone
+		       ? txn_way_step(cursor->txn, &cursor->way, false, ret_key, ret_value)
+		       : cursor_move(cursor, &(MDB_val){0}, MDB_NEXT, ret_key, ret_value);
 }
 
 /* Moves to the row before that of a search that has found one. */
 static int cursor_back(struct cursor *cursor, struct bytes *ret_key, struct bytes *ret_value)
 {
-	return cursor->goes_alone ? txn_way_step(cursor->txn, &cursor->way, true, ret_key, ret_value)
-				  : cursor_move(cursor, &(MDB_val){0}, MDB_PREV, ret_key, ret_value);
+	return cursor->goes_alone
+		       ? txn_way_step(cursor->txn, &cursor->way, true, ret_key, ret_value)
+		       : cursor_move(cursor, &(MDB_val){0}, MDB_PREV, ret_key, ret_value);
 }
 
 int cursor_last(struct cursor *cursor, struct bytes *ret_key, struct bytes *ret_value)
 {
 	CHECK_OBJ(cursor, CURSOR_MAGIC);
 	cursor->has_moved = true;
-	return cursor->goes_alone ? txn_way_seek(cursor->txn, cursor->db, &cursor->way, NULL, ret_key, ret_value)
-				  : cursor_move(cursor, &(MDB_val){0}, MDB_LAST, ret_key, ret_value);
+	return cursor->goes_alone
+		       ? txn_way_seek(
+				 cursor->txn, cursor->db, &cursor->way, NULL, ret_key, ret_value)
+		       : cursor_move(cursor, &(MDB_val){0}, MDB_LAST, ret_key, ret_value);
 }
 
-int cursor_before(struct cursor *cursor, struct bytes key, struct bytes *ret_key,
-	struct bytes *ret_value)
+int cursor_before(
+	struct cursor *cursor, struct bytes key, struct bytes *ret_key, struct bytes *ret_value)
 {
 	int r = cursor_seek(cursor, key, ret_key, ret_value);
 
 	return r == FOUND ? cursor_back(cursor, ret_key, ret_value)
-		: r == END ? cursor_last(cursor, ret_key, ret_value)
-			   : r;
+	       : r == END ? cursor_last(cursor, ret_key, ret_value)
+			  : r;
 }
 
 bool cursor_page_is_whole(struct cursor *cursor, struct bytes key)
@@ -260,17 +268,19 @@ bool cursor_page_is_whole(struct cursor *cursor, struct bytes key)
 	if (!map->address || at >= map->map_bytes)
 		return true;
 	const uint8_t *leaf = map->address + (at & ~((uint64_t)map->page_size - 1));
-	return cursor->txn->is_write ? mapping_leaf_is_whole(leaf, map->page_size) : txn_leaf_is_whole(cursor->txn, leaf);
+	return cursor->txn->is_write ? mapping_leaf_is_whole(leaf, map->page_size)
+				     : txn_leaf_is_whole(cursor->txn, leaf);
 }
 
-int cursor_floor(struct cursor *cursor, struct bytes key, struct bytes *ret_key,
-	struct bytes *ret_value)
+int cursor_floor(
+	struct cursor *cursor, struct bytes key, struct bytes *ret_key, struct bytes *ret_value)
 {
 	int r = cursor_seek(cursor, key, ret_key, ret_value);
 
 	if (r == END)
 		return cursor_last(cursor, ret_key, ret_value);
-	return r != FOUND || bytes_equal(*ret_key, key) ? r : cursor_back(cursor, ret_key, ret_value);
+	return r != FOUND || bytes_equal(*ret_key, key) ? r
+							: cursor_back(cursor, ret_key, ret_value);
 }
 
 int cursor_put(struct cursor *cursor, struct bytes key, struct bytes value, unsigned flags)

@@ -16,19 +16,24 @@ int mapping_failed(const struct mapping *map, int rc, const char *what)
 		return datafile_disk_full(map->path);
 	if (rc == MDB_MAP_FULL)
 		return err_say(ERR_MAP_FULL,
-			"%s '%s': the database map (%" PRIu64 " bytes) is full: raise mapSize in kinf.yaml", what,
-			map->path, map->map_bytes);
+			"%s '%s': the database map (%" PRIu64
+			" bytes) is full: raise mapSize in kinf.yaml",
+			what, map->path, map->map_bytes);
 	if (rc == MAPPING_REPLACED)
 		return err_say(ERR_SNAPSHOT_EXPIRED,
-			"%s '%s': a copy has taken its place, and the old file is not kept any more: take another snapshot", what,
-			map->path);
+			"%s '%s': a copy has taken its place, and the old file is not kept any "
+			"more: take another snapshot",
+			what, map->path);
 	if (rc == MDB_READERS_FULL) /* LMDB's table, which has the writer's own transactions only */
 		return err_say(ERR_READERS_FULL, "%s '%s': this process holds too many snapshots",
 			what, map->path);
-	if (rc == ENOMEM && getrlimit(RLIMIT_AS, &addresses) == 0 && addresses.rlim_cur != RLIM_INFINITY)
+	if (rc == ENOMEM && getrlimit(RLIMIT_AS, &addresses) == 0 &&
+		addresses.rlim_cur != RLIM_INFINITY)
 		return err_say(-ENOMEM,
-			"%s '%s': its map takes as many addresses as mapSize in kinf.yaml, and this process may have only "
-			"%llu MiB (ulimit -v, RLIMIT_AS): raise that limit, or lower mapSize and restart 'kinf run'",
+			"%s '%s': its map takes as many addresses as mapSize in kinf.yaml, and "
+			"this process may have only "
+			"%llu MiB (ulimit -v, RLIMIT_AS): raise that limit, or lower mapSize and "
+			"restart 'kinf run'",
 			what, map->path, (unsigned long long)addresses.rlim_cur >> 20);
 	int code = -rc; /* an errno; LMDB's own codes are negative */
 	if (rc < 0)
@@ -45,8 +50,8 @@ int mapping_forked(const struct mapping *map)
 	return err_set(ERR_FORKED, "'%s'", map->path);
 }
 
-/* In those versions a process that believes it is the last to close the store destroys the locks in lock.mdb
- * while another one opens it. */
+/* In those versions a process that believes it is the last to close the store destroys the locks
+ * in lock.mdb while another one opens it. */
 const char *env_version_fault(int major, int minor, int patch)
 {
 	if (major != 0 || minor != 9 || patch < 26 || patch > 31)

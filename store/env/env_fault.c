@@ -2,15 +2,18 @@
 /*
  * A writer and the faults in its map (mapped_file.h).
  *
- * With WRITEMAP LMDB writes new pages into the map, and a page beyond the end of the file is a SIGBUS. LMDB avoids that
- * by making the file as long as the map (64 GiB of hole), which every copy then has to carry. Here the file is as long
- * as what it holds and some more (datafile_lengthen()), and the handler of SIGBUS makes it longer: the write is then
- * repeated. If the disk is full, there or in the middle of the file, memory takes the place of what can't be written, so
- * that LMDB's call can return: the transaction has failed (`lost`) and can only be aborted. A commit that fails in that way has written
- * its meta page into memory as well, and mapping_undo_commit() puts LMDB back.
+ * With WRITEMAP LMDB writes new pages into the map, and a page beyond the end of the file is a
+ * SIGBUS. LMDB avoids that by making the file as long as the map (64 GiB of hole), which every
+ * copy then has to carry. Here the file is as long as what it holds and some more
+ * (datafile_lengthen()), and the handler of SIGBUS makes it longer: the write is then repeated.
+ * If the disk is full, there or in the middle of the file, memory takes the place of what can't
+ * be written, so that LMDB's call can return: the transaction has failed (`lost`) and can only
+ * be aborted. A commit that fails in that way has written its meta page into memory as well, and
+ * mapping_undo_commit() puts LMDB back.
  *
- * Without WRITEMAP LMDB writes pages with calls, which fail, and so does the transaction. Only after a meta page that could not be
- * written LMDB refuses all until the file is opened again. pwrite() hides that from it, and the commit is undone in the same way.
+ * Without WRITEMAP LMDB writes pages with calls, which fail, and so does the transaction. Only
+ * after a meta page that could not be written LMDB refuses all until the file is opened again.
+ * pwrite() hides that from it, and the commit is undone in the same way.
  */
 #include "store/env/env_internal.h"
 
@@ -35,11 +38,11 @@
 
 static __thread bool fault_keeps_length;
 
-/* ---- while LMDB opens the file ---- */
+/* ---- while LMDB opens the file ------------------------------------------ */
 
-/* Takes the place of the C library's function in liblmdb, which calls it with the map's size when it maps a file with
- * WRITEMAP. There is no flag against that, and a file that is cut afterwards has that length for a moment, or for ever if
- * the process is killed in it. */
+/* Takes the place of the C library's function in liblmdb, which calls it with the map's size
+ * when it maps a file with WRITEMAP. There is no flag against that, and a file that is cut
+ * afterwards has that length for a moment, or for ever if the process is killed in it. */
 __attribute__((visibility("default"))) int ftruncate(int fd, off_t length)
 {
 	struct stat st;
@@ -48,7 +51,8 @@ __attribute__((visibility("default"))) int ftruncate(int fd, off_t length)
 		return -1;
 	if (fault_keeps_length && st.st_size > 0)
 		return 0;
-	/* LMDB writes the first pages of a new file into the map; they have blocks (datafile_begin()). */
+	/* LMDB writes the first pages of a new file into the map; they have blocks
+	 * (datafile_begin()). */
 	return (int)syscall(SYS_ftruncate, fd, fault_keeps_length ? DATAFILE_BEGIN_BYTES : length);
 }
 
@@ -60,7 +64,7 @@ int mapping_open_short(struct mapping *map, unsigned flags, unsigned mode)
 	return rc;
 }
 
-/* ---- a meta page that the disk does not take, without WRITEMAP ---- */
+/* ---- a meta page that the disk does not take, without WRITEMAP ---------- */
 
 static __thread struct mapping *fault_commits; /* it commits in this thread */
 
@@ -73,7 +77,8 @@ static ssize_t fault_pwrite(int fd, const void *from, size_t size, off_t at)
 	return next(fd, from, size, at);
 }
 
-/* Puts back what a meta page held. With durability the new bytes may have reached the disk before the call failed. */
+/* Puts back what a meta page held. With durability the new bytes may have reached the disk
+ * before the call failed. */
 static bool fault_put_back(struct mapping *map, const void *meta, size_t size, off_t at)
 {
 	unsigned flags = 0;
@@ -84,18 +89,21 @@ static bool fault_put_back(struct mapping *map, const void *meta, size_t size, o
 }
 
 /* Takes the place of the C library's function in liblmdb. */
-__attribute__((visibility("default"))) ssize_t pwrite(int fd, const void *from, size_t size, off_t at)
+__attribute__((visibility("default"))) ssize_t pwrite(
+	int fd, const void *from, size_t size, off_t at)
 {
 	struct mapping *map = fault_commits;
 	uint8_t before[META_MAX];
 
-	if (!map || map->writemap || size > sizeof(before) || (uint64_t)at + size > 2 * map->page_size ||
+	if (!map || map->writemap || size > sizeof(before) ||
+		(uint64_t)at + size > 2 * map->page_size ||
 		pread(mapping_fd(map), before, size, at) != (ssize_t)size)
 		return fault_pwrite(fd, from, size, at);
 	int fails = failpoint_pass(FAILPOINT_ENV_META);
 	ssize_t n = fails < 0 ? -1 : fault_pwrite(fd, from, size, at);
 	int error = fails < 0 ? -fails : n < 0 ? errno : ENOSPC; /* a short write is a full disk */
-	if (n == (ssize_t)size || (error != ENOSPC && error != EDQUOT) || !fault_put_back(map, before, size, at)) {
+	if (n == (ssize_t)size || (error != ENOSPC && error != EDQUOT) ||
+		!fault_put_back(map, before, size, at)) {
 		errno = error;
 		return n;
 	}
@@ -111,7 +119,7 @@ int mapping_commit_pages(struct mapping *map, MDB_txn *txn)
 	return rc;
 }
 
-/* ---- a fault ---- */
+/* ---- a fault ------------------------------------------------------------ */
 
 /* Puts memory in the place of all that lies beyond the end of the file. Async-signal-safe. */
 static bool fault_lose_rest(struct mapped_file *file, uint64_t length, int error)
@@ -128,7 +136,8 @@ static bool fault_lose_rest(struct mapped_file *file, uint64_t length, int error
 /* The handler's part. Async-signal-safe, like all that it calls. */
 static bool fault_mend(struct mapped_file *file, uint64_t at)
 {
-	struct mapping *map = (struct mapping *)(void *)((uint8_t *)file - offsetof(struct mapping, written));
+	struct mapping *map =
+		(struct mapping *)(void *)((uint8_t *)file - offsetof(struct mapping, written));
 	bool is_first = !mapped_file_lost(file), mended;
 
 	if (map->forks != forks_count())
@@ -141,14 +150,14 @@ static bool fault_mend(struct mapped_file *file, uint64_t at)
 			return true;
 		mended = fault_lose_rest(file, map->blocks.length, error);
 	}
-	/* A commit writes a meta page last, and LMDB does not know of this fault. Only once: the pages beside them may
-	 * have been written to since. */
+	/* A commit writes a meta page last, and LMDB does not know of this fault. Only once: the
+	 * pages beside them may have been written to since. */
 	if (mended && is_first && at >= 2 * map->page_size)
 		mended = mapped_file_make_private(file, 0, 2 * map->page_size);
 	return mended;
 }
 
-/* ---- while the writer is idle ---- */
+/* ---- while the writer is idle ------------------------------------------- */
 
 void env_prepare(struct env *env)
 {
@@ -161,14 +170,17 @@ void env_prepare(struct env *env)
 		return;
 	if (until > map->blocks.length)
 		until = map->blocks.length; /* what is longer has no block yet */
-	uint64_t from = map->prepared > end ? map->prepared : end, machine_page = (uint64_t)sysconf(_SC_PAGESIZE);
-	from = (from + machine_page - 1) / machine_page * machine_page; /* LMDB's pages may be smaller */
-	if (from < until && madvise(map->written.address + from, until - from, MADV_POPULATE_WRITE) < 0)
+	uint64_t from = map->prepared > end ? map->prepared : end,
+		 machine_page = (uint64_t)sysconf(_SC_PAGESIZE);
+	from = (from + machine_page - 1) / machine_page *
+	       machine_page; /* LMDB's pages may be smaller */
+	if (from < until &&
+		madvise(map->written.address + from, until - from, MADV_POPULATE_WRITE) < 0)
 		until = end + PREPARE_BYTES; /* an old kernel, or no memory: not at once again */
 	map->prepared = until;
 }
 
-/* ---- the handler's place ---- */
+/* ---- the handler's place ------------------------------------------------ */
 
 int mapping_watch_faults(struct mapping *map)
 {
@@ -179,9 +191,10 @@ int mapping_watch_faults(struct mapping *map)
 	return mapped_file_watch(&map->written);
 }
 
-/* ---- after a transaction ---- */
+/* ---- after a transaction ------------------------------------------------ */
 
-/* Maps the file again, with WRITEMAP. If that fails, all that is written fails until the environment is opened again. */
+/* Maps the file again, with WRITEMAP. If that fails, all that is written fails until the
+ * environment is opened again. */
 static void fault_restore(struct mapping *map)
 {
 	if (!map->writemap) {
@@ -212,7 +225,8 @@ void mapping_end_write(struct mapping *map)
 		fault_restore(map);
 		end = mapping_state_end(map);
 		datafile_shorten(&map->blocks, mapping_fd(map), end);
-	} else if (map->blocks.end > end + 2 * ahead) { /* txn_allocate() reserves the most that a step can take */
+	} else if (map->blocks.end >
+		   end + 2 * ahead) { /* txn_allocate() reserves the most that a step can take */
 		datafile_shorten(&map->blocks, mapping_fd(map), end + ahead);
 	}
 }

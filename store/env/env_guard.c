@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * LMDB's assertions while it reads. A page that is damaged in certain ways (one of zeros, for instance, as a machine that
- * crashed leaves it) is no error to LMDB, but a failed assertion, after which it aborts the process. A read holds no lock
- * of LMDB and changes nothing but its cursor, so it can be left at that point.
+ * LMDB's assertions while it reads. A page that is damaged in certain ways (one of zeros, for
+ * instance, as a machine that crashed leaves it) is no error to LMDB, but a failed assertion,
+ * after which it aborts the process. A read holds no lock of LMDB and changes nothing but its
+ * cursor, so it can be left at that point.
  *
  * The compiler's own setjmp is used because it saves three words only: it is part of every read.
  */
@@ -32,18 +33,19 @@ __attribute__((noinline)) void guard_leave(void)
 }
 
 /* Returns the result of CALL from the function, or MDB_CORRUPTED if an assertion fails in it. */
-#define GUARDED(call)                         \
-	do {                                  \
-		guard_place place;            \
-		if (GUARD_HERE(place))        \
+#define GUARDED(call) \
+	do { \
+		guard_place place; \
+		if (GUARD_HERE(place)) \
 			return MDB_CORRUPTED; \
-		guard = &place;               \
-		int rc = call;                \
-		guard = NULL;                 \
-		return rc;                    \
+		guard = &place; \
+		int rc = call; \
+		guard = NULL; \
+		return rc; \
 	} while (0)
 
-__attribute__((noinline)) int guarded_get(MDB_txn *txn, MDB_dbi db, MDB_val *key, MDB_val *ret_value)
+__attribute__((noinline)) int guarded_get(
+	MDB_txn *txn, MDB_dbi db, MDB_val *key, MDB_val *ret_value)
 {
 	GUARDED(mdb_get(txn, db, key, ret_value));
 }

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The env group's internal header, and the only file that includes lmdb.h. env.h is the interface. env.c opens and
- * closes environments, env_txn.c runs transactions on them, env_entry.c reads and writes entries, env_guard.c outlives LMDB's
- * assertions while it reads, env_seal.c finds damage of the meta pages, env_tree.c pages of older states in the newest one, env_path.c searches without LMDB, env_place.c finds values by their place in the file, env_room.c reserves blocks, env_fault.c makes the file longer and survives a full disk, env_pins.c keeps pages
- * that are read from being reused, env_error.c converts LMDB's codes.
+ * The env group's internal header, and the only file that includes lmdb.h. env.h is the
+ * interface. env.c opens and closes environments, env_txn.c runs transactions on them,
+ * env_entry.c reads and writes entries, env_guard.c outlives LMDB's assertions while it reads,
+ * env_seal.c finds damage of the meta pages, env_tree.c pages of older states in the newest one,
+ * env_path.c searches without LMDB, env_place.c finds values by their place in the file,
+ * env_room.c reserves blocks, env_fault.c makes the file longer and survives a full disk,
+ * env_pins.c keeps pages that are read from being reused, env_error.c converts LMDB's codes.
  */
 #ifndef STORE_ENV_ENV_INTERNAL_H
 #define STORE_ENV_ENV_INTERNAL_H
@@ -21,12 +24,13 @@
 #include "store/env/pin_page.h"
 #include "store/env/pin_scan.h"
 
-#define ENV_MAGIC      0x6b1e0e01u
-#define TXN_MAGIC      0x6b1e0e02u
-#define CURSOR_MAGIC   0x6b1e0e03u
+#define ENV_MAGIC    0x6b1e0e01u
+#define TXN_MAGIC    0x6b1e0e02u
+#define CURSOR_MAGIC 0x6b1e0e03u
 
-/* LMDB's environment: one for each file and process, however many handles there are. If a process opened a second
- * one, closing it would drop the file locks of the first (docs/architecture.md, LMDB). */
+/* LMDB's environment: one for each file and process, however many handles there are. If a
+ * process opened a second one, closing it would drop the file locks of the first
+ * (docs/architecture.md, LMDB). */
 struct mapping {
 	struct mapping *next;
 	dev_t device;
@@ -34,9 +38,10 @@ struct mapping {
 	unsigned handles;
 	enum env_mode mode;
 	bool has_writer;
-	bool writemap;  /* pages are written in place */
-	struct mapped_file written; /* WRITEMAP: all of it. Lost: the write transaction, or a part of it */
-	unsigned forks; /* forks_count() when it was opened; another number now: this is a child */
+	bool writemap; /* pages are written in place */
+	struct mapped_file
+		written; /* WRITEMAP: all of it. Lost: the write transaction, or a part of it */
+	unsigned forks;  /* forks_count() when it was opened; another number now: this is a child */
 	MDB_env *mdb;
 	MDB_dbi databases[ENV_DATABASES_MAX], main_db; /* MAIN_DB: the table of them */
 	size_t n_databases;
@@ -47,9 +52,11 @@ struct mapping {
 	uint32_t page_size;
 	uint64_t open_bytes; /* the most that opening, or the end of a commit, writes beside what is
 				listed elsewhere */
-	uint64_t file_bytes; /* that much of the file was written; never gets less. Atomic, relaxed */
+	uint64_t
+		/* that much of the file was written; never gets less. Atomic, relaxed */
+		file_bytes;
 	struct datafile_blocks blocks; /* the writer's */
-	uint64_t prepared; /* pages up to there were touched ahead; WRITEMAP only */
+	uint64_t prepared;             /* pages up to there were touched ahead; WRITEMAP only */
 	/* A reader has these (ENV_READ): */
 	const struct pin_page *page;
 	struct pins *pins;
@@ -63,17 +70,23 @@ struct mapping {
 	int page_fd;
 	bool is_blind; /* readers from before its start may have pin files that it does not find: it
 			  reuses nothing */
-	MDB_txn *keeper;         /* has the slot in LMDB's table, which says FLOOR */
-	volatile uint64_t *slot; /* in LOCK */
+	MDB_txn *keeper;           /* has the slot in LMDB's table, which says FLOOR */
+	volatile uint64_t *slot;   /* in LOCK */
 	volatile uint64_t *newest; /* in LOCK: LMDB's number of the newest transaction */
-	struct mapped_file lock; /* LMDB's map of lock.mdb, which no other process needs: what can't be
+	struct mapped_file
+		lock; /* LMDB's map of lock.mdb, which no other process needs: what can't be
 				    written stays memory */
 	struct mapped_file page_file; /* of OWN_PAGE */
-	uint64_t ours; /* the newest transaction after this writer's last commit, or when it opened the file */
+	uint64_t
+		/* the newest transaction after this writer's last commit, or when it opened the
+		 * file */
+		ours;
 	uint64_t floor, scan_due_ns, scan_end;
-	uint64_t held_ns; /* since when a reader without a pin file has held everything; 0: none does */
+	uint64_t
+		/* since when a reader without a pin file has held everything; 0: none does */
+		held_ns;
 	unsigned scan_commits; /* since the last scan */
-	int active;   /* running transactions; mapping_enter() keeps them and `resizing` apart */
+	int active; /* running transactions; mapping_enter() keeps them and `resizing` apart */
 	int resizing;
 	char path[];
 };
@@ -89,7 +102,10 @@ struct tree_root {
 	uint64_t page;
 	const uint8_t *leaf; /* to which the last search has come; NULL: there was none */
 	uint16_t depth;
-	uint16_t next_row;   /* of the leaf, after the one that txn_find() has found last; 0: it has found none there */
+	uint16_t
+		/* of the leaf, after the one that txn_find() has found last; 0: it has found
+		 * none there */
+		next_row;
 };
 
 #define TREE_DEPTH_MOST 32u /* as LMDB's */
@@ -117,63 +133,74 @@ struct txn {
 	struct pin pin;
 	unsigned roots_known; /* a bit for each database; in a read transaction */
 	struct tree_root roots[ENV_DATABASES_MAX];
-	uint64_t pages; /* of its state, and perhaps some more */
+	uint64_t pages;               /* of its state, and perhaps some more */
 	const void *whole[TXN_KNOWN]; /* leaves that were found whole lately, */
 	const void *sound[TXN_KNOWN]; /* and values of sound rows; in a read transaction */
-	struct cursor *cursors; /* of a write transaction, which frees LMDB's side of them when it ends */
-	uint64_t kept; /* WRITEMAP: bytes that are to stay free (txn_keep_free()) */
-	uint64_t room; /* WRITEMAP: bytes of blocks reserved beyond the last page of its beginning */
+	struct cursor
+		*cursors; /* of a write transaction, which frees LMDB's side of them when it ends */
+	uint64_t kept;    /* WRITEMAP: bytes that are to stay free (txn_keep_free()) */
+	uint64_t
+		room; /* WRITEMAP: bytes of blocks reserved beyond the last page of its beginning */
 	struct err_kept why; /* the sentence of error */
 };
 
-/* ---- env.c ---- */
+/* ---- env.c -------------------------------------------------------------- */
 
-/* Keeps the map's address and size from being changed until pthread_mutex_unlock() of the result. */
+/* Keeps the map's address and size from being changed until pthread_mutex_unlock() of the
+ * result. */
 pthread_mutex_t *mapping_lock(void);
 int mapping_fd(const struct mapping *map);
 int mapping_file_size(const struct mapping *map, uint64_t *ret_size);
 /* Returns where the newest state ends in the file, in bytes; it never gets less. */
 uint64_t mapping_state_end(const struct mapping *map);
-/* Makes the writer's file as long as its newest state, because a shorter one is taken for a file that was cut.
- * ERR_CORRUPT when more than MISSING_MAX pages are missing: the file was cut. */
+/* Makes the writer's file as long as its newest state, because a shorter one is taken for a file
+ * that was cut. ERR_CORRUPT when more than MISSING_MAX pages are missing: the file was cut. */
 int mapping_fit_file(struct mapping *map, uint64_t missing_max);
 
-/* ---- env_txn.c ---- */
+/* ---- env_txn.c ---------------------------------------------------------- */
 
-/* Reports what LMDB returned, and remembers it if it is a write transaction's first error. Returns our code. */
+/* Reports what LMDB returned, and remembers it if it is a write transaction's first error.
+ * Returns our code. */
 int txn_failed(struct txn *txn, int rc, const char *what) __attribute__((cold));
-/* LMDB reports a short write, which a full disk causes, as EIO. A call that failed with EIO has set errno. */
+/* LMDB reports a short write, which a full disk causes, as EIO. A call that failed with EIO has
+ * set errno. */
 static inline int mapping_write_error(int rc)
 {
 	return rc == EIO && errno != EIO ? ENOSPC : rc;
 }
-/* Reports what a write of LMDB returned; a write into memory that took the place of a full disk failed. 0 or our code. */
+/* Reports what a write of LMDB returned; a write into memory that took the place of a full disk
+ * failed. 0 or our code. */
 static inline int txn_wrote(struct txn *txn, int rc, const char *what)
 {
 	int lost = mapped_file_lost(&txn->map->written);
 
-	return __builtin_expect(rc || lost, 0) ? txn_failed(txn, rc ? mapping_write_error(rc) : lost, what) : 0;
+	return __builtin_expect(rc || lost, 0)
+		       ? txn_failed(txn, rc ? mapping_write_error(rc) : lost, what)
+		       : 0;
 }
 /* Returns a write transaction's first error, with its sentence. */
 int txn_first_error(const struct txn *txn) __attribute__((cold));
 void txn_require_write(const struct txn *txn);
 
-/* ---- env_pins.c ---- */
+/* ---- env_pins.c --------------------------------------------------------- */
 
-/* The writer's side. Takes the slot and the page, before the first write; PLACES NULL: nobody else reads. */
+/* The writer's side. Takes the slot and the page, before the first write; PLACES NULL: nobody
+ * else reads. */
 int mapping_keep(struct mapping *map, const struct pin_places *places, unsigned mode);
-/* Ends the slot's transaction, before LMDB closes the environment, and releases the rest after that. */
+/* Ends the slot's transaction, before LMDB closes the environment, and releases the rest after
+ * that. */
 void mapping_keep_end(struct mapping *map);
 void mapping_keep_release(struct mapping *map);
-/* Moves the floor forward if that is due, before a write transaction, or if it MUST. The thread that writes calls it.
+/* Moves the floor forward if that is due, before a write transaction, or if it MUST. The thread
+ * that writes calls it.
  * Returns: 0; an error: the pins could not all be read, so the floor stays. */
 int mapping_advance(struct mapping *map, bool must);
 /* Returns the state from which on all are kept, as the pin page has it; 0: there is no page. */
 uint64_t mapping_floor(const struct mapping *map);
 /* Makes a scan of the environment's pin files; NULL when it has no places. */
 int mapping_open_scan(const struct mapping *map, struct pin_scan **ret_scan);
-/* Commits and publishes. HAS_WRITTEN: TXN becomes a state, which is sealed. Returns LMDB's code, or an errno if the disk is
- * full. */
+/* Commits and publishes. HAS_WRITTEN: TXN becomes a state, which is sealed. Returns LMDB's code,
+ * or an errno if the disk is full. */
 int mapping_commit(struct mapping *map, MDB_txn *txn, bool has_written);
 
 /* The reader's side. */
@@ -186,7 +213,7 @@ int mapping_pin(struct mapping *map, struct pin *pin);
 /* Begins a read transaction, or renews *TXN, under PIN. LMDB's code, or MAPPING_REPLACED. */
 int mapping_begin_read(struct mapping *map, struct pin *pin, MDB_txn **txn);
 
-/* ---- env_seal.c ---- */
+/* ---- env_seal.c --------------------------------------------------------- */
 
 /* Writes the seal of TXN, after everything else. LMDB's code. */
 int mapping_seal(const struct mapping *map, MDB_txn *txn);
@@ -196,91 +223,107 @@ struct free_list {
 	unsigned depth; /* 0: the list is empty */
 };
 
-/* Returns the list of free pages of state TXN; false: a writer has made a newer state. The map's address is known. */
+/* Returns the list of free pages of state TXN; false: a writer has made a newer state. The map's
+ * address is known. */
 bool mapping_free_list(const struct mapping *map, uint64_t txn, struct free_list *ret_list);
-/* Checks, before LMDB opens the file, that its meta pages have sizes that LMDB can work with, and WITH_SEALS that they lead to
- * their own seals; a writer undoes a commit that was killed inside. Returns: 0, also if there is no file; ERR_CORRUPT;
+/* Checks, before LMDB opens the file, that its meta pages have sizes that LMDB can work with,
+ * and WITH_SEALS that they lead to their own seals; a writer undoes a commit that was killed
+ * inside. Returns: 0, also if there is no file; ERR_CORRUPT;
  * ERR_LOCKED: only a writer can open it; errors of reading. */
 int mapping_check_metas(const struct mapping *map, bool with_seals);
-/* For a writer, before LMDB opens the file: lowers the size of the map in both meta pages to BYTES, or to what the file holds.
- * Readers take that size as theirs, and LMDB itself only raises it. */
+/* For a writer, before LMDB opens the file: lowers the size of the map in both meta pages to
+ * BYTES, or to what the file holds. Readers take that size as theirs, and LMDB itself only
+ * raises it. */
 int mapping_lower_size(const struct mapping *map, uint64_t bytes);
 
-/* ---- env_tree.c ---- */
+/* ---- env_tree.c --------------------------------------------------------- */
 
-/* Checks that no page of the databases' trees, as TXN sees them, is free or in use elsewhere; beside a writer that has checked
- * the file only if it MUST. Returns: 0; ERR_CORRUPT; errors of reading. */
+/* Checks that no page of the databases' trees, as TXN sees them, is free or in use elsewhere;
+ * beside a writer that has checked the file only if it MUST. Returns: 0; ERR_CORRUPT; errors of
+ * reading. */
 int mapping_check_trees(struct mapping *map, MDB_txn *txn, bool must);
 
-/* ---- env_path.c ---- */
+/* ---- env_path.c --------------------------------------------------------- */
 
 /* Prepares the searches of a read transaction, after LMDB's has begun. */
 void txn_begin_paths(struct txn *txn);
-/* Finds the last row that is not above KEY in the leaf that KEY belongs to, in a read transaction; the map's address is known.
+/* Finds the last row that is not above KEY in the leaf that KEY belongs to, in a read
+ * transaction; the map's address is known.
  * Returns: FOUND; NOT_FOUND: all rows there are above KEY; ERR_CORRUPT. */
-int txn_find(struct txn *txn, unsigned db, struct bytes key, struct bytes *ret_key, struct bytes *ret_value);
-/* Returns whether LEAF, a page in the map, is filled by its rows (mapping_leaf_is_whole()); in a read transaction, which remembers some. */
-bool txn_leaf_is_whole(struct txn *txn, const uint8_t *leaf);
-/* Goes to the first row of database DB that is not below KEY; NULL: to the last one. FOUND; END; ERR_CORRUPT. In a read transaction;
- * the map's address is known. */
-int txn_way_seek(struct txn *txn, unsigned db, struct tree_way *way, const struct bytes *key, struct bytes *ret_key,
+int txn_find(struct txn *txn, unsigned db, struct bytes key, struct bytes *ret_key,
 	struct bytes *ret_value);
-/* Goes to the next row of a way that txn_way_seek() has begun, or BACK to the one before. FOUND; END: there is none, the way is as before;
- * ERR_CORRUPT, also each time after one. */
-int txn_way_step(struct txn *txn, struct tree_way *way, bool back, struct bytes *ret_key, struct bytes *ret_value);
+/* Returns whether LEAF, a page in the map, is filled by its rows (mapping_leaf_is_whole()); in a
+ * read transaction, which remembers some. */
+bool txn_leaf_is_whole(struct txn *txn, const uint8_t *leaf);
+/* Goes to the first row of database DB that is not below KEY; NULL: to the last one. FOUND; END;
+ * ERR_CORRUPT. In a read transaction; the map's address is known. */
+int txn_way_seek(struct txn *txn, unsigned db, struct tree_way *way, const struct bytes *key,
+	struct bytes *ret_key, struct bytes *ret_value);
+/* Goes to the next row of a way that txn_way_seek() has begun, or BACK to the one before. FOUND;
+ * END: there is none, the way is as before; ERR_CORRUPT, also each time after one. */
+int txn_way_step(struct txn *txn, struct tree_way *way, bool back, struct bytes *ret_key,
+	struct bytes *ret_value);
 
-/* ---- env_entry.c ---- */
+/* ---- env_entry.c -------------------------------------------------------- */
 
-/* Makes cursors that outlive their write transaction harmless: LMDB frees its side of them with it. */
+/* Makes cursors that outlive their write transaction harmless: LMDB frees its side of them with
+ * it. */
 void txn_forget_cursors(struct txn *txn);
 
-/* ---- env_guard.c ---- */
+/* ---- env_guard.c -------------------------------------------------------- */
 
 /* As LMDB's functions, in a read transaction: MDB_CORRUPTED instead of a failed assertion. */
 int guarded_get(MDB_txn *txn, MDB_dbi db, MDB_val *key, MDB_val *ret_value);
 int guarded_cursor_get(MDB_cursor *cursor, MDB_val *key, MDB_val *ret_value, MDB_cursor_op op);
 int guarded_stat(MDB_txn *txn, MDB_dbi db, MDB_stat *ret_stat);
 int guarded_cursor_open(MDB_txn *txn, MDB_dbi db, MDB_cursor **ret_cursor);
-/* Opens a database that is there; also in a write transaction that has changed nothing yet, and is aborted then. */
+/* Opens a database that is there; also in a write transaction that has changed nothing yet, and
+ * is aborted then. */
 int guarded_open(MDB_txn *txn, const char *name, MDB_dbi *ret_db);
 /* Does not return if one of them is running in this thread. */
 void guard_leave(void);
 
-/* ---- env_place.c ---- */
+/* ---- env_place.c -------------------------------------------------------- */
 
 /* Finds out where LMDB has mapped the file, from a value that TXN sees. */
 void mapping_find_address(struct mapping *map, MDB_txn *txn);
-/* Returns whether the rows of the leaf fill its page, as LMDB keeps them: one behind the other up to its end. The page may hold
- * anything. */
+/* Returns whether the rows of the leaf fill its page, as LMDB keeps them: one behind the other
+ * up to its end. The page may hold anything. */
 bool mapping_leaf_is_whole(const uint8_t *page, size_t size);
 
-/* ---- env_room.c ---- */
+/* ---- env_room.c --------------------------------------------------------- */
 
 /* Reserves blocks for what LMDB writes in a commit. */
 int mapping_allocate_commit(struct mapping *map, const struct txn *txn);
 /* Counts the pages in use. OVERFLOW: those of large values as well. */
-int mapping_count_pages(const struct mapping *map, MDB_txn *txn, bool with_overflow, uint64_t *ret_pages);
+int mapping_count_pages(
+	const struct mapping *map, MDB_txn *txn, bool with_overflow, uint64_t *ret_pages);
 
-/* ---- env_fault.c ---- */
+/* ---- env_fault.c -------------------------------------------------------- */
 
 /* Opens LMDB's environment, which does not get to make the file as long as the map. LMDB's code. */
 int mapping_open_short(struct mapping *map, unsigned flags, unsigned mode);
-/* Lets the handler of SIGBUS make the file of MAP longer; the map's address is known. ERR_TOO_LARGE. */
+/* Lets the handler of SIGBUS make the file of MAP longer; the map's address is known.
+ * ERR_TOO_LARGE. */
 int mapping_watch_faults(struct mapping *map);
-/* Calls LMDB's commit. If the disk is full, either this is reported, or `written` has lost it and mapping_undo_commit() is due.
- * LMDB's code or an errno. */
+/* Calls LMDB's commit. If the disk is full, either this is reported, or `written` has lost it
+ * and mapping_undo_commit() is due. LMDB's code or an errno. */
 int mapping_commit_pages(struct mapping *map, MDB_txn *txn);
-/* Returns: 0; ERR_MOVED: another program has written over the file since the last commit of this process, its writer. */
+/* Returns: 0; ERR_MOVED: another program has written over the file since the last commit of this
+ * process, its writer. */
 int mapping_check_ours(const struct mapping *map);
-/* Puts LMDB back after it has committed TXN and its meta page did not get into the file. Returns what was lost, an errno. */
+/* Puts LMDB back after it has committed TXN and its meta page did not get into the file. Returns
+ * what was lost, an errno. */
 int mapping_undo_commit(struct mapping *map, uint64_t txn);
-/* Gives back blocks that the last write transaction did not need, and after a full disk the map's memory. */
+/* Gives back blocks that the last write transaction did not need, and after a full disk the
+ * map's memory. */
 void mapping_end_write(struct mapping *map);
 
-/* ---- env_error.c ---- */
+/* ---- env_error.c -------------------------------------------------------- */
 
-/* Sets the sentence for what LMDB returned (RC), while doing WHAT ("reading"). Returns our code: -ENOSPC or -EDQUOT
- * for a full disk, ERR_MAP_FULL for a full map, -ENOMEM for no memory, each of them apart. */
+/* Sets the sentence for what LMDB returned (RC), while doing WHAT ("reading"). Returns our code:
+ * -ENOSPC or -EDQUOT for a full disk, ERR_MAP_FULL for a full map, -ENOMEM for no memory, each
+ * of them apart. */
 int mapping_failed(const struct mapping *map, int rc, const char *what) __attribute__((cold));
 /* As mapping_failed() in a process that was forked after MAP was opened. */
 int mapping_forked(const struct mapping *map) __attribute__((cold));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The layout of pages in LMDB's format 1, with words of 8 bytes, as far as the env group reads them itself. */
+/* The layout of pages in LMDB's format 1, with words of 8 bytes, as far as the env group reads
+ * them itself. */
 #ifndef STORE_ENV_ENV_PAGE_H
 #define STORE_ENV_ENV_PAGE_H
 
@@ -58,16 +59,19 @@ static inline struct bytes node_key(const uint8_t *node)
 	return BYTES(node + NODE_HEADER, le16_get(node + NODE_KEY_SIZE));
 }
 
-/* Returns the row whose offset is AT bytes into PAGE, which has SIZE bytes; NULL: the offset, the row's header or its key does not lie in
- * the page. */
+/* Returns the row whose offset is AT bytes into PAGE, which has SIZE bytes; NULL: the offset,
+ * the row's header or its key does not lie in the page. */
 static inline const uint8_t *page_row(const uint8_t *page, size_t size, size_t at)
 {
 	size_t node = at + 2 <= size ? le16_get(page + at) : size;
 
-	return node + NODE_HEADER <= size && node + NODE_HEADER + node_key(page + node).size <= size ? page + node : NULL;
+	return node + NODE_HEADER <= size && node + NODE_HEADER + node_key(page + node).size <= size
+		       ? page + node
+		       : NULL;
 }
 
-/* Returns the size of the value of NODE, a row of a leaf, also of a large one, which lies elsewhere. */
+/* Returns the size of the value of NODE, a row of a leaf, also of a large one, which lies
+ * elsewhere. */
 static inline size_t node_value_size(const uint8_t *node)
 {
 	return le32_get(node);

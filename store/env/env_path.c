@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Searches in read transactions that no damaged page leads astray. LMDB believes the flags of each page: with one changed byte it
- * takes a leaf for a branch, and the sizes of the leaf's values for numbers of pages. Its search then ends among sound rows,
- * but in another part of the tree, in another tree or in a page of an older state, and says nothing. The search here
- * knows from the table of databases how many levels a tree has. It refuses a page above the last level that is no branch,
- * and one in the last level that is no leaf, and a row that does not lie in its page.
+ * Searches in read transactions that no damaged page leads astray. LMDB believes the flags of
+ * each page: with one changed byte it takes a leaf for a branch, and the sizes of the leaf's
+ * values for numbers of pages. Its search then ends among sound rows, but in another part of the
+ * tree, in another tree or in a page of an older state, and says nothing. The search here knows
+ * from the table of databases how many levels a tree has. It refuses a page above the last level
+ * that is no branch, and one in the last level that is no leaf, and a row that does not lie in
+ * its page.
  *
- * txn_find() takes the place of mdb_get(), txn_way_seek() and txn_way_step() that of LMDB's cursors, which go outside of the file
- * where an offset of a row has changed.
+ * txn_find() takes the place of mdb_get(), txn_way_seek() and txn_way_step() that of LMDB's
+ * cursors, which go outside of the file where an offset of a row has changed.
  */
 #include "store/env/env_internal.h"
 
@@ -24,12 +26,15 @@ static int path_find_root(struct txn *txn, unsigned db)
 	MDB_val key = {strlen(name), (void *)(uintptr_t)name}, value;
 	int rc = guarded_get(txn->mdb, txn->map->main_db, &key, &value);
 
-	if (rc == MDB_NOTFOUND || (rc == 0 && value.mv_size != DATABASE_BYTES)) /* it was there when the file was opened */
+	if (rc == MDB_NOTFOUND ||
+		(rc == 0 && value.mv_size !=
+				    DATABASE_BYTES)) /* it was there when the file was opened */
 		rc = MDB_CORRUPTED;
 	if (rc)
 		return rc;
 	const uint8_t *row = value.mv_data;
-	txn->roots[db] = (struct tree_root){.page = le64_get(row + DATABASE_ROOT), .depth = le16_get(row + DATABASE_DEPTH)};
+	txn->roots[db] = (struct tree_root){
+		.page = le64_get(row + DATABASE_ROOT), .depth = le16_get(row + DATABASE_DEPTH)};
 	txn->roots_known |= 1u << db;
 	return 0;
 }
@@ -53,9 +58,9 @@ static const uint8_t *path_row(const uint8_t *page, size_t size, size_t i, struc
 	return row;
 }
 
-/* Finds the last row of PAGE that is not above KEY. The first one if all are above KEY: in a branch
- * it has no key, and counts as less than all. Returns NULL if the page is damaged or empty. RET_NEXT: the number of the row
- * after it. */
+/* Finds the last row of PAGE that is not above KEY. The first one if all are above KEY: in a
+ * branch it has no key, and counts as less than all. Returns NULL if the page is damaged or
+ * empty. RET_NEXT: the number of the row after it. */
 static const uint8_t *path_floor(
 	const uint8_t *page, size_t size, struct bytes key, struct bytes *ret_key, size_t *ret_next)
 {
@@ -90,7 +95,9 @@ static int path_descend(struct txn *txn, unsigned db, struct bytes key, const ui
 		return rc;
 	uint64_t number = txn->roots[db].page;
 	for (unsigned level = txn->roots[db].depth; level > 0; level--) {
-		const uint8_t *page = path_page(txn, number, level > 1 ? PAGE_IS_BRANCH : PAGE_IS_LEAF), *row;
+		const uint8_t *page = path_page(
+				      txn, number, level > 1 ? PAGE_IS_BRANCH : PAGE_IS_LEAF),
+			      *row;
 
 		if (!page)
 			return MDB_CORRUPTED;
@@ -108,7 +115,8 @@ static int path_descend(struct txn *txn, unsigned db, struct bytes key, const ui
 }
 
 /* Finds the value of ROW, whose key is KEY, in the leaf PAGE. LMDB's code. */
-static int path_value(const struct txn *txn, const uint8_t *page, const uint8_t *row, struct bytes key, struct bytes *ret_value)
+static int path_value(const struct txn *txn, const uint8_t *page, const uint8_t *row,
+	struct bytes key, struct bytes *ret_value)
 {
 	size_t page_size = txn->map->page_size;
 	uint64_t size = node_value_size(row);
@@ -122,7 +130,8 @@ static int path_value(const struct txn *txn, const uint8_t *page, const uint8_t 
 		uint64_t number = le64_get(value);
 		const uint8_t *first = path_page(txn, number, PAGE_IS_LARGE);
 
-		if (!first || (PAGE_HEADER + size + page_size - 1) / page_size > txn->pages - number)
+		if (!first ||
+			(PAGE_HEADER + size + page_size - 1) / page_size > txn->pages - number)
 			return MDB_CORRUPTED;
 		value = first + PAGE_HEADER;
 	}
@@ -133,7 +142,8 @@ static int path_value(const struct txn *txn, const uint8_t *page, const uint8_t 
 void txn_begin_paths(struct txn *txn)
 {
 	const struct mapping *map = txn->map;
-	uint64_t end = mapping_state_end(map); /* perhaps of a later state, which has all pages of this one */
+	uint64_t end = mapping_state_end(
+		map); /* perhaps of a later state, which has all pages of this one */
 
 	txn->roots_known = 0;
 	memset(txn->whole, 0, sizeof(txn->whole));
@@ -143,14 +153,16 @@ void txn_begin_paths(struct txn *txn)
 
 bool txn_leaf_is_whole(struct txn *txn, const uint8_t *leaf)
 {
-	const void **known = &txn->whole[(uintptr_t)leaf >> __builtin_ctzl(txn->map->page_size) & (TXN_KNOWN - 1)];
+	const void **known = &txn->whole[(uintptr_t)leaf >> __builtin_ctzl(txn->map->page_size) &
+					 (TXN_KNOWN - 1)];
 
 	if (*known != leaf && mapping_leaf_is_whole(leaf, txn->map->page_size))
 		*known = leaf;
 	return *known == leaf;
 }
 
-int txn_find(struct txn *txn, unsigned db, struct bytes key, struct bytes *ret_key, struct bytes *ret_value)
+int txn_find(struct txn *txn, unsigned db, struct bytes key, struct bytes *ret_key,
+	struct bytes *ret_value)
 {
 	const uint8_t *leaf, *row = NULL;
 	size_t next;
@@ -174,7 +186,8 @@ int txn_find(struct txn *txn, unsigned db, struct bytes key, struct bytes *ret_k
 static const uint8_t *path_next_leaf(const struct txn *txn, unsigned db, struct bytes key)
 {
 	size_t size = txn->map->page_size, i;
-	uint64_t number = txn->roots[db].page, after = 0; /* 0: the way down is along the last rows */
+	uint64_t number = txn->roots[db].page,
+		 after = 0; /* 0: the way down is along the last rows */
 	unsigned after_level = 0;
 	struct bytes ignored;
 
@@ -242,18 +255,21 @@ int txn_after(struct txn *txn, unsigned db, struct bytes *ret_key, struct bytes 
 	return row && path_value(txn, leaf, row, *ret_key, ret_value) == 0 ? FOUND : NOT_FOUND;
 }
 
-/* ---- cursors ---- */
+/* ---- cursors ------------------------------------------------------------ */
 
 /* Enters page NUMBER on LEVEL of the way, 0: the root's. LMDB's code. */
 static int way_enter(const struct txn *txn, struct tree_way *way, unsigned level, uint64_t number)
 {
-	const uint8_t *page = path_page(txn, number, level + 1 < way->depth ? PAGE_IS_BRANCH : PAGE_IS_LEAF);
+	const uint8_t *page =
+		path_page(txn, number, level + 1 < way->depth ? PAGE_IS_BRANCH : PAGE_IS_LEAF);
 
 	if (!page || le16_get(page + PAGE_LOWER) > txn->map->page_size)
 		return MDB_CORRUPTED;
 	way->steps[level].page = page;
 	way->steps[level].n = (uint16_t)page_rows(page);
-	return way->steps[level].n ? 0 : MDB_CORRUPTED; /* only the root of an empty tree has no row, and is no page */
+	return way->steps[level].n ? 0
+				   /* only the root of an empty tree has no row, and is no page */
+				   : MDB_CORRUPTED;
 }
 
 /* Goes on to the page that the row on LEVEL, of a branch, leads to. LMDB's code. */
@@ -266,7 +282,8 @@ static int way_go_down(const struct txn *txn, struct tree_way *way, unsigned lev
 	return row ? way_enter(txn, way, level + 1, node_page(row)) : MDB_CORRUPTED;
 }
 
-/* Goes from the page on LEVEL, which was entered, to the first or LAST row below it. LMDB's code. */
+/* Goes from the page on LEVEL, which was entered, to the first or LAST row below it. LMDB's
+ * code. */
 static int way_finish(const struct txn *txn, struct tree_way *way, unsigned level, bool last)
 {
 	for (int rc = 0;; level++) {
@@ -279,7 +296,8 @@ static int way_finish(const struct txn *txn, struct tree_way *way, unsigned leve
 	}
 }
 
-/* Goes to the row after the one that the way leads to, or BACK. LMDB's code; MDB_NOTFOUND: there is none, the way is as before. */
+/* Goes to the row after the one that the way leads to, or BACK. LMDB's code; MDB_NOTFOUND: there
+ * is none, the way is as before. */
 static int way_step(const struct txn *txn, struct tree_way *way, bool back)
 {
 	unsigned level = way->depth;
@@ -287,7 +305,8 @@ static int way_step(const struct txn *txn, struct tree_way *way, bool back)
 	do {
 		if (level-- == 0)
 			return MDB_NOTFOUND;
-	} while (back ? way->steps[level].row == 0 : way->steps[level].row + 1 == way->steps[level].n);
+	} while (back ? way->steps[level].row == 0
+		      : way->steps[level].row + 1 == way->steps[level].n);
 	way->steps[level].row = (uint16_t)(way->steps[level].row + (back ? -1 : 1));
 	if (level + 1 == way->depth)
 		return 0;
@@ -320,10 +339,12 @@ static int way_search(struct txn *txn, unsigned db, struct tree_way *way, const 
 }
 
 /* Gives the row that the way leads to, if RC is 0. */
-static int way_give(struct txn *txn, struct tree_way *way, int rc, struct bytes *ret_key, struct bytes *ret_value)
+static int way_give(struct txn *txn, struct tree_way *way, int rc, struct bytes *ret_key,
+	struct bytes *ret_value)
 {
 	const struct tree_step *leaf = &way->steps[way->depth ? way->depth - 1 : 0];
-	const uint8_t *row = rc ? NULL : path_row(leaf->page, txn->map->page_size, leaf->row, ret_key);
+	const uint8_t *row =
+		rc ? NULL : path_row(leaf->page, txn->map->page_size, leaf->row, ret_key);
 
 	if (!rc)
 		rc = row ? path_value(txn, leaf->page, row, *ret_key, ret_value) : MDB_CORRUPTED;
@@ -333,14 +354,16 @@ static int way_give(struct txn *txn, struct tree_way *way, int rc, struct bytes 
 	return rc ? txn_failed(txn, rc, "reading") : FOUND;
 }
 
-int txn_way_seek(struct txn *txn, unsigned db, struct tree_way *way, const struct bytes *key, struct bytes *ret_key,
-	struct bytes *ret_value)
+int txn_way_seek(struct txn *txn, unsigned db, struct tree_way *way, const struct bytes *key,
+	struct bytes *ret_key, struct bytes *ret_value)
 {
 	way->is_lost = false;
 	return way_give(txn, way, way_search(txn, db, way, key), ret_key, ret_value);
 }
 
-int txn_way_step(struct txn *txn, struct tree_way *way, bool back, struct bytes *ret_key, struct bytes *ret_value)
+int txn_way_step(struct txn *txn, struct tree_way *way, bool back, struct bytes *ret_key,
+	struct bytes *ret_value)
 {
-	return way_give(txn, way, way->is_lost ? MDB_CORRUPTED : way_step(txn, way, back), ret_key, ret_value);
+	return way_give(txn, way, way->is_lost ? MDB_CORRUPTED : way_step(txn, way, back), ret_key,
+		ret_value);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Joins the pins (pin_page.h) with LMDB: the writer's side, which keeps a slot in LMDB's own table of readers at the
- * floor, and the reader's side, which begins LMDB's transactions under a pin.
+ * Joins the pins (pin_page.h) with LMDB: the writer's side, which keeps a slot in LMDB's own
+ * table of readers at the floor, and the reader's side, which begins LMDB's transactions under a
+ * pin.
  */
 #include "store/env/env_internal.h"
 
@@ -24,19 +25,22 @@
 #include "common/proc.h"
 #include "common/shell_word.h"
 
-/* The floor moves after FEW_COMMITS transactions, or when the file has grown by GROWN_BYTES, if SCAN_SHARE times as long as
- * a scan takes has passed since it moved last; after MANY_COMMITS in any case; always when less than half of the map is left;
- * and once a second (env_sweep_pins()). Pages that are freed meanwhile are not reused yet. */
+/* The floor moves after FEW_COMMITS transactions, or when the file has grown by GROWN_BYTES, if
+ * SCAN_SHARE times as long as a scan takes has passed since it moved last; after MANY_COMMITS in
+ * any case; always when less than half of the map is left; and once a second (env_sweep_pins()).
+ * Pages that are freed meanwhile are not reused yet. */
 #define FEW_COMMITS  16
 #define MANY_COMMITS 64
 #define GROWN_BYTES  (64u << 10)
 #define SCAN_SHARE   20
-#define STALLED_NS \
-	5000000u /* a writer that has not published a commit by then is stopped or dead */
-#define SPINS        64
+/* a writer that has not published a commit by then is stopped or dead */
+#define STALLED_NS      5000000u
+#define SPINS           64
 #define LOCK_HEAD_WORDS 16 /* of lock.mdb, before the slots */
-#define HELD_NS      60000000000u /* a reader without a pin file is reported when it has held everything for so long */
-#define LOST_NS      5000000000u /* no order of steps keeps a reader from a snapshot for that long */
+/* a reader without a pin file is reported when it has held everything for so long */
+#define HELD_NS 60000000000u
+/* no order of steps keeps a reader from a snapshot for that long */
+#define LOST_NS 5000000000u
 
 static uint64_t mapping_last_txn(const struct mapping *map)
 {
@@ -46,7 +50,7 @@ static uint64_t mapping_last_txn(const struct mapping *map)
 	return info.me_last_txnid;
 }
 
-/* ---- the writer: LMDB's slot ---- */
+/* ---- the writer: LMDB's slot -------------------------------------------- */
 
 struct keeper_check {
 	pthread_t thread;
@@ -72,8 +76,8 @@ static void mapping_close_file(FILE **file)
 		(void)fclose(*file); /* was only read */
 }
 
-/* Finds where LMDB has mapped lock.mdb, which its interface does not say. LOCK.fd stays open as long as LMDB has the file
- * open, because closing it would drop LMDB's locks. */
+/* Finds where LMDB has mapped lock.mdb, which its interface does not say. LOCK.fd stays open as
+ * long as LMDB has the file open, because closing it would drop LMDB's locks. */
 static int mapping_find_lock(struct mapping *map)
 {
 	CLEANUP(mapping_close_file) FILE *maps = fopen("/proc/self/maps", "re");
@@ -91,19 +95,25 @@ static int mapping_find_lock(struct mapping *map)
 		return r;
 	size_t size = strlen(path);
 	while (fgets(line, sizeof(line), maps)) {
-		/* By the path, because overlay file systems and btrfs have other numbers here than stat(). */
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " rw-s %" SCNx64, &from, &to, &offset) != 3 || offset ||
-			!(found = strchr(line, '/')) || strncmp(found, path, size) != 0 || found[size] != '\n')
+		/* By the path, because overlay file systems and btrfs have other numbers here
+		 * than stat(). */
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " rw-s %" SCNx64, &from, &to, &offset) !=
+				3 ||
+			offset || !(found = strchr(line, '/')) || strncmp(found, path, size) != 0 ||
+			found[size] != '\n')
 			continue;
 		map->lock.address = (uint8_t *)(uintptr_t)from;
 		/* qemu-user shows maps that lie side by side as one. */
-		map->lock.bytes = to - from < (uint64_t)st.st_size ? to - from : (uint64_t)st.st_size;
+		map->lock.bytes =
+			to - from < (uint64_t)st.st_size ? to - from : (uint64_t)st.st_size;
 		return mapped_file_watch(&map->lock);
 	}
-	return err_say(ERR_UNSUPPORTED, "'/proc/self/maps' does not list '%s/lock.mdb': mount /proc", map->path);
+	return err_say(ERR_UNSUPPORTED,
+		"'/proc/self/maps' does not list '%s/lock.mdb': mount /proc", map->path);
 }
 
-/* Returns whether WORD, in lock.mdb, is the number of the newest transaction: a snapshot is of that one. */
+/* Returns whether WORD, in lock.mdb, is the number of the newest transaction: a snapshot is of
+ * that one. */
 static bool mapping_is_newest(struct mapping *map, volatile uint64_t *word, uint64_t txn)
 {
 	bool is_newest = false;
@@ -121,10 +131,12 @@ static bool mapping_is_newest(struct mapping *map, volatile uint64_t *word, uint
 }
 
 /*
- * Finds two words in lock.mdb by their content. The keeper's slot: the number of its transaction, its process, its thread.
- * LMDB's interface can list the slots, but not set one to an older transaction, which a writer that starts must do. So the
- * slot is found in the map, and the list of LMDB has to show the change. And the number of the newest transaction, which
- * mapping_undo_commit() sets back: a snapshot has to show the change. If not, this LMDB has another table.
+ * Finds two words in lock.mdb by their content. The keeper's slot: the number of its
+ * transaction, its process, its thread. LMDB's interface can list the slots, but not set one to
+ * an older transaction, which a writer that starts must do. So the slot is found in the map, and
+ * the list of LMDB has to show the change. And the number of the newest transaction, which
+ * mapping_undo_commit() sets back: a snapshot has to show the change. If not, this LMDB has
+ * another table.
  */
 static int mapping_find_slot(struct mapping *map, uint64_t txn)
 {
@@ -147,7 +159,8 @@ static int mapping_find_slot(struct mapping *map, uint64_t txn)
 	}
 	if (!check.found || !map->newest)
 		return err_say(ERR_UNSUPPORTED,
-			"'%s/lock.mdb': the table of readers of %s is not the one that is known: use LMDB "
+			"'%s/lock.mdb': the table of readers of %s is not the one that is known: "
+			"use LMDB "
 			"0.9",
 			map->path, mdb_version(NULL, NULL, NULL));
 	map->slot = slot;
@@ -215,7 +228,8 @@ int mapping_keep(struct mapping *map, const struct pin_places *places, unsigned 
 		return r;
 	struct pin_page *page = map->own_page;
 	uint64_t floor = __atomic_load_n(&page->floor, __ATOMIC_SEQ_CST);
-	/* A page that was made just now says 0, which keeps everything until the pins have been read. */
+	/* A page that was made just now says 0, which keeps everything until the pins have been
+	 * read. */
 	map->ours = newest;
 	map->floor = floor < newest ? floor : newest;
 	*map->slot = map->floor;
@@ -258,7 +272,8 @@ static bool mapping_is_advance_due(const struct mapping *map, uint64_t now)
 	       now >= map->scan_due_ns;
 }
 
-/* Finds out whether a reader that had no room for a pin file holds all states, and lowers *RET_LEAST then. */
+/* Finds out whether a reader that had no room for a pin file holds all states, and lowers
+ * *RET_LEAST then. */
 static int mapping_scan_mark(struct mapping *map, uint64_t *ret_least)
 {
 	uint64_t now = proc_monotonic_ns();
@@ -274,11 +289,14 @@ static int mapping_scan_mark(struct mapping *map, uint64_t *ret_least)
 	*ret_least = map->floor;
 	if (!map->held_ns)
 		map->held_ns = now;
-	return now - map->held_ns < HELD_NS ? 0
-		: err_say(ERR_LOCKED,
-			"a process has kept all states of '%s' for a minute or more, as a reader does that finds no "
-			"room for a pin file: no page is reused until it ends ('fuser -v %s/" PIN_PAGE_FILE "' names it)",
-			map->path, shell_word(map->path, (char[SHELL_WORD_SIZE]){0}));
+	return now - map->held_ns < HELD_NS
+		       ? 0
+		       : err_say(ERR_LOCKED,
+				 "a process has kept all states of '%s' for a minute or more, as a "
+				 "reader does that finds no "
+				 "room for a pin file: no page is reused until it ends ('fuser -v "
+				 "%s/" PIN_PAGE_FILE "' names it)",
+				 map->path, shell_word(map->path, (char[SHELL_WORD_SIZE]){0}));
 }
 
 /* Finds the least pin. Fails when it may not know all of them. */
@@ -297,8 +315,10 @@ static int mapping_scan(struct mapping *map, uint64_t most, uint64_t *ret_least)
 		return r;
 	map->is_blind = missed;
 	return missed ? err_say(ERR_LOCKED,
-				"a process that reads '%s' has its pin file in a directory that was "
-				"removed or is no longer used: no page is reused until that process "
+				"a process that reads '%s' has its pin file in a directory that "
+				"was "
+				"removed or is no longer used: no page is reused until that "
+				"process "
 				"takes another snapshot or ends ('fuser -v %s/" PIN_PAGE_FILE
 				"' names it)",
 				map->path, shell_word(map->path, (char[SHELL_WORD_SIZE]){0}))
@@ -317,11 +337,13 @@ int mapping_advance(struct mapping *map, bool must)
 		return mapping_scan(map, most, &least);
 	if (most <= map->floor || (!must && !mapping_is_advance_due(map, now)))
 		return 0;
-	/* Dekker with the readers: first the new value, then a fence, then the pins (pin_page.h). */
+	/* Dekker with the readers: first the new value, then a fence, then the pins
+	 * (pin_page.h). */
 	__atomic_store_n(&page->oldest, most, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	/* On a full disk no reader may have seen it. */
-	int r = mapped_file_restore(&map->page_file) ? datafile_disk_full(map->path) : mapping_scan(map, most, &least);
+	int r = mapped_file_restore(&map->page_file) ? datafile_disk_full(map->path)
+						     : mapping_scan(map, most, &least);
 	if (r < 0) /* nothing is reused until the pins can be read */
 		least = map->floor;
 	if (least < most)
@@ -356,8 +378,8 @@ int mapping_open_scan(const struct mapping *map, struct pin_scan **ret_scan)
 	return pin_scan_open(page->inode, map->places, last, ret_scan);
 }
 
-/* Says how far the state has come. On a full disk readers learn it by waiting (mapping_wait_published()), until the next
- * call. */
+/* Says how far the state has come. On a full disk readers learn it by waiting
+ * (mapping_wait_published()), until the next call. */
 static void mapping_publish(struct mapping *map)
 {
 	/* A transaction that wrote nothing has not become a state. */
@@ -370,7 +392,8 @@ int mapping_check_ours(const struct mapping *map)
 {
 	if (!map->own_page || mapping_last_txn(map) == map->ours)
 		return 0;
-	return err_say(ERR_MOVED, "another program has written to '%s/data.mdb' while it was in use", map->path);
+	return err_say(ERR_MOVED,
+		"another program has written to '%s/data.mdb' while it was in use", map->path);
 }
 
 int env_check_written(const struct env *env)
@@ -386,8 +409,10 @@ bool env_check_pin_page(struct env *env, int directory_fd)
 	struct pin_place_id ids[PIN_SCAN_PLACES] = {{0}};
 	struct stat ours, there;
 
-	if (fstat(map->page_file.fd, &ours) < 0 || fstatat(directory_fd, PIN_PAGE_FILE, &there, AT_SYMLINK_NOFOLLOW) < 0 ||
-		ours.st_dev != there.st_dev || ours.st_ino != there.st_ino || ours.st_size < (off_t)PIN_PAGE_BYTES ||
+	if (fstat(map->page_file.fd, &ours) < 0 ||
+		fstatat(directory_fd, PIN_PAGE_FILE, &there, AT_SYMLINK_NOFOLLOW) < 0 ||
+		ours.st_dev != there.st_dev || ours.st_ino != there.st_ino ||
+		ours.st_size < (off_t)PIN_PAGE_BYTES ||
 		!pin_page_is_usable(map->own_page, map->inode, map->ours))
 		return false;
 	if (map->scan)
@@ -432,7 +457,7 @@ int mapping_commit(struct mapping *map, MDB_txn *txn, bool has_written)
 	return rc;
 }
 
-/* ---- the reader ---- */
+/* ---- the reader --------------------------------------------------------- */
 
 int mapping_watch(struct mapping *map, const struct pin_places *places)
 {
@@ -464,8 +489,8 @@ void mapping_watch_end(struct mapping *map)
 	pin_page_close(&map->page);
 }
 
-/* Takes the page that is in the directory now, if the one in use was removed and a writer has made another. The old one
- * stays mapped, because other threads may be reading it. */
+/* Takes the page that is in the directory now, if the one in use was removed and a writer has
+ * made another. The old one stays mapped, because other threads may be reading it. */
 static void mapping_find_page(struct mapping *map)
 {
 	const struct pin_page *page = NULL;
@@ -482,8 +507,8 @@ static void mapping_find_page(struct mapping *map)
 		pin_page_close(&page);
 }
 
-/* After many tries in vain: takes a page that has replaced the one in use. Returns: 0; EBUSY: there is none, for so
- * long that the page and the data can't belong together. */
+/* After many tries in vain: takes a page that has replaced the one in use. Returns: 0; EBUSY:
+ * there is none, for so long that the page and the data can't belong together. */
 static int __attribute__((cold))
 mapping_try_page(struct mapping *map, struct pin *pin, uint64_t *since)
 {
@@ -505,8 +530,8 @@ mapping_try_page(struct mapping *map, struct pin *pin, uint64_t *since)
 	return now - *since > LOST_NS ? EBUSY : 0;
 }
 
-/* Waits for the writer to publish its commit TXN, or until that has not happened for so long that the writer must be
- * stopped or dead: its stores are visible then. */
+/* Waits for the writer to publish its commit TXN, or until that has not happened for so long
+ * that the writer must be stopped or dead: its stores are visible then. */
 static void __attribute__((cold)) mapping_wait_published(struct mapping *map, uint64_t txn)
 {
 	uint64_t began = proc_monotonic_ns();

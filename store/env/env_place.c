@@ -9,32 +9,35 @@
 #include "common/err.h"
 #include "store/env/env_page.h"
 
-/* A value in overflow pages begins PAGE_HEADER bytes into its first page; a value in a leaf never does, because the leaf's
- * pointers stand there. */
+/* A value in overflow pages begins PAGE_HEADER bytes into its first page; a value in a leaf
+ * never does, because the leaf's pointers stand there. */
 #define CACHE_LINE     64
 #define PREFETCH_LINES 3 /* a record's header and texts, and where its body begins */
 
 static void mapping_advise(const struct mapping *map)
 {
 	if (map->address) /* only saves time and memory */
-		(void)madvise((void *)(uintptr_t)map->address, map->map_bytes, map->random ? MADV_RANDOM : MADV_NORMAL);
+		(void)madvise((void *)(uintptr_t)map->address, map->map_bytes,
+			map->random ? MADV_RANDOM : MADV_NORMAL);
 }
 
-/* Returns the page of which KEY is the first key, or NULL. The map begins at a page of this machine. If the file was made on a
- * machine with larger ones, its pages begin at any of them. */
+/* Returns the page of which KEY is the first key, or NULL. The map begins at a page of this
+ * machine. If the file was made on a machine with larger ones, its pages begin at any of them. */
 static const uint8_t *mapping_find_leaf(const struct mapping *map, const uint8_t *key)
 {
-	size_t machine = (size_t)sysconf(_SC_PAGESIZE), step = machine < map->page_size ? machine : map->page_size;
+	size_t machine = (size_t)sysconf(_SC_PAGESIZE),
+	       step = machine < map->page_size ? machine : map->page_size;
 	const uint8_t *page = key - ((uintptr_t)key & (step - 1));
 
 	for (size_t n = map->page_size / step; n > 0; n--, page -= step)
-		if (page_kind(page) == PAGE_IS_LEAF && page + le16_get(page + PAGE_HEADER) + NODE_HEADER == key)
+		if (page_kind(page) == PAGE_IS_LEAF &&
+			page + le16_get(page + PAGE_HEADER) + NODE_HEADER == key)
 			return page;
 	return NULL;
 }
 
-/* LMDB does not say where its map is (me_mapaddr is set for fixed maps only). The number at the beginning of any
- * page says it: a page lies that many pages from the beginning of the map. */
+/* LMDB does not say where its map is (me_mapaddr is set for fixed maps only). The number at the
+ * beginning of any page says it: a page lies that many pages from the beginning of the map. */
 void mapping_find_address(struct mapping *map, MDB_txn *txn)
 {
 	MDB_envinfo info;
@@ -87,8 +90,8 @@ static bool mapping_has(struct mapping *map, uint64_t offset, uint64_t size)
 		return false;
 	if (offset + size <= __atomic_load_n(&map->file_bytes, __ATOMIC_RELAXED))
 		return true;
-	/* The file has grown since it was last examined, or the offset is nonsense. Beyond the newest state
-	 * there may be a hole that the writer cuts off when it ends. */
+	/* The file has grown since it was last examined, or the offset is nonsense. Beyond the
+	 * newest state there may be a hole that the writer cuts off when it ends. */
 	uint64_t in_file, written = mapping_state_end(map);
 	int r = mapping_file_size(map, &in_file);
 	err_ignore(r, "what may not be in the file is not read");
@@ -104,7 +107,8 @@ int txn_at(struct txn *txn, uint64_t offset, size_t size, struct bytes *ret_valu
 	CHECK_OBJ(txn, TXN_MAGIC);
 	struct mapping *map = txn->map;
 
-	if (!map->address || (offset & (map->page_size - 1)) != PAGE_HEADER || !mapping_has(map, offset, size))
+	if (!map->address || (offset & (map->page_size - 1)) != PAGE_HEADER ||
+		!mapping_has(map, offset, size))
 		return NOT_FOUND;
 	*ret_value = BYTES(map->address + offset, size);
 	return FOUND;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reserves blocks (fallocate) for pages before they are written, so that a full disk is -ENOSPC before a step instead of a
- * failed transaction. The file keeps its length: env_fault.c makes it longer as far as it is written.
+ * Reserves blocks (fallocate) for pages before they are written, so that a full disk is -ENOSPC
+ * before a step instead of a failed transaction. The file keeps its length: env_fault.c makes it
+ * longer as far as it is written.
  */
 #include "store/env/env_internal.h"
 
@@ -16,8 +17,8 @@ static uint64_t mapping_end_with(const struct mapping *map, uint64_t bytes)
 	return end < map->map_bytes ? end : map->map_bytes;
 }
 
-/* Returns the most that a commit writes. LMDB's list of free pages has 8 bytes for a page, twice at most: for those that
- * were freed and those that are left. */
+/* Returns the most that a commit writes. LMDB's list of free pages has 8 bytes for a page, twice
+ * at most: for those that were freed and those that are left. */
 static uint64_t mapping_commit_bytes(const struct mapping *map)
 {
 	return map->open_bytes + map->blocks.length / (map->page_size / 16);
@@ -34,7 +35,8 @@ int mapping_allocate_commit(struct mapping *map, const struct txn *txn)
 	return datafile_keep(&map->blocks, mapping_fd(map), end, end, map->path);
 }
 
-int mapping_count_pages(const struct mapping *map, MDB_txn *txn, bool with_overflow, uint64_t *ret_pages)
+int mapping_count_pages(
+	const struct mapping *map, MDB_txn *txn, bool with_overflow, uint64_t *ret_pages)
 {
 	uint64_t pages = 2; /* meta pages */
 	MDB_stat stat;
@@ -72,12 +74,13 @@ int txn_keep_free(struct txn *txn, uint64_t bytes)
 	/* Keeps blocks beyond the last page, unless free pages before it are enough. */
 	if (mapping_end_with(map, 0) > used + 2 * bytes)
 		return 0;
-	return datafile_keep(&map->blocks, mapping_fd(map), mapping_end_with(map, bytes), mapping_end_with(map, 2 * bytes),
-		map->path); /* twice: not each time */
+	return datafile_keep(&map->blocks, mapping_fd(map), mapping_end_with(map, bytes),
+		mapping_end_with(map, 2 * bytes), map->path); /* twice: not each time */
 }
 
-/* All that LMDB has written so far lies before the end of the file, which grows where it writes. So blocks after that end
- * for this step, for what is kept free and for the commit are enough, however much all steps together could take. */
+/* All that LMDB has written so far lies before the end of the file, which grows where it writes.
+ * So blocks after that end for this step, for what is kept free and for the commit are enough,
+ * however much all steps together could take. */
 int txn_allocate(struct txn *txn, uint64_t bytes)
 {
 	struct mapping *map = txn->map;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Seals: whether the meta pages of a file are what their transactions wrote. LMDB takes the state with the higher number of
- * its two meta pages and believes each byte of them: with one changed byte the older state is the newest one, and reads
- * well. So each commit writes its number into the table of databases also, the seal, and a meta page has to lead to a seal
- * with its own number.
+ * Seals: whether the meta pages of a file are what their transactions wrote. LMDB takes the
+ * state with the higher number of its two meta pages and believes each byte of them: with one
+ * changed byte the older state is the newest one, and reads well. So each commit writes its
+ * number into the table of databases also, the seal, and a meta page has to lead to a seal with
+ * its own number.
  *
  * A sound file may differ from that, and is not refused then:
  *
@@ -19,8 +20,8 @@
  *     back, so that T is the newest; without a writer the file can't be read until then.
  *   - LMDB itself puts the number back, and not the root, if the disk fails while it writes a meta page.
  *
- * The pin page may be missing (a copy), or of any age (after a power cut), but it never knows of a commit that was not
- * made.
+ * The pin page may be missing (a copy), or of any age (after a power cut), but it never knows of
+ * a commit that was not made.
  */
 #include "store/env/env_internal.h"
 
@@ -39,19 +40,19 @@
 
 /* A meta page. */
 #define META_BYTES      152u
-#define META_MAP        32u /* its size */
-#define META_FREE       44u /* flags of the list of free pages */
-#define META_FREE_DEPTH 46u /* likewise */
-#define META_FREE_ROOT  80u /* likewise */
+#define META_MAP        32u  /* its size */
+#define META_FREE       44u  /* flags of the list of free pages */
+#define META_FREE_DEPTH 46u  /* likewise */
+#define META_FREE_ROOT  80u  /* likewise */
 #define META_FLAGS      92u  /* of the table of databases */
 #define META_DEPTH      94u  /* likewise */
 #define META_ROOT       128u /* likewise */
 #define META_LAST       136u /* the last page of the state */
 #define META_TXN        144u
 
-#define ADDRESSES  (UINT64_C(1) << 47) /* of a process, on the machines that this runs on */
-#define SEAL       "seal"
-#define TRIES_MAX  1000 /* while a writer commits */
+#define ADDRESSES (UINT64_C(1) << 47) /* of a process, on the machines that this runs on */
+#define SEAL      "seal"
+#define TRIES_MAX 1000 /* while a writer commits */
 
 struct meta {
 	uint64_t txn, root, seal;
@@ -77,9 +78,10 @@ int mapping_seal(const struct mapping *map, MDB_txn *txn)
 	return mdb_put(txn, map->main_db, &key, &value, 0);
 }
 
-/* ---- reading ---- */
+/* ---- reading ------------------------------------------------------------ */
 
-static int seals_pread(const struct mapping *map, int fd, void *to, size_t size, uint64_t at, bool *ret_beyond)
+static int seals_pread(
+	const struct mapping *map, int fd, void *to, size_t size, uint64_t at, bool *ret_beyond)
 {
 	ssize_t n = pread(fd, to, size, (off_t)at);
 
@@ -90,7 +92,8 @@ static int seals_pread(const struct mapping *map, int fd, void *to, size_t size,
 }
 
 /* Returns: 0; NOT_FOUND: the file is too short, which LMDB reports. */
-static int seals_read_metas(const struct mapping *map, int fd, uint32_t page_size, struct meta metas[2])
+static int seals_read_metas(
+	const struct mapping *map, int fd, uint32_t page_size, struct meta metas[2])
 {
 	uint8_t page[META_BYTES];
 	bool is_short = false;
@@ -107,7 +110,8 @@ static int seals_read_metas(const struct mapping *map, int fd, uint32_t page_siz
 	return r < 0 ? r : is_short ? NOT_FOUND : 0;
 }
 
-/* Returns whether the row at NODE lies in the page, after its list of rows, and is of a kind that the table has. */
+/* Returns whether the row at NODE lies in the page, after its list of rows, and is of a kind
+ * that the table has. */
 static bool table_has_node(const uint8_t *page, size_t size, size_t rows_end, size_t node)
 {
 	if (node < rows_end || node + NODE_HEADER > size)
@@ -115,16 +119,18 @@ static bool table_has_node(const uint8_t *page, size_t size, size_t rows_end, si
 	size_t value = node_value_size(page + node);
 	unsigned flags = le16_get(page + node + NODE_FLAGS);
 
-	return (flags & ~NODE_IS_DATABASE) == 0 && node + NODE_HEADER + node_key(page + node).size + value <= size;
+	return (flags & ~NODE_IS_DATABASE) == 0 &&
+	       node + NODE_HEADER + node_key(page + node).size + value <= size;
 }
 
-/* Finds the seal in the table of databases, a leaf, whose bytes may be anything. A table of another shape has none: LMDB would
- * read outside of the file. */
+/* Finds the seal in the table of databases, a leaf, whose bytes may be anything. A table of
+ * another shape has none: LMDB would read outside of the file. */
 static void meta_find_seal(struct meta *meta, const uint8_t *page, size_t size)
 {
 	size_t end = le16_get(page + PAGE_LOWER);
 
-	if (le64_get(page) != meta->root || page_kind(page) != PAGE_IS_LEAF || end > size || end % 2)
+	if (le64_get(page) != meta->root || page_kind(page) != PAGE_IS_LEAF || end > size ||
+		end % 2)
 		return;
 	for (size_t at = PAGE_HEADER; at < end; at += 2) {
 		size_t node = le16_get(page + at), key = node + NODE_HEADER;
@@ -133,7 +139,8 @@ static void meta_find_seal(struct meta *meta, const uint8_t *page, size_t size)
 			meta->is_sealed = false;
 			return;
 		}
-		if (le16_get(page + node + NODE_KEY_SIZE) != sizeof(SEAL) - 1 || memcmp(page + key, SEAL, sizeof(SEAL) - 1) != 0 ||
+		if (le16_get(page + node + NODE_KEY_SIZE) != sizeof(SEAL) - 1 ||
+			memcmp(page + key, SEAL, sizeof(SEAL) - 1) != 0 ||
 			le16_get(page + node) != 8)
 			continue;
 		meta->is_sealed = true;
@@ -141,7 +148,8 @@ static void meta_find_seal(struct meta *meta, const uint8_t *page, size_t size)
 	}
 }
 
-static int seals_read_table(const struct mapping *map, int fd, uint32_t page_size, struct meta *meta)
+static int seals_read_table(
+	const struct mapping *map, int fd, uint32_t page_size, struct meta *meta)
 {
 	if (meta->depth != 1 || meta->root >= ADDRESSES / page_size)
 		return 0;
@@ -171,15 +179,16 @@ static int seals_read_page(const struct mapping *map, int fd, struct seals *seal
 
 static bool seals_are_same(const struct seals *a, const struct seals *b)
 {
-	bool same = a->has_page == b->has_page && a->committed == b->committed && a->began == b->began;
+	bool same =
+		a->has_page == b->has_page && a->committed == b->committed && a->began == b->began;
 
 	for (int i = 0; i < 2; i++)
 		same &= a->metas[i].txn == b->metas[i].txn && a->metas[i].root == b->metas[i].root;
 	return same;
 }
 
-/* Reads both meta pages with their seals, and the pin page, as they are at one instant. Returns: 0; AGAIN: a writer commits
- * meanwhile; NOT_FOUND: the file is too short. */
+/* Reads both meta pages with their seals, and the pin page, as they are at one instant. Returns:
+ * 0; AGAIN: a writer commits meanwhile; NOT_FOUND: the file is too short. */
 static int seals_read(const struct mapping *map, int fd, uint32_t page_size, struct seals *seals)
 {
 	struct seals after = {.has_page = false};
@@ -199,15 +208,17 @@ static int seals_read(const struct mapping *map, int fd, uint32_t page_size, str
 bool mapping_free_list(const struct mapping *map, uint64_t txn, struct free_list *ret_list)
 {
 	const uint8_t *metas[] = {map->address, map->address + map->page_size};
-	const uint8_t *own = metas[le64_get(metas[1] + META_TXN) == txn], *other = metas[own == metas[0]];
+	const uint8_t *own = metas[le64_get(metas[1] + META_TXN) == txn],
+		      *other = metas[own == metas[0]];
 
-	*ret_list = (struct free_list){.root = le64_get(own + META_FREE_ROOT), .depth = le16_get(own + META_FREE_DEPTH)};
+	*ret_list = (struct free_list){
+		.root = le64_get(own + META_FREE_ROOT), .depth = le16_get(own + META_FREE_DEPTH)};
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	/* A writer writes over the page only after the other one has got a higher number. */
 	return le64_get(own + META_TXN) == txn && le64_get(other + META_TXN) < txn;
 }
 
-/* ---- judging ---- */
+/* ---- judging ------------------------------------------------------------ */
 
 static const struct meta *seals_newest(const struct seals *seals)
 {
@@ -216,38 +227,47 @@ static const struct meta *seals_newest(const struct seals *seals)
 
 static enum verdict seals_judge(const struct seals *seals)
 {
-	const struct meta *newest = seals_newest(seals), *other = &seals->metas[newest == seals->metas];
+	const struct meta *newest = seals_newest(seals),
+			  *other = &seals->metas[newest == seals->metas];
 	uint64_t txn = newest->txn;
 
-	if (txn == 0 || newest->is_beyond) /* nothing was written; a file that was cut is reported as one */
+	if (txn == 0 ||
+		newest->is_beyond) /* nothing was written; a file that was cut is reported as one */
 		return SOUND;
 	if (newest->is_sealed && newest->seal == txn) {
 		bool was_newest = other->is_sealed && other->seal == txn + 1;
-		bool is_killed = other->txn == txn - 1 && !(seals->has_page && seals->committed > txn);
+		bool is_killed =
+			other->txn == txn - 1 && !(seals->has_page && seals->committed > txn);
 		return was_newest && !is_killed ? DAMAGED : SOUND;
 	}
-	if (newest->is_sealed == other->is_sealed && newest->seal == other->seal && newest->root != other->root)
+	if (newest->is_sealed == other->is_sealed && newest->seal == other->seal &&
+		newest->root != other->root)
 		return SOUND; /* an earlier version wrote both */
 	bool is_killed = seals->has_page ? seals->began == txn && seals->committed == txn - 1
 					 : newest->is_sealed && newest->seal == txn - 2;
-	return is_killed && other->is_sealed && other->seal == other->txn && other->txn == txn - 1 ? KILLED_INSIDE : DAMAGED;
+	return is_killed && other->is_sealed && other->seal == other->txn && other->txn == txn - 1
+		       ? KILLED_INSIDE
+		       : DAMAGED;
 }
 
 static int seals_say_damage(const struct mapping *map, const struct seals *seals)
 {
-	const struct meta *newest = seals_newest(seals), *other = &seals->metas[newest == seals->metas];
+	const struct meta *newest = seals_newest(seals),
+			  *other = &seals->metas[newest == seals->metas];
 	const struct meta *bad = newest->is_sealed && newest->seal == newest->txn ? other : newest;
 
 	if (!bad->is_sealed)
 		return err_say(ERR_CORRUPT,
-			"'%s/data.mdb' is damaged: its newest state has the number %" PRIu64 " and, unlike the one before, no seal",
+			"'%s/data.mdb' is damaged: its newest state has the number %" PRIu64
+			" and, unlike the one before, no seal",
 			map->path, bad->txn);
 	return err_say(ERR_CORRUPT,
-		"'%s/data.mdb' is damaged: the state that was written as number %" PRIu64 " has the number %" PRIu64, map->path,
-		bad->seal, bad->txn);
+		"'%s/data.mdb' is damaged: the state that was written as number %" PRIu64
+		" has the number %" PRIu64,
+		map->path, bad->seal, bad->txn);
 }
 
-/* ---- before LMDB opens the file ---- */
+/* ---- before LMDB opens the file ----------------------------------------- */
 
 /* Opens data.mdb; -1: errno. */
 static int seals_open(const struct mapping *map, int flags)
@@ -259,32 +279,36 @@ static int seals_open(const struct mapping *map, int flags)
 }
 
 /* Writes a word of the meta page NUMBER. */
-static int seals_write(const struct mapping *map, int fd, unsigned number, uint32_t page_size, unsigned at, uint64_t word,
-	const char *what)
+static int seals_write(const struct mapping *map, int fd, unsigned number, uint32_t page_size,
+	unsigned at, uint64_t word, const char *what)
 {
 	uint8_t bytes[8];
 
 	le64_put(bytes, word);
 	errno = EIO; /* of a short write */
-	if (pwrite(fd, bytes, sizeof(bytes), (off_t)number * page_size + at) != (ssize_t)sizeof(bytes))
+	if (pwrite(fd, bytes, sizeof(bytes), (off_t)number * page_size + at) !=
+		(ssize_t)sizeof(bytes))
 		return err_set(-errno, "%s '%s/data.mdb'", what, map->path);
 	return 0;
 }
 
-/* Sets the number of a commit that was killed inside back to that of the state that it was written over. */
-static int seals_undo_killed(const struct mapping *map, uint32_t page_size, const struct seals *seals)
+/* Sets the number of a commit that was killed inside back to that of the state that it was
+ * written over. */
+static int seals_undo_killed(
+	const struct mapping *map, uint32_t page_size, const struct seals *seals)
 {
 	const struct meta *newest = seals_newest(seals);
 	static const char what[] = "undoing the last commit to";
 	AUTO_FD int fd = seals_open(map, O_RDWR);
 
 	return fd < 0 ? err_set(-errno, "%s '%s/data.mdb'", what, map->path)
-		      : seals_write(map, fd, newest == &seals->metas[1], page_size, META_TXN, newest->txn - 2, what);
+		      : seals_write(map, fd, newest == &seals->metas[1], page_size, META_TXN,
+				newest->txn - 2, what);
 }
 
-/* Reads the page size. Returns: FOUND; NOT_FOUND: there is no file, or a short one, which LMDB reports; ERR_CORRUPT: LMDB could
- * not even be asked to open it, because it divides by the size, maps a state that ends beyond the map, and compares keys as
- * the flags say. */
+/* Reads the page size. Returns: FOUND; NOT_FOUND: there is no file, or a short one, which LMDB
+ * reports; ERR_CORRUPT: LMDB could not even be asked to open it, because it divides by the size,
+ * maps a state that ends beyond the map, and compares keys as the flags say. */
 static int seals_read_sizes(const struct mapping *map, int fd, uint32_t *ret_page_size)
 {
 	uint8_t meta[META_BYTES];
@@ -297,14 +321,17 @@ static int seals_read_sizes(const struct mapping *map, int fd, uint32_t *ret_pag
 			return r < 0 ? r : NOT_FOUND;
 		uint32_t own = le32_get(meta + META_PAGE_SIZE);
 		is_good = (i == 0 || own == size) && page_size_is_possible(own) &&
-			le64_get(meta + META_MAP) < ADDRESSES && le64_get(meta + META_LAST) < le64_get(meta + META_MAP) / own &&
-			le16_get(meta + META_FREE) == MDB_INTEGERKEY && le16_get(meta + META_FLAGS) == 0;
+			  le64_get(meta + META_MAP) < ADDRESSES &&
+			  le64_get(meta + META_LAST) < le64_get(meta + META_MAP) / own &&
+			  le16_get(meta + META_FREE) == MDB_INTEGERKEY &&
+			  le16_get(meta + META_FLAGS) == 0;
 		size = own;
 	}
 	*ret_page_size = size;
 	return is_good ? FOUND
 		       : err_say(ERR_CORRUPT,
-				 "'%s/data.mdb' is damaged: its meta pages have sizes of pages, of the map or of a state, or flags, that can't be",
+				 "'%s/data.mdb' is damaged: its meta pages have sizes of pages, of "
+				 "the map or of a state, or flags, that can't be",
 				 map->path);
 }
 
@@ -335,7 +362,8 @@ int mapping_check_metas(const struct mapping *map, bool with_seals)
 		return map->mode == ENV_WRITE
 			       ? seals_undo_killed(map, page_size, &seals)
 			       : err_say(ERR_LOCKED,
-					 "'%s' can't be read, because its daemon was killed in the middle of a commit: start the "
+					 "'%s' can't be read, because its daemon was killed in the "
+					 "middle of a commit: start the "
 					 "daemons, which undo it",
 					 map->path);
 	return verdict == DAMAGED ? seals_say_damage(map, &seals) : 0;
@@ -352,12 +380,15 @@ int mapping_lower_size(const struct mapping *map, uint64_t bytes)
 		return errno == ENOENT ? 0 : err_set(-errno, "opening '%s/data.mdb'", map->path);
 	int r = seals_read_sizes(map, fd, &page_size);
 	for (unsigned i = 0; i < 2 && r == FOUND; i++) {
-		int read = seals_pread(map, fd, meta, sizeof(meta), (uint64_t)i * page_size, &is_short);
+		int read = seals_pread(
+			map, fd, meta, sizeof(meta), (uint64_t)i * page_size, &is_short);
 		if (read < 0 || is_short)
 			return read;
-		uint64_t least = (le64_get(meta + META_LAST) + 1) * page_size, size = bytes > least ? bytes : least;
+		uint64_t least = (le64_get(meta + META_LAST) + 1) * page_size,
+			 size = bytes > least ? bytes : least;
 		if (le64_get(meta + META_MAP) > size)
-			r = seals_write(map, fd, i, page_size, META_MAP, size, "lowering the map of");
+			r = seals_write(
+				map, fd, i, page_size, META_MAP, size, "lowering the map of");
 	}
 	return r < 0 ? r : 0;
 }

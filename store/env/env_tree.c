@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether the trees of the newest state are made of its own pages. A page that was replaced stays in the file, as it was,
- * until it is used again. With one changed byte in a page's number, LMDB goes down to such a page, and reads rows of an older
- * state that look right. But then the page is in the list of free pages, or two trees have it. So the numbers of all pages
- * but those of large values are compared with that list and with each other, and counted. A reader reads the branches
- * for that, and the first leaf below each: about a hundredth of a tree in all.
+ * Whether the trees of the newest state are made of its own pages. A page that was replaced
+ * stays in the file, as it was, until it is used again. With one changed byte in a page's
+ * number, LMDB goes down to such a page, and reads rows of an older state that look right. But
+ * then the page is in the list of free pages, or two trees have it. So the numbers of all pages
+ * but those of large values are compared with that list and with each other, and counted. A
+ * reader reads the branches for that, and the first leaf below each: about a hundredth of a tree
+ * in all.
  *
- * A writer reads all leaves when it opens its file, and finds keys that are not in order, or not where the branches lead to:
- * it would miss their rows, and no error of a single row makes it build another file. It then holds a lock on a byte of
- * the pin page, so that the readers beside it need not check anything. A process that may only read the page can't take that
- * lock; if one keeps the writer from it, by a lock for reading, the readers check for themselves.
+ * A writer reads all leaves when it opens its file, and finds keys that are not in order, or not
+ * where the branches lead to: it would miss their rows, and no error of a single row makes it
+ * build another file. It then holds a lock on a byte of the pin page, so that the readers beside
+ * it need not check anything. A process that may only read the page can't take that lock; if one
+ * keeps the writer from it, by a lock for reading, the readers check for themselves.
  */
 #include "store/env/env_internal.h"
 
@@ -29,16 +32,17 @@
 
 struct tree {
 	const struct mapping *map;
-	uint64_t pages;   /* of the state */
-	uint64_t in_file; /* of them */
-	uint8_t *seen;    /* a bit for each: free, or in use */
-	bool is_whole;    /* all leaves are read */
+	uint64_t pages;            /* of the state */
+	uint64_t in_file;          /* of them */
+	uint8_t *seen;             /* a bit for each: free, or in use */
+	bool is_whole;             /* all leaves are read */
 	uint64_t branches, leaves; /* of the database that is walked */
 };
 
 static int tree_damaged(const struct tree *tree, uint64_t page, const char *how)
 {
-	return err_say(ERR_CORRUPT, "'%s/data.mdb' is damaged: page %" PRIu64 " %s", tree->map->path, page, how);
+	return err_say(ERR_CORRUPT, "'%s/data.mdb' is damaged: page %" PRIu64 " %s",
+		tree->map->path, page, how);
 }
 
 static int tree_mark(struct tree *tree, uint64_t page, const char *how)
@@ -56,8 +60,10 @@ static uint64_t tree_page_of(const struct tree *tree, const void *bytes)
 	return (uint64_t)((uintptr_t)bytes - (uintptr_t)tree->map->address) / tree->map->page_size;
 }
 
-/* Reads the beginning of PAGE into BYTES: a page in the map that was not touched before costs five times as much. */
-static int tree_read(const struct tree *tree, uint64_t page, unsigned kind, uint8_t *bytes, size_t size)
+/* Reads the beginning of PAGE into BYTES: a page in the map that was not touched before costs
+ * five times as much. */
+static int tree_read(
+	const struct tree *tree, uint64_t page, unsigned kind, uint8_t *bytes, size_t size)
 {
 	ssize_t n = pread(mapping_fd(tree->map), bytes, size, (off_t)(page * tree->map->page_size));
 
@@ -66,11 +72,12 @@ static int tree_read(const struct tree *tree, uint64_t page, unsigned kind, uint
 	if (n < (ssize_t)size)
 		return tree_damaged(tree, page, "is not in the file");
 	return le64_get(bytes) == page && page_kind(bytes) == kind
-		? 0
-		: tree_damaged(tree, page, "is not of the kind that was expected there");
+		       ? 0
+		       : tree_damaged(tree, page, "is not of the kind that was expected there");
 }
 
-/* Returns the row at AT of the offsets of PAGE, which was read and ends its offsets at END; NULL: it does not lie behind them in the page. */
+/* Returns the row at AT of the offsets of PAGE, which was read and ends its offsets at END;
+ * NULL: it does not lie behind them in the page. */
 static const uint8_t *tree_row(const struct tree *tree, const uint8_t *page, size_t at, size_t end)
 {
 	const uint8_t *row = page_row(page, tree->map->page_size, at);
@@ -78,7 +85,7 @@ static const uint8_t *tree_row(const struct tree *tree, const uint8_t *page, siz
 	return row && row >= page + end ? row : NULL;
 }
 
-/* ---- the list of free pages ---- */
+/* ---- the list of free pages --------------------------------------------- */
 
 /* Marks the page of a branch or leaf of the list, or one of a row's own pages. */
 static int tree_mark_part(struct tree *tree, uint64_t page)
@@ -92,10 +99,13 @@ static int tree_mark_part(struct tree *tree, uint64_t page)
 static int tree_mark_named(struct tree *tree, uint64_t leaf, const uint8_t *value, uint64_t size)
 {
 	uint64_t n = size >= 8 ? le64_get(value) : UINT64_MAX;
-	int r = n > size / 8 - 1 ? tree_damaged(tree, leaf, "has a row of the list of free pages that can't be") : 0;
+	int r = n > size / 8 - 1 ? tree_damaged(tree, leaf,
+					   "has a row of the list of free pages that can't be")
+				 : 0;
 
 	for (uint64_t i = 1; i <= n && r == 0; i++)
-		r = tree_mark(tree, le64_get(value + 8 * i), "is free, and also free or in use elsewhere");
+		r = tree_mark(tree, le64_get(value + 8 * i),
+			"is free, and also free or in use elsewhere");
 	return r;
 }
 
@@ -115,10 +125,13 @@ static int tree_mark_row(struct tree *tree, uint64_t leaf, const uint8_t *page, 
 	int r = 0;
 	for (uint64_t i = 0; i <= (PAGE_HEADER + size - 1) / page_size && r == 0; i++)
 		r = tree_mark_part(tree, first + i);
-	return r < 0 ? r : tree_mark_named(tree, leaf, tree->map->address + first * page_size + PAGE_HEADER, size);
+	return r < 0 ? r
+		     : tree_mark_named(tree, leaf,
+			       tree->map->address + first * page_size + PAGE_HEADER, size);
 }
 
-/* Marks the pages of a part of the list, and those that it names. ROOM has a page for each level. */
+/* Marks the pages of a part of the list, and those that it names. ROOM has a page for each
+ * level. */
 static int tree_walk_free(struct tree *tree, uint64_t page, unsigned depth, uint8_t *room)
 {
 	size_t size = tree->map->page_size;
@@ -130,14 +143,15 @@ static int tree_walk_free(struct tree *tree, uint64_t page, unsigned depth, uint
 	for (size_t at = PAGE_HEADER; at + 2 <= end && r == 0; at += 2) {
 		const uint8_t *row = tree_row(tree, room, at, end);
 
-		r = !row         ? tree_damaged(tree, page, "has a row outside of it")
-			: depth > 1 ? tree_walk_free(tree, node_page(row), depth - 1, room + size)
-				    : tree_mark_row(tree, page, room, row);
+		r = !row        ? tree_damaged(tree, page, "has a row outside of it")
+		    : depth > 1 ? tree_walk_free(tree, node_page(row), depth - 1, room + size)
+				: tree_mark_row(tree, page, room, row);
 	}
 	return r;
 }
 
-/* If TXN's state is no longer the newest one, a writer runs, and has checked the file when it opened it. */
+/* If TXN's state is no longer the newest one, a writer runs, and has checked the file when it
+ * opened it. */
 static int tree_mark_free(struct tree *tree, MDB_txn *txn)
 {
 	struct free_list list;
@@ -145,12 +159,14 @@ static int tree_mark_free(struct tree *tree, MDB_txn *txn)
 	if (!mapping_free_list(tree->map, mdb_txn_id(txn), &list) || !list.depth)
 		return 0;
 	if (list.depth > TREE_DEPTH_MOST)
-		return tree_damaged(tree, mdb_txn_id(txn) & 1, "has a list of free pages that can't be");
+		return tree_damaged(
+			tree, mdb_txn_id(txn) & 1, "has a list of free pages that can't be");
 	AUTO_FREE uint8_t *room = calloc(list.depth, tree->map->page_size);
-	return room ? tree_walk_free(tree, list.root, list.depth, room) : err_set(-ENOMEM, "checking '%s'", tree->map->path);
+	return room ? tree_walk_free(tree, list.root, list.depth, room)
+		    : err_set(-ENOMEM, "checking '%s'", tree->map->path);
 }
 
-/* ---- the databases ---- */
+/* ---- the databases ------------------------------------------------------ */
 
 /* A part of a tree: its keys are not below LOW and, unless HIGH is empty, below HIGH. */
 struct part {
@@ -164,18 +180,22 @@ struct part {
 bool mapping_leaf_is_whole(const uint8_t *page, size_t size)
 {
 	size_t lower = le16_get(page + PAGE_LOWER), upper = le16_get(page + PAGE_UPPER), filled = 0;
-	uint64_t squares = 0; /* an offset that leads to another row of the same size changes this sum */
+	uint64_t squares =
+		0; /* an offset that leads to another row of the same size changes this sum */
 
-	if (page_kind(page) != PAGE_IS_LEAF || lower < PAGE_HEADER || lower > upper || upper > size ||
-		lower % 2)
+	if (page_kind(page) != PAGE_IS_LEAF || lower < PAGE_HEADER || lower > upper ||
+		upper > size || lower % 2)
 		return false;
 	for (size_t at = PAGE_HEADER; at < lower; at += 2) {
 		size_t node = le16_get(page + at);
 
 		if (node < upper || node + NODE_HEADER > size)
 			return false;
-		uint64_t header = le64_get(page + node); /* the size of the value, flags, the size of the key */
-		uint64_t value = header >> 8 * NODE_FLAGS & NODE_IS_LARGE ? 8 : (uint32_t)header; /* 8: the number of its first page */
+		uint64_t header = le64_get(
+			page + node); /* the size of the value, flags, the size of the key */
+		uint64_t value = header >> 8 * NODE_FLAGS & NODE_IS_LARGE
+					 ? 8
+					 : (uint32_t)header; /* 8: the number of its first page */
 		uint64_t bytes = NODE_HEADER + (header >> 8 * NODE_KEY_SIZE) + value;
 		if (bytes > size - node)
 			return false;
@@ -197,7 +217,8 @@ static int tree_mark_large(struct tree *tree, const uint8_t *node)
 		return 0;
 	uint64_t first = le64_get(node + NODE_HEADER + key);
 	for (uint64_t i = 0; i <= (PAGE_HEADER + size - 1) / tree->map->page_size && r == 0; i++)
-		r = tree_mark(tree, first + i, "is of a large value, and also free or in use elsewhere");
+		r = tree_mark(
+			tree, first + i, "is of a large value, and also free or in use elsewhere");
 	return r;
 }
 
@@ -214,9 +235,11 @@ static int tree_read_leaf(struct tree *tree, const struct part *leaf)
 	for (size_t at = PAGE_HEADER; at < end && r == 0; at += 2) {
 		const uint8_t *node = leaf->room + le16_get(leaf->room + at);
 		struct bytes key = node_key(node);
-		if ((at == PAGE_HEADER ? bytes_compare(leaf->low, key) > 0 : bytes_compare(before, key) >= 0) ||
+		if ((at == PAGE_HEADER ? bytes_compare(leaf->low, key) > 0
+				       : bytes_compare(before, key) >= 0) ||
 			(leaf->high.size && bytes_compare(key, leaf->high) >= 0))
-			return tree_damaged(tree, leaf->page, "has a key that does not belong there");
+			return tree_damaged(
+				tree, leaf->page, "has a key that does not belong there");
 		before = key;
 		r = tree_mark_large(tree, node);
 	}
@@ -225,7 +248,8 @@ static int tree_read_leaf(struct tree *tree, const struct part *leaf)
 
 static int tree_walk(struct tree *tree, const struct part *part);
 
-/* Lets the kernel begin to read all leaves below a branch: one after the other they take a disk several times as long. */
+/* Lets the kernel begin to read all leaves below a branch: one after the other they take a disk
+ * several times as long. */
 static void tree_read_ahead(const struct tree *tree, const uint8_t *branch, size_t end)
 {
 	size_t size = tree->map->page_size;
@@ -234,7 +258,8 @@ static void tree_read_ahead(const struct tree *tree, const uint8_t *branch, size
 		size_t node = le16_get(branch + at);
 
 		if (node + NODE_HEADER <= size) /* only saves time, whatever it returns */
-			(void)posix_fadvise(mapping_fd(tree->map), (off_t)(node_page(branch + node) * size), (off_t)size,
+			(void)posix_fadvise(mapping_fd(tree->map),
+				(off_t)(node_page(branch + node) * size), (off_t)size,
 				POSIX_FADV_WILLNEED);
 	}
 }
@@ -250,7 +275,8 @@ static int tree_walk_branch(struct tree *tree, const struct part *part)
 		tree_read_ahead(tree, part->room, end);
 	for (size_t at = PAGE_HEADER; at + 2 <= end && r == 0; at += 2) {
 		bool is_last = at + 4 > end;
-		const uint8_t *row = tree_row(tree, part->room, at, end), *next = is_last ? row : tree_row(tree, part->room, at + 2, end);
+		const uint8_t *row = tree_row(tree, part->room, at, end),
+			      *next = is_last ? row : tree_row(tree, part->room, at + 2, end);
 
 		if (!row || !next)
 			return tree_damaged(tree, part->page, "has a row outside of it");
@@ -279,7 +305,9 @@ static int tree_walk(struct tree *tree, const struct part *part)
 	if (is_leaf && tree->is_whole)
 		return tree_read_leaf(tree, part);
 	if (is_leaf)
-		return part->is_first ? tree_read(tree, part->page, PAGE_IS_LEAF, part->room, PAGE_HEADER) : 0;
+		return part->is_first
+			       ? tree_read(tree, part->page, PAGE_IS_LEAF, part->room, PAGE_HEADER)
+			       : 0;
 	r = tree_read(tree, part->page, PAGE_IS_BRANCH, part->room, tree->map->page_size);
 	return r < 0 ? r : tree_walk_branch(tree, part);
 }
@@ -294,7 +322,8 @@ static int tree_check_database(struct tree *tree, const MDB_val *value)
 		return tree_damaged(tree, table, "has a row of a database that is too short");
 	unsigned depth = le16_get(row + DATABASE_DEPTH);
 	uint64_t root = le64_get(row + DATABASE_ROOT);
-	if (le16_get(row + DATABASE_FLAGS) != 0 || depth > TREE_DEPTH_MOST || !depth != (root == UINT64_MAX))
+	if (le16_get(row + DATABASE_FLAGS) != 0 || depth > TREE_DEPTH_MOST ||
+		!depth != (root == UINT64_MAX))
 		return tree_damaged(tree, table, "has a row of a database that can't be");
 	AUTO_FREE uint8_t *room = calloc(depth + 1, tree->map->page_size);
 	if (!room)
@@ -302,7 +331,8 @@ static int tree_check_database(struct tree *tree, const MDB_val *value)
 	tree->branches = tree->leaves = 0;
 	struct part all = {.page = root, .depth = depth, .is_first = true, .room = room};
 	int r = depth ? tree_walk(tree, &all) : 0; /* 0: it is empty */
-	if (r == 0 && (tree->branches != le64_get(row + DATABASE_BRANCHES) || tree->leaves != le64_get(row + DATABASE_LEAVES)))
+	if (r == 0 && (tree->branches != le64_get(row + DATABASE_BRANCHES) ||
+			      tree->leaves != le64_get(row + DATABASE_LEAVES)))
 		r = tree_damaged(tree, table, "counts other pages of a database than there are");
 	return r;
 }
@@ -320,7 +350,8 @@ static int tree_check_databases(struct tree *tree, MDB_txn *txn)
 		if (rc)
 			return mapping_failed(tree->map, rc, "reading");
 		if (!has_table) /* all of it is one page, as the seals require */
-			r = tree_mark(tree, tree_page_of(tree, value.mv_data), "is the table of databases, and also free");
+			r = tree_mark(tree, tree_page_of(tree, value.mv_data),
+				"is the table of databases, and also free");
 		has_table = true;
 		if (r == 0)
 			r = tree_check_database(tree, &value);
@@ -335,16 +366,20 @@ static int tree_check_counts(struct tree *tree, MDB_txn *txn)
 	int r = mapping_count_pages(tree->map, txn, true, &counted);
 
 	return r < 0 || counted <= tree->pages
-		? r
-		: tree_damaged(tree, mdb_txn_id(txn) & 1, "or the table of databases counts more pages than there are");
+		       ? r
+		       : tree_damaged(tree, mdb_txn_id(txn) & 1,
+				 "or the table of databases counts more pages than there are");
 }
 
-/* ---- whether to ---- */
+/* ---- whether to --------------------------------------------------------- */
 
 /* Returns whether a writer that has checked the file has it open. */
 static bool tree_is_checked(const struct mapping *map)
 {
-	struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = (off_t)PIN_MARK_CHECKED, .l_len = 1};
+	struct flock lock = {.l_type = F_RDLCK,
+		.l_whence = SEEK_SET,
+		.l_start = (off_t)PIN_MARK_CHECKED,
+		.l_len = 1};
 	char path[4096];
 
 	if (map->mode != ENV_READ)
@@ -356,7 +391,10 @@ static bool tree_is_checked(const struct mapping *map)
 
 static int tree_say_checked(const struct mapping *map)
 {
-	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)PIN_MARK_CHECKED, .l_len = 1};
+	struct flock lock = {.l_type = F_WRLCK,
+		.l_whence = SEEK_SET,
+		.l_start = (off_t)PIN_MARK_CHECKED,
+		.l_len = 1};
 
 	if (map->mode != ENV_WRITE)
 		return 0;
@@ -370,12 +408,14 @@ int mapping_check_trees(struct mapping *map, MDB_txn *txn, bool must)
 	MDB_envinfo info;
 	uint64_t bytes;
 
-	if (!map->address || (!must && tree_is_checked(map))) /* no address: nothing is stored yet */
+	if (!map->address ||
+		(!must && tree_is_checked(map))) /* no address: nothing is stored yet */
 		return 0;
 	int r = mapping_file_size(map, &bytes);
 	if (r < 0)
 		return r;
-	(void)mdb_env_info(map->mdb, &info); /* perhaps of a later state, which has all pages of this one */
+	(void)mdb_env_info(
+		map->mdb, &info); /* perhaps of a later state, which has all pages of this one */
 	uint64_t pages = info.me_last_pgno + 1, mapped = map->map_bytes / map->page_size;
 	struct tree tree = {
 		.map = map,

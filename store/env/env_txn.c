@@ -9,7 +9,7 @@
 #include "common/err.h"
 #include "common/failpoint.h"
 
-/* ---- the map's size ---- */
+/* ---- the map's size ----------------------------------------------------- */
 
 /* Counts a transaction in, so that the map is never moved under one. */
 static void mapping_enter(struct mapping *map)
@@ -30,7 +30,8 @@ static void mapping_leave(struct mapping *map)
 	(void)__atomic_sub_fetch(&map->active, 1, __ATOMIC_SEQ_CST);
 }
 
-/* Adopts the size of a map that the writer has begun to use, if no transaction of this process runs. */
+/* Adopts the size of a map that the writer has begun to use, if no transaction of this process
+ * runs. */
 static int txn_adopt_size(struct mapping *map, struct pin *pin)
 {
 	MDB_txn *txn = NULL;
@@ -49,12 +50,13 @@ static int txn_adopt_size(struct mapping *map, struct pin *pin)
 	__atomic_store_n(&map->resizing, 0, __ATOMIC_SEQ_CST);
 	(void)pthread_mutex_unlock(mapping_lock());
 	if (rc == EBUSY)
-		return err_say(-EBUSY, "the map of '%s' has grown: end all snapshots of this process first",
+		return err_say(-EBUSY,
+			"the map of '%s' has grown: end all snapshots of this process first",
 			map->path);
 	return rc ? mapping_failed(map, rc, "growing the map of") : 0;
 }
 
-/* ---- beginning and ending ---- */
+/* ---- beginning and ending ----------------------------------------------- */
 
 static void txn_unpin(struct txn *txn)
 {
@@ -185,7 +187,8 @@ int txn_commit(struct txn **txn)
 			  : mdb_txn_commit((*txn)->mdb); /* frees it even when it fails */
 	(*txn)->mdb = NULL;
 	if (is_write && rc == 0)
-		err_ignore(mapping_fit_file(map, UINT64_MAX), "the next opening reports a file that is too short");
+		err_ignore(mapping_fit_file(map, UINT64_MAX),
+			"the next opening reports a file that is too short");
 	txn_abort(txn);
 	return rc ? mapping_failed(map, rc, "committing to") : 0;
 }
@@ -226,7 +229,8 @@ bool txn_is_pinned(const struct txn *txn)
 bool txn_keeps_pin(struct txn *txn)
 {
 	CHECK_OBJ(txn, TXN_MAGIC);
-	return !txn->is_running || !txn->pin.file || mapping_is_forked(txn->map) || pins_check(&txn->pin);
+	return !txn->is_running || !txn->pin.file || mapping_is_forked(txn->map) ||
+	       pins_check(&txn->pin);
 }
 
 uint64_t txn_id(const struct txn *txn)
@@ -235,8 +239,8 @@ uint64_t txn_id(const struct txn *txn)
 	return mdb_txn_id(txn->mdb);
 }
 
-/* After a damaged page LMDB refuses all that a transaction would read. In a copy, which nobody writes, it can begin
- * again at the same state, so that the rest is read. */
+/* After a damaged page LMDB refuses all that a transaction would read. In a copy, which nobody
+ * writes, it can begin again at the same state, so that the rest is read. */
 static void txn_outlive_damage(struct txn *txn)
 {
 	MDB_envinfo info;
@@ -256,7 +260,8 @@ bool txn_is_given_up(const struct txn *txn)
 
 int txn_result(const struct txn *txn, int r)
 {
-	return r < 0 && txn_is_given_up(txn) ? mapping_failed(txn->map, MAPPING_REPLACED, "reading") : r;
+	return r < 0 && txn_is_given_up(txn) ? mapping_failed(txn->map, MAPPING_REPLACED, "reading")
+					     : r;
 }
 
 int txn_failed(struct txn *txn, int rc, const char *what)

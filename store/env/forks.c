@@ -13,8 +13,9 @@
 #define FORKS_WATCHERS_MAX 4
 
 /*
- * The word has one value in the process that wrote it, and another in its children: it is in a page that the kernel gives them as
- * zeros, or the process's number. FORKS_BUSY is in it while a child makes its locks again.
+ * The word has one value in the process that wrote it, and another in its children: it is in a
+ * page that the kernel gives them as zeros, or the process's number. FORKS_BUSY is in it while a
+ * child makes its locks again.
  */
 #define FORKS_KNOWN 1u
 #define FORKS_BUSY  (~0u)
@@ -53,7 +54,8 @@ static void __attribute__((cold)) forks_notice(unsigned *word, unsigned own)
 	unsigned seen = __atomic_load_n(word, __ATOMIC_ACQUIRE);
 
 	if (seen != own && seen != FORKS_BUSY &&
-		__atomic_compare_exchange_n(word, &seen, FORKS_BUSY, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+		__atomic_compare_exchange_n(
+			word, &seen, FORKS_BUSY, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
 		forks_begin_child();
 		__atomic_store_n(word, own, __ATOMIC_RELEASE);
 	}
@@ -66,8 +68,8 @@ static void forks_before_fork(void)
 	forks_prepared = forks_count();
 }
 
-/* Whatever the word says: an emulated kernel may promise pages of zeros and not give them. Another library's handler may have called
- * this one before, and been noticed. */
+/* Whatever the word says: an emulated kernel may promise pages of zeros and not give them.
+ * Another library's handler may have called this one before, and been noticed. */
 static void forks_after_fork(void)
 {
 	if (__atomic_load_n(&forks.count, __ATOMIC_RELAXED) != forks_prepared)
@@ -78,7 +80,8 @@ static void forks_after_fork(void)
 
 static unsigned *forks_map(int kind)
 {
-	void *page = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE, kind | MAP_ANONYMOUS, -1, 0);
+	void *page = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE,
+		kind | MAP_ANONYMOUS, -1, 0);
 
 	return page == MAP_FAILED ? NULL : page;
 }
@@ -94,8 +97,9 @@ static void forks_unmap(unsigned *page)
 		(void)munmap(page, (size_t)sysconf(_SC_PAGESIZE));
 }
 
-/* Returns a page that children get as zeros; NULL: the kernel has none. Linux refuses a page that processes share. An emulator that
- * promises it also for such a page passes over the advice, as it may with other kinds (qemu-user 7.2). */
+/* Returns a page that children get as zeros; NULL: the kernel has none. Linux refuses a page
+ * that processes share. An emulator that promises it also for such a page passes over the
+ * advice, as it may with other kinds (qemu-user 7.2). */
 static unsigned *forks_make_page(void)
 {
 	unsigned *page = forks_map(MAP_PRIVATE), *shared = forks_map(MAP_SHARED);
@@ -126,7 +130,8 @@ void forks_watch(void (*before)(void), void (*after)(void), void (*in_child)(voi
 	forks.in_child[forks.n] = in_child;
 	__atomic_store_n(&forks.n, forks.n + 1, __ATOMIC_RELEASE);
 	(void)pthread_mutex_unlock(&forks.lock);
-	/* The last handler runs first: a child that was not noticed yet makes its locks again before BEFORE takes one. */
+	/* The last handler runs first: a child that was not noticed yet makes its locks again
+	 * before BEFORE takes one. */
 	(void)pthread_atfork(before, after, NULL);
 	(void)pthread_atfork(forks_before_fork, NULL, NULL);
 }

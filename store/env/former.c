@@ -37,13 +37,15 @@ static void formers_forget(struct formers *formers, size_t i)
 {
 	former_close(&formers->files[i]);
 	formers->n--;
-	memmove(&formers->files[i], &formers->files[i + 1], (formers->n - i) * sizeof(formers->files[0]));
+	memmove(&formers->files[i], &formers->files[i + 1],
+		(formers->n - i) * sizeof(formers->files[0]));
 }
 
 void formers_add(struct formers *formers, int folder_fd, const char *hints)
 {
 	static const int flags = O_RDWR | O_NOFOLLOW | O_CLOEXEC;
-	struct former former = {.since_ns = proc_monotonic_ns(), .data_fd = -1, .page_fd = -1, .hints_fd = -1};
+	struct former former = {
+		.since_ns = proc_monotonic_ns(), .data_fd = -1, .page_fd = -1, .hints_fd = -1};
 	struct pin_page page;
 	struct stat st;
 
@@ -64,7 +66,7 @@ void formers_add(struct formers *formers, int folder_fd, const char *hints)
 	formers->files[formers->n++] = former;
 }
 
-/* ---- who reads it ---- */
+/* ---- who reads it ------------------------------------------------------- */
 
 static void former_note_user(struct former *former, uid_t uid)
 {
@@ -117,13 +119,15 @@ static int former_look(struct former *former, const struct pin_places *places)
 	return r;
 }
 
-/* ---- taking away ---- */
+/* ---- taking away -------------------------------------------------------- */
 
 static bool former_write(const struct former *former, size_t offset, uint64_t word)
 {
-	bool written = pwrite(former->page_fd, &word, sizeof(word), (off_t)offset) == (ssize_t)sizeof(word);
+	bool written = pwrite(former->page_fd, &word, sizeof(word), (off_t)offset) ==
+		       (ssize_t)sizeof(word);
 
-	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* Dekker with mapping_begin_pinned(); and before the pages go */
+	__atomic_thread_fence(
+		__ATOMIC_SEQ_CST); /* Dekker with mapping_begin_pinned(); and before the pages go */
 	return written;
 }
 
@@ -139,8 +143,8 @@ static int former_punch(int fd, off_t from, off_t size)
 	return fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from, size);
 }
 
-/* Takes the pages away, also from those who pin them. The file gets longer first, and a hole in that part shows whether its file
- * system has holes. */
+/* Takes the pages away, also from those who pin them. The file gets longer first, and a hole in
+ * that part shows whether its file system has holes. */
 static enum taken former_take(const struct former *former)
 {
 	struct stat st, hints;
@@ -152,25 +156,29 @@ static enum taken former_take(const struct former *former)
 	if (ftruncate(former->data_fd, st.st_size + FORMER_MARGIN) < 0 ||
 		former_punch(former->data_fd, st.st_size, FORMER_MARGIN) < 0)
 		return former_why_not();
-	/* In any case: a reader that was not seen, whatever the reason, is not to take zeros for data. */
+	/* In any case: a reader that was not seen, whatever the reason, is not to take zeros for
+	 * data. */
 	if (!former_write(former, offsetof(struct pin_page, given_up), 1))
 		return TAKE_LATER;
 	if (former_punch(former->data_fd, 0, st.st_size) < 0)
 		return former_why_not();
 	if (former->hints_fd >= 0 && fstat(former->hints_fd, &hints) == 0 && hints.st_size > 0)
-		(void)former_punch(former->hints_fd, 0, hints.st_size); /* they stay until their readers end */
+		(void)former_punch(
+			former->hints_fd, 0, hints.st_size); /* they stay until their readers end */
 	return TAKEN;
 }
 
 /* Returns whether it is not held any more, and was forgotten. */
-static bool formers_settle(struct formers *formers, size_t i, const struct pin_places *places, uint64_t now)
+static bool formers_settle(
+	struct formers *formers, size_t i, const struct pin_places *places, uint64_t now)
 {
 	struct former *former = &formers->files[i];
 
 	if (now - former->since_ns < FORMER_GRACE_NS)
 		return false;
 	if (!former->closed)
-		former->closed = former_write(former, offsetof(struct pin_page, oldest), PIN_CLOSED);
+		former->closed =
+			former_write(former, offsetof(struct pin_page, oldest), PIN_CLOSED);
 	int r = former_look(former, places);
 	err_ignore(r, "it counts as held");
 	if (r < 0 || !former->closed || former->is_own || former->snapshots)
@@ -193,11 +201,13 @@ static size_t formers_count(const struct formers *formers, uid_t uid)
 }
 
 /* Returns how many files the most modest of its users pins; 0: it must stay. */
-static size_t formers_weight(const struct formers *formers, const struct former *former, uint64_t now)
+static size_t formers_weight(
+	const struct formers *formers, const struct former *former, uint64_t now)
 {
 	size_t least = SIZE_MAX;
 
-	if (!former->n_users || former->is_own || !former->closed || now - former->since_ns < FORMER_KEPT_NS)
+	if (!former->n_users || former->is_own || !former->closed ||
+		now - former->since_ns < FORMER_KEPT_NS)
 		return 0;
 	for (size_t j = 0; j < former->n_users; j++) {
 		size_t n = formers_count(formers, former->users[j]);
@@ -221,8 +231,10 @@ static bool formers_give_up(struct formers *formers, uint64_t now, struct former
 	if (!most)
 		return false;
 	const struct former *former = &formers->files[victim];
-	*ret_loss = (struct former_loss){
-		.bytes = former->bytes, .snapshots = former->snapshots, .uid = former->users[0], .pid = former->pid};
+	*ret_loss = (struct former_loss){.bytes = former->bytes,
+		.snapshots = former->snapshots,
+		.uid = former->users[0],
+		.pid = former->pid};
 	memcpy(ret_loss->program, former->program, sizeof(ret_loss->program));
 	enum taken taken = former_take(former);
 	if (taken != TAKE_LATER)
@@ -238,7 +250,8 @@ static uint64_t formers_clock(void)
 	return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
 }
 
-bool formers_tend(struct formers *formers, const struct pin_places *places, uint64_t now, struct former_loss *ret_loss)
+bool formers_tend(struct formers *formers, const struct pin_places *places, uint64_t now,
+	struct former_loss *ret_loss)
 {
 	if (now < formers->due_ns)
 		return false;

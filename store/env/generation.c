@@ -33,7 +33,7 @@ struct generation {
 	struct state state;
 };
 
-/* ---- opening --------------------------------------------------------------------------------- */
+/* ---- opening ------------------------------------------------------------ */
 
 static void generation_free(struct generation **gen)
 {
@@ -68,10 +68,12 @@ static int generation_open_env(struct generation *gen, enum env_mode mode,
 	int r = proc_path_of(gen->fd, path, PATH_MAX - 16);
 	if (r == -ENAMETOOLONG)
 		return err_say(ERR_UNSUPPORTED,
-			"the path of '%s' is longer than %d bytes: name a shorter one with 'store' in kinf.yaml or --store",
+			"the path of '%s' is longer than %d bytes: name a shorter one with 'store' "
+			"in kinf.yaml or --store",
 			gen->kind->what, PATH_MAX - 17);
 	if (r == 0)
-		r = failpoint_pass(strcmp(gen->kind->what, "index") == 0 ? FAILPOINT_INDEX_OPEN : FAILPOINT_JOURNAL_OPEN);
+		r = failpoint_pass(strcmp(gen->kind->what, "index") == 0 ? FAILPOINT_INDEX_OPEN
+									 : FAILPOINT_JOURNAL_OPEN);
 	if (r < 0)
 		return r;
 	struct env_options env_options = {
@@ -89,10 +91,11 @@ static int generation_open_env(struct generation *gen, enum env_mode mode,
 }
 
 /*
- * Writes STATE (dirty), then opens the environment. When durability is asked for now but was not in the run before,
- * what that run left unsynced is synced before STATE promises it.
+ * Writes STATE (dirty), then opens the environment. When durability is asked for now but was not
+ * in the run before, what that run left unsynced is synced before STATE promises it.
  */
-static int generation_start_writing(struct generation *gen, const struct generation_options *options)
+static int generation_start_writing(
+	struct generation *gen, const struct generation_options *options)
 {
 	bool synced = gen->state.clean || gen->state.durable;
 
@@ -114,7 +117,8 @@ static int generation_start_writing(struct generation *gen, const struct generat
 	return r < 0 ? r : state_write(gen->fd, &gen->state, options->file_mode);
 }
 
-/* Gives the generation the rights that the store has now: it may have been made before the store had a group of readers. */
+/* Gives the generation the rights that the store has now: it may have been made before the store
+ * had a group of readers. */
 static int generation_set_rights(const struct generation *gen, int directory_fd, unsigned file_mode)
 {
 	static const char *const files[] = {"data.mdb", "pins", "hints", "STATE"};
@@ -126,7 +130,8 @@ static int generation_set_rights(const struct generation *gen, int directory_fd,
 	if (ours.st_gid == above.st_gid && (ours.st_mode & 07777) == mode)
 		return 0;
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
-		if ((fchownat(gen->fd, files[i], (uid_t)-1, above.st_gid, AT_SYMLINK_NOFOLLOW) < 0 ||
+		if ((fchownat(gen->fd, files[i], (uid_t)-1, above.st_gid, AT_SYMLINK_NOFOLLOW) <
+				    0 ||
 			    fchmodat(gen->fd, files[i], file_mode, 0) < 0) &&
 			errno != ENOENT)
 			return err_set(-errno, "giving '%s' the rights of the store", files[i]);
@@ -160,7 +165,8 @@ int generation_open_write(int directory_fd, const struct generation_kind *kind,
 		r = generation_set_rights(gen, directory_fd, options->file_mode);
 	int damages = r == 0 ? damaged_count(gen->fd) : 0;
 	if (damages >= DAMAGED_MOST)
-		r = err_say(ERR_CORRUPT, "its daemon had to end %d times because it is damaged", damages);
+		r = err_say(ERR_CORRUPT, "its daemon had to end %d times because it is damaged",
+			damages);
 	if (r == 0)
 		r = generation_start_writing(gen, options);
 	/* A file of it is missing, or is not a file: that is damage also. */
@@ -192,8 +198,8 @@ static int generation_make_file(int fd, const char *name, unsigned mode)
 }
 
 /* Makes the directory with an empty data.mdb, and opens the environment in it. */
-static int generation_fill_directory(struct generation *gen, int directory_fd,
-	const struct generation_options *options)
+static int generation_fill_directory(
+	struct generation *gen, int directory_fd, const struct generation_options *options)
 {
 	unsigned mode = generation_directory_mode(options->file_mode);
 	char name[32];
@@ -219,7 +225,8 @@ int generation_create(int directory_fd, const struct generation_kind *kind,
 
 	if (!gen)
 		return err_set(-ENOMEM, "making a new %s", kind->what);
-	/* Also above the number that CURRENT names, so that no process takes the new one for an old one. */
+	/* Also above the number that CURRENT names, so that no process takes the new one for an
+	 * old one. */
 	int r = generation_current(directory_fd, &gen->number);
 	err_ignore(r, "a number above all directories is new as well");
 	r = generation_each(directory_fd, generation_highest, &gen->number);
@@ -241,16 +248,25 @@ int generation_create(int directory_fd, const struct generation_kind *kind,
 
 int generation_advise(const struct generation *gen, int r)
 {
-	static const char of_copy[] = "it was copied while its daemons wrote to it, or its machine stopped: 'kinf verify' says what can still be read, "
-				      "'kinf backup' makes a copy that is whole, and 'kinf run' on this one lists everything again";
+	static const char of_copy[] = "it was copied while its daemons wrote to it, or its machine "
+				      "stopped: 'kinf verify' says what can still be read, "
+				      "'kinf backup' makes a copy that is whole, and 'kinf run' on "
+				      "this one lists everything again";
 
 	CHECK_OBJ(gen, GENERATION_MAGIC);
 	if (r == ERR_FORMAT)
-		return err_say(r, "%s; start 'kinf run' of this version, which makes it again, or read it with the version that wrote it",
+		return err_say(r,
+			"%s; start 'kinf run' of this version, which makes it again, or read it "
+			"with the version that wrote it",
 			err_text(r));
 	if (r == ERR_UNTRUSTED)
-		return err_say(r, "%s; 'kinf run' on it lists everything again, and the commands that read check it first", err_text(r));
-	return r == ERR_CORRUPT ? err_say(r, "%s; %s", err_text(r), gen->is_untrusted ? of_copy : gen->kind->remedy) : r;
+		return err_say(r,
+			"%s; 'kinf run' on it lists everything again, and the commands that read "
+			"check it first",
+			err_text(r));
+	return r == ERR_CORRUPT ? err_say(r, "%s; %s", err_text(r),
+					  gen->is_untrusted ? of_copy : gen->kind->remedy)
+				: r;
 }
 
 int generation_open_read(int directory_fd, const struct generation_kind *kind, uint32_t number,
@@ -272,7 +288,9 @@ int generation_open_read(int directory_fd, const struct generation_kind *kind, u
 		r = generation_open_env(gen, places ? ENV_READ : ENV_COPY, NULL, places);
 	r = generation_advise(gen, r);
 	if (r == -ENOENT)
-		r = err_say(r, "%s; the daemons make another one within seconds: start 'kinf run' if it does not run",
+		r = err_say(r,
+			"%s; the daemons make another one within seconds: start 'kinf run' if it "
+			"does not run",
 			err_text(r));
 	if (r < 0)
 		return err_add(r, "%s generation %" PRIu32, kind->what, number);
@@ -286,15 +304,20 @@ bool generation_is_untrusted(const struct generation *gen)
 	return gen->is_untrusted;
 }
 
-/* Returns: 0; ERR_MOVED: another program has written over data.mdb. The generation is given up then: what is there now may be an
- * older state, after which the same numbers would be used again, or a mixture, so no writer may take it for its own. */
+/* Returns: 0; ERR_MOVED: another program has written over data.mdb. The generation is given up
+ * then: what is there now may be an older state, after which the same numbers would be used
+ * again, or a mixture, so no writer may take it for its own. */
 static int generation_give_up_overwritten(const struct generation *gen)
 {
 	int r = env_check_written(gen->env);
 
 	if (r < 0 && unlinkat(gen->fd, "STATE", 0) < 0 && errno != ENOENT)
-		return err_set(-errno, "removing STATE of the %s, whose data.mdb another program has written to", gen->kind->what);
-	return r < 0 ? err_say(r, "%s: another %s is made when the daemon is started again", err_text(r), gen->kind->what) : 0;
+		return err_set(-errno,
+			"removing STATE of the %s, whose data.mdb another program has written to",
+			gen->kind->what);
+	return r < 0 ? err_say(r, "%s: another %s is made when the daemon is started again",
+			       err_text(r), gen->kind->what)
+		     : 0;
 }
 
 void generation_close(struct generation **gen)
@@ -308,10 +331,12 @@ void generation_close(struct generation **gen)
 	CHECK_OBJ(g, GENERATION_MAGIC);
 	err_keep(&kept);
 	/* If it can't be synced, STATE stays dirty, which is true. */
-	if (g->is_writer && generation_give_up_overwritten(g) == 0 && env_sync(g->env) == 0 && fstatat(g->fd, "STATE", &st, 0) == 0) {
+	if (g->is_writer && generation_give_up_overwritten(g) == 0 && env_sync(g->env) == 0 &&
+		fstatat(g->fd, "STATE", &st, 0) == 0) {
 		env_close(&g->env);
 		g->state.clean = true;
-		err_ignore(state_write(g->fd, &g->state, st.st_mode & 0777), "STATE stays dirty, which is safe");
+		err_ignore(state_write(g->fd, &g->state, st.st_mode & 0777),
+			"STATE stays dirty, which is safe");
 	}
 	err_restore(&kept);
 	generation_free(gen);
@@ -364,8 +389,9 @@ uint32_t generation_number(const struct generation *gen)
 	return gen->number;
 }
 
-/* Checks the files of a generation that is written: data.mdb is the one that is open; STATE says what its writer wrote, or
- * is written again, because all of it is known and no reader can open the generation without it. */
+/* Checks the files of a generation that is written: data.mdb is the one that is open; STATE says
+ * what its writer wrote, or is written again, because all of it is known and no reader can open
+ * the generation without it. */
 static int generation_check_files(const struct generation *gen)
 {
 	struct state there = {0};
@@ -385,8 +411,8 @@ static int generation_check_files(const struct generation *gen)
 	r = state_read(gen->fd, &there);
 	bool same = r == 0 && there.clean == gen->state.clean &&
 		    there.durable == gen->state.durable && there.inode == gen->state.inode &&
-		    there.device == gen->state.device &&
-		    there.format == gen->state.format && strcmp(there.boot, gen->state.boot) == 0 &&
+		    there.device == gen->state.device && there.format == gen->state.format &&
+		    strcmp(there.boot, gen->state.boot) == 0 &&
 		    memcmp(there.uuid, gen->state.uuid, 16) == 0;
 	err_ignore(r, "the file is written again");
 	if (!same)
@@ -411,12 +437,12 @@ int generation_check(const struct generation *gen, int directory_fd, bool publis
 	CHECK_OBJ(gen, GENERATION_MAGIC);
 	generation_folder_name(gen->number, name);
 	bool is_there = fstat(gen->fd, &ours) == 0 &&
-		fstatat(directory_fd, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
-		ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
+			fstatat(directory_fd, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+			ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
 	if (is_there && !generation_has_pin_page(gen))
 		return err_say(ERR_MOVED,
-			"'%s/" PIN_PAGE_FILE
-			"' of the %s was removed, replaced or damaged while in use: it is made when the "
+			"'%s/" PIN_PAGE_FILE "' of the %s was removed, replaced or damaged while "
+			"in use: it is made when the "
 			"daemon is started again",
 			name, gen->kind->what);
 	int r = published && is_there ? generation_current(directory_fd, &current) : FOUND;
@@ -425,7 +451,8 @@ int generation_check(const struct generation *gen, int directory_fd, bool publis
 	if (r < 0 && r != ERR_CORRUPT && r != -ENOENT)
 		return r;
 	return err_say(ERR_MOVED,
-		"'%s' of the %s was removed or replaced while in use: what is missing is made when the daemon is "
+		"'%s' of the %s was removed or replaced while in use: what is missing is made when "
+		"the daemon is "
 		"started again",
 		is_there ? "CURRENT" : name, gen->kind->what);
 }

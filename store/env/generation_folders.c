@@ -19,12 +19,13 @@
 #include "store/env/state.h"
 #include "store/env/text_file.h"
 
-/* In the order of removal: what a killed process leaves without STATE is not a generation any more. */
+/* In the order of removal: what a killed process leaves without STATE is not a generation any
+ * more. */
 static const char *const file_names[] = {"STATE", ".STATE.new", "data.mdb", "lock.mdb",
 	PIN_PAGE_FILE, "." PIN_PAGE_FILE ".new", GENERATION_HINTS_FILE, GENERATION_HINTS_FILE_NEW,
 	DAMAGED_FILE, "." DAMAGED_FILE ".new"};
 
-/* ---- directories ------------------------------------------------------------------------- */
+/* ---- directories -------------------------------------------------------- */
 
 void generation_folder_name(uint32_t number, char name[32])
 {
@@ -79,7 +80,7 @@ int generation_open_folder(int directory_fd, uint32_t number, int *ret_fd)
 	return 0;
 }
 
-/* ---- room ------------------------------------------------------------------------------------ */
+/* ---- room --------------------------------------------------------------- */
 
 int generation_require_room(int directory_fd, const char *what, uint64_t live)
 {
@@ -92,7 +93,8 @@ int generation_require_room(int directory_fd, const char *what, uint64_t live)
 	if (free_bytes >= wanted)
 		return 0;
 	return err_say(-ENOSPC,
-		"a second %s needs %" PRIu64 " MiB of disk space, and %" PRIu64 " MiB are free: make room there",
+		"a second %s needs %" PRIu64 " MiB of disk space, and %" PRIu64
+		" MiB are free: make room there",
 		what, (wanted >> 20) + 1, free_bytes >> 20);
 }
 
@@ -108,7 +110,7 @@ uint64_t generation_bytes_on_disk(int directory_fd, uint32_t number)
 	return (uint64_t)st.st_blocks * 512;
 }
 
-/* ---- damage that its writer met -------------------------------------------------------------- */
+/* ---- damage that its writer met ----------------------------------------- */
 
 int generation_note_damage(int directory_fd, const char *sentence)
 {
@@ -121,7 +123,7 @@ int generation_note_damage(int directory_fd, const char *sentence)
 	return r < 0 ? r : r == NOT_FOUND ? 0 : damaged_note(fd, sentence);
 }
 
-/* ---- which one ------------------------------------------------------------------------------- */
+/* ---- which one ---------------------------------------------------------- */
 
 int generation_current(int directory_fd, uint32_t *ret_number)
 {
@@ -132,8 +134,8 @@ int generation_current(int directory_fd, uint32_t *ret_number)
 		return r;
 	uint32_t number = generation_of_name(text);
 	if (!number)
-		return err_say(ERR_CORRUPT,
-			"CURRENT names no generation: the daemons make it again when they are started again");
+		return err_say(ERR_CORRUPT, "CURRENT names no generation: the daemons make it "
+					    "again when they are started again");
 	*ret_number = number;
 	return FOUND;
 }
@@ -221,7 +223,7 @@ int generation_find(int directory_fd, const uint8_t uuid[16], uint32_t *ret_numb
 	return FOUND;
 }
 
-/* ---- removing -------------------------------------------------------------------------------- */
+/* ---- removing ----------------------------------------------------------- */
 
 struct removal {
 	const uint32_t *keep;
@@ -266,7 +268,8 @@ static int generation_remove(int directory_fd, uint32_t number, struct formers *
 	return 1;
 }
 
-/* Goes on with the others after one that can't be removed, for instance because it holds a foreign file. */
+/* Goes on with the others after one that can't be removed, for instance because it holds a
+ * foreign file. */
 static int generation_remove_unkept(void *arg, int directory_fd, uint32_t number)
 {
 	struct removal *removal = arg;
@@ -284,7 +287,8 @@ static int generation_remove_unkept(void *arg, int directory_fd, uint32_t number
 	return 0;
 }
 
-int generation_remove_except(int directory_fd, const uint32_t *keep, size_t n_keep, struct formers *formers)
+int generation_remove_except(
+	int directory_fd, const uint32_t *keep, size_t n_keep, struct formers *formers)
 {
 	struct removal removal = {.keep = keep, .n_keep = n_keep, .formers = formers};
 	int r = generation_each(directory_fd, generation_remove_unkept, &removal);

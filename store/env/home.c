@@ -42,7 +42,7 @@ const char *home_role_owner(enum home_role role)
 	return role == HOME_REFLECTOR ? "reflector.owner" : "processor.owner";
 }
 
-/* ---- directories --------------------------------------------------------------------------------- */
+/* ---- directories -------------------------------------------------------- */
 
 static int home_open_directory(int directory_fd, const char *name, int *ret_fd)
 {
@@ -89,7 +89,7 @@ int home_make_parents(const char *name)
 	return 0;
 }
 
-/* ---- the store ------------------------------------------------------------------------------- */
+/* ---- the store ---------------------------------------------------------- */
 
 static bool home_is_id(const char *text)
 {
@@ -113,15 +113,19 @@ static int home_read_id(struct home *home)
 		return r;
 	unsigned version;
 	bool is_head = strncmp(line, ID_HEAD, strlen(ID_HEAD)) == 0;
-	/* A file of this name may be in any directory; where the store's other files are, it is the damaged one of ours. */
+	/* A file of this name may be in any directory; where the store's other files are, it is
+	 * the damaged one of ours. */
 	if (!is_head && (sscanf(line, "kinf-store %u ", &version) == 1 ||
-				(faccessat(home->fd, "journal/CURRENT", F_OK, 0) < 0 && faccessat(home->fd, "runtime", F_OK, 0) < 0)))
+				(faccessat(home->fd, "journal/CURRENT", F_OK, 0) < 0 &&
+					faccessat(home->fd, "runtime", F_OK, 0) < 0)))
 		return err_say(ERR_FORMAT,
-			"'%s' is no store of this version: its id file says '%.40s'; name another directory, or use the "
+			"'%s' is no store of this version: its id file says '%.40s'; name another "
+			"directory, or use the "
 			"version that made it",
 			home->path, line);
 	if (!is_head || !home_is_id(digits))
-		return err_say(ERR_CORRUPT, "'%s': the id file is damaged: 'kinf run' writes it again", home->path);
+		return err_say(ERR_CORRUPT,
+			"'%s': the id file is damaged: 'kinf run' writes it again", home->path);
 	memcpy(home->id, digits, HOME_ID_DIGITS + 1);
 	return 0;
 }
@@ -133,14 +137,15 @@ bool home_has_other_id(const struct home *home)
 
 	err_keep(&kept);
 	bool other = text_file_read_line(home->fd, "id", line, sizeof(line), NULL) == FOUND &&
-		strncmp(line, ID_HEAD, strlen(ID_HEAD)) == 0 && home_is_id(line + strlen(ID_HEAD)) &&
-		strcmp(line + strlen(ID_HEAD), home->id) != 0;
+		     strncmp(line, ID_HEAD, strlen(ID_HEAD)) == 0 &&
+		     home_is_id(line + strlen(ID_HEAD)) &&
+		     strcmp(line + strlen(ID_HEAD), home->id) != 0;
 	err_restore(&kept);
 	return other;
 }
 
-/* Waits for at most MAKING_NS: both daemons may start at the same time. The file is the owner's alone
- * (0600). Each user who may read the directory itself could hold a lock on that. */
+/* Waits for at most MAKING_NS: both daemons may start at the same time. The file is the owner's
+ * alone (0600). Each user who may read the directory itself could hold a lock on that. */
 static int home_lock_making(struct home *home, int *ret_fd)
 {
 	uint64_t began = proc_monotonic_ns();
@@ -160,8 +165,9 @@ static int home_lock_making(struct home *home, int *ret_fd)
 	return 0;
 }
 
-/* Writes the store's id: a new one, or if it was DAMAGED the one in the path of the runtime directory, so that
- * readers find rings and status pages where they were. A copy whose id was removed becomes a store of its own. */
+/* Writes the store's id: a new one, or if it was DAMAGED the one in the path of the runtime
+ * directory, so that readers find rings and status pages where they were. A copy whose id was
+ * removed becomes a store of its own. */
 static int home_write_id(struct home *home, bool damaged)
 {
 	char line[sizeof(ID_HEAD) + HOME_ID_DIGITS + 1], runtime[PATH_MAX] = "";
@@ -180,20 +186,24 @@ static int home_write_id(struct home *home, bool damaged)
 	return text_file_replace(home->fd, "id", line, home_file_mode(home));
 }
 
-/* Gives the files that every reader opens to the group: the store may have been made before it had one. */
+/* Gives the files that every reader opens to the group: the store may have been made before it
+ * had one. */
 static int home_give_files(const struct home *home, gid_t group)
 {
 	const struct {
 		int directory;
 		const char *name;
-	} files[] = {{home->fd, "id"}, {home->fd, "runtime"}, {home->journal_fd, "CURRENT"}, {home->index_fd, "CURRENT"}};
+	} files[] = {{home->fd, "id"}, {home->fd, "runtime"}, {home->journal_fd, "CURRENT"},
+		{home->index_fd, "CURRENT"}};
 	struct stat st;
 
 	for (size_t i = 0; group != HOME_NO_GROUP && i < sizeof(files) / sizeof(files[0]); i++) {
-		if (fstatat(files[i].directory, files[i].name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode) ||
+		if (fstatat(files[i].directory, files[i].name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+			!S_ISREG(st.st_mode) ||
 			(st.st_gid == group && (st.st_mode & 0777) == home_file_mode(home)))
 			continue;
-		if (fchownat(files[i].directory, files[i].name, (uid_t)-1, group, AT_SYMLINK_NOFOLLOW) < 0 ||
+		if (fchownat(files[i].directory, files[i].name, (uid_t)-1, group,
+			    AT_SYMLINK_NOFOLLOW) < 0 ||
 			fchmodat(files[i].directory, files[i].name, home_file_mode(home), 0) < 0)
 			return err_set(-errno, "giving '%s' to the store's group", files[i].name);
 	}
@@ -201,7 +211,8 @@ static int home_give_files(const struct home *home, gid_t group)
 }
 
 /* Leaves the store locked by *RET_LOCK, because both daemons may start at the same time. */
-static int home_create(struct home *home, const char *store, const char *runtime_dir, gid_t group, int *ret_lock)
+static int home_create(
+	struct home *home, const char *store, const char *runtime_dir, gid_t group, int *ret_lock)
 {
 	unsigned mode = group == HOME_NO_GROUP ? 0700 : 02750;
 	unsigned shared = group == HOME_NO_GROUP ? 0700 : 03770;
@@ -257,7 +268,9 @@ int home_explain_denied(int r, const char *store)
 	if (r != -EACCES || stat(store, &st) < 0)
 		return r;
 	if (st.st_uid == geteuid())
-		return err_add(r, "a part of the store '%s' does not belong to user %u, whose store it is ('kinf run' says how to mend it)",
+		return err_add(r,
+			"a part of the store '%s' does not belong to user %u, whose store it is "
+			"('kinf run' says how to mend it)",
 			store, (unsigned)geteuid());
 	(void)home_name_user(st.st_uid, owner);
 	(void)getgrgid_r(st.st_gid, &other, memory, sizeof(memory), &found);
@@ -266,11 +279,13 @@ int home_explain_denied(int r, const char *store)
 		(void)snprintf(group, sizeof(group), "%s", found->gr_name);
 	if (st.st_mode & 0050)
 		return err_say(r,
-			"user %u may not read the store '%s', which belongs to user %s and group %s: become a member of "
+			"user %u may not read the store '%s', which belongs to user %s and group "
+			"%s: become a member of "
 			"that group, or run as that user",
 			(unsigned)geteuid(), store, owner, group);
 	return err_say(r,
-		"user %u may not read the store '%s', which belongs to user %s alone: run as that user, or set 'group' in "
+		"user %u may not read the store '%s', which belongs to user %s alone: run as that "
+		"user, or set 'group' in "
 		"its kinf.yaml, restart 'kinf run', and become a member of that group",
 		(unsigned)geteuid(), store, owner);
 }
@@ -282,20 +297,28 @@ static int home_find(struct home *home, const char *store)
 	struct stat st;
 
 	int r = home_open_directory(AT_FDCWD, store, &home->fd);
-	if (r != FOUND && (r == -ELOOP || (lstat(store, &st) == 0 && S_ISLNK(st.st_mode) && r == NOT_FOUND)))
-		return err_say(ERR_NO_STORE, "no store at '%s', which is a link that leads nowhere: name another with --store", store);
+	if (r != FOUND &&
+		(r == -ELOOP || (lstat(store, &st) == 0 && S_ISLNK(st.st_mode) && r == NOT_FOUND)))
+		return err_say(ERR_NO_STORE,
+			"no store at '%s', which is a link that leads nowhere: name another with "
+			"--store",
+			store);
 	if (r == FOUND)
 		r = home_read_id(home);
 	if (r == -ENOTDIR)
-		return err_say(ERR_NO_STORE, "no store at '%s', which is no directory: name another with --store", store);
+		return err_say(ERR_NO_STORE,
+			"no store at '%s', which is no directory: name another with --store",
+			store);
 	if (r == NOT_FOUND) {
 		int place = home_check_place(store, NULL);
 
 		err_ignore(place, "daemons make none there, so that is not proposed");
 		if (place < 0)
-			return err_say(ERR_NO_STORE, "no store at '%s': name the right directory with --store", store);
+			return err_say(ERR_NO_STORE,
+				"no store at '%s': name the right directory with --store", store);
 		return err_say(ERR_NO_STORE,
-			"no store at '%s': start one with 'kinf run --store %s', or name another with --store",
+			"no store at '%s': start one with 'kinf run --store %s', or name another "
+			"with --store",
 			store, shell_word(store, word));
 	}
 	if (r == 0 && fstat(home->fd, &st) < 0)
@@ -314,9 +337,10 @@ static int home_find(struct home *home, const char *store)
 	return r < 0 ? home_explain_denied(r, store) : 0;
 }
 
-/* ---- public ---------------------------------------------------------------------------------- */
+/* ---- public ------------------------------------------------------------- */
 
-/* Finds a group by its name or, as chown(1) does, by its number, which has no name in a container. */
+/* Finds a group by its name or, as chown(1) does, by its number, which has no name in a
+ * container. */
 static int home_find_group(const char *name, gid_t *ret_group)
 {
 	char memory[4096];
@@ -353,10 +377,13 @@ static int home_open_parts(struct home *home, const char *store, const struct ho
 	}
 	(void)snprintf(home->path, sizeof(home->path), "%s", store);
 	home->unchecked = options->unchecked;
-	int r = options->create ? home_create(home, store, options->runtime_dir, group, &lock) : home_find(home, store);
+	int r = options->create ? home_create(home, store, options->runtime_dir, group, &lock)
+				: home_find(home, store);
 	if (r < 0)
-		return options->create ? home_explain_rights(r, "store", store, "store", "--store") : r;
-	/* An absolute path keeps its links: turning one to another store leads daemons and readers there. */
+		return options->create ? home_explain_rights(r, "store", store, "store", "--store")
+				       : r;
+	/* An absolute path keeps its links: turning one to another store leads daemons and
+	 * readers there. */
 	if (*store != '/' && realpath(store, resolved))
 		memcpy(home->path, resolved, strlen(resolved) + 1);
 	if (!options->create)
@@ -364,22 +391,24 @@ static int home_open_parts(struct home *home, const char *store, const struct ho
 	r = home_make_runtime(home, options->runtime_dir, group);
 	if (r < 0 && !*home->runtime) /* the store's record of it can't be read */
 		return home_explain_rights(r, "store", store, "store", "--store");
-	return r < 0 ? home_explain_rights(r, "runtime directory", home->runtime, "runtimeDir", "--runtime-dir")
+	return r < 0 ? home_explain_rights(
+			       r, "runtime directory", home->runtime, "runtimeDir", "--runtime-dir")
 		     : 0;
 }
 
 /* Moves what HOME has open, before another thread knows it. */
 static void home_move_apart(struct home *home)
 {
-	_Atomic int *const parts[] = {&home->id_fd, &home->journal_fd, &home->index_fd, &home->cursors_fd, &home->record_fd,
-		&home->runtime_fd};
+	_Atomic int *const parts[] = {&home->id_fd, &home->journal_fd, &home->index_fd,
+		&home->cursors_fd, &home->record_fd, &home->runtime_fd};
 
 	home->fd = proc_apart(home->fd);
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		*parts[i] = proc_apart(*parts[i]);
 }
 
-static int home_open_once(const char *store, const struct home_options *options, struct home **ret_home)
+static int home_open_once(
+	const char *store, const struct home_options *options, struct home **ret_home)
 {
 	CLEANUP(home_close) struct home *home = calloc(1, sizeof(*home));
 
@@ -411,7 +440,8 @@ int home_open(const char *store, const struct home_options *options, struct home
 {
 	int r = home_open_once(store, options, ret_home);
 
-	/* A daemon that ended may have removed the runtime directory while this one made it (home_retire.c). */
+	/* A daemon that ended may have removed the runtime directory while this one made it
+	 * (home_retire.c). */
 	for (int tries = 1; r == -ENOENT && options->create && tries < MAKING_TRIES; tries++)
 		r = home_open_once(store, options, ret_home);
 	return r;
@@ -429,7 +459,8 @@ void home_close(struct home **home)
 		cleanup_fd(&h->role_fd[i]);
 		cleanup_fd(&h->role_owner[i]);
 	}
-	int parts[] = {h->runtime_fd, h->record_fd, h->cursors_fd, h->index_fd, h->journal_fd, h->id_fd};
+	int parts[] = {
+		h->runtime_fd, h->record_fd, h->cursors_fd, h->index_fd, h->journal_fd, h->id_fd};
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		cleanup_fd(&parts[i]);
@@ -494,7 +525,8 @@ bool home_lacks_room(const struct home *home)
 	char above[PATH_MAX];
 
 	CHECK_OBJ(home, HOME_MAGIC);
-	if (datafile_disk_is_full(home->path) || (home->runtime[0] && datafile_disk_is_full(home->runtime)))
+	if (datafile_disk_is_full(home->path) ||
+		(home->runtime[0] && datafile_disk_is_full(home->runtime)))
 		return true;
 	/* The last daemon has removed the directory, and the next one can't make it. */
 	memcpy(above, home->runtime, sizeof(above));
@@ -509,7 +541,8 @@ bool home_lacks_journal(const struct home *home)
 {
 	CHECK_OBJ(home, HOME_MAGIC);
 	return home->index_fd >= 0 && faccessat(home->index_fd, "CURRENT", F_OK, 0) == 0 &&
-	       (home->journal_fd < 0 || (faccessat(home->journal_fd, "CURRENT", F_OK, 0) < 0 && errno == ENOENT));
+	       (home->journal_fd < 0 ||
+		       (faccessat(home->journal_fd, "CURRENT", F_OK, 0) < 0 && errno == ENOENT));
 }
 
 bool home_is_unchecked(const struct home *home)
@@ -525,10 +558,10 @@ unsigned home_file_mode(const struct home *home)
 }
 
 /*
- * Takes the role by a lock on ROLE.owner, a file that only the owner can open: nobody else can hold a lock
- * on it, or wait for one. Then shows the role to readers by a lock on ROLE.lock. That file is a new one
- * each time, locked before a reader can open it: a read lock that a member of the group has, or waits for,
- * is on an older file.
+ * Takes the role by a lock on ROLE.owner, a file that only the owner can open: nobody else can
+ * hold a lock on it, or wait for one. Then shows the role to readers by a lock on ROLE.lock.
+ * That file is a new one each time, locked before a reader can open it: a read lock that a
+ * member of the group has, or waits for, is on an older file.
  */
 int home_take_role(struct home *home, enum home_role role)
 {
@@ -563,7 +596,8 @@ int home_role_holder(const struct home *home, enum home_role role)
 	REQUIRE(role < HOME_ROLE_MAX);
 	if (!proc_is_locked(home->fd, home_role_lock(role)))
 		return 0;
-	if (text_file_read_line(home->fd, home_role_lock(role), line, sizeof(line), NULL) != FOUND ||
+	if (text_file_read_line(home->fd, home_role_lock(role), line, sizeof(line), NULL) !=
+			FOUND ||
 		sscanf(line, "%d", &pid) != 1 || pid <= 0)
 		pid = -1; /* held, but its holder has not written its pid yet */
 	return pid;

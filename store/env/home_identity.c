@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks whether the store is still where it was opened. An operator may remove, move or replace its
- * directories while processes use them. A daemon would then write files that no reader can find, and a
- * reader would read files that never change again. While a file is open the kernel gives its inode
- * number to no other file. So a descriptor and a path with the same device and inode are the same file.
+ * Checks whether the store is still where it was opened. An operator may remove, move or replace
+ * its directories while processes use them. A daemon would then write files that no reader can
+ * find, and a reader would read files that never change again. While a file is open the kernel
+ * gives its inode number to no other file. So a descriptor and a path with the same device and
+ * inode are the same file.
  */
 #include "store/env/home_internal.h"
 
@@ -18,8 +19,8 @@
 #include "common/err.h"
 #include "common/proc.h"
 
-/* Compares an open file with the one at DIRECTORY_FD/NAME. FD -1: there was none, so any is a change. A path
- * that can't be examined for another reason than its absence counts as unchanged. */
+/* Compares an open file with the one at DIRECTORY_FD/NAME. FD -1: there was none, so any is a
+ * change. A path that can't be examined for another reason than its absence counts as unchanged. */
 static bool home_is_changed(int fd, int directory_fd, const char *name, int flags)
 {
 	struct stat ours, there;
@@ -36,7 +37,8 @@ static const char *home_find_change(const struct home *home)
 {
 	struct stat there;
 
-	/* The store's path may lead through a link; when that is turned to another store, it is a change. */
+	/* The store's path may lead through a link; when that is turned to another store, it is
+	 * a change. */
 	if (home_is_changed(home->fd, AT_FDCWD, home->path, 0))
 		return home->path;
 	const struct {
@@ -50,7 +52,8 @@ static const char *home_find_change(const struct home *home)
 			return parts[i].name;
 	if (home_has_other_id(home))
 		return "id";
-	if (*home->runtime && home_is_changed(home->runtime_fd, AT_FDCWD, home->runtime, AT_SYMLINK_NOFOLLOW))
+	if (*home->runtime &&
+		home_is_changed(home->runtime_fd, AT_FDCWD, home->runtime, AT_SYMLINK_NOFOLLOW))
 		return home->runtime;
 	for (int i = 0; i < HOME_ROLE_MAX; i++) {
 		const char *lock = home_role_lock((enum home_role)i);
@@ -59,14 +62,17 @@ static const char *home_find_change(const struct home *home)
 		if (home->role_owner[i] >= 0 &&
 			home_is_changed(home->role_owner[i], home->fd, owner, 0))
 			return owner;
-		if ((home->role_fd[i] >= 0 && home_is_changed(home->role_fd[i], home->fd, lock, 0)) ||
+		if ((home->role_fd[i] >= 0 &&
+			    home_is_changed(home->role_fd[i], home->fd, lock, 0)) ||
 			(home->runtime_lock[i] >= 0 &&
 				home_is_changed(home->runtime_lock[i], home->runtime_fd, lock, 0)))
 			return lock;
 	}
 	for (size_t i = 0; i < HOME_GUARDED_MAX && home->guarded[i].name; i++)
-		if (fstatat(home->runtime_fd, home->guarded[i].name, &there, AT_SYMLINK_NOFOLLOW) < 0 ||
-			there.st_dev != home->guarded[i].device || there.st_ino != home->guarded[i].inode)
+		if (fstatat(home->runtime_fd, home->guarded[i].name, &there, AT_SYMLINK_NOFOLLOW) <
+				0 ||
+			there.st_dev != home->guarded[i].device ||
+			there.st_ino != home->guarded[i].inode)
 			return home->guarded[i].name;
 	return NULL;
 }
@@ -92,7 +98,8 @@ void home_guard_file(struct home *home, const char *name)
 	size_t i = 0;
 
 	CHECK_OBJ(home, HOME_MAGIC);
-	while (i < HOME_GUARDED_MAX && home->guarded[i].name && strcmp(home->guarded[i].name, name) != 0)
+	while (i < HOME_GUARDED_MAX && home->guarded[i].name &&
+		strcmp(home->guarded[i].name, name) != 0)
 		i++;
 	REQUIRE(i < HOME_GUARDED_MAX);
 	if (fstatat(home->runtime_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
@@ -102,7 +109,8 @@ void home_guard_file(struct home *home, const char *name)
 	home->guarded[i].inode = st.st_ino;
 }
 
-/* Makes FD name what NEW_FD does, under the number that other threads know. Takes NEW_FD over; -1: FD stays. */
+/* Makes FD name what NEW_FD does, under the number that other threads know. Takes NEW_FD over;
+ * -1: FD stays. */
 static void home_replace_fd(_Atomic int *fd, int new_fd)
 {
 	if (*fd < 0) {
@@ -153,7 +161,8 @@ int home_make_cursors(struct home *home)
 	r = home_make_directory(home->fd, "cursors", home->has_group ? 03770 : 0700, group, &fd);
 	if (r < 0)
 		return err_say(r,
-			"the directory '%s/cursors' is missing and can't be made (%s): the daemons make it when "
+			"the directory '%s/cursors' is missing and can't be made (%s): the daemons "
+			"make it when "
 			"they are started",
 			home->path, err_text(r));
 	(void)pthread_mutex_lock(&home->reopening);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The home group's internal header: home.c opens the store's directory, home_place.c says where one may be made,
- * home_runtime.c opens its runtime directory, home_pins.c knows the places of pin files, home_identity.c notices when either
- * directory was removed or replaced, home_retire.c removes runtime directories. No other file includes it.
+ * The home group's internal header: home.c opens the store's directory, home_place.c says where
+ * one may be made, home_runtime.c opens its runtime directory, home_pins.c knows the places of
+ * pin files, home_identity.c notices when either directory was removed or replaced,
+ * home_retire.c removes runtime directories. No other file includes it.
  */
 #ifndef STORE_ENV_HOME_INTERNAL_H
 #define STORE_ENV_HOME_INTERNAL_H
@@ -26,8 +27,8 @@
 struct home {
 	uint32_t magic;
 	int fd; /* of the store's directory */
-	/* -1 while there is no such file or directory. Atomic because home_reopen() may set one that other
-	 * threads are about to use; a number, once set, stays until home_close(). */
+	/* -1 while there is no such file or directory. Atomic because home_reopen() may set one
+	 * that other threads are about to use; a number, once set, stays until home_close(). */
 	_Atomic int id_fd, journal_fd, index_fd, cursors_fd, record_fd, runtime_fd;
 	pthread_mutex_t reopening;
 	int role_owner[HOME_ROLE_MAX];   /* locks that keep others out, in the store's directory */
@@ -46,38 +47,42 @@ struct home {
 	} guarded[HOME_GUARDED_MAX]; /* files in the runtime directory; home_guard_file() */
 };
 
-/* ---- home.c ---- */
+/* ---- home.c ------------------------------------------------------------- */
 
 /* Return the names of the role's lock files: the one that readers see, and the owner's own. */
 const char *home_role_lock(enum home_role role);
 const char *home_role_owner(enum home_role role);
 
-/* Returns whether the file `id` says another id now: a program has written over it. A damaged one says none; the next daemon that
- * starts writes it again. */
+/* Returns whether the file `id` says another id now: a program has written over it. A damaged
+ * one says none; the next daemon that starts writes it again. */
 bool home_has_other_id(const struct home *home);
-/* Returns the store's id in NAME, the name of a runtime directory (kinf-ID); NULL: it is no such name. */
+/* Returns the store's id in NAME, the name of a runtime directory (kinf-ID); NULL: it is no such
+ * name. */
 const char *home_runtime_id(const char *name);
 /* Opens the directory NAME, made if it is missing, with this MODE and GROUP. */
-int home_make_directory(int directory_fd, const char *name, unsigned mode, gid_t group, int *ret_fd);
+int home_make_directory(
+	int directory_fd, const char *name, unsigned mode, gid_t group, int *ret_fd);
 /* Makes the directories above PATH (0755: others may use them as well). */
 int home_make_parents(const char *path);
 
-/* ---- home_place.c ---- */
+/* ---- home_place.c ------------------------------------------------------- */
 
-/* A daemon can't make the store or its runtime directory (WHAT), or lacks a right to write it: says what to do, with the key of
- * kinf.yaml and the option that name another. */
-int home_explain_rights(int r, const char *what, const char *path, const char *key, const char *option);
+/* A daemon can't make the store or its runtime directory (WHAT), or lacks a right to write it:
+ * says what to do, with the key of kinf.yaml and the option that name another. */
+int home_explain_rights(
+	int r, const char *what, const char *path, const char *key, const char *option);
 
-/* ---- home_runtime.c ---- */
+/* ---- home_runtime.c ----------------------------------------------------- */
 
-/* Makes PARENT/kinf-ID (NULL: the directory that the store names), and writes its path into the store. */
+/* Makes PARENT/kinf-ID (NULL: the directory that the store names), and writes its path into the
+ * store. */
 int home_make_runtime(struct home *home, const char *parent, gid_t group);
 /* Opens the directory that the store names; runtime_fd stays -1 when there is none. */
 int home_find_runtime(struct home *home);
 /* Takes the role's lock in the runtime directory. ERR_LOCKED: a copy of this store uses it. */
 int home_lock_runtime(struct home *home, enum home_role role);
 
-/* ---- home_retire.c ---- */
+/* ---- home_retire.c ------------------------------------------------------ */
 
 /* Removes the runtime directory PATH, which the store named before. */
 void home_retire_former(const struct home *home, const char *path);

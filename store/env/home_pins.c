@@ -46,7 +46,8 @@ int home_check_pins(const struct home *home, enum home_database database)
 	int r = generation_read_pin_page(
 		database == HOME_JOURNAL ? home->journal_fd : home->index_fd, &page);
 	for (int i = 0; i < PIN_PLACES; i++) {
-		made |= !places.path[i][0] || faccessat(AT_FDCWD, places.path[i], F_OK, 0) == 0 || errno != ENOENT;
+		made |= !places.path[i][0] || faccessat(AT_FDCWD, places.path[i], F_OK, 0) == 0 ||
+			errno != ENOENT;
 		if (!places.path[i][0] ||
 			faccessat(AT_FDCWD, places.path[i], W_OK | X_OK, AT_EACCESS) < 0)
 			continue;
@@ -61,8 +62,10 @@ int home_check_pins(const struct home *home, enum home_database database)
 		return 0;
 	if (!made) /* daemons that pin make both directories when they start */
 		return err_say(ERR_LOCKED,
-			"the store '%s' is in use by daemons of another version, which do not know how this "
-			"program says what it reads: restart 'kinf run' with the version of this program (%s)",
+			"the store '%s' is in use by daemons of another version, which do not know "
+			"how this "
+			"program says what it reads: restart 'kinf run' with the version of this "
+			"program (%s)",
 			home->path, KINF_VERSION);
 	if (!writable)
 		return err_say(ERR_LOCKED,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Removes a whole store. The file `id`, by which a directory is a store, goes last: a removal that was
- * interrupted can be repeated.
+ * Removes a whole store. The file `id`, by which a directory is a store, goes last: a removal
+ * that was interrupted can be repeated.
  */
 #include "store/env/home_internal.h"
 
@@ -52,10 +52,10 @@ static int remove_database(const struct home *home, const char *name, int fd)
 
 int home_remove(struct home *home)
 {
-	static const char *const files[] = {"runtime", ".runtime.new", "reflector.lock", "processor.lock",
-		".reflector.lock.new", ".processor.lock.new", HOME_MAKING_LOCK, HOME_PROBE, ".id.new", "reflector.owner",
-		"processor.owner", "discovery.api", "discovery.apis", ".discovery.api.new",
-		".discovery.apis.new", "id"};
+	static const char *const files[] = {"runtime", ".runtime.new", "reflector.lock",
+		"processor.lock", ".reflector.lock.new", ".processor.lock.new", HOME_MAKING_LOCK,
+		HOME_PROBE, ".id.new", "reflector.owner", "processor.owner", "discovery.api",
+		"discovery.apis", ".discovery.api.new", ".discovery.apis.new", "id"};
 
 	for (int role = 0; role < HOME_ROLE_MAX; role++)
 		if (home->role_owner[role] < 0)

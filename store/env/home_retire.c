@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Removes runtime directories, which take some 18 MiB of memory each, when no daemon uses them: the store's own when its
- * last daemon ends, that of a store that now names another, and those of stores that are gone. A directory in which a
- * daemon holds a role's lock stays.
+ * Removes runtime directories, which take some 18 MiB of memory each, when no daemon uses them:
+ * the store's own when its last daemon ends, that of a store that now names another, and those
+ * of stores that are gone. A directory in which a daemon holds a role's lock stays.
  */
 #include "store/env/home_internal.h"
 
@@ -45,9 +45,10 @@ static void retire_files(int fd)
 		fd, HOME_PINS); /* readers that live on keep it, and with it the directory */
 }
 
-/* Removes the runtime directory PATH, open as FD, unless a daemon uses it. The locks are taken in one order, so that of two
- * daemons that end at the same time one removes it. A daemon that starts meanwhile finds its lock taken, or finds within
- * a second that its directory is gone: in both cases its supervisor starts it again. */
+/* Removes the runtime directory PATH, open as FD, unless a daemon uses it. The locks are taken
+ * in one order, so that of two daemons that end at the same time one removes it. A daemon that
+ * starts meanwhile finds its lock taken, or finds within a second that its directory is gone: in
+ * both cases its supervisor starts it again. */
 static void retire_directory(int fd, const char *path)
 {
 	int locks[HOME_ROLE_MAX] = {-1, -1};
@@ -89,7 +90,8 @@ void home_retire_former(const struct home *home, const char *path)
 		retire_directory(fd, path);
 }
 
-/* Returns whether the store of the runtime directory FD, named kinf-ID, is gone: not if the directory names no store. */
+/* Returns whether the store of the runtime directory FD, named kinf-ID, is gone: not if the
+ * directory names no store. */
 static bool retire_is_orphan(int fd, const char *id)
 {
 	char store[PATH_MAX], line[64];

@@ -25,15 +25,19 @@ static int runtime_open(struct home *home)
 		return err_set(-errno, "'%s'", home->runtime);
 	if (fstat(home->fd, &store) < 0 || fstat(fd, &runtime) < 0)
 		return err_set(-errno, "'%s'", home->runtime);
-	/* Others may write to the directory above, so this one has to belong to the store's owner, or to this user, whom the store's
-	 * file system may call otherwise; and no other user may write to it. */
+	/* Others may write to the directory above, so this one has to belong to the store's
+	 * owner, or to this user, whom the store's file system may call otherwise; and no other
+	 * user may write to it. */
 	if (runtime.st_uid != store.st_uid && runtime.st_uid != 0 && runtime.st_uid != geteuid())
 		return err_say(-EPERM,
-			"'%s' belongs to user %u, the store to %u: if the store is a copy of that user's, remove the file 'id' in the copy, "
-			"which makes it a store of its own; else remove that directory, or use another --runtime-dir",
+			"'%s' belongs to user %u, the store to %u: if the store is a copy of that "
+			"user's, remove the file 'id' in the copy, "
+			"which makes it a store of its own; else remove that directory, or use "
+			"another --runtime-dir",
 			home->runtime, runtime.st_uid, store.st_uid);
 	if (runtime.st_mode & 0022)
-		return err_say(-EPERM, "'%s' can be written by others: remove it, or use another --runtime-dir",
+		return err_say(-EPERM,
+			"'%s' can be written by others: remove it, or use another --runtime-dir",
 			home->runtime);
 	home->runtime_fd = TAKE_FD(fd);
 	return FOUND;
@@ -58,42 +62,51 @@ static bool runtime_is_used(const struct home *home)
 		const char *lock = home_role_lock((enum home_role)i);
 
 		/* A member of the group can't open the file. */
-		used |= faccessat(home->runtime_fd, lock, R_OK, AT_EACCESS) == 0 && proc_is_locked(home->runtime_fd, lock);
+		used |= faccessat(home->runtime_fd, lock, R_OK, AT_EACCESS) == 0 &&
+			proc_is_locked(home->runtime_fd, lock);
 	}
 	return used;
 }
 
-/* Returns whether the runtime directory names another directory that is a store of the same id: this one is a copy of that one, or
- * that one of this. Not if it names none that can be seen here, as in a container. */
+/* Returns whether the runtime directory names another directory that is a store of the same id:
+ * this one is a copy of that one, or that one of this. Not if it names none that can be seen
+ * here, as in a container. */
 static bool runtime_names_another(const struct home *home)
 {
 	char path[PATH_MAX], line[64];
 	struct stat ours, there;
 
-	if (text_file_read_line(home->runtime_fd, "store", path, sizeof(path), NULL) != FOUND || *path != '/')
+	if (text_file_read_line(home->runtime_fd, "store", path, sizeof(path), NULL) != FOUND ||
+		*path != '/')
 		return false;
 	AUTO_FD int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &there) < 0 || fstat(home->fd, &ours) < 0 ||
 		(ours.st_dev == there.st_dev && ours.st_ino == there.st_ino))
 		return false;
-	return text_file_read_line(fd, "id", line, sizeof(line), NULL) == FOUND && strstr(line, home->id);
+	return text_file_read_line(fd, "id", line, sizeof(line), NULL) == FOUND &&
+	       strstr(line, home->id);
 }
 
 static bool runtime_has_our_daemon(const struct home *home)
 {
-	return home_role_holder(home, HOME_REFLECTOR) != 0 || home_role_holder(home, HOME_PROCESSOR) != 0;
+	return home_role_holder(home, HOME_REFLECTOR) != 0 ||
+	       home_role_holder(home, HOME_PROCESSOR) != 0;
 }
 
-/* Returns whether a process has a role both in the store and in the runtime directory. One that maintains a copy has it in the copy
- * alone. */
+/* Returns whether a process has a role both in the store and in the runtime directory. One that
+ * maintains a copy has it in the copy alone. */
 static bool runtime_is_ours(const struct home *home)
 {
 	for (int i = 0; i < HOME_ROLE_MAX; i++) {
 		int holder = home_role_holder(home, (enum home_role)i), there;
 		char line[32];
 
-		/* A member of the group can't read the file; on a full disk neither may have its pid. */
-		if (holder && (holder < 0 || text_file_read_line(home->runtime_fd, home_role_lock((enum home_role)i), line, sizeof(line), NULL) != FOUND ||
+		/* A member of the group can't read the file; on a full disk neither may have its
+		 * pid. */
+		if (holder && (holder < 0 ||
+				      text_file_read_line(home->runtime_fd,
+					      home_role_lock((enum home_role)i), line, sizeof(line),
+					      NULL) != FOUND ||
 				      sscanf(line, "%d", &there) != 1 || there == holder))
 			return true;
 	}
@@ -107,7 +120,9 @@ int home_make_runtime(struct home *home, const char *parent, gid_t group)
 
 	/* Each names the other in a file of one line. */
 	if (strchr(home->path, '\n') || (parent && strchr(parent, '\n')))
-		return err_say(ERR_CONFIG, "a store and its runtime directory must have paths without a line break: '%s', '%s'",
+		return err_say(ERR_CONFIG,
+			"a store and its runtime directory must have paths without a line break: "
+			"'%s', '%s'",
 			home->path, parent ? parent : "");
 	int r = runtime_read_record(home);
 	if (r < 0 || (!parent && r == NOT_FOUND))
@@ -138,13 +153,16 @@ int home_make_runtime(struct home *home, const char *parent, gid_t group)
 	home_guard_file(home, HOME_PINS);
 	(void)snprintf(path, sizeof(path), "%s\n", home->path);
 	/* If another store's daemons use it, this one's is about to be refused. */
-	r = runtime_is_used(home) && !runtime_is_ours(home) ? 0 : text_file_replace(home->runtime_fd, "store", path, home_file_mode(home));
+	r = runtime_is_used(home) && !runtime_is_ours(home)
+		    ? 0
+		    : text_file_replace(home->runtime_fd, "store", path, home_file_mode(home));
 	if (r < 0)
 		return err_add(r, "the runtime directory '%s'", home->runtime);
 	home_retire_orphans(home);
 	if (strcmp(recorded, home->runtime) == 0)
 		return 0;
-	(void)snprintf(path, sizeof(path), "%s\n", home->runtime); /* the caller has locked the store's directory */
+	(void)snprintf(path, sizeof(path), "%s\n",
+		home->runtime); /* the caller has locked the store's directory */
 	r = text_file_replace(home->fd, "runtime", path, home_file_mode(home));
 	if (r < 0)
 		return r;
@@ -163,11 +181,14 @@ int home_find_runtime(struct home *home)
 		r = runtime_open(home);
 	if (r == NOT_FOUND)
 		return 0;
-	/* A copy names the directory of the store that it was made of, which may be another user's, and be in use. */
+	/* A copy names the directory of the store that it was made of, which may be another
+	 * user's, and be in use. */
 	if (r < 0 ? err_is_shortage(r) || runtime_has_our_daemon(home)
-		  : !(runtime_is_used(home) || runtime_names_another(home)) || runtime_is_ours(home))
+		  : !(runtime_is_used(home) || runtime_names_another(home)) ||
+				runtime_is_ours(home))
 		return r < 0 ? r : 0;
-	err_ignore(r < 0 ? r : 0, "no daemon runs on this store: nothing in that directory is needed");
+	err_ignore(
+		r < 0 ? r : 0, "no daemon runs on this store: nothing in that directory is needed");
 	if (home->runtime_fd >= 0)
 		(void)close(home->runtime_fd);
 	home->runtime_fd = -1;
@@ -177,9 +198,10 @@ int home_find_runtime(struct home *home)
 const char *home_lacks_runtime(const struct home *home)
 {
 	return !*home->runtime || access(home->runtime, F_OK) < 0
-		? "the runtime directory is missing"
-		: "the runtime directory is that of another store of the same id, of which this one is a copy: remove the file 'id' in the "
-		  "copy, which makes it a store of its own, and start 'kinf run' there";
+		       ? "the runtime directory is missing"
+		       : "the runtime directory is that of another store of the same id, of which "
+			 "this one is a copy: remove the file 'id' in the "
+			 "copy, which makes it a store of its own, and start 'kinf run' there";
 }
 
 int home_lock_runtime(struct home *home, enum home_role role)
@@ -189,8 +211,10 @@ int home_lock_runtime(struct home *home, enum home_role role)
 	int fd = proc_lock(home->runtime_fd, home_role_lock(role));
 	if (fd == ERR_LOCKED)
 		return err_say(fd,
-			"the runtime directory '%s' is in use by another store of the same id: %s. The store "
-			"'%s' is a copy, or that one is: stop the other one's daemons, or remove the file "
+			"the runtime directory '%s' is in use by another store of the same id: %s. "
+			"The store "
+			"'%s' is a copy, or that one is: stop the other one's daemons, or remove "
+			"the file "
 			"'id' in the copy, which makes it a store of its own",
 			home->runtime, err_text(fd), home->path);
 	if (fd < 0)

@@ -35,8 +35,9 @@ int home_check_writable(const char *path)
 	struct stat st;
 
 	if ((size_t)snprintf(there, sizeof(there), "%s", path) >= sizeof(there))
-		return err_say(ERR_CONFIG, "the path '%.60s...' has %zu bytes; a path has at most %d", path, strlen(path),
-			PATH_MAX - 1);
+		return err_say(ERR_CONFIG,
+			"the path '%.60s...' has %zu bytes; a path has at most %d", path,
+			strlen(path), PATH_MAX - 1);
 	int r = writable_find_existing(there, &st);
 	if (r < 0)
 		return r;
@@ -45,8 +46,9 @@ int home_check_writable(const char *path)
 	if (faccessat(AT_FDCWD, there, W_OK | X_OK, AT_EACCESS) == 0)
 		return 0;
 	if (errno == EROFS)
-		return err_say(ERR_CONFIG, "'%s' is on a file system that is mounted read-only", there);
+		return err_say(
+			ERR_CONFIG, "'%s' is on a file system that is mounted read-only", there);
 	return err_say(ERR_CONFIG,
-		"user %u may not write to '%s': check as the user who is to run kinf, or as root", (unsigned)geteuid(),
-		there);
+		"user %u may not write to '%s': check as the user who is to run kinf, or as root",
+		(unsigned)geteuid(), there);
 }

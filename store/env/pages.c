@@ -17,7 +17,8 @@
 /* Reads it from the first meta page, which no program but LMDB's writer changes. */
 static uint32_t pages_find_size(const struct pages *pages)
 {
-	uint32_t size = pages->size >= META_PAGE_SIZE + 4 ? le32_get(pages->bytes + META_PAGE_SIZE) : 0;
+	uint32_t size =
+		pages->size >= META_PAGE_SIZE + 4 ? le32_get(pages->bytes + META_PAGE_SIZE) : 0;
 
 	return page_size_is_possible(size) ? size : (uint32_t)sysconf(_SC_PAGESIZE);
 }
@@ -65,7 +66,8 @@ static int pages_each_in_leaf(const uint8_t *page, size_t size, pages_row_fn *fn
 	for (size_t at = PAGE_HEADER; at + 2 <= end && at + 2 <= size && r >= 0; at += 2) {
 		size_t node = le16_get(page + at);
 
-		if (node < PAGE_HEADER || node + NODE_HEADER > size || le16_get(page + node + NODE_FLAGS) != 0)
+		if (node < PAGE_HEADER || node + NODE_HEADER > size ||
+			le16_get(page + node + NODE_FLAGS) != 0)
 			continue;
 		struct bytes key = node_key(page + node);
 		size_t value = node_value_size(page + node), room = size - node - NODE_HEADER;
@@ -93,7 +95,8 @@ int pages_each_row(const struct pages *pages, pages_row_fn *fn, void *arg)
 			r = pages_each_in_leaf(page, size, fn, arg);
 		uint64_t large = kind == PAGE_IS_LARGE ? le32_get(page + PAGE_COUNT) : 0;
 		if (large && large <= n - i) {
-			r = fn(arg, BYTES_NONE, BYTES(page + PAGE_HEADER, large * size - PAGE_HEADER));
+			r = fn(arg, BYTES_NONE,
+				BYTES(page + PAGE_HEADER, large * size - PAGE_HEADER));
 			count = r == FOUND ? large : 1;
 		}
 		if (r < 0)

@@ -27,15 +27,18 @@
 struct pin_file {
 	struct pin_file *next; /* of the process, for pins_in_child() */
 	enum pin_kind kind;
-	int fd; /* -1: PIN_MARK */
+	int fd;      /* -1: PIN_MARK */
 	int mark_fd; /* of the pin page */
 	int lock_fd; /* another open file than that of the map, which a forked child keeps */
-	bool is_lost; /* the process has closed its descriptors: no more slots from it. Atomic, relaxed */
+	/* the process has closed its descriptors: no more slots from it. Atomic, relaxed */
+	bool is_lost;
 	unsigned pins; /* slots in use */
 	struct pin_place_id place;
 	struct pin_place_id own, page; /* the files behind fd and lock_fd, and behind mark_fd */
 	char path[4096 + PIN_NAME_LENGTH + 2];
-	uint8_t *map; /* of all that the file can become; unless PIN_MAPPED, memory of this process */
+	uint8_t *
+		/* of all that the file can become; unless PIN_MAPPED, memory of this process */
+		map;
 	uint32_t chunks; /* that the file has: what lies beyond them must not be touched */
 	uint64_t used[PIN_CHUNKS_MAX]; /* bit i of word c: slot i of chunk c */
 };
@@ -46,11 +49,11 @@ struct pins {
 	char page[4096];
 	struct pin_places places;
 	struct pin_file *file; /* that new slots come from; NULL: none yet */
-	uint64_t epoch; /* when FILE was last found in place */
+	uint64_t epoch;        /* when FILE was last found in place */
 };
 
-/* All pin files of this process. The lock is held for system calls that do not wait, so that no fork comes between
- * the opening of a file and its entry here. */
+/* All pin files of this process. The lock is held for system calls that do not wait, so that no
+ * fork comes between the opening of a file and its entry here. */
 static struct {
 	pthread_mutex_t lock;
 	pthread_once_t once;
@@ -83,7 +86,7 @@ static void pins_watch_forks(void)
 	forks_watch(pins_before_fork, pins_after_fork, pins_in_child);
 }
 
-/* ---- the file ---- */
+/* ---- the file ----------------------------------------------------------- */
 
 static struct pin_head *pin_file_head(const struct pin_file *file)
 {
@@ -99,7 +102,8 @@ static struct pin_place_id pin_file_identify(int fd)
 {
 	struct stat st;
 
-	return fstat(fd, &st) == 0 ? (struct pin_place_id){st.st_dev, st.st_ino} : (struct pin_place_id){0};
+	return fstat(fd, &st) == 0 ? (struct pin_place_id){st.st_dev, st.st_ino}
+				   : (struct pin_place_id){0};
 }
 
 static bool pin_file_has(int fd, struct pin_place_id id)
@@ -136,7 +140,8 @@ static void pin_file_free(struct pin_file **file_pointer)
 	if (file->map)
 		(void)munmap(file->map, PIN_CHUNKS_MAX * PIN_CHUNK_BYTES);
 	pin_file_forget_lost(file);
-	if (file->fd >= 0) /* else there is none, or this is a forked child, and the file its parent's */
+	if (file->fd >=
+		0) /* else there is none, or this is a forked child, and the file its parent's */
 		(void)unlink(file->path);
 	cleanup_fd(&file->lock_fd);
 	cleanup_fd(&file->mark_fd);
@@ -146,7 +151,8 @@ static void pin_file_free(struct pin_file **file_pointer)
 
 static int pin_file_map(struct pin_file *file)
 {
-	int flags = file->kind == PIN_MAPPED ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+	int flags =
+		file->kind == PIN_MAPPED ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 	void *memory = mmap(NULL, PIN_CHUNKS_MAX * PIN_CHUNK_BYTES, PROT_READ | PROT_WRITE, flags,
 		file->kind == PIN_MAPPED ? file->fd : -1, 0);
 
@@ -157,8 +163,8 @@ static int pin_file_map(struct pin_file *file)
 	return 0;
 }
 
-/* Makes the file one chunk longer. It is mapped once and whole, because a chunk can be smaller than a page of the
- * machine. A file system that is full is an error here, and no SIGBUS later. */
+/* Makes the file one chunk longer. It is mapped once and whole, because a chunk can be smaller
+ * than a page of the machine. A file system that is full is an error here, and no SIGBUS later. */
 static int pin_file_grow(struct pin_file *file)
 {
 	if (file->chunks == PIN_CHUNKS_MAX)
@@ -168,8 +174,10 @@ static int pin_file_grow(struct pin_file *file)
 			"no longer needed",
 			PIN_CHUNKS_MAX * PIN_CHUNK_SLOTS - 1);
 	int rc = file->kind == PIN_MARK ? 0
-		 : !proc_may_write((file->chunks + 1) * (uint64_t)PIN_CHUNK_BYTES) ? EFBIG
-		 : posix_fallocate(file->fd, (off_t)file->chunks * (off_t)PIN_CHUNK_BYTES, PIN_CHUNK_BYTES);
+		 : !proc_may_write((file->chunks + 1) * (uint64_t)PIN_CHUNK_BYTES)
+			 ? EFBIG
+			 : posix_fallocate(file->fd, (off_t)file->chunks * (off_t)PIN_CHUNK_BYTES,
+				   PIN_CHUNK_BYTES);
 	if (rc)
 		return err_set(-rc, "making '%s' longer", file->path);
 	int r = file->map ? 0 : pin_file_map(file);
@@ -214,21 +222,25 @@ static int pin_file_describe(struct pin_file *file)
 	return error ? err_set(-error, "writing '%s'", file->path) : 0;
 }
 
-/* Returns whether a store into a map of the file needs no new block once its blocks are reserved. */
+/* Returns whether a store into a map of the file needs no new block once its blocks are
+ * reserved. */
 static enum pin_kind pin_file_choose(int fd)
 {
-	static const uint32_t kept[] = {0x01021994 /* tmpfs */, 0x858458f6 /* ramfs */, 0xef53 /* ext2 to ext4 */};
+	static const uint32_t kept[] = {
+		0x01021994 /* tmpfs */, 0x858458f6 /* ramfs */, 0xef53 /* ext2 to ext4 */};
 	int fails = failpoint_pass(FAILPOINT_PINS_MAP);
 	struct statfs disk;
 
 	err_ignore(fails, "as on btrfs");
-	for (size_t i = 0; fails == 0 && fstatfs(fd, &disk) == 0 && i < sizeof(kept) / sizeof(kept[0]); i++)
+	for (size_t i = 0;
+		fails == 0 && fstatfs(fd, &disk) == 0 && i < sizeof(kept) / sizeof(kept[0]); i++)
 		if ((uint32_t)disk.f_type == kept[i])
 			return PIN_MAPPED;
 	return PIN_WRITTEN;
 }
 
-/* Holds the byte NUMBER of the pin page PATH. A lock beyond the end of a file is one like others. */
+/* Holds the byte NUMBER of the pin page PATH. A lock beyond the end of a file is one like
+ * others. */
 static int pin_file_mark(struct pin_file *file, const char *path, uint64_t number)
 {
 	struct flock mark = {
@@ -238,10 +250,13 @@ static int pin_file_mark(struct pin_file *file, const char *path, uint64_t numbe
 	if (file->mark_fd < 0)
 		return err_set(-errno, "marking '%s'", path);
 	file->page = pin_file_identify(file->mark_fd);
-	return fcntl(file->mark_fd, F_OFD_SETLK, &mark) == 0 ? 0 : err_set(-errno, "marking '%s'", path);
+	return fcntl(file->mark_fd, F_OFD_SETLK, &mark) == 0
+		       ? 0
+		       : err_set(-errno, "marking '%s'", path);
 }
 
-/* Makes a file in the directory PLACE. Returns: 0; AGAIN: a writer removed it before it was locked; errors. */
+/* Makes a file in the directory PLACE. Returns: 0; AGAIN: a writer removed it before it was
+ * locked; errors. */
 static int pin_file_make_in(const struct pins *pins, const char *place, struct pin_place_id id,
 	struct pin_file **ret_file)
 {
@@ -283,8 +298,9 @@ static int pin_file_make_in(const struct pins *pins, const char *place, struct p
 		r = pin_file_describe(file);
 	if (r < 0)
 		return r;
-	/* Only now may others open it, so none of them can hold a lock on it. Those who may enter the directory: its
-	 * owner may be another user than this one, also where there is no group (root reads a user's store). */
+	/* Only now may others open it, so none of them can hold a lock on it. Those who may
+	 * enter the directory: its owner may be another user than this one, also where there is
+	 * no group (root reads a user's store). */
 	if (fchmod(file->fd, 0644) < 0)
 		return err_set(-errno, "'%s'", file->path);
 	if (fstat(file->fd, &st) < 0 || st.st_nlink == 0)
@@ -362,7 +378,7 @@ static bool pin_file_in_place(const struct pin_file *file, const struct pin_page
 	       pin_file_has(file->fd, (struct pin_place_id){there.st_dev, there.st_ino});
 }
 
-/* ---- slots ---- */
+/* ---- slots -------------------------------------------------------------- */
 
 int pins_open(const char *directory, uint64_t inode, const struct pin_places *places,
 	struct pins **ret_pins)
@@ -468,8 +484,8 @@ static int pins_use_mark(struct pins *pins, int r)
 	return r;
 }
 
-/* Sees to it that new slots come from a file in which the writer looks, or from a mark. A mark gives way to a file as soon
- * as one can be made. */
+/* Sees to it that new slots come from a file in which the writer looks, or from a mark. A mark
+ * gives way to a file as soon as one can be made. */
 static int pins_find_file(struct pins *pins, const struct pin_page *page, uint64_t epoch)
 {
 	struct pin_file *made = NULL;
@@ -510,7 +526,8 @@ static int pins_take_locked(
 	return r;
 }
 
-/* Gives the slot back; if it IS_LOST, or its file is a mark that nobody holds any more, no other comes from that file. */
+/* Gives the slot back; if it IS_LOST, or its file is a mark that nobody holds any more, no other
+ * comes from that file. */
 static void pins_give_or_drop(struct pins *pins, struct pin *pin, bool is_lost)
 {
 	struct pin_file *file = pin->file;
@@ -546,7 +563,8 @@ bool pins_check(struct pin *pin)
 {
 	struct pin_file *file = pin->file;
 
-	if (file->kind == PIN_MARK ? pin_file_has(file->mark_fd, file->page) : pin_file_has(file->lock_fd, file->own))
+	if (file->kind == PIN_MARK ? pin_file_has(file->mark_fd, file->page)
+				   : pin_file_has(file->lock_fd, file->own))
 		return true;
 	(void)pthread_mutex_lock(&all.lock);
 	pin_file_forget_lost(file);
@@ -562,7 +580,8 @@ int pins_take(struct pins *pins, const struct pin_page *page, struct pin *ret_pi
 	int r = 0;
 
 	CHECK_OBJ(pins, PINS_MAGIC);
-	/* A writer that starts changes the places, then the epoch, and then looks for files in those of before. */
+	/* A writer that starts changes the places, then the epoch, and then looks for files in
+	 * those of before. */
 	do {
 		epoch = __atomic_load_n(&page->epoch, __ATOMIC_SEQ_CST);
 		if (ret_pin->file && pin_file_in_place(ret_pin->file, page)) {

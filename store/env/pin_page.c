@@ -25,8 +25,8 @@ static bool pin_page_is_of(const struct pin_page *page, uint64_t inode)
 
 bool pin_page_is_usable(const struct pin_page *page, uint64_t inode, uint64_t newest)
 {
-	return pin_page_is_of(page, inode) && page->committed <= newest && page->oldest <= newest && page->began <= newest + 1 &&
-	       !page->given_up;
+	return pin_page_is_of(page, inode) && page->committed <= newest && page->oldest <= newest &&
+	       page->began <= newest + 1 && !page->given_up;
 }
 
 static int pin_page_map(int fd, int protection, struct pin_page **ret_page)
@@ -143,7 +143,7 @@ bool pin_page_scans(const struct pin_page *page, struct pin_place_id id)
 
 	for (int i = 0; i <= PIN_PLACES; i++)
 		found |= __atomic_load_n(&page->scanned[i].inode, __ATOMIC_RELAXED) == id.inode &&
-			__atomic_load_n(&page->scanned[i].device, __ATOMIC_RELAXED) == id.device;
+			 __atomic_load_n(&page->scanned[i].device, __ATOMIC_RELAXED) == id.device;
 	return found && id.inode;
 }
 

@@ -22,10 +22,11 @@
 
 #define PIN_SCAN_MAGIC 0x70736361u
 #define FILES_MAX      4096
-#define ALIVE_NS       50000000u /* a process that holds back the floor is asked for again after this */
-#define IDLE_NS        1000000000u /* and one that does not after this */
-#define SWEEP_MAX      1024       /* entries of a directory, in one sweep */
-#define MAKING_S       60         /* a file takes milliseconds to make */
+/* a process that holds back the floor is asked for again after this */
+#define ALIVE_NS  50000000u
+#define IDLE_NS   1000000000u /* and one that does not after this */
+#define SWEEP_MAX 1024        /* entries of a directory, in one sweep */
+#define MAKING_S  60          /* a file takes milliseconds to make */
 
 struct pin_scan_file {
 	char name[PIN_NAME_LENGTH + 1];
@@ -55,7 +56,8 @@ static DIR *pin_scan_open_place(int directory_fd, const char *path)
 	return directory;
 }
 
-/* Returns how many files the table may hold open: others make them, and the process needs descriptors for itself. */
+/* Returns how many files the table may hold open: others make them, and the process needs
+ * descriptors for itself. */
 static size_t pin_scan_most_files(void)
 {
 	struct rlimit limit;
@@ -115,7 +117,8 @@ void pin_scan_identify(const struct pin_scan *scan, struct pin_place_id *ret_ids
 	}
 }
 
-/* Returns whether a process holds a write lock on the file, which only a process of its owner can. */
+/* Returns whether a process holds a write lock on the file, which only a process of its owner
+ * can. */
 static bool pin_scan_is_locked(int fd)
 {
 	struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
@@ -135,14 +138,15 @@ static bool pin_scan_is_alive(struct pin_scan_file *file, uint64_t now, uint64_t
 	return true;
 }
 
-/* ---- which files there are ---- */
+/* ---- which files there are ---------------------------------------------- */
 
 static bool pin_scan_is_name(const struct pin_scan *scan, const char *name)
 {
 	return strncmp(name, scan->prefix, 17) == 0 && strlen(name) == PIN_NAME_LENGTH;
 }
 
-/* Opens a file. Returns: FOUND: the descriptor is the caller's; NOT_FOUND: there is nothing to read yet, or no more; errors. */
+/* Opens a file. Returns: FOUND: the descriptor is the caller's; NOT_FOUND: there is nothing to
+ * read yet, or no more; errors. */
 static int pin_scan_open_file(int directory_fd, const char *name, struct pin_scan_file *ret_file)
 {
 	struct stat st;
@@ -150,8 +154,8 @@ static int pin_scan_open_file(int directory_fd, const char *name, struct pin_sca
 	AUTO_FD int fd = openat(directory_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0 && (err_is_shortage(-errno) || errno == EIO))
 		return err_set(-errno, "opening pin file '%s'", name);
-	/* Its maker lets others read it when it has locked it, and pins nothing before that. Files of dead processes take
-	 * no room in the table. */
+	/* Its maker lets others read it when it has locked it, and pins nothing before that.
+	 * Files of dead processes take no room in the table. */
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || !pin_scan_is_locked(fd))
 		return NOT_FOUND;
 	*ret_file = (struct pin_scan_file){.uid = st.st_uid, .fd = TAKE_FD(fd)};
@@ -168,18 +172,23 @@ static int pin_scan_add(struct pin_scan *scan, int directory_fd, const char *nam
 	if (r != FOUND)
 		return r;
 	r = scan->n_files < scan->most_files
-		? ARRAY_ADD(scan->files, scan->n_files, scan->files_room, file, "the table of pin files")
-		: err_say(ERR_READERS_FULL,
-			  "more than %zu processes read a database, or a program makes as many pin files: 'ls -l' in pins/ of "
-			  "the runtime directory shows whose they are%s",
-			  scan->most_files,
-			  scan->most_files < FILES_MAX ? "; for more readers raise the limit of open files (LimitNOFILE=)" : "");
+		    ? ARRAY_ADD(scan->files, scan->n_files, scan->files_room, file,
+			      "the table of pin files")
+		    : err_say(ERR_READERS_FULL,
+			      "more than %zu processes read a database, or a program makes as many "
+			      "pin files: 'ls -l' in pins/ of "
+			      "the runtime directory shows whose they are%s",
+			      scan->most_files,
+			      scan->most_files < FILES_MAX ? "; for more readers raise the limit "
+							     "of open files (LimitNOFILE=)"
+							   : "");
 	if (r < 0)
 		(void)close(file.fd);
 	return r;
 }
 
-/* Adds the files to the table that are new in the directories. A file leaves it when its process is dead. */
+/* Adds the files to the table that are new in the directories. A file leaves it when its process
+ * is dead. */
 static int pin_scan_list(struct pin_scan *scan)
 {
 	size_t next = 0, known = scan->n_files;
@@ -221,8 +230,8 @@ static void pin_scan_drop_dead(struct pin_scan *scan)
 	scan->n_files = kept;
 }
 
-/* Reads a file. Returns how many slots of it there are, the head not counted; 0: it is not whole yet, or was cut by its
- * owner, who pins nothing then; errors. */
+/* Reads a file. Returns how many slots of it there are, the head not counted; 0: it is not whole
+ * yet, or was cut by its owner, who pins nothing then; errors. */
 static int pin_scan_read(struct pin_scan *scan, const struct pin_scan_file *file)
 {
 	ssize_t n = pread(file->fd, scan->bytes, PIN_CHUNK_BYTES, 0);
@@ -254,7 +263,7 @@ static uint64_t pin_scan_word(const struct pin_scan *scan, int slot)
 	return word;
 }
 
-/* ---- the interface ---- */
+/* ---- the interface ------------------------------------------------------ */
 
 int pin_scan_least(struct pin_scan *scan, uint64_t floor, uint64_t most, uint64_t *ret_least)
 {
@@ -269,7 +278,8 @@ int pin_scan_least(struct pin_scan *scan, uint64_t floor, uint64_t most, uint64_
 
 		if (slots < 0)
 			r = slots;
-		/* A pin below the floor holds nothing: the state that it names may be gone. Its reader sees that. */
+		/* A pin below the floor holds nothing: the state that it names may be gone. Its
+		 * reader sees that. */
 		for (int j = 0; j < slots; j++) {
 			uint64_t pin = pin_scan_word(scan, j);
 			if (pin >= floor && pin && pin < lowest)
@@ -299,7 +309,8 @@ static bool pin_scan_has(const struct pin_scan *scan, uint64_t number)
 	return false;
 }
 
-/* As pin_scan_misses(), of the bytes from FROM to before END. The kernel reports one lock of a range. */
+/* As pin_scan_misses(), of the bytes from FROM to before END. The kernel reports one lock of a
+ * range. */
 static int pin_scan_misses_in(
 	const struct pin_scan *scan, int page_fd, off_t from, off_t end, bool *ret_missed)
 {
@@ -333,7 +344,10 @@ int pin_scan_misses(const struct pin_scan *scan, int page_fd, bool *ret_missed)
 
 int pin_scan_is_all_held(int page_fd, bool *ret_held)
 {
-	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)PIN_MARK_ALL, .l_len = 1};
+	struct flock lock = {.l_type = F_WRLCK,
+		.l_whence = SEEK_SET,
+		.l_start = (off_t)PIN_MARK_ALL,
+		.l_len = 1};
 
 	if (fcntl(page_fd, F_OFD_GETLK, &lock) < 0)
 		return err_set(-errno, "looking for readers");
@@ -341,8 +355,10 @@ int pin_scan_is_all_held(int page_fd, bool *ret_held)
 	return 0;
 }
 
-/* Returns the pid that the owner of FILE says it has; 0: it is of another namespace, or is that of another user's process. */
-static int32_t pin_scan_pid(const struct pin_scan_file *file, const struct pin_head *head, uint64_t namespace)
+/* Returns the pid that the owner of FILE says it has; 0: it is of another namespace, or is that
+ * of another user's process. */
+static int32_t pin_scan_pid(
+	const struct pin_scan_file *file, const struct pin_head *head, uint64_t namespace)
 {
 	char path[32];
 	struct stat st;
@@ -353,7 +369,8 @@ static int32_t pin_scan_pid(const struct pin_scan_file *file, const struct pin_h
 	return stat(path, &st) == 0 && st.st_uid != file->uid ? 0 : head->pid;
 }
 
-static void pin_scan_count(const struct pin_scan *scan, int slots, uint64_t floor, struct pin_owner *owner)
+static void pin_scan_count(
+	const struct pin_scan *scan, int slots, uint64_t floor, struct pin_owner *owner)
 {
 	owner->slots = (uint32_t)slots;
 	for (int i = 0; i < slots; i++) {
@@ -368,8 +385,8 @@ static void pin_scan_count(const struct pin_scan *scan, int slots, uint64_t floo
 }
 
 /* Gives what FILE says to FN. Returns its result; an error. */
-static int pin_scan_give(struct pin_scan *scan, struct pin_scan_file *file, uint64_t namespace, uint64_t floor, pin_scan_fn *fn,
-	void *arg)
+static int pin_scan_give(struct pin_scan *scan, struct pin_scan_file *file, uint64_t namespace,
+	uint64_t floor, pin_scan_fn *fn, void *arg)
 {
 	struct pin_owner owner = {.uid = file->uid};
 	char path[4096], link[32];
@@ -399,14 +416,16 @@ struct pin_choice {
 	bool must_be_all; /* ERR_READERS_FULL: there are more */
 };
 
-static bool pin_scan_chooses(const struct pin_scan *scan, const struct pin_choice *choice, const char *name)
+static bool pin_scan_chooses(
+	const struct pin_scan *scan, const struct pin_choice *choice, const char *name)
 {
 	uint64_t inode;
 	int size = 0;
 
 	if (!choice->inodes)
 		return pin_scan_is_name(scan, name);
-	if (strlen(name) != PIN_NAME_LENGTH || sscanf(name, "%16" SCNx64 "-%n", &inode, &size) != 1 || size != 17)
+	if (strlen(name) != PIN_NAME_LENGTH ||
+		sscanf(name, "%16" SCNx64 "-%n", &inode, &size) != 1 || size != 17)
 		return false;
 	for (size_t i = 0; i < choice->n; i++)
 		if (choice->inodes[i] == inode)
@@ -415,7 +434,8 @@ static bool pin_scan_chooses(const struct pin_scan *scan, const struct pin_choic
 }
 
 /* One file after the other, and none stays open: a program with few descriptors can list all. */
-static int pin_scan_walk(struct pin_scan *scan, const struct pin_choice *choice, uint64_t floor, pin_scan_fn *fn, void *arg)
+static int pin_scan_walk(struct pin_scan *scan, const struct pin_choice *choice, uint64_t floor,
+	pin_scan_fn *fn, void *arg)
 {
 	struct stat ours;
 	uint64_t namespace = stat("/proc/self/ns/pid", &ours) == 0 ? ours.st_ino : 0;
@@ -426,13 +446,15 @@ static int pin_scan_walk(struct pin_scan *scan, const struct pin_choice *choice,
 		if (!scan->places[i])
 			continue;
 		rewinddir(scan->places[i]);
-		for (struct dirent *entry; r == 0 && (given < FILES_MAX || choice->must_be_all) && (entry = readdir(scan->places[i]));) {
+		for (struct dirent *entry; r == 0 && (given < FILES_MAX || choice->must_be_all) &&
+					   (entry = readdir(scan->places[i]));) {
 			struct pin_scan_file file;
 
 			if (!pin_scan_chooses(scan, choice, entry->d_name))
 				continue;
 			if (given == FILES_MAX)
-				return err_say(ERR_READERS_FULL, "more than %d pin files of a database", FILES_MAX);
+				return err_say(ERR_READERS_FULL,
+					"more than %d pin files of a database", FILES_MAX);
 			r = pin_scan_open_file(dirfd(scan->places[i]), entry->d_name, &file);
 			if (r == FOUND) {
 				given++;
@@ -456,32 +478,37 @@ int pin_scan_all(struct pin_scan *scan, pin_scan_fn *fn, void *arg)
 	return pin_scan_walk(scan, &(struct pin_choice){.must_be_all = true}, 0, fn, arg);
 }
 
-int pin_scan_each_other(struct pin_scan *scan, const uint64_t *inodes, size_t n, pin_scan_fn *fn, void *arg)
+int pin_scan_each_other(
+	struct pin_scan *scan, const uint64_t *inodes, size_t n, pin_scan_fn *fn, void *arg)
 {
 	return pin_scan_walk(scan, &(struct pin_choice){.inodes = inodes, .n = n}, 0, fn, arg);
 }
 
-/* Tells whether a file that only its owner can open is none that is being made: its maker was killed before it let others
- * open it. A maker that was only stopped finds that its file has no name any more, and makes another. */
+/* Tells whether a file that only its owner can open is none that is being made: its maker was
+ * killed before it let others open it. A maker that was only stopped finds that its file has no
+ * name any more, and makes another. */
 static bool pin_scan_is_abandoned(int directory_fd, const char *name)
 {
 	struct stat st;
 	time_t now = time(NULL);
 
 	return fstatat(directory_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-		(now < st.st_mtime || now - st.st_mtime > MAKING_S);
+	       (now < st.st_mtime || now - st.st_mtime > MAKING_S);
 }
 
-/* Removes an entry of a place unless a living process holds it. Returns whether it was a pin file. */
+/* Removes an entry of a place unless a living process holds it. Returns whether it was a pin
+ * file. */
 static bool pin_scan_sweep_entry(int directory_fd, const char *name)
 {
 	struct stat st;
 
 	AUTO_FD int fd = openat(directory_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	if (fd < 0 && errno != ELOOP && errno != ENXIO && (errno != EACCES || !pin_scan_is_abandoned(directory_fd, name)))
+	if (fd < 0 && errno != ELOOP && errno != ENXIO &&
+		(errno != EACCES || !pin_scan_is_abandoned(directory_fd, name)))
 		return false; /* perhaps it is being made */
 	bool is_file = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
-	/* Locked, and not only found unlocked: a process that is making the file fails to lock it then, and makes another. */
+	/* Locked, and not only found unlocked: a process that is making the file fails to lock
+	 * it then, and makes another. */
 	if (is_file && fcntl(fd, F_OFD_SETLK,
 			       &(struct flock){.l_type = F_RDLCK, .l_whence = SEEK_SET}) < 0)
 		return false;

@@ -46,15 +46,19 @@ int state_read(int fd, struct state *ret_state)
 	}
 	int used = 0, end = 0;
 	int n = sscanf(text + strlen(STATE_HEAD),
-		"state %7s durability %7s boot %32s inode %" SCNu64 " format %" SCNu32 " uuid %32[0-9a-f]%n",
+		"state %7s durability %7s boot %32s inode %" SCNu64 " format %" SCNu32
+		" uuid %32[0-9a-f]%n",
 		word, durability, s.boot, &s.inode, &s.format, uuid, &used);
 	const char *rest = text + strlen(STATE_HEAD) + used;
 	if (n != 6 || strlen(uuid) != 32)
 		return err_set(ERR_CORRUPT, "STATE");
-	if (strcmp(rest, "\n") != 0 && (sscanf(rest, "\ndevice %" SCNu64 "%n", &s.device, &end) != 1 || strcmp(rest + end, "\n") != 0))
+	if (strcmp(rest, "\n") != 0 &&
+		(sscanf(rest, "\ndevice %" SCNu64 "%n", &s.device, &end) != 1 ||
+			strcmp(rest + end, "\n") != 0))
 		return err_set(ERR_CORRUPT, "STATE");
 	for (int i = 0; i < 16; i++)
-		(void)sscanf(uuid + (ptrdiff_t)2 * i, "%2hhx", &s.uuid[i]); /* 32 hex digits: can't fail */
+		(void)sscanf(uuid + (ptrdiff_t)2 * i, "%2hhx",
+			&s.uuid[i]); /* 32 hex digits: can't fail */
 	s.clean = strcmp(word, "clean") == 0;
 	s.durable = strcmp(durability, "disk") == 0;
 	if ((!s.clean && strcmp(word, "dirty") != 0) ||
@@ -81,24 +85,29 @@ int state_check(int fd, const struct state *state, uint32_t format)
 	char boot[33];
 
 	if (state->format != format)
-		return err_say(ERR_FORMAT, "it has format %" PRIu32 ", and this program knows format %" PRIu32, state->format, format);
+		return err_say(ERR_FORMAT,
+			"it has format %" PRIu32 ", and this program knows format %" PRIu32,
+			state->format, format);
 	if (state->clean)
 		return 0;
 	int r = state_identify(fd, &inode, &device);
 	if (r < 0)
 		return r;
-	/* In the snapshot or image of a file system that is mounted elsewhere the file has the same inode. Another boot may give other
-	 * numbers to devices. */
+	/* In the snapshot or image of a file system that is mounted elsewhere the file has the
+	 * same inode. Another boot may give other numbers to devices. */
 	bool is_elsewhere = false;
 	if (state->device && device != state->device && proc_boot_id(boot) == 0)
 		is_elsewhere = strcmp(boot, state->boot) == 0;
 	if (inode != state->inode || is_elsewhere)
-		return err_say(ERR_UNTRUSTED, "it is the copy of a store whose daemons ran or were killed");
-	/* When this boot's id can't be read now, nothing is said of the data: it must not be given up. */
+		return err_say(ERR_UNTRUSTED,
+			"it is the copy of a store whose daemons ran or were killed");
+	/* When this boot's id can't be read now, nothing is said of the data: it must not be
+	 * given up. */
 	r = state->durable ? 0 : proc_boot_id(boot);
 	if (r < 0)
 		return r;
 	if (!state->durable && strcmp(boot, state->boot) != 0)
-		return err_say(ERR_UNTRUSTED, "the machine stopped while it was written, so it may be damaged");
+		return err_say(ERR_UNTRUSTED,
+			"the machine stopped while it was written, so it may be damaged");
 	return 0;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * STATE: the file that says whether a generation's databases may be trusted (FORMAT.md, Generations). A writer makes
- * it "dirty" before its first write, and "clean" after it has closed and synced everything. A dirty one of another boot
- * is not trusted, unless the writer synced at each commit. Used inside store/ only.
+ * STATE: the file that says whether a generation's databases may be trusted (FORMAT.md,
+ * Generations). A writer makes it "dirty" before its first write, and "clean" after it has
+ * closed and synced everything. A dirty one of another boot is not trusted, unless the writer
+ * synced at each commit. Used inside store/ only.
  */
 #ifndef STORE_ENV_STATE_H
 #define STORE_ENV_STATE_H
@@ -14,7 +15,7 @@ struct state {
 	bool clean;
 	bool durable; /* the run that wrote it synced at each commit */
 	char boot[33];
-	uint64_t inode; /* of data.mdb */
+	uint64_t inode;  /* of data.mdb */
 	uint64_t device; /* likewise; 0: not known, an earlier version wrote it */
 	uint32_t format;
 	uint8_t uuid[16];

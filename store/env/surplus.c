@@ -38,7 +38,8 @@ bool surplus_is_due(struct surplus *s, const struct env_info *info, uint64_t now
 void surplus_end(struct surplus *s, int result, uint64_t began_ns, uint64_t now_ns)
 {
 	uint64_t share = (now_ns - began_ns) * TIME_SHARE;
-	uint64_t pause = share > PAUSE_NS ? share : PAUSE_NS, hasty = share > HASTY_NS ? share : HASTY_NS;
+	uint64_t pause = share > PAUSE_NS ? share : PAUSE_NS,
+		 hasty = share > HASTY_NS ? share : HASTY_NS;
 
 	if (result < 0)
 		pause = hasty = pause > RETRY_NS ? pause : RETRY_NS;

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Says when the file of an environment is so much longer than what it holds that a copy should take its place
- * (journal_copy.h, index_compact()). LMDB reuses pages but gives none back: after many deletions, and after a reader
- * that was stopped with a snapshot in its hand has kept each page for a while, the file stays as long as it was.
+ * Says when the file of an environment is so much longer than what it holds that a copy should
+ * take its place (journal_copy.h, index_compact()). LMDB reuses pages but gives none back: after
+ * many deletions, and after a reader that was stopped with a snapshot in its hand has kept each
+ * page for a while, the file stays as long as it was.
  *
- * The most that was in use within the last minute counts, so that what rises and falls with each trim causes no copy.
- * A copy begins a minute after the last one, or later if they take long: they cost a twentieth of the time at most. If the
- * file is by far too long, as when a reader keeps each page of a database that changes a lot, five seconds are enough: with
- * former.h this bounds what readers can make the disk hold to the growth of about a minute.
- * A daemon that starts knows nothing of the time before, and what is in use then counts.
+ * The most that was in use within the last minute counts, so that what rises and falls with each
+ * trim causes no copy. A copy begins a minute after the last one, or later if they take long:
+ * they cost a twentieth of the time at most. If the file is by far too long, as when a reader
+ * keeps each page of a database that changes a lot, five seconds are enough: with former.h this
+ * bounds what readers can make the disk hold to the growth of about a minute. A daemon that
+ * starts knows nothing of the time before, and what is in use then counts.
  */
 #ifndef STORE_ENV_SURPLUS_H
 #define STORE_ENV_SURPLUS_H

@@ -45,7 +45,9 @@ int text_file_replace(int directory_fd, const char *name, const char *text, unsi
 	int renamed = renameat(directory_fd, temporary, directory_fd, name);
 	if (renamed < 0 && errno == EISDIR) { /* something else took the name */
 		if (unlinkat(directory_fd, name, AT_REMOVEDIR) < 0 && errno == ENOTEMPTY)
-			return err_say(-ENOTEMPTY, "%s is a directory with something in it: remove it with 'rm -r'", name);
+			return err_say(-ENOTEMPTY,
+				"%s is a directory with something in it: remove it with 'rm -r'",
+				name);
 		renamed = renameat(directory_fd, temporary, directory_fd, name);
 	}
 	if (renamed < 0 || fsync(directory_fd) < 0)
@@ -53,7 +55,8 @@ int text_file_replace(int directory_fd, const char *name, const char *text, unsi
 	return 0;
 }
 
-/* Returns a descriptor; -errno; ERR_CORRUPT: something that is no file has the name. A pipe must not keep a daemon waiting. */
+/* Returns a descriptor; -errno; ERR_CORRUPT: something that is no file has the name. A pipe must
+ * not keep a daemon waiting. */
 static int text_file_open(int directory_fd, const char *name)
 {
 	AUTO_FD int fd = openat(directory_fd, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);

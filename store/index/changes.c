@@ -12,7 +12,8 @@
 
 #define TABLE_KEEP 16384 /* places */
 #define TEXT_KEEP  (4u << 20)
-#define TEXT_LIMIT (1u << 30) /* offsets have 32 bits; a transaction is flushed long before */
+/* offsets have 32 bits; a transaction is flushed long before */
+#define TEXT_LIMIT (1u << 30)
 
 /* An item of both tables. */
 struct change_number {
@@ -33,7 +34,7 @@ static bool change_is_object(const void *item, const void *key, const void *arg)
 		&changes->objects[((const struct change_number *)item)->number];
 
 	return o->feed == name->feed &&
-		bytes_equal(changes_key(changes, o->key_at, o->key_size), name->key);
+	       bytes_equal(changes_key(changes, o->key_at, o->key_size), name->key);
 }
 
 static bool change_is_term(const void *item, const void *key, const void *arg)
@@ -109,7 +110,7 @@ static int changes_add_key(struct changes *changes, struct hashtable *table,
 	return r;
 }
 
-/* ---- objects ---- */
+/* ---- objects ------------------------------------------------------------ */
 
 int changes_find(
 	const struct changes *changes, uint32_t feed, struct bytes key, uint32_t *ret_object)
@@ -143,7 +144,7 @@ int changes_add(struct changes *changes, const struct change_object *object, str
 	return 0;
 }
 
-/* ---- terms and postings ---- */
+/* ---- terms and postings ------------------------------------------------- */
 
 void changes_compare_begin(struct changes *changes)
 {
@@ -172,7 +173,8 @@ static int changes_touch(struct changes *changes, uint32_t number, bool is_new)
 	return 0;
 }
 
-int changes_compare_same(struct changes *changes, size_t place, uint32_t definition, struct bytes value, bool is_new)
+int changes_compare_same(
+	struct changes *changes, size_t place, uint32_t definition, struct bytes value, bool is_new)
 {
 	if (place >= CHANGES_LAST || !changes->last[place])
 		return NOT_FOUND;
@@ -225,7 +227,7 @@ int changes_compare_end(struct changes *changes, uint64_t object)
 	return r;
 }
 
-/* ---- order ---- */
+/* ---- order -------------------------------------------------------------- */
 
 /* Groups the postings by term and keeps their order within: one pass counts, one places. */
 static int changes_group_by_term(struct changes *changes)

@@ -50,7 +50,7 @@ struct changes {
 	struct change_posting *postings;
 	size_t n_postings, postings_room;
 	struct hashtable object_numbers, term_numbers; /* by key */
-	uint32_t *touched; /* terms of the current comparison */
+	uint32_t *touched;                             /* terms of the current comparison */
 	size_t n_touched, touched_room;
 	uint32_t stamp;
 	uint32_t last[CHANGES_LAST]; /* terms of the object before, by place: number + 1; 0: none */
@@ -74,14 +74,15 @@ int changes_find(
 int changes_add(struct changes *changes, const struct change_object *object, struct bytes key,
 	uint32_t *ret_object);
 
-/* Compares an object's old terms with its new ones: begin, one call per term and side with its key
- * in the database, end. Only terms on one side become postings. PLACE: of the term in the object's list; most objects
- * have most terms in common with the one before, in the same places. */
+/* Compares an object's old terms with its new ones: begin, one call per term and side with its
+ * key in the database, end. Only terms on one side become postings. PLACE: of the term in the
+ * object's list; most objects have most terms in common with the one before, in the same places. */
 void changes_compare_begin(struct changes *changes);
 int changes_compare_term(struct changes *changes, size_t place, struct bytes key, bool is_new);
-/* Does the same if the object before had this value at this place. Returns: FOUND; NOT_FOUND: nothing is done; errors. */
-int changes_compare_same(
-	struct changes *changes, size_t place, uint32_t definition, struct bytes value, bool is_new);
+/* Does the same if the object before had this value at this place. Returns: FOUND; NOT_FOUND:
+ * nothing is done; errors. */
+int changes_compare_same(struct changes *changes, size_t place, uint32_t definition,
+	struct bytes value, bool is_new);
 int changes_compare_end(struct changes *changes, uint64_t object);
 
 /*

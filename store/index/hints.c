@@ -31,7 +31,7 @@
 #define SEQS       VALUE_MAX /* that one table can hold */
 #define TAG_SHIFT  (CHECK_BITS + VALUE_BITS + 1)
 #define CHECK      UINT8_C(0x5a) /* what the bytes of a slot make together */
-#define BUCKET     8 /* slots */
+#define BUCKET     8             /* slots */
 
 /* A bijection mixes the bits of an object id: bucket and tag together are the id. */
 #define OBJECT_BITS  35
@@ -88,7 +88,7 @@ static size_t hints_table_bytes(unsigned bits)
 	return ((size_t)BUCKET * sizeof(uint64_t)) << bits;
 }
 
-/* ---- slots ---- */
+/* ---- slots -------------------------------------------------------------- */
 
 /* Equal hashes of two names cost no more than a lookup in the index. */
 static struct hints_key hints_name_key(const struct hints *hints, uint32_t feed, struct bytes key)
@@ -106,8 +106,8 @@ static struct hints_key hints_object_key(const struct hints *hints, uint64_t obj
 	return (struct hints_key){mixed >> rest, mixed & ((UINT64_C(1) << rest) - 1)};
 }
 
-/* Returns the exclusive or of the bytes of SLOT: one changed byte changes it. A damaged slot of an object would be
- * trusted, and lead to another one or to an older version. */
+/* Returns the exclusive or of the bytes of SLOT: one changed byte changes it. A damaged slot of
+ * an object would be trusted, and lead to another one or to an older version. */
 static uint8_t hints_fold(uint64_t slot)
 {
 	slot ^= slot >> 32;
@@ -155,7 +155,7 @@ static void hints_set_slot(uint64_t *table, struct hints_key key, uint64_t value
 		__atomic_store_n(place, value ? hints_make_slot(key, value) : 0, __ATOMIC_RELAXED);
 }
 
-/* ---- the file ---- */
+/* ---- the file ----------------------------------------------------------- */
 
 static void hints_set_tables(struct hints *hints, unsigned bits)
 {
@@ -295,8 +295,8 @@ static bool hints_is_usable(
 
 int hints_open(int directory_fd, const struct hints_of *of, bool write, struct hints **ret_hints)
 {
-	AUTO_FD int fd = openat(directory_fd, HINTS_FILE,
-		(write ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW);
+	AUTO_FD int fd = openat(
+		directory_fd, HINTS_FILE, (write ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW);
 	CLEANUP(hints_close) struct hints *hints = NULL;
 	struct stat st;
 
@@ -319,7 +319,7 @@ int hints_open(int directory_fd, const struct hints_of *of, bool write, struct h
 	return FOUND;
 }
 
-/* ---- writing ---- */
+/* ---- writing ------------------------------------------------------------ */
 
 void hints_put(
 	struct hints *hints, uint32_t feed, struct bytes key, const struct index_entry *entry)
@@ -388,7 +388,7 @@ bool hints_is_worn(const struct hints *hints, uint64_t objects, uint64_t taken)
 	return hints->bits < BUCKETS_MOST && objects > slots / 10 * 7;
 }
 
-/* ---- reading ---- */
+/* ---- reading ------------------------------------------------------------ */
 
 uint64_t hints_taken(const struct hints *hints)
 {
@@ -407,8 +407,7 @@ static struct hint hints_of_value(const struct hints *hints, uint64_t value)
 		return (struct hint){.seq = hints->header->seq_base + number};
 	return (struct hint){
 		.place = (number << PLACE_UNIT) + PLACE_OFFSET,
-		.generation =
-			__atomic_load_n(&hints->header->journal_generation, __ATOMIC_ACQUIRE),
+		.generation = __atomic_load_n(&hints->header->journal_generation, __ATOMIC_ACQUIRE),
 	};
 }
 
@@ -437,7 +436,8 @@ struct hint hints_object(const struct hints *hints, uint64_t object)
 	CHECK_OBJ(hints, HINTS_MAGIC);
 	if (object > OBJECT_MAX)
 		return (struct hint){0};
-	return hints_of_value(hints, hints_find_value(hints->objects, hints_object_key(hints, object)));
+	return hints_of_value(
+		hints, hints_find_value(hints->objects, hints_object_key(hints, object)));
 }
 
 void hints_prefetch_object(const struct hints *hints, uint64_t object)

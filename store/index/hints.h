@@ -51,14 +51,14 @@ int hints_publish(struct hints *hints, int directory_fd);
 int hints_open(int directory_fd, const struct hints_of *of, bool write, struct hints **ret_hints);
 void hints_close(struct hints **hints);
 
-/* ---- writing ---- */
+/* ---- writing ------------------------------------------------------------ */
 
 /* Stores that ENTRY's version is the newest of its object; without effect if the bucket is full. */
 void hints_put(
 	struct hints *hints, uint32_t feed, struct bytes key, const struct index_entry *entry);
 void hints_remove(struct hints *hints, uint32_t feed, struct bytes key, uint64_t object);
-/* Returns whether the disk was full when something was stored here (mapped_file.h): readers may lack it. The table stays as it
- * was covered last, so that they ask the index for what is newer. */
+/* Returns whether the disk was full when something was stored here (mapped_file.h): readers may
+ * lack it. The table stays as it was covered last, so that they ask the index for what is newer. */
 bool hints_is_lost(const struct hints *hints);
 /* Stores that the table contains all changes up to TAKEN, which the index transaction TXN is about
  * to commit; without effect if it is lost. */
@@ -68,7 +68,7 @@ uint64_t hints_txn(const struct hints *hints);
  * or the seqs that it can hold end soon after TAKEN. */
 bool hints_is_worn(const struct hints *hints, uint64_t objects, uint64_t taken);
 
-/* ---- reading; any thread ---- */
+/* ---- reading; any thread ------------------------------------------------ */
 
 uint64_t hints_taken(const struct hints *hints);
 

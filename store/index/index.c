@@ -13,7 +13,7 @@
 #include "store/index/index_internal.h"
 
 #define OPEN_TRIES 3
-#define MAP_BYTES ((uint64_t)64 << 30)
+#define MAP_BYTES  ((uint64_t)64 << 30)
 
 static const char *const index_databases[INDEX_DATABASES] = {
 	[INDEX_NAME] = "name",
@@ -25,14 +25,15 @@ static const char *const index_databases[INDEX_DATABASES] = {
 
 const struct generation_kind index_kind = {
 	.what = "index",
-	.remedy = "'kinf rebuild-index' makes another one from the journal, and so does the start of 'kinf run'; 'kinf verify' says what can still be read",
+	.remedy = "'kinf rebuild-index' makes another one from the journal, and so does the start "
+		  "of 'kinf run'; 'kinf verify' says what can still be read",
 	.format = INDEX_FORMAT,
 	.databases = index_databases,
 	.n_databases = INDEX_DATABASES,
 	.writemap = true,
 };
 
-/* ---- the writer's copy of meta ---- */
+/* ---- the writer's copy of meta ------------------------------------------ */
 
 struct index_feed_row *index_feed_row(struct index *index, uint32_t feed)
 {
@@ -49,8 +50,8 @@ int index_feed_row_add(struct index *index, uint32_t feed, struct index_feed_row
 	*ret_row = index_feed_row(index, feed);
 	if (*ret_row)
 		return 0;
-	int r = ARRAY_ADD(index->feeds, index->n_feeds, index->feeds_room, new,
-		"the index's feeds");
+	int r = ARRAY_ADD(
+		index->feeds, index->n_feeds, index->feeds_room, new, "the index's feeds");
 	if (r == 0)
 		*ret_row = &index->feeds[index->n_feeds - 1];
 	return r;
@@ -69,7 +70,9 @@ struct index_definition_row *index_definition_row(struct index *index, uint32_t 
 {
 	size_t i = ARRAY_PLACE(index->definitions, index->n_definitions, ->definition.id, id);
 
-	return i < index->n_definitions && index->definitions[i]->definition.id == id ? index->definitions[i] : NULL;
+	return i < index->n_definitions && index->definitions[i]->definition.id == id
+		       ? index->definitions[i]
+		       : NULL;
 }
 
 int index_definition_row_add(struct index *index, const struct index_definition *definition,
@@ -205,12 +208,13 @@ int index_save(struct index *index)
 		index_write_state(state, &index->state);
 		index->state_changed = false;
 		key = index_meta_key(buffer, META_STATE, 0);
-		r = txn_put(index->txn, INDEX_META, key, index_seal_row(key, state, STATE_BYTES), 0);
+		r = txn_put(
+			index->txn, INDEX_META, key, index_seal_row(key, state, STATE_BYTES), 0);
 	}
 	return r;
 }
 
-/* ---- opening ---- */
+/* ---- opening ------------------------------------------------------------ */
 
 static struct generation_options index_generation_options(
 	struct home *home, const struct index_options *options, struct pin_places *places)
@@ -316,7 +320,9 @@ int index_create(struct home *home, const struct index_options *options, const u
 	if (r < 0)
 		return r;
 	index->state = (struct index_state){
-		.meta = {.taken = taken, .building = true, .repairs = options ? options->repairs : 0},
+		.meta = {.taken = taken,
+			.building = true,
+			.repairs = options ? options->repairs : 0},
 		.next_object = 1,
 		.next_term = 1,
 		.next_definition = 1,
@@ -350,7 +356,8 @@ int index_publish(struct index *index, struct home *home)
 	if (r < 0)
 		return r;
 	FAILPOINT_RETURN(REBUILD_SWITCHED);
-	err_ignore(generation_remove_others(home_index_fd(home), generation_number(index->gen), home_formers(home)),
+	err_ignore(generation_remove_others(
+			   home_index_fd(home), generation_number(index->gen), home_formers(home)),
 		"the next opening for writing removes what is left");
 	return 0;
 }

@@ -29,7 +29,8 @@
 
 #define INDEX_NAMESPACE "namespace" /* built-in definitions of every feed */
 #define INDEX_LABEL     "label"
-#define INDEX_VALUE_MAX 480 /* longer values are kept as a prefix and a hash, and verified */
+/* longer values are kept as a prefix and a hash, and verified */
+#define INDEX_VALUE_MAX 480
 
 struct index_definition {
 	uint32_t id; /* never reused */
@@ -53,7 +54,9 @@ struct index_feed {
 	uint64_t listed;     /* seq of its first applied LIST_END, 0: not yet */
 	uint64_t list_begin; /* seq of the open LIST_BEGIN, 0: none */
 	uint64_t objects;
-	uint32_t lacking; /* objects that were entered without terms, because their records were damaged */
+	uint32_t
+		/* objects that were entered without terms, because their records were damaged */
+		lacking;
 	bool removed;
 	char rv[INDEX_RV_SIZE]; /* of the state that the index holds; "": not known, or too long */
 };
@@ -88,23 +91,28 @@ int index_publish(struct index *index, struct home *home);
 /* Opens the index that CURRENT names for reading. Returns: FOUND; NOT_FOUND: there is none yet. */
 int index_open_read(struct home *home, struct index **ret_index);
 void index_close(struct index **index);
-int index_advise(const struct index *index, int r); /* generation_advise(), about an index that could be opened */
+int index_advise(const struct index *index,
+	int r); /* generation_advise(), about an index that could be opened */
 
 /*
- * Copies an index entry by entry, so that nothing that was deleted from it is in the copy's file (index_copy.c).
- * PROGRESS is called every few entries with the bytes copied; its negative result ends the copy, which is then removed.
+ * Copies an index entry by entry, so that nothing that was deleted from it is in the copy's file
+ * (index_copy.c). PROGRESS is called every few entries with the bytes copied; its negative
+ * result ends the copy, which is then removed.
  *
- * index_copy() copies FROM, as TXN sees it, into the store TO, as the index of JOURNAL, which holds all that FROM points
- * to. index_compact() puts a copy in the place of the index that CURRENT names, which must not be open for writing: the
- * caller has the role HOME_PROCESSOR. Before that it finishes what is left of removed feeds and definitions.
+ * index_copy() copies FROM, as TXN sees it, into the store TO, as the index of JOURNAL, which
+ * holds all that FROM points to. index_compact() puts a copy in the place of the index that
+ * CURRENT names, which must not be open for writing: the caller has the role HOME_PROCESSOR.
+ * Before that it finishes what is left of removed feeds and definitions.
  * Return: 0; NOT_FOUND: there is no index; errors (-ENOSPC, and nothing has changed).
  */
 struct journal;
 int index_copy(struct index *from, struct txn *txn, struct journal *journal, struct home *to,
 	const struct index_options *options, env_copy_fn *progress, void *arg);
-int index_compact(struct home *home, const struct index_options *options, env_copy_fn *progress, void *arg);
-/* Looks at some entries. Returns: FOUND: they have places in another generation of the journal than GENERATION, so each
- * record is looked for by its seq until the index is compacted; NOT_FOUND; errors. */
+int index_compact(
+	struct home *home, const struct index_options *options, env_copy_fn *progress, void *arg);
+/* Looks at some entries. Returns: FOUND: they have places in another generation of the journal
+ * than GENERATION, so each record is looked for by its seq until the index is compacted;
+ * NOT_FOUND; errors. */
 int index_find_old_places(struct index *index, uint32_t generation);
 
 /* Opens the hints beside the index (hints.h) for that JOURNAL. Returns: FOUND, NOT_FOUND. */
@@ -117,7 +125,7 @@ uint32_t index_generation(const struct index *index);
 int index_check(const struct index *index, const struct home *home,
 	bool published); /* generation_check() */
 
-/* ---- writing ---- */
+/* ---- writing ------------------------------------------------------------ */
 
 int index_begin(struct index *index);
 int index_flush(struct index *index);
@@ -156,11 +164,12 @@ bool index_feed_set_rv(struct index_feed *feed, struct bytes rv);
  * AGAIN: there are more. */
 int index_feed_drop(struct index *index, uint32_t feed, size_t limit);
 
-/* Calls FN for those of the next LIMIT objects that a definition lacks and that are of its feed, in the order of index_backfill(),
- * until it returns non-zero. RET_N: how many of the LIMIT objects were passed. Inside a transaction without changes of objects. */
+/* Calls FN for those of the next LIMIT objects that a definition lacks and that are of its feed,
+ * in the order of index_backfill(), until it returns non-zero. RET_N: how many of the LIMIT
+ * objects were passed. Inside a transaction without changes of objects. */
 typedef int index_unfilled_fn(void *arg, const struct index_entry *entry);
-int index_each_unfilled(
-	struct index *index, uint32_t definition, size_t limit, index_unfilled_fn *fn, void *arg, size_t *ret_n);
+int index_each_unfilled(struct index *index, uint32_t definition, size_t limit,
+	index_unfilled_fn *fn, void *arg, size_t *ret_n);
 
 /* Adds a definition; it is filled (INDEX_READY) at once if the feed has no objects. */
 int index_define(
@@ -177,7 +186,7 @@ int index_backfill(
  * there are more. */
 int index_undefine(struct index *index, uint32_t definition, size_t limit);
 
-/* ---- reading; TXN of index_env(), or index_txn() ---- */
+/* ---- reading; TXN of index_env(), or index_txn() ------------------------ */
 
 int index_meta(struct index *index, struct txn *txn, struct index_meta *ret_meta);
 int index_feed(struct index *index, struct txn *txn, uint32_t feed, struct index_feed *ret_feed);
@@ -195,9 +204,10 @@ int index_get(struct index *index, struct txn *txn, uint32_t feed, struct bytes 
 int index_object(struct index *index, struct txn *txn, uint64_t object, uint32_t *ret_feed,
 	struct bytes *ret_key, struct index_entry *ret_entry);
 
-/* Walks the names of a feed in key order, from FROM on (inclusive), those that begin with PREFIX.
- * FROM may be longer than any key: the string after a key is that key and a NUL. A walk over all names of
- * a feed, or over postings, ends with ERR_CORRUPT instead of END if there were not as many as the index
+/* Walks the names of a feed in key order, from FROM on (inclusive), those that begin with
+ * PREFIX. FROM may be longer than any key: the string after a key is that key and a NUL. A walk
+ * over all names of a feed, or over postings, ends with ERR_CORRUPT instead of END if there were
+ * not as many as the index
  * counts: a damaged tree can lack rows and look sound. */
 struct index_walk;
 int index_names(struct index *index, struct txn *txn, uint32_t feed, struct bytes prefix,
@@ -229,10 +239,10 @@ struct index_term_row {
 	uint64_t term, count;
 };
 typedef int index_term_fn(void *arg, const struct index_term_row *row);
-int index_each_term(struct index *index, struct txn *txn, uint32_t definition, index_term_fn *fn,
-	void *arg);
-int index_term_postings(struct index *index, struct txn *txn, uint64_t term,
-	struct index_walk **ret_walk);
+int index_each_term(
+	struct index *index, struct txn *txn, uint32_t definition, index_term_fn *fn, void *arg);
+int index_term_postings(
+	struct index *index, struct txn *txn, uint64_t term, struct index_walk **ret_walk);
 
 /* Calls FN for the values of a definition that begin with PREFIX, in byte order, with their counts,
  * until it returns non-zero. A long value (INDEX_VALUE_MAX) comes as its stored beginning and WHOLE

@@ -8,11 +8,11 @@
 #include "common/failpoint.h"
 #include "store/index/index_internal.h"
 
-#define DROP_SLICE   4096 /* entries in a transaction */
-#define REPORT_EVERY 256  /* entries between two reports */
+#define DROP_SLICE        4096 /* entries in a transaction */
+#define REPORT_EVERY      256  /* entries between two reports */
 #define ENTRIES_LOOKED_AT 64
 
-/* ---- copying --------------------------------------------------------------------------------- */
+/* ---- copying ------------------------------------------------------------ */
 
 struct index_copying {
 	struct env_copy to;
@@ -26,7 +26,8 @@ struct index_copying {
 /* Sets the place that ENTRY's version has in the copy's journal. */
 static int index_copy_place(struct index_copying *c, struct index_entry *entry)
 {
-	int r = journal_place(c->journal, c->journal_txn, entry->seq, &entry->place, &entry->place_size);
+	int r = journal_place(
+		c->journal, c->journal_txn, entry->seq, &entry->place, &entry->place_size);
 
 	if (r == NOT_FOUND) /* of a removed feed */
 		entry->place = entry->place_size = 0;
@@ -48,13 +49,15 @@ static int index_copy_entries(struct index_copying *c, enum index_database db)
 	for (uint64_t n = 1; r == FOUND; n++) {
 		r = index_check_row(index_kind.databases[db], key, &value);
 		if (r == 0 && value.size < ENTRY_BYTES)
-			r = err_say(ERR_CORRUPT, "index: a row of %s is too short", index_kind.databases[db]);
+			r = err_say(ERR_CORRUPT, "index: a row of %s is too short",
+				index_kind.databases[db]);
 		if (r < 0)
 			return r;
 		index_read_entry(value.data, &entry);
 		r = index_copy_place(c, &entry);
 		if (r == 0)
-			r = env_copy_reserve(&c->to, db, key, value.size + ROW_CRC, TXN_APPEND, &row);
+			r = env_copy_reserve(
+				&c->to, db, key, value.size + ROW_CRC, TXN_APPEND, &row);
 		if (r < 0)
 			return r;
 		memcpy(row, value.data, value.size);
@@ -87,7 +90,9 @@ static int index_copy_meta(struct index_copying *c)
 	memcpy(state.meta.journal, journal_uuid(c->journal), 16);
 	state.meta.building = true; /* until it is published */
 	index_write_state(row, &state);
-	return r < 0 ? r : env_copy_put(&c->to, INDEX_META, key, index_seal_row(key, row, STATE_BYTES), 0);
+	return r < 0 ? r
+		     : env_copy_put(
+			       &c->to, INDEX_META, key, index_seal_row(key, row, STATE_BYTES), 0);
 }
 
 static int index_copy_rows(struct index_copying *c)
@@ -115,7 +120,8 @@ int index_copy(struct index *from, struct txn *txn, struct journal *journal, str
 	const struct index_options *options, env_copy_fn *progress, void *arg)
 {
 	CLEANUP(index_close) struct index *copy = NULL;
-	struct index_copying copying = {.from = txn, .journal = journal, .progress = progress, .arg = arg};
+	struct index_copying copying = {
+		.from = txn, .journal = journal, .progress = progress, .arg = arg};
 	struct index_meta meta;
 	int r = index_meta(from, txn, &meta);
 
@@ -126,7 +132,8 @@ int index_copy(struct index *from, struct txn *txn, struct journal *journal, str
 	if (r < 0)
 		return err_add(r, "copying the index");
 	copying.to.to = index_env(copy);
-	env_expect_random(journal_env(journal), true); /* its log is searched by seq, and lies between the bodies */
+	env_expect_random(journal_env(journal),
+		true); /* its log is searched by seq, and lies between the bodies */
 	r = index_copy_rows(&copying);
 	index_forget(copy); /* what it knows is of an empty index */
 	if (r == 0)
@@ -163,10 +170,12 @@ int index_find_old_places(struct index *index, uint32_t generation)
 	return r < 0 ? r : NOT_FOUND;
 }
 
-/* ---- compaction ------------------------------------------------------------------------------ */
+/* ---- compaction --------------------------------------------------------- */
 
-/* Finds a feed that is removed, or a definition that is being dropped. Returns: FOUND, NOT_FOUND. */
-static int index_find_leftover(const struct index *index, uint32_t *ret_feed, uint32_t *ret_definition)
+/* Finds a feed that is removed, or a definition that is being dropped. Returns: FOUND,
+ * NOT_FOUND. */
+static int index_find_leftover(
+	const struct index *index, uint32_t *ret_feed, uint32_t *ret_definition)
 {
 	*ret_feed = *ret_definition = 0;
 	for (size_t i = 0; i < index->n_feeds && !*ret_feed; i++)
@@ -202,7 +211,8 @@ static int index_drop_leftovers(struct index *index, env_copy_fn *progress, void
 	return r < 0 ? r : 0;
 }
 
-int index_compact(struct home *home, const struct index_options *options, env_copy_fn *progress, void *arg)
+int index_compact(
+	struct home *home, const struct index_options *options, env_copy_fn *progress, void *arg)
 {
 	CLEANUP(index_close) struct index *index = NULL;
 	CLEANUP(journal_close) struct journal *journal = NULL;

@@ -11,7 +11,7 @@
 #include "store/index/index_internal.h"
 #include "store/index/index_postings.h"
 
-/* ---- definitions ---- */
+/* ---- definitions -------------------------------------------------------- */
 
 int index_define(
 	struct index *index, uint32_t feed, const char *name, const char *paths, uint32_t *ret_id)
@@ -67,7 +67,8 @@ static int index_backfill_object(struct index *index, struct index_definition *d
 	return r < 0 ? r : changes_compare_end(&index->changes, definition->filled);
 }
 
-int index_each_unfilled(struct index *index, uint32_t definition, size_t limit, index_unfilled_fn *fn, void *arg, size_t *ret_n)
+int index_each_unfilled(struct index *index, uint32_t definition, size_t limit,
+	index_unfilled_fn *fn, void *arg, size_t *ret_n)
 {
 	CLEANUP(cursor_close) struct cursor *cursor = NULL;
 	const struct index_definition_row *row = index_definition_row(index, definition);
@@ -131,7 +132,7 @@ int index_backfill(
 	return 0;
 }
 
-/* ---- removing, in slices of about LIMIT rows; needs no bodies ---- */
+/* ---- removing, in slices of about LIMIT rows; needs no bodies ----------- */
 
 /* Removes at most *LEFT blocks of a term's postings, then the term or what it counts of them. */
 static int index_drop_term(struct index *index, struct cursor *cursor, struct bytes key,

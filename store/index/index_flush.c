@@ -13,7 +13,7 @@
 #include "store/index/index_internal.h"
 #include "store/index/index_postings.h"
 
-/* ---- flushing ---- */
+/* ---- flushing ----------------------------------------------------------- */
 
 /* Finds the row of one term, or gives it an id, and adds its postings to the count. */
 static int flush_term(struct index *index, struct cursor *cursor, struct change_term *term)
@@ -88,7 +88,8 @@ static int flush_terms(struct index *index, uint32_t *order, size_t n)
 }
 
 /* Keeps the last name that is stored: those after it can be appended, which fills the pages. */
-static int flush_last_name(struct cursor *cursor, uint8_t room[NAME_KEY_MAX], struct bytes *ret_last)
+static int flush_last_name(
+	struct cursor *cursor, uint8_t room[NAME_KEY_MAX], struct bytes *ret_last)
 {
 	struct bytes key, value;
 	int r = cursor_last(cursor, &key, &value);
@@ -127,7 +128,8 @@ static int flush_names(struct index *index, const uint32_t *order)
 			bool append = !o->stored_object && bytes_compare(key, last) > 0;
 
 			index_write_entry(row, &o->to);
-			r = cursor_put(cursor, key, index_seal_row(key, row, ENTRY_BYTES), append ? TXN_APPEND : 0);
+			r = cursor_put(cursor, key, index_seal_row(key, row, ENTRY_BYTES),
+				append ? TXN_APPEND : 0);
 		} else if (o->stored_object) {
 			r = txn_del(index->txn, INDEX_NAME, key);
 			if (r == NOT_FOUND)
@@ -186,8 +188,10 @@ static int flush_objects(struct index *index)
 			index_write_entry(row, &o->to);
 			le32_put(row + ENTRY_BYTES, o->feed);
 			memcpy(row + OBJECT_HEAD, name.data, name.size);
-			/* Ids are never used again, so a new one comes after all that are stored. */
-			r = cursor_put(cursor, key, index_seal_row(key, row, OBJECT_HEAD + name.size),
+			/* Ids are never used again, so a new one comes after all that are
+			 * stored. */
+			r = cursor_put(cursor, key,
+				index_seal_row(key, row, OBJECT_HEAD + name.size),
 				o->stored_object == o->to.object ? 0 : TXN_APPEND);
 		} else {
 			r = txn_del(index->txn, INDEX_OBJECT, key);

@@ -144,7 +144,8 @@ void index_hints_note(struct index *index)
 static void index_hints_drop(struct index *index)
 {
 	hints_close(&index->hints);
-	(void)unlinkat(generation_folder_fd(index->gen), HINTS_FILE, 0); /* a file that stays is not trusted */
+	(void)unlinkat(generation_folder_fd(index->gen), HINTS_FILE,
+		0); /* a file that stays is not trusted */
 	index->hints_lost = true;
 	index->hints_retry_objects = 2 * (index_hints_count(index) + 1);
 	index->hints_retry_taken = index->state.meta.taken + LOST_RETRY_SEQS;

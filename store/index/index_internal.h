@@ -24,17 +24,19 @@ enum index_database {
 	INDEX_DATABASES
 };
 
-#define NAME_KEY_MAX     (4 + JOURNAL_KEY_MAX)
-#define ROW_CRC          4 /* the end of each value: CRC32C of the key and of what is before it */
+#define NAME_KEY_MAX (4 + JOURNAL_KEY_MAX)
+/* the end of each value: CRC32C of the key and of what is before it */
+#define ROW_CRC          4
 #define ENTRY_BYTES      32
 #define OBJECT_HEAD      (ENTRY_BYTES + 4) /* the object key follows */
 #define TERM_KEY_MAX     (4 + INDEX_VALUE_MAX + INDEX_HASH_BYTES)
 #define INDEX_HASH_BYTES 16
 #define TERM_BYTES       16
-#define POSTING_KEY      16 /* the distances of a block's other ids are the value (index_postings.h) */
-#define STATE_BYTES      56
-#define FEED_BYTES       (32 + INDEX_RV_SIZE)
-#define DEFINITION_HEAD  16 /* name and paths follow, each with its NUL */
+/* the distances of a block's other ids are the value (index_postings.h) */
+#define POSTING_KEY     16
+#define STATE_BYTES     56
+#define FEED_BYTES      (32 + INDEX_RV_SIZE)
+#define DEFINITION_HEAD 16 /* name and paths follow, each with its NUL */
 
 _Static_assert(NAME_KEY_MAX <= ENV_KEY_MAX && TERM_KEY_MAX <= ENV_KEY_MAX, "keys fit LMDB");
 
@@ -62,9 +64,9 @@ struct index_definition_row {
 struct index {
 	uint32_t magic;
 	struct generation *gen;
-	struct txn *txn; /* the open write transaction */
+	struct txn *txn;      /* the open write transaction */
 	struct cursor *names; /* of it, for lookups: most come in order. NULL: there was none yet */
-	int error;       /* first error of the open transaction */
+	int error;            /* first error of the open transaction */
 	/* The writer's copy of meta; loaded again after a transaction that failed. */
 	bool loaded;
 	struct index_state state;
@@ -82,7 +84,7 @@ struct index {
 
 extern const struct generation_kind index_kind;
 
-/* ---- encoding; index_layout.c ---- */
+/* ---- encoding; index_layout.c ------------------------------------------- */
 
 struct bytes index_name_key(uint8_t *buffer, uint32_t feed, struct bytes key);
 /* The key of a value longer than INDEX_VALUE_MAX is its beginning and a hash: longer than any key
@@ -98,20 +100,24 @@ struct bytes index_meta_key(uint8_t *buffer, char tag, uint32_t id);
 void index_write_entry(uint8_t *row, const struct index_entry *entry);
 void index_read_entry(const uint8_t *row, struct index_entry *ret_entry);
 
-/* Writes the checksum of the row KEY, whose value has SIZE bytes before it. Returns the whole value. */
+/* Writes the checksum of the row KEY, whose value has SIZE bytes before it. Returns the whole
+ * value. */
 struct bytes index_seal_row(struct bytes key, uint8_t *row, size_t size);
-/* Takes the checksum off VALUE, the row KEY of DATABASE, and compares it. Returns: 0; ERR_CORRUPT. */
+/* Takes the checksum off VALUE, the row KEY of DATABASE, and compares it. Returns: 0;
+ * ERR_CORRUPT. */
 int index_check_row(const char *database, struct bytes key, struct bytes *value);
 
 /* As index_check_row(), but takes the checksum of a row that is read again and again only once. */
-int index_check_row_once(struct txn *txn, enum index_database db, struct bytes key, struct bytes *value);
-/* Checks that no row is missing at WANTED, after txn_floor() has given a sound row before it, or none. Returns: 0; ERR_CORRUPT. */
+int index_check_row_once(
+	struct txn *txn, enum index_database db, struct bytes key, struct bytes *value);
+/* Checks that no row is missing at WANTED, after txn_floor() has given a sound row before it, or
+ * none. Returns: 0; ERR_CORRUPT. */
 int index_check_missing(struct txn *txn, enum index_database db, struct bytes wanted);
 
 /* Each returns ERR_CORRUPT if VALUE has another shape or checksum. */
 int index_read_name(struct bytes key, struct bytes value, struct index_entry *ret_entry);
-int index_read_object(struct bytes key, struct bytes value, uint32_t *ret_feed, struct bytes *ret_key,
-	struct index_entry *ret_entry);
+int index_read_object(struct bytes key, struct bytes value, uint32_t *ret_feed,
+	struct bytes *ret_key, struct index_entry *ret_entry);
 int index_read_term(struct bytes key, struct bytes value, uint64_t *ret_term, uint64_t *ret_count);
 int index_read_state(struct bytes key, struct bytes value, struct index_state *ret_state);
 int index_read_feed(struct bytes key, struct bytes value, struct index_feed *ret_feed);
@@ -122,7 +128,7 @@ void index_write_state(uint8_t row[STATE_BYTES], const struct index_state *state
 void index_write_feed(uint8_t row[FEED_BYTES], const struct index_feed *feed);
 void index_write_definition(struct buf *row, const struct index_definition *definition);
 
-/* ---- the writer's copy of meta; index.c ---- */
+/* ---- the writer's copy of meta; index.c --------------------------------- */
 
 /* Returns NULL if there is none. Borrowed until the next feed or definition is added or removed. */
 struct index_feed_row *index_feed_row(struct index *index, uint32_t feed);
@@ -138,7 +144,7 @@ void index_forget(struct index *index);
 /* Writes the changed rows. */
 int index_save(struct index *index);
 
-/* ---- the open transaction; index_write.c ---- */
+/* ---- the open transaction; index_write.c -------------------------------- */
 
 /* Collected changes are flushed above this size: bounds the memory of a batch. */
 #define INDEX_FLUSH_BYTES ((size_t)8 << 20)
@@ -151,7 +157,7 @@ int index_keep_error(struct index *index, int r);
 /* Adds DELTA (1 or -1) to the number of objects of a feed. */
 int index_count_object(struct index *index, uint32_t feed, int delta);
 
-/* ---- hints; index_hints.c. Nothing here fails: without hints lookups are only slower ---- */
+/* ---- hints; index_hints.c. Nothing here fails: without hints lookups are only slower --- */
 
 /* Takes over the table of an earlier writer if it belongs to this state, else makes one. */
 void index_hints_open(struct index *index);
@@ -162,7 +168,7 @@ void index_hints_cover(struct index *index);
 /* Makes another table after a commit if this one has become too small. */
 void index_hints_grow(struct index *index);
 
-/* ---- writing; index_flush.c ---- */
+/* ---- writing; index_flush.c --------------------------------------------- */
 
 int index_write_changes(struct index *index);
 

@@ -90,7 +90,8 @@ int index_check_row(const char *database, struct bytes key, struct bytes *value)
 		return index_bad_row(database, *value);
 	value->size -= ROW_CRC;
 	if (le32_get(row + value->size) != index_row_crc(key, row, value->size))
-		return err_set(ERR_CORRUPT, "index: the checksum of a row of '%s' is wrong", database);
+		return err_set(
+			ERR_CORRUPT, "index: the checksum of a row of '%s' is wrong", database);
 	return 0;
 }
 
@@ -106,8 +107,8 @@ int index_read_name(struct bytes key, struct bytes value, struct index_entry *re
 	return 0;
 }
 
-int index_read_object(struct bytes key, struct bytes value, uint32_t *ret_feed, struct bytes *ret_key,
-	struct index_entry *ret_entry)
+int index_read_object(struct bytes key, struct bytes value, uint32_t *ret_feed,
+	struct bytes *ret_key, struct index_entry *ret_entry)
 {
 	const uint8_t *row = value.data;
 	int r = index_check_row("object", key, &value);

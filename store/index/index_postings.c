@@ -8,16 +8,18 @@
 #include "common/err.h"
 #include "store/index/index_internal.h"
 
-#define POSTINGS_FEW (POSTINGS_MOST / 4) /* fewer ids: the block is joined with the next one */
+/* fewer ids: the block is joined with the next one */
+#define POSTINGS_FEW (POSTINGS_MOST / 4)
 
-/* ---- reading ---- */
+/* ---- reading ------------------------------------------------------------ */
 
 /* VALUE: without its checksum. */
-static int postings_read_checked(struct bytes key, struct bytes value, struct postings_block *ret_block)
+static int postings_read_checked(
+	struct bytes key, struct bytes value, struct postings_block *ret_block)
 {
 	if (key.size != POSTING_KEY || value.size % 4 || value.size / 4 >= POSTINGS_MOST)
-		return err_say(ERR_CORRUPT, "index: a row of %zu and %zu bytes in 'posting'", key.size,
-			value.size);
+		return err_say(ERR_CORRUPT, "index: a row of %zu and %zu bytes in 'posting'",
+			key.size, value.size);
 	*ret_block = (struct postings_block){
 		.term = be64_get(key.data),
 		.first = be64_get((const uint8_t *)key.data + 8),
@@ -34,7 +36,8 @@ int postings_read(struct bytes key, struct bytes value, struct postings_block *r
 	return r < 0 ? r : postings_read_checked(key, value, ret_block);
 }
 
-/* Reads the row that the cursor has found; RESULT is that of its move. Returns: FOUND; NOT_FOUND: it is no row of TERM. */
+/* Reads the row that the cursor has found; RESULT is that of its move. Returns: FOUND;
+ * NOT_FOUND: it is no row of TERM. */
 static int postings_take(int result, uint64_t term, struct bytes key, struct bytes value,
 	struct postings_block *ret_block)
 {
@@ -49,8 +52,8 @@ static int postings_take(int result, uint64_t term, struct bytes key, struct byt
 	return FOUND;
 }
 
-/* Finds the block of TERM in whose range OBJECT lies: the last one that does not begin after it, else the term's first
- * one. */
+/* Finds the block of TERM in whose range OBJECT lies: the last one that does not begin after it,
+ * else the term's first one. */
 static int postings_find(
 	struct cursor *cursor, uint64_t term, uint64_t object, struct postings_block *ret_block)
 {
@@ -94,7 +97,7 @@ int postings_has(struct txn *txn, uint64_t term, uint64_t object)
 	return r < 0 ? r : NOT_FOUND;
 }
 
-/* ---- writing ---- */
+/* ---- writing ------------------------------------------------------------ */
 
 void postings_release(struct postings_writer *writer)
 {
@@ -103,7 +106,8 @@ void postings_release(struct postings_writer *writer)
 	writer->n_objects = writer->objects_room = 0;
 }
 
-/* Takes the ids of a block out of its row, and finds where the next block begins: the cursor moves there. */
+/* Takes the ids of a block out of its row, and finds where the next block begins: the cursor
+ * moves there. */
 static int postings_take_old(struct postings_writer *w, const struct postings_block *block)
 {
 	struct postings_block next;
@@ -160,7 +164,8 @@ static int postings_keep(struct postings_writer *w, uint64_t object)
 {
 	if (w->n_objects && w->objects[w->n_objects - 1] >= object)
 		return err_say(ERR_CORRUPT, "index: the objects of a term are not in order");
-	return ARRAY_ADD(w->objects, w->n_objects, w->objects_room, object, "the objects of a term");
+	return ARRAY_ADD(
+		w->objects, w->n_objects, w->objects_room, object, "the objects of a term");
 }
 
 /* Joins the block as it is with the changes before its bound. */
@@ -182,7 +187,8 @@ static int postings_merge(struct postings_writer *w, const struct change_posting
 
 		if (is_there == (c->delta > 0))
 			return err_say(ERR_CORRUPT, "index: a posting of object %llu is %s",
-				(unsigned long long)c->object, is_there ? "there already" : "missing");
+				(unsigned long long)c->object,
+				is_there ? "there already" : "missing");
 		if (is_there)
 			i++;
 		else
@@ -204,8 +210,8 @@ static int postings_put(
 	return cursor_put(w->cursor, key, index_seal_row(key, rest, 4 * (n - 1)), flags);
 }
 
-/* Writes the block; one that is too large as several. The last block of a term is filled, because most objects are added
- * there; others are divided evenly. */
+/* Writes the block; one that is too large as several. The last block of a term is filled,
+ * because most objects are added there; others are divided evenly. */
 static int postings_store(struct postings_writer *w, unsigned flags)
 {
 	size_t pieces = (w->n_objects + POSTINGS_MOST - 1) / POSTINGS_MOST, most = POSTINGS_MOST;

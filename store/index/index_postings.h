@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rows of the database `posting`: which objects have a term, in blocks of ascending ids (FORMAT.md, Index). A block's
- * key has its first id, the value the distances of the others from it. Part of the index group.
+ * The rows of the database `posting`: which objects have a term, in blocks of ascending ids
+ * (FORMAT.md, Index). A block's key has its first id, the value the distances of the others from
+ * it. Part of the index group.
  *
- * Only the writer changes blocks: it takes an object's id into the block in whose range it lies, divides a block that gets
- * too large, and joins one that has got small with the next one of its term.
+ * Only the writer changes blocks: it takes an object's id into the block in whose range it lies,
+ * divides a block that gets too large, and joins one that has got small with the next one of its
+ * term.
  */
 #ifndef STORE_INDEX_INDEX_POSTINGS_H
 #define STORE_INDEX_INDEX_POSTINGS_H
@@ -16,7 +18,7 @@
 
 struct postings_block {
 	uint64_t term, first;
-	size_t n; /* ids; at least 1 */
+	size_t n;            /* ids; at least 1 */
 	const uint8_t *rest; /* borrowed from the row */
 };
 
@@ -32,13 +34,15 @@ static inline uint64_t postings_object(const struct postings_block *block, size_
 /* Returns: FOUND, NOT_FOUND, errors. */
 int postings_has(struct txn *txn, uint64_t term, uint64_t object);
 
-/* Writes the postings of several terms in one transaction. All zero but the cursor, over `posting`, is a new writer. */
+/* Writes the postings of several terms in one transaction. All zero but the cursor, over
+ * `posting`, is a new writer. */
 struct postings_writer {
 	struct cursor *cursor;
 	uint64_t term;
-	bool is_stored;  /* the block has a row, which begins with FIRST */
+	bool is_stored; /* the block has a row, which begins with FIRST */
 	uint64_t first;
-	uint64_t bound;  /* where the term's next block begins; POSTINGS_NO_BOUND: this is the last */
+	uint64_t
+		bound; /* where the term's next block begins; POSTINGS_NO_BOUND: this is the last */
 	uint64_t old[POSTINGS_MOST]; /* the block as it is */
 	size_t n_old;
 	uint64_t *objects; /* and as it will be */
@@ -49,8 +53,9 @@ struct postings_writer {
 void postings_release(struct postings_writer *writer);
 
 /*
- * Changes the postings of TERM: N of them, ascending by object, each to be added or removed. IS_NEW: no posting of this
- * term or a later one is stored. ERR_CORRUPT: one to be added is there, one to be removed is not.
+ * Changes the postings of TERM: N of them, ascending by object, each to be added or removed.
+ * IS_NEW: no posting of this term or a later one is stored. ERR_CORRUPT: one to be added is
+ * there, one to be removed is not.
  */
 int postings_change(struct postings_writer *writer, uint64_t term, bool is_new,
 	const struct change_posting *postings, size_t n);

@@ -13,33 +13,39 @@
 
 #define WALK_MAGIC 0x6b69776bu
 
-/* ---- rows ---- */
+/* ---- rows --------------------------------------------------------------- */
 
 /* Without this a changed number in the head of a page hides rows of it. */
 static int index_check_page(struct cursor *cursor, enum index_database db, struct bytes key)
 {
 	return cursor_page_is_whole(cursor, key)
 		       ? 0
-		       : err_say(ERR_CORRUPT, "index: a page of '%s' is not filled by its rows", index_kind.databases[db]);
+		       : err_say(ERR_CORRUPT, "index: a page of '%s' is not filled by its rows",
+				 index_kind.databases[db]);
 }
 
-/* A damaged key, in a row or on the way to it, hides rows from LMDB's search. Then it ends beside a row whose checksum is
- * wrong, or between rows of other parts of the tree. So what is not found is missing only if the rows on both sides of WANTED
- * are sound and in order. A search that goes on from the last page ends at once if its last key is less than WANTED, so that
- * row counts as the one after it then. IS_THERE: WANTED itself may follow. Returns: 0; ERR_CORRUPT. */
-static int index_check_around(struct cursor *cursor, enum index_database db, struct bytes wanted, bool is_there)
+/* A damaged key, in a row or on the way to it, hides rows from LMDB's search. Then it ends
+ * beside a row whose checksum is wrong, or between rows of other parts of the tree. So what is
+ * not found is missing only if the rows on both sides of WANTED are sound and in order. A search
+ * that goes on from the last page ends at once if its last key is less than WANTED, so that row
+ * counts as the one after it then. IS_THERE: WANTED itself may follow. Returns: 0; ERR_CORRUPT. */
+static int index_check_around(
+	struct cursor *cursor, enum index_database db, struct bytes wanted, bool is_there)
 {
 	struct bytes key, value;
 
 	for (int after = 0; after < 2; after++) {
-		int r = after ? cursor_seek(cursor, wanted, &key, &value) : cursor_before(cursor, wanted, &key, &value);
+		int r = after ? cursor_seek(cursor, wanted, &key, &value)
+			      : cursor_before(cursor, wanted, &key, &value);
 		bool is_end = after && r == END;
 		if (is_end)
 			r = cursor_last(cursor, &key, &value);
 		int order = r == FOUND ? bytes_compare(key, wanted) : 0;
 
-		if (r == FOUND && (after && !is_end ? order < 0 || (order == 0 && !is_there) : order >= 0))
-			r = err_say(ERR_CORRUPT, "index: the keys of '%s' are not in order", index_kind.databases[db]);
+		if (r == FOUND &&
+			(after && !is_end ? order < 0 || (order == 0 && !is_there) : order >= 0))
+			r = err_say(ERR_CORRUPT, "index: the keys of '%s' are not in order",
+				index_kind.databases[db]);
 		if (r == FOUND)
 			r = index_check_row(index_kind.databases[db], key, &value);
 		if (r == FOUND)
@@ -50,7 +56,8 @@ static int index_check_around(struct cursor *cursor, enum index_database db, str
 	return 0;
 }
 
-int index_check_row_once(struct txn *txn, enum index_database db, struct bytes key, struct bytes *value)
+int index_check_row_once(
+	struct txn *txn, enum index_database db, struct bytes key, struct bytes *value)
 {
 	struct bytes stored = *value;
 
@@ -79,7 +86,8 @@ int index_check_missing(struct txn *txn, enum index_database db, struct bytes wa
 }
 
 /* Gets the row KEY. Returns: FOUND; NOT_FOUND: there is none; ERR_CORRUPT: that can't be said. */
-static int index_get_row(struct txn *txn, enum index_database db, struct bytes key, struct bytes *ret_value)
+static int index_get_row(
+	struct txn *txn, enum index_database db, struct bytes key, struct bytes *ret_value)
 {
 	struct bytes found;
 	int r = txn_floor(txn, db, key, &found, ret_value);
@@ -93,7 +101,7 @@ static int index_get_row(struct txn *txn, enum index_database db, struct bytes k
 	return r < 0 ? r : NOT_FOUND;
 }
 
-/* ---- meta ---- */
+/* ---- meta --------------------------------------------------------------- */
 
 int index_meta(struct index *index, struct txn *txn, struct index_meta *ret_meta)
 {
@@ -134,12 +142,14 @@ static int index_next_meta(
 	int r = is_first ? index_check_around(cursor, INDEX_META, first, true) : 0;
 
 	if (r == 0)
-		r = is_first ? cursor_seek(cursor, first, key, ret_value) : cursor_next(cursor, key, ret_value);
+		r = is_first ? cursor_seek(cursor, first, key, ret_value)
+			     : cursor_next(cursor, key, ret_value);
 	if (r == FOUND)
 		r = index_check_page(cursor, INDEX_META, *key);
 	if (r != FOUND || bytes_starts(*key, first))
 		return r;
-	r = index_check_row(index_kind.databases[INDEX_META], *key, ret_value); /* its key may be damaged, and more follow */
+	r = index_check_row(index_kind.databases[INDEX_META], *key,
+		ret_value); /* its key may be damaged, and more follow */
 	return r < 0 ? r : END;
 }
 
@@ -182,7 +192,7 @@ int index_each_definition(
 	return r == END ? 0 : r;
 }
 
-/* ---- lookups ---- */
+/* ---- lookups ------------------------------------------------------------ */
 
 int index_get(struct index *index, struct txn *txn, uint32_t feed, struct bytes key,
 	struct index_entry *ret_entry)
@@ -233,7 +243,7 @@ int index_has(struct index *index, struct txn *txn, uint32_t definition, struct 
 	return r != FOUND ? r : postings_has(txn, term, object);
 }
 
-/* ---- walks ---- */
+/* ---- walks -------------------------------------------------------------- */
 
 #define COUNT_UNKNOWN UINT64_MAX
 
@@ -242,8 +252,10 @@ struct index_walk {
 	bool started;
 	bool is_postings;
 	bool after; /* begin after FROM: it was cut, being longer than any key */
-	uint64_t left; /* names or postings that are to come, by another row's count; COUNT_UNKNOWN */
-	struct cursor *cursor;  /* over name, or posting */
+	uint64_t
+		/* names or postings that are to come, by another row's count; COUNT_UNKNOWN */
+		left;
+	struct cursor *cursor; /* over name, or posting */
 	struct txn *txn;
 	struct postings_block block;
 	size_t in_block; /* of its ids were given */
@@ -320,8 +332,8 @@ int index_names(struct index *index, struct txn *txn, uint32_t feed, struct byte
 	return 0;
 }
 
-int index_term_postings(struct index *index, struct txn *txn, uint64_t term,
-	struct index_walk **ret_walk)
+int index_term_postings(
+	struct index *index, struct txn *txn, uint64_t term, struct index_walk **ret_walk)
 {
 	CLEANUP(index_walk_close) struct index_walk *walk = NULL;
 
@@ -371,8 +383,7 @@ int index_walk_object(struct index_walk *walk, uint64_t object, struct bytes *re
 	if (r < 0)
 		return r;
 	if (r == NOT_FOUND)
-		return err_say(ERR_CORRUPT,
-			"index: a posting names object %llu, which is missing",
+		return err_say(ERR_CORRUPT, "index: a posting names object %llu, which is missing",
 			(unsigned long long)object);
 	return index_read_object(key, value, &feed, ret_key, ret_entry);
 }
@@ -388,11 +399,11 @@ static int index_walk_row(struct index_walk *walk, struct bytes *ret_key, struct
 	} else {
 		walk->started = true;
 		struct bytes from = BYTES(walk->from, walk->from_size);
-		r = walk->is_postings ? 0 : index_check_around(walk->cursor, INDEX_NAME, from, true);
+		r = walk->is_postings ? 0
+				      : index_check_around(walk->cursor, INDEX_NAME, from, true);
 		if (r == 0)
 			r = cursor_seek(walk->cursor, from, ret_key, ret_value);
-		if (r == FOUND && walk->after &&
-			bytes_equal(*ret_key, from))
+		if (r == FOUND && walk->after && bytes_equal(*ret_key, from))
 			r = cursor_next(walk->cursor, ret_key, ret_value);
 	}
 	if (r == FOUND && !walk->is_postings) /* those are counted */
@@ -400,12 +411,13 @@ static int index_walk_row(struct index_walk *walk, struct bytes *ret_key, struct
 	if (r != FOUND || bytes_starts(*ret_key, BYTES(walk->prefix, walk->prefix_size)))
 		return r;
 	/* The key may be a damaged one, with more rows after it. */
-	r = index_check_row(index_kind.databases[walk->is_postings ? INDEX_POSTING : INDEX_NAME], *ret_key, ret_value);
+	r = index_check_row(index_kind.databases[walk->is_postings ? INDEX_POSTING : INDEX_NAME],
+		*ret_key, ret_value);
 	return r < 0 ? r : END;
 }
 
-/* Counts a step with the result R. A damaged tree may lack rows without looking damaged: then there are not as many
- * names or postings as are counted elsewhere. */
+/* Counts a step with the result R. A damaged tree may lack rows without looking damaged: then
+ * there are not as many names or postings as are counted elsewhere. */
 static int index_walk_count(struct index_walk *walk, int r)
 {
 	if (walk->left == COUNT_UNKNOWN || r < 0)
@@ -455,12 +467,12 @@ int index_walk_next(struct index_walk *walk, struct bytes *ret_key, struct index
 	return index_read_name(key, value, ret_entry);
 }
 
-/* ---- values ---- */
+/* ---- values ------------------------------------------------------------- */
 
 /* Calls FN for the terms from the key START on whose keys begin with the first PREFIX bytes of
  * it. */
-static int index_walk_terms(struct txn *txn, struct bytes start, size_t prefix, index_term_fn *fn,
-	void *arg)
+static int index_walk_terms(
+	struct txn *txn, struct bytes start, size_t prefix, index_term_fn *fn, void *arg)
 {
 	CLEANUP(cursor_close) struct cursor *cursor = NULL;
 	struct index_term_row row;
@@ -498,8 +510,8 @@ static int index_walk_terms(struct txn *txn, struct bytes start, size_t prefix, 
 	return r == END ? 0 : r;
 }
 
-int index_each_term(struct index *index, struct txn *txn, uint32_t definition, index_term_fn *fn,
-	void *arg)
+int index_each_term(
+	struct index *index, struct txn *txn, uint32_t definition, index_term_fn *fn, void *arg)
 {
 	uint8_t start[4];
 

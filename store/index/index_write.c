@@ -27,7 +27,7 @@ int index_ready(const struct index *index)
 	return 0;
 }
 
-/* ---- the transaction ---- */
+/* ---- the transaction ---------------------------------------------------- */
 
 int index_begin(struct index *index)
 {
@@ -108,7 +108,7 @@ int index_flush(struct index *index)
 	return r < 0 ? r : index_keep_error(index, index_write_changes(index));
 }
 
-/* ---- objects ---- */
+/* ---- objects ------------------------------------------------------------ */
 
 /* Gets what the database holds of a name. Returns: FOUND, NOT_FOUND. */
 static int index_stored(
@@ -198,8 +198,9 @@ static int index_compare_terms(
 	bool same = change->n_old == change->n_new;
 
 	for (size_t i = 0; i < change->n_old && same; i++)
-		same = change->old[i].definition == change->new[i].definition &&
-		       bytes_equal(change->old[i].value, change->new[i].value);
+		same = change->old[i].definition ==
+		       change->new[i].definition &&bytes_equal(
+			       change->old[i].value, change->new[i].value);
 	if (same)
 		return 0;
 	changes_compare_begin(&index->changes);

@@ -29,7 +29,7 @@ struct terms {
 	bool incomplete; /* memory has run out when a rule was added */
 	struct terms_rule *rules;
 	size_t n_rules, rules_room;
-	struct path_set paths; /* of all rules, for one walk over a body */
+	struct path_set paths;  /* of all rules, for one walk over a body */
 	struct term_list found; /* by terms_evaluate() */
 	/* While a compound is evaluated: the values of each path, those of path i before
 	 * part_end[i]. */
@@ -84,7 +84,7 @@ void term_list_release(struct term_list *list)
 	list->n = list->capacity = 0;
 }
 
-/* ---- definitions ---- */
+/* ---- definitions -------------------------------------------------------- */
 
 static int terms_parse(struct terms_rule *rule, const struct index_definition *definition)
 {
@@ -164,7 +164,7 @@ static int terms_list_add_text(struct term_list *list, uint32_t definition, stru
 	return terms_list_add(list, definition, at);
 }
 
-/* ---- labels ---- */
+/* ---- labels ------------------------------------------------------------- */
 
 struct terms_search {
 	struct terms *terms;
@@ -217,7 +217,7 @@ static int terms_of_labels(
 	return path_set_eval(&terms->paths, rule->numbers[0], terms_take_labels, &search);
 }
 
-/* ---- paths ---- */
+/* ---- paths -------------------------------------------------------------- */
 
 /* Takes a value that a path has found: as a term, or as a part of a compound. Skips maps, arrays
  * and null. */
@@ -356,7 +356,8 @@ bool terms_has(const struct terms *terms, uint32_t definition, struct bytes valu
 	const struct term_list *found = &terms->found;
 
 	for (size_t i = 0; i < found->n; i++)
-		if (found->terms[i].definition == definition && bytes_equal(found->terms[i].value, value))
+		if (found->terms[i].definition == definition &&
+			bytes_equal(found->terms[i].value, value))
 			return true;
 	return false;
 }

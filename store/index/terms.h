@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Terms: the index values of a stored version. The processor enters them, verify compares them, and
- * readers use them to check values of which the index keeps only a hash. All use this one rule:
+ * Terms: the index values of a stored version. The processor enters them, verify compares them,
+ * and readers use them to check values of which the index keeps only a hash. All use this one
+ * rule:
  *
  *	namespace  the part of the object key before '/'; none for cluster-scoped objects
  *	label      `key` and `key=value` of each label
@@ -9,8 +10,9 @@
  *	several    one value for each combination of the paths' values: the parts, escaped and joined
  *		   by commas; none if a path finds nothing
  *
- * Maps and arrays are not values and are counted as unindexable. An object with more than TERMS_MAX
- * terms in one definition gets none of that definition, which also counts as unindexable.
+ * Maps and arrays are not values and are counted as unindexable. An object with more than
+ * TERMS_MAX terms in one definition gets none of that definition, which also counts as
+ * unindexable.
  *
  *	struct terms *terms;            (one per feed, made again when its definitions change)
  *	terms_new(&terms); terms_add(terms, &definition); ...
@@ -35,8 +37,8 @@ struct terms;
 int terms_new(struct terms **ret_terms);
 void terms_free(struct terms **terms);
 
-/* Copies DEFINITION, or does nothing if it has one of that id. ERR_SYNTAX: its paths can't be parsed; they were checked when the definition
- * was made, so the index is damaged. */
+/* Copies DEFINITION, or does nothing if it has one of that id. ERR_SYNTAX: its paths can't be
+ * parsed; they were checked when the definition was made, so the index is damaged. */
 int terms_add(struct terms *terms, const struct index_definition *definition);
 
 struct term_list {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names of resources as kubectl reads them: RESOURCE[.VERSION][.GROUP] with the plural, kind, singular or short name. Several
- * feeds can have a name in common (nodes of the core group and of longhorn.io); the order of discovery decides then. The
- * reflector stores it in the row `order`, so that copies are read by it too.
+ * Names of resources as kubectl reads them: RESOURCE[.VERSION][.GROUP] with the plural, kind,
+ * singular or short name. Several feeds can have a name in common (nodes of the core group and
+ * of longhorn.io); the order of discovery decides then. The reflector stores it in the row
+ * `order`, so that copies are read by it too.
  */
 #include "store/journal/journal_internal.h"
 
@@ -17,7 +18,7 @@
 #define ORDER_KEY BYTES_LIT("order")
 #define CRC_SIZE  4
 
-/* ---- naming ---------------------------------------------------------------------------------- */
+/* ---- naming ------------------------------------------------------------- */
 
 /* How a name fits a resource, the best first. */
 enum feed_naming { NAMED_FULLY, NAMED_SHORT, NAMINGS };
@@ -36,28 +37,35 @@ static enum feed_naming feed_naming(const struct feed_definition *d, struct byte
 	return NAMINGS;
 }
 
-/* REST is the name after its first dot. `widgets.example.com` and `deployments.v1.apps` look the same. */
+/* REST is the name after its first dot. `widgets.example.com` and `deployments.v1.apps` look the
+ * same. */
 static enum feed_scope feed_scope(const struct feed_definition *d, const char *rest)
 {
 	struct bytes group = bytes_str(d->group), text = bytes_str(rest);
 	const char *dot = strchr(rest, '.');
-	bool version = ascii_equal(bytes_str(d->version), dot ? BYTES(rest, (size_t)(dot - rest)) : text);
+	bool version =
+		ascii_equal(bytes_str(d->version), dot ? BYTES(rest, (size_t)(dot - rest)) : text);
 
-	if (!text.size || ascii_equal(text, group) || (version && dot && ascii_equal(bytes_str(dot + 1), group)))
+	if (!text.size || ascii_equal(text, group) ||
+		(version && dot && ascii_equal(bytes_str(dot + 1), group)))
 		return SCOPE_GROUP;
 	if (version && (!dot || !dot[1]))
 		return SCOPE_VERSION;
-	return group.size > text.size && ascii_equal(BYTES(group.data, text.size), text) ? SCOPE_GROUP_PREFIX : SCOPES;
+	return group.size > text.size && ascii_equal(BYTES(group.data, text.size), text)
+		       ? SCOPE_GROUP_PREFIX
+		       : SCOPES;
 }
 
 /* Returns how well NAME fits D, smaller is better; NOT_NAMED. */
 static unsigned feed_fit(const struct feed_definition *d, const char *name)
 {
 	const char *dot = strchr(name, '.');
-	enum feed_naming naming = feed_naming(d, dot ? BYTES(name, (size_t)(dot - name)) : bytes_str(name));
+	enum feed_naming naming =
+		feed_naming(d, dot ? BYTES(name, (size_t)(dot - name)) : bytes_str(name));
 	enum feed_scope scope = dot ? feed_scope(d, dot + 1) : SCOPE_GROUP;
 
-	return naming == NAMINGS || scope == SCOPES ? NOT_NAMED : (unsigned)scope * NAMINGS + naming;
+	return naming == NAMINGS || scope == SCOPES ? NOT_NAMED
+						    : (unsigned)scope * NAMINGS + naming;
 }
 
 bool feed_definition_is_called(const struct feed_definition *definition, const char *name)
@@ -69,10 +77,12 @@ size_t feed_definition_name_size(const struct feed_definition *definition)
 {
 	size_t size = strlen(definition->name), suffix = strlen(FEED_NEXT);
 
-	return size > suffix && strcmp(definition->name + size - suffix, FEED_NEXT) == 0 ? size - suffix : size;
+	return size > suffix && strcmp(definition->name + size - suffix, FEED_NEXT) == 0
+		       ? size - suffix
+		       : size;
 }
 
-/* ---- precedence ------------------------------------------------------------------------------ */
+/* ---- precedence --------------------------------------------------------- */
 
 /* Returns the line of the feed's group and version in ORDER, SIZE_MAX: none. */
 static size_t feed_line(const struct feed_definition *d, struct bytes order)
@@ -84,14 +94,16 @@ static size_t feed_line(const struct feed_definition *d, struct bytes order)
 		size_t size = (size_t)((stop ? stop : end) - p);
 
 		next = stop ? stop + 1 : end;
-		if (size == group + (group != 0) + version && memcmp(p, d->group, group) == 0 && (!group || p[group] == '/') &&
+		if (size == group + (group != 0) + version && memcmp(p, d->group, group) == 0 &&
+			(!group || p[group] == '/') &&
 			memcmp(p + size - version, d->version, version) == 0)
 			return line;
 	}
 	return SIZE_MAX;
 }
 
-/* Orders groups that the order of discovery lacks: the core group, the API server's other groups, then by name. */
+/* Orders groups that the order of discovery lacks: the core group, the API server's other
+ * groups, then by name. */
 static int feed_compare_groups(const char *a, const char *b)
 {
 	bool own_a = custom_is_builtin_group(a), own_b = custom_is_builtin_group(b);
@@ -99,7 +111,8 @@ static int feed_compare_groups(const char *a, const char *b)
 	return own_a != own_b && *a && *b ? own_b - own_a : strcmp(a, b);
 }
 
-int feed_definition_compare(const struct feed_definition *a, const struct feed_definition *b, const char *name, struct bytes order)
+int feed_definition_compare(const struct feed_definition *a, const struct feed_definition *b,
+	const char *name, struct bytes order)
 {
 	unsigned fit_a = feed_fit(a, name), fit_b = feed_fit(b, name);
 	size_t line_a = feed_line(a, order), line_b = feed_line(b, order);
@@ -111,7 +124,7 @@ int feed_definition_compare(const struct feed_definition *a, const struct feed_d
 	return feed_compare_groups(a->group, b->group);
 }
 
-/* ---- the order of discovery ------------------------------------------------------------------ */
+/* ---- the order of discovery --------------------------------------------- */
 
 int journal_order(struct journal *journal, struct txn *txn, struct bytes *ret_order)
 {
@@ -123,7 +136,8 @@ int journal_order(struct journal *journal, struct txn *txn, struct bytes *ret_or
 	if (r != FOUND)
 		return r < 0 ? r : 0;
 	struct bytes order = BYTES(row.data, row.size < CRC_SIZE ? 0 : row.size - CRC_SIZE);
-	if (order.size && row_checksum(ORDER_KEY, order) == le32_get((const uint8_t *)row.data + order.size))
+	if (order.size &&
+		row_checksum(ORDER_KEY, order) == le32_get((const uint8_t *)row.data + order.size))
 		*ret_order = order;
 	return 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The `feed` database says what the reflector could not take into a feed, so that a restart knows it as well. */
+/* The `feed` database says what the reflector could not take into a feed, so that a restart
+ * knows it as well. */
 #include "store/journal/journal_internal.h"
 
 #include <errno.h>
@@ -74,8 +75,8 @@ static int passed_read_object(const struct value *map, struct passed_object *ret
 	return r < 0 ? r : 0;
 }
 
-/* A member that is missing or of another type is empty: of all that is known here only that something is passed over
- * matters to more than a sentence. */
+/* A member that is missing or of another type is empty: of all that is known here only that
+ * something is passed over matters to more than a sentence. */
 static int passed_read(struct bytes stored, struct feed_passed *ret_passed)
 {
 	struct value map, item, object;
@@ -92,7 +93,8 @@ static int passed_read(struct bytes stored, struct feed_passed *ret_passed)
 	if (r != FOUND)
 		return r < 0 ? r : FOUND;
 	value_iter_init(&iter, &item);
-	while (ret_passed->n < FEED_PASSED_MAX && (r = value_iter_next(&iter, &key, &object)) == FOUND) {
+	while (ret_passed->n < FEED_PASSED_MAX &&
+		(r = value_iter_next(&iter, &key, &object)) == FOUND) {
 		r = passed_read_object(&object, &ret_passed->objects[ret_passed->n]);
 		if (r < 0)
 			break;
@@ -101,7 +103,8 @@ static int passed_read(struct bytes stored, struct feed_passed *ret_passed)
 	return r < 0 ? r : FOUND;
 }
 
-int journal_passed(struct journal *journal, struct txn *txn, uint32_t feed, struct feed_passed *ret_passed)
+int journal_passed(
+	struct journal *journal, struct txn *txn, uint32_t feed, struct feed_passed *ret_passed)
 {
 	uint8_t room[FEED_KEY_SIZE];
 	struct bytes stored;

@@ -71,19 +71,23 @@ void feed_seal(uint32_t feed, enum feed_part part, struct buf *buf)
 
 int feed_open(uint32_t feed, enum feed_part part, struct bytes stored, struct bytes *ret_content)
 {
-	static const char *const names[FEED_PART_MAX] = {"definition", "checkpoint", "list of what was passed over"};
+	static const char *const names[FEED_PART_MAX] = {
+		"definition", "checkpoint", "list of what was passed over"};
 	size_t size = stored.size < FEED_CRC_SIZE ? 0 : stored.size - FEED_CRC_SIZE;
 	struct bytes content = BYTES(stored.data, size);
 	uint8_t room[FEED_KEY_SIZE];
 
-	if (!size || row_checksum(feed_key(feed, part, room), content) != le32_get((const uint8_t *)stored.data + size))
-		return err_say(ERR_CORRUPT, "journal: the %s of feed %" PRIu32 " is damaged: 'kinf run' lists everything again when it is started",
+	if (!size || row_checksum(feed_key(feed, part, room), content) !=
+			     le32_get((const uint8_t *)stored.data + size))
+		return err_say(ERR_CORRUPT,
+			"journal: the %s of feed %" PRIu32
+			" is damaged: 'kinf run' lists everything again when it is started",
 			names[part], feed);
 	*ret_content = content;
 	return 0;
 }
 
-/* ---- definitions ----------------------------------------------------------------------------- */
+/* ---- definitions -------------------------------------------------------- */
 
 static const struct definition_text {
 	const char *key;
@@ -123,7 +127,8 @@ int definition_write(const struct feed_definition *definition, struct buf *buf)
 }
 
 /* Members that are not there are empty: an older program wrote it. */
-static int definition_read_text(const struct value *map, const char *key, struct buf *buf, const char **ret_text)
+static int definition_read_text(
+	const struct value *map, const char *key, struct buf *buf, const char **ret_text)
 {
 	struct value item;
 
@@ -143,8 +148,8 @@ static int definition_read_text(const struct value *map, const char *key, struct
 	return 0;
 }
 
-int definition_read(uint32_t feed, struct bytes stored, struct buf *buf,
-	struct feed_definition *ret_definition)
+int definition_read(
+	uint32_t feed, struct bytes stored, struct buf *buf, struct feed_definition *ret_definition)
 {
 	struct feed_definition definition = {.id = feed};
 	struct value map, item;
@@ -181,7 +186,7 @@ int definition_read(uint32_t feed, struct bytes stored, struct buf *buf,
 	return 0;
 }
 
-/* ---- checkpoints ----------------------------------------------------------------------------- */
+/* ---- checkpoints -------------------------------------------------------- */
 
 int checkpoint_read(uint32_t feed, struct bytes stored, struct feed_checkpoint *ret_checkpoint)
 {
@@ -212,7 +217,7 @@ int checkpoint_read(uint32_t feed, struct bytes stored, struct feed_checkpoint *
 	return 0;
 }
 
-/* ---- the writer's memory --------------------------------------------------------------------- */
+/* ---- the writer's memory ------------------------------------------------ */
 
 void feed_rows_release(struct journal *journal)
 {
@@ -273,7 +278,8 @@ int feed_row_set_trimmed(struct feed_row *row, uint64_t seq, struct bytes rv)
 		return 0;
 	row->checkpoint.trimmed = seq;
 	row->changed = true;
-	/* The deletion of an object that a list lacks has the list's RV: newer than what follows it. */
+	/* The deletion of an object that a list lacks has the list's RV: newer than what follows
+	 * it. */
 	if (!rv.size || rv_compare(rv, buf_bytes(&row->trimmed_rv)) == -1)
 		return 0;
 	buf_reset(&row->trimmed_rv);
@@ -361,7 +367,7 @@ int feed_rows_flush(struct journal *journal)
 	return 0;
 }
 
-/* ---- fields ---- */
+/* ---- fields ------------------------------------------------------------- */
 
 bool feed_definition_keeps(const struct feed_definition *d, const struct path *path)
 {

@@ -21,7 +21,7 @@ struct bytes seq_key(uint64_t seq, uint8_t room[SEQ_KEY_SIZE])
 	return BYTES(room, SEQ_KEY_SIZE);
 }
 
-/* ---- transactions ---------------------------------------------------------------------------- */
+/* ---- transactions ------------------------------------------------------- */
 
 struct txn *journal_txn(struct journal *journal)
 {
@@ -114,9 +114,10 @@ int journal_commit(struct journal *journal)
 	return 0;
 }
 
-/* ---- appending ------------------------------------------------------------------------------- */
+/* ---- appending ---------------------------------------------------------- */
 
-/* Checks the heads on both sides of the place of KEY, which was not found, and their pages: a damaged key or page hides heads. */
+/* Checks the heads on both sides of the place of KEY, which was not found, and their pages: a
+ * damaged key or page hides heads. */
 static int journal_check_place(struct journal *journal, struct bytes key)
 {
 	struct bytes found, value;
@@ -124,7 +125,8 @@ static int journal_check_place(struct journal *journal, struct bytes key)
 	int r = 0;
 
 	for (int after = 0; r == 0 && after < 2; after++) {
-		r = after ? cursor_seek(journal->heads, key, &found, &value) : cursor_before(journal->heads, key, &found, &value);
+		r = after ? cursor_seek(journal->heads, key, &found, &value)
+			  : cursor_before(journal->heads, key, &found, &value);
 		if (r == FOUND && !cursor_page_is_whole(journal->heads, found))
 			r = err_set(ERR_CORRUPT, "a page of heads lacks some");
 		if (r == FOUND)
@@ -264,7 +266,7 @@ int journal_append(struct journal *journal, const struct record *record, uint64_
 	return r < 0 ? r : journal_append_record(journal, record, ret_seq);
 }
 
-/* ---- feeds ----------------------------------------------------------------------------------- */
+/* ---- feeds -------------------------------------------------------------- */
 
 static int journal_put_definition(struct journal *journal, const struct feed_definition *definition)
 {
@@ -278,8 +280,8 @@ static int journal_put_definition(struct journal *journal, const struct feed_def
 			       buf_bytes(&journal->scratch), 0);
 }
 
-int journal_add_feed(struct journal *journal, const struct feed_definition *definition,
-	uint32_t *ret_feed)
+int journal_add_feed(
+	struct journal *journal, const struct feed_definition *definition, uint32_t *ret_feed)
 {
 	struct feed_definition given = *definition;
 	struct feed_row *row;
@@ -409,7 +411,7 @@ int journal_set_cluster(struct journal *journal, const char *cluster)
 	return 0;
 }
 
-/* ---- reading --------------------------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------ */
 
 int journal_meta(struct journal *journal, struct txn *txn, struct journal_meta *ret_meta)
 {

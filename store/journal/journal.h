@@ -64,12 +64,12 @@ struct record {
 	uint64_t prev;    /* previous version of this object, 0: none. LIST_END: its LIST_BEGIN */
 	uint64_t time_ns; /* CLOCK_REALTIME when appended */
 	uint32_t feed;
-	uint8_t type;  /* enum record_type */
-	uint8_t flags; /* enum record_flags */
-	struct bytes key;  /* "namespace/name" or "name"; empty for LIST_*, FEED_* */
+	uint8_t type;     /* enum record_type */
+	uint8_t flags;    /* enum record_flags */
+	struct bytes key; /* "namespace/name" or "name"; empty for LIST_*, FEED_* */
 	struct bytes uid;
-	struct bytes rv;   /* of the object; LIST_END: of the list; LIST_BEGIN: before it */
-	struct bytes body; /* msgpack; empty where there is none */
+	struct bytes rv;     /* of the object; LIST_END: of the list; LIST_BEGIN: before it */
+	struct bytes body;   /* msgpack; empty where there is none */
 	struct bytes stored; /* of a record that was read: all its bytes in the log */
 };
 
@@ -84,10 +84,10 @@ struct head {
 /* The stored part of a feed's state. Readers compute `live` and `stale` from the daemons' status
  * pages. */
 enum feed_phase {
-	FEED_LISTING,   /* no list has ended yet */
-	FEED_SYNCED,    /* listed; watching or trying to */
+	FEED_LISTING, /* no list has ended yet */
+	FEED_SYNCED,  /* listed; watching or trying to */
 	FEED_FORBIDDEN,
-	FEED_GONE,      /* the server no longer has the resource */
+	FEED_GONE, /* the server no longer has the resource */
 	FEED_ERROR,
 	FEED_REMOVED,
 	FEED_PHASE_MAX
@@ -101,51 +101,54 @@ const char *feed_phase_name(uint32_t phase);
  * were read; NULL is written as "". They are all listed in feed_definition.def. */
 struct feed_definition {
 	uint32_t id;
-	const char *name;     /* of the configuration entry; not part of the identity */
-	const char *aliases;  /* singular and short names, each followed by a blank; likewise */
-	const char *columns;  /* additionalPrinterColumns of a custom resource, a line each
+	const char *name;    /* of the configuration entry; not part of the identity */
+	const char *aliases; /* singular and short names, each followed by a blank; likewise */
+	const char *columns; /* additionalPrinterColumns of a custom resource, a line each
 				 (FORMAT.md); likewise */
 	const char *group, *version, *resource, *kind;
 	const char *list_kind;
-	const char *namespace_; /* "": all, or cluster-scoped */
+	const char *namespace_;                      /* "": all, or cluster-scoped */
 	const char *label_selector, *field_selector; /* canonical */
-	const char *drop; /* canonical paths, sorted, joined by '\n' */
+	const char *drop;                            /* canonical paths, sorted, joined by '\n' */
 	bool namespaced;
 	bool metadata_only;
 	uint64_t resync_ns; /* default period of informers, 0: none; no part of the identity either
 			     */
 };
 
-/* Returns whether NAME means the feed's resource, as kubectl takes it: plural, kind, singular or short name, in any case,
- * alone, with .group, the beginning of a group, .version or .version.group. */
+/* Returns whether NAME means the feed's resource, as kubectl takes it: plural, kind, singular or
+ * short name, in any case, alone, with .group, the beginning of a group, .version or
+ * .version.group. */
 bool feed_definition_is_called(const struct feed_definition *definition, const char *name);
 /* Returns the size of the name in the configuration: without FEED_NEXT. */
 size_t feed_definition_name_size(const struct feed_definition *definition);
-/* Compares two feeds that are called NAME. Negative: A goes first, as for kubectl: its full name before a short one, then by
- * ORDER (journal_order()), the core group first. 0: NAME means both. */
-int feed_definition_compare(const struct feed_definition *a, const struct feed_definition *b, const char *name, struct bytes order);
+/* Compares two feeds that are called NAME. Negative: A goes first, as for kubectl: its full name
+ * before a short one, then by ORDER (journal_order()), the core group first. 0: NAME means both. */
+int feed_definition_compare(const struct feed_definition *a, const struct feed_definition *b,
+	const char *name, struct bytes order);
 
-/* Returns false if the feed's objects are stored without what PATH leads to: it keeps only metadata, or drops it. A
- * search there finds nothing then, whatever the objects have. */
+/* Returns false if the feed's objects are stored without what PATH leads to: it keeps only
+ * metadata, or drops it. A search there finds nothing then, whatever the objects have. */
 bool feed_definition_keeps(const struct feed_definition *definition, const struct path *path);
 
 struct feed_checkpoint {
-	uint32_t phase;       /* enum feed_phase */
-	uint64_t list_begin;  /* seq of the open LIST_BEGIN, 0: none. Open means list again */
+	uint32_t phase;      /* enum feed_phase */
+	uint64_t list_begin; /* seq of the open LIST_BEGIN, 0: none. Open means list again */
 	uint64_t list_ns; /* when the list began that is open or was abandoned; 0: none. Unless 0,
 			     the reflector lists again before it watches on */
-	uint64_t first_list;  /* seq of the first LIST_END, 0: none yet */
-	uint64_t trimmed;     /* last of its own seqs that was trimmed */
+	uint64_t first_list;     /* seq of the first LIST_END, 0: none yet */
+	uint64_t trimmed;        /* last of its own seqs that was trimmed */
 	struct bytes trimmed_rv; /* newest RV among those; empty: none had one */
-	uint64_t last;        /* seq of its newest record */
-	struct moment contact; /* when the newest event, bookmark or complete list that is stored
+	uint64_t last;           /* seq of its newest record */
+	struct moment contact;   /* when the newest event, bookmark or complete list that is stored
 				  came in */
-	struct bytes rv;      /* watch on from here; empty: list */
+	struct bytes rv;         /* watch on from here; empty: list */
 };
 
 #define FEED_PASSED_MAX 64 /* objects that are named */
 
-/* Objects of the server that the reflector could not take into the feed (reflector/README.md): the feed lacks them, or has an older version. */
+/* Objects of the server that the reflector could not take into the feed (reflector/README.md):
+ * the feed lacks them, or has an older version. */
 struct feed_passed {
 	size_t n;
 	bool more; /* there may be others */
@@ -179,15 +182,15 @@ struct journal_options {
 int journal_open_write(struct home *home, const struct journal_options *options, char reason[256],
 	struct journal **ret_journal);
 
-/* Notes beside the journal that the reflector had to end because it is damaged, as SENTENCE says. After the second time
- * journal_open_write() makes a new one. Returns: 0; errors. */
+/* Notes beside the journal that the reflector had to end because it is damaged, as SENTENCE
+ * says. After the second time journal_open_write() makes a new one. Returns: 0; errors. */
 int journal_note_damage(struct home *home, const char *sentence);
 
 /* Begins a new, empty journal of a new uuid in place of this one (another cluster). The old one
  * stays for readers for as long as the index that index/CURRENT names belongs to it. -ENOSPC when
  * the disk has no room for both (generation_require_room): nothing has happened. */
-int journal_begin_anew(struct journal **journal, struct home *home,
-	const struct journal_options *options);
+int journal_begin_anew(
+	struct journal **journal, struct home *home, const struct journal_options *options);
 
 /* Removes journals that neither CURRENT nor the index in use names. Returns how many. Opening for
  * writing does it as well; the writer calls it again after the index has moved to a new journal. */
@@ -205,7 +208,7 @@ uint32_t journal_generation(const struct journal *journal);
 bool journal_is_untrusted(const struct journal *journal); /* generation_is_untrusted() */
 int journal_check(const struct journal *journal, const struct home *home); /* generation_check() */
 
-/* ---- writing ---- */
+/* ---- writing ------------------------------------------------------------ */
 
 int journal_begin(struct journal *journal);
 int journal_commit(struct journal *journal);
@@ -223,25 +226,28 @@ struct txn *journal_txn(struct journal *journal); /* NULL when none is open */
  */
 int journal_append(struct journal *journal, const struct record *record, uint64_t *ret_seq);
 
-/* Stores version SEQ of RECORD's object once more, because its stored bytes are damaged. RECORD has feed, key,
- * uid, resourceVersion and body, as the API server gives them for this version. Type, time and the version
- * before are those of the damaged record if they make sense, else of the log. */
+/* Stores version SEQ of RECORD's object once more, because its stored bytes are damaged. RECORD
+ * has feed, key, uid, resourceVersion and body, as the API server gives them for this version.
+ * Type, time and the version before are those of the damaged record if they make sense, else of
+ * the log. */
 int journal_repair(struct journal *journal, uint64_t seq, const struct record *record);
 
 /* Adds a feed (FEED_ADDED with it); the id in DEFINITION is ignored and given. */
-int journal_add_feed(struct journal *journal, const struct feed_definition *definition,
-	uint32_t *ret_feed);
+int journal_add_feed(
+	struct journal *journal, const struct feed_definition *definition, uint32_t *ret_feed);
 /* Renames a feed's entry in the configuration; sets its resync. The feed stays the same one. */
 int journal_rename_feed(struct journal *journal, uint32_t feed, const char *name);
 int journal_set_resync(struct journal *journal, uint32_t feed, uint64_t resync_ns);
 /* Stores the columns of the feed's resource. Returns: 0; END: they are stored already; errors. */
 int journal_set_columns(struct journal *journal, uint32_t feed, const char *columns);
 
-/* Stores the rows of a feed once more, because one is damaged: DEFINITION, and the checkpoint as the writer knows it. */
+/* Stores the rows of a feed once more, because one is damaged: DEFINITION, and the checkpoint as
+ * the writer knows it. */
 int journal_restore_feed(struct journal *journal, const struct feed_definition *definition);
-/* Finds the next feed after AFTER, by id, of which TXN has a damaged row or lacks one. For the writer. Returns: FOUND, with the
- * error, which err_text() says; NOT_FOUND; errors. */
-int journal_find_damaged_feed(struct journal *journal, struct txn *txn, uint32_t after, uint32_t *ret_feed);
+/* Finds the next feed after AFTER, by id, of which TXN has a damaged row or lacks one. For the
+ * writer. Returns: FOUND, with the error, which err_text() says; NOT_FOUND; errors. */
+int journal_find_damaged_feed(
+	struct journal *journal, struct txn *txn, uint32_t after, uint32_t *ret_feed);
 /* Returns whether FEED is removed, and not trimmed yet. */
 bool journal_feed_is_removed(const struct journal *journal, uint32_t feed);
 
@@ -255,12 +261,13 @@ int journal_checkpoint(struct journal *journal, uint32_t feed, uint32_t phase, s
 /* Sets when the API server last said something of the feed that the open transaction stores. */
 int journal_set_contact(struct journal *journal, uint32_t feed, const struct moment *contact);
 
-/* Stores what is passed over of FEED, in place of what was; NULL: nothing is. Like a checkpoint it is no record: readers
- * that follow do not see it. */
+/* Stores what is passed over of FEED, in place of what was; NULL: nothing is. Like a checkpoint
+ * it is no record: readers that follow do not see it. */
 int journal_set_passed(struct journal *journal, uint32_t feed, const struct feed_passed *passed);
 
 int journal_set_cluster(struct journal *journal, const char *cluster);
-/* Stores the order of discovery: a line `version` or `group/version` for each. Returns: 0; END: it is stored already; errors. */
+/* Stores the order of discovery: a line `version` or `group/version` for each. Returns: 0; END:
+ * it is stored already; errors. */
 int journal_set_order(struct journal *journal, struct bytes order);
 /* Reads it, borrowed from TXN; empty: none is stored, or it is damaged. */
 int journal_order(struct journal *journal, struct txn *txn, struct bytes *ret_order);
@@ -280,8 +287,8 @@ struct trim_goal {
 	uint64_t target, bound, most;
 };
 /* Does the same as journal_trim(), towards GOAL. */
-int journal_trim_towards(struct journal *journal, const struct trim_goal *goal, size_t limit,
-	uint64_t *ret_trimmed);
+int journal_trim_towards(
+	struct journal *journal, const struct trim_goal *goal, size_t limit, uint64_t *ret_trimmed);
 
 /* Returns the writer's journal_meta.history, records of the open transaction included. */
 uint64_t journal_history(const struct journal *journal);
@@ -289,22 +296,27 @@ uint64_t journal_history(const struct journal *journal);
 /* Begins a run, in a transaction of its own: the caller has written nothing yet. */
 int journal_begin_run(struct journal *journal);
 
-/* ---- reading; TXN is a read transaction of journal_env() or journal_txn() ---- */
+/* ---- reading; TXN is a read transaction of journal_env() or journal_txn() --- */
 
-/* FOUND: *RET_PASSED, whose texts are borrowed from TXN; NOT_FOUND: nothing is passed over; errors. */
-int journal_passed(struct journal *journal, struct txn *txn, uint32_t feed, struct feed_passed *ret_passed);
+/* FOUND: *RET_PASSED, whose texts are borrowed from TXN; NOT_FOUND: nothing is passed over;
+ * errors. */
+int journal_passed(
+	struct journal *journal, struct txn *txn, uint32_t feed, struct feed_passed *ret_passed);
 int journal_meta(struct journal *journal, struct txn *txn, struct journal_meta *ret_meta);
-/* Gives the run of the newest events (journal_run.c), 0 for none, and at which event the run after KNOWN begins: UINT64_MAX: none has
- * begun; 0: KNOWN is no run of this journal. Returns: 0; errors. */
-int journal_run(struct journal *journal, struct txn *txn, uint64_t known, uint64_t *ret_newest, uint64_t *ret_end);
+/* Gives the run of the newest events (journal_run.c), 0 for none, and at which event the run
+ * after KNOWN begins: UINT64_MAX: none has begun; 0: KNOWN is no run of this journal. Returns:
+ * 0; errors. */
+int journal_run(struct journal *journal, struct txn *txn, uint64_t known, uint64_t *ret_newest,
+	uint64_t *ret_end);
 int journal_get(struct journal *journal, struct txn *txn, uint64_t seq, struct record *ret_record);
 int journal_head(struct journal *journal, struct txn *txn, uint32_t feed, struct bytes key,
 	struct head *ret_head);
 
-/* Reads the record that begins at PLACE, if one does: FOUND, NOT_FOUND. No checksum is compared; the caller checks which one
- * it is. */
+/* Reads the record that begins at PLACE, if one does: FOUND, NOT_FOUND. No checksum is compared;
+ * the caller checks which one it is. */
 int journal_at(struct journal *journal, struct txn *txn, uint64_t place, struct record *ret_record);
-/* Reads record SEQ, at its PLACE (txn_place()) if it is there, without a comparison of checksums, else by a lookup in the log. */
+/* Reads record SEQ, at its PLACE (txn_place()) if it is there, without a comparison of
+ * checksums, else by a lookup in the log. */
 int journal_get_at(struct journal *journal, struct txn *txn, uint64_t seq, uint64_t place,
 	size_t size, struct record *ret_record);
 /* Returns place and size of record SEQ for journal_get_at(); place 0 when it has none. */
@@ -313,27 +325,30 @@ int journal_place(struct journal *journal, struct txn *txn, uint64_t seq, uint64
 
 /* Compares the checksum of a record that was read (FORMAT.md): 0, ERR_CORRUPT. */
 int record_check(const struct record *record);
-/* Does the same for all but its body. Only a record of journal_at() or journal_get_at() needs it. */
+/* Does the same for all but its body. Only a record of journal_at() or journal_get_at() needs
+ * it. */
 int record_check_header(const struct record *record);
 
 /* Walks the log from the first record with seq >= FROM. FOUND, END. */
 struct journal_walk;
-int journal_walk_open(struct journal *journal, struct txn *txn, uint64_t from,
-	struct journal_walk **ret_walk);
-/* Opens a walk that also notices each record above HORIZON and below END (horizon and next_seq of the journal's meta) that the
- * log lacks or that is out of order. */
-int journal_walk_open_checked(struct journal *journal, struct txn *txn, uint64_t from, uint64_t horizon, uint64_t end,
-	struct journal_walk **ret_walk);
-/* FOUND; END; ERR_CORRUPT: a record can't be read, its header is damaged, or it is missing from a walk that is checked. */
+int journal_walk_open(
+	struct journal *journal, struct txn *txn, uint64_t from, struct journal_walk **ret_walk);
+/* Opens a walk that also notices each record above HORIZON and below END (horizon and next_seq
+ * of the journal's meta) that the log lacks or that is out of order. */
+int journal_walk_open_checked(struct journal *journal, struct txn *txn, uint64_t from,
+	uint64_t horizon, uint64_t end, struct journal_walk **ret_walk);
+/* FOUND; END; ERR_CORRUPT: a record can't be read, its header is damaged, or it is missing from
+ * a walk that is checked. */
 int journal_walk_next(struct journal_walk *walk, struct record *ret_record);
-/* Steps to the next record that can be read. FOUND; END; ERR_CORRUPT: the walk comes to no more of them. */
+/* Steps to the next record that can be read. FOUND; END; ERR_CORRUPT: the walk comes to no more
+ * of them. */
 int journal_walk_next_sound(struct journal_walk *walk, struct record *ret_record);
-/* Returns the seq of the record that the last step came to, also if that one could not be read or is missing
- * (ERR_CORRUPT); of several missing ones the last. The next step goes on after it. */
+/* Returns the seq of the record that the last step came to, also if that one could not be read
+ * or is missing (ERR_CORRUPT); of several missing ones the last. The next step goes on after it. */
 uint64_t journal_walk_seq(const struct journal_walk *walk);
-/* Passes over what a step could not read (ERR_CORRUPT). LAST is the last seq that was read or passed over, and the log ends
- * before END. RET_SEQ: the last seq that is passed over. Returns: 0: the next step goes on after it; END: nothing
- * more can be read; errors. */
+/* Passes over what a step could not read (ERR_CORRUPT). LAST is the last seq that was read or
+ * passed over, and the log ends before END. RET_SEQ: the last seq that is passed over. Returns:
+ * 0: the next step goes on after it; END: nothing more can be read; errors. */
 int journal_walk_pass(struct journal_walk *walk, uint64_t last, uint64_t end, uint64_t *ret_seq);
 void journal_walk_close(struct journal_walk **walk);
 
@@ -349,8 +364,8 @@ typedef int journal_feed_fn(void *arg, const struct feed_definition *definition,
 	const struct feed_checkpoint *checkpoint);
 int journal_each_feed(struct journal *journal, struct txn *txn, journal_feed_fn *fn, void *arg);
 /* Calls FN for FEED. Returns FN's result; NOT_FOUND: the journal has no definition of the feed. */
-int journal_one_feed(struct journal *journal, struct txn *txn, uint32_t feed, journal_feed_fn *fn,
-	void *arg);
+int journal_one_feed(
+	struct journal *journal, struct txn *txn, uint32_t feed, journal_feed_fn *fn, void *arg);
 /* Returns a hash of the definitions of all feeds: while it is equal, no definition has changed. */
 int journal_definitions_hash(struct txn *txn, uint64_t *ret_hash);
 /* FOUND, NOT_FOUND. */

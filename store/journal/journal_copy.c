@@ -23,24 +23,26 @@ struct journal_copy {
 	struct generation *gen;
 	struct env_copy to;
 	enum { COPY_LOG, COPY_HEADS, COPY_REST } phase;
-	uint64_t seq;       /* the log is copied up to here */
-	struct buf key;     /* the heads are copied up to here */
-	uint64_t cut;       /* bytes of bodies above the horizon that were left out */
+	uint64_t seq;   /* the log is copied up to here */
+	struct buf key; /* the heads are copied up to here */
+	uint64_t cut;   /* bytes of bodies above the horizon that were left out */
 	uint64_t total;
-	uint32_t *removed;  /* feeds that lose their bodies */
+	uint32_t *removed; /* feeds that lose their bodies */
 	size_t n_removed, removed_room;
 };
 
-/* ---- opening --------------------------------------------------------------------------------- */
+/* ---- opening ------------------------------------------------------------ */
 
-static int copy_note_feed(void *arg, const struct feed_definition *definition, const struct feed_checkpoint *checkpoint)
+static int copy_note_feed(void *arg, const struct feed_definition *definition,
+	const struct feed_checkpoint *checkpoint)
 {
 	struct journal_copy *copy = arg;
 
 	/* Its last record is its FEED_REMOVED. */
 	if (checkpoint->phase != FEED_REMOVED || checkpoint->last > copy->options.taken)
 		return 0;
-	return ARRAY_ADD(copy->removed, copy->n_removed, copy->removed_room, definition->id, "the removed feeds");
+	return ARRAY_ADD(copy->removed, copy->n_removed, copy->removed_room, definition->id,
+		"the removed feeds");
 }
 
 static int copy_begin(struct journal_copy *copy)
@@ -50,19 +52,22 @@ static int copy_begin(struct journal_copy *copy)
 	struct journal *from = copy->options.from;
 	struct txn *txn = copy->options.txn;
 	struct pin_places places;
-	struct generation_options how = journal_generation_options(copy->options.to, &copy->options.journal, &places);
+	struct generation_options how =
+		journal_generation_options(copy->options.to, &copy->options.journal, &places);
 	struct env_info info;
 	int r = env_info(journal_env(from), &info);
 
 	copy->total = info.used_bytes;
 	if (r == 0)
-		r = generation_require_room(home_journal_fd(copy->options.to), "journal", info.used_bytes);
+		r = generation_require_room(
+			home_journal_fd(copy->options.to), "journal", info.used_bytes);
 	if (r == 0 && !txn)
 		r = txn_begin_read(journal_env(from), &own);
 	if (r == 0)
 		r = journal_each_feed(from, txn ? txn : own, copy_note_feed, copy);
 	if (r == 0)
-		r = generation_create(home_journal_fd(copy->options.to), &journal_kind, &how, nobody, &copy->gen);
+		r = generation_create(
+			home_journal_fd(copy->options.to), &journal_kind, &how, nobody, &copy->gen);
 	if (r == 0)
 		copy->to.to = generation_env(copy->gen);
 	return r;
@@ -111,7 +116,7 @@ uint64_t journal_copy_total(const struct journal_copy *copy)
 	return copy->total;
 }
 
-/* ---- slices ---------------------------------------------------------------------------------- */
+/* ---- slices ------------------------------------------------------------- */
 
 static bool copy_is_removed(const struct journal_copy *copy, uint32_t feed)
 {
@@ -132,11 +137,13 @@ static int copy_record(struct journal_copy *copy, const struct record *record, u
 	if (r < 0)
 		return r;
 	if (!record->body.size || !copy_is_removed(copy, record->feed))
-		return env_copy_put(&copy->to, DB_LOG, seq_key(record->seq, room), record->stored, TXN_APPEND);
+		return env_copy_put(
+			&copy->to, DB_LOG, seq_key(record->seq, room), record->stored, TXN_APPEND);
 	bare.body = BYTES_NONE;
 	if (record->seq > horizon)
 		copy->cut += record_size(record) - record_size(&bare);
-	r = env_copy_reserve(&copy->to, DB_LOG, seq_key(record->seq, room), record_size(&bare), TXN_APPEND, &place);
+	r = env_copy_reserve(&copy->to, DB_LOG, seq_key(record->seq, room), record_size(&bare),
+		TXN_APPEND, &place);
 	if (r == 0)
 		record_write(&bare, place);
 	return r;
@@ -237,7 +244,7 @@ int journal_copy_slice(struct journal_copy *copy, uint64_t bytes)
 	return r < 0 ? err_add(r, "copying the journal") : r;
 }
 
-/* ---- the end --------------------------------------------------------------------------------- */
+/* ---- the end ------------------------------------------------------------ */
 
 static int copy_finish(struct journal_copy *copy, struct txn *txn, struct journal_meta *ret_meta)
 {
@@ -248,7 +255,10 @@ static int copy_finish(struct journal_copy *copy, struct txn *txn, struct journa
 		r = copy_slice(copy, txn, UINT64_MAX);
 	if (r == 0)
 		r = env_copy_database(&copy->to, DB_FEED, txn, NULL, NULL);
-	if (r == 0) /* also whether a sweep is due, and the runs; the counters are written once more below */
+	if (r ==
+		/* also whether a sweep is due, and the runs; the counters are written once more
+		 * below */
+		0)
 		r = env_copy_database(&copy->to, DB_META, txn, NULL, NULL);
 	if (r == 0)
 		r = meta_read(txn, ret_meta, &next_feed);
@@ -263,7 +273,8 @@ static int copy_finish(struct journal_copy *copy, struct txn *txn, struct journa
 		r = env_copy_commit(&copy->to);
 	if (r == 0)
 		r = failpoint_pass(FAILPOINT_COMPACT_FILLED);
-	/* A writer's copy is trusted for as long as this boot, as the journal before; without one it is closed in order. */
+	/* A writer's copy is trusted for as long as this boot, as the journal before; without
+	 * one it is closed in order. */
 	if (r == 0 && copy->options.journal.durable)
 		r = env_sync(copy->to.to);
 	return r < 0 ? r : generation_set_uuid(copy->gen, copy->uuid);
@@ -275,7 +286,8 @@ static int copy_publish(struct home *home, uint32_t number)
 	uint32_t current = 0;
 	int r = generation_publish(home_journal_fd(home), number);
 
-	if (r == 0 || generation_current(home_journal_fd(home), &current) != FOUND || current != number)
+	if (r == 0 || generation_current(home_journal_fd(home), &current) != FOUND ||
+		current != number)
 		return r;
 	err_ignore(r, "CURRENT names the copy all the same");
 	return 0;

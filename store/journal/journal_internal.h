@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The journal group's internal header: databases, keys, and the writer's memory. journal.h is the
- * interface. journal.c appends, commits and looks up; journal_open.c opens, begins and removes
- * journals; journal_walk.c walks log and heads; feed_row.c holds feeds and checkpoints; feed_passed.c what could not be taken in;
- * feed_name.c the names of feeds;
- * journal_meta.c the counters; journal_run.c the starts of its writer; journal_copy.c copies for compaction and backup; trim.c the horizon; journal_record.c the bytes of a
- * record; salvage.c finds what is left of a journal whose trees can't be followed.
+ * The journal group's internal header: databases, keys, and the writer's memory. journal.h is
+ * the interface. journal.c appends, commits and looks up; journal_open.c opens, begins and
+ * removes journals; journal_walk.c walks log and heads; feed_row.c holds feeds and checkpoints;
+ * feed_passed.c what could not be taken in; feed_name.c the names of feeds; journal_meta.c the
+ * counters; journal_run.c the starts of its writer; journal_copy.c copies for compaction and
+ * backup; trim.c the horizon; journal_record.c the bytes of a record; salvage.c finds what is
+ * left of a journal whose trees can't be followed.
  *
  * The writer keeps meta and checkpoints in memory and writes those that changed once, at commit.
- * After an abort or a failed commit its memory describes nothing that is stored: it is `stale`, and
- * the next begin loads it again.
+ * After an abort or a failed commit its memory describes nothing that is stored: it is `stale`,
+ * and the next begin loads it again.
  */
 #ifndef STORE_JOURNAL_JOURNAL_INTERNAL_H
 #define STORE_JOURNAL_JOURNAL_INTERNAL_H
@@ -46,22 +47,25 @@ struct journal {
 	struct feed_row *feeds; /* by id */
 	size_t n_feeds, feeds_room;
 	struct buf scratch;
-	uint64_t sweep_at; /* journal_sweep() is due when the horizon has come to this seq; 0: it is not */
+	uint64_t
+		/* journal_sweep() is due when the horizon has come to this seq; 0: it is not */
+		sweep_at;
 	uint64_t sweep_stored; /* the same, as the databases have it */
 };
 
-/* ---- meta (journal_meta.c) ---- */
+/* ---- meta (journal_meta.c) ---------------------------------------------- */
 
 #define META_KEY BYTES_LIT("journal")
 /* Reads the row. ERR_CORRUPT. */
 int meta_decode(struct bytes value, struct journal_meta *ret_meta, uint32_t *ret_next_feed);
 int meta_read(struct txn *txn, struct journal_meta *ret_meta, uint32_t *ret_next_feed);
 int meta_write(struct txn *txn, const struct journal_meta *meta, uint32_t next_feed);
-/* The row that says at which horizon a sweep is due, 0: none is. If the row is damaged, one is due at once, which does no harm. */
+/* The row that says at which horizon a sweep is due, 0: none is. If the row is damaged, one is
+ * due at once, which does no harm. */
 int sweep_due_read(struct txn *txn, uint64_t *ret_seq);
 int sweep_due_write(struct txn *txn, uint64_t seq);
 
-/* ---- feeds (feed_row.c) ---- */
+/* ---- feeds (feed_row.c) ------------------------------------------------- */
 
 struct bytes feed_key(uint32_t feed, enum feed_part part, uint8_t room[FEED_KEY_SIZE]);
 #define FEED_CRC_SIZE 4 /* at the end of each row */
@@ -86,7 +90,7 @@ int feed_row_set_rv(struct feed_row *row, struct bytes rv);
 /* Notes that the record SEQ of RV, which may be empty, was trimmed. */
 int feed_row_set_trimmed(struct feed_row *row, uint64_t seq, struct bytes rv);
 
-/* ---- journal_open.c ---- */
+/* ---- journal_open.c ----------------------------------------------------- */
 
 #define JOURNAL_MAGIC 0x6b1e0e06u
 
@@ -98,7 +102,7 @@ struct generation_options journal_generation_options(
 /* Loads the writer's memory from the databases. */
 int journal_load(struct journal *journal, struct txn *txn);
 
-/* ---- journal.c ---- */
+/* ---- journal.c ---------------------------------------------------------- */
 
 /* The caller writes: a transaction has to be open. */
 void journal_require_open(const struct journal *journal);
@@ -108,11 +112,12 @@ int journal_begin_trim(struct journal *journal);
 /* Writes the rows that changed and commits; passes no failpoints. */
 int journal_finish(struct journal *journal);
 
-/* ---- trim.c, sweep.c ---- */
+/* ---- trim.c, sweep.c ---------------------------------------------------- */
 
 /* Reserves blocks for deleting N entries of the log. */
 int journal_allocate_deletes(struct journal *journal, size_t n);
-/* If it is due: deletes what damage has left at or below the horizon, and counts history again. In a transaction of trimming. */
+/* If it is due: deletes what damage has left at or below the horizon, and counts history again.
+ * In a transaction of trimming. */
 int journal_sweep(struct journal *journal);
 
 #endif

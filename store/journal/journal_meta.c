@@ -22,7 +22,8 @@ enum {
 /* Every snapshot reads the row, so what fills it after the text is left out. */
 static uint32_t meta_checksum(const uint8_t *row)
 {
-	return crc32c(0, row, AT_CLUSTER + strnlen((const char *)row + AT_CLUSTER, AT_CRC - AT_CLUSTER));
+	return crc32c(
+		0, row, AT_CLUSTER + strnlen((const char *)row + AT_CLUSTER, AT_CRC - AT_CLUSTER));
 }
 
 int meta_decode(struct bytes value, struct journal_meta *ret_meta, uint32_t *ret_next_feed)
@@ -73,7 +74,7 @@ int meta_write(struct txn *txn, const struct journal_meta *meta, uint32_t next_f
 	return 0;
 }
 
-/* ---- when a sweep is due --------------------------------------------------------------------- */
+/* ---- when a sweep is due ------------------------------------------------ */
 
 #define SWEEP_KEY  BYTES_LIT("sweep")
 #define SWEEP_SIZE 12
@@ -87,7 +88,8 @@ int sweep_due_read(struct txn *txn, uint64_t *ret_seq)
 	if (r != FOUND)
 		return r < 0 ? r : 0;
 	const uint8_t *p = value.data;
-	bool sound = value.size == SWEEP_SIZE && row_checksum(SWEEP_KEY, BYTES(p, 8)) == le32_get(p + 8);
+	bool sound =
+		value.size == SWEEP_SIZE && row_checksum(SWEEP_KEY, BYTES(p, 8)) == le32_get(p + 8);
 	*ret_seq = sound && le64_get(p) ? le64_get(p) : 1;
 	return 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opens the journal that CURRENT names, begins new ones, and removes those that are no longer needed. */
+/* Opens the journal that CURRENT names, begins new ones, and removes those that are no longer
+ * needed. */
 #include "store/journal/journal_internal.h"
 
 #include <errno.h>
@@ -25,7 +26,8 @@ static const char *const databases[DB_MAX] = {
 
 const struct generation_kind journal_kind = {
 	.what = "journal",
-	.remedy = "'kinf run' makes another one and lists everything again when it is started; 'kinf verify' says what can still be read",
+	.remedy = "'kinf run' makes another one and lists everything again when it is started; "
+		  "'kinf verify' says what can still be read",
 	.writemap = true,
 	.format = JOURNAL_FORMAT,
 	.databases = databases,
@@ -60,8 +62,8 @@ void journal_close(struct journal **journal)
 	*journal = NULL;
 }
 
-struct generation_options journal_generation_options(const struct home *home,
-	const struct journal_options *options, struct pin_places *places)
+struct generation_options journal_generation_options(
+	const struct home *home, const struct journal_options *options, struct pin_places *places)
 {
 	home_pin_places(home, places);
 	return (struct generation_options){
@@ -88,8 +90,10 @@ int journal_load(struct journal *journal, struct txn *txn)
 		r = cursor_open(txn, DB_LOG, &cursor);
 	if (r == 0)
 		r = cursor_last(cursor, &key, &value);
-	/* The log must not reach beyond what meta says, or sequence numbers would be given twice. */
-	if (r == FOUND && (key.size != SEQ_KEY_SIZE || be64_get(key.data) >= journal->meta.next_seq))
+	/* The log must not reach beyond what meta says, or sequence numbers would be given
+	 * twice. */
+	if (r == FOUND &&
+		(key.size != SEQ_KEY_SIZE || be64_get(key.data) >= journal->meta.next_seq))
 		r = err_set(ERR_CORRUPT, "the log reaches beyond its end");
 	if (r < 0)
 		return r;
@@ -99,8 +103,8 @@ int journal_load(struct journal *journal, struct txn *txn)
 	return 0;
 }
 
-static int journal_open_existing(struct home *home, const struct journal_options *options, uint32_t number,
-	struct journal **ret_journal)
+static int journal_open_existing(struct home *home, const struct journal_options *options,
+	uint32_t number, struct journal **ret_journal)
 {
 	struct pin_places places;
 	struct generation_options gen_options = journal_generation_options(home, options, &places);
@@ -131,8 +135,8 @@ int journal_new_uuid(uint8_t ret_uuid[16])
 }
 
 /* Complete before CURRENT names it. */
-static int journal_create(struct home *home, const struct journal_options *options,
-	struct journal **ret_journal)
+static int journal_create(
+	struct home *home, const struct journal_options *options, struct journal **ret_journal)
 {
 	struct pin_places places;
 	struct generation_options gen_options = journal_generation_options(home, options, &places);
@@ -142,8 +146,8 @@ static int journal_create(struct home *home, const struct journal_options *optio
 		return err_set(-ENOMEM, "opening the journal");
 	int r = journal_new_uuid(journal->meta.uuid);
 	if (r == 0)
-		r = generation_create(home_journal_fd(home), &journal_kind, &gen_options, journal->meta.uuid,
-			&journal->gen);
+		r = generation_create(home_journal_fd(home), &journal_kind, &gen_options,
+			journal->meta.uuid, &journal->gen);
 	if (r < 0)
 		return r;
 	journal->meta.next_seq = 1;
@@ -171,8 +175,8 @@ int journal_open_write(struct home *home, const struct journal_options *options,
 	int r = generation_current(home_journal_fd(home), &number);
 	if (r == FOUND)
 		r = journal_open_existing(home, options, number, ret_journal);
-	/* The others need a new journal, at the price of listing everything again. ERR_LOCKED does not: the
-	 * journal is whole then. */
+	/* The others need a new journal, at the price of listing everything again. ERR_LOCKED
+	 * does not: the journal is whole then. */
 	if (r < 0 && r != -ENOENT && r != ERR_CORRUPT && r != ERR_FORMAT && r != ERR_UNTRUSTED)
 		return r;
 	if (r != 0) {
@@ -193,8 +197,8 @@ int journal_note_damage(struct home *home, const char *sentence)
 	return generation_note_damage(home_journal_fd(home), sentence);
 }
 
-int journal_begin_anew(struct journal **journal, struct home *home,
-	const struct journal_options *options)
+int journal_begin_anew(
+	struct journal **journal, struct home *home, const struct journal_options *options)
 {
 	struct journal *fresh = NULL;
 	struct env_info info;
@@ -204,7 +208,8 @@ int journal_begin_anew(struct journal **journal, struct home *home,
 	journal_abort(*journal);
 	int r = env_info(journal_env(*journal), &info);
 	if (r == 0)
-		r = generation_require_room(home_journal_fd(home), journal_kind.what, info.used_bytes);
+		r = generation_require_room(
+			home_journal_fd(home), journal_kind.what, info.used_bytes);
 	if (r == 0)
 		r = journal_create(home, options, &fresh);
 	if (r < 0)
@@ -221,14 +226,16 @@ int journal_remove_old(struct home *home)
 	uint8_t uuid[16];
 
 	/* The journal that the index in use belongs to stays as well: its readers still need it. */
-	if (generation_current(indexes, &index) != FOUND || generation_read_uuid(indexes, index, uuid) < 0 ||
+	if (generation_current(indexes, &index) != FOUND ||
+		generation_read_uuid(indexes, index, uuid) < 0 ||
 		generation_find(journals, uuid, &keep[1]) != FOUND)
 		keep[1] = 0;
 	int r = generation_current(journals, &keep[0]);
 	return r < 0 ? r : generation_remove_except(journals, keep, 2, home_formers(home));
 }
 
-static int journal_open_generation(struct home *home, uint32_t number, bool copy, struct journal **ret_journal)
+static int journal_open_generation(
+	struct home *home, uint32_t number, bool copy, struct journal **ret_journal)
 {
 	struct pin_places places;
 	CLEANUP(journal_close) struct journal *journal = journal_new(false);
@@ -269,20 +276,25 @@ int journal_open_read(struct home *home, const uint8_t *uuid, struct journal **r
 	for (int i = 0; i < OPEN_TRIES; i++) {
 		int fd = home_journal_fd(home);
 		r = fd < 0 ? NOT_FOUND
-			: uuid ? generation_find(fd, uuid, &number)
-			       : generation_current(fd, &number);
+		    : uuid ? generation_find(fd, uuid, &number)
+			   : generation_current(fd, &number);
 		if (r == NOT_FOUND && !uuid && home_lacks_journal(home))
 			return err_say(ERR_NO_STORE,
-				"the directory journal/ of store '%s' is missing, or the file CURRENT in it: copy the whole store again, or start 'kinf run', which lists everything again",
+				"the directory journal/ of store '%s' is missing, or the file "
+				"CURRENT in it: copy the whole store again, or start 'kinf run', "
+				"which lists everything again",
 				home_path(home));
 		if (r == NOT_FOUND && !uuid)
 			return err_say(ERR_NO_STORE,
-				"nothing was written to store '%s' yet: start one with 'kinf run --store %s'",
-				home_path(home), shell_word(home_path(home), (char[SHELL_WORD_SIZE]){0}));
+				"nothing was written to store '%s' yet: start one with 'kinf run "
+				"--store %s'",
+				home_path(home),
+				shell_word(home_path(home), (char[SHELL_WORD_SIZE]){0}));
 		if (r)
 			return r;
 		r = journal_open_generation(home, number, copy, ret_journal);
-		/* A damaged CURRENT says nothing of the pins of the generation that was found without it. */
+		/* A damaged CURRENT says nothing of the pins of the generation that was found
+		 * without it. */
 		if (r == ERR_LOCKED && !copy && !running) {
 			err_ignore(r, "no reflector runs: it is read without pins");
 			copy = true;

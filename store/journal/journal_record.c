@@ -7,7 +7,8 @@
 #include "common/crc.h"
 #include "common/err.h"
 
-/* Offsets in a record. The sequence number is first, so that a reader that follows a place can check it. */
+/* Offsets in a record. The sequence number is first, so that a reader that follows a place can
+ * check it. */
 enum {
 	AT_SEQ = 0,
 	AT_PREV = 8,
@@ -25,7 +26,13 @@ enum {
 _Static_assert(RECORD_HEADER == AT_HEADER_CRC + 4, "FORMAT.md, Journal");
 
 /* Offsets in a head. */
-enum { HEAD_AT_SEQ = 0, HEAD_AT_UID_LEN = 8, HEAD_AT_RV_LEN = 10, HEAD_AT_CRC = 12, HEAD_HEADER = 16 };
+enum {
+	HEAD_AT_SEQ = 0,
+	HEAD_AT_UID_LEN = 8,
+	HEAD_AT_RV_LEN = 10,
+	HEAD_AT_CRC = 12,
+	HEAD_HEADER = 16
+};
 
 const char *record_type_name(uint8_t type)
 {
@@ -45,8 +52,9 @@ const char *record_type_name(uint8_t type)
 int record_fits(const struct record *record)
 {
 	if (record->key.size > JOURNAL_KEY_MAX)
-		return err_set(ERR_TOO_LARGE, "an object key of %zu bytes, at most %d can be stored",
-			record->key.size, JOURNAL_KEY_MAX);
+		return err_set(ERR_TOO_LARGE,
+			"an object key of %zu bytes, at most %d can be stored", record->key.size,
+			JOURNAL_KEY_MAX);
 	if (record->uid.size > UINT16_MAX || record->rv.size > UINT16_MAX)
 		return err_set(ERR_TOO_LARGE, "a uid of %zu or a resourceVersion of %zu bytes",
 			record->uid.size, record->rv.size);
@@ -59,7 +67,7 @@ int record_fits(const struct record *record)
 size_t record_size(const struct record *record)
 {
 	return RECORD_HEADER + record->key.size + record->uid.size + record->rv.size +
-		record->body.size;
+	       record->body.size;
 }
 
 /* Returns the checksum of the whole record as if its crc field were 0. */
@@ -112,7 +120,7 @@ size_t record_size_at(const void *header)
 	const uint8_t *p = header;
 
 	return RECORD_HEADER + (size_t)le16_get(p + AT_KEY_LEN) + le16_get(p + AT_UID_LEN) +
-		le16_get(p + AT_RV_LEN) + le32_get(p + AT_BODY_LEN);
+	       le16_get(p + AT_RV_LEN) + le32_get(p + AT_BODY_LEN);
 }
 
 int record_parse(struct bytes stored, struct record *ret_record)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stores a damaged record of the log once more, under its own seq, and finds feeds whose rows are damaged. */
+/* Stores a damaged record of the log once more, under its own seq, and finds feeds whose rows
+ * are damaged. */
 #include "store/journal/journal_internal.h"
 
 #include <inttypes.h>
@@ -10,7 +11,8 @@
 #include "common/proc.h"
 #include "store/journal/journal_record.h"
 
-#define UNREADABLE_MAX 1000 /* in one walk: a damaged tree may give the same record for ever */
+/* in one walk: a damaged tree may give the same record for ever */
+#define UNREADABLE_MAX 1000
 
 static bool repair_is_of(const struct record *a, const struct record *b)
 {
@@ -85,20 +87,25 @@ int journal_repair(struct journal *journal, uint64_t seq, const struct record *r
 	record_write(&whole, place);
 	if (seq > journal->meta.horizon)
 		journal->meta.history += size - before;
-	if (seq > journal->sweep_at) /* trimming may have left the version before it, and a missing one is counted twice now */
+	if (seq >
+		/* trimming may have left the version before it, and a missing one is counted
+		 * twice now */
+		journal->sweep_at)
 		journal->sweep_at = seq;
 	journal->meta.repairs++;
 	journal->meta_changed = true;
 	return 0;
 }
 
-static int repair_ignore_row(void *arg, const struct feed_definition *definition, const struct feed_checkpoint *checkpoint)
+static int repair_ignore_row(void *arg, const struct feed_definition *definition,
+	const struct feed_checkpoint *checkpoint)
 {
 	(void)arg, (void)definition, (void)checkpoint;
 	return 0;
 }
 
-int journal_find_damaged_feed(struct journal *journal, struct txn *txn, uint32_t after, uint32_t *ret_feed)
+int journal_find_damaged_feed(
+	struct journal *journal, struct txn *txn, uint32_t after, uint32_t *ret_feed)
 {
 	CHECK_OBJ(journal, JOURNAL_MAGIC);
 	for (size_t i = 0; i < journal->n_feeds; i++) {

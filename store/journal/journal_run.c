@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs. A reflector that starts begins one: the events from the next one on are this run's. An older copy of the journal that is put
- * in its place lacks the runs that came after it was made, and the next reflector begins another one there. So the number of an event
- * that a follower knows is still that event's if it comes before the run that follows the follower's.
+ * Runs. A reflector that starts begins one: the events from the next one on are this run's. An
+ * older copy of the journal that is put in its place lacks the runs that came after it was made,
+ * and the next reflector begins another one there. So the number of an event that a follower
+ * knows is still that event's if it comes before the run that follows the follower's.
  */
 #include "store/journal/journal_internal.h"
 
@@ -35,7 +36,8 @@ static int runs_read(struct txn *txn, struct runs *ret_runs)
 		return r < 0 ? r : 0;
 	const uint8_t *row = value.data;
 	size_t n = value.size / RUN_SIZE;
-	if (n > RUNS_MAX || value.size != n * RUN_SIZE + CRC_SIZE || row_checksum(RUNS_KEY, BYTES(row, n * RUN_SIZE)) != le32_get(row + n * RUN_SIZE))
+	if (n > RUNS_MAX || value.size != n * RUN_SIZE + CRC_SIZE ||
+		row_checksum(RUNS_KEY, BYTES(row, n * RUN_SIZE)) != le32_get(row + n * RUN_SIZE))
 		return 0;
 	for (size_t i = 0; i < n; i++) {
 		ret_runs->run[i].id = le64_get(row + i * RUN_SIZE);
@@ -83,7 +85,8 @@ int journal_begin_run(struct journal *journal)
 	return journal_finish(journal);
 }
 
-int journal_run(struct journal *journal, struct txn *txn, uint64_t known, uint64_t *ret_newest, uint64_t *ret_end)
+int journal_run(struct journal *journal, struct txn *txn, uint64_t known, uint64_t *ret_newest,
+	uint64_t *ret_end)
 {
 	struct runs runs;
 	size_t next;
@@ -95,7 +98,11 @@ int journal_run(struct journal *journal, struct txn *txn, uint64_t known, uint64
 	*ret_newest = runs.n ? runs.run[runs.n - 1].id : 0;
 	for (next = runs.n; next > 0 && runs.run[next - 1].id != known; next--)
 		continue;
-	if (next == 0 && (known || runs.n == RUNS_MAX)) /* before the first run that is known there is one of the number 0 */
+	if (next == 0 &&
+		(known || runs.n ==
+				  /* before the first run that is known there is one of the number
+				 * 0 */
+				  RUNS_MAX))
 		*ret_end = 0;
 	else
 		*ret_end = next < runs.n ? runs.run[next].first : UINT64_MAX;

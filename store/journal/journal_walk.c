@@ -25,14 +25,15 @@ struct journal_walk {
 	struct cursor *cursor;
 	/* For announcing what comes next: */
 	struct ahead ahead;
-	struct cursor *front; /* at the last record that was announced; NULL: none was */
-	unsigned lead;        /* records between the two cursors */
+	struct cursor *front;  /* at the last record that was announced; NULL: none was */
+	unsigned lead;         /* records between the two cursors */
 	uint64_t horizon, end; /* no record between these two may be missing; end 0: any may */
-	unsigned step, passed; /* of PASSED records of STEP the walk has passed since it looked last */
+	unsigned step,
+		passed; /* of PASSED records of STEP the walk has passed since it looked last */
 };
 
-int journal_walk_open(struct journal *journal, struct txn *txn, uint64_t from,
-	struct journal_walk **ret_walk)
+int journal_walk_open(
+	struct journal *journal, struct txn *txn, uint64_t from, struct journal_walk **ret_walk)
 {
 	CLEANUP(journal_walk_close) struct journal_walk *walk = calloc(1, sizeof(*walk));
 
@@ -50,8 +51,8 @@ int journal_walk_open(struct journal *journal, struct txn *txn, uint64_t from,
 	return 0;
 }
 
-int journal_walk_open_checked(struct journal *journal, struct txn *txn, uint64_t from, uint64_t horizon, uint64_t end,
-	struct journal_walk **ret_walk)
+int journal_walk_open_checked(struct journal *journal, struct txn *txn, uint64_t from,
+	uint64_t horizon, uint64_t end, struct journal_walk **ret_walk)
 {
 	int r = journal_walk_open(journal, txn, from, ret_walk);
 
@@ -69,7 +70,8 @@ static uint64_t walk_due(const struct journal_walk *walk)
 	return (walk->seq > walk->horizon ? walk->seq : walk->horizon) + 1;
 }
 
-/* Moves FRONT on and announces what it comes to. Returns: FOUND; END; errors, which the walk itself will meet. */
+/* Moves FRONT on and announces what it comes to. Returns: FOUND; END; errors, which the walk
+ * itself will meet. */
 static int walk_announce(struct journal_walk *walk)
 {
 	uint8_t room[SEQ_KEY_SIZE];
@@ -113,7 +115,8 @@ static void walk_look_ahead(struct journal_walk *walk)
 	walk->lead = walk->step = 0; /* no more is announced */
 }
 
-/* Makes the walk begin at SEQ. The cursor is another one: LMDB's place in a damaged tree means nothing. */
+/* Makes the walk begin at SEQ. The cursor is another one: LMDB's place in a damaged tree means
+ * nothing. */
 static int walk_restart(struct journal_walk *walk, uint64_t seq)
 {
 	cursor_close(&walk->cursor);
@@ -122,7 +125,8 @@ static int walk_restart(struct journal_walk *walk, uint64_t seq)
 	return cursor_open(walk->txn, DB_LOG, &walk->cursor);
 }
 
-/* Reports the records after the last one and before FOUND_SEQ as missing: the step has come to the last of them. */
+/* Reports the records after the last one and before FOUND_SEQ as missing: the step has come to
+ * the last of them. */
 static int walk_lacks(struct journal_walk *walk, uint64_t found_seq)
 {
 	uint64_t first = walk_due(walk);
@@ -131,7 +135,8 @@ static int walk_lacks(struct journal_walk *walk, uint64_t found_seq)
 	if (r < 0)
 		return r;
 	walk->seq = found_seq - 1;
-	return err_set(ERR_CORRUPT, "the records %" PRIu64 " to %" PRIu64 " are missing", first, walk->seq);
+	return err_set(ERR_CORRUPT, "the records %" PRIu64 " to %" PRIu64 " are missing", first,
+		walk->seq);
 }
 
 int journal_walk_next(struct journal_walk *walk, struct record *ret_record)
@@ -141,9 +146,8 @@ int journal_walk_next(struct journal_walk *walk, struct record *ret_record)
 	struct record record;
 
 	CHECK_OBJ(walk, JOURNAL_WALK_MAGIC);
-	int r = walk->started
-		? cursor_next(walk->cursor, &key, &value)
-		: cursor_seek(walk->cursor, seq_key(walk->from, room), &key, &value);
+	int r = walk->started ? cursor_next(walk->cursor, &key, &value)
+			      : cursor_seek(walk->cursor, seq_key(walk->from, room), &key, &value);
 	walk->started = true;
 	if (r == END && walk_due(walk) < walk->end)
 		return walk_lacks(walk, walk->end);
@@ -151,7 +155,8 @@ int journal_walk_next(struct journal_walk *walk, struct record *ret_record)
 		return r;
 	uint64_t seq = key.size == SEQ_KEY_SIZE ? be64_get(key.data) : walk->seq + 1;
 	if (walk->end && seq <= walk->seq)
-		return err_set(ERR_CORRUPT, "record %" PRIu64 " comes after %" PRIu64, seq, walk->seq);
+		return err_set(
+			ERR_CORRUPT, "record %" PRIu64 " comes after %" PRIu64, seq, walk->seq);
 	if (walk->end && seq > walk_due(walk))
 		return walk_lacks(walk, seq);
 	walk->seq = seq;
@@ -159,7 +164,8 @@ int journal_walk_next(struct journal_walk *walk, struct record *ret_record)
 	if (r < 0)
 		return err_add(r, "record %" PRIu64, walk->seq);
 	if (key.size != SEQ_KEY_SIZE || seq != record.seq)
-		return err_set(ERR_CORRUPT, "record %" PRIu64 " is in another one's place", record.seq);
+		return err_set(
+			ERR_CORRUPT, "record %" PRIu64 " is in another one's place", record.seq);
 	walk_look_ahead(walk);
 	*ret_record = record;
 	return FOUND;
@@ -195,8 +201,8 @@ static int walk_try(struct journal_walk *walk, uint64_t seq)
 	return r < 0 ? r : 0;
 }
 
-/* Passes over a part of the log that can't be read. RET_SEQ: where the next step goes on. Returns: 0; ERR_CORRUPT: the end
- * can't be read either; errors. */
+/* Passes over a part of the log that can't be read. RET_SEQ: where the next step goes on.
+ * Returns: 0; ERR_CORRUPT: the end can't be read either; errors. */
 static int walk_skip(struct journal_walk *walk, uint64_t last, uint64_t end, uint64_t *ret_seq)
 {
 	uint64_t bad = last + 1;
@@ -264,7 +270,8 @@ int head_walk_open(struct journal *journal, struct txn *txn, uint32_t feed, stru
 	if (!walk)
 		return err_set(-ENOMEM, "walking the heads");
 	walk->magic = HEAD_WALK_MAGIC;
-	/* No stored key is longer, so the first one not below the whole is not below its beginning. */
+	/* No stored key is longer, so the first one not below the whole is not below its
+	 * beginning. */
 	if (from.size > JOURNAL_KEY_MAX)
 		from.size = JOURNAL_KEY_MAX;
 	walk->first = head_key(feed, from, walk->room);
@@ -275,7 +282,8 @@ int head_walk_open(struct journal *journal, struct txn *txn, uint32_t feed, stru
 	return 0;
 }
 
-/* Moves to the first head of the walk. The one before it is read also: a damaged key may have taken it out of the walk. */
+/* Moves to the first head of the walk. The one before it is read also: a damaged key may have
+ * taken it out of the walk. */
 static int head_walk_begin(struct head_walk *walk, struct bytes *ret_key, struct bytes *ret_value)
 {
 	struct head head;
@@ -292,7 +300,8 @@ int head_walk_next(struct head_walk *walk, struct bytes *ret_key, struct head *r
 	struct bytes key, value;
 
 	CHECK_OBJ(walk, HEAD_WALK_MAGIC);
-	int r = walk->started ? cursor_next(walk->cursor, &key, &value) : head_walk_begin(walk, &key, &value);
+	int r = walk->started ? cursor_next(walk->cursor, &key, &value)
+			      : head_walk_begin(walk, &key, &value);
 	if (r)
 		return r;
 	if (key.size <= 4)
@@ -351,8 +360,8 @@ int journal_each_feed(struct journal *journal, struct txn *txn, journal_feed_fn 
 	return r < 0 ? r : 0;
 }
 
-int journal_one_feed(struct journal *journal, struct txn *txn, uint32_t feed, journal_feed_fn *fn,
-	void *arg)
+int journal_one_feed(
+	struct journal *journal, struct txn *txn, uint32_t feed, journal_feed_fn *fn, void *arg)
 {
 	uint8_t room[FEED_KEY_SIZE];
 	struct bytes value;

@@ -25,7 +25,7 @@ struct found_record {
 
 struct found_feed {
 	uint32_t id;
-	uint64_t last; /* of the checkpoint */
+	uint64_t last;                       /* of the checkpoint */
 	struct bytes definition, checkpoint; /* empty: not found */
 };
 
@@ -42,7 +42,7 @@ struct salvage {
 	bool has_meta;
 };
 
-/* ---- what a row is --------------------------------------------------------------------------- */
+/* ---- what a row is ------------------------------------------------------ */
 
 /* Takes a record that lies at the beginning of BYTES and is whole. */
 static int salvage_take_record(struct salvage *s, struct bytes bytes, bool is_large)
@@ -63,7 +63,8 @@ static int salvage_take_record(struct salvage *s, struct bytes bytes, bool is_la
 		return NOT_FOUND;
 	}
 	r = ARRAY_ADD(s->records, s->n_records, s->records_room,
-		((struct found_record){record.seq, bytes.data, (uint32_t)size}), "the records that were found");
+		((struct found_record){record.seq, bytes.data, (uint32_t)size}),
+		"the records that were found");
 	return r < 0 ? r : FOUND;
 }
 
@@ -83,7 +84,9 @@ static int salvage_take_feed(struct salvage *s, uint32_t id, uint8_t part, struc
 	}
 	size_t i = ARRAY_PLACE(s->feeds, s->n_feeds, .id, id);
 	bool is_there = i < s->n_feeds && s->feeds[i].id == id;
-	r = is_there ? 0 : ARRAY_INSERT(s->feeds, s->n_feeds, s->feeds_room, i, (struct found_feed){.id = id}, "the feeds that were found");
+	r = is_there ? 0
+		     : ARRAY_INSERT(s->feeds, s->n_feeds, s->feeds_room, i,
+			       (struct found_feed){.id = id}, "the feeds that were found");
 	if (r < 0)
 		return r;
 	struct found_feed *feed = &s->feeds[i];
@@ -119,19 +122,22 @@ static int salvage_take(void *arg, struct bytes key, struct bytes value)
 
 	if (!key.size)
 		return salvage_take_record(s, value, true);
-	if (key.size == FEED_KEY_SIZE && be32_get(p) && (p[4] == FEED_DEFINITION || p[4] == FEED_CHECKPOINT))
+	if (key.size == FEED_KEY_SIZE && be32_get(p) &&
+		(p[4] == FEED_DEFINITION || p[4] == FEED_CHECKPOINT))
 		return salvage_take_feed(s, be32_get(p), p[4], value);
 	if (bytes_equal(key, META_KEY))
 		return salvage_take_meta(s, value);
-	bool is_log = key.size == SEQ_KEY_SIZE && value.size >= 8 && be64_get(p) == le64_get(value.data);
+	bool is_log =
+		key.size == SEQ_KEY_SIZE && value.size >= 8 && be64_get(p) == le64_get(value.data);
 	return is_log ? salvage_take_record(s, value, false) : NOT_FOUND;
 }
 
-/* ---- opening --------------------------------------------------------------------------------- */
+/* ---- opening ------------------------------------------------------------ */
 
 static int found_record_compare(const void *a, const void *b)
 {
-	uint64_t one = ((const struct found_record *)a)->seq, other = ((const struct found_record *)b)->seq;
+	uint64_t one = ((const struct found_record *)a)->seq,
+		 other = ((const struct found_record *)b)->seq;
 
 	return (one > other) - (one < other);
 }
@@ -171,7 +177,9 @@ int salvage_open(const struct home *home, struct salvage **ret_salvage)
 	if (!s)
 		return err_set(-ENOMEM, "looking for the journal's records");
 	s->magic = SALVAGE_MAGIC;
-	int r = home_journal_fd(home) < 0 ? NOT_FOUND : generation_current(home_journal_fd(home), &s->generation);
+	int r = home_journal_fd(home) < 0
+			? NOT_FOUND
+			: generation_current(home_journal_fd(home), &s->generation);
 	if (r != FOUND)
 		return r;
 	r = generation_read_uuid(home_journal_fd(home), s->generation, s->meta.uuid);
@@ -189,7 +197,7 @@ int salvage_open(const struct home *home, struct salvage **ret_salvage)
 	return FOUND;
 }
 
-/* ---- what was found -------------------------------------------------------------------------- */
+/* ---- what was found ----------------------------------------------------- */
 
 uint32_t salvage_generation(const struct salvage *salvage)
 {
@@ -225,14 +233,17 @@ int salvage_each_feed(const struct salvage *salvage, journal_feed_fn *fn, void *
 	return r;
 }
 
-int salvage_each_record(const struct salvage *salvage, uint64_t from, uint64_t to, salvage_record_fn *fn, void *arg)
+int salvage_each_record(
+	const struct salvage *salvage, uint64_t from, uint64_t to, salvage_record_fn *fn, void *arg)
 {
 	struct record record;
 	int r = 0;
 
 	CHECK_OBJ(salvage, SALVAGE_MAGIC);
-	for (size_t i = ARRAY_PLACE(salvage->records, salvage->n_records, .seq, from); i < salvage->n_records && salvage->records[i].seq <= to && r == 0; i++) {
-		r = record_read(BYTES(salvage->records[i].place, salvage->records[i].size), &record);
+	for (size_t i = ARRAY_PLACE(salvage->records, salvage->n_records, .seq, from);
+		i < salvage->n_records && salvage->records[i].seq <= to && r == 0; i++) {
+		r = record_read(
+			BYTES(salvage->records[i].place, salvage->records[i].size), &record);
 		if (r == 0)
 			r = fn(arg, &record);
 	}
@@ -245,7 +256,7 @@ size_t salvage_records(const struct salvage *salvage)
 	return salvage->n_records;
 }
 
-/* ---- the sentence ---------------------------------------------------------------------------- */
+/* ---- the sentence ------------------------------------------------------- */
 
 struct gaps {
 	struct buf text;
@@ -274,7 +285,8 @@ static void gaps_add(struct gaps *gaps, uint64_t seq)
 static void salvage_find_gaps(const struct salvage *s, struct gaps *gaps)
 {
 	gaps->before = s->meta.horizon;
-	for (size_t i = ARRAY_PLACE(s->records, s->n_records, .seq, gaps->before + 1); i < s->n_records; i++)
+	for (size_t i = ARRAY_PLACE(s->records, s->n_records, .seq, gaps->before + 1);
+		i < s->n_records; i++)
 		gaps_add(gaps, s->records[i].seq);
 	if (gaps->before < s->meta.next_seq)
 		gaps_add(gaps, s->meta.next_seq);
@@ -287,14 +299,19 @@ void salvage_describe(const struct salvage *salvage, char text[SALVAGE_TEXT_SIZE
 	struct gaps gaps = {.text = BUF_INIT};
 
 	CHECK_OBJ(salvage, SALVAGE_MAGIC);
-	const struct found_record *first = &salvage->records[0], *last = &salvage->records[salvage->n_records - 1];
-	int n = snprintf(text, SALVAGE_TEXT_SIZE, "%zu records were found in its pages by their checksums, events %" PRIu64 " to %" PRIu64,
+	const struct found_record *first = &salvage->records[0],
+				  *last = &salvage->records[salvage->n_records - 1];
+	int n = snprintf(text, SALVAGE_TEXT_SIZE,
+		"%zu records were found in its pages by their checksums, events %" PRIu64
+		" to %" PRIu64,
 		salvage->n_records, first->seq, last->seq);
 	if (!salvage->has_meta || n < 0 || n >= SALVAGE_TEXT_SIZE)
 		return;
 	salvage_find_gaps(salvage, &gaps);
 	if (gaps.missing && !buf_error(&gaps.text))
-		(void)snprintf(text + n, SALVAGE_TEXT_SIZE - (size_t)n, "; %" PRIu64 " of the history after event %" PRIu64 " %s missing: %.*s",
-			gaps.missing, salvage->meta.horizon, gaps.missing == 1 ? "is" : "are", BYTES_ARG(buf_bytes(&gaps.text)));
+		(void)snprintf(text + n, SALVAGE_TEXT_SIZE - (size_t)n,
+			"; %" PRIu64 " of the history after event %" PRIu64 " %s missing: %.*s",
+			gaps.missing, salvage->meta.horizon, gaps.missing == 1 ? "is" : "are",
+			BYTES_ARG(buf_bytes(&gaps.text)));
 	buf_release(&gaps.text);
 }

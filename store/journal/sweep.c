@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Trimming passes over records that can't be read or are missing. At or below the horizon that leaves the version before
- * such a record, and the record itself, which nothing names any more; and the count of history has their bytes. Once the horizon is
- * beyond the damage, and all above it can be read, what is needed below is known: the versions that heads name, and those
- * before the records above the horizon. That a sweep is due is stored with the counters, for a later writer.
+ * Trimming passes over records that can't be read or are missing. At or below the horizon that
+ * leaves the version before such a record, and the record itself, which nothing names any more;
+ * and the count of history has their bytes. Once the horizon is beyond the damage, and all above
+ * it can be read, what is needed below is known: the versions that heads name, and those before
+ * the records above the horizon. That a sweep is due is stored with the counters, for a later
+ * writer.
  */
 #include "store/journal/journal_internal.h"
 
@@ -32,8 +34,10 @@ static int sweep_by_number(const void *a, const void *b)
 
 static int sweep_need(struct sweep *sweep, uint64_t seq)
 {
-	return seq == 0 || seq > sweep->journal->meta.horizon ? 0
-		: ARRAY_ADD(sweep->needed, sweep->n_needed, sweep->needed_room, seq, "sweeping the journal");
+	return seq == 0 || seq > sweep->journal->meta.horizon
+		       ? 0
+		       : ARRAY_ADD(sweep->needed, sweep->n_needed, sweep->needed_room, seq,
+				 "sweeping the journal");
 }
 
 static int sweep_read_heads(struct sweep *sweep)
@@ -44,7 +48,9 @@ static int sweep_read_heads(struct sweep *sweep)
 	int r = cursor_open(sweep->journal->txn, DB_HEAD, &cursor);
 
 	while (r == 0 && (r = cursor_next(cursor, &key, &value)) == FOUND) {
-		r = cursor_page_is_whole(cursor, key) ? head_read(key, value, &head) : err_set(ERR_CORRUPT, "a page of heads lacks some");
+		r = cursor_page_is_whole(cursor, key)
+			    ? head_read(key, value, &head)
+			    : err_set(ERR_CORRUPT, "a page of heads lacks some");
 		if (r == 0)
 			r = sweep_need(sweep, head.seq);
 	}
@@ -58,7 +64,8 @@ static int sweep_read_log(struct sweep *sweep, uint64_t *ret_seq)
 	struct journal *journal = sweep->journal;
 	const struct journal_meta *meta = &journal->meta;
 	struct record record;
-	int r = journal_walk_open_checked(journal, journal->txn, meta->horizon + 1, meta->horizon, meta->next_seq, &log);
+	int r = journal_walk_open_checked(
+		journal, journal->txn, meta->horizon + 1, meta->horizon, meta->next_seq, &log);
 
 	while (r == 0 && (r = journal_walk_next(log, &record)) == FOUND) {
 		sweep->history += record.stored.size;
@@ -69,7 +76,8 @@ static int sweep_read_log(struct sweep *sweep, uint64_t *ret_seq)
 	return r == END ? 0 : r;
 }
 
-/* Finds what is not needed: of each record the key alone is read. In a damaged page LMDB might delete another row. */
+/* Finds what is not needed: of each record the key alone is read. In a damaged page LMDB might
+ * delete another row. */
 static int sweep_find(struct sweep *sweep)
 {
 	CLEANUP(cursor_close) struct cursor *cursor = NULL;
@@ -87,9 +95,10 @@ static int sweep_find(struct sweep *sweep)
 		if (seq > sweep->journal->meta.horizon)
 			return 0;
 		last = seq;
-		if (!sweep->n_needed ||
-			!bsearch(&seq, sweep->needed, sweep->n_needed, sizeof(seq), sweep_by_number))
-			r = ARRAY_ADD(sweep->unneeded, sweep->n_unneeded, sweep->unneeded_room, seq, "sweeping the journal");
+		if (!sweep->n_needed || !bsearch(&seq, sweep->needed, sweep->n_needed, sizeof(seq),
+						sweep_by_number))
+			r = ARRAY_ADD(sweep->unneeded, sweep->n_unneeded, sweep->unneeded_room, seq,
+				"sweeping the journal");
 	}
 	return r == END ? 0 : r;
 }

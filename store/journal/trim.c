@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Trimming. To move the horizon to H the reflector walks the log from the old horizon to H. For each
- * record it deletes the object's previous version; a DELETED, LIST_* or FEED_* record it deletes
- * itself. Then the records left at or below H are exactly the state as of H. A slice of the walk is
- * one transaction, which also moves the horizon as far as the slice came, so a kill between slices
- * leaves nothing to repair.
+ * Trimming. To move the horizon to H the reflector walks the log from the old horizon to H. For
+ * each record it deletes the object's previous version; a DELETED, LIST_* or FEED_* record it
+ * deletes itself. Then the records left at or below H are exactly the state as of H. A slice of
+ * the walk is one transaction, which also moves the horizon as far as the slice came, so a kill
+ * between slices leaves nothing to repair.
  *
- * At a FEED_REMOVED the walk stops until all heads of the feed and their versions are deleted, in
- * slices as well. That progress is stored nowhere: the heads that still exist are the work left.
+ * At a FEED_REMOVED the walk stops until all heads of the feed and their versions are deleted,
+ * in slices as well. That progress is stored nowhere: the heads that still exist are the work
+ * left.
  */
 #include "store/journal/journal_internal.h"
 
@@ -41,8 +42,10 @@ static int trim_note(struct slice *slice, uint32_t feed, uint64_t seq, struct by
 	return row ? feed_row_set_trimmed(row, seq, rv) : 0;
 }
 
-/* Finds the first feed whose FEED_REMOVED is a record after FROM and up to TO. NULL: there is none. */
-static const struct feed_row *trim_feed_removed_in(const struct journal *journal, uint64_t from, uint64_t to)
+/* Finds the first feed whose FEED_REMOVED is a record after FROM and up to TO. NULL: there is
+ * none. */
+static const struct feed_row *trim_feed_removed_in(
+	const struct journal *journal, uint64_t from, uint64_t to)
 {
 	const struct feed_row *first = NULL;
 
@@ -50,7 +53,8 @@ static const struct feed_row *trim_feed_removed_in(const struct journal *journal
 		const struct feed_row *row = &journal->feeds[i];
 		uint64_t last = row->checkpoint.last;
 
-		if (row->checkpoint.phase == FEED_REMOVED && last > from && last <= to && (!first || last < first->checkpoint.last))
+		if (row->checkpoint.phase == FEED_REMOVED && last > from && last <= to &&
+			(!first || last < first->checkpoint.last))
 			first = row;
 	}
 	return first;
@@ -76,13 +80,15 @@ static bool trim_is_reached(const struct trim_goal *goal, uint64_t horizon, uint
 	return horizon >= goal->target && (horizon >= goal->bound || history <= goal->most);
 }
 
-/* Passes over record SEQ, which can't be read or is missing. It stays, because it may be the newest version of an object, and
- * so does the version before it, until it is known whether they are needed (journal_sweep()). Any feed may lack it: followers
- * that have not come so far lapse, and no history from before what is stored is whole. */
+/* Passes over record SEQ, which can't be read or is missing. It stays, because it may be the
+ * newest version of an object, and so does the version before it, until it is known whether they
+ * are needed (journal_sweep()). Any feed may lack it: followers that have not come so far lapse,
+ * and no history from before what is stored is whole. */
 static int trim_pass_unreadable(struct slice *slice, uint64_t seq)
 {
 	struct journal *journal = slice->journal;
-	uint64_t most = slice->goal.target > slice->goal.bound ? slice->goal.target : slice->goal.bound;
+	uint64_t most =
+		slice->goal.target > slice->goal.bound ? slice->goal.target : slice->goal.bound;
 	int r = 0;
 
 	if (seq > most) /* of several missing ones the last */
@@ -95,7 +101,8 @@ static int trim_pass_unreadable(struct slice *slice, uint64_t seq)
 	return r;
 }
 
-/* The walk can't read what comes after the slice's horizon. Returns: FOUND: the walk goes on after it; END: the slice is over; errors. */
+/* The walk can't read what comes after the slice's horizon. Returns: FOUND: the walk goes on
+ * after it; END: the slice is over; errors. */
 static int trim_log_failed(struct slice *slice, struct journal_walk *log, int failed)
 {
 	const struct journal *journal = slice->journal;
@@ -122,7 +129,8 @@ static int trim_walk(struct slice *slice)
 	const struct journal_meta *meta = &journal->meta;
 	struct record record;
 
-	int r = journal_walk_open_checked(journal, journal->txn, meta->horizon + 1, meta->horizon, meta->next_seq, &log);
+	int r = journal_walk_open_checked(
+		journal, journal->txn, meta->horizon + 1, meta->horizon, meta->next_seq, &log);
 	if (r < 0)
 		return r;
 	for (size_t n = 0; n < slice->limit; n++) {
@@ -138,7 +146,8 @@ static int trim_walk(struct slice *slice)
 		if (r < 0)
 			return r;
 		if (r == END)
-			return err_set(ERR_CORRUPT, "the log ends before %" PRIu64, journal->meta.next_seq);
+			return err_set(ERR_CORRUPT, "the log ends before %" PRIu64,
+				journal->meta.next_seq);
 		if (record.type == RECORD_FEED_REMOVED) {
 			trim_stop_at_removed(slice, record.feed, record.seq, record.stored.size);
 			return 0;
@@ -167,10 +176,12 @@ static int trim_by_number(const void *a, const void *b)
 /* A copy of each leaf, half as much again for the pages above, and the pages of a commit. */
 int journal_allocate_deletes(struct journal *journal, size_t n)
 {
-	return txn_allocate_copies(journal->txn, ((uint64_t)n * 3 / 2 + 16) * env_page_size(journal_env(journal)));
+	return txn_allocate_copies(
+		journal->txn, ((uint64_t)n * 3 / 2 + 16) * env_page_size(journal_env(journal)));
 }
 
-/* Deletes in the log's order, which touches each page once. A record that is missing does not stop it. */
+/* Deletes in the log's order, which touches each page once. A record that is missing does not
+ * stop it. */
 static int trim_delete_unneeded(struct slice *slice)
 {
 	uint8_t room[SEQ_KEY_SIZE];
@@ -219,7 +230,8 @@ static int trim_drop_heads(struct slice *slice)
 }
 
 /* All that the feed has written lies at or below its FEED_REMOVED, and the index has taken that:
- * a snapshot that is opened now does not have it. A follower of it is LAPPED from the first slice on. */
+ * a snapshot that is opened now does not have it. A follower of it is LAPPED from the first
+ * slice on. */
 static int trim_drop_feed(struct slice *slice)
 {
 	struct txn *txn = slice->journal->txn;
@@ -267,8 +279,8 @@ static int trim_run(struct slice *slice)
 	return r < 0 ? r : failpoint_pass(FAILPOINT_JOURNAL_TRIM);
 }
 
-static int trim_slice(struct journal *journal, const struct trim_goal *goal, size_t limit,
-	uint64_t *ret_trimmed)
+static int trim_slice(
+	struct journal *journal, const struct trim_goal *goal, size_t limit, uint64_t *ret_trimmed)
 {
 	struct slice slice = {.journal = journal, .goal = *goal, .limit = limit};
 
@@ -293,12 +305,13 @@ static int trim_slice(struct journal *journal, const struct trim_goal *goal, siz
 	return trim_is_reached(goal, slice.horizon, slice.history) ? 0 : AGAIN;
 }
 
-int journal_trim_towards(struct journal *journal, const struct trim_goal *goal, size_t limit,
-	uint64_t *ret_trimmed)
+int journal_trim_towards(
+	struct journal *journal, const struct trim_goal *goal, size_t limit, uint64_t *ret_trimmed)
 {
 	REQUIRE(!journal_txn(journal) && limit > 0);
 	int r = trim_slice(journal, goal, limit, ret_trimmed);
-	/* LMDB copies a page before it deletes in it, so with little room left a slice has to be small. */
+	/* LMDB copies a page before it deletes in it, so with little room left a slice has to be
+	 * small. */
 	while ((r == ERR_MAP_FULL || r == -ENOSPC || r == -EDQUOT) && limit > 1) {
 		limit /= 2;
 		r = trim_slice(journal, goal, limit, ret_trimmed);

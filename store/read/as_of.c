@@ -25,20 +25,20 @@ struct as_of {
 	uint32_t magic;
 	uint32_t feed;
 	uint64_t seq;
-	uint64_t oldest;   /* that can be read from the snapshot */
-	bool ready;        /* the log was examined up to the snapshot's visible(feed) */
+	uint64_t oldest; /* that can be read from the snapshot */
+	bool ready;      /* the log was examined up to the snapshot's visible(feed) */
 	bool journal_known;
 	uint8_t journal[16];
-	uint64_t examined; /* the log, up to here */
+	uint64_t examined;         /* the log, up to here */
 	struct snapshot *snapshot; /* NULL: at rest */
-	struct as_of_row *rows; /* by key when ready */
+	struct as_of_row *rows;    /* by key when ready */
 	size_t n_rows, rows_room, n_sorted;
 	struct buf keys;
 	/* The walk. */
 	enum as_of_objects which;
 	struct buf prefix, from;
 	struct names *names; /* NULL: not begun in this snapshot */
-	bool name_pending;        /* the two below were read and not given */
+	bool name_pending;   /* the two below were read and not given */
 	struct bytes name;
 	struct index_entry entry;
 	size_t next_row;
@@ -87,7 +87,7 @@ uint64_t as_of_oldest(const struct as_of *as_of)
 	return as_of->oldest;
 }
 
-/* ---- what has changed since ---- */
+/* ---- what has changed since --------------------------------------------- */
 
 static struct bytes as_of_key(const struct as_of *a, const struct as_of_row *row)
 {
@@ -119,7 +119,7 @@ static int as_of_check(struct as_of *a, uint64_t *ret_visible)
 		memcpy(a->journal, snapshot_uuid(s), sizeof(a->journal));
 		a->journal_known = true;
 	}
-	a->oldest = r == NOT_FOUND || !row.listed      ? 0
+	a->oldest = r == NOT_FOUND || !row.listed     ? 0
 		    : row.listed > checkpoint.trimmed ? row.listed
 						      : checkpoint.trimmed;
 	if (!a->oldest || a->seq > snapshot_taken(s) ||
@@ -133,7 +133,8 @@ static int as_of_check(struct as_of *a, uint64_t *ret_visible)
 		return LAPPED;
 	if (snapshot_is_torn(s) && a->seq < visible)
 		return err_say(ERR_CORRUPT,
-			"the index and the journal of this copy are of different moments: states of before event %" PRIu64 " can't be read",
+			"the index and the journal of this copy are of different moments: states "
+			"of before event %" PRIu64 " can't be read",
 			visible);
 	*ret_visible = visible;
 	return 0;
@@ -178,8 +179,8 @@ static int as_of_examine_log(struct as_of *a, uint64_t visible, size_t limit)
 		buf_bytes_put(&a->keys, record.key);
 		r = buf_error(&a->keys);
 		if (r == 0)
-			r = ARRAY_ADD(a->rows, a->n_rows, a->rows_room, row,
-				"the changes since a seq");
+			r = ARRAY_ADD(
+				a->rows, a->n_rows, a->rows_room, row, "the changes since a seq");
 	}
 	return r;
 }
@@ -246,7 +247,7 @@ int as_of_get(struct as_of *as_of, struct bytes key, struct record *ret_record)
 	return r;
 }
 
-/* ---- the walk ---- */
+/* ---- the walk ----------------------------------------------------------- */
 
 int as_of_walk(
 	struct as_of *as_of, enum as_of_objects which, struct bytes prefix, struct bytes from)
@@ -289,8 +290,8 @@ int as_of_next(struct as_of *as_of, struct bytes *ret_key, struct index_entry *r
 			return r;
 		a->next_row = as_of_seek_row(a, buf_bytes(&a->from));
 		a->name_pending = false;
-		r = names_open(a->snapshot, a->feed, buf_bytes(&a->prefix), buf_bytes(&a->from), NULL, NULL,
-			&a->names);
+		r = names_open(a->snapshot, a->feed, buf_bytes(&a->prefix), buf_bytes(&a->from),
+			NULL, NULL, &a->names);
 		if (r < 0)
 			return r;
 	}

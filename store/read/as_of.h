@@ -55,8 +55,8 @@ void as_of_rest(struct as_of *as_of);
  * Valid after as_of_renew() returned 0. */
 uint64_t as_of_seq(const struct as_of *as_of);
 
-/* The oldest seq whose state can be read. Valid after as_of_renew() returned 0 or LAPPED; 0 if the feed
- * was never listed. */
+/* The oldest seq whose state can be read. Valid after as_of_renew() returned 0 or LAPPED; 0 if
+ * the feed was never listed. */
 uint64_t as_of_oldest(const struct as_of *as_of);
 
 /* The version of one object. Returns: FOUND; NOT_FOUND: it did not exist. Borrowed as a record of
@@ -71,8 +71,8 @@ enum as_of_objects {
 
 /* Begins a walk in key order: keys that start with PREFIX, the first one not before FROM (the key
  * after K is K and a NUL). Both are copied. */
-int as_of_walk(struct as_of *as_of, enum as_of_objects which, struct bytes prefix,
-	struct bytes from);
+int as_of_walk(
+	struct as_of *as_of, enum as_of_objects which, struct bytes prefix, struct bytes from);
 
 /*
  * The next object of the walk: FOUND, END. ENTRY is for snapshot_record(); its .object is 0 when

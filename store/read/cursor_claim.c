@@ -52,11 +52,13 @@ static void claims_watch_forks(void)
 
 static int claim_refuse(const struct stat *st)
 {
-	return err_say(-EPERM, "it belongs to user %u: run as that user, or name another cursor", (unsigned)st->st_uid);
+	return err_say(-EPERM, "it belongs to user %u: run as that user, or name another cursor",
+		(unsigned)st->st_uid);
 }
 
-/* Opens and locks the file. Others may write to the directory, so a file that is not this user's alone is refused before
- * anything is written into it. No other user can open the file: a read lock would keep the next follower out. Returns: 0;
+/* Opens and locks the file. Others may write to the directory, so a file that is not this user's
+ * alone is refused before anything is written into it. No other user can open the file: a read
+ * lock would keep the next follower out. Returns: 0;
  * AGAIN: the follower that had it removed it meanwhile; errors. */
 static int claim_lock_once(int directory, const char *file, int *ret_fd)
 {
@@ -68,13 +70,16 @@ static int claim_lock_once(int directory, const char *file, int *ret_fd)
 	char text[32];
 
 	bool known = fd >= 0 ? fstat(fd, &st) == 0
-			     : error == EACCES && fstatat(directory, file, &st, AT_SYMLINK_NOFOLLOW) == 0;
+			     : error == EACCES &&
+				       fstatat(directory, file, &st, AT_SYMLINK_NOFOLLOW) == 0;
 	if (known && st.st_uid != geteuid())
 		return claim_refuse(&st);
 	if (fd < 0)
 		return err_set(-error, "opening '%s'", file);
 	if (!known || !S_ISREG(st.st_mode) || st.st_nlink > 1)
-		return err_say(-EPERM, "'%s' is no file, or has other names: remove it, or name another cursor", file);
+		return err_say(-EPERM,
+			"'%s' is no file, or has other names: remove it, or name another cursor",
+			file);
 	if (fcntl(fd, F_OFD_SETLK, &lock) < 0) {
 		if (errno != EAGAIN && errno != EACCES)
 			return err_set(-errno, "locking '%s'", file);
@@ -105,14 +110,17 @@ static int claim_lock(int directory, const char *file, int *ret_fd)
 	return r == AGAIN ? err_say(ERR_LOCKED, "other followers take it and end all the time") : r;
 }
 
-/* In a directory of several users nobody can replace the file of another one: a follower that only reads the position could
- * not move it, and one that can replace the file would begin where that user wants. cursor_load_own() checks the same of
- * what it reads, but a follower may have to wait before it reads. Returns: 0; -EPERM: the cursor is another user's. */
+/* In a directory of several users nobody can replace the file of another one: a follower that
+ * only reads the position could not move it, and one that can replace the file would begin where
+ * that user wants. cursor_load_own() checks the same of what it reads, but a follower may have
+ * to wait before it reads. Returns: 0; -EPERM: the cursor is another user's. */
 static int claim_check_owner(int directory, const char *name)
 {
 	struct stat st;
 
-	return fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ? 0 : cursor_check_owner(directory, &st);
+	return fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) < 0
+		       ? 0
+		       : cursor_check_owner(directory, &st);
 }
 
 /* Removes the file of CLAIM while it is locked, so that it can't be another follower's. */
@@ -128,8 +136,9 @@ static void claim_remove_file(const struct cursor_claim *claim)
 		(void)unlinkat(claim->directory, file, 0); /* else the reflector removes it */
 }
 
-/* Removes the temporary files that followers of this cursor left when they were killed while they wrote it. A follower
- * that is killed again and again would otherwise leave as many as it has lives within an hour. */
+/* Removes the temporary files that followers of this cursor left when they were killed while
+ * they wrote it. A follower that is killed again and again would otherwise leave as many as it
+ * has lives within an hour. */
 static void claim_remove_leftovers(struct home *home, const char *name)
 {
 	size_t length = strlen(name);
@@ -143,12 +152,14 @@ static void claim_remove_leftovers(struct home *home, const char *name)
 		const char *file = entry->d_name;
 		struct stat st;
 
-		if (file[0] == '.' && strncmp(file + 1, name, length) == 0 && file[1 + length] == '.' &&
+		if (file[0] == '.' && strncmp(file + 1, name, length) == 0 &&
+			file[1 + length] == '.' &&
 			strlen(file + 2 + length) == CURSOR_RANDOM_DIGITS &&
 			strspn(file + 2 + length, "0123456789abcdef") == CURSOR_RANDOM_DIGITS &&
 			fstatat(dirfd(directory), file, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 			st.st_uid == geteuid())
-			(void)unlinkat(dirfd(directory), file, 0); /* else the reflector removes it */
+			(void)unlinkat(
+				dirfd(directory), file, 0); /* else the reflector removes it */
 	}
 	(void)closedir(directory);
 }
@@ -177,7 +188,8 @@ int cursor_claim(struct home *home, const char *name, struct cursor_claim *claim
 	}
 	if (r == 0) {
 		*claim = (struct cursor_claim){.fd = fd, .held = true, .next = claims.first};
-		claim->directory = proc_apart(fcntl(home_cursors_fd(home), F_DUPFD_CLOEXEC, 0)); /* -1: the reflector removes the file */
+		claim->directory = proc_apart(fcntl(home_cursors_fd(home), F_DUPFD_CLOEXEC,
+			0)); /* -1: the reflector removes the file */
 		(void)snprintf(claim->name, sizeof(claim->name), "%s", name);
 		claims.first = claim;
 	}
@@ -190,10 +202,12 @@ int cursor_claim(struct home *home, const char *name, struct cursor_claim *claim
 			name, err_text(r));
 	if (r == -EROFS || r == -EACCES)
 		return err_say(r,
-			"cursor '%s': this process may not write to '%s/cursors', where a position is kept (%s): %s, or "
+			"cursor '%s': this process may not write to '%s/cursors', where a position "
+			"is kept (%s): %s, or "
 			"follow without a cursor",
 			name, home_path(home), err_name(r),
-			r == -EROFS ? "mount that directory writable" : "become a member of the store's group");
+			r == -EROFS ? "mount that directory writable"
+				    : "become a member of the store's group");
 	return r < 0 ? err_add(r, "cursor '%s'", name) : 0;
 }
 

@@ -21,10 +21,11 @@
 #include "common/proc.h"
 #include "store/env/text_file.h"
 
-#define FILE_MAX_BYTES (256 << 10) /* a line of 37 bytes for each of 4096 feeds is 152 KB */
-#define FIRST_LINE     "kinf-cursor 1"
+#define FILE_MAX_BYTES  (256 << 10) /* a line of 37 bytes for each of 4096 feeds is 152 KB */
+#define FIRST_LINE      "kinf-cursor 1"
 #define DIRECTORY_TRIES 3
-#define TEMPORARY_NS   (UINT64_C(1800) * 1000000000) /* much longer than a file is written for */
+/* much longer than a file is written for */
+#define TEMPORARY_NS (UINT64_C(1800) * 1000000000)
 
 int cursor_check_name(const char *name)
 {
@@ -41,7 +42,7 @@ int cursor_check_name(const char *name)
 		name, CURSOR_NAME_MAX);
 }
 
-/* ---- writing ---- */
+/* ---- writing ------------------------------------------------------------ */
 
 /* The group's members can write to the directory. So the temporary file has a name that they can't
  * predict, and is a new one in any case: a link or a file of theirs is never opened.
@@ -55,9 +56,10 @@ static int cursor_write_file(struct home *home, const char *name, struct bytes t
 	int r = proc_random(&chance, sizeof(chance));
 	if (r < 0)
 		return r;
-	(void)snprintf(temporary, sizeof(temporary), ".%s.%0*" PRIx64, name, CURSOR_RANDOM_DIGITS, chance);
-	AUTO_FD int fd = proc_above_standard(openat(directory, temporary,
-		O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0640));
+	(void)snprintf(
+		temporary, sizeof(temporary), ".%s.%0*" PRIx64, name, CURSOR_RANDOM_DIGITS, chance);
+	AUTO_FD int fd = proc_above_standard(openat(
+		directory, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0640));
 	if (fd < 0) {
 		int error = errno == EBADF ? ENOENT : errno; /* EBADF: never had one */
 
@@ -119,17 +121,22 @@ int cursor_remove(struct home *home, const char *name)
 	if (errno == EISDIR && unlinkat(home_cursors_fd(home), name, AT_REMOVEDIR) == 0)
 		return FOUND;
 	if (errno == ENOTEMPTY)
-		return err_say(-ENOTEMPTY, "'%s/cursors/%s' is a directory with something in it: remove it with 'rm -r'",
+		return err_say(-ENOTEMPTY,
+			"'%s/cursors/%s' is a directory with something in it: remove it with 'rm "
+			"-r'",
 			home_path(home), name);
 	if (errno == ENOENT)
 		return NOT_FOUND;
 	int error = errno;
 	if (error == EPERM && fstatat(home_cursors_fd(home), name, &st, AT_SYMLINK_NOFOLLOW) == 0)
-		return err_say(-EPERM, "cursor '%s' belongs to user %u: that user, the store's owner and root may remove it", name, (unsigned)st.st_uid);
+		return err_say(-EPERM,
+			"cursor '%s' belongs to user %u: that user, the store's owner and root may "
+			"remove it",
+			name, (unsigned)st.st_uid);
 	return err_set(-error, "removing cursor '%s'", name);
 }
 
-/* ---- reading ---- */
+/* ---- reading ------------------------------------------------------------ */
 
 int cursor_check_owner(int directory, const struct stat *st)
 {
@@ -138,15 +145,19 @@ int cursor_check_owner(int directory, const struct stat *st)
 
 	if (fstat(directory, &above) < 0)
 		return err_set(-errno, "the directory of cursors");
-	bool trusted = self == 0 || self == above.st_uid, theirs = st->st_uid == 0 || st->st_uid == above.st_uid;
+	bool trusted = self == 0 || self == above.st_uid,
+	     theirs = st->st_uid == 0 || st->st_uid == above.st_uid;
 
 	if (!(above.st_mode & S_ISVTX))
 		return 0; /* nobody else can write to it */
 	if (st->st_uid != self && !(trusted && theirs))
-		return err_say(-EPERM, "it belongs to user %u: run as that user, or name another cursor%s", (unsigned)st->st_uid,
+		return err_say(-EPERM,
+			"it belongs to user %u: run as that user, or name another cursor%s",
+			(unsigned)st->st_uid,
 			trusted ? ", or remove it with 'kinf cursor rm'" : "");
 	if (st->st_nlink > 1) /* another's file by this name */
-		return err_say(-EPERM, "its file has other names: remove it with 'kinf cursor rm', or name another cursor");
+		return err_say(-EPERM, "its file has other names: remove it with 'kinf cursor rm', "
+				       "or name another cursor");
 	return 0;
 }
 
@@ -218,7 +229,8 @@ static int cursor_parse(char *text, struct cursor_file *cursor)
 			!line[end])
 			continue;
 		if (sscanf(line, "feed %" SCNu32 " %" SCNu64 "%n", &position.feed, &position.seq,
-			    &end) != 2 || line[end])
+			    &end) != 2 ||
+			line[end])
 			return err_set(ERR_CORRUPT, "line '%.80s'", line);
 		r = ARRAY_ADD(cursor->positions, cursor->n, room, position, "its positions");
 		if (r < 0)
@@ -227,7 +239,8 @@ static int cursor_parse(char *text, struct cursor_file *cursor)
 	return err_set(ERR_CORRUPT, "its last line is missing");
 }
 
-static int cursor_load_as(struct home *home, const char *name, bool own, struct cursor_file *ret_cursor)
+static int cursor_load_as(
+	struct home *home, const char *name, bool own, struct cursor_file *ret_cursor)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT;
 	struct cursor_file cursor = {{0}, NULL, 0, 0};
@@ -287,7 +300,7 @@ uint64_t cursor_least(const struct cursor_file *cursor)
 	return least;
 }
 
-/* ---- all of them ---- */
+/* ---- all of them -------------------------------------------------------- */
 
 int cursor_open_directory(struct home *home, DIR **ret_directory)
 {
@@ -314,9 +327,10 @@ int cursor_count_owner(struct hashtable *owners, uid_t owner, bool *ret_counts)
 	return hashtable_put_number(owners, owner, 1, "the owners of cursors");
 }
 
-/* Loads the cursor NAME of the walk if it counts. Returns as cursor_load() does; ERR_TOO_LARGE: it does not count. */
-static int cursor_load_counted(struct home *home, DIR *directory, struct hashtable *owners, const char *name,
-	struct cursor_file *ret_cursor)
+/* Loads the cursor NAME of the walk if it counts. Returns as cursor_load() does; ERR_TOO_LARGE:
+ * it does not count. */
+static int cursor_load_counted(struct home *home, DIR *directory, struct hashtable *owners,
+	const char *name, struct cursor_file *ret_cursor)
 {
 	struct stat st;
 	bool counts;
@@ -327,13 +341,16 @@ static int cursor_load_counted(struct home *home, DIR *directory, struct hashtab
 	if (r < 0)
 		return r;
 	return counts ? cursor_load(home, name, ret_cursor)
-		      : err_say(ERR_TOO_LARGE, "cursor '%s': %d files of user %u count, and there are more", name,
+		      : err_say(ERR_TOO_LARGE,
+				"cursor '%s': %d files of user %u count, and there are more", name,
 				CURSORS_PER_OWNER, (unsigned)st.st_uid);
 }
 
 int cursor_each_file(struct home *home, cursor_fn *fn, cursor_bad_fn *bad, void *arg)
 {
-	CLEANUP(hashtable_release) struct hashtable owners = HASHTABLE_INIT(struct hashtable_number, hashtable_number_is, NULL);
+	CLEANUP(hashtable_release)
+	struct hashtable owners =
+		HASHTABLE_INIT(struct hashtable_number, hashtable_number_is, NULL);
 	DIR *directory;
 
 	if (home_cursors_fd(home) < 0)
@@ -392,7 +409,8 @@ static int cursor_lapse_one(void *arg, const char *name, const struct cursor_fil
 	} else {
 		r = cursor_remove(later->home, name);
 	}
-	err_ignore(r < 0 ? r : 0, "its follower lapses unless the journal has grown beyond it by then");
+	err_ignore(r < 0 ? r : 0,
+		"its follower lapses unless the journal has grown beyond it by then");
 	later->lapsed += r >= 0;
 	return 0;
 }

@@ -15,8 +15,8 @@
 
 #define TABLE_MAGIC 0x63757274u
 #define TABLE_MOST  16384 /* files of all owners */
-/* Entries and bytes of a slice: some milliseconds. Nothing is trimmed before the first walk has ended,
- * so that one has larger slices. */
+/* Entries and bytes of a slice: some milliseconds. Nothing is trimmed before the first walk has
+ * ended, so that one has larger slices. */
 #define SLICE_ENTRIES 4096
 #define SLICE_BYTES   (1 << 20)
 #define FIRST_FACTOR  16
@@ -29,7 +29,7 @@ struct cursor_row {
 	uint8_t uuid[16];
 	uint64_t written_ns;
 	int64_t began_ns; /* monotonic: when it was written, as far as that is known */
-	uint64_t least; /* of its positions; UINT64_MAX: none */
+	uint64_t least;   /* of its positions; UINT64_MAX: none */
 };
 
 struct cursor_table {
@@ -39,7 +39,7 @@ struct cursor_table {
 	DIR *directory; /* NULL: the next slice begins a walk */
 	struct hashtable rows;
 	struct hashtable owners; /* uid -> files in this walk */
-	uint64_t seed; /* of the rows' hashes: members choose inodes */
+	uint64_t seed;           /* of the rows' hashes: members choose inodes */
 	uint64_t reads;
 	bool complete; /* one walk has ended */
 };
@@ -82,11 +82,12 @@ void cursor_table_free(struct cursor_table **table)
 	free(t);
 }
 
-/* Returns the monotonic time at which a file that was read just now was written. By the wall clock only if it is older than
- * the table: that clock may be set. */
+/* Returns the monotonic time at which a file that was read just now was written. By the wall
+ * clock only if it is older than the table: that clock may be set. */
 static int64_t cursor_table_began(const struct cursor_table *table, uint64_t written_ns)
 {
-	uint64_t now = proc_realtime_ns(), age = now > written_ns ? now - written_ns : written_ns - now;
+	uint64_t now = proc_realtime_ns(),
+		 age = now > written_ns ? now - written_ns : written_ns - now;
 
 	if (table->complete)
 		age = 0; /* the walk before has not seen it */
@@ -100,11 +101,14 @@ static bool cursor_row_is_young(const struct cursor_row *row, uint64_t limit_ns)
 	return age < 0 || (uint64_t)age <= limit_ns;
 }
 
-/* Removes the file if nobody has come back for it by both clocks. A file that has no row has only the wall clock. */
-static bool cursor_table_sweep(struct cursor_table *table, const char *name, const struct stat *st, uint64_t expiry_ns)
+/* Removes the file if nobody has come back for it by both clocks. A file that has no row has
+ * only the wall clock. */
+static bool cursor_table_sweep(
+	struct cursor_table *table, const char *name, const struct stat *st, uint64_t expiry_ns)
 {
 	uint64_t inode = st->st_ino;
-	const struct cursor_row *row = hashtable_find(&table->rows, hash_u64(inode, table->seed), &inode);
+	const struct cursor_row *row =
+		hashtable_find(&table->rows, hash_u64(inode, table->seed), &inode);
 
 	return !(row && cursor_row_is_young(row, expiry_ns)) &&
 	       cursor_sweep(dirfd(table->directory), name, st, expiry_ns);
@@ -141,9 +145,14 @@ static int64_t cursor_table_take(
 		if (r < 0)
 			return r;
 	}
-	uint64_t modified_ns = (uint64_t)st->st_mtim.tv_sec * 1000000000 + (uint64_t)st->st_mtim.tv_nsec;
-	*row = (struct cursor_row){.hash = row->hash, .walk = table->walk, .inode = inode,
-		.changed_ns = changed_ns, .size = size, .least = UINT64_MAX,
+	uint64_t modified_ns =
+		(uint64_t)st->st_mtim.tv_sec * 1000000000 + (uint64_t)st->st_mtim.tv_nsec;
+	*row = (struct cursor_row){.hash = row->hash,
+		.walk = table->walk,
+		.inode = inode,
+		.changed_ns = changed_ns,
+		.size = size,
+		.least = UINT64_MAX,
 		.began_ns = cursor_table_began(table, modified_ns)};
 	table->reads++;
 	int r = cursor_load(table->home, name, &cursor);
@@ -224,7 +233,8 @@ uint64_t cursor_table_least(
 	CHECK_OBJ(table, TABLE_MAGIC);
 	for (size_t place = 0; (row = hashtable_next(&table->rows, &place));)
 		if (row->least < least && memcmp(row->uuid, uuid, 16) == 0 &&
-			(cursor_row_is_young(row, expiry_ns) || !cursor_is_expired(row->written_ns, expiry_ns)))
+			(cursor_row_is_young(row, expiry_ns) ||
+				!cursor_is_expired(row->written_ns, expiry_ns)))
 			least = row->least;
 	return least;
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The reflector's memory of all cursor files, so that each file is read once and not again at every
- * trimming. The directory belongs to all members of the store's group, and a member may put anything
- * into it. Therefore a walk goes on in slices, a file is read again only when its inode, size or time
- * has changed (so links to one file cost nothing), and only CURSORS_PER_OWNER files of one user
- * count.
+ * The reflector's memory of all cursor files, so that each file is read once and not again at
+ * every trimming. The directory belongs to all members of the store's group, and a member may
+ * put anything into it. Therefore a walk goes on in slices, a file is read again only when its
+ * inode, size or time has changed (so links to one file cost nothing), and only
+ * CURSORS_PER_OWNER files of one user count.
  *
- * A cursor is expired when both clocks say so: the wall clock, by which it was written, and the monotonic one since this table
- * knows of it. So a step of the wall clock, as that of a machine which learns the time after its start, takes no cursor
- * away from a follower.
+ * A cursor is expired when both clocks say so: the wall clock, by which it was written, and the
+ * monotonic one since this table knows of it. So a step of the wall clock, as that of a machine
+ * which learns the time after its start, takes no cursor away from a follower.
  */
 #ifndef STORE_READ_CURSOR_TABLE_H
 #define STORE_READ_CURSOR_TABLE_H

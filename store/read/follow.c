@@ -9,13 +9,13 @@
  *		state, or a resync
  *	LIVE	takes entries of the delta ring and reads their records from the journal
  *
- * Changes come from the journal alone, so a follower goes on while the index is built again or no
- * processor runs. Only RANGE reads the index, in a snapshot of both. The index may be behind the
- * log then: the pass before a range goes only as far as that index, and the pass after the last
- * range finds the rest. For a feed whose initial state is still being read, a pass gives only
- * changes of keys that were given already: the range shows the others as they are in the same
- * snapshot. During a resync it gives all. After a snapshot was held for long enough it is renewed,
- * and a pass comes first.
+ * Changes come from the journal alone, so a follower goes on while the index is built again or
+ * no processor runs. Only RANGE reads the index, in a snapshot of both. The index may be behind
+ * the log then: the pass before a range goes only as far as that index, and the pass after the
+ * last range finds the rest. For a feed whose initial state is still being read, a pass gives
+ * only changes of keys that were given already: the range shows the others as they are in the
+ * same snapshot. During a resync it gives all. After a snapshot was held for long enough it is
+ * renewed, and a pass comes first.
  */
 #include "store/read/follow.h"
 
@@ -31,8 +31,8 @@
 
 #define DEFAULT_HOLD_NS (50 * UINT64_C(1000000))
 #define NO_RING_MS      50 /* between two passes when there is no ring */
-#define INDEX_WAIT_MS \
-	10 /* changes of other feeds wait for as long, while the index is waited for */
+/* changes of other feeds wait for as long, while the index is waited for */
+#define INDEX_WAIT_MS 10
 
 static int follow_compare_ids(const void *a, const void *b)
 {
@@ -51,7 +51,7 @@ bool follow_find(const struct follow *f, uint32_t feed, size_t *ret_i)
 	return id != NULL;
 }
 
-/* ---- making and freeing ---- */
+/* ---- making and freeing ------------------------------------------------- */
 
 int follow_new(struct store *store, const uint32_t *feeds, size_t n_feeds,
 	const struct follow_options *options, struct follow **ret_follow)
@@ -64,7 +64,8 @@ int follow_new(struct store *store, const uint32_t *feeds, size_t n_feeds,
 		return err_set(-ENOMEM, "follower");
 	if (!options)
 		options = &none;
-	*f = (struct follow){.magic = FOLLOW_MAGIC, .store = store, .state = FOLLOW_IDLE, .n = n_feeds};
+	*f = (struct follow){
+		.magic = FOLLOW_MAGIC, .store = store, .state = FOLLOW_IDLE, .n = n_feeds};
 	f->not_before = options->not_before;
 	f->hold_ns = options->max_hold_ns ? options->max_hold_ns : DEFAULT_HOLD_NS;
 	f->positions = calloc(room, sizeof(*f->positions));
@@ -146,7 +147,7 @@ const uint8_t *follow_uuid(const struct follow *follow)
 	return follow->uuid;
 }
 
-/* ---- the loop ---- */
+/* ---- the loop ----------------------------------------------------------- */
 
 int follow_next(struct follow *follow, struct follow_item *ret_item)
 {

@@ -46,7 +46,8 @@ struct follow_item {
 	enum follow_kind kind;
 	uint32_t feed;
 	uint64_t seq; /* CHANGE: the record's; INITIAL, RESYNC: visible(feed) of the index */
-	/* An index that has taken this seq shows the item. It is after SEQ for a change that a list has
+	/* An index that has taken this seq shows the item. It is after SEQ for a change that a
+	 * list has
 	 * brought: the index applies a list as a whole. */
 	uint64_t shown_at;
 	struct record record;
@@ -80,8 +81,8 @@ void follow_free(struct follow **follow);
  * incomplete. */
 int follow_next(struct follow *follow, struct follow_item *ret_item);
 
-/* R: the result of handling the item that follow_next() gave last. Returns it, or ERR_SNAPSHOT_EXPIRED: the item's bytes may have
- * been taken away meanwhile. */
+/* R: the result of handling the item that follow_next() gave last. Returns it, or
+ * ERR_SNAPSHOT_EXPIRED: the item's bytes may have been taken away meanwhile. */
 int follow_checked(const struct follow *follow, int r);
 
 /* Gives the snapshot back early: for a caller that does not know when it will call again. */

@@ -29,16 +29,19 @@ enum follow_stage {
 struct follow_feed {
 	enum follow_stage stage;
 	bool skip_initial;
-	bool foreign;   /* the position belongs to another journal */
-	bool replaced;  /* the position belongs to a run that an older copy of the journal lacks */
-	bool damaged;   /* the next record is damaged or missing, and stays so */
-	bool resync;    /* STAGE_CHANGES, but the objects after `given` are to be given again */
-	bool ranged;    /* its objects can be read by name in this snapshot: the index is not behind
+	bool foreign;  /* the position belongs to another journal */
+	bool replaced; /* the position belongs to a run that an older copy of the journal lacks */
+	bool damaged;  /* the next record is damaged or missing, and stays so */
+	bool resync;   /* STAGE_CHANGES, but the objects after `given` are to be given again */
+	bool ranged;   /* its objects can be read by name in this snapshot: the index is not behind
 			   the position */
-	bool in_list;   /* the ring has shown entries of an open list, which were not given */
-	bool listed;    /* its first list has ended, in the log */
-	uint64_t beyond; /* seq of the damage after which it lapsed: its objects are read as of no earlier moment */
-	uint64_t until; /* a pass in this snapshot gives changes up to here */
+	bool in_list;  /* the ring has shown entries of an open list, which were not given */
+	bool listed;   /* its first list has ended, in the log */
+	uint64_t
+		/* seq of the damage after which it lapsed: its objects are read as of no earlier
+		 * moment */
+		beyond;
+	uint64_t until;   /* a pass in this snapshot gives changes up to here */
 	struct buf given; /* the last key of the initial state or resync */
 };
 
@@ -67,11 +70,11 @@ struct follow {
 	struct follow_id *ids; /* by feed id */
 	size_t n;
 	bool synced, sync_owed, resync_owed;
-	bool awaits_index; /* objects are owed that the index does not have yet */
-	uint64_t behind_ns; /* since then a resync waits for the index (monotonic); 0: none does */
+	bool awaits_index;   /* objects are owed that the index does not have yet */
+	uint64_t behind_ns;  /* since then a resync waits for the index (monotonic); 0: none does */
 	uint64_t not_before; /* the index must have taken this before an initial state is read from
 				it */
-	uint64_t examined; /* by this pass: the log up to here */
+	uint64_t examined;   /* by this pass: the log up to here */
 	uint64_t hold_ns;
 	uint64_t pass_ns; /* monotonic time at which the last pass began */
 };
@@ -79,7 +82,7 @@ struct follow {
 /* Returns: false: the follower does not follow this feed. */
 bool follow_find(const struct follow *f, uint32_t feed, size_t *ret_i);
 
-/* ---- follow_pass.c ---- */
+/* ---- follow_pass.c ------------------------------------------------------ */
 
 /* Takes a snapshot of the journal, and with WHOLE of the index too, if there is one. SEQ: that of a
  * record which the journal is known to have; else 0. Returns: 0;
@@ -98,7 +101,7 @@ int follow_pass_next(struct follow *f, struct follow_item *ret_item);
 int follow_give_change(struct follow *f, size_t i, const struct record *record, uint64_t shown_at,
 	struct follow_item *ret_item);
 
-/* ---- follow_live.c ---- */
+/* ---- follow_live.c ------------------------------------------------------ */
 
 /* Gives the next object that is owed. A feed whose first list has not ended holds back only SYNC.
  * Returns: FOUND: an object, or SYNC at the end; NOT_FOUND: a pass comes next; AGAIN: what is owed

@@ -10,9 +10,10 @@
 #include "store/read/follow_internal.h"
 
 #define PASS_EVERY_NS UINT64_C(1000000000) /* positions advance without events, too */
-#define NO_RING_NS    (25 * UINT64_C(1000000)) /* between two passes when there is no ring */
+/* between two passes when there is no ring */
+#define NO_RING_NS (25 * UINT64_C(1000000))
 
-/* ---- ranges of objects by name ---- */
+/* ---- ranges of objects by name ------------------------------------------ */
 
 static int follow_begin_range(struct follow *f, size_t i)
 {
@@ -28,7 +29,8 @@ static int follow_begin_range(struct follow *f, size_t i)
 		buf_byte(&from, '\0'); /* the smallest key after it */
 	int r = buf_error(&from);
 	return r < 0 ? r
-		     : names_open(f->snapshot, f->positions[i].feed, BYTES_NONE, buf_bytes(&from), NULL, NULL, &f->names);
+		     : names_open(f->snapshot, f->positions[i].feed, BYTES_NONE, buf_bytes(&from),
+			       NULL, NULL, &f->names);
 }
 
 static int follow_give_object(struct follow *f, size_t i, struct bytes key,
@@ -96,12 +98,12 @@ int follow_range_next(struct follow *f, struct follow_item *ret_item)
 	return FOUND;
 }
 
-/* ---- live ---- */
+/* ---- live --------------------------------------------------------------- */
 
 /* Reads the record of a ring entry. Returns: FOUND; NOT_FOUND: the entry does not concern us; END:
  * a pass is needed; GONE; AGAIN; errors. */
-static int follow_live_entry(struct follow *f, const struct ring_entry *entry,
-	struct follow_item *ret_item)
+static int follow_live_entry(
+	struct follow *f, const struct ring_entry *entry, struct follow_item *ret_item)
 {
 	struct feed_checkpoint checkpoint;
 	struct record record;
@@ -160,7 +162,8 @@ int follow_live_next(struct follow *f, struct follow_item *ret_item)
 		r = is_next ? follow_live_entry(f, &entry, ret_item) : END;
 		if (r == END || r < 0)
 			f->state = FOLLOW_IDLE;
-		if (r != NOT_FOUND || f->state != FOLLOW_LIVE) /* a feed that lapses is told so first */
+		if (r != NOT_FOUND ||
+			f->state != FOLLOW_LIVE) /* a feed that lapses is told so first */
 			return r == END ? NOT_FOUND : r;
 	}
 	if (r == LAPPED)
@@ -179,4 +182,3 @@ int follow_live_next(struct follow *f, struct follow_item *ret_item)
 		f->state = FOLLOW_IDLE;
 	return r == END ? NOT_FOUND : r;
 }
-

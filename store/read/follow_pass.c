@@ -9,10 +9,11 @@
 #include "store/read/follow_internal.h"
 
 #define RESYNC_HOLD_NS \
-	(100 * UINT64_C(1000000)) /* changes wait for this long for the index that a resync reads \
+	(100 * UINT64_C( \
+		       1000000)) /* changes wait for this long for the index that a resync reads \
 				   */
 
-/* ---- snapshots ---- */
+/* ---- snapshots ---------------------------------------------------------- */
 
 /* Moves the positions to SEQ, where a pass has come to, or to the end of what it may read. */
 static void follow_advance(struct follow *f, uint64_t seq)
@@ -37,8 +38,9 @@ int follow_release(struct follow *f)
 	return snapshot_reset_pins(f->snapshot);
 }
 
-/* Attaches to the delta ring, unless it is attached. The caller takes a snapshot after this, so all that the
- * snapshot does not show yet comes through the ring. Without a ring passes alone do the work. */
+/* Attaches to the delta ring, unless it is attached. The caller takes a snapshot after this, so
+ * all that the snapshot does not show yet comes through the ring. Without a ring passes alone do
+ * the work. */
 static void follow_attach(struct follow *f)
 {
 	int runtime = home_runtime_fd(store_home(f->store));
@@ -67,7 +69,8 @@ static int follow_renew(struct follow *f, bool whole, uint64_t seq, bool *ret_wh
 		r = f->snapshot ? snapshot_renew(f->snapshot)
 				: snapshot_open(f->store, &f->snapshot);
 	if (r == 0 && snapshot_is_torn(f->snapshot))
-		r = err_say(ERR_CORRUPT, "the index and the journal of this copy are of different moments, so changes can't be followed: "
+		r = err_say(ERR_CORRUPT, "the index and the journal of this copy are of different "
+					 "moments, so changes can't be followed: "
 					 "'kinf get' shows the objects");
 	*ret_whole = r == 0;
 	if (r == 0 || r == ERR_SNAPSHOT_EXPIRED || (r < 0 && f->sync_owed))
@@ -78,16 +81,19 @@ static int follow_renew(struct follow *f, bool whole, uint64_t seq, bool *ret_wh
 	return seq ? snapshot_renew_log_to(f->snapshot, seq) : snapshot_renew_log(f->snapshot);
 }
 
-/* Notes which positions mean other events now: an older copy was put in the journal's place, and has grown since. */
+/* Notes which positions mean other events now: an older copy was put in the journal's place, and
+ * has grown since. */
 static int follow_check_run(struct follow *f)
 {
 	uint64_t newest, end;
-	int r = journal_run(snapshot_journal(f->snapshot), snapshot_journal_txn(f->snapshot), f->run, &newest, &end);
+	int r = journal_run(snapshot_journal(f->snapshot), snapshot_journal_txn(f->snapshot),
+		f->run, &newest, &end);
 
 	if (r < 0)
 		return r;
 	for (size_t i = 0; f->run_known && i < f->n; i++)
-		f->feeds[i].replaced |= f->feeds[i].stage != STAGE_NEW && f->positions[i].seq >= end;
+		f->feeds[i].replaced |=
+			f->feeds[i].stage != STAGE_NEW && f->positions[i].seq >= end;
 	f->run_changed = f->run_known && newest != f->run;
 	f->run = newest;
 	f->run_known = true;
@@ -127,7 +133,7 @@ int follow_take_snapshot(struct follow *f, bool whole, uint64_t seq)
 	return follow_check_run(f);
 }
 
-/* ---- passes over the log ---- */
+/* ---- passes over the log ------------------------------------------------ */
 
 /* Decides how far a pass goes, and whether the feed's objects can be read by name in this snapshot.
  * They can if the index has all that was given: an object never goes back. A resync holds the
@@ -137,7 +143,8 @@ static void follow_aim(struct follow *f, size_t i, const struct feed_checkpoint 
 	struct follow_feed *feed = &f->feeds[i];
 	uint64_t last = snapshot_last(f->snapshot);
 	uint64_t given = feed->stage != STAGE_NEW ? f->positions[i].seq
-		: f->not_before < last ? f->not_before : last;
+			 : f->not_before < last   ? f->not_before
+						  : last;
 	bool by_name = feed->stage != STAGE_CHANGES || feed->resync;
 	uint64_t log = snapshot_log_visible(f->snapshot, checkpoint), visible = 0;
 
@@ -152,7 +159,7 @@ static void follow_aim(struct follow *f, size_t i, const struct feed_checkpoint 
 	if (feed->resync && !feed->ranged && !f->behind_ns)
 		f->behind_ns = proc_monotonic_ns();
 	bool held = feed->resync && !feed->ranged &&
-		proc_monotonic_ns() - f->behind_ns < RESYNC_HOLD_NS;
+		    proc_monotonic_ns() - f->behind_ns < RESYNC_HOLD_NS;
 	if (feed->ranged)
 		feed->until = visible > f->positions[i].seq ? visible : f->positions[i].seq;
 	else
@@ -252,7 +259,8 @@ int follow_begin_pass(struct follow *f, struct follow_item *ret_item)
 	return r < 0 ? r : NOT_FOUND;
 }
 
-/* Feed I can't be told of record SEQ, which stays as it is: it lapses once, and begins again with what is after it. */
+/* Feed I can't be told of record SEQ, which stays as it is: it lapses once, and begins again
+ * with what is after it. */
 static void follow_lapse(struct follow *f, size_t i, uint64_t seq)
 {
 	f->feeds[i].damaged = true;
@@ -260,8 +268,9 @@ static void follow_lapse(struct follow *f, size_t i, uint64_t seq)
 	f->state = FOLLOW_IDLE;
 }
 
-/* Returns whether RECORD, which is damaged, is the newest version of its object. The reflector stores such a one
- * again, so the follower waits for it. Others stay damaged until they are trimmed. */
+/* Returns whether RECORD, which is damaged, is the newest version of its object. The reflector
+ * stores such a one again, so the follower waits for it. Others stay damaged until they are
+ * trimmed. */
 static bool follow_is_head(struct follow *f, const struct record *record)
 {
 	struct head head;
@@ -294,7 +303,8 @@ int follow_give_change(struct follow *f, size_t i, const struct record *record, 
 		f->positions[i].seq = record->seq;
 	if (r != ERR_CORRUPT || repairable || store_is_copy(f->store))
 		return r;
-	err_ignore(r, "a newer version has replaced it: the feed lapses, and begins again with that one");
+	err_ignore(r,
+		"a newer version has replaced it: the feed lapses, and begins again with that one");
 	follow_lapse(f, i, record->seq);
 	return NOT_FOUND;
 }
@@ -305,8 +315,8 @@ static int follow_find_head(struct follow *f, size_t i, uint64_t seq)
 	CLEANUP(head_walk_close) struct head_walk *heads = NULL;
 	struct bytes key;
 	struct head head;
-	int r = head_walk_open(snapshot_journal(f->snapshot), snapshot_journal_txn(f->snapshot), f->positions[i].feed,
-		BYTES_NONE, &heads);
+	int r = head_walk_open(snapshot_journal(f->snapshot), snapshot_journal_txn(f->snapshot),
+		f->positions[i].feed, BYTES_NONE, &heads);
 
 	while (r == 0 && (r = head_walk_next(heads, &key, &head)) == FOUND)
 		if (head.seq == seq)
@@ -314,14 +324,17 @@ static int follow_find_head(struct follow *f, size_t i, uint64_t seq)
 	return r == END ? NOT_FOUND : r;
 }
 
-/* Returns whether the pass would tell feed I of the records that it can't read, the last of which is SEQ. */
+/* Returns whether the pass would tell feed I of the records that it can't read, the last of
+ * which is SEQ. */
 static bool follow_concerns(const struct follow *f, size_t i, uint64_t seq)
 {
-	return f->feeds[i].stage != STAGE_NEW && f->positions[i].seq < seq && f->feeds[i].until > f->examined;
+	return f->feeds[i].stage != STAGE_NEW && f->positions[i].seq < seq &&
+	       f->feeds[i].until > f->examined;
 }
 
-/* The pass can't read the log, as FAILED says. A newest version is stored again by the reflector, so the follower
- * waits for it; what else is damaged stays so, and the feeds that would be told of it lapse. Returns: FOUND: the pass goes on;
+/* The pass can't read the log, as FAILED says. A newest version is stored again by the
+ * reflector, so the follower waits for it; what else is damaged stays so, and the feeds that
+ * would be told of it lapse. Returns: FOUND: the pass goes on;
  * NOT_FOUND: a feed has lapsed; END: nothing more can be read; FAILED; errors. */
 static int follow_log_failed(struct follow *f, int failed)
 {
@@ -334,7 +347,8 @@ static int follow_log_failed(struct follow *f, int failed)
 		return r;
 	err_keep(&why);
 	uint64_t horizon = snapshot_horizon(f->snapshot);
-	int end = journal_walk_pass(f->log, f->examined > horizon ? f->examined : horizon, snapshot_last(f->snapshot) + 1, &seq);
+	int end = journal_walk_pass(f->log, f->examined > horizon ? f->examined : horizon,
+		snapshot_last(f->snapshot) + 1, &seq);
 	if (end < 0)
 		return end;
 	snapshot_report(f->snapshot, 0, seq);
@@ -361,9 +375,10 @@ static bool follow_wants(const struct follow *f, size_t i, const struct record *
 {
 	const struct follow_feed *feed = &f->feeds[i];
 
-	return record_is_change(record->type) && record->seq > f->positions[i].seq && record->seq <= feed->until &&
-		feed->stage != STAGE_NEW &&
-		(feed->stage != STAGE_INITIAL || bytes_compare(record->key, buf_bytes(&feed->given)) <= 0);
+	return record_is_change(record->type) && record->seq > f->positions[i].seq &&
+	       record->seq <= feed->until && feed->stage != STAGE_NEW &&
+	       (feed->stage != STAGE_INITIAL ||
+		       bytes_compare(record->key, buf_bytes(&feed->given)) <= 0);
 }
 
 int follow_pass_next(struct follow *f, struct follow_item *ret_item)
@@ -383,9 +398,11 @@ int follow_pass_next(struct follow *f, struct follow_item *ret_item)
 		if (follow_find(f, record.feed, &i)) {
 			if (record.type == RECORD_FEED_REMOVED)
 				return GONE;
-			/* The record may be of a list: the index shows it when it has taken the list's end. */
+			/* The record may be of a list: the index shows it when it has taken the
+			 * list's end. */
 			if (follow_wants(f, i, &record)) {
-				r = follow_give_change(f, i, &record, snapshot_last(f->snapshot), ret_item);
+				r = follow_give_change(
+					f, i, &record, snapshot_last(f->snapshot), ret_item);
 				if (r == FOUND)
 					f->examined = record.seq;
 				return r;

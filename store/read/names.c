@@ -21,15 +21,15 @@ struct names {
 	names_accept_fn *accept; /* NULL: all */
 	void *arg;
 	struct snapshot_object objects[ROOM]; /* a ring */
-	unsigned first, n;   /* those that were read and not given */
-	unsigned step;       /* how many are read at once */
-	int end;             /* what comes after them: FOUND: more; END; an error, with its sentence in WHY */
+	unsigned first, n;                    /* those that were read and not given */
+	unsigned step;                        /* how many are read at once */
+	int end; /* what comes after them: FOUND: more; END; an error, with its sentence in WHY */
 	struct err_kept why;
 	struct ahead ahead;
 };
 
-int names_open(struct snapshot *snapshot, uint32_t feed, struct bytes prefix, struct bytes from, names_accept_fn *accept,
-	void *arg, struct names **ret_names)
+int names_open(struct snapshot *snapshot, uint32_t feed, struct bytes prefix, struct bytes from,
+	names_accept_fn *accept, void *arg, struct names **ret_names)
 {
 	CLEANUP(names_close) struct names *names = calloc(1, sizeof(*names));
 
@@ -41,7 +41,8 @@ int names_open(struct snapshot *snapshot, uint32_t feed, struct bytes prefix, st
 	names->arg = arg;
 	names->step = AHEAD_FIRST;
 	names->end = FOUND;
-	int r = index_names(snapshot_index(snapshot), snapshot_index_txn(snapshot), feed, prefix, from, &names->walk);
+	int r = index_names(snapshot_index(snapshot), snapshot_index_txn(snapshot), feed, prefix,
+		from, &names->walk);
 	if (r < 0)
 		return r;
 	*ret_names = TAKE(names);
@@ -62,7 +63,8 @@ static void names_announce(struct names *names, unsigned count)
 	ahead_send(&names->ahead, txn);
 }
 
-/* Examines the next objects: a list with a small limit, or one of few objects, examines a few more than it gives. */
+/* Examines the next objects: a list with a small limit, or one of few objects, examines a few
+ * more than it gives. */
 static void names_read(struct names *names)
 {
 	unsigned before = names->n;
@@ -97,7 +99,8 @@ int names_next(struct names *names, struct bytes *ret_key, struct index_entry *r
 		return names->end;
 	const struct snapshot_object *object = &names->objects[names->first];
 	if (names->n > CPU_AHEAD)
-		snapshot_prefetch(names->snapshot, &names->objects[(names->first + CPU_AHEAD) % ROOM].entry);
+		snapshot_prefetch(
+			names->snapshot, &names->objects[(names->first + CPU_AHEAD) % ROOM].entry);
 	*ret_key = object->key;
 	*ret_entry = object->entry;
 	names->first = (names->first + 1) % ROOM;

@@ -15,8 +15,8 @@
 #include "store/env/generation.h"
 #include "store/read/snapshot_internal.h"
 
-#define TRIES 32 /* to get a journal that belongs to the index */
-#define SUPERSEDED_MAX 3 /* pairs that are replaced before they are read */
+#define TRIES          32 /* to get a journal that belongs to the index */
+#define SUPERSEDED_MAX 3  /* pairs that are replaced before they are read */
 
 static uint64_t snapshot_feed_visible(const struct snapshot *s, const struct index_feed *feed)
 {
@@ -110,7 +110,8 @@ static int snapshot_begin(struct snapshot *s)
 	return 0;
 }
 
-/* Writes why there is no pair although there is an index, "" if there is none. While daemons run they may be about to make one. */
+/* Writes why there is no pair although there is an index, "" if there is none. While daemons run
+ * they may be about to make one. */
 static void snapshot_explain_no_pair(const struct snapshot *s, char *text, size_t size)
 {
 	const struct home *home = s->store->home;
@@ -118,15 +119,20 @@ static void snapshot_explain_no_pair(const struct snapshot *s, char *text, size_
 	uint8_t uuid[16];
 
 	if (home_lacks_journal(home)) {
-		(void)snprintf(text, size, "the store's directory journal/ is missing, or the file CURRENT in it");
+		(void)snprintf(text, size,
+			"the store's directory journal/ is missing, or the file CURRENT in it");
 		return;
 	}
-	int r = home_index_fd(home) < 0 || store_is_written(home) ? NOT_FOUND : generation_current(home_index_fd(home), &number);
+	int r = home_index_fd(home) < 0 || store_is_written(home)
+			? NOT_FOUND
+			: generation_current(home_index_fd(home), &number);
 	if (r == FOUND) {
 		r = generation_current(home_journal_fd(home), &number);
 		if (r == FOUND)
 			r = generation_read_uuid(home_journal_fd(home), number, uuid);
-		(void)snprintf(text, size, "%s%s", r < 0 ? "its journal can't be opened: " : "the index was made of another journal",
+		(void)snprintf(text, size, "%s%s",
+			r < 0 ? "its journal can't be opened: "
+			      : "the index was made of another journal",
 			r < 0 ? err_text(r) : "");
 	}
 	err_ignore(r < 0 ? r : 0, "the caller says it");
@@ -143,12 +149,14 @@ static void snapshot_note_mismatch(struct snapshot *s)
 		(void)snprintf(text, sizeof(text), "the index was made of another journal");
 	else if (s->journal.next_seq <= s->index.taken)
 		(void)snprintf(text, sizeof(text),
-			"the index has taken event %" PRIu64 ", and the journal ends at event %" PRIu64, s->index.taken,
-			s->journal.next_seq - 1);
+			"the index has taken event %" PRIu64
+			", and the journal ends at event %" PRIu64,
+			s->index.taken, s->journal.next_seq - 1);
 	else
 		(void)snprintf(text, sizeof(text),
-			"the index shows event %" PRIu64 ", and the journal begins after event %" PRIu64, s->oldest,
-			s->journal.horizon);
+			"the index shows event %" PRIu64
+			", and the journal begins after event %" PRIu64,
+			s->oldest, s->journal.horizon);
 	(void)pthread_mutex_lock(&s->store->lock);
 	memcpy(s->store->mismatch, text, sizeof(text));
 	(void)pthread_mutex_unlock(&s->store->lock);
@@ -166,7 +174,8 @@ static void snapshot_leave(struct snapshot *s)
 	s->hints_checked_ns = 0;
 }
 
-/* Returns whether another generation has taken the place of one of the pair's, so that no pin could be made in it. */
+/* Returns whether another generation has taken the place of one of the pair's, so that no pin
+ * could be made in it. */
 static bool snapshot_is_superseded(struct snapshot *s)
 {
 	struct err_kept failure;
@@ -176,7 +185,7 @@ static bool snapshot_is_superseded(struct snapshot *s)
 	err_keep(&failure);
 	(void)pthread_mutex_lock(&s->store->lock);
 	bool result = index_check(s->pair->index, s->store->home, true) == ERR_MOVED ||
-		journal_check(s->pair->journal, s->store->home) == ERR_MOVED;
+		      journal_check(s->pair->journal, s->store->home) == ERR_MOVED;
 	(void)pthread_mutex_unlock(&s->store->lock);
 	err_restore(&failure);
 	return result;
@@ -205,9 +214,9 @@ static int snapshot_take(struct snapshot *s)
 		}
 		snapshot_reset_txns(s);
 		if (r < 0 && (superseded++ == SUPERSEDED_MAX || !snapshot_is_superseded(s)))
-			return r == -EACCES /* the process has become another user since it opened the store */
-				       ? home_explain_denied(r, home_path(s->store->home))
-				       : err_add(r, "taking a snapshot");
+			/* the process has become another user since it opened the store */
+			return r == -EACCES ? home_explain_denied(r, home_path(s->store->home))
+					    : err_add(r, "taking a snapshot");
 		err_ignore(r < 0 ? r : 0, "the pair that CURRENT names is opened");
 		if (!s->pair)
 			break;
@@ -247,8 +256,8 @@ static int snapshot_take_log(struct snapshot *s)
 	return 0;
 }
 
-static int snapshot_new(struct store *store, int (*take)(struct snapshot *),
-	struct snapshot **ret_snapshot)
+static int snapshot_new(
+	struct store *store, int (*take)(struct snapshot *), struct snapshot **ret_snapshot)
 {
 	CLEANUP(snapshot_close) struct snapshot *s = calloc(1, sizeof(*s));
 
@@ -309,7 +318,8 @@ int snapshot_renew_log_to(struct snapshot *snapshot, uint64_t seq)
 static bool snapshot_is_given_up(const struct snapshot *s)
 {
 	return s->part != SNAPSHOT_NOTHING &&
-	       (txn_is_given_up(s->journal_txn) || (s->part == SNAPSHOT_WHOLE && txn_is_given_up(s->index_txn)));
+	       (txn_is_given_up(s->journal_txn) ||
+		       (s->part == SNAPSHOT_WHOLE && txn_is_given_up(s->index_txn)));
 }
 
 int snapshot_check(const struct snapshot *snapshot)
@@ -323,8 +333,10 @@ int snapshot_check(const struct snapshot *snapshot)
 
 	if (snapshot_is_given_up(s))
 		return err_say(ERR_SNAPSHOT_EXPIRED,
-			"the snapshot was held for too long: a copy has taken the place of its file, whose space was taken back "
-			"because more than %d such files were held; take another one, and hold it for less than a minute",
+			"the snapshot was held for too long: a copy has taken the place of its "
+			"file, whose space was taken back "
+			"because more than %d such files were held; take another one, and hold it "
+			"for less than a minute",
 			FORMERS_KEPT);
 	if (txn_is_pinned(s->journal_txn) && (!whole || txn_is_pinned(s->index_txn)))
 		return 0;
@@ -355,8 +367,10 @@ static int snapshot_keep_pins(const struct snapshot *snapshot)
 		kept = txn_keeps_pin(s->index_txn) && kept;
 	return kept ? 0
 		    : err_say(ERR_SNAPSHOT_EXPIRED,
-			      "this program has closed files of libkinf's (closefrom(3), or a daemon that closes all descriptors), by "
-			      "which the store's daemons saw that it reads: they may have written over what it was reading. "
+			      "this program has closed files of libkinf's (closefrom(3), or a "
+			      "daemon that closes all descriptors), by "
+			      "which the store's daemons saw that it reads: they may have written "
+			      "over what it was reading. "
 			      "Open the store again, after the closing");
 }
 
@@ -423,7 +437,7 @@ void snapshot_close(struct snapshot **snapshot)
 	*snapshot = NULL;
 }
 
-/* ---- accessors ---- */
+/* ---- accessors ---------------------------------------------------------- */
 
 bool snapshot_is_torn(const struct snapshot *snapshot)
 {

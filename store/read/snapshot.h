@@ -37,7 +37,7 @@ struct store;
 struct snapshot;
 
 struct store_options {
-	bool check; /* verify each record's checksum before it is given out */
+	bool check;     /* verify each record's checksum before it is given out */
 	bool unchecked; /* open a store that is not trusted; the caller checks it (verify_store())
 			   if store_is_untrusted(), and says what its snapshots lack if they are torn */
 };
@@ -51,11 +51,12 @@ struct home *store_home(struct store *store);
 /* Sends a report of damage (damage.h), at most one a second, unless the store is a copy. */
 void store_report(struct store *store, enum damage_to to, const struct damage_report *report);
 bool store_is_copy(const struct store *store);
-/* Returns whether the store is a copy of one whose daemons ran or were killed, or the machine stopped. */
+/* Returns whether the store is a copy of one whose daemons ran or were killed, or the machine
+ * stopped. */
 bool store_is_untrusted(struct store *store);
 
-/* Writes why index and journal of this store did not go together in its last snapshot, which was refused with AGAIN or is torn: ""
- * if there is no index. */
+/* Writes why index and journal of this store did not go together in its last snapshot, which was
+ * refused with AGAIN or is torn: "" if there is no index. */
 #define STORE_MISMATCH_SIZE 256
 void store_mismatch(struct store *store, char *text, size_t size);
 
@@ -77,29 +78,31 @@ int snapshot_renew_at(
  * been there yet to name the journal. */
 int snapshot_open_log(struct store *store, struct snapshot **ret_snapshot);
 int snapshot_renew_log(struct snapshot *snapshot);
-/* Likewise, for a caller that knows of a record of the same journal: while the open file has SEQ, CURRENT
- * is not examined (two system calls). */
+/* Likewise, for a caller that knows of a record of the same journal: while the open file has
+ * SEQ, CURRENT is not examined (two system calls). */
 int snapshot_renew_log_to(struct snapshot *snapshot, uint64_t seq);
-/* Ends the transactions, keeps the slots. ERR_SNAPSHOT_EXPIRED: data that was read may be wrong: of a copy, or of files
- * that were given up (former.h). */
+/* Ends the transactions, keeps the slots. ERR_SNAPSHOT_EXPIRED: data that was read may be wrong:
+ * of a copy, or of files that were given up (former.h). */
 int snapshot_reset(struct snapshot *snapshot);
 /* Returns: 0, ERR_SNAPSHOT_EXPIRED as above. */
 int snapshot_check(const struct snapshot *snapshot);
-/* The same; ERR_SNAPSHOT_EXPIRED also if the program has closed the files by which it says that it reads: for the snapshots of
- * other people's programs. Two system calls. */
+/* The same; ERR_SNAPSHOT_EXPIRED also if the program has closed the files by which it says that
+ * it reads: for the snapshots of other people's programs. Two system calls. */
 int snapshot_check_pins(const struct snapshot *snapshot);
 int snapshot_reset_pins(struct snapshot *snapshot);
-/* Returns R, the result of reading, or ERR_SNAPSHOT_EXPIRED if that comes of files that were given up or, for an error, of files
- * that the program has closed; for a copy, instead of ERR_CORRUPT only. */
+/* Returns R, the result of reading, or ERR_SNAPSHOT_EXPIRED if that comes of files that were
+ * given up or, for an error, of files that the program has closed; for a copy, instead of
+ * ERR_CORRUPT only. */
 int snapshot_result(const struct snapshot *snapshot, int r);
-/* R: the result of making text or the like of what was read. Returns R, or ERR_SNAPSHOT_EXPIRED: what was made may be wrong, and is
- * not to be given out. */
+/* R: the result of making text or the like of what was read. Returns R, or ERR_SNAPSHOT_EXPIRED:
+ * what was made may be wrong, and is not to be given out. */
 int snapshot_made(const struct snapshot *snapshot, int r);
 void snapshot_close(struct snapshot **snapshot);
 
-/* Returns whether the index is of another moment than the journal, as in a copy that was made while daemons wrote. Only a store
- * that is not trusted is read so (store_options.unchecked): each object that it shows is the one of snapshot_taken(), and others
- * are missing or can't be read. States of before that moment, and what came after it, can't be told from it. */
+/* Returns whether the index is of another moment than the journal, as in a copy that was made
+ * while daemons wrote. Only a store that is not trusted is read so (store_options.unchecked):
+ * each object that it shows is the one of snapshot_taken(), and others are missing or can't be
+ * read. States of before that moment, and what came after it, can't be told from it. */
 bool snapshot_is_torn(const struct snapshot *snapshot);
 
 uint64_t snapshot_taken(const struct snapshot *snapshot);
@@ -107,7 +110,7 @@ uint64_t snapshot_visible(struct snapshot *snapshot, uint32_t feed);
 
 /* Also of a snapshot of the journal alone. */
 uint64_t snapshot_horizon(const struct snapshot *snapshot);
-uint64_t snapshot_last(const struct snapshot *snapshot); /* seq of the log's newest record */
+uint64_t snapshot_last(const struct snapshot *snapshot);       /* seq of the log's newest record */
 const uint8_t *snapshot_uuid(const struct snapshot *snapshot); /* of the journal */
 /* Returns visible(feed) as the journal has it, from the feed's checkpoint in this snapshot. The
  * index may not have come so far. */
@@ -123,18 +126,21 @@ struct txn *snapshot_index_txn(struct snapshot *snapshot);
 struct journal *snapshot_journal(struct snapshot *snapshot);
 struct txn *snapshot_journal_txn(struct snapshot *snapshot);
 
-/* Opens a walk over the log above the horizon, from the record FROM on, that notices what the log lacks (journal_walk_open_checked()).
- * Also of a snapshot of the journal alone. */
+/* Opens a walk over the log above the horizon, from the record FROM on, that notices what the
+ * log lacks (journal_walk_open_checked()). Also of a snapshot of the journal alone. */
 int snapshot_open_walk(struct snapshot *snapshot, uint64_t from, struct journal_walk **ret_walk);
-/* Reports to the reflector that record SEQ of FEED (0: not known) is damaged or missing; SEQ 0: that a row of a feed is. */
+/* Reports to the reflector that record SEQ of FEED (0: not known) is damaged or missing; SEQ 0:
+ * that a row of a feed is. */
 void snapshot_report(const struct snapshot *snapshot, uint32_t feed, uint64_t seq);
 
-/* Makes the directory PATH, which must not exist, a store of its own with the state and history that the snapshot shows,
- * but no cursors (snapshot_copy.c). PROGRESS gets the bytes copied and, until it is over, about how many there are; its
- * negative result ends the copy. After errors the directory is there, incomplete.
+/* Makes the directory PATH, which must not exist, a store of its own with the state and history
+ * that the snapshot shows, but no cursors (snapshot_copy.c). PROGRESS gets the bytes copied and,
+ * until it is over, about how many there are; its negative result ends the copy. After errors
+ * the directory is there, incomplete.
  * Returns: 0; errors. */
 typedef int snapshot_copy_fn(void *arg, uint64_t bytes, uint64_t total);
-int snapshot_copy(struct snapshot *snapshot, const char *path, snapshot_copy_fn *progress, void *arg);
+int snapshot_copy(
+	struct snapshot *snapshot, const char *path, snapshot_copy_fn *progress, void *arg);
 /* Returns about how many bytes the copy will have. */
 int snapshot_copy_size(struct snapshot *snapshot, uint64_t *ret_bytes);
 
@@ -184,9 +190,9 @@ struct snapshot_object {
 int snapshot_walk_objects(struct snapshot *snapshot, uint32_t feed, struct index_walk *walk,
 	struct snapshot_object *ret_objects, size_t n);
 
-/* Gets the objects of N keys, at most SNAPSHOT_OBJECTS_MAX: several at once, so that their memory is
- * loaded together. The result of each is the same as snapshot_get() returns; the sentence of an error
- * is the last one's. */
+/* Gets the objects of N keys, at most SNAPSHOT_OBJECTS_MAX: several at once, so that their
+ * memory is loaded together. The result of each is the same as snapshot_get() returns; the
+ * sentence of an error is the last one's. */
 struct snapshot_key {
 	struct bytes key;
 	int result;
@@ -211,13 +217,14 @@ bool snapshot_has_place(const struct snapshot *snapshot, const struct index_entr
  * Returns: FOUND, NOT_FOUND. */
 int snapshot_version(struct snapshot *snapshot, uint64_t seq, struct record *ret_record);
 
-/* Checks a record of the log that the caller has read in SNAPSHOT, if the store was opened with `check`; replaces
- * it by an undamaged copy if there is one. Returns: 0; ERR_CORRUPT, which was reported to the reflector. */
+/* Checks a record of the log that the caller has read in SNAPSHOT, if the store was opened with
+ * `check`; replaces it by an undamaged copy if there is one. Returns: 0; ERR_CORRUPT, which was
+ * reported to the reflector. */
 int snapshot_check_record(struct snapshot *snapshot, struct record *record);
 
-/* Finds a definition in use by name; its texts point into the snapshot. Returns: FOUND; NOT_FOUND (the caller lists the
- * names); AGAIN: it is being filled. */
-int snapshot_definition(
-	struct snapshot *snapshot, uint32_t feed, const char *name, struct index_definition *ret_definition);
+/* Finds a definition in use by name; its texts point into the snapshot. Returns: FOUND;
+ * NOT_FOUND (the caller lists the names); AGAIN: it is being filled. */
+int snapshot_definition(struct snapshot *snapshot, uint32_t feed, const char *name,
+	struct index_definition *ret_definition);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies what a snapshot shows into a store of its own. The copy's journal has another uuid: it will give the same seqs to
- * other changes than the store it comes from, so positions of one must not be taken for the other's. Cursors are left out
- * for the same reason: a follower begins with the whole state. The feeds keep their resourceVersions, so the copy's
- * reflector watches on without a list while the API server has them.
+ * Copies what a snapshot shows into a store of its own. The copy's journal has another uuid: it
+ * will give the same seqs to other changes than the store it comes from, so positions of one
+ * must not be taken for the other's. Cursors are left out for the same reason: a follower begins
+ * with the whole state. The feeds keep their resourceVersions, so the copy's reflector watches
+ * on without a list while the API server has them.
  */
 #include "store/read/snapshot.h"
 
@@ -31,11 +32,15 @@ static int copying_report(void *arg, uint64_t bytes)
 	return copying->progress ? copying->progress(copying->arg, done, copying->total) : 0;
 }
 
-static int copying_journal(struct snapshot_copying *copying, struct snapshot *snapshot, struct home *to)
+static int copying_journal(
+	struct snapshot_copying *copying, struct snapshot *snapshot, struct home *to)
 {
 	CLEANUP(journal_copy_free) struct journal_copy *copy = NULL;
-	const struct journal_copy_options options = {.to = to, .from = snapshot_journal(snapshot),
-		.txn = snapshot_journal_txn(snapshot), .new_uuid = true, .taken = snapshot_taken(snapshot)};
+	const struct journal_copy_options options = {.to = to,
+		.from = snapshot_journal(snapshot),
+		.txn = snapshot_journal_txn(snapshot),
+		.new_uuid = true,
+		.taken = snapshot_taken(snapshot)};
 	int r = journal_copy_new(&options, &copy);
 
 	if (r < 0)
@@ -63,7 +68,8 @@ int snapshot_copy_size(struct snapshot *snapshot, uint64_t *ret_bytes)
 	return r;
 }
 
-int snapshot_copy(struct snapshot *snapshot, const char *path, snapshot_copy_fn *progress, void *arg)
+int snapshot_copy(
+	struct snapshot *snapshot, const char *path, snapshot_copy_fn *progress, void *arg)
 {
 	struct snapshot_copying copying = {.progress = progress, .arg = arg};
 	CLEANUP(home_close) struct home *to = NULL;
@@ -79,7 +85,7 @@ int snapshot_copy(struct snapshot *snapshot, const char *path, snapshot_copy_fn 
 	if (r == 0)
 		r = journal_open_read(to, NULL, &journal);
 	if (r == 0)
-		r = index_copy(snapshot_index(snapshot), snapshot_index_txn(snapshot), journal, to, NULL,
-			copying_report, &copying);
+		r = index_copy(snapshot_index(snapshot), snapshot_index_txn(snapshot), journal, to,
+			NULL, copying_report, &copying);
 	return r;
 }

@@ -109,7 +109,7 @@ static int feeds_collect(struct snapshot *snapshot, struct snapshot_feed **ret_f
 	return 0;
 }
 
-/* ---- order ---- */
+/* ---- order -------------------------------------------------------------- */
 
 /* Compares `namespace + "/"`: the order in which the object keys of several feeds follow each
  * other. */
@@ -139,7 +139,7 @@ static int feeds_compare(const void *a, const void *b)
 	return r;
 }
 
-/* ---- names ---- */
+/* ---- names -------------------------------------------------------------- */
 
 /* Lists the feeds' names for an error; a wildcard can make too many. */
 static void feeds_put_names(const struct snapshot_feed *feeds, size_t n, struct buf *out)
@@ -160,8 +160,7 @@ static void feeds_put_names(const struct snapshot_feed *feeds, size_t n, struct 
 
 /* Returns the name of a feed that NAME is nearly, or whose resource or other names it is nearly;
  * NULL: none. */
-static const char *feeds_find_similar(
-	const struct snapshot_feed *feeds, size_t n, const char *name)
+static const char *feeds_find_similar(const struct snapshot_feed *feeds, size_t n, const char *name)
 {
 	for (size_t i = 0; i < n; i++) {
 		const struct feed_definition *d = &feeds[i].definition;
@@ -172,9 +171,10 @@ static const char *feeds_find_similar(
 	return NULL;
 }
 
-/* Moves the feeds that NAME stands for to the front: those of the configuration's entry, else of the resource that kubectl would
- * take. Returns how many there are. */
-static size_t feeds_keep_called(struct snapshot_feed *feeds, size_t n, const char *name, struct bytes order)
+/* Moves the feeds that NAME stands for to the front: those of the configuration's entry, else of
+ * the resource that kubectl would take. Returns how many there are. */
+static size_t feeds_keep_called(
+	struct snapshot_feed *feeds, size_t n, const char *name, struct bytes order)
 {
 	const struct feed_definition *first = NULL;
 	bool configured = false;
@@ -186,9 +186,11 @@ static size_t feeds_keep_called(struct snapshot_feed *feeds, size_t n, const cha
 		const struct feed_definition *d = &feeds[i].definition;
 
 		if (configured ? strcmp(d->name, name) != 0
-			       : !feed_definition_is_called(d, name) || d->name[feed_definition_name_size(d)])
+			       : !feed_definition_is_called(d, name) ||
+					 d->name[feed_definition_name_size(d)])
 			continue;
-		int before = configured || !first ? 0 : feed_definition_compare(d, first, name, order);
+		int before =
+			configured || !first ? 0 : feed_definition_compare(d, first, name, order);
 		if (before > 0)
 			continue;
 		kept = before < 0 ? 0 : kept;
@@ -199,14 +201,16 @@ static size_t feeds_keep_called(struct snapshot_feed *feeds, size_t n, const cha
 }
 
 /* Keeps the feeds that NAME stands for: the first of each namespace. */
-static int feeds_select(struct snapshot_feed *feeds, size_t n, const char *name, struct bytes order, size_t *ret_n)
+static int feeds_select(
+	struct snapshot_feed *feeds, size_t n, const char *name, struct bytes order, size_t *ret_n)
 {
 	CLEANUP(buf_release) struct buf names = BUF_INIT;
 	size_t called = feeds_keep_called(feeds, n, name, order), kept = 0;
 
 	if (called && strcmp(feeds[0].definition.name, feeds[called - 1].definition.name) != 0) {
 		feeds_put_names(feeds, called, &names);
-		return err_say(ERR_NO_FEED, "several feeds watch the resource '%s': name one of %s", name, buf_cstr(&names));
+		return err_say(ERR_NO_FEED, "several feeds watch the resource '%s': name one of %s",
+			name, buf_cstr(&names));
 	}
 	for (size_t i = 0; i < called; i++)
 		if (!kept || feeds_compare_namespaces(feeds[kept - 1].definition.namespace_,
@@ -220,8 +224,8 @@ static int feeds_select(struct snapshot_feed *feeds, size_t n, const char *name,
 			"no feed '%s': " SNAPSHOT_NO_FEEDS "; 'kinf status' may say why", name);
 	feeds_put_names(feeds, n, &names);
 	if (!*name)
-		return err_say(ERR_NO_FEED, "no feed has an empty name; there are: %s",
-			buf_cstr(&names));
+		return err_say(
+			ERR_NO_FEED, "no feed has an empty name; there are: %s", buf_cstr(&names));
 	if (strcmp(name, "all") == 0)
 		return err_say(ERR_NO_FEED,
 			"no feed is called 'all': name one of %s; 'kinf get all' prints pods, "
@@ -229,8 +233,9 @@ static int feeds_select(struct snapshot_feed *feeds, size_t n, const char *name,
 			"and the other kinds that run something",
 			buf_cstr(&names));
 	if (strpbrk(name, "/, ")) /* no resource has such a name: it can't be added */
-		return err_say(ERR_NO_FEED, "no feed '%s': write the name of one feed and nothing else; there are: %s", name,
-			buf_cstr(&names));
+		return err_say(ERR_NO_FEED,
+			"no feed '%s': write the name of one feed and nothing else; there are: %s",
+			name, buf_cstr(&names));
 	const char *meant = feeds_find_similar(feeds, n, name);
 	if (meant)
 		return err_say(ERR_NO_FEED,
@@ -259,7 +264,8 @@ int snapshot_feeds(struct snapshot *snapshot, const char *name, struct snapshot_
 	if (n)
 		qsort(feeds, n, sizeof(*feeds), feeds_compare);
 	if (name)
-		r = journal_order(snapshot_journal(snapshot), snapshot_journal_txn(snapshot), &order);
+		r = journal_order(
+			snapshot_journal(snapshot), snapshot_journal_txn(snapshot), &order);
 	if (name && r == 0)
 		r = feeds_select(feeds, n, name, order, &n);
 	if (r < 0)

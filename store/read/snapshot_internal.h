@@ -37,7 +37,7 @@ struct store {
 	struct store_options options;
 	bool copy;
 	pthread_mutex_t lock;
-	unsigned refs; /* the caller's and one per snapshot */
+	unsigned refs;  /* the caller's and one per snapshot */
 	unsigned forks; /* forks_count() when it was opened */
 	struct store_pair *pair;
 	struct store_identity index_current, journal_current;
@@ -48,7 +48,9 @@ struct store {
 	struct err_kept open_error;
 	uint64_t checked_ns, reopened_ns;
 	uint64_t reported_ns; /* when damage was reported last; atomic */
-	char mismatch[STORE_MISMATCH_SIZE]; /* why the index and the journal that were read last do not go together */
+	char mismatch
+		/* why the index and the journal that were read last do not go together */
+		[STORE_MISMATCH_SIZE];
 	uint64_t failing_ns; /* when opening the pair that CURRENT names first failed; 0: it did not
 			      */
 };
@@ -72,15 +74,15 @@ struct snapshot {
 	struct index_feed *feeds; /* by id; read again when the index has changed */
 	size_t n_feeds, feeds_room;
 	uint64_t feeds_txn, feeds_taken;
-	uint64_t oldest; /* the smallest visible(feed) */
-	bool torn;       /* snapshot_is_torn() */
+	uint64_t oldest;               /* the smallest visible(feed) */
+	bool torn;                     /* snapshot_is_torn() */
 	struct hints *hints;           /* the table found last; NULL: none */
 	const struct hints *use_hints; /* HINTS if they cover this snapshot */
 	uint64_t hints_checked_ns;
 	struct taken_reader *taken; /* NULL: it has not waited for the index yet */
 };
 
-/* ---- snapshot_store.c ---- */
+/* ---- snapshot_store.c --------------------------------------------------- */
 
 #define CURRENT_CHECK_NS 1000000u /* CURRENT is examined this often, not at each renewal */
 
@@ -93,8 +95,8 @@ void store_leave(struct store *store, struct store_pair **pair);
 /* Returns the pair that CURRENT names in *RET_PAIR: HELD, or another one with a reference for the
  * caller. FORCE: open it again even if CURRENT seems unchanged. Returns: 0; AGAIN: there is no
  * index yet; errors. */
-int store_join(struct store *store, bool force, struct store_pair *held,
-	struct store_pair **ret_pair);
+int store_join(
+	struct store *store, bool force, struct store_pair *held, struct store_pair **ret_pair);
 /* Does the same for a reader of the journal alone, which an index that is missing or can't be
  * opened does not concern: the open pair stays until CURRENT names another one that can be
  * opened. */

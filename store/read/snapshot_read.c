@@ -9,15 +9,15 @@
 #include "common/err.h"
 #include "store/read/snapshot_internal.h"
 
-/* ---- records ---- */
+/* ---- records ------------------------------------------------------------ */
 
 int snapshot_open_walk(struct snapshot *snapshot, uint64_t from, struct journal_walk **ret_walk)
 {
 	const struct snapshot *s = snapshot_log(snapshot);
 	uint64_t first = s->journal.horizon + 1;
 
-	return journal_walk_open_checked(s->pair->journal, s->journal_txn, from > first ? from : first, s->journal.horizon,
-		s->journal.next_seq, ret_walk);
+	return journal_walk_open_checked(s->pair->journal, s->journal_txn,
+		from > first ? from : first, s->journal.horizon, s->journal.next_seq, ret_walk);
 }
 
 void snapshot_report(const struct snapshot *s, uint32_t feed, uint64_t seq)
@@ -37,13 +37,15 @@ static int snapshot_damaged(const struct snapshot *s, uint32_t feed, uint64_t se
 		return r;
 	snapshot_report(s, feed, seq);
 	return err_say(ERR_CORRUPT,
-		"record %llu, a version of '%.*s', is damaged: while the daemons run they list it again; "
+		"record %llu, a version of '%.*s', is damaged: while the daemons run they list it "
+		"again; "
 		"'kinf verify' names every fault",
 		(unsigned long long)seq, BYTES_ARG(key));
 }
 
-/* Checks a version of FEED that is about to be given out, if the store was opened so. One that is damaged where
- * the index says that it lies is read by its seq: the reflector may have stored it again. */
+/* Checks a version of FEED that is about to be given out, if the store was opened so. One that
+ * is damaged where the index says that it lies is read by its seq: the reflector may have stored
+ * it again. */
 static int snapshot_checked(const struct snapshot *s, uint32_t feed, struct record *record)
 {
 	struct record again;
@@ -84,15 +86,16 @@ int snapshot_record(struct snapshot *snapshot, uint32_t feed, struct bytes key,
 	if (r < 0)
 		return r == ERR_CORRUPT ? snapshot_damaged(s, feed, entry->seq, key) : r;
 	if (r == FOUND && record.seq == entry->seq && record.feed == feed &&
-		bytes_equal(record.key, key) && record_is_version(record.type) && record.body.size) {
+		bytes_equal(record.key, key) && record_is_version(record.type) &&
+		record.body.size) {
 		r = snapshot_checked(s, feed, &record);
 		if (r == 0)
 			*ret_record = record;
 		return r;
 	}
-	/* The journal deletes the versions of a removed feed, or their bodies, before the horizon reaches
-	 * its FEED_REMOVED, so the feed may be gone from the journal while the index half of this
-	 * snapshot still shows it. */
+	/* The journal deletes the versions of a removed feed, or their bodies, before the
+	 * horizon reaches its FEED_REMOVED, so the feed may be gone from the journal while the
+	 * index half of this snapshot still shows it. */
 	r = journal_feed_checkpoint(journal, s->journal_txn, feed, &checkpoint);
 	if (r < 0)
 		return r;
@@ -102,18 +105,23 @@ int snapshot_record(struct snapshot *snapshot, uint32_t feed, struct bytes key,
 	if (r != ERR_CORRUPT)
 		return r;
 	if (store_pair_is_untrusted(s->pair))
-		return err_say(ERR_CORRUPT, "'%.*s' can't be shown: this copy lacks its version %" PRIu64, BYTES_ARG(key), entry->seq);
+		return err_say(ERR_CORRUPT,
+			"'%.*s' can't be shown: this copy lacks its version %" PRIu64,
+			BYTES_ARG(key), entry->seq);
 	store_report(s->store, DAMAGE_PROCESSOR, &(struct damage_report){.feed = feed});
 	return err_say(ERR_CORRUPT,
-		"the index names version %llu of '%.*s', which the journal does not hold: while the "
-		"processor runs it builds another index; to have it built in any case, stop kinf, remove "
+		"the index names version %llu of '%.*s', which the journal does not hold: while "
+		"the "
+		"processor runs it builds another index; to have it built in any case, stop kinf, "
+		"remove "
 		"the store's directory index/ and start kinf",
 		(unsigned long long)entry->seq, BYTES_ARG(key));
 }
 
 bool snapshot_has_place(const struct snapshot *snapshot, const struct index_entry *entry)
 {
-	return entry->place && entry->generation == journal_generation(snapshot_active(snapshot)->pair->journal);
+	return entry->place &&
+	       entry->generation == journal_generation(snapshot_active(snapshot)->pair->journal);
 }
 
 void snapshot_prefetch(struct snapshot *snapshot, const struct index_entry *entry)
@@ -122,7 +130,7 @@ void snapshot_prefetch(struct snapshot *snapshot, const struct index_entry *entr
 		txn_prefetch(snapshot->journal_txn, entry->place);
 }
 
-/* ---- by hints ---- */
+/* ---- by hints ----------------------------------------------------------- */
 
 /* Reads the record a hint leads to. Returns: FOUND: a version of FEED that the snapshot sees
  * (hints.h says why it is the newest one); NOT_FOUND: the index has to be asked, which also finds
@@ -139,9 +147,9 @@ static int snapshot_hinted(const struct snapshot *s, uint32_t feed, uint64_t vis
 		r = journal_get(journal, s->journal_txn, hint->seq, ret_record);
 	err_ignore(r, "the index is asked instead, and finds what is damaged");
 	return r == FOUND && ret_record->feed == feed && ret_record->seq <= visible &&
-				record_is_version(ret_record->type)
-			? FOUND
-			: NOT_FOUND;
+			       record_is_version(ret_record->type)
+		       ? FOUND
+		       : NOT_FOUND;
 }
 
 /* Gets an object whose hint is known. Returns: FOUND, NOT_FOUND, errors. */
@@ -195,12 +203,12 @@ void snapshot_get_batch(
 			txn_prefetch(s->journal_txn, hints[i].place);
 	}
 	for (size_t i = 0; i < n; i++)
-		keys[i]->result = snapshot_get_hinted(snapshot, feed, visible, &hints[i],
-			keys[i]->key, &keys[i]->record);
+		keys[i]->result = snapshot_get_hinted(
+			snapshot, feed, visible, &hints[i], keys[i]->key, &keys[i]->record);
 }
 
-bool snapshot_hints_agree(struct snapshot *snapshot, uint32_t feed, struct bytes key,
-	const struct index_entry *entry)
+bool snapshot_hints_agree(
+	struct snapshot *snapshot, uint32_t feed, struct bytes key, const struct index_entry *entry)
 {
 	const struct snapshot *s = snapshot_active(snapshot);
 	uint64_t visible = snapshot_visible(snapshot, feed);
@@ -280,7 +288,7 @@ int snapshot_version(struct snapshot *snapshot, uint64_t seq, struct record *ret
 	return r;
 }
 
-/* ---- definitions ---- */
+/* ---- definitions -------------------------------------------------------- */
 
 struct snapshot_search {
 	const char *name;
@@ -299,8 +307,8 @@ static int snapshot_match_definition(void *arg, const struct index_definition *d
 	return 0;
 }
 
-int snapshot_definition(
-	struct snapshot *snapshot, uint32_t feed, const char *name, struct index_definition *ret_definition)
+int snapshot_definition(struct snapshot *snapshot, uint32_t feed, const char *name,
+	struct index_definition *ret_definition)
 {
 	const struct snapshot *s = snapshot_active(snapshot);
 	struct snapshot_search search = {.name = name, .result = NOT_FOUND};

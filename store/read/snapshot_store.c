@@ -15,12 +15,13 @@
 #include "store/env/forks.h"
 #include "store/read/snapshot_internal.h"
 
-#define REPORT_NS 1000000000u /* between two reports of damage */
-#define REOPEN_NS  1000000000u /* the directories are examined this often */
-#define LOG_CHECK_NS 50000000u /* between two attempts to open a pair while they fail */
-#define FAILING_NS 1000000000u /* the open pair is read for this long if the next can't be opened */
+#define REPORT_NS    1000000000u /* between two reports of damage */
+#define REOPEN_NS    1000000000u /* the directories are examined this often */
+#define LOG_CHECK_NS 50000000u   /* between two attempts to open a pair while they fail */
+/* the open pair is read for this long if the next can't be opened */
+#define FAILING_NS 1000000000u
 
-/* ---- the pair that CURRENT names ---- */
+/* ---- the pair that CURRENT names ---------------------------------------- */
 
 static void store_unref_pair(struct store_pair **pair);
 
@@ -72,8 +73,8 @@ static int store_open_pair(struct home *home, struct store_pair **ret_pair)
 		r = journal_open_read(home, meta.journal, &pair->journal);
 	if (r != 0)
 		return r;
-	/* A reader may live in a container with little memory: what the kernel reads ahead by itself pushes out what is
-	 * needed. names.h reads ahead what is. */
+	/* A reader may live in a container with little memory: what the kernel reads ahead by
+	 * itself pushes out what is needed. names.h reads ahead what is. */
 	env_expect_random(index_env(pair->index), true);
 	env_expect_random(journal_env(pair->journal), true);
 	pair->refs = 1;
@@ -108,9 +109,10 @@ bool store_is_written(const struct home *home)
 }
 
 /*
- * Readers go on in the copy when the journal that is open was compacted while there is no index that can be opened: the
- * copy has the same events under the same seqs. The new pair borrows the index that was open until then. The caller
- * holds store->lock, which is given back while the copy is opened. Returns: 0, also if the journal was not compacted;
+ * Readers go on in the copy when the journal that is open was compacted while there is no index
+ * that can be opened: the copy has the same events under the same seqs. The new pair borrows the
+ * index that was open until then. The caller holds store->lock, which is given back while the
+ * copy is opened. Returns: 0, also if the journal was not compacted;
  * NOT_FOUND: the journal is gone; errors.
  */
 static int store_follow_compaction(struct store *store)
@@ -119,7 +121,8 @@ static int store_follow_compaction(struct store *store)
 	struct journal *journal = NULL;
 	uint8_t uuid[16];
 
-	if (!store->pair || store->copy || journal_check(store->pair->journal, store->home) != ERR_MOVED)
+	if (!store->pair || store->copy ||
+		journal_check(store->pair->journal, store->home) != ERR_MOVED)
 		return 0;
 	memcpy(uuid, journal_uuid(store->pair->journal), sizeof(uuid));
 	(void)pthread_mutex_unlock(&store->lock);
@@ -135,7 +138,8 @@ static int store_follow_compaction(struct store *store)
 	env_expect_random(journal_env(journal), true);
 	struct store_pair *lender = store->pair->lender ? store->pair->lender : store->pair;
 	lender->refs++;
-	*pair = (struct store_pair){.refs = 1, .index = lender->index, .journal = journal, .lender = lender};
+	*pair = (struct store_pair){
+		.refs = 1, .index = lender->index, .journal = journal, .lender = lender};
 	store_unref_pair(&store->pair);
 	store->pair = TAKE(pair);
 	return 0;
@@ -177,14 +181,15 @@ static int store_open_current(struct store *store, bool force)
 	(void)pthread_mutex_lock(&store->lock);
 	if (r != 0) {
 		err_keep(&store->open_error);
-		err_ignore(store_follow_compaction(store), "the next attempt to open the pair tries again");
+		err_ignore(store_follow_compaction(store),
+			"the next attempt to open the pair tries again");
 		err_restore(&store->open_error);
 	}
 	store->opening = false;
 	store->open_result = r;
 	if (r == 0)
 		store->copy = !env_is_pinned(index_env(pair->index)) ||
-			!env_is_pinned(journal_env(pair->journal));
+			      !env_is_pinned(journal_env(pair->journal));
 	/* The directory for pins may have gone since it was found, or a daemon has started. */
 	if (r == 0 && store->copy && store_is_written(store->home)) {
 		r = home_check_all_pins(store->home);
@@ -208,7 +213,7 @@ static int store_open_current(struct store *store, bool force)
 	return 0;
 }
 
-/* ---- the store ---- */
+/* ---- the store ---------------------------------------------------------- */
 
 void store_ref(struct store *store)
 {
@@ -221,8 +226,8 @@ void store_unref(struct store *store)
 {
 	bool forked = store->forks != forks_count();
 
-	/* In a forked child, a thread that it does not have may hold the lock for ever, in the middle of a
-	 * change. Then the store stays as it is: a copy of the parent's memory. */
+	/* In a forked child, a thread that it does not have may hold the lock for ever, in the
+	 * middle of a change. Then the store stays as it is: a copy of the parent's memory. */
 	if (forked && pthread_mutex_trylock(&store->lock) != 0)
 		return;
 	if (!forked)
@@ -262,7 +267,7 @@ int store_open(const char *directory, const struct store_options *options, struc
 	store->magic = STORE_MAGIC;
 	store->refs = 1;
 	store->forks = forks_count();
-	(void)pthread_mutex_init(&store->lock, NULL); /* a default one cannot fail on Linux */
+	(void)pthread_mutex_init(&store->lock, NULL);  /* a default one cannot fail on Linux */
 	(void)pthread_cond_init(&store->opened, NULL); /* likewise */
 	if (options)
 		store->options = *options;
@@ -301,8 +306,8 @@ void store_report(struct store *store, enum damage_to to, const struct damage_re
 	CHECK_OBJ(store, STORE_MAGIC);
 	/* One of several threads that get here at once sends its report. */
 	if (!store->copy && (!last || now - last >= REPORT_NS) &&
-		__atomic_compare_exchange_n(&store->reported_ns, &last, now, false, __ATOMIC_RELAXED,
-			__ATOMIC_RELAXED))
+		__atomic_compare_exchange_n(
+			&store->reported_ns, &last, now, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		damage_send(store->home, to, report);
 }
 
@@ -315,7 +320,8 @@ bool store_is_untrusted(struct store *store)
 	(void)pthread_mutex_unlock(&store->lock);
 	if (has_pair || !home_is_unchecked(store->home))
 		return result;
-	CLEANUP(journal_close) struct journal *journal = NULL; /* without an index it can be read by itself */
+	CLEANUP(journal_close)
+	struct journal *journal = NULL; /* without an index it can be read by itself */
 	int r = journal_open_read(store->home, NULL, &journal);
 	err_ignore(r, "a journal that can't be opened is no copy to check");
 	return r == FOUND && journal_is_untrusted(journal);
@@ -335,7 +341,7 @@ bool store_is_copy(const struct store *store)
 	return store->copy;
 }
 
-/* ---- pairs for snapshots ---- */
+/* ---- pairs for snapshots ------------------------------------------------ */
 
 /* Re-reads CURRENT at most once a millisecond; after a failure on every call, so that each caller
  * gets the error. The caller holds store->lock. */
@@ -376,16 +382,16 @@ static int store_check_current(struct store *store, bool force)
 	return r;
 }
 
-int store_join(struct store *store, bool force, struct store_pair *held,
-	struct store_pair **ret_pair)
+int store_join(
+	struct store *store, bool force, struct store_pair *held, struct store_pair **ret_pair)
 {
 	(void)pthread_mutex_lock(&store->lock);
 	int r = store_check_current(store, force);
 	/* The open pair is read on while CURRENT's journal does not exist yet, and for a moment
 	 * while the pair that CURRENT names can't be opened. No longer: its state would be old, and
 	 * nothing would say so. */
-	bool usable = store->pair &&
-		(r >= 0 || proc_monotonic_ns() - store->failing_ns < FAILING_NS);
+	bool usable =
+		store->pair && (r >= 0 || proc_monotonic_ns() - store->failing_ns < FAILING_NS);
 	if (usable && store->pair != held)
 		store->pair->refs++;
 	if (usable)

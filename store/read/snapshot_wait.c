@@ -10,9 +10,9 @@
 
 #define WAIT_SLICE_MS 100
 #define WAIT_SLICE_NS (WAIT_SLICE_MS * UINT64_C(1000000))
-#define WAIT_POLL_MS  2                    /* without the taken word */
-#define WAIT_GONE_NS \
-	UINT64_C(1000000000) /* a processor that was killed is started again within this time */
+#define WAIT_POLL_MS  2 /* without the taken word */
+/* a processor that was killed is started again within this time */
+#define WAIT_GONE_NS UINT64_C(1000000000)
 
 /* Sleeps until the index may have moved, or NS are over. */
 static void snapshot_wait_slice(struct snapshot *s, uint64_t ns)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reports of damage: a datagram socket of each daemon in the runtime directory. A reader that meets a damaged
- * record sends its seq to the reflector, which can list the object again; a reader that meets a damaged index
- * sends an empty report to the processor, which can build another one. The processor reports damaged records
- * also.
+ * Reports of damage: a datagram socket of each daemon in the runtime directory. A reader that
+ * meets a damaged record sends its seq to the reflector, which can list the object again; a
+ * reader that meets a damaged index sends an empty report to the processor, which can build
+ * another one. The processor reports damaged records also.
  *
- * A report is only a hint, because every member of the group may send one: the daemon checks for itself before
- * it does anything, reads a bounded number of reports a second, and pauses between checks that cost much.
- * Nobody waits: a report that finds no room is lost, and the next read of the damaged bytes sends another.
+ * A report is only a hint, because every member of the group may send one: the daemon checks for
+ * itself before it does anything, reads a bounded number of reports a second, and pauses between
+ * checks that cost much. Nobody waits: a report that finds no room is lost, and the next read of
+ * the damaged bytes sends another.
  */
 #ifndef STORE_RING_DAMAGE_H
 #define STORE_RING_DAMAGE_H

@@ -30,7 +30,7 @@ struct doorbell {
 	uint64_t batch; /* counts the published batches */
 	bool owed;      /* armed bells may be left that were not rung for BATCH */
 	size_t used;    /* no slot from here on is in use: most are never touched */
-	size_t next;    /* the slot to go on ringing at, so that the first ones are not always first */
+	size_t next; /* the slot to go on ringing at, so that the first ones are not always first */
 	struct bell bells[DOORBELL_BELLS_MAX];
 };
 
@@ -45,11 +45,12 @@ static int doorbell_listen(struct doorbell *d, const struct home *home)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int runtime = home_runtime_fd(home);
-	mode_t mode = home_file_mode(home) & 0040 ? 0660 : 0600; /* connecting takes the right to write */
+	mode_t mode =
+		home_file_mode(home) & 0040 ? 0660 : 0600; /* connecting takes the right to write */
 
 	/* By the descriptor: the directory's path may be too long for an address. */
-	(void)snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/" HOME_DOORBELL,
-		runtime);
+	(void)snprintf(address.sun_path, sizeof(address.sun_path),
+		"/proc/self/fd/%d/" HOME_DOORBELL, runtime);
 	d->epoll = epoll_create1(EPOLL_CLOEXEC);
 	d->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (d->epoll < 0 || d->listener < 0 ||
@@ -58,7 +59,8 @@ static int doorbell_listen(struct doorbell *d, const struct home *home)
 		fchmodat(runtime, HOME_DOORBELL, mode, 0) < 0 ||
 		listen(d->listener, DOORBELL_BELLS_MAX) < 0 ||
 		doorbell_watch(d, d->listener, LISTENER) < 0)
-		return err_set(-errno, "making the doorbell '%s/" HOME_DOORBELL "'", home_runtime(home));
+		return err_set(
+			-errno, "making the doorbell '%s/" HOME_DOORBELL "'", home_runtime(home));
 	return 0;
 }
 
@@ -145,7 +147,8 @@ static int doorbell_receive(struct doorbell *d)
 	return result;
 }
 
-/* Rings the armed bells that were not rung for the newest batch. Returns AGAIN when some are left. */
+/* Rings the armed bells that were not rung for the newest batch. Returns AGAIN when some are
+ * left. */
 static int doorbell_ring_armed(struct doorbell *d)
 {
 	while (d->used && d->bells[d->used - 1].fd < 0)

@@ -26,7 +26,8 @@ static struct sockaddr_un inbox_address(const struct home *home, const char *nam
 static int inbox_open(const struct home *home, const char *name)
 {
 	struct sockaddr_un address = inbox_address(home, name);
-	mode_t mode = home_file_mode(home) & 0040 ? 0660 : 0600; /* sending takes the right to write */
+	mode_t mode =
+		home_file_mode(home) & 0040 ? 0660 : 0600; /* sending takes the right to write */
 	int runtime = home_runtime_fd(home);
 	AUTO_FD int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 

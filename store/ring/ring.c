@@ -87,7 +87,8 @@ static int ring_header_fill(struct ring_header *header, uint64_t capacity, const
 
 static void ring_wake_word(_Atomic uint32_t *word, int most)
 {
-	/* pairs with acquire in ring_next(): a reader that sees this word sees the tail before it */
+	/* pairs with acquire in ring_next(): a reader that sees this word sees the tail before
+	 * it */
 	atomic_fetch_add_explicit(word, 1, memory_order_release);
 	(void)syscall(SYS_futex, (void *)word, FUTEX_WAKE, most, NULL, NULL, 0);
 }
@@ -98,15 +99,16 @@ static void ring_wake_readers(struct ring_header *header)
 	ring_wake_word(&header->wake_last, INT_MAX);
 }
 
-/* Moves claim and tail beyond all that was ever claimed, by more than the whole ring: that laps every reader at or
- * before the old claim, even one that had read everything. */
+/* Moves claim and tail beyond all that was ever claimed, by more than the whole ring: that laps
+ * every reader at or before the old claim, even one that had read everything. */
 static void ring_jump(struct ring_header *header, uint64_t capacity)
 {
 	uint64_t claim = atomic_load_explicit(&header->claim, memory_order_relaxed);
 	uint64_t position = ring_align(claim + 1) + capacity;
 
 	atomic_store_explicit(&header->claim, position, memory_order_relaxed);
-	/* pairs with acquire in ring_reader.c: the new claim (and epoch) come before the new tail */
+	/* pairs with acquire in ring_reader.c: the new claim (and epoch) come before the new
+	 * tail */
 	atomic_store_explicit(&header->tail, position, memory_order_release);
 }
 
@@ -152,7 +154,8 @@ static void ring_begin(struct ring *ring)
 
 	ring->data = (uint8_t *)header + RING_HEADER_SIZE;
 	ring->capacity = header->capacity;
-	/* A batch of half a ring laps most readers anyway; the log serves them better, and private memory stays small. */
+	/* A batch of half a ring laps most readers anyway; the log serves them better, and
+	 * private memory stays small. */
 	buf_init(&ring->batch, ring->capacity / 2 < BATCH_MAX ? ring->capacity / 2 : BATCH_MAX);
 	/* The epoch first: from then on no reader takes for whole what the old writer left. */
 	atomic_fetch_add_explicit(&header->epoch, 1, memory_order_seq_cst);
@@ -165,16 +168,17 @@ static void ring_begin(struct ring *ring)
 	ring_wake_readers(header);
 }
 
-/* Returns whether a new writer may take the ring over: it is whole, and of this boot, size and journal. */
-static bool ring_is_usable(const struct ring_header *header, uint64_t size, uint64_t capacity,
-	const uint8_t uuid[16])
+/* Returns whether a new writer may take the ring over: it is whole, and of this boot, size and
+ * journal. */
+static bool ring_is_usable(
+	const struct ring_header *header, uint64_t size, uint64_t capacity, const uint8_t uuid[16])
 {
 	int r = ring_header_check(header, size);
 
 	err_ignore(r, "a new ring takes its place");
 	return r == 0 && header->capacity == capacity &&
-		!memcmp(header->uuid, uuid, sizeof(header->uuid)) &&
-		atomic_load_explicit(&header->state, memory_order_relaxed) != RING_SUPERSEDED;
+	       !memcmp(header->uuid, uuid, sizeof(header->uuid)) &&
+	       atomic_load_explicit(&header->state, memory_order_relaxed) != RING_SUPERSEDED;
 }
 
 int ring_init(void *memory, size_t size, const uint8_t uuid[16], struct ring **ret_ring)
@@ -198,7 +202,8 @@ int ring_init(void *memory, size_t size, const uint8_t uuid[16], struct ring **r
 	return 0;
 }
 
-/* Takes FD. A full disk on which its blocks can't be allocated ahead costs what readers see of the ring, not the process. */
+/* Takes FD. A full disk on which its blocks can't be allocated ahead costs what readers see of
+ * the ring, not the process. */
 static int ring_map(struct ring *ring, int *fd, size_t size)
 {
 	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, *fd, 0);
@@ -213,10 +218,10 @@ static int ring_map(struct ring *ring, int *fd, size_t size)
 	return r;
 }
 
-/* Maps the file under NAME if a new writer may take it over (FOUND). Else, if it is a ring, marks it superseded and
- * wakes its readers, which then attach to the next one (NOT_FOUND). */
-static int ring_take_over(
-	struct ring *ring, int directory_fd, const char *name, size_t capacity, const uint8_t uuid[16])
+/* Maps the file under NAME if a new writer may take it over (FOUND). Else, if it is a ring,
+ * marks it superseded and wakes its readers, which then attach to the next one (NOT_FOUND). */
+static int ring_take_over(struct ring *ring, int directory_fd, const char *name, size_t capacity,
+	const uint8_t uuid[16])
 {
 	AUTO_FD int fd = openat(directory_fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	struct stat st;
@@ -242,8 +247,8 @@ static int ring_take_over(
 static int ring_make_file(int directory_fd, const char *temporary, size_t size, unsigned mode)
 {
 	(void)unlinkat(directory_fd, temporary, 0); /* of a writer that was killed here */
-	AUTO_FD int fd = openat(directory_fd, temporary,
-		O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+	AUTO_FD int fd = openat(
+		directory_fd, temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
 	if (fd < 0)
 		return err_set(-errno, "creating '%s'", temporary);
 	if (fchmod(fd, mode) < 0)
@@ -350,8 +355,9 @@ static void ring_copy_record(struct ring *ring, uint8_t *record, uint64_t positi
 	ring_copy_in(ring->data + (position & (ring->capacity - 1)), record, size);
 }
 
-/* Returns the position after the whole batch when it begins at POSITION: no record crosses the end of the memory, a pad
- * stands for the rest there. COPY: also writes the records and pads into the ring. */
+/* Returns the position after the whole batch when it begins at POSITION: no record crosses the
+ * end of the memory, a pad stands for the rest there. COPY: also writes the records and pads
+ * into the ring. */
 static uint64_t ring_lay_batch(struct ring *ring, uint64_t position, bool copy)
 {
 	for (size_t at = 0; at < ring->batch.size;) {
@@ -385,8 +391,8 @@ void ring_store(struct ring *ring, uint64_t last_seq)
 		ring_jump(header, ring->capacity);
 	} else if (end != tail) {
 		atomic_store_explicit(&header->claim, end, memory_order_relaxed);
-		/* pairs with the acquire fence in ring_reader.c: a reader that has read a byte of this batch
-		 * over one that it was still copying sees this claim */
+		/* pairs with the acquire fence in ring_reader.c: a reader that has read a byte
+		 * of this batch over one that it was still copying sees this claim */
 		atomic_thread_fence(memory_order_release);
 		/* Failpoints here only pause or kill: publishing has no error. */
 		(void)failpoint_pass(FAILPOINT_RING_CLAIMED);
@@ -426,8 +432,8 @@ void ring_announce(struct ring *ring)
 void ring_heartbeat(struct ring *ring)
 {
 	CHECK_OBJ(ring, RING_WRITER_MAGIC);
-	atomic_store_explicit(&ring->header->heartbeat_ns, proc_realtime_ns(),
-		memory_order_relaxed);
+	atomic_store_explicit(
+		&ring->header->heartbeat_ns, proc_realtime_ns(), memory_order_relaxed);
 	if (!mapped_file_lost(&ring->file) || mapped_file_write_back(&ring->file))
 		return;
 	/* Readers have not seen all of it: they go to the log. */

@@ -61,8 +61,8 @@ void ring_publish(struct ring *ring, uint64_t last_seq);
 /* The two halves of ring_publish(), for a writer that wakes others between them: the first wakes
  * the readers that sleep for this ring, the second those of ring_wake_last(). */
 void ring_show(struct ring *ring, uint64_t last_seq);
-/* Makes the batch visible and wakes nobody: no reader can do anything with it yet. One that sleeps sees it when its time is
- * over, or at the next publish. */
+/* Makes the batch visible and wakes nobody: no reader can do anything with it yet. One that
+ * sleeps sees it when its time is over, or at the next publish. */
 void ring_store(struct ring *ring, uint64_t last_seq);
 void ring_wake_rest(struct ring *ring);
 /* Also shows readers again what a full disk has kept from them. */
@@ -91,7 +91,8 @@ void ring_to_oldest(struct ring_reader *reader);
  * or was closed and all of it was read: detach and attach again. */
 int ring_next(struct ring_reader *reader, struct ring_entry *ret_entry);
 
-/* Returns the newest seq of the entries that are whole in the ring of the journal UUID, as an earlier writer of this boot left it;
+/* Returns the newest seq of the entries that are whole in the ring of the journal UUID, as an
+ * earlier writer of this boot left it;
  * 0: there is none. */
 uint64_t ring_newest_entry(int directory_fd, const char *name, const uint8_t uuid[16]);
 

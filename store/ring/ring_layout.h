@@ -20,7 +20,8 @@
 #define RING_LAYOUT      2
 #define RING_ALIGN       32
 #define RING_HEADER_SIZE 4096
-#define RING_RECORD_MAX  1024 /* header and payload, also at most an eighth of the capacity */
+/* header and payload, also at most an eighth of the capacity */
+#define RING_RECORD_MAX 1024
 
 enum ring_state {
 	RING_INIT,       /* being made */
@@ -78,7 +79,7 @@ struct ring_record {
 	uint32_t crc; /* CRC32C of header (crc taken as 0) and payload */
 };
 
-#define RING_AT(type, field, offset)                                                               \
+#define RING_AT(type, field, offset) \
 	_Static_assert(offsetof(struct type, field) == (offset), #type "." #field " moved")
 RING_AT(ring_header, magic, 0);
 RING_AT(ring_header, layout, 8);
@@ -160,8 +161,8 @@ static inline void ring_copy_in(void *shared, const void *from, size_t size)
 	_Atomic uint64_t *to = shared;
 
 	for (size_t i = 0; i < size / 8; i++)
-		atomic_store_explicit(to + i, le64_get((const uint8_t *)from + i * 8),
-			memory_order_relaxed);
+		atomic_store_explicit(
+			to + i, le64_get((const uint8_t *)from + i * 8), memory_order_relaxed);
 }
 
 static inline void ring_copy_out(void *to, const void *shared, size_t size)

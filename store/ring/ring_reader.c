@@ -23,7 +23,7 @@
 struct ring_reader {
 	uint32_t magic;
 	uint32_t epoch;
-	uint32_t wake; /* the futex word before the tail was last looked at */
+	uint32_t wake;    /* the futex word before the tail was last looked at */
 	int directory_fd; /* to see whether the file was replaced; -1: memory of the caller */
 	char *name;
 	dev_t device;
@@ -270,7 +270,7 @@ bool ring_is_replaced(const struct ring_reader *reader)
 	if (reader->directory_fd < 0)
 		return false;
 	return fstatat(reader->directory_fd, reader->name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-		st.st_dev != reader->device || st.st_ino != reader->inode;
+	       st.st_dev != reader->device || st.st_ino != reader->inode;
 }
 
 int ring_wait(struct ring_reader *reader, int timeout_ms)
@@ -286,8 +286,8 @@ int ring_wait(struct ring_reader *reader, int timeout_ms)
 		/* Not FUTEX_PRIVATE: the word is in a file that processes share. The kernel
 		 * compares it with what was seen, so nothing published in between is slept
 		 * through. */
-		long r = syscall(SYS_futex, (const void *)reader->word, FUTEX_WAIT,
-			reader->wake, &timeout, NULL, 0);
+		long r = syscall(SYS_futex, (const void *)reader->word, FUTEX_WAIT, reader->wake,
+			&timeout, NULL, 0);
 		if (r == 0 || errno != ETIMEDOUT) {
 			/* An announcement (ring_announce) comes a moment before its records: waits
 			 * awake for them, unless that would only be in the writer's way. */

@@ -22,7 +22,8 @@
 #define TAKEN_SIZE         4096
 #define TAKEN_WRITER_MAGIC 0x74616b6eu
 #define TAKEN_READER_MAGIC 0x74616b72u
-#define TAKEN_AWAKE_NS     30000 /* the index is usually this close; a sleep costs about as much */
+/* the index is usually this close; a sleep costs about as much */
+#define TAKEN_AWAKE_NS 30000
 
 struct taken_page {
 	_Atomic uint64_t magic; /* stored last with release; pairs with acquire in taken_attach() */
@@ -47,7 +48,7 @@ struct taken_reader {
 	const struct taken_page *page;
 };
 
-/* ---- the processor ---- */
+/* ---- the processor ------------------------------------------------------ */
 
 static void taken_wake(struct taken_page *page)
 {
@@ -127,7 +128,7 @@ void taken_attend(struct taken *taken)
 		taken_wake(taken->page);
 }
 
-/* ---- readers ---- */
+/* ---- readers ------------------------------------------------------------ */
 
 int taken_attach(int directory_fd, struct taken_reader **ret_reader)
 {
@@ -194,7 +195,7 @@ static bool taken_is_replaced(const struct taken_reader *reader)
 	struct stat st;
 
 	return fstatat(reader->directory_fd, TAKEN_FILE, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-		st.st_dev != reader->file.st_dev || st.st_ino != reader->file.st_ino;
+	       st.st_dev != reader->file.st_dev || st.st_ino != reader->file.st_ino;
 }
 
 int taken_wait(struct taken_reader *reader, int timeout_ms)

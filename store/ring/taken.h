@@ -27,9 +27,9 @@
 struct taken;
 struct taken_reader;
 
-/* Makes the page DIRECTORY_FD/TAKEN_FILE, or takes over the one that an earlier processor left, for
- * an index that has taken everything up to SEQ. IS_START: this is the first of this processor, which counts
- * as a start. Wakes all readers. */
+/* Makes the page DIRECTORY_FD/TAKEN_FILE, or takes over the one that an earlier processor left,
+ * for an index that has taken everything up to SEQ. IS_START: this is the first of this
+ * processor, which counts as a start. Wakes all readers. */
 int taken_create(
 	int directory_fd, unsigned mode, uint64_t seq, bool is_start, struct taken **ret_taken);
 /* The page stays: the next processor takes it over. */

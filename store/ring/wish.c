@@ -23,8 +23,7 @@ int wish_receive(int fd, struct wish *ret_wish)
 
 	if (inbox_receive(fd, WISH_MAGIC, WISHES_MAX, bytes) != FOUND)
 		return AGAIN;
-	*ret_wish = (struct wish){
-		.rv = le64_get(bytes + AT_RV), .feed = le32_get(bytes + AT_FEED)};
+	*ret_wish = (struct wish){.rv = le64_get(bytes + AT_RV), .feed = le32_get(bytes + AT_FEED)};
 	memcpy(ret_wish->journal, bytes + AT_JOURNAL, sizeof(ret_wish->journal));
 	return FOUND;
 }

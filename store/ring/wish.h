@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Wishes for progress: what kinf-serve sends to the reflector while a client waits for a resourceVersion that a
- * quiet feed has not come to. The reflector then has the API server say how far the feed is (reflector/feed/progress.h).
+ * Wishes for progress: what kinf-serve sends to the reflector while a client waits for a
+ * resourceVersion that a quiet feed has not come to. The reflector then has the API server say
+ * how far the feed is (reflector/feed/progress.h).
  *
- * A wish is only a hint, because every member of the group may send one: the reflector reads a bounded number, and
- * asks the server at most twice a second and feed. A wish may be lost: who still waits sends another.
+ * A wish is only a hint, because every member of the group may send one: the reflector reads a
+ * bounded number, and asks the server at most twice a second and feed. A wish may be lost: who
+ * still waits sends another.
  */
 #ifndef STORE_RING_WISH_H
 #define STORE_RING_WISH_H

@@ -17,9 +17,10 @@
 #include "store/ring/ring.h"
 #include "store/verify/verify_internal.h"
 
-#define REPORTS_MAX 16 /* of damaged records: the feed of each is listed, and all of it checked */
+/* of damaged records: the feed of each is listed, and all of it checked */
+#define REPORTS_MAX 16
 
-/* ---- faults and arrays ---- */
+/* ---- faults and arrays -------------------------------------------------- */
 
 bool verify_is_expired(const struct verify *v)
 {
@@ -30,7 +31,8 @@ bool verify_is_expired(const struct verify *v)
 static int verify_expired(const struct verify *v)
 {
 	return err_say(ERR_SNAPSHOT_EXPIRED,
-		"copies took the place of the store's files again and again while it was read for so long, and the old ones are not kept "
+		"copies took the place of the store's files again and again while it was read for "
+		"so long, and the old ones are not kept "
 		"any more%s: verify it again",
 		v->report.faults ? "; the faults that were found before are true" : "");
 }
@@ -67,7 +69,8 @@ void verify_report_record(struct verify *v, uint64_t seq)
 {
 	struct damage_report report = {.seq = seq};
 
-	if (!v->store || store_is_copy(v->store) || verify_is_expired(v) || v->reported++ >= REPORTS_MAX)
+	if (!v->store || store_is_copy(v->store) || verify_is_expired(v) ||
+		v->reported++ >= REPORTS_MAX)
 		return;
 	memcpy(report.journal, v->meta.uuid, sizeof(report.journal));
 	damage_send(store_home(v->store), DAMAGE_REFLECTOR, &report);
@@ -78,10 +81,11 @@ int verify_tick(struct verify *v)
 	FAILPOINT_RETURN(VERIFY_TICK);
 	if (verify_is_expired(v))
 		return verify_expired(v);
-	return v->options->tick && ++v->ticks % 1024 == 0 ? v->options->tick(v->options->tick_arg) : 0;
+	return v->options->tick && ++v->ticks % 1024 == 0 ? v->options->tick(v->options->tick_arg)
+							  : 0;
 }
 
-/* ---- feeds ---- */
+/* ---- feeds -------------------------------------------------------------- */
 
 struct verify_feed *verify_feed(struct verify *v, uint32_t id)
 {
@@ -104,14 +108,16 @@ int verify_feed_add(struct verify *v, uint32_t id, struct verify_feed **ret_feed
 	size_t i = ARRAY_PLACE(v->feeds, v->n_feeds, .id, id);
 
 	bool is_there = i < v->n_feeds && v->feeds[i].id == id;
-	int r = is_there ? 0 : ARRAY_INSERT(v->feeds, v->n_feeds, v->feeds_room, i, (struct verify_feed){.id = id}, "the feeds to verify");
+	int r = is_there ? 0
+			 : ARRAY_INSERT(v->feeds, v->n_feeds, v->feeds_room, i,
+				   (struct verify_feed){.id = id}, "the feeds to verify");
 	if (r < 0)
 		return r;
 	*ret_feed = &v->feeds[i];
 	return 0;
 }
 
-/* ---- rings ---- */
+/* ---- rings -------------------------------------------------------------- */
 
 /* A ring as it was before the snapshot was taken: all that it had published by then is committed,
  * so the snapshot contains it. */
@@ -179,12 +185,13 @@ static void verify_check_ring(struct verify *v, const struct verify_ring *sight)
 			sight->name, s->last_seq, v->meta.next_seq - 1);
 }
 
-/* ---- the store ---- */
+/* ---- the store ---------------------------------------------------------- */
 
 static int verify_parts(struct verify *v)
 {
 	int r = v->snapshot && v->options->feed
-		? snapshot_feeds(v->snapshot, v->options->feed, &v->chosen, &v->n_chosen) : 0;
+			? snapshot_feeds(v->snapshot, v->options->feed, &v->chosen, &v->n_chosen)
+			: 0;
 
 	if (r == 0)
 		r = verify_journal(v);
@@ -253,7 +260,8 @@ static void verify_release(struct verify *v)
 	free(v->chosen);
 }
 
-/* The reflector opens the journal that CURRENT names, readers the one that the index names: so they may not notice. */
+/* The reflector opens the journal that CURRENT names, readers the one that the index names: so
+ * they may not notice. */
 static int verify_current(struct verify *v, const struct home *home)
 {
 	uint32_t number = 0;
@@ -263,7 +271,8 @@ static int verify_current(struct verify *v, const struct home *home)
 	if (r == FOUND)
 		r = generation_read_uuid(home_journal_fd(home), number, uuid);
 	if (r == NOT_FOUND)
-		verify_fault(v, "journal: CURRENT is missing: the reflector lists everything when it is started");
+		verify_fault(v, "journal: CURRENT is missing: the reflector lists everything when "
+				"it is started");
 	if (r == -ENOENT) {
 		err_ignore(r, "a journal that takes its place has another number");
 		return 0;
@@ -286,12 +295,15 @@ static int verify_salvage(struct verify *v, const struct home *home)
 	return 0;
 }
 
-/* Checks the journal alone, because no snapshot of the store could be opened: for the reason WHY, or because there is no index. */
+/* Checks the journal alone, because no snapshot of the store could be opened: for the reason
+ * WHY, or because there is no index. */
 static int verify_without_index(struct verify *v, struct home *home, const struct err_kept *why)
 {
 	int r = journal_open_read(home, NULL, &v->journal);
 
-	if (why->code < 0 && (r == 0 || !strstr(why->text, err_text(r)))) /* else it says the same of the journal */
+	if (why->code < 0 &&
+		(r == 0 ||
+			!strstr(why->text, err_text(r)))) /* else it says the same of the journal */
 		verify_fault(v, "store: %s", why->text);
 	if (r == 0)
 		v->no_rings |= journal_is_untrusted(v->journal);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cross-checks a whole store: the journal by itself, the index by itself and against the journal,
- * and the rings. It works on a live store (in one snapshot), on one whose daemons are down, and on
- * a copy. It writes nothing and trusts no byte: whatever the files contain, it ends with a list of
- * faults. LMDB itself may touch pages that a truncated file does not have, so callers need
- * faults_catch().
+ * Cross-checks a whole store: the journal by itself, the index by itself and against the
+ * journal, and the rings. It works on a live store (in one snapshot), on one whose daemons are
+ * down, and on a copy. It writes nothing and trusts no byte: whatever the files contain, it ends
+ * with a list of faults. LMDB itself may touch pages that a truncated file does not have, so
+ * callers need faults_catch().
  *
  *	journal	seqs ascend and end at next_seq; checksums; each version is followed by exactly one
  *		later record or head, so only the state as of the horizon is left at or below it;
@@ -27,13 +27,18 @@ typedef void verify_fault_fn(void *arg, const char *sentence);
 struct verify_options {
 	bool deep;
 	const char *feed; /* compare only the objects of this one (snapshot_feeds); NULL: all */
-	bool salvage; /* say what is left of a journal that can't be opened (journal/salvage.h), which is read from end to end */
-	bool index_only; /* the log is not walked, and bodies are not read */
+	/* say what is left of a journal that can't be opened (journal/salvage.h), which is read
+	 * from end to end */
+	bool salvage;
+	bool index_only;        /* the log is not walked, and bodies are not read */
 	verify_fault_fn *fault; /* may be NULL: faults are only counted */
 	void *arg;
-	int (*tick)(void *arg); /* called now and then; a negative result ends the check with it; may be NULL */
+	int (*tick)(
+		/* called now and then; a negative result ends the check with it; may be NULL */
+		void *arg);
 	void *tick_arg;
-	/* Gets how many records, then how many objects were examined, again and again; may be NULL. */
+	/* Gets how many records, then how many objects were examined, again and again; may be
+	 * NULL. */
 	void (*progress)(void *arg, uint64_t done, const char *unit);
 };
 

@@ -45,7 +45,7 @@ static int verify_each_row(
 	return verify_failed(v, r, name);
 }
 
-/* ---- meta ---- */
+/* ---- meta --------------------------------------------------------------- */
 
 static int verify_meta_row(struct verify *v, struct bytes key, struct bytes value)
 {
@@ -79,7 +79,7 @@ static int verify_meta_row(struct verify *v, struct bytes key, struct bytes valu
 	}
 }
 
-/* ---- names and objects ---- */
+/* ---- names and objects -------------------------------------------------- */
 
 static int verify_name_row(struct verify *v, struct bytes key, struct bytes value)
 {
@@ -142,7 +142,7 @@ static int verify_object_row(struct verify *v, struct bytes key, struct bytes va
 	return 0;
 }
 
-/* ---- terms and postings ---- */
+/* ---- terms and postings ------------------------------------------------- */
 
 static int verify_term_row(struct verify *v, struct bytes key, struct bytes value)
 {
@@ -207,8 +207,7 @@ static int verify_posting_row(struct verify *v, struct bytes key, struct bytes v
 
 		if (term && term->seen && object <= term->last)
 			verify_fault(v,
-				"index: object %" PRIu64 " of term %" PRIu64
-				" is not in its place",
+				"index: object %" PRIu64 " of term %" PRIu64 " is not in its place",
 				object, block.term);
 		if (term) {
 			term->seen++;
@@ -239,7 +238,7 @@ static void verify_count_terms(struct verify *v, const struct index_state *state
 	}
 }
 
-/* ---- definitions ---- */
+/* ---- definitions -------------------------------------------------------- */
 
 struct verify_definitions {
 	struct verify *v;
@@ -270,7 +269,7 @@ static int verify_definition(void *arg, const struct index_definition *definitio
 	return 0;
 }
 
-/* ---- all of it ---- */
+/* ---- all of it ---------------------------------------------------------- */
 
 int verify_index(struct verify *v)
 {

@@ -42,10 +42,10 @@ struct verify {
 	struct journal *journal;
 	struct txn *journal_txn;
 	struct journal_meta meta;
-	uint64_t history; /* bytes of records found above the horizon */
+	uint64_t history;          /* bytes of records found above the horizon */
 	struct snapshot *snapshot; /* NULL: there is no index to check */
 	bool no_rings;
-	bool log_is_cut;           /* a part of the log could not be read: what lacks may be there */
+	bool log_is_cut; /* a part of the log could not be read: what lacks may be there */
 	bool heads_are_cut;
 	bool index_is_broken;      /* can't be walked, so it is not compared with anything */
 	struct verify_feed *feeds; /* by id */
@@ -55,17 +55,18 @@ struct verify {
 	struct verify_term *terms; /* by id */
 	size_t n_terms, terms_room;
 	unsigned ticks;
-	struct store *store; /* NULL: there is no index */
-	unsigned reported;   /* damaged records */
+	struct store *store;          /* NULL: there is no index */
+	unsigned reported;            /* damaged records */
 	struct snapshot_feed *chosen; /* those that options->feed stands for */
 	size_t n_chosen;
 };
 
-/* Returns whether pages of the files were taken away (former.h): what was found before this call may come of that. */
+/* Returns whether pages of the files were taken away (former.h): what was found before this call
+ * may come of that. */
 bool verify_is_expired(const struct verify *v);
 void verify_fault(struct verify *v, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Counts a negative result of the code under check as a fault. Returns: 0; only -ENOMEM and the like and ERR_SNAPSHOT_EXPIRED
- * are passed on. */
+/* Counts a negative result of the code under check as a fault. Returns: 0; only -ENOMEM and the
+ * like and ERR_SNAPSHOT_EXPIRED are passed on. */
 int verify_failed(struct verify *v, int r, const char *what);
 /* Reports the damaged record SEQ to the reflector, which can store it again. */
 void verify_report_record(struct verify *v, uint64_t seq);

@@ -11,9 +11,10 @@
 #include "common/value/value.h"
 
 #define KEY(record) BYTES_ARG((record)->key)
-#define BAD_MAX     100 /* unreadable records: a damaged tree may give the same one forever */
+/* unreadable records: a damaged tree may give the same one forever */
+#define BAD_MAX 100
 
-/* ---- the versions and what follows them ---- */
+/* ---- the versions and what follows them --------------------------------- */
 
 static struct verify_version *verify_find_version(struct verify *v, uint64_t seq)
 {
@@ -73,7 +74,7 @@ static void verify_prev(struct verify *v, const struct record *record)
 	verify_follow_version(v, prev, "record", record->seq);
 }
 
-/* ---- lists ---- */
+/* ---- lists -------------------------------------------------------------- */
 
 static void verify_feed_record(
 	struct verify *v, struct verify_feed *feed, const struct record *record)
@@ -109,7 +110,7 @@ static void verify_feed_record(
 	}
 }
 
-/* ---- bodies ---- */
+/* ---- bodies ------------------------------------------------------------- */
 
 static void verify_text(
 	struct verify *v, const struct record *record, const char *member, struct bytes wanted)
@@ -145,7 +146,7 @@ static void verify_body(struct verify *v, const struct record *record)
 	verify_text(v, record, "name", BYTES(key + name_at, record->key.size - name_at));
 }
 
-/* ---- the log ---- */
+/* ---- the log ------------------------------------------------------------ */
 
 static int verify_object(struct verify *v, const struct record *record)
 {
@@ -225,8 +226,9 @@ static int verify_skip(struct verify *v, struct journal_walk *walk, uint64_t las
 	int r = journal_walk_pass(walk, last, v->meta.next_seq, &passed);
 	if (r < 0)
 		return r;
-	verify_fault(v, "journal: the records after %" PRIu64 " and before %" PRIu64 " can't be read: %s", last, passed + 1,
-		why);
+	verify_fault(v,
+		"journal: the records after %" PRIu64 " and before %" PRIu64 " can't be read: %s",
+		last, passed + 1, why);
 	v->log_is_cut = true;
 	return r;
 }
@@ -261,7 +263,7 @@ static int verify_log(struct verify *v)
 	return verify_failed(v, r, "journal: reading the log");
 }
 
-/* ---- heads ---- */
+/* ---- heads -------------------------------------------------------------- */
 
 static int verify_heads(struct verify *v, const struct verify_feed *feed)
 {
@@ -289,8 +291,10 @@ static int verify_heads(struct verify *v, const struct verify_feed *feed)
 		r = journal_get(v->journal, v->journal_txn, head.seq, &record);
 		if (r == ERR_CORRUPT) {
 			err_ignore(r, "it is counted as a fault");
-			verify_fault(v, "journal: the head of '%.*s' names version %" PRIu64 ", which is damaged", BYTES_ARG(key),
-				head.seq);
+			verify_fault(v,
+				"journal: the head of '%.*s' names version %" PRIu64
+				", which is damaged",
+				BYTES_ARG(key), head.seq);
 			r = 0;
 			continue;
 		}
@@ -318,7 +322,7 @@ static int verify_heads(struct verify *v, const struct verify_feed *feed)
 	return verify_failed(v, r, "journal: reading heads");
 }
 
-/* ---- checkpoints ---- */
+/* ---- checkpoints -------------------------------------------------------- */
 
 static void verify_checkpoint(struct verify *v, const struct verify_feed *feed)
 {
@@ -403,7 +407,8 @@ int verify_journal(struct verify *v)
 		const struct verify_feed *feed = verify_feed(v, version->feed);
 
 		/* The versions and heads of a removed feed are deleted in slices. */
-		if (!version->followed && !v->log_is_cut && !v->heads_are_cut && feed && feed->checkpoint.phase != FEED_REMOVED)
+		if (!version->followed && !v->log_is_cut && !v->heads_are_cut && feed &&
+			feed->checkpoint.phase != FEED_REMOVED)
 			verify_fault(v,
 				"journal: version %" PRIu64 " of feed %u is neither the newest of "
 				"its object nor replaced",

@@ -126,7 +126,8 @@ int verify_state(struct verify *v)
 	for (size_t i = 0; i < v->n_feeds && r == 0; i++) {
 		const struct verify_feed *feed = &v->feeds[i];
 
-		if (state_is_compared(feed) && !v->heads_are_cut && feed->expected != feed->index.objects)
+		if (state_is_compared(feed) && !v->heads_are_cut &&
+			feed->expected != feed->index.objects)
 			verify_fault(v,
 				"index: feed %u has %" PRIu64 " objects, the journal %" PRIu64
 				" as of %" PRIu64,

@@ -23,8 +23,9 @@
 
 #define SECOND_NS UINT64_C(1000000000)
 #define UP_S      120 /* until all followers have their initial state */
-#define WARM_S    4   /* changes that don't count: followers that found no doorbell try again after 1 and 2 s */
-#define PAUSE_NS  (20 * SECOND_NS / 1000)
+/* changes that don't count: followers that found no doorbell try again after 1 and 2 s */
+#define WARM_S   4
+#define PAUSE_NS (20 * SECOND_NS / 1000)
 
 struct change {
 	uint64_t committed_ns;
@@ -56,7 +57,7 @@ static void pause_until(uint64_t ns)
 	(void)nanosleep(&pause, NULL); /* a shorter pause does no harm */
 }
 
-/* ---- a follower ---- */
+/* ---- a follower --------------------------------------------------------- */
 
 static void on_sync(void *arg)
 {
@@ -91,7 +92,8 @@ static void on_update(void *arg, const struct kinf_object *old, const struct kin
 		return;
 	audience->cpu_ns += (uint64_t)(measure_cpu(&program->measure) * 1e9);
 	audience->done++;
-	pause_until_done(audience); /* ending takes CPU, which the others need for their last event */
+	pause_until_done(
+		audience); /* ending takes CPU, which the others need for their last event */
 	kinf_informer_stop(program->informer);
 }
 
@@ -115,7 +117,7 @@ static void follow(const char *directory, struct audience *audience)
 	kinf_close(&kinf);
 }
 
-/* ---- the writer ---- */
+/* ---- the writer --------------------------------------------------------- */
 
 static void wait_for(const _Atomic uint64_t *number, uint64_t most, const char *what)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Measures the time from a commit of the journal until a follower has the event, through the
- * running processor. The writer takes the time just before it commits, so that the figure contains
- * the commit, the ring and the wake-up. Follower and writer are two processes. With "handler" the
- * follower is an informer of libkinf, and the time ends with the call of its on_update. With "hold"
- * the program prints "ready" when the follower has its initial state, and begins when a line comes on
- * stdin. usage: latency STORE RUNTIME N COUNT RATE [handler [hold]]
+ * running processor. The writer takes the time just before it commits, so that the figure
+ * contains the commit, the ring and the wake-up. Follower and writer are two processes. With
+ * "handler" the follower is an informer of libkinf, and the time ends with the call of its
+ * on_update. With "hold" the program prints "ready" when the follower has its initial state, and
+ * begins when a line comes on stdin. usage: latency STORE RUNTIME N COUNT RATE [handler [hold]]
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -58,7 +58,7 @@ static struct meeting *meet(uint64_t count)
 	return meeting;
 }
 
-/* ---- the follower ---- */
+/* ---- the follower ------------------------------------------------------- */
 
 static void take(struct meeting *meeting, uint64_t seq)
 {
@@ -111,7 +111,7 @@ static void follow(const char *directory, struct meeting *meeting)
 	store_close(&store);
 }
 
-/* ---- the handler of an informer ------- */
+/* ---- the handler of an informer ----------------------------------------- */
 
 struct program {
 	struct meeting *meeting;
@@ -155,7 +155,7 @@ static void handle(const char *directory, struct meeting *meeting)
 	kinf_close(&kinf);
 }
 
-/* ---- the writer ---- */
+/* ---- the writer --------------------------------------------------------- */
 
 static void sleep_until(uint64_t ns)
 {

@@ -41,7 +41,7 @@ uint64_t must_number(const char *text, uint64_t least, const char *what)
 	return number;
 }
 
-/* ---- clocks and memory ---- */
+/* ---- clocks and memory -------------------------------------------------- */
 
 static uint64_t cpu_ns(void)
 {
@@ -82,7 +82,7 @@ uint64_t measure_private(void)
 	return kib * 1024;
 }
 
-/* ---- numbers ---- */
+/* ---- numbers ------------------------------------------------------------ */
 
 uint64_t measure_random(uint64_t *state)
 {
@@ -116,7 +116,7 @@ uint64_t measure_percentile(uint64_t *samples, size_t n, double percent)
 	return nearest_rank(samples, n, percent);
 }
 
-/* ---- the result ---- */
+/* ---- the result --------------------------------------------------------- */
 
 static bool first;
 

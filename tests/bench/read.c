@@ -158,7 +158,7 @@ static uint64_t list_all(struct reading *reading)
 	return drain(reading, list);
 }
 
-/* ---- the figures ---- */
+/* ---- the figures -------------------------------------------------------- */
 
 static void measure_get(struct reading *reading, const char *name, uint64_t per_snapshot)
 {

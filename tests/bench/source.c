@@ -91,7 +91,7 @@ void source_close(struct source *source)
 	buf_release(&source->text);
 }
 
-/* ---- writing ---- */
+/* ---- writing ------------------------------------------------------------ */
 
 /* Appends the text of a pod; returns its offset. */
 static size_t make_pod(struct source *source, const struct pods *pods, uint64_t number,
@@ -112,9 +112,8 @@ static void record_page(struct source *source, const size_t *begin, size_t n)
 
 	measure_begin(&measure);
 	for (size_t i = 0; i < n; i++)
-		must(record_item(
-			     &source->feed, BYTES(text + begin[i], begin[i + 1] - begin[i]), false,
-			     false),
+		must(record_item(&source->feed, BYTES(text + begin[i], begin[i + 1] - begin[i]),
+			     false, false),
 			"item");
 	source->record_wall += measure_wall(&measure);
 	source->record_cpu += measure_cpu(&measure);
@@ -177,7 +176,7 @@ void source_commit(struct source *source)
 		continue;
 }
 
-/* ---- looking ---- */
+/* ---- looking ------------------------------------------------------------ */
 
 uint64_t source_last(struct source *source)
 {

@@ -36,7 +36,7 @@
 
 static struct swarm_run run;
 
-/* ---- list ---- */
+/* ---- list --------------------------------------------------------------- */
 
 static struct {
 	uint64_t bytes;
@@ -96,7 +96,7 @@ static void command_list(int argc, char **argv)
 	result_end();
 }
 
-/* ---- get ---- */
+/* ---- get ---------------------------------------------------------------- */
 
 static struct {
 	char **paths;
@@ -175,7 +175,7 @@ static void command_get(int argc, char **argv)
 	result_end();
 }
 
-/* ---- stay ---- */
+/* ---- stay --------------------------------------------------------------- */
 
 #define STAY_LINGER_NS (5 * SWARM_SECOND_NS) /* the caller measures the server meanwhile */
 
@@ -187,7 +187,8 @@ static struct {
 		bool runs;
 	} * all;
 	uint64_t n, running, lost, lost_ns, first_ns, half_ns, back_ns, random;
-	/* Since all were ready: attempts, those without an answer, and answers that are no watch. */
+	/* Since all were ready: attempts, those without an answer, and answers that are no
+	 * watch. */
 	uint64_t tries, cut, refused, gone;
 	const char *path;
 } stay;
@@ -371,7 +372,8 @@ int main(int argc, char **argv)
 		(void)setrlimit(
 			RLIMIT_NOFILE, &limit); /* else a connection fails, with a sentence */
 	}
-	/* OpenSSL writes without MSG_NOSIGNAL: a server that is killed must not end this process. */
+	/* OpenSSL writes without MSG_NOSIGNAL: a server that is killed must not end this
+	 * process. */
 	(void)sigaction(SIGPIPE, &(struct sigaction){.sa_handler = SIG_IGN}, NULL);
 	run.server = (pid_t)must_number(argv[1], 1, "PID");
 	const struct swarm_target target = {

@@ -40,7 +40,7 @@ struct swarm_connection {
 	struct swarm_connection *next_lost;
 };
 
-/* ---- requests ---- */
+/* ---- requests ----------------------------------------------------------- */
 
 static void end_request(struct swarm_connection *c, struct swarm_request *request, bool complete)
 {
@@ -79,7 +79,7 @@ static void pass_data(struct swarm_request *request, const uint8_t *bytes, size_
 	request->connection->swarm->calls.data(request, bytes, size);
 }
 
-/* ---- HTTP/2 ---- */
+/* ---- HTTP/2 ------------------------------------------------------------- */
 
 static struct swarm_request *by_stream(nghttp2_session *session, int32_t stream)
 {
@@ -94,8 +94,8 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
 	(void)flags;
 	(void)user;
 	if (request && name_size == 7 && memcmp(name, ":status", 7) == 0 && value_size == 3)
-		begin_answer(request,
-			(value[0] - '0') * 100 + (value[1] - '0') * 10 + value[2] - '0');
+		begin_answer(
+			request, (value[0] - '0') * 100 + (value[1] - '0') * 10 + value[2] - '0');
 	return 0;
 }
 
@@ -158,7 +158,7 @@ static void get_http2(struct swarm_connection *c, struct swarm_request *request,
 	must_true(request->stream > 0, "HTTP/2");
 }
 
-/* ---- HTTP/1.1 ---- */
+/* ---- HTTP/1.1 ----------------------------------------------------------- */
 
 /* Takes the head of an answer. Returns how many bytes were used. */
 static size_t take_head(struct swarm_connection *c, const uint8_t *bytes, size_t size)
@@ -255,7 +255,7 @@ static void send_http1(struct swarm_connection *c, struct swarm_request *request
 	buf_printf(&c->out, "\r\n%s", body ? body : "");
 }
 
-/* ---- sockets ---- */
+/* ---- sockets ------------------------------------------------------------ */
 
 static int open_socket(struct swarm *swarm)
 {
@@ -433,7 +433,7 @@ static void turn(struct swarm_connection *c)
 		output(c);
 }
 
-/* ---- the interface ---- */
+/* ---- the interface ------------------------------------------------------ */
 
 static int keep_session(SSL *ssl, SSL_SESSION *session)
 {

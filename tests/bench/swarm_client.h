@@ -54,9 +54,9 @@ struct swarm {
 	struct swarm_calls calls;
 	int epoll;
 	void *tls;
-	void *session; /* the newest TLS session; NULL: none, or not kept */
+	void *session;               /* the newest TLS session; NULL: none, or not kept */
 	unsigned connected, resumed; /* TLS handshakes so far, and those that resumed a session */
-	unsigned next_source; /* of 127.0.0.1 to 127.0.0.16 */
+	unsigned next_source;        /* of 127.0.0.1 to 127.0.0.16 */
 	uint8_t *input;
 	struct swarm_connection *lost; /* to be freed after the turn */
 };

@@ -9,8 +9,9 @@
 
 #include "tests/bench/swarm_client.h"
 
-#define SWARM_SECOND_NS   UINT64_C(1000000000)
-#define SWARM_PER_HTTP2   100 /* streams of a connection: as many as the API server allows */
+#define SWARM_SECOND_NS UINT64_C(1000000000)
+/* streams of a connection: as many as the API server allows */
+#define SWARM_PER_HTTP2   100
 #define SWARM_PATIENCE_NS (60 * SWARM_SECOND_NS)
 
 struct swarm_run {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libkinf's side of the differential test: one informer of a feed whose handlers come and go as stdin
- * says, a JSON line on stdout for each call. README.md has the protocol. The store is $KINF_STORE. Each
- * call, and a worker that gets the call's key from a work queue, reads the cache by index and ends the
- * program if it does not hold the change.
+ * libkinf's side of the differential test: one informer of a feed whose handlers come and go as
+ * stdin says, a JSON line on stdout for each call. README.md has the protocol. The store is
+ * $KINF_STORE. Each call, and a worker that gets the call's key from a work queue, reads the
+ * cache by index and ends the program if it does not hold the change.
  *
  *	libkinf FEED
  */
@@ -45,7 +45,7 @@ static void need(int result, const char *what)
 	exit(1);
 }
 
-/* ---- what a handler or a worker reads ---- */
+/* ---- what a handler or a worker reads ----------------------------------- */
 
 static struct kinf_snapshot *handler_reads, *worker_reads;
 static struct kinf_queue *queue;
@@ -87,8 +87,8 @@ static void check_group(struct kinf_snapshot *snapshot, const char *who, const c
 		stale(who, key, want ? want->event : 0, "the index does not list it");
 }
 
-/* Checks that the cache holds EVENT of KEY. DELETED: it may lack the object. Returns false if there was
- * no processor that would take it. */
+/* Checks that the cache holds EVENT of KEY. DELETED: it may lack the object. Returns false if
+ * there was no processor that would take it. */
 static bool check_cache(struct kinf_snapshot **snapshot, struct kinf *reader, const char *who,
 	const char *key, uint64_t event, bool deleted)
 {
@@ -111,7 +111,8 @@ static bool check_cache(struct kinf_snapshot **snapshot, struct kinf *reader, co
 	if (r == KINF_NOT_FOUND && !deleted && kinf_snapshot_event(*snapshot) == event)
 		stale(who, key, event, "the cache lacks it");
 	bool found = r == KINF_FOUND;
-	bool a = found && kinf_object_path(&now, "metadata.labels.group", &text, &size) == KINF_FOUND &&
+	bool a = found &&
+		 kinf_object_path(&now, "metadata.labels.group", &text, &size) == KINF_FOUND &&
 		 size == 1 && *text == 'a';
 	check_group(*snapshot, who, key, found && a ? &now : NULL, "group=a");
 	check_group(*snapshot, who, key, found && !a ? &now : NULL, "group=b");
@@ -161,7 +162,7 @@ static void *work(void *arg)
 	return arg;
 }
 
-/* ---- calls ---- */
+/* ---- calls -------------------------------------------------------------- */
 
 static void print_text(const char *name, const char *text, size_t size)
 {
@@ -169,8 +170,8 @@ static void print_text(const char *name, const char *text, size_t size)
 		(void)printf(",\"%s\":\"%.*s\"", name, (int)size, text);
 }
 
-static void print_state(const struct kinf_object *object, const char *rv, const char *uid,
-	const char *value)
+static void print_state(
+	const struct kinf_object *object, const char *rv, const char *uid, const char *value)
 {
 	const char *text;
 	size_t size;
@@ -193,8 +194,8 @@ static void begin(const struct listener *l, const char *call, const struct kinf_
 	print_state(object, "rv", "uid", "value");
 	char key[64];
 	(void)snprintf(key, sizeof(key), "%.*s", (int)object->key_size, object->key);
-	bool read = check_cache(&handler_reads, kinf, l->name, key, object->event,
-		strcmp(call, "delete") == 0);
+	bool read = check_cache(
+		&handler_reads, kinf, l->name, key, object->event, strcmp(call, "delete") == 0);
 	(void)printf(",\"read\":%s,\"worked\":%lu", read ? "true" : "false",
 		__atomic_load_n(&worked, __ATOMIC_RELAXED));
 	add_key(key, object->event);
@@ -239,7 +240,7 @@ static void on_lapped(void *arg)
 	end();
 }
 
-/* ---- what is to be done ---- */
+/* ---- what is to be done ------------------------------------------------- */
 
 static struct listener *find(const char *name)
 {

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A controller: while a pod of a node is not Ready, it keeps a report of that in a directory, one file for each pod.
+ * A controller: while a pod of a node is not Ready, it keeps a report of that in a directory,
+ * one file for each pod.
  *
  *	cc controller.c $(pkg-config --cflags --libs kinf) -o controller
  *	controller node-1 /run/not-ready
  *
- * Like all controllers it works on states, not on events. The handlers only add keys to a work queue. Workers compare
- * the pod in the cache with the file, and create or remove the file. So repeated, merged and missed events do no harm.
- * A worker that fails puts the key back into the queue, first for 5 ms, then each time for twice as long.
+ * Like all controllers it works on states, not on events. The handlers only add keys to a work
+ * queue. Workers compare the pod in the cache with the file, and create or remove the file. So
+ * repeated, merged and missed events do no harm. A worker that fails puts the key back into the
+ * queue, first for 5 ms, then each time for twice as long.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -31,7 +33,7 @@ struct controller {
 	const char *node, *directory;
 };
 
-/* ---- fields of a pod: bytes in the store, valid as long as their snapshot ------------------ */
+/* ---- fields of a pod: bytes in the store, valid as long as their snapshot --- */
 
 static int field_is(const struct kinf_object *pod, const char *path, const char *wanted)
 {
@@ -55,7 +57,7 @@ static int is_missed(const struct controller *controller, const struct kinf_obje
 	       kinf_object_each(pod, "status.conditions[*]", is_ready, NULL) != 1;
 }
 
-/* ---- the files: NAMESPACE_NAME (neither part can contain a '_') ---------------------------- */
+/* ---- the files: NAMESPACE_NAME (neither part can contain a '_') --------- */
 
 /* All of these return 0 or an errno value negated. */
 static int write_report(int directory, const char *name, const struct kinf_object *pod)
@@ -101,7 +103,7 @@ static int reconcile(const struct controller *controller, struct kinf_snapshot *
 	return r;
 }
 
-/* ---- workers: each takes a key and handles the newest state of its pod --------------------- */
+/* ---- workers: each takes a key and handles the newest state of its pod --- */
 
 static int work_on(
 	const struct controller *controller, struct kinf_snapshot *snapshot, const char *key)
@@ -144,7 +146,7 @@ static void *worker(void *arg)
 	return NULL;
 }
 
-/* ---- handlers: each change adds the pod's key to the queue --------------------------------- */
+/* ---- handlers: each change adds the pod's key to the queue -------------- */
 
 static void enqueue(struct controller *controller, const char *key, size_t size)
 {
@@ -170,7 +172,8 @@ static void on_delete(void *arg, const struct kinf_object *pod, int final_state_
 	enqueue(arg, pod->key, pod->key_size);
 }
 
-/* Adds the pods of all files to the queue: no event reports a pod that was deleted while the controller did not run. */
+/* Adds the pods of all files to the queue: no event reports a pod that was deleted while the
+ * controller did not run. */
 static void on_sync(void *arg)
 {
 	struct controller *controller = arg;
@@ -191,9 +194,10 @@ static void on_sync(void *arg)
 	fflush(stdout);
 }
 
-/* ---- main ---------------------------------------------------------------------------------- */
+/* ---- main --------------------------------------------------------------- */
 
-/* Returns a descriptor that becomes readable at SIGTERM or SIGINT. Call it before starting threads. */
+/* Returns a descriptor that becomes readable at SIGTERM or SIGINT. Call it before starting
+ * threads. */
 static int stop_signals(void)
 {
 	sigset_t set;

@@ -36,7 +36,7 @@ static void put_head(FILE *out, const char *name, const char *help)
 	fprintf(out, "# HELP %s %s\n# TYPE %s gauge\n", name, help, name);
 }
 
-/* ---- feeds --------------------------------------------------------------------------------- */
+/* ---- feeds -------------------------------------------------------------- */
 
 struct feed_metric {
 	FILE *out;
@@ -85,7 +85,7 @@ static int put_feeds(struct kinf_snapshot *snapshot, FILE *out)
 	return 0;
 }
 
-/* ---- pods by namespace: an index has the counts, no pod is read ---------------------------- */
+/* ---- pods by namespace: an index has the counts, no pod is read --------- */
 
 static int put_namespace(void *arg, const char *value, size_t size, uint64_t count)
 {
@@ -103,7 +103,7 @@ static int put_namespaces(struct kinf_snapshot *snapshot, FILE *out)
 	return kinf_index_values(snapshot, "pods", "namespace", NULL, put_namespace, out);
 }
 
-/* ---- each pod ------------------------------------------------------------------------------ */
+/* ---- each pod ----------------------------------------------------------- */
 
 static void put_label(FILE *out, const char *label, const struct kinf_object *pod, const char *path)
 {
@@ -137,7 +137,7 @@ static int put_pods(struct kinf_snapshot *snapshot, FILE *out)
 	return r == KINF_END ? 0 : r;
 }
 
-/* ---- main ---------------------------------------------------------------------------------- */
+/* ---- main --------------------------------------------------------------- */
 
 static void put_all(struct kinf *kinf, FILE *out)
 {
@@ -171,8 +171,8 @@ int main(int argc, char **argv)
 	kinf_close(&kinf);
 	if (fflush(out) != 0 || ferror(out))
 		err(1, "writing");
-	if (argc == 2 && (fclose(out) != 0 ||
-				 rename(temporary, argv[1]) != 0)) /* replaces the file in one step */
+	if (argc == 2 && (fclose(out) != 0 || rename(temporary, argv[1]) !=
+						      0)) /* replaces the file in one step */
 		err(1, "%s", argv[1]);
 	return 0;
 }

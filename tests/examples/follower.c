@@ -7,10 +7,11 @@
  *
  *	EVENT TYPE KEY RESOURCEVERSION
  *
- * Its position is a named cursor in the store, which it writes after it has printed the lines. If it is killed in
- * between, the next run prints the same lines again. So each change comes at least once, and a duplicate line is a
- * repetition. The first run begins with all present objects (INITIAL, then SYNC). So does a run after the store has
- * trimmed the cursor's history: it prints LAPPED, and objects that are missing between LAPPED and SYNC were deleted.
+ * Its position is a named cursor in the store, which it writes after it has printed the lines.
+ * If it is killed in between, the next run prints the same lines again. So each change comes at
+ * least once, and a duplicate line is a repetition. The first run begins with all present
+ * objects (INITIAL, then SYNC). So does a run after the store has trimmed the cursor's history:
+ * it prints LAPPED, and objects that are missing between LAPPED and SYNC were deleted.
  */
 #define _GNU_SOURCE
 #include <err.h>

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A controller in C++: prints for each node how many pods are on it and how many of them run, whenever that changes.
+ * A controller in C++: prints for each node how many pods are on it and how many of them run,
+ * whenever that changes.
  *
  *	c++ -std=c++17 nodes.cpp $(pkg-config --cflags --libs kinf) -pthread -o nodes
  *	nodes
  *
- * The feed pods needs the index `node: spec.nodeName`. The handler adds the names of nodes to a work queue; the worker
- * counts by the index, in the newest state. So many changes of one node are counted once.
+ * The feed pods needs the index `node: spec.nodeName`. The handler adds the names of nodes to a
+ * work queue; the worker counts by the index, in the newest state. So many changes of one node
+ * are counted once.
  */
 #include <csignal>
 #include <cstdio>
@@ -18,7 +20,8 @@
 
 using namespace kinformer;
 
-namespace {
+namespace
+{
 
 using Counts = std::pair<unsigned, unsigned>;
 
@@ -42,12 +45,13 @@ void work(const Store &store, WorkQueue &queue)
 	while (auto item = queue.get()) {
 		const std::string node(item->key());
 		try {
-			snapshot.renew(); /* waits until the cache holds the change that the handler was called for */
+			/* waits until the cache holds the change that the handler was called for */
+			snapshot.renew();
 			auto counts = count(snapshot.lister("pods"), node);
 			snapshot.reset(); /* holds no pages while it waits for the next key */
 			if (std::exchange(printed[node], counts) != counts)
-				std::cout << node << ": " << counts.first << " pods, " << counts.second << " running"
-					  << std::endl;
+				std::cout << node << ": " << counts.first << " pods, "
+					  << counts.second << " running" << std::endl;
 			queue.forget(node);
 		} catch (const Error &error) {
 			std::cerr << node << ": " << error.what() << "; trying again\n";

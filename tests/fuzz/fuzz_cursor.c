@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The file of a named cursor, which every member of the store's group may write: refused, or positions that are written and read
- * again as they are. */
+/* The file of a named cursor, which every member of the store's group may write: refused, or
+ * positions that are written and read again as they are. */
 #include <fcntl.h>
 #include <ftw.h>
 #include <stdio.h>
@@ -46,8 +46,10 @@ static struct home *open_store(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct home *home = open_store();
-	CLEANUP(cursor_release) struct cursor_file cursor = {.positions = NULL}, again = {.positions = NULL};
-	AUTO_FD int fd = openat(home_cursors_fd(home), "x", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	CLEANUP(cursor_release)
+	struct cursor_file cursor = {.positions = NULL}, again = {.positions = NULL};
+	AUTO_FD int fd =
+		openat(home_cursors_fd(home), "x", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 
 	REQUIRE(fd >= 0 && write(fd, data, size) == (ssize_t)size);
 	int r = cursor_load(home, "x", &cursor);
@@ -59,7 +61,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	REQUIRE(cursor_load(home, "x", &again) == FOUND);
 	REQUIRE(memcmp(again.uuid, cursor.uuid, sizeof(again.uuid)) == 0 && again.n == cursor.n);
 	for (size_t i = 0; i < cursor.n; i++)
-		REQUIRE(again.positions[i].feed == cursor.positions[i].feed && again.positions[i].seq == cursor.positions[i].seq);
+		REQUIRE(again.positions[i].feed == cursor.positions[i].feed &&
+			again.positions[i].seq == cursor.positions[i].seq);
 	REQUIRE(cursor_least(&again) == cursor_least(&cursor));
 	return 0;
 }

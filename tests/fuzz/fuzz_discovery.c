@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Documents of the API server's discovery: any JSON makes a catalogue whose names can be parts of a path, and in which names are
- * found that it has. The first byte says what the document is taken for. */
+/* Documents of the API server's discovery: any JSON makes a catalogue whose names can be parts
+ * of a path, and in which names are found that it has. The first byte says what the document is
+ * taken for. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,13 +25,15 @@ static void check_entry(const struct catalogue *catalogue, const struct catalogu
 {
 	const struct resource *resource = &entry->resource;
 	struct resource found;
-	char name[sizeof(resource->plural) + sizeof(resource->version) + sizeof(resource->group) + 2];
+	char name[sizeof(resource->plural) + sizeof(resource->version) + sizeof(resource->group) +
+		  2];
 
 	check_name(resource->group, sizeof(resource->group));
 	check_name(resource->version, sizeof(resource->version));
 	check_name(resource->plural, sizeof(resource->plural));
 	REQUIRE(*resource->version && *resource->plural);
-	(void)snprintf(name, sizeof(name), "%s.%s.%s", resource->plural, resource->version, resource->group);
+	(void)snprintf(name, sizeof(name), "%s.%s.%s", resource->plural, resource->version,
+		resource->group);
 	int r = catalogue_find(catalogue, name, &found);
 	REQUIRE(r == FOUND || *err_text(r));
 }

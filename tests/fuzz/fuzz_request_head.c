@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The head of an HTTP/1.1 request, then its chunked body: no part lies outside of the bytes or has a byte
- * that could end a line, and a length is never ambiguous. */
+/* The head of an HTTP/1.1 request, then its chunked body: no part lies outside of the bytes or
+ * has a byte that could end a line, and a length is never ambiguous. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,7 +38,8 @@ static void check_head(const uint8_t *bytes, size_t size, const struct request_h
 		check_part(bytes, size, field->value);
 		REQUIRE(field->name.size);
 		for (size_t k = 0; k < field->name.size; k++)
-			REQUIRE(name[k] > ' ' && name[k] != ':' && !(name[k] >= 'A' && name[k] <= 'Z'));
+			REQUIRE(name[k] > ' ' && name[k] != ':' &&
+				!(name[k] >= 'A' && name[k] <= 'Z'));
 		lengths += bytes_equal(field->name, BYTES_LIT("content-length")) ||
 			   bytes_equal(field->name, BYTES_LIT("transfer-encoding"));
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Label and field selectors: the canonical text of what is taken is taken too, and is its own canonical
- * text; matching answers something for any document.
+ * Label and field selectors: the canonical text of what is taken is taken too, and is its own
+ * canonical text; matching answers something for any document.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +18,9 @@ typedef int parse_fn(const char *text, struct selector **ret_selector);
 
 static struct bytes document(void)
 {
-	static const char text[] = "{\"metadata\":{\"name\":\"a\",\"labels\":{\"a\":\"b\",\"n\":\"7\"}},"
-				   "\"spec\":{\"nodeName\":\"n1\",\"x\":[1,{\"y\":null}]}}";
+	static const char text[] =
+		"{\"metadata\":{\"name\":\"a\",\"labels\":{\"a\":\"b\",\"n\":\"7\"}},"
+		"\"spec\":{\"nodeName\":\"n1\",\"x\":[1,{\"y\":null}]}}";
 	static struct buf body;
 	struct json_parser *parser = NULL;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A backup that `kinf restore` reads: refused with a sentence, or files and directories of a store, and nothing else. The first byte
- * says whether the headers get their checksums, which an input would hardly ever have. */
+/* A backup that `kinf restore` reads: refused with a sentence, or files and directories of a
+ * store, and nothing else. The first byte says whether the headers get their checksums, which an
+ * input would hardly ever have. */
 #include <fcntl.h>
 #include <ftw.h>
 #include <stdio.h>
@@ -60,7 +61,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	made = true;
 	if (size < 1)
 		return 0;
-	AUTO_FD int fd = memfd_create("tar", MFD_CLOEXEC), directory_fd = open(directory, O_DIRECTORY | O_CLOEXEC);
+	AUTO_FD int fd = memfd_create("tar", MFD_CLOEXEC),
+		    directory_fd = open(directory, O_DIRECTORY | O_CLOEXEC);
 	AUTO_FREE uint8_t *copy = malloc(size);
 
 	REQUIRE(fd >= 0 && directory_fd >= 0 && copy);

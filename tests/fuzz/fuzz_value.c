@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a stored body: what is verified can be sorted, and written as JSON and as YAML; nothing else breaks. */
+/* Any bytes as a stored body: what is verified can be sorted, and written as JSON and as YAML;
+ * nothing else breaks. */
 #include "common/buf.h"
 #include "common/check.h"
 #include "common/value/json.h"

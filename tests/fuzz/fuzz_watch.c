@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A watch stream is framed the same in one piece, in many, with pauses, and when the stream begins again; what is left of it is known. */
+/* A watch stream is framed the same in one piece, in many, with pauses, and when the stream
+ * begins again; what is left of it is known. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +36,8 @@ static int keep_event(void *arg, const struct api_event *event)
 
 	buf_printf(&reader->text, "%s%s ", watch_type_name(event->type), event->cut ? "+" : "");
 	buf_bytes_put(&reader->text, event->object);
-	(void)object_identity(event->object, event->cut, &identity); /* an object that is none is an error of it */
+	(void)object_identity(event->object, event->cut,
+		&identity); /* an object that is none is an error of it */
 	if (event->type == WATCH_BOOKMARK && !event->cut)
 		read_bookmark(event->object, &reader->text);
 	if (event->type == WATCH_ERROR)
@@ -71,7 +73,8 @@ static bool same_result(int a, int b)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct reader whole = {BUF_INIT, false}, pieces = {BUF_INIT, size > 0 && data[0] & 1};
-	struct watch_options options = {.event_max = EVENT_MAX, .event_fn = keep_event, .arg = &whole};
+	struct watch_options options = {
+		.event_max = EVENT_MAX, .event_fn = keep_event, .arg = &whole};
 	struct watch_stream *a = NULL, *b = NULL;
 
 	if (size < 1)

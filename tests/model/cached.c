@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The reads of handlers and workers. A handler, and a worker that got a key of a handler from a work
- * queue, take a snapshot and list by index: the snapshot has to hold the event that they were given,
- * and each value of the index has to list exactly the objects of the model's state as of it. The
- * index may be behind the event, and its processor dead.
+ * The reads of handlers and workers. A handler, and a worker that got a key of a handler from a
+ * work queue, take a snapshot and list by index: the snapshot has to hold the event that they
+ * were given, and each value of the index has to list exactly the objects of the model's state
+ * as of it. The index may be behind the event, and its processor dead.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,8 +13,8 @@
 #include "reader/kinf_queue.h"
 #include "tests/model/world.h"
 
-/* Renews the snapshot of the calling handler or worker. Returns false if the index is behind what it
- * was given and no processor runs. */
+/* Renews the snapshot of the calling handler or worker. Returns false if the index is behind
+ * what it was given and no processor runs. */
 static bool cached_renew(struct world *world)
 {
 	int r, stepped = FOUND;
@@ -42,7 +42,8 @@ static void cached_list(
 
 	(void)snprintf(value, sizeof(value), "node-%u", node);
 	int r = kinf_by_index(world->reads, world_feeds[f], "node", value, ret_list);
-	if (r == KINF_NO_INDEX || r == KINF_AGAIN) { /* it is not in this configuration, or is filled */
+	if (r == KINF_NO_INDEX ||
+		r == KINF_AGAIN) { /* it is not in this configuration, or is filled */
 		(void)snprintf(value, sizeof(value), "n=%u", node);
 		r = kinf_by_index(world->reads, world_feeds[f], "label", value, ret_list);
 	}
@@ -99,7 +100,7 @@ bool cached_check(struct world *world, unsigned f, uint32_t id, uint64_t event)
 	return true;
 }
 
-/* ---- a work queue ---- */
+/* ---- a work queue ------------------------------------------------------- */
 
 void worker_add(struct world *world, unsigned f, uint32_t id, int key, uint64_t event)
 {

@@ -10,7 +10,7 @@
 #include "common/value/path.h"
 #include "tests/model/world.h"
 
-/* ---- pieces ---- */
+/* ---- pieces ------------------------------------------------------------- */
 
 static uint64_t number_behind(struct bytes text, size_t skip)
 {
@@ -44,7 +44,7 @@ void check_object(const struct record *record, const struct object *object, cons
 		where, record->seq, BYTES_ARG(node), want);
 }
 
-/* ---- journal ---- */
+/* ---- journal ------------------------------------------------------------ */
 
 static void check_record(const struct record *record, const struct entry *entry)
 {
@@ -137,7 +137,7 @@ void world_check_journal(struct world *world)
 	txn_abort(&txn);
 }
 
-/* ---- index ---- */
+/* ---- index -------------------------------------------------------------- */
 
 bool world_renew_snapshot(struct world *world)
 {

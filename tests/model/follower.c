@@ -7,7 +7,8 @@
 #include "common/err.h"
 #include "tests/model/world.h"
 
-/* Opens a follower of all feeds. A follower that has positions goes on from them with the feeds that it had. */
+/* Opens a follower of all feeds. A follower that has positions goes on from them with the feeds
+ * that it had. */
 void follower_open(struct world *world)
 {
 	struct follower *follower = &world->follower;

@@ -8,7 +8,7 @@
 #include "reader/informer/informer.h"
 #include "tests/model/world.h"
 
-/* ---- pieces ---- */
+/* ---- pieces ------------------------------------------------------------- */
 
 static bool takes(const struct listener *l, int key, const struct object *object)
 {
@@ -53,8 +53,8 @@ static void check_state(const struct kinf_object *object, const struct entry *en
 		"handler: event %" PRIu64 ": node", object->event);
 }
 
-/* Adds the key to the work queue, and checks in some calls that the cache holds the change. Does not use the world's
- * random numbers, because the number of calls in a step depends on time. */
+/* Adds the key to the work queue, and checks in some calls that the cache holds the change. Does
+ * not use the world's random numbers, because the number of calls in a step depends on time. */
 static void check_cache(struct listener *l, const struct kinf_object *object)
 {
 	struct world *world = l->watcher->world;
@@ -85,7 +85,7 @@ static void take(struct listener *l, const struct kinf_object *object, const str
 	l->watcher->world->counts.calls++;
 }
 
-/* ---- callbacks ---- */
+/* ---- callbacks ---------------------------------------------------------- */
 
 static void on_add(void *arg, const struct kinf_object *object, int initial)
 {
@@ -164,7 +164,7 @@ static void on_lapped(void *arg)
 	l->watcher->world->counts.lapses++;
 }
 
-/* ---- life ---- */
+/* ---- life --------------------------------------------------------------- */
 
 static void view_of(const struct listener *l, uint32_t id, uint64_t seq, struct latest view[KEYS])
 {

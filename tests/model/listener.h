@@ -47,7 +47,7 @@ void listener_check(const struct listener *listener);
 
 bool listener_is(const struct listener *listener, uint32_t id, uint64_t seq);
 
-/* ---- informers ---- */
+/* ---- informers ---------------------------------------------------------- */
 
 void watchers_open(struct world *world);
 /* Ends the programs without a commit, as kill -9 does. */

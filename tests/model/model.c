@@ -101,7 +101,7 @@ uint64_t model_left_at(const struct model *model, uint32_t id)
 	return 0;
 }
 
-/* ---- watch ---- */
+/* ---- watch -------------------------------------------------------------- */
 
 void model_event(struct model *model, unsigned feed, int key, struct object object)
 {
@@ -123,7 +123,7 @@ void model_event(struct model *model, unsigned feed, int key, struct object obje
 	change(model, feed, key, known.there ? MODIFIED : ADDED, 0, object);
 }
 
-/* ---- lists ---- */
+/* ---- lists -------------------------------------------------------------- */
 
 int model_key_in_order(int i)
 {
@@ -205,7 +205,7 @@ void model_list_abandon(struct model *model, unsigned feed)
 	model->feed[feed].owed = true;
 }
 
-/* ---- what must be there ---- */
+/* ---- what must be there ------------------------------------------------- */
 
 void model_state(const struct model *model, uint32_t id, uint64_t seq, struct latest state[KEYS])
 {

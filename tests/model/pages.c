@@ -41,7 +41,7 @@ static int compare(struct place a, struct place b)
 	return a.rank != b.rank ? (a.rank > b.rank) - (a.rank < b.rank) : a.order - b.order;
 }
 
-/* ---- the expected page ---- */
+/* ---- the expected page -------------------------------------------------- */
 
 struct page {
 	int key[KEYS];
@@ -102,7 +102,7 @@ static void check_complete(const struct pages *pages, const struct latest state[
 			"pages: key %d came %u times", k, pages->came[k]);
 }
 
-/* ---- a page ---- */
+/* ---- a page ------------------------------------------------------------- */
 
 static void check_object_of(const struct kinf_object *object, int key, const struct latest *want)
 {

@@ -22,7 +22,7 @@ int reads_expected(struct world *world, uint32_t id, const char *index)
 	return r == FOUND ? KINF_FOUND : r == AGAIN ? KINF_AGAIN : KINF_NO_INDEX;
 }
 
-/* ---- the values of an index ---- */
+/* ---- the values of an index --------------------------------------------- */
 
 struct counts {
 	uint64_t of[NODES];
@@ -58,7 +58,7 @@ static void check_values(struct world *world, unsigned f, uint32_t id)
 		"values: %u, wanted %u, or other counts", found.n, wanted.n);
 }
 
-/* ---- history ---- */
+/* ---- history ------------------------------------------------------------ */
 
 struct history_check {
 	uint64_t *seq; /* of the changes that are due */
@@ -117,7 +117,7 @@ static void check_history(struct world *world, unsigned f, uint32_t id)
 	MUST(check.given == check.n, "history: %zu changes, wanted %zu", check.given, check.n);
 }
 
-/* ---- the step ---- */
+/* ---- the step ----------------------------------------------------------- */
 
 void step_read(struct world *world)
 {

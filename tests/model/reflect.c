@@ -10,7 +10,7 @@
 #include "reflector/record/recorder.h"
 #include "tests/model/world.h"
 
-/* ---- life ---- */
+/* ---- life --------------------------------------------------------------- */
 
 const char *const world_feeds[FEEDS] = {"pods", "widgets"};
 
@@ -59,7 +59,7 @@ void reflector_close(struct world *world)
 	journal_close(&world->journal);
 }
 
-/* ---- watching ---- */
+/* ---- watching ----------------------------------------------------------- */
 
 static bool may_watch(const struct world *world, unsigned f)
 {
@@ -113,7 +113,7 @@ void step_replay(struct world *world)
 		deliver(world, f, old);
 }
 
-/* ---- listing ---- */
+/* ---- listing ------------------------------------------------------------ */
 
 void step_list_begin(struct world *world)
 {
@@ -195,7 +195,7 @@ void step_list_abandon(struct world *world)
 	model_list_abandon(&world->model, f);
 }
 
-/* ---- committing, dying ---- */
+/* ---- committing, dying -------------------------------------------------- */
 
 static void committed(struct world *world)
 {
@@ -260,7 +260,7 @@ void step_reflector_dies(struct world *world)
 	reflector_open(world);
 }
 
-/* ---- set of feeds --------- */
+/* ---- set of feeds ------------------------------------------------------- */
 
 static void add_feed(struct world *world, unsigned f)
 {
@@ -320,7 +320,7 @@ void step_feed_comes(struct world *world)
 			feed_changes(world, f, add_feed);
 }
 
-/* ---- trimming ---- */
+/* ---- trimming ----------------------------------------------------------- */
 
 static int lower(void *arg, const struct index_feed *feed)
 {

@@ -85,7 +85,7 @@ void selection_random(struct world *world, bool terms, struct selection *ret_sel
 	write_term(s);
 }
 
-/* ---- predicate ---- */
+/* ---- predicate ---------------------------------------------------------- */
 
 static bool takes_label(const struct selection *s, unsigned node)
 {
@@ -140,7 +140,7 @@ bool selection_takes(const struct selection *s, int key, const struct object *ob
 	       takes_field(s, key, object->node) && takes_term(s, key, object->node);
 }
 
-/* ---- query ---- */
+/* ---- query -------------------------------------------------------------- */
 
 static const char *text(const char *text)
 {

@@ -60,7 +60,7 @@ void watchers_kill(struct world *world)
 		kill_watcher(&world->watcher[i]);
 }
 
-/* ---- beginning ---- */
+/* ---- beginning ---------------------------------------------------------- */
 
 /* Reads the position that the program's last run has committed, if there is one. */
 static void read_cursor(struct watcher *w, struct follow_position *ret_begin)
@@ -123,7 +123,7 @@ static void begin(struct watcher *w)
 		listener_begin(&w->listener[k], begin.feed, begin.seq);
 }
 
-/* ---- running ---- */
+/* ---- running ------------------------------------------------------------ */
 
 static bool is_synced(const struct watcher *w)
 {
@@ -205,7 +205,7 @@ void step_watchers(struct world *world)
 		dispatch(w, most[max]);
 }
 
-/* ---- settling ---- */
+/* ---- settling ----------------------------------------------------------- */
 
 /* Returns true if the handlers have got all visible changes. Positions do not show that: without
  * changes they move only once a second. */

@@ -52,7 +52,7 @@ int key_number(struct bytes key)
 	return bytes_equal(key, bytes_str(want)) ? k : -1;
 }
 
-/* ---- opening and closing ---- */
+/* ---- opening and closing ------------------------------------------------ */
 
 void world_open(struct world *world, const char *directory, unsigned seed)
 {
@@ -114,7 +114,7 @@ void world_readers_close(struct world *world)
 	store_close(&world->store);
 }
 
-/* ---- steps ---- */
+/* ---- steps -------------------------------------------------------------- */
 
 static void step_follow(struct world *world)
 {

@@ -118,7 +118,7 @@ _Noreturn void world_fail(const char *format, ...) __attribute__((format(printf,
 			world_fail(__VA_ARGS__); \
 	} while (0)
 
-/* ---- for the files of the model ---- */
+/* ---- for the files of the model ----------------------------------------- */
 
 /* Renews the snapshot; returns false if there is no index yet. */
 bool world_renew_snapshot(struct world *world);

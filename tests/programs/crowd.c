@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A member of the crowd of tests/stress/crowd.py. It reads or follows a feed, and ends with status 1
- * and a sentence as soon as something does not fit.
+ * A member of the crowd of tests/stress/crowd.py. It reads or follows a feed, and ends with
+ * status 1 and a sentence as soon as something does not fit.
  *
  *	crowd read FEED SEED
  *	crowd follow FEED STATE PACE_US [--cursor NAME] [--track-keys]
  *
- * read: takes snapshots for ever. Of each it lists the objects or reads them by index, gets each one by
- * key, keeps all for a moment, and compares them with the snapshot once more.
+ * read: takes snapshots for ever. Of each it lists the objects or reads them by index, gets each
+ * one by key, keeps all for a moment, and compares them with the snapshot once more.
  *
- * follow: keeps {key, resourceVersion} from the calls of its handler, each of which has to fit the calls
- * before, and takes PACE_US for each. Twice a second it writes the file STATE: "event NUMBER", "key
- * resourceVersion" sorted, "end". With a cursor it reads STATE at the start and commits the cursor after
- * STATE is written; so an event that comes twice has a number that STATE covers.
+ * follow: keeps {key, resourceVersion} from the calls of its handler, each of which has to fit
+ * the calls before, and takes PACE_US for each. Twice a second it writes the file STATE: "event
+ * NUMBER", "key resourceVersion" sorted, "end". With a cursor it reads STATE at the start and
+ * commits the cursor after STATE is written; so an event that comes twice has a number that
+ * STATE covers.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -29,9 +30,9 @@
 
 #include "reader/kinf.h"
 
-#define KEY_MAX  600
-#define SAVE_NS  UINT64_C(500000000)
-#define BATCH    64 /* callbacks between two looks at the clock */
+#define KEY_MAX 600
+#define SAVE_NS UINT64_C(500000000)
+#define BATCH   64 /* callbacks between two looks at the clock */
 
 static struct kinf *kinf;
 static const char *feed;
@@ -71,7 +72,7 @@ static void pause_us(uint64_t us)
 		(void)nanosleep(&time, NULL);
 }
 
-/* ---- read ---- */
+/* ---- read --------------------------------------------------------------- */
 
 #define HELD_MAX 256
 
@@ -100,14 +101,16 @@ static uint32_t sum_of(const struct kinf_object *object)
 	return sum;
 }
 
-static void must_say(const struct kinf_object *object, const char *path, const char *want, size_t size)
+static void must_say(
+	const struct kinf_object *object, const char *path, const char *want, size_t size)
 {
 	const char *text;
 	size_t n;
 
 	if (kinf_object_path(object, path, &text, &n) != KINF_FOUND || n != size ||
 		memcmp(text, want, size) != 0)
-		fail("%.*s: %s is not '%.*s'", (int)object->key_size, object->key, path, (int)size, want);
+		fail("%.*s: %s is not '%.*s'", (int)object->key_size, object->key, path, (int)size,
+			want);
 }
 
 /* Checks that the body has the name and resourceVersion that the library gave with it. */
@@ -123,8 +126,8 @@ static void check_object(const struct kinf_object *object)
 	must_say(object, "metadata.resourceVersion", object->resource_version,
 		object->resource_version_size);
 	if (object->event > kinf_snapshot_event(snapshot))
-		fail("%.*s is of event %" PRIu64 ", after the snapshot", (int)object->key_size, object->key,
-			object->event);
+		fail("%.*s is of event %" PRIu64 ", after the snapshot", (int)object->key_size,
+			object->key, object->event);
 }
 
 static void check_by_key(const struct kinf_object *object)
@@ -133,8 +136,10 @@ static void check_by_key(const struct kinf_object *object)
 	char key[KEY_MAX];
 
 	(void)snprintf(key, sizeof(key), "%.*s", (int)object->key_size, object->key);
-	if (kinf_get(snapshot, feed, NULL, key, &again) != KINF_FOUND || again.event != object->event)
-		fail("%s: the list has event %" PRIu64 ", by key it is another", key, object->event);
+	if (kinf_get(snapshot, feed, NULL, key, &again) != KINF_FOUND ||
+		again.event != object->event)
+		fail("%s: the list has event %" PRIu64 ", by key it is another", key,
+			object->event);
 }
 
 /* Returns the number of objects; they are kept. */
@@ -211,7 +216,8 @@ static void read_once(void)
 static void read_for_ever(void)
 {
 	while (!over) {
-		int r = snapshot ? kinf_snapshot_renew(snapshot) : kinf_snapshot_open(kinf, &snapshot);
+		int r = snapshot ? kinf_snapshot_renew(snapshot)
+				 : kinf_snapshot_open(kinf, &snapshot);
 
 		if (r < 0)
 			fail("snapshot: %d", r);
@@ -224,7 +230,7 @@ static void read_for_ever(void)
 	kinf_snapshot_close(&snapshot);
 }
 
-/* ---- follow ---- */
+/* ---- follow ------------------------------------------------------------- */
 
 struct known {
 	struct known *next; /* of all that are known, in no order */
@@ -237,7 +243,7 @@ struct known {
 static struct kinf_informer *informer;
 static void *tree;
 static struct known *first;
-static bool replaying; /* an initial state is being told */
+static bool replaying;                        /* an initial state is being told */
 static uint64_t last_event, covered, pace_us; /* COVERED: by the state that was read */
 
 static int compare(const void *a, const void *b)
@@ -330,7 +336,8 @@ static void on_update(void *arg, const struct kinf_object *old, const struct kin
 		(!known || (old && (strlen(known->rv) != old->resource_version_size ||
 					   memcmp(known->rv, old->resource_version,
 						   old->resource_version_size) != 0))))
-		fail("%.*s: another old state, at %" PRIu64, (int)object->key_size, object->key, object->event);
+		fail("%.*s: another old state, at %" PRIu64, (int)object->key_size, object->key,
+			object->event);
 	if (!known)
 		known = add(object->key, object->key_size);
 	set_rv(known, object->resource_version, object->resource_version_size);
@@ -347,8 +354,8 @@ static void on_delete(void *arg, const struct kinf_object *object, int final_sta
 	if (known)
 		forget(known);
 	else if (object->event > covered)
-		fail("%.*s was deleted and is unknown, at %" PRIu64, (int)object->key_size, object->key,
-			object->event);
+		fail("%.*s was deleted and is unknown, at %" PRIu64, (int)object->key_size,
+			object->key, object->event);
 	examined(object->event);
 }
 
@@ -364,7 +371,7 @@ static void on_sync(void *arg)
 	}
 }
 
-/* ---- its state ---- */
+/* ---- its state ---------------------------------------------------------- */
 
 static FILE *state_file;
 
@@ -446,14 +453,16 @@ static void follow_for_ever(const char *path, const struct kinf_informer_options
 
 static int usage(void)
 {
-	(void)fprintf(stderr, "usage: crowd read FEED SEED | crowd follow FEED STATE PACE_US [--cursor NAME] "
-			      "[--track-keys]\n");
+	(void)fprintf(stderr,
+		"usage: crowd read FEED SEED | crowd follow FEED STATE PACE_US [--cursor NAME] "
+		"[--track-keys]\n");
 	return 2;
 }
 
 int main(int argc, char **argv)
 {
-	struct kinf_informer_options options = {.size = sizeof(options), .flags = KINF_COMMIT_BY_HAND};
+	struct kinf_informer_options options = {
+		.size = sizeof(options), .flags = KINF_COMMIT_BY_HAND};
 	const struct sigaction ending = {.sa_handler = end};
 	bool follows = argc >= 5 && strcmp(argv[1], "follow") == 0;
 

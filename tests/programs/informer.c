@@ -10,10 +10,10 @@
  *	{"call":"delete","key":..,"rv":..,"unknown":false}   {"call":"state","state":"live"}
  *
  * "event" is that of the version, "at" that up to which the handler has come with the call.
- * --objects adds "object" and "oldObject" in full. --cache adds "cache", the resourceVersion that a
- * snapshot taken in the callback shows (null: the object is not there). --filter adds a second handler,
- * for objects with these labels; its lines have "filtered":true. --spoil writes into the first object.
- * SIGTERM ends the program. The store is $KINF_STORE.
+ * --objects adds "object" and "oldObject" in full. --cache adds "cache", the resourceVersion
+ * that a snapshot taken in the callback shows (null: the object is not there). --filter adds a
+ * second handler, for objects with these labels; its lines have "filtered":true. --spoil writes
+ * into the first object. SIGTERM ends the program. The store is $KINF_STORE.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -46,7 +46,8 @@ static void print_object(const char *name, const struct kinf_object *object)
 	char *json;
 	size_t size;
 
-	if (!objects || !object || !object->body_size || kinf_object_json(object, 0, &json, &size) != 0)
+	if (!objects || !object || !object->body_size ||
+		kinf_object_json(object, 0, &json, &size) != 0)
 		return;
 	(void)printf(",\"%s\":%s", name, json);
 	free(json);
@@ -107,7 +108,8 @@ static void on_update(void *arg, const struct kinf_object *old, const struct kin
 {
 	print_call("update", object);
 	if (old)
-		(void)printf(",\"old\":\"%.*s\"", (int)old->resource_version_size, old->resource_version);
+		(void)printf(",\"old\":\"%.*s\"", (int)old->resource_version_size,
+			old->resource_version);
 	else
 		(void)printf(",\"old\":null");
 	print_object("oldObject", old);
@@ -142,7 +144,8 @@ static void on_state(void *arg, const struct kinf_feed_info *status)
 
 static int fail(int code)
 {
-	(void)fprintf(stderr, "informer: %s\n", *kinf_error(kinf) ? kinf_error(kinf) : kinf_strerror(code));
+	(void)fprintf(stderr, "informer: %s\n",
+		*kinf_error(kinf) ? kinf_error(kinf) : kinf_strerror(code));
 	return 1;
 }
 

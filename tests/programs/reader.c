@@ -7,8 +7,8 @@
  *	{"objects":40,"listed":"9f..","kept":"9f..","copy":false}   at the start, and after SIGUSR1
  *	{"result":0,"error":""}   after SIGUSR2: it has taken a new snapshot; a line as above follows
  *
- * "listed" is a checksum of the objects that the snapshot shows now, "kept" one of the bytes that it
- * returned at first. SIGTERM ends the program. The store is $KINF_STORE.
+ * "listed" is a checksum of the objects that the snapshot shows now, "kept" one of the bytes
+ * that it returned at first. SIGTERM ends the program. The store is $KINF_STORE.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -76,7 +76,8 @@ static void read_all(const char *feed, bool keep_it)
 	for (size_t i = 0; i < n_kept; i++)
 		again = sum_object(again, &kept[i]);
 	(void)printf("{\"objects\":%" PRIu64 ",\"listed\":\"%" PRIx64 "\",\"kept\":\"%" PRIx64
-		     "\",\"copy\":%s}\n", n, listed, again, kinf_is_copy(kinf) ? "true" : "false");
+		     "\",\"copy\":%s}\n",
+		n, listed, again, kinf_is_copy(kinf) ? "true" : "false");
 	(void)fflush(stdout);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks kinf.hpp on a store whose feed pods holds web/front-0, web/front-1, web/front-2 on node n1 and shop/back-0 on
- * node n2, with an index `node`. One argument names the part; prints "ok", or what was not true.
+ * Checks kinf.hpp on a store whose feed pods holds web/front-0, web/front-1, web/front-2 on node
+ * n1 and shop/back-0 on node n2, with an index `node`. One argument names the part; prints "ok",
+ * or what was not true.
  *
  * A part that waits for changes prints "ready" first.
  */
@@ -16,7 +17,8 @@
 using namespace kinformer;
 using namespace std::chrono_literals;
 
-namespace {
+namespace
+{
 
 #define EXPECT(condition) expect(static_cast<bool>(condition), #condition, __LINE__)
 
@@ -33,7 +35,8 @@ template <class Kind, class Function> Kind thrown(Function function, int line)
 	} catch (const Kind &problem) {
 		return problem;
 	}
-	throw std::logic_error("line " + std::to_string(line) + ": nothing of that kind was thrown");
+	throw std::logic_error(
+		"line " + std::to_string(line) + ": nothing of that kind was thrown");
 }
 #define THROWN(kind, ...) thrown<kind>([&] { (void)(__VA_ARGS__); }, __LINE__)
 
@@ -53,25 +56,31 @@ void reads()
 	auto pods = snapshot.lister("pods");
 	auto pod = pods.get("web", "front-0");
 
-	EXPECT(pod && pod->key() == "web/front-0" && pod->namespace_() == "web" && pod->name() == "front-0");
-	EXPECT(!pod->uid().empty() && !pod->resource_version().empty() && pod->event() > 0 && pod->has_body());
+	EXPECT(pod && pod->key() == "web/front-0" && pod->namespace_() == "web" &&
+		pod->name() == "front-0");
+	EXPECT(!pod->uid().empty() && !pod->resource_version().empty() && pod->event() > 0 &&
+		pod->has_body());
 	EXPECT(pod->event() <= snapshot.event());
 	EXPECT(pod->path("spec.nodeName") == "n1" && pod->view("spec.nodeName") == "n1");
 	EXPECT(!pod->path("spec.nothing") && !pod->part("spec.nothing"));
 	EXPECT(pod->part("spec")->path("nodeName") == "n1");
-	EXPECT(pod->json().find("\"front-0\"") != std::string::npos && pod->json(2).find("\n  \"") != std::string::npos);
+	EXPECT(pod->json().find("\"front-0\"") != std::string::npos &&
+		pod->json(2).find("\n  \"") != std::string::npos);
 	EXPECT(!pods.get("web", "nothing") && !pods.get_by_key("nowhere/front-0"));
 	EXPECT(pods.get_by_key("shop/back-0")->path("spec.nodeName") == "n2");
-	EXPECT((keys(pods.list()) == std::vector<std::string>{
-		"shop/back-0", "web/front-0", "web/front-1", "web/front-2"}));
+	EXPECT((keys(pods.list()) == std::vector<std::string>{"shop/back-0", "web/front-0",
+					     "web/front-1", "web/front-2"}));
 	EXPECT((keys(pods.by_index("node", "n2")) == std::vector<std::string>{"shop/back-0"}));
 	EXPECT(keys(pods.by_index("node", "n3")).empty());
 	auto values = pods.index_values("node");
-	EXPECT(values.size() == 2 && values[0].value == "n1" && values[0].count == 3 && values[1].count == 1);
+	EXPECT(values.size() == 2 && values[0].value == "n1" && values[0].count == 3 &&
+		values[1].count == 1);
 	EXPECT(pods.index_values("node", "n2").size() == 1);
-	EXPECT(snapshot.feeds().size() == 1 && std::string(snapshot.feeds("pods").at(0).name) == "pods");
+	EXPECT(snapshot.feeds().size() == 1 &&
+		std::string(snapshot.feeds("pods").at(0).name) == "pods");
 	std::vector<std::string> types;
-	EXPECT(pods.history("web", "front-0", [&](const Change &change) { types.emplace_back(change.raw.type); }));
+	EXPECT(pods.history("web", "front-0",
+		[&](const Change &change) { types.emplace_back(change.raw.type); }));
 	EXPECT(!types.empty() && types[0] == "ADDED");
 	EXPECT(!pods.history("web", "nothing", [](const Change &) {}));
 }
@@ -114,7 +123,8 @@ void errors()
 	Query query;
 
 	auto no_feed = THROWN(Error, snapshot.lister("nothing").get("a", "b"));
-	EXPECT(no_feed.code() == KINF_NO_FEED && std::string(no_feed.what()).find("kinf.yaml") != std::string::npos);
+	EXPECT(no_feed.code() == KINF_NO_FEED &&
+		std::string(no_feed.what()).find("kinf.yaml") != std::string::npos);
 	EXPECT(THROWN(Error, pods.by_index("nothing", "n1")).code() == KINF_NO_INDEX);
 	query.label_selector = "a in (";
 	EXPECT(THROWN(Error, pods.list(query)).code() == KINF_SYNTAX);
@@ -129,7 +139,9 @@ void errors()
 		throw std::out_of_range("mine");
 	};
 	auto pod = *pods.get("web", "front-0");
-	EXPECT(std::string(THROWN(std::out_of_range, pod.each("metadata.labels", fail)).what()) == "mine" && calls == 1);
+	EXPECT(std::string(THROWN(std::out_of_range, pod.each("metadata.labels", fail)).what()) ==
+			"mine" &&
+		calls == 1);
 	auto first = [&](const Object &) { return ++calls < 0; };
 	pod.each("spec.containers[*].image", first);
 	EXPECT(calls == 2);
@@ -137,11 +149,15 @@ void errors()
 
 template <class Handle> constexpr bool is_move_only()
 {
-	return std::is_nothrow_move_constructible_v<Handle> && !std::is_copy_constructible_v<Handle>;
+	return std::is_nothrow_move_constructible_v<Handle> &&
+	       !std::is_copy_constructible_v<Handle>;
 }
-static_assert(is_move_only<Store>() && is_move_only<Snapshot>() && is_move_only<Listing>() && is_move_only<Informer>());
-static_assert(is_move_only<ObjectCopy>() && is_move_only<WorkQueue>() && is_move_only<WorkQueue::Item>());
-static_assert(is_move_only<RateLimiter>() && is_move_only<Clock>() && std::is_trivially_copyable_v<Object>);
+static_assert(is_move_only<Store>() && is_move_only<Snapshot>() && is_move_only<Listing>() &&
+	      is_move_only<Informer>());
+static_assert(
+	is_move_only<ObjectCopy>() && is_move_only<WorkQueue>() && is_move_only<WorkQueue::Item>());
+static_assert(is_move_only<RateLimiter>() && is_move_only<Clock>() &&
+	      std::is_trivially_copyable_v<Object>);
 
 /* Handles are destroyed in the worst order. */
 void lifetimes()
@@ -194,10 +210,12 @@ void handlers()
 	ResourceEventHandlerFuncs funcs;
 	int states = 0;
 
-	funcs.on_add = [&, kept = std::string("of the function itself")](const Object &pod, bool initial) {
+	funcs.on_add = [&, kept = std::string("of the function itself")](
+			       const Object &pod, bool initial) {
 		EXPECT(initial);
 		seen.emplace_back(pod.key());
-		EXPECT(informer->remove_event_handler(*first) && !informer->remove_event_handler(*first));
+		EXPECT(informer->remove_event_handler(*first) &&
+			!informer->remove_event_handler(*first));
 		EXPECT(kept == "of the function itself" && !first->has_synced());
 	};
 	first = informer->add_event_handler(funcs);
@@ -220,7 +238,8 @@ void handlers()
 		auto removed = informer->add_event_handler({});
 		EXPECT(informer->remove_event_handler(removed));
 		auto next = informer->add_event_handler({});
-		EXPECT(!informer->remove_event_handler(removed) && informer->remove_event_handler(next));
+		EXPECT(!informer->remove_event_handler(removed) &&
+			informer->remove_event_handler(next));
 	}
 	informer->run();
 	EXPECT(!informer && seen.size() == 2 && seen[1] == "shop/back-0");
@@ -236,7 +255,8 @@ void handlers()
 	std::thread stopper([&] { moved.stop(); });
 	moved.run();
 	stopper.join();
-	EXPECT(moved.is_stopped() && THROWN(Error, moved.add_event_handler({})).code() == -ECANCELED);
+	EXPECT(moved.is_stopped() &&
+		THROWN(Error, moved.add_event_handler({})).code() == -ECANCELED);
 }
 
 /* An event whose callback threw comes again, to the next informer with the same cursor. */
@@ -261,7 +281,8 @@ void throwing()
 		};
 		(void)informer.add_event_handler(std::move(funcs));
 		if (turn == 0) {
-			EXPECT(std::string(THROWN(std::out_of_range, informer.run()).what()) == "mine");
+			EXPECT(std::string(THROWN(std::out_of_range, informer.run()).what()) ==
+				"mine");
 			EXPECT(informer.is_stopped() && informer.dispatch() == 0);
 		} else {
 			informer.run();
@@ -277,12 +298,14 @@ void queue()
 
 	limiters.push_back(RateLimiter::item_exponential_failure(1ms, 1s));
 	limiters.push_back(RateLimiter::bucket(10, 100, &clock));
-	WorkQueue queue(RateLimiter::with_max_wait(RateLimiter::max_of(std::move(limiters)), 2ms), &clock);
+	WorkQueue queue(
+		RateLimiter::with_max_wait(RateLimiter::max_of(std::move(limiters)), 2ms), &clock);
 	EXPECT(queue.add("a") && queue.add("b") && queue.add("a") && queue.size() == 2);
 	{
 		auto item = queue.get();
 		EXPECT(item && item->key() == "a");
-		EXPECT(queue.add("a") && queue.size() == 1); /* comes again when the item is destroyed */
+		EXPECT(queue.add("a") &&
+			queue.size() == 1); /* comes again when the item is destroyed */
 	}
 	EXPECT(queue.size() == 2 && queue.get()->key() == "b");
 	EXPECT(queue.get(0ms)->key() == "a" && !queue.get(0ms) && !queue.shutting_down());
@@ -299,10 +322,12 @@ void queue()
 	EXPECT(!queue.add("no") && queue.shutting_down());
 	EXPECT(queue.get()->key() == "last" && !queue.get());
 	auto limiter = RateLimiter::item_fast_slow(1ms, 1s, 1);
-	EXPECT(limiter.when("k") == 1ms && limiter.when("k") == 1s && limiter.num_requeues("k") == 2);
+	EXPECT(limiter.when("k") == 1ms && limiter.when("k") == 1s &&
+		limiter.num_requeues("k") == 2);
 	limiter.forget("k");
 	EXPECT(limiter.when("k") == 1ms);
-	EXPECT(RateLimiter::default_controller().when("k") == 5ms && RateLimiter::default_item_based().when("k") == 1ms);
+	EXPECT(RateLimiter::default_controller().when("k") == 5ms &&
+		RateLimiter::default_item_based().when("k") == 1ms);
 	WorkQueue drained;
 	EXPECT(drained.add("one"));
 	auto item = drained.get();
@@ -316,8 +341,9 @@ void queue()
 
 int main(int argc, char **argv)
 {
-	const std::map<std::string, void (*)()> parts = {{"reads", reads}, {"queries", queries}, {"errors", errors},
-		{"lifetimes", lifetimes}, {"handlers", handlers}, {"throwing", throwing}, {"queue", queue}};
+	const std::map<std::string, void (*)()> parts = {{"reads", reads}, {"queries", queries},
+		{"errors", errors}, {"lifetimes", lifetimes}, {"handlers", handlers},
+		{"throwing", throwing}, {"queue", queue}};
 
 	if (argc != 2 || !parts.count(argv[1])) {
 		for (const auto &part : parts)

@@ -94,7 +94,7 @@ static void api_read_target(
 	target->verb = target->name ? "get" : list_options_watch(request) ? "watch" : "list";
 }
 
-/* ---- content negotiation --------------------------------------------------------------------- */
+/* ---- content negotiation ------------------------------------------------ */
 
 /* Returns true if a clause of Accept allows JSON; RET_FORM is the form it asks for. */
 static bool api_clause_fits(struct bytes clause, bool is_list, enum object_form *ret_form)
@@ -140,7 +140,7 @@ static void api_refuse_accept(struct http_answer *answer)
 		"application/json;stream=watch");
 }
 
-/* ---- verbs ----------------------------------------------------------------------------------- */
+/* ---- verbs -------------------------------------------------------------- */
 
 static void api_answer_missing(const struct api_target *target, struct http_answer *answer)
 {

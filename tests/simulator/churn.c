@@ -95,7 +95,7 @@ void churn_delete(struct world *world, struct collection *collection, uint64_t c
 	churn_each(world, collection, count, world_delete);
 }
 
-/* ---- background ------------------------------------------------------------------------------ */
+/* ---- background --------------------------------------------------------- */
 
 static void churn_flow_change(struct world *world, struct churn_flow *flow)
 {

@@ -60,7 +60,7 @@ static void control_put_rv(struct control_call *call)
 	buf_printf(call->out, "{\"resourceVersion\":\"%" PRIu64 "\"}\n", call->world->rv);
 }
 
-/* ---- objects --------------------------------------------------------------------------------- */
+/* ---- objects ------------------------------------------------------------ */
 
 static void control_objects_get(struct control_call *call)
 {
@@ -159,7 +159,7 @@ static void control_churn_post(struct control_call *call)
 	buf_str(call->out, "{}\n");
 }
 
-/* ---- history --------------------------------------------------------------------------------- */
+/* ---- history ------------------------------------------------------------ */
 
 static void control_compact_post(struct control_call *call)
 {
@@ -334,8 +334,8 @@ static void control_settings_post(struct control_call *call)
 	buf_printf(call->out,
 		"{\"bookmarkMs\":%" PRIu64 ",\"futureWaitMs\":%" PRIu64 ",\"history\":%" PRIu64
 		",\"progressMs\":%" PRIu64 ",\"watchList\":%d,\"aggregated\":%d}\n",
-		settings->bookmark_ms, settings->future_wait_ms, settings->history, settings->progress_ms,
-		settings->watch_list, settings->aggregated);
+		settings->bookmark_ms, settings->future_wait_ms, settings->history,
+		settings->progress_ms, settings->watch_list, settings->aggregated);
 }
 
 /* ---- faults, log and status ----------------------------------------------------------------
@@ -408,7 +408,7 @@ static void control_status_get(struct control_call *call)
 	buf_str(call->out, "}}\n");
 }
 
-/* ---- the calls ------------------------------------------------------------------------------- */
+/* ---- the calls ---------------------------------------------------------- */
 
 enum { NEEDS_RESOURCE = 1u << 0, UNLOCKED = 1u << 1 };
 

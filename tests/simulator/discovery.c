@@ -87,7 +87,7 @@ static void discovery_put_names(struct buf *out, const struct kind *kind)
 		discovery_put_words(out, "categories", categories);
 }
 
-/* ---- legacy ---------------------------------------------------------------------------------- */
+/* ---- legacy ------------------------------------------------------------- */
 
 static void discovery_put_versions(struct buf *out, uint16_t port)
 {
@@ -164,7 +164,7 @@ static void discovery_put_resources(
 	buf_str(out, "]}");
 }
 
-/* ---- aggregated ------------------------------------------------------------------------------ */
+/* ---- aggregated --------------------------------------------------------- */
 
 /* Built-in kinds leave the response kind's group and version empty there. */
 static void discovery_put_response_kind(struct buf *out, const struct kind *kind)
@@ -229,7 +229,7 @@ static void discovery_put_aggregated(struct world *world, bool core, struct buf 
 	buf_str(out, "]}");
 }
 
-/* ---- paths ----------------------------------------------------------------------------------- */
+/* ---- paths -------------------------------------------------------------- */
 
 static bool discovery_wants_aggregated(
 	const struct world *world, const struct http_request *request)

@@ -34,7 +34,7 @@ struct faults *faults_new(struct world *world)
 	return faults;
 }
 
-/* ---- rules ----------------------------------------------------------------------------------- */
+/* ---- rules -------------------------------------------------------------- */
 
 static int64_t fault_rule_number(struct bytes rule, const char *key, int64_t missing)
 {
@@ -186,7 +186,7 @@ void fault_release(struct fault *fault)
 	free(fault->headers);
 }
 
-/* ---- effects --------------------------------------------------------------------------------- */
+/* ---- effects ------------------------------------------------------------ */
 
 /* Waits for MS. Returns false as soon as the client has closed the connection. */
 static bool fault_wait(struct world *world, uint64_t ms, int fd)

@@ -24,7 +24,7 @@ static void generate_put_name(struct buf *out, const struct kind *kind, uint64_t
 		buf_printf(out, ",\"namespace\":\"ns-%" PRIu64 "\"", n % options->namespaces);
 }
 
-/* ---- pods ------------------------------------------------------------------------------------ */
+/* ---- pods --------------------------------------------------------------- */
 
 static void generate_put_pod_metadata(struct buf *out, const struct kind *kind, uint64_t n,
 	const struct generate_options *options)
@@ -179,7 +179,7 @@ static void generate_put_pod(struct buf *out, const struct kind *kind, uint64_t 
 	generate_put_pod_status(out, n);
 }
 
-/* ---- other kinds ----------------------------------------------------------------------------- */
+/* ---- other kinds -------------------------------------------------------- */
 
 static void generate_put_node_rest(struct buf *out, uint64_t n)
 {

@@ -45,7 +45,7 @@ struct http_exchange {
 	bool begun; /* libmicrohttpd has made the first call, which has only the headers */
 };
 
-/* ---- requests and answers -------------------------------------------------------------------- */
+/* ---- requests and answers ----------------------------------------------- */
 
 struct http_lookup {
 	const char *name;
@@ -335,7 +335,7 @@ static void http_no_log(void *arg, const char *format, va_list arguments)
 	(void)arguments; /* libmicrohttpd logs closed connections, which tests cause on purpose */
 }
 
-/* ---- server ---------------------------------------------------------------------------------- */
+/* ---- server ------------------------------------------------------------- */
 
 static int http_bind_socket(uint16_t port)
 {

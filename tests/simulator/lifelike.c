@@ -60,7 +60,7 @@ static void draft_release(struct draft *draft)
 		buf_release(parts[i]);
 }
 
-/* ---- managedFields --------------------------------------------------------------------------- */
+/* ---- managedFields ------------------------------------------------------ */
 
 /* Returns the member that tells the items of a list apart, NULL if it is no such list. */
 static const char *fields_list_key(struct bytes item)
@@ -157,7 +157,7 @@ static void draft_put_managed(struct draft *draft)
 	mix_put(&draft->mix, "],");
 }
 
-/* ---- the object ------------------------------------------------------------------------------ */
+/* ---- the object --------------------------------------------------------- */
 
 static void draft_put_names(struct draft *draft, const struct generate_options *options)
 {
@@ -237,7 +237,7 @@ static void draft_put_object(
 	buf_byte(out, '}');
 }
 
-/* ---- names ----------------------------------------------------------------------------------- */
+/* ---- names -------------------------------------------------------------- */
 
 /* Names of roles and their bindings: any text without / and %. As the API server writes them. */
 static const char *const odd_names[] = {"R\\u0026D", "say \\\"hi\\\"", "back\\\\slash",
@@ -270,7 +270,7 @@ static void draft_name(struct draft *draft, const char *prefix)
 		buf_byte(&draft->name, 'x');
 }
 
-/* ---- workloads ------------------------------------------------------------------------------- */
+/* ---- workloads ---------------------------------------------------------- */
 
 static void lifelike_label_app(struct draft *draft)
 {
@@ -423,7 +423,7 @@ static void lifelike_service(struct draft *draft)
 		     "'internalTrafficPolicy':'Cluster'}");
 }
 
-/* ---- settings -------------------------------------------------------------------------------- */
+/* ---- settings ----------------------------------------------------------- */
 
 /* Most are a few hundred bytes; one in ten is a file of tens of kB, one in two hundred dashboards
  * of 900 kB. */
@@ -477,7 +477,7 @@ static void lifelike_secret(struct draft *draft)
 	mix_put(mix, "'},'type':'%s'", types[i]);
 }
 
-/* ---- the cluster ----------------------------------------------------------------------------- */
+/* ---- the cluster -------------------------------------------------------- */
 
 static void lifelike_node(struct draft *draft)
 {

@@ -69,7 +69,7 @@ static void pod_put_image(struct pod *pod, const char *name)
 		mix_put(pod->mix, "registry.example.com/platform/%s:v3.1.9", name);
 }
 
-/* ---- metadata -------------------------------------------------------------------------------- */
+/* ---- metadata ----------------------------------------------------------- */
 
 static void pod_own(struct pod *pod)
 {
@@ -137,7 +137,7 @@ static void pod_annotate(struct pod *pod)
 			  "'prometheus.io/scrape':'true'");
 }
 
-/* ---- spec ------------------------------------------------------------------------------------ */
+/* ---- spec --------------------------------------------------------------- */
 
 static void pod_put_env(struct pod *pod, unsigned count)
 {
@@ -260,7 +260,7 @@ static void pod_specify(struct pod *pod)
 			  "'preemptionPolicy':'PreemptLowerPriority'}");
 }
 
-/* ---- status ---------------------------------------------------------------------------------- */
+/* ---- status ------------------------------------------------------------- */
 
 static void pod_put_terminated(struct pod *pod, unsigned code, const char *reason)
 {

@@ -43,7 +43,7 @@ static void list_free(void *arg)
 	free(list);
 }
 
-/* ---- walking --------------------------------------------------------------------------------- */
+/* ---- walking ------------------------------------------------------------ */
 
 /* Returns the place after `last`. */
 static struct keylist_place list_resume_place(struct list *list)
@@ -107,7 +107,7 @@ static void list_cut_page(struct list *list, int64_t limit)
 	}
 }
 
-/* ---- composing ------------------------------------------------------------------------------- */
+/* ---- composing ---------------------------------------------------------- */
 
 static void list_put_metadata(struct list *list, bool sorted)
 {
@@ -234,7 +234,7 @@ static ssize_t list_read(void *arg, char *out, size_t room)
 	return (ssize_t)n;
 }
 
-/* ---- state ----------------------------------------------------------------------------------- */
+/* ---- state -------------------------------------------------------------- */
 
 static void list_refuse_token(const char *start, struct http_answer *answer)
 {
@@ -282,8 +282,8 @@ static bool list_read_token(
 	return false;
 }
 
-bool list_await_rv(struct world *world, struct collection *collection, uint64_t rv,
-	struct http_answer *answer)
+bool list_await_rv(
+	struct world *world, struct collection *collection, uint64_t rv, struct http_answer *answer)
 {
 	if (collection_await(world, collection, rv))
 		return true;

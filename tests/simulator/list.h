@@ -11,8 +11,8 @@
 
 void list_answer(struct view *view, const struct list_options *options, struct http_answer *answer);
 
-/* Waits until the collection's cache has reached RV. Returns false, and 504 in ANSWER, if it does not in time.
- * The caller holds world->lock. Gets use it also. */
+/* Waits until the collection's cache has reached RV. Returns false, and 504 in ANSWER, if it
+ * does not in time. The caller holds world->lock. Gets use it also. */
 bool list_await_rv(struct world *world, struct collection *collection, uint64_t rv,
 	struct http_answer *answer);
 

@@ -61,7 +61,7 @@ static bool list_options_read_int(const struct http_request *request, const char
 	return true;
 }
 
-/* ---- validation ------------------------------------------------------------------------------ */
+/* ---- validation --------------------------------------------------------- */
 
 struct list_violations {
 	struct buf messages, causes;
@@ -172,7 +172,7 @@ static bool list_options_validate(const struct list_options *options, const char
 	return list.n == 0;
 }
 
-/* ---- decoding -------------------------------------------------------------------------------- */
+/* ---- decoding ----------------------------------------------------------- */
 
 static bool list_options_read_rv(struct list_options *options, struct http_answer *answer)
 {

@@ -5,7 +5,8 @@
 
 #include "common/buf.h"
 
-#define TOKEN_LATEST -1 /* the rv of a replacement token, which continues in the current state */
+/* the rv of a replacement token, which continues in the current state */
+#define TOKEN_LATEST -1
 
 /* Appends a token. START: the last key of the page, relative to the list's scope. */
 void token_put(struct buf *out, int64_t rv, const char *start);

@@ -49,7 +49,7 @@ static void watch_free(void *arg)
 	free(watch);
 }
 
-/* ---- events ---------------------------------------------------------------------------------- */
+/* ---- events ------------------------------------------------------------- */
 
 static void watch_put_event(struct watch *watch, const char *type, struct bytes stored)
 {
@@ -158,9 +158,10 @@ static void watch_put_changes(struct watch *watch)
 	pin_set(collection, &watch->pin, watch->position);
 }
 
-/* ---- time ------------------------------------------------------------------------------------ */
+/* ---- time --------------------------------------------------------------- */
 
-/* Returns whether a bookmark would say nothing: the RV is of the future, or the one that the client named. */
+/* Returns whether a bookmark would say nothing: the RV is of the future, or the one that the
+ * client named. */
 static bool watch_has_no_bookmark(const struct watch *watch)
 {
 	const struct world *world = watch->view.world;
@@ -270,7 +271,7 @@ static ssize_t watch_read(void *arg, char *out, size_t room)
 	return (ssize_t)n;
 }
 
-/* ---- begin ----------------------------------------------------------------------------------- */
+/* ---- begin -------------------------------------------------------------- */
 
 static void watch_begin_after(struct watch *watch, uint64_t rv)
 {
@@ -320,8 +321,9 @@ static void watch_begin(struct watch *watch, const struct list_options *options)
 	if (options->initial_events)
 		watch_begin_initial(watch, options);
 	else
-		watch_begin_after(watch, options->rv ? options->rv
-						     : collection_fresh(world, watch->view.collection));
+		watch_begin_after(watch, options->rv
+						 ? options->rv
+						 : collection_fresh(world, watch->view.collection));
 	watch->begun = watch->position;
 	pin_set(watch->view.collection, &watch->pin, watch->position);
 	watch->view.collection->watching++;

@@ -39,7 +39,7 @@ void world_wake(struct world *world)
 	pthread_cond_broadcast(&world->changed);
 }
 
-/* ---- kinds ---------------------------------------------------------------------------------- */
+/* ---- kinds -------------------------------------------------------------- */
 
 static struct collection *world_find_known(
 	struct world *world, const char *group, const char *version, const char *resource)
@@ -101,7 +101,7 @@ struct collection *world_add(struct world *world, const struct kind *kind)
 	return collection;
 }
 
-/* ---- history -------------------------------------------------------------------------------- */
+/* ---- history ------------------------------------------------------------ */
 
 const struct version *version_at(const struct entry *entry, uint64_t rv)
 {
@@ -260,7 +260,7 @@ static void world_log_append(struct collection *collection, struct version *vers
 	collection->log[collection->end++] = version;
 }
 
-/* ---- changes -------------------------------------------------------------------------------- */
+/* ---- changes ------------------------------------------------------------ */
 
 static struct entry *world_entry_for(struct collection *collection, const char *key)
 {
@@ -361,7 +361,7 @@ struct entry *collection_any(struct collection *collection)
 	}
 }
 
-/* ---- compaction and restore ------------------------------------------------------------------ */
+/* ---- compaction and restore --------------------------------------------- */
 
 void world_compact(struct world *world, uint64_t rv)
 {
@@ -419,7 +419,7 @@ void world_remove(struct world *world, struct collection *collection)
 	world_wake(world);
 }
 
-/* ---- beginning and end ----------------------------------------------------------------------- */
+/* ---- beginning and end -------------------------------------------------- */
 
 static void world_put_namespaces(struct world *world)
 {

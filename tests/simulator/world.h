@@ -61,12 +61,12 @@ struct collection {
 struct settings {
 	uint64_t bookmark_ms;    /* interval of bookmarks on each watch; 0: none */
 	uint64_t future_wait_ms; /* how long a request waits for an RV of the future */
-	/* 0: a cache knows each RV at once. Else it learns of RVs that changes of other kinds have only when a
-	 * request waits for one, so much later: the API server asks etcd then. */
+	/* 0: a cache knows each RV at once. Else it learns of RVs that changes of other kinds
+	 * have only when a request waits for one, so much later: the API server asks etcd then. */
 	uint64_t progress_ms;
-	uint64_t history;        /* changes kept of each kind */
-	bool watch_list;         /* sendInitialEvents is served */
-	bool aggregated;         /* aggregated discovery is served */
+	uint64_t history; /* changes kept of each kind */
+	bool watch_list;  /* sendInitialEvents is served */
+	bool aggregated;  /* aggregated discovery is served */
 };
 
 struct world {
@@ -80,7 +80,8 @@ struct world {
 	struct settings settings;
 	struct collection collections[WORLD_KINDS_MAX];
 	size_t n_collections;
-	const struct kind *former[WORLD_KINDS_MAX]; /* descriptions of resources that were removed and made again */
+	const struct kind *former
+		[WORLD_KINDS_MAX]; /* descriptions of resources that were removed and made again */
 	size_t n_former;
 };
 
@@ -131,8 +132,8 @@ uint64_t collection_floor(const struct world *world, const struct collection *co
 
 /* Returns the RV that the collection's cache has come to. */
 uint64_t collection_fresh(const struct world *world, const struct collection *collection);
-/* Waits until that is RV, as long as requests wait for the future. Returns whether it is. The caller holds
- * world->lock. */
+/* Waits until that is RV, as long as requests wait for the future. Returns whether it is. The
+ * caller holds world->lock. */
 bool collection_await(struct world *world, struct collection *collection, uint64_t rv);
 /* The caches know each RV from now on, or those up to now. */
 void world_set_fresh(struct world *world);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One work queue and many threads, for ThreadSanitizer. Producers add keys now, later and
- * rate-limited; workers take them and add them again. It runs once on the machine's clock, where the
- * program hangs if a wake-up is lost, and once while a test clock is stepped. The program checks that
- * no two workers have a key at once, that the last addition of a key is not forgotten, and that a
- * drain waits for the last worker. It prints "ok" and exits with 0, or exits with 1.
+ * rate-limited; workers take them and add them again. It runs once on the machine's clock, where
+ * the program hangs if a wake-up is lost, and once while a test clock is stepped. The program
+ * checks that no two workers have a key at once, that the last addition of a key is not
+ * forgotten, and that a drain waits for the last worker. It prints "ok" and exits with 0, or
+ * exits with 1.
  */
 #include <pthread.h>
 #include <stdbool.h>

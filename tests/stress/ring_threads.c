@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One writer and several readers of a tiny ring as threads of one process, so that ThreadSanitizer
- * sees both sides. The writer is far faster than the readers and is "restarted" now and then, so laps
- * and epochs happen all the time. Every key carries a checksum that does not come from the ring's
- * code, so this program finds a torn entry that the ring takes for whole.
+ * One writer and several readers of a tiny ring as threads of one process, so that
+ * ThreadSanitizer sees both sides. The writer is far faster than the readers and is "restarted"
+ * now and then, so laps and epochs happen all the time. Every key carries a checksum that does
+ * not come from the ring's code, so this program finds a torn entry that the ring takes for
+ * whole.
  *
  * It prints "ok ..." and exits with 0, or prints what was wrong and exits with 1.
  * usage: ring_threads [SECONDS]
@@ -50,8 +51,9 @@ static void put(struct ring *ring, uint64_t seq)
 	for (size_t i = 4; i < size; i++)
 		key[i] = (uint8_t)(seq * 7 + i);
 	le32_put(key, checksum(seq, key + 4, size - 4));
-	ring_put(ring, &(struct ring_entry){
-		.seq = seq, .feed = (uint32_t)seq, .type = 2, .key = BYTES(key, size)});
+	ring_put(ring,
+		&(struct ring_entry){
+			.seq = seq, .feed = (uint32_t)seq, .type = 2, .key = BYTES(key, size)});
 }
 
 static void *write_all(void *arg)
@@ -102,7 +104,8 @@ static void *read_all(void *arg)
 		} else if (r == FOUND) {
 			const uint8_t *key = entry.key.data;
 			count->read++;
-			count->bad += entry.key.size < 8 || entry.feed != (uint32_t)entry.seq ||
+			count->bad +=
+				entry.key.size < 8 || entry.feed != (uint32_t)entry.seq ||
 				le32_get(key) != checksum(entry.seq, key + 4, entry.key.size - 4) ||
 				(last && entry.seq != last + 1);
 			last = entry.seq;
@@ -134,7 +137,8 @@ int main(int argc, char **argv)
 			return 1;
 	if (pthread_create(&threads[READERS], NULL, write_all, ring))
 		return 1;
-	struct timespec pause = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
+	struct timespec pause = {
+		(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
 	nanosleep(&pause, NULL);
 	atomic_store(&stop, true);
 	for (int i = 0; i <= READERS; i++)
@@ -149,8 +153,8 @@ int main(int argc, char **argv)
 		sum.bad += counts[i].bad;
 	}
 	bool ok = sum.read && sum.laps && !sum.bad && !sum.corrupt;
-	printf("%s read=%llu laps=%llu restarts=%zu corrupt=%llu torn_or_lost=%llu\n", ok ? "ok" : "FAILED",
-		(unsigned long long)sum.read, (unsigned long long)sum.laps, n_killed,
-		(unsigned long long)sum.corrupt, (unsigned long long)sum.bad);
+	printf("%s read=%llu laps=%llu restarts=%zu corrupt=%llu torn_or_lost=%llu\n",
+		ok ? "ok" : "FAILED", (unsigned long long)sum.read, (unsigned long long)sum.laps,
+		n_killed, (unsigned long long)sum.corrupt, (unsigned long long)sum.bad);
 	return ok ? 0 : 1;
 }

@@ -78,7 +78,8 @@ int main(void)
 		(void)pthread_join(readers[i], NULL);
 	stats_close(&shared.stats);
 	if (shared.wrong || !shared.found) {
-		(void)fprintf(stderr, "stats_threads: %u wrong of %u\n", shared.wrong, shared.found);
+		(void)fprintf(
+			stderr, "stats_threads: %u wrong of %u\n", shared.wrong, shared.found);
 		return 1;
 	}
 	(void)printf("ok\n");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lets one allocation of a program fail. It is linked into a program by `ld --wrap`, so it sees the calls
- * of our own objects and none of the libraries'.
+ * Lets one allocation of a program fail. It is linked into a program by `ld --wrap`, so it sees
+ * the calls of our own objects and none of the libraries'.
  *
  *	KINF_TORTURE_FAIL=N    the N-th allocation fails, counted from 1; 0: none
  *	KINF_TORTURE_NOTE=FILE "failed N ADDRESS" is written there when one fails; "made N" at the end

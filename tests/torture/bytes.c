@@ -4,14 +4,19 @@
  *
  *	bytes STORE FEED COUNT SEED FILE...      FILE: in the store's directory, or an absolute path
  *
- * COUNT bytes of each FILE, chosen at random among those on the disk (0: every one of the pages that hold anything else than
- * zeros, and the first of each other page); each is flipped in each bit, and set to 0 and to ff. With KINF_TORTURE_ONE_WAY in
- * the environment each is changed in one of these ways, the next byte in the next one; with KINF_TORTURE_RANGES=FILE
- * every byte from offset FROM up to TO is changed, for each line "FROM-TO" of that file; with KINF_TORTURE_SENTENCES the children's sentences are
- * shown. With KINF_TORTURE_BODIES the only FILE is the journal's data.mdb: each byte of the bodies of each object, its
- * earlier versions' too, is changed in each way, and the object or its history is read each time; prints "body FROM-TO" for each. The child opens the store, lists the
- * feed, gets objects, reads an index, follows, asks the questions of questions.c, and verifies. It may find the damage or not,
- * but it must end by itself and give no wrong object, and no object may be missing without an error. Prints for each FILE how the reads ended; exit 1 if one ended badly. No daemon may run on the store.
+ * COUNT bytes of each FILE, chosen at random among those on the disk (0: every one of the pages
+ * that hold anything else than zeros, and the first of each other page); each is flipped in each
+ * bit, and set to 0 and to ff. With KINF_TORTURE_ONE_WAY in the environment each is changed in
+ * one of these ways, the next byte in the next one; with KINF_TORTURE_RANGES=FILE every byte
+ * from offset FROM up to TO is changed, for each line "FROM-TO" of that file; with
+ * KINF_TORTURE_SENTENCES the children's sentences are shown. With KINF_TORTURE_BODIES the only
+ * FILE is the journal's data.mdb: each byte of the bodies of each object, its earlier versions'
+ * too, is changed in each way, and the object or its history is read each time; prints "body
+ * FROM-TO" for each. The child opens the store, lists the feed, gets objects, reads an index,
+ * follows, asks the questions of questions.c, and verifies. It may find the damage or not, but
+ * it must end by itself and give no wrong object, and no object may be missing without an error.
+ * Prints for each FILE how the reads ended; exit 1 if one ended badly. No daemon may run on the
+ * store.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -47,8 +52,8 @@ enum ending {
 	GOOD = 0,
 	REPORTED = 1, /* at least one call failed, with a sentence */
 	WRONG = 3,
-	MUTE = 4,     /* a call failed without a sentence */
-	CAUGHT = 70,  /* a memory fault that faults_catch() has reported */
+	MUTE = 4,    /* a call failed without a sentence */
+	CAUGHT = 70, /* a memory fault that faults_catch() has reported */
 };
 
 struct truth {
@@ -87,7 +92,8 @@ static bool failed(struct kinf *kinf, int r)
 /* VALUE: of the index by which the object was listed; NULL: none. */
 static void check_listed(const struct kinf_object *object, const char *value)
 {
-	uint64_t pair = hash_bytes(BYTES(object->key, object->key_size), 5) ^ hash_bytes(BYTES(value, strlen(value)), 6);
+	uint64_t pair = hash_bytes(BYTES(object->key, object->key_size), 5) ^
+			hash_bytes(BYTES(value, strlen(value)), 6);
 
 	if (learning) {
 		truth->listed[truth->n_listed++] = pair;
@@ -102,13 +108,15 @@ static void check_listed(const struct kinf_object *object, const char *value)
 static void check_object(const struct kinf_object *object)
 {
 	uint64_t key = hash_bytes(BYTES(object->key, object->key_size), 1);
-	uint64_t content = hash_bytes(BYTES(object->body, object->body_size), 2) ^
+	uint64_t content =
+		hash_bytes(BYTES(object->body, object->body_size), 2) ^
 		hash_bytes(BYTES(object->uid, object->uid_size), 3) ^
 		hash_bytes(BYTES(object->resource_version, object->resource_version_size), 4);
 
 	if (learning) {
 		truth->objects[truth->n].key = key;
-		(void)snprintf(truth->objects[truth->n].text, KEY_MAX, "%.*s", (int)object->key_size, object->key);
+		(void)snprintf(truth->objects[truth->n].text, KEY_MAX, "%.*s",
+			(int)object->key_size, object->key);
 		truth->objects[truth->n++].content = content;
 		return;
 	}
@@ -118,10 +126,12 @@ static void check_object(const struct kinf_object *object)
 	end(WRONG, "a wrong object");
 }
 
-static size_t read_list(struct kinf *kinf, struct kinf_snapshot *snapshot, const char *index, const char *value)
+static size_t read_list(
+	struct kinf *kinf, struct kinf_snapshot *snapshot, const char *index, const char *value)
 {
 	struct kinf_term term = {index, value};
-	struct kinf_query query = {.size = sizeof(query), .feed = feed, .terms = &term, .n_terms = index ? 1 : 0};
+	struct kinf_query query = {
+		.size = sizeof(query), .feed = feed, .terms = &term, .n_terms = index ? 1 : 0};
 	struct kinf_listing *list = NULL;
 	struct kinf_object object;
 	size_t n = 0;
@@ -195,7 +205,8 @@ static void follow(struct kinf *kinf)
 	struct kinf_informer *informer = NULL;
 	struct kinf_handler *handler;
 	size_t n = 0;
-	struct kinf_handler_options how = {.size = sizeof(how), .arg = &n, .on_add = on_add, .on_sync = on_sync};
+	struct kinf_handler_options how = {
+		.size = sizeof(how), .arg = &n, .on_add = on_add, .on_sync = on_sync};
 	int r = kinf_informer_new(kinf, feed, &options, &informer);
 
 	if (r >= 0)
@@ -226,10 +237,12 @@ static void ask(struct kinf *kinf, struct kinf_snapshot *snapshot)
 
 		if (answer->is_mute)
 			end(MUTE, answer->question);
-		if (answer->result == 0 && !learning && (answer->hash != right->hash || answer->n != right->n))
+		if (answer->result == 0 && !learning &&
+			(answer->hash != right->hash || answer->n != right->n))
 			end(WRONG, answer->question);
 		if (learning && (answer->result || !answer->n))
-			(void)fprintf(stderr, "bytes: '%s' has no answer (%d)\n", answer->question, answer->result);
+			(void)fprintf(stderr, "bytes: '%s' has no answer (%d)\n", answer->question,
+				answer->result);
 		reported |= answer->result != 0;
 	}
 	if (learning)
@@ -256,12 +269,14 @@ static void read_all(void)
 			end(WRONG, "objects are missing without an error");
 		struct values values = {.kinf = kinf, .snapshot = snapshot};
 
-		values.is_cut |= failed(kinf, kinf_index_values(snapshot, feed, "node", NULL, read_value, &values));
+		values.is_cut |= failed(
+			kinf, kinf_index_values(snapshot, feed, "node", NULL, read_value, &values));
 		if (!learning && !values.is_cut && values.listed != truth->n_listed)
 			end(WRONG, "an index lacks objects without an error");
 		if (!learning) {
 			for (size_t i = 0; i < GETS; i++)
-				get_object(kinf, snapshot, truth->objects[i * truth->n / GETS].text);
+				get_object(
+					kinf, snapshot, truth->objects[i * truth->n / GETS].text);
 			follow(kinf);
 		}
 		if (truth->n)
@@ -271,7 +286,8 @@ static void read_all(void)
 	kinf_close(&kinf);
 	if (learning)
 		_exit(reported ? REPORTED : GOOD);
-	faults_catch("bytes", store); /* as verify.h asks; a program that reads by the library does not have to */
+	faults_catch("bytes",
+		store); /* as verify.h asks; a program that reads by the library does not have to */
 	r = verify_store(store, &(struct verify_options){.deep = true}, &report);
 	if (r < 0 && !*err_text(r))
 		end(MUTE, "verify fails without a sentence");
@@ -307,7 +323,8 @@ static bool is_used(int fd, off_t at)
 	return false;
 }
 
-/* Chooses a byte of a page that is in use: the files have holes, and space that is allocated ahead. */
+/* Chooses a byte of a page that is in use: the files have holes, and space that is allocated
+ * ahead. */
 static off_t choose(int fd, off_t size, unsigned short seed[3])
 {
 	for (int i = 0; i < 1000000; i++) {
@@ -324,7 +341,8 @@ struct tally {
 	unsigned long endings[256], signals, tried, bad;
 };
 
-/* The ten ways to change a byte: a bit is flipped, or it is set to 0 or ff. It may have had that value. */
+/* The ten ways to change a byte: a bit is flipped, or it is set to 0 or ff. It may have had that
+ * value. */
 static uint8_t change_byte(uint8_t before, unsigned how)
 {
 	return how < 8 ? (uint8_t)(before ^ (1u << how)) : how == 8 ? 0 : 0xff;
@@ -360,8 +378,8 @@ static void try_byte(struct tally *tally, int fd, off_t at)
 			tally->endings[ending & 0xff]++;
 		if (ending < 0 || (ending != GOOD && ending != REPORTED && ending != CAUGHT)) {
 			tally->bad++;
-			(void)printf("FAULT %s: byte %lld %02x -> %02x: ends with %d\n", tally->file,
-				(long long)at, before, changed, ending);
+			(void)printf("FAULT %s: byte %lld %02x -> %02x: ends with %d\n",
+				tally->file, (long long)at, before, changed, ending);
 			(void)fflush(stdout);
 		}
 		if (pwrite(fd, &before, 1, at) != 1)
@@ -382,7 +400,8 @@ static off_t offset_of(int fd, const void *address)
 	if (!maps || fstat(fd, &st) < 0)
 		abort();
 	while (found < 0 && fgets(line, sizeof(line), maps))
-		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %*s %llx %*s %llu", &from, &to, &offset, &inode) == 4 &&
+		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %*s %llx %*s %llu", &from, &to, &offset,
+			    &inode) == 4 &&
 			inode == st.st_ino && wanted >= from && wanted < to)
 			found = (off_t)(offset + (wanted - from));
 	(void)fclose(maps);
@@ -391,7 +410,8 @@ static off_t offset_of(int fd, const void *address)
 
 #define VERSIONS_MAX 64
 
-/* An object that is read while bytes of its bodies change: its newest version is got, the earlier ones are in its history. */
+/* An object that is read while bytes of its bodies change: its newest version is got, the
+ * earlier ones are in its history. */
 struct subject {
 	struct kinf *kinf;
 	struct kinf_snapshot *snapshot;
@@ -422,12 +442,16 @@ static int read_subject(struct subject *subject, bool is_newest)
 
 	subject->n = 0;
 	if (is_newest)
-		return kinf_get(subject->snapshot, feed, subject->namespace, subject->name, &object);
-	return kinf_history(subject->snapshot, feed, subject->namespace, subject->name, on_version, subject);
+		return kinf_get(
+			subject->snapshot, feed, subject->namespace, subject->name, &object);
+	return kinf_history(
+		subject->snapshot, feed, subject->namespace, subject->name, on_version, subject);
 }
 
-/* Changes the byte at AT, which BYTE is a view of, in each way. The one who reads SUBJECT must be told each time. */
-static void try_body_byte(struct tally *tally, int fd, off_t at, const volatile uint8_t *byte, struct subject *subject, bool is_newest)
+/* Changes the byte at AT, which BYTE is a view of, in each way. The one who reads SUBJECT must
+ * be told each time. */
+static void try_body_byte(struct tally *tally, int fd, off_t at, const volatile uint8_t *byte,
+	struct subject *subject, bool is_newest)
 {
 	const uint8_t before = *byte;
 
@@ -440,23 +464,27 @@ static void try_body_byte(struct tally *tally, int fd, off_t at, const volatile 
 			abort();
 		int r = read_subject(subject, is_newest);
 		tally->tried++;
-		tally->endings[r < 0 && *kinf_error(subject->kinf) ? REPORTED : r < 0 ? MUTE : WRONG]++;
+		tally->endings[r < 0 && *kinf_error(subject->kinf) ? REPORTED
+			       : r < 0                             ? MUTE
+								   : WRONG]++;
 		if (r >= 0) {
 			tally->bad++;
-			(void)printf("FAULT %s: byte %lld %02x -> %02x: the object is read\n", tally->file, (long long)at, before,
-				changed);
+			(void)printf("FAULT %s: byte %lld %02x -> %02x: the object is read\n",
+				tally->file, (long long)at, before, changed);
 		}
 		if (pwrite(fd, &before, 1, at) != 1)
 			abort();
 	}
 }
 
-static void try_object(struct tally *tally, int fd, struct kinf *kinf, struct kinf_snapshot *snapshot, const char *key)
+static void try_object(struct tally *tally, int fd, struct kinf *kinf,
+	struct kinf_snapshot *snapshot, const char *key)
 {
 	const char *slash = strchr(key, '/');
 	struct subject subject = {.kinf = kinf, .snapshot = snapshot, .name = slash + 1};
 
-	(void)snprintf(subject.namespace, sizeof(subject.namespace), "%.*s", (int)(slash - key), key);
+	(void)snprintf(
+		subject.namespace, sizeof(subject.namespace), "%.*s", (int)(slash - key), key);
 	if (read_subject(&subject, false) < 0 || !subject.n)
 		abort();
 	for (size_t n = subject.n, i = 0; i < n; i++) {
@@ -469,7 +497,8 @@ static void try_object(struct tally *tally, int fd, struct kinf *kinf, struct ki
 		(void)printf("body %lld-%lld\n", (long long)from, (long long)(from + size));
 		for (uint32_t byte = 0; byte < size; byte++)
 			try_body_byte(tally, fd, from + byte, body + byte, &subject, i == n - 1);
-		if (read_subject(&subject, true) != KINF_FOUND || read_subject(&subject, false) < 0 || subject.n != n)
+		if (read_subject(&subject, true) != KINF_FOUND ||
+			read_subject(&subject, false) < 0 || subject.n != n)
 			abort();
 	}
 }
@@ -479,7 +508,8 @@ static void try_bodies(struct tally *tally, int fd)
 	struct kinf *kinf = NULL;
 	struct kinf_snapshot *snapshot = NULL;
 
-	if (kinf_open(store, &kinf) || kinf_set_check(kinf, 1) || kinf_snapshot_open(kinf, &snapshot))
+	if (kinf_open(store, &kinf) || kinf_set_check(kinf, 1) ||
+		kinf_snapshot_open(kinf, &snapshot))
 		abort();
 	for (size_t i = 0; i < truth->n; i++)
 		try_object(tally, fd, kinf, snapshot, truth->objects[i].text);
@@ -500,7 +530,8 @@ static void try_ranges(struct tally *tally, int fd, const char *path)
 	(void)fclose(ranges);
 }
 
-static void try_file(struct tally *tally, int fd, off_t size, unsigned long count, unsigned short seed[3])
+static void try_file(
+	struct tally *tally, int fd, off_t size, unsigned long count, unsigned short seed[3])
 {
 	if (count && count < (unsigned long)size) {
 		while (count--)
@@ -522,7 +553,8 @@ static bool torture(const char *name, unsigned long count, unsigned short seed[3
 	char path[4096];
 	struct stat st;
 
-	(void)snprintf(path, sizeof(path), "%s%s%s", *name == '/' ? "" : store, *name == '/' ? "" : "/", name);
+	(void)snprintf(path, sizeof(path), "%s%s%s", *name == '/' ? "" : store,
+		*name == '/' ? "" : "/", name);
 	int fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) < 0) {
 		(void)fprintf(stderr, "bytes: %s: %s\n", path, strerror(errno));
@@ -535,10 +567,11 @@ static bool torture(const char *name, unsigned long count, unsigned short seed[3
 	else
 		try_file(&tally, fd, st.st_size, count, seed);
 	(void)close(fd);
-	(void)printf("%-32s %8lu tried: %lu unnoticed, %lu reported, %lu memory faults reported, %lu wrong, "
-		"%lu without a sentence, %lu by a signal\n",
-		name, tally.tried, tally.endings[GOOD], tally.endings[REPORTED], tally.endings[CAUGHT],
-		tally.endings[WRONG], tally.endings[MUTE], tally.signals);
+	(void)printf("%-32s %8lu tried: %lu unnoticed, %lu reported, %lu memory faults reported, "
+		     "%lu wrong, "
+		     "%lu without a sentence, %lu by a signal\n",
+		name, tally.tried, tally.endings[GOOD], tally.endings[REPORTED],
+		tally.endings[CAUGHT], tally.endings[WRONG], tally.endings[MUTE], tally.signals);
 	(void)fflush(stdout);
 	return !tally.bad;
 }
@@ -555,14 +588,18 @@ int main(int argc, char **argv)
 	store = argv[1];
 	feed = argv[2];
 	seed[0] = (unsigned short)strtoul(argv[4], NULL, 10);
-	truth = mmap(NULL, sizeof(*truth), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	truth = mmap(
+		NULL, sizeof(*truth), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (truth == MAP_FAILED)
 		return 1;
 	learning = true;
 	int sound = read_in_child(false);
 	learning = false;
 	if (!truth->n || sound != GOOD || (sound = read_in_child(false)) != GOOD) {
-		(void)fprintf(stderr, "bytes: the store has no objects, or is damaged before the first change (%d)\n", sound);
+		(void)fprintf(stderr,
+			"bytes: the store has no objects, or is damaged before the first change "
+			"(%d)\n",
+			sound);
 		return 1;
 	}
 	for (int i = 5; i < argc; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loaded into a program (LD_PRELOAD): lets one of its system calls fail, and moves its wall clock. Unlike
- * allocations.c it sees the calls of the libraries also, of LMDB above all.
+ * Loaded into a program (LD_PRELOAD): lets one of its system calls fail, and moves its wall
+ * clock. Unlike allocations.c it sees the calls of the libraries also, of LMDB above all.
  *
  *	KINF_TORTURE_CALL=pwrite  the calls of this function count
  *	KINF_TORTURE_FAIL=N       the N-th of them fails, counted from 1; 0: none
@@ -78,7 +78,8 @@ static void __attribute__((constructor)) faults_begin(void)
 
 	faults.call = getenv("KINF_TORTURE_CALL");
 	faults.fail = number ? strtoul(number, NULL, 10) : 0;
-	faults.on = faults.call && (!program || strcmp(program, program_invocation_short_name) == 0);
+	faults.on =
+		faults.call && (!program || strcmp(program, program_invocation_short_name) == 0);
 	for (size_t i = 0; named && i < sizeof(how) / sizeof(how[0]); i++)
 		if (strcmp(named, how[i].name) == 0)
 			faults.error = how[i].error;
@@ -124,7 +125,7 @@ static bool faults_is_over(const char *name)
 	type name parameters \
 	{ \
 		if (faults_is_over(#name)) \
-			return faults.error ? (type)-1 : REAL(name)shorter; \
+			return faults.error ? (type)-1 : REAL(name) shorter; \
 		return REAL(name)(__VA_ARGS__); \
 	}
 
@@ -143,13 +144,17 @@ static bool faults_is_over(const char *name)
 OPENS(open, (const char *path, int flags, ...), flags, path, flags)
 OPENS(openat, (int fd, const char *path, int flags, ...), flags, fd, path, flags)
 WRITES(ssize_t, write, (int fd, const void *data, size_t n), (fd, data, n / 2), fd, data, n)
-WRITES(ssize_t, pwrite, (int fd, const void *data, size_t n, off_t at), (fd, data, n / 2, at), fd, data, n, at)
-WRITES(ssize_t, writev, (int fd, const struct iovec *parts, int n), (fd, parts, (n + 1) / 2), fd, parts, n)
-WRITES(ssize_t, pwritev, (int fd, const struct iovec *parts, int n, off_t at), (fd, parts, (n + 1) / 2, at), fd, parts, n, at)
-WRITES(ssize_t, send, (int fd, const void *data, size_t n, int flags), (fd, data, n / 2, flags), fd, data, n, flags)
+WRITES(ssize_t, pwrite, (int fd, const void *data, size_t n, off_t at), (fd, data, n / 2, at), fd,
+	data, n, at)
+WRITES(ssize_t, writev, (int fd, const struct iovec *parts, int n), (fd, parts, (n + 1) / 2), fd,
+	parts, n)
+WRITES(ssize_t, pwritev, (int fd, const struct iovec *parts, int n, off_t at),
+	(fd, parts, (n + 1) / 2, at), fd, parts, n, at)
+WRITES(ssize_t, send, (int fd, const void *data, size_t n, int flags), (fd, data, n / 2, flags), fd,
+	data, n, flags)
 FAULT(ssize_t, sendto,
-	(int fd, const void *data, size_t n, int flags, const struct sockaddr *to, socklen_t size), fd, data, n,
-	flags, to, size)
+	(int fd, const void *data, size_t n, int flags, const struct sockaddr *to, socklen_t size),
+	fd, data, n, flags, to, size)
 FAULT(ssize_t, read, (int fd, void *data, size_t n), fd, data, n)
 FAULT(ssize_t, pread, (int fd, void *data, size_t n, off_t at), fd, data, n, at)
 FAULT(ssize_t, recv, (int fd, void *data, size_t n, int flags), fd, data, n, flags)
@@ -169,8 +174,8 @@ FAULT(int, socket, (int domain, int type, int protocol), domain, type, protocol)
 FAULT(int, epoll_create1, (int flags), flags)
 FAULT(int, epoll_ctl, (int fd, int what, int of, struct epoll_event *event), fd, what, of, event)
 FAULT(int, epoll_wait, (int fd, struct epoll_event *events, int n, int ms), fd, events, n, ms)
-FAULT(void *, mmap, (void *at, size_t n, int protection, int flags, int fd, off_t from), at, n, protection, flags,
-	fd, from)
+FAULT(void *, mmap, (void *at, size_t n, int protection, int flags, int fd, off_t from), at, n,
+	protection, flags, fd, from)
 
 int posix_fallocate(int fd, off_t at, off_t n)
 {
@@ -187,14 +192,15 @@ int fcntl(int fd, int command, ...)
 	return faults_is_over("fcntl") ? -1 : REAL(fcntl)(fd, command, argument);
 }
 
-/* ---- the clock ----------------------------------------------------------------------------------- */
+/* ---- the clock ---------------------------------------------------------- */
 
 int clock_gettime(clockid_t id, struct timespec *ret_time)
 {
 	int r = REAL(clock_gettime)(id, ret_time);
 
 	if (r == 0 && faults.clock_ns && (id == CLOCK_REALTIME || id == CLOCK_REALTIME_COARSE)) {
-		int64_t ns = (int64_t)ret_time->tv_sec * 1000000000 + ret_time->tv_nsec + *faults.clock_ns;
+		int64_t ns = (int64_t)ret_time->tv_sec * 1000000000 + ret_time->tv_nsec +
+			     *faults.clock_ns;
 
 		ret_time->tv_sec = ns / 1000000000;
 		ret_time->tv_nsec = ns % 1000000000;

@@ -4,9 +4,10 @@
  *
  *	forks FEED COUNT        COUNT children; the store is $KINF_STORE
  *
- * In each child the parent's handles give KINF_FORKED, closing them does nothing bad, and a handle of the child's own reads
- * the feed. A child that waits for a lock of a thread that it does not have is ended by SIGALRM. Prints how many children
- * there were, and how many failed; exit 1 if one did.
+ * In each child the parent's handles give KINF_FORKED, closing them does nothing bad, and a
+ * handle of the child's own reads the feed. A child that waits for a lock of a thread that it
+ * does not have is ended by SIGALRM. Prints how many children there were, and how many failed;
+ * exit 1 if one did.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -74,7 +75,8 @@ static void *busy(void *arg)
 		if (turn % 4 == 1)
 			must(kinf_wait_synced(shared, feeds, 1, 100) == 0, "waiting");
 		if (turn % 4 == 2 && kinf_informer_new(shared, feed, &options, &informer) == 0) {
-			must(kinf_informer_add_handler(informer, &none, &handler) == 0, "a handler");
+			must(kinf_informer_add_handler(informer, &none, &handler) == 0,
+				"a handler");
 			for (int i = 0; i < 20; i++)
 				(void)kinf_informer_dispatch(informer, 16);
 			kinf_informer_free(&informer);
@@ -89,7 +91,8 @@ static void child(void)
 	struct kinf *own = NULL;
 
 	(void)alarm(PATIENCE_S);
-	must(kinf_snapshot_open(shared, &snapshot) == KINF_FORKED, "the parent's handle is not refused");
+	must(kinf_snapshot_open(shared, &snapshot) == KINF_FORKED,
+		"the parent's handle is not refused");
 	must(strlen(kinf_error(shared)) > 0, "refused without a sentence");
 	kinf_close(&shared);
 	must(kinf_open(NULL, &own) == 0, "the child can't open the store");
@@ -121,7 +124,8 @@ int main(int argc, char **argv)
 		must(pid > 0 && waitpid(pid, &status, 0) == pid, "forking");
 		if (status) {
 			failed++;
-			(void)printf("FAULT child %lu: %s %d\n", i, WIFSIGNALED(status) ? "signal" : "exit",
+			(void)printf("FAULT child %lu: %s %d\n", i,
+				WIFSIGNALED(status) ? "signal" : "exit",
 				WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 		}
 	}

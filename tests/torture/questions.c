@@ -25,7 +25,7 @@ static void answer_take_object(struct answer *answer, const struct kinf_object *
 	answer->n++;
 }
 
-/* ---- lists ---- */
+/* ---- lists -------------------------------------------------------------- */
 
 #define NODE    "node", "node-1"
 #define TIER    "label", "tier=back"
@@ -45,8 +45,10 @@ static const struct question {
 	{"two labels in a namespace", .terms = {{TIER}, {SERVER}}, .query = {.namespace_ = "ns-1"}},
 	{"two labels in pages", .terms = {{TIER}, {SERVER}}, .in_pages = true},
 	{"two labels in the past", .terms = {{TIER}, {SERVER}}, .in_past = true},
-	{"a term and a label selector", .terms = {{ACCOUNT}}, .query = {.label_selector = "tier=back"}},
-	{"a label selector", .query = {.label_selector = "app.kubernetes.io/component=server,tier in (back, middle),!none"}},
+	{"a term and a label selector", .terms = {{ACCOUNT}},
+		.query = {.label_selector = "tier=back"}},
+	{"a label selector", .query = {.label_selector = "app.kubernetes.io/component=server,tier "
+							 "in (back, middle),!none"}},
 	{"a field with an index", .query = {.field_selector = "spec.nodeName=node-2"}},
 	{"a field without one", .query = {.field_selector = "status.phase=Running"}},
 	{"a namespace", .query = {.namespace_ = "ns-2"}},
@@ -58,13 +60,17 @@ static const struct question {
 	{"all by node", .query = {.sort_by = "spec.nodeName"}},
 	{"by node in pages", .in_pages = true, .query = {.sort_by = "spec.nodeName"}},
 	{"by account in pages", .in_pages = true, .query = {.sort_by = "spec.serviceAccountName"}},
-	{"by account in the past", .in_pages = true, .in_past = true, .query = {.sort_by = "spec.serviceAccountName"}},
-	{"by a field that is missing, in pages", .in_pages = true, .query = {.sort_by = "spec.none"}},
-	{"two labels by node in pages", .terms = {{TIER}, {SERVER}}, .in_pages = true, .query = {.sort_by = "spec.nodeName"}},
+	{"by account in the past", .in_pages = true, .in_past = true,
+		.query = {.sort_by = "spec.serviceAccountName"}},
+	{"by a field that is missing, in pages", .in_pages = true,
+		.query = {.sort_by = "spec.none"}},
+	{"two labels by node in pages", .terms = {{TIER}, {SERVER}}, .in_pages = true,
+		.query = {.sort_by = "spec.nodeName"}},
 };
 
 /* Lists a page, and sets *TOKEN to the one of the next page, or NULL. */
-static int ask_page(const struct asked *asked, const struct kinf_query *query, struct answer *answer, char **token)
+static int ask_page(const struct asked *asked, const struct kinf_query *query,
+	struct answer *answer, char **token)
 {
 	struct kinf_listing *list = NULL;
 	struct kinf_object object;
@@ -82,7 +88,8 @@ static int ask_page(const struct asked *asked, const struct kinf_query *query, s
 	return r == KINF_END ? 0 : r;
 }
 
-static void ask_list(const struct asked *asked, const struct question *question, struct answer *answer)
+static void ask_list(
+	const struct asked *asked, const struct question *question, struct answer *answer)
 {
 	struct kinf_query query = question->query;
 	size_t pages = 0;
@@ -101,11 +108,12 @@ static void ask_list(const struct asked *asked, const struct question *question,
 		answer->result = ask_page(asked, &query, answer, &token);
 		query.continue_token = token;
 		query.at_event = 0;
-	} while (answer->result == 0 && token && ++pages <= asked->n_keys); /* else it does not get on: the answer differs */
+	} while (answer->result == 0 && token &&
+		 ++pages <= asked->n_keys); /* else it does not get on: the answer differs */
 	free(token);
 }
 
-/* ---- indexes ---- */
+/* ---- indexes ------------------------------------------------------------ */
 
 static int on_value(void *arg, const char *value, size_t size, uint64_t count)
 {
@@ -119,10 +127,12 @@ static int on_value(void *arg, const char *value, size_t size, uint64_t count)
 
 static void ask_values(const struct asked *asked, struct answer *answer)
 {
-	answer->result = kinf_index_values(asked->snapshot, asked->feed, "label", "app", on_value, answer);
+	answer->result =
+		kinf_index_values(asked->snapshot, asked->feed, "label", "app", on_value, answer);
 }
 
-static int on_index(void *arg, const char *name, const char *paths, uint64_t values, uint64_t entries, int ready)
+static int on_index(void *arg, const char *name, const char *paths, uint64_t values,
+	uint64_t entries, int ready)
 {
 	uint64_t numbers[] = {values, entries, (uint64_t)ready};
 	struct answer *answer = arg;
@@ -139,7 +149,7 @@ static void ask_indexes(const struct asked *asked, struct answer *answer)
 	answer->result = kinf_index_list(asked->snapshot, asked->feed, on_index, answer);
 }
 
-/* ---- single objects ---- */
+/* ---- single objects ----------------------------------------------------- */
 
 static int on_got(void *arg, size_t i, int result, const struct kinf_object *object)
 {
@@ -153,7 +163,8 @@ static int on_got(void *arg, size_t i, int result, const struct kinf_object *obj
 
 static void ask_many(const struct asked *asked, struct answer *answer)
 {
-	answer->result = kinf_get_many(asked->snapshot, asked->feed, asked->keys, asked->n_keys, on_got, answer);
+	answer->result = kinf_get_many(
+		asked->snapshot, asked->feed, asked->keys, asked->n_keys, on_got, answer);
 }
 
 static int on_change(void *arg, const struct kinf_change *change)
@@ -171,14 +182,16 @@ static void ask_history(const struct asked *asked, struct answer *answer)
 	char namespace[256];
 
 	for (size_t i = 0; i < HISTORIES && !answer->result; i++) {
-		const char *key = asked->keys[i * asked->n_keys / HISTORIES], *slash = strchr(key, '/');
+		const char *key = asked->keys[i * asked->n_keys / HISTORIES],
+			   *slash = strchr(key, '/');
 
 		(void)snprintf(namespace, sizeof(namespace), "%.*s", (int)(slash - key), key);
-		answer->result = kinf_history(asked->snapshot, asked->feed, namespace, slash + 1, on_change, answer);
+		answer->result = kinf_history(
+			asked->snapshot, asked->feed, namespace, slash + 1, on_change, answer);
 	}
 }
 
-/* ---- changes ---- */
+/* ---- changes ------------------------------------------------------------ */
 
 static void on_add(void *arg, const struct kinf_object *object, int initial)
 {
@@ -214,8 +227,13 @@ static void on_lapped(void *arg)
 static void ask_changes(const struct asked *asked, struct answer *answer)
 {
 	struct kinf_informer_options options = {.size = sizeof(options), .from = asked->event};
-	struct kinf_handler_options how = {.size = sizeof(how), .arg = answer, .on_add = on_add, .on_update = on_update,
-		.on_delete = on_delete, .on_sync = on_sync, .on_lapped = on_lapped};
+	struct kinf_handler_options how = {.size = sizeof(how),
+		.arg = answer,
+		.on_add = on_add,
+		.on_update = on_update,
+		.on_delete = on_delete,
+		.on_sync = on_sync,
+		.on_lapped = on_lapped};
 	struct kinf_informer *informer = NULL;
 	struct kinf_handler *handler;
 	int r = kinf_informer_new(asked->kinf, asked->feed, &options, &informer);
@@ -253,7 +271,9 @@ size_t questions_ask(const struct asked *asked, struct answer ret_answers[ANSWER
 		struct answer *answer = &ret_answers[i];
 		size_t other = i - ARRAY_SIZE(questions);
 
-		*answer = (struct answer){.question = i < ARRAY_SIZE(questions) ? questions[i].name : others[other].name};
+		*answer =
+			(struct answer){.question = i < ARRAY_SIZE(questions) ? questions[i].name
+									      : others[other].name};
 		if (i < ARRAY_SIZE(questions))
 			ask_list(asked, &questions[i], answer);
 		else

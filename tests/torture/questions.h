@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Questions to libkinf of all kinds, about a feed of the simulator's pods. A sound store always answers them alike. */
+/* Questions to libkinf of all kinds, about a feed of the simulator's pods. A sound store always
+ * answers them alike. */
 #ifndef TORTURE_QUESTIONS_H
 #define TORTURE_QUESTIONS_H
 

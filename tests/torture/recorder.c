@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loaded into a program (LD_PRELOAD): records what it writes below a directory, and what it syncs.
+ * Loaded into a program (LD_PRELOAD): records what it writes below a directory, and what it
+ * syncs.
  *
  *	KINF_TORTURE_TREE=DIRECTORY  absolute
  *	KINF_TORTURE_LOG=FILE        records are appended: struct record, then SIZE bytes
  *
- * It does not see writes into a mapping. With durability `disk` the journal is not written by a mapping.
+ * It does not see writes into a mapping. With durability `disk` the journal is not written by a
+ * mapping.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -25,11 +27,13 @@
 #pragma GCC visibility push(default)
 
 #define REAL(function) ((__typeof__(&function))dlsym(RTLD_NEXT, #function))
-#define FDS_MAX 1024
+#define FDS_MAX        1024
 
 /* The letters are power_cuts.py's. */
 struct record {
-	char what; /* o open, w write, d write that is durable at its return, t truncate, s sync, r rename, u unlink, m mkdir */
+	/* o open, w write, d write that is durable at its return, t truncate, s sync, r rename,
+	 * u unlink, m mkdir */
+	char what;
 	char unused[7];
 	uint64_t inode, at, size;
 };
@@ -39,7 +43,8 @@ static struct {
 	uint64_t inode;
 } files[FDS_MAX];
 
-static void record_put(char what, uint64_t inode, uint64_t at, const struct iovec *parts, int n, size_t size)
+static void record_put(
+	char what, uint64_t inode, uint64_t at, const struct iovec *parts, int n, size_t size)
 {
 	static int log = -1;
 	struct record head = {.what = what, .inode = inode, .at = at, .size = size};
@@ -47,7 +52,8 @@ static void record_put(char what, uint64_t inode, uint64_t at, const struct iove
 	const char *name = getenv("KINF_TORTURE_LOG");
 
 	if (log < 0 && name)
-		log = (int)syscall(SYS_openat, AT_FDCWD, name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+		log = (int)syscall(SYS_openat, AT_FDCWD, name,
+			O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	int used = 1;
 	for (int i = 0; i < n && used < 68 && size; i++) {
 		size_t part = parts[i].iov_len < size ? parts[i].iov_len : size;
@@ -129,7 +135,8 @@ static bool record_is_ours(int fd)
 static ssize_t record_write(int fd, ssize_t n, const struct iovec *parts, int n_parts, off_t at)
 {
 	if (n > 0 && record_is_ours(fd))
-		record_put(files[fd].durable ? 'd' : 'w', files[fd].inode, (uint64_t)at, parts, n_parts, (size_t)n);
+		record_put(files[fd].durable ? 'd' : 'w', files[fd].inode, (uint64_t)at, parts,
+			n_parts, (size_t)n);
 	return n;
 }
 

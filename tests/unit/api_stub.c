@@ -58,7 +58,8 @@ static const struct api_stub_answer *answer_for(const struct api_stub *stub, con
 
 	for (const struct api_stub_answer *a = stub->answers; a->path; a++)
 		if (strlen(a->path) == size && !memcmp(a->path, path, size) &&
-			(!a->query || memmem(path + size, strcspn(path + size, " "), a->query, strlen(a->query))))
+			(!a->query || memmem(path + size, strcspn(path + size, " "), a->query,
+					      strlen(a->query))))
 			return a;
 	return &none;
 }
@@ -96,8 +97,9 @@ static bool send_answer(int fd, const struct api_stub_answer *answer)
 		answer->fault == STUB_RESET)
 		return false;
 	n = snprintf(head, sizeof(head),
-		"HTTP/1.1 %d X\r\nContent-Type: %s\r\nContent-Length: %zu\r\n%s\r\n", answer->status,
-		answer->content_type, size + !whole, answer->headers ? answer->headers : "");
+		"HTTP/1.1 %d X\r\nContent-Type: %s\r\nContent-Length: %zu\r\n%s\r\n",
+		answer->status, answer->content_type, size + !whole,
+		answer->headers ? answer->headers : "");
 	send_text(fd, head, (size_t)n);
 	send_text(fd, answer->body, size);
 	if (answer->fault == STUB_SILENT_BODY)
@@ -164,8 +166,8 @@ struct api_stub *api_stub_start(const struct api_stub_answer *answers)
 	cr_assert_eq(bind(stub->listener, (struct sockaddr *)&address, sizeof(address)), 0);
 	cr_assert_eq(listen(stub->listener, 64), 0);
 	cr_assert_eq(getsockname(stub->listener, (struct sockaddr *)&address, &size), 0);
-	(void)snprintf(stub->url, sizeof(stub->url), "http://127.0.0.1:%u",
-		ntohs(address.sin_port));
+	(void)snprintf(
+		stub->url, sizeof(stub->url), "http://127.0.0.1:%u", ntohs(address.sin_port));
 	cr_assert_eq(pthread_create(&stub->thread, NULL, listen_loop, stub), 0);
 	return stub;
 }

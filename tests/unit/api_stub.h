@@ -24,7 +24,7 @@ struct api_stub_answer {
 	const char *body;
 	const char *headers; /* more of them, each with \r\n; NULL: none */
 	enum api_stub_fault fault;
-	size_t size; /* of the body, 0: it is text */
+	size_t size;       /* of the body, 0: it is text */
 	const char *query; /* only for requests whose query has this; NULL: for all */
 };
 
@@ -37,7 +37,8 @@ void api_stub_stop(struct api_stub **stub);
 /* "http://127.0.0.1:PORT"; lives as long as the stub. */
 const char *api_stub_url(const struct api_stub *stub);
 
-/* Requests so far, connections so far, and the whole head of the last request (until the next call). */
+/* Requests so far, connections so far, and the whole head of the last request (until the next
+ * call). */
 size_t api_stub_count(struct api_stub *stub);
 size_t api_stub_connections(struct api_stub *stub);
 const char *api_stub_last(struct api_stub *stub);

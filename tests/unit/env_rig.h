@@ -27,8 +27,11 @@ static const struct pin_places *places_of(void)
 
 static inline struct env *open_env(const char *name, enum env_mode mode)
 {
-	struct env_options options = {.mode = mode, .databases = databases, .n_databases = 2,
-		.map_bytes = 16u << 20, .file_mode = 0600};
+	struct env_options options = {.mode = mode,
+		.databases = databases,
+		.n_databases = 2,
+		.map_bytes = 16u << 20,
+		.file_mode = 0600};
 	const char *path = scratch_path(name);
 	struct env *env = NULL;
 
@@ -53,8 +56,12 @@ static inline void put(struct env *env, const char *key, size_t size)
 
 static inline int open_code(const char *name, enum env_mode mode)
 {
-	struct env_options options = {.mode = mode, .databases = databases, .n_databases = 2,
-		.map_bytes = 16u << 20, .file_mode = 0600, .places = places_of()};
+	struct env_options options = {.mode = mode,
+		.databases = databases,
+		.n_databases = 2,
+		.map_bytes = 16u << 20,
+		.file_mode = 0600,
+		.places = places_of()};
 	struct env *env = NULL;
 	int r = env_open(scratch_path(name), &options, &env);
 
@@ -62,10 +69,12 @@ static inline int open_code(const char *name, enum env_mode mode)
 	return r;
 }
 
-/* Returns the number of the newest state; 0: the environment is refused, with a sentence, and *RET_CODE says why. */
+/* Returns the number of the newest state; 0: the environment is refused, with a sentence, and
+ * *RET_CODE says why. */
 static inline uint64_t newest_of(const char *name, enum env_mode mode, int *ret_code)
 {
-	struct env_options options = {.mode = mode, .databases = databases, .n_databases = 2, .places = places_of()};
+	struct env_options options = {
+		.mode = mode, .databases = databases, .n_databases = 2, .places = places_of()};
 	struct env *env = NULL;
 	struct txn *txn = NULL;
 	uint64_t id = 0;
@@ -93,7 +102,8 @@ static inline uint64_t newest_or_damaged(const char *name)
 /* Opens it and reads KEY. Returns the first byte of its value; 0: an error, or there is none. */
 static inline char read_key(const char *name, const char *key)
 {
-	struct env_options options = {.mode = ENV_READ, .databases = databases, .n_databases = 2, .places = places_of()};
+	struct env_options options = {
+		.mode = ENV_READ, .databases = databases, .n_databases = 2, .places = places_of()};
 	struct env *env = NULL;
 	struct txn *txn = NULL;
 	struct bytes value;

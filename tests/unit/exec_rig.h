@@ -18,7 +18,7 @@
 #define V1     "client.authentication.k8s.io/v1"
 #define PEM    "-----BEGIN X-----\\n"
 
-/* ---- a directory with a plugin ---- */
+/* ---- a directory with a plugin ------------------------------------------ */
 
 static char dir[] = "/tmp/kinf-exec-XXXXXX";
 static char command[64], runs[64];
@@ -29,11 +29,13 @@ static inline void set_up(void)
 	cr_assert(mkdtemp(dir));
 	(void)snprintf(command, sizeof(command), "%s/plugin", dir);
 	(void)snprintf(runs, sizeof(runs), "%s/runs", dir);
-	config = (struct kubeconfig){.server = (char *)"https://h", .tls = true,
+	config = (struct kubeconfig){.server = (char *)"https://h",
+		.tls = true,
 		.exec = {.command = command, .api_version = (char *)V1}};
 }
 
-/* A plugin that was killed may still be in the middle of making `runs`, also when `rm` has read the directory. */
+/* A plugin that was killed may still be in the middle of making `runs`, also when `rm` has read
+ * the directory. */
 static inline void tear_down(void)
 {
 	char line[200];
@@ -62,7 +64,8 @@ static inline void prints(const char *status)
 	char body[1024];
 
 	(void)snprintf(body, sizeof(body),
-		"cat <<'E'\n{\"apiVersion\":\"" V1 "\",\"kind\":\"ExecCredential\",\"status\":%s}\nE",
+		"cat <<'E'\n{\"apiVersion\":\"" V1
+		"\",\"kind\":\"ExecCredential\",\"status\":%s}\nE",
 		status);
 	plugin(body);
 }

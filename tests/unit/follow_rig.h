@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A journal written by hand, taken by the processor's own modules, and a replica made of nothing but
- * what the follower gives. Each change has to fit the replica (its old state is exactly what the
- * replica holds), so nothing can be missed, doubled or out of order.
+ * A journal written by hand, taken by the processor's own modules, and a replica made of nothing
+ * but what the follower gives. Each change has to fit the replica (its old state is exactly what
+ * the replica holds), so nothing can be missed, doubled or out of order.
  */
 #ifndef UNIT_FOLLOW_RIG_H
 #define UNIT_FOLLOW_RIG_H
@@ -23,12 +23,12 @@ struct world {
 	struct rig rig;
 	struct store *store;
 	uint32_t id[FEEDS];
-	bool open[FEEDS];             /* a list is */
+	bool open[FEEDS]; /* a list is */
 	uint64_t begin[FEEDS];
-	uint64_t model[FEEDS][KEYS];  /* seq of the newest version, 0: none */
+	uint64_t model[FEEDS][KEYS]; /* seq of the newest version, 0: none */
 	struct follow *follow;
 	uint64_t replica[FEEDS][KEYS];
-	uint64_t last[FEEDS];         /* seq of the last change given */
+	uint64_t last[FEEDS]; /* seq of the last change given */
 	unsigned syncs, lapses, initials, changes, resyncs;
 };
 
@@ -55,7 +55,7 @@ static inline const char *key_name(unsigned key)
 	return text;
 }
 
-/* ---- the store ---- */
+/* ---- the store ---------------------------------------------------------- */
 
 static inline void put(unsigned feed, unsigned key)
 {
@@ -65,7 +65,7 @@ static inline void put(unsigned feed, unsigned key)
 		key_name(key), "{\"metadata\":{\"labels\":{\"a\":\"b\"}}}");
 }
 
-static inline void delete(unsigned feed, unsigned key)
+static inline void delete (unsigned feed, unsigned key)
 {
 	if (!w.model[feed][key])
 		return;
@@ -127,7 +127,7 @@ static inline void teardown(void)
 	rig_close(&w.rig);
 }
 
-/* ---- the follower ---- */
+/* ---- the follower ------------------------------------------------------- */
 
 static inline void begin(const struct follow_options *options)
 {
@@ -226,8 +226,8 @@ static inline void replica_is_model(void)
 {
 	for (unsigned f = 0; f < FEEDS; f++)
 		for (unsigned k = 0; k < KEYS; k++)
-			cr_assert_eq(w.replica[f][k], w.model[f][k], "feed %u, %s: %llu, not %llu", f,
-				key_name(k), (unsigned long long)w.replica[f][k],
+			cr_assert_eq(w.replica[f][k], w.model[f][k], "feed %u, %s: %llu, not %llu",
+				f, key_name(k), (unsigned long long)w.replica[f][k],
 				(unsigned long long)w.model[f][k]);
 }
 
@@ -242,7 +242,7 @@ static inline void change_something(void)
 			list_begin(feed);
 	}
 	if (dice(4) == 0)
-		delete(feed, key);
+		delete (feed, key);
 	else
 		put(feed, key);
 	if (dice(3) == 0)

@@ -19,13 +19,13 @@
 
 #include "tests/unit/scratch.h"
 
-#define KIB 1024u
+#define KIB      1024u
 #define NO_MOUNT 255
 
 /* In a child: ends it with the line, from 1 on. */
-#define CHILD_REQUIRES(condition)        \
-	do {                             \
-		if (!(condition))        \
+#define CHILD_REQUIRES(condition) \
+	do { \
+		if (!(condition)) \
 			_exit(__LINE__ & 127); \
 	} while (0)
 
@@ -44,7 +44,8 @@ static inline void child_mounts(const char *path)
 	(void)snprintf(uid, sizeof(uid), "0 %u 1\n", geteuid());
 	(void)snprintf(gid, sizeof(gid), "0 %u 1\n", getegid());
 	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0 || !child_writes("/proc/self/uid_map", uid) ||
-		!child_writes("/proc/self/setgroups", "deny") || !child_writes("/proc/self/gid_map", gid) ||
+		!child_writes("/proc/self/setgroups", "deny") ||
+		!child_writes("/proc/self/gid_map", gid) ||
 		mount("tmpfs", path, "tmpfs", 0, "size=2m") < 0)
 		_exit(NO_MOUNT);
 }
@@ -71,7 +72,8 @@ static inline int in_child(void body(const char *path))
 	cr_assert_eq(mkdir(path, 0700), 0);
 	pid_t child = fork();
 	if (child == 0) {
-		(void)sigaction(SIGBUS, &(struct sigaction){.sa_handler = SIG_DFL}, NULL); /* a sanitizer's */
+		(void)sigaction(SIGBUS, &(struct sigaction){.sa_handler = SIG_DFL},
+			NULL); /* a sanitizer's */
 		body(path);
 		_exit(0);
 	}
@@ -81,13 +83,15 @@ static inline int in_child(void body(const char *path))
 	return status;
 }
 
-/* Does what a file system does that writes each change to another place: no page of the file has a block any more. */
+/* Does what a file system does that writes each change to another place: no page of the file has
+ * a block any more. */
 static inline void child_takes_blocks(int fd, off_t from)
 {
 	struct stat st;
 
 	CHILD_REQUIRES(fstat(fd, &st) == 0);
-	CHILD_REQUIRES(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from, st.st_size - from) == 0);
+	CHILD_REQUIRES(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from,
+			       st.st_size - from) == 0);
 }
 
 #endif

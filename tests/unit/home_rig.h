@@ -14,8 +14,7 @@
 
 static inline struct home *open_home(bool create)
 {
-	struct home_options options = {.create = create,
-		.runtime_dir = create ? scratch() : NULL};
+	struct home_options options = {.create = create, .runtime_dir = create ? scratch() : NULL};
 	struct home *home = NULL;
 	int r = home_open(scratch_path("a/b/store"), &options, &home);
 

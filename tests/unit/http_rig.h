@@ -21,9 +21,9 @@ struct seen {
 	uint64_t retry_after_ns;
 	char content_type[128], warning[128], sentence[512];
 	struct buf body;
-	int stop;             /* what on_body answers */
+	int stop; /* what on_body answers */
 	bool cancel_in_body;
-	const char *then;     /* path that on_done starts another call for */
+	const char *then; /* path that on_done starts another call for */
 	struct http_call **cancel_in_status;
 };
 
@@ -63,8 +63,8 @@ static inline void on_done(void *arg, int result, int status)
 	seen->call = NULL;
 	seen->result = result;
 	seen->status = status;
-	(void)snprintf(seen->sentence, sizeof(seen->sentence), "%s",
-		result < 0 ? err_text(result) : "");
+	(void)snprintf(
+		seen->sentence, sizeof(seen->sentence), "%s", result < 0 ? err_text(result) : "");
 	if (seen->then) {
 		const char *path = seen->then;
 
@@ -101,15 +101,17 @@ static inline void poll_until(struct http *http, const int *counter, int wanted)
 }
 
 /* {"a":1} as one gzip member. */
-#define MEMBER "\x1f\x8b\x08\0\0\0\0\0\x02\x03\xab\x56\x4a\x54\xb2\x32\xac\x05\0\xaf\xac\x1b\x56\x07\0\0"
-#define GZIP   "Content-Encoding: gzip\r\n"
+#define MEMBER \
+	"\x1f\x8b\x08\0\0\0\0\0\x02\x03\xab\x56\x4a\x54\xb2\x32\xac\x05\0\xaf\xac\x1b\x56\x07\0\0"
+#define GZIP "Content-Encoding: gzip\r\n"
 
 /* A whole body in one chunk, and then trailers without end. */
 static char trailers[700 * 1024];
 
 static inline void fill_trailers(void)
 {
-	static const char body[] = "2\r\n{}\r\n0\r\n", line[] = "X-Trailer: and so on and so on\r\n";
+	static const char body[] = "2\r\n{}\r\n0\r\n",
+			  line[] = "X-Trailer: and so on and so on\r\n";
 	size_t at = sizeof(body) - 1;
 
 	memcpy(trailers, body, at);
@@ -118,11 +120,12 @@ static inline void fill_trailers(void)
 }
 
 static const struct api_stub_answer answers[] = {
-	{"/trailers", 200, "application/json", trailers, "Transfer-Encoding: chunked\r\n", STUB_GOOD,
-		sizeof(trailers)},
+	{"/trailers", 200, "application/json", trailers, "Transfer-Encoding: chunked\r\n",
+		STUB_GOOD, sizeof(trailers)},
 	{"/gzip", 200, "application/json", MEMBER "\0", GZIP, STUB_GOOD, 27},
 	{"/members", 200, "application/json", MEMBER "\0" MEMBER "\0", GZIP, STUB_GOOD, 54},
-	{"/compress", 200, "application/json", "\x1f\x9d", "Content-Encoding: compress\r\n", STUB_GOOD, 2},
+	{"/compress", 200, "application/json", "\x1f\x9d", "Content-Encoding: compress\r\n",
+		STUB_GOOD, 2},
 	{"/half", 200, "application/json", MEMBER "\0", GZIP, STUB_GOOD, 14},
 	{"/good", 200, "application/json", "{\"a\":1}",
 		"Warning: 299 - \"old \\\"api\\\"\"\r\nX-Other: y\r\n", STUB_GOOD},

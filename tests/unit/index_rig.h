@@ -50,8 +50,8 @@ static inline struct index_term term(uint32_t definition, const char *value)
 	return (struct index_term){.definition = definition, .value = bytes_str(value)};
 }
 
-static inline void put(struct fixture *f, const char *key, uint64_t seq, const struct index_term *old,
-	size_t n_old, const struct index_term *new, size_t n_new)
+static inline void put(struct fixture *f, const char *key, uint64_t seq,
+	const struct index_term *old, size_t n_old, const struct index_term *new, size_t n_new)
 {
 	struct index_change change = {
 		.feed = FEED,

@@ -10,7 +10,8 @@
 #include "common/err.h"
 #include "store/journal/journal_internal.h"
 
-/* Replaces byte AT of the stored record SEQ, or its last one, by another; with SIZE also cuts it to that. */
+/* Replaces byte AT of the stored record SEQ, or its last one, by another; with SIZE also cuts it
+ * to that. */
 static inline void damage(struct journal *j, uint64_t seq, size_t at, size_t size)
 {
 	uint8_t room[SEQ_KEY_SIZE], copy[1024];
@@ -21,7 +22,9 @@ static inline void damage(struct journal *j, uint64_t seq, size_t at, size_t siz
 	cr_assert(stored.size <= sizeof(copy));
 	memcpy(copy, stored.data, stored.size);
 	copy[at < stored.size ? at : stored.size - 1] ^= 1;
-	cr_assert_eq(txn_put(journal_txn(j), DB_LOG, seq_key(seq, room), BYTES(copy, size ? size : stored.size), 0), 0);
+	cr_assert_eq(txn_put(journal_txn(j), DB_LOG, seq_key(seq, room),
+			     BYTES(copy, size ? size : stored.size), 0),
+		0);
 	cr_assert_eq(journal_commit(j), 0);
 }
 

@@ -33,9 +33,16 @@ static inline struct journal *open_writer(struct home *home)
 
 static inline struct feed_definition pods(void)
 {
-	return (struct feed_definition){.name = "pods", .group = "", .version = "v1",
-		.resource = "pods", .kind = "Pod", .list_kind = "PodList", .namespace_ = "",
-		.label_selector = "app=web", .field_selector = "", .drop = "metadata.managedFields",
+	return (struct feed_definition){.name = "pods",
+		.group = "",
+		.version = "v1",
+		.resource = "pods",
+		.kind = "Pod",
+		.list_kind = "PodList",
+		.namespace_ = "",
+		.label_selector = "app=web",
+		.field_selector = "",
+		.drop = "metadata.managedFields",
 		.namespaced = true};
 }
 
@@ -50,10 +57,15 @@ static inline uint32_t add_feed(struct journal *j)
 	return feed;
 }
 
-static inline uint64_t append(struct journal *j, uint32_t feed, enum record_type type, const char *key)
+static inline uint64_t append(
+	struct journal *j, uint32_t feed, enum record_type type, const char *key)
 {
-	struct record record = {.feed = feed, .type = type, .key = bytes_str(key),
-		.uid = BYTES_LIT("u"), .rv = BYTES_LIT("7"), .body = BYTES_LIT("\x81\xa1x\x01")};
+	struct record record = {.feed = feed,
+		.type = type,
+		.key = bytes_str(key),
+		.uid = BYTES_LIT("u"),
+		.rv = BYTES_LIT("7"),
+		.body = BYTES_LIT("\x81\xa1x\x01")};
 	uint64_t seq = 0;
 
 	cr_assert_eq(journal_begin(j), 0);

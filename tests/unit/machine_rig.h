@@ -20,12 +20,12 @@ struct step {
 	enum feed_on on;
 	uint64_t after_ms;
 	const char *rv, *continue_;
-	enum failure_kind kind;      /* FEED_ON_FAILED */
+	enum failure_kind kind; /* FEED_ON_FAILED */
 	uint64_t retry_after_s;
-	enum feed_do what;           /* expected */
+	enum feed_do what;                   /* expected */
 	const char *want_rv, *want_continue; /* NULL: not looked at */
-	int limit;                   /* -1: not looked at */
-	uint64_t least_ms, most_ms;  /* of a wait, from now */
+	int limit;                           /* -1: not looked at */
+	uint64_t least_ms, most_ms;          /* of a wait, from now */
 	enum feed_phase phase;
 };
 
@@ -55,9 +55,12 @@ static inline void step(struct run *run, struct feed_input in)
 static inline void start(struct run *run, const char *rv, bool list_open)
 {
 	begin(run);
-	step(run, (struct feed_input){.on = FEED_ON_START, .rv = bytes_str(rv), .resolved = true,
-		.list_open = list_open, .listed = *rv != '\0',
-		.phase = *rv ? FEED_SYNCED : FEED_LISTING});
+	step(run, (struct feed_input){.on = FEED_ON_START,
+			  .rv = bytes_str(rv),
+			  .resolved = true,
+			  .list_open = list_open,
+			  .listed = *rv != '\0',
+			  .phase = *rv ? FEED_SYNCED : FEED_LISTING});
 }
 
 static const char *const do_names[FEED_DO_MAX] = {
@@ -108,16 +111,19 @@ static inline void play(struct run *run, const struct step *steps, size_t n)
 		run->now_ns += s->after_ms * MS;
 		status_set(s->kind, "a failure", &status);
 		status.retry_after_ns = s->retry_after_s * SECOND;
-		step(run, (struct feed_input){.on = s->on, .rv = bytes_str(s->rv),
-			.continue_ = bytes_str(s->continue_), .status = &status, .items = 1});
+		step(run, (struct feed_input){.on = s->on,
+				  .rv = bytes_str(s->rv),
+				  .continue_ = bytes_str(s->continue_),
+				  .status = &status,
+				  .items = 1});
 		check(run, s, i);
 	}
 }
 
-#define PLAY(run, ...)                                                                             \
-	do {                                                                                       \
-		static const struct step steps_[] = {__VA_ARGS__};                                 \
-		play(run, steps_, sizeof(steps_) / sizeof(steps_[0]));                             \
+#define PLAY(run, ...) \
+	do { \
+		static const struct step steps_[] = {__VA_ARGS__}; \
+		play(run, steps_, sizeof(steps_) / sizeof(steps_[0])); \
 	} while (0)
 
 #define LISTED FEED_SYNCED

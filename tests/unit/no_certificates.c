@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The test framework compares texts with libgit2, which at each start lets mbedtls parse all certificates of the machine. With
- * the sanitizers that takes 190 ms of CPU. This function takes the place of mbedtls's and reads none.
+ * The test framework compares texts with libgit2, which at each start lets mbedtls parse all
+ * certificates of the machine. With the sanitizers that takes 190 ms of CPU. This function takes
+ * the place of mbedtls's and reads none.
  */
-int __attribute__((visibility("default"))) mbedtls_x509_crt_parse_file(void *chain, const char *path);
+int __attribute__((visibility("default")))
+mbedtls_x509_crt_parse_file(void *chain, const char *path);
 
-#define FILE_NOT_READ (-0x3e00) /* MBEDTLS_ERR_PK_FILE_IO_ERROR; libgit2 goes on without certificates */
+/* MBEDTLS_ERR_PK_FILE_IO_ERROR; libgit2 goes on without certificates */
+#define FILE_NOT_READ (-0x3e00)
 
 int mbedtls_x509_crt_parse_file(void *chain, const char *path)
 {

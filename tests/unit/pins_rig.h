@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A database of which each state can be recognized, readers of it in processes of their own, and a writer that reuses
- * pages as fast as it can. */
+/* A database of which each state can be recognized, readers of it in processes of their own, and
+ * a writer that reuses pages as fast as it can. */
 #ifndef UNIT_PINS_RIG_H
 #define UNIT_PINS_RIG_H
 
@@ -30,12 +30,17 @@ static const char *const databases[] = {"one"};
 static struct pin_places places;
 static struct env *env; /* of this process */
 
-/* ---- a database whose states can be told apart ---- */
+/* ---- a database whose states can be told apart -------------------------- */
 
 static inline struct env *open_env(enum env_mode mode)
 {
-	struct env_options options = {.mode = mode, .databases = databases, .n_databases = 1, .map_bytes = 512u << 20,
-		.file_mode = 0640, .writemap = true, .places = &places};
+	struct env_options options = {.mode = mode,
+		.databases = databases,
+		.n_databases = 1,
+		.map_bytes = 512u << 20,
+		.file_mode = 0640,
+		.writemap = true,
+		.places = &places};
 	struct env *opened = NULL;
 	int r = env_open(scratch_path("e"), &options, &opened);
 
@@ -44,7 +49,8 @@ static inline struct env *open_env(enum env_mode mode)
 	return opened;
 }
 
-/* Each transaction writes every second key, a value that repeats one number, and the sum of the numbers of all keys. */
+/* Each transaction writes every second key, a value that repeats one number, and the sum of the
+ * numbers of all keys. */
 static uint64_t numbers[KEYS], version;
 
 static inline bool write_one(void)
@@ -65,7 +71,8 @@ static inline bool write_one(void)
 			if (txn_reserve(txn, 0, bytes_str(key), VALUE, 0, (void **)&place) < 0)
 				break;
 			for (size_t j = 0; j < VALUE / sizeof(*place); j++)
-				memcpy((char *)place + j * sizeof(*place), &numbers[i], sizeof(*place));
+				memcpy((char *)place + j * sizeof(*place), &numbers[i],
+					sizeof(*place));
 		}
 		sum += numbers[i];
 	}
@@ -128,7 +135,7 @@ static inline bool is_whole(struct txn *txn)
 	return sum == stored;
 }
 
-/* ---- other processes ---- */
+/* ---- other processes ---------------------------------------------------- */
 
 struct child {
 	pid_t pid;
@@ -177,24 +184,29 @@ static inline bool serve_snapshot(struct serving *s, char command)
 	switch (command) {
 	case 'o': /* opens and holds a snapshot */
 		return serve_open(s);
-	case 's': /* the same without standard descriptors: what it writes must not get their numbers */
+	/* the same without standard descriptors: what it writes must not get their numbers */
+	case 's':
 		for (int fd = 0; fd <= STDERR_FILENO; fd++)
 			(void)close(fd);
 		good = serve_open(s);
 		for (int fd = 0; fd <= STDERR_FILENO; fd++)
-			good &= fcntl(fd, F_GETFD) < 0 || (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY;
+			good &= fcntl(fd, F_GETFD) < 0 ||
+				(fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY;
 		return good;
-	case 'c': /* checks the one that it holds: without a pin a later state may lie in the same pages */
+	/* checks the one that it holds: without a pin a later state may lie in the same pages */
+	case 'c':
 		return is_whole(s->txn) && seen == s->held;
 	case 'z': { /* knows the sizes of that state, and of no newer one */
 		struct env_info info = {0};
-		return env_sizes(env, &info) == ERR_SNAPSHOT_EXPIRED && txn_sizes(s->txn, &info) == 0 && info.used_bytes;
+		return env_sizes(env, &info) == ERR_SNAPSHOT_EXPIRED &&
+		       txn_sizes(s->txn, &info) == 0 && info.used_bytes;
 	}
 	case 'r': /* renews */
 		good = txn_renew(s->txn) == 0 && is_whole(s->txn);
 		s->held = seen;
 		return good;
-	case 'g': /* reads until its pages are taken away, and notices each time that what it read is wrong */
+	/* reads until its pages are taken away, and notices each time that what it read is wrong */
+	case 'g':
 		for (bool whole = true; whole && !txn_is_given_up(s->txn);)
 			whole = is_whole(s->txn);
 		return txn_is_given_up(s->txn);
@@ -236,7 +248,9 @@ static inline bool serve_command(struct serving *s, char command)
 	case 'b': /* opens and closes each file, as a backup does */
 		open_and_close_each_file();
 		return true;
-	case 'd': /* closes what it has not opened itself, as a program does that becomes a daemon, and opens another file */
+	/* closes what it has not opened itself, as a program does that becomes a daemon, and
+	 * opens another file */
+	case 'd':
 		close_all_but(s->from, s->to);
 		return open("/dev/null", O_RDONLY) > STDERR_FILENO;
 	case 'w': /* becomes the writer, and writes until it is killed */

@@ -22,7 +22,8 @@
 #define OBJECTS 120
 
 #define NO_FEED(name) \
-	"no feed '" name "': add '- resource: " name "' to the feeds in kinf.yaml; if it is there, " \
+	"no feed '" name "': add '- resource: " name \
+	"' to the feeds in kinf.yaml; if it is there, " \
 	"'kinf status' says why it has no feed; there are: 'pods'"
 
 struct pod {
@@ -54,13 +55,21 @@ static inline unsigned dice(unsigned sides)
 			w.kinf ? kinf_error(w.kinf) : ""); \
 	} while (0)
 
-/* ---- the store ---- */
+/* ---- the store ---------------------------------------------------------- */
 
 static inline uint32_t add_feed(const char *namespace_)
 {
-	const struct feed_definition definition = {.name = "pods", .group = "", .version = "v1",
-		.resource = "pods", .kind = "Pod", .list_kind = "PodList", .namespace_ = namespace_,
-		.label_selector = "", .field_selector = "", .drop = "", .namespaced = true};
+	const struct feed_definition definition = {.name = "pods",
+		.group = "",
+		.version = "v1",
+		.resource = "pods",
+		.kind = "Pod",
+		.list_kind = "PodList",
+		.namespace_ = namespace_,
+		.label_selector = "",
+		.field_selector = "",
+		.drop = "",
+		.namespaced = true};
 	uint32_t feed;
 
 	OK(journal_begin(w.rig.journal));
@@ -80,12 +89,15 @@ static inline void write_pod(struct pod *pod)
 
 	(void)snprintf(key, sizeof(key), "%s/%s", pod->namespace_, pod->name);
 	(void)snprintf(json, sizeof(json),
-		"{\"metadata\":{\"name\":\"%s\",\"namespace\":\"%s\",\"labels\":{\"app\":\"a%u\"%s}},"
-		"\"spec\":{\"nodeName\":\"n%u\",\"containers\":[{\"image\":\"i%u\"},{\"image\":\"side\"}]},"
+		"{\"metadata\":{\"name\":\"%s\",\"namespace\":\"%s\",\"labels\":{\"app\":\"a%u\"%s}"
+		"},"
+		"\"spec\":{\"nodeName\":\"n%u\",\"containers\":[{\"image\":\"i%u\"},{\"image\":"
+		"\"side\"}]},"
 		"\"status\":{\"phase\":\"p%u\"}}",
-		pod->name, pod->namespace_, pod->app, pod->app % 2 ? ",\"odd\":\"\"" : "", pod->node,
-		pod->image, pod->phase);
-	(void)rig_append(&w.rig, feed_of(pod), pod->there ? RECORD_MODIFIED : RECORD_ADDED, key, json);
+		pod->name, pod->namespace_, pod->app, pod->app % 2 ? ",\"odd\":\"\"" : "",
+		pod->node, pod->image, pod->phase);
+	(void)rig_append(
+		&w.rig, feed_of(pod), pod->there ? RECORD_MODIFIED : RECORD_ADDED, key, json);
 	pod->there = true;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A journal in the scratch folder with a feed of pods into which a test records. All failures fail the test. */
+/* A journal in the scratch folder with a feed of pods into which a test records. All failures
+ * fail the test. */
 #ifndef UNIT_RECORD_RIG_H
 #define UNIT_RECORD_RIG_H
 
@@ -23,20 +24,32 @@ static inline void record_rig_open(struct record_rig *rig)
 	char reason[256];
 
 	*rig = (struct record_rig){0};
-	cr_assert_eq(home_open(scratch_path("store"), &(struct home_options){.create = true,
-		.runtime_dir = scratch()}, &rig->home), 0, "%s", err_text(-1));
+	cr_assert_eq(home_open(scratch_path("store"),
+			     &(struct home_options){.create = true, .runtime_dir = scratch()},
+			     &rig->home),
+		0, "%s", err_text(-1));
 	cr_assert_eq(home_take_role(rig->home, HOME_REFLECTOR), 0);
-	cr_assert_eq(journal_open_write(rig->home, &(struct journal_options){.map_bytes = 64u << 20},
-		reason, &rig->journal), 0);
+	cr_assert_eq(
+		journal_open_write(rig->home, &(struct journal_options){.map_bytes = 64u << 20},
+			reason, &rig->journal),
+		0);
 }
 
 /* The second half. RING and STATS, NULL for none, stay the caller's. */
 static inline void record_rig_add_feed(
 	struct record_rig *rig, const char *drop, struct ring *ring, struct stats *stats)
 {
-	struct feed_definition definition = {.name = "pods", .group = "", .version = "v1",
-		.resource = "pods", .kind = "Pod", .list_kind = "PodList", .namespace_ = "",
-		.label_selector = "", .field_selector = "", .drop = drop, .namespaced = true};
+	struct feed_definition definition = {.name = "pods",
+		.group = "",
+		.version = "v1",
+		.resource = "pods",
+		.kind = "Pod",
+		.list_kind = "PodList",
+		.namespace_ = "",
+		.label_selector = "",
+		.field_selector = "",
+		.drop = drop,
+		.namespaced = true};
 	struct feed_checkpoint checkpoint = {.phase = FEED_LISTING};
 
 	cr_assert_eq(recorder_new(rig->journal, ring, stats, &rig->recorder), 0);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A journal with one feed of pods: lists and events are recorded, and what the journal has of them is read back as text. */
+/* A journal with one feed of pods: lists and events are recorded, and what the journal has of
+ * them is read back as text. */
 #ifndef UNIT_RECORD_TEXT_H
 #define UNIT_RECORD_TEXT_H
 
@@ -35,7 +36,8 @@ static inline const char *pod(const char *name, const char *uid, const char *rv)
 	static unsigned next;
 	char *text = texts[next++ % 4];
 
-	snprintf(text, sizeof(texts[0]), "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"d\",\"uid\":\"%s\","
+	snprintf(text, sizeof(texts[0]),
+		"{\"metadata\":{\"name\":\"%s\",\"namespace\":\"d\",\"uid\":\"%s\","
 		"\"resourceVersion\":\"%s\",\"managedFields\":[{\"x\":1}]},\"spec\":{\"n\":%s}}",
 		name, uid, rv, rv);
 	return text;
@@ -43,8 +45,8 @@ static inline const char *pod(const char *name, const char *uid, const char *rv)
 
 static inline void item_text(struct rig *rig, const char *text)
 {
-	cr_assert_eq(record_item(&rig->record.feed, bytes_str(text), false, false), RECORD_TAKEN, "%s",
-		err_text(-1));
+	cr_assert_eq(record_item(&rig->record.feed, bytes_str(text), false, false), RECORD_TAKEN,
+		"%s", err_text(-1));
 }
 
 static inline void item(struct rig *rig, const char *name, const char *uid, const char *rv)
@@ -56,8 +58,10 @@ static inline void event(struct rig *rig, enum watch_type type, const char *obje
 {
 	struct bytes rv;
 
-	cr_assert_eq(record_event(&rig->record.feed, &(struct api_event){.type = type,
-		.object = bytes_str(object)}, false, &rv), RECORD_TAKEN, "%s", err_text(-1));
+	cr_assert_eq(
+		record_event(&rig->record.feed,
+			&(struct api_event){.type = type, .object = bytes_str(object)}, false, &rv),
+		RECORD_TAKEN, "%s", err_text(-1));
 }
 
 static inline void end_list(struct rig *rig, const char *rv)
@@ -109,7 +113,9 @@ static inline void check_checkpoint(struct rig *rig, const char *rv, bool list_o
 
 	cr_assert_eq(recorder_flush(rig->record.recorder), 0);
 	cr_assert_eq(txn_begin_read(journal_env(rig->record.journal), &txn), 0);
-	cr_assert_eq(journal_feed_checkpoint(rig->record.journal, txn, rig->record.feed.id, &checkpoint), FOUND);
+	cr_assert_eq(
+		journal_feed_checkpoint(rig->record.journal, txn, rig->record.feed.id, &checkpoint),
+		FOUND);
 	cr_assert(bytes_equal(checkpoint.rv, bytes_str(rv)), "rv %.*s", BYTES_ARG(checkpoint.rv));
 	cr_assert_eq(checkpoint.list_begin != 0, list_open);
 	txn_abort(&txn);

@@ -59,7 +59,7 @@ void rig_close(struct rig *rig)
 	config_free(&rig->config);
 }
 
-/* ---- the journal ---- */
+/* ---- the journal -------------------------------------------------------- */
 
 uint32_t rig_add_feed(struct rig *rig, const char *name)
 {
@@ -138,7 +138,7 @@ uint64_t rig_record(struct rig *rig, uint32_t feed, uint8_t type, const char *ke
 	return seq;
 }
 
-/* ---- the processor ---- */
+/* ---- the processor ------------------------------------------------------ */
 
 void rig_settle(struct rig *rig)
 {
@@ -163,7 +163,7 @@ void rig_restart(struct rig *rig)
 	rig_settle(rig);
 }
 
-/* ---- the index ---- */
+/* ---- the index ---------------------------------------------------------- */
 
 struct view {
 	struct index *index;

@@ -26,12 +26,13 @@ void rig_configure(struct rig *rig, const char *config);
 uint32_t rig_add_feed(struct rig *rig, const char *name);
 
 /* Appends to the open transaction; JSON may be NULL. The record's seq. */
-uint64_t rig_append(struct rig *rig, uint32_t feed, uint8_t type, const char *key, const char *json);
+uint64_t rig_append(
+	struct rig *rig, uint32_t feed, uint8_t type, const char *key, const char *json);
 /* Commits, and publishes when there is a ring. */
 void rig_commit(struct rig *rig);
 /* Both. */
-uint64_t rig_record(struct rig *rig, uint32_t feed, uint8_t type, const char *key,
-	const char *json);
+uint64_t rig_record(
+	struct rig *rig, uint32_t feed, uint8_t type, const char *key, const char *json);
 
 /* Opens the pair when there is none and steps until there is nothing left to do. */
 void rig_settle(struct rig *rig);
@@ -39,7 +40,7 @@ void rig_settle(struct rig *rig);
 void rig_restart(struct rig *rig);
 
 /* Answers of the index that CURRENT names, in static buffers. */
-const char *rig_names(struct rig *rig, uint32_t feed);  /* "key@seq key@seq" in key order */
+const char *rig_names(struct rig *rig, uint32_t feed); /* "key@seq key@seq" in key order */
 const char *rig_under(struct rig *rig, uint32_t feed, const char *definition, const char *value);
 struct index_feed rig_feed(struct rig *rig, uint32_t feed); /* .feed 0: it has no row */
 uint64_t rig_taken(struct rig *rig);

@@ -32,14 +32,14 @@ static void remove_folder(void)
 		(void)nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Returns whether tests can have their files in memory, which saves them the time of their many syncs. The 64 MiB that
- * containers have are too few for the tests that run beside each other. */
+/* Returns whether tests can have their files in memory, which saves them the time of their many
+ * syncs. The 64 MiB that containers have are too few for the tests that run beside each other. */
 static bool scratch_fits_memory(void)
 {
 	struct statvfs fs;
 
 	return access("/dev/shm", W_OK) == 0 && statvfs("/dev/shm", &fs) == 0 &&
-		(uint64_t)fs.f_bavail * fs.f_frsize >= MEMORY_MIN;
+	       (uint64_t)fs.f_bavail * fs.f_frsize >= MEMORY_MIN;
 }
 
 void scratch_in_memory(void)

@@ -6,7 +6,8 @@
 /* Its path, made at the first call. */
 const char *scratch(void);
 
-/* Comes before the first scratch(), in a test of few bytes that has to have them in memory (/dev/shm). */
+/* Comes before the first scratch(), in a test of few bytes that has to have them in memory
+ * (/dev/shm). */
 void scratch_in_memory(void);
 
 /* "<scratch>/NAME", in one of eight buffers used in turn. */

@@ -91,7 +91,7 @@ uint64_t small_store_list_end(struct small_store *s)
 	return append(s, &record);
 }
 
-/* ---- the processor in short ---- */
+/* ---- the processor in short --------------------------------------------- */
 
 static void terms_of(struct small_store *s, uint64_t seq, struct term_list *list)
 {
@@ -186,7 +186,7 @@ void small_store_take(struct small_store *s)
 	OK(index_commit(s->index));
 }
 
-/* ---- opening ---- */
+/* ---- opening ------------------------------------------------------------ */
 
 static void define(struct small_store *s, const char *name, const char *paths, uint32_t *ret_id)
 {

@@ -17,7 +17,7 @@ struct cache cache;
 		cr_assert_eq(ok_, 0, "%s: %d %s", #call, ok_, err_text(ok_)); \
 	} while (0)
 
-/* ---- the store ---- */
+/* ---- the store ---------------------------------------------------------- */
 
 static void list_empty(void)
 {
@@ -50,7 +50,7 @@ static bool is_there(const char *key)
 
 	OK(journal_begin(cache.rig.journal));
 	return journal_head(cache.rig.journal, journal_txn(cache.rig.journal), cache.feed,
-		bytes_str(key), &head) == FOUND;
+		       bytes_str(key), &head) == FOUND;
 }
 
 uint64_t cache_put(const char *key, const char *node)
@@ -60,8 +60,8 @@ uint64_t cache_put(const char *key, const char *node)
 	(void)snprintf(json, sizeof(json),
 		"{\"metadata\":{\"name\":\"%s\"},\"spec\":{\"nodeName\":\"%s\"},\"v\":%u}", key,
 		node ? node : "n", ++cache.version);
-	return rig_append(&cache.rig, cache.feed, is_there(key) ? RECORD_MODIFIED : RECORD_ADDED, key,
-		json);
+	return rig_append(
+		&cache.rig, cache.feed, is_there(key) ? RECORD_MODIFIED : RECORD_ADDED, key, json);
 }
 
 void cache_delete(const char *key)
@@ -77,8 +77,8 @@ static void delete_missing(const char *names)
 	struct bytes key;
 	struct head head;
 
-	OK(head_walk_open(cache.rig.journal, journal_txn(cache.rig.journal), cache.feed, BYTES_NONE,
-		&walk));
+	OK(head_walk_open(
+		cache.rig.journal, journal_txn(cache.rig.journal), cache.feed, BYTES_NONE, &walk));
 	while (head_walk_next(walk, &key, &head) == FOUND) {
 		char name[40];
 
@@ -88,9 +88,12 @@ static void delete_missing(const char *names)
 	}
 	head_walk_close(&walk);
 	for (size_t i = 0; i < n; i++) {
-		struct record record = {.feed = cache.feed, .type = RECORD_DELETED,
-			.flags = RECORD_FINAL_STATE_UNKNOWN, .key = bytes_str(gone[i]),
-			.uid = BYTES_LIT("uid"), .rv = BYTES_LIT("1")};
+		struct record record = {.feed = cache.feed,
+			.type = RECORD_DELETED,
+			.flags = RECORD_FINAL_STATE_UNKNOWN,
+			.key = bytes_str(gone[i]),
+			.uid = BYTES_LIT("uid"),
+			.rv = BYTES_LIT("1")};
 		uint64_t seq;
 
 		OK(journal_append(cache.rig.journal, &record, &seq));
@@ -136,7 +139,7 @@ void cache_replace_feed(void)
 	rig_settle(&cache.rig);
 }
 
-/* ---- what is told ---- */
+/* ---- what is told ------------------------------------------------------- */
 
 static void note(struct tape *tape, const char *what)
 {
@@ -235,7 +238,7 @@ void tape_release(struct tape *tape)
 	buf_release(&tape->text);
 }
 
-/* ---- informers ---- */
+/* ---- informers ---------------------------------------------------------- */
 
 struct kinf_informer *tape_informer(const struct kinf_informer_options *options)
 {
@@ -245,8 +248,8 @@ struct kinf_informer *tape_informer(const struct kinf_informer_options *options)
 	return informer;
 }
 
-struct kinf_handler *tape_add(struct kinf_informer *informer, struct tape *tape,
-	const char *field_selector)
+struct kinf_handler *tape_add(
+	struct kinf_informer *informer, struct tape *tape, const char *field_selector)
 {
 	struct kinf_query filter = {.size = sizeof(filter), .field_selector = field_selector};
 	struct kinf_handler_options options = tape_options(tape);
@@ -262,7 +265,7 @@ void tape_drain(struct kinf_informer *informer)
 {
 	int r = 1;
 
-	for (int quiet = 0; quiet < 3; quiet = r > 0 ? 0 : quiet + 1) {
+	for (int quiet = 0; quiet<3; quiet = r> 0 ? 0 : quiet + 1) {
 		r = kinf_informer_dispatch(informer, 0);
 		cr_assert_geq(r, 0, "%d %s", r, kinf_error(cache.kinf));
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For tests of informers: a store of one feed "pods" made by the processor's modules, changed by hand,
- * and handlers that write down what they are told:
+ * For tests of informers: a store of one feed "pods" made by the processor's modules, changed by
+ * hand, and handlers that write down what they are told:
  *
  *	"add! a/x=1"  on_add of the initial state (version 1 of a/x)     "add a/x=1"  another on_add
  *	"upd a/x=1>2" on_update ("?>2": the old state is not known)      "sync"  "lapped"
@@ -55,8 +55,8 @@ struct kinf_handler_options tape_options(struct tape *tape);
 void tape_release(struct tape *tape);
 
 struct kinf_informer *tape_informer(const struct kinf_informer_options *options);
-struct kinf_handler *tape_add(struct kinf_informer *informer, struct tape *tape,
-	const char *field_selector);
+struct kinf_handler *tape_add(
+	struct kinf_informer *informer, struct tape *tape, const char *field_selector);
 /* Dispatches until nothing is left. */
 void tape_drain(struct kinf_informer *informer);
 /* The tape says exactly this, and is emptied. */

@@ -5,7 +5,7 @@
 
 #define SECOND UINT64_C(1000000000)
 #define KEPT   (600 * SECOND)
-#define START  (5000 * SECOND) /* monotonic */
+#define START  (5000 * SECOND)       /* monotonic */
 #define NOON   (1800000000 * SECOND) /* wall clock */
 
 Test(ages, a_record_is_reached_once_it_is_as_old_as_the_retention_time)

@@ -70,7 +70,8 @@ Test(array, an_item_has_its_place)
 	for (unsigned i = 0; i < 100; i++) {
 		unsigned id = i * 37 % 100 * 2;
 		size_t place = ARRAY_PLACE(items, n, .id, id);
-		cr_assert_eq(ARRAY_INSERT(items, n, room, place, (struct numbered){id}, "numbers"), 0);
+		cr_assert_eq(
+			ARRAY_INSERT(items, n, room, place, (struct numbered){id}, "numbers"), 0);
 	}
 	cr_assert_eq(n, 100);
 	for (unsigned id = 0; id < 201; id++) {

@@ -29,8 +29,10 @@ static void change(unsigned feed, unsigned key, bool there)
 	if (!there && !*model)
 		return;
 	uint64_t seq = rig_append(&w.rig, w.id[feed],
-		!there ? RECORD_DELETED : *model ? RECORD_MODIFIED : RECORD_ADDED, key_name(key),
-		there ? "{\"metadata\":{\"labels\":{\"a\":\"b\"}}}" : NULL);
+		!there   ? RECORD_DELETED
+		: *model ? RECORD_MODIFIED
+			 : RECORD_ADDED,
+		key_name(key), there ? "{\"metadata\":{\"labels\":{\"a\":\"b\"}}}" : NULL);
 	*model = there ? seq : 0;
 	note(seq);
 }
@@ -176,8 +178,8 @@ Test(as_of, changed_deleted_and_later_objects_are_as_they_were)
 	change(0, 2, false); /* deleted */
 	change(0, 4, false); /* deleted and there again */
 	change(0, 4, true);
-	change(0, 1, true);  /* later */
-	change(0, 3, true);  /* later, and no more */
+	change(0, 1, true); /* later */
+	change(0, 3, true); /* later, and no more */
 	change(0, 3, false);
 	settle();
 	check_walk(0, first, "", KEYS, 0);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names in a program with a Turkish locale of one byte for each character, where its C library compares letters as below. */
+/* Names in a program with a Turkish locale of one byte for each character, where its C library
+ * compares letters as below. */
 #include "common/ascii.h"
 
 #include <criterion/criterion.h>
@@ -36,7 +37,8 @@ int strcasecmp(const char *a, const char *b)
 Test(ascii, letters_are_those_of_ascii)
 {
 	for (int c = 0; c < 256; c++) {
-		bool is_capital = c >= 'A' && c <= 'Z', is_small = c >= 'a' && c <= 'z', is_digit = c >= '0' && c <= '9';
+		bool is_capital = c >= 'A' && c <= 'Z', is_small = c >= 'a' && c <= 'z',
+		     is_digit = c >= '0' && c <= '9';
 
 		cr_assert_eq(ascii_lower((char)c), (char)(is_capital ? c + 32 : c), "%d", c);
 		cr_assert_eq(ascii_is_alnum((char)c), is_capital || is_small || is_digit, "%d", c);
@@ -49,9 +51,12 @@ Test(ascii, letters_are_those_of_ascii)
 
 Test(ascii, a_feed_is_called_by_its_names_in_any_case)
 {
-	static const char *const names[] = {"INGRESSES", "Ingresses", "Ingress", "INGRESS", "ING", "ing", "Ingress.NETWORKING.K8S.IO",
-		"ingresses.v1.Networking.k8s.IO"};
-	const struct feed_definition feed = {.resource = "ingresses", .kind = "Ingress", .aliases = "ingress ing ", .version = "v1",
+	static const char *const names[] = {"INGRESSES", "Ingresses", "Ingress", "INGRESS", "ING",
+		"ing", "Ingress.NETWORKING.K8S.IO", "ingresses.v1.Networking.k8s.IO"};
+	const struct feed_definition feed = {.resource = "ingresses",
+		.kind = "Ingress",
+		.aliases = "ingress ing ",
+		.version = "v1",
 		.group = "networking.k8s.io"};
 
 	cr_assert_neq(strcasecmp("I", "i"), 0, "so it is in a Turkish locale");

@@ -8,8 +8,9 @@
 
 Test(base64, written_as_the_standard_says)
 {
-	static const char *const pairs[][3] = {{"", "", ""}, {"f", "Zg==", "Zg"}, {"fo", "Zm8=", "Zm8"},
-		{"foo", "Zm9v", "Zm9v"}, {"foob", "Zm9vYg==", "Zm9vYg"}, {"\xfb\xff", "+/8=", "-_8"}};
+	static const char *const pairs[][3] = {{"", "", ""}, {"f", "Zg==", "Zg"},
+		{"fo", "Zm8=", "Zm8"}, {"foo", "Zm9v", "Zm9v"}, {"foob", "Zm9vYg==", "Zm9vYg"},
+		{"\xfb\xff", "+/8=", "-_8"}};
 
 	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
 		struct buf plain = BUF_INIT, url = BUF_INIT, back = BUF_INIT;
@@ -45,7 +46,8 @@ Test(base64, what_is_none_is_refused)
 	size_t size;
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		cr_assert_eq(base64_decode(bytes_str(bad[i]), &data, &size), ERR_SYNTAX, "%s", bad[i]);
+		cr_assert_eq(
+			base64_decode(bytes_str(bad[i]), &data, &size), ERR_SYNTAX, "%s", bad[i]);
 	for (size_t i = 0; i < sizeof(bad_url) / sizeof(bad_url[0]); i++) {
 		struct buf out = BUF_INIT;
 

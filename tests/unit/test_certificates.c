@@ -33,8 +33,8 @@ static void set_up(void)
 	file(ca, PEM("CA"));
 	file(crt, PEM("CRT"));
 	file(key, PEM("KEY"));
-	config = (struct kubeconfig){.tls = true, .ca.file = ca, .client_certificate.file = crt,
-		.client_key.file = key};
+	config = (struct kubeconfig){
+		.tls = true, .ca.file = ca, .client_certificate.file = crt, .client_key.file = key};
 }
 
 static void tear_down(void)

@@ -24,8 +24,9 @@ static void make_home(void)
 	cr_assert(mkdtemp(directory));
 	cr_assert_eq(chdir(directory), 0);
 	cr_assert_eq(setenv("HOME", directory, 1), 0);
-	cr_assert_eq(unsetenv("KINF_CONFIG") | unsetenv("KINF_STORE") | unsetenv("KINF_RUNTIME_DIR") |
-			unsetenv("XDG_STATE_HOME") | unsetenv("XDG_RUNTIME_DIR"),
+	cr_assert_eq(unsetenv("KINF_CONFIG") | unsetenv("KINF_STORE") |
+			     unsetenv("KINF_RUNTIME_DIR") | unsetenv("XDG_STATE_HOME") |
+			     unsetenv("XDG_RUNTIME_DIR"),
 		0);
 }
 
@@ -162,7 +163,8 @@ Test(config, defaults_are_those_of_the_contract)
 
 Test(config, empty_drop_keeps_everything_and_null_is_the_default)
 {
-	CLEANUP(config_free) struct config *c =
+	CLEANUP(config_free)
+	struct config *c =
 		parse("store:\nfeeds: [{resource: a, drop: []}, {resource: b, drop: null}]\n");
 
 	cr_assert_eq(c->feeds[0].n_drop, 0);
@@ -176,20 +178,25 @@ Test(config, empty_file_is_fine)
 	cr_assert_eq(c->n_feeds, 0);
 }
 
-/* ---- each key wrong in turn ----------------------------------------------------------------------- */
+/* ---- each key wrong in turn --------------------------------------------- */
 
 Test(config, each_top_key_wrong_in_turn)
 {
 	static const struct wrong wrong[] = {
 		{"[1]", "k.yaml:1: must be a map of keys and values"},
-		{"stor: x", "k.yaml:1: stor: unknown key; allowed here: cluster, store, runtimeDir, "
-			    "durability, retention, mapSize, group, cursorExpiry, hangLimit, listConcurrency, "
-			    "watchTimeout, backoff, timeouts, recheck, streamingLists, maxObjectSize, "
-			    "holdMassDelete, consistencyCheck, serve, feeds"},
-		{"retention.time: 1m", "k.yaml:1: retention.time: unknown key; allowed here: cluster, store, "
-			    "runtimeDir, durability, retention, mapSize, group, cursorExpiry, hangLimit, "
-			    "listConcurrency, watchTimeout, backoff, timeouts, recheck, streamingLists, "
-			    "maxObjectSize, holdMassDelete, consistencyCheck, serve, feeds"},
+		{"stor: x",
+			"k.yaml:1: stor: unknown key; allowed here: cluster, store, runtimeDir, "
+			"durability, retention, mapSize, group, cursorExpiry, hangLimit, "
+			"listConcurrency, "
+			"watchTimeout, backoff, timeouts, recheck, streamingLists, maxObjectSize, "
+			"holdMassDelete, consistencyCheck, serve, feeds"},
+		{"retention.time: 1m",
+			"k.yaml:1: retention.time: unknown key; allowed here: cluster, store, "
+			"runtimeDir, durability, retention, mapSize, group, cursorExpiry, "
+			"hangLimit, "
+			"listConcurrency, watchTimeout, backoff, timeouts, recheck, "
+			"streamingLists, "
+			"maxObjectSize, holdMassDelete, consistencyCheck, serve, feeds"},
 		{"store: x\nstore: y", "k.yaml:2: store: twice, first in line 1"},
 		{"a: [", "k.yaml:2: did not find expected node content"},
 		{"cluster: x", "k.yaml:1: cluster: must be a map of keys and values"},
@@ -201,24 +208,27 @@ Test(config, each_top_key_wrong_in_turn)
 		{"\nstore: {a: b}",
 			"k.yaml:2: store: must be a single value, not a list, a map or nothing"},
 		{"runtimeDir: ''", "k.yaml:1: runtimeDir: must not be empty"},
-		{"durability: maybe",
-			"k.yaml:1: durability: must be process or disk, not 'maybe'"},
-		{"durability: []", "k.yaml:1: durability: must be a single value, not a list, a map "
-				   "or nothing"},
+		{"durability: maybe", "k.yaml:1: durability: must be process or disk, not 'maybe'"},
+		{"durability: []",
+			"k.yaml:1: durability: must be a single value, not a list, a map "
+			"or nothing"},
 		{"retention: 10m", "k.yaml:1: retention: must be a map of keys and values"},
 		{"retention: {days: 1}",
 			"k.yaml:1: retention.days: unknown key; allowed here: time, size"},
-		{"retention: {time: 10}", "k.yaml:1: retention.time: not a duration: '10'; write one "
-					  "as 10m, 1h30m, 500ms or 0s"},
-		{"retention: {size: much}", "k.yaml:1: retention.size: not a size: 'much'; write one "
-					    "as 1GiB, 64MiB, 500kB or a number of bytes"},
+		{"retention: {time: 10}",
+			"k.yaml:1: retention.time: not a duration: '10'; write one "
+			"as 10m, 1h30m, 500ms or 0s"},
+		{"retention: {size: much}",
+			"k.yaml:1: retention.size: not a size: 'much'; write one "
+			"as 1GiB, 64MiB, 500kB or a number of bytes"},
 		{"mapSize: 1MiB", "k.yaml:1: mapSize: '1MiB': allowed are 16MiB to 64TiB"},
 		{"mapSize: -1", "k.yaml:1: mapSize: not a size: '-1'; write one as 1GiB, 64MiB, "
 				"500kB or a number of bytes"},
 		{"group: [a]",
 			"k.yaml:1: group: must be a single value, not a list, a map or nothing"},
-		{"cursorExpiry: soon", "k.yaml:1: cursorExpiry: not a duration: 'soon'; write one as "
-				       "10m, 1h30m, 500ms or 0s"},
+		{"cursorExpiry: soon",
+			"k.yaml:1: cursorExpiry: not a duration: 'soon'; write one as "
+			"10m, 1h30m, 500ms or 0s"},
 		{"feeds: pods", "k.yaml:1: feeds: must be a list"},
 		{"feeds: [pods]", "k.yaml:1: feeds[0]: must be a map of keys and values"},
 	};
@@ -226,72 +236,81 @@ Test(config, each_top_key_wrong_in_turn)
 	expect_refusals(wrong, ARRAY_SIZE(wrong));
 }
 
-#define FEED      "feeds:\n- resource: pods\n  "
-#define NAME_RULE "allowed are letters, digits, '-', '.' and '_', the first one a letter or digit, at most 200"
+#define FEED "feeds:\n- resource: pods\n  "
+#define NAME_RULE \
+	"allowed are letters, digits, '-', '.' and '_', the first one a letter or digit, at most " \
+	"200"
 
 Test(config, each_key_of_a_feed_wrong_in_turn)
 {
 	static const struct wrong wrong[] = {
-		{"feeds:\n- name: x", "k.yaml:2: feeds[0].resource: is missing; write one as pods or "
-				      "deployments.apps"},
+		{"feeds:\n- name: x",
+			"k.yaml:2: feeds[0].resource: is missing; write one as pods or "
+			"deployments.apps"},
 		{"feeds:\n- resource: po/x", "k.yaml:2: feeds[0].resource: not a resource: 'po/x'; "
 					     "write one as pods, deployments.apps or "
 					     "deployments.v1.apps"},
 		{FEED "colour: red",
 			"k.yaml:3: feeds[0].colour: unknown key; allowed here: resource, name, "
-			"namespaces, labelSelector, fieldSelector, objects, drop, indexes, exclude, whenGone, pageSize, "
+			"namespaces, labelSelector, fieldSelector, objects, drop, indexes, "
+			"exclude, whenGone, pageSize, "
 			"resync"},
 		{FEED "name: a/b", "k.yaml:3: feeds[0].name: not a name: 'a/b'; " NAME_RULE},
 		{FEED "namespaces: web", "k.yaml:3: feeds[0].namespaces: must be a list"},
-		{FEED "namespaces: [web, Shop]",
-			"k.yaml:3: feeds[0].namespaces[1]: not a namespace: 'Shop'; allowed are lower "
-			"case letters, digits and '-' inside, at most 63"},
-		{FEED "namespaces: [web, web]", "k.yaml:3: feeds[0].namespaces[1]: 'web' is there twice"},
+		{FEED "namespaces: [web, Shop]", "k.yaml:3: feeds[0].namespaces[1]: not a "
+						 "namespace: 'Shop'; allowed are lower "
+						 "case letters, digits and '-' inside, at most 63"},
+		{FEED "namespaces: [web, web]",
+			"k.yaml:3: feeds[0].namespaces[1]: 'web' is there twice"},
 		{FEED "objects: some",
 			"k.yaml:3: feeds[0].objects: must be full or metadata, not 'some'"},
 		{FEED "drop: status", "k.yaml:3: feeds[0].drop: must be a list"},
 		{FEED "drop: ['spec.containers[*].image']",
-			"k.yaml:3: feeds[0].drop[0]: 'spec.containers[*].image': only paths of plain "
+			"k.yaml:3: feeds[0].drop[0]: 'spec.containers[*].image': only paths of "
+			"plain "
 			"keys can be dropped, without [*] or [0]"},
-		{FEED "drop: [.metadata.uid]",
-			"k.yaml:3: feeds[0].drop[0]: 'metadata.uid' is needed and can't be dropped"},
-		{FEED "indexes: [a]",
-			"k.yaml:3: feeds[0].indexes: must be a map from index names to field paths"},
+		{FEED "drop: [.metadata.uid]", "k.yaml:3: feeds[0].drop[0]: 'metadata.uid' is "
+					       "needed and can't be dropped"},
+		{FEED "indexes: [a]", "k.yaml:3: feeds[0].indexes: must be a map from index names "
+				      "to field paths"},
 		{FEED "indexes: {a b: spec.x}",
 			"k.yaml:3: feeds[0].indexes.a b: not an index name: 'a b'; " NAME_RULE},
-		{FEED "indexes: {namespace: spec.x}",
-			"k.yaml:3: feeds[0].indexes.namespace: 'namespace' is built in; choose another "
-			"name"},
-		{FEED "indexes: {label: spec.x}",
-			"k.yaml:3: feeds[0].indexes.label: 'label' is built in; choose another name"},
+		{FEED "indexes: {namespace: spec.x}", "k.yaml:3: feeds[0].indexes.namespace: "
+						      "'namespace' is built in; choose another "
+						      "name"},
+		{FEED "indexes: {label: spec.x}", "k.yaml:3: feeds[0].indexes.label: 'label' is "
+						  "built in; choose another name"},
 		{FEED "indexes: {node: a, node: b}", "k.yaml:3: node: twice, first in line 3"},
-		{FEED "indexes: {node: }", "k.yaml:3: feeds[0].indexes.node: must be a single value, "
-					   "not a list, a map or nothing"},
-		{FEED "indexes: {node: []}",
-			"k.yaml:3: feeds[0].indexes.node: must be a field path, or a list of at least "
-			"one"},
-		{FEED "indexes: {node: [a, [b]]}",
-			"k.yaml:3: feeds[0].indexes.node[1]: must be a single value, not a list, a map "
-			"or nothing"},
+		{FEED "indexes: {node: }",
+			"k.yaml:3: feeds[0].indexes.node: must be a single value, "
+			"not a list, a map or nothing"},
+		{FEED "indexes: {node: []}", "k.yaml:3: feeds[0].indexes.node: must be a field "
+					     "path, or a list of at least "
+					     "one"},
+		{FEED "indexes: {node: [a, [b]]}", "k.yaml:3: feeds[0].indexes.node[1]: must be a "
+						   "single value, not a list, a map "
+						   "or nothing"},
 		{FEED "indexes: {n: [a,b,c,d,e,f,g,h,i]}",
 			"k.yaml:3: feeds[0].indexes.n[8]: at most 8 paths in one index"},
-		{FEED "pageSize: many",
-			"k.yaml:3: feeds[0].pageSize: not a number: 'many'; allowed are 1 to 100000"},
-		{FEED "pageSize: 0",
-			"k.yaml:3: feeds[0].pageSize: '0': allowed are 1 to 100000"},
+		{FEED "pageSize: many", "k.yaml:3: feeds[0].pageSize: not a number: 'many'; "
+					"allowed are 1 to 100000"},
+		{FEED "pageSize: 0", "k.yaml:3: feeds[0].pageSize: '0': allowed are 1 to 100000"},
 		{FEED "pageSize: 100001", "k.yaml:3: feeds[0].pageSize: '100001': "
 					  "allowed are 1 to 100000"},
-		{FEED "resync: 1 day", "k.yaml:3: feeds[0].resync: not a duration: '1 day'; write one "
-				       "as 10m, 1h30m, 500ms or 0s"},
+		{FEED "resync: 1 day",
+			"k.yaml:3: feeds[0].resync: not a duration: '1 day'; write one "
+			"as 10m, 1h30m, 500ms or 0s"},
 		{FEED "resync: 500ms", "k.yaml:3: feeds[0].resync: '500ms': allowed are "
 				       "1s to 3650d, and 0s for none"},
 		{FEED "resync: 3651d", "k.yaml:3: feeds[0].resync: '3651d': allowed "
 				       "are 1s to 3650d, and 0s for none"},
 		{"feeds:\n- resource: pods\n- resource: po\n  name: pods",
-			"k.yaml:4: feeds[1].name: 'pods' is also the name of feeds[0] in line 2; give "
+			"k.yaml:4: feeds[1].name: 'pods' is also the name of feeds[0] in line 2; "
+			"give "
 			"one of them another"},
 		{"feeds:\n- resource: pods\n- resource: pods",
-			"k.yaml:3: feeds[1].name: 'pods' is also the name of feeds[0] in line 2; give "
+			"k.yaml:3: feeds[1].name: 'pods' is also the name of feeds[0] in line 2; "
+			"give "
 			"one of them another"},
 	};
 
@@ -314,11 +333,12 @@ Test(config, bad_selectors_and_paths_are_refused_at_their_place)
 	expect_refusal_at(FEED "labelSelector: a in b", "k.yaml:3: feeds[0].labelSelector: ");
 	expect_refusal_at(FEED "fieldSelector: status.phase", "k.yaml:3: feeds[0].fieldSelector: ");
 	expect_refusal_at(FEED "fieldSelector: a=1,age<1h",
-		"k.yaml:3: feeds[0].fieldSelector: 'a=1,age<1h': the API server knows only = and !=");
+		"k.yaml:3: feeds[0].fieldSelector: 'a=1,age<1h': "
+		"the API server knows only = and !=");
 	expect_refusal_at(FEED "drop: [status, 'a[']", "k.yaml:3: feeds[0].drop[1]: ");
 	expect_refusal_at(FEED "indexes:\n    node: spec.x.", "k.yaml:4: feeds[0].indexes.node: ");
-	expect_refusal_at(FEED "indexes:\n    node: [spec.x, 'a[x']",
-		"k.yaml:4: feeds[0].indexes.node[1]: ");
+	expect_refusal_at(
+		FEED "indexes:\n    node: [spec.x, 'a[x']", "k.yaml:4: feeds[0].indexes.node[1]: ");
 }
 
 Test(config, too_many_feeds_are_refused)
@@ -337,7 +357,7 @@ Test(config, too_many_feeds_are_refused)
 		"k.yaml:1: feeds: more than 4096, each namespace of a feed counted");
 }
 
-/* ---- which file, which directories ---------------------------------------------------------------- */
+/* ---- which file, which directories -------------------------------------- */
 
 Test(config, files_are_looked_for_in_their_order)
 {
@@ -381,11 +401,14 @@ Test(config, a_file_that_another_user_may_have_written_counts_only_if_it_is_name
 	cr_assert_eq(chmod("kinf.yaml", 0644) | chown("kinf.yaml", 12345, 12345), 0);
 	c = load(NULL);
 	cr_expect_null(c->file);
-	cr_expect_str_eq(c->passed_over, "./kinf.yaml is not used: it belongs to user 12345; name it with --config "
+	cr_expect_str_eq(c->passed_over,
+		"./kinf.yaml is not used: it belongs to user 12345; name it with --config "
 		"if you trust it");
 	config_free(&c);
 	/* A link of another user to a file of ours. */
-	cr_assert_eq(chown("kinf.yaml", 0, 0) | rename("kinf.yaml", link) | symlink(link, "kinf.yaml"), 0);
+	cr_assert_eq(
+		chown("kinf.yaml", 0, 0) | rename("kinf.yaml", link) | symlink(link, "kinf.yaml"),
+		0);
 	c = load(NULL);
 	cr_expect_str_eq(c->file, "kinf.yaml");
 	config_free(&c);
@@ -402,7 +425,8 @@ Test(config, named_file_must_exist)
 	struct config *c = NULL;
 
 	cr_assert_eq(config_load(&flags, &c), -ENOENT);
-	cr_assert_str_eq(err_text(-ENOENT), "the configuration 'missing.yaml' (named on the command line) does not exist");
+	cr_assert_str_eq(err_text(-ENOENT),
+		"the configuration 'missing.yaml' (named on the command line) does not exist");
 	write_file("kinf.yaml", "store: [");
 	cr_assert_eq(config_load(NULL, &c), ERR_CONFIG, "a file that is no YAML");
 }
@@ -440,7 +464,8 @@ Test(config, store_is_flag_then_environment_then_file_then_default)
 /* `kinf get --config FILE` read another store than the file's, without a word. */
 Test(config, file_that_an_option_names_goes_before_the_environment)
 {
-	const struct config_flags named = {.file = "kinf.yaml"}, all = {.file = "kinf.yaml", .store = "flag", .runtime_dir = "/f"};
+	const struct config_flags named = {.file = "kinf.yaml"},
+				  all = {.file = "kinf.yaml", .store = "flag", .runtime_dir = "/f"};
 
 	cr_assert_eq(setenv("KINF_STORE", "/env", 1) | setenv("KINF_RUNTIME_DIR", "/e", 1), 0);
 	write_file("kinf.yaml", "feeds: []\n");
@@ -452,13 +477,16 @@ Test(config, file_that_an_option_names_goes_before_the_environment)
 	write_file("kinf.yaml", "store: /file\nruntimeDir: /e\n");
 	c = load(&named);
 	cr_expect_str_eq(c->store, "/file");
-	cr_expect_str_eq(c->overruled, "$KINF_STORE ('/env') is not used: kinf.yaml, which the command line names, has '/file'");
+	cr_expect_str_eq(c->overruled, "$KINF_STORE ('/env') is not used: kinf.yaml, which the "
+				       "command line names, has '/file'");
 	config_free(&c);
 	write_file("kinf.yaml", "store: /file\nruntimeDir: /r\n");
 	c = load(&named);
 	cr_expect_str_eq(c->runtime_dir, "/r");
-	cr_expect_str_eq(c->overruled, "$KINF_STORE ('/env') is not used: kinf.yaml, which the command line names, has '/file'; "
-		"$KINF_RUNTIME_DIR ('/e') is not used: kinf.yaml, which the command line names, has '/r'");
+	cr_expect_str_eq(c->overruled, "$KINF_STORE ('/env') is not used: kinf.yaml, which the "
+				       "command line names, has '/file'; "
+				       "$KINF_RUNTIME_DIR ('/e') is not used: kinf.yaml, which the "
+				       "command line names, has '/r'");
 	config_free(&c);
 	c = load(&all);
 	expect_here(c->store, "flag");
@@ -488,11 +516,13 @@ Test(config, paths_in_a_file_begin_in_its_directory)
 	cr_assert_eq(chdir(directory), 0);
 }
 
-/* 'kinf config check' showed paths as they were written, and a path through a directory that is missing for good: the daemons made it. */
+/* 'kinf config check' showed paths as they were written, and a path through a directory that is
+ * missing for good: the daemons made it. */
 Test(config, paths_are_without_dots_and_double_slashes)
 {
-	static const char *const paths[][2] = {{"/a/./b//c/", "/a/b/c"}, {"/a/../b", "/b"}, {"/..", "/"}, {"/", "/"}, {"//", "/"},
-		{"/../../a", "/a"}, {"/a/b/../../c/..", "/"}, {"/a/...", "/a/..."}, {"/a/..b/.c", "/a/..b/.c"}, {"/a/b/..", "/a"}};
+	static const char *const paths[][2] = {{"/a/./b//c/", "/a/b/c"}, {"/a/../b", "/b"},
+		{"/..", "/"}, {"/", "/"}, {"//", "/"}, {"/../../a", "/a"}, {"/a/b/../../c/..", "/"},
+		{"/a/...", "/a/..."}, {"/a/..b/.c", "/a/..b/.c"}, {"/a/b/..", "/a"}};
 	AUTO_FREE char *path = NULL;
 	char link[256], linked[300];
 
@@ -508,13 +538,14 @@ Test(config, paths_are_without_dots_and_double_slashes)
 	for (int i = 0; i < 2; i++) {
 		(void)snprintf(link, sizeof(link), i ? "link/../../x/" : "link/../x/");
 		cr_assert_eq(config_copy_path(&path, link, NULL), 0);
-		(void)snprintf(linked, sizeof(linked), "%s/%s", directory, i ? "link/../../x" : "link/../x");
+		(void)snprintf(linked, sizeof(linked), "%s/%s", directory,
+			i ? "link/../../x" : "link/../x");
 		cr_expect_str_eq(path, linked, "a link leads elsewhere: %s", path);
 	}
 	cr_assert_eq(unlink("link"), 0);
 }
 
-/* ---- flags ---------------------------------------------------------------------------------------- */
+/* ---- flags -------------------------------------------------------------- */
 
 static struct config *watch(const char *text)
 {
@@ -548,7 +579,8 @@ Test(config, watch_takes_name_namespace_and_selectors)
 
 Test(config, watch_understands_all_spellings)
 {
-	CLEANUP(config_free) struct config *c =
+	CLEANUP(config_free)
+	struct config *c =
 		watch("deployments.v1.apps( --namespace=a,b -n c  --selector tier in (x, y) "
 		      "--field-selector 'metadata.name=z' )");
 	const struct config_feed *f = &c->feeds[0];
@@ -590,11 +622,12 @@ Test(config, bad_watches_are_refused_in_words)
 	refuse_watch("pods:(-n web)", "--watch: not a name: ''; " NAME_RULE);
 	refuse_watch("pods(-x web)",
 		"--watch: unknown option '-x'; allowed are -n, -l, --field-selector and --exclude");
-	refuse_watch("pods(web)",
-		"--watch: unknown option 'web'; allowed are -n, -l, --field-selector and --exclude");
+	refuse_watch("pods(web)", "--watch: unknown option 'web'; allowed are -n, -l, "
+				  "--field-selector and --exclude");
 	refuse_watch("pods(-n)", "--watch: -n needs a value");
-	refuse_watch("pods(-n a,,b)", "--watch: not a namespace: ''; allowed are lower case letters, "
-				      "digits and '-' inside, at most 63");
+	refuse_watch("pods(-n a,,b)",
+		"--watch: not a namespace: ''; allowed are lower case letters, "
+		"digits and '-' inside, at most 63");
 	refuse_flags(&flags, "--watch: two feeds 'pods'; give one another name, 'pods:NAME'");
 }
 
@@ -619,7 +652,8 @@ Test(config, bad_index_flags_are_refused_in_words)
 	static const struct wrong wrong[] = {
 		{"pods", "--index: 'pods': write one as FEED/NAME=PATH"},
 		{"pods/node", "--index: 'pods/node': write one as FEED/NAME=PATH"},
-		{"nodes/x=spec.y", "--index: 'nodes/x=spec.y': no feed 'nodes'; write its name as --watch or the file does: 'pods'"},
+		{"nodes/x=spec.y", "--index: 'nodes/x=spec.y': no feed 'nodes'; write its name as "
+				   "--watch or the file does: 'pods'"},
 		{"pods/label=spec.y", "--index: 'label' is built in; choose another name"},
 		{"pods/app=spec.y", "--index: feed 'pods' already has an index 'app'"},
 		{"pods/=spec.y", "--index: not an index name: ''; " NAME_RULE},

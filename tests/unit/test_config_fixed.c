@@ -24,8 +24,9 @@ Test(config, what_is_fixed_is_named_and_kept)
 	char keys[CONFIG_KEYS_SIZE];
 
 	cr_assert(config_needs_restart(running, config, CONFIG_REFLECTOR, keys));
-	cr_assert_str_eq(keys, "cluster.kubeconfig, cluster.context, store, runtimeDir, durability, "
-			       "mapSize, group");
+	cr_assert_str_eq(keys,
+		"cluster.kubeconfig, cluster.context, store, runtimeDir, durability, "
+		"mapSize, group");
 	cr_assert(config_needs_restart(running, config, CONFIG_PROCESSOR, keys));
 	cr_assert_str_eq(keys, "store, runtimeDir, mapSize, group");
 	cr_assert(config_needs_restart(running, config, CONFIG_RUN, keys));
@@ -58,7 +59,8 @@ Test(config, kinf_run_starts_kinf_serve_only_when_it_starts)
 
 Test(config, nothing_fixed_changed)
 {
-	struct config *a = parsed("store: /a\n"), *b = parsed("store: /a\nretention: {size: 1MiB}\n");
+	struct config *a = parsed("store: /a\n"),
+		      *b = parsed("store: /a\nretention: {size: 1MiB}\n");
 	char keys[CONFIG_KEYS_SIZE];
 
 	cr_assert(!config_needs_restart(a, b, CONFIG_REFLECTOR, keys));

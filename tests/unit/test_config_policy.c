@@ -60,7 +60,7 @@ struct key {
 
 static const struct key keys[] = {
 #define KEY(key, type, field, minimum, maximum, initial, restart, help) {key, help, false},
-#define FEED_KEY(key, type, field, minimum, maximum, initial, help) {key, help, true},
+#define FEED_KEY(key, type, field, minimum, maximum, initial, help)     {key, help, true},
 #include "common/config/config.def"
 #undef FEED_KEY
 #undef KEY
@@ -96,9 +96,11 @@ Test(config_policy, keys_whose_help_says_what_0s_means_take_it)
 		const char *key = keys[i].name, *dot = strchr(key, '.');
 		char text[200];
 		if (keys[i].of_feed)
-			(void)snprintf(text, sizeof(text), "feeds: [{resource: pods, %s: 0s}]", key);
+			(void)snprintf(
+				text, sizeof(text), "feeds: [{resource: pods, %s: 0s}]", key);
 		else if (dot)
-			(void)snprintf(text, sizeof(text), "%.*s: {%s: 0s}", (int)(dot - key), key, dot + 1);
+			(void)snprintf(text, sizeof(text), "%.*s: {%s: 0s}", (int)(dot - key), key,
+				dot + 1);
 		else
 			(void)snprintf(text, sizeof(text), "%s: 0s", key);
 		struct config *c = parse(text);
@@ -114,7 +116,8 @@ Test(config_policy, guard_against_mass_deletes_is_off_unless_a_share_is_named)
 		const char *text;
 		uint32_t percent;
 	} cases[] = {{"", 0}, {"holdMassDelete: 50%", 50}, {"holdMassDelete: off", 0},
-		{"holdMassDelete: false", 0}, {"holdMassDelete: {pause: 1s}", 0}, {"holdMassDelete: {share: 'off'}", 0}};
+		{"holdMassDelete: false", 0}, {"holdMassDelete: {pause: 1s}", 0},
+		{"holdMassDelete: {share: 'off'}", 0}};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct config *c = parse(cases[i].text);
@@ -137,7 +140,8 @@ Test(config_policy, each_key_wrong_in_turn)
 		{"backoff: 1s", "must be a map of keys and values"},
 		{"backoff: {most: 1s}", "unknown key; allowed here: min, max"},
 		{"backoff: {min: 0s}", "'0s': allowed are 1ms to 1h"},
-		{"backoff: {max: 500ms}", "min must not be more than max (defaults are 800ms and 15s)"},
+		{"backoff: {max: 500ms}",
+			"min must not be more than max (defaults are 800ms and 15s)"},
 		{"timeouts: {connect: 99ms}", "'99ms': allowed are 100ms to 1h"},
 		{"timeouts: {answer: 2h}", "'2h': allowed are 100ms to 1h"},
 		{"timeouts: {silence: 999ms}", "'999ms': allowed are 1s to 24h"},

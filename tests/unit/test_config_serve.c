@@ -48,14 +48,15 @@ Test(config_serve, booleans_are_written_in_any_of_the_ways_of_yaml)
 	static const struct {
 		const char *text;
 		bool value;
-	} words[] = {{"true", true}, {"on", true}, {"yes", true}, {"True", true}, {"ON", true}, {"'yes'", true}, {"false", false}, {"off", false},
-		{"no", false}, {"FALSE", false}};
+	} words[] = {{"true", true}, {"on", true}, {"yes", true}, {"True", true}, {"ON", true},
+		{"'yes'", true}, {"false", false}, {"off", false}, {"no", false}, {"FALSE", false}};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		char text[200];
 
-		(void)snprintf(text, sizeof(text), "streamingLists: %s\nserve: {forward: %s, openRemote: %s, separate: %s}\n", words[i].text,
-			words[i].text, words[i].text, words[i].text);
+		(void)snprintf(text, sizeof(text),
+			"streamingLists: %s\nserve: {forward: %s, openRemote: %s, separate: %s}\n",
+			words[i].text, words[i].text, words[i].text, words[i].text);
 		struct config *c = parse(text);
 		cr_expect_eq(c->serve.forward, words[i].value, "%s", words[i].text);
 		cr_expect_eq(c->serve.open_remote, words[i].value, "%s", words[i].text);
@@ -79,7 +80,8 @@ Test(config_serve, wrong_values_are_named)
 			"k.yaml:1: serve.listen: must not be empty; the default is [unix]"},
 		{"serve: {auth: anybody}", "k.yaml:1: serve.auth: must be one of "
 					   "peers|self|review|allow|open, not 'anybody'"},
-		{"serve: {forward: maybe}", "k.yaml:1: serve.forward: must be true or false, not 'maybe'; on, off, yes and no mean the same"},
+		{"serve: {forward: maybe}", "k.yaml:1: serve.forward: must be true or false, not "
+					    "'maybe'; on, off, yes and no mean the same"},
 		{"serve: {port: 1}",
 			"k.yaml:1: serve.port: unknown key; allowed here: listen, auth, "
 			"openRemote, tls, forward, "
@@ -111,17 +113,22 @@ Test(config_serve, wrong_values_are_named)
 			"k.yaml:1: serve: forward: on needs to know the client; it can't be used "
 			"with auth: open"},
 		{"serve: {auth: open, listen: [unix, '127.0.0.1:80', '[::1]:80', '0.0.0.0:80']}",
-			"k.yaml:1: serve: auth: open on 0.0.0.0:80 would give the whole cache to other "
-			"machines; listen on a loopback address, choose another mode, or set openRemote: true"},
+			"k.yaml:1: serve: auth: open on 0.0.0.0:80 would give the whole cache to "
+			"other "
+			"machines; listen on a loopback address, choose another mode, or set "
+			"openRemote: true"},
 		{"serve: {auth: open, listen: '[::]:80'}",
-			"k.yaml:1: serve: auth: open on [::]:80 would give the whole cache to other "
-			"machines; listen on a loopback address, choose another mode, or set openRemote: true"},
+			"k.yaml:1: serve: auth: open on [::]:80 would give the whole cache to "
+			"other "
+			"machines; listen on a loopback address, choose another mode, or set "
+			"openRemote: true"},
 		{"serve: {auth: open, listen: ':80'}",
 			"k.yaml:1: serve: auth: open on :80 would give the whole cache to other "
-			"machines; listen on a loopback address, choose another mode, or set openRemote: true"},
-		{"serve: {freshness: quorum}",
-			"k.yaml:1: serve: freshness: quorum lets the API server answer reads without a "
-			"resourceVersion; it needs forward: on"},
+			"machines; listen on a loopback address, choose another mode, or set "
+			"openRemote: true"},
+		{"serve: {freshness: quorum}", "k.yaml:1: serve: freshness: quorum lets the API "
+					       "server answer reads without a "
+					       "resourceVersion; it needs forward: on"},
 	};
 
 	expect_refusals(wrong, sizeof(wrong) / sizeof(wrong[0]));
@@ -144,21 +151,26 @@ Test(config_serve, changed_addresses_need_a_restart)
 
 Test(config_serve, all_keys_that_need_a_restart_have_room)
 {
-	struct config *a = parse("{store: /a, runtimeDir: /a, serve: {auth: self, review: {tokenFile: /t}}}"),
-		      *b = parse("{store: /b, runtimeDir: /b, serve: {listen: '127.0.0.1:80', auth: review, openRemote: true, "
-				 "forward: on, metrics: ':81', review: {cert: /c, key: /k}}}");
+	struct config *
+		a = parse(
+		       "{store: /a, runtimeDir: /a, serve: {auth: self, review: {tokenFile: /t}}}"),
+	       *b = parse("{store: /b, runtimeDir: /b, serve: {listen: '127.0.0.1:80', auth: "
+			  "review, openRemote: true, "
+			  "forward: on, metrics: ':81', review: {cert: /c, key: /k}}}");
 	char keys[CONFIG_KEYS_SIZE];
 
 	cr_assert(config_needs_restart(a, b, CONFIG_SERVE, keys));
-	cr_assert_str_eq(keys, "store, runtimeDir, serve.listen, serve.auth, serve.openRemote, serve.forward, serve.metrics, "
-		"serve.review.tokenFile, serve.review.cert, serve.review.key");
+	cr_assert_str_eq(keys, "store, runtimeDir, serve.listen, serve.auth, serve.openRemote, "
+			       "serve.forward, serve.metrics, "
+			       "serve.review.tokenFile, serve.review.cert, serve.review.key");
 	config_free(&a);
 	config_free(&b);
 }
 
 Test(config_serve, everything_may_be_open_on_this_machine_or_if_that_is_wanted)
 {
-	struct config *a = parse("serve: {auth: open, listen: [unix, '127.0.0.9:80', '[::1]:80', 'localhost:80']}"),
+	struct config *a = parse("serve: {auth: open, listen: [unix, '127.0.0.9:80', '[::1]:80', "
+				 "'localhost:80']}"),
 		      *b = parse("serve: {auth: open, listen: ':80', openRemote: true}");
 
 	cr_assert_eq(a->serve.auth, CONFIG_AUTH_OPEN);

@@ -16,13 +16,14 @@ static void refuse(const char *text, const char *sentence)
 
 Test(config_wildcard, stands_for_what_it_covers)
 {
-	struct config *c = parse("feeds:\n"
-				 "  - resource: all\n"
-				 "  - {resource: '*.apps', exclude: [replicasets, pods.metrics.k8s.io]}\n"
-				 "  - {resource: '*.v1'}\n"
-				 "  - {resource: '*.v1beta1.stable.example.com'}\n"
-				 "  - {resource: '*.events.k8s.io'}\n"
-				 "  - resource: pods\n");
+	struct config *c =
+		parse("feeds:\n"
+		      "  - resource: all\n"
+		      "  - {resource: '*.apps', exclude: [replicasets, pods.metrics.k8s.io]}\n"
+		      "  - {resource: '*.v1'}\n"
+		      "  - {resource: '*.v1beta1.stable.example.com'}\n"
+		      "  - {resource: '*.events.k8s.io'}\n"
+		      "  - resource: pods\n");
 	static const struct {
 		size_t feed;
 		const char *group, *version, *plural;
@@ -56,11 +57,14 @@ Test(config_wildcard, stands_for_what_it_covers)
 
 Test(config_wildcard, entry_of_the_name_comes_before_wildcards_and_the_first_of_those_counts)
 {
-	struct config *c = parse("feeds: [{resource: '*.apps'}, {resource: all}, {resource: deploy, "
-				 "name: deployments.apps}]");
+	struct config *c =
+		parse("feeds: [{resource: '*.apps'}, {resource: all}, {resource: deploy, "
+		      "name: deployments.apps}]");
 
-	cr_assert_eq(config_find_feed(c, "deployments.apps", "apps", "v1", "deployments"), &c->feeds[2]);
-	cr_assert_eq(config_find_feed(c, "replicasets.apps", "apps", "v1", "replicasets"), &c->feeds[0]);
+	cr_assert_eq(
+		config_find_feed(c, "deployments.apps", "apps", "v1", "deployments"), &c->feeds[2]);
+	cr_assert_eq(
+		config_find_feed(c, "replicasets.apps", "apps", "v1", "replicasets"), &c->feeds[0]);
 	cr_assert_eq(config_find_feed(c, "pods", "", "v1", "pods"), &c->feeds[1]);
 	cr_assert_null(config_find_feed(c, "events", "", "v1", "events"));
 	config_free(&c);
@@ -68,26 +72,31 @@ Test(config_wildcard, entry_of_the_name_comes_before_wildcards_and_the_first_of_
 
 Test(config_wildcard, what_makes_no_sense_is_refused_in_words)
 {
-	refuse("feeds: [{resource: '*.'}]", "k.yaml:1: feeds[0].resource: not a wildcard: '*.'; write one as "
-					    "'*' (or all), '*.apps' or '*.v1.apps'");
-	refuse("feeds: [{resource: all}, {resource: '*'}]", "k.yaml:1: feeds[1].resource: '*' is feeds[0] in line 1 "
-							     "already");
-	refuse("feeds: [{resource: '*pods'}]", "k.yaml:1: feeds[0].resource: not a wildcard: '*pods'; write "
-					       "one as '*' (or all), '*.apps' or '*.v1.apps'");
+	refuse("feeds: [{resource: '*.'}]",
+		"k.yaml:1: feeds[0].resource: not a wildcard: '*.'; write one as "
+		"'*' (or all), '*.apps' or '*.v1.apps'");
+	refuse("feeds: [{resource: all}, {resource: '*'}]",
+		"k.yaml:1: feeds[1].resource: '*' is feeds[0] in line 1 "
+		"already");
+	refuse("feeds: [{resource: '*pods'}]",
+		"k.yaml:1: feeds[0].resource: not a wildcard: '*pods'; write "
+		"one as '*' (or all), '*.apps' or '*.v1.apps'");
 	refuse("feeds: [{resource: '*', name: every}]",
 		"k.yaml:1: feeds[0].name: a wildcard's feeds are named after their resources");
 	refuse("feeds: [{resource: pods, exclude: [x]}]",
 		"k.yaml:1: feeds[0].exclude: only a wildcard leaves something out");
-	refuse("feeds: [{resource: '*', exclude: [.x]}]", "k.yaml:1: feeds[0].exclude[0]: not a resource: "
-							  "'.x'; write one as secrets or leases.coordination.k8s.io");
+	refuse("feeds: [{resource: '*', exclude: [.x]}]",
+		"k.yaml:1: feeds[0].exclude[0]: not a resource: "
+		"'.x'; write one as secrets or leases.coordination.k8s.io");
 	refuse("feeds: [{resource: pods, whenGone: maybe}]",
 		"k.yaml:1: feeds[0].whenGone: must be keep or drop, not 'maybe'");
 }
 
 Test(config_wildcard, policy_for_what_has_gone)
 {
-	struct config *c = parse("feeds: [{resource: pods, whenGone: drop}, {resource: services, whenGone: "
-				 "keep}, {resource: nodes}]");
+	struct config *c =
+		parse("feeds: [{resource: pods, whenGone: drop}, {resource: services, whenGone: "
+		      "keep}, {resource: nodes}]");
 
 	cr_assert(c->feeds[0].drop_gone && !c->feeds[1].drop_gone && !c->feeds[2].drop_gone);
 	config_free(&c);
@@ -98,7 +107,8 @@ Test(config_wildcard, flags_say_it_too)
 	char all[] = "all(-n web --exclude secrets,leases)", index[] = "*/owner=metadata.uid";
 	const char *watch[] = {all}, *indexes[] = {index};
 	struct config_flags flags = {.watch = {.items = watch, .n = 1},
-		.index = {.items = indexes, .n = 1}, .file = "/dev/null"};
+		.index = {.items = indexes, .n = 1},
+		.file = "/dev/null"};
 	struct config *c = NULL;
 
 	cr_assert_eq(config_load(&flags, &c), 0, "%s", err_text(ERR_CONFIG));
@@ -107,7 +117,9 @@ Test(config_wildcard, flags_say_it_too)
 	cr_assert_eq(c->feeds[0].n_exclude, 2);
 	cr_assert_eq(c->feeds[0].n_indexes, 1);
 	cr_assert_not(config_covers(&c->feeds[0], "coordination.k8s.io", "v1", "leases"));
-	cr_assert(config_covers(&c->feeds[0], "", "v1", "events"), "only what is named is left out");
-	cr_assert_not(config_covers(&c->feeds[0], "events.k8s.io", "v1", "events"), "the same objects were stored twice");
+	cr_assert(
+		config_covers(&c->feeds[0], "", "v1", "events"), "only what is named is left out");
+	cr_assert_not(config_covers(&c->feeds[0], "events.k8s.io", "v1", "events"),
+		"the same objects were stored twice");
 	config_free(&c);
 }

@@ -24,8 +24,10 @@ static bool same(struct consistency_digest a, struct consistency_digest b)
 
 Test(consistency, order_and_how_the_key_is_given_do_not_matter)
 {
-	static const struct object one[] = {{"d", "a", "1", "5"}, {"d", "b", "2", "6"}, {"e", "a", "3", "7"}};
-	static const struct object other[] = {{"", "e/a", "3", "7"}, {"", "d/a", "1", "5"}, {"", "d/b", "2", "6"}};
+	static const struct object one[] = {
+		{"d", "a", "1", "5"}, {"d", "b", "2", "6"}, {"e", "a", "3", "7"}};
+	static const struct object other[] = {
+		{"", "e/a", "3", "7"}, {"", "d/a", "1", "5"}, {"", "d/b", "2", "6"}};
 
 	cr_assert(same(digest(one, 3), digest(other, 3)));
 	cr_assert_eq(digest(one, 3).count, 3);

@@ -71,7 +71,8 @@ static void control_test_note(void *arg, const char *text)
 }
 
 /* The client's process: its exit status tells what it got. */
-static pid_t control_test_ask(const char *command, const char *argument, int result, const char *expected)
+static pid_t control_test_ask(
+	const char *command, const char *argument, int result, const char *expected)
 {
 	pid_t pid = fork();
 
@@ -132,7 +133,8 @@ Test(control, commands_are_told_apart)
 
 	cr_assert_eq(send(first, "compact", 7, 0), 7);
 	cr_assert_eq(send(second, "reload", 6, 0), 6);
-	struct control_call *reload = control_test_await("reload"), *compact = control_test_await(NULL);
+	struct control_call *reload = control_test_await("reload"),
+			    *compact = control_test_await(NULL);
 
 	cr_assert_str_eq(control_command(compact), "compact");
 	(void)close(first);
@@ -158,7 +160,9 @@ Test(control, no_call_is_made_of_other_bytes)
 		char answer[64] = "";
 		int fd = control_test_dial();
 
-		cr_assert_geq(send(fd, is_large ? large : bad[i].bytes, is_large ? sizeof(large) : bad[i].size, 0), 0);
+		cr_assert_geq(send(fd, is_large ? large : bad[i].bytes,
+				      is_large ? sizeof(large) : bad[i].size, 0),
+			0);
 		control_turn(control);
 		control_turn(control);
 		cr_assert_null(control_next(control, NULL));

@@ -97,10 +97,12 @@ Test(credential, bearer_and_basic_and_nothing)
 Test(credential, k22_impersonation_escapes_the_keys_of_extras)
 {
 	char *groups[] = {(char *)"g", (char *)"h"}, *values[] = {(char *)"v"};
-	struct kubeconfig_extra extra = {
-		.key = (char *)"a/b%", .values = values, .n_values = 1};
-	struct kubeconfig config = {.impersonate = {.user = (char *)"bob", .uid = (char *)"7",
-					    .groups = groups, .n_groups = 2, .extras = &extra,
+	struct kubeconfig_extra extra = {.key = (char *)"a/b%", .values = values, .n_values = 1};
+	struct kubeconfig config = {.impersonate = {.user = (char *)"bob",
+					    .uid = (char *)"7",
+					    .groups = groups,
+					    .n_groups = 2,
+					    .extras = &extra,
 					    .n_extras = 1}};
 
 	headers_are(&config, "Impersonate-User: bob\nImpersonate-Uid: 7\nImpersonate-Group: g\n"

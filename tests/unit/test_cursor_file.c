@@ -169,7 +169,9 @@ Test(cursor_file, a_directory_with_the_name_of_a_cursor_is_removed)
 	cr_assert_eq(mkdirat(cursors, "taken", 0700), 0);
 	cr_assert_eq(mkdirat(cursors, "taken/more", 0700), 0);
 	cr_assert_eq(cursor_remove(home, "taken"), -ENOTEMPTY);
-	cr_assert(strstr(err_text(-ENOTEMPTY), "cursors/taken' is a directory with something in it"), "%s", err_text(-ENOTEMPTY));
+	cr_assert(
+		strstr(err_text(-ENOTEMPTY), "cursors/taken' is a directory with something in it"),
+		"%s", err_text(-ENOTEMPTY));
 	cr_assert_eq(unlinkat(cursors, "taken/more", AT_REMOVEDIR), 0);
 	cr_assert_eq(cursor_remove(home, "taken"), FOUND);
 	cr_assert_eq(cursor_save(home, "taken", uuid, positions, 1), 0);
@@ -179,7 +181,7 @@ Test(cursor_file, a_directory_with_the_name_of_a_cursor_is_removed)
 Test(cursor_file, damaged_files_are_refused)
 {
 	static const char good[] = "kinf-cursor 1\njournal 0123ff000000000000000000000000a0\n"
-		"written 5\nfeed 1 7\nend\n";
+				   "written 5\nfeed 1 7\nend\n";
 	char text[sizeof(good)];
 
 	put_file("c", good);
@@ -193,7 +195,9 @@ Test(cursor_file, damaged_files_are_refused)
 	static const char *const bad[] = {"kinf-cursor 2\nend\n", "kinf-cursor 1\nfeed x 7\nend\n",
 		"kinf-cursor 1\nfeed 1 7 8\nend\n", "kinf-cursor 1\njournal 01\nend\n",
 		"kinf-cursor 1\njournal zz23ff000000000000000000000000a0\nend\n",
-		"kinf-cursor 1\nwhat 1\nend\n", "\n\n", "\x7f" "ELF"};
+		"kinf-cursor 1\nwhat 1\nend\n", "\n\n",
+		"\x7f"
+		"ELF"};
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		put_file("c", bad[i]);
 		int r = load("c");
@@ -391,7 +395,8 @@ Test(cursor_file, a_walk_opens_no_more_files_of_a_user_than_count)
 		char name[32];
 
 		(void)snprintf(name, sizeof(name), "c-%d", i);
-		cr_assert_eq(linkat(home_cursors_fd(home), "one", home_cursors_fd(home), name, 0), 0);
+		cr_assert_eq(
+			linkat(home_cursors_fd(home), "one", home_cursors_fd(home), name, 0), 0);
 	}
 	cr_assert_eq(cursor_each(home, count_all, &walked), 0);
 	cr_assert_eq(walked, CURSORS_PER_OWNER);

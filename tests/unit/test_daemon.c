@@ -31,8 +31,12 @@ static void write_config(const char *text)
 static int start(int (*run)(struct daemon *daemon))
 {
 	char name[] = "kinf-test", *argv[] = {name, NULL};
-	struct daemon_program program = {.name = name, .about = "", .status_page = PAGE, .control_socket = "control.test",
-		.user = CONFIG_PROCESSOR, .run = run};
+	struct daemon_program program = {.name = name,
+		.about = "",
+		.status_page = PAGE,
+		.control_socket = "control.test",
+		.user = CONFIG_PROCESSOR,
+		.run = run};
 
 	cr_assert_eq(setenv("KINF_CONFIG", scratch_path("kinf.yaml"), 1), 0);
 	return daemon_main(&program, 1, argv);

@@ -122,7 +122,8 @@ Test(definitions, feed_that_left_the_configuration_keeps_its_indexes_until_it_is
 
 Test(definitions, feed_that_is_renamed_gets_the_indexes_of_its_new_name)
 {
-	rig_configure(&rig, "feeds: [{resource: pods, name: web, indexes: {node: spec.nodeName}}]\n");
+	rig_configure(
+		&rig, "feeds: [{resource: pods, name: web, indexes: {node: spec.nodeName}}]\n");
 	rig_settle(&rig);
 	EXPECT(rig_under(&rig, feed, "node", "n7"), "no such index");
 	cr_assert_eq(journal_begin(rig.journal), 0);
@@ -143,7 +144,8 @@ Test(definitions, feeds_in_one_batch_are_all_compared_and_removed_ones_are_taken
 		char name[16];
 		(void)snprintf(name, sizeof(name), "f%d", i);
 		feeds[i] = rig_add_feed(&rig, name);
-		(void)snprintf(config + n, sizeof(config) - n, ", {resource: f%d, indexes: {a: b}}", i);
+		(void)snprintf(
+			config + n, sizeof(config) - n, ", {resource: f%d, indexes: {a: b}}", i);
 	}
 	rig_settle(&rig);
 	EXPECT(rig_under(&rig, feeds[99], "a", "x"), "no such index");

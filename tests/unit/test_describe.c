@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parts of descriptions; whole ones are compared with kubectl's in tests/scenario/test_describe.py. */
+/* Parts of descriptions; whole ones are compared with kubectl's in
+ * tests/scenario/test_describe.py. */
 #include <criterion/criterion.h>
 
 #include "common/cleanup.h"
@@ -64,14 +65,23 @@ Test(describe, sums_of_quantities_have_the_form_of_the_first)
 		size_t n;
 		const char *sum;
 	} tries[] = {
-		{{"100m", "250m"}, 2, "350m"}, {{"500m", "0.5"}, 2, "1"}, {{"0", "1Gi"}, 2, "1Gi"},
-		{{"1Gi", "512Mi"}, 2, "1536Mi"}, {{"1Gi", "1000"}, 2, "1073742824"}, {{"1M", "24k"}, 2, "1024k"},
-		{{"1e3", "1"}, 2, "1001"}, {{"2Ki", "100m"}, 2, "2048100m"}, {{"1", "2", "3"}, 3, "6"},
-		{{"0"}, 1, "0"}, {{"1n"}, 1, "1m"}, {{"8E", "8E"}, 2, "9223372036854775807m"},
+		{{"100m", "250m"}, 2, "350m"},
+		{{"500m", "0.5"}, 2, "1"},
+		{{"0", "1Gi"}, 2, "1Gi"},
+		{{"1Gi", "512Mi"}, 2, "1536Mi"},
+		{{"1Gi", "1000"}, 2, "1073742824"},
+		{{"1M", "24k"}, 2, "1024k"},
+		{{"1e3", "1"}, 2, "1001"},
+		{{"2Ki", "100m"}, 2, "2048100m"},
+		{{"1", "2", "3"}, 3, "6"},
+		{{"0"}, 1, "0"},
+		{{"1n"}, 1, "1m"},
+		{{"8E", "8E"}, 2, "9223372036854775807m"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(tries); i++)
-		cr_assert_str_eq(sum_of(tries[i].texts, tries[i].n, &out), tries[i].sum, "%s", tries[i].texts[0]);
+		cr_assert_str_eq(sum_of(tries[i].texts, tries[i].n, &out), tries[i].sum, "%s",
+			tries[i].texts[0]);
 	struct amount one;
 	cr_assert_not(amount_parse(BYTES_LIT("much"), &one));
 	cr_assert_not(amount_parse(BYTES_LIT(""), &one));
@@ -95,8 +105,9 @@ static const char *describe_json(const char *resource, const char *json, struct 
 
 	cr_assert_eq(json_parser_new(&parser), 0);
 	cr_assert_eq(json_parse(parser, bytes_str(json), NULL, &body), 0);
-	const struct describe_object object = {
-		.resource = resource, .body = buf_bytes(&body), .now_ns = 1767323045ull * 1000000000};
+	const struct describe_object object = {.resource = resource,
+		.body = buf_bytes(&body),
+		.now_ns = 1767323045ull * 1000000000};
 	buf_reset(out);
 	cr_assert_eq(describe_put(&object, out), 0);
 	json_parser_free(&parser);
@@ -108,12 +119,15 @@ Test(describe, an_object_without_a_layout_is_described_field_by_field)
 	CLEANUP(buf_release) struct buf out = BUF_INIT;
 	const char *text = describe_json("widgets.example.com",
 		"{\"kind\":\"W\",\"metadata\":{\"name\":\"a\",\"namespace\":\"b\",\"uid\":\"u\","
-		"\"managedFields\":[1]},\"spec\":{\"podCIDR\":\"x\",\"apiURL\":null,\"hostIP\":\"1\",\"a_b\":[1,{\"c\":"
+		"\"managedFields\":[1]},\"spec\":{\"podCIDR\":\"x\",\"apiURL\":null,\"hostIP\":"
+		"\"1\",\"a_b\":[1,{\"c\":"
 		"true}],\"lastTransitionTime\":2.5}}",
 		&out);
 
-	cr_assert_str_eq(text, "Name:         a\nNamespace:    b\nLabels:       <none>\nAnnotations:  <none>\nKind:         W\n"
-			       "Metadata:\n  UID:  u\nSpec:\n  a_b:\n    1\n    C:                   true\n"
-			       "  API URL:               <nil>\n  Host IP:               1\n"
-			       "  Last Transition Time:  2.5\n  Pod CIDR:              x\n");
+	cr_assert_str_eq(text,
+		"Name:         a\nNamespace:    b\nLabels:       <none>\nAnnotations:  "
+		"<none>\nKind:         W\n"
+		"Metadata:\n  UID:  u\nSpec:\n  a_b:\n    1\n    C:                   true\n"
+		"  API URL:               <nil>\n  Host IP:               1\n"
+		"  Last Transition Time:  2.5\n  Pod CIDR:              x\n");
 }

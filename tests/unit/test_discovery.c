@@ -12,34 +12,40 @@
 #include "reflector/cluster/identity.h"
 #include "tests/unit/api_stub.h"
 
-/* ---- the catalogue ---- */
+/* ---- the catalogue ------------------------------------------------------ */
 
 #define ALL "\"verbs\":[\"get\",\"list\",\"watch\"]"
 
 static const char core_document[] =
-	"{\"kind\":\"APIGroupDiscoveryList\",\"items\":[{\"metadata\":{},\"versions\":[{\"version\":\"v1\","
+	"{\"kind\":\"APIGroupDiscoveryList\",\"items\":[{\"metadata\":{},\"versions\":[{"
+	"\"version\":\"v1\","
 	"\"freshness\":\"Current\",\"resources\":["
-	"{\"resource\":\"bindings\",\"responseKind\":{\"kind\":\"Binding\"},\"scope\":\"Namespaced\","
+	"{\"resource\":\"bindings\",\"responseKind\":{\"kind\":\"Binding\"},\"scope\":"
+	"\"Namespaced\","
 	"\"singularResource\":\"binding\",\"verbs\":[\"create\"]},"
 	"{\"resource\":\"events\",\"responseKind\":{\"kind\":\"Event\"},\"scope\":\"Namespaced\","
 	"\"singularResource\":\"event\",\"shortNames\":[\"ev\"]," ALL "},"
 	"{\"resource\":\"nodes\",\"responseKind\":{\"kind\":\"Node\"},\"scope\":\"Cluster\","
 	"\"singularResource\":\"node\",\"shortNames\":[\"no\"]," ALL "},"
-	"{\"resource\":\"pods\",\"responseKind\":{\"group\":\"\",\"version\":\"\",\"kind\":\"Pod\"},"
-	"\"scope\":\"Namespaced\",\"singularResource\":\"pod\",\"shortNames\":[\"po\",\"pp\"]," ALL "}"
+	"{\"resource\":\"pods\",\"responseKind\":{\"group\":\"\",\"version\":\"\",\"kind\":\"Pod\"}"
+	","
+	"\"scope\":\"Namespaced\",\"singularResource\":\"pod\",\"shortNames\":[\"po\",\"pp\"]," ALL
+	"}"
 	"]}]}]}";
 
 static const char groups_document[] =
 	"{\"kind\":\"APIGroupDiscoveryList\",\"items\":["
 	"{\"metadata\":{\"name\":\"apps\"},\"versions\":["
-	"{\"version\":\"v1\",\"freshness\":\"Current\",\"resources\":[{\"resource\":\"deployments\","
+	"{\"version\":\"v1\",\"freshness\":\"Current\",\"resources\":[{\"resource\":"
+	"\"deployments\","
 	"\"responseKind\":{\"group\":\"apps\",\"version\":\"v1\",\"kind\":\"Deployment\"},"
-	"\"scope\":\"Namespaced\",\"singularResource\":\"deployment\",\"shortNames\":[\"deploy\"]," ALL
-	"}]},"
+	"\"scope\":\"Namespaced\",\"singularResource\":\"deployment\",\"shortNames\":[\"deploy\"]"
+	"," ALL "}]},"
 	"{\"version\":\"v1beta1\",\"resources\":[{\"resource\":\"deployments\",\"responseKind\":"
-	"{\"kind\":\"Deployment\"},\"scope\":\"Namespaced\",\"singularResource\":\"deployment\"," ALL
-	"}]}]},"
-	"{\"metadata\":{\"name\":\"events.k8s.io\"},\"versions\":[{\"version\":\"v1\",\"resources\":["
+	"{\"kind\":\"Deployment\"},\"scope\":\"Namespaced\",\"singularResource\":"
+	"\"deployment\"," ALL "}]}]},"
+	"{\"metadata\":{\"name\":\"events.k8s.io\"},\"versions\":[{\"version\":\"v1\","
+	"\"resources\":["
 	"{\"resource\":\"events\",\"responseKind\":{\"kind\":\"Event\"},\"scope\":\"Namespaced\","
 	"\"singularResource\":\"event\",\"shortNames\":[\"ev\"]," ALL "}]}]},"
 	"{\"metadata\":{\"name\":\"metrics.k8s.io\"},\"versions\":[{\"version\":\"v1beta1\","
@@ -48,9 +54,9 @@ static const char groups_document[] =
 	"{\"version\":\"v1\",\"freshness\":\"Stale\",\"resources\":[{\"resource\":\"widgets\","
 	"\"responseKind\":{\"kind\":\"Widget\"},\"scope\":\"Namespaced\"," ALL "}]},"
 	"{\"version\":\"v2\",\"freshness\":\"Current\",\"resources\":[{\"resource\":\"widgets\","
-	"\"responseKind\":{\"kind\":\"Widget\"},\"scope\":\"Cluster\",\"singularResource\":\"widget\"," ALL
-	"},{\"resource\":\"../evil\",\"responseKind\":{\"kind\":\"Evil\"},\"scope\":\"Cluster\"," ALL
-	"}]}]}]}";
+	"\"responseKind\":{\"kind\":\"Widget\"},\"scope\":\"Cluster\",\"singularResource\":"
+	"\"widget\"," ALL "},{\"resource\":\"../"
+	"evil\",\"responseKind\":{\"kind\":\"Evil\"},\"scope\":\"Cluster\"," ALL "}]}]}]}";
 
 static void to_msgpack(const char *json, struct buf *out)
 {
@@ -180,7 +186,7 @@ Test(catalogue, damaged_documents_are_no_crash)
 	buf_release(&groups);
 }
 
-/* ---- over HTTP ---- */
+/* ---- over HTTP ---------------------------------------------------------- */
 
 #define AGGREGATED "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
@@ -200,8 +206,8 @@ static void on_ready(void *arg, int result)
 
 	world->ready++;
 	world->result = result;
-	(void)snprintf(world->sentence, sizeof(world->sentence), "%s",
-		result < 0 ? err_text(result) : "");
+	(void)snprintf(
+		world->sentence, sizeof(world->sentence), "%s", result < 0 ? err_text(result) : "");
 }
 
 static void world_open(struct world *world, const struct api_stub_answer *answers)
@@ -302,8 +308,8 @@ Test(discovery, what_is_known_need_not_be_sent_again)
 	discovery_expire(world.discovery);
 	cr_assert_eq(find(&world, "po", &resource), FOUND);
 	const char *last = api_stub_last(world.stub);
-	cr_assert(strstr(last, "If-None-Match: \"A1\"") || strstr(last, "If-None-Match: \"B2\""), "%s",
-		last);
+	cr_assert(strstr(last, "If-None-Match: \"A1\"") || strstr(last, "If-None-Match: \"B2\""),
+		"%s", last);
 	world_close(&world);
 }
 
@@ -324,13 +330,15 @@ Test(discovery, documents_are_kept_as_they_came_if_somebody_wants_them)
 	discovery_keep(world.discovery, true);
 	discovery_expire(world.discovery);
 	cr_assert_eq(find(&world, "po", &resource), FOUND);
-	cr_assert_null(strstr(api_stub_last(world.stub), "If-None-Match"), "else it is not sent again");
+	cr_assert_null(
+		strstr(api_stub_last(world.stub), "If-None-Match"), "else it is not sent again");
 	cr_assert_eq(discovery_take(world.discovery, 0, &document, etag), FOUND);
 	cr_assert_str_eq(buf_cstr(&document), core_document);
 	cr_assert_str_eq(etag, "\"A1\"");
 	buf_release(&document);
 	document = BUF_INIT;
-	cr_assert_eq(discovery_take(world.discovery, 0, &document, etag), NOT_FOUND, "it is not new");
+	cr_assert_eq(
+		discovery_take(world.discovery, 0, &document, etag), NOT_FOUND, "it is not new");
 	cr_assert_eq(discovery_take(world.discovery, 1, &document, etag), FOUND);
 	cr_assert_str_eq(buf_cstr(&document), groups_document);
 	cr_assert_str_eq(etag, "");
@@ -363,8 +371,10 @@ Test(discovery, older_servers_are_asked_group_by_group_and_one_may_be_broken)
 		(struct api_stub_answer[]){
 			{"/api", 200, json, "{\"kind\":\"APIVersions\",\"versions\":[\"v1\"]}"},
 			{"/apis", 200, json,
-				"{\"kind\":\"APIGroupList\",\"groups\":[{\"name\":\"apps\",\"versions\":["
-				"{\"version\":\"v1beta1\"},{\"version\":\"v1\"}],\"preferredVersion\":"
+				"{\"kind\":\"APIGroupList\",\"groups\":[{\"name\":\"apps\","
+				"\"versions\":["
+				"{\"version\":\"v1beta1\"},{\"version\":\"v1\"}],"
+				"\"preferredVersion\":"
 				"{\"version\":\"v1\"}},{\"name\":\"metrics.k8s.io\",\"versions\":["
 				"{\"version\":\"v1\"}]}]}"},
 			{"/api/v1", 200, json,
@@ -405,7 +415,8 @@ Test(discovery, failure_is_told_and_the_next_find_tries_again)
 			   });
 	cr_assert_eq(find(&world, "po", &resource), ERR_HTTP);
 	cr_assert(strstr(world.sentence, "/apis: HTTP 500 oh"), "%s", world.sentence);
-	size_t before = api_stub_count(world.stub); /* a failure does not wait for the other answer */
+	size_t before =
+		api_stub_count(world.stub); /* a failure does not wait for the other answer */
 	cr_assert_eq(find(&world, "po", &resource), ERR_HTTP);
 	cr_assert_gt(api_stub_count(world.stub), before);
 	world_close(&world);
@@ -462,17 +473,19 @@ static void too_large(const char *content_type, char *groups, const char *words)
 Test(discovery, more_than_a_server_can_have_is_an_error)
 {
 	too_large(AGGREGATED,
-		repeat("{\"items\":[{\"metadata\":{},\"versions\":[{\"version\":\"v1\",\"resources\":[",
+		repeat("{\"items\":[{\"metadata\":{},\"versions\":[{\"version\":\"v1\","
+		       "\"resources\":[",
 			"{\"resource\":\"a\",\"responseKind\":{\"kind\":\"A\"}},", 66000, "]}]}]}"),
 		"more than 65536 resources");
 	too_large("application/json",
-		repeat("{\"groups\":[", "{\"name\":\"g\",\"versions\":[{\"version\":\"v1\"}]},", 5000,
-			"]}"),
+		repeat("{\"groups\":[", "{\"name\":\"g\",\"versions\":[{\"version\":\"v1\"}]},",
+			5000, "]}"),
 		"more than 4096 groups");
-	too_large(AGGREGATED, repeat("{\"items\":[", "         0,", 1600000, "]}"), "answer of more than");
+	too_large(AGGREGATED, repeat("{\"items\":[", "         0,", 1600000, "]}"),
+		"answer of more than");
 }
 
-/* ---- identity ---- */
+/* ---- identity ----------------------------------------------------------- */
 
 struct identified {
 	int calls, result;
@@ -485,8 +498,8 @@ static void on_identity(void *arg, int result, const char *text)
 
 	identified->calls++;
 	identified->result = result;
-	(void)snprintf(identified->text, sizeof(identified->text), "%s",
-		text ? text : err_text(result));
+	(void)snprintf(
+		identified->text, sizeof(identified->text), "%s", text ? text : err_text(result));
 }
 
 static struct identified identify(int status, const char *body, const char *ca)
@@ -495,13 +508,15 @@ static struct identified identify(int status, const char *body, const char *ca)
 	struct identified identified = {0};
 	struct identity *identity;
 
-	world_open(&world, (struct api_stub_answer[]){
-				   {"/api/v1/namespaces/kube-system", status, "application/json", body},
-				   {NULL},
-			   });
+	world_open(&world,
+		(struct api_stub_answer[]){
+			{"/api/v1/namespaces/kube-system", status, "application/json", body},
+			{NULL},
+		});
 	world.config.ca.data = (char *)ca;
 	world.config.ca.size = ca ? strlen(ca) : 0;
-	cr_assert_eq(identity_start(world.http, &world.config, on_identity, &identified, &identity), 0);
+	cr_assert_eq(
+		identity_start(world.http, &world.config, on_identity, &identified, &identity), 0);
 	for (int i = 0; i < 1000 && !identified.calls; i++)
 		cr_assert_eq(http_poll(world.http, 100, NULL, 0), 0);
 	cr_assert_eq(identified.calls, 1);

@@ -9,11 +9,20 @@ static char web[] = "web", shop[] = "shop", *namespaces[] = {web, shop};
 static char status[] = "status", managed[] = "metadata.managedFields";
 static char *drop[] = {status, managed, status};
 static char name[] = "dep", resource[] = "deploy.v1.apps", labels[] = "a=b", fields[] = "";
-static const struct config_feed config = {.name = name, .resource = resource,
-	.namespaces = namespaces, .n_namespaces = 2, .label_selector = labels, .field_selector = fields,
-	.drop = drop, .n_drop = 3, .page_size = 100};
-static const struct resource deployments = {.group = "apps", .version = "v1",
-	.plural = "deployments", .kind = "Deployment", .list_kind = "DeploymentList",
+static const struct config_feed config = {.name = name,
+	.resource = resource,
+	.namespaces = namespaces,
+	.n_namespaces = 2,
+	.label_selector = labels,
+	.field_selector = fields,
+	.drop = drop,
+	.n_drop = 3,
+	.page_size = 100};
+static const struct resource deployments = {.group = "apps",
+	.version = "v1",
+	.plural = "deployments",
+	.kind = "Deployment",
+	.list_kind = "DeploymentList",
 	.namespaced = true};
 
 Test(entry, discovery_makes_a_definition_of_an_entry)
@@ -75,7 +84,8 @@ Test(entry, a_namespace_of_a_cluster_scoped_resource_is_refused)
 
 Test(entry, an_entry_of_a_wildcard_is_named_after_its_resource)
 {
-	static const struct entry_resource of[] = {{"", "v1", "pods"}, {"apps", "v1", "deployments"}};
+	static const struct entry_resource of[] = {
+		{"", "v1", "pods"}, {"apps", "v1", "deployments"}};
 	struct entry pods, dep;
 	struct feed_definition d;
 

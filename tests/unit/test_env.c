@@ -28,7 +28,8 @@ Test(env, what_is_committed_is_read)
 	cr_assert_eq(txn_count(txn, 0, &n), 0);
 	cr_assert_eq(n, 1);
 	put(env, "b", 10);
-	cr_assert_eq(txn_get(txn, 0, BYTES_LIT("b"), &value), NOT_FOUND, "a snapshot stays as it is");
+	cr_assert_eq(
+		txn_get(txn, 0, BYTES_LIT("b"), &value), NOT_FOUND, "a snapshot stays as it is");
 	cr_assert_eq(txn_renew(txn), 0);
 	cr_assert_eq(txn_get(txn, 0, BYTES_LIT("b"), &value), FOUND);
 	txn_abort(&txn);
@@ -229,8 +230,11 @@ Test(env, no_descriptor_is_left_open_in_a_program_that_is_started)
 Test(env, second_writer_of_one_process_is_refused)
 {
 	struct env *writer = open_env("e", ENV_WRITE), *second = NULL;
-	struct env_options options = {.mode = ENV_WRITE, .databases = databases, .n_databases = 2,
-		.map_bytes = 16u << 20, .file_mode = 0600};
+	struct env_options options = {.mode = ENV_WRITE,
+		.databases = databases,
+		.n_databases = 2,
+		.map_bytes = 16u << 20,
+		.file_mode = 0600};
 
 	cr_assert_eq(env_open(scratch_path("e"), &options, &second), ERR_LOCKED);
 	cr_assert_null(second);
@@ -247,14 +251,17 @@ Test(env, child_is_told_to_open_its_own)
 	pid_t child = fork();
 	if (child == 0) {
 		struct txn *other = NULL;
-		bool good = txn_renew(txn) == ERR_FORKED && txn_begin_read(env, &other) == ERR_FORKED &&
-			txn_begin_write(env, &other) == ERR_FORKED;
+		bool good = txn_renew(txn) == ERR_FORKED &&
+			    txn_begin_read(env, &other) == ERR_FORKED &&
+			    txn_begin_write(env, &other) == ERR_FORKED;
 		txn_abort(&txn);
 		env_close(&env);
-		struct env_options options = {.mode = ENV_READ, .databases = databases, .n_databases = 2,
+		struct env_options options = {.mode = ENV_READ,
+			.databases = databases,
+			.n_databases = 2,
 			.places = places_of()};
 		good = good && env_open(scratch_path("e"), &options, &env) == 0 &&
-			txn_begin_read(env, &txn) == 0;
+		       txn_begin_read(env, &txn) == 0;
 		_exit(good ? 0 : 1);
 	}
 	int status;
@@ -301,8 +308,12 @@ Test(env, kill_of_a_writer_loses_nothing_committed)
 
 Test(env, a_map_of_any_size_is_opened_again)
 {
-	struct env_options options = {.mode = ENV_WRITE, .databases = databases, .n_databases = 2, .map_bytes = (16u << 20) + 1,
-		.file_mode = 0600, .places = places_of()};
+	struct env_options options = {.mode = ENV_WRITE,
+		.databases = databases,
+		.n_databases = 2,
+		.map_bytes = (16u << 20) + 1,
+		.file_mode = 0600,
+		.places = places_of()};
 	struct env *env = NULL;
 
 	(void)mkdir(scratch_path("e"), 0700);
@@ -316,8 +327,12 @@ Test(env, a_map_of_any_size_is_opened_again)
 
 Test(env, a_lower_size_of_the_map_is_that_of_the_next_readers_also)
 {
-	struct env_options options = {.mode = ENV_WRITE, .databases = databases, .n_databases = 2, .map_bytes = 64u << 20,
-		.file_mode = 0600, .places = places_of()};
+	struct env_options options = {.mode = ENV_WRITE,
+		.databases = databases,
+		.n_databases = 2,
+		.map_bytes = 64u << 20,
+		.file_mode = 0600,
+		.places = places_of()};
 	const uint64_t sizes[] = {64u << 20, 32u << 20, 16u << 20, 24u << 20};
 	struct env_info info;
 	struct env *env = NULL;
@@ -331,7 +346,8 @@ Test(env, a_lower_size_of_the_map_is_that_of_the_next_readers_also)
 		env_close(&env);
 		env = open_env("e", ENV_READ);
 		cr_assert_eq(env_sizes(env, &info), 0);
-		cr_assert(i == 2 ? info.map_bytes >= info.file_bytes && info.map_bytes < 24u << 20 : info.map_bytes == sizes[i],
+		cr_assert(i == 2 ? info.map_bytes >= info.file_bytes && info.map_bytes < 24u << 20
+				 : info.map_bytes == sizes[i],
 			"%zu: %" PRIu64, i, info.map_bytes);
 		env_close(&env);
 	}
@@ -402,8 +418,12 @@ Test(env, readers_are_listed_with_their_snapshots)
 /* A daemon ends after its store was removed and another one was made at the same path. */
 Test(env, closing_touches_no_other_file_that_has_the_path_now)
 {
-	struct env_options options = {.mode = ENV_WRITE, .databases = databases, .n_databases = 2,
-		.map_bytes = 64u << 20, .file_mode = 0600, .writemap = true};
+	struct env_options options = {.mode = ENV_WRITE,
+		.databases = databases,
+		.n_databases = 2,
+		.map_bytes = 64u << 20,
+		.file_mode = 0600,
+		.writemap = true};
 	char path[512], moved[512];
 	struct env *old = NULL, *new = NULL;
 	struct stat st;
@@ -425,8 +445,8 @@ Test(env, closing_touches_no_other_file_that_has_the_path_now)
 	cr_assert_leq(st.st_size, 1 << 20, "its own is cut");
 }
 
-/* Returns whether the kernel reads single pages of the map of e/data.mdb, which it tells by the flag rr; true where it tells that of
- * no map (qemu). */
+/* Returns whether the kernel reads single pages of the map of e/data.mdb, which it tells by the
+ * flag rr; true where it tells that of no map (qemu). */
 static bool is_read_by_page(void)
 {
 	void *probe = mmap(NULL, 1 << 16, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -468,7 +488,8 @@ Test(env, larger_map_is_adopted_by_readers)
 		struct txn *txn = NULL, *other = NULL;
 		struct bytes value;
 		reader = open_env("e", ENV_READ);
-		bool good = txn_begin_read(reader, &txn) == 0 && txn_begin_read(reader, &other) == 0;
+		bool good =
+			txn_begin_read(reader, &txn) == 0 && txn_begin_read(reader, &other) == 0;
 		env_expect_random(reader, true);
 		good = good && is_read_by_page();
 		good = good && write(ready[1], "r", 1) == 1 && read(go[0], &byte, 1) == 1;
@@ -476,14 +497,17 @@ Test(env, larger_map_is_adopted_by_readers)
 		good = good && txn_renew(txn) == -EBUSY; /* the other one still reads the old map */
 		txn_reset(other);
 		good = good && txn_renew(txn) == 0 && txn_renew(other) == 0 &&
-			txn_get(txn, 0, BYTES_LIT("b"), &value) == FOUND && value.size == 30u << 20;
+		       txn_get(txn, 0, BYTES_LIT("b"), &value) == FOUND && value.size == 30u << 20;
 		good = good && is_read_by_page(); /* the new map also */
 		_exit(good ? 0 : 1);
 	}
 	cr_assert_eq(close(ready[1]), 0); /* reading ends with the child */
 	cr_assert_eq(read(ready[0], &byte, 1), 1);
-	struct env_options options = {.mode = ENV_WRITE, .databases = databases, .n_databases = 2,
-		.map_bytes = 64u << 20, .file_mode = 0600};
+	struct env_options options = {.mode = ENV_WRITE,
+		.databases = databases,
+		.n_databases = 2,
+		.map_bytes = 64u << 20,
+		.file_mode = 0600};
 	cr_assert_eq(env_open(scratch_path("e"), &options, &env), 0);
 	put(env, "b", 30u << 20);
 	cr_assert_eq(write(go[1], "g", 1), 1);

@@ -37,11 +37,16 @@ Test(env_damage, cut_and_garbled_files_are_told)
 	cr_assert_eq(open_code("e", ENV_READ), -ENOENT);
 }
 
-/* LMDB checks nothing of it, and aborts the process when the tables of the file are not where it says. */
+/* LMDB checks nothing of it, and aborts the process when the tables of the file are not where it
+ * says. */
 Test(env_damage, a_state_that_begins_at_another_page_is_an_error)
 {
-	enum { META = 16, ROOT = META + 24 + 48 + 40 }; /* of the table of databases, in a meta page */
-	struct env_options options = {.mode = ENV_READ, .databases = databases, .n_databases = 2, .places = places_of()};
+	enum {
+		META = 16,
+		ROOT = META + 24 + 48 + 40
+	}; /* of the table of databases, in a meta page */
+	struct env_options options = {
+		.mode = ENV_READ, .databases = databases, .n_databases = 2, .places = places_of()};
 	struct env *env = open_env("e", ENV_WRITE);
 	long page = (long)database_page();
 
@@ -52,7 +57,8 @@ Test(env_damage, a_state_that_begins_at_another_page_is_an_error)
 	cr_assert_geq(fd, 0);
 	for (uint64_t root = 0; root < 8; root++) {
 		for (int meta = 0; meta < 2; meta++)
-			cr_assert_eq(pwrite(fd, &root, sizeof(root), meta * page + ROOT), sizeof(root));
+			cr_assert_eq(
+				pwrite(fd, &root, sizeof(root), meta * page + ROOT), sizeof(root));
 		for (int mode = 0; mode < 2; mode++) {
 			struct txn *txn = NULL;
 			uint64_t n;
@@ -64,15 +70,18 @@ Test(env_damage, a_state_that_begins_at_another_page_is_an_error)
 				r = txn_count(txn, 0, &n);
 			txn_abort(&txn);
 			env_close(&env);
-			cr_assert(r == 0 || r == ERR_CORRUPT || r == ERR_NO_STORE, "page %d: %s", (int)root, err_text(r));
+			cr_assert(r == 0 || r == ERR_CORRUPT || r == ERR_NO_STORE, "page %d: %s",
+				(int)root, err_text(r));
 			if (mode && r == 0)
-				break; /* the right one, or what looks like it, and it was written to */
+				/* the right one, or what looks like it, and it was written to */
+				break;
 		}
 	}
 	(void)close(fd);
 }
 
-/* LMDB believes the numbers in its two meta pages. A changed byte must not make an older state the newest. */
+/* LMDB believes the numbers in its two meta pages. A changed byte must not make an older state
+ * the newest. */
 Test(env_damage, a_changed_byte_of_a_meta_page_never_leads_to_an_older_state)
 {
 	enum { META_BYTES = 152 };
@@ -87,7 +96,8 @@ Test(env_damage, a_changed_byte_of_a_meta_page_never_leads_to_an_older_state)
 	uint64_t newest = newest_or_damaged("e");
 	cr_assert_eq(newest, 7);
 	int fd = open(scratch_path("e/data.mdb"), O_RDWR | O_CLOEXEC);
-	for (off_t at = 0; at < page + META_BYTES; at += at == META_BYTES - 1 ? page - META_BYTES + 1 : 1)
+	for (off_t at = 0; at < page + META_BYTES;
+		at += at == META_BYTES - 1 ? page - META_BYTES + 1 : 1)
 		for (unsigned bit = 0; bit < 10; bit++) {
 			uint8_t byte, changed;
 
@@ -95,7 +105,8 @@ Test(env_damage, a_changed_byte_of_a_meta_page_never_leads_to_an_older_state)
 			changed = bit < 8 ? byte ^ (uint8_t)(1u << bit) : bit == 8 ? 0 : 0xff;
 			cr_assert_eq(pwrite(fd, &changed, 1, at), 1);
 			uint64_t id = newest_or_damaged("e");
-			cr_assert(id == 0 || id == newest, "byte %d, %02x to %02x: state %d", (int)at, byte, changed, (int)id);
+			cr_assert(id == 0 || id == newest, "byte %d, %02x to %02x: state %d",
+				(int)at, byte, changed, (int)id);
 			refused += id == 0;
 			cr_assert_eq(pwrite(fd, &byte, 1, at), 1);
 		}
@@ -104,7 +115,8 @@ Test(env_damage, a_changed_byte_of_a_meta_page_never_leads_to_an_older_state)
 	(void)close(fd);
 }
 
-/* Pages that were replaced stay in the file. A changed number of a page must not lead back to one of them. */
+/* Pages that were replaced stay in the file. A changed number of a page must not lead back to
+ * one of them. */
 Test(env_damage, a_changed_byte_of_a_page_never_leads_to_the_row_that_was_there_before)
 {
 	struct env *env = open_env("e", ENV_WRITE);
@@ -129,10 +141,13 @@ Test(env_damage, a_changed_byte_of_a_page_never_leads_to_the_row_that_was_there_
 	cr_assert_eq(fstat(fd, &st), 0);
 	uint8_t *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	cr_assert_neq(bytes, MAP_FAILED);
-	const uint8_t *meta = bytes + (le64_get(bytes + 144) > le64_get(bytes + page + 144) ? 0 : page);
-	size_t table = le64_get(meta + 128) * page, row = table + le16_get(bytes + table + 16), root = row + 8 + 3 + 40;
+	const uint8_t *meta =
+		bytes + (le64_get(bytes + 144) > le64_get(bytes + page + 144) ? 0 : page);
+	size_t table = le64_get(meta + 128) * page, row = table + le16_get(bytes + table + 16),
+	       root = row + 8 + 3 + 40;
 	size_t branch = le64_get(bytes + root) * page;
-	cr_assert(memcmp(bytes + row + 8, "one", 3) == 0 && (bytes[branch + 10] & 1), "its root is a branch");
+	cr_assert(memcmp(bytes + row + 8, "one", 3) == 0 && (bytes[branch + 10] & 1),
+		"its root is a branch");
 	size_t nodes = (le16_get(bytes + branch + 12) - 16u) / 2;
 	for (size_t i = 0; i < 8 + 6 * nodes; i++) {
 		size_t node = i < 8 ? 0 : branch + le16_get(bytes + branch + 16 + (i - 8) / 6 * 2);
@@ -143,14 +158,16 @@ Test(env_damage, a_changed_byte_of_a_page_never_leads_to_the_row_that_was_there_
 
 			bytes[at] = bit < 8 ? before ^ (uint8_t)(1u << bit) : bit == 8 ? 0 : 0xff;
 			char read = read_key("e", "150");
-			cr_assert(!read || read == '!', "byte %zu of page %zu, %02x to %02x", at % page, at / page, before, bytes[at]);
+			cr_assert(!read || read == '!', "byte %zu of page %zu, %02x to %02x",
+				at % page, at / page, before, bytes[at]);
 			missed += !read;
 			bytes[at] = before;
 		}
 	}
 	cr_assert_gt(missed, 100);
 	cr_assert_eq(read_key("e", "150"), '!');
-	le16_put(bytes + branch + 12, (uint16_t)(le16_get(bytes + branch + 12) - 2)); /* the last row of the page */
+	le16_put(bytes + branch + 12,
+		(uint16_t)(le16_get(bytes + branch + 12) - 2)); /* the last row of the page */
 	cr_assert_eq(newest_or_damaged("e"), 0);
 	(void)munmap(bytes, (size_t)st.st_size);
 	(void)close(fd);
@@ -173,11 +190,18 @@ Test(env_damage, a_row_beyond_the_file_is_damage)
 	int fd = open(scratch_path("e/data.mdb"), O_RDWR | O_CLOEXEC);
 	uint8_t *bytes = mmap(NULL, database_page() * 8, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	cr_assert_neq(bytes, MAP_FAILED);
-	uint8_t *second = memmem(bytes, database_page() * 8, "2" "22222222222222222222", 21);
-	for (size_t at = 0; second && at + 21 < database_page() * 8;) { /* in each page that has the row */
-		le16_put(second - 8 + 2, 0x3fff); /* the upper half of the value's size */
+	uint8_t *second = memmem(bytes, database_page() * 8,
+		"2"
+		"22222222222222222222",
+		21);
+	for (size_t at = 0;
+		second && at + 21 < database_page() * 8;) { /* in each page that has the row */
+		le16_put(second - 8 + 2, 0x3fff);           /* the upper half of the value's size */
 		at = (size_t)(second + 21 - bytes);
-		second = memmem(bytes + at, database_page() * 8 - at, "2" "22222222222222222222", 21);
+		second = memmem(bytes + at, database_page() * 8 - at,
+			"2"
+			"22222222222222222222",
+			21);
 	}
 	cr_expect_eq(cursor_next(cursor, &key, &value), ERR_CORRUPT);
 	(void)munmap(bytes, database_page() * 8);
@@ -193,7 +217,8 @@ static void must_be_refused(uint8_t *byte)
 	int r;
 
 	*byte ^= 1;
-	cr_assert(newest_of("e", ENV_WRITE, &r) == 0 && r == ERR_CORRUPT, "%s", r < 0 ? err_text(r) : "it is opened");
+	cr_assert(newest_of("e", ENV_WRITE, &r) == 0 && r == ERR_CORRUPT, "%s",
+		r < 0 ? err_text(r) : "it is opened");
 	*byte ^= 1;
 }
 
@@ -215,8 +240,10 @@ Test(env_damage, a_writer_refuses_keys_that_do_not_lead_to_their_rows)
 	cr_assert_eq(fstat(fd, &st), 0);
 	uint8_t *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	cr_assert_neq(bytes, MAP_FAILED);
-	const uint8_t *meta = bytes + (le64_get(bytes + 144) > le64_get(bytes + page + 144) ? 0 : page);
-	uint8_t *table = bytes + le64_get(meta + 128) * page, *branch = bytes + le64_get(table + le16_get(table + 16) + 8 + 3 + 40) * page;
+	const uint8_t *meta =
+		bytes + (le64_get(bytes + 144) > le64_get(bytes + page + 144) ? 0 : page);
+	uint8_t *table = bytes + le64_get(meta + 128) * page,
+		*branch = bytes + le64_get(table + le16_get(table + 16) + 8 + 3 + 40) * page;
 	cr_assert(branch[10] & 1);
 	for (size_t at = 18; at < le16_get(branch + 12); at += 2, n_branches++)
 		must_be_refused(branch + le16_get(branch + at) + 8 + 2);
@@ -224,14 +251,16 @@ Test(env_damage, a_writer_refuses_keys_that_do_not_lead_to_their_rows)
 	for (size_t at = 16; at < le16_get(leaf + 12); at += 2, n_leaves++)
 		must_be_refused(leaf + le16_get(leaf + at) + 8 + 2);
 	cr_assert(n_branches > 4 && n_leaves > 10);
-	le16_put(leaf + 12, (uint16_t)(le16_get(leaf + 12) - 2)); /* hides the last row of the page */
+	le16_put(leaf + 12,
+		(uint16_t)(le16_get(leaf + 12) - 2)); /* hides the last row of the page */
 	int r;
 	cr_assert(newest_of("e", ENV_WRITE, &r) == 0 && r == ERR_CORRUPT);
 	(void)munmap(bytes, (size_t)st.st_size);
 	(void)close(fd);
 }
 
-/* Else it takes the map for full, LMDB maps more than there are addresses, or an assertion of LMDB's ends it. */
+/* Else it takes the map for full, LMDB maps more than there are addresses, or an assertion of
+ * LMDB's ends it. */
 Test(env_damage, a_writer_refuses_counts_and_flags_that_cannot_be)
 {
 	struct env *env = open_env("e", ENV_WRITE);
@@ -247,19 +276,22 @@ Test(env_damage, a_writer_refuses_counts_and_flags_that_cannot_be)
 	cr_assert_neq(bytes, MAP_FAILED);
 	uint8_t *meta = bytes + (le64_get(bytes + 144) > le64_get(bytes + page + 144) ? 0 : page);
 	uint8_t *table = bytes + le64_get(meta + 128) * page;
-	uint8_t *counts[] = {meta + 40 + 24, meta + 88 + 24, table + le16_get(table + 16) + 8 + 3 + 24};
+	uint8_t *counts[] = {
+		meta + 40 + 24, meta + 88 + 24, table + le16_get(table + 16) + 8 + 3 + 24};
 	for (size_t i = 0; i < ARRAY_SIZE(counts); i++)
 		for (size_t at = 2; at < 8; at++)
 			must_be_refused(counts[i] + at);
 	counts[0][7] ^= 1;
 	struct env_info info;
 	env = open_env("e", ENV_READ);
-	cr_assert(env_info(env, &info) == 0 && info.used_bytes <= info.file_bytes, "a reader believes no more than the file's length");
+	cr_assert(env_info(env, &info) == 0 && info.used_bytes <= info.file_bytes,
+		"a reader believes no more than the file's length");
 	env_close(&env);
 	counts[0][7] ^= 1;
 	for (size_t at = 3; at < 8; at++)
 		must_be_refused(meta + 136 + at);
-	uint8_t *flags[] = {bytes + 40 + 4, bytes + 88 + 4, bytes + page + 40 + 4, bytes + page + 88 + 4, table + le16_get(table + 16) + 8 + 3 + 4};
+	uint8_t *flags[] = {bytes + 40 + 4, bytes + 88 + 4, bytes + page + 40 + 4,
+		bytes + page + 88 + 4, table + le16_get(table + 16) + 8 + 3 + 4};
 	for (size_t i = 0; i < 2 * ARRAY_SIZE(flags); i++)
 		must_be_refused(flags[i / 2] + i % 2);
 	(void)munmap(bytes, (size_t)st.st_size);
@@ -267,7 +299,8 @@ Test(env_damage, a_writer_refuses_counts_and_flags_that_cannot_be)
 	cr_assert_gt(newest_or_damaged("e"), 0);
 }
 
-/* The flags of the list of free pages are changed after the file was opened, when they were checked. */
+/* The flags of the list of free pages are changed after the file was opened, when they were
+ * checked. */
 static void change_flags_and_write(uint8_t flags)
 {
 	struct env *env = open_env("e", ENV_WRITE);
@@ -303,7 +336,8 @@ Test(env_damage, an_assertion_of_lmdbs_is_noted_beside_the_file)
 	cr_assert_eq(damaged_count(folder), 1);
 }
 
-/* Pages are taken, freed and used again, of rows and of large values, and a killed writer leaves some. */
+/* Pages are taken, freed and used again, of rows and of large values, and a killed writer leaves
+ * some. */
 Test(env_damage, trees_that_are_sound_are_never_refused)
 {
 	unsigned short seed[3] = {7};
@@ -321,13 +355,21 @@ Test(env_damage, trees_that_are_sound_are_never_refused)
 				long keys = 1 + nrand48(seed) % (round % 4 ? 300 : 2000);
 				cr_assert_eq(txn_begin_write(env, &txn), 0);
 				for (long i = 0; i < keys; i++) {
-					(void)snprintf(key, sizeof(key), "%04ld", nrand48(seed) % 3000);
+					(void)snprintf(
+						key, sizeof(key), "%04ld", nrand48(seed) % 3000);
 					unsigned db = (unsigned)(nrand48(seed) % 2);
 					if (nrand48(seed) % 8 < (round % 4 == 3 ? 7 : 3))
 						(void)txn_del(txn, db, bytes_str(key));
 					else
-						cr_assert_eq(txn_reserve(txn, db, bytes_str(key),
-							nrand48(seed) % 50 ? (size_t)nrand48(seed) % (commit % 2 ? 100 : 1500) : 6000, 0, &place), 0);
+						cr_assert_eq(
+							txn_reserve(txn, db, bytes_str(key),
+								nrand48(seed) % 50
+									? (size_t)nrand48(seed) %
+										  (commit % 2 ? 100
+											      : 1500)
+									: 6000,
+								0, &place),
+							0);
 				}
 				if (commit < 19) {
 					cr_assert_eq(txn_commit(&txn), 0);

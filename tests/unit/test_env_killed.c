@@ -11,7 +11,7 @@
 #include "tests/unit/env_rig.h"
 #include "tests/unit/page_rig.h"
 
-/* ---- commits that were killed inside ---- */
+/* ---- commits that were killed inside ------------------------------------ */
 
 /* The bytes of data.mdb after the last three commits, which made the states 4, 5 and 6. */
 struct states {
@@ -23,8 +23,12 @@ struct states {
 
 static struct states states_make(void)
 {
-	struct env_options options = {.mode = ENV_WRITE, .databases = databases, .n_databases = 2, .map_bytes = 16u << 20,
-		.file_mode = 0600, .places = places_of()};
+	struct env_options options = {.mode = ENV_WRITE,
+		.databases = databases,
+		.n_databases = 2,
+		.map_bytes = 16u << 20,
+		.file_mode = 0600,
+		.places = places_of()};
 	struct states s = {.page = database_page()};
 	struct stat st;
 
@@ -61,8 +65,12 @@ static void states_release(struct states *s)
 
 static size_t value_size(const char *name, enum env_mode mode)
 {
-	struct env_options options = {.mode = mode, .databases = databases, .n_databases = 2, .map_bytes = 16u << 20,
-		.file_mode = 0600, .places = places_of()};
+	struct env_options options = {.mode = mode,
+		.databases = databases,
+		.n_databases = 2,
+		.map_bytes = 16u << 20,
+		.file_mode = 0600,
+		.places = places_of()};
 	struct env *env = NULL;
 	struct txn *txn = NULL;
 	struct bytes value;
@@ -75,14 +83,19 @@ static size_t value_size(const char *name, enum env_mode mode)
 	return value.size;
 }
 
-/* Checks a file whose state 6 is whole or was not begun, whatever its meta page looks like, and writes another state. */
+/* Checks a file whose state 6 is whole or was not begun, whatever its meta page looks like, and
+ * writes another state. */
 static void check_sound(bool is_whole, bool is_half, const char *text, size_t step)
 {
 	enum env_mode mode = access(scratch_path("e/pins"), F_OK) == 0 ? ENV_READ : ENV_COPY;
 	int code;
 	uint64_t newest = newest_of("e", mode, &code);
 
-	cr_assert_eq(newest, is_half ? 0 : is_whole ? 6 : 5, "%s, %zu: %d, %s", text, step, (int)newest, err_text(code));
+	cr_assert_eq(newest,
+		is_half    ? 0
+		: is_whole ? 6
+			   : 5,
+		"%s, %zu: %d, %s", text, step, (int)newest, err_text(code));
 	cr_assert(!is_half || code == ERR_LOCKED);
 	cr_assert_eq(value_size("e", ENV_WRITE), is_whole ? 14 : 13, "%s, %zu", text, step);
 	struct env *env = open_env("e", ENV_WRITE);
@@ -96,14 +109,15 @@ struct store_step {
 	uint8_t from, size;
 };
 
-/* The order in which a commit stores the parts of a meta page, in place. LMDB's text, and what gcc made of it in Debian 12,
- * where the root of the table follows the number. */
+/* The order in which a commit stores the parts of a meta page, in place. LMDB's text, and what
+ * gcc made of it in Debian 12, where the root of the table follows the number. */
 static const struct store_step as_written[] = {
 	{32, 8}, {40, 48}, {88, 16}, {104, 16}, {120, 8}, {128, 8}, {136, 8}, {144, 8}};
 static const struct store_step as_compiled[] = {
 	{40, 16}, {32, 8}, {56, 16}, {72, 16}, {88, 16}, {104, 16}, {136, 8}, {144, 8}, {120, 16}};
 
-static void kill_inside(struct states *s, const struct store_step *steps, size_t n, bool with_pins, const char *text)
+static void kill_inside(struct states *s, const struct store_step *steps, size_t n, bool with_pins,
+	const char *text)
 {
 	uint8_t *newest = s->bytes[2]; /* state 6 is in meta page 0 */
 
@@ -160,7 +174,8 @@ Test(env_killed, pages_of_a_killed_commit_that_are_used_again_are_no_damage)
 {
 	struct states s = states_make();
 	uint8_t *newest = s.bytes[2], number[8];
-	size_t root = le64_get(newest + 128) * s.page, root_5 = le64_get(newest + s.page + 128) * s.page;
+	size_t root = le64_get(newest + 128) * s.page,
+	       root_5 = le64_get(newest + s.page + 128) * s.page;
 
 	le64_put(number, 4);
 	for (int i = 0; i < 4; i++) {
@@ -183,7 +198,8 @@ Test(env_killed, pages_of_a_killed_commit_that_are_used_again_are_no_damage)
 	states_release(&s);
 }
 
-/* After a power cut the pin page is of any age; and a data.mdb may have got the content of another one. */
+/* After a power cut the pin page is of any age; and a data.mdb may have got the content of
+ * another one. */
 Test(env_killed, a_pin_page_of_any_age_makes_no_damage)
 {
 	struct states s = states_make();
@@ -193,17 +209,20 @@ Test(env_killed, a_pin_page_of_any_age_makes_no_damage)
 			cr_assert_eq(pwrite(s.fd, s.bytes[2], s.size, 0), (ssize_t)s.size);
 			s.pins->committed = committed;
 			s.pins->began = began;
-			cr_assert_eq(value_size("e", ENV_WRITE), 14, "committed %d, began %d", (int)committed, (int)began);
+			cr_assert_eq(value_size("e", ENV_WRITE), 14, "committed %d, began %d",
+				(int)committed, (int)began);
 			(void)munmap(s.pins, PIN_PAGE_BYTES);
 			int pins = open(scratch_path("e/pins"), O_RDWR | O_CLOEXEC);
-			s.pins = mmap(NULL, PIN_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, pins, 0);
+			s.pins = mmap(
+				NULL, PIN_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, pins, 0);
 			(void)close(pins);
 			cr_assert_neq(s.pins, MAP_FAILED);
 		}
 	states_release(&s);
 }
 
-/* The number is one that a killed commit leaves, but the pin page knows that the commit was published. */
+/* The number is one that a killed commit leaves, but the pin page knows that the commit was
+ * published. */
 Test(env_killed, a_published_state_is_not_taken_for_a_killed_commit)
 {
 	struct states s = states_make();
@@ -219,7 +238,7 @@ Test(env_killed, a_published_state_is_not_taken_for_a_killed_commit)
 	states_release(&s);
 }
 
-/* ---- files of earlier versions ---- */
+/* ---- files of earlier versions ------------------------------------------ */
 
 /* A file of an earlier version has no seal, until something is committed to it. */
 Test(env_killed, a_file_without_seals_is_read_and_gets_them)
@@ -265,7 +284,8 @@ Test(env_killed, what_an_earlier_version_wrote_after_this_one_is_read)
 	le64_put(seal + 4, 5);
 	uint8_t *before = memmem(newest, s.size, seal, sizeof(seal));
 	cr_assert(last && before);
-	for (uint64_t sealed = 4; sealed <= 5; sealed++) { /* the state after which it wrote one, or two */
+	for (uint64_t sealed = 4; sealed <= 5;
+		sealed++) { /* the state after which it wrote one, or two */
 		le64_put(number, sealed);
 		memcpy(last + 4, number, 8);
 		memcpy(before + 4, number, 8);

@@ -15,7 +15,8 @@ __attribute__((visibility("default"))) long sysconf(int name)
 	static long (*real)(int);
 	Dl_info caller;
 
-	if (name == _SC_PAGESIZE && claimed && dladdr(__builtin_return_address(0), &caller) && strstr(caller.dli_fname, "liblmdb"))
+	if (name == _SC_PAGESIZE && claimed && dladdr(__builtin_return_address(0), &caller) &&
+		strstr(caller.dli_fname, "liblmdb"))
 		return claimed;
 	if (!real)
 		*(void **)&real = dlsym(RTLD_NEXT, "sysconf");
@@ -33,8 +34,13 @@ static size_t size_of(int i)
 /* Returns the error of opening it. */
 static int write_keys(bool writemap)
 {
-	struct env_options options = {.mode = ENV_WRITE, .databases = databases, .n_databases = 2, .map_bytes = MAP_BYTES,
-		.file_mode = 0600, .writemap = writemap, .places = places_of()};
+	struct env_options options = {.mode = ENV_WRITE,
+		.databases = databases,
+		.n_databases = 2,
+		.map_bytes = MAP_BYTES,
+		.file_mode = 0600,
+		.writemap = writemap,
+		.places = places_of()};
 	struct env *env = NULL;
 	char key[8];
 
@@ -49,7 +55,8 @@ static int write_keys(bool writemap)
 	return r;
 }
 
-/* Makes the environment in another process, in which LMDB takes the machine's pages for such of PAGE bytes. */
+/* Makes the environment in another process, in which LMDB takes the machine's pages for such of
+ * PAGE bytes. */
 static void write_with_pages_of(long page)
 {
 	cr_assert_not_null(places_of());
@@ -77,23 +84,29 @@ static void check_once(size_t page)
 	for (int i = 0; i < KEYS; i++) {
 		(void)snprintf(key, sizeof(key), "%02d", i);
 		cr_assert_eq(txn_get(txn, 0, bytes_str(key), &value), FOUND);
-		cr_assert(value.size == size_of(i) && ((const char *)value.data)[value.size - 1] == key[0], "%s", key);
+		cr_assert(value.size == size_of(i) &&
+				  ((const char *)value.data)[value.size - 1] == key[0],
+			"%s", key);
 		if (value.size == 100)
 			continue;
 		cr_assert_eq(txn_place(txn, value, &place), FOUND, "%s", key);
 		cr_assert_eq(place % page, 16);
-		cr_assert(txn_at(txn, place, value.size, &same) == FOUND && same.data == value.data, "%s", key);
+		cr_assert(txn_at(txn, place, value.size, &same) == FOUND && same.data == value.data,
+			"%s", key);
 	}
 	txn_abort(&txn);
 	env_close(&env);
 }
 
-/* Checks it with maps at several addresses, which need not be multiples of the size of its pages. */
+/* Checks it with maps at several addresses, which need not be multiples of the size of its
+ * pages. */
 static void check_keys(size_t page)
 {
 	for (int i = 0; i < 9; i++) {
 		check_once(page);
-		cr_assert_neq(mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), MAP_FAILED);
+		cr_assert_neq(mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_NONE,
+				      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+			MAP_FAILED);
 	}
 }
 

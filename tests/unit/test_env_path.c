@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Searches in read transactions: they agree with LMDB's, and changed flags of a page lead none of them astray. */
+/* Searches in read transactions: they agree with LMDB's, and changed flags of a page lead none
+ * of them astray. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -16,7 +17,8 @@ static struct bytes key_of(char text[16], int i)
 	return BYTES(text, (size_t)snprintf(text, 16, "%05d", i));
 }
 
-/* Stores rows with the even keys below 2 * ROWS, whose values begin with LETTER and have as many bytes as a page has a number. */
+/* Stores rows with the even keys below 2 * ROWS, whose values begin with LETTER and have as many
+ * bytes as a page has a number. */
 static void fill(struct env *env, char letter, int step)
 {
 	struct txn *txn = NULL;
@@ -26,15 +28,17 @@ static void fill(struct env *env, char letter, int step)
 
 	cr_assert_eq(txn_begin_write(env, &txn), 0);
 	for (int i = 0; i < ROWS; i += step) {
-		cr_assert_eq(txn_reserve(txn, 0, key_of(text, 2 * i), (size_t)(4 + i / 16 % 40), 0, &place), 0);
+		cr_assert_eq(txn_reserve(txn, 0, key_of(text, 2 * i), (size_t)(4 + i / 16 % 40), 0,
+				     &place),
+			0);
 		value = place;
 		value[0] = (uint8_t)letter;
 	}
 	cr_assert_eq(txn_commit(&txn), 0);
 }
 
-/* Searches for key I in all ways. Returns how many searches fail; one that finds something else than what is stored ends the
- * test. */
+/* Searches for key I in all ways. Returns how many searches fail; one that finds something else
+ * than what is stored ends the test. */
 static unsigned look_for(struct txn *txn, int i, const char *where)
 {
 	CLEANUP(cursor_close) struct cursor *cursor = NULL;
@@ -43,21 +47,33 @@ static unsigned look_for(struct txn *txn, int i, const char *where)
 	struct bytes key = key_of(text, i);
 	int get = txn_get(txn, 0, key, &value);
 
-	cr_assert(get == ERR_CORRUPT || get == (i % 2 ? NOT_FOUND : FOUND), "%s: %d: %d", where, i, get);
-	cr_assert(get != FOUND || *(const char *)value.data == 'c', "%s: %d is an old row", where, i);
+	cr_assert(get == ERR_CORRUPT || get == (i % 2 ? NOT_FOUND : FOUND), "%s: %d: %d", where, i,
+		get);
+	cr_assert(
+		get != FOUND || *(const char *)value.data == 'c', "%s: %d is an old row", where, i);
 	int before = txn_floor(txn, 0, key, &found, &value);
-	cr_assert(before == ERR_CORRUPT || (before == FOUND && bytes_equal(found, key_of(even, i & ~1))), "%s: floor of %d", where, i);
+	cr_assert(before == ERR_CORRUPT ||
+			  (before == FOUND && bytes_equal(found, key_of(even, i & ~1))),
+		"%s: floor of %d", where, i);
 	int after = before < 0 ? before : txn_after(txn, 0, &found, &value);
-	cr_assert(after != FOUND || bytes_equal(found, key_of(even, (i & ~1) + 2)), "%s: the row after the floor of %d", where, i);
-	cr_assert(strncmp(where, "sound", 5) != 0 || after == (i >= 2 * ROWS - 2 ? NOT_FOUND : FOUND), "%d has no row after it", i);
+	cr_assert(after != FOUND || bytes_equal(found, key_of(even, (i & ~1) + 2)),
+		"%s: the row after the floor of %d", where, i);
+	cr_assert(
+		strncmp(where, "sound", 5) != 0 || after == (i >= 2 * ROWS - 2 ? NOT_FOUND : FOUND),
+		"%d has no row after it", i);
 	int r = cursor_open(txn, 0, &cursor);
 	if (r < 0)
 		return 1; /* after some errors LMDB reads nothing more in a transaction */
 	r = cursor_seek(cursor, key, &found, &value);
-	cr_assert(r == ERR_CORRUPT || (i == 2 * ROWS - 1 ? r == END : r == FOUND && bytes_equal(found, key_of(even, (i + 1) & ~1))),
+	cr_assert(r == ERR_CORRUPT ||
+			  (i == 2 * ROWS - 1 ? r == END
+					     : r == FOUND && bytes_equal(found,
+								     key_of(even, (i + 1) & ~1))),
 		"%s: the row from %d on", where, i);
 	int last = cursor_last(cursor, &found, &value);
-	cr_assert(last == ERR_CORRUPT || (last == FOUND && bytes_equal(found, key_of(even, 2 * ROWS - 2))), "%s: the last row", where);
+	cr_assert(last == ERR_CORRUPT ||
+			  (last == FOUND && bytes_equal(found, key_of(even, 2 * ROWS - 2))),
+		"%s: the last row", where);
 	return (get < 0) + (before < 0) + (after < 0) + (r < 0) + (last < 0);
 }
 
@@ -91,16 +107,19 @@ Test(env_path, changed_flags_lead_to_no_other_row)
 	int fd = open(scratch_path("e/data.mdb"), O_RDWR | O_CLOEXEC);
 	uint8_t *bytes = mmap(NULL, info.file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	cr_assert_neq(bytes, MAP_FAILED);
-	const uint8_t *meta = bytes + (le64_get(bytes + 144) > le64_get(bytes + page + 144) ? 0 : page);
+	const uint8_t *meta =
+		bytes + (le64_get(bytes + 144) > le64_get(bytes + page + 144) ? 0 : page);
 	uint64_t table = le64_get(meta + 128);
 	for (uint64_t n = 2; n < info.file_bytes / page; n++) {
 		uint8_t *flags = bytes + n * page + 10, before = *flags;
 
-		if (le64_get(bytes + n * page) != n || n == table) /* that one is read when the file is opened */
+		if (le64_get(bytes + n * page) != n ||
+			n == table) /* that one is read when the file is opened */
 			continue;
 		for (unsigned how = 0; how < 10; how++) {
 			*flags = how < 8 ? before ^ (uint8_t)(1u << how) : how == 8 ? 0 : 0xff;
-			(void)snprintf(where, sizeof(where), "page %d, %02x -> %02x", (int)n, before, *flags);
+			(void)snprintf(where, sizeof(where), "page %d, %02x -> %02x", (int)n,
+				before, *flags);
 			failed += look(env, where);
 		}
 		*flags = before;
@@ -130,7 +149,8 @@ static unsigned walk_all(struct env *env)
 		while ((r = cursor_next(cursor, &key, &value)) == FOUND)
 			continue;
 		failed += r < 0;
-		cr_assert(r == END || cursor_next(cursor, &key, &value) == ERR_CORRUPT, "a cursor goes on after damage");
+		cr_assert(r == END || cursor_next(cursor, &key, &value) == ERR_CORRUPT,
+			"a cursor goes on after damage");
 		for (int i = 0; i < 2 * ROWS; i += 100) {
 			failed += cursor_before(cursor, key_of(text, i), &key, &value) < 0;
 			failed += cursor_seek(cursor, key_of(text, i), &key, &value) < 0;
@@ -139,8 +159,8 @@ static unsigned walk_all(struct env *env)
 	return failed;
 }
 
-/* LMDB follows an offset of a row wherever it leads: out of the page, out of the file. ENV is open, or NULL: each time the file is
- * opened. Returns how many reads fail. */
+/* LMDB follows an offset of a row wherever it leads: out of the page, out of the file. ENV is
+ * open, or NULL: each time the file is opened. Returns how many reads fail. */
 static unsigned change_offsets(struct env *env)
 {
 	size_t page = database_page();
@@ -152,12 +172,14 @@ static unsigned change_offsets(struct env *env)
 	cr_assert_eq(fstat(fd, &st), 0);
 	uint8_t *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	cr_assert_neq(bytes, MAP_FAILED);
-	const uint8_t *meta = bytes + (le64_get(bytes + 144) > le64_get(bytes + page + 144) ? 0 : page);
+	const uint8_t *meta =
+		bytes + (le64_get(bytes + 144) > le64_get(bytes + page + 144) ? 0 : page);
 	uint64_t table = le64_get(meta + 128);
 	for (uint64_t n = 2; n < (uint64_t)st.st_size / page; n++) {
 		uint8_t *at = bytes + n * page;
 
-		if (le64_get(at) != n || !(at[10] & 3) || n == table) /* that one is read when the file is opened */
+		if (le64_get(at) != n || !(at[10] & 3) ||
+			n == table) /* that one is read when the file is opened */
 			continue;
 		for (size_t i = 16; i < 24 && i < le16_get(at + 12); i++)
 			for (unsigned how = 0; how < 4; how++) {
@@ -192,7 +214,8 @@ static bool is_same(struct bytes a, struct bytes b)
 	return a.data == b.data && a.size == b.size;
 }
 
-/* Walks database DB in READ, which goes alone, and in WRITE, by LMDB. Returns how many rows it has. */
+/* Walks database DB in READ, which goes alone, and in WRITE, by LMDB. Returns how many rows it
+ * has. */
 static unsigned walk_both(struct txn *read, struct txn *write, unsigned db)
 {
 	CLEANUP(cursor_close) struct cursor *own = NULL, *lmdbs = NULL, *before = NULL;
@@ -231,21 +254,27 @@ Test(env_path, searches_agree_with_lmdbs)
 	for (int round = 0; round < 30; round++) {
 		cr_assert_eq(txn_begin_write(env, &txn), 0);
 		for (int i = 0; i < (round == 20 ? 3000 : 100); i++) {
-			struct bytes key = key_of(text, round == 20 ? i : (int)(nrand48(seed) % 3000));
+			struct bytes key =
+				key_of(text, round == 20 ? i : (int)(nrand48(seed) % 3000));
 			unsigned db = (unsigned)(nrand48(seed) % 2);
 
 			key.size -= (size_t)(nrand48(seed) % 2);
 			if (round == 20 || nrand48(seed) % 3 == 0)
 				(void)txn_del(txn, round == 20 ? 0 : db, key_of(text, i));
 			else
-				cr_assert_eq(txn_reserve(txn, db, key, nrand48(seed) % 9 ? (size_t)nrand48(seed) % 400 : 9000, 0, &place), 0);
+				cr_assert_eq(txn_reserve(txn, db, key,
+						     nrand48(seed) % 9 ? (size_t)nrand48(seed) % 400
+								       : 9000,
+						     0, &place),
+					0);
 		}
 		cr_assert_eq(txn_commit(&txn), 0);
 		cr_assert_eq(txn_begin_read(env, &txn), 0);
 		cr_assert_eq(txn_begin_write(env, &write), 0); /* its cursors are LMDB's */
 		for (int i = 0; i < 500; i++) {
 			CLEANUP(cursor_close) struct cursor *cursor = NULL, *own = NULL;
-			struct bytes key = key_of(text, (int)(nrand48(seed) % 3000)), value, lmdbs, k, lmdbs_k;
+			struct bytes key = key_of(text, (int)(nrand48(seed) % 3000)), value, lmdbs,
+				     k, lmdbs_k;
 			unsigned db = (unsigned)(i % 2);
 
 			key.size -= (size_t)(nrand48(seed) % 2);
@@ -257,7 +286,8 @@ Test(env_path, searches_agree_with_lmdbs)
 			r = cursor_floor(cursor, key, &lmdbs_k, &lmdbs);
 			cr_assert_eq(cursor_floor(own, key, &k, &value), r, "%.*s", BYTES_ARG(key));
 			cr_assert(r == END || (is_same(k, lmdbs_k) && is_same(value, lmdbs)));
-			cr_assert_eq(txn_floor(txn, db, key, &k, &value), r, "%.*s", BYTES_ARG(key));
+			cr_assert_eq(
+				txn_floor(txn, db, key, &k, &value), r, "%.*s", BYTES_ARG(key));
 			cr_assert(r == END || (is_same(k, lmdbs_k) && is_same(value, lmdbs)));
 			bool is_there = r == FOUND && bytes_equal(k, key);
 			cr_assert_eq(txn_get(txn, db, key, &value), is_there ? FOUND : NOT_FOUND);
@@ -269,7 +299,8 @@ Test(env_path, searches_agree_with_lmdbs)
 		txn_abort(&txn);
 	}
 	cr_assert_gt(walked, 10000);
-	cr_assert(found[0] > 100 && found[1] > 100 && found[2] > 10, "%u %u %u", found[0], found[1], found[2]);
+	cr_assert(found[0] > 100 && found[1] > 100 && found[2] > 10, "%u %u %u", found[0], found[1],
+		found[2]);
 }
 
 /* Long keys make three levels of pages. */
@@ -297,7 +328,8 @@ Test(env_path, the_row_after_is_the_one_of_a_cursor)
 		int r = txn_after(txn, 0, &next, &value);
 		missing += r != FOUND;
 		(void)snprintf(text, sizeof(text), "%0200d", (i & ~1) + 2);
-		cr_assert(r == NOT_FOUND || (r == FOUND && bytes_equal(next, bytes_str(text))), "%d", i);
+		cr_assert(r == NOT_FOUND || (r == FOUND && bytes_equal(next, bytes_str(text))),
+			"%d", i);
 	}
 	cr_assert_eq(missing, 2); /* after the last row */
 	cursor_close(&cursor);

@@ -16,8 +16,12 @@
 #include "common/failpoint.h"
 #include "tests/unit/env_rig.h"
 
-static const struct env_options in_place = {.mode = ENV_WRITE, .databases = databases, .n_databases = 2,
-	.map_bytes = (uint64_t)1 << 30, .file_mode = 0640, .writemap = true};
+static const struct env_options in_place = {.mode = ENV_WRITE,
+	.databases = databases,
+	.n_databases = 2,
+	.map_bytes = (uint64_t)1 << 30,
+	.file_mode = 0640,
+	.writemap = true};
 
 static struct env *open_writemap(const char *name)
 {
@@ -57,8 +61,11 @@ static long faults_of_write(struct env *env, const char *key, size_t size, char 
 static bool madvise_populates(void)
 {
 	size_t size = (size_t)sysconf(_SC_PAGESIZE);
-	uint8_t *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), there = 0;
-	bool populates = madvise(memory, size, 23) == 0 && mincore(memory, size, &there) == 0 && (there & 1);
+	uint8_t *memory = mmap(
+			NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+		there = 0;
+	bool populates =
+		madvise(memory, size, 23) == 0 && mincore(memory, size, &there) == 0 && (there & 1);
 
 	(void)munmap(memory, size);
 	return populates;
@@ -110,7 +117,8 @@ Test(env_room, a_file_written_in_place_is_as_long_as_what_it_holds_and_some_more
 		memset(room, key[0], size);
 		held += size;
 		struct stat st = file_of("w/data.mdb");
-		cr_assert_leq(st.st_size, (int64_t)held + (int64_t)held / 8 + begin, "inside the transaction");
+		cr_assert_leq(st.st_size, (int64_t)held + (int64_t)held / 8 + begin,
+			"inside the transaction");
 		cr_assert_geq((int64_t)st.st_blocks * 512, st.st_size, "with blocks");
 		cr_assert_eq(txn_commit(&txn), 0);
 		st = file_of("w/data.mdb");
@@ -124,7 +132,8 @@ Test(env_room, a_file_written_in_place_is_as_long_as_what_it_holds_and_some_more
 	txn_abort(&txn);
 	cr_assert_eq(env_sync(env), 0);
 	env_close(&env);
-	cr_assert_leq(file_of("w/data.mdb").st_size, (int64_t)held + begin, "nothing ahead after its writer has closed it");
+	cr_assert_leq(file_of("w/data.mdb").st_size, (int64_t)held + begin,
+		"nothing ahead after its writer has closed it");
 	env = open_writemap("w");
 	cr_assert_eq(txn_begin_read(env, &txn), 0);
 	cr_assert_eq(txn_get(txn, 0, BYTES_LIT("67108864"), &value), FOUND);
@@ -151,7 +160,8 @@ Test(env_room, blocks_of_an_aborted_transaction_are_given_back)
 	env_close(&env);
 }
 
-/* A batch reserves several times what it writes in the end. The rest would keep the disk full for the other database. */
+/* A batch reserves several times what it writes in the end. The rest would keep the disk full
+ * for the other database. */
 Test(env_room, blocks_that_a_transaction_reserved_and_did_not_use_are_given_back)
 {
 	struct env *env = open_writemap("w");
@@ -168,7 +178,8 @@ Test(env_room, blocks_that_a_transaction_reserved_and_did_not_use_are_given_back
 	env_close(&env);
 }
 
-/* Each step reserves the most that it can take. Together they may not reserve much more than they have written. */
+/* Each step reserves the most that it can take. Together they may not reserve much more than
+ * they have written. */
 Test(env_room, many_small_steps_reserve_little_more_than_they_write)
 {
 	enum { STEPS = 2000, STEP = 27 << 10, VALUE = 3000 };
@@ -210,7 +221,8 @@ Test(env_room, blocks_that_a_killed_writer_reserved_are_given_back)
 	cr_assert(WIFSIGNALED(status));
 	cr_assert_geq(file_of("w/data.mdb").st_blocks * 512, 20 << 20);
 	env = open_writemap("w");
-	cr_assert_leq(file_of("w/data.mdb").st_blocks * 512, (8 << 20) + 1024 * (off_t)env_page_size(env));
+	cr_assert_leq(file_of("w/data.mdb").st_blocks * 512,
+		(8 << 20) + 1024 * (off_t)env_page_size(env));
 	put(env, "b", 10u << 20);
 	env_close(&env);
 }
@@ -228,9 +240,9 @@ Test(env_room, a_hole_after_the_newest_state_is_cut_off)
 	env_close(&env);
 }
 
-#define CHILD_REQUIRES(condition)              \
-	do {                                   \
-		if (!(condition))              \
+#define CHILD_REQUIRES(condition) \
+	do { \
+		if (!(condition)) \
 			_exit(__LINE__ - 400); \
 	} while (0)
 
@@ -265,7 +277,8 @@ static void full_disk_child(const char *path, const char *directory, const char 
 	(void)snprintf(uid, sizeof(uid), "0 %u 1\n", geteuid());
 	(void)snprintf(gid, sizeof(gid), "0 %u 1\n", getegid());
 	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0 || !child_writes("/proc/self/uid_map", uid) ||
-		!child_writes("/proc/self/setgroups", "deny") || !child_writes("/proc/self/gid_map", gid) ||
+		!child_writes("/proc/self/setgroups", "deny") ||
+		!child_writes("/proc/self/gid_map", gid) ||
 		mount("tmpfs", path, "tmpfs", 0, "size=8m") < 0)
 		_exit(255);
 	CHILD_REQUIRES(mkdir(directory, 0700) == 0 && env_open(directory, &in_place, &env) == 0);
@@ -287,7 +300,8 @@ static void full_disk_child(const char *path, const char *directory, const char 
 	child_put(env, "b", 20u << 20);
 	CHILD_REQUIRES(txn_begin_read(env, &txn) == 0);
 	CHILD_REQUIRES(txn_get(txn, 0, BYTES_LIT("b"), &value) == FOUND);
-	CHILD_REQUIRES(value.size == 20u << 20 && ((const char *)value.data)[value.size - 1] == 'b');
+	CHILD_REQUIRES(
+		value.size == 20u << 20 && ((const char *)value.data)[value.size - 1] == 'b');
 	CHILD_REQUIRES(txn_get(txn, 0, BYTES_LIT("small"), &value) == FOUND);
 	txn_abort(&txn);
 	env_close(&env);
@@ -318,8 +332,13 @@ Test(env_room, a_full_disk_fails_the_transaction_and_no_more)
 Test(env_room, a_meta_page_that_finds_the_disk_full_fails_the_transaction_and_no_more)
 {
 	for (int durable = 0; durable < 2; durable++) {
-		struct env_options options = {.mode = ENV_WRITE, .databases = databases, .n_databases = 2,
-			.map_bytes = 16u << 20, .file_mode = 0600, .durable = durable, .places = places_of()};
+		struct env_options options = {.mode = ENV_WRITE,
+			.databases = databases,
+			.n_databases = 2,
+			.map_bytes = 16u << 20,
+			.file_mode = 0600,
+			.durable = durable,
+			.places = places_of()};
 		const char *path = scratch_path(durable ? "durable" : "fast");
 		struct env *env = NULL;
 		struct txn *txn = NULL;
@@ -331,14 +350,17 @@ Test(env_room, a_meta_page_that_finds_the_disk_full_fails_the_transaction_and_no
 		for (int i = 0; i < 3; i++) {
 			cr_assert_eq(txn_begin_write(env, &txn), 0);
 			cr_assert_eq(txn_put(txn, 0, BYTES_LIT("b"), BYTES_LIT("lost"), 0), 0);
-			cr_assert_eq(setenv("KINF_FAIL", "env.meta:1:error=ENOSPC", 1) | failpoint_setup(), 0);
+			cr_assert_eq(setenv("KINF_FAIL", "env.meta:1:error=ENOSPC", 1) |
+					     failpoint_setup(),
+				0);
 			cr_assert_eq(txn_commit(&txn), -ENOSPC);
 			cr_assert_eq(unsetenv("KINF_FAIL") | failpoint_setup(), 0);
 			cr_assert_eq(txn_begin_read(env, &txn), 0);
 			cr_assert_eq(txn_get(txn, 0, BYTES_LIT("a"), &value), FOUND);
 			cr_assert_eq(txn_get(txn, 0, BYTES_LIT("b"), &value), NOT_FOUND);
 			txn_abort(&txn);
-			for (int more = 0; more < i; more++) /* the next one fails at the other meta page */
+			for (int more = 0; more < i;
+				more++) /* the next one fails at the other meta page */
 				put(env, "a", 5000);
 		}
 		env_close(&env);

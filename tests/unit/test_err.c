@@ -19,7 +19,8 @@ Test(err, sentence_reads_from_the_outside_in)
 Test(err, limit_of_descriptors_is_named_as_it_is_set)
 {
 	(void)err_set(-EMFILE, "opening '/x'");
-	cr_assert(strstr(err_text(-EMFILE), "opening '/x': Too many open files ("), "%s", err_text(-EMFILE));
+	cr_assert(strstr(err_text(-EMFILE), "opening '/x': Too many open files ("), "%s",
+		err_text(-EMFILE));
 	cr_assert(strstr(err_text(-EMFILE), "ulimit -n"), "%s", err_text(-EMFILE));
 }
 
@@ -37,10 +38,13 @@ Test(err, quoted_control_characters_are_not_passed_on)
 	cr_assert_str_eq(err_text(ERR_CORRUPT), "file '?': it holds 'a?[31m? ?\xc3\xa9'");
 }
 
-/* U+009B begins a sequence for a terminal as ESC [ does. A path may hold bytes that are no UTF-8, which JSON can't hold. */
+/* U+009B begins a sequence for a terminal as ESC [ does. A path may hold bytes that are no
+ * UTF-8, which JSON can't hold. */
 Test(err, quoted_bytes_are_characters_that_a_terminal_shows)
 {
-	(void)err_say(ERR_CORRUPT, "it holds '%s'", "a\xc2\x9b""31m\xff\xc3\xbc\xe2\x82");
+	(void)err_say(ERR_CORRUPT, "it holds '%s'",
+		"a\xc2\x9b"
+		"31m\xff\xc3\xbc\xe2\x82");
 	cr_assert_str_eq(err_text(ERR_CORRUPT), "it holds 'a?\?31m?\xc3\xbc?\?'");
 }
 
@@ -71,8 +75,8 @@ Test(err, an_ignored_failure_lends_its_sentence_to_no_later_one)
 
 Test(err, every_code_has_a_text_and_is_below_errno)
 {
-#define ERR(symbol, code, text)                                                                    \
-	cr_assert_lt(ERR_##symbol, -1000);                                                         \
+#define ERR(symbol, code, text) \
+	cr_assert_lt(ERR_##symbol, -1000); \
 	cr_assert_str_eq(err_name(ERR_##symbol), text);
 #include "common/err.def"
 #undef ERR

@@ -15,7 +15,7 @@
 
 TestSuite(exec, .init = set_up, .fini = tear_down, .timeout = 60);
 
-/* ---- what it prints ---- */
+/* ---- what it prints ----------------------------------------------------- */
 
 Test(exec, k17_each_bad_answer_has_a_sentence_of_its_own)
 {
@@ -48,9 +48,9 @@ Test(exec, nonsense_is_refused_and_nothing_of_it_is_in_the_sentence)
 {
 	static const char *const outputs[] = {"", "hush", "[\"hush\"]", "{\"kind\":\"hush\"}",
 		"{\"apiVersion\":7,\"kind\":\"ExecCredential\",\"status\":{\"token\":\"hush\"}}"};
-	static const char *const statuses[] = {"{\"token\":\"hush hush\"}", "{\"token\":\"hush\\n\"}",
-		"{\"token\":\"hush\\u0000\"}", "{\"token\":7}", "\"hush\"",
-		"{\"token\":\"hush\",\"expirationTimestamp\":\"hush\"}",
+	static const char *const statuses[] = {"{\"token\":\"hush hush\"}",
+		"{\"token\":\"hush\\n\"}", "{\"token\":\"hush\\u0000\"}", "{\"token\":7}",
+		"\"hush\"", "{\"token\":\"hush\",\"expirationTimestamp\":\"hush\"}",
 		"{\"clientCertificateData\":\"hush\",\"clientKeyData\":\"hush\"}"};
 	char body[256];
 
@@ -67,14 +67,15 @@ Test(exec, nonsense_is_refused_and_nothing_of_it_is_in_the_sentence)
 	}
 }
 
-/* ---- what stays in memory ---- */
+/* ---- what stays in memory ----------------------------------------------- */
 
 #define VEIL 0x55
 
-/* Counts where a text stands in our writable memory, freed or not, but for the stack, where registers
- * are saved that copied it. VEILED: each byte of it XOR VEIL, so that what we look for is nowhere itself. */
-__attribute__((no_sanitize("address"), noinline)) static size_t count_in(const uint8_t *from,
-	const uint8_t *to, const char *veiled, size_t size)
+/* Counts where a text stands in our writable memory, freed or not, but for the stack, where
+ * registers are saved that copied it. VEILED: each byte of it XOR VEIL, so that what we look for
+ * is nowhere itself. */
+__attribute__((no_sanitize("address"), noinline)) static size_t count_in(
+	const uint8_t *from, const uint8_t *to, const char *veiled, size_t size)
 {
 	size_t count = 0;
 
@@ -109,8 +110,8 @@ static size_t count_in_memory(const char *veiled, size_t size)
 static char *credential_text(const char *veiled, size_t size)
 {
 	char *text = calloc(1, 4096);
-	size_t n = (size_t)snprintf(text, 4096, "{\"kind\":\"ExecCredential\",\"apiVersion\":\"" V1
-						"\",\"status\":{\"token\":\"");
+	size_t n = (size_t)snprintf(text, 4096,
+		"{\"kind\":\"ExecCredential\",\"apiVersion\":\"" V1 "\",\"status\":{\"token\":\"");
 
 	for (int k = 0; k < 40; k++) {
 		n += (size_t)snprintf(text + n, 4096 - n, "\\u%04x", veiled[0] ^ VEIL);
@@ -131,7 +132,8 @@ Test(exec, nothing_of_a_token_stays_in_memory)
 
 	cr_assert_eq(r, 0, "%s", err_text(r));
 	explicit_bzero(text, 4096);
-	cr_assert_eq(count_in_memory(veiled, sizeof(veiled)), 40, "in the credential, and nowhere else");
+	cr_assert_eq(
+		count_in_memory(veiled, sizeof(veiled)), 40, "in the credential, and nowhere else");
 	exec_credential_release(&credential);
 	cr_assert_eq(count_in_memory(veiled, sizeof(veiled)), 0);
 	free(text);
@@ -162,7 +164,7 @@ Test(exec, timestamps_are_read_with_fractions_and_zones)
 		cr_assert_not(exec_credential_time(bytes_str(bad[i]), &ns), "%s", bad[i]);
 }
 
-/* ---- what it is told ---- */
+/* ---- what it is told ---------------------------------------------------- */
 
 Test(exec, k20_the_cluster_is_told_with_its_ca_as_data)
 {
@@ -210,7 +212,8 @@ Test(exec, environment_arguments_and_an_empty_input_are_given)
 	config.exec.n_variables = 3;
 	config.exec.args = args;
 	config.exec.n_args = 2;
-	plugin("t=\"$KINF_A,$KINF_B,$KINF_C,${NOTIFY_SOCKET-none},$#,$1,$(cat | wc -c),$(ls /proc/self/fd | wc -l)\"\n"
+	plugin("t=\"$KINF_A,$KINF_B,$KINF_C,${NOTIFY_SOCKET-none},$#,$1,$(cat | wc -c),$(ls "
+	       "/proc/self/fd | wc -l)\"\n"
 	       "t=$(echo \"$t\" | tr ' ' _)\n"
 	       "case $KUBERNETES_EXEC_INFO in *'\"interactive\":false'*) t=$t,told ;; esac\n"
 	       "echo '{\"apiVersion\":\"" V1 "\",\"kind\":\"ExecCredential\",\"status\":"
@@ -220,7 +223,7 @@ Test(exec, environment_arguments_and_an_empty_input_are_given)
 	exec_free(&exec);
 }
 
-/* ---- when it runs ---- */
+/* ---- when it runs ------------------------------------------------------- */
 
 Test(exec, k18_without_expiry_it_runs_once_and_again_after_a_refusal)
 {
@@ -386,7 +389,8 @@ Test(exec, endless_output_is_cut_and_what_stays_in_the_background_is_not_waited_
 	exec_free(&exec);
 	exec = open_exec(30 * SECOND);
 	(void)snprintf(body, sizeof(body),
-		"sleep 5 &\necho '{\"apiVersion\":\"" V1 "\",\"kind\":\"ExecCredential\",\"status\":"
+		"sleep 5 &\necho '{\"apiVersion\":\"" V1
+		"\",\"kind\":\"ExecCredential\",\"status\":"
 		"{\"token\":\"T\"}}'");
 	plugin(body);
 	uint64_t begin = proc_monotonic_ns();

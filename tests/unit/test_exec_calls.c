@@ -26,14 +26,14 @@ static void on_done(void *arg, int result, int status)
 	ended->n++;
 	ended->result = result;
 	ended->status = status;
-	(void)snprintf(ended->sentence, sizeof(ended->sentence), "%s",
-		result < 0 ? err_text(result) : "");
+	(void)snprintf(
+		ended->sentence, sizeof(ended->sentence), "%s", result < 0 ? err_text(result) : "");
 }
 
 static void request(struct http *http, struct ended *ended, const char *path, int wanted)
 {
-	struct http_request r = {.path = path, .arg = ended, .on_done = on_done,
-		.first_byte_ns = 20 * SECOND};
+	struct http_request r = {
+		.path = path, .arg = ended, .on_done = on_done, .first_byte_ns = 20 * SECOND};
 
 	for (int i = 0; i < wanted; i++)
 		cr_assert_eq(http_start(http, &r, NULL), 0);
@@ -117,7 +117,9 @@ Test(exec, free_while_it_runs_kills_it)
 	struct api_stub *stub = api_stub_start(answers);
 	struct http *http = open_http(stub);
 	struct ended ended = {0};
-	struct http_request r = {.path = "/good", .arg = &ended, .on_done = on_done,
+	struct http_request r = {.path = "/good",
+		.arg = &ended,
+		.on_done = on_done,
 		.first_byte_ns = SECOND / 1000}; /* less than one poll */
 
 	plugin("exec sleep 60");

@@ -11,8 +11,14 @@
 
 TestSuite(feed_row, .timeout = 30);
 
-static const struct feed_definition pods = {.id = 7, .name = "pods", .version = "v1", .resource = "pods",
-	.kind = "Pod", .list_kind = "PodList", .namespaced = true, .resync_ns = UINT64_C(1) << 60};
+static const struct feed_definition pods = {.id = 7,
+	.name = "pods",
+	.version = "v1",
+	.resource = "pods",
+	.kind = "Pod",
+	.list_kind = "PodList",
+	.namespaced = true,
+	.resync_ns = UINT64_C(1) << 60};
 
 /* A map of the name, and of VALUE under KEY when there is one. */
 static void write_map(struct buf *buf, const char *key, const char *text)
@@ -35,7 +41,8 @@ Test(feed_row, a_definition_reads_back)
 	struct feed_definition d;
 
 	cr_assert_eq(definition_write(&pods, &stored), 0);
-	cr_assert_eq(definition_read(7, buf_bytes(&stored), &texts, &d), 0, "%s", err_text(ERR_CORRUPT));
+	cr_assert_eq(
+		definition_read(7, buf_bytes(&stored), &texts, &d), 0, "%s", err_text(ERR_CORRUPT));
 	cr_assert_eq(d.id, 7);
 	cr_assert_str_eq(d.kind, "Pod");
 	cr_assert(d.namespaced);
@@ -82,15 +89,17 @@ Test(feed_row, a_damaged_row_or_another_feeds_is_refused)
 		uint8_t *byte = (uint8_t *)stored.data + i / 8;
 
 		*byte ^= (uint8_t)(1u << i % 8);
-		cr_expect_eq(definition_read(7, buf_bytes(&stored), &texts, &d), ERR_CORRUPT, "bit %zu", i);
+		cr_expect_eq(definition_read(7, buf_bytes(&stored), &texts, &d), ERR_CORRUPT,
+			"bit %zu", i);
 		*byte ^= (uint8_t)(1u << i % 8);
 	}
-	cr_expect_eq(definition_read(8, buf_bytes(&stored), &texts, &d), ERR_CORRUPT, "another feed's");
+	cr_expect_eq(
+		definition_read(8, buf_bytes(&stored), &texts, &d), ERR_CORRUPT, "another feed's");
 	cr_expect_eq(definition_read(7, BYTES(stored.data, 3), &texts, &d), ERR_CORRUPT);
 	cr_expect_eq(definition_read(7, buf_bytes(&stored), &texts, &d), 0);
 }
 
-/* ---- in the journal ---- */
+/* ---- in the journal ----------------------------------------------------- */
 
 static struct journal *open_writer(struct home **ret_home)
 {

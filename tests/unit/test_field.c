@@ -52,8 +52,8 @@ static const char *read_of(const char *json, const char *name)
 
 static void assert_reads(const char *json, const char *name, const char *wanted)
 {
-	cr_assert_str_eq(read_of(json, name), wanted, "%s of %s: %s", name, json,
-		read_of(json, name));
+	cr_assert_str_eq(
+		read_of(json, name), wanted, "%s of %s: %s", name, json, read_of(json, name));
 	cr_assert_gt(n_texts, 0);
 }
 
@@ -106,8 +106,8 @@ Test(field, labels_are_those_of_their_kind_only)
 	assert_reads(other, "status.replicas", "");
 	assert_reads(other, "spec.host", "h");
 	assert_reads(other, "source", "s");
-	assert_reads("{\"kind\":\"Job\",\"apiVersion\":\"example.com/v1\"}", "status.successful",
-		"");
+	assert_reads(
+		"{\"kind\":\"Job\",\"apiVersion\":\"example.com/v1\"}", "status.successful", "");
 	assert_reads("{\"kind\":\"Pod\"}", "spec.hostNetwork", "");
 	/* Items of a list have no kind: the list has. */
 	assert_reads("{\"spec\":{\"nodeName\":\"n1\"}}", "spec.host", "n1");

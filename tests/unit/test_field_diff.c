@@ -49,8 +49,11 @@ static int add(void *arg, const char *path, const struct value *before, const st
 		check_path(path, found->before, before);
 	if (after)
 		check_path(path, found->after, after);
-	buf_printf(&found->text, "%s%s%s ", !before ? "+" : !after ? "-" : "", path,
-		*path ? "" : "(all)");
+	buf_printf(&found->text, "%s%s%s ",
+		!before  ? "+"
+		: !after ? "-"
+			 : "",
+		path, *path ? "" : "(all)");
 	return 0;
 }
 
@@ -72,7 +75,8 @@ static void assert_changes(const char *before, const char *after, const char *wa
 Test(diff, equal_versions_have_none)
 {
 	assert_changes("{\"a\":{\"b\":[1,2]}}", "{\"a\":{\"b\":[1,2]}}", "");
-	assert_changes("{\"a\":1,\"b\":{\"c\":2,\"d\":3}}", "{\"b\":{\"d\":3,\"c\":2},\"a\":1}", "");
+	assert_changes(
+		"{\"a\":1,\"b\":{\"c\":2,\"d\":3}}", "{\"b\":{\"d\":3,\"c\":2},\"a\":1}", "");
 }
 
 Test(diff, members_that_came_went_and_changed_are_named)
@@ -139,7 +143,8 @@ static void to_large_body(enum form form, int last, struct buf *body)
 	buf_release(&text);
 }
 
-static int add_path(void *arg, const char *path, const struct value *before, const struct value *after)
+static int add_path(
+	void *arg, const char *path, const struct value *before, const struct value *after)
 {
 	buf_printf(arg, "%s%s ", before && after ? "" : "?", path);
 	return 0;

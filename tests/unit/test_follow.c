@@ -23,7 +23,7 @@ Test(follow, initial_state_then_sync_then_changes)
 	replica_is_model();
 	put(0, 1);
 	put(0, 0);
-	delete(1, 2);
+	delete (1, 2);
 	rig_commit(&w.rig);
 	rig_settle(&w.rig);
 	drain();
@@ -67,7 +67,7 @@ Test(follow, an_open_list_is_not_seen_and_an_applied_one_is_seen_whole)
 	rig_settle(&w.rig);
 	drain();
 	cr_assert_eq(w.changes, 1, "only the other feed's");
-	delete(0, 0);
+	delete (0, 0);
 	list_end(0);
 	rig_commit(&w.rig);
 	rig_settle(&w.rig);
@@ -201,7 +201,7 @@ Test(follow, without_a_processor_changes_and_whole_lists_go_on)
 	replica_is_model();
 	list_begin(0);
 	put(0, 7);
-	delete(0, 0);
+	delete (0, 0);
 	rig_commit(&w.rig);
 	drain();
 	cr_assert_eq(w.changes, 1, "the list is open");
@@ -221,7 +221,7 @@ Test(follow, an_initial_state_behind_the_log_is_followed_by_the_rest)
 	pair_close(&w.rig.pair);
 	put(0, 5);
 	put(0, 0);
-	delete(1, 2);
+	delete (1, 2);
 	rig_commit(&w.rig);
 	begin(NULL);
 	drain();
@@ -319,7 +319,8 @@ Test(follow, a_ring_that_lost_its_name_is_left_for_the_one_that_has_it)
 	ring_close(&next);
 }
 
-/* The reflector may not read one of the feeds that a name stands for, or the first list of one takes long. */
+/* The reflector may not read one of the feeds that a name stands for, or the first list of one
+ * takes long. */
 Test(follow, waiting_for_a_first_list_sleeps_and_holds_nothing_back)
 {
 	uint32_t ids[FEEDS + 1] = {rig_add_feed(&w.rig, "secrets"), w.id[0], w.id[1]};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Children of a process are noticed, however they were made, also where madvise(2) promises what it does not do. */
+/* Children of a process are noticed, however they were made, also where madvise(2) promises what
+ * it does not do. */
 #include "store/env/forks.h"
 
 #include <criterion/criterion.h>
@@ -113,7 +114,8 @@ Test(forks, children_are_noticed, .timeout = 60)
 	expect_to_notice_all();
 }
 
-/* Nothing noticed a child of fork(3): it waited for ever for a lock of the parent's other threads. */
+/* Nothing noticed a child of fork(3): it waited for ever for a lock of the parent's other
+ * threads. */
 Test(forks, children_are_noticed_if_pages_are_promised_and_not_wiped, .timeout = 60)
 {
 	advice = PROMISED;
@@ -139,8 +141,8 @@ static void *hold_the_lock(void *arg)
 	return NULL;
 }
 
-/* Another thread has the lock when the first child is made; that one is not noticed before it calls fork(3), whose handler takes the
- * lock. */
+/* Another thread has the lock when the first child is made; that one is not noticed before it
+ * calls fork(3), whose handler takes the lock. */
 static void expect_to_notice_at_the_next_fork(void)
 {
 	pthread_t thread;
@@ -174,7 +176,8 @@ Test(forks, a_child_that_was_not_noticed_may_fork_if_pages_are_promised, .timeou
 	expect_to_notice_at_the_next_fork();
 }
 
-/* A handler of another library, registered before ours, runs first in the child and uses this one. */
+/* A handler of another library, registered before ours, runs first in the child and uses this
+ * one. */
 static unsigned seen_by_other;
 
 static void use_in_child(void)
@@ -197,7 +200,8 @@ Test(forks, a_child_is_counted_once_if_another_handler_asks_first, .timeout = 60
 	expect_one_fork();
 }
 
-Test(forks, a_child_is_counted_once_if_another_handler_asks_first_and_there_are_no_pages, .timeout = 60)
+Test(forks, a_child_is_counted_once_if_another_handler_asks_first_and_there_are_no_pages,
+	.timeout = 60)
 {
 	advice = UNKNOWN;
 	expect_one_fork();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files that a copy has replaced while other processes read them: their space comes back, and from readers only if there are
- * too many. */
+/* Files that a copy has replaced while other processes read them: their space comes back, and
+ * from readers only if there are too many. */
 #include <inttypes.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -28,7 +28,8 @@ static void teardown_formers(void)
 
 TestSuite(former, .init = setup_formers, .fini = teardown_formers, .timeout = 60);
 
-/* Another file takes the place of the writer's, as after a copy. Returns a descriptor of the old one. */
+/* Another file takes the place of the writer's, as after a copy. Returns a descriptor of the old
+ * one. */
 static int replace(void)
 {
 	static const char *const names[] = {"e/data.mdb", "e/lock.mdb", "e/pins"};
@@ -225,7 +226,8 @@ static size_t make_pin_files(uint64_t inode, size_t n, int *ret_files)
 	for (size_t i = 0; i < n; i++) {
 		struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 
-		(void)snprintf(path, sizeof(path), "%s/%016" PRIx64 "-%016zx", places.path[0], inode, i + 1);
+		(void)snprintf(path, sizeof(path), "%s/%016" PRIx64 "-%016zx", places.path[0],
+			inode, i + 1);
 		ret_files[i] = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
 		if (ret_files[i] < 0)
 			return i;
@@ -269,7 +271,8 @@ Test(former, looks_seldom_while_looking_takes_long)
 	(void)close(old);
 }
 
-/* Files of living processes that pin nothing, so many that not all are read: those that are not may pin it. */
+/* Files of living processes that pin nothing, so many that not all are read: those that are not
+ * may pin it. */
 Test(former, stays_while_there_are_more_pin_files_than_are_read)
 {
 	enum { MANY = 4500 };
@@ -288,7 +291,8 @@ Test(former, stays_while_there_are_more_pin_files_than_are_read)
 		struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 		char path[sizeof(places.path[0]) + PIN_NAME_LENGTH + 2];
 
-		(void)snprintf(path, sizeof(path), "%s/%016" PRIx64 "-%016zx", places.path[0], (uint64_t)st.st_ino, i + 1);
+		(void)snprintf(path, sizeof(path), "%s/%016" PRIx64 "-%016zx", places.path[0],
+			(uint64_t)st.st_ino, i + 1);
 		files[i] = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
 		cr_assert_eq(fcntl(files[i], F_OFD_SETLK, &lock), 0);
 	}

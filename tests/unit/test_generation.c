@@ -20,10 +20,14 @@
 #include "tests/unit/scratch.h"
 
 static const char *const databases[] = {"one"};
-static const struct generation_kind kind = {
-	.what = "journal", .remedy = "make another", .format = 7, .databases = databases, .n_databases = 1};
+static const struct generation_kind kind = {.what = "journal",
+	.remedy = "make another",
+	.format = 7,
+	.databases = databases,
+	.n_databases = 1};
 static struct pin_places places;
-static const struct generation_options usual = {.map_bytes = 4u << 20, .file_mode = 0600, .places = &places};
+static const struct generation_options usual = {
+	.map_bytes = 4u << 20, .file_mode = 0600, .places = &places};
 static const uint8_t uuid[16] = {1, 2, 3, 0xff};
 
 static int folder(void)
@@ -124,7 +128,8 @@ Test(generation, current_names_what_was_published)
 	(void)close(fd);
 }
 
-/* generation_current() refuses a directory, a pipe or a link of that name, and generation_publish() replaces it. */
+/* generation_current() refuses a directory, a pipe or a link of that name, and
+ * generation_publish() replaces it. */
 Test(generation, something_else_than_a_file_is_no_current)
 {
 	int fd = folder();
@@ -133,8 +138,12 @@ Test(generation, something_else_than_a_file_is_no_current)
 
 	for (int what = 0; what < 3; what++) {
 		(void)unlinkat(fd, "CURRENT", 0);
-		cr_assert_eq(what == 0 ? mkdirat(fd, "CURRENT", 0700) : what == 1 ? mkfifoat(fd, "CURRENT", 0600) : symlinkat("gen-1", fd, "CURRENT"), 0);
-		cr_expect_eq(generation_current(fd, &number), ERR_CORRUPT, "%d: %s", what, err_text(ERR_CORRUPT));
+		cr_assert_eq(what == 0   ? mkdirat(fd, "CURRENT", 0700)
+			     : what == 1 ? mkfifoat(fd, "CURRENT", 0600)
+					 : symlinkat("gen-1", fd, "CURRENT"),
+			0);
+		cr_expect_eq(generation_current(fd, &number), ERR_CORRUPT, "%d: %s", what,
+			err_text(ERR_CORRUPT));
 		cr_assert_eq(generation_publish(fd, 1), 0, "%d", what);
 		cr_assert_eq(generation_current(fd, &number), FOUND);
 		cr_expect_eq(number, 1);
@@ -143,7 +152,9 @@ Test(generation, something_else_than_a_file_is_no_current)
 	cr_assert_eq(mkdirat(fd, "CURRENT", 0700), 0);
 	cr_assert_eq(mkdirat(fd, "CURRENT/x", 0700), 0);
 	cr_assert_eq(generation_publish(fd, 1), -ENOTEMPTY);
-	cr_expect(strstr(err_text(-ENOTEMPTY), "CURRENT is a directory with something in it: remove it"), "%s", err_text(-ENOTEMPTY));
+	cr_expect(strstr(err_text(-ENOTEMPTY),
+			  "CURRENT is a directory with something in it: remove it"),
+		"%s", err_text(-ENOTEMPTY));
 	generation_close(&gen);
 	(void)close(fd);
 }
@@ -185,7 +196,8 @@ Test(generation, killed_writer_is_trusted_in_the_same_boot_only)
 	(void)close(fd);
 }
 
-/* No descriptor was left to read the boot's id: the journal was given up, and everything listed again. */
+/* No descriptor was left to read the boot's id: the journal was given up, and everything listed
+ * again. */
 Test(generation, a_boot_id_that_cannot_be_read_says_nothing_of_the_data)
 {
 	int fd = folder();
@@ -274,7 +286,8 @@ static void write_state(const char *text)
 	(void)fclose(file);
 }
 
-/* The file has the same inode in a snapshot, or an image, of its file system that is mounted elsewhere. */
+/* The file has the same inode in a snapshot, or an image, of its file system that is mounted
+ * elsewhere. */
 Test(generation, one_of_a_killed_writer_on_another_device_is_a_copy)
 {
 	int fd = folder();
@@ -342,8 +355,10 @@ Test(generation, damaged_state_is_told)
 		memcpy(text, good, cut);
 		text[cut] = '\0';
 		write_state(text);
-		bool is_older = strncmp(good + cut, "device ", 7) == 0; /* as an earlier version wrote it */
-		cr_assert_eq(read_code(fd, 1, false), is_older ? 0 : ERR_CORRUPT, "cut at %zu of %zu", cut, size);
+		bool is_older =
+			strncmp(good + cut, "device ", 7) == 0; /* as an earlier version wrote it */
+		cr_assert_eq(read_code(fd, 1, false), is_older ? 0 : ERR_CORRUPT,
+			"cut at %zu of %zu", cut, size);
 	}
 	write_state("kinf-generation 2\n");
 	cr_assert_eq(read_code(fd, 1, false), ERR_FORMAT);

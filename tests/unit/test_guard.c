@@ -32,9 +32,12 @@ static void list(struct bench *b, unsigned from, unsigned to)
 	for (unsigned i = from; i < to; i++) {
 		char text[200];
 
-		snprintf(text, sizeof(text), "{\"metadata\":{\"name\":\"p%u\",\"namespace\":\"d\","
-			"\"uid\":\"u%u\",\"resourceVersion\":\"5\"}}", i, i);
-		cr_assert_eq(record_item(&b->record.feed, bytes_str(text), false, false), RECORD_TAKEN);
+		snprintf(text, sizeof(text),
+			"{\"metadata\":{\"name\":\"p%u\",\"namespace\":\"d\","
+			"\"uid\":\"u%u\",\"resourceVersion\":\"5\"}}",
+			i, i);
+		cr_assert_eq(
+			record_item(&b->record.feed, bytes_str(text), false, false), RECORD_TAKEN);
 	}
 }
 

@@ -12,7 +12,8 @@ static void put_input(struct buf *in, size_t size, unsigned every)
 
 	srand(33);
 	for (size_t i = 0; i < size; i++)
-		buf_byte(in, (uint8_t)(rand() % (int)every ? text[i % (sizeof(text) - 1)] : rand()));
+		buf_byte(
+			in, (uint8_t)(rand() % (int)every ? text[i % (sizeof(text) - 1)] : rand()));
 	cr_assert_eq(buf_error(in), 0);
 }
 

@@ -189,11 +189,12 @@ Test(handled, an_event_that_the_journal_does_not_have_is_gone)
 	KINF_OK(kinf_snapshot_renew(snapshot));
 }
 
-/* ---- calls that do not read the cache for the caller ---- */
+/* ---- calls that do not read the cache for the caller -------------------- */
 
 static void on_add_call_others(void *arg, const struct kinf_object *object, int initial)
 {
-	const struct kinf_query of_node = {.size = sizeof(of_node), .field_selector = "spec.nodeName=n"};
+	const struct kinf_query of_node = {
+		.size = sizeof(of_node), .field_selector = "spec.nodeName=n"};
 	const struct kinf_handler_options filtered = {.size = sizeof(filtered), .filter = &of_node};
 	const char *feeds[] = {"pods"};
 	struct kinf_informer *other = NULL;
@@ -211,10 +212,12 @@ static void on_add_call_others(void *arg, const struct kinf_object *object, int 
 	kinf_informer_free(&other);
 }
 
-/* The index does not take the event while the handler runs: what waited for it would wait for an hour. */
+/* The index does not take the event while the handler runs: what waited for it would wait for an
+ * hour. */
 Test(handled, only_a_snapshot_of_the_caller_waits)
 {
-	const struct kinf_handler_options options = {.size = sizeof(options), .on_add = on_add_call_others};
+	const struct kinf_handler_options options = {
+		.size = sizeof(options), .on_add = on_add_call_others};
 
 	cache.kinf->index_wait_ns = UINT64_C(3600000000000);
 	kinf_informer_free(&informer);
@@ -229,7 +232,7 @@ Test(handled, only_a_snapshot_of_the_caller_waits)
 	rig_settle(&cache.rig);
 }
 
-/* ---- work queues ---- */
+/* ---- work queues -------------------------------------------------------- */
 
 static void *work(void *arg)
 {
@@ -325,7 +328,8 @@ static void on_add_drain_queue(void *arg, const struct kinf_object *object, int 
 
 Test(handled, a_handler_that_works_off_a_queue_still_finds_its_change)
 {
-	const struct kinf_handler_options options = {.size = sizeof(options), .on_add = on_add_drain_queue};
+	const struct kinf_handler_options options = {
+		.size = sizeof(options), .on_add = on_add_drain_queue};
 
 	KINF_OK(kinf_queue_new(NULL, &look.queue));
 	kinf_informer_free(&informer);

@@ -26,8 +26,9 @@ static struct bytes name(unsigned i)
 {
 	static char text[512];
 
-	return BYTES(text, (size_t)snprintf(text, sizeof(text), "ns-%u/%.*s%u", i % 7,
-		(int)(i % 50), "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", i));
+	return BYTES(
+		text, (size_t)snprintf(text, sizeof(text), "ns-%u/%.*s%u", i % 7, (int)(i % 50),
+			      "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", i));
 }
 
 static void put(unsigned i, uint64_t seq)

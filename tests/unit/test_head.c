@@ -30,8 +30,8 @@ Test(head, of_both_versions_is_read)
 	cr_assert_eq(head.status, 200);
 	cr_assert_str_eq(head.content_type, "application/json;charset=x");
 	cr_assert_str_eq(head.warning, "old; second");
-	cr_assert_eq(lines(&head, (const char *[]){"HTTP/1.1 503 X", "retry-after: 1", "", NULL}),
-		END);
+	cr_assert_eq(
+		lines(&head, (const char *[]){"HTTP/1.1 503 X", "retry-after: 1", "", NULL}), END);
 	cr_assert_eq(head.version, 1);
 	cr_assert_eq(head.status, 503);
 	cr_assert(head.has_retry_after);
@@ -81,8 +81,8 @@ Test(head, interim_answer_leaves_nothing_behind)
 {
 	struct http_head head;
 
-	cr_assert_eq(lines(&head, (const char *[]){"HTTP/1.1 100 Continue", "Retry-After: 9", "",
-					  NULL}),
+	cr_assert_eq(
+		lines(&head, (const char *[]){"HTTP/1.1 100 Continue", "Retry-After: 9", "", NULL}),
 		0);
 	cr_assert_eq(head_line(&head, BYTES_LIT("HTTP/1.1 200 OK")), 0);
 	cr_assert_eq(head_line(&head, BYTES_LIT("")), END);

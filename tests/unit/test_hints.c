@@ -196,11 +196,13 @@ Test(hints, nearly_all_find_room_in_a_table_made_for_them)
 
 	cr_assert_not(hints_is_worn(hints, n, 0));
 	for (uint64_t id = 1; id <= n; id++) {
-		(void)snprintf(key, sizeof(key), "team-%05u/web-%06u", (unsigned)id % 500, (unsigned)id);
+		(void)snprintf(
+			key, sizeof(key), "team-%05u/web-%06u", (unsigned)id % 500, (unsigned)id);
 		put(hints, key, at(id, id, 0));
 	}
 	for (uint64_t id = 1; id <= n; id++) {
-		(void)snprintf(key, sizeof(key), "team-%05u/web-%06u", (unsigned)id % 500, (unsigned)id);
+		(void)snprintf(
+			key, sizeof(key), "team-%05u/web-%06u", (unsigned)id % 500, (unsigned)id);
 		names += by_name(hints, key).seq == id;
 		objects += hints_object(hints, id).seq == id;
 	}
@@ -274,7 +276,7 @@ Test(hints, a_damaged_header_is_no_table)
 	(void)close(fd);
 }
 
-/* ---- with an index and a journal ---- */
+/* ---- with an index and a journal ---------------------------------------- */
 
 static uint64_t seq_of(struct snapshot *snapshot, uint32_t feed, const char *key)
 {
@@ -337,9 +339,9 @@ Test(hints, that_lead_astray_change_no_answer)
 		for (size_t i = 0; i < 2 * SLOTS; i++) {
 			random = random * 6364136223846793005u + 1442695040888963407u;
 			if (slots[i])
-				slots[i] = checked((slots[i] >> 39 << 39) |
-						   (round % 4 ? full[(random >> 33) % n]
-							      : random >> 25));
+				slots[i] = checked(
+					(slots[i] >> 39 << 39) |
+					(round % 4 ? full[(random >> 33) % n] : random >> 25));
 		}
 		cr_assert_eq(pwrite(file, slots, sizeof(slots), 4096), (ssize_t)sizeof(slots));
 		for (int i = 0; i < OBJECTS; i++)
@@ -367,7 +369,9 @@ Test(hints, a_changed_byte_of_a_slot_makes_it_none)
 	for (size_t i = 0; i < sizeof(slots); i++)
 		for (unsigned bit = 0; slots[i / 8] && bit < 10; bit++) {
 			uint8_t byte = ((const uint8_t *)slots)[i];
-			uint8_t changed = bit < 8 ? byte ^ (uint8_t)(1u << bit) : bit == 8 ? 0 : 0xff;
+			uint8_t changed = bit < 8    ? byte ^ (uint8_t)(1u << bit)
+					  : bit == 8 ? 0
+						     : 0xff;
 
 			cr_assert_eq(pwrite(file, &changed, 1, (off_t)(4096 + i)), 1);
 			for (uint64_t object = 0; object < 4; object++) {
@@ -377,7 +381,8 @@ Test(hints, a_changed_byte_of_a_slot_makes_it_none)
 						  (object == 2 && hint.place == 5 * 4096 + 16),
 					"object %d, byte %zu", (int)object, i);
 			}
-			cr_assert(is_nothing(by_name(hints, "web/a")) || by_name(hints, "web/a").seq == 11);
+			cr_assert(is_nothing(by_name(hints, "web/a")) ||
+				  by_name(hints, "web/a").seq == 11);
 			cr_assert_eq(pwrite(file, &byte, 1, (off_t)(4096 + i)), 1);
 		}
 	cr_assert_eq(hints_object(hints, 1).seq, 11);
@@ -420,8 +425,8 @@ Test(hints, ahead_of_a_snapshot_give_it_its_own_state)
 	small_store_close(&s);
 }
 
-/* The writer dies, and the table says TAKEN and TXN, more or less than what was committed. Was it taken
- * over as it is? */
+/* The writer dies, and the table says TAKEN and TXN, more or less than what was committed. Was
+ * it taken over as it is? */
 static bool is_taken_over(struct small_store *s, int taken, int txn)
 {
 	struct index_options options = {.map_bytes = 64u << 20};
@@ -453,8 +458,8 @@ Test(hints, that_missed_a_transaction_are_made_anew)
 		int taken, txn;
 		bool good;
 	} cases[] = {
-		{0, 0, true},  /* died behind the commit */
-		{3, 1, true},  /* died before it */
+		{0, 0, true}, /* died behind the commit */
+		{3, 1, true}, /* died before it */
 		{0, -1, false},
 		{0, 2, false},
 		{-1, 0, false},
@@ -494,9 +499,8 @@ Test(hints, grow_with_the_index)
 	OK(index_begin(s.index));
 	for (int i = 0; i < OBJECTS; i++) {
 		(void)snprintf(key, sizeof(key), "web/%d", i);
-		struct index_change change = {.feed = s.feed,
-			.key = bytes_str(key),
-			.to = {.seq = first}};
+		struct index_change change = {
+			.feed = s.feed, .key = bytes_str(key), .to = {.seq = first}};
 
 		OK(index_put(s.index, &change));
 	}

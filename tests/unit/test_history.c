@@ -119,7 +119,8 @@ Test(history, is_trimmed_to_a_size_and_no_further)
 	cr_assert_leq(counted(rig.journal), most);
 	cr_assert_gt(counted(rig.journal) + 500, most, "as much as may be is kept");
 	uint64_t horizon = meta_of(rig.journal).horizon;
-	trim(rig.journal, &(struct trim_goal){.target = horizon - 1, .bound = last, .most = most}, 7);
+	trim(rig.journal, &(struct trim_goal){.target = horizon - 1, .bound = last, .most = most},
+		7);
 	cr_assert_eq(meta_of(rig.journal).horizon, horizon, "it never goes back");
 	trim(rig.journal, &(struct trim_goal){.target = last, .bound = last, .most = most}, 7);
 	cr_assert_eq(counted(rig.journal), 0, "the target counts however little there is");

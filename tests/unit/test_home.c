@@ -131,7 +131,8 @@ Test(home, missing_store_says_how_one_comes_to_be)
 
 	cr_assert_eq(home_open(scratch_path("none"), &options, &home), ERR_NO_STORE);
 	cr_assert(strstr(err_text(ERR_NO_STORE), "kinf run"));
-	cr_assert_eq(home_open(scratch(), &options, &home), ERR_NO_STORE, "a folder that is no store");
+	cr_assert_eq(
+		home_open(scratch(), &options, &home), ERR_NO_STORE, "a folder that is no store");
 	cr_assert_eq(home_open("/dev/null", &options, &home), ERR_NO_STORE);
 	cr_assert(strstr(err_text(ERR_NO_STORE), "is no directory"));
 }
@@ -150,7 +151,8 @@ Test(home, foreign_and_damaged_ids_are_told_apart)
 	cr_assert_eq(home_open(scratch_path("a/b/store"), &options, &home), ERR_CORRUPT);
 }
 
-/* The daemons took the first line of the path for the directory, found that it was not there, and ended, again and again. */
+/* The daemons took the first line of the path for the directory, found that it was not there,
+ * and ended, again and again. */
 Test(home, paths_with_a_line_break_are_refused)
 {
 	struct home_options options = {.create = true, .runtime_dir = scratch()};
@@ -240,7 +242,8 @@ Test(home, reader_finds_a_store_that_was_removed_and_made_again)
 	home_close(&daemon);
 }
 
-/* Moved aside to be examined later: nothing in such a directory says that it is not the one in use. */
+/* Moved aside to be examined later: nothing in such a directory says that it is not the one in
+ * use. */
 Test(home, reader_leaves_a_directory_that_was_moved_aside)
 {
 	struct home *daemon = open_home(true), *reader = open_home(false);
@@ -356,7 +359,8 @@ Test(home, start_makes_directories_that_are_missing)
 	daemon = open_home(true);
 	cr_assert_eq(mode_of(scratch_path("a/b/store/index")), 0700);
 	cr_assert_eq(mode_of(scratch_path("a/b/store/cursors")), 0700);
-	cr_assert_eq(mkdirat(home_index_fd(daemon), "gen-1", 0700), 0, "and the descriptor is its own");
+	cr_assert_eq(
+		mkdirat(home_index_fd(daemon), "gen-1", 0700), 0, "and the descriptor is its own");
 	home_close(&daemon);
 }
 
@@ -376,7 +380,8 @@ Test(home, runtime_folder_of_another_is_not_used)
 	char lock[300];
 	(void)snprintf(lock, sizeof(lock), "%s/processor.lock", runtime);
 	cr_assert_eq(unlink(lock), 0);
-	/* While no daemon runs nothing in it is needed: the store may be a copy of one that has it. */
+	/* While no daemon runs nothing in it is needed: the store may be a copy of one that has
+	 * it. */
 	cr_assert_eq(home_open(scratch_path("a/b/store"), &options, &reader), 0);
 	cr_assert_lt(home_runtime_fd(reader), 0);
 	home_close(&reader);
@@ -422,7 +427,8 @@ Test(home, a_damaged_id_is_written_again)
 	(void)snprintf(id, sizeof(id), "%s", home_id(home));
 	home_close(&home);
 	write_file(scratch_path("a/b/store/id"), "kinf-store 1 0123456789abcde!\n");
-	cr_assert_eq(home_open(scratch_path("a/b/store"), &(struct home_options){0}, &home), ERR_CORRUPT);
+	cr_assert_eq(home_open(scratch_path("a/b/store"), &(struct home_options){0}, &home),
+		ERR_CORRUPT);
 	home = open_home(true);
 	cr_assert_str_eq(home_id(home), id, "as its runtime directory is named");
 	home_close(&home);
@@ -432,5 +438,6 @@ Test(home, a_damaged_id_is_written_again)
 	cr_assert_eq(strlen(home_id(home)), 16);
 	home_close(&home);
 	write_file(scratch_path("a/b/store/id"), "kinf-store 2 0123456789abcdef\n");
-	cr_assert_eq(home_open(scratch_path("a/b/store"), &options, &home), ERR_FORMAT, "another version's");
+	cr_assert_eq(home_open(scratch_path("a/b/store"), &options, &home), ERR_FORMAT,
+		"another version's");
 }

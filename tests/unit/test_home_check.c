@@ -141,11 +141,12 @@ Test(home_check, check_names_what_was_removed_or_replaced_under_a_daemon)
 		void (*do_harm)(void);
 		const char *named;
 	} harms[] = {{remove_store, "b/store' was removed"}, {move_store, "b/store' was removed"},
-		{replace_store, "b/store' was removed"}, {remove_id, "'id'"},
-		{replace_id, "'id'"}, {remove_lock, "'reflector.lock'"}, {remove_journal, "'journal'"},
-		{replace_index, "'index'"}, {remove_cursors, "'cursors'"}, {remove_record, "'runtime'"},
-		{remove_whole_runtime, "/kinf-"}, {remove_runtime_lock, "'reflector.lock'"},
-		{remove_guarded, "'guarded'"}, {replace_guarded, "'guarded'"}};
+		{replace_store, "b/store' was removed"}, {remove_id, "'id'"}, {replace_id, "'id'"},
+		{remove_lock, "'reflector.lock'"}, {remove_journal, "'journal'"},
+		{replace_index, "'index'"}, {remove_cursors, "'cursors'"},
+		{remove_record, "'runtime'"}, {remove_whole_runtime, "/kinf-"},
+		{remove_runtime_lock, "'reflector.lock'"}, {remove_guarded, "'guarded'"},
+		{replace_guarded, "'guarded'"}};
 
 	for (size_t i = 0; i < sizeof(harms) / sizeof(*harms); i++) {
 		cr_assert_eq(check_after(harms[i].do_harm), ERR_MOVED, "harm %zu", i);

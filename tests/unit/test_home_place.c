@@ -15,7 +15,8 @@
 #include "common/err.h"
 #include "tests/unit/home_rig.h"
 
-/* Makes the scratch directory NAME of mode 0755 with the entries WITH, each ended by a space; "DIR/" is a directory. */
+/* Makes the scratch directory NAME of mode 0755 with the entries WITH, each ended by a space;
+ * "DIR/" is a directory. */
 static const char *make_place(const char *name, const char *with)
 {
 	const char *place = scratch_path(name);
@@ -23,7 +24,8 @@ static const char *make_place(const char *name, const char *with)
 
 	cr_assert_eq(mkdir(place, 0700), 0);
 	(void)snprintf(entries, sizeof(entries), "%s", with);
-	for (char *entry = strtok_r(entries, " ", &rest); entry; entry = strtok_r(NULL, " ", &rest)) {
+	for (char *entry = strtok_r(entries, " ", &rest); entry;
+		entry = strtok_r(NULL, " ", &rest)) {
 		(void)snprintf(path, sizeof(path), "%s/%s", place, entry);
 		if (path[strlen(path) - 1] == '/')
 			cr_assert_eq(mkdir(path, 0755), 0);
@@ -101,7 +103,8 @@ Test(home_place, readers_propose_a_start_only_where_daemons_make_a_store)
 	struct home *home = NULL;
 
 	for (size_t i = 0; i < 3; i++) {
-		cr_assert_eq(home_open(places[i], &(struct home_options){0}, &home), ERR_NO_STORE, "%s", places[i]);
+		cr_assert_eq(home_open(places[i], &(struct home_options){0}, &home), ERR_NO_STORE,
+			"%s", places[i]);
 		bool proposed = strstr(err_text(ERR_NO_STORE), "'kinf run") != NULL;
 		cr_assert_eq(proposed, i == 2, "%s", err_text(ERR_NO_STORE));
 	}
@@ -109,15 +112,16 @@ Test(home_place, readers_propose_a_start_only_where_daemons_make_a_store)
 
 Test(home_place, a_directory_for_all_users_with_sockets_of_programs_is_left_as_it_is)
 {
-	const char *place = make_place("tmp", ".X11-unix/"), *locked = make_place("locked", ".X0-lock");
+	const char *place = make_place("tmp", ".X11-unix/"),
+		   *locked = make_place("locked", ".X0-lock");
 
 	cr_assert_eq(chmod(place, 01777) | chmod(locked, 01777), 0);
 	expect_refusal(place, "such as .X11-unix");
 	expect_refusal(locked, "such as .X0-lock");
 }
 
-/* Returns the status of a child in whose file system the scratch directory is /; not every user may ask for that, and one that may
- * not can't change these directories. */
+/* Returns the status of a child in whose file system the scratch directory is /; not every user
+ * may ask for that, and one that may not can't change these directories. */
 static int start_in_root(const char *store)
 {
 	int status;
@@ -128,11 +132,14 @@ static int start_in_root(const char *store)
 		int changed = chroot(scratch());
 		struct stat before, after;
 		struct home *home = NULL;
-		struct home_options options = {.create = true, .runtime_dir = changed == 0 ? "/run" : scratch()};
+		struct home_options options = {
+			.create = true, .runtime_dir = changed == 0 ? "/run" : scratch()};
 		int r = stat(store, &before) == 0 ? home_open(store, &options, &home) : 0;
 		bool same = stat(store, &after) == 0 && after.st_mode == before.st_mode && !home;
 
-		_exit(!same ? 1 : r != ERR_CONFIG ? 2 : !strstr(err_text(r), "all programs use that"));
+		_exit(!same               ? 1
+			: r != ERR_CONFIG ? 2
+					  : !strstr(err_text(r), "all programs use that"));
 	}
 	cr_assert_eq(waitpid(child, &status, 0), child);
 	return status;
@@ -142,7 +149,10 @@ Test(home_place, a_directory_of_all_programs_is_left_as_it_is_also_if_it_is_empt
 {
 	cr_assert_eq(chmod(scratch(), 0755), 0);
 	for (size_t i = 0; i < 4; i++)
-		cr_assert_eq(mkdir(scratch_path((const char *const[]){"tmp", "var", "var/tmp", "dev"}[i]), 0755), 0);
+		cr_assert_eq(mkdir(scratch_path((const char *const[]){
+					   "tmp", "var", "var/tmp", "dev"}[i]),
+				     0755),
+			0);
 	cr_assert_eq(mkdir(scratch_path("dev/shm"), 0755), 0);
 	cr_assert_eq(start_in_root("/"), 0);
 	cr_assert_eq(start_in_root("/tmp"), 0);
@@ -151,11 +161,12 @@ Test(home_place, a_directory_of_all_programs_is_left_as_it_is_also_if_it_is_empt
 	cr_assert_eq(start_in_root("/dev/../tmp/."), 0);
 }
 
-/* A directory that a person or a service manager made, the root of a file system, one of a project, a service user's home. */
+/* A directory that a person or a service manager made, the root of a file system, one of a
+ * project, a service user's home. */
 Test(home_place, a_directory_without_other_files_becomes_a_store)
 {
-	static const char *const with[] = {"", "lost+found/", "kinf.yaml", ".kube/ .aws/", ".snapshot/ lost+found/ kinf.yaml", ".owner.new",
-		".bash_history .profile .ssh/"};
+	static const char *const with[] = {"", "lost+found/", "kinf.yaml", ".kube/ .aws/",
+		".snapshot/ lost+found/ kinf.yaml", ".owner.new", ".bash_history .profile .ssh/"};
 	char name[16];
 
 	for (size_t i = 0; i < sizeof(with) / sizeof(with[0]); i++) {
@@ -168,7 +179,8 @@ Test(home_place, a_directory_without_other_files_becomes_a_store)
 	}
 }
 
-/* One volume may have both. `kinf remove-store` leaves the runtime directory, and a person may have made it. */
+/* One volume may have both. `kinf remove-store` leaves the runtime directory, and a person may
+ * have made it. */
 Test(home_place, a_directory_with_the_runtime_directory_in_it_becomes_a_store)
 {
 	const char *place = make_place("both", "run/ run/other/ run/other/1");
@@ -182,10 +194,12 @@ Test(home_place, a_directory_with_the_runtime_directory_in_it_becomes_a_store)
 	(void)make_place("more", "run/ photos/ photos/1.jpg");
 	options.runtime_dir = scratch_path("more/run");
 	cr_assert_eq(home_open(scratch_path("more"), &options, &home), ERR_CONFIG);
-	cr_assert_not_null(strstr(err_text(ERR_CONFIG), "such as photos"), "%s", err_text(ERR_CONFIG));
+	cr_assert_not_null(
+		strstr(err_text(ERR_CONFIG), "such as photos"), "%s", err_text(ERR_CONFIG));
 }
 
-/* /var/lib/kinf is the directory of the first cluster's store, and /var/lib/kinf/NAME those of others. */
+/* /var/lib/kinf is the directory of the first cluster's store, and /var/lib/kinf/NAME those of
+ * others. */
 Test(home_place, a_directory_with_other_stores_becomes_a_store)
 {
 	const char *place = make_place("kinf", "");
@@ -196,7 +210,8 @@ Test(home_place, a_directory_with_other_stores_becomes_a_store)
 	expect_refusal(make_place("homes", "alice/ alice/.profile"), "such as alice");
 }
 
-/* A person who prepares the first start of several clusters makes the directories by hand, with mkdir. */
+/* A person who prepares the first start of several clusters makes the directories by hand, with
+ * mkdir. */
 Test(home_place, a_directory_with_empty_directories_of_the_user_or_root_becomes_a_store)
 {
 	cr_assert_eq(start_in(make_place("kinf", "prod/ test/")), 0, "%s", err_text(ERR_CONFIG));
@@ -210,7 +225,8 @@ Test(home_place, a_directory_with_empty_directories_of_the_user_or_root_becomes_
 /* A daemon may be killed after any step of a first start. */
 Test(home_place, a_store_that_is_half_made_is_made)
 {
-	static const char *const with[] = {"making.lock", "making.lock journal/", "making.lock journal/ index/ cursors/ pins/ .id.new",
+	static const char *const with[] = {"making.lock", "making.lock journal/",
+		"making.lock journal/ index/ cursors/ pins/ .id.new",
 		"making.lock kinf.yaml journal/"};
 	char name[16];
 
@@ -246,15 +262,17 @@ Test(home_place, a_store_or_copy_with_other_files_is_used)
 	copy_without("unlocked/mine.txt", "unlocked", (const char *const[]){"making.lock", NULL});
 	copy_without("other/mine.txt", "other", (const char *const[]){"making.lock", "id", NULL});
 	write_file(scratch_path("a/b/store/journal/CURRENT"), "gen-1\n");
-	copy_without("bare/mine.txt", "bare", (const char *const[]){"making.lock", "id", "runtime", NULL});
+	copy_without("bare/mine.txt", "bare",
+		(const char *const[]){"making.lock", "id", "runtime", NULL});
 }
 
-/* ---- another user's directory ---- */
+/* ---- another user's directory ------------------------------------------- */
 
 #define OTHER 65534
 
-/* Root's daemons made files that the user could not read, and the user could not use the store any more. Only a user who may
- * give a directory away can make one of another user for this test. */
+/* Root's daemons made files that the user could not read, and the user could not use the store
+ * any more. Only a user who may give a directory away can make one of another user for this
+ * test. */
 Test(home_place, another_users_store_is_left_as_it_is)
 {
 	struct home *home = open_home(true);
@@ -264,7 +282,8 @@ Test(home_place, another_users_store_is_left_as_it_is)
 	if (geteuid() != 0)
 		return;
 	cr_assert_eq(chown(empty, OTHER, OTHER) | chown(store, OTHER, OTHER), 0);
-	expect_refusal(empty, "belongs to user nobody, and a store to the user of its daemons, which is 0 here: start as that user (sudo -u nobody)");
+	expect_refusal(empty, "belongs to user nobody, and a store to the user of its daemons, "
+			      "which is 0 here: start as that user (sudo -u nobody)");
 	expect_refusal(store, "give it to this one (chown -R 0 /");
 	cr_assert_eq(chown(store, 54321, OTHER), 0);
 	expect_refusal(store, "start as that user (sudo -u \"#54321\")");
@@ -290,8 +309,10 @@ static void start_as_other(const char *store, char *said, size_t size)
 	if (child == 0) {
 		struct home_options options = {.create = true, .runtime_dir = scratch()};
 		struct home *home = NULL;
-		int r = setgroups(0, NULL) || setresgid(OTHER, OTHER, OTHER) || setresuid(OTHER, OTHER, OTHER) ? -EPERM
-			: home_open(store, &options, &home);
+		int r = setgroups(0, NULL) || setresgid(OTHER, OTHER, OTHER) ||
+					setresuid(OTHER, OTHER, OTHER)
+				? -EPERM
+				: home_open(store, &options, &home);
 		const char *text = r < 0 ? err_text(r) : "";
 
 		_exit(write(pipes[1], text, strlen(text)) < 0);
@@ -304,11 +325,13 @@ static void start_as_other(const char *store, char *said, size_t size)
 	cr_assert_eq(status, 0);
 }
 
-/* Daemons said that the reflector runs, asked to make the runtime directory '', or named neither file nor remedy. */
+/* Daemons said that the reflector runs, asked to make the runtime directory '', or named neither
+ * file nor remedy. */
 Test(home_place, what_root_left_in_a_users_store_is_named)
 {
-	static const char *const parts[] = {"making.lock", "reflector.owner", "processor.lock", "id", "runtime", "journal", "cursors",
-		"journal/CURRENT", "journal/gen-1/data.mdb", "index/gen-7/STATE"};
+	static const char *const parts[] = {"making.lock", "reflector.owner", "processor.lock",
+		"id", "runtime", "journal", "cursors", "journal/CURRENT", "journal/gen-1/data.mdb",
+		"index/gen-7/STATE"};
 	struct home *home = open_home(true);
 	char path[600], said[2048];
 
@@ -319,17 +342,20 @@ Test(home_place, what_root_left_in_a_users_store_is_named)
 	cr_assert_eq(nftw(path, give_one, 16, FTW_PHYS), 0);
 	const char *store = scratch_path("a/b/store");
 	for (size_t i = 0; i < 2; i++) {
-		const char *place = i ? "index/gen-7" : "journal/gen-1", *name = i ? "index/CURRENT" : "journal/CURRENT";
+		const char *place = i ? "index/gen-7" : "journal/gen-1",
+			   *name = i ? "index/CURRENT" : "journal/CURRENT";
 
 		(void)snprintf(path, sizeof(path), "%s/%s", store, place);
 		cr_assert_eq(mkdir(path, 0700), 0);
-		(void)snprintf(path, sizeof(path), "%s/%s/%s", store, place, i ? "STATE" : "data.mdb");
+		(void)snprintf(
+			path, sizeof(path), "%s/%s/%s", store, place, i ? "STATE" : "data.mdb");
 		write_file(path, "");
 		(void)snprintf(path, sizeof(path), "%s/%s", store, name);
 		write_file(path, i ? "gen-7\n" : "gen-1\n");
 	}
 	for (size_t i = 0; i < 4; i++) {
-		static const char *const locks[] = {"reflector.owner", "reflector.lock", "processor.owner", "processor.lock"};
+		static const char *const locks[] = {
+			"reflector.owner", "reflector.lock", "processor.owner", "processor.lock"};
 
 		(void)snprintf(path, sizeof(path), "%s/%s", store, locks[i]);
 		write_file(path, "");
@@ -343,22 +369,28 @@ Test(home_place, what_root_left_in_a_users_store_is_named)
 		char says[700];
 
 		(void)snprintf(path, sizeof(path), "%s/%s", store, parts[i]);
-		cr_assert(stat(path, &st) == 0 && chown(path, 0, 0) == 0 && chmod(path, st.st_mode & 0700) == 0, "%s", path);
-		(void)snprintf(says, sizeof(says), "user %d may not use '%s', which belongs to user root: ", OTHER, path);
+		cr_assert(stat(path, &st) == 0 && chown(path, 0, 0) == 0 &&
+				  chmod(path, st.st_mode & 0700) == 0,
+			"%s", path);
+		(void)snprintf(says, sizeof(says),
+			"user %d may not use '%s', which belongs to user root: ", OTHER, path);
 		start_as_other(store, said, sizeof(said));
-		cr_assert(strstr(said, says) && strstr(said, "sudo chown -R --from=0 65534 "), "%s: %s", parts[i], said);
+		cr_assert(strstr(said, says) && strstr(said, "sudo chown -R --from=0 65534 "),
+			"%s: %s", parts[i], said);
 		cr_assert_eq(chown(path, OTHER, OTHER), 0);
 	}
 	(void)snprintf(path, sizeof(path), "%s/cursors", store);
 	cr_assert_eq(chmod(path, 0500), 0);
 	start_as_other(store, said, sizeof(said));
-	cr_assert(strstr(said, "which is its own, because of the mode: chmod -R u+rwX /"), "%s", said);
+	cr_assert(strstr(said, "which is its own, because of the mode: chmod -R u+rwX /"), "%s",
+		said);
 }
 
 /* Daemons were started again and again, or waited for a daemon that did not run. */
 Test(home_place, what_has_the_name_of_a_part_and_is_none_is_named)
 {
-	static const char *const names[] = {"making.lock", "reflector.owner", "reflector.lock", "journal", "cursors", "pins"};
+	static const char *const names[] = {
+		"making.lock", "reflector.owner", "reflector.lock", "journal", "cursors", "pins"};
 	struct home *home = open_home(true);
 	char path[600], away[700], says[700];
 
@@ -372,13 +404,20 @@ Test(home_place, what_has_the_name_of_a_part_and_is_none_is_named)
 		if (access(path, F_OK) < 0)
 			write_file(path, "");
 		cr_assert_eq(rename(path, away), 0);
-		(void)snprintf(says, sizeof(says), "'%s' is something else than the %s of the store: remove it", path, directory ? "directory" : "file");
+		(void)snprintf(says, sizeof(says),
+			"'%s' is something else than the %s of the store: remove it", path,
+			directory ? "directory" : "file");
 		for (int kind = 0; kind < 3; kind++) {
-			cr_assert_eq(kind == 0 ? symlink("nowhere", path) : kind == 1 ? mkfifo(path, 0600) : directory ? 0 : mkdir(path, 0700), 0);
+			cr_assert_eq(kind == 0   ? symlink("nowhere", path)
+				     : kind == 1 ? mkfifo(path, 0600)
+				     : directory ? 0
+						 : mkdir(path, 0700),
+				0);
 			if (kind == 2 && directory)
 				write_file(path, "");
 			cr_assert_eq(start_in(store), ERR_CONFIG, "%s", path);
-			cr_assert_not_null(strstr(err_text(ERR_CONFIG), says), "%s", err_text(ERR_CONFIG));
+			cr_assert_not_null(
+				strstr(err_text(ERR_CONFIG), says), "%s", err_text(ERR_CONFIG));
 			cr_assert_eq(remove(path), 0);
 		}
 		if (directory)
@@ -389,7 +428,8 @@ Test(home_place, what_has_the_name_of_a_part_and_is_none_is_named)
 	}
 }
 
-/* A volume of its own for a service's user: its directory was given to that user, and lost+found is root's. */
+/* A volume of its own for a service's user: its directory was given to that user, and lost+found
+ * is root's. */
 Test(home_place, the_root_of_a_file_system_whose_lost_and_found_is_roots_becomes_a_store)
 {
 	const char *place = make_place("mount", "lost+found/ .snapshot/");
@@ -406,7 +446,8 @@ Test(home_place, the_root_of_a_file_system_whose_lost_and_found_is_roots_becomes
 	cr_assert(has(place, "id"));
 }
 
-/* Some file systems give the files of all users, or of root, to one user. A file system user does the same, in this thread. */
+/* Some file systems give the files of all users, or of root, to one user. A file system user
+ * does the same, in this thread. */
 Test(home_place, a_file_system_that_gives_all_files_to_another_user_is_used)
 {
 	struct home *home = NULL;

@@ -24,7 +24,8 @@ Test(home_roles, a_copy_does_not_run_in_the_runtime_folder_of_a_store_that_does)
 	cr_assert_eq(home_open(scratch_path("copy"), &options, &copy), 0);
 	cr_assert_str_eq(home_runtime(copy), home_runtime(original));
 	cr_assert_eq(home_take_role(copy, HOME_REFLECTOR), ERR_LOCKED);
-	cr_assert(strstr(err_text(ERR_LOCKED), "file 'id' in the copy"), "%s", err_text(ERR_LOCKED));
+	cr_assert(
+		strstr(err_text(ERR_LOCKED), "file 'id' in the copy"), "%s", err_text(ERR_LOCKED));
 	cr_assert_eq(home_role_holder(copy, HOME_REFLECTOR), 0, "nor has it the role in the store");
 	home_close(&copy);
 	cr_assert_eq(unlink(scratch_path("copy/id")), 0);
@@ -35,8 +36,8 @@ Test(home_roles, a_copy_does_not_run_in_the_runtime_folder_of_a_store_that_does)
 	home_close(&original);
 }
 
-/* Its reader would take the rings and sockets there for those of the copy. NAMED: the directory says whose it is; else the locks in
- * it alone do, as when the other store is in a container. */
+/* Its reader would take the rings and sockets there for those of the copy. NAMED: the directory
+ * says whose it is; else the locks in it alone do, as when the other store is in a container. */
 static void a_reader_of_a_copy_uses_no_directory_of_the_original(bool named)
 {
 	struct home_options daemon = {.create = true, .runtime_dir = scratch()}, none = {0};
@@ -125,8 +126,8 @@ Test(home_roles, no_role_runs_twice)
 		struct home *mine = open_home(true);
 		bool good = home_take_role(mine, HOME_REFLECTOR) == ERR_LOCKED;
 		good = good && strstr(err_text(ERR_LOCKED), "process") &&
-			home_role_holder(mine, HOME_REFLECTOR) == getppid() &&
-			home_take_role(mine, HOME_PROCESSOR) == 0;
+		       home_role_holder(mine, HOME_REFLECTOR) == getppid() &&
+		       home_take_role(mine, HOME_PROCESSOR) == 0;
 		_exit(good ? 0 : 1);
 	}
 	int status;
@@ -139,7 +140,7 @@ Test(home_roles, no_role_runs_twice)
 	home_close(&home);
 }
 
-/* ---- locks of others ---- */
+/* ---- locks of others ---------------------------------------------------- */
 
 static int open_for_reading(const char *path)
 {
@@ -149,7 +150,8 @@ static int open_for_reading(const char *path)
 	return fd;
 }
 
-/* A member of the group may open the store's directory, and so lock it. Both daemons waited for ever. */
+/* A member of the group may open the store's directory, and so lock it. Both daemons waited for
+ * ever. */
 Test(home_roles, a_lock_on_the_directory_stops_no_daemon, .timeout = 20)
 {
 	struct home *home = open_home(true);
@@ -196,7 +198,8 @@ Test(home_roles, only_the_owner_can_open_the_locks_that_keep_daemons_out)
 
 	cr_assert_eq(getgrgid_r(getegid(), &entry, memory, sizeof(memory), &found), 0);
 	(void)snprintf(group_name, sizeof(group_name), "%s", entry.gr_name);
-	struct home_options options = {.create = true, .runtime_dir = scratch(), .group = group_name};
+	struct home_options options = {
+		.create = true, .runtime_dir = scratch(), .group = group_name};
 	struct home *home;
 	cr_assert_eq(home_open(scratch_path("shared"), &options, &home), 0);
 	cr_assert_eq(home_take_role(home, HOME_PROCESSOR), 0);

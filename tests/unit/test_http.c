@@ -154,15 +154,24 @@ Test(http, c55_a_compressed_answer_is_whole_or_an_error)
 		struct seen seen = {0};
 
 		seen.http = http;
-		cr_assert_eq(http_start(http, &(struct http_request){.path = cases[i].path,
-			.gzip = cases[i].gzip, .arg = &seen, .on_status = on_status, .on_body = on_body,
-			.on_done = on_done}, &seen.call), 0);
+		cr_assert_eq(http_start(http,
+				     &(struct http_request){.path = cases[i].path,
+					     .gzip = cases[i].gzip,
+					     .arg = &seen,
+					     .on_status = on_status,
+					     .on_body = on_body,
+					     .on_done = on_done},
+				     &seen.call),
+			0);
 		poll_until(http, &seen.n_done, 1);
-		cr_assert_eq(seen.result, cases[i].result, "%zu: %d %s", i, seen.result, seen.sentence);
+		cr_assert_eq(
+			seen.result, cases[i].result, "%zu: %d %s", i, seen.result, seen.sentence);
 		if (cases[i].body)
 			cr_assert_str_eq(buf_cstr(&seen.body), cases[i].body);
 		else if (cases[i].result == ERR_PROTOCOL)
-			cr_assert(strstr(seen.sentence, "the answer's Content-Encoding can't be read"), "%s", seen.sentence);
+			cr_assert(strstr(seen.sentence,
+					  "the answer's Content-Encoding can't be read"),
+				"%s", seen.sentence);
 		release(&seen);
 	}
 }
@@ -235,7 +244,7 @@ Test(http, tls_to_a_server_without_it_is_a_tls_error)
 	http_free(&other);
 }
 
-/* ---- limits ---- */
+/* ---- limits ------------------------------------------------------------- */
 
 Test(http, silence_before_the_answer_ends_the_call)
 {
@@ -329,7 +338,7 @@ Test(http, own_absence_is_not_the_servers_silence)
 	release(&seen);
 }
 
-/* ---- ends that we choose ---- */
+/* ---- ends that we choose ------------------------------------------------ */
 
 Test(http, reader_may_stop_with_an_error_or_an_outcome)
 {
@@ -400,7 +409,7 @@ Test(http, free_ends_running_calls_silently)
 	cr_assert_eq(http_new(&config, &http), 0);
 }
 
-/* ---- the loop ---- */
+/* ---- the loop ----------------------------------------------------------- */
 
 Test(http, refused_connection_over_tls_is_told_at_once)
 {
@@ -424,7 +433,8 @@ Test(http, proxy_that_talks_without_end_is_left)
 	static char flood[8 << 20];
 	struct api_stub *door = api_stub_start((struct api_stub_answer[]){
 		{"127.0.0.1:1", 407, "text/plain", flood, NULL, STUB_GOOD, sizeof(flood)}, {NULL}});
-	struct kubeconfig behind = {.server = (char *)"https://127.0.0.1:1", .tls = true,
+	struct kubeconfig behind = {.server = (char *)"https://127.0.0.1:1",
+		.tls = true,
 		.proxy_url = (char *)api_stub_url(door)};
 	struct http *other = NULL;
 	struct seen seen = {0};
@@ -444,7 +454,8 @@ Test(http, other_descriptors_end_the_wait)
 	int fds[2];
 
 	cr_assert_eq(pipe(fds), 0);
-	struct pollfd watched[2] = {{.fd = fds[0], .events = POLLIN}, {.fd = fds[1], .events = POLLIN}};
+	struct pollfd watched[2] = {
+		{.fd = fds[0], .events = POLLIN}, {.fd = fds[1], .events = POLLIN}};
 
 	cr_assert_eq(write(fds[1], "x", 1), 1);
 	cr_assert_eq(http_poll(http, 30000, watched, 2), 0);
@@ -454,7 +465,7 @@ Test(http, other_descriptors_end_the_wait)
 	close(fds[1]);
 }
 
-/* ---- credentials ---- */
+/* ---- credentials -------------------------------------------------------- */
 
 Test(http, c62_path_prefix_and_credentials_are_sent)
 {

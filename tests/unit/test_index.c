@@ -100,7 +100,9 @@ Test(index, a_value_that_counts_nobody_is_damage)
 	uint32_t d = define(&f, "node");
 	cr_assert_eq(index_set_taken(f.index, 1), 0);
 	struct bytes key = index_term_key(room, d, BYTES_LIT("n1"));
-	cr_assert_eq(txn_put(index_txn(f.index), INDEX_TERM, key, index_seal_row(key, row, TERM_BYTES), 0), 0);
+	cr_assert_eq(txn_put(index_txn(f.index), INDEX_TERM, key,
+			     index_seal_row(key, row, TERM_BYTES), 0),
+		0);
 	commit(&f);
 	cr_assert_eq(txn_begin_read(index_env(f.index), &txn), 0);
 	cr_assert_eq(index_values(f.index, txn, d, BYTES_NONE, no_value, NULL), ERR_CORRUPT);
@@ -387,7 +389,8 @@ Test(index, large_transactions_are_flushed_in_between_and_stay_whole)
 		uint64_t object, found = 0;
 
 		(void)snprintf(value[t], sizeof(value[t]), "t%d-0", t);
-		cr_assert_eq(index_postings(f.index, txn, d, bytes_str(value[t]), &n, &walk), FOUND);
+		cr_assert_eq(
+			index_postings(f.index, txn, d, bytes_str(value[t]), &n, &walk), FOUND);
 		while (index_walk_next_id(walk, &object) == FOUND)
 			cr_assert_eq(object, 1 + (found++ << t));
 		cr_assert_eq(found, n);

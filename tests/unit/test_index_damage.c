@@ -73,7 +73,8 @@ static unsigned look(struct fixture *f)
 	cr_assert_eq(txn_begin_read(index_env(f->index), &txn), 0);
 	for (int i = 0; i < NAMES; i++) {
 		r = index_get(f->index, txn, FEED, name_of(text, i), &entry);
-		cr_assert(r == ERR_CORRUPT || (r == FOUND && entry.seq == (uint64_t)i + 1), "%s: %d", text, r);
+		cr_assert(r == ERR_CORRUPT || (r == FOUND && entry.seq == (uint64_t)i + 1),
+			"%s: %d", text, r);
 		failed += r < 0;
 	}
 	cr_assert_eq(index_names(f->index, txn, FEED, BYTES_LIT("web-1/"), BYTES_NONE, &walk), 0);
@@ -125,7 +126,8 @@ Test(index_damage, a_changed_byte_of_the_state_is_an_error)
 		for (size_t i = 0; i < STATE_BYTES + ROW_CRC; i++) {
 			at[i] ^= 4;
 			int r = index_meta(f.index, txn, &meta);
-			cr_assert(r == ERR_CORRUPT || (r == 0 && meta.taken == NAMES), "byte %zu", i);
+			cr_assert(
+				r == ERR_CORRUPT || (r == 0 && meta.taken == NAMES), "byte %zu", i);
 			failed += r < 0;
 			at[i] ^= 4;
 		}
@@ -168,7 +170,8 @@ Test(index_damage, a_changed_key_hides_no_value)
 			at[byte] ^= 2;
 			cr_assert_eq(txn_begin_read(index_env(f.index), &txn), 0);
 			int r = index_values(f.index, txn, d, BYTES_NONE, count_value, &n);
-			cr_assert(r == ERR_CORRUPT || (r == 0 && n == NAMES), "byte %d: %d, %d values", byte, r, (int)n);
+			cr_assert(r == ERR_CORRUPT || (r == 0 && n == NAMES),
+				"byte %d: %d, %d values", byte, r, (int)n);
 			failed += r < 0;
 			at[byte] = before;
 		}
@@ -177,7 +180,8 @@ Test(index_damage, a_changed_key_hides_no_value)
 	teardown(&f);
 }
 
-/* LMDB ends a search in the last page at once if the last key there is less than the one that is wanted. */
+/* LMDB ends a search in the last page at once if the last key there is less than the one that is
+ * wanted. */
 Test(index_damage, a_last_key_that_became_less_hides_no_value)
 {
 	static const char *const values[] = {"last-a", "last-b", "last-c"};
@@ -202,7 +206,8 @@ Test(index_damage, a_last_key_that_became_less_hides_no_value)
 		at[-1] = 0; /* of the definition's id */
 		cr_assert_eq(txn_begin_read(index_env(f.index), &txn), 0);
 		int r = index_values(f.index, txn, d, BYTES_NONE, count_value, &n);
-		cr_assert(r == ERR_CORRUPT || (r == 0 && n == ARRAY_SIZE(values)), "%d, %d values", r, (int)n);
+		cr_assert(r == ERR_CORRUPT || (r == 0 && n == ARRAY_SIZE(values)), "%d, %d values",
+			r, (int)n);
 		failed += r < 0;
 		at[-1] = before;
 	}
@@ -211,7 +216,8 @@ Test(index_damage, a_last_key_that_became_less_hides_no_value)
 	teardown(&f);
 }
 
-/* With such flags LMDB takes a leaf for a branch, and the sizes of its rows' values for numbers of pages. */
+/* With such flags LMDB takes a leaf for a branch, and the sizes of its rows' values for numbers
+ * of pages. */
 Test(index_damage, changed_flags_of_a_page_hide_nothing)
 {
 	unsigned failed = 0, changed = 0;
@@ -230,7 +236,8 @@ Test(index_damage, changed_flags_of_a_page_hide_nothing)
 	commit(&f);
 	struct file file = file_open(&f);
 	size_t page = env_page_size(index_env(f.index)), last = file.size / page;
-	for (uint64_t n = 3; n < last; n++) { /* the table of databases is read when the file is opened */
+	for (uint64_t n = 3; n < last;
+		n++) { /* the table of databases is read when the file is opened */
 		uint8_t *flags = file.bytes + n * page + 10, before = *flags;
 
 		if (le64_get(file.bytes + n * page) != n || !(before & 3))
@@ -245,13 +252,18 @@ Test(index_damage, changed_flags_of_a_page_hide_nothing)
 				(void)snprintf(value, sizeof(value), "%03d-%040d", i, 0);
 				cr_assert_eq(txn_begin_read(index_env(f.index), &txn), 0);
 				int r = index_get(f.index, txn, FEED, bytes_str(value), &entry);
-				cr_assert(r == ERR_CORRUPT || (r == FOUND && entry.seq == (uint64_t)i + 1), "page %d, %s: %d", (int)n, value, r);
+				cr_assert(r == ERR_CORRUPT ||
+						  (r == FOUND && entry.seq == (uint64_t)i + 1),
+					"page %d, %s: %d", (int)n, value, r);
 				failed += r < 0;
 				r = index_has(f.index, txn, d, bytes_str(value), (uint64_t)i + 1);
-				cr_assert(r == ERR_CORRUPT || r == FOUND, "page %d, %s: %d", (int)n, value, r);
+				cr_assert(r == ERR_CORRUPT || r == FOUND, "page %d, %s: %d", (int)n,
+					value, r);
 				failed += r < 0;
-				r = index_values(f.index, txn, d, BYTES(value, 2), count_value, &count);
-				cr_assert(r == ERR_CORRUPT || (r == 0 && count == 10), "page %d, %s: %d, %d values", (int)n, value, r, (int)count);
+				r = index_values(
+					f.index, txn, d, BYTES(value, 2), count_value, &count);
+				cr_assert(r == ERR_CORRUPT || (r == 0 && count == 10),
+					"page %d, %s: %d, %d values", (int)n, value, r, (int)count);
 				failed += r < 0;
 			}
 		}
@@ -276,13 +288,15 @@ static unsigned look_up(struct fixture *f, uint32_t d, size_t at)
 		(void)snprintf(value, sizeof(value), i < PAIRS ? "of-%03u" : "every", i);
 		cr_assert_eq(txn_begin_read(index_env(f->index), &txn), 0);
 		int r = index_has(f->index, txn, d, bytes_str(value), object + 1);
-		cr_assert(r == ERR_CORRUPT || r == (has ? FOUND : NOT_FOUND), "byte %zu: '%s' and object %u: %d", at, value, object + 1, r);
+		cr_assert(r == ERR_CORRUPT || r == (has ? FOUND : NOT_FOUND),
+			"byte %zu: '%s' and object %u: %d", at, value, object + 1, r);
 		failed += r < 0;
 	}
 	return failed;
 }
 
-/* `every` has two blocks, and the others have one of the same size each: an offset may come to lead to another one. */
+/* `every` has two blocks, and the others have one of the same size each: an offset may come to
+ * lead to another one. */
 Test(index_damage, a_changed_byte_of_a_page_hides_no_posting)
 {
 	unsigned failed = 0, pages = 0;
@@ -297,7 +311,8 @@ Test(index_damage, a_changed_byte_of_a_page_hides_no_posting)
 		(void)snprintf(name, sizeof(name), "%05u", i);
 		struct index_term both[] = {term(d, value), term(d, "every")};
 		bool in_pair = i < 2 * PAIRS;
-		put(&f, name, (uint64_t)i + 1, NULL, 0, both + !in_pair, (size_t)in_pair + !(i % 2));
+		put(&f, name, (uint64_t)i + 1, NULL, 0, both + !in_pair,
+			(size_t)in_pair + !(i % 2));
 	}
 	cr_assert_eq(index_set_taken(f.index, EVERY), 0);
 	commit(&f);
@@ -308,14 +323,17 @@ Test(index_damage, a_changed_byte_of_a_page_hides_no_posting)
 		uint8_t *page = file.bytes + n * size;
 		size_t lower = le16_get(page + 12);
 
-		if (le64_get(page) != n || le16_get(page + 10) != 2 || lower < 18 || le16_get(page + le16_get(page + 16) + 6) != POSTING_KEY)
+		if (le64_get(page) != n || le16_get(page + 10) != 2 || lower < 18 ||
+			le16_get(page + le16_get(page + 16) + 6) != POSTING_KEY)
 			continue;
 		pages++;
 		for (size_t at = 12; at < lower; at++) {
 			uint8_t before = page[at];
 
 			for (unsigned how = 0; how < 10; how++) {
-				page[at] = how < 8 ? before ^ (uint8_t)(1u << how) : how == 8 ? 0 : 0xff;
+				page[at] = how < 8    ? before ^ (uint8_t)(1u << how)
+					   : how == 8 ? 0
+						      : 0xff;
 				failed += look_up(&f, d, at);
 			}
 			page[at] = before;
@@ -364,10 +382,12 @@ Test(index_damage, a_changed_key_hides_no_feed)
 			at[byte] ^= byte == -2 ? 5 : 1;
 			cr_assert_eq(txn_begin_read(index_env(f.index), &txn), 0);
 			int r = index_feed(f.index, txn, FEED, &feed);
-			cr_assert(r == ERR_CORRUPT || (r == FOUND && feed.objects == NAMES), "byte %d: %d", byte, r);
+			cr_assert(r == ERR_CORRUPT || (r == FOUND && feed.objects == NAMES),
+				"byte %d: %d", byte, r);
 			failed += r < 0;
 			r = index_each_feed(f.index, txn, count_feed, &n);
-			cr_assert(r == ERR_CORRUPT || (r == 0 && n == NAMES), "byte %d: %d, %d objects", byte, r, (int)n);
+			cr_assert(r == ERR_CORRUPT || (r == 0 && n == NAMES),
+				"byte %d: %d, %d objects", byte, r, (int)n);
 			failed += r < 0;
 			at[byte] = before;
 		}

@@ -25,7 +25,8 @@ static int key_as_term(void *arg, const struct index_entry *entry, uint32_t feed
 	return 0;
 }
 
-/* Makes the objects a to f, and then, in a transaction that goes on, the definition `late`. Returns its id. */
+/* Makes the objects a to f, and then, in a transaction that goes on, the definition `late`.
+ * Returns its id. */
 static uint32_t define_late(struct fixture *f)
 {
 	setup(f);
@@ -122,7 +123,8 @@ Test(index, a_definition_is_taken_out_in_slices_and_its_id_not_used_again)
 	uint32_t d = define(&f, "node"), e = define(&f, "zone");
 	struct index_term a[] = {term(d, "1"), term(e, "1")};
 
-	for (int i = 49; i >= 0; i--) { /* each of `node` has a value of its own: the last is "k00" */
+	for (int i = 49; i >= 0;
+		i--) { /* each of `node` has a value of its own: the last is "k00" */
 		char key[16];
 
 		(void)snprintf(key, sizeof(key), "k%02d", i);

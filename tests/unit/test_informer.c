@@ -99,7 +99,8 @@ Test(informer, changes_between_the_ranges_of_an_initial_state_fit)
 	cache_delete("a/d");
 	cache_take();
 	tape_drain(informer);
-	tape_is(&a, "add! a/b=1 add! a/d=2 add a/a=4 upd a/b=1>5 del a/d=2 add! a/e=6 add! a/f=7 sync");
+	tape_is(&a,
+		"add! a/b=1 add! a/d=2 add a/a=4 upd a/b=1>5 del a/d=2 add! a/e=6 add! a/f=7 sync");
 	release();
 }
 
@@ -162,7 +163,8 @@ Test(informer, a_filter_may_have_many_terms)
 	informer = tape_informer(NULL);
 	KINF_OK(kinf_informer_add_handler(informer, &options, &a.handler));
 	tape_drain(informer);
-	tape_is(&a, "add! a/a=1 add! a/b=2 add! a/c=3 add! a/d=4 add! a/e=5 add! a/f=6 add! a/g=7 add! a/h=8 add! a/i=9 "
+	tape_is(&a, "add! a/a=1 add! a/b=2 add! a/c=3 add! a/d=4 add! a/e=5 add! a/f=6 add! a/g=7 "
+		    "add! a/h=8 add! a/i=9 "
 		    "add! a/j=10 sync");
 	free(terms);
 	release();
@@ -184,7 +186,7 @@ Test(informer, what_a_relist_finds_missing_is_deleted_with_its_last_state)
 	release();
 }
 
-/* ---- laps ---- */
+/* ---- laps --------------------------------------------------------------- */
 
 /* X changes, Y goes, Z comes, and nobody can tell any more. */
 static void change_and_trim(void)
@@ -219,8 +221,7 @@ Test(informer, a_lapped_handler_is_told_and_gets_everything_anew)
 
 static struct kinf_informer *tracking(void)
 {
-	struct kinf_informer_options options = {
-		.size = sizeof(options), .flags = KINF_TRACK_KEYS};
+	struct kinf_informer_options options = {.size = sizeof(options), .flags = KINF_TRACK_KEYS};
 
 	return tape_informer(&options);
 }
@@ -343,7 +344,7 @@ Test(informer, a_feed_of_another_definition_is_a_lapse)
 	release();
 }
 
-/* ---- resync ---- */
+/* ---- resync ------------------------------------------------------------- */
 
 Test(informer, a_resync_updates_every_object_with_itself)
 {
@@ -366,7 +367,7 @@ Test(informer, a_resync_updates_every_object_with_itself)
 	release();
 }
 
-/* ---- callbacks that change the informer ---- */
+/* ---- callbacks that change the informer --------------------------------- */
 
 static void remove_itself(struct tape *tape)
 {
@@ -470,7 +471,7 @@ Test(informer, the_cache_holds_what_a_handler_is_told)
 	release();
 }
 
-/* ---- states ---- */
+/* ---- states ------------------------------------------------------------- */
 
 static char states[256];
 
@@ -539,7 +540,7 @@ Test(informer, a_feed_that_is_not_there_is_refused_and_one_that_goes_is_told)
 	release();
 }
 
-/* ---- options ---- */
+/* ---- options ------------------------------------------------------------ */
 
 Test(informer, options_of_another_library_are_refused)
 {

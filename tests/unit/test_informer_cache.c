@@ -97,8 +97,8 @@ static void put_many(const char *key, const char *nodes)
 
 Test(informer_cache, TestThreadSafeStoreIndexingFunctionsWithMultipleValues)
 {
-	rig_configure(&cache.rig,
-		"feeds:\n  - resource: pods\n    indexes:\n      node: nodes[*]\n");
+	rig_configure(
+		&cache.rig, "feeds:\n  - resource: pods\n    indexes:\n      node: nodes[*]\n");
 	put_many("a/x", "[\"n1\",\"n2\"]");
 	cache_take();
 	values_are("n1=1 n2=1 ");
@@ -130,11 +130,12 @@ static void version_is(const char *wanted)
 
 static void move_checkpoint(const char *rv)
 {
-	cr_assert_eq(journal_checkpoint(cache.rig.journal, cache.feed, FEED_SYNCED, bytes_str(rv)), 0);
+	cr_assert_eq(
+		journal_checkpoint(cache.rig.journal, cache.feed, FEED_SYNCED, bytes_str(rv)), 0);
 }
 
-/* It moves in the transaction of what it is of: with an add, an update, a delete, and with a bookmark,
- * which is nothing but a version. */
+/* It moves in the transaction of what it is of: with an add, an update, a delete, and with a
+ * bookmark, which is nothing but a version. */
 Test(informer_cache, TestThreadSafeStoreRV)
 {
 	cache_put("a/x", NULL);
@@ -231,14 +232,14 @@ Test(informer_cache, TestIndexer)
 	cache_put("a/x", "n1");
 	cache_take();
 	rig_configure(&cache.rig, "feeds:\n  - resource: pods\n    indexes:\n"
-		"      node: spec.nodeName\n      name: metadata.name\n");
+				  "      node: spec.nodeName\n      name: metadata.name\n");
 	put_many("a/late", "[]");
 	finds((struct kinf_query){.terms = &term, .n_terms = 1}, "a/late ");
 	on_node("n1", "a/x ");
 	values_are("n1=1 ");
 }
 
-/* ---- waiting ---- */
+/* ---- waiting ------------------------------------------------------------ */
 
 static void *wait_for_pods(void *arg)
 {
@@ -271,7 +272,7 @@ Test(informer_cache, TestWaitFor)
 	}
 }
 
-/* ---- history ---- */
+/* ---- history ------------------------------------------------------------ */
 
 static int put_change(void *arg, const struct kinf_change *change)
 {
@@ -279,8 +280,8 @@ static int put_change(void *arg, const struct kinf_change *change)
 	size_t size = 0;
 
 	(void)kinf_object_path(&change->object, "v", &text, &size);
-	buf_printf(arg, "%s%s=%.*s ", change->type, change->final_state_unknown ? "?" : "", (int)size,
-		text);
+	buf_printf(arg, "%s%s=%.*s ", change->type, change->final_state_unknown ? "?" : "",
+		(int)size, text);
 	return 0;
 }
 
@@ -318,7 +319,8 @@ Test(informer_cache, history_is_what_is_retained_of_an_object)
 	history_is("x", "MODIFIED=5 MODIFIED=6 DELETED?=6 ");
 	cr_assert_eq(kinf_history(snapshot, "pods", "a", "x", stop_at_once, &calls), 41);
 	cr_assert_eq(calls, 1);
-	cr_assert_eq(kinf_history(snapshot, "pods", "a", "never", put_change, NULL), KINF_NOT_FOUND);
+	cr_assert_eq(
+		kinf_history(snapshot, "pods", "a", "never", put_change, NULL), KINF_NOT_FOUND);
 	cache_trim();
 	renew();
 	cr_assert_eq(kinf_history(snapshot, "pods", "a", "x", put_change, NULL), KINF_NOT_FOUND);

@@ -102,9 +102,13 @@ static void replica_lapsed(void *arg)
 
 static void add_replica(struct replica *r)
 {
-	struct kinf_handler_options options = {.size = sizeof(options), .arg = r,
-		.on_add = replica_add, .on_update = replica_update, .on_delete = replica_delete,
-		.on_sync = replica_sync, .on_lapped = replica_lapsed};
+	struct kinf_handler_options options = {.size = sizeof(options),
+		.arg = r,
+		.on_add = replica_add,
+		.on_update = replica_update,
+		.on_delete = replica_delete,
+		.on_sync = replica_sync,
+		.on_lapped = replica_lapsed};
 
 	*r = (struct replica){.in_use = true};
 	KINF_OK(kinf_informer_add_handler(informer, &options, &r->handler));
@@ -142,8 +146,8 @@ static void relist(void)
 		model[key] = dice(2) ? cache.version + 1 : 0;
 		if (!model[key])
 			continue;
-		(void)snprintf(names + strlen(names), sizeof(names) - strlen(names), " %s",
-			key_name(key));
+		(void)snprintf(
+			names + strlen(names), sizeof(names) - strlen(names), " %s", key_name(key));
 		cache.version++;
 	}
 	for (unsigned key = 0; key < KEYS; key++)

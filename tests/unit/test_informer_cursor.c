@@ -139,8 +139,8 @@ Test(informer_cursor, there_is_nothing_to_commit_before_sync)
 	cache_take();
 	informer = with_cursor(0);
 	cr_assert_eq(kinf_informer_commit(informer), KINF_AGAIN, "no handler");
-	cr_assert_str_eq(kinf_error(cache.kinf),
-		"there is no position to commit yet: the informer has no handler, or one that is not synced yet");
+	cr_assert_str_eq(kinf_error(cache.kinf), "there is no position to commit yet: the informer "
+						 "has no handler, or one that is not synced yet");
 	tape_add(informer, &a, NULL);
 	cr_assert_eq(kinf_informer_dispatch(informer, 1), 1);
 	cr_assert_eq(kinf_informer_commit(informer), KINF_AGAIN);

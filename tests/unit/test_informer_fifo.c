@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows of client-go's the_real_fifo_test.go, named after them (tests/INFORMER_ROWS.md). What is queued
- * there is in the log here, from the commit to the dispatch.
+ * Rows of client-go's the_real_fifo_test.go, named after them (tests/INFORMER_ROWS.md). What is
+ * queued there is in the log here, from the commit to the dispatch.
  */
 #include "reader/informer/informer.h"
 
@@ -51,7 +51,8 @@ Test(informer_fifo, TestRealFIFO_basic)
 		cache_put("a/int", NULL);
 		cache_put("b/float", NULL);
 	}
-	told("add a/int=1 add b/float=2 upd a/int=1>3 upd b/float=2>4 upd a/int=3>5 upd b/float=4>6");
+	told("add a/int=1 add b/float=2 upd a/int=1>3 upd b/float=2>4 upd a/int=3>5 upd "
+	     "b/float=4>6");
 	release();
 }
 

@@ -34,7 +34,7 @@ static void three_objects(void)
 	cache_take();
 }
 
-/* ---- a copy that somebody writes ---- */
+/* ---- a copy that somebody writes ---------------------------------------- */
 
 static void write_meanwhile(struct tape *tape)
 {
@@ -71,7 +71,8 @@ Test(informer_process, a_copy_that_is_written_while_it_is_followed_is_a_lapse)
 
 Test(informer_process, a_copy_that_is_written_makes_tracked_keys_worthless)
 {
-	const struct kinf_informer_options options = {.size = sizeof(options), .flags = KINF_TRACK_KEYS};
+	const struct kinf_informer_options options = {
+		.size = sizeof(options), .flags = KINF_TRACK_KEYS};
 
 	is_lapsed_after_a_write(&options);
 }
@@ -97,9 +98,10 @@ Test(informer_process, a_copy_that_was_written_when_all_was_told_is_a_lapse_too)
 	release();
 }
 
-/* ---- fork ---- */
+/* ---- fork --------------------------------------------------------------- */
 
-/* Everything a child might try with its parent's informer; 0: each was refused, and nothing happened. */
+/* Everything a child might try with its parent's informer; 0: each was refused, and nothing
+ * happened. */
 static int use_as_a_child(void)
 {
 	struct kinf_handler_options options = tape_options(&b);
@@ -170,7 +172,7 @@ Test(informer_process, a_child_that_returns_from_a_callback_is_told_no_more)
 	release();
 }
 
-/* ---- a program that closes all descriptors ---- */
+/* ---- a program that closes all descriptors ------------------------------ */
 
 static bool closes_nothing_of_its_program(void)
 {
@@ -181,9 +183,11 @@ static bool closes_nothing_of_its_program(void)
 	struct kinf_handler *handler;
 	struct kinf *own = NULL;
 	int fds[OWN];
-	bool good = kinf_open(scratch_path("store"), &own) == 0 && kinf_snapshot_open(own, &snapshot) == 0 &&
-		kinf_informer_new(own, "pods", &options, &informer) == 0 &&
-		kinf_informer_add_handler(informer, &none, &handler) == 0 && kinf_informer_dispatch(informer, 0) >= 0;
+	bool good = kinf_open(scratch_path("store"), &own) == 0 &&
+		    kinf_snapshot_open(own, &snapshot) == 0 &&
+		    kinf_informer_new(own, "pods", &options, &informer) == 0 &&
+		    kinf_informer_add_handler(informer, &none, &handler) == 0 &&
+		    kinf_informer_dispatch(informer, 0) >= 0;
 
 	closefrom(STDERR_FILENO + 1);
 	for (size_t i = 0; i < OWN; i++)
@@ -209,7 +213,7 @@ Test(informer_process, files_that_a_program_opens_after_it_has_closed_all_stay_o
 	cr_assert_eq(status, 0, "%x", (unsigned)status);
 }
 
-/* ---- a program that may write no files ---- */
+/* ---- a program that may write no files ---------------------------------- */
 
 static void limit_files(rlim_t most)
 {
@@ -218,7 +222,8 @@ static void limit_files(rlim_t most)
 	(void)setrlimit(RLIMIT_FSIZE, &limit);
 }
 
-/* SIGXFSZ would end the program. Returns the place of the first call with another result than it has to have. */
+/* SIGXFSZ would end the program. Returns the place of the first call with another result than it
+ * has to have. */
 static int reads_without_files(void)
 {
 	const struct kinf_informer_options options = {.size = sizeof(options), .cursor = "new"};
@@ -226,7 +231,8 @@ static int reads_without_files(void)
 	struct kinf *own = NULL, *other = NULL;
 
 	limit_files(0);
-	if (kinf_open(scratch_path("store"), &other) != -EFBIG || !strstr(kinf_error(other), "ulimit -f"))
+	if (kinf_open(scratch_path("store"), &other) != -EFBIG ||
+		!strstr(kinf_error(other), "ulimit -f"))
 		return 1;
 	limit_files(RLIM_INFINITY);
 	kinf_close(&other);
@@ -235,7 +241,8 @@ static int reads_without_files(void)
 	limit_files(0); /* as a program does that has opened all that it needs */
 	if (kinf_snapshot_open(own, &snapshot) != 0 || kinf_snapshot_renew(snapshot) != 0)
 		return 3;
-	if (kinf_informer_new(own, "pods", &options, &informer) != -EFBIG || !strstr(kinf_error(own), "ulimit -f"))
+	if (kinf_informer_new(own, "pods", &options, &informer) != -EFBIG ||
+		!strstr(kinf_error(own), "ulimit -f"))
 		return 4;
 	kinf_snapshot_close(&snapshot);
 	kinf_close(&own);
@@ -250,7 +257,8 @@ static int commits_without_files(void)
 	struct kinf_handler *handler;
 	struct kinf *own = NULL;
 
-	if (kinf_open(scratch_path("store"), &own) != 0 || kinf_informer_new(own, "pods", &options, &informer) != 0 ||
+	if (kinf_open(scratch_path("store"), &own) != 0 ||
+		kinf_informer_new(own, "pods", &options, &informer) != 0 ||
 		kinf_informer_add_handler(informer, &none, &handler) != 0)
 		return 1;
 	limit_files(0);

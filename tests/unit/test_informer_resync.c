@@ -37,8 +37,8 @@ static void look(void)
 
 static void open_informer(uint64_t resync_ms, uint32_t flags)
 {
-	const struct kinf_informer_options options = {.size = sizeof(options),
-		.flags = flags, .resync_ms = resync_ms};
+	const struct kinf_informer_options options = {
+		.size = sizeof(options), .flags = flags, .resync_ms = resync_ms};
 
 	cache_put("a/x", NULL);
 	cache_take();
@@ -83,7 +83,8 @@ Test(informer_resync, a_running_informer_takes_a_change_over)
 /* All programs of the machine are told it in the same second. */
 Test(informer_resync, the_feeds_period_has_jitter)
 {
-	struct kinf_informer_options options = {.size = sizeof(options), .resync_jitter_percent = 30};
+	struct kinf_informer_options options = {
+		.size = sizeof(options), .resync_jitter_percent = 30};
 
 	open_informer(0, 0);
 	cr_assert_eq(informer->resync.jitter_percent, 0, "there is no period");

@@ -34,7 +34,8 @@ static void two_pods(void)
 	cache_take();
 }
 
-/* What is missing during an outage comes as a list of everything; what it holds unchanged is no record. */
+/* What is missing during an outage comes as a list of everything; what it holds unchanged is no
+ * record. */
 Test(informer_shared, TestSharedInformerWatchDisruption)
 {
 	two_pods();
@@ -117,7 +118,7 @@ Test(informer_shared, TestRemovingRemovedSharedInformer)
 	release();
 }
 
-/* ---- many threads, each with an informer ---- */
+/* ---- many threads, each with an informer -------------------------------- */
 
 #define THREADS 4
 
@@ -189,7 +190,7 @@ Test(informer_shared, TestSharedInformerHandlerAbuse)
 	}
 }
 
-/* ---- its life ---- */
+/* ---- its life ----------------------------------------------------------- */
 
 Test(informer_shared, TestStateSharedInformer)
 {
@@ -317,7 +318,8 @@ Test(informer_shared, TestRemoveEventHandler_AsynchronousPanic)
 	release();
 }
 
-/* Between two dispatches no callback runs: there is nothing to wait for, and the handler's memory may go. */
+/* Between two dispatches no callback runs: there is nothing to wait for, and the handler's
+ * memory may go. */
 Test(informer_shared, TestRemoveEventHandler_SynchronousShutdown)
 {
 	struct tape *heap = calloc(1, sizeof(*heap));
@@ -339,7 +341,7 @@ Test(informer_shared, TestShutDownEventHandler_Lifecycles)
 	informer = tape_informer(NULL);
 	tape_add(informer, &a, NULL);
 	KINF_OK(kinf_informer_remove_handler(informer, a.handler)); /* never started */
-	tape_add(informer, &a, NULL);                                /* before the start */
+	tape_add(informer, &a, NULL);                               /* before the start */
 	tape_drain(informer);
 	tape_add(informer, &b, NULL); /* after it */
 	tape_drain(informer);
@@ -351,7 +353,7 @@ Test(informer_shared, TestShutDownEventHandler_Lifecycles)
 	release();
 }
 
-/* ---- synctrack ---- */
+/* ---- synctrack ---------------------------------------------------------- */
 
 /* Synced when the feed is and all that was initial is handled, in whatever order. */
 Test(informer_shared, TestBasicLogic)
@@ -382,7 +384,7 @@ Test(informer_shared, TestBasicLogic)
 	release();
 }
 
-/* ---- what a follower costs ---- */
+/* ---- what a follower costs ---------------------------------------------- */
 
 size_t __sanitizer_get_current_allocated_bytes(void) __attribute__((weak));
 

@@ -12,7 +12,7 @@
 #include "common/failpoint.h"
 #include "tests/unit/journal_rig.h"
 
-/* ---- one by one ------------------------------------------------------------------------------ */
+/* ---- one by one --------------------------------------------------------- */
 
 Test(journal, record_reads_back_with_its_chain)
 {
@@ -137,7 +137,8 @@ Test(journal, too_large_input_does_not_poison)
 Test(journal, full_map_aborts_and_goes_on_after_a_trim)
 {
 	/* LMDB's pages have up to 32 KiB. */
-	struct journal_options tiny = {.map_bytes = sysconf(_SC_PAGESIZE) > 16384 ? 3u << 20 : 1u << 20};
+	struct journal_options tiny = {
+		.map_bytes = sysconf(_SC_PAGESIZE) > 16384 ? 3u << 20 : 1u << 20};
 	struct home *home = open_home();
 	struct journal *j = NULL;
 	char reason[256];
@@ -147,7 +148,9 @@ Test(journal, full_map_aborts_and_goes_on_after_a_trim)
 	uint32_t feed = add_feed(j);
 	append(j, feed, RECORD_ADDED, "a");
 	cr_assert_eq(journal_commit(j), 0);
-	struct record record = {.feed = feed, .type = RECORD_MODIFIED, .key = BYTES_LIT("a"),
+	struct record record = {.feed = feed,
+		.type = RECORD_MODIFIED,
+		.key = BYTES_LIT("a"),
 		.body = BYTES(body, sizeof(body))};
 	uint64_t seq = 0, last = 0, trimmed;
 	int r;
@@ -168,7 +171,8 @@ Test(journal, full_map_aborts_and_goes_on_after_a_trim)
 	cr_assert_eq(journal_trim(j, last, 1000, &trimmed), 0);
 	for (int i = 0; i < 3; i++) { /* freed pages come back two commits later */
 		cr_assert_eq(journal_begin(j), 0);
-		cr_assert_eq(journal_checkpoint(j, feed, FEED_SYNCED, BYTES("123", (size_t)i + 1)), 0);
+		cr_assert_eq(
+			journal_checkpoint(j, feed, FEED_SYNCED, BYTES("123", (size_t)i + 1)), 0);
 		cr_assert_eq(journal_commit(j), 0);
 	}
 	cr_assert_eq(journal_begin(j), 0);
@@ -184,7 +188,9 @@ Test(journal, full_map_aborts_and_goes_on_after_a_trim)
 static uint64_t fill(struct journal *j, uint32_t feed, size_t size, unsigned *n)
 {
 	char *body = calloc(1, size);
-	struct record record = {.feed = feed, .uid = BYTES_LIT("u"), .rv = BYTES_LIT("7"),
+	struct record record = {.feed = feed,
+		.uid = BYTES_LIT("u"),
+		.rv = BYTES_LIT("7"),
 		.body = BYTES(body, size)};
 	uint64_t last = 0;
 	int r;
@@ -271,7 +277,8 @@ Test(journal, list_brackets_move_the_checkpoint)
 	cr_assert(bytes_equal(checkpoint.rv, BYTES_LIT("7")));
 	cr_assert_eq(journal_checkpoint(j, feed, FEED_SYNCED, BYTES_LIT("12")), 0);
 	append(j, feed, RECORD_LIST_BEGIN, "");
-	struct record abandoned = {.feed = feed, .type = RECORD_LIST_END, .flags = RECORD_ABANDONED};
+	struct record abandoned = {
+		.feed = feed, .type = RECORD_LIST_END, .flags = RECORD_ABANDONED};
 	uint64_t seq;
 	cr_assert_eq(journal_append(j, &abandoned, &seq), 0);
 	cr_assert_eq(journal_feed_checkpoint(j, journal_txn(j), feed, &checkpoint), FOUND);
@@ -320,12 +327,13 @@ Test(journal, nonsense_of_our_own_stops_the_process)
 	cr_assert_eq(end_of_child(RECORD_DELETED, "b"), SIGABRT);
 }
 
-static int keep_definition(void *arg, const struct feed_definition *d, const struct feed_checkpoint *c)
+static int keep_definition(
+	void *arg, const struct feed_definition *d, const struct feed_checkpoint *c)
 {
 	char *text = arg;
 
-	(void)snprintf(text + strlen(text), 256, "%u %s %s %s %s %s %s %s %d %d %s;", d->id, d->name,
-		d->version, d->resource, d->kind, d->list_kind, d->label_selector, d->drop,
+	(void)snprintf(text + strlen(text), 256, "%u %s %s %s %s %s %s %s %d %d %s;", d->id,
+		d->name, d->version, d->resource, d->kind, d->list_kind, d->label_selector, d->drop,
 		d->namespaced, d->metadata_only, feed_phase_name(c->phase));
 	return 0;
 }
@@ -391,7 +399,9 @@ Test(journal, place_leads_to_the_record_and_a_wrong_one_does_not_mislead)
 	struct journal *j = open_writer(home);
 	uint32_t feed = add_feed(j);
 	static uint8_t body[40000];
-	struct record record = {.feed = feed, .type = RECORD_ADDED, .key = BYTES_LIT("large"),
+	struct record record = {.feed = feed,
+		.type = RECORD_ADDED,
+		.key = BYTES_LIT("large"),
 		.body = BYTES(body, sizeof(body))};
 	struct txn *txn = NULL;
 	uint64_t large, place, none;
@@ -442,11 +452,14 @@ Test(journal, garbled_record_fails_its_check)
 	home_close(&home);
 }
 
-static uint64_t append_rv(struct journal *j, uint32_t feed, enum record_type type, const char *key,
-	const char *rv)
+static uint64_t append_rv(
+	struct journal *j, uint32_t feed, enum record_type type, const char *key, const char *rv)
 {
-	struct record record = {.feed = feed, .type = type, .key = bytes_str(key),
-		.uid = BYTES_LIT("u"), .rv = bytes_str(rv)};
+	struct record record = {.feed = feed,
+		.type = type,
+		.key = bytes_str(key),
+		.uid = BYTES_LIT("u"),
+		.rv = bytes_str(rv)};
 	uint64_t seq = 0;
 
 	cr_assert_eq(journal_begin(j), 0);

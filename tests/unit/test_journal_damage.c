@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records whose header is damaged, and records that the log lacks: walks notice each, and trimming believes none. */
+/* Records whose header is damaged, and records that the log lacks: walks notice each, and
+ * trimming believes none. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -27,7 +28,8 @@ static void teardown(void)
 
 TestSuite(journal_damage, .init = setup, .fini = teardown, .timeout = 60);
 
-/* Returns the seqs to which a checked walk from FROM comes; "!" stands before one that can't be read or is missing. */
+/* Returns the seqs to which a checked walk from FROM comes; "!" stands before one that can't be
+ * read or is missing. */
 static const char *walked(uint64_t from)
 {
 	static char text[256];
@@ -39,11 +41,13 @@ static const char *walked(uint64_t from)
 
 	cr_assert_eq(txn_begin_read(journal_env(j), &txn), 0);
 	cr_assert_eq(journal_meta(j, txn, &meta), 0);
-	cr_assert_eq(journal_walk_open_checked(j, txn, from, meta.horizon, meta.next_seq, &walk), 0);
+	cr_assert_eq(
+		journal_walk_open_checked(j, txn, from, meta.horizon, meta.next_seq, &walk), 0);
 	text[0] = '\0';
 	while ((r = journal_walk_next(walk, &record)) != END) {
 		cr_assert(r == FOUND || r == ERR_CORRUPT, "%s", err_text(r));
-		n += snprintf(text + n, sizeof(text) - (size_t)n, "%s%" PRIu64 " ", r == FOUND ? "" : "!", journal_walk_seq(walk));
+		n += snprintf(text + n, sizeof(text) - (size_t)n, "%s%" PRIu64 " ",
+			r == FOUND ? "" : "!", journal_walk_seq(walk));
 	}
 	return text;
 }
@@ -72,7 +76,8 @@ Test(journal_damage, each_byte_but_the_bodys_is_noticed_without_the_body)
 			continue;
 		damage(j, seq, at, 0);
 		cr_assert_eq(journal_begin(j), 0);
-		cr_expect_eq(journal_get(j, journal_txn(j), seq, &record), ERR_CORRUPT, "byte %zu", at);
+		cr_expect_eq(
+			journal_get(j, journal_txn(j), seq, &record), ERR_CORRUPT, "byte %zu", at);
 		journal_abort(j);
 		cr_expect_str_eq(walked(seq), "!2 ", "byte %zu: %s", at, walked(seq));
 		damage(j, seq, at, 0); /* back */
@@ -101,7 +106,7 @@ Test(journal_damage, below_the_horizon_records_may_be_missing)
 {
 	uint64_t trimmed;
 
-	fill(4); /* 2 to 5 */
+	fill(4);                                          /* 2 to 5 */
 	(void)append(j, feed, RECORD_MODIFIED, "web/01"); /* 6, replaces 3 */
 	(void)append(j, feed, RECORD_MODIFIED, "web/02"); /* 7, replaces 4 */
 	cr_assert_eq(journal_commit(j), 0);
@@ -135,7 +140,7 @@ static bool is_there(uint64_t seq)
 
 Test(journal_damage, trimming_deletes_nothing_because_of_a_damaged_header)
 {
-	uint32_t other = add_feed(j); /* 2 */
+	uint32_t other = add_feed(j);                                       /* 2 */
 	uint64_t trimmed, kept = append(j, feed, RECORD_ADDED, "web/kept"); /* 3 */
 
 	(void)append(j, feed, RECORD_ADDED, "web/a");
@@ -176,7 +181,9 @@ Test(journal_damage, a_removed_feed_goes_also_if_its_last_record_is_damaged)
 
 	fill(3);
 	cr_assert_eq(journal_begin(j), 0);
-	cr_assert_eq(journal_append(j, &(struct record){.feed = feed, .type = RECORD_FEED_REMOVED}, &seq), 0);
+	cr_assert_eq(journal_append(
+			     j, &(struct record){.feed = feed, .type = RECORD_FEED_REMOVED}, &seq),
+		0);
 	cr_assert_eq(journal_commit(j), 0);
 	damage(j, seq, 28, 0);
 	int r;
@@ -228,13 +235,16 @@ static void no_byte_is_believed(const char *key)
 		uint8_t *stored = head_of(key);
 		if (at < size)
 			stored[at] ^= 1;
-		cr_expect_eq(journal_head(j, journal_txn(j), feed, bytes_str(key), &head), expected, "%s, byte %zu", key, at);
-		cr_expect_eq(walk_heads(), expected == FOUND ? END : expected, "%s, byte %zu", key, at);
+		cr_expect_eq(journal_head(j, journal_txn(j), feed, bytes_str(key), &head), expected,
+			"%s, byte %zu", key, at);
+		cr_expect_eq(
+			walk_heads(), expected == FOUND ? END : expected, "%s, byte %zu", key, at);
 		journal_abort(j);
 	}
 }
 
-/* Else the next version would name another object's, which trimming would delete; or the object would be added twice. */
+/* Else the next version would name another object's, which trimming would delete; or the object
+ * would be added twice. */
 Test(journal_damage, no_byte_of_a_head_is_believed)
 {
 	uint32_t other = add_feed(j);
@@ -257,19 +267,21 @@ Test(journal_damage, a_page_of_heads_that_lacks_some_is_noticed)
 	cr_assert_eq(journal_begin(j), 0);
 	uint8_t *lower = (uint8_t *)((uintptr_t)head_of("web/03") / page * page) + LOWER;
 	le16_put(lower, (uint16_t)(le16_get(lower) - 2));
-	cr_expect_eq(journal_head(j, journal_txn(j), feed, BYTES_LIT("web/03"), &head), ERR_CORRUPT);
+	cr_expect_eq(
+		journal_head(j, journal_txn(j), feed, BYTES_LIT("web/03"), &head), ERR_CORRUPT);
 	cr_expect_eq(walk_heads(), ERR_CORRUPT);
 	journal_abort(j);
 }
 
-/* Trimming passes over a damaged version that a newer one replaces, over a damaged deletion, and over missing records. */
+/* Trimming passes over a damaged version that a newer one replaces, over a damaged deletion, and
+ * over missing records. */
 Test(journal_damage, trimming_leaves_nothing_of_what_it_passed_over)
 {
-	fill(5); /* 2 to 6 */
+	fill(5);                                                       /* 2 to 6 */
 	uint64_t damaged = append(j, feed, RECORD_MODIFIED, "web/00"); /* 7 */
-	uint64_t deleted = append(j, feed, RECORD_DELETED, "web/01"); /* 8 */
+	uint64_t deleted = append(j, feed, RECORD_DELETED, "web/01");  /* 8 */
 	uint64_t missing = append(j, feed, RECORD_MODIFIED, "web/02"); /* 9 */
-	uint64_t newest = append(j, feed, RECORD_MODIFIED, "web/03"); /* 10 */
+	uint64_t newest = append(j, feed, RECORD_MODIFIED, "web/03");  /* 10 */
 	cr_assert_eq(journal_commit(j), 0);
 	damage(j, damaged, 8, 0);
 	damage(j, deleted, 8, 0);
@@ -290,10 +302,10 @@ Test(journal_damage, trimming_leaves_nothing_of_what_it_passed_over)
 
 Test(journal_damage, nothing_goes_while_a_record_above_the_horizon_may_need_it)
 {
-	fill(3); /* 2 to 4 */
+	fill(3);                                                       /* 2 to 4 */
 	uint64_t damaged = append(j, feed, RECORD_MODIFIED, "web/00"); /* 5 */
-	uint64_t second = append(j, feed, RECORD_MODIFIED, "web/01"); /* 6, after 3 */
-	uint64_t last = append(j, feed, RECORD_MODIFIED, "web/02"); /* 7, after 4 */
+	uint64_t second = append(j, feed, RECORD_MODIFIED, "web/01");  /* 6, after 3 */
+	uint64_t last = append(j, feed, RECORD_MODIFIED, "web/02");    /* 7, after 4 */
 	cr_assert_eq(journal_commit(j), 0);
 	damage(j, damaged, 8, 0);
 	damage(j, second, 8, 0);
@@ -301,7 +313,8 @@ Test(journal_damage, nothing_goes_while_a_record_above_the_horizon_may_need_it)
 	cr_expect(is_stored(j, 2) && is_stored(j, 3) && is_stored(j, 4) && is_stored(j, damaged));
 	trim_to(j, second, 100);
 	cr_expect(!is_stored(j, 2) && !is_stored(j, 3), "the heads name the newest");
-	cr_expect(is_stored(j, 4) && is_stored(j, damaged) && is_stored(j, second), "4 is the one before 7");
+	cr_expect(is_stored(j, 4) && is_stored(j, damaged) && is_stored(j, second),
+		"4 is the one before 7");
 	trim_to(j, last, 100);
 	cr_expect(!is_stored(j, 4) && is_stored(j, last));
 }
@@ -314,7 +327,9 @@ Test(journal_damage, a_removed_feed_goes_also_if_its_last_record_is_one_of_sever
 
 	fill(3);
 	cr_assert_eq(journal_begin(j), 0);
-	cr_assert_eq(journal_append(j, &(struct record){.feed = feed, .type = RECORD_FEED_REMOVED}, &removed), 0);
+	cr_assert_eq(journal_append(j, &(struct record){.feed = feed, .type = RECORD_FEED_REMOVED},
+			     &removed),
+		0);
 	cr_assert_eq(journal_commit(j), 0);
 	(void)append(j, other, RECORD_ADDED, "web/x");
 	uint64_t last = append(j, other, RECORD_MODIFIED, "web/x");
@@ -349,7 +364,8 @@ Test(journal_damage, trimming_goes_on_after_a_page_that_leads_back)
 	uint8_t copy[256];
 	cr_assert(stored.size <= sizeof(copy));
 	memcpy(copy, stored.data, stored.size);
-	cr_assert_eq(txn_put(journal_txn(j), DB_LOG, seq_key(1, room), BYTES(copy, stored.size), 0), 0);
+	cr_assert_eq(
+		txn_put(journal_txn(j), DB_LOG, seq_key(1, room), BYTES(copy, stored.size), 0), 0);
 	cr_assert_eq(txn_get(journal_txn(j), DB_LOG, seq_key(1, room), &stored), FOUND);
 	uint8_t *leaf = (uint8_t *)((uintptr_t)stored.data / page * page);
 	memcpy(leaf + ROWS + 2 * 6, leaf + ROWS + 2 * 3, 2); /* 4 in the place of 7 */
@@ -371,11 +387,14 @@ static void damage_row(uint32_t of, enum feed_part part)
 	cr_assert(stored.size <= sizeof(copy));
 	memcpy(copy, stored.data, stored.size);
 	copy[3] ^= 1;
-	cr_assert_eq(txn_put(journal_txn(j), DB_FEED, feed_key(of, part, room), BYTES(copy, stored.size), 0), 0);
+	cr_assert_eq(txn_put(journal_txn(j), DB_FEED, feed_key(of, part, room),
+			     BYTES(copy, stored.size), 0),
+		0);
 	cr_assert_eq(journal_commit(j), 0);
 }
 
-/* Finds the damaged feed, which is EXPECTED, or none for 0; and stores its rows again without a definition. */
+/* Finds the damaged feed, which is EXPECTED, or none for 0; and stores its rows again without a
+ * definition. */
 static void is_restored(uint32_t expected)
 {
 	CLEANUP(txn_abort) struct txn *txn = NULL;
@@ -402,7 +421,9 @@ Test(journal_damage, rows_of_a_removed_feed_can_be_stored_again)
 	(void)add_feed(j);
 	fill(3);
 	cr_assert_eq(journal_begin(j), 0);
-	cr_assert_eq(journal_append(j, &(struct record){.feed = feed, .type = RECORD_FEED_REMOVED}, &seq), 0);
+	cr_assert_eq(journal_append(
+			     j, &(struct record){.feed = feed, .type = RECORD_FEED_REMOVED}, &seq),
+		0);
 	cr_assert_eq(journal_commit(j), 0);
 	is_restored(0);
 	damage_row(feed, FEED_DEFINITION);

@@ -25,7 +25,7 @@ struct model {
 		int key; /* -1: none */
 		uint64_t prev;
 		uint32_t seed; /* of its body */
-	} records[RECORDS]; /* by seq; 0 is not used */
+	} records[RECORDS];    /* by seq; 0 is not used */
 	uint64_t next_seq, horizon;
 	struct model_feed {
 		bool removed, gone;
@@ -93,9 +93,12 @@ static void model_append(struct journal *j, uint32_t feed, uint8_t type, uint8_t
 		f->removed = true;
 		f->list_begin = 0;
 	}
-	struct record record = {.feed = feed, .type = type, .flags = flags,
+	struct record record = {.feed = feed,
+		.type = type,
+		.flags = flags,
 		.key = key >= 0 ? make_key(key, key_text) : BYTES_NONE,
-		.uid = BYTES_LIT("uid"), .rv = make_rv(f->rv, rv_text),
+		.uid = BYTES_LIT("uid"),
+		.rv = make_rv(f->rv, rv_text),
 		.body = key >= 0 ? make_body(m->seed) : BYTES_NONE};
 	int r = journal_append(j, &record, &seq);
 	cr_assert_eq(r, 0, "%s", err_text(r));
@@ -152,7 +155,8 @@ static uint32_t being_removed(void)
 {
 	struct model_record *next = &model.records[model.horizon + 1];
 
-	return model.horizon + 1 < model.next_seq && next->type == RECORD_FEED_REMOVED ? next->feed : 0;
+	return model.horizon + 1 < model.next_seq && next->type == RECORD_FEED_REMOVED ? next->feed
+										       : 0;
 }
 
 /* Is it part of the state as of the horizon? Said without the way that trimming takes. */
@@ -198,7 +202,8 @@ static void check_log(struct journal *j, struct txn *txn)
 		bool there = r == FOUND && record.seq == seq;
 		bool wanted = seq > model.horizon || is_state(seq);
 		if (there != wanted && !(wanted && model.records[seq].feed == leaving))
-			cr_assert_fail("record %" PRIu64 " (%s of feed %u), horizon %" PRIu64 ": %s", seq,
+			cr_assert_fail(
+				"record %" PRIu64 " (%s of feed %u), horizon %" PRIu64 ": %s", seq,
 				record_type_name(model.records[seq].type), model.records[seq].feed,
 				model.horizon, wanted ? "missing" : "still there");
 		if (there) {
@@ -238,7 +243,7 @@ static void check_feed(struct journal *j, struct txn *txn, uint32_t feed)
 		if (model.records[seq].feed == feed)
 			trimmed = seq;
 		f->gone |= model.records[seq].feed == feed &&
-			model.records[seq].type == RECORD_FEED_REMOVED;
+			   model.records[seq].type == RECORD_FEED_REMOVED;
 	}
 	check_heads(j, txn, feed);
 	int r = journal_feed_checkpoint(j, txn, feed, &c);
@@ -248,7 +253,8 @@ static void check_feed(struct journal *j, struct txn *txn, uint32_t feed)
 	cr_assert_eq(c.list_begin, f->list_begin);
 	cr_assert_eq(c.first_list, f->first_list);
 	cr_assert_eq(c.phase == FEED_REMOVED, f->removed);
-	cr_assert(c.trimmed == trimmed || (feed == being_removed() && c.trimmed == model.horizon + 1));
+	cr_assert(c.trimmed == trimmed ||
+		  (feed == being_removed() && c.trimmed == model.horizon + 1));
 	cr_assert(bytes_equal(c.rv, f->rv ? make_rv(f->rv, text) : BYTES_NONE));
 }
 

@@ -53,7 +53,8 @@ Test(journal, its_writer_notices_that_it_is_named_no_more)
 	cr_assert_eq(journal_check(j, home), 0);
 	cr_assert_eq(rename(scratch_path("store/journal/CURRENT"), scratch_path("CURRENT")), 0);
 	cr_assert_eq(journal_check(j, home), ERR_MOVED);
-	cr_assert(strstr(err_text(ERR_MOVED), "'CURRENT' of the journal"), "%s", err_text(ERR_MOVED));
+	cr_assert(
+		strstr(err_text(ERR_MOVED), "'CURRENT' of the journal"), "%s", err_text(ERR_MOVED));
 	cr_assert_eq(rename(scratch_path("CURRENT"), scratch_path("store/journal/CURRENT")), 0);
 	cr_assert_eq(journal_check(j, home), 0);
 	cr_assert_eq(truncate(scratch_path("store/journal/CURRENT"), 0), 0);
@@ -100,21 +101,26 @@ Test(journal, one_that_ended_its_reflector_twice_is_begun_anew)
 	memcpy(uuid, journal_uuid(j), sizeof(uuid));
 	journal_close(&j);
 	for (int times = 1; times <= 2; times++) {
-		cr_assert_eq(journal_note_damage(home, "checksum of record 7"), 0, "%s", err_text(-1));
+		cr_assert_eq(
+			journal_note_damage(home, "checksum of record 7"), 0, "%s", err_text(-1));
 		cr_assert_eq(journal_open_write(home, &small, reason, &j), 0);
 		cr_assert_eq(memcmp(uuid, journal_uuid(j), sizeof(uuid)) == 0, times == 1);
 		journal_close(&j);
 	}
 	cr_assert(strstr(reason, "2 times"), "%s", reason);
-	cr_assert_neq(access(scratch_path("store/journal/gen-1"), F_OK), 0, "the old one is gone, with its file");
+	cr_assert_neq(access(scratch_path("store/journal/gen-1"), F_OK), 0,
+		"the old one is gone, with its file");
 	home_close(&home);
 }
 
 Test(journal, old_one_stays_while_the_index_needs_it)
 {
 	static const char *const databases[] = {"name"};
-	static const struct generation_kind kind = {
-		.what = "index", .remedy = "make another", .format = 1, .databases = databases, .n_databases = 1};
+	static const struct generation_kind kind = {.what = "index",
+		.remedy = "make another",
+		.format = 1,
+		.databases = databases,
+		.n_databases = 1};
 	struct generation_options options = {.map_bytes = 1u << 20, .file_mode = 0600};
 	struct home *home = open_home();
 	struct journal *j = open_writer(home), *reader = NULL;
@@ -225,8 +231,8 @@ static void put_file(const char *path, const char *text)
 	cr_assert_eq(fclose(file), 0);
 }
 
-/* A reader can open the journal although the index was replaced under its processor. Without the journal's own pin page
- * it can't. */
+/* A reader can open the journal although the index was replaced under its processor. Without the
+ * journal's own pin page it can't. */
 Test(journal, each_database_needs_its_own_pin_page_only)
 {
 	struct home *home = open_home();
@@ -242,16 +248,18 @@ Test(journal, each_database_needs_its_own_pin_page_only)
 	cr_assert_eq(home_take_role(home, HOME_REFLECTOR), 0);
 	cr_assert_eq(home_check_pins(home, HOME_JOURNAL), 0);
 	cr_assert_eq(home_check_pins(home, HOME_INDEX), ERR_LOCKED);
-	cr_assert(strstr(err_text(ERR_LOCKED), "its index is not the one that its processor writes"), "%s",
-		err_text(ERR_LOCKED));
+	cr_assert(
+		strstr(err_text(ERR_LOCKED), "its index is not the one that its processor writes"),
+		"%s", err_text(ERR_LOCKED));
 	cr_assert_eq(home_check_all_pins(home), ERR_LOCKED);
 	int r = journal_open_read(home, NULL, &j);
 	cr_assert_eq(r, 0, "%s", err_text(r));
 	journal_close(&j);
 	cr_assert_eq(unlink(scratch_path("store/journal/gen-1/pins")), 0);
 	cr_assert_eq(journal_open_read(home, NULL, &j), ERR_LOCKED);
-	cr_assert(strstr(err_text(ERR_LOCKED), "its journal is not the one that its reflector writes"), "%s",
-		err_text(ERR_LOCKED));
+	cr_assert(strstr(err_text(ERR_LOCKED),
+			  "its journal is not the one that its reflector writes"),
+		"%s", err_text(ERR_LOCKED));
 	home_close(&home);
 }
 
@@ -266,8 +274,9 @@ static int page_file(void)
 /* Does to the pin page what NUMBER says. */
 static void damage_page(int number)
 {
-	static const size_t words[] = {offsetof(struct pin_page, magic), offsetof(struct pin_page, inode),
-		offsetof(struct pin_page, began), offsetof(struct pin_page, oldest), offsetof(struct pin_page, given_up),
+	static const size_t words[] = {offsetof(struct pin_page, magic),
+		offsetof(struct pin_page, inode), offsetof(struct pin_page, began),
+		offsetof(struct pin_page, oldest), offsetof(struct pin_page, given_up),
 		offsetof(struct pin_page, scanned[1])}; /* of the store's own directory */
 	uint64_t wrong = UINT64_MAX;
 	char page[PIN_PAGE_BYTES];
@@ -277,14 +286,16 @@ static void damage_page(int number)
 		cr_assert_eq(ftruncate(fd, PIN_PAGE_BYTES / 2), 0);
 	} else if (number == 1) { /* its copy takes its place, as rsync does it */
 		cr_assert_eq(pread(fd, page, sizeof(page), 0), sizeof(page));
-		int copy = open(scratch_path("store/journal/gen-1/copy"), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+		int copy = open(scratch_path("store/journal/gen-1/copy"),
+			O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 		cr_assert_eq(write(copy, page, sizeof(page)), sizeof(page));
 		(void)close(copy);
 		char from[4096];
 		(void)snprintf(from, sizeof(from), "%s", scratch_path("store/journal/gen-1/copy"));
 		cr_assert_eq(rename(from, scratch_path("store/journal/gen-1/pins")), 0);
 	} else {
-		cr_assert_eq(pwrite(fd, &wrong, sizeof(wrong), (off_t)words[number - 2]), sizeof(wrong));
+		cr_assert_eq(
+			pwrite(fd, &wrong, sizeof(wrong), (off_t)words[number - 2]), sizeof(wrong));
 	}
 	(void)close(fd);
 }
@@ -302,8 +313,9 @@ Test(journal, a_damaged_pin_page_is_noticed_by_its_writer)
 		cr_assert_eq(journal_check(j, home), 0, "%d: %s", number, err_text(ERR_MOVED));
 		damage_page(number);
 		cr_assert_eq(journal_check(j, home), ERR_MOVED, "%d", number);
-		cr_assert(strstr(err_text(ERR_MOVED), "'gen-1/pins' of the journal was removed, replaced or damaged"), "%s",
-			err_text(ERR_MOVED));
+		cr_assert(strstr(err_text(ERR_MOVED),
+				  "'gen-1/pins' of the journal was removed, replaced or damaged"),
+			"%s", err_text(ERR_MOVED));
 		journal_close(&j);
 		j = open_writer(home);
 	}
@@ -325,9 +337,11 @@ Test(journal, a_pin_page_with_an_older_state_is_published_again)
 
 	append(j, feed, RECORD_ADDED, "a");
 	cr_assert_eq(journal_commit(j), 0);
-	cr_assert_eq(pwrite(fd, &none, sizeof(none), offsetof(struct pin_page, committed)), sizeof(none));
+	cr_assert_eq(pwrite(fd, &none, sizeof(none), offsetof(struct pin_page, committed)),
+		sizeof(none));
 	cr_assert_eq(journal_check(j, home), 0);
-	cr_assert_eq(pread(fd, &there, sizeof(there), offsetof(struct pin_page, committed)), sizeof(there));
+	cr_assert_eq(pread(fd, &there, sizeof(there), offsetof(struct pin_page, committed)),
+		sizeof(there));
 	cr_assert_neq(there, 0);
 	(void)close(fd);
 	journal_close(&j);

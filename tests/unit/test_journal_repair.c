@@ -8,12 +8,16 @@
 
 static struct record given(uint32_t feed, const char *key)
 {
-	return (struct record){.feed = feed, .key = bytes_str(key), .uid = BYTES_LIT("u"),
-		.rv = BYTES_LIT("7"), .body = BYTES_LIT("\x81\xa1x\x01")};
+	return (struct record){.feed = feed,
+		.key = bytes_str(key),
+		.uid = BYTES_LIT("u"),
+		.rv = BYTES_LIT("7"),
+		.body = BYTES_LIT("\x81\xa1x\x01")};
 }
 
 /* Damages record SEQ of KEY at each of its bytes, and has it stored again: it is as before. */
-static void each_byte(struct journal *j, uint32_t feed, const char *key, uint64_t seq, uint64_t prev, uint8_t type)
+static void each_byte(struct journal *j, uint32_t feed, const char *key, uint64_t seq,
+	uint64_t prev, uint8_t type)
 {
 	struct journal_meta meta, before;
 	struct record record = {0};

@@ -123,7 +123,9 @@ Test(journal_run, no_byte_of_a_damaged_row_is_believed)
 	size_t size = value.size;
 	for (size_t i = 0; i < size; i++) {
 		copy[i] ^= 1;
-		cr_assert_eq(txn_put(journal_txn(j), DB_META, BYTES_LIT("runs"), BYTES(copy, size), 0), 0);
+		cr_assert_eq(
+			txn_put(journal_txn(j), DB_META, BYTES_LIT("runs"), BYTES(copy, size), 0),
+			0);
 		cr_assert_eq(journal_run(j, journal_txn(j), 0, &newest, &at), 0);
 		cr_expect_eq(newest, 0, "byte %zu", i);
 		copy[i] ^= 1;
@@ -132,7 +134,7 @@ Test(journal_run, no_byte_of_a_damaged_row_is_believed)
 	cr_expect_neq(newest_run(), 0);
 }
 
-/* ---- a model ---- */
+/* ---- a model ------------------------------------------------------------ */
 
 #define COPIES 4
 #define KNOWN  16
@@ -146,7 +148,8 @@ static unsigned dice(unsigned n)
 	return (unsigned)(chance >> 33) % n;
 }
 
-/* A follower knows an event, by the object that the event adds, and the run in which the follower read it. */
+/* A follower knows an event, by the object that the event adds, and the run in which the
+ * follower read it. */
 struct known {
 	uint64_t run, seq;
 	char key[24];
@@ -159,7 +162,8 @@ static void key_at(uint64_t seq, char key[24])
 
 	cr_assert_eq(txn_begin_read(journal_env(j), &txn), 0);
 	int r = journal_get(j, txn, seq, &record);
-	(void)snprintf(key, 24, "%.*s", r == FOUND ? (int)record.key.size : 0, r == FOUND ? (const char *)record.key.data : "");
+	(void)snprintf(key, 24, "%.*s", r == FOUND ? (int)record.key.size : 0,
+		r == FOUND ? (const char *)record.key.data : "");
 }
 
 static const char *copy_path(unsigned n)
@@ -170,8 +174,9 @@ static const char *copy_path(unsigned n)
 	return scratch_path(name);
 }
 
-/* Events, restarts, copies of the stopped store, and copies that are put in its place: an event that a follower still believes is
- * the one that it knows, and without a copy in between it believes each. */
+/* Events, restarts, copies of the stopped store, and copies that are put in its place: an event
+ * that a follower still believes is the one that it knows, and without a copy in between it
+ * believes each. */
 Test(journal_run, no_other_event_is_believed_after_any_copies)
 {
 	static struct known known[KNOWN];
@@ -212,8 +217,11 @@ Test(journal_run, no_other_event_is_believed_after_any_copies)
 			bool believes = known[i].seq < run_end(known[i].run, &newest);
 			key_at(known[i].seq, key);
 			bool is_same = strcmp(key, known[i].key) == 0;
-			cr_assert(!believes || is_same, "step %u: event %" PRIu64 " adds '%s', it was '%s'", step, known[i].seq, key, known[i].key);
-			cr_assert(believes || !is_same, "step %u: event %" PRIu64 " is not believed", step, known[i].seq);
+			cr_assert(!believes || is_same,
+				"step %u: event %" PRIu64 " adds '%s', it was '%s'", step,
+				known[i].seq, key, known[i].key);
+			cr_assert(believes || !is_same,
+				"step %u: event %" PRIu64 " is not believed", step, known[i].seq);
 			believed += believes;
 			refused += !believes;
 		}

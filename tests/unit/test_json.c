@@ -62,7 +62,7 @@ static void assert_syntax(const char *json, const char *part)
 	cr_assert_eq(body.size, 0);
 }
 
-/* ---- fidelity ---- */
+/* ---- fidelity ----------------------------------------------------------- */
 
 Test(json, numbers_come_back_as_they_were_written)
 {
@@ -146,7 +146,7 @@ Test(json, containers_and_strings_of_any_size_are_kept)
 	buf_release(&json);
 }
 
-/* ---- random documents ---- */
+/* ---- random documents --------------------------------------------------- */
 
 static uint64_t random_state;
 
@@ -239,7 +239,7 @@ Test(json, random_documents_come_back_byte_for_byte)
 	buf_release(&json);
 }
 
-/* ---- refusals ---- */
+/* ---- refusals ----------------------------------------------------------- */
 
 Test(json, what_is_no_json_is_refused_with_its_place)
 {
@@ -404,7 +404,7 @@ Test(json, flipped_bits_give_an_error_or_a_sound_body)
 	}
 }
 
-/* ---- options ---- */
+/* ---- options ------------------------------------------------------------ */
 
 static void assert_with(const char *json, const struct json_options *options, const char *wanted)
 {
@@ -467,7 +467,7 @@ Test(json, kind_is_put_first_where_there_is_none)
 		"\"10\":1,\"11\":1,\"12\":1,\"13\":1,\"14\":1,\"kind\":{}}");
 }
 
-/* ---- writing ---- */
+/* ---- writing ------------------------------------------------------------ */
 
 Test(json, indented_output_looks_like_kubectl)
 {
@@ -508,7 +508,8 @@ Test(json, each_string_is_written_with_its_escapes)
 		const char *stored, *written;
 	} escapes[] = {{"\"", "\\\""}, {"&", "\\u0026"}, {"<", "\\u003c"}, {">", "\\u003e"},
 		{"\\", "\\\\"}, {"\n", "\\n"}, {"\x1f", "\\u001f"}, {"\xe2\x80\xa8", "\\u2028"},
-		{"\xe2\x82\xac", "\xe2\x82\xac"}, {"\x7f", "\x7f"}, {" ", " "}, {"$", "$"}, {"?", "?"}};
+		{"\xe2\x82\xac", "\xe2\x82\xac"}, {"\x7f", "\x7f"}, {" ", " "}, {"$", "$"},
+		{"?", "?"}};
 	CLEANUP(buf_release) struct buf plain = BUF_INIT, wanted = BUF_INIT;
 
 	for (size_t i = 0; i < 300; i++)
@@ -563,7 +564,8 @@ Test(json, output_keeps_to_its_limit)
 		buf_release(&text);
 		text.limit = limit;
 		int r = json_write(buf_bytes(&body), 0, &text);
-		cr_assert(r == ERR_TOO_LARGE ? limit < size + 64 : r == 0 && limit >= size, "%zu of %zu: %d", limit, size, r);
+		cr_assert(r == ERR_TOO_LARGE ? limit < size + 64 : r == 0 && limit >= size,
+			"%zu of %zu: %d", limit, size, r);
 		cr_assert_eq(text.size, r == 0 ? size : 0);
 	}
 	text.limit = 0;

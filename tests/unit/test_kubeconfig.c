@@ -12,7 +12,7 @@
 #include "common/base64.h"
 #include "common/err.h"
 
-/* ---- a directory with files ---- */
+/* ---- a directory with files --------------------------------------------- */
 
 static char dir[] = "/tmp/kinf-kubeconfig-XXXXXX";
 static char path_buffer[8][256];
@@ -99,7 +99,7 @@ static void refused(const char *cluster, const char *user, const char *a, const 
 /* "-----BEGIN X-----\n" */
 #define PEM64 "LS0tLS1CRUdJTiBYLS0tLS0K"
 
-/* ---- clusters ---- */
+/* ---- clusters ----------------------------------------------------------- */
 
 Test(kubeconfig, k25_namespace_is_the_contexts_else_default)
 {
@@ -151,7 +151,8 @@ Test(kubeconfig, scheme_is_https_only_with_tls_settings)
 Test(kubeconfig, k13_credentials_do_not_go_over_http)
 {
 	struct kubeconfig *c = good("server: 'http://h:1', certificate-authority-data: " PEM64,
-		"token: T, client-certificate-data: " PEM64 ", client-key-data: " PEM64 ", as: bob");
+		"token: T, client-certificate-data: " PEM64 ", client-key-data: " PEM64
+		", as: bob");
 
 	cr_assert(!c->tls && c->withheld);
 	cr_assert_null(c->token);
@@ -164,10 +165,11 @@ Test(kubeconfig, k13_credentials_do_not_go_over_http)
 
 Test(kubeconfig, certificate_data_is_decoded_and_wins_over_the_file)
 {
-	struct kubeconfig *c = good(HTTPS ", certificate-authority: /none, "
-					  "certificate-authority-data: " PEM64 ", tls-server-name: n, "
-					  "proxy-url: 'http://p:3128', disable-compression: true",
-		"token: T");
+	struct kubeconfig *c =
+		good(HTTPS ", certificate-authority: /none, "
+			   "certificate-authority-data: " PEM64 ", tls-server-name: n, "
+			   "proxy-url: 'http://p:3128', disable-compression: true",
+			"token: T");
 
 	cr_assert_str_eq(c->ca.data, "-----BEGIN X-----\n");
 	cr_assert_eq(c->ca.size, strlen("-----BEGIN X-----\n"));
@@ -185,7 +187,8 @@ Test(kubeconfig, k12_k15_bad_clusters_are_refused)
 	refused("server: 'https://'", "token: T", "server", "no host");
 	refused("server: 'https://a:b@h'", "token: T", "server", "credentials in the URL");
 	refused("server: 'https//h'", "token: T", "server", "neither http");
-	refused("server: 'https://h:65536'", "token: T", "server", "the port is no number from 1 to 65535");
+	refused("server: 'https://h:65536'", "token: T", "server",
+		"the port is no number from 1 to 65535");
 	refused("server: 'https://h:x/y'", "token: T", "server", "the port is no number");
 	refused("server: 'https://h:0'", "token: T", "server", "the port is no number");
 	refused("server: 'https://[::1'", "token: T", "server", "no IPv6 address in the brackets");
@@ -206,7 +209,7 @@ Test(kubeconfig, k12_k15_bad_clusters_are_refused)
 	refused("server: [a]", "token: T", "server", "not a text");
 }
 
-/* ---- users ---- */
+/* ---- users -------------------------------------------------------------- */
 
 Test(kubeconfig, k07_relative_paths_are_relative_to_the_file)
 {
@@ -222,8 +225,8 @@ Test(kubeconfig, k07_relative_paths_are_relative_to_the_file)
 
 Test(kubeconfig, k22_impersonation_is_read)
 {
-	struct kubeconfig *c = good(HTTPS,
-		"as: bob, as-uid: '7', as-groups: [g, h], as-user-extra: {a/B: [v, w]}");
+	struct kubeconfig *c = good(
+		HTTPS, "as: bob, as-uid: '7', as-groups: [g, h], as-user-extra: {a/B: [v, w]}");
 
 	cr_assert_str_eq(c->impersonate.user, "bob");
 	cr_assert_str_eq(c->impersonate.uid, "7");
@@ -253,12 +256,13 @@ Test(kubeconfig, k10_k11_k21_k23_bad_users_are_refused)
 Test(kubeconfig, secrets_are_not_in_sentences)
 {
 	struct kubeconfig *config = NULL;
-	int r = kubeconfig_load(config_of("config", HTTPS, "token: \"hush\\nhush\""), NULL, &config);
+	int r = kubeconfig_load(
+		config_of("config", HTTPS, "token: \"hush\\nhush\""), NULL, &config);
 
 	cr_assert_eq(r, ERR_CONFIG);
 	cr_assert_null(strstr(err_text(r), "hush"));
-	r = kubeconfig_load(config_of("config", HTTPS, "client-key-data: 'aHVzaA==hush'"), NULL,
-		&config);
+	r = kubeconfig_load(
+		config_of("config", HTTPS, "client-key-data: 'aHVzaA==hush'"), NULL, &config);
 	cr_assert_eq(r, ERR_CONFIG);
 	cr_assert_null(strstr(err_text(r), "hush"));
 }
@@ -294,7 +298,8 @@ Test(kubeconfig, k16_v1_needs_an_interactive_mode_and_none_needs_a_terminal)
 	kubeconfig_free(&c);
 	refused(HTTPS, "exec: {" EXEC_V1 ", command: p, interactiveMode: Always}", "exec",
 		"no terminal");
-	refused(HTTPS, "exec: {" EXEC_V1 ", command: p, interactiveMode: always}", "exec", "always");
+	refused(HTTPS, "exec: {" EXEC_V1 ", command: p, interactiveMode: always}", "exec",
+		"always");
 	refused(HTTPS, "exec: {apiVersion: client.authentication.k8s.io/v1alpha1, command: p}",
 		"v1alpha1", "not supported");
 	refused(HTTPS, "exec: {" EXEC_V1 "}", "exec", "command missing");
@@ -307,10 +312,10 @@ Test(kubeconfig, k16_v1_needs_an_interactive_mode_and_none_needs_a_terminal)
 
 Test(kubeconfig, plugin_is_read_with_all_it_needs)
 {
-	struct kubeconfig *c = good(
-		HTTPS ", extensions: [{name: other, extension: 1}, "
-		      "{name: client.authentication.k8s.io/exec, extension: "
-		      "{a: [1, 'x', \"2\", true, null, 'y\"'], b: {c: 1.5, d: yes}}}]",
+	struct kubeconfig *c = good(HTTPS
+		", extensions: [{name: other, extension: 1}, "
+		"{name: client.authentication.k8s.io/exec, extension: "
+		"{a: [1, 'x', \"2\", true, null, 'y\"'], b: {c: 1.5, d: yes}}}]",
 		"exec: {" EXEC_V1 ", command: p, interactiveMode: Never, provideClusterInfo: true, "
 		"installHint: \"buy\\nit\", args: [-c, \"two\\nlines\"], "
 		"env: [{name: A, value: b=c}, {name: B, value: ''}]}");
@@ -347,7 +352,7 @@ Test(kubeconfig, oidc_gives_its_token)
 	kubeconfig_free(&c);
 }
 
-/* ---- files ---- */
+/* ---- files -------------------------------------------------------------- */
 
 static void load_list(const char *list, struct kubeconfig **ret_config)
 {
@@ -384,11 +389,13 @@ Test(kubeconfig, anchors_merge_keys_and_further_documents_are_taken)
 	struct kubeconfig *c = NULL;
 
 	file("f", "x-tls: &tls {tls-server-name: t}\n"
-		  "clusters:\n- name: c\n  cluster: &cluster\n    <<: *tls\n    server: https://a\n- {name: d, cluster: *cluster}\n"
+		  "clusters:\n- name: c\n  cluster: &cluster\n    <<: *tls\n    server: "
+		  "https://a\n- {name: d, cluster: *cluster}\n"
 		  "users: [{name: u, user: {token: &token T}}, {name: v, user: {token: *token}}]\n"
 		  "contexts: [{name: x, context: {cluster: d, user: v}}]\n"
 		  "current-context: x\n"
-		  "---\ncurrent-context: y\nclusters: [{name: d, cluster: {server: 'https://b'}}]\n---\n{ bad\n");
+		  "---\ncurrent-context: y\nclusters: [{name: d, cluster: {server: "
+		  "'https://b'}}]\n---\n{ bad\n");
 	cr_assert_eq(kubeconfig_load(path_of("f"), NULL, &c), 0, "%s", err_text(ERR_CONFIG));
 	cr_assert_str_eq(c->server, "https://a");
 	cr_assert_str_eq(c->tls_server_name, "t");
@@ -414,9 +421,11 @@ Test(kubeconfig, k04_k05_k06_missing_and_malformed_files_are_named)
 	struct kubeconfig *c = NULL;
 
 	fails(kubeconfig_load(path_of("none"), NULL, &c), ERR_CONFIG, "none", "does not exist");
-	fails(kubeconfig_load(NULL, NULL, &c), -ENOENT, "no kubeconfig: $KUBECONFIG is not set", "no pod");
+	fails(kubeconfig_load(NULL, NULL, &c), -ENOENT, "no kubeconfig: $KUBECONFIG is not set",
+		"no pod");
 	setenv("KUBECONFIG", "/no/a::/no/b", 1);
-	fails(kubeconfig_load(NULL, NULL, &c), -ENOENT, "none of the files in $KUBECONFIG ('/no/a::/no/b') exists", "no pod");
+	fails(kubeconfig_load(NULL, NULL, &c), -ENOENT,
+		"none of the files in $KUBECONFIG ('/no/a::/no/b') exists", "no pod");
 	unsetenv("KUBECONFIG");
 	fails(kubeconfig_load(path_of("."), NULL, &c), ERR_CONFIG, "/.'", "is a directory");
 	cr_assert_eq(mkfifo(path_of("fifo"), 0600), 0);
@@ -426,7 +435,8 @@ Test(kubeconfig, k04_k05_k06_missing_and_malformed_files_are_named)
 	fails(kubeconfig_load(file("f", "kind: Pod"), NULL, &c), ERR_CONFIG, "/f", "Pod");
 	fails(kubeconfig_load(file("f", "clusters: [{name: c}, {name: c}]"), NULL, &c), ERR_CONFIG,
 		"/f", "duplicate name 'c'");
-	fails(kubeconfig_load(file("f", "users: [{}]"), NULL, &c), ERR_CONFIG, "users[0]", "no name");
+	fails(kubeconfig_load(file("f", "users: [{}]"), NULL, &c), ERR_CONFIG, "users[0]",
+		"no name");
 	fails(kubeconfig_load(file("f", "kind: Config"), NULL, &c), ERR_CONFIG, "/f",
 		"no current-context");
 }
@@ -467,7 +477,7 @@ Test(kubeconfig, k24_k25_pods_use_their_service_account)
 	kubeconfig_free(&c);
 }
 
-/* ---- base64 ---- */
+/* ---- base64 ------------------------------------------------------------- */
 
 Test(base64, every_length_comes_back)
 {
@@ -489,8 +499,8 @@ Test(base64, every_length_comes_back)
 
 Test(base64, anything_else_is_an_error)
 {
-	static const char *const cases[] = {"Y", "YQ", "YQ=", "Y===", "=", "YQ==YQ==", "YQ=a", "YW J",
-		"YQ-_", "YQ==="};
+	static const char *const cases[] = {
+		"Y", "YQ", "YQ=", "Y===", "=", "YQ==YQ==", "YQ=a", "YW J", "YQ-_", "YQ==="};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		char *data;
@@ -513,13 +523,16 @@ Test(kubeconfig, what_leads_to_another_server_or_user_is_no_longer_the_same)
 		{HTTPS, "token: T, as: bob"},
 		{HTTPS, "token: T, as: bob, as-groups: [g]"},
 		{HTTPS, "client-certificate-data: " PEM64 ", client-key-data: " PEM64},
-		{HTTPS, "exec: {apiVersion: client.authentication.k8s.io/v1, command: c, interactiveMode: Never}"},
-		{HTTPS, "exec: {apiVersion: client.authentication.k8s.io/v1, command: c, args: [a], interactiveMode: Never}"},
+		{HTTPS, "exec: {apiVersion: client.authentication.k8s.io/v1, command: c, "
+			"interactiveMode: Never}"},
+		{HTTPS, "exec: {apiVersion: client.authentication.k8s.io/v1, command: c, args: "
+			"[a], interactiveMode: Never}"},
 		{HTTPS ", certificate-authority-data: " PEM64, "token: T"},
 		{HTTPS ", tls-server-name: n", "token: T"},
 		{HTTPS ", proxy-url: 'http://p:1'", "token: T"},
 	};
-	struct kubeconfig *one = good(HTTPS, "token: T"), *same = good(HTTPS, "token: T"), *kept = NULL;
+	struct kubeconfig *one = good(HTTPS, "token: T"), *same = good(HTTPS, "token: T"),
+			  *kept = NULL;
 
 	cr_assert(kubeconfig_same(one, same));
 	kubeconfig_free(&same);

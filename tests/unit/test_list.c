@@ -20,8 +20,11 @@ static struct list *new_list(struct buf *out, size_t item_max)
 {
 	struct list *list;
 
-	cr_assert_eq(list_new(&(struct list_options){.item_max = item_max, .item_fn = keep_item,
-		.arg = out}, &list), 0);
+	cr_assert_eq(list_new(
+			     &(struct list_options){
+				     .item_max = item_max, .item_fn = keep_item, .arg = out},
+			     &list),
+		0);
 	return list;
 }
 
@@ -36,15 +39,18 @@ static int feed_piece(struct list *list, const char *data, size_t size)
 	return r;
 }
 
-static const char typed[] = "{\"kind\":\"PodList\",\"apiVersion\":\"v1\",\"metadata\":{\"resourceVersion\":"
-	"\"121\",\"continue\":\"eyJ2\",\"remainingItemCount\":3},\"items\":[{\"metadata\":{\"name\":\"a]\"}},"
+static const char typed[] =
+	"{\"kind\":\"PodList\",\"apiVersion\":\"v1\",\"metadata\":{\"resourceVersion\":"
+	"\"121\",\"continue\":\"eyJ2\",\"remainingItemCount\":3},\"items\":[{\"metadata\":{"
+	"\"name\":\"a]\"}},"
 	"{\"metadata\":{\"name\":\"b\\\"\"}} , {}]}\n";
 static const char typed_items[] =
 	"{\"metadata\":{\"name\":\"a]\"}};{\"metadata\":{\"name\":\"b\\\"\"}};{};";
 
 Test(list, what_a_list_says_about_itself_loses_its_escapes)
 {
-	static const char body[] = "{\"kind\":\"Pod\\u004cist\",\"metadata\":{\"continue\":\"a\\u0026\\\"b\\/c\","
+	static const char body[] =
+		"{\"kind\":\"Pod\\u004cist\",\"metadata\":{\"continue\":\"a\\u0026\\\"b\\/c\","
 		"\"resourceVersion\":\"\\u003c7\\\\\",\"remainingItemCount\":3},\"items\":null}";
 	struct buf out = BUF_INIT;
 	struct list *list = new_list(&out, 0);
@@ -54,7 +60,8 @@ Test(list, what_a_list_says_about_itself_loses_its_escapes)
 	cr_assert_eq(list_end(list, &page), 0, "%s", err_text(ERR_PROTOCOL));
 	cr_assert(bytes_equal(page.kind, BYTES_LIT("PodList")));
 	cr_assert(bytes_equal(page.rv, BYTES_LIT("<7\\")), "%.*s", BYTES_ARG(page.rv));
-	cr_assert(bytes_equal(page.continue_, BYTES_LIT("a&\"b/c")), "%.*s", BYTES_ARG(page.continue_));
+	cr_assert(bytes_equal(page.continue_, BYTES_LIT("a&\"b/c")), "%.*s",
+		BYTES_ARG(page.continue_));
 	cr_assert_eq(page.remaining, 3);
 	list_free(&list);
 	buf_release(&out);
@@ -120,13 +127,17 @@ Test(list, keys_may_come_in_any_order_and_items_may_be_missing)
 	static const struct {
 		const char *body, *items;
 	} cases[] = {
-		{"{\"apiVersion\":\"x/v1\",\"items\":[{\"a\":1}],\"kind\":\"CronTabList\",\"metadata\":{"
-		 "\"resourceVersion\":\"5\"}}", "{\"a\":1};"},
+		{"{\"apiVersion\":\"x/"
+		 "v1\",\"items\":[{\"a\":1}],\"kind\":\"CronTabList\",\"metadata\":{"
+		 "\"resourceVersion\":\"5\"}}",
+			"{\"a\":1};"},
 		{"{\"metadata\":{\"resourceVersion\":\"5\"},\"items\":null}", ""},
 		{"{\"metadata\":{\"resourceVersion\":\"5\"}}", ""},
 		{" { \"metadata\" : { \"resourceVersion\" : \"5\" } , \"items\" : [ ] } \n", ""},
-		{"{\"x\":{\"items\":[{\"no\":1}]},\"items\":[{\"a\":[]}],\"y\":[1,\"items\"],\"z\":true,"
-		 "\"metadata\":{\"resourceVersion\":\"5\"}}", "{\"a\":[]};"},
+		{"{\"x\":{\"items\":[{\"no\":1}]},\"items\":[{\"a\":[]}],\"y\":[1,\"items\"],\"z\":"
+		 "true,"
+		 "\"metadata\":{\"resourceVersion\":\"5\"}}",
+			"{\"a\":[]};"},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -143,8 +154,8 @@ Test(list, keys_may_come_in_any_order_and_items_may_be_missing)
 
 Test(list, bodies_that_are_no_list_are_refused)
 {
-	static const char *const bad[] = {"", "\xef\xbb\xbf{}", "[]", "null", "{}", "{\"items\":[]}",
-		"{\"metadata\":{}}", "{\"metadata\":{\"resourceVersion\":\"\"}}",
+	static const char *const bad[] = {"", "\xef\xbb\xbf{}", "[]", "null", "{}",
+		"{\"items\":[]}", "{\"metadata\":{}}", "{\"metadata\":{\"resourceVersion\":\"\"}}",
 		"{\"kind\":\"Status\",\"metadata\":{\"resourceVersion\":\"5\"}}",
 		"{\"kind\":\"Table\",\"metadata\":{\"resourceVersion\":\"5\"}}",
 		"{\"metadata\":{\"resourceVersion\":\"5\"},\"items\":[{}]",
@@ -155,7 +166,8 @@ Test(list, bodies_that_are_no_list_are_refused)
 		"{\"metadata\":{\"resourceVersion\":\"5\"},\"items\":[1]}",
 		"{\"metadata\":{\"resourceVersion\":\"5\"},\"items\":{}}",
 		"{\"metadata\":{\"resourceVersion\":\"5\"},\"items\":[],\"items\":[]}",
-		"{\"metadata\":{\"resourceVersion\":\"5\"}}x", "{\"metadata\":{\"resourceVersion\":\"5\"}}{}",
+		"{\"metadata\":{\"resourceVersion\":\"5\"}}x",
+		"{\"metadata\":{\"resourceVersion\":\"5\"}}{}",
 		"{\"metadata\" {\"resourceVersion\":\"5\"}}", "{\"metadata\":,\"items\":[]}",
 		"{,\"metadata\":{\"resourceVersion\":\"5\"}}",
 		"{\"metadata\":{\"resourceVersion\":\"5\"},}"};
@@ -185,7 +197,7 @@ Test(list, damage_is_reported_with_its_byte)
 Test(list, c67_of_an_item_above_the_limit_the_beginning_is_given_and_the_rest_skipped)
 {
 	const char *body = "{\"metadata\":{\"resourceVersion\":\"5\"},\"items\":[{\"a\":1},"
-		"{\"b\":\"0123456789}0123456789\"},{\"c\":3}]}";
+			   "{\"b\":\"0123456789}0123456789\"},{\"c\":3}]}";
 	size_t size = strlen(body);
 	struct list_page page;
 
@@ -197,7 +209,8 @@ Test(list, c67_of_an_item_above_the_limit_the_beginning_is_given_and_the_rest_sk
 		cr_assert_eq(feed_piece(list, body + a, size - a), 0);
 		cr_assert_eq(list_end(list, &page), 0);
 		cr_assert_eq(page.items, 3);
-		cr_assert_str_eq(buf_cstr(&out), "{\"a\":1};{\"b\":\"012345...;{\"c\":3};", "at %zu", a);
+		cr_assert_str_eq(
+			buf_cstr(&out), "{\"a\":1};{\"b\":\"012345...;{\"c\":3};", "at %zu", a);
 		list_free(&list);
 		buf_release(&out);
 	}
@@ -238,8 +251,11 @@ Test(list, the_callbacks_error_comes_out)
 /* A random list with what it should come out as. */
 static void random_list(struct buf *body, struct buf *items)
 {
-	static const char *const texts[] = {"{}", "{\"a\":\"\\\\\"}", "{\"b\":[1,[2,{\"c\":\"]}\"}]]}",
-		"{ \"long\":\"0123456789012345678901234567890123456789012345678901234567890123456789\\\"\" }"};
+	static const char *const texts[] = {"{}", "{\"a\":\"\\\\\"}",
+		"{\"b\":[1,[2,{\"c\":\"]}\"}]]}",
+		"{ "
+		"\"long\":"
+		"\"0123456789012345678901234567890123456789012345678901234567890123456789\\\"\" }"};
 	bool metadata_first = rand() % 2;
 
 	buf_str(body, "{");

@@ -82,7 +82,8 @@ Test(log, the_journal_gets_levels_and_no_time)
 
 	capture(LOG_NOTICE, LOG_TEXT);
 	cr_assert_eq(fstat(STDERR_FILENO, &st), 0);
-	(void)snprintf(stream, sizeof(stream), "%llu:%llu", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
+	(void)snprintf(stream, sizeof(stream), "%llu:%llu", (unsigned long long)st.st_dev,
+		(unsigned long long)st.st_ino);
 	cr_assert_eq(setenv("JOURNAL_STREAM", stream, 1), 0);
 	log_setup("kinf-test", LOG_NOTICE, LOG_TEXT);
 	LOG(snapshot_old, .pid = 9, .age_seconds = 61002999999);
@@ -90,7 +91,8 @@ Test(log, the_journal_gets_levels_and_no_time)
 	log_setup("kinf-test", LOG_NOTICE, LOG_JSON);
 	LOG(feed_recovered);
 	cr_assert_eq(strncmp(captured(), "<5>{\"time\":\"2", strlen("<5>{\"time\":\"2")), 0);
-	cr_assert_eq(setenv("JOURNAL_STREAM", "1:1", 1), 0); /* of a service that redirects stderr */
+	cr_assert_eq(
+		setenv("JOURNAL_STREAM", "1:1", 1), 0); /* of a service that redirects stderr */
 	log_setup("kinf-test", LOG_NOTICE, LOG_TEXT);
 	LOG(feed_recovered);
 	cr_assert_str_eq(text_line(), "notice feed_recovered\n");
@@ -109,8 +111,10 @@ Test(log, event_stays_one_line_whatever_the_text)
 {
 	capture(LOG_NOTICE, LOG_TEXT);
 	LOG(feed_recovered, .feed = "x\ny\x1b[0m\t\"\\\x7f \xff \xf0\x9f\x98\x80 \xed\xa0\x80");
-	cr_assert_str_eq(text_line(), "notice feed_recovered feed=\"x\\ny\\x1b[0m\\t\\\"\\\\\\x7f \\xff "
-		"\xf0\x9f\x98\x80 \\xed\\xa0\\x80\"\n", "a surrogate is no character");
+	cr_assert_str_eq(text_line(),
+		"notice feed_recovered feed=\"x\\ny\\x1b[0m\\t\\\"\\\\\\x7f \\xff "
+		"\xf0\x9f\x98\x80 \\xed\\xa0\\x80\"\n",
+		"a surrogate is no character");
 	cr_assert_str_eq(captured(), "", "in one write");
 }
 
@@ -122,7 +126,8 @@ Test(log, errno_is_left_as_it_was)
 	cr_assert_eq(errno, EXDEV);
 }
 
-/* The daemons stood still, and did not end by SIGTERM, while nobody read the pipe that their log went to. */
+/* The daemons stood still, and did not end by SIGTERM, while nobody read the pipe that their log
+ * went to. */
 Test(log, nobody_waits_for_a_reader_that_stands_still, .timeout = 30)
 {
 	static const char full[4096], end[] = "warning log_lines_lost lines=3\n";
@@ -168,7 +173,8 @@ Test(log, json_line_has_the_fields_with_their_types)
 	const char *line = captured();
 	const char *rest = strstr(line, "\",\"level\"");
 	cr_assert(rest && !strncmp(line, "{\"time\":\"", 9), "%s", line);
-	cr_assert_str_eq(rest, "\",\"level\":\"warning\",\"program\":\"kinf-test\",\"event\":\"child_died\","
+	cr_assert_str_eq(rest,
+		"\",\"level\":\"warning\",\"program\":\"kinf-test\",\"event\":\"child_died\","
 		"\"daemon\":\"say \\\"hi\\\"\\n\\\\ \\u0001 \\ufffd \xc3\xa9\",\"pid\":-7,"
 		"\"restart_in_seconds\":1.250}\n");
 	LOG(journal_followed);
@@ -185,7 +191,8 @@ Test(log, json_is_valid_for_any_byte)
 		text[3] = (char)byte;
 		LOG(feed_recovered, .feed = text);
 		struct yaml *yaml = json_line();
-		cr_assert_str_eq(yaml_text(yaml_root(yaml), "event"), "feed_recovered", "byte %d", byte);
+		cr_assert_str_eq(
+			yaml_text(yaml_root(yaml), "event"), "feed_recovered", "byte %d", byte);
 		const char *feed = yaml_text(yaml_root(yaml), "feed");
 		if (byte < 0x80)
 			cr_assert_str_eq(feed, text, "byte %d", byte);

@@ -8,11 +8,12 @@ Test(machine, c01_c06_an_empty_feed_lists_the_newest_state_in_pages_then_watches
 	start(&run, "", false);
 	cr_assert_eq(run.action.what, FEED_DO_QUEUE);
 	PLAY(&run,
-		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .want_continue = "", .limit = 500},
+		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .want_continue = "",
+			.limit = 500},
 		{FEED_ON_PAGE, .rv = "10", .continue_ = "a+/=", .what = FEED_DO_LIST, .want_rv = "",
 			.want_continue = "a+/=", .limit = 500},
-		{FEED_ON_PAGE, .rv = "11", .continue_ = "b", .what = FEED_DO_LIST, .want_continue = "b",
-			.limit = 500},
+		{FEED_ON_PAGE, .rv = "11", .continue_ = "b", .what = FEED_DO_LIST,
+			.want_continue = "b", .limit = 500},
 		{FEED_ON_PAGE, .rv = "12", .what = FEED_DO_FINISH_LIST, .want_rv = "10"},
 		{FEED_ON_LISTED, .what = FEED_DO_WATCH, .want_rv = "10", .phase = LISTED});
 	feed_machine_release(&run.feed);
@@ -33,12 +34,14 @@ Test(machine, progress_moves_the_watch_on_and_says_nothing_about_it)
 	struct run run;
 
 	start(&run, "50", false);
-	PLAY(&run,
-		{FEED_ON_PROGRESS, .rv = "70", .phase = LISTED},
-		{FEED_ON_PROGRESS, .rv = "60", .phase = LISTED}); /* older: no list, as a bookmark would cause */
+	PLAY(&run, {FEED_ON_PROGRESS, .rv = "70", .phase = LISTED},
+		{FEED_ON_PROGRESS, .rv = "60",
+			.phase = LISTED}); /* older: no list, as a bookmark would cause */
 	cr_assert_not(run.feed.alive);
 	cr_assert_not(run.feed.progress);
-	PLAY(&run, {FEED_ON_ALIVE, .phase = LISTED}, {FEED_ON_ENDED, .after_ms = 5000, .what = FEED_DO_WATCH, .want_rv = "70", .phase = LISTED});
+	PLAY(&run, {FEED_ON_ALIVE, .phase = LISTED},
+		{FEED_ON_ENDED, .after_ms = 5000, .what = FEED_DO_WATCH, .want_rv = "70",
+			.phase = LISTED});
 	feed_machine_release(&run.feed);
 }
 
@@ -48,18 +51,17 @@ Test(machine, a_bookmark_behind_the_progress_but_not_behind_its_own_watch_causes
 	struct run run;
 
 	start(&run, "50", false);
-	PLAY(&run,
-		{FEED_ON_ALIVE, .phase = LISTED},
+	PLAY(&run, {FEED_ON_ALIVE, .phase = LISTED},
 		{FEED_ON_PROGRESS, .rv = "70", .phase = LISTED},
 		{FEED_ON_BOOKMARK, .rv = "60", .what = FEED_DO_NOTHING, .phase = LISTED},
 		{FEED_ON_PROGRESS, .rv = "80", .phase = LISTED},
 		{FEED_ON_BOOKMARK, .rv = "60", .what = FEED_DO_NOTHING, .phase = LISTED},
-		{FEED_ON_ENDED, .after_ms = 5000, .what = FEED_DO_WATCH, .want_rv = "80", .phase = LISTED},
-		{FEED_ON_ALIVE, .phase = LISTED},
-		{FEED_ON_PROGRESS, .rv = "90", .phase = LISTED},
+		{FEED_ON_ENDED, .after_ms = 5000, .what = FEED_DO_WATCH, .want_rv = "80",
+			.phase = LISTED},
+		{FEED_ON_ALIVE, .phase = LISTED}, {FEED_ON_PROGRESS, .rv = "90", .phase = LISTED},
 		{FEED_ON_BOOKMARK, .rv = "85", .what = FEED_DO_NOTHING, .phase = LISTED},
-		{FEED_ON_BOOKMARK, .rv = "84", .what = FEED_DO_WAIT, .least_ms = 800, .most_ms = 1600,
-			.phase = LISTED});
+		{FEED_ON_BOOKMARK, .rv = "84", .what = FEED_DO_WAIT, .least_ms = 800,
+			.most_ms = 1600, .phase = LISTED});
 	feed_machine_release(&run.feed);
 }
 
@@ -69,7 +71,8 @@ Test(machine, a_feed_with_an_open_list_lists_again)
 
 	start(&run, "50", true);
 	cr_assert_eq(run.action.what, FEED_DO_QUEUE);
-	PLAY(&run, {FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "50", .limit = 0, .phase = LISTED});
+	PLAY(&run,
+		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "50", .limit = 0, .phase = LISTED});
 	feed_machine_release(&run.feed);
 }
 
@@ -88,7 +91,8 @@ Test(machine, an_unresolved_feed_asks_discovery_first)
 			.most_ms = 30000, .phase = FEED_GONE},
 		{FEED_ON_TICK, .what = FEED_DO_RESOLVE, .phase = FEED_GONE},
 		{FEED_ON_RESOLVED, .what = FEED_DO_QUEUE, .phase = FEED_GONE},
-		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .limit = 500, .phase = FEED_GONE},
+		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .limit = 500,
+			.phase = FEED_GONE},
 		{FEED_ON_ALIVE, .what = FEED_DO_NOTHING, .phase = FEED_LISTING});
 	feed_machine_release(&run.feed);
 }
@@ -98,8 +102,7 @@ Test(machine, c16_c17_c18_the_rv_follows_events_and_bookmarks_and_a_clean_end_wa
 	struct run run;
 
 	start(&run, "50", false);
-	PLAY(&run,
-		{FEED_ON_ALIVE, .what = FEED_DO_NOTHING, .phase = LISTED},
+	PLAY(&run, {FEED_ON_ALIVE, .what = FEED_DO_NOTHING, .phase = LISTED},
 		{FEED_ON_EVENT, .rv = "51", .what = FEED_DO_NOTHING, .phase = LISTED},
 		{FEED_ON_EVENT, .rv = "9", .what = FEED_DO_NOTHING, .phase = LISTED},
 		{FEED_ON_BOOKMARK, .rv = "100", .what = FEED_DO_NOTHING, .phase = LISTED},
@@ -138,8 +141,7 @@ Test(machine, c40_opaque_rvs_are_followed_in_the_order_they_come)
 	struct run run;
 
 	start(&run, "abc-9", false);
-	PLAY(&run,
-		{FEED_ON_EVENT, .rv = "abc-1", .what = FEED_DO_NOTHING, .phase = LISTED},
+	PLAY(&run, {FEED_ON_EVENT, .rv = "abc-1", .what = FEED_DO_NOTHING, .phase = LISTED},
 		{FEED_ON_ENDED, .what = FEED_DO_WATCH, .want_rv = "abc-1", .phase = LISTED});
 	feed_machine_release(&run.feed);
 }
@@ -150,12 +152,14 @@ Test(machine, c19_very_short_watches_wait_longer_each_time_and_then_list)
 
 	start(&run, "50", false);
 	PLAY(&run,
-		{FEED_ON_ENDED, .after_ms = 999, .what = FEED_DO_WAIT, .least_ms = 800, .most_ms = 1600,
+		{FEED_ON_ENDED, .after_ms = 999, .what = FEED_DO_WAIT, .least_ms = 800,
+			.most_ms = 1600, .phase = LISTED},
+		{FEED_ON_TICK, .what = FEED_DO_WATCH, .want_rv = "50", .phase = LISTED},
+		{FEED_ON_ENDED, .what = FEED_DO_WAIT, .least_ms = 1600, .most_ms = 3200,
 			.phase = LISTED},
 		{FEED_ON_TICK, .what = FEED_DO_WATCH, .want_rv = "50", .phase = LISTED},
-		{FEED_ON_ENDED, .what = FEED_DO_WAIT, .least_ms = 1600, .most_ms = 3200, .phase = LISTED},
-		{FEED_ON_TICK, .what = FEED_DO_WATCH, .want_rv = "50", .phase = LISTED},
-		{FEED_ON_ENDED, .what = FEED_DO_WAIT, .least_ms = 3200, .most_ms = 6400, .phase = LISTED},
+		{FEED_ON_ENDED, .what = FEED_DO_WAIT, .least_ms = 3200, .most_ms = 6400,
+			.phase = LISTED},
 		{FEED_ON_TICK, .what = FEED_DO_QUEUE, .phase = LISTED},
 		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "50", .limit = 0, .phase = LISTED});
 	feed_machine_release(&run.feed);
@@ -170,15 +174,14 @@ Test(machine, c34_a_lost_server_is_asked_after_growing_pauses_from_the_same_rv)
 	for (size_t i = 0; i < sizeof(least) / sizeof(least[0]); i++) {
 		struct step failed = {FEED_ON_FAILED, .kind = FAILURE_NETWORK, .what = FEED_DO_WAIT,
 			.least_ms = least[i], .most_ms = 2 * least[i], .phase = LISTED};
-		struct step again = {FEED_ON_TICK, .what = FEED_DO_WATCH, .want_rv = "50",
-			.phase = LISTED};
+		struct step again = {
+			FEED_ON_TICK, .what = FEED_DO_WATCH, .want_rv = "50", .phase = LISTED};
 
 		play(&run, &failed, 1);
 		play(&run, &again, 1);
 	}
 	/* One good minute is not enough, two are. */
-	PLAY(&run,
-		{FEED_ON_ALIVE, .what = FEED_DO_NOTHING, .phase = LISTED},
+	PLAY(&run, {FEED_ON_ALIVE, .what = FEED_DO_NOTHING, .phase = LISTED},
 		{FEED_ON_FAILED, .after_ms = 60000, .kind = FAILURE_BUSY, .what = FEED_DO_WAIT,
 			.least_ms = 15000, .most_ms = 30000, .phase = LISTED},
 		{FEED_ON_TICK, .what = FEED_DO_WATCH, .phase = LISTED},
@@ -195,17 +198,18 @@ Test(machine, the_first_expired_watch_resets_the_back_off_and_later_ones_do_not)
 	start(&run, "50", false);
 	for (size_t i = 0; i < 8; i++)
 		PLAY(&run,
-			{FEED_ON_FAILED, .kind = FAILURE_NETWORK, .what = FEED_DO_WAIT, .most_ms = 30000,
-				.phase = LISTED},
+			{FEED_ON_FAILED, .kind = FAILURE_NETWORK, .what = FEED_DO_WAIT,
+				.most_ms = 30000, .phase = LISTED},
 			{FEED_ON_TICK, .what = FEED_DO_WATCH, .want_rv = "50", .phase = LISTED});
 	for (uint64_t least = 800; least <= 3200; least *= 2) {
-		struct step expired = {FEED_ON_FAILED, .kind = FAILURE_EXPIRED, .what = FEED_DO_WAIT,
-			.least_ms = least, .most_ms = 2 * least, .phase = LISTED};
+		struct step expired = {FEED_ON_FAILED, .kind = FAILURE_EXPIRED,
+			.what = FEED_DO_WAIT, .least_ms = least, .most_ms = 2 * least,
+			.phase = LISTED};
 
 		play(&run, &expired, 1);
-		PLAY(&run,
-			{FEED_ON_TICK, .what = FEED_DO_QUEUE, .phase = LISTED},
-			{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .limit = 500, .phase = LISTED},
+		PLAY(&run, {FEED_ON_TICK, .what = FEED_DO_QUEUE, .phase = LISTED},
+			{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .limit = 500,
+				.phase = LISTED},
 			{FEED_ON_PAGE, .rv = "60", .what = FEED_DO_FINISH_LIST, .want_rv = "60",
 				.phase = LISTED},
 			{FEED_ON_LISTED, .what = FEED_DO_WATCH, .want_rv = "60", .phase = LISTED});
@@ -218,8 +222,7 @@ Test(machine, a_stream_that_breaks_is_opened_again_at_once)
 	struct run run;
 
 	start(&run, "50", false);
-	PLAY(&run,
-		{FEED_ON_ALIVE, .what = FEED_DO_NOTHING, .phase = LISTED},
+	PLAY(&run, {FEED_ON_ALIVE, .what = FEED_DO_NOTHING, .phase = LISTED},
 		{FEED_ON_FAILED, .after_ms = 5000, .kind = FAILURE_NETWORK, .what = FEED_DO_WATCH,
 			.want_rv = "50", .phase = LISTED},
 		/* It never answered this time: a failure, however long that took. */
@@ -263,7 +266,8 @@ Test(machine, c47_a_gone_resource_is_resolved_again_and_then_listed)
 			.most_ms = 30000, .phase = FEED_GONE},
 		{FEED_ON_TICK, .what = FEED_DO_RESOLVE, .phase = FEED_GONE},
 		{FEED_ON_RESOLVED, .what = FEED_DO_QUEUE, .phase = FEED_GONE},
-		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "50", .limit = 0, .phase = FEED_GONE},
+		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "50", .limit = 0,
+			.phase = FEED_GONE},
 		{FEED_ON_PAGE, .rv = "60", .what = FEED_DO_FINISH_LIST, .phase = LISTED});
 	feed_machine_release(&run.feed);
 }
@@ -273,8 +277,7 @@ Test(machine, a_request_that_the_server_rejects_is_an_error_of_the_feed)
 	struct run run;
 
 	start(&run, "", false);
-	PLAY(&run,
-		{FEED_ON_TURN, .what = FEED_DO_LIST, .limit = 500},
+	PLAY(&run, {FEED_ON_TURN, .what = FEED_DO_LIST, .limit = 500},
 		{FEED_ON_FAILED, .kind = FAILURE_REQUEST, .what = FEED_DO_WAIT, .least_ms = 15000,
 			.most_ms = 30000, .phase = FEED_ERROR},
 		{FEED_ON_TICK, .what = FEED_DO_QUEUE, .phase = FEED_ERROR});
@@ -288,8 +291,8 @@ Test(machine, c28_a_server_fault_in_the_stream_is_retried_then_listed)
 	start(&run, "50", false);
 	for (int i = 0; i < 2; i++)
 		PLAY(&run,
-			{FEED_ON_FAILED, .kind = FAILURE_SERVER, .what = FEED_DO_WAIT, .most_ms = 60000,
-				.phase = LISTED},
+			{FEED_ON_FAILED, .kind = FAILURE_SERVER, .what = FEED_DO_WAIT,
+				.most_ms = 60000, .phase = LISTED},
 			{FEED_ON_TICK, .what = FEED_DO_WATCH, .want_rv = "50", .phase = LISTED});
 	PLAY(&run,
 		{FEED_ON_FAILED, .kind = FAILURE_SERVER, .what = FEED_DO_WAIT, .most_ms = 60000,
@@ -312,8 +315,7 @@ Test(machine, the_third_attempt_passes_over_an_unreadable_object)
 	}
 	cr_assert(run.feed.tolerant);
 	/* Until a list meets none. */
-	PLAY(&run,
-		{FEED_ON_RELIST, .what = FEED_DO_QUEUE, .phase = LISTED},
+	PLAY(&run, {FEED_ON_RELIST, .what = FEED_DO_QUEUE, .phase = LISTED},
 		{FEED_ON_TURN, .what = FEED_DO_LIST, .limit = 500, .phase = LISTED},
 		{FEED_ON_PAGE, .rv = "60", .what = FEED_DO_FINISH_LIST, .phase = LISTED},
 		{FEED_ON_LISTED, .what = FEED_DO_WATCH, .want_rv = "60", .phase = LISTED});
@@ -342,27 +344,27 @@ Test(machine, a_rewound_feed_waits_and_goes_on_from_the_committed_checkpoint)
 
 	start(&run, "50", false);
 	PLAY(&run, {FEED_ON_EVENT, .rv = "60", .what = FEED_DO_NOTHING, .phase = LISTED});
-	step(&run, (struct feed_input){.on = FEED_ON_REWIND, .rv = BYTES_LIT("50"), .listed = true,
-		.phase = FEED_SYNCED});
+	step(&run, (struct feed_input){.on = FEED_ON_REWIND,
+			   .rv = BYTES_LIT("50"),
+			   .listed = true,
+			   .phase = FEED_SYNCED});
 	cr_assert_eq(run.action.what, FEED_DO_WAIT);
 	cr_assert_eq(run.action.until_ns, UINT64_MAX);
-	PLAY(&run,
-		{FEED_ON_TICK, .what = FEED_DO_NOTHING, .phase = LISTED},
+	PLAY(&run, {FEED_ON_TICK, .what = FEED_DO_NOTHING, .phase = LISTED},
 		{FEED_ON_FAILED, .kind = FAILURE_NETWORK, .what = FEED_DO_NOTHING, .phase = LISTED},
 		{FEED_ON_RESUME, .what = FEED_DO_WATCH, .want_rv = "50", .phase = LISTED});
 	feed_machine_release(&run.feed);
 	/* A list that was not committed is made again from its first page. */
 	start(&run, "", false);
-	PLAY(&run,
-		{FEED_ON_TURN, .what = FEED_DO_LIST, .limit = 500},
+	PLAY(&run, {FEED_ON_TURN, .what = FEED_DO_LIST, .limit = 500},
 		{FEED_ON_PAGE, .rv = "10", .continue_ = "a", .what = FEED_DO_LIST, .limit = 500},
 		{FEED_ON_PAGE, .rv = "10", .what = FEED_DO_FINISH_LIST},
 		{FEED_ON_LISTED, .what = FEED_DO_WATCH, .want_rv = "10", .phase = LISTED});
-	step(&run, (struct feed_input){.on = FEED_ON_REWIND, .list_open = true,
-		.phase = FEED_LISTING});
-	PLAY(&run,
-		{FEED_ON_RESUME, .what = FEED_DO_QUEUE},
-		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .want_continue = "", .limit = 500});
+	step(&run, (struct feed_input){
+			   .on = FEED_ON_REWIND, .list_open = true, .phase = FEED_LISTING});
+	PLAY(&run, {FEED_ON_RESUME, .what = FEED_DO_QUEUE},
+		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .want_continue = "",
+			.limit = 500});
 	feed_machine_release(&run.feed);
 }
 
@@ -374,8 +376,11 @@ Test(machine, times_are_those_of_the_policy)
 	run.policy.backoff_min_ns = 10 * MS;
 	run.policy.backoff_max_ns = 40 * MS;
 	run.policy.watch_ns = 10 * SECOND + 1;
-	step(&run, (struct feed_input){.on = FEED_ON_START, .rv = BYTES_LIT("50"), .resolved = true,
-		.listed = true, .phase = FEED_SYNCED});
+	step(&run, (struct feed_input){.on = FEED_ON_START,
+			   .rv = BYTES_LIT("50"),
+			   .resolved = true,
+			   .listed = true,
+			   .phase = FEED_SYNCED});
 	cr_assert_eq(run.action.what, FEED_DO_WATCH);
 	cr_assert(run.action.timeout_s >= 11 && run.action.timeout_s < 22);
 	for (int i = 0; i < 4; i++) {
@@ -426,11 +431,13 @@ Test(machine, a_held_list_is_repeated_after_a_pause)
 
 	start(&run, "50", false);
 	PLAY(&run,
-		{FEED_ON_FAILED, .kind = FAILURE_EXPIRED, .what = FEED_DO_WAIT, .least_ms = 800, .most_ms = 1600, .phase = LISTED},
+		{FEED_ON_FAILED, .kind = FAILURE_EXPIRED, .what = FEED_DO_WAIT, .least_ms = 800,
+			.most_ms = 1600, .phase = LISTED},
 		{FEED_ON_TICK, .after_ms = 1600, .what = FEED_DO_QUEUE, .phase = LISTED},
 		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .limit = 500, .phase = LISTED},
 		{FEED_ON_PAGE, .rv = "90", .what = FEED_DO_FINISH_LIST, .phase = LISTED},
-		{FEED_ON_DOUBTED, .what = FEED_DO_WAIT, .least_ms = 30000, .most_ms = 60000, .phase = LISTED},
+		{FEED_ON_DOUBTED, .what = FEED_DO_WAIT, .least_ms = 30000, .most_ms = 60000,
+			.phase = LISTED},
 		{FEED_ON_DOUBTED, .what = FEED_DO_NOTHING, .phase = LISTED},
 		{FEED_ON_TICK, .after_ms = 60000, .what = FEED_DO_QUEUE, .phase = LISTED},
 		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .limit = 500, .phase = LISTED},

@@ -12,7 +12,8 @@ Test(machine, c24_an_expired_watch_lists_the_newest_after_a_pause)
 			.most_ms = 1600, .phase = LISTED},
 		{FEED_ON_TICK, .what = FEED_DO_QUEUE, .phase = LISTED},
 		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .limit = 500, .phase = LISTED},
-		{FEED_ON_PAGE, .rv = "90", .what = FEED_DO_FINISH_LIST, .want_rv = "90", .phase = LISTED},
+		{FEED_ON_PAGE, .rv = "90", .what = FEED_DO_FINISH_LIST, .want_rv = "90",
+			.phase = LISTED},
 		{FEED_ON_LISTED, .what = FEED_DO_WATCH, .want_rv = "90", .phase = LISTED});
 	feed_machine_release(&run.feed);
 }
@@ -63,8 +64,8 @@ Test(machine, a_bookmark_older_than_the_checkpoint_lists_the_newest_state)
 
 	start(&run, "50", false);
 	PLAY(&run,
-		{FEED_ON_BOOKMARK, .rv = "40", .what = FEED_DO_WAIT, .least_ms = 800, .most_ms = 1600,
-			.phase = LISTED},
+		{FEED_ON_BOOKMARK, .rv = "40", .what = FEED_DO_WAIT, .least_ms = 800,
+			.most_ms = 1600, .phase = LISTED},
 		{FEED_ON_TICK, .what = FEED_DO_QUEUE, .phase = LISTED},
 		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .limit = 500, .phase = LISTED});
 	feed_machine_release(&run.feed);
@@ -75,13 +76,13 @@ Test(machine, c07_an_expired_page_begins_the_list_again_without_pages)
 	struct run run;
 
 	start(&run, "", false);
-	PLAY(&run,
-		{FEED_ON_TURN, .what = FEED_DO_LIST, .limit = 500},
+	PLAY(&run, {FEED_ON_TURN, .what = FEED_DO_LIST, .limit = 500},
 		{FEED_ON_PAGE, .rv = "10", .continue_ = "a", .what = FEED_DO_LIST, .limit = 500},
 		{FEED_ON_FAILED, .kind = FAILURE_EXPIRED, .what = FEED_DO_WAIT, .least_ms = 800,
 			.most_ms = 1600},
 		{FEED_ON_TICK, .what = FEED_DO_QUEUE},
-		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .want_continue = "", .limit = 0},
+		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .want_continue = "",
+			.limit = 0},
 		{FEED_ON_PAGE, .rv = "20", .what = FEED_DO_FINISH_LIST, .want_rv = "20"},
 		{FEED_ON_LISTED, .what = FEED_DO_WATCH, .want_rv = "20", .phase = LISTED});
 	feed_machine_release(&run.feed);
@@ -92,16 +93,17 @@ Test(machine, c08_an_expired_list_without_pages_is_asked_for_again)
 	struct run run;
 
 	start(&run, "", false);
-	PLAY(&run,
-		{FEED_ON_TURN, .what = FEED_DO_LIST, .limit = 500},
+	PLAY(&run, {FEED_ON_TURN, .what = FEED_DO_LIST, .limit = 500},
 		{FEED_ON_PAGE, .rv = "10", .continue_ = "a", .what = FEED_DO_LIST, .limit = 500},
 		{FEED_ON_FAILED, .kind = FAILURE_EXPIRED, .what = FEED_DO_WAIT, .most_ms = 1600},
 		{FEED_ON_TICK, .what = FEED_DO_QUEUE},
-		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .want_continue = "", .limit = 0},
+		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .want_continue = "",
+			.limit = 0},
 		{FEED_ON_FAILED, .kind = FAILURE_EXPIRED, .what = FEED_DO_WAIT, .least_ms = 1600,
 			.most_ms = 3200},
 		{FEED_ON_TICK, .what = FEED_DO_QUEUE},
-		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .want_continue = "", .limit = 0});
+		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .want_continue = "",
+			.limit = 0});
 	feed_machine_release(&run.feed);
 }
 
@@ -148,8 +150,8 @@ Test(machine, c33_a_list_comes_again_when_the_server_said)
 	PLAY(&run, {FEED_ON_TURN, .what = FEED_DO_LIST, .limit = 500});
 	for (int i = 0; i < 2; i++)
 		PLAY(&run,
-			{FEED_ON_FAILED, .kind = FAILURE_BUSY, .retry_after_s = 4, .what = FEED_DO_WAIT,
-				.least_ms = 4000, .most_ms = 4000},
+			{FEED_ON_FAILED, .kind = FAILURE_BUSY, .retry_after_s = 4,
+				.what = FEED_DO_WAIT, .least_ms = 4000, .most_ms = 4000},
 			{FEED_ON_TICK, .what = FEED_DO_QUEUE},
 			{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .limit = 500});
 	PLAY(&run, {FEED_ON_PAGE, .rv = "10", .what = FEED_DO_FINISH_LIST});
@@ -161,12 +163,12 @@ Test(machine, a_lost_page_is_asked_for_five_times_again)
 	struct run run;
 
 	start(&run, "", false);
-	PLAY(&run,
-		{FEED_ON_TURN, .what = FEED_DO_LIST, .limit = 500},
+	PLAY(&run, {FEED_ON_TURN, .what = FEED_DO_LIST, .limit = 500},
 		{FEED_ON_PAGE, .rv = "10", .continue_ = "a", .what = FEED_DO_LIST, .limit = 500});
 	for (int i = 0; i < 5; i++)
 		PLAY(&run,
-			{FEED_ON_FAILED, .kind = FAILURE_NETWORK, .what = FEED_DO_WAIT, .most_ms = 60000},
+			{FEED_ON_FAILED, .kind = FAILURE_NETWORK, .what = FEED_DO_WAIT,
+				.most_ms = 60000},
 			{FEED_ON_TICK, .what = FEED_DO_QUEUE},
 			{FEED_ON_TURN, .what = FEED_DO_LIST, .want_continue = "a", .limit = 500});
 	PLAY(&run,
@@ -181,8 +183,7 @@ Test(machine, c09_pages_that_never_end_are_given_up)
 	struct run run;
 
 	start(&run, "", false);
-	PLAY(&run,
-		{FEED_ON_TURN, .what = FEED_DO_LIST, .limit = 500},
+	PLAY(&run, {FEED_ON_TURN, .what = FEED_DO_LIST, .limit = 500},
 		{FEED_ON_PAGE, .rv = "10", .continue_ = "a", .what = FEED_DO_LIST, .limit = 500},
 		{FEED_ON_PAGE, .rv = "10", .continue_ = "a", .what = FEED_DO_WAIT, .least_ms = 800,
 			.most_ms = 1600});

@@ -17,7 +17,8 @@ static struct mapped_file child_maps(const char *path, const char *name)
 
 	(void)snprintf(file, sizeof(file), "%s/%s", path, name);
 	int fd = open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	CHILD_REQUIRES(fd >= 0 && ftruncate(fd, 64 * KIB) == 0 && pwrite(fd, "first", 5, 4 * KIB) == 5);
+	CHILD_REQUIRES(
+		fd >= 0 && ftruncate(fd, 64 * KIB) == 0 && pwrite(fd, "first", 5, 4 * KIB) == 5);
 	uint8_t *map = mmap(NULL, 64 * KIB, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	CHILD_REQUIRES(map != MAP_FAILED);
 	return (struct mapped_file){.address = map, .bytes = 64 * KIB, .fd = fd};
@@ -84,7 +85,7 @@ Test(mapped_file, other_faults_are_not_hidden)
 	cr_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS);
 }
 
-/* ---- hints ---- */
+/* ---- hints -------------------------------------------------------------- */
 
 static void hints_on_a_full_disk(const char *path)
 {
@@ -98,11 +99,14 @@ static void hints_on_a_full_disk(const char *path)
 	CHILD_REQUIRES(hints_create(directory, &of, 10, 0, 0600, &hints) == 0);
 	hints_put(hints, 7, BYTES_LIT("a"), &first);
 	hints_cover(hints, 10, 1);
-	CHILD_REQUIRES(hints_publish(hints, directory) == 0 && hints_open(directory, &of, false, &reader) == FOUND);
-	/* As if the blocks were to be written to another place: the pages of all slots lose theirs. */
+	CHILD_REQUIRES(hints_publish(hints, directory) == 0 &&
+		       hints_open(directory, &of, false, &reader) == FOUND);
+	/* As if the blocks were to be written to another place: the pages of all slots lose
+	 * theirs. */
 	(void)snprintf(name, sizeof(name), "%s/" HINTS_FILE, path);
 	int fd = open(name, O_RDWR | O_CLOEXEC);
-	CHILD_REQUIRES(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 4 * KIB, 1024 * KIB) == 0);
+	CHILD_REQUIRES(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 4 * KIB,
+			       1024 * KIB) == 0);
 	(void)child_fills(path);
 	hints_put(hints, 7, BYTES_LIT("a"), &second);
 	CHILD_REQUIRES(hints_is_lost(hints));
@@ -121,15 +125,19 @@ Test(mapped_file, hints_without_room_are_not_trusted_for_what_is_newer)
 	cr_assert_eq(WEXITSTATUS(status), 0, "line %d, modulo 128", WEXITSTATUS(status));
 }
 
-/* ---- a commit ---- */
+/* ---- a commit ----------------------------------------------------------- */
 
 #ifdef KINF_FAILPOINTS
 static const char *const databases[] = {"one"};
 
 static struct env *open_in_place(void)
 {
-	const struct env_options options = {.mode = ENV_WRITE, .databases = databases, .n_databases = 1,
-		.map_bytes = (uint64_t)64 << 20, .file_mode = 0600, .writemap = true};
+	const struct env_options options = {.mode = ENV_WRITE,
+		.databases = databases,
+		.n_databases = 1,
+		.map_bytes = (uint64_t)64 << 20,
+		.file_mode = 0600,
+		.writemap = true};
 	struct env *env = NULL;
 
 	(void)mkdir(scratch_path("e"), 0700);
@@ -138,7 +146,8 @@ static struct env *open_in_place(void)
 	return env;
 }
 
-/* Stores NUMBER under each of many keys, so that pages are freed and used again. Returns what the commit does. */
+/* Stores NUMBER under each of many keys, so that pages are freed and used again. Returns what
+ * the commit does. */
 static int write_number(struct env *env, unsigned number)
 {
 	struct txn *txn = NULL;

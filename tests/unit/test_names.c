@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Walks over names that are some objects ahead of their caller, and what they announce to the kernel. */
+/* Walks over names that are some objects ahead of their caller, and what they announce to the
+ * kernel. */
 #include "store/read/names.h"
 
 #include <criterion/criterion.h>
@@ -47,7 +48,8 @@ static void names_teardown(void)
 
 TestSuite(names, .init = names_setup, .fini = names_teardown, .timeout = 60);
 
-/* Accepts each *ARG'th of the objects that it is asked about, and fails at the object 200 if *ARG is 0. */
+/* Accepts each *ARG'th of the objects that it is asked about, and fails at the object 200 if
+ * *ARG is 0. */
 static int accept(void *arg, struct bytes key, const struct index_entry *entry)
 {
 	unsigned each = *(const unsigned *)arg, number = 0;
@@ -60,8 +62,10 @@ static int accept(void *arg, struct bytes key, const struct index_entry *entry)
 	return number % each == 0 ? FOUND : NOT_FOUND;
 }
 
-/* Walks and checks that the objects are those from NUMBER on, each EACH'th. Returns what ended the walk. */
-static int walk(const char *prefix, const char *from, names_accept_fn *fn, unsigned each, unsigned number, unsigned *ret_n)
+/* Walks and checks that the objects are those from NUMBER on, each EACH'th. Returns what ended
+ * the walk. */
+static int walk(const char *prefix, const char *from, names_accept_fn *fn, unsigned each,
+	unsigned number, unsigned *ret_n)
 {
 	CLEANUP(names_close) struct names *names = NULL;
 	struct index_entry entry;
@@ -73,8 +77,10 @@ static int walk(const char *prefix, const char *from, names_accept_fn *fn, unsig
 	*ret_n = 0;
 	OK(names_open(snapshot, feed, bytes_str(prefix), bytes_str(from), fn, &each, &names));
 	while ((r = names_next(names, &key, &entry)) == FOUND) {
-		(void)snprintf(expected, sizeof(expected), "%s/%03u", number < OBJECTS / 2 ? "a" : "b", number);
-		cr_assert(bytes_equal(key, bytes_str(expected)), "%.*s is not %s", BYTES_ARG(key), expected);
+		(void)snprintf(expected, sizeof(expected), "%s/%03u",
+			number < OBJECTS / 2 ? "a" : "b", number);
+		cr_assert(bytes_equal(key, bytes_str(expected)), "%.*s is not %s", BYTES_ARG(key),
+			expected);
 		cr_assert_eq(snapshot_record(snapshot, feed, key, &entry, &record), FOUND);
 		number += each ? each : 1;
 		++*ret_n;
@@ -114,7 +120,8 @@ Test(names, an_error_comes_after_the_objects_before_it)
 
 	cr_assert_eq(walk("", "", accept, 0, 0, &n), ERR_CORRUPT);
 	cr_assert_eq(n, 200);
-	cr_assert_not_null(strstr(err_text(ERR_CORRUPT), "object 200"), "%s", err_text(ERR_CORRUPT));
+	cr_assert_not_null(
+		strstr(err_text(ERR_CORRUPT), "object 200"), "%s", err_text(ERR_CORRUPT));
 }
 
 Test(names, values_that_lie_close_are_announced_as_one_piece)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers of bodies that are kept as text, in a program whose locale has a comma where JSON has a point. */
+/* Numbers of bodies that are kept as text, in a program whose locale has a comma where JSON has
+ * a point. */
 #include "common/value/number.h"
 
 #include <criterion/criterion.h>
@@ -38,8 +39,10 @@ Test(number, is_the_double_next_to_its_text)
 	cr_assert_eq(value_of("15e-1"), 1.5);
 	cr_assert_eq(value_of("1.5E+3"), 1500);
 	cr_assert_eq(value_of("0.00000000000000000000000000000000000000000000000015e49"), 1.5);
-	cr_assert_eq(value_of("150000000000000000000000000000000000000000000000000000000000e-59"), 1.5);
-	cr_assert_eq(value_of("1.5000000000000000000000000000000000000000000000000000000000000001"), 1.5);
+	cr_assert_eq(
+		value_of("150000000000000000000000000000000000000000000000000000000000e-59"), 1.5);
+	cr_assert_eq(value_of("1.5000000000000000000000000000000000000000000000000000000000000001"),
+		1.5);
 	cr_assert_eq(value_of("0.10"), 0.1);
 	cr_assert(isinf(value_of("1e999")));
 	cr_assert_eq(value_of("1e-999"), 0);
@@ -47,7 +50,8 @@ Test(number, is_the_double_next_to_its_text)
 
 Test(number, has_no_value_if_it_is_none)
 {
-	static const char *const texts[] = {"", "-", "1.", ".5", "1,5", "01", "1e", "0x1", "inf", "nan", " 1", "1 "};
+	static const char *const texts[] = {
+		"", "-", "1.", ".5", "1,5", "01", "1e", "0x1", "inf", "nan", " 1", "1 "};
 	double d = 7;
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
@@ -60,11 +64,21 @@ Test(number, is_written_as_go_prints_it)
 		double d;
 		const char *json, *go;
 	} rows[] = {
-		{1e-7, "1e-7", "1e-07"}, {1e20, "100000000000000000000", "1e+20"}, {1234567.5, "1234567.5", "1.2345675e+06"},
-		{100000, "100000", "100000"}, {1e6, "1000000", "1e+06"}, {0.0001, "0.0001", "0.0001"},
-		{0.00001, "0.00001", "1e-05"}, {2.5e-5, "0.000025", "2.5e-05"}, {-1.5, "-1.5", "-1.5"}, {0, "0", "0"},
-		{1e21, "1e+21", "1e+21"}, {1e100, "1e+100", "1e+100"}, {5e-324, "5e-324", "5e-324"},
-		{123456, "123456", "123456"}, {12345678, "12345678", "1.2345678e+07"},
+		{1e-7, "1e-7", "1e-07"},
+		{1e20, "100000000000000000000", "1e+20"},
+		{1234567.5, "1234567.5", "1.2345675e+06"},
+		{100000, "100000", "100000"},
+		{1e6, "1000000", "1e+06"},
+		{0.0001, "0.0001", "0.0001"},
+		{0.00001, "0.00001", "1e-05"},
+		{2.5e-5, "0.000025", "2.5e-05"},
+		{-1.5, "-1.5", "-1.5"},
+		{0, "0", "0"},
+		{1e21, "1e+21", "1e+21"},
+		{1e100, "1e+100", "1e+100"},
+		{5e-324, "5e-324", "5e-324"},
+		{123456, "123456", "123456"},
+		{12345678, "12345678", "1.2345678e+07"},
 	};
 	char text[NUMBER_TEXT_MAX + 1];
 
@@ -88,10 +102,12 @@ Test(number, is_compared_by_its_value_in_a_filter_of_a_path)
 	static const struct {
 		const char *path;
 		unsigned found;
-	} cases[] = {{"a[?(@.n>1.2)]", 3}, {"a[?(@.n>=1.50)]", 2}, {"a[?(@.n==1.5)]", 2}, {"a[?(@.n<1.40)]", 2}, {"a[?(@.n!=1.50)]", 2}};
+	} cases[] = {{"a[?(@.n>1.2)]", 3}, {"a[?(@.n>=1.50)]", 2}, {"a[?(@.n==1.5)]", 2},
+		{"a[?(@.n<1.40)]", 2}, {"a[?(@.n!=1.50)]", 2}};
 	CLEANUP(json_parser_free) struct json_parser *parser = NULL;
 	CLEANUP(buf_release) struct buf body = BUF_INIT;
-	const struct bytes text = BYTES_LIT("{\"a\":[{\"n\":1.50},{\"n\":1.5},{\"n\":1.30e0},{\"n\":1.0}]}");
+	const struct bytes text =
+		BYTES_LIT("{\"a\":[{\"n\":1.50},{\"n\":1.5},{\"n\":1.30e0},{\"n\":1.0}]}");
 
 	cr_assert_eq(json_parser_new(&parser), 0);
 	cr_assert_eq(json_parse(parser, text, NULL, &body), 0);

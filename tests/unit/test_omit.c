@@ -33,7 +33,8 @@ static const char *without(const char *json)
 
 Test(omit, the_member_is_left_out_and_all_else_is_kept_in_order)
 {
-	cr_assert_str_eq(without("{\"z\":1.0,\"m\":{\"b\":{\"x\":[1]},\"x\":[{}],\"a\":null},\"x\":2}"),
+	cr_assert_str_eq(
+		without("{\"z\":1.0,\"m\":{\"b\":{\"x\":[1]},\"x\":[{}],\"a\":null},\"x\":2}"),
 		"{\"z\":1.0,\"m\":{\"b\":{\"x\":[1]},\"a\":null},\"x\":2}");
 	cr_assert_str_eq(without("{\"m\":{\"x\":1,\"x\":2},\"m\":3}"), "{\"m\":{},\"m\":3}");
 }
@@ -55,7 +56,7 @@ Test(omit, damage_is_reported)
 	for (size_t size = 0; size < document.size; size++) {
 		CLEANUP(buf_release) struct buf less = BUF_INIT;
 
-		cr_assert_eq(omit_member(BYTES(document.data, size), "m", "x", &less), ERR_CORRUPT, "%zu",
-			size);
+		cr_assert_eq(omit_member(BYTES(document.data, size), "m", "x", &less), ERR_CORRUPT,
+			"%zu", size);
 	}
 }

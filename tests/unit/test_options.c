@@ -50,17 +50,18 @@ static int parse_with(bool stop_at_operand, char *line)
 	flags = (struct config_flags){0};
 	n_arguments = 0;
 	arguments[n_arguments++] = (char *)"kinf";
-	for (char *save, *word = strtok_r(line, " ", &save); word; word = strtok_r(NULL, " ", &save))
+	for (char *save, *word = strtok_r(line, " ", &save); word;
+		word = strtok_r(NULL, " ", &save))
 		arguments[n_arguments++] = word;
 	arguments[n_arguments] = NULL;
 	return options_parse(&options, n_arguments, arguments, &first);
 }
 
 /* A copy of the literal: words are cut in place. */
-#define PARSE(line)                                                                                \
-	({                                                                                         \
-		static char words_[] = line;                                                       \
-		parse_with(false, words_);                                                         \
+#define PARSE(line) \
+	({ \
+		static char words_[] = line; \
+		parse_with(false, words_); \
 	})
 
 static void release(void)
@@ -72,7 +73,8 @@ TestSuite(options, .fini = release);
 
 Test(options, operands_may_come_anywhere)
 {
-	cr_assert_eq(PARSE("pods -n web x --limit=5 --index a=b y --index c=d -A -vv --store /s"), 0);
+	cr_assert_eq(
+		PARSE("pods -n web x --limit=5 --index a=b y --index c=d -A -vv --store /s"), 0);
 	cr_assert_str_eq(args.namespace, "web");
 	cr_assert_eq(args.limit, 5);
 	cr_assert(args.all);
@@ -129,13 +131,16 @@ Test(options, two_dashes_end_them)
 
 static bool is_given(const char *name, char *line)
 {
-	struct options_group groups[] = {{"Options", specs, ARRAY_SIZE(specs), &args}, config_common_options(&flags)};
-	struct options options = {.program = "kinf get", .usage = "", .groups = groups, .n_groups = 2};
+	struct options_group groups[] = {
+		{"Options", specs, ARRAY_SIZE(specs), &args}, config_common_options(&flags)};
+	struct options options = {
+		.program = "kinf get", .usage = "", .groups = groups, .n_groups = 2};
 	char *words[16] = {(char *)"kinf"}, *before[16];
 	int n = 1;
 
 	args = (struct args){0};
-	for (char *save, *word = strtok_r(line, " ", &save); word; word = strtok_r(NULL, " ", &save))
+	for (char *save, *word = strtok_r(line, " ", &save); word;
+		word = strtok_r(NULL, " ", &save))
 		words[n++] = word;
 	memcpy(before, words, sizeof(before));
 	bool given = options_flag(&options, n, words, name);
@@ -144,10 +149,10 @@ static bool is_given(const char *name, char *line)
 	return given;
 }
 
-#define IS_GIVEN(line)                                                                             \
-	({                                                                                         \
-		static char words_[] = line;                                                       \
-		is_given("all", words_);                                                           \
+#define IS_GIVEN(line) \
+	({ \
+		static char words_[] = line; \
+		is_given("all", words_); \
 	})
 
 Test(options, an_empty_name_is_none)
@@ -187,11 +192,11 @@ Test(options, a_subcommands_own_are_left_alone)
 	cr_assert_null(args.namespace);
 }
 
-#define REFUSED(line, sentence)                                                                    \
-	do {                                                                                       \
-		cr_assert_eq(PARSE(line), ERR_SYNTAX, "%s", line);                                 \
-		cr_expect_str_eq(err_text(ERR_SYNTAX), sentence "; see 'kinf get --help'", "%s",   \
-			err_text(ERR_SYNTAX));                                                     \
+#define REFUSED(line, sentence) \
+	do { \
+		cr_assert_eq(PARSE(line), ERR_SYNTAX, "%s", line); \
+		cr_expect_str_eq(err_text(ERR_SYNTAX), sentence "; see 'kinf get --help'", "%s", \
+			err_text(ERR_SYNTAX)); \
 	} while (0)
 
 Test(options, mistakes_are_said_in_one_line)
@@ -216,8 +221,8 @@ Test(options, mistakes_are_said_in_one_line)
 	REFUSED("--log-format xml", "option --log-format: must be text or json, not 'xml'");
 	REFUSED("--log-format js", "option --log-format: must be text or json, not 'js'");
 	REFUSED("--log-format=", "option --log-format: must be text or json, not ''");
-	REFUSED("--size 5x",
-		"option --size: not a size: '5x'; write one as 1GiB, 64MiB, 500kB or a number of bytes");
+	REFUSED("--size 5x", "option --size: not a size: '5x'; write one as 1GiB, 64MiB, 500kB or "
+			     "a number of bytes");
 }
 
 Test(options, help_comes_from_the_tables, .init = cr_redirect_stdout)
@@ -237,8 +242,10 @@ Test(options, help_comes_from_the_tables, .init = cr_redirect_stdout)
 		"      --size SIZE                at most so large\n"
 		"\n"
 		"Common options:\n"
-		"      --store DIR                the store (default that of --config or --cluster, $KINF_STORE, the file's)\n"
-		"      --runtime-dir DIR          rings and status pages (default as for the store, with $KINF_RUNTIME_DIR)\n"
+		"      --store DIR                the store (default that of --config or "
+		"--cluster, $KINF_STORE, the file's)\n"
+		"      --runtime-dir DIR          rings and status pages (default as for the "
+		"store, with $KINF_RUNTIME_DIR)\n"
 		"      --config FILE              default $KINF_CONFIG, ./kinf.yaml, "
 		"/etc/kinf/kinf.yaml\n"
 		"      --cluster NAME             the configuration /etc/kinf/NAME.yaml and its "
@@ -258,7 +265,8 @@ Test(options, version_names_the_program, .init = cr_redirect_stdout)
 Test(options, options_of_those_that_run_repeat)
 {
 	struct options_group groups[] = {config_running_options(&flags)};
-	struct options options = {.program = "kinf run", .usage = "", .groups = groups, .n_groups = 1};
+	struct options options = {
+		.program = "kinf run", .usage = "", .groups = groups, .n_groups = 1};
 	char *argv[] = {(char *)"kinf", (char *)"--watch", (char *)"pods", (char *)"--watch=nodes",
 		(char *)"--durability", (char *)"disk", NULL};
 

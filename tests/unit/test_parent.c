@@ -42,8 +42,8 @@ Test(parent, service_manager_is_notified_through_an_abstract_name)
 
 	int n = snprintf(name, sizeof(name), "@kinf-test-%d", (int)getpid());
 	memcpy(address.sun_path + 1, name + 1, (size_t)n - 1);
-	expect_notification(name, &address,
-		(socklen_t)(offsetof(struct sockaddr_un, sun_path) + (size_t)n));
+	expect_notification(
+		name, &address, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + (size_t)n));
 }
 
 Test(parent, notification_without_a_listener_is_nobodys_error)

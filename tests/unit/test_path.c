@@ -119,8 +119,12 @@ Test(path, errors_point_at_the_place)
 	buf_release(&deep);
 	assert_syntax("a..b..c..d..e", "more than 3 steps '..'");
 	assert_syntax("a..b[?(@..c)]['x','y..z..w']", "more than 3 steps '..'");
-	assert_syntax("['a','b','c']['a','b','c']['a','b','c']['a','b','c']['a','b','c']['a','b','c']", "combinations");
-	assert_syntax("a[?(@['a','b']['a','b']['a','b']['a','b'])]['a.b','c']['a','b','c','d']['a','b','c','d']", "combinations");
+	assert_syntax(
+		"['a','b','c']['a','b','c']['a','b','c']['a','b','c']['a','b','c']['a','b','c']",
+		"combinations");
+	assert_syntax("a[?(@['a','b']['a','b']['a','b']['a','b'])]['a.b','c']['a','b','c','d']['a',"
+		      "'b','c','d']",
+		"combinations");
 }
 
 Test(path, keys_are_told_up_to_the_first_other_step)
@@ -173,8 +177,9 @@ Test(path, metadata_is_told_by_the_first_key)
 	static const struct {
 		const char *text;
 		bool of_metadata;
-	} cases[] = {{"metadata.name", true}, {"kind", true}, {"apiVersion", true}, {"..name", true}, {"[*]", true},
-		{"data.a", false}, {"metadataX", false}, {"spec", false}};
+	} cases[] = {{"metadata.name", true}, {"kind", true}, {"apiVersion", true},
+		{"..name", true}, {"[*]", true}, {"data.a", false}, {"metadataX", false},
+		{"spec", false}};
 	struct path *path;
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -186,8 +191,8 @@ Test(path, metadata_is_told_by_the_first_key)
 
 Test(path, narrow_ones_name_one_place)
 {
-	static const char *const narrow[] = {"a", "a.b['c.d'][-1]", "c[type=Ready].status",
-		"c[?(@.type==\"Ready\")].status"};
+	static const char *const narrow[] = {
+		"a", "a.b['c.d'][-1]", "c[type=Ready].status", "c[?(@.type==\"Ready\")].status"};
 	static const char *const wide[] = {"a[*]", "a.*", "a[0:1]", "..a", "['a','b']", "c[?(@.a)]",
 		"c[?(@.a!=1)]", "c[?(@.a==@.b)]", "c[?(1==1)]"};
 	struct path *path;
@@ -204,7 +209,7 @@ Test(path, narrow_ones_name_one_place)
 	}
 }
 
-/* ---- evaluation ---- */
+/* ---- evaluation --------------------------------------------------------- */
 
 static struct buf document;
 
@@ -340,8 +345,12 @@ Test(path, two_dots_give_a_map_s_own_member_first)
 
 	document = BUF_INIT;
 	cr_assert_eq(json_parser_new(&parser), 0);
-	cr_assert_eq(json_parse(parser, BYTES_LIT("{\"a\":{\"x\":{\"n\":1,\"e\":{},\"f\":[]},\"n\":{\"n\":2}},"
-		"\"b\":[[],[{\"n\":3},7,{\"m\":[{\"n\":4}],\"n\":5}]],\"n\":6}"), NULL, &document), 0);
+	cr_assert_eq(
+		json_parse(parser,
+			BYTES_LIT("{\"a\":{\"x\":{\"n\":1,\"e\":{},\"f\":[]},\"n\":{\"n\":2}},"
+				  "\"b\":[[],[{\"n\":3},7,{\"m\":[{\"n\":4}],\"n\":5}]],\"n\":6}"),
+			NULL, &document),
+		0);
 	json_parser_free(&parser);
 	assert_finds("..n", "6 {} 1 2 3 5 4 ");
 	assert_finds("..n.n", "2 ");
@@ -371,7 +380,8 @@ static int stop_at_two(void *arg, const struct value *value)
 /* A backslash in it means a plain dot to the path, and nothing to the key. Found by fuzzing. */
 Test(path, the_text_of_a_quoted_member_of_a_union_means_the_same, .init = set_up, .fini = tear_down)
 {
-	static const char *const texts[] = {"['a','\\..b']", "['a','..b']", "[\"it's.b\",'c']", "['it\\'s.b','c']", "['a\\.b','c.d']"};
+	static const char *const texts[] = {"['a','\\..b']", "['a','..b']", "[\"it's.b\",'c']",
+		"['it\\'s.b','c']", "['a\\.b','c.d']"};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		struct path *path = NULL, *again = NULL;
@@ -415,7 +425,7 @@ Test(path, damaged_documents_are_reported, .init = set_up, .fini = tear_down)
 	path_free(&path);
 }
 
-/* ---- several paths in one walk ---- */
+/* ---- several paths in one walk ------------------------------------------ */
 
 /* Compares the set's answers with those of each path alone, for WHOLE cut to SIZE bytes. */
 static void assert_set_finds_the_same(
@@ -437,8 +447,8 @@ static void assert_set_finds_the_same(
 		cr_assert(a == b || (a == ERR_CORRUPT && size < whole.size), "%s: %d, %d",
 			path_text(paths[i]), a, b);
 		if (a == 0)
-			cr_assert_str_eq(buf_cstr(&together), buf_cstr(&alone), "%s",
-				path_text(paths[i]));
+			cr_assert_str_eq(
+				buf_cstr(&together), buf_cstr(&alone), "%s", path_text(paths[i]));
 		buf_release(&together);
 		buf_release(&alone);
 	}
@@ -497,7 +507,8 @@ Test(path, a_set_finds_what_each_of_its_paths_finds_alone)
 		path_free(&paths[i]);
 }
 
-Test(path, a_set_takes_keys_alone_and_grows_between_two_documents, .init = set_up, .fini = tear_down)
+Test(path, a_set_takes_keys_alone_and_grows_between_two_documents, .init = set_up,
+	.fini = tear_down)
 {
 	struct path_set set = {0};
 	size_t name, none, whole, late;

@@ -108,7 +108,8 @@ Test(pins, readers_renew_while_writers_are_killed)
 	for (int i = 0; i < 6; i++) {
 		cr_assert_eq(ask(&writers[i], 'w'), 'y');
 		for (int j = 0; j < 300; j++)
-			cr_assert_eq(ask(&readers[j % 2], 'r'), 'y', "renewal %d beside writer %d", j, i);
+			cr_assert_eq(ask(&readers[j % 2], 'r'), 'y', "renewal %d beside writer %d",
+				j, i);
 		end(&writers[i], SIGKILL);
 	}
 	end(&readers[0], SIGTERM);
@@ -170,7 +171,7 @@ Test(pins, program_that_leaks_snapshots_stops_itself_only)
 	end(&other, SIGTERM);
 }
 
-/* ---- namespaces ---- */
+/* ---- namespaces --------------------------------------------------------- */
 
 static void write_id_map(const char *path, unsigned id)
 {

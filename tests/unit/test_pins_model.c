@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A model of the protocol by which readers keep pages from being reused (store/env/pin_page.h), run exhaustively:
- * one writer and two readers, in each order of their steps, with a kill of any of them at any step. Each process has
- * a store buffer that reaches memory in any order that its barriers allow, which is weaker than x86 and as weak for
- * stores as arm64.
+ * A model of the protocol by which readers keep pages from being reused (store/env/pin_page.h),
+ * run exhaustively: one writer and two readers, in each order of their steps, with a kill of any
+ * of them at any step. Each process has a store buffer that reaches memory in any order that its
+ * barriers allow, which is weaker than x86 and as weak for stores as arm64.
  *
- * A state is a committed transaction. The writer destroys as many as LMDB may: a transaction W with the floor F reuses
- * the pages that were freed by transactions below F and below W - 1, so the states below the smaller of the two,
- * minus one, are gone. The model fails when a reader reads a state that is gone, or has copied half of a meta page.
- * Reader 0 may have no room for a pin file, and hold all states by a mark (store/env/pin_file.h). The kernel keeps that, so it
- * is in memory at once.
- * The last step of a writer may be to close the page, because a copy has taken the file's place: if it sees no pin, all states
- * are gone. Nobody writes the file after that.
- * The mutants leave out one part of the protocol each, and the model must find out.
+ * A state is a committed transaction. The writer destroys as many as LMDB may: a transaction W
+ * with the floor F reuses the pages that were freed by transactions below F and below W - 1, so
+ * the states below the smaller of the two, minus one, are gone. The model fails when a reader
+ * reads a state that is gone, or has copied half of a meta page. Reader 0 may have no room for a
+ * pin file, and hold all states by a mark (store/env/pin_file.h). The kernel keeps that, so it
+ * is in memory at once. The last step of a writer may be to close the page, because a copy has
+ * taken the file's place: if it sees no pin, all states are gone. Nobody writes the file after
+ * that. The mutants leave out one part of the protocol each, and the model must find out.
  */
 #include <criterion/criterion.h>
 #include <criterion/logging.h>
@@ -27,26 +27,37 @@
 #define STACK_MAX ((size_t)1 << 21)
 #define MARK      0xff
 #define CLOSED    0xff /* in OLDEST */
-#define CLOSING   13 /* the writer's first step of it */
+#define CLOSING   13   /* the writer's first step of it */
 #define ALL       0xfe
 
-enum variable { COMMITTED, BEGAN, OLDEST, FLOOR, META_A, META_B = META_A + 2, META_ID = META_B + 2, PIN = META_ID + 2,
-	VARIABLES = PIN + 2, BARRIER = 0xff };
+enum variable {
+	COMMITTED,
+	BEGAN,
+	OLDEST,
+	FLOOR,
+	META_A,
+	META_B = META_A + 2,
+	META_ID = META_B + 2,
+	PIN = META_ID + 2,
+	VARIABLES = PIN + 2,
+	BARRIER = 0xff
+};
 enum { WRITER = 2, PROCESSES = 3 };
 
 enum mutant {
 	CORRECT,
-	NO_READER_FENCE,   /* the pin may reach memory after the check */
-	NO_WRITER_FENCE,   /* the pins are read before `oldest` is in memory */
-	NO_CHECK,          /* the reader does not look at `oldest` after it has pinned */
-	NO_BEGAN,          /* the reader takes a meta page that may be half written */
-	BEGAN_UNORDERED,   /* the writer does not order `began` before the meta page */
-	FLOOR_IS_OLDEST,   /* a writer that starts believes `oldest`, which may never have been true */
-	FLOOR_FORGOTTEN,   /* a writer that starts keeps the newest state only */
-	BEGAN_LOWERED,     /* a writer that starts sets `began` back */
-	MARK_IGNORED,      /* the writer does not look for the mark */
-	CLOSED_UNFENCED,   /* the pins are read before the page is seen to be closed */
-	CLOSED_IGNORED,    /* the reader takes a snapshot of a closed page */
+	NO_READER_FENCE, /* the pin may reach memory after the check */
+	NO_WRITER_FENCE, /* the pins are read before `oldest` is in memory */
+	NO_CHECK,        /* the reader does not look at `oldest` after it has pinned */
+	NO_BEGAN,        /* the reader takes a meta page that may be half written */
+	BEGAN_UNORDERED, /* the writer does not order `began` before the meta page */
+	/* a writer that starts believes `oldest`, which may never have been true */
+	FLOOR_IS_OLDEST,
+	FLOOR_FORGOTTEN, /* a writer that starts keeps the newest state only */
+	BEGAN_LOWERED,   /* a writer that starts sets `began` back */
+	MARK_IGNORED,    /* the writer does not look for the mark */
+	CLOSED_UNFENCED, /* the pins are read before the page is seen to be closed */
+	CLOSED_IGNORED,  /* the reader takes a snapshot of a closed page */
 	MUTANTS,
 };
 
@@ -58,7 +69,8 @@ struct process {
 struct world {
 	uint8_t memory[VARIABLES];
 	uint8_t gone; /* states up to this one are destroyed */
-	uint8_t floor, goal, least; /* of the writer: LMDB's, the one published, the least pin seen */
+	uint8_t floor, goal,
+		least; /* of the writer: LMDB's, the one published, the least pin seen */
 	struct process process[PROCESSES];
 };
 
@@ -68,9 +80,9 @@ static struct {
 	struct world *stack;
 	enum mutant mutant;
 	bool has_mark; /* reader 0 */
-	bool closes; /* the writer, at its end */
-	bool coarse; /* with two readers: a meta page is written, and copied, in one step */
-	uint8_t gone; /* the most */
+	bool closes;   /* the writer, at its end */
+	bool coarse;   /* with two readers: a meta page is written, and copied, in one step */
+	uint8_t gone;  /* the most */
 	const char *fault;
 } run;
 
@@ -99,7 +111,7 @@ static void visit(const struct world *w)
 	run.stack[run.n_stack++] = *w;
 }
 
-/* ---- memory ---- */
+/* ---- memory ------------------------------------------------------------- */
 
 static uint8_t load(const struct world *w, int process, int variable)
 {
@@ -176,7 +188,7 @@ static void die(struct world *w, int process)
 	*p = (struct process){.left = closing ? 0 : left, .kills = kills};
 }
 
-/* ---- the reader ---- */
+/* ---- the reader --------------------------------------------------------- */
 
 /* The first two steps of reader 0 without a pin file. */
 static void step_marker(struct world *w, int me)
@@ -255,7 +267,7 @@ static void step_reader(struct world *w, int me)
 	p->step++;
 }
 
-/* ---- the writer ---- */
+/* ---- the writer --------------------------------------------------------- */
 
 /* The steps from CLOSING on. */
 static void step_closing(struct world *w)
@@ -315,7 +327,8 @@ static void step_writer(struct world *w)
 	case 5:
 		if (p->p == MARK && w->process[p->step / 2 - 1].alive && run.mutant != MARK_IGNORED)
 			w->least = w->floor;
-		else if (p->p != MARK && p->p >= w->floor && p->p < w->least && w->process[p->step / 2 - 1].alive)
+		else if (p->p != MARK && p->p >= w->floor && p->p < w->least &&
+			 w->process[p->step / 2 - 1].alive)
 			w->least = p->p;
 		p->p = 0;
 		break;
@@ -361,7 +374,8 @@ static void step_writer(struct world *w)
 
 static void start_writer(struct world *w)
 {
-	uint8_t newest = w->memory[META_ID] > w->memory[META_ID + 1] ? w->memory[META_ID] : w->memory[META_ID + 1];
+	uint8_t newest = w->memory[META_ID] > w->memory[META_ID + 1] ? w->memory[META_ID]
+								     : w->memory[META_ID + 1];
 
 	w->process[WRITER].alive = 1;
 	w->process[WRITER].step = 0;
@@ -376,14 +390,14 @@ static void start_writer(struct world *w)
 		w->memory[BEGAN] = newest;
 }
 
-/* ---- all orders ---- */
+/* ---- all orders --------------------------------------------------------- */
 
 static bool can_step(const struct world *w, int process)
 {
 	const struct process *p = &w->process[process];
-	bool fence = process != WRITER ? p->step == 2 && run.mutant != NO_READER_FENCE
-		: p->step == CLOSING + 1 ? run.mutant != CLOSED_UNFENCED
-					 : p->step == 1 && run.mutant != NO_WRITER_FENCE;
+	bool fence = process != WRITER        ? p->step == 2 && run.mutant != NO_READER_FENCE
+		     : p->step == CLOSING + 1 ? run.mutant != CLOSED_UNFENCED
+					      : p->step == 1 && run.mutant != NO_WRITER_FENCE;
 
 	return p->alive && p->left && room(w, process, 2) && !(fence && p->n);
 }
@@ -413,9 +427,11 @@ static void visit_steps(const struct world *w, int process)
 	if (process == WRITER) {
 		do {
 			step_writer(&next);
-			if (run.coarse && next.process[WRITER].step > 8 && next.process[WRITER].step < CLOSING)
+			if (run.coarse && next.process[WRITER].step > 8 &&
+				next.process[WRITER].step < CLOSING)
 				flush(&next, WRITER);
-		} while (run.coarse && next.process[WRITER].step > 8 && next.process[WRITER].step < CLOSING);
+		} while (run.coarse && next.process[WRITER].step > 8 &&
+			 next.process[WRITER].step < CLOSING);
 		visit(&next);
 		return;
 	}
@@ -434,8 +450,14 @@ static void visit_steps(const struct world *w, int process)
 
 static const char *explore(enum mutant mutant, bool two, bool has_mark, bool closes)
 {
-	struct world w = {.memory = {[COMMITTED] = 1, [BEGAN] = 1, [OLDEST] = 1, [FLOOR] = 1, [META_ID + 1] = 1,
-		[META_A + 1] = 1, [META_B + 1] = 1}, .floor = 1};
+	struct world w = {.memory = {[COMMITTED] = 1,
+				  [BEGAN] = 1,
+				  [OLDEST] = 1,
+				  [FLOOR] = 1,
+				  [META_ID + 1] = 1,
+				  [META_A + 1] = 1,
+				  [META_B + 1] = 1},
+		.floor = 1};
 
 	run.mutant = mutant;
 	run.coarse = two;
@@ -475,14 +497,16 @@ Test(pins_model, no_order_of_steps_and_no_kill_breaks_a_snapshot, .timeout = 120
 		cr_assert_null(fault, "%s", fault);
 		cr_assert_gt(run.gone, 0, "no state was ever destroyed");
 		cr_log_info("%s%s%s: %zu states", two ? "two readers" : "one reader",
-			has_mark ? ", one without a pin file" : "", closes ? ", the file is replaced" : "", run.n_seen);
+			has_mark ? ", one without a pin file" : "",
+			closes ? ", the file is replaced" : "", run.n_seen);
 	}
 }
 
 Test(pins_model, each_part_of_the_protocol_is_needed, .timeout = 120)
 {
 	for (enum mutant mutant = CORRECT + 1; mutant < MUTANTS; mutant++) {
-		bool has_mark = mutant == MARK_IGNORED, closes = mutant == CLOSED_UNFENCED || mutant == CLOSED_IGNORED;
+		bool has_mark = mutant == MARK_IGNORED,
+		     closes = mutant == CLOSED_UNFENCED || mutant == CLOSED_IGNORED;
 		const char *fault = explore(mutant, false, has_mark, closes);
 		if (!fault)
 			fault = explore(mutant, true, has_mark, closes);

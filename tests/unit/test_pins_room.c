@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pins of readers when the disk is full, and on file systems on which a store into a map may find no block. */
+/* Pins of readers when the disk is full, and on file systems on which a store into a map may
+ * find no block. */
 #include <stdlib.h>
 
 #include "common/failpoint.h"
@@ -9,7 +10,8 @@ TestSuite(pins, .init = setup, .fini = teardown, .timeout = 60);
 
 #define NO_FILES "pins.make:0:error=ENOSPC"
 
-/* Starts a child with these failpoints. They do nothing in this process, because a writer has no pin file. */
+/* Starts a child with these failpoints. They do nothing in this process, because a writer has no
+ * pin file. */
 static struct child start_with(const char *failpoints)
 {
 	cr_assert_eq(setenv("KINF_FAIL", failpoints, 1), 0);
@@ -71,7 +73,8 @@ Test(pins, writer_that_starts_sees_readers_without_pin_files)
 
 Test(pins, reader_makes_its_pin_file_when_there_is_room_again)
 {
-	struct child child = start_with("pins.make:1:error=ENOSPC"); /* when it opens the database */
+	struct child child =
+		start_with("pins.make:1:error=ENOSPC"); /* when it opens the database */
 
 	setup_writer();
 	cr_assert_eq(ask(&child, 'o'), 'y');
@@ -118,7 +121,8 @@ Test(pins, reader_that_can_not_write_its_pin_reads_without_its_file)
 
 	setup_writer();
 	for (int number = 0; number < 10; number++) {
-		(void)snprintf(failpoints, sizeof(failpoints), "pins.map:0:error,pins.write:%d:error", number);
+		(void)snprintf(failpoints, sizeof(failpoints),
+			"pins.map:0:error,pins.write:%d:error", number);
 		pid_t pid = fork(); /* each sets failpoints once */
 		if (pid == 0) {
 			if (setenv("KINF_FAIL", failpoints, 1) < 0 || failpoint_setup() < 0)
@@ -135,7 +139,8 @@ Test(pins, reader_that_can_not_write_its_pin_reads_without_its_file)
 		int status;
 		cr_assert_eq(waitpid(pid, &status, 0), pid);
 		cr_assert_eq(status, 0, "%s: %x", failpoints, (unsigned)status);
-		/* The writer sees within 50 ms of its own time that the child is gone; a busy machine may take longer. */
+		/* The writer sees within 50 ms of its own time that the child is gone; a busy
+		 * machine may take longer. */
 		for (int try = 0; growth() >= GROWTH_MOST; try++) {
 			cr_assert_lt(try, 50, "%s", failpoints);
 			pause_ms(60);

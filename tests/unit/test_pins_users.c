@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pins of readers that belong to other users, and files of which the writer must not believe anything. */
+/* Pins of readers that belong to other users, and files of which the writer must not believe
+ * anything. */
 #include <dirent.h>
 #include <errno.h>
 #include <grp.h>
@@ -16,7 +17,7 @@
 
 TestSuite(pins, .init = setup, .fini = teardown, .timeout = 60);
 
-/* ---- other users ---- */
+/* ---- other users -------------------------------------------------------- */
 
 static int files_in(const char *path)
 {
@@ -40,19 +41,20 @@ static void share_with_group(void)
 }
 
 /* In a child: becomes a member of the group, and does what BODY says. */
-#define AS_MEMBER(...)                                                                                                 \
-	do {                                                                                                           \
-		pid_t pid_ = fork();                                                                                   \
-		if (pid_ == 0) {                                                                                       \
-			gid_t group_ = OTHER;                                                                          \
-			if (setgroups(1, &group_) < 0 || setgid(OTHER) < 0 || setuid(OTHER) < 0)                       \
-				_exit(9);                                                                              \
-			__VA_ARGS__;                                                                                   \
-			_exit(0);                                                                                      \
-		}                                                                                                      \
-		int status_;                                                                                           \
-		cr_assert_eq(waitpid(pid_, &status_, 0), pid_);                                                        \
-		cr_assert(WIFEXITED(status_) && WEXITSTATUS(status_) == 0, "exit %d", WEXITSTATUS(status_));           \
+#define AS_MEMBER(...) \
+	do { \
+		pid_t pid_ = fork(); \
+		if (pid_ == 0) { \
+			gid_t group_ = OTHER; \
+			if (setgroups(1, &group_) < 0 || setgid(OTHER) < 0 || setuid(OTHER) < 0) \
+				_exit(9); \
+			__VA_ARGS__; \
+			_exit(0); \
+		} \
+		int status_; \
+		cr_assert_eq(waitpid(pid_, &status_, 0), pid_); \
+		cr_assert(WIFEXITED(status_) && WEXITSTATUS(status_) == 0, "exit %d", \
+			WEXITSTATUS(status_)); \
 	} while (0)
 
 Test(pins, member_of_the_group_can_neither_open_the_lock_file_nor_hold_a_dead_readers_place)
@@ -69,7 +71,8 @@ Test(pins, member_of_the_group_can_neither_open_the_lock_file_nor_hold_a_dead_re
 	setup_writer();
 	cr_assert_eq(ask(&child, 'o'), 'y');
 	AS_MEMBER({
-		if (open(scratch_path("e/lock.mdb"), O_RDONLY) >= 0 || open(scratch_path("e/data.mdb"), O_RDWR) >= 0 ||
+		if (open(scratch_path("e/lock.mdb"), O_RDONLY) >= 0 ||
+			open(scratch_path("e/data.mdb"), O_RDWR) >= 0 ||
 			open(scratch_path("e/pins"), O_RDWR) >= 0)
 			_exit(1);
 		env = NULL;
@@ -88,7 +91,9 @@ Test(pins, member_of_the_group_can_neither_open_the_lock_file_nor_hold_a_dead_re
 			_exit(9);
 		DIR *directory = opendir(places.path[0]);
 		for (struct dirent *entry; (entry = readdir(directory));) {
-			int fd = entry->d_name[0] == '.' ? -1 : openat(dirfd(directory), entry->d_name, O_RDONLY);
+			int fd = entry->d_name[0] == '.'
+					 ? -1
+					 : openat(dirfd(directory), entry->d_name, O_RDONLY);
 			/* Waits until the reader dies. */
 			if (fd >= 0) {
 				byte_ = 'y';
@@ -127,21 +132,24 @@ Test(pins, what_a_member_puts_beside_pin_files_is_passed_over)
 	cr_assert_eq(mkdir(scratch_path("outside"), 0700), 0);
 	AS_MEMBER({
 		char path[8192];
-		static const char *const names[] = {"000000000000000l", "000000000000000f", "000000000000000d",
-			"000000000000000z", "000000000000000s"};
+		static const char *const names[] = {"000000000000000l", "000000000000000f",
+			"000000000000000d", "000000000000000z", "000000000000000s"};
 		for (int i = 0; i < 5; i++) {
-			(void)snprintf(path, sizeof(path), "%s/%s%s", places.path[0], prefix, names[i]);
+			(void)snprintf(
+				path, sizeof(path), "%s/%s%s", places.path[0], prefix, names[i]);
 			if (i == 0 && symlink(scratch_path("outside"), path) < 0)
 				_exit(1);
 			if (i == 1 && mkfifo(path, 0666) < 0)
 				_exit(2);
 			if (i == 2 && mkdir(path, 0777) < 0)
 				_exit(3);
-			/* A file that says it has more slots than it has bytes, and one of a terabyte. */
+			/* A file that says it has more slots than it has bytes, and one of a
+			 * terabyte. */
 			int fd = i < 3 ? -1 : open(path, O_RDWR | O_CREAT, 0666);
 			struct pin_head head = {.magic = PIN_FILE_MAGIC, .slots = UINT32_MAX};
-			if (fd >= 0 && (write(fd, &head, sizeof(head)) != (ssize_t)sizeof(head) || fchmod(fd, 0666) < 0 ||
-					(i == 4 && ftruncate(fd, (off_t)1 << 40) < 0)))
+			if (fd >= 0 && (write(fd, &head, sizeof(head)) != (ssize_t)sizeof(head) ||
+					       fchmod(fd, 0666) < 0 ||
+					       (i == 4 && ftruncate(fd, (off_t)1 << 40) < 0)))
 				_exit(4);
 		}
 	});
@@ -211,7 +219,8 @@ Test(pins, more_files_of_dead_processes_than_readers_there_can_be_stop_nothing)
 	setup_writer();
 	cr_assert_eq(stat(scratch_path("e/data.mdb"), &st), 0);
 	for (int i = 0; i < 4200; i++) {
-		(void)snprintf(path, sizeof(path), "%s/%016llx-%016x", places.path[0], (unsigned long long)st.st_ino, i);
+		(void)snprintf(path, sizeof(path), "%s/%016llx-%016x", places.path[0],
+			(unsigned long long)st.st_ino, i);
 		int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 		cr_assert_geq(fd, 0);
 		(void)close(fd);
@@ -244,10 +253,13 @@ Test(pins, more_locked_files_than_the_process_may_open_leave_it_descriptors)
 	if (holder == 0) {
 		struct pin_head head = {.magic = PIN_FILE_MAGIC, .slots = 2};
 		for (int i = 0; i < FILES; i++) {
-			(void)snprintf(path, sizeof(path), "%s/%016llx-%016x", places.path[0], (unsigned long long)st.st_ino, i);
+			(void)snprintf(path, sizeof(path), "%s/%016llx-%016x", places.path[0],
+				(unsigned long long)st.st_ino, i);
 			int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-			if (fcntl(fd, F_OFD_SETLK, &(struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET}) < 0 ||
-				pwrite(fd, &head, sizeof(head), 0) < 0 || ftruncate(fd, PIN_CHUNK_BYTES) < 0)
+			if (fcntl(fd, F_OFD_SETLK,
+				    &(struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET}) < 0 ||
+				pwrite(fd, &head, sizeof(head), 0) < 0 ||
+				ftruncate(fd, PIN_CHUNK_BYTES) < 0)
 				_exit(1);
 		}
 		(void)!write(ready[1], "1", 1);
@@ -332,14 +344,16 @@ Test(pins, older_data_copied_into_the_file_hangs_no_reader)
 	end(&second, SIGTERM);
 }
 
-/* Counts the removals of files that nothing has locked. This program calls unlinkat() below instead of the C library's. A
- * process that removes a pin file holds its lock meanwhile, so that the process that made the file notices. */
+/* Counts the removals of files that nothing has locked. This program calls unlinkat() below
+ * instead of the C library's. A process that removes a pin file holds its lock meanwhile, so
+ * that the process that made the file notices. */
 static int unlocked_removals = -1; /* -1: not counted */
 
 int unlinkat(int directory_fd, const char *name, int flags)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-	int fd = unlocked_removals < 0 || flags ? -1 : openat(directory_fd, name, O_RDWR | O_CLOEXEC);
+	int fd = unlocked_removals < 0 || flags ? -1
+						: openat(directory_fd, name, O_RDWR | O_CLOEXEC);
 
 	if (fd >= 0 && fcntl(fd, F_OFD_SETLK, &lock) == 0)
 		unlocked_removals++;
@@ -361,7 +375,8 @@ Test(pins, file_that_is_being_made_is_not_locked_while_it_is_removed)
 	unlocked_removals = -1;
 }
 
-/* A member can keep pages, and is named; it can't take back its file's bytes from under the writer. */
+/* A member can keep pages, and is named; it can't take back its file's bytes from under the
+ * writer. */
 static int find_owner(void *arg, const struct env_reader *reader)
 {
 	uint32_t *uid = arg;
@@ -391,7 +406,8 @@ Test(pins, file_whose_maker_was_killed_before_others_could_open_it_is_removed)
 	cr_assert_eq(pin_scan_sweep(scan), 0);
 	cr_assert_eq(files_in(places.path[0]), 1, "perhaps it is being made");
 	cr_assert_eq(seteuid(0), 0);
-	const struct timespec before[2] = {{.tv_sec = time(NULL) - 61}, {.tv_sec = time(NULL) - 61}};
+	const struct timespec before[2] = {
+		{.tv_sec = time(NULL) - 61}, {.tv_sec = time(NULL) - 61}};
 	cr_assert_eq(utimensat(AT_FDCWD, path, before, 0), 0);
 	cr_assert_eq(seteuid(1), 0);
 	(void)pin_scan_sweep(scan);
@@ -418,7 +434,8 @@ Test(pins, member_that_cuts_its_file_while_it_pins_hurts_nobody)
 	if (member == 0) {
 		gid_t group = OTHER;
 		struct txn *txn = NULL;
-		if (read(go[0], &byte, 1) != 1 || setgroups(1, &group) < 0 || setgid(OTHER) < 0 || setuid(OTHER) < 0)
+		if (read(go[0], &byte, 1) != 1 || setgroups(1, &group) < 0 || setgid(OTHER) < 0 ||
+			setuid(OTHER) < 0)
 			_exit(9);
 		env = open_env(ENV_READ);
 		if (!env || txn_begin_read(env, &txn) < 0 || !is_whole(txn))

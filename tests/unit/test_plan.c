@@ -12,7 +12,8 @@ TestSuite(query, .init = setup, .fini = teardown, .timeout = 120);
 
 #define SORT_MAX 8192 /* reader/plan.h */
 
-/* Objects of a feed of their own: `big` on all, `even` on every second, `few` on every thousandth. */
+/* Objects of a feed of their own: `big` on all, `even` on every second, `few` on every
+ * thousandth. */
 static void add_many(uint32_t feed, unsigned from, unsigned to)
 {
 	for (unsigned i = from; i < to; i++) {
@@ -20,17 +21,21 @@ static void add_many(uint32_t feed, unsigned from, unsigned to)
 
 		(void)snprintf(key, sizeof(key), "m/o-%05u", i * 7919u % 100003u);
 		(void)snprintf(json, sizeof(json),
-			"{\"metadata\":{\"name\":\"%s\",\"namespace\":\"m\",\"labels\":{\"big\":\"1\"%s%s}}}",
+			"{\"metadata\":{\"name\":\"%s\",\"namespace\":\"m\",\"labels\":{\"big\":"
+			"\"1\"%s%s}}}",
 			key + 2, i % 2 ? "" : ",\"even\":\"1\"", i % 1000 ? "" : ",\"few\":\"1\"");
 		(void)rig_append(&w.rig, feed, RECORD_ADDED, key, json);
 	}
 }
 
-static size_t count_in_order(const char *selector, const struct kinf_term *asked, uint64_t n_asked,
-	const char *plan)
+static size_t count_in_order(
+	const char *selector, const struct kinf_term *asked, uint64_t n_asked, const char *plan)
 {
-	struct kinf_query query = {.size = sizeof(query), .feed = "many", .label_selector = selector,
-		.terms = asked, .n_terms = n_asked};
+	struct kinf_query query = {.size = sizeof(query),
+		.feed = "many",
+		.label_selector = selector,
+		.terms = asked,
+		.n_terms = n_asked};
 	struct kinf_object object;
 	struct kinf_listing *list;
 	char last[40] = "";

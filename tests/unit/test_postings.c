@@ -18,7 +18,8 @@ static uint64_t random_below(uint64_t n)
 }
 
 /* Changes a term in the open transaction, as one flush does. */
-static int change(struct fixture *f, uint64_t term, bool is_new, const struct change_posting *changes, size_t n)
+static int change(struct fixture *f, uint64_t term, bool is_new,
+	const struct change_posting *changes, size_t n)
 {
 	CLEANUP(postings_release) struct postings_writer writer = {0};
 
@@ -27,7 +28,8 @@ static int change(struct fixture *f, uint64_t term, bool is_new, const struct ch
 }
 
 /* Adds, or removes, the ids from FIRST on in steps. */
-static int change_run(struct fixture *f, uint64_t term, bool is_new, int delta, uint64_t first, uint64_t step, size_t n)
+static int change_run(struct fixture *f, uint64_t term, bool is_new, int delta, uint64_t first,
+	uint64_t step, size_t n)
 {
 	AUTO_FREE struct change_posting *changes = calloc(n, sizeof(*changes));
 
@@ -63,7 +65,8 @@ static size_t assert_holds(struct fixture *f, uint64_t term, const bool held[IDS
 	cr_assert_eq(id, IDS, "%zu is missing", id);
 	for (size_t i = 0; i < 50; i++) {
 		id = random_below(IDS);
-		cr_assert_eq(postings_has(index_txn(f->index), term, id), held[id] ? FOUND : NOT_FOUND);
+		cr_assert_eq(
+			postings_has(index_txn(f->index), term, id), held[id] ? FOUND : NOT_FOUND);
 	}
 	return rows;
 }
@@ -86,7 +89,8 @@ Test(postings, they_are_what_the_changes_make_of_them)
 			if (held[term][id] == growing)
 				continue;
 			held[term][id] = growing;
-			changes[n++] = (struct change_posting){.object = id, .delta = growing ? 1 : -1};
+			changes[n++] =
+				(struct change_posting){.object = id, .delta = growing ? 1 : -1};
 		}
 		cr_assert_eq(change(&f, term, false, changes, n), 0, "%s", err_text(-1));
 		(void)assert_holds(&f, term, held[term]);
@@ -156,7 +160,8 @@ Test(postings, a_change_that_does_not_fit_is_damage)
 
 Test(postings, a_damaged_row_is_an_error)
 {
-	uint8_t back[8 + ROW_CRC] = {2, 0, 0, 0, 1, 0, 0, 0}, large[4 * POSTINGS_MOST + ROW_CRC] = {0};
+	uint8_t back[8 + ROW_CRC] = {2, 0, 0, 0, 1, 0, 0, 0},
+			 large[4 * POSTINGS_MOST + ROW_CRC] = {0};
 	uint8_t room[POSTING_KEY + 1] = {0};
 	struct bytes key = BYTES(room, POSTING_KEY), longer = BYTES(room, POSTING_KEY + 1);
 	struct postings_block block;
@@ -165,12 +170,16 @@ Test(postings, a_damaged_row_is_an_error)
 	cr_assert_eq(postings_read(key, index_seal_row(key, back, 8), &block), 0);
 	cr_assert_eq(postings_read(longer, index_seal_row(longer, back, 8), &block), ERR_CORRUPT);
 	cr_assert_eq(postings_read(key, index_seal_row(key, back, 7), &block), ERR_CORRUPT);
-	cr_assert_eq(postings_read(key, index_seal_row(key, large, sizeof(large) - ROW_CRC), &block), ERR_CORRUPT);
+	cr_assert_eq(
+		postings_read(key, index_seal_row(key, large, sizeof(large) - ROW_CRC), &block),
+		ERR_CORRUPT);
 	setup(&f);
 	begin(&f);
 	key = index_posting_key(room, 1, 10);
 	back[7] = 0; /* the checksum of 7 bytes began there */
-	cr_assert_eq(txn_put(index_txn(f.index), INDEX_POSTING, key, index_seal_row(key, back, 8), 0), 0);
+	cr_assert_eq(
+		txn_put(index_txn(f.index), INDEX_POSTING, key, index_seal_row(key, back, 8), 0),
+		0);
 	cr_assert_eq(change_run(&f, 1, false, 1, 20, 1, 1), ERR_CORRUPT, "its ids do not ascend");
 	teardown(&f);
 }

@@ -87,21 +87,25 @@ Test(printer, numbers_are_converted_as_the_api_server_and_kubectl_do)
 {
 	static const struct {
 		const char *value, *cells, *shown;
-	} rows[] = {/* the columns are a string, an integer and a number */
+	} rows[] = {
+		/* the columns are a string, an integer and a number */
 		{"1e-7", "[\"\",\"1e-07\",0,1e-7]", "1e-07"},
 		{"1e20", "[\"\",\"1e+20\",-9223372036854775808,100000000000000000000]", "1e+20"},
 		{"1234567.5", "[\"\",\"1.2345675e+06\",1234567,1234567.5]", "1.2345675e+06"},
 		{"1234567", "[\"\",\"1234567\",1234567,1234567]", "1234567"},
 		{"1.0", "[\"\",\"1\",1,1]", "1"},
-		{"9223372036854775807", "[\"\",\"9223372036854775807\",9223372036854775807,9223372036854776000]",
+		{"9223372036854775807",
+			"[\"\",\"9223372036854775807\",9223372036854775807,9223372036854776000]",
 			"9.223372036854776e+18"},
 		{"-0", "[\"\",\"0\",0,0]", "0"},
 		{"{\"a\":1E5}", "[\"\",\"{\\\"a\\\":100000}\",null,null]", ""},
 	};
-	struct buf columns = msgpack_of("[{\"name\":\"S\",\"type\":\"string\",\"jsonPath\":\".v\"},"
-		"{\"name\":\"I\",\"type\":\"integer\",\"jsonPath\":\".v\"},"
-		"{\"name\":\"N\",\"type\":\"number\",\"jsonPath\":\".v\"}]");
-	struct printer_kind kind = {.resource = BYTES_LIT("things"), .columns = buf_bytes(&columns)};
+	struct buf columns =
+		msgpack_of("[{\"name\":\"S\",\"type\":\"string\",\"jsonPath\":\".v\"},"
+			   "{\"name\":\"I\",\"type\":\"integer\",\"jsonPath\":\".v\"},"
+			   "{\"name\":\"N\",\"type\":\"number\",\"jsonPath\":\".v\"}]");
+	struct printer_kind kind = {
+		.resource = BYTES_LIT("things"), .columns = buf_bytes(&columns)};
 	struct printer *printer = NULL;
 
 	cr_assert_eq(printer_new(&kind, &printer), 0);
@@ -171,9 +175,10 @@ Test(printer, columns_are_those_of_a_table_column_definition)
 	cr_assert_eq(columns[2].priority, 1);
 	cr_assert_str_eq(columns[5].description, "d");
 	printer_put_columns(printer, &out);
-	cr_assert(strstr(buf_cstr(&out), "{\"name\":\"N\",\"type\":\"integer\",\"format\":\"\","
-					 "\"description\":\"Custom resource definition column (in JSONPath "
-					 "format): .spec.n\",\"priority\":1}"));
+	cr_assert(strstr(buf_cstr(&out),
+		"{\"name\":\"N\",\"type\":\"integer\",\"format\":\"\","
+		"\"description\":\"Custom resource definition column (in JSONPath "
+		"format): .spec.n\",\"priority\":1}"));
 	buf_release(&out);
 	buf_release(&crd);
 	printer_free(&printer);
@@ -182,13 +187,20 @@ Test(printer, columns_are_those_of_a_table_column_definition)
 Test(printer, a_row_is_the_same_whichever_rows_came_before_it)
 {
 	static const char *const pods[] = {
-		"{\"metadata\":{\"name\":\"a\"}}", "{}",
-		"{\"metadata\":{\"name\":\"b\",\"deletionTimestamp\":\"2026-11-22T05:59:00Z\"},\"spec\":"
-		"{\"nodeName\":\"n\",\"containers\":[{\"name\":\"c\"}]},\"status\":{\"phase\":\"Running\"}}",
-		"{\"metadata\":{\"name\":\"c\"},\"spec\":{\"initContainers\":[{\"name\":\"i\",\"restartPolicy\":"
-		"\"Always\"}],\"containers\":[{\"name\":\"c\"}],\"readinessGates\":[{\"conditionType\":\"g\"}]},"
-		"\"status\":{\"phase\":\"Running\",\"conditions\":[{\"type\":\"g\",\"status\":\"True\"}],"
-		"\"podIPs\":[{\"ip\":\"10.0.0.1\"}],\"containerStatuses\":[{\"name\":\"c\",\"restartCount\":2,"
+		"{\"metadata\":{\"name\":\"a\"}}",
+		"{}",
+		"{\"metadata\":{\"name\":\"b\",\"deletionTimestamp\":\"2026-11-22T05:59:00Z\"},"
+		"\"spec\":"
+		"{\"nodeName\":\"n\",\"containers\":[{\"name\":\"c\"}]},\"status\":{\"phase\":"
+		"\"Running\"}}",
+		"{\"metadata\":{\"name\":\"c\"},\"spec\":{\"initContainers\":[{\"name\":\"i\","
+		"\"restartPolicy\":"
+		"\"Always\"}],\"containers\":[{\"name\":\"c\"}],\"readinessGates\":[{"
+		"\"conditionType\":\"g\"}]},"
+		"\"status\":{\"phase\":\"Running\",\"conditions\":[{\"type\":\"g\",\"status\":"
+		"\"True\"}],"
+		"\"podIPs\":[{\"ip\":\"10.0.0.1\"}],\"containerStatuses\":[{\"name\":\"c\","
+		"\"restartCount\":2,"
 		"\"state\":{\"waiting\":{\"reason\":\"CrashLoopBackOff\"}}}]}}",
 		"{\"spec\":5,\"status\":{\"phase\":\"Pending\",\"phase\":\"Failed\"}}",
 	};
@@ -214,10 +226,12 @@ Test(printer, a_row_is_the_same_whichever_rows_came_before_it)
 
 Test(printer, labels_are_ordered_by_their_texts_and_requirements_by_their_keys)
 {
-	static const char labels[] = "{\"app\":\"a\",\"app.kubernetes.io/name\":\"b\",\"app-x\":\"c\",\"app1\":\"\"}";
+	static const char labels[] =
+		"{\"app\":\"a\",\"app.kubernetes.io/name\":\"b\",\"app-x\":\"c\",\"app1\":\"\"}";
 	struct buf json = BUF_INIT;
 
-	buf_printf(&json, "{\"metadata\":{\"labels\":%s},\"spec\":{\"selector\":%s}}", labels, labels);
+	buf_printf(
+		&json, "{\"metadata\":{\"labels\":%s},\"spec\":{\"selector\":%s}}", labels, labels);
 	cr_assert(strstr(cells_of("", "services", NULL, buf_cstr(&json)),
 		"\"app-x=c,app.kubernetes.io/name=b,app1=,app=a\""));
 	struct buf body = msgpack_of(buf_cstr(&json)), text = BUF_INIT;

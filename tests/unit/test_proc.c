@@ -83,7 +83,8 @@ Test(proc, begins_with_a_umask_that_leaves_the_owner_its_rights)
 	cr_assert_eq(umask(0), 0025);
 }
 
-/* kinf-reflector ended by SIGBUS at the first growth of the journal, if the program that started it had blocked all signals. */
+/* kinf-reflector ended by SIGBUS at the first growth of the journal, if the program that started
+ * it had blocked all signals. */
 Test(proc, signals_of_faults_that_were_blocked_are_not)
 {
 	sigset_t set, before;

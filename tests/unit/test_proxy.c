@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rows of NO_PROXY are those of Go's httpproxy, as its documentation and behaviour have them. */
+/* The rows of NO_PROXY are those of Go's httpproxy, as its documentation and behaviour have
+ * them. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +12,8 @@
 
 static void clear_environment(void)
 {
-	static const char *const names[] = {"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy",
-		"NO_PROXY", "no_proxy", "ALL_PROXY", "all_proxy"};
+	static const char *const names[] = {"HTTPS_PROXY", "https_proxy", "HTTP_PROXY",
+		"http_proxy", "NO_PROXY", "no_proxy", "ALL_PROXY", "all_proxy"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		cr_assert_eq(unsetenv(names[i]), 0);
@@ -20,7 +21,7 @@ static void clear_environment(void)
 
 TestSuite(proxy, .init = clear_environment);
 
-/* ---- exceptions ---- */
+/* ---- exceptions --------------------------------------------------------- */
 
 Test(no_proxy, names_match_themselves_and_what_is_below)
 {
@@ -113,7 +114,7 @@ Test(no_proxy, an_entry_longer_than_any_name_is_passed_over)
 	cr_assert(!no_proxy_matches(list, "c.io", "443"));
 }
 
-/* ---- the choice ---- */
+/* ---- the choice --------------------------------------------------------- */
 
 /* WANTED: "url name source", or "" for no proxy. */
 static void chosen(const struct kubeconfig *config, const char *host, const char *wanted)
@@ -156,8 +157,8 @@ Test(proxy, all_proxy_means_nothing)
 Test(proxy, loopback_and_no_proxy_are_exceptions_from_the_environment_only)
 {
 	struct kubeconfig tls = {.tls = true};
-	static const char *const direct[] = {"localhost", "127.0.0.1", "127.9.9.9", "::1",
-		"::ffff:127.0.0.1", "api.internal"};
+	static const char *const direct[] = {
+		"localhost", "127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1", "api.internal"};
 
 	cr_assert_eq(setenv("HTTPS_PROXY", "http://p:1", 1), 0);
 	cr_assert_eq(setenv("no_proxy", "internal", 1), 0);
@@ -183,7 +184,8 @@ Test(proxy, names_are_left_to_socks_and_ports_are_gos)
 		{"socks5h://p:1", "socks5h://p:1 socks5h://p:1 proxy-url"},
 		{"SOCKS5://u:s@p:1/x?y", "socks5h://u:s@p:1 socks5://p:1 proxy-url"},
 		{"http://p", "http://p:80 http://p:80 proxy-url"},
-		{"https://u:s@[fd00::1]", "https://u:s@[fd00::1]:443 https://[fd00::1]:443 proxy-url"},
+		{"https://u:s@[fd00::1]",
+			"https://u:s@[fd00::1]:443 https://[fd00::1]:443 proxy-url"},
 		{"http://u@x:s@p:", "http://u@x:s@p:80 http://p:80 proxy-url"},
 	};
 

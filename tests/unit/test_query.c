@@ -12,25 +12,63 @@
 
 TestSuite(query, .init = setup, .fini = teardown, .timeout = 120);
 
-/* ---- conditions, and what they mean ---- */
+/* ---- conditions, and what they mean ------------------------------------- */
 
 struct condition {
 	const char *text;
 	bool (*holds)(const struct pod *pod);
 };
 
-static bool app_is_1(const struct pod *p) { return p->app == 1; }
-static bool app_is_not_1(const struct pod *p) { return p->app != 1; }
-static bool app_is_2_or_3(const struct pod *p) { return p->app == 2 || p->app == 3; }
-static bool is_odd(const struct pod *p) { return p->app % 2; }
-static bool is_even(const struct pod *p) { return p->app % 2 == 0; }
-static bool never(const struct pod *p) { (void)p; return false; }
-static bool odd_and_not_1(const struct pod *p) { return p->app == 3; }
-static bool node_is_2(const struct pod *p) { return p->node == 2; }
-static bool phase_is_not_0(const struct pod *p) { return p->phase != 0; }
-static bool node_1_phase_1(const struct pod *p) { return p->node == 1 && p->phase == 1; }
-static bool always(const struct pod *p) { (void)p; return true; }
-static bool image_is_3(const struct pod *p) { return p->image == 3; }
+static bool app_is_1(const struct pod *p)
+{
+	return p->app == 1;
+}
+static bool app_is_not_1(const struct pod *p)
+{
+	return p->app != 1;
+}
+static bool app_is_2_or_3(const struct pod *p)
+{
+	return p->app == 2 || p->app == 3;
+}
+static bool is_odd(const struct pod *p)
+{
+	return p->app % 2;
+}
+static bool is_even(const struct pod *p)
+{
+	return p->app % 2 == 0;
+}
+static bool never(const struct pod *p)
+{
+	(void)p;
+	return false;
+}
+static bool odd_and_not_1(const struct pod *p)
+{
+	return p->app == 3;
+}
+static bool node_is_2(const struct pod *p)
+{
+	return p->node == 2;
+}
+static bool phase_is_not_0(const struct pod *p)
+{
+	return p->phase != 0;
+}
+static bool node_1_phase_1(const struct pod *p)
+{
+	return p->node == 1 && p->phase == 1;
+}
+static bool always(const struct pod *p)
+{
+	(void)p;
+	return true;
+}
+static bool image_is_3(const struct pod *p)
+{
+	return p->image == 3;
+}
 
 static const struct condition labels[] = {{"", always}, {NULL, always}, {"app=a1", app_is_1},
 	{"app!=a1", app_is_not_1}, {"app in (a2,a3)", app_is_2_or_3}, {"odd", is_odd},
@@ -65,11 +103,17 @@ static void pick(struct wanted *wanted, struct kinf_query *query)
 	static const char *const namespaces[] = {NULL, NULL, "a", "c", "nowhere"};
 	static const char *const prefixes[] = {NULL, NULL, "db", "web-00", "web-003", "zzz"};
 
-	*wanted = (struct wanted){.labels = PICK(labels), .fields = PICK(fields), .term = PICK(terms),
-		.namespace_ = namespaces[dice(5)], .prefix = prefixes[dice(6)]};
-	*query = (struct kinf_query){.size = sizeof(*query), .feed = "pods",
-		.namespace_ = wanted->namespace_, .prefix = wanted->prefix,
-		.label_selector = wanted->labels->text, .field_selector = wanted->fields->text};
+	*wanted = (struct wanted){.labels = PICK(labels),
+		.fields = PICK(fields),
+		.term = PICK(terms),
+		.namespace_ = namespaces[dice(5)],
+		.prefix = prefixes[dice(6)]};
+	*query = (struct kinf_query){.size = sizeof(*query),
+		.feed = "pods",
+		.namespace_ = wanted->namespace_,
+		.prefix = wanted->prefix,
+		.label_selector = wanted->labels->text,
+		.field_selector = wanted->fields->text};
 	if (!wanted->term->text)
 		return;
 	const char *equals = strchr(wanted->term->text, '=');
@@ -89,7 +133,7 @@ static size_t expected(const struct wanted *wanted)
 	return n;
 }
 
-/* ---- tests ---- */
+/* ---- tests -------------------------------------------------------------- */
 
 Test(query, random_queries_give_what_brute_force_gives_in_key_order)
 {
@@ -209,7 +253,8 @@ Test(query, no_object_has_a_key_that_is_too_long)
 	memset(longer, 'a', sizeof(longer) - 1);
 	cr_assert_eq(kinf_get(w.snapshot, "pods", "a", longer, &object), KINF_NOT_FOUND);
 	cr_assert_eq(kinf_get(w.snapshot, "pods", longer, "a", &object), KINF_NOT_FOUND);
-	cr_assert_eq(kinf_history(w.snapshot, "pods", "a", longer, give_no_change, NULL), KINF_NOT_FOUND);
+	cr_assert_eq(kinf_history(w.snapshot, "pods", "a", longer, give_no_change, NULL),
+		KINF_NOT_FOUND);
 }
 
 /* An empty name is none of all feeds, for which only kinf_feed_status() takes NULL. */
@@ -226,15 +271,18 @@ Test(query, a_feed_without_name_is_refused_also_after_all_feeds_were_asked_for)
 	feeds = 0;
 	for (int i = 0; i < 2; i++) {
 		cr_assert_eq(kinf_list(w.snapshot, &query, &list), KINF_NO_FEED);
-		cr_assert_str_eq(kinf_error(w.kinf), "no feed has an empty name; there are: 'pods'");
-		cr_assert_eq(kinf_get(w.snapshot, "", pod->namespace_, pod->name, &object), KINF_NO_FEED);
+		cr_assert_str_eq(
+			kinf_error(w.kinf), "no feed has an empty name; there are: 'pods'");
+		cr_assert_eq(kinf_get(w.snapshot, "", pod->namespace_, pod->name, &object),
+			KINF_NO_FEED);
 		OK(kinf_feed_status(w.snapshot, NULL, count_feed, &feeds));
 		cr_assert_eq(feeds, 3u * ((unsigned)i + 1));
 		cr_assert_eq(kinf_feed_status(w.snapshot, "", count_feed, &feeds), KINF_NO_FEED);
 	}
 	cr_assert_eq(kinf_get(w.snapshot, NULL, pod->namespace_, pod->name, &object), -EINVAL);
 	cr_assert_eq(kinf_get_many(w.snapshot, NULL, NULL, 0, NULL, NULL), -EINVAL);
-	cr_assert_eq(kinf_history(w.snapshot, NULL, pod->namespace_, pod->name, NULL, NULL), -EINVAL);
+	cr_assert_eq(
+		kinf_history(w.snapshot, NULL, pod->namespace_, pod->name, NULL, NULL), -EINVAL);
 	cr_assert_eq(kinf_index_list(w.snapshot, NULL, NULL, NULL), -EINVAL);
 	cr_assert_eq(kinf_index_values(w.snapshot, NULL, "node", "", NULL, NULL), -EINVAL);
 	cr_assert_eq(kinf_wait_synced(w.kinf, &(const char *){NULL}, 1, 0), -EINVAL);
@@ -259,7 +307,8 @@ Test(query, text_that_is_missing_is_an_error)
 	cr_assert_eq(kinf_list(w.snapshot, &query, &list), -EINVAL);
 	cr_assert(strstr(kinf_error(w.kinf), "terms"), "%s", kinf_error(w.kinf));
 	cr_assert_eq(kinf_list(w.snapshot, NULL, &list), -EINVAL);
-	cr_assert_eq(kinf_get(w.snapshot, "pods", w.pods[0].namespace_, w.pods[0].name, &object), KINF_FOUND);
+	cr_assert_eq(kinf_get(w.snapshot, "pods", w.pods[0].namespace_, w.pods[0].name, &object),
+		KINF_FOUND);
 	cr_assert_eq(kinf_object_path(&object, NULL, &text, &size), -EINVAL);
 	cr_assert_eq(kinf_object_part(&object, NULL, &object), -EINVAL);
 	cr_assert_eq(kinf_object_each(&object, NULL, NULL, NULL), -EINVAL);
@@ -297,8 +346,8 @@ Test(query, get_many_gives_each_key_once_what_get_gives)
 	struct many many = {0};
 
 	for (unsigned i = 0; i < OBJECTS; i++) {
-		(void)snprintf(keys[i], sizeof(keys[i]), "%s/%s", w.pods[i].namespace_,
-			w.pods[i].name);
+		(void)snprintf(
+			keys[i], sizeof(keys[i]), "%s/%s", w.pods[i].namespace_, w.pods[i].name);
 		all[i] = keys[i];
 	}
 	memset(longer, 'a', sizeof(longer) - 1);
@@ -317,8 +366,7 @@ Test(query, get_many_gives_each_key_once_what_get_gives)
 	many = (struct many){.renews = true};
 	cr_assert_eq(kinf_get_many(w.snapshot, "pods", all, OBJECTS, got_one, &many), -EINVAL);
 	cr_assert_eq(many.next, 1, "nothing is read from a snapshot that was renewed");
-	cr_assert_eq(
-		kinf_get_many(w.snapshot, "secrets", all, 1, got_one, &many), KINF_NO_FEED);
+	cr_assert_eq(kinf_get_many(w.snapshot, "secrets", all, 1, got_one, &many), KINF_NO_FEED);
 	cr_assert_str_eq(kinf_error(w.kinf), NO_FEED("secrets"));
 }
 
@@ -389,8 +437,8 @@ Test(query, bad_queries_say_what_is_wrong)
 	struct kinf_query query = {.size = sizeof(query), .feed = "pods", .continue_token = "AAAA"};
 
 	cr_assert_eq(kinf_list(w.snapshot, &query, &list), KINF_SYNTAX);
-	cr_assert_str_eq(kinf_error(w.kinf),
-		"continue token 'AAAA' is none of ours; list again without it");
+	cr_assert_str_eq(
+		kinf_error(w.kinf), "continue token 'AAAA' is none of ours; list again without it");
 	query.continue_token = NULL;
 	query.label_selector = "a in (";
 	cr_assert_eq(kinf_list(w.snapshot, &query, &list), KINF_SYNTAX);
@@ -406,8 +454,9 @@ Test(query, bad_queries_say_what_is_wrong)
 	for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++) {
 		query.terms = &(struct kinf_term){"node-phase", values[i]};
 		cr_assert_eq(kinf_list(w.snapshot, &query, &list), KINF_SYNTAX, "%s", values[i]);
-		cr_assert(strstr(kinf_error(w.kinf), "index 'node-phase' needs 2 values (spec.nodeName,status.phase)"), "%s",
-			kinf_error(w.kinf));
+		cr_assert(strstr(kinf_error(w.kinf),
+				  "index 'node-phase' needs 2 values (spec.nodeName,status.phase)"),
+			"%s", kinf_error(w.kinf));
 	}
 	query.size = 8;
 	cr_assert_eq(kinf_list(w.snapshot, &query, &list), KINF_UNSUPPORTED);
@@ -443,8 +492,9 @@ Test(query, a_token_goes_on_with_its_own_query_alone)
 		other.feed = "pods";
 		other.continue_token = token;
 		cr_assert_eq(kinf_list(w.snapshot, &other, &list), KINF_SYNTAX, "%zu", i);
-		cr_assert(strstr(kinf_error(w.kinf), "the continue token is of another list: repeat "), "%s",
-			kinf_error(w.kinf));
+		cr_assert(strstr(kinf_error(w.kinf),
+				  "the continue token is of another list: repeat "),
+			"%s", kinf_error(w.kinf));
 	}
 
 	/* However long the next page is. */

@@ -113,7 +113,8 @@ Test(query, nothing_is_said_of_a_namespace_that_was_never_listed)
 	query.namespace_ = "d";
 	cr_assert_eq(kinf_list(w.snapshot, &query, &list), KINF_AGAIN);
 	cr_assert_eq(kinf_history(w.snapshot, "pods", "d", "y", ignore_change, NULL), KINF_AGAIN);
-	cr_assert_eq(kinf_history(w.snapshot, "pods", "a", "nobody", ignore_change, NULL), KINF_NOT_FOUND);
+	cr_assert_eq(kinf_history(w.snapshot, "pods", "a", "nobody", ignore_change, NULL),
+		KINF_NOT_FOUND);
 	query.namespace_ = "a";
 	OK(kinf_list(w.snapshot, &query, &list));
 	kinf_list_close(&list);
@@ -160,7 +161,8 @@ static int keep_age(void *arg, const struct kinf_feed_info *status)
 	return 0;
 }
 
-/* The index stood still, and the clock was set back: what readers saw was said to be as fresh as what they did not see. */
+/* The index stood still, and the clock was set back: what readers saw was said to be as fresh as
+ * what they did not see. */
 Test(query, a_clock_that_is_set_back_makes_no_data_fresh)
 {
 	struct moment contact;

@@ -57,9 +57,18 @@ static unsigned count_state(
 	return n;
 }
 
-static bool any(const struct pod *pod) { return pod->there; }
-static bool on_node_2(const struct pod *pod) { return pod->there && pod->node == 2; }
-static bool of_app_1(const struct pod *pod) { return pod->there && pod->app == 1; }
+static bool any(const struct pod *pod)
+{
+	return pod->there;
+}
+static bool on_node_2(const struct pod *pod)
+{
+	return pod->there && pod->node == 2;
+}
+static bool of_app_1(const struct pod *pod)
+{
+	return pod->there && pod->app == 1;
+}
 
 Test(query_past, the_state_as_of_an_event_is_what_was_read_then)
 {
@@ -131,13 +140,15 @@ Test(query_past, an_event_that_is_not_kept_or_not_there_is_explained)
 	take();
 	trim_history();
 	cr_assert_eq(kinf_list(w.snapshot, &query, &list), KINF_GONE);
-	(void)snprintf(wanted, sizeof(wanted), "the state of 'pods' as of event %llu is not kept, but those from ",
+	(void)snprintf(wanted, sizeof(wanted),
+		"the state of 'pods' as of event %llu is not kept, but those from ",
 		(unsigned long long)first);
-	cr_assert(strstr(kinf_error(w.kinf), wanted) == kinf_error(w.kinf), "%s", kinf_error(w.kinf));
+	cr_assert(
+		strstr(kinf_error(w.kinf), wanted) == kinf_error(w.kinf), "%s", kinf_error(w.kinf));
 	cr_assert(strstr(kinf_error(w.kinf), "'retention'"));
 }
 
-/* ---- advice ---------------------------------------------------------------------------------- */
+/* ---- advice ------------------------------------------------------------- */
 
 /* Returns what a list says after its last object. */
 static const char *advice_of(const struct kinf_query *given)
@@ -157,7 +168,8 @@ static const char *advice_of(const struct kinf_query *given)
 }
 
 #define ADVICE(line) \
-	"; an index would avoid that: add \"" line "\" to the 'indexes' of the feed 'pods' in kinf.yaml"
+	"; an index would avoid that: add \"" line \
+	"\" to the 'indexes' of the feed 'pods' in kinf.yaml"
 
 #define ADVISES(wanted, ...) \
 	do { \
@@ -171,7 +183,8 @@ Test(query_past, a_list_that_reads_much_for_little_names_the_index_that_it_lacks
 		.field_selector = "metadata.name=web-001");
 	ADVISES("120 objects were read for 0" ADVICE("app: 'metadata.labels[''app'']'"),
 		.field_selector = "metadata.labels['app']=z");
-	ADVISES("120 objects were read for 0" ADVICE("status: 'status.conditions[type=Ready].status'"),
+	ADVISES("120 objects were read for 0" ADVICE(
+			"status: 'status.conditions[type=Ready].status'"),
 		.field_selector = "status.conditions[type=Ready].status=True");
 	ADVISES("120 objects were read for 0" ADVICE("node-2: 'metadata.node'"),
 		.field_selector = "metadata.node=x");

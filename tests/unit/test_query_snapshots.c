@@ -83,7 +83,8 @@ static int ignore_value(void *arg, const char *value, size_t size, uint64_t coun
 	return 0;
 }
 
-/* While the processor is away or behind, the journal has a feed, and then its list, before the index does. */
+/* While the processor is away or behind, the journal has a feed, and then its list, before the
+ * index does. */
 Test(query_snapshots, a_feed_that_the_index_lacks_is_not_left_out_of_a_list)
 {
 	struct kinf_query query = {.size = sizeof(query), .feed = "pods"};
@@ -92,7 +93,8 @@ Test(query_snapshots, a_feed_that_the_index_lacks_is_not_left_out_of_a_list)
 	struct kinf_object object;
 
 	OK(kinf_snapshot_renew(w.snapshot));
-	cr_assert_eq(kinf_index_values(w.snapshot, "pods", "node", "", ignore_value, NULL), KINF_AGAIN);
+	cr_assert_eq(
+		kinf_index_values(w.snapshot, "pods", "node", "", ignore_value, NULL), KINF_AGAIN);
 	cr_assert_eq(kinf_list(w.snapshot, &query, &list), KINF_AGAIN);
 	(void)rig_append(&w.rig, feed, RECORD_LIST_BEGIN, NULL, NULL);
 	take();
@@ -123,7 +125,8 @@ static pid_t fork_by_clone(void)
 	return (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
 }
 
-/* Returns 7: all is refused, the parent keeps what it has, and a handle of the child's own reads. */
+/* Returns 7: all is refused, the parent keeps what it has, and a handle of the child's own
+ * reads. */
 static int use_as_a_child(void)
 {
 	struct kinf_snapshot *other = NULL;
@@ -132,7 +135,8 @@ static int use_as_a_child(void)
 
 	if (kinf_get(w.snapshot, "pods", "a", "x", &object) != KINF_FORKED)
 		return 1;
-	if (kinf_snapshot_reset(w.snapshot) != KINF_FORKED || kinf_snapshot_open(w.kinf, &other) != KINF_FORKED)
+	if (kinf_snapshot_reset(w.snapshot) != KINF_FORKED ||
+		kinf_snapshot_open(w.kinf, &other) != KINF_FORKED)
 		return 2;
 	kinf_snapshot_close(&w.snapshot);
 	kinf_close(&w.kinf);
@@ -159,7 +163,8 @@ Test(query_snapshots, a_child_of_fork_is_told_to_open_its_own)
 		cr_assert_eq(waitpid(child, &status, 0), child);
 		cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 7, "%zu: %x", i, status);
 		OK(kinf_snapshot_check(w.snapshot));
-		cr_assert_geq(kinf_get(w.snapshot, "pods", "a", "x", &object), 0, "the parent goes on");
+		cr_assert_geq(
+			kinf_get(w.snapshot, "pods", "a", "x", &object), 0, "the parent goes on");
 	}
 	pid_t child = fork();
 	int status;
@@ -167,13 +172,15 @@ Test(query_snapshots, a_child_of_fork_is_told_to_open_its_own)
 	if (child == 0) { /* and its own child */
 		pid_t its = fork_quietly();
 
-		_exit(its == 0 ? use_as_a_child() : waitpid(its, &status, 0) == its ? WEXITSTATUS(status) : 8);
+		_exit(its == 0                            ? use_as_a_child()
+			: waitpid(its, &status, 0) == its ? WEXITSTATUS(status)
+							  : 8);
 	}
 	cr_assert_eq(waitpid(child, &status, 0), child);
 	cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 7, "%x", status);
 }
 
-/* ---- threads ---- */
+/* ---- threads ------------------------------------------------------------ */
 
 struct reading {
 	const char *feed, *sentence;

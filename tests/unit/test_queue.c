@@ -15,7 +15,7 @@
 #include "reader/kinf.h"
 #include "tests/unit/queue_rig.h"
 
-/* ---- a shutdown in a thread of its own ---- */
+/* ---- a shutdown in a thread of its own ---------------------------------- */
 
 struct drain {
 	struct kinf_queue *queue;
@@ -48,7 +48,7 @@ static void drain_join(struct drain *drain)
 	cr_assert(drain->ended);
 }
 
-/* ---- many threads ---- */
+/* ---- many threads ------------------------------------------------------- */
 
 struct crowd {
 	struct kinf_queue *queue;
@@ -120,7 +120,7 @@ Test(queue, TestBasic)
 	basic(kinf_queue_shut_down_with_drain);
 }
 
-/* ---- one key ---- */
+/* ---- one key ------------------------------------------------------------ */
 
 static void add_while_processing(void (*shut_down)(struct kinf_queue *))
 {
@@ -169,7 +169,7 @@ Test(queue, TestReinsert)
 	cr_assert_eq(try_get(queue, 0), KINF_AGAIN);
 }
 
-/* ---- a queue with an order of its own ---- */
+/* ---- a queue with an order of its own ----------------------------------- */
 
 struct last_in_first {
 	const char *keys[8];
@@ -295,12 +295,13 @@ Test(queue, keys_in_line_come_before_the_error_of_a_delayed_one)
 	kinf_clock_step(clock, MS);
 	get(queue, "a");
 	cr_assert_eq(try_get(queue, 0), -ENOMEM);
-	cr_assert_str_eq(kinf_error(NULL), "push() of the queue's order refused a key: Cannot allocate memory");
+	cr_assert_str_eq(kinf_error(NULL),
+		"push() of the queue's order refused a key: Cannot allocate memory");
 	order.full = false;
 	get(queue, "b");
 }
 
-/* ---- errors ---- */
+/* ---- errors ------------------------------------------------------------- */
 
 static int refuse(void *arg, const void *key, size_t size, int64_t *ret_ns)
 {
@@ -321,8 +322,8 @@ Test(queue, errors_have_a_sentence)
 	cr_assert_eq(kinf_limiter_new(&operations, NULL, &options.limiter), -EINVAL);
 	cr_assert_str_eq(kinf_error(NULL), "a limiter without when()");
 	cr_assert_eq(kinf_limiter_bucket(-1, 5, NULL, &options.limiter), -EINVAL);
-	cr_assert_str_eq(
-		kinf_error(NULL), "a bucket of 5 tokens filled with -1 a second: both have to be more than 0");
+	cr_assert_str_eq(kinf_error(NULL),
+		"a bucket of 5 tokens filled with -1 a second: both have to be more than 0");
 	cr_assert_eq(kinf_queue_new(&options, &queue), -EINVAL);
 	cr_assert_str_eq(kinf_error(NULL), "a kinf_queue_order without push or pop");
 	operations.when = refuse;
@@ -334,7 +335,7 @@ Test(queue, errors_have_a_sentence)
 	kinf_queue_free(&queue);
 }
 
-/* ---- the end ---- */
+/* ---- the end ------------------------------------------------------------ */
 
 Test(queue, TestQueueDrainageUsingShutDownWithDrain)
 {
@@ -427,7 +428,7 @@ Test(queue, TestGarbageCollection)
 	cr_assert_eq(m.depth + m.processing + m.delayed, 0);
 }
 
-/* ---- keys, options ---- */
+/* ---- keys, options ------------------------------------------------------ */
 
 Test(queue, keys_are_bytes)
 {

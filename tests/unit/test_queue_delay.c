@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Work queues: keys for later, limits of rates. Tests that begin with Test are client-go's of that name. */
+/* Work queues: keys for later, limits of rates. Tests that begin with Test are client-go's of
+ * that name. */
 #include <pthread.h>
 #include <stdio.h>
 
@@ -178,7 +179,8 @@ Test(queue, those_who_wait_get_what_becomes_due)
 	cr_assert(seen[0] && seen[1] && seen[2]);
 }
 
-/* A queue wakes one thread at a time, which wakes the next. A thread that is forgotten waits for ever. */
+/* A queue wakes one thread at a time, which wakes the next. A thread that is forgotten waits for
+ * ever. */
 Test(queue, each_of_those_who_wait_gets_one_of_the_keys_that_come_together, .timeout = 120)
 {
 	CLEANUP(kinf_queue_free) struct kinf_queue *queue = queue_on(NULL, NULL);
@@ -187,9 +189,14 @@ Test(queue, each_of_those_who_wait_gets_one_of_the_keys_that_come_together, .tim
 	for (int round = 0; round < 50; round++) {
 		for (int i = 0; i < 8; i++) {
 			waiters[i] = (struct waiter){.queue = queue, .timeout_ms = -1};
-			cr_assert_eq(pthread_create(&waiters[i].thread, NULL, run_waiter, &waiters[i]), 0);
+			cr_assert_eq(
+				pthread_create(&waiters[i].thread, NULL, run_waiter, &waiters[i]),
+				0);
 		}
-		for (int i = 0; i < 8; i++) { /* some of them for later, but in the first round and each fourth after it */
+		for (int i = 0; i < 8;
+			/* some of them for later, but in the first round and each fourth after
+			 * it */
+			i++) {
 			const char key[] = {(char)('a' + i), '\0'};
 
 			cr_assert_eq(add_after(queue, key, i % 3 == 0 ? round % 4 * MS : 0), 0);
@@ -251,7 +258,7 @@ Test(queue, poll_loop_never_sleeps_through_what_is_due_just_now)
 	}
 }
 
-/* ---- rate limits ---- */
+/* ---- rate limits -------------------------------------------------------- */
 
 Test(queue, TestRateLimitingQueue)
 {

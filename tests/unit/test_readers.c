@@ -81,14 +81,16 @@ static void let_it_hold(void)
 
 static void check(uint64_t seconds)
 {
-	int r = readers_check(readers, pair_env(rig.pair), pair_journal_env(rig.pair), rig.p.stats, seconds * 1000000000);
+	int r = readers_check(readers, pair_env(rig.pair), pair_journal_env(rig.pair), rig.p.stats,
+		seconds * 1000000000);
 
 	cr_assert_eq(r, 0, "%s", err_text(r));
 }
 
-/* ---- files of others -------------------------------------------------------------------------- */
+/* ---- files of others ---------------------------------------------------- */
 
-/* Makes a pin file as a member of the group could: PID, PROGRAM and each slot say what it likes. Returns its descriptor. */
+/* Makes a pin file as a member of the group could: PID, PROGRAM and each slot say what it likes.
+ * Returns its descriptor. */
 static int forge(unsigned number, int32_t pid, const char *program, uint64_t pin, uint32_t slots)
 {
 	struct pin_head head = {.magic = PIN_FILE_MAGIC, .slots = slots + 1, .pid = pid};
@@ -100,19 +102,24 @@ static int forge(unsigned number, int32_t pid, const char *program, uint64_t pin
 	cr_assert_eq(stat("/proc/self/ns/pid", &st), 0);
 	head.pid_namespace = st.st_ino;
 	(void)snprintf(head.program, sizeof(head.program), "%s", program);
-	(void)snprintf(path, sizeof(path), "%s/index/gen-%u/data.mdb", scratch_path("store"), rig_generation(&rig));
+	(void)snprintf(path, sizeof(path), "%s/index/gen-%u/data.mdb", scratch_path("store"),
+		rig_generation(&rig));
 	cr_assert_eq(stat(path, &st), 0);
 	home_pin_places(rig.p.home, &places);
-	(void)snprintf(path, sizeof(path), "%s/%016llx-%016x", places.path[0], (unsigned long long)st.st_ino, number);
+	(void)snprintf(path, sizeof(path), "%s/%016llx-%016x", places.path[0],
+		(unsigned long long)st.st_ino, number);
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
 	cr_assert_geq(fd, 0);
-	cr_assert_eq(fcntl(fd, F_OFD_SETLK, &(struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET}), 0);
+	cr_assert_eq(
+		fcntl(fd, F_OFD_SETLK, &(struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET}),
+		0);
 	if (geteuid() == 0)
 		cr_assert_eq(fchown(fd, OTHER, OTHER), 0);
 	memcpy(bytes, &head, sizeof(head));
 	for (uint32_t i = 1; i <= slots; i++, pin++)
 		memcpy(bytes + i * PIN_SLOT_BYTES, &pin, sizeof(pin));
-	cr_assert_eq(pwrite(fd, bytes, (slots + 1) * PIN_SLOT_BYTES, 0), (ssize_t)((slots + 1) * PIN_SLOT_BYTES));
+	cr_assert_eq(pwrite(fd, bytes, (slots + 1) * PIN_SLOT_BYTES, 0),
+		(ssize_t)((slots + 1) * PIN_SLOT_BYTES));
 	return fd;
 }
 
@@ -161,7 +168,8 @@ Test(readers, pid_of_another_users_process_is_not_believed)
 	cr_assert_eq(pid, 0);
 	check(100);
 	check(161);
-	cr_assert_eq(stats_get(rig.p.stats, STAT_OLD_SNAPSHOTS), 1, "it does not pass for the processor's own");
+	cr_assert_eq(stats_get(rig.p.stats, STAT_OLD_SNAPSHOTS), 1,
+		"it does not pass for the processor's own");
 	(void)close(fd);
 }
 
@@ -184,7 +192,8 @@ Test(readers, files_with_every_slot_in_use_cost_little_and_log_little)
 	uint64_t begun = proc_monotonic_ns();
 
 	for (unsigned i = 0; i < 100; i++)
-		fds[i] = forge(i, 1, "full", (1u << 20) + i * 5000, PIN_CHUNKS_MAX * PIN_CHUNK_SLOTS - 1);
+		fds[i] = forge(
+			i, 1, "full", (1u << 20) + i * 5000, PIN_CHUNKS_MAX * PIN_CHUNK_SLOTS - 1);
 	for (unsigned i = 0; i < 70; i++)
 		check(100 + i * 10);
 	cr_assert_lt(proc_monotonic_ns() - begun, 30000000000u);

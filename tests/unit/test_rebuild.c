@@ -313,7 +313,8 @@ static void compact_journal(void)
 	journal_copy_free(&copy);
 }
 
-/* Until then each record is looked for by its seq, so the processor makes that copy when it has the time. */
+/* Until then each record is looked for by its seq, so the processor makes that copy when it has
+ * the time. */
 Test(rebuild, a_compacted_journal_leaves_old_places_in_the_index_until_that_is_compacted)
 {
 	uint32_t feed = rig_add_feed(&rig, "pods");
@@ -336,7 +337,8 @@ Test(rebuild, a_compacted_journal_leaves_old_places_in_the_index_until_that_is_c
 	cr_assert_eq(pair_find_old_places(rig.pair), NOT_FOUND);
 }
 
-/* In a container with little memory each row would bring in read_ahead_kb of bodies, and throw away the rows that come next. */
+/* In a container with little memory each row would bring in read_ahead_kb of bodies, and throw
+ * away the rows that come next. */
 Test(rebuild, a_copy_of_the_index_reads_the_journal_by_page)
 {
 	CLEANUP(journal_close) struct journal *journal = NULL;

@@ -40,8 +40,10 @@ Test(record, the_kind_is_added_and_dropped_fields_are_not_stored)
 	cr_assert_eq(txn_begin_read(journal_env(rig.record.journal), &txn), 0);
 	cr_assert_eq(journal_get(rig.record.journal, txn, 3, &record), FOUND);
 	cr_assert_eq(json_write(record.body, 0, &json), 0);
-	cr_assert_str_eq(buf_cstr(&json), "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"a\","
-		"\"namespace\":\"d\",\"uid\":\"ua\",\"resourceVersion\":\"5\"},\"spec\":{\"n\":5}}");
+	cr_assert_str_eq(buf_cstr(&json),
+		"{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"a\","
+		"\"namespace\":\"d\",\"uid\":\"ua\",\"resourceVersion\":\"5\"},\"spec\":{\"n\":5}"
+		"}");
 	txn_abort(&txn);
 	buf_release(&json);
 	tear_down(&rig);
@@ -69,10 +71,14 @@ Test(record, c70_a_relist_finds_another_content_of_the_known_rv)
 	first_list(&rig);
 	uint64_t seq = last_seq(&rig);
 	cr_assert_eq(record_list_begin(&rig.record.feed), 0);
-	item_text(&rig, "{\"metadata\":{\"name\":\"a\",\"namespace\":\"d\",\"uid\":\"ua\",\"resourceVersion\":\"5\"},"
-		"\"spec\":{\"n\":5,\"added\":\"by a default of the new schema\"}}");
-	item_text(&rig, "{\"spec\":{\"n\":6},\"metadata\":{\"uid\":\"ub\",\"name\":\"b\",\"namespace\":\"d\","
-		"\"resourceVersion\":\"6\",\"managedFields\":[]}}"); /* another order, and a field that is left out */
+	item_text(&rig, "{\"metadata\":{\"name\":\"a\",\"namespace\":\"d\",\"uid\":\"ua\","
+			"\"resourceVersion\":\"5\"},"
+			"\"spec\":{\"n\":5,\"added\":\"by a default of the new schema\"}}");
+	item_text(&rig,
+		"{\"spec\":{\"n\":6},\"metadata\":{\"uid\":\"ub\",\"name\":\"b\",\"namespace\":"
+		"\"d\","
+		/* another order, and a field that is left out */
+		"\"resourceVersion\":\"6\",\"managedFields\":[]}}");
 	end_list(&rig, "20");
 	cr_assert_str_eq(log_after(&rig, seq), "LIST_BEGIN @10 MODIFIED d/a@5 LIST_END @20");
 	check_checkpoint(&rig, "20", false);
@@ -94,8 +100,8 @@ Test(record, a_relist_writes_its_differences_and_deletes_what_it_lacks)
 	item(&rig, "a", "ua", "5");
 	item(&rig, "c", "uc", "15");
 	end_list(&rig, "20");
-	cr_assert_str_eq(log_after(&rig, seq),
-		"LIST_BEGIN @10 ADDED d/c@15 DELETED? d/b@20 LIST_END @20");
+	cr_assert_str_eq(
+		log_after(&rig, seq), "LIST_BEGIN @10 ADDED d/c@15 DELETED? d/b@20 LIST_END @20");
 	tear_down(&rig);
 }
 
@@ -133,14 +139,15 @@ Test(record, an_abandoned_relist_is_closed_and_the_checkpoint_stays)
 	item(&rig, "a", "ua", "5");
 	end_list(&rig, "20");
 	cr_assert_str_eq(log_after(&rig, seq), "LIST_BEGIN @10 ADDED d/c@15 LIST_END @ "
-		"LIST_BEGIN @10 DELETED? d/b@20 LIST_END @20");
+					       "LIST_BEGIN @10 DELETED? d/b@20 LIST_END @20");
 	tear_down(&rig);
 }
 
 static void initial(struct rig *rig, enum watch_type type, const char *object)
 {
-	cr_assert_eq(record_initial(&rig->record.feed, &(struct api_event){.type = type,
-		.object = bytes_str(object)}, false), RECORD_TAKEN, "%s", err_text(-1));
+	cr_assert_eq(record_initial(&rig->record.feed,
+			     &(struct api_event){.type = type, .object = bytes_str(object)}, false),
+		RECORD_TAKEN, "%s", err_text(-1));
 }
 
 Test(record, c49_a_stream_is_a_bracket_and_its_changes_are_inside)
@@ -153,12 +160,13 @@ Test(record, c49_a_stream_is_a_bracket_and_its_changes_are_inside)
 	initial(&rig, WATCH_ADDED, pod("b", "ub", "3"));
 	initial(&rig, WATCH_MODIFIED, pod("b", "ub", "11"));
 	initial(&rig, WATCH_DELETED, pod("a", "ua", "12"));
-	initial(&rig, WATCH_ADDED, pod("b", "ub", "3")); /* shown again: older than what it showed */
+	initial(&rig, WATCH_ADDED,
+		pod("b", "ub", "3")); /* shown again: older than what it showed */
 	initial(&rig, WATCH_DELETED, pod("x", "ux", "12"));
 	check_checkpoint(&rig, "", true);
 	end_list(&rig, "12");
 	cr_assert_str_eq(log_after(&rig, 1), "LIST_BEGIN @ ADDED d/a@9 ADDED d/b@3 MODIFIED d/b@11 "
-		"DELETED d/a@12 LIST_END @12");
+					     "DELETED d/a@12 LIST_END @12");
 	check_checkpoint(&rig, "12", false);
 	tear_down(&rig);
 }
@@ -185,9 +193,11 @@ Test(record, asking_for_stored_objects_writes_nothing)
 	cr_assert_eq(record_has_objects(&rig.record.feed), 1);
 	cr_assert_eq(last_seq(&rig), before);
 	cr_assert_eq(record_list_begin(&rig.record.feed), 0);
-	cr_assert_eq(record_has_objects(&rig.record.feed), 1, "they are there until the list has ended");
+	cr_assert_eq(
+		record_has_objects(&rig.record.feed), 1, "they are there until the list has ended");
 	end_list(&rig, "20");
-	cr_assert_eq(record_has_objects(&rig.record.feed), 0, "what the open batch deleted is gone");
+	cr_assert_eq(
+		record_has_objects(&rig.record.feed), 0, "what the open batch deleted is gone");
 	cr_assert_eq(recorder_flush(rig.record.recorder), 0);
 	cr_assert_eq(record_has_objects(&rig.record.feed), 0);
 	check_checkpoint(&rig, "20", false);
@@ -275,12 +285,12 @@ Test(record, c38_replays_and_strangers_are_dropped_and_counted)
 
 	first_list(&rig);
 	uint64_t seq = last_seq(&rig);
-	event(&rig, WATCH_MODIFIED, pod("a", "ua", "5"));    /* the same */
-	event(&rig, WATCH_MODIFIED, pod("a", "ua", "4"));    /* older */
-	event(&rig, WATCH_ADDED, pod("a", "older", "3"));    /* an older one of that name */
-	event(&rig, WATCH_DELETED, pod("a", "ua", "4"));     /* before what we have */
-	event(&rig, WATCH_DELETED, pod("a", "older", "4"));  /* the deletion of that older one */
-	event(&rig, WATCH_DELETED, pod("z", "uz", "11"));    /* never seen */
+	event(&rig, WATCH_MODIFIED, pod("a", "ua", "5"));   /* the same */
+	event(&rig, WATCH_MODIFIED, pod("a", "ua", "4"));   /* older */
+	event(&rig, WATCH_ADDED, pod("a", "older", "3"));   /* an older one of that name */
+	event(&rig, WATCH_DELETED, pod("a", "ua", "4"));    /* before what we have */
+	event(&rig, WATCH_DELETED, pod("a", "older", "4")); /* the deletion of that older one */
+	event(&rig, WATCH_DELETED, pod("z", "uz", "11"));   /* never seen */
 	cr_assert_str_eq(log_after(&rig, seq), "");
 	cr_assert_eq(stats_get(rig.stats, STAT_DROPPED_EVENTS), 6);
 	tear_down(&rig);
@@ -310,14 +320,16 @@ Test(record, c71_a_deletion_of_another_uid_or_of_none_deletes_what_has_the_name)
 	check_checkpoint(&rig, "13", false);
 	event(&rig, WATCH_ADDED, pod("b", "", "14"));
 	event(&rig, WATCH_DELETED, pod("b", "ub", "15"));
-	cr_assert_str_eq(log_after(&rig, seq), "DELETED? d/a@11 DELETED? d/b@12 ADDED d/b@14 DELETED? d/b@15");
+	cr_assert_str_eq(log_after(&rig, seq),
+		"DELETED? d/a@11 DELETED? d/b@12 ADDED d/b@14 DELETED? d/b@15");
 	tear_down(&rig);
 }
 
 Test(record, c71_so_does_one_of_a_stream_that_is_a_list)
 {
 	struct rig rig;
-	struct api_event gone = {.type = WATCH_DELETED, .object = bytes_str(pod("a", "other", "11"))};
+	struct api_event gone = {
+		.type = WATCH_DELETED, .object = bytes_str(pod("a", "other", "11"))};
 
 	first_list(&rig);
 	uint64_t seq = last_seq(&rig);
@@ -336,9 +348,11 @@ Test(record, c40_opaque_rvs_are_taken_in_the_order_they_come)
 	first_list(&rig);
 	uint64_t seq = last_seq(&rig);
 	event(&rig, WATCH_MODIFIED,
-		"{\"metadata\":{\"name\":\"a\",\"namespace\":\"d\",\"uid\":\"ua\",\"resourceVersion\":\"x-9\"}}");
+		"{\"metadata\":{\"name\":\"a\",\"namespace\":\"d\",\"uid\":\"ua\","
+		"\"resourceVersion\":\"x-9\"}}");
 	event(&rig, WATCH_MODIFIED,
-		"{\"metadata\":{\"name\":\"a\",\"namespace\":\"d\",\"uid\":\"ua\",\"resourceVersion\":\"x-1\"}}");
+		"{\"metadata\":{\"name\":\"a\",\"namespace\":\"d\",\"uid\":\"ua\","
+		"\"resourceVersion\":\"x-1\"}}");
 	cr_assert_str_eq(log_after(&rig, seq), "MODIFIED d/a@x-9 MODIFIED d/a@x-1");
 	tear_down(&rig);
 }
@@ -347,8 +361,9 @@ Test(record, names_that_json_escapes_are_stored_as_they_are)
 {
 	static const struct {
 		const char *json, *name;
-	} names[] = {{"R\\u0026D", "R&D"}, {"say \\\"hi\\\"", "say \"hi\""}, {"back\\\\slash", "back\\slash"},
-		{"a\\u003cb\\u003e", "a<b>"}, {"\\u00fcn\xc3\xaf", "\u00fcn\u00ef"}, {"\\ud83d\\uDE80", "\U0001f680"},
+	} names[] = {{"R\\u0026D", "R&D"}, {"say \\\"hi\\\"", "say \"hi\""},
+		{"back\\\\slash", "back\\slash"}, {"a\\u003cb\\u003e", "a<b>"},
+		{"\\u00fcn\xc3\xaf", "\u00fcn\u00ef"}, {"\\ud83d\\uDE80", "\U0001f680"},
 		{"line\\nfeed\\t\\u001b", "line\nfeed\t\x1b"}};
 	struct rig rig;
 
@@ -359,10 +374,13 @@ Test(record, names_that_json_escapes_are_stored_as_they_are)
 
 		event(&rig, WATCH_ADDED, pod(names[i].json, "u\\u0026", "11"));
 		event(&rig, WATCH_DELETED, pod(names[i].json, "u&", "12"));
-		(void)snprintf(wanted, sizeof(wanted), "ADDED d/%s@11 DELETED d/%s@12", names[i].name, names[i].name);
+		(void)snprintf(wanted, sizeof(wanted), "ADDED d/%s@11 DELETED d/%s@12",
+			names[i].name, names[i].name);
 		cr_assert_str_eq(log_after(&rig, seq), wanted);
 	}
-	event(&rig, WATCH_ADDED, "{\"metadata\":{\"name\":\"x\",\"namespace\":\"\\u0064\",\"resourceVersion\":\"1\\u0033\"}}");
+	event(&rig, WATCH_ADDED,
+		"{\"metadata\":{\"name\":\"x\",\"namespace\":\"\\u0064\",\"resourceVersion\":"
+		"\"1\\u0033\"}}");
 	check_checkpoint(&rig, "13", false);
 	tear_down(&rig);
 }
@@ -385,8 +403,11 @@ Test(record, a_bookmark_moves_the_checkpoint_and_writes_no_record)
 
 	first_list(&rig);
 	uint64_t seq = last_seq(&rig);
-	cr_assert_eq(record_bookmark(&rig.record.feed, BYTES_LIT("{\"kind\":\"Pod\",\"metadata\":{"
-		"\"resourceVersion\":\"99\",\"creationTimestamp\":null}}"), &rv), RECORD_TAKEN);
+	cr_assert_eq(record_bookmark(&rig.record.feed,
+			     BYTES_LIT("{\"kind\":\"Pod\",\"metadata\":{"
+				       "\"resourceVersion\":\"99\",\"creationTimestamp\":null}}"),
+			     &rv),
+		RECORD_TAKEN);
 	cr_assert(bytes_equal(rv, BYTES_LIT("99")));
 	cr_assert_str_eq(log_after(&rig, seq), "");
 	check_checkpoint(&rig, "99", false);
@@ -394,9 +415,10 @@ Test(record, a_bookmark_moves_the_checkpoint_and_writes_no_record)
 		RECORD_UNREADABLE);
 
 	char text[RV_MAX + 64];
-	int n = snprintf(text, sizeof(text), "{\"metadata\":{\"resourceVersion\":\"%0*d\"}}",
-		RV_MAX + 1, 1);
-	cr_assert_eq(record_bookmark(&rig.record.feed, BYTES(text, (size_t)n), &rv), RECORD_UNREADABLE);
+	int n = snprintf(
+		text, sizeof(text), "{\"metadata\":{\"resourceVersion\":\"%0*d\"}}", RV_MAX + 1, 1);
+	cr_assert_eq(
+		record_bookmark(&rig.record.feed, BYTES(text, (size_t)n), &rv), RECORD_UNREADABLE);
 	check_checkpoint(&rig, "99", false);
 	tear_down(&rig);
 }

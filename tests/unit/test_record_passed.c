@@ -11,8 +11,10 @@ static const char *const unreadable[] = {"{}", "{\"metadata\":{\"namespace\":\"d
 	"{\"metadata\":{\"name\":\"a\",\"resourceVersion\":\"5\"}}",
 	"{\"metadata\":{\"name\":\"a\",\"namespace\":\"d\",\"uid\":\"ua\"}}",
 	"{\"metadata\":{\"name\":1,\"namespace\":\"d\",\"resourceVersion\":\"50\"}}",
-	"{\"kind\":\"Node\",\"metadata\":{\"name\":\"a\",\"namespace\":\"d\",\"resourceVersion\":\"50\"}}",
-	"{\"metadata\":{\"name\":\"a\",\"namespace\":\"d\",\"uid\":\"ua\",\"resourceVersion\":\"50\"},"
+	"{\"kind\":\"Node\",\"metadata\":{\"name\":\"a\",\"namespace\":\"d\",\"resourceVersion\":"
+	"\"50\"}}",
+	"{\"metadata\":{\"name\":\"a\",\"namespace\":\"d\",\"uid\":\"ua\",\"resourceVersion\":"
+	"\"50\"},"
 	"\"spec\":{bad}}"};
 
 /* The names of the objects that the feed lacks, each followed by ';'. */
@@ -37,8 +39,8 @@ Test(record_passed, c36_c37_an_unreadable_object_is_reported_or_passed_over_and_
 	for (size_t i = 0; i < n; i++) {
 		struct api_event e = {.type = WATCH_MODIFIED, .object = bytes_str(unreadable[i])};
 
-		cr_assert_eq(record_event(&rig.record.feed, &e, false, &rv), RECORD_UNREADABLE, "%s",
-			unreadable[i]);
+		cr_assert_eq(record_event(&rig.record.feed, &e, false, &rv), RECORD_UNREADABLE,
+			"%s", unreadable[i]);
 		cr_assert_eq(record_event(&rig.record.feed, &e, true, &rv), RECORD_TAKEN);
 		cr_assert_eq(rv.size, 0);
 	}
@@ -55,9 +57,11 @@ Test(record_passed, an_unreadable_item_keeps_the_version_that_is_known)
 	first_list(&rig);
 	uint64_t seq = last_seq(&rig);
 	cr_assert_eq(record_list_begin(&rig.record.feed), 0);
-	cr_assert_eq(record_item(&rig.record.feed, bytes_str(unreadable[6]), false, false), RECORD_UNREADABLE);
+	cr_assert_eq(record_item(&rig.record.feed, bytes_str(unreadable[6]), false, false),
+		RECORD_UNREADABLE);
 	cr_assert_eq(record_list_begin(&rig.record.feed), 0);
-	cr_assert_eq(record_item(&rig.record.feed, bytes_str(unreadable[6]), false, true), RECORD_TAKEN);
+	cr_assert_eq(
+		record_item(&rig.record.feed, bytes_str(unreadable[6]), false, true), RECORD_TAKEN);
 	end_list(&rig, "20");
 	cr_assert_str_eq(log_after(&rig, seq), "LIST_BEGIN @10 DELETED? d/b@20 LIST_END @20");
 	cr_assert_str_eq(lacks(&rig), "d/a;");
@@ -99,9 +103,11 @@ Test(record_passed, c67_a_too_large_item_of_the_known_version_is_no_news)
 	event(&rig, WATCH_MODIFIED, pod("a", "ua", "11"));
 	uint64_t seq = last_seq(&rig);
 	cr_assert_eq(record_list_begin(&rig.record.feed), 0);
-	cr_assert_eq(record_item(&rig.record.feed, beginning("ua", "11"), true, false), RECORD_TAKEN);
+	cr_assert_eq(
+		record_item(&rig.record.feed, beginning("ua", "11"), true, false), RECORD_TAKEN);
 	cr_assert_str_eq(lacks(&rig), "");
-	cr_assert_eq(record_item(&rig.record.feed, beginning("ua", "12"), true, false), RECORD_TAKEN);
+	cr_assert_eq(
+		record_item(&rig.record.feed, beginning("ua", "12"), true, false), RECORD_TAKEN);
 	cr_assert_str_eq(lacks(&rig), "d/a;");
 	end_list(&rig, "20");
 	cr_assert_str_eq(log_after(&rig, seq), "LIST_BEGIN @11 DELETED? d/b@20 LIST_END @20");
@@ -111,13 +117,19 @@ Test(record_passed, c67_a_too_large_item_of_the_known_version_is_no_news)
 /* Makes the feed as another run of the reflector does, which knows only what the journal has. */
 static void begin_again(struct rig *rig)
 {
-	struct feed_definition pods = {.id = rig->record.feed.id, .version = "v1", .kind = "Pod", .group = "",
-		.drop = "", .namespaced = true};
-	struct feed_checkpoint checkpoint = {.phase = FEED_SYNCED, .first_list = 1, .rv = BYTES_LIT("30")};
+	struct feed_definition pods = {.id = rig->record.feed.id,
+		.version = "v1",
+		.kind = "Pod",
+		.group = "",
+		.drop = "",
+		.namespaced = true};
+	struct feed_checkpoint checkpoint = {
+		.phase = FEED_SYNCED, .first_list = 1, .rv = BYTES_LIT("30")};
 
 	cr_assert_eq(recorder_flush(rig->record.recorder), 0);
 	record_feed_release(&rig->record.feed);
-	cr_assert_eq(record_feed_init(&rig->record.feed, rig->record.recorder, &pods, &checkpoint), 0);
+	cr_assert_eq(
+		record_feed_init(&rig->record.feed, rig->record.recorder, &pods, &checkpoint), 0);
 }
 
 Test(record_passed, c67_another_run_knows_what_was_passed_over)
@@ -192,8 +204,10 @@ static const char *long_pod(char last, const char *rv)
 	memset(name, 'n', sizeof(name) - 1);
 	name[598] = last;
 	name[599] = '\0';
-	(void)snprintf(to, sizeof(text[0]), "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"d\",\"uid\":\"u\","
-		"\"resourceVersion\":\"%s\"}}", name, rv);
+	(void)snprintf(to, sizeof(text[0]),
+		"{\"metadata\":{\"name\":\"%s\",\"namespace\":\"d\",\"uid\":\"u\","
+		"\"resourceVersion\":\"%s\"}}",
+		name, rv);
 	return to;
 }
 
@@ -201,12 +215,14 @@ Test(record_passed, each_object_is_known_until_it_goes_or_can_be_stored)
 {
 	struct rig rig;
 	struct record_feed *feed = &rig.record.feed;
-	char deep[1000] = "{\"metadata\":{\"name\":\"deep\",\"namespace\":\"d\",\"resourceVersion\":\"14\"},\"x\":";
+	char deep[1000] = "{\"metadata\":{\"name\":\"deep\",\"namespace\":\"d\","
+			  "\"resourceVersion\":\"14\"},\"x\":";
 
 	first_list(&rig);
 	uint64_t seq = last_seq(&rig);
 	event(&rig, WATCH_ADDED, long_pod('1', "11"));
-	cr_assert_str_eq(feed->passed[0].why, "its name has 601 bytes, with its namespace 507 are the most");
+	cr_assert_str_eq(
+		feed->passed[0].why, "its name has 601 bytes, with its namespace 507 are the most");
 	event(&rig, WATCH_ADDED, long_pod('2', "12"));
 	event(&rig, WATCH_ADDED, pod("nul\\u0000", "un", "13"));
 	memset(deep + strlen(deep), '[', 300);
@@ -271,7 +287,8 @@ Test(record_passed, a_row_of_an_older_reflector_has_no_names_and_asks_for_a_list
 
 	first_list(&rig);
 	cr_assert_eq(recorder_begin(rig.record.recorder), 0);
-	cr_assert_eq(journal_set_passed(recorder_journal(rig.record.recorder), feed->id, &unnamed), 0);
+	cr_assert_eq(
+		journal_set_passed(recorder_journal(rig.record.recorder), feed->id, &unnamed), 0);
 	recorder_changed(rig.record.recorder);
 	begin_again(&rig);
 	cr_assert(feed->passed_unsure && record_lacks(feed));

@@ -22,8 +22,9 @@ static void set_up(struct rig *rig)
 	*rig = (struct rig){0};
 	record_rig_open(&rig->record);
 	int runtime = home_runtime_fd(rig->record.home);
-	cr_assert_eq(ring_create(runtime, DELTA_RING, 1u << 20, journal_uuid(rig->record.journal), 0600,
-		&rig->ring), 0);
+	cr_assert_eq(ring_create(runtime, DELTA_RING, 1u << 20, journal_uuid(rig->record.journal),
+			     0600, &rig->ring),
+		0);
 	record_rig_add_feed(&rig->record, "", rig->ring, NULL);
 	cr_assert_eq(ring_attach(runtime, DELTA_RING, &rig->follower), 0);
 	cr_assert_eq(ring_attach(runtime, DELTA_RING, &rig->processor), 0);
@@ -43,15 +44,18 @@ static const char *pod(struct rig *rig)
 	static char text[200];
 
 	rig->items++;
-	(void)snprintf(text, sizeof(text), "{\"metadata\":{\"name\":\"p%u\",\"namespace\":\"d\",\"uid\":\"u%u\","
-		"\"resourceVersion\":\"%u\"}}", rig->items, rig->items, rig->items);
+	(void)snprintf(text, sizeof(text),
+		"{\"metadata\":{\"name\":\"p%u\",\"namespace\":\"d\",\"uid\":\"u%u\","
+		"\"resourceVersion\":\"%u\"}}",
+		rig->items, rig->items, rig->items);
 	return text;
 }
 
 static void list_items(struct rig *rig, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
-		cr_assert_eq(record_item(&rig->record.feed, bytes_str(pod(rig)), false, false), RECORD_TAKEN);
+		cr_assert_eq(record_item(&rig->record.feed, bytes_str(pod(rig)), false, false),
+			RECORD_TAKEN);
 }
 
 static void end_list(struct rig *rig)
@@ -78,7 +82,8 @@ static size_t drain(struct ring_reader *reader)
 	return n;
 }
 
-/* Returns how many of the two readers the flush has woken: they have read all there was, and sleep. */
+/* Returns how many of the two readers the flush has woken: they have read all there was, and
+ * sleep. */
 static int woken_by_flush(struct rig *rig)
 {
 	(void)drain(rig->follower);
@@ -107,11 +112,21 @@ Test(recorder, a_list_wakes_its_readers_at_the_end)
 
 Test(recorder, a_change_in_a_batch_with_a_list_wakes_the_readers)
 {
-	struct record change = {.type = RECORD_ADDED, .key = BYTES_LIT("d/x"), .uid = BYTES_LIT("u"),
-		.rv = BYTES_LIT("1"), .body = BYTES_LIT("\x80")};
-	struct feed_definition other = {.name = "other", .group = "", .version = "v1", .resource = "pods",
-		.kind = "Pod", .list_kind = "PodList", .namespace_ = "", .label_selector = "",
-		.field_selector = "", .drop = ""};
+	struct record change = {.type = RECORD_ADDED,
+		.key = BYTES_LIT("d/x"),
+		.uid = BYTES_LIT("u"),
+		.rv = BYTES_LIT("1"),
+		.body = BYTES_LIT("\x80")};
+	struct feed_definition other = {.name = "other",
+		.group = "",
+		.version = "v1",
+		.resource = "pods",
+		.kind = "Pod",
+		.list_kind = "PodList",
+		.namespace_ = "",
+		.label_selector = "",
+		.field_selector = "",
+		.drop = ""};
 	struct rig rig;
 	uint64_t seq;
 
@@ -164,7 +179,8 @@ Test(recorder, only_a_part_of_a_list_waits_for_more)
 	list_items(&rig, 1);
 	cr_assert_gt(recorder_gathers_until(rig.record.recorder), 0);
 	record_phase(&rig.record.feed, FEED_LISTING);
-	cr_assert_eq(recorder_gathers_until(rig.record.recorder), 0, "a checkpoint is to be stored");
+	cr_assert_eq(
+		recorder_gathers_until(rig.record.recorder), 0, "a checkpoint is to be stored");
 	cr_assert_eq(recorder_flush(rig.record.recorder), 0);
 	end_list(&rig);
 	cr_assert_eq(recorder_gathers_until(rig.record.recorder), 0, "the list is whole");

@@ -13,28 +13,40 @@ static void check_path(const struct feed_definition *definition, const struct fe
 	buf_release(&path);
 }
 
-static const struct feed_definition pods = {.group = "", .version = "v1", .resource = "pods",
-	.namespace_ = "", .label_selector = "", .field_selector = ""};
-static const struct feed_definition deployments = {.group = "apps", .version = "v1",
-	.resource = "deployments", .namespace_ = "web", .label_selector = "a=b,c in (d)",
+static const struct feed_definition pods = {.group = "",
+	.version = "v1",
+	.resource = "pods",
+	.namespace_ = "",
+	.label_selector = "",
+	.field_selector = ""};
+static const struct feed_definition deployments = {.group = "apps",
+	.version = "v1",
+	.resource = "deployments",
+	.namespace_ = "web",
+	.label_selector = "a=b,c in (d)",
 	.field_selector = "metadata.name=x"};
 
 Test(request, c06_c11_lists_ask_for_pages_or_for_an_rv)
 {
-	check_path(&pods, &(struct feed_action){.what = FEED_DO_LIST, .rv = "", .continue_ = "",
-		.limit = 500}, "/api/v1/pods?limit=500");
+	check_path(&pods,
+		&(struct feed_action){
+			.what = FEED_DO_LIST, .rv = "", .continue_ = "", .limit = 500},
+		"/api/v1/pods?limit=500");
 	check_path(&pods, &(struct feed_action){.what = FEED_DO_LIST, .rv = "", .continue_ = ""},
 		"/api/v1/pods");
 	check_path(&pods, &(struct feed_action){.what = FEED_DO_LIST, .rv = "50", .continue_ = ""},
 		"/api/v1/pods?resourceVersion=50");
-	check_path(&pods, &(struct feed_action){.what = FEED_DO_LIST, .rv = "", .continue_ = "a+/=",
-		.limit = 500}, "/api/v1/pods?limit=500&continue=a%2B%2F%3D");
+	check_path(&pods,
+		&(struct feed_action){
+			.what = FEED_DO_LIST, .rv = "", .continue_ = "a+/=", .limit = 500},
+		"/api/v1/pods?limit=500&continue=a%2B%2F%3D");
 }
 
 Test(request, c63_selectors_are_one_escaped_value_each)
 {
-	check_path(&deployments, &(struct feed_action){.what = FEED_DO_WATCH, .rv = "abc 1",
-		.continue_ = "", .timeout_s = 301},
+	check_path(&deployments,
+		&(struct feed_action){
+			.what = FEED_DO_WATCH, .rv = "abc 1", .continue_ = "", .timeout_s = 301},
 		"/apis/apps/v1/namespaces/web/deployments?labelSelector=a%3Db%2Cc%20in%20%28d%29"
 		"&fieldSelector=metadata.name%3Dx&watch=true&allowWatchBookmarks=true"
 		"&timeoutSeconds=301&resourceVersion=abc%201");
@@ -42,11 +54,15 @@ Test(request, c63_selectors_are_one_escaped_value_each)
 
 Test(request, c49_a_stream_asks_for_initial_events_and_their_end)
 {
-	check_path(&pods, &(struct feed_action){.what = FEED_DO_STREAM, .rv = "", .continue_ = "",
-		.timeout_s = 300}, "/api/v1/pods?watch=true&allowWatchBookmarks=true&timeoutSeconds=300"
+	check_path(&pods,
+		&(struct feed_action){
+			.what = FEED_DO_STREAM, .rv = "", .continue_ = "", .timeout_s = 300},
+		"/api/v1/pods?watch=true&allowWatchBookmarks=true&timeoutSeconds=300"
 		"&sendInitialEvents=true&resourceVersionMatch=NotOlderThan");
-	check_path(&pods, &(struct feed_action){.what = FEED_DO_STREAM, .rv = "50", .continue_ = "",
-		.timeout_s = 300}, "/api/v1/pods?watch=true&allowWatchBookmarks=true&timeoutSeconds=300"
+	check_path(&pods,
+		&(struct feed_action){
+			.what = FEED_DO_STREAM, .rv = "50", .continue_ = "", .timeout_s = 300},
+		"/api/v1/pods?watch=true&allowWatchBookmarks=true&timeoutSeconds=300"
 		"&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=50");
 }
 
@@ -57,8 +73,8 @@ Test(request, a_probe_names_an_object_that_need_not_exist)
 
 	namespaced.namespaced = true;
 	cr_assert_eq(request_probe_path(&namespaced, "7", &path), 0);
-	cr_assert_str_eq(buf_cstr(&path),
-		"/api/v1/namespaces/default/pods/kinf-probe?resourceVersion=7");
+	cr_assert_str_eq(
+		buf_cstr(&path), "/api/v1/namespaces/default/pods/kinf-probe?resourceVersion=7");
 	buf_release(&path);
 }
 

@@ -7,7 +7,7 @@
 
 #include "serve/wire/chunks.h"
 
-/* ---- heads ---- */
+/* ---- heads -------------------------------------------------------------- */
 
 static struct request_head head;
 static struct head_error error;
@@ -29,13 +29,16 @@ static int status_of(const char *request)
 
 static void expect(struct bytes bytes, const char *wanted)
 {
-	cr_expect(bytes_equal(bytes, bytes_str(wanted)), "'%.*s' is not '%s'", BYTES_ARG(bytes), wanted);
+	cr_expect(bytes_equal(bytes, bytes_str(wanted)), "'%.*s' is not '%s'", BYTES_ARG(bytes),
+		wanted);
 }
 
 Test(request_head, parts_are_found)
 {
-	cr_assert_eq(status_of("GET /api/v1/pods?watch=1&a=b%20c HTTP/1.1\r\nHost: localhost:6445\r\n"
-			       "Accept:  application/json \t\r\nX-Empty:\r\nUser-AGENT: x\r\n\r\n"), 0);
+	cr_assert_eq(
+		status_of("GET /api/v1/pods?watch=1&a=b%20c HTTP/1.1\r\nHost: localhost:6445\r\n"
+			  "Accept:  application/json \t\r\nX-Empty:\r\nUser-AGENT: x\r\n\r\n"),
+		0);
 	expect(head.method, "GET");
 	expect(head.path, "/api/v1/pods");
 	expect(head.query, "watch=1&a=b%20c");
@@ -45,7 +48,8 @@ Test(request_head, parts_are_found)
 	expect(head.fields[0].value, "application/json");
 	expect(head.fields[1].value, "");
 	expect(head.fields[2].name, "user-agent");
-	cr_assert(!head.close && !head.chunked && !head.has_length && head.version == EXCHANGE_HTTP_1_1);
+	cr_assert(!head.close && !head.chunked && !head.has_length &&
+		  head.version == EXCHANGE_HTTP_1_1);
 }
 
 Test(request_head, other_forms_that_are_legal)
@@ -56,11 +60,14 @@ Test(request_head, other_forms_that_are_legal)
 	cr_assert_eq(status_of("OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n"), 0);
 	cr_assert_eq(status_of("GET / HTTP/1.0\r\n\r\n"), 0);
 	cr_assert(head.close);
-	cr_assert_eq(status_of("POST / HTTP/1.1\r\nHost: [::1]:80\r\nContent-Length: 5\r\nExpect: 100-Continue\r\n"
-			       "Connection: foo, Close\r\n\r\n"), 0);
+	cr_assert_eq(status_of("POST / HTTP/1.1\r\nHost: [::1]:80\r\nContent-Length: 5\r\nExpect: "
+			       "100-Continue\r\n"
+			       "Connection: foo, Close\r\n\r\n"),
+		0);
 	cr_assert(head.close && head.expects_continue && head.length == 5);
 	cr_assert_eq(status_of("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: Chunked\r\n"
-			       "Connection: Upgrade\r\n\r\n"), 0);
+			       "Connection: Upgrade\r\n\r\n"),
+		0);
 	cr_assert(head.chunked && head.upgrade);
 }
 
@@ -83,9 +90,12 @@ Test(request_head, doubtful_requests_are_refused)
 		{400, "GET / HTTP/1.1\r\nHost: x\r\nHost: x\r\n\r\n"},
 		{400, "GET / HTTP/1.1\r\nHost: a/b\r\n\r\n"},
 		{400, "GET / HTTP/1.1\r\nHost: a b\r\n\r\n"},
-		{400, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n"},
-		{400, "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nContent-Length: 1\r\n\r\n"},
-		{400, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n"},
+		{400, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: "
+		      "chunked\r\n\r\n"},
+		{400, "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nContent-Length: "
+		      "1\r\n\r\n"},
+		{400, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: "
+		      "1\r\n\r\n"},
 		{400, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1, 1\r\n\r\n"},
 		{400, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: +1\r\n\r\n"},
 		{400, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0x1\r\n\r\n"},
@@ -96,7 +106,8 @@ Test(request_head, doubtful_requests_are_refused)
 		{400, "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n"},
 		{501, "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n"},
 		{501, "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: xchunked\r\n\r\n"},
-		{501, "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: \x0b" "chunked\r\n\r\n"},
+		{501, "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: \x0b"
+		      "chunked\r\n\r\n"},
 		{417, "POST / HTTP/1.1\r\nHost: x\r\nExpect: tea\r\n\r\n"},
 		{505, "GET / HTTP/2.0\r\n\r\n"},
 		{505, "GET / HTTP/1.2\r\n\r\n"},
@@ -126,7 +137,8 @@ Test(request_head, doubtful_requests_are_refused)
 
 Test(request_head, more_headers_than_there_is_room_for_are_refused)
 {
-	static const char begin[] = "GET / HTTP/1.1\r\nHost: x\r\n", field[] = "a: b\r\n", end[] = "\r\n";
+	static const char begin[] = "GET / HTTP/1.1\r\nHost: x\r\n", field[] = "a: b\r\n",
+			  end[] = "\r\n";
 	size_t size = sizeof(begin) - 1, from = 0;
 
 	memcpy(text, begin, size);
@@ -151,10 +163,10 @@ Test(request_head, end_is_found_however_the_bytes_arrive)
 	cr_assert_eq(head_find_end((const uint8_t *)request, sizeof(request) - 1, &from), whole);
 }
 
-/* ---- chunks ---- */
+/* ---- chunks ------------------------------------------------------------- */
 
-/* Decodes BODY, given in pieces of STEP bytes. Returns the number of bytes that belong to it, SIZE_MAX if it
- * is malformed, 0 if it does not end. */
+/* Decodes BODY, given in pieces of STEP bytes. Returns the number of bytes that belong to it,
+ * SIZE_MAX if it is malformed, 0 if it does not end. */
 static size_t decode(const char *body, size_t step, char *out)
 {
 	struct chunks chunks = {0};
@@ -165,7 +177,8 @@ static size_t decode(const char *body, size_t step, char *out)
 
 		while (at < end && !chunks_ended(&chunks)) {
 			size_t data, n;
-			size_t used = chunks_take(&chunks, (const uint8_t *)body + at, end - at, &data, &n);
+			size_t used = chunks_take(
+				&chunks, (const uint8_t *)body + at, end - at, &data, &n);
 
 			if (used == SIZE_MAX)
 				return SIZE_MAX;
@@ -181,7 +194,8 @@ static size_t decode(const char *body, size_t step, char *out)
 
 Test(chunks, bodies_are_the_same_in_pieces_of_any_size)
 {
-	static const char body[] = "5\r\nhello\r\n1;name=\"v\"\r\n \r\n00a\r\nbig\r\nworld\r\n0\r\nTrailer: x\r\n\r\nGET";
+	static const char body[] = "5\r\nhello\r\n1;name=\"v\"\r\n "
+				   "\r\n00a\r\nbig\r\nworld\r\n0\r\nTrailer: x\r\n\r\nGET";
 	char out[100];
 
 	for (size_t step = 1; step < sizeof(body); step++) {
@@ -192,9 +206,10 @@ Test(chunks, bodies_are_the_same_in_pieces_of_any_size)
 
 Test(chunks, malformed_bodies_are_refused)
 {
-	static const char *const wrong[] = {"\r\n", "x\r\n", " 5\r\nhello", "5 \r\nhello", "5\nhello", "-1\r\n",
-		"0x5\r\nhello", "5\r\nhelloX\r\n", "5\r\nhello\n0\r\n", "5\r\nhello\r0", "1111111111111111\r\n",
-		"5;\x01\r\n", "0\r\nA: b\n\r\n", "0\r\n\n", ";\r\n"};
+	static const char *const wrong[] = {"\r\n", "x\r\n", " 5\r\nhello", "5 \r\nhello",
+		"5\nhello", "-1\r\n", "0x5\r\nhello", "5\r\nhelloX\r\n", "5\r\nhello\n0\r\n",
+		"5\r\nhello\r0", "1111111111111111\r\n", "5;\x01\r\n", "0\r\nA: b\n\r\n", "0\r\n\n",
+		";\r\n"};
 	char out[100];
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)

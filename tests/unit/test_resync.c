@@ -12,8 +12,8 @@ TestSuite(resync, .timeout = 30);
 static const uint64_t begin = 1000 * S;
 
 /* How often each of N handlers was due up to UNTIL, looking every tenth of a second. */
-static void count(struct resync *resync, struct resync_handler *handlers, unsigned n, uint64_t until,
-	unsigned *due)
+static void count(struct resync *resync, struct resync_handler *handlers, unsigned n,
+	uint64_t until, unsigned *due)
 {
 	for (uint64_t now = begin; now <= begin + until; now += S / 10) {
 		if (!resync_is_time(resync, now))
@@ -122,11 +122,11 @@ Test(resync, an_informer_without_a_period_takes_that_of_the_first_who_asks)
 	cr_assert_eq(due[1], 3);
 }
 
-/* ---- the default changes ---- */
+/* ---- the default changes ------------------------------------------------ */
 
 /* As the informer does it for its handlers. */
-static void change(struct resync *resync, struct resync_handler *handlers, unsigned n, uint64_t default_ns,
-	uint64_t now)
+static void change(struct resync *resync, struct resync_handler *handlers, unsigned n,
+	uint64_t default_ns, uint64_t now)
 {
 	cr_assert(resync_set_default(resync, default_ns));
 	for (unsigned i = 0; i < n; i++)

@@ -54,8 +54,9 @@ static void set_up(struct world *world, uint64_t time_ns)
 	world->last = rig_record(&world->rig, feed, RECORD_MODIFIED, "a/b", "{}");
 	rig_settle(&world->rig);
 	pair_close(&world->rig.pair); /* a process opens an environment once */
-	cr_assert_eq(retention_new(world->rig.p.home, world->rig.journal, &options,
-		&world->retention), 0);
+	cr_assert_eq(
+		retention_new(world->rig.p.home, world->rig.journal, &options, &world->retention),
+		0);
 }
 
 static uint64_t target(struct world *world)
@@ -108,7 +109,8 @@ Test(retention, a_clock_step_forward_trims_nothing)
 	retention_free(&world.retention);
 	/* The same when the clock is set while the reflector is away. */
 	struct retention_options options = {.time_ns = 600 * 1000 * MS, .cursor_ns = DAY};
-	cr_assert_eq(retention_new(world.rig.p.home, world.rig.journal, &options, &world.retention), 0);
+	cr_assert_eq(
+		retention_new(world.rig.p.home, world.rig.journal, &options, &world.retention), 0);
 	cr_assert_eq(target(&world), 0);
 	tear_down(&world);
 }
@@ -124,8 +126,9 @@ Test(retention, a_clock_step_back_does_not_stop_trimming)
 	tear_down(&world);
 }
 
-/* A machine without a clock of its own begins in 1970, and learns the time when its network is there: each cursor that was
- * written before was removed as one that nobody had come back for in decades, and its follower lost what it missed. */
+/* A machine without a clock of its own begins in 1970, and learns the time when its network is
+ * there: each cursor that was written before was removed as one that nobody had come back for in
+ * decades, and its follower lost what it missed. */
 Test(retention, a_clock_step_forward_takes_no_cursor_away)
 {
 	static const char name[] = "steady";
@@ -154,13 +157,18 @@ Test(retention, a_clock_step_forward_takes_no_cursor_away)
 	tear_down(&world);
 }
 
-/* Takes the lock of a reader that has no room for a pin file, which every member of the group can take and keep. */
+/* Takes the lock of a reader that has no room for a pin file, which every member of the group
+ * can take and keep. */
 static int hold_all(struct world *world)
 {
-	struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = (off_t)PIN_MARK_ALL, .l_len = 1};
+	struct flock lock = {.l_type = F_RDLCK,
+		.l_whence = SEEK_SET,
+		.l_start = (off_t)PIN_MARK_ALL,
+		.l_len = 1};
 	char name[64];
 
-	(void)snprintf(name, sizeof(name), "store/journal/gen-%u/" PIN_PAGE_FILE, journal_generation(world->rig.journal));
+	(void)snprintf(name, sizeof(name), "store/journal/gen-%u/" PIN_PAGE_FILE,
+		journal_generation(world->rig.journal));
 	int fd = open(scratch_path(name), O_RDONLY | O_CLOEXEC);
 	cr_assert_geq(fd, 0);
 	cr_assert_eq(fcntl(fd, F_OFD_SETLK, &lock), 0);

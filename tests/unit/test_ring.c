@@ -220,7 +220,8 @@ Test(ring, kill_between_claim_and_tail_leaves_nothing_half_written)
 	r = reader();
 	for (uint64_t seq = 1; seq <= 60; seq++)
 		publish(ring, seq);
-	/* As a writer leaves it that dies in its memcpy: claimed, some bytes over, tail not moved. */
+	/* As a writer leaves it that dies in its memcpy: claimed, some bytes over, tail not
+	 * moved. */
 	uint64_t tail = atomic_load(&memory->tail);
 	atomic_store(&memory->claim, tail + 640);
 	memset((uint8_t *)memory + RING_HEADER_SIZE + tail % CAPACITY, 0xee, 100);
@@ -299,7 +300,8 @@ Test(ring, damaged_header_is_refused_and_made_anew)
 	ring_close(&ring);
 	for (size_t at = 0; at < offsetof(struct ring_header, pad0); at++) {
 		((uint8_t *)memory)[at] ^= 0x10;
-		cr_assert_lt(ring_attach_memory(memory, ring_bytes(CAPACITY), &r), 0, "byte %zu", at);
+		cr_assert_lt(
+			ring_attach_memory(memory, ring_bytes(CAPACITY), &r), 0, "byte %zu", at);
 		((uint8_t *)memory)[at] ^= 0x10;
 	}
 	memory->capacity *= 2;

@@ -11,7 +11,8 @@
 static void *publish_many(void *arg)
 {
 	for (uint64_t seq = 1; seq <= LAST; seq++) {
-		ring_put(arg, &(struct ring_entry){.seq = seq, .feed = 7, .type = 1, .key = BYTES_LIT("a/b")});
+		ring_put(arg, &(struct ring_entry){
+				      .seq = seq, .feed = 7, .type = 1, .key = BYTES_LIT("a/b")});
 		ring_publish(arg, seq);
 	}
 	return NULL;

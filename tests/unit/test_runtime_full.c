@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The files of a runtime directory on a disk that becomes full and does not keep what was allocated. On tmpfs reading a hole
- * needs a block also, so nothing is read through a map while the disk is full. */
+/* The files of a runtime directory on a disk that becomes full and does not keep what was
+ * allocated. On tmpfs reading a hole needs a block also, so nothing is read through a map while
+ * the disk is full. */
 #include <poll.h>
 
 #include "common/err.h"
@@ -37,9 +38,11 @@ static void status_page(const char *path)
 	struct stats_process process;
 	int directory = child_directory(path);
 
-	CHILD_REQUIRES(stats_create(directory, "page", &stats) == 0 && stats_open(directory, "page", &reader) == 0);
+	CHILD_REQUIRES(stats_create(directory, "page", &stats) == 0 &&
+		       stats_open(directory, "page", &reader) == 0);
 	stats_set_state(stats, "running");
-	CHILD_REQUIRES(stats_process(reader, &process) == 0 && strcmp(process.state, "running") == 0);
+	CHILD_REQUIRES(
+		stats_process(reader, &process) == 0 && strcmp(process.state, "running") == 0);
 	child_loses(directory, "page", 0);
 	int filler = child_fills(path);
 	stats_set_state(stats, "waiting");
@@ -51,7 +54,8 @@ static void status_page(const char *path)
 	(void)poll(NULL, 0, 1100); /* it tries again after a second */
 	stats_heartbeat(stats);
 	CHILD_REQUIRES(!stats_is_lost(stats));
-	CHILD_REQUIRES(stats_process(reader, &process) == 0 && strcmp(process.state, "waiting") == 0);
+	CHILD_REQUIRES(
+		stats_process(reader, &process) == 0 && strcmp(process.state, "waiting") == 0);
 	CHILD_REQUIRES(stats_get(reader, STAT_JOURNAL_COMMITS) == 3);
 	stats_close(&reader);
 	stats_close(&stats);
@@ -63,7 +67,8 @@ static void taken_word(const char *path)
 	struct taken_reader *reader = NULL;
 	int directory = child_directory(path);
 
-	CHILD_REQUIRES(taken_create(directory, 0600, 7, true, &taken) == 0 && taken_attach(directory, &reader) == 0);
+	CHILD_REQUIRES(taken_create(directory, 0600, 7, true, &taken) == 0 &&
+		       taken_attach(directory, &reader) == 0);
 	taken_look(reader);
 	child_loses(directory, TAKEN_FILE, 0);
 	int filler = child_fills(path);
@@ -78,7 +83,8 @@ static void taken_word(const char *path)
 
 static void put(struct ring *ring, uint64_t seq)
 {
-	ring_put(ring, &(struct ring_entry){.seq = seq, .feed = 7, .type = 1, .key = BYTES_LIT("a")});
+	ring_put(ring,
+		&(struct ring_entry){.seq = seq, .feed = 7, .type = 1, .key = BYTES_LIT("a")});
 	ring_publish(ring, seq);
 }
 
@@ -102,7 +108,8 @@ static void ring(const char *path)
 	CHILD_REQUIRES(ring_create(directory, "other", CAPACITY, uuid, 0600, &other) == -ENOSPC);
 	CHILD_REQUIRES(ftruncate(filler, 0) == 0);
 	ring_heartbeat(ring);
-	CHILD_REQUIRES(ring_next(reader, &entry) == LAPPED && ring_to_tail(reader, &last) == 0 && last == 4999);
+	CHILD_REQUIRES(ring_next(reader, &entry) == LAPPED && ring_to_tail(reader, &last) == 0 &&
+		       last == 4999);
 	put(ring, 5000);
 	CHILD_REQUIRES(ring_next(reader, &entry) == FOUND && entry.seq == 5000);
 	ring_detach(&reader);

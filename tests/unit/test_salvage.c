@@ -22,7 +22,8 @@
 /* The body of an object: every third one needs pages of its own. */
 static struct bytes body_of(unsigned i, uint8_t room[BODY_MAX])
 {
-	size_t page = database_page(), size = i % 3 ? page / 40 + i % 50 : page * 5 / 4 + i * 13 % page / 2;
+	size_t page = database_page(),
+	       size = i % 3 ? page / 40 + i % 50 : page * 5 / 4 + i * 13 % page / 2;
 
 	memset(room, (int)(i & 0x7f), size);
 	return BYTES(room, size);
@@ -41,8 +42,12 @@ static uint64_t make(void)
 		char key[32];
 
 		(void)snprintf(key, sizeof(key), "web/%u", i);
-		struct record record = {.feed = feed, .type = RECORD_ADDED, .key = bytes_str(key), .uid = BYTES_LIT("u"),
-			.rv = BYTES_LIT("7"), .body = body_of(i, room)};
+		struct record record = {.feed = feed,
+			.type = RECORD_ADDED,
+			.key = bytes_str(key),
+			.uid = BYTES_LIT("u"),
+			.rv = BYTES_LIT("7"),
+			.body = body_of(i, room)};
 		cr_assert_eq(journal_begin(j), 0);
 		cr_assert_eq(journal_append(j, &record, &seq), 0);
 		cr_assert_eq(journal_commit(j), 0);
@@ -91,7 +96,8 @@ static void spoil_branches(struct file *file)
 	size_t size = database_page();
 
 	for (size_t at = 2 * size; at < file->size; at += size)
-		if (le64_get(file->bytes + at) == at / size && (le16_get(file->bytes + at + 10) & 0x6f) == 1)
+		if (le64_get(file->bytes + at) == at / size &&
+			(le16_get(file->bytes + at + 10) & 0x6f) == 1)
 			memset(file->bytes + at, 0, size);
 }
 
@@ -116,7 +122,8 @@ static int check_record(void *arg, const struct record *record)
 	return 0;
 }
 
-static int check_feed(void *arg, const struct feed_definition *definition, const struct feed_checkpoint *checkpoint)
+static int check_feed(void *arg, const struct feed_definition *definition,
+	const struct feed_checkpoint *checkpoint)
 {
 	cr_expect_str_eq(definition->resource, "pods");
 	cr_expect_eq(checkpoint->last, *(uint64_t *)arg);
@@ -134,7 +141,8 @@ Test(salvage, all_records_are_found_without_the_trees)
 	write_file(&file);
 	CLEANUP(home_close) struct home *home = open_home();
 	struct journal *journal = NULL;
-	cr_expect_eq(journal_open_read(home, NULL, &journal), ERR_CORRUPT, "its trees can't be followed");
+	cr_expect_eq(journal_open_read(home, NULL, &journal), ERR_CORRUPT,
+		"its trees can't be followed");
 	struct salvage *salvage = open_salvage();
 	cr_assert_eq(salvage_each_record(salvage, 0, UINT64_MAX, check_record, &seen), 0);
 	cr_expect_eq(seen.n, last);
@@ -144,7 +152,9 @@ Test(salvage, all_records_are_found_without_the_trees)
 	cr_expect_eq(salvage_meta(salvage)->next_seq, last + 1);
 	cr_expect_eq(salvage_each_feed(salvage, check_feed, &last), 7);
 	salvage_describe(salvage, text);
-	(void)snprintf(wanted, sizeof(wanted), "%u records were found in its pages by their checksums, events 1 to %u", (unsigned)last, (unsigned)last);
+	(void)snprintf(wanted, sizeof(wanted),
+		"%u records were found in its pages by their checksums, events 1 to %u",
+		(unsigned)last, (unsigned)last);
 	cr_expect_str_eq(text, wanted);
 	salvage_close(&salvage);
 	free(file.bytes);
@@ -161,30 +171,43 @@ Test(salvage, what_is_missing_is_named)
 	for (size_t at = 0; at + RECORD_HEADER < file.size; at += 2) {
 		memcpy(record, file.bytes + at, sizeof(record));
 		uint64_t seq = le64_get(record);
-		if ((seq == 5 || (seq >= 10 && seq <= 12) || seq == last) && le32_get(record + 24) == 1 && record[28] == RECORD_ADDED)
+		if ((seq == 5 || (seq >= 10 && seq <= 12) || seq == last) &&
+			le32_get(record + 24) == 1 && record[28] == RECORD_ADDED)
 			file.bytes[at + 40] ^= 1;
 	}
 	write_file(&file);
 	struct salvage *salvage = open_salvage();
 	salvage_describe(salvage, text);
 	char wanted[128];
-	(void)snprintf(wanted, sizeof(wanted), "; 5 of the history after event 0 are missing: 5, 10 to 12, %u", (unsigned)last);
-	cr_expect(strstr(text, wanted) && strlen(strstr(text, wanted)) == strlen(wanted), "%s", text);
+	(void)snprintf(wanted, sizeof(wanted),
+		"; 5 of the history after event 0 are missing: 5, 10 to 12, %u", (unsigned)last);
+	cr_expect(
+		strstr(text, wanted) && strlen(strstr(text, wanted)) == strlen(wanted), "%s", text);
 	salvage_close(&salvage);
 	free(file.bytes);
 }
 
-/* Makes a journal of one object, whose body has a page with a record in each of its pages but the first. The body is stored in
- * the pages from FIRST on, if they are to have the right numbers. */
+/* Makes a journal of one object, whose body has a page with a record in each of its pages but
+ * the first. The body is stored in the pages from FIRST on, if they are to have the right
+ * numbers. */
 static void make_nested(uint64_t first)
 {
 	const size_t size = database_page();
 	AUTO_FREE uint8_t *body = calloc(8, size);
 	struct home *home = open_home();
 	struct journal *j = open_writer(home);
-	struct record record = {.feed = add_feed(j), .type = RECORD_ADDED, .key = BYTES_LIT("web/0"), .uid = BYTES_LIT("u"), .rv = BYTES_LIT("7")};
-	struct record nested = {.seq = 1000, .feed = record.feed, .type = RECORD_ADDED, .key = BYTES_LIT("web/1"), .body = BYTES_LIT("x")};
-	size_t before = 16 + RECORD_HEADER + record.key.size + record.uid.size + record.rv.size; /* the body, in its first page */
+	struct record record = {.feed = add_feed(j),
+		.type = RECORD_ADDED,
+		.key = BYTES_LIT("web/0"),
+		.uid = BYTES_LIT("u"),
+		.rv = BYTES_LIT("7")};
+	struct record nested = {.seq = 1000,
+		.feed = record.feed,
+		.type = RECORD_ADDED,
+		.key = BYTES_LIT("web/1"),
+		.body = BYTES_LIT("x")};
+	size_t before = 16 + RECORD_HEADER + record.key.size + record.uid.size +
+			record.rv.size; /* the body, in its first page */
 	uint64_t seq;
 
 	cr_assert_not_null(body);
@@ -212,7 +235,8 @@ Test(salvage, a_record_inside_of_a_body_is_none)
 	make_nested(0);
 	struct file file = read_file();
 	for (uint64_t page = 2; page < file.size / size; page++)
-		if (le64_get(file.bytes + page * size) == page && le16_get(file.bytes + page * size + 10) == 4)
+		if (le64_get(file.bytes + page * size) == page &&
+			le16_get(file.bytes + page * size + 10) == 4)
 			first = page;
 	cr_assert_gt(first, 0);
 	free(file.bytes);
@@ -223,7 +247,8 @@ Test(salvage, a_record_inside_of_a_body_is_none)
 	struct salvage *salvage = open_salvage();
 	cr_expect_eq(salvage_records(salvage), 2, "the feed and the object");
 	salvage_close(&salvage);
-	/* Without the page where the body begins nothing is known of the others: then it is taken for one. */
+	/* Without the page where the body begins nothing is known of the others: then it is
+	 * taken for one. */
 	memset(file.bytes + first * size, 0, size);
 	write_file(&file);
 	salvage = open_salvage();
@@ -247,12 +272,15 @@ Test(salvage, damaged_pages_are_passed_over)
 		memcpy(file.bytes, sound.bytes, sound.size);
 		for (size_t at = 0; at < sound.size; at += size)
 			for (int i = 0; i < 1 + round % 6; i++)
-				file.bytes[at + (size_t)rand() % (i % 2 ? size : 40)] = (uint8_t)rand();
+				file.bytes[at + (size_t)rand() % (i % 2 ? size : 40)] =
+					(uint8_t)rand();
 		file.size = round % 5 ? sound.size : (size_t)rand() % sound.size;
 		write_file(&file);
 		struct salvage *salvage = open_salvage();
 		if (salvage)
-			cr_assert_eq(salvage_each_record(salvage, 0, UINT64_MAX, check_record, &seen), 0);
+			cr_assert_eq(
+				salvage_each_record(salvage, 0, UINT64_MAX, check_record, &seen),
+				0);
 		salvage_close(&salvage);
 	}
 	file.size = 0;

@@ -48,9 +48,10 @@ static size_t scan_in_two(const char *text, size_t size, size_t split)
 
 Test(scan, finds_the_end_wherever_the_bytes_are_split)
 {
-	static const char text[] =
-		"{\"a\":\"}\\\"]\\\\\",\"b\":[1,{\"c\":\"\\\\\\\"{\"}],\"long\":\"................................"
-		"................................................................\\\\\"}, {\"next\":1}";
+	static const char text[] = "{\"a\":\"}\\\"]\\\\\",\"b\":[1,{\"c\":\"\\\\\\\"{\"}],\"long\":"
+				   "\"................................"
+				   "..............................................................."
+				   ".\\\\\"}, {\"next\":1}";
 	size_t size = sizeof(text) - 1, end = reference_end(text, size);
 
 	cr_assert_gt(end, 100);
@@ -69,7 +70,8 @@ Test(scan, agrees_with_the_plain_scanner_on_random_text)
 
 		text[0] = '{';
 		for (size_t i = 1; i < size; i++)
-			text[i] = rand() % 3 ? 'x' : alphabet[(size_t)rand() % (sizeof(alphabet) - 1)];
+			text[i] = rand() % 3 ? 'x'
+					     : alphabet[(size_t)rand() % (sizeof(alphabet) - 1)];
 		size_t wanted = reference_end(text, size);
 		cr_assert_eq(scan_in_two(text, size, (size_t)rand() % (size + 1)), wanted);
 	}
@@ -81,7 +83,8 @@ Test(scan, a_line_feed_inside_a_string_is_refused_where_it_stands)
 	size_t used;
 	const char *text = "{\"a\":\"b\nc\"}";
 
-	cr_assert_eq(scan_container(&scan, (const uint8_t *)text, strlen(text), &used), ERR_PROTOCOL);
+	cr_assert_eq(
+		scan_container(&scan, (const uint8_t *)text, strlen(text), &used), ERR_PROTOCOL);
 	cr_assert_eq(used, 7);
 	scan = SCAN_INIT;
 	text = "{\"a\":\n\"b\"}\"\n";
@@ -92,7 +95,8 @@ Test(scan, a_line_feed_inside_a_string_is_refused_where_it_stands)
 Test(scan, members_are_found_in_any_spelling)
 {
 	char room[2];
-	struct bytes value, text = BYTES_LIT("{ \"a\" : {\"x\":\"}\"} , \"b\":\"q\\\"\",\"c\":-1.5e3}");
+	struct bytes value,
+		text = BYTES_LIT("{ \"a\" : {\"x\":\"}\"} , \"b\":\"q\\\"\",\"c\":-1.5e3}");
 
 	cr_assert_eq(scan_find(text, "a", &value), FOUND);
 	cr_assert(bytes_equal(value, BYTES_LIT("{\"x\":\"}\"}")));
@@ -113,8 +117,8 @@ Test(scan, a_string_loses_its_escapes_and_only_then_needs_room)
 		size_t room;
 	} rows[] = {{"\"R\\u0026D\"", "R&D", 3}, {"\"R\\u0026D\"", NULL, 2}, {"\"R&D\"", "R&D", 0},
 		{"\"\\ud83d\\ude80\\\\\"", "\U0001f680\\", 5}, {"\"\\ud83d\\ude80\"", NULL, 3},
-		{"\"\\x\"", NULL, 9}, {"\"\\u00\"", NULL, 9}, {"\"\"", "", 0}, {"\"", NULL, 9}, {"null", NULL, 9},
-		{"7", NULL, 9}, {"", NULL, 9}};
+		{"\"\\x\"", NULL, 9}, {"\"\\u00\"", NULL, 9}, {"\"\"", "", 0}, {"\"", NULL, 9},
+		{"null", NULL, 9}, {"7", NULL, 9}, {"", NULL, 9}};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		char *room = malloc(rows[i].room + 1); /* so that ASan knows its end */
@@ -122,20 +126,21 @@ Test(scan, a_string_loses_its_escapes_and_only_then_needs_room)
 		int r = scan_string(bytes_str(rows[i].value), room + 1, rows[i].room, &text);
 
 		cr_assert_eq(r, rows[i].text ? FOUND : NOT_FOUND, "%s", rows[i].value);
-		cr_assert(bytes_equal(text, bytes_str(rows[i].text ? rows[i].text : "as before")), "%s: %.*s",
-			rows[i].value, BYTES_ARG(text));
+		cr_assert(bytes_equal(text, bytes_str(rows[i].text ? rows[i].text : "as before")),
+			"%s: %.*s", rows[i].value, BYTES_ARG(text));
 		free(room);
 	}
 }
 
 Test(scan, damaged_objects_are_refused)
 {
-	static const char *const bad[] = {"", "[]", "{", "{\"a\"", "{\"a\":", "{\"a\":}", "{\"a\":1",
-		"{\"a\":1 \"b\":2}", "{a:1}", "{\"a\":\"x}", "{\"a\":{\"b\":1}", "{,}"};
+	static const char *const bad[] = {"", "[]", "{", "{\"a\"", "{\"a\":", "{\"a\":}",
+		"{\"a\":1", "{\"a\":1 \"b\":2}", "{a:1}", "{\"a\":\"x}", "{\"a\":{\"b\":1}", "{,}"};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct bytes value;
 
-		cr_assert_eq(scan_find(bytes_str(bad[i]), "zz", &value), ERR_PROTOCOL, "'%s'", bad[i]);
+		cr_assert_eq(
+			scan_find(bytes_str(bad[i]), "zz", &value), ERR_PROTOCOL, "'%s'", bad[i]);
 	}
 }

@@ -31,7 +31,7 @@ static void assert_refused(parse_fn *parse, const char *text, const char *messag
 	cr_assert_null(selector);
 }
 
-/* ---- label grammar ---- */
+/* ---- label grammar ------------------------------------------------------ */
 
 Test(selector, labels_have_one_canonical_form)
 {
@@ -153,7 +153,7 @@ Test(selector, requirements_can_be_looked_at)
 	selector_free(&selector);
 }
 
-/* ---- field grammar ---- */
+/* ---- field grammar ------------------------------------------------------ */
 
 Test(selector, fields_have_one_canonical_form)
 {
@@ -183,28 +183,35 @@ Test(selector, queries_also_compare)
 
 Test(selector, errors_of_queries_are_for_people)
 {
-	assert_refused(selector_parse_query, "a", "field selector 'a': 'a' has none of = != < <= > >=");
+	assert_refused(
+		selector_parse_query, "a", "field selector 'a': 'a' has none of = != < <= > >=");
 	assert_refused(selector_parse_query, "a=b=c",
 		"field selector 'a=b=c': a '=' within a value is written '\\='");
 	assert_refused(selector_parse_query, "a=\\x",
-		"field selector 'a=\\x': only '\\', ',' and '=' are written with a backslash before them, "
+		"field selector 'a=\\x': only '\\', ',' and '=' are written with a backslash "
+		"before them, "
 		"not 'x'");
 	assert_refused(selector_parse_query, "a[=b",
-		"field selector 'a[=b': field path 'a[', character 3: expected '*', a number, a slice, a "
+		"field selector 'a[=b': field path 'a[', character 3: expected '*', a number, a "
+		"slice, a "
 		"quoted key, a filter '?(...)' or KEY=VALUE");
 	assert_refused(selector_parse_query, "a>x",
-		"field selector 'a>x': 'a' is compared with 'x': write a number (3, 500m, 1.5Gi), a time "
+		"field selector 'a>x': 'a' is compared with 'x': write a number (3, 500m, 1.5Gi), "
+		"a time "
 		"(2026-11-22, 2026-11-22T08:30:00Z) or a time ago (now-10m)");
 	assert_refused(selector_parse_query, "age<10",
-		"field selector 'age<10': age: not a duration: '10'; write one as 10m, 1h30m, 500ms or 0s");
+		"field selector 'age<10': age: not a duration: '10'; write one as 10m, 1h30m, "
+		"500ms or 0s");
 	assert_refused(selector_parse_query, "age=10m",
-		"field selector 'age=10m': compare 'age', the time since an object was created, with < or "
+		"field selector 'age=10m': compare 'age', the time since an object was created, "
+		"with < or "
 		">; a field of that name is '.age'");
 	static const char *const others[] = {"a>", "a>now-", "a>now-1", "a>now+1m", "a>2026-13-01",
 		"a>2026-11-2", "age>", "age<-1m", "a<>1", "a ! 1>2", ">3", "a<==1", "age > now"};
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
 		struct selector *selector = NULL;
-		cr_assert_eq(selector_parse_query(others[i], &selector), ERR_SYNTAX, "%s", others[i]);
+		cr_assert_eq(
+			selector_parse_query(others[i], &selector), ERR_SYNTAX, "%s", others[i]);
 		cr_assert_null(selector);
 	}
 }
@@ -213,7 +220,8 @@ static void assert_field_keys(const char *text, size_t n, const char *key)
 {
 	struct selector *selector = NULL;
 
-	cr_assert_eq(selector_parse_fields(text, &selector), 0, "%s: %s", text, err_text(ERR_SYNTAX));
+	cr_assert_eq(
+		selector_parse_fields(text, &selector), 0, "%s: %s", text, err_text(ERR_SYNTAX));
 	cr_assert_eq(selector_count(selector), n, "%s", text);
 	cr_assert(bytes_equal(selector_at(selector, 0)->key, bytes_str(key)), "%s: %.*s", text,
 		BYTES_ARG(selector_at(selector, 0)->key));
@@ -223,7 +231,8 @@ static void assert_field_keys(const char *text, size_t n, const char *key)
 Test(selector, keys_of_fields_are_paths_with_all_that_brackets_hold)
 {
 	assert_field_keys("c[type=Ready].status=False", 1, "c[type=Ready].status");
-	assert_field_keys("c[?(@.type==\"Ready\")].status!=False", 1, "c[?(@.type==\"Ready\")].status");
+	assert_field_keys(
+		"c[?(@.type==\"Ready\")].status!=False", 1, "c[?(@.type==\"Ready\")].status");
 	assert_field_keys("c[?(@.a=='x],=')].b=1,z=2", 2, "c[?(@.a=='x],=')].b");
 	assert_field_keys("a['b','c']=1", 1, "a['b','c']");
 	assert_field_keys("a=x[1", 1, "a");
@@ -249,7 +258,7 @@ Test(selector, field_errors_are_the_ones_of_the_api_server)
 	assert_refused(selector_parse_fields, "=b", "field label not supported: ");
 }
 
-/* ---- matching ---- */
+/* ---- matching ----------------------------------------------------------- */
 
 static struct buf document;
 
@@ -326,7 +335,8 @@ Test(selector, fields_match_by_their_text, .init = set_up, .fini = tear_down)
 		"spec.ports[*].port!=443", "spec.none[*].port!=443", "spec.ports="};
 	static const char *const no[] = {"metadata.name=x", "metadata.name!=web", "spec.none=x",
 		"spec.none!=", "spec.replicas=3.0", "metadata.name=web,spec.replicas=4",
-		"spec.ports[0].port=443", "spec.ports[*].port!=80,spec.ports[*].port!=443,metadata.name=x"};
+		"spec.ports[0].port=443",
+		"spec.ports[*].port!=80,spec.ports[*].port!=443,metadata.name=x"};
 
 	for (size_t i = 0; i < sizeof(yes) / sizeof(yes[0]); i++)
 		cr_assert_eq(match(selector_parse_fields, yes[i]), 1, "%s", yes[i]);
@@ -336,14 +346,15 @@ Test(selector, fields_match_by_their_text, .init = set_up, .fini = tear_down)
 
 Test(selector, comparisons_know_numbers_quantities_and_times, .init = set_up, .fini = tear_down)
 {
-	static const char *const yes[] = {"a>2", "a>=3", "a<=3", "a<3.5", "a>2999m", "big>9007199254740992",
-		"memory>1Gi", "memory<=1536Mi", "memory<2G", "memory>1000", "ports[*].port>400",
-		"ports[*].port<100", "a > 2", "t>2020-11-21", "t<2020-11-23",
-		"t>=2020-11-22T10:00:00+02:00", "t<=2020-11-22T08:00:00Z", "t>now-36500d",
-		"age>1m", "age>=300d", "age < 36500d", "status.replicas<1"};
+	static const char *const yes[] = {"a>2", "a>=3", "a<=3", "a<3.5", "a>2999m",
+		"big>9007199254740992", "memory>1Gi", "memory<=1536Mi", "memory<2G", "memory>1000",
+		"ports[*].port>400", "ports[*].port<100", "a > 2", "t>2020-11-21", "t<2020-11-23",
+		"t>=2020-11-22T10:00:00+02:00", "t<=2020-11-22T08:00:00Z", "t>now-36500d", "age>1m",
+		"age>=300d", "age < 36500d", "status.replicas<1"};
 	static const char *const no[] = {"a>3", "a<3", "none>0", "none<1", "none<=0", "b>0", "b<1",
-		"text>0", "null<1", "map>0", "big>9007199254740993", "memory>1.5Gi", "ports[*].port>443",
-		"t>2020-11-22T08:00:00Z", "t>1", "a>2020-11-22", "t>now", "age<1m", "age>36500d"};
+		"text>0", "null<1", "map>0", "big>9007199254740993", "memory>1.5Gi",
+		"ports[*].port>443", "t>2020-11-22T08:00:00Z", "t>1", "a>2020-11-22", "t>now",
+		"age<1m", "age>36500d"};
 
 	put_document("{\"kind\":\"ReplicationController\",\"apiVersion\":\"v1\","
 		     "\"metadata\":{\"creationTimestamp\":\"2020-11-22T08:00:00Z\"},\"a\":3,"

@@ -46,9 +46,16 @@ static void on_decided(void *context, const struct auth_decision *decision)
 
 static void open_auth(uint64_t keep_ns)
 {
-	cr_assert_eq(auth_open(&(struct auth_options){.config = config, .metrics = shared.metrics,
-		.runtime_fd = runtime_fd, .owner = 1000, .has_group = true, .group = 50, .self = true,
-		.keep_ns = keep_ns}, &auth), 0, "%s", err_text(-1));
+	cr_assert_eq(auth_open(&(struct auth_options){.config = config,
+				       .metrics = shared.metrics,
+				       .runtime_fd = runtime_fd,
+				       .owner = 1000,
+				       .has_group = true,
+				       .group = 50,
+				       .self = true,
+				       .keep_ns = keep_ns},
+			     &auth),
+		0, "%s", err_text(-1));
 }
 
 static void set_up(void)
@@ -85,17 +92,29 @@ static struct api_stub *review(const char *status)
 	static char body[500];
 
 	(void)snprintf(body, sizeof(body),
-		"{\"kind\":\"SelfSubjectAccessReview\",\"metadata\":{\"creationTimestamp\":null},\"spec\":{},\"status\":%s}",
+		"{\"kind\":\"SelfSubjectAccessReview\",\"metadata\":{\"creationTimestamp\":null},"
+		"\"spec\":{},\"status\":%s}",
 		status);
-	struct api_stub *stub = api_stub_start((const struct api_stub_answer[]){
-		{REVIEWS, 201, "application/json", body}, {WHO, 201, "application/json",
-			"{\"kind\":\"SelfSubjectReview\",\"status\":{\"userInfo\":{\"username\":\"jane\"}}}"}, {NULL}});
+	struct api_stub *stub = api_stub_start(
+		(const struct api_stub_answer[]){{REVIEWS, 201, "application/json", body},
+			{WHO, 201, "application/json",
+				"{\"kind\":\"SelfSubjectReview\",\"status\":{\"userInfo\":{"
+				"\"username\":\"jane\"}}}"},
+			{NULL}});
 	point_to(api_stub_url(stub));
 	return stub;
 }
 
-static const struct auth_attributes list_pods = {.verb = "list", .group = "", .version = "v1", .resource = "pods",
-	.subresource = "", .namespace_ = "web", .name = "", .path = "", .label_selector = "", .field_selector = ""};
+static const struct auth_attributes list_pods = {.verb = "list",
+	.group = "",
+	.version = "v1",
+	.resource = "pods",
+	.subresource = "",
+	.namespace_ = "web",
+	.name = "",
+	.path = "",
+	.label_selector = "",
+	.field_selector = ""};
 
 /* Asks for a decision with HEADERS ("name", "value", ...), and waits for it. */
 static struct seen decide(enum config_auth mode, const struct auth_attributes *attributes,
@@ -109,7 +128,8 @@ static struct seen decide(enum config_auth mode, const struct auth_attributes *a
 
 	peer.auth = mode;
 	for (; headers && headers[0]; headers += 2)
-		list[x.n_headers++] = (struct exchange_header){bytes_str(headers[0]), bytes_str(headers[1])};
+		list[x.n_headers++] =
+			(struct exchange_header){bytes_str(headers[0]), bytes_str(headers[1])};
 	auth_decide(auth, &x, attributes, on_decided, &seen, &pending);
 	cr_assert_eq(seen.n == 1, pending == NULL);
 	while (!seen.n) {
@@ -128,14 +148,16 @@ static struct seen decide_self(const struct auth_attributes *attributes, const c
 {
 	const char *headers[] = {"authorization", authorization, "accept", "x", NULL};
 
-	return decide(CONFIG_AUTH_SELF, attributes, NULL, BYTES_NONE, authorization ? headers : NULL);
+	return decide(
+		CONFIG_AUTH_SELF, attributes, NULL, BYTES_NONE, authorization ? headers : NULL);
 }
 
-/* ---- self ---- */
+/* ---- self --------------------------------------------------------------- */
 
 Test(serve_auth, one_review_with_the_token_decides_and_is_kept)
 {
-	struct api_stub *stub = review("{\"allowed\":true,\"reason\":\"RBAC: allowed by \\\"x\\\"\"}");
+	struct api_stub *stub =
+		review("{\"allowed\":true,\"reason\":\"RBAC: allowed by \\\"x\\\"\"}");
 	struct seen seen = decide_self(&list_pods, "Bearer abc");
 
 	cr_assert_eq(seen.answer, AUTH_ALLOWED);
@@ -156,15 +178,15 @@ Test(serve_auth, one_review_with_the_token_decides_and_is_kept)
 Test(serve_auth, impersonation_is_part_of_the_question)
 {
 	struct api_stub *stub = review("{\"allowed\":true}");
-	const char *headers[] = {"authorization", "Bearer abc", "impersonate-user", "bob", "impersonate-group", "dev",
-		"impersonate-group", "ops", NULL};
+	const char *headers[] = {"authorization", "Bearer abc", "impersonate-user", "bob",
+		"impersonate-group", "dev", "impersonate-group", "ops", NULL};
 
 	(void)decide_self(&list_pods, "Bearer abc");
 	(void)decide(CONFIG_AUTH_SELF, &list_pods, NULL, BYTES_NONE, headers);
 	cr_assert_eq(api_stub_count(stub), 2);
 	const char *last = api_stub_last(stub);
 	cr_assert(strstr(last, "impersonate-user: bob") && strstr(last, "impersonate-group: dev") &&
-		strstr(last, "impersonate-group: ops"));
+		  strstr(last, "impersonate-group: ops"));
 	api_stub_stop(&stub);
 }
 
@@ -179,7 +201,8 @@ Test(serve_auth, denied_without_the_name_is_asked_with_it)
 	cr_assert_eq(seen.answer, AUTH_DENIED);
 	cr_assert_str_eq(seen.user, "jane");
 	cr_assert_str_eq(seen.reason, "no");
-	cr_assert_eq(api_stub_count(stub), 3, "the first denial is followed by a question for the user's name");
+	cr_assert_eq(api_stub_count(stub), 3,
+		"the first denial is followed by a question for the user's name");
 	/* The first decision holds for each name. */
 	get.name = "b";
 	cr_assert_eq(decide_self(&get, "Bearer abc").answer, AUTH_DENIED);
@@ -208,7 +231,8 @@ Test(serve_auth, refused_tokens_and_failures_are_told_apart)
 		enum auth_answer expected;
 	} cases[] = {
 		{{REVIEWS, 401, "application/json", "{}"}, AUTH_UNAUTHENTICATED},
-		{{REVIEWS, 401, "application/json", "{\"kind\":\"Status\"}", .fault = STUB_CUT}, AUTH_UNAUTHENTICATED},
+		{{REVIEWS, 401, "application/json", "{\"kind\":\"Status\"}", .fault = STUB_CUT},
+			AUTH_UNAUTHENTICATED},
 		{{REVIEWS, 403, "application/json", "{}"}, AUTH_DENIED},
 		{{REVIEWS, 400, "application/json", "{}"}, AUTH_DENIED},
 		{{REVIEWS, 422, "application/json", "{}"}, AUTH_DENIED},
@@ -217,20 +241,26 @@ Test(serve_auth, refused_tokens_and_failures_are_told_apart)
 		{{REVIEWS, 201, "application/json", "{\"status\":{}}"}, AUTH_DENIED},
 		{{REVIEWS, 201, "application/json", "[1"}, AUTH_UNAVAILABLE},
 		{{REVIEWS, 201, "application/json", ""}, AUTH_UNAVAILABLE},
-		{{REVIEWS, 201, "application/json", "{\"status\":{\"allowed\":\"yes\"}}"}, AUTH_DENIED},
-		{{REVIEWS, 301, "application/json", "{}", "Location: http://127.0.0.1:1/\r\n"}, AUTH_UNAVAILABLE},
-		{{REVIEWS, 201, "application/json", "{\"status\":{\"allowed\":true}}", .fault = STUB_CUT}, AUTH_UNAVAILABLE},
+		{{REVIEWS, 201, "application/json", "{\"status\":{\"allowed\":\"yes\"}}"},
+			AUTH_DENIED},
+		{{REVIEWS, 301, "application/json", "{}", "Location: http://127.0.0.1:1/\r\n"},
+			AUTH_UNAVAILABLE},
+		{{REVIEWS, 201, "application/json", "{\"status\":{\"allowed\":true}}",
+			 .fault = STUB_CUT},
+			AUTH_UNAVAILABLE},
 		{{REVIEWS, 201, "application/json", "", .fault = STUB_RESET}, AUTH_UNAVAILABLE},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct api_stub *stub = api_stub_start((const struct api_stub_answer[]){cases[i].answer, {NULL}});
+		struct api_stub *stub =
+			api_stub_start((const struct api_stub_answer[]){cases[i].answer, {NULL}});
 		char token[32];
 
 		point_to(api_stub_url(stub));
 		(void)snprintf(token, sizeof(token), "Bearer t%zu", i);
 		struct seen seen = decide_self(&list_pods, token);
-		cr_expect_eq(seen.answer, cases[i].expected, "%zu: %d %s", i, seen.answer, seen.reason);
+		cr_expect_eq(
+			seen.answer, cases[i].expected, "%zu: %d %s", i, seen.answer, seen.reason);
 		api_stub_stop(&stub);
 	}
 }
@@ -245,8 +275,8 @@ Test(serve_auth, without_the_reflectors_file_no_decision_is_possible)
 
 Test(serve_auth, server_that_fails_is_not_asked_for_each_request)
 {
-	struct api_stub *stub = api_stub_start((const struct api_stub_answer[]){
-		{REVIEWS, 500, "application/json", "{}"}, {NULL}});
+	struct api_stub *stub = api_stub_start(
+		(const struct api_stub_answer[]){{REVIEWS, 500, "application/json", "{}"}, {NULL}});
 	uint64_t began = proc_monotonic_ns();
 	size_t n = 0;
 
@@ -254,7 +284,8 @@ Test(serve_auth, server_that_fails_is_not_asked_for_each_request)
 	for (; n < 1000 && proc_monotonic_ns() - began < UINT64_C(300000000); n++)
 		cr_assert_eq(decide_self(&list_pods, "Bearer abc").answer, AUTH_UNAVAILABLE);
 	/* One question a second, and this took less than a few. */
-	cr_assert_leq(api_stub_count(stub), 1 + (proc_monotonic_ns() - began) / UINT64_C(1000000000));
+	cr_assert_leq(
+		api_stub_count(stub), 1 + (proc_monotonic_ns() - began) / UINT64_C(1000000000));
 	cr_assert_gt(n, 1);
 	api_stub_stop(&stub);
 }
@@ -271,7 +302,8 @@ Test(serve_auth, silent_server_leaves_what_was_allowed)
 	cr_assert_eq(decide_self(&list_pods, "Bearer abc").answer, AUTH_ALLOWED);
 	cr_assert_eq(decide_self(&secrets, "Bearer abc").answer, AUTH_ALLOWED);
 	api_stub_stop(&stub);
-	silent = api_stub_start((const struct api_stub_answer[]){{REVIEWS, .fault = STUB_SILENT}, {NULL}});
+	silent = api_stub_start(
+		(const struct api_stub_answer[]){{REVIEWS, .fault = STUB_SILENT}, {NULL}});
 	point_to(api_stub_url(silent));
 	uint64_t began = proc_monotonic_ns();
 	for (int i = 0; i < 20; i++)
@@ -305,9 +337,11 @@ Test(serve_auth, silent_server_leaves_a_right_to_one_name)
 	stub = review("{\"allowed\":false}");
 	cr_assert_eq(decide_self(&get, "Bearer abc").answer, AUTH_DENIED);
 	api_stub_stop(&stub);
-	stub = api_stub_start((const struct api_stub_answer[]){{REVIEWS, 500, "application/json", "{}"}, {NULL}});
+	stub = api_stub_start(
+		(const struct api_stub_answer[]){{REVIEWS, 500, "application/json", "{}"}, {NULL}});
 	point_to(api_stub_url(stub));
-	cr_assert_eq(decide_self(&get, "Bearer abc").answer, AUTH_UNAVAILABLE, "a denial is not forgotten into a right");
+	cr_assert_eq(decide_self(&get, "Bearer abc").answer, AUTH_UNAVAILABLE,
+		"a denial is not forgotten into a right");
 	api_stub_stop(&stub);
 }
 
@@ -317,9 +351,16 @@ struct implication {
 
 static struct auth_attributes attributes_of(const struct implication *i)
 {
-	return (struct auth_attributes){.verb = i->verb, .group = "", .version = "v1", .resource = i->resource, .subresource = "",
-		.namespace_ = i->namespace_ ? i->namespace_ : "", .name = i->name ? i->name : "", .path = "",
-		.label_selector = i->labels ? i->labels : "", .field_selector = i->fields ? i->fields : ""};
+	return (struct auth_attributes){.verb = i->verb,
+		.group = "",
+		.version = "v1",
+		.resource = i->resource,
+		.subresource = "",
+		.namespace_ = i->namespace_ ? i->namespace_ : "",
+		.name = i->name ? i->name : "",
+		.path = "",
+		.label_selector = i->labels ? i->labels : "",
+		.field_selector = i->fields ? i->fields : ""};
 }
 
 Test(serve_auth, while_the_server_is_away_a_right_implies_what_it_shows)
@@ -330,21 +371,27 @@ Test(serve_auth, while_the_server_is_away_a_right_implies_what_it_shows)
 	} cases[] = {
 		{{"list", "pods"}, {"list", "pods"}, AUTH_ALLOWED},
 		{{"list", "pods"}, {"list", "pods", "web"}, AUTH_ALLOWED},
-		{{"list", "pods"}, {"list", "pods", "web", .labels = "a=b", .fields = "metadata.name=x"}, AUTH_ALLOWED},
+		{{"list", "pods"},
+			{"list", "pods", "web", .labels = "a=b", .fields = "metadata.name=x"},
+			AUTH_ALLOWED},
 		{{"list", "pods"}, {"get", "pods", "web", "a"}, AUTH_ALLOWED},
 		{{"list", "pods"}, {"watch", "pods", "web"}, AUTH_ALLOWED},
 		{{"watch", "pods"}, {"list", "pods", "web"}, AUTH_ALLOWED},
 		{{"watch", "pods", "web"}, {"get", "pods", "web", "a"}, AUTH_ALLOWED},
 		{{"list", "namespaces"}, {"get", "namespaces", "web", "web"}, AUTH_ALLOWED},
-		{{"list", "pods", .labels = "a=b"}, {"list", "pods", "web", .labels = "a=b", .fields = "x=y"}, AUTH_ALLOWED},
-		{{"get", "pods", "web", "a"}, {"get", "pods", "web", "b"}, AUTH_ALLOWED}, /* it was asked without the name */
+		{{"list", "pods", .labels = "a=b"},
+			{"list", "pods", "web", .labels = "a=b", .fields = "x=y"}, AUTH_ALLOWED},
+		{{"get", "pods", "web", "a"}, {"get", "pods", "web", "b"},
+			AUTH_ALLOWED}, /* it was asked without the name */
 		/* Another place, more than was shown, another verb. */
 		{{"list", "pods", "web"}, {"list", "pods"}, AUTH_UNAVAILABLE},
 		{{"list", "pods", "web"}, {"get", "pods", "shop", "a"}, AUTH_UNAVAILABLE},
 		{{"list", "pods", .labels = "a=b"}, {"list", "pods"}, AUTH_UNAVAILABLE},
-		{{"list", "pods", .labels = "a=b"}, {"list", "pods", .labels = "a=c"}, AUTH_UNAVAILABLE},
+		{{"list", "pods", .labels = "a=b"}, {"list", "pods", .labels = "a=c"},
+			AUTH_UNAVAILABLE},
 		{{"list", "pods", .labels = "a=b"}, {"get", "pods", "web", "a"}, AUTH_UNAVAILABLE},
-		{{"list", "pods", .fields = "spec.nodeName=n1"}, {"watch", "pods"}, AUTH_UNAVAILABLE},
+		{{"list", "pods", .fields = "spec.nodeName=n1"}, {"watch", "pods"},
+			AUTH_UNAVAILABLE},
 		{{"list", "pods"}, {"list", "services"}, AUTH_UNAVAILABLE},
 		{{"get", "pods", "web", "a"}, {"list", "pods", "web"}, AUTH_UNAVAILABLE},
 		{{"list", "pods"}, {"delete", "pods", "web", "a"}, AUTH_UNAVAILABLE},
@@ -362,14 +409,16 @@ Test(serve_auth, while_the_server_is_away_a_right_implies_what_it_shows)
 		cr_assert_eq(decide_self(&allowed, token).answer, AUTH_ALLOWED);
 	}
 	api_stub_stop(&stub);
-	stub = api_stub_start((const struct api_stub_answer[]){{REVIEWS, 500, "application/json", "{}"}, {NULL}});
+	stub = api_stub_start(
+		(const struct api_stub_answer[]){{REVIEWS, 500, "application/json", "{}"}, {NULL}});
 	point_to(api_stub_url(stub));
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct auth_attributes asked = attributes_of(&cases[i].asked);
 
 		(void)snprintf(token, sizeof(token), "Bearer t%zu", i);
 		struct seen seen = decide_self(&asked, token);
-		cr_expect_eq(seen.answer, cases[i].expected, "%zu: %d %s", i, seen.answer, seen.reason);
+		cr_expect_eq(
+			seen.answer, cases[i].expected, "%zu: %d %s", i, seen.answer, seen.reason);
 	}
 	struct auth_attributes pods = attributes_of(&(struct implication){"list", "pods", "web"});
 	cr_assert_eq(decide_self(&pods, "Bearer t").answer, AUTH_UNAVAILABLE, "another client");
@@ -391,7 +440,8 @@ Test(serve_auth, what_the_server_refused_is_not_implied)
 	stub = review("{\"allowed\":false}");
 	cr_assert_eq(decide_self(&one, "Bearer abc").answer, AUTH_DENIED);
 	api_stub_stop(&stub);
-	stub = api_stub_start((const struct api_stub_answer[]){{REVIEWS, 500, "application/json", "{}"}, {NULL}});
+	stub = api_stub_start(
+		(const struct api_stub_answer[]){{REVIEWS, 500, "application/json", "{}"}, {NULL}});
 	point_to(api_stub_url(stub));
 	cr_assert_eq(decide_self(&one, "Bearer abc").answer, AUTH_UNAVAILABLE);
 	cr_assert_eq(decide_self(&list_pods, "Bearer abc").answer, AUTH_ALLOWED);
@@ -423,7 +473,7 @@ Test(serve_auth, cancelled_decisions_are_not_delivered)
 	api_stub_stop(&stub);
 }
 
-/* ---- tokens ---- */
+/* ---- tokens ------------------------------------------------------------- */
 
 /* Neither a kept decision nor offlineGrace outlives the token. */
 Test(serve_auth, a_right_ends_with_its_token)
@@ -438,7 +488,8 @@ Test(serve_auth, a_right_ends_with_its_token)
 	buf_str(&token, ".c2ln");
 	cr_assert_eq(decide_self(&list_pods, buf_cstr(&token)).answer, AUTH_ALLOWED);
 	api_stub_stop(&stub);
-	stub = api_stub_start((const struct api_stub_answer[]){{REVIEWS, 500, "application/json", "{}"}, {NULL}});
+	stub = api_stub_start(
+		(const struct api_stub_answer[]){{REVIEWS, 500, "application/json", "{}"}, {NULL}});
 	point_to(api_stub_url(stub));
 	while (decide_self(&list_pods, buf_cstr(&token)).answer == AUTH_ALLOWED) {
 		cr_assert_leq(proc_realtime_ns() / 1000000000, end_s);
@@ -452,7 +503,8 @@ Test(serve_auth, a_right_ends_with_its_token)
 Test(serve_auth, claims_of_tokens_are_read)
 {
 	CLEANUP(buf_release) struct buf headers = BUF_INIT;
-	static const char claims[] = "{\"sub\":\"system:serviceaccount:web:app\",\"exp\":1700000000}";
+	static const char claims[] =
+		"{\"sub\":\"system:serviceaccount:web:app\",\"exp\":1700000000}";
 	struct token_facts facts;
 
 	buf_str(&headers, "impersonate-user: x");
@@ -476,7 +528,7 @@ Test(serve_auth, claims_of_tokens_are_read)
 	cr_assert_eq(token_cap_ns(&facts, 1000), 1000);
 }
 
-/* ---- peers, open ---- */
+/* ---- peers, open -------------------------------------------------------- */
 
 Test(serve_auth, peers_are_the_owner_root_and_the_group)
 {
@@ -492,7 +544,8 @@ Test(serve_auth, peers_are_the_owner_root_and_the_group)
 	};
 
 	for (size_t i = 0; i < 4; i++)
-		cr_expect_eq(decide(CONFIG_AUTH_PEERS, &list_pods, &cases[i].peer, BYTES_NONE, NULL).answer,
+		cr_expect_eq(decide(CONFIG_AUTH_PEERS, &list_pods, &cases[i].peer, BYTES_NONE, NULL)
+				     .answer,
 			cases[i].expected, "%zu", i);
 }
 
@@ -508,7 +561,8 @@ Test(serve_auth, impersonation_is_refused_where_nobody_can_decide_on_it)
 	seen = decide(CONFIG_AUTH_OPEN, &list_pods, &here, BYTES_LIT("localhost"), headers);
 	cr_expect_eq(seen.answer, AUTH_DENIED);
 	cr_expect(strstr(seen.reason, "impersonation"), "%s", seen.reason);
-	cr_expect_eq(decide(CONFIG_AUTH_PEERS, &list_pods, &root, BYTES_NONE, NULL).answer, AUTH_ALLOWED);
+	cr_expect_eq(decide(CONFIG_AUTH_PEERS, &list_pods, &root, BYTES_NONE, NULL).answer,
+		AUTH_ALLOWED);
 }
 
 Test(serve_auth, open_is_for_local_programs_and_not_for_secrets)
@@ -518,12 +572,23 @@ Test(serve_auth, open_is_for_local_programs_and_not_for_secrets)
 	struct auth_attributes secrets = list_pods;
 
 	secrets.resource = "secrets";
-	cr_assert_eq(decide(CONFIG_AUTH_OPEN, &list_pods, &here, BYTES_LIT("localhost:6445"), NULL).answer, AUTH_ALLOWED);
-	cr_assert_eq(decide(CONFIG_AUTH_OPEN, &list_pods, &here, BYTES_LIT("[::1]:6445"), NULL).answer, AUTH_ALLOWED);
-	cr_assert_eq(decide(CONFIG_AUTH_OPEN, &list_pods, &here, BYTES_LIT("evil.example"), NULL).answer, AUTH_DENIED);
-	cr_assert_eq(decide(CONFIG_AUTH_OPEN, &list_pods, &here, BYTES_LIT("localhost.evil"), NULL).answer, AUTH_DENIED);
-	cr_assert_eq(decide(CONFIG_AUTH_OPEN, &list_pods, &here, BYTES_LIT("localhost"), origin).answer, AUTH_DENIED);
-	cr_assert_eq(decide(CONFIG_AUTH_OPEN, &secrets, &here, BYTES_LIT("localhost"), NULL).answer, AUTH_DENIED);
+	cr_assert_eq(decide(CONFIG_AUTH_OPEN, &list_pods, &here, BYTES_LIT("localhost:6445"), NULL)
+			     .answer,
+		AUTH_ALLOWED);
+	cr_assert_eq(
+		decide(CONFIG_AUTH_OPEN, &list_pods, &here, BYTES_LIT("[::1]:6445"), NULL).answer,
+		AUTH_ALLOWED);
+	cr_assert_eq(
+		decide(CONFIG_AUTH_OPEN, &list_pods, &here, BYTES_LIT("evil.example"), NULL).answer,
+		AUTH_DENIED);
+	cr_assert_eq(decide(CONFIG_AUTH_OPEN, &list_pods, &here, BYTES_LIT("localhost.evil"), NULL)
+			     .answer,
+		AUTH_DENIED);
+	cr_assert_eq(
+		decide(CONFIG_AUTH_OPEN, &list_pods, &here, BYTES_LIT("localhost"), origin).answer,
+		AUTH_DENIED);
+	cr_assert_eq(decide(CONFIG_AUTH_OPEN, &secrets, &here, BYTES_LIT("localhost"), NULL).answer,
+		AUTH_DENIED);
 }
 
 Test(serve_auth, open_knows_its_own_origin_from_that_of_a_web_page)
@@ -533,14 +598,17 @@ Test(serve_auth, open_knows_its_own_origin_from_that_of_a_web_page)
 		const char *origin;
 		enum auth_answer expected;
 	} cases[] = {{"https://localhost:6445", AUTH_ALLOWED}, /* fabric8's client */
-		{"https://localhost:6446", AUTH_DENIED}, {"https://localhost", AUTH_DENIED}, {"http://localhost:6445", AUTH_DENIED},
-		{"https://127.0.0.1:6445", AUTH_DENIED}, {"localhost:6445", AUTH_DENIED}, {"null", AUTH_DENIED}, {"", AUTH_DENIED},
+		{"https://localhost:6446", AUTH_DENIED}, {"https://localhost", AUTH_DENIED},
+		{"http://localhost:6445", AUTH_DENIED}, {"https://127.0.0.1:6445", AUTH_DENIED},
+		{"localhost:6445", AUTH_DENIED}, {"null", AUTH_DENIED}, {"", AUTH_DENIED},
 		{"https://", AUTH_DENIED}, {"https://localhost:64450", AUTH_DENIED}};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		const char *headers[] = {"origin", cases[i].origin, NULL};
 
-		cr_expect_eq(decide(CONFIG_AUTH_OPEN, &list_pods, &here, BYTES_LIT("localhost:6445"), headers).answer,
+		cr_expect_eq(decide(CONFIG_AUTH_OPEN, &list_pods, &here,
+				     BYTES_LIT("localhost:6445"), headers)
+				     .answer,
 			cases[i].expected, "%s", cases[i].origin);
 	}
 }

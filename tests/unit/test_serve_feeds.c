@@ -12,7 +12,7 @@
 
 TestSuite(serve_feeds, .timeout = 20);
 
-/* ---- timelines ---- */
+/* ---- timelines ---------------------------------------------------------- */
 
 static struct timeline t;
 static struct feed_checkpoint checkpoint;
@@ -28,8 +28,8 @@ static void setup(void)
 
 static uint64_t add(enum record_type type, const char *rv, unsigned flags)
 {
-	const struct record record = {.seq = ++seq, .type = (uint8_t)type, .flags = (uint8_t)flags,
-		.rv = bytes_str(rv)};
+	const struct record record = {
+		.seq = ++seq, .type = (uint8_t)type, .flags = (uint8_t)flags, .rv = bytes_str(rv)};
 
 	cr_assert_eq(timeline_add(&t, &record), 0);
 	return seq;
@@ -69,7 +69,8 @@ static const char *follow(uint64_t position)
 
 	text[0] = '\0';
 	while ((r = timeline_next(&t, position, &entry)) == FOUND) {
-		n += snprintf(text + n, sizeof(text) - (size_t)n, entry.begin ? "[%llu-%llu]" : "%.0llu%llu ",
+		n += snprintf(text + n, sizeof(text) - (size_t)n,
+			entry.begin ? "[%llu-%llu]" : "%.0llu%llu ",
 			(unsigned long long)entry.begin, (unsigned long long)entry.seq);
 		position = entry.seq;
 	}
@@ -301,13 +302,17 @@ Test(serve_feeds, versions_may_be_large)
 	cr_expect_str_eq(rv_room, "0");
 }
 
-/* ---- coverage ---- */
+/* ---- coverage ----------------------------------------------------------- */
 
 static enum coverage_answer covers(const struct feed_definition *definition, const char *namespace_,
 	const char *name, const char *labels, const char *fields, bool metadata)
 {
-	struct coverage_request request = {.group = "", .version = "v1", .resource = "pods",
-		.namespace_ = namespace_, .name = name, .metadata_only = metadata};
+	struct coverage_request request = {.group = "",
+		.version = "v1",
+		.resource = "pods",
+		.namespace_ = namespace_,
+		.name = name,
+		.metadata_only = metadata};
 	struct selector *l = NULL, *f = NULL;
 	struct coverage coverage;
 
@@ -325,8 +330,13 @@ static enum coverage_answer covers(const struct feed_definition *definition, con
 
 Test(serve_feeds, a_feed_answers_what_it_provably_holds)
 {
-	struct feed_definition d = {.name = "pods", .group = "", .version = "v1", .resource = "pods",
-		.namespace_ = "", .label_selector = "", .field_selector = "",
+	struct feed_definition d = {.name = "pods",
+		.group = "",
+		.version = "v1",
+		.resource = "pods",
+		.namespace_ = "",
+		.label_selector = "",
+		.field_selector = "",
 		.drop = "metadata.managedFields"};
 
 	cr_expect_eq(covers(&d, "", "", "", "", false), COVERAGE_WHOLE);
@@ -359,17 +369,19 @@ Test(serve_feeds, a_feed_answers_what_it_provably_holds)
 	cr_expect_eq(covers(&d, "", "", "", "", false), COVERAGE_NONE);
 	cr_expect_eq(covers(&d, "", "", "", "", true), COVERAGE_WHOLE);
 	cr_expect_eq(covers(&d, "", "", "", "metadata.name=a", true), COVERAGE_WHOLE);
-	cr_expect_eq(covers(&d, "", "", "", "status.phase=Running", true), COVERAGE_NONE, "its metadata says nothing of that");
+	cr_expect_eq(covers(&d, "", "", "", "status.phase=Running", true), COVERAGE_NONE,
+		"its metadata says nothing of that");
 	d.version = "v2";
 	cr_expect_eq(covers(&d, "", "", "", "", true), COVERAGE_NONE);
 }
 
-/* ---- objects ---- */
+/* ---- objects ------------------------------------------------------------ */
 
-static const char pod[] =
-	"{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{\"labels\":{\"z\":\"1\",\"a\":\"\\u003c\"},"
-	"\"name\":\"p\",\"ownerReferences\":[{\"uid\":\"u\",\"kind\":\"K\",\"apiVersion\":\"x/v1\"}],"
-	"\"resourceVersion\":\"5\"},\"spec\":{\"n\":1.0,\"e\":[],\"o\":{}}}";
+static const char pod[] = "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{\"labels\":{\"z\":"
+			  "\"1\",\"a\":\"\\u003c\"},"
+			  "\"name\":\"p\",\"ownerReferences\":[{\"uid\":\"u\",\"kind\":\"K\","
+			  "\"apiVersion\":\"x/v1\"}],"
+			  "\"resourceVersion\":\"5\"},\"spec\":{\"n\":1.0,\"e\":[],\"o\":{}}}";
 
 static const char *written(int (*write)(struct bytes body, struct buf *out))
 {
@@ -410,24 +422,31 @@ static int write_metadata(struct bytes body, struct buf *out)
 Test(serve_feeds, objects_keep_their_keys_and_numbers)
 {
 	cr_expect_str_eq(written(write_whole), pod);
-	cr_expect_str_eq(written(write_item), "{\"metadata\":{\"labels\":{\"z\":\"1\",\"a\":\"\\u003c\"},"
+	cr_expect_str_eq(written(write_item),
+		"{\"metadata\":{\"labels\":{\"z\":\"1\",\"a\":\"\\u003c\"},"
 		"\"name\":\"p\",\"ownerReferences\":[{\"uid\":\"u\",\"kind\":\"K\",\"apiVersion\":"
 		"\"x/v1\"}],\"resourceVersion\":\"5\"},\"spec\":{\"n\":1.0,\"e\":[],\"o\":{}}}");
-	cr_expect_str_eq(written(write_stamped), "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":"
+	cr_expect_str_eq(written(write_stamped),
+		"{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":"
 		"{\"labels\":{\"z\":\"1\",\"a\":\"\\u003c\"},\"name\":\"p\",\"ownerReferences\":[{"
-		"\"uid\":\"u\",\"kind\":\"K\",\"apiVersion\":\"x/v1\"}],\"resourceVersion\":\"77\"},"
+		"\"uid\":\"u\",\"kind\":\"K\",\"apiVersion\":\"x/"
+		"v1\"}],\"resourceVersion\":\"77\"},"
 		"\"spec\":{\"n\":1.0,\"e\":[],\"o\":{}}}");
-	cr_expect_str_eq(written(write_metadata), "{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":"
-		"\"meta.k8s.io/v1\",\"metadata\":{\"name\":\"p\",\"resourceVersion\":\"5\",\"labels\":"
-		"{\"z\":\"1\",\"a\":\"\\u003c\"},\"ownerReferences\":[{\"apiVersion\":\"x/v1\",\"kind\":"
+	cr_expect_str_eq(written(write_metadata),
+		"{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":"
+		"\"meta.k8s.io/"
+		"v1\",\"metadata\":{\"name\":\"p\",\"resourceVersion\":\"5\",\"labels\":"
+		"{\"z\":\"1\",\"a\":\"\\u003c\"},\"ownerReferences\":[{\"apiVersion\":\"x/"
+		"v1\",\"kind\":"
 		"\"K\",\"uid\":\"u\"}]}}");
 }
 
 Test(serve_feeds, indented_json_in_pieces) /* S83 */
 {
-	static const char compact[] = "{\"a\":[1,2,{\"b\\\"{\\\\\":\"x,:\\\\\"}],\"e\":{},\"f\":[]}\n";
+	static const char compact[] =
+		"{\"a\":[1,2,{\"b\\\"{\\\\\":\"x,:\\\\\"}],\"e\":{},\"f\":[]}\n";
 	static const char wanted[] = "{\n  \"a\": [\n    1,\n    2,\n    {\n      \"b\\\"{\\\\\": "
-		"\"x,:\\\\\"\n    }\n  ],\n  \"e\": {},\n  \"f\": []\n}";
+				     "\"x,:\\\\\"\n    }\n  ],\n  \"e\": {},\n  \"f\": []\n}";
 
 	for (size_t piece = 1; piece < sizeof(compact); piece++) {
 		struct api_pretty pretty = {0};
@@ -435,7 +454,8 @@ Test(serve_feeds, indented_json_in_pieces) /* S83 */
 
 		for (size_t i = 0; i < sizeof(compact) - 1; i += piece) {
 			size_t left = sizeof(compact) - 1 - i;
-			api_pretty_put(&pretty, BYTES(compact + i, left < piece ? left : piece), &out);
+			api_pretty_put(
+				&pretty, BYTES(compact + i, left < piece ? left : piece), &out);
 		}
 		cr_expect_str_eq(buf_cstr(&out), wanted, "%zu: %s", piece, buf_cstr(&out));
 		buf_release(&out);

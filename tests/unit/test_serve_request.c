@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests of the API server's dialect: paths, options, what is accepted, tokens, Status objects. */
+/* Requests of the API server's dialect: paths, options, what is accepted, tokens, Status
+ * objects. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 
@@ -25,7 +26,7 @@ static const char *text(const struct api_status *s)
 	return buf_cstr(&json);
 }
 
-/* ---- paths ---- */
+/* ---- paths -------------------------------------------------------------- */
 
 static void path_is(const char *given, enum api_path_kind kind, const char *parts)
 {
@@ -39,7 +40,8 @@ static void path_is(const char *given, enum api_path_kind kind, const char *part
 		path.is_watch ? " watch" : "", path.is_long ? " long" : "");
 	if (kind != API_PATH_OTHER)
 		cr_expect_str_eq(have, parts, "%s: %s", given, have);
-	(void)snprintf(have, sizeof(have), "%s%s%s", path.group, *path.group ? "/" : "", path.version);
+	(void)snprintf(
+		have, sizeof(have), "%s%s%s", path.group, *path.group ? "/" : "", path.version);
 	if (*path.version)
 		cr_expect_str_eq(path.group_version, have, "%s: %s", given, path.group_version);
 	api_path_release(&path);
@@ -58,7 +60,8 @@ Test(serve_request, paths)
 	path_is("/api/v1/namespaces/d/pods", API_PATH_RESOURCE, "|v1|d|pods||");
 	path_is("/api/v1/namespaces/d/pods/a", API_PATH_RESOURCE, "|v1|d|pods|a|");
 	path_is("/api/v1/namespaces/d/pods/a/log", API_PATH_RESOURCE, "|v1|d|pods|a|log");
-	path_is("/api/v1/namespaces/d/pods/a/proxy/x/y", API_PATH_RESOURCE, "|v1|d|pods|a|proxy long");
+	path_is("/api/v1/namespaces/d/pods/a/proxy/x/y", API_PATH_RESOURCE,
+		"|v1|d|pods|a|proxy long");
 	path_is("/api/v1/namespaces", API_PATH_RESOURCE, "|v1||namespaces||");
 	path_is("/api/v1/namespaces/d", API_PATH_RESOURCE, "|v1||namespaces|d|");
 	path_is("/api/v1/namespaces/d/status", API_PATH_RESOURCE, "|v1||namespaces|d|status");
@@ -79,7 +82,8 @@ Test(serve_request, paths_that_name_nothing)
 	static const char *const paths[] = {"", "x", "//", "/api//v1", "/api/v1/pods/",
 		"/api/v1/namespaces/../pods", "/api/v1/namespaces/%2e%2e/pods", "/api/v1/pods/%2e",
 		"/api/v1/namespaces/d/pods/a%2fb", "/api/v1/namespaces/d/pods/a%25b",
-		"/api/v1/namespaces/d/pods/a%00", "/version//", "/version/x", "/livez/x/", "/livez/a/b", "/openapi/v3", "/nothing"};
+		"/api/v1/namespaces/d/pods/a%00", "/version//", "/version/x", "/livez/x/",
+		"/livez/a/b", "/openapi/v3", "/nothing"};
 
 	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++)
 		path_is(paths[i], API_PATH_OTHER, "");
@@ -88,7 +92,7 @@ Test(serve_request, paths_that_name_nothing)
 	path_is("/%zz", API_PATH_MALFORMED, "|||||");
 }
 
-/* ---- options ---- */
+/* ---- options ------------------------------------------------------------ */
 
 static int parse(const char *query, struct api_options *options)
 {
@@ -113,8 +117,8 @@ static void options_are(const char *query, bool is_watch, int code, const char *
 
 Test(serve_request, s46_booleans_as_the_api_server_decodes_them) /* S46 */
 {
-	static const char *const yes[] = {"watch=true", "watch=True", "watch=1", "watch=yes", "watch=",
-		"watch", "watch=1&watch=0"};
+	static const char *const yes[] = {"watch=true", "watch=True", "watch=1", "watch=yes",
+		"watch=", "watch", "watch=1&watch=0"};
 	static const char *const no[] = {"", "watch=0", "watch=false", "watch=FALSE", "Watch=1",
 		"watch=0&watch=1", "x=1", "wat%63h=0"};
 	struct api_options options;
@@ -133,16 +137,19 @@ Test(serve_request, s46_booleans_as_the_api_server_decodes_them) /* S46 */
 
 Test(serve_request, a_value_with_a_nul_is_refused_and_not_cut)
 {
-	options_are("fieldSelector=metadata.name%3Da%00,metadata.namespace%3Db", false, 400, "invalid character U+0000 in fieldSelector");
+	options_are("fieldSelector=metadata.name%3Da%00,metadata.namespace%3Db", false, 400,
+		"invalid character U+0000 in fieldSelector");
 	options_are("labelSelector=%00", false, 400, "invalid character U+0000 in labelSelector");
 	options_are("limit=1%00x&watch=1", true, 400, "invalid character U+0000 in limit");
-	options_are("resourceVersion=0%00", true, 400, "invalid character U+0000 in resourceVersion");
+	options_are(
+		"resourceVersion=0%00", true, 400, "invalid character U+0000 in resourceVersion");
 	options_are("other=%00&limit=1", false, 0, NULL);
 }
 
 Test(serve_request, options_of_lists_do_not_count_for_one_object)
 {
-	static const char query[] = "limit=x&timeoutSeconds=x&labelSelector=,,&fieldSelector=%5C&resourceVersion=7";
+	static const char query[] =
+		"limit=x&timeoutSeconds=x&labelSelector=,,&fieldSelector=%5C&resourceVersion=7";
 	struct api_options options;
 
 	cr_expect_eq(parse(query, &options), 400);
@@ -157,8 +164,10 @@ Test(serve_request, selectors_are_decoded_once)
 {
 	struct api_options options;
 
-	cr_assert_eq(parse("labelSelector=app+in%20%28web%2Cdb%29%2C%21x&fieldSelector=%2Cmetadata.name%3Da%2C",
-		&options), 0);
+	cr_assert_eq(parse("labelSelector=app+in%20%28web%2Cdb%29%2C%21x&fieldSelector=%2Cmetadata."
+			   "name%3Da%2C",
+			     &options),
+		0);
 	cr_expect_str_eq(selector_text(options.labels), "app in (db,web),!x");
 	cr_expect_str_eq(selector_text(options.fields), "metadata.name=a");
 	api_options_release(&options);
@@ -168,7 +177,8 @@ Test(serve_request, selectors_are_decoded_once)
 	api_options_release(&options);
 }
 
-Test(serve_request, s15_s16_s23_s24_s29_s30_s37_s38_s39_s40_s41_s60_s64_s65_s66_bad_options_are_refused_in_the_words_of_the_api_server)
+Test(serve_request,
+	s15_s16_s23_s24_s29_s30_s37_s38_s39_s40_s41_s60_s64_s65_s66_bad_options_are_refused_in_the_words_of_the_api_server)
 {
 	/* S15, S16, S23, S24, S29, S30, S60 */
 	options_are("labelSelector=app+in+(web", false, 400,
@@ -176,15 +186,18 @@ Test(serve_request, s15_s16_s23_s24_s29_s30_s37_s38_s39_s40_s41_s60_s64_s65_s66_
 	options_are("labelSelector=a,", false, 400, "found '', expected: identifier after ','");
 	options_are("labelSelector=a%3D%3D%3Db%21", false, 400,
 		"unable to parse requirement: found '=', expected: identifier");
-	options_are("fieldSelector=foo", false, 400, "invalid selector: 'foo'; can't understand 'foo'");
+	options_are(
+		"fieldSelector=foo", false, 400, "invalid selector: 'foo'; can't understand 'foo'");
 	options_are("fieldSelector=reason%3Da%5Cx", false, 400,
 		"invalid field selector: invalid escape sequence: \\x");
 	options_are("limit=abc", false, 400, "strconv.ParseInt: parsing \"abc\": invalid syntax");
 	options_are("limit=", false, 400, "strconv.ParseInt: parsing \"\": invalid syntax");
 	options_are("limit=99999999999999999999", false, 400,
 		"strconv.ParseInt: parsing \"99999999999999999999\": value out of range");
-	options_are("limit=a%22b%0A", false, 400, "strconv.ParseInt: parsing \"a\\\"b\\n\": invalid syntax");
-	options_are("limit=x&timeoutSeconds=y", false, 400, "strconv.ParseInt: parsing \"y\": invalid syntax");
+	options_are("limit=a%22b%0A", false, 400,
+		"strconv.ParseInt: parsing \"a\\\"b\\n\": invalid syntax");
+	options_are("limit=x&timeoutSeconds=y", false, 400,
+		"strconv.ParseInt: parsing \"y\": invalid syntax");
 	options_are("limit=-1", false, 0, NULL);
 	options_are("limit=-9223372036854775808", false, 0, NULL);
 	options_are("limit=-9223372036854775809", false, 400,
@@ -194,44 +207,56 @@ Test(serve_request, s15_s16_s23_s24_s29_s30_s37_s38_s39_s40_s41_s60_s64_s65_s66_
 	options_are("export=true", false, 400,
 		"the export parameter, deprecated since v1.14, is no longer supported");
 	/* S37 to S41, S64 to S66 */
-#define INVALID "ListOptions.meta.k8s.io \"\" is invalid: "
+#define INVALID   "ListOptions.meta.k8s.io \"\" is invalid: "
 #define FORBIDDEN "resourceVersionMatch: Forbidden: "
-	options_are("resourceVersionMatch=Exact", false, 422, INVALID FORBIDDEN
+	options_are("resourceVersionMatch=Exact", false, 422,
+		INVALID FORBIDDEN
 		"resourceVersionMatch is forbidden unless resourceVersion is provided");
-	options_are("resourceVersion=0&resourceVersionMatch=Exact", false, 422, INVALID FORBIDDEN
+	options_are("resourceVersion=0&resourceVersionMatch=Exact", false, 422,
+		INVALID FORBIDDEN
 		"resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"");
-	options_are("resourceVersion=1&resourceVersionMatch=foo", false, 422, INVALID
+	options_are("resourceVersion=1&resourceVersionMatch=foo", false, 422,
+		INVALID
 		"resourceVersionMatch: Unsupported value: \"foo\": supported values: \"Exact\", "
 		"\"NotOlderThan\", \"\"");
-	options_are("resourceVersionMatch=foo&continue=x", false, 422, INVALID "[" FORBIDDEN
+	options_are("resourceVersionMatch=foo&continue=x", false, 422,
+		INVALID
+		"[" FORBIDDEN
 		"resourceVersionMatch is forbidden unless resourceVersion is provided, " FORBIDDEN
 		"resourceVersionMatch is forbidden when continue is provided, "
 		"resourceVersionMatch: Unsupported value: \"foo\": supported values: \"Exact\", "
 		"\"NotOlderThan\", \"\"]");
 	cr_expect_eq(status.n_causes, 3);
-	options_are("sendInitialEvents=false", false, 422, INVALID
-		"sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list");
-	options_are("watch=1&continue=x", true, 422, INVALID FORBIDDEN
-		"resourceVersionMatch is forbidden when continue is provided");
-	options_are("watch=1&continue=x&resourceVersion=0", true, 422, INVALID FORBIDDEN
-		"resourceVersionMatch is forbidden when continue is provided");
+	options_are("sendInitialEvents=false", false, 422,
+		INVALID "sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list");
+	options_are("watch=1&continue=x", true, 422,
+		INVALID FORBIDDEN "resourceVersionMatch is forbidden when continue is provided");
+	options_are("watch=1&continue=x&resourceVersion=0", true, 422,
+		INVALID FORBIDDEN "resourceVersionMatch is forbidden when continue is provided");
 	options_are("watch=1&continue=x&resourceVersion=7", true, 0, NULL);
 	options_are("continue=x", true, 0, NULL);
-	options_are("watch=1&sendInitialEvents=true", true, 422, INVALID FORBIDDEN
+	options_are("watch=1&sendInitialEvents=true", true, 422,
+		INVALID FORBIDDEN
 		"sendInitialEvents requires setting resourceVersionMatch to NotOlderThan");
-	cr_expect_str_eq(text(&status), "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
+	cr_expect_str_eq(text(&status),
+		"{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
 		"\"status\":\"Failure\",\"message\":\"ListOptions.meta.k8s.io \\\"\\\" is invalid: "
 		"resourceVersionMatch: Forbidden: sendInitialEvents requires setting "
-		"resourceVersionMatch to NotOlderThan\",\"reason\":\"Invalid\",\"details\":{\"group\":"
+		"resourceVersionMatch to "
+		"NotOlderThan\",\"reason\":\"Invalid\",\"details\":{\"group\":"
 		"\"meta.k8s.io\",\"kind\":\"ListOptions\",\"causes\":[{\"reason\":"
-		"\"FieldValueForbidden\",\"message\":\"Forbidden: sendInitialEvents requires setting "
+		"\"FieldValueForbidden\",\"message\":\"Forbidden: sendInitialEvents requires "
+		"setting "
 		"resourceVersionMatch to NotOlderThan\",\"field\":\"resourceVersionMatch\"}]},"
-		"\"code\":422}", "%s", text(&status));
+		"\"code\":422}",
+		"%s", text(&status));
 	options_are("watch=1&sendInitialEvents=true&resourceVersionMatch=Exact", true, 422,
 		INVALID "[" FORBIDDEN "sendInitialEvents requires setting resourceVersionMatch to "
-		"NotOlderThan, resourceVersionMatch: Unsupported value: \"Exact\": supported values: "
-		"\"NotOlderThan\"]");
-	options_are("watch=1&resourceVersionMatch=NotOlderThan", true, 422, INVALID FORBIDDEN
+			"NotOlderThan, resourceVersionMatch: Unsupported value: \"Exact\": "
+			"supported values: "
+			"\"NotOlderThan\"]");
+	options_are("watch=1&resourceVersionMatch=NotOlderThan", true, 422,
+		INVALID FORBIDDEN
 		"resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided");
 	/* S73: a watch by its path is checked as a list. */
 	options_are("resourceVersionMatch=NotOlderThan&resourceVersion=5", true, 0, NULL);
@@ -246,7 +271,8 @@ Test(serve_request, a_watch_without_a_version_begins_with_the_objects) /* 3.2 */
 	} cases[] = {{"watch=1", true}, {"watch=1&resourceVersion=0", true},
 		{"watch=1&resourceVersion=5", false},
 		{"watch=1&sendInitialEvents=false&resourceVersionMatch=NotOlderThan", false},
-		{"watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=5",
+		{"watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion="
+		 "5",
 			true}};
 	struct api_options options;
 
@@ -263,7 +289,7 @@ Test(serve_request, a_watch_without_a_version_begins_with_the_objects) /* 3.2 */
 	api_options_release(&options);
 }
 
-/* ---- Accept ---- */
+/* ---- Accept ------------------------------------------------------------- */
 
 static void accept_is(const char *header, enum api_form form, const char *version)
 {
@@ -289,12 +315,14 @@ Test(serve_request, s75_s78_s79_s80_s81_what_clients_accept) /* S75, S78 to S81 
 	accept_is("application/json;stream=watch", API_FORM_OBJECT, "v1");
 	accept_is(TABLE ",application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json",
 		API_FORM_TABLE, "v1");
-	accept_is("application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json", API_FORM_TABLE,
-		"v1beta1");
+	accept_is("application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json",
+		API_FORM_TABLE, "v1beta1");
 	accept_is("application/json;as=Table;v=v9;g=meta.k8s.io", API_FORM_MAX, NULL);
 	accept_is("application/json;as=Table;v=v9;g=meta.k8s.io,application/json", API_FORM_OBJECT,
 		"v1");
-	accept_is("application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,"
+	accept_is(
+		"application/"
+		"vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,"
 		"application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json",
 		API_FORM_METADATA_LIST, "v1");
 	accept_is("application/json;q=0.1," TABLE ";q=0.5", API_FORM_TABLE, "v1");
@@ -323,14 +351,16 @@ Test(serve_request, s75_s78_s79_s80_s81_what_clients_accept) /* S75, S78 to S81 
 	cr_expect_not(api_accept_gzip(BYTES_NONE));
 	struct api_accept accept;
 	cr_assert_eq(api_accept_parse(BYTES_LIT("application/json;g=apidiscovery.k8s.io;v=v2;"
-		"as=APIGroupDiscoveryList,application/json"), true, &accept, &status), 0);
+						"as=APIGroupDiscoveryList,application/json"),
+			     true, &accept, &status),
+		0);
 	cr_expect_eq(accept.form, API_FORM_DISCOVERY);
 	accept.form = API_FORM_METADATA;
 	cr_expect_eq(api_accept_check(&accept, true, "PodList", "v1", &status), 406);
 	cr_expect_eq(api_accept_check(&accept, false, "Pod", "v1", &status), 0);
 }
 
-/* ---- statuses ---- */
+/* ---- statuses ----------------------------------------------------------- */
 
 /* Expects the message and the details of a Status about an object of that NAME. */
 static void missing_is(const char *name, const char *message, const char *details)
@@ -349,12 +379,13 @@ Test(serve_request, a_status_is_json_whatever_the_name_is)
 {
 	missing_is("p", "\"message\":\"pods \\\"p\\\" not found\"", "{\"name\":\"p\",");
 	missing_is("gr\u00fcn", "pods \\\"gr\u00fcn\\\" not", "{\"name\":\"gr\u00fcn\",");
-	missing_is("a\xff\xc3z", "pods \\\"a\\\\xff\\\\xc3z\\\" not", "{\"name\":\"a\\ufffd\\ufffdz\",");
+	missing_is("a\xff\xc3z", "pods \\\"a\\\\xff\\\\xc3z\\\" not",
+		"{\"name\":\"a\\ufffd\\ufffdz\",");
 	missing_is("a\"\\\n\x01\x7f", "pods \\\"a\\\\\\\"\\\\\\\\\\\\n\\\\x01\\\\x7f\\\" not",
 		"{\"name\":\"a\\\"\\\\\\n\\u0001\x7f\",");
 }
 
-/* ---- field labels ---- */
+/* ---- field labels ------------------------------------------------------- */
 
 static void fields_are(const char *group, const char *kind, bool namespaced, const char *selector,
 	const char *message)
@@ -372,12 +403,13 @@ static void fields_are(const char *group, const char *kind, bool namespaced, con
 
 Test(serve_request, s20_s21_s22_s26_s27_field_labels) /* S20 to S22, S26, S27 */
 {
-	fields_are("", "Pod", true, "metadata.name=a,metadata.namespace=b,spec.nodeName=c,spec.host=d",
-		NULL);
+	fields_are("", "Pod", true,
+		"metadata.name=a,metadata.namespace=b,spec.nodeName=c,spec.host=d", NULL);
 	fields_are("", "Pod", true, "status.podIPs=10.0.0.1", NULL);
 	fields_are("", "Pod", true, "foo=bar", "field label not supported: foo");
 	fields_are("apps", "Deployment", true, "foo=bar",
-		"\"foo\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\"");
+		"\"foo\" is not a known field selector: only \"metadata.name\", "
+		"\"metadata.namespace\"");
 	fields_are("batch", "Job", true, "status.successful=1", NULL);
 	fields_are("batch", "Job", true, "foo=1", "field label \"foo\" not supported for Job");
 	fields_are("", "Node", false, "metadata.namespace=x",
@@ -388,52 +420,64 @@ Test(serve_request, s20_s21_s22_s26_s27_field_labels) /* S20 to S22, S26, S27 */
 	fields_are("apps", "Deployment", true, "metadata.namespace=x", NULL);
 	fields_are("rbac.authorization.k8s.io", "ClusterRole", false, "metadata.namespace=x", NULL);
 	fields_are("", "Event", true, "involvedObject.uid=1,reason=x,source=y", NULL);
-	fields_are("events.k8s.io", "Event", true, "regarding.uid=1,reportingController=x,type=y", NULL);
+	fields_are("events.k8s.io", "Event", true, "regarding.uid=1,reportingController=x,type=y",
+		NULL);
 	fields_are("events.k8s.io", "Event", true, "source=y", "field label not supported: source");
-	fields_are("certificates.k8s.io", "CertificateSigningRequest", false, "metadata.name=a,spec.signerName=b", NULL);
-	fields_are("certificates.k8s.io", "CertificateSigningRequest", false, "metadata.namespace=x",
-		"field label not supported: metadata.namespace");
+	fields_are("certificates.k8s.io", "CertificateSigningRequest", false,
+		"metadata.name=a,spec.signerName=b", NULL);
+	fields_are("certificates.k8s.io", "CertificateSigningRequest", false,
+		"metadata.namespace=x", "field label not supported: metadata.namespace");
 	fields_are("certificates.k8s.io", "PodCertificateRequest", true, "metadata.namespace=x",
 		"field label not supported: metadata.namespace");
 	fields_are("resource.k8s.io", "ResourceSlice", false, "spec.driver=x,metadata.namespace=x",
-		"field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: metadata.namespace");
+		"field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: "
+		"metadata.namespace");
 	fields_are("example.com", "Widget", true, "spec.color=red", NULL);
-	fields_are("example.com", "Widget", true, "spec.colo=red", "field label not supported: spec.colo");
+	fields_are("example.com", "Widget", true, "spec.colo=red",
+		"field label not supported: spec.colo");
 	fields_are("apps", "Deployment", true, "spec.color=red",
-		"\"spec.color\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\"");
+		"\"spec.color\" is not a known field selector: only \"metadata.name\", "
+		"\"metadata.namespace\"");
 }
 
 Test(serve_request, bookmarks_have_the_zero_values_of_their_kind)
 {
-	cr_expect_str_eq(api_bookmark_rest("", "v1", "Pod"), ",\"spec\":{\"containers\":null},\"status\":{}");
+	cr_expect_str_eq(api_bookmark_rest("", "v1", "Pod"),
+		",\"spec\":{\"containers\":null},\"status\":{}");
 	cr_expect_str_eq(api_bookmark_rest("", "v1", "ConfigMap"), "");
-	cr_expect(strstr(api_bookmark_rest("autoscaling", "v1", "HorizontalPodAutoscaler"), "\"currentReplicas\":0"));
-	cr_expect(strstr(api_bookmark_rest("autoscaling", "v2", "HorizontalPodAutoscaler"), "\"currentMetrics\":null"));
+	cr_expect(strstr(api_bookmark_rest("autoscaling", "v1", "HorizontalPodAutoscaler"),
+		"\"currentReplicas\":0"));
+	cr_expect(strstr(api_bookmark_rest("autoscaling", "v2", "HorizontalPodAutoscaler"),
+		"\"currentMetrics\":null"));
 	cr_expect_str_eq(api_bookmark_rest("example.com", "v1", "Pod"), "");
-	cr_expect_str_eq(api_bookmark_annotation("apps", "DaemonSet"), "\"deprecated.daemonset.template.generation\":\"0\"");
+	cr_expect_str_eq(api_bookmark_annotation("apps", "DaemonSet"),
+		"\"deprecated.daemonset.template.generation\":\"0\"");
 	cr_expect_str_eq(api_bookmark_annotation("apps", "Deployment"), "");
 }
 
 Test(serve_request, groups_and_versions_have_the_api_servers_order)
 {
 	cr_expect_lt(api_kind_group_rank(""), api_kind_group_rank("apps"));
-	cr_expect_lt(api_kind_group_rank("apps"), api_kind_group_rank("admissionregistration.k8s.io"));
+	cr_expect_lt(
+		api_kind_group_rank("apps"), api_kind_group_rank("admissionregistration.k8s.io"));
 	cr_expect_eq(api_kind_group_rank("a.example.com"), api_kind_group_rank("b.example.com"));
-	static const char *const order[] = {"v10", "v2", "v1", "v3beta1", "v1beta2", "v1beta1", "v2alpha1", "foo", "v1x"};
+	static const char *const order[] = {
+		"v10", "v2", "v1", "v3beta1", "v1beta2", "v1beta1", "v2alpha1", "foo", "v1x"};
 
 	for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++)
 		for (size_t k = 0; k < sizeof(order) / sizeof(*order); k++)
-			cr_expect_eq(api_kind_compare_versions(order[i], order[k]) < 0, i < k, "%s %s", order[i],
-				order[k]);
+			cr_expect_eq(api_kind_compare_versions(order[i], order[k]) < 0, i < k,
+				"%s %s", order[i], order[k]);
 }
 
 Test(serve_request, timeouts_are_durations_of_go)
 {
 	static const struct {
 		const char *text, *why;
-	} cases[] = {{"", NULL}, {"0", NULL}, {"5s", NULL}, {"1h30m", NULL}, {"-1.5h", NULL}, {".5s", NULL},
-		{"1\u00b5s", NULL}, {"x", "invalid duration \"x\""}, {" 1s", "invalid duration \" 1s\""},
-		{"5", "missing unit in duration \"5\""}, {"1s2", "missing unit in duration \"1s2\""},
+	} cases[] = {{"", NULL}, {"0", NULL}, {"5s", NULL}, {"1h30m", NULL}, {"-1.5h", NULL},
+		{".5s", NULL}, {"1\u00b5s", NULL}, {"x", "invalid duration \"x\""},
+		{" 1s", "invalid duration \" 1s\""}, {"5", "missing unit in duration \"5\""},
+		{"1s2", "missing unit in duration \"1s2\""},
 		{"5x", "unknown unit \"x\" in duration \"5x\""}, {".", "invalid duration \".\""},
 		{"2562047h47m16s", NULL}, {"2562047h48m", "invalid duration \"2562047h48m\""},
 		{"99999999999999999999s", "invalid duration \"99999999999999999999s\""},
@@ -443,22 +487,25 @@ Test(serve_request, timeouts_are_durations_of_go)
 		const struct api_options options = {.deadline_text = cases[i].text};
 		char message[200];
 
-		(void)snprintf(message, sizeof(message), "invalid timeout specified in the request URL - time: %s",
+		(void)snprintf(message, sizeof(message),
+			"invalid timeout specified in the request URL - time: %s",
 			cases[i].why ? cases[i].why : "");
-		cr_expect_eq(api_options_check_deadline(&options, &status), cases[i].why ? 400 : 0, "%s", cases[i].text);
+		cr_expect_eq(api_options_check_deadline(&options, &status), cases[i].why ? 400 : 0,
+			"%s", cases[i].text);
 		if (cases[i].why)
 			cr_expect_str_eq(buf_cstr(&status.message), message);
 	}
 }
 
-/* ---- tokens ---- */
+/* ---- tokens ------------------------------------------------------------- */
 
 static void token_is_refused(const char *token, const char *why)
 {
 	struct api_token t;
 
 	cr_expect_eq(api_token_parse(token, &t, &status), 400, "%s", token);
-	cr_expect_str_eq(buf_cstr(&status.message), why, "%s: %s", token, buf_cstr(&status.message));
+	cr_expect_str_eq(
+		buf_cstr(&status.message), why, "%s: %s", token, buf_cstr(&status.message));
 	api_token_release(&t);
 }
 
@@ -481,29 +528,31 @@ Test(serve_request, s43_tokens) /* S43 */
 	cr_assert_eq(api_token_write(121, BYTES_LIT("default/p1\0"), &out), 0);
 	cr_expect_str_eq(buf_cstr(&out),
 		"eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MTIxLCJzdGFydCI6ImRlZmF1bHQvcDFcdTAwMDAifQ");
-	cr_assert_eq(api_token_parse(
-		"eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MjQ5LCJzdGFydCI6Ii9zaG9wL2NhcnQtNlx1MDAwMCJ9", &t,
-		&status), 0);
+	cr_assert_eq(api_token_parse("eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MjQ5LCJzdGFydCI6Ii9zaG9wL"
+				     "2NhcnQtNlx1MDAwMCJ9",
+			     &t, &status),
+		0);
 	cr_expect_eq(t.rv, 249);
 	cr_expect(bytes_equal(buf_bytes(&t.from), BYTES_LIT("shop/cart-6\0")));
 	api_token_release(&t);
-	cr_assert_eq(api_token_parse(
-		"eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6LTEsInN0YXJ0Ijoic2hvcC9jYXJ0LTZcdTAwMDAifQ", &t,
-		&status), 0);
+	cr_assert_eq(api_token_parse("eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6LTEsInN0YXJ0Ijoic2hvcC9jY"
+				     "XJ0LTZcdTAwMDAifQ",
+			     &t, &status),
+		0);
 	cr_expect_eq(t.rv, -1);
 	api_token_release(&t);
-	token_is_refused("abc", INVALID_TOKEN
-		": invalid character 'i' looking for beginning of value");
+	token_is_refused(
+		"abc", INVALID_TOKEN ": invalid character 'i' looking for beginning of value");
 	token_is_refused("x", INVALID_TOKEN ": illegal base64 data at input byte 0");
 	token_is_refused("e30ab", INVALID_TOKEN ": illegal base64 data at input byte 4");
 	token_is_refused("%%%", INVALID_TOKEN ": illegal base64 data at input byte 0");
 	token_is_refused(token_of(""), INVALID_TOKEN ": unexpected end of JSON input");
-	token_is_refused(token_of("{\"v\":\"meta.k8s.io/v1\",\"rv\":1"), INVALID_TOKEN
-		": unexpected end of JSON input");
+	token_is_refused(token_of("{\"v\":\"meta.k8s.io/v1\",\"rv\":1"),
+		INVALID_TOKEN ": unexpected end of JSON input");
 	token_is_refused(token_of("{\"v\":\"meta.k8s.io/v2\",\"rv\":1,\"start\":\"a\"}"),
 		INVALID_TOKEN ": server does not recognize this encoded version meta.k8s.io/v2");
-	token_is_refused(token_of("{\"v\":\"meta.k8s.io/v1\",\"rv\":0,\"start\":\"a\"}"), INVALID_TOKEN
-		": incorrect encoded start resourceVersion (version meta.k8s.io/v1)");
+	token_is_refused(token_of("{\"v\":\"meta.k8s.io/v1\",\"rv\":0,\"start\":\"a\"}"),
+		INVALID_TOKEN ": incorrect encoded start resourceVersion (version meta.k8s.io/v1)");
 	token_is_refused(token_of("{\"v\":\"meta.k8s.io/v1\",\"rv\":1,\"start\":\"\"}"),
 		INVALID_TOKEN ": encoded start key empty (version meta.k8s.io/v1)");
 	token_is_refused(token_of("{\"v\":\"meta.k8s.io/v1\",\"rv\":1,\"start\":\"../a\"}"),
@@ -513,29 +562,34 @@ Test(serve_request, s43_tokens) /* S43 */
 	buf_release(&out);
 }
 
-/* ---- Status ---- */
+/* ---- Status ------------------------------------------------------------- */
 
 Test(serve_request, s05_s06_s09_s33_s49_status_objects) /* S05, S06, S09, S33, S49 */
 {
 	api_status_release(&status);
 	api_status_no_object(&status, "", "pods", "nope");
-	cr_expect_str_eq(text(&status), "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
+	cr_expect_str_eq(text(&status),
+		"{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
 		"\"status\":\"Failure\",\"message\":\"pods \\\"nope\\\" not found\",\"reason\":"
 		"\"NotFound\",\"details\":{\"name\":\"nope\",\"kind\":\"pods\"},\"code\":404}");
 	api_status_no_object(&status, "apps", "deployments", "x");
 	cr_expect_str_eq(buf_cstr(&status.message), "deployments.apps \"x\" not found");
 	api_status_unknown_path(&status);
-	cr_expect_str_eq(text(&status), "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
+	cr_expect_str_eq(text(&status),
+		"{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
 		"\"status\":\"Failure\",\"message\":\"the server could not find the requested "
 		"resource\",\"reason\":\"NotFound\",\"details\":{},\"code\":404}");
 	api_status_too_large(&status, "99999999", "252");
-	cr_expect_str_eq(text(&status), "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
-		"\"status\":\"Failure\",\"message\":\"Timeout: Too large resource version: 99999999, "
+	cr_expect_str_eq(text(&status),
+		"{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
+		"\"status\":\"Failure\",\"message\":\"Timeout: Too large resource version: "
+		"99999999, "
 		"current: 252\",\"reason\":\"Timeout\",\"details\":{\"causes\":[{\"reason\":"
 		"\"ResourceVersionTooLarge\",\"message\":\"Too large resource version\"}],"
 		"\"retryAfterSeconds\":1},\"code\":504}");
 	api_status_expired(&status, "too old resource version: %s (%s)", "100", "279");
-	cr_expect_str_eq(text(&status), "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
+	cr_expect_str_eq(text(&status),
+		"{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
 		"\"status\":\"Failure\",\"message\":\"too old resource version: 100 (279)\","
 		"\"reason\":\"Expired\",\"code\":410}");
 	api_status_release(&status);

@@ -10,15 +10,14 @@
 #include "tests/unit/api_stub.h"
 #include "tests/unit/rig.h"
 
-#define OBJECT(name, rv, more)                                                                     \
-	"{\"kind\":\"Thing\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"" name                     \
+#define OBJECT(name, rv, more) \
+	"{\"kind\":\"Thing\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"" name \
 	"\",\"namespace\":\"d\",\"uid\":\"u\",\"resourceVersion\":\"" rv "\"" more "}}"
 #define EVENT(type, object) "{\"type\":\"" type "\",\"object\":" object "}\n"
 
 /* A list as a stream, its end mark, and what came behind that. */
-static const char stream[] =
-	EVENT("ADDED", OBJECT("a", "5", ""))
-	EVENT("BOOKMARK", OBJECT("", "7", ",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}"))
+static const char stream[] = EVENT("ADDED", OBJECT("a", "5", "")) EVENT(
+	"BOOKMARK", OBJECT("", "7", ",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}"))
 	EVENT("MODIFIED", OBJECT("a", "8", ""));
 
 struct world {
@@ -40,7 +39,8 @@ struct world {
 static int on_list_end(void *arg, struct session *session)
 {
 	struct world *world = arg;
-	struct record record = {.feed = session_definition(session)->id, .type = RECORD_FEED_REMOVED};
+	struct record record = {
+		.feed = session_definition(session)->id, .type = RECORD_FEED_REMOVED};
 	uint64_t seq;
 
 	world->ends++;
@@ -67,12 +67,15 @@ static int make_session(void *arg, const struct feed_definition *definition,
 {
 	struct world *world = arg;
 
-	session_free(&world->session); /* of a feed that an earlier set_up() of this test has left in the store */
+	session_free(
+		/* of a feed that an earlier set_up() of this test has left in the store */
+		&world->session);
 	cr_assert_eq(session_new(&world->shared, definition, checkpoint, 500, &world->session), 0);
 	return 0;
 }
 
-/* SECOND: what a second watch, which asks for progress, is answered; PROBE: how the question before it ends. */
+/* SECOND: what a second watch, which asks for progress, is answered; PROBE: how the question
+ * before it ends. */
 static void set_up_with(struct world *world, const char *second, enum api_stub_fault probe)
 {
 	struct txn *txn;
@@ -80,20 +83,29 @@ static void set_up_with(struct world *world, const char *second, enum api_stub_f
 	*world = (struct world){0};
 	rig_open(&world->rig, "feeds: []\n");
 	world->stub = api_stub_start((struct api_stub_answer[]){
-		{"/api/v1/things", 200, "application/json", second, .fault = STUB_SILENT_BODY, .query = "timeoutSeconds=3&"},
+		{"/api/v1/things", 200, "application/json", second, .fault = STUB_SILENT_BODY,
+			.query = "timeoutSeconds=3&"},
 		{"/api/v1/things", 200, "application/json", stream, NULL, STUB_SILENT_BODY},
-		{"/api/v1/namespaces/default/things/kinf-probe", 404, "application/json", "{}", .fault = probe},
+		{"/api/v1/namespaces/default/things/kinf-probe", 404, "application/json", "{}",
+			.fault = probe},
 		{NULL}});
 	world->kubeconfig = (struct kubeconfig){.server = (char *)api_stub_url(world->stub)};
-	world->shared = (struct session_shared){.stats = world->rig.p.stats, .pace = &world->pace,
-		.policy = config_policy_default(), .warnings = &world->warnings,
-		.agenda = &world->agenda, .queued = &world->queued, .listing = &world->listing,
-		.on_doubt = on_doubt, .on_well = on_well,
-		.on_list_end = on_list_end, .list_arg = world};
+	world->shared = (struct session_shared){.stats = world->rig.p.stats,
+		.pace = &world->pace,
+		.policy = config_policy_default(),
+		.warnings = &world->warnings,
+		.agenda = &world->agenda,
+		.queued = &world->queued,
+		.listing = &world->listing,
+		.on_doubt = on_doubt,
+		.on_well = on_well,
+		.on_list_end = on_list_end,
+		.list_arg = world};
 	world->shared.policy.streaming_lists = true;
 	(void)rig_add_feed(&world->rig, "things");
 	cr_assert_eq(http_new(&world->kubeconfig, &world->shared.http), 0);
-	cr_assert_eq(recorder_new(world->rig.journal, NULL, world->rig.p.stats, &world->recorder), 0);
+	cr_assert_eq(
+		recorder_new(world->rig.journal, NULL, world->rig.p.stats, &world->recorder), 0);
 	world->shared.recorder = world->recorder;
 	cr_assert_eq(txn_begin_read(journal_env(world->rig.journal), &txn), 0);
 	cr_assert_eq(journal_each_feed(world->rig.journal, txn, make_session, world), 0);
@@ -171,7 +183,7 @@ Test(session, a_feed_removed_at_the_end_of_its_list_takes_no_more)
 	tear_down(&world);
 }
 
-/* ---- progress on demand: the feed is at 8 ---- */
+/* ---- progress on demand: the feed is at 8 ------------------------------- */
 
 static void rv_is(struct world *world, const char *rv)
 {
@@ -181,8 +193,11 @@ static void rv_is(struct world *world, const char *rv)
 
 	cr_assert_eq(recorder_flush(world->recorder), 0);
 	cr_assert_eq(txn_begin_read(journal_env(journal), &txn), 0);
-	cr_assert_eq(journal_feed_checkpoint(journal, txn, session_definition(world->session)->id, &checkpoint), FOUND);
-	cr_assert(bytes_equal(checkpoint.rv, bytes_str(rv)), "%.*s instead of %s", BYTES_ARG(checkpoint.rv), rv);
+	cr_assert_eq(journal_feed_checkpoint(
+			     journal, txn, session_definition(world->session)->id, &checkpoint),
+		FOUND);
+	cr_assert(bytes_equal(checkpoint.rv, bytes_str(rv)), "%.*s instead of %s",
+		BYTES_ARG(checkpoint.rv), rv);
 	cr_assert_str_eq(buf_cstr(&world->session->machine.rv), rv);
 }
 
@@ -220,12 +235,20 @@ Test(session, a_bookmark_that_is_first_on_a_second_watch_moves_the_feed_on)
 
 Test(session, anything_else_on_a_second_watch_proves_nothing)
 {
-	check_progress(EVENT("MODIFIED", OBJECT("a", "25", "")) EVENT("BOOKMARK", OBJECT("", "30", "")), "8");
-	check_progress(EVENT("DELETED", OBJECT("a", "8", "")) EVENT("BOOKMARK", OBJECT("", "30", "")), "8");
+	check_progress(EVENT("MODIFIED", OBJECT("a", "25", ""))
+			       EVENT("BOOKMARK", OBJECT("", "30", "")),
+		"8");
+	check_progress(EVENT("DELETED", OBJECT("a", "8", ""))
+			       EVENT("BOOKMARK", OBJECT("", "30", "")),
+		"8");
 	check_progress(EVENT("BOOKMARK", OBJECT("", "8", "")), "8");
 	check_progress(EVENT("BOOKMARK", OBJECT("", "7", "")), "8");
-	check_progress(EVENT("BOOKMARK", OBJECT("", "30", ",\"annotations\":{\"kinformer/stale\":\"3 away\"}")), "8");
-	check_progress(EVENT("ERROR", "{\"kind\":\"Status\",\"code\":410,\"reason\":\"Expired\"}"), "8");
+	check_progress(
+		EVENT("BOOKMARK",
+			OBJECT("", "30", ",\"annotations\":{\"kinformer/stale\":\"3 away\"}")),
+		"8");
+	check_progress(
+		EVENT("ERROR", "{\"kind\":\"Status\",\"code\":410,\"reason\":\"Expired\"}"), "8");
 	check_progress("nonsense", "8");
 }
 
@@ -237,7 +260,8 @@ Test(session, what_the_feed_took_meanwhile_outweighs_a_second_watch)
 	set_up_with(&world, EVENT("BOOKMARK", OBJECT("", "30", "")), STUB_GOOD);
 	run(&world);
 	ask(&world, 20);
-	session_step(world.session, (struct feed_input){.on = FEED_ON_EVENT, .rv = BYTES_LIT("9")}, &action);
+	session_step(world.session, (struct feed_input){.on = FEED_ON_EVENT, .rv = BYTES_LIT("9")},
+		&action);
 	answer(&world);
 	cr_assert_str_eq(buf_cstr(&world.session->machine.rv), "9");
 	tear_down(&world);
@@ -255,12 +279,15 @@ Test(session, progress_is_asked_for_the_smallest_rv_and_at_most_twice_a_second)
 	session_progress(world.session, UINT64_MAX);
 	cr_assert(world.session->progress);
 	session_progress(world.session, 20);
-	cr_assert_not(world.session->progress, "what waits for an RV that is never given holds up nobody");
+	cr_assert_not(world.session->progress,
+		"what waits for an RV that is never given holds up nobody");
 	cr_assert_eq(world.session->wanted, 20);
-	cr_assert_leq(session_progress_at(world.session), proc_monotonic_ns(), "nor for the end of its pause");
+	cr_assert_leq(session_progress_at(world.session), proc_monotonic_ns(),
+		"nor for the end of its pause");
 	cr_assert_eq(session_work(world.session), 0);
 	cr_assert(world.session->progress);
-	session_progress(world.session, 19); /* a flood of ever smaller ones does not get past the pause */
+	session_progress(
+		world.session, 19); /* a flood of ever smaller ones does not get past the pause */
 	cr_assert_eq(world.session->wanted, 19);
 	uint64_t now = proc_monotonic_ns(), at = session_progress_at(world.session);
 	cr_assert(at > now && at <= now + UINT64_C(1000000000));

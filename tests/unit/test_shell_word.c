@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const texts[] = {"/var/lib/kinf", "/s p", "it's", "a\"b", "$(touch x)`id`", "a\\n", "*?[x]", "~", "a;b&c|d<e>f", "-x", "#x",
-	"a!b", "", "\xc3\xbc", "a\tb"};
+static const char *const texts[] = {"/var/lib/kinf", "/s p", "it's", "a\"b", "$(touch x)`id`",
+	"a\\n", "*?[x]", "~", "a;b&c|d<e>f", "-x", "#x", "a!b", "", "\xc3\xbc", "a\tb"};
 
 Test(shell_word, ordinary_paths_stay_as_they_are)
 {
@@ -22,7 +22,8 @@ Test(shell_word, a_shell_reads_back_what_was_written)
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		char word[SHELL_WORD_SIZE], command[SHELL_WORD_SIZE + 32], read[256] = "";
 
-		(void)snprintf(command, sizeof(command), "printf '%%s|' %s", shell_word(texts[i], word));
+		(void)snprintf(
+			command, sizeof(command), "printf '%%s|' %s", shell_word(texts[i], word));
 		FILE *shell = popen(command, "r");
 		cr_assert(shell);
 		size_t n = fread(read, 1, sizeof(read) - 1, shell);

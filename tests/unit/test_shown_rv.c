@@ -34,7 +34,9 @@ static void append(uint8_t type, const char *rv)
 		there = true;
 	}
 	OK(journal_append(w.rig.journal, &record, &seq));
-	ring_put(w.rig.delta, &(struct ring_entry){.seq = seq, .feed = record.feed, .type = record.type, .key = record.key});
+	ring_put(w.rig.delta,
+		&(struct ring_entry){
+			.seq = seq, .feed = record.feed, .type = record.type, .key = record.key});
 }
 
 static void checkpoint(const char *rv)

@@ -499,7 +499,8 @@ Test(snapshot, a_feed_removed_from_the_journal_is_no_damage)
 	small_store_close(&s);
 }
 
-/* A thread of the parent held the store's lock at the fork: closing the store in the child waited for it for ever. */
+/* A thread of the parent held the store's lock at the fork: closing the store in the child
+ * waited for it for ever. */
 Test(snapshot, a_forked_child_closes_a_store_whose_lock_another_thread_held, .timeout = 60)
 {
 	struct small_store s;

@@ -82,15 +82,19 @@ Test(snapshot_feeds, names_of_feeds_are_those_of_configuration_and_of_the_resour
 	cr_assert_str_eq(feeds(snapshot, "deployment.v1.apps"), "3 4 2");
 	cr_assert_str_eq(feeds(snapshot, "deployments.v2.apps"),
 		"no feed 'deployments.v2.apps': add '- resource: deployments.v2.apps' to the feeds "
-		"in kinf.yaml; if it is there, 'kinf status' says why it has no feed; there are: 'apps', 'new', 'old', 'pods'");
+		"in kinf.yaml; if it is there, 'kinf status' says why it has no feed; there are: "
+		"'apps', 'new', 'old', 'pods'");
 	cr_assert_str_eq(feeds(snapshot, "nodes"), "several feeds watch the resource 'nodes': "
 						   "name one of 'new', 'old'");
 	cr_assert_str_eq(feeds(snapshot, "PODS"), "1");
 	cr_assert_str_eq(feeds(snapshot, "Deployments.APPS"), "3 4 2");
 	cr_assert_str_eq(feeds(snapshot, "pdos"), "no feed 'pdos': did you mean 'pods'? Else add "
-		"'- resource: pdos' to the feeds in kinf.yaml; there are: 'apps', 'new', 'old', 'pods'");
-	cr_assert_str_eq(feeds(snapshot, "all"), "no feed is called 'all': name one of 'apps', 'new', "
-		"'old', 'pods'; 'kinf get all' prints pods, services and the other kinds that run something");
+						  "'- resource: pdos' to the feeds in kinf.yaml; "
+						  "there are: 'apps', 'new', 'old', 'pods'");
+	cr_assert_str_eq(feeds(snapshot, "all"),
+		"no feed is called 'all': name one of 'apps', 'new', "
+		"'old', 'pods'; 'kinf get all' prints pods, services and the other kinds that run "
+		"something");
 	cr_assert_str_eq(feeds(snapshot, "old"), "5");
 	cr_assert_str_eq(feeds(snapshot, NULL), "3 4 2 6 5 1 7");
 	snapshot_close(&snapshot);
@@ -105,7 +109,8 @@ static void set_order(struct small_store *s, const char *order, int result)
 	OK(journal_commit(s->journal));
 }
 
-/* What kubectl's RESTMapper does: the core group, then the groups and versions as discovery lists them. */
+/* What kubectl's RESTMapper does: the core group, then the groups and versions as discovery
+ * lists them. */
 Test(snapshot_feeds, name_of_several_resources_means_the_first_in_the_order_of_discovery)
 {
 	struct small_store s;
@@ -128,20 +133,29 @@ Test(snapshot_feeds, name_of_several_resources_means_the_first_in_the_order_of_d
 	/* Without an order: the core group, other groups of the API server, then by name. */
 	cr_assert_str_eq(feeds(snapshot, "node"), "3");
 	cr_assert_str_eq(feeds(snapshot, "Node.longhorn.io"), "2");
-	cr_assert_str_eq(feeds(snapshot, "nodes.longhorn"), "2", "as storageclass.storage for kubectl");
+	cr_assert_str_eq(
+		feeds(snapshot, "nodes.longhorn"), "2", "as storageclass.storage for kubectl");
 	cr_assert_str_eq(feeds(snapshot, "node.v1.longhorn.io"), "2");
 	cr_assert_str_eq(feeds(snapshot, "ingress"), "5");
 	cr_assert_str_eq(feeds(snapshot, "widget"), "7 6", "both feeds of the entry");
 	cr_assert_str_eq(feeds(snapshot, "widget.b"), "8");
-	cr_assert_str_eq(feeds(snapshot, "gadget"), "several feeds watch the resource 'gadget': name one of '10', '9'");
+	cr_assert_str_eq(feeds(snapshot, "gadget"),
+		"several feeds watch the resource 'gadget': name one of '10', '9'");
 	snapshot_close(&snapshot);
-	set_order(&s, "v1\nnetworking.k8s.io/v1\nb.example.com/v1\na.example.com/v1\nlonghorn.io/v1\n", 0);
-	set_order(&s, "v1\nnetworking.k8s.io/v1\nb.example.com/v1\na.example.com/v1\nlonghorn.io/v1\n", END);
+	set_order(&s,
+		"v1\nnetworking.k8s.io/v1\nb.example.com/v1\na.example.com/v1\nlonghorn.io/v1\n",
+		0);
+	set_order(&s,
+		"v1\nnetworking.k8s.io/v1\nb.example.com/v1\na.example.com/v1\nlonghorn.io/v1\n",
+		END);
 	OK(snapshot_open(store, &snapshot));
 	cr_assert_str_eq(feeds(snapshot, "widget"), "8");
-	cr_assert_str_eq(feeds(snapshot, "ingress"), "5", "a group that discovery no longer has goes last");
-	cr_assert_str_eq(feeds(snapshot, "no"), "no feed 'no': add '- resource: no' to the feeds in kinf.yaml; if it is there, "
-		"'kinf status' says why it has no feed; there are: '10', '2', '3', '4', '5', '6', '8', '8~next', '9', 'pods'");
+	cr_assert_str_eq(
+		feeds(snapshot, "ingress"), "5", "a group that discovery no longer has goes last");
+	cr_assert_str_eq(feeds(snapshot, "no"),
+		"no feed 'no': add '- resource: no' to the feeds in kinf.yaml; if it is there, "
+		"'kinf status' says why it has no feed; there are: '10', '2', '3', '4', '5', '6', "
+		"'8', '8~next', '9', 'pods'");
 	snapshot_close(&snapshot);
 	set_order(&s, "config.openshift.io/v1\nlonghorn.io/v1beta2\n", 0);
 	OK(snapshot_open(store, &snapshot));
@@ -157,13 +171,29 @@ Test(snapshot_feeds, full_name_goes_before_a_short_one)
 	struct small_store s;
 	struct store *store;
 	struct snapshot *snapshot;
-	struct feed_definition short_name = {.name = "a", .group = "", .version = "v1", .resource = "events", .kind = "Event",
+	struct feed_definition short_name = {.name = "a",
+		.group = "",
+		.version = "v1",
+		.resource = "events",
+		.kind = "Event",
 		.aliases = "event ev "};
-	struct feed_definition full = {.name = "b", .group = "z.example.com", .version = "v1beta1", .resource = "evs", .kind = "Ev",
+	struct feed_definition full = {.name = "b",
+		.group = "z.example.com",
+		.version = "v1beta1",
+		.resource = "evs",
+		.kind = "Ev",
 		.aliases = "ev "};
 	const char *const v1 = "deployments";
-	struct feed_definition beta = {.name = "c", .group = "apps", .version = "v1beta1", .resource = v1, .kind = "Deployment"};
-	struct feed_definition stable = {.name = "d", .group = "apps", .version = "v1", .resource = v1, .kind = "Deployment"};
+	struct feed_definition beta = {.name = "c",
+		.group = "apps",
+		.version = "v1beta1",
+		.resource = v1,
+		.kind = "Deployment"};
+	struct feed_definition stable = {.name = "d",
+		.group = "apps",
+		.version = "v1",
+		.resource = v1,
+		.kind = "Deployment"};
 	uint32_t id;
 
 	small_store_open(&s);
@@ -172,13 +202,15 @@ Test(snapshot_feeds, full_name_goes_before_a_short_one)
 	OK(journal_add_feed(s.journal, &full, &id));
 	OK(journal_add_feed(s.journal, &beta, &id));
 	OK(journal_add_feed(s.journal, &stable, &id));
-	OK(journal_set_order(s.journal, BYTES_LIT("v1\napps/v1\napps/v1beta1\nz.example.com/v1beta1\n")));
+	OK(journal_set_order(
+		s.journal, BYTES_LIT("v1\napps/v1\napps/v1beta1\nz.example.com/v1beta1\n")));
 	OK(journal_commit(s.journal));
 	OK(store_open(s.path, &(struct store_options){.check = true}, &store));
 	OK(snapshot_open(store, &snapshot));
 	cr_assert_str_eq(feeds(snapshot, "ev"), "3", "its kind");
 	cr_assert_str_eq(feeds(snapshot, "event"), "2");
-	cr_assert_str_eq(feeds(snapshot, "deployment"), "5", "the version that discovery has first");
+	cr_assert_str_eq(
+		feeds(snapshot, "deployment"), "5", "the version that discovery has first");
 	cr_assert_str_eq(feeds(snapshot, "deployments.v1beta1"), "4");
 	cr_assert_str_eq(feeds(snapshot, "Deployment.v1."), "5");
 	cr_assert_str_eq(feeds(snapshot, "deployments."), "5");

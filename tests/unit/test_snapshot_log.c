@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Snapshots of the journal alone, for a caller that knows of a record (a follower with a ring's entry). */
+/* Snapshots of the journal alone, for a caller that knows of a record (a follower with a ring's
+ * entry). */
 #include "store/read/snapshot.h"
 
 #include <criterion/criterion.h>
@@ -118,15 +119,18 @@ Test(snapshot_log, finds_a_record_that_only_the_compacted_journal_has)
 	cr_assert_eq(version(known), FOUND);
 }
 
-/* Does what a writer of the journal that starts does to its page: readers look for their pin files then. */
+/* Does what a writer of the journal that starts does to its page: readers look for their pin
+ * files then. */
 static void begin_epoch(void)
 {
 	uint64_t epoch;
 	int fd = open(scratch_path("store/journal/gen-1/" PIN_PAGE_FILE), O_RDWR | O_CLOEXEC);
 
-	cr_assert_eq(pread(fd, &epoch, sizeof(epoch), offsetof(struct pin_page, epoch)), sizeof(epoch));
+	cr_assert_eq(
+		pread(fd, &epoch, sizeof(epoch), offsetof(struct pin_page, epoch)), sizeof(epoch));
 	epoch++;
-	cr_assert_eq(pwrite(fd, &epoch, sizeof(epoch), offsetof(struct pin_page, epoch)), sizeof(epoch));
+	cr_assert_eq(
+		pwrite(fd, &epoch, sizeof(epoch), offsetof(struct pin_page, epoch)), sizeof(epoch));
 	OK(close(fd));
 }
 
@@ -147,8 +151,8 @@ static void remove_pin_files(void)
 	cr_assert_gt(n, 0);
 }
 
-/* Another process opens the store, and takes its first snapshot when the generations that it has opened are gone, and with
- * them the pages in which it would mark another pin file. */
+/* Another process opens the store, and takes its first snapshot when the generations that it has
+ * opened are gone, and with them the pages in which it would mark another pin file. */
 static int read_after_compaction(int go, int ready, const char *path, bool whole)
 {
 	struct store *other = NULL;

@@ -37,8 +37,10 @@ Test(sort, members_of_each_map_are_in_the_order_of_their_bytes)
 {
 	expect_sorted("{}", "{}");
 	expect_sorted("7", "7");
-	expect_sorted("{\"b\":{\"z\":1,\"a\":[{\"d\":null,\"c\":true}]},\"a10\":1,\"a9\":2,\"B\":[],\"a\":\"\"}",
-		"{\"B\":[],\"a\":\"\",\"a10\":1,\"a9\":2,\"b\":{\"a\":[{\"c\":true,\"d\":null}],\"z\":1}}");
+	expect_sorted("{\"b\":{\"z\":1,\"a\":[{\"d\":null,\"c\":true}]},\"a10\":1,\"a9\":2,\"B\":[]"
+		      ",\"a\":\"\"}",
+		"{\"B\":[],\"a\":\"\",\"a10\":1,\"a9\":2,\"b\":{\"a\":[{\"c\":true,\"d\":null}],"
+		"\"z\":1}}");
 	expect_sorted("{\"a\":1,\"b\":2,\"a\":3}", "{\"a\":1,\"a\":3,\"b\":2}");
 }
 
@@ -84,14 +86,16 @@ Test(sort, numbers_may_grow_before_what_stood_before_them)
 
 Test(sort, damaged_documents_are_reported)
 {
-	struct buf body = msgpack_of("{\"b\":{\"z\":1.0,\"a\":[{\"d\":null,\"c\":[1,2]}]},\"a\":\"x\"}");
+	struct buf body =
+		msgpack_of("{\"b\":{\"z\":1.0,\"a\":[{\"d\":null,\"c\":[1,2]}]},\"a\":\"x\"}");
 
 	for (size_t size = 0; size < body.size; size++) {
 		uint8_t *cut = malloc(size + 1); /* of exact size, for AddressSanitizer */
 		struct buf out = BUF_INIT;
 
 		memcpy(cut + 1, body.data, size);
-		cr_assert_eq(value_sort(BYTES(cut + 1, size), VALUE_ORDER_JSON, &out), ERR_CORRUPT, "%zu", size);
+		cr_assert_eq(value_sort(BYTES(cut + 1, size), VALUE_ORDER_JSON, &out), ERR_CORRUPT,
+			"%zu", size);
 		buf_release(&out);
 		free(cut);
 	}

@@ -54,13 +54,21 @@ static unsigned dice(unsigned sides)
 			w.kinf ? kinf_error(w.kinf) : ""); \
 	} while (0)
 
-/* ---- the store ---- */
+/* ---- the store ---------------------------------------------------------- */
 
 static uint32_t add_feed(const char *namespace_)
 {
-	const struct feed_definition definition = {.name = "pods", .group = "", .version = "v1",
-		.resource = "pods", .kind = "Pod", .list_kind = "PodList", .namespace_ = namespace_,
-		.label_selector = "", .field_selector = "", .drop = "", .namespaced = true};
+	const struct feed_definition definition = {.name = "pods",
+		.group = "",
+		.version = "v1",
+		.resource = "pods",
+		.kind = "Pod",
+		.list_kind = "PodList",
+		.namespace_ = namespace_,
+		.label_selector = "",
+		.field_selector = "",
+		.drop = "",
+		.namespaced = true};
 	uint32_t feed;
 
 	OK(journal_begin(w.rig.journal));
@@ -95,14 +103,16 @@ static void write_pod(struct pod *pod)
 
 	if (pod->weight) {
 		const char *weight = weight_json(pod->weight);
-		(void)snprintf(fields, sizeof(fields), "\"weight\":%s,\"plain\":%s,", weight, weight);
+		(void)snprintf(
+			fields, sizeof(fields), "\"weight\":%s,\"plain\":%s,", weight, weight);
 	}
 	(void)snprintf(json, sizeof(json),
-		"{\"metadata\":{\"name\":\"%s\",\"namespace\":\"%.1s\",\"labels\":{\"app\":\"a%u\"}},"
+		"{\"metadata\":{\"name\":\"%s\",\"namespace\":\"%.1s\",\"labels\":{\"app\":\"a%u\"}"
+		"},"
 		"\"spec\":{%s\"x\":1}}",
 		slash + 1, pod->key, pod->app, fields);
-	(void)rig_append(&w.rig, feed_of(pod), pod->there ? RECORD_MODIFIED : RECORD_ADDED, pod->key,
-		json);
+	(void)rig_append(
+		&w.rig, feed_of(pod), pod->there ? RECORD_MODIFIED : RECORD_ADDED, pod->key, json);
 	pod->there = true;
 }
 
@@ -142,7 +152,8 @@ static void setup(void)
 		(void)rig_append(&w.rig, w.feed[i], RECORD_LIST_BEGIN, NULL, NULL);
 	}
 	for (unsigned i = 0; i < OBJECTS; i++) {
-		(void)snprintf(w.pods[i].key, sizeof(w.pods[i].key), "%s/p-%03u", namespaces[i % 3], i);
+		(void)snprintf(
+			w.pods[i].key, sizeof(w.pods[i].key), "%s/p-%03u", namespaces[i % 3], i);
 		change_pod(&w.pods[i]);
 	}
 	for (unsigned i = 0; i < 3; i++)
@@ -162,7 +173,7 @@ static void teardown(void)
 
 TestSuite(sorted, .init = setup, .fini = teardown, .timeout = 120);
 
-/* ---- what must come ---- */
+/* ---- what must come ----------------------------------------------------- */
 
 static unsigned rank(unsigned weight)
 {
@@ -204,7 +215,7 @@ static struct kinf_query query_of(const char *path, unsigned app)
 		.sort_by = path};
 }
 
-/* ---- tests ---- */
+/* ---- tests -------------------------------------------------------------- */
 
 Test(sorted, lists_come_in_the_order_of_the_field)
 {
@@ -225,8 +236,8 @@ Test(sorted, lists_come_in_the_order_of_the_field)
 		qsort(wanted, n, sizeof(wanted[0]), compare_pods);
 		OK(kinf_list(w.snapshot, &query, &list));
 		for (; (r = kinf_list_next(list, &object)) == KINF_FOUND; given++)
-			cr_assert_str_eq(pod_of(&object)->key, wanted[given]->key, "%u. by %s", given,
-				kinf_list_plan(list));
+			cr_assert_str_eq(pod_of(&object)->key, wanted[given]->key, "%u. by %s",
+				given, kinf_list_plan(list));
 		cr_assert_eq(r, KINF_END, "%s", kinf_error(w.kinf));
 		cr_assert_eq(given, query.limit && query.limit < n ? query.limit : n);
 		cr_assert_eq(!!kinf_list_continue(list), given < n);
@@ -468,16 +479,17 @@ Test(sorted, older_callers_have_a_shorter_query)
 	cr_assert_eq(kinf_list(w.snapshot, &query, &list), KINF_UNSUPPORTED);
 }
 
-/* ---- values ---- */
+/* ---- values ------------------------------------------------------------- */
 
 Test(sort_value, order_is_that_of_people)
 {
-	static const char *const in_order[] = {"", "-1.5Gi", "-2", "-1", "0", "1n", "1u", "0.5", "600m",
-		"1", "1.5", "2", "10", "1e2", "1000", "1025", "2k", "2Ki", "1e6", "1Mi", "1G", "1Gi",
-		"9007199254740992", "9007199254740993", "9223372036854775806", "9223372036854775807",
-		"18446744073709551615", "1e300", "+", "-", ".", "1 000", "1e", "1e+", "1x",
-		"10.0.0.1", "10.0.0.9", "10.0.0.10", "2026-01-02T03:04:05Z", "2026-11-02T03:04:05Z",
-		"Gi", "false", "node", "node-09", "node-9", "node-10", "node-10a", "true"};
+	static const char *const in_order[] = {"", "-1.5Gi", "-2", "-1", "0", "1n", "1u", "0.5",
+		"600m", "1", "1.5", "2", "10", "1e2", "1000", "1025", "2k", "2Ki", "1e6", "1Mi",
+		"1G", "1Gi", "9007199254740992", "9007199254740993", "9223372036854775806",
+		"9223372036854775807", "18446744073709551615", "1e300", "+", "-", ".", "1 000",
+		"1e", "1e+", "1x", "10.0.0.1", "10.0.0.9", "10.0.0.10", "2026-01-02T03:04:05Z",
+		"2026-11-02T03:04:05Z", "Gi", "false", "node", "node-09", "node-9", "node-10",
+		"node-10a", "true"};
 	size_t n = sizeof(in_order) / sizeof(in_order[0]);
 
 	for (size_t i = 0; i < n; i++)

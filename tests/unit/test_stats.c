@@ -185,15 +185,23 @@ static void check_text(struct stats *w, const char *text, const char *want)
 	cr_assert_str_eq(p.error, want, "%s", p.error);
 }
 
-/* A proxy's Latin-1, escapes of a terminal (also the one that is a character, U+009B), half of one. */
+/* A proxy's Latin-1, escapes of a terminal (also the one that is a character, U+009B), half of
+ * one. */
 Test(stats, text_is_valid_and_printable_whatever_was_said)
 {
 	CLEANUP(stats_close) struct stats *w = create();
 	char text[STATS_TEXT + 8];
 
-	check_text(w, "g\xc3\xa4" "be \xe2\x82\xac", "g\xc3\xa4" "be \xe2\x82\xac");
+	check_text(w,
+		"g\xc3\xa4"
+		"be \xe2\x82\xac",
+		"g\xc3\xa4"
+		"be \xe2\x82\xac");
 	check_text(w, "verf\xfcgbar \xff\xc3", "verf?gbar ??");
-	check_text(w, "a\x1b[31m\nb\xc2\x9b" "31m\x7f", "a?[31m?b?31m?");
+	check_text(w,
+		"a\x1b[31m\nb\xc2\x9b"
+		"31m\x7f",
+		"a?[31m?b?31m?");
 	memset(text, 'x', sizeof(text));
 	memcpy(text + STATS_TEXT - 5, "\xe2\x82\xac...", 7);
 	stats_set_state(w, text);
@@ -217,7 +225,8 @@ Test(stats, a_page_that_is_continued_keeps_all_but_what_is_set)
 	cr_assert_eq(stats_continue(directory_fd, PAGE, &next), 0);
 	CLEANUP(stats_close) struct stats *r = reader();
 	cr_assert_eq(stats_process(r, &p), 0);
-	cr_assert_str_eq(p.error, "the first reason", "a reader finds it until there is another one");
+	cr_assert_str_eq(
+		p.error, "the first reason", "a reader finds it until there is another one");
 	stats_set_error(next, "the second");
 	cr_assert_eq(stats_process(r, &p), 0);
 	cr_assert_str_eq(p.error, "the second");

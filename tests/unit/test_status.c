@@ -15,21 +15,26 @@ static struct status read_one(int code, uint64_t retry_after_ns, const char *bod
 
 Test(status, the_reason_comes_before_the_number)
 {
-	struct status s = read_one(0, 0, "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
+	struct status s = read_one(0, 0,
+		"{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
 		"\"status\":\"Failure\",\"message\":\"too old resource version: 7 (42)\","
 		"\"reason\":\"Expired\",\"code\":410}");
 
 	cr_assert_eq(s.kind, FAILURE_EXPIRED);
 	cr_assert_eq(s.code, 410);
 	cr_assert_str_eq(s.text, "410 Expired: too old resource version: 7 (42)");
-	cr_assert_eq(read_one(500, 0, "{\"kind\":\"Status\",\"reason\":\"Gone\"}").kind, FAILURE_EXPIRED);
-	cr_assert_eq(read_one(410, 0, "{\"kind\":\"Status\",\"reason\":\"Odd\"}").kind, FAILURE_EXPIRED);
-	cr_assert_eq(read_one(429, 0, "{\"kind\":\"Status\",\"reason\":\"Expired\"}").kind, FAILURE_BUSY);
+	cr_assert_eq(read_one(500, 0, "{\"kind\":\"Status\",\"reason\":\"Gone\"}").kind,
+		FAILURE_EXPIRED);
+	cr_assert_eq(
+		read_one(410, 0, "{\"kind\":\"Status\",\"reason\":\"Odd\"}").kind, FAILURE_EXPIRED);
+	cr_assert_eq(read_one(429, 0, "{\"kind\":\"Status\",\"reason\":\"Expired\"}").kind,
+		FAILURE_BUSY);
 }
 
 Test(status, a_message_is_shown_without_its_escapes)
 {
-	struct status s = read_one(403, 0, "{\"kind\":\"Status\",\"reason\":\"Forbidden\",\"message\":"
+	struct status s = read_one(403, 0,
+		"{\"kind\":\"Status\",\"reason\":\"Forbidden\",\"message\":"
 		"\"User \\\"viewer\\\" cannot list \\\\x\\n\\u003c\\u00e4\\u003e\"}");
 
 	cr_assert_str_eq(s.text, "403 Forbidden: User \"viewer\" cannot list \\x <\u00e4>");
@@ -37,12 +42,19 @@ Test(status, a_message_is_shown_without_its_escapes)
 
 Test(status, c13_c14_a_resource_version_from_the_future_is_known_by_cause_and_by_words)
 {
-	cr_assert_eq(read_one(504, 0, "{\"kind\":\"Status\",\"reason\":\"Timeout\",\"message\":\"Timeout\","
-		"\"details\":{\"causes\":[{\"reason\":\"ResourceVersionTooLarge\"}],"
-		"\"retryAfterSeconds\":1}}").kind, FAILURE_RV_AHEAD);
-	cr_assert_eq(read_one(504, 0, "{\"kind\":\"Status\",\"message\":\"Timeout: Too large resource "
-		"version: 9, current: 5\",\"reason\":\"Timeout\"}").kind, FAILURE_RV_AHEAD);
-	cr_assert_eq(read_one(504, 0, "{\"kind\":\"Status\",\"reason\":\"Timeout\"}").kind, FAILURE_BUSY);
+	cr_assert_eq(read_one(504, 0,
+			     "{\"kind\":\"Status\",\"reason\":\"Timeout\",\"message\":\"Timeout\","
+			     "\"details\":{\"causes\":[{\"reason\":\"ResourceVersionTooLarge\"}],"
+			     "\"retryAfterSeconds\":1}}")
+			     .kind,
+		FAILURE_RV_AHEAD);
+	cr_assert_eq(read_one(504, 0,
+			     "{\"kind\":\"Status\",\"message\":\"Timeout: Too large resource "
+			     "version: 9, current: 5\",\"reason\":\"Timeout\"}")
+			     .kind,
+		FAILURE_RV_AHEAD);
+	cr_assert_eq(read_one(504, 0, "{\"kind\":\"Status\",\"reason\":\"Timeout\"}").kind,
+		FAILURE_BUSY);
 }
 
 Test(status, retry_after_is_taken_from_header_or_details_and_bounded)
@@ -53,8 +65,10 @@ Test(status, retry_after_is_taken_from_header_or_details_and_bounded)
 	cr_assert_eq(read_one(500, 0, body).retry_after_ns, 2 * SECOND);
 	cr_assert_eq(read_one(500, 7 * SECOND, body).retry_after_ns, 7 * SECOND);
 	cr_assert_eq(read_one(503, 1000000 * SECOND, "").retry_after_ns, 300 * SECOND);
-	cr_assert_eq(read_one(503, 0, "{\"kind\":\"Status\",\"details\":{\"retryAfterSeconds\":-3}}")
-		.retry_after_ns, 0);
+	cr_assert_eq(
+		read_one(503, 0, "{\"kind\":\"Status\",\"details\":{\"retryAfterSeconds\":-3}}")
+			.retry_after_ns,
+		0);
 }
 
 Test(status, every_number_has_a_kind_without_a_status_body)
@@ -63,12 +77,13 @@ Test(status, every_number_has_a_kind_without_a_status_body)
 		int code;
 		enum failure_kind kind;
 	} cases[] = {{400, FAILURE_REQUEST}, {401, FAILURE_REFUSED}, {403, FAILURE_FORBIDDEN},
-		{404, FAILURE_ABSENT}, {405, FAILURE_REQUEST}, {410, FAILURE_EXPIRED}, {422, FAILURE_REQUEST},
-		{429, FAILURE_BUSY}, {500, FAILURE_SERVER}, {502, FAILURE_BUSY}, {503, FAILURE_BUSY},
-		{301, FAILURE_SERVER}};
+		{404, FAILURE_ABSENT}, {405, FAILURE_REQUEST}, {410, FAILURE_EXPIRED},
+		{422, FAILURE_REQUEST}, {429, FAILURE_BUSY}, {500, FAILURE_SERVER},
+		{502, FAILURE_BUSY}, {503, FAILURE_BUSY}, {301, FAILURE_SERVER}};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		cr_assert_eq(read_one(cases[i].code, 0, "").kind, cases[i].kind, "%d", cases[i].code);
+		cr_assert_eq(
+			read_one(cases[i].code, 0, "").kind, cases[i].kind, "%d", cases[i].code);
 }
 
 Test(status, c64_text_that_is_no_status_is_shown_printable_and_short)
@@ -83,10 +98,13 @@ Test(status, c64_text_that_is_no_status_is_shown_printable_and_short)
 	s = read_one(200, 0, "no page <html>");
 	cr_assert_str_eq(s.text, "200 no page <html>");
 	cr_assert(strstr(read_one(302, 0, "").text, "302: a redirect, which is not followed"));
-	cr_assert_str_eq(read_one(404, 0, "404 page not found\n").text, "404: the server has no such resource: 404 page not found");
+	cr_assert_str_eq(read_one(404, 0, "404 page not found\n").text,
+		"404: the server has no such resource: 404 page not found");
 	cr_assert_str_eq(read_one(404, 0, "").text, "404: the server has no such resource");
 	cr_assert_str_eq(read_one(500, 0, " ").text, "500: the answer gives no reason");
-	cr_assert(strstr(read_one(401, 0, "{\"kind\":\"Status\",\"reason\":\"Unauthorized\",\"code\":401}").text,
+	cr_assert(strstr(
+		read_one(401, 0, "{\"kind\":\"Status\",\"reason\":\"Unauthorized\",\"code\":401}")
+			.text,
 		"401 Unauthorized (the kubeconfig's credentials are not accepted"));
 	s = read_one(502, 0, "{\"kind\":\"Status\",\"reason\":");
 	cr_assert_eq(s.kind, FAILURE_BUSY);

@@ -35,7 +35,8 @@ Test(surplus, the_most_of_the_last_minute_counts)
 	struct surplus surplus = {.next_ns = 0};
 
 	for (uint64_t now = 1010; now < 2000; now += 2)
-		cr_assert_not(due(&surplus, now, now % 20 == 10 ? 200 : 50, 210), "at %zu", (size_t)now);
+		cr_assert_not(
+			due(&surplus, now, now % 20 == 10 ? 200 : 50, 210), "at %zu", (size_t)now);
 	for (uint64_t now = 2000; now < 2030; now += 2)
 		cr_assert_not(due(&surplus, now, 50, 210), "at %zu", (size_t)now);
 	cr_assert(due(&surplus, 2062, 50, 210));

@@ -29,7 +29,11 @@ TestSuite(sweep, .init = setup, .fini = teardown, .timeout = 120);
 
 static void repair(uint64_t seq, const char *key)
 {
-	const struct record record = {.feed = feed, .key = bytes_str(key), .uid = BYTES_LIT("u"), .rv = BYTES_LIT("7"), .body = BYTES_LIT("\x81\xa1x\x01")};
+	const struct record record = {.feed = feed,
+		.key = bytes_str(key),
+		.uid = BYTES_LIT("u"),
+		.rv = BYTES_LIT("7"),
+		.body = BYTES_LIT("\x81\xa1x\x01")};
 
 	cr_assert_eq(journal_begin(j), 0);
 	cr_assert_eq(journal_repair(j, seq, &record), 0);
@@ -56,15 +60,16 @@ static void reopen(void)
 	j = open_writer(home);
 }
 
-/* Trimming passes over a version, and the next one, above the horizon, can't be read: what the first one replaced has to stay.
- * Both are stored again before trimming goes on, so nothing that it meets then says that something was left. */
+/* Trimming passes over a version, and the next one, above the horizon, can't be read: what the
+ * first one replaced has to stay. Both are stored again before trimming goes on, so nothing that
+ * it meets then says that something was left. */
 static void a_later_writer_sweeps(bool compacted)
 {
 	(void)append(j, feed, RECORD_ADDED, "web/00"); /* 2 */
 	(void)append(j, feed, RECORD_ADDED, "web/01");
-	(void)append(j, feed, RECORD_ADDED, "web/02"); /* 4 */
+	(void)append(j, feed, RECORD_ADDED, "web/02");                /* 4 */
 	uint64_t passed = append(j, feed, RECORD_MODIFIED, "web/00"); /* 5, after 2 */
-	uint64_t next = append(j, feed, RECORD_MODIFIED, "web/01"); /* 6, after 3 */
+	uint64_t next = append(j, feed, RECORD_MODIFIED, "web/01");   /* 6, after 3 */
 	cr_assert_eq(journal_commit(j), 0);
 	damage(j, passed, 8, 0);
 	damage(j, next, 8, 0);
@@ -91,7 +96,8 @@ Test(sweep, a_compacted_journal_is_swept_as_well)
 	a_later_writer_sweeps(true);
 }
 
-/* The row that says that a sweep is due: a damaged one makes it due at once, and after the sweep there is none. */
+/* The row that says that a sweep is due: a damaged one makes it due at once, and after the sweep
+ * there is none. */
 Test(sweep, a_sweep_is_due_until_it_is_done)
 {
 	static const uint64_t stored[] = {5, UINT64_C(1) << 60, 0};
@@ -104,7 +110,8 @@ Test(sweep, a_sweep_is_due_until_it_is_done)
 		cr_assert_eq(sweep_due_write(journal_txn(j), stored[i]), 0);
 		cr_assert_eq(sweep_due_read(journal_txn(j), &seq), 0);
 		cr_expect_eq(seq, stored[i]);
-		cr_expect_eq(txn_get(journal_txn(j), DB_META, BYTES_LIT("sweep"), &value), stored[i] ? FOUND : NOT_FOUND);
+		cr_expect_eq(txn_get(journal_txn(j), DB_META, BYTES_LIT("sweep"), &value),
+			stored[i] ? FOUND : NOT_FOUND);
 		for (size_t at = 0; stored[i] && at < value.size; at++) {
 			row = (uint8_t *)(uintptr_t)value.data + at;
 			*row ^= 1;
@@ -116,12 +123,12 @@ Test(sweep, a_sweep_is_due_until_it_is_done)
 	}
 }
 
-/* ---- a model ---- */
+/* ---- a model ------------------------------------------------------------ */
 
-#define OBJECTS 5
-#define SEQS    3000
+#define OBJECTS  5
+#define SEQS     3000
 #define EPISODES 120 /* each ends with a check */
-#define EVENTS  8
+#define EVENTS   8
 
 static uint64_t chance;
 
@@ -150,7 +157,9 @@ struct model {
 static void model_append(struct model *m)
 {
 	unsigned object = dice(OBJECTS);
-	enum record_type type = !m->newest[object] ? RECORD_ADDED : dice(4) ? RECORD_MODIFIED : RECORD_DELETED;
+	enum record_type type = !m->newest[object] ? RECORD_ADDED
+				: dice(4)          ? RECORD_MODIFIED
+						   : RECORD_DELETED;
 
 	m->last = append(j, feed, type, key_of(object));
 	cr_assert_eq(journal_commit(j), 0);
@@ -196,7 +205,9 @@ static void model_step(struct model *m)
 	case 8:
 		return model_damage(m);
 	case 1:
-		return trim_to(j, meta_of(j).horizon + dice((unsigned)(m->last - meta_of(j).horizon) + 1), 1 + dice(4));
+		return trim_to(j,
+			meta_of(j).horizon + dice((unsigned)(m->last - meta_of(j).horizon) + 1),
+			1 + dice(4));
 	case 2:
 		return model_repair(m);
 	case 3:
@@ -208,7 +219,8 @@ static void model_step(struct model *m)
 	}
 }
 
-/* Everything was trimmed: the log has the newest version of each object that exists, and nothing else. */
+/* Everything was trimmed: the log has the newest version of each object that exists, and nothing
+ * else. */
 static void model_check(const struct model *m)
 {
 	uint8_t room[SEQ_KEY_SIZE];
@@ -216,12 +228,14 @@ static void model_check(const struct model *m)
 
 	cr_assert_eq(journal_begin(j), 0);
 	for (uint64_t seq = 1; seq <= m->last; seq++) {
-		bool needed = m->newest[m->object[seq]] == seq, found = txn_get(journal_txn(j), DB_LOG, seq_key(seq, room), &stored) == FOUND;
+		bool needed = m->newest[m->object[seq]] == seq,
+		     found = txn_get(journal_txn(j), DB_LOG, seq_key(seq, room), &stored) == FOUND;
 
 		cr_assert_eq(found, needed, "%" PRIu64 " of %" PRIu64, seq, m->last);
 	}
 	journal_abort(j);
-	cr_assert_eq(meta_of(j).history, 0, "%" PRIu64 " after %" PRIu64, meta_of(j).history, m->last);
+	cr_assert_eq(
+		meta_of(j).history, 0, "%" PRIu64 " after %" PRIu64, meta_of(j).history, m->last);
 }
 
 /* Changes, damage, repairs, trimming in slices, new writers and compaction in any order. */

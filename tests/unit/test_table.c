@@ -4,8 +4,7 @@
 #include "common/buf.h"
 #include "print/table/table.h"
 
-#define ROW(...) \
-	cr_assert_eq(table_row(&table, (const char *const[]){__VA_ARGS__}, &out), 0)
+#define ROW(...) cr_assert_eq(table_row(&table, (const char *const[]){__VA_ARGS__}, &out), 0)
 
 static const char *const heads[] = {"EVENT", "NAME", "AGE"};
 

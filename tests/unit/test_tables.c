@@ -100,7 +100,7 @@ static void compare_columns(struct recording *recording)
 			ours->name);
 		/* The API server has no words for the handler of a runtimeclass. */
 		cr_expect(*ours->description || strcmp(ours->name, "Handler") == 0 ||
-				document_at(&recording->root, "columns").size,
+				  document_at(&recording->root, "columns").size,
 			"%s: column %s has no description", recording->name, ours->name);
 	}
 	cr_expect_eq(i, n, "%s: too many columns", recording->name);

@@ -77,13 +77,14 @@ Test(taken, the_next_processor_takes_the_page_over_and_wakes)
 	cr_assert_eq(taken_attach(directory, &reader), 0);
 	cr_assert_eq(taken_starts(reader), 1);
 	taken_close(&taken);
-	cr_assert_eq(
-		taken_create(directory, 0600, 3, true, &taken), 0, "another index may have taken less");
+	cr_assert_eq(taken_create(directory, 0600, 3, true, &taken), 0,
+		"another index may have taken less");
 	cr_assert_eq(taken_wait(reader, 60000), 0);
 	cr_assert_eq(taken_seq(reader), 3);
 	cr_assert_eq(taken_starts(reader), 2);
 	taken_close(&taken);
-	cr_assert_eq(taken_create(directory, 0600, 4, false, &taken), 0, "the same, with another index");
+	cr_assert_eq(
+		taken_create(directory, 0600, 4, false, &taken), 0, "the same, with another index");
 	cr_assert_eq(taken_starts(reader), 2);
 }
 

@@ -39,8 +39,8 @@ static void tear_down(void)
 TestSuite(template, .init = set_up, .fini = tear_down);
 TestSuite(columns, .init = set_up, .fini = tear_down);
 
-/* Returns the output of the template TEXT for the list of all objects, or for the first object alone; or the error's
- * sentence. */
+/* Returns the output of the template TEXT for the list of all objects, or for the first object
+ * alone; or the error's sentence. */
 static const char *give_as(const char *text, bool is_list, bool as_json)
 {
 	static struct buf out;
@@ -107,13 +107,16 @@ Test(template, a_list_is_an_object_with_items)
 	OF_LIST("{.items[*].metadata..x/y}", "1");
 }
 
-/* With {.kind}, the List's own, the whole list is kept and each path followed from its beginning. */
+/* With {.kind}, the List's own, the whole list is kept and each path followed from its
+ * beginning. */
 Test(template, one_pass_over_items_gives_what_the_whole_list_gives)
 {
-	static const char *const texts[] = {"{..i}", "{..name}", "{..metadata.name}", "{..kind}", "{..metadata}",
-		"{..resourceVersion}", "{..apiVersion}", "{..items[*].kind}", "{..metadata..x/y}", "{..c[*].i}", "{..c[0]}",
-		"{..[0]}", "{..labels['x/y']}", "{range ..c[*]}<{.i}>{end}", "{.items[?(@.spec.n)].metadata.name}",
-		"{.items[?(@.metadata.name=='a')].spec.c[?(@.i=='n:2')].i}", "{range .items[?(@.kind)]}{.kind};{end}"};
+	static const char *const texts[] = {"{..i}", "{..name}", "{..metadata.name}", "{..kind}",
+		"{..metadata}", "{..resourceVersion}", "{..apiVersion}", "{..items[*].kind}",
+		"{..metadata..x/y}", "{..c[*].i}", "{..c[0]}", "{..[0]}", "{..labels['x/y']}",
+		"{range ..c[*]}<{.i}>{end}", "{.items[?(@.spec.n)].metadata.name}",
+		"{.items[?(@.metadata.name=='a')].spec.c[?(@.i=='n:2')].i}",
+		"{range .items[?(@.kind)]}{.kind};{end}"};
 	CLEANUP(buf_release) struct buf text = BUF_INIT, wanted = BUF_INIT;
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
@@ -132,16 +135,20 @@ Test(template, as_json_each_part_is_a_list)
 	cr_assert_str_eq(give_as("a{3}{.nothing}{range .spec.c[0:1]}{.i}{end}", false, true),
 		"[\n    \"a\"\n]\n[\n    3\n]\n[]\n[\n    \"n:1\"\n]\n");
 	/* One pass over the items, and the whole list in memory. */
-	cr_assert_str_eq(give_as("{.items[*].spec.t}{.items[*].x}", true, true), "[\n    true\n]\n[]\n");
+	cr_assert_str_eq(
+		give_as("{.items[*].spec.t}{.items[*].x}", true, true), "[\n    true\n]\n[]\n");
 	cr_assert_str_eq(give_as("{.items[*].metadata.name} ", true, true),
 		"[\n    \"a\",\n    \"\",\n    \"c,}\"\n]\n[\n    \" \"\n]\n");
 	cr_assert_str_eq(give_as("{.kind}{.items[1]}", true, true),
-		"[\n    \"List\"\n]\n[\n    {\n        \"kind\": \"Pod\",\n        \"metadata\": {\n"
-		"            \"labels\": {},\n            \"name\": \"\"\n        },\n        \"spec\": "
+		"[\n    \"List\"\n]\n[\n    {\n        \"kind\": \"Pod\",\n        \"metadata\": "
+		"{\n"
+		"            \"labels\": {},\n            \"name\": \"\"\n        },\n        "
+		"\"spec\": "
 		"{\n            \"c\": []\n        }\n    }\n]\n");
 }
 
-/* Answers of kubectl's library (client-go 0.37). NULL: it refuses the template, for the reason beside it. */
+/* Answers of kubectl's library (client-go 0.37). NULL: it refuses the template, for the reason
+ * beside it. */
 Test(template, filters_slices_and_unions_are_kubectls_or_better)
 {
 	static const struct {
@@ -161,7 +168,8 @@ Test(template, filters_slices_and_unions_are_kubectls_or_better)
 		{"{.items[0,2].metadata.name}", "a c,}", NULL},
 		{"{.items[*]['kind','metadata.name']}", "Pod Pod Pod a  c,}", NULL},
 		{"{.items[0]..i}", "n:1 n:2", NULL},
-		{"{range .items[*]}{.metadata.name}:{range .spec.c[*]}{.i},{end};{end}", "a:n:1,n:2,;:;c,}:n:3,;", NULL},
+		{"{range .items[*]}{.metadata.name}:{range .spec.c[*]}{.i},{end};{end}",
+			"a:n:1,n:2,;:;c,}:n:3,;", NULL},
 		{"{range .items[?(@.spec.t)]}{@.metadata.name}{end}", "a", NULL},
 		{"{range .items[*]}{.x}-{end}", "---", NULL},
 		/* "can only compare one element at a time" */
@@ -188,14 +196,17 @@ Test(template, filters_slices_and_unions_are_kubectls_or_better)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		cr_expect_str_eq(give(cases[i].text, true), cases[i].ours ? cases[i].ours : cases[i].kubectl, "%s: %s", cases[i].text,
+		cr_expect_str_eq(give(cases[i].text, true),
+			cases[i].ours ? cases[i].ours : cases[i].kubectl, "%s: %s", cases[i].text,
 			give(cases[i].text, true));
 }
 
 Test(template, what_kubectl_refuses_when_it_meets_an_object_is_refused_at_once)
 {
-	static const char *const texts[] = {"{.items[?(@.spec.n=~1)].kind}", "{.items[?(@.spec.n=1)].kind}", "{.items[?(@.spec.n==null)].kind}",
-		"{.items[a]}", "{.items[*].kind", "{.items[?(@.spec.n==1].kind}", "{end}", "{range .items[*]}{.kind}", "{.items[0:1:2:3]}"};
+	static const char *const texts[] = {"{.items[?(@.spec.n=~1)].kind}",
+		"{.items[?(@.spec.n=1)].kind}", "{.items[?(@.spec.n==null)].kind}", "{.items[a]}",
+		"{.items[*].kind", "{.items[?(@.spec.n==1].kind}", "{end}",
+		"{range .items[*]}{.kind}", "{.items[0:1:2:3]}"};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		struct template *template = NULL;
@@ -208,10 +219,11 @@ Test(template, blanks_quotes_and_constants)
 {
 	OF_ONE("{ .metadata.name }{ range .spec.c[*] }{ .i }{ end }", "an:1n:2");
 	OF_ONE("{'it\\'s'}{\"\\u00e9\\x41\"}{ \"b\" }", "it's\xc3\xa9"
-		"Ab");
+							"Ab");
 	OF_ONE("{1}{true}{-2.5}", "1true-2.5");
 	OF_ONE("{range .spec.c[*]}{@.i}{$.i}{end}", "n:1n:1n:2n:2");
-	OF_ONE("{.spec.c[0]}{.}", "{\"i\":\"n:1\"}{\"kind\":\"Pod\",\"metadata\":{\"labels\":"
+	OF_ONE("{.spec.c[0]}{.}",
+		"{\"i\":\"n:1\"}{\"kind\":\"Pod\",\"metadata\":{\"labels\":"
 		"{\"x/y\":\"1\"},\"name\":\"a\"},\"spec\":{\"c\":[{\"i\":\"n:1\"},{\"i\":\"n:2\"}],"
 		"\"n\":1,\"t\":true}}");
 }
@@ -262,10 +274,12 @@ static const char *table_of(const char *text)
 
 Test(columns, a_file_has_a_line_of_heads_and_one_of_paths)
 {
-	static const char wanted[] = "write a line of headings and below it a line with a field path for "
-				     "each, with blanks between them";
+	static const char wanted[] =
+		"write a line of headings and below it a line with a field path for "
+		"each, with blanks between them";
 
-	cr_assert_str_eq(table_by(columns_parse_file, " NAME\tN  \r\n.metadata.name {.spec.n}\nmore\n"),
+	cr_assert_str_eq(
+		table_by(columns_parse_file, " NAME\tN  \r\n.metadata.name {.spec.n}\nmore\n"),
 		"NAME   N\na      1\n       <none>\nc,}    <none>\n");
 	cr_assert_str_eq(table_by(columns_parse_file, "N\nspec.n"), "N\n1\n<none>\n<none>\n");
 	cr_assert_str_eq(table_by(columns_parse_file, ""), wanted);

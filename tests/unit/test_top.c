@@ -40,7 +40,8 @@ static const char *text(const struct top_table *table, size_t row, size_t column
 	return top_cell_text(table, &table->rows[row], column);
 }
 
-static void expect(const struct top_sample *before, const struct top_sample *now, const char *rate, const char *bytes)
+static void expect(const struct top_sample *before, const struct top_sample *now, const char *rate,
+	const char *bytes)
 {
 	CLEANUP(top_table_release) struct top_table table = {.n = 0};
 
@@ -52,7 +53,8 @@ static void expect(const struct top_sample *before, const struct top_sample *now
 Test(top, a_rate_is_what_was_counted_divided_by_the_time)
 {
 	struct kinf_feed_info was = feed("pods", 100, 1000), is = feed("pods", 125, 1000 + 4096);
-	struct top_sample none = {.taken_ns = 0}, before = sample(10, &was, 1), now = sample(12, &is, 1);
+	struct top_sample none = {.taken_ns = 0}, before = sample(10, &was, 1),
+			  now = sample(12, &is, 1);
 
 	expect(&before, &now, "12", "2.0 KiB");
 	expect(&none, &now, "-", "-");
@@ -90,15 +92,21 @@ Test(top, cpu_is_of_one_process)
 	struct top_sample before = sample(10, NULL, 0), now = sample(12, NULL, 0);
 	struct status_process *was = &before.status.processes[0], *is = &now.status.processes[0];
 
-	*was = (struct status_process){.name = "kinf-reflector", .searched = true, .known = true, .alive = true,
-		.responding = true, .page = {.pid = 7, .start_ns = 1, .state = "running"}, .usage_known = true,
+	*was = (struct status_process){.name = "kinf-reflector",
+		.searched = true,
+		.known = true,
+		.alive = true,
+		.responding = true,
+		.page = {.pid = 7, .start_ns = 1, .state = "running"},
+		.usage_known = true,
 		.cpu_seconds = 3};
 	*is = *was;
 	is->cpu_seconds = 3.5;
 	is->memory = (struct proc_memory){3 << 20, 1 << 20};
 	now.status.n_processes = 1;
 	cr_assert_eq(top_rows(&before, &now, TOP_PROCESSES, &table), 0);
-	const char *const cells[] = {"kinf-reflector", "7", "25", "3.0 MiB", "1.0 MiB", "0s", "0", "running"};
+	const char *const cells[] = {
+		"kinf-reflector", "7", "25", "3.0 MiB", "1.0 MiB", "0s", "0", "running"};
 	for (size_t i = 0; i < ARRAY_SIZE(cells); i++)
 		cr_assert_str_eq(text(&table, 0, i), cells[i]);
 	is->page.start_ns = 2;
@@ -109,27 +117,31 @@ Test(top, cpu_is_of_one_process)
 Test(top, numbers_are_sorted_from_the_largest_and_unknown_ones_come_last)
 {
 	CLEANUP(top_table_release) struct top_table table = {.n = 0};
-	struct kinf_feed_info was[] = {feed("a", 0, 0), feed("b", 0, 0), feed("c", 0, 0), feed("d", 0, 0)};
-	struct kinf_feed_info is[] = {feed("a", 90, 0), feed("b", 1000, 0), feed("c", 90, 0), feed("e", 5, 0)};
+	struct kinf_feed_info was[] = {
+		feed("a", 0, 0), feed("b", 0, 0), feed("c", 0, 0), feed("d", 0, 0)};
+	struct kinf_feed_info is[] = {
+		feed("a", 90, 0), feed("b", 1000, 0), feed("c", 90, 0), feed("e", 5, 0)};
 	struct top_sample before = sample(10, was, 4), now = sample(11, is, 4);
 	static const struct {
 		size_t column;
 		bool reversed;
 		const char *order;
-	} tries[] = {{CHANGES, false, "bace"}, {CHANGES, true, "acbe"}, {FEED, false, "abce"}, {FEED, true, "ecba"},
-		{ERROR_, false, "abce"}, {ERROR_, true, "abce"}};
+	} tries[] = {{CHANGES, false, "bace"}, {CHANGES, true, "acbe"}, {FEED, false, "abce"},
+		{FEED, true, "ecba"}, {ERROR_, false, "abce"}, {ERROR_, true, "abce"}};
 
 	cr_assert_eq(top_rows(&before, &now, TOP_FEEDS, &table), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(tries); i++) {
 		top_sort(&table, tries[i].column, tries[i].reversed);
 		for (size_t row = 0; row < 4; row++)
-			cr_assert_eq(text(&table, row, FEED)[0], tries[i].order[row], "order %zu", i);
+			cr_assert_eq(
+				text(&table, row, FEED)[0], tries[i].order[row], "order %zu", i);
 	}
 }
 
 Test(top, a_filter_keeps_rows_with_a_text_in_any_case)
 {
-	struct kinf_feed_info is[] = {feed("pods", 77, 0), feed("pods.web", 0, 0), feed("nodes", 0, 0)};
+	struct kinf_feed_info is[] = {
+		feed("pods", 77, 0), feed("pods.web", 0, 0), feed("nodes", 0, 0)};
 	struct top_sample none = {.taken_ns = 0}, now = sample(11, is, 3);
 	static const struct {
 		const char *filter;
@@ -149,7 +161,8 @@ Test(top, a_filter_keeps_rows_with_a_text_in_any_case)
 }
 
 /* The line of a row in WIDTH characters. */
-static void line(const struct top_table *table, size_t width, const struct top_row *row, struct buf *out)
+static void line(
+	const struct top_table *table, size_t width, const struct top_row *row, struct buf *out)
 {
 	struct top_layout layout;
 
@@ -169,11 +182,13 @@ Test(top, a_narrow_terminal_lacks_columns_but_not_the_name)
 	is[0].objects = 1234567;
 	cr_assert_eq(top_rows(&none, &now, TOP_FEEDS, &table), 0);
 	line(&table, 0, NULL, &out);
-	cr_assert_str_eq(buf_cstr(&out), "FEED              NAMESPACE  STATE  OBJECTS  CHANGES/S  READ/S  CONTACT  LAG  "
-					 "LISTS  RETRIES  ERROR");
+	cr_assert_str_eq(buf_cstr(&out),
+		"FEED              NAMESPACE  STATE  OBJECTS  CHANGES/S  READ/S  CONTACT  LAG  "
+		"LISTS  RETRIES  ERROR");
 	line(&table, 0, &table.rows[0], &out);
-	cr_assert_str_eq(buf_cstr(&out), "pods                         live   1234567          -       -       0s    0  "
-					 "    0        0");
+	cr_assert_str_eq(buf_cstr(&out),
+		"pods                         live   1234567          -       -       0s    0  "
+		"    0        0");
 	for (size_t width = 120; width >= 1; width--) {
 		struct top_layout layout;
 		size_t shown = 0;

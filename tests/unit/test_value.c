@@ -47,7 +47,7 @@ static void put_example(void)
 	cr_assert_eq(buf_error(&body), 0);
 }
 
-/* ---- reading ---- */
+/* ---- reading ------------------------------------------------------------ */
 
 Test(value, members_are_found_by_key)
 {
@@ -157,7 +157,8 @@ Test(value, sizes_are_those_of_the_first_item)
 	cr_assert_eq(value_size(BYTES(body.data, example - 1), &size), ERR_CORRUPT);
 }
 
-/* Items of one byte, short texts and the others are passed in different ways, and again near the end of the bytes. */
+/* Items of one byte, short texts and the others are passed in different ways, and again near the
+ * end of the bytes. */
 Test(value, every_form_of_an_item_is_passed_whole)
 {
 	static const size_t texts[] = {0, 1, 30, 31, 32, 33, 254, 255, 256, 65535, 65536};
@@ -174,7 +175,8 @@ Test(value, every_form_of_an_item_is_passed_whole)
 			else if (form < 27) {
 				bool is_map = form % 2;
 				uint32_t count = counts[(form - 11) / 2];
-				size_t opened = is_map ? value_open_map(&body) : value_open_array(&body);
+				size_t opened =
+					is_map ? value_open_map(&body) : value_open_array(&body);
 
 				for (uint32_t i = 0; i < count; i++) {
 					if (is_map)
@@ -237,7 +239,7 @@ Test(value, a_buffer_that_is_full_stays_refused)
 	cr_assert_eq(buf_error(&body), ERR_TOO_LARGE);
 }
 
-/* ---- damage ---- */
+/* ---- damage ------------------------------------------------------------- */
 
 static size_t n_items;
 
@@ -402,7 +404,7 @@ Test(value, nesting_beyond_the_limit_is_refused_without_recursion)
 		value_verify(BYTES(body.data + depth - VALUE_DEPTH_MAX, VALUE_DEPTH_MAX + 1)), 0);
 }
 
-/* ---- text of scalars ---- */
+/* ---- text of scalars ---------------------------------------------------- */
 
 static void assert_text(const char *json, const char *wanted)
 {
@@ -435,7 +437,7 @@ Test(value, scalars_have_a_text)
 	cr_assert_eq(value_scalar_text(&value, scratch, &text), NOT_FOUND);
 }
 
-/* ---- numbers ---- */
+/* ---- numbers ------------------------------------------------------------ */
 
 static void assert_format(double d, const char *wanted)
 {
@@ -531,7 +533,7 @@ Test(number, integers_and_doubles_are_told_apart_from_text)
 	cr_assert_not(number_parse(BYTES_LIT("1\0"), &number));
 }
 
-/* ---- UTF-8 ---- */
+/* ---- UTF-8 -------------------------------------------------------------- */
 
 Test(utf8, the_width_is_the_number_of_characters)
 {

@@ -44,7 +44,8 @@ Test(verify, good_stores_have_no_faults_live_closed_and_copied)
 	assert_good(copy);
 }
 
-/* Trimming removes a version that a later version of the same first list replaced. No reader ever sees it. */
+/* Trimming removes a version that a later version of the same first list replaced. No reader
+ * ever sees it. */
 Test(verify, a_first_list_that_was_trimmed_is_no_fault)
 {
 	struct small_store s;
@@ -84,7 +85,7 @@ Test(verify, stores_without_index_and_without_anything)
 	home_close(&home);
 }
 
-/* ---- damage in the index ---- */
+/* ---- damage in the index ------------------------------------------------ */
 
 static void change_index(struct small_store *s, const char *key, struct index_entry to,
 	const struct index_term *old, size_t n_old, const struct index_term *new, size_t n_new)
@@ -177,7 +178,8 @@ static int walk_index(struct small_store *s, const char *value)
 	int r = txn_begin_read(index_env(s->index), &txn);
 
 	if (r == 0)
-		r = value ? index_postings(s->index, txn, s->namespace_, bytes_str(value), &count, &walk)
+		r = value ? index_postings(
+				    s->index, txn, s->namespace_, bytes_str(value), &count, &walk)
 			  : index_names(s->index, txn, s->feed, BYTES_NONE, BYTES_NONE, &walk);
 	while (r == FOUND)
 		r = index_walk_next(walk, &key, &entry);
@@ -194,10 +196,12 @@ Test(verify, rows_that_a_damaged_tree_lacks_are_an_error_for_readers)
 	cr_assert_eq(walk_index(&s, NULL), END);
 	delete_first(&s, POSTING); /* of 'namespace', the first definition */
 	cr_assert_eq(walk_index(&s, "web"), ERR_CORRUPT);
-	cr_assert(strstr(err_text(ERR_CORRUPT), "fewer postings of a value than are counted"), "%s", err_text(ERR_CORRUPT));
+	cr_assert(strstr(err_text(ERR_CORRUPT), "fewer postings of a value than are counted"), "%s",
+		err_text(ERR_CORRUPT));
 	delete_first(&s, NAME);
 	cr_assert_eq(walk_index(&s, NULL), ERR_CORRUPT);
-	cr_assert(strstr(err_text(ERR_CORRUPT), "fewer names of a feed than are counted"), "%s", err_text(ERR_CORRUPT));
+	cr_assert(strstr(err_text(ERR_CORRUPT), "fewer names of a feed than are counted"), "%s",
+		err_text(ERR_CORRUPT));
 	small_store_close(&s);
 }
 
@@ -236,7 +240,7 @@ Test(verify, a_missing_value_or_posting_is_told)
 	small_store_close(&s);
 }
 
-/* ---- damage in the journal ---- */
+/* ---- damage in the journal ---------------------------------------------- */
 
 static struct bytes seq_bytes(uint64_t seq, uint8_t room[8])
 {
@@ -284,7 +288,8 @@ Test(verify, a_head_that_is_gone_or_of_another_object_is_told)
 	small_store_take(&s);
 	OK(journal_begin(s.journal));
 	OK(journal_get(s.journal, journal_txn(s.journal), 4, &record));
-	cr_assert_eq(txn_del(journal_txn(s.journal), DB_HEAD, head_key(s.feed, record.key, room)), FOUND);
+	cr_assert_eq(txn_del(journal_txn(s.journal), DB_HEAD, head_key(s.feed, record.key, room)),
+		FOUND);
 	struct bytes key = head_key(s.feed, BYTES_LIT("web/b"), room);
 	head_write(key, &record, &head);
 	OK(txn_put(journal_txn(s.journal), DB_HEAD, key, buf_bytes(&head), 0));

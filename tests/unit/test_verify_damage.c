@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bits that are flipped, and files that are cut: verify and readers end by themselves, and give out nothing wrong. */
+/* Bits that are flipped, and files that are cut: verify and readers end by themselves, and give
+ * out nothing wrong. */
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <stdlib.h>

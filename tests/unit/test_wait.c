@@ -60,8 +60,8 @@ Test(wait, later_version_is_waited_for_up_to_the_timeout)
 	bookmark("100");
 	cr_assert_eq(wait_ms("101", 0), KINF_TIMEOUT);
 	cr_assert_eq(wait_ms("101", 30), KINF_TIMEOUT);
-	cr_assert_str_eq(kinf_error(kinf), 
-		"feed 'pods' did not reach resourceVersion '101' within 30 ms");
+	cr_assert_str_eq(
+		kinf_error(kinf), "feed 'pods' did not reach resourceVersion '101' within 30 ms");
 	cr_assert_eq(wait_ms("1000000000000000000000", 0), KINF_TIMEOUT);
 }
 

@@ -19,8 +19,11 @@ static struct watch_stream *new_watch(struct buf *out, size_t event_max)
 {
 	struct watch_stream *watch;
 
-	cr_assert_eq(watch_new(&(struct watch_options){.event_max = event_max,
-		.event_fn = keep_event, .arg = out}, &watch), 0);
+	cr_assert_eq(watch_new(
+			     &(struct watch_options){
+				     .event_max = event_max, .event_fn = keep_event, .arg = out},
+			     &watch),
+		0);
 	return watch;
 }
 
@@ -34,7 +37,8 @@ static int feed_piece(struct watch_stream *watch, const char *data, size_t size)
 	return r;
 }
 
-static const char stream[] = "{\"type\":\"ADDED\",\"object\":{\"a\":\"\xc3\xa4\\u00e4\"}}\n\n"
+static const char stream[] =
+	"{\"type\":\"ADDED\",\"object\":{\"a\":\"\xc3\xa4\\u00e4\"}}\n\n"
 	"{\"object\":{\"b\":[1]},\"type\":\"MODIFIED\"}{\"type\":\"DELETED\",\"object\":{}}\r\n"
 	" { \"type\" : \"BOOKMARK\" , \"object\" : {\"c\":\"}\"} }";
 static const char events[] =
@@ -66,7 +70,8 @@ Test(watch, an_events_type_loses_its_escapes)
 	struct buf out = BUF_INIT;
 	struct watch_stream *watch = new_watch(&out, 0);
 
-	cr_assert_eq(feed_piece(watch, escaped, sizeof(escaped) - 1), 0, "%s", err_text(ERR_PROTOCOL));
+	cr_assert_eq(
+		feed_piece(watch, escaped, sizeof(escaped) - 1), 0, "%s", err_text(ERR_PROTOCOL));
 	cr_assert_str_eq(buf_cstr(&out), "ADDED {};");
 	watch_free(&watch);
 	buf_release(&out);
@@ -104,7 +109,8 @@ Test(watch, c22_three_events_in_one_piece_the_last_without_a_line_feed)
 	struct buf out = BUF_INIT;
 	struct watch_stream *watch = new_watch(&out, 0);
 	const char *text = "{\"type\":\"ADDED\",\"object\":{\"a\":1}}\n"
-		"{\"type\":\"ADDED\",\"object\":{\"a\":2}}\n{\"type\":\"ADDED\",\"object\":{\"a\":3}}";
+			   "{\"type\":\"ADDED\",\"object\":{\"a\":2}}\n{\"type\":\"ADDED\","
+			   "\"object\":{\"a\":3}}";
 
 	cr_assert_eq(watch_feed(watch, text, strlen(text)), 0);
 	cr_assert_str_eq(buf_cstr(&out), "ADDED {\"a\":1};ADDED {\"a\":2};ADDED {\"a\":3};");
@@ -129,15 +135,18 @@ static int take_some(void *arg, const struct api_event *event)
 Test(watch, bytes_after_a_pause_are_fed_again)
 {
 	const char *text = "{\"type\":\"ADDED\",\"object\":{\"a\":1}}\n"
-		"{\"type\":\"BOOKMARK\",\"object\":{\"a\":2}}\n{\"type\":\"ADDED\",\"object\":{\"a\":3}}";
+			   "{\"type\":\"BOOKMARK\",\"object\":{\"a\":2}}\n{\"type\":\"ADDED\","
+			   "\"object\":{\"a\":3}}";
 	size_t size = strlen(text);
 
 	for (size_t split = 0; split <= size; split++) {
 		struct enough enough = {.left = 2};
 		struct watch_stream *watch = NULL;
 
-		cr_assert_eq(watch_new(&(struct watch_options){.event_fn = take_some, .arg = &enough},
-			&watch), 0);
+		cr_assert_eq(
+			watch_new(&(struct watch_options){.event_fn = take_some, .arg = &enough},
+				&watch),
+			0);
 		size_t at = 0;
 		int r = watch_feed(watch, text, split);
 		at += watch_used(watch);
@@ -157,7 +166,8 @@ Test(watch, c27_nothing_is_taken_after_an_error_event)
 {
 	struct buf out = BUF_INIT;
 	struct watch_stream *watch = new_watch(&out, 0);
-	const char *text = "{\"type\":\"ERROR\",\"object\":{\"code\":410}}{\"type\":\"ADDED\",\"object\":{}}";
+	const char *text =
+		"{\"type\":\"ERROR\",\"object\":{\"code\":410}}{\"type\":\"ADDED\",\"object\":{}}";
 
 	cr_assert_eq(watch_feed(watch, text, strlen(text)), 0);
 	cr_assert_eq(watch_feed(watch, text, strlen(text)), 0);
@@ -168,8 +178,8 @@ Test(watch, c27_nothing_is_taken_after_an_error_event)
 
 Test(watch, c35_c36_text_that_is_no_event_is_refused)
 {
-	static const char *const bad[] = {"x", "[]", "{}", "{\"type\":\"ADDED\"}", "{\"object\":{}}",
-		"{\"type\":\"FOO\",\"object\":{}}", "{\"type\":1,\"object\":{}}",
+	static const char *const bad[] = {"x", "[]", "{}", "{\"type\":\"ADDED\"}",
+		"{\"object\":{}}", "{\"type\":\"FOO\",\"object\":{}}", "{\"type\":1,\"object\":{}}",
 		"{\"type\":\"ADDED\",\"object\":null}", "{\"type\":\"ADDED\",\"object\":\"\"}",
 		"{\"type\":\"ADDED\" \"object\":{}}", "{\"type\":\"A\nDDED\",\"object\":{}}",
 		"<html>bad gateway</html>"};
@@ -178,7 +188,8 @@ Test(watch, c35_c36_text_that_is_no_event_is_refused)
 		struct buf out = BUF_INIT;
 		struct watch_stream *watch = new_watch(&out, 0);
 
-		cr_assert_eq(watch_feed(watch, bad[i], strlen(bad[i])), ERR_PROTOCOL, "'%s'", bad[i]);
+		cr_assert_eq(
+			watch_feed(watch, bad[i], strlen(bad[i])), ERR_PROTOCOL, "'%s'", bad[i]);
 		cr_assert_eq(out.size, 0);
 		watch_free(&watch);
 		buf_release(&out);
@@ -188,7 +199,7 @@ Test(watch, c35_c36_text_that_is_no_event_is_refused)
 Test(watch, c67_of_an_event_above_the_limit_the_beginning_is_given_and_the_rest_skipped)
 {
 	const char *stream_ = "{\"type\":\"ADDED\",\"object\":{\"a\":\"0123456789}\"}}\n"
-		"{\"type\":\"DELETED\",\"object\":{}}\n";
+			      "{\"type\":\"DELETED\",\"object\":{}}\n";
 	size_t size = strlen(stream_);
 
 	for (size_t a = 0; a <= size; a++) {
@@ -197,7 +208,8 @@ Test(watch, c67_of_an_event_above_the_limit_the_beginning_is_given_and_the_rest_
 
 		cr_assert_eq(feed_piece(watch, stream_, a), 0);
 		cr_assert_eq(feed_piece(watch, stream_ + a, size - a), 0);
-		cr_assert_str_eq(buf_cstr(&out), "ADDED {\"a\":\"01234...;DELETED {};", "at %zu", a);
+		cr_assert_str_eq(
+			buf_cstr(&out), "ADDED {\"a\":\"01234...;DELETED {};", "at %zu", a);
 		cr_assert_eq(watch_partial(watch), 0);
 		watch_free(&watch);
 		buf_release(&out);

@@ -64,7 +64,8 @@ static struct websocket heard(struct bytes input, size_t step)
 	const uint8_t *p = input.data;
 
 	for (size_t i = 0; i < input.size; i += step)
-		websocket_take(&socket, BYTES(p + i, step < input.size - i ? step : input.size - i), false);
+		websocket_take(&socket, BYTES(p + i, step < input.size - i ? step : input.size - i),
+			false);
 	return socket;
 }
 
@@ -76,7 +77,8 @@ static void says(struct bytes input, struct bytes pong, unsigned closed)
 		struct buf out = BUF_INIT;
 
 		websocket_put_pong(&socket, &out);
-		cr_expect(bytes_equal(buf_bytes(&out), pong), "step %zu: %zu bytes", step, out.size);
+		cr_expect(
+			bytes_equal(buf_bytes(&out), pong), "step %zu: %zu bytes", step, out.size);
 		cr_expect_eq(socket.closed, closed, "step %zu: %u", step, socket.closed);
 		buf_release(&out);
 	}
@@ -84,14 +86,22 @@ static void says(struct bytes input, struct bytes pong, unsigned closed)
 
 Test(websocket, the_client_is_heard)
 {
-	says(BYTES_LIT("\x89\x84\x01\x02\x03\x04\x60\x60\x60\x60"), BYTES_LIT("\x8a\x04\x61\x62\x63\x64"), 0);
+	says(BYTES_LIT("\x89\x84\x01\x02\x03\x04\x60\x60\x60\x60"),
+		BYTES_LIT("\x8a\x04\x61\x62\x63\x64"), 0);
 	says(BYTES_LIT("\x89\x80\x01\x02\x03\x04"), BYTES_LIT("\x8a\x00"), 0);
 	/* Messages of the client are passed over, in fragments and of any length. */
-	says(BYTES_LIT("\x81\x81\x01\x02\x03\x04x\x02\xfe\x00\x03\x01\x02\x03\x04xyz\x80\xff\x00\x00\x00\x00\x00\x00\x00\x01\x01\x02\x03\x04!"),
+	says(BYTES_LIT("\x81\x81\x01\x02\x03\x04x\x02\xfe\x00\x03\x01\x02\x03\x04xyz\x80\xff\x00"
+		       "\x00\x00\x00\x00\x00\x00\x01\x01\x02\x03\x04!"),
 		BYTES_NONE, 0);
-	says(BYTES_LIT("\x89\x81\x00\x00\x00\x00""a\x89\x81\x00\x00\x00\x00""b"), BYTES_LIT("\x8a\x01""b"), 0); /* the last one */
+	says(BYTES_LIT("\x89\x81\x00\x00\x00\x00"
+		       "a\x89\x81\x00\x00\x00\x00"
+		       "b"),
+		BYTES_LIT("\x8a\x01"
+			  "b"),
+		0); /* the last one */
 	says(BYTES_LIT("\x88\x82\x01\x02\x03\x04\x02\xea"), BYTES_NONE, 1000);
-	says(BYTES_LIT("\x88\x80\x01\x02\x03\x04\x89\x80\x00\x00\x00\x00"), BYTES_NONE, 1000); /* nothing after it */
+	says(BYTES_LIT("\x88\x80\x01\x02\x03\x04\x89\x80\x00\x00\x00\x00"), BYTES_NONE,
+		1000); /* nothing after it */
 	/* No WebSocket: without a mask, control frames that are long or a fragment. */
 	says(BYTES_LIT("\x81\x01x"), BYTES_NONE, 1002);
 	says(BYTES_LIT("\x89\xfe\x00\x7e\x00\x00\x00\x00"), BYTES_NONE, 1002);

@@ -32,7 +32,8 @@ static void refused(const char *text, size_t size, const char *sentence)
 
 Test(yaml, tree_has_text_types_and_lines)
 {
-	CLEANUP(yaml_free) struct yaml *yaml = parse("a: 1\nb:\n  - x\n  - {c: 'd'}\n\nlast: \"2\"\n");
+	CLEANUP(yaml_free)
+	struct yaml *yaml = parse("a: 1\nb:\n  - x\n  - {c: 'd'}\n\nlast: \"2\"\n");
 	const struct yaml_node *root = yaml_root(yaml);
 
 	cr_assert_eq(root->type, YAML_MAP);
@@ -94,17 +95,18 @@ Test(yaml, what_is_not_allowed_is_said_with_its_line)
 		{"&x a: 1\n", "f.yaml:1: a key may have no anchor"},
 		{"a: 1\n*x : 2\n", "f.yaml:2: a key must be a plain word or a string"},
 		{"<<: 1\n", "f.yaml:1: <<: must be an alias of a map, or a list of them"},
-		{"a: &x [1]\nb:\n  <<: *x\n", "f.yaml:3: <<: must be an alias of a map, or a list of them"},
+		{"a: &x [1]\nb:\n  <<: *x\n",
+			"f.yaml:3: <<: must be an alias of a map, or a list of them"},
 		{"a: &x {b: 1}\nc: {<<: *x, <<: *x}\n", "f.yaml:2: <<: twice"},
-		{"a: &x {b: 1}\nc: {b: 2, <<: *x}\n", "f.yaml:2: <<: 'b' is set before it; write '<<' first"},
+		{"a: &x {b: 1}\nc: {b: 2, <<: *x}\n",
+			"f.yaml:2: <<: 'b' is set before it; write '<<' first"},
 		{"a: !!int 1\n", "f.yaml:1: tags are not allowed"},
 		{"a: 1\nb: 2\na: 3\n", "f.yaml:3: a: twice, first in line 1"},
 		{"a: 1\n---\nb: 2\n", "f.yaml:2: only one document is allowed"},
 		{"? [a]\n: 1\n", "f.yaml:1: a key must be a plain word or a string"},
 		{"a: \"x\\0y\"\n", "f.yaml:1: a NUL character in a string"},
 		{"a: [1\nb: 2\n", "f.yaml:2: did not find expected ',' or ']'"},
-		{"a: 1\n\tb: 2\n",
-			"f.yaml:2: found a tab character that violates indentation"},
+		{"a: 1\n\tb: 2\n", "f.yaml:2: found a tab character that violates indentation"},
 		{"a: 1\nb: \xff\n", "f.yaml:1: invalid leading UTF-8 octet"},
 	};
 
@@ -115,10 +117,13 @@ Test(yaml, what_is_not_allowed_is_said_with_its_line)
 /* The answers of kubectl's YAML library. */
 Test(yaml, aliases_and_merge_keys_are_copies)
 {
-	CLEANUP(yaml_free) struct yaml *yaml = parse("base: &base {a: 1, b: &b [x, y], c: 3}\nother: &other {a: 4, d: 5}\nalias: *b\n"
-						     "one:\n  e: 6\n  <<: *base\n  c: 7\nmany: {<<: [*other, *base], b: 8}\n'<<': text\n"
-						     "again: &b z\nlast: *b\n");
-	const struct yaml_node *root = yaml_root(yaml), *one = yaml_get(root, "one"), *many = yaml_get(root, "many");
+	CLEANUP(yaml_free)
+	struct yaml *yaml = parse(
+		"base: &base {a: 1, b: &b [x, y], c: 3}\nother: &other {a: 4, d: 5}\nalias: *b\n"
+		"one:\n  e: 6\n  <<: *base\n  c: 7\nmany: {<<: [*other, *base], b: 8}\n'<<': text\n"
+		"again: &b z\nlast: *b\n");
+	const struct yaml_node *root = yaml_root(yaml), *one = yaml_get(root, "one"),
+			       *many = yaml_get(root, "many");
 
 	cr_expect_str_eq(yaml_get(root, "alias")->items[1].text, "y");
 	cr_expect_eq(one->count, 4);
@@ -139,8 +144,9 @@ Test(yaml, aliases_that_stand_for_gigabytes_are_refused)
 	for (unsigned i = 1; i < 12; i++) {
 		size_t used = strlen(text);
 
-		(void)snprintf(text + used, sizeof(text) - used, "a%u: &a%u [*a%u, *a%u, *a%u, *a%u, *a%u, *a%u, *a%u, *a%u, *a%u, *a%u]\n", i, i,
-			i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1);
+		(void)snprintf(text + used, sizeof(text) - used,
+			"a%u: &a%u [*a%u, *a%u, *a%u, *a%u, *a%u, *a%u, *a%u, *a%u, *a%u, *a%u]\n",
+			i, i, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1);
 	}
 	refused(text, strlen(text), "f.yaml:5: its aliases stand for too much");
 }
@@ -162,7 +168,8 @@ Test(yaml, string_tag_is_a_string)
 
 Test(yaml, every_cut_of_a_document_is_survived)
 {
-	const char *text = "a: &x {b: &y [1, 'x'], c: \"y\"}\nz: {<<: *x, c: *y}\nd:\n  - e: |\n      f\n  - g\n";
+	const char *text = "a: &x {b: &y [1, 'x'], c: \"y\"}\nz: {<<: *x, c: *y}\nd:\n  - e: |\n   "
+			   "   f\n  - g\n";
 
 	for (size_t n = 0; n < strlen(text); n++) {
 		struct yaml *yaml = NULL;

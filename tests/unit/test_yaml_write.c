@@ -44,9 +44,12 @@ static void expect(const char *json, const char *wanted)
 
 Test(yaml_write, an_object_looks_as_kubectl_prints_it)
 {
-	expect("{\"apiVersion\":\"v1\",\"metadata\":{\"creationTimestamp\":\"2026-01-01T00:00:00Z\","
-	       "\"labels\":{\"app.kubernetes.io/name\":\"x\",\"on\":\"1\"}},\"spec\":{\"args\":[\"-c\",\"a b\","
-	       "{\"name\":\"c\",\"ip\":\"10.0.0.1\"}],\"none\":null,\"no\":{},\"nix\":[],\"yes\":true}}",
+	expect("{\"apiVersion\":\"v1\",\"metadata\":{\"creationTimestamp\":\"2026-01-01T00:00:"
+	       "00Z\","
+	       "\"labels\":{\"app.kubernetes.io/"
+	       "name\":\"x\",\"on\":\"1\"}},\"spec\":{\"args\":[\"-c\",\"a b\","
+	       "{\"name\":\"c\",\"ip\":\"10.0.0.1\"}],\"none\":null,\"no\":{},\"nix\":[],\"yes\":"
+	       "true}}",
 		"apiVersion: v1\n"
 		"metadata:\n"
 		"  creationTimestamp: \"2026-01-01T00:00:00Z\"\n"
@@ -67,7 +70,8 @@ Test(yaml_write, an_object_looks_as_kubectl_prints_it)
 
 Test(yaml_write, numbers_are_their_text)
 {
-	expect("{\"a\":1.0,\"b\":9223372036854775807,\"c\":1e-7,\"d\":-0.0,\"e\":12345678901234567890123}",
+	expect("{\"a\":1.0,\"b\":9223372036854775807,\"c\":1e-7,\"d\":-0.0,\"e\":"
+	       "12345678901234567890123}",
 		"a: 1.0\nb: 9223372036854775807\nc: 1e-7\nd: -0.0\ne: 12345678901234567890123\n");
 }
 
@@ -103,9 +107,9 @@ Test(yaml_write, an_item_of_a_list_is_indented_and_folded_as_one)
 	to_msgpack(buf_cstr(&text), &body);
 	for (int i = 0; i < 2; i++)
 		cr_assert_eq(yaml_write(buf_bytes(&body), true, &yaml), 0);
-	static const char item[] =
-		"- a: 'word word word word word word word word word word word word word word word word\n"
-		"    word word word word '\n  b: |-\n    x\n    y\n";
+	static const char item[] = "- a: 'word word word word word word word word word word word "
+				   "word word word word word\n"
+				   "    word word word word '\n  b: |-\n    x\n    y\n";
 	buf_reset(&text);
 	buf_printf(&text, "%s%s", item, item);
 	cr_assert_str_eq(buf_cstr(&yaml), buf_cstr(&text));
@@ -133,19 +137,25 @@ Test(yaml_write, a_full_output_is_an_error_and_as_long_as_before)
 	buf_release(&out);
 }
 
-/* ---- what is written reads back the same ---- */
+/* ---- what is written reads back the same -------------------------------- */
 
-/* Strings that a YAML reader takes for something else, or that no plain scalar can carry. kubectl writes << and = plain, which
- * some readers refuse. */
-static const char *const awkward[] = {"", " ", "a ", " a", "~", "null", "Null", "true", "False", "yes",
-	"NO", "on", "Off", "y", "n", "1", "-1", "+1", "1e3", "1E+3", "0x1F", "0o17", "017", "0b11", "1_000",
-	"1.", ".5", "1.5", "-.inf", ".NaN", "1:30", "1:30.5", "2026-01-01", "2026-01-01T00:00:00Z",
-	"2026-1-1", "-", "- a", "?", ": a", "a: b", "a:", "a #b", "#a", "*", "&a", "!a", "|", ">",
-	"%a", "@a", "`a", "'", "\"", "\"a\"", "[a]", "{a}", "a, b", ",", "---", "...", "--- a", "a\tb", "\t",
-	"a\nb", "a\nb\n", "a\n\n", "\n", "\na", " a\nb", "a \nb", "a\n b\n  c", "a\n#b\n", "a\r\nb", "\r",
-	"\x01", "\x7f", "a\xc2\x85" "b", "a\n\xe2\x80\xa8" "b", "\xef\xbb\xbf" "a", "\xf0\x9f\x98\x80",
-	"\xf0\x9f\x98\x80\nx", "\xc3\xa9t\xc3\xa9", "5s", "1.2.3", "nginx:1.25", "1a", "0x", "e3", ".", "-.",
-	"key: |\n  block\n", "a\n---\nb", "a\n...\n", "\\n", "\\"};
+/* Strings that a YAML reader takes for something else, or that no plain scalar can carry.
+ * kubectl writes << and = plain, which some readers refuse. */
+static const char *const awkward[] = {"", " ", "a ", " a", "~", "null", "Null", "true", "False",
+	"yes", "NO", "on", "Off", "y", "n", "1", "-1", "+1", "1e3", "1E+3", "0x1F", "0o17", "017",
+	"0b11", "1_000", "1.", ".5", "1.5", "-.inf", ".NaN", "1:30", "1:30.5", "2026-01-01",
+	"2026-01-01T00:00:00Z", "2026-1-1", "-", "- a", "?", ": a", "a: b", "a:", "a #b", "#a", "*",
+	"&a", "!a", "|", ">", "%a", "@a", "`a", "'", "\"", "\"a\"", "[a]", "{a}", "a, b", ",",
+	"---", "...", "--- a", "a\tb", "\t", "a\nb", "a\nb\n", "a\n\n", "\n", "\na", " a\nb",
+	"a \nb", "a\n b\n  c", "a\n#b\n", "a\r\nb", "\r", "\x01", "\x7f",
+	"a\xc2\x85"
+	"b",
+	"a\n\xe2\x80\xa8"
+	"b",
+	"\xef\xbb\xbf"
+	"a",
+	"\xf0\x9f\x98\x80", "\xf0\x9f\x98\x80\nx", "\xc3\xa9t\xc3\xa9", "5s", "1.2.3", "nginx:1.25",
+	"1a", "0x", "e3", ".", "-.", "key: |\n  block\n", "a\n---\nb", "a\n...\n", "\\n", "\\"};
 #define N_AWKWARD (sizeof(awkward) / sizeof(*awkward))
 
 /* Each as a value, as a list item within a list, and as a key. */
@@ -215,9 +225,11 @@ Test(yaml_write, a_yaml_1_1_reader_gets_the_same_document)
 	}
 	(void)snprintf(command, sizeof(command),
 		"/usr/bin/python3 -c 'import json, sys, yaml\n"
-		"a = json.load(open(sys.argv[1] + \"/json\")); b = yaml.safe_load(open(sys.argv[1] + \"/yaml\"))\n"
+		"a = json.load(open(sys.argv[1] + \"/json\")); b = yaml.safe_load(open(sys.argv[1] "
+		"+ \"/yaml\"))\n"
 		"sys.exit(0 if a == b and list(a[\"keys\"]) == list(b[\"keys\"]) else 1)' %s; "
-		"r=$?; rm -r %s; exit $r", directory, directory);
+		"r=$?; rm -r %s; exit $r",
+		directory, directory);
 	FILE *python = popen(command, "r");
 	cr_assert_not_null(python);
 	cr_assert_eq(pclose(python), 0, "%s", text);

@@ -18,7 +18,7 @@
 		cr_assert_eq(ok_, 0, #call ": %s", err_text(ok_)); \
 	} while (0)
 
-/* ---- what verify says ---- */
+/* ---- what verify says --------------------------------------------------- */
 
 static char said[16384];
 
@@ -58,7 +58,7 @@ static inline void assert_fault(const char *path, bool deep, const char *part)
 	cr_assert(strstr(said, part), "wanted: %s\nsaid: %s", part, said);
 }
 
-/* ---- a store with some of everything ---- */
+/* ---- a store with some of everything ------------------------------------ */
 
 static inline void live_through(struct small_store *s)
 {

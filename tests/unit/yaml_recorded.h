@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON documents, and the YAML that kubectl makes of each: recorded from JSONToYAML() of sigs.k8s.io/yaml 1.6.0. */
+/* JSON documents, and the YAML that kubectl makes of each: recorded from JSONToYAML() of
+ * sigs.k8s.io/yaml 1.6.0. */
 static const struct {
 	const char *json, *yaml;
 } recorded[] = {
@@ -97,7 +98,8 @@ static const struct {
 	{"{\"k\":\"2026-01-01t00:00:00z\"}", "k: 2026-01-01t00:00:00z\n"},
 	{"{\"k\":\"2026-01-01T1:2:3Z\"}", "k: \"2026-01-01T1:2:3Z\"\n"},
 	{"{\"k\":\"2026-01-01T00:00:00+07:00\"}", "k: \"2026-01-01T00:00:00+07:00\"\n"},
-	{"{\"k\":\"2026-01-01T00:00:00.123456789012Z\"}", "k: \"2026-01-01T00:00:00.123456789012Z\"\n"},
+	{"{\"k\":\"2026-01-01T00:00:00.123456789012Z\"}",
+		"k: \"2026-01-01T00:00:00.123456789012Z\"\n"},
 	{"{\"k\":\"2026-01-01T00:00:00,5Z\"}", "k: \"2026-01-01T00:00:00,5Z\"\n"},
 	{"{\"k\":\"2026-01-01 00:00:00\"}", "k: \"2026-01-01 00:00:00\"\n"},
 	{"{\"k\":\"2026-01-01  00:00:00.5\"}", "k: \"2026-01-01  00:00:00.5\"\n"},
@@ -176,15 +178,79 @@ static const struct {
 	{"{\"k\":\"+\"}", "k: +\n"},
 	{"{\"k\":\"+-1\"}", "k: +-1\n"},
 	{"{\"k\":\"--1\"}", "k: --1\n"},
-	{"{\"k\":\"word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word\"}", "k: word word word word word word word word word word word word word word word word\n  word word word word word word word word word word word word word word word word\n  word word word word word word word word\n"},
-	{"{\"k\":\"word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word \"}", "k: 'word word word word word word word word word word word word word word word word\n  word word word word word word word word word word word word word word word word\n  word word word word word word word word '\n"},
-	{"{\"k\":\"word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word: x\"}", "k: 'word word word word word word word word word word word word word word word word\n  word word word word word word word word word word word word word word word word\n  word word word word word word word word: x'\n"},
-	{"{\"k\":\"word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word's #\"}", "k: 'word word word word word word word word word word word word word word word word\n  word word word word word word word word word word word word word word word word\n  word word word word word word word word''s #'\n"},
-	{"{\"k\":\"word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word\\tword word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word\"}", "k: \"word word word word word word word word word word word word word word word word\n  word word word word word word word word word word word word word word word word\n  word word word word word word word word\\tword word word word word word word word\n  word word word word word word word word word word word word word word word word\n  word word word word word word word word word word word word word word word word\"\n"},
-	{"{\"k\":\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx y z  a   b xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx y z  a   b xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx y z  a   b end\"}", "k: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx y z  a   b\n  xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx y z  a   b\n  xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx y z  a   b\n  end\n"},
-	{"{\"k\":\"\303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \"}", "k: '\303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251\n  \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 '\n"},
-	{"{\"k\":\"a\\nword word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word\"}", "k: |-\n  a\n  word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word\n"},
-	{"{\"k\":\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\"}", "k: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\n"},
+	{"{\"k\":\"word word word word word word word word word word word word word word word word "
+	 "word word word word word word word word word word word word word word word word word "
+	 "word word word word word word word\"}",
+		"k: word word word word word word word word word word word word word word word "
+		"word\n  word word word word word word word word word word word word word word "
+		"word word\n  word word word word word word word word\n"},
+	{"{\"k\":\"word word word word word word word word word word word word word word word word "
+	 "word word word word word word word word word word word word word word word word word "
+	 "word word word word word word word \"}",
+		"k: 'word word word word word word word word word word word word word word word "
+		"word\n  word word word word word word word word word word word word word word "
+		"word word\n  word word word word word word word word '\n"},
+	{"{\"k\":\"word word word word word word word word word word word word word word word word "
+	 "word word word word word word word word word word word word word word word word word "
+	 "word word word word word word word: x\"}",
+		"k: 'word word word word word word word word word word word word word word word "
+		"word\n  word word word word word word word word word word word word word word "
+		"word word\n  word word word word word word word word: x'\n"},
+	{"{\"k\":\"word word word word word word word word word word word word word word word word "
+	 "word word word word word word word word word word word word word word word word word "
+	 "word word word word word word word's #\"}",
+		"k: 'word word word word word word word word word word word word word word word "
+		"word\n  word word word word word word word word word word word word word word "
+		"word word\n  word word word word word word word word''s #'\n"},
+	{"{\"k\":\"word word word word word word word word word word word word word word word word "
+	 "word word word word word word word word word word word word word word word word word "
+	 "word word word word word word word\\tword word word word word word word word word word "
+	 "word word word word word word word word word word word word word word word word word "
+	 "word word word word word word word word word word word word word\"}",
+		"k: \"word word word word word word word word word word word word word word word "
+		"word\n  word word word word word word word word word word word word word word "
+		"word word\n  word word word word word word word word\\tword word word word word "
+		"word word word\n  word word word word word word word word word word word word "
+		"word word word word\n  word word word word word word word word word word word "
+		"word word word word word\"\n"},
+	{"{\"k\":\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx y z "
+	 " a   b xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx y z  "
+	 "a   b xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx y z  a "
+	 "  b end\"}",
+		"k: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx y "
+		"z  a   b\n  "
+		"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx y z  "
+		"a   b\n  "
+		"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx y z  "
+		"a   b\n  end\n"},
+	{"{\"k\":\"\303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 "
+	 "\303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 "
+	 "\303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 "
+	 "\303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 "
+	 "\303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 "
+	 "\303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 "
+	 "\303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \"}",
+		"k: '\303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 "
+		"\303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 "
+		"\303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 "
+		"\303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 "
+		"\303\251 \303\251 \303\251 \303\251\n  \303\251 \303\251 \303\251 \303\251 "
+		"\303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 "
+		"\303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 \303\251 '\n"},
+	{"{\"k\":\"a\\nword word word word word word word word word word word word word word word "
+	 "word word word word word word word word word word word word word word word word word "
+	 "word word word word word word word word\"}",
+		"k: |-\n  a\n  word word word word word word word word word word word word word "
+		"word word word word word word word word word word word word word word word word "
+		"word word word word word word word word word word word\n"},
+	{"{\"k\":"
+	 "\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+	 "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+	 "xxxxxxxxxxxxxxxxxxxxxxxx\"}",
+		"k: "
+		"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+		"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+		"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\n"},
 	{"{\"k\":\"k\342\200\250l\"}", "k: 'k\342\200\250  l'\n"},
 	{"{\"k\":\"\357\273\277a b\"}", "k: \"\\uFEFF\\x61\\x20\\x62\"\n"},
 	{"{\"k\":\"\302\240\"}", "k: \302\240\n"},
@@ -195,26 +261,85 @@ static const struct {
 	{"{\"k\":\"\\n\\nx\\n\\n\"}", "k: |2+\n\n\n  x\n\n"},
 	{"{\"k\":\"a\\nb \"}", "k: \"a\\nb \"\n"},
 	{"{\"k\":\"end \\n\"}", "k: \"end \\n\"\n"},
-	{"[[\"word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word\"]]", "- - word word word word word word word word word word word word word word word word\n    word word word word word word word word word word word word word word word word\n    word word word word word word word word\n"},
-	{"[[\"word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word \"]]", "- - 'word word word word word word word word word word word word word word word word\n    word word word word word word word word word word word word word word word word\n    word word word word word word word word '\n"},
-	{"[[\"word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word: x\"]]", "- - 'word word word word word word word word word word word word word word word word\n    word word word word word word word word word word word word word word word word\n    word word word word word word word word: x'\n"},
-	{"[[\"word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word's #\"]]", "- - 'word word word word word word word word word word word word word word word word\n    word word word word word word word word word word word word word word word word\n    word word word word word word word word''s #'\n"},
+	{"[[\"word word word word word word word word word word word word word word word word word "
+	 "word word word word word word word word word word word word word word word word word "
+	 "word word word word word word\"]]",
+		"- - word word word word word word word word word word word word word word word "
+		"word\n    word word word word word word word word word word word word word word "
+		"word word\n    word word word word word word word word\n"},
+	{"[[\"word word word word word word word word word word word word word word word word word "
+	 "word word word word word word word word word word word word word word word word word "
+	 "word word word word word word \"]]",
+		"- - 'word word word word word word word word word word word word word word word "
+		"word\n    word word word word word word word word word word word word word word "
+		"word word\n    word word word word word word word word '\n"},
+	{"[[\"word word word word word word word word word word word word word word word word word "
+	 "word word word word word word word word word word word word word word word word word "
+	 "word word word word word word: x\"]]",
+		"- - 'word word word word word word word word word word word word word word word "
+		"word\n    word word word word word word word word word word word word word word "
+		"word word\n    word word word word word word word word: x'\n"},
+	{"[[\"word word word word word word word word word word word word word word word word word "
+	 "word word word word word word word word word word word word word word word word word "
+	 "word word word word word word's #\"]]",
+		"- - 'word word word word word word word word word word word word word word word "
+		"word\n    word word word word word word word word word word word word word word "
+		"word word\n    word word word word word word word word''s #'\n"},
 	{"{\"y\":1}", "\"y\": 1\n"},
 	{"{\"a: b\":1}", "'a: b': 1\n"},
 	{"{\"\":1}", "\"\": 1\n"},
 	{"{\"\\n\":1}", "? |2+\n\n: 1\n"},
 	{"{\"a\\nb\":1}", "? |-\n  a\n  b\n: 1\n"},
-	{"{\"kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk\":1}", "kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk: 1\n"},
-	{"{\"kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk\":1}", "? kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk\n: 1\n"},
+	{"{\"kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk"
+	 "kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk\":1}",
+		"kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk"
+		"kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk: 1\n"},
+	{"{\"kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk"
+	 "kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk\":1}",
+		"? "
+		"kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk"
+		"kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk\n: 1\n"},
 	{"{\"1\":1}", "\"1\": 1\n"},
-	{"{\"\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\":1}", "? \303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\n: 1\n"},
-	{"{\"kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk\":[1,{\"a\":[]}],\"b\":{\"c\":{}}}", "b:\n  c: {}\n? kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk\n: - 1\n  - a: []\n"},
-	{"[[],{},[[1,[2]],{\"x\":null}],true]", "- []\n- {}\n- - - 1\n    - - 2\n  - x: null\n- true\n"},
-	{"{\"n\":[0,-1,1.5,1e-07,1e+20,1e+21,1234567.5,9223372036854775807,9223372036854775808,18446744073709551616,-0.0,1000000.0,123456789.5]}", "\"n\":\n- 0\n- -1\n- 1.5\n- 1e-07\n- 1e+20\n- 1e+21\n- 1.2345675e+06\n- 9223372036854775807\n- 9223372036854776000\n- 1.8446744073709552e+19\n- 0\n- 1000000\n- 1.234567895e+08\n"},
+	{"{\"\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303"
+	 "\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303"
+	 "\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303"
+	 "\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303"
+	 "\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303"
+	 "\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303"
+	 "\251\303\251\303\251\303\251\303\251\":1}",
+		"? "
+		"\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251"
+		"\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251"
+		"\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251"
+		"\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251"
+		"\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251"
+		"\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251"
+		"\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\303\251\n"
+		": 1\n"},
+	{"{\"kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk"
+	 "kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk\":[1,{\"a\":[]}],\"b\":{\"c\":{}}}",
+		"b:\n  c: {}\n? "
+		"kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk"
+		"kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk\n: - 1\n  - a: []\n"},
+	{"[[],{},[[1,[2]],{\"x\":null}],true]",
+		"- []\n- {}\n- - - 1\n    - - 2\n  - x: null\n- true\n"},
+	{"{\"n\":[0,-1,1.5,1e-07,1e+20,1e+21,1234567.5,9223372036854775807,9223372036854775808,"
+	 "18446744073709551616,-0.0,1000000.0,123456789.5]}",
+		"\"n\":\n- 0\n- -1\n- 1.5\n- 1e-07\n- 1e+20\n- 1e+21\n- 1.2345675e+06\n- "
+		"9223372036854775807\n- 9223372036854776000\n- 1.8446744073709552e+19\n- 0\n- "
+		"1000000\n- 1.234567895e+08\n"},
 	{"\"a string\"", "a string\n"},
 	{"[]", "[]\n"},
 	{"{}", "{}\n"},
 	{"null", "null\n"},
-	{"\"word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word word\"", "word word word word word word word word word word word word word word word word word\n  word word word word word word word word word word word word word word word word\n  word word word word word word word\n"},
-	{"{\"item-10\":1,\"item-9\":1,\"item-\":1,\"b\":1,\"B\":1,\"_\":1,\"a.b\":1,\"a/b\":1,\"a-b\":1,\"ab\":1,\"a\":1,\"\303\251\":1,\"item-09\":1,\"item-009\":1}", "_: 1\nB: 1\na: 1\na-b: 1\na.b: 1\na/b: 1\nab: 1\nb: 1\nitem-: 1\nitem-9: 1\nitem-09: 1\nitem-009: 1\nitem-10: 1\n\303\251: 1\n"},
+	{"\"word word word word word word word word word word word word word word word word word "
+	 "word word word word word word word word word word word word word word word word word "
+	 "word word word word word word\"",
+		"word word word word word word word word word word word word word word word word "
+		"word\n  word word word word word word word word word word word word word word "
+		"word word\n  word word word word word word word\n"},
+	{"{\"item-10\":1,\"item-9\":1,\"item-\":1,\"b\":1,\"B\":1,\"_\":1,\"a.b\":1,\"a/"
+	 "b\":1,\"a-b\":1,\"ab\":1,\"a\":1,\"\303\251\":1,\"item-09\":1,\"item-009\":1}",
+		"_: 1\nB: 1\na: 1\na-b: 1\na.b: 1\na/b: 1\nab: 1\nb: 1\nitem-: 1\nitem-9: "
+		"1\nitem-09: 1\nitem-009: 1\nitem-10: 1\n\303\251: 1\n"},
 };

@@ -44,8 +44,8 @@ __attribute__((visibility("default"))) ssize_t recv(int fd, void *to, size_t siz
 {
 	ssize_t n = syscall(SYS_recvfrom, fd, to, size, flags, NULL, NULL);
 
-	/* The API server's bytes only: libcurl sets no flags. The doorbell sets MSG_DONTWAIT, and its
-	 * bytes come after the event was published. */
+	/* The API server's bytes only: libcurl sets no flags. The doorbell sets MSG_DONTWAIT,
+	 * and its bytes come after the event was published. */
 	if (n > 0 && flags == 0 && stamp)
 		stamp->read_ns = stamp_now();
 	return n;
