@@ -62,9 +62,6 @@ all_cxxflags = -std=c++17 -fno-rtti $(CXXFLAGS) $(common_flags) $(variant_flags)
 store_libs := -llmdb -lmsgpackc -lyaml -lxxhash -lpthread -lm
 json_libs := -lsimdjson -lstdc++
 curl_libs := -lcurl
-# Only `kinf top` needs it: loaded as shared libraries it would cost every command 0.4 ms of CPU at its start.
-CURSES_LIBS ?= -Wl,-Bstatic -lncursesw -ltinfo -Wl,-Bdynamic
-kinf_libs := $(CURSES_LIBS)
 serve_libs := -lnghttp2 -lssl -lcrypto -lisal
 link = $(CC) $(CFLAGS) $(variant_flags) $(if $(filter %.so %.so.0,$@),,$(program_flags)) $(LDFLAGS) -o $@
 
@@ -160,7 +157,7 @@ $(B)/kinf-serve: $(B)/serve/main.o $(serve_lib) $(print_lib) $(reader_lib) $(sto
 # No C++ and no curl here: a reading process stays small.
 $(B)/kinf: $(B)/command/main.o $(command_lib) $(print_lib) $(reader_lib) $(store_lib) $(common_lib)
 	$(call say,LINK,$@)
-	$(Q)$(link) $^ $(kinf_libs) $(store_libs)
+	$(Q)$(link) $^ $(store_libs)
 
 $(B)/$(SONAME): reader/kinf.map $(reader_lib) $(store_lib) $(common_lib)
 	$(call say,LINK,$@)
@@ -184,7 +181,7 @@ $(B)/torture/informer: $(B)/tests/programs/informer.o $(reader_lib) $(store_lib)
 $(torture_programs): $(B)/tests/torture/allocations.o
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(torture_link) $(if $(findstring serve,$@),$(serve_libs)) $(if $(filter %/kinf,$@),$(kinf_libs)) $(if $(filter %reflector %serve,$@),$(curl_libs)) $(store_libs) $(if $(findstring reflector,$@),$(json_libs))
+	$(Q)$(torture_link) $(if $(findstring serve,$@),$(serve_libs)) $(if $(filter %reflector %serve,$@),$(curl_libs)) $(store_libs) $(if $(findstring reflector,$@),$(json_libs))
 
 $(B)/torture/bytes: $(B)/tests/torture/questions.o
 $(B)/torture/bytes $(B)/torture/forks: $(B)/torture/%: $(B)/tests/torture/%.o $(reader_lib) $(store_lib) $(common_lib)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables of a sample: their columns, rates since the sample before, order and filter. */
+/* Makes tables of a sample, with rates since the sample before. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -93,13 +93,12 @@ static void top_print_age(double seconds, struct buf *out)
 	buf_str(out, age);
 }
 
-static int top_fill_end(struct top_fill *fill, enum top_tone tone)
+static int top_fill_end(struct top_fill *fill)
 {
 	struct top_table *table = fill->table;
 
 	REQUIRE(fill->cell == table->n_columns);
 	fill->cell = 0;
-	fill->row.tone = tone;
 	fill->row.number = table->n;
 	return ARRAY_ADD(table->rows, table->n, table->room, fill->row, "the rows of a table");
 }
@@ -153,18 +152,6 @@ static double top_feed_changes(
 	return was ? top_rate(was->events, feed->events, fill->seconds) : NAN;
 }
 
-static enum top_tone top_feed_tone(const struct kinf_feed_info *feed)
-{
-	static const char *const warnings[] = {"listing", "stale", "offline"};
-
-	if (strcmp(feed->state, "live") == 0)
-		return TOP_GOOD;
-	for (size_t i = 0; i < ARRAY_SIZE(warnings); i++)
-		if (strcmp(feed->state, warnings[i]) == 0)
-			return TOP_WARNING;
-	return TOP_BAD;
-}
-
 static int top_fill_feeds(struct top_fill *fill)
 {
 	const struct store_status *s = &fill->now->status;
@@ -186,7 +173,7 @@ static int top_fill_feeds(struct top_fill *fill)
 		top_fill_count(fill, feed->lists);
 		top_fill_count(fill, feed->retries);
 		top_fill_text(fill, feed->last_error);
-		r = top_fill_end(fill, top_feed_tone(feed));
+		r = top_fill_end(fill);
 	}
 	return r;
 }
@@ -219,7 +206,7 @@ static int top_fill_readers(struct top_fill *fill)
 		top_fill_as(
 			fill, reader->old_files ? NAN : (double)reader->behind, top_print_count);
 		top_fill_text(fill, reader->pin_file ? reader->pin_file : "");
-		r = top_fill_end(fill, TOP_GOOD);
+		r = top_fill_end(fill);
 	}
 	return r;
 }
@@ -249,7 +236,7 @@ static int top_fill_followers(struct top_fill *fill)
 		top_fill_as(fill, cursor->lapsed ? NAN : (double)behind, top_print_count);
 		top_fill_as(fill, age < 0 ? 0 : age, top_print_age);
 		top_fill_text(fill, cursor->lapsed ? "lapsed" : "");
-		r = top_fill_end(fill, cursor->lapsed ? TOP_WARNING : TOP_GOOD);
+		r = top_fill_end(fill);
 	}
 	return r;
 }
@@ -288,24 +275,23 @@ static int top_fill_processes(struct top_fill *fill)
 		top_fill_as(fill, alive ? (double)p->uptime_seconds : NAN, top_print_age);
 		top_fill_count(fill, p->restarts);
 		top_fill_text(fill, status_process_state(p));
-		r = top_fill_end(fill, !alive ? TOP_BAD : p->responding ? TOP_GOOD : TOP_WARNING);
+		r = top_fill_end(fill);
 	}
 	return r;
 }
 
+/* SORTED_BY: numbers from the largest, unknown ones last. */
 static const struct top_panel_row {
-	const char *title;
 	const struct top_column *columns;
 	size_t n_columns, sorted_by;
 	int (*fill)(struct top_fill *fill);
 } top_panels[TOP_PANELS] = {
-	[TOP_FEEDS] = {"Feeds", top_feed_columns, ARRAY_SIZE(top_feed_columns), 4, top_fill_feeds},
-	[TOP_READERS] = {"Readers", top_reader_columns, ARRAY_SIZE(top_reader_columns), 4,
-		top_fill_readers},
-	[TOP_FOLLOWERS] = {"Followers", top_follower_columns, ARRAY_SIZE(top_follower_columns), 3,
-		top_fill_followers},
-	[TOP_PROCESSES] = {"Processes", top_process_columns, ARRAY_SIZE(top_process_columns), 0,
+	[TOP_PROCESSES] = {top_process_columns, ARRAY_SIZE(top_process_columns), 0,
 		top_fill_processes},
+	[TOP_FEEDS] = {top_feed_columns, ARRAY_SIZE(top_feed_columns), 4, top_fill_feeds},
+	[TOP_READERS] = {top_reader_columns, ARRAY_SIZE(top_reader_columns), 4, top_fill_readers},
+	[TOP_FOLLOWERS] = {top_follower_columns, ARRAY_SIZE(top_follower_columns), 3,
+		top_fill_followers},
 };
 
 static double top_seconds(const struct top_sample *before, const struct top_sample *now)
@@ -315,6 +301,17 @@ static double top_seconds(const struct top_sample *before, const struct top_samp
 		       : 0;
 }
 
+static int top_compare_rows(const void *a, const void *b, void *column)
+{
+	const struct top_row *x = a, *y = b;
+	double m = x->cells[*(size_t *)column].number, n = y->cells[*(size_t *)column].number;
+	int r = (m < n) - (m > n);
+
+	if (isnan(m) != isnan(n))
+		return isnan(m) ? 1 : -1;
+	return r ? r : (x->number > y->number) - (x->number < y->number);
+}
+
 int top_rows(const struct top_sample *before, const struct top_sample *now, enum top_panel panel,
 	struct top_table *table)
 {
@@ -322,15 +319,12 @@ int top_rows(const struct top_sample *before, const struct top_sample *now, enum
 	struct top_fill fill = {
 		.table = table, .before = before, .now = now, .seconds = top_seconds(before, now)};
 
-	*table = (struct top_table){
-		.title = row->title, .columns = row->columns, .n_columns = row->n_columns};
+	*table = (struct top_table){.columns = row->columns, .n_columns = row->n_columns};
 	int r = row->fill(&fill);
+	if (r == 0 && table->n && row->sorted_by)
+		qsort_r(table->rows, table->n, sizeof(*table->rows), top_compare_rows,
+			(void *)(uintptr_t)&row->sorted_by);
 	return r < 0 ? r : buf_error(&table->texts);
-}
-
-size_t top_sorted_by(enum top_panel panel)
-{
-	return top_panels[panel].sorted_by;
 }
 
 void top_table_release(struct top_table *table)
@@ -343,59 +337,6 @@ void top_table_release(struct top_table *table)
 const char *top_cell_text(const struct top_table *table, const struct top_row *row, size_t column)
 {
 	return (const char *)table->texts.data + row->cells[column].text;
-}
-
-/* ---- filter and order --------------------------------------------------- */
-
-void top_keep(struct top_table *table, const char *filter)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < table->n; i++)
-		for (size_t c = 0; c < table->n_columns; c++) {
-			if (table->columns[c].is_number ||
-				!strcasestr(top_cell_text(table, &table->rows[i], c), filter))
-				continue;
-			table->rows[kept++] = table->rows[i];
-			break;
-		}
-	table->n = kept;
-}
-
-struct top_order {
-	const struct top_table *table;
-	size_t column;
-	bool reversed;
-};
-
-static int top_compare_rows(const void *a, const void *b, void *arg)
-{
-	const struct top_row *x = a, *y = b;
-	const struct top_order *order = arg;
-	size_t column = order->column;
-	double m = x->cells[column].number, n = y->cells[column].number;
-	int r;
-
-	if (!order->table->columns[column].is_number)
-		r = strcmp(top_cell_text(order->table, x, column),
-			top_cell_text(order->table, y, column));
-	else if (isnan(m) || isnan(n))
-		return isnan(m) && isnan(n) ? (x->number > y->number) - (x->number < y->number)
-		       : isnan(m)           ? 1
-					    : -1;
-	else
-		r = (m < n) - (m > n);
-	if (r)
-		return order->reversed ? -r : r;
-	return (x->number > y->number) - (x->number < y->number);
-}
-
-void top_sort(struct top_table *table, size_t column, bool reversed)
-{
-	struct top_order order = {table, column, reversed};
-
-	if (table->n)
-		qsort_r(table->rows, table->n, sizeof(*table->rows), top_compare_rows, &order);
 }
 
 /* ---- the store as a whole ----------------------------------------------- */

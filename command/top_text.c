@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lays tables out in lines: for a terminal in its width, for a pipe in any. */
-
 #include "command/top.h"
+#include "common/cleanup.h"
 #include "common/err.h"
 #include "common/utf8.h"
 
@@ -73,15 +73,6 @@ void top_fit(const struct top_table *table, size_t width, struct top_layout *lay
 	}
 }
 
-size_t top_column_at(const struct top_layout *layout, size_t column)
-{
-	size_t at = 0;
-
-	for (size_t c = 0; c < column; c++)
-		at += layout->width[c] ? layout->width[c] + GAP : 0;
-	return at;
-}
-
 void top_put_row(const struct top_table *table, const struct top_layout *layout,
 	const struct top_row *row, struct buf *out)
 {
@@ -108,36 +99,35 @@ void top_put_row(const struct top_table *table, const struct top_layout *layout,
 }
 
 static int top_put_table(const struct top_sample *before, const struct top_sample *now,
-	enum top_panel panel, struct buf *out)
+	enum top_panel panel, size_t width, size_t rows, struct buf *out)
 {
-	struct top_table table;
+	CLEANUP(top_table_release) struct top_table table = {.n = 0};
 	struct top_layout layout;
 	int r = top_rows(before, now, panel, &table);
 
-	if (r == 0 && table.n) {
-		if (panel != TOP_PROCESSES)
-			top_sort(&table, top_sorted_by(panel), false);
-		top_fit(&table, 0, &layout);
+	if (r < 0 || !table.n)
+		return r;
+	size_t shown = rows && panel == TOP_FEEDS && table.n > rows ? rows : table.n;
+	top_fit(&table, width, &layout);
+	buf_byte(out, '\n');
+	top_put_row(&table, &layout, NULL, out);
+	for (size_t i = 0; i < shown; i++) {
 		buf_byte(out, '\n');
-		top_put_row(&table, &layout, NULL, out);
-		for (size_t i = 0; i < table.n; i++) {
-			buf_byte(out, '\n');
-			top_put_row(&table, &layout, &table.rows[i], out);
-		}
-		buf_byte(out, '\n');
+		top_put_row(&table, &layout, &table.rows[i], out);
 	}
-	top_table_release(&table);
-	return r;
+	if (shown < table.n)
+		buf_printf(out, "\n... and %zu more", table.n - shown);
+	buf_byte(out, '\n');
+	return 0;
 }
 
-int top_plain(const struct top_sample *before, const struct top_sample *now, struct buf *out)
+int top_put_page(const struct top_sample *before, const struct top_sample *now, size_t width,
+	size_t rows, struct buf *out)
 {
-	static const enum top_panel order[] = {
-		TOP_PROCESSES, TOP_FEEDS, TOP_READERS, TOP_FOLLOWERS};
 	int r = 0;
 
 	top_put_store(before, now, out);
-	for (size_t i = 0; r == 0 && i < sizeof(order) / sizeof(order[0]); i++)
-		r = top_put_table(before, now, order[i], out);
+	for (int panel = 0; r == 0 && panel < TOP_PANELS; panel++)
+		r = top_put_table(before, now, (enum top_panel)panel, width, rows, out);
 	return r < 0 ? r : buf_error(out);
 }

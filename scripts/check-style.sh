@@ -74,7 +74,6 @@ foreign 'xxhash\.h' 'common/hash\.c'
 foreign 'stdatomic\.h' 'store/ring/.*|common/stats\.c|common/proc\.c|tests/.*'
 foreign 'nghttp2/.*' 'serve/wire/http2\.c|tests/bench/swarm_client\.c'
 foreign 'openssl/.*' 'serve/wire/tls_internal\.h|tests/bench/swarm_client\.c'
-foreign 'n?curses\.h' 'command/top_screen\.c'
 foreign 'criterion/.*' 'tests/unit/.*'
 [ "$(echo "$sources" | code '^#include <microhttpd\.h>' | wc -l)" -le 1 ] ||
     echo "$sources" | code '^#include <microhttpd\.h>' | bad 'this header belongs into one file'

@@ -14,16 +14,12 @@ static struct {
 	size_t size;
 } faults_lines[2];
 
-static void (*volatile faults_hook)(void);
-
 static uint8_t faults_stack[64 * 1024];
 
 static void faults_handle(int number)
 {
 	int i = number == SIGBUS;
 
-	if (faults_hook)
-		faults_hook();
 	ssize_t n = write(STDERR_FILENO, faults_lines[i].text, faults_lines[i].size);
 
 	(void)n; /* the process ends in any case */
@@ -57,9 +53,4 @@ void faults_catch(const char *program, const char *store)
 	(void)sigemptyset(&action.sa_mask);
 	(void)sigaction(SIGSEGV, &action, NULL); /* fails only for unknown signals */
 	(void)sigaction(SIGBUS, &action, NULL);
-}
-
-void faults_before_end(void (*fn)(void))
-{
-	faults_hook = fn;
 }

@@ -7,8 +7,4 @@
  * process with PROC_INTERNAL. For programs, not for the library. Both texts are copied. */
 void faults_catch(const char *program, const char *store);
 
-/* FN, async-signal-safe, is called before that line is printed: it gives back a terminal. NULL:
- * none. */
-void faults_before_end(void (*fn)(void));
-
 #endif
