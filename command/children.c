@@ -248,14 +248,6 @@ bool children_any_running(const struct children *children)
 	return false;
 }
 
-int child_open_page(const struct child *child, int runtime_fd, struct stats **ret_page)
-{
-	char name[64];
-
-	(void)snprintf(name, sizeof(name), "stats.%s", child->program + strlen("kinf-"));
-	return stats_open(runtime_fd, name, ret_page);
-}
-
 const struct child *children_given_up(const struct children *children)
 {
 	for (size_t i = 0; i < children->n; i++)

@@ -13,8 +13,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "common/stats.h"
-
 struct child {
 	const char *program;    /* "kinf-reflector" */
 	char *path;             /* where it is */
@@ -59,9 +57,6 @@ void children_reap(struct children *children, bool stopping);
 
 void children_signal(struct children *children, int signal_number);
 bool children_any_running(const struct children *children);
-/* Opens the status page of the child's program, "stats.reflector". It may be of the process
- * before. Returns: 0, errors of stats_open(). */
-int child_open_page(const struct child *child, int runtime_fd, struct stats **ret_page);
 /* Returns the first child that was given up, NULL if none was. */
 const struct child *children_given_up(const struct children *children);
 

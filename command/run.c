@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kinf run: supervises the two daemons, and kinf-serve if it is configured (children.h). The
- * supervisor opens no environment and no ring; it reads the progress of the first lists from the
- * reflector's status page (progress.h).
+ * kinf run: supervises the two daemons, and kinf-serve if it is configured (children.h, health.h).
+ * The supervisor opens no environment and no ring.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,9 +17,7 @@
 
 #include "command/children.h"
 #include "command/command.h"
-#include "command/heartbeats.h"
-#include "command/progress.h"
-#include "command/readiness.h"
+#include "command/health.h"
 #include "common/cleanup.h"
 #include "common/daemon/parent.h"
 #include "common/daemon/signals.h"
@@ -41,9 +38,7 @@ struct run {
 	struct config *config;
 	const struct config_flags *flags;
 	struct children children;
-	struct progress *progress;
-	struct heartbeats *heartbeats;
-	struct run_readiness readiness;
+	struct health health;
 	uint64_t notified_ns; /* the service manager's watchdog */
 	int signals;
 	bool stopping;
@@ -56,7 +51,7 @@ static void run_stop(struct run *run, int signal_number)
 		return;
 	run->stopping = true;
 	run->kill_at_ns = proc_monotonic_ns() + STOP_NS;
-	progress_end(run->progress);
+	health_end(&run->health);
 	LOG(run_stopping, .signal = signal_number);
 	parent_notify("STOPPING=1");
 	children_signal(&run->children, SIGTERM);
@@ -94,16 +89,12 @@ static bool run_turn(struct run *run)
 		parent_notify("WATCHDOG=1");
 	}
 	if (!run->stopping)
-		heartbeats_check(run->heartbeats, &run->children);
-	if (!run->stopping)
-		readiness_check(&run->readiness, &run->children);
+		health_check(&run->health, &run->children);
 	children_reap(&run->children, run->stopping);
 	if (!run->stopping && children_given_up(&run->children))
 		run_stop(run, 0);
 	if (run->stopping && proc_monotonic_ns() >= run->kill_at_ns)
 		children_signal(&run->children, SIGKILL);
-	if (!run->stopping)
-		progress_show(run->progress);
 	return !run->stopping || children_any_running(&run->children);
 }
 
@@ -278,14 +269,10 @@ int command_run(int argc, char **argv)
 									 : PROC_CONFIG;
 	}
 	parent_keep_manager();
-	run.readiness.config = run.config;
+	run.health.config = run.config;
 	log_setup("kinf", run.config->log_level, run.config->log_format);
-	progress_new(run.config, &run.progress);
 	r = parent_say_given(flags.store, flags.runtime_dir);
-	if (r == 0)
-		r = heartbeats_new(run.config, &run.heartbeats);
 	if (r < 0) {
-		progress_free(&run.progress);
 		config_free(&run.config);
 		return command_fail(r);
 	}
@@ -297,8 +284,6 @@ int command_run(int argc, char **argv)
 	*end++ = runtime_dir;
 	*end = run.config->runtime_dir;
 	int status = run_supervise(&run, arguments);
-	heartbeats_free(&run.heartbeats);
-	progress_free(&run.progress);
 	config_free(&run.config);
 	return status;
 }

@@ -409,7 +409,7 @@ def test_run_shows_the_progress_of_first_lists_on_a_terminal(simulator, store):
     argv = [program("kinf"), "run", "--config", store.config, "--runtime-dir", store.runtime]
     run = OnTerminal("kinf-run", argv, store.directory, store.env)
     store.processes.append(run.start())
-    eventually(lambda: "\r\x1b[Klisting: 10 of 20 objects, " in run.log)
+    eventually(lambda: "\r\x1b[Klisting: 10 of 20 objects" in run.log)
     remove_in_use(store.path)
     eventually(lambda: " removed " in run.log and "listing: 10 of 20" in run.log.rpartition(" removed ")[2])
     simulator.clear_faults()
