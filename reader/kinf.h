@@ -22,12 +22,12 @@
  * snapshot.
  *
  * Threads: one thread at a time per snapshot and what is read from it; several threads may use
- * one struct kinf, each with snapshots of its own, and wait with it. After fork the child opens
- * its own struct kinf; using the parent's gives KINF_FORKED. A process that reads has a small
- * file for each database in the runtime directory, in which it says what it reads, and writes
- * nothing else; it can never delay a writer. Hold snapshots
- * briefly: pages that are freed meanwhile can't be reused, and the daemons report one that is
- * held for over 60 s.
+ * one struct kinf, each with snapshots of its own, and wait with it. After fork(3) the child opens
+ * its own struct kinf; using the parent's gives KINF_FORKED. A child of _Fork(3) or clone(2) may
+ * only execute a program. A process that reads has a small file for each database in the runtime
+ * directory, in which it says what it reads, and writes nothing else; it can never delay a writer.
+ * Hold snapshots briefly: pages that are freed meanwhile can't be reused, and the daemons report
+ * one that is held for over 60 s.
  *
  * Callbacks may read from the snapshot they come from, but not renew, reset or close it.
  *

@@ -392,7 +392,6 @@ int env_open(const char *directory, const struct env_options *options, struct en
 	AUTO_FREE struct env *env = calloc(1, sizeof(*env));
 	if (!env)
 		return err_set(-ENOMEM, "opening '%s'", directory);
-	forks_look();
 	(void)pthread_mutex_lock(&registry.lock);
 	int r = registry_take(directory, options, &env->map);
 	(void)pthread_mutex_unlock(&registry.lock);
@@ -426,7 +425,6 @@ void env_close(struct env **env)
 	if (!*env)
 		return;
 	CHECK_OBJ(*env, ENV_MAGIC);
-	forks_look();
 	(void)pthread_mutex_lock(&registry.lock);
 	struct mapping *map = (*env)->map;
 	if ((*env)->mode == ENV_WRITE)

@@ -175,7 +175,6 @@ int cursor_claim(struct home *home, const char *name, struct cursor_claim *claim
 		return r;
 	(void)snprintf(file, sizeof(file), ".%s.lock", name);
 	(void)pthread_once(&claims.once, claims_watch_forks);
-	forks_look();
 	(void)pthread_mutex_lock(&claims.mutex);
 	r = claim_check_owner(home_cursors_fd(home), name);
 	if (r == 0)
@@ -215,7 +214,6 @@ void cursor_unclaim(struct cursor_claim *claim)
 {
 	if (!claim->held)
 		return;
-	forks_look();
 	(void)pthread_mutex_lock(&claims.mutex);
 	struct cursor_claim **link = &claims.first;
 	while (*link && *link != claim)
