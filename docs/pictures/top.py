@@ -26,7 +26,7 @@ from harness.simulator import Simulator  # noqa: E402
 from harness.store import Store, whole  # noqa: E402
 from harness.terminal import Terminal  # noqa: E402
 
-ROWS, COLUMNS, SECONDS = 19, 100, 8
+ROWS, COLUMNS, SECONDS = 28, 100, 8
 CELL, LINE, MARGIN = 7.25, 17, 12  # of a character of 12 pixels
 MONO = "'DejaVu Sans Mono', Menlo, Consolas, monospace"
 GROUND, TEXT, COLOURS = "#111827", "#e5e7eb", {
