@@ -66,14 +66,14 @@ foreign() { # header (a regular expression), files that may include it (too)
         bad "this header belongs into $(echo "$2" | tr -d '\\' | sed 's/|/ or /g')" || true
 }
 foreign 'lmdb\.h' 'store/env/env_internal\.h'
-foreign 'curl/.*' 'reflector/net/http_internal\.h|serve/upstream/upstream_internal\.h'
+foreign 'curl/.*' 'reflector/net/http_internal\.h|serve/http/upstream_internal\.h'
 foreign 'msgpack.*' 'common/value/value\.c'
 foreign 'simdjson.*' 'common/value/json_parse\.cpp'
 foreign 'yaml\.h' 'common/value/yaml\.c'
 foreign 'xxhash\.h' 'common/hash\.c'
 foreign 'stdatomic\.h' 'store/ring/.*|common/stats\.c|common/proc\.c|tests/.*'
-foreign 'nghttp2/.*' 'serve/wire/http2\.c|tests/bench/swarm_client\.c'
-foreign 'openssl/.*' 'serve/wire/tls_internal\.h|tests/bench/swarm_client\.c'
+foreign 'nghttp2/.*' 'serve/http/http2\.c|tests/bench/swarm_client\.c'
+foreign 'openssl/.*' 'serve/http/tls_internal\.h|tests/bench/swarm_client\.c'
 foreign 'criterion/.*' 'tests/unit/.*'
 [ "$(echo "$sources" | code '^#include <microhttpd\.h>' | wc -l)" -le 1 ] ||
     echo "$sources" | code '^#include <microhttpd\.h>' | bad 'this header belongs into one file'

@@ -13,7 +13,7 @@
 #include "common/err.h"
 #include "common/proc.h"
 #include "serve/api_version.h"
-#include "serve/forward/forward.h"
+#include "serve/http/forward.h"
 
 #define FORWARD_FEEDS_MAX 4 /* of one resource */
 

@@ -19,7 +19,7 @@
 #include "common/err.h"
 #include "common/proc.h"
 #include "serve/api_token.h"
-#include "serve/gzip.h"
+#include "serve/http/gzip.h"
 
 #define LIST_PIECE ((size_t)64 << 10)
 /* by the end of one that was streamed: two buffers, and gzip's state */

@@ -10,7 +10,7 @@
 #include "common/proc.h"
 #include "common/timestamp.h"
 #include "serve/api_protobuf.h"
-#include "serve/gzip.h"
+#include "serve/http/gzip.h"
 
 void answer_head_put(struct answer_head *head, const char *name, const char *value)
 {

@@ -11,8 +11,8 @@
 #include <strings.h>
 
 #include "common/err.h"
-#include "serve/forward/forward.h"
-#include "serve/websocket.h"
+#include "serve/http/forward.h"
+#include "serve/http/websocket.h"
 
 bool answer_takes_messages(const struct answer_request *request)
 {

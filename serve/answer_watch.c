@@ -20,7 +20,7 @@
 #include "common/err.h"
 #include "common/failpoint.h"
 #include "common/proc.h"
-#include "serve/websocket.h"
+#include "serve/http/websocket.h"
 
 #define WATCH_SECOND           UINT64_C(1000000000)
 #define WATCH_MIN_SECONDS      1800 /* without timeoutSeconds: this to twice this */

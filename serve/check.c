@@ -11,8 +11,8 @@
 #include "common/array.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "serve/wire/listener.h"
-#include "serve/wire/tls.h"
+#include "serve/http/listener.h"
+#include "serve/http/tls.h"
 
 /* Checks that the file PATH of KEY can be read; NULL: there is none. */
 static int check_file(const struct config *config, const char *key, const char *path)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One request and the place for its answer, whichever HTTP version carried it. It is the interface
- * between the transport (wire/: sockets, TLS, HTTP/1.1, HTTP/2) and the answers (answer.h: paths,
+ * between the transport (http/: sockets, TLS, HTTP/1.1, HTTP/2) and the answers (answer.h: paths,
  * objects, watches). Neither includes headers of the other.
  *
  *	void serve_answer(struct serve_worker *worker, struct exchange *x)

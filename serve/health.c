@@ -9,8 +9,8 @@
 #include "common/err.h"
 #include "print/status/status.h"
 #include "serve/answer.h"
+#include "serve/http/listener.h"
 #include "serve/metrics.h"
-#include "serve/wire/listener.h"
 #include "serve/worker_internal.h"
 
 static void health_send(struct exchange *x, int status, const char *type, struct bytes body)

@@ -15,9 +15,9 @@
 #include "serve/answer.h"
 #include "serve/auth/auth_open.h"
 #include "serve/health.h"
-#include "serve/upstream/upstream_link.h"
-#include "serve/wire/connection.h"
-#include "serve/wire/connection_internal.h"
+#include "serve/http/connection.h"
+#include "serve/http/connection_internal.h"
+#include "serve/http/upstream_link.h"
 
 #define MILLISECOND_NS UINT64_C(1000000)
 #define EVENTS_MAX     256

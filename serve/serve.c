@@ -23,10 +23,10 @@
 #include "common/proc.h"
 #include "serve/answer.h"
 #include "serve/auth/auth_open.h"
-#include "serve/forward/forward.h"
+#include "serve/http/forward.h"
+#include "serve/http/tls.h"
 #include "serve/loop.h"
 #include "serve/metrics.h"
-#include "serve/wire/tls.h"
 #include "store/env/generation.h"
 #include "store/env/text_file.h"
 

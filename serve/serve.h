@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 #include "common/daemon/daemon.h"
-#include "serve/wire/listener.h"
+#include "serve/http/listener.h"
 #include "serve/worker_internal.h"
 #include "store/env/home.h"
 

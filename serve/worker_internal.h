@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The worker as the transport sees it: its loop (loop.c) and its connections (wire/). */
+/* The worker as the transport sees it: its loop (loop.c) and its connections (http/). */
 #ifndef SERVE_WORKER_INTERNAL_H
 #define SERVE_WORKER_INTERNAL_H
 

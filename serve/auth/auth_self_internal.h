@@ -11,7 +11,7 @@
 #include "common/hashtable.h"
 #include "serve/auth/auth_self.h"
 #include "serve/auth/question.h"
-#include "serve/upstream/upstream_client.h"
+#include "serve/http/upstream_client.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 #define USER_SIZE 256

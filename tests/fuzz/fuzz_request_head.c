@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "common/check.h"
-#include "serve/wire/chunks.h"
-#include "serve/wire/head.h"
+#include "serve/http/chunks.h"
+#include "serve/http/head.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check_part(const uint8_t *bytes, size_t size, struct bytes part)

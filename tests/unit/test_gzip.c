@@ -3,7 +3,7 @@
 #include <isa-l/igzip_lib.h>
 #include <stdlib.h>
 
-#include "serve/gzip.h"
+#include "serve/http/gzip.h"
 
 /* Appends SIZE bytes of which about one in EVERY is random. */
 static void put_input(struct buf *in, size_t size, unsigned every)

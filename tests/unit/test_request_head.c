@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "serve/wire/head.h"
+#include "serve/http/head.h"
 
 #include <criterion/criterion.h>
 
 #include <string.h>
 
-#include "serve/wire/chunks.h"
+#include "serve/http/chunks.h"
 
 /* ---- heads -------------------------------------------------------------- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The certificates that kinf-serve makes, and when it makes others. */
-#include "serve/wire/tls.h"
+#include "serve/http/tls.h"
 
 #include <criterion/criterion.h>
 

@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "serve/websocket.h"
+#include "serve/http/websocket.h"
 
 TestSuite(websocket, .timeout = 20);
 

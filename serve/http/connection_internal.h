@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Shared by the files of the connection group: connection.c (one socket: reading, writing, time
+ * limits), stream.c (one exchange of it: exchange.h), http1.c and http2.c (the protocols).
+ *
+ * A turn of a connection reads what has come, lets the protocol make output, and writes it. Nothing
+ * in this group calls a turn from within another: exchange_begin() and its sisters only note what
+ * is to be sent and put the connection on the worker's list of ready connections.
+ */
+#ifndef SERVE_HTTP_CONNECTION_INTERNAL_H
+#define SERVE_HTTP_CONNECTION_INTERNAL_H
+
+#include "common/buf.h"
+#include "serve/http/chunks.h"
+#include "serve/http/connection.h"
+#include "serve/http/head.h"
+#include "serve/worker_internal.h"
+
+/* ---- streams: stream.c -------------------------------------------------- */
+
+enum stream_state {
+	STREAM_REQUEST, /* the request is not complete */
+	STREAM_ASKED,   /* serve_answer() was called */
+	STREAM_BEGUN,   /* exchange_begin() was called */
+	STREAM_WHOLE,   /* the body is in `whole` */
+	STREAM_SOURCE   /* the body is pulled */
+};
+
+struct stream {
+	struct exchange x; /* first: an exchange is a stream */
+	struct http_connection *connection;
+	struct stream *previous, *next; /* of the connection */
+	enum stream_state state;
+	int status;
+	struct buf answer; /* the answer's header lines, each with CR LF */
+	struct buf whole;
+	size_t whole_sent;
+	struct exchange_source source;
+	bool waiting; /* read() returned -EAGAIN, and exchange_wake() has not been called since */
+	bool woken;
+	bool finish_asked;
+	bool counted; /* in the gauge of long-running requests */
+	/* Chosen by the labels at exchange_begin(); NULL before. */
+	struct metric_cell *requests, *seconds, *running;
+	char *user; /* for the access log; NULL: "" */
+	void (*gone)(void *context);
+	void *gone_context;
+	struct buf body; /* of the request, what was not taken yet */
+	bool body_ended;
+	uint64_t passed; /* HTTP/2: bytes of a body that nobody wants */
+	void (*on_body)(void *context);
+	void *body_context;
+	uint64_t sent; /* bytes of the answer's body */
+	uint64_t
+		/* when the client last took a byte of the answer's body, or gave one of the
+		 * request's */
+		progress_ns;
+	int32_t id;       /* HTTP/2 */
+	bool submitted;   /* HTTP/2: the answer's head is on its way */
+	bool resume_owed; /* HTTP/2: woken within read() */
+	uint8_t *text;    /* the request's texts, behind the headers */
+	size_t text_size;
+	struct exchange_header headers[];
+};
+
+/* Makes a stream of CONNECTION whose texts are a copy of TEXT, with room for N_HEADERS. Returns
+ * NULL without memory. */
+struct stream *stream_new(struct http_connection *connection, struct bytes text, size_t n_headers);
+/* Passes the request, now complete, to the answers. */
+void stream_ask(struct stream *stream);
+/* Reports that bytes were added to the request's body, or that it has ended. */
+void stream_body_came(struct stream *stream);
+/* Pulls the body: as exchange_source.read(). */
+ssize_t stream_pull(struct stream *stream, uint8_t *out, size_t room);
+/* Releases the source, writes the access log, removes the stream from its connection and frees
+ * it. */
+void stream_end(struct stream *stream, enum exchange_end why);
+/* Asks a source to finish; a stream that has no answer yet is ended by its protocol. */
+void stream_finish(struct stream *stream);
+/* Returns the phrase of a status, "Unknown" if it has none. */
+const char *stream_phrase(int status);
+
+/* ---- protocols ---------------------------------------------------------- */
+
+struct protocol {
+	const char *name; /* label of kinf_serve_connections */
+	/* Takes what has come; bytes that it can't take yet stay in c->in. Returns 0, or a negative
+	 * error after which the connection is closed when its output is written. */
+	int (*input)(struct http_connection *c, const uint8_t *bytes, size_t size);
+	/* Appends output to OUT, up to about EXCHANGE_ROOM bytes. */
+	int (*output)(struct http_connection *c, struct buf *out);
+	/* Whether more bytes may be read now, and whether nothing is left to be done. */
+	bool (*hungry)(const struct http_connection *c);
+	bool (*over)(const struct http_connection *c);
+	/* A source has more, or an answer has begun. */
+	void (*wake)(struct http_connection *c, struct stream *stream);
+	/* The client has ended its sending side. */
+	void (*hear_end)(struct http_connection *c);
+	/* The process ends: no request after those that run. */
+	void (*drain)(struct http_connection *c);
+	/* SIZE bytes of the request's body were taken. */
+	void (*body_taken)(struct http_connection *c, struct stream *stream, size_t size);
+	/* HTTP/2: for a minute the client took nothing of the answer's body, or gave nothing of
+	 * the request's. */
+	void (*cut_slow)(struct http_connection *c, struct stream *stream);
+	void (*release)(struct http_connection *c);
+};
+extern const struct protocol http1_protocol;
+extern const struct protocol http2_protocol;
+/* Switches C to the protocol. */
+int http2_start(struct http_connection *c);
+
+enum http1_state { HTTP1_HEAD, HTTP1_BODY, HTTP1_ANSWER, HTTP1_LAST };
+
+struct http1 {
+	enum http1_state state;
+	struct stream *stream; /* NULL in HTTP1_HEAD and HTTP1_LAST */
+	size_t searched;       /* of c->in, for the end of the head */
+	struct chunks chunks;
+	uint64_t body_left;
+	bool body_chunked, continue_owed;
+	bool body_open; /* while the answer is made: the body has not ended */
+	bool tunnel;    /* after status 101 */
+	bool close;     /* the connection ends after this answer */
+	bool head_written, answer_chunked, answer_bodiless;
+};
+
+/* ---- connections -------------------------------------------------------- */
+
+struct http2;
+struct metric_cell;
+struct tls_session;
+
+/* The worker's TLS handshakes, of which only so many are made at once. */
+enum shake_turn {
+	SHAKE_NONE,  /* it has none to make, or needs no place for the rest of it */
+	SHAKE_WAITS, /* in the worker's queue */
+	SHAKE_HAS_PLACE
+};
+
+struct http_connection {
+	uint32_t magic;
+	struct serve_worker *worker;
+	const struct listener *listener;
+	struct http_connection *previous, *next; /* of the worker */
+	struct http_connection *ready_next;
+	bool ready;
+	int fd;
+	struct tls_session *tls; /* NULL: plain, or the handshake has not begun */
+	bool shaking;            /* the TLS handshake is not complete */
+	enum shake_turn shake;
+	struct http_connection *shake_previous, *shake_next; /* in the queue */
+	const struct protocol *protocol;                     /* NULL: not known yet */
+	struct http1 http1;
+	struct http2 *http2;
+	struct exchange_peer peer;
+	struct peer_texts *peer_texts;
+	struct stream *streams;
+	size_t n_streams;
+	size_t heads; /* bytes of the heads of all streams */
+	struct buf in;
+	struct buf out;
+	size_t out_sent;
+	struct serve_timer timer;
+	uint64_t began_ns;    /* of the head or handshake that is awaited; 0: none */
+	uint64_t place_ns;    /* when the handshake got its place */
+	uint64_t progress_ns; /* when the socket last took or gave a byte */
+	uint64_t checked_ns;  /* when the streams of HTTP/2 were looked at last */
+	uint64_t finish_ns;   /* when the streams are asked to finish; UINT64_MAX: not */
+	uint64_t
+		/* no turns until then: the client opens its windows bit by bit; 0: none */
+		pause_ns;
+	bool readable, writable, read_ended, dead, lingering, draining;
+};
+
+/* Lets C rest for NS after this turn; what comes meanwhile is read together. */
+void connection_pause(struct http_connection *c, uint64_t ns);
+/* Puts C on the worker's list of ready connections. */
+void connection_ready(struct http_connection *c);
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/http/gzip.h"
+
+#include <errno.h>
+#include <isa-l/igzip_lib.h>
+#include <stdlib.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+
+#define GZIP_LEVEL  1
+#define GZIP_WORK   ISAL_DEF_LVL1_DEFAULT /* bytes that this level works in */
+#define GZIP_OUT    ((size_t)16 << 10)
+#define GZIP_IN_MAX ((size_t)1 << 30)
+
+struct gzip {
+	struct isal_zstream stream;
+	uint8_t work[GZIP_WORK];
+};
+
+int gzip_new(struct gzip **ret_gzip)
+{
+	struct gzip *gzip = malloc(
+		sizeof(*gzip)); /* 360 KiB, which isal_deflate_init() sets as far as needed */
+
+	if (!gzip)
+		return err_set(-ENOMEM, "compressing an answer");
+	isal_deflate_init(&gzip->stream);
+	gzip->stream.gzip_flag = IGZIP_GZIP;
+	gzip->stream.level = GZIP_LEVEL;
+	gzip->stream.level_buf = gzip->work;
+	gzip->stream.level_buf_size = sizeof(gzip->work);
+	*ret_gzip = gzip;
+	return 0;
+}
+
+void gzip_free(struct gzip **gzip)
+{
+	free(TAKE(*gzip));
+}
+
+int gzip_put(struct gzip *gzip, struct bytes piece, bool end, struct buf *out)
+{
+	struct isal_zstream *stream = &gzip->stream;
+
+	if (piece.size > GZIP_IN_MAX)
+		return err_set(ERR_TOO_LARGE, "compressing an answer");
+	stream->next_in = (uint8_t *)(uintptr_t)piece.data; /* the library only reads it */
+	stream->avail_in = (uint32_t)piece.size;
+	stream->end_of_stream = end;
+	do {
+		size_t before = out->size;
+		uint8_t *place = buf_grow(out, GZIP_OUT);
+
+		if (!place)
+			return buf_error(out);
+		stream->next_out = place;
+		stream->avail_out = (uint32_t)GZIP_OUT;
+		int result = isal_deflate(stream);
+		buf_truncate(out, before + GZIP_OUT - stream->avail_out);
+		if (result != COMP_OK)
+			return err_set(-EINVAL, "compressing an answer: result %d", result);
+	} while (stream->avail_out == 0 || stream->avail_in ||
+		 (end && stream->internal_state.state != ZSTATE_END));
+	return 0;
+}
+
+int gzip_all(struct bytes body, struct buf *out)
+{
+	CLEANUP(gzip_free) struct gzip *gzip = NULL;
+	int r = gzip_new(&gzip);
+
+	return r < 0 ? r : gzip_put(gzip, body, true, out);
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/http/listener.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/daemon/parent.h"
+#include "common/decimal.h"
+#include "common/err.h"
+
+#define LISTENER_BACKLOG  4096
+#define KEEPALIVE_IDLE_S  30
+#define KEEPALIVE_EVERY_S 10
+#define KEEPALIVE_COUNT   3
+/* Longer than the minute after which a slow reader is closed: a closed window also counts for
+ * it. */
+#define USER_TIMEOUT_MS 75000
+
+/* ---- facts about a socket ----------------------------------------------- */
+
+static bool listener_is_loopback(const struct sockaddr_storage *address)
+{
+	const struct sockaddr_in *in = (const void *)address;
+	const struct sockaddr_in6 *in6 = (const void *)address;
+
+	if (address->ss_family == AF_INET)
+		return ntohl(in->sin_addr.s_addr) >> 24 == 127;
+	return address->ss_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr);
+}
+
+/* Adds the bound socket FD, which it takes over. */
+static int listeners_add(struct listeners *all, enum listener_kind kind, int fd)
+{
+	struct sockaddr_storage address = {0};
+	socklen_t size = sizeof(address);
+	char host[64] = "", port[16] = "";
+	AUTO_FD int owned = fd;
+
+	if (all->n == LISTENERS_MAX)
+		return err_say(ERR_CONFIG, "more than %d addresses to listen on", LISTENERS_MAX);
+	if (getsockname(fd, (struct sockaddr *)&address, &size) < 0)
+		return err_set(-errno, "finding the address of a socket");
+	struct listener *l = &all->items[all->n];
+	*l = (struct listener){.kind = kind, .local = address.ss_family == AF_UNIX};
+	l->any_loopback = l->local || listener_is_loopback(&address);
+	if (l->local) {
+		/* Our own was bound by the descriptor of its directory. */
+		const struct sockaddr_un *un = (const void *)&address;
+		bool ours = strncmp(un->sun_path, "/proc/self/fd/", 14) == 0;
+
+		(void)snprintf(l->name, sizeof(l->name), "unix");
+		(void)snprintf(l->path, sizeof(l->path), "%.*s",
+			ours ? 0 : (int)sizeof(un->sun_path), un->sun_path);
+	} else if (getnameinfo((struct sockaddr *)&address, size, host, sizeof(host), port,
+			   sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV)) {
+		return err_say(-EAFNOSUPPORT, "a socket to listen on is neither TCP nor Unix");
+	} else {
+		(void)snprintf(l->name, sizeof(l->name), strchr(host, ':') ? "[%s]:%s" : "%s:%s",
+			host, port);
+	}
+	l->fd = TAKE_FD(owned);
+	all->n++;
+	return 0;
+}
+
+/* ---- opening ------------------------------------------------------------ */
+
+static int listeners_open_unix(
+	struct listeners *all, enum listener_kind kind, int runtime_fd, unsigned mode)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	AUTO_FD int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	/* By the descriptor: the directory's path may be too long for an address. */
+	(void)snprintf(address.sun_path, sizeof(address.sun_path),
+		"/proc/self/fd/%d/" LISTENER_SOCKET, runtime_fd);
+	if (fd < 0 || (unlinkat(runtime_fd, LISTENER_SOCKET, 0) < 0 && errno != ENOENT) ||
+		bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
+		fchmodat(runtime_fd, LISTENER_SOCKET, mode, 0) < 0 ||
+		listen(fd, LISTENER_BACKLOG) < 0)
+		return err_set(
+			-errno, "making the socket '" LISTENER_SOCKET "' in the runtime directory");
+	return listeners_add(all, kind, TAKE_FD(fd));
+}
+
+/* Returns the error of listening on WORD, with what to do where the text of the system says too
+ * little. */
+static int listener_refused(int error, const char *word)
+{
+	if (error == EADDRNOTAVAIL)
+		return err_say(-error,
+			"listening on '%s': %s: no interface of this machine has this address; "
+			"name one that it has, or :PORT for all",
+			word, strerror(error));
+	if (error == EACCES)
+		return err_say(-error,
+			"listening on '%s': %s: user %u may not use this port; take one from 1024 "
+			"on, or give the process "
+			"CAP_NET_BIND_SERVICE (for a unit of systemd: AmbientCapabilities, "
+			"CapabilityBoundingSet)",
+			word, strerror(error), (unsigned)geteuid());
+	return err_set(-error, "listening on '%s'", word);
+}
+
+static int listeners_open_address(struct listeners *all, enum listener_kind kind,
+	const struct addrinfo *address, const char *word)
+{
+	int on = 1;
+	AUTO_FD int fd = socket(address->ai_family,
+		address->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, address->ai_protocol);
+
+	if (fd < 0)
+		return err_set(-errno, "listening on '%s'", word);
+	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	/* An IPv6 wildcard must not take the address of the IPv4 one. */
+	if (address->ai_family == AF_INET6)
+		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
+	if (bind(fd, address->ai_addr, address->ai_addrlen) < 0 ||
+		(!all->trial && listen(fd, LISTENER_BACKLOG) < 0))
+		return listener_refused(errno, word);
+	return listeners_add(all, kind, TAKE_FD(fd));
+}
+
+/* Opens "HOST:PORT", "[HOST]:PORT" or ":PORT", which is every address of the machine. */
+static int listeners_open_tcp(struct listeners *all, enum listener_kind kind, const char *word)
+{
+	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
+	struct addrinfo *found = NULL;
+	const char *colon = strrchr(word, ':');
+	char host[256];
+	uint64_t port;
+
+	if (!colon || (size_t)(colon - word) >= sizeof(host) ||
+		decimal_parse(bytes_str(colon + 1), 65535, &port) < 0)
+		return err_say(ERR_CONFIG,
+			"serve.listen: '%s': must be unix, ADDRESS:PORT, [ADDRESS]:PORT or :PORT",
+			word);
+	bool brackets = word[0] == '[' && colon > word + 1 && colon[-1] == ']';
+	(void)snprintf(
+		host, sizeof(host), "%.*s", (int)(colon - word) - 2 * brackets, word + brackets);
+	int r = getaddrinfo(*host ? host : NULL, colon + 1, &hints, &found);
+	if (r)
+		return err_say(ERR_CONFIG, "listening on '%s': %s", word, gai_strerror(r));
+	size_t before = all->n;
+	for (const struct addrinfo *a = found; a; a = a->ai_next) {
+		r = listeners_open_address(all, kind, a, word);
+		/* A machine without IPv6 has no ::1, though the name 'localhost' may lead there. */
+		if (r < 0 && r != -EADDRNOTAVAIL && r != -EAFNOSUPPORT)
+			break;
+	}
+	freeaddrinfo(found);
+	return r < 0 && ((r != -EADDRNOTAVAIL && r != -EAFNOSUPPORT) || all->n == before) ? r : 0;
+}
+
+static int listeners_inherit(struct listeners *all, enum listener_kind kind)
+{
+	int n = (int)parent_sockets(), r = 0;
+
+	if (n > LISTENERS_MAX)
+		r = err_say(ERR_CONFIG, "more than %d sockets", LISTENERS_MAX);
+	for (int fd = PARENT_SOCKET; r >= 0 && fd < PARENT_SOCKET + n; fd++) {
+		if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 || fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
+			return err_set(-errno, "taking socket %d of the service manager", fd);
+		r = listeners_add(all, kind, fd);
+	}
+	return r < 0 ? err_add(r, "taking the sockets of the service manager") : 0;
+}
+
+int listeners_open(struct listeners *all, enum listener_kind kind, const char *words,
+	int runtime_fd, unsigned mode)
+{
+	AUTO_FREE char *copy = strdup(words);
+	char *rest = copy;
+	int r = 0;
+
+	if (!copy)
+		return err_set(-ENOMEM, "listening");
+	r = parent_check_sockets();
+	if (r < 0)
+		return r;
+	if (kind == LISTENER_API && parent_sockets())
+		return listeners_inherit(all, kind);
+	for (char *word; r == 0 && (word = strsep(&rest, " "));) {
+		if (strcmp(word, "unix") == 0)
+			r = listeners_open_unix(all, kind, runtime_fd, mode);
+		else if (*word)
+			r = listeners_open_tcp(all, kind, word);
+	}
+	return r;
+}
+
+int listeners_try(const char *words)
+{
+	struct listeners trial = {.trial = true};
+	AUTO_FREE char *copy = strdup(words);
+	char *rest = copy, *used = NULL;
+	int r = copy ? 0 : err_set(-ENOMEM, "listening");
+
+	for (char *word; r == 0 && (word = strsep(&rest, " "));) {
+		if (*word && strcmp(word, "unix") != 0)
+			r = listeners_open_tcp(&trial, LISTENER_API, word);
+		if (r != -EADDRINUSE)
+			continue;
+		err_ignore(r, "another address may be worse");
+		used = word;
+		r = 0;
+	}
+	listeners_close(&trial);
+	return r == 0 && used ? err_set(-EADDRINUSE, "listening on '%s'", used) : r;
+}
+
+void listeners_close(struct listeners *all)
+{
+	for (size_t i = 0; i < all->n; i++)
+		cleanup_fd(&all->items[i].fd);
+}
+
+/* ---- accepting ---------------------------------------------------------- */
+
+int listener_accept(const struct listener *l)
+{
+	static const struct {
+		int level, name, value;
+	} options[] = {{SOL_SOCKET, SO_KEEPALIVE, 1}, {IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S},
+		{IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_EVERY_S},
+		{IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_COUNT},
+		{IPPROTO_TCP, TCP_USER_TIMEOUT, USER_TIMEOUT_MS}, {IPPROTO_TCP, TCP_NODELAY, 1}};
+	int fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED))
+		return err_say(-EAGAIN, "no connection is waiting");
+	if (fd < 0)
+		return err_set(-errno, "accepting a connection on '%s'", l->name);
+	/* A connection without one of these is only noticed later when its client is gone. */
+	for (size_t i = 0; !l->local && i < sizeof(options) / sizeof(options[0]); i++)
+		(void)setsockopt(fd, options[i].level, options[i].name, &options[i].value,
+			sizeof(options[i].value));
+	return fd;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The sockets that clients connect to: serve.sock in the runtime directory, TCP addresses, and
+ * sockets that a service manager passes (LISTEN_FDS). The main thread accepts.
+ */
+#ifndef SERVE_HTTP_LISTENER_H
+#define SERVE_HTTP_LISTENER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/config/config.h"
+
+#define LISTENER_SOCKET "serve.sock" /* in the runtime directory */
+#define LISTENERS_MAX   32
+
+struct tls;
+
+enum listener_kind { LISTENER_API, LISTENER_METRICS };
+
+struct listener {
+	int fd;
+	enum listener_kind kind;
+	bool local;        /* a Unix socket */
+	bool any_loopback; /* bound to a loopback address, or local */
+	enum config_auth auth;
+	struct tls *tls; /* NULL: plain; owned by the process */
+	char path[112];  /* of a Unix socket that the service manager has made; else "" */
+	char name[96];   /* "unix", "127.0.0.1:6445", "[::1]:6445" */
+};
+
+struct listeners {
+	bool trial; /* the sockets are bound, and nobody can connect to them */
+	struct listener items[LISTENERS_MAX];
+	size_t n;
+};
+
+/* Opens the sockets of WORDS, addresses with blanks between them ("unix 127.0.0.1:6445
+ * [::1]:6445"), or those of the service manager if it has passed some. RUNTIME_FD is the runtime
+ * directory, MODE that of the Unix socket. ERR_CONFIG, -EADDRINUSE, ... with the address in the
+ * sentence. */
+int listeners_open(struct listeners *listeners, enum listener_kind kind, const char *words,
+	int runtime_fd, unsigned mode);
+/* Finds out whether the TCP addresses of WORDS could be opened. Returns: 0; the errors of
+ * listeners_open(), -EADDRINUSE only if there is no other one. */
+int listeners_try(const char *words);
+void listeners_close(struct listeners *listeners);
+
+/* Accepts one connection and sets its options. Returns the descriptor; -EAGAIN: none is waiting;
+ * another negative code: the caller waits before it tries again. */
+int listener_accept(const struct listener *listener);
+
+static inline struct tls *listener_tls(const struct listener *listener)
+{
+	return listener->tls;
+}
+
+#endif

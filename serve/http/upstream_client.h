@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Asks the API server for decisions. The reflector's file `upstream` says where it is; it is read
+ * again when it has changed. One thread uses a client. The upstream group: upstream_internal.h
+ * lists its files.
+ */
+#ifndef SERVE_HTTP_UPSTREAM_CLIENT_H
+#define SERVE_HTTP_UPSTREAM_CLIENT_H
+
+#include "common/bytes.h"
+
+struct upstream_client;
+
+/* The answer to a request. STATUS 0: there was none, and TEXT says why. Else TEXT is the body. */
+typedef void upstream_answer_fn(void *context, int status, struct bytes text);
+
+int upstream_client_new(int runtime_fd, struct upstream_client **ret_client);
+/* Calls no function for requests that run. */
+void upstream_client_free(struct upstream_client **client);
+
+/* Posts BODY, JSON, to PATH with HEADERS, lines with a NUL each and an empty one at the end. FN is
+ * called from upstream_client_run(), once. */
+int upstream_client_post(struct upstream_client *client, const char *path, const char *headers,
+	struct bytes body, upstream_answer_fn *fn, void *context);
+
+/* Makes requests of an account of our own possible: a file with a token, which is read for each
+ * request, and a certificate with its key. NULL: none. */
+int upstream_client_set_own(struct upstream_client *client, const char *token_file,
+	const char *certificate, const char *key);
+int upstream_client_post_own(struct upstream_client *client, const char *path, struct bytes body,
+	upstream_answer_fn *fn, void *context);
+
+/* Works on the requests, and returns after TIMEOUT_MS, when one has ended, or after
+ * upstream_client_wake(), which any thread may call. */
+void upstream_client_run(struct upstream_client *client, int timeout_ms);
+void upstream_client_wake(struct upstream_client *client);
+
+#endif

@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/http/upstream_link.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "common/check.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/proc.h"
+#include "serve/http/upstream_internal.h"
+#include "serve/worker.h"
+
+#define LINK_MAGIC         0x6c696e6bu
+#define CONNECT_TIMEOUT_MS 5000L
+#define OUT_SIZE           ((size_t)16 << 10)
+#define IDLE_MAX           8
+#define IDLE_NS            (UINT64_C(30) * 1000000000) /* kube-apiserver: 90 s or more */
+#define EVENTS_MAX         64
+#define SOCKET_OF_CURL     (UINT64_C(1) << 63) /* in an event: libcurl's, not a link's */
+
+struct upstream_link {
+	uint32_t magic;
+	struct upstream_links *links;
+	struct upstream_link *previous, *next; /* of all, or of the idle ones */
+	CURL *easy;
+	struct upstream_lists lists;
+	enum upstream_link_state state;
+	bool was_idle, closed;
+	int fd;              /* of an open connection, libcurl's own; -1 */
+	uint64_t generation; /* of the server */
+	uint64_t idle_ns;    /* since when */
+	/* libcurl must be given the same bytes again until it has sent them. */
+	uint8_t *out;
+	size_t out_size, out_sent;
+	void (*ready)(void *context);
+	void *context;
+	char error[CURL_ERROR_SIZE];
+};
+
+struct upstream_links {
+	struct serve_worker *worker;
+	int runtime_fd, epoll;
+	CURLM *multi;
+	struct upstream_server server;
+	struct upstream_link *used, *idle, *closed; /* the newest idle link first */
+	unsigned n_idle;
+	bool running;
+	struct serve_timer timer; /* of libcurl */
+	struct serve_timer idle_timer;
+};
+
+/* ---- lists of links ----------------------------------------------------- */
+
+static void link_put(struct upstream_link **list, struct upstream_link *link)
+{
+	link->previous = NULL;
+	link->next = *list;
+	if (link->next)
+		link->next->previous = link;
+	*list = link;
+}
+
+static void link_take(struct upstream_link **list, struct upstream_link *link)
+{
+	if (link->previous)
+		link->previous->next = link->next;
+	else
+		*list = link->next;
+	if (link->next)
+		link->next->previous = link->previous;
+}
+
+/* ---- libcurl's side ----------------------------------------------------- */
+
+static int link_on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *assigned)
+{
+	struct upstream_links *links = arg;
+	struct epoll_event event = {.data.u64 = SOCKET_OF_CURL | (uint64_t)fd,
+		.events = (what & CURL_POLL_IN ? EPOLLIN : 0u) |
+			  (what & CURL_POLL_OUT ? EPOLLOUT : 0u)};
+
+	(void)easy;
+	(void)assigned;
+	if (what == CURL_POLL_REMOVE)
+		(void)epoll_ctl(links->epoll, EPOLL_CTL_DEL, fd, NULL); /* it may be closed */
+	else if (epoll_ctl(links->epoll, EPOLL_CTL_MOD, fd, &event) < 0)
+		/* Without room the connection fails by its time limit. */
+		(void)epoll_ctl(links->epoll, EPOLL_CTL_ADD, fd, &event);
+	return 0;
+}
+
+static int link_on_timer(CURLM *multi, long timeout_ms, void *arg)
+{
+	struct upstream_links *links = arg;
+
+	(void)multi;
+	serve_timer_set(&links->timer,
+		timeout_ms < 0 ? UINT64_MAX : proc_monotonic_ns() + (uint64_t)timeout_ms * 1000000);
+	return 0;
+}
+
+/* The connection of LINK is there, or has failed. */
+static void link_connected(struct upstream_link *link, CURLcode code)
+{
+	struct epoll_event event = {
+		.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = link};
+	curl_socket_t fd = CURL_SOCKET_BAD;
+
+	if (code == CURLE_OK)
+		code = curl_easy_getinfo(link->easy, CURLINFO_ACTIVESOCKET, &fd);
+	link->state = UPSTREAM_FAILED;
+	if (code && !*link->error) /* mostly libcurl has written there more than this says */
+		(void)snprintf(link->error, sizeof(link->error), "%s", curl_easy_strerror(code));
+	else if (!code && (fd == CURL_SOCKET_BAD ||
+				  epoll_ctl(link->links->epoll, EPOLL_CTL_ADD, fd, &event) < 0))
+		(void)snprintf(link->error, sizeof(link->error), "the connection can't be watched");
+	else if (!code)
+		link->state = UPSTREAM_OPEN;
+	link->fd = link->state == UPSTREAM_OPEN ? fd : -1;
+	link->links->server.doubted |= link->state == UPSTREAM_FAILED;
+	link->ready(link->context);
+}
+
+static void link_free(struct upstream_link *link)
+{
+	if (link->fd >= 0)
+		(void)epoll_ctl(link->links->epoll, EPOLL_CTL_DEL, link->fd, NULL);
+	if (link->easy) {
+		/* It may not have been added. This closes the connection. */
+		(void)curl_multi_remove_handle(link->links->multi, link->easy);
+		curl_easy_cleanup(link->easy);
+	}
+	upstream_lists_release(&link->lists);
+	free(link->out);
+	link->magic = 0;
+	free(link);
+}
+
+/* Frees LINK, which is on no list; after the run if there is one, because an event may name it. */
+static void link_discard(struct upstream_link *link)
+{
+	link->closed = true;
+	if (link->links->running)
+		link_put(&link->links->closed, link);
+	else
+		link_free(link);
+}
+
+static void link_drop_idle(struct upstream_link *link)
+{
+	link_take(&link->links->idle, link);
+	link->links->n_idle--;
+	link_discard(link);
+}
+
+static void link_event(struct upstream_link *link)
+{
+	CHECK_OBJ(link, LINK_MAGIC);
+	if (link->closed)
+		return;
+	if (link->ready)
+		link->ready(link->context);
+	else
+		link_drop_idle(link); /* nothing but its end can come */
+}
+
+/* Reports the connections that have come or failed, and frees what was closed. */
+static void link_finish_run(struct upstream_links *links)
+{
+	struct upstream_link *link;
+	int left;
+
+	for (CURLMsg *message; (message = curl_multi_info_read(links->multi, &left));) {
+		CURLcode code = message->data.result;
+
+		if (message->msg != CURLMSG_DONE)
+			continue;
+		(void)curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&link);
+		if (!link->closed)
+			link_connected(link, code);
+	}
+	links->running = false;
+	while ((link = links->closed)) {
+		link_take(&links->closed, link);
+		link_free(link);
+	}
+}
+
+void upstream_links_run(struct upstream_links *links)
+{
+	struct epoll_event events[EVENTS_MAX];
+	int n = epoll_wait(links->epoll, events, EVENTS_MAX, 0), handles;
+
+	links->running = true;
+	for (int i = 0; i < n; i++) {
+		uint32_t e = events[i].events;
+
+		if (events[i].data.u64 & SOCKET_OF_CURL)
+			(void)curl_multi_socket_action(links->multi,
+				(curl_socket_t)(events[i].data.u64 & INT32_MAX),
+				(e & EPOLLIN ? CURL_CSELECT_IN : 0) |
+					(e & EPOLLOUT ? CURL_CSELECT_OUT : 0) |
+					(e & (EPOLLERR | EPOLLHUP) ? CURL_CSELECT_ERR : 0),
+				&handles);
+		else
+			link_event(events[i].data.ptr);
+	}
+	link_finish_run(links);
+}
+
+static void link_timer(void *context)
+{
+	struct upstream_links *links = context;
+	int handles;
+
+	links->running = true;
+	(void)curl_multi_socket_action(links->multi, CURL_SOCKET_TIMEOUT, 0, &handles);
+	link_finish_run(links);
+}
+
+static void link_idle_timer(void *context)
+{
+	struct upstream_links *links = context;
+	uint64_t now = proc_monotonic_ns();
+
+	for (struct upstream_link *link = links->idle, *next; link; link = next) {
+		next = link->next;
+		if (now - link->idle_ns >= IDLE_NS)
+			link_drop_idle(link);
+	}
+	serve_timer_set(&links->idle_timer, links->idle ? now + IDLE_NS / 2 : UINT64_MAX);
+}
+
+/* ---- links -------------------------------------------------------------- */
+
+static int link_set_up(struct upstream_link *link)
+{
+	struct upstream_links *links = link->links;
+	CURL *easy = link->easy;
+	CURLcode code = CURLE_OK;
+	int r = upstream_server_apply(&links->server, easy, "/", &link->lists);
+
+	if (r < 0)
+		return r;
+#define SET(option, value) (code = code ? code : curl_easy_setopt(easy, option, value))
+	SET(CURLOPT_CONNECT_ONLY, 1L);
+	SET(CURLOPT_HTTPPROXYTUNNEL, 1L);
+	SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+	SET(CURLOPT_TCP_KEEPALIVE, 1L);
+	SET(CURLOPT_TCP_KEEPIDLE, 20L);
+	SET(CURLOPT_TCP_KEEPINTVL, 10L);
+	SET(CURLOPT_PRIVATE, link);
+	SET(CURLOPT_ERRORBUFFER, link->error);
+	SET(CURLOPT_CONNECTTIMEOUT_MS, CONNECT_TIMEOUT_MS);
+#undef SET
+	return code ? err_say(ERR_NETWORK, "connecting to the API server: %s",
+			      curl_easy_strerror(code))
+		    : 0;
+}
+
+static struct upstream_link *link_take_idle(struct upstream_links *links)
+{
+	struct upstream_link *link;
+	uint8_t byte;
+	size_t n;
+
+	while ((link = links->idle)) {
+		bool good = link->generation == links->server.generation &&
+			    curl_easy_recv(link->easy, &byte, 1, &n) == CURLE_AGAIN;
+
+		if (!good) {
+			link_drop_idle(link);
+			continue;
+		}
+		link_take(&links->idle, link);
+		links->n_idle--;
+		link->was_idle = true;
+		return link;
+	}
+	return NULL;
+}
+
+int upstream_link_open(struct upstream_links *links, bool fresh, void (*ready)(void *context),
+	void *context, struct upstream_link **ret_link)
+{
+	int r = upstream_server_refresh(&links->server, links->runtime_fd);
+
+	if (r < 0)
+		return r;
+	struct upstream_link *link = fresh ? NULL : link_take_idle(links);
+
+	if (!link) {
+		link = calloc(1, sizeof(*link));
+		if (!link)
+			return err_set(-ENOMEM, "connecting to the API server");
+		*link = (struct upstream_link){.magic = LINK_MAGIC,
+			.links = links,
+			.fd = -1,
+			.generation = links->server.generation};
+		link->easy = curl_easy_init();
+		r = link->easy ? link_set_up(link)
+			       : err_set(-ENOMEM, "connecting to the API server");
+		if (r == 0 && curl_multi_add_handle(links->multi, link->easy) != CURLM_OK)
+			r = err_set(-ENOMEM, "connecting to the API server");
+		if (r < 0) {
+			link_free(link);
+			return r;
+		}
+	}
+	link->ready = ready;
+	link->context = context;
+	link_put(&links->used, link);
+	*ret_link = link;
+	return 0;
+}
+
+enum upstream_link_state upstream_link_state(const struct upstream_link *link)
+{
+	return link->state;
+}
+
+bool upstream_link_was_idle(const struct upstream_link *link)
+{
+	return link->was_idle;
+}
+
+const char *upstream_link_error(const struct upstream_link *link)
+{
+	return *link->error ? link->error : "the connection broke";
+}
+
+ssize_t upstream_link_read(struct upstream_link *link, void *out, size_t room)
+{
+	size_t n = 0;
+
+	CHECK_OBJ(link, LINK_MAGIC);
+	CURLcode code = curl_easy_recv(link->easy, out, room, &n);
+	return code == CURLE_OK      ? (ssize_t)n
+	       : code == CURLE_AGAIN ? UPSTREAM_AGAIN
+				     : UPSTREAM_BROKEN;
+}
+
+static int link_flush(struct upstream_link *link)
+{
+	while (link->out_sent < link->out_size) {
+		size_t n = 0;
+		CURLcode code = curl_easy_send(link->easy, link->out + link->out_sent,
+			link->out_size - link->out_sent, &n);
+
+		link->out_sent += n;
+		if (code == CURLE_AGAIN)
+			return 0;
+		if (code)
+			return UPSTREAM_BROKEN;
+	}
+	free(link->out);
+	link->out = NULL;
+	link->out_size = link->out_sent = 0;
+	return 0;
+}
+
+ssize_t upstream_link_write(struct upstream_link *link, struct bytes bytes)
+{
+	const uint8_t *p = bytes.data;
+	size_t taken = 0;
+
+	CHECK_OBJ(link, LINK_MAGIC);
+	for (;;) {
+		if (link_flush(link) < 0)
+			return UPSTREAM_BROKEN;
+		if (link->out || taken == bytes.size)
+			return (ssize_t)taken;
+		link->out = malloc(OUT_SIZE);
+		if (!link->out)
+			return UPSTREAM_BROKEN;
+		link->out_size = bytes.size - taken < OUT_SIZE ? bytes.size - taken : OUT_SIZE;
+		memcpy(link->out, p + taken, link->out_size);
+		taken += link->out_size;
+	}
+}
+
+bool upstream_link_is_flushed(const struct upstream_link *link)
+{
+	return !link->out;
+}
+
+void upstream_link_close(struct upstream_link **link, bool reusable)
+{
+	struct upstream_link *l = TAKE(*link);
+	struct upstream_links *links;
+
+	if (!l)
+		return;
+	CHECK_OBJ(l, LINK_MAGIC);
+	links = l->links;
+	link_take(&links->used, l);
+	l->ready = NULL;
+	if (!reusable || l->state != UPSTREAM_OPEN || l->out || links->n_idle >= IDLE_MAX) {
+		link_discard(l);
+		return;
+	}
+	l->idle_ns = proc_monotonic_ns();
+	link_put(&links->idle, l);
+	if (links->n_idle++ == 0)
+		serve_timer_set(&links->idle_timer, l->idle_ns + IDLE_NS);
+}
+
+/* ---- begin and end ------------------------------------------------------ */
+
+int upstream_links_new(
+	struct serve_worker *worker, int runtime_fd, struct upstream_links **ret_links)
+{
+	CLEANUP(upstream_links_free) struct upstream_links *links = calloc(1, sizeof(*links));
+
+	if (!links)
+		return err_set(-ENOMEM, "setting up connections to the API server");
+	links->worker = worker;
+	links->runtime_fd = runtime_fd;
+	links->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (links->epoll < 0)
+		return err_set(-errno, "setting up connections to the API server");
+	int r = serve_timer_init(worker, &links->timer, link_timer, links);
+	if (r == 0)
+		r = serve_timer_init(worker, &links->idle_timer, link_idle_timer, links);
+	if (r < 0)
+		return r;
+	if (curl_global_init(CURL_GLOBAL_DEFAULT) || !(links->multi = curl_multi_init()) ||
+		curl_multi_setopt(links->multi, CURLMOPT_SOCKETFUNCTION, link_on_socket) ||
+		curl_multi_setopt(links->multi, CURLMOPT_SOCKETDATA, links) ||
+		curl_multi_setopt(links->multi, CURLMOPT_TIMERFUNCTION, link_on_timer) ||
+		curl_multi_setopt(links->multi, CURLMOPT_TIMERDATA, links))
+		return err_set(-ENOMEM, "setting up connections to the API server");
+	*ret_links = TAKE(links);
+	return 0;
+}
+
+void upstream_links_free(struct upstream_links **links)
+{
+	struct upstream_links *l = TAKE(*links);
+
+	if (!l)
+		return;
+	REQUIRE(!l->used);
+	while (l->idle)
+		link_drop_idle(l->idle);
+	if (l->multi)
+		(void)curl_multi_cleanup(l->multi);
+	serve_timer_release(&l->timer);
+	serve_timer_release(&l->idle_timer);
+	cleanup_fd(&l->epoll);
+	upstream_server_release(&l->server);
+	free(l);
+}
+
+int upstream_links_fd(const struct upstream_links *links)
+{
+	return links->epoll;
+}
+
+void upstream_links_server(
+	const struct upstream_links *links, struct bytes *ret_host, struct bytes *ret_base)
+{
+	upstream_server_split(&links->server, ret_host, ret_base);
+}
