@@ -11,7 +11,7 @@
 #include "common/proc.h"
 #include "common/value/custom.h"
 #include "serve/answer_internal.h"
-#include "serve/api_kinds.h"
+#include "serve/api/api_kinds.h"
 
 /* ---- the process -------------------------------------------------------- */
 

@@ -12,7 +12,7 @@
 #include "common/hash.h"
 #include "common/value/custom.h"
 #include "common/value/json.h"
-#include "serve/api_kinds.h"
+#include "serve/api/api_kinds.h"
 #include "store/env/home.h"
 #include "store/env/text_file.h"
 

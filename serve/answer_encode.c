@@ -11,9 +11,9 @@
 #include "common/value/custom.h"
 #include "common/value/value.h"
 #include "serve/answer_internal.h"
-#include "serve/api_bookmark.h"
-#include "serve/api_object.h"
-#include "serve/api_protobuf.h"
+#include "serve/api/api_bookmark.h"
+#include "serve/api/api_object.h"
+#include "serve/api/api_protobuf.h"
 
 /* ---- tables ------------------------------------------------------------- */
 

@@ -12,7 +12,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
-#include "serve/api_version.h"
+#include "serve/api/api_version.h"
 #include "serve/http/forward.h"
 
 #define FORWARD_FEEDS_MAX 4 /* of one resource */

@@ -18,7 +18,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
-#include "serve/api_token.h"
+#include "serve/api/api_token.h"
 #include "serve/http/gzip.h"
 
 #define LIST_PIECE ((size_t)64 << 10)

@@ -9,7 +9,7 @@
 #include "common/err.h"
 #include "common/proc.h"
 #include "common/timestamp.h"
-#include "serve/api_protobuf.h"
+#include "serve/api/api_protobuf.h"
 #include "serve/http/gzip.h"
 
 void answer_head_put(struct answer_head *head, const char *name, const char *value)

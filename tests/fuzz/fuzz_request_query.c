@@ -6,9 +6,9 @@
 
 #include "common/check.h"
 #include "common/cleanup.h"
-#include "serve/api_accept.h"
-#include "serve/api_options.h"
-#include "serve/api_path.h"
+#include "serve/api/api_accept.h"
+#include "serve/api/api_options.h"
+#include "serve/api/api_path.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check_status(int r, const struct api_status *status)

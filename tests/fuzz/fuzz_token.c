@@ -8,7 +8,7 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "serve/api_token.h"
+#include "serve/api/api_token.h"
 #include "serve/auth/token.h"
 #include "tests/fuzz/fuzz.h"
 

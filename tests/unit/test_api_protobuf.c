@@ -8,7 +8,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/value/json.h"
-#include "serve/api_protobuf.h"
+#include "serve/api/api_protobuf.h"
 
 #define PARTIAL_TYPE \
 	"6b3873000a270a0e6d6574612e6b38732e696f2f763112155061727469616c4f626a6563744d657461646174" \

@@ -2,7 +2,7 @@
 /* The resourceVersion in an answer that passes by, and whether its object is gone. */
 #include <criterion/criterion.h>
 
-#include "serve/api_version.h"
+#include "serve/api/api_version.h"
 
 TestSuite(api_version, .timeout = 20);
 

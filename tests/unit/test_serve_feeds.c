@@ -5,8 +5,8 @@
 
 #include "common/err.h"
 #include "common/value/json.h"
-#include "serve/api_object.h"
-#include "serve/api_pretty.h"
+#include "serve/api/api_object.h"
+#include "serve/api/api_pretty.h"
 #include "serve/coverage.h"
 #include "serve/timeline.h"
 

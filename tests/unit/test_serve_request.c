@@ -6,12 +6,12 @@
 
 #include "common/base64.h"
 #include "common/utf8.h"
-#include "serve/api_accept.h"
-#include "serve/api_bookmark.h"
-#include "serve/api_kinds.h"
-#include "serve/api_options.h"
-#include "serve/api_path.h"
-#include "serve/api_token.h"
+#include "serve/api/api_accept.h"
+#include "serve/api/api_bookmark.h"
+#include "serve/api/api_kinds.h"
+#include "serve/api/api_options.h"
+#include "serve/api/api_path.h"
+#include "serve/api/api_token.h"
 
 TestSuite(serve_request, .timeout = 20);
 

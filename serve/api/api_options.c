@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "serve/api_options.h"
+#include "serve/api/api_options.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "common/cleanup.h"
 #include "common/decimal.h"
 #include "common/err.h"
-#include "serve/api_path.h"
+#include "serve/api/api_path.h"
 
 enum api_options_key {
 	KEY_LABELS,

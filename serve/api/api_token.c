@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "serve/api_token.h"
+#include "serve/api/api_token.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Content negotiation (docs/protocol.md 2.1): in which form a request wants its objects. */
-#ifndef SERVE_API_ACCEPT_H
-#define SERVE_API_ACCEPT_H
+#ifndef SERVE_API_API_ACCEPT_H
+#define SERVE_API_API_ACCEPT_H
 
-#include "serve/api_status.h"
+#include "serve/api/api_status.h"
 
 enum api_form {
 	API_FORM_OBJECT,        /* JSON as it is */

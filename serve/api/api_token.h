@@ -5,11 +5,11 @@
  * at the API server itself. KEY is relative to what the list is of: the name in a namespace, else
  * namespace/name, with or without a slash before it.
  */
-#ifndef SERVE_API_TOKEN_H
-#define SERVE_API_TOKEN_H
+#ifndef SERVE_API_API_TOKEN_H
+#define SERVE_API_API_TOKEN_H
 
 #include "common/buf.h"
-#include "serve/api_status.h"
+#include "serve/api/api_status.h"
 
 struct api_token {
 	int64_t rv;      /* -1: of the newest state */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "serve/api_path.h"
+#include "serve/api/api_path.h"
 
 #include <errno.h>
 

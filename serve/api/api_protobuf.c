@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "serve/api_protobuf.h"
+#include "serve/api/api_protobuf.h"
 
 #include <string.h>
 

@@ -8,10 +8,10 @@
  * length of 4 bytes and a WatchEvent that contains such an object. Fields are in the API
  * server's order, and those that it always writes are there.
  */
-#ifndef SERVE_API_PROTOBUF_H
-#define SERVE_API_PROTOBUF_H
+#ifndef SERVE_API_API_PROTOBUF_H
+#define SERVE_API_API_PROTOBUF_H
 
-#include "serve/api_status.h"
+#include "serve/api/api_status.h"
 
 #define API_PROTOBUF_TYPE       "application/vnd.kubernetes.protobuf"
 #define API_PROTOBUF_WATCH_TYPE "application/vnd.kubernetes.protobuf;stream=watch"

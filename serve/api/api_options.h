@@ -4,11 +4,11 @@
  * server does (docs/protocol.md 3), with its texts. The first value of a key counts; unknown keys
  * are ignored.
  */
-#ifndef SERVE_API_OPTIONS_H
-#define SERVE_API_OPTIONS_H
+#ifndef SERVE_API_API_OPTIONS_H
+#define SERVE_API_API_OPTIONS_H
 
 #include "common/value/selector.h"
-#include "serve/api_status.h"
+#include "serve/api/api_status.h"
 
 enum api_include { API_INCLUDE_METADATA, API_INCLUDE_OBJECT, API_INCLUDE_NONE };
 

@@ -9,8 +9,8 @@
  *
  *	return api_status_set(status, 400, "BadRequest", "invalid selector: '%s'; ...", text);
  */
-#ifndef SERVE_API_STATUS_H
-#define SERVE_API_STATUS_H
+#ifndef SERVE_API_API_STATUS_H
+#define SERVE_API_API_STATUS_H
 
 #include "common/buf.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "serve/api_kinds.h"
+#include "serve/api/api_kinds.h"
 
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "serve/api_accept.h"
+#include "serve/api/api_accept.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,8 +5,8 @@
  * deletionTimestamp, no time to end gracefully and no finalizers. Keeps 16 KiB of protobuf at
  * most, and nothing of JSON.
  */
-#ifndef SERVE_API_VERSION_H
-#define SERVE_API_VERSION_H
+#ifndef SERVE_API_API_VERSION_H
+#define SERVE_API_API_VERSION_H
 
 #include "common/buf.h"
 

@@ -6,8 +6,8 @@
  *	/apis/GROUP/VERSION/...        the others
  *	.../PLURAL  .../PLURAL/NAME  .../namespaces/NS/PLURAL[/NAME[/SUBRESOURCE]]  .../watch/...
  */
-#ifndef SERVE_API_PATH_H
-#define SERVE_API_PATH_H
+#ifndef SERVE_API_API_PATH_H
+#define SERVE_API_API_PATH_H
 
 #include "common/buf.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "serve/api_object.h"
+#include "serve/api/api_object.h"
 
 #include "common/err.h"
 #include "common/value/json.h"

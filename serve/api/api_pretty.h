@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Indents compact JSON by two spaces, as the API server does for people (docs/protocol.md 2.3),
  * piece by piece: a piece may end anywhere. */
-#ifndef SERVE_API_PRETTY_H
-#define SERVE_API_PRETTY_H
+#ifndef SERVE_API_API_PRETTY_H
+#define SERVE_API_API_PRETTY_H
 
 #include "common/buf.h"
 

@@ -4,8 +4,8 @@
  * else the zero values of its structure. Custom resources have no such values, and kinds without
  * required members none either.
  */
-#ifndef SERVE_API_BOOKMARK_H
-#define SERVE_API_BOOKMARK_H
+#ifndef SERVE_API_API_BOOKMARK_H
+#define SERVE_API_API_BOOKMARK_H
 
 /* Returns the members after metadata, as JSON that begins with a comma; "" if there are none. */
 const char *api_bookmark_rest(const char *group, const char *version, const char *kind);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "serve/api_version.h"
+#include "serve/api/api_version.h"
 
 #define VERSION_KEPT ((size_t)16 << 10)
 /* runtime.Unknown, after the magic; metav1.TypeMeta; ObjectMeta is field 1 of every object. */

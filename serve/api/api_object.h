@@ -4,8 +4,8 @@
  * of lists of built-in kinds), or as PartialObjectMetadata. Each can be stamped with another
  * resourceVersion: a deletion shows the last state under the RV of the deletion.
  */
-#ifndef SERVE_API_OBJECT_H
-#define SERVE_API_OBJECT_H
+#ifndef SERVE_API_API_OBJECT_H
+#define SERVE_API_API_OBJECT_H
 
 #include "common/buf.h"
 

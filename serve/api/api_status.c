@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "serve/api_status.h"
+#include "serve/api/api_status.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -4,11 +4,11 @@
  * field labels of each kind (docs/protocol.md 10.3). All other kinds are custom resources; their
  * answers have another form: items of lists keep kind and apiVersion, and keys are sorted.
  */
-#ifndef SERVE_API_KINDS_H
-#define SERVE_API_KINDS_H
+#ifndef SERVE_API_API_KINDS_H
+#define SERVE_API_API_KINDS_H
 
 #include "common/value/selector.h"
-#include "serve/api_status.h"
+#include "serve/api/api_status.h"
 
 struct api_kind_name {
 	const char *group, *version, *kind;

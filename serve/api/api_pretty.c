@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "serve/api_pretty.h"
+#include "serve/api/api_pretty.h"
 
 static void pretty_new_line(const struct api_pretty *pretty, struct buf *out)
 {
