@@ -13,7 +13,7 @@
 #include "common/log.h"
 #include "common/proc.h"
 #include "serve/answer.h"
-#include "serve/auth/auth_open.h"
+#include "serve/auth/auth.h"
 #include "serve/health.h"
 #include "serve/http/connection.h"
 #include "serve/http/connection_internal.h"

@@ -22,7 +22,7 @@
 #include "common/log.h"
 #include "common/proc.h"
 #include "serve/answer.h"
-#include "serve/auth/auth_open.h"
+#include "serve/auth/auth.h"
 #include "serve/http/forward.h"
 #include "serve/http/tls.h"
 #include "serve/loop.h"

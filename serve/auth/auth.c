@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "serve/auth.h"
+#include "serve/auth/auth.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,7 +11,6 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "serve/auth/auth_allow.h"
-#include "serve/auth/auth_open.h"
 #include "serve/auth/auth_self.h"
 #include "serve/metrics.h"
 

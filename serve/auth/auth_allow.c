@@ -10,7 +10,7 @@
 #include "common/cleanup.h"
 #include "common/config/config.h"
 #include "common/err.h"
-#include "serve/auth/auth_open.h"
+#include "serve/auth/auth.h"
 
 struct auth_allow {
 	pthread_rwlock_t lock; /* of RULES */

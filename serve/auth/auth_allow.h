@@ -6,7 +6,7 @@
 #ifndef SERVE_AUTH_AUTH_ALLOW_H
 #define SERVE_AUTH_AUTH_ALLOW_H
 
-#include "serve/auth.h"
+#include "serve/auth/auth.h"
 
 struct auth_allow;
 

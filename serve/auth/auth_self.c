@@ -14,7 +14,7 @@
 #include "common/err.h"
 #include "common/hash.h"
 #include "common/proc.h"
-#include "serve/auth/auth_open.h"
+#include "serve/auth/auth.h"
 #include "serve/auth/auth_self_internal.h"
 #include "serve/auth/token.h"
 #include "serve/worker.h"

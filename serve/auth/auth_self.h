@@ -21,7 +21,7 @@
 #define SERVE_AUTH_AUTH_SELF_H
 
 #include "common/config/config.h"
-#include "serve/auth.h"
+#include "serve/auth/auth.h"
 
 struct auth_self;
 struct auth_options;

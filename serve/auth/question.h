@@ -4,7 +4,24 @@
 #define SERVE_AUTH_QUESTION_H
 
 #include "common/buf.h"
-#include "serve/auth.h"
+#include "serve/exchange.h"
+
+/* As in a SubjectAccessReview. Texts are borrowed for the duration of the call; "" where absent. */
+struct auth_attributes {
+	const char *verb; /* get, list, watch */
+	const char *group, *version, *resource, *subresource, *namespace_, *name;
+	const char
+		*path;  /* set for requests of no resource (/api, /version); resource is "" then */
+	bool discovery; /* the path names a document about the resources that there are */
+	const char *label_selector, *field_selector; /* as sent, decoded */
+};
+
+enum auth_answer {
+	AUTH_ALLOWED,
+	AUTH_DENIED,          /* 403 */
+	AUTH_UNAUTHENTICATED, /* 401 */
+	AUTH_UNAVAILABLE      /* 503: the API server can't be asked, and nothing is remembered */
+};
 
 /* The attributes of a request to a resource, in their order. */
 enum question_part {

@@ -11,7 +11,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
-#include "serve/auth/auth_open.h"
+#include "serve/auth/auth.h"
 #include "serve/auth/token.h"
 #include "serve/metrics.h"
 #include "serve/worker_internal.h"

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Decides whether a client may have what it asks for. The answerer decodes the request into
+ * attributes, asks once for each request (for a list of names without one first, then with each
+ * name if it wants), and answers nothing without AUTH_ALLOWED. A running watch is asked again each
+ * minute with the same attributes.
+ *
+ *	r = auth_decide(auth, x, &attributes, decided, watch, &watch->pending);
+ *
+ * The modes are those of `serve.auth`: peers, self, review, allow, open. Each listener has one.
+ */
+#ifndef SERVE_AUTH_AUTH_H
+#define SERVE_AUTH_AUTH_H
+
+#include "common/config/config.h"
+#include "serve/auth/question.h"
+
+struct auth;
+struct auth_pending;
+struct metrics;
+
+struct auth_decision {
+	enum auth_answer answer;
+	const char *user;   /* for Status messages and the access log; "" if unknown */
+	const char *reason; /* a sentence for the Status message, may be "" */
+};
+
+/* Called on the worker's thread. The texts of DECISION are valid during the call. */
+typedef void auth_decided_fn(void *context, const struct auth_decision *decision);
+
+/*
+ * Decides for the client of X. Calls FN before it returns if the decision is known already; then
+ * *RET_PENDING is NULL. Else FN is called later, unless auth_cancel() comes first; then
+ * *RET_PENDING is set before FN can be called. Never fails: without memory the decision is
+ * AUTH_UNAVAILABLE.
+ */
+void auth_decide(struct auth *auth, struct exchange *x, const struct auth_attributes *attributes,
+	auth_decided_fn *fn, void *context, struct auth_pending **ret_pending);
+/* The caller no longer wants the decision. Accepts NULL; sets *PENDING to NULL. */
+void auth_cancel(struct auth_pending **pending);
+
+/* ---- for the process ---------------------------------------------------- */
+
+struct auth_options {
+	const struct config *config;
+	struct metrics *metrics;
+	int runtime_fd; /* the runtime directory, for the file `upstream` */
+	uid_t owner;    /* of the store */
+	bool has_group; /* members of GROUP may read the store */
+	gid_t group;
+	bool self;        /* a listener has the mode self or review */
+	bool review;      /* it is review */
+	bool allow;       /* a listener has the mode allow */
+	uint64_t keep_ns; /* how long decisions are good; 0: 10 s */
+};
+
+int auth_open(const struct auth_options *options, struct auth **ret_auth);
+/* From the main thread, while workers ask. */
+void auth_reload(struct auth *auth, const struct config *config);
+void auth_close(struct auth **auth);
+/* Calls the functions of WORKER's decisions that have come; on its thread, after
+ * serve_worker_wake(). */
+void auth_deliver(struct auth *auth, struct serve_worker *worker);
+
+/* Whether a request asks to be decided for another user, which only the API server can allow. */
+bool auth_impersonates(const struct exchange *x);
+#define AUTH_NO_IMPERSONATION \
+	"impersonation is not possible with serve.auth peers, open, review and allow; use self, " \
+	"or the API server"
+
+/* Counts a decision of MODE in kinf_serve_decisions_total. SOURCE is "local", "cache", "server" or
+ * "grace". */
+void auth_count(
+	struct metrics *metrics, const char *mode, enum auth_answer answer, const char *source);
+
+#endif
