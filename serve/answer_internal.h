@@ -36,7 +36,7 @@
 #include "serve/api/api_pretty.h"
 #include "serve/api/api_status.h"
 #include "serve/auth/auth.h"
-#include "serve/catalog.h"
+#include "serve/catalog/catalog.h"
 #include "serve/metrics.h"
 #include "store/read/as_of.h"
 

@@ -7,8 +7,8 @@
 #include "common/value/json.h"
 #include "serve/api/api_object.h"
 #include "serve/api/api_pretty.h"
-#include "serve/coverage.h"
-#include "serve/timeline.h"
+#include "serve/catalog/coverage.h"
+#include "serve/catalog/timeline.h"
 
 TestSuite(serve_feeds, .timeout = 20);
 

@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 
-#include "serve/floor.h"
+#include "serve/catalog/floor.h"
 
 #define NOW UINT64_C(5000000000)
 

@@ -22,8 +22,8 @@
  * RVs are numbers of at most 128 bits. A feed of an extension server may have others: they are
  * only compared for equality, by a hash.
  */
-#ifndef SERVE_TIMELINE_H
-#define SERVE_TIMELINE_H
+#ifndef SERVE_CATALOG_TIMELINE_H
+#define SERVE_CATALOG_TIMELINE_H
 
 #include "store/journal/journal.h"
 

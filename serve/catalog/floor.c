@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "serve/floor.h"
+#include "serve/catalog/floor.h"
 
 #include <stdlib.h>
 #include <string.h>

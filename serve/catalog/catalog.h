@@ -13,12 +13,12 @@
  * Only catalog.c depends on how the journal reports changes; the others read timelines,
  * snapshots and records by seq.
  */
-#ifndef SERVE_CATALOG_H
-#define SERVE_CATALOG_H
+#ifndef SERVE_CATALOG_CATALOG_H
+#define SERVE_CATALOG_CATALOG_H
 
-#include "serve/coverage.h"
-#include "serve/floor.h"
-#include "serve/timeline.h"
+#include "serve/catalog/coverage.h"
+#include "serve/catalog/floor.h"
+#include "serve/catalog/timeline.h"
 #include "store/read/snapshot.h"
 
 struct catalog;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "serve/lost.h"
+#include "serve/catalog/lost.h"
 
 #include <stdio.h>
 #include <stdlib.h>

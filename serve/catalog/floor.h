@@ -13,12 +13,12 @@
  * for two minutes: a feed that is live has by then been given all changes up to it. While the
  * feed is not live it counts on.
  */
-#ifndef SERVE_FLOOR_H
-#define SERVE_FLOOR_H
+#ifndef SERVE_CATALOG_FLOOR_H
+#define SERVE_CATALOG_FLOOR_H
 
 #include <pthread.h>
 
-#include "serve/timeline.h"
+#include "serve/catalog/timeline.h"
 
 #define FLOOR_KEYS_MAX 32
 #define FLOOR_KEY_NS   UINT64_C(1000000000)

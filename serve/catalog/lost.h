@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How far the feeds of earlier journals had come: clients may come back with an RV that only
  * those had. */
-#ifndef SERVE_LOST_H
-#define SERVE_LOST_H
+#ifndef SERVE_CATALOG_LOST_H
+#define SERVE_CATALOG_LOST_H
 
-#include "serve/timeline.h"
+#include "serve/catalog/timeline.h"
 
 struct lost_feed;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "serve/coverage.h"
+#include "serve/catalog/coverage.h"
 
 #include "common/err.h"
 

@@ -5,8 +5,8 @@
  * without some fields serves only metadata: a client that edits an object and puts it back would
  * delete what is missing. The absence of metadata.managedFields does no harm.
  */
-#ifndef SERVE_COVERAGE_H
-#define SERVE_COVERAGE_H
+#ifndef SERVE_CATALOG_COVERAGE_H
+#define SERVE_CATALOG_COVERAGE_H
 
 #include "common/value/selector.h"
 #include "store/journal/journal.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "serve/timeline.h"
+#include "serve/catalog/timeline.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "serve/catalog.h"
+#include "serve/catalog/catalog.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -14,7 +14,7 @@
 #include "common/log.h"
 #include "common/proc.h"
 #include "reader/kinf.h"
-#include "serve/lost.h"
+#include "serve/catalog/lost.h"
 #include "store/ring/ring.h"
 #include "store/ring/wish.h"
 
