@@ -8,7 +8,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "print/status/status.h"
-#include "serve/answer.h"
+#include "serve/answer/answer.h"
 #include "serve/http/listener.h"
 #include "serve/metrics.h"
 #include "serve/worker_internal.h"

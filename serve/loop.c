@@ -12,7 +12,7 @@
 #include "common/failpoint.h"
 #include "common/log.h"
 #include "common/proc.h"
-#include "serve/answer.h"
+#include "serve/answer/answer.h"
 #include "serve/auth/auth.h"
 #include "serve/health.h"
 #include "serve/http/connection.h"

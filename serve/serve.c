@@ -21,7 +21,7 @@
 #include "common/hex.h"
 #include "common/log.h"
 #include "common/proc.h"
-#include "serve/answer.h"
+#include "serve/answer/answer.h"
 #include "serve/auth/auth.h"
 #include "serve/http/forward.h"
 #include "serve/http/tls.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A watch whose client takes its events as messages of a WebSocket: the handshake, and what the
- * client says afterwards. The events are those of any other watch (answer_watch.c).
+ * client says afterwards. The events are those of any other watch (watch.c).
  */
-#include "serve/answer_internal.h"
+#include "serve/answer/answer_internal.h"
 
 #include <errno.h>
 #include <stdlib.h>

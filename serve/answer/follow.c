@@ -5,7 +5,7 @@
 
 #include "common/err.h"
 #include "common/proc.h"
-#include "serve/answer_internal.h"
+#include "serve/answer/answer_internal.h"
 
 #define WATCH_ENTRIES 32 /* read from the timeline at once */
 

@@ -11,7 +11,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/hash.h"
-#include "serve/answer_internal.h"
+#include "serve/answer/answer_internal.h"
 
 #define FRAMES_BYTES ((size_t)64 << 20) /* of all workers */
 #define FRAMES_FREED ((size_t)1 << 20)  /* less is soon used again */

@@ -4,7 +4,7 @@
  * decides on them, by the client's own credentials. A write raises the floor of the feeds that hold
  * its resource (floor.h) before the client has its answer, so that its next read sees it.
  */
-#include "serve/answer_internal.h"
+#include "serve/answer/answer_internal.h"
 
 #include <errno.h>
 #include <stdlib.h>

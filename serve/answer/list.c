@@ -10,7 +10,7 @@
  * before the head is sent: a smaller answer has a content-length, a larger one may be
  * compressed.
  */
-#include "serve/answer_internal.h"
+#include "serve/answer/answer_internal.h"
 
 #include <errno.h>
 #include <stdlib.h>

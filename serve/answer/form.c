@@ -5,7 +5,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/value/custom.h"
-#include "serve/answer_internal.h"
+#include "serve/answer/answer_internal.h"
 
 int answer_custom(struct answer_request *request, bool labels, struct buf *out)
 {

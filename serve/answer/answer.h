@@ -12,8 +12,8 @@
  *	answer_worker_close()		on each worker's thread, after its last exchange has ended
  *	answer_close()			on the main thread, after the workers have ended
  */
-#ifndef SERVE_ANSWER_H
-#define SERVE_ANSWER_H
+#ifndef SERVE_ANSWER_ANSWER_H
+#define SERVE_ANSWER_ANSWER_H
 
 #include "common/config/config.h"
 #include "serve/exchange.h"

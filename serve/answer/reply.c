@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whole answers: headers, Status objects, indented and compressed bodies. */
-#include "serve/answer_internal.h"
+#include "serve/answer/answer_internal.h"
 
 #include <stdio.h>
 

@@ -2,7 +2,7 @@
 /* GET of one object. */
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "serve/answer_internal.h"
+#include "serve/answer/answer_internal.h"
 
 static int read_not_found(struct answer_request *request)
 {

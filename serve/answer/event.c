@@ -12,7 +12,7 @@
  * A relist is a bracket of records. A watch gets only its net effect for each object: what an
  * abandoned list added and the next one did not find is no event.
  */
-#include "serve/answer_internal.h"
+#include "serve/answer/answer_internal.h"
 
 #include <errno.h>
 #include <stdlib.h>

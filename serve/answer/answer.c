@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "serve/answer.h"
+#include "serve/answer/answer.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "common/err.h"
 #include "common/proc.h"
 #include "common/value/custom.h"
-#include "serve/answer_internal.h"
+#include "serve/answer/answer_internal.h"
 #include "serve/api/api_kinds.h"
 
 /* ---- the process -------------------------------------------------------- */

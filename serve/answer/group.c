@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The watches of a worker: by feed, and in a feed by group. The watches of a group ask for the same
- * (keys, selectors, form), so an event is decided and made once for all of them (answer_frame.c).
+ * (keys, selectors, form), so an event is decided and made once for all of them (frame.c).
  *
  * A watch that has caught up holds no position: the worker walks the log once for all such watches
  *of a feed, and wakes those of the groups that an event is for; the others cost nothing. A watch
@@ -23,7 +23,7 @@
 #include "common/hash.h"
 #include "common/proc.h"
 #include "common/value/field.h"
-#include "serve/answer_internal.h"
+#include "serve/answer/answer_internal.h"
 
 #define GROUP_ENTRIES 32 /* read from the timeline at once */
 

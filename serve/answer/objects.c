@@ -8,7 +8,7 @@
  * once: from the postings, which know the newest versions, and from the log, which knows what was
  * changed since. They hold every object that matches as of the seq, so later snapshots serve.
  */
-#include "serve/answer_internal.h"
+#include "serve/answer/answer_internal.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * The state of a feed that a read shows: the tables of RV rules in README.md. A state is a seq S
  * and its RV. The newest one is that of the index; the journal may be ahead of it by a moment.
  */
-#include "serve/answer_internal.h"
+#include "serve/answer/answer_internal.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -10,7 +10,7 @@
 #include "common/err.h"
 #include "common/value/custom.h"
 #include "common/value/value.h"
-#include "serve/answer_internal.h"
+#include "serve/answer/answer_internal.h"
 #include "serve/api/api_bookmark.h"
 #include "serve/api/api_object.h"
 #include "serve/api/api_protobuf.h"

@@ -6,7 +6,7 @@
 
 #include "common/check.h"
 #include "common/cleanup.h"
-#include "serve/answer_internal.h"
+#include "serve/answer/answer_internal.h"
 
 /* Appends the name of the object that the request is about: that of the path, or the only one
  * that the selector of a list or watch lets through. Roles with resourceNames allow such a list. */

@@ -2,34 +2,34 @@
 /*
  * The inside of the answer group:
  *
- *	answer.c            the process, its workers, one request from its head to its verb; waiting
- *	answer_decision.c   whether the client may make the request
- *	answer_reply.c      whole answers: headers, Status objects, indented and compressed bodies
- *	answer_measure.c    the metrics of answers
- *	answer_state.c      which state of a feed a read shows (the tables of RV rules)
- *	answer_form.c       the form that the client accepts
- *	answer_encode.c     objects, lists and events in that form
- *	answer_read.c       GET of one object
- *	answer_objects.c    the objects of a list, or that a watch begins with
- *	answer_list.c       LIST: pages, streams
- *	answer_watch.c      WATCH: the stream, its times and its end
- *	answer_socket.c     a watch over a WebSocket: its handshake, and its client
- *	answer_group.c      the watches of a worker by feed and group: which of them an event is for
- *	answer_frame.c      what an event is for the watches of a group, made once
- *	answer_follow.c     what a watch sends: the initial objects, then the changes after them
- *	answer_event.c      the events of a record, and of a relist
- *	answer_forward.c    requests that go to the API server
- *	answer_discovery.c  /api, /apis, /version and what is below
+ *	answer.c      the process, its workers, one request from its head to its verb; waiting
+ *	decision.c    whether the client may make the request
+ *	reply.c       whole answers: headers, Status objects, indented and compressed bodies
+ *	measure.c     the metrics of answers
+ *	state.c       which state of a feed a read shows (the tables of RV rules)
+ *	form.c        the form that the client accepts
+ *	encode.c      objects, lists and events in that form
+ *	read.c        GET of one object
+ *	objects.c     the objects of a list, or that a watch begins with
+ *	list.c        LIST: pages, streams
+ *	watch.c       WATCH: the stream, its times and its end
+ *	socket.c      a watch over a WebSocket: its handshake, and its client
+ *	group.c       the watches of a worker by feed and group: which of them an event is for
+ *	frame.c       what an event is for the watches of a group, made once
+ *	follow.c      what a watch sends: the initial objects, then the changes after them
+ *	event.c       the events of a record, and of a relist
+ *	forward.c     requests that go to the API server
+ *	discovery.c   /api, /apis, /version and what is below
  *
  * A request lives from serve_answer() until the transport lets go of its exchange. It is used by
  * its worker's thread only.
  */
-#ifndef SERVE_ANSWER_INTERNAL_H
-#define SERVE_ANSWER_INTERNAL_H
+#ifndef SERVE_ANSWER_ANSWER_INTERNAL_H
+#define SERVE_ANSWER_ANSWER_INTERNAL_H
 
 #include "common/hashtable.h"
 #include "print/table/printer.h"
-#include "serve/answer.h"
+#include "serve/answer/answer.h"
 #include "serve/api/api_accept.h"
 #include "serve/api/api_options.h"
 #include "serve/api/api_path.h"
@@ -187,7 +187,7 @@ bool answer_is_read(const struct answer_request *request);
 /* Answers a request that the decision has allowed. */
 void answer_dispatch(struct answer_request *request);
 
-/* ---- answer_decision.c -------------------------------------------------- */
+/* ---- decision.c -------------------------------------------------- */
 
 /* Asks the authorizer whether the client may make the request. It calls FN, now or later. */
 void answer_decide(struct answer_request *request, auth_decided_fn *fn);
@@ -218,13 +218,13 @@ void answer_later(struct answer_request *request);
 /* Returns whether BODY matches the selectors: 1, 0, ERR_CORRUPT. */
 int answer_matches(const struct answer_request *request, struct bytes body);
 
-/* ---- answer_measure.c --------------------------------------------------- */
+/* ---- measure.c --------------------------------------------------- */
 
 void answer_measure_open(struct answer *answer);
 /* Returns the cell of a metric whose labels are group and resource, of the request's feed. */
 struct metric_cell *answer_cell(const struct answer_request *request, enum metric metric);
 
-/* ---- answer_reply.c; each ends the request, which is freed -------------- */
+/* ---- reply.c; each ends the request, which is freed -------------- */
 
 /* Reads what the client accepts, for the refusal R of its query: it is indented for one that
  * accepts no plain objects. Returns R, or 406 with its Status in place of R's if nothing is
@@ -254,7 +254,7 @@ void answer_head_put(struct answer_head *head, const char *name, const char *val
 /* Puts Age and Warning while the request's feed, if there is one, is not live. */
 void answer_head_stale(const struct answer_request *request, struct answer_head *head);
 
-/* ---- answer_state.c ----------------------------------------------------- */
+/* ---- state.c ----------------------------------------------------- */
 
 struct answer_state {
 	uint64_t seq;              /* the state as of it is shown */
@@ -281,7 +281,7 @@ int answer_invalid_rv(struct answer_request *request);
 /* Sets the Status of a read that has waited in vain: 504. */
 int answer_wait_is_over(struct answer_request *request);
 
-/* ---- answer_form.c ------------------------------------------------------ */
+/* ---- form.c ------------------------------------------------------ */
 
 /* Appends what the feed of CustomResourceDefinitions, if there is one, says of the request's
  * resource: its columns, or with LABELS its selectable fields. */
@@ -293,7 +293,7 @@ int answer_form_check(struct answer_request *request);
 /* Checks the form of a watch, and makes the printer of tables. Returns: 0; 406, 400; errors. */
 int answer_form_init(struct answer_request *request);
 
-/* ---- answer_encode.c ---------------------------------------------------- */
+/* ---- encode.c ---------------------------------------------------- */
 
 /* A body under way, in a buffer of the caller's: {.request = REQUEST}. One that begins again takes
  * a new encoder. */
@@ -326,7 +326,7 @@ void answer_encode_bookmark(
 	struct answer_encoder *encoder, const char *rv, bool ends_initial, struct buf *out);
 void answer_encode_error(const struct answer_request *request, struct buf *out);
 
-/* ---- answer_objects.c --------------------------------------------------- */
+/* ---- objects.c --------------------------------------------------- */
 
 struct answer_objects;
 
@@ -351,7 +351,7 @@ int answer_objects_skip(struct answer_objects *objects, uint64_t until_ns);
 /* Returns the kind of index that is used, "" for none. */
 const char *answer_objects_index(const struct answer_objects *objects);
 
-/* ---- answer_event.c ----------------------------------------------------- */
+/* ---- event.c ----------------------------------------------------- */
 
 #define ANSWER_BRACKET_MAX 65536 /* records of a relist that a watch can be given */
 
@@ -389,7 +389,7 @@ int answer_bracket_load(struct answer_request *request, const struct timeline_en
 int answer_bracket_next(struct answer_encoder *encoder, struct answer_bracket *bracket,
 	char last_rv[TIMELINE_RV_SIZE], struct buf *out);
 
-/* ---- answer_frame.c ----------------------------------------------------- */
+/* ---- frame.c ----------------------------------------------------- */
 
 void answer_frames_init(struct answer_frames *frames, const struct answer *answer);
 void answer_frames_release(struct answer_frames *frames);
@@ -401,7 +401,7 @@ void answer_frames_drop(struct answer_worker *worker, struct answer_group *group
 int answer_frame(struct answer_request *request, struct answer_group *group, uint64_t seq,
 	bool *held, const struct answer_frame **ret_frame);
 
-/* ---- answer_group.c ----------------------------------------------------- */
+/* ---- group.c ----------------------------------------------------- */
 
 struct answer_watch;
 int answer_group_join(struct answer_watch *watch);
@@ -448,7 +448,7 @@ void answer_watch_expire(struct answer_watch *watch);
  * errors. */
 int answer_watch_produce(struct answer_watch *watch);
 
-/* ---- answer_forward.c --------------------------------------------------- */
+/* ---- forward.c --------------------------------------------------- */
 
 /* Return whether the request could go to the API server; can: it has credentials for it. */
 bool answer_may_forward(const struct answer_request *request);
@@ -465,7 +465,7 @@ void answer_list_free(struct answer_list **list);
 void answer_watch_begin(struct answer_request *request);
 void answer_watch_free(struct answer_watch **watch);
 
-/* ---- answer_socket.c ---------------------------------------------------- */
+/* ---- socket.c ---------------------------------------------------- */
 
 /* Returns whether the client takes the events of its watch only as messages of a WebSocket,
  * which can be answered here. */

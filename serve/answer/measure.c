@@ -3,7 +3,7 @@
 #include "common/check.h"
 #include "common/decimal.h"
 #include "common/err.h"
-#include "serve/answer_internal.h"
+#include "serve/answer/answer_internal.h"
 
 void answer_measure_open(struct answer *answer)
 {
