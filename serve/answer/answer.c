@@ -7,13 +7,29 @@
 
 #include "common/check.h"
 #include "common/cleanup.h"
+#include "common/decimal.h"
 #include "common/err.h"
 #include "common/proc.h"
 #include "common/value/custom.h"
 #include "serve/answer/answer_internal.h"
 #include "serve/api/api_kinds.h"
 
-/* ---- the process -------------------------------------------------------- */
+/* ---- the process --------------------------------------------------------- */
+
+void answer_measure_open(struct answer *answer)
+{
+	static const char *const forms[API_FORM_MAX] = {[API_FORM_OBJECT] = "object",
+		[API_FORM_TABLE] = "table",
+		[API_FORM_METADATA] = "metadata",
+		[API_FORM_METADATA_LIST] = "metadata"};
+
+	for (unsigned i = 0; i < API_FORM_MAX; i++)
+		if (forms[i])
+			answer->renders[i] =
+				metrics_cell(answer->metrics, METRIC_RENDERS, &forms[i]);
+	answer->groups = metrics_cell(answer->metrics, METRIC_GROUPS, NULL);
+	answer->lagging = metrics_cell(answer->metrics, METRIC_LAGGING, NULL);
+}
 
 static void answer_news(void *argument)
 {
@@ -93,7 +109,28 @@ struct kinf *answer_kinf(struct answer *answer)
 	return catalog_kinf(answer->catalog);
 }
 
-/* ---- workers ------------------------------------------------------------ */
+static int answer_measure_feed(void *argument, struct catalog_feed *feed)
+{
+	const struct feed_definition *d = &feed->definition;
+	struct answer *answer = argument;
+	uint64_t rv;
+
+	if (decimal_parse(bytes_str(feed->timeline.newest_text), UINT64_MAX, &rv) == 0)
+		metric_set(metrics_cell(answer->metrics, METRIC_CACHE_RV,
+				   (const char *[]){d->group, d->resource}),
+			rv);
+	else
+		err_ignore(ERR_SYNTAX, "an RV that is no number can't be shown as one");
+	return 0;
+}
+
+void answer_measure(struct answer *answer)
+{
+	CHECK_OBJ(answer, ANSWER_MAGIC);
+	err_ignore(catalog_each(answer->catalog, answer_measure_feed, answer), "none fails");
+}
+
+/* ---- workers ------------------------------------------------------------- */
 
 int answer_worker_open(
 	struct answer *answer, struct serve_worker *worker, struct answer_worker **ret_worker)
@@ -134,164 +171,7 @@ void answer_worker_woken(struct answer_worker *worker)
 	answer_group_news(worker);
 }
 
-int answer_hold(struct answer_worker *worker)
-{
-	return worker->snapshot
-		       ? snapshot_renew(worker->snapshot)
-		       : snapshot_open(catalog_store(worker->answer->catalog), &worker->snapshot);
-}
-
-int answer_hold_log(struct answer_worker *worker)
-{
-	return worker->snapshot ? snapshot_renew_log(worker->snapshot)
-				: snapshot_open_log(catalog_store(worker->answer->catalog),
-					  &worker->snapshot);
-}
-
-void answer_rest(struct answer_worker *worker)
-{
-	int r = worker->snapshot ? snapshot_reset(worker->snapshot) : 0;
-
-	err_ignore(r < 0 ? r : 0, "what was read of it was checked before it was given out");
-}
-
-/* ---- requests ----------------------------------------------------------- */
-
-static void answer_unpark(struct answer_request *request)
-{
-	if (request->is_waiting) {
-		*request->waiting_at = request->next_waiting;
-		if (request->next_waiting)
-			request->next_waiting->waiting_at = request->waiting_at;
-	}
-	request->is_waiting = false;
-	serve_timer_set(&request->timer, UINT64_MAX);
-}
-
-void answer_request_free(struct answer_request **request)
-{
-	struct answer_request *q = TAKE(*request);
-
-	if (!q)
-		return;
-	CHECK_OBJ(q, ANSWER_REQUEST_MAGIC);
-	auth_cancel(&q->pending);
-	if (q->is_waiting)
-		answer_unpark(q);
-	serve_timer_release(&q->timer);
-	answer_forward_free(&q->forward);
-	answer_list_free(&q->list);
-	answer_watch_free(&q->watch);
-	printer_free(&q->printer);
-	if (q->feed)
-		catalog_release(&q->feed);
-	buf_release(&q->key);
-	free(q->user);
-	free(q->reason);
-	api_status_release(&q->status);
-	api_options_release(&q->options);
-	api_path_release(&q->path);
-	q->magic = 0;
-	free(q);
-}
-
-static void answer_gone(void *context)
-{
-	struct answer_request *request = context;
-
-	answer_request_free(&request);
-}
-
-static void answer_timer(void *context)
-{
-	struct answer_request *request = context;
-
-	if (request->is_waiting)
-		answer_unpark(request);
-	request->resume(request);
-}
-
-int answer_timer_init(struct answer_request *request)
-{
-	return request->timer.worker ? 0
-				     : serve_timer_init(request->worker->worker, &request->timer,
-					       answer_timer, request);
-}
-
-void answer_park(struct answer_request *request)
-{
-	if (!request->is_parked)
-		exchange_park(request->x, answer_gone, request);
-	request->is_parked = true;
-}
-
-bool answer_wait(struct answer_request *request, bool soon)
-{
-	struct answer_worker *worker = request->worker;
-	uint64_t now = proc_monotonic_ns();
-	int r = answer_timer_init(request);
-
-	if (r < 0) {
-		answer_refuse(request, r);
-		return false;
-	}
-	answer_park(request);
-	request->is_waiting = true;
-	request->next_waiting = worker->waiting;
-	request->waiting_at = &worker->waiting;
-	if (worker->waiting)
-		worker->waiting->waiting_at = &request->next_waiting;
-	worker->waiting = request;
-	serve_timer_set(&request->timer, soon ? now : now + ANSWER_RETRY_NS);
-	return true;
-}
-
-void answer_later(struct answer_request *request)
-{
-	uint64_t now = proc_monotonic_ns();
-
-	if (!request->wait_until_ns)
-		request->wait_until_ns = now + ANSWER_WAIT_NS;
-	if ((request->must_forward || now >= request->wait_until_ns) && answer_can_forward(request))
-		answer_forward(request);
-	else if (now < request->wait_until_ns)
-		(void)answer_wait(request, false);
-	else
-		answer_refuse(request, answer_wait_is_over(request));
-}
-
-int answer_matches(const struct answer_request *request, struct bytes body)
-{
-	const struct api_options *o = &request->options;
-	int r = o->labels ? selector_match(o->labels, body) : 1;
-
-	return r == 1 && o->fields ? selector_match(o->fields, body) : r;
-}
-
-/* ---- from the head to the verb ------------------------------------------ */
-
-const char *answer_verb_name(const struct answer_request *request)
-{
-	static const struct {
-		const char *method, *verb;
-	} verbs[] = {
-		{"POST", "create"}, {"PUT", "update"}, {"PATCH", "patch"}, {"DELETE", "delete"}};
-	static const char *const reads[] = {
-		[ANSWER_GET] = "get", [ANSWER_LIST] = "list", [ANSWER_WATCH] = "watch"};
-
-	for (size_t i = 0; i < sizeof(verbs) / sizeof(*verbs); i++)
-		if (bytes_equal(request->x->method, bytes_str(verbs[i].method)))
-			return strcmp(verbs[i].verb, "delete") == 0 && !*request->path.name
-				       ? "deletecollection"
-				       : verbs[i].verb;
-	return reads[request->verb];
-}
-
-bool answer_is_read(const struct answer_request *request)
-{
-	return bytes_equal(request->x->method, BYTES_LIT("GET")) ||
-	       bytes_equal(request->x->method, BYTES_LIT("HEAD"));
-}
+/* ---- routes -------------------------------------------------------------- */
 
 static int answer_method_refused(struct answer_request *request)
 {
@@ -442,91 +322,6 @@ void answer_dispatch(struct answer_request *request)
 		answer_watch_begin(request);
 		return;
 	}
-}
-
-/* ---- the beginning ------------------------------------------------------ */
-
-/* The labels of metrics and access log. */
-static void answer_set_labels(struct answer_request *request)
-{
-	static const char *const verbs[] = {
-		[ANSWER_GET] = "GET", [ANSWER_LIST] = "LIST", [ANSWER_WATCH] = "WATCH"};
-	struct exchange_labels *labels = request->x->labels;
-	const struct api_path *path = &request->path;
-
-	labels->verb = answer_is_read(request) ? verbs[request->verb] : answer_verb_name(request);
-	if (path->kind != API_PATH_RESOURCE)
-		return;
-	labels->group = path->group;
-	labels->version = path->version;
-	labels->resource = path->resource;
-	labels->subresource = path->subresource;
-	labels->scope = *path->name ? "resource" : *path->namespace_ ? "namespace" : "cluster";
-}
-
-/* /watch/.../NAME is a watch of fieldSelector metadata.name=NAME. */
-static int answer_watch_of_name(struct answer_request *request)
-{
-	CLEANUP(buf_release) struct buf text = BUF_INIT;
-	const char *name = request->path.name;
-	struct selector *fields = request->options.fields;
-
-	for (size_t i = 0; fields && i < selector_count(fields); i++) {
-		const struct selector_requirement *r = selector_at(fields, i);
-
-		if (bytes_equal(r->key, BYTES_LIT("metadata.name")) &&
-			(r->op != SELECTOR_IN || !bytes_equal(r->values[0], bytes_str(name))))
-			return api_status_set(&request->status, 400, "BadRequest",
-				"fieldSelector metadata.name doesn't match requested name");
-	}
-	buf_printf(&text, "%s%smetadata.name=%s", fields ? selector_text(fields) : "",
-		fields ? "," : "", name);
-	int r = buf_error(&text);
-	selector_free(&request->options.fields);
-	if (r == 0)
-		r = selector_parse_fields(buf_cstr(&text), &request->options.fields);
-	request->path.name = "";
-	return r;
-}
-
-static int answer_parse(struct answer_request *request)
-{
-	struct exchange *x = request->x;
-	struct bytes agent = exchange_header(x, "user-agent");
-	int r = api_path_parse(x->path, &request->path);
-
-	if (r < 0)
-		return r;
-	request->verb = *request->path.name ? ANSWER_GET : ANSWER_LIST;
-	answer_set_labels(request);
-	if (request->path.kind == API_PATH_MALFORMED)
-		return api_status_set(&request->status, 400, "BadRequest",
-			"the path has a percent sign without two hexadecimal digits");
-	bool lists = request->path.kind == API_PATH_RESOURCE &&
-		     (request->path.is_watch || !*request->path.name);
-	r = api_options_parse(x->query, lists, &request->options, &request->status);
-	request->verb = request->path.is_watch   ? ANSWER_WATCH
-			: *request->path.name    ? ANSWER_GET
-			: request->options.watch ? ANSWER_WATCH
-						 : ANSWER_LIST;
-	if (r == 0 && request->verb == ANSWER_WATCH && *request->path.name)
-		r = answer_watch_of_name(request);
-	if (r > 0)
-		r = answer_refusal_form(request, r);
-	if (r >= 0 && request->verb != ANSWER_WATCH && request->path.kind == API_PATH_RESOURCE &&
-		api_options_check_deadline(&request->options, &request->status)) {
-		(void)answer_refusal_form(request, 0);
-		r = 400; /* whatever else is wrong */
-	}
-	request->gzip = api_accept_gzip(exchange_header(x, "accept-encoding"));
-	request->pretty = request->options.pretty_given
-				  ? request->options.pretty
-				  : bytes_starts(agent, BYTES_LIT("curl")) ||
-					    bytes_starts(agent, BYTES_LIT("Wget")) ||
-					    bytes_starts(agent, BYTES_LIT("Mozilla/5.0"));
-	request->is_leaf = bytes_starts(agent, BYTES_LIT("kinf-reflector/"));
-	answer_set_labels(request);
-	return r;
 }
 
 /* Returns whether the read must be proved current, which only the API server can do: `freshness:

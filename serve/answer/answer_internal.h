@@ -2,24 +2,16 @@
 /*
  * The inside of the answer group:
  *
- *	answer.c      the process, its workers, one request from its head to its verb; waiting
- *	decision.c    whether the client may make the request
- *	reply.c       whole answers: headers, Status objects, indented and compressed bodies
- *	measure.c     the metrics of answers
- *	state.c       which state of a feed a read shows (the tables of RV rules)
- *	form.c        the form that the client accepts
- *	encode.c      objects, lists and events in that form
- *	read.c        GET of one object
- *	objects.c     the objects of a list, or that a watch begins with
- *	list.c        LIST: pages, streams
- *	watch.c       WATCH: the stream, its times and its end
- *	socket.c      a watch over a WebSocket: its handshake, and its client
- *	group.c       the watches of a worker by feed and group: which of them an event is for
- *	frame.c       what an event is for the watches of a group, made once
- *	follow.c      what a watch sends: the initial objects, then the changes after them
- *	event.c       the events of a record, and of a relist
- *	forward.c     requests that go to the API server
- *	discovery.c   /api, /apis, /version and what is below
+ *	answer.c       the process, its workers, the route of a request
+ *	request.c      a request: its head, its life, waiting, the head and body of its answer
+ *	authorize.c    whether the client may make the request
+ *	state.c        which state of a feed a read shows (the tables of RV rules), and its objects
+ *	read.c         GET of one object, LIST: pages, streams
+ *	watch.c        WATCH: the stream, its times and its end
+ *	group.c        the watches of a worker by feed and group: which of them an event is for
+ *	discovery.c    /api, /apis, /version and what is below
+ *	forward.c      requests that go to the API server; waiting for a state
+ *	encode.c       objects, lists and events in the form that the client accepts
  *
  * A request lives from serve_answer() until the transport lets go of its exchange. It is used by
  * its worker's thread only.
@@ -171,6 +163,8 @@ struct answer_request {
 };
 
 void answer_request_free(struct answer_request **request);
+/* Reads the head. Returns: 0; HTTP statuses with the Status; errors. */
+int answer_parse(struct answer_request *request);
 
 /* Returns whether the client wants indented JSON. */
 static inline bool answer_is_pretty(const struct answer_request *request)
@@ -187,7 +181,7 @@ bool answer_is_read(const struct answer_request *request);
 /* Answers a request that the decision has allowed. */
 void answer_dispatch(struct answer_request *request);
 
-/* ---- decision.c -------------------------------------------------- */
+/* ---- authorize.c ------------------------------------------------- */
 
 /* Asks the authorizer whether the client may make the request. It calls FN, now or later. */
 void answer_decide(struct answer_request *request, auth_decided_fn *fn);
@@ -218,13 +212,13 @@ void answer_later(struct answer_request *request);
 /* Returns whether BODY matches the selectors: 1, 0, ERR_CORRUPT. */
 int answer_matches(const struct answer_request *request, struct bytes body);
 
-/* ---- measure.c --------------------------------------------------- */
+/* ---- request.c and answer.c -------------------------------------- */
 
 void answer_measure_open(struct answer *answer);
 /* Returns the cell of a metric whose labels are group and resource, of the request's feed. */
 struct metric_cell *answer_cell(const struct answer_request *request, enum metric metric);
 
-/* ---- reply.c; each ends the request, which is freed -------------- */
+/* ---- request.c; each ends the request, which is freed ------------ */
 
 /* Reads what the client accepts, for the refusal R of its query: it is indented for one that
  * accepts no plain objects. Returns R, or 406 with its Status in place of R's if nothing is
@@ -281,7 +275,7 @@ int answer_invalid_rv(struct answer_request *request);
 /* Sets the Status of a read that has waited in vain: 504. */
 int answer_wait_is_over(struct answer_request *request);
 
-/* ---- form.c ------------------------------------------------------ */
+/* ---- encode.c ---------------------------------------------------- */
 
 /* Appends what the feed of CustomResourceDefinitions, if there is one, says of the request's
  * resource: its columns, or with LABELS its selectable fields. */
@@ -326,7 +320,7 @@ void answer_encode_bookmark(
 	struct answer_encoder *encoder, const char *rv, bool ends_initial, struct buf *out);
 void answer_encode_error(const struct answer_request *request, struct buf *out);
 
-/* ---- objects.c --------------------------------------------------- */
+/* ---- state.c ----------------------------------------------------- */
 
 struct answer_objects;
 
@@ -351,7 +345,7 @@ int answer_objects_skip(struct answer_objects *objects, uint64_t until_ns);
 /* Returns the kind of index that is used, "" for none. */
 const char *answer_objects_index(const struct answer_objects *objects);
 
-/* ---- event.c ----------------------------------------------------- */
+/* ---- encode.c ---------------------------------------------------- */
 
 #define ANSWER_BRACKET_MAX 65536 /* records of a relist that a watch can be given */
 
@@ -389,7 +383,7 @@ int answer_bracket_load(struct answer_request *request, const struct timeline_en
 int answer_bracket_next(struct answer_encoder *encoder, struct answer_bracket *bracket,
 	char last_rv[TIMELINE_RV_SIZE], struct buf *out);
 
-/* ---- frame.c ----------------------------------------------------- */
+/* ---- group.c ----------------------------------------------------- */
 
 void answer_frames_init(struct answer_frames *frames, const struct answer *answer);
 void answer_frames_release(struct answer_frames *frames);
@@ -465,7 +459,7 @@ void answer_list_free(struct answer_list **list);
 void answer_watch_begin(struct answer_request *request);
 void answer_watch_free(struct answer_watch **watch);
 
-/* ---- socket.c ---------------------------------------------------- */
+/* ---- watch.c ----------------------------------------------------- */
 
 /* Returns whether the client takes the events of its watch only as messages of a WebSocket,
  * which can be answered here. */
@@ -478,5 +472,7 @@ void answer_socket_begin(struct answer_watch *watch);
 void answer_discovery(struct answer_request *request);
 /* Returns whether the request is for a document that is made of the feeds, or for the version. */
 bool answer_is_discovery(const struct answer_request *request);
+/* Returns whether the document is made of the feeds. */
+bool answer_is_of_feeds(const struct answer_request *request);
 
 #endif

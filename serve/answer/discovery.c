@@ -393,24 +393,6 @@ static int discovery_document(
 	}
 }
 
-static bool discovery_is_of_feeds(const struct answer_request *request)
-{
-	switch (request->path.kind) {
-	case API_PATH_API:
-	case API_PATH_GROUPS:
-	case API_PATH_GROUP:
-	case API_PATH_RESOURCES:
-		return true;
-	default:
-		return false;
-	}
-}
-
-bool answer_is_discovery(const struct answer_request *request)
-{
-	return discovery_is_of_feeds(request) || request->path.kind == API_PATH_VERSION;
-}
-
 void answer_discovery(struct answer_request *request)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT;
@@ -431,7 +413,7 @@ void answer_discovery(struct answer_request *request)
 		(request->path.kind == API_PATH_VERSION || request->path.kind == API_PATH_OTHER))
 		r = 0;
 	/* A client would keep an empty document for hours. */
-	if (r == 0 && is_read && discovery_is_of_feeds(request) &&
+	if (r == 0 && is_read && answer_is_of_feeds(request) &&
 		catalog_is_empty(request->worker->answer->catalog))
 		r = api_status_starting(&request->status);
 	if (r == 0 && is_read && request->accept.form == API_FORM_DISCOVERY) {

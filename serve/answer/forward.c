@@ -4,14 +4,13 @@
  * decides on them, by the client's own credentials. A write raises the floor of the feeds that hold
  * its resource (floor.h) before the client has its answer, so that its next read sees it.
  */
-#include "serve/answer/answer_internal.h"
-
 #include <errno.h>
 #include <stdlib.h>
 
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
+#include "serve/answer/answer_internal.h"
 #include "serve/api/api_version.h"
 #include "serve/http/forward.h"
 
@@ -43,17 +42,6 @@ void answer_forward_free(struct answer_forward **forward)
 		catalog_release(&f->feeds[i].feed);
 	api_version_release(&f->version);
 	free(f);
-}
-
-bool answer_may_forward(const struct answer_request *request)
-{
-	return request->worker->answer->forward && !request->unreachable &&
-	       request->x->peer->auth != CONFIG_AUTH_OPEN;
-}
-
-bool answer_can_forward(const struct answer_request *request)
-{
-	return answer_may_forward(request) && forward_has_credentials(request->x);
 }
 
 /* ---- floors ------------------------------------------------------------- */
@@ -319,4 +307,20 @@ void answer_forward(struct answer_request *request)
 		forward_failed(f, 503, err_text(r), false);
 	else
 		answer_refuse(request, r);
+}
+
+/* ---- waiting ------------------------------------------------------------- */
+
+void answer_later(struct answer_request *request)
+{
+	uint64_t now = proc_monotonic_ns();
+
+	if (!request->wait_until_ns)
+		request->wait_until_ns = now + ANSWER_WAIT_NS;
+	if ((request->must_forward || now >= request->wait_until_ns) && answer_can_forward(request))
+		answer_forward(request);
+	else if (now < request->wait_until_ns)
+		(void)answer_wait(request, false);
+	else
+		answer_refuse(request, answer_wait_is_over(request));
 }

@@ -1,8 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GET of one object. */
+/* GET of one object, and LIST. */
+#include <errno.h>
+#include <stdlib.h>
+
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/proc.h"
 #include "serve/answer/answer_internal.h"
+#include "serve/api/api_token.h"
+#include "serve/http/gzip.h"
+
+#define LIST_PIECE ((size_t)64 << 10)
+/* by the end of one that was streamed: two buffers, and gzip's state */
+#define LIST_FREED ((size_t)384 << 10)
+
+/* ---- get ----------------------------------------------------------------- */
 
 static int read_not_found(struct answer_request *request)
 {
@@ -67,4 +79,414 @@ void answer_read(struct answer_request *request)
 		answer_refuse(request, r);
 	else
 		answer_send(request, &out);
+}
+
+/* ---- list ---------------------------------------------------------------- */
+
+/*
+ * LIST: the state as of a seq, read in slices of about a millisecond, each from a fresh
+ * snapshot, so that neither memory nor pages are held, however large the list is and however
+ * slow the client.
+ *
+ * A page's head says whether more follows, so a list with a limit is first measured: the keys
+ * are walked up to the end of the page, then the rest is counted. In protobuf the size of all
+ * items stands before them: they are made once for it, and dropped. The first 128 KiB are made
+ * before the head is sent: a smaller answer has a content-length, a larger one may be
+ * compressed.
+ */
+
+enum list_stage { LIST_NEW, LIST_MEASURE, LIST_SIZE, LIST_ITEMS, LIST_ENDED };
+
+/* The text of a list, with all that depends on the text before. A list that starts again makes
+ * another. */
+struct list_body {
+	struct answer_encoder encoder;
+	bool begun;      /* the head was made */
+	struct buf json; /* compact, not packed yet */
+	struct buf out;  /* indented or compressed */
+	size_t taken;    /* of OUT */
+	struct api_pretty indent;
+	struct gzip *gzip;
+};
+
+struct answer_list {
+	struct answer_request *request;
+	enum list_stage stage;
+	struct api_token token; /* the client's */
+	struct answer_state state;
+	struct answer_objects *objects;
+	uint64_t limit; /* 0: none */
+	uint64_t n;     /* objects measured */
+	uint64_t remaining;
+	uint64_t n_sized, size; /* protobuf: of the items */
+	struct buf last;        /* the last key of the page */
+	struct buf next;        /* the token of the next page; empty: there is none */
+	bool counted;
+	struct list_body body;
+};
+
+static void list_body_release(struct list_body *body)
+{
+	buf_release(&body->json);
+	buf_release(&body->out);
+	gzip_free(&body->gzip);
+}
+
+void answer_list_free(struct answer_list **list)
+{
+	struct answer_list *l = TAKE(*list);
+
+	if (!l)
+		return;
+	api_token_release(&l->token);
+	answer_objects_free(&l->objects);
+	buf_release(&l->last);
+	buf_release(&l->next);
+	answer_encode_count(&l->body.encoder);
+	list_body_release(&l->body);
+	free(l);
+}
+
+static int list_expired(struct answer_list *list)
+{
+	struct api_status *status = &list->request->status;
+
+	if (list->token.rv <= 0)
+		return api_status_too_old(status);
+	api_status_expired(status,
+		"The provided continue parameter is too old to display a consistent list result. "
+		"You "
+		"can start a new list without the continue parameter, or use the continue token in "
+		"this response to retrieve the remainder of the results. Continuing with the "
+		"provided "
+		"token results in an inconsistent list - objects that were created, modified, or "
+		"deleted between the time the first chunk was returned and now may show up in the "
+		"list.");
+	int r = api_token_write(-1, buf_bytes(&list->token.from), &status->token);
+	return r < 0 ? r : 410;
+}
+
+/* Checks the options, and begins the walk. Returns: 0; AGAIN; HTTP statuses; errors. */
+static int list_open(struct answer_list *list)
+{
+	struct answer_request *request = list->request;
+	const struct api_options *o = &request->options;
+	timeline_rv rv;
+	int r = answer_find_state(request, list->token.rv, &list->state);
+
+	if (r == 410)
+		return list_expired(list);
+	if (r == 0)
+		r = answer_form_check(request);
+	if (r != 0)
+		return r;
+	r = answer_objects_new(request, list->state.seq,
+		list->token.rv ? buf_bytes(&list->token.from) : BYTES_NONE, &list->objects);
+	if (r < 0)
+		return r;
+	/* The API server's cache ignores limits for "any version"; a token needs an RV of 63
+	 * bits. */
+	bool any = strcmp(o->rv, "0") == 0 && !list->token.rv;
+	bool can = timeline_rv_parse(bytes_str(list->state.rv), &rv) && rv < INT64_MAX;
+	list->limit = any || !can ? 0 : (uint64_t)o->limit;
+	list->stage = list->limit                ? LIST_MEASURE
+		      : request->accept.protobuf ? LIST_SIZE
+						 : LIST_ITEMS;
+	return 0;
+}
+
+/* Walks to the end of the page. Returns: 0: it was measured; AGAIN; errors. */
+static int list_measure(struct answer_list *list, uint64_t until_ns)
+{
+	struct answer_request *request = list->request;
+	bool selects = request->options.labels || request->options.fields;
+	struct record record;
+	int r = FOUND;
+
+	while (r == FOUND && list->n < list->limit) {
+		r = answer_objects_next(list->objects, until_ns, &record);
+		if (r == FOUND && ++list->n == list->limit) {
+			buf_bytes_put(&list->last, record.key);
+			r = buf_error(&list->last);
+		}
+	}
+	/* One more object is enough to know that there is another page, unless they are counted. */
+	while (r == FOUND && !(selects && list->remaining)) {
+		r = answer_objects_skip(list->objects, until_ns);
+		list->remaining += r == FOUND;
+	}
+	if (r == AGAIN)
+		return AGAIN;
+	if (r < 0)
+		return r;
+	if (list->remaining) {
+		CLEANUP(buf_release) struct buf start = BUF_INIT;
+		size_t skip = *request->path.namespace_ ? strlen(request->path.namespace_) + 1 : 0;
+		timeline_rv rv = 0;
+
+		/* As the API server's cache writes it: with a slash before it. */
+		buf_byte(&start, '/');
+		buf_put(&start, list->last.data + skip, list->last.size - skip);
+		buf_byte(&start, '\0');
+		(void)timeline_rv_parse(bytes_str(list->state.rv), &rv);
+		r = buf_error(&start);
+		if (r == 0)
+			r = api_token_write((int64_t)rv, buf_bytes(&start), &list->next);
+		if (r < 0)
+			return r;
+	}
+	if (selects)
+		list->remaining = 0; /* not said: it is not known how many of them match */
+	list->stage = request->accept.protobuf ? LIST_SIZE : LIST_ITEMS;
+	return answer_objects_restart(list->objects);
+}
+
+/* Adds up the sizes of the items. Returns: 0; AGAIN; errors. */
+static int list_size(struct answer_list *list, uint64_t until_ns)
+{
+	struct answer_encoder encoder = {.request = list->request};
+	CLEANUP(buf_release) struct buf item = BUF_INIT;
+	struct record record;
+	int r = 0;
+
+	while (r == 0 && !(list->limit && list->n_sized == list->limit)) {
+		r = answer_objects_next(list->objects, until_ns, &record);
+		if (r != FOUND)
+			break;
+		buf_reset(&item);
+		r = answer_encode_item(&encoder, record.body, &item);
+		list->size += item.size;
+		list->n_sized++;
+	}
+	if (r < 0 || r == AGAIN)
+		return r;
+	list->stage = LIST_ITEMS;
+	return answer_objects_restart(list->objects);
+}
+
+static void list_count(struct answer_list *list)
+{
+	const struct feed_definition *d = &list->request->feed->definition;
+
+	metric_add(metrics_cell(list->request->worker->answer->metrics, METRIC_CACHE_LISTS,
+			   (const char *[]){
+				   d->group, d->resource, answer_objects_index(list->objects)}),
+		1);
+	list->counted = true;
+}
+
+/* Makes items until there are WANTED bytes. Returns: 0; AGAIN: the slice is over; errors. */
+static int list_items(struct answer_list *list, size_t wanted, uint64_t until_ns)
+{
+	struct list_body *body = &list->body;
+	const struct answer_page page = {
+		list->state.rv, buf_cstr(&list->next), list->remaining, list->size};
+	struct record record;
+	int r = 0;
+
+	if (!list->counted)
+		list_count(list);
+	if (!body->begun)
+		r = answer_encode_begin(&body->encoder, &page, &body->json);
+	body->begun = true;
+	while (r == 0 && body->json.size < wanted) {
+		bool full = list->limit && body->encoder.items == list->limit;
+
+		r = full ? END : answer_objects_next(list->objects, until_ns, &record);
+		if (r == FOUND) {
+			r = answer_encode_item(&body->encoder, record.body, &body->json);
+		} else if (r == END) {
+			list->stage = LIST_ENDED;
+			return answer_encode_end(&body->encoder, &page, &body->json);
+		}
+	}
+	return r;
+}
+
+/* Works for a slice. Returns: 0: the list has ended, or WANTED bytes are there; AGAIN: the slice is
+ * over; LAPPED: the state is not kept any more; HTTP statuses (before the first item); errors. */
+static int list_slice(struct answer_list *list, size_t wanted)
+{
+	struct answer_worker *worker = list->request->worker;
+	uint64_t until_ns = proc_monotonic_ns() + ANSWER_SLICE_NS;
+	int r = answer_hold(worker);
+
+	if (r == 0)
+		r = answer_objects_renew(list->objects);
+	if (r == 0 && list->stage == LIST_MEASURE)
+		r = list_measure(list, until_ns);
+	if (r == 0 && list->stage == LIST_SIZE)
+		r = list_size(list, until_ns);
+	if (r == 0 && list->stage == LIST_ITEMS)
+		r = list_items(list, wanted, until_ns);
+	/* this process may have been stopped for minutes in the middle of it */
+	if (worker->snapshot)
+		r = snapshot_made(worker->snapshot, r);
+	answer_objects_rest(list->objects);
+	answer_rest(worker);
+	return r;
+}
+
+/* ---- streams ------------------------------------------------------------ */
+
+/* Moves what was made into OUT. */
+static int list_pack(struct answer_list *list)
+{
+	bool end = list->stage == LIST_ENDED, pretty = answer_is_pretty(list->request);
+	CLEANUP(buf_release) struct buf indented = BUF_INIT;
+	struct list_body *body = &list->body;
+	struct bytes piece;
+	int r;
+
+	if (body->taken) {
+		buf_consume(&body->out, body->taken);
+		body->taken = 0;
+	}
+	if (end && !pretty && !list->request->accept.protobuf)
+		buf_byte(&body->json, '\n');
+	piece = buf_bytes(&body->json);
+	if (pretty) {
+		api_pretty_put(&body->indent, piece, body->gzip ? &indented : &body->out);
+		piece = buf_bytes(&indented);
+	}
+	r = buf_error(&body->json);
+	if (r == 0 && body->gzip)
+		r = gzip_put(body->gzip, piece, end, &body->out);
+	else if (r == 0 && !pretty)
+		buf_bytes_put(&body->out, piece);
+	buf_trim(&body->json, 4 * LIST_PIECE);
+	return r < 0 ? r : buf_error(&body->out);
+}
+
+static ssize_t list_read(void *context, uint8_t *out, size_t room)
+{
+	struct answer_list *list = context;
+	struct list_body *body = &list->body;
+	int r = 0;
+
+	while (r == 0 && body->out.size == body->taken && list->stage != LIST_ENDED) {
+		r = list_slice(list, LIST_PIECE);
+		if (r == 0 || r == AGAIN) {
+			int packed = list_pack(list);
+			r = packed < 0 ? packed : r;
+		}
+	}
+	size_t size = body->out.size - body->taken;
+	if (r < 0 || r == LAPPED || r == GONE)
+		return r < 0 ? r : err_say(ERR_EXPIRED, "the state of a list is not kept any more");
+	if (size == 0 && r == AGAIN) {
+		exchange_wake(list->request->x);
+		return (ssize_t)-EAGAIN;
+	}
+	size = size < room ? size : room;
+	if (size)
+		memcpy(out, body->out.data + body->taken, size);
+	body->taken += size;
+	return (ssize_t)size;
+}
+
+static void list_end(void *context, enum exchange_end why)
+{
+	struct answer_list *list = context;
+	struct answer_request *request = list->request;
+
+	(void)why;
+	serve_worker_freed(request->worker->worker, LIST_FREED);
+	answer_request_free(&request);
+}
+
+/* Drops what was made of a list that is streamed; it is made again when the client takes it. A
+ * connection of HTTP/2 may ask for hundreds of lists and take none. */
+static int list_restart(struct answer_list *list)
+{
+	list_body_release(&list->body);
+	list->body = (struct list_body){.encoder.request = list->request};
+	list->stage = LIST_ITEMS;
+	return answer_objects_restart(list->objects);
+}
+
+static void list_stream(struct answer_list *list)
+{
+	struct answer_request *request = list->request;
+	const struct exchange_source source = {
+		.read = list_read, .end = list_end, .context = list, .size = -1};
+	struct answer_head head;
+	int r = 0;
+
+	if (request->x->version == EXCHANGE_HTTP_2)
+		r = list_restart(list);
+	if (r == 0 && request->gzip)
+		r = gzip_new(&list->body.gzip);
+	if (r == 0 && request->x->version != EXCHANGE_HTTP_2)
+		r = list_pack(list);
+	if (r < 0) {
+		answer_refuse(request, r);
+		return;
+	}
+	answer_head(request, answer_type(request), list->body.gzip != NULL, &head);
+	exchange_begin(request->x, 200, head.headers, head.n);
+	exchange_stream(request->x, &source);
+}
+
+/* ---- from the beginning ------------------------------------------------- */
+
+static int list_start(struct answer_request *request)
+{
+	const struct api_options *o = &request->options;
+	struct answer_list *list = calloc(1, sizeof(*list));
+
+	if (!list)
+		return err_set(-ENOMEM, "a list");
+	list->request = request;
+	list->body.encoder.request = request;
+	request->list = list;
+	if (!*o->token)
+		return 0;
+	int r = api_token_parse(o->token, &list->token, &request->status);
+	if (r == 0 && !api_options_any_rv(o))
+		r = api_status_set(&request->status, 400, "BadRequest",
+			"specifying resource version is not allowed when using continue");
+	return r;
+}
+
+static void list_go_on(struct answer_request *request)
+{
+	struct answer_list *list = request->list;
+	int r = 0;
+
+	if (list->stage == LIST_NEW) {
+		r = answer_hold(request->worker);
+		if (r == 0)
+			r = list_open(list);
+		answer_rest(request->worker);
+		if (r == AGAIN) {
+			answer_later(request);
+			return;
+		}
+	}
+	if (r == 0)
+		r = list_slice(list, ANSWER_GZIP_BYTES + 1);
+	if (r == AGAIN) {
+		(void)answer_wait(request, true);
+		return;
+	}
+	if (r == LAPPED || r == GONE)
+		r = list_expired(list);
+	if (r != 0)
+		answer_refuse(request, r);
+	else if (list->stage == LIST_ENDED && list->body.json.size <= ANSWER_GZIP_BYTES)
+		answer_send(request, &list->body.json);
+	else
+		list_stream(list);
+}
+
+void answer_list_begin(struct answer_request *request)
+{
+	int r = list_start(request);
+
+	request->resume = list_go_on;
+	if (r != 0)
+		answer_refuse(request, r);
+	else
+		list_go_on(request);
 }
