@@ -202,6 +202,8 @@ int cursor_seek(
 	struct cursor *cursor, struct bytes key, struct bytes *ret_key, struct bytes *ret_value);
 /* Moves to the next row, the first time to the first one. FOUND, END. */
 int cursor_next(struct cursor *cursor, struct bytes *ret_key, struct bytes *ret_value);
+/* Moves to the row before the one of a search that found one. FOUND, END. */
+int cursor_prev(struct cursor *cursor, struct bytes *ret_key, struct bytes *ret_value);
 int cursor_last(struct cursor *cursor, struct bytes *ret_key, struct bytes *ret_value);
 /* Moves to the last key <= KEY. FOUND, END. */
 int cursor_floor(

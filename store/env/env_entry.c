@@ -231,9 +231,9 @@ int cursor_next(struct cursor *cursor, struct bytes *ret_key, struct bytes *ret_
 		       : cursor_move(cursor, &(MDB_val){0}, MDB_NEXT, ret_key, ret_value);
 }
 
-/* Moves to the row before that of a search that has found one. */
-static int cursor_back(struct cursor *cursor, struct bytes *ret_key, struct bytes *ret_value)
+int cursor_prev(struct cursor *cursor, struct bytes *ret_key, struct bytes *ret_value)
 {
+	CHECK_OBJ(cursor, CURSOR_MAGIC);
 	return cursor->goes_alone
 		       ? txn_way_step(cursor->txn, &cursor->way, true, ret_key, ret_value)
 		       : cursor_move(cursor, &(MDB_val){0}, MDB_PREV, ret_key, ret_value);
@@ -254,7 +254,7 @@ int cursor_before(
 {
 	int r = cursor_seek(cursor, key, ret_key, ret_value);
 
-	return r == FOUND ? cursor_back(cursor, ret_key, ret_value)
+	return r == FOUND ? cursor_prev(cursor, ret_key, ret_value)
 	       : r == END ? cursor_last(cursor, ret_key, ret_value)
 			  : r;
 }
@@ -280,7 +280,7 @@ int cursor_floor(
 	if (r == END)
 		return cursor_last(cursor, ret_key, ret_value);
 	return r != FOUND || bytes_equal(*ret_key, key) ? r
-							: cursor_back(cursor, ret_key, ret_value);
+							: cursor_prev(cursor, ret_key, ret_value);
 }
 
 int cursor_put(struct cursor *cursor, struct bytes key, struct bytes value, unsigned flags)

@@ -39,6 +39,7 @@ int journal_begin_trim(struct journal *journal)
 	int r = txn_begin_write(journal_env(journal), &journal->txn);
 	if (r == 0 && journal->stale)
 		r = journal_load(journal, journal->txn);
+	journal->search.key_size = 0;
 	if (r == 0)
 		r = cursor_open(journal->txn, DB_HEAD, &journal->heads);
 	if (r < 0)
@@ -116,38 +117,59 @@ int journal_commit(struct journal *journal)
 
 /* ---- appending ---------------------------------------------------------- */
 
-/* Checks the heads on both sides of the place of KEY, which was not found, and their pages: a
- * damaged key or page hides heads. */
-static int journal_check_place(struct journal *journal, struct bytes key)
+/* Checks the head that the cursor has come to (MOVED: FOUND), and its page. */
+static int journal_check_neighbour(
+	struct journal *journal, int moved, struct bytes key, struct bytes value)
 {
-	struct bytes found, value;
 	struct head head;
-	int r = 0;
 
-	for (int after = 0; r == 0 && after < 2; after++) {
-		r = after ? cursor_seek(journal->heads, key, &found, &value)
-			  : cursor_before(journal->heads, key, &found, &value);
-		if (r == FOUND && !cursor_page_is_whole(journal->heads, found))
-			r = err_set(ERR_CORRUPT, "a page of heads lacks some");
-		if (r == FOUND)
-			r = head_read(found, value, &head);
-		if (r == END)
-			r = 0;
-	}
-	return r;
+	if (moved != FOUND)
+		return moved == END ? 0 : moved;
+	if (!cursor_page_is_whole(journal->heads, key))
+		return err_set(ERR_CORRUPT, "a page of heads lacks some");
+	return head_read(key, value, &head);
 }
 
-/* FOUND: the cursor stands on the head. END: neither the head nor a later one is there. */
+/* Searches the head of KEY and remembers the search. FOUND: the cursor stands on the head. END:
+ * neither the head nor a later one is there. Otherwise both neighbours are checked: a damaged key
+ * or page hides heads. */
 static int journal_seek_head(struct journal *journal, struct bytes key, struct head *ret_head)
 {
+	struct head_search *search = &journal->search;
 	struct bytes found, value;
-	int r = cursor_seek(journal->heads, key, &found, &value);
+	int moved = cursor_seek(journal->heads, key, &found, &value);
 
-	if (r < 0 || (r == FOUND && bytes_equal(found, key)))
-		return r < 0 ? r : head_read(key, value, ret_head);
-	int not_found = r == END ? END : NOT_FOUND;
-	r = journal_check_place(journal, key);
-	return r < 0 ? r : not_found;
+	search->key_size = 0;
+	bool is_there = moved == FOUND && bytes_equal(found, key);
+	int r = is_there ? head_read(key, value, ret_head)
+			 : journal_check_neighbour(journal, moved, found, value);
+	search->result = is_there ? FOUND : moved == END ? END : NOT_FOUND;
+	if (r == 0 && !is_there) {
+		moved = moved == END ? cursor_last(journal->heads, &found, &value)
+				     : cursor_prev(journal->heads, &found, &value);
+		r = journal_check_neighbour(journal, moved, found, value);
+	}
+	if (r < 0)
+		return r;
+	memcpy(search->key, key.data, key.size);
+	search->key_size = key.size;
+	search->seq = is_there ? ret_head->seq : 0;
+	return search->result;
+}
+
+/* Returns as journal_seek_head(), without a search if the last one was for KEY. */
+static int journal_resume_search(struct journal *journal, struct bytes key, uint64_t *ret_seq)
+{
+	const struct head_search *search = &journal->search;
+	struct head head;
+
+	if (!bytes_equal(BYTES(search->key, search->key_size), key)) {
+		int r = journal_seek_head(journal, key, &head);
+		if (r < 0)
+			return r;
+	}
+	*ret_seq = search->seq;
+	return search->result;
 }
 
 static int journal_put_record(struct journal *journal, const struct record *record)
@@ -171,15 +193,14 @@ static int journal_append_object(struct journal *journal, struct record *record)
 {
 	uint8_t room[HEAD_KEY_MAX];
 	struct bytes key = head_key(record->feed, record->key, room);
-	struct head head = {0};
 
 	REQUIRE(record->key.size > 0);
-	int r = journal_seek_head(journal, key, &head);
+	int r = journal_resume_search(journal, key, &record->prev);
 	if (r < 0)
 		return r;
+	journal->search.key_size = 0;
 	REQUIRE((r == FOUND) == (record->type != RECORD_ADDED));
 	unsigned flags = r == END ? TXN_APPEND : 0; /* a first list comes in order */
-	record->prev = head.seq;
 	buf_reset(&journal->scratch);
 	head_write(key, record, &journal->scratch);
 	r = buf_error(&journal->scratch);

@@ -18,6 +18,7 @@
 #include "common/buf.h"
 #include "store/env/generation.h"
 #include "store/journal/journal.h"
+#include "store/journal/journal_record.h"
 
 enum journal_db { DB_LOG, DB_HEAD, DB_FEED, DB_META, DB_MAX };
 enum feed_part { FEED_DEFINITION = 0, FEED_CHECKPOINT = 1, FEED_PASSED = 2, FEED_PART_MAX };
@@ -38,8 +39,15 @@ struct journal {
 	bool is_writer;
 	/* The rest: writer only. */
 	struct txn *txn;
-	struct cursor *heads; /* in txn: a lookup and the write after it find the same page */
-	int error;            /* the open transaction can only be aborted */
+	struct cursor *heads; /* in txn */
+	/* The last search in `heads`. An append of this key goes on from it. */
+	struct head_search {
+		uint8_t key[HEAD_KEY_MAX];
+		size_t key_size; /* 0: the cursor has moved, or heads changed */
+		int result;      /* FOUND, NOT_FOUND; END: nor is there a later key */
+		uint64_t seq;    /* FOUND: of the head */
+	} search;
+	int error; /* the open transaction can only be aborted */
 	bool stale;
 	bool meta_changed;
 	struct journal_meta meta;

@@ -209,6 +209,7 @@ static int trim_drop_heads(struct slice *slice)
 	struct bytes key, value;
 	struct head head;
 
+	journal->search.key_size = 0;
 	for (size_t n = 0; n < slice->limit; n++) {
 		int r = cursor_seek(journal->heads, prefix, &key, &value);
 		if (r == END || (r == FOUND && !bytes_starts(key, prefix)))
