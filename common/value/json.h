@@ -27,6 +27,13 @@ void json_parser_free(struct json_parser **parser);
 
 #define JSON_DROP_MAX 64 /* paths that can be left out */
 
+/* Strings of an API object as they stand between their quotes, borrowed from the text. Absent ones
+ * are empty. */
+struct json_identity {
+	struct bytes kind, name_space, name, uid, rv;
+	bool is_odd; /* one is no string or has escapes, and is not given */
+};
+
 struct json_options {
 	/* Subtrees that are left out (path_is_plain). They cost almost nothing: the parser only
 	 * counts brackets in them. */
@@ -36,6 +43,7 @@ struct json_options {
 	 * (docs/protocol.md 5). NULL: nothing is added. */
 	const char *kind;
 	const char *api_version;
+	struct json_identity *identity; /* filled in on the way; NULL: not wanted */
 };
 
 /*

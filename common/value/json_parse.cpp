@@ -51,6 +51,7 @@ struct json_walk {
 	const struct json_options *options;
 	size_t depth;
 	bool has_kind; /* the root object has a kind or apiVersion of its own */
+	bool in_metadata;
 };
 
 /* ---- tokens ------------------------------------------------------------- */
@@ -213,6 +214,33 @@ static int json_skip_value(struct json_walk *walk)
 	return 0;
 }
 
+/* Takes over the value of KEY, which is the current token, if it is a part of the identity. */
+static void json_note_identity(struct json_walk *walk, struct bytes key)
+{
+	struct json_identity *identity = walk->options->identity;
+	struct bytes *text = NULL;
+
+	if (walk->depth == 1) {
+		walk->in_metadata = bytes_equal(key, BYTES_LIT("metadata"));
+		text = bytes_equal(key, BYTES_LIT("kind")) ? &identity->kind : NULL;
+	} else if (bytes_equal(key, BYTES_LIT("name"))) {
+		text = &identity->name;
+	} else if (bytes_equal(key, BYTES_LIT("namespace"))) {
+		text = &identity->name_space;
+	} else if (bytes_equal(key, BYTES_LIT("uid"))) {
+		text = &identity->uid;
+	} else if (bytes_equal(key, BYTES_LIT("resourceVersion"))) {
+		text = &identity->rv;
+	}
+	if (!text)
+		return;
+	struct bytes quoted = json_peek(walk) == '"' ? json_token(walk) : BYTES_NONE;
+	if (quoted.size < 2 || memchr(quoted.data, '\\', quoted.size))
+		identity->is_odd = true;
+	else
+		*text = BYTES(static_cast<const uint8_t *>(quoted.data) + 1, quoted.size - 2);
+}
+
 /* Puts one pair; COUNT grows unless it is dropped. */
 static inline int json_put_pair(struct json_walk *walk, json_drops alive, uint32_t *count)
 {
@@ -228,6 +256,9 @@ static inline int json_put_pair(struct json_walk *walk, json_drops alive, uint32
 	if (walk->depth == 1 &&
 		(bytes_equal(key, BYTES_LIT("kind")) || bytes_equal(key, BYTES_LIT("apiVersion"))))
 		walk->has_kind = true;
+	if (walk->options->identity &&
+		(walk->depth == 1 || (walk->depth == 2 && walk->in_metadata)))
+		json_note_identity(walk, key);
 	if (alive && json_is_dropped(walk, alive, key, &alive))
 		return json_skip_value(walk);
 	value_put_string(walk->out, key);

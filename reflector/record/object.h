@@ -7,6 +7,7 @@
 #define REFLECTOR_RECORD_OBJECT_H
 
 #include "common/bytes.h"
+#include "common/value/json.h"
 
 /* The longest resourceVersion that is accepted from a list or bookmark. A kube-apiserver's have at
  * most 20 bytes. */
@@ -31,6 +32,18 @@ struct object_identity {
  * Returns: 0; ERR_PROTOCOL: it is no JSON, or one of them is no string. If the object is CUT,
  * only its beginning came. */
 int object_identity(struct bytes object, bool cut, struct object_identity *identity);
+
+/* Takes over what json_parse() found, unless that is odd. */
+static inline void object_set_identity(
+	const struct json_identity *found, struct object_identity *identity)
+{
+	identity->kind = found->kind;
+	identity->name_space = found->name_space;
+	identity->name = found->name;
+	identity->uid = found->uid;
+	identity->rv = found->rv;
+	identity->used = 0;
+}
 
 /* The bookmark that ends a stream's initial events (docs/protocol.md 7.5): its annotation
  * k8s.io/initial-events-end is the text "true". */

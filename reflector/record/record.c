@@ -227,14 +227,48 @@ static int record_find_head(struct record_feed *feed, struct arrival *arrival)
 	return 0;
 }
 
+static int record_parse(struct record_feed *feed, struct bytes object,
+	struct json_identity *identity, struct bytes *ret_body)
+{
+	struct json_options options = {
+		.drop = (const struct path *const *)feed->drop,
+		.n_drop = feed->n_drop,
+		.kind = feed->kind,
+		.api_version = feed->api_version,
+		.identity = identity,
+	};
+	int r = recorder_parse(feed->recorder, object, &options, ret_body);
+
+	return r == 0 || r == -ENOMEM ? r : r == ERR_TOO_LARGE ? RECORD_UNFIT : RECORD_UNREADABLE;
+}
+
+/* Reads identity and body in one pass. An object that can't be parsed may have an identity. */
+static int record_read_object(
+	struct record_feed *feed, struct bytes object, struct arrival *arrival)
+{
+	struct json_identity found = {0};
+	int r = arrival->cut ? RECORD_UNFIT : record_parse(feed, object, &found, &arrival->body);
+
+	if (r < 0)
+		return r;
+	arrival->is_parsed = r == RECORD_TAKEN;
+	if (arrival->is_parsed && !found.is_odd) {
+		object_set_identity(&found, &arrival->identity);
+		return RECORD_TAKEN;
+	}
+	r = object_identity(object, arrival->cut, &arrival->identity);
+	return r < 0 ? RECORD_UNREADABLE : RECORD_TAKEN;
+}
+
 int record_arrive(struct record_feed *feed, struct bytes object, bool cut, struct arrival *arrival)
 {
 	arrival->cut = cut;
 	arrival->key_size = 0;
 	arrival->has_head = false;
-	if (object_identity(object, cut, &arrival->identity) < 0)
-		return RECORD_UNREADABLE;
-	int r = record_make_key(feed, arrival);
+	int r = record_read_object(feed, object, arrival);
+	if (r != RECORD_TAKEN)
+		return r;
+	r = record_make_key(feed, arrival);
 	if (r != RECORD_TAKEN)
 		return r;
 	r = record_find_head(feed, arrival);
@@ -250,22 +284,18 @@ int record_arrive(struct record_feed *feed, struct bytes object, bool cut, struc
 	return RECORD_TAKEN;
 }
 
-static int record_parse_body(struct record_feed *feed, const struct arrival *arrival,
+/* Gives the body of ARRIVAL, or says why OBJECT has none. */
+static int record_get_body(struct record_feed *feed, const struct arrival *arrival,
 	struct bytes object, struct bytes *ret_body)
 {
-	struct json_options options = {
-		.drop = (const struct path *const *)feed->drop,
-		.n_drop = feed->n_drop,
-		.kind = feed->kind,
-		.api_version = feed->api_version,
-	};
-
 	if (arrival->cut)
 		return record_unfit("larger than maxObjectSize");
 	if (arrival->identity.uid.size > sizeof(arrival->head_uid))
 		return record_unfit("its uid is too long");
-	int r = recorder_parse(feed->recorder, object, &options, ret_body);
-	return r == 0 || r == -ENOMEM ? r : r == ERR_TOO_LARGE ? RECORD_UNFIT : RECORD_UNREADABLE;
+	if (!arrival->is_parsed)
+		return record_parse(feed, object, NULL, ret_body);
+	*ret_body = arrival->body;
+	return RECORD_TAKEN;
 }
 
 static int record_append(struct record_feed *feed, const struct arrival *arrival,
@@ -302,7 +332,7 @@ int record_append_version(struct record_feed *feed, const struct arrival *arriva
 {
 	bool replaced = arrival->has_head && !record_same_uid(arrival);
 	struct bytes body;
-	int r = record_parse_body(feed, arrival, object, &body);
+	int r = record_get_body(feed, arrival, object, &body);
 
 	if (r == RECORD_TAKEN && replaced)
 		r = record_append_gone(feed, arrival, arrival->head.uid);
@@ -348,7 +378,7 @@ int record_compare(struct record_feed *feed, const struct arrival *arrival, stru
 
 	if (arrival->cut)
 		return RECORD_TAKEN; /* what came is too little to compare */
-	int r = record_parse_body(feed, arrival, object, &body);
+	int r = record_get_body(feed, arrival, object, &body);
 	if (r != RECORD_TAKEN)
 		return r;
 	r = journal_get(journal, journal_txn(journal), arrival->head.seq, &stored);
@@ -392,7 +422,7 @@ int record_append_deleted(
 	 * is of. */
 	if (!record_same_uid(arrival))
 		return record_append_gone(feed, arrival, arrival->head.uid);
-	int r = record_parse_body(feed, arrival, object, &body);
+	int r = record_get_body(feed, arrival, object, &body);
 	/* Else an object that is never readable would stay for ever. */
 	if (r == RECORD_UNFIT || (r == RECORD_UNREADABLE && tolerant))
 		return record_append_gone(feed, arrival, arrival->identity.uid);

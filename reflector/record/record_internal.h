@@ -10,7 +10,9 @@
 /* An object that came, and the head that the journal has under its key. */
 struct arrival {
 	struct object_identity identity;
-	bool cut; /* larger than maxObjectSize: only its beginning came */
+	struct bytes body; /* until the next object is parsed */
+	bool is_parsed;    /* BODY is there */
+	bool cut;          /* larger than maxObjectSize: only its beginning came */
 	char key[JOURNAL_KEY_MAX];
 	size_t key_size;
 	bool has_head;

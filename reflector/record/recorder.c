@@ -111,7 +111,6 @@ static void recorder_clear_batch(struct recorder *recorder)
 	recorder->last_seq = 0;
 	recorder->changed = recorder->has_news = false;
 	buf_trim(&recorder->keys, BODY_KEEP);
-	buf_trim(&recorder->body, BODY_KEEP);
 }
 
 int recorder_fail(struct recorder *recorder, int error)
@@ -205,6 +204,8 @@ static int recorder_note(struct recorder *recorder, const struct record *record,
 	return 0;
 }
 
+static int recorder_commit(struct recorder *recorder);
+
 int recorder_append(struct recorder *recorder, const struct record *record, uint64_t *ret_seq)
 {
 	uint64_t seq;
@@ -215,7 +216,7 @@ int recorder_append(struct recorder *recorder, const struct record *record, uint
 	/* Each record reserves room as if it touched pages of its own: a batch of one needs
 	 * less. */
 	if ((r == -ENOSPC || r == -EDQUOT) && recorder->n_notes && !recorder->error) {
-		r = recorder_flush(recorder);
+		r = recorder_commit(recorder);
 		if (r >= 0)
 			r = recorder_begin(recorder);
 		if (r >= 0)
@@ -345,12 +346,11 @@ static void recorder_publish(struct recorder *recorder)
 	stats_add(recorder->stats, STAT_JOURNAL_COMMITS, 1);
 }
 
-int recorder_flush(struct recorder *recorder)
+static int recorder_commit(struct recorder *recorder)
 {
 	struct journal_meta meta;
 	int r = 0;
 
-	CHECK_OBJ(recorder, RECORDER_MAGIC);
 	if (recorder->error)
 		return err_say(recorder->error, "%s", recorder->text);
 	if (!recorder->n_touched && !recorder->last_seq && !recorder->changed) {
@@ -380,4 +380,13 @@ int recorder_flush(struct recorder *recorder)
 	recorder->flushed_ns = proc_monotonic_ns();
 	recorder_clear_batch(recorder);
 	return 0;
+}
+
+int recorder_flush(struct recorder *recorder)
+{
+	CHECK_OBJ(recorder, RECORDER_MAGIC);
+	int r = recorder_commit(recorder);
+
+	buf_trim(&recorder->body, BODY_KEEP);
+	return r;
 }

@@ -578,3 +578,41 @@ Test(json, output_that_reaches_its_limit_is_taken_back)
 	cr_assert_eq(json_write(buf_bytes(&body), 0, &text), ERR_TOO_LARGE);
 	cr_assert_eq(text.size, 0);
 }
+
+static struct json_identity identity_of(const char *json)
+{
+	struct json_identity identity = {0};
+
+	buf_reset(&body);
+	cr_assert_eq(json_parse(parser, bytes_str(json),
+			     &(struct json_options){.identity = &identity}, &body),
+		0, "%s", err_text(-1));
+	return identity;
+}
+
+Test(json, an_objects_identity_comes_with_its_body)
+{
+	struct json_identity id = identity_of(
+		"{\"kind\":\"Pod\",\"name\":\"no\",\"spec\":{\"metadata\":{\"uid\":\"no\"},"
+		"\"kind\":\"no\"},"
+		"\"metadata\":{\"labels\":{\"name\":\"no\"},\"name\":\"a\",\"namespace\":\"d\","
+		"\"ownerReferences\":[{\"uid\":\"no\"}],\"resourceVersion\":\"5\",\"uid\":\"u\"},"
+		"\"status\":{\"uid\":\"no\"}}");
+
+	cr_assert(!id.is_odd);
+	cr_assert(bytes_equal(id.kind, BYTES_LIT("Pod")));
+	cr_assert(bytes_equal(id.name_space, BYTES_LIT("d")));
+	cr_assert(bytes_equal(id.name, BYTES_LIT("a")));
+	cr_assert(bytes_equal(id.uid, BYTES_LIT("u")));
+	cr_assert(bytes_equal(id.rv, BYTES_LIT("5")));
+	id = identity_of("{\"metadata\":{}}");
+	cr_assert(!id.is_odd && !id.name.size && !id.kind.size);
+}
+
+Test(json, an_identity_with_escapes_or_of_another_type_is_odd)
+{
+	cr_assert(identity_of("{\"metadata\":{\"name\":\"\\u0061\"}}").is_odd);
+	cr_assert(identity_of("{\"metadata\":{\"name\":null}}").is_odd);
+	cr_assert(identity_of("{\"kind\":{}}").is_odd);
+	cr_assert(!identity_of("{\"metadata\":{\"labels\":{\"name\":\"\\u0061\"}}}").is_odd);
+}
