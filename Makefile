@@ -199,10 +199,11 @@ test_archives := $(serve_lib) $(command_lib) $(print_lib) $(reader_lib) $(proces
 	$(store_lib) $(common_lib)
 # Each test is a process: it loads no library that it does not call. no_certificates.c takes the place of a function of a library.
 no_certificates := mbedtls_x509_crt_parse_file
+$(B)/unit/test_event_path: unit_wraps := json_parse cutter_take scan_key scan_value scan_member cursor_seek
 $(B)/unit/%: $(B)/tests/unit/%.o $(support_lib) $(test_archives)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(link) -Wl,-u,$(no_certificates),--export-dynamic-symbol=$(no_certificates) $^ -Wl,--as-needed -lcriterion -lmicrohttpd \
+	$(Q)$(link) $(unit_wraps:%=-Wl,--wrap=%) -Wl,-u,$(no_certificates),--export-dynamic-symbol=$(no_certificates) $^ -Wl,--as-needed -lcriterion -lmicrohttpd \
 		$(serve_libs) $(curl_libs) $(store_libs) $(json_libs)
 
 $(B)/model/model: $(patsubst %.c,$(B)/%.o,$(model_src))

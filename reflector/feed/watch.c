@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/check.h"
 #include "common/cleanup.h"
@@ -14,12 +15,20 @@
 
 #define WATCH_MAGIC 0x57544348u
 
+#define FRAME_MAX 65536 /* bytes of an event beside its object */
+
 struct watch_stream {
 	uint32_t magic;
-	bool inside; /* an event has begun */
-	bool ended;  /* the callback wants no more */
 	struct watch_options options;
-	struct cutter cutter;
+	struct buf
+		frame; /* the event's bytes without blanks, {} for its object; empty: between two */
+	size_t depth;  /* at the end of FRAME */
+	bool in_string, escaped;
+	bool in_object;       /* the cutter is in the object */
+	bool has_object;      /* OBJECT is whole, */
+	struct bytes object;  /* in the bytes that are being fed, or in the cutter */
+	struct cutter cutter; /* of the object */
+	bool ended;           /* the callback wants no more */
 	uint64_t offset;
 	size_t used;
 };
@@ -45,9 +54,7 @@ int watch_new(const struct watch_options *options, struct watch_stream **ret_wat
 		return err_set(-ENOMEM, "a watch");
 	watch->magic = WATCH_MAGIC;
 	watch->options = *options;
-	if (!watch->options.event_max)
-		watch->options.event_max = LIST_ITEM_MAX;
-	watch->cutter.max = watch->options.event_max;
+	watch->cutter.max = options->object_max ? options->object_max : LIST_ITEM_MAX;
 	*ret_watch = watch;
 	return 0;
 }
@@ -57,29 +64,38 @@ void watch_free(struct watch_stream **watch)
 	if (!*watch)
 		return;
 	CHECK_OBJ(*watch, WATCH_MAGIC);
+	buf_release(&(*watch)->frame);
 	buf_release(&(*watch)->cutter.partial);
 	(*watch)->magic = 0;
 	free(TAKE(*watch));
 }
 
-void watch_reset(struct watch_stream *watch)
+static void watch_begin_event(struct watch_stream *watch)
 {
-	CHECK_OBJ(watch, WATCH_MAGIC);
-	watch->inside = watch->ended = false;
-	watch->offset = 0;
+	buf_reset(&watch->frame);
+	watch->depth = 0;
+	watch->in_string = watch->escaped = watch->in_object = watch->has_object = false;
 	cutter_reset(&watch->cutter);
 }
 
-void watch_set_max(struct watch_stream *watch, size_t event_max)
+void watch_reset(struct watch_stream *watch)
 {
 	CHECK_OBJ(watch, WATCH_MAGIC);
-	watch->cutter.max = event_max;
+	watch_begin_event(watch);
+	watch->ended = false;
+	watch->offset = 0;
+}
+
+void watch_set_max(struct watch_stream *watch, size_t object_max)
+{
+	CHECK_OBJ(watch, WATCH_MAGIC);
+	watch->cutter.max = object_max;
 }
 
 size_t watch_partial(const struct watch_stream *watch)
 {
 	CHECK_OBJ(watch, WATCH_MAGIC);
-	return watch->cutter.partial.size;
+	return watch->frame.size + watch->cutter.partial.size;
 }
 
 size_t watch_used(const struct watch_stream *watch)
@@ -88,36 +104,119 @@ size_t watch_used(const struct watch_stream *watch)
 	return watch->used;
 }
 
-static int watch_deliver(struct watch_stream *watch, struct bytes text)
+static int watch_read_type(struct bytes text, enum watch_type *ret_type)
 {
-	struct api_event event = {.type = WATCH_TYPE_MAX, .cut = watch->cutter.cut};
-	struct bytes key, value, type;
+	struct bytes type;
 	char room[16];
+
+	if (scan_string(text, room, sizeof(room), &type) != FOUND)
+		return err_say(ERR_PROTOCOL, "the event's type is no text");
+	for (enum watch_type i = 0; i < WATCH_TYPE_MAX; i++) {
+		if (bytes_equal(type, bytes_str(type_names[i]))) {
+			*ret_type = i;
+			return 0;
+		}
+	}
+	return err_say(ERR_PROTOCOL, "an event of an unknown type");
+}
+
+/* Reads the frame, which is whole, and delivers the event. */
+static int watch_deliver(struct watch_stream *watch)
+{
+	struct api_event event = {.type = WATCH_TYPE_MAX, .object = watch->object};
+	struct bytes frame = buf_bytes(&watch->frame), key, value;
 	size_t at = 0;
 	int r;
 
-	while ((r = scan_member(text, event.cut, &at, &key, &value)) == FOUND) {
-		if (bytes_equal(key, BYTES_LIT("type"))) {
-			if (scan_string(value, room, sizeof(room), &type) != FOUND)
-				return err_say(ERR_PROTOCOL, "the event's type is no text");
-			event.type = 0;
-			while (event.type < WATCH_TYPE_MAX &&
-				!bytes_equal(type, bytes_str(type_names[event.type])))
-				event.type++;
-			if (event.type == WATCH_TYPE_MAX)
-				return err_say(ERR_PROTOCOL, "an event of an unknown type");
-		} else if (bytes_equal(key, BYTES_LIT("object"))) {
-			event.object = value;
-		}
+	while ((r = scan_member(frame, false, &at, &key, &value)) == FOUND) {
+		if (bytes_equal(key, BYTES_LIT("type")))
+			r = watch_read_type(value, &event.type);
+		if (r < 0)
+			return r;
 	}
 	if (r < 0)
 		return err_add(r, "in the event");
 	if (event.type == WATCH_TYPE_MAX)
 		return err_say(ERR_PROTOCOL, "an event without type");
-	if (!event.object.size || *(const char *)event.object.data != '{')
+	if (!watch->has_object)
 		return err_say(
 			ERR_PROTOCOL, "a %s event without object", watch_type_name(event.type));
-	return watch->options.event_fn(watch->options.arg, &event);
+	event.cut = watch->cutter.cut;
+	r = watch->options.event_fn(watch->options.arg, &event);
+	watch_begin_event(watch);
+	return r;
+}
+
+static bool watch_is_before_object(const struct watch_stream *watch)
+{
+	static const char key[] = "\"object\":";
+	size_t n = sizeof(key) - 1;
+
+	if (watch->depth != 1 || watch->frame.size <= n)
+		return false;
+	const uint8_t *p = watch->frame.data + watch->frame.size - n;
+	return memcmp(p, key, n) == 0 && (p[-1] == '{' || p[-1] == ',');
+}
+
+/* Takes a byte beside the object; *RET_USED is 0 if it is the object's first one. */
+static int watch_take_byte(struct watch_stream *watch, uint8_t c, size_t *ret_used)
+{
+	*ret_used = 1;
+	if (!watch->in_string && scan_is_space(c))
+		return 0;
+	if (!watch->frame.size && c != '{')
+		return err_say(ERR_PROTOCOL, c == '<' ? STATUS_WEB_PAGE : "no event");
+	if (watch->frame.size == FRAME_MAX)
+		return err_say(ERR_PROTOCOL, "an event of more than %d bytes beside its object",
+			FRAME_MAX);
+	if (watch->in_string) {
+		if (c == '\n')
+			return err_say(ERR_PROTOCOL, "a line feed inside a JSON string");
+		watch->in_string = watch->escaped || c != '"';
+		watch->escaped = !watch->escaped && c == '\\';
+	} else if (c == '"') {
+		watch->in_string = true;
+	} else if (c == '{' && watch_is_before_object(watch)) {
+		if (watch->has_object)
+			return err_say(ERR_PROTOCOL, "an event with two objects");
+		watch->in_object = true;
+		*ret_used = 0;
+		return 0;
+	} else if (c == '{' || c == '[') {
+		watch->depth++;
+	} else if (c == '}' || c == ']') {
+		watch->depth--;
+	}
+	buf_byte(&watch->frame, c);
+	if (buf_error(&watch->frame) < 0)
+		return buf_error(&watch->frame);
+	return watch->depth ? 0 : watch_deliver(watch);
+}
+
+/* Goes on through the object; *RET_USED is set in any case. */
+static int watch_take_object(
+	struct watch_stream *watch, const uint8_t *data, size_t size, size_t *ret_used)
+{
+	int r = cutter_take(&watch->cutter, data, size, ret_used, &watch->object);
+
+	if (r == AGAIN)
+		return 0;
+	watch->in_object = false;
+	watch->has_object = r == FOUND;
+	buf_str(&watch->frame, "{}");
+	return r < 0 ? r : buf_error(&watch->frame);
+}
+
+/* Keeps the object of an event that ends in the next piece. */
+static int watch_keep_object(struct watch_stream *watch)
+{
+	struct buf *partial = &watch->cutter.partial;
+
+	if (!watch->has_object || partial->size)
+		return 0;
+	buf_bytes_put(partial, watch->object);
+	watch->object = buf_bytes(partial);
+	return buf_error(partial);
 }
 
 int watch_feed(struct watch_stream *watch, const void *data, size_t size)
@@ -126,29 +225,10 @@ int watch_feed(struct watch_stream *watch, const void *data, size_t size)
 
 	CHECK_OBJ(watch, WATCH_MAGIC);
 	for (size_t done = 0, used = 0; done < size && !watch->ended; done += used) {
-		bool scanning = watch->inside;
-		struct bytes text;
-		int r = 0;
+		bool scanning = watch->in_object;
+		int r = scanning ? watch_take_object(watch, p + done, size - done, &used)
+				 : watch_take_byte(watch, p[done], &used);
 
-		if (scanning) {
-			r = cutter_take(&watch->cutter, p + done, size - done, &used, &text);
-			if (r == FOUND) {
-				watch->inside = false;
-				r = watch_deliver(watch, text);
-				cutter_reset(&watch->cutter);
-			} else if (r == AGAIN) {
-				r = 0; /* the rest of the event is still to come */
-			}
-		} else if (p[done] == '{') {
-			cutter_reset(&watch->cutter);
-			watch->inside = true;
-			used = 0;
-		} else {
-			used = 1;
-			if (!scan_is_space(p[done]))
-				r = err_say(ERR_PROTOCOL,
-					p[done] == '<' ? STATUS_WEB_PAGE : "no event");
-		}
 		if (r == END)
 			watch->ended = true;
 		if (r == AGAIN) {
@@ -162,5 +242,5 @@ int watch_feed(struct watch_stream *watch, const void *data, size_t size)
 	}
 	watch->used = size;
 	watch->offset += size;
-	return 0;
+	return watch_keep_object(watch);
 }

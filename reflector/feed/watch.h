@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Frames a watch stream: `{"type":"MODIFIED","object":{...}}`, one after the other. They are cut by
- * depth, not by line, so blank lines, missing line feeds and any split of the bytes are all the
- * same. An event that lies whole in the network buffer is not copied; else only the one that is not
- * whole yet is kept. The two keys may come in either order; the object is handed on unparsed.
+ * Cuts a watch stream into events, `{"type":"MODIFIED","object":{...}}` one after the other, by
+ * depth, not by line: blank lines, missing line feeds and any split of the bytes are all the same.
+ * The end of the object is searched once, and its text is handed on unparsed. It is copied unless
+ * the event lies whole in the network buffer. The two keys may come in either order.
  *
- * A stream that ends inside an event (watch_partial) has lost nothing: that event comes again, as
- * the watch goes on from the last one that was taken.
+ * A stream that ends inside an event (watch_partial) has lost nothing: the watch goes on from the
+ * last event taken, so that one comes again.
  */
 #ifndef REFLECTOR_FEED_WATCH_H
 #define REFLECTOR_FEED_WATCH_H
@@ -26,7 +26,7 @@ const char *watch_type_name(enum watch_type type);
 struct api_event {
 	enum watch_type type;
 	struct bytes object; /* its text, borrowed until the callback returns */
-	bool cut;            /* larger than event_max: the text is its beginning */
+	bool cut;            /* larger than object_max: the text is its beginning */
 };
 
 /* Takes one event. A negative result makes watch_feed() return it at once. END (after an ERROR
@@ -35,7 +35,7 @@ struct api_event {
 typedef int watch_event_fn(void *arg, const struct api_event *event);
 
 struct watch_options {
-	size_t event_max; /* 0: LIST_ITEM_MAX */
+	size_t object_max; /* 0: LIST_ITEM_MAX */
 	watch_event_fn *event_fn;
 	void *arg;
 };
@@ -45,8 +45,8 @@ struct watch_stream;
 int watch_new(const struct watch_options *options, struct watch_stream **ret_watch);
 void watch_free(struct watch_stream **watch);
 void watch_reset(struct watch_stream *watch);
-/* Another event_max, from the next stream on. */
-void watch_set_max(struct watch_stream *watch, size_t event_max);
+/* Another object_max, from the next stream on. */
+void watch_set_max(struct watch_stream *watch, size_t object_max);
 
 /* 0; ERR_PROTOCOL (no event, an unknown type, no object), ERR_TOO_LARGE, both
  * with the stream's byte offset; what the callback returned; -ENOMEM. */

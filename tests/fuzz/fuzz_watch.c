@@ -74,7 +74,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct reader whole = {BUF_INIT, false}, pieces = {BUF_INIT, size > 0 && data[0] & 1};
 	struct watch_options options = {
-		.event_max = EVENT_MAX, .event_fn = keep_event, .arg = &whole};
+		.object_max = EVENT_MAX, .event_fn = keep_event, .arg = &whole};
 	struct watch_stream *a = NULL, *b = NULL;
 
 	if (size < 1)

@@ -15,13 +15,13 @@ static int keep_event(void *arg, const struct api_event *event)
 	return event->type == WATCH_ERROR ? END : 0;
 }
 
-static struct watch_stream *new_watch(struct buf *out, size_t event_max)
+static struct watch_stream *new_watch(struct buf *out, size_t object_max)
 {
 	struct watch_stream *watch;
 
 	cr_assert_eq(watch_new(
 			     &(struct watch_options){
-				     .event_max = event_max, .event_fn = keep_event, .arg = out},
+				     .object_max = object_max, .event_fn = keep_event, .arg = out},
 			     &watch),
 		0);
 	return watch;
@@ -182,7 +182,7 @@ Test(watch, c35_c36_text_that_is_no_event_is_refused)
 		"{\"object\":{}}", "{\"type\":\"FOO\",\"object\":{}}", "{\"type\":1,\"object\":{}}",
 		"{\"type\":\"ADDED\",\"object\":null}", "{\"type\":\"ADDED\",\"object\":\"\"}",
 		"{\"type\":\"ADDED\" \"object\":{}}", "{\"type\":\"A\nDDED\",\"object\":{}}",
-		"<html>bad gateway</html>"};
+		"{\"type\":\"ADDED\",\"object\":{},\"object\":{}}", "<html>bad gateway</html>"};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct buf out = BUF_INIT;
@@ -204,7 +204,7 @@ Test(watch, c67_of_an_event_above_the_limit_the_beginning_is_given_and_the_rest_
 
 	for (size_t a = 0; a <= size; a++) {
 		struct buf out = BUF_INIT;
-		struct watch_stream *watch = new_watch(&out, 36);
+		struct watch_stream *watch = new_watch(&out, 11);
 
 		cr_assert_eq(feed_piece(watch, stream_, a), 0);
 		cr_assert_eq(feed_piece(watch, stream_ + a, size - a), 0);
@@ -216,14 +216,31 @@ Test(watch, c67_of_an_event_above_the_limit_the_beginning_is_given_and_the_rest_
 	}
 }
 
-Test(watch, c67_an_event_cut_before_its_object_begins_is_refused)
+Test(watch, an_event_with_too_much_beside_its_object_is_refused)
+{
+	struct buf out = BUF_INIT, text = BUF_INIT;
+	struct watch_stream *watch = new_watch(&out, 20);
+
+	buf_str(&text, "{\"type\":\"ADDED\",\"x\":\"");
+	for (size_t i = 0; i < 70000; i++)
+		buf_byte(&text, 'x');
+	buf_str(&text, "\",\"object\":{}}");
+	cr_assert_eq(watch_feed(watch, text.data, text.size), ERR_PROTOCOL);
+	cr_assert_eq(out.size, 0);
+	watch_free(&watch);
+	buf_release(&out);
+	buf_release(&text);
+}
+
+Test(watch, only_the_member_of_the_event_itself_is_its_object)
 {
 	struct buf out = BUF_INIT;
-	struct watch_stream *watch = new_watch(&out, 20);
-	const char *text = "{\"x\":\"01234567890123456789\",\"object\":{}}";
+	struct watch_stream *watch = new_watch(&out, 0);
+	const char *text = "{\"x\":{\"object\":{\"a\":1}},\"y\":\",\\\"object\\\":{\","
+			   "\"type\":\"ADDED\",\"object\":{\"b\":2},\"z\":[{}]}";
 
-	cr_assert_eq(watch_feed(watch, text, strlen(text)), ERR_PROTOCOL);
-	cr_assert_eq(out.size, 0);
+	cr_assert_eq(watch_feed(watch, text, strlen(text)), 0, "%s", err_text(-1));
+	cr_assert_str_eq(buf_cstr(&out), "ADDED {\"b\":2};");
 	watch_free(&watch);
 	buf_release(&out);
 }
