@@ -58,6 +58,7 @@ struct follow {
 	uint8_t uuid[16];    /* the journal of the positions */
 	uint8_t journal[16]; /* the journal of the feeds' ids */
 	uint64_t run;        /* of the newest events of the last snapshot */
+	uint32_t run_epoch;  /* the ring's, when RUN was read; 0: there was no ring */
 	bool run_changed;    /* with that snapshot: the ring's entries may be of another one */
 	struct ring_reader *ring;
 	uint64_t ring_seq; /* the newest seq that the ring's entries have shown */

@@ -55,8 +55,18 @@ static void follow_attach(struct follow *f)
 		err_ignore(home_reopen(store_home(f->store)),
 			"the store that is open goes on being read");
 	}
+	f->run_epoch = 0;
 	if (f->ring)
 		(void)ring_to_tail(f->ring, &f->ring_seq); /* has no error */
+}
+
+static uint32_t follow_ring_epoch(const struct follow *f)
+{
+	struct ring_status status = {.epoch = 0};
+
+	if (f->ring)
+		ring_status(f->ring, &status);
+	return status.epoch;
 }
 
 /* Renews index and journal if both are asked for and there, else the journal. */
@@ -109,6 +119,7 @@ int follow_take_snapshot(struct follow *f, bool whole, uint64_t seq)
 	follow_attach(f);
 	if (f->taken)
 		taken_look(f->taken);
+	uint32_t epoch = follow_ring_epoch(f);
 	r = follow_renew(f, whole, seq, &f->whole);
 	if (r != 0)
 		return r;
@@ -130,7 +141,14 @@ int follow_take_snapshot(struct follow *f, bool whole, uint64_t seq)
 	 * left. */
 	if (f->ring && memcmp(ring_uuid(f->ring), uuid, sizeof(f->uuid)) != 0)
 		ring_detach(&f->ring);
-	return follow_check_run(f);
+	/* A writer raises the epoch after it began its run. Passes read the row in any case: the
+	 * ring's file may have been replaced. */
+	f->run_changed = false;
+	if (seq && f->run_epoch && follow_ring_epoch(f) == f->run_epoch)
+		return 0;
+	r = follow_check_run(f);
+	f->run_epoch = r == 0 ? epoch : 0;
+	return r;
 }
 
 /* ---- passes over the log ------------------------------------------------ */
