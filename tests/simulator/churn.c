@@ -99,8 +99,10 @@ void churn_delete(struct world *world, struct collection *collection, uint64_t c
 
 static void churn_flow_change(struct world *world, struct churn_flow *flow)
 {
-	const struct generate_options options = {
-		.namespaces = 10, .prefix = "churn-", .seed = world->seed};
+	const struct generate_options options = {.namespaces = 10,
+		.prefix = "churn-",
+		.seed = world->seed,
+		.short_names = world->short_names};
 
 	if ((unsigned)random() % 100 >= flow->percent) {
 		churn_touch(world, flow->collection, 1);

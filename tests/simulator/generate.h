@@ -14,6 +14,7 @@ struct generate_options {
 	const char *prefix;  /* of names */
 	size_t size;         /* alike, and pods of about that many bytes; 0: a lifelike mix */
 	uint64_t seed;       /* of the mix */
+	bool short_names;    /* none that fills the API server's limit */
 };
 
 void generate_object(const struct kind *kind, uint64_t n, const struct generate_options *options,

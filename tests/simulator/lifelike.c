@@ -247,12 +247,12 @@ static const char *const odd_names[] = {"R\\u0026D", "say \\\"hi\\\"", "back\\\\
 
 #define ODD_NAMES (sizeof(odd_names) / sizeof(odd_names[0]))
 
-static void draft_name(struct draft *draft, const char *prefix)
+static void draft_name(struct draft *draft, const struct generate_options *options)
 {
 	bool rbac = !strcmp(draft->kind->group, "rbac.authorization.k8s.io");
 	size_t longest = rbac ? 700 : 253;
 
-	buf_printf(&draft->name, "%s%" PRIu64, prefix, draft->n);
+	buf_printf(&draft->name, "%s%" PRIu64, options->prefix, draft->n);
 	if (!strcmp(draft->kind->resource, "events")) {
 		struct mix *mix = draft_begin(draft, &draft->name);
 
@@ -263,7 +263,7 @@ static void draft_name(struct draft *draft, const char *prefix)
 		buf_printf(&draft->name, ":%s", odd_names[draft->n % ODD_NAMES]);
 	if (!rbac && draft->n % 50 == 37 && !draft->kind->custom)
 		buf_printf(&draft->name, "-7d9f8c6b54-x%zux9k", (size_t)draft->n % 10);
-	if (draft->n % 200 != (rbac ? 39 : 141))
+	if (options->short_names || draft->n % 200 != (rbac ? 39 : 141))
 		return;
 	buf_byte(&draft->name, '.');
 	while (draft->name.size < longest)
@@ -717,7 +717,7 @@ bool lifelike_object(const struct kind *kind, uint64_t n, const struct generate_
 	mix_init(&draft.mix, options->seed, kind->resource, n, out);
 	if (kind->no_status)
 		draft.generation = 0;
-	draft_name(&draft, options->prefix);
+	draft_name(&draft, options);
 	describe(&draft);
 	if (n % 16 == 11) /* made before the API server kept them */
 		draft.manager = NULL;

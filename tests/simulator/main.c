@@ -114,13 +114,14 @@ static void simulator_wake(void *arg)
 static void simulator_fill(struct control *control, const struct options *options)
 {
 	const struct generate_options pods = {
-		.namespaces = 10, .prefix = "pod-", .seed = options->seed};
+		.namespaces = 10, .prefix = "pod-", .seed = options->seed, .short_names = true};
 	const struct generate_options others = {
-		.namespaces = 10, .prefix = "node-", .seed = options->seed};
+		.namespaces = 10, .prefix = "node-", .seed = options->seed, .short_names = true};
 	struct world *world = control->api->world;
 	struct collection *collection = world_named(world, "pods");
 
 	pthread_mutex_lock(&world->lock);
+	world->short_names = options->pods > 0;
 	if (options->pods)
 		churn_create(world, world_named(world, "nodes"), 0, 100, &others);
 	churn_create(world, collection, 0, options->pods, &pods);

@@ -74,6 +74,7 @@ struct world {
 	pthread_cond_t changed; /* signals any change of the world or its settings */
 	uint64_t rv;
 	uint64_t seed;           /* of generated objects */
+	bool short_names;        /* of generated objects */
 	uint64_t compacted;      /* requests for states below this RV are refused */
 	uint64_t saved;          /* RV of world_save, 0: none */
 	uint64_t bookmark_round; /* every watch sends a bookmark when it increases */
