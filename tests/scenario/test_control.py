@@ -8,7 +8,6 @@ import signal
 import socket
 import stat
 import subprocess
-import time
 
 import pytest
 
@@ -323,19 +322,6 @@ def test_rebuild_index_makes_another_index_of_the_same_state(simulator, running)
     running.wait_equal(simulator, "pods")
     assert len(list((running.path / "index").glob("gen-*"))) == 1
     running.verify()
-
-
-def test_a_frozen_processor_is_named(running):
-    """The command does not hang silently: it is interrupted here, and the daemon goes on afterwards."""
-    processor = running.processes[-1]
-    processor.send(19)
-    eventually(lambda: processor.stopped)
-    command = running.follower("rebuild-index", name="rebuild")
-    time.sleep(1)
-    assert command.running
-    command.kill(2)
-    processor.send(18)
-    eventually(lambda: running.kinf("reload").status == 0)
 
 
 # ---- clusters ------------------------------------------------------------------------------------

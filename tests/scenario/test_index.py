@@ -268,7 +268,10 @@ def test_an_index_removed_under_a_running_processor_is_built_again(simulator, st
 def empty_index(store):
     """Leaves the directory itself, because the reflector ends when it finds another one in its place."""
     for entry in (store.path / "index").iterdir():
-        shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+        if entry.is_dir():
+            shutil.rmtree(entry)
+        else:
+            entry.unlink()
 
 
 def test_event_numbers_survive_an_index_rebuild(simulator, store, indexed):

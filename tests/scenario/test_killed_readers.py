@@ -13,7 +13,7 @@ def slots(store, processes):
 def test_slots_of_killed_readers_are_freed_in_journal_and_index(simulator, store):
     simulator.create("pods", 10)
     store.configure({"resource": "pods", "drop": []})
-    store.processor(), store.reflector()
+    store.daemons()
     store.wait_equal(simulator, "pods")
     followers = [store.follower("watch", "pods", name=f"kinf-watch-{i}") for i in range(4)]
     eventually(lambda: min(slots(store, followers)) >= 2, what="each has one in both")

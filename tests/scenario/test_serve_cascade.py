@@ -118,7 +118,7 @@ def test_the_age_passes_down(tree):
     assert "warning" not in end.ask(ALL).headers
     simulator.down()
     stale = eventually(lambda: (a := end.ask(ALL)).headers.get("warning") and a, 15, "a warning of the leaf, before a bookmark is due")
-    assert "stale since" in stale.headers["warning"] and int(stale.headers["age"]) >= 0
+    assert "stale since" in stale.headers["warning"] and stale.headers["age"].isdigit()
     assert len(stale.names) == 5
     assert end.store.feed_status("pods")["state"] == "stale"
     simulator.up()

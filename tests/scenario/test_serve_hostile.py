@@ -305,9 +305,10 @@ def test_heads_that_never_end_are_cut(server):
 def test_a_client_that_sends_its_body_byte_by_byte_disturbs_nobody(server):
     with server.raw() as slow:
         slow.sendall(b"POST /api/v1/pods HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n")
-        for _ in range(50):
+        for i in range(50):
             slow.sendall(b"a")
-            still_serves(server) if _ % 25 == 0 else None
+            if i % 25 == 0:
+                still_serves(server)
 
 
 def test_connections_beyond_the_limit_are_closed_at_once_and_the_others_go_on(workspace):

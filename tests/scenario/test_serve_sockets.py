@@ -80,7 +80,8 @@ def test_variables_of_sockets_that_can_not_be_read_are_refused(activated, comman
     """Else it would listen elsewhere, and nobody would find it."""
     launcher = "import os, sys; pid, n, *command = sys.argv[1:]; os.environ.update(LISTEN_PID=pid or str(os.getpid()), LISTEN_FDS=n); os.execv(command[0], command)"
     run = activated.process("refused", [sys.executable, "-c", launcher, pid or "", n, program(command[0]), *command[1:]]).start()
-    activated.daemons() if command == ["kinf-serve"] else None
+    if command == ["kinf-serve"]:
+        activated.daemons()
     assert run.wait() == 78 and says in run.log, run.log
 
 

@@ -44,8 +44,8 @@ def test_watches_of_a_killed_kinf_serve_come_back(workspace, protocol):
         process = start(server.store, "kinf-serve-2")
         before = private(process.pid)
         assert swarm.stdout.readline() == "back\n"
-        time.sleep(3)  # freed memory is given back once a second
-        after = private(process.pid)
+        if before is not None:  # freed memory is given back once a second
+            eventually(lambda: (private(process.pid) - before) / WATCHES < 32 << 10, 4, "an idle watch is small", 1)
         figures = json.loads(swarm.stdout.readline())
     assert swarm.returncode == 0, "the loss of all connections at once does not end the swarm"
     assert figures["gone"] == 0, "each goes on after its resourceVersion"
@@ -53,7 +53,6 @@ def test_watches_of_a_killed_kinf_serve_come_back(workspace, protocol):
     assert figures["handshakes"] >= WATCHES
     assert figures["resumed"] == (0 if protocol == "tls" else figures["handshakes"])
     if before is not None:
-        assert (after - before) / WATCHES < 32 << 10, "of an idle watch"
         assert figures["idle_watch_bytes"] < 32 << 10
     process.kill(signal.SIGTERM)
 

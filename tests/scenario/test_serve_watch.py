@@ -442,7 +442,7 @@ def test_stale_answers_say_so(serve):
     serve.store.reflector_process.kill()
     answer = eventually(lambda: (a := serve.ask(PODS)).headers.get("warning") and a, what="a warning")
     assert answer.status == 200 and answer.headers["warning"].startswith('299 - "pods: stale since 20')
-    assert int(answer.headers["age"]) >= 0
+    assert answer.headers["age"].isdigit()
     assert len(answer.names) == 3
 
 
@@ -458,7 +458,7 @@ def test_refusals_and_empty_answers_of_a_stale_feed_say_so_too(serve):
     eventually(lambda: "warning" in serve.ask(PODS).headers)
     for path, status in asked.items():
         answer = serve.ask(path)
-        assert answer.status == status and int(answer.headers["age"]) >= 0, path
+        assert answer.status == status and answer.headers["age"].isdigit(), path
         assert answer.headers["warning"].startswith('299 - "pods: stale since 20'), path
     with WebSocket(serve.socket, f"{PODS}?watch=1&resourceVersion=0") as client:
         assert client.status == 101 and client.headers["warning"].startswith('299 - "pods: stale since 20')

@@ -525,13 +525,19 @@ def test_list_then_watch_under_churn_ends_in_the_truth(simulator):
             kind, key, version = event_summary(next(watch))
             assert int(version) > last
             last = int(version)
-            (state.pop(key) if kind == "DELETED" else state.__setitem__(key, version))
+            if kind == "DELETED":
+                del state[key]
+            else:
+                state[key] = version
         simulator.churn("pods", 0)
         final = simulator.put("pods", pod("last"))
         while last < int(final):
             kind, key, version = event_summary(next(watch))
             last = int(version)
-            (state.pop(key) if kind == "DELETED" else state.__setitem__(key, version))
+            if kind == "DELETED":
+                del state[key]
+            else:
+                state[key] = version
     assert state == {k: o["metadata"]["resourceVersion"] for k, o in simulator.truth("pods").items()}
 
 

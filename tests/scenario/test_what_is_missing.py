@@ -176,9 +176,11 @@ def test_limits_of_a_process_are_named(live):
     def limited(limit):
         return run_command(["prlimit", limit, program("kinf"), "get", "pods", "-o", "count"], live.env)
 
-    for descriptors in range(5, 25):
-        result = limited(f"--nofile={descriptors}")
-        assert result.stdout == "5\n" or (result.status == 1 and "ulimit -n" in result.stderr and "Mount" not in result.stderr), (descriptors, result)
+    results = [limited(f"--nofile={descriptors}") for descriptors in range(5, 25)]
+    refused = [result for result in results if result.stdout != "5\n"]
+    for result in refused:
+        assert result.status == 1 and "ulimit -n" in result.stderr and "Mount" not in result.stderr, result
+    assert 0 < len(refused) < 20
     result = limited("--fsize=0")
     assert result.status == 1 and "File too large (raise the limit" in result.stderr and "Mount" not in result.stderr, result
     assert live.supervisor.stop() == 0

@@ -190,7 +190,7 @@ class Kills:
 
     def daemons_loop(self, chance, limit):
         while self.goes_on(limit):
-            self.kill_supervisor(chance) if chance.random() < 0.05 else self.kill_daemon(chance)
+            (self.kill_supervisor if chance.random() < 0.05 else self.kill_daemon)(chance)
 
     def readers_loop(self, chance, limit):
         reader = self.store.process(f"reader-{threading.get_ident()}", [])
@@ -279,7 +279,10 @@ class Kills:
                 assert process.running, process.tail()
                 state = dict(ledger.confirmed)
                 for number, kind, key, _, new in self.events(name, process):
-                    state.pop(key, None) if kind == "DELETED" else state.update({key: new})
+                    if kind == "DELETED":
+                        state.pop(key, None)
+                    else:
+                        state[key] = new
                 return state == truth[name]
 
             eventually(caught_up, 60, f"{name} as in the cluster")
