@@ -144,6 +144,27 @@ if git rev-parse --git-dir >/dev/null 2>&1; then
     done
 fi
 
+# ---- commits: `area: imperative summary` of at most 72 characters --------------------------------------
+
+# Older subjects were written before this rule. A shallow clone or a released tree has no such history.
+first_commit=7e6a6cf1
+if git rev-parse -q --verify "$first_commit^{commit}" >/dev/null 2>&1; then
+    git log --no-merges --format='%h %s' "$first_commit..HEAD" | while read -r commit subject; do
+        [ "${#subject}" -le 72 ] || echo "$commit" | bad "its subject has ${#subject} characters"
+        echo "$subject" | grep -qE '^[A-Za-z0-9_./,{} -]+: [^ ].*[^.]$' ||
+            echo "$commit: $subject" | bad "not 'area: imperative summary' without a final stop"
+    done
+fi
+
+# ---- the layout of the code, by the release of clang-format that .clang-format was written for --------
+
+for format in clang-format-14 clang-format; do
+    "$format" --version 2>/dev/null | grep -q 'version 14\.' || continue
+    echo "$sources" | grep -v '\.def$' | xargs "$format" --dry-run -Werror 2>&1 |
+        sed -nE 's/^([^ ]+:[0-9]+):[0-9]+: error: .*/\1/p' | bad 'not what clang-format makes of it'
+    break
+done
+
 # ---- one version everywhere ---------------------------------------------------------------------------
 
 scripts/check-version.sh >>"$out" || true

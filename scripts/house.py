@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures the shape of the tree: sizes, functions, modules, names, prose.
 
-usage: scripts/house.py [TREE]          prints a table
-       scripts/house.py --check [TREE]  prints one line per violation of a limit; exit 1 when there is one
+usage: scripts/house.py [TREE]              prints the tables
+       scripts/house.py --check [TREE]      prints one line per violation of a limit; exit 1 if any
        scripts/house.py --list NAME [TREE]  prints the places that a figure counts
+       scripts/house.py --list two/ROOM     prints the sentences of ROOM with two clauses; also
+                                            clause/ROOM, long/ROOM and cells/ROOM
 
-The limits are the house style's: a function that a reader can hold in mind, a module that is one noun,
-a comment that names its actor. Only product code counts (common, store, reflector, processor, reader, print,
-command, serve).
+The limits are the house style's: a function that a reader can hold in mind, a module
+that is one noun, a comment that names its actor. Shape is measured in product code (common, store,
+reflector, processor, reader, print, command, serve), prose and long lines in every room.
 """
 
 import os
@@ -30,6 +32,29 @@ DECODED = re.compile(r"(What|Who|Whose|Whoever|Of|Where)\b")
 # Words for which the glossary has a plainer one.
 INSTEAD = {"behind": "after", "anew": "again", "folder": "directory", "whoever": "a named actor",
            "whose": "a named actor", "somebody": "a named actor", "nobody": "a named actor"}
+# Words that open a relative or content clause.
+CLAUSE = re.compile(r"\b(that|which|who|whose|whom|what|whatever|whoever)\b", re.I)
+LICENCE = re.compile(r"SPDX|Copyright|Redistribution|WARRANT|License")
+COLUMNS = 100
+CELL_MAX = 200
+# The most that a room may have: comment sentences with a clause and with two (per cent), lines over
+# 100 columns in C and in Markdown (tables excepted), table cells over 200 characters. Lower them when a room improves.
+# The goal of each room is PROSE_GOAL and no long line or cell. Rooms without a row meet the goal.
+PROSE_GOAL = (18.0, 2.6)
+PROSE_MAX = {
+    "common": (28.9, 4.2, 94, 25, 2),
+    "store": (34.9, 6.3, 19, 310, 12),
+    "reflector": (30.0, 4.1, 14, 184, 7),
+    "processor": (28.8, 3.0, 0, 55, 2),
+    "reader": (28.0, 3.9, 4, 75, 2),
+    "print": (22.1, 2.6, 4, 11, 2),
+    "command": (33.0, 4.2, 9, 18, 0),
+    "serve": (31.2, 4.0, 20, 91, 1),
+    "docs": (18.0, 2.6, 0, 353, 47),
+    "packaging": (18.0, 2.6, 0, 18, 0),
+    "root": (18.0, 2.6, 0, 53, 0),
+    "tests": (31.2, 4.6, 11, 127, 44),
+}
 KEYWORDS = {"if", "for", "while", "switch", "return", "sizeof", "defined", "do", "else"}
 
 
@@ -108,6 +133,96 @@ def sentences(tree):
             for sentence in re.split(r"(?<=[.:;?!])\s+", body):
                 if sentence:
                     yield f"{path}:{line}", sentence
+
+
+def room_of(path):
+    """The top-level directory of PATH, "root" for the files beside them."""
+    return path.split("/")[0] if "/" in path else "root"
+
+
+def prose_sentences(text):
+    """Comment sentences of at least four words, the licence left out."""
+    for match in re.finditer(r"/\*.*?\*/|//[^\n]*", text, re.S):
+        comment = re.sub(r"^\s*(?:/\*+|\*/|\*|//+)", " ", match.group(0), flags=re.M)
+        comment = " ".join(comment.replace("*/", " ").split())
+        if LICENCE.search(comment):
+            continue
+        for sentence in re.split(r"(?<=[.;:!?])\s", comment):
+            if len(re.findall(r"[A-Za-z]{2,}", sentence)) >= 4:
+                yield sentence.strip()
+
+
+def long_cells(text):
+    """Line numbers of table cells over CELL_MAX characters."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.startswith("|"):
+            for cell in re.split(r"(?<!\\)\|", line):
+                if len(cell.strip()) > CELL_MAX:
+                    yield number
+
+
+class Prose:
+    """What is measured of a room's comments and lines; each list holds places."""
+
+    def __init__(self):
+        self.sentences = 0
+        self.lists = {"clause": [], "two": [], "long C": [], "long md": [], "cells": []}
+
+    def share(self, name):
+        return 100 * len(self.lists[name]) / self.sentences if self.sentences else 0.0
+
+    def figures(self):
+        """The figures in the order of PROSE_MAX."""
+        counts = [len(self.lists[name]) for name in ("long C", "long md", "cells")]
+        return [self.share("clause"), self.share("two"), *counts]
+
+    def measure(self, path, text):
+        markdown = path.endswith(".md")
+        for number, line in enumerate(text.split("\n"), 1):
+            table = markdown and line.startswith("|")
+            if len(line.expandtabs(8)) > COLUMNS and not table:
+                self.lists["long md" if markdown else "long C"].append(f"{path}:{number}")
+        if markdown:
+            self.lists["cells"] += [f"{path}:{number}" for number in long_cells(text)]
+        elif not path.endswith(".def"):
+            for sentence in prose_sentences(text):
+                clauses = len(CLAUSE.findall(sentence))
+                self.sentences += 1
+                self.lists["clause"] += [f"{path}: {sentence}"] * (clauses >= 1)
+                self.lists["two"] += [f"{path}: {sentence}"] * (clauses >= 2)
+
+
+def prose(tree):
+    """Room -> Prose; "product" is the sum of the rooms of product code."""
+    rooms = defaultdict(Prose)
+    for path in tree.files:
+        if path.endswith((".c", ".h", ".cpp", ".hpp", ".def", ".md")):
+            text = tree.text.get(path) or tree.read(path)
+            rooms[room_of(path)].measure(path, text)
+            if path.startswith(FOLDERS):
+                rooms["product"].measure(path, text)
+    return rooms
+
+
+def prose_table(rooms):
+    print(f"{'prose':<12}{'sentences':>10}{'clause %':>10}{'two %':>7}"
+          f"{'long C':>8}{'long md':>9}{'cells':>7}")
+    others = sorted(set(rooms) - set(FOLDERS) - {"product"})
+    for room in [*FOLDERS, "product", *others]:
+        clause, two, code, markdown, cells = rooms[room].figures()
+        print(f"{room:<12}{rooms[room].sentences:>10}{clause:>10.1f}{two:>7.1f}"
+              f"{code:>8}{markdown:>9}{cells:>7}")
+
+
+def prose_check(rooms):
+    names = ("% of sentences with a clause", "% of sentences with two clauses",
+             f"lines of C over {COLUMNS} columns", f"lines of Markdown over {COLUMNS} columns",
+             f"table cells over {CELL_MAX} characters")
+    for room in sorted(set(rooms) - {"product"}):
+        limits = PROSE_MAX.get(room, (*PROSE_GOAL, 0, 0, 0))
+        for name, figure, limit in zip(names, rooms[room].figures(), limits):
+            if round(figure, 1) > limit:
+                yield f"{room}: {round(figure, 1):g} {name}, {limit:g} at most"
 
 
 def modules(tree):
@@ -244,6 +359,8 @@ def table(tree):
     print()
     for name, places in figures(tree).items():
         print(f"{name:<48}{len(places):>6}")
+    print()
+    prose_table(prose(tree))
 
 
 def check(tree):
@@ -255,6 +372,7 @@ def check(tree):
     ninety = quantile([f.size for f in tree.functions], .9)
     if ninety > LONG_MAX:
         bad.append(f"functions: one in ten has more than {ninety} lines, {LONG_MAX} at most")
+    bad += prose_check(prose(tree))
     print("\n".join(bad), end="\n" if bad else "")
     return 1 if bad else 0
 
@@ -265,7 +383,13 @@ def main():
     if words[:1] == ["--check"]:
         return check(Tree(words[1] if len(words) > 1 else home))
     if words[:1] == ["--list"] and len(words) > 1:
-        found = figures(Tree(words[2] if len(words) > 2 else home))
+        tree = Tree(words[2] if len(words) > 2 else home)
+        name, slash, room = words[1].partition("/")
+        if slash:
+            lists = prose(tree)[room].lists
+            print("\n".join(place for key in lists if key.startswith(name) for place in lists[key]))
+            return 0
+        found = figures(tree)
         names = [n for n in found if words[1] in n]
         for name in names:
             print("\n".join(found[name]))
