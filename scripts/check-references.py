@@ -7,6 +7,9 @@
   file with its directory (store/env/env.c) is tracked.
 * A link of a .md file, [text](file#section) or ![text](picture), leads to a tracked file or directory, and its section is
   a heading there.
+* A source file in backticks, in a .md file, is tracked: from the root or from a directory above it (`env/env.c`).
+* Modules in the first column of a README's table `| file |` are files or directories below that README.
+* Each directory of product code is named in the section Directories of docs/architecture.md.
 * `docs/protocol.md 7.5` and `FORMAT.md, Ring` name a section by its number or title.
 * Log events of docs/operations.md are in common/log.def.
 * C01, K03, S12 are cases of docs/protocol.md 18, also in the names of tests.
@@ -18,6 +21,7 @@ Prints one line for each fault; exit 1 when there is one.
 """
 
 import collections
+import fnmatch
 import functools
 import pathlib
 import re
@@ -29,6 +33,8 @@ CASES = ROOT / "docs/protocol.md"
 INFORMER = ROOT / "docs/informer.md"
 NOT_TEXT = ("tests/fuzz/",)  # seeds are bytes for parsers
 INSTALLED = ("share/doc/", "/usr/share/doc/", "usr/share/doc/", "-X")  # where installed files are; patterns of debhelper
+PRODUCT = ("common", "store", "reflector", "processor", "reader", "print", "command", "serve")
+FOREIGN = ("curl.h", "lmdb.h", "msgpack.h", "ncurses.h", "simdjson.h", "xxhash.h", "yaml.h")
 SOURCE = r"(?<![\w/.<-])(?:common|store|reflector|processor|reader|print|command|serve|tests|scripts)/[\w./-]+\.(?:c|h|cpp|def|py|sh)\b"
 
 
@@ -228,16 +234,65 @@ def check_events():
     yield from (f"docs/operations.md: common/log.def has no event {name}" for name in named if name not in known)
 
 
+def is_tracked(pattern):
+    """Whether a tracked file or directory ends with PATTERN, which may have wildcards and may lack its suffix."""
+    pattern = pattern.rstrip("/").removeprefix("../")
+    return any(fnmatch.fnmatch("/" + place, "*/" + pattern) for place in places())
+
+
+@functools.cache
+def places():
+    """Tracked files with and without their suffixes, and directories."""
+    found = set()
+    for name in tracked():
+        path = pathlib.PurePosixPath(name)
+        found.update((name, str(path.with_suffix("")), *map(str, path.parents)))
+    return frozenset(found)
+
+
+def check_backticks(path):
+    """Source files in backticks that are not there."""
+    for number, line in enumerate(without_fences((ROOT / path).read_text()).split("\n"), 1):
+        for name in re.findall(r"`([\w*./-]+\.(?:c|h|hpp|cpp|def|py|sh))`", line):
+            placeholder = re.search(r"[A-Z]{2}|^/", name)
+            if not placeholder and name not in FOREIGN and not is_tracked(name):
+                yield f"{path}:{number}: there is no '{name}'"
+
+
+def check_file_column(path):
+    """Modules of a README's table of files that are not there."""
+    inside = False
+    for number, line in enumerate((ROOT / path).read_text().split("\n"), 1):
+        inside = line.startswith("| file ") or inside and line.startswith("|")
+        if not inside:
+            continue
+        cell = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", line.split("|")[1]).replace("`", "")
+        names = [name for name in re.split(r"[,\s]+", cell) if "/" in name or "_" in name]
+        yield from (f"{path}:{number}: there is no '{name}'" for name in names if not is_tracked(name))
+
+
+def check_directories():
+    """Directories of product code that docs/architecture.md lacks, one level below the rooms."""
+    text = (ROOT / "docs/architecture.md").read_text().partition("\n## Directories\n")[2].partition("\n## ")[0]
+    named = set(re.findall(r"(?<![\w./])\.?[\w-]+/", text))
+    for place in sorted({tuple(name.split("/")[:-1][:2]) for name in tracked()}):
+        if place and (len(place) == 1 or place[0] in PRODUCT) and f"{place[-1]}/" not in named:
+            yield f"docs/architecture.md: Directories lacks {'/'.join(place)}/"
+
+
 def check_all():
     for path in sorted(tracked()):
         if not path.startswith(NOT_TEXT):
             yield from check_text(path)
         if path.endswith(".md"):
             yield from check_links(path)
+            yield from check_backticks(path)
+            yield from check_file_column(path)
         if re.match(r"tests/unit/test_\w+\.c$|tests/scenario/test_\w+\.py$", path):
             yield from check_names(path)
     yield from check_ids(CASES, r"[CKS]\d\d")
     yield from check_events()
+    yield from check_directories()
     yield from check_page("tests/ROWS.md", ids_of(CASES, r"[CKS]\d\d"))
     yield from check_page("tests/INFORMER_ROWS.md", sorted(set(ids_of(INFORMER, "Test.+?"))))
 
