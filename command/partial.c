@@ -13,7 +13,6 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
-#include "store/env/home.h"
 
 #define LOCK "lock"
 
@@ -102,19 +101,6 @@ static int partial_check(const struct partial *partial, enum partial_kind kind)
 		partial->target);
 }
 
-/* Returns whether the directory is this user's, also where the file system gives all files to
- * another user. */
-static bool partial_is_own(const struct partial *partial, const struct stat *st)
-{
-	uid_t maker = geteuid();
-
-	if (st->st_uid != maker) {
-		int r = home_find_user(partial->fd, &maker);
-		err_ignore(r, "it is another user's then");
-	}
-	return st->st_uid == maker && !(st->st_mode & 0022);
-}
-
 int partial_begin(struct partial *partial, const char *target, enum partial_kind kind)
 {
 	struct stat st;
@@ -129,7 +115,7 @@ int partial_begin(struct partial *partial, const char *target, enum partial_kind
 	partial->fd = open(partial->directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (partial->fd < 0 || fstat(partial->fd, &st) < 0)
 		return err_set(-errno, "'%s'", partial->directory);
-	if (!partial_is_own(partial, &st))
+	if (st.st_uid != geteuid() || st.st_mode & 0022)
 		return err_say(-EPERM,
 			"'%s' belongs to another user: remove it, or choose another place",
 			partial->directory);

@@ -130,20 +130,6 @@ static int home_read_id(struct home *home)
 	return 0;
 }
 
-bool home_has_other_id(const struct home *home)
-{
-	char line[128];
-	struct err_kept kept;
-
-	err_keep(&kept);
-	bool other = text_file_read_line(home->fd, "id", line, sizeof(line), NULL) == FOUND &&
-		     strncmp(line, ID_HEAD, strlen(ID_HEAD)) == 0 &&
-		     home_is_id(line + strlen(ID_HEAD)) &&
-		     strcmp(line + strlen(ID_HEAD), home->id) != 0;
-	err_restore(&kept);
-	return other;
-}
-
 /* Waits for at most MAKING_NS: both daemons may start at the same time. The file is the owner's
  * alone (0600). Each user who may read the directory itself could hold a lock on that. */
 static int home_lock_making(struct home *home, int *ret_fd)
@@ -165,24 +151,16 @@ static int home_lock_making(struct home *home, int *ret_fd)
 	return 0;
 }
 
-/* Writes the store's id: a new one, or if it was DAMAGED the one in the path of the runtime
- * directory, so that readers find rings and status pages where they were. A copy whose id was
- * removed becomes a store of its own. */
-static int home_write_id(struct home *home, bool damaged)
+/* Writes a new id. A copy whose id was removed becomes a store of its own. */
+static int home_write_id(const struct home *home)
 {
-	char line[sizeof(ID_HEAD) + HOME_ID_DIGITS + 1], runtime[PATH_MAX] = "";
+	char line[sizeof(ID_HEAD) + HOME_ID_DIGITS + 1];
 	uint64_t chance;
-
 	int r = proc_random(&chance, sizeof(chance));
+
 	if (r < 0)
 		return r;
 	(void)snprintf(line, sizeof(line), ID_HEAD "%016" PRIx64 "\n", chance);
-	r = text_file_read_line(home->fd, "runtime", runtime, sizeof(runtime), NULL);
-	if (r < 0)
-		return r;
-	const char *name = strrchr(runtime, '/'), *id = name ? home_runtime_id(name + 1) : NULL;
-	if (damaged && id)
-		(void)snprintf(line, sizeof(line), ID_HEAD "%s\n", id);
 	return text_file_replace(home->fd, "id", line, home_file_mode(home));
 }
 
@@ -249,13 +227,12 @@ static int home_create(
 		r = home_read_id(home);
 	if (r != NOT_FOUND && r != ERR_CORRUPT)
 		return r;
-	bool damaged = r == ERR_CORRUPT;
 	err_ignore(r, "the id is written again: nothing else depends on it");
 	if (home->id_fd >= 0)
 		(void)close(home->id_fd);
 	home->id_fd = -1;
 	/* The id is the last part: with it the directory is a store. */
-	r = home_write_id(home, damaged);
+	r = home_write_id(home);
 	return r < 0 ? r : home_read_id(home);
 }
 

@@ -61,11 +61,6 @@ int home_check_place(const char *store, const char *runtime_dir);
  * none, or it can't be read; ERR_CONFIG, with what to do. */
 int home_check_owner(const char *store);
 
-/* Finds to which user files belong that this process makes in the directory, by making one: not
- * to its own where the file system gives all of them to another (vfat, a FUSE, root's on an NFS
- * client). */
-int home_find_user(int directory_fd, uid_t *ret_user);
-
 /* Writes the name of a user, or the number of one that has none. Returns NAME. */
 const char *home_name_user(uid_t number, char name[HOME_USER_SIZE]);
 

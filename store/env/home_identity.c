@@ -50,8 +50,6 @@ static const char *home_find_change(const struct home *home)
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		if (home_is_changed(parts[i].fd, home->fd, parts[i].name, 0))
 			return parts[i].name;
-	if (home_has_other_id(home))
-		return "id";
 	if (*home->runtime &&
 		home_is_changed(home->runtime_fd, AT_FDCWD, home->runtime, AT_SYMLINK_NOFOLLOW))
 		return home->runtime;

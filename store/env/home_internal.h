@@ -3,7 +3,7 @@
  * The home group's internal header: home.c opens the store's directory, home_place.c says where
  * one may be made, home_runtime.c opens its runtime directory, home_pins.c knows the places of
  * pin files, home_identity.c notices when either directory was removed or replaced,
- * home_retire.c removes runtime directories. No other file includes it.
+ * home_remove.c removes runtime directories. No other file includes it.
  */
 #ifndef STORE_ENV_HOME_INTERNAL_H
 #define STORE_ENV_HOME_INTERNAL_H
@@ -21,7 +21,6 @@
 #define HOME_PINS        "pins"
 #define HOME_ID_WORD     "kinf-store " /* begins the file id */
 #define HOME_MAKING_LOCK "making.lock"
-#define HOME_PROBE       ".owner.new"
 #define HOME_GUARDED_MAX 8
 
 struct home {
@@ -53,9 +52,6 @@ struct home {
 const char *home_role_lock(enum home_role role);
 const char *home_role_owner(enum home_role role);
 
-/* Returns whether the file `id` says another id now: a program has written over it. A damaged
- * one says none; the next daemon that starts writes it again. */
-bool home_has_other_id(const struct home *home);
 /* Returns the store's id in NAME, the name of a runtime directory (kinf-ID); NULL: it is no such
  * name. */
 const char *home_runtime_id(const char *name);
@@ -82,11 +78,9 @@ int home_find_runtime(struct home *home);
 /* Takes the role's lock in the runtime directory. ERR_LOCKED: a copy of this store uses it. */
 int home_lock_runtime(struct home *home, enum home_role role);
 
-/* ---- home_retire.c ------------------------------------------------------ */
+/* ---- home_remove.c ------------------------------------------------------ */
 
 /* Removes the runtime directory PATH, which the store named before. */
 void home_retire_former(const struct home *home, const char *path);
-/* Removes the runtime directories beside the store's of stores that are gone. */
-void home_retire_orphans(const struct home *home);
 
 #endif

@@ -10,7 +10,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
+#include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +20,6 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/shell_word.h"
-#include "store/env/generation.h"
 #include "store/env/text_file.h"
 
 static bool place_has_file(int fd, const char *name)
@@ -93,27 +92,23 @@ static bool place_is_free(int fd, const struct stat *st)
 
 /* Returns whether NAME may be in a directory, open as FD, that becomes a store. The runtime
  * directory may be in it: a volume that has both, and remove-store leaves that one. */
-static bool place_allows(int fd, bool for_all, const char *runtime_dir, const char *name)
+static bool place_allows(int fd, const char *runtime_dir, const char *name)
 {
 	AUTO_FD int entry_fd = -1;
 	struct stat st, runtime;
 
-	/* Programs leave hidden files and directories in the home directory of a service's user,
-	 * as a shell its history, and some file systems make one of snapshots. In a directory
-	 * like /tmp they belong to programs that use it. */
-	if (strcmp(name, "kinf.yaml") == 0 || strcmp(name, HOME_PROBE) == 0 ||
-		(*name == '.' && !for_all))
+	/* A service user's home has hidden files, some file systems make one of snapshots. */
+	if (strcmp(name, "kinf.yaml") == 0 || *name == '.')
 		return true;
-	entry_fd = openat(fd, name,
-		O_PATH | O_DIRECTORY | O_NOFOLLOW |
-			O_CLOEXEC); /* root's lost+found can't be read */
+	/* O_PATH: root's lost+found can't be read. */
+	entry_fd = openat(fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (entry_fd < 0 || fstat(entry_fd, &st) < 0)
 		return false;
 	if (runtime_dir && stat(runtime_dir, &runtime) == 0 && runtime.st_dev == st.st_dev &&
 		runtime.st_ino == st.st_ino)
 		return true;
 	return strcmp(name, "lost+found") == 0 || place_is_taken(entry_fd) ||
-	       (!for_all && place_is_free(entry_fd, &st));
+	       place_is_free(entry_fd, &st);
 }
 
 /* Returns whether the directory is one that all programs of a machine know by this path. */
@@ -129,18 +124,16 @@ static bool place_is_everybodys(const struct stat *st)
 	return false;
 }
 
-static int place_check_entries(
-	int fd, const struct stat *st, const char *runtime_dir, const char *store)
+static int place_check_entries(int fd, const char *runtime_dir, const char *store)
 {
 	CLEANUP(place_close) DIR *directory = place_list(fd);
-	bool for_all = (st->st_mode & 01002) == 01002;
 	char word[SHELL_WORD_SIZE];
 
 	if (place_is_taken(fd))
 		return 0;
 	for (const char *name; directory && (name = place_next(directory));)
 		/* Another daemon may have made a store of it meanwhile. */
-		if (!place_allows(fd, for_all, runtime_dir, name) && !place_is_taken(fd))
+		if (!place_allows(fd, runtime_dir, name) && !place_is_taken(fd))
 			return err_say(ERR_CONFIG,
 				"the directory '%s' is no store, and has something else in it, "
 				"such as %s: a store has its "
@@ -149,21 +142,6 @@ static int place_check_entries(
 				"kinf.yaml or --store",
 				store, shell_word(name, word));
 	return 0;
-}
-
-int home_find_user(int directory_fd, uid_t *ret_user)
-{
-	struct stat made;
-
-	(void)unlinkat(directory_fd, HOME_PROBE, 0); /* of a killed process, or there is none */
-	AUTO_FD int fd = openat(directory_fd, HOME_PROBE,
-		O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	int r = fd < 0 || fstat(fd, &made) < 0 ? err_set(-errno, "making a file") : 0;
-	if (fd >= 0)
-		(void)unlinkat(directory_fd, HOME_PROBE, 0);
-	if (r == 0)
-		*ret_user = made.st_uid;
-	return r;
 }
 
 const char *home_name_user(uid_t number, char name[HOME_USER_SIZE])
@@ -179,128 +157,42 @@ const char *home_name_user(uid_t number, char name[HOME_USER_SIZE])
 	return name;
 }
 
-/* Refuses what only makes files that the owner of the directory can't read: root's daemons in
- * the store of a user. */
-static int place_check_owner(int fd, const struct stat *st, const char *store)
+/* Refuses root's daemons in the store of a user, who could not read their files. */
+static int place_check_owner(const struct stat *st, const char *store)
 {
 	char user[HOME_USER_SIZE], account[HOME_USER_SIZE + 1], word[SHELL_WORD_SIZE],
 		other[SHELL_WORD_SIZE];
-	uid_t maker;
-	int r = home_find_user(fd, &maker);
+	unsigned own = (unsigned)geteuid();
 
-	err_ignore(r, "the caller makes files there also, and says why it can't");
-	if (r < 0 || maker != geteuid())
-		return 0;
 	(void)home_name_user(st->st_uid, user);
 	(void)snprintf(account, sizeof(account), "%s%s", *user >= '0' && *user <= '9' ? "#" : "",
 		user); /* as sudo takes a number */
 	return err_say(ERR_CONFIG,
 		"the directory '%s' belongs to user %s, and a store to the user of its daemons, "
-		"which is %u here: start as that user "
-		"(sudo -u %s), give it to this one (chown -R %u %s), or name another directory, as "
-		"one in it, with 'store' in kinf.yaml or --store",
-		store, user, (unsigned)maker, shell_word(account, word), (unsigned)maker,
-		shell_word(store, other));
+		"which is %u here: start as that user (sudo -u %s), give it to this one (chown -R "
+		"%u %s), or name another directory, as one in it, with 'store' in kinf.yaml or "
+		"--store",
+		store, user, own, shell_word(account, word), own, shell_word(store, other));
 }
 
-/* Checks that PART, if there is something of that name, is a directory, or a link to one, or a
- * file that can be locked. */
-static int place_check_kind(int fd, const char *part, bool directory, const char *store)
-{
-	struct stat st;
-
-	if (fstatat(fd, part, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return 0;
-	if (directory && S_ISLNK(st.st_mode) && fstatat(fd, part, &st, 0) < 0 && errno != ENOENT &&
-		errno != ELOOP)
-		return 0; /* the caller says what is wrong with it */
-	if (directory ? S_ISDIR(st.st_mode) : S_ISREG(st.st_mode))
-		return 0;
-	return err_say(ERR_CONFIG,
-		"'%s/%s' is something else than the %s of the store: remove it, and it is made "
-		"again",
-		store, part, directory ? "directory" : "file");
-}
-
-/* Checks whether this user may use PART of its store. */
-static int place_check_part(int fd, const char *part, const char *store)
-{
-	char user[HOME_USER_SIZE], word[SHELL_WORD_SIZE];
-	struct stat st;
-
-	if (fstatat(fd, part, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-		faccessat(fd, part, S_ISDIR(st.st_mode) ? R_OK | W_OK | X_OK : R_OK | W_OK,
-			AT_EACCESS) == 0 ||
-		errno != EACCES)
-		return 0; /* it is made, or the caller says what is wrong with it */
-	if (st.st_uid == geteuid())
-		return err_say(ERR_CONFIG,
-			"user %u may not use '%s/%s', which is its own, because of the mode: chmod "
-			"-R u+rwX %s",
-			(unsigned)geteuid(), store, part, shell_word(store, word));
-	return err_say(ERR_CONFIG,
-		"user %u may not use '%s/%s', which belongs to user %s: give this user what root "
-		"or a copy left in its store "
-		"(sudo chown -R --from=%u %u %s; chmod -R u+rwX for its modes)",
-		(unsigned)geteuid(), store, part, home_name_user(st.st_uid, user),
-		(unsigned)st.st_uid, (unsigned)geteuid(), shell_word(store, word));
-}
-
-static int place_check_parts_of(int fd, const char *directory, const char *store)
-{
-	AUTO_FD int directory_fd =
-		openat(fd, directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	CLEANUP(place_close) DIR *entries = directory_fd < 0 ? NULL : place_list(directory_fd);
-	char part[2 * NAME_MAX + 2];
-	int r = 0;
-
-	for (const char *name; r == 0 && entries && (name = place_next(entries));) {
-		(void)snprintf(part, sizeof(part), "%s/%s", directory, name);
-		r = place_check_part(fd, part, store);
-	}
-	return r;
-}
-
-/* The files of readers in cursors/ and pins/ may be other users'. */
+/* Checks that this user may use the parts of its store: root or a copy may have left files. The
+ * files of readers in cursors/ and pins/ may be other users'. */
 static int place_check_parts(int fd, const char *store)
 {
-	/* Writing `id` or `runtime` replaces all that has the name. */
-	static const struct {
-		const char *name;
-		enum { PLACE_DIRECTORY, PLACE_LOCK, PLACE_TEXT } kind;
-	} parts[] = {{"journal", PLACE_DIRECTORY}, {"index", PLACE_DIRECTORY},
-		{"cursors", PLACE_DIRECTORY}, {HOME_PINS, PLACE_DIRECTORY},
-		{HOME_MAKING_LOCK, PLACE_LOCK}, {"reflector.owner", PLACE_LOCK},
-		{"reflector.lock", PLACE_LOCK}, {"processor.owner", PLACE_LOCK},
-		{"processor.lock", PLACE_LOCK}, {"id", PLACE_TEXT}, {"runtime", PLACE_TEXT}};
-	static const char *const databases[] = {"journal", "index"};
-	char generation[64];
-	uint32_t number;
-	int r = 0;
+	static const char *const parts[] = {"journal", "index", "cursors", HOME_PINS,
+		HOME_MAKING_LOCK, "reflector.owner", "reflector.lock", "processor.owner",
+		"processor.lock", "id", "runtime", "journal/CURRENT", "index/CURRENT"};
+	char room[SHELL_WORD_SIZE];
+	const char *word = shell_word(store, room);
+	unsigned own = (unsigned)geteuid();
 
-	for (size_t i = 0; r == 0 && i < sizeof(parts) / sizeof(parts[0]); i++) {
-		if (parts[i].kind != PLACE_TEXT)
-			r = place_check_kind(
-				fd, parts[i].name, parts[i].kind == PLACE_DIRECTORY, store);
-		if (r == 0)
-			r = place_check_part(fd, parts[i].name, store);
-	}
-	for (size_t i = 0; r == 0 && i < 2; i++) {
-		AUTO_FD int database =
-			openat(fd, databases[i], O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-
-		r = place_check_parts_of(fd, databases[i], store);
-		if (r < 0 || database < 0)
-			continue;
-		int found = generation_current(database, &number);
-		err_ignore(found, "the daemon reads it also");
-		if (found != FOUND)
-			continue;
-		(void)snprintf(
-			generation, sizeof(generation), "%s/gen-%" PRIu32, databases[i], number);
-		r = place_check_parts_of(fd, generation, store);
-	}
-	return r;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (faccessat(fd, parts[i], R_OK | W_OK, AT_EACCESS) < 0 && errno == EACCES)
+			return err_say(ERR_CONFIG,
+				"user %u may not use '%s/%s' of its store: sudo chown -R %u %s; "
+				"chmod -R u+rwX %s",
+				own, store, parts[i], own, word, word);
+	return 0;
 }
 
 int home_check_owner(const char *store)
@@ -311,7 +203,7 @@ int home_check_owner(const char *store)
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return 0; /* there is none yet, or the caller can't use it and says why */
 	return st.st_uid == geteuid() ? place_check_parts(fd, store)
-				      : place_check_owner(fd, &st, store);
+				      : place_check_owner(&st, store);
 }
 
 int home_check_place(const char *store, const char *runtime_dir)
@@ -331,7 +223,51 @@ int home_check_place(const char *store, const char *runtime_dir)
 			"closes its directory to other "
 			"users; name a directory of its own with 'store' in kinf.yaml or --store",
 			store);
-	return place_check_entries(fd, &st, runtime_dir, store);
+	return place_check_entries(fd, runtime_dir, store);
+}
+
+/* ---- whether a directory can be made ------------------------------------ */
+
+/* Cuts PATH to the longest part of it that exists. Returns: 0, ERR_CONFIG. */
+static int writable_find_existing(char *path, struct stat *ret_stat)
+{
+	struct stat link;
+
+	while (stat(path, ret_stat) < 0) {
+		int error = errno;
+
+		if (error == ENOENT && lstat(path, &link) == 0)
+			return err_say(ERR_CONFIG, "the link '%s' leads nowhere", path);
+		if (error != ENOENT && error != ENOTDIR)
+			return err_say(ERR_CONFIG, "'%s': %s", path, strerror(error));
+		char *slash = strrchr(path, '/');
+		slash[slash == path] = '\0'; /* the root keeps its slash */
+	}
+	return 0;
+}
+
+int home_check_writable(const char *path)
+{
+	char there[PATH_MAX];
+	struct stat st;
+
+	if ((size_t)snprintf(there, sizeof(there), "%s", path) >= sizeof(there))
+		return err_say(ERR_CONFIG,
+			"the path '%.60s...' has %zu bytes; a path has at most %d", path,
+			strlen(path), PATH_MAX - 1);
+	int r = writable_find_existing(there, &st);
+	if (r < 0)
+		return r;
+	if (!S_ISDIR(st.st_mode))
+		return err_say(ERR_CONFIG, "'%s' is no directory", there);
+	if (faccessat(AT_FDCWD, there, W_OK | X_OK, AT_EACCESS) == 0)
+		return 0;
+	if (errno == EROFS)
+		return err_say(
+			ERR_CONFIG, "'%s' is on a file system that is mounted read-only", there);
+	return err_say(ERR_CONFIG,
+		"user %u may not write to '%s': check as the user who is to run kinf, or as root",
+		(unsigned)geteuid(), there);
 }
 
 /* ---- what an attempt said ----------------------------------------------- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Removes a whole store. The file `id`, by which a directory is a store, goes last: a removal
- * that was interrupted can be repeated.
+ * Removes runtime directories, which take some 18 MiB of memory each, and whole stores. A runtime
+ * directory in which a daemon holds a role's lock stays.
  */
 #include "store/env/home_internal.h"
 
@@ -15,8 +15,81 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/proc.h"
 #include "store/env/generation.h"
 #include "store/env/pin_scan.h"
+
+/* Opens PATH if it is a directory of this user. */
+static int retire_open(const char *path)
+{
+	AUTO_FD int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+
+	return fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == geteuid() ? TAKE_FD(fd) : -1;
+}
+
+static void retire_files(int fd)
+{
+	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	DIR *directory = copy >= 0 ? fdopendir(copy) : NULL;
+
+	if (!directory && copy >= 0)
+		(void)close(copy);
+	for (const struct dirent *entry; directory && (entry = readdir(directory));)
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+			(void)unlinkat(fd, entry->d_name, 0); /* what can't be removed stays */
+	if (directory)
+		(void)closedir(directory);
+	pin_scan_remove_place(
+		fd, HOME_PINS); /* readers that live on keep it, and with it the directory */
+}
+
+/* Removes the runtime directory PATH, open as FD, unless a daemon uses it. The locks are taken
+ * in one order, so that of two daemons that end at the same time one removes it. A daemon that
+ * starts meanwhile finds its lock taken, or finds within a second that its directory is gone: in
+ * both cases its supervisor starts it again. */
+static void retire_directory(int fd, const char *path)
+{
+	int locks[HOME_ROLE_MAX] = {-1, -1};
+	struct stat ours, there;
+	bool used = false;
+
+	for (int i = 0; i < HOME_ROLE_MAX && !used; i++) {
+		locks[i] = proc_lock(fd, home_role_lock((enum home_role)i));
+		used = locks[i] < 0;
+		err_ignore(used ? locks[i] : 0,
+			"a daemon uses the directory, and removes it when it ends");
+	}
+	if (!used && fstat(fd, &ours) == 0 && lstat(path, &there) == 0 &&
+		ours.st_dev == there.st_dev && ours.st_ino == there.st_ino) {
+		retire_files(fd);
+		(void)rmdir(path); /* it stays if it holds what is not ours */
+	}
+	for (int i = 0; i < HOME_ROLE_MAX; i++)
+		cleanup_fd(&locks[i]);
+}
+
+void home_retire(struct home *home)
+{
+	if (home->runtime_fd < 0)
+		return;
+	for (int i = 0; i < HOME_ROLE_MAX; i++)
+		cleanup_fd(&home->runtime_lock[i]);
+	retire_directory(home->runtime_fd, home->runtime);
+}
+
+void home_retire_former(const struct home *home, const char *path)
+{
+	const char *name = strrchr(path, '/'), *id = name ? home_runtime_id(name + 1) : NULL;
+
+	if (!id || strcmp(id, home->id) != 0)
+		return;
+	AUTO_FD int fd = retire_open(path);
+	if (fd >= 0)
+		retire_directory(fd, path);
+}
+
+/* ---- the store ---------------------------------------------------------- */
 
 /* Removes the files in NAME, and NAME itself; what is no file stays. */
 static int remove_directory(int parent_fd, const char *name)
@@ -50,12 +123,14 @@ static int remove_database(const struct home *home, const char *name, int fd)
 	return r < 0 ? err_add(r, "%s", name) : remove_directory(home->fd, name);
 }
 
+/* The file `id`, by which a directory is a store, goes last: a removal that was interrupted can be
+ * repeated. */
 int home_remove(struct home *home)
 {
 	static const char *const files[] = {"runtime", ".runtime.new", "reflector.lock",
 		"processor.lock", ".reflector.lock.new", ".processor.lock.new", HOME_MAKING_LOCK,
-		HOME_PROBE, ".id.new", "reflector.owner", "processor.owner", "discovery.api",
-		"discovery.apis", ".discovery.api.new", ".discovery.apis.new", "id"};
+		".id.new", "reflector.owner", "processor.owner", "discovery.api", "discovery.apis",
+		".discovery.api.new", ".discovery.apis.new", "id"};
 
 	for (int role = 0; role < HOME_ROLE_MAX; role++)
 		if (home->role_owner[role] < 0)

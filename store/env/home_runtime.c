@@ -158,7 +158,6 @@ int home_make_runtime(struct home *home, const char *parent, gid_t group)
 		    : text_file_replace(home->runtime_fd, "store", path, home_file_mode(home));
 	if (r < 0)
 		return err_add(r, "the runtime directory '%s'", home->runtime);
-	home_retire_orphans(home);
 	if (strcmp(recorded, home->runtime) == 0)
 		return 0;
 	(void)snprintf(path, sizeof(path), "%s\n",

@@ -418,7 +418,6 @@ def test_remove_store_leaves_nothing(simulator, running):
     assert follower.wait() == 0
     for process in running.processes:
         process.kill()
-    (running.path / ".owner.new").touch()  # of a command that was killed
     assert running.kinf("remove-store").status == 2
     assert running.kinf("remove-store", "--yes", check=True).stdout == f"removed the store '{running.path}'\n"
     assert not running.path.exists()

@@ -574,28 +574,6 @@ def test_the_last_daemon_removes_the_runtime_directory(simulator, store, order):
     store.wait_live("pods")
 
 
-def test_the_runtime_directory_of_a_removed_store_is_removed(workspace, simulator, store):
-    simulator.create("pods", 5)
-    gone = workspace.store("gone", simulator)
-    gone.runtime = store.runtime
-    for process in gone.configure("pods").daemons():
-        eventually(lambda: gone.path.exists() and runtimes(store.runtime), what="its runtime directory")
-    gone.wait_live("pods")
-    for process in gone.processes:
-        process.kill()
-    orphan = runtimes(store.runtime)
-    assert len(orphan) == 1
-    shutil.rmtree(gone.path)
-    store.configure("pods").daemons()
-    store.wait_live("pods")
-    assert len(runtimes(store.runtime)) == 1 and runtimes(store.runtime) != orphan
-    other = workspace.store("other", simulator)
-    other.runtime = store.runtime
-    other.configure("pods").daemons()
-    other.wait_live("pods")
-    assert len(runtimes(store.runtime)) == 2, "that of a store that is in use stays"
-
-
 def test_the_runtime_directory_of_before_is_removed_after_a_move(simulator, store):
     daemons = store.configure("pods").daemons()
     store.wait_live("pods")

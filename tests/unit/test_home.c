@@ -422,18 +422,11 @@ Test(home, a_damaged_id_is_written_again)
 {
 	struct home_options options = {.create = true, .runtime_dir = scratch()};
 	struct home *home = open_home(true);
-	char id[32];
 
-	(void)snprintf(id, sizeof(id), "%s", home_id(home));
 	home_close(&home);
 	write_file(scratch_path("a/b/store/id"), "kinf-store 1 0123456789abcde!\n");
 	cr_assert_eq(home_open(scratch_path("a/b/store"), &(struct home_options){0}, &home),
 		ERR_CORRUPT);
-	home = open_home(true);
-	cr_assert_str_eq(home_id(home), id, "as its runtime directory is named");
-	home_close(&home);
-	cr_assert_eq(unlink(scratch_path("a/b/store/runtime")), 0);
-	write_file(scratch_path("a/b/store/id"), "kinf-store 1 \n");
 	home = open_home(true);
 	cr_assert_eq(strlen(home_id(home)), 16);
 	home_close(&home);
