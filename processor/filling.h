@@ -9,7 +9,7 @@
 #ifndef PROCESSOR_FILLING_H
 #define PROCESSOR_FILLING_H
 
-#include "store/env/ahead.h"
+#include "store/env/env.h"
 #include "store/journal/journal.h"
 
 struct filling { /* zeros at the start */

@@ -19,7 +19,7 @@
 #include "processor/pair.h"
 #include "processor/readers.h"
 #include "store/env/env.h"
-#include "store/env/surplus.h"
+#include "store/env/env_copy.h"
 #include "store/index/index.h"
 
 #define SECOND_NS 1000000000ull

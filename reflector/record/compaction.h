@@ -2,7 +2,7 @@
 /*
  * Replaces the journal by a copy of itself without what was deleted
  * (store/journal/journal_copy.h), because 'kinf compact' asks for it, or because the file is
- * much longer than what it holds (store/env/surplus.h). A slice of the copy is made in each turn
+ * much longer than what it holds (store/env/env_copy.h). A slice of the copy is made in each turn
  * of the loop. Nothing is trimmed meanwhile. A client that goes away cancels it.
  */
 #ifndef REFLECTOR_RECORD_COMPACTION_H
@@ -10,7 +10,7 @@
 
 #include "common/daemon/control.h"
 #include "reflector/record/retention.h"
-#include "store/env/surplus.h"
+#include "store/env/env_copy.h"
 #include "store/journal/journal_copy.h"
 
 struct compaction {

@@ -114,7 +114,7 @@ typedef int env_reader_fn(void *arg, const struct env_reader *reader);
 /* Calls FN for each process that reads the environment, and for each slot of this one, until it
  * returns non-zero. */
 int env_each_reader(struct env *env, env_reader_fn *fn, void *arg);
-/* Calls FN for each process that has a file open which a copy has replaced (surplus.h, `kinf
+/* Calls FN for each process that has a file open which a copy has replaced (env_copy.h, `kinf
  * compact`), and which keeps its space for that long. A and B are the store's two environments,
  * as they are now. */
 int env_each_former_reader(struct env *a, struct env *b, env_reader_fn *fn, void *arg);
@@ -232,8 +232,7 @@ int txn_place(struct txn *txn, struct bytes value, uint64_t *ret_offset);
 int txn_at(struct txn *txn, uint64_t offset, size_t size, struct bytes *ret_value);
 /* Makes the CPU fetch the beginning of the value at OFFSET, which will be read soon. */
 void txn_prefetch(struct txn *txn, uint64_t offset);
-/* Lets the kernel begin to read the pages of the SIZE bytes at OFFSET that are not in memory
- * (ahead.h). */
+/* Lets the kernel begin to read the pages of the SIZE bytes at OFFSET that are not in memory */
 void txn_announce(struct txn *txn, uint64_t offset, uint64_t size);
 /* Returns whether the kernel reads each page alone (env_expect_random()). */
 bool txn_reads_by_page(const struct txn *txn);
@@ -243,5 +242,46 @@ bool txn_reads_by_page(const struct txn *txn);
 const char *env_library_fault(void);
 /* Returns the same for the LMDB of that version. */
 const char *env_version_fault(int major, int minor, int patch);
+
+/* ---- reading ahead ------------------------------------------------------- */
+
+/*
+ * Lets the disk read what a walk will come to. After env_expect_random() the kernel reads each
+ * missing page alone, so a walk over a store that is not in memory waits for the disk at each
+ * value. A walk that knows the values which follow announces them, and the disk reads many at
+ * once. It asks first whether it is of use: with the store in memory it only costs time.
+ *
+ *	if (ahead_is_cold(&ahead)) {               now and then
+ *		ahead_add(&ahead, txn, offset, size);  each value, in the order of the walk
+ *		ahead_send(&ahead, txn);
+ *	}
+ */
+
+/* The distance between a walk and what it announces grows from the first to the most, in values:
+ * a walk that ends soon announces little. */
+#define AHEAD_FIRST 2
+#define AHEAD_MOST  32
+
+static inline unsigned ahead_grow(unsigned step)
+{
+	return step < AHEAD_MOST ? 2 * step : AHEAD_MOST;
+}
+
+/* Zeros are a good beginning. */
+struct ahead {
+	/* of this thread that read from the disk, as they were counted last, and 1; 0: not yet */
+	long faults;
+	unsigned cold;       /* questions that are still answered with yes */
+	unsigned warm;       /* that were answered with no, one after the other */
+	uint64_t begin, end; /* the piece that is being collected; END 0: none */
+};
+
+/* Returns whether this thread has waited for the disk since the question before, or not long
+ * before that. While it has not for a while, most questions are answered without looking. */
+bool ahead_is_cold(struct ahead *ahead);
+/* Adds the value at OFFSET (txn_place()). Values that lie close to each other become one piece. */
+void ahead_add(struct ahead *ahead, struct txn *txn, uint64_t offset, uint64_t size);
+/* Lets the kernel begin to read the last piece. */
+void ahead_send(struct ahead *ahead, struct txn *txn);
 
 #endif

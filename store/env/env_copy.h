@@ -39,4 +39,35 @@ typedef int env_copy_fn(void *arg, uint64_t bytes);
 int env_copy_database(
 	struct env_copy *copy, unsigned db, struct txn *from, env_copy_fn *progress, void *arg);
 
+/* ---- when a copy is due --------------------------------------------------- */
+
+/*
+ * Says when the file of an environment is so much longer than what it holds that a copy should
+ * take its place (journal_copy.h, index_compact()). LMDB reuses pages but gives none back: after
+ * many deletions, and after a reader that was stopped with a snapshot in its hand has kept each
+ * page for a while, the file stays as long as it was.
+ *
+ * The most that was in use within the last minute counts, so that what rises and falls with each
+ * trim causes no copy. A copy begins a minute after the last one, or later if they take long:
+ * they cost a twentieth of the time at most. If the file is by far too long, as when a reader
+ * keeps each page of a database that changes a lot, five seconds are enough: with former.h this
+ * bounds what readers can make the disk hold to the growth of about a minute. A daemon that
+ * starts knows nothing of the time before, and what is in use then counts.
+ */
+
+/* Zeros are the state at the start. */
+struct surplus {
+	uint64_t most[2];   /* bytes in use: the most in the half minute before, and in this one */
+	uint64_t turned_ns; /* when this half minute began */
+	uint64_t next_ns;   /* no copy before, */
+	uint64_t hasty_ns;  /* and before this one if the file is by far too long */
+};
+
+/* Returns whether a copy may begin at NOW_NS, whatever for. */
+bool surplus_is_allowed(const struct surplus *surplus, uint64_t now_ns);
+/* To be called every few seconds, at NOW_NS. Returns whether it is time for a copy. */
+bool surplus_is_due(struct surplus *surplus, const struct env_info *info, uint64_t now_ns);
+/* A copy that was begun at BEGAN_NS, for whatever reason, has ended with RESULT. */
+void surplus_end(struct surplus *surplus, int result, uint64_t began_ns, uint64_t now_ns);
+
 #endif

@@ -22,7 +22,7 @@ struct cursor {
 #define UNVAL(v) BYTES((v).mv_data, (v).mv_size)
 
 /* Reads by mdb_FUNCTION in a write transaction, whose state is unknown after a failed assertion,
- * and in another one by guarded_FUNCTION (env_guard.c). LMDB's code. */
+ * and in another one by guarded_FUNCTION (env_error.c). LMDB's code. */
 #define LMDB_READ(txn, function, ...) \
 	((txn)->is_write ? mdb_##function(__VA_ARGS__) : guarded_##function(__VA_ARGS__))
 

@@ -2,11 +2,11 @@
 /*
  * The env group's internal header, and the only file that includes lmdb.h. env.h is the
  * interface. env.c opens and closes environments, env_txn.c runs transactions on them,
- * env_entry.c reads and writes entries, env_guard.c outlives LMDB's assertions while it reads,
- * env_seal.c finds damage of the meta pages, env_tree.c pages of older states in the newest one,
+ * env_entry.c reads and writes entries, env_seal.c finds damage of the meta pages, env_tree.c pages of older states in the newest one,
  * env_path.c searches without LMDB, env_place.c finds values by their place in the file,
- * env_room.c reserves blocks, env_fault.c makes the file longer and survives a full disk,
- * env_pins.c keeps pages that are read from being reused, env_error.c converts LMDB's codes.
+ * env_fault.c reserves blocks, makes the file longer and survives a full disk,
+ * env_pins.c keeps pages that are read from being reused, env_error.c converts LMDB's codes and
+ * outlives its assertions while it reads.
  */
 #ifndef STORE_ENV_ENV_INTERNAL_H
 #define STORE_ENV_ENV_INTERNAL_H
@@ -270,19 +270,6 @@ int txn_way_step(struct txn *txn, struct tree_way *way, bool back, struct bytes 
  * it. */
 void txn_forget_cursors(struct txn *txn);
 
-/* ---- env_guard.c -------------------------------------------------------- */
-
-/* As LMDB's functions, in a read transaction: MDB_CORRUPTED instead of a failed assertion. */
-int guarded_get(MDB_txn *txn, MDB_dbi db, MDB_val *key, MDB_val *ret_value);
-int guarded_cursor_get(MDB_cursor *cursor, MDB_val *key, MDB_val *ret_value, MDB_cursor_op op);
-int guarded_stat(MDB_txn *txn, MDB_dbi db, MDB_stat *ret_stat);
-int guarded_cursor_open(MDB_txn *txn, MDB_dbi db, MDB_cursor **ret_cursor);
-/* Opens a database that is there; also in a write transaction that has changed nothing yet, and
- * is aborted then. */
-int guarded_open(MDB_txn *txn, const char *name, MDB_dbi *ret_db);
-/* Does not return if one of them is running in this thread. */
-void guard_leave(void);
-
 /* ---- env_place.c -------------------------------------------------------- */
 
 /* Finds out where LMDB has mapped the file, from a value that TXN sees. */
@@ -291,16 +278,13 @@ void mapping_find_address(struct mapping *map, MDB_txn *txn);
  * up to its end. The page may hold anything. */
 bool mapping_leaf_is_whole(const uint8_t *page, size_t size);
 
-/* ---- env_room.c --------------------------------------------------------- */
+/* ---- env_fault.c -------------------------------------------------------- */
 
 /* Reserves blocks for what LMDB writes in a commit. */
 int mapping_allocate_commit(struct mapping *map, const struct txn *txn);
 /* Counts the pages in use. OVERFLOW: those of large values as well. */
 int mapping_count_pages(
 	const struct mapping *map, MDB_txn *txn, bool with_overflow, uint64_t *ret_pages);
-
-/* ---- env_fault.c -------------------------------------------------------- */
-
 /* Opens LMDB's environment, which does not get to make the file as long as the map. LMDB's code. */
 int mapping_open_short(struct mapping *map, unsigned flags, unsigned mode);
 /* Lets the handler of SIGBUS make the file of MAP longer; the map's address is known.
@@ -327,6 +311,17 @@ void mapping_end_write(struct mapping *map);
 int mapping_failed(const struct mapping *map, int rc, const char *what) __attribute__((cold));
 /* As mapping_failed() in a process that was forked after MAP was opened. */
 int mapping_forked(const struct mapping *map) __attribute__((cold));
+
+/* As LMDB's functions, in a read transaction: MDB_CORRUPTED instead of a failed assertion. */
+int guarded_get(MDB_txn *txn, MDB_dbi db, MDB_val *key, MDB_val *ret_value);
+int guarded_cursor_get(MDB_cursor *cursor, MDB_val *key, MDB_val *ret_value, MDB_cursor_op op);
+int guarded_stat(MDB_txn *txn, MDB_dbi db, MDB_stat *ret_stat);
+int guarded_cursor_open(MDB_txn *txn, MDB_dbi db, MDB_cursor **ret_cursor);
+/* Opens a database that is there; also in a write transaction that has changed nothing yet, and
+ * is aborted then. */
+int guarded_open(MDB_txn *txn, const char *name, MDB_dbi *ret_db);
+/* Does not return if one of them is running in this thread. */
+void guard_leave(void);
 
 /* Returns whether pages of the file are taken away: what was read before this call may be zeros. */
 static inline bool mapping_is_given_up(const struct mapping *map)

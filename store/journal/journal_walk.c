@@ -10,7 +10,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/hash.h"
-#include "store/env/ahead.h"
+#include "store/env/env.h"
 #include "store/journal/journal_record.h"
 
 #define JOURNAL_WALK_MAGIC 0x6b1e0e07u

@@ -7,7 +7,7 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "store/env/ahead.h"
+#include "store/env/env.h"
 #include "store/read/snapshot_internal.h"
 
 #define NAMES_MAGIC 0x6b6e616du

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* When a walk announces what it will read. The number of times that its thread has waited for
  * the disk is the tests'. */
-#include "store/env/ahead.h"
+#include "store/env/env.h"
 
 #include <criterion/criterion.h>
 #include <sys/resource.h>

@@ -8,7 +8,7 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "store/env/ahead.h"
+#include "store/env/env.h"
 #include "tests/unit/rig.h"
 #include "tests/unit/scratch.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/env/surplus.h"
+#include "store/env/env_copy.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
