@@ -20,9 +20,9 @@
 #include "store/env/datafile.h"
 #include "store/env/env.h"
 #include "store/env/forks.h"
-#include "store/env/pin_file.h"
-#include "store/env/pin_page.h"
-#include "store/env/pin_scan.h"
+#include "store/pins/pin_file.h"
+#include "store/pins/pin_page.h"
+#include "store/pins/pin_scan.h"
 
 #define ENV_MAGIC    0x6b1e0e01u
 #define TXN_MAGIC    0x6b1e0e02u

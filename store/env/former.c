@@ -14,7 +14,7 @@
 #include "common/err.h"
 #include "common/proc.h"
 #include "store/env/env.h"
-#include "store/env/pin_scan.h"
+#include "store/pins/pin_scan.h"
 
 #define NOBODY ((uid_t)-1) /* a reader that has no pin file */
 

@@ -32,7 +32,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "store/env/pin_page.h"
+#include "store/pins/pin_page.h"
 
 #define FORMERS_KEPT     4
 #define FORMERS_MAX      32 /* that are watched */

@@ -15,7 +15,7 @@
 #include "store/env/damaged.h"
 #include "store/env/former.h"
 #include "store/env/generation.h"
-#include "store/env/pin_page.h"
+#include "store/pins/pin_page.h"
 #include "store/env/state.h"
 #include "store/env/text_file.h"
 

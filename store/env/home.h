@@ -25,7 +25,7 @@
 #include <sys/types.h>
 
 #include "store/env/former.h"
-#include "store/env/pin_page.h"
+#include "store/pins/pin_page.h"
 
 struct home;
 

@@ -17,7 +17,7 @@
 #include "common/err.h"
 #include "common/proc.h"
 #include "store/env/generation.h"
-#include "store/env/pin_scan.h"
+#include "store/pins/pin_scan.h"
 
 /* Opens PATH if it is a directory of this user. */
 static int retire_open(const char *path)

@@ -11,7 +11,7 @@
 
 #include "common/err.h"
 #include "store/env/env.h"
-#include "store/env/pin_page.h"
+#include "store/pins/pin_page.h"
 #include "tests/unit/scratch.h"
 
 static const char *const databases[] = {"one", "two"};

@@ -17,7 +17,7 @@
 
 #include "common/err.h"
 #include "store/env/env.h"
-#include "store/env/pin_file.h"
+#include "store/pins/pin_file.h"
 #include "tests/unit/page_rig.h"
 #include "tests/unit/scratch.h"
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "common/options.h"
-#include "store/env/pin_page.h"
+#include "store/pins/pin_page.h"
 #include "tests/unit/env_rig.h"
 #include "tests/unit/page_rig.h"
 

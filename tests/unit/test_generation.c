@@ -16,7 +16,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "store/env/damaged.h"
-#include "store/env/pin_page.h"
+#include "store/pins/pin_page.h"
 #include "tests/unit/scratch.h"
 
 static const char *const databases[] = {"one"};

@@ -12,7 +12,7 @@
 
 #include "common/err.h"
 #include "store/env/generation.h"
-#include "store/env/pin_page.h"
+#include "store/pins/pin_page.h"
 #include "tests/unit/journal_rig.h"
 
 Test(journal, kill_after_commit_loses_nothing_and_before_it_everything)

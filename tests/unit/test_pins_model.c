@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A model of the protocol by which readers keep pages from being reused (store/env/pin_page.h),
+ * A model of the protocol by which readers keep pages from being reused (store/pins/pin_page.h),
  * run exhaustively: one writer and two readers, in each order of their steps, with a kill of any
  * of them at any step. Each process has a store buffer that reaches memory in any order that its
  * barriers allow, which is weaker than x86 and as weak for stores as arm64.
@@ -9,7 +9,7 @@
  * with the floor F reuses the pages that were freed by transactions below F and below W - 1, so
  * the states below the smaller of the two, minus one, are gone. The model fails when a reader
  * reads a state that is gone, or has copied half of a meta page. Reader 0 may have no room for a
- * pin file, and hold all states by a mark (store/env/pin_file.h). The kernel keeps that, so it
+ * pin file, and hold all states by a mark (store/pins/pin_file.h). The kernel keeps that, so it
  * is in memory at once. The last step of a writer may be to close the page, because a copy has
  * taken the file's place: if it sees no pin, all states are gone. Nobody writes the file after
  * that. The mutants leave out one part of the protocol each, and the model must find out.

@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#include "store/env/pin_scan.h"
+#include "store/pins/pin_scan.h"
 #include "tests/unit/pins_rig.h"
 
 #define OTHER 65534

@@ -12,7 +12,7 @@
 
 #include "common/err.h"
 #include "common/proc.h"
-#include "store/env/pin_file.h"
+#include "store/pins/pin_file.h"
 #include "tests/unit/rig.h"
 #include "tests/unit/scratch.h"
 

@@ -11,8 +11,8 @@
 
 #include "common/err.h"
 #include "reflector/record/trimming.h"
-#include "store/env/pin_file.h"
-#include "store/env/pin_page.h"
+#include "store/pins/pin_file.h"
+#include "store/pins/pin_page.h"
 #include "store/read/cursor_file.h"
 #include "tests/unit/rig.h"
 #include "tests/unit/scratch.h"

@@ -16,7 +16,7 @@
 
 #include "common/err.h"
 #include "store/env/home.h"
-#include "store/env/pin_page.h"
+#include "store/pins/pin_page.h"
 #include "store/journal/journal_copy.h"
 #include "store/read/snapshot_internal.h"
 #include "tests/unit/scratch.h"

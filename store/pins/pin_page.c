@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/env/pin_page.h"
+#include "store/pins/pin_page.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -45,8 +45,8 @@
  * the pins of its predecessor's readers go on to hold. Not `oldest`: that may have been step 1
  * of a writer that was killed.
  */
-#ifndef STORE_ENV_PIN_PAGE_H
-#define STORE_ENV_PIN_PAGE_H
+#ifndef STORE_PINS_PIN_PAGE_H
+#define STORE_PINS_PIN_PAGE_H
 
 #include <stdbool.h>
 #include <stdint.h>

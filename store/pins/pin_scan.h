@@ -8,15 +8,15 @@
  * A file counts while its owner holds a write lock on it. A read lock, which all can take that
  * may read the file, counts for nothing.
  */
-#ifndef STORE_ENV_PIN_SCAN_H
-#define STORE_ENV_PIN_SCAN_H
+#ifndef STORE_PINS_PIN_SCAN_H
+#define STORE_PINS_PIN_SCAN_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "store/env/pin_page.h"
+#include "store/pins/pin_page.h"
 
 #define PIN_SCAN_PLACES (PIN_PLACES + 1)
 

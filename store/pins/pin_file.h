@@ -25,13 +25,13 @@
  * the lock must not outlive the parent. The map is of another open file, because the child keeps
  * that. FORMAT.md has the bytes.
  */
-#ifndef STORE_ENV_PIN_FILE_H
-#define STORE_ENV_PIN_FILE_H
+#ifndef STORE_PINS_PIN_FILE_H
+#define STORE_PINS_PIN_FILE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "store/env/pin_page.h"
+#include "store/pins/pin_page.h"
 
 #define PIN_FILE_MAGIC  0x31656c69666e6970u /* "pinfile1" */
 #define PIN_SLOT_BYTES  64u

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/env/pin_scan.h"
+#include "store/pins/pin_scan.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
-#include "store/env/pin_file.h"
+#include "store/pins/pin_file.h"
 
 #define PIN_SCAN_MAGIC 0x70736361u
 #define FILES_MAX      4096
