@@ -175,11 +175,6 @@ static bool complete_open(struct completion *completion)
 	return kinf_snapshot_open(completion->kinf, &completion->snapshot) == 0;
 }
 
-static const char *complete_feed(const struct completion *completion)
-{
-	return completion->word->n_operands ? completion->word->operands[0] : NULL;
-}
-
 static int complete_put_feed(void *arg, const struct kinf_feed_info *info)
 {
 	struct completion *completion = arg;
@@ -275,14 +270,6 @@ static int complete_namespace_of(void *arg, const struct kinf_feed_info *info)
 	return info->namespaced ? complete_namespace(arg, info->full_name) : 0;
 }
 
-/* Completes the last part of a label selector. */
-static int complete_selector(struct completion *completion, const char *feed)
-{
-	complete_join(completion, ',');
-	return kinf_index_values(completion->snapshot, feed, "label", completion->text,
-		complete_put_value, completion);
-}
-
 /* Completes FEED/NAME. */
 static int complete_slashed(struct completion *completion)
 {
@@ -302,7 +289,8 @@ static int complete_slashed(struct completion *completion)
 /* Completes a word whose name in --help is KIND. */
 static void complete_kind(struct completion *completion, struct bytes kind)
 {
-	const char *feed = complete_feed(completion);
+	const struct options_word *word = completion->word;
+	const char *feed = word->n_operands ? word->operands[0] : NULL;
 
 	if (bytes_equal(kind, BYTES_LIT("FILE"))) {
 		complete_files(false);
@@ -337,7 +325,9 @@ static void complete_kind(struct completion *completion, struct bytes kind)
 		(void)complete_namespace(completion, feed);
 	} else if (bytes_equal(kind, BYTES_LIT("SELECTOR")) &&
 		   completion->word->spec->letter == 'l') {
-		(void)complete_selector(completion, feed);
+		complete_join(completion, ',');
+		(void)kinf_index_values(completion->snapshot, feed, "label", completion->text,
+			complete_put_value, completion);
 	}
 }
 

@@ -305,16 +305,6 @@ static const char *get_order(const struct get *get)
 	return printer_order(get->print.sheet.printer); /* print_feed() has made it */
 }
 
-/* Prints how the objects of LIST, which has ended, were found. */
-static void get_explain(struct kinf_listing *list)
-{
-	const char *advice = list_advice(list);
-
-	(void)fprintf(stderr, "plan: %s\n", kinf_list_plan(list));
-	if (*advice)
-		(void)fprintf(stderr, "hint: %s\n", advice);
-}
-
 /* Prints the objects of one feed that QUERY selects. Sets *RET_LIST, which has the RV and the
  * token. */
 static int get_list(struct get *get, const struct get_target *target, struct kinf_query query,
@@ -339,8 +329,12 @@ static int get_list(struct get *get, const struct get_target *target, struct kin
 	}
 	if (r < 0)
 		return command_fail_code(get->kinf, r);
-	if (get->args.explain)
-		get_explain(*ret_list);
+	if (!get->args.explain)
+		return PROC_OK;
+	const char *advice = list_advice(*ret_list);
+	(void)fprintf(stderr, "plan: %s\n", kinf_list_plan(*ret_list));
+	if (*advice)
+		(void)fprintf(stderr, "hint: %s\n", advice);
 	return PROC_OK;
 }
 

@@ -221,17 +221,6 @@ static void log_line_make(
 	log_line_puts(line, json ? "}\n" : "\n");
 }
 
-/* One write(2), so that lines of several processes on one stderr do not mix. If that fails, the
- * line is lost: the caller goes on. */
-static void log_line_write(const struct log_line *line)
-{
-	ssize_t n;
-
-	do {
-		n = write(STDERR_FILENO, line->text, line->size);
-	} while (n < 0 && errno == EINTR);
-}
-
 /* Returns false, after some patience, if nobody takes what was written before: a full pipe. A
  * daemon must not stand still because the program that reads its log does. */
 static bool log_has_room(void)
@@ -260,7 +249,10 @@ void log_write(enum log_id id, const void *fields)
 		if (lost)
 			LOG(log_lines_lost, .lines = lost);
 		log_line_make(&line, event, fields);
-		log_line_write(&line);
+		/* One write(2): lines of several processes on one stderr do not mix. If it fails,
+		 * the line is lost. */
+		while (write(STDERR_FILENO, line.text, line.size) < 0 && errno == EINTR)
+			;
 	} else {
 		const struct log_log_lines_lost *more = id == LOG_ID_log_lines_lost ? fields : NULL;
 

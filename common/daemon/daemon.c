@@ -65,15 +65,6 @@ static void daemon_look_again(struct daemon *d, uint64_t still)
 	d->settled_ns = still ? proc_monotonic_ns() + still : 0;
 }
 
-/* Has the configuration read again if its file has changed until then. */
-static void daemon_settle_file(struct daemon *d)
-{
-	if (!d->settled_ns || proc_monotonic_ns() < d->settled_ns)
-		return;
-	d->settled_ns = 0;
-	d->reload |= config_file_changed(d->config);
-}
-
 bool daemon_awaits_file(const struct daemon *d)
 {
 	return d->settled_ns || d->reload || d->config_refused;
@@ -89,7 +80,10 @@ int daemon_attend(struct daemon *d)
 		d->reload |= number == SIGHUP;
 	}
 	daemon_take_calls(d);
-	daemon_settle_file(d);
+	if (d->settled_ns && proc_monotonic_ns() >= d->settled_ns) {
+		d->settled_ns = 0;
+		d->reload |= config_file_changed(d->config);
+	}
 	if (!d->stop && d->parent_fd >= 0 && poll(&parent, 1, 0) > 0) {
 		LOG(supervisor_gone, .daemon = d->program->name, .pid = getpid());
 		d->stop = true;

@@ -13,15 +13,6 @@
 
 #define PAGE_COUNT 12u /* of a large value: how many pages it has */
 
-/* Reads it from the first meta page, which no program but LMDB's writer changes. */
-static uint32_t pages_find_size(const struct pages *pages)
-{
-	uint32_t size =
-		pages->size >= META_PAGE_SIZE + 4 ? le32_get(pages->bytes + META_PAGE_SIZE) : 0;
-
-	return page_size_is_possible(size) ? size : (uint32_t)sysconf(_SC_PAGESIZE);
-}
-
 int pages_open(int directory_fd, uint32_t generation, struct pages *ret_pages)
 {
 	static const char name[] = "data.mdb";
@@ -44,7 +35,10 @@ int pages_open(int directory_fd, uint32_t generation, struct pages *ret_pages)
 			return err_set(-errno, "mapping '%s'", name);
 		pages.bytes = bytes;
 	}
-	pages.page_size = pages_find_size(&pages);
+	/* No program but LMDB's writer changes the first meta page. */
+	uint32_t size =
+		pages.size >= META_PAGE_SIZE + 4 ? le32_get(pages.bytes + META_PAGE_SIZE) : 0;
+	pages.page_size = page_size_is_possible(size) ? size : (uint32_t)sysconf(_SC_PAGESIZE);
 	*ret_pages = pages;
 	return 0;
 }

@@ -373,17 +373,6 @@ static int home_open_parts(struct home *home, const char *store, const struct ho
 		     : 0;
 }
 
-/* Moves what HOME has open, before another thread knows it. */
-static void home_move_apart(struct home *home)
-{
-	_Atomic int *const parts[] = {&home->id_fd, &home->journal_fd, &home->index_fd,
-		&home->cursors_fd, &home->record_fd, &home->runtime_fd};
-
-	home->fd = proc_apart(home->fd);
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-		*parts[i] = proc_apart(*parts[i]);
-}
-
 static int home_open_once(
 	const char *store, const struct home_options *options, struct home **ret_home)
 {
@@ -408,7 +397,11 @@ static int home_open_once(
 		return r;
 	if (r < 0) /* the sentences for people name it by themselves */
 		return strstr(err_text(r), store) ? r : err_add(r, "opening store '%s'", store);
-	home_move_apart(home);
+	_Atomic int *const parts[] = {&home->id_fd, &home->journal_fd, &home->index_fd,
+		&home->cursors_fd, &home->record_fd, &home->runtime_fd};
+	home->fd = proc_apart(home->fd); /* before another thread knows it */
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		*parts[i] = proc_apart(*parts[i]);
 	*ret_home = TAKE(home);
 	return 0;
 }

@@ -19,15 +19,6 @@
 #include "store/env/generation.h"
 #include "store/pins/pin_scan.h"
 
-/* Opens PATH if it is a directory of this user. */
-static int retire_open(const char *path)
-{
-	AUTO_FD int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	struct stat st;
-
-	return fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == geteuid() ? TAKE_FD(fd) : -1;
-}
-
 static void retire_files(int fd)
 {
 	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
@@ -81,11 +72,12 @@ void home_retire(struct home *home)
 void home_retire_former(const struct home *home, const char *path)
 {
 	const char *name = strrchr(path, '/'), *id = name ? home_runtime_id(name + 1) : NULL;
+	struct stat st;
 
 	if (!id || strcmp(id, home->id) != 0)
 		return;
-	AUTO_FD int fd = retire_open(path);
-	if (fd >= 0)
+	AUTO_FD int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == geteuid())
 		retire_directory(fd, path);
 }
 

@@ -87,12 +87,6 @@ static bool runtime_names_another(const struct home *home)
 	       strstr(line, home->id);
 }
 
-static bool runtime_has_our_daemon(const struct home *home)
-{
-	return home_role_holder(home, HOME_REFLECTOR) != 0 ||
-	       home_role_holder(home, HOME_PROCESSOR) != 0;
-}
-
 /* Returns whether a process has a role both in the store and in the runtime directory. One that
  * maintains a copy has it in the copy alone. */
 static bool runtime_is_ours(const struct home *home)
@@ -182,7 +176,9 @@ int home_find_runtime(struct home *home)
 		return 0;
 	/* A copy names the directory of the store that it was made of, which may be another
 	 * user's, and be in use. */
-	if (r < 0 ? err_is_shortage(r) || runtime_has_our_daemon(home)
+	bool runs =
+		home_role_holder(home, HOME_REFLECTOR) || home_role_holder(home, HOME_PROCESSOR);
+	if (r < 0 ? err_is_shortage(r) || runs
 		  : !(runtime_is_used(home) || runtime_names_another(home)) ||
 				runtime_is_ours(home))
 		return r < 0 ? r : 0;

@@ -56,26 +56,18 @@ static DIR *pin_scan_open_place(int directory_fd, const char *path)
 	return directory;
 }
 
-/* Returns how many files the table may hold open: others make them, and the process needs
- * descriptors for itself. */
-static size_t pin_scan_most_files(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur / 2 > FILES_MAX)
-		return FILES_MAX;
-	return limit.rlim_cur / 2;
-}
-
 int pin_scan_open(uint64_t inode, const struct pin_places *places, const char *last_place,
 	struct pin_scan **ret_scan)
 {
 	struct pin_scan *scan = calloc(1, sizeof(*scan));
+	struct rlimit limit;
 
 	if (!scan)
 		return err_set(-ENOMEM, "looking for pin files");
 	scan->magic = PIN_SCAN_MAGIC;
-	scan->most_files = pin_scan_most_files();
+	/* Others make the files, and the process needs descriptors for itself. */
+	bool is_small = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur / 2 < FILES_MAX;
+	scan->most_files = is_small ? limit.rlim_cur / 2 : FILES_MAX;
 	(void)snprintf(scan->prefix, sizeof(scan->prefix), "%016" PRIx64 "-", inode);
 	for (int i = 0; i < PIN_PLACES; i++)
 		scan->places[i] = pin_scan_open_place(AT_FDCWD, places->path[i]);
