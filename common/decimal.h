@@ -9,4 +9,15 @@
  * than 5: '7'"), to which the caller adds the name of the number. */
 int decimal_parse(struct bytes text, uint64_t max, uint64_t *ret_number);
 
+/* ---- hexadecimal digits ---------------------------------------------------- */
+
+/* Returns the value of a digit of either case, or -1 if C is none. */
+static inline int hex_digit(char c)
+{
+	return c >= '0' && c <= '9'   ? c - '0'
+	       : c >= 'a' && c <= 'f' ? c - 'a' + 10
+	       : c >= 'A' && c <= 'F' ? c - 'A' + 10
+				      : -1;
+}
+
 #endif

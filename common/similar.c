@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "common/ascii.h"
+#include "common/utf8.h"
 
 #define SIMILAR_MAX 255 /* letters; longer names are not similar */
 

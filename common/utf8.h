@@ -3,7 +3,7 @@
 #ifndef COMMON_UTF8_H
 #define COMMON_UTF8_H
 
-#include "common/bytes.h"
+#include "common/buf.h"
 
 /* Returns the size of the valid character at the beginning of TEXT, 0 if there is none. */
 size_t utf8_length(struct bytes text);
@@ -22,5 +22,44 @@ size_t utf8_width(struct bytes text);
 
 /* Writes CODE, a Unicode scalar value, in 1 to 4 bytes. Returns their number. */
 size_t utf8_put(uint32_t code, uint8_t *bytes);
+
+/* ---- ASCII ----------------------------------------------------------------- */
+
+/* The functions of ctype.h and strings.h ask the locale of the program that has loaded the library:
+ * in a Turkish one "INGRESSES" and "ingresses" differ, in others bytes above 127 are letters. */
+
+static inline char ascii_lower(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+static inline bool ascii_is_alnum(char c)
+{
+	return (c >= '0' && c <= '9') || (ascii_lower(c) >= 'a' && ascii_lower(c) <= 'z');
+}
+
+/* Returns whether they are equal but for the case of letters. */
+static inline bool ascii_equal(struct bytes a, struct bytes b)
+{
+	const char *x = a.data, *y = b.data;
+
+	for (size_t i = 0; a.size == b.size && i < a.size; i++)
+		if (ascii_lower(x[i]) != ascii_lower(y[i]))
+			return false;
+	return a.size == b.size;
+}
+
+/* ---- text of others -------------------------------------------------------- */
+
+/* Writes text of others, whatever it holds, so that people or JSON can take it. */
+
+/* Appends the character at the beginning of TEXT, which is not empty, or the byte that begins
+ * none; a control character in a form that people see: ^A, \u0085. Returns its size in TEXT. */
+size_t text_put_visible(struct bytes text, struct buf *out);
+/* Returns how many bytes at the beginning of TEXT are printable ASCII, which text_put_visible()
+ * gives as they are. */
+size_t text_plain(struct bytes text);
+/* Appends TEXT with U+FFFD in the place of each byte that is of no character. */
+void text_put_valid(struct bytes text, struct buf *out);
 
 #endif

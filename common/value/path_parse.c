@@ -6,7 +6,7 @@
 #include "common/array.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "common/hex.h"
+#include "common/decimal.h"
 #include "common/utf8.h"
 #include "common/value/path_internal.h"
 

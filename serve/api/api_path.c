@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "common/err.h"
-#include "common/hex.h"
+#include "common/decimal.h"
 
 #define API_PATH_PARTS 12 /* /apis/G/V/watch/namespaces/NS/PLURAL/NAME/SUB/... */
 

@@ -9,7 +9,6 @@
 #include "common/cleanup.h"
 #include "common/decimal.h"
 #include "common/err.h"
-#include "common/hex.h"
 #include "common/utf8.h"
 #include "common/value/json.h"
 

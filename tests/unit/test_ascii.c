@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names in a program with a Turkish locale of one byte for each character, where its C library
  * compares letters as below. */
-#include "common/ascii.h"
+#include "common/utf8.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

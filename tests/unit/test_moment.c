@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "common/moment.h"
+#include "common/timestamp.h"
 
 #include <criterion/criterion.h>
 

@@ -2,7 +2,6 @@
 #include <criterion/criterion.h>
 
 #include "common/cleanup.h"
-#include "common/text.h"
 #include "common/utf8.h"
 
 static void expect_visible(struct bytes text, const char *wanted)
