@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "command/children.h"
+#include "command/manage/children.h"
 #include "command/command.h"
 #include "command/rbac.h"
 #include "common/cleanup.h"

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "command/command.h"
-#include "command/ticker.h"
+#include "command/manage/ticker.h"
 #include "common/array.h"
 #include "common/cleanup.h"
 #include "common/err.h"

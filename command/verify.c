@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "command/command.h"
-#include "command/ticker.h"
+#include "command/manage/ticker.h"
 #include "common/cleanup.h"
 #include "common/daemon/faults.h"
 #include "common/err.h"

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "command/tar.h"
+#include "command/manage/tar.h"
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "command/partial.h"
+#include "command/manage/partial.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "command/backup.h"
+#include "command/manage/backup.h"
 #include "command/command.h"
-#include "command/tar.h"
+#include "command/manage/tar.h"
 #include "common/cleanup.h"
 #include "common/daemon/signals.h"
 #include "common/err.h"

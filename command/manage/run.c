@@ -15,9 +15,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "command/children.h"
+#include "command/manage/children.h"
 #include "command/command.h"
-#include "command/health.h"
+#include "command/manage/health.h"
 #include "common/cleanup.h"
 #include "common/daemon/parent.h"
 #include "common/daemon/signals.h"

@@ -10,8 +10,8 @@
 #include <sys/statvfs.h>
 
 #include "command/command.h"
-#include "command/maintenance.h"
-#include "command/ticker.h"
+#include "command/manage/maintenance.h"
+#include "command/manage/ticker.h"
 #include "common/cleanup.h"
 #include "common/daemon/signals.h"
 #include "common/err.h"

@@ -4,8 +4,8 @@
  * command then calls them by their control sockets (common/daemon/control.h). Otherwise the command
  * takes the role of the missing daemon for itself, so that none can start meanwhile.
  */
-#ifndef COMMAND_MAINTENANCE_H
-#define COMMAND_MAINTENANCE_H
+#ifndef COMMAND_MANAGE_MAINTENANCE_H
+#define COMMAND_MANAGE_MAINTENANCE_H
 
 #include "common/config/config.h"
 #include "common/daemon/control.h"

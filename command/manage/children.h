@@ -5,8 +5,8 @@
  * inherits the reading end of a pipe. Only the supervisor has the writing end, so the pipe
  * reports its end of file when the supervisor dies.
  */
-#ifndef COMMAND_CHILDREN_H
-#define COMMAND_CHILDREN_H
+#ifndef COMMAND_MANAGE_CHILDREN_H
+#define COMMAND_MANAGE_CHILDREN_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kinf backup FILE|DIR|- */
-#include "command/backup.h"
+#include "command/manage/backup.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "command/command.h"
-#include "command/tar.h"
+#include "command/manage/tar.h"
 #include "common/cleanup.h"
 #include "common/daemon/signals.h"
 #include "common/err.h"

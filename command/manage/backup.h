@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by backup and restore: a copy of a snapshot in a partial directory (partial.h), with
  * progress, which a signal ends. */
-#ifndef COMMAND_BACKUP_H
-#define COMMAND_BACKUP_H
+#ifndef COMMAND_MANAGE_BACKUP_H
+#define COMMAND_MANAGE_BACKUP_H
 
-#include "command/partial.h"
-#include "command/ticker.h"
+#include "command/manage/partial.h"
+#include "command/manage/ticker.h"
 #include "reader/kinf.h"
 
 struct backup {

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "command/command.h"
-#include "command/maintenance.h"
+#include "command/manage/maintenance.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 

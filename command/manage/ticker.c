@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "command/ticker.h"
+#include "command/manage/ticker.h"
 
 #include <inttypes.h>
 #include <stdio.h>

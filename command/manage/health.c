@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "command/health.h"
+#include "command/manage/health.h"
 
 #include <errno.h>
 #include <inttypes.h>

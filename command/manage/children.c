@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "command/children.h"
+#include "command/manage/children.h"
 
 #include <errno.h>
 #include <fcntl.h>

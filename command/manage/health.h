@@ -13,10 +13,10 @@
  *
  * A terminal shows the progress of the first lists in one line: "listing: 12500 of 20000 objects".
  */
-#ifndef COMMAND_HEALTH_H
-#define COMMAND_HEALTH_H
+#ifndef COMMAND_MANAGE_HEALTH_H
+#define COMMAND_MANAGE_HEALTH_H
 
-#include "command/children.h"
+#include "command/manage/children.h"
 #include "common/config/config.h"
 
 #define HEALTH_MAX 4 /* children */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "command/command.h"
-#include "command/maintenance.h"
+#include "command/manage/maintenance.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"

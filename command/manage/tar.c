@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "command/tar.h"
+#include "command/manage/tar.h"
 
 #include <errno.h>
 #include <fcntl.h>

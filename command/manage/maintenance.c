@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "command/maintenance.h"
+#include "command/manage/maintenance.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -13,9 +13,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "command/children.h"
+#include "command/manage/children.h"
 #include "command/command.h"
-#include "command/ticker.h"
+#include "command/manage/ticker.h"
 #include "common/cleanup.h"
 #include "common/daemon/faults.h"
 #include "common/daemon/signals.h"

@@ -7,8 +7,8 @@
  *
  * Nothing is shown if standard error is not a terminal.
  */
-#ifndef COMMAND_TICKER_H
-#define COMMAND_TICKER_H
+#ifndef COMMAND_MANAGE_TICKER_H
+#define COMMAND_MANAGE_TICKER_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -13,10 +13,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "command/children.h"
+#include "command/manage/children.h"
 #include "command/command.h"
-#include "command/maintenance.h"
-#include "command/partial.h"
+#include "command/manage/maintenance.h"
+#include "command/manage/partial.h"
 #include "common/cleanup.h"
 #include "common/daemon/signals.h"
 #include "common/err.h"

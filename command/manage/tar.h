@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Backups as tar files (ustar): a store's directory, which tar(1) can read as well. */
-#ifndef COMMAND_TAR_H
-#define COMMAND_TAR_H
+#ifndef COMMAND_MANAGE_TAR_H
+#define COMMAND_MANAGE_TAR_H
 
 #include <stdint.h>
 

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "command/command.h"
-#include "command/maintenance.h"
+#include "command/manage/maintenance.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 

@@ -4,8 +4,8 @@
  * `.NAME.kinf-partial`, and renamed into it at the end. A process that is killed leaves that
  * directory; the next one for the same place removes it. A lock in it keeps two of them apart.
  */
-#ifndef COMMAND_PARTIAL_H
-#define COMMAND_PARTIAL_H
+#ifndef COMMAND_MANAGE_PARTIAL_H
+#define COMMAND_MANAGE_PARTIAL_H
 
 #include <limits.h>
 
