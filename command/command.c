@@ -12,7 +12,7 @@
 #include "common/cleanup.h"
 #include "common/daemon/faults.h"
 #include "common/err.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 #include "print/status/status.h"
 #include "reader/handle.h"
 #include "store/env/home.h"

@@ -14,7 +14,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/output.h"
-#include "common/timestamp.h"
+#include "common/text/timestamp.h"
 #include "print/describe/describe.h"
 #include "print/fields.h"
 #include "print/print.h"

@@ -17,10 +17,10 @@
 #include "common/array.h"
 #include "common/cleanup.h"
 #include "common/daemon/faults.h"
-#include "common/decimal.h"
+#include "common/text/decimal.h"
 #include "common/err.h"
 #include "common/output.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 #include "print/print.h"
 #include "reader/handle.h"
 

@@ -15,7 +15,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/output.h"
-#include "common/timestamp.h"
+#include "common/text/timestamp.h"
 #include "common/value/json.h"
 #include "print/fields.h"
 #include "print/print.h"

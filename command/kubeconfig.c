@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "command/command.h"
-#include "common/base64.h"
+#include "common/text/base64.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/output.h"

@@ -11,7 +11,7 @@
 #include "common/failpoint.h"
 #include "common/output.h"
 #include "common/proc.h"
-#include "common/similar.h"
+#include "common/text/similar.h"
 
 struct command {
 	const char *name;

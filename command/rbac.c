@@ -10,7 +10,7 @@
 #include "common/array.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 #include "common/value/json.h"
 #include "common/value/selector.h"
 #include "common/value/yaml_style.h"

@@ -3,7 +3,7 @@
 #include "command/top.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 
 #define GAP       2
 #define FIRST_MIN 12 /* characters of the first column in a narrow terminal */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/log.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 
 static _Thread_local struct {
 	int code; /* what the sentence is about; 0: none */

@@ -14,7 +14,7 @@
 
 #include "common/bytes.h"
 #include "common/err.h"
-#include "common/decimal.h"
+#include "common/text/decimal.h"
 
 enum failpoint_action {
 	ACTION_NONE,

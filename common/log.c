@@ -11,8 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/timestamp.h"
-#include "common/utf8.h"
+#include "common/text/timestamp.h"
+#include "common/text/utf8.h"
 
 #define VALUE_MAX   1200 /* bytes of one string with its escapes; more is cut */
 #define LINE_SIZE   16384

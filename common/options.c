@@ -12,10 +12,10 @@
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/config/units.h"
-#include "common/decimal.h"
+#include "common/text/decimal.h"
 #include "common/err.h"
 #include "common/output.h"
-#include "common/similar.h"
+#include "common/text/similar.h"
 
 #define SPECS_MAX  64
 #define FIRST_CODE 256 /* codes of long options begin here */

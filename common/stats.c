@@ -17,7 +17,7 @@
 #include "common/err.h"
 #include "common/mapped_file.h"
 #include "common/proc.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 
 #define STATS_MAGIC  0x53746174u
 #define PAGE_MAGIC   0x5047534bu /* "KSGP" */

@@ -9,7 +9,7 @@
 #include "common/array.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "common/timestamp.h"
+#include "common/text/timestamp.h"
 #include "common/proc.h"
 #include "reader/handle.h"
 

@@ -86,7 +86,7 @@ banned='strcpy|strcat|sprintf|vsprintf|strtok|atoi|atol|gets|alloca|signal|syste
 banned="$banned|localtime|gmtime|ctime|asctime"
 echo "$sources" | code "(^|[^A-Za-z0-9_.>])($banned)\(" | bad 'banned call'
 echo "$sources" | grep -v '^tests/' | code '(^|[^A-Za-z0-9_])strto(u?ll?|[iu]max)\(' |
-    bad 'use common/decimal.h'
+    bad 'use common/text/decimal.h'
 echo "$sources" | grep -vE '^tests/|/main\.c$|^common/check\.c$' |
     code '(^|[^A-Za-z0-9_])(exit|abort)\(' | bad 'ends the process outside of main.c and check.c'
 

@@ -18,7 +18,7 @@
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "common/decimal.h"
+#include "common/text/decimal.h"
 #include "common/log.h"
 #include "common/proc.h"
 #include "serve/answer/answer.h"

@@ -16,7 +16,7 @@
 #include "common/cleanup.h"
 #include "common/daemon/signals.h"
 #include "common/err.h"
-#include "common/shell_word.h"
+#include "common/text/shell_word.h"
 #include "reader/handle.h"
 
 #define EXTRACTED "backup"

@@ -13,11 +13,11 @@
 #include <unistd.h>
 
 #include "common/array.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/config/units.h"
-#include "common/decimal.h"
+#include "common/text/decimal.h"
 #include "common/err.h"
 
 const struct config_key config_keys[] = {

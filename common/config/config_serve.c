@@ -11,7 +11,7 @@
 
 #include "common/buf.h"
 #include "common/cleanup.h"
-#include "common/decimal.h"
+#include "common/text/decimal.h"
 #include "common/err.h"
 
 /* Checks one address: unix, ADDRESS:PORT, [ADDRESS]:PORT or :PORT. */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/bytes.h"
-#include "common/decimal.h"
+#include "common/text/decimal.h"
 #include "common/err.h"
 
 struct unit {

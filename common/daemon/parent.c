@@ -14,7 +14,7 @@
 
 #include "common/bytes.h"
 #include "common/cleanup.h"
-#include "common/decimal.h"
+#include "common/text/decimal.h"
 #include "common/err.h"
 
 #define PARENT_SOCKETS_MAX 1024

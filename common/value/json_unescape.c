@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/value/json.h"
 
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 
 /* Returns the value of four hex digits, or -1. */
 static int32_t json_read_hex(const uint8_t *p, const uint8_t *end)

@@ -6,8 +6,8 @@
 #include "common/array.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "common/decimal.h"
-#include "common/utf8.h"
+#include "common/text/decimal.h"
+#include "common/text/utf8.h"
 #include "common/value/path_internal.h"
 
 #define PATH_NESTED_MAX 8 /* filters within filters */

@@ -7,7 +7,7 @@
 #include "common/config/units.h"
 #include "common/err.h"
 #include "common/proc.h"
-#include "common/timestamp.h"
+#include "common/text/timestamp.h"
 #include "common/value/selector_internal.h"
 
 /* Sets the time D before the present one. */

@@ -10,7 +10,7 @@
 #include "common/array.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "common/timestamp.h"
+#include "common/text/timestamp.h"
 #include "print/describe/describe_internal.h"
 #include "print/describe/tabstops.h"
 #include "print/redact.h"

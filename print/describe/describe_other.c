@@ -8,7 +8,7 @@
 
 #include "common/array.h"
 #include "common/cleanup.h"
-#include "common/timestamp.h"
+#include "common/text/timestamp.h"
 #include "common/value/selector.h"
 #include "print/describe/describe_internal.h"
 #include "print/table/display.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
-#include "common/timestamp.h"
+#include "common/text/timestamp.h"
 #include "print/describe/describe_internal.h"
 
 /* Lines that begin or end several kinds. */

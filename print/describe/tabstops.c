@@ -6,7 +6,7 @@
 #include "common/array.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 #include "print/table/display.h"
 
 #define PADDING 2

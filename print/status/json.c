@@ -6,7 +6,7 @@
 
 #include "common/cleanup.h"
 #include "common/proc.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 #include "common/value/json.h"
 
 /* A path may hold any bytes: those that are no UTF-8 become U+FFFD, because JSON has no others. */

@@ -7,7 +7,7 @@
 
 #include "common/cleanup.h"
 #include "common/options.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 #include "print/status/status.h"
 #include "print/table/age.h"
 #include "print/table/table.h"

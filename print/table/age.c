@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "common/proc.h"
-#include "common/timestamp.h"
+#include "common/text/timestamp.h"
 
 #define MINUTE 60
 #define HOUR   (60 * MINUTE)

@@ -7,7 +7,7 @@
 #include "common/array.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 #include "common/value/json.h"
 
 int display_scalar(const struct value *value, char *scratch, struct bytes *ret_text)

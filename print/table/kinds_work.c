@@ -3,7 +3,7 @@
 #include <ctype.h>
 #include <inttypes.h>
 
-#include "common/timestamp.h"
+#include "common/text/timestamp.h"
 #include "print/table/printer_internal.h"
 
 /* ---- apps --------------------------------------------------------------- */

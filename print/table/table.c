@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/check.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 
 #define GAP       3
 #define WIDTH_MIN 3 /* of a column, without the gap */

@@ -8,7 +8,7 @@
 
 #include "common/check.h"
 #include "common/cleanup.h"
-#include "common/decimal.h"
+#include "common/text/decimal.h"
 #include "common/err.h"
 #include "common/value/json.h"
 #include "common/value/path.h"

@@ -8,7 +8,7 @@
 
 #include "common/buf.h"
 #include "common/err.h"
-#include "common/similar.h"
+#include "common/text/similar.h"
 
 #define NEAR_MAX 3 /* similar names in a sentence */
 

@@ -19,7 +19,7 @@
 #ifndef REFLECTOR_FEED_CONSISTENCY_H
 #define REFLECTOR_FEED_CONSISTENCY_H
 
-#include "common/timestamp.h"
+#include "common/text/timestamp.h"
 #include "reflector/net/http.h"
 #include "store/journal/journal.h"
 

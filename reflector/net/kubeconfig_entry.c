@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base64.h"
+#include "common/text/base64.h"
 #include "common/cleanup.h"
-#include "common/decimal.h"
+#include "common/text/decimal.h"
 #include "common/err.h"
 #include "reflector/net/kubeconfig_member.h"
 #include "reflector/net/small_file.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "common/decimal.h"
+#include "common/text/decimal.h"
 #include "common/err.h"
 
 #define ENTRY_MAX 256 /* a name has at most 253 bytes, a port 6 */

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "common/base64.h"
+#include "common/text/base64.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "store/env/text_file.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/decimal.h"
+#include "common/text/decimal.h"
 #include "common/err.h"
 #include "reflector/feed/scan.h"
 

@@ -12,7 +12,7 @@
 #include "common/err.h"
 #include "common/hash.h"
 #include "common/proc.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 #include "common/value/field_diff.h"
 #include "common/value/json.h"
 #include "reflector/record/record_internal.h"

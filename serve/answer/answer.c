@@ -7,7 +7,7 @@
 
 #include "common/check.h"
 #include "common/cleanup.h"
-#include "common/decimal.h"
+#include "common/text/decimal.h"
 #include "common/err.h"
 #include "common/proc.h"
 #include "common/value/custom.h"

@@ -12,7 +12,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
-#include "common/timestamp.h"
+#include "common/text/timestamp.h"
 #include "common/value/custom.h"
 #include "serve/answer/answer.h"
 #include "serve/answer/answer_internal.h"

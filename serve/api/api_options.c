@@ -6,7 +6,7 @@
 #include <strings.h>
 
 #include "common/cleanup.h"
-#include "common/decimal.h"
+#include "common/text/decimal.h"
 #include "common/err.h"
 #include "serve/api/api_path.h"
 

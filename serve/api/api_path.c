@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "common/err.h"
-#include "common/decimal.h"
+#include "common/text/decimal.h"
 
 #define API_PATH_PARTS 12 /* /apis/G/V/watch/namespaces/NS/PLURAL/NAME/SUB/... */
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/err.h"
-#include "common/timestamp.h"
+#include "common/text/timestamp.h"
 #include "common/value/json.h"
 #include "common/value/value.h"
 

@@ -8,7 +8,7 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 #include "common/value/json.h"
 
 void api_status_release(struct api_status *status)

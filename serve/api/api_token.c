@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "common/base64.h"
+#include "common/text/base64.h"
 #include "common/cleanup.h"
-#include "common/decimal.h"
+#include "common/text/decimal.h"
 #include "common/err.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 #include "common/value/json.h"
 
 /* A reader of the one JSON object that a token is: members in any order, other members ignored. */

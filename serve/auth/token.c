@@ -5,9 +5,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include "common/base64.h"
+#include "common/text/base64.h"
 #include "common/cleanup.h"
-#include "common/decimal.h"
+#include "common/text/decimal.h"
 #include "common/err.h"
 #include "common/proc.h"
 #include "common/value/yaml.h"

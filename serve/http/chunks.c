@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/http/chunks.h"
 
-#include "common/decimal.h"
+#include "common/text/decimal.h"
 
 #define CHUNKS_PASSED_MAX 8192
 #define CHUNKS_DIGITS_MAX 15

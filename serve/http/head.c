@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "common/decimal.h"
+#include "common/text/decimal.h"
 
 /* ---- characters (RFC 9110, 5.6.2) --------------------------------------- */
 

@@ -16,7 +16,7 @@
 
 #include "common/cleanup.h"
 #include "common/daemon/parent.h"
-#include "common/decimal.h"
+#include "common/text/decimal.h"
 #include "common/err.h"
 
 #define LISTENER_BACKLOG  4096

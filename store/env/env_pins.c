@@ -23,7 +23,7 @@
 #include "common/err.h"
 #include "common/failpoint.h"
 #include "common/proc.h"
-#include "common/shell_word.h"
+#include "common/text/shell_word.h"
 
 /* The floor moves after FEW_COMMITS transactions, or when the file has grown by GROWN_BYTES, if
  * SCAN_SHARE times as long as a scan takes has passed since it moved last; after MANY_COMMITS in

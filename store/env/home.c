@@ -13,10 +13,10 @@
 
 #include "common/check.h"
 #include "common/cleanup.h"
-#include "common/decimal.h"
+#include "common/text/decimal.h"
 #include "common/err.h"
 #include "common/proc.h"
-#include "common/shell_word.h"
+#include "common/text/shell_word.h"
 #include "store/env/datafile.h"
 #include "store/env/generation.h"
 #include "store/env/home_internal.h"

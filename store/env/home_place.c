@@ -19,7 +19,7 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "common/shell_word.h"
+#include "common/text/shell_word.h"
 #include "store/env/text_file.h"
 
 static bool place_has_file(int fd, const char *name)

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"

@@ -11,7 +11,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
-#include "common/shell_word.h"
+#include "common/text/shell_word.h"
 
 #define JOURNAL_FORMAT 6
 #define MAP_BYTES      ((uint64_t)64 << 30)

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "common/array.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/err.h"

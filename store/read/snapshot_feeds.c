@@ -8,7 +8,7 @@
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "common/similar.h"
+#include "common/text/similar.h"
 
 #define NAMES_MAX 20 /* in an error */
 

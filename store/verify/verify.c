@@ -11,7 +11,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/failpoint.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 #include "store/env/generation.h"
 #include "store/journal/salvage.h"
 #include "store/ring/ring.h"

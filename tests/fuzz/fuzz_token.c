@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base64.h"
+#include "common/text/base64.h"
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"

@@ -5,7 +5,7 @@
 #include <strings.h>
 
 #include "common/cleanup.h"
-#include "common/decimal.h"
+#include "common/text/decimal.h"
 #include "tests/simulator/discovery.h"
 #include "tests/simulator/jsontext.h"
 #include "tests/simulator/list.h"

@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-#include "common/base64.h"
+#include "common/text/base64.h"
 #include "common/cleanup.h"
 #include "tests/simulator/jsontext.h"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names in a program with a Turkish locale of one byte for each character, where its C library
  * compares letters as below. */
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <strings.h>
 
-#include "common/similar.h"
+#include "common/text/similar.h"
 #include "store/journal/journal.h"
 #include "store/read/cursor_file.h"
 

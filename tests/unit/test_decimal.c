@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 
-#include "common/decimal.h"
+#include "common/text/decimal.h"
 #include "common/err.h"
 
 static void refused(struct bytes text, uint64_t max, const char *sentence)

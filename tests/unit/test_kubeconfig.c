@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/base64.h"
+#include "common/text/base64.h"
 #include "common/err.h"
 
 /* ---- a directory with files --------------------------------------------- */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "common/cleanup.h"
-#include "common/decimal.h"
+#include "common/text/decimal.h"
 #include "reader/advice.h"
 #include "reader/handle.h"
 #include "tests/unit/query_rig.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/base64.h"
+#include "common/text/base64.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"

@@ -4,8 +4,8 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 
-#include "common/base64.h"
-#include "common/utf8.h"
+#include "common/text/base64.h"
+#include "common/text/utf8.h"
 #include "serve/api/api_accept.h"
 #include "serve/api/api_bookmark.h"
 #include "serve/api/api_kinds.h"

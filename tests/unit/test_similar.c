@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "common/similar.h"
+#include "common/text/similar.h"
 
 Test(similar, one_or_two_letters_may_differ)
 {

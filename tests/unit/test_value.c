@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "common/err.h"
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 #include "common/value/json.h"
 #include "common/value/value.h"
 

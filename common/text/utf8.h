@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* UTF-8 as Unicode defines it: no overlong forms, no surrogates, nothing above U+10FFFF. */
-#ifndef COMMON_UTF8_H
-#define COMMON_UTF8_H
+#ifndef COMMON_TEXT_UTF8_H
+#define COMMON_TEXT_UTF8_H
 
 #include "common/buf.h"
 

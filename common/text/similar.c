@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "common/similar.h"
+#include "common/text/similar.h"
 
 #include <string.h>
 
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 
 #define SIMILAR_MAX 255 /* letters; longer names are not similar */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "common/shell_word.h"
+#include "common/text/shell_word.h"
 
 #include <stdbool.h>
 #include <string.h>

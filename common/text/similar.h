@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finds names that a person may have meant by a name that does not exist. */
-#ifndef COMMON_SIMILAR_H
-#define COMMON_SIMILAR_H
+#ifndef COMMON_TEXT_SIMILAR_H
+#define COMMON_TEXT_SIMILAR_H
 
 #include <stdbool.h>
 

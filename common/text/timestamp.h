@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A moment as RFC 3339 text, as the API server and the log write it. */
-#ifndef COMMON_TIMESTAMP_H
-#define COMMON_TIMESTAMP_H
+#ifndef COMMON_TEXT_TIMESTAMP_H
+#define COMMON_TEXT_TIMESTAMP_H
 
 #include <stdbool.h>
 #include <stdint.h>

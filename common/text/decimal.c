@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "common/decimal.h"
+#include "common/text/decimal.h"
 
 #include <inttypes.h>
 

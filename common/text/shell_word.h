@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Paths in commands that a sentence gives the user to paste. */
-#ifndef COMMON_SHELL_WORD_H
-#define COMMON_SHELL_WORD_H
+#ifndef COMMON_TEXT_SHELL_WORD_H
+#define COMMON_TEXT_SHELL_WORD_H
 
 #include <limits.h>
 

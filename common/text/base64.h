@@ -4,8 +4,8 @@
  * keys of a kubeconfig, basic authentication), and the URL alphabet without padding (continue
  * tokens).
  */
-#ifndef COMMON_BASE64_H
-#define COMMON_BASE64_H
+#ifndef COMMON_TEXT_BASE64_H
+#define COMMON_TEXT_BASE64_H
 
 #include "common/buf.h"
 #include "common/bytes.h"

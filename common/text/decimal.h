@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers in text that people write: decimal digits only, no blanks, no sign, no overflow. */
-#ifndef COMMON_DECIMAL_H
-#define COMMON_DECIMAL_H
+#ifndef COMMON_TEXT_DECIMAL_H
+#define COMMON_TEXT_DECIMAL_H
 
 #include "common/bytes.h"
 
