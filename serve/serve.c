@@ -456,8 +456,6 @@ void serve_close(struct serve *serve)
 	__atomic_store_n(&serve->shared.stopping, true, __ATOMIC_RELAXED);
 	/* The socket's name stays: the next kinf-serve replaces it. */
 	listeners_close(&serve->listeners);
-	if (serve->shared.answer)
-		answer_stop(serve->shared.answer);
 	for (unsigned i = 0; i < serve->n_workers; i++)
 		if (serve->workers[i]->started)
 			loop_stop(serve->workers[i]);

@@ -2,21 +2,28 @@
 #include "serve/answer/answer.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/text/decimal.h"
 #include "common/err.h"
-#include "common/proc.h"
 #include "common/value/custom.h"
-#include "serve/answer/answer_internal.h"
+#include "serve/answer/authorize.h"
+#include "serve/answer/discovery.h"
+#include "serve/answer/encode.h"
+#include "serve/answer/forward.h"
+#include "serve/answer/group.h"
+#include "serve/answer/read.h"
+#include "serve/answer/state.h"
+#include "serve/answer/watch.h"
 #include "serve/api/api_kinds.h"
+
+#define ROUTE_HELD_MAX ((size_t)64 << 20) /* a worker's bytes that clients have not taken */
 
 /* ---- the process --------------------------------------------------------- */
 
-void answer_measure_open(struct answer *answer)
+static void answer_measure_open(struct answer *answer)
 {
 	static const char *const forms[API_FORM_MAX] = {[API_FORM_OBJECT] = "object",
 		[API_FORM_TABLE] = "table",
@@ -71,11 +78,6 @@ void answer_reload(struct answer *answer, const struct config *config)
 	__atomic_store_n(
 		&answer->max_staleness_ns, config->serve.max_staleness_ns, __ATOMIC_RELEASE);
 	__atomic_store_n(&answer->quorum, config->serve.quorum, __ATOMIC_RELEASE);
-}
-
-void answer_stop(struct answer *answer)
-{
-	REQUIRE(answer->magic == ANSWER_MAGIC); /* the transport asks each watch to finish */
 }
 
 void answer_close(struct answer **answer)
@@ -142,9 +144,12 @@ int answer_worker_open(
 		return err_set(-ENOMEM, "a worker");
 	w->answer = answer;
 	w->worker = worker;
-	answer_frames_init(&w->frames, answer);
-	*ret_worker = w;
-	return 0;
+	int r = answer_groups_open(w);
+	if (r < 0)
+		free(w);
+	else
+		*ret_worker = w;
+	return r;
 }
 
 void answer_worker_close(struct answer_worker **worker)
@@ -153,8 +158,8 @@ void answer_worker_close(struct answer_worker **worker)
 
 	if (!w)
 		return;
-	REQUIRE(!w->waiting && !w->feeds);
-	answer_frames_release(&w->frames);
+	REQUIRE(!w->waiting);
+	answer_groups_close(w);
 	snapshot_close(&w->snapshot);
 	free(w);
 }
@@ -168,12 +173,12 @@ void answer_worker_woken(struct answer_worker *worker)
 		/* The timer resumes it: that may end this request and others of this list. */
 		serve_timer_set(&request->timer, serve_worker_now_ns(worker->worker));
 	}
-	answer_group_news(worker);
+	answer_groups_news(worker);
 }
 
 /* ---- routes -------------------------------------------------------------- */
 
-static int answer_method_refused(struct answer_request *request)
+static int route_method_refused(struct answer_request *request)
 {
 	const struct api_path *path = &request->path;
 	struct bytes method = request->x->method;
@@ -203,7 +208,7 @@ static int answer_method_refused(struct answer_request *request)
 	return 405;
 }
 
-static struct coverage_request answer_wanted(const struct answer_request *request)
+static struct coverage_request route_wanted(const struct answer_request *request)
 {
 	const struct api_path *path = &request->path;
 
@@ -221,10 +226,10 @@ static struct coverage_request answer_wanted(const struct answer_request *reques
 }
 
 /* Finds the feed that can answer, and the keys that the request is about. */
-static int answer_find_feed(struct answer_request *request)
+static int route_find_feed(struct answer_request *request)
 {
 	const struct api_path *path = &request->path;
-	const struct coverage_request wanted = answer_wanted(request);
+	const struct coverage_request wanted = route_wanted(request);
 	bool known;
 	int r = catalog_find(request->worker->answer->catalog, &wanted, &request->feed,
 		&request->coverage, &known);
@@ -257,19 +262,19 @@ static int answer_find_feed(struct answer_request *request)
 	return buf_error(&request->key);
 }
 
-static int answer_prepare(struct answer_request *request)
+static int route_prepare(struct answer_request *request)
 {
 	struct api_path *path = &request->path;
 	struct exchange *x = request->x;
 	int r;
 
 	if (!answer_is_read(request) || *path->subresource)
-		return answer_method_refused(request);
+		return route_method_refused(request);
 	r = api_accept_parse(
 		exchange_header(x, "accept"), false, &request->accept, &request->status);
 	if (r)
 		return r;
-	r = answer_find_feed(request);
+	r = route_find_feed(request);
 	if (r)
 		return r;
 	const struct feed_definition *d = &request->feed->definition;
@@ -288,13 +293,13 @@ static int answer_prepare(struct answer_request *request)
 	return r ? r : answer_form_init(request);
 }
 
-void answer_dispatch(struct answer_request *request)
+static void route_dispatch(struct answer_request *request)
 {
 	if (request->path.kind != API_PATH_RESOURCE) {
 		answer_discovery(request);
 		return;
 	}
-	int r = answer_prepare(request);
+	int r = route_prepare(request);
 	if (r == 0)
 		r = answer_check_feed(request);
 	/* A form, a feed or a freshness that only the API server has. */
@@ -310,23 +315,23 @@ void answer_dispatch(struct answer_request *request)
 	request->x->labels->feed = request->feed->definition.name;
 	switch (request->verb) {
 	case ANSWER_GET:
-		answer_read(request);
+		answer_get(request);
 		return;
 	case ANSWER_LIST:
-		if (serve_worker_held(request->worker->worker) > ANSWER_HELD_MAX)
+		if (serve_worker_held(request->worker->worker) > ROUTE_HELD_MAX)
 			answer_refuse(request, api_status_busy(&request->status));
 		else
-			answer_list_begin(request);
+			answer_list(request);
 		return;
 	case ANSWER_WATCH:
-		answer_watch_begin(request);
+		answer_watch(request);
 		return;
 	}
 }
 
 /* Returns whether the read must be proved current, which only the API server can do: `freshness:
  * quorum`, and neither an RV nor a token. */
-static bool answer_needs_quorum(const struct answer_request *request)
+static bool route_needs_quorum(const struct answer_request *request)
 {
 	return __atomic_load_n(&request->worker->answer->quorum, __ATOMIC_ACQUIRE) &&
 	       request->path.kind == API_PATH_RESOURCE && !*request->options.rv &&
@@ -334,7 +339,7 @@ static bool answer_needs_quorum(const struct answer_request *request)
 }
 
 /* Returns whether the cache never has what the request asks for. PARSED: what came of its query. */
-static bool answer_is_elsewhere(struct answer_request *request, int parsed)
+static bool route_is_elsewhere(struct answer_request *request, int parsed)
 {
 	const struct api_path *path = &request->path;
 
@@ -342,12 +347,12 @@ static bool answer_is_elsewhere(struct answer_request *request, int parsed)
 		path->is_long || parsed != 0 ||
 		(request->x->upgrade && !answer_takes_messages(request)))
 		return true;
-	if (answer_needs_quorum(request))
+	if (route_needs_quorum(request))
 		return true;
 	if (api_accept_parse(exchange_header(request->x, "accept"), false, &request->accept,
 		    &request->status))
 		return true;
-	const struct coverage_request wanted = answer_wanted(request);
+	const struct coverage_request wanted = route_wanted(request);
 	struct catalog_feed *feed = NULL;
 	enum coverage_answer coverage;
 	bool known;
@@ -356,18 +361,6 @@ static bool answer_is_elsewhere(struct answer_request *request, int parsed)
 	if (r == FOUND)
 		catalog_release(&feed);
 	return r != FOUND;
-}
-
-void answer_locally(struct answer_request *request)
-{
-	request->deciding = true;
-	answer_decide(request, answer_decided);
-	request->deciding = false;
-	if (request->decided) {
-		answer_go_on(request);
-		return;
-	}
-	answer_park(request);
 }
 
 void serve_answer(struct serve_worker *worker, struct exchange *x)
@@ -381,12 +374,13 @@ void serve_answer(struct serve_worker *worker, struct exchange *x)
 	request->magic = ANSWER_REQUEST_MAGIC;
 	request->worker = serve_worker_answers(worker);
 	request->x = x;
+	request->dispatch = route_dispatch;
 	request->accept = (struct api_accept){.version = "v1", .plain_errors = true};
 	int r = answer_parse(request);
-	bool elsewhere = r >= 0 && answer_may_forward(request) && answer_is_elsewhere(request, r);
+	bool elsewhere = r >= 0 && answer_may_forward(request) && route_is_elsewhere(request, r);
 	bool reads = answer_is_read(request) && !x->upgrade && !*request->path.subresource;
 	/* A client without credentials is refused only what the cache can't have. */
-	if (elsewhere && (answer_can_forward(request) || !reads || answer_needs_quorum(request))) {
+	if (elsewhere && (answer_can_forward(request) || !reads || route_needs_quorum(request))) {
 		answer_forward(request);
 		return;
 	}
@@ -395,5 +389,5 @@ void serve_answer(struct serve_worker *worker, struct exchange *x)
 		answer_refuse(request, r);
 		return;
 	}
-	answer_locally(request);
+	answer_authorize(request);
 }

@@ -8,7 +8,6 @@
  *	serve_answer()			for each request that is neither health nor metrics
  *	answer_worker_woken()		after serve_worker_wake()
  *	answer_reload()			after SIGHUP, on the main thread
- *	answer_stop()			SIGTERM came: no new exchange comes; watches are asked to finish
  *	answer_worker_close()		on each worker's thread, after its last exchange has ended
  *	answer_close()			on the main thread, after the workers have ended
  */
@@ -22,7 +21,6 @@
 struct answer;        /* of the process */
 struct answer_worker; /* of one worker */
 struct auth;
-struct buf;
 struct metrics;
 
 struct answer_options {
@@ -35,7 +33,6 @@ struct answer_options {
 
 int answer_open(const struct answer_options *options, struct answer **ret_answer);
 void answer_reload(struct answer *answer, const struct config *config);
-void answer_stop(struct answer *answer);
 void answer_close(struct answer **answer);
 
 int answer_worker_open(

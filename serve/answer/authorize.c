@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Asks the authorizer whether the client may make the request, and refuses it if not. */
+#include "serve/answer/authorize.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/check.h"
 #include "common/cleanup.h"
-#include "serve/answer/answer_internal.h"
 
 /* Appends the name of the object that the request is about: that of the path, or the only one
  * that the selector of a list or watch lets through. Roles with resourceNames allow such a list. */
-static void answer_put_object(const struct answer_request *request, struct buf *out)
+static void authorize_put_object(const struct answer_request *request, struct buf *out)
 {
 	const struct api_path *path = &request->path;
 	struct bytes name = bytes_str(path->name);
@@ -27,7 +27,7 @@ static void answer_put_object(const struct answer_request *request, struct buf *
 
 /* Returns the namespace that the request is in. A namespace is in itself: roles there allow to
  * read it. */
-static const char *answer_scope(const struct answer_request *request, const char *object)
+static const char *authorize_scope(const struct answer_request *request, const char *object)
 {
 	const struct api_path *path = &request->path;
 	bool is_list = request->verb != ANSWER_GET && !path->is_watch;
@@ -35,7 +35,7 @@ static const char *answer_scope(const struct answer_request *request, const char
 	return strcmp(path->resource, "namespaces") == 0 && !is_list ? object : path->namespace_;
 }
 
-static int answer_denied(struct answer_request *request)
+static int authorize_denied(struct answer_request *request)
 {
 	const struct api_path *path = &request->path;
 	const char *why = request->reason ? request->reason : "";
@@ -57,8 +57,8 @@ static int answer_denied(struct answer_request *request)
 		request->status.has_details = true;
 		return 403;
 	}
-	answer_put_object(request, &text);
-	const char *object = buf_cstr(&text), *scope = answer_scope(request, object);
+	authorize_put_object(request, &text);
+	const char *object = buf_cstr(&text), *scope = authorize_scope(request, object);
 
 	(void)snprintf(where, sizeof(where),
 		*scope ? "in the namespace \"%.100s\"" : "at the cluster scope", scope);
@@ -74,15 +74,15 @@ static int answer_denied(struct answer_request *request)
 	return 403;
 }
 
-void answer_go_on(struct answer_request *request)
+static void authorize_finish(struct answer_request *request)
 {
 	if (request->decision == AUTH_ALLOWED)
-		answer_dispatch(request);
+		request->dispatch(request);
 	else
-		answer_refuse(request, answer_denied(request));
+		answer_refuse(request, authorize_denied(request));
 }
 
-void answer_decided(void *context, const struct auth_decision *decision)
+static void authorize_decided(void *context, const struct auth_decision *decision)
 {
 	struct answer_request *request = context;
 
@@ -97,10 +97,10 @@ void answer_decided(void *context, const struct auth_decision *decision)
 	request->reason = *decision->reason ? strdup(decision->reason) : NULL;
 	request->x->labels->user = request->user ? request->user : "";
 	if (!request->deciding)
-		answer_go_on(request);
+		authorize_finish(request);
 }
 
-void answer_decide(struct answer_request *request, auth_decided_fn *fn)
+void answer_authorize_again(struct answer_request *request, auth_decided_fn *fn)
 {
 	struct answer *answer = request->worker->answer;
 	const struct api_path *path = &request->path;
@@ -110,7 +110,7 @@ void answer_decide(struct answer_request *request, auth_decided_fn *fn)
 
 	if (!is_resource)
 		buf_bytes_put(&whole, request->x->path);
-	answer_put_object(request, &text);
+	authorize_put_object(request, &text);
 	const char *object = buf_cstr(&text);
 	const struct auth_attributes attributes = {
 		.verb = is_resource ? answer_verb_name(request) : "get",
@@ -118,13 +118,24 @@ void answer_decide(struct answer_request *request, auth_decided_fn *fn)
 		.version = path->version,
 		.resource = is_resource ? path->resource : "",
 		.subresource = is_resource ? path->subresource : "",
-		.namespace_ = answer_scope(request, object),
+		.namespace_ = authorize_scope(request, object),
 		.name = object,
 		.path = is_resource ? "" : buf_cstr(&whole),
-		.discovery = answer_is_discovery(request),
+		.discovery = answer_is_of_feeds(request) || path->kind == API_PATH_VERSION,
 		.label_selector = labels ? selector_text(labels) : "",
 		.field_selector = fields ? selector_text(fields) : "",
 	};
 	request->pending = NULL;
 	auth_decide(answer->auth, request->x, &attributes, fn, request, &request->pending);
+}
+
+void answer_authorize(struct answer_request *request)
+{
+	request->deciding = true;
+	answer_authorize_again(request, authorize_decided);
+	request->deciding = false;
+	if (request->decided)
+		authorize_finish(request);
+	else
+		answer_park(request);
 }

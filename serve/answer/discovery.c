@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Documents about what is served (docs/protocol.md 11), made of the feeds. */
-#include "serve/answer/answer_internal.h"
+/* docs/protocol.md 11. */
+#include "serve/answer/discovery.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Writes one body: an object, a list or the events of a watch, in the form that the client accepts.
- * All that depends on the text before it is in the encoder. A body that begins again takes a new
- * one, and the request knows nothing of either.
- */
+#include "serve/answer/encode.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,12 +10,12 @@
 #include "common/hash.h"
 #include "common/value/custom.h"
 #include "common/value/value.h"
-#include "serve/answer/answer_internal.h"
 #include "serve/api/api_bookmark.h"
 #include "serve/api/api_object.h"
 #include "serve/api/api_protobuf.h"
 
 #define EVENT_HASH_SEED 0x6576656eu
+#define BRACKET_MAX     65536 /* records of a relist that a watch can be given */
 
 /* ---- the form that the client accepts ------------------------------------ */
 
@@ -513,8 +509,15 @@ void answer_encode_error(const struct answer_request *request, struct buf *out)
  * abandoned list added and the next one did not find is no event.
  */
 
-int answer_event(
-	struct answer_encoder *encoder, const struct answer_change *change, struct buf *out)
+struct event_change {
+	const struct record *old, *new; /* the states before and after; NULL: none */
+	struct bytes last; /* the state that the server sent with the deletion, if it did */
+	struct bytes rv;   /* of a DELETED event */
+};
+
+/* Appends the event of a change. Returns: 1; 0: none; errors. */
+static int event_of_change(
+	struct answer_encoder *encoder, const struct event_change *change, struct buf *out)
 {
 	const struct answer_request *request = encoder->request;
 	const struct record *old = change->old, *new = change->new;
@@ -558,7 +561,7 @@ int answer_event_record(struct answer_encoder *encoder, const struct record *rec
 	const struct answer_request *request = encoder->request;
 	const struct api_options *o = &request->options;
 	bool unknown = record->flags & RECORD_FINAL_STATE_UNKNOWN;
-	struct answer_change change = {.rv = unknown ? last_rv : record->rv};
+	struct event_change change = {.rv = unknown ? last_rv : record->rv};
 	bool is_version = record_is_version(record->type);
 	struct record old;
 	int r;
@@ -580,7 +583,7 @@ int answer_event_record(struct answer_encoder *encoder, const struct record *rec
 	change.new = is_version ? record : NULL;
 	if (!is_version)
 		change.last = record->body;
-	return answer_event(encoder, &change, out);
+	return event_of_change(encoder, &change, out);
 }
 
 /* ---- relists ------------------------------------------------------------ */
@@ -656,8 +659,7 @@ static int bracket_collect(struct answer_request *request, uint64_t begin, uint6
 		if (record.feed != request->feed->id || !record_is_change(record.type))
 			continue;
 		(void)timeline_rv_parse(record.rv, &found.rv);
-		r = n == ANSWER_BRACKET_MAX ? LAPPED
-					    : ARRAY_ADD(records, n, room, found, "a relist");
+		r = n == BRACKET_MAX ? LAPPED : ARRAY_ADD(records, n, room, found, "a relist");
 	}
 	if (r == ERR_CORRUPT && (r = snapshot_result(snapshot, r)) == ERR_CORRUPT) {
 		err_ignore(r, "the client lists again");
@@ -706,10 +708,10 @@ int answer_bracket_load(struct answer_request *request, const struct timeline_en
 }
 
 int answer_bracket_next(struct answer_encoder *encoder, struct answer_bracket *bracket,
-	char last_rv[TIMELINE_RV_SIZE], struct buf *out)
+	struct bytes last_rv, struct buf *out)
 {
 	const struct answer_row *row = &bracket->rows[bracket->next];
-	struct answer_change change = {.rv = bytes_str(last_rv)};
+	struct event_change change = {.rv = last_rv};
 	struct record old, new;
 	int r = 0;
 
@@ -723,7 +725,7 @@ int answer_bracket_next(struct answer_encoder *encoder, struct answer_bracket *b
 	change.new = row->new_seq ? &new : NULL;
 	if (row->new_seq)
 		change.rv = new.rv;
-	r = answer_event(encoder, &change, out);
+	r = event_of_change(encoder, &change, out);
 	if (r < 0)
 		return r;
 	bracket->next++;

@@ -4,19 +4,21 @@
  * decides on them, by the client's own credentials. A write raises the floor of the feeds that hold
  * its resource (floor.h) before the client has its answer, so that its next read sees it.
  */
+#include "serve/answer/forward.h"
 #include <errno.h>
 #include <stdlib.h>
 
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
-#include "serve/answer/answer_internal.h"
+#include "serve/answer/authorize.h"
+#include "serve/answer/state.h"
 #include "serve/api/api_version.h"
 #include "serve/http/forward.h"
 
 #define FORWARD_FEEDS_MAX 4 /* of one resource */
 
-struct answer_forward {
+struct forwarding {
 	struct answer_request *request;
 	struct forward *forward;
 	bool writes; /* its answer may change what reads have to show */
@@ -31,12 +33,10 @@ struct answer_forward {
 	bool raised, touched; /* the floor: by the answer's RV, for the object */
 };
 
-void answer_forward_free(struct answer_forward **forward)
+static void forward_free_stage(void *stage)
 {
-	struct answer_forward *f = TAKE(*forward);
+	struct forwarding *f = stage;
 
-	if (!f)
-		return;
 	forward_free(&f->forward);
 	for (size_t i = 0; i < f->n_feeds; i++)
 		catalog_release(&f->feeds[i].feed);
@@ -48,7 +48,7 @@ void answer_forward_free(struct answer_forward **forward)
 
 static int forward_add_feed(void *argument, struct catalog_feed *feed)
 {
-	struct answer_forward *f = argument;
+	struct forwarding *f = argument;
 	const struct api_path *path = &f->request->path;
 	const struct feed_definition *d = &feed->definition;
 
@@ -76,7 +76,7 @@ static int forward_key(const struct api_path *path, struct buf *out)
 }
 
 /* Notes the version of the object that each feed has now. */
-static int forward_note_versions(struct answer_forward *f)
+static int forward_note_versions(struct forwarding *f)
 {
 	CLEANUP(buf_release) struct buf key = BUF_INIT;
 	struct answer_worker *worker = f->request->worker;
@@ -96,7 +96,7 @@ static int forward_note_versions(struct answer_forward *f)
 	return r == AGAIN ? 0 : r;
 }
 
-static int forward_find_feeds(struct answer_forward *f)
+static int forward_find_feeds(struct forwarding *f)
 {
 	struct answer_request *request = f->request;
 	const struct api_path *path = &request->path;
@@ -124,7 +124,7 @@ static bool forward_is_dry(const struct exchange *x)
 /* Makes readers wait for the object, because the answer has no RV that is newer. LAST: the RV
  * after which it is no more,
  * 0: not known. */
-static void forward_touch(struct answer_forward *f, bool deletes, timeline_rv last)
+static void forward_touch(struct forwarding *f, bool deletes, timeline_rv last)
 {
 	const struct api_path *path = &f->request->path;
 	CLEANUP(buf_release) struct buf key = BUF_INIT;
@@ -139,7 +139,7 @@ static void forward_touch(struct answer_forward *f, bool deletes, timeline_rv la
 
 static void forward_begun(void *context, int status, struct bytes type)
 {
-	struct answer_forward *f = context;
+	struct forwarding *f = context;
 	const struct api_path *path = &f->request->path;
 	bool deletes = bytes_equal(f->request->x->method, BYTES_LIT("DELETE"));
 	bool evicts = strcmp(path->subresource, "eviction") == 0;
@@ -158,7 +158,7 @@ static void forward_begun(void *context, int status, struct bytes type)
 
 /* Returns whether the write may take away the last finalizer of an object, also that of a
  * namespace. The API server then deletes the object, and answers with the RV before that. */
-static bool forward_may_finalize(const struct answer_forward *f)
+static bool forward_may_finalize(const struct forwarding *f)
 {
 	const struct api_path *path = &f->request->path;
 
@@ -168,7 +168,7 @@ static bool forward_may_finalize(const struct answer_forward *f)
 
 static void forward_body(void *context, struct bytes piece)
 {
-	struct answer_forward *f = context;
+	struct forwarding *f = context;
 
 	if (!f->succeeded || (f->raised && f->touched))
 		return;
@@ -190,7 +190,7 @@ static void forward_body(void *context, struct bytes piece)
 
 static void forward_ended(void *context)
 {
-	struct answer_forward *f = context;
+	struct forwarding *f = context;
 	struct answer_request *request = f->request;
 
 	f->forward = NULL;
@@ -212,19 +212,20 @@ static void forward_refuse(struct answer_request *request, int code, const char 
 
 static void forward_failed(void *context, int status, const char *why, bool sent)
 {
-	struct answer_forward *f = context;
+	struct forwarding *f = context;
 	struct answer_request *request = f->request;
 	bool reads = answer_is_read(request);
 
 	f->forward = NULL;
+	answer_set_stage(request, NULL, NULL);
 	request->unreachable = true;
 	if (request->cache_answers) {
-		answer_dispatch(request); /* it was allowed */
+		request->dispatch(request); /* it was allowed */
 		return;
 	}
 	if (reads && request->path.kind != API_PATH_RESOURCE &&
 		request->path.kind != API_PATH_OTHER) {
-		answer_locally(request); /* discovery, made of the feeds */
+		answer_authorize(request); /* discovery, made of the feeds */
 		return;
 	}
 	if (!sent || reads) {
@@ -237,14 +238,15 @@ static void forward_failed(void *context, int status, const char *why, bool sent
 	answer_refuse(request, status);
 }
 
-static int forward_make(struct answer_request *request, struct answer_forward **ret_forward)
+static int forward_make(struct answer_request *request, struct forwarding **ret_forward)
 {
 	const char *sub = request->path.subresource;
-	struct answer_forward *f = request->forward = calloc(1, sizeof(*f));
+	struct forwarding *f = calloc(1, sizeof(*f));
 
 	if (!f)
 		return err_set(-ENOMEM, "forwarding a request");
 	f->request = request;
+	answer_set_stage(request, f, forward_free_stage);
 	int r = forward_find_feeds(f);
 	const struct forward_options options = {.metrics = request->worker->answer->metrics,
 		.no_limit =
@@ -282,7 +284,7 @@ static void forward_refuse_unknown(struct answer_request *request)
 
 void answer_forward(struct answer_request *request)
 {
-	struct answer_forward *f = NULL;
+	struct forwarding *f = NULL;
 
 	if (!forward_has_credentials(request->x)) {
 		forward_refuse_unknown(request);
@@ -320,7 +322,7 @@ void answer_later(struct answer_request *request)
 	if ((request->must_forward || now >= request->wait_until_ns) && answer_can_forward(request))
 		answer_forward(request);
 	else if (now < request->wait_until_ns)
-		(void)answer_wait(request, false);
+		answer_wait(request, false);
 	else
 		answer_refuse(request, answer_wait_is_over(request));
 }

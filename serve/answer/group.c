@@ -4,31 +4,74 @@
  * (keys, selectors, form), so an event is decided and made once for all of them (frames).
  *
  * A watch that has caught up holds no position: the worker walks the log once for all such watches
- *of a feed, and wakes those of the groups that an event is for; the others cost nothing. A watch
- *that was woken, or that lags, reads the log from its own position until it has caught up again.
+ * of a feed, and wakes those of the groups that an event is for; the others cost nothing. A watch
+ * that was woken, or that lags, reads the log from its own position until it has caught up again.
  *
  *	walked     a b c d      the worker has walked up to c; d is new and is for group 1
  *	             │ └─► d    watches of group 1: position c, woken
  *	             └► own     a slow watch goes on after b whenever its client takes something
  *
  * Groups that ask for one value of something (a name, a namespace, a field, a label) hang in a
- *table by that value: an event is shown only to those whose value it has, or had. So 10,000 watches
- *of the pods of one node each cost one look-up an event.
+ * table by that value: an event is shown only to those whose value it has, or had. So 10,000 watches
+ * of the pods of one node each cost one look-up an event.
  */
+#include "serve/answer/group.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
+#include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/hash.h"
+#include "common/hashtable.h"
 #include "common/proc.h"
 #include "common/value/field.h"
-#include "serve/answer/answer_internal.h"
+#include "serve/answer/encode.h"
 
 #define GROUP_ENTRIES 32 /* read from the timeline at once */
 
 #define FRAMES_BYTES ((size_t)64 << 20) /* of all workers */
 #define FRAMES_FREED ((size_t)1 << 20)  /* less is soon used again */
+
+/* The watches of one feed at one worker. */
+struct group_feed {
+	struct group_feed *next;
+	struct catalog_feed *feed;
+	uint64_t news;                 /* that were walked for */
+	uint64_t states;               /* that leaves were woken for */
+	uint64_t walked;               /* the log, for the watches that have caught up */
+	struct hashtable by_name;      /* all groups */
+	struct hashtable by_value;     /* those with a hook */
+	struct answer_group *unhooked; /* the others */
+	struct group_hook *hooks;
+};
+
+/* Watches that ask for the same. */
+struct answer_group {
+	struct group_feed *feed;
+	uint64_t shown;            /* the seq of the last event that was shown to it */
+	struct buf name;           /* what the watches have in common */
+	struct group_hook *hook;   /* NULL: every event is shown to it */
+	struct buf value;          /* that the hook's thing must have, or have had */
+	struct answer_group *next; /* with the same value */
+	struct answer_member *first;
+	size_t behind;               /* of the watches: those that have not caught up */
+	struct answer_frame *frames; /* those that are kept */
+};
+
+/* The frames of a worker that were used last. */
+struct frames {
+	struct hashtable table;
+	struct answer_frame *newest, *oldest;
+	size_t bytes, room;
+	struct metric_cell *kept; /* BYTES of all workers */
+};
+
+struct answer_groups {
+	struct group_feed *feeds; /* those with watches */
+	struct frames frames;
+};
 
 /* ---- frames -------------------------------------------------------------- */
 
@@ -63,13 +106,6 @@ static uint64_t frame_hash(const struct frame_key *key)
 	return hash_u64(key->seq, (uintptr_t)key->group);
 }
 
-void answer_frames_init(struct answer_frames *frames, const struct answer *answer)
-{
-	*frames = (struct answer_frames){.room = FRAMES_BYTES / answer->n_workers,
-		.kept = metrics_cell(answer->metrics, METRIC_FRAME_BYTES, NULL),
-		.table = HASHTABLE_INIT(struct frame_place, frame_is, NULL)};
-}
-
 static void frame_join_group(struct answer_frame *frame)
 {
 	frame->at = &frame->group->frames;
@@ -86,13 +122,13 @@ static void frame_leave_group(struct answer_frame *frame)
 		frame->next->at = frame->at;
 }
 
-static void frame_unlink(struct answer_frames *frames, struct answer_frame *frame)
+static void frame_unlink(struct frames *frames, struct answer_frame *frame)
 {
 	*(frame->newer ? &frame->newer->older : &frames->newest) = frame->older;
 	*(frame->older ? &frame->older->newer : &frames->oldest) = frame->newer;
 }
 
-static void frame_link(struct answer_frames *frames, struct answer_frame *frame)
+static void frame_link(struct frames *frames, struct answer_frame *frame)
 {
 	frame->newer = NULL;
 	frame->older = frames->newest;
@@ -100,7 +136,7 @@ static void frame_link(struct answer_frames *frames, struct answer_frame *frame)
 	frames->newest = frame;
 }
 
-static void frame_drop(struct answer_frames *frames, struct answer_frame *frame)
+static void frame_drop(struct frames *frames, struct answer_frame *frame)
 {
 	const struct frame_key key = {frame->group, frame->seq};
 
@@ -112,25 +148,18 @@ static void frame_drop(struct answer_frames *frames, struct answer_frame *frame)
 	free(frame);
 }
 
-void answer_frames_release(struct answer_frames *frames)
+static void frames_drop(struct answer_worker *worker, struct answer_group *group)
 {
-	while (frames->oldest)
-		frame_drop(frames, frames->oldest);
-	hashtable_release(&frames->table);
-}
-
-void answer_frames_drop(struct answer_worker *worker, struct answer_group *group)
-{
-	size_t before = worker->frames.bytes;
+	size_t before = worker->groups->frames.bytes;
 
 	while (group->frames)
-		frame_drop(&worker->frames, group->frames);
-	if (before - worker->frames.bytes >= FRAMES_FREED)
-		serve_worker_freed(worker->worker, before - worker->frames.bytes);
+		frame_drop(&worker->groups->frames, group->frames);
+	if (before - worker->groups->frames.bytes >= FRAMES_FREED)
+		serve_worker_freed(worker->worker, before - worker->groups->frames.bytes);
 }
 
 /* Keeps a frame of LINES. Returns NULL without memory. */
-static struct answer_frame *frame_keep(struct answer_frames *frames, const struct frame_key *key,
+static struct answer_frame *frame_keep(struct frames *frames, const struct frame_key *key,
 	const struct record *record, int n, struct bytes lines)
 {
 	struct answer_frame *frame = malloc(sizeof(*frame) + lines.size);
@@ -168,7 +197,7 @@ static int frame_make(struct answer_request *request, const struct frame_key *ke
 	const struct answer_frame **ret_frame)
 {
 	CLEANUP(buf_release) struct buf lines = BUF_INIT;
-	struct answer_frames *frames = &request->worker->frames;
+	struct frames *frames = &request->worker->groups->frames;
 	/* Each watch makes its first table itself. */
 	struct answer_encoder encoder = {.request = request, .columns_given = true};
 	struct record record;
@@ -186,7 +215,7 @@ static int frame_make(struct answer_request *request, const struct frame_key *ke
 int answer_frame(struct answer_request *request, struct answer_group *group, uint64_t seq,
 	bool *held, const struct answer_frame **ret_frame)
 {
-	struct answer_frames *frames = &request->worker->frames;
+	struct frames *frames = &request->worker->groups->frames;
 	const struct frame_key key = {group, seq};
 	struct frame_place *place = hashtable_find(&frames->table, frame_hash(&key), &key);
 
@@ -208,7 +237,7 @@ int answer_frame(struct answer_request *request, struct answer_group *group, uin
 
 /* ---- what a group hangs on ---------------------------------------------- */
 
-enum hook_kind {
+enum group_hook_kind {
 	HOOK_KEY, /* one object */
 	HOOK_FIELD,
 	HOOK_LABEL,
@@ -216,9 +245,9 @@ enum hook_kind {
 };
 
 /* One thing whose value is asked for by groups of a feed. */
-struct answer_hook {
-	struct answer_hook *next;
-	enum hook_kind kind;
+struct group_hook {
+	struct group_hook *next;
+	enum group_hook_kind kind;
 	size_t n_groups;
 	struct field *field;
 	struct bytes key;
@@ -231,7 +260,7 @@ struct group_place {
 };
 
 struct hook_value {
-	const struct answer_hook *hook;
+	const struct group_hook *hook;
 	struct bytes value;
 };
 
@@ -258,10 +287,10 @@ static uint64_t group_hash_value(const struct hook_value *value)
 }
 
 /* Finds or makes the hook of a feed. */
-static int group_hook(struct answer_feed *feed, enum hook_kind kind, struct bytes key,
-	struct answer_hook **ret_hook)
+static int group_hook(struct group_feed *feed, enum group_hook_kind kind, struct bytes key,
+	struct group_hook **ret_hook)
 {
-	struct answer_hook *hook = feed->hooks;
+	struct group_hook *hook = feed->hooks;
 
 	while (hook && (hook->kind != kind || !bytes_equal(hook->key, key)))
 		hook = hook->next;
@@ -286,9 +315,9 @@ static int group_hook(struct answer_feed *feed, enum hook_kind kind, struct byte
 	return 0;
 }
 
-static void group_unhook(struct answer_feed *feed, struct answer_hook *hook)
+static void group_unhook(struct group_feed *feed, struct group_hook *hook)
 {
-	struct answer_hook **at = &feed->hooks;
+	struct group_hook **at = &feed->hooks;
 
 	if (!hook || --hook->n_groups)
 		return;
@@ -318,7 +347,7 @@ static int group_choose_hook(struct answer_group *group, const struct answer_req
 	const struct selector_requirement *field = group_equality(o->fields);
 	const struct selector_requirement *label = group_equality(o->labels);
 	struct bytes key = buf_bytes(&request->key), value = BYTES_NONE;
-	struct answer_feed *feed = group->feed;
+	struct group_feed *feed = group->feed;
 	bool has_name = key.size && ((const char *)key.data)[key.size - 1] != '/';
 	int r;
 
@@ -359,9 +388,9 @@ static int group_name(const struct answer_request *request, struct buf *name)
 }
 
 static int group_find_feed(struct answer_worker *worker, struct catalog_feed *catalog_feed,
-	struct answer_feed **ret_feed)
+	struct group_feed **ret_feed)
 {
-	struct answer_feed *feed = worker->feeds;
+	struct group_feed *feed = worker->groups->feeds;
 
 	while (feed && feed->feed != catalog_feed)
 		feed = feed->next;
@@ -376,17 +405,17 @@ static int group_find_feed(struct answer_worker *worker, struct catalog_feed *ca
 		catalog_lock(worker->answer->catalog);
 		feed->walked = catalog_feed->timeline.visible;
 		catalog_unlock(worker->answer->catalog);
-		feed->next = worker->feeds;
-		worker->feeds = feed;
+		feed->next = worker->groups->feeds;
+		worker->groups->feeds = feed;
 	}
 	*ret_feed = feed;
 	return 0;
 }
 
 /* Frees the feed if it has no watches. */
-static void group_drop_feed(struct answer_worker *worker, struct answer_feed *feed)
+static void group_drop_feed(struct answer_worker *worker, struct group_feed *feed)
 {
-	struct answer_feed **at = &worker->feeds;
+	struct group_feed **at = &worker->groups->feeds;
 
 	if (feed->by_name.n)
 		return;
@@ -402,7 +431,7 @@ static void group_drop_feed(struct answer_worker *worker, struct answer_feed *fe
 /* Puts the group into the list of those of its value, or of those that every event is shown to. */
 static int group_hang(struct answer_group *group)
 {
-	struct answer_feed *feed = group->feed;
+	struct group_feed *feed = group->feed;
 	struct answer_group **first = &feed->unhooked;
 
 	if (group->hook) {
@@ -427,7 +456,7 @@ static int group_hang(struct answer_group *group)
 
 static void group_take_off(struct answer_group *group)
 {
-	struct answer_feed *feed = group->feed;
+	struct group_feed *feed = group->feed;
 	const struct hook_value key = {group->hook, buf_bytes(&group->value)};
 	struct group_place *place = NULL;
 	struct answer_group **first = &feed->unhooked;
@@ -449,7 +478,7 @@ static void group_take_off(struct answer_group *group)
 
 static void group_free(struct answer_worker *worker, struct answer_group *group)
 {
-	struct answer_feed *feed = group->feed;
+	struct group_feed *feed = group->feed;
 	struct bytes name = buf_bytes(&group->name);
 	struct group_place *place =
 		hashtable_find(&feed->by_name, hash_bytes(name, (uintptr_t)feed), &name);
@@ -459,14 +488,14 @@ static void group_free(struct answer_worker *worker, struct answer_group *group)
 	group_take_off(group);
 	group_unhook(feed, group->hook);
 	metric_sub(worker->answer->groups, 1);
-	answer_frames_drop(worker, group);
+	frames_drop(worker, group);
 	buf_release(&group->name);
 	buf_release(&group->value);
 	free(group);
 	group_drop_feed(worker, feed);
 }
 
-static int group_new(struct answer_request *request, struct answer_feed *feed, struct buf *name,
+static int group_new(struct answer_request *request, struct group_feed *feed, struct buf *name,
 	struct answer_group **ret_group)
 {
 	struct answer_worker *worker = request->worker;
@@ -496,12 +525,12 @@ static int group_new(struct answer_request *request, struct answer_feed *feed, s
 	return r;
 }
 
-int answer_group_join(struct answer_watch *watch)
+int answer_group_join(struct answer_member *member)
 {
 	CLEANUP(buf_release) struct buf name = BUF_INIT;
-	struct answer_request *request = watch->request;
+	struct answer_request *request = member->request;
 	struct answer_group *group;
-	struct answer_feed *feed;
+	struct group_feed *feed;
 	int r = group_name(request, &name);
 
 	if (r == 0)
@@ -517,63 +546,63 @@ int answer_group_join(struct answer_watch *watch)
 		r = group_new(request, feed, &name, &group);
 	if (r < 0)
 		return r;
-	watch->group = group;
-	watch->next = group->first;
-	watch->at = &group->first;
+	member->group = group;
+	member->next = group->first;
+	member->at = &group->first;
 	if (group->first)
-		group->first->at = &watch->next;
-	group->first = watch;
+		group->first->at = &member->next;
+	group->first = member;
 	group->behind++;
 	return 0;
 }
 
-void answer_group_set_caught_up(struct answer_watch *watch, bool caught_up)
+void answer_group_set_caught_up(struct answer_member *member, bool caught_up)
 {
-	struct answer_group *group = watch->group;
+	struct answer_group *group = member->group;
 
-	if (watch->caught_up == caught_up)
+	if (member->caught_up == caught_up)
 		return;
-	watch->caught_up = caught_up;
-	if (!caught_up)
+	member->caught_up = caught_up;
+	if (!caught_up) {
 		group->behind++;
-	else if (--group->behind == 0)
-		answer_frames_drop(watch->request->worker, group);
+		if (member->position < group->feed->walked)
+			member->position = group->feed->walked;
+	} else if (--group->behind == 0) {
+		frames_drop(member->request->worker, group);
+	}
 }
 
-void answer_group_leave(struct answer_watch *watch)
+void answer_group_leave(struct answer_member *member)
 {
-	if (!watch->group)
+	if (!member->group)
 		return;
-	answer_group_set_caught_up(watch, true);
-	*watch->at = watch->next;
-	if (watch->next)
-		watch->next->at = watch->at;
-	if (!watch->group->first)
-		group_free(watch->request->worker, watch->group);
-	watch->group = NULL;
+	answer_group_set_caught_up(member, true);
+	*member->at = member->next;
+	if (member->next)
+		member->next->at = member->at;
+	if (!member->group->first)
+		group_free(member->request->worker, member->group);
+	member->group = NULL;
 }
 
 /* ---- news --------------------------------------------------------------- */
 
-/* Wakes the watches of the group that have caught up, and have not read SEQ themselves. Those below
- * WALKED, the position before SEQ, go on after it. */
-static void group_wake(struct answer_group *group, uint64_t walked, uint64_t seq)
+/* Wakes the watches of the group that have caught up, and have not read SEQ themselves. */
+static void group_wake(struct answer_group *group, uint64_t seq)
 {
-	for (struct answer_watch *watch = group->first; watch; watch = watch->next) {
-		if (!watch->caught_up || watch->position >= seq)
+	for (struct answer_member *member = group->first; member; member = member->next) {
+		if (!member->caught_up || member->position >= seq)
 			continue;
-		if (watch->position < walked)
-			watch->position = walked;
-		answer_group_set_caught_up(watch, false);
-		exchange_wake(watch->request->x);
+		answer_group_set_caught_up(member, false);
+		exchange_wake(member->request->x);
 	}
 }
 
 struct group_walk {
-	struct answer_feed *feed;
+	struct group_feed *feed;
 	uint64_t seq;
 	bool held; /* the worker's snapshot is */
-	const struct answer_hook *hook;
+	const struct group_hook *hook;
 };
 
 /* Shows an event to the group, and to the others in its list. An error is found again by each
@@ -590,7 +619,7 @@ static void group_show(struct group_walk *walk, struct answer_group *group)
 		if (r == 0 && frame->n == 0)
 			continue;
 		err_ignore(r < 0 ? r : 0, "the watches find it again, and end");
-		group_wake(group, walk->feed->walked, walk->seq);
+		group_wake(group, walk->seq);
 	}
 }
 
@@ -647,21 +676,21 @@ static int group_show_hook(
 	}
 }
 
-static void group_wake_all(struct answer_feed *feed, uint64_t seq)
+static void group_wake_all(struct group_feed *feed, uint64_t seq)
 {
 	struct group_place *place;
 
 	for (size_t at = 0; (place = hashtable_next(&feed->by_name, &at));)
-		group_wake(place->group, feed->walked, seq);
+		group_wake(place->group, seq);
 }
 
 /* Wakes the watches of leaves that have caught up: each tells whether the feed is live. */
-static void group_wake_leaves(struct answer_feed *feed)
+static void group_wake_leaves(struct group_feed *feed)
 {
 	struct group_place *place;
 
 	for (size_t at = 0; (place = hashtable_next(&feed->by_name, &at));)
-		for (struct answer_watch *w = place->group->first; w; w = w->next)
+		for (struct answer_member *w = place->group->first; w; w = w->next)
 			if (w->caught_up && w->request->is_leaf)
 				exchange_wake(w->request->x);
 }
@@ -670,7 +699,7 @@ static void group_wake_leaves(struct answer_feed *feed)
 static int group_walk_entry(
 	struct answer_worker *worker, struct group_walk *walk, const struct timeline_entry *entry)
 {
-	struct answer_feed *feed = walk->feed;
+	struct group_feed *feed = walk->feed;
 	struct record record, old;
 	bool has_old = false;
 	int r = 0;
@@ -694,7 +723,7 @@ static int group_walk_entry(
 		has_old = snapshot_version(worker->snapshot, record.prev, &old) == FOUND;
 		r = has_old ? FOUND : NOT_FOUND;
 	}
-	for (struct answer_hook *hook = feed->hooks; hook && r == FOUND; hook = hook->next) {
+	for (struct group_hook *hook = feed->hooks; hook && r == FOUND; hook = hook->next) {
 		walk->hook = hook;
 		r = group_show_hook(walk, &record, has_old ? &old : NULL);
 	}
@@ -703,7 +732,7 @@ static int group_walk_entry(
 
 /* Walks on for a slice. Returns whether there is more. */
 static bool group_walk_feed(
-	struct answer_worker *worker, struct answer_feed *feed, uint64_t until_ns)
+	struct answer_worker *worker, struct group_feed *feed, uint64_t until_ns)
 {
 	struct catalog *catalog = worker->answer->catalog;
 	struct timeline_entry entries[GROUP_ENTRIES];
@@ -740,12 +769,12 @@ static bool group_walk_feed(
 	return i < n || n == GROUP_ENTRIES;
 }
 
-void answer_group_news(struct answer_worker *worker)
+void answer_groups_news(struct answer_worker *worker)
 {
 	uint64_t until_ns = proc_monotonic_ns() + ANSWER_SLICE_NS;
 	bool more = false;
 
-	for (struct answer_feed *feed = worker->feeds; feed; feed = feed->next) {
+	for (struct group_feed *feed = worker->groups->feeds; feed; feed = feed->next) {
 		uint64_t news = __atomic_load_n(&feed->feed->news, __ATOMIC_ACQUIRE);
 		uint64_t states = __atomic_load_n(&feed->feed->states, __ATOMIC_ACQUIRE);
 
@@ -761,4 +790,28 @@ void answer_group_news(struct answer_worker *worker)
 	}
 	if (more)
 		serve_worker_wake(worker->worker);
+}
+
+int answer_groups_open(struct answer_worker *worker)
+{
+	const struct answer *answer = worker->answer;
+	struct answer_groups *groups = worker->groups = calloc(1, sizeof(*groups));
+
+	if (!groups)
+		return err_set(-ENOMEM, "a worker");
+	groups->frames = (struct frames){.room = FRAMES_BYTES / answer->n_workers,
+		.kept = metrics_cell(answer->metrics, METRIC_FRAME_BYTES, NULL),
+		.table = HASHTABLE_INIT(struct frame_place, frame_is, NULL)};
+	return 0;
+}
+
+void answer_groups_close(struct answer_worker *worker)
+{
+	struct frames *frames = &worker->groups->frames;
+
+	REQUIRE(!worker->groups->feeds);
+	while (frames->oldest)
+		frame_drop(frames, frames->oldest);
+	hashtable_release(&frames->table);
+	free(worker->groups);
 }

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GET of one object, and LIST. */
+#include "serve/answer/read.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
-#include "serve/answer/answer_internal.h"
+#include "serve/answer/encode.h"
+#include "serve/answer/forward.h"
+#include "serve/answer/state.h"
+#include "serve/api/api_pretty.h"
 #include "serve/api/api_token.h"
 #include "serve/http/gzip.h"
 
@@ -16,7 +20,7 @@
 
 /* ---- get ----------------------------------------------------------------- */
 
-static int read_not_found(struct answer_request *request)
+static int get_not_found(struct answer_request *request)
 {
 	const struct api_path *path = &request->path;
 
@@ -32,7 +36,7 @@ static int read_not_found(struct answer_request *request)
 }
 
 /* Puts the object into OUT. Returns: 0; AGAIN; HTTP statuses; errors. */
-static int read_object(struct answer_request *request, struct buf *out)
+static int get_object(struct answer_request *request, struct buf *out)
 {
 	struct snapshot *snapshot = request->worker->snapshot;
 	struct answer_encoder encoder = {.request = request};
@@ -44,7 +48,7 @@ static int read_object(struct answer_request *request, struct buf *out)
 		return r;
 	r = snapshot_get(snapshot, request->feed->id, buf_bytes(&request->key), &record);
 	if (r == NOT_FOUND)
-		return read_not_found(request);
+		return get_not_found(request);
 	r = r == FOUND ? answer_form_check(request) : r;
 	if (r == 0)
 		r = answer_encode_object(&encoder, record.body, out);
@@ -52,7 +56,7 @@ static int read_object(struct answer_request *request, struct buf *out)
 }
 
 /* Returns whether the API server may have the object that the cache lacks. */
-static bool read_is_elsewhere(struct answer_request *request)
+static bool get_is_elsewhere(struct answer_request *request)
 {
 	bool may_lack = answer_feed_may_lack(request);
 
@@ -62,18 +66,18 @@ static bool read_is_elsewhere(struct answer_request *request)
 	return true;
 }
 
-void answer_read(struct answer_request *request)
+void answer_get(struct answer_request *request)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT;
 	int r = answer_hold(request->worker);
 
-	request->resume = answer_read;
+	request->resume = answer_get;
 	if (r == 0)
-		r = read_object(request, &out);
+		r = get_object(request, &out);
 	answer_rest(request->worker);
 	if (r == AGAIN)
 		answer_later(request);
-	else if (r == 404 && read_is_elsewhere(request))
+	else if (r == 404 && get_is_elsewhere(request))
 		answer_forward(request);
 	else if (r != 0)
 		answer_refuse(request, r);
@@ -109,7 +113,7 @@ struct list_body {
 	struct gzip *gzip;
 };
 
-struct answer_list {
+struct listing {
 	struct answer_request *request;
 	enum list_stage stage;
 	struct api_token token; /* the client's */
@@ -132,12 +136,10 @@ static void list_body_release(struct list_body *body)
 	gzip_free(&body->gzip);
 }
 
-void answer_list_free(struct answer_list **list)
+static void list_free(void *stage)
 {
-	struct answer_list *l = TAKE(*list);
+	struct listing *l = stage;
 
-	if (!l)
-		return;
 	api_token_release(&l->token);
 	answer_objects_free(&l->objects);
 	buf_release(&l->last);
@@ -147,7 +149,7 @@ void answer_list_free(struct answer_list **list)
 	free(l);
 }
 
-static int list_expired(struct answer_list *list)
+static int list_expired(struct listing *list)
 {
 	struct api_status *status = &list->request->status;
 
@@ -167,7 +169,7 @@ static int list_expired(struct answer_list *list)
 }
 
 /* Checks the options, and begins the walk. Returns: 0; AGAIN; HTTP statuses; errors. */
-static int list_open(struct answer_list *list)
+static int list_open(struct listing *list)
 {
 	struct answer_request *request = list->request;
 	const struct api_options *o = &request->options;
@@ -196,7 +198,7 @@ static int list_open(struct answer_list *list)
 }
 
 /* Walks to the end of the page. Returns: 0: it was measured; AGAIN; errors. */
-static int list_measure(struct answer_list *list, uint64_t until_ns)
+static int list_measure(struct listing *list, uint64_t until_ns)
 {
 	struct answer_request *request = list->request;
 	bool selects = request->options.labels || request->options.fields;
@@ -242,7 +244,7 @@ static int list_measure(struct answer_list *list, uint64_t until_ns)
 }
 
 /* Adds up the sizes of the items. Returns: 0; AGAIN; errors. */
-static int list_size(struct answer_list *list, uint64_t until_ns)
+static int list_size(struct listing *list, uint64_t until_ns)
 {
 	struct answer_encoder encoder = {.request = list->request};
 	CLEANUP(buf_release) struct buf item = BUF_INIT;
@@ -264,7 +266,7 @@ static int list_size(struct answer_list *list, uint64_t until_ns)
 	return answer_objects_restart(list->objects);
 }
 
-static void list_count(struct answer_list *list)
+static void list_count(struct listing *list)
 {
 	const struct feed_definition *d = &list->request->feed->definition;
 
@@ -276,7 +278,7 @@ static void list_count(struct answer_list *list)
 }
 
 /* Makes items until there are WANTED bytes. Returns: 0; AGAIN: the slice is over; errors. */
-static int list_items(struct answer_list *list, size_t wanted, uint64_t until_ns)
+static int list_items(struct listing *list, size_t wanted, uint64_t until_ns)
 {
 	struct list_body *body = &list->body;
 	const struct answer_page page = {
@@ -305,7 +307,7 @@ static int list_items(struct answer_list *list, size_t wanted, uint64_t until_ns
 
 /* Works for a slice. Returns: 0: the list has ended, or WANTED bytes are there; AGAIN: the slice is
  * over; LAPPED: the state is not kept any more; HTTP statuses (before the first item); errors. */
-static int list_slice(struct answer_list *list, size_t wanted)
+static int list_slice(struct listing *list, size_t wanted)
 {
 	struct answer_worker *worker = list->request->worker;
 	uint64_t until_ns = proc_monotonic_ns() + ANSWER_SLICE_NS;
@@ -330,7 +332,7 @@ static int list_slice(struct answer_list *list, size_t wanted)
 /* ---- streams ------------------------------------------------------------ */
 
 /* Moves what was made into OUT. */
-static int list_pack(struct answer_list *list)
+static int list_pack(struct listing *list)
 {
 	bool end = list->stage == LIST_ENDED, pretty = answer_is_pretty(list->request);
 	CLEANUP(buf_release) struct buf indented = BUF_INIT;
@@ -360,7 +362,7 @@ static int list_pack(struct answer_list *list)
 
 static ssize_t list_read(void *context, uint8_t *out, size_t room)
 {
-	struct answer_list *list = context;
+	struct listing *list = context;
 	struct list_body *body = &list->body;
 	int r = 0;
 
@@ -387,7 +389,7 @@ static ssize_t list_read(void *context, uint8_t *out, size_t room)
 
 static void list_end(void *context, enum exchange_end why)
 {
-	struct answer_list *list = context;
+	struct listing *list = context;
 	struct answer_request *request = list->request;
 
 	(void)why;
@@ -397,7 +399,7 @@ static void list_end(void *context, enum exchange_end why)
 
 /* Drops what was made of a list that is streamed; it is made again when the client takes it. A
  * connection of HTTP/2 may ask for hundreds of lists and take none. */
-static int list_restart(struct answer_list *list)
+static int list_restart(struct listing *list)
 {
 	list_body_release(&list->body);
 	list->body = (struct list_body){.encoder.request = list->request};
@@ -405,7 +407,7 @@ static int list_restart(struct answer_list *list)
 	return answer_objects_restart(list->objects);
 }
 
-static void list_stream(struct answer_list *list)
+static void list_stream(struct listing *list)
 {
 	struct answer_request *request = list->request;
 	const struct exchange_source source = {
@@ -433,13 +435,13 @@ static void list_stream(struct answer_list *list)
 static int list_start(struct answer_request *request)
 {
 	const struct api_options *o = &request->options;
-	struct answer_list *list = calloc(1, sizeof(*list));
+	struct listing *list = calloc(1, sizeof(*list));
 
 	if (!list)
 		return err_set(-ENOMEM, "a list");
 	list->request = request;
 	list->body.encoder.request = request;
-	request->list = list;
+	answer_set_stage(request, list, list_free);
 	if (!*o->token)
 		return 0;
 	int r = api_token_parse(o->token, &list->token, &request->status);
@@ -451,7 +453,7 @@ static int list_start(struct answer_request *request)
 
 static void list_go_on(struct answer_request *request)
 {
-	struct answer_list *list = request->list;
+	struct listing *list = request->stage;
 	int r = 0;
 
 	if (list->stage == LIST_NEW) {
@@ -467,7 +469,7 @@ static void list_go_on(struct answer_request *request)
 	if (r == 0)
 		r = list_slice(list, ANSWER_GZIP_BYTES + 1);
 	if (r == AGAIN) {
-		(void)answer_wait(request, true);
+		answer_wait(request, true);
 		return;
 	}
 	if (r == LAPPED || r == GONE)
@@ -480,7 +482,7 @@ static void list_go_on(struct answer_request *request)
 		list_stream(list);
 }
 
-void answer_list_begin(struct answer_request *request)
+void answer_list(struct answer_request *request)
 {
 	int r = list_start(request);
 

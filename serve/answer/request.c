@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * One request: its head, its state, the worker's snapshot, waiting, and the answer's head and body.
- */
-#include <errno.h>
+#include "serve/answer/request.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,15 +11,10 @@
 #include "common/err.h"
 #include "common/proc.h"
 #include "common/text/timestamp.h"
-#include "common/value/custom.h"
-#include "serve/answer/answer.h"
-#include "serve/answer/answer_internal.h"
-#include "serve/api/api_kinds.h"
+#include "serve/api/api_pretty.h"
 #include "serve/api/api_protobuf.h"
-#include "serve/api/api_version.h"
 #include "serve/http/forward.h"
 #include "serve/http/gzip.h"
-#include "serve/http/websocket.h"
 
 /* ---- the snapshot of a turn ---------------------------------------------- */
 
@@ -59,6 +52,14 @@ static void answer_unpark(struct answer_request *request)
 	serve_timer_set(&request->timer, UINT64_MAX);
 }
 
+void answer_set_stage(struct answer_request *request, void *stage, void (*free_stage)(void *stage))
+{
+	if (request->stage)
+		request->free_stage(request->stage);
+	request->stage = stage;
+	request->free_stage = free_stage;
+}
+
 void answer_request_free(struct answer_request **request)
 {
 	struct answer_request *q = TAKE(*request);
@@ -70,9 +71,7 @@ void answer_request_free(struct answer_request **request)
 	if (q->is_waiting)
 		answer_unpark(q);
 	serve_timer_release(&q->timer);
-	answer_forward_free(&q->forward);
-	answer_list_free(&q->list);
-	answer_watch_free(&q->watch);
+	answer_set_stage(q, NULL, NULL);
 	printer_free(&q->printer);
 	if (q->feed)
 		catalog_release(&q->feed);
@@ -116,7 +115,7 @@ void answer_park(struct answer_request *request)
 	request->is_parked = true;
 }
 
-bool answer_wait(struct answer_request *request, bool soon)
+void answer_wait(struct answer_request *request, bool soon)
 {
 	struct answer_worker *worker = request->worker;
 	uint64_t now = proc_monotonic_ns();
@@ -124,7 +123,7 @@ bool answer_wait(struct answer_request *request, bool soon)
 
 	if (r < 0) {
 		answer_refuse(request, r);
-		return false;
+		return;
 	}
 	answer_park(request);
 	request->is_waiting = true;
@@ -134,7 +133,6 @@ bool answer_wait(struct answer_request *request, bool soon)
 		worker->waiting->waiting_at = &request->next_waiting;
 	worker->waiting = request;
 	serve_timer_set(&request->timer, soon ? now : now + ANSWER_RETRY_NS);
-	return true;
 }
 
 /* ---- what it asks for ---------------------------------------------------- */
@@ -181,11 +179,6 @@ bool answer_is_of_feeds(const struct answer_request *request)
 	default:
 		return false;
 	}
-}
-
-bool answer_is_discovery(const struct answer_request *request)
-{
-	return answer_is_of_feeds(request) || request->path.kind == API_PATH_VERSION;
 }
 
 bool answer_takes_messages(const struct answer_request *request)
@@ -295,6 +288,11 @@ static void answer_send_body(
 	exchange_begin(x, code, head->headers, head->n);
 	exchange_send(x, body);
 	answer_request_free(&request);
+}
+
+bool answer_is_pretty(const struct answer_request *request)
+{
+	return !request->accept.protobuf && (request->pretty || request->accept.pretty);
 }
 
 const char *answer_type(const struct answer_request *request)

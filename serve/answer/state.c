@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The state of a feed that a read shows: the tables of RV rules in README.md. A state is a seq S
- * and its RV. The newest one is that of the index; the journal may be ahead of it by a moment.
- */
+#include "serve/answer/state.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,7 +10,6 @@
 #include "common/err.h"
 #include "common/proc.h"
 #include "reader/candidates.h"
-#include "serve/answer/answer_internal.h"
 
 #define OBJECTS_STEP    32   /* objects between two readings of the clock */
 #define OBJECTS_INDEXED 2048 /* postings that are collected at once: some 2 ms */
@@ -52,6 +48,11 @@ int answer_check_feed(struct answer_request *request)
 	}
 	catalog_unlock(answer->catalog);
 	return r;
+}
+
+bool answer_rv_is_too_long(const struct timeline *t, timeline_rv rv)
+{
+	return rv >> 64 && !(t->newest >> 64);
 }
 
 int answer_invalid_rv(struct answer_request *request)

@@ -9,20 +9,26 @@
  *	LIVE      records after the position; a relist is a bracket of them
  *	ENDED     after a Status in the stream, the deadline, or because this process ends
  */
+#include "serve/answer/watch.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/failpoint.h"
 #include "common/proc.h"
-#include "serve/answer/answer_internal.h"
+#include "serve/answer/authorize.h"
+#include "serve/answer/encode.h"
+#include "serve/answer/forward.h"
+#include "serve/answer/group.h"
+#include "serve/answer/state.h"
 #include "serve/http/forward.h"
 #include "serve/http/websocket.h"
 
+#define WATCH_PIECE            ((size_t)32 << 10)
 #define WATCH_SECOND           UINT64_C(1000000000)
 #define WATCH_MIN_SECONDS      1800 /* without timeoutSeconds: this to twice this */
 #define WATCH_BOOKMARK_NS      (30 * WATCH_SECOND)
@@ -36,7 +42,31 @@
 
 #define WATCH_ENTRIES 32 /* read from the timeline at once */
 
-static void watch_set_lags(struct answer_watch *watch, bool lags)
+enum watch_stage { WATCH_WAIT, WATCH_INITIAL, WATCH_LIVE, WATCH_ENDED };
+
+struct watch {
+	struct answer_member member; /* has its position */
+	struct answer_request *request;
+	struct answer_encoder encoder;
+	enum watch_stage stage;
+	unsigned undecided; /* how often nobody could decide */
+	bool bookmark_due, finishing;
+	bool lags;                      /* counted as lagging: its last read() gave something */
+	bool said_stale;                /* by the last bookmark to a leaf */
+	struct websocket *socket;       /* the events are its messages; NULL: they are lines */
+	struct answer_objects *objects; /* the initial ones */
+	char rv[TIMELINE_RV_SIZE]; /* the newest RV that was given, or that the client had; of the
+				     * initial objects while they are given */
+	timeline_rv
+		skip; /* the client asked for this RV, which is to come: none up to it is sent */
+	struct answer_bracket *bracket; /* the relist that is being given; NULL: none */
+	struct buf out;
+	size_t taken; /* of OUT */
+	uint64_t deadline_ns, bookmark_ns, decide_ns, retry_ns, last_bookmark_ns;
+	struct metric_cell *events, *sizes, *watchers;
+};
+
+static void watch_set_lags(struct watch *watch, bool lags)
 {
 	struct metric_cell *lagging = watch->request->worker->answer->lagging;
 
@@ -47,13 +77,11 @@ static void watch_set_lags(struct answer_watch *watch, bool lags)
 	watch->lags = lags;
 }
 
-void answer_watch_free(struct answer_watch **watch)
+static void watch_free(void *stage)
 {
-	struct answer_watch *w = TAKE(*watch);
+	struct watch *w = stage;
 
-	if (!w)
-		return;
-	answer_group_leave(w);
+	answer_group_leave(&w->member);
 	if (w->watchers)
 		metric_sub(w->watchers, 1);
 	watch_set_lags(w, false);
@@ -68,7 +96,7 @@ void answer_watch_free(struct answer_watch **watch)
 
 /* Sets the timer to the earliest of the watch's times. A deadline that has passed does not count:
  * the timer would fire in every turn until the client has read the rest. */
-void answer_watch_set_timer(struct answer_watch *watch)
+static void watch_set_timer(struct watch *watch)
 {
 	uint64_t next = watch->deadline_ns > proc_monotonic_ns() ? watch->deadline_ns : UINT64_MAX;
 
@@ -88,7 +116,7 @@ static void watch_decided(void *context, const struct auth_decision *decision)
 	struct answer_request *request = context;
 
 	request->pending = NULL;
-	struct answer_watch *watch = request->watch;
+	struct watch *watch = request->stage;
 	bool again =
 		decision->answer == AUTH_UNAVAILABLE && ++watch->undecided < WATCH_UNDECIDED_MAX;
 
@@ -96,7 +124,7 @@ static void watch_decided(void *context, const struct auth_decision *decision)
 		watch->undecided = 0;
 	if (again) {
 		watch->decide_ns = proc_monotonic_ns() + WATCH_UNDECIDED_NS;
-		answer_watch_set_timer(watch);
+		watch_set_timer(watch);
 	}
 	if (again || decision->answer == AUTH_ALLOWED)
 		return;
@@ -119,7 +147,7 @@ static uint64_t watch_bookmark_pause(void)
 	return WATCH_BOOKMARK_NS * 3 / 4 + watch_jitter(WATCH_BOOKMARK_NS / 2);
 }
 
-static void watch_set_decision(struct answer_watch *watch, uint64_t now)
+static void watch_set_decision(struct watch *watch, uint64_t now)
 {
 	bool soon = failpoint_pass(FAILPOINT_SERVE_DECIDE) < 0;
 
@@ -128,7 +156,7 @@ static void watch_set_decision(struct answer_watch *watch, uint64_t now)
 
 static void watch_timer(struct answer_request *request)
 {
-	struct answer_watch *watch = request->watch;
+	struct watch *watch = request->stage;
 	uint64_t now = proc_monotonic_ns();
 
 	if (now >= watch->bookmark_ns) {
@@ -144,13 +172,13 @@ static void watch_timer(struct answer_request *request)
 	if (now >= watch->decide_ns) {
 		watch_set_decision(watch, now);
 		if (!request->pending)
-			answer_decide(request, watch_decided);
+			answer_authorize_again(request, watch_decided);
 	}
-	answer_watch_set_timer(watch);
+	watch_set_timer(watch);
 	exchange_wake(request->x);
 }
 
-static void watch_set_times(struct answer_watch *watch)
+static void watch_set_times(struct watch *watch)
 {
 	const struct api_options *o = &watch->request->options;
 	uint64_t now = proc_monotonic_ns();
@@ -176,13 +204,13 @@ static void watch_set_times(struct answer_watch *watch)
 /* ---- the end ------------------------------------------------------------ */
 
 /* Ends the stream with the Status of the request. */
-static void watch_fail(struct answer_watch *watch)
+static void watch_fail(struct watch *watch)
 {
 	answer_encode_error(watch->request, &watch->out);
 	watch->stage = WATCH_ENDED;
 }
 
-void answer_watch_expire(struct answer_watch *watch)
+static void watch_expire(struct watch *watch)
 {
 	struct answer_request *request = watch->request;
 	struct answer *answer = request->worker->answer;
@@ -198,7 +226,7 @@ void answer_watch_expire(struct answer_watch *watch)
 }
 
 /* Counts an event that was added to OUT, which had BEFORE bytes. */
-static void watch_count(struct answer_watch *watch, size_t before)
+static void watch_count(struct watch *watch, size_t before)
 {
 	metric_add(watch->events, 1);
 	metric_observe_size(watch->sizes, watch->out.size - before);
@@ -206,7 +234,7 @@ static void watch_count(struct answer_watch *watch, size_t before)
 
 /* ---- initial objects ---------------------------------------------------- */
 
-static int watch_begin_initial(struct answer_watch *watch)
+static int watch_begin_initial(struct watch *watch)
 {
 	struct answer_request *request = watch->request;
 	uint64_t now = proc_monotonic_ns();
@@ -215,7 +243,7 @@ static int watch_begin_initial(struct answer_watch *watch)
 
 	if (r == AGAIN && now < request->wait_until_ns) {
 		watch->retry_ns = now + ANSWER_RETRY_NS;
-		answer_watch_set_timer(watch);
+		watch_set_timer(watch);
 		return AGAIN;
 	}
 	if (r == AGAIN)
@@ -226,20 +254,20 @@ static int watch_begin_initial(struct answer_watch *watch)
 	}
 	if (r == 0)
 		r = answer_objects_new(request, state.seq, BYTES_NONE, &watch->objects);
-	watch->position = state.seq;
+	watch->member.position = state.seq;
 	memcpy(watch->rv, state.rv, sizeof(watch->rv));
 	watch->stage = WATCH_INITIAL;
 	return r;
 }
 
-static void watch_end_initial(struct answer_watch *watch)
+static void watch_end_initial(struct watch *watch)
 {
 	struct answer_request *request = watch->request;
 	const struct feed_definition *d = &request->feed->definition;
 
 	answer_objects_free(&watch->objects);
 	watch->stage = WATCH_LIVE;
-	catalog_raise_floor(request->feed, watch->position);
+	catalog_raise_floor(request->feed, watch->member.position);
 	metric_observe_ns(metrics_cell(request->worker->answer->metrics, METRIC_WATCH_LIST_SECONDS,
 				  (const char *[]){d->group, d->version, d->resource,
 					  *request->path.namespace_ ? "namespace" : "cluster"}),
@@ -248,7 +276,7 @@ static void watch_end_initial(struct answer_watch *watch)
 		answer_encode_bookmark(&watch->encoder, watch->rv, true, &watch->out);
 }
 
-static int watch_initial(struct answer_watch *watch, uint64_t until_ns)
+static int watch_initial(struct watch *watch, uint64_t until_ns)
 {
 	struct record record;
 	int r = answer_objects_renew(watch->objects);
@@ -271,7 +299,7 @@ static int watch_initial(struct answer_watch *watch, uint64_t until_ns)
 		return 0;
 	}
 	if (r == LAPPED || r == GONE) {
-		answer_watch_expire(watch);
+		watch_expire(watch);
 		return 0;
 	}
 	return r;
@@ -279,13 +307,13 @@ static int watch_initial(struct answer_watch *watch, uint64_t until_ns)
 
 /* ---- live --------------------------------------------------------------- */
 
-static void watch_came_to(struct answer_watch *watch, struct bytes rv)
+static void watch_came_to(struct watch *watch, struct bytes rv)
 {
 	if (rv.size && rv.size < sizeof(watch->rv))
 		(void)snprintf(watch->rv, sizeof(watch->rv), "%.*s", BYTES_ARG(rv));
 }
 
-static bool watch_skips(const struct answer_watch *watch, struct bytes rv)
+static bool watch_skips(const struct watch *watch, struct bytes rv)
 {
 	timeline_rv number;
 
@@ -293,24 +321,23 @@ static bool watch_skips(const struct answer_watch *watch, struct bytes rv)
 }
 
 /* Gives what is left of a relist. Returns: 0; LAPPED; errors. */
-static int watch_give_bracket(struct answer_watch *watch)
+static int watch_give_bracket(struct watch *watch)
 {
 	struct answer_bracket *bracket = watch->bracket;
 	int r = 0;
 
 	while (r == 0 && bracket->next < bracket->n && watch->out.size < WATCH_PIECE) {
-		char stamp[TIMELINE_RV_SIZE];
 		size_t before = watch->out.size;
 
-		memcpy(stamp, watch->rv, sizeof(stamp));
-		r = answer_bracket_next(&watch->encoder, bracket, stamp, &watch->out);
+		r = answer_bracket_next(
+			&watch->encoder, bracket, bytes_str(watch->rv), &watch->out);
 		if (r == 1)
 			watch_count(watch, before);
 		r = r == 1 ? 0 : r;
 	}
 	if (r != 0 || bracket->next < bracket->n)
 		return r;
-	watch->position = bracket->entry.seq;
+	watch->member.position = bracket->entry.seq;
 	if (bracket->entry.rv >> 127 == 0) /* else it is a hash */
 		timeline_rv_format(bracket->entry.rv, watch->rv);
 	answer_bracket_free(&watch->bracket);
@@ -318,7 +345,7 @@ static int watch_give_bracket(struct answer_watch *watch)
 }
 
 /* Gives the event of a record as it is for this watch alone. */
-static int watch_give_own(struct answer_watch *watch, uint64_t seq, bool *held)
+static int watch_give_own(struct watch *watch, uint64_t seq, bool *held)
 {
 	struct answer_request *request = watch->request;
 	struct record record;
@@ -333,8 +360,7 @@ static int watch_give_own(struct answer_watch *watch, uint64_t seq, bool *held)
 }
 
 /* Gives an entry of the timeline. *HELD: the log is held. Returns: 0; LAPPED, AGAIN; errors. */
-static int watch_give_entry(
-	struct answer_watch *watch, const struct timeline_entry *entry, bool *held)
+static int watch_give_entry(struct watch *watch, const struct timeline_entry *entry, bool *held)
 {
 	struct answer_request *request = watch->request;
 	bool begins_table = request->accept.form == API_FORM_TABLE && !watch->encoder.columns_given;
@@ -349,7 +375,7 @@ static int watch_give_entry(
 			r = answer_bracket_load(request, entry, &watch->bracket);
 		return r != 0 ? r : watch_give_bracket(watch);
 	}
-	r = answer_frame(request, watch->group, entry->seq, held, &frame);
+	r = answer_frame(request, watch->member.group, entry->seq, held, &frame);
 	if (r != 0)
 		return r;
 	if (!watch_skips(watch, bytes_str(frame->rv))) {
@@ -364,12 +390,12 @@ static int watch_give_entry(
 		if (watch->out.size > before)
 			watch_count(watch, before);
 	}
-	watch->position = entry->seq;
+	watch->member.position = entry->seq;
 	return 0;
 }
 
 /* Sends a bookmark. NEWEST: the RV of the visible state, which the watch has sent in full. */
-static void watch_bookmark(struct answer_watch *watch, const char *newest)
+static void watch_bookmark(struct watch *watch, const char *newest)
 {
 	watch->bookmark_due = false;
 	if (!*newest || watch_skips(watch, bytes_str(newest)))
@@ -380,22 +406,20 @@ static void watch_bookmark(struct answer_watch *watch, const char *newest)
 
 /* Gives what has come after the position. Returns: 0: something was given, or the stream has ended;
  * AGAIN: there is nothing; errors. */
-static int watch_live(struct answer_watch *watch)
+static int watch_live(struct watch *watch)
 {
 	struct answer_request *request = watch->request;
 	struct answer *answer = request->worker->answer;
 	struct timeline *timeline = &request->feed->timeline;
 	struct timeline_entry entries[WATCH_ENTRIES];
 	char newest[TIMELINE_RV_SIZE];
-	uint64_t walked = watch->group->feed->walked, position, visible;
+	uint64_t position, visible;
 	bool held = false;
 	size_t n = 0;
 	int r = 0;
 
-	if (watch->caught_up && watch->position < walked)
-		watch->position = walked;
-	answer_group_set_caught_up(watch, false);
-	position = watch->position;
+	answer_group_set_caught_up(&watch->member, false);
+	position = watch->member.position;
 	catalog_lock(answer->catalog);
 	bool gone = __atomic_load_n(&request->feed->gone, __ATOMIC_ACQUIRE);
 	while (!watch->bracket && n < WATCH_ENTRIES &&
@@ -405,13 +429,13 @@ static int watch_live(struct answer_watch *watch)
 	memcpy(newest, timeline->newest_text, sizeof(newest));
 	catalog_unlock(answer->catalog);
 	if (gone || (n == 0 && r == LAPPED)) {
-		answer_watch_expire(watch);
+		watch_expire(watch);
 		return 0;
 	}
 	if (n == 0 && !watch->bracket) {
-		if (watch->position < visible)
-			watch->position = visible;
-		answer_group_set_caught_up(watch, true);
+		if (watch->member.position < visible)
+			watch->member.position = visible;
+		answer_group_set_caught_up(&watch->member, true);
 		if (request->is_leaf && request->options.bookmarks) {
 			double age;
 			char why[200];
@@ -439,13 +463,13 @@ static int watch_live(struct answer_watch *watch)
 	}
 	if (held)
 		answer_rest(request->worker);
-	catalog_raise_floor(request->feed, watch->position);
+	catalog_raise_floor(request->feed, watch->member.position);
 	if (r == AGAIN) { /* the log can't be read now; nobody wakes a watch that lags */
 		watch->retry_ns = proc_monotonic_ns() + ANSWER_RETRY_NS;
-		answer_watch_set_timer(watch);
+		watch_set_timer(watch);
 	}
 	if (r == LAPPED) {
-		answer_watch_expire(watch);
+		watch_expire(watch);
 		return 0;
 	}
 	return r;
@@ -453,7 +477,7 @@ static int watch_live(struct answer_watch *watch)
 
 /* ---- one turn ----------------------------------------------------------- */
 
-int answer_watch_produce(struct answer_watch *watch)
+static int watch_produce(struct watch *watch)
 {
 	struct answer_worker *worker = watch->request->worker;
 	uint64_t until_ns = proc_monotonic_ns() + ANSWER_SLICE_NS;
@@ -498,7 +522,7 @@ static int socket_check(struct answer_request *request)
 /* Hears the client, which says nothing but pings and that it has left. */
 static void socket_heard(void *context)
 {
-	struct answer_watch *watch = context;
+	struct watch *watch = context;
 	struct exchange *x = watch->request->x;
 	bool end;
 	struct bytes bytes = exchange_body(x, &end);
@@ -509,7 +533,7 @@ static void socket_heard(void *context)
 		exchange_wake(x);
 }
 
-int answer_socket_make(struct answer_watch *watch)
+static int socket_make(struct watch *watch)
 {
 	int r = socket_check(watch->request);
 
@@ -521,7 +545,7 @@ int answer_socket_make(struct answer_watch *watch)
 	return websocket_frame_lines(&watch->out); /* a Status, if the watch is over already */
 }
 
-void answer_socket_begin(struct answer_watch *watch)
+static void socket_begin(struct watch *watch)
 {
 	struct exchange *x = watch->request->x;
 	struct bytes protocol = exchange_header(x, "sec-websocket-protocol");
@@ -547,7 +571,7 @@ void answer_socket_begin(struct answer_watch *watch)
 
 /* Makes the next piece if nothing is left of the last one. Returns: 0; AGAIN: there is nothing
  * now; errors, after which what was made stays unsent: it may be half an event. */
-static int watch_fill(struct answer_watch *watch)
+static int watch_fill(struct watch *watch)
 {
 	uint64_t now = proc_monotonic_ns(), until = now + ANSWER_SLICE_NS;
 	struct websocket *socket = watch->socket;
@@ -564,7 +588,7 @@ static int watch_fill(struct answer_watch *watch)
 	if (now >= watch->deadline_ns || (socket && socket->closed))
 		watch->stage = WATCH_ENDED;
 	while (r == 0 && watch->out.size == 0 && watch->stage != WATCH_ENDED && now < until) {
-		r = answer_watch_produce(watch);
+		r = watch_produce(watch);
 		now = proc_monotonic_ns();
 	}
 	if (watch->out.size == 0 && r == AGAIN && watch->finishing) {
@@ -585,7 +609,7 @@ static int watch_fill(struct answer_watch *watch)
 
 static ssize_t watch_read(void *context, uint8_t *out, size_t room)
 {
-	struct answer_watch *watch = context;
+	struct watch *watch = context;
 	int r = watch_fill(watch);
 	size_t size = watch->out.size - watch->taken;
 
@@ -609,7 +633,7 @@ static ssize_t watch_read(void *context, uint8_t *out, size_t room)
 
 static void watch_end(void *context, enum exchange_end why)
 {
-	struct answer_watch *watch = context;
+	struct watch *watch = context;
 	struct answer_request *request = watch->request;
 
 	if (why == EXCHANGE_SLOW)
@@ -619,7 +643,7 @@ static void watch_end(void *context, enum exchange_end why)
 
 static void watch_finish(void *context)
 {
-	struct answer_watch *watch = context;
+	struct watch *watch = context;
 
 	watch->finishing = true;
 	exchange_wake(watch->request->x);
@@ -629,7 +653,7 @@ static void watch_finish(void *context)
 
 /* Finds the position of a watch without initial objects. Returns: 0, also if the stream is to end
  * at once with the Status 410; 400. */
-static int watch_seek(struct answer_watch *watch)
+static int watch_seek(struct watch *watch)
 {
 	struct answer_request *request = watch->request;
 	struct answer *answer = request->worker->answer;
@@ -640,10 +664,10 @@ static int watch_seek(struct answer_watch *watch)
 
 	watch->stage = WATCH_LIVE;
 	catalog_lock(answer->catalog);
-	watch->position = timeline->visible;
+	watch->member.position = timeline->visible;
 	memcpy(watch->rv, timeline->newest_text, sizeof(watch->rv));
 	if (!api_options_any_rv(&request->options)) {
-		place = timeline_seek(timeline, bytes_str(rv), &watch->position, &number);
+		place = timeline_seek(timeline, bytes_str(rv), &watch->member.position, &number);
 		if (place != TIMELINE_INVALID)
 			(void)snprintf(watch->rv, sizeof(watch->rv), "%s", rv);
 	}
@@ -654,7 +678,7 @@ static int watch_seek(struct answer_watch *watch)
 	case TIMELINE_INVALID:
 		return answer_invalid_rv(request);
 	case TIMELINE_GONE:
-		answer_watch_expire(watch);
+		watch_expire(watch);
 		break;
 	case TIMELINE_FUTURE:
 		watch->skip = number;
@@ -666,7 +690,7 @@ static int watch_seek(struct answer_watch *watch)
 }
 
 /* Refuses a watch with initial objects before it begins if the feed can't have its RV. */
-static int watch_check_rv(struct answer_watch *watch)
+static int watch_check_rv(struct watch *watch)
 {
 	struct answer_request *request = watch->request;
 	struct answer *answer = request->worker->answer;
@@ -688,12 +712,12 @@ static int watch_make(struct answer_request *request)
 {
 	const struct feed_definition *d = &request->feed->definition;
 	struct metrics *metrics = request->worker->answer->metrics;
-	struct answer_watch *watch = calloc(1, sizeof(*watch));
+	struct watch *watch = calloc(1, sizeof(*watch));
 
 	if (!watch)
 		return err_set(-ENOMEM, "a watch");
-	request->watch = watch;
-	watch->request = request;
+	answer_set_stage(request, watch, watch_free);
+	watch->request = watch->member.request = request;
 	watch->encoder.request = request;
 	watch->events = metrics_cell(
 		metrics, METRIC_WATCH_EVENTS, (const char *[]){d->group, d->version, d->resource});
@@ -706,7 +730,7 @@ static int watch_make(struct answer_request *request)
 	int r = answer_timer_init(request);
 	if (r == 0)
 		r = request->options.send_initial ? watch_check_rv(watch) : watch_seek(watch);
-	return r != 0 ? r : answer_group_join(watch);
+	return r != 0 ? r : answer_group_join(&watch->member);
 }
 
 /* Returns whether the initial objects are to come from the API server, because the feed may not
@@ -726,18 +750,18 @@ static bool watch_is_elsewhere(struct answer_request *request)
 	return r == AGAIN && request->must_forward;
 }
 
-void answer_watch_begin(struct answer_request *request)
+void answer_watch(struct answer_request *request)
 {
 	if (watch_is_elsewhere(request)) {
 		answer_forward(request);
 		return;
 	}
 	int r = watch_make(request);
-	struct answer_watch *watch = request->watch;
+	struct watch *watch = request->stage;
 	struct answer_head head;
 
 	if (r == 0 && answer_takes_messages(request))
-		r = answer_socket_make(watch);
+		r = socket_make(watch);
 	if (r != 0) {
 		answer_refuse(request, r);
 		return;
@@ -750,10 +774,10 @@ void answer_watch_begin(struct answer_request *request)
 
 	request->x->long_running = true;
 	request->resume = watch_timer;
-	answer_watch_set_timer(watch);
+	watch_set_timer(watch);
 	answer_head(request, answer_type(request), false, &head);
 	if (watch->socket)
-		answer_socket_begin(watch);
+		socket_begin(watch);
 	else
 		exchange_begin(request->x, 200, head.headers, head.n);
 	/* They were for the head; a watch that waits keeps no memory for them. */

@@ -2,7 +2,6 @@
 #include "serve/api/api_options.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <strings.h>
 
 #include "common/cleanup.h"

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/api/api_path.h"
 
-#include <errno.h>
-
-#include "common/err.h"
 #include "common/text/decimal.h"
 
 #define API_PATH_PARTS 12 /* /apis/G/V/watch/namespaces/NS/PLURAL/NAME/SUB/... */

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/text/utf8.h"

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "common/cleanup.h"
-#include "common/config/config.h"
 #include "common/err.h"
 #include "serve/auth/auth.h"
 

@@ -9,8 +9,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "common/err.h"
-
 static bool head_is_one_of(struct bytes name, const char *const *names, size_t n)
 {
 	for (size_t i = 0; i < n; i++)

@@ -11,7 +11,6 @@
 
 #include <nghttp2/nghttp2.h>
 
-#include "common/array.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "serve/http/connection_internal.h"

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The CA and the certificate that kinf-serve makes for itself: P-256 keys, PEM files. */
 #include <arpa/inet.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/buf.h"
 #include "common/cleanup.h"
-#include "common/err.h"
 #include "common/proc.h"
 #include "serve/http/tls.h"
 #include "serve/http/tls_internal.h"

@@ -39,9 +39,9 @@ def buffer(file, name):
     return int(number) << int(shift)
 
 
-GZIP = buffer("answer/answer_internal.h", "ANSWER_GZIP_BYTES")
+GZIP = buffer("answer/request.h", "ANSWER_GZIP_BYTES")
 # Pieces of gzip, frames of HTTP/2 and records of TLS have the same size; the first window of HTTP/2 is a byte below EXCHANGE_ROOM.
-BUFFERS = sorted({buffer("http/gzip.c", "GZIP_OUT"), buffer("answer/answer_internal.h", "WATCH_PIECE"), buffer("answer/read.c", "LIST_PIECE"),
+BUFFERS = sorted({buffer("http/gzip.c", "GZIP_OUT"), buffer("answer/watch.c", "WATCH_PIECE"), buffer("answer/read.c", "LIST_PIECE"),
                   buffer("exchange.h", "EXCHANGE_ROOM"), GZIP, buffer("http/connection.c", "TURN_BYTES"),
                   buffer("http/http2.c", "HTTP2_LARGE_WINDOW")})
 TUNED = [f"{size}{side}" for size in BUFFERS for side in "-+"]

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Objects, lists and events in the form that the client accepts: JSON, a Table, metadata, protobuf.
+ * The encoder has the state of one body, and a body that begins again takes a new encoder:
+ *
+ *	struct answer_encoder encoder = {.request = request};
+ *	answer_encode_begin(&encoder, &page, &out);
+ *	answer_encode_item(&encoder, body, &out) ...
+ *	answer_encode_end(&encoder, &page, &out);
+ */
+#ifndef SERVE_ANSWER_ENCODE_H
+#define SERVE_ANSWER_ENCODE_H
+
+#include "serve/answer/request.h"
+
+/* Appends the columns, or with LABELS the selectable fields, of the request's resource, from its
+ * CustomResourceDefinition if a feed has that. */
+int answer_custom(struct answer_request *request, bool labels, struct buf *out);
+
+/* Checks that the form is one of those that are served, and the includeObject of a table. Returns:
+ * 0; 406, 400. */
+int answer_form_check(struct answer_request *request);
+/* Checks the form of a watch, and makes the printer of tables. Returns: 0; 406, 400; errors. */
+int answer_form_init(struct answer_request *request);
+
+/* ---- bodies ------------------------------------------------------------- */
+
+struct answer_encoder {
+	const struct answer_request *request;
+	uint64_t items;     /* of a list */
+	bool columns_given; /* of its table, or in an earlier event of the watch */
+};
+
+/* The metadata of a list. */
+struct answer_page {
+	const char *rv, *token;
+	uint64_t remaining;
+	uint64_t size; /* of all items; protobuf only */
+};
+
+/* Each of these appends to OUT and returns: 0; errors. */
+int answer_encode_object(struct answer_encoder *encoder, struct bytes body, struct buf *out);
+int answer_encode_begin(
+	struct answer_encoder *encoder, const struct answer_page *page, struct buf *out);
+int answer_encode_item(struct answer_encoder *encoder, struct bytes body, struct buf *out);
+int answer_encode_end(
+	struct answer_encoder *encoder, const struct answer_page *page, struct buf *out);
+/* Counts the items of a list that was given out. */
+void answer_encode_count(const struct answer_encoder *encoder);
+/* Append an event: a line, or a frame of protobuf. */
+int answer_encode_event(struct answer_encoder *encoder, const char *type, struct bytes body,
+	struct bytes rv, struct buf *out);
+void answer_encode_bookmark(
+	struct answer_encoder *encoder, const char *rv, bool ends_initial, struct buf *out);
+void answer_encode_error(const struct answer_request *request, struct buf *out);
+
+/* ---- the events of a change --------------------------------------------- */
+
+/* Reads record SEQ of the feed. Returns: 0; LAPPED; errors. */
+int answer_event_read(
+	const struct answer_request *request, uint64_t seq, struct record *ret_record);
+/* Appends the event of a record. LAST_RV is put on a deletion that only a list or a new uid
+ * revealed: a client that comes back with it gets what follows. Returns: 1; 0: the watch is to see
+ * none; LAPPED: a record is not kept any more; errors. */
+int answer_event_record(struct answer_encoder *encoder, const struct record *record,
+	struct bytes last_rv, struct buf *out);
+
+/* The changes of a relist: deletions first, the others by RV. */
+struct answer_row {
+	uint64_t old_seq, new_seq; /* the states before and after; 0: none */
+	timeline_rv rv;
+};
+struct answer_bracket {
+	struct timeline_entry entry;
+	struct answer_row *rows;
+	size_t n, room, next;
+};
+/* Returns: 0; LAPPED: it has more records than a watch is given; errors. */
+int answer_bracket_load(struct answer_request *request, const struct timeline_entry *entry,
+	struct answer_bracket **ret_bracket);
+void answer_bracket_free(struct answer_bracket **bracket);
+/* Appends the event of the next row, as answer_event_record() does. */
+int answer_bracket_next(struct answer_encoder *encoder, struct answer_bracket *bracket,
+	struct bytes last_rv, struct buf *out);
+
+#endif

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One request, from its head to the head of its answer. The files of this directory are stages;
+ * each includes only headers of those below it:
+ *
+ *	answer      the process, its workers, the route of a request
+ *	watch       WATCH: the stream, its timers, its end
+ *	group       a worker's watches by feed and selectors; the frames that a group shares
+ *	read        GET and LIST
+ *	discovery   /api, /apis, /version
+ *	forward     to the API server; waiting for a state
+ *	authorize   may the client make the request?
+ *	state       the state of a feed that a read shows, and its objects
+ *	encode      objects, lists and events in the form that the client accepts
+ *	request     this
+ *
+ * A request lives from serve_answer() until the transport lets go of its exchange, and is used by
+ * its worker's thread only.
+ */
+#ifndef SERVE_ANSWER_REQUEST_H
+#define SERVE_ANSWER_REQUEST_H
+
+#include "print/table/printer.h"
+#include "serve/api/api_accept.h"
+#include "serve/api/api_options.h"
+#include "serve/api/api_path.h"
+#include "serve/api/api_status.h"
+#include "serve/auth/auth.h"
+#include "serve/catalog/catalog.h"
+#include "serve/exchange.h"
+#include "serve/metrics.h"
+#include "serve/worker.h"
+
+#define ANSWER_MAGIC         0x616e7377u
+#define ANSWER_REQUEST_MAGIC 0x61727173u
+#define ANSWER_WAIT_NS       UINT64_C(3000000000) /* for an RV that is not here yet */
+#define ANSWER_RETRY_NS      UINT64_C(3000000)    /* the index has mostly caught up after it */
+#define ANSWER_SLICE_NS      UINT64_C(1000000)    /* of work, before other clients' turn */
+#define ANSWER_GZIP_BYTES    ((size_t)128 << 10)  /* smaller answers are not compressed */
+
+struct answer {
+	uint32_t magic;
+	struct catalog *catalog;
+	struct auth *auth;
+	struct metrics *metrics;
+	struct metric_cell *renders[API_FORM_MAX], *groups, *lagging;
+	struct serve_worker **wake;
+	unsigned n_workers;
+	uint64_t max_staleness_ns; /* atomic; 0: any */
+	bool forward;
+	bool quorum; /* atomic: the API server answers reads without an RV */
+};
+
+struct answer_worker {
+	struct answer *answer;
+	struct serve_worker *worker;
+	struct snapshot *snapshot; /* NULL: none could be taken yet */
+	struct answer_groups *groups;
+	struct answer_request *waiting;
+};
+
+enum answer_verb { ANSWER_GET, ANSWER_LIST, ANSWER_WATCH };
+
+struct answer_request {
+	uint32_t magic;
+	struct answer_worker *worker;
+	struct exchange *x;
+	enum answer_verb verb;
+	struct api_path path;
+	struct api_options options;
+	struct api_accept accept;
+	struct api_status status;
+	bool gzip; /* the client accepts it */
+	bool pretty;
+	bool is_leaf; /* another machine's kinf: bookmarks tell it how old the data is */
+	/* The decision. */
+	bool deciding, decided;
+	enum auth_answer decision;
+	char *user, *reason; /* NULL: none, or no memory for it */
+	struct auth_pending *pending;
+	/* The feed that answers. */
+	struct catalog_feed *feed;
+	enum coverage_answer coverage;
+	struct buf key;          /* GET: of the object; else the prefix of keys */
+	struct printer *printer; /* of tables */
+	/* The route: answers from the cache. */
+	void (*dispatch)(struct answer_request *request);
+	/* The stage that answers: its state, freed with the request. */
+	void *stage;
+	void (*free_stage)(void *stage);
+	/* Waiting: `resume` is called after news and every few milliseconds. */
+	void (*resume)(struct answer_request *request);
+	uint64_t wait_until_ns; /* 0: it does not wait */
+	uint64_t ahead;         /* the RV that it waits for; 0: it waits for something else */
+	struct serve_timer timer;
+	bool is_waiting, is_parked;
+	struct answer_request *next_waiting, **waiting_at;
+	/* Forwarding. */
+	bool must_forward;  /* waiting would not help */
+	bool unreachable;   /* the API server did not answer: nothing can be forwarded */
+	bool cache_answers; /* if the API server does not */
+};
+
+/* Reads the head. Returns: 0; HTTP statuses with the Status; errors. */
+int answer_parse(struct answer_request *request);
+void answer_request_free(struct answer_request **request);
+/* Frees what the stage before has left in the request, and sets STAGE in its place; NULL: none. */
+void answer_set_stage(struct answer_request *request, void *stage, void (*free_stage)(void *stage));
+
+/* Takes the worker's snapshot for this turn of its loop; answer_rest() gives it back before the
+ * turn ends. Returns: 0; AGAIN: there is no index yet; errors. */
+int answer_hold(struct answer_worker *worker);
+/* Takes a snapshot of the journal alone. */
+int answer_hold_log(struct answer_worker *worker);
+void answer_rest(struct answer_worker *worker);
+
+/* ---- waiting ------------------------------------------------------------ */
+
+/* Lets the request wait: the transport frees it if the client goes away. */
+void answer_park(struct answer_request *request);
+/* Calls request->resume after news or a few milliseconds, with SOON in the next turn of the loop.
+ * Refuses the request without memory. */
+void answer_wait(struct answer_request *request, bool soon);
+/* Makes the request's timer, once. */
+int answer_timer_init(struct answer_request *request);
+
+/* ---- questions about it ------------------------------------------------- */
+
+/* Returns the verb of the request as RBAC names it. */
+const char *answer_verb_name(const struct answer_request *request);
+/* Returns true for GET and HEAD. */
+bool answer_is_read(const struct answer_request *request);
+/* Returns true if the document is made of the feeds. */
+bool answer_is_of_feeds(const struct answer_request *request);
+/* Returns true for a watch over a WebSocket that can be answered here. */
+bool answer_takes_messages(const struct answer_request *request);
+/* Returns true if the request could go to the API server; can: it has credentials for it. */
+bool answer_may_forward(const struct answer_request *request);
+bool answer_can_forward(const struct answer_request *request);
+/* Returns whether BODY matches the selectors: 1, 0, ERR_CORRUPT. */
+int answer_matches(const struct answer_request *request, struct bytes body);
+/* Returns true if the request's feed is not live. Sets its age in seconds, negative if unknown, and
+ * the reason. */
+bool answer_is_stale(const struct answer_request *request, double *ret_age, char why[200]);
+/* Returns the cell of a metric whose labels are group and resource, of the request's feed. */
+struct metric_cell *answer_cell(const struct answer_request *request, enum metric metric);
+
+/* ---- its answer --------------------------------------------------------- */
+
+/* Reads what the client accepts, for the refusal R of its query: it is indented for one that
+ * accepts no plain objects. Returns R, or 406 with its Status in place of R's if nothing is
+ * acceptable, which the API server finds first; R 0 stays. */
+int answer_refusal_form(struct answer_request *request, int r);
+/* Answers with the Status, or with 500 if R is an error of ours. Frees the request. */
+void answer_refuse(struct answer_request *request, int r);
+/* Answers with JSON, a compact document, indented if the client likes, or with protobuf. Changes
+ * JSON and frees the request. */
+void answer_send(struct answer_request *request, struct buf *json);
+/* Returns true if the client wants indented JSON. */
+bool answer_is_pretty(const struct answer_request *request);
+/* Returns the content type of objects, lists and watches. */
+const char *answer_type(const struct answer_request *request);
+
+struct answer_head {
+	struct exchange_header headers[8];
+	size_t n;
+	char age[24], warning[512], retry[16];
+};
+/* Puts the headers of all answers, refusals too, with those of answer_head_stale(). */
+void answer_head(const struct answer_request *request, const char *type, bool gzip,
+	struct answer_head *ret_head);
+void answer_head_put(struct answer_head *head, const char *name, const char *value);
+/* Puts Age and Warning if the request has a feed that is not live. */
+void answer_head_stale(const struct answer_request *request, struct answer_head *head);
+
+#endif
