@@ -47,8 +47,7 @@ static const char *const auth_names[CONFIG_AUTH_MAX] = {[CONFIG_AUTH_DEFAULT] = 
 	[CONFIG_AUTH_ALLOW] = "allow",
 	[CONFIG_AUTH_OPEN] = "open"};
 
-/* ---- the directory
- * ------------------------------------------------------------------------------- */
+/* ---- the directory ------------------------------------------------------ */
 
 /* Gives the directory the rights of the store, which may have got its group after the directory
  * was made. */
@@ -113,8 +112,7 @@ static int serve_write_addresses(const struct serve *serve)
 			       home_file_mode(serve->home));
 }
 
-/* ---- TLS
- * --------------------------------------------------------------------------------------- */
+/* ---- TLS ---------------------------------------------------------------- */
 
 struct serve_names {
 	char **items;
@@ -249,8 +247,7 @@ static int serve_load_tls(struct serve *serve)
 	return r;
 }
 
-/* ---- listeners
- * --------------------------------------------------------------------------------- */
+/* ---- listeners ---------------------------------------------------------- */
 
 static int serve_set_auth(struct serve *serve, struct listener *l)
 {
@@ -338,8 +335,7 @@ static void serve_raise_limit(struct serve *serve)
 			limit.rlim_cur > 2 * spare ? limit.rlim_cur - spare : limit.rlim_cur / 2;
 }
 
-/* ---- begin and end
- * ----------------------------------------------------------------------------- */
+/* ---- begin and end ------------------------------------------------------ */
 
 static int serve_start_workers(struct serve *serve)
 {
@@ -474,8 +470,7 @@ void serve_close(struct serve *serve)
 	home_close(&serve->home);
 }
 
-/* ---- the status page
- * ---------------------------------------------------------------------------- */
+/* ---- the status page ---------------------------------------------------- */
 
 static void serve_report_level(
 	struct stats *stats, enum counter counter, uint64_t level, uint64_t *reported)
@@ -535,8 +530,7 @@ void serve_trim(struct serve *serve)
 	(void)malloc_trim(0);
 }
 
-/* ---- the main thread's turns
- * ------------------------------------------------------------------- */
+/* ---- the main thread's turns -------------------------------------------- */
 
 /* Gives the connection to the worker that has the fewest. */
 static void serve_give(struct serve *serve, const struct listener *listener, int fd)

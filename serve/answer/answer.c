@@ -10,13 +10,11 @@
 #include "common/err.h"
 #include "common/value/custom.h"
 #include "serve/answer/authorize.h"
-#include "serve/answer/discovery.h"
 #include "serve/answer/encode.h"
 #include "serve/answer/forward.h"
 #include "serve/answer/group.h"
-#include "serve/answer/read.h"
 #include "serve/answer/state.h"
-#include "serve/answer/watch.h"
+#include "serve/answer/verbs.h"
 #include "serve/api/api_kinds.h"
 
 #define ROUTE_HELD_MAX ((size_t)64 << 20) /* a worker's bytes that clients have not taken */

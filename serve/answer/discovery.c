@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* docs/protocol.md 11. */
-#include "serve/answer/discovery.h"
+#include "serve/answer/verbs.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "serve/answer/read.h"
+#include "serve/answer/verbs.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
  *	LIVE      records after the position; a relist is a bracket of them
  *	ENDED     after a Status in the stream, the deadline, or because this process ends
  */
-#include "serve/answer/watch.h"
+#include "serve/answer/verbs.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -2,6 +2,7 @@
 #include "serve/auth/auth.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,6 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "serve/auth/auth_allow.h"
 #include "serve/auth/auth_self.h"
 #include "serve/metrics.h"
 
@@ -19,12 +19,117 @@
 struct auth {
 	uint32_t magic;
 	struct metrics *metrics;
-	struct auth_self *self;   /* also of review; NULL: no listener has these modes */
-	struct auth_allow *allow; /* NULL: no listener has this mode */
-	uid_t owner;              /* of the store */
+	struct auth_self *self; /* also of review; NULL: no listener has these modes */
+	pthread_rwlock_t lock;  /* of RULES */
+	char *rules;            /* of allow; NULL: no listener has this mode */
+	uid_t owner;            /* of the store */
 	bool has_group;
 	gid_t group; /* its members may read the store */
 };
+
+bool auth_impersonates(const struct exchange *x)
+{
+	for (size_t i = 0; i < x->n_headers; i++)
+		if (bytes_starts(x->headers[i].name, BYTES_LIT("impersonate-")))
+			return true;
+	return false;
+}
+
+/* ---- allow: rules for the name and organizations in a certificate -------- */
+
+/* Returns whether NAME is in LIST, one line of a rule. PATTERNS: a word that ends with * stands for
+ * all that begin so. */
+static bool allow_has(struct bytes list, const char *name, bool patterns)
+{
+	const char *p = list.data, *end = p + list.size;
+	size_t size = strlen(name);
+
+	while (p < end) {
+		const char *tab = memchr(p, '\t', (size_t)(end - p)), *stop = tab ? tab : end;
+		size_t n = (size_t)(stop - p);
+		bool prefix = patterns && n && p[n - 1] == '*';
+
+		if (prefix ? size >= n - 1 && memcmp(p, name, n - 1) == 0
+			   : size == n && memcmp(p, name, n) == 0)
+			return true;
+		p = stop + 1;
+	}
+	return false;
+}
+
+/* Takes one line off the rules. */
+static struct bytes allow_line(const char **rules)
+{
+	const char *start = *rules;
+	size_t size = strcspn(start, "\n");
+
+	*rules = start + size + (start[size] != '\0');
+	return BYTES(start, size);
+}
+
+static bool allow_is_subject(
+	struct bytes users, struct bytes groups, const struct exchange_peer *peer)
+{
+	bool is = allow_has(users, peer->common_name, true);
+
+	for (size_t i = 0; !is && i < peer->n_organizations; i++)
+		is = allow_has(groups, peer->organizations[i], true);
+	return is;
+}
+
+static bool allow_is_resource(struct bytes resources, const struct auth_attributes *a)
+{
+	char name[400], group[400];
+	bool secrets = strcmp(a->resource, "secrets") == 0 && !*a->group;
+
+	(void)snprintf(name, sizeof(name), "%s%s%s%s%s", a->resource, *a->group ? "." : "",
+		a->group, *a->subresource ? "/" : "", a->subresource);
+	(void)snprintf(group, sizeof(group), "*.%s", a->group);
+	/* Secrets are named, or not meant. */
+	if (secrets)
+		return allow_has(resources, name, false);
+	return allow_has(resources, name, true) ||
+	       (!*a->subresource && *a->group && allow_has(resources, group, false));
+}
+
+static void allow_decide(struct auth *auth, const struct exchange *x,
+	const struct auth_attributes *a, struct auth_decision *ret_decision)
+{
+	const struct exchange_peer *peer = x->peer;
+	bool known = *peer->common_name || peer->n_organizations, allowed = false;
+
+	if (!known || auth_impersonates(x)) {
+		*ret_decision = known ? (struct auth_decision){AUTH_DENIED, peer->common_name,
+						AUTH_NO_IMPERSONATION}
+				      : (struct auth_decision){AUTH_UNAUTHENTICATED, "", ""};
+		return;
+	}
+	(void)pthread_rwlock_rdlock(&auth->lock);
+	for (const char *rules = auth->rules; *rules && !allowed;) {
+		struct bytes users = allow_line(&rules), groups = allow_line(&rules),
+			     verbs = allow_line(&rules), resources = allow_line(&rules),
+			     namespaces = allow_line(&rules);
+
+		if (!allow_is_subject(users, groups, peer))
+			continue;
+		/* A client that has a rule may see what is served. */
+		allowed = !*a->resource ||
+			  (allow_has(verbs, a->verb, true) && allow_is_resource(resources, a) &&
+				  (!namespaces.size ||
+					  (*a->namespace_ &&
+						  allow_has(namespaces, a->namespace_, true))));
+	}
+	(void)pthread_rwlock_unlock(&auth->lock);
+	*ret_decision = (struct auth_decision){allowed ? AUTH_ALLOWED : AUTH_DENIED,
+		peer->common_name, allowed ? "" : "no rule of serve.allow allows it"};
+}
+
+/* ---- begin and end ------------------------------------------------------ */
+
+static char *allow_copy(const struct config *config)
+{
+	return strdup(config->serve.allow ? config->serve.allow : "");
+}
 
 int auth_open(const struct auth_options *options, struct auth **ret_auth)
 {
@@ -33,15 +138,19 @@ int auth_open(const struct auth_options *options, struct auth **ret_auth)
 	if (!auth)
 		return err_set(-ENOMEM, "setting up the decisions on clients");
 	auth->magic = AUTH_MAGIC;
+	(void)pthread_rwlock_init(&auth->lock, NULL);
 	auth->metrics = options->metrics;
 	auth->owner = options->owner;
 	auth->has_group = options->has_group;
 	auth->group = options->group;
 	int r = options->self ? auth_self_new(options, &auth->self) : 0;
-	if (r == 0 && options->allow)
-		r = auth_allow_new(options->config->serve.allow, &auth->allow);
 	if (r < 0)
 		return r;
+	if (options->allow) {
+		auth->rules = allow_copy(options->config);
+		if (!auth->rules)
+			return err_set(-ENOMEM, "reading serve.allow");
+	}
 	*ret_auth = TAKE(auth);
 	return 0;
 }
@@ -51,8 +160,15 @@ void auth_reload(struct auth *auth, const struct config *config)
 	CHECK_OBJ(auth, AUTH_MAGIC);
 	if (auth->self)
 		auth_self_reload(auth->self, config);
-	if (auth->allow)
-		auth_allow_reload(auth->allow, config->serve.allow);
+	if (!auth->rules)
+		return;
+	char *rules = allow_copy(config), *old = auth->rules;
+	if (!rules)
+		return; /* without memory they stay as they are */
+	(void)pthread_rwlock_wrlock(&auth->lock);
+	auth->rules = rules;
+	(void)pthread_rwlock_unlock(&auth->lock);
+	free(old);
 }
 
 void auth_close(struct auth **auth)
@@ -63,13 +179,13 @@ void auth_close(struct auth **auth)
 		return;
 	CHECK_OBJ(a, AUTH_MAGIC);
 	auth_self_free(&a->self);
-	auth_allow_free(&a->allow);
+	(void)pthread_rwlock_destroy(&a->lock);
+	free(a->rules);
 	a->magic = 0;
 	free(a);
 }
 
-/* ---- peers: a user that may read the files of the store may also ask for them
- * ------------------------- */
+/* ---- peers: a user that may read the files of the store may also ask for them  */
 
 static void auth_decide_peer(const struct auth *auth, const struct exchange *x, char *user,
 	size_t size, struct auth_decision *decision)
@@ -89,8 +205,7 @@ static void auth_decide_peer(const struct auth *auth, const struct exchange *x, 
 	*decision = (struct auth_decision){*reason ? AUTH_DENIED : AUTH_ALLOWED, user, reason};
 }
 
-/* ---- open: anybody on this machine, but no web page
- * ------------------------------------------------------ */
+/* ---- open: anybody on this machine, but no web page --------------------- */
 
 /* Returns whether HOST ("localhost:6445", "[::1]") names this machine by a loopback name. A web
  * page from a server with a name that now leads to 127.0.0.1 (DNS rebinding) sends that name. */
@@ -141,16 +256,7 @@ static void auth_decide_open(
 		*reason ? AUTH_DENIED : AUTH_ALLOWED, "system:anonymous", reason};
 }
 
-/* ---- auth.h
- * -------------------------------------------------------------------------------------- */
-
-bool auth_impersonates(const struct exchange *x)
-{
-	for (size_t i = 0; i < x->n_headers; i++)
-		if (bytes_starts(x->headers[i].name, BYTES_LIT("impersonate-")))
-			return true;
-	return false;
-}
+/* ---- auth.h ------------------------------------------------------------- */
 
 void auth_count(
 	struct metrics *metrics, const char *mode, enum auth_answer answer, const char *source)
@@ -192,7 +298,7 @@ void auth_decide(struct auth *auth, struct exchange *x, const struct auth_attrib
 		auth_count(auth->metrics, "open", decision.answer, "local");
 		break;
 	case CONFIG_AUTH_ALLOW:
-		auth_allow_decide(auth->allow, x, attributes, &decision);
+		allow_decide(auth, x, attributes, &decision);
 		auth_count(auth->metrics, "allow", decision.answer, "local");
 		break;
 	case CONFIG_AUTH_SELF:

@@ -2,6 +2,7 @@
 #include "serve/auth/auth_self.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,12 +14,15 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/hash.h"
+#include "common/hashtable.h"
 #include "common/proc.h"
-#include "serve/auth/auth.h"
-#include "serve/auth/auth_self_internal.h"
+#include "common/value/yaml.h"
 #include "serve/auth/token.h"
+#include "serve/http/upstream_client.h"
 #include "serve/worker.h"
 
+#define SECOND_NS  UINT64_C(1000000000)
+#define USER_SIZE  256
 #define SELF_MAGIC 0x73656c66u
 #define KEEP_NS    (10 * SECOND_NS)
 #define PAUSE_NS   SECOND_NS /* after a question without an answer */
@@ -27,9 +31,72 @@
 #define DECISIONS_MAX   8192
 #define POD_TOKEN       "/var/run/secrets/kubernetes.io/serviceaccount/token"
 #define SERVICE_ACCOUNT "system:serviceaccount:"
+#define LOOK_MS         100 /* for questions that are silent */
+#define QUESTIONS_MAX   16  /* on their way at once */
+#define RUN_MS          1000
+#define SELF_PATH       "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+#define REVIEW_PATH     "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+#define TOKEN_PATH      "/apis/authentication.k8s.io/v1/tokenreviews"
+#define WHO_PATH        "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+#define WHO_BODY        "{\"kind\":\"SelfSubjectReview\",\"apiVersion\":\"authentication.k8s.io/v1\"}"
 
-/* ---- the table of decisions
- * -------------------------------------------------------------------------- */
+/* One question and, if it was answered, its decision. */
+struct decision_entry {
+	struct auth_self *self;
+	struct decision_entry *queue_next;
+	struct question question;
+	bool secrets, asking, decided;
+	bool refused; /* by the last answer of the API server */
+	enum auth_answer answer;
+	char user[USER_SIZE], reason[200];
+	uint64_t until_ns;   /* monotonic: how long the decision is good */
+	uint64_t allowed_ns; /* monotonic: when it was last allowed; 0: never */
+	uint64_t asked_ns;   /* monotonic: since when ASKING is set */
+	struct auth_pending *waiting;
+};
+
+/* A request that waits. It is on the list of its entry, and after the decision on that of the
+ * self. */
+struct auth_pending {
+	struct auth_self *self;
+	struct decision_entry *entry; /* NULL: decided */
+	struct auth_pending *next;
+	struct serve_worker *worker;
+	auth_decided_fn *fn;
+	void *context;
+	bool has_second;
+	struct question second; /* with the name: to be asked if the first is denied */
+	bool secrets, discovery;
+	enum auth_answer answer;
+	char user[USER_SIZE], reason[200];
+};
+
+struct self_item {
+	uint32_t hash;
+	struct decision_entry *entry;
+};
+
+struct auth_self {
+	uint32_t magic;
+	pthread_mutex_t lock; /* of everything below but CLIENT */
+	struct hashtable table;
+	uint64_t seed;
+	struct decision_entry *queue_first, **queue_last;
+	struct auth_pending *decided;
+	unsigned n_asking;
+	uint64_t keep_ns, grace_ns;
+	bool silent; /* the last question was not answered in time */
+	/* the last question was given up after a silence: others are not waited for as long */
+	bool away;
+	bool stop;
+	struct metrics *metrics;
+	const char *mode;               /* for metrics */
+	struct upstream_client *client; /* of the thread; upstream_client_wake() from all */
+	pthread_t thread;
+	bool started;
+};
+
+/* ---- the table of decisions --------------------------------------------- */
 
 static bool self_is(const void *item, const void *key, const void *arg)
 {
@@ -92,8 +159,7 @@ static struct decision_entry *self_find(
 	return entry;
 }
 
-/* ---- decisions
- * --------------------------------------------------------------------------------------- */
+/* ---- decisions ---------------------------------------------------------- */
 
 /* Asks the question of ENTRY, unless it is being asked. */
 static void self_ask(struct auth_self *self, struct decision_entry *entry)
@@ -222,7 +288,10 @@ static void self_pass_on(
 		(by ? by : entry)->reason);
 }
 
-bool auth_self_relieve(struct auth_self *self)
+/* Allows the requests that wait for a question without an answer, if they were allowed before;
+ * refuses the others if the question before had no answer either. Returns whether requests wait.
+ * The lock is held. */
+static bool self_relieve(struct auth_self *self)
 {
 	uint64_t now = proc_monotonic_ns();
 	struct self_item *item;
@@ -255,7 +324,8 @@ bool auth_self_relieve(struct auth_self *self)
 	return true;
 }
 
-void auth_self_settle(struct auth_self *self, struct decision_entry *e, enum auth_answer answer,
+/* Notes the answer to ENTRY's question, and passes it on. The lock is held. */
+static void self_settle(struct auth_self *self, struct decision_entry *e, enum auth_answer answer,
 	const char *reason)
 {
 	uint64_t now = proc_monotonic_ns();
@@ -296,8 +366,188 @@ void auth_self_settle(struct auth_self *self, struct decision_entry *e, enum aut
 	e->asking = false; /* only now may it be forgotten */
 }
 
-/* ---- auth_self.h
- * ------------------------------------------------------------------------------------- */
+/* ---- the thread that asks the API server --------------------------------- */
+
+static void ask_settle(struct decision_entry *e, enum auth_answer answer, const char *reason)
+{
+	(void)pthread_mutex_lock(&e->self->lock);
+	self_settle(e->self, e, answer, reason);
+	(void)pthread_mutex_unlock(&e->self->lock);
+}
+
+/* Takes the name of a denied user from a SelfSubjectReview, for the sentence of the refusal. An
+ * older API server has no such review; the name is then unknown. */
+static void ask_on_user(void *context, int status, struct bytes text)
+{
+	CLEANUP(yaml_free) struct yaml *yaml = NULL;
+	struct decision_entry *e = context;
+	int r = status == 201 && text.size ? yaml_parse(text.data, text.size, "review", &yaml)
+					   : NOT_FOUND;
+
+	err_ignore(r < 0 ? r : 0, "the refusal only lacks the user's name");
+	const struct yaml_node *reviewed = r == 0 ? yaml_get(yaml_root(yaml), "status") : NULL;
+	const char *name = yaml_text(yaml_get(reviewed, "userInfo"), "username");
+	(void)pthread_mutex_lock(&e->self->lock);
+	(void)snprintf(e->user, sizeof(e->user), "%s", name ? name : "");
+	self_settle(e->self, e, AUTH_DENIED, e->reason);
+	(void)pthread_mutex_unlock(&e->self->lock);
+}
+
+static void ask_on_answer(void *context, int status, struct bytes text)
+{
+	struct decision_entry *e = context;
+	char reason[200] = "";
+	enum auth_answer answer = AUTH_UNAVAILABLE;
+
+	if (status == 200 || status == 201)
+		answer = question_read_review(text, reason, sizeof(reason));
+	else if (status == 401)
+		answer = AUTH_UNAUTHENTICATED;
+	else if (status == 403)
+		answer = AUTH_DENIED; /* for instance: the token may not impersonate */
+	else if (status == 400 || status == 422) {
+		answer =
+			/* for instance: a group is impersonated without a user; it stays so */
+			AUTH_DENIED;
+		(void)snprintf(reason, sizeof(reason), "the API server refused the review with %d",
+			status);
+	} else if (status)
+		(void)snprintf(
+			reason, sizeof(reason), "the API server answered a review with %d", status);
+	else
+		(void)snprintf(reason, sizeof(reason), "the API server can't be asked: %.*s",
+			(int)(text.size < 150 ? text.size : 150), (const char *)text.data);
+	if (answer == AUTH_DENIED && !*e->user) {
+		/* Without the lock: no other thread reads the texts of an entry that is being
+		 * asked. */
+		(void)snprintf(e->reason, sizeof(e->reason), "%s", reason);
+		int r = upstream_client_post(e->self->client, WHO_PATH,
+			(const char *)e->question.bytes.data, BYTES_LIT(WHO_BODY), ask_on_user, e);
+		if (r == 0)
+			return;
+		err_ignore(r, "the refusal only lacks the user's name");
+	}
+	ask_settle(e, answer, reason);
+}
+
+/* ---- reviews by our own account ----------------------------------------- */
+
+/* Settles a question that our own account could not ask: that says nothing about the client. */
+static void ask_failed(struct decision_entry *e, int status, struct bytes text)
+{
+	char reason[200];
+
+	if (status == 401 || status == 403)
+		(void)snprintf(reason, sizeof(reason),
+			"kinf-serve's own account may not create reviews (serve.review, "
+			"ClusterRole "
+			"system:auth-delegator): %d",
+			status);
+	else if (status)
+		(void)snprintf(
+			reason, sizeof(reason), "the API server answered a review with %d", status);
+	else
+		(void)snprintf(reason, sizeof(reason), "the API server can't be asked: %.*s",
+			(int)(text.size < 150 ? text.size : 150), (const char *)text.data);
+	ask_settle(e, AUTH_UNAVAILABLE, reason);
+}
+
+static void ask_on_review(void *context, int status, struct bytes text)
+{
+	struct decision_entry *e = context;
+	char reason[200] = "";
+
+	if (status != 200 && status != 201) {
+		ask_failed(e, status, text);
+		return;
+	}
+	enum auth_answer answer = question_read_review(text, reason, sizeof(reason));
+	ask_settle(e, answer, reason);
+}
+
+static void ask_on_token(void *context, int status, struct bytes text)
+{
+	CLEANUP(buf_release) struct buf review = BUF_INIT;
+	struct decision_entry *e = context;
+	char reason[200] = "", user[200] = "";
+
+	if (status != 200 && status != 201) {
+		ask_failed(e, status, text);
+		return;
+	}
+	enum auth_answer answer =
+		question_read_token(&e->question, text, &review, user, reason, sizeof(reason));
+	/* Without the lock: no other thread reads the texts of an entry that is being asked. */
+	(void)snprintf(e->user, sizeof(e->user), "%s", user);
+	if (answer != AUTH_ALLOWED) {
+		ask_settle(e, answer, reason);
+		return;
+	}
+	int r = upstream_client_post_own(
+		e->self->client, REVIEW_PATH, buf_bytes(&review), ask_on_review, e);
+	if (r < 0)
+		ask_failed(e, 0, bytes_str(err_text(r)));
+}
+
+/* Asks the question of E, which does not change meanwhile. */
+static int ask_post(struct auth_self *self, struct decision_entry *e)
+{
+	CLEANUP(buf_release) struct buf token = BUF_SECRET;
+	const struct question *q = &e->question;
+	struct bytes body = BYTES(q->bytes.data + q->headers_size, q->bytes.size - q->headers_size);
+
+	if (!q->review)
+		return upstream_client_post(self->client, SELF_PATH, (const char *)q->bytes.data,
+			body, ask_on_answer, e);
+	if (!question_has_token(q))
+		return upstream_client_post_own(self->client, REVIEW_PATH, body, ask_on_review, e);
+	question_put_token_review(q, &token);
+	int r = buf_error(&token);
+	return r < 0 ? r
+		     : upstream_client_post_own(
+			       self->client, TOKEN_PATH, buf_bytes(&token), ask_on_token, e);
+}
+
+/* ---- the thread that asks ----------------------------------------------- */
+
+/* Takes an entry off the queue. Returns NULL if none waits, or if enough are on their way. */
+static struct decision_entry *ask_next(struct auth_self *self)
+{
+	struct decision_entry *e = self->n_asking < QUESTIONS_MAX ? self->queue_first : NULL;
+
+	if (!e)
+		return NULL;
+	self->queue_first = e->queue_next;
+	if (!self->queue_first)
+		self->queue_last = &self->queue_first;
+	self->n_asking++;
+	return e;
+}
+
+static void *ask_run(void *arg)
+{
+	struct auth_self *self = arg;
+
+	for (;;) {
+		(void)pthread_mutex_lock(&self->lock);
+		bool stop = self->stop;
+		struct decision_entry *e = stop ? NULL : ask_next(self);
+		bool waits = !stop && self_relieve(self);
+		(void)pthread_mutex_unlock(&self->lock);
+		if (stop)
+			return NULL;
+		if (!e) {
+			upstream_client_run(self->client, waits ? LOOK_MS : RUN_MS);
+			continue;
+		}
+		int r = ask_post(self, e);
+		if (r < 0)
+			ask_on_answer(e, 0, bytes_str(err_text(r)));
+		err_forget();
+	}
+}
+
+/* ---- auth_self.h -------------------------------------------------------- */
 
 int auth_self_new(const struct auth_options *options, struct auth_self **ret_self)
 {
@@ -326,7 +576,7 @@ int auth_self_new(const struct auth_options *options, struct auth_self **ret_sel
 			self->client, token, config->review_certificate, config->review_key);
 	}
 	if (r == 0) {
-		r = -pthread_create(&self->thread, NULL, auth_ask_run, self);
+		r = -pthread_create(&self->thread, NULL, ask_run, self);
 		self->started = r == 0;
 		if (r < 0)
 			(void)err_set(r, "starting the thread that asks the API server");

@@ -134,8 +134,7 @@ bool question_make(struct question *question, const struct exchange *x,
 	return buf_error(out) == 0 && question->headers_size <= HEADERS_MAX;
 }
 
-/* ---- implications
- * ------------------------------------------------------------------------------------ */
+/* ---- implications ------------------------------------------------------- */
 
 bool question_is_of_client(const struct question *question, const struct question *other)
 {
@@ -176,8 +175,7 @@ bool question_implies(const struct question *allowed, const struct question *ask
 	return question_is_of_client(allowed, asked);
 }
 
-/* ---- tokens
- * ------------------------------------------------------------------------------------------ */
+/* ---- tokens ------------------------------------------------------------- */
 
 bool question_has_token(const struct question *question)
 {

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "common/array.h"
@@ -14,16 +15,79 @@
 #include "common/log.h"
 #include "common/proc.h"
 #include "reader/kinf.h"
-#include "serve/catalog/lost.h"
 #include "store/ring/ring.h"
 #include "store/ring/wish.h"
 
+#define LOST_MAX          1024
+#define LOST_NAME         512
 #define CATALOG_MAGIC     0x63617461u
 #define CATALOG_LOOK_MS   500                  /* checkpoints, states */
 #define CATALOG_WISHED_MS 50                   /* while a client waits for progress */
 #define CATALOG_WISH_NS   UINT64_C(250000000)  /* from one wish for a feed to the next */
 #define CATALOG_WISHED_NS UINT64_C(4000000000) /* longer than a client waits */
 #define CATALOG_STATE_NS  UINT64_C(1000000000)
+
+struct lost_feed {
+	char *resource; /* group/version/resource */
+	timeline_rv newest;
+};
+
+/* How far the feeds of earlier journals had come: clients may come back with an RV that only those
+ * had. Begins as zeroes. */
+struct lost {
+	struct lost_feed *feeds;
+	size_t n, room;
+};
+
+static void lost_release(struct lost *lost)
+{
+	for (size_t i = 0; i < lost->n; i++)
+		free(lost->feeds[i].resource);
+	free(lost->feeds);
+	*lost = (struct lost){0};
+}
+
+/* Finds the resource of D, and writes its NAME. Returns NULL if it is not there. */
+static struct lost_feed *lost_find(
+	const struct lost *lost, const struct feed_definition *d, char ret_name[LOST_NAME])
+{
+	(void)snprintf(ret_name, LOST_NAME, "%s/%s/%s", d->group, d->version, d->resource);
+	for (size_t i = 0; i < lost->n; i++)
+		if (strcmp(lost->feeds[i].resource, ret_name) == 0)
+			return &lost->feeds[i];
+	return NULL;
+}
+
+/* Returns the newest RV that an earlier journal had of the definition's resource; 0: none is
+ * known. */
+static timeline_rv lost_newest(const struct lost *lost, const struct feed_definition *definition)
+{
+	char name[LOST_NAME];
+	const struct lost_feed *feed = lost_find(lost, definition, name);
+
+	return feed ? feed->newest : 0;
+}
+
+static void lost_remember(
+	struct lost *lost, const struct feed_definition *definition, timeline_rv newest)
+{
+	char name[LOST_NAME];
+	struct lost_feed *known = lost_find(lost, definition, name), feed = {.newest = newest};
+
+	if (known) {
+		if (known->newest < newest)
+			known->newest = newest;
+		return;
+	}
+	feed.resource = lost->n < LOST_MAX ? strdup(name) : NULL;
+	if (!feed.resource)
+		return;
+	int r = ARRAY_ADD(lost->feeds, lost->n, lost->room, feed, "RVs of an earlier journal");
+	if (r < 0) {
+		err_ignore(r, "a client that comes back waits instead of listing again");
+		free(feed.resource);
+	}
+}
 
 struct catalog {
 	uint32_t magic;

@@ -13,7 +13,6 @@
 #include "common/err.h"
 #include "serve/http/connection_internal.h"
 #include "serve/http/listener.h"
-#include "serve/http/peer.h"
 #include "serve/http/tls.h"
 #include "serve/metrics.h"
 

@@ -417,8 +417,7 @@ static int http2_output(struct http_connection *c, struct buf *out)
 	return buf_error(out);
 }
 
-/* ---- the connection
- * ------------------------------------------------------------------------------ */
+/* ---- the connection ----------------------------------------------------- */
 
 static int http2_input(struct http_connection *c, const uint8_t *bytes, size_t size)
 {

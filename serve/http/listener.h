@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The sockets that clients connect to: serve.sock in the runtime directory, TCP addresses, and
- * sockets that a service manager passes (LISTEN_FDS). The main thread accepts.
+ * sockets that a service manager passes (LISTEN_FDS). The main thread accepts. And the facts about a
+ * client: its address, the credentials of a Unix socket, its TLS certificate.
  */
 #ifndef SERVE_HTTP_LISTENER_H
 #define SERVE_HTTP_LISTENER_H
@@ -10,11 +11,13 @@
 #include <stddef.h>
 
 #include "common/config/config.h"
+#include "serve/exchange.h"
 
 #define LISTENER_SOCKET "serve.sock" /* in the runtime directory */
 #define LISTENERS_MAX   32
 
 struct tls;
+struct tls_session;
 
 enum listener_kind { LISTENER_API, LISTENER_METRICS };
 
@@ -54,5 +57,15 @@ static inline struct tls *listener_tls(const struct listener *listener)
 {
 	return listener->tls;
 }
+
+/* ---- the facts about a client ------------------------------------------- */
+
+struct peer_texts; /* what a peer points to */
+int peer_of_socket(int fd, const struct listener *listener, struct exchange_peer *ret_peer,
+	struct peer_texts **ret_texts);
+/* Adds the names of the client's certificate, if it has sent one. After the handshake. */
+int peer_of_certificate(
+	struct tls_session *tls, struct exchange_peer *peer, struct peer_texts **texts);
+void peer_release(struct peer_texts **texts);
 
 #endif

@@ -38,8 +38,7 @@ struct upstream_request {
 	char error[CURL_ERROR_SIZE];
 };
 
-/* ---- requests
- * ---------------------------------------------------------------------------------------- */
+/* ---- requests ----------------------------------------------------------- */
 
 static void upstream_request_free(struct upstream_client *c, struct upstream_request *request)
 {
@@ -221,8 +220,7 @@ void upstream_client_wake(struct upstream_client *c)
 	(void)curl_multi_wakeup(c->multi);
 }
 
-/* ---- begin and end
- * ----------------------------------------------------------------------------------- */
+/* ---- begin and end ------------------------------------------------------ */
 
 int upstream_client_new(int runtime_fd, struct upstream_client **ret_client)
 {

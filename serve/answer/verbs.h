@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The ends of the route. Each answers the request, now or later. */
+#ifndef SERVE_ANSWER_VERBS_H
+#define SERVE_ANSWER_VERBS_H
+
+#include "serve/answer/request.h"
+
+/* read.c */
+void answer_get(struct answer_request *request);
+void answer_list(struct answer_request *request);
+/* watch.c */
+void answer_watch(struct answer_request *request);
+/* discovery.c: /api, /apis, /version */
+void answer_discovery(struct answer_request *request);
+
+#endif
