@@ -3,6 +3,7 @@
 #include "serve/answer/verbs.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -22,7 +23,8 @@
 
 struct served_resource {
 	char group[DISCOVERY_TEXT], version[32], resource[DISCOVERY_TEXT], kind[DISCOVERY_TEXT];
-	char aliases[DISCOVERY_TEXT]; /* singular and short names, each followed by a blank */
+	char group_version[DISCOVERY_TEXT + 36], singular[DISCOVERY_TEXT];
+	char short_names[DISCOVERY_TEXT]; /* each followed by a blank */
 	bool namespaced;
 };
 
@@ -53,7 +55,15 @@ static int discovery_add(void *argument, struct catalog_feed *feed)
 	(void)snprintf(resource.version, sizeof(resource.version), "%s", d->version);
 	(void)snprintf(resource.resource, sizeof(resource.resource), "%s", d->resource);
 	(void)snprintf(resource.kind, sizeof(resource.kind), "%s", d->kind);
-	(void)snprintf(resource.aliases, sizeof(resource.aliases), "%s", d->aliases);
+	(void)snprintf(resource.group_version, sizeof(resource.group_version), "%s%s%s",
+		resource.group, *resource.group ? "/" : "", resource.version);
+	size_t singular = strcspn(d->aliases, " ");
+	if (d->aliases[singular]) {
+		(void)snprintf(resource.singular, sizeof(resource.singular), "%.*s", (int)singular,
+			d->aliases);
+		(void)snprintf(resource.short_names, sizeof(resource.short_names), "%s",
+			d->aliases + singular + 1);
+	}
 	return ARRAY_ADD(discovery->resources, discovery->n, discovery->room, resource,
 		"a discovery document");
 }
@@ -74,9 +84,18 @@ static void discovery_sort(struct served *discovery)
 
 /* ---- JSON --------------------------------------------------------------- */
 
-static void discovery_text(struct buf *out, const char *text)
+/* Puts FORMAT with a text, as a JSON string, for each $. */
+static void discovery_put(struct buf *out, const char *format, ...)
 {
-	json_write_string(bytes_str(text), out);
+	va_list texts;
+
+	va_start(texts, format);
+	for (const char *stop; *(stop = strchrnul(format, '$')); format = stop + 1) {
+		buf_put(out, format, (size_t)(stop - format));
+		json_write_string(bytes_str(va_arg(texts, const char *)), out);
+	}
+	va_end(texts);
+	buf_str(out, format);
 }
 
 /* kubectl get all */
@@ -95,11 +114,11 @@ static bool discovery_is_in_all(const struct served_resource *resource)
 /* Puts the verbs, short names and categories of a resource. */
 static void discovery_tail(const struct served_resource *resource, struct buf *out)
 {
-	const char *p = strchr(resource->aliases, ' '), *blank;
+	const char *blank;
 	bool any = false;
 
 	buf_str(out, "\"verbs\":[\"get\",\"list\",\"watch\"]");
-	for (p = p ? p + 1 : ""; (blank = strchr(p, ' ')); p = blank + 1) {
+	for (const char *p = resource->short_names; (blank = strchr(p, ' ')); p = blank + 1) {
 		buf_str(out, any ? "," : ",\"shortNames\":[");
 		json_write_string(BYTES(p, (size_t)(blank - p)), out);
 		any = true;
@@ -113,23 +132,6 @@ static void discovery_tail(const struct served_resource *resource, struct buf *o
 			 : strcmp(resource->group, "admissionregistration.k8s.io") == 0)
 		buf_str(out, ",\"categories\":[\"api-extensions\"]");
 	buf_byte(out, '}');
-}
-
-static void discovery_singular(const struct served_resource *resource, struct buf *out)
-{
-	const char *blank = strchr(resource->aliases, ' ');
-
-	json_write_string(
-		BYTES(resource->aliases, blank ? (size_t)(blank - resource->aliases) : 0), out);
-}
-
-static void discovery_group_version(const struct served_resource *resource, struct buf *out)
-{
-	CLEANUP(buf_release) struct buf text = BUF_INIT;
-
-	buf_printf(
-		&text, "%s%s%s", resource->group, *resource->group ? "/" : "", resource->version);
-	json_write_string(buf_bytes(&text), out);
 }
 
 /* Returns whether the resource at I begins another group, or version of one. */
@@ -147,25 +149,20 @@ static void discovery_group(const struct served *discovery, size_t i, struct buf
 {
 	const struct served_resource *first = &discovery->resources[i];
 
-	buf_str(out, "\"name\":");
-	discovery_text(out, first->group);
-	buf_str(out, ",\"versions\":[");
+	discovery_put(out, "\"name\":$,\"versions\":[", first->group);
 	for (size_t k = i; k < discovery->n; k++) {
+		const struct served_resource *resource = &discovery->resources[k];
+
 		if (k > i && discovery_begins(discovery, k, false))
 			break;
-		if (k > i && !discovery_begins(discovery, k, true))
-			continue;
-		buf_str(out, k > i ? ",{\"groupVersion\":" : "{\"groupVersion\":");
-		discovery_group_version(&discovery->resources[k], out);
-		buf_str(out, ",\"version\":");
-		discovery_text(out, discovery->resources[k].version);
-		buf_byte(out, '}');
+		if (k == i || discovery_begins(discovery, k, true))
+			discovery_put(out,
+				k > i ? ",{\"groupVersion\":$,\"version\":$}"
+				      : "{\"groupVersion\":$,\"version\":$}",
+				resource->group_version, resource->version);
 	}
-	buf_str(out, "],\"preferredVersion\":{\"groupVersion\":");
-	discovery_group_version(first, out);
-	buf_str(out, ",\"version\":");
-	discovery_text(out, first->version);
-	buf_str(out, "}}");
+	discovery_put(out, "],\"preferredVersion\":{\"groupVersion\":$,\"version\":$}}",
+		first->group_version, first->version);
 }
 
 static void discovery_groups(const struct served *discovery, struct buf *out)
@@ -196,50 +193,33 @@ static int discovery_one_group(const struct served *discovery, const char *group
 }
 
 /* /api/v1, /apis/GROUP/VERSION. Returns: FOUND, NOT_FOUND. */
-static int discovery_resources(const struct served *discovery, const struct api_path *path,
-	const char *group_version, struct buf *out)
+static int discovery_resources(
+	const struct served *discovery, const struct api_path *path, struct buf *out)
 {
 	bool any = false;
 
 	buf_printf(out, "{\"kind\":\"APIResourceList\",%s\"groupVersion\":\"%s\",\"resources\":[",
-		*path->group ? "\"apiVersion\":\"v1\"," : "", group_version);
+		*path->group ? "\"apiVersion\":\"v1\"," : "", path->group_version);
 	for (size_t i = 0; i < discovery->n; i++) {
 		const struct served_resource *resource = &discovery->resources[i];
 
 		if (strcmp(resource->group, path->group) != 0 ||
 			strcmp(resource->version, path->version) != 0)
 			continue;
-		buf_str(out, any ? ",{\"name\":" : "{\"name\":");
+		if (any)
+			buf_byte(out, ',');
 		any = true;
-		discovery_text(out, resource->resource);
-		buf_str(out, ",\"singularName\":");
-		discovery_singular(resource, out);
-		buf_printf(out,
-			",\"namespaced\":%s,\"kind\":", resource->namespaced ? "true" : "false");
-		discovery_text(out, resource->kind);
-		buf_byte(out, ',');
+		discovery_put(out, "{\"name\":$,\"singularName\":$", resource->resource,
+			resource->singular);
+		discovery_put(out,
+			resource->namespaced ? ",\"namespaced\":true,\"kind\":$,"
+					     : ",\"namespaced\":false,\"kind\":$,",
+			resource->kind);
 		discovery_tail(resource, out);
 	}
 	buf_str(out, "]}");
 	/* The core group is always there, as at the API server: /api names its version. */
 	return any || (!*path->group && strcmp(path->version, "v1") == 0) ? FOUND : NOT_FOUND;
-}
-
-static void discovery_aggregated_resource(const struct served_resource *resource, struct buf *out)
-{
-	buf_str(out, "{\"resource\":");
-	discovery_text(out, resource->resource);
-	buf_str(out, ",\"responseKind\":{\"group\":");
-	discovery_text(out, resource->group);
-	buf_str(out, ",\"version\":");
-	discovery_text(out, resource->version);
-	buf_str(out, ",\"kind\":");
-	discovery_text(out, resource->kind);
-	buf_printf(out, "},\"scope\":\"%s\",\"singularResource\":",
-		resource->namespaced ? "Namespaced" : "Cluster");
-	discovery_singular(resource, out);
-	buf_byte(out, ',');
-	discovery_tail(resource, out);
 }
 
 static void discovery_aggregated(
@@ -261,34 +241,29 @@ static void discovery_aggregated(
 
 		if (last != SIZE_MAX)
 			buf_str(out, group ? "]}]}," : begins ? "]}," : ",");
-		if (group && *resource->group) {
-			buf_str(out, "{\"metadata\":{\"name\":");
-			discovery_text(out, resource->group);
-			buf_str(out, "},\"versions\":[");
-		} else if (group) {
+		if (group && core)
 			buf_str(out, "{\"metadata\":{},\"versions\":[");
-		}
-		if (begins) {
-			buf_str(out, "{\"version\":");
-			discovery_text(out, resource->version);
-			buf_str(out, ",\"freshness\":\"Current\",\"resources\":[");
-		}
-		discovery_aggregated_resource(resource, out);
+		else if (group)
+			discovery_put(
+				out, "{\"metadata\":{\"name\":$},\"versions\":[", resource->group);
+		if (begins)
+			discovery_put(out,
+				"{\"version\":$,\"freshness\":\"Current\",\"resources\":[",
+				resource->version);
+		discovery_put(out,
+			"{\"resource\":$,\"responseKind\":{\"group\":$,\"version\":$,\"kind\":$},",
+			resource->resource, resource->group, resource->version, resource->kind);
+		discovery_put(out,
+			resource->namespaced ? "\"scope\":\"Namespaced\",\"singularResource\":$,"
+					     : "\"scope\":\"Cluster\",\"singularResource\":$,",
+			resource->singular);
+		discovery_tail(resource, out);
 		last = i;
 	}
 	buf_str(out, last == SIZE_MAX ? "]}" : "]}]}]}");
 }
 
 /* ---- answers ------------------------------------------------------------ */
-
-static void discovery_api(const struct answer_request *request, struct buf *out)
-{
-	buf_str(out,
-		"{\"kind\":\"APIVersions\",\"versions\":[\"v1\"],\"serverAddressByClientCIDRs\":[{"
-		"\"clientCIDR\":\"0.0.0.0/0\",\"serverAddress\":");
-	json_write_string(request->x->host, out);
-	buf_str(out, "}]}");
-}
 
 /* Reads the API server's own document, as the reflector has kept it: while the API server is
  * away clients shall not take the feeds for all that there is, and remember that for hours.
@@ -367,7 +342,11 @@ static int discovery_document(
 {
 	switch (request->path.kind) {
 	case API_PATH_API:
-		discovery_api(request, out);
+		buf_str(out, "{\"kind\":\"APIVersions\",\"versions\":[\"v1\"],"
+			     "\"serverAddressByClientCIDRs\":[{\"clientCIDR\":\"0.0.0.0/0\","
+			     "\"serverAddress\":");
+		json_write_string(request->x->host, out);
+		buf_str(out, "}]}");
 		return FOUND;
 	case API_PATH_GROUPS:
 		discovery_groups(discovery, out);
@@ -375,8 +354,7 @@ static int discovery_document(
 	case API_PATH_GROUP:
 		return discovery_one_group(discovery, request->path.group, out);
 	case API_PATH_RESOURCES:
-		return discovery_resources(
-			discovery, &request->path, request->path.group_version, out);
+		return discovery_resources(discovery, &request->path, out);
 	case API_PATH_ROOT:
 		buf_str(out, "{\"paths\":[\"/api\",\"/api/v1\",\"/apis\",\"/healthz\",\"/livez\","
 			     "\"/readyz\",\"/version\"]}");

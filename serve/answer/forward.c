@@ -115,12 +115,6 @@ static int forward_find_feeds(struct forwarding *f)
 	return r == 0 && f->writes && f->n_feeds && *path->name ? forward_note_versions(f) : r;
 }
 
-/* Returns whether the query has dryRun: the API server then changes nothing. */
-static bool forward_is_dry(const struct exchange *x)
-{
-	return x->query.size && memmem(x->query.data, x->query.size, "dryRun=", 7);
-}
-
 /* Makes readers wait for the object, because the answer has no RV that is newer. LAST: the RV
  * after which it is no more,
  * 0: not known. */
@@ -143,10 +137,12 @@ static void forward_begun(void *context, int status, struct bytes type)
 	const struct api_path *path = &f->request->path;
 	bool deletes = bytes_equal(f->request->x->method, BYTES_LIT("DELETE"));
 	bool evicts = strcmp(path->subresource, "eviction") == 0;
+	struct bytes query = f->request->x->query;
 
 	f->request->x->labels->user = "";
-	f->succeeded =
-		status >= 200 && status < 300 && f->n_feeds && !forward_is_dry(f->request->x);
+	/* With dryRun the API server changes nothing. */
+	bool is_dry = query.size && memmem(query.data, query.size, "dryRun=", 7);
+	f->succeeded = status >= 200 && status < 300 && f->n_feeds && !is_dry;
 	f->version.protobuf = bytes_starts(type, BYTES_LIT("application/vnd.kubernetes.protobuf"));
 	/* The answer to the deletion of a collection has the RV of the list of what was to go,
 	 * which is no change: the feed need not come to it. */

@@ -106,22 +106,6 @@ static uint64_t frame_hash(const struct frame_key *key)
 	return hash_u64(key->seq, (uintptr_t)key->group);
 }
 
-static void frame_join_group(struct answer_frame *frame)
-{
-	frame->at = &frame->group->frames;
-	frame->next = *frame->at;
-	if (frame->next)
-		frame->next->at = &frame->next;
-	*frame->at = frame;
-}
-
-static void frame_leave_group(struct answer_frame *frame)
-{
-	*frame->at = frame->next;
-	if (frame->next)
-		frame->next->at = frame->at;
-}
-
 static void frame_unlink(struct frames *frames, struct answer_frame *frame)
 {
 	*(frame->newer ? &frame->newer->older : &frames->newest) = frame->older;
@@ -142,7 +126,9 @@ static void frame_drop(struct frames *frames, struct answer_frame *frame)
 
 	hashtable_remove(&frames->table, hashtable_find(&frames->table, frame_hash(&key), &key));
 	frame_unlink(frames, frame);
-	frame_leave_group(frame);
+	*frame->at = frame->next;
+	if (frame->next)
+		frame->next->at = frame->at;
 	frames->bytes -= sizeof(*frame) + frame->size;
 	metric_sub(frames->kept, sizeof(*frame) + frame->size);
 	free(frame);
@@ -184,7 +170,11 @@ static struct answer_frame *frame_keep(struct frames *frames, const struct frame
 	}
 	place->frame = frame;
 	frame_link(frames, frame);
-	frame_join_group(frame);
+	frame->at = &frame->group->frames;
+	frame->next = *frame->at;
+	if (frame->next)
+		frame->next->at = &frame->next;
+	*frame->at = frame;
 	frames->bytes += sizeof(*frame) + frame->size;
 	metric_add(frames->kept, sizeof(*frame) + frame->size);
 	while (frames->bytes > frames->room && frames->oldest != frame)

@@ -55,17 +55,6 @@ static int get_object(struct answer_request *request, struct buf *out)
 	return snapshot_made(snapshot, r);
 }
 
-/* Returns whether the API server may have the object that the cache lacks. */
-static bool get_is_elsewhere(struct answer_request *request)
-{
-	bool may_lack = answer_feed_may_lack(request);
-
-	if ((request->coverage == COVERAGE_WHOLE && !may_lack) || !answer_can_forward(request))
-		return false;
-	request->cache_answers = request->coverage == COVERAGE_WHOLE;
-	return true;
-}
-
 void answer_get(struct answer_request *request)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT;
@@ -75,9 +64,13 @@ void answer_get(struct answer_request *request)
 	if (r == 0)
 		r = get_object(request, &out);
 	answer_rest(request->worker);
+	/* The API server may have the object. */
+	bool is_whole = request->coverage == COVERAGE_WHOLE;
+	bool is_elsewhere = r == 404 && (!is_whole || answer_feed_may_lack(request));
+	request->cache_answers |= is_elsewhere && is_whole;
 	if (r == AGAIN)
 		answer_later(request);
-	else if (r == 404 && get_is_elsewhere(request))
+	else if (is_elsewhere && answer_can_forward(request))
 		answer_forward(request);
 	else if (r != 0)
 		answer_refuse(request, r);
@@ -266,20 +259,10 @@ static int list_size(struct listing *list, uint64_t until_ns)
 	return answer_objects_restart(list->objects);
 }
 
-static void list_count(struct listing *list)
-{
-	const struct feed_definition *d = &list->request->feed->definition;
-
-	metric_add(metrics_cell(list->request->worker->answer->metrics, METRIC_CACHE_LISTS,
-			   (const char *[]){
-				   d->group, d->resource, answer_objects_index(list->objects)}),
-		1);
-	list->counted = true;
-}
-
 /* Makes items until there are WANTED bytes. Returns: 0; AGAIN: the slice is over; errors. */
 static int list_items(struct listing *list, size_t wanted, uint64_t until_ns)
 {
+	const struct feed_definition *d = &list->request->feed->definition;
 	struct list_body *body = &list->body;
 	const struct answer_page page = {
 		list->state.rv, buf_cstr(&list->next), list->remaining, list->size};
@@ -287,7 +270,11 @@ static int list_items(struct listing *list, size_t wanted, uint64_t until_ns)
 	int r = 0;
 
 	if (!list->counted)
-		list_count(list);
+		metric_add(metrics_cell(list->request->worker->answer->metrics, METRIC_CACHE_LISTS,
+				   (const char *[]){d->group, d->resource,
+					   answer_objects_index(list->objects)}),
+			1);
+	list->counted = true;
 	if (!body->begun)
 		r = answer_encode_begin(&body->encoder, &page, &body->json);
 	body->begun = true;
@@ -397,16 +384,6 @@ static void list_end(void *context, enum exchange_end why)
 	answer_request_free(&request);
 }
 
-/* Drops what was made of a list that is streamed; it is made again when the client takes it. A
- * connection of HTTP/2 may ask for hundreds of lists and take none. */
-static int list_restart(struct listing *list)
-{
-	list_body_release(&list->body);
-	list->body = (struct list_body){.encoder.request = list->request};
-	list->stage = LIST_ITEMS;
-	return answer_objects_restart(list->objects);
-}
-
 static void list_stream(struct listing *list)
 {
 	struct answer_request *request = list->request;
@@ -415,8 +392,14 @@ static void list_stream(struct listing *list)
 	struct answer_head head;
 	int r = 0;
 
-	if (request->x->version == EXCHANGE_HTTP_2)
-		r = list_restart(list);
+	/* What was made is dropped, and made again when the client takes it: a connection of
+	 * HTTP/2 may ask for hundreds of lists and take none. */
+	if (request->x->version == EXCHANGE_HTTP_2) {
+		list_body_release(&list->body);
+		list->body = (struct list_body){.encoder.request = request};
+		list->stage = LIST_ITEMS;
+		r = answer_objects_restart(list->objects);
+	}
 	if (r == 0 && request->gzip)
 		r = gzip_new(&list->body.gzip);
 	if (r == 0 && request->x->version != EXCHANGE_HTTP_2)

@@ -228,18 +228,26 @@ static void question_put_user(const struct yaml_node *user, struct buf *out)
 	buf_str(out, "},");
 }
 
-enum auth_answer question_read_token(const struct question *question, struct bytes text,
-	struct buf *out, char *user, char *reason, size_t size)
+/* Reads a review. Returns NULL if it can't be read, with the REASON. */
+static struct yaml *question_read(struct bytes text, char *reason, size_t size)
 {
-	CLEANUP(yaml_free) struct yaml *yaml = NULL;
+	struct yaml *yaml = NULL;
 	int r = text.size ? yaml_parse(text.data, text.size, "review", &yaml)
 			  : err_say(ERR_SYNTAX, "it is empty");
 
-	if (r < 0) {
+	if (r < 0)
 		(void)snprintf(
 			reason, size, "the API server's review can't be read: %.150s", err_text(r));
+	return yaml;
+}
+
+enum auth_answer question_read_token(const struct question *question, struct bytes text,
+	struct buf *out, char *user, char *reason, size_t size)
+{
+	CLEANUP(yaml_free) struct yaml *yaml = question_read(text, reason, size);
+
+	if (!yaml)
 		return AUTH_UNAVAILABLE;
-	}
 	const struct yaml_node *status = yaml_get(yaml_root(yaml), "status"),
 			       *who = yaml_get(status, "user");
 	const char *good = yaml_text(status, "authenticated"), *name = yaml_text(who, "username");
@@ -259,15 +267,10 @@ enum auth_answer question_read_token(const struct question *question, struct byt
 
 enum auth_answer question_read_review(struct bytes text, char *reason, size_t size)
 {
-	CLEANUP(yaml_free) struct yaml *yaml = NULL;
-	int r = text.size ? yaml_parse(text.data, text.size, "review", &yaml)
-			  : err_say(ERR_SYNTAX, "it is empty");
+	CLEANUP(yaml_free) struct yaml *yaml = question_read(text, reason, size);
 
-	if (r < 0) {
-		(void)snprintf(
-			reason, size, "the API server's review can't be read: %.150s", err_text(r));
+	if (!yaml)
 		return AUTH_UNAVAILABLE;
-	}
 	const struct yaml_node *status = yaml_get(yaml_root(yaml), "status");
 	const char *allowed = yaml_text(status, "allowed"), *why = yaml_text(status, "reason");
 	(void)snprintf(reason, size, "%s", why ? why : "");

@@ -396,16 +396,6 @@ static void catalog_take_states(struct catalog *c)
 	}
 }
 
-/* Sets whether the catalog is ready. R: the result of reading the journal. */
-static void catalog_set_ready(struct catalog *c, int r)
-{
-	c->ready = r == 0 && c->has_index;
-	if (r == AGAIN || (r == 0 && !c->has_index))
-		(void)snprintf(c->reason, sizeof(c->reason), "the index is being built");
-	else if (r < 0)
-		(void)snprintf(c->reason, sizeof(c->reason), "%.190s", err_text(r));
-}
-
 static bool catalog_refresh(struct catalog *c)
 {
 	bool any = false;
@@ -418,7 +408,11 @@ static bool catalog_refresh(struct catalog *c)
 		r = catalog_take(c, &any);
 	if (r < 0 && c->ready)
 		LOG(serve_catalog_failed, .error = err_text(r));
-	catalog_set_ready(c, r);
+	c->ready = r == 0 && c->has_index;
+	if (r == AGAIN || (r == 0 && !c->has_index))
+		(void)snprintf(c->reason, sizeof(c->reason), "the index is being built");
+	else if (r < 0)
+		(void)snprintf(c->reason, sizeof(c->reason), "%.190s", err_text(r));
 	pthread_rwlock_unlock(&c->lock);
 	err_forget();
 	if (held) {

@@ -296,16 +296,6 @@ static int connection_take(struct http_connection *c, const uint8_t *bytes, size
 	return c->protocol->input(c, first.data, first.size);
 }
 
-static void connection_hear_end(struct http_connection *c)
-{
-	c->readable = false;
-	c->read_ended = true;
-	if (c->protocol)
-		c->protocol->hear_end(c);
-	else
-		c->dead = true;
-}
-
 static void connection_read(struct http_connection *c)
 {
 	uint8_t *input = c->worker->input;
@@ -319,8 +309,14 @@ static void connection_read(struct http_connection *c)
 			c->readable = n == -EINTR;
 		else if (n < 0)
 			c->dead = true;
-		else if (n == 0)
-			connection_hear_end(c);
+		if (n == 0) {
+			c->readable = false;
+			c->read_ended = true;
+			if (c->protocol)
+				c->protocol->hear_end(c);
+			else
+				c->dead = true;
+		}
 		if (n <= 0)
 			continue;
 		c->progress_ns = c->worker->now_ns;

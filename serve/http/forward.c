@@ -468,15 +468,6 @@ static void forward_finish(void *context)
 
 /* ---- the answer's head -------------------------------------------------- */
 
-static void forward_count_answer(const struct forward *f, int status)
-{
-	char code[8];
-	const char *value = code;
-
-	(void)snprintf(code, sizeof(code), "%d", status);
-	metric_add(metrics_cell(f->options.metrics, METRIC_FORWARDED, &value), 1);
-}
-
 static void forward_begin(struct forward *f, const struct request_head *head, int status)
 {
 	struct exchange_header headers[HEADERS_ROOM];
@@ -486,6 +477,7 @@ static void forward_begin(struct forward *f, const struct request_head *head, in
 		.context = f,
 		.size = head->has_length ? (int64_t)head->length : -1};
 	struct bytes type = BYTES_NONE;
+	char code[8];
 
 	f->begun = f->at_line_end = true;
 	f->tunnel = status == 101;
@@ -505,7 +497,8 @@ static void forward_begin(struct forward *f, const struct request_head *head, in
 	for (size_t i = 0; i < n; i++)
 		if (bytes_equal(headers[i].name, BYTES_LIT("content-type")))
 			type = headers[i].value;
-	forward_count_answer(f, status);
+	(void)snprintf(code, sizeof(code), "%d", status);
+	metric_add(metrics_cell(f->options.metrics, METRIC_FORWARDED, (const char *[]){code}), 1);
 	if (f->options.begun)
 		f->options.begun(f->options.context, status, type);
 	f->x->relayed = true;

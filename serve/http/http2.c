@@ -147,20 +147,16 @@ static void http2_refuse(struct stream *s, int status, const char *reason, const
 	exchange_refuse(&s->x, status, reason, why, 0);
 }
 
-/* Whether a head of SIZE bytes more is too much. A head is kept as long as its stream, and HPACK
- * makes 64 KiB of some 20 bytes. */
-static bool http2_is_greedy(const struct http_connection *c, size_t size)
-{
-	return c->heads + size > HTTP2_HEADS_OWN && c->worker->heads + size > HTTP2_HEADS_ALL;
-}
-
 static int http2_begin_request(struct http_connection *c, const nghttp2_frame *frame)
 {
 	struct http2 *h = c->http2;
 	int32_t id = frame->hd.stream_id;
 	struct stream *s = NULL;
 
-	if (http2_is_greedy(c, h->text.size)) /* clients ask again later, or elsewhere */
+	/* A head is kept as long as its stream, and HPACK makes 64 KiB of some 20 bytes. Clients
+	 * ask again later, or elsewhere. */
+	if (c->heads + h->text.size > HTTP2_HEADS_OWN &&
+		c->worker->heads + h->text.size > HTTP2_HEADS_ALL)
 		return nghttp2_submit_rst_stream(
 			h->session, NGHTTP2_FLAG_NONE, id, NGHTTP2_REFUSED_STREAM);
 	if (buf_error(&h->text) == 0)

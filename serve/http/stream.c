@@ -184,24 +184,17 @@ void stream_body_came(struct stream *s)
 
 /* ---- the body ----------------------------------------------------------- */
 
-static ssize_t stream_copy(struct stream *s, uint8_t *out, size_t room)
-{
-	size_t left = s->whole.size - s->whole_sent;
-	size_t n = left < room ? left : room;
-
-	if (n)
-		memcpy(out, s->whole.data + s->whole_sent, n);
-	s->whole_sent += n;
-	return (ssize_t)n;
-}
-
 ssize_t stream_pull(struct stream *s, uint8_t *out, size_t room)
 {
+	size_t left = s->whole.size - s->whole_sent;
 	ssize_t n;
 
 	s->progress_ns = s->connection->worker->now_ns;
 	if (s->state == STREAM_WHOLE) {
-		n = stream_copy(s, out, room);
+		n = (ssize_t)(left < room ? left : room);
+		if (n)
+			memcpy(out, s->whole.data + s->whole_sent, (size_t)n);
+		s->whole_sent += (size_t)n;
 	} else {
 		s->woken = false;
 		n = s->source.read(s->source.context, out, room);
@@ -254,20 +247,10 @@ static void stream_put_usual(struct stream *s, bool cache_control)
 		tm.tm_year + 1900, tm.tm_hour, tm.tm_min, tm.tm_sec);
 }
 
-/* Ends the connection after this answer if it refuses a certificate of a CA that was replaced: the
- * client may have another certificate by now, or a chain that only a handshake shows. */
-static void stream_end_distrusted(const struct stream *s)
-{
-	struct http_connection *c = s->connection;
-
-	if (s->status == 401 && c->peer.certificate && !c->draining &&
-		!tls_session_is_trusted(c->peer.certificate))
-		connection_drain(c, c->finish_ns);
-}
-
 void exchange_begin(struct exchange *x, int status, const struct exchange_header *headers, size_t n)
 {
 	struct stream *s = stream_of(x);
+	struct http_connection *c = s->connection;
 	bool cache_control = true;
 	char code[8];
 
@@ -295,7 +278,11 @@ void exchange_begin(struct exchange *x, int status, const struct exchange_header
 	}
 	if (!x->relayed)
 		stream_put_usual(s, cache_control);
-	stream_end_distrusted(s);
+	/* A certificate of a CA that was replaced: the client may have another one by now, or a
+	 * chain that only a handshake shows. */
+	if (status == 401 && c->peer.certificate && !c->draining &&
+		!tls_session_is_trusted(c->peer.certificate))
+		connection_drain(c, c->finish_ns);
 }
 
 void exchange_send(struct exchange *x, struct bytes body)
