@@ -9,7 +9,7 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "reflector/feed/scan.h"
+#include "reflector/net/scan.h"
 #include "reflector/net/status.h"
 
 #define LIST_MAGIC 0x4c495354u

@@ -21,7 +21,7 @@
 #include "reflector/feed/machine.h"
 #include "reflector/net/http.h"
 #include "reflector/net/pace.h"
-#include "reflector/net/warnings.h"
+#include "reflector/net/head.h"
 #include "reflector/record/record.h"
 
 struct session;

@@ -10,7 +10,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "reflector/feed/list.h"
-#include "reflector/feed/scan.h"
+#include "reflector/net/scan.h"
 #include "reflector/net/status.h"
 
 #define WATCH_MAGIC 0x57544348u

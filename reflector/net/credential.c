@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/text/base64.h"
 #include "common/buf.h"
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/log.h"
 #include "common/proc.h"
+#include "common/text/base64.h"
 #include "reflector/net/exec.h"
 #include "reflector/net/small_file.h"
 

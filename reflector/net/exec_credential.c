@@ -7,9 +7,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "common/text/base64.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/text/base64.h"
 #include "common/value/json.h"
 #include "common/value/value.h"
 #include "reflector/net/small_file.h"

@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "common/err.h"
+#include "common/hash.h"
 
 /* Returns: whether LINE is header NAME; *RET_VALUE is its value. */
 static bool head_value(struct bytes line, const char *name, struct bytes *ret_value)
@@ -88,4 +89,18 @@ int head_line(struct http_head *head, struct bytes line)
 		head_set_text(head->warning + used, sizeof(head->warning) - used, value);
 	}
 	return 0;
+}
+
+bool warnings_are_new(struct warnings *warnings, const char *text)
+{
+	/* Two texts with one hash cost a line in the log, no more. */
+	uint64_t hash = hash_bytes(bytes_str(text), 0);
+
+	for (size_t i = 0; i < warnings->n; i++)
+		if (warnings->said[i] == hash)
+			return false;
+	if (warnings->n == WARNINGS_MAX)
+		return false;
+	warnings->said[warnings->n++] = hash;
+	return true;
 }

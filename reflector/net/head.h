@@ -27,4 +27,19 @@ struct http_head {
  * follows. */
 int head_line(struct http_head *head, struct bytes line);
 
+/*
+ * Remembers the Warning headers that the API server sent (deprecated versions and the like). The
+ * server repeats a warning with every answer; the log gets each text once.
+ */
+#define WARNINGS_MAX 64 /* texts, so that a server with ever new ones can't fill the log */
+
+/* Zeroes: nothing said yet. */
+struct warnings {
+	uint64_t said[WARNINGS_MAX]; /* hashes */
+	size_t n;
+};
+
+/* Remembers TEXT. Returns: whether it is new and there was room for it. */
+bool warnings_are_new(struct warnings *warnings, const char *text);
+
 #endif

@@ -3,11 +3,9 @@
  * The inside of the http group; other modules include http.h. Each file of the group does one
  * thing:
  *
- *	http.c          life of client and calls, and the loop that runs them
+ *	http.c          life of client and calls, libcurl's sockets, and the loop
  *	http_setup.c    the server's URL, the proxy, and the libcurl options of a call
- *	http_call.c     the clock of limits, the list of calls, the bytes of an answer
- *	http_sockets.c  waits for libcurl's sockets and runs the transfers that can go on
- *	http_failure.c  the error code and the sentence for a call that libcurl ended
+ *	http_call.c     the clock of limits, the list of calls, an answer's bytes, failures
  *
  * libcurl's header is included here and nowhere else.
  */
@@ -139,18 +137,6 @@ struct http_call *http_next_ended(const struct http *http);
  * call; call->stop and call->sentence say why, unless the call was cancelled. */
 bool http_call_take_header(struct http_call *call, struct bytes line);
 bool http_call_take_body(struct http_call *call, struct bytes bytes);
-
-/* ---- http_sockets.c ----------------------------------------------------- */
-
-int http_sockets_open(struct http *http);
-/* Hands CALL to libcurl. */
-int http_sockets_add(struct http_call *call);
-/* Waits for sockets, FDS and the exec plugin, up to TIMEOUT_MS. */
-int http_sockets_wait(struct http *http, int timeout_ms, struct pollfd *fds, size_t n_fds);
-/* Runs the transfers that can go on; callbacks of calls come in here. */
-int http_sockets_run(struct http *http);
-
-/* ---- http_failure.c ----------------------------------------------------- */
 
 /* Converts CODE, with which libcurl ended CALL, to an error code and sets its sentence.
  * Returns: 0 for a complete answer, ERR_NETWORK, ERR_TLS, ERR_TIMEOUT, ERR_PROTOCOL, -ENOMEM. */

@@ -33,8 +33,6 @@ int kubeconfig_settle_server(const struct kubeconfig_entry *cluster, struct kube
  * password or certificate: those win, as in kubectl. To be called after
  * kubeconfig_settle_server(). */
 int kubeconfig_read_plugin(const struct kubeconfig_entry *user, struct kubeconfig *config);
-/* Reads the cluster's extension for exec plugins. */
-int kubeconfig_read_exec_config(const struct kubeconfig_entry *cluster, struct kubeconfig *config);
 void kubeconfig_exec_release(struct kubeconfig_exec *exec);
 
 /* Copies $POD_NAMESPACE, else the file `namespace` in DIRECTORY, else "default". */

@@ -5,7 +5,7 @@
 
 #include "common/err.h"
 #include "common/value/json.h"
-#include "reflector/feed/scan.h"
+#include "reflector/net/scan.h"
 
 #define RETRY_AFTER_MAX_S 300 /* longer requests for a pause are cut to this */
 #define SECOND            1000000000ull

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "common/text/base64.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/text/base64.h"
 #include "store/env/text_file.h"
 
 /* Appends a JSON string; it is ASCII, or UTF-8 that needs no escape. */

@@ -6,7 +6,7 @@
 
 #include "common/text/decimal.h"
 #include "common/err.h"
-#include "reflector/feed/scan.h"
+#include "reflector/net/scan.h"
 
 #define OBJECT_AGE_MAX_S UINT64_C(1000000000) /* some 30 years */
 

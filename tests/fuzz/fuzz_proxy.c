@@ -12,7 +12,6 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "reflector/net/no_proxy.h"
 #include "reflector/net/proxy.h"
 #include "tests/fuzz/fuzz.h"
 

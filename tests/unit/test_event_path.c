@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Counts the work for one watch event. The Makefile links the counted functions by --wrap. */
-#include "reflector/feed/scan.h"
+#include "reflector/net/scan.h"
 #include "reflector/feed/watch.h"
 #include "tests/unit/record_text.h"
 

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "common/err.h"
-#include "reflector/net/no_proxy.h"
 #include "reflector/net/proxy.h"
 
 static void clear_environment(void)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "common/err.h"
-#include "reflector/feed/scan.h"
+#include "reflector/net/scan.h"
 
 /* Where the container that begins at text[0] ends, the plain way; 0: it does not. */
 static size_t reference_end(const char *text, size_t size)

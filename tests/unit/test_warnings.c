@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "reflector/net/warnings.h"
+#include "reflector/net/head.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

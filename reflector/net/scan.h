@@ -10,8 +10,8 @@
  * lost quote is found at the end of its line, before the scanner takes the next events for a
  * part of the string.
  */
-#ifndef REFLECTOR_FEED_SCAN_H
-#define REFLECTOR_FEED_SCAN_H
+#ifndef REFLECTOR_NET_SCAN_H
+#define REFLECTOR_NET_SCAN_H
 
 #include "common/buf.h"
 #include "common/bytes.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "reflector/feed/scan.h"
+#include "reflector/net/scan.h"
 
 #ifdef __SSE2__
 #include <emmintrin.h>
