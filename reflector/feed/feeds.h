@@ -14,15 +14,12 @@
  *
  * The feeds group:
  *
- *	feeds.c          life, turns, time limits, commits
- *	configured.c     the configuration becomes configured feeds, matched with what the journal has
- *	resolve.c        discovery makes definitions of them, which are found in the journal or added
- *	replace.c        names move, and feeds that are no longer configured go
- *	columns.c        the columns of custom resources
- *	order.c          the order of discovery, for names that several resources have
- *	wildcard.c       entries that stand for many resources
- *	relist.c         lists again what the command line asks for
- *	etcd_rollback.c  feeds whose API server has lost its newest history
+ *	feeds.c       life, turns, time limits, commits; lists again on demand
+ *	configured.c  entries of the configuration, matched with the journal's feeds
+ *	resolve.c     asks discovery for an entry's resource; finds or adds its feed
+ *	replace.c     moves names, removes old feeds, replaces feeds of a restored etcd
+ *	columns.c     columns of custom resources
+ *	wildcard.c    entries for many resources
  */
 #ifndef REFLECTOR_FEED_FEEDS_H
 #define REFLECTOR_FEED_FEEDS_H

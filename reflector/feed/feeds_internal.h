@@ -116,6 +116,12 @@ int resolve_due(struct feeds *feeds);
 void resolve_show(struct feeds *feeds, struct configured_feed *w, int error, const char *why);
 void resolve_hide(struct feeds *feeds, struct configured_feed *w);
 
+int order_load(struct feeds *feeds, struct txn *txn);
+/* Takes the order of groups and versions that discovery has. */
+void order_discovered(struct feeds *feeds);
+/* Stores it if the journal has another one. Errors are the journal's. */
+int order_due(struct feeds *feeds);
+
 /* ---- replace.c ---------------------------------------------------------- */
 
 /* A retired feed still has NAME. */
@@ -123,6 +129,9 @@ bool replace_has_old_of(const struct feeds *feeds, const char *name);
 /* Removes, in the open transaction, the retired feeds of each name of which all new feeds are
  * listed, and gives these the name. */
 int replace_ready(struct feeds *feeds);
+
+/* Retires the feeds that are rolled back, so that new ones are listed. Returns: 0, -ENOMEM. */
+int etcd_rollback_replace(struct feeds *feeds);
 
 /* ---- wildcard.c --------------------------------------------------------- */
 
@@ -139,18 +148,5 @@ void wildcard_discovered(struct feeds *feeds, int result);
 /* Stores columns that came, and asks for the next. Errors are the journal's. */
 int columns_due(struct feeds *feeds);
 void columns_release(struct feeds *feeds);
-
-/* ---- order.c ------------------------------------------------------------ */
-
-int order_load(struct feeds *feeds, struct txn *txn);
-/* Takes the order of groups and versions that discovery has. */
-void order_discovered(struct feeds *feeds);
-/* Stores it if the journal has another one. Errors are the journal's. */
-int order_due(struct feeds *feeds);
-
-/* ---- etcd_rollback.c ---------------------------------------------------- */
-
-/* Retires the feeds that are rolled back, so that new ones are listed. Returns: 0, -ENOMEM. */
-int etcd_rollback_replace(struct feeds *feeds);
 
 #endif

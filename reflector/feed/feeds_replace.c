@@ -4,6 +4,8 @@
  * name has been listed, or none is configured any more, one transaction removes the retired
  * feeds of that name and gives it to the new ones.
  */
+#include <string.h>
+
 #include "common/check.h"
 #include "common/log.h"
 #include "reflector/feed/feeds_internal.h"
@@ -69,4 +71,61 @@ int replace_ready(struct feeds *feeds)
 	if (r >= 0)
 		feeds->names_changed = false;
 	return r;
+}
+
+/* ---- restored etcd ------------------------------------------------------- */
+
+/*
+ * Feeds of a restored etcd: the newest list of such a feed is older than the journal's state of it.
+ * resourceVersions are then given a second time, perhaps to other states, so that nothing stored
+ * can be compared with a list. The objects are listed into a feed of their own, and readers move
+ * over when it is complete.
+ */
+
+/*
+ * Tells whether the feed's etcd is the whole cluster's. Built-in groups are kept in it: those
+ * without a dot, and *.k8s.io, which no aggregated API may use. Events may have an etcd of their
+ * own (--etcd-servers-overrides); an aggregated API always has. A custom resource has not, but
+ * looks like an aggregated one and is taken for it: the built-in feeds find out by themselves.
+ */
+static bool etcd_rollback_is_clusters(const struct feed_definition *d)
+{
+	static const char end[] = ".k8s.io";
+	size_t size = strlen(d->group), n = sizeof(end) - 1;
+
+	if (!strcmp(d->resource, "events"))
+		return false;
+	return !strchr(d->group, '.') || (size >= n && !strcmp(d->group + size - n, end));
+}
+
+bool feeds_take_etcd_rollback(struct feeds *feeds, struct session *session)
+{
+	const struct feed_definition *d = session_definition(session);
+
+	CHECK_OBJ(feeds, FEEDS_MAGIC);
+	LOG(feed_rolled_back, .feed = d->name, .id = d->id);
+	if (etcd_rollback_is_clusters(d))
+		return true;
+	/* A retired feed stops where it is, and is removed as it would have been. */
+	for (size_t i = 0; i < feeds->n_configured; i++)
+		if (feeds->configured[i].session == session)
+			feeds->configured[i].rolled_back = feeds->rolled_back = true;
+	return false;
+}
+
+int etcd_rollback_replace(struct feeds *feeds)
+{
+	for (size_t i = 0; feeds->rolled_back && i < feeds->n_configured; i++) {
+		struct configured_feed *w = &feeds->configured[i];
+
+		if (!w->rolled_back)
+			continue;
+		int r = retired_add(feeds, w);
+		if (r < 0)
+			return r;
+		w->rolled_back = false;
+		resolve_at(feeds, w, 0);
+	}
+	feeds->rolled_back = false;
+	return 0;
 }

@@ -18,9 +18,6 @@
  * STREAMING is a list that the server sends as a watch (watch-list, policy streaming_lists). Its
  * request stays open: FINISHING and WATCHING go on with it (`keep`). If the server refuses a
  * stream, or loses three in a row, the feed sends ordinary lists for half an hour.
- *
- *	machine.c          the states, and what follows an answer
- *	machine_failure.c  what follows a failure or an end
  */
 #ifndef REFLECTOR_FEED_MACHINE_H
 #define REFLECTOR_FEED_MACHINE_H

@@ -124,7 +124,7 @@ void session_count_accepted(struct session *session);
 /* Goes on with a finished list's stream as the watch. */
 void session_stream_go_on(struct session *session);
 
-/* ---- session_progress.c ------------------------------------------------- */
+/* ---- session_work.c ----------------------------------------------------- */
 
 /* Returns whether the feed watches and its journal is still at FROM. If it is and RV is newer,
  * moves on to RV: nothing of the feed has changed between. */
@@ -133,8 +133,6 @@ bool session_move_on(struct session *session, struct bytes from, struct bytes rv
 /* Monotonic time at which a progress is to begin, UINT64_MAX: none is. */
 uint64_t session_progress_at(const struct session *session);
 void session_progress_start(struct session *session);
-
-/* ---- session_work.c ----------------------------------------------------- */
 
 /* Notes that the feed's RV is new now. */
 void session_plan_renewal(struct session *session, uint64_t now_ns);
