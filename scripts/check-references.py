@@ -34,7 +34,7 @@ INFORMER = ROOT / "docs/informer.md"
 NOT_TEXT = ("tests/fuzz/",)  # seeds are bytes for parsers
 INSTALLED = ("share/doc/", "/usr/share/doc/", "usr/share/doc/", "-X")  # where installed files are; patterns of debhelper
 PRODUCT = ("common", "store", "reflector", "processor", "reader", "print", "command", "serve")
-FOREIGN = ("curl.h", "lmdb.h", "msgpack.h", "ncurses.h", "simdjson.h", "xxhash.h", "yaml.h")
+FOREIGN = ("sys/sdt.h", "curl.h", "lmdb.h", "msgpack.h", "ncurses.h", "simdjson.h", "xxhash.h", "yaml.h")
 SOURCE = r"(?<![\w/.<-])(?:common|store|reflector|processor|reader|print|command|serve|tests|scripts)/[\w./-]+\.(?:c|h|cpp|def|py|sh)\b"
 
 
