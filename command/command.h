@@ -123,4 +123,26 @@ struct options_group query_options(struct query_args *args);
 int query_from_args(const struct query_args *args, const char *feed, struct kinf_term *terms,
 	struct kinf_query *query);
 
+/* ---- completion (complete.c) -------------------------------------------- */
+
+/* From now on a command that is run prints the candidates for the last word of its command line
+ * instead. */
+void complete_begin(void);
+
+/* Prints "candidate<TAB>description", as all candidates are printed. */
+void complete_print(const char *candidate, const char *description);
+
+/* Makes the output one that kubectl takes from the program kubectl_complete-kinf: complete_end()
+ * prints a last line, which tells kubectl to complete names of files, or not to, or to add no
+ * blank. */
+void complete_for_kubectl(void);
+void complete_end(void);
+
+/* ---- changes between two states (history.c) ----------------------------- */
+
+/* Prints the fields in which the object that OPERANDS name (FEED NAME) differs now from its
+ * state as of event FROM. Returns the exit status: PROC_FAILED also if it differs. */
+int history_diff(const struct options *options, const struct config_flags *flags, char **operands,
+	size_t n, const char *namespace_, uint64_t from);
+
 #endif

@@ -8,8 +8,6 @@
  * stands for is told by its name in --help: FEED, NAME, INDEX, CURSOR, NS, SELECTOR, FILE, DIR.
  * Errors are silent, because they would be printed into the line that is being typed.
  */
-#include "command/complete.h"
-
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>

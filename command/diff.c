@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "command/command.h"
-#include "command/history.h"
 #include "common/array.h"
 #include "common/cleanup.h"
 #include "common/daemon/faults.h"

@@ -4,8 +4,6 @@
  * kinf log [FEED]: the retained changes of all objects, one a line.
  * kinf diff FEED NAME --from EVENT: the fields in which two versions of an object differ.
  */
-#include "command/history.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

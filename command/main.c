@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "command/command.h"
-#include "command/complete.h"
 #include "common/daemon/signals.h"
 #include "common/err.h"
 #include "common/failpoint.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "command/outlet.h"
+#include "command/watch.h"
 
 #include <errno.h>
 #include <limits.h>

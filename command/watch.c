@@ -3,8 +3,6 @@
  * kinf watch FEED: the items of a follower (store/read/follow.h), filtered and printed, one line
  * each.
  *
- * The watch group: watch.c follows the feed and keeps the cursor, watch_print.c formats an event.
- *
  * A cursor never covers a line that the consumer has not got: it is written only after SYNC, and
  * only after the output was flushed. It is written when nothing is happening, or when enough was
  * printed since the last time. A position that moved without a line (all filtered out) is also
@@ -17,8 +15,7 @@
 #include <time.h>
 
 #include "command/command.h"
-#include "command/outlet.h"
-#include "command/watch_print.h"
+#include "command/watch.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/failpoint.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "command/watch_print.h"
+#include "command/watch.h"
 
 #include <inttypes.h>
 #include <string.h>

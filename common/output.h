@@ -3,7 +3,7 @@
  * The standard output of a program that prints a result and ends. Everything goes through stdio,
  * and a program's main() flushes it at its end: a result that could not be written is a failure
  * with a sentence, whatever printed it. Commands that run until they are told to end have an
- * outlet instead (command/outlet.h).
+ * outlet instead (command/watch.h).
  */
 #ifndef COMMON_OUTPUT_H
 #define COMMON_OUTPUT_H

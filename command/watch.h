@@ -1,11 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Formats the events of kinf watch, one line each; as YAML the objects. */
-#ifndef COMMAND_WATCH_PRINT_H
-#define COMMAND_WATCH_PRINT_H
+/*
+ * The watch group: watch.c follows the feed and keeps the cursor, watch_print.c formats an event,
+ * outlet.c writes the output. No other file includes this header.
+ */
+#ifndef COMMAND_WATCH_H
+#define COMMAND_WATCH_H
 
+#include <stdbool.h>
+
+#include "common/buf.h"
 #include "print/sheet.h"
 #include "reader/kinf.h"
 #include "store/journal/journal.h"
+
+/* ---- outlet.c ----------------------------------------------------------- */
+
+/*
+ * The standard output of a command that runs until it is told to end. The command collects text in
+ * `text` and outlet_flush() writes it; only then may it store a position that covers this text. A
+ * consumer that stops reading can't keep the command from ending, because every write waits for
+ * signals also.
+ */
+struct outlet {
+	int signals; /* signals_open() */
+	bool ended;  /* SIGTERM, SIGINT or SIGHUP came */
+	struct buf text;
+};
+
+int outlet_init(struct outlet *outlet);
+void outlet_release(struct outlet *outlet);
+
+/* Returns whether a signal has asked the command to end. */
+bool outlet_ended(struct outlet *outlet);
+
+/* Writes all text; without any, finds out whether the consumer is still there.
+ * Returns: 0
+ *	-EPIPE (the consumer is gone), -ENOSPC and the like
+ *	-EINTR: a signal came, and the consumer took nothing for a second
+ * After an error the text that was not written is lost. */
+int outlet_flush(struct outlet *outlet);
+
+/* ---- watch_print.c ------------------------------------------------------ */
 
 enum watch_format { WATCH_TABLE, WATCH_WIDE, WATCH_NAME, WATCH_JSON, WATCH_YAML, WATCH_FORMAT_MAX };
 
