@@ -8,8 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "command/manage/children.h"
 #include "command/command.h"
+#include "command/manage/children.h"
 #include "command/rbac.h"
 #include "common/cleanup.h"
 #include "common/err.h"

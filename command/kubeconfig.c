@@ -13,10 +13,10 @@
 #include <string.h>
 
 #include "command/command.h"
-#include "common/text/base64.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/output.h"
+#include "common/text/base64.h"
 #include "common/value/yaml.h"
 #include "store/env/home.h"
 #include "store/env/text_file.h"

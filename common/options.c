@@ -12,9 +12,9 @@
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/config/units.h"
-#include "common/text/decimal.h"
 #include "common/err.h"
 #include "common/output.h"
+#include "common/text/decimal.h"
 #include "common/text/similar.h"
 
 #define SPECS_MAX  64

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/text/base64.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/text/base64.h"
 
 void redact_size_text(struct bytes value, bool base64, char text[REDACT_TEXT_SIZE])
 {

@@ -9,8 +9,8 @@
 #include "common/array.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "common/text/timestamp.h"
 #include "common/proc.h"
+#include "common/text/timestamp.h"
 #include "reader/handle.h"
 
 /* by less, a clock that is only made slower may seem to have been */

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/text/base64.h"
 #include "common/cleanup.h"
 #include "common/crc.h"
 #include "common/err.h"
+#include "common/text/base64.h"
 
 /* ---- tokens ------------------------------------------------------------- */
 

@@ -13,8 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "command/manage/children.h"
 #include "command/command.h"
+#include "command/manage/children.h"
 #include "command/manage/ticker.h"
 #include "common/cleanup.h"
 #include "common/daemon/faults.h"

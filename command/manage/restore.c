@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "command/manage/backup.h"
 #include "command/command.h"
+#include "command/manage/backup.h"
 #include "command/manage/tar.h"
 #include "common/cleanup.h"
 #include "common/daemon/signals.h"

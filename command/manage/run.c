@@ -15,8 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "command/manage/children.h"
 #include "command/command.h"
+#include "command/manage/children.h"
 #include "command/manage/health.h"
 #include "common/cleanup.h"
 #include "common/daemon/parent.h"

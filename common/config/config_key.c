@@ -13,12 +13,12 @@
 #include <unistd.h>
 
 #include "common/array.h"
-#include "common/text/utf8.h"
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/config/units.h"
-#include "common/text/decimal.h"
 #include "common/err.h"
+#include "common/text/decimal.h"
+#include "common/text/utf8.h"
 
 const struct config_key config_keys[] = {
 #define KEY(key, type, field, minimum, maximum, initial, restart, help) \

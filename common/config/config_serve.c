@@ -11,8 +11,8 @@
 
 #include "common/buf.h"
 #include "common/cleanup.h"
-#include "common/text/decimal.h"
 #include "common/err.h"
+#include "common/text/decimal.h"
 
 /* Checks one address: unix, ADDRESS:PORT, [ADDRESS]:PORT or :PORT. */
 static int config_check_address(const struct config_place *place, const char *text)

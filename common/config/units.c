@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "common/bytes.h"
-#include "common/text/decimal.h"
 #include "common/err.h"
+#include "common/text/decimal.h"
 
 struct unit {
 	const char *name;

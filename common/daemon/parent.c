@@ -14,8 +14,8 @@
 
 #include "common/bytes.h"
 #include "common/cleanup.h"
-#include "common/text/decimal.h"
 #include "common/err.h"
+#include "common/text/decimal.h"
 
 #define PARENT_SOCKETS_MAX 1024
 

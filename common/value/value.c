@@ -6,8 +6,8 @@
 
 #include "common/check.h"
 #include "common/err.h"
-#include "common/value/number.h"
 #include "common/text/utf8.h"
+#include "common/value/number.h"
 
 /* ---- reading ---- msgpack-c unpacks into a tree of objects of its own. Bodies are read in place
  * in a mapped file, and most of their items are skipped, so this file has its own reader. */

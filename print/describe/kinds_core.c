@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/text/base64.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/text/base64.h"
 #include "print/describe/describe_internal.h"
 #include "print/redact.h"
 

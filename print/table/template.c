@@ -8,8 +8,8 @@
 
 #include "common/check.h"
 #include "common/cleanup.h"
-#include "common/text/decimal.h"
 #include "common/err.h"
+#include "common/text/decimal.h"
 #include "common/value/json.h"
 #include "common/value/path.h"
 #include "print/table/display.h"

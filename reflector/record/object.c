@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/text/decimal.h"
 #include "common/err.h"
 #include "reflector/net/scan.h"
 

@@ -6,7 +6,6 @@
 
 #include "common/check.h"
 #include "common/cleanup.h"
-#include "common/text/decimal.h"
 #include "common/err.h"
 #include "common/value/custom.h"
 #include "serve/answer/authorize.h"

@@ -5,8 +5,8 @@
 #include <strings.h>
 
 #include "common/cleanup.h"
-#include "common/text/decimal.h"
 #include "common/err.h"
+#include "common/text/decimal.h"
 #include "serve/api/api_path.h"
 
 enum api_options_key {

@@ -4,10 +4,10 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "common/text/base64.h"
 #include "common/cleanup.h"
-#include "common/text/decimal.h"
 #include "common/err.h"
+#include "common/text/base64.h"
+#include "common/text/decimal.h"
 #include "common/text/utf8.h"
 #include "common/value/json.h"
 

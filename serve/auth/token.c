@@ -5,11 +5,11 @@
 #include <string.h>
 #include <strings.h>
 
-#include "common/text/base64.h"
 #include "common/cleanup.h"
-#include "common/text/decimal.h"
 #include "common/err.h"
 #include "common/proc.h"
+#include "common/text/base64.h"
+#include "common/text/decimal.h"
 #include "common/value/yaml.h"
 
 #define SECOND_NS UINT64_C(1000000000)

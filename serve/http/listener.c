@@ -16,7 +16,6 @@
 
 #include "common/cleanup.h"
 #include "common/daemon/parent.h"
-#include "common/text/decimal.h"
 #include "common/err.h"
 #include "common/proc.h"
 #include "serve/http/tls.h"

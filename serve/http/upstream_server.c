@@ -9,10 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/text/base64.h"
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/text/base64.h"
 #include "common/value/yaml.h"
 
 /* ---- the file ----------------------------------------------------------- */

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "common/text/base64.h"
 #include "common/cleanup.h"
+#include "common/text/base64.h"
 #include "serve/http/tls.h"
 
 #define WEBSOCKET_GUID     "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"

@@ -17,8 +17,8 @@
 #include "common/proc.h"
 #include "store/env/damaged.h"
 #include "store/env/generation_internal.h"
-#include "store/pins/pin_page.h"
 #include "store/env/state.h"
+#include "store/pins/pin_page.h"
 
 #define GENERATION_MAGIC 0x6b1e0e05u
 

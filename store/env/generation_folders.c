@@ -15,9 +15,9 @@
 #include "store/env/damaged.h"
 #include "store/env/former.h"
 #include "store/env/generation.h"
-#include "store/pins/pin_page.h"
 #include "store/env/state.h"
 #include "store/env/text_file.h"
+#include "store/pins/pin_page.h"
 
 /* In the order of removal: what a killed process leaves without STATE is not a generation any
  * more. */

@@ -13,9 +13,9 @@
 
 #include "common/check.h"
 #include "common/cleanup.h"
-#include "common/text/decimal.h"
 #include "common/err.h"
 #include "common/proc.h"
+#include "common/text/decimal.h"
 #include "common/text/shell_word.h"
 #include "store/env/datafile.h"
 #include "store/env/generation.h"

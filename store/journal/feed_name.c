@@ -9,10 +9,10 @@
 
 #include <string.h>
 
-#include "common/text/utf8.h"
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/text/utf8.h"
 #include "common/value/custom.h"
 
 #define ORDER_KEY BYTES_LIT("order")

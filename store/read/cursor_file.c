@@ -13,12 +13,12 @@
 #include <unistd.h>
 
 #include "common/array.h"
-#include "common/text/utf8.h"
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/failpoint.h"
 #include "common/proc.h"
+#include "common/text/utf8.h"
 #include "store/env/text_file.h"
 
 #define FILE_MAX_BYTES  (256 << 10) /* a line of 37 bytes for each of 4096 feeds is 152 KB */

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/text/base64.h"
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/text/base64.h"
 #include "serve/api/api_token.h"
 #include "serve/auth/token.h"
 #include "tests/fuzz/fuzz.h"

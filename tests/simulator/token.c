@@ -3,8 +3,8 @@
 
 #include <inttypes.h>
 
-#include "common/text/base64.h"
 #include "common/cleanup.h"
+#include "common/text/base64.h"
 #include "tests/simulator/jsontext.h"
 
 #define VERSION "meta.k8s.io/v1"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 
-#include "common/text/decimal.h"
 #include "common/err.h"
+#include "common/text/decimal.h"
 
 static void refused(struct bytes text, uint64_t max, const char *sentence)
 {

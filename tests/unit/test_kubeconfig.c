@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/text/base64.h"
 #include "common/err.h"
+#include "common/text/base64.h"
 
 /* ---- a directory with files --------------------------------------------- */
 

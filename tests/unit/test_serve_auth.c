@@ -7,10 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/text/base64.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
+#include "common/text/base64.h"
 #include "serve/auth/auth.h"
 #include "serve/auth/token.h"
 #include "serve/metrics.h"

@@ -16,8 +16,8 @@
 
 #include "common/err.h"
 #include "store/env/home.h"
-#include "store/pins/pin_page.h"
 #include "store/journal/journal_copy.h"
+#include "store/pins/pin_page.h"
 #include "store/read/snapshot_internal.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/small_store.h"
