@@ -8,6 +8,8 @@
  * printed since the last time. A position that moved without a line (all filtered out) is also
  * written now and then, so that the journal need not keep history for this watch.
  */
+#include "command/watch.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +17,6 @@
 #include <time.h>
 
 #include "command/command.h"
-#include "command/watch.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/failpoint.h"

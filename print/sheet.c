@@ -6,6 +6,7 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/text/text.h"
 #include "common/text/utf8.h"
 #include "common/value/value.h"
 #include "print/table/definition.h"

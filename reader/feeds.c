@@ -10,7 +10,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
-#include "common/text/timestamp.h"
+#include "common/moment.h"
 #include "reader/handle.h"
 
 /* by less, a clock that is only made slower may seem to have been */

@@ -5,9 +5,6 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "common/err.h"
-#include "common/proc.h"
-
 /* Writes the text up to the seconds, "" for a year that struct tm can't hold. */
 static void timestamp_begin(uint64_t realtime_ns, char *text, size_t size)
 {
@@ -97,42 +94,5 @@ bool timestamp_parse(struct bytes text, int64_t *ret_ns)
 	if (__builtin_mul_overflow((int64_t)timegm(&tm) - offset, INT64_C(1000000000), ret_ns))
 		*ret_ns = parts[0] < 1970 ? INT64_MIN : INT64_MAX - fraction;
 	*ret_ns += fraction;
-	return true;
-}
-
-/* ---- moments --------------------------------------------------------------- */
-
-static uint64_t moment_boot(void)
-{
-	static _Thread_local uint64_t known; /* reading it costs some system calls */
-	char id[33];
-
-	if (known)
-		return known;
-	int r = proc_boot_id(id);
-	if (r < 0) {
-		err_ignore(r, "ages are measured by the wall clock then");
-		return 0;
-	}
-	(void)sscanf(id, "%16" SCNx64, &known); /* hex digits */
-	return known;
-}
-
-void moment_now(struct moment *ret_moment)
-{
-	*ret_moment = (struct moment){.realtime_ns = proc_realtime_ns(),
-		.boottime_ns = proc_boottime_ns(),
-		.boot = moment_boot()};
-}
-
-bool moment_age_ns(const struct moment *moment, uint64_t *ret_age_ns)
-{
-	bool same_boot = moment->boot && moment->boot == moment_boot();
-	uint64_t now = same_boot ? proc_boottime_ns() : proc_realtime_ns();
-	uint64_t then = same_boot ? moment->boottime_ns : moment->realtime_ns;
-
-	if (!moment->realtime_ns || then > now)
-		return false;
-	*ret_age_ns = now - then;
 	return true;
 }

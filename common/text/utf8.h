@@ -3,7 +3,7 @@
 #ifndef COMMON_TEXT_UTF8_H
 #define COMMON_TEXT_UTF8_H
 
-#include "common/buf.h"
+#include "common/bytes.h"
 
 /* Returns the size of the valid character at the beginning of TEXT, 0 if there is none. */
 size_t utf8_length(struct bytes text);
@@ -48,18 +48,5 @@ static inline bool ascii_equal(struct bytes a, struct bytes b)
 			return false;
 	return a.size == b.size;
 }
-
-/* ---- text of others -------------------------------------------------------- */
-
-/* Writes text of others, whatever it holds, so that people or JSON can take it. */
-
-/* Appends the character at the beginning of TEXT, which is not empty, or the byte that begins
- * none; a control character in a form that people see: ^A, \u0085. Returns its size in TEXT. */
-size_t text_put_visible(struct bytes text, struct buf *out);
-/* Returns how many bytes at the beginning of TEXT are printable ASCII, which text_put_visible()
- * gives as they are. */
-size_t text_plain(struct bytes text);
-/* Appends TEXT with U+FFFD in the place of each byte that is of no character. */
-void text_put_valid(struct bytes text, struct buf *out);
 
 #endif

@@ -7,6 +7,7 @@
 #include "common/array.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/text/text.h"
 #include "common/text/utf8.h"
 #include "common/value/json.h"
 

@@ -19,7 +19,7 @@
 #ifndef REFLECTOR_FEED_CONSISTENCY_H
 #define REFLECTOR_FEED_CONSISTENCY_H
 
-#include "common/text/timestamp.h"
+#include "common/moment.h"
 #include "reflector/net/http.h"
 #include "store/journal/journal.h"
 

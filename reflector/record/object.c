@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/err.h"
+#include "common/text/decimal.h"
 #include "reflector/net/scan.h"
 
 #define OBJECT_AGE_MAX_S UINT64_C(1000000000) /* some 30 years */

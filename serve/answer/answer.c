@@ -7,6 +7,7 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/text/decimal.h"
 #include "common/value/custom.h"
 #include "serve/answer/authorize.h"
 #include "serve/answer/encode.h"

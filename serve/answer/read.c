@@ -392,7 +392,7 @@ static void list_stream(struct listing *list)
 	struct answer_head head;
 	int r = 0;
 
-	/* What was made is dropped, and made again when the client takes it: a connection of
+	/* Drops the body and makes it again when the client takes it: a connection of
 	 * HTTP/2 may ask for hundreds of lists and take none. */
 	if (request->x->version == EXCHANGE_HTTP_2) {
 		list_body_release(&list->body);

@@ -18,6 +18,7 @@
 #include "common/daemon/parent.h"
 #include "common/err.h"
 #include "common/proc.h"
+#include "common/text/decimal.h"
 #include "serve/http/tls.h"
 
 #define LISTENER_BACKLOG  4096

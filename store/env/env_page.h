@@ -83,35 +83,4 @@ static inline uint64_t node_page(const uint8_t *node)
 	return le32_get(node) | (uint64_t)le16_get(node + 4) << 32;
 }
 
-/* ---- rows without trees --------------------------------------------------- */
-
-/*
- * The rows in the pages of a data.mdb, whatever its trees say: for a file whose trees can't be
- * followed, as a copy that was made while its daemon wrote. The pages of older states are among
- * them until they are used again, so the same row comes several times, also in versions that no
- * state has any more. The caller has to know a row by what is in it.
- */
-
-/* A whole file in memory, read-only. A file that is cut meanwhile is a SIGBUS: programs call
- * faults_catch(). */
-struct pages {
-	const uint8_t *bytes; /* NULL: an empty file */
-	uint64_t size;
-	uint32_t page_size;
-};
-
-/* Maps data.mdb of a generation, whose STATE does not matter. Returns: 0; -ENOENT; errors. */
-int pages_open(int directory_fd, uint32_t generation, struct pages *ret_pages);
-void pages_close(struct pages *pages);
-
-/* Gets a row. KEY and VALUE are parts of the mapped file. A large value has pages of its own,
- * and its key is in none of them: KEY is empty then, and VALUE is all that these pages have room
- * for. Returns: FOUND: it is a row that the caller knows, and the other pages of a large value
- * are passed over; NOT_FOUND: it is none; errors end the walk. */
-typedef int pages_row_fn(void *arg, struct bytes key, struct bytes value);
-
-/* Calls FN for each row of each page, in the order of the file. Returns: 0; the first error of
- * FN. */
-int pages_each_row(const struct pages *pages, pages_row_fn *fn, void *arg);
-
 #endif

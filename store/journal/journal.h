@@ -25,7 +25,7 @@
 #ifndef STORE_JOURNAL_JOURNAL_H
 #define STORE_JOURNAL_JOURNAL_H
 
-#include "common/text/timestamp.h"
+#include "common/moment.h"
 #include "common/value/path.h"
 #include "store/env/env.h"
 #include "store/env/home.h"

@@ -11,6 +11,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "store/env/env_page.h"
+#include "store/env/pages.h"
 #include "store/journal/journal_internal.h"
 #include "store/journal/journal_record.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "common/text/timestamp.h"
+#include "common/moment.h"
 
 #include <criterion/criterion.h>
 

@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/text/timestamp.h"
+#include "common/moment.h"
 #include "tests/unit/query_rig.h"
 
 TestSuite(query, .init = setup, .fini = teardown, .timeout = 120);

@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 
 #include "common/cleanup.h"
+#include "common/text/text.h"
 #include "common/text/utf8.h"
 
 static void expect_visible(struct bytes text, const char *wanted)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/env/env_page.h"
+#include "store/env/pages.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,6 +9,7 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "store/env/env_page.h"
 #include "store/env/generation_internal.h"
 
 #define PAGE_COUNT 12u /* of a large value: how many pages it has */

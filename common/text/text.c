@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/text/text.h"
+
+#include "common/text/utf8.h"
+
+size_t text_put_visible(struct bytes text, struct buf *out)
+{
+	const uint8_t *p = text.data;
+
+	if (*p >= 0x20 && *p < 0x7f) {
+		buf_byte(out, *p);
+		return 1;
+	}
+	size_t n = utf8_length(text);
+	if (n == 0 || utf8_printable(text))
+		buf_put(out, p, n ? n : 1);
+	else if (n == 2)
+		buf_printf(out, "\\u%04x", p[1]); /* its last byte is its number */
+	else
+		buf_printf(out, "^%c", *p ^ 0x40);
+	return n ? n : 1;
+}
+
+size_t text_plain(struct bytes text)
+{
+	const uint64_t each = 0x0101010101010101u;
+	const uint8_t *p = text.data;
+	size_t n = 0;
+
+	for (; text.size - n >= 8; n += 8) {
+		uint64_t eight = le64_get(p + n);
+
+		/* Sets the highest bit of the first byte above 0x7e or below 0x20; bytes after
+		 * that may get it also. */
+		if ((eight | (eight + each) | (eight - 0x20 * each)) & 0x80 * each)
+			break;
+	}
+	while (n < text.size && p[n] >= 0x20 && p[n] < 0x7f)
+		n++;
+	return n;
+}
+
+void text_put_valid(struct bytes text, struct buf *out)
+{
+	const uint8_t *p = text.data;
+
+	for (size_t n, at = 0; at < text.size; at += n ? n : 1) {
+		n = utf8_length(BYTES(p + at, text.size - at));
+		buf_put(out, n ? p + at : (const uint8_t *)"\xef\xbf\xbd", n ? n : 3);
+	}
+}
