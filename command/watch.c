@@ -36,8 +36,6 @@
 /* when nothing has: an old cursor expires */
 #define SAVE_AGAIN_NS (60000 * UINT64_C(1000000))
 #define FEEDS_NS      (1000 * UINT64_C(1000000)) /* between two checks for more feeds */
-/* damaged data is waited for so long at most */
-#define REPAIR_NS (60000 * UINT64_C(1000000))
 
 struct watch_args {
 	struct query_args query;
@@ -78,7 +76,6 @@ struct watching {
 	struct outlet out;
 	bool described;            /* PRINT knows what the feed looks like */
 	bool waiting_noted;        /* a note said that there is nothing to read yet */
-	uint64_t damaged_ns;       /* since then what comes next is damaged; 0: it is not */
 	struct cursor_claim claim; /* on the cursor */
 	struct follow *follow;
 	uint32_t *feeds; /* the ids that FOLLOW follows */
@@ -309,30 +306,6 @@ static int watch_complete(struct watching *w)
 	return r < 0 ? r : 0;
 }
 
-/* Waits for damaged data, R, which the store's daemons store again, and says so in a note; at
- * most for REPAIR_NS, and only while both run. Returns AGAIN; R: it is not waited for. */
-static int watch_await_repair(struct watching *w, int r)
-{
-	const struct home *home = store_home(w->store);
-	uint64_t now = proc_monotonic_ns();
-
-	if (store_is_copy(w->store) || !home_role_holder(home, HOME_REFLECTOR) ||
-		!home_role_holder(home, HOME_PROCESSOR) ||
-		(w->damaged_ns && now - w->damaged_ns > REPAIR_NS))
-		return r;
-	if (!w->damaged_ns) {
-		(void)fprintf(stderr,
-			"note: %s: %s; the daemons store again what the API server still has, and "
-			"what comes after it waits\n",
-			w->feed, err_text(r));
-		w->damaged_ns = now;
-	}
-	err_forget();
-	const struct timespec pause = {.tv_nsec = WAIT_MS * 1000000L};
-	(void)nanosleep(&pause, NULL); /* a signal ends it early */
-	return AGAIN;
-}
-
 /* Returns END: a signal came, or everything is printed; GONE, LAPPED: start again with a new
  * follower; errors. */
 static int watch_follow(struct watching *w)
@@ -345,10 +318,6 @@ static int watch_follow(struct watching *w)
 		if (idle || w->turns++ % SIGNALS_EVERY == 0 ? outlet_ended(&w->out) : w->out.ended)
 			break;
 		int r = follow_next(w->follow, &item);
-		if (r == ERR_CORRUPT)
-			r = watch_await_repair(w, r);
-		else if (r == FOUND)
-			w->damaged_ns = 0;
 		idle = r == AGAIN;
 		if (r == FOUND)
 			r = watch_take(w, &item);

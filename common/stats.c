@@ -21,7 +21,7 @@
 
 #define STATS_MAGIC  0x53746174u
 #define PAGE_MAGIC   0x5047534bu /* "KSGP" */
-#define PAGE_VERSION 0x00020001u /* major << 16 | minor */
+#define PAGE_VERSION 0x00030000u /* major << 16 | minor */
 #define COUNTERS_MAX 128
 #define TEXT_WORDS   (STATS_TEXT / 8)
 #define READ_TRIES   1000

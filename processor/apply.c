@@ -14,7 +14,6 @@
 #include "common/hashtable.h"
 #include "common/proc.h"
 #include "processor/config_indexes.h"
-#include "processor/scrub.h"
 
 #define APPLY_MAGIC 0x4150504cu
 #define TICK_EVERY  256
@@ -203,23 +202,12 @@ static int apply_read_terms(
 	return 0;
 }
 
-/* Collects the terms of RECORD. A damaged one has none, and no stored bytes if its header is,
- * and is reported: when the reflector has stored it again, another index is built. Until then
- * the feed's row says that the index lacks something. */
-static int apply_collect(struct apply *apply, struct apply_feed *feed, const struct record *record,
-	struct term_list *list)
+static int apply_collect(
+	const struct apply_feed *feed, const struct record *record, struct term_list *list)
 {
-	int r = record->stored.size ? record_check(record)
-				    : err_set(ERR_CORRUPT, "record %" PRIu64, record->seq);
+	int r = record_check(record);
 
-	if (!r)
-		return apply_read_terms(feed, record, list);
-	err_ignore(r, "the object is counted as unindexable");
-	scrub_report(apply->p, apply->journal, record->feed, record->seq);
-	list->n = 0;
-	list->unindexable = 1;
-	feed->row.lacking++;
-	return index_feed_set(apply->index, &feed->row);
+	return r ? r : apply_read_terms(feed, record, list);
 }
 
 int apply_terms(struct apply *apply, const struct record *record, const struct term_list **ret_list)
@@ -229,7 +217,7 @@ int apply_terms(struct apply *apply, const struct record *record, const struct t
 	int r = apply_known_feed(apply, record->feed, &feed);
 
 	if (!r)
-		r = apply_collect(apply, feed, record, &apply->new);
+		r = apply_collect(feed, record, &apply->new);
 	if (r)
 		return r;
 	*ret_list = &apply->new;
@@ -271,10 +259,10 @@ static int apply_put(
 	int r = apply_collect_held(apply, txn, feed, record->key);
 
 	if (!r)
-		r = apply_collect(apply, feed, record, &apply->new);
+		r = apply_collect(feed, record, &apply->new);
 	if (r < 0)
 		return r;
-	if (record->stored.size && txn_place(txn, record->stored, &change.to.place) == FOUND)
+	if (txn_place(txn, record->stored, &change.to.place) == FOUND)
 		change.to.place_size = (uint32_t)record->stored.size;
 	apply->unindexable += apply->new.unindexable;
 	change.old = apply->old.terms;

@@ -15,7 +15,6 @@
 #include "common/err.h"
 #include "common/log.h"
 #include "common/proc.h"
-#include "processor/checkup.h"
 #include "processor/pair.h"
 #include "processor/readers.h"
 #include "store/env/env.h"
@@ -44,7 +43,6 @@ struct app {
 	struct processor p;
 	struct readers *readers;
 	struct pair *pair;
-	struct checkup checkup;
 	bool index_damaged;              /* the next pair_open() builds another index */
 	struct control_call *rebuilding; /* the command that asks for another index; NULL: none */
 	struct control_call *compacting; /* the command that asks for a copy of it; NULL: none */
@@ -74,6 +72,8 @@ static void processor_fail(struct app *app, int error)
 	control_end(&app->rebuilding, error, err_text(error));
 	err_forget();
 	pair_close(&app->pair);
+	if (error == ERR_CORRUPT)
+		stats_add(app->p.stats, STAT_DAMAGED, 1);
 	/* Stays set until an index was built: the attempt may lack room. */
 	app->index_damaged |= error == ERR_CORRUPT || error == -EIO;
 	app->backoff_ms = app->backoff_ms ? app->backoff_ms * 2 : BACKOFF_MIN_MS;
@@ -181,8 +181,6 @@ static int processor_check_pair(struct app *app)
 	if (!r)
 		r = readers_check(app->readers, pair_env(app->pair), pair_journal_env(app->pair),
 			app->p.stats, now);
-	if (!r && pair_is_published(app->pair))
-		r = checkup_run(&app->checkup, &app->p);
 	if (!r && pair_is_published(app->pair) && !processor_options.once)
 		r = processor_weigh(app, now);
 	/* A second of work succeeded, and with it the work that had failed. */
@@ -202,7 +200,7 @@ static void processor_step(struct app *app)
 		r = pair_step(app->pair);
 	app->done = r == AGAIN && pair_is_published(app->pair);
 	if (r == AGAIN && !(app->done && processor_options.once))
-		r = pair_wait(app->pair, WAIT_MS);
+		pair_wait(app->pair, WAIT_MS);
 	if (r == GONE || r == LAPPED || (r >= 0 && app->compact_due))
 		pair_close(&app->pair);
 	else if (r < 0 && !app->daemon->stop)
@@ -240,7 +238,6 @@ static int processor_loop(struct app *app)
 			int r = home_check(app->p.home);
 			if (r < 0)
 				return r;
-			checkup_receive(&app->checkup, app->p.home);
 			processor_tend_formers(app);
 		}
 		if (daemon->reload && daemon_reload(daemon)) {
@@ -302,7 +299,6 @@ static void processor_release(struct app *app)
 {
 	pair_close(&app->pair);
 	readers_free(&app->readers);
-	checkup_release(&app->checkup);
 	home_close(&app->p.home);
 }
 
@@ -314,9 +310,7 @@ static int processor_attend(void *daemon)
 static int processor_run(struct daemon *daemon)
 {
 	CLEANUP(processor_release)
-	struct app app = {.daemon = daemon,
-		.checkup = CHECKUP_INIT,
-		.p = {.tick = processor_attend, .tick_arg = daemon}};
+	struct app app = {.daemon = daemon, .p = {.tick = processor_attend, .tick_arg = daemon}};
 
 	if (processor_options.once &&
 		daemon->config->log_level ==

@@ -13,11 +13,9 @@
 #include "processor/apply.h"
 #include "processor/definitions.h"
 #include "processor/rebuild.h"
-#include "processor/scrub.h"
 #include "store/env/generation.h"
 
-#define PAIR_MAGIC     0x50414952u
-#define SCRUB_PAUSE_MS 10 /* between two slices, while nothing else is to be done */
+#define PAIR_MAGIC 0x50414952u
 
 struct pair {
 	uint32_t magic;
@@ -31,8 +29,6 @@ struct pair {
 	struct apply *apply;
 	struct definitions *definitions;
 	struct publish *publish;
-	struct scrub scrub;
-	uint32_t repairs; /* of the journal, as the index knows them */
 };
 
 void pair_close(struct pair **pair_pointer)
@@ -110,8 +106,6 @@ static const char *pair_judge(
 		return "the journal was trimmed beyond it";
 	if (index->taken >= journal->next_seq)
 		return "it is ahead of the journal";
-	if (index->repairs != journal->repairs)
-		return "damaged records of the journal were stored again";
 	return NULL;
 }
 
@@ -176,6 +170,19 @@ static void pair_remove_leftovers(const struct processor *p)
 	err_ignore(r, "the next build of an index removes them");
 }
 
+/* Has the reflector begin another journal: an index is built from the journal alone. Returns
+ * ERR_CORRUPT. */
+static int pair_note_damage(const struct processor *p)
+{
+	struct err_kept kept;
+
+	err_keep(&kept);
+	err_ignore(journal_note_damage(p->home, kept.text), "the next attempt notes it");
+	err_restore(&kept);
+	return err_say(ERR_CORRUPT, "%s; the reflector begins another journal, and lists all",
+		err_text(ERR_CORRUPT));
+}
+
 /* Opens the index that CURRENT names, or builds one. */
 static int pair_open_index(struct pair *pair, const char *rebuild_reason)
 {
@@ -196,7 +203,7 @@ static int pair_open_index(struct pair *pair, const char *rebuild_reason)
 	stats_set_state(p->stats, "building the index");
 	r = rebuild(p, pair->journal, &options, &pair->index);
 	if (r < 0)
-		return r;
+		return r == ERR_CORRUPT ? pair_note_damage(p) : r;
 	LOG(index_built, .generation = index_generation(pair->index));
 	return 0;
 }
@@ -313,8 +320,6 @@ static int pair_open_work(struct pair *pair)
 	struct journal_meta journal;
 	int r = pair_read_metas(pair, &index, &journal);
 
-	pair->repairs = index.repairs;
-	scrub_begin(&pair->scrub, pair->journal);
 	if (!r)
 		r = intake_new(pair->p, pair->journal, index.taken, &pair->intake);
 	if (!r)
@@ -385,29 +390,10 @@ int pair_step(struct pair *pair)
 	return more < 0 ? more : more == AGAIN ? FOUND : r;
 }
 
-int pair_wait(struct pair *pair, int timeout_ms)
+void pair_wait(struct pair *pair, int timeout_ms)
 {
 	CHECK_OBJ(pair, PAIR_MAGIC);
-	int r = scrub_slice(&pair->scrub, pair->p, pair->intake);
-
-	if (r >= 0) /* after any result the caller works again */
-		(void)intake_wait(pair->intake,
-			r == AGAIN && timeout_ms > SCRUB_PAUSE_MS ? SCRUB_PAUSE_MS : timeout_ms);
-	return r < 0 ? r : 0;
-}
-
-/* Returns: 0; GONE: the reflector has stored damaged records again. They lie elsewhere now, and
- * what the index says of them was taken from damaged bytes: another index is built. */
-static int pair_check_repairs(struct pair *pair)
-{
-	struct journal_meta meta;
-	struct txn *txn;
-	int r = intake_view(pair->intake, &txn);
-
-	if (!r)
-		r = journal_meta(pair->journal, txn, &meta);
-	intake_rest(pair->intake);
-	return r ? r : meta.repairs != pair->repairs ? GONE : 0;
+	(void)intake_wait(pair->intake, timeout_ms); /* after any result the caller works again */
 }
 
 int pair_check(struct pair *pair)
@@ -421,8 +407,6 @@ int pair_check(struct pair *pair)
 	}
 	if (!r)
 		r = index_check(pair->index, pair->p->home, pair->published);
-	if (!r)
-		r = pair_check_repairs(pair);
 	if (r)
 		return r;
 	publish_check(pair->publish);

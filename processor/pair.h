@@ -23,15 +23,12 @@ void pair_close(struct pair **pair);
  * Returns: FOUND: there may be more; AGAIN: there is nothing new; LAPPED: open the pair again. */
 int pair_step(struct pair *pair);
 
-/* Reads a slice of the log for damage (scrub.h), then sleeps until there may be records, at most
- * for TIMEOUT_MS.
- * Returns: 0; errors. */
-int pair_wait(struct pair *pair, int timeout_ms);
+/* Sleeps until there may be records, at most for TIMEOUT_MS. */
+void pair_wait(struct pair *pair, int timeout_ms);
 
 /* Checks what changes from outside: to be called once a second, and after the configuration
  * changed.
- * Returns: 0; GONE: another journal is current, or damaged records were stored again; open the
- * pair again. */
+ * Returns: 0; GONE: another journal is current; open the pair again. */
 int pair_check(struct pair *pair);
 
 struct env *pair_env(struct pair *pair); /* of the index */

@@ -11,7 +11,6 @@
 #include "processor/apply.h"
 #include "processor/config_indexes.h"
 #include "processor/filling.h"
-#include "processor/scrub.h"
 
 #define COMMIT_EVERY 16384 /* objects: bounds the pages of one transaction */
 #define HEADS_AHEAD  512
@@ -33,7 +32,6 @@ struct builder {
 /* Heads of a feed, in key order. */
 struct rebuild_heads {
 	size_t n;
-	struct bytes keys[HEADS_AHEAD];
 	uint64_t seqs[HEADS_AHEAD];
 };
 
@@ -57,21 +55,18 @@ static int rebuild_read_meta(struct builder *b)
  * snapshot. Begins again if the journal was trimmed between the first look and that commit. */
 static int rebuild_begin(struct builder *b, const struct index_options *options)
 {
-	struct index_options how = *options;
-
 	for (;;) {
 		int r = processor_tick(b->p);
 
 		if (!r)
 			r = rebuild_read_meta(b);
 		uint64_t horizon = b->meta.horizon;
-		how.repairs = b->meta.repairs;
 		txn_abort(&b->txn);
 		if (!r)
 			r = index_require_room(b->p->home);
 		if (!r)
 			r = index_create(
-				b->p->home, &how, journal_uuid(b->journal), horizon, &b->index);
+				b->p->home, options, journal_uuid(b->journal), horizon, &b->index);
 		if (!r)
 			r = failpoint_pass(FAILPOINT_REBUILD_BEGUN);
 		if (!r)
@@ -95,21 +90,13 @@ static int rebuild_enter(struct builder *b, const struct record *record)
 	return r ? r : index_begin(b->index);
 }
 
-/* Enters version SEQ of the object KEY. One that can't be read is entered by its key alone: the
- * others are needed. */
-static int rebuild_enter_seq(struct builder *b, uint32_t feed, struct bytes key, uint64_t seq)
+static int rebuild_enter_seq(struct builder *b, uint64_t seq)
 {
 	struct record record;
 	int r = journal_get(b->journal, b->txn, seq, &record);
 
-	if (r == ERR_CORRUPT) {
-		err_ignore(r, "the object is entered without terms");
-		return rebuild_enter(b, &(struct record){.feed = feed, .key = key, .seq = seq});
-	}
-	if (r == NOT_FOUND) {
-		scrub_report(b->p, b->journal, feed, seq);
+	if (r == NOT_FOUND)
 		return err_say(ERR_CORRUPT, "seq %" PRIu64 " is not in the journal", seq);
-	}
 	return r ? r : rebuild_enter(b, &record);
 }
 
@@ -135,13 +122,13 @@ static void rebuild_announce(struct builder *b, const struct rebuild_heads *head
 	filling_announced(&b->filling, b->txn);
 }
 
-static int rebuild_enter_heads(struct builder *b, uint32_t feed, const struct rebuild_heads *heads)
+static int rebuild_enter_heads(struct builder *b, const struct rebuild_heads *heads)
 {
 	int r = 0;
 
 	rebuild_announce(b, heads);
 	for (size_t i = 0; i < heads->n && !r; i++)
-		r = rebuild_enter_seq(b, feed, heads->keys[i], heads->seqs[i]);
+		r = rebuild_enter_seq(b, heads->seqs[i]);
 	return r;
 }
 
@@ -160,10 +147,9 @@ static int rebuild_enter_older(struct builder *b, uint32_t feed, uint64_t list_b
 		while (heads.n < HEADS_AHEAD && (r = head_walk_next(walk, &key, &head)) == FOUND) {
 			if (list_begin && head.seq >= list_begin)
 				continue;
-			heads.keys[heads.n] = key;
 			heads.seqs[heads.n++] = head.seq;
 		}
-		int entered = r < 0 ? 0 : rebuild_enter_heads(b, feed, &heads);
+		int entered = r < 0 ? 0 : rebuild_enter_heads(b, &heads);
 		r = entered ? entered : r;
 	}
 	return r;
@@ -178,18 +164,13 @@ static int rebuild_enter_objects(struct builder *b, uint32_t feed, uint64_t list
 	struct record record;
 	int r = rebuild_enter_older(b, feed, list_begin);
 
-	if (r == ERR_CORRUPT) /* a record would have been reported, and entered by its key */
-		scrub_report(b->p, b->journal, feed, 0);
 	if (r != END || !list_begin)
 		return r == END ? 0 : r;
 	r = journal_walk_open_checked(
 		b->journal, b->txn, list_begin + 1, b->meta.horizon, b->meta.next_seq, &list);
 	while (!r && (r = journal_walk_next(list, &record)) == FOUND)
 		if (record.feed == feed && record.prev && record.prev < list_begin)
-			r = rebuild_enter_seq(b, feed, record.key, record.prev);
-	if (r ==
-		ERR_CORRUPT) /* which object it has changed is not known until the list has ended */
-		scrub_report(b->p, b->journal, feed, journal_walk_seq(list));
+			r = rebuild_enter_seq(b, record.prev);
 	return r == END ? 0 : r;
 }
 

@@ -256,22 +256,6 @@ static const char *feed_state(const struct snapshot_feed *feed, const struct sta
 	}
 }
 
-/* Adds to WHY that lists by an index lack objects, if so. Returns the state, which is not "live"
- * then. */
-static const char *feed_state_lacking(
-	const struct snapshot_feed *feed, const char *state, char *why, size_t size)
-{
-	size_t used = strlen(why);
-
-	if (!feed->index.lacking)
-		return state;
-	(void)snprintf(why + used, size - used,
-		"%s%" PRIu32 " of its objects %s damaged in the store: lists by index, "
-		"label or field may lack them until they have been listed again",
-		used ? "; " : "", feed->index.lacking, feed->index.lacking == 1 ? "is" : "are");
-	return strcmp(state, "live") == 0 ? "stale" : state;
-}
-
 /* Counts the records that the journal has beyond what a reader sees of the feed; 0 if none of them
  * is the feed's. */
 static uint64_t feed_lag(const struct snapshot_feed *feed, const struct status_view *view)
@@ -356,7 +340,6 @@ static void feed_status(struct kinf_snapshot *snapshot, const struct status_view
 	copy_text(ret->resource_version, sizeof(ret->resource_version), snapshot_feed_rv(feed));
 	const char *state = feed_state(
 		feed, view, reported ? &row : NULL, lag, ret->last_error, sizeof(ret->last_error));
-	state = feed_state_lacking(feed, state, ret->last_error, sizeof(ret->last_error));
 	copy_text(ret->state, sizeof(ret->state), bytes_str(state));
 }
 

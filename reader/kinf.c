@@ -98,10 +98,7 @@ int kinf_result(struct kinf *kinf, int code)
 {
 	if (code < 0)
 		last_error_set(kinf, err_text(code));
-	/* Damage of a record was reported where it was found: what is left is the index. */
-	if (code == KINF_CORRUPT && kinf && kinf->store && !kinf_is_forked(kinf))
-		store_report(kinf->store, DAMAGE_PROCESSOR, &(struct damage_report){.seq = 0});
-	else if (code == AGAIN && !kinf_has_unlisted(kinf))
+	if (code == AGAIN && !kinf_has_unlisted(kinf))
 		/* no errors, but a program that gives up here has to report why */
 		last_error_set(kinf,
 			"not known yet: the feed is being listed for the first time, or the index "

@@ -152,6 +152,7 @@ static void loop_show_plugin(struct loop *loop, uint64_t now)
 /* Does the work of each second. Returns the error that ends the reflector. */
 static int loop_beat(struct loop *loop)
 {
+	const char *obstacle = cluster_obstacle(loop->cluster);
 	uint64_t now = proc_monotonic_ns();
 	int r = 0;
 
@@ -160,12 +161,11 @@ static int loop_beat(struct loop *loop)
 	loop->beat_ns = now + BEAT;
 	ring_heartbeat(loop->ring);
 	loop_make_doorbell(loop);
-	reports_make(&loop->reports, loop->home);
-	if (cluster_is_known(loop->cluster))
-		r = reports_receive(
-			&loop->reports, loop->feeds, journal_uuid(loop->journal), loop->stats);
-	else if (*cluster_obstacle(loop->cluster))
-		feeds_show_obstacle(loop->feeds, cluster_obstacle(loop->cluster));
+	/* While the API server is away, what is sound of a damaged journal is of more use. */
+	if (cluster_is_known(loop->cluster) && !*obstacle)
+		r = journal_check_damage(loop->journal);
+	else if (!cluster_is_known(loop->cluster) && *obstacle)
+		feeds_show_obstacle(loop->feeds, obstacle);
 	wishes_make(&loop->wishes, loop->home);
 	loop_tend_formers(loop);
 	err_ignore(upstream_write(&loop->upstream, loop->kubeconfig, loop->http, loop->home),

@@ -10,7 +10,6 @@
 #include "reflector/net/upstream.h"
 #include "reflector/record/compaction.h"
 #include "reflector/record/trimming.h"
-#include "reflector/reports.h"
 #include "reflector/wishes.h"
 
 #define LOOP_MAGIC 0x4c4f4f50u
@@ -27,7 +26,6 @@ struct loop {
 	struct doorbell *doorbell; /* NULL: none could be made yet */
 	bool doorbell_warned;
 	bool bells_left; /* followers are still to be rung */
-	struct reports reports;
 	struct wishes wishes;
 	struct kubeconfig *kubeconfig;
 	struct http *http;

@@ -247,7 +247,6 @@ int loop_new(struct daemon *daemon, struct loop **ret_loop)
 		return err_set(-ENOMEM, "starting the reflector");
 	*loop = (struct loop){.magic = LOOP_MAGIC,
 		.daemon = daemon,
-		.reports = {.fd = -1},
 		.wishes = {.fd = -1},
 		.hold_pause = HOLD_FIRST};
 	if (env_library_fault())
@@ -287,7 +286,6 @@ void loop_free(struct loop **loop)
 	CHECK_OBJ(l, LOOP_MAGIC);
 	loop_close_feeds(l);
 	doorbell_close(&l->doorbell);
-	reports_close(&l->reports);
 	wishes_close(&l->wishes);
 	cluster_free(&l->cluster);
 	discovery_free(&l->discovery);

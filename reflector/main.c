@@ -14,8 +14,7 @@
 #include "store/env/home.h"
 #include "store/journal/journal.h"
 
-/* Notes that the journal is damaged in a way that ended this process, so that it does not end
- * each one that follows. */
+/* Has the next process begin another journal: it would end at the same damage. */
 static void run_note_damage(const struct config *config)
 {
 	CLEANUP(home_close) struct home *home = NULL;
@@ -56,8 +55,10 @@ static int run(struct daemon *daemon)
 	} else if (r >= 0) {
 		r = loop_run(loop);
 	}
-	if (r == ERR_CORRUPT)
+	if (r == ERR_CORRUPT) {
 		run_note_damage(daemon->config);
+		stats_add(daemon->stats, STAT_DAMAGED, 1);
+	}
 	int status = daemon_end(daemon, r);
 	if (loop && (r >= 0 || r == ERR_MOVED))
 		loop_retire(loop);

@@ -14,11 +14,8 @@
 #include "reflector/feed/feeds_internal.h"
 #include "reflector/record/recorder.h"
 
-#define PAGE_SIZE 500 /* of retired feeds */
-/* rows that are damaged again sooner can't be stored */
-#define RESTORE_EVERY (60 * UINT64_C(1000000000))
-#define SILENT_LISTS  32  /* at once, beside listConcurrency others */
-#define HEADS_PAUSE   100 /* times as long as reading them took: anybody may send reports */
+#define PAGE_SIZE    500 /* of retired feeds */
+#define SILENT_LISTS 32  /* at once, beside listConcurrency others */
 
 /* ---- life --------------------------------------------------------------- */
 
@@ -283,144 +280,6 @@ uint64_t feeds_until(const struct feeds *feeds)
 	if (feeds->turns_ns < until)
 		until = feeds->turns_ns;
 	return feeds->resolve_ns < until ? feeds->resolve_ns : until;
-}
-
-/* ---- damaged records ---------------------------------------------------- */
-
-/* Finds the feed one of whose heads names SEQ: the damaged record itself may name any. */
-static int feeds_find_head(
-	const struct feeds *feeds, struct txn *txn, uint64_t seq, uint32_t *ret_feed)
-{
-	FEEDS_EACH_SESSION(feeds, session)
-	{
-		CLEANUP(head_walk_close) struct head_walk *walk = NULL;
-		uint32_t feed = session_definition(session)->id;
-		struct bytes key;
-		struct head head;
-		int r = head_walk_open(feeds->journal, txn, feed, BYTES_NONE, &walk);
-
-		while (r == FOUND && (r = head_walk_next(walk, &key, &head)) == FOUND)
-			if (head.seq == seq) {
-				*ret_feed = feed;
-				return FOUND;
-			}
-		if (r < 0)
-			return r;
-	}
-	return NOT_FOUND;
-}
-
-/* Logs a damaged record, once: readers may meet it each second. */
-static void feeds_log_damage(struct feeds *feeds, uint64_t seq, const char *feed)
-{
-	for (size_t i = 0; i < FEEDS_DAMAGED; i++)
-		if (feeds->damaged[i] == seq)
-			return;
-	feeds->damaged[feeds->n_damaged++ % FEEDS_DAMAGED] = seq;
-	LOG(record_damaged, .seq = seq, .feed = feed, .newest = *feed != '\0');
-}
-
-int feeds_repair(struct feeds *feeds, uint64_t seq)
-{
-	CLEANUP(txn_abort) struct txn *txn = NULL;
-	struct record record;
-	struct head head;
-	uint32_t feed = 0;
-
-	CHECK_OBJ(feeds, FEEDS_MAGIC);
-	int r = txn_begin_read(journal_env(feeds->journal), &txn);
-	if (r < 0)
-		return r;
-	r = journal_get(feeds->journal, txn, seq, &record);
-	bool readable = r == FOUND;
-	if (readable)
-		r = record_check(&record);
-	if (r != ERR_CORRUPT && r != NOT_FOUND)
-		return r < 0 ? r : NOT_FOUND;
-	bool missing = r == NOT_FOUND;
-	err_ignore(missing ? 0 : r, "its feed is listed");
-	r = readable ? journal_head(feeds->journal, txn, record.feed, record.key, &head)
-		     : NOT_FOUND;
-	if (r == FOUND && head.seq == seq)
-		feed = record.feed;
-	else if (r != FOUND) /* its feed or key is what is damaged, or it is of a deleted object */
-		err_ignore(feeds_find_head(feeds, txn, seq, &feed), "no head names the record");
-	FEEDS_EACH_SESSION(feeds, session)
-	{
-		if (session_definition(session)->id == feed) {
-			feeds_log_damage(feeds, seq, session_definition(session)->name);
-			session_repair(session);
-		}
-	}
-	if (!feed && missing)
-		return NOT_FOUND; /* it was trimmed, or is of a deleted object */
-	if (!feed)
-		feeds_log_damage(feeds, seq, "");
-	return FOUND;
-}
-
-/* Stores the rows of DEFINITION's feed again. */
-static int feeds_restore(struct feeds *feeds, const struct feed_definition *definition)
-{
-	struct recorder *recorder = feeds->shared.recorder;
-	int r = recorder_begin(recorder);
-
-	if (r < 0)
-		return r;
-	r = journal_restore_feed(feeds->journal, definition);
-	if (r < 0)
-		return recorder_fail(recorder, r);
-	recorder_changed(recorder);
-	return 0;
-}
-
-int feeds_check_heads(struct feeds *feeds)
-{
-	CLEANUP(txn_abort) struct txn *txn = NULL;
-	uint64_t begin = proc_monotonic_ns();
-	uint32_t none;
-
-	CHECK_OBJ(feeds, FEEDS_MAGIC);
-	if (begin < feeds->heads_ns)
-		return 0;
-	int r = txn_begin_read(journal_env(feeds->journal), &txn);
-	if (r == 0)
-		r = feeds_find_head(feeds, txn, UINT64_MAX, &none);
-	uint64_t now = proc_monotonic_ns();
-	feeds->heads_ns = now + HEADS_PAUSE * (now - begin);
-	return r < 0 ? r : 0;
-}
-
-int feeds_restore_rows(struct feeds *feeds)
-{
-	CLEANUP(txn_abort) struct txn *txn = NULL;
-	struct feed_definition removed = {
-		.id = 0}; /* of such a one only its id is known, and nobody reads more */
-	uint64_t now = proc_monotonic_ns();
-	bool again = feeds->restored_ns && now - feeds->restored_ns < RESTORE_EVERY;
-	int found = NOT_FOUND;
-
-	CHECK_OBJ(feeds, FEEDS_MAGIC);
-	int r = txn_begin_read(journal_env(feeds->journal), &txn);
-	while (r == 0 && (r = journal_find_damaged_feed(
-				  feeds->journal, txn, removed.id, &removed.id)) == FOUND) {
-		const struct feed_definition *definition = &removed;
-
-		if (again) /* it is the page that is damaged */
-			return err_add(ERR_CORRUPT, "rows that were stored again just now");
-		FEEDS_EACH_SESSION(feeds, session)
-		if (session_definition(session)->id == removed.id)
-			definition = session_definition(session);
-		LOG(feed_row_damaged, .feed = definition->name ? definition->name : "",
-			.error = err_text(ERR_CORRUPT));
-		err_forget();
-		if (definition == &removed && !journal_feed_is_removed(feeds->journal, removed.id))
-			continue;
-		r = feeds_restore(feeds, definition);
-		feeds->restored_ns = now;
-		found = FOUND;
-	}
-	return r < 0 ? r : found;
 }
 
 void feeds_progress(struct feeds *feeds, uint32_t feed, uint64_t rv)

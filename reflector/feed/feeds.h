@@ -77,16 +77,6 @@ void feeds_settle(struct feeds *feeds);
 /* Monotonic time of the next time limit, UINT64_MAX: none. */
 uint64_t feeds_until(const struct feeds *feeds);
 
-/* Checks the journal's record SEQ, which may be damaged. If it is, and is the newest version of
- * an object, has its feed listed (session_repair()). Returns: FOUND: it is damaged; NOT_FOUND;
- * errors of the journal. */
-int feeds_repair(struct feeds *feeds, uint64_t seq);
-/* Stores the rows of feeds again that are damaged in the journal. Returns: FOUND: there was one;
- * NOT_FOUND; ERR_CORRUPT: that is of no use, and nothing but another journal helps; errors. */
-int feeds_restore_rows(struct feeds *feeds);
-/* Reads the heads of all feeds, unless that was done just now. Returns: 0; ERR_CORRUPT: one is
- * damaged, which nothing but another list of all tells again; errors. */
-int feeds_check_heads(struct feeds *feeds);
 /* Somebody waits for RV of the feed with that id (session_progress()). */
 void feeds_progress(struct feeds *feeds, uint32_t feed, uint64_t rv);
 /* Returns whether a consistency check runs, which may hold a transaction of the journal. */

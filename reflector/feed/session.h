@@ -94,10 +94,6 @@ void session_discovered(struct session *session, int result);
 void session_on(struct session *session, enum feed_on on);
 /* Lists again if an object was passed over that maxObjectSize, which has grown, may let in now. */
 void session_list_what_fits(struct session *session);
-/* A stored version of the feed is damaged: lists, once the feed watches, and stores it again.
- * After a list that stored nothing again the next one waits, for a minute at first and up to an
- * hour. */
-void session_repair(struct session *session);
 /* Somebody waits for an RV that the feed may not come to by itself: asks the server how far the
  * feed is, at most twice a second. */
 void session_progress(struct session *session, uint64_t wanted);

@@ -39,9 +39,7 @@ struct session {
 	uint64_t
 		/* a check has to renew the RV, unless that moves before; 0: not planned */
 		renew_ns;
-	bool renewing;      /* the check is for that */
-	uint64_t repair_ns; /* no list for damaged records before this */
-	uint64_t repair_pause_ns;
+	bool renewing; /* the check is for that */
 
 	/* The request. */
 	struct http_call *call;

@@ -71,12 +71,6 @@ static int session_finish_list(struct session *session)
 	session_set_well(session);
 	LOG(feed_listed, .feed = session->definition.name, .id = session->definition.id,
 		.objects = record->items, .rv = buf_cstr(&session->list_rv));
-	if (record->repaired) {
-		LOG(records_repaired, .feed = session->definition.name,
-			.records = record->repaired);
-		session->repair_pause_ns = session->repair_ns = 0; /* such lists are of use */
-	}
-	record->repaired = 0;
 	if (!session->troubled)
 		session_show_passed(session);
 	session_step_and_do(session,
@@ -324,25 +318,6 @@ bool session_is_checking(const struct session *session)
 	return session->check != NULL;
 }
 
-/* ---- damaged records ---------------------------------------------------- */
-
-#define REPAIR_PAUSE_MIN (60 * UINT64_C(1000000000))
-#define REPAIR_PAUSE_MAX (60 * REPAIR_PAUSE_MIN)
-
-void session_repair(struct session *session)
-{
-	uint64_t now = proc_monotonic_ns();
-
-	CHECK_OBJ(session, SESSION_MAGIC);
-	if (session->record.repair_owed || session->record.repairing || now < session->repair_ns)
-		return;
-	uint64_t pause = session->repair_pause_ns ? session->repair_pause_ns * 2 : REPAIR_PAUSE_MIN;
-	session->repair_pause_ns = pause < REPAIR_PAUSE_MAX ? pause : REPAIR_PAUSE_MAX;
-	session->repair_ns = now + session->repair_pause_ns;
-	session->record.repair_owed = true;
-	session_touch(session);
-}
-
 /* ---- a turn ------------------------------------------------------------- */
 
 int session_work(struct session *session)
@@ -366,11 +341,6 @@ int session_work(struct session *session)
 		session_progress_start(session);
 	if (session->record.passed_unsure && session->action.what == FEED_DO_WATCH) {
 		session->record.passed_unsure = false;
-		session_on(session, FEED_ON_RELIST);
-	}
-	if (session->record.repair_owed && session->action.what == FEED_DO_WATCH) {
-		session_set_error(
-			session, "a stored object is damaged: the feed is being listed again");
 		session_on(session, FEED_ON_RELIST);
 	}
 	int more = session->check ? consistency_work(session->check) : 0;

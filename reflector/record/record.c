@@ -342,27 +342,6 @@ int record_append_version(struct record_feed *feed, const struct arrival *arriva
 		arrival->has_head && !replaced ? RECORD_MODIFIED : RECORD_ADDED, body, ret_seq);
 }
 
-/* Stores the version of ARRIVAL, which is that of the head, once more: the journal's copy is
- * damaged. */
-static int record_repair(struct record_feed *feed, const struct arrival *arrival, struct bytes body)
-{
-	struct recorder *recorder = feed->recorder;
-	struct journal *journal = recorder_journal(recorder);
-	const struct record record = {.feed = feed->id,
-		.key = record_key(arrival),
-		.uid = arrival->identity.uid,
-		.rv = arrival->identity.rv,
-		.body = body};
-	int r = journal_repair(journal, arrival->head.seq, &record);
-
-	if (r < 0)
-		return recorder_fail(recorder, r);
-	recorder_changed(recorder);
-	stats_add(recorder_stats(recorder), STAT_REPAIRED, 1);
-	feed->repaired++;
-	return RECORD_TAKEN;
-}
-
 static int record_found_difference(
 	void *arg, const char *path, const struct value *before, const struct value *after)
 {
@@ -382,16 +361,14 @@ int record_compare(struct record_feed *feed, const struct arrival *arrival, stru
 	if (r != RECORD_TAKEN)
 		return r;
 	r = journal_get(journal, journal_txn(journal), arrival->head.seq, &stored);
-	bool same = r == FOUND && bytes_equal(stored.body, body);
-	if (r == FOUND && (!same || feed->repairing))
+	if (r == FOUND)
 		r = record_check(&stored);
-	if (r < 0 && r != ERR_CORRUPT)
+	else if (r == NOT_FOUND)
+		r = err_say(ERR_CORRUPT, "record %" PRIu64 ", the newest of '%.*s', is missing",
+			arrival->head.seq, BYTES_ARG(record_key(arrival)));
+	if (r < 0)
 		return recorder_fail(feed->recorder, r);
-	if (r == NOT_FOUND || r == ERR_CORRUPT) {
-		err_ignore(r < 0 ? r : 0, "it is stored again");
-		return record_repair(feed, arrival, body);
-	}
-	if (same)
+	if (bytes_equal(stored.body, body))
 		return RECORD_TAKEN;
 	r = field_diff_each(stored.body, body, record_found_difference, NULL);
 	return r < 0 ? recorder_fail(feed->recorder, r) : r;

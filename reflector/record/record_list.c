@@ -135,8 +135,6 @@ int record_list_begin(struct record_feed *feed)
 {
 	record_forget_seen(feed);
 	feed->attempt = true;
-	feed->repairing |= feed->repair_owed;
-	feed->repair_owed = false;
 	feed->items = feed->added = 0;
 	record_clear_passed(feed);
 	/* A first list has a bracket even if it is empty; a relist only if it differs. */
@@ -299,7 +297,7 @@ int record_list_end(struct record_feed *feed, struct bytes rv)
 		return r;
 	feed->phase = FEED_SYNCED;
 	feed->listed = true;
-	feed->attempt = feed->repairing = false;
+	feed->attempt = false;
 	/* Also to an older RV: the list is the truth. */
 	buf_reset(&feed->rv);
 	buf_bytes_put(&feed->rv, rv);

@@ -52,9 +52,6 @@ struct record_feed {
 	struct moment list_contact; /* when the first page of this attempt came in */
 	bool touched;               /* the batch writes the checkpoint */
 	bool attempt;               /* a list is being taken */
-	bool repair_owed;           /* the next list is to store damaged versions again */
-	bool repairing;             /* the running list does */
-	uint64_t repaired;          /* versions stored again, since the log said so */
 	uint64_t list_begin;        /* of the open bracket, 0: none */
 	uint64_t list_ns; /* when it was opened, CLOCK_REALTIME; stays when it is abandoned, because
 			     the feed still needs a list. 0: it does not */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reflector/record/trimming.h"
 
+#include <stdio.h>
+
 #include "common/err.h"
 #include "common/log.h"
 #include "common/proc.h"
@@ -16,6 +18,7 @@ void trimming_begin(struct trimming *trimming, struct journal *journal, struct r
 	trimming->journal = journal;
 	trimming->retention = retention;
 	trimming->running = false;
+	trimming->due_ns = trimming->soon_ns = 0;
 	trimming->old_left = true; /* an earlier run may have left one */
 }
 
@@ -68,6 +71,15 @@ int trimming_aim(struct trimming *trimming, uint64_t list_begin, bool pressed)
 	return r < 0 ? r : 0;
 }
 
+static void trimming_note_damage(struct trimming *trimming)
+{
+	char sentence[ERR_TEXT_MAX];
+
+	(void)snprintf(sentence, sizeof(sentence), "%s", err_text(ERR_CORRUPT));
+	err_ignore(journal_note_damage(trimming->home, sentence), "the next reader notes it");
+	trimming->due_ns = trimming->soon_ns = UINT64_MAX;
+}
+
 void trimming_slice(struct trimming *trimming, bool quiet)
 {
 	uint64_t trimmed = 0;
@@ -82,4 +94,6 @@ void trimming_slice(struct trimming *trimming, bool quiet)
 	trimming->running = false;
 	if (r < 0 && !quiet)
 		LOG(journal_trim_failed, .error = err_text(r));
+	if (r == ERR_CORRUPT) /* the loop gives the journal up */
+		trimming_note_damage(trimming);
 }

@@ -243,7 +243,6 @@ static int catalog_next(struct catalog *c, struct journal_walk *log, struct reco
 			log, c->examined, snapshot_last(c->snapshot) + 1, &c->examined);
 		if (r < 0)
 			return r;
-		snapshot_report(c->snapshot, 0, c->examined);
 		for (size_t i = 0; i < c->n; i++)
 			timeline_break(&c->feeds[i]->timeline);
 		if (r == END)

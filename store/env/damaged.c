@@ -1,38 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/env/damaged.h"
 
-#include <errno.h>
+#include <stdio.h>
 
-#include "common/buf.h"
-#include "common/cleanup.h"
 #include "common/err.h"
 #include "store/env/text_file.h"
 
-#define DAMAGED_BYTES 4096
+#define SENTENCE_SIZE 512
 
 int damaged_note(int folder_fd, const char *sentence)
 {
-	CLEANUP(buf_release) struct buf text = BUF_INIT;
-	int r = text_file_load(folder_fd, DAMAGED_FILE, DAMAGED_BYTES, &text);
+	char text[SENTENCE_SIZE];
 
-	if (r < 0 && r != -ENOENT)
-		return r;
-	err_forget();
-	buf_printf(&text, "%.500s\n", sentence);
-	r = buf_error(&text);
-	return r < 0 ? r : text_file_replace(folder_fd, DAMAGED_FILE, buf_cstr(&text), 0600);
+	(void)snprintf(text, sizeof(text), "%.500s\n", sentence);
+	return text_file_replace(folder_fd, DAMAGED_FILE, text, 0600);
 }
 
-int damaged_count(int folder_fd)
+int damaged_check(int folder_fd)
 {
-	CLEANUP(buf_release) struct buf text = BUF_INIT;
-	int lines = 0;
+	char sentence[SENTENCE_SIZE];
+	int r = text_file_read_line(folder_fd, DAMAGED_FILE, sentence, sizeof(sentence), NULL);
 
-	if (text_file_load(folder_fd, DAMAGED_FILE, DAMAGED_BYTES, &text) < 0) {
-		err_forget(); /* it says what opening the generation says, or that there is none */
+	if (r == NOT_FOUND)
 		return 0;
-	}
-	for (const char *c = buf_cstr(&text); *c; c++)
-		lines += *c == '\n';
-	return lines;
+	return r < 0 ? r : err_say(ERR_CORRUPT, "a daemon met damage in it: %s", sentence);
 }

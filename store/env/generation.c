@@ -163,10 +163,8 @@ int generation_open_write(int directory_fd, const struct generation_kind *kind,
 
 	if (r == 0)
 		r = generation_set_rights(gen, directory_fd, options->file_mode);
-	int damages = r == 0 ? damaged_count(gen->fd) : 0;
-	if (damages >= DAMAGED_MOST)
-		r = err_say(ERR_CORRUPT, "its daemon had to end %d times because it is damaged",
-			damages);
+	if (r == 0)
+		r = damaged_check(gen->fd);
 	if (r == 0)
 		r = generation_start_writing(gen, options);
 	/* A file of it is missing, or is not a file: that is damage also. */
@@ -244,6 +242,14 @@ int generation_create(int directory_fd, const struct generation_kind *kind,
 	}
 	*ret_gen = TAKE(gen);
 	return 0;
+}
+
+int generation_check_damage(const struct generation *gen)
+{
+	CHECK_OBJ(gen, GENERATION_MAGIC);
+	int r = damaged_check(gen->fd);
+
+	return r < 0 ? err_add(r, "%s generation %" PRIu32, gen->kind->what, gen->number) : 0;
 }
 
 int generation_advise(const struct generation *gen, int r)

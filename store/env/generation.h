@@ -41,7 +41,7 @@ struct generation_options {
 };
 
 /* Opens generation NUMBER for its writer. After ERR_UNTRUSTED, ERR_FORMAT or ERR_CORRUPT the
- * caller makes another. ERR_CORRUPT also for one that ended its writer DAMAGED_MOST times. */
+ * caller makes another. ERR_CORRUPT also for one that has the file `damaged` (damaged.h). */
 int generation_open_write(int directory_fd, const struct generation_kind *kind,
 	const struct generation_options *options, uint32_t number, struct generation **ret_gen);
 /* Makes an empty generation, numbered one above the highest that there is, and opens it for its
@@ -87,6 +87,8 @@ const uint8_t *generation_uuid(const struct generation *gen);
  * PUBLISHED, when CURRENT does not name it. It compares inodes, because another generation may
  * have got the same number. */
 int generation_check(const struct generation *gen, int directory_fd, bool published);
+/* Returns: 0; ERR_CORRUPT if a daemon has noted damage in it; errors. */
+int generation_check_damage(const struct generation *gen);
 
 /* Checks, before another generation of WHAT is made beside one with LIVE bytes in use, that a
  * fifth more than those are free on the disk. -ENOSPC: the caller tries again later. */
@@ -102,8 +104,8 @@ int generation_current(int directory_fd, uint32_t *ret_number);
 int generation_read_pin_page(int directory_fd, struct pin_page *ret_page);
 /* Names NUMBER in CURRENT: write, fsync, rename, fsync. */
 int generation_publish(int directory_fd, uint32_t number);
-/* Adds SENTENCE to the file `damaged` (damaged.h) of the generation that CURRENT names, if there
- * is one: its writer had to end for that. Returns: 0; errors. */
+/* Has the writer of the generation that CURRENT names give it up, for SENTENCE (damaged.h).
+ * Returns: 0; errors. */
 int generation_note_damage(int directory_fd, const char *sentence);
 /* Finds the generation whose STATE holds UUID; tries the one that CURRENT names first. FOUND,
  * NOT_FOUND. */

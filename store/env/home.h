@@ -6,7 +6,7 @@
  *	<store>/id  runtime  journal/  index/  cursors/  pins/  serve/  reflector.lock  processor.lock
  *	        discovery.api  discovery.apis
  *	<runtime parent>/kinf-<id>/  delta.ring  index.taken  stats.reflector  stats.processor  doorbell.sock
- *	                             stats.serve  serve.sock  upstream  damage.reflector  damage.processor
+ *	                             stats.serve  serve.sock  upstream
  *	                             wish.reflector
  *	                             control.reflector  control.processor  control.serve
  *	                             reflector.lock  processor.lock  pins/

@@ -320,9 +320,7 @@ int index_create(struct home *home, const struct index_options *options, const u
 	if (r < 0)
 		return r;
 	index->state = (struct index_state){
-		.meta = {.taken = taken,
-			.building = true,
-			.repairs = options ? options->repairs : 0},
+		.meta = {.taken = taken, .building = true},
 		.next_object = 1,
 		.next_term = 1,
 		.next_definition = 1,

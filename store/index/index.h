@@ -54,9 +54,6 @@ struct index_feed {
 	uint64_t listed;     /* seq of its first applied LIST_END, 0: not yet */
 	uint64_t list_begin; /* seq of the open LIST_BEGIN, 0: none */
 	uint64_t objects;
-	uint32_t
-		/* objects that were entered without terms, because their records were damaged */
-		lacking;
 	bool removed;
 	char rv[INDEX_RV_SIZE]; /* of the state that the index holds; "": not known, or too long */
 };
@@ -65,14 +62,12 @@ struct index_meta {
 	uint8_t journal[16]; /* uuid */
 	uint64_t taken;      /* the log is in the index up to here */
 	bool building;
-	uint32_t repairs; /* of the journal (journal_meta), when this index was begun */
 };
 
 struct index;
 
 struct index_options {
 	uint64_t map_bytes; /* 0: 64 GiB */
-	uint32_t repairs;   /* index_create(): of the journal */
 };
 
 /* Opens the index that CURRENT names for writing; the caller has taken the role HOME_PROCESSOR.

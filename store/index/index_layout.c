@@ -150,8 +150,7 @@ int index_read_state(struct bytes key, struct bytes value, struct index_state *r
 		return index_bad_row("meta", value);
 	*ret_state = (struct index_state){
 		.meta = {.taken = le64_get(row + 16),
-			.building = le32_get(row + 44) & STATE_BUILDING,
-			.repairs = le32_get(row + 48)},
+			.building = le32_get(row + 44) & STATE_BUILDING},
 		.next_object = le64_get(row + 24),
 		.next_term = le64_get(row + 32),
 		.next_definition = le32_get(row + 40),
@@ -168,8 +167,7 @@ void index_write_state(uint8_t row[STATE_BYTES], const struct index_state *state
 	le64_put(row + 32, state->next_term);
 	le32_put(row + 40, state->next_definition);
 	le32_put(row + 44, state->meta.building ? STATE_BUILDING : 0);
-	le32_put(row + 48, state->meta.repairs);
-	le32_put(row + 52, 0);
+	le64_put(row + 48, 0);
 }
 
 enum { FEED_ROW_REMOVED = 1u << 0 };
@@ -189,7 +187,6 @@ int index_read_feed(struct bytes key, struct bytes value, struct index_feed *ret
 		.list_begin = le64_get(row + 8),
 		.objects = le64_get(row + 16),
 		.removed = le32_get(row + 24) & FEED_ROW_REMOVED,
-		.lacking = le32_get(row + 28),
 	};
 	memcpy(ret_feed->rv, row + 32, INDEX_RV_SIZE - 1); /* its NUL is there already */
 	return 0;
@@ -201,7 +198,7 @@ void index_write_feed(uint8_t row[FEED_BYTES], const struct index_feed *feed)
 	le64_put(row + 8, feed->list_begin);
 	le64_put(row + 16, feed->objects);
 	le32_put(row + 24, feed->removed ? FEED_ROW_REMOVED : 0);
-	le32_put(row + 28, feed->lacking);
+	le32_put(row + 28, 0);
 	memcpy(row + 32, feed->rv, INDEX_RV_SIZE);
 }
 

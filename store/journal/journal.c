@@ -79,8 +79,6 @@ int journal_finish(struct journal *journal)
 		r = feed_rows_flush(journal);
 	if (r == 0 && journal->meta_changed)
 		r = meta_write(journal->txn, &journal->meta, journal->next_feed);
-	if (r == 0 && journal->sweep_at != journal->sweep_stored)
-		r = sweep_due_write(journal->txn, journal->sweep_at);
 	if (r < 0) {
 		journal_abort(journal);
 		return r;
@@ -94,7 +92,6 @@ int journal_finish(struct journal *journal)
 	for (size_t i = 0; i < journal->n_feeds; i++)
 		journal->feeds[i].changed = false;
 	journal->meta_changed = false;
-	journal->sweep_stored = journal->sweep_at;
 	return 0;
 }
 
@@ -373,19 +370,6 @@ int journal_set_resync(struct journal *journal, uint32_t feed, uint64_t resync_n
 int journal_set_columns(struct journal *journal, uint32_t feed, const char *columns)
 {
 	return journal_change_definition(journal, feed, NULL, NULL, columns);
-}
-
-int journal_restore_feed(struct journal *journal, const struct feed_definition *definition)
-{
-	struct feed_row *row = feed_row_find(journal, definition->id);
-
-	journal_require_open(journal);
-	REQUIRE(row);
-	if (journal->error < 0)
-		return journal->error;
-	row->changed = true;
-	journal->meta_changed = true; /* an abort must not be taken for one of nothing */
-	return journal->error = journal_put_definition(journal, definition);
 }
 
 bool journal_list_is_open(const struct journal *journal, uint32_t feed)

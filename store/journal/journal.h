@@ -164,7 +164,6 @@ struct journal_meta {
 	uint64_t next_seq; /* of the next record; the log ends at next_seq - 1 */
 	uint64_t horizon;  /* history above it is complete */
 	uint64_t history;  /* bytes of the log's records above the horizon */
-	uint32_t repairs;  /* counts journal_repair() */
 	char cluster[256]; /* identity of the mirrored cluster, "" before the first contact */
 };
 
@@ -182,8 +181,8 @@ struct journal_options {
 int journal_open_write(struct home *home, const struct journal_options *options, char reason[256],
 	struct journal **ret_journal);
 
-/* Notes beside the journal that the reflector had to end because it is damaged, as SENTENCE
- * says. After the second time journal_open_write() makes a new one. Returns: 0; errors. */
+/* Notes beside the journal that a daemon met damage in it, as SENTENCE says: the reflector ends,
+ * and journal_open_write() makes another one. Returns: 0; errors. */
 int journal_note_damage(struct home *home, const char *sentence);
 
 /* Begins a new, empty journal of a new uuid in place of this one (another cluster). The old one
@@ -207,6 +206,7 @@ const uint8_t *journal_uuid(const struct journal *journal);
 uint32_t journal_generation(const struct journal *journal);
 bool journal_is_untrusted(const struct journal *journal); /* generation_is_untrusted() */
 int journal_check(const struct journal *journal, const struct home *home); /* generation_check() */
+int journal_check_damage(const struct journal *journal); /* generation_check_damage() */
 
 /* ---- writing ------------------------------------------------------------ */
 
@@ -226,12 +226,6 @@ struct txn *journal_txn(struct journal *journal); /* NULL when none is open */
  */
 int journal_append(struct journal *journal, const struct record *record, uint64_t *ret_seq);
 
-/* Stores version SEQ of RECORD's object once more, because its stored bytes are damaged. RECORD
- * has feed, key, uid, resourceVersion and body, as the API server gives them for this version.
- * Type, time and the version before are those of the damaged record if they make sense, else of
- * the log. */
-int journal_repair(struct journal *journal, uint64_t seq, const struct record *record);
-
 /* Adds a feed (FEED_ADDED with it); the id in DEFINITION is ignored and given. */
 int journal_add_feed(
 	struct journal *journal, const struct feed_definition *definition, uint32_t *ret_feed);
@@ -240,16 +234,6 @@ int journal_rename_feed(struct journal *journal, uint32_t feed, const char *name
 int journal_set_resync(struct journal *journal, uint32_t feed, uint64_t resync_ns);
 /* Stores the columns of the feed's resource. Returns: 0; END: they are stored already; errors. */
 int journal_set_columns(struct journal *journal, uint32_t feed, const char *columns);
-
-/* Stores the rows of a feed once more, because one is damaged: DEFINITION, and the checkpoint as
- * the writer knows it. */
-int journal_restore_feed(struct journal *journal, const struct feed_definition *definition);
-/* Finds the next feed after AFTER, by id, of which TXN has a damaged row or lacks one. For the
- * writer. Returns: FOUND, with the error, which err_text() says; NOT_FOUND; errors. */
-int journal_find_damaged_feed(
-	struct journal *journal, struct txn *txn, uint32_t after, uint32_t *ret_feed);
-/* Returns whether FEED is removed, and not trimmed yet. */
-bool journal_feed_is_removed(const struct journal *journal, uint32_t feed);
 
 /* Returns whether FEED has an open list, also one that was begun in the open transaction. */
 bool journal_list_is_open(const struct journal *journal, uint32_t feed);

@@ -55,10 +55,6 @@ struct journal {
 	struct feed_row *feeds; /* by id */
 	size_t n_feeds, feeds_room;
 	struct buf scratch;
-	uint64_t
-		/* journal_sweep() is due when the horizon has come to this seq; 0: it is not */
-		sweep_at;
-	uint64_t sweep_stored; /* the same, as the databases have it */
 };
 
 /* ---- meta (journal_meta.c) ---------------------------------------------- */
@@ -68,10 +64,6 @@ struct journal {
 int meta_decode(struct bytes value, struct journal_meta *ret_meta, uint32_t *ret_next_feed);
 int meta_read(struct txn *txn, struct journal_meta *ret_meta, uint32_t *ret_next_feed);
 int meta_write(struct txn *txn, const struct journal_meta *meta, uint32_t next_feed);
-/* The row that says at which horizon a sweep is due, 0: none is. If the row is damaged, one is
- * due at once, which does no harm. */
-int sweep_due_read(struct txn *txn, uint64_t *ret_seq);
-int sweep_due_write(struct txn *txn, uint64_t seq);
 
 /* ---- feeds (feed_row.c) ------------------------------------------------- */
 
@@ -119,13 +111,5 @@ struct bytes seq_key(uint64_t seq, uint8_t room[SEQ_KEY_SIZE]);
 int journal_begin_trim(struct journal *journal);
 /* Writes the rows that changed and commits; passes no failpoints. */
 int journal_finish(struct journal *journal);
-
-/* ---- trim.c, sweep.c ---------------------------------------------------- */
-
-/* Reserves blocks for deleting N entries of the log. */
-int journal_allocate_deletes(struct journal *journal, size_t n);
-/* If it is due: deletes what damage has left at or below the horizon, and counts history again.
- * In a transaction of trimming. */
-int journal_sweep(struct journal *journal);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rows of the `meta` database: the counters, and at which horizon a sweep is due. */
+/* The journal's counters, a row of the `meta` database. */
 #include "store/journal/journal_internal.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@
 enum {
 	AT_UUID = 0,
 	AT_NEXT_FEED = 16,
-	AT_REPAIRS = 20,
+	AT_ZERO = 20,
 	AT_NEXT_SEQ = 24,
 	AT_HORIZON = 32,
 	AT_HISTORY = 40,
@@ -37,7 +37,6 @@ int meta_decode(struct bytes value, struct journal_meta *ret_meta, uint32_t *ret
 	meta.next_seq = le64_get(p + AT_NEXT_SEQ);
 	meta.horizon = le64_get(p + AT_HORIZON);
 	meta.history = le64_get(p + AT_HISTORY);
-	meta.repairs = le32_get(p + AT_REPAIRS);
 	memcpy(meta.cluster, p + AT_CLUSTER, sizeof(meta.cluster));
 	if (meta.next_seq == 0 || meta.horizon >= meta.next_seq ||
 		memchr(meta.cluster, '\0', sizeof(meta.cluster)) == NULL)
@@ -65,44 +64,11 @@ int meta_write(struct txn *txn, const struct journal_meta *meta, uint32_t next_f
 	uint8_t *p = place;
 	memcpy(p + AT_UUID, meta->uuid, sizeof(meta->uuid));
 	le32_put(p + AT_NEXT_FEED, next_feed);
-	le32_put(p + AT_REPAIRS, meta->repairs);
+	le32_put(p + AT_ZERO, 0);
 	le64_put(p + AT_NEXT_SEQ, meta->next_seq);
 	le64_put(p + AT_HORIZON, meta->horizon);
 	le64_put(p + AT_HISTORY, meta->history);
 	memcpy(p + AT_CLUSTER, meta->cluster, sizeof(meta->cluster));
 	le32_put(p + AT_CRC, meta_checksum(p));
 	return 0;
-}
-
-/* ---- when a sweep is due ------------------------------------------------ */
-
-#define SWEEP_KEY  BYTES_LIT("sweep")
-#define SWEEP_SIZE 12
-
-int sweep_due_read(struct txn *txn, uint64_t *ret_seq)
-{
-	struct bytes value;
-	int r = txn_get(txn, DB_META, SWEEP_KEY, &value);
-
-	*ret_seq = 0;
-	if (r != FOUND)
-		return r < 0 ? r : 0;
-	const uint8_t *p = value.data;
-	bool sound =
-		value.size == SWEEP_SIZE && row_checksum(SWEEP_KEY, BYTES(p, 8)) == le32_get(p + 8);
-	*ret_seq = sound && le64_get(p) ? le64_get(p) : 1;
-	return 0;
-}
-
-int sweep_due_write(struct txn *txn, uint64_t seq)
-{
-	uint8_t row[SWEEP_SIZE];
-
-	if (!seq) {
-		int r = txn_del(txn, DB_META, SWEEP_KEY);
-		return r < 0 ? r : 0;
-	}
-	le64_put(row, seq);
-	le32_put(row + 8, row_checksum(SWEEP_KEY, BYTES(row, 8)));
-	return txn_put(txn, DB_META, SWEEP_KEY, BYTES(row, sizeof(row)), 0);
 }

@@ -85,8 +85,6 @@ int journal_load(struct journal *journal, struct txn *txn)
 	if (r == 0)
 		r = feed_rows_load(journal, txn);
 	if (r == 0)
-		r = sweep_due_read(txn, &journal->sweep_stored);
-	if (r == 0)
 		r = cursor_open(txn, DB_LOG, &cursor);
 	if (r == 0)
 		r = cursor_last(cursor, &key, &value);
@@ -97,7 +95,6 @@ int journal_load(struct journal *journal, struct txn *txn)
 		r = err_set(ERR_CORRUPT, "the log reaches beyond its end");
 	if (r < 0)
 		return r;
-	journal->sweep_at = journal->sweep_stored;
 	journal->meta_changed = false;
 	journal->stale = false;
 	return 0;
@@ -334,4 +331,10 @@ int journal_check(const struct journal *journal, const struct home *home)
 {
 	CHECK_OBJ(journal, JOURNAL_MAGIC);
 	return generation_check(journal->gen, home_journal_fd(home), true);
+}
+
+int journal_check_damage(const struct journal *journal)
+{
+	CHECK_OBJ(journal, JOURNAL_MAGIC);
+	return generation_check_damage(journal->gen);
 }

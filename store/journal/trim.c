@@ -42,24 +42,6 @@ static int trim_note(struct slice *slice, uint32_t feed, uint64_t seq, struct by
 	return row ? feed_row_set_trimmed(row, seq, rv) : 0;
 }
 
-/* Finds the first feed whose FEED_REMOVED is a record after FROM and up to TO. NULL: there is
- * none. */
-static const struct feed_row *trim_feed_removed_in(
-	const struct journal *journal, uint64_t from, uint64_t to)
-{
-	const struct feed_row *first = NULL;
-
-	for (size_t i = 0; i < journal->n_feeds; i++) {
-		const struct feed_row *row = &journal->feeds[i];
-		uint64_t last = row->checkpoint.last;
-
-		if (row->checkpoint.phase == FEED_REMOVED && last > from && last <= to &&
-			(!first || last < first->checkpoint.last))
-			first = row;
-	}
-	return first;
-}
-
 static void trim_stop_at_removed(struct slice *slice, uint32_t feed, uint64_t seq, uint64_t size)
 {
 	slice->removed_feed = feed;
@@ -80,47 +62,6 @@ static bool trim_is_reached(const struct trim_goal *goal, uint64_t horizon, uint
 	return horizon >= goal->target && (horizon >= goal->bound || history <= goal->most);
 }
 
-/* Passes over record SEQ, which can't be read or is missing. It stays, because it may be the
- * newest version of an object, and so does the version before it, until it is known whether they
- * are needed (journal_sweep()). Any feed may lack it: followers that have not come so far lapse,
- * and no history from before what is stored is whole. */
-static int trim_pass_unreadable(struct slice *slice, uint64_t seq)
-{
-	struct journal *journal = slice->journal;
-	uint64_t most =
-		slice->goal.target > slice->goal.bound ? slice->goal.target : slice->goal.bound;
-	int r = 0;
-
-	if (seq > most) /* of several missing ones the last */
-		seq = most;
-
-	for (size_t i = 0; r == 0 && i < journal->n_feeds; i++)
-		r = feed_row_set_trimmed(&journal->feeds[i], seq, journal->feeds[i].checkpoint.rv);
-	trim_pass(slice, seq, 0);
-	journal->sweep_at = seq;
-	return r;
-}
-
-/* The walk can't read what comes after the slice's horizon. Returns: FOUND: the walk goes on
- * after it; END: the slice is over; errors. */
-static int trim_log_failed(struct slice *slice, struct journal_walk *log, int failed)
-{
-	const struct journal *journal = slice->journal;
-	uint64_t seq;
-
-	err_ignore(failed, "history goes on without it");
-	int r = journal_walk_pass(log, slice->horizon, journal->meta.next_seq, &seq);
-	if (r < 0)
-		return r;
-	const struct feed_row *removed = trim_feed_removed_in(journal, slice->horizon, seq);
-	if (removed && removed->checkpoint.last == slice->horizon + 1) {
-		trim_stop_at_removed(slice, removed->id, removed->checkpoint.last, 0);
-		return END;
-	}
-	int passed = trim_pass_unreadable(slice, removed ? removed->checkpoint.last - 1 : seq);
-	return passed < 0 ? passed : removed ? END : r;
-}
-
 /* Notes what to delete. Deleting here would move the cursor of the walk. */
 static int trim_walk(struct slice *slice)
 {
@@ -137,12 +78,6 @@ static int trim_walk(struct slice *slice)
 		if (trim_is_reached(&slice->goal, slice->horizon, slice->history))
 			return 0;
 		r = journal_walk_next(log, &record);
-		if (r == ERR_CORRUPT) {
-			r = trim_log_failed(slice, log, r);
-			if (r == FOUND)
-				continue;
-			return r == END ? 0 : r;
-		}
 		if (r < 0)
 			return r;
 		if (r == END)
@@ -174,7 +109,7 @@ static int trim_by_number(const void *a, const void *b)
 }
 
 /* A copy of each leaf, half as much again for the pages above, and the pages of a commit. */
-int journal_allocate_deletes(struct journal *journal, size_t n)
+static int trim_allocate_deletes(struct journal *journal, size_t n)
 {
 	return txn_allocate_copies(
 		journal->txn, ((uint64_t)n * 3 / 2 + 16) * env_page_size(journal_env(journal)));
@@ -186,7 +121,7 @@ static int trim_delete_unneeded(struct slice *slice)
 {
 	uint8_t room[SEQ_KEY_SIZE];
 
-	int r = journal_allocate_deletes(slice->journal, slice->n_unneeded);
+	int r = trim_allocate_deletes(slice->journal, slice->n_unneeded);
 	if (r < 0)
 		return r;
 	qsort(slice->unneeded, slice->n_unneeded, sizeof(*slice->unneeded), trim_by_number);
@@ -218,10 +153,6 @@ static int trim_drop_heads(struct slice *slice)
 			r = head_read(key, value, &head);
 		if (r == 0)
 			slice->unneeded[slice->n_unneeded++] = head.seq;
-		if (r == ERR_CORRUPT) {
-			err_ignore(r, "it goes, and which version it names is not known");
-			r = 0;
-		}
 		if (r == 0)
 			r = cursor_del(journal->heads);
 		if (r < 0)
@@ -238,7 +169,7 @@ static int trim_drop_feed(struct slice *slice)
 	struct txn *txn = slice->journal->txn;
 	uint8_t room[FEED_KEY_SIZE];
 
-	int r = journal_allocate_deletes(slice->journal, slice->limit);
+	int r = trim_allocate_deletes(slice->journal, slice->limit);
 	if (r < 0)
 		return r;
 	r = trim_note(slice, slice->removed_feed, slice->removed_seq, BYTES_NONE);
@@ -276,8 +207,7 @@ static int trim_run(struct slice *slice)
 	journal->meta.horizon = slice->horizon;
 	journal->meta.history = slice->history;
 	journal->meta_changed = true;
-	r = slice->removed_feed ? 0 : journal_sweep(journal);
-	return r < 0 ? r : failpoint_pass(FAILPOINT_JOURNAL_TRIM);
+	return failpoint_pass(FAILPOINT_JOURNAL_TRIM);
 }
 
 static int trim_slice(

@@ -286,19 +286,6 @@ static void follow_lapse(struct follow *f, size_t i, uint64_t seq)
 	f->state = FOLLOW_IDLE;
 }
 
-/* Returns whether RECORD, which is damaged, is the newest version of its object. The reflector
- * stores such a one again, so the follower waits for it. Others stay damaged until they are
- * trimmed. */
-static bool follow_is_head(struct follow *f, const struct record *record)
-{
-	struct head head;
-	int r = journal_head(snapshot_journal(f->snapshot), snapshot_journal_txn(f->snapshot),
-		record->feed, record->key, &head);
-
-	err_ignore(r < 0 ? r : 0, "the feed begins again");
-	return r == FOUND && head.seq == record->seq;
-}
-
 int follow_give_change(struct follow *f, size_t i, const struct record *record, uint64_t shown_at,
 	struct follow_item *ret_item)
 {
@@ -310,7 +297,6 @@ int follow_give_change(struct follow *f, size_t i, const struct record *record, 
 		.record = *record,
 	};
 	int r = snapshot_check_record(f->snapshot, &ret_item->record);
-	bool repairable = r == ERR_CORRUPT && follow_is_head(f, record);
 
 	if (r == FOUND && record->prev)
 		r = snapshot_version(f->snapshot, record->prev, &ret_item->old);
@@ -319,27 +305,11 @@ int follow_give_change(struct follow *f, size_t i, const struct record *record, 
 			(unsigned long long)record->seq, (unsigned long long)record->prev);
 	if (r == FOUND)
 		f->positions[i].seq = record->seq;
-	if (r != ERR_CORRUPT || repairable || store_is_copy(f->store))
+	if (r != ERR_CORRUPT || store_is_copy(f->store))
 		return r;
-	err_ignore(r,
-		"a newer version has replaced it: the feed lapses, and begins again with that one");
+	err_ignore(r, "the feed lapses, and begins again with the current state");
 	follow_lapse(f, i, record->seq);
 	return NOT_FOUND;
-}
-
-/* Looks for SEQ among the newest versions of feed I. Returns: FOUND, NOT_FOUND, errors. */
-static int follow_find_head(struct follow *f, size_t i, uint64_t seq)
-{
-	CLEANUP(head_walk_close) struct head_walk *heads = NULL;
-	struct bytes key;
-	struct head head;
-	int r = head_walk_open(snapshot_journal(f->snapshot), snapshot_journal_txn(f->snapshot),
-		f->positions[i].feed, BYTES_NONE, &heads);
-
-	while (r == 0 && (r = head_walk_next(heads, &key, &head)) == FOUND)
-		if (head.seq == seq)
-			return FOUND;
-	return r == END ? NOT_FOUND : r;
 }
 
 /* Returns whether the pass would tell feed I of the records that it can't read, the last of
@@ -350,33 +320,22 @@ static bool follow_concerns(const struct follow *f, size_t i, uint64_t seq)
 	       f->feeds[i].until > f->examined;
 }
 
-/* The pass can't read the log, as FAILED says. A newest version is stored again by the
- * reflector, so the follower waits for it; what else is damaged stays so, and the feeds that
- * would be told of it lapse. Returns: FOUND: the pass goes on;
- * NOT_FOUND: a feed has lapsed; END: nothing more can be read; FAILED; errors. */
+/* The pass can't read the log, as FAILED says: the feeds that would be told of that part lapse.
+ * Returns: FOUND: the pass goes on; NOT_FOUND: a feed has lapsed; END: nothing more can be read;
+ * FAILED; errors. */
 static int follow_log_failed(struct follow *f, int failed)
 {
-	struct err_kept why;
 	uint64_t seq;
 	int r = snapshot_result(f->snapshot, failed);
 	bool lapsed = false;
 
 	if (r != ERR_CORRUPT || store_is_copy(f->store))
 		return r;
-	err_keep(&why);
 	uint64_t horizon = snapshot_horizon(f->snapshot);
 	int end = journal_walk_pass(f->log, f->examined > horizon ? f->examined : horizon,
 		snapshot_last(f->snapshot) + 1, &seq);
 	if (end < 0)
 		return end;
-	snapshot_report(f->snapshot, 0, seq);
-	for (size_t i = 0; i < f->n; i++) {
-		r = follow_concerns(f, i, seq) ? follow_find_head(f, i, seq) : NOT_FOUND;
-		if (r == FOUND)
-			err_restore(&why);
-		if (r != NOT_FOUND)
-			return r == FOUND ? failed : r;
-	}
 	for (size_t i = 0; i < f->n; i++) {
 		if (!follow_concerns(f, i, seq))
 			continue;

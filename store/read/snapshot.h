@@ -28,8 +28,11 @@
 
 #include "store/index/index.h"
 #include "store/journal/journal.h"
-#include "store/ring/damage.h"
 
+/* The remedy for damage: building an index reads all current objects of the journal. */
+#define STORE_REMEDY \
+	"'kinf rebuild-index' builds another index, or has all listed again if the journal is " \
+	"damaged"
 /* In the sentence about a feed of a store without any. */
 #define SNAPSHOT_NO_FEEDS "nothing is watched yet"
 
@@ -48,8 +51,6 @@ int store_open(
 	const char *directory, const struct store_options *options, struct store **ret_store);
 void store_close(struct store **store);
 struct home *store_home(struct store *store);
-/* Sends a report of damage (damage.h), at most one a second, unless the store is a copy. */
-void store_report(struct store *store, enum damage_to to, const struct damage_report *report);
 bool store_is_copy(const struct store *store);
 /* Returns whether the store is a copy of one whose daemons ran or were killed, or the machine
  * stopped. */
@@ -129,9 +130,6 @@ struct txn *snapshot_journal_txn(struct snapshot *snapshot);
 /* Opens a walk over the log above the horizon, from the record FROM on, that notices what the
  * log lacks (journal_walk_open_checked()). Also of a snapshot of the journal alone. */
 int snapshot_open_walk(struct snapshot *snapshot, uint64_t from, struct journal_walk **ret_walk);
-/* Reports to the reflector that record SEQ of FEED (0: not known) is damaged or missing; SEQ 0:
- * that a row of a feed is. */
-void snapshot_report(const struct snapshot *snapshot, uint32_t feed, uint64_t seq);
 
 /* Makes the directory PATH, which must not exist, a store of its own with the state and history
  * that the snapshot shows, but no cursors (snapshot_copy.c). PROGRESS gets the bytes copied and,
@@ -218,9 +216,8 @@ bool snapshot_has_place(const struct snapshot *snapshot, const struct index_entr
 int snapshot_version(struct snapshot *snapshot, uint64_t seq, struct record *ret_record);
 
 /* Checks a record of the log that the caller has read in SNAPSHOT, if the store was opened with
- * `check`; replaces it by an undamaged copy if there is one. Returns: 0; ERR_CORRUPT, which was
- * reported to the reflector. */
-int snapshot_check_record(struct snapshot *snapshot, struct record *record);
+ * `check`. Returns: 0; ERR_CORRUPT. */
+int snapshot_check_record(struct snapshot *snapshot, const struct record *record);
 
 /* Finds a definition in use by name; its texts point into the snapshot. Returns: FOUND;
  * NOT_FOUND (the caller lists the names); AGAIN: it is being filled. */

@@ -73,8 +73,6 @@ static int feeds_collect(struct snapshot *snapshot, struct snapshot_feed **ret_f
 
 	rows = c.rows;
 	text = c.text;
-	if (r == ERR_CORRUPT)
-		snapshot_report(snapshot, 0, 0);
 	if (r == 0)
 		r = buf_error(&rows);
 	if (r == 0)

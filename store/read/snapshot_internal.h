@@ -47,7 +47,6 @@ struct store {
 	int open_result; /* of the last one that opened */
 	struct err_kept open_error;
 	uint64_t checked_ns, reopened_ns;
-	uint64_t reported_ns; /* when damage was reported last; atomic */
 	char mismatch
 		/* why the index and the journal that were read last do not go together */
 		[STORE_MISMATCH_SIZE];

@@ -20,53 +20,28 @@ int snapshot_open_walk(struct snapshot *snapshot, uint64_t from, struct journal_
 		from > first ? from : first, s->journal.horizon, s->journal.next_seq, ret_walk);
 }
 
-void snapshot_report(const struct snapshot *s, uint32_t feed, uint64_t seq)
-{
-	struct damage_report report = {.feed = feed, .seq = seq};
-
-	memcpy(report.journal, s->journal.uuid, sizeof(report.journal));
-	store_report(s->store, DAMAGE_REFLECTOR, &report);
-}
-
-/* Reports a version of FEED that is damaged. Returns ERR_CORRUPT with the sentence for it. */
-static int snapshot_damaged(const struct snapshot *s, uint32_t feed, uint64_t seq, struct bytes key)
+/* Returns ERR_CORRUPT with a sentence, unless the snapshot has expired. */
+static int snapshot_damaged(const struct snapshot *s, uint64_t seq, struct bytes key)
 {
 	int r = snapshot_result(s, ERR_CORRUPT);
 
 	if (r != ERR_CORRUPT)
 		return r;
-	snapshot_report(s, feed, seq);
-	return err_say(ERR_CORRUPT,
-		"record %llu, a version of '%.*s', is damaged: while the daemons run they list it "
-		"again; "
-		"'kinf verify' names every fault",
+	return err_say(ERR_CORRUPT, "record %llu, a version of '%.*s', is damaged: " STORE_REMEDY,
 		(unsigned long long)seq, BYTES_ARG(key));
 }
 
-/* Checks a version of FEED that is about to be given out, if the store was opened so. One that
- * is damaged where the index says that it lies is read by its seq: the reflector may have stored
- * it again. */
-static int snapshot_checked(const struct snapshot *s, uint32_t feed, struct record *record)
+/* Checks a version that is about to be given out, if the store was opened so. */
+static int snapshot_checked(const struct snapshot *s, const struct record *record)
 {
-	struct record again;
 	int r = s->store->options.check ? record_check(record) : 0;
 
-	if (r != ERR_CORRUPT)
-		return r;
-	err_ignore(r, "the log may have it undamaged");
-	int found = journal_get(s->pair->journal, s->journal_txn, record->seq, &again);
-	if (found == FOUND && again.stored.data != record->stored.data &&
-		bytes_equal(again.key, record->key) && record_check(&again) == 0) {
-		*record = again;
-		return 0;
-	}
-	err_ignore(found < 0 ? found : 0, "it is reported as damaged");
-	return snapshot_damaged(s, feed, record->seq, record->key);
+	return r == ERR_CORRUPT ? snapshot_damaged(s, record->seq, record->key) : r;
 }
 
-int snapshot_check_record(struct snapshot *snapshot, struct record *record)
+int snapshot_check_record(struct snapshot *snapshot, const struct record *record)
 {
-	return snapshot_checked(snapshot_log(snapshot), record->feed, record);
+	return snapshot_checked(snapshot_log(snapshot), record);
 }
 
 int snapshot_record(struct snapshot *snapshot, uint32_t feed, struct bytes key,
@@ -84,11 +59,11 @@ int snapshot_record(struct snapshot *snapshot, uint32_t feed, struct bytes key,
 	else
 		r = journal_get(journal, s->journal_txn, entry->seq, &record);
 	if (r < 0)
-		return r == ERR_CORRUPT ? snapshot_damaged(s, feed, entry->seq, key) : r;
+		return r == ERR_CORRUPT ? snapshot_damaged(s, entry->seq, key) : r;
 	if (r == FOUND && record.seq == entry->seq && record.feed == feed &&
 		bytes_equal(record.key, key) && record_is_version(record.type) &&
 		record.body.size) {
-		r = snapshot_checked(s, feed, &record);
+		r = snapshot_checked(s, &record);
 		if (r == 0)
 			*ret_record = record;
 		return r;
@@ -108,13 +83,9 @@ int snapshot_record(struct snapshot *snapshot, uint32_t feed, struct bytes key,
 		return err_say(ERR_CORRUPT,
 			"'%.*s' can't be shown: this copy lacks its version %" PRIu64,
 			BYTES_ARG(key), entry->seq);
-	store_report(s->store, DAMAGE_PROCESSOR, &(struct damage_report){.feed = feed});
 	return err_say(ERR_CORRUPT,
-		"the index names version %llu of '%.*s', which the journal does not hold: while "
-		"the "
-		"processor runs it builds another index; to have it built in any case, stop kinf, "
-		"remove "
-		"the store's directory index/ and start kinf",
+		"the index names version %llu of '%.*s', which the journal does not "
+		"hold: " STORE_REMEDY,
 		(unsigned long long)entry->seq, BYTES_ARG(key));
 }
 
@@ -163,7 +134,7 @@ static int snapshot_get_hinted(struct snapshot *snapshot, uint32_t feed, uint64_
 
 	if (snapshot_hinted(s, feed, visible, hint, &record) == FOUND &&
 		bytes_equal(record.key, key)) {
-		r = snapshot_checked(s, feed, &record);
+		r = snapshot_checked(s, &record);
 		if (r == 0)
 			*ret_record = record;
 		return r;
@@ -280,9 +251,9 @@ int snapshot_version(struct snapshot *snapshot, uint64_t seq, struct record *ret
 	int r = journal_get(s->pair->journal, s->journal_txn, seq, &record);
 
 	if (r == FOUND)
-		r = snapshot_checked(s, record.feed, &record);
-	else if (r == ERR_CORRUPT && (r = snapshot_result(s, r)) == ERR_CORRUPT)
-		snapshot_report(s, 0, seq);
+		r = snapshot_checked(s, &record);
+	else if (r == ERR_CORRUPT)
+		r = snapshot_result(s, r);
 	if (r == FOUND)
 		*ret_record = record;
 	return r;

@@ -15,7 +15,6 @@
 #include "store/env/forks.h"
 #include "store/read/snapshot_internal.h"
 
-#define REPORT_NS    1000000000u /* between two reports of damage */
 #define REOPEN_NS    1000000000u /* the directories are examined this often */
 #define LOG_CHECK_NS 50000000u   /* between two attempts to open a pair while they fail */
 /* the open pair is read for this long if the next can't be opened */
@@ -296,19 +295,6 @@ struct home *store_home(struct store *store)
 {
 	CHECK_OBJ(store, STORE_MAGIC);
 	return store->home;
-}
-
-void store_report(struct store *store, enum damage_to to, const struct damage_report *report)
-{
-	uint64_t now = proc_monotonic_ns();
-	uint64_t last = __atomic_load_n(&store->reported_ns, __ATOMIC_RELAXED);
-
-	CHECK_OBJ(store, STORE_MAGIC);
-	/* One of several threads that get here at once sends its report. */
-	if (!store->copy && (!last || now - last >= REPORT_NS) &&
-		__atomic_compare_exchange_n(
-			&store->reported_ns, &last, now, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-		damage_send(store->home, to, report);
 }
 
 bool store_is_untrusted(struct store *store)

@@ -13,8 +13,7 @@
 
 #include "store/env/home.h"
 
-#define WISH_SOCKET "wish.reflector" /* in the runtime directory */
-#define WISHES_MAX  64               /* read in one turn */
+#define WISHES_MAX 64 /* read in one turn */
 
 struct wish {
 	uint8_t journal[16]; /* uuid */
@@ -22,7 +21,8 @@ struct wish {
 	uint32_t feed;
 };
 
-/* Makes and guards the reflector's socket, unless *FD is it already (inbox_keep()). */
+/* Makes and guards the reflector's socket, unless *FD is it already. A socket that can't be made
+ * now comes later: to be called each second. *FD below 0: there is none. */
 void wish_keep(struct home *home, int *fd);
 /* Receives a wish. Returns: FOUND; AGAIN: there is none. */
 int wish_receive(int fd, struct wish *ret_wish);

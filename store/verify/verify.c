@@ -18,7 +18,6 @@
 #include "store/verify/verify_internal.h"
 
 /* of damaged records: the feed of each is listed, and all of it checked */
-#define REPORTS_MAX 16
 
 /* ---- faults and arrays -------------------------------------------------- */
 
@@ -63,17 +62,6 @@ int verify_failed(struct verify *v, int r, const char *what)
 	verify_fault(v, "%s: %s", what, err_text(r));
 	err_forget();
 	return 0;
-}
-
-void verify_report_record(struct verify *v, uint64_t seq)
-{
-	struct damage_report report = {.seq = seq};
-
-	if (!v->store || store_is_copy(v->store) || verify_is_expired(v) ||
-		v->reported++ >= REPORTS_MAX)
-		return;
-	memcpy(report.journal, v->meta.uuid, sizeof(report.journal));
-	damage_send(store_home(v->store), DAMAGE_REFLECTOR, &report);
 }
 
 int verify_tick(struct verify *v)
@@ -198,7 +186,6 @@ static int verify_parts(struct verify *v)
 	if (r < 0 || !v->snapshot)
 		return r;
 	v->report.has_index = true;
-	uint64_t before = v->report.faults;
 	r = verify_index(v);
 	for (size_t i = 0; i < v->n_feeds; i++)
 		v->feeds[i].compared = verify_wants(v, v->feeds[i].id);
@@ -206,8 +193,6 @@ static int verify_parts(struct verify *v)
 		r = verify_state(v);
 	if (r == 0 && v->options->deep && !v->index_is_broken)
 		r = verify_terms(v);
-	if (v->report.faults > before && !v->options->index_only)
-		store_report(v->store, DAMAGE_PROCESSOR, &(struct damage_report){.seq = 0});
 	return r;
 }
 

@@ -30,7 +30,6 @@ struct verify_options {
 	/* say what is left of a journal that can't be opened (journal/salvage.h), which is read
 	 * from end to end */
 	bool salvage;
-	bool index_only;        /* the log is not walked, and bodies are not read */
 	verify_fault_fn *fault; /* may be NULL: faults are only counted */
 	void *arg;
 	int (*tick)(

@@ -56,7 +56,6 @@ struct verify {
 	size_t n_terms, terms_room;
 	unsigned ticks;
 	struct store *store;          /* NULL: there is no index */
-	unsigned reported;            /* damaged records */
 	struct snapshot_feed *chosen; /* those that options->feed stands for */
 	size_t n_chosen;
 };
@@ -68,8 +67,6 @@ void verify_fault(struct verify *v, const char *format, ...) __attribute__((form
 /* Counts a negative result of the code under check as a fault. Returns: 0; only -ENOMEM and the
  * like and ERR_SNAPSHOT_EXPIRED are passed on. */
 int verify_failed(struct verify *v, int r, const char *what);
-/* Reports the damaged record SEQ to the reflector, which can store it again. */
-void verify_report_record(struct verify *v, uint64_t seq);
 /* Lets the caller do what can't wait. Returns: 0, the negative result of options->tick. */
 int verify_tick(struct verify *v);
 /* Returns NULL if the feed is unknown. Borrowed until the next verify_feed_add(). */

@@ -187,7 +187,6 @@ static int verify_record(struct verify *v, const struct record *record)
 	if (r < 0) {
 		verify_fault(v, "journal: checksum of record %" PRIu64 " of '%.*s' is wrong",
 			record->seq, KEY(record));
-		verify_report_record(v, record->seq);
 		err_ignore(r, "it was counted as a fault");
 	}
 	if (record->type == 0 || record->type >= RECORD_TYPE_MAX) {
@@ -252,10 +251,8 @@ static int verify_log(struct verify *v)
 			r = verify_record(v, &record);
 		} else if (r == ERR_CORRUPT && ++bad < BAD_MAX && journal_walk_seq(walk) > last) {
 			last = journal_walk_seq(walk);
-			verify_report_record(v, last);
 			r = verify_failed(v, r, "journal"); /* the next one may be readable */
 		} else if (r == ERR_CORRUPT && bad < BAD_MAX) {
-			verify_report_record(v, last);
 			r = verify_skip(v, walk, last, r);
 		}
 	}
@@ -391,8 +388,6 @@ int verify_journal(struct verify *v)
 	if (v->meta.horizon >= v->meta.next_seq)
 		verify_fault(v, "journal: the horizon %" PRIu64 " is not below next_seq %" PRIu64,
 			v->meta.horizon, v->meta.next_seq);
-	if (v->options->index_only)
-		return 0;
 	r = verify_log(v);
 	if (r == 0 && !v->log_is_cut && v->history != v->meta.history)
 		verify_fault(v, "journal: %" PRIu64 " bytes of history are counted as %" PRIu64,

@@ -206,8 +206,8 @@ class Bytes:
             if "killed by signal" in supervisor.log:
                 fault = "a daemon was killed by a signal"
         except AssertionError as problem:
-            if path.parent.parent.name == "journal" and self.is_reported():
-                return self.heal(supervisor, kept)
+            if path.name == "data.mdb" and self.is_reported():
+                return self.rebuild(supervisor, kept, path.parent.parent.name)
             # The first words of `id` are the layout's number: another one is a store of another version.
             if path.name != "id" or "is no store of this version" not in supervisor.log:
                 fault = str(problem)[:400]
@@ -229,16 +229,16 @@ class Bytes:
     def is_reported(self):
         return self.store.kinf("get", FEED).status == 1 and self.store.kinf("verify", "--deep").status == 1
 
-    def heal(self, supervisor, kept):
-        """A changed body in the journal is reported to each reader, until the object changes: no daemon lists it again."""
+    def rebuild(self, supervisor, kept, database):
+        """Readers get a sentence for what no daemon has met, and the command in it mends that."""
         fault = None
+        self.store.kinf("rebuild-index")
         try:
-            self.simulator.touch(FEED, self.objects)
             self.store.wait_equal(self.simulator, FEED, timeout=8)
         except AssertionError as problem:
             fault = str(problem)[:400]
         supervisor.kill(15)
-        self.tally.tried("daemons journal, reported till it changes", fault)
+        self.tally.tried(f"daemons {database}, reported to readers", fault)
         self.put_back(supervisor, kept)
 
     def run(self):

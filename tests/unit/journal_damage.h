@@ -48,16 +48,6 @@ static inline struct journal_meta meta_of(struct journal *j)
 	return meta;
 }
 
-static inline void trim_to(struct journal *j, uint64_t target, size_t limit)
-{
-	uint64_t trimmed;
-	int r;
-
-	while ((r = journal_trim(j, target, limit, &trimmed)) == AGAIN)
-		continue;
-	cr_assert_eq(r, 0, "%s", err_text(r));
-}
-
 /* Also what can't be read. */
 static inline bool is_stored(struct journal *j, uint64_t seq)
 {

@@ -75,20 +75,24 @@ Test(follow_damage, a_body_that_is_damaged_and_replaced_concerns_its_feed)
 	lapses_once(1);
 }
 
-Test(follow_damage, a_newest_version_is_waited_for)
+/* Nothing else has its state: the follower gets an error instead, until it is mended. */
+Test(follow_damage, a_newest_version_is_not_given)
 {
 	struct follow_item item;
 	(void)replaced_version();
 	uint64_t seq = w.model[0][8];
 
 	damage(w.rig.journal, seq, HEADER_PREV, 0);
-	int r;
-	while ((r = follow_next(w.follow, &item)) == FOUND)
-		take(&item);
-	cr_assert_eq(r, ERR_CORRUPT, "%d", r);
-	cr_expect_eq(w.lapses, 0);
-	damage(w.rig.journal, seq, HEADER_PREV, 0); /* as the reflector stores it again */
+	for (int i = 0; i < 3; i++) {
+		int r;
+
+		while ((r = follow_next(w.follow, &item)) == FOUND)
+			take(&item);
+		cr_assert_eq(r, ERR_CORRUPT, "%d", r);
+		cr_assert_eq(w.lapses, FEEDS, "once");
+	}
+	damage(w.rig.journal, seq, HEADER_PREV, 0); /* back */
 	drain();
 	replica_is_model();
-	cr_expect_eq(w.lapses, 0);
+	cr_expect_eq(w.lapses, FEEDS);
 }

@@ -118,83 +118,32 @@ Test(journal_damage, below_the_horizon_records_may_be_missing)
 	cr_expect_str_eq(walked(7), "!7 ");
 }
 
-static uint64_t trimmed_of(uint32_t of)
+static void trimming_ends(void)
 {
-	struct feed_checkpoint checkpoint;
-
-	cr_assert_eq(journal_begin(j), 0);
-	cr_assert_eq(journal_feed_checkpoint(j, journal_txn(j), of, &checkpoint), FOUND);
-	journal_abort(j);
-	return checkpoint.trimmed;
-}
-
-static bool is_there(uint64_t seq)
-{
-	struct record record;
-
-	cr_assert_eq(journal_begin(j), 0);
-	int r = journal_get(j, journal_txn(j), seq, &record);
-	journal_abort(j);
-	return r == FOUND;
-}
-
-Test(journal_damage, trimming_deletes_nothing_because_of_a_damaged_header)
-{
-	uint32_t other = add_feed(j);                                       /* 2 */
-	uint64_t trimmed, kept = append(j, feed, RECORD_ADDED, "web/kept"); /* 3 */
-
-	(void)append(j, feed, RECORD_ADDED, "web/a");
-	uint64_t second = append(j, feed, RECORD_MODIFIED, "web/a");
-	uint64_t last = append(j, feed, RECORD_ADDED, "web/b");
-	cr_assert_eq(journal_commit(j), 0);
-	damage(j, second, 8, 0);  /* prev: 5, not 4 */
-	damage(j, second, 28, 0); /* type: DELETED */
-	cr_assert_eq(journal_trim(j, last, 100, &trimmed), 0);
-	cr_expect(is_there(kept) && is_there(last));
-	cr_expect_eq(trimmed, 2, "the two FEED_ADDED: %" PRIu64, trimmed);
-	cr_expect_eq(trimmed_of(feed), last);
-	cr_expect_eq(trimmed_of(other), second, "it may have been the other feed's");
-}
-
-Test(journal_damage, trimming_passes_over_missing_records_up_to_where_it_may)
-{
-	struct journal_meta meta;
+	struct journal_meta before = meta_of(j);
 	uint64_t trimmed;
 
-	fill(8); /* 2 to 9 */
-	for (uint64_t seq = 3; seq < 8; seq++)
-		lose(j, seq);
-	cr_assert_eq(journal_trim(j, 5, 100, &trimmed), 0);
-	cr_assert_eq(journal_begin(j), 0);
-	cr_assert_eq(journal_meta(j, journal_txn(j), &meta), 0);
-	cr_expect_eq(meta.horizon, 5);
-	journal_abort(j);
-	cr_expect_eq(trimmed_of(feed), 5);
-	cr_assert_eq(journal_trim(j, 9, 100, &trimmed), 0);
-	cr_expect_eq(trimmed_of(feed), 9);
+	cr_expect_eq(journal_trim(j, 9, 100, &trimmed), ERR_CORRUPT);
+	cr_expect_eq(meta_of(j).horizon, before.horizon);
+	for (uint64_t seq = 2; seq < 10; seq++)
+		cr_expect(seq == 5 || is_stored(j, seq), "%" PRIu64, seq);
 }
 
-Test(journal_damage, a_removed_feed_goes_also_if_its_last_record_is_damaged)
+/* The version that a damaged record seems to replace may be another object's newest. */
+Test(journal_damage, trimming_ends_at_a_record_that_it_can_not_read)
 {
-	struct feed_checkpoint checkpoint;
-	uint64_t trimmed, seq;
-
-	fill(3);
-	cr_assert_eq(journal_begin(j), 0);
-	cr_assert_eq(journal_append(
-			     j, &(struct record){.feed = feed, .type = RECORD_FEED_REMOVED}, &seq),
-		0);
+	fill(4); /* 2 to 5 */
+	for (int i = 0; i < 4; i++)
+		(void)append(j, feed, RECORD_MODIFIED, "web/01"); /* 6 to 9 */
 	cr_assert_eq(journal_commit(j), 0);
-	damage(j, seq, 28, 0);
-	int r;
-	while ((r = journal_trim(j, seq, 100, &trimmed)) == AGAIN)
-		continue;
-	cr_assert_eq(r, 0, "%s", err_text(r));
-	cr_assert_eq(journal_begin(j), 0);
-	cr_expect_eq(journal_feed_checkpoint(j, journal_txn(j), feed, &checkpoint), NOT_FOUND);
-	journal_abort(j);
-	for (uint64_t at = 1; at <= seq; at++)
-		cr_expect_not(is_there(at), "%" PRIu64, at);
+	damage(j, 7, 8, 0); /* prev */
+	trimming_ends();
+	damage(j, 7, 8, 0);  /* back */
+	damage(j, 7, 28, 0); /* type */
+	trimming_ends();
+	damage(j, 7, 28, 0);
+	lose(j, 5);
+	trimming_ends();
 }
 
 /* Returns the stored head of KEY, its key first, in a page that the open transaction may change. */
@@ -271,165 +220,4 @@ Test(journal_damage, a_page_of_heads_that_lacks_some_is_noticed)
 		journal_head(j, journal_txn(j), feed, BYTES_LIT("web/03"), &head), ERR_CORRUPT);
 	cr_expect_eq(walk_heads(), ERR_CORRUPT);
 	journal_abort(j);
-}
-
-/* Trimming passes over a damaged version that a newer one replaces, over a damaged deletion, and
- * over missing records. */
-Test(journal_damage, trimming_leaves_nothing_of_what_it_passed_over)
-{
-	fill(5);                                                       /* 2 to 6 */
-	uint64_t damaged = append(j, feed, RECORD_MODIFIED, "web/00"); /* 7 */
-	uint64_t deleted = append(j, feed, RECORD_DELETED, "web/01");  /* 8 */
-	uint64_t missing = append(j, feed, RECORD_MODIFIED, "web/02"); /* 9 */
-	uint64_t newest = append(j, feed, RECORD_MODIFIED, "web/03");  /* 10 */
-	cr_assert_eq(journal_commit(j), 0);
-	damage(j, damaged, 8, 0);
-	damage(j, deleted, 8, 0);
-	damage(j, newest, 8, 0);
-	lose(j, missing);
-	trim_to(j, newest, 100);
-	cr_expect(!is_stored(j, 3) && !is_stored(j, deleted), "web/01 is deleted");
-	cr_expect(!is_stored(j, 2) && !is_stored(j, 5), "versions before the newest");
-	cr_expect(is_stored(j, 6), "an object that did not change");
-	cr_expect_eq(meta_of(j).history, 0);
-	uint64_t last = append(j, feed, RECORD_MODIFIED, "web/00");
-	cr_assert_eq(journal_commit(j), 0);
-	cr_expect_gt(meta_of(j).history, 0);
-	trim_to(j, last, 100);
-	cr_expect_not(is_stored(j, damaged));
-	cr_expect_eq(meta_of(j).history, 0);
-}
-
-Test(journal_damage, nothing_goes_while_a_record_above_the_horizon_may_need_it)
-{
-	fill(3);                                                       /* 2 to 4 */
-	uint64_t damaged = append(j, feed, RECORD_MODIFIED, "web/00"); /* 5 */
-	uint64_t second = append(j, feed, RECORD_MODIFIED, "web/01");  /* 6, after 3 */
-	uint64_t last = append(j, feed, RECORD_MODIFIED, "web/02");    /* 7, after 4 */
-	cr_assert_eq(journal_commit(j), 0);
-	damage(j, damaged, 8, 0);
-	damage(j, second, 8, 0);
-	trim_to(j, damaged, 100);
-	cr_expect(is_stored(j, 2) && is_stored(j, 3) && is_stored(j, 4) && is_stored(j, damaged));
-	trim_to(j, second, 100);
-	cr_expect(!is_stored(j, 2) && !is_stored(j, 3), "the heads name the newest");
-	cr_expect(is_stored(j, 4) && is_stored(j, damaged) && is_stored(j, second),
-		"4 is the one before 7");
-	trim_to(j, last, 100);
-	cr_expect(!is_stored(j, 4) && is_stored(j, last));
-}
-
-Test(journal_damage, a_removed_feed_goes_also_if_its_last_record_is_one_of_several_that_are_missing)
-{
-	struct feed_checkpoint checkpoint;
-	uint32_t other = add_feed(j);
-	uint64_t removed;
-
-	fill(3);
-	cr_assert_eq(journal_begin(j), 0);
-	cr_assert_eq(journal_append(j, &(struct record){.feed = feed, .type = RECORD_FEED_REMOVED},
-			     &removed),
-		0);
-	cr_assert_eq(journal_commit(j), 0);
-	(void)append(j, other, RECORD_ADDED, "web/x");
-	uint64_t last = append(j, other, RECORD_MODIFIED, "web/x");
-	cr_assert_eq(journal_commit(j), 0);
-	for (uint64_t seq = removed - 1; seq <= removed + 1; seq++)
-		lose(j, seq);
-	trim_to(j, last, 100);
-	cr_assert_eq(journal_begin(j), 0);
-	cr_expect_eq(journal_feed_checkpoint(j, journal_txn(j), feed, &checkpoint), NOT_FOUND);
-	journal_abort(j);
-	for (uint64_t seq = 1; seq < last; seq++)
-		cr_expect_not(is_stored(j, seq), "%" PRIu64, seq);
-	cr_expect(is_stored(j, last));
-}
-
-/* A page that has the same row twice leads the walk back. */
-Test(journal_damage, trimming_goes_on_after_a_page_that_leads_back)
-{
-	enum { ROWS = 16 };
-	uint8_t room[SEQ_KEY_SIZE];
-	uintptr_t page = env_page_size(journal_env(j));
-	struct journal_meta meta;
-	struct bytes stored;
-	uint64_t trimmed;
-
-	fill(9); /* 2 to 10 */
-	for (unsigned i = 0; i < 5; i++)
-		(void)append(j, feed, RECORD_MODIFIED, "web/08");
-	cr_assert_eq(journal_commit(j), 0);
-	cr_assert_eq(journal_begin(j), 0);
-	cr_assert_eq(txn_get(journal_txn(j), DB_LOG, seq_key(1, room), &stored), FOUND);
-	uint8_t copy[256];
-	cr_assert(stored.size <= sizeof(copy));
-	memcpy(copy, stored.data, stored.size);
-	cr_assert_eq(
-		txn_put(journal_txn(j), DB_LOG, seq_key(1, room), BYTES(copy, stored.size), 0), 0);
-	cr_assert_eq(txn_get(journal_txn(j), DB_LOG, seq_key(1, room), &stored), FOUND);
-	uint8_t *leaf = (uint8_t *)((uintptr_t)stored.data / page * page);
-	memcpy(leaf + ROWS + 2 * 6, leaf + ROWS + 2 * 3, 2); /* 4 in the place of 7 */
-	cr_assert_eq(journal_commit(j), 0);
-	int r = journal_trim(j, 10, 100, &trimmed);
-	cr_assert_eq(r, 0, "%s", err_text(r));
-	meta = meta_of(j);
-	cr_expect_eq(meta.horizon, 10, "%" PRIu64, meta.horizon);
-	cr_expect(is_there(2) && is_there(3) && is_there(10));
-}
-
-static void damage_row(uint32_t of, enum feed_part part)
-{
-	uint8_t room[FEED_KEY_SIZE], copy[1024];
-	struct bytes stored;
-
-	cr_assert_eq(journal_begin(j), 0);
-	cr_assert_eq(txn_get(journal_txn(j), DB_FEED, feed_key(of, part, room), &stored), FOUND);
-	cr_assert(stored.size <= sizeof(copy));
-	memcpy(copy, stored.data, stored.size);
-	copy[3] ^= 1;
-	cr_assert_eq(txn_put(journal_txn(j), DB_FEED, feed_key(of, part, room),
-			     BYTES(copy, stored.size), 0),
-		0);
-	cr_assert_eq(journal_commit(j), 0);
-}
-
-/* Finds the damaged feed, which is EXPECTED, or none for 0; and stores its rows again without a
- * definition. */
-static void is_restored(uint32_t expected)
-{
-	CLEANUP(txn_abort) struct txn *txn = NULL;
-	uint32_t found = 0;
-
-	cr_assert_eq(txn_begin_read(journal_env(j), &txn), 0);
-	cr_assert_eq(journal_find_damaged_feed(j, txn, 0, &found), expected ? FOUND : NOT_FOUND);
-	cr_expect_eq(found, expected);
-	if (!expected)
-		return;
-	err_forget();
-	cr_expect_eq(journal_find_damaged_feed(j, txn, found, &found), NOT_FOUND);
-	cr_expect(journal_feed_is_removed(j, found));
-	cr_assert_eq(journal_begin(j), 0);
-	cr_assert_eq(journal_restore_feed(j, &(struct feed_definition){.id = found}), 0);
-	cr_assert_eq(journal_commit(j), 0);
-}
-
-/* Readers read the rows of all feeds, also of removed ones, although they show nothing of those. */
-Test(journal_damage, rows_of_a_removed_feed_can_be_stored_again)
-{
-	uint64_t seq;
-
-	(void)add_feed(j);
-	fill(3);
-	cr_assert_eq(journal_begin(j), 0);
-	cr_assert_eq(journal_append(
-			     j, &(struct record){.feed = feed, .type = RECORD_FEED_REMOVED}, &seq),
-		0);
-	cr_assert_eq(journal_commit(j), 0);
-	is_restored(0);
-	damage_row(feed, FEED_DEFINITION);
-	is_restored(feed);
-	is_restored(0);
-	damage_row(feed, FEED_CHECKPOINT);
-	is_restored(feed);
-	is_restored(0);
 }

@@ -91,7 +91,7 @@ Test(journal, lost_one_is_begun_anew_and_says_why)
 	home_close(&home);
 }
 
-Test(journal, one_that_ended_its_reflector_twice_is_begun_anew)
+Test(journal, one_in_which_a_daemon_met_damage_is_begun_anew)
 {
 	struct home *home = open_home();
 	struct journal *j = open_writer(home);
@@ -100,14 +100,11 @@ Test(journal, one_that_ended_its_reflector_twice_is_begun_anew)
 
 	memcpy(uuid, journal_uuid(j), sizeof(uuid));
 	journal_close(&j);
-	for (int times = 1; times <= 2; times++) {
-		cr_assert_eq(
-			journal_note_damage(home, "checksum of record 7"), 0, "%s", err_text(-1));
-		cr_assert_eq(journal_open_write(home, &small, reason, &j), 0);
-		cr_assert_eq(memcmp(uuid, journal_uuid(j), sizeof(uuid)) == 0, times == 1);
-		journal_close(&j);
-	}
-	cr_assert(strstr(reason, "2 times"), "%s", reason);
+	cr_assert_eq(journal_note_damage(home, "checksum of record 7"), 0, "%s", err_text(-1));
+	cr_assert_eq(journal_open_write(home, &small, reason, &j), 0);
+	cr_assert_neq(memcmp(uuid, journal_uuid(j), sizeof(uuid)), 0);
+	cr_assert(strstr(reason, "checksum of record 7"), "%s", reason);
+	journal_close(&j);
 	cr_assert_neq(access(scratch_path("store/journal/gen-1"), F_OK), 0,
 		"the old one is gone, with its file");
 	home_close(&home);

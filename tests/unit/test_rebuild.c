@@ -130,19 +130,25 @@ Test(rebuild, what_is_not_ours_among_the_generations_stops_nobody)
 	EXPECT(rig_under(&rig, feed, "node", "n1"), "a/1 c/3");
 }
 
-Test(rebuild, an_object_whose_version_can_not_be_read_hides_no_other)
+Test(rebuild, a_damaged_version_has_the_journal_given_up)
 {
-	uint32_t feed = listed_feed();
+	char reason[256];
 
+	(void)listed_feed();
 	rig_settle(&rig);
 	pair_close(&rig.pair);
 	drop_index();
-	damage(rig.journal, 3, 24, 0); /* the feed of a/1 */
-	rig_settle(&rig);
-	EXPECT(rig_names(&rig, feed), "a/1@3 b/2@4");
-	EXPECT(rig_under(&rig, feed, "node", "n2"), "b/2");
-	EXPECT(rig_under(&rig, feed, "node", "n1"), "");
-	cr_expect_eq(rig_feed(&rig, feed).lacking, 1, "and the feed says so");
+	damage(rig.journal, 3, 1000, 0); /* the last byte of a/1 */
+	cr_assert_eq(pair_open(&rig.p, NULL, &rig.pair), ERR_CORRUPT);
+	cr_expect(strstr(err_text(ERR_CORRUPT), "another journal"), "%s", err_text(ERR_CORRUPT));
+	cr_assert_eq(journal_check_damage(rig.journal), ERR_CORRUPT);
+	journal_close(&rig.journal);
+	cr_assert_eq(
+		journal_open_write(rig.p.home, &(struct journal_options){.map_bytes = 1u << 24},
+			reason, &rig.journal),
+		0);
+	cr_expect(strstr(reason, "a daemon met damage in it"), "%s", reason);
+	cr_expect_eq(journal_generation(rig.journal), 2);
 }
 
 Test(rebuild, inside_an_open_list_it_is_the_state_before_the_list)

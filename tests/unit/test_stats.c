@@ -368,7 +368,7 @@ Test(stats, foreign_or_short_files_are_refused)
 
 	cr_assert_eq(stats_open(directory_fd, PAGE, &r), -ENOENT);
 	struct stats *w = create();
-	damage(4, "\0\0\3\0", 4); /* major version 3 */
+	damage(4, "\0\0\4\0", 4); /* major version 4 */
 	cr_assert_eq(stats_open(directory_fd, PAGE, &r), ERR_FORMAT);
 	damage(4, "\0\0\1\0", 4);
 	damage(0, "GIF8", 4);
