@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The home group's internal header: home.c opens the store's directory, home_place.c says where
- * one may be made, home_runtime.c opens its runtime directory, home_pins.c knows the places of
- * pin files, home_identity.c notices when either directory was removed or replaced,
- * home_remove.c removes runtime directories. No other file includes it.
+ * The home group's internal header, for its files alone: home.c opens the store's directory,
+ * home_place.c judges a place for one, home_runtime.c opens the runtime directory, home_pins.c
+ * knows the places of pin files, home_identity.c notices a removed or replaced part, home_remove.c
+ * removes runtime directories and stores.
  */
 #ifndef STORE_ENV_HOME_INTERNAL_H
 #define STORE_ENV_HOME_INTERNAL_H
@@ -26,8 +26,8 @@
 struct home {
 	uint32_t magic;
 	int fd; /* of the store's directory */
-	/* -1 while there is no such file or directory. Atomic because home_reopen() may set one
-	 * that other threads are about to use; a number, once set, stays until home_close(). */
+	/* -1: no such file or directory. Atomic: home_reopen() may set one while other threads look
+	 * at it. A number, once set, stays until home_close(). */
 	_Atomic int id_fd, journal_fd, index_fd, cursors_fd, record_fd, runtime_fd;
 	pthread_mutex_t reopening;
 	int role_owner[HOME_ROLE_MAX];   /* locks that keep others out, in the store's directory */
@@ -38,7 +38,7 @@ struct home {
 	bool unchecked;
 	char id[HOME_ID_DIGITS + 1];
 	char path[PATH_MAX];
-	char runtime[PATH_MAX]; /* "" while the store names none; it need not exist */
+	char runtime[PATH_MAX]; /* "" without a record in the store; it need not exist */
 	struct {
 		const char *name;
 		dev_t device;
@@ -48,12 +48,11 @@ struct home {
 
 /* ---- home.c ------------------------------------------------------------- */
 
-/* Return the names of the role's lock files: the one that readers see, and the owner's own. */
+/* Return the names of the role's lock files: that of readers, and the owner's own. */
 const char *home_role_lock(enum home_role role);
 const char *home_role_owner(enum home_role role);
 
-/* Returns the store's id in NAME, the name of a runtime directory (kinf-ID); NULL: it is no such
- * name. */
+/* Returns the id in NAME, the name of a runtime directory (kinf-ID); NULL: another name. */
 const char *home_runtime_id(const char *name);
 /* Opens the directory NAME, made if it is missing, with this MODE and GROUP. */
 int home_make_directory(
@@ -63,24 +62,23 @@ int home_make_parents(const char *path);
 
 /* ---- home_place.c ------------------------------------------------------- */
 
-/* A daemon can't make the store or its runtime directory (WHAT), or lacks a right to write it:
- * says what to do, with the key of kinf.yaml and the option that name another. */
+/* Replaces the sentence of R, a daemon's error in making or writing the store or its runtime
+ * directory (WHAT), by one with the remedy: KEY of kinf.yaml and OPTION name another. */
 int home_explain_rights(
 	int r, const char *what, const char *path, const char *key, const char *option);
 
 /* ---- home_runtime.c ----------------------------------------------------- */
 
-/* Makes PARENT/kinf-ID (NULL: the directory that the store names), and writes its path into the
- * store. */
+/* Makes PARENT/kinf-ID (NULL: the recorded directory), and records its path in the store. */
 int home_make_runtime(struct home *home, const char *parent, gid_t group);
-/* Opens the directory that the store names; runtime_fd stays -1 when there is none. */
+/* Opens the recorded directory; runtime_fd stays -1 without one. */
 int home_find_runtime(struct home *home);
 /* Takes the role's lock in the runtime directory. ERR_LOCKED: a copy of this store uses it. */
 int home_lock_runtime(struct home *home, enum home_role role);
 
 /* ---- home_remove.c ------------------------------------------------------ */
 
-/* Removes the runtime directory PATH, which the store named before. */
+/* Removes PATH, the previous runtime directory. */
 void home_retire_former(const struct home *home, const char *path);
 
 #endif
