@@ -14,16 +14,15 @@
  *		exchange_stream(x, &source);		a body that is made piece by piece
  *	}
  *
- * An answer need not begin within serve_answer(). The answerer then calls exchange_park() with a
- * function that the transport calls if the client goes away before exchange_begin().
+ * An answer need not begin within serve_answer(). The answerer then calls exchange_park(), with a
+ * function for a client's end before exchange_begin().
  *
- * A stream is pulled: the transport calls source.read() when the connection has room, so a slow
- * client costs at most EXCHANGE_ROOM bytes of memory, and everything that was not pulled yet is the
- * source's business. A source that has nothing now returns -EAGAIN, and calls exchange_wake() when
- * it has more.
+ * A stream is pulled: the transport calls source.read() only when the connection has room, so a
+ * slow client costs at most EXCHANGE_ROOM bytes of memory; the rest is the source's business. A
+ * source without bytes returns -EAGAIN, and later calls exchange_wake().
  *
- * Threads: an exchange belongs to one connection and is used by the thread of that connection's
- * worker only, exchange_wake() included. Other threads wake the worker (serve_worker_wake()).
+ * Threads: an exchange belongs to one connection, and only the thread of its worker uses it,
+ * exchange_wake() included. Other threads wake the worker (serve_worker_wake()).
  *
  * Life: the exchange is valid from serve_answer() until
  *	exchange_send() returns, or
@@ -41,10 +40,10 @@
 
 #include "common/bytes.h"
 
-/* The most bytes of answers that one connection holds and its socket has not taken. */
+/* A connection's answers beyond its socket, in bytes, at most. */
 #define EXCHANGE_ROOM ((size_t)64 << 10)
 
-/* The longest head of a request, and the longest body that is passed over. */
+/* The longest head of a request, and its longest dropped body. */
 #define EXCHANGE_HEAD_MAX ((size_t)64 << 10)
 #define EXCHANGE_BODY_MAX ((size_t)3 << 20)
 
@@ -55,7 +54,7 @@ struct exchange_header {
 	struct bytes value;
 };
 
-/* The facts that the transport knows about the client; one for each connection. */
+/* The transport's facts about the client; one for each connection. */
 struct exchange_peer {
 	bool local; /* connected through the Unix socket; pid, uid and groups are set */
 	int32_t pid;
@@ -63,17 +62,16 @@ struct exchange_peer {
 	const gid_t *groups; /* the primary group first */
 	size_t n_groups;
 	bool tls;
-	/* From a client certificate that tls.clientCA has signed; "" and 0 if there is none. */
+	/* From a client certificate signed by tls.clientCA; "" and 0 without one. */
 	const char *common_name;
 	const char *const *organizations;
 	size_t n_organizations;
 	struct tls_session *certificate; /* NULL: none */
-	int64_t until_s;                 /* when that certificate expires, in seconds since 1970 */
+	int64_t until_s;                 /* the certificate's end, in seconds since 1970 */
 	char address[64];                /* for logs: "10.0.0.7:41234", "unix:uid=1000,pid=4711" */
 	bool loopback;                   /* local, or from 127.0.0.0/8 or ::1 */
-	unsigned auth; /* enum config_auth: how the listener's clients are decided on */
-	const char
-		*server; /* the address that the client connected to, "127.0.0.1:6445" or "unix" */
+	unsigned auth;      /* enum config_auth: how the listener's clients are decided on */
+	const char *server; /* the listener's address, "127.0.0.1:6445" or "unix" */
 };
 
 struct serve_worker;
@@ -114,12 +112,11 @@ struct exchange {
 	const struct exchange_peer *peer;
 
 	/* The request; read-only. */
-	struct bytes method; /* "GET" */
-	struct bytes path;   /* as sent, without the query; begins with / */
-	struct bytes query;  /* as sent, after the ?; size 0 if there is none */
-	struct bytes host;   /* Host or :authority */
-	const struct exchange_header
-		*headers; /* without Host; each of a name's lines is an entry */
+	struct bytes method;                   /* "GET" */
+	struct bytes path;                     /* as sent, without the query; begins with / */
+	struct bytes query;                    /* as sent, after the ?; size 0 if there is none */
+	struct bytes host;                     /* Host or :authority */
+	const struct exchange_header *headers; /* without Host; an entry for each line */
 	size_t n_headers;
 	bool has_body; /* with `forward: on` it is passed on as it comes: exchange_body() */
 	bool upgrade;  /* the client asks for another protocol, and may get it (status 101) */
@@ -147,11 +144,11 @@ struct exchange {
 
 /*
  * The request's body, with `forward: on` only. The transport keeps at most EXCHANGE_ROOM bytes of
- * it, and reads no more of the client until they are taken. A body that nobody takes is dropped
- * once the answer has begun. After exchange_begin() with status 101 it is all that the client
- * sends, and its end that of the connection.
+ * it, and reads on after exchange_body_take(). A body without a reader is dropped once the answer
+ * has begun. After exchange_begin() with status 101 it is the client's side of the tunnel, and its
+ * end the connection's.
  */
-/* Returns the bytes that have come. RET_END: no others will. */
+/* Returns the bytes so far. RET_END: no others will come. */
 struct bytes exchange_body(const struct exchange *x, bool *ret_end);
 void exchange_body_take(struct exchange *x, size_t size);
 /* Calls FN when more has come; NULL: no longer. FN may begin the answer. */
@@ -165,22 +162,22 @@ bool exchange_peer_counts(const struct exchange_peer *peer);
 struct bytes exchange_header(const struct exchange *x, const char *name);
 
 /* Begins the answer. The headers are copied; names are in lower case. The transport adds date,
- * audit-id, cache-control (`no-cache, private`, unless it is among HEADERS; none of the three if X
- * is relayed) and those that frame the body (content-length, transfer-encoding, connection). Status
- * 101 makes a tunnel of the connection: the source's bytes and exchange_body() are what the two
- * sides say. Without memory the connection is closed later; no error is reported here. */
+ * audit-id, cache-control (`no-cache, private`, unless it is among HEADERS), none of them if X is
+ * relayed, and the framing (content-length, transfer-encoding, connection). Status 101 makes a
+ * tunnel of the source's bytes and exchange_body(). Without memory the connection is closed later;
+ * no error is reported here. */
 void exchange_begin(
 	struct exchange *x, int status, const struct exchange_header *headers, size_t n);
 
-/* Sends BODY, which is copied, as the whole body. The exchange is invalid afterwards. */
+/* Sends a copy of BODY as the whole body. The exchange is invalid afterwards. */
 void exchange_send(struct exchange *x, struct bytes body);
 
-/* Makes SOURCE, which is copied, the body. The head is sent at once, also before there is any body.
- * The transport first calls read() after the caller has returned to the worker's loop. */
+/* Makes a copy of SOURCE the body. The head is sent at once, also before any body. The transport
+ * first calls read() after the caller has returned to the worker's loop. */
 void exchange_stream(struct exchange *x, const struct exchange_source *source);
 
-/* Reports that a source which returned -EAGAIN may have more. Cheap; may be called at any time
- * between exchange_stream() and end(). */
+/* Reports that a waiting source may have more bytes. Cheap; may be called at any time between
+ * exchange_stream() and end(). */
 void exchange_wake(struct exchange *x);
 
 /* Lets serve_answer() return before the answer has begun. GONE is called if the client goes away,

@@ -99,7 +99,7 @@ static void health_check(
 		health_send(x, 200, "text/plain; charset=utf-8", BYTES_LIT("ok"));
 }
 
-/* Answers with the metrics of the requests, and those that `kinf metrics` prints. */
+/* Answers with the metrics of requests, and those of `kinf metrics`. */
 static void health_metrics(struct worker_shared *shared, struct exchange *x)
 {
 	CLEANUP(status_release) struct store_status status;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* /livez, /readyz and /healthz on each listener, /metrics on the listener for metrics, which has
- * nothing else. They tell no client anything about objects, so they need no decision. */
+/* /livez, /readyz and /healthz on each listener, and nothing but /metrics on the listener for
+ * metrics. They tell nothing about objects, so they need no decision. */
 #ifndef SERVE_HEALTH_H
 #define SERVE_HEALTH_H
 

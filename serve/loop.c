@@ -59,7 +59,7 @@ void loop_join(struct serve_worker *w)
 
 /* ---- the worker's thread ------------------------------------------------ */
 
-/* Spreads the ends of watches, so that their clients do not all come back at once. */
+/* Spreads the ends of watches: their clients must not come back at once. */
 static void loop_drain(struct serve_worker *w)
 {
 	uint32_t share = 0;
@@ -120,8 +120,7 @@ static int loop_timeout(const struct serve_worker *w)
 	return ms < 60000 ? (int)ms : 60000;
 }
 
-/* Gives each connection that is ready now one turn; those that become ready meanwhile come next
- * time. */
+/* Gives each ready connection one turn; newly ready ones come next time. */
 static void loop_turn_ready(struct serve_worker *w)
 {
 	struct http_connection *c = w->ready_first;

@@ -7,7 +7,7 @@
 
 /* All from the main thread. Starts the thread of a worker. */
 int loop_start(struct serve_worker *worker);
-/* Gives the worker a socket that LISTENER has accepted; closes it when there is no memory. */
+/* Gives the worker an accepted socket of LISTENER; closes it without memory. */
 void loop_give(struct serve_worker *worker, const struct listener *listener, int fd);
 /* Asks the worker to finish; it ends within 3.5 s. */
 void loop_stop(struct serve_worker *worker);

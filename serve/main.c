@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kinf-serve: common/daemon is the frame; serve.c opens, accepts and closes. --check checks the files
- * and addresses that the configuration names. */
+/* kinf-serve: common/daemon is the frame; serve.c opens, accepts and closes. --check checks the
+ * configuration's files and addresses. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@
 
 /* ---- --check -------------------------------------------------------------- */
 
-/* Checks that the file PATH of KEY can be read; NULL: there is none. */
+/* Checks that the file PATH of KEY is readable; NULL: there is none. */
 static int check_file(const struct config *config, const char *key, const char *path)
 {
 	AUTO_FD int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK) : -1;
@@ -73,8 +73,8 @@ static int check_files(const struct config *config)
 		     : 0;
 }
 
-/* Checks that kinf-serve could listen on WORDS. An address that another process uses may be free
- * when it starts. */
+/* Checks that kinf-serve could listen on WORDS. Another process's address may be free when it
+ * starts. */
 static int check_addresses(const struct config *config, const char *key, const char *words)
 {
 	int r = words ? listeners_try(words) : 0;

@@ -36,7 +36,7 @@
 #define RENEW_PAUSE_NS        (UINT64_C(10) * 1000000000)
 #define ACCEPTS_AT_ONCE       256
 #define DESCRIPTORS_SPARE     256 /* for the store, and for decisions */
-/* bytes that were freed since the last trim */
+/* freed bytes since the last trim */
 #define TRIM_AFTER ((uint64_t)8 << 20)
 #define TRIM_QUIET ((uint64_t)2 << 20) /* a second, while it is put off */
 
@@ -49,8 +49,7 @@ static const char *const auth_names[CONFIG_AUTH_MAX] = {[CONFIG_AUTH_DEFAULT] = 
 
 /* ---- the directory ------------------------------------------------------ */
 
-/* Gives the directory the rights of the store, which may have got its group after the directory
- * was made. */
+/* Gives the directory the rights of the store: its group may be newer. */
 static int serve_share_directory(const struct serve *serve)
 {
 	unsigned mode = generation_directory_mode(home_file_mode(serve->home));
@@ -66,7 +65,7 @@ static int serve_share_directory(const struct serve *serve)
 	return 0;
 }
 
-/* Opens STORE/serve and takes the lock by which one kinf-serve runs on a store. */
+/* Opens STORE/serve and takes the lock: one kinf-serve runs on a store. */
 static int serve_open_directory(struct serve *serve)
 {
 	if (mkdirat(home_fd(serve->home), SERVE_DIRECTORY, 0700) < 0 && errno != EEXIST)
@@ -88,7 +87,7 @@ static int serve_open_directory(struct serve *serve)
 		       : 0;
 }
 
-/* Writes the addresses that clients can connect to, one a line; `kinf kubeconfig` reads them. */
+/* Writes the addresses for clients, one a line; `kinf kubeconfig` reads them. */
 static int serve_write_addresses(const struct serve *serve)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT;
@@ -140,8 +139,8 @@ static int serve_add_name(struct serve_names *names, const char *name)
 	return r;
 }
 
-/* Collects the names under which clients may reach the TCP listeners: the loopback ones, the
- * machine's, and the configured addresses; of a wildcard address, each address of the machine. */
+/* Collects the names of the TCP listeners for the certificate: the loopback ones, the machine's,
+ * and the configured addresses; of a wildcard address, each address of the machine. */
 static int serve_collect_names(const struct serve *serve, struct serve_names *names)
 {
 	char host[256] = "";
@@ -185,9 +184,8 @@ static int serve_collect_names(const struct serve *serve, struct serve_names *na
 	return r;
 }
 
-/* Reads the keys of session tickets from the runtime directory, so that the clients of a
- * kinf-serve that was killed need no whole handshake with the next one. Makes others if they are
- * a day old. */
+/* Reads the keys of session tickets from the runtime directory, so that clients of a killed
+ * kinf-serve resume their sessions. Makes others if they are a day old. */
 static void serve_load_ticket_keys(const struct serve *serve, uint8_t keys[TLS_TICKET_KEYS])
 {
 	char text[2 * TLS_TICKET_KEYS + 2];
@@ -362,7 +360,7 @@ static int serve_start_workers(struct serve *serve)
 	return r;
 }
 
-/* Makes the status page, which counts the starts: it outlives the processes. */
+/* Makes the status page; its count of starts outlives the processes. */
 static int serve_open_page(struct serve *serve)
 {
 	CLEANUP(stats_close) struct stats *before = NULL;
@@ -514,8 +512,8 @@ void serve_report(struct serve *serve)
 		&serve->reported_watches);
 }
 
-/* Handshakes, ended connections, lists and groups of watches free memory between what stays;
- * free(3) gives back only what is at an end. */
+/* Handshakes, ended connections, lists and groups of watches fragment the heap; free(3) gives back
+ * only its end. */
 void serve_trim(struct serve *serve)
 {
 	uint64_t n = 0;
@@ -532,7 +530,7 @@ void serve_trim(struct serve *serve)
 
 /* ---- the main thread's turns -------------------------------------------- */
 
-/* Gives the connection to the worker that has the fewest. */
+/* Gives the connection to the worker with the fewest. */
 static void serve_give(struct serve *serve, const struct listener *listener, int fd)
 {
 	struct serve_worker *least = serve->workers[0];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The process: what kinf-serve opens, and in which order it ends. The main thread (main.c, serve.c)
- * accepts connections and gives each to the worker that has the fewest; it attends to signals, the
- * store's directory and the certificates.
+ * The process: its parts, and the order of their end. The main thread (main.c, serve.c) accepts
+ * connections for the worker with the fewest; it attends to signals, the store's directory and the
+ * certificates.
  */
 #ifndef SERVE_SERVE_H
 #define SERVE_SERVE_H
@@ -43,12 +43,12 @@ int serve_open(struct serve *serve, struct daemon *daemon);
 int serve_turn(struct serve *serve, int timeout_ms);
 /* Returns whether a worker has not come back from its turn for a long time. */
 bool serve_hangs(const struct serve *serve);
-/* Writes connections, watches, and what this process waits for, into the status page. */
+/* Writes connections, watches, and the reason for waiting into the status page. */
 void serve_report(struct serve *serve);
 /* Gives memory back to the system after workers have freed much of it. Once a second. */
 void serve_trim(struct serve *serve);
-/* Makes certificates again that it has made, before they expire; or when they have because the
- * clock was set. Once a second. */
+/* Renews kinf-serve's own certificates before they expire, or after a jump of the clock. Once a
+ * second. */
 void serve_renew(struct serve *serve);
 /* Takes the daemon's new configuration. Returns: 0; errors: serve.tls is refused, and all else
  * was taken. */

@@ -51,7 +51,7 @@ void serve_worker_wake(struct serve_worker *w)
 {
 	static const uint64_t one = 1;
 
-	/* A worker that is not woken never ends, so a failed call is repeated. A full counter
+	/* A worker without its wake-up never ends, so a failed call is repeated. A full counter
 	 * (EAGAIN) wakes also. */
 	for (int i = 0;
 		i < WAKE_TRIES && write(w->wake_fd, &one, sizeof(one)) < 0 && errno != EAGAIN; i++)

@@ -16,7 +16,7 @@ struct upstream_links;
 /* The number of a worker, from 0 to serve_workers() - 1. */
 unsigned serve_worker_number(const struct serve_worker *worker);
 
-/* Returns what answer_worker_open() has set for this worker. */
+/* Returns the worker of answer_worker_open(). */
 struct answer_worker *serve_worker_answers(const struct serve_worker *worker);
 
 /* Returns the worker's connections to the API server; NULL with `forward: off`. */
@@ -26,11 +26,10 @@ struct upstream_links *serve_worker_links(const struct serve_worker *worker);
  * calls before the worker wakes are one. */
 void serve_worker_wake(struct serve_worker *worker);
 
-/* Returns the bytes of whole answers (exchange_send()) whose streams have not ended. */
+/* Returns the bytes of whole answers (exchange_send()) with running streams. */
 size_t serve_worker_held(const struct serve_worker *worker);
 
-/* Notes that some SIZE bytes were freed between memory that stays. They go back to the system
- * soon (serve_trim()). */
+/* Notes some SIZE freed bytes between others. They go back to the system soon (serve_trim()). */
 void serve_worker_freed(struct serve_worker *worker, size_t size);
 
 /* Returns CLOCK_MONOTONIC as of the beginning of this turn of the loop. */
@@ -39,7 +38,7 @@ uint64_t serve_worker_now_ns(const struct serve_worker *worker);
 /*
  * Timers. The owner embeds the struct:
  *
- *	r = serve_timer_init(worker, &watch->deadline, watch_expired, watch);	the only call that can fail
+ *	r = serve_timer_init(worker, &watch->deadline, expired, watch);	may fail
  *	serve_timer_set(&watch->deadline, now + 5 * SECOND);	again at any time
  *	serve_timer_set(&watch->deadline, UINT64_MAX);		off
  *	serve_timer_release(&watch->deadline);			accepts zeroes

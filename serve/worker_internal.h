@@ -25,7 +25,7 @@ struct worker_shared {
 	bool forward;   /* requests may go to the API server: bodies are passed on as they come */
 	int runtime_fd; /* the runtime directory, for the file `upstream` */
 	bool stopping;  /* atomic; /readyz fails */
-	int failed;     /* atomic: the error of a worker's start, which ends the process */
+	int failed;     /* atomic: a worker's failed start, which ends the process */
 	/* Answers a request of LISTENER. */
 	void (*ask)(
 		struct serve_worker *worker, const struct listener *listener, struct exchange *x);
@@ -33,7 +33,7 @@ struct worker_shared {
 
 #define SERVE_WORKER_MAGIC 0x776f726bu
 
-/* A socket that the main thread has accepted. */
+/* A socket accepted by the main thread. */
 struct worker_arrival {
 	const struct listener *listener;
 	int fd;
@@ -54,13 +54,13 @@ struct serve_worker {
 	struct http_connection *ready_first, **ready_last;
 	struct http_connection *shakes_first,
 		*shakes_last; /* wait for a place for their handshake */
-	unsigned n_shakes;    /* places that are taken */
+	unsigned n_shakes;    /* taken places */
 	uint8_t *input;       /* 64 KiB for reads */
-	struct buf output;    /* 64 KiB and a little for what a protocol makes */
+	struct buf output;    /* 64 KiB and a little of a protocol's output */
 	size_t held;          /* bytes of whole answers */
 	size_t heads;         /* bytes of the heads of all streams */
 	bool draining, ended;
-	uint64_t end_ns; /* when what still runs is cut */
+	uint64_t end_ns; /* when all the rest is cut */
 
 	/* Shared with the main thread. */
 	pthread_mutex_t lock;
@@ -68,7 +68,7 @@ struct serve_worker {
 	size_t n_arrivals, arrivals_room;
 	bool stop_asked;
 	size_t n_connections; /* atomic */
-	uint64_t freed;       /* atomic: bytes that were freed so far */
+	uint64_t freed;       /* atomic: freed bytes so far */
 	uint64_t turn_ns;     /* atomic: monotonic, since when this turn lasts; 0: it sleeps */
 };
 

@@ -17,7 +17,7 @@
 #include "serve/answer/verbs.h"
 #include "serve/api/api_kinds.h"
 
-#define ROUTE_HELD_MAX ((size_t)64 << 20) /* a worker's bytes that clients have not taken */
+#define ROUTE_HELD_MAX ((size_t)64 << 20) /* of answers that clients have not taken */
 
 /* ---- the process --------------------------------------------------------- */
 
@@ -168,7 +168,7 @@ void answer_worker_woken(struct answer_worker *worker)
 
 	for (struct answer_request *request = worker->waiting; request; request = next) {
 		next = request->next_waiting;
-		/* The timer resumes it: that may end this request and others of this list. */
+		/* The timer resumes it, which may free this request and others of the list. */
 		serve_timer_set(&request->timer, serve_worker_now_ns(worker->worker));
 	}
 	answer_groups_news(worker);
@@ -223,7 +223,7 @@ static struct coverage_request route_wanted(const struct answer_request *request
 	};
 }
 
-/* Finds the feed that can answer, and the keys that the request is about. */
+/* Finds the feed and the keys of the request. */
 static int route_find_feed(struct answer_request *request)
 {
 	const struct api_path *path = &request->path;
@@ -253,7 +253,7 @@ static int route_find_feed(struct answer_request *request)
 		buf_byte(&request->key, '/');
 	}
 	buf_str(&request->key, path->name);
-	/* A list of one name: the keys that begin with it. */
+	/* A list of one name: a prefix of the keys. */
 	if (!*path->name && (*path->namespace_ || !d->namespaced))
 		buf_bytes_put(
 			&request->key, selector_value(request->options.fields, "metadata.name"));
@@ -300,7 +300,7 @@ static void route_dispatch(struct answer_request *request)
 	int r = route_prepare(request);
 	if (r == 0)
 		r = answer_check_feed(request);
-	/* A form, a feed or a freshness that only the API server has. */
+	/* The API server may have the form, the feed or fresher data. */
 	bool elsewhere = r == 404 || r == 406 || r == 429 || r == 503;
 	if (r != 0 && elsewhere && answer_can_forward(request)) {
 		answer_forward(request);
@@ -327,8 +327,8 @@ static void route_dispatch(struct answer_request *request)
 	}
 }
 
-/* Returns whether the read must be proved current, which only the API server can do: `freshness:
- * quorum`, and neither an RV nor a token. */
+/* Returns true if the read must be proved current: with `freshness: quorum`, without RV and token.
+ * Only the API server can. */
 static bool route_needs_quorum(const struct answer_request *request)
 {
 	return __atomic_load_n(&request->worker->answer->quorum, __ATOMIC_ACQUIRE) &&
@@ -336,7 +336,7 @@ static bool route_needs_quorum(const struct answer_request *request)
 	       !*request->options.token;
 }
 
-/* Returns whether the cache never has what the request asks for. PARSED: what came of its query. */
+/* Returns true if the cache never has the answer. PARSED: the result of parsing the query. */
 static bool route_is_elsewhere(struct answer_request *request, int parsed)
 {
 	const struct api_path *path = &request->path;
@@ -377,7 +377,7 @@ void serve_answer(struct serve_worker *worker, struct exchange *x)
 	int r = answer_parse(request);
 	bool elsewhere = r >= 0 && answer_may_forward(request) && route_is_elsewhere(request, r);
 	bool reads = answer_is_read(request) && !x->upgrade && !*request->path.subresource;
-	/* A client without credentials is refused only what the cache can't have. */
+	/* A client without credentials is refused only if the cache can't answer. */
 	if (elsewhere && (answer_can_forward(request) || !reads || route_needs_quorum(request))) {
 		answer_forward(request);
 		return;

@@ -53,10 +53,10 @@ struct answer_check {
 #define ANSWER_CHECKS_MAX 8
 size_t answer_ready(struct answer *answer, struct answer_check ret_checks[ANSWER_CHECKS_MAX]);
 
-/* Returns the handle of the store, of which any thread may take snapshots. */
+/* Returns the handle of the store. Any thread may take snapshots of it. */
 struct kinf *answer_kinf(struct answer *answer);
 
-/* Sets the metrics that are read off only when somebody asks, from any thread. */
+/* Sets the metrics of states, from any thread. */
 void answer_measure(struct answer *answer);
 
 #endif

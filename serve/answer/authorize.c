@@ -8,8 +8,8 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 
-/* Appends the name of the object that the request is about: that of the path, or the only one
- * that the selector of a list or watch lets through. Roles with resourceNames allow such a list. */
+/* Appends the name of the object: the path's, or the only one of a list's or watch's field
+ * selector. Roles with resourceNames allow such a list. */
 static void authorize_put_object(const struct answer_request *request, struct buf *out)
 {
 	const struct api_path *path = &request->path;
@@ -25,8 +25,7 @@ static void authorize_put_object(const struct answer_request *request, struct bu
 	buf_bytes_put(out, name);
 }
 
-/* Returns the namespace that the request is in. A namespace is in itself: roles there allow to
- * read it. */
+/* Returns the namespace of the request. A namespace is in itself: roles there allow to read it. */
 static const char *authorize_scope(const struct answer_request *request, const char *object)
 {
 	const struct api_path *path = &request->path;

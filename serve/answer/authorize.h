@@ -7,7 +7,7 @@
 
 /* Calls request->dispatch, now or later, or refuses the request. */
 void answer_authorize(struct answer_request *request);
-/* Asks again for a watch that runs. Calls FN with the request, now or later. */
+/* Asks again for a running watch. Calls FN with the request, now or later. */
 void answer_authorize_again(struct answer_request *request, auth_decided_fn *fn);
 
 #endif

@@ -68,7 +68,7 @@ static int discovery_add(void *argument, struct catalog_feed *feed)
 		"a discovery document");
 }
 
-/* Sorts the resources, and keeps one of those that several feeds have. */
+/* Sorts the resources and drops duplicates. */
 static void discovery_sort(struct served *discovery)
 {
 	struct served_resource *resources = discovery->resources;
@@ -144,7 +144,7 @@ static bool discovery_begins(const struct served *discovery, size_t i, bool vers
 	       (version && strcmp(a->version, b->version) != 0);
 }
 
-/* Puts name, versions and preferredVersion of the group that begins at I. */
+/* Puts name, versions and preferredVersion of the group at I. */
 static void discovery_group(const struct served *discovery, size_t i, struct buf *out)
 {
 	const struct served_resource *first = &discovery->resources[i];
@@ -265,10 +265,9 @@ static void discovery_aggregated(
 
 /* ---- answers ------------------------------------------------------------ */
 
-/* Reads the API server's own document, as the reflector has kept it: while the API server is
- * away clients shall not take the feeds for all that there is, and remember that for hours.
- * Returns: FOUND, TAG has its ETag;
- * NOT_FOUND: none of the version that the client accepts was kept; errors. */
+/* Reads the API server's own document, as the reflector has kept it. While the API server is away,
+ * clients must not take the feeds for all there is and remember it for hours. Returns: FOUND with
+ * the ETag in TAG; NOT_FOUND: none in the client's version; errors. */
 static int discovery_kept(struct answer_request *request, struct buf *out, char tag[DISCOVERY_TAG])
 {
 	const char *name = request->path.kind == API_PATH_API ? "discovery.api" : "discovery.apis";
@@ -298,7 +297,7 @@ static int discovery_kept(struct answer_request *request, struct buf *out, char 
 	return FOUND;
 }
 
-/* Aggregated documents have a tag, so that clients ask only whether theirs is current. */
+/* Aggregated documents have a tag: clients ask whether theirs is current. */
 static void discovery_send(struct answer_request *request, const struct served *discovery)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT;
@@ -385,8 +384,7 @@ void answer_discovery(struct answer_request *request)
 	if (r == 0)
 		r = api_accept_parse(exchange_header(request->x, "accept"), has_aggregated,
 			&request->accept, &request->status);
-	/* The one is not negotiated; the other is not found, in whatever form (/openapi as
-	 * protobuf). */
+	/* /version is not negotiated; another path is not found in any form (/openapi). */
 	if (r == 406 &&
 		(request->path.kind == API_PATH_VERSION || request->path.kind == API_PATH_OTHER))
 		r = 0;

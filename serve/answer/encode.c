@@ -15,9 +15,9 @@
 #include "serve/api/api_protobuf.h"
 
 #define EVENT_HASH_SEED 0x6576656eu
-#define BRACKET_MAX     65536 /* records of a relist that a watch can be given */
+#define BRACKET_MAX     65536 /* records of a relist for a watch */
 
-/* ---- the form that the client accepts ------------------------------------ */
+/* ---- the client's form --------------------------------------------------- */
 
 int answer_custom(struct answer_request *request, bool labels, struct buf *out)
 {
@@ -91,7 +91,7 @@ int answer_form_init(struct answer_request *request)
 
 /* ---- tables ------------------------------------------------------------- */
 
-/* The conditions of rows: only pods that have ended have one. */
+/* Puts the conditions of a row: only ended pods have one. */
 static int encode_conditions(
 	const struct answer_request *request, struct bytes body, struct buf *out)
 {
@@ -342,7 +342,7 @@ int answer_encode_event(struct answer_encoder *encoder, const char *type, struct
 	return buf_error(out);
 }
 
-/* Makes the object of a bookmark that rows and protobuf are made of. */
+/* Makes a bookmark's object, for rows and protobuf. */
 static int encode_bookmark_body(const char *rv, bool ends_initial, struct buf *ret_body)
 {
 	size_t root = value_open_map(ret_body);
@@ -370,7 +370,7 @@ static void encode_annotation(const char *member, struct buf *annotations)
 		buf_printf(annotations, "%s%s", annotations->size ? "," : "", member);
 }
 
-/* Puts the annotations of a bookmark, in their order: OWN, that of the kind, and ours. */
+/* Puts the annotations of a bookmark: the kind's OWN first, ours last. */
 static void encode_annotations(
 	const struct answer_request *request, const char *own, bool ends_initial, struct buf *out)
 {
@@ -405,8 +405,8 @@ static void encode_bookmark_object(const struct answer_request *request, const c
 			request->path.group_version, d->kind, notes, comma, metadata);
 }
 
-/* Puts the row of a bookmark. The one that ends the initial events has its metadata also in rows
- * that include nothing. */
+/* Puts the row of a bookmark. The end of the initial events has metadata even with includeObject
+ * None. */
 static int encode_bookmark_row(const struct answer_request *request, const char *rv,
 	bool ends_initial, const char *metadata, const char *notes, struct buf *out)
 {
@@ -502,7 +502,7 @@ void answer_encode_error(const struct answer_request *request, struct buf *out)
  *	before     after              event
  *	outside    inside             ADDED
  *	inside     inside             MODIFIED
- *	inside     outside, deleted   DELETED: the last state that was inside, under the RV of the change
+ *	inside     outside, deleted   DELETED: the last state inside, under the change's RV
  *	outside    outside, deleted   none
  *
  * A relist is a bracket of records. A watch gets only its net effect for each object: what an
@@ -511,8 +511,8 @@ void answer_encode_error(const struct answer_request *request, struct buf *out)
 
 struct event_change {
 	const struct record *old, *new; /* the states before and after; NULL: none */
-	struct bytes last; /* the state that the server sent with the deletion, if it did */
-	struct bytes rv;   /* of a DELETED event */
+	struct bytes last;              /* the server's final state; empty: not sent */
+	struct bytes rv;                /* of a DELETED event */
 };
 
 /* Appends the event of a change. Returns: 1; 0: none; errors. */
@@ -568,7 +568,7 @@ int answer_event_record(struct answer_encoder *encoder, const struct record *rec
 
 	if (!bytes_starts(record->key, buf_bytes(&request->key)))
 		return 0;
-	/* Without selectors it is enough that there is a previous version: it is not read. */
+	/* Without selectors the previous version is not read: it is enough to exist. */
 	if (is_version && !o->labels && !o->fields) {
 		r = answer_encode_event(encoder, record->prev ? "MODIFIED" : "ADDED", record->body,
 			BYTES_NONE, out);
@@ -625,7 +625,7 @@ static int bracket_add(
 	return ARRAY_ADD(bracket->rows, bracket->n, bracket->room, row, "a relist");
 }
 
-/* Adds the net effect of the records FIRST to LAST, which are of one object. */
+/* Adds the net effect of the records FIRST to LAST of one object. */
 static int bracket_reduce(struct answer_bracket *bracket, const struct bracket_record *first,
 	const struct bracket_record *last)
 {

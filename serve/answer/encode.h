@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Objects, lists and events in the form that the client accepts: JSON, a Table, metadata, protobuf.
- * The encoder has the state of one body, and a body that begins again takes a new encoder:
+ * Objects, lists and events in the client's form: JSON, a Table, metadata, protobuf. An encoder has
+ * the state of one body; to begin again, make a new one:
  *
  *	struct answer_encoder encoder = {.request = request};
  *	answer_encode_begin(&encoder, &page, &out);
@@ -13,12 +13,11 @@
 
 #include "serve/answer/request.h"
 
-/* Appends the columns, or with LABELS the selectable fields, of the request's resource, from its
- * CustomResourceDefinition if a feed has that. */
+/* Appends the columns of the request's resource, with LABELS its selectable fields, from its
+ * CustomResourceDefinition. Appends nothing without a feed of those. */
 int answer_custom(struct answer_request *request, bool labels, struct buf *out);
 
-/* Checks that the form is one of those that are served, and the includeObject of a table. Returns:
- * 0; 406, 400. */
+/* Checks the form, and the includeObject of a table. Returns: 0; 406, 400. */
 int answer_form_check(struct answer_request *request);
 /* Checks the form of a watch, and makes the printer of tables. Returns: 0; 406, 400; errors. */
 int answer_form_init(struct answer_request *request);
@@ -45,7 +44,7 @@ int answer_encode_begin(
 int answer_encode_item(struct answer_encoder *encoder, struct bytes body, struct buf *out);
 int answer_encode_end(
 	struct answer_encoder *encoder, const struct answer_page *page, struct buf *out);
-/* Counts the items of a list that was given out. */
+/* Counts the items of a list after its end. */
 void answer_encode_count(const struct answer_encoder *encoder);
 /* Append an event: a line, or a frame of protobuf. */
 int answer_encode_event(struct answer_encoder *encoder, const char *type, struct bytes body,
@@ -59,9 +58,9 @@ void answer_encode_error(const struct answer_request *request, struct buf *out);
 /* Reads record SEQ of the feed. Returns: 0; LAPPED; errors. */
 int answer_event_read(
 	const struct answer_request *request, uint64_t seq, struct record *ret_record);
-/* Appends the event of a record. LAST_RV is put on a deletion that only a list or a new uid
- * revealed: a client that comes back with it gets what follows. Returns: 1; 0: the watch is to see
- * none; LAPPED: a record is not kept any more; errors. */
+/* Appends the event of a record. LAST_RV stamps a deletion that was only inferred, so that a
+ * returning client gets the rest. Returns: 1; 0: no event for this watch; LAPPED: the previous
+ * version is not kept; errors. */
 int answer_event_record(struct answer_encoder *encoder, const struct record *record,
 	struct bytes last_rv, struct buf *out);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests that go to the API server: what the cache does not have, and writes. The API server
- * decides on them, by the client's own credentials. A write raises the floor of the feeds that hold
- * its resource (floor.h) before the client has its answer, so that its next read sees it.
+ * Forwards writes, and reads beyond the cache. The API server decides on them by the client's own
+ * credentials. A write raises the floor of its resource's feeds (floor.h) before the client has the
+ * answer, so that its next read sees the write.
  */
 #include "serve/answer/forward.h"
 #include <errno.h>
@@ -21,8 +21,8 @@
 struct forwarding {
 	struct answer_request *request;
 	struct forward *forward;
-	bool writes; /* its answer may change what reads have to show */
-	bool lists;  /* it is a list: its RV is that of no change */
+	bool writes; /* a write: its answer may raise the floor */
+	bool lists;  /* a list: its RV belongs to no change */
 	bool succeeded;
 	struct api_version version;
 	struct {
@@ -64,7 +64,7 @@ static int forward_add_feed(void *argument, struct catalog_feed *feed)
 	return 0;
 }
 
-/* The key of the object that the path names. */
+/* Appends the key of the path's object. */
 static int forward_key(const struct api_path *path, struct buf *out)
 {
 	if (*path->namespace_) {
@@ -75,7 +75,7 @@ static int forward_key(const struct api_path *path, struct buf *out)
 	return buf_error(out);
 }
 
-/* Notes the version of the object that each feed has now. */
+/* Notes each feed's version of the object. */
 static int forward_note_versions(struct forwarding *f)
 {
 	CLEANUP(buf_release) struct buf key = BUF_INIT;
@@ -115,9 +115,8 @@ static int forward_find_feeds(struct forwarding *f)
 	return r == 0 && f->writes && f->n_feeds && *path->name ? forward_note_versions(f) : r;
 }
 
-/* Makes readers wait for the object, because the answer has no RV that is newer. LAST: the RV
- * after which it is no more,
- * 0: not known. */
+/* Makes reads wait for the object, because the answer has no newer RV. LAST: its RV before it went;
+ * 0: unknown. */
 static void forward_touch(struct forwarding *f, bool deletes, timeline_rv last)
 {
 	const struct api_path *path = &f->request->path;
@@ -144,16 +143,16 @@ static void forward_begun(void *context, int status, struct bytes type)
 	bool is_dry = query.size && memmem(query.data, query.size, "dryRun=", 7);
 	f->succeeded = status >= 200 && status < 300 && f->n_feeds && !is_dry;
 	f->version.protobuf = bytes_starts(type, BYTES_LIT("application/vnd.kubernetes.protobuf"));
-	/* The answer to the deletion of a collection has the RV of the list of what was to go,
-	 * which is no change: the feed need not come to it. */
+	/* The answer to a deletion of a collection has the RV of a list: the feed need not come to
+	 * it. */
 	f->raised = deletes && !*path->name;
 	if (f->succeeded && f->writes &&
 		(deletes || evicts || strcmp(path->subresource, "binding") == 0))
 		forward_touch(f, deletes || evicts, 0);
 }
 
-/* Returns whether the write may take away the last finalizer of an object, also that of a
- * namespace. The API server then deletes the object, and answers with the RV before that. */
+/* Returns true if the write may remove the last finalizer, also of a namespace. The API server then
+ * deletes the object and answers with its last RV. */
 static bool forward_may_finalize(const struct forwarding *f)
 {
 	const struct api_path *path = &f->request->path;
@@ -201,7 +200,7 @@ static void forward_refuse(struct answer_request *request, int code, const char 
 					   : "InternalError";
 
 	api_status_set(&request->status, code, reason, "the request was not forwarded: %s", why);
-	/* An API server that is away may be so for long. */
+	/* The API server may be away for long. */
 	request->status.retry_after = code == 429 ? 1 : 0;
 	answer_refuse(request, code);
 }
@@ -228,7 +227,7 @@ static void forward_failed(void *context, int status, const char *why, bool sent
 		forward_refuse(request, status, why);
 		return;
 	}
-	/* Without Retry-After: clients would repeat a write that may have had its effect. */
+	/* Without Retry-After: clients would repeat a write after it took effect. */
 	api_status_set(&request->status, status, status == 503 ? "ServiceUnavailable" : "Timeout",
 		"%s; it is not known whether the request had an effect", why);
 	answer_refuse(request, status);
@@ -262,7 +261,7 @@ static int forward_make(struct answer_request *request, struct forwarding **ret_
 	return r;
 }
 
-/* The client has no credentials that the API server could decide by. */
+/* The client has no credentials for the API server. */
 static void forward_refuse_unknown(struct answer_request *request)
 {
 	const struct exchange_peer *peer = request->x->peer;

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests that go to the API server, and those that wait for a state or go there. */
+/* Forwards requests to the API server, and lets requests wait for a state. */
 #ifndef SERVE_ANSWER_FORWARD_H
 #define SERVE_ANSWER_FORWARD_H
 
 #include "serve/answer/request.h"
 
-/* Sends the request to the API server, which decides on it. */
+/* Sends the request to the API server, and its answer to the client. */
 void answer_forward(struct answer_request *request);
-/* Calls request->resume again, because the state that is asked for is not here yet. Forwards or
- * refuses the request when it has waited for long enough. */
+/* Lets the request wait for its state. After ANSWER_WAIT_NS forwards or refuses it. */
 void answer_later(struct answer_request *request);
 
 #endif

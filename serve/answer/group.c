@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The watches of a worker: by feed, and in a feed by group. The watches of a group ask for the same
- * (keys, selectors, form), so an event is decided and made once for all of them (frames).
+ * The watches of a worker: by feed, and in a feed by group. The watches of a group have the same
+ * keys, selectors and form, so an event is decided and made once for all of them, as a frame.
  *
- * A watch that has caught up holds no position: the worker walks the log once for all such watches
- * of a feed, and wakes those of the groups that an event is for; the others cost nothing. A watch
- * that was woken, or that lags, reads the log from its own position until it has caught up again.
+ * A watch without a backlog holds no position: the worker walks the log once for all of them, and
+ * wakes the groups of each event. A woken or lagging watch reads the log from its own position
+ * until it has caught up.
  *
  *	walked     a b c d      the worker has walked up to c; d is new and is for group 1
  *	             │ └─► d    watches of group 1: position c, woken
  *	             └► own     a slow watch goes on after b whenever its client takes something
  *
- * Groups that ask for one value of something (a name, a namespace, a field, a label) hang in a
- * table by that value: an event is shown only to those whose value it has, or had. So 10,000 watches
- * of the pods of one node each cost one look-up an event.
+ * Groups with one value of a name, a namespace, a field or a label are in a table by it, and see
+ * only events with that value before or after. So 10,000 watches of the pods of one node each cost
+ * one look-up an event.
  */
 #include "serve/answer/group.h"
 
@@ -38,29 +38,29 @@
 struct group_feed {
 	struct group_feed *next;
 	struct catalog_feed *feed;
-	uint64_t news;                 /* that were walked for */
-	uint64_t states;               /* that leaves were woken for */
-	uint64_t walked;               /* the log, for the watches that have caught up */
+	uint64_t news;                 /* walked for */
+	uint64_t states;               /* leaves were woken for */
+	uint64_t walked;               /* of the log, for the watches without a backlog */
 	struct hashtable by_name;      /* all groups */
 	struct hashtable by_value;     /* those with a hook */
 	struct answer_group *unhooked; /* the others */
 	struct group_hook *hooks;
 };
 
-/* Watches that ask for the same. */
+/* Watches with the same keys, selectors and form. */
 struct answer_group {
 	struct group_feed *feed;
-	uint64_t shown;            /* the seq of the last event that was shown to it */
-	struct buf name;           /* what the watches have in common */
+	uint64_t shown;            /* the seq of the last event shown to it */
+	struct buf name;           /* keys, selectors and form */
 	struct group_hook *hook;   /* NULL: every event is shown to it */
-	struct buf value;          /* that the hook's thing must have, or have had */
+	struct buf value;          /* the hook's value */
 	struct answer_group *next; /* with the same value */
 	struct answer_member *first;
-	size_t behind;               /* of the watches: those that have not caught up */
-	struct answer_frame *frames; /* those that are kept */
+	size_t behind;               /* watches with a backlog */
+	struct answer_frame *frames; /* kept for them */
 };
 
-/* The frames of a worker that were used last. */
+/* The frames used last. */
 struct frames {
 	struct hashtable table;
 	struct answer_frame *newest, *oldest;
@@ -76,10 +76,9 @@ struct answer_groups {
 /* ---- frames -------------------------------------------------------------- */
 
 /*
- * Frames: the lines that the record of one seq gives to the watches of one group, kept so that
- * they are made once for all of them. A worker keeps the frames that were used last, until all
- * watches of their group have caught up. A watch whose frame is not kept any more, because it
- * lags, makes it again from the journal.
+ * A frame is the lines of one record for the watches of one group, made once for all of them. A
+ * worker keeps the frames used last, until no watch of the group has a backlog. A lagging watch
+ * makes a dropped frame again from the journal.
  */
 
 struct frame_place {
@@ -225,7 +224,7 @@ int answer_frame(struct answer_request *request, struct answer_group *group, uin
 	return frame_make(request, &key, ret_frame);
 }
 
-/* ---- what a group hangs on ---------------------------------------------- */
+/* ---- hooks --------------------------------------------------------------- */
 
 enum group_hook_kind {
 	HOOK_KEY, /* one object */
@@ -234,7 +233,7 @@ enum group_hook_kind {
 	HOOK_NAMESPACE,
 };
 
-/* One thing whose value is asked for by groups of a feed. */
+/* A thing of which groups of a feed ask one value. */
 struct group_hook {
 	struct group_hook *next;
 	enum group_hook_kind kind;
@@ -330,7 +329,7 @@ static const struct selector_requirement *group_equality(const struct selector *
 	return NULL;
 }
 
-/* Chooses the most selective thing that the group asks one value of. */
+/* Chooses the group's most selective hook. */
 static int group_choose_hook(struct answer_group *group, const struct answer_request *request)
 {
 	const struct api_options *o = &request->options;
@@ -361,7 +360,7 @@ static int group_choose_hook(struct answer_group *group, const struct answer_req
 
 /* ---- joining and leaving ------------------------------------------------ */
 
-/* Writes what the watches of a group have in common. */
+/* Writes the group's name: keys, selectors and form. */
 static int group_name(const struct answer_request *request, struct buf *name)
 {
 	const struct api_options *o = &request->options;
@@ -418,7 +417,7 @@ static void group_drop_feed(struct answer_worker *worker, struct group_feed *fee
 	free(feed);
 }
 
-/* Puts the group into the list of those of its value, or of those that every event is shown to. */
+/* Adds the group to the list of its value, or to those without a hook. */
 static int group_hang(struct answer_group *group)
 {
 	struct group_feed *feed = group->feed;
@@ -438,7 +437,7 @@ static int group_hang(struct answer_group *group)
 		}
 		first = &place->group;
 	}
-	/* Second in the list, so that the table's item stays. */
+	/* Second in the list: the table points to the first. */
 	group->next = *first ? (*first)->next : NULL;
 	*(*first ? &(*first)->next : first) = group;
 	return 0;
@@ -577,7 +576,7 @@ void answer_group_leave(struct answer_member *member)
 
 /* ---- news --------------------------------------------------------------- */
 
-/* Wakes the watches of the group that have caught up, and have not read SEQ themselves. */
+/* Wakes the group's watches without a backlog before SEQ. */
 static void group_wake(struct answer_group *group, uint64_t seq)
 {
 	for (struct answer_member *member = group->first; member; member = member->next) {
@@ -625,7 +624,7 @@ static int group_show_value(void *arg, struct bytes value)
 	return 0;
 }
 
-/* Shows the event to the groups of the values that BODY has. */
+/* Shows the event to the groups of BODY's values. */
 static int group_show_body(struct group_walk *walk, struct bytes body)
 {
 	struct value root, metadata, labels, one;
@@ -674,7 +673,7 @@ static void group_wake_all(struct group_feed *feed, uint64_t seq)
 		group_wake(place->group, seq);
 }
 
-/* Wakes the watches of leaves that have caught up: each tells whether the feed is live. */
+/* Wakes the leaves' watches without a backlog, to report whether the feed is live. */
 static void group_wake_leaves(struct group_feed *feed)
 {
 	struct group_place *place;
@@ -685,7 +684,7 @@ static void group_wake_leaves(struct group_feed *feed)
 				exchange_wake(w->request->x);
 }
 
-/* Shows one entry to the groups that it may be for. */
+/* Shows one entry to its groups. */
 static int group_walk_entry(
 	struct answer_worker *worker, struct group_walk *walk, const struct timeline_entry *entry)
 {
@@ -695,7 +694,7 @@ static int group_walk_entry(
 	int r = 0;
 
 	walk->seq = entry->seq;
-	if (entry->begin) { /* a relist: each watch finds out what it is to see of it */
+	if (entry->begin) { /* a relist: each watch finds its own part */
 		group_wake_all(feed, entry->seq);
 		return 0;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The watches of a worker by feed and group, and the frames that the watches of a group share. */
+/* The watches of a worker by feed and group, and the frames shared by a group. */
 #ifndef SERVE_ANSWER_GROUP_H
 #define SERVE_ANSWER_GROUP_H
 
@@ -13,22 +13,21 @@ struct answer_member {
 	struct answer_group *group; /* NULL: none */
 	struct answer_member *next, **at;
 	uint64_t position;
-	bool caught_up; /* its position is also that of the group's feed, if that is later */
+	bool caught_up; /* no backlog: the group's later position counts */
 };
 
 int answer_groups_open(struct answer_worker *worker);
 void answer_groups_close(struct answer_worker *worker);
-/* Shows what is new to the groups that it is for, and wakes their watches. */
+/* Shows the news to their groups, and wakes the watches. */
 void answer_groups_news(struct answer_worker *worker);
 
 /* Joins the group of the member's request. */
 int answer_group_join(struct answer_member *member);
 void answer_group_leave(struct answer_member *member);
-/* Sets whether the member has caught up. One that had takes the group's position if that is
- * later. */
+/* Sets whether the member has caught up. One that had goes on from the group's later position. */
 void answer_group_set_caught_up(struct answer_member *member, bool caught_up);
 
-/* The lines that the record of SEQ gives to the watches of a group. */
+/* The lines of record SEQ for the watches of a group. */
 struct answer_frame {
 	struct answer_group *group;
 	uint64_t seq;
@@ -40,7 +39,7 @@ struct answer_frame {
 	size_t size;
 	uint8_t lines[];
 };
-/* Returns the frame of record SEQ for GROUP, to which REQUEST belongs. It is valid until the next
+/* Returns the frame of record SEQ for GROUP, on behalf of its member REQUEST. Valid until the next
  * call. Sets *HELD if it had to hold the log. Returns: 0; LAPPED, AGAIN; errors. */
 int answer_frame(struct answer_request *request, struct answer_group *group, uint64_t seq,
 	bool *held, const struct answer_frame **ret_frame);

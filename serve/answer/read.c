@@ -15,7 +15,7 @@
 #include "serve/http/gzip.h"
 
 #define LIST_PIECE ((size_t)64 << 10)
-/* by the end of one that was streamed: two buffers, and gzip's state */
+/* freed with a streamed list: two buffers, and gzip's state */
 #define LIST_FREED ((size_t)384 << 10)
 
 /* ---- get ----------------------------------------------------------------- */
@@ -81,21 +81,18 @@ void answer_get(struct answer_request *request)
 /* ---- list ---------------------------------------------------------------- */
 
 /*
- * LIST: the state as of a seq, read in slices of about a millisecond, each from a fresh
- * snapshot, so that neither memory nor pages are held, however large the list is and however
- * slow the client.
+ * LIST: the state as of a seq, read in slices of a millisecond, each from a fresh snapshot. However
+ * large the list and slow the client, neither memory nor pages are held.
  *
- * A page's head says whether more follows, so a list with a limit is first measured: the keys
- * are walked up to the end of the page, then the rest is counted. In protobuf the size of all
- * items stands before them: they are made once for it, and dropped. The first 128 KiB are made
- * before the head is sent: a smaller answer has a content-length, a larger one may be
- * compressed.
+ * A page's head says whether more follows, so a list with a limit is first measured: the keys are
+ * walked up to the end of the page, then the rest is counted. In protobuf the size of all items
+ * stands before them: they are made once for it, and dropped. The first 128 KiB are made before the
+ * head is sent: a smaller answer has a content-length, a larger one may be compressed.
  */
 
 enum list_stage { LIST_NEW, LIST_MEASURE, LIST_SIZE, LIST_ITEMS, LIST_ENDED };
 
-/* The text of a list, with all that depends on the text before. A list that starts again makes
- * another. */
+/* The text of a list, with its encoder. A restarted list makes another. */
 struct list_body {
 	struct answer_encoder encoder;
 	bool begun;      /* the head was made */
@@ -205,7 +202,7 @@ static int list_measure(struct listing *list, uint64_t until_ns)
 			r = buf_error(&list->last);
 		}
 	}
-	/* One more object is enough to know that there is another page, unless they are counted. */
+	/* One more object proves another page, unless they are counted. */
 	while (r == FOUND && !(selects && list->remaining)) {
 		r = answer_objects_skip(list->objects, until_ns);
 		list->remaining += r == FOUND;
@@ -318,7 +315,7 @@ static int list_slice(struct listing *list, size_t wanted)
 
 /* ---- streams ------------------------------------------------------------ */
 
-/* Moves what was made into OUT. */
+/* Packs the new text into OUT. */
 static int list_pack(struct listing *list)
 {
 	bool end = list->stage == LIST_ENDED, pretty = answer_is_pretty(list->request);
@@ -392,8 +389,8 @@ static void list_stream(struct listing *list)
 	struct answer_head head;
 	int r = 0;
 
-	/* Drops the body and makes it again when the client takes it: a connection of
-	 * HTTP/2 may ask for hundreds of lists and take none. */
+	/* Over HTTP/2 the text is dropped, and made again when the client takes it: a connection
+	 * may ask for hundreds of lists and take none. */
 	if (request->x->version == EXCHANGE_HTTP_2) {
 		list_body_release(&list->body);
 		list->body = (struct list_body){.encoder.request = request};

@@ -135,7 +135,7 @@ void answer_wait(struct answer_request *request, bool soon)
 	serve_timer_set(&request->timer, soon ? now : now + ANSWER_RETRY_NS);
 }
 
-/* ---- what it asks for ---------------------------------------------------- */
+/* ---- its questions ------------------------------------------------------- */
 
 int answer_matches(const struct answer_request *request, struct bytes body)
 {
@@ -188,7 +188,7 @@ bool answer_takes_messages(const struct answer_request *request)
 
 	bool is_socket = protocol.size == strlen("websocket") &&
 			 strncasecmp(protocol.data, "websocket", protocol.size) == 0;
-	/* A browser has its token among the protocols, which only the API server reads. */
+	/* A browser has its token among the protocols: only the API server reads it. */
 	bool has_other_token =
 		!exchange_header(x, "authorization").size && forward_has_credentials(x);
 
@@ -228,13 +228,13 @@ bool answer_is_stale(const struct answer_request *request, double *ret_age, char
 	const struct catalog_feed *feed = request->feed;
 
 	catalog_lock(answer->catalog);
-	/* A feed that was never listed has nothing to be stale. The state may be a second old. */
+	/* A feed without a list has nothing to be stale. The state may be a second old. */
 	bool live = strcmp(feed->state, "live") == 0 || strcmp(feed->state, "listing") == 0 ||
 		    !*feed->state || feed->timeline.visible == 0;
 	*ret_age = feed->age_seconds;
 	(void)snprintf(why, 200, "%.190s", *feed->why ? feed->why : feed->state);
 	catalog_unlock(answer->catalog);
-	for (char *p = why; *p; p++) /* characters that a header or a plain string can't quote */
+	for (char *p = why; *p; p++) /* no quotes or control characters in a header */
 		if (*p == '"' || *p == '\\' || (unsigned char)*p < 0x20 || (unsigned char)*p > 0x7e)
 			*p = '\'';
 	return !live;
@@ -372,8 +372,8 @@ void answer_refuse(struct answer_request *request, int r)
 	err_ignore(r, "the buffer keeps the error");
 	bool is_pretty = !request->accept.plain_errors || answer_is_pretty(request);
 
-	/* Clients that read a watch by lines (kube-rs) would take each line for an error of its
-	 * own, and wait longer after each. The API server says nothing while it is away. */
+	/* Clients reading a watch by lines (kube-rs) would take each line for an error, and back
+	 * off after each. The API server says nothing while it is away. */
 	if (request->verb == ANSWER_WATCH && (status->retry_after || status->code == 503))
 		is_pretty = false;
 	if (!answer_make_body(request, false, is_pretty, &json, &indented, &body))
@@ -464,7 +464,7 @@ int answer_parse(struct answer_request *request)
 	if (r >= 0 && request->verb != ANSWER_WATCH && request->path.kind == API_PATH_RESOURCE &&
 		api_options_check_deadline(&request->options, &request->status)) {
 		(void)answer_refusal_form(request, 0);
-		r = 400; /* whatever else is wrong */
+		r = 400; /* in any case */
 	}
 	request->gzip = api_accept_gzip(exchange_header(x, "accept-encoding"));
 	request->pretty = request->options.pretty_given

@@ -33,7 +33,7 @@
 
 #define ANSWER_MAGIC         0x616e7377u
 #define ANSWER_REQUEST_MAGIC 0x61727173u
-#define ANSWER_WAIT_NS       UINT64_C(3000000000) /* for an RV that is not here yet */
+#define ANSWER_WAIT_NS       UINT64_C(3000000000) /* for an RV to come */
 #define ANSWER_RETRY_NS      UINT64_C(3000000)    /* the index has mostly caught up after it */
 #define ANSWER_SLICE_NS      UINT64_C(1000000)    /* of work, before other clients' turn */
 #define ANSWER_GZIP_BYTES    ((size_t)128 << 10)  /* smaller answers are not compressed */
@@ -78,20 +78,20 @@ struct answer_request {
 	enum auth_answer decision;
 	char *user, *reason; /* NULL: none, or no memory for it */
 	struct auth_pending *pending;
-	/* The feed that answers. */
+	/* The answering feed. */
 	struct catalog_feed *feed;
 	enum coverage_answer coverage;
 	struct buf key;          /* GET: of the object; else the prefix of keys */
 	struct printer *printer; /* of tables */
 	/* The route: answers from the cache. */
 	void (*dispatch)(struct answer_request *request);
-	/* The stage that answers: its state, freed with the request. */
+	/* The answering stage: its state, freed with the request. */
 	void *stage;
 	void (*free_stage)(void *stage);
 	/* Waiting: `resume` is called after news and every few milliseconds. */
 	void (*resume)(struct answer_request *request);
 	uint64_t wait_until_ns; /* 0: it does not wait */
-	uint64_t ahead;         /* the RV that it waits for; 0: it waits for something else */
+	uint64_t ahead;         /* the RV waited for; 0: something else */
 	struct serve_timer timer;
 	bool is_waiting, is_parked;
 	struct answer_request *next_waiting, **waiting_at;
@@ -104,7 +104,7 @@ struct answer_request {
 /* Reads the head. Returns: 0; HTTP statuses with the Status; errors. */
 int answer_parse(struct answer_request *request);
 void answer_request_free(struct answer_request **request);
-/* Frees what the stage before has left in the request, and sets STAGE in its place; NULL: none. */
+/* Frees the state of the stage before, and sets STAGE in its place; NULL: none. */
 void answer_set_stage(struct answer_request *request, void *stage, void (*free_stage)(void *stage));
 
 /* Takes the worker's snapshot for this turn of its loop; answer_rest() gives it back before the
@@ -132,7 +132,7 @@ const char *answer_verb_name(const struct answer_request *request);
 bool answer_is_read(const struct answer_request *request);
 /* Returns true if the document is made of the feeds. */
 bool answer_is_of_feeds(const struct answer_request *request);
-/* Returns true for a watch over a WebSocket that can be answered here. */
+/* Returns true for a watch over a WebSocket, if the cache can answer it. */
 bool answer_takes_messages(const struct answer_request *request);
 /* Returns true if the request could go to the API server; can: it has credentials for it. */
 bool answer_may_forward(const struct answer_request *request);
@@ -142,14 +142,14 @@ int answer_matches(const struct answer_request *request, struct bytes body);
 /* Returns true if the request's feed is not live. Sets its age in seconds, negative if unknown, and
  * the reason. */
 bool answer_is_stale(const struct answer_request *request, double *ret_age, char why[200]);
-/* Returns the cell of a metric whose labels are group and resource, of the request's feed. */
+/* Returns the cell of METRIC for the feed's group and resource. */
 struct metric_cell *answer_cell(const struct answer_request *request, enum metric metric);
 
 /* ---- its answer --------------------------------------------------------- */
 
-/* Reads what the client accepts, for the refusal R of its query: it is indented for one that
- * accepts no plain objects. Returns R, or 406 with its Status in place of R's if nothing is
- * acceptable, which the API server finds first; R 0 stays. */
+/* Reads Accept for the refusal R of the query: the Status is indented for clients that accept no
+ * plain objects. Returns R, or 406 if nothing is acceptable, as the API server checks first; R 0
+ * stays. */
 int answer_refusal_form(struct answer_request *request, int r);
 /* Answers with the Status, or with 500 if R is an error of ours. Frees the request. */
 void answer_refuse(struct answer_request *request, int r);
@@ -170,7 +170,7 @@ struct answer_head {
 void answer_head(const struct answer_request *request, const char *type, bool gzip,
 	struct answer_head *ret_head);
 void answer_head_put(struct answer_head *head, const char *name, const char *value);
-/* Puts Age and Warning if the request has a feed that is not live. */
+/* Puts Age and Warning if the request's feed is not live. */
 void answer_head_stale(const struct answer_request *request, struct answer_head *head);
 
 #endif

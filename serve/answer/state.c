@@ -12,7 +12,7 @@
 #include "reader/candidates.h"
 
 #define OBJECTS_STEP    32   /* objects between two readings of the clock */
-#define OBJECTS_INDEXED 2048 /* postings that are collected at once: some 2 ms */
+#define OBJECTS_INDEXED 2048 /* at once: some 2 ms */
 
 bool answer_feed_may_lack(const struct answer_request *request)
 {
@@ -77,15 +77,14 @@ static bool state_same(const struct timeline *t, uint64_t a, uint64_t b)
 	return a >= b || timeline_next(t, a, &entry) == END || entry.seq > b;
 }
 
-/* Returns whether RV is newer than all that this journal has. A watch at an RV that only an
- * earlier journal had is told that it is gone; a list waits for it, as for any other that is to
- * come. */
+/* Returns true if RV is newer than this journal. At an RV of an earlier journal only, a watch is
+ * gone; a list waits, as for any future RV. */
 static bool state_is_ahead(const struct timeline *t, timeline_rv rv)
 {
 	return !t->opaque && rv > t->newest;
 }
 
-/* Finds the state of exactly RV. NOW: the newest seq that the index shows. */
+/* Finds the state of exactly RV. NOW: the index's newest seq. */
 static int state_exact(struct answer_request *request, const struct timeline *t, const char *rv,
 	uint64_t now, struct answer_state *ret_state)
 {
@@ -114,7 +113,7 @@ static int state_exact(struct answer_request *request, const struct timeline *t,
 	return 0;
 }
 
-/* Checks that NOW, the newest seq that the index shows, is not older than RV. */
+/* Checks that NOW, the index's newest seq, is not older than RV. */
 static int state_not_older(
 	struct answer_request *request, const struct timeline *t, const char *rv, uint64_t now)
 {
@@ -124,7 +123,7 @@ static int state_not_older(
 	switch (timeline_seek(t, bytes_str(rv), &position, &number)) {
 	case TIMELINE_INVALID:
 		return answer_invalid_rv(request);
-	case TIMELINE_GONE: /* older than all that is known, or of an earlier journal */
+	case TIMELINE_GONE: /* older than the history, or of an earlier journal */
 		if (state_is_ahead(t, number))
 			return AGAIN;
 		return t->opaque ? api_status_too_old(&request->status) : 0;
@@ -146,7 +145,7 @@ static bool state_lacks(
 	return rv && !t->opaque && state_not_older(request, t, text, now) == AGAIN;
 }
 
-/* Returns whether the index shows what was done to the object. */
+/* Returns true if the index shows the change of the object. */
 static bool state_shows_key(struct answer_request *request, const struct floor_key *key)
 {
 	CLEANUP(selector_free) struct selector *terminating = NULL;
@@ -164,15 +163,14 @@ static bool state_shows_key(struct answer_request *request, const struct floor_k
 	return r == FOUND ? record.seq != key->before : r == NOT_FOUND;
 }
 
-/* Checks that the state as of NOW is not older than what was forwarded. The index shows VISIBLE,
- * which the timeline may not have come to: objects that changed since are not in the state yet.
- * Returns: 0; AGAIN. */
+/* Checks that the state as of NOW is not older than forwarded writes. The index shows VISIBLE:
+ * beyond the timeline, changed objects are not in the state yet. Returns: 0; AGAIN. */
 static int state_above_floor(
 	struct answer_request *request, const struct timeline *t, uint64_t now, uint64_t visible)
 {
 	struct catalog_feed *feed = request->feed;
 	bool can = answer_can_forward(request);
-	/* A feed with selectors need not see a change of what it does not hold. */
+	/* A feed with selectors need not see every change. */
 	bool selects = feed->coverage.labels || feed->coverage.fields, again = false;
 	CLEANUP(floor_view_release) struct floor_view view = {.n_keys = 0};
 
@@ -197,12 +195,12 @@ static int state_above_floor(
 		view.keys[i--] = view.keys[--view.n_keys];
 	}
 	floor_seen(&feed->forwarded, &view);
-	/* Nothing in the feed shows that unknown objects have changed. */
+	/* The feed can't show changes of unknown objects. */
 	request->must_forward |= view.all && can;
 	return again || view.all ? AGAIN : 0;
 }
 
-/* Notes that the read waits for RV if the feed has not come to that: R says whether it waits. */
+/* Sets the RV that the read waits for if R is AGAIN, and no other reason. */
 static int state_wait_for(
 	struct answer_request *request, const struct timeline *t, const char *rv, int r)
 {
@@ -241,8 +239,7 @@ static int state_find(struct answer_request *request, int64_t token_rv, const st
 		return state_wait_for(
 			request, t, o->rv, state_exact(request, t, o->rv, now, ret_state));
 	int r = state_not_older(request, t, o->rv, now);
-	/* If what is newer than N is not shown yet, the state is that of N, however much older
-	 * its last change is. */
+	/* Nothing newer than N is shown, so the state is that of N, however old its last change. */
 	timeline_rv shown;
 	if (r == 0 && !t->opaque && number <= t->newest &&
 		timeline_rv_parse(bytes_str(ret_state->rv), &shown) && shown < number)
@@ -297,13 +294,13 @@ int answer_wait_is_over(struct answer_request *request)
 /* ---- the objects of a state ---------------------------------------------- */
 
 /*
- * The objects that a list shows, or a watch begins with: those of the request's keys as of a seq
- * that the selectors match, in key order. They are read in slices, each from a snapshot of its own.
+ * The objects of a list, or a watch's initial objects: the request's keys as of a seq, matched by
+ * the selectors, in key order. They are read in slices, each from a snapshot of its own.
  *
- * Without an index every key is walked and every body read. If the selectors need a term of an
- * index (a label, a field with an index) that few objects have, the keys of those are collected
- * once: from the postings, which know the newest versions, and from the log, which knows what was
- * changed since. They hold every object that matches as of the seq, so later snapshots serve.
+ * Without an index every key is walked and every body read. If the selectors need an index term (a
+ * label, an indexed field) with few postings, the keys are collected once: from the postings, for
+ * the newest versions, and from the log, for the changes since. No match as of the seq is missing,
+ * so later snapshots serve.
  */
 
 /* A key in texts. */
@@ -317,8 +314,8 @@ struct answer_objects {
 	struct buf from; /* the first key */
 	unsigned steps;
 	bool planned;
-	bool indexed; /* keys has all that can match, else as_of walks */
-	bool over;    /* of an index: as_of walks what follows the last key given */
+	bool indexed; /* true: candidates are in keys; false: scan as_of */
+	bool over;    /* of an index: as_of counts on after the last key */
 	struct buf texts;
 	struct objects_key *keys;
 	size_t n, room, next;
@@ -398,7 +395,7 @@ static int objects_collect(
 	return r == END ? 0 : r;
 }
 
-/* Collects the keys if an index makes that cheaper than a walk. */
+/* Collects the keys if an index is cheaper than a walk. */
 static int objects_plan(struct answer_objects *o)
 {
 	struct answer_request *request = o->request;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * WATCH. A watcher is a position in the log, a seq: everything up to it was given. It holds no
- * buffer but the piece that is being sent, so a slow client costs nothing and loses nothing until
- * its position is trimmed.
+ * WATCH. A watcher is a position in the log, a seq: everything up to it was given. Its only buffer
+ * is the piece being sent, so a slow client costs nothing, and loses nothing until its position is
+ * trimmed.
  *
  *	WAIT      the state of the RV that was asked for is not here yet (initial objects only)
  *	INITIAL   the objects as of a seq, in key order, in slices
@@ -55,11 +55,9 @@ struct watch {
 	bool said_stale;                /* by the last bookmark to a leaf */
 	struct websocket *socket;       /* the events are its messages; NULL: they are lines */
 	struct answer_objects *objects; /* the initial ones */
-	char rv[TIMELINE_RV_SIZE]; /* the newest RV that was given, or that the client had; of the
-				     * initial objects while they are given */
-	timeline_rv
-		skip; /* the client asked for this RV, which is to come: none up to it is sent */
-	struct answer_bracket *bracket; /* the relist that is being given; NULL: none */
+	char rv[TIMELINE_RV_SIZE];      /* newest one given, or the client's */
+	timeline_rv skip;               /* the client's future RV: nothing up to it is sent */
+	struct answer_bracket *bracket; /* a relist being given; NULL: none */
 	struct buf out;
 	size_t taken; /* of OUT */
 	uint64_t deadline_ns, bookmark_ns, decide_ns, retry_ns, last_bookmark_ns;
@@ -94,8 +92,8 @@ static void watch_free(void *stage)
 
 /* ---- time ---------------------------------------------------------------- */
 
-/* Sets the timer to the earliest of the watch's times. A deadline that has passed does not count:
- * the timer would fire in every turn until the client has read the rest. */
+/* Sets the timer to the earliest of the watch's times. A passed deadline does not count: the timer
+ * would fire in every turn until the client has read the rest. */
 static void watch_set_timer(struct watch *watch)
 {
 	uint64_t next = watch->deadline_ns > proc_monotonic_ns() ? watch->deadline_ns : UINT64_MAX;
@@ -132,7 +130,7 @@ static void watch_decided(void *context, const struct auth_decision *decision)
 	exchange_wake(request->x);
 }
 
-/* Returns a number below MOST, so that not all watches do the same at the same time. */
+/* Returns a random number below MOST, to spread the watches. */
 static uint64_t watch_jitter(uint64_t most)
 {
 	uint64_t number = 0;
@@ -193,8 +191,7 @@ static void watch_set_times(struct watch *watch)
 	watch->last_bookmark_ns = o->bookmarks && length > WATCH_LAST_NS
 					  ? watch->deadline_ns - WATCH_LAST_NS
 					  : UINT64_MAX;
-	/* A leaf that asks how far the feed is (reflector/feed/progress.h), and knows that it
-	 * has moved on. */
+	/* A leaf asks for progress (reflector/feed/progress.h), because the feed has moved on. */
 	watch->bookmark_due = watch->request->is_leaf && o->bookmarks && !o->send_initial &&
 			      seconds && seconds <= WATCH_PROGRESS_SECONDS;
 	watch_set_decision(watch, now);
@@ -225,7 +222,7 @@ static void watch_expire(struct watch *watch)
 	watch_fail(watch);
 }
 
-/* Counts an event that was added to OUT, which had BEFORE bytes. */
+/* Counts the event added to OUT after BEFORE bytes. */
 static void watch_count(struct watch *watch, size_t before)
 {
 	metric_add(watch->events, 1);
@@ -320,7 +317,7 @@ static bool watch_skips(const struct watch *watch, struct bytes rv)
 	return watch->skip && timeline_rv_parse(rv, &number) && number <= watch->skip;
 }
 
-/* Gives what is left of a relist. Returns: 0; LAPPED; errors. */
+/* Gives the rest of a relist. Returns: 0; LAPPED; errors. */
 static int watch_give_bracket(struct watch *watch)
 {
 	struct answer_bracket *bracket = watch->bracket;
@@ -394,7 +391,7 @@ static int watch_give_entry(struct watch *watch, const struct timeline_entry *en
 	return 0;
 }
 
-/* Sends a bookmark. NEWEST: the RV of the visible state, which the watch has sent in full. */
+/* Sends a bookmark. NEWEST: the RV of the visible state, sent in full. */
 static void watch_bookmark(struct watch *watch, const char *newest)
 {
 	watch->bookmark_due = false;
@@ -404,8 +401,8 @@ static void watch_bookmark(struct watch *watch, const char *newest)
 	answer_encode_bookmark(&watch->encoder, watch->rv, false, &watch->out);
 }
 
-/* Gives what has come after the position. Returns: 0: something was given, or the stream has ended;
- * AGAIN: there is nothing; errors. */
+/* Gives the news after the position. Returns: 0: some, or the stream has ended; AGAIN: none;
+ * errors. */
 static int watch_live(struct watch *watch)
 {
 	struct answer_request *request = watch->request;
@@ -449,7 +446,7 @@ static int watch_live(struct watch *watch)
 		watch_bookmark(watch, newest);
 		return watch->out.size > watch->taken ? 0 : AGAIN;
 	}
-	/* The snapshot comes after the entries, so that it has their records. */
+	/* The snapshot comes after the entries, to have their records. */
 	r = watch->bracket ? answer_hold_log(request->worker) : 0;
 	if (watch->bracket) {
 		held = r == 0;
@@ -464,7 +461,7 @@ static int watch_live(struct watch *watch)
 	if (held)
 		answer_rest(request->worker);
 	catalog_raise_floor(request->feed, watch->member.position);
-	if (r == AGAIN) { /* the log can't be read now; nobody wakes a watch that lags */
+	if (r == AGAIN) { /* the log is busy, and a lagging watch is woken by nobody */
 		watch->retry_ns = proc_monotonic_ns() + ANSWER_RETRY_NS;
 		watch_set_timer(watch);
 	}
@@ -497,8 +494,8 @@ static int watch_produce(struct watch *watch)
 /* ---- over a WebSocket ---------------------------------------------------- */
 
 /*
- * A watch whose client takes its events as messages of a WebSocket: the handshake, and what the
- * client says afterwards. The events are those of any other watch.
+ * A watch whose client takes events as messages of a WebSocket: the handshake, and the client's
+ * later messages.
  */
 
 /* Checks the client's half of the handshake. Returns: 0; 400 with the Status. */
@@ -519,7 +516,7 @@ static int socket_check(struct answer_request *request)
 	return why ? api_status_set(&request->status, 400, "BadRequest", "%s", why) : 0;
 }
 
-/* Hears the client, which says nothing but pings and that it has left. */
+/* Hears the client: pings, and its end. */
 static void socket_heard(void *context)
 {
 	struct watch *watch = context;
@@ -569,8 +566,8 @@ static void socket_begin(struct watch *watch)
 
 /* ---- the stream --------------------------------------------------------- */
 
-/* Makes the next piece if nothing is left of the last one. Returns: 0; AGAIN: there is nothing
- * now; errors, after which what was made stays unsent: it may be half an event. */
+/* Makes the next piece if the last one is gone. Returns: 0; AGAIN: nothing now; errors, after which
+ * half an event may stay unsent. */
 static int watch_fill(struct watch *watch)
 {
 	uint64_t now = proc_monotonic_ns(), until = now + ANSWER_SLICE_NS;
@@ -621,7 +618,7 @@ static ssize_t watch_read(void *context, uint8_t *out, size_t room)
 	if (size == 0) {
 		if (r == 0) /* more to do, in another turn */
 			exchange_wake(watch->request->x);
-		else /* a watch that waits keeps no memory for it */
+		else /* a waiting watch keeps no memory */
 			buf_trim(&watch->out, 0);
 		return (ssize_t)-EAGAIN;
 	}
@@ -733,8 +730,8 @@ static int watch_make(struct answer_request *request)
 	return r != 0 ? r : answer_group_join(&watch->member);
 }
 
-/* Returns whether the initial objects are to come from the API server, because the feed may not
- * come soon to what clients were shown from there. */
+/* Returns true if the feed may lag for long after forwarded requests: the initial objects then come
+ * from the API server. */
 static bool watch_is_elsewhere(struct answer_request *request)
 {
 	struct answer_state state;
@@ -780,7 +777,7 @@ void answer_watch(struct answer_request *request)
 		socket_begin(watch);
 	else
 		exchange_begin(request->x, 200, head.headers, head.n);
-	/* They were for the head; a watch that waits keeps no memory for them. */
+	/* They were for the head; a waiting watch keeps no memory for them. */
 	free(request->user);
 	free(request->reason);
 	request->user = request->reason = NULL;

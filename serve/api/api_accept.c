@@ -60,11 +60,11 @@ static double api_accept_quality(struct bytes parameters)
 	}
 	double quality = strtod(text, &end);
 	if (*end || end == text || !(quality >= 0))
-		return 1e-9; /* the API server takes it for 0, which it does not refuse */
+		return 1e-9; /* the API server takes it for 0, without refusing it */
 	return quality < 1 ? quality : 1;
 }
 
-/* Returns whether the client prefers X to Y, which comes before it in the header. */
+/* Returns true if the client prefers X to Y, the earlier one. */
 static bool api_accept_prefers(const struct api_accept_clause *x, const struct api_accept_clause *y)
 {
 	bool any_x = api_accept_is(x->type, "*"), any_y = api_accept_is(y->type, "*");

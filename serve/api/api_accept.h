@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Content negotiation (docs/protocol.md 2.1): in which form a request wants its objects. */
+/* Content negotiation (docs/protocol.md 2.1): the form of objects for a request. */
 #ifndef SERVE_API_API_ACCEPT_H
 #define SERVE_API_API_ACCEPT_H
 
@@ -19,18 +19,17 @@ struct api_accept {
 	const char *version; /* of the conversion: "v1", "v1beta1", "v2", "v2beta1"; static */
 	bool protobuf;       /* in place of JSON; of metadata of v1 only */
 	bool pretty;
-	/* JSON without a conversion is accepted; else a Status comes indented, as one that *
-	 * could not be negotiated */
+	/* JSON without a conversion is accepted; else a Status comes indented, as for a failed
+	 * negotiation */
 	bool plain_errors;
 };
 
-/* Chooses among what the client accepts. HEADER is the Accept header; no data: there is none.
- * DISCOVERY: of /api and /apis, which have other conversions. Returns: 0; 406. */
+/* Chooses a form for the Accept HEADER; no data: there is none. DISCOVERY: with the conversions of
+ * /api and /apis. Returns: 0; 406. */
 int api_accept_parse(struct bytes header, bool discovery, struct api_accept *ret_accept,
 	struct api_status *status);
 
-/* Refuses a form that does not fit: one object in place of a list or the reverse. Returns: 0,
- * 406. */
+/* Refuses a form of one object for a list, or the reverse. Returns: 0, 406. */
 int api_accept_check(const struct api_accept *accept, bool is_list, const char *kind,
 	const char *api_version, struct api_status *status);
 

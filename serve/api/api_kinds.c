@@ -5,7 +5,7 @@
 
 #include "common/value/custom.h"
 
-/* How a kind refuses a field label that it does not have. */
+/* How a kind refuses an unknown field label. */
 enum api_kind_refusal {
 	REFUSE_LABEL,      /* field label not supported: x */
 	REFUSE_FOR_KIND,   /* field label "x" not supported for Kind */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The facts about kinds that the API server has compiled in: the groups that are its own, and the
- * field labels of each kind (docs/protocol.md 10.3). All other kinds are custom resources; their
- * answers have another form: items of lists keep kind and apiVersion, and keys are sorted.
+ * The API server's compiled-in facts: its own groups, and the field labels of each kind
+ * (docs/protocol.md 10.3). All other kinds are custom resources with another form of answers: items
+ * of lists keep kind and apiVersion, and keys are sorted.
  */
 #ifndef SERVE_API_API_KINDS_H
 #define SERVE_API_API_KINDS_H
@@ -15,13 +15,13 @@ struct api_kind_name {
 	bool namespaced;
 };
 
-/* Checks that the kind has the field labels that FIELDS (NULL: none) asks for. SELECTABLE are
- * those of a custom resource, each between blanks. Returns: 0; 400. */
+/* Checks the field labels of FIELDS (NULL: none). SELECTABLE: a custom resource's, each between
+ * blanks. Returns: 0; 400. */
 int api_kind_check_fields(const struct api_kind_name *name, const char *selectable,
 	const struct selector *fields, struct api_status *status);
 
-/* The API server's order of groups, which decides what a short name means: its own first, then the
- * others by name. */
+/* Returns the API server's rank of the group, for short names: its own groups first, all others
+ * last. */
 unsigned api_kind_group_rank(const char *group);
 /* Compares versions of a group in the API server's order: v2, v1, v2beta1, v1beta2, v1alpha1,
  * others. */

@@ -104,7 +104,7 @@ static const char *const object_owner[] = {
 static const char *const object_managed[] = {"manager", "operation", "apiVersion", "time",
 	"fieldsType", "fieldsV1", "subresource", NULL};
 
-/* Writes the members of MAP that ORDER names. */
+/* Writes the members of MAP in ORDER. */
 static int object_put_ordered(
 	const struct value *map, const char *const *order, struct bytes rv, struct buf *out);
 

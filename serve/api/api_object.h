@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stored objects as the JSON that the API server sends: whole, without kind and apiVersion (items
- * of lists of built-in kinds), or as PartialObjectMetadata. Each can be stamped with another
- * resourceVersion: a deletion shows the last state under the RV of the deletion.
+ * Stored objects as the API server's JSON: whole, without kind and apiVersion (items of lists of
+ * built-in kinds), or as PartialObjectMetadata. A deletion shows the last state stamped with the
+ * deletion's resourceVersion.
  */
 #ifndef SERVE_API_API_OBJECT_H
 #define SERVE_API_API_OBJECT_H

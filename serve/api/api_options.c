@@ -56,9 +56,8 @@ void api_options_release(struct api_options *options)
 	buf_release(&options->text);
 }
 
-/* Takes one KEY=VALUE. A pair that is not well encoded is left out, as Go's net/url does. A
- * value with a NUL is refused: what is before that would select more than the client has asked
- * for. */
+/* Takes one KEY=VALUE. A badly encoded pair is left out, as by Go's net/url. A value with a NUL is
+ * refused: its beginning would select too much. */
 static int api_options_pair(
 	struct bytes pair, struct buf *text, size_t offsets[KEYS], struct api_status *status)
 {
@@ -120,7 +119,7 @@ static bool api_options_bool(const char *value)
 	return value && strcmp(value, "0") != 0 && strcasecmp(value, "false") != 0;
 }
 
-/* As Go's strconv.ParseBool, where what is no value of it is false. */
+/* As Go's strconv.ParseBool, but errors are false. */
 static bool api_options_is_true(const char *value)
 {
 	static const char *const values[] = {"1", "t", "T", "true", "TRUE", "True"};

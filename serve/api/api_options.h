@@ -27,12 +27,12 @@ struct api_options {
 	const char *include_text;
 	enum api_include include; /* of the rows of a table */
 	bool pretty_given, pretty;
-	const char *deadline_text; /* `timeout`, which watches ignore */
+	const char *deadline_text; /* `timeout`; watches ignore it */
 	struct buf text;
 };
 
-/* Returns whether a watch that begins with the objects marks their end, if it wants bookmarks:
- * not if it is one by its path alone, as the API server does it. */
+/* Returns true if a watch with bookmarks marks the end of its initial objects. As at the API
+ * server, not if it is one by its path alone. */
 static inline bool api_options_marks_end(const struct api_options *options)
 {
 	return options->bookmarks && options->watch && options->match == API_MATCH_NOT_OLDER;
@@ -44,21 +44,20 @@ static inline bool api_options_any_rv(const struct api_options *options)
 	return !*options->rv || strcmp(options->rv, "0") == 0;
 }
 
-/* Decodes QUERY, what follows the `?`, of a list or watch if LISTS; a request for one object or
- * document ignores the options of lists. Returns: 0; 400 with STATUS; -ENOMEM. Free with
- * api_options_release() in any case. */
+/* Decodes QUERY, the text after the `?`. LISTS: of a list or watch; other requests ignore most
+ * options. Returns: 0; 400 with STATUS; -ENOMEM. Free with api_options_release() in any case. */
 int api_options_parse(
 	struct bytes query, bool lists, struct api_options *ret_options, struct api_status *status);
 void api_options_release(struct api_options *options);
 
-/* Checks `timeout` of a request that is no watch. Returns: 0, 400. */
+/* Checks `timeout`, except for watches. Returns: 0, 400. */
 int api_options_check_deadline(const struct api_options *options, struct api_status *status);
 
 /* Checks the options of a list or watch. A watch is one by its parameter, IS_WATCH also by its
- * path. Sets what a watch without options means: the initial objects (3.2). Returns: 0, 422. */
+ * path. A watch without options begins with the initial objects (3.2). Returns: 0, 422. */
 int api_options_validate(struct api_options *options, bool is_watch, struct api_status *status);
 
-/* Checks includeObject, which counts for tables only. Returns: 0, 400. */
+/* Checks includeObject, for tables only. Returns: 0, 400. */
 int api_options_include(struct api_options *options, struct api_status *status);
 
 #endif

@@ -110,7 +110,7 @@ static bool api_path_split(
 	return true;
 }
 
-/* Takes apart what follows the version: [watch/][namespaces/NS/]PLURAL[/NAME[/SUBRESOURCE]]. */
+/* Reads the parts after the version: [watch/][namespaces/NS/]PLURAL[/NAME[/SUBRESOURCE]]. */
 static void api_path_resource(struct api_path *path, const struct api_path_parts *parts, size_t i)
 {
 	size_t n = parts->n;

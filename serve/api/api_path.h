@@ -16,7 +16,7 @@ enum api_path_kind {
 	API_PATH_MALFORMED, /* it is not well encoded */
 	API_PATH_ROOT,      /* / */
 	API_PATH_VERSION,   /* /version */
-	API_PATH_HEALTH,    /* /healthz /livez /readyz and what is below: name, subresource */
+	API_PATH_HEALTH,    /* /healthz /livez /readyz and below: name, subresource */
 	API_PATH_API,       /* /api */
 	API_PATH_GROUPS,    /* /apis */
 	API_PATH_GROUP,     /* /apis/GROUP */
@@ -35,9 +35,9 @@ struct api_path {
 	struct buf text;
 };
 
-/* Takes apart PATH, percent-encoded and without the query. A path that can't name anything (a
- * segment that is empty, `.` or `..`, or that has an encoded slash, percent sign or NUL) is
- * API_PATH_OTHER. Returns: 0, -ENOMEM. Free with api_path_release(), also after an error. */
+/* Takes apart PATH, percent-encoded and without the query. A path with an empty segment, `.`, `..`,
+ * or an encoded slash, percent sign or NUL is API_PATH_OTHER. Returns: 0, -ENOMEM. Free with
+ * api_path_release(), also after an error. */
 int api_path_parse(struct bytes path, struct api_path *ret_path);
 void api_path_release(struct api_path *path);
 

@@ -56,8 +56,7 @@ static size_t wire_open(struct buf *out, unsigned field)
 	return out->size;
 }
 
-/* Puts the size of a message before what there is of it, which moves that. MORE: the size of
- * what is to come. */
+/* Inserts the size of a message before its bytes. MORE: bytes still to come. */
 static void wire_close_early(struct buf *out, size_t start, uint64_t more)
 {
 	uint8_t bytes[VARINT_MAX];
@@ -86,7 +85,7 @@ enum field_kind {
 	FIELD_INT_OR_NONE,
 	FIELD_BOOL_OR_NONE,
 	FIELD_TIME_OR_NONE,
-	FIELD_JSON, /* a message whose field 1 is the JSON of the value */
+	FIELD_JSON, /* a message with the value's JSON as field 1 */
 	FIELD_TEXTS,
 	FIELD_TEXT_MAP,
 	FIELD_MESSAGES
@@ -96,8 +95,7 @@ struct message_field {
 	const char *name;
 	unsigned number;
 	enum field_kind kind;
-	const struct message_field
-		*message; /* of FIELD_MESSAGES; it ends with a field without a name */
+	const struct message_field *message; /* of FIELD_MESSAGES; up to one without a name */
 };
 
 static const struct message_field message_owner[] = {{"kind", 1, FIELD_TEXT, NULL},
@@ -126,8 +124,7 @@ static const struct message_field message_metadata[] = {{"name", 1, FIELD_TEXT, 
 static int message_put(const struct value *map, const struct message_field *field, struct bytes rv,
 	struct buf *out);
 
-/* Puts the items of an array or a map; those of another type, which no API server gives, are
- * left out. */
+/* Puts the items of an array or a map. Other types are left out: no API server gives them. */
 static int message_put_items(
 	const struct message_field *field, const struct value *items, struct buf *out)
 {
@@ -313,7 +310,7 @@ static void unknown_begin(const char *api_version, const char *kind, struct buf 
 	wire_close(out, start);
 }
 
-/* Ends an object: its encoding and its content type, which are not said. */
+/* Ends an object, with empty encoding and content type. */
 static void unknown_end(struct buf *out)
 {
 	wire_put_text(out, 3, "");
@@ -330,7 +327,7 @@ static int unknown_put_partial(struct bytes body, struct bytes rv, struct buf *o
 	return r;
 }
 
-/* Returns R or the error of OUT, which is then shortened to SIZE. */
+/* Returns R or the error of OUT, and then shortens OUT to SIZE. */
 static int protobuf_end(struct buf *out, size_t size, int r)
 {
 	if (r >= 0)

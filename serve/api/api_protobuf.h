@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Metadata in the API server's protobuf: PartialObjectMetadata, its list, and events of watches.
- * client-go's metadata client prefers it, and what it decodes from JSON differs: items of lists
- * then have a kind of their own.
+ * client-go's metadata client prefers it, and decodes JSON otherwise: items of lists then have a
+ * kind of their own.
  *
  * An object is `k8s\0` and a runtime.Unknown: its type, then its bytes. An event of a watch is a
- * length of 4 bytes and a WatchEvent that contains such an object. Fields are in the API
- * server's order, and those that it always writes are there.
+ * length of 4 bytes and a WatchEvent with such an object. Fields are in the API server's order,
+ * with the empty ones it always writes.
  */
 #ifndef SERVE_API_API_PROTOBUF_H
 #define SERVE_API_API_PROTOBUF_H
@@ -26,8 +26,7 @@ int api_protobuf_event(const char *type, struct bytes body, struct bytes rv, str
 /* Appends the event ERROR. */
 int api_protobuf_error(const struct api_status *status, struct buf *out);
 
-/* A list is its head, its items, and its end. ITEMS is the size of all items, which stands
- * before them. */
+/* A list is its head, its items, and its end. ITEMS, the size of all items, stands before them. */
 struct api_protobuf_list {
 	const char *rv, *token;
 	uint64_t remaining; /* 0: not said */

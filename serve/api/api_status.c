@@ -187,8 +187,7 @@ static void api_status_key(struct buf *out, bool *is_first, const char *key)
 	*is_first = false;
 }
 
-/* Puts a member. The text may be a client's: bytes that are no UTF-8 are written as Go writes
- * them. */
+/* Puts a member. A client's text may be no UTF-8: it is written as Go writes it. */
 static void api_status_text(struct buf *out, bool *is_first, const char *key, struct bytes text)
 {
 	CLEANUP(buf_release) struct buf character = BUF_INIT;

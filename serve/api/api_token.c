@@ -11,10 +11,10 @@
 #include "common/text/utf8.h"
 #include "common/value/json.h"
 
-/* A reader of the one JSON object that a token is: members in any order, other members ignored. */
+/* Reads a token's one JSON object: members in any order, unknown ones ignored. */
 struct token_text {
 	const char *p, *end;
-	const char *error; /* the API server's words for what is wrong; NULL: nothing yet */
+	const char *error; /* in the API server's words; NULL: none yet */
 	char error_room[80];
 };
 

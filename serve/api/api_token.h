@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Continue tokens, in the bytes that the API server writes (docs/protocol.md 6): base64url of
- * {"v":"meta.k8s.io/v1","rv":RV,"start":"KEY\u0000"}. So a list may go on at another kinf-serve, or
- * at the API server itself. KEY is relative to what the list is of: the name in a namespace, else
- * namespace/name, with or without a slash before it.
+ * Continue tokens in the API server's bytes (docs/protocol.md 6): base64url of
+ * {"v":"meta.k8s.io/v1","rv":RV,"start":"KEY\u0000"}. A list may go on at another kinf-serve, or at
+ * the API server. KEY is relative to the list: the name in a namespace, else namespace/name, with
+ * or without a slash before it.
  */
 #ifndef SERVE_API_API_TOKEN_H
 #define SERVE_API_API_TOKEN_H
@@ -21,7 +21,7 @@ struct api_token {
 int api_token_parse(const char *text, struct api_token *ret_token, struct api_status *status);
 void api_token_release(struct api_token *token);
 
-/* Appends the token of the page that begins with START, as `from`. */
+/* Appends the token of the page from START on, as `from`. */
 int api_token_write(int64_t rv, struct bytes start, struct buf *out);
 
 #endif

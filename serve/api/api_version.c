@@ -137,7 +137,7 @@ static bool version_next(
 	return true;
 }
 
-/* Finds field WANTED, which has bytes. */
+/* Finds field WANTED, of bytes. */
 static bool version_field(struct bytes message, uint64_t wanted, struct bytes *ret_value)
 {
 	uint64_t tag, number;

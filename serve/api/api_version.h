@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds metadata.resourceVersion in an object or list of the API server, as JSON or protobuf,
- * while its bytes pass by in pieces, and whether nothing keeps an object that is to go: it has a
- * deletionTimestamp, no time to end gracefully and no finalizers. Keeps 16 KiB of protobuf at
- * most, and nothing of JSON.
+ * Finds metadata.resourceVersion in the API server's object or list, JSON or protobuf, as its
+ * pieces pass by. Also finds an object on its very end: with a deletionTimestamp, without a grace
+ * period and finalizers. Keeps 16 KiB of protobuf at most, and nothing of JSON.
  */
 #ifndef SERVE_API_API_VERSION_H
 #define SERVE_API_API_VERSION_H
@@ -27,7 +26,7 @@ struct api_version {
 	bool finalized;   /* metadata has finalizers */
 	bool complete;    /* metadata has passed by */
 	char text[API_VERSION_SIZE];
-	size_t size; /* of TEXT, also of what did not fit */
+	size_t size; /* of TEXT, with the bytes beyond its room */
 	bool found;
 	char rv[API_VERSION_SIZE];
 };

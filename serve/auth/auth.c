@@ -37,8 +37,8 @@ bool auth_impersonates(const struct exchange *x)
 
 /* ---- allow: rules for the name and organizations in a certificate -------- */
 
-/* Returns whether NAME is in LIST, one line of a rule. PATTERNS: a word that ends with * stands for
- * all that begin so. */
+/* Returns true if NAME is in LIST, one line of a rule. PATTERNS: a word with a * at its end is a
+ * prefix. */
 static bool allow_has(struct bytes list, const char *name, bool patterns)
 {
 	const char *p = list.data, *end = p + list.size;
@@ -112,7 +112,7 @@ static void allow_decide(struct auth *auth, const struct exchange *x,
 
 		if (!allow_is_subject(users, groups, peer))
 			continue;
-		/* A client that has a rule may see what is served. */
+		/* A client with a rule may see discovery. */
 		allowed = !*a->resource ||
 			  (allow_has(verbs, a->verb, true) && allow_is_resource(resources, a) &&
 				  (!namespaces.size ||
@@ -185,7 +185,7 @@ void auth_close(struct auth **auth)
 	free(a);
 }
 
-/* ---- peers: a user that may read the files of the store may also ask for them  */
+/* ---- peers: readers of the store's files --------------------------------- */
 
 static void auth_decide_peer(const struct auth *auth, const struct exchange *x, char *user,
 	size_t size, struct auth_decision *decision)
@@ -207,8 +207,8 @@ static void auth_decide_peer(const struct auth *auth, const struct exchange *x, 
 
 /* ---- open: anybody on this machine, but no web page --------------------- */
 
-/* Returns whether HOST ("localhost:6445", "[::1]") names this machine by a loopback name. A web
- * page from a server with a name that now leads to 127.0.0.1 (DNS rebinding) sends that name. */
+/* Returns true if HOST ("localhost:6445", "[::1]") is a loopback name. After DNS rebinding a web
+ * page sends its server's name. */
 static bool auth_host_is_local(struct bytes host)
 {
 	static const char *const names[] = {"localhost", "127.0.0.1", "[::1]"};
@@ -224,8 +224,8 @@ static bool auth_host_is_local(struct bytes host)
 	return false;
 }
 
-/* Returns whether the request names no origin, or this server itself, as fabric8's client does
- * for a WebSocket. No web page has that origin, because kinf-serve has none. */
+/* Returns true if the request has no origin, or this server as its origin (fabric8's WebSockets).
+ * kinf-serve has no web pages. */
 static bool auth_origin_is_own(const struct exchange *x)
 {
 	static const struct bytes scheme = BYTES_LIT("https://");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decides whether a client may have what it asks for. The answerer decodes the request into
- * attributes, asks once for each request (for a list of names without one first, then with each
- * name if it wants), and answers nothing without AUTH_ALLOWED. A running watch is asked again each
- * minute with the same attributes.
+ * Decides whether a client may make a request. The answerer decodes the request into attributes,
+ * asks once for each request (for a list of names without one first, then with each name if it
+ * wants), and answers nothing without AUTH_ALLOWED. A running watch is asked again each minute with
+ * the same attributes.
  *
  *	r = auth_decide(auth, x, &attributes, decided, watch, &watch->pending);
  *
@@ -58,11 +58,10 @@ int auth_open(const struct auth_options *options, struct auth **ret_auth);
 /* From the main thread, while workers ask. */
 void auth_reload(struct auth *auth, const struct config *config);
 void auth_close(struct auth **auth);
-/* Calls the functions of WORKER's decisions that have come; on its thread, after
- * serve_worker_wake(). */
+/* Calls the functions of WORKER's finished decisions. On its thread, after serve_worker_wake(). */
 void auth_deliver(struct auth *auth, struct serve_worker *worker);
 
-/* Whether a request asks to be decided for another user, which only the API server can allow. */
+/* Returns true if the request is for another user: only the API server can allow it. */
 bool auth_impersonates(const struct exchange *x);
 #define AUTH_NO_IMPERSONATION \
 	"impersonation is not possible with serve.auth peers, open, review and allow; use self, " \

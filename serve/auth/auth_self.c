@@ -26,19 +26,21 @@
 #define SELF_MAGIC 0x73656c66u
 #define KEEP_NS    (10 * SECOND_NS)
 #define PAUSE_NS   SECOND_NS /* after a question without an answer */
-/* then what was allowed before holds (offlineGrace) */
+/* then earlier permissions hold (offlineGrace) */
 #define SILENCE_NS      (SECOND_NS / 2)
 #define DECISIONS_MAX   8192
 #define POD_TOKEN       "/var/run/secrets/kubernetes.io/serviceaccount/token"
 #define SERVICE_ACCOUNT "system:serviceaccount:"
-#define LOOK_MS         100 /* for questions that are silent */
+#define LOOK_MS         100 /* for silent questions */
 #define QUESTIONS_MAX   16  /* on their way at once */
 #define RUN_MS          1000
 #define SELF_PATH       "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 #define REVIEW_PATH     "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 #define TOKEN_PATH      "/apis/authentication.k8s.io/v1/tokenreviews"
 #define WHO_PATH        "/apis/authentication.k8s.io/v1/selfsubjectreviews"
-#define WHO_BODY        "{\"kind\":\"SelfSubjectReview\",\"apiVersion\":\"authentication.k8s.io/v1\"}"
+#define WHO_BODY \
+	"{\"kind\":\"SelfSubjectReview\"," \
+	"\"apiVersion\":\"authentication.k8s.io/v1\"}"
 
 /* One question and, if it was answered, its decision. */
 struct decision_entry {
@@ -55,8 +57,7 @@ struct decision_entry {
 	struct auth_pending *waiting;
 };
 
-/* A request that waits. It is on the list of its entry, and after the decision on that of the
- * self. */
+/* A waiting request, on the list of its entry, and after the decision on the list of the self. */
 struct auth_pending {
 	struct auth_self *self;
 	struct decision_entry *entry; /* NULL: decided */
@@ -111,7 +112,7 @@ static void decision_entry_free(struct decision_entry *entry)
 	free(entry);
 }
 
-/* Makes room: forgets decisions that are no longer good, and if that is not enough, any. */
+/* Makes room: forgets decisions past their time, with ANY also others. */
 static void self_forget(struct auth_self *self, uint64_t now, bool any)
 {
 	struct self_item *item;
@@ -129,7 +130,7 @@ static void self_forget(struct auth_self *self, uint64_t now, bool any)
 	}
 }
 
-/* Returns the entry of QUESTION, which it takes over; NULL without memory. */
+/* Returns the entry of QUESTION, and takes it over; NULL without memory. */
 static struct decision_entry *self_find(
 	struct auth_self *self, struct question *question, bool secrets)
 {
@@ -183,7 +184,7 @@ static void self_enqueue(
 	self_ask(self, entry);
 }
 
-/* Returns whether ENTRY was allowed so lately that it counts while the API server says nothing. */
+/* Returns true if ENTRY was allowed lately enough for a silent API server. */
 static bool entry_was_allowed(const struct decision_entry *entry, uint64_t now)
 {
 	struct token_facts facts;
@@ -194,15 +195,14 @@ static bool entry_was_allowed(const struct decision_entry *entry, uint64_t now)
 	return !token_expired(&facts);
 }
 
-/* Returns whether what ENTRY allowed is also allowed while the API server says nothing. */
+/* Returns true if ENTRY's permission holds while the API server is silent. */
 static bool entry_has_grace(const struct decision_entry *entry, uint64_t now)
 {
 	return !entry->secrets && entry_was_allowed(entry, now);
 }
 
-/* Returns an entry by which the client may have what ASKED asks while the API server is silent:
- * one that implies it, or for DISCOVERY any that shows that the API server knows the client.
- * NULL: there is none. */
+/* Returns an entry with the rights to ASKED while the API server is silent: one that implies it;
+ * for DISCOVERY any of a client known to the API server. NULL: none. */
 static struct decision_entry *self_find_right(
 	struct auth_self *self, const struct question *asked, bool discovery, uint64_t now)
 {
@@ -219,10 +219,9 @@ static struct decision_entry *self_find_right(
 	return NULL;
 }
 
-/* Returns the entry by which PENDING, which needs the decision FIRST, is allowed while the API
- * server is silent: that, the one with the name, or one that implies it; for discovery any of
- * the client, because the API server shows its documents to all clients that it knows. A refusal
- * by the API server stays one. NULL: there is none. */
+/* Returns the entry to allow PENDING by while the API server is silent: FIRST, the one with the
+ * name, or one that implies it; for discovery any of the client, because the API server shows its
+ * documents to each client it knows. The API server's refusals stay. NULL: none. */
 static struct decision_entry *self_grace(struct auth_self *self, struct decision_entry *first,
 	const struct auth_pending *pending, uint64_t now)
 {
@@ -245,7 +244,7 @@ static struct decision_entry *self_grace(struct auth_self *self, struct decision
 		pending->discovery, now);
 }
 
-/* Puts a pending request on the list of those that are to be delivered. */
+/* Adds a pending request to the list for delivery. */
 static void self_decided(struct auth_self *self, struct auth_pending *p, enum auth_answer answer,
 	const char *user, const char *reason)
 {
@@ -270,7 +269,7 @@ static void self_pass_on(
 		struct decision_entry *second = self_find(self, &p->second, p->secrets);
 
 		p->has_second = false;
-		/* The same credentials: for a certificate, nobody else says whose they are. */
+		/* The same credentials: only the API server knows the user of a token. */
 		if (second && !*second->user && !second->decided && !second->asking)
 			memcpy(second->user, user, sizeof(user));
 		if (!second)
@@ -288,9 +287,8 @@ static void self_pass_on(
 		(by ? by : entry)->reason);
 }
 
-/* Allows the requests that wait for a question without an answer, if they were allowed before;
- * refuses the others if the question before had no answer either. Returns whether requests wait.
- * The lock is held. */
+/* Allows requests that wait for a silent question, if they were allowed before. Refuses the others
+ * if the question before was silent too. Returns true if requests wait. The lock is held. */
 static bool self_relieve(struct auth_self *self)
 {
 	uint64_t now = proc_monotonic_ns();
@@ -331,7 +329,7 @@ static void self_settle(struct auth_self *self, struct decision_entry *e, enum a
 	uint64_t now = proc_monotonic_ns();
 	struct token_facts facts = {.user = ""};
 
-	/* Only the claims of a token that the API server has accepted count. */
+	/* A token's claims count only after the API server has accepted it. */
 	if (answer == AUTH_ALLOWED || answer == AUTH_DENIED || e->allowed_ns)
 		token_read(e->question.bytes.data, &facts);
 	self->silent = answer == AUTH_UNAVAILABLE;
@@ -348,7 +346,7 @@ static void self_settle(struct auth_self *self, struct decision_entry *e, enum a
 		e->allowed_ns = e->refused ? 0 : now;
 	}
 	e->decided = true;
-	/* A server that does not answer is not asked for each request. */
+	/* A silent server is not asked for each request. */
 	e->until_ns = now + token_cap_ns(&facts,
 				    e->answer == AUTH_UNAVAILABLE ? PAUSE_NS : self->keep_ns);
 	/* The API server alone knows the users of other tokens (ask_on_user()). */
@@ -366,7 +364,7 @@ static void self_settle(struct auth_self *self, struct decision_entry *e, enum a
 	e->asking = false; /* only now may it be forgotten */
 }
 
-/* ---- the thread that asks the API server --------------------------------- */
+/* ---- the thread asking the API server ------------------------------------ */
 
 static void ask_settle(struct decision_entry *e, enum auth_answer answer, const char *reason)
 {
@@ -418,8 +416,8 @@ static void ask_on_answer(void *context, int status, struct bytes text)
 		(void)snprintf(reason, sizeof(reason), "the API server can't be asked: %.*s",
 			(int)(text.size < 150 ? text.size : 150), (const char *)text.data);
 	if (answer == AUTH_DENIED && !*e->user) {
-		/* Without the lock: no other thread reads the texts of an entry that is being
-		 * asked. */
+		/* Without the lock: no other thread reads the texts of an entry during its
+		 * question. */
 		(void)snprintf(e->reason, sizeof(e->reason), "%s", reason);
 		int r = upstream_client_post(e->self->client, WHO_PATH,
 			(const char *)e->question.bytes.data, BYTES_LIT(WHO_BODY), ask_on_user, e);
@@ -432,7 +430,7 @@ static void ask_on_answer(void *context, int status, struct bytes text)
 
 /* ---- reviews by our own account ----------------------------------------- */
 
-/* Settles a question that our own account could not ask: that says nothing about the client. */
+/* Settles a question after an error of our own account, without a decision about the client. */
 static void ask_failed(struct decision_entry *e, int status, struct bytes text)
 {
 	char reason[200];
@@ -477,7 +475,7 @@ static void ask_on_token(void *context, int status, struct bytes text)
 	}
 	enum auth_answer answer =
 		question_read_token(&e->question, text, &review, user, reason, sizeof(reason));
-	/* Without the lock: no other thread reads the texts of an entry that is being asked. */
+	/* Without the lock: no other thread reads the texts of an entry during its question. */
 	(void)snprintf(e->user, sizeof(e->user), "%s", user);
 	if (answer != AUTH_ALLOWED) {
 		ask_settle(e, answer, reason);
@@ -489,7 +487,7 @@ static void ask_on_token(void *context, int status, struct bytes text)
 		ask_failed(e, 0, bytes_str(err_text(r)));
 }
 
-/* Asks the question of E, which does not change meanwhile. */
+/* Asks the question of E; E does not change meanwhile. */
 static int ask_post(struct auth_self *self, struct decision_entry *e)
 {
 	CLEANUP(buf_release) struct buf token = BUF_SECRET;
@@ -508,7 +506,7 @@ static int ask_post(struct auth_self *self, struct decision_entry *e)
 			       self->client, TOKEN_PATH, buf_bytes(&token), ask_on_token, e);
 }
 
-/* ---- the thread that asks ----------------------------------------------- */
+/* ---- the thread ---------------------------------------------------------- */
 
 /* Takes an entry off the queue. Returns NULL if none waits, or if enough are on their way. */
 static struct decision_entry *ask_next(struct auth_self *self)
@@ -628,8 +626,8 @@ void auth_self_free(struct auth_self **self)
 	free(s);
 }
 
-/* Decides from what is kept, or makes REQUEST wait. Returns whether DECISION is set. The lock is
- * held. */
+/* Decides from the kept entries, or makes PENDING wait. Returns true if DECISION is set. The lock
+ * is held. */
 static bool self_look_up(struct auth_self *self, struct decision_entry *first,
 	struct auth_pending *pending, struct auth_decision *decision)
 {

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The modes `self` and `review`. With `review` kinf-serve asks with an account of its own
- * (serve.review): a SubjectAccessReview for the name and the organizations in the client's
- * certificate, or for the user that a TokenReview of the client's token names. The rest is the same
- * for both.
+ * (serve.review): a SubjectAccessReview for the name and organizations of the client's certificate,
+ * or for the user of its token by a TokenReview. The rest is the same for both.
  *
  * With `self` the API server decides, by one SelfSubjectAccessReview with the client's own token
  * and impersonation headers. kinf-serve needs no right of its own for it. Decisions are kept for 10
- * s; while the API server can't be asked, or says nothing for half a second, an allowed one for
- * `serve.offlineGrace`, with what it implies, but not for Secrets.
+ * s; while the API server is silent for half a second or away, an allowed one counts for
+ * `serve.offlineGrace`, with its implications, but not for Secrets.
  *
- * A thread of its own asks. Requests that want the same decision wait for one question. A request
- * with a name is first asked without the name, because a right to all objects of the kind is the
- * usual case and one decision then serves every name.
+ * A thread of its own asks. Requests for the same decision wait for one question. A request with a
+ * name is first asked without the name, because a right to all objects of the kind is the usual
+ * case and one decision then serves every name.
  *
  * A kept decision is found by all bytes of its question, the token included, and never by a hash
  * alone: two clients must not share one by a collision.
@@ -36,7 +35,7 @@ void auth_self_decide(struct auth_self *self, struct exchange *x,
 	const struct auth_attributes *attributes, auth_decided_fn *fn, void *context,
 	struct auth_pending **ret_pending);
 void auth_self_cancel(struct auth_pending **pending);
-/* Calls the functions of WORKER's decisions that have come. On the worker's thread. */
+/* Calls the functions of WORKER's finished decisions. On the worker's thread. */
 void auth_self_deliver(struct auth_self *self, struct serve_worker *worker);
 
 #endif

@@ -94,7 +94,7 @@ static void question_put_subject(struct buf *out, const struct exchange_peer *pe
 	buf_str(out, "\"system:authenticated\"],");
 }
 
-/* Appends the header lines of the credentials that decide. */
+/* Appends the header lines of the client's credentials. */
 static void question_put_headers(struct buf *out, const struct exchange *x, bool impersonation)
 {
 	for (size_t i = 0; i < x->n_headers; i++) {

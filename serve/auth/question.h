@@ -10,9 +10,8 @@
 struct auth_attributes {
 	const char *verb; /* get, list, watch */
 	const char *group, *version, *resource, *subresource, *namespace_, *name;
-	const char
-		*path;  /* set for requests of no resource (/api, /version); resource is "" then */
-	bool discovery; /* the path names a document about the resources that there are */
+	const char *path; /* of a request of no resource (/api, /version); resource is "" then */
+	bool discovery;   /* the path names a discovery document */
 	const char *label_selector, *field_selector; /* as sent, decoded */
 };
 
@@ -37,16 +36,17 @@ enum question_part {
 	QUESTION_PARTS
 };
 
-/* The bytes that tell one question from another: the header lines, then the review, which is the
- * body of the request. Header lines end with a NUL each, and with an empty one. */
+/* The identity of a question: the header lines, then the review as the body. Header lines end with
+ * a NUL each, and with an empty one. */
 struct question {
 	struct buf bytes;
 	size_t headers_size;
 	size_t client_size; /* the bytes up to here are the same in all questions about a client */
-	size_t parts[QUESTION_PARTS +
-		     1]; /* where each part begins, and the end; all 0: no resource is asked for */
-	bool review;     /* for our own account: the body is a SubjectAccessReview, or without its
-			subject if there is a token, which must be reviewed first */
+	/* where each part begins, and the end; all 0: no resource is asked for */
+	size_t parts[QUESTION_PARTS + 1];
+	/* for our own account: a SubjectAccessReview; without a subject if a token must be reviewed
+	 * first */
+	bool review;
 };
 
 /* Makes the question of X, with the attributes' name or without it. Returns whether there is memory
@@ -56,19 +56,18 @@ bool question_make(struct question *question, const struct exchange *x,
 void question_release(struct question *question);
 
 bool question_is_of_client(const struct question *question, const struct question *other);
-/* Returns whether a client that may do what ALLOWED asks can see by that all that ASKED asks
- * for. Both read one resource, and ALLOWED is not narrower: without the namespace, the name, or
- * a selector, or with the same. A list shows what a get shows, and a watch begins with a list; a
- * get of every name gives no names. A name in ALLOWED (resourceNames) implies that name alone. */
+/* Returns true if the right to ALLOWED implies ASKED. Both read one resource, and ALLOWED is not
+ * narrower: without the namespace, the name, or a selector, or with the same. A list shows more
+ * than a get, and a watch begins with a list; a get of every name gives no names. A name in ALLOWED
+ * (resourceNames) implies that name alone. */
 bool question_implies(const struct question *allowed, const struct question *asked);
 
 /* Returns whether a token must be reviewed before the question can be asked. */
 bool question_has_token(const struct question *question);
 /* Appends the TokenReview of the question's token. */
 void question_put_token_review(const struct question *question, struct buf *out);
-/* Reads the answer to it, and appends the SubjectAccessReview for the user that it names. USER
- * becomes the user's name. Returns: AUTH_ALLOWED: the review can be asked; else the decision, with
- * its REASON. */
+/* Reads the TokenReview, and appends the SubjectAccessReview of its user. USER becomes the user's
+ * name. Returns: AUTH_ALLOWED: the review can be asked; else the decision with its REASON. */
 enum auth_answer question_read_token(const struct question *question, struct bytes text,
 	struct buf *out, char *user, char *reason, size_t size);
 

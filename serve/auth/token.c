@@ -14,7 +14,7 @@
 
 #define SECOND_NS UINT64_C(1000000000)
 
-/* Decodes the claims, the second of three parts, as YAML, which JSON is. */
+/* Decodes the claims, the second of three parts. YAML includes JSON. */
 static int token_read_claims(const char *token, struct token_facts *facts)
 {
 	CLEANUP(buf_release) struct buf claims = BUF_SECRET, part = BUF_SECRET;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The claims of a bearer token that is a JWT. Its signature is not checked: the facts count only
- * for a token that the API server has accepted. */
+/* The claims of a bearer token in JWT form. Its signature is not checked: use them only after the
+ * API server has accepted the token. */
 #ifndef SERVE_AUTH_TOKEN_H
 #define SERVE_AUTH_TOKEN_H
 

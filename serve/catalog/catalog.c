@@ -32,8 +32,7 @@ struct lost_feed {
 	timeline_rv newest;
 };
 
-/* How far the feeds of earlier journals had come: clients may come back with an RV that only those
- * had. Begins as zeroes. */
+/* The newest RVs of earlier journals: clients may come back with them. Begins as zeroes. */
 struct lost {
 	struct lost_feed *feeds;
 	size_t n, room;
@@ -58,8 +57,7 @@ static struct lost_feed *lost_find(
 	return NULL;
 }
 
-/* Returns the newest RV that an earlier journal had of the definition's resource; 0: none is
- * known. */
+/* Returns an earlier journal's newest RV of the definition's resource; 0: unknown. */
 static timeline_rv lost_newest(const struct lost *lost, const struct feed_definition *definition)
 {
 	char name[LOST_NAME];
@@ -100,7 +98,7 @@ struct catalog {
 	bool thread_runs;
 	bool stop;                   /* atomic */
 	uint64_t wished_ns;          /* atomic: when a wish was sent last */
-	pthread_rwlock_t lock;       /* of all below, which only the feeder writes */
+	pthread_rwlock_t lock;       /* of all below; only the feeder writes */
 	struct catalog_feed **feeds; /* by id */
 	size_t n, room;
 	struct lost lost;
@@ -175,7 +173,7 @@ static struct catalog_feed *catalog_by_id(const struct catalog *c, uint32_t id)
 	return i < c->n && c->feeds[i]->id == id ? c->feeds[i] : NULL;
 }
 
-/* Adds a feed that is new. Ids only grow. */
+/* Adds a new feed. Ids only grow. */
 static int catalog_take_definition(void *argument, const struct feed_definition *definition,
 	const struct feed_checkpoint *checkpoint)
 {
@@ -227,8 +225,8 @@ static void catalog_drop_all(struct catalog *c, bool remember)
 
 /* ---- following the journal ---------------------------------------------- */
 
-/* Steps on. A record that can't be read is passed over. It may be of any feed, so the watches of
- * all feeds begin again. */
+/* Steps on. An unreadable record is passed over; it may be of any feed, so the watches of all feeds
+ * begin again. */
 static int catalog_next(struct catalog *c, struct journal_walk *log, struct record *ret_record)
 {
 	int r;
@@ -251,8 +249,7 @@ static int catalog_next(struct catalog *c, struct journal_walk *log, struct reco
 	return r;
 }
 
-/* Reads the log on. The feeds' timelines are then ahead of what is visible until they are
- * settled. */
+/* Reads the log on. The timelines are ahead of the visible state until they are settled. */
 static int catalog_read_log(struct catalog *c)
 {
 	CLEANUP(journal_walk_close) struct journal_walk *log = NULL;
@@ -299,7 +296,7 @@ static int catalog_settle_one(void *argument, const struct feed_definition *defi
 	return 0;
 }
 
-/* Settles all feeds, and drops those that the journal does not have any more. */
+/* Settles all feeds, and drops those removed from the journal. */
 static int catalog_settle(struct catalog *c, struct catalog_settling *settling)
 {
 	for (size_t i = 0; i < c->n; i++)
@@ -373,7 +370,7 @@ static int catalog_take_state(void *argument, const struct kinf_feed_info *info)
 	return 0;
 }
 
-/* Reads the states of feeds once a second: whether the reflector lives, and what it last heard. */
+/* Reads the states of feeds once a second: is the reflector alive, and its last contact. */
 static void catalog_take_states(struct catalog *c)
 {
 	uint64_t now = proc_monotonic_ns();
@@ -421,7 +418,7 @@ static bool catalog_refresh(struct catalog *c)
 	return any;
 }
 
-/* Sleeps until the ring says that something was committed. */
+/* Sleeps until the ring reports a commit. */
 static void catalog_wait(struct catalog *c)
 {
 	struct home *home = store_home(c->store);
@@ -433,7 +430,7 @@ static void catalog_wait(struct catalog *c)
 	if (!c->ring && runtime >= 0) {
 		r = ring_attach(runtime, "delta.ring", &c->ring);
 		if (r == 0)
-			return; /* what came before is read first */
+			return; /* earlier records are read first */
 		err_ignore(
 			r, "no reflector has run here: the feeder reads the journal every 50 ms");
 		c->ring = NULL;
@@ -486,7 +483,7 @@ int catalog_open(
 		.news = news,
 		.argument = argument,
 		.reason = "the feeds were not read yet"};
-	/* Readers that prefer each other would starve the feeder. */
+	/* Readers preferring each other would starve the feeder. */
 	pthread_rwlockattr_init(&attributes);
 	pthread_rwlockattr_setkind_np(&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
 	pthread_rwlock_init(&c->lock, &attributes);
@@ -497,7 +494,7 @@ int catalog_open(
 	r = kinf_open(directory, &c->kinf);
 	if (r < 0)
 		return err_say(r, "%s", kinf_error(c->kinf));
-	(void)catalog_refresh(c); /* the first answers find the feeds that there are */
+	(void)catalog_refresh(c); /* for the first answers */
 	catalog_take_states(c);
 	(void)catalog_refresh(c);
 	r = pthread_create(&c->thread, NULL, catalog_run, c);

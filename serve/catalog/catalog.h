@@ -31,17 +31,17 @@ struct catalog_feed {
 	char *texts;
 	struct coverage coverage;
 	struct timeline timeline;
-	uint64_t shown;             /* the feeder's: the newest entry that is visible */
+	uint64_t shown;             /* the feeder's: the newest visible entry */
 	bool settled;               /* the feeder's: the journal has the feed */
 	bool gone;                  /* removed, or its journal was replaced: its watches end */
 	uint64_t news;              /* counts changes of its timeline, and of whether it is live */
 	uint64_t states;            /* counts the latter */
-	uint64_t floor;             /* the newest seq that a client was shown: no answer is older */
+	uint64_t floor;             /* the newest seq shown to a client: no answer is older */
 	uint64_t wished_ns, wished; /* atomic: the newest wish for progress, and its RV */
-	struct floor forwarded; /* what went through to the API server, with a lock of its own */
-	double age_seconds;     /* since the last contact; negative: unknown */
-	char state[16];         /* as `kinf status` shows it */
-	char why[240];          /* if it is not live; "" if not known */
+	struct floor forwarded;     /* after forwarded requests, with a lock of its own */
+	double age_seconds;         /* since the last contact; negative: unknown */
+	char state[16];             /* as `kinf status` shows it */
+	char why[240];              /* if it is not live; "" if not known */
 };
 
 typedef void catalog_news_fn(void *argument);
@@ -59,17 +59,16 @@ struct kinf *catalog_kinf(struct catalog *catalog);
  * not. */
 bool catalog_is_ready(struct catalog *catalog, char reason[200]);
 
-/* Returns whether no feed is known yet, so that nothing can be said about what is served. */
+/* Returns true if no feed is known yet: nothing can be said about the resources. */
 bool catalog_is_empty(struct catalog *catalog);
-/* Returns whether each feed was listed; else REASON names one that was not. */
+/* Returns true if each feed was listed; else REASON names one without a list. */
 bool catalog_are_listed(struct catalog *catalog, char reason[200]);
 
 void catalog_lock(struct catalog *catalog); /* shared */
 void catalog_unlock(struct catalog *catalog);
 
-/* Finds the feed that answers REQUEST: one that was listed before one that was not, then the
- * oldest. Returns: FOUND; NOT_FOUND: no feed covers it, and RET_KNOWN says whether one is of its
- * resource. */
+/* Finds the feed for REQUEST: listed ones first, then the oldest. Returns: FOUND; NOT_FOUND: no
+ * feed covers it, RET_KNOWN: but one has the resource. */
 int catalog_find(struct catalog *catalog, const struct coverage_request *request,
 	struct catalog_feed **ret_feed, enum coverage_answer *ret_answer, bool *ret_known);
 void catalog_release(struct catalog_feed **feed);
@@ -79,8 +78,8 @@ void catalog_release(struct catalog_feed **feed);
 typedef int catalog_feed_fn(void *argument, struct catalog_feed *feed);
 int catalog_each(struct catalog *catalog, catalog_feed_fn *fn, void *argument);
 
-/* A client waits for RV, to which FEED has not come: asks the reflector to find out how far the
- * feed is, and looks at checkpoints more often for a while. */
+/* A client waits for RV, newer than FEED: sends a progress request to the reflector, and reads
+ * checkpoints more often for a while. */
 void catalog_wish(struct catalog *catalog, struct catalog_feed *feed, uint64_t rv);
 
 /* Raises the floor of FEED: a client has seen the state as of SEQ. */

@@ -62,7 +62,7 @@ static bool coverage_occurs(const struct selector_requirement *wanted, const str
 	return false;
 }
 
-/* Returns whether a requirement of one value for KEY is met by VALUE, which the path gives. */
+/* Returns true if WANTED asks for KEY=VALUE, and VALUE is in the path. */
 static bool coverage_implied(
 	const struct selector_requirement *wanted, const char *key, const char *value)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether a feed can answer a request. It must provably hold everything that the request is about:
- * the feed's namespace and each requirement of its selectors have to occur in the request. A feed
- * without some fields serves only metadata: a client that edits an object and puts it back would
- * delete what is missing. The absence of metadata.managedFields does no harm.
+ * Decides whether a feed can answer a request: it must provably hold all of it. The feed's
+ * namespace and each requirement of its selectors have to occur in the request. A feed without some
+ * fields serves only metadata: a client writing the object back would delete them.
+ * metadata.managedFields may be missing.
  */
 #ifndef SERVE_CATALOG_COVERAGE_H
 #define SERVE_CATALOG_COVERAGE_H
@@ -11,7 +11,7 @@
 #include "common/value/selector.h"
 #include "store/journal/journal.h"
 
-/* The part of a feed's definition that decides. */
+/* The deciding part of a feed's definition. */
 struct coverage {
 	const struct feed_definition *definition; /* borrowed */
 	struct selector *labels, *fields;         /* NULL: none */

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The floor of a feed: what was forwarded to the API server, and which later reads without a
- * resourceVersion must therefore not show less than.
+ * The floor of a feed: later reads without a resourceVersion must show forwarded requests.
  *
- *	a write that was answered with an RV    reads wait until the feed has come to it: it is a change of this feed
- *	a deletion, an eviction, a binding      reads wait, for a second at most, until the object has changed
- *	the end of an object at its last RV     reads wait, for a second at most, until it is gone, or a later one has its name
- *	a read that the API server answered     reads are forwarded until the feed has come to its RV: nothing in the feed
- *	                                        need change, so waiting would not help
+ *	a write's answer with an RV        reads wait until the feed has come to it
+ *	a deletion, eviction or binding    reads wait until the object has changed, a second at most
+ *	the end of an object at its RV     reads wait until it is gone or replaced, a second at most
+ *	a read's answer                    reads are forwarded until the feed has come to its RV:
+ *	                                   nothing need change in the feed, waiting is no help
  *
- * An RV that the feed never comes to (a feed with selectors, a server without bookmarks) counts
- * for two minutes: a feed that is live has by then been given all changes up to it. While the
- * feed is not live it counts on.
+ * A feed may never come to an RV (with selectors, or a server without bookmarks), so an RV counts
+ * for two minutes: a live feed has all changes up to it by then. While the feed is not live it
+ * counts on.
  */
 #ifndef SERVE_CATALOG_FLOOR_H
 #define SERVE_CATALOG_FLOOR_H
@@ -28,7 +27,7 @@ struct floor_key {
 	char *key;
 	uint64_t before;   /* seq of the object's version before the write; 0: none */
 	bool deleted;      /* it is to go, or to begin to */
-	timeline_rv last;  /* the RV after which the object is no more; 0: not known */
+	timeline_rv last;  /* the object's last RV; 0: unknown */
 	uint64_t until_ns; /* monotonic */
 };
 
@@ -45,16 +44,15 @@ struct floor {
 void floor_init(struct floor *floor);
 void floor_release(struct floor *floor);
 
-/* From any thread. RVs that are no numbers are ignored: nothing is later than they. */
+/* From any thread. RVs other than numbers are ignored: they have no order. */
 void floor_raise(struct floor *floor, const char *rv, bool written, uint64_t now_ns);
-/* KEY "": objects that are not known. */
+/* KEY "": unknown objects. */
 void floor_touch(struct floor *floor, const char *key, uint64_t before, bool deleted,
 	timeline_rv last, uint64_t now_ns);
 
 /* Returns whether nothing is set. */
 bool floor_is_clear(const struct floor *floor);
-/* Copies the two RVs, 0: none, and the keys that are still waited for, which the caller frees.
- * LIVE: the feed is. */
+/* Copies the two RVs, 0: none, and the awaited keys; the caller frees them. LIVE: the feed is. */
 struct floor_view {
 	timeline_rv written, read;
 	struct floor_key keys[FLOOR_KEYS_MAX];
@@ -63,7 +61,7 @@ struct floor_view {
 };
 void floor_view(struct floor *floor, uint64_t now_ns, bool live, struct floor_view *ret_view);
 void floor_view_release(struct floor_view *view);
-/* Forgets what a reader has seen: everything in VIEW. */
+/* Forgets everything in VIEW: a reader has seen it. */
 void floor_seen(struct floor *floor, const struct floor_view *view);
 
 #endif

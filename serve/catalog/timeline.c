@@ -50,8 +50,7 @@ void timeline_rv_format(timeline_rv rv, char text[TIMELINE_RV_SIZE])
 	text[n] = '\0';
 }
 
-/* Returns RV as it is compared: the number, or a hash that no number reaches; then it sets
- * OPAQUE. */
+/* Returns RV as a number, or a hash above all numbers and OPAQUE. */
 static timeline_rv timeline_value(struct bytes rv, bool *opaque)
 {
 	timeline_rv value;
@@ -73,8 +72,8 @@ void timeline_begin(struct timeline *t, const struct feed_checkpoint *checkpoint
 		t->oldest = timeline_value(checkpoint->trimmed_rv, &t->opaque);
 }
 
-/* Returns the RV of an entry to add. Numbers only grow, so that they can be searched; a list may be
- * older than what came before it. */
+/* Returns the RV of an entry to add. Entries are searched by RV, so it never falls, even if a list
+ * is older than the entry before. */
 static timeline_rv timeline_raise(struct timeline *t, struct bytes text)
 {
 	timeline_rv rv = timeline_value(text, &t->opaque);
@@ -91,7 +90,7 @@ static int timeline_end_list(struct timeline *t, const struct record *record)
 	bool whole = t->pending && t->pending_known && t->listed;
 
 	if (record->flags & RECORD_ABANDONED) {
-		if (!t->pending) { /* the rest of one that was trimmed */
+		if (!t->pending) { /* the rest of a trimmed one */
 			t->first = t->n;
 			t->pending = record->seq;
 			t->pending_known = false;
@@ -134,7 +133,7 @@ int timeline_add(struct timeline *t, const struct record *record)
 
 /* ---- trimming ----------------------------------------------------------- */
 
-/* Forgets what lies at or below TRIMMED. A bracket of which a part was trimmed is not kept. */
+/* Forgets entries at or below TRIMMED. A partly trimmed bracket is not kept. */
 static void timeline_trim(struct timeline *t, uint64_t trimmed, struct bytes rv)
 {
 	size_t kept = 0;
@@ -177,7 +176,7 @@ void timeline_break(struct timeline *t)
 	t->broken = true;
 }
 
-/* Begins again with what the checkpoint says. */
+/* Begins again from the checkpoint. */
 static void timeline_mend(
 	struct timeline *t, const struct feed_checkpoint *checkpoint, uint64_t end)
 {
@@ -223,7 +222,7 @@ void timeline_settle(struct timeline *t, const struct feed_checkpoint *checkpoin
 
 /* ---- finding ------------------------------------------------------------ */
 
-/* Finds the first entry that lies after seq. */
+/* Finds the first entry after seq. */
 static size_t timeline_after(const struct timeline *t, uint64_t seq)
 {
 	size_t low = t->first, high = t->n;
@@ -338,7 +337,7 @@ void timeline_rv_at(const struct timeline *t, uint64_t seq, char text[TIMELINE_R
 		memcpy(text, t->newest_text, TIMELINE_RV_SIZE);
 	else if (t->opaque)
 		return;
-	else if (t->entries[i].begin) /* all that came before it is known */
+	else if (t->entries[i].begin) /* all before it is known */
 		timeline_rv_format(timeline_before(t, &t->entries[i]), text);
 	else if (i > t->first)
 		timeline_rv_format(t->entries[i - 1].rv, text);

@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The timeline of a feed: the seq and resourceVersion of each record that the log still has, in
- * memory. It answers the questions of the watch cache: which records come after RV N, is the
- * history after N whole, which seq is the state of RV N. A watcher is a position in it, a seq.
+ * The timeline of a feed: the seq and resourceVersion of each record in the log, in memory. It
+ * answers the watch cache's questions: the records after RV N, is the history after N whole, the
+ * seq of RV N's state. A watcher is a position in it, a seq.
  *
  *	timeline_begin(t, &checkpoint)         before the first record above the horizon
  *	timeline_add(t, &record) ...           each record of the feed, in the log's order
- *	timeline_break(t)                      records of the log can't be read, and may be the feed's
- *	timeline_settle(t, &checkpoint, end)   what was added is visible, what was trimmed is gone
+ *	timeline_break(t)                      records of the log, maybe the feed's, can't be read
+ *	timeline_settle(t, &checkpoint, end)   added records are visible, trimmed ones gone
  *	timeline_seek(t, rv, &position)        from where a watch of N goes on
- *	timeline_next(t, position, &entry)     what comes after a position
+ *	timeline_next(t, position, &entry)     the entry after a position
  *
- * H is the RV up to which the feed is visible, O the oldest RV from which its history is whole.
+ * H is the newest visible RV, O the oldest with a whole history after it.
  *
- * A list bracket (a relist) is one entry, with C, the RV before it, and L, the list's: what
- * happened between them is not known, so no watch can begin there. An abandoned list stays
- * invisible until the list that follows it has ended; both are one entry then. The first list is
- * no
- * entry: nothing was visible before it.
+ * A list bracket (a relist) is one entry, with C, the RV before it, and L, the list's: the changes
+ * between them are unknown, so no watch can begin there. An abandoned list stays invisible until
+ * the next list has ended; both are one entry then. The first list is no entry: nothing was visible
+ * before it.
  *
- * RVs are numbers of at most 128 bits. A feed of an extension server may have others: they are
- * only compared for equality, by a hash.
+ * RVs are numbers of at most 128 bits. A feed of an extension server may have others: they are only
+ * compared for equality, by a hash.
  */
 #ifndef SERVE_CATALOG_TIMELINE_H
 #define SERVE_CATALOG_TIMELINE_H
@@ -34,7 +33,7 @@ typedef unsigned __int128 timeline_rv;
 struct timeline_entry {
 	uint64_t seq;   /* of the record; of a bracket its LIST_END */
 	uint64_t begin; /* of a bracket: its first LIST_BEGIN; else 0 */
-	timeline_rv rv; /* never less than that of the entry before */
+	timeline_rv rv; /* never falls */
 };
 
 struct timeline_bracket {
@@ -52,12 +51,12 @@ struct timeline {
 	bool listed;
 	bool has_oldest;
 	timeline_rv oldest; /* O */
-	timeline_rv lost;   /* RVs up to here that are newer than H are of an earlier journal */
+	timeline_rv lost;   /* newer than H, and up to this: RVs of an earlier journal */
 	uint64_t gone;      /* positions before this seq are not kept */
-	uint64_t pending;   /* LIST_BEGIN of a list that has not ended; 0: none */
+	uint64_t pending;   /* LIST_BEGIN of an unfinished list; 0: none */
 	timeline_rv pending_from;
 	bool pending_known; /* pending_from is known: it is no first list */
-	uint64_t visible;   /* the last seq that may be seen; 0: nothing */
+	uint64_t visible;   /* the last visible seq; 0: nothing */
 	timeline_rv newest; /* H */
 	char newest_text[TIMELINE_RV_SIZE];
 };
@@ -69,7 +68,7 @@ void timeline_begin(struct timeline *timeline, const struct feed_checkpoint *che
 int timeline_add(struct timeline *timeline, const struct record *record);
 void timeline_break(struct timeline *timeline);
 /* Everything up to END, the end of the log, was added. After timeline_break() no position before
- * what is visible now is kept, and no RV before H. */
+ * the visible one is kept, and no RV before H. */
 void timeline_settle(
 	struct timeline *timeline, const struct feed_checkpoint *checkpoint, uint64_t end);
 
@@ -80,8 +79,8 @@ enum timeline_place {
 	TIMELINE_INVALID /* N is no RV of this feed: 400 */
 };
 
-/* Finds the position after which all records newer than RV come; the state as of that seq is the
- * state of RV. FUTURE: the position is `visible`. RET_RV: RV as it is compared; may be NULL. */
+/* Finds the position of RV: all newer records come after it, and its state is the state of RV.
+ * FUTURE: the position is `visible`. RET_RV: RV's comparable value; may be NULL. */
 enum timeline_place timeline_seek(const struct timeline *timeline, struct bytes rv,
 	uint64_t *ret_position, timeline_rv *ret_rv);
 
@@ -92,9 +91,9 @@ int timeline_next(
 /* Returns C of a bracket's entry. */
 timeline_rv timeline_before(const struct timeline *timeline, const struct timeline_entry *entry);
 
-/* Returns the last seq up to SEQ that lies within no bracket: clients may see its state. */
+/* Returns the last seq up to SEQ outside of brackets: clients may see its state. */
 uint64_t timeline_settled(const struct timeline *timeline, uint64_t seq);
-/* Writes the RV of the state as of SEQ, which is settled; "" if it is not known. */
+/* Writes the RV of the state as of SEQ, a settled one; "" if unknown. */
 void timeline_rv_at(const struct timeline *timeline, uint64_t seq, char text[TIMELINE_RV_SIZE]);
 /* Writes O, as it is shown to clients. */
 void timeline_oldest(const struct timeline *timeline, char text[TIMELINE_RV_SIZE]);

@@ -18,7 +18,7 @@ enum chunks_state {
 	CHUNKS_END
 };
 
-/* Takes one byte that is no data. Returns whether it may come here. */
+/* Takes one byte outside of data. Returns false if it may not come here. */
 static bool chunks_step(struct chunks *c, uint8_t byte)
 {
 	int digit = hex_digit((char)byte);

@@ -22,11 +22,11 @@
 #define IDLE_NS          (90 * SECOND_NS) /* between two requests */
 #define SHAKES_MAX       128              /* TLS handshakes of a worker at once */
 #define PLACE_NS         (SECOND_NS / 4)  /* then a handshake leaves its place to another */
-/* without a byte that the client takes or sends */
+/* without progress in either direction */
 #define SLOW_NS    (60 * SECOND_NS)
 #define LINGER_NS  (2 * SECOND_NS)
 #define INPUT_SIZE ((size_t)64 << 10)
-/* that a handshake or the end of a connection frees */
+/* freed by a handshake, or the end of a connection */
 #define TURN_OVER_BYTES   ((size_t)32 << 10)
 #define TURN_BYTES        ((size_t)256 << 10) /* then other connections have their turn */
 #define CONNECTION_EVENTS (EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET)
@@ -34,12 +34,11 @@
 
 static void connection_expired(void *context);
 
-/* ---- TLS handshakes ----------------------------------------------------------------------------
+/* ---- TLS handshakes ------------------------------------------------------
  *
- * A handshake needs some 60 KiB until it is complete. Thousands of clients that come back together
- * would take that each, and what they leave lies between what stays. So a worker makes SHAKES_MAX
- * handshakes at once; the others wait in the order in which they came, and cost nothing but their
- * socket. A handshake that stalls goes on without a place. */
+ * A handshake needs some 60 KiB until it is complete. Thousands of returning clients would take
+ * that each, and fragment the heap. So a worker makes SHAKES_MAX handshakes at once; the others
+ * wait in order, and cost nothing but their socket. A stalled handshake goes on without a place. */
 
 /* Takes C out of the queue. */
 static void shake_unlink(struct http_connection *c)
@@ -51,7 +50,7 @@ static void shake_unlink(struct http_connection *c)
 	c->shake_previous = c->shake_next = NULL;
 }
 
-/* Gives the place of C, if it has one, to the next one that waits. */
+/* Gives C's place, if any, to the next waiting handshake. */
 static void shake_leave(struct http_connection *c)
 {
 	struct serve_worker *w = c->worker;
@@ -265,7 +264,7 @@ static void connection_shake(struct http_connection *c)
 		connection_set_protocol(c, &http2_protocol);
 }
 
-/* Chooses between HTTP/1.1 and HTTP/2 without ALPN by the first bytes, which are in c->in. */
+/* Chooses between HTTP/1.1 and HTTP/2 without ALPN, by the first bytes in c->in. */
 static void connection_guess_protocol(struct http_connection *c)
 {
 	size_t size = c->in.size < strlen(PREFACE) ? c->in.size : strlen(PREFACE);
@@ -411,14 +410,14 @@ static bool connection_go_on(struct http_connection *c)
 	return true;
 }
 
-/* Ends the sending side, and reads what the client is still sending for a moment: closing at once
- * would reset the connection, and the client might lose the answer. */
+/* Ends the sending side, and reads for a moment: closing at once would reset the connection, and
+ * the client might lose the answer. */
 static void connection_linger(struct http_connection *c)
 {
 	c->lingering = true;
 	if (c->tls)
 		tls_session_end(c->tls);
-	(void)shutdown(c->fd, SHUT_WR); /* a connection that is gone already closes below */
+	(void)shutdown(c->fd, SHUT_WR); /* a dead connection closes below */
 	c->began_ns = c->worker->now_ns;
 	connection_read(c);
 }
@@ -471,11 +470,11 @@ void connection_turn(struct http_connection *c)
 	if (!c->dead && !c->lingering && c->protocol && c->protocol->over(c) && flushed)
 		connection_linger(c);
 	if (c->dead || (c->lingering && c->read_ended)) {
-		if (!c->ready) /* else the turn that is due does it */
+		if (!c->ready) /* else its due turn does it */
 			connection_close(&c);
 		return;
 	}
-	/* Bytes that were left in the socket can be taken now if there is room. */
+	/* Bytes in the socket can be taken now if there is room. */
 	if (c->readable && c->protocol && c->protocol->hungry(c))
 		connection_ready(c);
 	if (!c->in.size)
@@ -491,7 +490,7 @@ static bool stream_awaits_client(const struct stream *s)
 	return !s->body_ended && !s->body.size && (s->state == STREAM_REQUEST || s->on_body);
 }
 
-/* Ends streams of HTTP/2 whose client has done nothing for a minute that they wait for. */
+/* Ends streams of HTTP/2 after a minute's silence of a client they wait for. */
 static void connection_check_streams(struct http_connection *c)
 {
 	uint64_t now = c->worker->now_ns;

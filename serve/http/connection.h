@@ -13,13 +13,13 @@ struct http_connection;
 struct listener;
 struct serve_worker;
 
-/* Takes over the socket FD, which LISTENER has accepted; closes it on failure. */
+/* Takes over the accepted socket FD; closes it on failure. */
 int connection_new(struct serve_worker *worker, const struct listener *listener, int fd);
 
 /* The socket reported EVENTS (epoll). */
 void connection_events(struct http_connection *c, uint32_t events);
 
-/* Does what can be done without waiting. May free C. */
+/* Does all work possible without waiting. May free C. */
 void connection_turn(struct http_connection *c);
 
 /* No more requests; running streams are asked to finish at FINISH_NS, idle connections close. */

@@ -3,9 +3,9 @@
  * Shared by the files of the connection group: connection.c (one socket: reading, writing, time
  * limits), stream.c (one exchange of it: exchange.h), http1.c and http2.c (the protocols).
  *
- * A turn of a connection reads what has come, lets the protocol make output, and writes it. Nothing
- * in this group calls a turn from within another: exchange_begin() and its sisters only note what
- * is to be sent and put the connection on the worker's list of ready connections.
+ * A turn of a connection reads, lets the protocol make output, and writes it. Nothing in this group
+ * calls a turn from within another: exchange_begin() and its sisters only note their output, and
+ * put the connection on the worker's list of ready connections.
  */
 #ifndef SERVE_HTTP_CONNECTION_INTERNAL_H
 #define SERVE_HTTP_CONNECTION_INTERNAL_H
@@ -45,9 +45,9 @@ struct stream {
 	char *user; /* for the access log; NULL: "" */
 	void (*gone)(void *context);
 	void *gone_context;
-	struct buf body; /* of the request, what was not taken yet */
+	struct buf body; /* of the request, not yet taken */
 	bool body_ended;
-	uint64_t passed; /* HTTP/2: bytes of a body that nobody wants */
+	uint64_t passed; /* HTTP/2: dropped bytes of a body */
 	void (*on_body)(void *context);
 	void *body_context;
 	uint64_t sent; /* bytes of the answer's body */
@@ -63,19 +63,19 @@ struct stream {
 	struct exchange_header headers[];
 };
 
-/* Makes a stream of CONNECTION whose texts are a copy of TEXT, with room for N_HEADERS. Returns
- * NULL without memory. */
+/* Makes a stream of CONNECTION with a copy of TEXT and room for N_HEADERS. Returns NULL without
+ * memory. */
 struct stream *stream_new(struct http_connection *connection, struct bytes text, size_t n_headers);
 /* Passes the request, now complete, to the answers. */
 void stream_ask(struct stream *stream);
-/* Reports that bytes were added to the request's body, or that it has ended. */
+/* Reports new bytes of the request's body, or its end. */
 void stream_body_came(struct stream *stream);
 /* Pulls the body: as exchange_source.read(). */
 ssize_t stream_pull(struct stream *stream, uint8_t *out, size_t room);
 /* Releases the source, writes the access log, removes the stream from its connection and frees
  * it. */
 void stream_end(struct stream *stream, enum exchange_end why);
-/* Asks a source to finish; a stream that has no answer yet is ended by its protocol. */
+/* Asks a source to finish; the protocol ends a stream without an answer. */
 void stream_finish(struct stream *stream);
 /* Returns the phrase of a status, "Unknown" if it has none. */
 const char *stream_phrase(int status);
@@ -84,8 +84,8 @@ const char *stream_phrase(int status);
 
 struct protocol {
 	const char *name; /* label of kinf_serve_connections */
-	/* Takes what has come; bytes that it can't take yet stay in c->in. Returns 0, or a negative
-	 * error after which the connection is closed when its output is written. */
+	/* Takes the bytes read; those without room stay in c->in. Returns 0, or a negative error:
+	 * the connection is closed after its output. */
 	int (*input)(struct http_connection *c, const uint8_t *bytes, size_t size);
 	/* Appends output to OUT, up to about EXCHANGE_ROOM bytes. */
 	int (*output)(struct http_connection *c, struct buf *out);
@@ -96,7 +96,7 @@ struct protocol {
 	void (*wake)(struct http_connection *c, struct stream *stream);
 	/* The client has ended its sending side. */
 	void (*hear_end)(struct http_connection *c);
-	/* The process ends: no request after those that run. */
+	/* The process ends: no new requests. */
 	void (*drain)(struct http_connection *c);
 	/* SIZE bytes of the request's body were taken. */
 	void (*body_taken)(struct http_connection *c, struct stream *stream, size_t size);
@@ -131,7 +131,7 @@ struct http2;
 struct metric_cell;
 struct tls_session;
 
-/* The worker's TLS handshakes, of which only so many are made at once. */
+/* The worker's TLS handshakes, limited in number. */
 enum shake_turn {
 	SHAKE_NONE,  /* it has none to make, or needs no place for the rest of it */
 	SHAKE_WAITS, /* in the worker's queue */
@@ -162,18 +162,16 @@ struct http_connection {
 	struct buf out;
 	size_t out_sent;
 	struct serve_timer timer;
-	uint64_t began_ns;    /* of the head or handshake that is awaited; 0: none */
+	uint64_t began_ns;    /* of the awaited head or handshake; 0: none */
 	uint64_t place_ns;    /* when the handshake got its place */
 	uint64_t progress_ns; /* when the socket last took or gave a byte */
 	uint64_t checked_ns;  /* when the streams of HTTP/2 were looked at last */
 	uint64_t finish_ns;   /* when the streams are asked to finish; UINT64_MAX: not */
-	uint64_t
-		/* no turns until then: the client opens its windows bit by bit; 0: none */
-		pause_ns;
+	uint64_t pause_ns; /* no turns until then: the client opens its windows in bits; 0: none */
 	bool readable, writable, read_ended, dead, lingering, draining;
 };
 
-/* Lets C rest for NS after this turn; what comes meanwhile is read together. */
+/* Lets C rest for NS after this turn, to read what comes in one go. */
 void connection_pause(struct http_connection *c, uint64_t ns);
 /* Puts C on the worker's list of ready connections. */
 void connection_ready(struct http_connection *c);

@@ -42,8 +42,7 @@ struct forward {
 	struct forward_options options;
 	struct upstream_link *link;
 	struct serve_timer timer;
-	uint64_t
-		progress_ns; /* when the server last took a byte, or was given all of the request */
+	uint64_t progress_ns; /* when the server last took a byte, or had the whole request */
 	/* To the server. */
 	struct buf out;
 	size_t out_sent;
@@ -61,10 +60,10 @@ static unsigned forward_count; /* atomic */
 
 static void forward_turn(void *context);
 
-/* ---- the heads that pass ------------------------------------------------ */
+/* ---- heads --------------------------------------------------------------- */
 
-/* Headers of one connection stay behind: the fixed ones of RFC 9110, 7.6.1, and those that the
- * Connection header names. Upgrade and Connection are written again for a tunnel. */
+/* Headers of one connection stay behind: the fixed ones of RFC 9110, 7.6.1, and those named by
+ * Connection. A tunnel gets Upgrade and Connection of its own. */
 
 static bool head_is_one_of(struct bytes name, const char *const *names, size_t n)
 {
@@ -99,23 +98,21 @@ static bool head_is_of_connection(const struct exchange_header *fields, size_t n
 	return false;
 }
 
-/* By these headers a front proxy tells the API server who the user is; from a client they are a
- * lie. */
+/* A front proxy's headers for the user; from a client they are a lie. */
 static bool head_names_user(struct bytes name)
 {
 	return bytes_starts(name, BYTES_LIT("x-remote-"));
 }
 
-/* These decide what the request may do. Without its Impersonate-User a request has more rights
- * than it was to have, so a client of a front proxy that adds that header can't have it left out
- * by naming it in Connection. */
+/* The credentials. Without its Impersonate-User a request would have more rights, so a client of a
+ * front proxy can't remove it by naming it in Connection. */
 static bool head_is_credential(struct bytes name)
 {
 	return bytes_equal(name, BYTES_LIT("authorization")) ||
 	       bytes_starts(name, BYTES_LIT("impersonate-"));
 }
 
-/* HTTP/2 has its own rules about which bytes a header may have. */
+/* HTTP/2 allows other bytes in headers. */
 static bool head_is_clean(struct bytes text, bool blanks)
 {
 	const uint8_t *p = text.data;
@@ -143,7 +140,7 @@ static bool forward_head_is_chunked(const struct exchange *x)
 	return x->has_body && !exchange_header(x, "content-length").data;
 }
 
-/* Appends the client's address to those that are known, for the API server's audit log. */
+/* Appends the client's address to the known ones, for the API server's audit log. */
 static void head_put_address(const struct exchange *x, struct buf *out)
 {
 	struct bytes before = exchange_header(x, "x-forwarded-for");
@@ -203,7 +200,7 @@ static int forward_head_write(const struct exchange *x, struct bytes host, struc
 	return buf_error(out);
 }
 
-/* Chooses the headers of the answer that the client gets. Returns how many. */
+/* Chooses the answer's headers for the client. Returns how many. */
 static size_t forward_head_answer(const struct request_head *head, bool tunnel,
 	struct exchange_header *ret_headers, size_t room)
 {
@@ -226,8 +223,8 @@ static size_t forward_head_answer(const struct request_head *head, bool tunnel,
 
 /* ---- the end of the answer's body --------------------------------------- */
 
-/* Takes bytes that came. Returns how many were taken, SIZE_MAX if they are malformed; a run of the
- * body is in RET_DATA (an offset) and RET_SIZE. */
+/* Takes bytes of the answer. Returns how many, SIZE_MAX if they are malformed. RET_DATA (an offset)
+ * and RET_SIZE: a run of the body. */
 static size_t forward_body_take(struct forward_body *body, const uint8_t *bytes, size_t size,
 	size_t *ret_data, size_t *ret_size)
 {
@@ -363,7 +360,7 @@ static bool forward_take_body(struct forward *f)
 	return chunked;
 }
 
-/* Sends what there is, as far as the server takes it. */
+/* Sends until the server takes no more. */
 static void forward_send(struct forward *f)
 {
 	while (!f->send_broken) {
@@ -393,7 +390,7 @@ static void forward_send(struct forward *f)
 
 /* ---- the answer's body -------------------------------------------------- */
 
-/* Gives the client a run of what has come. Returns its size, 0 if these bytes had none. */
+/* Gives the client a run of the body. Returns its size, 0 if these bytes had none. */
 static ssize_t forward_decode(struct forward *f, uint8_t *out, size_t room)
 {
 	const uint8_t *p = f->in.data + f->in_used;
@@ -552,7 +549,7 @@ static void forward_receive_head(struct forward *f)
 
 /* ---- turns -------------------------------------------------------------- */
 
-/* Does what can be done without waiting. F may be gone afterwards. */
+/* Does all work possible without waiting. May free F. */
 static void forward_turn(void *context)
 {
 	struct forward *f = context;

@@ -10,8 +10,8 @@
  *
  * The client's headers are passed on as they are, but for those that concern one connection only
  * (RFC 9110, 7.6.1) and those by which a front proxy names a user. No credential of ours is ever
- * added. At most 16 KiB of the request and 32 KiB of the answer are held here: a side that does not
- * read makes the other one wait.
+ * added. At most 16 KiB of the request and 32 KiB of the answer are held here: a slow reader on one
+ * side makes the other side wait.
  */
 #ifndef SERVE_HTTP_FORWARD_H
 #define SERVE_HTTP_FORWARD_H
@@ -26,12 +26,11 @@ struct metrics;
 
 struct forward_options {
 	struct metrics *metrics;
-	bool no_limit; /* the answer may begin at any time: logs, and what leads through the API
-			   server to a pod */
+	bool no_limit;      /* the answer may begin at any time: logs, proxies to pods */
 	uint64_t answer_ns; /* the answer begins within this, or it has failed; 0: 90 s */
 	bool lines;         /* the answer is a watch: it may end after each line */
 	bool whole;         /* the answer must come uncompressed: BODY is given */
-	/* Before an answer has begun, which the caller makes; the forward is gone. SENT: the server
+	/* Before an answer has begun: the caller answers, and the forward is gone. SENT: the server
 	 * may have acted on the request. */
 	void (*failed)(void *context, int status, const char *why, bool sent);
 	/* May be NULL: the answer begins with this status. TYPE lives during the call. */
@@ -43,7 +42,7 @@ struct forward_options {
 	void *context;
 };
 
-/* Returns whether the request carries credentials that can be passed on. */
+/* Returns true if the request has credentials for the API server. */
 bool forward_has_credentials(const struct exchange *x);
 /* X must not have begun. Returns: 0, and FAILED or ENDED are called later; 429: too many run;
  * errors. */

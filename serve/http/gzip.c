@@ -9,7 +9,7 @@
 #include "common/err.h"
 
 #define GZIP_LEVEL  1
-#define GZIP_WORK   ISAL_DEF_LVL1_DEFAULT /* bytes that this level works in */
+#define GZIP_WORK   ISAL_DEF_LVL1_DEFAULT /* this level's buffer */
 #define GZIP_OUT    ((size_t)16 << 10)
 #define GZIP_IN_MAX ((size_t)1 << 30)
 
@@ -20,8 +20,8 @@ struct gzip {
 
 int gzip_new(struct gzip **ret_gzip)
 {
-	struct gzip *gzip = malloc(
-		sizeof(*gzip)); /* 360 KiB, which isal_deflate_init() sets as far as needed */
+	struct gzip *gzip =
+		malloc(sizeof(*gzip)); /* 360 KiB, set by isal_deflate_init() as needed */
 
 	if (!gzip)
 		return err_set(-ENOMEM, "compressing an answer");

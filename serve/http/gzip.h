@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compresses answers (docs/protocol.md 2.4) as one gzip member, with Intel's igzip: six to eight
- * times as fast as zlib's level 1, which the API server takes, and no larger. Only gzip.c
- * includes igzip_lib.h. */
+ * times as fast as the API server's zlib level 1, and no larger. Only gzip.c uses it. */
 #ifndef SERVE_HTTP_GZIP_H
 #define SERVE_HTTP_GZIP_H
 
@@ -12,7 +11,7 @@ struct gzip;
 int gzip_new(struct gzip **ret_gzip);
 void gzip_free(struct gzip **gzip);
 
-/* Compresses PIECE and appends what is ready to OUT; with END all that is left. */
+/* Compresses PIECE and appends the output to OUT; with END all of it. */
 int gzip_put(struct gzip *gzip, struct bytes piece, bool end, struct buf *out);
 
 int gzip_all(struct bytes body, struct buf *out);

@@ -32,7 +32,7 @@ static bool head_equal(struct bytes value, const char *word)
 
 /* ---- the request line --------------------------------------------------- */
 
-/* Splits an absolute target ("http://host/path"), which HTTP/1.1 servers must accept. */
+/* Splits a target, also an absolute one ("http://host/path"): HTTP/1.1 servers must accept it. */
 static bool head_parse_target(
 	struct bytes target, struct request_head *head, struct head_error *ret_error)
 {
@@ -128,7 +128,7 @@ static bool head_read_host(
 	return true;
 }
 
-/* Acts on the fields that decide where the request ends. */
+/* Reads the fields of the request's framing. */
 static bool head_read_framing(const struct exchange_header *field, struct request_head *head,
 	struct head_error *ret_error)
 {
@@ -163,7 +163,7 @@ static bool head_read_framing(const struct exchange_header *field, struct reques
 	return true;
 }
 
-/* Parses the line from P to END, which is without its CR LF. */
+/* Parses the line from P to END, without its CR LF. */
 static bool head_parse_field(
 	uint8_t *p, uint8_t *end, struct request_head *head, struct head_error *ret_error)
 {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parses the head of an HTTP/1.1 or 1.0 request, strictly as RFC 9112 writes one. Whatever two
- * parties could read differently is refused, because kinf-serve also relays requests (request
- * smuggling): content-length with transfer-encoding, two of either, folded lines, a bare LF or CR,
- * blanks before a colon. Debian's libhttp-parser accepts a bare LF and folded lines also in its
- * strict mode.
+ * Parses the head of an HTTP/1.1 or 1.0 request, strictly as RFC 9112 writes one. Ambiguous heads
+ * are refused, because kinf-serve also relays requests (request smuggling): content-length with
+ * transfer-encoding, two of either, folded lines, a bare LF or CR, blanks before a colon. Debian's
+ * libhttp-parser accepts a bare LF and folded lines also in its strict mode.
  *
  *	end = head_find_end(bytes, size, &from);	0: more bytes are needed
  *	r = head_parse(bytes, end, &head);		changes names to lower case in place
@@ -34,9 +33,9 @@ struct head_error {
 	const char *why;
 };
 
-/* Looks for the end of the head from *FROM on, which begins as 0 and says how far the search came.
- * Returns the size of the head with its empty line; 0 if it is not complete; SIZE_MAX when a line
- * ends with a bare LF, so that the head would never end. */
+/* Searches the head's end from *FROM on, which begins as 0. Returns the size of the head with its
+ * empty line; 0 if it is incomplete; SIZE_MAX if a line ends with a bare LF, so that the head would
+ * never end. */
 size_t head_find_end(const uint8_t *bytes, size_t size, size_t *from);
 
 /* Parses the head of SIZE bytes, as head_find_end() returned it. All texts point into BYTES.
@@ -47,8 +46,7 @@ bool head_parse(
  * host. */
 bool head_parse_answer(uint8_t *bytes, size_t size, struct request_head *ret_head, int *ret_status,
 	struct head_error *ret_error);
-/* Splits a list of words ("keep-alive, Upgrade"): the first one, size 0 if there is none; *REST
- * becomes what follows it. */
+/* Takes the first of a list of words ("keep-alive, Upgrade") off *REST; size 0: none is left. */
 struct bytes head_next_word(struct bytes *rest);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HTTP/1.1 on one connection: one request after the other. Requests that a client sends ahead
- * (pipelining) stay in c->in, which is bounded, until the answer before them has been given to the
- * connection.
+ * HTTP/1.1 on one connection: one request after the other. Pipelined requests stay in c->in, a
+ * bounded buffer, until the answer before them is done.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +15,7 @@
 
 /* ---- requests ----------------------------------------------------------- */
 
-/* Answers a request that can't be read, and closes the connection afterwards. */
+/* Answers a malformed request, and closes the connection afterwards. */
 static int http1_refuse(struct http_connection *c, int status, const char *why)
 {
 	struct http1 *h = &c->http1;
@@ -42,7 +41,7 @@ static struct bytes http1_moved(struct bytes part, const uint8_t *from, const ui
 	return part.data ? BYTES(to + ((const uint8_t *)part.data - from), part.size) : BYTES_NONE;
 }
 
-/* Makes the stream of a request whose head are the first SIZE bytes of c->in. */
+/* Makes the stream of a request from its head, the first SIZE bytes of c->in. */
 static int http1_begin_request(
 	struct http_connection *c, const struct request_head *head, size_t size)
 {
@@ -104,8 +103,7 @@ static int http1_take_head(struct http_connection *c)
 	return 1;
 }
 
-/* Passes over the body, which nobody wants. Returns: 0, more bytes are needed; 1, the body is
- * complete; a negative error. */
+/* Drops the body. Returns: 0, more bytes are needed; 1, the body is complete; a negative error. */
 static int http1_take_body(struct http_connection *c)
 {
 	struct http1 *h = &c->http1;
@@ -186,7 +184,7 @@ static int http1_pass_body(struct http_connection *c)
 	return r;
 }
 
-/* Leaves a request that will never be complete. */
+/* Leaves a request without an end. */
 static void http1_check_end(struct http_connection *c)
 {
 	struct http1 *h = &c->http1;
@@ -271,7 +269,7 @@ static void http1_write_head(struct http_connection *c, struct buf *out)
 	h->head_written = true;
 	if (s->status == 101) {
 		h->tunnel = h->body_open = h->close = true;
-		connection_ready(c); /* what has come already belongs to the tunnel */
+		connection_ready(c); /* they belong to the tunnel */
 		s->body_ended = false;
 		buf_str(out, "HTTP/1.1 101 Switching Protocols\r\n");
 		buf_bytes_put(out, buf_bytes(&s->answer));
@@ -293,7 +291,7 @@ static void http1_write_head(struct http_connection *c, struct buf *out)
 	if (h->close)
 		buf_str(out, "connection: close\r\n");
 	else if (s->x.version ==
-		 /* else the client takes the end of the connection for that of the answer */
+		 /* else the client takes the connection's end for the answer's */
 		 EXCHANGE_HTTP_1_0)
 		buf_str(out, "connection: keep-alive\r\n");
 	buf_str(out, "\r\n");
@@ -337,7 +335,7 @@ static int http1_write_body(struct http_connection *c, struct buf *out)
 		return 0;
 	if (n == 0 && h->answer_chunked)
 		buf_str(out, "0\r\n\r\n");
-	/* A body that is shorter than its content-length is as cut as one with an error. */
+	/* A body shorter than its content-length is cut, as one with an error. */
 	bool cut = n < 0 || (h->stream->source.size >= 0 &&
 				    h->stream->sent != (uint64_t)h->stream->source.size);
 	int r = http1_end_answer(c, cut ? EXCHANGE_CUT : EXCHANGE_DONE);
@@ -349,8 +347,7 @@ static int http1_output(struct http_connection *c, struct buf *out)
 	struct http1 *h = &c->http1;
 	int r = 1;
 
-	/* A client that has ended its side of a watch has left it. Other answers it may still
-	 * read. */
+	/* A client ending its side of a watch has left. Other answers it may still read. */
 	if (h->state == HTTP1_ANSWER && c->read_ended && h->stream->x.long_running &&
 		h->stream->state == STREAM_SOURCE && !h->tunnel)
 		return http1_end_answer(c, EXCHANGE_CLOSED);
@@ -398,7 +395,7 @@ static void http1_wake(struct http_connection *c, struct stream *s)
 
 static void http1_body_taken(struct http_connection *c, struct stream *s, size_t size)
 {
-	(void)c; /* the connection's turn moves on what has come */
+	(void)c; /* the connection's turn handles the bytes */
 	(void)s;
 	(void)size;
 }

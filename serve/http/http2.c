@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HTTP/2 on one connection, by libnghttp2, which is used in this file only. The library keeps the
- * protocol's state; it asks for a body's bytes (http2_read_body) when the client's windows have
- * room.
+ * HTTP/2 on one connection, by libnghttp2, in this file only. The library keeps the protocol's
+ * state, and asks for a body's bytes (http2_read_body) when the client's windows have room.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,16 +16,16 @@
 
 #define HTTP2_STREAMS_MAX 250
 #define HTTP2_FIELDS_MAX  HEAD_FIELDS_MAX
-/* bytes of requests' bodies that are not taken yet */
+/* bytes of requests' bodies in memory */
 #define HTTP2_BODIES_WINDOW (256 << 10)
-/* bytes of heads that a connection may keep at any time */
+/* bytes of heads for each connection at any time */
 #define HTTP2_HEADS_OWN ((size_t)256 << 10)
-/* of a worker's connections; then none may keep more than that */
+/* of a worker's connections; beyond it each has only its own */
 #define HTTP2_HEADS_ALL    ((size_t)32 << 20)
 #define HTTP2_FRAME_ROOM   4096  /* of output is free before a frame is asked for */
 #define HTTP2_FRAME_MOST   16384 /* bytes of a DATA frame */
 #define HTTP2_LARGE_WINDOW (1 << 20)
-/* of one whose windows are small, and soon used up */
+/* of one with small windows */
 #define HTTP2_PAUSE_NS       UINT64_C(1000000)
 #define HTTP2_LARGE_PAUSE_NS (5 * HTTP2_PAUSE_NS)
 
@@ -35,22 +34,21 @@ struct http2 {
 	bool draining;
 	bool resume_owed;   /* by a stream of the connection */
 	bool squeezed;      /* a frame was cut short by a window */
-	unsigned late_room; /* heads of streams that have ended and are no error */
-	/* The request whose headers are being read; HEADERS frames of streams don't interleave. */
+	unsigned late_room; /* late heads, no error */
+	/* The request being read; HEADERS frames of streams don't interleave. */
 	struct buf text;
 	struct {
 		size_t name, name_size, value, value_size;
 	} fields[HTTP2_FIELDS_MAX];
-	size_t n_fields, n_pseudo; /* those that begin with a colon are no headers */
+	size_t n_fields, n_pseudo; /* pseudo-headers, with a colon */
 	bool refused;
 };
 
 /* ---- requests ----------------------------------------------------------------------------------
  */
 
-/* Ends the connection if a client begins again with a stream that has ended; the library would
- * ignore that. A head that it sends before it knows that this side has reset the stream is no
- * error. */
+/* Ends the connection if a client reuses an ended stream; the library would ignore it. A head on
+ * its way while this side reset the stream is no error. */
 static int http2_on_begin_frame(
 	nghttp2_session *session, const nghttp2_frame_hd *hd, void *user_data)
 {
@@ -254,14 +252,14 @@ static int http2_on_data(nghttp2_session *session, uint8_t flags, int32_t id, co
 	return 0;
 }
 
-/* Opens the client's windows by what was taken of a body. */
+/* Opens the client's windows by the bytes taken of a body. */
 static void http2_body_taken(struct http_connection *c, struct stream *s, size_t size)
 {
 	if (nghttp2_session_consume(c->http2->session, s->id, size) == NGHTTP2_ERR_NOMEM)
 		c->dead = true;
 }
 
-/* The stream ends: what was not taken of its body no longer counts against the connection. */
+/* The stream ends: the rest of its body no longer counts against the connection. */
 static void http2_forget_body(struct http_connection *c, const struct stream *s)
 {
 	if (s->body.size)
@@ -369,12 +367,12 @@ static void http2_wake(struct http_connection *c, struct stream *s)
 	int r = s->submitted ? nghttp2_session_resume_data(c->http2->session, s->id)
 			     : http2_submit(c, s);
 
-	/* A stream that is not deferred, or has been closed by the client, needs nothing. */
+	/* A running or closed stream needs nothing. */
 	if (r == NGHTTP2_ERR_NOMEM)
 		c->dead = true;
 }
 
-/* Resumes the streams that were woken while the library read their bodies. */
+/* Resumes the streams woken during the library's reading. */
 static void http2_resume(struct http_connection *c)
 {
 	c->http2->resume_owed = false;
@@ -426,8 +424,7 @@ static int http2_input(struct http_connection *c, const uint8_t *bytes, size_t s
 
 static bool http2_hungry(const struct http_connection *c)
 {
-	/* A client that takes no output gets no more input read: its SETTINGS and PINGs make
-	 * output. */
+	/* A client without reading gets nothing read: its SETTINGS and PINGs make output. */
 	return c->out.size == c->out_sent && nghttp2_session_want_read(c->http2->session);
 }
 
@@ -490,7 +487,7 @@ static nghttp2_session *http2_new_session(struct http_connection *c)
 		nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, http2_on_frame);
 		nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, http2_on_data);
 		nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, http2_on_close);
-		/* Closed streams are kept for priorities only, which nothing here uses. */
+		/* Closed streams are kept for priorities only, and nothing here uses them. */
 		nghttp2_option_set_no_closed_streams(option, 1);
 		nghttp2_option_set_no_auto_window_update(option, c->worker->shared->forward);
 		if (nghttp2_session_server_new2(&session, callbacks, c, option) != 0)

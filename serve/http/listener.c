@@ -25,8 +25,7 @@
 #define KEEPALIVE_IDLE_S  30
 #define KEEPALIVE_EVERY_S 10
 #define KEEPALIVE_COUNT   3
-/* Longer than the minute after which a slow reader is closed: a closed window also counts for
- * it. */
+/* Longer than a slow reader's minute: a closed window also counts. */
 #define USER_TIMEOUT_MS 75000
 
 /* ---- facts about a socket ----------------------------------------------- */
@@ -41,7 +40,7 @@ static bool listener_is_loopback(const struct sockaddr_storage *address)
 	return address->ss_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr);
 }
 
-/* Adds the bound socket FD, which it takes over. */
+/* Adds and takes over the bound socket FD. */
 static int listeners_add(struct listeners *all, enum listener_kind kind, int fd)
 {
 	struct sockaddr_storage address = {0};
@@ -96,8 +95,7 @@ static int listeners_open_unix(
 	return listeners_add(all, kind, TAKE_FD(fd));
 }
 
-/* Returns the error of listening on WORD, with what to do where the text of the system says too
- * little. */
+/* Returns the error of listening on WORD, with the remedy. */
 static int listener_refused(int error, const char *word)
 {
 	if (error == EADDRNOTAVAIL)
@@ -134,7 +132,7 @@ static int listeners_open_address(struct listeners *all, enum listener_kind kind
 	return listeners_add(all, kind, TAKE_FD(fd));
 }
 
-/* Opens "HOST:PORT", "[HOST]:PORT" or ":PORT", which is every address of the machine. */
+/* Opens "HOST:PORT", "[HOST]:PORT" or ":PORT", all addresses of the machine. */
 static int listeners_open_tcp(struct listeners *all, enum listener_kind kind, const char *word)
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sockets that clients connect to: serve.sock in the runtime directory, TCP addresses, and
- * sockets that a service manager passes (LISTEN_FDS). The main thread accepts. And the facts about a
- * client: its address, the credentials of a Unix socket, its TLS certificate.
+ * The sockets for clients: serve.sock in the runtime directory, TCP addresses, and a service
+ * manager's sockets (LISTEN_FDS). The main thread accepts. Also the facts about a client: its
+ * address, the credentials of a Unix socket, its TLS certificate.
  */
 #ifndef SERVE_HTTP_LISTENER_H
 #define SERVE_HTTP_LISTENER_H
@@ -28,7 +28,7 @@ struct listener {
 	bool any_loopback; /* bound to a loopback address, or local */
 	enum config_auth auth;
 	struct tls *tls; /* NULL: plain; owned by the process */
-	char path[112];  /* of a Unix socket that the service manager has made; else "" */
+	char path[112];  /* of a service manager's Unix socket; else "" */
 	char name[96];   /* "unix", "127.0.0.1:6445", "[::1]:6445" */
 };
 
@@ -39,9 +39,8 @@ struct listeners {
 };
 
 /* Opens the sockets of WORDS, addresses with blanks between them ("unix 127.0.0.1:6445
- * [::1]:6445"), or those of the service manager if it has passed some. RUNTIME_FD is the runtime
- * directory, MODE that of the Unix socket. ERR_CONFIG, -EADDRINUSE, ... with the address in the
- * sentence. */
+ * [::1]:6445"), or the service manager's. RUNTIME_FD is the runtime directory, MODE the Unix
+ * socket's. Returns: 0; ERR_CONFIG, -EADDRINUSE, ... with the address in the sentence. */
 int listeners_open(struct listeners *listeners, enum listener_kind kind, const char *words,
 	int runtime_fd, unsigned mode);
 /* Finds out whether the TCP addresses of WORDS could be opened. Returns: 0; the errors of
@@ -60,7 +59,7 @@ static inline struct tls *listener_tls(const struct listener *listener)
 
 /* ---- the facts about a client ------------------------------------------- */
 
-struct peer_texts; /* what a peer points to */
+struct peer_texts; /* a peer's texts */
 int peer_of_socket(int fd, const struct listener *listener, struct exchange_peer *ret_peer,
 	struct peer_texts **ret_texts);
 /* Adds the names of the client's certificate, if it has sent one. After the handshake. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One exchange of a connection, from either protocol: what exchange.h promises to the answers. */
+/* One exchange of a connection, from either protocol: the promises of exchange.h. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -221,7 +221,7 @@ struct bytes exchange_header(const struct exchange *x, const char *name)
 	return BYTES_NONE;
 }
 
-/* Appends the lines that every answer has. */
+/* Appends the lines of every answer. */
 static void stream_put_usual(struct stream *s, bool cache_control)
 {
 	static const char days[] = "SunMonTueWedThuFriSat";
@@ -278,8 +278,8 @@ void exchange_begin(struct exchange *x, int status, const struct exchange_header
 	}
 	if (!x->relayed)
 		stream_put_usual(s, cache_control);
-	/* A certificate of a CA that was replaced: the client may have another one by now, or a
-	 * chain that only a handshake shows. */
+	/* A certificate of a replaced CA: the client may have a new one by now, or a chain for a
+	 * new handshake. */
 	if (status == 401 && c->peer.certificate && !c->draining &&
 		!tls_session_is_trusted(c->peer.certificate))
 		connection_drain(c, c->finish_ns);

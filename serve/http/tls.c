@@ -34,9 +34,9 @@ struct tls {
 struct tls_session {
 	SSL *ssl;
 	struct tls *tls;
-	uint64_t client_ca; /* the tls->client_cas against which the certificate was checked */
-	bool distrusted;    /* the client_ca of that moment has not signed it */
-	unsigned messages;  /* that were no data, since the last data */
+	uint64_t client_ca; /* the tls->client_cas of the check */
+	bool distrusted;    /* it was not signed by the client_ca of the check */
+	unsigned messages;  /* since the last data */
 	bool broken;        /* after a fatal error OpenSSL must not be asked to end the session */
 };
 
@@ -57,7 +57,7 @@ int tls_fail(const char *format, ...)
 
 /* ---- contexts ----------------------------------------------------------- */
 
-/* Chooses among the protocols that the client offers: HTTP/2, else HTTP/1.1. */
+/* Chooses among the client's protocols: HTTP/2, else HTTP/1.1. */
 static int tls_choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_size,
 	const unsigned char *offered, unsigned offered_size, void *arg)
 {
@@ -96,7 +96,7 @@ static int tls_bind_sessions(struct tls_setting *setting, const char *client_ca)
 	return ok ? 0 : tls_fail("reading '%s' (serve.tls.clientCA)", client_ca ? client_ca : "");
 }
 
-/* Reads the certificate and its key. RET_PART: the one that is at fault. */
+/* Reads the certificate and its key. RET_PART: the faulty one. */
 static int tls_load_pair(SSL_CTX *context, const struct tls_files *files, enum tls_part *ret_part)
 {
 	*ret_part = TLS_PART_CERTIFICATE;
@@ -112,7 +112,7 @@ static int tls_load_pair(SSL_CTX *context, const struct tls_files *files, enum t
 	return 0;
 }
 
-/* Lets clients show certificates that CLIENT_CA has signed; NULL: none are asked for. */
+/* Lets clients show certificates of CLIENT_CA; NULL: none. */
 static int tls_load_client_ca(SSL_CTX *context, const char *client_ca)
 {
 	if (!client_ca)
@@ -125,7 +125,7 @@ static int tls_load_client_ca(SSL_CTX *context, const char *client_ca)
 	return 0;
 }
 
-/* Reads FILES, each of which may be NULL. RET_PART: the one that is at fault. */
+/* Reads FILES; each may be NULL. RET_PART: the faulty one. */
 static int tls_load_files(SSL_CTX *context, const struct tls_files *files, enum tls_part *ret_part)
 {
 	int r = files->certificate ? tls_load_pair(context, files, ret_part) : 0;
@@ -147,14 +147,13 @@ static int tls_load(struct tls_setting *setting, const struct tls_files *files)
 	SSL_CTX_set_alpn_select_cb(context, tls_choose_protocol, NULL);
 	(void)SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
 						SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-	/* So that SSL_read() ends after messages that are no data, which tls_session_read()
-	 * counts. */
+	/* So that SSL_read() returns after control messages, for tls_session_read() to count. */
 	(void)SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);
 	(void)SSL_CTX_set_options(context,
 		SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE);
-	/* One read(2) for all that has come, in place of two for each record. */
+	/* One read(2) for all records, in place of two for each. */
 	SSL_CTX_set_read_ahead(context, 1);
-	/* Sessions are resumed by tickets, which need no memory here. */
+	/* Sessions are resumed by tickets, without memory here. */
 	(void)SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
 	if (!SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) ||
 		!SSL_CTX_set_num_tickets(context, 1) ||
@@ -242,8 +241,7 @@ void tls_close(struct tls **tls)
 
 /* ---- sessions ----------------------------------------------------------- */
 
-/* Counts messages that a client sends and that are no data: key updates, and requests for
- * another handshake. */
+/* Counts a client's messages other than data: key updates, and requests for another handshake. */
 static void tls_count_message(
 	int written, int version, int type, const void *bytes, size_t size, SSL *ssl, void *arg)
 {
@@ -287,7 +285,7 @@ void tls_session_free(struct tls_session **session)
 	free(s);
 }
 
-/* Returns what the last call on SESSION, whose result R was no success, means. */
+/* Returns the meaning of R, a failure of the last call on SESSION. */
 static ssize_t tls_session_result(struct tls_session *s, int r)
 {
 	int error = SSL_get_error(s->ssl, r);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * TLS of the listeners, and the certificates that kinf-serve makes for itself. The tls group:
- * tls.c (contexts and sessions), tls_certificate.c (making certificates); tls_internal.h is the
- * only header that includes OpenSSL's.
+ * TLS of the listeners, and kinf-serve's own certificates. The tls group: tls.c (contexts and
+ * sessions), tls_certificate.c (making certificates); OpenSSL is used by tls_internal.h only.
  *
- * A context is shared by all workers and is never changed: tls_reload() after SIGHUP makes
- * another one, and sessions keep the one that they began with (OpenSSL counts the references).
- * Only the client's certificate is checked again, against the CAs of the newest one.
+ * A context is shared by all workers and is never changed: tls_reload() after SIGHUP makes another
+ * one, and sessions keep their first one (OpenSSL counts the references). Only the client's
+ * certificate is checked again, against the CAs of the newest one.
  */
 #ifndef SERVE_HTTP_TLS_H
 #define SERVE_HTTP_TLS_H
@@ -24,7 +23,7 @@ struct tls_session;
 
 /* ---- contexts ----------------------------------------------------------- */
 
-#define TLS_TICKET_KEYS 80 /* bytes that encrypt session tickets, as OpenSSL wants them */
+#define TLS_TICKET_KEYS 80 /* bytes for session tickets, by OpenSSL's rules */
 
 struct tls_files {
 	const char *certificate, *key; /* PEM; the chain after the server's certificate */
@@ -37,8 +36,7 @@ int tls_open(const struct tls_files *files, struct tls **ret_tls);
  * workers use TLS. */
 int tls_reload(struct tls *tls, const struct tls_files *files);
 void tls_close(struct tls **tls);
-/* Checks that a context can be made of FILES, of which each may be NULL here. RET_PART: the file
- * that is at fault. */
+/* Checks FILES without using them; each may be NULL here. RET_PART: the faulty file. */
 enum tls_part { TLS_PART_CERTIFICATE, TLS_PART_KEY, TLS_PART_CLIENT_CA };
 int tls_check(const struct tls_files *files, enum tls_part *ret_part);
 
@@ -49,8 +47,8 @@ int tls_session_new(struct tls *tls, int fd, struct tls_session **ret_session);
 void tls_session_free(struct tls_session **session);
 #define TLS_AGAIN  (-EAGAIN)
 #define TLS_BROKEN (-EPIPE)
-/* Return 0 (the handshake is complete), or a number of bytes, of which 0 is the end; TLS_AGAIN;
- * TLS_BROKEN, the connection is of no use. These codes have no sentence: they are a client's. */
+/* Return 0 (the handshake is complete), or a number of bytes (0: the end); TLS_AGAIN; TLS_BROKEN:
+ * the connection is of no use. These codes have no sentence: they are a client's. */
 int tls_session_shake(struct tls_session *session);
 ssize_t tls_session_read(struct tls_session *session, void *bytes, size_t size);
 ssize_t tls_session_write(struct tls_session *session, const void *bytes, size_t size);
@@ -59,7 +57,7 @@ void tls_session_end(struct tls_session *session);
 /* Whether ALPN chose HTTP/2. */
 bool tls_session_is_h2(const struct tls_session *session);
 
-/* The names in the subject of the client's certificate, which client_ca has signed. */
+/* The names in the client certificate's subject, signed by client_ca. */
 struct tls_names {
 	char *common_name; /* "" if there is none */
 	char **organizations;
@@ -67,8 +65,8 @@ struct tls_names {
 	int64_t until_s; /* when the certificate expires, in seconds since 1970 */
 };
 bool tls_session_has_certificate(const struct tls_session *session);
-/* Returns whether client_ca as it was read last has signed the client's certificate. For a
- * session that has one. Cheap while client_ca stays the same. */
+/* Returns true if the current client_ca has signed the client's certificate. For a session with
+ * one. Cheap while client_ca stays the same. */
 bool tls_session_is_trusted(struct tls_session *session);
 int tls_session_names(const struct tls_session *session, struct tls_names *ret_names);
 void tls_names_release(struct tls_names *names);
@@ -81,14 +79,13 @@ void tls_names_release(struct tls_names *names);
 #define TLS_KEY            "server.key"
 
 /*
- * Makes a CA in the directory if it has none, and a server's certificate for NAMES (addresses
- * and host names) if it has none, or if that one lacks a name, belongs to another CA, expires
- * within 30 days or was made by a wrong clock. Keys have mode 0600. Files are replaced whole.
+ * Makes a CA in the directory if it has none, and a server's certificate for NAMES (addresses and
+ * host names) if it has none, or if that one lacks a name, belongs to another CA, expires within 30
+ * days or was made by a wrong clock. Keys have mode 0600. Files are replaced whole.
  */
 int tls_make_certificates(int directory_fd, const char *const *names, size_t n_names);
-/* Returns whether tls_make_certificates() would now replace one that is there because of the
- * time. A CA that seems to be old is no
- * reason: a clock that is ahead for a minute must not cost the CA that clients know. A start
+/* Returns true if tls_make_certificates() would now replace a certificate because of the time. An
+ * old CA is no reason: a clock ahead for a minute must not cost the CA known to clients. A start
  * replaces it. */
 bool tls_certificates_are_due(int directory_fd);
 
@@ -96,8 +93,7 @@ bool tls_certificates_are_due(int directory_fd);
 
 #define TLS_SHA1_SIZE 20
 
-/* Computes SHA-1 of BYTES, for protocols that ask for it where it protects nothing. Returns
- * false if OpenSSL refuses it. */
+/* Computes SHA-1 of BYTES, for protocols without a secret. Returns false if OpenSSL refuses it. */
 bool tls_sha1(struct bytes bytes, uint8_t ret_digest[TLS_SHA1_SIZE]);
 
 #endif

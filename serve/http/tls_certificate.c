@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The CA and the certificate that kinf-serve makes for itself: P-256 keys, PEM files. */
+/* kinf-serve's own CA and certificate: P-256 keys, PEM files. */
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -115,7 +115,7 @@ static bool identity_add_extension(
 	return added;
 }
 
-/* Fills the fields that both kinds of certificates have. */
+/* Fills the fields of both kinds of certificates. */
 static bool identity_fill(struct tls_identity *identity, const struct tls_identity *issuer,
 	const char *name, long days)
 {
@@ -128,7 +128,7 @@ static bool identity_fill(struct tls_identity *identity, const struct tls_identi
 	bool good = number && BN_to_ASN1_INTEGER(number, X509_get_serialNumber(c));
 
 	BN_free(number);
-	/* A client whose clock is a little slow must not refuse a new certificate. */
+	/* A client with a slow clock must not refuse a new certificate. */
 	return good && X509_set_version(c, X509_VERSION_3) &&
 	       X509_gmtime_adj(X509_getm_notBefore(c), -DAY_S) &&
 	       X509_gmtime_adj(X509_getm_notAfter(c), days * DAY_S) &&
@@ -139,7 +139,7 @@ static bool identity_fill(struct tls_identity *identity, const struct tls_identi
 		       c, issuer ? X509_get_subject_name(issuer->certificate) : subject);
 }
 
-/* Makes a certificate that ISSUER signs; a CA's, signed by itself, if ISSUER is NULL. */
+/* Makes a certificate signed by ISSUER; NULL: a CA's, signed by itself. */
 static int identity_make(const struct tls_identity *issuer, const char *name,
 	const char *alternatives, struct tls_identity *ret_identity)
 {
@@ -176,7 +176,7 @@ static int identity_make(const struct tls_identity *issuer, const char *name,
 	return 0;
 }
 
-/* ---- what is there already ---------------------------------------------- */
+/* ---- existing certificates ----------------------------------------------- */
 
 static bool name_is_address(const char *name)
 {
@@ -187,9 +187,8 @@ static bool name_is_address(const char *name)
 
 enum identity_age { IDENTITY_CURRENT, IDENTITY_OLD, IDENTITY_OF_WRONG_CLOCK };
 
-/* While the clock is not set (1970, after a start without a battery), nothing is known of a
- * certificate, and it stays: clients know the CA. One that was made then, or is not valid yet,
- * was made by a wrong clock. */
+/* While the clock is not set (1970, after a start without a battery), a certificate stays: clients
+ * know the CA. One made then, or not valid yet, was made by a wrong clock. */
 static enum identity_age identity_age(const struct tls_identity *identity)
 {
 	const ASN1_TIME *begin = X509_get0_notBefore(identity->certificate);

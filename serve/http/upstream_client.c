@@ -80,7 +80,7 @@ static int upstream_set_up(
 	SET(CURLOPT_POSTFIELDSIZE, (long)request->body.size);
 	SET(CURLOPT_POSTFIELDS, buf_cstr(&request->body));
 	SET(CURLOPT_HTTPHEADER, request->lists.headers);
-	SET(CURLOPT_ACCEPT_ENCODING, "identity"); /* what comes with another coding is decoded */
+	SET(CURLOPT_ACCEPT_ENCODING, "identity"); /* other codings are decoded */
 	SET(CURLOPT_WRITEFUNCTION, upstream_on_body);
 	SET(CURLOPT_WRITEDATA, request);
 	SET(CURLOPT_PRIVATE, request);
@@ -191,9 +191,8 @@ static void upstream_complete(struct upstream_client *c, CURL *easy, CURLcode co
 	(void)curl_easy_getinfo(easy, CURLINFO_PRIVATE, (char **)&request);
 	(void)curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
 	c->server.doubted |= code != CURLE_OK;
-	/* A server that refuses a request without reading it may cut its answer (libcurl 7.88
-	 * takes the end of such a stream for one): a refusal's status counts, however its body
-	 * ends. */
+	/* A server may cut the answer of a refusal before reading the request (libcurl 7.88 takes
+	 * the end of such a stream for one): the status counts, however its body ends. */
 	if (code && status < 400)
 		request->fn(request->context, 0,
 			bytes_str(*request->error ? request->error : curl_easy_strerror(code)));

@@ -15,7 +15,7 @@ struct upstream_client;
 typedef void upstream_answer_fn(void *context, int status, struct bytes text);
 
 int upstream_client_new(int runtime_fd, struct upstream_client **ret_client);
-/* Calls no function for requests that run. */
+/* Drops running requests without a call. */
 void upstream_client_free(struct upstream_client **client);
 
 /* Posts BODY, JSON, to PATH with HEADERS, lines with a NUL each and an empty one at the end. FN is
@@ -23,15 +23,15 @@ void upstream_client_free(struct upstream_client **client);
 int upstream_client_post(struct upstream_client *client, const char *path, const char *headers,
 	struct bytes body, upstream_answer_fn *fn, void *context);
 
-/* Makes requests of an account of our own possible: a file with a token, which is read for each
- * request, and a certificate with its key. NULL: none. */
+/* Allows requests of our own account: with a token file, read for each request, and a certificate
+ * with its key. NULL: none. */
 int upstream_client_set_own(struct upstream_client *client, const char *token_file,
 	const char *certificate, const char *key);
 int upstream_client_post_own(struct upstream_client *client, const char *path, struct bytes body,
 	upstream_answer_fn *fn, void *context);
 
-/* Works on the requests, and returns after TIMEOUT_MS, when one has ended, or after
- * upstream_client_wake(), which any thread may call. */
+/* Works on the requests. Returns after TIMEOUT_MS, the end of a request, or upstream_client_wake()
+ * from any thread. */
 void upstream_client_run(struct upstream_client *client, int timeout_ms);
 void upstream_client_wake(struct upstream_client *client);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Shared by the files of the upstream group, which alone uses libcurl in kinf-serve:
+ * Shared by the files of the upstream group, libcurl's only users in kinf-serve:
  *
  *	upstream_server.c   where the API server is: the reflector's file `upstream`
  *	upstream_client.c   questions with small answers, for auth/
@@ -21,16 +21,16 @@ struct upstream_server {
 	char *ca;                 /* PEM */
 	size_t ca_size;
 	bool insecure;
-	struct stat file;    /* that all this is from */
+	struct stat file;    /* the source of it all */
 	bool doubted;        /* the server did not answer: it may have moved */
-	uint64_t generation; /* counts what was read */
+	uint64_t generation; /* counts the readings */
 };
 
 void upstream_server_release(struct upstream_server *server);
 /* Reads the file `upstream` if it is another one than before, or the server is doubted. */
 int upstream_server_refresh(struct upstream_server *server, int runtime_fd);
 
-/* Lists that libcurl borrows for as long as a handle uses them. */
+/* Lists borrowed by libcurl during a handle's life. */
 struct upstream_lists {
 	struct curl_slist *headers, *connect_to;
 };

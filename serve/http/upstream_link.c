@@ -140,7 +140,7 @@ static void link_free(struct upstream_link *link)
 	free(link);
 }
 
-/* Frees LINK, which is on no list; after the run if there is one, because an event may name it. */
+/* Frees LINK, off all lists; after the run if there is one, because an event may name it. */
 static void link_discard(struct upstream_link *link)
 {
 	link->closed = true;
@@ -168,7 +168,7 @@ static void link_event(struct upstream_link *link)
 		link_drop_idle(link); /* nothing but its end can come */
 }
 
-/* Reports the connections that have come or failed, and frees what was closed. */
+/* Reports new and failed connections, and frees the closed ones. */
 static void link_finish_run(struct upstream_links *links)
 {
 	struct upstream_link *link;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Connections to the API server as streams of bytes, for requests that are forwarded. libcurl
- * resolves, connects (through a proxy also) and does TLS; what is said over the connection is
- * the caller's business, because libcurl can't relay upgrades.
+ * Connections to the API server as streams of bytes, for forwarded requests. libcurl resolves,
+ * connects (through a proxy also) and does TLS; the caller speaks HTTP, because libcurl can't relay
+ * upgrades.
  *
  *	upstream_link_open(links, false, turn, forward, &link)
- *	turn(): upstream_link_state(link), upstream_link_write(), upstream_link_read() until UPSTREAM_AGAIN
+ *	turn(): upstream_link_state(), upstream_link_write(), upstream_link_read()
  *	upstream_link_close(&link, true)	the next request may use the connection
  *
- * Links belong to one worker and its thread. They wait in an epoll set of their own, which the
- * worker's loop watches as one descriptor.
+ * Links belong to one worker and its thread. They wait in an epoll set of their own, one descriptor
+ * for the worker's loop.
  */
 #ifndef SERVE_HTTP_UPSTREAM_LINK_H
 #define SERVE_HTTP_UPSTREAM_LINK_H
@@ -32,14 +32,13 @@ int upstream_links_new(
 void upstream_links_free(struct upstream_links **links);
 /* Becomes readable when upstream_links_run() has work. */
 int upstream_links_fd(const struct upstream_links *links);
-/* Serves sockets that are ready, and calls the functions of their links. Called by the loop, from
- * no turn. */
+/* Serves ready sockets, and calls the functions of their links. By the loop, from no turn. */
 void upstream_links_run(struct upstream_links *links);
 /* The host and the base path of the server's URL, borrowed until the next upstream_link_open(). */
 void upstream_links_server(
 	const struct upstream_links *links, struct bytes *ret_host, struct bytes *ret_base);
 
-/* Results of reading and writing, which have no sentence. */
+/* Results of reading and writing, without a sentence. */
 #define UPSTREAM_AGAIN  (-EAGAIN)
 #define UPSTREAM_BROKEN (-EPIPE)
 
@@ -60,7 +59,7 @@ ssize_t upstream_link_read(struct upstream_link *link, void *out, size_t room);
 /* Takes bytes to be sent, at most 16 KiB before the connection has taken them. Returns how many, or
  * UPSTREAM_BROKEN. */
 ssize_t upstream_link_write(struct upstream_link *link, struct bytes bytes);
-/* Whether all that was taken was sent. */
+/* Returns true if all bytes were sent. */
 bool upstream_link_is_flushed(const struct upstream_link *link);
 
 /* REUSABLE: request and answer are complete. Accepts NULL. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the reflector's file `upstream`, which says where the API server is, and tells libcurl. */
+/* Reads the reflector's file `upstream`, the address of the API server, for libcurl. */
 #include "serve/http/upstream_internal.h"
 
 #include <errno.h>
@@ -112,8 +112,8 @@ void upstream_server_split(
 	*ret_base = BYTES(path, size);
 }
 
-/* Appends the URL of PATH. With another name for TLS, the URL has that name, and the connection is
- * made to the server's host. */
+/* Appends the URL of PATH. With tlsServerName the URL has that name, and the connection goes to the
+ * server's host. */
 static int upstream_put_url(const struct upstream_server *server, struct upstream_lists *lists,
 	const char *path, struct buf *url)
 {

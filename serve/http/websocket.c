@@ -34,7 +34,7 @@ void websocket_accept(struct bytes key, char ret_accept[WEBSOCKET_ACCEPT_SIZE])
 
 /* ---- frames of the client ----------------------------------------------- */
 
-/* Returns the size of the head that has begun to come, as far as that is known. */
+/* Returns the size of the frame's head as far as it is known. */
 static size_t websocket_head_size(const struct websocket *socket)
 {
 	unsigned length = socket->head[1] & 0x7f;
@@ -48,7 +48,7 @@ static size_t websocket_head_size(const struct websocket *socket)
 	       (socket->head[1] & WEBSOCKET_MASKED ? 4u : 0u);
 }
 
-/* Ends the frame, whose payload is complete. */
+/* Ends the complete frame. */
 static void websocket_end_frame(struct websocket *socket)
 {
 	unsigned opcode = socket->head[0] & 0x0f;
@@ -63,7 +63,7 @@ static void websocket_end_frame(struct websocket *socket)
 	memcpy(socket->pong, socket->payload, socket->n_pong);
 }
 
-/* Begins the frame, whose head is complete. */
+/* Begins the frame after its head. */
 static void websocket_begin_frame(struct websocket *socket)
 {
 	const uint8_t *head = socket->head;

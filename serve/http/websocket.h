@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The server's side of a WebSocket (RFC 6455) on which only the server has something to say: each
- * message is one text frame, and nothing is compressed or fragmented. Messages of the client are
- * passed over; its pings are answered, and its close frame ends the socket.
+ * The server's side of a WebSocket (RFC 6455) for events: each message is one text frame, and
+ * nothing is compressed or fragmented. Messages of the client are dropped; its pings are answered,
+ * and its close frame ends the socket.
  */
 #ifndef SERVE_HTTP_WEBSOCKET_H
 #define SERVE_HTTP_WEBSOCKET_H
@@ -18,23 +18,23 @@
 
 /* Zeroed: open, and nothing has come. */
 struct websocket {
-	uint8_t head[14]; /* of the frame that is coming */
-	unsigned n_head;  /* bytes of it that have come */
-	uint64_t length;  /* of that frame's payload */
+	uint8_t head[14]; /* of the incoming frame */
+	unsigned n_head;  /* bytes so far */
+	uint64_t length;  /* of its payload */
 	uint64_t n_payload;
 	uint8_t payload[WEBSOCKET_CONTROL_MAX]; /* of a control frame */
 	uint8_t pong[WEBSOCKET_CONTROL_MAX];    /* the answer to the last ping */
 	unsigned n_pong;
 	bool pong_due;
-	uint16_t closed;  /* 0: open; else the code of the close frame that ends the socket */
-	bool said_closed; /* that frame was made */
+	uint16_t closed;  /* 0: open; else the close frame's code */
+	bool said_closed; /* and that frame was made */
 };
 
 /* Writes the value of Sec-WebSocket-Accept for a client's KEY. */
 void websocket_accept(struct bytes key, char ret_accept[WEBSOCKET_ACCEPT_SIZE]);
 
-/* Takes what the client has sent; END: it sends no more. The socket is closed afterwards if that
- * was its end, a close frame, or no frame of a client. */
+/* Takes the client's bytes; END: no more will come. Closes the socket at its end, at a close frame,
+ * and at a malformed frame. */
 void websocket_take(struct websocket *socket, struct bytes bytes, bool end);
 
 /* Appends the answer to a ping, if one is due. It may stand between two messages only. */
