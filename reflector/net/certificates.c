@@ -98,8 +98,7 @@ static bool certificate_text_equal(
 	return a->size == b->size && (!a->size || !memcmp(a->data, b->data, a->size));
 }
 
-/* Keeps the old set when *SET is equal to it: no connection that was opened with the old set is
- * then in question. */
+/* Keeps the old set if *SET is equal: its connections stay good. */
 static void certificates_adopt(struct certificates *certificates, struct certificate_set **set)
 {
 	const struct certificate_set *a = certificates->set, *b = *set;

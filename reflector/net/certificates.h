@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The PEM texts that TLS needs, in memory: the cluster's CA, and the client certificate with its
- * key. They come from the kubeconfig's data or files, or from an exec plugin.
+ * The PEM texts for TLS, in memory: the cluster's CA, and the client certificate with its key. They
+ * come from the kubeconfig's data or files, or from an exec plugin.
  *
- * Files may be rotated. When a set is taken that is older than 10 s or in doubt, the files are read
- * again; a change makes a new set, and an old set lives as long as a call holds it. libcurl puts a
- * call only on a connection that was opened with the same bytes, so calls with a new set open a new
- * connection, and an old connection ends with its last call. No call is cut off.
+ * Files may be rotated. Taking a set reads them again if it is older than 10 s or in doubt. A
+ * change makes a new set; calls hold a reference to the old one. libcurl shares a connection only
+ * between calls with the same bytes, so calls with a new set open a new connection, and the old one
+ * ends with its last call. No call is cut off.
  *
  * When a file can't be read or is not PEM, for instance in the middle of a rotation, the old set
  * stays.
@@ -33,8 +33,8 @@ struct certificate_set {
 
 struct certificates;
 
-/* Reads CONFIG's certificates; borrows CONFIG. Only here is a file that can't be read an error.
- * Returns: 0, ERR_CONFIG, ERR_TOO_LARGE, -errno. */
+/* Reads CONFIG's certificates; borrows CONFIG. An unreadable file is an error here only. Returns:
+ * 0, ERR_CONFIG, ERR_TOO_LARGE, -errno. */
 int certificates_new(const struct kubeconfig *config, struct certificates **ret_certificates);
 void certificates_free(struct certificates **certificates);
 

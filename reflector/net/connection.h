@@ -3,14 +3,13 @@
  * The open sockets to the API server, and the time at which something was last heard on each. The
  * local port of an answer says over which connection it came.
  *
- * A connection is condemned, that is shut down, when a call got nothing within its limit and no
- * other call got anything on the same connection. A quiet watch beside a busy one is healthy. A
- * socket that a firewall has forgotten is dead, but libcurl would use it for the next calls if it
- * were not closed.
+ * A connection is condemned (shut down) if a call got nothing within its limit, nor any other call
+ * on the same connection. A quiet watch beside a busy one is healthy. A socket forgotten by a
+ * firewall is dead, but libcurl would go on using it.
  *
- * A connection that carries only quiet calls looks like a dead one. So after `silence_ns` without a
- * byte the owner renews one of its calls: an answer shows that the connection lives, a missing
- * answer that it is dead, and its other calls stay as they are.
+ * A connection of quiet calls looks like a dead one. So after `silence_ns` without a byte
+ * the owner renews one of its calls: an answer proves the connection alive, silence proves it dead,
+ * and the other calls stay as they are.
  */
 #ifndef REFLECTOR_NET_CONNECTION_H
 #define REFLECTOR_NET_CONNECTION_H
@@ -35,8 +34,8 @@ struct connections {
 
 void connections_release(struct connections *connections);
 
-/* Adds a socket that is about to connect. A connection with the same FD is removed first: libcurl
- * 7.88 closes sockets that never connected without saying so. Returns: 0, -ENOMEM. */
+/* Adds a socket before it connects. A connection with the same FD is removed first: libcurl 7.88
+ * closes unconnected sockets silently. Returns: 0, -ENOMEM. */
 int connections_add(struct connections *connections, int fd, uint64_t now_ns);
 void connections_remove(struct connections *connections, int fd);
 
@@ -45,9 +44,9 @@ void connections_heard(struct connections *connections, uint16_t port, uint64_t 
 
 /* Returns: when connections_ask will have a port to return; UINT64_MAX: never. */
 uint64_t connections_ask_at(const struct connections *connections);
-/* Returns: the local port of a connection of which a call is to be renewed; 0: none. Its next call
- * is due after a sixteenth of the silence: if the renewal's answer comes over another connection,
- * this one is still in doubt. */
+/* Returns: the local port of a silent connection, whose oldest call is to be renewed; 0: none. The
+ * next call is due after a sixteenth of the silence: the renewal's answer may come over another
+ * connection. */
 uint16_t connections_ask(struct connections *connections, uint64_t now_ns);
 
 /* Shuts the connection's socket down if nothing was heard on it since SINCE_NS; its calls fail at

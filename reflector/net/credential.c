@@ -19,7 +19,7 @@
 
 #define CREDENTIAL_MAGIC 0x43524544u
 #define TOKEN_MAX        ((size_t)64 << 10)
-/* client-go's minute less its leeway, so that no token is used longer than a minute. */
+/* client-go's minute less its leeway: no token is used longer than a minute */
 #define TOKEN_AGE_NS (50ull * 1000 * 1000 * 1000)
 
 struct credential {
@@ -30,7 +30,7 @@ struct credential {
 	char *token;       /* of the token file; secret */
 	uint64_t read_ns;  /* when the file was last read, or tried */
 	unsigned version;  /* of the credentials in use */
-	bool refused;      /* the server refused that version */
+	bool refused;      /* by the server */
 	bool unreadable;   /* the file can't be read, and the log says so */
 };
 
@@ -44,7 +44,7 @@ static int credential_read_token(const char *path, char **ret_token)
 	if (r < 0)
 		return err_add(r, "tokenFile");
 	token = small_file_trim(text);
-	if (!*token) /* perhaps it is being written: tried again, as a file that is missing */
+	if (!*token) /* perhaps it is being written: tried again, as a missing file */
 		r = err_say(-ENODATA, "tokenFile '%s' is empty", path);
 	for (const char *p = token; *p && !r; p++)
 		if (iscntrl((unsigned char)*p) || *p == ' ')
@@ -57,7 +57,7 @@ static int credential_read_token(const char *path, char **ret_token)
 	return r;
 }
 
-/* Reads the token file again when it is time to. If that fails the old token stays in use. */
+/* Reads the token file again if due. On failure the old token stays in use. */
 static void credential_renew_token(struct credential *credential, uint64_t now_ns)
 {
 	char *token;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The request headers with our credentials: Authorization and Impersonate-*. A token file is read
- * again 50 s after it was read last, or when the server refused its token; if that fails the old
- * token stays in use (docs/protocol.md 15.3). With an exec plugin, requests wait until the plugin
- * has given credentials (exec.h); its client certificate goes to certificates.h, since it belongs
- * to the connection.
+ * again after 50 s, or when the server refused its token; on failure the old token stays in use
+ * (docs/protocol.md 15.3). With an exec plugin, requests wait until the plugin has given
+ * credentials (exec.h); its client certificate goes to certificates.h, since it belongs to the
+ * connection.
  */
 #ifndef REFLECTOR_NET_CREDENTIAL_H
 #define REFLECTOR_NET_CREDENTIAL_H
@@ -17,9 +17,9 @@
 
 struct credential;
 
-/* Borrows CONFIG, and CERTIFICATES, which may be NULL without an exec plugin. Reads the token file;
- * only here is a file that can't be read, or that is empty, an error. Returns: 0, ERR_CONFIG,
- * ERR_TOO_LARGE, -errno. */
+/* Borrows CONFIG, and CERTIFICATES, which may be NULL without an exec plugin. Reads the token
+ * file; an unreadable or empty one is an error here only. Returns: 0, ERR_CONFIG, ERR_TOO_LARGE,
+ * -errno. */
 int credential_new(const struct kubeconfig *config, struct certificates *certificates,
 	struct credential **ret_credential);
 void credential_free(struct credential **credential);
@@ -38,8 +38,8 @@ const char *credential_awaited(const struct credential *credential, uint64_t *re
 /* Takes one header, "Name: value"; LINE is borrowed. A negative result stops. */
 typedef int credential_header_fn(void *arg, const char *line);
 
-/* Calls PUT for each header of a request that is sent at NOW_NS (monotonic). Returns: 0, a negative
- * result of PUT, -ENOMEM. */
+/* Calls PUT for each header of a request sent at NOW_NS (monotonic). Returns: 0, a negative result
+ * of PUT, -ENOMEM. */
 int credential_headers(
 	struct credential *credential, uint64_t now_ns, credential_header_fn *put, void *arg);
 

@@ -23,7 +23,7 @@ struct exec {
 	uint64_t limit_ns;
 	struct plugin *plugin; /* NULL: none runs */
 	uint64_t started_ns;   /* monotonic; it may run for limit_ns */
-	bool awaited;          /* by requests: there are no credentials that they could use */
+	bool awaited;          /* by requests, which have no credentials */
 
 	bool has; /* credential is set */
 	bool refused;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The credentials of an exec plugin, and when the plugin runs (docs/protocol.md 15.4): when
- * there are no credentials, when they have expired, and after the server answered 401 to them;
- * once, however many requests wait for it. Shortly before they expire it runs while requests go
- * on with the old ones.
+ * The credentials of an exec plugin, and when the plugin runs (docs/protocol.md 15.4): when there
+ * are no credentials, when they have expired, and after the server answered 401 to them; once,
+ * however many requests wait for it. Shortly before they expire it runs while requests go on with
+ * the old ones.
  *
  *	r = exec_renew(exec, now, wall);  0: use exec_credentials(); AGAIN: ask later; negative: there are none
  *
- * A plugin that fails, or whose credentials are refused at once, runs again after 1, 2, 4 .. 15
- * s. Until then requests get its error, or the credentials that were refused. Credentials are
- * kept in memory only.
+ * After a failure, or credentials refused at once, the plugin runs again after 1, 2, 4 .. 15 s.
+ * Until then requests get its error, or the refused credentials. Credentials are kept in memory
+ * only.
  */
 #ifndef REFLECTOR_NET_EXEC_H
 #define REFLECTOR_NET_EXEC_H
@@ -29,10 +29,10 @@ int exec_new(const struct kubeconfig *config, uint64_t limit_ns, struct exec **r
 /* Kills a running plugin. */
 void exec_free(struct exec **exec);
 
-/* Collects the plugin's output and starts the plugin, as needed at NOW_NS (monotonic), which is
- * WALL_NS on the clock by which credentials expire. The caller calls it before each request, when
- * exec_fd() is readable, and every PLUGIN_POLL_MS while the plugin runs. Returns: 0 when there are
- * credentials, AGAIN while requests wait for the plugin, ERR_CREDENTIALS, -ENOMEM. */
+/* Collects the plugin's output and starts the plugin, as needed at NOW_NS (monotonic) and WALL_NS
+ * (credentials expire by wall clock). The caller calls it before each request, when exec_fd() is
+ * readable, and every PLUGIN_POLL_MS while the plugin runs. Returns: 0 when there are credentials,
+ * AGAIN while requests wait for the plugin, ERR_CREDENTIALS, -ENOMEM. */
 int exec_renew(struct exec *exec, uint64_t now_ns, uint64_t wall_ns);
 
 /* Returns: the credentials, after exec_renew() returned 0 and until its next call. */
@@ -40,7 +40,7 @@ const struct exec_credential *exec_credentials(const struct exec *exec);
 /* Returns: the version of the credentials; it changes with them. */
 unsigned exec_version(const struct exec *exec);
 
-/* Notes that the server answered 401 to credentials of VERSION. */
+/* Takes note of a 401 to credentials of VERSION. */
 void exec_refused(struct exec *exec, unsigned version);
 
 bool exec_is_running(const struct exec *exec);

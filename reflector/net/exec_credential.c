@@ -79,7 +79,7 @@ int exec_credential_info(const struct kubeconfig *config, struct buf *out)
 
 /* ---- time --------------------------------------------------------------- */
 
-/* Reads COUNT digits at *TEXT and moves it on. Returns: the number; -1: not that many digits. */
+/* Reads COUNT digits at *TEXT and moves it on. Returns: the number; -1: too few digits. */
 static int time_digits(const char **text, const char *end, int count)
 {
 	int number = 0;

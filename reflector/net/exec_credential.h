@@ -21,8 +21,8 @@ void exec_credential_release(struct exec_credential *credential);
  * Returns: 0, an error of small_file_read(), -ENOMEM. */
 int exec_credential_info(const struct kubeconfig *config, struct buf *out);
 
-/* Reads TEXT, the plugin's output. Returns: 0, -ENOMEM, ERR_CREDENTIALS with a sentence that
- * repeats no secret. */
+/* Reads TEXT, the plugin's output. Returns: 0, -ENOMEM, ERR_CREDENTIALS. The sentence repeats no
+ * secret. */
 int exec_credential_read(
 	struct bytes text, const char *api_version, struct exec_credential *ret_credential);
 

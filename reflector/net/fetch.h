@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One GET whose body is collected up to a limit and handed over as a whole. Discovery and identity
+ * One GET. Its body is collected up to a limit and handed over as a whole. Discovery and identity
  * use it; lists and watches are streamed (http.h).
  */
 #ifndef REFLECTOR_NET_FETCH_H
@@ -25,7 +25,7 @@ typedef void fetch_done_fn(void *arg, const struct fetch_answer *answer);
 struct fetch_request {
 	const char *path;
 	const char *accept; /* NULL: application/json */
-	const char *etag;   /* of the copy that the caller has: the answer may be 304. NULL: none */
+	const char *etag;   /* of the caller's copy: the answer may be 304. NULL: none */
 	bool may_be_absent; /* as in struct http_request */
 	size_t limit;       /* bytes of body; a longer one ends with ERR_TOO_LARGE */
 	uint64_t total_ns;

@@ -30,7 +30,7 @@ static void head_set_text(char *text, size_t size, struct bytes value)
 	text[n] = '\0';
 }
 
-/* Reads seconds, which API servers send. A date is ignored: comparing it needs the server's
+/* Reads seconds, the API servers' form. A date is ignored: comparing it needs the server's
  * clock. */
 static void head_set_retry_after(struct http_head *head, struct bytes value)
 {
@@ -75,7 +75,7 @@ int head_line(struct http_head *head, struct bytes line)
 	} else if (head_value(line, "retry-after", &value)) {
 		head_set_retry_after(head, value);
 	} else if (head_value(line, "warning", &value)) {
-		/* Appends the text of `299 - "text"`, cut to the room that is left. */
+		/* Appends the text of `299 - "text"`, cut to the room left. */
 		const char *first = memchr(value.data, '"', value.size);
 		const char *last = memrchr(value.data, '"', value.size);
 		size_t used = strlen(head->warning);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts of an HTTP answer's head that the reflector uses, read line by line. The lines are
- * HTTP/1's, or those that libcurl writes for HTTP/2.
+ * Reads the head of an HTTP answer line by line. For HTTP/2 libcurl writes such lines.
  */
 #ifndef REFLECTOR_NET_HEAD_H
 #define REFLECTOR_NET_HEAD_H
@@ -28,10 +27,10 @@ struct http_head {
 int head_line(struct http_head *head, struct bytes line);
 
 /*
- * Remembers the Warning headers that the API server sent (deprecated versions and the like). The
- * server repeats a warning with every answer; the log gets each text once.
+ * Remembers the API server's Warning headers (deprecated versions and the like). The server repeats
+ * a warning with every answer; the log gets each text once.
  */
-#define WARNINGS_MAX 64 /* texts, so that a server with ever new ones can't fill the log */
+#define WARNINGS_MAX 64 /* texts: a server with ever new ones can't fill the log */
 
 /* Zeroes: nothing said yet. */
 struct warnings {

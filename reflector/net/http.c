@@ -16,11 +16,10 @@
 #include "reflector/net/plugin.h"
 
 #define CONNECT_LIMIT_NS (10 * NS_PER_SECOND)
-/* A turn that reads less of a bulk answer than this is followed by a short sleep, see
- * http_poll(). */
+/* After a turn with less of a bulk answer http_poll() sleeps shortly. */
 #define GATHER_BYTES  (24u * 1024)
 #define GATHER_NS     1000000
-#define SOCKETS_BATCH 64 /* ready sockets that one turn serves; the others stay ready */
+#define SOCKETS_BATCH 64 /* ready sockets served in one turn; the others stay ready */
 
 /* ---- a call's life ------------------------------------------------------ */
 
@@ -58,7 +57,7 @@ int http_start(struct http *http, const struct http_request *request, struct htt
 	call->http = http;
 	call->request = *request;
 	call->request.path = call->request.accept = call->request.etag = NULL;
-	http_move_clock(http, 0); /* the time that the caller spent before is not the server's */
+	http_move_clock(http, 0); /* the caller's own time is not the server's */
 	call->limit = (struct limit){
 		.first_byte_ns = request->first_byte_ns,
 		.idle_ns = request->idle_ns,
@@ -113,14 +112,14 @@ static void call_end(struct http_call *call, int result)
 	(void)curl_multi_remove_handle(call->http->multi, call->easy);
 }
 
-/* As call_end(), and keeps the sentence that was set for RESULT until on_done. */
+/* As call_end(), and keeps RESULT's sentence until on_done. */
 static void call_fail(struct http_call *call, int result)
 {
 	call->sentence = strdup(err_text(result));
 	call_end(call, result);
 }
 
-/* Keeps the limits of calls that wait for an exec plugin at their start: its time is not the
+/* Holds the limits of calls at their start while they wait for an exec plugin: its time is not the
  * server's. */
 static void http_hold_limits(struct http *http)
 {
@@ -133,9 +132,9 @@ static void http_hold_limits(struct http *http)
 			call->limit.start_ns = http->clock_ns;
 }
 
-/* Ends the calls that reached one of their limits, and closes the connection of a call when nothing
- * else was heard on it. Then ends the oldest renewable call on a connection that was silent for
- * long, so that its renewal shows whether the connection lives. */
+/* Ends the calls at a limit, and closes their connections if nothing else was heard there. Then
+ * ends the oldest renewable call of a silent connection: its renewal shows whether the connection
+ * lives. */
 static void http_check_limits(struct http *http)
 {
 	struct http_call *oldest = NULL;
@@ -178,10 +177,9 @@ static void http_check_limits(struct http *http)
 /* ---- libcurl's sockets -------------------------------------------------- */
 
 /*
- * Waits for libcurl's sockets and runs the transfers that can go on. libcurl reports which sockets
- * it waits for and when it wants to run (its socket interface); they are kept in one epoll set. So
- * a turn costs what the ready sockets cost, where curl_multi_poll() and curl_multi_perform() visit
- * each of a thousand idle watches.
+ * Waits for libcurl's sockets and runs ready transfers. libcurl reports its sockets and its timer
+ * (the socket interface); the sockets are in one epoll set. So a turn costs as much as its ready
+ * sockets, where curl_multi_poll() and curl_multi_perform() visit each of a thousand idle watches.
  */
 static int sockets_multi_error(CURLMcode code)
 {
@@ -288,7 +286,7 @@ static int http_sockets_wait(struct http *http, int timeout_ms, struct pollfd *f
 
 /* ---- the loop ----------------------------------------------------------- */
 
-/* Runs all transfers that can run now, and notes which calls libcurl ended. */
+/* Runs all ready transfers and takes over the calls ended by libcurl. */
 static int http_perform(struct http *http)
 {
 	int left, result = http_sockets_run(http);
@@ -313,8 +311,7 @@ static int http_perform(struct http *http)
 	return result;
 }
 
-/* Returns: whether a TLS handshake is under way, after which its connection may carry many
- * calls. */
+/* Returns true during a TLS handshake. Afterwards its connection may carry many calls. */
 static bool http_is_connecting(const struct http *http)
 {
 	for (const struct http_call *call = http->calls; call; call = call->next) {
@@ -379,9 +376,9 @@ int http_poll(struct http *http, int timeout_ms, struct pollfd *fds, size_t n_fd
 
 		if (credential_is_running(http->credential) && wait > PLUGIN_POLL_MS)
 			wait = PLUGIN_POLL_MS; /* the plugin's exit can't be polled */
-		/* A server writes a list in pieces of a few kB; a process that wakes for each
-		 * spends half of its time on waking, so it sleeps for a moment, but not after a
-		 * turn that may have left bytes in the kernel. */
+		/* A server writes a list in pieces of a few kB; waking for each would take half of
+		 * the time. So it sleeps for a moment, unless the last turn may have left bytes in
+		 * the kernel. */
 		if (http->bulk_bytes && http->bulk_bytes < GATHER_BYTES)
 			(void)nanosleep(&(struct timespec){0, GATHER_NS}, NULL);
 		http->bulk_bytes = 0;
@@ -397,7 +394,7 @@ int http_poll(struct http *http, int timeout_ms, struct pollfd *fds, size_t n_fd
 	}
 	if (!r)
 		http_check_limits(
-			http); /* after all bytes are taken: bytes that waited are no silence */
+			http); /* after all bytes are taken: waiting bytes are no silence */
 	/* on_done may start and cancel calls, so each search begins again. */
 	for (struct http_call *call; (call = http_next_ended(http));) {
 		struct http_request request = call->request;
@@ -455,7 +452,7 @@ void http_set_limits(struct http *http, uint64_t connect_ns, uint64_t silence_ns
 	CHECK_OBJ(http, HTTP_MAGIC);
 	http->connect_limit_ns = connect_ns;
 	http->deadline_ns = 0;                     /* find the next limit again */
-	http->connections.silence_ns = silence_ns; /* counts for each from what is heard next */
+	http->connections.silence_ns = silence_ns; /* counts from the next byte of each */
 }
 
 void http_set_stats(struct http *http, struct stats *stats)

@@ -9,17 +9,17 @@
  *	for (;;)
  *		http_poll(http, timeout_ms, fds, n_fds);	(callbacks come in here, nowhere else)
  *
- * Any function here may be called inside a callback, except http_poll and http_free. A call ends
- * in exactly one of two ways: `on_done` (its pointer is dead when on_done is called), or
- * http_cancel (no callback after it).
+ * Any function here may be called inside a callback, except http_poll and http_free. A call ends in
+ * exactly one of two ways: `on_done` (its pointer is dead when on_done is called), or http_cancel
+ * (no callback after it).
  *
  * While on_body runs nothing is read, so a slow caller slows the server down. A redirect is
  * reported as an answer and not followed: following it could carry credentials to another host.
  *
- * Limits count only the time in which the client listened: a process that was stopped, or that
- * spent a minute in one callback, does not mistake its own absence for the server's silence.
- * When a call ends for silence and nothing else was heard on its connection meanwhile, the
- * client closes the connection, so that the next call does not use it.
+ * Limits count only time spent listening: after a stop, or a minute in one callback, a process does
+ * not mistake its own absence for the server's silence. When a call ends for silence and nothing
+ * else was heard on its connection, the client closes the connection before the next call can use
+ * it.
  *
  * While an exec plugin fetches credentials, calls wait for it and their limits stand still. When
  * the plugin fails, the calls end with ERR_CREDENTIALS and its sentence.
@@ -36,10 +36,10 @@
 #include "common/stats.h"
 #include "reflector/net/kubeconfig.h"
 
-#define HTTP_FDS_MAX 16 /* descriptors that http_poll watches besides the transfers */
+#define HTTP_FDS_MAX 16 /* descriptors for http_poll beside the transfers */
 
-/* Result of a renewable call that the client ended, because nothing was heard on its connection for
- * long. The caller makes the request again. */
+/* Result of a renewable call ended by the client, because its connection was silent for long. The
+ * caller makes the request again. */
 #define HTTP_SILENT 1000
 
 struct http;
@@ -58,7 +58,7 @@ struct http_answer {
 struct http_request {
 	const char *path;   /* from the server's root, with query: "/api/v1/pods?limit=500" */
 	const char *accept; /* NULL: application/json */
-	const char *etag;   /* of the copy that the caller has: 304 if it is current. NULL: none */
+	const char *etag;   /* of the caller's copy: 304 if it is current. NULL: none */
 	bool gzip; /* ask for a compressed answer; never for watches (docs/protocol.md 0.2) */
 	bool bulk; /* a large answer is expected: use a large receive buffer */
 	bool may_be_absent; /* 404 is an answer like another one, and no error of http.errors */
@@ -74,14 +74,13 @@ struct http_request {
 	/* Called once, before any body; interim (1xx) answers are not reported. May be NULL. */
 	void (*on_status)(void *arg, const struct http_answer *answer);
 	/* Called with each piece of the body, never empty. Returns: 0 to go on; anything else ends
-	 * the call and is passed to on_done with the sentence that was set for it. NULL: the body
-	 * is dropped. */
+	 * the call and is passed to on_done with its sentence. NULL: the body is dropped. */
 	int (*on_body)(void *arg, struct bytes bytes);
 	/*
 	 * Called at the end. RESULT is 0 for a complete answer, whatever its status; the value
 	 * on_body returned; ERR_NETWORK (name not found, refused, reset, cut off), ERR_TLS,
-	 * ERR_TIMEOUT or ERR_PROTOCOL (not HTTP), each with a sentence that names the server and
-	 * the reason; ERR_CREDENTIALS; -ENOMEM; HTTP_SILENT. STATUS is 0 when no headers came.
+	 * ERR_TIMEOUT or ERR_PROTOCOL (not HTTP), each with a sentence about server and reason;
+	 * ERR_CREDENTIALS; -ENOMEM; HTTP_SILENT. STATUS is 0 when no headers came.
 	 */
 	void (*on_done)(void *arg, int result, int status);
 };
@@ -89,12 +88,11 @@ struct http_request {
 /* Makes a client. Borrows CONFIG until http_free. Reads the token file, if CONFIG names one.
  * Returns: 0, ERR_CONFIG, -ENOMEM. */
 int http_new(const struct kubeconfig *config, struct http **ret_http);
-/* Sets how long connecting may take, TLS included, for later requests (at first 10 s), and after
- * how long without a byte on a connection one of its renewable calls ends with HTTP_SILENT, so that
- * its renewal shows whether the connection lives (at first 0: never). */
+/* Sets the limit for connecting, TLS included, of later requests (at first 10 s). After SILENCE_NS
+ * without a byte on a connection one of its renewable calls ends with HTTP_SILENT (at first 0:
+ * never). */
 void http_set_limits(struct http *http, uint64_t connect_ns, uint64_t silence_ns);
-/* Counts in STATS, which must outlive it, every request from now on, what fails and what is
- * received. */
+/* Counts requests, failures and bytes in STATS from now on. STATS must outlive the client. */
 void http_set_stats(struct http *http, struct stats *stats);
 /* Cancels all calls and frees the client. */
 void http_free(struct http **http);
@@ -116,12 +114,12 @@ int http_poll(struct http *http, int timeout_ms, struct pollfd *fds, size_t n_fd
 
 /* Returns: the server as in the kubeconfig, without credentials: "https://host:6443/prefix". */
 const char *http_server(const struct http *http);
-/* Returns the command of the exec plugin that requests wait for, and since when (monotonic);
- * NULL: none. */
+/* Returns the awaited exec plugin's command, and since when requests wait (monotonic); NULL:
+ * none. */
 const char *http_awaited_plugin(const struct http *http, uint64_t *ret_since_ns);
 
-/* Returns: the CA that new connections are checked with, PEM, borrowed until the next call;
- * empty: the system's roots. *RET_CHANGES counts its changes since http_new. */
+/* Returns: the CA for new connections, PEM, borrowed until the next call; empty: the system's
+ * roots. *RET_CHANGES counts its changes since http_new. */
 struct bytes http_ca(struct http *http, uint64_t *ret_changes);
 
 /* Returns how many connections were opened since http_new. */

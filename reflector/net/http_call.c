@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parts of a call that do not need libcurl: its limits and their clock, its place in the
- * list of calls, and the bytes of its answer. */
+/* A call without libcurl: its limits and their clock, its place in the list of calls, the bytes of
+ * its answer, its failure. */
 #include "reflector/net/http_internal.h"
 
 #include <errno.h>
@@ -120,7 +120,7 @@ struct http_call *http_next_ended(const struct http *http)
 
 /* ---- bytes of an answer ------------------------------------------------- */
 
-/* Makes libcurl end CALL with R. Keeps R's sentence, which would not live until on_done. */
+/* Makes libcurl end CALL with R. Keeps R's sentence until on_done. */
 static bool call_stop(struct http_call *call, int r)
 {
 	call->stop = r;
@@ -169,7 +169,7 @@ bool http_call_take_body(struct http_call *call, struct bytes bytes)
 	int r = 0;
 
 	http_count(call->http, STAT_BYTES_READ, bytes.size);
-	if (!call->limit.answered) /* a 101 that we did not ask for */
+	if (!call->limit.answered) /* a 101 without our asking */
 		r = err_say(ERR_PROTOCOL, "%s: the answer is not HTTP (status %d)",
 			call->http->name, call->head.status);
 	else if (call->request.on_body && bytes.size > 0)
@@ -183,13 +183,12 @@ bool http_call_take_body(struct http_call *call, struct bytes bytes)
 
 /* ---- failures ----------------------------------------------------------- */
 
-/* Converts libcurl's result codes to error codes and sentences that name the server and the
- * reason. */
-/* A code that is not in the table is ERR_NETWORK, "no answer" or "answer cut off". */
+/* Converts libcurl's result codes to error codes and sentences about server and reason. */
+/* Other codes are ERR_NETWORK, "no answer" or "answer cut off". */
 static const struct failure {
 	CURLcode code;
 	int error;
-	const char *words; /* NULL: as for a code that is not in the table */
+	const char *words; /* NULL: as for other codes */
 } failures[] = {
 	{CURLE_OUT_OF_MEMORY, -ENOMEM, NULL},
 	{CURLE_OPERATION_TIMEDOUT, ERR_TIMEOUT, "connecting took too long"},
@@ -261,8 +260,8 @@ static const char *failure_of_proxy(const struct http_call *call, CURLcode code)
 	}
 }
 
-/* Whether REASON, of a TLS handshake, is that the connection has ended: libcurl and OpenSSL say
- * it in several ways. */
+/* Returns true if REASON of a failed TLS handshake is the end of the connection: libcurl and
+ * OpenSSL say it in several ways. */
 static bool failure_is_closed(const char *reason)
 {
 	static const char *const texts[] = {
@@ -288,7 +287,7 @@ int http_call_failure(const struct http_call *call, CURLcode code)
 			ERR_NETWORK, "%s: " HTTP_PROXY_WANTS_USER " (HTTP 407)", call->http->name);
 	if (!code)
 		return 0;
-	/* libcurl would say that a stream was not closed cleanly: it is we who closed it. */
+	/* libcurl would complain of an unclean close: it was our own. */
 	if (!proxy && call->port && call->port == call->http->condemned_port)
 		return err_say(ERR_NETWORK,
 			"%s: the server does not answer: nothing came on this connection for long, "

@@ -28,7 +28,7 @@
 #define NS_PER_MS     1000000ull
 #define NS_PER_SECOND 1000000000ull
 
-/* A proxy that answered 407. */
+/* The sentence for a proxy's 407. */
 #define HTTP_PROXY_WANTS_USER "the proxy wants a user and a password, or different ones"
 
 enum call_state {
@@ -59,7 +59,7 @@ struct http_call {
 	size_t header_bytes;
 
 	int result;                   /* when CALL_ENDED */
-	int stop;                     /* what on_body returned to end the call; 0: nothing */
+	int stop;                     /* on_body's result, if it ended the call; else 0 */
 	char *sentence;               /* error sentence of result or stop; NULL: none */
 	char reason[CURL_ERROR_SIZE]; /* libcurl's own words */
 };
@@ -75,21 +75,21 @@ struct http {
 	bool answered;
 	bool http1; /* the server speaks HTTP/1: a connection carries one call at a time */
 	struct http_call *calls;
-	size_t waiting, ended, cancelled; /* calls that are */
+	size_t waiting, ended, cancelled; /* calls in these states */
 	uint64_t deadline_ns; /* no limit is reached before this, on the clock of limits */
 	int epoll;            /* set of libcurl's sockets; -1: none */
 	int epoll_errno;      /* why a socket could not be added to it; 0: all were */
-	uint64_t timer_ns;    /* monotonic time at which libcurl wants to run; UINT64_MAX: none */
+	uint64_t timer_ns;    /* monotonic time of libcurl's timer; UINT64_MAX: none */
 	struct connections connections;
-	uint16_t condemned_port; /* of the connection that was shut down last; 0: none was */
+	uint16_t condemned_port; /* of the last connection shut down; 0: none */
 	struct stats *stats;     /* NULL: nobody wants to know */
 	uint64_t bulk_bytes;     /* of bulk answers, received in the last turn */
 
 	uint64_t connect_limit_ns;
 	uint64_t clock_ns; /* the clock of limits: time spent listening or working, not stopped */
-	uint64_t last_ns;  /* monotonic time at which clock_ns was last moved */
+	uint64_t last_ns;  /* monotonic time of clock_ns's last move */
 
-	char *base;        /* URL that paths are appended to */
+	char *base;        /* URL before the paths */
 	char *host_header; /* "Host: ..." when it differs from BASE's; NULL: as in base */
 	struct curl_slist
 		*connect_to; /* real host, when BASE holds tls-server-name; NULL: BASE's */
@@ -117,8 +117,8 @@ void http_count(const struct http *http, enum counter counter, uint64_t n);
 /* Moves the clock of limits by the time since the last move, by at most WAITED_MS and one second:
  * more was not spent listening. */
 void http_move_clock(struct http *http, uint64_t waited_ms);
-/* Notes that CALL, or a connection on which something was heard just now, may reach a limit earlier
- * than what was known before. */
+/* Moves the deadline forward for CALL, or for a connection on which something was heard just
+ * now. */
 void http_call_note_deadline(struct http_call *call);
 void http_note_silence(struct http *http);
 /* Returns: milliseconds until the next limit is reached, at most TIMEOUT_MS (-1: INT_MAX). */
@@ -128,9 +128,9 @@ void http_call_link(struct http *http, struct http_call *call);
 void http_call_unlink(struct http_call *call);
 /* The list counts calls by their state, so a state is changed here only. */
 void http_call_set_state(struct http_call *call, enum call_state state);
-/* Returns: the oldest call that libcurl does not have yet; NULL: none. */
+/* Returns: the oldest call not yet given to libcurl; NULL: none. */
 struct http_call *http_oldest_waiting(const struct http *http);
-/* Returns: a call whose on_done is still to be called; NULL: none. */
+/* Returns: a call before its on_done; NULL: none. */
 struct http_call *http_next_ended(const struct http *http);
 
 /* Takes one header line or trailer, or a piece of the body. Returns: false to make libcurl end the
@@ -138,8 +138,8 @@ struct http_call *http_next_ended(const struct http *http);
 bool http_call_take_header(struct http_call *call, struct bytes line);
 bool http_call_take_body(struct http_call *call, struct bytes bytes);
 
-/* Converts CODE, with which libcurl ended CALL, to an error code and sets its sentence.
- * Returns: 0 for a complete answer, ERR_NETWORK, ERR_TLS, ERR_TIMEOUT, ERR_PROTOCOL, -ENOMEM. */
+/* Converts libcurl's result of CALL to an error code and sets its sentence. Returns: 0 for a
+ * complete answer, ERR_NETWORK, ERR_TLS, ERR_TIMEOUT, ERR_PROTOCOL, -ENOMEM. */
 int http_call_failure(const struct http_call *call, CURLcode code);
 
 #endif

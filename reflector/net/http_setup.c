@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The server's URL and proxy, parsed once, and the libcurl options of each call. curl_easy_setopt
- * fails only for lack of memory and for options that this libcurl was built without; the first
- * failure sticks, so a list of options has one check at its end.
+ * fails only without memory, and for options left out of this libcurl; the first failure sticks, so
+ * a list of options has one check at its end.
  */
 #include "reflector/net/http_internal.h"
 
@@ -22,13 +22,12 @@
 
 #define KEEPALIVE_IDLE_S  20L
 #define KEEPALIVE_EVERY_S 10L
-/* A connection is dead when bytes that we sent stay unacknowledged for this long. */
+/* A connection is dead if our bytes stay unacknowledged for this long. */
 #define UNACKNOWLEDGED_MS 30000u
 /*
- * Saves reads over HTTP/1, and lists over HTTP/2: when a watch's turn reads more of a list than
- * fits into this, libcurl 7.88 keeps the rest, and having given that out it sees the list's end
- * only once something else arrives on the connection. This is the most that it takes; a part
- * that is not used costs no memory.
+ * Saves reads over HTTP/1, and lists over HTTP/2: if a watch's turn reads more of a list than fits
+ * into this, libcurl 7.88 keeps the rest, and sees the list's end only once something else arrives
+ * on the connection. This is its maximum; unused parts cost no memory.
  */
 #define BULK_BUFFER (512L * 1024)
 
@@ -80,8 +79,7 @@ static int setup_proxy(struct http *http, const char *host, const char *port)
 	if (!http->proxy.url) {
 		http->name = strdup(server);
 	} else {
-		/* libcurl's errors repeat a URL that it can't read, password included, so check it
-		 * here. */
+		/* libcurl's error would repeat the URL, password included, so check it here. */
 		if (curl_url_set(url, CURLUPART_URL, http->proxy.url, CURLU_NON_SUPPORT_SCHEME))
 			return err_say(
 				ERR_CONFIG, "%s: not the URL of a proxy", http->proxy.source);
@@ -136,8 +134,8 @@ int http_parse_server(struct http *http)
 
 /* ---- libcurl's callbacks ------------------------------------------------ */
 
-/* Notes that CALL's connection is alive and brought SIZE bytes. Returns: false when libcurl is to
- * end the call. */
+/* Counts SIZE bytes on CALL's connection, which is alive. Returns: false when libcurl is to end the
+ * call. */
 static bool setup_heard(struct http_call *call, size_t size)
 {
 	struct http *http = call->http;
@@ -194,9 +192,8 @@ static int setup_on_close(void *arg, curl_socket_t fd)
 	return close(fd);
 }
 
-/* Ends a CONNECT that takes too long: libcurl 7.88 reads a proxy's answer to CONNECT for as long as
- * it goes on, checks no limit meanwhile, and holds up all other calls. Returns: 1 to end the
- * call. */
+/* Ends a CONNECT that takes too long: libcurl 7.88 reads a proxy's answer to CONNECT without a
+ * limit, and holds up all other calls. Returns: 1 to end the call. */
 static int setup_check_tunnel(void *arg, curl_off_t download, curl_off_t downloaded,
 	curl_off_t upload, curl_off_t uploaded)
 {
@@ -245,7 +242,7 @@ static void setup_connection(struct setup *setup, struct http_call *call)
 	SET(setup, CURLOPT_PROXY, http->proxy.url ? http->proxy.url : "");
 	SET(setup, CURLOPT_NOPROXY, "");
 	SET(setup, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
-	/* The proxy must not get the headers that are for the server. */
+	/* The proxy must not get the server's headers. */
 	SET(setup, CURLOPT_HEADEROPT, (long)CURLHEADER_SEPARATE);
 	if (http->proxy.url && http->config->tls) {
 		SET(setup, CURLOPT_NOPROGRESS, 0L);
@@ -262,8 +259,7 @@ static void setup_connection(struct setup *setup, struct http_call *call)
 		SET(setup, CURLOPT_CA_CACHE_TIMEOUT, 0L);
 		SET(setup, CURLOPT_SSL_VERIFYPEER, http->config->insecure ? 0L : 1L);
 		SET(setup, CURLOPT_SSL_VERIFYHOST, http->config->insecure ? 0L : 2L);
-		/* A call waits for a connection that may carry it as well, instead of opening
-		 * another. */
+		/* A call waits for a connection to share instead of opening another. */
 		SET(setup, CURLOPT_PIPEWAIT, 1L);
 		SET(setup, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
 	}
@@ -307,8 +303,8 @@ int http_call_set_up(struct http_call *call, const struct http_request *request)
 	SET(&setup, CURLOPT_USERAGENT, "kinf-reflector/" KINF_VERSION);
 	if (request->bulk)
 		SET(&setup, CURLOPT_BUFFERSIZE, BULK_BUFFER);
-	/* Without the header a server may use any coding. With either, libcurl decodes what
-	 * comes all the same. */
+	/* Without the header a server may use any coding. With either, libcurl decodes all
+	 * answers. */
 	bool gzip = request->gzip && !call->http->config->disable_compression;
 	SET(&setup, CURLOPT_ACCEPT_ENCODING, gzip ? "gzip" : "identity");
 	return setup_result(&setup);

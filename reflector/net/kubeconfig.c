@@ -17,7 +17,7 @@
 #define FILES_MAX 64
 
 /* The files in the order of their precedence. They are not merged into a tree: a search goes
- * through the files in order, so that each entry still knows the file it came from. */
+ * through the files in order, so each entry still knows its file. */
 struct kubeconfig_files {
 	struct kubeconfig_file at[FILES_MAX];
 	size_t count;
@@ -32,7 +32,7 @@ static void kubeconfig_files_release(struct kubeconfig_files *files)
 	files->count = 0;
 }
 
-/* Checks that LIST is a list of named entries, each name once. */
+/* Checks LIST: a list of named entries, each name once. */
 static int files_check_names(const struct kubeconfig_file *file, const char *list)
 {
 	const struct yaml_node *node = yaml_get(yaml_root(file->yaml), list);
@@ -54,15 +54,15 @@ static int files_check_names(const struct kubeconfig_file *file, const char *lis
 	return 0;
 }
 
-/* The reflector reads a file again whenever it starts: a pipe, as of <(...), is empty then, and
- * a FIFO without a writer makes it wait for ever. A directory is what a container finds in place
- * of a file that its machine has not. */
+/* The reflector reads a file again whenever it starts: a pipe, as of <(...), is empty then, and a
+ * FIFO without a writer makes it wait for ever. A container finds a directory in place of its
+ * machine's missing file. */
 static int files_check_type(const char *path)
 {
 	struct stat st;
 
 	if (stat(path, &st) < 0 || S_ISREG(st.st_mode) || S_ISCHR(st.st_mode))
-		return 0; /* reading it tells what can't be looked at */
+		return 0; /* reading it says why */
 	if (S_ISDIR(st.st_mode))
 		return err_say(ERR_CONFIG, "kubeconfig '%s' is a directory: name a file", path);
 	return err_say(ERR_CONFIG,
@@ -160,8 +160,7 @@ static int files_say_none(void)
 				"exist, and this is no pod");
 }
 
-/* Finds entry NAME of LIST. The first file that has it wins; entries are not merged field by
- * field. */
+/* Finds entry NAME of LIST. The first file with it wins; entries are not merged field by field. */
 static int files_find(const struct kubeconfig_files *files, const char *list, const char *member,
 	const char *name, struct kubeconfig_entry *ret_entry)
 {
@@ -184,8 +183,8 @@ static int files_find(const struct kubeconfig_files *files, const char *list, co
 	return NOT_FOUND;
 }
 
-/* Finds the entry to which MEMBER of the context refers. Returns: FOUND, NOT_FOUND without such a
- * member, ERR_CONFIG. */
+/* Finds the entry named by MEMBER of the context. Returns: FOUND, NOT_FOUND without such a member,
+ * ERR_CONFIG. */
 static int files_follow(const struct kubeconfig_files *files,
 	const struct kubeconfig_entry *context, const char *list, const char *member,
 	struct kubeconfig_entry *ret_entry)

@@ -14,7 +14,7 @@
  * and never enter a sentence.
  *
  * As in kubectl, a server reached over plain http gets no credentials: token, basic, certificate
- * and exec fields are NULL then, whatever the file says.
+ * and exec fields are NULL then.
  */
 #ifndef REFLECTOR_NET_KUBECONFIG_H
 #define REFLECTOR_NET_KUBECONFIG_H
@@ -24,8 +24,8 @@
 
 #include "common/bytes.h"
 
-/* PEM given as data or as a file, or neither; data wins. certificates.h reads files again, so that
- * rotated ones take effect. */
+/* PEM given as data or as a file, or neither; data wins. certificates.h reads files again after a
+ * rotation. */
 struct kubeconfig_pem {
 	char *data; /* NUL-terminated; secret in `client_key` */
 	size_t size;
@@ -47,7 +47,7 @@ struct kubeconfig_impersonation {
 	size_t n_extras;
 };
 
-/* A program that prints credentials (client.authentication.k8s.io). */
+/* An exec plugin: a program to print credentials (client.authentication.k8s.io). */
 struct kubeconfig_exec {
 	char *command; /* NULL: none. With a slash: a path; without: looked up in PATH */
 	char *api_version;
@@ -57,16 +57,16 @@ struct kubeconfig_exec {
 		char *name, *value; /* the value may be secret */
 	} * variables;              /* added to the reflector's environment */
 	size_t n_variables;
-	char *install_hint; /* what to do when the command is missing; NULL: not given */
+	char *install_hint; /* advice for a missing command; NULL: not given */
 	bool provide_cluster_info;
 };
 
 struct kubeconfig {
-	char *source;  /* the file that defined the context, or "in-cluster" */
-	char *context; /* "" in-cluster */
-	char *server;  /* scheme://host[:port][/prefix], no slash at the end */
-	bool tls;      /* https */
-	bool withheld; /* the user has credentials, which are not sent because the server is http */
+	char *source;     /* the context's file, or "in-cluster" */
+	char *context;    /* "" in-cluster */
+	char *server;     /* scheme://host[:port][/prefix], no slash at the end */
+	bool tls;         /* https */
+	bool withheld;    /* the user's credentials are not sent: the server is http */
 	char *name_space; /* of the context, else "default" */
 
 	struct kubeconfig_pem ca; /* none: the system's roots */
@@ -87,21 +87,21 @@ struct kubeconfig {
 };
 
 /*
- * Loads FILE alone, which must exist ("~/" is the home directory). With NULL it merges the files of
+ * Loads FILE alone; it must exist ("~/" is the home directory). With NULL it merges the files of
  * $KUBECONFIG, else reads ~/.kube/config, else the pod's service account. CONTEXT NULL is the
- * current-context. Returns: 0; ERR_CONFIG with a sentence that names file and key; -ENOENT without
- * any configuration; -errno.
+ * current-context. Returns: 0; ERR_CONFIG, naming file and key; -ENOENT without any configuration;
+ * -errno.
  */
 int kubeconfig_load(const char *file, const char *context, struct kubeconfig **ret_config);
 
 /* Returns whether A and B lead to the same server as the same user. */
 bool kubeconfig_same(const struct kubeconfig *a, const struct kubeconfig *b);
-/* Loads FILE and CONTEXT again, and returns whether that is no longer the same as LOADED, or no
- * good. Writes a phrase that says so into TEXT. */
+/* Loads FILE and CONTEXT again. Returns true, with a phrase in TEXT, if they differ from LOADED or
+ * are no good. */
 bool kubeconfig_has_changed(const struct kubeconfig *loaded, const char *file, const char *context,
 	char *text, size_t size);
 
-/* Returns whether FILE is there and is a kubeconfig, whatever contexts it has. */
+/* Returns true if FILE is a kubeconfig, with any contexts. */
 bool kubeconfig_is_readable(const char *file);
 
 /* Loads the service account of a pod, from $KUBERNETES_SERVICE_HOST and _PORT and the three files
@@ -112,8 +112,8 @@ int kubeconfig_in_cluster(const char *directory, struct kubeconfig **ret_config)
 void kubeconfig_free(struct kubeconfig **config);
 
 #define KUBECONFIG_PEM_MAX ((size_t)1 << 20)
-/* Gives the text of PEM: its data, or its file as it is now, which is read into *OWNED for the
- * caller to free; "" if neither is given. Returns: 0, an error of small_file_read(). */
+/* Gives the text of PEM: its data, or its file as it is now, read into *OWNED for the caller to
+ * free; "" if neither is given. Returns: 0, an error of small_file_read(). */
 int kubeconfig_pem_text(const struct kubeconfig_pem *pem, char **owned, struct bytes *ret_text);
 
 #endif

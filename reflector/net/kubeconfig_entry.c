@@ -126,7 +126,7 @@ static int kubeconfig_texts(const struct kubeconfig_entry *entry, const char *ke
 	return 0;
 }
 
-/* ---- the cluster's extension, which a plugin gets ----------------------- */
+/* ---- the cluster's extension for plugins -------------------------------- */
 
 static void plugin_put_json(const struct yaml_node *node, unsigned depth, struct buf *out)
 {
@@ -183,8 +183,7 @@ static int kubeconfig_read_exec_config(
 
 /* ---- exec --------------------------------------------------------------- */
 
-/* Refuses a version other than those that are supported, and a plugin that needs a terminal: a
- * daemon has none. */
+/* Refuses unsupported versions, and plugins in need of a terminal: a daemon has none. */
 static int plugin_check(const struct kubeconfig_entry *user, const struct kubeconfig_entry *exec,
 	const char *api_version)
 {
@@ -333,7 +332,7 @@ static bool pem_is_valid(const char *text)
 	return strstr(text, "-----BEGIN ") != NULL;
 }
 
-/* Reads KEY, a file, or KEY-data, the PEM itself, which wins. */
+/* Reads KEY, a file, or KEY-data, the PEM itself, if both are given. */
 static int pem_read(
 	const struct kubeconfig_entry *entry, const char *key, struct kubeconfig_pem *pem)
 {
@@ -411,7 +410,7 @@ int kubeconfig_read_cluster(const struct kubeconfig_entry *entry, struct kubecon
 
 /* ---- users -------------------------------------------------------------- */
 
-/* Checks texts that become headers. */
+/* Checks texts of headers. */
 static int user_check_lines(
 	const struct kubeconfig_entry *entry, const char *key, char *const *texts, size_t count)
 {
@@ -499,7 +498,7 @@ int kubeconfig_read_user(const struct kubeconfig_entry *entry, struct kubeconfig
 
 /* ---- the server --------------------------------------------------------- */
 
-/* Returns what is wrong with the host and port at the beginning of TEXT; NULL: nothing. */
+/* Checks the host and port at the beginning of TEXT. Returns: the fault, NULL: none. */
 static const char *server_find_fault(const char *text)
 {
 	size_t size = strcspn(text, "/"), host;

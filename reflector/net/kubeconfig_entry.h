@@ -2,7 +2,7 @@
 /*
  * Reads one entry of a kubeconfig, a cluster or a user, into struct kubeconfig. kubeconfig.c finds
  * the entries. On an error the fields read so far stay set; kubeconfig_free() frees them. All
- * functions return 0, ERR_CONFIG with a sentence that names file, entry and key, or -ENOMEM.
+ * functions return 0, ERR_CONFIG (naming file, entry and key), or -ENOMEM.
  */
 #ifndef REFLECTOR_NET_KUBECONFIG_ENTRY_H
 #define REFLECTOR_NET_KUBECONFIG_ENTRY_H
@@ -25,7 +25,7 @@ struct kubeconfig_entry {
 int kubeconfig_read_cluster(const struct kubeconfig_entry *entry, struct kubeconfig *config);
 int kubeconfig_read_user(const struct kubeconfig_entry *entry, struct kubeconfig *config);
 
-/* Gives `server` its scheme, drops the credentials when that is http, and checks what TLS needs. To
+/* Gives `server` its scheme, drops the credentials if that is http, and checks the needs of TLS. To
  * be called after cluster and user were read. */
 int kubeconfig_settle_server(const struct kubeconfig_entry *cluster, struct kubeconfig *config);
 

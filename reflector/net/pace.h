@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Spreads requests that would come at the same moment: those of one reflector's feeds when their
- * connection breaks, those of a thousand machines' reflectors when the API server comes back.
+ * Spreads simultaneous requests: of one reflector's feeds when their connection breaks, of a
+ * thousand machines' reflectors when the API server comes back.
  *
- * The first few feeds that send a request within a second do so at once, so that one feed that lost
- * its watch loses no time. Later ones wait a random part of a span that grows with the number of
- * feeds: a hundred feeds come back over two seconds, not in one burst.
+ * The first few requests of a second go out at once: one feed without its watch loses no time.
+ * Later ones wait a random part of a span. The span grows with the number of feeds: a hundred feeds
+ * come back over two seconds, not in one burst.
  */
 #ifndef REFLECTOR_NET_PACE_H
 #define REFLECTOR_NET_PACE_H
@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PACE_BURST 10 /* requests a second that need not wait */
+#define PACE_BURST 10 /* requests a second without a wait */
 /* of the span, for each feed: 50 requests a second */
 #define PACE_FEED_NS UINT64_C(20000000)
 
@@ -23,8 +23,7 @@ struct pace {
 	uint32_t turns;     /* requests in it */
 };
 
-/* Counts a request at NOW_NS. Returns: the span of which the caller waits a random part; 0:
- * none. */
+/* Counts a request at NOW_NS. Returns: the span, 0: none. The caller waits a random part of it. */
 uint64_t pace_span(struct pace *pace, uint64_t now_ns);
 
 /* Returns: a random number. State machines must not call it: they get randomness with their

@@ -68,8 +68,8 @@ static int environment_put(struct environment *environment, char *line)
 	return 0;
 }
 
-/* Fills in this process' environment, less what its supervisor or the service manager set for it
- * alone, and the plugin's variables. */
+/* Fills in this process' environment, without the variables of its supervisor or service manager,
+ * and the plugin's variables. */
 static int environment_fill(
 	struct environment *environment, const struct kubeconfig_exec *exec, const char *info)
 {
@@ -180,8 +180,7 @@ static int plugin_run(struct plugin *plugin, const struct kubeconfig_exec *exec,
 		exec->install_hint ? ": " : "", exec->install_hint ? exec->install_hint : "");
 }
 
-/* Plugins that were killed and have not ended yet. They belong to the whole process, as children
- * do. */
+/* Killed plugins before their end. They belong to the whole process, as children do. */
 static struct {
 	pid_t pids[KILLED_MAX];
 	size_t n;
@@ -255,8 +254,8 @@ int plugin_collect(struct plugin *plugin)
 {
 	CHECK_OBJ(plugin, PLUGIN_MAGIC);
 	if (plugin->pid) {
-		/* Before the output is read for the last time. A background process that the plugin
-		 * left may keep the pipe open for ever; we do not wait for it. */
+		/* Before the output is read for the last time. A background process of the plugin
+		 * may keep the pipe open for ever; we do not wait for it. */
 		pid_t pid = waitpid(plugin->pid, &plugin->status, WNOHANG);
 
 		if (pid == plugin->pid)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One run of an exec plugin: a child process whose output is collected without waiting for it.
+ * One run of an exec plugin: a child process. Its output is collected without waiting.
  *
  *	plugin_start(exec, info, &plugin);
  *	while ((r = plugin_collect(plugin)) == AGAIN)
@@ -31,15 +31,14 @@ int plugin_start(const struct kubeconfig_exec *exec, const char *info, struct pl
 /* Kills the plugin with its process group, if it still runs. */
 void plugin_free(struct plugin **plugin);
 
-/* Returns: the descriptor that is readable when there is output; -1: call again after
- * PLUGIN_POLL_MS. */
+/* Returns: the descriptor to poll for output; -1: call again after PLUGIN_POLL_MS. */
 int plugin_fd(const struct plugin *plugin);
 
-/* Reads the output that came. Returns: AGAIN while the plugin runs; 0 after exit status 0;
+/* Reads the available output. Returns: AGAIN while the plugin runs; 0 after exit status 0;
  * ERR_CREDENTIALS after another end, or more than a megabyte of output. */
 int plugin_collect(struct plugin *plugin);
 
-/* Returns: the output, valid until plugin_free(), which wipes it. */
+/* Returns: the output. plugin_free() wipes it. */
 struct bytes plugin_output(const struct plugin *plugin);
 
 #endif

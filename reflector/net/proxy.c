@@ -241,7 +241,7 @@ static int proxy_read_url(const char *url, const char *source, struct proxy *ret
 	return 0;
 }
 
-/* Returns: the first of the two variables that is not empty, NULL: none. *RET_NAME is its name. */
+/* Returns: the first variable with a value, NULL: none. *RET_NAME is its name. */
 static const char *proxy_environment(const char *upper, const char *lower, const char **ret_name)
 {
 	const char *value = getenv(upper);

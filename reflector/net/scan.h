@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds where a JSON value ends in bytes that arrive in pieces, without understanding it:
- * quotes, backslashes and brackets are all that it looks for, 64 bytes at a time (SSE2 where
- * there is, else byte by byte with the same result). The list cutter and the watch framer both
- * stand on this.
+ * Finds the end of a JSON value in bytes that arrive in pieces. It looks for quotes, backslashes
+ * and brackets only, 64 bytes at a time (with SSE2, else byte by byte with the same result). The
+ * list cutter and the watch framer both stand on this.
  *
- * `{` and `[` count alike, so "{]" passes here and is refused by the parser later. A raw line
- * feed inside a string is refused at once: it is not JSON. Servers write one event a line, so a
- * lost quote is found at the end of its line, before the scanner takes the next events for a
- * part of the string.
+ * `{` and `[` count alike, so "{]" passes here and is refused by the parser later. A raw line feed
+ * inside a string is refused at once: it is not JSON. Servers write one event a line, so a lost
+ * quote is found at the end of its line, before the scanner takes the next events for a part of the
+ * string.
  */
 #ifndef REFLECTOR_NET_SCAN_H
 #define REFLECTOR_NET_SCAN_H
@@ -32,20 +31,19 @@ struct scan {
 int scan_container(struct scan *scan, const uint8_t *data, size_t size, size_t *ret_used);
 
 /*
- * A cutter does the same and also gives the value's text. A value that lies whole in DATA is not
- * copied; one that comes in pieces is put together in `partial`. If a value is larger than
- * `max`, only its beginning is kept, but its end is still found. The owner sets `max`, the rest
- * being zero, and releases `partial`.
+ * A cutter does the same and also gives the value's text. A value is copied, into `partial`, only
+ * if it comes in pieces. If a value is larger than `max`, only its beginning is kept, but its end
+ * is still found. The owner sets `max`, the rest being zero, and releases `partial`.
  */
 struct cutter {
 	struct scan scan;
 	struct buf partial;
 	size_t size; /* of the value so far */
-	size_t max;  /* bytes of one value that is given whole */
+	size_t max;  /* a larger value is cut */
 	bool cut;    /* the value is larger: only its beginning is given */
 };
 
-#define CUTTER_BEGINNING ((size_t)256 << 10) /* of a value that is cut, at most */
+#define CUTTER_BEGINNING ((size_t)256 << 10) /* of a cut value, at most */
 /* times max: a larger value is ERR_TOO_LARGE */
 #define CUTTER_SKIP_MAX 16
 
@@ -60,8 +58,8 @@ int cutter_take(struct cutter *cutter, const uint8_t *data, size_t size, size_t 
 /*
  * Reading the members of an object without parsing it. TEXT begins with '{'; *AT is 0 at first.
  * FOUND with the key's text between its quotes (escapes as they stand) and the value's text; END
- * after the last; ERR_PROTOCOL with the offset in the sentence. If the object is CUT, TEXT is
- * only its beginning: a value that does not end in it goes as far as TEXT does, and is the last.
+ * after the last; ERR_PROTOCOL with the offset in the sentence. If the object is CUT, TEXT is only
+ * its beginning: a value without an end there reaches to the end of TEXT, and is the last.
  */
 int scan_member(
 	struct bytes text, bool cut, size_t *at, struct bytes *ret_key, struct bytes *ret_value);

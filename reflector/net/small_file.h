@@ -8,8 +8,8 @@
 
 #include <stddef.h>
 
-/* Reads at most LIMIT bytes. The caller frees RET_TEXT, which has a NUL after RET_SIZE bytes.
- * Returns: 0, -errno, ERR_TOO_LARGE; the sentence names the file. */
+/* Reads at most LIMIT bytes. The caller frees RET_TEXT. A NUL follows its RET_SIZE bytes. Returns:
+ * 0, -errno, ERR_TOO_LARGE; the sentence names the file. */
 int small_file_read(const char *path, size_t limit, char **ret_text, size_t *ret_size);
 
 /* Cuts white space off both ends. Returns: a place in TEXT. */

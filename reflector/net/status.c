@@ -167,7 +167,7 @@ bool status_is_web_page(struct bytes body)
 	return i < body.size && p[i] == '<';
 }
 
-/* Says what a refusal with this CODE and without a Status may be. */
+/* Guesses the reason of a refusal with CODE and without a Status. */
 static const char *status_hint(int code, struct bytes body)
 {
 	if (code >= 300 && code < 400)

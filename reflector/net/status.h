@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads why the API server refused: the HTTP status, the Status object in the body or in an ERROR
- * event, and Retry-After become the failure kind by which a feed's state machine decides. The
- * Status's reason decides, the number only without a known reason; 429 decides always
- * (docs/protocol.md 8).
+ * Reads a refusal of the API server: the HTTP status, the Status object in the body or in an ERROR
+ * event, and Retry-After become a failure kind for a feed's state machine. The Status's reason
+ * decides, the number only without a known reason; 429 decides always (docs/protocol.md 8).
  */
 #ifndef REFLECTOR_NET_STATUS_H
 #define REFLECTOR_NET_STATUS_H
@@ -14,8 +13,8 @@
 
 enum failure_kind {
 	FAILURE_NETWORK,    /* refused, reset, cut off, silent, TLS, name not found */
-	FAILURE_PROTOCOL,   /* not the answer that the protocol prescribes */
-	FAILURE_UNREADABLE, /* an object that can't be stored */
+	FAILURE_PROTOCOL,   /* not an answer of the protocol */
+	FAILURE_UNREADABLE, /* an unreadable object */
 	FAILURE_EXPIRED,    /* 410: the resourceVersion is too old */
 	FAILURE_RV_AHEAD,   /* 504: the server does not know this resourceVersion yet */
 	FAILURE_BUSY,       /* 429, 502, 503, 504: send the same request later */
@@ -42,7 +41,7 @@ struct status {
 };
 
 /* Reads a refusal. BODY is at most the first few kB, perhaps not a Status. CODE is the HTTP status,
- * 0 for an ERROR event, whose Status holds the code. RETRY_AFTER_NS is the header's; 0: none. */
+ * 0 for an ERROR event (its Status has the code). RETRY_AFTER_NS is the header's; 0: none. */
 void status_read(int code, uint64_t retry_after_ns, struct bytes body, struct status *ret_status);
 
 /* Returns whether BODY is a web page, as proxies and login pages answer, also with status 200. */

@@ -8,7 +8,7 @@
 #include "common/text/base64.h"
 #include "store/env/text_file.h"
 
-/* Appends a JSON string; it is ASCII, or UTF-8 that needs no escape. */
+/* Appends a JSON string; it is ASCII, or UTF-8 without need of escapes. */
 static void upstream_put_string(struct buf *out, const char *name, const char *text)
 {
 	buf_printf(out, ",\n\"%s\": \"", name);
