@@ -159,7 +159,7 @@ static int import_read_kind(struct import *import, struct import_feed *feed)
 	return 0;
 }
 
-/* An object that several feeds have is in an export several times. It is taken once. */
+/* An object of several feeds is in an export several times, and is stored once. */
 static int import_compare(struct import *import, const struct import_feed *feed,
 	const struct record *record, uint64_t seq)
 {
@@ -203,7 +203,7 @@ static int import_store(
 		r = journal_append(import->journal, &record, &seq);
 	if (r < 0)
 		return r;
-	/* A member that `kinf export` leaves out stays out: a record says what its body says. */
+	/* A member left out by `kinf export` stays out: record and body must agree. */
 	(void)snprintf(rv, sizeof(rv), "%.*s", BYTES_ARG(record.rv));
 	if (!*feed->rv || rv_compare(bytes_str(rv), bytes_str(feed->rv)) == 1)
 		memcpy(feed->rv, rv, sizeof(rv));
@@ -238,7 +238,7 @@ static int import_object(struct import *import, struct bytes text)
 	return r < 0 ? r : import_store(import, feed, &identity);
 }
 
-/* Leaves out an object that no journal can hold. */
+/* Leaves out an object unfit for any journal. */
 static void import_skip(const struct import *import, struct bytes item, bool cut)
 {
 	struct object_identity identity;

@@ -18,8 +18,8 @@
 
 /* ---- holds: a batch could not be stored --------------------------------- */
 
-/* Nothing of a batch that failed is stored. The feeds go back to their checkpoints, and nothing
- * is read from the API server until it can be stored. */
+/* Nothing of a failed batch is stored. The feeds go back to their checkpoints, and nothing is read
+ * from the API server until it can be stored. */
 static int loop_hold(struct loop *loop)
 {
 	const char *text;
@@ -30,7 +30,7 @@ static int loop_hold(struct loop *loop)
 	if (!may_pass)
 		return err_say(error, "%s", text);
 	failure_add(&loop->daemon->failure, loop->stats, error, text);
-	cluster_restart(loop->cluster); /* what is known of it may have been in that batch */
+	cluster_restart(loop->cluster); /* its identity may have been in that batch */
 	int r = feeds_rewind(loop->feeds, text);
 	loop->held_ns = proc_monotonic_ns() + loop->hold_pause;
 	loop->hold_pause = loop->hold_pause * 2 < HOLD_SLOW ? loop->hold_pause * 2 : HOLD_SLOW;
@@ -103,7 +103,7 @@ static void loop_compact(struct loop *loop, struct control_call **call)
 		&loop->compaction, loop->home, loop->journal, &options, loop->retention, call);
 }
 
-/* Does what the command line asks for. */
+/* Carries out a command of the control socket. */
 static void loop_obey(struct loop *loop)
 {
 	char text[CONTROL_SIZE];
@@ -128,8 +128,7 @@ static void loop_tend_formers(struct loop *loop)
 			.snapshots = loss.snapshots, .bytes = loss.bytes);
 }
 
-/* Shows in the state for how long requests have waited for an exec plugin that does not end, and
- * logs it once a run. */
+/* Shows a hanging exec plugin and its age in the state; logs it once a run. */
 static void loop_show_plugin(struct loop *loop, uint64_t now)
 {
 	char state[STATS_TEXT];
@@ -149,7 +148,7 @@ static void loop_show_plugin(struct loop *loop, uint64_t now)
 	loop->shows_plugin = awaited;
 }
 
-/* Does the work of each second. Returns the error that ends the reflector. */
+/* Does the work of each second. An error ends the reflector. */
 static int loop_beat(struct loop *loop)
 {
 	const char *obstacle = cluster_obstacle(loop->cluster);
@@ -197,14 +196,13 @@ static int loop_timeout_ms(const struct loop *loop)
 		until = feeds_until(loop->feeds);
 	if (wishes_until(&loop->wishes, now) < until)
 		until = wishes_until(&loop->wishes, now);
-	/* The index may have taken the records that held the horizon, and no event has to
-	 * follow. */
+	/* The index may have let the horizon go on, without an event to follow. */
 	if (trimming_has_too_much(&loop->trimming) && loop->trimming.soon_ns < until)
 		until = loop->trimming.soon_ns;
 	return until <= now ? 0 : (int)((until - now) / 1000000 + 1);
 }
 
-/* Does the work that needs no network, in the same transaction as what just came. */
+/* Does the work without network, in the transaction of the latest answers. */
 static int loop_work(struct loop *loop)
 {
 	int r = feeds_write_resyncs(loop->feeds);
@@ -222,9 +220,8 @@ static int loop_work(struct loop *loop)
 	return r;
 }
 
-/* Returns whether the batch stays open: a commit for each piece of a list that comes in costs
- * more than recording it. Only between transactions are trimming, compaction and the work of
- * each second done. */
+/* Returns true while the batch stays open: a commit for each piece of a list costs more than
+ * recording it. Trimming, compaction and the work of each second need a closed transaction. */
 static bool loop_gathers(const struct loop *loop)
 {
 	uint64_t now = proc_monotonic_ns();
@@ -273,8 +270,7 @@ static int loop_turn(struct loop *loop)
 		r = journal_begin_anew(&loop->journal, loop->home, &options);
 		return r < 0 ? r : loop_open_feeds(loop);
 	}
-	/* An error of the journal is the batch's, which loop_commit() reports; others end the
-	 * reflector. */
+	/* loop_commit() reports an error of the journal; others end the reflector. */
 	if (r < 0 && !recorder_error(loop->recorder, &text))
 		return r;
 	bool gathers = loop_gathers(loop);
@@ -283,8 +279,7 @@ static int loop_turn(struct loop *loop)
 		return r;
 	err_ignore(retention_sample(loop->retention), "history is kept for a moment longer");
 	if (!gathers && trimming_is_due(&loop->trimming) && !loop->compaction.copy) {
-		/* During a hold nothing can be written; lists that are old then are abandoned
-		 * afterwards. */
+		/* During a hold nothing can be written; old lists are abandoned afterwards. */
 		r = loop->held_ns
 			    ? 0
 			    : feeds_abandon_old(loop->feeds, loop->daemon->config->retention_ns);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The reflector's one loop. In a turn, answers of the API server come in and go into the
- * journal's open transaction; then the work that needs no network is done; then the batch is
- * committed and published, with one wake; then a slice of old history is trimmed, if there is
- * time.
+ * The reflector's one loop. In a turn, answers of the API server come in and go into the journal's
+ * open transaction; then comes the work without network; then the batch is committed and published,
+ * with one wake; then a slice of old history is trimmed, if there is time.
  *
- * A batch that can't be stored (no disk space, no memory) begins a hold: nothing is read from
- * the API server until it can be stored.
+ * A failed batch (no disk space, no memory) begins a hold: nothing is read from the API server
+ * until the journal can be written again.
  */
 #ifndef REFLECTOR_LOOP_H
 #define REFLECTOR_LOOP_H
@@ -21,7 +20,7 @@ int loop_new(struct daemon *daemon, struct loop **ret_loop);
 void loop_retire(struct loop *loop);
 void loop_free(struct loop **loop);
 
-/* Runs until the daemon is to stop. Returns: 0; the error that ends the process. */
+/* Runs until the daemon is to stop. Returns: 0, an error. */
 int loop_run(struct loop *loop);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by the files of the loop: loop_open.c (what opens and closes) and loop.c (turns). */
+/* Shared by the files of the loop: loop_open.c (opening and closing) and loop.c (turns). */
 #ifndef REFLECTOR_LOOP_INTERNAL_H
 #define REFLECTOR_LOOP_INTERNAL_H
 
@@ -37,7 +37,7 @@ struct loop {
 	struct feeds *feeds;
 	struct retention *retention;
 
-	bool shows_plugin; /* the state says that requests wait for an exec plugin */
+	bool shows_plugin; /* the state shows a hanging exec plugin */
 	bool rolled_back;  /* etcd was: another journal is to be begun */
 	bool work_left;
 	uint64_t beat_ns;
@@ -52,7 +52,7 @@ struct loop {
 
 struct journal_options loop_journal_options(const struct loop *loop);
 
-/* Opens everything that belongs to one journal and its uuid, and closes it. */
+/* Opens and closes everything of one journal and its uuid. */
 int loop_open_feeds(struct loop *loop);
 void loop_close_feeds(struct loop *loop);
 
@@ -60,8 +60,8 @@ void loop_close_feeds(struct loop *loop);
  * feeds_configure(). */
 int loop_configure(struct loop *loop);
 
-/* Makes the doorbell if there is none. Without one, followers that poll learn of changes later,
- * so the reflector goes on. */
+/* Makes the doorbell if there is none. Without one the reflector goes on; polling followers learn
+ * of changes later. */
 void loop_make_doorbell(struct loop *loop);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opens what the reflector needs before its first turn, and closes it after its last. */
+/* Opens everything before the first turn, and closes it after the last. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,9 +29,9 @@ static struct retention_options loop_retention_options(const struct loop *loop)
 		.cursor_ns = loop->daemon->config->cursor_ns};
 }
 
-/* Opens the journal. While another program has its lock.mdb open, which only the reflector
- * needs, waits without limit: the journal is whole, and after a new one the reflector would list
- * all feeds again, and each follower would begin again. */
+/* Opens the journal. Waits without limit while another program has its lock.mdb open: the journal
+ * is whole, and after a new one the reflector would list all feeds again, and each follower would
+ * begin again. */
 static int loop_open_journal(struct loop *loop)
 {
 	struct journal_options options = loop_journal_options(loop);

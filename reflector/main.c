@@ -30,15 +30,14 @@ static void run_note_damage(const struct config *config)
 	err_restore(&kept);
 }
 
-/* Only in a store that is there: a daemon that can't run makes none. */
+/* Only in a store that is there: a daemon that can't run makes none */
 static void open_page(struct daemon *daemon, const struct config *config)
 {
 	CLEANUP(home_close) struct home *home = NULL;
 	int r = home_open(config->store, &(struct home_options){0}, &home);
 
 	if (r == 0)
-		r = home_take_role(
-			home, HOME_REFLECTOR); /* the page of one that runs is not touched */
+		r = home_take_role(home, HOME_REFLECTOR); /* a running one's page is not touched */
 	if (r == 0 && home_runtime_fd(home) >= 0)
 		r = daemon_continue_page(daemon, home_runtime_fd(home));
 	err_ignore(r, "the log alone says why");
@@ -65,8 +64,8 @@ static int run(struct daemon *daemon)
 	return status;
 }
 
-/* Puts the place of the context, or of the kubeconfig if that can't be read, before the sentence
- * of R. Returns R. */
+/* Puts the place of the context, or of an unreadable kubeconfig, before the sentence of R. Returns
+ * R. */
 static int check_blame(const struct config *config, int r)
 {
 	struct err_kept kept;
@@ -77,16 +76,15 @@ static int check_blame(const struct config *config, int r)
 	return config_blame(config, context ? "cluster.context" : "cluster.kubeconfig", r);
 }
 
-/* Puts the directory PATH before the sentence of R, which says what is wrong with it. Returns R. */
+/* Puts the directory PATH before the sentence of R. Returns R. */
 static int check_directory(int r, const char *what, const char *path)
 {
 	return err_add(r, "the %s '%.200s' can't be %s", what, path,
 		faccessat(AT_FDCWD, path, F_OK, AT_EACCESS) == 0 ? "used" : "made");
 }
 
-/* Checks that the group, the kubeconfig and the context that CONFIG names exist and can be used,
- * and that its directories can be made. Without any name the kubeconfig may be elsewhere, on the
- * machine that the file is for. */
+/* Checks CONFIG's group, kubeconfig and context, and makes sure its directories can be made. An
+ * unnamed kubeconfig may be missing: it may be on another machine. */
 static int check(const struct config *config)
 {
 	CLEANUP(kubeconfig_free) struct kubeconfig *kubeconfig = NULL;

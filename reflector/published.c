@@ -12,8 +12,7 @@
 #include "store/read/cursor_file.h"
 #include "store/ring/ring.h"
 
-/* Returns the newest event that the index has taken of the journal UUID; 0: none, or it can't be
- * read. */
+/* Returns the index's newest event of the journal UUID; 0: none, or it can't be read. */
 static uint64_t published_taken(struct home *home, const uint8_t uuid[16])
 {
 	CLEANUP(index_close) struct index *index = NULL;

@@ -184,8 +184,7 @@ int catalogue_add_broken(struct catalogue *catalogue, const char *group, const c
 		"the list of broken groups");
 }
 
-/* Adds the versions of one group. A version that the server calls stale lists the resources that
- * were last known, often none. */
+/* Adds the versions of one group. A stale version lists the resources last known, often none. */
 static int catalogue_read_group(
 	struct catalogue *catalogue, const struct value *item, uint64_t group_at)
 {

@@ -4,8 +4,8 @@
  * common/value/json.h), catalogue_find.c finds a resource by name. No I/O.
  *
  * The order is the server's: the core group, then the other groups as the server lists them; in
- * each group the preferred version first, and versions that the server calls stale last. As in
- * kubectl the first match wins. Parts of a document that have an unexpected shape are skipped.
+ * each group the preferred version first, stale versions last. As in kubectl the first match wins.
+ * Parts of an unexpected shape are skipped.
  */
 #ifndef REFLECTOR_CLUSTER_CATALOGUE_H
 #define REFLECTOR_CLUSTER_CATALOGUE_H
@@ -20,7 +20,7 @@ struct resource {
 	char version[64];
 	char plural[64];
 	char kind[64];
-	char list_kind[72]; /* kind + "List", the name that every server uses by default */
+	char list_kind[72]; /* kind + "List", every server's default */
 	char aliases[194];  /* singular and short names, each with a blank after it */
 	bool namespaced;
 };
@@ -33,7 +33,7 @@ struct catalogue_entry {
 	bool usable;           /* can be listed and watched */
 };
 
-/* A group and version whose resources could not be read. */
+/* A group and version with unreadable resources. */
 struct catalogue_broken {
 	char group[254];
 	char version[64];
@@ -48,8 +48,8 @@ struct catalogue {
 
 void catalogue_release(struct catalogue *catalogue);
 
-/* Adds an APIGroupDiscoveryList, whose first group follows GROUPS_BEFORE others.
- * Returns: 0, ERR_TOO_LARGE, ERR_CORRUPT, -ENOMEM; so do the other additions. */
+/* Adds an APIGroupDiscoveryList. GROUPS_BEFORE groups come before its first one. Returns: 0,
+ * ERR_TOO_LARGE, ERR_CORRUPT, -ENOMEM; so do the other additions. */
 int catalogue_add_aggregated(
 	struct catalogue *catalogue, struct bytes document, uint64_t groups_before);
 
@@ -62,7 +62,7 @@ struct catalogue_place {
 int catalogue_add_resources(
 	struct catalogue *catalogue, struct bytes document, const struct catalogue_place *place);
 
-/* Adds a group and version that could not be read. */
+/* Adds an unreadable group and version. */
 int catalogue_add_broken(struct catalogue *catalogue, const char *group, const char *version);
 
 /* Calls FN for each group and version of an APIVersions or an APIGroupList. Stops at a result other
@@ -74,9 +74,9 @@ int catalogue_each_place(
 /* Puts the resources in order, after the last addition. */
 void catalogue_sort(struct catalogue *catalogue);
 
-/* Finds a resource that can be listed and watched. Returns: FOUND; ERR_CONFIG when NAME is not a
- * resource's name; ERR_NO_RESOURCE with similar names in the sentence; ERR_HTTP when it may be in a
- * group that could not be read. */
+/* Finds a resource with list and watch. Returns: FOUND; ERR_CONFIG if NAME is no resource's
+ * name; ERR_NO_RESOURCE with similar names in the sentence; ERR_HTTP if it may be in an
+ * unreadable group. */
 int catalogue_find(
 	const struct catalogue *catalogue, const char *name, struct resource *ret_resource);
 

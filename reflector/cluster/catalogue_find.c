@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds a resource by the name that a person wrote, by kubectl's rules. */
+/* Finds a resource by a name in a person's writing, by kubectl's rules. */
 #include "reflector/cluster/catalogue.h"
 
 #include <stdio.h>
@@ -41,7 +41,7 @@ static bool is_short_name(const char *names, const char *name)
 	return false;
 }
 
-/* The ways to name a resource, in the order in which they are tried. */
+/* The ways to name a resource, in the order of the attempts. */
 enum query_naming { BY_PLURAL, BY_SINGULAR, BY_SHORT_NAME, BY_KIND, NAMING_MAX };
 
 static const struct catalogue_entry *query_find_name(
@@ -143,7 +143,7 @@ static const char *find_similar_names(
 static int find_failed(const struct catalogue *catalogue, struct catalogue_query *query,
 	const char *name, const char *rest)
 {
-	const struct catalogue_broken *broken = NULL; /* a group that may have the resource */
+	const struct catalogue_broken *broken = NULL; /* it may have the resource */
 	struct buf near = BUF_INIT;
 	size_t size = rest ? strlen(rest) : 0;
 	int r;

@@ -28,10 +28,9 @@ struct cluster {
 	struct recorder *recorder;
 	struct identity *identity;
 	struct witness *witness;
-	char text[sizeof(
-		((struct journal_meta *)0)->cluster)]; /* identity that the witness checks */
-	enum identity_relation doubt;                  /* why it checks it */
-	uint64_t next_ns;                              /* monotonic: when to ask again */
+	char text[sizeof(((struct journal_meta *)0)->cluster)]; /* the identity in doubt */
+	enum identity_relation doubt;                           /* why a witness runs */
+	uint64_t next_ns;                                       /* monotonic: when to ask again */
 	uint64_t pause_ns;         /* after the last failure; 0: the last answer was good */
 	char obstacle[STATS_TEXT]; /* that failure */
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks whether the API server's cluster is the one that the journal mirrors: at the start, after
- * lost connections and every five minutes, by identity.h, and by witness.h if that leaves a doubt.
- * Before the first result nothing may be read into the journal.
+ * Checks that the API server's cluster is the journal's: at the start, after lost connections and
+ * every five minutes; by identity.h, in doubt by witness.h. Before the first result nothing may be
+ * read into the journal.
  *
  *	cluster_new(&options, &cluster);
  *	cluster_begin(cluster, recorder);	(for each new journal)
@@ -46,7 +46,7 @@ uint64_t cluster_until(const struct cluster *cluster);
 
 /* Makes the next check come soon: a connection was lost, and another server may answer next. */
 void cluster_doubt(struct cluster *cluster);
-/* Ends the pause after a check that failed: the server answers again. */
+/* Ends the pause after a failed check: the server answers again. */
 void cluster_hope(struct cluster *cluster);
 /* Drops a running check and begins again with the next cluster_work: a failed commit lost its
  * result. */

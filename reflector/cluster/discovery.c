@@ -68,7 +68,7 @@ struct discovery {
 	unsigned unchanged; /* documents answered 304 */
 	unsigned places;    /* requests for groups and versions */
 	uint64_t began_ns;
-	int result; /* the first error that ends the whole fetch */
+	int result; /* the first error, which ends the whole fetch */
 	char *sentence;
 };
 
@@ -130,7 +130,7 @@ static int part_start(
 
 /* ---- answers ------------------------------------------------------------ */
 
-/* Parses the answer into discovery->document, which is valid until the next call. */
+/* Parses the answer into discovery->document, valid until the next call. */
 static int discovery_parse(struct discovery *discovery, const struct fetch_answer *answer)
 {
 	buf_reset(&discovery->document);
@@ -204,7 +204,7 @@ static int part_read_root(struct discovery_part *part, const struct fetch_answer
 		buf_bytes(&discovery->document), part->group_at, discovery_start_place, discovery);
 }
 
-/* Reads the resources of one group and version. If that fails they are marked as broken. */
+/* Reads the resources of one group and version. On failure they are marked as broken. */
 static int part_read_place(struct discovery_part *part, const struct fetch_answer *answer)
 {
 	struct discovery *discovery = part->discovery;
@@ -363,7 +363,7 @@ void discovery_free(struct discovery **discovery)
 void discovery_keep(struct discovery *discovery, bool keep)
 {
 	CHECK_OBJ(discovery, DISCOVERY_MAGIC);
-	/* Documents that did not change are not sent again. */
+	/* Unchanged documents are not sent again. */
 	if (keep && !discovery->keep)
 		memset(discovery->etags, 0, sizeof(discovery->etags));
 	discovery->keep = keep;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fetches the catalogue of the API server's resources and resolves names as kubectl does:
- * `pods`, `po`, `Pod`, `deployments.apps`, `deployments.v1.apps`, `widgets.example.com`. A call
- * that finds the catalogue old starts a fetch: aggregated discovery if the server has it, else
- * one request per group and version. A group that can't be read hides its own resources only.
+ * Fetches the catalogue of the API server's resources and resolves names as kubectl does: `pods`,
+ * `po`, `Pod`, `deployments.apps`, `deployments.v1.apps`, `widgets.example.com`. A call starts a
+ * fetch if the catalogue is old: aggregated discovery if the server has it, else one request per
+ * group and version. An unreadable group hides its own resources only.
  *
  *	discovery_new(http, on_ready, arg, &discovery);
  *	r = discovery_find(discovery, "deploy", &resource);
@@ -12,7 +12,7 @@
  *			discovery_find again at once, with an error after a pause
  *		ERR_NO_RESOURCE: the server has no such resource; the sentence has similar names
  *
- * No call waits, so a feed that is being resolved does not hold up the others.
+ * No call waits: one unresolved feed does not hold up the others.
  */
 #ifndef REFLECTOR_CLUSTER_DISCOVERY_H
 #define REFLECTOR_CLUSTER_DISCOVERY_H
@@ -35,10 +35,10 @@ void discovery_free(struct discovery **discovery);
 
 /*
  * Finds NAME, RESOURCE[.VERSION][.GROUP] with plural, singular, short name or kind in any case,
- * among the resources that can be listed and watched. A name that the catalogue has is valid for 10
- * minutes; for a name that it lacks, a catalogue older than 10 s is fetched again. Returns: FOUND
- * and a copy in RET_RESOURCE; AGAIN; ERR_NO_RESOURCE; ERR_HTTP when the resource may be in a group
- * that could not be read; ERR_CONFIG when NAME is not a resource's name; -ENOMEM.
+ * among the resources with list and watch. A found name is valid for 10 minutes; for a missing one
+ * a catalogue older than 10 s is fetched again. Returns: FOUND and a copy in RET_RESOURCE; AGAIN;
+ * ERR_NO_RESOURCE; ERR_HTTP if the resource may be in an unreadable group; ERR_CONFIG if NAME is no
+ * resource's name; -ENOMEM.
  */
 int discovery_find(struct discovery *discovery, const char *name, struct resource *ret_resource);
 
@@ -48,18 +48,18 @@ int discovery_refresh(struct discovery *discovery, uint64_t max_age_ns);
 /* As discovery_find, in the catalogue as it is, however old; starts no fetch. */
 int discovery_known(
 	const struct discovery *discovery, const char *name, struct resource *ret_resource);
-/* Calls FN for each resource in each version in which it can be listed and watched, the preferred
- * version first. Stops at a result other than 0 and returns it. */
+/* Calls FN for each resource in each version with list and watch, the preferred version first.
+ * Stops at a result other than 0 and returns it. */
 typedef int discovery_each_fn(void *arg, const struct resource *resource);
 int discovery_each(const struct discovery *discovery, discovery_each_fn *fn, void *arg);
 
 /* Sets after how long a missing name is fetched again, instead of 10 s. */
 void discovery_set_recheck(struct discovery *discovery, uint64_t recheck_ns);
 
-/* Lets each fetch keep the bytes of the aggregated documents that are new. */
+/* Makes each fetch keep the bytes of new aggregated documents. */
 void discovery_keep(struct discovery *discovery, bool keep);
-/* Moves the kept document of /api (AT 0) or /apis (AT 1) into DOCUMENT, which is empty, with its
- * ETag, "" for none. Returns: FOUND; NOT_FOUND: there is no new one. */
+/* Moves the kept document of /api (AT 0) or /apis (AT 1) into the empty DOCUMENT, with its ETag, ""
+ * for none. Returns: FOUND; NOT_FOUND: there is no new one. */
 int discovery_take(
 	struct discovery *discovery, unsigned at, struct buf *document, char etag[HEAD_ETAG_SIZE]);
 

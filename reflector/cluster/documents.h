@@ -30,7 +30,7 @@ void documents_open(struct documents *documents, struct discovery *discovery,
 void documents_configure(struct documents *documents, const struct config *config);
 /* Asks for new documents when it is time to. Returns: 0, -ENOMEM. */
 int documents_due(struct documents *documents, uint64_t now_ns);
-/* Writes the documents that have come, if they are wanted; logs when that fails. */
+/* Writes new documents, if they are wanted; logs a failure. */
 void documents_write(struct documents *documents);
 
 #endif

@@ -20,7 +20,7 @@
 #define IDENTITY_MAGIC 0x49444e54u
 #define ANSWER_NS      (32ull * 1000 * 1000 * 1000)
 #define ANSWER_MAX     ((size_t)1 << 20)
-/* longer ones are hashed, so that an identity has less than 256 bytes */
+/* longer ones are hashed: an identity has less than 256 bytes */
 #define URL_MAX 160
 
 #define UID    "uid:"

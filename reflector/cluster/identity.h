@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The identity of the API server's cluster, so that the reflector notices another cluster at
- * the same URL: "uid:<uid of the namespace kube-system>" if the reflector may read that namespace,
- * else "server:<url> ca:<hash of the CA>". An answer that decides neither (unreachable, 5xx, 429)
- * is an error: an identity is never guessed, since another one discards the journal.
+ * The identity of the API server's cluster, to notice another cluster at the same URL: "uid:<uid of
+ * the namespace kube-system>" if the reflector may read it, else "server:<url> ca:<hash of the
+ * CA>". Any other answer (unreachable, 5xx, 429) is an error: an identity is never guessed, since
+ * another one discards the journal.
  *
  * A uid is a proof, an address only a hint: after a rotated CA or under a new host name it is the
- * same cluster. So two "server:" texts that differ leave a doubt, which witness.h resolves, and so
- * do a uid and an address: the right to read the namespace may have come or gone, or the cluster
- * may be another.
+ * same cluster. So two different "server:" texts leave a doubt for witness.h. So do a uid and an
+ * address: the right to read the namespace may have come or gone, or the cluster may be another.
  */
 #ifndef REFLECTOR_CLUSTER_IDENTITY_H
 #define REFLECTOR_CLUSTER_IDENTITY_H
@@ -35,7 +34,7 @@ enum identity_relation {
 	IDENTITY_INCOMPARABLE, /* a uid and an address: as CA_CHANGED */
 	IDENTITY_FIRST,        /* WAS is "" */
 };
-/* Returns: how the identity WAS, which the journal has, relates to IS. */
+/* Compares the journal's identity WAS with IS. */
 enum identity_relation identity_compare(const char *was, const char *is);
 
 /* Returns: whether the journal is to keep IS instead of WAS, both of one cluster: an address never

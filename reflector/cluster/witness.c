@@ -27,7 +27,7 @@ struct witness {
 	void *arg;
 	struct http_call *call;
 	struct list *list;
-	uint32_t feed; /* id of the feed that is listed; 0: none yet */
+	uint32_t feed; /* id of the listed feed; 0: none yet */
 	bool namespaced;
 	int status; /* HTTP status of its answer */
 	bool compared, known;
@@ -35,8 +35,7 @@ struct witness {
 
 /* ---- the journal's objects ---------------------------------------------- */
 
-/* Finds KEY's head, with an empty KEY that of the feed's first object. Returns: FOUND, NOT_FOUND,
- * an error. */
+/* Finds KEY's head; for an empty KEY the first object's. Returns: FOUND, NOT_FOUND, an error. */
 static int witness_find_head(struct journal *journal, struct txn *txn, uint32_t feed,
 	struct bytes key, struct head *ret_head)
 {
@@ -60,7 +59,7 @@ struct witness_search {
 	int result;
 };
 
-/* Chooses the next feed that has objects, and composes the path of its list. */
+/* Chooses the next feed with objects, and composes the path of its list. */
 static int witness_choose_feed(void *arg, const struct feed_definition *definition,
 	const struct feed_checkpoint *checkpoint)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks whether the server has objects that the journal knows, by their uids: no two clusters
- * share one. The reflector does so when the address or the CA has changed and it may not read the
- * namespace kube-system. It lists the metadata of the first objects of one feed after the other
- * until a known object is found. That needs only the right to list, which a feed has.
+ * Looks for the journal's objects on the server, by their uids: no two clusters share one. Needed
+ * if the address or the CA has changed and the reflector may not read the namespace kube-system. It
+ * lists the metadata of the first objects of one feed after the other until it finds a known one.
+ * For that, a feed's right to list is enough.
  */
 #ifndef REFLECTOR_CLUSTER_WITNESS_H
 #define REFLECTOR_CLUSTER_WITNESS_H
@@ -23,8 +23,8 @@ enum witness_outcome {
  * returns. */
 typedef void witness_done_fn(void *arg, int result, enum witness_outcome outcome);
 
-/* Starts. Reads the committed state of JOURNAL, which is open for writing. Returns: 0; NOT_FOUND
- * when it holds no objects; an error. */
+/* Starts. Reads the committed state of JOURNAL, open for writing. Returns: 0; NOT_FOUND without
+ * objects; an error. */
 int witness_start(struct http *http, struct journal *journal, witness_done_fn *done, void *arg,
 	struct witness **ret_witness);
 void witness_cancel(struct witness **witness);
