@@ -26,7 +26,7 @@ struct consistency {
 	struct head_walk *walk;
 	struct buf rv;
 	struct buf list_rv; /* of the first page */
-	struct moment at;   /* when that came */
+	struct moment at;   /* its time */
 	struct buf continue_;
 	struct consistency_digest ours, theirs;
 	struct http_call *call;
@@ -246,7 +246,7 @@ int consistency_start(const struct consistency_request *request, struct consiste
 		r = journal_feed_checkpoint(journal, check->txn, feed, &checkpoint);
 	if (r != FOUND)
 		return r;
-	/* The committed state has to be that of one resourceVersion. */
+	/* The committed state must belong to one resourceVersion. */
 	if (checkpoint.phase != FEED_SYNCED || checkpoint.list_begin || checkpoint.list_ns ||
 		!checkpoint.rv.size)
 		return NOT_FOUND;

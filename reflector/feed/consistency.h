@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Compares the journal with the server, for one feed at one resourceVersion. The heads of a
- * committed state are reduced to a digest of key, uid and resourceVersion; then the server is
- * asked to list, metadata only and in pages, exactly the resourceVersion of that state's
- * checkpoint, and its items are reduced in the same way. Equal digests and counts mean equal
- * sets. Both sides cost no memory but the sums, and events may come in meanwhile.
+ * committed state are reduced to a digest of key, uid and resourceVersion; then the server is asked
+ * to list, metadata only and in pages, exactly the resourceVersion of that state's checkpoint, and
+ * its items are reduced in the same way. Equal digests and counts mean equal sets. Both sides cost
+ * no memory but the sums, and events may come in meanwhile.
  *
- * The newest state can be listed instead. If that is the same set, it proves that the journal
- * has the state of its resourceVersion, too.
+ * The newest state can be listed instead. If the sets are equal, the journal has the state of the
+ * list's resourceVersion, too.
  *
  *	consistency_start(request, &check)
  *	while (consistency_work(check) == AGAIN) ...	(the heads, in slices between other work)
  *	the pages come inside http_poll; request->done gets the outcome, and the check is freed
  *
- * The journal's read transaction lives while heads are read, never while the network is waited
- * for.
+ * The journal's read transaction lives while heads are read, never across a wait for the network.
  */
 #ifndef REFLECTOR_FEED_CONSISTENCY_H
 #define REFLECTOR_FEED_CONSISTENCY_H
@@ -52,9 +51,8 @@ struct consistency_request {
 	void (*done)(void *arg, const struct consistency_result *result);
 };
 
-/* Copies REQUEST; the objects that it points to must outlive the check.
- * Returns: 0; NOT_FOUND if a list of the feed is open, so that its state is not of one
- * resourceVersion; an error of the journal, -ENOMEM. */
+/* Copies REQUEST; its pointers must outlive the check. Returns: 0; NOT_FOUND while a list of the
+ * feed is open (its state has no one resourceVersion); an error of the journal, -ENOMEM. */
 int consistency_start(const struct consistency_request *request, struct consistency **ret_check);
 /* Ends the check without a call of `done`. NULL is fine. */
 void consistency_cancel(struct consistency **check);
@@ -63,7 +61,7 @@ int consistency_work(struct consistency *check);
 /* Returns whether consistency_work() has heads left to read. */
 bool consistency_has_work(const struct consistency *check);
 
-/* The sum that stands for a set of objects, whatever their order. */
+/* The sum of a set of objects, in any order. */
 struct consistency_digest {
 	uint64_t sum, count;
 };

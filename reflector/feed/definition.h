@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies of feed definitions (store/journal/journal.h) that own their texts, and the comparison
- * that decides whether two definitions are the same feed. */
+/* Copies of feed definitions (store/journal/journal.h) with their texts, and their comparison:
+ * equal definitions are the same feed. */
 #ifndef REFLECTOR_FEED_DEFINITION_H
 #define REFLECTOR_FEED_DEFINITION_H
 
 #include "store/journal/journal.h"
 
-/* Makes a copy that owns its texts. */
+/* Copies the texts too. */
 int definition_copy(const struct feed_definition *from, struct feed_definition *ret_to);
 void definition_release(struct feed_definition *definition);
 

@@ -24,8 +24,7 @@ struct feeds_load {
 	int result;
 };
 
-/* Makes every stored feed a retired one at first; feeds_configure then takes those that it
- * means. */
+/* Makes every stored feed a retired one at first; feeds_configure() takes its own back. */
 static int feeds_load_one(void *arg, const struct feed_definition *definition,
 	const struct feed_checkpoint *checkpoint)
 {
@@ -131,8 +130,8 @@ void feeds_start(struct feeds *feeds)
 /* ---- turns to list ------------------------------------------------------ */
 
 struct list_turns {
-	size_t busy; /* lists that take a turn: their server answers, or may still do so soon */
-	uint64_t silent_at;    /* the next of them does not from then on; UINT64_MAX: none */
+	size_t busy;        /* lists with a turn: their server answers, or may still do so soon */
+	uint64_t silent_at; /* the next of them does not from then on; UINT64_MAX: none */
 	struct session *first; /* queued; NULL: none is */
 };
 
@@ -157,9 +156,9 @@ static void feeds_count_turns(const struct feeds *feeds, uint64_t now, struct li
 }
 
 /*
- * Lets as many feeds list as may at once. A list whose server is silent takes no turn, so that a
- * resource whose conversion webhook is down holds up no other; a bounded number of them runs
- * beside the turns. Feeds that are silent each time leave room there for the others.
+ * Lets feeds list, up to the limit. A list without an answer takes no turn: a dead conversion
+ * webhook of one resource holds up no other. A bounded number of such lists runs beside the turns.
+ * Feeds that are silent each time leave room there for the others.
  */
 static void feeds_give_turns(struct feeds *feeds, uint64_t now)
 {
@@ -189,7 +188,7 @@ bool feeds_may_list(const struct feeds *feeds)
 
 /* ---- turns of the loop -------------------------------------------------- */
 
-/* Starts one consistency check at a time, of the feed that is due first. */
+/* Starts one consistency check at a time, of the first feed due. */
 static void feeds_start_check(struct feeds *feeds, uint64_t now)
 {
 	uint64_t at = UINT64_MAX;
@@ -377,9 +376,7 @@ uint64_t feeds_list_begin(const struct feeds *feeds)
 
 /* ---- relisting on demand ------------------------------------------------- */
 
-/* Lists feeds again because 'kinf relist' asks for it. */
-
-/* Returns whether NAME is the name of the feed; else it can be its resource's. */
+/* Returns true for the feed's own name; else NAME may be its resource's. */
 static bool relist_is_named(const struct configured_feed *w, const char *name)
 {
 	const char *own = w->session ? session_definition(w->session)->name : w->entry.name;
@@ -387,7 +384,7 @@ static bool relist_is_named(const struct configured_feed *w, const char *name)
 	return own && strcmp(own, name) == 0;
 }
 
-/* Returns the definition that NAME means first, NULL: it is a name of none. */
+/* Returns the first definition called NAME, NULL: none. */
 static const struct feed_definition *relist_find(const struct feeds *feeds, const char *name)
 {
 	const struct feed_definition *first = NULL;
@@ -404,7 +401,7 @@ static const struct feed_definition *relist_find(const struct feeds *feeds, cons
 	return first;
 }
 
-/* Returns whether NAME means the feed of W, FIRST being what it means first. */
+/* Returns true if NAME means the feed of W; FIRST is the first definition called so. */
 static bool relist_is_called(const struct feeds *feeds, const struct configured_feed *w,
 	const char *name, const struct feed_definition *first)
 {
@@ -414,8 +411,7 @@ static bool relist_is_called(const struct feeds *feeds, const struct configured_
 	       feed_definition_compare(d, first, name, buf_bytes(&feeds->order)) == 0;
 }
 
-/* Lists the feed of W again, or asks discovery for it. Returns why that can't be done at once,
- * NULL: it can. */
+/* Lists the feed of W again, or asks discovery for it. Returns the obstacle, NULL: none. */
 static const char *relist_one(struct feeds *feeds, struct configured_feed *w)
 {
 	if (!w->session) {

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The set of feeds: makes the journal have the feeds that the configuration asks for. Feeds are
- * added and removed while the others run.
+ * The set of feeds: gives the journal the feeds of the configuration. Feeds are added and removed
+ * while the others run.
  *
- * A stored feed that the configuration still means goes on without asking discovery first, so
- * that a restart works while the API server is away. Discovery is asked all the same; if the
- * name means another resource by now, the feed is replaced. The replacement lists first, under
- * the name with "~next" at its end; in the transaction of its last LIST_END the names move and
- * the old feeds are removed, so that a reader who reads by name never sees a part of the list.
- * It gets AGAIN until the processor has applied the list.
+ * A stored feed goes on without asking discovery first: a restart works while the API server is
+ * away. Discovery is asked all the same, and if the name means another resource by now, the feed is
+ * replaced. The replacement lists first, under the name with "~next" at its end; in the transaction
+ * of its last LIST_END the names move and the old feeds are removed. So a reader by name never sees
+ * a part of the list; it gets AGAIN until the processor has applied the list.
  *
- * A wildcard entry becomes one feed of each resource that discovery has (wildcard.c).
+ * A wildcard entry becomes one feed for each resource of discovery (wildcard.c).
  *
  * The feeds group:
  *
@@ -30,18 +29,17 @@
 
 struct feeds;
 
-/* Borrows JOURNAL and what SHARED points to. The caller sets, in SHARED, the members up to
+/* Borrows JOURNAL and the pointers of SHARED. The caller sets, in SHARED, the members up to
  * `policy`, arg, on_doubt, on_well and on_etcd_rollback; the set of feeds sets the others. */
 int feeds_new(
 	struct journal *journal, const struct session_shared *shared, struct feeds **ret_feeds);
 void feeds_free(struct feeds **feeds);
 
-/* Takes over the feeds of CONFIG, which is borrowed until the next call. Errors are the journal's,
- * or -ENOMEM. */
+/* Takes over the feeds of CONFIG, borrowed until the next call. Errors are the journal's, or
+ * -ENOMEM. */
 int feeds_configure(struct feeds *feeds, const struct config *config);
 
-/* HOLD: removes no feed that the configuration does not ask for, because that may be only a part
- * of what is being written. */
+/* HOLD: removes no feed missing in the configuration, because the file may be half written. */
 void feeds_hold_removals(struct feeds *feeds, bool hold);
 
 /* Writes changed resync times into the journal, where informers read them. Needs no API server.
@@ -51,13 +49,11 @@ int feeds_write_resyncs(struct feeds *feeds);
 /* Starts all feeds, once the journal is known to be this cluster's. */
 void feeds_start(struct feeds *feeds);
 
-/* Lists again all feeds that NAME stands for: by their name, or by their resource as it is
- * written in the configuration. RET_TEXT gets what was done, or why it was not. Returns: 0;
- * ERR_NO_FEED. */
+/* Lists again all feeds called NAME, or of the resource NAME. RET_TEXT gets the result, or the
+ * obstacle. Returns: 0; ERR_NO_FEED. */
 int feeds_relist(struct feeds *feeds, const char *name, char ret_text[CONTROL_SIZE]);
 
-/* Shows in the status rows of entries that have no feed yet why none can be made: WHY, which is
- * of the cluster. */
+/* Shows WHY, a trouble of the cluster, in the status rows of entries without a feed. */
 void feeds_show_obstacle(struct feeds *feeds, const char *why);
 
 /* Discovery has learnt something, or failed with RESULT. */
@@ -66,11 +62,11 @@ void feeds_discovered(struct feeds *feeds, int result);
 void feeds_doubt(struct feeds *feeds);
 
 /* From on_etcd_rollback. Returns: true if the whole cluster is rolled back; false if only SESSION's
- * feed is, which is then listed into a new feed. */
+ * feed is: it is then listed into a new feed. */
 bool feeds_take_etcd_rollback(struct feeds *feeds, struct session *session);
 
-/* Does what needs no network: time limits, turns to list, slices of work, moving names.
- * Returns: 0, AGAIN if there is more, or an error of the journal. */
+/* Does the work without network: time limits, turns to list, slices of work, moving names. Returns:
+ * 0, AGAIN if there is more, or an error of the journal. */
 int feeds_work(struct feeds *feeds);
 /* Ends a turn: writes changed rows of the status page and takes note of new time limits. */
 void feeds_settle(struct feeds *feeds);
@@ -79,7 +75,7 @@ uint64_t feeds_until(const struct feeds *feeds);
 
 /* Somebody waits for RV of the feed with that id (session_progress()). */
 void feeds_progress(struct feeds *feeds, uint32_t feed, uint64_t rv);
-/* Returns whether a consistency check runs, which may hold a transaction of the journal. */
+/* Returns true while a consistency check runs; it may hold a transaction of the journal. */
 bool feeds_is_checking(const struct feeds *feeds);
 
 /* The open batch is committed. */
@@ -89,7 +85,7 @@ void feeds_committed(struct feeds *feeds);
 int feeds_rewind(struct feeds *feeds, const char *why);
 void feeds_resume(struct feeds *feeds);
 
-/* Closes relists that have been open for more than LIMIT_NS. */
+/* Closes relists open for more than LIMIT_NS. */
 int feeds_abandon_old(struct feeds *feeds, uint64_t limit_ns);
 /* Seq of the oldest open relist's LIST_BEGIN, UINT64_MAX: none is open. */
 uint64_t feeds_list_begin(const struct feeds *feeds);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Keeps the columns of custom resources: reads the CustomResourceDefinition of each feed of one,
- * from time to time, and stores its additionalPrinterColumns in the feed's definition, so that
- * readers print the tables that kubectl prints, also from a copy of the store.
+ * from time to time, and stores its additionalPrinterColumns in the feed's definition. So readers
+ * print kubectl's tables, also from a copy of the store.
  *
  * One request runs at a time, because definitions are large. Without the right to read definitions
  * nothing is stored, and tables have NAME and AGE. If definitions are watched, readers read those
@@ -25,7 +25,7 @@
 #define COLUMNS_LIMIT    (8u << 20) /* of a definition's JSON */
 #define COLUMNS_TIME_NS  (UINT64_C(30) * 1000000000)
 
-/* Groups that have no definitions: the API server's own, and one that an aggregated server has. */
+/* Groups without definitions: the API server's own, and an aggregated server's. */
 static bool columns_is_built_in(const char *group)
 {
 	return !strchr(group, '.') || custom_is_builtin_group(group) ||
@@ -34,7 +34,7 @@ static bool columns_is_built_in(const char *group)
 
 /* ---- the answer --------------------------------------------------------- */
 
-/* Appends the text KEY of a column without tabs and line ends, which separate texts. */
+/* Appends the text KEY of a column without tabs and line ends: they separate texts. */
 static void columns_put(struct buf *out, const struct value *column, const char *key, char after)
 {
 	char scratch[VALUE_SCRATCH];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes configured feeds from the entries of the configuration. An entry that was configured before
- * keeps its feed. For a new entry a feed in the journal that matches it is taken over; if there is
- * none, the entry waits for discovery (resolve.c). Feeds that no entry means any more are retired.
+ * Makes configured feeds from the entries of the configuration. An unchanged entry keeps its feed.
+ * A new entry takes over a matching feed of the journal; without one it waits for discovery
+ * (resolve.c). Feeds without an entry are retired.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -86,7 +86,7 @@ int configured_grow(struct feeds *feeds, struct configured_feed **ret_configured
 
 /* ---- the configuration -------------------------------------------------- */
 
-/* Adds an entry for each feed and namespace that is written out. */
+/* Adds an entry for each explicit feed and namespace. */
 static int configured_read(struct feeds *feeds, const struct config *config)
 {
 	struct configured_feed *w;
@@ -111,8 +111,8 @@ int feeds_configure(struct feeds *feeds, const struct config *config)
 	size_t n_old = feeds->n_configured;
 
 	CHECK_OBJ(feeds, FEEDS_MAGIC);
-	/* The journal's feeds are retired until the configuration names them. A file that is
-	 * lost, or just being written, must not cost all objects. */
+	/* The journal's feeds are retired until the configuration names them. A lost or
+	 * half-written file must not cost all objects. */
 	int r = feeds->n_retired ? config_need_feeds(config) : 0;
 	if (r < 0)
 		return r;
@@ -146,7 +146,7 @@ int feeds_configure(struct feeds *feeds, const struct config *config)
 	feeds->pace.n_feeds = feeds->n_configured;
 	feeds->shared.policy = config->policy;
 	feeds->check_ns = 0;
-	/* Discovery must not answer from memory what is asked again after `recheck`. */
+	/* Discovery must not answer from memory after `recheck`. */
 	discovery_set_recheck(feeds->shared.discovery, config->policy.recheck_ns / 2);
 	for (size_t i = 0; i < feeds->n_configured; i++) {
 		struct configured_feed *w = &feeds->configured[i];

@@ -16,7 +16,7 @@ static int entry_compare_text(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Sorted and without duplicates, so that the order in the file is no part of the identity. */
+/* Sorted and without duplicates: the order in the file is no part of the identity. */
 static char *entry_join_drop(const struct config_feed *config)
 {
 	AUTO_FREE const char **paths = calloc(config->n_drop + 1, sizeof(*paths));
@@ -115,8 +115,8 @@ bool entry_is_named(const char *stored, const char *name)
 
 bool entry_means(const struct entry *entry, const struct feed_definition *d)
 {
-	/* The first label of plural[.version][.group] may be a short name, which only discovery
-	 * knows. */
+	/* The first label of plural[.version][.group] may be a short name, known to discovery
+	 * only. */
 	const char *rest = strchr(entry->resource, '.');
 	size_t version = strlen(d->version);
 

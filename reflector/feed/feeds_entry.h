@@ -26,7 +26,7 @@ struct entry {
 /* Makes the entry of CONFIG in its N-th namespace (0 if it names none). Release it also after
  * errors. */
 int entry_init(const struct config_feed *config, size_t n, struct entry *ret_entry);
-/* Makes the entry of one of the resources that a wildcard stands for. */
+/* Makes the entry of one resource of a wildcard. */
 struct entry_resource {
 	const char *group, *version, *plural;
 };
@@ -38,11 +38,11 @@ void entry_release(struct entry *entry);
 
 bool entry_same(const struct entry *a, const struct entry *b);
 
-/* Tells whether ENTRY may mean DEFINITION, as far as that is known without discovery. */
+/* Returns true if ENTRY may mean DEFINITION, judged without discovery. */
 bool entry_means(const struct entry *entry, const struct feed_definition *definition);
 
-/* Makes the definition of ENTRY, which means RESOURCE; its texts are borrowed from both.
- * Returns: 0; ERR_CONFIG if the entry names a namespace and the resource has none. */
+/* Makes the definition of ENTRY for RESOURCE; its texts are borrowed from both. Returns: 0;
+ * ERR_CONFIG if the entry names a namespace and the resource has none. */
 int entry_define(const struct entry *entry, const struct resource *resource,
 	struct feed_definition *ret_definition);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by the files of the feeds group, which feeds.h lists. */
+/* Shared by the feeds group (feeds.h). */
 #ifndef REFLECTOR_FEED_FEEDS_INTERNAL_H
 #define REFLECTOR_FEED_FEEDS_INTERNAL_H
 
@@ -10,23 +10,23 @@
 #define FEEDS_DAMAGED     64
 #define FEEDS_RETRY_FIRST UINT64_C(1000000000)
 
-/* A feed that the configuration asks for. */
+/* A feed of the configuration. */
 struct configured_feed {
 	struct entry entry;
 	struct session *session; /* NULL: the journal has no such feed yet */
-	bool verified;   /* discovery has confirmed what the entry means; else it is asked ... */
-	uint64_t ask_ns; /* ... not before this; UINT64_MAX: it is being asked */
+	bool verified;           /* discovery has confirmed the entry; else it is asked ... */
+	uint64_t ask_ns;         /* ... not before this; UINT64_MAX: it is being asked */
 	uint64_t pause_ns;
-	bool warned;                        /* the log says that it can't be resolved */
+	bool warned;                        /* the log has the failure to resolve it */
 	bool rolled_back;                   /* its etcd was restored: to be replaced */
 	bool renamed;                       /* the open transaction moves the name to it */
-	const struct config_feed *wildcard; /* that it comes from; NULL: it is written out */
+	const struct config_feed *wildcard; /* its origin; NULL: it is written out */
 	bool served;                        /* comes from a wildcard: discovery has the resource */
 	uint64_t columns_ns;                /* its columns are not asked for before this */
 	struct stats_feed pending; /* its status row while it has no session; feed 0: none */
 };
 
-/* A feed that the configuration no longer asks for. It goes on until its replacement is listed. */
+/* A feed no longer in the configuration. It goes on until its replacement is listed. */
 struct retired_feed {
 	struct session *session;
 	bool rolled_back; /* never to be configured again */
@@ -37,7 +37,7 @@ struct retired_feed {
 struct feeds_columns {
 	struct fetch *fetch; /* NULL: none runs */
 	uint64_t due_ns;     /* none is started before this */
-	uint32_t feed;       /* that it is for */
+	uint32_t feed;       /* whose columns these are */
 	char version[64];
 	bool ready; /* text is to be stored */
 	struct buf text;
@@ -52,7 +52,7 @@ struct feeds {
 	struct warnings warnings;
 	struct session_outage outage;
 	struct agenda agenda;
-	size_t queued, listing;      /* sessions that wait for their turn to list; that list */
+	size_t queued, listing;      /* sessions waiting for their turn to list; listing */
 	const struct config *config; /* borrowed until the next feeds_configure */
 	struct configured_feed *configured;
 	size_t n_configured, configured_room;
@@ -61,18 +61,18 @@ struct feeds {
 	struct configured_feed *wildcards; /* for their status rows, while they stand for nothing */
 	size_t n_wildcards;
 	uint32_t pending; /* ids given to rows of entries without feed */
-	size_t left_out;  /* resources for which there was no room */
+	size_t left_out;  /* resources without room */
 
 	/* Work of the set itself; work of single feeds is on the agenda. */
-	bool resyncs_changed;    /* journal and configuration may differ in a resync */
-	bool names_changed;      /* a name may be ready to move */
-	bool removals_held;      /* feeds_hold_removals() */
-	bool commit_matters;     /* the open transaction removes, renames or sets resyncs */
-	bool rolled_back;        /* a configured feed is */
-	uint64_t resolve_ns;     /* no configured feed asks discovery before this */
-	uint64_t resolve_random; /* drawn for each answer of discovery: those that it fails wait
-				    together */
-	uint64_t wildcards_ns;   /* next look at wildcards; UINT64_MAX: discovery is being asked */
+	bool resyncs_changed; /* journal and configuration may differ in a resync */
+	bool names_changed;   /* a name may be ready to move */
+	bool removals_held;   /* feeds_hold_removals() */
+	bool commit_matters;  /* the open transaction removes, renames or sets resyncs */
+	bool rolled_back;     /* a configured feed is */
+	uint64_t resolve_ns;  /* no configured feed asks discovery before this */
+	uint64_t
+		resolve_random; /* drawn for each answer of discovery: all failed entries wait together */
+	uint64_t wildcards_ns; /* next look at wildcards; UINT64_MAX: discovery is being asked */
 	uint64_t wildcards_pause_ns;
 	uint64_t turns_ns; /* a turn to list may become free then; UINT64_MAX: none by itself */
 	uint64_t check_ns; /* no consistency check is due before this */
@@ -95,7 +95,7 @@ bool feeds_may_list(const struct feeds *feeds);
 
 /* ---- configured.c ------------------------------------------------------- */
 
-/* The status of W is from now on what SESSION, which belongs to W, reports. */
+/* Gives W its SESSION, which reports W's status from now on. */
 void configured_take(struct feeds *feeds, struct configured_feed *w, struct session *session);
 int configured_grow(struct feeds *feeds, struct configured_feed **ret_configured);
 void configured_release(struct configured_feed *configured, size_t n);
@@ -103,21 +103,21 @@ void configured_release(struct configured_feed *configured, size_t n);
 int retired_add(struct feeds *feeds, struct configured_feed *w);
 /* Hands out the I-th session and removes the entry; the last one takes its place. */
 struct session *retired_take(struct feeds *feeds, size_t i);
-/* Returns the youngest that ENTRY means (it was to replace the others), SIZE_MAX: none. */
+/* Returns ENTRY's youngest feed (meant to replace the others), SIZE_MAX: none. */
 size_t retired_find(const struct feeds *feeds, const struct entry *entry);
 
 /* ---- resolve.c ---------------------------------------------------------- */
 
 /* Lets W ask discovery, not before TIME_NS. */
 void resolve_at(struct feeds *feeds, struct configured_feed *w, uint64_t time_ns);
-/* Asks discovery for those that are due. Errors are the journal's. */
+/* Asks discovery for the entries due. Errors are the journal's. */
 int resolve_due(struct feeds *feeds);
 /* Shows in W's status row, and once in the log, why it has no feed. */
 void resolve_show(struct feeds *feeds, struct configured_feed *w, int error, const char *why);
 void resolve_hide(struct feeds *feeds, struct configured_feed *w);
 
 int order_load(struct feeds *feeds, struct txn *txn);
-/* Takes the order of groups and versions that discovery has. */
+/* Takes over discovery's order of groups and versions. */
 void order_discovered(struct feeds *feeds);
 /* Stores it if the journal has another one. Errors are the journal's. */
 int order_due(struct feeds *feeds);
@@ -126,18 +126,18 @@ int order_due(struct feeds *feeds);
 
 /* A retired feed still has NAME. */
 bool replace_has_old_of(const struct feeds *feeds, const char *name);
-/* Removes, in the open transaction, the retired feeds of each name of which all new feeds are
+/* Removes, in the open transaction, the retired feeds of each name once all its new feeds are
  * listed, and gives these the name. */
 int replace_ready(struct feeds *feeds);
 
-/* Retires the feeds that are rolled back, so that new ones are listed. Returns: 0, -ENOMEM. */
+/* Retires the rolled-back feeds; new ones are then listed. Returns: 0, -ENOMEM. */
 int etcd_rollback_replace(struct feeds *feeds);
 
 /* ---- wildcard.c --------------------------------------------------------- */
 
 int wildcard_configure(struct feeds *feeds);
 void wildcard_release(struct feeds *feeds);
-/* Called after resolve_due: what written entries mean is known by then. */
+/* Called after resolve_due(): explicit entries are resolved by then. */
 int wildcard_due(struct feeds *feeds);
 /* Returns whether a configured feed comes from the wildcard FEED. */
 bool wildcard_stands_for_any(const struct feeds *feeds, const struct config_feed *feed);
@@ -145,7 +145,7 @@ void wildcard_discovered(struct feeds *feeds, int result);
 
 /* ---- columns.c ---------------------------------------------------------- */
 
-/* Stores columns that came, and asks for the next. Errors are the journal's. */
+/* Stores new columns, and asks for the next. Errors are the journal's. */
 int columns_due(struct feeds *feeds);
 void columns_release(struct feeds *feeds);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Moves names from retired feeds to the feeds that replace them. When every configured feed of a
- * name has been listed, or none is configured any more, one transaction removes the retired
- * feeds of that name and gives it to the new ones.
+ * Moves names from retired feeds to their replacements. When every configured feed of a name has
+ * been listed, or none is configured any more, one transaction removes the retired feeds of that
+ * name and gives it to the new ones.
  */
 #include <string.h>
 
@@ -77,16 +77,16 @@ int replace_ready(struct feeds *feeds)
 
 /*
  * Feeds of a restored etcd: the newest list of such a feed is older than the journal's state of it.
- * resourceVersions are then given a second time, perhaps to other states, so that nothing stored
+ * The server then uses resourceVersions a second time, perhaps for other states, so nothing stored
  * can be compared with a list. The objects are listed into a feed of their own, and readers move
  * over when it is complete.
  */
 
 /*
- * Tells whether the feed's etcd is the whole cluster's. Built-in groups are kept in it: those
- * without a dot, and *.k8s.io, which no aggregated API may use. Events may have an etcd of their
- * own (--etcd-servers-overrides); an aggregated API always has. A custom resource has not, but
- * looks like an aggregated one and is taken for it: the built-in feeds find out by themselves.
+ * Returns true if the feed's etcd is the whole cluster's. Built-in groups are kept in it: those
+ * without a dot, and *.k8s.io (reserved). Events may have an etcd of their own
+ * (--etcd-servers-overrides); an aggregated API always has. A custom resource has not, but looks
+ * like an aggregated one and is taken for it: the built-in feeds find out by themselves.
  */
 static bool etcd_rollback_is_clusters(const struct feed_definition *d)
 {

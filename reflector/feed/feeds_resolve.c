@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds or makes the feed of each configured entry: discovery says which resource the entry means;
- * a feed with that definition is found in the journal, or added to it.
+ * Finds or makes the feed of each configured entry: discovery knows the entry's resource; a feed of
+ * the definition is found in the journal, or added.
  */
 #include <stdio.h>
 
@@ -16,7 +16,7 @@
 
 #define ORDER_MAX (256u << 10) /* a cluster with 1,000 groups has 30 kB */
 
-/* ---- what people see of an entry without a feed ------------------------- */
+/* ---- the status row of an entry without a feed -------------------------- */
 
 static void resolve_set_row(
 	struct feeds *feeds, struct configured_feed *w, uint32_t phase, const char *why)
@@ -34,7 +34,7 @@ static void resolve_set_row(
 void resolve_show(struct feeds *feeds, struct configured_feed *w, int error, const char *why)
 {
 	if (w->session)
-		return; /* the session's row says what is wrong */
+		return; /* the session's row says why */
 	if (!w->warned)
 		LOG(feed_unresolved, .feed = w->entry.name, .resource = w->entry.resource,
 			.error = why);
@@ -95,8 +95,7 @@ static int resolve_add_feed(
 	if (r < 0)
 		return recorder_fail(recorder, r);
 	r = recorder_publish_from(recorder, meta.next_seq);
-	/* In a transaction of its own: the session may have to go back to a checkpoint that is
-	 * there. */
+	/* In a transaction of its own: the session needs a checkpoint to go back to. */
 	if (r >= 0)
 		r = recorder_flush(recorder);
 	if (r >= 0)
@@ -149,8 +148,8 @@ void resolve_at(struct feeds *feeds, struct configured_feed *w, uint64_t time_ns
 		feeds->resolve_ns = time_ns;
 }
 
-/* Returns a time uniform in [PAUSE, 2 * PAUSE) from now, the same for all entries that wait for one
- * answer: one request is to serve them. */
+/* Returns a time uniform in [PAUSE, 2 * PAUSE) from now, the same for all entries waiting for one
+ * answer: one request serves them. */
 static uint64_t resolve_later(const struct feeds *feeds, uint64_t pause)
 {
 	return proc_monotonic_ns() + (pause ? pause + feeds->resolve_random % pause : 0);
@@ -169,7 +168,7 @@ static void resolve_failed(struct feeds *feeds, struct configured_feed *w, int e
 	w->pause_ns *= 2;
 }
 
-/* Errors are the journal's; what discovery says is shown. */
+/* Errors are the journal's; discovery's are shown. */
 static int resolve_one(struct feeds *feeds, struct configured_feed *w)
 {
 	struct resource resource;
@@ -188,13 +187,13 @@ static int resolve_one(struct feeds *feeds, struct configured_feed *w)
 	if (r == FOUND)
 		r = entry_define(&w->entry, &resource, &definition);
 	if (r < 0) {
-		resolve_failed(feeds, w, r); /* a session goes on with what was known */
+		resolve_failed(feeds, w, r); /* a session goes on as before */
 		return 0;
 	}
 	w->warned = false;
 	w->pause_ns = FEEDS_RETRY_FIRST;
 	r = resolve_settle(feeds, w, &definition);
-	/* A batch that failed took the new feed with it: ask again when there is room. */
+	/* A failed batch took the new feed with it: ask again when there is room. */
 	w->verified = r >= 0;
 	if (w->session)
 		resolve_hide(feeds, w);
@@ -232,7 +231,7 @@ void feeds_discovered(struct feeds *feeds, int result)
 
 		if (w->verified || (result < 0 && w->ask_ns != UINT64_MAX))
 			continue;
-		resolve_at(feeds, w, 0); /* before a feed that waited for the same answer lists */
+		resolve_at(feeds, w, 0); /* before a feed lists that waited for the same answer */
 		if (result < 0)
 			resolve_failed(feeds, w, result);
 	}
@@ -255,9 +254,8 @@ void feeds_doubt(struct feeds *feeds)
 /* ---- the order of discovery ---------------------------------------------- */
 
 /*
- * Keeps the order of discovery in the journal: readers take the first resource of several that
- * have a name in common, as kubectl does, also while the API server is away and in a copy of the
- * store.
+ * Keeps the order of discovery in the journal: readers take the first of several resources with one
+ * name, as kubectl does, also while the API server is away and in a copy of the store.
  */
 
 struct order_gather {

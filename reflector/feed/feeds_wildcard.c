@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Entries that stand for many resources. Each resource that discovery has and a wildcard covers
- * becomes a configured feed like those that are written out, named as one would write it ("pods",
- * "widgets.example.com"), and is resolved and replaced like them. A resource that another entry
- * names, by any of its names and for any of its objects, belongs to that entry alone; of two
- * wildcards the first counts.
+ * Entries for many resources. Each resource of discovery covered by a wildcard becomes a configured
+ * feed like the explicit ones, under its usual name ("pods", "widgets.example.com"), and is
+ * resolved and replaced like them. A resource in an explicit entry, by any of its names and for any
+ * of its objects, belongs to that entry alone; of two wildcards the first counts.
  *
- * Discovery is asked every `recheck`. A resource that it no longer has keeps its feed while that
- * holds objects (whenGone decides how long); then the entry is removed, and the feed with it.
+ * Discovery is asked every `recheck`. A missing resource keeps its feed while that holds objects
+ * (whenGone decides how long); then the entry is removed, and the feed with it.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -49,8 +48,7 @@ static struct configured_feed *wildcard_find(
 	return NULL;
 }
 
-/* Adds a configured feed of ENTRY, which it takes over, with the retired session I unless
- * SIZE_MAX. */
+/* Adds a configured feed of ENTRY, taken over, with the retired session I unless SIZE_MAX. */
 static int wildcard_add(
 	struct feeds *feeds, const struct config_feed *wildcard, struct entry *entry, size_t i)
 {
@@ -70,7 +68,7 @@ static int wildcard_add(
 
 /* ---- stored feeds, before discovery says anything ----------------------- */
 
-/* Lets a stored feed D that a wildcard still covers go on. */
+/* Lets a stored feed D go on if a wildcard still covers it. */
 static int wildcard_adopt(struct feeds *feeds, const struct feed_definition *d)
 {
 	const struct entry_resource resource = {d->group, d->version, d->resource};
@@ -140,7 +138,7 @@ void wildcard_release(struct feeds *feeds)
 	feeds->n_wildcards = 0;
 }
 
-/* ---- resources that discovery has --------------------------------------- */
+/* ---- resources of discovery --------------------------------------------- */
 
 /* Tells whether the written entry W means RESOURCE. Names are slow to look up, so a resolved entry
  * is known by its definition. */
@@ -173,7 +171,7 @@ static int wildcard_take(void *arg, const struct resource *resource)
 		if (feed->n_namespaces && *feed->namespaces[i] && !resource->namespaced)
 			break;
 		r = entry_init_of(feed, i, &of, &entry);
-		/* A written entry may mean the resource, or have the name that it would get. */
+		/* An explicit entry may mean the resource, or have its name. */
 		bool named = false;
 		for (size_t j = 0; !r && !named && j < feeds->n_configured; j++) {
 			const struct configured_feed *w = &feeds->configured[j];
@@ -207,7 +205,7 @@ static int wildcard_take(void *arg, const struct resource *resource)
 	return r;
 }
 
-/* ---- resources that it no longer has ------------------------------------ */
+/* ---- missing resources -------------------------------------------------- */
 
 /* Removes the I-th configured feed if a wildcard no longer stands for it: at once if it has no
  * session or another entry names its resource, else when nothing is stored of it. Returns: 1 if it
@@ -223,8 +221,7 @@ static int wildcard_drop_unserved(struct feeds *feeds, size_t i)
 		int r = discovery_known(feeds->shared.discovery, w->entry.resource, &found);
 
 		err_ignore(r, "a resource that can't be resolved is not served");
-		/* If discovery has the resource of W, which is not marked, another entry names
-		 * it. */
+		/* If discovery has the resource of the unmarked W, another entry names it. */
 		if (r != FOUND || !entry_is_of(&w->entry, &(struct entry_resource){found.group,
 								  found.version, found.plural})) {
 			r = session_is_void(w->session);

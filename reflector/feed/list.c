@@ -13,9 +13,9 @@
 #include "reflector/net/status.h"
 
 #define LIST_MAGIC 0x4c495354u
-#define REST_MAX   (1u << 20) /* of all that is not items */
+#define REST_MAX   (1u << 20) /* of everything but items */
 
-/* The place that the cutter has reached in the list's own object. */
+/* The cutter's place in the list's own object. */
 enum list_place {
 	BEFORE,    /* the '{' is next */
 	FIRST_KEY, /* a key or '}' */
@@ -254,8 +254,7 @@ static int list_find_text(struct bytes object, const char *key, struct bytes *re
 	return r < 0 ? r : 0;
 }
 
-/* Takes the escapes out of VALUE, in its place in the list's rest, which nothing reads
- * afterwards. */
+/* Takes the escapes out of VALUE, in its place in the list's rest, not read afterwards. */
 static int list_take_text(
 	struct list *list, struct bytes value, const char *key, struct bytes *ret_text)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Cuts the body of a LIST into its items while it comes in. A server may ignore `limit`
- * (docs/protocol.md 4.3), so a body may hold the whole cluster. Only the item that is not whole yet
- * and the members beside the items (kind, apiVersion, metadata) are kept in memory.
+ * (docs/protocol.md 4.3), so a body may hold the whole cluster. Only an incomplete item and the
+ * members beside the items (kind, apiVersion, metadata) are kept in memory.
  *
  *	list_new(options, &list);
  *	list_feed(list, bytes) for each piece; items come out through the callback
- *	list_end(list, &page) when the body ended well: what the list said about itself
+ *	list_end(list, &page) when the body ended well: the list's own metadata
  *	list_reset(list) for the next page
  *
  * `items` may stand anywhere among the keys, be null, absent or empty. The cutter does not parse:

@@ -107,7 +107,7 @@ static void machine_back_off(struct feed_machine *m, const struct feed_input *in
 	machine_wait(m, in->now_ns + (pause > asked ? pause : asked));
 }
 
-/* Waits for `recheck`, after an answer that will not change soon. */
+/* Waits for `recheck`, after a lasting answer. */
 static void machine_wait_slowly(struct feed_machine *m, const struct feed_input *in)
 {
 	uint64_t pause = machine_spread(m->policy->recheck_ns, in->random);
@@ -149,9 +149,9 @@ static void machine_watch_again(struct feed_machine *m, const struct feed_input 
 
 /*
  * Requests the next page, or the first one of a new attempt, which may be a stream. The RV of a
- * list is "" (the newest state) when none is known or the known one is useless; else the known one,
- * which means "not older than" and may be answered from the server's cache. With a limit it would
- * mean exactly that RV (docs/protocol.md 4.3), so only lists for "" have pages.
+ * list is "" (the newest state) when none is known or the known one is useless; else the known one
+ * ("not older than": the server may answer from its cache). With a limit it would mean exactly that
+ * RV (docs/protocol.md 4.3), so only lists for "" have pages.
  */
 static void machine_list(struct feed_machine *m, const struct feed_input *in)
 {
@@ -179,7 +179,7 @@ static void machine_restart_list(struct feed_machine *m)
 	buf_reset(&m->continue_);
 }
 
-/* Begins the next request that the feed needs. */
+/* Begins the feed's next request. */
 static void machine_go_on(struct feed_machine *m, const struct feed_input *in)
 {
 	if (!m->resolved) {
@@ -193,7 +193,7 @@ static void machine_go_on(struct feed_machine *m, const struct feed_input *in)
 	}
 }
 
-/* Does the same for one of many feeds that begin together. A list waits for its turn anyway. */
+/* Does the same for one of many feeds beginning together. A list waits for its turn anyway. */
 static void machine_begin(struct feed_machine *m, const struct feed_input *in)
 {
 	if (in->span_ns && !m->want_list)
@@ -204,8 +204,8 @@ static void machine_begin(struct feed_machine *m, const struct feed_input *in)
 
 /* ---- failures ----------------------------------------------------------- */
 
-/* Passes unreadable objects over from the third attempt in a row that meets one, until a list meets
- * none: by then it is not the transport that spoils them. */
+/* Skips unreadable objects from the third attempt in a row on, until a list meets none: by then it
+ * is not the transport's fault. */
 static void machine_unreadable(struct feed_machine *m, const struct feed_input *in)
 {
 	if (++m->unreadable >= UNREADABLE_MAX)
@@ -262,8 +262,8 @@ static void machine_list_failed(struct feed_machine *m, const struct feed_input 
 	}
 }
 
-/* Begins the stream again: it broke, ended or made no sense before its end mark. The events that
- * came are recorded inside the open list and cost the next attempt no write. */
+/* Begins the stream again: it broke, ended or made no sense before its end mark. Its events are
+ * recorded inside the open list and cost the next attempt no write. */
 static void machine_stream_lost(struct feed_machine *m, const struct feed_input *in)
 {
 	if (++m->lost_streams >= STREAMS_LOST_MAX) {
@@ -305,8 +305,8 @@ static void machine_stream_failed(struct feed_machine *m, const struct feed_inpu
 	}
 }
 
-/* Counts a watch that the server failed and that sent nothing; the third in a row lists, because
- * the RV may be what the server trips over. */
+/* Counts a failed watch without an event; after the third in a row the feed lists, because the
+ * server may trip over the RV. */
 static void machine_strike(struct feed_machine *m, const struct feed_input *in)
 {
 	if (++m->strikes >= STRIKES_MAX) {
@@ -327,8 +327,7 @@ static void machine_watch_failed(struct feed_machine *m, const struct feed_input
 	case FAILURE_EXPIRED:
 	case FAILURE_RV_AHEAD:
 		/* After an outage this is the server's first proper answer, so it resets the
-		 * back-off; a server that goes on expiring what it has just listed earns growing
-		 * pauses. */
+		 * back-off; a server that expires its newest lists earns growing pauses. */
 		machine_restart_list(m);
 		m->newest = true;
 		if (!m->expired)
@@ -337,7 +336,7 @@ static void machine_watch_failed(struct feed_machine *m, const struct feed_input
 		machine_back_off(m, in);
 		return;
 	case FAILURE_NETWORK:
-		/* A stream that broke has ended; a stream that never began has failed. */
+		/* A broken stream has ended; one without a beginning has failed. */
 		if (m->alive && !machine_was_short(m, in))
 			machine_watch_again(m, in);
 		else
@@ -414,8 +413,7 @@ static void machine_fail_page(struct feed_machine *m, const struct feed_input *i
 }
 
 /* Takes the RV of the list's first page or of the stream's end mark. Returns false if the action is
- * decided: a list for the newest state that is older than the known state proves a restored
- * etcd. */
+ * decided: a list for the newest state, but older than the known one, proves a restored etcd. */
 static bool machine_take_list_rv(struct feed_machine *m, const struct feed_input *in)
 {
 	if (m->newest && m->rv.size && rv_compare(in->rv, buf_bytes(&m->rv)) == -1) {
@@ -497,8 +495,7 @@ static void machine_on_event(struct feed_machine *m, const struct feed_input *in
 	}
 }
 
-/* Says nothing about this watch, which may be of another server of the cluster, and further
- * behind. */
+/* Proves nothing of this watch: it may be of another server of the cluster, and further behind. */
 static void machine_on_progress(struct feed_machine *m, const struct feed_input *in)
 {
 	if (rv_compare(in->rv, buf_bytes(&m->rv)) != 1)
@@ -526,7 +523,7 @@ static void machine_on_rewind(struct feed_machine *m, const struct feed_input *i
 	m->phase = in->phase;
 	bool known = machine_set_text(&m->rv, in->rv);
 	if (!known)
-		buf_reset(&m->rv); /* it is newer than what the journal has */
+		buf_reset(&m->rv); /* it is newer than the journal */
 	if (!known || in->list_open || !in->rv.size || m->want_list)
 		machine_restart_list(m);
 	m->state = FEED_AT_HELD;
@@ -534,7 +531,7 @@ static void machine_on_rewind(struct feed_machine *m, const struct feed_input *i
 	m->action.until_ns = UINT64_MAX;
 }
 
-/* The one state in which an event means something; FEED_AT_START: any. */
+/* The one state for an event, else ignored; FEED_AT_START: any. */
 static const enum feed_state machine_states[FEED_ON_MAX] = {
 	[FEED_ON_TURN] = FEED_AT_QUEUED,
 	[FEED_ON_PAGE] = FEED_AT_LISTING,
@@ -581,7 +578,7 @@ void feed_machine_step(
 		machine_finish(m, true);
 		break;
 	case FEED_ON_DOUBTED:
-		/* List the newest state after a pause in which the server may recover. */
+		/* List the newest state after a pause for the server to recover. */
 		machine_restart_list(m);
 		m->newest = true;
 		machine_wait(m, in->now_ns + machine_spread(m->policy->hold_pause_ns, in->random));

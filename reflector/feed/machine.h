@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decides what a feed does next: resolve, list, watch or wait. It is a pure state machine: it does
- * no I/O and reads neither clock nor randomness. The session (session.h) passes an event with the
- * time and a random number, and carries out the action that comes back. The rules are those of
- * client-go's reflector, with the differences that reflector/README.md explains.
+ * Decides the next action of a feed: resolve, list, watch or wait. It is a pure state machine: it
+ * does no I/O and reads neither clock nor randomness. The session (session.h) passes an event with
+ * the time and a random number, and carries out the resulting action. The rules are those of
+ * client-go's reflector, with the differences in reflector/README.md.
  *
  *	feed_machine_init(&machine, page_size, &policy);
  *	feed_machine_step(&machine, &(struct feed_input){FEED_ON_START, .now_ns = ..., ...}, &action);
@@ -15,9 +15,9 @@
  *	     │                     │              │ failed                                  │ ended, failed
  *	     └──── absent ──── WAITING ◄──────────┴─────────────────────────────────────────┘
  *
- * STREAMING is a list that the server sends as a watch (watch-list, policy streaming_lists). Its
- * request stays open: FINISHING and WATCHING go on with it (`keep`). If the server refuses a
- * stream, or loses three in a row, the feed sends ordinary lists for half an hour.
+ * STREAMING is a list sent as a watch (watch-list, policy streaming_lists). Its request stays open:
+ * FINISHING and WATCHING go on with it (`keep`). If the server refuses a stream, or loses three in
+ * a row, the feed sends ordinary lists for half an hour.
  */
 #ifndef REFLECTOR_FEED_MACHINE_H
 #define REFLECTOR_FEED_MACHINE_H
@@ -33,7 +33,7 @@ enum feed_on {
 	FEED_ON_TURN,     /* the feed may list now: fewer than listConcurrency others do */
 	FEED_ON_ALIVE,    /* the server answered 200 and is sending */
 	FEED_ON_PAGE,     /* a whole page was recorded: rv, continue_, items */
-	FEED_ON_DOUBTED,  /* the guard holds the list that FEED_DO_FINISH_LIST was to end */
+	FEED_ON_DOUBTED,  /* the guard holds the list of FEED_DO_FINISH_LIST */
 	FEED_ON_LISTED,   /* FEED_DO_FINISH_LIST is done: LIST_END is recorded */
 	FEED_ON_EVENT,    /* a watch event was recorded: rv */
 	FEED_ON_INITIAL, /* the stream's end mark came: all initial events are recorded, as of rv */
@@ -72,16 +72,16 @@ enum feed_do {
 	FEED_DO_RESOLVE,     /* ask discovery */
 	FEED_DO_QUEUE,       /* wait for FEED_ON_TURN */
 	FEED_DO_LIST,        /* rv, limit (0: none), continue_; first: of a new attempt */
-	FEED_DO_STREAM,      /* rv, timeout_s: a list as a stream that goes on as the watch */
-	FEED_DO_FINISH_LIST, /* delete what the list lacks, then LIST_END with rv */
+	FEED_DO_STREAM,      /* rv, timeout_s: a list as a stream, which becomes the watch */
+	FEED_DO_FINISH_LIST, /* delete objects missing in the list, then LIST_END with rv */
 	FEED_DO_WATCH,       /* rv, timeout_s */
 	FEED_DO_WAIT,        /* for FEED_ON_TICK at until_ns, or (UINT64_MAX) for FEED_ON_RESUME */
 	FEED_DO_ROLLED_BACK, /* the server's etcd was restored to an older state */
 	FEED_DO_MAX
 };
 
-/* Every action but FEED_DO_NOTHING ends the request that may be running, unless `keep` is set. The
- * texts live until the next step. */
+/* Every action but FEED_DO_NOTHING ends a running request, unless `keep` is set. The texts live
+ * until the next step. */
 struct feed_action {
 	enum feed_do what;
 	const char *rv;
@@ -118,14 +118,14 @@ struct feed_machine {
 	bool want_list;
 	bool newest;   /* the next list asks for "", the newest state */
 	bool unpaged;  /* a page expired: the next list is sent without pages */
-	bool streamed; /* FINISHING: a stream, which stays open */
-	bool tolerant; /* unreadable objects are passed over */
+	bool streamed; /* FINISHING: a stream; it stays open */
+	bool tolerant; /* unreadable objects are skipped */
 	bool alive;    /* this request was answered with 200 */
 	bool progress; /* this watch has sent an event or a bookmark */
 	bool expired;  /* a watch was answered 410, and no watch has sent anything since */
 	struct buf rv; /* the next watch begins after it */
 	struct buf
-		/* what this watch has come to while progress on demand is ahead of it; empty: RV */
+		/* this watch's RV while progress on demand is ahead of it; empty: RV */
 		shown;
 	struct buf list_rv; /* of the running list's first page */
 	struct buf continue_;
@@ -135,10 +135,10 @@ struct feed_machine {
 	uint64_t healthy_ns; /* when the last failure was over; 0: it is not */
 	uint32_t failures;   /* steps of the back-off */
 	uint32_t page_retries;
-	uint32_t lost_streams; /* in a row */
-	uint64_t no_stream_ns; /* no streams until then */
-	uint32_t strikes;      /* watches in a row that the server failed and that sent nothing */
-	uint32_t unreadable;   /* attempts in a row that met an unreadable object */
+	uint32_t lost_streams;     /* in a row */
+	uint64_t no_stream_ns;     /* no streams until then */
+	uint32_t strikes;          /* failed watches in a row without an event */
+	uint32_t unreadable;       /* attempts in a row with an unreadable object */
 	struct feed_action action; /* being decided by this step */
 };
 

@@ -17,7 +17,7 @@
 
 #define PROGRESS_MAGIC 0x50524f47u
 #define SECOND         UINT64_C(1000000000)
-#define ANSWER_MAX     65536 /* of an object that exists in spite of its name */
+#define ANSWER_MAX     65536 /* of an object with this unlikely name */
 /* A server sends a bookmark 2 s before the end of a watch, and none if that is in the past. */
 #define WATCH_S   3
 #define ENDS_CALL 1
@@ -72,7 +72,7 @@ static int progress_take_event(void *arg, const struct api_event *event)
 	uint64_t age;
 
 	p->over = true;
-	/* A relay whose own server is away knows no more than the feed does. */
+	/* A relay without its server knows no more than the feed. */
 	if (event->type != WATCH_BOOKMARK || object_is_stale(event->object, &age, why))
 		return END;
 	if (object_identity(event->object, false, &identity) == 0 && identity.rv.size <= RV_MAX)

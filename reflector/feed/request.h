@@ -11,9 +11,9 @@ int request_path(const struct feed_definition *definition, const struct feed_act
 	struct buf *path);
 
 /*
- * Appends a GET of an object that need not exist, which shows whether the server knows RV yet. A
- * server whose newest state is older answers 504 after some seconds (docs/protocol.md 4.2), where a
- * watch from an RV of the future is silent for ever.
+ * Appends a GET of an object that need not exist: its answer shows whether the server knows RV yet.
+ * A server whose newest state is older answers 504 after some seconds (docs/protocol.md 4.2), where
+ * a watch from an RV of the future is silent for ever.
  */
 int request_probe_path(const struct feed_definition *definition, const char *rv, struct buf *path);
 
@@ -25,8 +25,7 @@ int request_check_path(const struct feed_definition *definition, const char *rv,
 #define REQUEST_ACCEPT_METADATA "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 /* Returns the static Accept header: objects, or their metadata only (docs/protocol.md 2.1). A
- * server that can't send metadata has to refuse: full objects in their place would be another
- * feed. */
+ * server without metadata answers must refuse: full objects would be another feed. */
 const char *request_accept(const struct feed_definition *definition, bool watch);
 
 #endif

@@ -37,7 +37,7 @@ void session_set_error(struct session *session, const char *text)
 	session_touch(session);
 }
 
-/* Makes the objects that were passed over the error of a feed that is otherwise well. */
+/* Makes the skipped objects the error of an otherwise healthy feed. */
 static void session_set_passed_error(struct session *session)
 {
 	const struct record_feed *record = &session->record;
@@ -93,7 +93,7 @@ void session_set_well(struct session *session)
 {
 	if (!session->troubled || session->spoiled)
 		return;
-	/* The loop logs the end of a rewind, which was the whole store's trouble. */
+	/* The loop logs the end of a rewind: it concerned the whole store. */
 	if (session->failing && !session->muted && !record_lacks(&session->record))
 		LOG(feed_recovered, .feed = session->definition.name);
 	if (session->failing)
@@ -104,9 +104,8 @@ void session_set_well(struct session *session)
 	session_set_passed_error(session);
 }
 
-/* Asks discovery again which resource the feed's entry means, if an object was of another kind
- * or scope: a custom resource that was deleted and made again answers the requests for the one
- * before it. */
+/* Asks discovery for the feed's resource again after an object of another kind or scope: a custom
+ * resource may have been deleted and made again under the same name. */
 static void session_doubt_resource(struct session *session)
 {
 	const struct session_shared *shared = session->shared;
@@ -137,9 +136,8 @@ void session_show_passed(struct session *session)
 	session->lacking = lacks;
 }
 
-/* Tells whether a watch that the server accepted was of no use: it sent no event before it failed,
- * and the failure is no answer to the request (410, 403, 404) and no broken connection, unless that
- * broke at once. */
+/* Returns true if an accepted watch was of no use: it failed without an event, and neither by an
+ * answer to the request (410, 403, 404) nor, after its first moment, by a broken connection. */
 static bool session_is_spoiled_by(const struct session *session, enum failure_kind kind)
 {
 	const struct feed_machine *machine = &session->machine;
@@ -223,7 +221,7 @@ void session_step(struct session *session, struct feed_input in, struct feed_act
 
 	in.now_ns = proc_monotonic_ns();
 	in.random = hot ? in.now_ns : pace_random();
-	/* After these a request may follow that many feeds want to send at the same moment. */
+	/* After these many feeds may want to send a request at once. */
 	if (in.on == FEED_ON_START || in.on == FEED_ON_RESUME || in.on == FEED_ON_ENDED ||
 		in.on == FEED_ON_FAILED)
 		in.span_ns = pace_span(session->shared->pace, in.now_ns);
@@ -269,8 +267,8 @@ static void session_resolve(struct session *session)
 	}
 }
 
-/* Ends the request with what of it waits to be taken, and a list that is being finished: a sweep
- * that went on into the next attempt would find nothing seen, and delete everything. */
+/* Ends the request, drops its held bytes, and stops finishing a list: deletions that went on in the
+ * next attempt would find no object seen, and delete all. */
 static void session_let_go(struct session *session)
 {
 	http_cancel(&session->call);
@@ -312,7 +310,7 @@ void session_perform(struct session *session, const struct feed_action *action)
 		break;
 	case FEED_DO_LIST:
 	case FEED_DO_STREAM:
-		session->dropping = false; /* a resource that is back: the same bracket goes on */
+		session->dropping = false; /* the resource is back: the same bracket goes on */
 		if (action->first) {
 			LOG(feed_listing, .feed = session->definition.name,
 				.id = session->definition.id, .rv = action->rv);
@@ -332,7 +330,7 @@ void session_perform(struct session *session, const struct feed_action *action)
 	case FEED_DO_WATCH:
 		LOG(feed_watching, .feed = session->definition.name, .rv = action->rv);
 		if (action->keep)
-			session_count_accepted(session); /* with the list that it goes on from */
+			session_count_accepted(session); /* with its list */
 		if (action->keep)
 			session_stream_go_on(session);
 		else

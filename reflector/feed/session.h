@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One feed at work. A session carries out what the state machine decides (machine.h): it sends
- * the request, cuts the answer into items and events (list.h, watch.h), records them (record.h)
- * and reports the outcome to the machine. All of this happens inside http_poll() and in the
- * calls below; nothing blocks. The set of feeds (feeds.h) owns the sessions and calls them in
- * each turn of the loop.
+ * One feed at work. A session carries out the decisions of the state machine (machine.h): it sends
+ * the request, cuts the answer into items and events (list.h, watch.h), records them (record.h) and
+ * reports the outcome to the machine. All of this happens inside http_poll() and in the calls
+ * below; nothing blocks. The set of feeds (feeds.h) owns the sessions and calls them in each turn
+ * of the loop.
  *
  * The session group:
  *
@@ -29,7 +29,7 @@ struct session;
  * all. */
 #define SESSION_OUTAGE_LINES 3
 struct session_outage {
-	unsigned failing; /* feeds whose failure the log has */
+	unsigned failing; /* feeds with a logged failure */
 };
 
 /* Shared by the sessions of one reflector. Callbacks come from inside http_poll or session_work. */
@@ -44,17 +44,17 @@ struct session_shared {
 	struct agenda
 		*agenda; /* a session touches it when session_work or session_settle has to do */
 	struct session_outage *outage; /* NULL: each feed's failures are logged */
-	size_t *queued, *listing;      /* sessions that wait for FEED_ON_TURN; that are listing */
+	size_t *queued, *listing;      /* sessions waiting for FEED_ON_TURN; listing */
 	void *arg;
 	/* The server could not be reached, or lacks the resource: it may be another cluster by
 	 * now. */
 	void (*on_doubt)(void *arg, struct session *session, enum failure_kind kind);
-	/* A feed that had failed gets answers again. */
+	/* A failed feed gets answers again. */
 	void (*on_well)(void *arg, struct session *session);
 	/* The server's newest state is older than the journal's: its etcd was restored. */
 	void (*on_etcd_rollback)(void *arg, struct session *session);
 	void *list_arg;
-	/* Adds to the transaction of the LIST_END that was just recorded. Returns an error of the
+	/* Adds to the transaction of the LIST_END just recorded. Returns an error of the
 	 * journal. */
 	int (*on_list_end)(void *list_arg, struct session *session);
 };
@@ -69,14 +69,13 @@ const struct feed_definition *session_definition(const struct session *session);
 int session_rename(struct session *session, const char *name);
 
 /* Notes that the open transaction sets this resync. If that transaction fails the journal's resync
- * is unknown (SESSION_NO_RESYNC in the definition); session_committed() says that it did not
- * fail. */
+ * is unknown (SESSION_NO_RESYNC in the definition); session_committed() confirms it. */
 #define SESSION_NO_RESYNC UINT64_MAX
 void session_set_resync(struct session *session, uint64_t resync_ns);
 void session_committed(struct session *session);
 
-/* Sets what counts from the next list on, and whether objects are deleted when their resource is
- * gone (whenGone: drop). */
+/* Sets the page size of the next list, and whether a gone resource's objects are deleted (whenGone:
+ * drop). */
 void session_tune(struct session *session, uint32_t page_size, bool drop_gone);
 
 /* Ends requests for good: the feed's removal is in the open transaction, and no record may follow
@@ -88,48 +87,45 @@ int session_rewind(struct session *session, const char *why);
 
 /* Discovery has learnt something, or failed with RESULT. */
 void session_discovered(struct session *session, int result);
-/* Passes on an event that comes from outside: FEED_ON_START (begin at the checkpoint),
- * FEED_ON_RESUME, FEED_ON_RELIST (list again), or FEED_ON_TURN (begin the list that the session has
- * been queued for). */
+/* Passes on an event from outside: FEED_ON_START (begin at the checkpoint), FEED_ON_RESUME,
+ * FEED_ON_RELIST (list again), or FEED_ON_TURN (begin the queued list). */
 void session_on(struct session *session, enum feed_on on);
-/* Lists again if an object was passed over that maxObjectSize, which has grown, may let in now. */
+/* Lists again if an object was skipped for its size and the larger maxObjectSize may admit it. */
 void session_list_what_fits(struct session *session);
-/* Somebody waits for an RV that the feed may not come to by itself: asks the server how far the
- * feed is, at most twice a second. */
+/* Asks the server for the feed's RV, at most twice a second: somebody waits for WANTED, and the
+ * feed may not reach it by itself. */
 void session_progress(struct session *session, uint64_t wanted);
-/* Begins a consistency check, or the comparison that renews the RV of a quiet feed. */
+/* Begins a consistency check, or the renewal of a quiet feed's RV. */
 void session_check_start(struct session *session);
 
-/* Does what needs no network: goes on after a pause, and takes one slice of longer work.
+/* Does the work without network: goes on after a pause, and takes one slice of longer work.
  * Returns: 0, AGAIN if there is more to do, or an error of the journal. */
 int session_work(struct session *session);
 /* Writes the status row if it changed and puts the next time limit into the agenda.
  * Returns true if session_work has more to do. */
 bool session_settle(struct session *session);
 
-/* Closes a relist's bracket that has been open for more than LIMIT_NS. */
+/* Closes a relist's bracket open for more than LIMIT_NS. */
 int session_abandon_old(struct session *session, uint64_t limit_ns);
 
 /* ---- questions ---------------------------------------------------------- */
 
-/* The feed as the open transaction will leave it: whether a list of it has ended (`listed`) or it
- * is removed (`phase`), and the list bracket that is open. */
+/* The feed after the open transaction: whether a list has ended (`listed`) or it is removed
+ * (`phase`), and its open list bracket. */
 const struct record_feed *session_record(const struct session *session);
 /* Returns: 1 if the resource is gone and no object of it is stored, 0, or an error of the
  * journal. */
 int session_is_void(struct session *session);
-/* Returns why a feed that is to be listed is not, NULL: nothing is known to hinder it. */
+/* Returns the obstacle to a due list, NULL: none known. */
 const char *session_obstacle(const struct session *session);
 bool session_is_queued(const struct session *session);
-/* Returns the place of a queued session: the smallest goes first. Feeds that readers use already
- * come before new ones, and those whose last list was not answered in time come last; nobody
- * waits for ever. */
+/* Returns the place of a queued session: the smallest goes first. Feeds in use come before new
+ * ones; after a list without a timely answer a feed comes last. Nobody waits for ever. */
 uint64_t session_place(const struct session *session);
 /* Returns whether the last request of a list was not answered in time. */
 bool session_is_mute(const struct session *session);
 bool session_is_listing(const struct session *session);
-/* Monotonic time from which the server of the running list counts as silent; UINT64_MAX: it is
- * not waited for. */
+/* Monotonic time at which the server of the running list counts as silent; UINT64_MAX: never. */
 uint64_t session_silent_at(const struct session *session);
 /* Monotonic time of the next one, UINT64_MAX: none is due, or one is under way. */
 uint64_t session_check_at(struct session *session);

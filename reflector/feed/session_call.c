@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One request of a session: how it is sent, how its answer is taken apart, and what follows its
- * end. */
+/* One request of a session: sending it, taking its answer apart, and its end. */
 #include <stdio.h>
 
 #include "reflector/feed/session_internal.h"
@@ -21,9 +20,9 @@
 #define PROBE_TIMEOUT    (20 * SECOND)
 #define HELD_MAX         (1u << 20)
 #define OVERDUE          (5 * SECOND)
-/* after which an error no longer comes with the head of a watch */
+/* an error comes with a watch's head within this */
 #define ACCEPTED (SECOND / 5)
-/* a spoiled feed's watch that lives so long is well */
+/* a failed watch's successor is well after this */
 #define WELL (10 * SECOND)
 
 /* Given to http as the result of on_body when the session itself ends the call. */
@@ -31,10 +30,9 @@
 
 /* ---- the probe ---------------------------------------------------------- */
 
-/* The server's newest state is older than the RV that is watched from. Only a list for "" shows
- * whether its etcd was restored or its cache lags, so the session fails as if the watch had
- * reported it: a cache that stands still is older than that list as well, and the next one has to
- * wait longer. */
+/* The server's newest state is older than the watch's RV. Only a list for "" shows whether its etcd
+ * was restored or its cache lags, so the session fails as if the watch had reported it. A standing
+ * cache is older than that list as well, and the next one waits longer. */
 static void session_on_probe(void *arg, const struct fetch_answer *answer)
 {
 	struct session *session = arg;
@@ -91,8 +89,8 @@ static int session_end_with(struct session *session, const struct feed_action *a
 	return END;
 }
 
-/* Takes an initial event of a stream, or the bookmark that ends them: then the list is finished
- * before more is taken (AGAIN). */
+/* Takes an initial event of a stream, or the bookmark at their end: then the list is finished first
+ * (AGAIN). */
 static int session_take_initial(struct session *session, const struct api_event *event)
 {
 	struct object_identity identity;
@@ -116,8 +114,7 @@ static int session_take_initial(struct session *session, const struct api_event 
 	return AGAIN;
 }
 
-/* Takes over from a bookmark of a relay how long ago that heard of its own server. Returns
- * whether the relay is stale. */
+/* Takes over a stale relay's age from its bookmark. Returns true if the relay is stale. */
 static bool session_take_staleness(struct session *session, struct bytes bookmark)
 {
 	struct moment heard = session->arrived;
@@ -178,8 +175,8 @@ static int session_take_event(void *arg, const struct api_event *event)
 
 /* ---- the body ----------------------------------------------------------- */
 
-/* Keeps what a stream sends while its list is being finished; finishes the list at once when that
- * becomes too much. */
+/* Keeps a stream's bytes while its list is being finished; finishes the list at once if they become
+ * too many. */
 static int session_hold_body(struct session *session, struct bytes bytes)
 {
 	int r = 0;
@@ -236,7 +233,7 @@ static void session_on_status(void *arg, const struct http_answer *answer)
 	session_count_accepted(session);
 	if (session->action.what == FEED_DO_WATCH) {
 		session_set_heard(session);
-		/* The answer to an RV that has expired begins the same way. */
+		/* The answer to an expired RV begins the same way. */
 		session->well_ns =
 			session->troubled ? now + (session->spoiled ? WELL : ACCEPTED) : 0;
 		session_probe_start(session);
@@ -327,7 +324,7 @@ static void session_end_call(struct session *session, int result, int code)
 		session_fail_with(session, FAILURE_NETWORK, "the watch ended inside an event");
 	} else {
 		session_step_and_do(session, (struct feed_input){.on = FEED_ON_ENDED});
-		/* The connection was silent for long; a server that lives accepts the next watch at
+		/* The connection was silent for long; a living server accepts the next watch at
 		 * once. */
 		if (result == HTTP_SILENT && session->action.what == FEED_DO_WATCH && session->call)
 			session->overdue_ns = proc_monotonic_ns() + OVERDUE;
@@ -341,7 +338,7 @@ static void session_on_done(void *arg, int result, int code)
 	CHECK_OBJ(session, SESSION_MAGIC);
 	session->call = NULL;
 	if (session->finishing)
-		session->over = true; /* the list is whole; what ended is the watch after it */
+		session->over = true; /* the list is whole: its watch ended */
 	else
 		session_end_call(session, result, code);
 }
@@ -373,7 +370,7 @@ void session_call_start(struct session *session, const struct feed_action *actio
 	struct buf path = BUF_INIT;
 	struct http_request request = {
 		.accept = request_accept(&session->definition, watch || stream),
-		.gzip = false, /* costs both ends many times what it saves on the way */
+		.gzip = false, /* costs both ends many times more than it saves */
 		.bulk = !watch,
 		.renewable = watch,
 		/* Some proxies hold a watch's head back until a first event or bookmark. */
@@ -402,7 +399,7 @@ void session_call_start(struct session *session, const struct feed_action *actio
 		r = http_start(session->shared->http, &request, &session->call);
 	}
 	buf_release(&path);
-	/* Without memory the request fails as if the server were away: the pause is what helps. */
+	/* Without memory the request fails as if the server were away: a pause helps. */
 	if (r < 0)
 		session_fail_with(session, FAILURE_NETWORK, err_text(r));
 }

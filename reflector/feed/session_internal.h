@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by the files of the session group, which session.h lists. */
+/* Shared by the session group (session.h). */
 #ifndef REFLECTOR_FEED_SESSION_INTERNAL_H
 #define REFLECTOR_FEED_SESSION_INTERNAL_H
 
@@ -11,8 +11,7 @@
 #include "reflector/net/fetch.h"
 
 #define SESSION_MAGIC 0x53455353u
-/* A server that answers sends the first bytes of a page much sooner, unless connecting takes as
- * long. */
+/* A living server sends the first bytes of a page much sooner, unless connecting takes as long. */
 #define SESSION_SILENT UINT64_C(500000000)
 
 struct session {
@@ -37,7 +36,7 @@ struct session {
 	uint64_t check_ns;     /* when the next one is due; */
 	uint64_t check_period; /* planned with this period, 0: not planned */
 	uint64_t
-		/* a check has to renew the RV, unless that moves before; 0: not planned */
+		/* time to renew the RV unless it moves before; 0: not planned */
 		renew_ns;
 	bool renewing; /* the check is for that */
 
@@ -47,7 +46,7 @@ struct session {
 	struct watch_stream *watch;
 	struct buf error_body;
 	bool refused;    /* the status is not 200: the body says why */
-	bool unreadable; /* the call ended at an object that can't be read */
+	bool unreadable; /* the call ended at an unreadable object */
 	bool has_next; /* NEXT was decided inside a callback of the call, and is done when that ends
 			*/
 	struct feed_action next;
@@ -58,14 +57,14 @@ struct session {
 	bool mute;         /* the last request of a list was not answered in time */
 	struct buf held;   /* came after a stream's end mark, while the list is being finished */
 	struct moment held_at; /* when its first byte came */
-	struct moment arrived; /* when the bytes that are being taken apart came */
+	struct moment arrived; /* arrival of the present bytes */
 	struct moment list_at; /* when the first page of the running list began to come */
-	bool over;             /* that stream ended meanwhile */
+	bool over;             /* the stream ended meanwhile */
 	struct fetch *probe;
 	struct feed_progress *progress; /* NULL: none runs */
-	uint64_t wanted;                /* the RV that somebody waits for; 0: none */
+	uint64_t wanted;                /* the RV somebody waits for; 0: none */
 	uint64_t progress_ns;           /* none is begun before this */
-	/* one for a smaller RV was begun without a pause, after the last one that had one */
+	/* one for a smaller RV was begun without a pause, after the last one with a pause */
 	bool progress_replaced;
 
 	/* The status row and the log. */
@@ -77,13 +76,13 @@ struct session {
 	bool counted;  /* in session_outage.failing */
 	bool spoiled;  /* the last watch was accepted and then sent nothing of use: it takes more
 			     than another acceptance to be well */
-	uint64_t overdue_ns; /* when the feed is not live if a server that was silent has still not
-				answered; 0: it need not answer */
+	uint64_t
+		overdue_ns; /* deadline of a silent server to answer, for the feed to stay live; 0: none */
 	uint64_t well_ns; /* when a spoiled feed's watch has lived long enough to be well; 0: none
 			     runs */
 	uint32_t logged_kinds; /* failures of these kinds are in the log */
-	uint64_t passed_shown; /* the state of record.passed_changes that row.error says */
-	bool lacking;          /* the log says that the feed lacks objects */
+	uint64_t passed_shown; /* record.passed_changes as of row.error */
+	bool lacking;          /* the log has the feed's skipped objects */
 	uint64_t strange_ns;   /* no question for a strange object before this */
 };
 
@@ -98,15 +97,15 @@ void session_step(struct session *session, struct feed_input in, struct feed_act
 void session_step_and_do(struct session *session, struct feed_input in);
 void session_perform(struct session *session, const struct feed_action *action);
 
-/* The feed no longer counts as one that an outage has hit. */
+/* The feed no longer counts as hit by an outage. */
 void session_leave_outage(struct session *session);
-/* Notes that the watch is accepted, or that a list has ended: this run has heard of the feed. */
+/* The watch is accepted, or a list has ended: this run has heard of the feed. */
 void session_set_heard(struct session *session);
 /* Sets the feed's error until session_set_well; a feed with an error is not live. */
 void session_set_error(struct session *session, const char *text);
 /* Ends the feed's error, unless the feed is spoiled. */
 void session_set_well(struct session *session);
-/* Shows in error and log what the watch passes over, and when that is over. */
+/* Shows skipped objects, and their end, in error and log. */
 void session_show_passed(struct session *session);
 /* Reports a failure to log, row and machine. */
 void session_fail(struct session *session, const struct status *status);
@@ -117,7 +116,7 @@ void session_fail_with(struct session *session, enum failure_kind kind, const ch
 int session_call_init(struct session *session);
 /* Sends the request of ACTION. */
 void session_call_start(struct session *session, const struct feed_action *action);
-/* Counts the list or the watch of the present action, which the server does not refuse. */
+/* Counts the accepted list or watch of the present action. */
 void session_count_accepted(struct session *session);
 /* Goes on with a finished list's stream as the watch. */
 void session_stream_go_on(struct session *session);
@@ -128,14 +127,14 @@ void session_stream_go_on(struct session *session);
  * moves on to RV: nothing of the feed has changed between. */
 bool session_move_on(struct session *session, struct bytes from, struct bytes rv);
 
-/* Monotonic time at which a progress is to begin, UINT64_MAX: none is. */
+/* Monotonic time of the next progress request, UINT64_MAX: none. */
 uint64_t session_progress_at(const struct session *session);
 void session_progress_start(struct session *session);
 
-/* Notes that the feed's RV is new now. */
+/* Plans the next renewal: the feed's RV is new now. */
 void session_plan_renewal(struct session *session, uint64_t now_ns);
 
-/* Begins to delete what is stored of a gone resource, if whenGone says so. */
+/* Begins to delete a gone resource's objects, if whenGone says so. */
 void session_drop_begin(struct session *session);
 
 #endif

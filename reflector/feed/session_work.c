@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The part of a session that works on the journal, in slices between other feeds: ending a list,
- * deleting the objects of a gone resource (whenGone: drop), and the consistency check.
+ * A session's work on the journal, in slices between other feeds: ending a list, deleting the
+ * objects of a gone resource (whenGone: drop), and the consistency check.
  */
 #include "reflector/feed/session_internal.h"
 
@@ -38,8 +38,8 @@ static void session_hold_list(struct session *session)
 	session_step_and_do(session, (struct feed_input){.on = FEED_ON_DOUBTED});
 }
 
-/* Sweeps one slice of what the list lacks; at the end LIST_END, and the machine goes on to the
- * watch. */
+/* Deletes one slice of the objects missing in the list; at the end LIST_END, and the machine goes
+ * on to the watch. */
 static int session_finish_list(struct session *session)
 {
 	const struct session_shared *shared = session->shared;
@@ -81,9 +81,8 @@ static int session_finish_list(struct session *session)
 /* ---- whenGone: drop ----------------------------------------------------- */
 
 /*
- * Deletes what is stored of a resource that the server no longer has, as if an empty list had come:
- * readers see all of it or nothing, and followers get a deletion for each object. The feed stays,
- * and stays `gone`.
+ * Deletes a gone resource's objects as if an empty list had come: readers see all of them or none,
+ * and followers get a deletion for each. The feed stays, and stays `gone`.
  */
 void session_drop_begin(struct session *session)
 {
@@ -111,7 +110,7 @@ int session_is_void(struct session *session)
 
 /* ---- progress on demand --------------------------------------------------- */
 
-/* Returns whether the feed's state is that of one RV which a server may have left; sets the RV. */
+/* Returns true, with the RV, if the feed watches from a number the server may have passed. */
 static bool session_has_rv(struct session *session, uint64_t *ret_rv)
 {
 	char *end;
@@ -141,10 +140,9 @@ bool session_move_on(struct session *session, struct bytes from, struct bytes rv
 }
 
 /*
- * FROM is the RV that the second watch began at, and RV its bookmark's. The journal holds the
- * whole state as of machine.rv. If that is still FROM, nothing was taken since, and nothing lies
- * between, so it holds the state as of RV as well. If it is not, what the feed's own watch has
- * brought says more.
+ * FROM is the second watch's first RV, and RV its bookmark's. The journal holds the whole state as
+ * of machine.rv. If that is still FROM, nothing lies between, so the journal holds the state as of
+ * RV as well. Otherwise the feed's own watch is further.
  */
 static void session_on_progress(void *arg, struct bytes from, struct bytes rv)
 {
@@ -153,7 +151,7 @@ static void session_on_progress(void *arg, struct bytes from, struct bytes rv)
 	CHECK_OBJ(session, SESSION_MAGIC);
 	session->progress = NULL;
 	(void)session_move_on(session, from, rv);
-	session->wanted = 0; /* who still waits asks again */
+	session->wanted = 0; /* waiting clients ask again */
 	session_touch(session);
 }
 
@@ -164,13 +162,12 @@ void session_progress(struct session *session, uint64_t wanted)
 	CHECK_OBJ(session, SESSION_MAGIC);
 	if (!session_has_rv(session, &have) || wanted <= have)
 		return;
-	/* The smallest one: what a client asks for may be an RV that no server ever gives. */
+	/* The smallest one: a client may ask for an RV far in the future. */
 	if (session->wanted && session->wanted <= wanted)
 		return;
 	if (session->progress && !progress_asks(session->progress))
 		return; /* the server is beyond the smaller one already */
-	/* The larger one may never come: the first that takes its place does not wait for the
-	 * end of its pause. */
+	/* The larger one may never come: its first replacement need not wait out the pause. */
 	if (session->progress && !session->progress_replaced) {
 		session->progress_replaced = true;
 		session->progress_ns = 0;
@@ -210,7 +207,7 @@ void session_progress_start(struct session *session)
 
 /* ---- the consistency check, and renewing the RV of a quiet feed --------- */
 
-/* An API server lets etcd forget what is older, and then a watch can't be opened again. */
+/* etcd forgets older history, and then a watch can't be opened again. */
 #define HISTORY (300 * UINT64_C(1000000000))
 
 /* Sets the time of the next check, from the end of this one or of a list on. The mean distance is
@@ -232,8 +229,8 @@ void session_plan_renewal(struct session *session, uint64_t now_ns)
 	session->renew_ns = now_ns + least + now_ns % (least / 2);
 }
 
-/* If the newest state is the one that the journal has, the journal has that of the list's RV as
- * well. If it is not, what the watch is about to bring moves the RV on. */
+/* If the newest state is the journal's, the journal has the state of the list's RV as well.
+ * Otherwise the watch's next events move the RV on. */
 static void session_on_renewed(struct session *session, const struct consistency_result *result)
 {
 	session->renewing = false;
@@ -266,7 +263,7 @@ static void session_on_checked(void *arg, const struct consistency_result *resul
 	LOG(feed_diverged, .feed = name, .rv = result->rv, .objects = result->ours,
 		.server_objects = result->theirs);
 	stats_add(session->shared->stats, STAT_DIVERGED, 1);
-	/* A list that has already begun finds the difference as well. */
+	/* A running list finds the difference as well. */
 	if (session->action.what == FEED_DO_WATCH) {
 		session_set_error(session,
 			"the consistency check found a difference: it is being listed again");
@@ -306,7 +303,7 @@ void session_check_start(struct session *session)
 		session_plan_renewal(session, now);
 	else
 		session_plan_check(session);
-	/* A feed that passes objects over differs from the server by intent. */
+	/* A feed with skipped objects differs from the server by intent. */
 	if (session->machine.tolerant || record_lacks(&session->record))
 		return;
 	err_ignore(

@@ -26,7 +26,7 @@ struct watch_stream {
 	bool in_string, escaped;
 	bool in_object;       /* the cutter is in the object */
 	bool has_object;      /* OBJECT is whole, */
-	struct bytes object;  /* in the bytes that are being fed, or in the cutter */
+	struct bytes object;  /* in the bytes being fed, or in the cutter */
 	struct cutter cutter; /* of the object */
 	bool ended;           /* the callback wants no more */
 	uint64_t offset;
@@ -120,7 +120,7 @@ static int watch_read_type(struct bytes text, enum watch_type *ret_type)
 	return err_say(ERR_PROTOCOL, "an event of an unknown type");
 }
 
-/* Reads the frame, which is whole, and delivers the event. */
+/* Reads the whole frame and delivers the event. */
 static int watch_deliver(struct watch_stream *watch)
 {
 	struct api_event event = {.type = WATCH_TYPE_MAX, .object = watch->object};
@@ -207,7 +207,7 @@ static int watch_take_object(
 	return r < 0 ? r : buf_error(&watch->frame);
 }
 
-/* Keeps the object of an event that ends in the next piece. */
+/* Keeps the object until the next piece. */
 static int watch_keep_object(struct watch_stream *watch)
 {
 	struct buf *partial = &watch->cutter.partial;

@@ -5,8 +5,8 @@
  * The end of the object is searched once, and its text is handed on unparsed. It is copied unless
  * the event lies whole in the network buffer. The two keys may come in either order.
  *
- * A stream that ends inside an event (watch_partial) has lost nothing: the watch goes on from the
- * last event taken, so that one comes again.
+ * A stream's end inside an event (watch_partial) loses nothing: the watch goes on from the last
+ * event taken, and the broken one comes again.
  */
 #ifndef REFLECTOR_FEED_WATCH_H
 #define REFLECTOR_FEED_WATCH_H
@@ -31,7 +31,7 @@ struct api_event {
 
 /* Takes one event. A negative result makes watch_feed() return it at once. END (after an ERROR
  * event) makes it return 0 and ignore the rest of the stream. AGAIN makes it return AGAIN; the
- * caller feeds the part of the bytes that was not taken (watch_used()) again later. */
+ * caller feeds the rest of the bytes (from watch_used() on) again later. */
 typedef int watch_event_fn(void *arg, const struct api_event *event);
 
 struct watch_options {
@@ -48,13 +48,13 @@ void watch_reset(struct watch_stream *watch);
 /* Another object_max, from the next stream on. */
 void watch_set_max(struct watch_stream *watch, size_t object_max);
 
-/* 0; ERR_PROTOCOL (no event, an unknown type, no object), ERR_TOO_LARGE, both
- * with the stream's byte offset; what the callback returned; -ENOMEM. */
+/* 0; ERR_PROTOCOL (no event, an unknown type, no object), ERR_TOO_LARGE, both with the stream's
+ * byte offset; the callback's result; -ENOMEM. */
 int watch_feed(struct watch_stream *watch, const void *data, size_t size);
-/* Bytes that the last watch_feed took: fewer than were given only after AGAIN. */
+/* Bytes taken by the last watch_feed(): fewer than given only after AGAIN. */
 size_t watch_used(const struct watch_stream *watch);
 
-/* Bytes of an event that is not whole. */
+/* Bytes of an incomplete event. */
 size_t watch_partial(const struct watch_stream *watch);
 
 #endif
