@@ -41,8 +41,8 @@ struct loop {
 	bool rolled_back;  /* etcd was: another journal is to be begun */
 	bool work_left;
 	uint64_t beat_ns;
-	uint64_t
-		commits; /* as counted at the last turn: a change may be committed as it comes in */
+	/* as counted at the last turn: a change may be committed as it comes in */
+	uint64_t commits;
 	struct trimming trimming;
 	struct compaction compaction;
 	uint64_t held_ns;    /* nothing is read until then (monotonic); 0: not held */

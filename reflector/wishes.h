@@ -9,9 +9,8 @@
 
 struct wishes {
 	int fd; /* -1: the socket could not be made yet */
-	uint64_t
-		/* nothing is read before this (monotonic): a flood of wishes costs little */
-		next_ns;
+	/* nothing is read before this (monotonic): a flood of wishes costs little */
+	uint64_t next_ns;
 };
 
 /* Makes the socket, if it is not made. Without it reads wait for the next bookmark. */

@@ -70,8 +70,8 @@ struct feeds {
 	bool commit_matters;  /* the open transaction removes, renames or sets resyncs */
 	bool rolled_back;     /* a configured feed is */
 	uint64_t resolve_ns;  /* no configured feed asks discovery before this */
-	uint64_t
-		resolve_random; /* drawn for each answer of discovery: all failed entries wait together */
+	/* drawn for each answer of discovery: all failed entries wait together */
+	uint64_t resolve_random;
 	uint64_t wildcards_ns; /* next look at wildcards; UINT64_MAX: discovery is being asked */
 	uint64_t wildcards_pause_ns;
 	uint64_t turns_ns; /* a turn to list may become free then; UINT64_MAX: none by itself */

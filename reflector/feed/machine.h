@@ -33,7 +33,7 @@ enum feed_on {
 	FEED_ON_TURN,     /* the feed may list now: fewer than listConcurrency others do */
 	FEED_ON_ALIVE,    /* the server answered 200 and is sending */
 	FEED_ON_PAGE,     /* a whole page was recorded: rv, continue_, items */
-	FEED_ON_DOUBTED,  /* the guard holds the list of FEED_DO_FINISH_LIST */
+	FEED_ON_DOUBTED,  /* the mass-delete check holds the list */
 	FEED_ON_LISTED,   /* FEED_DO_FINISH_LIST is done: LIST_END is recorded */
 	FEED_ON_EVENT,    /* a watch event was recorded: rv */
 	FEED_ON_INITIAL, /* the stream's end mark came: all initial events are recorded, as of rv */
@@ -124,9 +124,8 @@ struct feed_machine {
 	bool progress; /* this watch has sent an event or a bookmark */
 	bool expired;  /* a watch was answered 410, and no watch has sent anything since */
 	struct buf rv; /* the next watch begins after it */
-	struct buf
-		/* this watch's RV while progress on demand is ahead of it; empty: RV */
-		shown;
+	/* this watch's RV while progress on demand is ahead of it; empty: RV */
+	struct buf shown;
 	struct buf list_rv; /* of the running list's first page */
 	struct buf continue_;
 	uint64_t pages, empty_pages;

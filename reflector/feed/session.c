@@ -16,7 +16,7 @@
 
 #define SHORT_WATCH UINT64_C(1000000000)
 /* discovery is not asked for each of many objects */
-#define STRANGE_PAUSE UINT64_C(1000000000)
+#define WRONG_KIND_PAUSE UINT64_C(1000000000)
 /* How much later than others a feed counts as queued. */
 #define FIRST_LIST_WAITS (300 * UINT64_C(1000000000))
 #define MUTE_WAITS       (2 * FIRST_LIST_WAITS)
@@ -91,7 +91,7 @@ void session_leave_outage(struct session *session)
 
 void session_set_well(struct session *session)
 {
-	if (!session->troubled || session->spoiled)
+	if (!session->troubled || session->useless_watch)
 		return;
 	/* The loop logs the end of a rewind: it concerned the whole store. */
 	if (session->failing && !session->muted && !record_lacks(&session->record))
@@ -111,10 +111,10 @@ static void session_doubt_resource(struct session *session)
 	const struct session_shared *shared = session->shared;
 	uint64_t now = proc_monotonic_ns();
 
-	if (!session->record.strange || now < session->strange_ns)
+	if (!session->record.wrong_kind || now < session->wrong_kind_ns)
 		return;
-	session->record.strange = false;
-	session->strange_ns = now + STRANGE_PAUSE;
+	session->record.wrong_kind = false;
+	session->wrong_kind_ns = now + WRONG_KIND_PAUSE;
 	if (shared->discovery)
 		discovery_expire(shared->discovery);
 	shared->on_doubt(shared->arg, session, FAILURE_ABSENT);
@@ -138,7 +138,7 @@ void session_show_passed(struct session *session)
 
 /* Returns true if an accepted watch was of no use: it failed without an event, and neither by an
  * answer to the request (410, 403, 404) nor, after its first moment, by a broken connection. */
-static bool session_is_spoiled_by(const struct session *session, enum failure_kind kind)
+static bool session_watch_is_useless(const struct session *session, enum failure_kind kind)
 {
 	const struct feed_machine *machine = &session->machine;
 
@@ -159,8 +159,8 @@ void session_fail(struct session *session, const struct status *status)
 	/* A 404 is news to discovery and cluster, unless discovery itself reported it. */
 	bool known = status->kind == FAILURE_ABSENT && session->machine.state == FEED_AT_RESOLVING;
 
-	if (session_is_spoiled_by(session, status->kind))
-		session->spoiled = true;
+	if (session_watch_is_useless(session, status->kind))
+		session->useless_watch = true;
 	bool many = status->kind == FAILURE_NETWORK && !session_enter_outage(session);
 
 	if (many || session->logged_kinds & kind)
@@ -325,7 +325,7 @@ void session_perform(struct session *session, const struct feed_action *action)
 		buf_reset(&session->list_rv);
 		buf_str(&session->list_rv, action->rv);
 		session->finishing = true;
-		guard_begin(&session->guard);
+		mass_delete_begin(&session->mass_delete);
 		break;
 	case FEED_DO_WATCH:
 		LOG(feed_watching, .feed = session->definition.name, .rv = action->rv);
@@ -361,7 +361,7 @@ int session_new(const struct session_shared *shared, const struct feed_definitio
 	session->shared = shared;
 	session->item.owner = session;
 	buf_init(&session->list_rv, 2048);
-	guard_init(&session->guard);
+	mass_delete_init(&session->mass_delete);
 	feed_machine_init(&session->machine, page_size, &shared->policy);
 	session->row.feed = definition->id;
 	int r = definition_copy(definition, &session->definition);
@@ -402,7 +402,7 @@ void session_free(struct session **session)
 	definition_release(&s->definition);
 	buf_release(&s->error_body);
 	buf_release(&s->list_rv);
-	guard_release(&s->guard);
+	mass_delete_release(&s->mass_delete);
 	buf_release(&s->held);
 	s->magic = 0;
 	free(s);

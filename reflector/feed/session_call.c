@@ -162,7 +162,7 @@ static int session_take_event(void *arg, const struct api_event *event)
 	r = recorder_flush_first(session->record.recorder);
 	if (r < 0)
 		return r;
-	session->spoiled = false;
+	session->useless_watch = false;
 	if (!stale)
 		session_set_well(session);
 	session_step(session,
@@ -235,7 +235,7 @@ static void session_on_status(void *arg, const struct http_answer *answer)
 		session_set_heard(session);
 		/* The answer to an expired RV begins the same way. */
 		session->well_ns =
-			session->troubled ? now + (session->spoiled ? WELL : ACCEPTED) : 0;
+			session->troubled ? now + (session->useless_watch ? WELL : ACCEPTED) : 0;
 		session_probe_start(session);
 	}
 	session_step(session, (struct feed_input){.on = FEED_ON_ALIVE}, &action);

@@ -4,7 +4,7 @@
 #define REFLECTOR_FEED_SESSION_INTERNAL_H
 
 #include "reflector/feed/consistency.h"
-#include "reflector/feed/guard.h"
+#include "reflector/feed/mass_delete.h"
 #include "reflector/feed/list.h"
 #include "reflector/feed/progress.h"
 #include "reflector/feed/session.h"
@@ -30,14 +30,13 @@ struct session {
 	/* Work in slices. */
 	bool finishing;     /* a list is being ended, */
 	struct buf list_rv; /* as of this */
-	struct guard guard;
+	struct mass_delete mass_delete;
 	bool dropping; /* the resource is gone, and its objects are being deleted */
 	struct consistency *check;
 	uint64_t check_ns;     /* when the next one is due; */
 	uint64_t check_period; /* planned with this period, 0: not planned */
-	uint64_t
-		/* time to renew the RV unless it moves before; 0: not planned */
-		renew_ns;
+	/* time to renew the RV unless it moves before; 0: not planned */
+	uint64_t renew_ns;
 	bool renewing; /* the check is for that */
 
 	/* The request. */
@@ -70,20 +69,20 @@ struct session {
 	/* The status row and the log. */
 	struct stats_feed row;
 	bool row_changed;
-	bool troubled; /* row.error counts until session_set_well */
-	bool failing;  /* and the log says so, */
-	bool muted;    /* unless it had enough of the same outage */
-	bool counted;  /* in session_outage.failing */
-	bool spoiled;  /* the last watch was accepted and then sent nothing of use: it takes more
+	bool troubled;      /* row.error counts until session_set_well */
+	bool failing;       /* and the log says so, */
+	bool muted;         /* unless it had enough of the same outage */
+	bool counted;       /* in session_outage.failing */
+	bool useless_watch; /* the last watch was accepted and then sent nothing of use: it takes more
 			     than another acceptance to be well */
-	uint64_t
-		overdue_ns; /* deadline of a silent server to answer, for the feed to stay live; 0: none */
-	uint64_t well_ns; /* when a spoiled feed's watch has lived long enough to be well; 0: none
+	/* deadline of a silent server to answer, for the feed to stay live; 0: none */
+	uint64_t overdue_ns;
+	uint64_t well_ns;       /* when a watch after a useless one has lived long enough; 0: none
 			     runs */
-	uint32_t logged_kinds; /* failures of these kinds are in the log */
-	uint64_t passed_shown; /* record.passed_changes as of row.error */
-	bool lacking;          /* the log has the feed's skipped objects */
-	uint64_t strange_ns;   /* no question for a strange object before this */
+	uint32_t logged_kinds;  /* failures of these kinds are in the log */
+	uint64_t passed_shown;  /* record.passed_changes as of row.error */
+	bool lacking;           /* the log has the feed's skipped objects */
+	uint64_t wrong_kind_ns; /* no question for an object of a wrong kind before this */
 };
 
 /* ---- session.c ---------------------------------------------------------- */
@@ -103,7 +102,7 @@ void session_leave_outage(struct session *session);
 void session_set_heard(struct session *session);
 /* Sets the feed's error until session_set_well; a feed with an error is not live. */
 void session_set_error(struct session *session, const char *text);
-/* Ends the feed's error, unless the feed is spoiled. */
+/* Ends the feed's error, unless its last watch was useless. */
 void session_set_well(struct session *session);
 /* Shows skipped objects, and their end, in error and log. */
 void session_show_passed(struct session *session);

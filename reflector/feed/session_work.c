@@ -23,13 +23,13 @@
 /* Doubts the list: the sentence stays the feed's error until a list is taken. */
 static void session_hold_list(struct session *session)
 {
-	const struct guard *guard = &session->guard;
+	const struct mass_delete *check = &session->mass_delete;
 	char text[STATS_TEXT];
 
 	snprintf(text, sizeof(text),
 		"the list of rv %.60s lacks %" PRIu64 " of %" PRIu64
 		" objects: held until a second list says so too",
-		buf_cstr(&session->list_rv), guard->missing, guard->known);
+		buf_cstr(&session->list_rv), check->missing, check->known);
 	LOG(feed_list_held, .feed = session->definition.name, .error = text);
 	session_set_error(session, text);
 	session->failing = true;
@@ -48,12 +48,12 @@ static int session_finish_list(struct session *session)
 
 	if (r < 0)
 		return recorder_fail(shared->recorder, r);
-	r = guard_look(&session->guard, record, shared->policy.hold_percent);
-	if (r == GUARD_HOLD) {
+	r = mass_delete_check(&session->mass_delete, record, shared->policy.hold_percent);
+	if (r == MASS_DELETE_HOLD) {
 		session_hold_list(session);
 		return 0;
 	}
-	if (r == GUARD_PASS)
+	if (r == MASS_DELETE_PASS)
 		r = record_list_end(record, buf_bytes(&session->list_rv));
 	if (r == AGAIN)
 		return AGAIN;
@@ -64,7 +64,7 @@ static int session_finish_list(struct session *session)
 	if (r < 0 || session->stopped) /* it may have been kept only until this list ended */
 		return r;
 	session->finishing = false;
-	guard_end(&session->guard);
+	mass_delete_end(&session->mass_delete);
 	session->check_period =
 		0; /* the list is to be committed before it is checked: plan again */
 	session_set_heard(session);
@@ -329,7 +329,7 @@ int session_work(struct session *session)
 	}
 	if (session->well_ns && session->well_ns <= proc_monotonic_ns()) {
 		session->well_ns = 0;
-		session->spoiled = false;
+		session->useless_watch = false;
 		session_set_well(session);
 	}
 	if (session->stopped)

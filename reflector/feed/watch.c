@@ -20,9 +20,9 @@
 struct watch_stream {
 	uint32_t magic;
 	struct watch_options options;
-	struct buf
-		frame; /* the event's bytes without blanks, {} for its object; empty: between two */
-	size_t depth;  /* at the end of FRAME */
+	/* the event's bytes without blanks, {} for its object; empty: between two */
+	struct buf frame;
+	size_t depth; /* at the end of FRAME */
 	bool in_string, escaped;
 	bool in_object;       /* the cutter is in the object */
 	bool has_object;      /* OBJECT is whole, */

@@ -194,7 +194,7 @@ static int record_make_key(struct record_feed *feed, struct arrival *arrival)
 		return record_unfit(OBJECT_NAME_HAS_NUL);
 	if (in_namespace == feed->namespaced)
 		return RECORD_TAKEN;
-	feed->strange = true;
+	feed->wrong_kind = true;
 	return record_unreadable(in_namespace
 					 ? "an object with a namespace, of a resource that has none"
 					 : "an object without a namespace");
@@ -276,7 +276,7 @@ int record_arrive(struct record_feed *feed, struct bytes object, bool cut, struc
 		return r;
 	struct bytes kind = arrival->identity.kind;
 	if (kind.size && !bytes_equal(kind, bytes_str(feed->kind))) {
-		feed->strange = true;
+		feed->wrong_kind = true;
 		return record_unreadable("an object of another kind");
 	}
 	if (!arrival->identity.rv.size || arrival->identity.rv.size > sizeof(arrival->head_rv))

@@ -62,11 +62,10 @@ struct record_feed {
 	uint64_t item_max;     /* maxObjectSize of the running call; the session sets it */
 	/* an object came that is of another kind or scope than the feed; for the session to
 	 * reset */
-	bool strange;
-	struct passed *
-		/* the objects that the feed lacks, FEED_PASSED_MAX at most; since the attempt
-		 * began, while a list is being taken */
-		passed;
+	bool wrong_kind;
+	/* the objects that the feed lacks, FEED_PASSED_MAX at most; since the attempt
+	 * began, while a list is being taken */
+	struct passed *passed;
 	size_t n_passed, passed_room;
 	bool passed_more; /* others also, or others were: only a list tells */
 	/* the last one that was known has gone, but passed_more is set; for the session to reset */

@@ -3,12 +3,12 @@
 
 #include <stdio.h>
 
-#include "reflector/feed/guard.h"
+#include "reflector/feed/mass_delete.h"
 #include "tests/unit/record_rig.h"
 
 struct bench {
 	struct record_rig record;
-	struct guard guard;
+	struct mass_delete check;
 };
 
 static void set_up(struct bench *b)
@@ -16,12 +16,12 @@ static void set_up(struct bench *b)
 	*b = (struct bench){0};
 	record_rig_open(&b->record);
 	record_rig_add_feed(&b->record, "", NULL, NULL);
-	guard_init(&b->guard);
+	mass_delete_init(&b->check);
 }
 
 static void tear_down(struct bench *b)
 {
-	guard_release(&b->guard);
+	mass_delete_release(&b->check);
 	record_rig_close(&b->record);
 }
 
@@ -45,9 +45,9 @@ static int look(struct bench *b, uint32_t percent)
 {
 	int r;
 
-	guard_begin(&b->guard);
+	mass_delete_begin(&b->check);
 	do
-		r = guard_look(&b->guard, &b->record.feed, percent);
+		r = mass_delete_check(&b->check, &b->record.feed, percent);
 	while (r == AGAIN);
 	return r;
 }
@@ -59,10 +59,10 @@ static void take(struct bench *b)
 	while ((r = record_list_end(&b->record.feed, BYTES_LIT("9"))) == AGAIN)
 		cr_assert_eq(recorder_flush(b->record.recorder), 0);
 	cr_assert_eq(r, 0);
-	guard_end(&b->guard);
+	mass_delete_end(&b->check);
 }
 
-Test(guard, more_than_the_share_is_held_and_the_share_itself_is_not)
+Test(mass_delete, more_than_the_share_is_held_and_the_share_itself_is_not)
 {
 	struct bench b;
 
@@ -70,15 +70,15 @@ Test(guard, more_than_the_share_is_held_and_the_share_itself_is_not)
 	list(&b, 0, 100);
 	take(&b);
 	list(&b, 0, 50);
-	cr_assert_eq(look(&b, 50), GUARD_PASS);
+	cr_assert_eq(look(&b, 50), MASS_DELETE_PASS);
 	list(&b, 0, 49);
-	cr_assert_eq(look(&b, 50), GUARD_HOLD);
-	cr_assert_eq(b.guard.missing, 51);
-	cr_assert_eq(b.guard.known, 100);
+	cr_assert_eq(look(&b, 50), MASS_DELETE_HOLD);
+	cr_assert_eq(b.check.missing, 51);
+	cr_assert_eq(b.check.known, 100);
 	tear_down(&b);
 }
 
-Test(guard, new_objects_of_a_list_do_not_hide_missing_ones)
+Test(mass_delete, new_objects_of_a_list_do_not_hide_missing_ones)
 {
 	struct bench b;
 
@@ -86,13 +86,13 @@ Test(guard, new_objects_of_a_list_do_not_hide_missing_ones)
 	list(&b, 0, 100);
 	take(&b);
 	list(&b, 90, 300);
-	cr_assert_eq(look(&b, 50), GUARD_HOLD);
-	cr_assert_eq(b.guard.missing, 90);
-	cr_assert_eq(b.guard.known, 100);
+	cr_assert_eq(look(&b, 50), MASS_DELETE_HOLD);
+	cr_assert_eq(b.check.missing, 90);
+	cr_assert_eq(b.check.known, 100);
 	tear_down(&b);
 }
 
-Test(guard, the_second_list_is_believed_and_the_third_is_checked_again)
+Test(mass_delete, the_second_list_is_believed_and_the_third_is_checked_again)
 {
 	struct bench b;
 
@@ -100,16 +100,16 @@ Test(guard, the_second_list_is_believed_and_the_third_is_checked_again)
 	list(&b, 0, 100);
 	take(&b);
 	list(&b, 0, 10);
-	cr_assert_eq(look(&b, 50), GUARD_HOLD);
+	cr_assert_eq(look(&b, 50), MASS_DELETE_HOLD);
 	list(&b, 0, 10);
-	cr_assert_eq(look(&b, 50), GUARD_PASS);
+	cr_assert_eq(look(&b, 50), MASS_DELETE_PASS);
 	take(&b);
 	list(&b, 0, 1);
-	cr_assert_eq(look(&b, 50), GUARD_HOLD);
+	cr_assert_eq(look(&b, 50), MASS_DELETE_HOLD);
 	tear_down(&b);
 }
 
-Test(guard, heads_are_counted_in_slices)
+Test(mass_delete, heads_are_counted_in_slices)
 {
 	struct bench b;
 
@@ -117,26 +117,26 @@ Test(guard, heads_are_counted_in_slices)
 	list(&b, 0, 10000);
 	take(&b);
 	list(&b, 0, 4000);
-	guard_begin(&b.guard);
-	cr_assert_eq(guard_look(&b.guard, &b.record.feed, 50), AGAIN);
-	cr_assert_eq(guard_look(&b.guard, &b.record.feed, 50), AGAIN);
-	cr_assert_eq(guard_look(&b.guard, &b.record.feed, 50), GUARD_HOLD);
-	cr_assert_eq(b.guard.missing, 6000);
+	mass_delete_begin(&b.check);
+	cr_assert_eq(mass_delete_check(&b.check, &b.record.feed, 50), AGAIN);
+	cr_assert_eq(mass_delete_check(&b.check, &b.record.feed, 50), AGAIN);
+	cr_assert_eq(mass_delete_check(&b.check, &b.record.feed, 50), MASS_DELETE_HOLD);
+	cr_assert_eq(b.check.missing, 6000);
 	tear_down(&b);
 }
 
-Test(guard, first_lists_and_feeds_without_a_guard_pass)
+Test(mass_delete, first_lists_and_feeds_without_a_limit_pass)
 {
 	struct bench b;
 
 	set_up(&b);
 	list(&b, 0, 0);
-	cr_assert_eq(look(&b, 1), GUARD_PASS);
+	cr_assert_eq(look(&b, 1), MASS_DELETE_PASS);
 	take(&b);
 	list(&b, 0, 100);
-	cr_assert_eq(look(&b, 1), GUARD_PASS, "nothing was known");
+	cr_assert_eq(look(&b, 1), MASS_DELETE_PASS, "nothing was known");
 	take(&b);
 	list(&b, 0, 0);
-	cr_assert_eq(look(&b, 0), GUARD_PASS, "off");
+	cr_assert_eq(look(&b, 0), MASS_DELETE_PASS, "off");
 	tear_down(&b);
 }
