@@ -8,11 +8,10 @@ import os
 import re
 import shutil
 import subprocess
-import time
 
 import pytest
 
-from harness import PATIENCE
+from harness import PATIENCE, eventually
 from harness.objects import pod
 from harness.serve import Client, Serve
 from harness.store import whole
@@ -94,6 +93,11 @@ def test_s87_tables_of_kubectl_are_those_of_kinf(serve, kubectl):
     assert run(kubectl, serve.through, home, "version")[0] == 0
 
 
+def watches(serve):
+    processes = serve.store.kinf("status", "-o", "json", check=True).json["processes"]
+    return next(p for p in processes if p["name"] == "kinf-serve")["counters"]["serve.watches"]
+
+
 @pytest.mark.parametrize("kubectl", KUBECTLS)
 def test_s87_kubectl_watches_and_waits(serve, kubectl):
     home = serve.store.directory / ("watch-" + kubectl.replace("/", "-"))
@@ -107,12 +111,13 @@ def test_s87_kubectl_watches_and_waits(serve, kubectl):
         serve.simulator.put("pods", pod(name, "default"))
         assert watch.stdout.readline() == f"pod/{name}\n"
         serve.wait_rv(serve.simulator.rv)
+        eventually(lambda: watches(serve) == 1)
         wait = subprocess.Popen([kubectl, "--kubeconfig", str(serve.through), "wait", "--for=delete", f"pod/{name}", "--timeout=50s"],
                                 stdout=subprocess.PIPE, text=True, env={**os.environ, "HOME": str(home)})
-        time.sleep(0.5)  # it may also begin after the deletion
+        eventually(lambda: watches(serve) == 2, what="kubectl wait watches also")
         serve.wait_rv(serve.simulator.delete("pods", f"default/{name}"))
         out, _ = wait.communicate(timeout=60 * PATIENCE)
-        assert wait.returncode == 0 and (f"pod/{name}" in out or not out), out
+        assert wait.returncode == 0 and out == f"pod/{name} condition met\n", out
     finally:
         watch.kill()
         watch.wait()
