@@ -14,8 +14,10 @@
 * Log events of docs/operations.md are in common/log.def.
 * C01, K03, S12 are cases of docs/protocol.md 18, also in the names of tests.
 * Rows of tests/ROWS.md and tests/INFORMER_ROWS.md are cases of docs/protocol.md and tests of docs/informer.md 9, and
-  all cases and all those tests have a row. A row is `| ID | TEST, TEST | NOTE |`; TEST is FILE::NAME, a pytest
-  function or a Criterion test; "-" for none, then the note says why. A test that shows a case has its id in its name.
+  all cases and all those tests have a row. A row is `| ID | TEST, TEST | NOTE |`, and may be followed by more rows of
+  the same ID. TEST is FILE::NAME, a pytest function or a Criterion test; "*" stands for a part of a long name. "-" for
+  none, then the note says why. A test that shows a case has its id in its name. FILE is a path, or a name in
+  tests/unit/ or tests/scenario/.
 
 Prints one line for each fault; exit 1 when there is one.
 """
@@ -169,7 +171,9 @@ def cases():
 @functools.cache
 def tests_of(path):
     """Names of the tests in a file; None when it is not there."""
-    if path not in tracked():
+    places = [path, f"tests/unit/{path}", f"tests/scenario/{path}"]
+    path = next((place for place in places if place in tracked()), None)
+    if path is None:
         return None
     pattern = r"^def (test_\w+)\(" if path.endswith(".py") else r"^Test\(\w+,\s*(\w+)"
     return frozenset(re.findall(pattern, (ROOT / path).read_text(), re.M))
@@ -196,8 +200,8 @@ def check_row(row, tests, note):
         known = tests_of(path) if separator else None
         if known is None:
             faults.append(f"'{test}': no such file")
-        elif name not in known:
-            faults.append(f"'{test}': no such test")
+        elif len(fnmatch.filter(known, name)) != 1:
+            faults.append(f"'{test}': no such test, or several")
         elif re.fullmatch(r"[A-Z]\d\d", row) and not re.search(rf"(^|_){row.lower()}_", name):
             faults.append(f"'{test}': the name does not hold {row.lower()}")
     return faults
@@ -205,7 +209,7 @@ def check_row(row, tests, note):
 
 def check_page(page, expected):
     """A page of rows: each is right, those of the id's kind are EXPECTED, and all of these are there."""
-    seen = {}
+    seen, last = {}, None
     for number, line in enumerate((ROOT / page).read_text().splitlines(), 1):
         cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip().strip("|"))]
         if not line.startswith("|") or len(cells) != 3 or cells[0] == "id" or set(cells[0]) <= set("-:"):
@@ -213,9 +217,10 @@ def check_page(page, expected):
         faults = check_row(*cells)
         if re.match(r"Test[A-Z]|[A-Z]\d\d$", cells[0]) and cells[0] not in expected:
             faults.append("the documents have no such row")
-        if cells[0] in seen:
+        if cells[0] in seen and cells[0] != last:
             faults.append(f"is also in line {seen[cells[0]]}")
         seen[cells[0]] = number
+        last = cells[0]
         yield from (f"{page}:{number}: {cells[0]}: {fault}" for fault in faults)
     yield from (f"{page}: {row} is missing" for row in expected if row not in seen)
 

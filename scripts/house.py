@@ -42,18 +42,15 @@ CELL_MAX = 200
 # The goal of each room is PROSE_GOAL and no long line or cell. Rooms without a row meet the goal.
 PROSE_GOAL = (18.0, 2.6)
 PROSE_MAX = {
-    "common": (28.9, 4.2, 94, 27, 2),
+    "common": (28.9, 4.2, 94, 3, 0),
     "store": (34.9, 6.3, 35, 310, 12),
     "reflector": (30.0, 4.1, 14, 184, 7),
-    "processor": (29.6, 3.5, 0, 55, 2),
-    "reader": (28.0, 3.9, 4, 75, 2),
-    "print": (22.1, 2.6, 4, 11, 2),
-    "command": (33.0, 4.7, 9, 21, 0),
+    "processor": (29.6, 3.5, 0, 0, 0),
+    "reader": (28.0, 3.9, 4, 0, 0),
+    "print": (22.1, 2.6, 4, 0, 0),
+    "command": (33.0, 4.7, 9, 0, 0),
     "serve": (31.2, 4.0, 30, 91, 1),
-    "docs": (18.0, 2.6, 0, 295, 47),
-    "packaging": (18.0, 2.6, 0, 18, 0),
-    "root": (18.0, 2.6, 0, 53, 0),
-    "tests": (31.2, 4.6, 11, 127, 44),
+    "tests": (31.2, 4.6, 11, 0, 0),
 }
 KEYWORDS = {"if", "for", "while", "switch", "return", "sizeof", "defined", "do", "else"}
 
