@@ -25,6 +25,8 @@ def function(path, name):
 
 
 def strings(text):
+    """The string literals of TEXT; adjacent ones are one."""
+    text = re.sub(r'"\s*\n\s*"', "", text)
     return set(re.findall(r'"((?:[^"\\]|\\.)*)"', text))
 
 
