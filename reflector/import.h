@@ -10,7 +10,7 @@
 #include "common/config/config.h"
 
 /* Reads FILE ("-": standard input) into CONFIG's store. It must not have a journal. Returns: 0;
- * errors, after which the store is incomplete. */
+ * errors. After an error the store is incomplete. */
 int import_file(const struct config *config, const char *file);
 
 #endif

@@ -160,7 +160,7 @@ static int loop_beat(struct loop *loop)
 	loop->beat_ns = now + BEAT;
 	ring_heartbeat(loop->ring);
 	loop_make_doorbell(loop);
-	/* While the API server is away, what is sound of a damaged journal is of more use. */
+	/* While the API server is away, the sound part of a damaged journal is of more use. */
 	if (cluster_is_known(loop->cluster) && !*obstacle)
 		r = journal_check_damage(loop->journal);
 	else if (!cluster_is_known(loop->cluster) && *obstacle)

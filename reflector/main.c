@@ -30,7 +30,7 @@ static void run_note_damage(const struct config *config)
 	err_restore(&kept);
 }
 
-/* Only in a store that is there: a daemon that can't run makes none */
+/* Opens the status page of an existing store: a daemon unable to run makes none. */
 static void open_page(struct daemon *daemon, const struct config *config)
 {
 	CLEANUP(home_close) struct home *home = NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether the journal holds what was published of it. It does unless an older copy was put in
- * its place, whose next events get the numbers of others then: a follower that has handled those
- * would miss them.
+ * Checks that the journal holds all published events. It does not if an older copy was put in its
+ * place. That copy's next events would get the numbers of others: a follower after those would miss
+ * them.
  */
 #ifndef REFLECTOR_PUBLISHED_H
 #define REFLECTOR_PUBLISHED_H

@@ -39,8 +39,8 @@ void ages_add(struct ages *ages, uint64_t seq, uint64_t now_ns, uint64_t kept_ns
 		(ages->n && ages->samples[ages->n - 1].seq >= seq))
 		return;
 	if (ages->n == AGES_MAX) {
-		/* Drops every second sample but the oldest and the newest: those that are left are
-		 * still true. */
+		/* Drops every second sample but the oldest and the newest: the others are still
+		 * true. */
 		ages->n = 0;
 		for (size_t i = 0; i < AGES_MAX; i++)
 			if (i % 2 == 0 || i == AGES_MAX - 1)
@@ -57,7 +57,7 @@ uint64_t ages_reached(struct ages *ages, uint64_t now_ns, uint64_t kept_ns)
 		n++;
 	if (!n)
 		return 0;
-	/* The last that is old enough stays: it is the answer until the next one is. */
+	/* The last old one stays: it is the answer until the next one is old enough. */
 	memmove(ages->samples, &ages->samples[n - 1], (ages->n - n + 1) * sizeof(*ages->samples));
 	ages->n -= n - 1;
 	return ages->samples[0].seq;

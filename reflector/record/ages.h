@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Knows how old the records of the log are, by a clock that cannot be set. Records carry
- * wall-clock times; if retention compared those with the wall clock, a step forward would delete
- * history that followers still need, and a step back would keep it until the clock has caught
- * up. So the reflector samples how far the log reaches at which monotonic time: every record up
- * to a sample's seq is at least as old as the sample.
+ * Knows the age of the log's records by the monotonic clock. Records carry wall-clock times;
+ * comparing those with the wall clock would delete history still in use after a step forward, and
+ * keep it too long after a step back. So the reflector samples the log's last seq with the
+ * monotonic time: every record up to a sample's seq is at least as old as the sample.
  *
  *	ages_begin(&ages, now)
  *	ages_add_old(&ages, seq, time) ...     records of runs before this one, the newest first
  *	ages_add(&ages, last_seq, now, kept)   now and then
  *	ages_reached(&ages, now, kept)         the last seq up to which every record is older than KEPT
  *
- * Records of earlier runs have no monotonic time that this run could use. Their age is taken
- * from their wall-clock times, but counted back from the newest of them, as if the reflector had
- * never been away: a step during its absence deletes nothing, at the price of keeping old
- * history for one retention time more. Times that run backwards in the log count as equal.
+ * Records of earlier runs have no monotonic time. Their age is taken from their wall-clock times,
+ * but counted back from the newest of them, as if the reflector had never been away: a step during
+ * its absence deletes nothing, at the price of keeping old history for one retention time more.
+ * Times that run backwards in the log count as equal.
  */
 #ifndef REFLECTOR_RECORD_AGES_H
 #define REFLECTOR_RECORD_AGES_H
@@ -48,7 +47,7 @@ void ages_add_old(struct ages *ages, uint64_t seq, uint64_t time_ns);
 bool ages_is_due(const struct ages *ages, uint64_t now_ns, uint64_t kept_ns);
 /* The log ends at SEQ at the monotonic time NOW_NS, and KEPT_NS is the retention time. */
 void ages_add(struct ages *ages, uint64_t seq, uint64_t now_ns, uint64_t kept_ns);
-/* Forgets samples that are no longer needed. Returns: the seq, 0: none is that old. */
+/* Forgets superfluous samples. Returns: the seq, 0: none is so old. */
 uint64_t ages_reached(struct ages *ages, uint64_t now_ns, uint64_t kept_ns);
 
 #endif

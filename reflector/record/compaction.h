@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Replaces the journal by a copy of itself without what was deleted
- * (store/journal/journal_copy.h), because 'kinf compact' asks for it, or because the file is
- * much longer than what it holds (store/env/env_copy.h). A slice of the copy is made in each turn
- * of the loop. Nothing is trimmed meanwhile. A client that goes away cancels it.
+ * Replaces the journal by a copy without its deleted entries (store/journal/journal_copy.h), on
+ * 'kinf compact', or when the file is much longer than its content (store/env/env_copy.h). A slice
+ * of the copy is made in each turn of the loop. Nothing is trimmed meanwhile. A client cancels it
+ * by going away.
  */
 #ifndef REFLECTOR_RECORD_COMPACTION_H
 #define REFLECTOR_RECORD_COMPACTION_H
@@ -16,17 +16,16 @@
 struct compaction {
 	struct journal *journal;
 	struct journal_copy *copy; /* NULL: none runs */
-	struct control_call *call; /* the command that asks for it; NULL: none does */
+	struct control_call *call; /* the command; NULL: none */
 	struct surplus surplus;
 	uint64_t begun_ns;
 };
 
-/* Returns whether the file of JOURNAL is so long that a copy should begin. To be called every
- * few seconds. */
+/* Returns true if JOURNAL's file is long enough for a copy. To be called every few seconds. */
 bool compaction_is_due(struct compaction *compaction, struct journal *journal);
 
-/* Begins a copy of JOURNAL, which is borrowed, and takes CALL over, which may be NULL. A failure
- * is the call's. A copy for which nobody has asked ends for one for which somebody does. */
+/* Begins a copy of JOURNAL (borrowed), and takes over CALL (may be NULL). A failure is the call's.
+ * A requested copy ends an automatic one. */
 void compaction_begin(struct compaction *compaction, struct home *home, struct journal *journal,
 	const struct journal_options *options, struct retention *retention,
 	struct control_call **call);

@@ -59,8 +59,8 @@ int object_identity(struct bytes object, bool cut, struct object_identity *ident
 	identity->kind = identity->name_space = identity->name = identity->uid = identity->rv =
 		BYTES_NONE;
 	identity->used = 0;
-	/* CRD lists have kind before metadata, typed objects too: what follows metadata is not
-	 * read. Nor is its end looked for, which lies behind the managedFields. */
+	/* CRD lists have kind before metadata, typed objects too: nothing after metadata is read.
+	 * Nor is its end searched, behind the managedFields. */
 	while ((r = scan_key(object, cut, &at, &key)) == FOUND) {
 		if (bytes_equal(key, BYTES_LIT("metadata"))) {
 			r = object_read_metadata(

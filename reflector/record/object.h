@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the identity of an API object from its JSON text without parsing the rest. A relist needs
- * no more of an object that did not change, and an object that can't be stored is named by it.
+ * Reads the identity of an API object from its JSON text without parsing the rest. For objects
+ * unfit for json_parse(): cut, unreadable, or with escapes in their identity.
  */
 #ifndef REFLECTOR_RECORD_OBJECT_H
 #define REFLECTOR_RECORD_OBJECT_H
@@ -9,11 +9,11 @@
 #include "common/bytes.h"
 #include "common/value/json.h"
 
-/* The longest resourceVersion that is accepted from a list or bookmark. A kube-apiserver's have at
- * most 20 bytes. */
+/* The longest resourceVersion accepted from a list or bookmark. A kube-apiserver's have at most 20
+ * bytes. */
 #define RV_MAX 1024
 
-/* for texts that have escapes: all of the largest sizes that are stored */
+/* for texts with escapes: all of the largest stored sizes */
 #define OBJECT_ROOM      2048
 #define OBJECT_STALE_MAX 240
 
@@ -28,12 +28,11 @@ struct object_identity {
 	char room[OBJECT_ROOM];
 };
 
-/* Fills in IDENTITY, whose texts are borrowed from OBJECT or are its own; absent ones are empty.
- * Returns: 0; ERR_PROTOCOL: it is no JSON, or one of them is no string. If the object is CUT,
- * only its beginning came. */
+/* Fills in IDENTITY. Its texts are borrowed from OBJECT or its own; absent ones are empty. Returns:
+ * 0; ERR_PROTOCOL: it is no JSON, or one of them is no string. CUT: OBJECT is only a beginning. */
 int object_identity(struct bytes object, bool cut, struct object_identity *identity);
 
-/* Takes over what json_parse() found, unless that is odd. */
+/* Takes over an identity from json_parse(), unless it is odd. */
 static inline void object_set_identity(
 	const struct json_identity *found, struct object_identity *identity)
 {
@@ -45,12 +44,12 @@ static inline void object_set_identity(
 	identity->used = 0;
 }
 
-/* The bookmark that ends a stream's initial events (docs/protocol.md 7.5): its annotation
- * k8s.io/initial-events-end is the text "true". */
+/* Returns true for the bookmark after a stream's initial events (docs/protocol.md 7.5): its
+ * annotation k8s.io/initial-events-end is the text "true". */
 bool object_ends_initial(struct bytes bookmark);
 
-/* A bookmark of a kinf-serve whose own server is away: its annotation kinformer/stale, "AGE
- * WHY". Returns whether it has one; sets the age in seconds, 0 if it is unknown. */
+/* Returns true for a bookmark of a kinf-serve without its own server, by the annotation
+ * kinformer/stale, "AGE WHY". Sets the age in seconds, 0 if unknown. */
 bool object_is_stale(struct bytes bookmark, uint64_t *ret_age_s, char ret_why[OBJECT_STALE_MAX]);
 
 #endif

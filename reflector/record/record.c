@@ -155,7 +155,7 @@ static int record_unfit(const char *why)
 	return RECORD_UNFIT;
 }
 
-/* Makes a key that no object has, to know this one by: the beginning of its own and its hash. */
+/* Makes a key unlike any object's: the beginning of the object's own and its hash. */
 static int record_cut_key(struct arrival *arrival)
 {
 	const struct object_identity *id = &arrival->identity;
@@ -242,7 +242,7 @@ static int record_parse(struct record_feed *feed, struct bytes object,
 	return r == 0 || r == -ENOMEM ? r : r == ERR_TOO_LARGE ? RECORD_UNFIT : RECORD_UNREADABLE;
 }
 
-/* Reads identity and body in one pass. An object that can't be parsed may have an identity. */
+/* Reads identity and body in one pass. An unparsable object may have an identity. */
 static int record_read_object(
 	struct record_feed *feed, struct bytes object, struct arrival *arrival)
 {
@@ -312,7 +312,7 @@ static int record_append(struct record_feed *feed, const struct arrival *arrival
 	return r == ERR_TOO_LARGE ? RECORD_UNFIT : r;
 }
 
-/* Records that the object UID of this name is gone, in an unknown last state. */
+/* Records the deletion of the object UID of this name, in an unknown last state. */
 static int record_append_gone(
 	struct record_feed *feed, const struct arrival *arrival, struct bytes uid)
 {
@@ -356,7 +356,7 @@ int record_compare(struct record_feed *feed, const struct arrival *arrival, stru
 	struct bytes body;
 
 	if (arrival->cut)
-		return RECORD_TAKEN; /* what came is too little to compare */
+		return RECORD_TAKEN; /* too little to compare */
 	int r = record_get_body(feed, arrival, object, &body);
 	if (r != RECORD_TAKEN)
 		return r;
@@ -376,7 +376,7 @@ int record_compare(struct record_feed *feed, const struct arrival *arrival, stru
 
 /* ---- watch -------------------------------------------------------------- */
 
-/* Counts an event that is no news. Its RV moves the checkpoint like that of any other. */
+/* Counts an event without news. Its RV moves the checkpoint all the same. */
 int record_drop_event(struct record_feed *feed)
 {
 	stats_add(recorder_stats(feed->recorder), STAT_DROPPED_EVENTS, 1);
@@ -395,12 +395,12 @@ int record_append_deleted(
 	struct bytes body;
 	uint64_t seq;
 
-	/* Its addition was lost, or the event has no uid: it is no last state of what the head
-	 * is of. */
+	/* Its addition was lost, or the event has no uid: it is no last state of the head's
+	 * object. */
 	if (!record_same_uid(arrival))
 		return record_append_gone(feed, arrival, arrival->head.uid);
 	int r = record_get_body(feed, arrival, object, &body);
-	/* Else an object that is never readable would stay for ever. */
+	/* Else an unreadable object would stay for ever. */
 	if (r == RECORD_UNFIT || (r == RECORD_UNREADABLE && tolerant))
 		return record_append_gone(feed, arrival, arrival->identity.uid);
 	return r == RECORD_TAKEN ? record_append(feed, arrival, RECORD_DELETED, body, &seq) : r;
@@ -415,7 +415,7 @@ int record_event(struct record_feed *feed, const struct api_event *event, bool t
 	int r = record_arrive(feed, event->object, event->cut, &arrival);
 
 	if (r == RECORD_TAKEN) {
-		/* A deletion of the object that the head is of, or a version newer than it. */
+		/* A deletion of the head's object, or a newer version. */
 		int order = arrival.has_head ? rv_compare(arrival.identity.rv, arrival.head.rv) : 1;
 		uint64_t seq;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists: the bracket, the items that were seen, and the deletion of the others (record.h). */
+/* Lists: the bracket, the seen items, and the deletion of the others (record.h). */
 #include "reflector/record/record_internal.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #define SLICE_HEADS   4096 /* read in one slice */
 #define SWEEP_DELETES 512  /* found in one slice */
 
-/* ---- items that were seen ----------------------------------------------- */
+/* ---- seen items --------------------------------------------------------- */
 
 static int record_compare_seq(const void *a, const void *b)
 {
@@ -37,8 +37,8 @@ static void record_sort_seen(struct record_feed *feed)
 	feed->n_seen = n;
 }
 
-/* Remembers that the list has the object of the head at SEQ. Heads that this attempt wrote are
- * known by their seq. */
+/* Remembers the list's object by its head at SEQ. Heads written by this attempt are known by their
+ * seq. */
 static int record_remember(struct record_feed *feed, uint64_t seq)
 {
 	int r = 0;
@@ -47,7 +47,7 @@ static int record_remember(struct record_feed *feed, uint64_t seq)
 		return 0;
 	if (feed->n_seen == feed->seen_room) {
 		record_sort_seen(feed);
-		/* Half of the room stays free, so that duplicates do not make every item sort. */
+		/* Half of the room stays free: duplicates do not make every item sort. */
 		if (feed->n_seen >= feed->seen_room / 2)
 			r = ARRAY_ROOM(feed->seen, feed->n_seen, feed->seen_room,
 				feed->seen_room - feed->n_seen + 1, "the items of a list");
@@ -58,7 +58,7 @@ static int record_remember(struct record_feed *feed, uint64_t seq)
 	return 0;
 }
 
-/* Tells whether the list that is being taken has the object that the head at SEQ belongs to. */
+/* Returns true if the running list has the object of the head at SEQ. */
 static bool record_was_seen(struct record_feed *feed, uint64_t seq)
 {
 	if (!feed->sorted)
@@ -118,8 +118,7 @@ static void record_forget_seen(struct record_feed *feed)
 
 static int record_open_bracket(struct record_feed *feed)
 {
-	/* The RV is that of the state before the list: a watcher that has come to it can be given
-	 * the list as changes. */
+	/* The RV of the state before the list: a watcher at this RV can get the list as changes. */
 	struct record record = {
 		.feed = feed->id, .type = RECORD_LIST_BEGIN, .rv = buf_bytes(&feed->rv)};
 
@@ -192,7 +191,7 @@ int record_initial(struct record_feed *feed, const struct api_event *event, bool
 
 	feed->items += event->type == WATCH_ADDED;
 	bool deleted = event->type == WATCH_DELETED;
-	/* Older than a version that this very list has brought. */
+	/* Older than a version in this very list. */
 	bool replay = arrival.has_head && arrival.head.seq >= feed->attempt_seq &&
 		      record_same_uid(&arrival) &&
 		      rv_compare(arrival.identity.rv, arrival.head.rv) == -1;
@@ -212,7 +211,7 @@ int record_initial(struct record_feed *feed, const struct api_event *event, bool
 
 /* ---- the sweep ---------------------------------------------------------- */
 
-/* Objects that the list lacks, copied out of the walk: deleting invalidates its pointers. */
+/* Objects missing in the list, copied out of the walk: deleting invalidates its pointers. */
 struct missing {
 	struct buf text; /* per object: u16 key size, u16 uid size, key, uid */
 	size_t n;
@@ -233,7 +232,8 @@ static bool record_put_missing(void *arg, struct bytes key, const struct head *h
 	return ++missing->n < SWEEP_DELETES;
 }
 
-/* Deletes a slice of what the list lacks. Returns: AGAIN, 0 after the last head, or an error. */
+/* Deletes a slice of the objects missing in the list. Returns: AGAIN, 0 after the last head, or an
+ * error. */
 static int record_sweep(struct record_feed *feed, struct bytes rv)
 {
 	struct missing missing = {.text = BUF_INIT};

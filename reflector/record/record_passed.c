@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Objects that can't be stored are passed over (reflector/README.md): which, and why. The
- * journal has it as well, because the RV from which a restart watches on lies behind them. */
+/* The objects passed over (reflector/README.md), and why. The journal has them as well, because a
+ * restart watches on from an RV after theirs. */
 #include "reflector/record/record_internal.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 
 #define WHY_MAX 150
 
-/* ---- the objects that a feed lacks -------------------------------------- */
+/* ---- the objects missing in a feed -------------------------------------- */
 
 void record_clear_passed(struct record_feed *feed)
 {
@@ -102,7 +102,7 @@ bool record_would_fit(const struct record_feed *feed, uint64_t limit)
 	return false;
 }
 
-/* ---- what the journal has of them --------------------------------------- */
+/* ---- their row in the journal ------------------------------------------- */
 
 int record_load_passed(struct record_feed *feed)
 {
@@ -154,8 +154,7 @@ int record_store_passed(struct record_feed *feed)
 
 /* ---- the end of an object ----------------------------------------------- */
 
-/* Passes the object over, for the reason that the error sentence is. Returns: 1: that is new; 0;
- * an error. */
+/* Passes the object over; the error sentence is the reason. Returns: 1: new; 0: known; an error. */
 static int record_pass_over(struct record_feed *feed, const struct arrival *arrival)
 {
 	struct err_kept why;
@@ -189,8 +188,7 @@ int record_end(struct record_feed *feed, const struct arrival *arrival, int r, b
 			return record_refuse(arrival);
 		changed = record_pass_over(feed, arrival);
 	} else if (feed->n_passed) {
-		/* An object that was passed over came again in a form that can be stored, or
-		 * went. */
+		/* A known object came again in a sound form, or went. */
 		size_t i = record_find_passed(feed, record_key(arrival));
 
 		changed = i < feed->n_passed;

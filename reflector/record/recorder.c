@@ -17,7 +17,7 @@
 #define GATHER_RECORDS 512 /* of lists, before they are committed */
 #define GATHER_BYTES   (2u << 20)
 #define GATHER_NS      10000000
-/* ns after a commit, after which a change is committed at once */
+/* ns of quiet before a change is committed at once */
 #define RECORDER_QUIET 1000000
 
 /* A record of the batch, for the ring. */
@@ -44,7 +44,7 @@ struct recorder {
 	uint64_t last_seq, published_seq;
 	uint64_t flushed_ns; /* when a batch was published last, monotonic */
 	bool changed;        /* otherwise than by records and checkpoints */
-	bool has_news;       /* a record that is not of an open list: readers can give it out */
+	bool has_news;       /* a record outside of open lists: readers can use it */
 	size_t unannounced;  /* records published without waking anybody, since the last time */
 	struct record_feed **touched;
 	size_t n_touched, touched_room;
@@ -179,8 +179,8 @@ int recorder_begin(struct recorder *recorder)
 	return r < 0 ? recorder_fail(recorder, r) : 0;
 }
 
-/* Keeps a record for the ring. Those beyond the batch's size are left out: a reader that finds the
- * ring's last seq ahead of its entries reads the log. */
+/* Keeps a record for the ring. Those beyond the batch's size are left out: a reader reads the log
+ * if the ring's last seq is ahead of its entries. */
 static int recorder_note(struct recorder *recorder, const struct record *record, uint64_t seq)
 {
 	size_t key_at = recorder->keys.size;
@@ -318,15 +318,15 @@ static void recorder_publish(struct recorder *recorder)
 		struct ring_entry entry = recorder->notes[i].entry;
 
 		entry.key.data = entry.key.size ? keys + recorder->notes[i].key_at : NULL;
-		/* An entry that does not fit is left out: the reader takes it from the log. */
+		/* A too large entry is left out: the reader takes it from the log. */
 		(void)ring_put(recorder->ring, &entry);
 	}
-	/* The records of a list are given out at its end. Until then readers are woken now and
-	 * then only, so that they are not lapped. */
+	/* The records of a list are given out at its end. Until then readers are woken only now and
+	 * then, against laps. */
 	bool is_quiet = recorder->n_notes && !recorder->has_news && !recorder->changed &&
 			recorder->unannounced + recorder->n_notes < RECORDER_RECORDS_MAX;
 	recorder->unannounced = is_quiet ? recorder->unannounced + recorder->n_notes : 0;
-	/* A batch that only moved checkpoints wakes no follower. */
+	/* A batch with checkpoints only wakes no follower. */
 	if (is_quiet) {
 		recorder->published_seq = recorder->last_seq;
 		if (recorder->ring)
@@ -336,8 +336,7 @@ static void recorder_publish(struct recorder *recorder)
 		if (recorder->ring)
 			ring_show(recorder->ring, recorder->last_seq);
 		doorbell_ring(recorder->doorbell);
-		/* The processor last: on few cores it would run before the handlers, which need no
-		 * index. */
+		/* The processor last: on few cores it would run before the handlers. */
 		if (recorder->ring)
 			ring_wake_rest(recorder->ring);
 	}
@@ -370,8 +369,7 @@ static int recorder_commit(struct recorder *recorder)
 	if (r >= 0)
 		r = journal_meta(recorder->journal, journal_txn(recorder->journal), &meta);
 	if (r >= 0)
-		recorder->last_seq =
-			meta.next_seq - 1; /* also of a batch that only moved checkpoints */
+		recorder->last_seq = meta.next_seq - 1; /* also of a batch with checkpoints only */
 	if (r >= 0)
 		r = journal_commit(recorder->journal);
 	if (r < 0)

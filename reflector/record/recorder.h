@@ -26,21 +26,20 @@
 
 struct recorder;
 
-/* An object that was passed over. */
+/* An object passed over. */
 struct passed {
 	char *name; /* "namespace/name"; empty: it could not be read */
 	size_t name_size;
 	const char *why; /* in the memory of NAME */
-	uint64_t limit;  /* maxObjectSize, which it exceeds; 0: it does not */
+	uint64_t limit;  /* maxObjectSize, if exceeded; else 0 */
 };
 
-/* A feed as it is recorded: the checkpoint as it will be committed, and the list that is being
- * taken. record_feed_init() makes it. */
+/* A feed being recorded: its next checkpoint, and its running list. record_feed_init() makes it. */
 struct record_feed {
 	struct recorder *recorder;
 	uint32_t id;
 	bool namespaced;
-	char kind[72]; /* for items that come without */
+	char kind[72]; /* for items without one */
 	char api_version[320];
 	struct path **drop;
 	size_t n_drop, drop_room;
@@ -58,23 +57,22 @@ struct record_feed {
 	uint64_t list_mono_ns; /* the same, monotonic: the age of a bracket does not follow clock
 				  steps */
 	uint64_t items;        /* of this attempt */
-	uint64_t added;        /* of them, those that had no head */
+	uint64_t added;        /* of them, those without a head */
 	uint64_t item_max;     /* maxObjectSize of the running call; the session sets it */
-	/* an object came that is of another kind or scope than the feed; for the session to
-	 * reset */
+	/* an object of another kind or scope came; for the session to reset */
 	bool wrong_kind;
-	/* the objects that the feed lacks, FEED_PASSED_MAX at most; since the attempt
-	 * began, while a list is being taken */
+	/* the objects passed over, FEED_PASSED_MAX at most; during a list: since the attempt
+	 * began */
 	struct passed *passed;
 	size_t n_passed, passed_room;
 	bool passed_more; /* others also, or others were: only a list tells */
-	/* the last one that was known has gone, but passed_more is set; for the session to reset */
+	/* the last known one has gone, but passed_more is set; for the session to reset */
 	bool passed_unsure;
 	uint64_t passed_changes; /* counts changes of these */
-	bool passed_stored;      /* the journal says that something is passed over */
-	uint64_t attempt_seq;    /* first seq written by this attempt, UINT64_MAX: none. A head from
-				  there on is of an object that this attempt has seen */
-	uint64_t *seen;          /* seqs of the heads of the objects that the list has unchanged */
+	bool passed_stored;      /* the journal has a row of them */
+	uint64_t
+		attempt_seq; /* first seq written by this attempt, UINT64_MAX: none. Heads from there on are of seen objects */
+	uint64_t *seen; /* seqs of the heads of the list's unchanged objects */
 	size_t n_seen, seen_room;
 	bool sorted;      /* `seen` is */
 	struct buf swept; /* the sweep goes on with this key */
@@ -83,8 +81,7 @@ struct record_feed {
 /* Borrows all three; RING and STATS may be NULL. */
 int recorder_new(struct journal *journal, struct ring *ring, struct stats *stats,
 	struct recorder **ret_recorder);
-/* Rings followers that poll a descriptor after each publish. NULL: there is no doorbell.
- * Borrowed. */
+/* Rings polling followers after each publish. NULL: there is no doorbell. Borrowed. */
 void recorder_set_doorbell(struct recorder *recorder, struct doorbell *doorbell);
 void recorder_free(struct recorder **recorder);
 
@@ -92,14 +89,13 @@ void recorder_free(struct recorder **recorder);
 int recorder_flush(struct recorder *recorder);
 /* Flushes if the batch is full. */
 int recorder_bound(struct recorder *recorder);
-/* Returns until when the batch may stay open for more, monotonic: it holds a part of a list,
- * which no reader can give out before its end, and is not large. 0: it has to be committed. */
+/* Returns until when the batch may stay open for more, monotonic: it holds a small part of a list,
+ * useless to readers before its end. 0: it has to be committed. */
 uint64_t recorder_gathers_until(const struct recorder *recorder);
-/* Flushes if the batch holds a single record and nothing was committed for a millisecond: a change
- * that comes alone need not wait for the end of the loop's turn. The changes of a burst after its
- * first one share a commit. */
+/* Flushes a single record after a millisecond without a commit: a change that comes alone need not
+ * wait for the end of the loop's turn. A burst's changes after the first share a commit. */
 int recorder_flush_first(struct recorder *recorder);
-/* Returns the error that made the batch fail, 0: it has not; *RET_TEXT is its sentence. */
+/* Returns the failed batch's error, 0: it has not failed; *RET_TEXT is its sentence. */
 int recorder_error(const struct recorder *recorder, const char **ret_text);
 /* Takes records again after a failure. */
 void recorder_recover(struct recorder *recorder);
@@ -107,29 +103,28 @@ void recorder_recover(struct recorder *recorder);
  * Returns ERROR. */
 int recorder_fail(struct recorder *recorder, int error);
 
-/* Opens the transaction, if it is not open, for callers who write into it themselves. */
+/* Opens the transaction unless it is open, for direct writers. */
 int recorder_begin(struct recorder *recorder);
-/* Notes that such a caller has changed something that is neither record nor checkpoint. */
+/* Marks the batch as changed by such a writer beside records and checkpoints. */
 void recorder_changed(struct recorder *recorder);
-/* Publishes with the batch the records that such a caller has appended, from seq FIRST on. */
+/* Publishes with the batch such a writer's records, from seq FIRST on. */
 int recorder_publish_from(struct recorder *recorder, uint64_t first);
 
 /* Appends RECORD. Returns: 0; ERR_TOO_LARGE, the record's own fault: nothing was done and the batch
- * goes on; an error that makes the batch fail. */
+ * goes on; other errors: the batch has failed. */
 int recorder_append(struct recorder *recorder, const struct record *record, uint64_t *ret_seq);
-/* Makes the body of OBJECT, which lives until the next call. Returns: 0; -ENOMEM, which makes the
- * batch fail; an error of json_parse(). */
+/* Makes the body of OBJECT; it lives until the next call or flush. Returns: 0; -ENOMEM: the batch
+ * has failed; an error of json_parse(). */
 int recorder_parse(struct recorder *recorder, struct bytes object,
 	const struct json_options *options, struct bytes *ret_body);
 /* Copies RV, of at most RV_MAX bytes. The copy lives until the next call. */
 struct bytes recorder_keep_rv(struct recorder *recorder, struct bytes rv);
 /* Writes FEED's checkpoint with this batch. */
 void recorder_touch(struct recorder *recorder, struct record_feed *feed);
-/* Forgets FEED, which is about to be released. */
+/* Forgets FEED before its release. */
 void recorder_leave(struct recorder *recorder, struct record_feed *feed);
-/* Wakes one reader while the batch is being made, as it is going to hold a change that readers wait
- * for (ring.h). Does nothing once the batch has begun. Lists are not announced: readers see them at
- * the end. */
+/* Wakes one reader ahead of the batch's change (ring.h). Does nothing once the batch has begun.
+ * Lists are not announced: readers see them at the end. */
 void recorder_announce(struct recorder *recorder);
 
 struct journal *recorder_journal(struct recorder *recorder);

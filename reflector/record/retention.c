@@ -27,7 +27,7 @@ struct retention {
 
 /* ---- by time ------------------------------------------------------------ */
 
-/* Reads the first record at or after SEQ that can be read. Returns: FOUND, END, or an error. */
+/* Reads the first readable record at or after SEQ. Returns: FOUND, END, or an error. */
 static int retention_record_at(struct retention *retention, struct txn *txn, uint64_t seq,
 	uint64_t *ret_seq, uint64_t *ret_time_ns)
 {
@@ -108,13 +108,13 @@ void retention_set(struct retention *retention, const struct retention_options *
 
 /* ---- by the index ------------------------------------------------------- */
 
-/* Opens the index that CURRENT names. Returns: FOUND, NOT_FOUND, or an error. */
+/* Opens CURRENT's index. Returns: FOUND, NOT_FOUND, or an error. */
 static int retention_open_index(struct retention *retention)
 {
 	uint32_t number;
 	int r = generation_current(home_index_fd(retention->home), &number);
 
-	/* Not by its number: that of a removed index may be given to the next one. */
+	/* Not by its number: the next index may get a removed one's. */
 	if (r == FOUND && retention->index) {
 		int moved = index_check(retention->index, retention->home, true);
 
@@ -132,7 +132,7 @@ static int retention_take_list(void *arg, const struct index_feed *feed)
 {
 	uint64_t *bound = arg;
 
-	/* No reader sees a feed during its first list, which therefore holds nothing back. */
+	/* No reader sees a feed during its first list: it holds nothing back. */
 	if (feed->listed && feed->list_begin && feed->list_begin - 1 < *bound)
 		*bound = feed->list_begin - 1;
 	return 0;
@@ -146,8 +146,8 @@ static int retention_read_meta(struct retention *retention, struct journal_meta 
 	return r < 0 ? r : journal_meta(retention->journal, txn, ret_meta);
 }
 
-/* Finds the last seq that the index needs no more, and reads the journal's LOG for that. Returns:
- * FOUND, NOT_FOUND, or an error. */
+/* Finds the last seq no longer needed by the index, by reading the journal's LOG. Returns: FOUND,
+ * NOT_FOUND, or an error. */
 static int retention_index_bound(
 	struct retention *retention, uint64_t *ret_bound, struct journal_meta *ret_log)
 {

@@ -2,14 +2,14 @@
 /*
  * Decides how far the journal may be trimmed. History is kept for the retention time or for as long
  * as a named cursor needs it, whichever is longer, but never more of it than the retention size.
- * The records that the index has not taken, or that belong to an open list, are kept in any case.
- * Without an index nothing is trimmed (docs/architecture.md, Snapshot and rebuild).
+ * Records not yet in the index, or of an open list, are kept in any case. Without an index nothing
+ * is trimmed (docs/architecture.md, Snapshot and rebuild).
  *
  *	retention_goal(retention, ...)  where the horizon should go, and how far it may
  *	journal_trim_towards(...)       in slices, between two turns
  *
- * The size is that of the records above the horizon, which the journal counts: so neither a burst
- * nor a restart escapes it.
+ * The journal counts the size of the records above the horizon: neither a burst nor a restart
+ * escapes it.
  */
 #ifndef REFLECTOR_RECORD_RETENTION_H
 #define REFLECTOR_RECORD_RETENTION_H
@@ -36,8 +36,8 @@ void retention_set(struct retention *retention, const struct retention_options *
  * journal. */
 int retention_sample(struct retention *retention);
 
-/* Returns the seq up to which the index needs no records of removed feeds. Returns: FOUND;
- * NOT_FOUND: there is no index of this journal, *RET_TAKEN is 0; errors. */
+/* Gives the seq up to which the index needs no records of removed feeds. Returns: FOUND; NOT_FOUND:
+ * there is no index of this journal, *RET_TAKEN is 0; errors. */
 int retention_taken(struct retention *retention, uint64_t *ret_taken);
 
 /*

@@ -43,8 +43,7 @@ bool trimming_is_idle(const struct trimming *trimming)
 	return !trimming->running && !trimming_is_due(trimming);
 }
 
-/* Removes the pin files of readers that were killed, and says when no page of the journal is
- * used again. */
+/* Removes the pin files of killed readers, and logs when no page of the journal is used again. */
 static void trimming_sweep(struct trimming *trimming)
 {
 	int cleared = env_sweep_pins(journal_env(trimming->journal));

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Trims the journal's log: every two seconds as far as retention allows, in slices between the
- * turns of the loop; more often and in larger slices while there is more history than
- * retention.size allows, because a burst has to be trimmed faster than it comes. Each time it
- * also removes the pin files of readers that were killed, says when the pins can't be known, and
- * removes the journal before this one once no index needs it.
+ * turns of the loop; more often and in larger slices while history exceeds retention.size: a burst
+ * has to be trimmed faster than it comes. Each time it also removes the pin files of killed
+ * readers, logs unknown pins, and removes the previous journal once no index needs it.
  */
 #ifndef REFLECTOR_RECORD_TRIMMING_H
 #define REFLECTOR_RECORD_TRIMMING_H
@@ -19,14 +18,14 @@ struct trimming {
 	struct retention *retention;
 	uint64_t most_bytes;  /* of history; 0: any */
 	bool running;         /* slices are left to do */
-	bool old_left;        /* a journal that readers may still use */
-	bool readers_unknown; /* some reader keeps all pages, as the log has said */
+	bool old_left;        /* a replaced journal, perhaps in use */
+	bool readers_unknown; /* some reader keeps all pages, and the log has it */
 	uint64_t due_ns,
 		soon_ns; /* monotonic: next trimming at all, and if there is too much history */
 	struct trim_goal goal;
 };
 
-/* Begins with JOURNAL and the retention that goes with it; both are borrowed. */
+/* Begins with JOURNAL and its retention; both are borrowed. */
 void trimming_begin(
 	struct trimming *trimming, struct journal *journal, struct retention *retention);
 
