@@ -119,15 +119,6 @@ static void loop_obey(struct loop *loop)
 	err_ignore(r, "the caller has the reason");
 }
 
-static void loop_tend_formers(struct loop *loop)
-{
-	struct former_loss loss;
-
-	if (home_tend_formers(loop->home, &loss))
-		LOG(snapshot_given_up, .program = loss.program, .pid = loss.pid, .uid = loss.uid,
-			.snapshots = loss.snapshots, .bytes = loss.bytes);
-}
-
 /* Shows a hanging exec plugin and its age in the state; logs it once a run. */
 static void loop_show_plugin(struct loop *loop, uint64_t now)
 {
@@ -166,7 +157,9 @@ static int loop_beat(struct loop *loop)
 	else if (!cluster_is_known(loop->cluster) && *obstacle)
 		feeds_show_obstacle(loop->feeds, obstacle);
 	wishes_make(&loop->wishes, loop->home);
-	loop_tend_formers(loop);
+	if (home_tend_formers(loop->home, &loss))
+		LOG(snapshot_given_up, .program = loss.program, .pid = loss.pid, .uid = loss.uid,
+			.snapshots = loss.snapshots, .bytes = loss.bytes);
 	err_ignore(upstream_write(&loop->upstream, loop->kubeconfig, loop->http, loop->home),
 		"the next beat tries it again");
 	if (!loop->daemon->ready && !loop->daemon->failure.failing)
@@ -284,7 +277,7 @@ static int loop_turn(struct loop *loop)
 			    ? 0
 			    : feeds_abandon_old(loop->feeds, loop->daemon->config->retention_ns);
 		if (r >= 0)
-			r = trimming_aim(
+			r = trimming_plan(
 				&loop->trimming, feeds_list_begin(loop->feeds), loop->held_ns != 0);
 		if (!loop->held_ns && (r >= 0 || recorder_error(loop->recorder, &text)))
 			r = loop_commit(loop);

@@ -44,7 +44,7 @@ static int session_finish_list(struct session *session)
 {
 	const struct session_shared *shared = session->shared;
 	struct record_feed *record = &session->record;
-	int r = failpoint_pass(FAILPOINT_LIST_SWEEP);
+	int r = failpoint_pass(FAILPOINT_LIST_RECONCILE);
 
 	if (r < 0)
 		return recorder_fail(shared->recorder, r);

@@ -58,7 +58,7 @@ static int record_take_checkpoint(
 	feed->list_mono_ns = mono > age ? mono - age : 0;
 	feed->touched = feed->attempt = false;
 	feed->n_seen = 0;
-	buf_reset(&feed->swept);
+	buf_reset(&feed->reconcile_at);
 	buf_reset(&feed->rv);
 	buf_bytes_put(&feed->rv, checkpoint->rv);
 	return buf_error(&feed->rv);
@@ -97,7 +97,7 @@ void record_feed_release(struct record_feed *feed)
 	free(feed->seen);
 	record_clear_passed(feed);
 	buf_release(&feed->rv);
-	buf_release(&feed->swept);
+	buf_release(&feed->reconcile_at);
 	*feed = (struct record_feed){0};
 }
 

@@ -11,8 +11,8 @@
 #include "common/proc.h"
 #include "reflector/record/recorder.h"
 
-#define SLICE_HEADS   4096 /* read in one slice */
-#define SWEEP_DELETES 512  /* found in one slice */
+#define SLICE_HEADS 4096 /* read in one slice */
+#define MISSING_MAX 512  /* found in one slice */
 
 /* ---- seen items --------------------------------------------------------- */
 
@@ -109,7 +109,7 @@ static void record_forget_seen(struct record_feed *feed)
 	free(feed->seen);
 	feed->seen = NULL;
 	feed->n_seen = feed->seen_room = 0;
-	buf_reset(&feed->swept);
+	buf_reset(&feed->reconcile_at);
 	feed->sorted = false;
 	feed->attempt_seq = UINT64_MAX;
 }
@@ -209,7 +209,7 @@ int record_initial(struct record_feed *feed, const struct api_event *event, bool
 	return record_end_item(feed, &arrival, r, tolerant);
 }
 
-/* ---- the sweep ---------------------------------------------------------- */
+/* ---- reconciling -------------------------------------------------------- */
 
 /* Objects missing in the list, copied out of the walk: deleting invalidates its pointers. */
 struct missing {
@@ -229,15 +229,16 @@ static bool record_put_missing(void *arg, struct bytes key, const struct head *h
 	buf_put(&missing->text, sizes, sizeof(sizes));
 	buf_bytes_put(&missing->text, key);
 	buf_bytes_put(&missing->text, head->uid);
-	return ++missing->n < SWEEP_DELETES;
+	return ++missing->n < MISSING_MAX;
 }
 
 /* Deletes a slice of the objects missing in the list. Returns: AGAIN, 0 after the last head, or an
  * error. */
-static int record_sweep(struct record_feed *feed, struct bytes rv)
+static int record_reconcile(struct record_feed *feed, struct bytes rv)
 {
 	struct missing missing = {.text = BUF_INIT};
-	int r = record_walk_heads(feed, &feed->swept, record_put_missing, &missing), deleted = 0;
+	int r = record_walk_heads(feed, &feed->reconcile_at, record_put_missing, &missing),
+	    deleted = 0;
 
 	if (r >= 0 && buf_error(&missing.text) < 0)
 		r = recorder_fail(feed->recorder, buf_error(&missing.text));
@@ -279,7 +280,7 @@ static int record_close_bracket(struct record_feed *feed, struct bytes rv, uint8
 
 int record_list_end(struct record_feed *feed, struct bytes rv)
 {
-	int r = record_sweep(feed, rv);
+	int r = record_reconcile(feed, rv);
 
 	if (r == AGAIN) {
 		r = recorder_bound(feed->recorder);

@@ -44,7 +44,7 @@ struct recorder {
 	uint64_t last_seq, published_seq;
 	uint64_t flushed_ns; /* when a batch was published last, monotonic */
 	bool changed;        /* otherwise than by records and checkpoints */
-	bool has_news;       /* a record outside of open lists: readers can use it */
+	bool has_changes;    /* a record outside of open lists: readers can use it */
 	size_t unannounced;  /* records published without waking anybody, since the last time */
 	struct record_feed **touched;
 	size_t n_touched, touched_room;
@@ -109,7 +109,7 @@ static void recorder_clear_batch(struct recorder *recorder)
 		recorder->touched[i]->touched = false;
 	recorder->n_touched = recorder->n_notes = recorder->batch_bytes = 0;
 	recorder->last_seq = 0;
-	recorder->changed = recorder->has_news = false;
+	recorder->changed = recorder->has_changes = false;
 	buf_trim(&recorder->keys, BODY_KEEP);
 }
 
@@ -233,7 +233,7 @@ int recorder_append(struct recorder *recorder, const struct record *record, uint
 		if (recorder->touched[i]->id == record->feed)
 			recorder_leave(recorder, recorder->touched[i]);
 	recorder->batch_bytes += record->body.size;
-	recorder->has_news |= !journal_list_is_open(recorder->journal, record->feed);
+	recorder->has_changes |= !journal_list_is_open(recorder->journal, record->feed);
 	*ret_seq = seq;
 	return 0;
 }
@@ -250,7 +250,7 @@ int recorder_publish_from(struct recorder *recorder, uint64_t first)
 	struct record record;
 	int r = journal_walk_open(recorder->journal, txn, first, &walk);
 
-	recorder->has_news = true;
+	recorder->has_changes = true;
 	while (r >= 0 && (r = journal_walk_next(walk, &record)) == FOUND) {
 		r = recorder_note(recorder, &record, record.seq);
 		if (r < 0)
@@ -293,7 +293,7 @@ int recorder_bound(struct recorder *recorder)
 uint64_t recorder_gathers_until(const struct recorder *recorder)
 {
 	CHECK_OBJ(recorder, RECORDER_MAGIC);
-	bool waits = recorder->n_notes && !recorder->has_news && !recorder->changed &&
+	bool waits = recorder->n_notes && !recorder->has_changes && !recorder->changed &&
 		     !recorder->n_touched && !recorder->error;
 
 	return !waits || recorder->n_notes >= GATHER_RECORDS ||
@@ -323,7 +323,7 @@ static void recorder_publish(struct recorder *recorder)
 	}
 	/* The records of a list are given out at its end. Until then readers are woken only now and
 	 * then, against laps. */
-	bool is_quiet = recorder->n_notes && !recorder->has_news && !recorder->changed &&
+	bool is_quiet = recorder->n_notes && !recorder->has_changes && !recorder->changed &&
 			recorder->unannounced + recorder->n_notes < RECORDER_RECORDS_MAX;
 	recorder->unannounced = is_quiet ? recorder->unannounced + recorder->n_notes : 0;
 	/* A batch with checkpoints only wakes no follower. */

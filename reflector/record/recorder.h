@@ -74,8 +74,8 @@ struct record_feed {
 		attempt_seq; /* first seq written by this attempt, UINT64_MAX: none. Heads from there on are of seen objects */
 	uint64_t *seen; /* seqs of the heads of the list's unchanged objects */
 	size_t n_seen, seen_room;
-	bool sorted;      /* `seen` is */
-	struct buf swept; /* the sweep goes on with this key */
+	bool sorted;             /* `seen` is */
+	struct buf reconcile_at; /* reconciling goes on with this key */
 };
 
 /* Borrows all three; RING and STATS may be NULL. */

@@ -44,7 +44,7 @@ bool trimming_is_idle(const struct trimming *trimming)
 }
 
 /* Removes the pin files of killed readers, and logs when no page of the journal is used again. */
-static void trimming_sweep(struct trimming *trimming)
+static void trimming_clean_up(struct trimming *trimming)
 {
 	int cleared = env_sweep_pins(journal_env(trimming->journal));
 
@@ -57,11 +57,11 @@ static void trimming_sweep(struct trimming *trimming)
 		"no page is reused until the pins can be read, and readers and writer go on");
 }
 
-int trimming_aim(struct trimming *trimming, uint64_t list_begin, bool pressed)
+int trimming_plan(struct trimming *trimming, uint64_t list_begin, bool pressed)
 {
 	trimming->due_ns = proc_monotonic_ns() + TRIM_PAUSE;
 	trimming->soon_ns = proc_monotonic_ns() + TRIM_SOON;
-	trimming_sweep(trimming);
+	trimming_clean_up(trimming);
 	/* The journal before this one goes when the index has moved over. */
 	if (trimming->old_left && journal_remove_old(trimming->home) > 0)
 		trimming->old_left = false;

@@ -42,9 +42,9 @@ INDEX_SETS = [
 ]
 # Points of the reflector; all others are the processor's.
 REFLECTOR = ("journal.", "list.", "ring.")
-NEEDS_LIST = {"list.page", "list.sweep", "index.list_apply"}
+NEEDS_LIST = {"list.page", "list.reconcile", "index.list_apply"}
 SLOW = {"journal.trim", "journal.trimmed"}
-PASSED_ONCE = {"list.sweep", "index.list_apply", "index.backfill", "journal.open", "index.open"} | {
+PASSED_ONCE = {"list.reconcile", "index.list_apply", "index.backfill", "journal.open", "index.open"} | {
     f"rebuild.{point}" for point in ("begun", "filled", "switched")
 }
 SKIPPED = ("cursor.", "watch.", "env.pinned")  # of readers, which are not killed here

@@ -256,7 +256,7 @@ def test_a_killed_relist_loses_and_repeats_no_event(simulator, store):
     simulator.touch("pods", 20)
     simulator.compact()
     after = simulator.truth("pods")
-    for point in ("list.page:1:kill", "list.sweep:1:kill"):
+    for point in ("list.page:1:kill", "list.reconcile:1:kill"):
         reflector.env["KINF_FAIL"] = point
         reflector.start()
         assert reflector.wait() == -signal.SIGKILL, reflector.tail()

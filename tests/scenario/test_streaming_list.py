@@ -171,7 +171,7 @@ def test_c52_an_empty_stream_deletes_all_known_objects(simulator, store):
     store.verify()
 
 
-@pytest.mark.parametrize("point", ["list.sweep:1:kill", "journal.before_commit:2:kill", "journal.after_commit:2:kill"])
+@pytest.mark.parametrize("point", ["list.reconcile:1:kill", "journal.before_commit:2:kill", "journal.after_commit:2:kill"])
 def test_a_streaming_list_resumes_after_a_kill(simulator, store, point):
     simulator.create("pods", 60)
     store.configure(whole("pods"), **QUICK)

@@ -241,7 +241,7 @@ Test(record, an_object_listed_again_and_again_costs_no_memory)
 	tear_down(&rig);
 }
 
-Test(record, a_large_sweep_comes_in_slices)
+Test(record, many_deletions_come_in_slices)
 {
 	struct rig rig;
 	char name[32];
