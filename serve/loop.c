@@ -108,7 +108,7 @@ static void loop_woken(struct serve_worker *w)
 
 static int loop_timeout(const struct serve_worker *w)
 {
-	uint64_t now = proc_monotonic_ns(), next = agenda_next(&w->agenda);
+	uint64_t now = proc_monotonic_ns(), next = timer_queue_next(&w->timers);
 
 	if (w->ready_first)
 		return 0;
@@ -160,7 +160,8 @@ static void loop_until_end(struct serve_worker *w)
 			loop_woken(w);
 		if (links_ready)
 			upstream_links_run(w->links);
-		for (struct serve_timer *timer; (timer = agenda_take_due(&w->agenda, w->now_ns));)
+		for (struct serve_timer *timer;
+			(timer = timer_queue_take_due(&w->timers, w->now_ns));)
 			timer->fn(timer->context);
 		loop_turn_ready(w);
 		err_forget();

@@ -63,18 +63,18 @@ int serve_timer_init(
 {
 	*timer = (struct serve_timer){
 		.worker = w, .fn = fn, .context = context, .item.owner = timer};
-	return agenda_add(&w->agenda, &timer->item);
+	return timer_queue_add(&w->timers, &timer->item);
 }
 
 void serve_timer_set(struct serve_timer *timer, uint64_t monotonic_ns)
 {
-	agenda_set_time(&timer->worker->agenda, &timer->item, monotonic_ns);
+	timer_queue_set_time(&timer->worker->timers, &timer->item, monotonic_ns);
 }
 
 void serve_timer_release(struct serve_timer *timer)
 {
 	if (timer->worker)
-		agenda_remove(&timer->worker->agenda, &timer->item);
+		timer_queue_remove(&timer->worker->timers, &timer->item);
 }
 
 /* ---- begin and end ------------------------------------------------------ */
@@ -112,7 +112,7 @@ void serve_worker_release(struct serve_worker *w)
 	free(w->arrivals);
 	free(w->input);
 	buf_release(&w->output);
-	agenda_release(&w->agenda);
+	timer_queue_release(&w->timers);
 	cleanup_fd(&w->epoll);
 	cleanup_fd(&w->wake_fd);
 	(void)pthread_mutex_destroy(&w->lock);

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "common/agenda.h"
+#include "common/timer_queue.h"
 
 struct serve_worker;
 struct upstream_links;
@@ -47,7 +47,7 @@ uint64_t serve_worker_now_ns(const struct serve_worker *worker);
  * it; it may set or release any timer, its own also.
  */
 struct serve_timer {
-	struct agenda_item item;
+	struct timer_queue_item item;
 	struct serve_worker *worker;
 	void (*fn)(void *context);
 	void *context;

@@ -49,7 +49,7 @@ struct serve_worker {
 	bool started;
 	int epoll, wake_fd;
 	uint64_t now_ns;
-	struct agenda agenda;
+	struct timer_queue timers;
 	struct http_connection *connections;
 	struct http_connection *ready_first, **ready_last;
 	struct http_connection *shakes_first,

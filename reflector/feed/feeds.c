@@ -64,7 +64,7 @@ int feeds_new(
 	feeds->shared.pace = &feeds->pace;
 	feeds->shared.warnings = &feeds->warnings;
 	feeds->shared.outage = &feeds->outage;
-	feeds->shared.agenda = &feeds->agenda;
+	feeds->shared.timers = &feeds->timers;
 	feeds->shared.queued = &feeds->queued;
 	feeds->shared.listing = &feeds->listing;
 	feeds->resolve_random = pace_random();
@@ -97,7 +97,7 @@ void feeds_free(struct feeds **feeds)
 	free(f->retired);
 	columns_release(f);
 	buf_release(&f->order);
-	agenda_release(&f->agenda);
+	timer_queue_release(&f->timers);
 	f->magic = 0;
 	free(f);
 	*feeds = NULL;
@@ -229,9 +229,9 @@ int feeds_work(struct feeds *feeds)
 		r = columns_due(feeds);
 	if (r >= 0)
 		r = order_due(feeds);
-	agenda_touch_due(&feeds->agenda, now);
-	for (size_t i = 0; r >= 0 && i < agenda_touched(&feeds->agenda); i++) {
-		struct session *session = agenda_owner(&feeds->agenda, i);
+	timer_queue_touch_due(&feeds->timers, now);
+	for (size_t i = 0; r >= 0 && i < timer_queue_touched(&feeds->timers); i++) {
+		struct session *session = timer_queue_owner(&feeds->timers, i);
 
 		r = session ? session_work(session) : 0;
 		more = r == AGAIN ? AGAIN : more;
@@ -261,12 +261,12 @@ static bool feeds_settle_one(void *arg, void *owner)
 
 void feeds_settle(struct feeds *feeds)
 {
-	agenda_settle(&feeds->agenda, feeds_settle_one, feeds);
+	timer_queue_settle(&feeds->timers, feeds_settle_one, feeds);
 }
 
 uint64_t feeds_until(const struct feeds *feeds)
 {
-	uint64_t until = agenda_next(&feeds->agenda);
+	uint64_t until = timer_queue_next(&feeds->timers);
 
 	if (!feeds->started)
 		return UINT64_MAX;

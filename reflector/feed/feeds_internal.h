@@ -51,7 +51,7 @@ struct feeds {
 	struct pace pace;
 	struct warnings warnings;
 	struct session_outage outage;
-	struct agenda agenda;
+	struct timer_queue timers;
 	size_t queued, listing;      /* sessions waiting for their turn to list; listing */
 	const struct config *config; /* borrowed until the next feeds_configure */
 	struct configured_feed *configured;
@@ -63,7 +63,7 @@ struct feeds {
 	uint32_t pending; /* ids given to rows of entries without feed */
 	size_t left_out;  /* resources without room */
 
-	/* Work of the set itself; work of single feeds is on the agenda. */
+	/* Work of the set itself; work of single feeds is in the timer queue. */
 	bool resyncs_changed; /* journal and configuration may differ in a resync */
 	bool names_changed;   /* a name may be ready to move */
 	bool removals_held;   /* feeds_hold_removals() */

@@ -26,7 +26,7 @@
 void session_touch(struct session *session)
 {
 	session->row_changed = true;
-	agenda_touch(session->shared->agenda, &session->item);
+	timer_queue_touch(session->shared->timers, &session->item);
 }
 
 void session_set_error(struct session *session, const char *text)
@@ -198,8 +198,8 @@ bool session_settle(struct session *session)
 			 : session->well_ns                   ? session->well_ns
 							      : UINT64_MAX;
 	uint64_t progress_at = session_progress_at(session);
-	agenda_set_time(
-		session->shared->agenda, &session->item, progress_at < until ? progress_at : until);
+	timer_queue_set_time(
+		session->shared->timers, &session->item, progress_at < until ? progress_at : until);
 	if (session->row_changed) {
 		session->row_changed = false;
 		session->row.phase = feed_machine_phase(&session->machine);
@@ -370,7 +370,7 @@ int session_new(const struct session_shared *shared, const struct feed_definitio
 	if (r >= 0)
 		r = session_call_init(session);
 	if (r >= 0)
-		r = agenda_add(shared->agenda, &session->item);
+		r = timer_queue_add(shared->timers, &session->item);
 	if (r < 0)
 		return r;
 	session_show_passed(session);
@@ -387,7 +387,7 @@ void session_free(struct session **session)
 		return;
 	CHECK_OBJ(s, SESSION_MAGIC);
 	session_set_action(s, &(struct feed_action){.what = FEED_DO_NOTHING});
-	agenda_remove(s->shared->agenda, &s->item);
+	timer_queue_remove(s->shared->timers, &s->item);
 	http_cancel(&s->call);
 	fetch_cancel(&s->probe);
 	progress_cancel(&s->progress);

@@ -15,12 +15,12 @@
 #ifndef REFLECTOR_FEED_SESSION_H
 #define REFLECTOR_FEED_SESSION_H
 
-#include "common/agenda.h"
+#include "common/timer_queue.h"
 #include "reflector/cluster/discovery.h"
 #include "reflector/feed/machine.h"
+#include "reflector/net/head.h"
 #include "reflector/net/http.h"
 #include "reflector/net/pace.h"
-#include "reflector/net/head.h"
 #include "reflector/record/record.h"
 
 struct session;
@@ -41,8 +41,8 @@ struct session_shared {
 	struct config_policy policy; /* may change between two turns */
 	struct pace *pace;
 	struct warnings *warnings;
-	struct agenda
-		*agenda; /* a session touches it when session_work or session_settle has to do */
+	/* a session touches it when session_work or session_settle has to do */
+	struct timer_queue *timers;
 	struct session_outage *outage; /* NULL: each feed's failures are logged */
 	size_t *queued, *listing;      /* sessions waiting for FEED_ON_TURN; listing */
 	void *arg;
@@ -101,7 +101,7 @@ void session_check_start(struct session *session);
 /* Does the work without network: goes on after a pause, and takes one slice of longer work.
  * Returns: 0, AGAIN if there is more to do, or an error of the journal. */
 int session_work(struct session *session);
-/* Writes the status row if it changed and puts the next time limit into the agenda.
+/* Writes the status row if it changed and puts the next time limit into the timer queue.
  * Returns true if session_work has more to do. */
 bool session_settle(struct session *session);
 

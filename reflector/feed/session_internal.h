@@ -17,7 +17,7 @@
 struct session {
 	uint32_t magic;
 	const struct session_shared *shared;
-	struct agenda_item item;
+	struct timer_queue_item item;
 	struct feed_definition definition;
 	struct feed_machine machine;
 	struct record_feed record;

@@ -28,7 +28,7 @@ struct world {
 	struct session_shared shared;
 	struct pace pace;
 	struct warnings warnings;
-	struct agenda agenda;
+	struct timer_queue timers;
 	size_t queued, listing;
 	struct session *session;
 	bool remove; /* the feed, at its list's end */
@@ -94,7 +94,7 @@ static void set_up_with(struct world *world, const char *second, enum api_stub_f
 		.pace = &world->pace,
 		.policy = config_policy_default(),
 		.warnings = &world->warnings,
-		.agenda = &world->agenda,
+		.timers = &world->timers,
 		.queued = &world->queued,
 		.listing = &world->listing,
 		.on_doubt = on_doubt,
@@ -121,7 +121,7 @@ static void tear_down(struct world *world)
 {
 	session_free(&world->session);
 	cr_assert_eq(world->queued + world->listing, 0);
-	agenda_release(&world->agenda);
+	timer_queue_release(&world->timers);
 	recorder_free(&world->recorder);
 	http_free(&world->shared.http);
 	api_stub_stop(&world->stub);

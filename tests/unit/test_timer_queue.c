@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "common/agenda.h"
+#include "common/timer_queue.h"
 
 #include <criterion/criterion.h>
 
@@ -8,15 +8,15 @@
 #define N 300
 
 struct thing {
-	struct agenda_item item;
+	struct timer_queue_item item;
 	uint64_t time_ns;
 	bool touched, there;
 };
 
-static void add(struct agenda *agenda, struct thing *thing)
+static void add(struct timer_queue *queue, struct thing *thing)
 {
 	*thing = (struct thing){.item.owner = thing, .time_ns = UINT64_MAX, .there = true};
-	cr_assert_eq(agenda_add(agenda, &thing->item), 0);
+	cr_assert_eq(timer_queue_add(queue, &thing->item), 0);
 }
 
 static uint64_t earliest(const struct thing *things)
@@ -29,9 +29,9 @@ static uint64_t earliest(const struct thing *things)
 	return time_ns;
 }
 
-static void touch_due(struct agenda *agenda, struct thing *things, uint64_t now_ns)
+static void touch_due(struct timer_queue *queue, struct thing *things, uint64_t now_ns)
 {
-	agenda_touch_due(agenda, now_ns);
+	timer_queue_touch_due(queue, now_ns);
 	for (size_t i = 0; i < N; i++) {
 		if (!things[i].there || things[i].time_ns > now_ns)
 			continue;
@@ -50,12 +50,12 @@ static bool settle(void *arg, void *owner)
 	return thing->touched;
 }
 
-static void check_list(const struct agenda *agenda, const struct thing *things)
+static void check_list(const struct timer_queue *queue, const struct thing *things)
 {
 	size_t listed = 0, touched = 0;
 
-	for (size_t i = 0; i < agenda_touched(agenda); i++) {
-		const struct thing *thing = agenda_owner(agenda, i);
+	for (size_t i = 0; i < timer_queue_touched(queue); i++) {
+		const struct thing *thing = timer_queue_owner(queue, i);
 
 		listed += thing != NULL;
 		cr_assert(!thing || thing->touched);
@@ -65,36 +65,36 @@ static void check_list(const struct agenda *agenda, const struct thing *things)
 	cr_assert_eq(listed, touched);
 }
 
-Test(agenda, agrees_with_a_plain_search_over_all_items)
+Test(timer_queue, agrees_with_a_plain_search_over_all_items)
 {
 	static struct thing things[N];
-	struct agenda agenda = {0};
+	struct timer_queue queue = {0};
 
 	srand(7);
 	for (size_t i = 0; i < N; i++)
-		add(&agenda, &things[i]);
+		add(&queue, &things[i]);
 	for (int round = 0; round < 20000; round++) {
 		struct thing *thing = &things[rand() % N];
 
 		switch (rand() % 8) {
 		case 0:
 			if (thing->there)
-				agenda_remove(&agenda, &thing->item);
+				timer_queue_remove(&queue, &thing->item);
 			thing->there = false;
 			break;
 		case 1:
 			if (!thing->there)
-				add(&agenda, thing);
+				add(&queue, thing);
 			break;
 		case 2:
-			touch_due(&agenda, things, (uint64_t)rand() % 1000);
+			touch_due(&queue, things, (uint64_t)rand() % 1000);
 			break;
 		case 3:
-			agenda_settle(&agenda, settle, things);
+			timer_queue_settle(&queue, settle, things);
 			break;
 		case 4:
 			if (thing->there) {
-				agenda_touch(&agenda, &thing->item);
+				timer_queue_touch(&queue, &thing->item);
 				thing->touched = true;
 			}
 			break;
@@ -102,23 +102,23 @@ Test(agenda, agrees_with_a_plain_search_over_all_items)
 			if (thing->there) {
 				thing->time_ns =
 					rand() % 10 ? 1 + (uint64_t)rand() % 100000 : UINT64_MAX;
-				agenda_set_time(&agenda, &thing->item, thing->time_ns);
+				timer_queue_set_time(&queue, &thing->item, thing->time_ns);
 			}
 		}
-		cr_assert_eq(agenda_next(&agenda), earliest(things));
-		check_list(&agenda, things);
+		cr_assert_eq(timer_queue_next(&queue), earliest(things));
+		check_list(&queue, things);
 	}
-	agenda_release(&agenda);
+	timer_queue_release(&queue);
 }
 
-Test(agenda, an_item_that_was_never_added_is_left_alone)
+Test(timer_queue, an_item_that_was_never_added_is_left_alone)
 {
-	struct agenda agenda = {0};
-	struct agenda_item item = {0};
+	struct timer_queue queue = {0};
+	struct timer_queue_item item = {0};
 
-	agenda_touch(&agenda, &item);
-	agenda_remove(&agenda, &item);
-	cr_assert_eq(agenda_touched(&agenda), 0);
-	cr_assert_eq(agenda_next(&agenda), UINT64_MAX);
-	agenda_release(&agenda);
+	timer_queue_touch(&queue, &item);
+	timer_queue_remove(&queue, &item);
+	cr_assert_eq(timer_queue_touched(&queue), 0);
+	cr_assert_eq(timer_queue_next(&queue), UINT64_MAX);
+	timer_queue_release(&queue);
 }
