@@ -144,6 +144,7 @@ static int loop_beat(struct loop *loop)
 {
 	const char *obstacle = cluster_obstacle(loop->cluster);
 	uint64_t now = proc_monotonic_ns();
+	struct former_loss loss;
 	int r = 0;
 
 	if (now < loop->beat_ns)

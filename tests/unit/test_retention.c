@@ -178,7 +178,7 @@ static int hold_all(struct world *world)
 static bool trimming_warns(struct trimming *trimming, int64_t seconds)
 {
 	later_s += seconds;
-	int r = trimming_aim(trimming, UINT64_MAX, false);
+	int r = trimming_plan(trimming, UINT64_MAX, false);
 	cr_assert_eq(r, 0, "%s", err_text(r));
 	return trimming->readers_unknown;
 }
