@@ -157,7 +157,7 @@ static int loop_beat(struct loop *loop)
 		r = journal_check_damage(loop->journal);
 	else if (!cluster_is_known(loop->cluster) && *obstacle)
 		feeds_show_obstacle(loop->feeds, obstacle);
-	wishes_make(&loop->wishes, loop->home);
+	progress_requests_make(&loop->progress, loop->home);
 	if (home_tend_formers(loop->home, &loss))
 		LOG(snapshot_given_up, .program = loss.program, .pid = loss.pid, .uid = loss.uid,
 			.snapshots = loss.snapshots, .bytes = loss.bytes);
@@ -188,8 +188,8 @@ static int loop_timeout_ms(const struct loop *loop)
 		until = gathers;
 	if (!loop->held_ns && feeds_until(loop->feeds) < until)
 		until = feeds_until(loop->feeds);
-	if (wishes_until(&loop->wishes, now) < until)
-		until = wishes_until(&loop->wishes, now);
+	if (progress_requests_until(&loop->progress, now) < until)
+		until = progress_requests_until(&loop->progress, now);
 	/* The index may have let the horizon go on, without an event to follow. */
 	if (trimming_has_too_much(&loop->trimming) && loop->trimming.soon_ns < until)
 		until = loop->trimming.soon_ns;
@@ -233,14 +233,15 @@ static int loop_turn(struct loop *loop)
 		env_prepare(journal_env(loop->journal));
 	daemon_poll_fds(loop->daemon, fds);
 	fds[DAEMON_FDS] = (struct pollfd){
-		.fd = wishes_fd(&loop->wishes, proc_monotonic_ns()), .events = POLLIN};
+		.fd = progress_requests_fd(&loop->progress, proc_monotonic_ns()), .events = POLLIN};
 	int r = http_poll(loop->http, loop_timeout_ms(loop), fds, DAEMON_FDS + 1);
 	if (r < 0)
 		return r;
 	if (fds[0].revents || fds[1].revents || fds[2].revents)
 		(void)daemon_attend(loop->daemon);
 	if (fds[DAEMON_FDS].revents)
-		wishes_receive(&loop->wishes, loop->feeds, journal_uuid(loop->journal));
+		progress_requests_receive(
+			&loop->progress, loop->feeds, journal_uuid(loop->journal));
 	(void)daemon_tick(loop->daemon);
 	if (loop->daemon->stop)
 		return END;

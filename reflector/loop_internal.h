@@ -8,9 +8,9 @@
 #include "reflector/feed/feeds.h"
 #include "reflector/loop.h"
 #include "reflector/net/upstream.h"
+#include "reflector/progress_requests.h"
 #include "reflector/record/compaction.h"
 #include "reflector/record/trimming.h"
-#include "reflector/wishes.h"
 
 #define LOOP_MAGIC 0x4c4f4f50u
 #define SECOND     1000000000ull
@@ -26,7 +26,7 @@ struct loop {
 	struct doorbell *doorbell; /* NULL: none could be made yet */
 	bool doorbell_warned;
 	bool bells_left; /* followers are still to be rung */
-	struct wishes wishes;
+	struct progress_requests progress;
 	struct kubeconfig *kubeconfig;
 	struct http *http;
 	struct upstream upstream;

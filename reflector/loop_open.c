@@ -247,7 +247,7 @@ int loop_new(struct daemon *daemon, struct loop **ret_loop)
 		return err_set(-ENOMEM, "starting the reflector");
 	*loop = (struct loop){.magic = LOOP_MAGIC,
 		.daemon = daemon,
-		.wishes = {.fd = -1},
+		.progress = {.fd = -1},
 		.hold_pause = HOLD_FIRST};
 	if (env_library_fault())
 		LOG(library_unfit, .text = env_library_fault());
@@ -286,7 +286,7 @@ void loop_free(struct loop **loop)
 	CHECK_OBJ(l, LOOP_MAGIC);
 	loop_close_feeds(l);
 	doorbell_close(&l->doorbell);
-	wishes_close(&l->wishes);
+	progress_requests_close(&l->progress);
 	cluster_free(&l->cluster);
 	discovery_free(&l->discovery);
 	http_free(&l->http);

@@ -24,7 +24,7 @@
 
 struct feed_progress {
 	uint32_t magic;
-	struct progress_request request;
+	struct progress_options options;
 	struct buf from;
 	struct fetch *ask;
 	struct http_call *call; /* the watch */
@@ -58,7 +58,7 @@ bool progress_asks(const struct feed_progress *progress)
 
 static void progress_end(struct feed_progress *p)
 {
-	p->request.done(p->request.arg, buf_bytes(&p->from), buf_bytes(&p->rv));
+	p->options.done(p->options.arg, buf_bytes(&p->from), buf_bytes(&p->rv));
 	progress_cancel(&p);
 }
 
@@ -110,7 +110,7 @@ static void progress_on_done(void *arg, int result, int code)
 
 static int progress_watch(struct feed_progress *p)
 {
-	const struct feed_definition *definition = p->request.definition;
+	const struct feed_definition *definition = p->options.definition;
 	const struct feed_action action = {.what = FEED_DO_WATCH,
 		.rv = buf_cstr(&p->from),
 		.continue_ = "",
@@ -119,11 +119,11 @@ static int progress_watch(struct feed_progress *p)
 	int r = request_path(definition, &action, &path);
 
 	return r < 0 ? r
-		     : http_start(p->request.http,
+		     : http_start(p->options.http,
 			       &(struct http_request){
 				       .path = buf_cstr(&path),
 				       .accept = request_accept(definition, true),
-				       .total_ns = p->request.answer_ns + WATCH_S * SECOND,
+				       .total_ns = p->options.answer_ns + WATCH_S * SECOND,
 				       .arg = p,
 				       .on_status = progress_on_status,
 				       .on_body = progress_on_body,
@@ -151,7 +151,7 @@ static void progress_on_answer(void *arg, const struct fetch_answer *answer)
 	progress_end(p);
 }
 
-int progress_start(const struct progress_request *request, struct feed_progress **ret_progress)
+int progress_start(const struct progress_options *options, struct feed_progress **ret_progress)
 {
 	CLEANUP(progress_cancel) struct feed_progress *p = calloc(1, sizeof(*p));
 	CLEANUP(buf_release) struct buf path = BUF_INIT;
@@ -160,21 +160,21 @@ int progress_start(const struct progress_request *request, struct feed_progress 
 	if (!p)
 		return err_set(-ENOMEM, "progress");
 	*p = (struct feed_progress){
-		.magic = PROGRESS_MAGIC, .request = *request, .from = BUF_INIT, .rv = BUF_INIT};
-	buf_str(&p->from, request->from);
-	(void)snprintf(wanted, sizeof(wanted), "%" PRIu64, request->wanted);
+		.magic = PROGRESS_MAGIC, .options = *options, .from = BUF_INIT, .rv = BUF_INIT};
+	buf_str(&p->from, options->from);
+	(void)snprintf(wanted, sizeof(wanted), "%" PRIu64, options->wanted);
 	int r = buf_error(&p->from);
 	if (r >= 0)
 		r = watch_new(&(struct watch_options){.event_fn = progress_take_event, .arg = p},
 			&p->watch);
 	if (r >= 0)
-		r = request_probe_path(request->definition, wanted, &path);
+		r = request_probe_path(options->definition, wanted, &path);
 	if (r >= 0)
-		r = fetch_start(request->http,
+		r = fetch_start(options->http,
 			&(struct fetch_request){.path = buf_cstr(&path),
 				.may_be_absent = true,
 				.limit = ANSWER_MAX,
-				.total_ns = request->answer_ns,
+				.total_ns = options->answer_ns,
 				.done = progress_on_answer,
 				.arg = p},
 			&p->ask);

@@ -11,8 +11,8 @@
  * bookmark's RV: a stream comes in order. Anything else proves nothing. The feed's own watch is
  * left alone: another stream's bookmark does not show how much of it has arrived.
  *
- *	progress_start(request, &progress)	request->done is called once, inside http_poll,
- *		unless the request is cancelled
+ *	progress_start(options, &progress)	calls options->done once, inside http_poll, unless
+ *						cancelled
  */
 #ifndef REFLECTOR_FEED_PROGRESS_H
 #define REFLECTOR_FEED_PROGRESS_H
@@ -22,7 +22,7 @@
 
 struct feed_progress;
 
-struct progress_request {
+struct progress_options {
 	struct http *http;
 	const struct feed_definition *definition;
 	const char *from; /* the state of this RV is whole, */
@@ -38,7 +38,7 @@ struct progress_request {
 
 /* Copies REQUEST; its HTTP and definition must outlive the progress. Returns: 0; -ENOMEM,
  * ERR_UNSUPPORTED. */
-int progress_start(const struct progress_request *request, struct feed_progress **ret_progress);
+int progress_start(const struct progress_options *options, struct feed_progress **ret_progress);
 /* Ends it without a call of `done`. NULL is fine. */
 void progress_cancel(struct feed_progress **progress);
 /* Returns true until the server has confirmed the wanted RV. */

@@ -4,8 +4,8 @@
 #define REFLECTOR_FEED_SESSION_INTERNAL_H
 
 #include "reflector/feed/consistency.h"
-#include "reflector/feed/mass_delete.h"
 #include "reflector/feed/list.h"
+#include "reflector/feed/mass_delete.h"
 #include "reflector/feed/progress.h"
 #include "reflector/feed/session.h"
 #include "reflector/net/fetch.h"

@@ -192,7 +192,7 @@ void session_progress_start(struct session *session)
 	}
 	session->progress_replaced &= session->progress_ns == 0;
 	session->progress_ns = now + PROGRESS_PAUSE;
-	int r = progress_start(&(struct progress_request){.http = session->shared->http,
+	int r = progress_start(&(struct progress_options){.http = session->shared->http,
 				       .definition = &session->definition,
 				       .from = buf_cstr(&session->machine.rv),
 				       .wanted = session->wanted,

@@ -259,7 +259,7 @@ int answer_find_state(
 	int r = state_find(request, token_rv, &feed->timeline, visible, ret_state);
 	catalog_unlock(answer->catalog);
 	if (request->ahead)
-		catalog_wish(answer->catalog, feed, request->ahead);
+		catalog_request_progress(answer->catalog, feed, request->ahead);
 	if (r == 0 && request->wait_until_ns)
 		metric_observe_ns(answer_cell(request, METRIC_CACHE_READ_WAIT),
 			proc_monotonic_ns() + ANSWER_WAIT_NS - request->wait_until_ns);

@@ -15,17 +15,18 @@
 #include "common/log.h"
 #include "common/proc.h"
 #include "reader/kinf.h"
+#include "store/ring/progress_request.h"
 #include "store/ring/ring.h"
-#include "store/ring/wish.h"
 
-#define LOST_MAX          1024
-#define LOST_NAME         512
-#define CATALOG_MAGIC     0x63617461u
-#define CATALOG_LOOK_MS   500                  /* checkpoints, states */
-#define CATALOG_WISHED_MS 50                   /* while a client waits for progress */
-#define CATALOG_WISH_NS   UINT64_C(250000000)  /* from one wish for a feed to the next */
-#define CATALOG_WISHED_NS UINT64_C(4000000000) /* longer than a client waits */
-#define CATALOG_STATE_NS  UINT64_C(1000000000)
+#define LOST_MAX             1024
+#define LOST_NAME            512
+#define CATALOG_MAGIC        0x63617461u
+#define CATALOG_LOOK_MS      500 /* checkpoints, states */
+#define CATALOG_REQUESTED_MS 50  /* while a client waits for progress */
+#define CATALOG_REQUEST_NS \
+	UINT64_C(250000000) /* from one progress request for a feed to the next */
+#define CATALOG_REQUESTED_NS UINT64_C(4000000000) /* longer than a client waits */
+#define CATALOG_STATE_NS     UINT64_C(1000000000)
 
 struct lost_feed {
 	char *resource; /* group/version/resource */
@@ -97,7 +98,7 @@ struct catalog {
 	pthread_t thread;
 	bool thread_runs;
 	bool stop;                   /* atomic */
-	uint64_t wished_ns;          /* atomic: when a wish was sent last */
+	uint64_t requested_ns;       /* atomic: when a progress request was sent last */
 	pthread_rwlock_t lock;       /* of all below; only the feeder writes */
 	struct catalog_feed **feeds; /* by id */
 	size_t n, room;
@@ -441,9 +442,9 @@ static void catalog_wait(struct catalog *c)
 		(void)nanosleep(&pause, NULL); /* a signal may end it early */
 		return;
 	}
-	uint64_t wished_ns = __atomic_load_n(&c->wished_ns, __ATOMIC_RELAXED);
-	bool wished = wished_ns && proc_monotonic_ns() - wished_ns < CATALOG_WISHED_NS;
-	if (ring_wait(c->ring, wished ? CATALOG_WISHED_MS : CATALOG_LOOK_MS) == GONE)
+	uint64_t requested_ns = __atomic_load_n(&c->requested_ns, __ATOMIC_RELAXED);
+	bool requested = requested_ns && proc_monotonic_ns() - requested_ns < CATALOG_REQUESTED_NS;
+	if (ring_wait(c->ring, requested ? CATALOG_REQUESTED_MS : CATALOG_LOOK_MS) == GONE)
 		ring_detach(&c->ring);
 }
 
@@ -630,23 +631,23 @@ int catalog_each(struct catalog *catalog, catalog_feed_fn *fn, void *argument)
 	return r;
 }
 
-void catalog_wish(struct catalog *catalog, struct catalog_feed *feed, uint64_t rv)
+void catalog_request_progress(struct catalog *catalog, struct catalog_feed *feed, uint64_t rv)
 {
 	uint64_t now = proc_monotonic_ns();
-	uint64_t last = __atomic_load_n(&feed->wished_ns, __ATOMIC_RELAXED);
-	struct wish wish = {.feed = feed->id, .rv = rv};
+	uint64_t last = __atomic_load_n(&feed->requested_ns, __ATOMIC_RELAXED);
+	struct progress_request request = {.feed = feed->id, .rv = rv};
 
 	/* The reflector asks for the smallest. */
-	if (last && now - last < CATALOG_WISH_NS &&
-		rv >= __atomic_load_n(&feed->wished, __ATOMIC_RELAXED))
+	if (last && now - last < CATALOG_REQUEST_NS &&
+		rv >= __atomic_load_n(&feed->requested_rv, __ATOMIC_RELAXED))
 		return;
-	__atomic_store_n(&feed->wished_ns, now, __ATOMIC_RELAXED);
-	__atomic_store_n(&feed->wished, rv, __ATOMIC_RELAXED);
-	__atomic_store_n(&catalog->wished_ns, now, __ATOMIC_RELAXED);
+	__atomic_store_n(&feed->requested_ns, now, __ATOMIC_RELAXED);
+	__atomic_store_n(&feed->requested_rv, rv, __ATOMIC_RELAXED);
+	__atomic_store_n(&catalog->requested_ns, now, __ATOMIC_RELAXED);
 	catalog_lock(catalog);
-	memcpy(wish.journal, catalog->uuid, sizeof(wish.journal));
+	memcpy(request.journal, catalog->uuid, sizeof(request.journal));
 	if (!__atomic_load_n(&feed->gone, __ATOMIC_ACQUIRE))
-		wish_send(store_home(catalog->store), &wish);
+		progress_request_send(store_home(catalog->store), &request);
 	catalog_unlock(catalog);
 }
 

@@ -31,17 +31,17 @@ struct catalog_feed {
 	char *texts;
 	struct coverage coverage;
 	struct timeline timeline;
-	uint64_t shown;             /* the feeder's: the newest visible entry */
-	bool settled;               /* the feeder's: the journal has the feed */
-	bool gone;                  /* removed, or its journal was replaced: its watches end */
-	uint64_t news;              /* counts changes of its timeline, and of whether it is live */
-	uint64_t states;            /* counts the latter */
-	uint64_t floor;             /* the newest seq shown to a client: no answer is older */
-	uint64_t wished_ns, wished; /* atomic: the newest wish for progress, and its RV */
-	struct floor forwarded;     /* after forwarded requests, with a lock of its own */
-	double age_seconds;         /* since the last contact; negative: unknown */
-	char state[16];             /* as `kinf status` shows it */
-	char why[240];              /* if it is not live; "" if not known */
+	uint64_t shown;  /* the feeder's: the newest visible entry */
+	bool settled;    /* the feeder's: the journal has the feed */
+	bool gone;       /* removed, or its journal was replaced: its watches end */
+	uint64_t news;   /* counts changes of its timeline, and of whether it is live */
+	uint64_t states; /* counts the latter */
+	uint64_t floor;  /* the newest seq shown to a client: no answer is older */
+	uint64_t requested_ns, requested_rv; /* atomic: the newest progress request, and its RV */
+	struct floor forwarded;              /* after forwarded requests, with a lock of its own */
+	double age_seconds;                  /* since the last contact; negative: unknown */
+	char state[16];                      /* as `kinf status` shows it */
+	char why[240];                       /* if it is not live; "" if not known */
 };
 
 typedef void catalog_news_fn(void *argument);
@@ -80,7 +80,7 @@ int catalog_each(struct catalog *catalog, catalog_feed_fn *fn, void *argument);
 
 /* A client waits for RV, newer than FEED: sends a progress request to the reflector, and reads
  * checkpoints more often for a while. */
-void catalog_wish(struct catalog *catalog, struct catalog_feed *feed, uint64_t rv);
+void catalog_request_progress(struct catalog *catalog, struct catalog_feed *feed, uint64_t rv);
 
 /* Raises the floor of FEED: a client has seen the state as of SEQ. */
 void catalog_raise_floor(struct catalog_feed *feed, uint64_t seq);

@@ -68,7 +68,7 @@ void *mmap(void *at, size_t n, int protection, int flags, int fd, off_t from)
 		errno = EINVAL;
 		return MAP_FAILED;
 	}
-	if (at) /* fixed, or a wish */
+	if (at) /* fixed, or a hint */
 		return pages_map(at, n, protection, flags, fd, from);
 	/* A larger place, in which one begins at such an address; what is around it is given
 	 * back. */
