@@ -14,8 +14,8 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "store/env/damaged.h"
 #include "store/env/env_internal.h"
+#include "store/env/state.h"
 
 /* LMDB does not write pages that were taken and given back in one transaction, so the file may
  * end a few pages before the last one that is counted. If more are missing than this, it was

@@ -15,7 +15,6 @@
 #include "common/err.h"
 #include "common/failpoint.h"
 #include "common/proc.h"
-#include "store/env/damaged.h"
 #include "store/env/generation_internal.h"
 #include "store/env/state.h"
 #include "store/pins/pin_page.h"

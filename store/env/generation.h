@@ -41,7 +41,7 @@ struct generation_options {
 };
 
 /* Opens generation NUMBER for its writer. After ERR_UNTRUSTED, ERR_FORMAT or ERR_CORRUPT the
- * caller makes another. ERR_CORRUPT also for one that has the file `damaged` (damaged.h). */
+ * caller makes another. ERR_CORRUPT also for one that has the file `damaged` (state.h). */
 int generation_open_write(int directory_fd, const struct generation_kind *kind,
 	const struct generation_options *options, uint32_t number, struct generation **ret_gen);
 /* Makes an empty generation, numbered one above the highest that there is, and opens it for its
@@ -104,7 +104,7 @@ int generation_current(int directory_fd, uint32_t *ret_number);
 int generation_read_pin_page(int directory_fd, struct pin_page *ret_page);
 /* Names NUMBER in CURRENT: write, fsync, rename, fsync. */
 int generation_publish(int directory_fd, uint32_t number);
-/* Has the writer of the generation that CURRENT names give it up, for SENTENCE (damaged.h).
+/* Has the writer of the generation that CURRENT names give it up, for SENTENCE (state.h).
  * Returns: 0; errors. */
 int generation_note_damage(int directory_fd, const char *sentence);
 /* Finds the generation whose STATE holds UUID; tries the one that CURRENT names first. FOUND,

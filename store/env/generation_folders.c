@@ -12,7 +12,6 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "store/env/damaged.h"
 #include "store/env/former.h"
 #include "store/env/generation.h"
 #include "store/env/state.h"

@@ -29,4 +29,15 @@ int state_check(int fd, const struct state *state, uint32_t format);
 /* Reads the numbers of data.mdb: of its inode, and of the device that has it. */
 int state_identify(int fd, uint64_t *ret_inode, uint64_t *ret_device);
 
+/*
+ * The file `damaged` of a generation: a daemon met damage in it, as the sentence in the file says.
+ * Its writer gives the generation up: each start would end at the same bytes.
+ */
+#define DAMAGED_FILE "damaged"
+
+/* Makes the file in the generation's directory. Returns: 0; errors. */
+int damaged_note(int folder_fd, const char *sentence);
+/* Returns: 0; ERR_CORRUPT, with the sentence, if the file is there; errors. */
+int damaged_check(int folder_fd);
+
 #endif

@@ -12,7 +12,7 @@
 
 #include "common/cleanup.h"
 #include "common/options.h"
-#include "store/env/damaged.h"
+#include "store/env/state.h"
 #include "tests/unit/env_rig.h"
 #include "tests/unit/page_rig.h"
 

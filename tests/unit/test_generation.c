@@ -15,7 +15,7 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "store/env/damaged.h"
+#include "store/env/state.h"
 #include "store/pins/pin_page.h"
 #include "tests/unit/scratch.h"
 
