@@ -399,7 +399,8 @@ static int apply_change(
 		"the list of feeds to save");
 }
 
-int apply_record(struct apply *apply, struct txn *txn, const struct record *record)
+/* Applies one record, inside a transaction of the index. TXN: of the journal. */
+static int apply_record(struct apply *apply, struct txn *txn, const struct record *record)
 {
 	CHECK_OBJ(apply, APPLY_MAGIC);
 	struct apply_feed *feed = NULL;

@@ -39,9 +39,6 @@ void apply_set_publish(struct apply *apply, struct publish *publish);
  * after it. */
 int apply_batch(struct apply *apply, struct intake *intake);
 
-/* Applies one record, inside a transaction of the index. TXN: of the journal. */
-int apply_record(struct apply *apply, struct txn *txn, const struct record *record);
-
 /* ---- for rebuild and definitions; inside a transaction of the index ----- */
 
 /* Adds a feed's row, and the index definitions that the configuration has for the feed OF. */

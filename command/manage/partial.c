@@ -16,6 +16,8 @@
 
 #define LOCK "lock"
 
+static int partial_remove(int directory_fd, const char *name);
+
 /* Removes what is in the directory FD, except the file KEEP (NULL: nothing is kept). */
 static int partial_empty(int fd, const char *keep)
 {
@@ -33,7 +35,8 @@ static int partial_empty(int fd, const char *keep)
 	return r;
 }
 
-int partial_remove(int directory_fd, const char *name)
+/* Removes NAME in DIRECTORY_FD with its contents. Follows no links. */
+static int partial_remove(int directory_fd, const char *name)
 {
 	if (unlinkat(directory_fd, name, 0) == 0 || errno == ENOENT)
 		return 0;

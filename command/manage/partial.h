@@ -34,7 +34,4 @@ int partial_end(struct partial *partial, const char *name);
 /* Removes the directory with all that is in it. */
 void partial_release(struct partial *partial);
 
-/* Removes what is NAME in DIRECTORY_FD, with all that is in it. Follows no links. */
-int partial_remove(int directory_fd, const char *name);
-
 #endif

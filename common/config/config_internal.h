@@ -130,7 +130,6 @@ int config_add_exclude(
 
 /* ---- the section serve -------------------------------------------------- */
 
-int config_add_address(const struct config_place *place, const char *text, char **list);
 int config_read_addresses(
 	const struct config_place *place, const struct yaml_node *node, char **list);
 /* Reads a list of rules (struct config_serve, allow). */

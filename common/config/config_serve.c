@@ -31,7 +31,7 @@ static int config_check_address(const struct config_place *place, const char *te
 }
 
 /* Appends an address to the list, which is kept as one text with blanks between them. */
-int config_add_address(const struct config_place *place, const char *text, char **list)
+static int config_add_address(const struct config_place *place, const char *text, char **list)
 {
 	char *whole;
 	int r = config_check_address(place, text);

@@ -62,11 +62,6 @@ void age_between(struct bytes from, uint64_t now_ns, const char *none, char text
 		age_from_seconds(seconds < 0 ? 0 : (uint64_t)seconds, text);
 }
 
-void age_from_time(const char *time_text, size_t size, char text[AGE_SIZE])
-{
-	age_between(BYTES(time_text, size), proc_realtime_ns(), "<unknown>", text);
-}
-
 void age_since(uint64_t time_ns, char text[AGE_SIZE])
 {
 	uint64_t now = proc_realtime_ns();

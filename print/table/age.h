@@ -17,10 +17,6 @@ void age_from_seconds(uint64_t seconds, char text[AGE_SIZE]);
  * "<unknown>" if it is Go's zero time, "<invalid>" if it lies in the future. */
 void age_between(struct bytes from, uint64_t now_ns, const char *none, char text[AGE_SIZE]);
 
-/* Writes the time since the RFC 3339 text of SIZE bytes; "<unknown>" if it is no time, "<invalid>"
- * if it lies in the future. */
-void age_from_time(const char *time_text, size_t size, char text[AGE_SIZE]);
-
 /* Writes the time since TIME_NS (CLOCK_REALTIME). */
 void age_since(uint64_t time_ns, char text[AGE_SIZE]);
 
