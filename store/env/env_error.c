@@ -75,12 +75,11 @@ const char *env_library_fault(void)
 /* ---- assertions --------------------------------------------------------- */
 
 /*
- * LMDB's assertions while it reads. A page that is damaged in certain ways (one of zeros, for
- * instance, as a machine that crashed leaves it) is no error to LMDB, but a failed assertion,
- * after which it aborts the process. A read holds no lock of LMDB and changes nothing but its
- * cursor, so it can be left at that point.
+ * Survives LMDB's assertions in reads. For some damage, such as a page of zeros after a crash, LMDB
+ * reports no error but aborts the process by a failed assertion. A read holds no lock of LMDB and
+ * changes its cursor alone, so it can be left there.
  *
- * The compiler's own setjmp is used because it saves three words only: it is part of every read.
+ * Every read pays for it: the compiler's own setjmp saves only three words.
  */
 
 #if defined(__x86_64__) || !defined(__clang__)

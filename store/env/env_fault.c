@@ -3,17 +3,15 @@
  * A writer and the faults in its map (mapped_file.h).
  *
  * With WRITEMAP LMDB writes new pages into the map, and a page beyond the end of the file is a
- * SIGBUS. LMDB avoids that by making the file as long as the map (64 GiB of hole), which every
- * copy then has to carry. Here the file is as long as what it holds and some more
- * (datafile_lengthen()), and the handler of SIGBUS makes it longer: the write is then repeated.
- * If the disk is full, there or in the middle of the file, memory takes the place of what can't
- * be written, so that LMDB's call can return: the transaction has failed (`lost`) and can only
- * be aborted. A commit that fails in that way has written its meta page into memory as well, and
- * mapping_undo_commit() puts LMDB back.
+ * SIGBUS. LMDB makes the file as long as the map (64 GiB of hole) against that, and every copy
+ * carries it. Here the file is about as long as its content (datafile_lengthen()), and the handler
+ * of SIGBUS lengthens it and repeats the write. On a full disk memory replaces the page, LMDB's
+ * call returns, and the transaction has failed (`lost`): it can only be aborted. Such a commit has
+ * its meta page in memory as well; mapping_undo_commit() rolls LMDB back.
  *
- * Without WRITEMAP LMDB writes pages with calls, which fail, and so does the transaction. Only
- * after a meta page that could not be written LMDB refuses all until the file is opened again.
- * pwrite() hides that from it, and the commit is undone in the same way.
+ * Without WRITEMAP LMDB writes pages with calls, whose errors fail the transaction. After the error
+ * of a meta page it refuses everything until the file is opened again: pwrite() hides that error,
+ * and the commit is rolled back in the same way.
  */
 #include "store/env/env_internal.h"
 
@@ -40,9 +38,8 @@ static __thread bool fault_keeps_length;
 
 /* ---- while LMDB opens the file ------------------------------------------ */
 
-/* Takes the place of the C library's function in liblmdb, which calls it with the map's size
- * when it maps a file with WRITEMAP. There is no flag against that, and a file that is cut
- * afterwards has that length for a moment, or for ever if the process is killed in it. */
+/* Replaces the C library's function in liblmdb, which passes the map's size when it maps a file with
+ * WRITEMAP, and has no flag against that. To cut the file afterwards is too late after a kill. */
 __attribute__((visibility("default"))) int ftruncate(int fd, off_t length)
 {
 	struct stat st;
@@ -77,8 +74,7 @@ static ssize_t fault_pwrite(int fd, const void *from, size_t size, off_t at)
 	return next(fd, from, size, at);
 }
 
-/* Puts back what a meta page held. With durability the new bytes may have reached the disk
- * before the call failed. */
+/* Restores a meta page. With durability the new bytes may be on the disk although the call failed. */
 static bool fault_put_back(struct mapping *map, const void *meta, size_t size, off_t at)
 {
 	unsigned flags = 0;
@@ -88,7 +84,7 @@ static bool fault_put_back(struct mapping *map, const void *meta, size_t size, o
 	       (flags & MDB_NOSYNC || fdatasync(mapping_fd(map)) == 0);
 }
 
-/* Takes the place of the C library's function in liblmdb. */
+/* Replaces the C library's function in liblmdb. */
 __attribute__((visibility("default"))) ssize_t pwrite(
 	int fd, const void *from, size_t size, off_t at)
 {
@@ -121,7 +117,7 @@ int mapping_commit_pages(struct mapping *map, MDB_txn *txn)
 
 /* ---- a fault ------------------------------------------------------------ */
 
-/* Puts memory in the place of all that lies beyond the end of the file. Async-signal-safe. */
+/* Replaces the map beyond the end of the file by memory. Async-signal-safe. */
 static bool fault_lose_rest(struct mapped_file *file, uint64_t length, int error)
 {
 	void *rest = mmap(file->address + length, file->bytes - length, PROT_READ | PROT_WRITE,
@@ -133,7 +129,7 @@ static bool fault_lose_rest(struct mapped_file *file, uint64_t length, int error
 	return true;
 }
 
-/* The handler's part. Async-signal-safe, like all that it calls. */
+/* Runs in the handler. Async-signal-safe. */
 static bool fault_mend(struct mapped_file *file, uint64_t at)
 {
 	struct mapping *map =
@@ -150,8 +146,8 @@ static bool fault_mend(struct mapped_file *file, uint64_t at)
 			return true;
 		mended = fault_lose_rest(file, map->blocks.length, error);
 	}
-	/* A commit writes a meta page last, and LMDB does not know of this fault. Only once: the
-	 * pages beside them may have been written to since. */
+	/* LMDB does not know of this fault, and a commit writes a meta page last. Once: the pages
+	 * beside them may have changed since. */
 	if (mended && is_first && at >= 2 * map->page_size)
 		mended = mapped_file_make_private(file, 0, 2 * map->page_size);
 	return mended;
@@ -193,8 +189,7 @@ int mapping_watch_faults(struct mapping *map)
 
 /* ---- after a transaction ------------------------------------------------ */
 
-/* Maps the file again, with WRITEMAP. If that fails, all that is written fails until the
- * environment is opened again. */
+/* Maps the file again, with WRITEMAP. If that fails, writes fail until the next opening. */
 static void fault_restore(struct mapping *map)
 {
 	if (!map->writemap) {
@@ -234,12 +229,11 @@ void mapping_end_write(struct mapping *map)
 /* ---- blocks ------------------------------------------------------------- */
 
 /*
- * Reserves blocks (fallocate) for pages before they are written, so that a full disk is -ENOSPC
- * before a step instead of a failed transaction. The file keeps its length: env_fault.c makes it
- * longer as far as it is written.
+ * Blocks are reserved (fallocate) before pages are written: a full disk is -ENOSPC before a step, and
+ * not a failed transaction. The file keeps its length until the pages are written.
  */
 
-/* Returns where BYTES beyond the last page end. */
+/* Returns the end of BYTES beyond the last page. */
 static uint64_t mapping_end_with(const struct mapping *map, uint64_t bytes)
 {
 	uint64_t end = mapping_state_end(map) + bytes;
@@ -247,8 +241,7 @@ static uint64_t mapping_end_with(const struct mapping *map, uint64_t bytes)
 	return end < map->map_bytes ? end : map->map_bytes;
 }
 
-/* Returns the most that a commit writes. LMDB's list of free pages has 8 bytes for a page, twice
- * at most: for those that were freed and those that are left. */
+/* Returns the most that a commit writes. LMDB's list has 8 bytes for a free page, twice at most. */
 static uint64_t mapping_commit_bytes(const struct mapping *map)
 {
 	return map->open_bytes + map->blocks.length / (map->page_size / 16);
@@ -308,9 +301,8 @@ int txn_keep_free(struct txn *txn, uint64_t bytes)
 		mapping_end_with(map, 2 * bytes), map->path); /* twice: not each time */
 }
 
-/* All that LMDB has written so far lies before the end of the file, which grows where it writes.
- * So blocks after that end for this step, for what is kept free and for the commit are enough,
- * however much all steps together could take. */
+/* All written pages lie before the end of the file. Blocks after it for this step, the kept bytes and
+ * the commit are enough, however much all steps together could take. */
 int txn_allocate(struct txn *txn, uint64_t bytes)
 {
 	struct mapping *map = txn->map;

@@ -292,8 +292,7 @@ static int seals_write(const struct mapping *map, int fd, unsigned number, uint3
 	return 0;
 }
 
-/* Sets the number of a commit that was killed inside back to that of the state that it was
- * written over. */
+/* Rolls an interrupted commit back to the txn id of the meta page before it. */
 static int seals_undo_killed(
 	const struct mapping *map, uint32_t page_size, const struct seals *seals)
 {

@@ -113,8 +113,8 @@ static int home_read_id(struct home *home)
 		return r;
 	unsigned version;
 	bool is_head = strncmp(line, ID_HEAD, strlen(ID_HEAD)) == 0;
-	/* A file of this name may be in any directory; where the store's other files are, it is
-	 * the damaged one of ours. */
+	/* Any directory may have a file of this name; beside the store's other files it is our own,
+	 * damaged. */
 	if (!is_head && (sscanf(line, "kinf-store %u ", &version) == 1 ||
 				(faccessat(home->fd, "journal/CURRENT", F_OK, 0) < 0 &&
 					faccessat(home->fd, "runtime", F_OK, 0) < 0)))
@@ -130,8 +130,8 @@ static int home_read_id(struct home *home)
 	return 0;
 }
 
-/* Waits for at most MAKING_NS: both daemons may start at the same time. The file is the owner's
- * alone (0600). Each user who may read the directory itself could hold a lock on that. */
+/* Waits for at most MAKING_NS: both daemons may start at the same time. Locks a file of the owner
+ * (0600): every reader could lock the directory. */
 static int home_lock_making(struct home *home, int *ret_fd)
 {
 	uint64_t began = proc_monotonic_ns();
@@ -151,7 +151,7 @@ static int home_lock_making(struct home *home, int *ret_fd)
 	return 0;
 }
 
-/* Writes a new id. A copy whose id was removed becomes a store of its own. */
+/* Writes a new id. A copy without its id becomes a store of its own. */
 static int home_write_id(const struct home *home)
 {
 	char line[sizeof(ID_HEAD) + HOME_ID_DIGITS + 1];
@@ -164,8 +164,7 @@ static int home_write_id(const struct home *home)
 	return text_file_replace(home->fd, "id", line, home_file_mode(home));
 }
 
-/* Gives the files that every reader opens to the group: the store may have been made before it
- * had one. */
+/* Gives the files of all readers to the group, which may be newer than the store. */
 static int home_give_files(const struct home *home, gid_t group)
 {
 	const struct {
@@ -188,7 +187,7 @@ static int home_give_files(const struct home *home, gid_t group)
 	return 0;
 }
 
-/* Leaves the store locked by *RET_LOCK, because both daemons may start at the same time. */
+/* Leaves the store locked by *RET_LOCK: both daemons may start at the same time. */
 static int home_create(
 	struct home *home, const char *store, const char *runtime_dir, gid_t group, int *ret_lock)
 {
@@ -231,7 +230,7 @@ static int home_create(
 	if (home->id_fd >= 0)
 		(void)close(home->id_fd);
 	home->id_fd = -1;
-	/* The id is the last part: with it the directory is a store. */
+	/* The last part: it makes the directory a store. */
 	r = home_write_id(home);
 	return r < 0 ? r : home_read_id(home);
 }
@@ -316,8 +315,7 @@ static int home_find(struct home *home, const char *store)
 
 /* ---- public ------------------------------------------------------------- */
 
-/* Finds a group by its name or, as chown(1) does, by its number, which has no name in a
- * container. */
+/* Finds a group by its name or, as chown(1), by its number: containers have no names. */
 static int home_find_group(const char *name, gid_t *ret_group)
 {
 	char memory[4096];
@@ -359,14 +357,13 @@ static int home_open_parts(struct home *home, const char *store, const struct ho
 	if (r < 0)
 		return options->create ? home_explain_rights(r, "store", store, "store", "--store")
 				       : r;
-	/* An absolute path keeps its links: turning one to another store leads daemons and
-	 * readers there. */
+	/* An absolute path keeps its links, for people to turn them to another store. */
 	if (*store != '/' && realpath(store, resolved))
 		memcpy(home->path, resolved, strlen(resolved) + 1);
 	if (!options->create)
 		return home_find_runtime(home);
 	r = home_make_runtime(home, options->runtime_dir, group);
-	if (r < 0 && !*home->runtime) /* the store's record of it can't be read */
+	if (r < 0 && !*home->runtime) /* the record can't be read */
 		return home_explain_rights(r, "store", store, "store", "--store");
 	return r < 0 ? home_explain_rights(
 			       r, "runtime directory", home->runtime, "runtimeDir", "--runtime-dir")
@@ -395,7 +392,7 @@ static int home_open_once(
 	int r = home_open_parts(home, store, options);
 	if (r == ERR_NO_STORE)
 		return r;
-	if (r < 0) /* the sentences for people name it by themselves */
+	if (r < 0) /* sentences for people name it */
 		return strstr(err_text(r), store) ? r : err_add(r, "opening store '%s'", store);
 	_Atomic int *const parts[] = {&home->id_fd, &home->journal_fd, &home->index_fd,
 		&home->cursors_fd, &home->record_fd, &home->runtime_fd};
@@ -410,8 +407,7 @@ int home_open(const char *store, const struct home_options *options, struct home
 {
 	int r = home_open_once(store, options, ret_home);
 
-	/* A daemon that ended may have removed the runtime directory while this one made it
-	 * (home_retire.c). */
+	/* Another daemon's end may have removed the runtime directory meanwhile (home_retire()). */
 	for (int tries = 1; r == -ENOENT && options->create && tries < MAKING_TRIES; tries++)
 		r = home_open_once(store, options, ret_home);
 	return r;
@@ -498,7 +494,7 @@ bool home_lacks_room(const struct home *home)
 	if (datafile_disk_is_full(home->path) ||
 		(home->runtime[0] && datafile_disk_is_full(home->runtime)))
 		return true;
-	/* The last daemon has removed the directory, and the next one can't make it. */
+	/* Removed by the last daemon, and the next one can't make it. */
 	memcpy(above, home->runtime, sizeof(above));
 	char *slash = strrchr(above, '/');
 	if (!slash || slash == above)
@@ -528,10 +524,9 @@ unsigned home_file_mode(const struct home *home)
 }
 
 /*
- * Takes the role by a lock on ROLE.owner, a file that only the owner can open: nobody else can
- * hold a lock on it, or wait for one. Then shows the role to readers by a lock on ROLE.lock.
- * That file is a new one each time, locked before a reader can open it: a read lock that a
- * member of the group has, or waits for, is on an older file.
+ * Takes the role by a lock on ROLE.owner, which no other user can open, and so lock. Then shows the
+ * role to readers by a lock on ROLE.lock, a new file each time, locked before readers can open it:
+ * a member of the group can have a read lock on older files only.
  */
 int home_take_role(struct home *home, enum home_role role)
 {
@@ -569,6 +564,6 @@ int home_role_holder(const struct home *home, enum home_role role)
 	if (text_file_read_line(home->fd, home_role_lock(role), line, sizeof(line), NULL) !=
 			FOUND ||
 		sscanf(line, "%d", &pid) != 1 || pid <= 0)
-		pid = -1; /* held, but its holder has not written its pid yet */
+		pid = -1; /* the holder has not written its pid yet */
 	return pid;
 }

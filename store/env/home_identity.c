@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks whether the store is still where it was opened. An operator may remove, move or replace
- * its directories while processes use them. A daemon would then write files that no reader can
- * find, and a reader would read files that never change again. While a file is open the kernel
- * gives its inode number to no other file. So a descriptor and a path with the same device and
- * inode are the same file.
+ * Checks that the store is still in its place. Operators remove, move or replace directories in use:
+ * the daemon would write files without readers, and a reader would see no more changes. A descriptor
+ * and a path with one device and inode are one file, because the kernel does not reuse the inode of
+ * an open file.
  */
 #include "store/env/home_internal.h"
 
@@ -19,8 +18,8 @@
 #include "common/err.h"
 #include "common/proc.h"
 
-/* Compares an open file with the one at DIRECTORY_FD/NAME. FD -1: there was none, so any is a
- * change. A path that can't be examined for another reason than its absence counts as unchanged. */
+/* Compares an open file with DIRECTORY_FD/NAME. FD -1: any file there is a change. A path counts as
+ * unchanged if it can't be examined. */
 static bool home_is_changed(int fd, int directory_fd, const char *name, int flags)
 {
 	struct stat ours, there;
@@ -32,13 +31,12 @@ static bool home_is_changed(int fd, int directory_fd, const char *name, int flag
 	return fd < 0 || ours.st_dev != there.st_dev || ours.st_ino != there.st_ino;
 }
 
-/* Returns the name of the first thing that was removed or replaced, NULL when all is as it was. */
+/* Returns the name of the first removed or replaced part; NULL: none. */
 static const char *home_find_change(const struct home *home)
 {
 	struct stat there;
 
-	/* The store's path may lead through a link; when that is turned to another store, it is
-	 * a change. */
+	/* A link in the store's path may lead to another store now. */
 	if (home_is_changed(home->fd, AT_FDCWD, home->path, 0))
 		return home->path;
 	const struct {
@@ -101,14 +99,13 @@ void home_guard_file(struct home *home, const char *name)
 		i++;
 	REQUIRE(i < HOME_GUARDED_MAX);
 	if (fstatat(home->runtime_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		st = (struct stat){0}; /* removed already: home_check() will say so */
+		st = (struct stat){0}; /* removed already: home_check() says so */
 	home->guarded[i].name = name;
 	home->guarded[i].device = st.st_dev;
 	home->guarded[i].inode = st.st_ino;
 }
 
-/* Makes FD name what NEW_FD does, under the number that other threads know. Takes NEW_FD over;
- * -1: FD stays. */
+/* Moves NEW_FD to the number FD, which other threads use; -1: FD stays. */
 static void home_replace_fd(_Atomic int *fd, int new_fd)
 {
 	if (*fd < 0) {

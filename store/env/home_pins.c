@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Knows where a reader's pin files may be, and whether the daemons look there. */
+/* The directories of pin files, and the check that the daemons look there. */
 #include "store/env/home.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ void home_pin_places(const struct home *home, struct pin_places *ret_places)
 		(size_t)snprintf(ret_places->path[0], sizeof(ret_places->path[0]), "%s/" HOME_PINS,
 			home->runtime) >= sizeof(ret_places->path[0]))
 		ret_places->path[0][0] = '\0';
-	/* The store's path as it is now, without links: a link may be turned to another store. */
+	/* Without links, which may lead to another store later. */
 	int r = proc_path_of(home->fd, path, sizeof(path));
 	err_ignore(r, "the runtime directory is the place then");
 	if (r == 0)
@@ -57,10 +57,10 @@ int home_check_pins(const struct home *home, enum home_database database)
 	}
 	if (r < 0)
 		return err_add(r, "the store '%s'", home->path);
-	/* A process that can make no file on a full disk marks the page (pin_file.h). */
+	/* On a full disk a process marks the page instead of a file (pin_file.h). */
 	if (r == FOUND && !(writable && scanned) && datafile_disk_is_full(home->path))
 		return 0;
-	if (!made) /* daemons that pin make both directories when they start */
+	if (!made) /* daemons of this version make both at their start */
 		return err_say(ERR_LOCKED,
 			"the store '%s' is in use by daemons of another version, which do not know "
 			"how this "

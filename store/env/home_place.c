@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether a daemon may make its store at a path, and the sentences when it may not or can't. A
- * store's directory is closed to other users, so that a directory that others use must not
- * become one: all programs of the machine would lose `/`, and a user the directory of a web
- * server. A store belongs to one user. Nothing is changed before both are checked.
+ * Judges a path as the place of a store, and explains refusals and failures. A store belongs to one
+ * user and closes its directory: all programs would lose `/`, a web server its files. Nothing is
+ * changed before the checks.
  */
 #include "store/env/home_internal.h"
 
@@ -29,7 +28,7 @@ static bool place_has_file(int fd, const char *name)
 	return fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode);
 }
 
-/* Reads the first line of a file that may be anything. Returns "" if it can't be read. */
+/* Reads the first line of any file. Returns "" if it can't be read. */
 static const char *place_read(int fd, const char *name, char line[PATH_MAX])
 {
 	int r = text_file_read_line(fd, name, line, PATH_MAX, NULL);
@@ -39,8 +38,8 @@ static const char *place_read(int fd, const char *name, char line[PATH_MAX])
 	return r == FOUND ? line : "";
 }
 
-/* Returns whether a daemon has made a store of the directory FD, or has begun to. The lock is
- * the first file in it, `id` the last one; a copy may have lost either. */
+/* Returns true if a daemon has made a store of the directory FD, or has begun to. The lock is its
+ * first file, `id` its last; a copy may lack either. */
 static bool place_is_taken(int fd)
 {
 	char line[PATH_MAX];
@@ -80,9 +79,8 @@ static const char *place_next(DIR *directory)
 	return entry ? entry->d_name : NULL;
 }
 
-/* Returns whether FD is an empty directory of this user or root. /var/lib/kinf/NAME is in the
- * directory of the first cluster's store, and a person or a daemon that starts may have made it
- * just now. */
+/* Returns true if FD is an empty directory of this user or root: the future store of another cluster,
+ * /var/lib/kinf/NAME beside the first one's files. */
 static bool place_is_free(int fd, const struct stat *st)
 {
 	CLEANUP(place_close) DIR *directory = place_list(fd);
@@ -90,8 +88,8 @@ static bool place_is_free(int fd, const struct stat *st)
 	return directory && (st->st_uid == geteuid() || st->st_uid == 0) && !place_next(directory);
 }
 
-/* Returns whether NAME may be in a directory, open as FD, that becomes a store. The runtime
- * directory may be in it: a volume that has both, and remove-store leaves that one. */
+/* Returns true if the directory FD may become a store with NAME in it. One volume may have the store
+ * and the runtime directory, which remove-store leaves. */
 static bool place_allows(int fd, const char *runtime_dir, const char *name)
 {
 	AUTO_FD int entry_fd = -1;
@@ -111,7 +109,7 @@ static bool place_allows(int fd, const char *runtime_dir, const char *name)
 	       place_is_free(entry_fd, &st);
 }
 
-/* Returns whether the directory is one that all programs of a machine know by this path. */
+/* Returns true for a directory of all programs. */
 static bool place_is_everybodys(const struct stat *st)
 {
 	static const char *const paths[] = {"/", "/tmp", "/var/tmp", "/dev/shm"};
@@ -132,7 +130,7 @@ static int place_check_entries(int fd, const char *runtime_dir, const char *stor
 	if (place_is_taken(fd))
 		return 0;
 	for (const char *name; directory && (name = place_next(directory));)
-		/* Another daemon may have made a store of it meanwhile. */
+		/* Another daemon may have begun the store meanwhile. */
 		if (!place_allows(fd, runtime_dir, name) && !place_is_taken(fd))
 			return err_say(ERR_CONFIG,
 				"the directory '%s' is no store, and has something else in it, "
@@ -157,7 +155,7 @@ const char *home_name_user(uid_t number, char name[HOME_USER_SIZE])
 	return name;
 }
 
-/* Refuses root's daemons in the store of a user, who could not read their files. */
+/* Refuses root's daemons in a user's store: the user could not read their files. */
 static int place_check_owner(const struct stat *st, const char *store)
 {
 	char user[HOME_USER_SIZE], account[HOME_USER_SIZE + 1], word[SHELL_WORD_SIZE],
@@ -175,8 +173,8 @@ static int place_check_owner(const struct stat *st, const char *store)
 		store, user, own, shell_word(account, word), own, shell_word(store, other));
 }
 
-/* Checks that this user may use the parts of its store: root or a copy may have left files. The
- * files of readers in cursors/ and pins/ may be other users'. */
+/* Checks that this user may use the parts of its store: root or a copy may have left files. Other
+ * users' files in cursors/ and pins/ are readers'. */
 static int place_check_parts(int fd, const char *store)
 {
 	static const char *const parts[] = {"journal", "index", "cursors", HOME_PINS,
@@ -201,7 +199,7 @@ int home_check_owner(const char *store)
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) < 0)
-		return 0; /* there is none yet, or the caller can't use it and says why */
+		return 0; /* none yet, or the caller says why it can't use it */
 	return st.st_uid == geteuid() ? place_check_parts(fd, store)
 				      : place_check_owner(&st, store);
 }
@@ -216,7 +214,7 @@ int home_check_place(const char *store, const char *runtime_dir)
 		return err_say(
 			ERR_CONFIG, "a store must have a path without a line break: '%s'", store);
 	if (fd < 0 || fstat(fd, &st) < 0)
-		return 0; /* there is none yet, or the caller can't use it and says why */
+		return 0; /* none yet, or the caller says why it can't use it */
 	if (place_is_everybodys(&st))
 		return err_say(ERR_CONFIG,
 			"the store can't be the directory '%s': all programs use that, and a store "
@@ -228,7 +226,7 @@ int home_check_place(const char *store, const char *runtime_dir)
 
 /* ---- whether a directory can be made ------------------------------------ */
 
-/* Cuts PATH to the longest part of it that exists. Returns: 0, ERR_CONFIG. */
+/* Cuts PATH to its longest existing part. Returns: 0, ERR_CONFIG. */
 static int writable_find_existing(char *path, struct stat *ret_stat)
 {
 	struct stat link;
@@ -272,8 +270,8 @@ int home_check_writable(const char *path)
 
 /* ---- what an attempt said ----------------------------------------------- */
 
-/* Returns whether PATH can't be made, R being the error of an attempt. Another process may have
- * removed a part of it just then, so it is tried once more. */
+/* Returns true if PATH can't be made, after an attempt with error R. Tries once more: another process
+ * may have removed a part just then. */
 static bool place_is_impossible(int r, const char *path)
 {
 	if (r == -ENOENT && home_make_parents(path) == 0 &&

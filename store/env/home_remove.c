@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Removes runtime directories, which take some 18 MiB of memory each, and whole stores. A runtime
- * directory in which a daemon holds a role's lock stays.
+ * Removes stores, and runtime directories without daemons, which take some 18 MiB of memory each.
  */
 #include "store/env/home_internal.h"
 
@@ -31,14 +30,12 @@ static void retire_files(int fd)
 			(void)unlinkat(fd, entry->d_name, 0); /* what can't be removed stays */
 	if (directory)
 		(void)closedir(directory);
-	pin_scan_remove_place(
-		fd, HOME_PINS); /* readers that live on keep it, and with it the directory */
+	pin_scan_remove_place(fd, HOME_PINS); /* pin files of living readers keep both */
 }
 
-/* Removes the runtime directory PATH, open as FD, unless a daemon uses it. The locks are taken
- * in one order, so that of two daemons that end at the same time one removes it. A daemon that
- * starts meanwhile finds its lock taken, or finds within a second that its directory is gone: in
- * both cases its supervisor starts it again. */
+/* Removes the runtime directory PATH, open as FD, unless a daemon uses it. Takes the locks in one
+ * order: of two daemons that end at once, one removes it. A daemon that starts meanwhile finds its
+ * lock taken or, within a second, its directory gone, and its supervisor starts it again. */
 static void retire_directory(int fd, const char *path)
 {
 	int locks[HOME_ROLE_MAX] = {-1, -1};
@@ -54,7 +51,7 @@ static void retire_directory(int fd, const char *path)
 	if (!used && fstat(fd, &ours) == 0 && lstat(path, &there) == 0 &&
 		ours.st_dev == there.st_dev && ours.st_ino == there.st_ino) {
 		retire_files(fd);
-		(void)rmdir(path); /* it stays if it holds what is not ours */
+		(void)rmdir(path); /* other programs' files keep it */
 	}
 	for (int i = 0; i < HOME_ROLE_MAX; i++)
 		cleanup_fd(&locks[i]);
@@ -83,7 +80,7 @@ void home_retire_former(const struct home *home, const char *path)
 
 /* ---- the store ---------------------------------------------------------- */
 
-/* Removes the files in NAME, and NAME itself; what is no file stays. */
+/* Removes the directory NAME with its files; directories in it stay. */
 static int remove_directory(int parent_fd, const char *name)
 {
 	AUTO_FD int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -115,7 +112,7 @@ static int remove_database(const struct home *home, const char *name, int fd)
 	return r < 0 ? err_add(r, "%s", name) : remove_directory(home->fd, name);
 }
 
-/* The file `id`, by which a directory is a store, goes last: a removal that was interrupted can be
+/* Removes the file `id` last: it makes a directory a store, so an interrupted removal can be
  * repeated. */
 int home_remove(struct home *home)
 {

@@ -25,9 +25,8 @@ static int runtime_open(struct home *home)
 		return err_set(-errno, "'%s'", home->runtime);
 	if (fstat(home->fd, &store) < 0 || fstat(fd, &runtime) < 0)
 		return err_set(-errno, "'%s'", home->runtime);
-	/* Others may write to the directory above, so this one has to belong to the store's
-	 * owner, or to this user, whom the store's file system may call otherwise; and no other
-	 * user may write to it. */
+	/* Others may write to the directory above: this one must belong to the store's owner, to
+	 * root or to this user, and be closed to other writers. */
 	if (runtime.st_uid != store.st_uid && runtime.st_uid != 0 && runtime.st_uid != geteuid())
 		return err_say(-EPERM,
 			"'%s' belongs to user %u, the store to %u: if the store is a copy of that "
@@ -43,7 +42,7 @@ static int runtime_open(struct home *home)
 	return FOUND;
 }
 
-/* Reads which runtime directory the store names. FOUND, NOT_FOUND. */
+/* Reads the recorded path of the runtime directory. FOUND, NOT_FOUND. */
 static int runtime_read_record(struct home *home)
 {
 	int fd = -1;
@@ -53,7 +52,7 @@ static int runtime_read_record(struct home *home)
 	return r;
 }
 
-/* Returns whether a process that this one may know of has a role in the runtime directory. */
+/* Returns true if a process is known to have a role in the runtime directory. */
 static bool runtime_is_used(const struct home *home)
 {
 	bool used = false;
@@ -61,16 +60,15 @@ static bool runtime_is_used(const struct home *home)
 	for (int i = 0; i < HOME_ROLE_MAX; i++) {
 		const char *lock = home_role_lock((enum home_role)i);
 
-		/* A member of the group can't open the file. */
+		/* Members of the group can't open the file. */
 		used |= faccessat(home->runtime_fd, lock, R_OK, AT_EACCESS) == 0 &&
 			proc_is_locked(home->runtime_fd, lock);
 	}
 	return used;
 }
 
-/* Returns whether the runtime directory names another directory that is a store of the same id:
- * this one is a copy of that one, or that one of this. Not if it names none that can be seen
- * here, as in a container. */
+/* Returns true if the runtime directory names another store of the same id, the copy or the original
+ * of this one. False if that can't be seen here, as in a container. */
 static bool runtime_names_another(const struct home *home)
 {
 	char path[PATH_MAX], line[64];
@@ -87,7 +85,7 @@ static bool runtime_names_another(const struct home *home)
 	       strstr(line, home->id);
 }
 
-/* Returns whether a process has a role both in the store and in the runtime directory. One that
+/* Returns true if a process has a role in the store and in the runtime directory. A command that
  * maintains a copy has it in the copy alone. */
 static bool runtime_is_ours(const struct home *home)
 {
@@ -95,8 +93,7 @@ static bool runtime_is_ours(const struct home *home)
 		int holder = home_role_holder(home, (enum home_role)i), there;
 		char line[32];
 
-		/* A member of the group can't read the file; on a full disk neither may have its
-		 * pid. */
+		/* Members of the group can't read the file; on a full disk it may lack the pid. */
 		if (holder && (holder < 0 ||
 				      text_file_read_line(home->runtime_fd,
 					      home_role_lock((enum home_role)i), line, sizeof(line),
@@ -146,7 +143,7 @@ int home_make_runtime(struct home *home, const char *parent, gid_t group)
 		return r;
 	home_guard_file(home, HOME_PINS);
 	(void)snprintf(path, sizeof(path), "%s\n", home->path);
-	/* If another store's daemons use it, this one's is about to be refused. */
+	/* Daemons of another store: this one is about to be refused. */
 	r = runtime_is_used(home) && !runtime_is_ours(home)
 		    ? 0
 		    : text_file_replace(home->runtime_fd, "store", path, home_file_mode(home));
@@ -174,8 +171,7 @@ int home_find_runtime(struct home *home)
 		r = runtime_open(home);
 	if (r == NOT_FOUND)
 		return 0;
-	/* A copy names the directory of the store that it was made of, which may be another
-	 * user's, and be in use. */
+	/* A copy records the directory of its original, perhaps another user's and in use. */
 	bool runs =
 		home_role_holder(home, HOME_REFLECTOR) || home_role_holder(home, HOME_PROCESSOR);
 	if (r < 0 ? err_is_shortage(r) || runs
