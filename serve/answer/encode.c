@@ -38,7 +38,7 @@ int answer_custom(struct answer_request *request, bool labels, struct buf *out)
 	if (catalog_find(worker->answer->catalog, &wanted, &feed, &answer, &known) != FOUND)
 		return 0;
 	(void)snprintf(name, sizeof(name), "%s.%s", d->resource, d->group);
-	int r = answer_hold(worker);
+	int r = answer_take_snapshot(worker);
 	if (r == 0)
 		r = snapshot_get(worker->snapshot, feed->id, bytes_str(name), &record);
 	if (r == FOUND && labels) {
@@ -48,7 +48,7 @@ int answer_custom(struct answer_request *request, bool labels, struct buf *out)
 		if (r == FOUND)
 			buf_bytes_put(out, columns);
 	}
-	answer_rest(worker);
+	answer_release_snapshot(worker);
 	catalog_release(&feed);
 	return r < 0 ? r : buf_error(out);
 }

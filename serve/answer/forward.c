@@ -84,7 +84,7 @@ static int forward_note_versions(struct forwarding *f)
 	int r = forward_key(&f->request->path, &key);
 
 	if (r == 0)
-		r = answer_hold(worker);
+		r = answer_take_snapshot(worker);
 	for (size_t i = 0; r == 0 && i < f->n_feeds; i++) {
 		int found = snapshot_get(
 			worker->snapshot, f->feeds[i].feed->id, buf_bytes(&key), &record);
@@ -92,7 +92,7 @@ static int forward_note_versions(struct forwarding *f)
 		f->feeds[i].before = found == FOUND ? record.seq : 0;
 		r = found < 0 ? found : 0;
 	}
-	answer_rest(worker);
+	answer_release_snapshot(worker);
 	return r == AGAIN ? 0 : r;
 }
 
@@ -308,7 +308,7 @@ void answer_forward(struct answer_request *request)
 
 /* ---- waiting ------------------------------------------------------------- */
 
-void answer_later(struct answer_request *request)
+void answer_wait_for_state(struct answer_request *request)
 {
 	uint64_t now = proc_monotonic_ns();
 

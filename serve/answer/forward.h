@@ -8,6 +8,6 @@
 /* Sends the request to the API server, and its answer to the client. */
 void answer_forward(struct answer_request *request);
 /* Lets the request wait for its state. After ANSWER_WAIT_NS forwards or refuses it. */
-void answer_later(struct answer_request *request);
+void answer_wait_for_state(struct answer_request *request);
 
 #endif

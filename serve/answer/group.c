@@ -215,7 +215,7 @@ int answer_frame(struct answer_request *request, struct answer_group *group, uin
 		return 0;
 	}
 	if (!*held) {
-		int r = answer_hold_log(request->worker);
+		int r = answer_take_log(request->worker);
 
 		if (r != 0)
 			return r;
@@ -703,7 +703,7 @@ static int group_walk_entry(
 	if (!feed->hooks)
 		return 0;
 	if (!walk->held) {
-		r = answer_hold_log(worker);
+		r = answer_take_log(worker);
 		walk->held = r == 0;
 	}
 	if (r == 0)
@@ -754,7 +754,7 @@ static bool group_walk_feed(
 		feed->walked = entries[i].seq;
 	}
 	if (walk.held)
-		answer_rest(worker);
+		answer_release_snapshot(worker);
 	return i < n || n == GROUP_ENTRIES;
 }
 

@@ -58,18 +58,18 @@ static int get_object(struct answer_request *request, struct buf *out)
 void answer_get(struct answer_request *request)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT;
-	int r = answer_hold(request->worker);
+	int r = answer_take_snapshot(request->worker);
 
 	request->resume = answer_get;
 	if (r == 0)
 		r = get_object(request, &out);
-	answer_rest(request->worker);
+	answer_release_snapshot(request->worker);
 	/* The API server may have the object. */
 	bool is_whole = request->coverage == COVERAGE_WHOLE;
 	bool is_elsewhere = r == 404 && (!is_whole || answer_feed_may_lack(request));
 	request->cache_answers |= is_elsewhere && is_whole;
 	if (r == AGAIN)
-		answer_later(request);
+		answer_wait_for_state(request);
 	else if (is_elsewhere && answer_can_forward(request))
 		answer_forward(request);
 	else if (r != 0)
@@ -295,7 +295,7 @@ static int list_slice(struct listing *list, size_t wanted)
 {
 	struct answer_worker *worker = list->request->worker;
 	uint64_t until_ns = proc_monotonic_ns() + ANSWER_SLICE_NS;
-	int r = answer_hold(worker);
+	int r = answer_take_snapshot(worker);
 
 	if (r == 0)
 		r = answer_objects_renew(list->objects);
@@ -308,8 +308,8 @@ static int list_slice(struct listing *list, size_t wanted)
 	/* this process may have been stopped for minutes in the middle of it */
 	if (worker->snapshot)
 		r = snapshot_made(worker->snapshot, r);
-	answer_objects_rest(list->objects);
-	answer_rest(worker);
+	answer_objects_release(list->objects);
+	answer_release_snapshot(worker);
 	return r;
 }
 
@@ -437,12 +437,12 @@ static void list_go_on(struct answer_request *request)
 	int r = 0;
 
 	if (list->stage == LIST_NEW) {
-		r = answer_hold(request->worker);
+		r = answer_take_snapshot(request->worker);
 		if (r == 0)
 			r = list_open(list);
-		answer_rest(request->worker);
+		answer_release_snapshot(request->worker);
 		if (r == AGAIN) {
-			answer_later(request);
+			answer_wait_for_state(request);
 			return;
 		}
 	}

@@ -18,21 +18,21 @@
 
 /* ---- the snapshot of a turn ---------------------------------------------- */
 
-int answer_hold(struct answer_worker *worker)
+int answer_take_snapshot(struct answer_worker *worker)
 {
 	return worker->snapshot
 		       ? snapshot_renew(worker->snapshot)
 		       : snapshot_open(catalog_store(worker->answer->catalog), &worker->snapshot);
 }
 
-int answer_hold_log(struct answer_worker *worker)
+int answer_take_log(struct answer_worker *worker)
 {
 	return worker->snapshot ? snapshot_renew_log(worker->snapshot)
 				: snapshot_open_log(catalog_store(worker->answer->catalog),
 					  &worker->snapshot);
 }
 
-void answer_rest(struct answer_worker *worker)
+void answer_release_snapshot(struct answer_worker *worker)
 {
 	int r = worker->snapshot ? snapshot_reset(worker->snapshot) : 0;
 

@@ -107,12 +107,12 @@ void answer_request_free(struct answer_request **request);
 /* Frees the state of the stage before, and sets STAGE in its place; NULL: none. */
 void answer_set_stage(struct answer_request *request, void *stage, void (*free_stage)(void *stage));
 
-/* Takes the worker's snapshot for this turn of its loop; answer_rest() gives it back before the
+/* Takes the worker's snapshot for this turn of its loop; answer_release_snapshot() gives it back before the
  * turn ends. Returns: 0; AGAIN: there is no index yet; errors. */
-int answer_hold(struct answer_worker *worker);
+int answer_take_snapshot(struct answer_worker *worker);
 /* Takes a snapshot of the journal alone. */
-int answer_hold_log(struct answer_worker *worker);
-void answer_rest(struct answer_worker *worker);
+int answer_take_log(struct answer_worker *worker);
+void answer_release_snapshot(struct answer_worker *worker);
 
 /* ---- waiting ------------------------------------------------------------ */
 

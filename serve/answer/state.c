@@ -428,7 +428,7 @@ int answer_objects_renew(struct answer_objects *objects)
 	return r == 0 && !objects->planned ? objects_plan(objects) : r;
 }
 
-void answer_objects_rest(struct answer_objects *objects)
+void answer_objects_release(struct answer_objects *objects)
 {
 	as_of_rest(objects->as_of);
 }

@@ -14,7 +14,7 @@ struct answer_state {
 bool answer_feed_may_lack(const struct answer_request *request);
 /* Checks that the feed can be read. Returns: 0; 404, 429, 503 with the Status. */
 int answer_check_feed(struct answer_request *request);
-/* Chooses the state of the read. TOKEN_RV: of a continue token; 0: none. Needs answer_hold().
+/* Chooses the state of the read. TOKEN_RV: of a continue token; 0: none. Needs answer_take_snapshot().
  * Returns: 0; AGAIN: not here yet; 400, 410. */
 int answer_find_state(
 	struct answer_request *request, int64_t token_rv, struct answer_state *ret_state);
@@ -32,13 +32,13 @@ struct answer_objects;
 int answer_objects_new(struct answer_request *request, uint64_t seq, struct bytes after,
 	struct answer_objects **ret_objects);
 void answer_objects_free(struct answer_objects **objects);
-/* Reads from the worker's snapshot until answer_objects_rest(). Returns: 0; LAPPED, GONE: the state
+/* Reads from the worker's snapshot until answer_objects_release(). Returns: 0; LAPPED, GONE: the state
  * is not kept any more; errors. */
 int answer_objects_renew(struct answer_objects *objects);
-void answer_objects_rest(struct answer_objects *objects);
+void answer_objects_release(struct answer_objects *objects);
 /* Begins again. */
 int answer_objects_restart(struct answer_objects *objects);
-/* Reads the next matching object, borrowed until answer_objects_rest(). Returns: FOUND; END; AGAIN
+/* Reads the next matching object, borrowed until answer_objects_release(). Returns: FOUND; END; AGAIN
  * after UNTIL_NS; errors. */
 int answer_objects_next(
 	struct answer_objects *objects, uint64_t until_ns, struct record *ret_record);

@@ -288,7 +288,7 @@ static int watch_initial(struct watch *watch, uint64_t until_ns)
 			&watch->encoder, "ADDED", record.body, BYTES_NONE, &watch->out);
 		watch_count(watch, before);
 	}
-	answer_objects_rest(watch->objects);
+	answer_objects_release(watch->objects);
 	if (r == AGAIN) /* the slice is over */
 		return 0;
 	if (r == END) {
@@ -346,7 +346,7 @@ static int watch_give_own(struct watch *watch, uint64_t seq, bool *held)
 {
 	struct answer_request *request = watch->request;
 	struct record record;
-	int r = *held ? 0 : answer_hold_log(request->worker);
+	int r = *held ? 0 : answer_take_log(request->worker);
 
 	*held |= r == 0;
 	if (r == 0)
@@ -366,7 +366,7 @@ static int watch_give_entry(struct watch *watch, const struct timeline_entry *en
 	int r;
 
 	if (entry->begin) {
-		r = *held ? 0 : answer_hold_log(request->worker);
+		r = *held ? 0 : answer_take_log(request->worker);
 		*held |= r == 0;
 		if (r == 0)
 			r = answer_bracket_load(request, entry, &watch->bracket);
@@ -447,7 +447,7 @@ static int watch_live(struct watch *watch)
 		return watch->out.size > watch->taken ? 0 : AGAIN;
 	}
 	/* The snapshot comes after the entries, to have their records. */
-	r = watch->bracket ? answer_hold_log(request->worker) : 0;
+	r = watch->bracket ? answer_take_log(request->worker) : 0;
 	if (watch->bracket) {
 		held = r == 0;
 		if (r == 0)
@@ -459,7 +459,7 @@ static int watch_live(struct watch *watch)
 			break;
 	}
 	if (held)
-		answer_rest(request->worker);
+		answer_release_snapshot(request->worker);
 	catalog_raise_floor(request->feed, watch->member.position);
 	if (r == AGAIN) { /* the log is busy, and a lagging watch is woken by nobody */
 		watch->retry_ns = proc_monotonic_ns() + ANSWER_RETRY_NS;
@@ -482,12 +482,12 @@ static int watch_produce(struct watch *watch)
 
 	if (watch->stage == WATCH_LIVE)
 		return watch_live(watch);
-	r = answer_hold(worker);
+	r = answer_take_snapshot(worker);
 	if (r == 0 && watch->stage == WATCH_WAIT)
 		r = watch_begin_initial(watch);
 	if (r == 0 && watch->stage == WATCH_INITIAL)
 		r = watch_initial(watch, until_ns);
-	answer_rest(worker);
+	answer_release_snapshot(worker);
 	return r;
 }
 
@@ -739,10 +739,10 @@ static bool watch_is_elsewhere(struct answer_request *request)
 	if (!request->options.send_initial || *request->options.rv ||
 		!answer_can_forward(request) || floor_is_clear(&request->feed->forwarded))
 		return false;
-	int r = answer_hold(request->worker);
+	int r = answer_take_snapshot(request->worker);
 	if (r == 0)
 		r = answer_find_state(request, 0, &state);
-	answer_rest(request->worker);
+	answer_release_snapshot(request->worker);
 	err_ignore(r < 0 ? r : 0, "the watch meets the error again");
 	return r == AGAIN && request->must_forward;
 }

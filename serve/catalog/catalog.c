@@ -18,70 +18,72 @@
 #include "store/ring/progress_request.h"
 #include "store/ring/ring.h"
 
-#define LOST_MAX             1024
-#define LOST_NAME            512
+#define EARLIER_MAX          1024
+#define EARLIER_NAME         512
 #define CATALOG_MAGIC        0x63617461u
-#define CATALOG_LOOK_MS      500 /* checkpoints, states */
-#define CATALOG_REQUESTED_MS 50  /* while a client waits for progress */
-#define CATALOG_REQUEST_NS \
-	UINT64_C(250000000) /* from one progress request for a feed to the next */
+#define CATALOG_POLL_MS      500                  /* checkpoints, states */
+#define CATALOG_REQUESTED_MS 50                   /* while a client waits for progress */
+#define CATALOG_REQUEST_NS   UINT64_C(250000000)  /* from one request for a feed to the next */
 #define CATALOG_REQUESTED_NS UINT64_C(4000000000) /* longer than a client waits */
 #define CATALOG_STATE_NS     UINT64_C(1000000000)
 
-struct lost_feed {
+struct earlier_feed {
 	char *resource; /* group/version/resource */
 	timeline_rv newest;
 };
 
 /* The newest RVs of earlier journals: clients may come back with them. Begins as zeroes. */
-struct lost {
-	struct lost_feed *feeds;
+struct earlier {
+	struct earlier_feed *feeds;
 	size_t n, room;
 };
 
-static void lost_release(struct lost *lost)
+static void earlier_release(struct earlier *earlier)
 {
-	for (size_t i = 0; i < lost->n; i++)
-		free(lost->feeds[i].resource);
-	free(lost->feeds);
-	*lost = (struct lost){0};
+	for (size_t i = 0; i < earlier->n; i++)
+		free(earlier->feeds[i].resource);
+	free(earlier->feeds);
+	*earlier = (struct earlier){0};
 }
 
 /* Finds the resource of D, and writes its NAME. Returns NULL if it is not there. */
-static struct lost_feed *lost_find(
-	const struct lost *lost, const struct feed_definition *d, char ret_name[LOST_NAME])
+static struct earlier_feed *earlier_find(
+	const struct earlier *earlier, const struct feed_definition *d, char ret_name[EARLIER_NAME])
 {
-	(void)snprintf(ret_name, LOST_NAME, "%s/%s/%s", d->group, d->version, d->resource);
-	for (size_t i = 0; i < lost->n; i++)
-		if (strcmp(lost->feeds[i].resource, ret_name) == 0)
-			return &lost->feeds[i];
+	(void)snprintf(ret_name, EARLIER_NAME, "%s/%s/%s", d->group, d->version, d->resource);
+	for (size_t i = 0; i < earlier->n; i++)
+		if (strcmp(earlier->feeds[i].resource, ret_name) == 0)
+			return &earlier->feeds[i];
 	return NULL;
 }
 
 /* Returns an earlier journal's newest RV of the definition's resource; 0: unknown. */
-static timeline_rv lost_newest(const struct lost *lost, const struct feed_definition *definition)
+static timeline_rv earlier_newest(
+	const struct earlier *earlier, const struct feed_definition *definition)
 {
-	char name[LOST_NAME];
-	const struct lost_feed *feed = lost_find(lost, definition, name);
+	char name[EARLIER_NAME];
+	const struct earlier_feed *feed = earlier_find(earlier, definition, name);
 
 	return feed ? feed->newest : 0;
 }
 
-static void lost_remember(
-	struct lost *lost, const struct feed_definition *definition, timeline_rv newest)
+static void earlier_remember(
+	struct earlier *earlier, const struct feed_definition *definition, timeline_rv newest)
 {
-	char name[LOST_NAME];
-	struct lost_feed *known = lost_find(lost, definition, name), feed = {.newest = newest};
+	char name[EARLIER_NAME];
+	struct earlier_feed *known = earlier_find(earlier, definition, name),
+			    feed = {.newest = newest};
 
 	if (known) {
 		if (known->newest < newest)
 			known->newest = newest;
 		return;
 	}
-	feed.resource = lost->n < LOST_MAX ? strdup(name) : NULL;
+	feed.resource = earlier->n < EARLIER_MAX ? strdup(name) : NULL;
 	if (!feed.resource)
 		return;
-	int r = ARRAY_ADD(lost->feeds, lost->n, lost->room, feed, "RVs of an earlier journal");
+	int r = ARRAY_ADD(
+		earlier->feeds, earlier->n, earlier->room, feed, "RVs of an earlier journal");
 	if (r < 0) {
 		err_ignore(r, "a client that comes back waits instead of listing again");
 		free(feed.resource);
@@ -98,11 +100,11 @@ struct catalog {
 	pthread_t thread;
 	bool thread_runs;
 	bool stop;                   /* atomic */
-	uint64_t requested_ns;       /* atomic: when a progress request was sent last */
+	uint64_t requested_ns;       /* atomic: when a request was sent last */
 	pthread_rwlock_t lock;       /* of all below; only the feeder writes */
 	struct catalog_feed **feeds; /* by id */
 	size_t n, room;
-	struct lost lost;
+	struct earlier earlier;
 	bool ready;
 	char reason[200]; /* if it is not */
 	/* The feeder's own. */
@@ -189,7 +191,7 @@ static int catalog_take_definition(void *argument, const struct feed_definition 
 	floor_init(&feed->forwarded);
 	feed->id = definition->id;
 	feed->age_seconds = -1;
-	feed->timeline.lost = lost_newest(&c->lost, definition);
+	feed->timeline.earlier = earlier_newest(&c->earlier, definition);
 	timeline_begin(&feed->timeline, checkpoint);
 	int r = catalog_copy_definition(feed, definition);
 	if (r == 0)
@@ -218,7 +220,7 @@ static void catalog_drop_all(struct catalog *c, bool remember)
 		const struct catalog_feed *feed = c->feeds[c->n - 1];
 
 		if (remember && !feed->timeline.opaque && feed->timeline.newest)
-			lost_remember(&c->lost, &feed->definition, feed->timeline.newest);
+			earlier_remember(&c->earlier, &feed->definition, feed->timeline.newest);
 		catalog_drop(c, c->n - 1);
 	}
 	c->definitions = 0;
@@ -444,7 +446,7 @@ static void catalog_wait(struct catalog *c)
 	}
 	uint64_t requested_ns = __atomic_load_n(&c->requested_ns, __ATOMIC_RELAXED);
 	bool requested = requested_ns && proc_monotonic_ns() - requested_ns < CATALOG_REQUESTED_NS;
-	if (ring_wait(c->ring, requested ? CATALOG_REQUESTED_MS : CATALOG_LOOK_MS) == GONE)
+	if (ring_wait(c->ring, requested ? CATALOG_REQUESTED_MS : CATALOG_POLL_MS) == GONE)
 		ring_detach(&c->ring);
 }
 
@@ -518,7 +520,7 @@ void catalog_close(struct catalog **catalog)
 		pthread_join(c->thread, NULL);
 	catalog_drop_all(c, false);
 	free(c->feeds);
-	lost_release(&c->lost);
+	earlier_release(&c->earlier);
 	ring_detach(&c->ring);
 	snapshot_close(&c->snapshot);
 	kinf_snapshot_close(&c->kinf_snapshot);

@@ -37,11 +37,12 @@ struct catalog_feed {
 	uint64_t news;   /* counts changes of its timeline, and of whether it is live */
 	uint64_t states; /* counts the latter */
 	uint64_t floor;  /* the newest seq shown to a client: no answer is older */
-	uint64_t requested_ns, requested_rv; /* atomic: the newest progress request, and its RV */
-	struct floor forwarded;              /* after forwarded requests, with a lock of its own */
-	double age_seconds;                  /* since the last contact; negative: unknown */
-	char state[16];                      /* as `kinf status` shows it */
-	char why[240];                       /* if it is not live; "" if not known */
+	uint64_t requested_ns,
+		requested_rv;   /* atomic: the newest request for progress, and its RV */
+	struct floor forwarded; /* after forwarded requests, with a lock of its own */
+	double age_seconds;     /* since the last contact; negative: unknown */
+	char state[16];         /* as `kinf status` shows it */
+	char why[240];          /* if it is not live; "" if not known */
 };
 
 typedef void catalog_news_fn(void *argument);

@@ -290,7 +290,7 @@ enum timeline_place timeline_seek(
 	if (opaque)
 		return TIMELINE_INVALID;
 	if (wanted > t->newest)
-		return wanted <= t->lost ? TIMELINE_GONE : TIMELINE_FUTURE;
+		return wanted <= t->earlier ? TIMELINE_GONE : TIMELINE_FUTURE;
 	if (!t->has_oldest || wanted < t->oldest)
 		return TIMELINE_GONE;
 	size_t i = timeline_newer(t, wanted);

@@ -50,10 +50,10 @@ struct timeline {
 	bool broken; /* a record may be missing: all before the next settling is given up then */
 	bool listed;
 	bool has_oldest;
-	timeline_rv oldest; /* O */
-	timeline_rv lost;   /* newer than H, and up to this: RVs of an earlier journal */
-	uint64_t gone;      /* positions before this seq are not kept */
-	uint64_t pending;   /* LIST_BEGIN of an unfinished list; 0: none */
+	timeline_rv oldest;  /* O */
+	timeline_rv earlier; /* newer than H, and up to this: RVs of an earlier journal */
+	uint64_t gone;       /* positions before this seq are not kept */
+	uint64_t pending;    /* LIST_BEGIN of an unfinished list; 0: none */
 	timeline_rv pending_from;
 	bool pending_known; /* pending_from is known: it is no first list */
 	uint64_t visible;   /* the last visible seq; 0: nothing */

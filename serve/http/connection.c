@@ -20,8 +20,8 @@
 #define SECOND_NS        UINT64_C(1000000000)
 #define HEAD_NS          (10 * SECOND_NS) /* for a head, and for a TLS handshake */
 #define IDLE_NS          (90 * SECOND_NS) /* between two requests */
-#define SHAKES_MAX       128              /* TLS handshakes of a worker at once */
-#define PLACE_NS         (SECOND_NS / 4)  /* then a handshake leaves its place to another */
+#define HANDSHAKES_MAX   128              /* TLS handshakes of a worker at once */
+#define SLOT_NS          (SECOND_NS / 4)  /* then a handshake leaves its slot to another */
 /* without progress in either direction */
 #define SLOW_NS    (60 * SECOND_NS)
 #define LINGER_NS  (2 * SECOND_NS)
@@ -37,62 +37,65 @@ static void connection_expired(void *context);
 /* ---- TLS handshakes ------------------------------------------------------
  *
  * A handshake needs some 60 KiB until it is complete. Thousands of returning clients would take
- * that each, and fragment the heap. So a worker makes SHAKES_MAX handshakes at once; the others
- * wait in order, and cost nothing but their socket. A stalled handshake goes on without a place. */
+ * that each, and fragment the heap. So a worker makes HANDSHAKES_MAX handshakes at once; the others
+ * wait in order, and cost nothing but their socket. A stalled handshake goes on without a slot. */
 
 /* Takes C out of the queue. */
-static void shake_unlink(struct http_connection *c)
+static void handshake_unlink(struct http_connection *c)
 {
 	struct serve_worker *w = c->worker;
 
-	*(c->shake_previous ? &c->shake_previous->shake_next : &w->shakes_first) = c->shake_next;
-	*(c->shake_next ? &c->shake_next->shake_previous : &w->shakes_last) = c->shake_previous;
-	c->shake_previous = c->shake_next = NULL;
+	*(c->handshake_previous ? &c->handshake_previous->handshake_next : &w->handshakes_first) =
+		c->handshake_next;
+	*(c->handshake_next ? &c->handshake_next->handshake_previous : &w->handshakes_last) =
+		c->handshake_previous;
+	c->handshake_previous = c->handshake_next = NULL;
 }
 
-/* Gives C's place, if any, to the next waiting handshake. */
-static void shake_leave(struct http_connection *c)
+/* Gives C's slot, if any, to the next waiting handshake. */
+static void handshake_release_slot(struct http_connection *c)
 {
 	struct serve_worker *w = c->worker;
-	enum shake_turn shake = c->shake;
+	enum handshake_state handshake = c->handshake;
 
-	c->shake = SHAKE_NONE;
-	if (shake == SHAKE_WAITS)
-		shake_unlink(c);
-	if (shake != SHAKE_HAS_PLACE)
+	c->handshake = HANDSHAKE_NONE;
+	if (handshake == HANDSHAKE_WAITS)
+		handshake_unlink(c);
+	if (handshake != HANDSHAKE_HAS_SLOT)
 		return;
-	struct http_connection *next = w->shakes_first;
+	struct http_connection *next = w->handshakes_first;
 	if (!next || w->ended) {
-		w->n_shakes--;
+		w->n_handshakes--;
 		return;
 	}
-	shake_unlink(next);
-	next->shake = SHAKE_HAS_PLACE;
-	next->place_ns = next->began_ns = w->now_ns;
+	handshake_unlink(next);
+	next->handshake = HANDSHAKE_HAS_SLOT;
+	next->slot_ns = next->began_ns = w->now_ns;
 	connection_ready(next);
 }
 
-/* Begins the handshake of C if the client has said something and there is a place. Returns whether
+/* Begins the handshake of C if the client has said something and there is a slot. Returns whether
  * it has begun. */
-static bool shake_begin(struct http_connection *c)
+static bool handshake_begin(struct http_connection *c)
 {
 	struct serve_worker *w = c->worker;
 
 	if (c->tls)
 		return true;
-	if (c->shake == SHAKE_WAITS || !c->readable)
+	if (c->handshake == HANDSHAKE_WAITS || !c->readable)
 		return false;
-	if (c->shake == SHAKE_NONE && w->n_shakes == SHAKES_MAX) {
-		c->shake = SHAKE_WAITS;
-		c->shake_previous = w->shakes_last;
-		*(w->shakes_last ? &w->shakes_last->shake_next : &w->shakes_first) = c;
-		w->shakes_last = c;
+	if (c->handshake == HANDSHAKE_NONE && w->n_handshakes == HANDSHAKES_MAX) {
+		c->handshake = HANDSHAKE_WAITS;
+		c->handshake_previous = w->handshakes_last;
+		*(w->handshakes_last ? &w->handshakes_last->handshake_next : &w->handshakes_first) =
+			c;
+		w->handshakes_last = c;
 		return false;
 	}
-	if (c->shake == SHAKE_NONE) {
-		w->n_shakes++;
-		c->shake = SHAKE_HAS_PLACE;
-		c->place_ns = c->began_ns = w->now_ns;
+	if (c->handshake == HANDSHAKE_NONE) {
+		w->n_handshakes++;
+		c->handshake = HANDSHAKE_HAS_SLOT;
+		c->slot_ns = c->began_ns = w->now_ns;
 	}
 	int r = tls_session_new(listener_tls(c->listener), c->fd, &c->tls);
 	err_ignore(r, "the client sees a closed connection and tries again");
@@ -139,7 +142,7 @@ void connection_close(struct http_connection **connection)
 		stream_end(c->streams, worker->ended ? EXCHANGE_STOPPED : EXCHANGE_CLOSED);
 	if (c->protocol)
 		c->protocol->release(c);
-	shake_leave(c);
+	handshake_release_slot(c);
 	connection_turn_over(c);
 	connection_count(c, false);
 	serve_timer_release(&c->timer);
@@ -183,7 +186,7 @@ int connection_new(struct serve_worker *worker, const struct listener *listener,
 	int r = serve_timer_init(worker, &c->timer, connection_expired, c);
 	if (r == 0)
 		r = peer_of_socket(fd, listener, &c->peer, &c->peer_texts);
-	c->shaking = c->peer.tls = listener_tls(listener) != NULL;
+	c->in_handshake = c->peer.tls = listener_tls(listener) != NULL;
 	if (r == 0 && epoll_ctl(worker->epoll, EPOLL_CTL_ADD, fd, &event) < 0)
 		r = err_set(-errno, "watching a connection");
 	if (r < 0) {
@@ -233,18 +236,18 @@ static ssize_t connection_transmit(struct http_connection *c, const uint8_t *byt
 	return n < 0 && !c->tls ? (ssize_t)-errno : n;
 }
 
-static void connection_shake(struct http_connection *c)
+static void connection_handshake(struct http_connection *c)
 {
-	if (!shake_begin(c))
+	if (!handshake_begin(c))
 		return;
-	int r = tls_session_shake(c->tls);
+	int r = tls_session_handshake(c->tls);
 
 	if (r == -EAGAIN) {
 		c->readable = c->writable = false;
 		return;
 	}
-	c->shaking = false;
-	shake_leave(c);
+	c->in_handshake = false;
+	handshake_release_slot(c);
 	connection_turn_over(c);
 	if (r < 0 || peer_of_certificate(c->tls, &c->peer, &c->peer_texts) < 0) {
 		const char *why = "tls";
@@ -439,9 +442,9 @@ static uint64_t connection_deadline(const struct http_connection *c)
 
 	if (c->lingering)
 		return c->began_ns + LINGER_NS;
-	if (c->shake == SHAKE_HAS_PLACE)
-		return c->place_ns + PLACE_NS;
-	if (c->shake == SHAKE_WAITS) /* its time begins with its place */
+	if (c->handshake == HANDSHAKE_HAS_SLOT)
+		return c->slot_ns + SLOT_NS;
+	if (c->handshake == HANDSHAKE_WAITS) /* its time begins with its slot */
 		return c->finish_ns;
 	if (c->out.size > c->out_sent || connection_awaits_body(c))
 		at = c->progress_ns + SLOW_NS;
@@ -459,9 +462,9 @@ void connection_turn(struct http_connection *c)
 	CHECK_OBJ(c, CONNECTION_MAGIC);
 	if (c->pause_ns && !connection_go_on(c))
 		return;
-	if (c->shaking && !c->dead)
-		connection_shake(c);
-	if (!c->shaking) {
+	if (c->in_handshake && !c->dead)
+		connection_handshake(c);
+	if (!c->in_handshake) {
 		connection_read(c);
 		if (!c->lingering)
 			connection_write(c);
@@ -509,8 +512,8 @@ static void connection_expired(void *context)
 	uint64_t now = c->worker->now_ns;
 	bool pending = c->out.size > c->out_sent;
 
-	if (c->shake == SHAKE_HAS_PLACE && now >= c->place_ns + PLACE_NS)
-		shake_leave(c);
+	if (c->handshake == HANDSHAKE_HAS_SLOT && now >= c->slot_ns + SLOT_NS)
+		handshake_release_slot(c);
 	if (now >= c->finish_ns) {
 		c->finish_ns = UINT64_MAX;
 		for (struct stream *s = c->streams, *next; s; s = next) {

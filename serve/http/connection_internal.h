@@ -132,10 +132,10 @@ struct metric_cell;
 struct tls_session;
 
 /* The worker's TLS handshakes, limited in number. */
-enum shake_turn {
-	SHAKE_NONE,  /* it has none to make, or needs no place for the rest of it */
-	SHAKE_WAITS, /* in the worker's queue */
-	SHAKE_HAS_PLACE
+enum handshake_state {
+	HANDSHAKE_NONE,  /* it has none to make, or needs no slot for the rest of it */
+	HANDSHAKE_WAITS, /* in the worker's queue */
+	HANDSHAKE_HAS_SLOT
 };
 
 struct http_connection {
@@ -147,10 +147,10 @@ struct http_connection {
 	bool ready;
 	int fd;
 	struct tls_session *tls; /* NULL: plain, or the handshake has not begun */
-	bool shaking;            /* the TLS handshake is not complete */
-	enum shake_turn shake;
-	struct http_connection *shake_previous, *shake_next; /* in the queue */
-	const struct protocol *protocol;                     /* NULL: not known yet */
+	bool in_handshake;       /* the TLS handshake is not complete */
+	enum handshake_state handshake;
+	struct http_connection *handshake_previous, *handshake_next; /* in the queue */
+	const struct protocol *protocol;                             /* NULL: not known yet */
 	struct http1 http1;
 	struct http2 *http2;
 	struct exchange_peer peer;
@@ -163,7 +163,7 @@ struct http_connection {
 	size_t out_sent;
 	struct serve_timer timer;
 	uint64_t began_ns;    /* of the awaited head or handshake; 0: none */
-	uint64_t place_ns;    /* when the handshake got its place */
+	uint64_t slot_ns;     /* when the handshake got its slot */
 	uint64_t progress_ns; /* when the socket last took or gave a byte */
 	uint64_t checked_ns;  /* when the streams of HTTP/2 were looked at last */
 	uint64_t finish_ns;   /* when the streams are asked to finish; UINT64_MAX: not */

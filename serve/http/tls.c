@@ -299,7 +299,7 @@ static ssize_t tls_session_result(struct tls_session *s, int r)
 	return TLS_BROKEN;
 }
 
-int tls_session_shake(struct tls_session *s)
+int tls_session_handshake(struct tls_session *s)
 {
 	ERR_clear_error();
 	int r = SSL_do_handshake(s->ssl);

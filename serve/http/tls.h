@@ -49,7 +49,7 @@ void tls_session_free(struct tls_session **session);
 #define TLS_BROKEN (-EPIPE)
 /* Return 0 (the handshake is complete), or a number of bytes (0: the end); TLS_AGAIN; TLS_BROKEN:
  * the connection is of no use. These codes have no sentence: they are a client's. */
-int tls_session_shake(struct tls_session *session);
+int tls_session_handshake(struct tls_session *session);
 ssize_t tls_session_read(struct tls_session *session, void *bytes, size_t size);
 ssize_t tls_session_write(struct tls_session *session, const void *bytes, size_t size);
 /* Sends close_notify if there is room for it. */

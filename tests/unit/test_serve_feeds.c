@@ -264,7 +264,7 @@ Test(serve_feeds, a_relist_that_was_trimmed_in_part_is_gone)
 Test(serve_feeds, versions_of_an_earlier_journal_are_gone) /* RV rule 4 */
 {
 	first_list();
-	t.lost = 500;
+	t.earlier = 500;
 	settle("121");
 	cr_expect_str_eq(seek("122"), "gone");
 	cr_expect_str_eq(seek("500"), "gone");
