@@ -104,6 +104,24 @@ static int partial_check(const struct partial *partial, enum partial_kind kind)
 		partial->target);
 }
 
+/* Returns true if this user made the directory of FD, whose stat(2) is ST. Some file systems give
+ * all files to one user: NFS with root squash, vfat. */
+static bool partial_is_own(int fd, const struct stat *st)
+{
+	static const char probe[] = "owner";
+	struct stat made;
+
+	if (st->st_mode & 0022)
+		return false;
+	if (st->st_uid == geteuid())
+		return true;
+	AUTO_FD int file = openat(fd, probe, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (file < 0 || fstat(file, &made) < 0)
+		return false;
+	(void)unlinkat(fd, probe, 0);
+	return made.st_uid == st->st_uid;
+}
+
 int partial_begin(struct partial *partial, const char *target, enum partial_kind kind)
 {
 	struct stat st;
@@ -118,7 +136,7 @@ int partial_begin(struct partial *partial, const char *target, enum partial_kind
 	partial->fd = open(partial->directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (partial->fd < 0 || fstat(partial->fd, &st) < 0)
 		return err_set(-errno, "'%s'", partial->directory);
-	if (st.st_uid != geteuid() || st.st_mode & 0022)
+	if (!partial_is_own(partial->fd, &st))
 		return err_say(-EPERM,
 			"'%s' belongs to another user: remove it, or choose another place",
 			partial->directory);
