@@ -29,8 +29,6 @@
 #include "common/value/field.h"
 #include "serve/answer/encode.h"
 
-#define GROUP_ENTRIES 32 /* read from the timeline at once */
-
 #define FRAMES_BYTES ((size_t)64 << 20) /* of all workers */
 #define FRAMES_FREED ((size_t)1 << 20)  /* less is soon used again */
 
@@ -723,39 +721,29 @@ static int group_walk_entry(
 static bool group_walk_feed(
 	struct answer_worker *worker, struct group_feed *feed, uint64_t until_ns)
 {
-	struct catalog *catalog = worker->answer->catalog;
-	struct timeline_entry entries[GROUP_ENTRIES];
 	struct group_walk walk = {.feed = feed};
-	uint64_t position = feed->walked;
-	size_t n = 0, i = 0;
-	int r = FOUND;
+	struct catalog_news news;
+	size_t i = 0;
+	int r = catalog_read(
+		worker->answer->catalog, feed->feed, feed->walked, CATALOG_ENTRIES, &news);
 
-	catalog_lock(catalog);
-	bool gone = __atomic_load_n(&feed->feed->gone, __ATOMIC_ACQUIRE);
-	while (n < GROUP_ENTRIES && r == FOUND) {
-		r = timeline_next(&feed->feed->timeline, position, &entries[n]);
-		if (r == FOUND)
-			position = entries[n++].seq;
-	}
-	uint64_t visible = feed->feed->timeline.visible;
-	catalog_unlock(catalog);
-	if (gone || r == LAPPED) { /* the watches end, or find out whether they can go on */
+	if (news.gone || r == LAPPED) { /* the watches end, or find out whether they can go on */
 		group_wake_all(feed, UINT64_MAX);
-		feed->walked = visible;
+		feed->walked = news.visible;
 		return false;
 	}
-	for (; i < n && (i == 0 || proc_monotonic_ns() < until_ns); i++) {
-		int result = group_walk_entry(worker, &walk, &entries[i]);
+	for (; i < news.n && (i == 0 || proc_monotonic_ns() < until_ns); i++) {
+		int result = group_walk_entry(worker, &walk, &news.entries[i]);
 
 		if (result != FOUND && result != 0) {
 			err_ignore(result < 0 ? result : 0, "the watches find it again, and end");
-			group_wake_all(feed, entries[i].seq);
+			group_wake_all(feed, news.entries[i].seq);
 		}
-		feed->walked = entries[i].seq;
+		feed->walked = news.entries[i].seq;
 	}
 	if (walk.held)
 		answer_release_snapshot(worker);
-	return i < n || n == GROUP_ENTRIES;
+	return i < news.n || news.n == CATALOG_ENTRIES;
 }
 
 void answer_groups_news(struct answer_worker *worker)

@@ -40,8 +40,6 @@
 #define WATCH_UNDECIDED_NS  (10 * WATCH_SECOND)
 #define WATCH_UNDECIDED_MAX 6
 
-#define WATCH_ENTRIES 32 /* read from the timeline at once */
-
 enum watch_stage { WATCH_WAIT, WATCH_INITIAL, WATCH_LIVE, WATCH_ENDED };
 
 struct watch {
@@ -406,32 +404,19 @@ static void watch_bookmark(struct watch *watch, const char *newest)
 static int watch_live(struct watch *watch)
 {
 	struct answer_request *request = watch->request;
-	struct answer *answer = request->worker->answer;
-	struct timeline *timeline = &request->feed->timeline;
-	struct timeline_entry entries[WATCH_ENTRIES];
-	char newest[TIMELINE_RV_SIZE];
-	uint64_t position, visible;
+	struct catalog_news news;
 	bool held = false;
-	size_t n = 0;
-	int r = 0;
 
 	answer_group_set_caught_up(&watch->member, false);
-	position = watch->member.position;
-	catalog_lock(answer->catalog);
-	bool gone = __atomic_load_n(&request->feed->gone, __ATOMIC_ACQUIRE);
-	while (!watch->bracket && n < WATCH_ENTRIES &&
-		(r = timeline_next(timeline, position, &entries[n])) == FOUND)
-		position = entries[n++].seq;
-	visible = timeline->visible;
-	memcpy(newest, timeline->newest_text, sizeof(newest));
-	catalog_unlock(answer->catalog);
-	if (gone || (n == 0 && r == LAPPED)) {
+	int r = catalog_read(request->worker->answer->catalog, request->feed,
+		watch->member.position, watch->bracket ? 0 : CATALOG_ENTRIES, &news);
+	if (news.gone || (news.n == 0 && r == LAPPED)) {
 		watch_expire(watch);
 		return 0;
 	}
-	if (n == 0 && !watch->bracket) {
-		if (watch->member.position < visible)
-			watch->member.position = visible;
+	if (news.n == 0 && !watch->bracket) {
+		if (watch->member.position < news.visible)
+			watch->member.position = news.visible;
 		answer_group_set_caught_up(&watch->member, true);
 		if (request->is_leaf && request->options.bookmarks) {
 			double age;
@@ -443,7 +428,7 @@ static int watch_live(struct watch *watch)
 		}
 		if (!watch->bookmark_due)
 			return AGAIN;
-		watch_bookmark(watch, newest);
+		watch_bookmark(watch, news.newest);
 		return watch->out.size > watch->taken ? 0 : AGAIN;
 	}
 	/* The snapshot comes after the entries, to have their records. */
@@ -453,8 +438,8 @@ static int watch_live(struct watch *watch)
 		if (r == 0)
 			r = watch_give_bracket(watch);
 	}
-	for (size_t i = 0; r == 0 && i < n && watch->out.size < WATCH_PIECE; i++) {
-		r = watch_give_entry(watch, &entries[i], &held);
+	for (size_t i = 0; r == 0 && i < news.n && watch->out.size < WATCH_PIECE; i++) {
+		r = watch_give_entry(watch, &news.entries[i], &held);
 		if (watch->bracket)
 			break;
 	}
@@ -648,19 +633,18 @@ static void watch_finish(void *context)
 
 /* ---- from the beginning ------------------------------------------------- */
 
-/* Finds the position of a watch without initial objects. Returns: 0, also if the stream is to end
- * at once with the Status 410; 400. */
+/* Checks the client's RV, and finds the position of a watch without initial objects. Returns: 0,
+ * also if the stream is to end at once with the Status 410; 400. */
 static int watch_seek(struct watch *watch)
 {
 	struct answer_request *request = watch->request;
-	struct answer *answer = request->worker->answer;
+	struct catalog *catalog = request->worker->answer->catalog;
 	const struct timeline *timeline = &request->feed->timeline;
 	const char *rv = request->options.rv;
 	enum timeline_place place = TIMELINE_FOUND;
 	timeline_rv number = 0;
 
-	watch->stage = WATCH_LIVE;
-	catalog_lock(answer->catalog);
+	catalog_lock(catalog);
 	watch->member.position = timeline->visible;
 	memcpy(watch->rv, timeline->newest_text, sizeof(watch->rv));
 	if (!api_options_any_rv(&request->options)) {
@@ -670,39 +654,17 @@ static int watch_seek(struct watch *watch)
 	}
 	if (place == TIMELINE_FUTURE && answer_rv_is_too_long(timeline, number))
 		place = TIMELINE_INVALID;
-	catalog_unlock(answer->catalog);
-	switch (place) {
-	case TIMELINE_INVALID:
+	catalog_unlock(catalog);
+	if (place == TIMELINE_INVALID)
 		return answer_invalid_rv(request);
-	case TIMELINE_GONE:
-		watch_expire(watch);
-		break;
-	case TIMELINE_FUTURE:
-		watch->skip = number;
-		break;
-	case TIMELINE_FOUND:
-		break;
-	}
-	return 0;
-}
-
-/* Refuses a watch with initial objects before it begins if the feed can't have its RV. */
-static int watch_check_rv(struct watch *watch)
-{
-	struct answer_request *request = watch->request;
-	struct answer *answer = request->worker->answer;
-	const char *rv = request->options.rv;
-	timeline_rv number;
-	uint64_t position;
-
-	if (api_options_any_rv(&request->options))
+	if (request->options.send_initial)
 		return 0;
-	catalog_lock(answer->catalog);
-	const struct timeline *timeline = &request->feed->timeline;
-	enum timeline_place place = timeline_seek(timeline, bytes_str(rv), &position, &number);
-	bool is_too_long = place == TIMELINE_FUTURE && answer_rv_is_too_long(timeline, number);
-	catalog_unlock(answer->catalog);
-	return place == TIMELINE_INVALID || is_too_long ? answer_invalid_rv(request) : 0;
+	watch->stage = WATCH_LIVE;
+	if (place == TIMELINE_GONE)
+		watch_expire(watch);
+	if (place == TIMELINE_FUTURE)
+		watch->skip = number;
+	return 0;
 }
 
 static int watch_make(struct answer_request *request)
@@ -726,7 +688,7 @@ static int watch_make(struct answer_request *request)
 	watch_set_times(watch);
 	int r = answer_timer_init(request);
 	if (r == 0)
-		r = request->options.send_initial ? watch_check_rv(watch) : watch_seek(watch);
+		r = watch_seek(watch);
 	return r != 0 ? r : answer_group_join(&watch->member);
 }
 

@@ -633,6 +633,24 @@ int catalog_each(struct catalog *catalog, catalog_feed_fn *fn, void *argument)
 	return r;
 }
 
+int catalog_read(struct catalog *catalog, const struct catalog_feed *feed, uint64_t position,
+	size_t most, struct catalog_news *ret_news)
+{
+	const struct timeline *timeline = &feed->timeline;
+	int r = FOUND;
+
+	ret_news->n = 0;
+	catalog_lock(catalog);
+	ret_news->gone = __atomic_load_n(&feed->gone, __ATOMIC_ACQUIRE);
+	while (ret_news->n < most &&
+		(r = timeline_next(timeline, position, &ret_news->entries[ret_news->n])) == FOUND)
+		position = ret_news->entries[ret_news->n++].seq;
+	ret_news->visible = timeline->visible;
+	memcpy(ret_news->newest, timeline->newest_text, sizeof(ret_news->newest));
+	catalog_unlock(catalog);
+	return r;
+}
+
 void catalog_request_progress(struct catalog *catalog, struct catalog_feed *feed, uint64_t rv)
 {
 	uint64_t now = proc_monotonic_ns();

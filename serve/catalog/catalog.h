@@ -79,6 +79,20 @@ void catalog_release(struct catalog_feed **feed);
 typedef int catalog_feed_fn(void *argument, struct catalog_feed *feed);
 int catalog_each(struct catalog *catalog, catalog_feed_fn *fn, void *argument);
 
+/* What comes after a position of a feed. */
+#define CATALOG_ENTRIES 32
+struct catalog_news {
+	struct timeline_entry entries[CATALOG_ENTRIES];
+	size_t n;
+	uint64_t visible;
+	char newest[TIMELINE_RV_SIZE]; /* the RV of the visible state */
+	bool gone;                     /* the feed is */
+};
+/* Reads at most MOST entries. Returns: FOUND: there may be more; END; LAPPED: POSITION is not
+ * kept. */
+int catalog_read(struct catalog *catalog, const struct catalog_feed *feed, uint64_t position,
+	size_t most, struct catalog_news *ret_news);
+
 /* A client waits for RV, newer than FEED: sends a progress request to the reflector, and reads
  * checkpoints more often for a while. */
 void catalog_request_progress(struct catalog *catalog, struct catalog_feed *feed, uint64_t rv);
