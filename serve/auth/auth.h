@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Decides whether a client may make a request. The answerer decodes the request into attributes,
- * asks once for each request (for a list of names without one first, then with each name if it
- * wants), and answers nothing without AUTH_ALLOWED. A running watch is asked again each minute with
- * the same attributes.
+ * asks once for each request, and for a running watch again each minute.
  *
- *	r = auth_decide(auth, x, &attributes, decided, watch, &watch->pending);
+ *	auth_decide(auth, x, &attributes, decided, watch, &watch->pending);
  *
  * The modes are those of `serve.auth`: peers, self, review, allow, open. Each listener has one.
  */

@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The modes `self` and `review`. With `review` kinf-serve asks with an account of its own
- * (serve.review): a SubjectAccessReview for the name and organizations of the client's certificate,
- * or for the user of its token by a TokenReview. The rest is the same for both.
+ * The modes `self` and `review`: the API server decides. With `self` by one SelfSubjectAccessReview
+ * with the client's own token and impersonation headers; with `review` kinf-serve has an account of
+ * its own (serve.review), and asks by a SubjectAccessReview for the name and organizations of the
+ * client's certificate, or for the user of its token by a TokenReview.
  *
- * With `self` the API server decides, by one SelfSubjectAccessReview with the client's own token
- * and impersonation headers. kinf-serve needs no right of its own for it. Decisions are kept for 10
- * s; while the API server is silent for half a second or away, an allowed one counts for
- * `serve.offlineGrace`, with its implications, but not for Secrets.
- *
- * A thread of its own asks. Requests for the same decision wait for one question. A request with a
- * name is first asked without the name, because a right to all objects of the kind is the usual
- * case and one decision then serves every name.
- *
- * A kept decision is found by all bytes of its question, the token included, and never by a hash
- * alone: two clients must not share one by a collision.
+ * A thread of its own asks, and requests for the same decision wait for one question. Decisions are
+ * kept for 10 s; while the API server is silent or away, an allowed one counts for
+ * `serve.offlineGrace`, with its implications, but not for Secrets. A kept decision is found by all
+ * bytes of its question, the token included, and never by a hash alone.
  */
 #ifndef SERVE_AUTH_AUTH_SELF_H
 #define SERVE_AUTH_AUTH_SELF_H

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Parses the head of an HTTP/1.1 or 1.0 request, strictly as RFC 9112 writes one. Ambiguous heads
- * are refused, because kinf-serve also relays requests (request smuggling): content-length with
- * transfer-encoding, two of either, folded lines, a bare LF or CR, blanks before a colon. Debian's
- * libhttp-parser accepts a bare LF and folded lines also in its strict mode.
+ * are refused, because kinf-serve also relays requests (request smuggling).
  *
  *	end = head_find_end(bytes, size, &from);	0: more bytes are needed
  *	r = head_parse(bytes, end, &head);		changes names to lower case in place

@@ -153,8 +153,8 @@ static int http1_move_body(struct http_connection *c)
 				s->gone(s->gone_context);
 			s->gone = NULL;
 			s->on_body = NULL;
-			*s->x.labels =
-				(struct exchange_labels){0}; /* the texts were the answerer's */
+			/* The texts were the answerer's. */
+			*s->x.labels = (struct exchange_labels){0};
 			h->body_open = false;
 			return http1_refuse(c, 400, "a chunk of the request's body is malformed");
 		}
@@ -269,7 +269,7 @@ static void http1_write_head(struct http_connection *c, struct buf *out)
 	h->head_written = true;
 	if (s->status == 101) {
 		h->tunnel = h->body_open = h->close = true;
-		connection_ready(c); /* they belong to the tunnel */
+		connection_ready(c); /* bytes in c->in belong to the tunnel */
 		s->body_ended = false;
 		buf_str(out, "HTTP/1.1 101 Switching Protocols\r\n");
 		buf_bytes_put(out, buf_bytes(&s->answer));
@@ -283,16 +283,13 @@ static void http1_write_head(struct http_connection *c, struct buf *out)
 		buf_printf(out, "content-length: %lld\r\n", (long long)s->source.size);
 	} else if (!h->answer_bodiless) {
 		h->answer_chunked = s->x.version == EXCHANGE_HTTP_1_1;
-		h->close |=
-			!h->answer_chunked; /* HTTP/1.0: the end of the connection ends the body */
+		h->close |= !h->answer_chunked; /* HTTP/1.0: the connection's end is the body's */
 		if (h->answer_chunked)
 			buf_str(out, "transfer-encoding: chunked\r\n");
 	}
 	if (h->close)
 		buf_str(out, "connection: close\r\n");
-	else if (s->x.version ==
-		 /* else the client takes the connection's end for the answer's */
-		 EXCHANGE_HTTP_1_0)
+	else if (s->x.version == EXCHANGE_HTTP_1_0) /* a client ends it by default */
 		buf_str(out, "connection: keep-alive\r\n");
 	buf_str(out, "\r\n");
 	buf_release(&s->answer);
