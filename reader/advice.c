@@ -8,12 +8,12 @@
 #include "common/err.h"
 #include "reader/plan.h"
 
-#define SPARED_MIN 100 /* objects; reading fewer costs nothing that a person would notice */
+#define SPARED_MIN 100 /* objects; fewer reads cost nothing noticeable */
 #define TIMES_MIN  10  /* as many were read as were given */
 #define PATH_SHOWN 200 /* bytes */
-#define WORD_MAX   32  /* of the index that is proposed */
+#define WORD_MAX   32  /* of the proposed index */
 
-/* The indexes that a feed has. */
+/* The indexes of a feed. */
 struct advice_search {
 	const char *path; /* canonical */
 	char name[WORD_MAX + 16];
@@ -66,7 +66,7 @@ static int advice_search(struct snapshot *snapshot, const struct snapshot_feed *
 	return search->has_path ? NOT_FOUND : FOUND;
 }
 
-/* Writes the sentence. The path stands in single quotes, in which YAML has only those doubled. */
+/* Writes the sentence. Single quotes in YAML need no escape but for themselves. */
 static void advice_put(const struct snapshot_feed *feed, const char *name, struct bytes path,
 	uint64_t read, uint64_t given, char text[ADVICE_SIZE])
 {

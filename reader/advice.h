@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names the index that would have spared a list most of what it read. An index helps a field
+ * Names the index for a list that read far more objects than it gave. An index helps a field
  * selector that asks for one value (plan_may_use_index()), and a page in the order of a field.
  */
 #ifndef READER_ADVICE_H

@@ -7,7 +7,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 
-#define AHEAD 8 /* objects whose bodies are fetched from memory ahead of their turn */
+#define AHEAD 8 /* objects with bodies fetched from memory ahead of their turn */
 
 static int candidates_compare(const void *a, const void *b)
 {
@@ -85,8 +85,8 @@ int candidates_next(struct candidates *c, struct bytes *ret_key, struct index_en
 		if (c->plan->postings && c->next == c->n)
 			return END;
 		if (c->plan->postings) {
-			/* The bodies are spread over the whole journal, and unlike in a walk it is
-			 * known which come next. */
+			/* The bodies are spread over the whole journal, and the next ones are
+			 * known. */
 			if (c->n - c->next > AHEAD)
 				snapshot_prefetch(c->snapshot, &c->objects[c->next + AHEAD].entry);
 			*ret_key = c->objects[c->next].key;

@@ -39,7 +39,7 @@ static bool checked_add_file(struct buf *text, int directory_fd, const char *nam
 	return true;
 }
 
-/* Adds the files of the generation that CURRENT names. */
+/* Adds the files of the generation named by CURRENT. */
 static bool checked_add_part(struct buf *text, int directory_fd)
 {
 	static const char *const files[] = {"data.mdb", "STATE"};
@@ -73,7 +73,7 @@ void checked_identify(const struct home *home, struct checked *ret_checked)
 
 /* ---- the file ----------------------------------------------------------- */
 
-/* Opens the directory, which nobody else may write to; MAKE: makes it. -1: there is none. */
+/* Opens the directory, writable for nobody else; MAKE: makes it. -1: there is none. */
 static int checked_open_directory(bool make)
 {
 	const char *cache = getenv("XDG_CACHE_HOME"), *user = getenv("HOME");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Remembers that a copy of a store was checked and found sound, so that each command does not
- * check it again: $XDG_CACHE_HOME/kinf/checked (else ~/.cache), a line for each store. A line
- * says nothing but the device, inode, size and times of each file that the check has read, as
- * one hash: whatever writes to a file changes its times. A line that is lost costs a check.
+ * Remembers checked and sound copies of stores, so that no command checks them again:
+ * $XDG_CACHE_HOME/kinf/checked (else ~/.cache), a line for each store. A line has device, inode,
+ * size and times of each checked file, as one hash: a write to a file changes its times. A lost
+ * line costs a check.
  */
 #ifndef READER_CHECKED_H
 #define READER_CHECKED_H

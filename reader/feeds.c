@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the feeds that a name stands for, and reports their states. */
+/* Finds the feeds of a name, and reports their states. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "common/moment.h"
 #include "reader/handle.h"
 
-/* by less, a clock that is only made slower may seem to have been */
+/* by less, a clock made slower may seem to have been */
 #define SET_BACK_NS UINT64_C(1000000000)
 
 static void feed_set_free(struct feed_set **set)
@@ -120,7 +120,7 @@ void daemon_view_take_page(
 	 * checked the pid decides. */
 	view->alive = holder > 0 ? holder == view->process.pid : holder < 0 && view->process.alive;
 	if (!view->alive && view->process.alive)
-		stats_close(&view->page); /* of a daemon of the store that this one is a copy of */
+		stats_close(&view->page); /* of a daemon of the original, if this store is a copy */
 	view->responding = view->alive && view->process.responding;
 }
 
@@ -173,8 +173,8 @@ static void daemon_view_explain(
 }
 
 /* A feed is live when the reflector runs, has heard of it since it started and reports no error,
- * and the processor keeps the index. Returns the state of a feed that was listed; if it is not
- * "live", WHY is the reason, or "". */
+ * and the processor keeps the index. Returns the state of a listed feed; if it is not "live", WHY
+ * is the reason, or "". */
 static const char *feed_state_listed(const struct status_view *view, const struct stats_feed *row,
 	bool visible, uint64_t lag, char *why, size_t size)
 {
@@ -208,8 +208,8 @@ static const char *feed_state_listed(const struct status_view *view, const struc
 	return *why ? "stale" : visible ? "live" : "listing";
 }
 
-/* Writes why a feed that is in PHASE can't be read: its own last error or, until the reflector
- * has heard of it, the reflector's. */
+/* Writes why a feed in PHASE can't be read: its own last error or, until the reflector has heard of
+ * it, the reflector's. */
 static void feed_explain_phase(const struct stats_feed *row, const struct stats_process *reflector,
 	enum feed_phase phase, char *why, size_t size)
 {
@@ -256,8 +256,7 @@ static const char *feed_state(const struct snapshot_feed *feed, const struct sta
 	}
 }
 
-/* Counts the records that the journal has beyond what a reader sees of the feed; 0 if none of them
- * is the feed's. */
+/* Counts the records of the feed in the journal that the reader does not see yet. */
 static uint64_t feed_lag(const struct snapshot_feed *feed, const struct status_view *view)
 {
 	uint64_t end = view->meta.next_seq - 1, seen = feed->visible ? feed->visible : view->taken;
@@ -265,10 +264,9 @@ static uint64_t feed_lag(const struct snapshot_feed *feed, const struct status_v
 	return feed->checkpoint.last > seen && end > seen ? end - seen : 0;
 }
 
-/* Returns how old the feed's data is, in seconds: the time since the last contact that the
- * journal has stored or, if a reader does not see yet what came then, since the first record
- * that it does not see. Negative: unknown, also if that record is of the future: the clock was
- * set back since. */
+/* Returns how old the feed's data is, in seconds: the time since the last stored contact or, if the
+ * reader does not see its outcome yet, since the first record beyond its sight. Negative: unknown,
+ * also if the record is of the future: the clock was set back since. */
 static double feed_age(
 	struct kinf_snapshot *snapshot, const struct snapshot_feed *feed, uint64_t lag)
 {

@@ -40,7 +40,7 @@ struct filter_search {
 	bool found;
 };
 
-/* Also a definition that is still being filled: its terms are computed from the version itself. */
+/* Also a definition still being filled: its terms are computed from the version itself. */
 static int filter_add_definition(void *arg, const struct index_definition *definition)
 {
 	struct filter_search *search = arg;

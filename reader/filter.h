@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Evaluates a query on one version at a time, to decide which versions a follower gets. It does not
- * use the index, which has no old states: the terms are computed from the version, by the rule of
- * store/index/terms.h.
+ * Evaluates a query on one version at a time, for followers. The index has no old states, so the
+ * terms are computed from the version, by the rule of store/index/terms.h.
  */
 #ifndef READER_FILTER_H
 #define READER_FILTER_H
@@ -26,9 +25,9 @@ struct filter {
 int filter_init(struct filter *filter, const struct kinf_query *query);
 void filter_release(struct filter *filter);
 
-/* Finds the indexes that the query names in these feeds. The caller calls it again when the name
- * stands for other feeds. Returns: 0; AGAIN: the processor does not know a feed yet;
- * ERR_NO_INDEX; as query_check_feed(). */
+/* Finds the indexes named by the query in these feeds. The caller calls it again when the name
+ * stands for other feeds. Returns: 0; AGAIN: the processor does not know a feed yet; ERR_NO_INDEX;
+ * as query_check_feed(). */
 int filter_find_indexes(struct filter *filter, struct snapshot *snapshot,
 	const struct snapshot_feed *feeds, size_t n_feeds);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gets objects by key: one, or many whose memory is loaded at the same time. */
+/* Gets objects by key: one, or many with their memory loaded at the same time. */
 #include <errno.h>
 #include <string.h>
 

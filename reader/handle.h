@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The internal header of the libkinf group (kinf.c, get.c, feeds.c, list.c, indexes.c, wait.c,
- * object.c, history.c): the handles of kinf.h, the last error, and the feeds that a name stands
- * for in one snapshot.
+ * object.c, history.c): the handles of kinf.h, the last error, and the feeds of a name in one
+ * snapshot.
  */
 #ifndef READER_KINF_INTERNAL_H
 #define READER_KINF_INTERNAL_H
@@ -24,15 +24,14 @@ struct kinf {
 	struct store *store; /* NULL when opening failed: only kinf_error() works then */
 	/* it was copied while daemons ran, or after they were killed: it was checked */
 	bool is_untrusted;
-	bool is_damaged;  /* that check found faults */
+	bool is_damaged;  /* the check found faults */
 	char damage[600]; /* the sentence about them */
 	bool is_known;    /* an earlier process has checked it (checked.h) */
 	char *directory;
 	uint64_t index_wait_ns; /* limit of snapshot_renew_at() */
 };
 
-/* The feeds that a name stands for; found once for each snapshot, and their texts are borrowed from
- * it. */
+/* The feeds of a name; found once for each snapshot, and their texts are borrowed from it. */
 struct feed_set {
 	char *name; /* NULL: all feeds */
 	struct snapshot_feed *feeds;
@@ -46,11 +45,11 @@ struct store_state {
 	uint32_t index_generation, journal_generation;
 };
 
-/* Gets each fault of a store that is not trusted. */
+/* Gets each fault of an untrusted store. */
 typedef void kinf_fault_fn(void *arg, const char *sentence);
 /* As kinf_open(), but also opens a damaged copy (is_damaged). IS_COMMAND: checksums are compared
- * (kinf_set_check()), and what was found out about a copy is remembered (checked.h); a library
- * leaves no files in its user's home. */
+ * (kinf_set_check()), and findings about a copy are remembered (checked.h); a library leaves no
+ * files in its user's home. */
 int kinf_open_checked(const char *store, kinf_fault_fn *fault, void *arg, bool is_command,
 	struct kinf **ret_kinf);
 
@@ -60,7 +59,7 @@ struct kinf_snapshot {
 	struct snapshot *snapshot;
 	bool held;              /* taken and not reset */
 	uint64_t taken_as;      /* counts renewals: lists of an earlier one are over */
-	struct feed_set **sets; /* separate allocations: a callback that reads may add one */
+	struct feed_set **sets; /* separate allocations: a reading callback may add one */
 	size_t n_sets, sets_room;
 	struct store_state sets_of; /* the state they were read from */
 };
@@ -70,17 +69,16 @@ int kinf_result(struct kinf *kinf, int code);
 /* Does the same with the result of reading SNAPSHOT, and returns KINF_SNAPSHOT_EXPIRED instead
  * if that may be wrong. */
 int kinf_result_of(struct kinf_snapshot *snapshot, int code);
-/* Why this thread's last feed_set_get() gave AGAIN: TEXT names the feed and its state, and is
- * what kinf_result() gives with AGAIN, until it is forgotten. */
+/* Why this thread's last feed_set_get() gave AGAIN: TEXT names the feed and its state, for
+ * kinf_result(), until it is forgotten. */
 void kinf_say_unlisted(const struct kinf *kinf, const char *text);
 void kinf_forget_unlisted(void);
 bool kinf_has_unlisted(const struct kinf *kinf);
 
-/* Sets the sentence of the outcome CODE, which has one of its own. Returns CODE. */
+/* Sets the sentence of the outcome CODE. Returns CODE. */
 int kinf_outcome(struct kinf *kinf, int code, const char *text);
 
-/* Returns whether this process is a child of the one that opened KINF. Signal handlers may call
- * it. */
+/* Returns whether this process is a child of KINF's. Signal handlers may call it. */
 bool kinf_is_forked(const struct kinf *kinf);
 /* Returns: 0; ERR_FORKED; ERR_NO_STORE. */
 int kinf_alive(struct kinf *kinf);
@@ -89,26 +87,25 @@ int kinf_alive(struct kinf *kinf);
 int kinf_held(struct kinf_snapshot *snapshot);
 
 /* Renews *SNAPSHOT, or opens it if it is NULL, for the library itself: it does not wait for the
- * event that the calling thread was handed. Returns: the same as kinf_snapshot_open(). */
+ * event of the calling thread. Returns: the same as kinf_snapshot_open(). */
 int kinf_snapshot_take(struct kinf *kinf, struct kinf_snapshot **snapshot);
 
-/* Finds the feeds that NAME stands for; NULL: all feeds. Returns: FOUND; AGAIN: none of them has
- * been listed yet; ERR_NO_FEED. Borrowed from the snapshot until it is renewed, reset or closed. */
+/* Finds the feeds of NAME; NULL: all feeds. Returns: FOUND; AGAIN: none of them has been listed
+ * yet; ERR_NO_FEED. Borrowed from the snapshot until it is renewed, reset or closed. */
 int feed_set_get(struct kinf_snapshot *snapshot, const char *name, const struct feed_set **ret_set);
-/* Does the same for calls that have to name a feed. Returns also: -EINVAL: NAME is NULL. */
+/* Does the same for calls with a mandatory feed. Returns also: -EINVAL: NAME is NULL. */
 int feed_set_get_named(
 	struct kinf_snapshot *snapshot, const char *name, const struct feed_set **ret_set);
 
-/* Keeps for kinf_error() that FEED was never listed, and its state: why a call gives AGAIN. */
+/* Keeps for kinf_error() the state of FEED, never listed: why a call gives AGAIN. */
 void feed_explain_unlisted(struct kinf_snapshot *snapshot, const struct snapshot_feed *feed);
 
 /* Finds the object KEY in the feeds of SET. Returns: FOUND; NOT_FOUND; AGAIN: it is in none of
- * them, but a feed that may hold it has not been listed yet. */
+ * them, but a feed that may hold it was never listed. */
 int feed_set_find(struct kinf_snapshot *snapshot, const struct feed_set *set, struct bytes key,
 	struct record *ret_record);
 
-/* Does the same as kinf_wait_rv(), for the feeds that may hold objects of NAMESPACE_ only; NULL:
- * for all. */
+/* Does the same as kinf_wait_rv(), only for feeds with objects of NAMESPACE_; NULL: for all. */
 int wait_rv_in(struct kinf *kinf, const char *feed, const char *namespace_,
 	const char *resource_version, int timeout_ms);
 
@@ -119,18 +116,18 @@ void feed_sets_release(struct kinf_snapshot *snapshot);
 int key_join(
 	const char *namespace_, const char *name, char key[JOURNAL_KEY_MAX], struct bytes *ret_key);
 
-/* Returns which index would have spared LIST, which has ended, most of what it read (advice.h);
- * "" if none would. Borrowed from the list. */
+/* Returns the index to add for LIST, now ended (advice.h); "" if none would help. Borrowed from the
+ * list. */
 const char *list_advice(struct kinf_listing *list);
 
-/* After kinf_list_next() has returned KINF_CORRUPT: returns whether one object could not be
- * read, after which the list goes on, and sets *RET_KEY to its key, borrowed as an object's is.
- * Else the list has ended with the error. */
+/* After kinf_list_next() has returned KINF_CORRUPT: returns true if only one object could not be
+ * read, sets *RET_KEY to its key, borrowed as an object's is, and the list goes on. Else the list
+ * has ended with the error. */
 bool list_passed_over(const struct kinf_listing *list, struct bytes *ret_key);
 
-/* Gives each retained change of the feeds that FEED stands for (NULL: of all) from event FROM
- * on, in the order of events, with the version before it (NULL: there was none; always for a
- * feed's first list). FN's result that is not 0 ends the walk and is the result. */
+/* Gives each retained change of the feeds of FEED (NULL: of all) from event FROM on, in the order
+ * of events, with the version before it (NULL: there was none; always for a feed's first list). A
+ * result of FN other than 0 ends the walk and is returned. */
 typedef int history_log_fn(void *arg, const struct snapshot_feed *feed,
 	const struct kinf_change *change, const struct kinf_object *before);
 int history_log(struct kinf_snapshot *snapshot, const char *feed, uint64_t from, history_log_fn *fn,
@@ -138,21 +135,20 @@ int history_log(struct kinf_snapshot *snapshot, const char *feed, uint64_t from,
 
 /* A daemon as a reader sees it at one moment. */
 struct daemon_view {
-	struct stats
-		*page; /* NULL: there is none, or it is of the store that this one is a copy of */
+	struct stats *page; /* NULL: there is none, or it belongs to the original of this copy */
 	struct stats_process process; /* of the page */
 	bool alive;
 	bool responding; /* alive, and its heartbeat is fresh */
 };
-/* Returns why a process that is not alive ended, or could not start, by its PAGE; "": it was
- * stopped or killed. */
+/* Returns why a dead process ended, or could not start, by its PAGE; "": it was stopped or
+ * killed. */
 const char *process_failure(const struct stats_process *page);
-/* Returns process_failure(), or what to do about a daemon that is not alive. */
+/* Returns process_failure(), or the remedy for a dead daemon. */
 const char *daemon_view_remedy(const struct daemon_view *daemon);
-/* Fills VIEW, which begins as zeroes. */
+/* Fills VIEW, all zeroes before. */
 void daemon_view_take(const struct home *home, enum home_role role, struct daemon_view *view);
-/* The same of a process with the status page PAGE and a lock whose HOLDER is known: its pid, 0:
- * none, negative: held by a process that has not written its pid. */
+/* The same of a process with the status page PAGE and a lock of known HOLDER: its pid, 0: none,
+ * negative: a holder that has not written its pid. */
 void daemon_view_take_page(
 	const struct home *home, const char *page, int holder, struct daemon_view *view);
 void daemon_view_release(struct daemon_view *view);

@@ -5,7 +5,7 @@
 
 static _Thread_local struct {
 	struct handled handler, keys;
-	uint64_t n_keys; /* that the thread works on */
+	uint64_t n_keys; /* in work by the thread */
 	uint64_t number; /* of the thread; 0: it has taken no key yet */
 } mine;
 
@@ -34,7 +34,7 @@ struct handled handled_set(const struct handled *to)
 
 uint64_t handled_take_key(const struct handled *given)
 {
-	static uint64_t threads; /* atomic: that have taken a key */
+	static uint64_t threads; /* atomic: keys taken */
 
 	if (!mine.number)
 		mine.number = __atomic_add_fetch(&threads, 1, __ATOMIC_RELAXED);

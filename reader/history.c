@@ -41,7 +41,7 @@ static int history_give(struct history *h, const struct record *record, const st
 	return h->fn(h->arg, &change);
 }
 
-/* Returns the feed of SET that RECORD is a visible version in, or NULL. */
+/* Returns the feed of SET in which RECORD is a visible version, or NULL. */
 static const struct snapshot_feed *history_feed(
 	const struct feed_set *set, const struct record *record)
 {
@@ -53,8 +53,8 @@ static const struct snapshot_feed *history_feed(
 	return NULL;
 }
 
-/* Checks RECORD, which is to be given out, and reads the version before it. Returns FOUND, also
- * with seq 0 if there is none, or an error. */
+/* Checks RECORD, and reads the version before it. Returns FOUND, also with seq 0 if there is none,
+ * or an error. */
 static int history_before(
 	struct snapshot *snapshot, struct record *record, struct record *ret_before)
 {
@@ -71,8 +71,8 @@ static int history_before(
 	return r;
 }
 
-/* Steps on, and sets LAST to the record that was read. In a damaged copy it passes over what
- * can't be read: the command has named that when it opened the copy. */
+/* Steps on, and sets LAST to the record. In a damaged copy it passes over unreadable records: the
+ * command named them when it opened the copy. */
 static int history_next(struct kinf_snapshot *snapshot, struct journal_walk *log, uint64_t *last,
 	struct record *ret_record)
 {
@@ -92,7 +92,7 @@ static int history_next(struct kinf_snapshot *snapshot, struct journal_walk *log
 	return r;
 }
 
-/* Opens the log from the record FROM on. In a damaged copy what is left is shown. */
+/* Opens the log from the record FROM on. In a damaged copy the rest is shown. */
 static int history_open_log(
 	const struct kinf_snapshot *snapshot, uint64_t from, struct journal_walk **ret_log)
 {

@@ -40,7 +40,7 @@ static int values_take_one(void *arg, struct bytes value, uint64_t count, bool w
 {
 	struct index_value_walk *walk = arg;
 
-	(void)whole; /* the kept prefix of a long value is what can be shown */
+	(void)whole; /* of a long value only the kept prefix is known */
 	if (walk->gather)
 		return values_add(walk->gather, value, count);
 	int r = walk->fn(walk->arg, value.data, value.size, count);
@@ -126,7 +126,7 @@ int kinf_index_values(struct kinf_snapshot *snapshot, const char *feed, const ch
 struct index_walk_feeds {
 	struct kinf_snapshot *snapshot;
 	const struct feed_set *set;
-	size_t feed; /* in the set: the one that is being walked */
+	size_t feed; /* in the set: the current one */
 	kinf_index_fn *fn;
 	void *arg;
 };

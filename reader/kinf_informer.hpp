@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * client-go's informer for C++17. kinf.hpp includes this header and says what holds for all of
- * it.
+ * client-go's informer for C++17. kinf.hpp includes this header and has the common rules.
  *
- *	kinformer::ResourceEventHandlerFuncs funcs;
- *	funcs.on_add = [&](const kinformer::Object &pod, bool initial) { queue.add(pod.key()); };
- *	auto informer = store.informer("pods");
- *	informer.add_event_handler(std::move(funcs));
- *	informer.run(stop_fd);
+ * 	kinformer::ResourceEventHandlerFuncs funcs;
+ * 	funcs.on_add = [&](const kinformer::Object &pod, bool initial) { queue.add(pod.key()); };
+ * 	auto informer = store.informer("pods");
+ * 	informer.add_event_handler(std::move(funcs));
+ * 	informer.run(stop_fd);
  *
  * Callbacks run in dispatch() and run() and nowhere else. They may add and remove handlers, also
  * their own, stop the informer, and destroy it.
@@ -31,7 +30,7 @@ struct InformerOptions {
 	std::function<void(const struct kinf_feed_info &)> on_state;
 };
 
-/* What happens is given to the functions that are set. */
+/* The set functions get the changes. */
 struct ResourceEventHandlerFuncs {
 	std::function<void(const Object &, bool is_in_initial_list)> on_add;
 	/* OLD is nullptr if it is not known any more. */
@@ -102,7 +101,7 @@ inline Handler &handler_of(void *arg)
 	return *static_cast<Handler *>(arg);
 }
 
-/* The functions of HANDLER as the library calls them; NULL for those that are not set. */
+/* The functions of HANDLER as the library calls them; NULL for the unset ones. */
 inline struct kinf_handler_options raw_handler(Handler &handler)
 {
 	const auto &funcs = handler.funcs;
@@ -152,7 +151,7 @@ inline struct kinf_handler_options raw_handler(Handler &handler)
 
 } // namespace detail
 
-/* What add_event_handler returns; it may outlive the informer. */
+/* The result of add_event_handler; it may outlive the informer. */
 class HandlerRegistration
 {
       public:
@@ -164,8 +163,8 @@ class HandlerRegistration
 		return state && state->find(number_) != state->handlers.end() &&
 		       kinf_handler_synced(raw_) != 0;
 	}
-	/* Returns the event up to which the handler has examined the feed; 0 before it has begun
-	 * or once it is removed. */
+	/* Returns the event up to which the handler has examined the feed; 0 before the walk and
+	 * after its removal. 0 before it has begun or once it is removed. */
 	uint64_t event() const
 	{
 		auto state = state_.lock();
@@ -278,8 +277,7 @@ class Informer
 	{
 		return kinf_informer_phase(state_->raw) == KINF_INFORMER_STOPPED;
 	}
-	/* Writes the cursor. Returns false if a handler is not synced, so that there is no
-	 * position yet. */
+	/* Writes the cursor. Returns false while a handler is not synced. */
 	bool commit()
 	{
 		return commit(*state_);
@@ -300,7 +298,7 @@ class Informer
 		own = std::move(options);
 		state_->kinf = std::move(kinf);
 		raw.size = sizeof(raw);
-		/* dispatch() commits by itself, after it has seen that no callback threw. */
+		/* dispatch() commits by itself, if no callback threw. */
 		raw.flags = KINF_COMMIT_BY_HAND;
 		raw.flags |= own.track_keys ? uint32_t{KINF_TRACK_KEYS} : 0;
 		raw.flags |= own.resync ? uint32_t{KINF_OWN_DEFAULT_RESYNC} : 0;

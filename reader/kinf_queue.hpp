@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * client-go's work queue for C++17. kinf.hpp includes this header and says what holds for all of
- * it.
+ * client-go's work queue for C++17. kinf.hpp includes this header and has the common rules.
  *
- *	kinformer::WorkQueue queue;
- *	while (auto item = queue.get()) {       (in each worker; empty once the queue is shut down)
- *		if (reconcile(item->key()))
- *			queue.forget(item->key());
- *		else
- *			queue.add_rate_limited(item->key());
- *	}                                       (the item's destructor is Done)
+ * 	kinformer::WorkQueue queue;
+ * 	while (auto item = queue.get()) {       (in each worker; empty once the queue is shut down)
+ * 		if (reconcile(item->key()))
+ * 			queue.forget(item->key());
+ * 		else
+ * 			queue.add_rate_limited(item->key());
+ * 	}                                       (the item's destructor is Done)
  *
  * Join the workers before the queue is destroyed. An order of one's own (struct
  * kinf_queue_order) and limiters of one's own (struct kinf_limiter_operations) are made with
@@ -23,7 +22,7 @@
 namespace kinformer
 {
 
-/* A clock for tests, which has to outlive the queues and limiters that use it. */
+/* A clock for tests; must outlive its queues and limiters. */
 class Clock
 {
       public:
@@ -56,7 +55,7 @@ class Clock
 	std::unique_ptr<struct kinf_clock, Free> raw_;
 };
 
-/* How long a key waits that failed: client-go's limiters. */
+/* Delays of failed keys: client-go's limiters. */
 class RateLimiter
 {
       public:
@@ -149,7 +148,7 @@ class RateLimiter
 class WorkQueue
 {
       public:
-	/* A key that is being worked on until this is destroyed. */
+	/* A key in work until this is destroyed. */
 	class Item
 	{
 	      public:
@@ -167,7 +166,7 @@ class WorkQueue
 		{
 			done();
 		}
-		/* Ends with a NUL that is not part of it; valid until done(). */
+		/* Ends with an extra NUL; valid until done(). */
 		std::string_view key() const noexcept
 		{
 			return key_;

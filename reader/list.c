@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kinf_list: walks the feeds that a name stands for one after the other, and each feed's
- * candidates in key order. Memory is bounded: a walk over names holds one entry, sorted postings
- * at most SORT_MAX. A list in another order (sorted.h) reads all candidates first.
+ * kinf_list: walks the feeds of a name one after the other, and each feed's candidates in key
+ * order. Memory is bounded: a walk over names holds one entry, sorted postings at most SORT_MAX. A
+ * list in another order (sorted.h) reads all candidates first.
  *
  * All pages show the state as of the first one. If a feed has changed since, its state is read
  * through an as_of (store/read/as_of.h), otherwise from the index.
@@ -36,13 +36,13 @@ struct kinf_listing {
 	bool ended;
 	bool passed;             /* the last error is of one object: the list goes on after it */
 	struct bytes key;        /* of that object */
-	struct err_kept damaged; /* the first object that could not be sorted; code 0: none */
+	struct err_kept damaged; /* the first unsortable object; code 0: none */
 	struct query_place last; /* of the object given last, and the list's state */
 	struct buf token;
 	uint64_t read, given; /* objects */
 	char resource_version[64];
 	char words[512];
-	char plan_text[640]; /* words, and what was read */
+	char plan_text[640]; /* words, and figures of the reads */
 	char advice[ADVICE_SIZE];
 };
 
@@ -64,14 +64,14 @@ static int compare_feeds(const void *a, const void *b)
 	return strcmp(left, right);
 }
 
-/* Returns the name that continue tokens are bound to, however the caller has spelled it. */
+/* Returns the name for continue tokens, independent of the caller's spelling. */
 static const char *list_feed_name(const struct kinf_listing *list)
 {
 	return list->n_feeds ? list->feeds[0].definition.name : "";
 }
 
-/* Returns: 0; AGAIN: none of the feeds that may hold what is asked for has been listed, or the
- * first list of one is under way. */
+/* Returns: 0; AGAIN: no feed with such objects has been listed, or the first list of one is under
+ * way. */
 static int list_find_feeds(struct kinf_listing *list, const char *name)
 {
 	const struct feed_set *set;
@@ -163,9 +163,8 @@ static int list_find_past(struct kinf_listing *list)
 	return 0;
 }
 
-/* Finds out which state the list shows: the newest one, the one of an event, or the one of the
- * walk's first page. Returns: 0; GONE: that is no longer kept; AGAIN: the event is not there
- * yet. */
+/* Chooses the list's state: the newest one, the one of an event, or the one of the walk's first
+ * page. Returns: 0; GONE: it is no longer kept; AGAIN: the event is not there yet. */
 static int list_find_state(struct kinf_listing *list)
 {
 	struct snapshot *snapshot = list->snapshot->snapshot;
@@ -223,8 +222,8 @@ int kinf_list(struct kinf_snapshot *snapshot, const struct kinf_query *query,
 		r = query_check_feed(&list->query, &list->feeds[i].definition);
 	if (r == 0)
 		r = list_find_state(list);
-	/* Every feed must have every index asked for: an error comes now, not in the middle of
-	 * the results. The plan of the first feed stays; the first one that reads something is
+	/* Every feed must have every index asked for: an error comes now, not in the middle of the
+	 * results. The plan of the first feed stays; the first one that reads something is
 	 * described. */
 	for (size_t i = list->n_feeds; r == 0 && i-- > 0;) {
 		r = list_plan(list, i);
@@ -272,7 +271,7 @@ static void list_leave(struct kinf_listing *list)
 	list->feed++;
 }
 
-/* Reads the next object that meets the whole query, over all feeds, in key order. */
+/* Reads the next matching object, over all feeds, in key order. */
 static int list_next_by_key(struct kinf_listing *list, struct record *ret_record)
 {
 	struct index_entry entry;
@@ -311,12 +310,13 @@ static int list_next_by_key(struct kinf_listing *list, struct record *ret_record
 
 /* ---- in the order of a field -------------------------------------------- */
 
-/* Offers every feed's candidates; where an index has that order, those that the page can need. */
+/* Offers every feed's candidates; with an index of that order, only those that the page can
+ * need. */
 static int list_fill(struct kinf_listing *list)
 {
 	const char *path = path_text(list->query.sort_path);
 	char *words = list->words;
-	size_t walked = 0; /* feeds that were read by an index */
+	size_t walked = 0; /* feeds read by an index */
 	size_t used, size = sizeof(list->words);
 
 	for (; list->feed < list->n_feeds; list_leave(list)) {

@@ -32,7 +32,7 @@ void object_from_record(const struct record *record, struct kinf_object *ret_obj
 	};
 }
 
-/* The paths that a thread used last, parsed: programs ask for the same few again and again. */
+/* The last parsed paths of a thread: programs ask for the same few again and again. */
 static _Thread_local struct lately {
 	struct path *path[PATHS_KEPT];
 	char *text[PATHS_KEPT];

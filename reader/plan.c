@@ -20,8 +20,8 @@ void plan_release(struct plan *plan)
 	*plan = (struct plan){0};
 }
 
-/* Terms point into one text buffer that may move while it grows: until all are there, data holds an
- * offset into it. */
+/* Terms point into one text buffer, which may move while it grows: until all are there, data holds
+ * an offset into it. */
 static int plan_add(struct plan *plan, uint32_t definition, size_t offset, bool asked)
 {
 	const struct plan_term term = {
@@ -81,7 +81,7 @@ static int plan_asked(struct snapshot *snapshot, const struct snapshot_feed *fee
 	return 0;
 }
 
-/* `key` or `key=value`, where that one term is what the requirement needs at least. */
+/* `key` or `key=value`, a necessary condition of the requirement. */
 static int plan_labels(struct snapshot *snapshot, const struct snapshot_feed *feed,
 	const struct query *query, struct plan *plan)
 {
@@ -156,7 +156,7 @@ static int plan_fields(struct snapshot *snapshot, const struct snapshot_feed *fe
 	return 0;
 }
 
-/* ---- the driver, and what bodies decide --------------------------------- */
+/* ---- the driver, and the body's part --------------------------------------- */
 
 static int plan_count(struct snapshot *snapshot, struct plan *plan)
 {

@@ -2,16 +2,15 @@
 /*
  * How a query is answered on one feed.
  *
- * A condition of the query becomes a term if an index can answer it: a term that the caller asks
- * for by name, a label requirement (every label is indexed as `key` and as `key=value`), or a
- * requirement on a field that has an index. If the term with the fewest postings has at most
- * SORT_MAX of them, it is the driver: its objects are sorted by key and checked one by one.
- * Otherwise the plan walks all names, which costs no more then and keeps memory bounded. Either
- * way objects come in key order, which continue tokens need.
+ * A condition of the query becomes a term if an index can answer it: a term asked for by name, a
+ * label requirement (every label is indexed as `key` and as `key=value`), or a requirement on a
+ * field with an index. If the term with the fewest postings has at most SORT_MAX of them, it is the
+ * driver: its objects are sorted by key and checked one by one. Otherwise the plan walks all names:
+ * no dearer then, and in bounded memory. Either way objects come in key order, as continue tokens
+ * need.
  *
- * Terms that were asked for by name are checked in the index, selectors always on the body. The
- * index knows only the newest version of each object, so an older version (PAST) is checked on
- * its body.
+ * Terms asked for by name are checked in the index, selectors always on the body. The index knows
+ * only the newest version of each object, so an older version (PAST) is checked on its body.
  */
 #ifndef READER_PLAN_H
 #define READER_PLAN_H
@@ -34,11 +33,11 @@ struct plan {
 	struct plan_term *terms;
 	size_t n_terms, room;
 	size_t driver;       /* in terms, when postings is set */
-	bool postings;       /* walk the driver's postings, else the names that begin with prefix */
+	bool postings;       /* walk the driver's postings, else the names with the prefix */
 	bool empty;          /* a term has no postings at all */
 	struct bytes prefix; /* in text */
 	struct buf text;
-	struct terms *on_body; /* definitions of the asked terms that a body may have to decide */
+	struct terms *on_body; /* definitions of the asked terms, for bodies */
 };
 
 /* Makes the plan of QUERY on FEED; PLAN is emptied first. PAST: older versions will be checked too.
@@ -51,17 +50,17 @@ void plan_describe(const struct plan *plan, const struct query *query, char *tex
  * postings. */
 void plan_describe_checks(const struct query *query, bool driven, char *text, size_t size);
 
-/* Returns whether an index of the field, if there is one, finds all objects that meet NEED: one
- * value of a narrow path. A field that is absent has no term, and neither has an empty value; an
- * object with very many values has none of them (terms.h). */
+/* Returns true if an index of the field finds all objects that meet NEED: one value of a narrow
+ * path. A field that is absent has no term, and neither has an empty value; an object with very
+ * many values has none of them (terms.h). */
 bool plan_may_use_index(const struct selector_requirement *need);
 
 /* Checks a version by its key and the index. Returns: FOUND, NOT_FOUND. */
 int plan_accepts(const struct plan *plan, const struct query *query, struct snapshot *snapshot,
 	struct bytes key, const struct index_entry *entry);
 
-/* Checks what the index can't tell. PAST: RECORD is not the newest version. Returns: FOUND,
- * NOT_FOUND, ERR_CORRUPT. */
+/* Checks the rest on the body. PAST: RECORD is not the newest version. Returns: FOUND, NOT_FOUND,
+ * ERR_CORRUPT. */
 int plan_matches(
 	const struct plan *plan, const struct query *query, const struct record *record, bool past);
 

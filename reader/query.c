@@ -37,8 +37,7 @@ static uint32_t crc_text(uint32_t crc, const char *text)
 	return text ? crc32c(crc, text, strlen(text) + 1) : crc32c(crc, "", 1);
 }
 
-/* Returns the CRC-32C of what QUERY, read from GIVEN, selects but for the feed, and of its
- * order. */
+/* Returns the CRC-32C of QUERY's selection and order, read from GIVEN, without the feed. */
 static uint32_t query_identity(const struct query *query, const struct kinf_query *given)
 {
 	uint32_t crc = crc_text(0, query->namespace_);
@@ -77,13 +76,13 @@ int query_token(const struct query *query, const char *feed, const struct query_
 	return buf_error(token);
 }
 
-/* Decodes a token and checks that it is whole. */
+/* Decodes a token and checks its CRC. */
 static int query_read_token(struct query *query, const char *text)
 {
 	int r = base64url_get(text, &query->token);
 	size_t size = query->token.size;
 
-	/* Room for the NUL that makes the smallest key after a key, before anything borrows. */
+	/* Room for a NUL, which makes the smallest key after a key, before anything borrows. */
 	buf_byte(&query->token, '\0');
 	if (r == 0)
 		r = buf_error(&query->token);
@@ -135,7 +134,7 @@ static size_t text_size(const char *text)
 	return text ? strlen(text) + 1 : 0;
 }
 
-/* Copies TEXT to *END and advances that. Returns the copy, NULL of NULL and of "". */
+/* Copies TEXT to *END and advances it. Returns the copy, NULL of NULL and of "". */
 static const char *text_copy(const char *text, char **end)
 {
 	if (!text || !*text)
@@ -217,7 +216,7 @@ void query_release(struct query *query)
 	*query = (struct query){0};
 }
 
-/* ---- what a feed can't tell --------------------------------------------- */
+/* ---- limits of a feed -------------------------------------------------------- */
 
 static int query_refuse_field(const struct feed_definition *feed, const struct path *path)
 {
@@ -279,7 +278,7 @@ int query_check_term(const struct kinf_term *term, const struct index_definition
 		definition->name, n_paths, paths, term->value, parts);
 }
 
-/* ---- what a key or a body alone can tell -------------------------------- */
+/* ---- conditions on a key or a body ------------------------------------------ */
 
 bool query_accepts_key(const struct query *query, struct bytes key)
 {

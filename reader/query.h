@@ -39,13 +39,13 @@ struct query_place {
 struct query {
 	const char *namespace_;  /* NULL: all */
 	const char *prefix;      /* NULL: any */
-	struct kinf_term *terms; /* one allocation, which also holds the texts */
+	struct kinf_term *terms; /* one allocation, with the texts */
 	size_t n_terms;
 	struct selector *labels, *fields; /* NULL: none */
 	struct path *sort_path;           /* NULL: by key */
 	uint64_t limit;                   /* 0: none */
 	uint64_t at_event;                /* the state as of it; 0: the newest */
-	uint32_t identity; /* of what is selected but for the feed, and of the order */
+	uint32_t identity;                /* of selection and order, without the feed */
 	/* there is a token; AFTER is of it and borrows from it, once query_continue has read it */
 	bool continues;
 	struct query_place after;
@@ -58,15 +58,13 @@ struct query {
 int query_init(struct query *query, const struct kinf_query *given);
 void query_release(struct query *query);
 
-/* Returns: 0; ERR_SYNTAX: the query selects or sorts by a field that the feed does not keep, so
- * that the answer would be wrong. */
+/* Returns: 0; ERR_SYNTAX: the query selects or sorts by a field that the feed drops. */
 int query_check_feed(const struct query *query, const struct feed_definition *feed);
 
-/* Returns: 0; ERR_SYNTAX: the term's value has not as many parts as its compound index, so that
- * no object could have it. */
+/* Returns: 0; ERR_SYNTAX: the term's value lacks parts of its compound index. */
 int query_check_term(const struct kinf_term *term, const struct index_definition *definition);
 
-/* Puts the token of the page of FEED that follows PLACE into TOKEN. */
+/* Puts the token of the page of FEED after PLACE into TOKEN. */
 int query_token(const struct query *query, const char *feed, const struct query_place *place,
 	struct buf *token);
 /* Reads where the page before ended. FEED: the name of the feed. Returns: 0; ERR_SYNTAX: the

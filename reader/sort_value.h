@@ -16,7 +16,7 @@ enum sort_kind { SORT_MISSING, SORT_NUMBER, SORT_TEXT, SORT_KIND_MAX };
 struct sort_value {
 	enum sort_kind kind;
 	struct quantity number;
-	struct bytes text; /* of SORT_TEXT; borrowed from what it was read from */
+	struct bytes text; /* of SORT_TEXT; borrowed from its source */
 };
 
 /* "" is as good as missing: no index has a term for it either. */

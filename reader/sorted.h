@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One page of a list in the order of a field (--sort-by). The caller offers candidates in any
- * order; the smallest ones that belong on the page are kept, and given out in order at the end.
+ * order; the smallest ones of the page are kept, and given out in order at the end.
  *
- *	sorted_new(..., &sorted);
- *	sorted_offer(sorted, plan, feed, key, &entry) ...   (or sorted_walk, which finds them by an index)
- *	sorted_end(sorted);
- *	while (sorted_next(sorted, &item) == FOUND) ...
+ * 	sorted_new(..., &sorted);
+ * 	sorted_offer(sorted, plan, feed, key, &entry) ...   (or sorted_walk, for an index)
+ * 	while (sorted_next(sorted, &item) == FOUND) ...
  *
- * For a page of N objects N + 1 are kept, however many candidates there are; without a limit,
- * all. Values and keys are borrowed from the snapshot, or from the as_of that gave the key.
+ * For a page of N objects N + 1 are kept, however many candidates there are; without a limit, all.
+ * Values and keys are borrowed from the snapshot, or from the as_of of the key.
  */
 #ifndef READER_SORTED_H
 #define READER_SORTED_H
@@ -20,7 +19,7 @@ struct sorted_item {
 	struct sort_value value;
 	struct bytes key;
 	struct index_entry entry;
-	size_t feed; /* which of the list's */
+	size_t feed; /* of the list's */
 };
 
 struct sorted {
@@ -29,11 +28,11 @@ struct sorted {
 	const struct query *query;
 	struct sorted_item *items; /* while the page is full: a heap, the last one first */
 	size_t n, items_room, next;
-	uint64_t room; /* items that are kept at most */
+	uint64_t room; /* kept items at most */
 	uint64_t read; /* objects */
 };
 
-/* FEEDS and QUERY, which has a sort path, stay the caller's and must stay. */
+/* FEEDS and QUERY, with a sort path, stay the caller's and must stay. */
 int sorted_new(struct snapshot *snapshot, const struct snapshot_feed *feeds,
 	const struct query *query, struct sorted **ret_sorted);
 void sorted_free(struct sorted **sorted);
@@ -47,8 +46,8 @@ int sorted_next(struct sorted *sorted, const struct sorted_item **ret_item);
 
 /* Reads the sort value of a body, from which it borrows. */
 int sorted_value(const struct sorted *sorted, struct bytes body, struct sort_value *ret_value);
-/* Returns whether an object with this value and key comes after the page's beginning, and before
- * the last one that is kept. */
+/* Returns true if an object with this value and key belongs between the page's beginning and the
+ * last kept one. */
 bool sorted_wants(const struct sorted *sorted, const struct sort_value *value, struct bytes key);
 /* Returns whether one with this value could. */
 bool sorted_wants_value(const struct sorted *sorted, const struct sort_value *value);

@@ -25,11 +25,11 @@ struct order {
 	uint32_t definition;        /* 0: none */
 	struct order_value *values; /* a heap, the first one first */
 	size_t n, room;
-	uint64_t entries; /* objects that have a value */
+	uint64_t entries; /* objects with a value */
 	bool unusable;    /* a value is kept as its beginning only */
 };
 
-/* ---- which index, and is it worth it ------------------------------------ */
+/* ---- the index, and its worth ------------------------------------------------ */
 
 static int order_is_index(void *arg, const struct index_definition *definition)
 {
@@ -43,7 +43,7 @@ static int order_is_index(void *arg, const struct index_definition *definition)
 }
 
 /* The page's objects are searched among all objects in their order: the fewer the plan leaves, the
- * more are read for nothing. All objects that changed since are read too. */
+ * more are read for nothing. All objects changed since are read too. */
 static bool order_is_cheaper(const struct order *order)
 {
 	const struct plan *plan = order->candidates->plan;
@@ -97,7 +97,7 @@ static int order_add_value(void *arg, struct bytes text, uint64_t count, bool wh
 
 /* ---- objects ------------------------------------------------------------ */
 
-/* Objects that changed since are offered by order_offer_all(). */
+/* Objects changed since are offered by order_offer_all(). */
 static int order_offer(struct order *order, struct bytes key, const struct index_entry *entry)
 {
 	const struct plan *plan = order->candidates->plan;
@@ -111,8 +111,8 @@ static int order_offer(struct order *order, struct bytes key, const struct index
 	return r == NOT_FOUND ? 0 : r;
 }
 
-/* Walks the feed's names from the first on that could be on the page with VALUE. From there on the
- * first one that sorted_wants() rejects ends the walk. */
+/* Walks the feed's names from the first possible one with VALUE. The first one rejected by
+ * sorted_wants() ends the walk. */
 static int order_names(
 	const struct order *order, const struct sort_value *value, struct index_walk **ret_walk)
 {
@@ -160,8 +160,8 @@ static int order_offer_names(struct order *order, const struct order_value *valu
 	return r < 0 ? r : 0;
 }
 
-/* Objects that have no value come first, and most are in no postings: the names are walked for as
- * long as there are some left to be found. */
+/* Objects without a value come first, and most are in no postings: the names are walked until all
+ * are found. the names are walked for as long as there are some left to be found. */
 static int order_offer_missing(struct order *order)
 {
 	CLEANUP(index_walk_close) struct index_walk *walk = NULL;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Fills a sorted page with the help of an index of the sort field: sorts the index's values and
- * offers their objects, from the page's beginning on, until no later value can belong on the
- * page. Objects that the index does not have are offered as well: those without a value and,
- * when the page shows an earlier state, those that have changed since.
+ * offers their objects, from the page's beginning on, until no later value can belong on the page.
+ * Objects missing from the index are offered as well: those without a value and, on a page of an
+ * earlier state, those changed since.
  */
 #ifndef READER_SORTED_WALK_H
 #define READER_SORTED_WALK_H
@@ -11,7 +11,7 @@
 #include "reader/candidates.h"
 #include "reader/sorted.h"
 
-/* Offers those objects of CANDIDATES' feed, number FEED of the list, that the page can need;
+/* Offers the objects of CANDIDATES' feed, number FEED of the list, that the page can need;
  * CANDIDATES is not open. Returns: 0; NOT_FOUND: no index has that order, or the plan's own
  * candidates cost less. */
 int sorted_walk(struct sorted *sorted, const struct candidates *candidates, size_t feed);

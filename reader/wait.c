@@ -26,7 +26,7 @@ struct waiter {
 	uint64_t end_ns; /* monotonic; 0: never */
 };
 
-/* Comes before the check that a sleep may follow, so that no wake-up is missed. */
+/* Before the check, so that no wake-up is missed. */
 static void waiter_look(struct waiter *waiter)
 {
 	int runtime = home_runtime_fd(store_home(waiter->kinf->store));
@@ -84,8 +84,8 @@ static int wait_for(struct kinf *kinf, int timeout_ms, wait_condition_fn *condit
 struct wait_names {
 	const char *const *names;
 	size_t n;
-	const char *missing; /* the first feed that is not synced */
-	char why[512];       /* it is not, if that is known */
+	const char *missing; /* the first unsynced feed */
+	char why[512];       /* it is not, if known */
 };
 
 static int all_synced(struct kinf_snapshot *snapshot, void *arg)
@@ -129,15 +129,15 @@ int kinf_wait_synced(struct kinf *kinf, const char *const *feeds, size_t n, int 
 struct wait_version {
 	const char *feed, *namespace_; /* NULL: all feeds of the name */
 	char late
-		/* the namespace of a feed that has not reached RV; "": it has none of its own */
+		/* the namespace of a feed older than RV; "": it has none of its own */
 		[64];
 	struct bytes rv;
 	uint64_t need; /* last seq of the journal when its checkpoints had reached RV; 0: not yet */
-	uint8_t journal[16]; /* whose seq NEED is */
+	uint8_t journal[16]; /* the feed of NEED */
 };
 
-/* Waits first until the journal has the version, i.e. all checkpoints have reached it, then
- * until all that the journal held at that time is visible. */
+/* Waits first until the journal has the version, i.e. all checkpoints have reached it, then until
+ * all records of that time are visible. */
 static int has_version(struct kinf_snapshot *snapshot, void *arg)
 {
 	struct wait_version *wanted = arg;

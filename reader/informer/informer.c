@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Informers: handlers come and go, a dispatch gives each one its turns. Nothing is unlinked or
- * freed while a callback may be running: a handler that a callback removes is freed when the
- * dispatch ends.
+ * freed while a callback may be running: a handler removed by a callback is freed when the dispatch
+ * ends.
  *
  * Between two dispatches no snapshot is held, however much is left to do, because the next one may
  * come much later.
@@ -19,7 +19,7 @@
 #include "common/proc.h"
 
 #define TURN          32   /* items of one handler before the next handler's turn */
-#define EXAMINED_EACH 64   /* items that may be skipped for each callback asked for */
+#define EXAMINED_EACH 64   /* items to skip for each callback asked for */
 #define RUN_MAX       1000 /* callbacks between two commits */
 #define MS            UINT64_C(1000000)
 #define CHECK_NS      (1000 * MS)
@@ -158,7 +158,7 @@ int kinf_informer_add_handler(struct kinf_informer *informer,
 		r = handler_new(informer, options, &h);
 	if (r == 0)
 		r = handler_find_indexes(h);
-	/* kinf_informer_dispatch reports a feed that is missing. */
+	/* kinf_informer_dispatch reports a missing feed. */
 	if (r >= 0 || (h && r == ERR_NO_FEED))
 		r = wake_arm(&informer->wake, 0);
 	if (r < 0)
@@ -173,7 +173,7 @@ int kinf_informer_add_handler(struct kinf_informer *informer,
 	return kinf_result(informer->kinf, 0);
 }
 
-/* Frees the handlers that were removed during a dispatch. */
+/* Frees the handlers removed during a dispatch. */
 static void informer_reap(struct kinf_informer *informer)
 {
 	struct kinf_handler **place = &informer->first;
@@ -264,7 +264,7 @@ static int informer_give_turn(
 		if (!informer->feeds)
 			return AGAIN;
 		int r = handler_find_indexes(h);
-		/* A lapse is reported when it is known what follows it. */
+		/* LAPPED is reported once the next state is known. */
 		if (r == 0 && !h->lapse_owed)
 			r = handler_begin(h);
 		h->error = r < 0 ? r : 0;
@@ -287,8 +287,7 @@ static int informer_give_turn(
 	return r;
 }
 
-/* Returns 0, GONE, or the error of a handler that has no on_error: it ends no other handler's
- * turn. */
+/* Returns 0, GONE, or the error of a handler without on_error: it ends no other handler's turn. */
 static int informer_give_turns(struct kinf_informer *informer, struct informer_round *round)
 {
 	for (struct kinf_handler *h = informer->first; h; h = h->next)
@@ -311,7 +310,7 @@ static int informer_give_turns(struct kinf_informer *informer, struct informer_r
 			if (r >= 0)
 				continue;
 			h->failed = true;
-			/* A walk that can't begin is tried again a second later. */
+			/* A walk that can't begin is retried a second later. */
 			h->retry_ns = h->error && h->options.on_error
 					      ? proc_monotonic_ns() + CHECK_NS
 					      : 0;
@@ -435,7 +434,7 @@ int kinf_informer_run(struct kinf_informer *informer, int stop_fd)
 void kinf_informer_stop(struct kinf_informer *informer)
 {
 	if (kinf_is_forked(informer->kinf))
-		return; /* the descriptor is also the parent's, which would stop */
+		return; /* the descriptor is also the parent's, and that would stop */
 	/* Pairs with the acquire in informer_is_stopped. */
 	__atomic_store_n(&informer->stopped, 1, __ATOMIC_RELEASE);
 	wake_stop(&informer->wake);

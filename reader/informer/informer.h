@@ -43,15 +43,18 @@ struct kinf_handler {
 	bool lapse_owed;       /* to be reported before anything else */
 	/* KINF_TRACK_KEYS, else NULL. */
 	struct handler_keys *keys;
-	bool keys_known; /* keys has all objects that the handler was given. False after the handler
-			      continued from a position: then a resync fills keys while changes come */
-	bool filling;    /* that resync is under way; the handler gets nothing of it */
-	bool replay;     /* a lapse is being reported as differences */
-	bool sweep; /* the objects that the replay did not show are being reported as deleted */
+	/* keys has all objects given to the handler. False after the handler continued from a
+	 * position: then a resync fills keys while changes come */
+	bool keys_known;
+	/* a resync is under way; the handler gets nothing of it */
+	bool filling;
+	bool replay; /* a lapse is being reported as differences */
+	bool sweep;  /* objects missing from the replay are being reported as deleted */
 	size_t sweep_at;
 	bool sync_owed; /* it continues from a position: on_sync comes first, without objects */
 	uint8_t journal[16]; /* of the seqs in keys, and of: */
-	uint64_t newest;     /* an index that has taken this shows all that the handler was given */
+	/* an index with this applied seq shows all that the handler was given */
+	uint64_t newest;
 	struct resync_handler resync;
 	bool resync_owed;
 	int error;         /* why its walk can't begin; 0: it can */
@@ -65,7 +68,7 @@ struct wake {
 	uint64_t tried_ns; /* to connect to the doorbell */
 	uint64_t pause_ns; /* before the next attempt */
 	uint64_t armed_ns; /* the timer fires then (monotonic); 0: it does not */
-	struct epoll_event ready[WAKE_EVENTS]; /* what wake_wait() has found, for wake_read() */
+	struct epoll_event ready[WAKE_EVENTS]; /* result of wake_wait(), for wake_read() */
 	int n_ready;
 };
 
@@ -79,9 +82,8 @@ struct kinf_informer {
 	struct kinf *kinf;
 	char *feed;
 	uint32_t flags;
-	/* Atomic: other threads may set it. It does not lie beside the flags that only the
-	 * informer's thread uses, because the compiler reads several of those at once, and what
-	 * lies between them. */
+	/* Atomic: other threads may set it. It does not lie beside flags of the informer's thread,
+	 * because the compiler reads several of those at once. */
 	uint32_t stopped;
 	uint64_t from;
 	void (*on_state)(void *arg, const struct kinf_feed_info *status);
@@ -90,17 +92,17 @@ struct kinf_informer {
 	struct resync resync;
 	bool own_resync, own_jitter; /* the caller's, not the feed's */
 	bool started, dispatching, running, freed;
-	/* FREED before an event was given that the position counts: the cursor stays */
+	/* FREED before an event of that position was given: the cursor stays */
 	bool left_out;
 	struct wake wake;
-	/* The feeds that the name stands for. */
+	/* The feeds of the name. */
 	struct kinf_snapshot *snapshot;
 	uint32_t *feeds; /* NULL: to be found */
 	size_t n_feeds;
 	uint8_t journal[16];
-	uint64_t last;   /* the log's last event number when they were found */
-	uint64_t listed; /* the event number at which all of them had been listed; UINT64_MAX: not
-			    yet */
+	uint64_t last; /* the log's last event number when they were found */
+	/* the event number at which all of them were listed; UINT64_MAX: not yet */
+	uint64_t listed;
 	uint64_t checked_ns;
 	struct informer_state *states;
 	size_t n_states, states_room;
@@ -126,8 +128,8 @@ int handler_find_indexes(struct kinf_handler *handler);
 int handler_begin(struct kinf_handler *handler);
 /* Makes it begin again with the initial state: the position is lost, or the feeds are others. */
 void handler_lapse(struct kinf_handler *handler);
-/* Makes it lapse because it may have missed an item or got a wrong one, so that differences can't
- * be computed. Returns ERROR. */
+/* Makes it lapse after a missed or wrong item, when differences can't be computed. Returns
+ * ERROR. */
 int handler_fail(struct kinf_handler *handler, int error);
 /* Reads one item of its walk and runs its callbacks. Returns: FOUND: *RET_CALLS callbacks ran, two
  * if on_sync came first; AGAIN; GONE; errors. A callback may remove the handler or free the
@@ -149,7 +151,7 @@ void informer_resync_init(
 	struct kinf_informer *informer, const struct kinf_informer_options *options);
 /* Takes the default period from the definitions of these feeds, unless the caller has given one. */
 void informer_resync_update(struct kinf_informer *informer, const struct feed_set *set);
-/* Computes the period of a handler that is being added. */
+/* Computes the period of a new handler. */
 void informer_resync_add(struct kinf_informer *informer, struct kinf_handler *h);
 void informer_resync_check(struct kinf_informer *informer, uint64_t now);
 
@@ -173,10 +175,10 @@ bool wake_read(struct wake *wake);
  * STOP_FD is; errors. */
 int wake_wait(struct wake *wake, int stop_fd);
 /* Connects to the reflector's doorbell unless it is connected. Comes before the search for work, so
- * that the bell rings for all that comes later. Pauses 1, 2, 4 .. 16 s after attempts that fail. */
+ * that the bell rings for all later changes. Pauses 1, 2, 4 .. 16 s after failed attempts. */
 void wake_connect(struct wake *wake, int runtime_fd, uint64_t now);
-/* Makes the descriptor readable at AT_NS (monotonic) at the latest. An earlier time that was set
- * before stays, so only a time before that one costs a system call. */
+/* Makes the descriptor readable at AT_NS (monotonic) at the latest. An earlier time stays, so only
+ * a time before that one costs a system call. */
 int wake_arm(struct wake *wake, uint64_t at_ns);
 
 void wake_stop(struct wake *wake);

@@ -4,7 +4,7 @@
  * only while all handlers are synced, because before that there is no position to continue from.
  *
  * Positions move also without callbacks. Then the cursor is written every 5 s, even if the user
- * commits by hand, so that the journal need not keep history that no handler needs.
+ * commits by hand, so that the journal can drop history.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ int informer_cursor_begin(struct kinf_informer *informer, struct follow_options 
 	struct cursor_file *begin = &informer->begin;
 
 	if (informer->from && !begin->n) {
-		/* A cursor with every feed at the event number that the caller asked for. */
+		/* A cursor with every feed at the caller's event number. */
 		cursor_release(begin);
 		begin->positions = calloc(informer->n_feeds + 1, sizeof(*begin->positions));
 		if (!begin->positions)

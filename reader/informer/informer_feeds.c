@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The feeds that an informer's name stands for, and their states. */
+/* The feeds of an informer's name, and their states. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,8 +66,8 @@ static int informer_check_state(void *arg, const struct kinf_feed_info *status)
 	return differs && informer->freed ? END : 0;
 }
 
-/* Reports each feed that the name no longer stands for once as gone. Returns: 0; END: the
- * callback has freed the informer. */
+/* Reports each feed that left the name once as gone. Returns: 0; END: the callback has freed the
+ * informer. */
 static int informer_report_gone(struct kinf_informer *informer, const struct feed_set *set)
 {
 	for (size_t i = 0; i < informer->n_states;) {
@@ -89,8 +89,8 @@ static int informer_report_gone(struct kinf_informer *informer, const struct fee
 	return 0;
 }
 
-/* SET: the feeds that the name stands for; NULL: none. A feed that has taken another one's place
- * comes after it, so that the last state of a name is not that it is gone. */
+/* SET: the feeds of the name; NULL: none. A feed comes after the one it replaces, so that the last
+ * state of a name is not "gone". */
 static int informer_report_states(struct kinf_informer *informer, const struct feed_set *set)
 {
 	if (!informer->on_state)
@@ -132,8 +132,8 @@ int informer_check_feeds(struct kinf_informer *informer, uint64_t now)
 	r = feed_set_get(informer->snapshot, informer->feed, &set);
 	if (r == FOUND || r == AGAIN) {
 		informer_resync_update(informer, set);
-		/* The name may stand for a feed that is not followed, e.g. of a namespace that was
-		 * added to the configuration. The walks notice a feed that was removed. */
+		/* The name may stand for a feed that is not followed, e.g. of a newly configured
+		 * namespace. The walks notice a removed feed. */
 		for (size_t i = 0; informer->feeds && r != GONE && i < set->n; i++) {
 			bool followed = !set->feeds[i].visible;
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One handler: its walk through the log, and which callback an item of the walk becomes.
+ * One handler: its walk through the log, and the callback for each item.
  *
  * After a lapse the walk begins again with the initial state. Without keys the handler gets
  * on_lapped and all objects as initial ones. With keys it gets the differences: a replay compares
- * the initial state with the keys, and at its SYNC a sweep reports the keys that did not come again
- * as deleted.
+ * the initial state with the keys, and at its SYNC the missing keys are reported as deleted.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -185,8 +184,8 @@ static int handler_accepts(struct kinf_handler *h, const struct record *record)
 	return h->filtered ? filter_accepts(&h->filter, record) : FOUND;
 }
 
-/* Notes in the keys that the handler has the object, or (IS false) has it no longer. Returns: FOUND
- * if it had the object before; NOT_FOUND; -ENOMEM. */
+/* Notes in the keys whether the handler has the object. Returns: FOUND if it had the object before;
+ * NOT_FOUND; -ENOMEM. */
 static int handler_note_key(struct kinf_handler *h, const struct record *record, bool is)
 {
 	uint64_t before;
@@ -199,9 +198,10 @@ static int handler_note_key(struct kinf_handler *h, const struct record *record,
 	return FOUND;
 }
 
-/* An object that is added during a replay may be one that the handler had before the lapse: the
- * object was missing when the replay passed its key, so the handler was to get a delete at the end.
- * For the handler it is an update then. An object that is in neither state is left to the sweep. */
+/* An object added during a replay may be one of the handler's from before the lapse: it was missing
+ * when the replay passed its key, so the handler was to get a delete at the end. the object was
+ * missing when the replay passed its key, so the handler was to get a delete at the end. For the
+ * handler it is an update then. Objects in neither state are left to the sweep. */
 static int handler_give_change(
 	struct kinf_handler *h, const struct follow_item *item, bool *ret_called)
 {
@@ -224,7 +224,7 @@ static int handler_give_change(
 		handler_call_update(h, &item->old, record, ret_called);
 	else if (is == FOUND)
 		handler_call_add(h, record, false, ret_called);
-	else /* it left the filter, or was found missing: the last state that is known */
+	else /* it left the filter, or was found missing: the last known state */
 		handler_call_delete(h, deleted && record->body.size ? record : &item->old,
 			deleted && unknown, ret_called);
 	return 0;
@@ -238,8 +238,7 @@ static void handler_report_sync(struct kinf_handler *h, bool *ret_called)
 		h->options.on_sync(h->options.arg);
 }
 
-/* Tells the thread which events the handler has been given: a snapshot that a callback takes has
- * them. Returns what the thread was told before. */
+/* Sets the thread's newest event: a snapshot of a callback has it. Returns the former one. */
 static struct handled handler_set_handled(const struct kinf_handler *h)
 {
 	struct handled handled = {.event = h->newest};
@@ -292,15 +291,14 @@ static int handler_give(struct kinf_handler *h, const struct follow_item *item, 
 	}
 }
 
-/* Reads an item as handler_next() does. A handler that continued from a position is synced as soon
- * as the position has turned out to be still kept. */
+/* Reads an item as handler_next() does. A handler that continued from a position is synced once the
+ * position is known to be kept. */
 static int handler_walk(struct kinf_handler *h, int *ret_calls)
 {
 	struct follow_item item;
 	bool called = false;
 
-	/* First the resync that fills the keys after the handler continued from a position, then
-	 * the user's. */
+	/* First the resync for the keys after a start from a position, then the user's. */
 	if (h->filling && !follow_is_resyncing(h->follow)) {
 		h->filling = false;
 		h->keys_known = true;
@@ -341,7 +339,7 @@ static int handler_step(struct kinf_handler *h, int *ret_calls)
 	if (!h->lapse_owed && !h->sweep)
 		return handler_walk(h, ret_calls);
 	if (!h->lapse_owed) {
-		/* The objects that the replay did not show are reported as deleted; at the end, the
+		/* The objects missing from the replay are reported as deleted; at the end, the
 		 * sync. */
 		if (handler_keys_next_unseen(h->keys, &h->sweep_at, &record.key) == FOUND)
 			handler_call_delete(h, &record, true, &called);

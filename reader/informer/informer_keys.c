@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The keys lie one after the other in one buffer, which is packed when more than half of it is
- * dead. */
+/* The keys lie one after the other in one buffer, packed when more than half of it is dead. */
 #include "reader/informer/informer_keys.h"
 
 #include <errno.h>
@@ -29,7 +28,7 @@ struct handler_keys {
 	uint32_t magic;
 	struct hashtable table;
 	struct buf text; /* of each key: size u16, bytes */
-	size_t dead;     /* bytes of keys that were removed */
+	size_t dead;     /* bytes of removed keys */
 	uint64_t seed;   /* users of the cluster choose the keys */
 };
 
@@ -177,6 +176,6 @@ void handler_keys_clear(struct handler_keys *keys)
 {
 	CHECK_OBJ(keys, KEYS_MAGIC);
 	hashtable_clear(&keys->table);
-	buf_reset(&keys->text); /* also of the error that may be why */
+	buf_reset(&keys->text); /* also of the possible cause */
 	keys->dead = 0;
 }

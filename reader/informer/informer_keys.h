@@ -4,8 +4,8 @@
  * be given the differences: for each object its key and the seq of the version given last. An
  * object costs its key and 23 to 45 bytes: 2 for the key's size, and 21 to 43 of the hash table.
  *
- * A replay marks all objects unseen, handler_keys_put() marks one seen, and the objects that are
- * still unseen when the replay ends no longer exist.
+ * A replay marks all objects unseen, handler_keys_put() marks one seen, and the unseen ones at its
+ * end no longer exist.
  */
 #ifndef READER_INFORMER_INFORMER_KEYS_H
 #define READER_INFORMER_INFORMER_KEYS_H

@@ -95,7 +95,7 @@ uint64_t kinf_limiter_num_requeues(struct kinf_limiter *limiter, const void *key
 	return limiter->operations.num_requeues(limiter->arg, key, size);
 }
 
-/* Makes a limiter of the library. RELEASE frees ARG when that fails. */
+/* Makes a limiter of the library. On failure RELEASE frees ARG. */
 static int limiter_make(const struct kinf_limiter_operations *operations, void *arg,
 	struct kinf_limiter **ret_limiter)
 {
@@ -106,7 +106,7 @@ static int limiter_make(const struct kinf_limiter_operations *operations, void *
 	return kinf_result(NULL, r);
 }
 
-/* ---- limiters that count the failures of each key ----------------------- */
+/* ---- limiters with a count of failures for each key ------------------------ */
 
 struct failures {
 	struct queue_key key;
@@ -240,7 +240,7 @@ struct token_bucket {
 	pthread_mutex_t lock;
 	struct kinf_clock *clock;
 	double qps, burst;
-	double tokens; /* below 0: promised to keys that wait */
+	double tokens; /* below 0: promised to waiting keys */
 	uint64_t filled_at;
 };
 
@@ -296,7 +296,7 @@ int kinf_limiter_bucket(
 	return limiter_make(&operations, bucket, ret_limiter);
 }
 
-/* ---- limiters that ask others ------------------------------------------- */
+/* ---- limiters made of others ------------------------------------------------- */
 
 struct composite {
 	int64_t max_ns;

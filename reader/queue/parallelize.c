@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client-go's ParallelizeUntil: threads that take chunks of pieces until there are none. */
+/* client-go's ParallelizeUntil: threads take chunks of pieces until there are none. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@ struct parallel {
 	void *arg;
 	size_t pieces, chunk;
 	pthread_mutex_t lock;
-	size_t next; /* the first piece that no thread has taken; under lock */
+	size_t next; /* the first free piece; under lock under lock */
 	int result;  /* the first non-zero one; under lock */
 };
 

@@ -4,12 +4,12 @@
  * it.
  *
  * A key is dirty from the time it is added until it is handed out, and in work from then until
- * kinf_queue_done(). A key that is dirty and not in work stands in line. A delayed key waits in a
- * heap; a thread that looks at the queue moves it into the line when its time has come.
+ * kinf_queue_done(). A dirty key not in work stands in line. A delayed key waits in a heap; a
+ * thread that looks at the queue moves due keys into the line.
  *
  * Waiting threads: at most one of them, the timekeeper, sleeps until the first delayed key is due,
- * all others sleep until they are woken. A thread that is woken, or that leaves with a key, wakes
- * the next one if there is more to do. So one signal for each added key is enough and none is lost.
+ * all others sleep until they are woken. A woken thread, and one that leaves with a key, wakes the
+ * next one if there is more to do. So one signal for each added key is enough and none is lost.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -30,7 +30,7 @@
 #define QUEUE_MAGIC 0x6b717565u
 #define NEVER       UINT64_MAX
 
-/* A key and all that is known of it. It lives while the key is dirty, in work, or delayed. */
+/* A key. It lives while the key is dirty, in work, or delayed. */
 struct queue_item {
 	struct queue_key key;
 	struct queue_item *next;      /* in line, if the caller has not set an order */
@@ -38,9 +38,8 @@ struct queue_item {
 	struct queue_item **work_at;  /* the pointer to this item in that list; NULL: not in work */
 	uint64_t added_at, began_at;  /* ns */
 	struct queue_timer timer;     /* of a delayed key */
-	struct handled handled; /* the newest event of the callers that have added the key since it
-				   was handed out */
-	uint64_t taker;         /* the thread that it was handed out to */
+	struct handled handled; /* the newest event of the callers since the key was handed out */
+	uint64_t taker;         /* the thread with the key in work */
 	bool dirty;
 };
 
@@ -67,7 +66,7 @@ struct kinf_queue {
 	bool timekeeper;  /* a thread is on timer */
 	bool woken; /* a thread on ready was woken and does not run yet; it wakes the next one */
 	pthread_cond_t
-		*wake; /* of which one thread is woken when the lock is given back; NULL: none */
+		*wake; /* to wake one thread when the lock is given back; NULL: none NULL: none */
 	bool shutting_down, draining;
 };
 
@@ -77,7 +76,7 @@ static void queue_lock(struct kinf_queue *queue)
 	(void)pthread_mutex_lock(&queue->lock); /* a plain mutex does not fail */
 }
 
-/* A thread that is woken while the lock is held would only wait for it. */
+/* A thread woken under the lock would only wait for it. */
 static void queue_unlock(struct kinf_queue **queue)
 {
 	pthread_cond_t *wake = (*queue)->wake;
@@ -170,7 +169,7 @@ static int item_add(struct kinf_queue *queue, struct queue_item *item)
 	return 0;
 }
 
-/* Moves the delayed keys that are due into the line. */
+/* Moves due keys into the line. */
 static int queue_add_due(struct kinf_queue *queue)
 {
 	struct queue_timer *timer;
@@ -279,7 +278,7 @@ static void queue_hand_out(struct kinf_queue *queue, const char **ret_key, size_
 	struct queue_item *item = queue->first;
 
 	queue->in_line--;
-	if (queue->order.size) { /* the text that was pushed lies after its item (queue_keys.h) */
+	if (queue->order.size) { /* the text lies after its item (queue_keys.h) */
 		char *text = (char *)(uintptr_t)queue->order.pop(queue->order.arg);
 
 		item = (struct queue_item *)(void *)(text - sizeof(*item));
@@ -313,7 +312,7 @@ static void queue_sleep_until(
 
 	if (deadline == NEVER)
 		(void)pthread_cond_wait(condition, &queue->lock);
-	else /* the caller reads the clock, whatever this returns */
+	else /* the caller reads the clock in any case */
 		(void)pthread_cond_timedwait(condition, &queue->lock, &until);
 }
 
@@ -357,7 +356,7 @@ int kinf_queue_get(struct kinf_queue *queue, int timeout_ms, const char **ret_ke
 
 	LOCKED(queue);
 	int r = queue_get(queue, deadline, ret_key, ret_size);
-	/* This thread stops waiting: another one has to take what is left, or keep the time. */
+	/* This thread stops waiting: another one has to take the rest, or keep the time. */
 	if (queue->in_line || (queue->delayed.n && !queue->timekeeper))
 		queue_wake_one(queue);
 	return queue_result(r);
@@ -449,7 +448,7 @@ static void queue_shut_down(struct kinf_queue *queue, bool drain)
 {
 	struct queue_timer *timer;
 
-	/* Keys that were due before the end are still handed out. */
+	/* Keys due before the end are still handed out. */
 	err_ignore(queue_add_due(queue), "the queue ends");
 	queue->draining = drain;
 	queue->shutting_down = true;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The time of queues and limiters: the machine's monotonic clock, or one that a test steps. A
- * queue that uses a stepped clock subscribes to it, and each step wakes the queue's sleeping
- * threads.
+ * The time of queues and limiters: the machine's monotonic clock, or one stepped by a test. A queue
+ * subscribes to its stepped clock, and each step wakes the queue's sleeping threads.
  *
  * Order of locks: first the clock's lock of `users`, then a queue's. A clock is read without a
  * lock.
@@ -18,7 +17,7 @@ struct clock_user {
 	void *arg;
 };
 
-/* CLOCK may be NULL in all of these: the machine's, which wakes no queue. */
+/* CLOCK may be NULL in all of these: the machine's, without subscribers. */
 uint64_t clock_read(const struct kinf_clock *clock);
 void clock_subscribe(struct kinf_clock *clock, struct clock_user *user);
 /* When it returns, wake() is not called any more. */
