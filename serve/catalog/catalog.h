@@ -79,7 +79,7 @@ void catalog_release(struct catalog_feed **feed);
 typedef int catalog_feed_fn(void *argument, struct catalog_feed *feed);
 int catalog_each(struct catalog *catalog, catalog_feed_fn *fn, void *argument);
 
-/* What comes after a position of a feed. */
+/* The entries of a feed after a position. */
 #define CATALOG_ENTRIES 32
 struct catalog_news {
 	struct timeline_entry entries[CATALOG_ENTRIES];
