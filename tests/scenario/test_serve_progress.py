@@ -133,8 +133,7 @@ def test_nothing_is_passed_over(serve):
         reader.start()
     changes = []
     with serve.watch(f"{ALL}?watch=1&resourceVersion={start}") as watch:
-        end = time.monotonic() + 20
-        while time.monotonic() < end:
+        for _ in range(50):
             elsewhere(simulator)
             if chance.random() < 0.5:
                 name = f"q{chance.randrange(4)}"
@@ -144,7 +143,7 @@ def test_nothing_is_passed_over(serve):
             if chance.random() < 0.05:
                 serve.store.reflector_process.kill(signal.SIGKILL)
                 serve.store.reflector_process = serve.store.reflector()
-            time.sleep(chance.uniform(0, 0.6))
+            time.sleep(chance.uniform(0, 0.2))
         last = simulator.put("pods", pod("last", "web"))
         changes.append(("last", str(last)))
         seen = [watch.next()[1:] for _ in changes]

@@ -46,7 +46,7 @@ BUFFERS = sorted({buffer("http/gzip.c", "GZIP_OUT"), buffer("answer/watch.c", "W
                   buffer("http/http2.c", "HTTP2_LARGE_WINDOW")})
 TUNED = [f"{size}{side}" for size in BUFFERS for side in "-+"]
 SIZES = ["one", "several", *TUNED, "huge"]
-LARGE = {"huge", *(size for size in TUNED if int(size[:-1]) > GZIP)}
+LARGE = {"huge", *(size for size in TUNED if int(size[:-1]) > 64 << 10)}  # in pairs, not in triples
 
 FORMS = ["object", *(f"table {version} {include}" for version in ("v1", "v1beta1") for include in ("Metadata", "Object", "None")),
          "metadata v1", "metadata v1beta1"]
