@@ -16,7 +16,6 @@
 #include "serve/auth/auth.h"
 #include "serve/health.h"
 #include "serve/http/connection.h"
-#include "serve/http/connection_internal.h"
 #include "serve/http/upstream_link.h"
 
 #define MILLISECOND_NS UINT64_C(1000000)

@@ -11,7 +11,6 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "serve/http/connection_internal.h"
 #include "serve/http/listener.h"
 #include "serve/http/tls.h"
 #include "serve/metrics.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/err.h"
-#include "serve/http/connection_internal.h"
+#include "serve/http/connection.h"
 
 #define HTTP1_IN_MAX    (EXCHANGE_HEAD_MAX + 4)
 #define HTTP1_CHUNK_MAX 0xffff /* four hexadecimal digits */

@@ -12,7 +12,7 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "serve/http/connection_internal.h"
+#include "serve/http/connection.h"
 
 #define HTTP2_STREAMS_MAX 250
 #define HTTP2_FIELDS_MAX  HEAD_FIELDS_MAX

@@ -11,7 +11,7 @@
 #include "common/log.h"
 #include "common/proc.h"
 #include "common/value/json.h"
-#include "serve/http/connection_internal.h"
+#include "serve/http/connection.h"
 #include "serve/http/listener.h"
 #include "serve/http/tls.h"
 #include "serve/metrics.h"

@@ -48,7 +48,7 @@ def process_states():
     for path in [*ROOT.glob("common/daemon/*.c"), *ROOT.glob("processor/*.c"), *ROOT.glob("reflector/*.c")]:
         for call in re.findall(r"stats_set_state\(([^;]*)\);", path.read_text()):
             states |= strings(call)
-    return states | {re.search(r'"(running, not ready): %s"', (ROOT / "serve/serve.c").read_text())[1]}
+    return states | {re.search(r'"(running, not ready): %s"', (ROOT / "serve/main.c").read_text())[1]}
 
 
 def test_every_state_of_a_process_is_explained():
