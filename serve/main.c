@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kinf-serve's main thread, in the frame of common/daemon: opens everything, accepts connections for
- * the worker with the fewest, attends to signals, the store's directory and the certificates.
+ * kinf-serve's main thread, in the frame of common/daemon: opens everything, accepts connections
+ * for the worker with the fewest, attends to signals, the store's directory and the certificates.
  * --check checks the configuration's files and addresses.
  */
 #include <errno.h>
@@ -40,7 +40,7 @@
 #include "store/env/home.h"
 #include "store/env/text_file.h"
 
-#define WAIT_MS 200 /* the longest sleep */
+#define WAIT_MS               200             /* the longest sleep */
 #define SERVE_TICKETS         "serve.tickets" /* in the runtime directory */
 #define SERVE_TICKETS_SECONDS ((time_t)24 * 3600)
 #define ACCEPT_PAUSE_NS       (UINT64_C(100) * 1000000)
@@ -55,7 +55,6 @@
 #define SERVE_ADDRESSES       "addresses"
 #define SERVE_CONNECTIONS_MAX 20000
 #define SERVE_WORKERS_MAX     4
-
 
 struct serve {
 	struct daemon *daemon;
