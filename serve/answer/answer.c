@@ -167,7 +167,7 @@ void answer_worker_woken(struct answer_worker *worker)
 	struct answer_request *next;
 
 	for (struct answer_request *request = worker->waiting; request; request = next) {
-		next = request->next_waiting;
+		next = request->next;
 		/* The timer resumes it, which may free this request and others of the list. */
 		serve_timer_set(&request->timer, serve_worker_now_ns(worker->worker));
 	}

@@ -28,6 +28,7 @@
 #include "common/proc.h"
 #include "common/value/field.h"
 #include "serve/answer/encode.h"
+#include "serve/chain.h"
 
 #define FRAMES_BYTES ((size_t)64 << 20) /* of all workers */
 #define FRAMES_FREED ((size_t)1 << 20)  /* less is soon used again */
@@ -123,9 +124,7 @@ static void frame_drop(struct frames *frames, struct answer_frame *frame)
 
 	hashtable_remove(&frames->table, hashtable_find(&frames->table, frame_hash(&key), &key));
 	frame_unlink(frames, frame);
-	*frame->at = frame->next;
-	if (frame->next)
-		frame->next->at = frame->at;
+	CHAIN_REMOVE(frame);
 	frames->bytes -= sizeof(*frame) + frame->size;
 	metric_sub(frames->kept, sizeof(*frame) + frame->size);
 	free(frame);
@@ -167,11 +166,7 @@ static struct answer_frame *frame_keep(struct frames *frames, const struct frame
 	}
 	place->frame = frame;
 	frame_link(frames, frame);
-	frame->at = &frame->group->frames;
-	frame->next = *frame->at;
-	if (frame->next)
-		frame->next->at = &frame->next;
-	*frame->at = frame;
+	CHAIN_ADD(&frame->group->frames, frame);
 	frames->bytes += sizeof(*frame) + frame->size;
 	metric_add(frames->kept, sizeof(*frame) + frame->size);
 	while (frames->bytes > frames->room && frames->oldest != frame)
@@ -534,11 +529,7 @@ int answer_group_join(struct answer_member *member)
 	if (r < 0)
 		return r;
 	member->group = group;
-	member->next = group->first;
-	member->at = &group->first;
-	if (group->first)
-		group->first->at = &member->next;
-	group->first = member;
+	CHAIN_ADD(&group->first, member);
 	group->behind++;
 	return 0;
 }
@@ -564,9 +555,7 @@ void answer_group_leave(struct answer_member *member)
 	if (!member->group)
 		return;
 	answer_group_set_caught_up(member, true);
-	*member->at = member->next;
-	if (member->next)
-		member->next->at = member->at;
+	CHAIN_REMOVE(member);
 	if (!member->group->first)
 		group_free(member->request->worker, member->group);
 	member->group = NULL;

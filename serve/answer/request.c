@@ -13,6 +13,7 @@
 #include "common/text/timestamp.h"
 #include "serve/api/api_pretty.h"
 #include "serve/api/api_protobuf.h"
+#include "serve/chain.h"
 #include "serve/http/forward.h"
 #include "serve/http/gzip.h"
 
@@ -44,9 +45,7 @@ void answer_release_snapshot(struct answer_worker *worker)
 static void answer_unpark(struct answer_request *request)
 {
 	if (request->is_waiting) {
-		*request->waiting_at = request->next_waiting;
-		if (request->next_waiting)
-			request->next_waiting->waiting_at = request->waiting_at;
+		CHAIN_REMOVE(request);
 	}
 	request->is_waiting = false;
 	serve_timer_set(&request->timer, UINT64_MAX);
@@ -127,11 +126,7 @@ void answer_wait(struct answer_request *request, bool soon)
 	}
 	answer_park(request);
 	request->is_waiting = true;
-	request->next_waiting = worker->waiting;
-	request->waiting_at = &worker->waiting;
-	if (worker->waiting)
-		worker->waiting->waiting_at = &request->next_waiting;
-	worker->waiting = request;
+	CHAIN_ADD(&worker->waiting, request);
 	serve_timer_set(&request->timer, soon ? now : now + ANSWER_RETRY_NS);
 }
 

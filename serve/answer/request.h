@@ -94,7 +94,7 @@ struct answer_request {
 	uint64_t ahead;         /* the RV waited for; 0: something else */
 	struct serve_timer timer;
 	bool is_waiting, is_parked;
-	struct answer_request *next_waiting, **waiting_at;
+	struct answer_request *next, **at; /* of the waiting ones */
 	/* Forwarding. */
 	bool must_forward;  /* waiting would not help */
 	bool unreachable;   /* the API server did not answer: nothing can be forwarded */

@@ -11,6 +11,7 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "serve/chain.h"
 #include "serve/http/listener.h"
 #include "serve/http/tls.h"
 #include "serve/metrics.h"
@@ -150,12 +151,7 @@ void connection_close(struct http_connection **connection)
 	buf_release(&c->in);
 	buf_release(&c->out);
 	peer_release(&c->peer_texts);
-	if (c->previous)
-		c->previous->next = c->next;
-	else
-		worker->connections = c->next;
-	if (c->next)
-		c->next->previous = c->previous;
+	CHAIN_REMOVE(c);
 	__atomic_sub_fetch(&worker->n_connections, 1, __ATOMIC_RELAXED);
 	c->magic = 0;
 	free(c);
@@ -177,10 +173,7 @@ int connection_new(struct serve_worker *worker, const struct listener *listener,
 	c->fd = fd;
 	c->finish_ns = UINT64_MAX;
 	c->began_ns = c->progress_ns = worker->now_ns;
-	c->next = worker->connections;
-	if (c->next)
-		c->next->previous = c;
-	worker->connections = c;
+	CHAIN_ADD(&worker->connections, c);
 	connection_count(c, true);
 	int r = serve_timer_init(worker, &c->timer, connection_expired, c);
 	if (r == 0)

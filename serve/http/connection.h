@@ -29,7 +29,7 @@ enum stream_state {
 struct stream {
 	struct exchange x; /* first: an exchange is a stream */
 	struct http_connection *connection;
-	struct stream *previous, *next; /* of the connection */
+	struct stream *next, **at; /* of the connection */
 	enum stream_state state;
 	int status;
 	struct buf answer; /* the answer's header lines, each with CR LF */
@@ -142,7 +142,7 @@ struct http_connection {
 	uint32_t magic;
 	struct serve_worker *worker;
 	const struct listener *listener;
-	struct http_connection *previous, *next; /* of the worker */
+	struct http_connection *next, **at; /* of the worker */
 	struct http_connection *ready_next;
 	bool ready;
 	int fd;

@@ -11,6 +11,7 @@
 #include "common/log.h"
 #include "common/proc.h"
 #include "common/value/json.h"
+#include "serve/chain.h"
 #include "serve/http/connection.h"
 #include "serve/http/listener.h"
 #include "serve/http/tls.h"
@@ -48,10 +49,7 @@ struct stream *stream_new(struct http_connection *c, struct bytes text, size_t n
 	s->x.headers = s->headers;
 	s->x.began_ns = s->progress_ns = c->worker->now_ns;
 	s->source.size = -1;
-	s->next = c->streams;
-	if (s->next)
-		s->next->previous = s;
-	c->streams = s;
+	CHAIN_ADD(&c->streams, s);
 	c->n_streams++;
 	s->text_size = text.size;
 	c->heads += text.size;
@@ -107,12 +105,7 @@ void stream_end(struct stream *s, enum exchange_end why)
 		s->gone(s->gone_context);
 	if (asked)
 		stream_report(s, why);
-	if (s->previous)
-		s->previous->next = s->next;
-	else
-		c->streams = s->next;
-	if (s->next)
-		s->next->previous = s->previous;
+	CHAIN_REMOVE(s);
 	c->n_streams--;
 	c->heads -= s->text_size;
 	c->worker->heads -= s->text_size;

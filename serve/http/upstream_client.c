@@ -11,6 +11,7 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "serve/chain.h"
 #include "serve/http/upstream_internal.h"
 
 #define CLIENT_MAGIC       0x75706372u
@@ -29,7 +30,7 @@ struct upstream_client {
 };
 
 struct upstream_request {
-	struct upstream_request *previous, *next;
+	struct upstream_request *next, **at;
 	CURL *easy;
 	struct upstream_lists lists;
 	struct buf body, answer;
@@ -50,12 +51,8 @@ static void upstream_request_free(struct upstream_client *c, struct upstream_req
 	upstream_lists_release(&request->lists);
 	buf_release(&request->body);
 	buf_release(&request->answer);
-	if (request->previous)
-		request->previous->next = request->next;
-	else if (c->requests == request)
-		c->requests = request->next;
-	if (request->next)
-		request->next->previous = request->previous;
+	if (request->at)
+		CHAIN_REMOVE(request);
 	free(request);
 }
 
@@ -127,10 +124,7 @@ static int upstream_post(struct upstream_client *c, const char *path, const char
 		upstream_request_free(c, request);
 		return r;
 	}
-	request->next = c->requests;
-	if (request->next)
-		request->next->previous = request;
-	c->requests = request;
+	CHAIN_ADD(&c->requests, request);
 	return 0;
 }
 

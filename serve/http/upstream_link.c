@@ -11,6 +11,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
+#include "serve/chain.h"
 #include "serve/http/upstream_internal.h"
 #include "serve/worker.h"
 
@@ -25,7 +26,7 @@
 struct upstream_link {
 	uint32_t magic;
 	struct upstream_links *links;
-	struct upstream_link *previous, *next; /* of all, or of the idle ones */
+	struct upstream_link *next, **at; /* of all, or of the idle ones */
 	CURL *easy;
 	struct upstream_lists lists;
 	enum upstream_link_state state;
@@ -54,25 +55,6 @@ struct upstream_links {
 };
 
 /* ---- lists of links ----------------------------------------------------- */
-
-static void link_put(struct upstream_link **list, struct upstream_link *link)
-{
-	link->previous = NULL;
-	link->next = *list;
-	if (link->next)
-		link->next->previous = link;
-	*list = link;
-}
-
-static void link_take(struct upstream_link **list, struct upstream_link *link)
-{
-	if (link->previous)
-		link->previous->next = link->next;
-	else
-		*list = link->next;
-	if (link->next)
-		link->next->previous = link->previous;
-}
 
 /* ---- libcurl's side ----------------------------------------------------- */
 
@@ -145,14 +127,14 @@ static void link_discard(struct upstream_link *link)
 {
 	link->closed = true;
 	if (link->links->running)
-		link_put(&link->links->closed, link);
+		CHAIN_ADD(&link->links->closed, link);
 	else
 		link_free(link);
 }
 
 static void link_drop_idle(struct upstream_link *link)
 {
-	link_take(&link->links->idle, link);
+	CHAIN_REMOVE(link);
 	link->links->n_idle--;
 	link_discard(link);
 }
@@ -185,7 +167,7 @@ static void link_finish_run(struct upstream_links *links)
 	}
 	links->running = false;
 	while ((link = links->closed)) {
-		link_take(&links->closed, link);
+		CHAIN_REMOVE(link);
 		link_free(link);
 	}
 }
@@ -276,7 +258,7 @@ static struct upstream_link *link_take_idle(struct upstream_links *links)
 			link_drop_idle(link);
 			continue;
 		}
-		link_take(&links->idle, link);
+		CHAIN_REMOVE(link);
 		links->n_idle--;
 		link->was_idle = true;
 		return link;
@@ -313,7 +295,7 @@ int upstream_link_open(struct upstream_links *links, bool fresh, void (*ready)(v
 	}
 	link->ready = ready;
 	link->context = context;
-	link_put(&links->used, link);
+	CHAIN_ADD(&links->used, link);
 	*ret_link = link;
 	return 0;
 }
@@ -397,14 +379,14 @@ void upstream_link_close(struct upstream_link **link, bool reusable)
 		return;
 	CHECK_OBJ(l, LINK_MAGIC);
 	links = l->links;
-	link_take(&links->used, l);
+	CHAIN_REMOVE(l);
 	l->ready = NULL;
 	if (!reusable || l->state != UPSTREAM_OPEN || l->out || links->n_idle >= IDLE_MAX) {
 		link_discard(l);
 		return;
 	}
 	l->idle_ns = proc_monotonic_ns();
-	link_put(&links->idle, l);
+	CHAIN_ADD(&links->idle, l);
 	if (links->n_idle++ == 0)
 		serve_timer_set(&links->idle_timer, l->idle_ns + IDLE_NS);
 }
