@@ -2,11 +2,11 @@
 /*
  * client-go's informer for C++17. kinf.hpp includes this header and has the common rules.
  *
- * 	kinformer::ResourceEventHandlerFuncs funcs;
- * 	funcs.on_add = [&](const kinformer::Object &pod, bool initial) { queue.add(pod.key()); };
- * 	auto informer = store.informer("pods");
- * 	informer.add_event_handler(std::move(funcs));
- * 	informer.run(stop_fd);
+ *	kinformer::ResourceEventHandlerFuncs funcs;
+ *	funcs.on_add = [&](const kinformer::Object &pod, bool initial) { queue.add(pod.key()); };
+ *	auto informer = store.informer("pods");
+ *	informer.add_event_handler(std::move(funcs));
+ *	informer.run(stop_fd);
  *
  * Callbacks run in dispatch() and run() and nowhere else. They may add and remove handlers, also
  * their own, stop the informer, and destroy it.
@@ -164,7 +164,7 @@ class HandlerRegistration
 		       kinf_handler_synced(raw_) != 0;
 	}
 	/* Returns the event up to which the handler has examined the feed; 0 before the walk and
-	 * after its removal. 0 before it has begun or once it is removed. */
+	 * after its removal. */
 	uint64_t event() const
 	{
 		auto state = state_.lock();

@@ -3,9 +3,9 @@
  * One page of a list in the order of a field (--sort-by). The caller offers candidates in any
  * order; the smallest ones of the page are kept, and given out in order at the end.
  *
- * 	sorted_new(..., &sorted);
- * 	sorted_offer(sorted, plan, feed, key, &entry) ...   (or sorted_walk, for an index)
- * 	while (sorted_next(sorted, &item) == FOUND) ...
+ *	sorted_new(..., &sorted);
+ *	sorted_offer(sorted, plan, feed, key, &entry) ...   (or sorted_walk, for an index)
+ *	while (sorted_next(sorted, &item) == FOUND) ...
  *
  * For a page of N objects N + 1 are kept, however many candidates there are; without a limit, all.
  * Values and keys are borrowed from the snapshot, or from the as_of of the key.

@@ -199,9 +199,8 @@ static int handler_note_key(struct kinf_handler *h, const struct record *record,
 }
 
 /* An object added during a replay may be one of the handler's from before the lapse: it was missing
- * when the replay passed its key, so the handler was to get a delete at the end. the object was
- * missing when the replay passed its key, so the handler was to get a delete at the end. For the
- * handler it is an update then. Objects in neither state are left to the sweep. */
+ * when the replay passed its key, so the handler was to get a delete at the end. For the handler it
+ * is an update then. Objects in neither state are left to the sweep. */
 static int handler_give_change(
 	struct kinf_handler *h, const struct follow_item *item, bool *ret_called)
 {
