@@ -19,7 +19,7 @@ struct fields {
 	size_t n;
 };
 
-/* Appends a value of a field whose values are hidden if HIDDEN. */
+/* Appends a value; HIDDEN: its size only. */
 static int fields_put_value(
 	const struct fields *fields, const struct value *value, bool hidden, bool base64)
 {
@@ -126,7 +126,7 @@ int fields_put(enum fields_form form, const char *resource, const struct kinf_ob
 /* ---- managers ----------------------------------------------------------- */
 
 struct managers {
-	struct bytes newest; /* RFC 3339 in UTC: the order of bytes is that of time */
+	struct bytes newest; /* RFC 3339 in UTC: the order of bytes is the order of time */
 	struct buf *out;     /* NULL: finds the newest time */
 	size_t n;
 };

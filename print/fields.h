@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The fields that a change changed, for kinf history, kinf log and kinf diff --from: one a line
- * for people, or members of a JSON list. metadata.resourceVersion and metadata.managedFields
- * differ in each version and are left out. The values of Secrets are shown as their sizes.
+ * The fields of a change, for kinf history, kinf log and kinf diff --from: one a line for people,
+ * or members of a JSON list. metadata.resourceVersion and metadata.managedFields differ in each
+ * version and are left out. The values of Secrets are shown as their sizes.
  */
 #ifndef PRINT_FIELDS_H
 #define PRINT_FIELDS_H
@@ -17,14 +17,13 @@ enum fields_form {
 	FIELDS_FORM_MAX
 };
 
-/* Appends the fields in which BEFORE and AFTER, versions of an object of RESOURCE, differ.
- * *RET_N is their number. Returns 0 or an error. */
+/* Appends the different fields of BEFORE and AFTER, versions of an object of RESOURCE. *RET_N is
+ * their number. Returns 0 or an error. */
 int fields_put(enum fields_form form, const char *resource, const struct kinf_object *before,
 	const struct kinf_object *after, struct buf *out, size_t *ret_n);
 
-/* Appends the names of those who made the newest change, by metadata.managedFields, with commas
- * between them. Appends nothing if the object has no such field; the default of `drop` takes it
- * away. */
+/* Appends the authors of the newest change, by metadata.managedFields, with commas between them.
+ * Appends nothing if the object has no such field; the default of `drop` takes it away. */
 int fields_put_managers(const struct kinf_object *object, struct buf *out);
 
 #endif

@@ -221,7 +221,7 @@ static int print_document(struct print *print, const struct kinf_object *object)
 	return r;
 }
 
-/* Returns R, or ERR_SNAPSHOT_EXPIRED: what was read may be wrong, and is not printed. */
+/* Returns R, or ERR_SNAPSHOT_EXPIRED: the data may be wrong, and is not printed. */
 static int print_check(struct print *print, int r)
 {
 	int checked = print->snapshot ? snapshot_made(print->snapshot->snapshot, r) : r;
@@ -263,7 +263,7 @@ int print_object(struct print *print, const struct kinf_object *object)
 		break;
 	}
 	print->count++;
-	/* Text that was made before the check is right. */
+	/* Text made before the check is right. */
 	r = print_check(print, r);
 	return r < 0 ? r : output_write(&print->text);
 }
@@ -302,7 +302,7 @@ int print_end(struct print *print, const char *rv, const char *token)
 		r = print->sheet.args ? sheet_settle(&print->sheet, out) : 0;
 		break;
 	case PRINT_CUSTOM_COLUMNS:
-		/* As kubectl, which prints these as a list that may be empty, unlike its tables. */
+		/* As kubectl: a list, perhaps empty, unlike its tables. */
 		r = print->count ? table_settle(&print->table, out)
 				 : table_put_heads(&print->table, out);
 		break;

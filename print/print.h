@@ -39,7 +39,7 @@ struct print {
 	/* JSON and YAML have keys and numbers as the server sent them; the caller sets it */
 	bool server_order;
 	bool several; /* kinds are printed: their names have the kind before them */
-	struct kinf_snapshot *snapshot; /* what the objects are read from */
+	struct kinf_snapshot *snapshot; /* source of the objects */
 	char singular[256];             /* "pod", "deployment.apps": for -o name */
 	uint64_t count;
 	struct buf text;
@@ -62,9 +62,9 @@ struct print {
 	"table|wide|json|yaml|name|count|jsonpath=|jsonpath-as-json=|jsonpath-file=|" \
 	"custom-columns=|custom-columns-file="
 
-/* Chooses the format that TEXT, the argument of -o, names (NULL: table). The fields that the
- * caller fills stay. Returns 0, ERR_SYNTAX, or an error of reading a file that TEXT names. The
- * caller calls print_release() in any case. */
+/* Chooses the format TEXT, the argument of -o (NULL: table). The caller's fields stay. Returns 0,
+ * ERR_SYNTAX, or an error of reading a file named by TEXT. The caller calls print_release() in any
+ * case. */
 int print_choose(struct print *print, const char *text);
 
 /* Returns the name part of an object's key. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The values of Secrets are never printed, except by the commands that print whole objects. */
+/* The values of Secrets are never printed, except by commands for whole objects. */
 #ifndef PRINT_REDACT_H
 #define PRINT_REDACT_H
 
@@ -7,15 +7,14 @@
 
 #include "common/bytes.h"
 
-/* The annotation in which kubectl apply keeps the whole object. */
+/* The annotation of kubectl apply with the whole object. */
 #define REDACT_LAST_APPLIED "kubectl.kubernetes.io/last-applied-configuration"
 
 #define REDACT_TEXT_SIZE 40
-/* Writes "<N bytes>", the size of VALUE, which may be in base64, as kubectl describe does. */
+/* Writes "<N bytes>", the size of VALUE, perhaps base64, as kubectl describe does. */
 void redact_size_text(struct bytes value, bool base64, char text[REDACT_TEXT_SIZE]);
 
-/* Returns whether the field at PATH (common/value/field_diff.h) of a Secret holds a value, or a
- * part of the object that contains values. */
+/* Returns true if the field at PATH (common/value/field_diff.h) of a Secret holds values. */
 bool redact_hides(const char *path);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of `kinf get` and `kinf watch`: the cells that the API server would send
- * (table/printer.h), with the columns that kubectl adds, aligned as kubectl does.
+ * The table of `kinf get` and `kinf watch`: the API server's cells (table/printer.h) and kubectl's
+ * extra columns, aligned as by kubectl.
  *
  *	struct sheet sheet = {.args = &args, .wide = true};
  *	sheet_begin(&sheet, snapshot, &info); sheet_row(&sheet, NULL, &object, &out)...;
@@ -19,7 +19,7 @@ struct sheet_args {
 	bool show_labels, no_heads, show_kind;
 	struct option_texts labels; /* of -L: keys, joined by commas */
 };
-/* The options that fill ARGS. */
+/* The options for ARGS. */
 struct options_group sheet_options(struct sheet_args *args);
 
 struct sheet {
@@ -37,7 +37,7 @@ struct sheet {
 	size_t n;
 };
 
-/* Writes what stands before the slash in -o name: "pod", "deployment.apps". */
+/* Writes the part before the slash in -o name: "pod", "deployment.apps". */
 void sheet_singular(const struct kinf_feed_info *info, char *ret_singular, size_t size);
 
 /* Prepares for the objects of a feed of SNAPSHOT like INFO. Returns: 0, errors of
@@ -50,7 +50,7 @@ int sheet_begin(
 int sheet_row(
 	struct sheet *sheet, const char *event, const struct kinf_object *object, struct buf *out);
 
-/* Appends the rows that were held back until the widths of their columns were known. */
+/* Appends the rows held back for the widths of their columns. */
 int sheet_settle(struct sheet *sheet, struct buf *out);
 
 /* Ends the table; another kind may begin. */

@@ -26,7 +26,7 @@
 struct describe {
 	struct printer_row row; /* the object, the text, the clock, the error */
 	const struct describe_object *object;
-	struct value here, second; /* the part that is described, and another one beside it */
+	struct value here, second; /* the described part, and another one beside it */
 	bool has_second;
 	struct bytes key; /* of `here`, if it is the member of a map */
 	int level;        /* of the lines, two blanks each */
@@ -65,17 +65,16 @@ extern const struct describe_kind describe_kinds_pods[], describe_kinds_work[],
 	describe_kinds_core[], describe_kinds_storage[], describe_kinds_network[],
 	describe_kinds_nodes[];
 
-/* Lines that many kinds have. */
+/* Common lines of kinds. */
 extern const struct describe_line describe_pod_template[]; /* of a spec */
 extern const struct describe_line describe_resources[];    /* limits, requests */
-extern const struct describe_line describe_controller[];   /* the owner that controls it */
+extern const struct describe_line describe_controller[];   /* its controlling owner */
 void describe_volume_source(
 	struct describe *d);           /* `here` is a volume, or the spec of a PersistentVolume */
 void describe_any(struct describe *d); /* all fields of an object without a table */
 void describe_fields(struct describe *d); /* all fields of d->here */
 void describe_events(struct describe *d);
-void describe_pods_status(
-	struct describe *d); /* of a controller: how many pods are in which phase */
+void describe_pods_status(struct describe *d); /* of a controller: numbers of pods in each phase */
 
 /* ---- the engine --------------------------------------------------------- */
 
@@ -114,7 +113,7 @@ void describe_items_release(struct describe_items *items);
 
 /* ---- other objects ------------------------------------------------------ */
 
-/* Calls FN for each object of RESOURCE in NAMESPACE_ ("": all) that both selectors match (NULL:
+/* Calls FN for each object of RESOURCE in NAMESPACE_ ("": all) that matches both selectors (NULL:
  * any), with d->here as that object. Returns whether RESOURCE is fed and was listed. */
 bool describe_each_object(struct describe *d, const char *resource, const char *namespace_,
 	const char *labels, const char *fields, void (*fn)(struct describe *d, void *arg),

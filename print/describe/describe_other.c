@@ -16,7 +16,7 @@
 /* ---- events ------------------------------------------------------------- */
 
 struct event_row {
-	int64_t last_ns; /* its lastTimestamp, by which kubectl orders them; 0: it has none */
+	int64_t last_ns; /* its lastTimestamp, kubectl's order; 0: it has none */
 	struct value event;
 };
 
@@ -108,8 +108,8 @@ static void event_put(struct describe *d)
 	buf_byte(d->row.text, '\n');
 }
 
-/* Adds the events about the object, which their uid names; those about a node have its name
- * there also. */
+/* Adds the events about the object, found by its uid; those about a node have its name there
+ * also. */
 static bool event_collect(struct describe *d, struct event_rows *rows)
 {
 	static const char *const paths[] = {"metadata.uid", "metadata.name"};
@@ -225,7 +225,7 @@ static void any_put_list(struct describe *d, int level, const struct value *list
 	}
 }
 
-/* Those of metadata that are shown elsewhere, or to nobody. */
+/* Members of metadata shown elsewhere, or never. */
 static bool any_hides(struct bytes key)
 {
 	static const char *const keys[] = {

@@ -116,8 +116,8 @@ struct namespace_parts {
 	size_t n;
 };
 
-/* "limits.cpu  100m  2": the key is d->key, the hard limit d->here, and what is used in the
- * status of the quota. */
+/* "limits.cpu 100m 2": the key is d->key, the hard limit d->here; the use is in the status of the
+ * quota. */
 static void quota_resource(struct describe *d)
 {
 	struct value used, map;
@@ -141,8 +141,8 @@ static const struct describe_line quota_lines[] = {
 	END_OF_LINES,
 };
 
-/* A line for each resource of the limit d->here: minimum, maximum, defaults, ratio; "-" for
- * those that it lacks. */
+/* A line for each resource of the limit d->here: minimum, maximum, defaults, ratio; "-" for missing
+ * ones. */
 static void limit_resources(struct describe *d)
 {
 	static const char *const members[] = {

@@ -21,7 +21,7 @@ struct network_endpoints {
 	bool exists; /* there is a slice */
 };
 
-/* Adds the addresses of the slice d->here that are ready, with PORT, if it is not NULL. */
+/* Adds the ready addresses of the slice d->here, with PORT, if it is not NULL. */
 static void network_add_addresses(
 	struct describe *d, struct network_endpoints *all, const struct value *port)
 {

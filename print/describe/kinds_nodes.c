@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nodes, with the pods on them and what those request. */
+/* Nodes, with their pods and the pods' requests. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,9 +87,9 @@ static void amount_add_to_some(struct amount *sum, const struct amount *more)
 		amount_add(sum, more);
 }
 
-/* Computes what the pod d->here requests ("requests") or may use at most ("limits"), as the
- * scheduler does: the containers together, but at least what an init container needs beside the
- * sidecars before it; or what the pod says as a whole. */
+/* Computes requests or limits of the pod d->here ("requests", "limits"), as the scheduler does: the
+ * containers together, but at least what an init container needs beside the sidecars before it; or
+ * those of the whole pod. */
 static void node_pod_sums(struct describe *d, const char *which, struct node_sums *sums)
 {
 	CLEANUP(node_sums_release) struct node_sums sidecars = {.n = 0}, most = {.n = 0};
@@ -116,7 +116,7 @@ static void node_pod_sums(struct describe *d, const char *which, struct node_sum
 	node_sums_fold(d, sums, &most, amount_max);
 	(void)snprintf(path, sizeof(path), "spec.resources.%s", which);
 	node_sums_read(d, &d->here, path, sums, amount_replace);
-	/* There is no limit of what has none, whatever the overhead. */
+	/* A pod without a limit has none, whatever the overhead. */
 	node_sums_read(d, &d->here, "spec.overhead", sums,
 		*which == 'r' ? amount_add : amount_add_to_some);
 }
@@ -202,7 +202,7 @@ static void node_put_resource(
 	buf_byte(out, '\n');
 }
 
-/* The standard resources, then huge pages, then the others that the node has. */
+/* The standard resources, then huge pages, then the node's others. */
 static void node_put_allocated(struct describe *d, struct node_pods *pods)
 {
 	static const char *const standard[] = {"cpu", "memory", "ephemeral-storage"};

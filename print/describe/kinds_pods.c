@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pods, and the template of pods that controllers have. */
+/* Pods, and the pod templates of controllers. */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -201,7 +201,7 @@ static void container_plain_variable(struct describe *d)
 	} while (next <= end);
 }
 
-/* The text of the pod's field that a variable takes; nothing in a template. A path such as
+/* The text of the pod's field for a variable; nothing in a template. A path such as
  * metadata.labels['a'] is one of the project's grammar also. */
 static void container_field_variable(struct describe *d)
 {
@@ -214,7 +214,7 @@ static void container_field_variable(struct describe *d)
 	describe_copy(d, "valueFrom.fieldRef.fieldPath", path, sizeof(path));
 	int r = *d->margin ? KINF_NOT_FOUND : kinf_object_path(&pod, path, &text, &size);
 	if (r != KINF_FOUND)
-		size = 0; /* a path that is none also has no value */
+		size = 0; /* an invalid path also has no value */
 	if (r == -ENOMEM)
 		describe_note(d, r);
 	describe_indent(d, 0);
@@ -496,7 +496,7 @@ static void pod_status(struct describe *d)
 	describe_template(d, "Termination Grace Period:\t{metadata.deletionGracePeriodSeconds|0}s");
 }
 
-/* The status of the condition that a readiness gate names: d->here is the gate. */
+/* The status of a readiness gate's condition: d->here is the gate. */
 static void pod_gate(struct describe *d)
 {
 	struct bytes type = describe_get(d, "conditionType"), status = BYTES_LIT("<none>");

@@ -51,7 +51,7 @@ static const struct describe_line volume_projected[] = {
 	END_OF_LINES,
 };
 
-/* A source of volumes: the member that it is, and the lines of that member. */
+/* A source of volumes: its member, and the lines of that member. */
 static const struct volume_source {
 	const char *member, *type;
 	const struct describe_line *lines;
@@ -133,8 +133,8 @@ static const struct volume_source {
 			{.line = "StoragePolicyName:\t{storagePolicyName}"}, END_OF_LINES}},
 };
 
-/* Sources that kubectl lays out, and that no supported version of Kubernetes mounts, and those
- * that are newer, are described field by field. */
+/* Sources in kubectl's layout but mounted by no supported version of Kubernetes, and newer ones,
+ * are described field by field. */
 static void volume_put_other(struct describe *d)
 {
 	struct describe_items members;
@@ -185,7 +185,7 @@ void describe_volume_source(struct describe *d)
 
 /* ---- PersistentVolumes -------------------------------------------------- */
 
-/* "RWO,RWX" of the list at PATH: each once, in the order in which kubectl knows them. */
+/* "RWO,RWX" of the list at PATH: each once, in kubectl's order. */
 static void storage_put_modes(struct describe *d, const char *path)
 {
 	static const char *const modes[][2] = {{"ReadWriteOnce", "RWO"}, {"ReadOnlyMany", "ROX"},
@@ -204,7 +204,7 @@ static void storage_put_modes(struct describe *d, const char *path)
 	describe_items_release(&all);
 }
 
-/* The class, which an annotation of long ago names also. */
+/* The class, also from the old annotation. */
 static void storage_class(struct describe *d)
 {
 	struct value class;

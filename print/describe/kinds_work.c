@@ -8,7 +8,7 @@
 #include "common/text/timestamp.h"
 #include "print/describe/describe_internal.h"
 
-/* Lines that begin or end several kinds. */
+/* First or last lines of several kinds. */
 #define NAME \
 	{.line = "Name:\t{metadata.name}"}, \
 	{ \

@@ -65,8 +65,8 @@ static int tabstops_cut(struct tabstops *t, struct bytes text)
 	return r;
 }
 
-/* Widens the cells of COLUMN: lines in a row that have a cell there before their last one are of
- * one width. */
+/* Widens the cells of COLUMN: adjacent lines with a cell there before their last one get one
+ * width. */
 static void tabstops_align(struct tabstops *t, size_t column)
 {
 	for (size_t i = 0; i < t->n_lines;) {

@@ -36,7 +36,7 @@ static void status_keep_error(struct store_status *status, const char *process, 
 			*process ? ": " : "", error);
 }
 
-/* A fault takes the place of the API server's error, which is also in the rows of the feeds. */
+/* A fault replaces the API server's error, also in the feeds' rows. */
 static void status_note_error(struct store_status *status, const char *process, const char *error)
 {
 	if (*error && !status->faulty)
@@ -45,8 +45,8 @@ static void status_note_error(struct store_status *status, const char *process, 
 	status_keep_error(status, process, error);
 }
 
-/* While the reflector runs in order, its error is that the API server can't be reached: that is
- * no fault of the store. A file that is refused is also the processor's error. */
+/* While the reflector runs in order, its error is the API server's absence: no fault of the store.
+ * A refused file is also the processor's error. */
 static void status_note_process(
 	struct store_status *status, size_t role, const struct status_process *process)
 {
@@ -84,8 +84,8 @@ static int status_serve_holder(const struct home *home, char *addresses, size_t 
 	return pid;
 }
 
-/* The page's own pid is compared with the process of that number here: in another PID namespace
- * there is another one, or none. */
+/* The page's pid is compared with the process of that number here: in another PID namespace there
+ * is another one, or none. */
 static void status_gather_usage(struct status_process *process)
 {
 	struct proc_stat stat;
@@ -152,7 +152,7 @@ static bool status_expects_serve(const struct store_status *status)
 		       (strcmp(process->page.state, "stopped") != 0 || *process->page.error));
 }
 
-/* Collects everything that needs no database. */
+/* Collects everything outside of the databases. */
 static void status_gather_home(struct home *home, struct store_status *status)
 {
 	struct statvfs fs;
@@ -198,11 +198,11 @@ const char *status_process_state(const struct status_process *process)
 struct reader_walk {
 	struct store_status *status;
 	uint32_t slots;    /* of all readers */
-	uint64_t last_txn; /* 0: of a file that was replaced */
+	uint64_t last_txn; /* 0: of a replaced file */
 };
 
-/* Sets *RET_READER to the entry of a process, which it makes if there is none. Processes of one
- * program and user in other PID namespaces (pid 0) share an entry. */
+/* Sets *RET_READER to the entry of a process, made if there is none. Processes of one program and
+ * user in other PID namespaces (pid 0) share an entry. */
 static int status_find_reader(struct store_status *status, const struct env_reader *found,
 	struct status_reader **ret_reader)
 {
@@ -265,7 +265,7 @@ static int status_gather_database(struct env *env, struct txn *txn, struct store
 	return r;
 }
 
-/* Adds the processes that keep the space of a file which was replaced. */
+/* Adds the processes with replaced files. */
 static int status_gather_former_readers(
 	struct journal *journal, struct index *index, struct store_status *status)
 {
@@ -284,7 +284,7 @@ struct cursor_walk {
 	const struct journal_meta *meta;
 };
 
-/* Returns whether a follower that continues from POSITION lapses (store/read/follow_pass.c). */
+/* Returns true if a follower at POSITION lapses (store/read/follow_pass.c). */
 static bool status_is_lost(const struct cursor_walk *walk, const struct follow_position *position)
 {
 	struct feed_checkpoint checkpoint;

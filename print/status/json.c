@@ -10,7 +10,7 @@
 #include "common/text/utf8.h"
 #include "common/value/json.h"
 
-/* A path may hold any bytes: those that are no UTF-8 become U+FFFD, because JSON has no others. */
+/* A path may hold any bytes: invalid UTF-8 becomes U+FFFD, as JSON demands. */
 static void status_json_text(struct buf *out, const char *before, const char *text)
 {
 	CLEANUP(buf_release) struct buf valid = BUF_INIT;

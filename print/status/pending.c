@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Entries of the configuration that are no feeds yet. */
+/* Entries of the configuration without a feed. */
 #include "print/status/status.h"
 
 #include <stdio.h>

@@ -29,12 +29,12 @@ struct status_process {
 		/* starts of the writer of its ring since the runtime directory was made, less
 		 * one */
 		restarts;
-	uint64_t counters[STAT_MAX]; /* stats.def; of a process that died, its last ones */
+	uint64_t counters[STAT_MAX]; /* stats.def; a dead process's last ones */
 	bool usage_known;            /* it runs where this process can see it */
 	double cpu_seconds;
 	struct proc_memory memory;
 };
-/* The two daemons, and kinf-serve, which is shown if it is configured, runs, or ended by itself. */
+/* The two daemons, and kinf-serve if it is configured, runs, or ended by itself. */
 #define STATUS_SERVE     2
 #define STATUS_PROCESSES 3
 
@@ -43,9 +43,9 @@ struct status_reader {
 	uint32_t uid;
 	char name[32];
 	uint32_t slots, snapshots; /* in its pin files of both databases */
-	uint32_t old_files; /* pin files of databases that were replaced: it keeps their space */
-	uint64_t behind;    /* transactions since its oldest snapshot; of an old file unknown */
-	char *pin_file;     /* that of the oldest snapshot; NULL: it holds none */
+	uint32_t old_files;        /* pin files of replaced databases: it keeps their space */
+	uint64_t behind; /* transactions since its oldest snapshot; of an old file unknown */
+	char *pin_file;  /* that of the oldest snapshot; NULL: it holds none */
 };
 
 /* A named cursor. More than STATUS_CURSORS_MAX do not count for the daemons either
@@ -56,12 +56,12 @@ struct status_cursor {
 	size_t feeds;
 	uint64_t event;      /* its follower has handled all feeds up to here */
 	uint64_t written_ns; /* CLOCK_REALTIME */
-	bool lapsed;         /* what comes after its position is no longer kept */
+	bool lapsed;         /* the records after its position are gone */
 };
 
 struct status_database {
 	bool open;
-	bool missing; /* there is none; else one that is not open could not be read */
+	bool missing; /* there is none; else an unopened one is unreadable */
 	uint32_t generation;
 	struct env_info info;
 };
@@ -74,8 +74,7 @@ struct store_status {
 	bool disk_known;
 	uint64_t disk_free;
 	char error
-		/* the first thing that is wrong with the store, or with the cluster; "" if
-		 * nothing is */
+		/* the first fault of store or cluster; "" if nothing is */
 		[600];
 	/* something is wrong with the store or its configuration, and not with the cluster alone */
 	bool faulty;
@@ -93,16 +92,16 @@ struct store_status {
 	size_t n_cursors, cursors_room;
 };
 
-/* Collects the status; SERVE_CONFIGURED: kinf-serve is to run. On an error STATUS holds what
- * could be found out all the same, and the reason in `error`. */
+/* Collects the status; SERVE_CONFIGURED: kinf-serve is to run. On an error STATUS holds the parts
+ * found, and the reason in `error`. */
 int status_gather(struct kinf *kinf, bool serve_configured, struct store_status *status);
 void status_release(struct store_status *status);
 
 /* Returns the state of a process as a word or, if it publishes one, in its own words. */
 const char *status_process_state(const struct status_process *process);
 
-/* Calls FN for each entry of the configuration that has no feed yet, as the reflector reports it:
- * name, state, last_error and retries are set. Returns 0, or the first other result of FN. */
+/* Calls FN for each entry of the configuration without a feed, as reported by the reflector: name,
+ * state, last_error and retries are set. Returns 0, or the first other result of FN. */
 int status_each_pending(const struct kinf *kinf, kinf_feed_fn *fn, void *arg);
 
 int status_json(const struct store_status *status, struct buf *out);
@@ -113,8 +112,8 @@ struct status_user {
 };
 /* Returns the name of a user, in ROOM; its number if there is none. */
 const char *status_text_user(uint32_t uid, struct status_user *room);
-/* Parts of it, which top shows also: lines about store and databases; how many feeds are in
- * which state, without the end of the line; a size such as "1.5 MiB". */
+/* Parts of it, also for top: lines about store and databases; the number of feeds in each state,
+ * without the end of the line; a size such as "1.5 MiB". */
 void status_put_store(const struct store_status *status, struct buf *out);
 void status_put_feed_states(const struct store_status *status, struct buf *out);
 void status_put_bytes(uint64_t n, struct buf *out);

@@ -26,7 +26,7 @@ int columns_parse(const char *text, struct columns **ret_columns);
 int columns_parse_file(const char *text, struct columns **ret_columns);
 void columns_free(struct columns **columns);
 
-/* Initializes a table with the heads of COLUMNS, which the table borrows. */
+/* Initializes a table with the heads of COLUMNS, borrowed. */
 void columns_table(const struct columns *columns, struct table *ret_table);
 
 /* Adds the row of an object, BODY in msgpack, to TABLE. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the columns that a CustomResourceDefinition gives to its resource: in the cached object of
- * the definition, if a feed holds it, else in the feed of the resource, where the reflector keeps a
+ * Finds a resource's columns of its CustomResourceDefinition: in the cached object of the
+ * definition, if a feed holds it, else in the feed of the resource, where the reflector keeps a
  * copy.
  */
 #ifndef PRINT_TABLE_DEFINITION_H

@@ -59,7 +59,7 @@ struct display_member {
 	struct value value;
 };
 
-/* How a notation writes maps, lists and what is in them. */
+/* A notation of maps, lists and scalars. */
 struct display_notation {
 	const char *map, *map_end, *list, *list_end, *between, *null;
 	int (*scalar)(const struct value *value, char *scratch, struct bytes *ret_text);

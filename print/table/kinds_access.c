@@ -46,7 +46,7 @@ static enum printer_cell_type binding_accounts(struct printer_row *row)
 	return binding_subjects(row, "ServiceAccount");
 }
 
-/* KIND is that of the binding. */
+/* KIND is the binding's. */
 #define BINDING_CELLS(role, kind) \
 	CELL_NAME, CELL_FUNCTION("Role", "string", 0, binding_role, role), CELL_AGE, \
 		CELL_FUNCTION("Users", "string", 1, binding_users, "Users in the " kind), \

@@ -129,7 +129,7 @@ static const struct printer_cell_row node_cells[] = {
 
 /* ---- events ------------------------------------------------------------- */
 
-/* The fields of an event in the two groups that serve it. */
+/* The fields of an event in its two groups. */
 struct event_fields {
 	const char *first, *last, *count, *object, *component, *host, *controller, *message;
 };

@@ -5,7 +5,7 @@
 
 #include "print/table/printer_internal.h"
 
-#define SHOWN_MAX 3 /* items of a list that a cell shows */
+#define SHOWN_MAX 3 /* shown items of a list */
 
 /* Appends " + N more..." if more items than SHOWN_MAX were counted. */
 static enum printer_cell_type network_end_list(

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Columns of leases, devices, flow control and of what describes the API itself. */
+/* Columns of leases, devices, flow control and the API itself. */
 #include <inttypes.h>
 
 #include "print/table/printer_internal.h"
@@ -87,7 +87,7 @@ static const struct printer_cell_row taint_cells[] = {
 	CELL_AGE,
 };
 
-/* Returns the condition that ended the request, Complete or Failed. */
+/* Returns the final condition of the request, Complete or Failed. */
 static const char *poolstatus_end(struct printer_row *row, struct value *ret_condition)
 {
 	struct value_iter iter = printer_items(row, &row->object, "status.conditions");
@@ -103,8 +103,7 @@ static const char *poolstatus_end(struct printer_row *row, struct value *ret_con
 	return "Pending";
 }
 
-/* Appends the sum of FIELD over all pools; with validationError the number of pools that have
- * one. */
+/* Appends the sum of FIELD over all pools; with validationError the number of pools with one. */
 static enum printer_cell_type poolstatus_sum(struct printer_row *row, const char *field)
 {
 	struct value_iter iter = printer_items(row, &row->object, "status.pools");

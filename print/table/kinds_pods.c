@@ -6,7 +6,7 @@
 
 static void pod_keep_latest(struct bytes *latest, struct bytes time)
 {
-	/* RFC 3339 texts of one form: their order is that of time. */
+	/* RFC 3339 texts of one form: their order is the order of time. */
 	if (bytes_compare(time, *latest) > 0)
 		*latest = time;
 }
@@ -16,7 +16,7 @@ static struct bytes pod_last_end(struct printer_row *row, const struct value *st
 	return printer_text(row, status, "lastState.terminated.finishedAt");
 }
 
-/* Sets the reason for which a container ended. */
+/* Sets the reason of a container's end. */
 static void pod_set_ended(struct printer_row *row, struct pod_summary *pod,
 	const struct value *ended, const char *prefix)
 {
@@ -30,14 +30,14 @@ static void pod_set_ended(struct printer_row *row, struct pod_summary *pod,
 	pod->number = killed_by ? killed_by : printer_integer(row, ended, "exitCode");
 }
 
-/* Returns whether NAME is an init container that runs beside the others. */
+/* Returns true if NAME is an init container beside the others. */
 static bool pod_is_sidecar(struct printer_row *row, struct bytes name)
 {
 	struct value_iter iter = printer_items(row, &row->object, "spec.initContainers");
 	struct value container;
 	bool sidecar = false;
 
-	while (printer_next(row, &iter, &container)) /* the last of that name counts */
+	while (printer_next(row, &iter, &container)) /* the last of one name counts */
 		if (bytes_equal(printer_text(row, &container, "name"), name))
 			sidecar = printer_is(row, &container, "restartPolicy", "Always");
 	return sidecar;
@@ -135,7 +135,7 @@ static void pod_add_containers(struct printer_row *row, struct pod_summary *pod)
 
 	if (printer_find(row, &row->object, "status.containerStatuses", &statuses))
 		n = statuses.count;
-	for (uint32_t i = n; i-- > 0;) { /* from the last to the first, which counts most */
+	for (uint32_t i = n; i-- > 0;) { /* from the last to the first, the one to count */
 		iter = printer_items(row, &row->object, "status.containerStatuses");
 		for (uint32_t k = 0; k <= i; k++)
 			if (!printer_next(row, &iter, &status))
@@ -197,7 +197,7 @@ static struct pod_summary pod_make(struct printer_row *row)
 	return pod;
 }
 
-/* Three cells need the summary, which is made once. */
+/* Three cells need the summary, made once. */
 static const struct pod_summary *pod_summarize(struct printer_row *row)
 {
 	if (!row->pod.made)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Columns of what runs pods: apps, batch, autoscaling, policy, scheduling. */
+/* Columns of workloads: apps, batch, autoscaling, policy, scheduling. */
 #include <ctype.h>
 #include <inttypes.h>
 
@@ -286,8 +286,7 @@ struct hpa_metric {
 		current; /* of the spec, of the status; type VALUE_NIL: there is none */
 };
 
-/* Appends "current/target" of the quantity FIELD. ABSENT stands for a state that lacks the
- * field. */
+/* Appends "current/target" of the quantity FIELD. ABSENT replaces a missing field. */
 static void hpa_put_quantity(struct printer_row *row, const struct hpa_metric *metric,
 	const char *field, const char *absent, const char *after)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The printer group: printer.h is the interface; printer.c finds the columns of a kind and makes
- * rows, printer_read.c has the functions by which a cell reads an object, kinds_*.c describe the
- * built-in kinds.
+ * rows, printer_read.c reads fields for cells, kinds_*.c describe the built-in kinds.
  */
 #include "print/table/printer.h"
 
@@ -42,7 +41,7 @@ struct printer {
 
 /* ---- columns ------------------------------------------------------------ */
 
-/* Columns of a custom resource whose definition has none. */
+/* Columns of a custom resource without any in its definition. */
 static const struct printer_cell_row printer_plain[] = {
 	CELL_NAME, {{"Age", "date", "", 0, ABOUT_CREATED}, HOW_AGE, "metadata.creationTimestamp",
 			   .none = "<unknown>"}};

@@ -10,8 +10,7 @@
  *	printer_row(printer, body, &cells, &n_cells)...; printer_free(&printer);
  *
  * The columns of a built-in kind are rows of a table in kinds_*.c. A custom resource has those of
- * its CustomResourceDefinition, which the caller passes as msgpack. Any other resource has NAME and
- * AGE.
+ * its CustomResourceDefinition, passed as msgpack. Any other resource has NAME and AGE.
  *
  * A printer belongs to one thread. Ages are counted from the clock unless printer_set_now() was
  * called.
@@ -43,8 +42,8 @@ struct printer_cell {
 	struct bytes text; /* of a string, without quotes */
 };
 
-/* Returns the text of CELL in a table for people, where a large or small number has an exponent.
- * It may be in SCRATCH, which has NUMBER_TEXT_MAX bytes. */
+/* Returns the text of CELL in a table for people, where a large or small number has an exponent. It
+ * may be in SCRATCH, of NUMBER_TEXT_MAX bytes. */
 struct bytes printer_cell_text(const struct printer_cell *cell, char *scratch);
 
 #define PRINTER_CELLS_MAX 64
@@ -60,24 +59,23 @@ struct printer_kind {
 
 struct printer;
 
-/* Makes the printer of KIND. A column of KIND.columns that can't be read has empty cells.
- * Returns: 0, -ENOMEM, ERR_CORRUPT. Free with printer_free(). */
+/* Makes the printer of KIND. An unreadable column of KIND.columns has empty cells. Returns: 0,
+ * -ENOMEM, ERR_CORRUPT. Free with printer_free(). */
 int printer_new(const struct printer_kind *kind, struct printer **ret_printer);
 void printer_free(struct printer **printer);
 
-/* Returns all columns, also those that only wide tables show; borrowed from the printer. */
+/* Returns all columns, with those of wide tables; borrowed from the printer. */
 const struct printer_column *printer_columns(const struct printer *printer, size_t *ret_n);
 
-/* Returns the field path by which the API server orders the rows of a list of this kind; NULL: by
- * key. */
+/* Returns the field path of the API server's order of this kind; NULL: by key. */
 const char *printer_order(const struct printer *printer);
 
 /* Counts ages up to NOW_NS (CLOCK_REALTIME); 0: up to the time of each row. */
 void printer_set_now(struct printer *printer, uint64_t now_ns);
 
-/* Makes the cells of the object BODY, one for each column, also those that only wide tables show.
- * For a few kinds the API server sends more cells than columns, and so are there more here. The
- * cells are borrowed until the next row. Returns: 0, ERR_CORRUPT, -ENOMEM. */
+/* Makes the cells of the object BODY, one for each column, with those of wide tables. For a few
+ * kinds the API server sends more cells than columns, and so are there more here. The cells are
+ * borrowed until the next row. Returns: 0, ERR_CORRUPT, -ENOMEM. */
 int printer_row(struct printer *printer, struct bytes body, const struct printer_cell **ret_cells,
 	size_t *ret_n);
 

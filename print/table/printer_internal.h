@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The internal header of the printer group: the rows by which kinds_*.c describe the columns of
- * built-in kinds, and the functions by which a cell reads an object.
+ * The internal header of the printer group: the rows of kinds_*.c for the columns of built-in
+ * kinds, and the functions to read an object for a cell.
  *
- * A cell is what its `how` makes of one or two field paths. Only a cell that no such row can
- * describe (the status of a pod) has a function.
+ * A cell is made by its `how` of one or two field paths. Only a cell beyond such rows (the status
+ * of a pod) has a function.
  */
 #ifndef PRINT_TABLE_PRINTER_INTERNAL_H
 #define PRINT_TABLE_PRINTER_INTERNAL_H
@@ -19,12 +19,12 @@
 #define PRINTER_FIELDS 128 /* a power of two */
 
 /*
- * The fields that the cells of one kind read. Their paths are learned from the first objects: a
- * field that a cell asked for once is found in all later objects by the one walk of SET.
+ * The fields for the cells of one kind. Their paths are learned from the first objects: a field
+ * asked for once is found in all later objects by the one walk of SET.
  */
 struct printer_fields {
 	struct path_set set;
-	size_t n_walked; /* paths that the walk over the current object knew */
+	size_t n_walked; /* paths known to the walk over the current object */
 	size_t n;
 	struct {
 		const char *path;
@@ -32,10 +32,10 @@ struct printer_fields {
 	} learned[PRINTER_FIELDS];
 };
 
-/* All that the cells of a pod need from its containers (kinds_pods.c). */
+/* The containers' part of a pod's cells (kinds_pods.c). */
 struct pod_summary {
 	bool made;
-	struct bytes reason; /* "Running", or what a container waits for */
+	struct bytes reason; /* "Running", or a container's reason to wait */
 	const char *prefix;  /* before the reason: "Init:" */
 	int64_t number;      /* after the reason, if it ends with a colon */
 	int64_t ready, total, restarts;
@@ -59,7 +59,7 @@ struct printer_row {
 typedef enum printer_cell_type printer_fn(struct printer_row *row);
 
 enum printer_how {
-	HOW_TEXT,    /* the text of the first of two fields that is not empty; else `none` */
+	HOW_TEXT,    /* the text of the first non-empty one of two fields; else `none` */
 	HOW_INTEGER, /* the number at the field; else 0 */
 	HOW_BOOLEAN, /* the boolean at the field; else `none` */
 	HOW_COUNT,   /* the number of items of the map or list, or of two of them */
@@ -94,7 +94,7 @@ extern const struct printer_kind_row printer_kinds_pods[], printer_kinds_core[],
 	printer_kinds_work[], printer_kinds_network[], printer_kinds_storage[],
 	printer_kinds_access[], printer_kinds_other[];
 
-/* ---- rows that many kinds have ------------------------------------------ */
+/* ---- common rows of kinds ---------------------------------------------------- */
 
 /* The descriptions of columns are the API server's, because Tables have them. */
 #define ABOUT_NAME \
@@ -135,7 +135,7 @@ extern const struct printer_kind_row printer_kinds_pods[], printer_kinds_core[],
 	{ \
 		{name_, "string", "", 1, about}, HOW_TEXT, path_, .none = none_ \
 	}
-/* TYPE is the one that the API server gives the column, string for some numbers. */
+/* TYPE is the API server's of the column, string for some numbers. */
 #define CELL_INTEGER(name_, type_, path_, about) \
 	{ \
 		{name_, type_, "", 0, about}, HOW_INTEGER, path_ \
@@ -170,12 +170,12 @@ extern const struct printer_kind_row printer_kinds_pods[], printer_kinds_core[],
 
 /* ---- reading an object -------------------------------------------------- */
 
-/* Finds the value at PATH, names separated by dots; in the object itself PATH is a text that
- * stays. A damaged object sets ROW->error and has no such value. Returns whether it is there. */
+/* Finds the value at PATH, names separated by dots; in the object itself PATH is a lasting text. A
+ * damaged object sets ROW->error and has no such value. Returns whether it is there. */
 bool printer_find(
 	struct printer_row *row, const struct value *in, const char *path, struct value *ret_value);
 
-/* Finds the member KEY, which may have dots in it, of the map at PATH. */
+/* Finds the member KEY, perhaps with dots, of the map at PATH. */
 bool printer_find_key(
 	struct printer_row *row, const char *path, const char *key, struct value *ret_value);
 
@@ -193,7 +193,7 @@ bool printer_is(
 /* Returns whether the boolean at PATH is true. */
 bool printer_is_true(struct printer_row *row, const struct value *in, const char *path);
 
-/* Begins a walk over the list or map at PATH, which may be absent, and gives the next item. */
+/* Begins a walk over the list or map at PATH, perhaps absent, and gives the next item. */
 struct value_iter printer_items(struct printer_row *row, const struct value *in, const char *path);
 bool printer_next(struct printer_row *row, struct value_iter *iter, struct value *ret_item);
 
@@ -216,7 +216,7 @@ void printer_put_labels(struct printer_row *row, const struct value *in, const c
 /* Appends a LabelSelector in the grammar of -l: <none> if it is empty or NULL. */
 void printer_put_selector(struct printer_row *row, const struct value *selector);
 
-/* Appends TEXT, after a comma unless the cell, which begins at START, is still empty. */
+/* Appends TEXT, after a comma unless the cell, begun at START, is still empty. */
 void printer_put_more(struct printer_row *row, size_t start, struct bytes text);
 
 #endif

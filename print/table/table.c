@@ -9,8 +9,8 @@
 #define GAP       3
 #define WIDTH_MIN 3 /* of a column, without the gap */
 
-/* A row whose cells were cut at tabs, as kubectl's writer does: the cells after it are one column
- * further right. */
+/* A row with cells cut at tabs, as by kubectl's writer: the cells after it are one column further
+ * right. */
 struct table_cells {
 	struct bytes items[TABLE_COLUMNS];
 	size_t n;

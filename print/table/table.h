@@ -3,8 +3,8 @@
  * Columns of text as kubectl aligns them: three blanks between two columns, and at least six
  * characters from the beginning of one to the next. The first rows are held back until
  * table_settle(), or until they are TABLE_HELD bytes, and set the widths of the columns. A later
- * row with a wider cell widens its column for the rest, so that columns never touch. Without any
- * row table_settle() prints nothing, not even the heading.
+ * row with a wider cell widens its column for the rest, so columns never touch. Without any row
+ * table_settle() prints nothing, not even the heading.
  *
  *	table_init(&t, heads, 3); table_row(&t, cells, out)...; table_settle(&t, out); table_release(&t);
  */
@@ -33,9 +33,9 @@ void table_release(struct table *table);
 
 /* Adds a row; CELLS are copied. Returns 0 or the error of a buf. */
 int table_row(struct table *table, const char *const *cells, struct buf *out);
-/* Appends all rows that were held back to OUT. */
+/* Appends all held rows to OUT. */
 int table_settle(struct table *table, struct buf *out);
-/* Appends the heading of a table that has got no row. */
+/* Appends the heading of an empty table. */
 int table_put_heads(struct table *table, struct buf *out);
 
 #endif

@@ -57,7 +57,7 @@ struct template
 struct template_parser {
 	const char *text, *p;
 	struct template *template;
-	size_t open[RANGES_MAX]; /* the nodes of ranges that have not ended */
+	size_t open[RANGES_MAX]; /* the nodes of open ranges */
 	size_t n_open;
 };
 
@@ -68,7 +68,7 @@ static __attribute__((cold)) int template_syntax(
 		(size_t)(parser->p - parser->text) + 1, what);
 }
 
-/* Adds a node with a copy of TEXT, which only NODE_TEXT has. */
+/* Adds a node with a copy of TEXT, only for NODE_TEXT. */
 static int template_add_node(struct template_parser *parser, enum node_type type, struct bytes text,
 	struct template_node **ret_node)
 {
@@ -104,7 +104,7 @@ static int template_parse_literal(struct template_parser *parser, const char *en
 	return r;
 }
 
-/* Parses a path, which nothing, `.`, `$` and `@` make the whole value. */
+/* Parses a path; nothing, `.`, `$` and `@` mean the whole value. */
 static int template_parse_path(const char *text, struct path **ret_path)
 {
 	AUTO_FREE char *braced = NULL;
@@ -122,8 +122,7 @@ static int template_parse_path(const char *text, struct path **ret_path)
 	return path_parse(braced, ret_path);
 }
 
-/* Returns whether PATH is "..KEY" and what follows, and finds nothing in a List but in its
- * items. */
+/* Returns true if PATH is "..KEY" and more, and finds nothing in a List but in its items. */
 static bool template_descends_into_items(const struct path *path)
 {
 	static const char *const own[] = {"apiVersion", "items", "kind", "resourceVersion"};
@@ -190,7 +189,7 @@ static int template_parse_action(struct template_parser *parser)
 	const char *end = parser->p;
 	struct template_node *node;
 
-	for (; *end && (quote || *end != '}'); end++) { /* the brace that is not in quotes */
+	for (; *end && (quote || *end != '}'); end++) { /* the unquoted brace */
 		if (*end == '\\' && end[1])
 			end++;
 		else if (quote)
@@ -311,7 +310,7 @@ static void template_put_end(const struct template *template, const struct templ
 		buf_str(out, given ? JSON_END : "[]\n");
 }
 
-/* The values of one path, which are separated by blanks, also across objects. */
+/* The values of one path, with blanks between them, also across objects. */
 struct template_values {
 	struct template *template;
 	size_t node;

@@ -31,7 +31,7 @@ struct template;
 int template_parse(const char *text, struct template **ret_template);
 void template_free(struct template **template);
 
-/* Makes the output that of jsonpath-as-json. */
+/* Switches the output to jsonpath-as-json. */
 void template_use_json(struct template *template);
 
 /* IS_LIST: the objects are items of a List; else there is one object, and paths begin in it. */
