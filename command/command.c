@@ -51,10 +51,8 @@ static int command_explain_pending(void *arg, const struct kinf_feed_info *pendi
 				   ? pending->full_name + size
 				   : "?";
 
-	if (*rest &&
-		*rest !=
-			/* the resource's name counts without its group, as that of a feed does */
-			'.')
+	/* the resource's name counts without its group, as for a feed */
+	if (*rest && *rest != '.')
 		return 0;
 	(void)snprintf(explanation->text, COMMAND_TEXT_SIZE,
 		"feed '%s' can't be read yet: %s (the reflector tries again)", pending->full_name,
@@ -116,7 +114,7 @@ int command_fail_feed(const struct kinf *kinf, const char *feed, int code)
 
 struct unlisted {
 	const char *namespace_;
-	struct kinf_feed_info info; /* the first feed that was never listed; size 0: none */
+	struct kinf_feed_info info; /* the first feed never listed; size 0: none */
 };
 
 static int command_find_unlisted(void *arg, const struct kinf_feed_info *info)
@@ -214,8 +212,7 @@ int command_store(const struct config_flags *flags, char **ret_directory)
 	const char *given = flags->store || flags->cluster ? flags->store : getenv("KINF_STORE");
 	CLEANUP(config_free) struct config *config = NULL;
 
-	/* A configuration that was named is read also if the store is known: it must be
-	 * readable. */
+	/* A named configuration is read also if the store is known: it must be readable. */
 	if (!given || !*given || flags->file || flags->cluster) {
 		struct config_flags readers = *flags;
 
@@ -292,8 +289,7 @@ int command_open_directory(const char *directory, uint64_t end_ns, struct kinf *
 
 	(void)snprintf(path, sizeof(path), "%s", directory);
 	utf8_make_printable(path);
-	/* A caller that waits also waits for daemons that make the store, or list it again after
-	 * a power cut. */
+	/* A waiting caller also waits for daemons to make the store, or to list it again. */
 	for (bool noted_damage = false, noted_store = false;;) {
 		r = kinf_open_checked(directory, noted_damage ? NULL : command_print_fault, &shown,
 			true, ret_kinf);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The `kinf` command. Each subcommand is a row of command.def and a file of its own name, with the
- * one function that this header declares for it. The rest of this header is what the subcommands
- * share: opening the store, the options that select objects, and errors.
+ * one function declared here. The rest of this header is shared by subcommands: opening the store,
+ * selecting objects, and errors.
  *
  * Results go to stdout, everything else to stderr. Exit status: 0 success; 1 failure, with one line
- * that says what failed and what to do; 2 wrong usage.
+ * of cause and remedy; 2 wrong usage.
  */
 #ifndef COMMAND_COMMAND_H
 #define COMMAND_COMMAND_H
@@ -29,9 +29,8 @@ int command_fail_kinf(const struct kinf *kinf);
  * be read. */
 int command_fail_code(const struct kinf *kinf, int code);
 
-/* Writes the sentence of the last error CODE on KINF, which concerns FEED. If FEED is in kinf.yaml
- * but the reflector could not make a feed of it yet, writes the reflector's reason instead of "no
- * feed". */
+/* Writes the sentence of the last error CODE on KINF about FEED. If FEED is in kinf.yaml but the
+ * reflector could not make a feed of it yet, writes the reflector's reason instead of "no feed". */
 #define COMMAND_TEXT_SIZE 1024
 void command_explain(
 	const struct kinf *kinf, const char *feed, int code, char text[COMMAND_TEXT_SIZE]);
@@ -40,30 +39,30 @@ int command_fail_feed(const struct kinf *kinf, const char *feed, int code);
 /* Cuts NAME in place if it is NAMESPACE/NAME. Returns 0, or ERR_SYNTAX if another *NAMESPACE_
  * was asked for (NULL: none). */
 int command_cut_name(char **name, const char **namespace_);
-/* The store has no feed at all: says why, as far as that is known. */
+/* The store has no feed at all: says why, as far as known. */
 int command_fail_no_feeds(const struct kinf *kinf);
 
 /* Explains why a read of FEED (NULL: of all feeds) returned KINF_AGAIN: which of its lists (of
- * NAMESPACE_, if that is not NULL) has not ended, how far it is and what is wrong; or that an
- * index is being filled. Returns PROC_FAILED. */
+ * NAMESPACE_, unless NULL) has not ended, how far it is and what is wrong; or that an index is
+ * being filled. Returns PROC_FAILED. */
 int command_fail_again(struct kinf *kinf, struct kinf_snapshot *snapshot, const char *feed,
 	const char *namespace_);
 
-/* Checks that RV, from the command line, is a resourceVersion: a number. Returns: 0, ERR_SYNTAX. */
+/* Checks that RV, from the command line, is a number. Returns: 0, ERR_SYNTAX. */
 int command_check_rv(const char *rv);
 
-/* Returns the exit status after options_parse() returned RESULT, which is not 0. */
+/* Returns the exit status for RESULT of options_parse(), not 0. */
 int command_usage(const struct options *options, int result);
 
 /* ---- the store ---------------------------------------------------------- */
 
-/* Says which file or variable of the environment does not count. */
+/* Names the file or variable of the environment without effect. */
 void command_note(const struct config *config);
 /* Sets *RET_DIRECTORY to the store: --store, $KINF_STORE, the configuration's, the default. The
  * caller frees it. */
 int command_store(const struct config_flags *flags, char **ret_directory);
 
-/* Returns true if the configuration that FLAGS name has kinf-serve. */
+/* Returns true if the configuration of FLAGS has kinf-serve. */
 bool command_has_serve(const struct config_flags *flags);
 
 /* Opens the store, with checksums on and a message for faults in mapped files. On failure prints
@@ -71,37 +70,33 @@ bool command_has_serve(const struct config_flags *flags);
 int command_open(const struct config_flags *flags, struct kinf **ret_kinf);
 /* Set when the store is a damaged copy: the command then exits with 1 after it showed the rest. */
 extern bool command_saw_damage;
-/* Also waits until END_NS (CLOCK_MONOTONIC; UINT64_MAX: forever) for a store that does not exist
- * yet. */
+/* Also waits until END_NS (CLOCK_MONOTONIC; UINT64_MAX: forever) for a missing store. */
 int command_open_until(const struct config_flags *flags, uint64_t end_ns, struct kinf **ret_kinf);
 /* Does the same with the store DIRECTORY; the caller sees to faults in mapped files. */
 int command_open_directory(const char *directory, uint64_t end_ns, struct kinf **ret_kinf);
 
-/* Returns whether a store that gives the error CODE may be good in a moment, when its daemons
- * have started or mended
- * it: for callers that wait. */
+/* Returns true if a store with the error CODE may be good in a moment, after a start of its
+ * daemons: for waiting callers. */
 bool command_may_pass(int code);
 
 /* Takes a snapshot. On failure, also if there is nothing to read yet, prints the error and returns
  * below 0. */
 int command_snapshot(struct kinf *kinf, struct kinf_snapshot **ret_snapshot);
 
-/* Sets *RET_INFO to the status of the first feed that FEED stands for. Returns 0 or a negative
- * error. */
+/* Sets *RET_INFO to the status of the first feed of FEED. Returns 0 or a negative error. */
 int command_first_feed(
 	struct kinf_snapshot *snapshot, const char *feed, struct kinf_feed_info *ret_info);
 
-/* Prints a note to stderr for each feed of FEED (NULL: of all) that is not live ("note: pods:
- * stale since ..."), for the first ones of many; with NAMESPACE_ only for those that may hold
- * objects of it, and also a note if FEED has none. If MAX_STALE_NS is not 0 and a feed's last
- * contact with the API server was longer ago or is unknown, prints an error for each and returns
- * -ESTALE. */
+/* Prints a note to stderr for each feed of FEED (NULL: of all) that is not live ("note: pods: stale
+ * since ..."), for the first ones of many; with NAMESPACE_ only for feeds with objects of it, and
+ * also a note if FEED has none. If MAX_STALE_NS is not 0 and a feed's last contact with the API
+ * server was longer ago or is unknown, prints an error for each and returns -ESTALE. */
 int command_note_state(struct kinf_snapshot *snapshot, const char *feed, const char *namespace_,
 	uint64_t max_stale_ns);
 
 #define STALENESS_ANY UINT64_MAX /* --max-staleness is not given */
 
-/* Returns MAX_STALE_NS for what the option said: 0s is a limit too, one that nothing keeps. */
+/* Returns MAX_STALE_NS for the option's value: 0s is a limit too, never kept. */
 static inline uint64_t command_staleness(uint64_t given)
 {
 	return given == STALENESS_ANY ? 0 : given ? given : 1;
@@ -125,23 +120,21 @@ int query_from_args(const struct query_args *args, const char *feed, struct kinf
 
 /* ---- completion (complete.c) -------------------------------------------- */
 
-/* From now on a command that is run prints the candidates for the last word of its command line
- * instead. */
+/* From now on a command prints the candidates for the last word of its command line instead. */
 void complete_begin(void);
 
 /* Prints "candidate<TAB>description", as all candidates are printed. */
 void complete_print(const char *candidate, const char *description);
 
-/* Makes the output one that kubectl takes from the program kubectl_complete-kinf: complete_end()
- * prints a last line, which tells kubectl to complete names of files, or not to, or to add no
- * blank. */
+/* Writes for kubectl, as the program kubectl_complete-kinf: complete_end() prints a last line, by
+ * which kubectl completes names of files, or not, or adds no blank. */
 void complete_for_kubectl(void);
 void complete_end(void);
 
 /* ---- changes between two states (history.c) ----------------------------- */
 
-/* Prints the fields in which the object that OPERANDS name (FEED NAME) differs now from its
- * state as of event FROM. Returns the exit status: PROC_FAILED also if it differs. */
+/* Prints the fields in which the object OPERANDS (FEED NAME) differs now from its state as of event
+ * FROM. Returns the exit status: PROC_FAILED also if it differs. */
 int history_diff(const struct options *options, const struct config_flags *flags, char **operands,
 	size_t n, const char *namespace_, uint64_t from);
 

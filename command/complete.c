@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kinf __complete WORD...: what the shells' completions (command/completion/) call. Prints the
- * candidates for the last word, one a line as "candidate<TAB>description"; a line ":files" or
- * ":directories" asks the shell for names of its own.
+ * kinf __complete WORD...: for the shells' completions (command/completion/). Prints the candidates
+ * for the last word, one a line as "candidate<TAB>description"; a line ":files" or ":directories"
+ * asks the shell for names of its own.
  *
- * Nothing is listed here twice: options come from the tables of the commands, and what a word
- * stands for is told by its name in --help: FEED, NAME, INDEX, CURSOR, NS, SELECTOR, FILE, DIR.
- * Errors are silent, because they would be printed into the line that is being typed.
+ * Nothing is listed here twice: options come from the tables of the commands, and a word's name in
+ * --help tells its kind: FEED, NAME, INDEX, CURSOR, NS, SELECTOR, FILE, DIR. Errors are silent,
+ * because they would be printed into the line being typed.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -32,12 +32,12 @@
 static struct {
 	bool is_asked;
 	unsigned directive;
-	unsigned n, n_open; /* candidates; those that another part follows */
+	unsigned n, n_open; /* candidates; the ones before another part */
 } for_kubectl;
 
 struct completion {
 	const struct options_word *word;
-	const char *text;   /* the beginning that the candidates have */
+	const char *text;   /* the beginning of the candidates */
 	const char *joined; /* before them, in the same word: "app=x," of a list */
 	size_t joined_size;
 	size_t n;
@@ -104,7 +104,7 @@ static int complete_put(struct completion *completion, struct bytes text, const 
 	return ++completion->n == CANDIDATES_MAX;
 }
 
-/* Puts each of WORDS, which "|" separates. */
+/* Puts each of WORDS, separated by "|". */
 static int complete_words(struct completion *completion, const char *words)
 {
 	int r = 0;
@@ -139,7 +139,7 @@ static int complete_option(void *arg, const struct option_spec *spec)
 	return complete_put(completion, BYTES(name, (size_t)size), "", spec->text);
 }
 
-/* Returns the value that the words before gave the option NAME, or NULL. */
+/* Returns the value of the option NAME in the words before, or NULL. */
 static const char *complete_option_value(const struct options *options, const char *name)
 {
 	for (size_t i = 0; i < options->n_groups; i++)
@@ -155,7 +155,7 @@ static const char *complete_option_value(const struct options *options, const ch
 	return NULL;
 }
 
-/* ---- what the store knows ----------------------------------------------- */
+/* ---- words of the store ------------------------------------------------------ */
 
 static bool complete_open(struct completion *completion)
 {
@@ -255,7 +255,7 @@ static int complete_term(struct completion *completion, const char *feed)
 		     : 0;
 }
 
-/* Completes a namespace that has objects of FEED. */
+/* Completes a namespace with objects of FEED. */
 static int complete_namespace(struct completion *completion, const char *feed)
 {
 	return kinf_index_values(completion->snapshot, feed, "namespace", completion->text,
@@ -284,7 +284,7 @@ static int complete_slashed(struct completion *completion)
 
 /* ---- kinds of words ----------------------------------------------------- */
 
-/* Completes a word whose name in --help is KIND. */
+/* Completes a word named KIND in --help. */
 static void complete_kind(struct completion *completion, struct bytes kind)
 {
 	const struct options_word *word = completion->word;
@@ -351,7 +351,7 @@ static void complete_operand_of(struct completion *completion, const char *usage
 		if (next.size == 0 && !again)
 			return;
 		part = next.size ? next : part;
-		/* A word that is written as it is must be the one that was typed. */
+		/* A literal word must equal the typed one. */
 		if (i < word->n_operands && islower(*(const unsigned char *)part.data) &&
 			!bytes_equal(part, bytes_str(word->operands[i])))
 			return;

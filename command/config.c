@@ -16,7 +16,7 @@
 #include "common/output.h"
 #include "print/print.h"
 
-/* A daemon that checks the names in a configuration that are its own. */
+/* A daemon with names of its own in the configuration. */
 struct config_checker {
 	const char *program, *names;
 	bool needed;
@@ -59,8 +59,7 @@ static int config_check_by(
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? PROC_OK : PROC_FAILED;
 }
 
-/* Prints the rights that the feeds need. A store that is there knows the groups of custom
- * resources. */
+/* Prints the rights for the feeds. An existing store knows the groups of custom resources. */
 static int config_print_rbac(const struct config *config, const struct rbac_args *args)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT;
@@ -78,7 +77,7 @@ static int config_print_rbac(const struct config *config, const struct rbac_args
 	return r < 0 ? command_fail(r) : PROC_OK;
 }
 
-/* Checks what CONFIG names on this machine. FILE is the operand, NULL if there is none. */
+/* Checks the parts of CONFIG on this machine. FILE is the operand, NULL if there is none. */
 static int config_check(
 	const struct config *config, char *const *options, int n_options, const char *file)
 {

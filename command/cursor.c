@@ -14,7 +14,7 @@
 #include "reader/handle.h"
 #include "store/read/follow.h"
 
-#define CURSOR_BAD_NAMED 20 /* files that are no cursors; of more the number is enough */
+#define CURSOR_BAD_NAMED 20 /* files other than cursors; of more the number is enough */
 
 struct cursor_rows {
 	struct home *home;
@@ -23,7 +23,7 @@ struct cursor_rows {
 	size_t bad;
 };
 
-/* EVENT: the event up to which the follower has examined all its feeds. */
+/* EVENT: the follower has examined all its feeds up to it. */
 static int cursor_list_one(void *arg, const char *name, const struct cursor_file *cursor)
 {
 	struct cursor_rows *rows = arg;
@@ -36,8 +36,7 @@ static int cursor_list_one(void *arg, const char *name, const struct cursor_file
 	return table_row(&rows->table, cells, &rows->out);
 }
 
-/* Names a file that is no cursor, or a damaged one. Members of the group choose the names of
- * such files. */
+/* Names a damaged cursor, or another file. Members of the group choose the names of such files. */
 static void cursor_list_bad(void *arg, int error)
 {
 	struct cursor_rows *rows = arg;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kinf describe FEED [NAME...] | FEED/NAME...: objects as kubectl describes them
- * (print/describe), with the history that the store keeps of each. An object that was deleted is
- * described as long as its history is retained.
+ * kinf describe FEED [NAME...] | FEED/NAME...: objects as kubectl describes them (print/describe),
+ * with their history in the store. A deleted object is described as long as its history is
+ * retained.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -25,7 +25,7 @@
 struct describe_command {
 	struct kinf *kinf;
 	struct kinf_snapshot *snapshot;
-	struct kinf_feed_info info; /* of the first feed that the name stands for */
+	struct kinf_feed_info info; /* of the first feed of the name */
 	const char *feed;
 	struct buf out;
 	size_t found;
@@ -73,7 +73,7 @@ static int describe_history_count(void *arg, const struct kinf_change *change)
 	return 0;
 }
 
-/* Appends the names of the fields that CHANGE changed, as many as a line has room for. */
+/* Appends the names of the changed fields of CHANGE, as many as a line has room for. */
 static int describe_put_changed(
 	const struct object_history *history, const struct kinf_change *change, struct buf *out)
 {
@@ -212,7 +212,7 @@ static int describe_key(struct describe_command *d, const char *in, const char *
 	return r;
 }
 
-/* Describes the object NAME of each namespace, those that exist now. */
+/* Describes the existing objects NAME of each namespace. */
 static int describe_in_all(struct describe_command *d, const char *name)
 {
 	CLEANUP(kinf_list_close) struct kinf_listing *list = NULL;
@@ -231,7 +231,7 @@ static int describe_in_all(struct describe_command *d, const char *name)
 	return r != KINF_END ? r : d->found > before ? KINF_FOUND : KINF_NOT_FOUND;
 }
 
-/* Describes the objects that QUERY selects. */
+/* Describes the objects of QUERY. */
 static int describe_list(struct describe_command *d, const struct kinf_query *query)
 {
 	CLEANUP(kinf_list_close) struct kinf_listing *list = NULL;
@@ -264,7 +264,7 @@ static void describe_release(struct describe_command *d)
 	kinf_close(&d->kinf);
 }
 
-/* Describes the object NAME of FEED; NULL: those that QUERY selects. Returns the exit status. */
+/* Describes the object NAME of FEED; NULL: those of QUERY. Returns the exit status. */
 static int describe_operand(struct describe_command *d, const struct options *options,
 	const char *feed, char *name, struct kinf_query query)
 {
@@ -297,7 +297,8 @@ static int describe_operand(struct describe_command *d, const struct options *op
 	return r == 0 ? PROC_OK : PROC_FAILED;
 }
 
-/* Describes what N operands name: FEED NAME..., FEED/NAME... or FEED. Returns the exit status. */
+/* Describes the objects of N operands: FEED NAME..., FEED/NAME... or FEED. Returns the exit
+ * status. */
 static int describe_operands(struct describe_command *d, const struct options *options,
 	char **operands, size_t n, const struct kinf_query *query)
 {
@@ -319,7 +320,7 @@ static int describe_operands(struct describe_command *d, const struct options *o
 	return status;
 }
 
-/* Checks the operands, of which there is one at least. Returns 0 or ERR_SYNTAX. */
+/* Checks the operands, at least one. Returns 0 or ERR_SYNTAX. */
 static int describe_check(char **operands, size_t n, const struct query_args *args)
 {
 	bool slashed = strchr(operands[0], '/') != NULL;

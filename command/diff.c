@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kinf diff STORE1 STORE2: the objects that differ, by key. Each store is read from one
- * snapshot. In a damaged copy the objects that can be read are compared; the command names the
- * others on stderr and prints nothing about them. kinf diff FEED NAME --from EVENT is in
- * history.c.
+ * kinf diff STORE1 STORE2: the objects with differences, by key. Each store is read from one
+ * snapshot. In a damaged copy the readable objects are compared; the command names the others on
+ * stderr and prints nothing about them. kinf diff FEED NAME --from EVENT is in history.c.
  */
 #include <errno.h>
 #include <limits.h>
@@ -33,8 +32,8 @@ struct diff_side {
 	struct kinf_listing *list; /* of the current feed */
 	struct kinf_object object;
 	bool there;   /* OBJECT is the next object of LIST */
-	bool damaged; /* of that one only the key can be read */
-	bool broken;  /* LIST ended with an error: what comes after its last object is not known */
+	bool damaged; /* only its key can be read */
+	bool broken;  /* LIST ended with an error: the objects after its last one are unknown */
 };
 
 struct diff {
@@ -117,7 +116,7 @@ static int diff_side_next(struct diff_side *side)
 	return PROC_OK;
 }
 
-/* Returns whether SIDE, whose list of FEED lacks KEY, has that object all the same, or may have
+/* Returns true if SIDE, without KEY in its list of FEED, has that object all the same, or may have
  * it: its index is damaged, or its list ended with an error. */
 static bool diff_side_may_have(struct diff_side *side, const char *feed, struct bytes key)
 {
@@ -141,7 +140,7 @@ static bool diff_side_may_have(struct diff_side *side, const char *feed, struct 
 }
 
 /* Begins the list of a feed. Returns PROC_FAILED, with the error printed, also if the feed was
- * never listed: its objects are not known then, which does not mean that there are none. */
+ * never listed: its objects are unknown then, not absent. */
 static int diff_side_list(struct diff_side *side, const char *feed)
 {
 	struct kinf_query query = {.size = sizeof(query), .feed = feed};
@@ -206,7 +205,7 @@ static int diff_object(struct diff *diff, const char *feed, int order)
 	return diff_print(diff, feed, order, objects);
 }
 
-/* Compares the objects of a feed, which both lists have in the order of their keys. */
+/* Compares the objects of a feed, in the order of keys in both lists. */
 static int diff_feed(struct diff *diff, const char *feed)
 {
 	struct diff_side *a = &diff->side[FIRST], *b = &diff->side[SECOND];
@@ -246,8 +245,8 @@ static const struct option_spec diff_options[] = {
 
 int command_diff(int argc, char **argv)
 {
-	static char stores[2 * PATH_MAX +
-			   8]; /* the handler of memory faults does not know which one it was */
+	/* both: the handler of memory faults does not know the store */
+	static char stores[2 * PATH_MAX + 8];
 	CLEANUP(diff_release) struct diff diff = {.out = BUF_INIT};
 	struct config_flags flags = {0};
 	struct diff_args args = {0};

@@ -112,7 +112,7 @@ struct dump_source {
 	struct kinf_snapshot *snapshot;
 	struct journal *journal;
 	struct txn *txn;
-	struct index *index; /* by itself, beside a journal that can't be opened */
+	struct index *index; /* by itself, beside an unusable journal */
 	struct txn *index_txn;
 };
 
@@ -166,7 +166,7 @@ static int dump_source_open(struct dump_source *source, struct dump *dump)
 	return r == AGAIN ? dump_journal_open(source, dump) : r;
 }
 
-/* Opens the index of a store whose journal can't be opened. */
+/* Opens the index of a store with an unusable journal. */
 static int dump_index_open(struct dump_source *source, struct dump *dump)
 {
 	int r = index_open_read(dump->home, &source->index);
@@ -181,8 +181,8 @@ static int dump_index_open(struct dump_source *source, struct dump *dump)
 	return 0;
 }
 
-/* Opens the parts of a store that can't be opened as a whole, for the reason WHY: a part of its
- * index may be missing. Opens none if none can be, which has been said then. */
+/* Opens the parts of a store that is unusable as a whole, for the reason WHY: a part of its index
+ * may be missing. Opens none if none can be, and has said so then. */
 static int dump_source_open_part(struct dump_source *source, struct dump *dump,
 	const struct config_flags *flags, const struct err_kept *why)
 {
@@ -235,7 +235,7 @@ static int dump_run(struct dump *dump, const struct config_flags *flags, const c
 	if (r == 0)
 		r = output_flush();
 	int status = r < 0 ? command_fail(r) : is_whole ? PROC_OK : PROC_FAILED;
-	/* On a copy, an error here says that the printed rows may be wrong. */
+	/* On a copy, an error here means wrong rows. */
 	r = source.snapshot ? kinf_snapshot_reset(source.snapshot) : 0;
 	if (r < 0 && status == PROC_OK)
 		status = command_fail(r);

@@ -3,10 +3,10 @@
  * kinf dump: the records of the store's files, one row a line, as text (`record seq=7 key=web/a
  * ...`) or JSON, with the names of store/FORMAT.md.
  *
- * The dump group: dump.c is the command and opens the store, dump_journal.c and dump_index.c
- * print the sections, dump_row.c formats a row. A section reads its part of the store as it is;
- * without an index the index's sections are empty. Rows that the journal's trees do not lead to
- * are looked for in its pages, and say salvaged=true.
+ * The dump group: dump.c is the command and opens the store, dump_journal.c and dump_index.c print
+ * the sections, dump_row.c formats a row. A section reads its part of the store as it is; without
+ * an index the index's sections are empty. Rows that the journal's trees miss are looked for in its
+ * pages, and say salvaged=true.
  */
 #ifndef COMMAND_DUMP_H
 #define COMMAND_DUMP_H
@@ -56,12 +56,12 @@ int dump_body(struct dump *dump, struct bytes body);
 /* Ends the row and writes it to stdout. */
 int dump_end(struct dump *dump);
 
-/* Looks for what is left of the journal in its pages, once, and says what was found; without it
- * `salvage` stays NULL. */
+/* Looks for the rest of the journal in its pages, once, and reports it; without it `salvage` stays
+ * NULL. */
 void dump_salvage(struct dump *dump);
 
-/* Reports R if it is damage, and returns 0: the next section, or what is left of this one, may
- * be good. Else returns R. */
+/* Reports R if it is damage, and returns 0: the next section, or the rest of this one, may be good.
+ * Else returns R. */
 int dump_pass_damage(int r);
 
 /* ---- sections ----------------------------------------------------------- */

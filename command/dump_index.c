@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sections that come from the index (objects, terms, postings) and from the files beside the
- * databases (cursors, ring). */
+/* The sections of the index (objects, terms, postings) and of the files beside the databases
+ * (cursors, ring). */
 #include <string.h>
 
 #include "command/dump.h"
@@ -13,7 +13,7 @@
 
 /* ---- objects ------------------------------------------------------------ */
 
-/* Prints an object, with the body, which the journal holds. */
+/* Prints an object, with the body from the journal. */
 static int dump_object(
 	struct dump *dump, uint32_t feed, struct bytes key, const struct index_entry *entry)
 {

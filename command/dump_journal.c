@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sections that come from the journal: feeds, journal, events, meta. */
+/* The sections of the journal: feeds, journal, events, meta. */
 #include "command/dump.h"
 
 #include "command/command.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 
-/* Rows for what a feed lacks. */
+/* Rows for the gaps of a feed. */
 static int dump_passed(struct dump *dump, uint32_t feed)
 {
 	struct feed_passed passed;
@@ -126,7 +126,7 @@ static int dump_salvaged(void *arg, const struct record *record)
 	return dump_record(arg, record);
 }
 
-/* Prints what is left of the records after AFTER and before END, as far as they were asked for. */
+/* Prints the rest of the records after AFTER and before END, as far as asked for. */
 static int dump_gap(const struct log_dump *log, uint64_t after, uint64_t end)
 {
 	struct dump *dump = log->dump;
@@ -140,8 +140,8 @@ static int dump_gap(const struct log_dump *log, uint64_t after, uint64_t end)
 		       : 0;
 }
 
-/* WALK came to damage after record *LAST. Prints what is left of what it passes over. Returns:
- * 0; END: nothing more can be read; errors. */
+/* WALK came to damage after record *LAST. Prints the rest of the skipped records. Returns: 0; END:
+ * nothing more can be read; errors. */
 static int dump_passed_over(
 	const struct log_dump *log, struct journal_walk *walk, uint64_t next_seq, uint64_t *last)
 {
@@ -176,7 +176,7 @@ static int dump_walk(
 	return r < 0 ? r : 0;
 }
 
-/* Prints all of the log, or only what followers see. */
+/* Prints all of the log, or only the records for followers. */
 int dump_log(struct dump *dump, bool changes_only)
 {
 	CLEANUP(journal_walk_close) struct journal_walk *walk = NULL;

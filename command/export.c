@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kinf export [FEED...]: objects as one List that kubectl can apply. Members that only the API
- * server may set are left out, and so are owners: their uids are unknown to another cluster,
- * whose garbage collector would remove the objects.
+ * kinf export [FEED...]: objects as one List for kubectl apply. Members set by the API server are
+ * left out, and so are owners: their uids are unknown to another cluster, and its garbage collector
+ * would remove the objects.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -69,8 +69,7 @@ static bool export_leaves_out(struct bytes key)
 	return false;
 }
 
-/* Appends an object without `status` and without what its metadata should not have, or that
- * metadata. */
+/* Appends an object, or its metadata, without `status` and the server's members of metadata. */
 static int export_map(struct buf *out, const struct value *map, bool is_metadata)
 {
 	struct value_iter iter;
@@ -171,7 +170,7 @@ static int export_add(struct export *export, const char *name)
 	return kinf_result_of(export->snapshot, r < 0 ? r : 0);
 }
 
-/* Orders feeds: namespaces come first, then definitions of resources, which others need. */
+/* Orders feeds: namespaces come first, then definitions of resources. */
 static int export_rank(const char *feed)
 {
 	return strncmp(feed, "namespaces", 10) == 0                  ? 0
@@ -234,7 +233,7 @@ static int export_choose(struct export *export, char *const *operands, size_t n)
 	return r;
 }
 
-/* Notes on stderr which feeds are not live; of all feeds together, unless the command line names
+/* Notes on stderr the feeds that are not live; of all feeds together, unless the command line names
  * some. */
 static int export_note_states(const struct export *export, bool named)
 {

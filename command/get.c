@@ -66,12 +66,12 @@ static const struct option_spec get_options[] = {
 	{0, "watch-only", OPTION_FLAG, AT(watch), NULL, "print changes only"},
 };
 
-/* A feed, and the names that are asked for. */
+/* A feed, and the names asked for. */
 struct get_target {
 	const char *feed;
 	char **names;
 	size_t n_names;
-	struct kinf_feed_info info; /* of the first feed that the name stands for */
+	struct kinf_feed_info info; /* of the first feed of the name */
 };
 
 struct get {
@@ -111,13 +111,13 @@ static int get_not_found(
 	return PROC_FAILED;
 }
 
-/* Returns the event whose state is shown, 0 for the newest. */
+/* Returns the event of the shown state, 0 for the newest. */
 static uint64_t get_event(const struct get *get)
 {
 	return get->args.at_event == NOW ? 0 : get->args.at_event;
 }
 
-/* Reads one object as of an event: the first of those whose names begin with its name, or none. */
+/* Reads one object as of an event: the first one with a name that begins with its name, or none. */
 static int get_from_past(struct get *get, const struct get_target *target, const char *namespace_,
 	const char *name, struct kinf_listing **ret_list, struct kinf_object *ret_object)
 {
@@ -151,7 +151,7 @@ static int get_by_key(
 	return r < 0 ? command_fail(r) : PROC_OK;
 }
 
-/* Finds the next object with exactly this name in a list of the names that begin with it. */
+/* Finds the next object with exactly this name in a list of names with this prefix. */
 static int get_next_named(
 	struct kinf_listing *list, const char *name, struct kinf_object *ret_object)
 {
@@ -188,7 +188,7 @@ static int get_in_all(struct get *get, const struct get_target *target, const ch
 	return found ? PROC_OK : get_not_found(get, target, NULL, name);
 }
 
-/* Returns whether NAME lacks the namespace that it needs. */
+/* Returns true if NAME lacks its namespace. */
 static bool get_is_bare(const struct get *get, const struct get_target *target, const char *name)
 {
 	return target->info.namespaced && !get->args.query.namespace_ && !strchr(name, '/');
@@ -217,7 +217,7 @@ static bool get_is_single(struct get *get)
 	return found < 2;
 }
 
-/* Returns whether NAME, which may have a namespace before it, means OBJECT. */
+/* Returns true if NAME, with or without a namespace before it, means OBJECT. */
 static bool get_is_named(const struct kinf_object *object, const char *name)
 {
 	return bytes_equal(
@@ -295,7 +295,7 @@ static int get_all_named(struct get *get, const struct get_target *target)
 
 /* ---- by query ----------------------------------------------------------- */
 
-/* Returns the order in which the API server lists the kind, if the query leaves it open. */
+/* Returns the API server's order of the kind, if the query leaves it open. */
 static const char *get_order(const struct get *get)
 {
 	const struct get_args *args = &get->args;
@@ -305,8 +305,7 @@ static const char *get_order(const struct get *get)
 	return printer_order(get->print.sheet.printer); /* print_feed() has made it */
 }
 
-/* Prints the objects of one feed that QUERY selects. Sets *RET_LIST, which has the RV and the
- * token. */
+/* Prints the objects of QUERY in one feed. Sets *RET_LIST, with the RV and the token. */
 static int get_list(struct get *get, const struct get_target *target, struct kinf_query query,
 	struct kinf_listing **ret_list)
 {
@@ -338,7 +337,7 @@ static int get_list(struct get *get, const struct get_target *target, struct kin
 	return PROC_OK;
 }
 
-/* Prints what is asked of each feed. A feed that can't be read does not keep the others back. */
+/* Prints the part of each feed. An unreadable feed does not keep the others back. */
 static int get_print(struct get *get, const struct kinf_query *query)
 {
 	CLEANUP(kinf_list_close) struct kinf_listing *list = NULL;
@@ -399,7 +398,7 @@ static const struct feed_set *get_feeds(struct get *get, const char *feed)
 	return NULL;
 }
 
-/* Several feeds are printed: refuses what needs one. A page of each would end without a token. */
+/* Several feeds are printed: refuses options for one. A page of each would end without a token. */
 static int get_check_one_feed(const struct get_args *args)
 {
 	return args->limit || args->continue_token || args->at_least_rv
@@ -408,8 +407,8 @@ static int get_check_one_feed(const struct get_args *args)
 		       : 0;
 }
 
-/* Replaces the target `all`, unless a feed has this name, by the feeds of the kinds that kubectl
- * lists for it. */
+/* Replaces the target `all`, unless a feed has this name, by the feeds of kubectl's kinds for
+ * it. */
 static int get_expand_all(struct get *get)
 {
 	static const char *const kinds[] = {"pods", "replicationcontrollers", "services",
@@ -482,11 +481,10 @@ static int get_open(struct get *get, const struct config_flags *flags)
 		}
 		if (get_event(get))
 			continue; /* the past is never stale */
-		/* After a timeout the note gives the reason, for instance a reflector that does not
-		 * run. */
+		/* After a timeout the note gives the reason, for instance no reflector. */
 		r = command_note_state(get->snapshot, target->feed, get->args.query.namespace_,
 			waited < 0 ? 0 : get->args.max_stale_ns);
-		if (r < 0 && r != -ESTALE) /* of which a note was printed */
+		if (r < 0 && r != -ESTALE) /* -ESTALE had its note */
 			(void)command_fail_kinf(get->kinf);
 		if (r < 0)
 			return r;
@@ -513,8 +511,7 @@ static int get_add_target(struct get *get, const char *feed, char **names, size_
 		"the feeds that are asked for");
 }
 
-/* Reads FEED/NAME..., as -o name prints them: names of one feed that follow each other are one
- * target. */
+/* Reads FEED/NAME..., as -o name prints them: adjacent names of one feed are one target. */
 static int get_read_slashed(struct get *get, char **operands, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -537,8 +534,8 @@ static int get_read_slashed(struct get *get, char **operands, size_t n)
 	return 0;
 }
 
-/* Reads the operands. Refuses options that names, or several feeds, would make meaningless, as
- * kubectl does. */
+/* Reads the operands. Refuses meaningless options beside names, or several feeds, as kubectl
+ * does. */
 static int get_operands(struct get *get, char **operands, size_t n)
 {
 	const struct get_args *args = &get->args;

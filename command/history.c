@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kinf history FEED NAME: each retained version of an object, with the fields that it changed.
+ * kinf history FEED NAME: each retained version of an object, with its changed fields.
+ *
  * kinf log [FEED]: the retained changes of all objects, one a line.
- * kinf diff FEED NAME --from EVENT: the fields in which two versions of an object differ.
+ *
+ * kinf diff FEED NAME --from EVENT: the differences between two versions of an object.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -32,7 +34,7 @@ static void history_put_time(struct buf *out, uint64_t time_ns)
 	buf_str(out, text);
 }
 
-/* Appends the members of a change that all its JSON forms have, and leaves the object open. */
+/* Appends the common members of a change's JSON forms, and leaves the object open. */
 static void history_put_json(struct buf *out, const struct kinf_change *change)
 {
 	buf_printf(out, "{\"type\":\"%s\",\"event\":%" PRIu64 ",\"time\":\"", change->type,
@@ -163,8 +165,8 @@ static int history_version(void *arg, const struct kinf_change *change)
 	return r;
 }
 
-/* Opens the store for the object that the operands name: FEED NAME, FEED NS/NAME or FEED/NAME.
- * They are cut in place. Returns PROC_OK, or the exit status after it printed an error. */
+/* Opens the store for the object of the operands: FEED NAME, FEED NS/NAME or FEED/NAME. They are
+ * cut in place. Returns PROC_OK, or the exit status after it printed an error. */
 static int history_open(struct object_walk *walk, const struct options *options,
 	const struct config_flags *flags, char **operands, size_t n, const char *namespace_)
 {

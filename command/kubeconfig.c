@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kinf kubeconfig: prints a kubeconfig for kinf-serve, made of the addresses that it has written
- * into the store, its certificates, and the credentials with which its clients identify
- * themselves: those of the kubeconfig that the store is filled with, so that they work as they
- * do at the API server.
+ * kinf kubeconfig: prints a kubeconfig for kinf-serve, made of its addresses in the store, its
+ * certificates, and its clients' credentials: those of the store's own kubeconfig, so that they
+ * work as at the API server.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,8 +30,7 @@ struct kubeconfig_server {
 
 /* ---- the server --------------------------------------------------------- */
 
-/* Replaces an address that stands for all of them, which no certificate names, by a loopback
- * one. */
+/* Replaces a wildcard address, named by no certificate, by a loopback one. */
 static void kubeconfig_set_url(
 	struct kubeconfig_server *server, const char *scheme, const char *address)
 {
@@ -89,7 +87,7 @@ static int kubeconfig_find_server(
 	return 0;
 }
 
-/* Appends the CA that signed the server's certificate, as base64. */
+/* Appends the CA of the server's certificate, as base64. */
 static int kubeconfig_put_ca(const struct config *config, int directory_fd, struct buf *out)
 {
 	AUTO_FREE char *text = malloc(KUBECONFIG_TEXT_MAX);
@@ -123,8 +121,8 @@ static void kubeconfig_put_string(struct buf *out, const char *text)
 	buf_byte(out, '"');
 }
 
-/* Appends NODE as JSON, which is YAML also. Paths become absolute: they are relative to the
- * directory of the file that they come from. */
+/* Appends NODE as JSON, valid YAML too. Paths become absolute: they are relative to their file's
+ * directory. */
 static void kubeconfig_put_node(
 	struct buf *out, const struct yaml_node *node, const char *key, const char *directory)
 {

@@ -38,8 +38,7 @@ static void main_print_help(FILE *to)
 		options_program(&main_options));
 }
 
-/* Moves options that stand before the subcommand after it: common ones, and -n, which kubectl
- * takes there. */
+/* Moves options before the subcommand after it: common ones, and -n, for kubectl. */
 static void main_command_first(int argc, char **argv)
 {
 	struct config_flags flags;
@@ -78,7 +77,7 @@ static int main_complete(int argc, char **argv)
 	char *last = argc > 1 ? argv[--argc] : NULL;
 	const struct command *command;
 
-	main_command_first(argc, argv); /* not with the word that is being typed */
+	main_command_first(argc, argv); /* not with the word being typed */
 	command = argc > 1 ? main_find(argv[1]) : NULL;
 	if (!last)
 		return PROC_OK;
@@ -102,7 +101,7 @@ static bool main_is_called(const char *path, const char *name)
 	return path && strcmp(slash ? slash + 1 : path, name) == 0;
 }
 
-/* Prints that NAME is no command, and which one may be meant. */
+/* Prints that NAME is unknown, and a similar command. */
 static void main_print_unknown(const char *name)
 {
 	const char *program = options_program(&main_options), *meant = NULL;
@@ -155,7 +154,7 @@ static int main_run(int argc, char **argv)
 	return PROC_USAGE;
 }
 
-/* Writes what is left of the output. Returns: the exit status after a command returned STATUS. */
+/* Writes the rest of the output. Returns: the exit status after a command returned STATUS. */
 static int main_end(int status)
 {
 	int r = output_flush();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by backup and restore: a copy of a snapshot in a partial directory (partial.h), with
- * progress, which a signal ends. */
+ * progress, ended by a signal. */
 #ifndef COMMAND_MANAGE_BACKUP_H
 #define COMMAND_MANAGE_BACKUP_H
 
@@ -29,7 +29,7 @@ int backup_report_bytes(void *backup, uint64_t bytes);
 
 /* Says how much room is needed where PATH is. -ENOSPC: there is less. */
 int backup_require_room(const char *path, uint64_t bytes);
-/* Opens a snapshot of a store that is not damaged. Returns: 0; errors. */
+/* Opens a snapshot of a sound store. Returns: 0; errors. */
 int backup_open_snapshot(struct kinf *kinf, struct kinf_snapshot **ret_snapshot);
 
 #endif

@@ -21,7 +21,7 @@
 #define FIRST_PAUSE_NS (100 * UINT64_C(1000000))
 #define MAX_PAUSE_NS   (30 * UINT64_C(1000000000))
 #define GOOD_LIFE_NS   (10 * UINT64_C(1000000000))
-#define IN_USE_NS      (5 * UINT64_C(1000000000)) /* what a daemon may take to end */
+#define IN_USE_NS      (5 * UINT64_C(1000000000)) /* for a daemon to end */
 
 /* ---- finding programs --------------------------------------------------- */
 
@@ -90,7 +90,7 @@ void children_release(struct children *children)
 
 /* ---- starting ----------------------------------------------------------- */
 
-/* The next start is after a pause, and the one after that, if it is soon, after a longer one. */
+/* Starts follow after pauses, longer after short runs. */
 static void children_put_off(struct child *child, uint64_t now)
 {
 	child->start_at_ns = now + child->pause_ns;
@@ -185,11 +185,11 @@ static void children_describe_end(int status, char *text, size_t size)
 	}
 }
 
-/* Plans the next start, later each time unless the last run was long. A daemon that finds its
- * place taken is started again for a while: the other one may belong to a supervisor that was
- * just killed, and be about to end. One that refuses its configuration, or is not there, is
- * given up when it is started first; one that has run is started again and again: the file, or
- * the package, is perhaps being written, and the other daemons go on. */
+/* Plans the next start, later each time unless the last run was long. A daemon without its role is
+ * started again for a while: the other one may belong to a killed supervisor, and be about to end.
+ * At its first start, one with a bad configuration or no program is given up; later it is started
+ * again and again: the file, or the package, is perhaps being written, and the other daemons go
+ * on. */
 static void children_died(struct child *child, int status, bool stopping)
 {
 	uint64_t now = proc_monotonic_ns();

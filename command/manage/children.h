@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The daemons that `kinf run` supervises: started by fork and exec, and restarted after growing
- * pauses; the exit status (common/proc.h) says whether a restart makes sense. Each child
- * inherits the reading end of a pipe. Only the supervisor has the writing end, so the pipe
- * reports its end of file when the supervisor dies.
+ * The daemons under `kinf run`: started by fork and exec, and restarted after growing pauses; the
+ * exit status (common/proc.h) says whether a restart makes sense. Each child inherits the reading
+ * end of a pipe. Only the supervisor has the writing end, so the pipe reports its end of file when
+ * the supervisor dies.
  */
 #ifndef COMMAND_MANAGE_CHILDREN_H
 #define COMMAND_MANAGE_CHILDREN_H
@@ -26,8 +26,8 @@ struct child {
 	uint32_t restarts;
 	bool takes_sockets; /* it inherits the sockets of the service manager */
 	bool has_run;       /* a run of it did not end because it was refused */
-	bool given_up;      /* its exit status says that a restart would fail again */
-	bool refused;       /* its configuration, or a right that it lacks, keeps it from running */
+	bool given_up;      /* by its exit status a restart would fail again */
+	bool refused;       /* its configuration, or a missing right, keeps it from running */
 };
 
 #define CHILD_NOT_EXECUTED 127 /* exit status, as a shell says it */
@@ -40,24 +40,23 @@ struct children {
 };
 
 /* Finds the path of PROGRAM: beside kinf or, if it is not there, in PATH. The caller frees it.
- * Returns: 0; -ENOENT: there is none; -ENOMEM; as proc_failed(): what is beside kinf is not
- * known. */
+ * Returns: 0; -ENOENT: there is none; -ENOMEM; as proc_failed(): the program beside kinf is
+ * unknown. */
 int children_find(const char *program, char **ret_path);
 
 /* Finds each program in the directory of this executable, else in PATH. */
 int children_init(struct children *children, struct child *child, size_t n);
 void children_release(struct children *children);
 
-/* Starts the children that are due. Returns the milliseconds until the next start is due, -1 if
- * none is. */
+/* Starts the due children. Returns the milliseconds until the next start is due, -1 if none is. */
 int children_start_due(struct children *children);
 
-/* Reaps the children that ended, one log line each, and plans their restarts. */
+/* Reaps the ended children, one log line each, and plans their restarts. */
 void children_reap(struct children *children, bool stopping);
 
 void children_signal(struct children *children, int signal_number);
 bool children_any_running(const struct children *children);
-/* Returns the first child that was given up, NULL if none was. */
+/* Returns the first child given up, NULL if none was. */
 const struct child *children_given_up(const struct children *children);
 
 #endif

@@ -65,7 +65,7 @@ static int compact_read_taken(struct home *home, const struct journal *journal, 
 	return 0;
 }
 
-/* Copies the journal that is open for reading. */
+/* Copies the journal, open for reading. */
 static int compact_copy_journal(struct compact *compact, struct journal *journal)
 {
 	CLEANUP(journal_copy_free) struct journal_copy *copy = NULL;
@@ -114,8 +114,7 @@ static int compact_directory(const struct compact *compact, enum home_role role)
 				      : home_index_fd(compact->home);
 }
 
-/* Returns the length of the database in use: its blocks also have the room that a daemon has
- * allocated ahead. */
+/* Returns the length of the database in use: its blocks also have room allocated ahead. */
 static double compact_mib(const struct compact *compact, enum home_role role)
 {
 	int fd = compact_directory(compact, role);

@@ -24,7 +24,7 @@
 struct health_page {
 	struct stats *page; /* NULL: none */
 	struct stats_process process;
-	bool is_own;     /* of the process that runs now, not of the one before */
+	bool is_own;     /* of the present process, not of the one before */
 	bool is_unknown; /* it could not be read */
 };
 
@@ -54,7 +54,7 @@ static void health_read_page(
 /* ---- hanging daemons ---------------------------------------------------- */
 
 /* Returns whether the process has used the processor since the last check or waits for a disk. Sets
- * *RET_DOING to a word for it. A process that can't be read counts as busy. */
+ * *RET_DOING to a word for it. An unreadable process counts as busy. */
 static bool silence_is_busy(struct silence *silence, const char **ret_doing)
 {
 	struct proc_stat stat;
