@@ -2,13 +2,13 @@
 /*
  * client-go's work queue for C++17. kinf.hpp includes this header and has the common rules.
  *
- * 	kinformer::WorkQueue queue;
- * 	while (auto item = queue.get()) {       (in each worker; empty once the queue is shut down)
- * 		if (reconcile(item->key()))
- * 			queue.forget(item->key());
- * 		else
- * 			queue.add_rate_limited(item->key());
- * 	}                                       (the item's destructor is Done)
+ *	kinformer::WorkQueue queue;
+ *	while (auto item = queue.get()) {       (in each worker; empty once the queue is shut down)
+ *		if (reconcile(item->key()))
+ *			queue.forget(item->key());
+ *		else
+ *			queue.add_rate_limited(item->key());
+ *	}                                       (the item's destructor is Done)
  *
  * Join the workers before the queue is destroyed. An order of one's own (struct
  * kinf_queue_order) and limiters of one's own (struct kinf_limiter_operations) are made with

@@ -5,6 +5,7 @@
  *
  *	sorted_new(..., &sorted);
  *	sorted_offer(sorted, plan, feed, key, &entry) ...   (or sorted_walk, for an index)
+ *	sorted_end(sorted);
  *	while (sorted_next(sorted, &item) == FOUND) ...
  *
  * For a page of N objects N + 1 are kept, however many candidates there are; without a limit, all.
