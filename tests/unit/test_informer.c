@@ -11,19 +11,9 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "tests/unit/scratch.h"
-#include "tests/unit/tape.h"
+#include "tests/unit/informer_rig.h"
 
-TestSuite(informer, .init = cache_open, .fini = cache_close, .timeout = 60);
-
-static struct tape a, b;
-static struct kinf_informer *informer;
-
-static void release(void)
-{
-	kinf_informer_free(&informer);
-	tape_release(&a);
-	tape_release(&b);
-}
+TestSuite(informer, .init = cache_open, .fini = informer_close, .timeout = 60);
 
 Test(informer, a_handler_gets_all_objects_then_sync_then_each_change)
 {
@@ -43,7 +33,6 @@ Test(informer, a_handler_gets_all_objects_then_sync_then_each_change)
 	cache_take();
 	tape_drain(informer);
 	tape_is(&a, "upd a/x=1>3 add a/z=4 del a/y=2 upd a/x=3>5");
-	release();
 }
 
 Test(informer, each_handler_has_a_position_of_its_own)
@@ -62,7 +51,6 @@ Test(informer, each_handler_has_a_position_of_its_own)
 	tape_is(&a, "add! a/x=1 sync upd a/x=1>2");
 	tape_is(&b, "add! a/x=2 sync");
 	cr_assert_eq(kinf_handler_event(a.handler), kinf_handler_event(b.handler));
-	release();
 }
 
 Test(informer, a_dispatch_runs_at_most_so_many_callbacks)
@@ -79,7 +67,6 @@ Test(informer, a_dispatch_runs_at_most_so_many_callbacks)
 	cr_assert_eq(kinf_informer_dispatch(informer, 1), 1);
 	cr_assert_eq(kinf_informer_dispatch(informer, 1), 1);
 	tape_is(&a, "add! a/y=2 sync");
-	release();
 }
 
 /* What changes between two dispatches of an initial state that is given one by one. */
@@ -101,7 +88,6 @@ Test(informer, changes_between_the_ranges_of_an_initial_state_fit)
 	tape_drain(informer);
 	tape_is(&a,
 		"add! a/b=1 add! a/d=2 add a/a=4 upd a/b=1>5 del a/d=2 add! a/e=6 add! a/f=7 sync");
-	release();
 }
 
 Test(informer, a_change_that_crosses_the_filter_is_an_add_or_a_delete)
@@ -122,7 +108,6 @@ Test(informer, a_change_that_crosses_the_filter_is_an_add_or_a_delete)
 	cache_take();
 	tape_drain(informer);
 	tape_is(&a, "add a/y=3 upd a/x=1>4 del a/x=4 del a/y=3");
-	release();
 }
 
 Test(informer, a_filter_may_ask_for_index_terms)
@@ -142,7 +127,6 @@ Test(informer, a_filter_may_ask_for_index_terms)
 	filter.terms = &no_index;
 	cr_assert_eq(kinf_informer_add_handler(informer, &options, &b.handler), KINF_NO_INDEX);
 	cr_assert(strstr(kinf_error(cache.kinf), "colour"), "%s", kinf_error(cache.kinf));
-	release();
 }
 
 /* An object is evaluated once, however many terms are asked for. */
@@ -167,7 +151,6 @@ Test(informer, a_filter_may_have_many_terms)
 		    "add! a/h=8 add! a/i=9 "
 		    "add! a/j=10 sync");
 	free(terms);
-	release();
 }
 
 Test(informer, what_a_relist_finds_missing_is_deleted_with_its_last_state)
@@ -183,7 +166,6 @@ Test(informer, what_a_relist_finds_missing_is_deleted_with_its_last_state)
 	cache_take();
 	tape_drain(informer);
 	tape_is(&a, "upd a/y=2>3 add a/z=4 del? a/x=1");
-	release();
 }
 
 /* ---- laps --------------------------------------------------------------- */
@@ -216,7 +198,6 @@ Test(informer, a_lapped_handler_is_told_and_gets_everything_anew)
 	tape_drain(informer);
 	tape_is(&a, "lapped add! a/w=1 add! a/x=4 add! a/z=5 sync");
 	cr_assert_eq(kinf_handler_synced(a.handler), 1);
-	release();
 }
 
 static struct kinf_informer *tracking(void)
@@ -241,7 +222,6 @@ Test(informer, with_tracked_keys_a_lapse_is_told_as_differences)
 	cache_take();
 	tape_drain(informer);
 	tape_is(&a, "del a/z=5 add a/y=6");
-	release();
 }
 
 Test(informer, with_tracked_keys_what_left_the_filter_during_a_lapse_is_deleted)
@@ -257,7 +237,6 @@ Test(informer, with_tracked_keys_what_left_the_filter_during_a_lapse_is_deleted)
 	cache_trim();
 	tape_drain(informer);
 	tape_is(&a, "del? a/x sync");
-	release();
 }
 
 Test(informer, a_lapse_in_the_middle_of_a_replay_is_told_too)
@@ -275,7 +254,6 @@ Test(informer, a_lapse_in_the_middle_of_a_replay_is_told_too)
 	cache_trim();
 	tape_drain(informer);
 	tape_is_any_order(&a, "upd a/w=?>6 add a/z=5 del? a/x del? a/y sync");
-	release();
 }
 
 /* Gone when the replay came by, and there again before its end: known all the time. */
@@ -299,7 +277,6 @@ Test(informer, what_comes_back_during_a_replay_is_an_update)
 	cache_take();
 	tape_drain(informer);
 	tape_is(&a, "del a/w=5");
-	release();
 }
 
 /* It comes back as what the filter does not take, changes, and goes. */
@@ -322,7 +299,6 @@ Test(informer, what_comes_back_out_of_the_filter_during_a_replay_is_deleted_once
 	cache_take();
 	tape_drain(informer);
 	tape_is(&a, "del? a/w sync");
-	release();
 }
 
 Test(informer, a_feed_of_another_definition_is_a_lapse)
@@ -341,7 +317,6 @@ Test(informer, a_feed_of_another_definition_is_a_lapse)
 		tape_drain(informer);
 	}
 	tape_is(&a, "lapped add! a/n=4 sync");
-	release();
 }
 
 /* ---- resync ------------------------------------------------------------- */
@@ -364,7 +339,6 @@ Test(informer, a_resync_updates_every_object_with_itself)
 	cr_assert_eq(poll(&fd, 1, 5000), 1);
 	tape_drain(informer);
 	tape_is(&a, "upd a/x=1>1");
-	release();
 }
 
 /* ---- callbacks that change the informer --------------------------------- */
@@ -385,7 +359,6 @@ Test(informer, a_handler_may_remove_itself)
 	tape_drain(informer);
 	tape_is(&a, "add! a/w=1");
 	tape_is(&b, "add! a/w=1 add! a/x=2 add! a/y=3 sync");
-	release();
 }
 
 static void add_the_other(struct tape *tape)
@@ -403,7 +376,6 @@ Test(informer, a_handler_may_add_another)
 	tape_drain(informer);
 	tape_is(&a, "add! a/w=1 add! a/x=2 add! a/y=3 sync");
 	tape_is(&b, "add! a/w=1 add! a/x=2 add! a/y=3 sync");
-	release();
 }
 
 static void free_it(struct tape *tape)
@@ -424,7 +396,6 @@ Test(informer, a_handler_may_free_the_informer)
 	KINF_OK(kinf_informer_run(informer, -1));
 	tape_is(&a, "add! a/w=1");
 	informer = NULL;
-	release();
 }
 
 static void misuse(struct tape *tape)
@@ -444,7 +415,6 @@ Test(informer, a_handler_may_not_dispatch_or_commit)
 	a.then = misuse;
 	tape_drain(informer);
 	tape_is(&a, "add! a/w=1 add! a/x=2 add! a/y=3 sync");
-	release();
 }
 
 static void look_into_the_cache(struct tape *tape)
@@ -468,7 +438,6 @@ Test(informer, the_cache_holds_what_a_handler_is_told)
 	a.then = look_into_the_cache;
 	tape_drain(informer);
 	tape_is(&a, "add a/late=1");
-	release();
 }
 
 /* ---- states ------------------------------------------------------------- */
@@ -498,7 +467,6 @@ Test(informer, states_are_told_when_they_are_others)
 	informer->checked_ns = 0;
 	(void)kinf_informer_dispatch(informer, 0);
 	cr_assert_str_eq(states, "pods=offline pods=gone ", "%s", states);
-	release();
 }
 
 Test(informer, a_feed_that_takes_another_ones_place_is_reported_after_it)
@@ -512,7 +480,6 @@ Test(informer, a_feed_that_takes_another_ones_place_is_reported_after_it)
 	informer->checked_ns = 0;
 	(void)kinf_informer_dispatch(informer, 0);
 	cr_assert_str_eq(states, "pods=offline pods=gone pods=offline ", "%s", states);
-	release();
 }
 
 Test(informer, a_feed_that_is_not_there_is_refused_and_one_that_goes_is_told)
@@ -537,7 +504,6 @@ Test(informer, a_feed_that_is_not_there_is_refused_and_one_that_goes_is_told)
 	cache_take();
 	tape_drain(informer);
 	tape_is(&a, "sync lapped sync");
-	release();
 }
 
 /* ---- options ------------------------------------------------------------ */
@@ -554,5 +520,4 @@ Test(informer, options_of_another_library_are_refused)
 	cr_assert_eq(kinf_informer_new(cache.kinf, "pods", &options, &informer), -EINVAL);
 	informer = tape_informer(NULL);
 	cr_assert_eq(kinf_informer_add_handler(informer, &handler, NULL), KINF_UNSUPPORTED);
-	release();
 }

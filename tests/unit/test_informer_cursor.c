@@ -9,19 +9,9 @@
 #include "common/err.h"
 #include "reader/handle.h"
 #include "reader/informer/informer.h"
-#include "tests/unit/tape.h"
+#include "tests/unit/informer_rig.h"
 
-TestSuite(informer_cursor, .init = cache_open, .fini = cache_close, .timeout = 60);
-
-static struct tape a, b;
-static struct kinf_informer *informer;
-
-static void release(void)
-{
-	kinf_informer_free(&informer);
-	tape_release(&a);
-	tape_release(&b);
-}
+TestSuite(informer_cursor, .init = cache_open, .fini = informer_close, .timeout = 60);
 
 static struct kinf_informer *with_cursor(uint32_t flags)
 {
@@ -52,7 +42,6 @@ Test(informer_cursor, a_cursor_goes_on_where_the_last_dispatch_ended)
 	cr_assert_eq(kinf_handler_synced(a.handler), 1);
 	again(0);
 	tape_is(&a, "sync");
-	release();
 }
 
 static void free_it(struct tape *tape)
@@ -77,7 +66,6 @@ Test(informer_cursor, no_event_comes_after_a_sync_that_frees_the_informer_and_no
 	informer = NULL;
 	again(0);
 	tape_is(&a, "sync upd a/x=1>2");
-	release();
 }
 
 Test(informer_cursor, the_sync_of_one_that_goes_on_is_counted)
@@ -87,13 +75,13 @@ Test(informer_cursor, the_sync_of_one_that_goes_on_is_counted)
 	again(0);
 	cache_put("a/x", NULL);
 	cache_take();
-	release();
+	kinf_informer_free(&informer);
+	tape_release(&a);
 	informer = with_cursor(0);
 	tape_add(informer, &a, NULL);
 	cr_assert_eq(kinf_informer_dispatch(informer, 1), 2);
 	tape_is(&a, "sync upd a/x=1>2");
 	cr_assert_eq(kinf_informer_dispatch(informer, 1), 0);
-	release();
 }
 
 Test(informer_cursor, what_was_not_committed_comes_again)
@@ -111,7 +99,6 @@ Test(informer_cursor, what_was_not_committed_comes_again)
 	tape_is(&a, "sync upd a/x=1>2");
 	again(KINF_COMMIT_BY_HAND);
 	tape_is(&a, "sync upd a/x=1>2");
-	release();
 }
 
 /* It would expire under a follower to whom nothing happens. */
@@ -130,7 +117,6 @@ Test(informer_cursor, one_that_does_not_move_is_written_now_and_then)
 	KINF_OK(kinf_informer_commit(informer));
 	cr_assert_eq(cursor_load(home, "c", &file), FOUND);
 	cursor_release(&file);
-	release();
 }
 
 Test(informer_cursor, there_is_nothing_to_commit_before_sync)
@@ -146,7 +132,6 @@ Test(informer_cursor, there_is_nothing_to_commit_before_sync)
 	cr_assert_eq(kinf_informer_commit(informer), KINF_AGAIN);
 	again(0);
 	tape_is(&a, "add! a/x=1 add! a/x=1 sync");
-	release();
 }
 
 Test(informer_cursor, a_cursor_stands_where_the_slowest_handler_is)
@@ -164,7 +149,6 @@ Test(informer_cursor, a_cursor_stands_where_the_slowest_handler_is)
 	cr_assert_eq(kinf_informer_commit(informer), KINF_AGAIN);
 	tape_drain(informer);
 	KINF_OK(kinf_informer_commit(informer));
-	release();
 }
 
 Test(informer_cursor, a_cursor_behind_what_is_kept_is_lapped)
@@ -179,7 +163,6 @@ Test(informer_cursor, a_cursor_behind_what_is_kept_is_lapped)
 	cache_trim();
 	again(0);
 	tape_is(&a, "lapped add! a/x=3 sync");
-	release();
 }
 
 /* The keys are filled beside the changes; from then on a lapse is told as differences. */
@@ -202,7 +185,6 @@ Test(informer_cursor, a_cursor_with_tracked_keys_knows_what_an_earlier_process_w
 	cache_trim();
 	tape_drain(informer);
 	tape_is(&a, "upd a/y=?>3 del? a/x sync");
-	release();
 }
 
 Test(informer_cursor, a_bad_cursor_name_is_refused_at_once)
@@ -232,7 +214,6 @@ Test(informer_cursor, it_goes_on_after_an_event_number)
 	tape_add(informer, &a, NULL);
 	tape_drain(informer);
 	tape_is(&a, "lapped add! a/y=3 sync");
-	release();
 }
 
 /* What had been told was of the feed before; nobody would tell of what went with it. */
@@ -249,5 +230,4 @@ Test(informer_cursor, an_event_number_from_before_the_feed_is_a_lapse)
 	tape_add(informer, &a, NULL);
 	tape_drain(informer);
 	tape_is(&a, "lapped add! a/y=2 sync");
-	release();
 }

@@ -9,12 +9,9 @@
 #include <pthread.h>
 
 #include "common/cleanup.h"
-#include "tests/unit/tape.h"
+#include "tests/unit/informer_rig.h"
 
-TestSuite(informer_fifo, .init = cache_open, .fini = cache_close, .timeout = 60);
-
-static struct tape a, b;
-static struct kinf_informer *informer;
+TestSuite(informer_fifo, .init = cache_open, .fini = informer_close, .timeout = 60);
 
 static void begin(void)
 {
@@ -29,13 +26,6 @@ static void told(const char *text)
 	cache_take();
 	tape_drain(informer);
 	tape_is(&a, text);
-}
-
-static void release(void)
-{
-	kinf_informer_free(&informer);
-	tape_release(&a);
-	tape_release(&b);
 }
 
 /* As if its time had come: test_resync.c is about times. */
@@ -53,7 +43,6 @@ Test(informer_fifo, TestRealFIFO_basic)
 	}
 	told("add a/int=1 add b/float=2 upd a/int=1>3 upd b/float=2>4 upd a/int=3>5 upd "
 	     "b/float=4>6");
-	release();
 }
 
 Test(informer_fifo, TestRealFIFO_replaceWithDeleteDeltaIn)
@@ -64,7 +53,6 @@ Test(informer_fifo, TestRealFIFO_replaceWithDeleteDeltaIn)
 	cache_delete("a/foo");
 	cache_relist("a/foo");
 	told("del a/foo=1 add a/foo=2");
-	release();
 }
 
 Test(informer_fifo, TestRealFIFOW_ReplaceMakesDeletionsForObjectsOnlyInQueue)
@@ -78,7 +66,6 @@ Test(informer_fifo, TestRealFIFOW_ReplaceMakesDeletionsForObjectsOnlyInQueue)
 	told("add a/foo=1 add a/bar=2 upd a/foo=1>3 del a/bar=2 del? a/foo=3");
 	cache_relist("");
 	told("");
-	release();
 }
 
 Test(informer_fifo, TestRealFIFO_addUpdate)
@@ -88,7 +75,6 @@ Test(informer_fifo, TestRealFIFO_addUpdate)
 	cache_put("a/foo", NULL);
 	cache_delete("a/foo");
 	told("add a/foo=1 upd a/foo=1>2 del a/foo=2");
-	release();
 }
 
 Test(informer_fifo, TestRealFIFO_addReplace)
@@ -97,7 +83,6 @@ Test(informer_fifo, TestRealFIFO_addReplace)
 	cache_put("a/foo", NULL);
 	cache_relist("a/foo");
 	told("add a/foo=1 upd a/foo=1>2");
-	release();
 }
 
 Test(informer_fifo, TestRealFIFO_ResyncNonExisting)
@@ -109,7 +94,6 @@ Test(informer_fifo, TestRealFIFO_ResyncNonExisting)
 	cache_take();
 	resync_now();
 	told("del a/foo=1");
-	release();
 }
 
 Test(informer_fifo, TestRealFIFO_Resync)
@@ -119,7 +103,6 @@ Test(informer_fifo, TestRealFIFO_Resync)
 	begin();
 	resync_now();
 	told("upd a/foo=1>1");
-	release();
 }
 
 Test(informer_fifo, TestRealFIFO_DeleteExistingNonPropagated)
@@ -128,7 +111,6 @@ Test(informer_fifo, TestRealFIFO_DeleteExistingNonPropagated)
 	cache_put("a/foo", NULL);
 	cache_delete("a/foo");
 	told("add a/foo=1 del a/foo=1");
-	release();
 }
 
 Test(informer_fifo, TestRealFIFO_ReplaceMakesDeletions)
@@ -149,7 +131,6 @@ Test(informer_fifo, TestRealFIFO_ReplaceMakesDeletions)
 	cache_relist("a/new");
 	cache_relist("");
 	told("upd a/new=7>8 del? a/new=8");
-	release();
 }
 
 Test(informer_fifo, TestRealFIFO_UpdateResyncRace)
@@ -161,7 +142,6 @@ Test(informer_fifo, TestRealFIFO_UpdateResyncRace)
 	cache_take();
 	resync_now();
 	told("upd a/foo=1>2 upd a/foo=2>2");
-	release();
 }
 
 static void is_not_synced(struct tape *tape)
@@ -185,7 +165,6 @@ Test(informer_fifo, TestRealFIFO_HasSyncedCorrectOnDeletion)
 	tape_drain(informer);
 	tape_is(&a, "add! a/bar=1 del a/bar=1 add! a/foo=2 sync");
 	cr_assert_eq(kinf_handler_synced(a.handler), 1);
-	release();
 }
 
 Test(informer_fifo, TestRealFIFO_detectLineJumpers)
@@ -200,7 +179,6 @@ Test(informer_fifo, TestRealFIFO_detectLineJumpers)
 	tape_is(&a, "add a/foo=1");
 	cache_put("a/foo", NULL);
 	told("add a/bar=2 upd a/foo=1>3 upd a/foo=3>4 upd a/foo=4>5");
-	release();
 }
 
 Test(informer_fifo, TestRealFIFO_HasSynced)
@@ -218,7 +196,6 @@ Test(informer_fifo, TestRealFIFO_HasSynced)
 	tape_drain(informer);
 	tape_is(&b, "add! a/x=1 add! a/y=2 sync");
 	cr_assert_eq(kinf_handler_synced(b.handler), 1);
-	release();
 }
 
 static void *run(void *arg)
@@ -262,7 +239,6 @@ Test(informer_fifo, TestRealFIFO_PopMultipleDeltaInBatch)
 	tape_is(&a, "upd a/x=1>5 add! a/z=4"); /* the change of a key passed, then the others */
 	cr_assert_eq(kinf_informer_dispatch(informer, 2), 1);
 	tape_is(&a, "sync");
-	release();
 }
 
 static void see_all_of_the_list(struct tape *tape)
@@ -286,7 +262,6 @@ Test(informer_fifo, TestRealFIFO_ReplaceAtomic)
 	cache_relist("a/n1 a/n2");
 	a.then = see_all_of_the_list;
 	told("add a/n1=2 add a/n2=3 del? a/old=1");
-	release();
 }
 
 Test(informer_fifo, TestRealFIFO_ReplaceAtomicPop)
@@ -296,7 +271,6 @@ Test(informer_fifo, TestRealFIFO_ReplaceAtomicPop)
 	cache_relist("a/x a/y");
 	cache_put("a/y", NULL);
 	told("add a/x=1 upd a/x=1>2 add a/y=3 upd a/y=3>4");
-	release();
 }
 
 Test(informer_fifo, TestRealFIFO_ResyncAtomic)
@@ -310,5 +284,4 @@ Test(informer_fifo, TestRealFIFO_ResyncAtomic)
 	cache_put("a/x", NULL);
 	resync_now();
 	told("upd a/x=1>3 upd a/x=3>3 upd a/y=2>2");
-	release();
 }

@@ -12,19 +12,9 @@
 
 #include "common/failpoint.h"
 #include "tests/unit/scratch.h"
-#include "tests/unit/tape.h"
+#include "tests/unit/informer_rig.h"
 
-TestSuite(informer_process, .init = cache_open, .fini = cache_close, .timeout = 60);
-
-static struct tape a, b;
-static struct kinf_informer *informer;
-
-static void release(void)
-{
-	kinf_informer_free(&informer);
-	tape_release(&a);
-	tape_release(&b);
-}
+TestSuite(informer_process, .init = cache_open, .fini = informer_close, .timeout = 60);
 
 static void three_objects(void)
 {
@@ -61,7 +51,6 @@ static void is_lapsed_after_a_write(const struct kinf_informer_options *options)
 	tape_is(&a, "add! a/w=1");
 	tape_drain(informer);
 	tape_is(&a, "lapped add! a/w=1 add! a/x=2 add! a/y=3 add! a/z=4 sync");
-	release();
 }
 
 Test(informer_process, a_copy_that_is_written_while_it_is_followed_is_a_lapse)
@@ -95,7 +84,6 @@ Test(informer_process, a_copy_that_was_written_when_all_was_told_is_a_lapse_too)
 	tape_is(&a, "add! a/w=1 add! a/x=2 add! a/y=3 sync");
 	tape_drain(informer);
 	tape_is(&a, "lapped add! a/w=1 add! a/x=2 add! a/y=3 add! a/z=4 sync");
-	release();
 }
 
 /* ---- fork --------------------------------------------------------------- */
@@ -142,7 +130,6 @@ Test(informer_process, a_child_of_fork_is_refused_and_harms_nobody)
 	tape_drain(informer);
 	tape_is(&a, "add! a/w=1 add! a/x=2 add! a/y=3 sync");
 	cr_assert_eq(kinf_informer_phase(informer), KINF_INFORMER_STARTED);
-	release();
 }
 
 static pid_t forked;
@@ -169,7 +156,6 @@ Test(informer_process, a_child_that_returns_from_a_callback_is_told_no_more)
 	cr_assert_gt(r, 0);
 	tape_drain(informer);
 	tape_is(&a, "add! a/w=1 add! a/x=2 add! a/y=3 sync");
-	release();
 }
 
 /* ---- a program that closes all descriptors ------------------------------ */

@@ -4,21 +4,11 @@
 
 #include <criterion/criterion.h>
 
-#include "tests/unit/tape.h"
+#include "tests/unit/informer_rig.h"
 
 #define S UINT64_C(1000000000)
 
-TestSuite(informer_resync, .init = cache_open, .fini = cache_close, .timeout = 60);
-
-static struct tape a, b;
-static struct kinf_informer *informer;
-
-static void release(void)
-{
-	kinf_informer_free(&informer);
-	tape_release(&a);
-	tape_release(&b);
-}
+TestSuite(informer_resync, .init = cache_open, .fini = informer_close, .timeout = 60);
 
 /* As the reflector does it: a transaction without a record. */
 static void say(uint64_t resync_ns)
@@ -56,7 +46,6 @@ Test(informer_resync, the_feed_says_the_default)
 	a.handler->resync.next_ns = informer->resync.next_ns = 1;
 	tape_drain(informer);
 	tape_is(&a, "upd a/x=1>1");
-	release();
 }
 
 Test(informer_resync, a_running_informer_takes_a_change_over)
@@ -77,7 +66,6 @@ Test(informer_resync, a_running_informer_takes_a_change_over)
 	look();
 	cr_assert_eq(a.handler->resync.period_ns, 0);
 	tape_is(&a, "add! a/x=1 sync");
-	release();
 }
 
 /* All programs of the machine are told it in the same second. */
@@ -102,7 +90,6 @@ Test(informer_resync, the_feeds_period_has_jitter)
 	options = (struct kinf_informer_options){.size = sizeof(options), .resync_ms = 5000};
 	informer = tape_informer(&options);
 	cr_assert_eq(informer->resync.jitter_percent, 0);
-	release();
 }
 
 Test(informer_resync, a_handler_keeps_its_own_also_when_it_is_none)
@@ -118,7 +105,6 @@ Test(informer_resync, a_handler_keeps_its_own_also_when_it_is_none)
 	look();
 	cr_assert_eq(a.handler->resync.period_ns, 7 * S);
 	cr_assert_eq(b.handler->resync.period_ns, 0);
-	release();
 }
 
 Test(informer_resync, an_informer_keeps_its_own)
@@ -128,7 +114,6 @@ Test(informer_resync, an_informer_keeps_its_own)
 	tape_drain(informer);
 	look();
 	cr_assert_eq(a.handler->resync.period_ns, 60 * S);
-	release();
 }
 
 Test(informer_resync, an_informer_keeps_its_own_also_when_it_is_none)
@@ -139,7 +124,6 @@ Test(informer_resync, an_informer_keeps_its_own_also_when_it_is_none)
 	look();
 	cr_assert_eq(a.handler->resync.period_ns, 0);
 	cr_assert_eq(resync_next(&informer->resync), UINT64_MAX);
-	release();
 }
 
 /* An overflow would make it a period of its own, of some milliseconds. */
@@ -148,7 +132,6 @@ Test(informer_resync, more_milliseconds_than_there_can_be_are_very_long)
 	open_informer(UINT64_MAX / 1000000 + 2, 0);
 	tape_drain(informer);
 	cr_assert_eq(a.handler->resync.period_ns, RESYNC_MAX_NS);
-	release();
 }
 
 /* The feed that takes its place is of the same entry; whatever it says counts. */
@@ -162,7 +145,6 @@ Test(informer_resync, another_feed_of_the_name_says_its_own)
 	look();
 	look();
 	cr_assert_eq(a.handler->resync.period_ns, 9 * S);
-	release();
 }
 
 static int take_resync(void *arg, const struct kinf_feed_info *status)

@@ -13,19 +13,9 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "tests/unit/tape.h"
+#include "tests/unit/informer_rig.h"
 
-TestSuite(informer_shared, .init = cache_open, .fini = cache_close, .timeout = 120);
-
-static struct tape a, b;
-static struct kinf_informer *informer;
-
-static void release(void)
-{
-	kinf_informer_free(&informer);
-	tape_release(&a);
-	tape_release(&b);
-}
+TestSuite(informer_shared, .init = cache_open, .fini = informer_close, .timeout = 120);
 
 static void two_pods(void)
 {
@@ -54,7 +44,6 @@ Test(informer_shared, TestSharedInformerWatchDisruption)
 	tape_drain(informer);
 	tape_is(&a, "upd a/x=1>3 add a/z=4");
 	tape_is(&b, "upd a/x=1>3 add a/z=4 upd a/x=3>3 upd a/y=2>2 upd a/z=4>4");
-	release();
 }
 
 Test(informer_shared, TestSharedInformerRemoveHandler)
@@ -72,7 +61,6 @@ Test(informer_shared, TestSharedInformerRemoveHandler)
 	cache_take();
 	cr_assert_eq(kinf_informer_dispatch(informer, 0), 0);
 	tape_is(&a, "");
-	release();
 }
 
 Test(informer_shared, TestSharedInformerRemoveForeignHandler)
@@ -90,7 +78,6 @@ Test(informer_shared, TestSharedInformerRemoveForeignHandler)
 	tape_is(&a, "add! a/x=1 add! a/y=2 sync");
 	tape_is(&b, "add! a/x=1 add! a/y=2 sync");
 	kinf_informer_free(&other);
-	release();
 }
 
 Test(informer_shared, TestSharedInformerMultipleRegistration)
@@ -106,7 +93,6 @@ Test(informer_shared, TestSharedInformerMultipleRegistration)
 	tape_drain(informer);
 	tape_is(&a, "add a/x=1 add a/y=2");
 	KINF_OK(kinf_informer_remove_handler(informer, second));
-	release();
 }
 
 Test(informer_shared, TestRemovingRemovedSharedInformer)
@@ -115,7 +101,6 @@ Test(informer_shared, TestRemovingRemovedSharedInformer)
 	tape_add(informer, &a, NULL);
 	KINF_OK(kinf_informer_remove_handler(informer, a.handler));
 	cr_assert_eq(kinf_informer_remove_handler(informer, a.handler), KINF_NOT_FOUND);
-	release();
 }
 
 /* ---- many threads, each with an informer -------------------------------- */
@@ -202,7 +187,6 @@ Test(informer_shared, TestStateSharedInformer)
 	cr_assert_eq(kinf_informer_phase(informer), KINF_INFORMER_STOPPED);
 	KINF_OK(kinf_informer_run(informer, -1));
 	cr_assert_eq(kinf_informer_dispatch(informer, 0), 0);
-	release();
 }
 
 Test(informer_shared, TestAddOnStoppedSharedInformer)
@@ -216,7 +200,6 @@ Test(informer_shared, TestAddOnStoppedSharedInformer)
 	cr_assert_null(handler);
 	cr_assert(strstr(kinf_error(cache.kinf), "because it has stopped already"), "%s",
 		kinf_error(cache.kinf));
-	release();
 }
 
 Test(informer_shared, TestRemoveOnStoppedSharedInformer)
@@ -226,7 +209,6 @@ Test(informer_shared, TestRemoveOnStoppedSharedInformer)
 	tape_drain(informer);
 	kinf_informer_stop(informer);
 	KINF_OK(kinf_informer_remove_handler(informer, a.handler));
-	release();
 }
 
 Test(informer_shared, TestRemoveWhileActive)
@@ -241,7 +223,6 @@ Test(informer_shared, TestRemoveWhileActive)
 	cache_take();
 	tape_drain(informer);
 	tape_is(&a, "");
-	release();
 }
 
 Test(informer_shared, TestAddWhileActive)
@@ -260,7 +241,6 @@ Test(informer_shared, TestAddWhileActive)
 	cr_assert_eq(kinf_handler_synced(b.handler), 1);
 	tape_is(&a, "add! a/x=1 add! a/y=2 sync add a/z=3");
 	tape_is(&b, "add! a/x=1 add! a/y=2 add! a/z=3 sync");
-	release();
 }
 
 static unsigned entries_of(const char *path)
@@ -297,7 +277,6 @@ Test(informer_shared, TestShutdown)
 		cr_assert_eq(entries_of("/proc/self/task"), threads);
 		cr_assert_eq(entries_of("/proc/self/fd"), files);
 	}
-	release();
 }
 
 static void remove_and_go_on(struct tape *tape)
@@ -315,7 +294,6 @@ Test(informer_shared, TestRemoveEventHandler_AsynchronousPanic)
 	tape_add(informer, &a, NULL);
 	tape_drain(informer);
 	tape_is(&a, "add! a/x=1 (goes on)");
-	release();
 }
 
 /* Between two dispatches no callback runs: there is nothing to wait for, and the handler's
@@ -332,7 +310,6 @@ Test(informer_shared, TestRemoveEventHandler_SynchronousShutdown)
 	tape_release(heap);
 	free(heap);
 	tape_drain(informer);
-	release();
 }
 
 Test(informer_shared, TestShutDownEventHandler_Lifecycles)
@@ -350,7 +327,6 @@ Test(informer_shared, TestShutDownEventHandler_Lifecycles)
 	cr_assert_null(informer->first);
 	tape_is(&a, "add! a/x=1 add! a/y=2 sync");
 	tape_is(&b, "add! a/x=1 add! a/y=2 sync");
-	release();
 }
 
 /* ---- synctrack ---------------------------------------------------------- */
@@ -381,7 +357,6 @@ Test(informer_shared, TestBasicLogic)
 	tape_drain(informer);
 	tape_is(&a, "add! a/x=1 add! a/y=2 sync");
 	cr_assert_eq(kinf_handler_synced(a.handler), 1);
-	release();
 }
 
 /* ---- what a follower costs ---------------------------------------------- */
@@ -413,5 +388,4 @@ Test(informer_shared, a_handler_takes_less_than_2_mib_of_its_own)
 	cr_assert_eq(kinf_handler_synced(a.handler), 1);
 	size_t used = allocated() - before;
 	cr_assert_lt(used, 2u << 20, "%zu", used);
-	release();
 }
