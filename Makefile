@@ -200,7 +200,6 @@ test_archives := $(serve_lib) $(command_lib) $(print_lib) $(reader_lib) $(proces
 # Each test is a process: it loads no library that it does not call. no_certificates.c takes the place of a function of a library.
 no_certificates := mbedtls_x509_crt_parse_file
 $(B)/unit/test_event_path: unit_wraps := json_parse cutter_take scan_key scan_value scan_member cursor_seek
-$(B)/unit/test_follow: unit_wraps := journal_run
 $(B)/unit/%: $(B)/tests/unit/%.o $(support_lib) $(test_archives)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)

@@ -11,8 +11,8 @@
 
 /* At the start of the reflector, before it writes the ring. If the ring that an earlier
  * reflector left, or the index, has events which the journal lacks, begins another journal in
- * *JOURNAL. Without a ring, as after a stop in order, makes the cursors lapse that are after the
- * journal's end, and begins a run, by which followers that live on know. */
+ * *JOURNAL. Else makes the cursors lapse that are after the journal's end. A stop in order leaves
+ * the ring while readers live on. */
 int published_check(
 	struct home *home, struct journal **journal, const struct journal_options *options);
 

@@ -29,6 +29,7 @@
 struct home;
 
 #define HOME_DOORBELL  "doorbell.sock" /* in the runtime directory; store/ring/doorbell.h */
+#define HOME_RING      "delta.ring"    /* likewise; store/ring/ring.h */
 #define HOME_USER_SIZE 64
 
 struct home_options {

@@ -18,19 +18,23 @@
 #include "store/env/generation.h"
 #include "store/pins/pin_scan.h"
 
+/* Removes what is ours in the runtime directory FD. Living readers keep it, and the ring: by that
+ * the next reflector knows of an older copy in the journal's place. */
 static void retire_files(int fd)
 {
+	pin_scan_remove_place(fd, HOME_PINS);
+	bool read = faccessat(fd, HOME_PINS, F_OK, 0) == 0;
 	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	DIR *directory = copy >= 0 ? fdopendir(copy) : NULL;
 
 	if (!directory && copy >= 0)
 		(void)close(copy);
 	for (const struct dirent *entry; directory && (entry = readdir(directory));)
-		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
+			!(read && strcmp(entry->d_name, HOME_RING) == 0))
 			(void)unlinkat(fd, entry->d_name, 0); /* what can't be removed stays */
 	if (directory)
 		(void)closedir(directory);
-	pin_scan_remove_place(fd, HOME_PINS); /* pin files of living readers keep both */
 }
 
 /* Removes the runtime directory PATH, open as FD, unless a daemon uses it. Takes the locks in one

@@ -277,9 +277,6 @@ int journal_trim_towards(
 /* Returns the writer's journal_meta.history, records of the open transaction included. */
 uint64_t journal_history(const struct journal *journal);
 
-/* Begins a run, in a transaction of its own: the caller has written nothing yet. */
-int journal_begin_run(struct journal *journal);
-
 /* ---- reading; TXN is a read transaction of journal_env() or journal_txn() --- */
 
 /* FOUND: *RET_PASSED, whose texts are borrowed from TXN; NOT_FOUND: nothing is passed over;
@@ -287,11 +284,6 @@ int journal_begin_run(struct journal *journal);
 int journal_passed(
 	struct journal *journal, struct txn *txn, uint32_t feed, struct feed_passed *ret_passed);
 int journal_meta(struct journal *journal, struct txn *txn, struct journal_meta *ret_meta);
-/* Gives the run of the newest events (journal_run.c), 0 for none, and at which event the run
- * after KNOWN begins: UINT64_MAX: none has begun; 0: KNOWN is no run of this journal. Returns:
- * 0; errors. */
-int journal_run(struct journal *journal, struct txn *txn, uint64_t known, uint64_t *ret_newest,
-	uint64_t *ret_end);
 int journal_get(struct journal *journal, struct txn *txn, uint64_t seq, struct record *ret_record);
 int journal_head(struct journal *journal, struct txn *txn, uint32_t feed, struct bytes key,
 	struct head *ret_head);

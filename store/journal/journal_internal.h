@@ -4,7 +4,7 @@
  * the interface. journal.c appends, commits and looks up; journal_open.c opens, begins and
  * removes journals; journal_walk.c walks log and heads; feed_row.c holds feeds and checkpoints;
  * feed_passed.c what could not be taken in; feed_name.c the names of feeds; journal_meta.c the
- * counters; journal_run.c the starts of its writer; journal_copy.c copies for compaction and
+ * counters; journal_copy.c copies for compaction and
  * backup; trim.c the horizon; journal_record.c the bytes of a record; salvage.c finds what is
  * left of a journal whose trees can't be followed.
  *

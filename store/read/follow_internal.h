@@ -29,14 +29,13 @@ enum follow_stage {
 struct follow_feed {
 	enum follow_stage stage;
 	bool skip_initial;
-	bool foreign;  /* the position belongs to another journal */
-	bool replaced; /* the position belongs to a run that an older copy of the journal lacks */
-	bool damaged;  /* the next record is damaged or missing, and stays so */
-	bool resync;   /* STAGE_CHANGES, but the objects after `given` are to be given again */
-	bool ranged;   /* its objects can be read by name in this snapshot: the index is not behind
+	bool foreign; /* the position belongs to another journal */
+	bool damaged; /* the next record is damaged or missing, and stays so */
+	bool resync;  /* STAGE_CHANGES, but the objects after `given` are to be given again */
+	bool ranged;  /* its objects can be read by name in this snapshot: the index is not behind
 			   the position */
-	bool in_list;  /* the ring has shown entries of an open list, which were not given */
-	bool listed;   /* its first list has ended, in the log */
+	bool in_list; /* the ring has shown entries of an open list, which were not given */
+	bool listed;  /* its first list has ended, in the log */
 	uint64_t
 		/* seq of the damage after which it lapsed: its objects are read as of no earlier
 		 * moment */
@@ -53,13 +52,10 @@ struct follow {
 	uint32_t magic;
 	struct store *store;
 	struct snapshot *snapshot; /* NULL before the first one could be taken */
-	bool held, uuid_known, journal_known, run_known;
+	bool held, uuid_known, journal_known;
 	bool whole;          /* the snapshot is of the index too */
 	uint8_t uuid[16];    /* the journal of the positions */
 	uint8_t journal[16]; /* the journal of the feeds' ids */
-	uint64_t run;        /* of the newest events of the last snapshot */
-	uint32_t run_epoch;  /* the ring's, when RUN was read; 0: there was no ring */
-	bool run_changed;    /* with that snapshot: the ring's entries may be of another one */
 	struct ring_reader *ring;
 	uint64_t ring_seq; /* the newest seq that the ring's entries have shown */
 	struct taken_reader *taken;

@@ -120,8 +120,6 @@ static int follow_live_entry(
 		return NOT_FOUND;
 	if (!f->held || snapshot_last(f->snapshot) < entry->seq) {
 		r = follow_take_snapshot(f, false, entry->seq);
-		if (r == 0 && f->run_changed)
-			return END;
 		if (r != 0) {
 			f->state = FOLLOW_IDLE; /* the entry is off the ring: a pass must find it */
 			return r;

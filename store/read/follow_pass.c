@@ -55,18 +55,8 @@ static void follow_attach(struct follow *f)
 		err_ignore(home_reopen(store_home(f->store)),
 			"the store that is open goes on being read");
 	}
-	f->run_epoch = 0;
 	if (f->ring)
 		(void)ring_to_tail(f->ring, &f->ring_seq); /* has no error */
-}
-
-static uint32_t follow_ring_epoch(const struct follow *f)
-{
-	struct ring_status status = {.epoch = 0};
-
-	if (f->ring)
-		ring_status(f->ring, &status);
-	return status.epoch;
 }
 
 /* Renews index and journal if both are asked for and there, else the journal. */
@@ -91,25 +81,6 @@ static int follow_renew(struct follow *f, bool whole, uint64_t seq, bool *ret_wh
 	return seq ? snapshot_renew_log_to(f->snapshot, seq) : snapshot_renew_log(f->snapshot);
 }
 
-/* Notes which positions mean other events now: an older copy was put in the journal's place, and
- * has grown since. */
-static int follow_check_run(struct follow *f)
-{
-	uint64_t newest, end;
-	int r = journal_run(snapshot_journal(f->snapshot), snapshot_journal_txn(f->snapshot),
-		f->run, &newest, &end);
-
-	if (r < 0)
-		return r;
-	for (size_t i = 0; f->run_known && i < f->n; i++)
-		f->feeds[i].replaced |=
-			f->feeds[i].stage != STAGE_NEW && f->positions[i].seq >= end;
-	f->run_changed = f->run_known && newest != f->run;
-	f->run = newest;
-	f->run_known = true;
-	return 0;
-}
-
 int follow_take_snapshot(struct follow *f, bool whole, uint64_t seq)
 {
 	int r = follow_release(f);
@@ -119,7 +90,6 @@ int follow_take_snapshot(struct follow *f, bool whole, uint64_t seq)
 	follow_attach(f);
 	if (f->taken)
 		taken_look(f->taken);
-	uint32_t epoch = follow_ring_epoch(f);
 	r = follow_renew(f, whole, seq, &f->whole);
 	if (r != 0)
 		return r;
@@ -141,14 +111,7 @@ int follow_take_snapshot(struct follow *f, bool whole, uint64_t seq)
 	 * left. */
 	if (f->ring && memcmp(ring_uuid(f->ring), uuid, sizeof(f->uuid)) != 0)
 		ring_detach(&f->ring);
-	/* A writer raises the epoch after it began its run. Passes read the row in any case: the
-	 * ring's file may have been replaced. */
-	f->run_changed = false;
-	if (seq && f->run_epoch && follow_ring_epoch(f) == f->run_epoch)
-		return 0;
-	r = follow_check_run(f);
-	f->run_epoch = r == 0 ? epoch : 0;
-	return r;
+	return 0;
 }
 
 /* ---- passes over the log ------------------------------------------------ */
@@ -205,20 +168,19 @@ static int follow_check_feed(struct follow *f, size_t i, struct follow_item *ret
 	}
 	/* A position after the end of the log is from before the journal was restored from a copy:
 	 * the same seqs are given to other changes now. */
-	bool lost =
-		feed->stage != STAGE_NEW &&
-		(position->seq < checkpoint.trimmed || position->seq > snapshot_last(f->snapshot) ||
-			feed->damaged || feed->replaced);
+	bool lost = feed->stage != STAGE_NEW &&
+		    (position->seq < checkpoint.trimmed ||
+			    position->seq > snapshot_last(f->snapshot) || feed->damaged);
 	if (!feed->foreign && !lost) {
 		follow_aim(f, i, &checkpoint);
 		return NOT_FOUND;
 	}
-	if (position->seq > f->not_before && !feed->foreign && !feed->replaced &&
+	if (position->seq > f->not_before && !feed->foreign &&
 		position->seq <= snapshot_last(f->snapshot))
 		f->not_before = position->seq;
 	position->seq = 0;
 	feed->stage = STAGE_NEW;
-	feed->skip_initial = feed->foreign = feed->replaced = feed->damaged = feed->resync = false;
+	feed->skip_initial = feed->foreign = feed->damaged = feed->resync = false;
 	buf_reset(&feed->given);
 	f->synced = false;
 	f->sync_owed = true;

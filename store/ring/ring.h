@@ -16,11 +16,12 @@
 #define STORE_RING_RING_H
 
 #include "common/bytes.h"
+#include "store/env/home.h"
 
 struct ring;
 struct ring_reader;
 
-#define DELTA_RING "delta.ring" /* in the runtime directory */
+#define DELTA_RING HOME_RING
 
 struct ring_entry {
 	uint64_t seq; /* of the record */
@@ -91,10 +92,9 @@ void ring_to_oldest(struct ring_reader *reader);
  * or was closed and all of it was read: detach and attach again. */
 int ring_next(struct ring_reader *reader, struct ring_entry *ret_entry);
 
-/* Returns the newest seq of the entries that are whole in the ring of the journal UUID, as an
- * earlier writer of this boot left it;
- * 0: there is none. */
-uint64_t ring_newest_entry(int directory_fd, const char *name, const uint8_t uuid[16]);
+/* Returns the newest seq that earlier writers of this boot have published for the journal UUID;
+ * 0: none. */
+uint64_t ring_newest(int directory_fd, const char *name, const uint8_t uuid[16]);
 
 /* Sleeps until something is published after the last AGAIN, for at most TIMEOUT_MS (negative: no
  * limit). Returns: 0: there may be something, or a spurious wake-up; AGAIN: the time is over; GONE

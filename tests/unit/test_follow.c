@@ -32,34 +32,6 @@ Test(follow, initial_state_then_sync_then_changes)
 	replica_is_model();
 }
 
-static unsigned runs_read;
-int __real_journal_run(struct journal *journal, struct txn *txn, uint64_t known,
-	uint64_t *ret_newest, uint64_t *ret_end);
-int __wrap_journal_run(struct journal *journal, struct txn *txn, uint64_t known,
-	uint64_t *ret_newest, uint64_t *ret_end);
-int __wrap_journal_run(struct journal *journal, struct txn *txn, uint64_t known,
-	uint64_t *ret_newest, uint64_t *ret_end)
-{
-	runs_read++;
-	return __real_journal_run(journal, txn, known, ret_newest, ret_end);
-}
-
-Test(follow, the_row_of_runs_is_read_by_passes_and_not_for_each_change)
-{
-	begin(NULL);
-	drain();
-	cr_assert_gt(runs_read, 0);
-	runs_read = 0;
-	for (unsigned i = 0; i < 100; i++) {
-		put(0, i % KEYS);
-		rig_commit(&w.rig);
-		cr_assert_eq(follow(1), FOUND);
-	}
-	cr_assert_lt(runs_read, 50, "%u times", runs_read);
-	replica_is_model();
-}
-
-/* Each call takes a new snapshot, so each range meets what happened since the one before. */
 Test(follow, ranges_and_the_changes_between_them_fit)
 {
 	const struct follow_options options = {.max_hold_ns = 1};

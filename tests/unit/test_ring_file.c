@@ -265,3 +265,23 @@ Test(ring_file, publish_between_look_and_sleep_is_not_slept_through, .timeout = 
 	ring_close(&ring);
 	drop_directory(fd, path);
 }
+
+Test(ring_file, the_newest_seq_outlives_its_writers)
+{
+	static const uint8_t other[16] = {9};
+	char path[32];
+	int fd = make_directory(path);
+	struct ring *ring = create(fd, uuid);
+
+	cr_expect_eq(ring_newest(fd, "x.ring", uuid), 0);
+	publish(ring, 42);
+	cr_expect_eq(ring_newest(fd, "x.ring", uuid), 42);
+	ring_close(&ring);
+	cr_expect_eq(ring_newest(fd, "x.ring", uuid), 42, "closed in order");
+	ring = create(fd, uuid);
+	cr_expect_eq(ring_newest(fd, "x.ring", uuid), 42, "nothing was published since");
+	cr_expect_eq(ring_newest(fd, "x.ring", other), 0);
+	cr_expect_eq(ring_newest(fd, "y.ring", uuid), 0);
+	ring_close(&ring);
+	drop_directory(fd, path);
+}
