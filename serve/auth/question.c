@@ -26,17 +26,6 @@ static void question_put_member(struct buf *out, const char *name, const char *v
 	json_write_string(bytes_str(value), out);
 }
 
-static void question_put_selector(struct buf *out, const char *name, const char *selector)
-{
-	bool first = true;
-
-	if (!*selector)
-		return;
-	buf_printf(out, ",\"%s\":{", name);
-	question_put_member(out, "rawSelector", selector, &first);
-	buf_byte(out, '}');
-}
-
 /* Appends the attributes as a member of a review's spec. */
 static void question_put_attributes(
 	struct question *question, const struct auth_attributes *a, bool with_name)
@@ -65,10 +54,15 @@ static void question_put_attributes(
 	buf_str(out, "\"resourceAttributes\":{");
 	for (size_t i = 0; i < QUESTION_PARTS; i++) {
 		question->parts[i] = out->size;
-		if (i >= QUESTION_LABELS)
-			question_put_selector(out, members[i].name, members[i].value);
-		else
+		if (i < QUESTION_LABELS) {
 			question_put_member(out, members[i].name, members[i].value, &first);
+		} else if (*members[i].value) {
+			bool alone = true;
+
+			buf_printf(out, ",\"%s\":{", members[i].name);
+			question_put_member(out, "rawSelector", members[i].value, &alone);
+			buf_byte(out, '}');
+		}
 	}
 	question->parts[QUESTION_PARTS] = out->size;
 	buf_byte(out, '}');

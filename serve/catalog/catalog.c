@@ -27,68 +27,11 @@
 #define CATALOG_REQUESTED_NS UINT64_C(4000000000) /* longer than a client waits */
 #define CATALOG_STATE_NS     UINT64_C(1000000000)
 
+/* The newest RV of an earlier journal: clients may come back with it. */
 struct earlier_feed {
-	char *resource; /* group/version/resource */
+	char resource[EARLIER_NAME]; /* group/version/resource */
 	timeline_rv newest;
 };
-
-/* The newest RVs of earlier journals: clients may come back with them. Begins as zeroes. */
-struct earlier {
-	struct earlier_feed *feeds;
-	size_t n, room;
-};
-
-static void earlier_release(struct earlier *earlier)
-{
-	for (size_t i = 0; i < earlier->n; i++)
-		free(earlier->feeds[i].resource);
-	free(earlier->feeds);
-	*earlier = (struct earlier){0};
-}
-
-/* Finds the resource of D, and writes its NAME. Returns NULL if it is not there. */
-static struct earlier_feed *earlier_find(
-	const struct earlier *earlier, const struct feed_definition *d, char ret_name[EARLIER_NAME])
-{
-	(void)snprintf(ret_name, EARLIER_NAME, "%s/%s/%s", d->group, d->version, d->resource);
-	for (size_t i = 0; i < earlier->n; i++)
-		if (strcmp(earlier->feeds[i].resource, ret_name) == 0)
-			return &earlier->feeds[i];
-	return NULL;
-}
-
-/* Returns an earlier journal's newest RV of the definition's resource; 0: unknown. */
-static timeline_rv earlier_newest(
-	const struct earlier *earlier, const struct feed_definition *definition)
-{
-	char name[EARLIER_NAME];
-	const struct earlier_feed *feed = earlier_find(earlier, definition, name);
-
-	return feed ? feed->newest : 0;
-}
-
-static void earlier_remember(
-	struct earlier *earlier, const struct feed_definition *definition, timeline_rv newest)
-{
-	char name[EARLIER_NAME];
-	struct earlier_feed *known = earlier_find(earlier, definition, name),
-			    feed = {.newest = newest};
-
-	if (known) {
-		if (known->newest < newest)
-			known->newest = newest;
-		return;
-	}
-	feed.resource = earlier->n < EARLIER_MAX ? strdup(name) : NULL;
-	if (!feed.resource)
-		return;
-	int r = ARRAY_ADD(
-		earlier->feeds, earlier->n, earlier->room, feed, "RVs of an earlier journal");
-	if (r < 0) {
-		err_ignore(r, "a client that comes back waits instead of listing again");
-		free(feed.resource);
-	}
-}
 
 struct catalog {
 	uint32_t magic;
@@ -104,7 +47,8 @@ struct catalog {
 	pthread_rwlock_t lock;       /* of all below; only the feeder writes */
 	struct catalog_feed **feeds; /* by id */
 	size_t n, room;
-	struct earlier earlier;
+	struct earlier_feed *earlier;
+	size_t n_earlier, earlier_room;
 	bool ready;
 	char reason[200]; /* if it is not */
 	/* The feeder's own. */
@@ -118,6 +62,34 @@ struct catalog {
 	bool states_changed; /* `news` is to be called for it */
 	bool has_index;
 };
+
+/* ---- earlier journals --------------------------------------------------- */
+
+/* Finds the resource of D, and writes its NAME. Returns NULL if it is not there. */
+static struct earlier_feed *earlier_find(
+	const struct catalog *c, const struct feed_definition *d, char ret_name[EARLIER_NAME])
+{
+	(void)snprintf(ret_name, EARLIER_NAME, "%s/%s/%s", d->group, d->version, d->resource);
+	for (size_t i = 0; i < c->n_earlier; i++)
+		if (strcmp(c->earlier[i].resource, ret_name) == 0)
+			return &c->earlier[i];
+	return NULL;
+}
+
+static void earlier_remember(
+	struct catalog *c, const struct feed_definition *definition, timeline_rv newest)
+{
+	struct earlier_feed feed = {.newest = newest};
+	struct earlier_feed *known = earlier_find(c, definition, feed.resource);
+	int r = 0;
+
+	if (known && known->newest < newest)
+		known->newest = newest;
+	if (!known && c->n_earlier < EARLIER_MAX)
+		r = ARRAY_ADD(c->earlier, c->n_earlier, c->earlier_room, feed,
+			"RVs of an earlier journal");
+	err_ignore(r, "a client that comes back waits instead of listing again");
+}
 
 /* ---- feeds -------------------------------------------------------------- */
 
@@ -181,17 +153,19 @@ static int catalog_take_definition(void *argument, const struct feed_definition 
 	const struct feed_checkpoint *checkpoint)
 {
 	struct catalog *c = argument;
+	char name[EARLIER_NAME];
 
 	if (catalog_by_id(c, definition->id) || checkpoint->phase == FEED_REMOVED)
 		return 0;
 	struct catalog_feed *feed = calloc(1, sizeof(*feed));
 	if (!feed)
 		return err_set(-ENOMEM, "feed '%s'", definition->name);
+	const struct earlier_feed *earlier = earlier_find(c, definition, name);
 	feed->references = 1;
 	floor_init(&feed->forwarded);
 	feed->id = definition->id;
 	feed->age_seconds = -1;
-	feed->timeline.earlier = earlier_newest(&c->earlier, definition);
+	feed->timeline.earlier = earlier ? earlier->newest : 0;
 	timeline_begin(&feed->timeline, checkpoint);
 	int r = catalog_copy_definition(feed, definition);
 	if (r == 0)
@@ -220,7 +194,7 @@ static void catalog_drop_all(struct catalog *c, bool remember)
 		const struct catalog_feed *feed = c->feeds[c->n - 1];
 
 		if (remember && !feed->timeline.opaque && feed->timeline.newest)
-			earlier_remember(&c->earlier, &feed->definition, feed->timeline.newest);
+			earlier_remember(c, &feed->definition, feed->timeline.newest);
 		catalog_drop(c, c->n - 1);
 	}
 	c->definitions = 0;
@@ -520,7 +494,7 @@ void catalog_close(struct catalog **catalog)
 		pthread_join(c->thread, NULL);
 	catalog_drop_all(c, false);
 	free(c->feeds);
-	earlier_release(&c->earlier);
+	free(c->earlier);
 	ring_detach(&c->ring);
 	snapshot_close(&c->snapshot);
 	kinf_snapshot_close(&c->kinf_snapshot);

@@ -98,12 +98,6 @@ static bool head_is_of_connection(const struct exchange_header *fields, size_t n
 	return false;
 }
 
-/* A front proxy's headers for the user; from a client they are a lie. */
-static bool head_names_user(struct bytes name)
-{
-	return bytes_starts(name, BYTES_LIT("x-remote-"));
-}
-
 /* The credentials. Without its Impersonate-User a request would have more rights, so a client of a
  * front proxy can't remove it by naming it in Connection. */
 static bool head_is_credential(struct bytes name)
@@ -174,7 +168,8 @@ static int forward_head_write(const struct exchange *x, struct bytes host, struc
 	for (size_t i = 0; i < x->n_headers; i++) {
 		const struct exchange_header *h = &x->headers[i];
 
-		if (head_is_hop_by_hop(h->name) || head_names_user(h->name) ||
+		/* A front proxy names the user by X-Remote-*; from a client they are a lie. */
+		if (head_is_hop_by_hop(h->name) || bytes_starts(h->name, BYTES_LIT("x-remote-")) ||
 			head_is_one_of(h->name, ours, sizeof(ours) / sizeof(*ours)) ||
 			(uncompressed && bytes_equal(h->name, BYTES_LIT("accept-encoding"))) ||
 			(!head_is_credential(h->name) &&

@@ -14,11 +14,6 @@ static bool head_is_token(uint8_t c)
 	       (c && strchr("!#$%&'*+-.^_`|~", c));
 }
 
-static bool head_is_value(uint8_t c)
-{
-	return c == '\t' || (c >= 0x20 && c != 0x7f);
-}
-
 static bool head_fail(struct head_error *ret_error, int status, const char *why)
 {
 	*ret_error = (struct head_error){status, why};
@@ -184,7 +179,7 @@ static bool head_parse_field(
 	while (end > p && (end[-1] == ' ' || end[-1] == '\t'))
 		end--;
 	for (const uint8_t *q = p; q < end; q++)
-		if (!head_is_value(*q))
+		if ((*q < 0x20 && *q != '\t') || *q == 0x7f)
 			return head_fail(ret_error, 400, "a header has a control character");
 	field->value = BYTES(p, (size_t)(end - p));
 	if (head_equal(field->name, "host"))

@@ -139,17 +139,6 @@ static void link_drop_idle(struct upstream_link *link)
 	link_discard(link);
 }
 
-static void link_event(struct upstream_link *link)
-{
-	CHECK_OBJ(link, LINK_MAGIC);
-	if (link->closed)
-		return;
-	if (link->ready)
-		link->ready(link->context);
-	else
-		link_drop_idle(link); /* nothing but its end can come */
-}
-
 /* Reports new and failed connections, and frees the closed ones. */
 static void link_finish_run(struct upstream_links *links)
 {
@@ -179,6 +168,7 @@ void upstream_links_run(struct upstream_links *links)
 
 	links->running = true;
 	for (int i = 0; i < n; i++) {
+		struct upstream_link *link = events[i].data.ptr;
 		uint32_t e = events[i].events;
 
 		if (events[i].data.u64 & SOCKET_OF_CURL)
@@ -188,8 +178,10 @@ void upstream_links_run(struct upstream_links *links)
 					(e & EPOLLOUT ? CURL_CSELECT_OUT : 0) |
 					(e & (EPOLLERR | EPOLLHUP) ? CURL_CSELECT_ERR : 0),
 				&handles);
-		else
-			link_event(events[i].data.ptr);
+		else if (!link->closed && link->ready)
+			link->ready(link->context);
+		else if (!link->closed)
+			link_drop_idle(link); /* nothing but its end can come */
 	}
 	link_finish_run(links);
 }
