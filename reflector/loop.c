@@ -10,11 +10,13 @@
 #include "common/log.h"
 #include "common/proc.h"
 #include "reflector/loop_internal.h"
+#include "store/ring/progress_request.h"
 
 #define BEAT            SECOND
 #define HOLD_SLOW       (10 * SECOND)
 #define HOLD_LOOK       SECOND
 #define PLUGIN_PATIENCE (5 * SECOND)
+#define PROGRESS_PAUSE  (SECOND / 50) /* from one reading of progress requests to the next */
 
 /* ---- holds: a batch could not be stored --------------------------------- */
 
@@ -157,7 +159,7 @@ static int loop_beat(struct loop *loop)
 		r = journal_check_damage(loop->journal);
 	else if (!cluster_is_known(loop->cluster) && *obstacle)
 		feeds_show_obstacle(loop->feeds, obstacle);
-	progress_requests_make(&loop->progress, loop->home);
+	progress_request_keep(loop->home, &loop->progress_fd);
 	if (home_tend_formers(loop->home, &loss))
 		LOG(snapshot_given_up, .program = loss.program, .pid = loss.pid, .uid = loss.uid,
 			.snapshots = loss.snapshots, .bytes = loss.bytes);
@@ -188,8 +190,8 @@ static int loop_timeout_ms(const struct loop *loop)
 		until = gathers;
 	if (!loop->held_ns && feeds_until(loop->feeds) < until)
 		until = feeds_until(loop->feeds);
-	if (progress_requests_until(&loop->progress, now) < until)
-		until = progress_requests_until(&loop->progress, now);
+	if (loop->progress_ns > now && loop->progress_ns < until)
+		until = loop->progress_ns;
 	/* The index may have let the horizon go on, without an event to follow. */
 	if (trimming_has_too_much(&loop->trimming) && loop->trimming.soon_ns < until)
 		until = loop->trimming.soon_ns;
@@ -224,6 +226,20 @@ static bool loop_gathers(const struct loop *loop)
 	       now < loop->beat_ns && trimming_is_idle(&loop->trimming) && !loop->compaction.copy;
 }
 
+/* Passes a bounded number of progress requests to the feeds. */
+static void loop_receive_progress(struct loop *loop)
+{
+	const uint8_t *uuid = journal_uuid(loop->journal);
+	struct progress_request request;
+
+	for (unsigned n = 0; n < PROGRESS_REQUESTS_MAX &&
+			     progress_request_receive(loop->progress_fd, &request) == FOUND;
+		n++)
+		if (memcmp(request.journal, uuid, sizeof(request.journal)) == 0)
+			feeds_progress(loop->feeds, request.feed, request.rv);
+	loop->progress_ns = proc_monotonic_ns() + PROGRESS_PAUSE;
+}
+
 static int loop_turn(struct loop *loop)
 {
 	struct pollfd fds[DAEMON_FDS + 1];
@@ -233,15 +249,15 @@ static int loop_turn(struct loop *loop)
 		env_prepare(journal_env(loop->journal));
 	daemon_poll_fds(loop->daemon, fds);
 	fds[DAEMON_FDS] = (struct pollfd){
-		.fd = progress_requests_fd(&loop->progress, proc_monotonic_ns()), .events = POLLIN};
+		.fd = loop->progress_ns <= proc_monotonic_ns() ? loop->progress_fd : -1,
+		.events = POLLIN};
 	int r = http_poll(loop->http, loop_timeout_ms(loop), fds, DAEMON_FDS + 1);
 	if (r < 0)
 		return r;
 	if (fds[0].revents || fds[1].revents || fds[2].revents)
 		(void)daemon_attend(loop->daemon);
 	if (fds[DAEMON_FDS].revents)
-		progress_requests_receive(
-			&loop->progress, loop->feeds, journal_uuid(loop->journal));
+		loop_receive_progress(loop);
 	(void)daemon_tick(loop->daemon);
 	if (loop->daemon->stop)
 		return END;

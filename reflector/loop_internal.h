@@ -8,7 +8,6 @@
 #include "reflector/feed/feeds.h"
 #include "reflector/loop.h"
 #include "reflector/net/upstream.h"
-#include "reflector/progress_requests.h"
 #include "reflector/record/compaction.h"
 #include "reflector/record/trimming.h"
 
@@ -25,8 +24,9 @@ struct loop {
 	struct ring *ring;
 	struct doorbell *doorbell; /* NULL: none could be made yet */
 	bool doorbell_warned;
-	bool bells_left; /* followers are still to be rung */
-	struct progress_requests progress;
+	bool bells_left;      /* followers are still to be rung */
+	int progress_fd;      /* socket of progress requests; -1: it could not be made yet */
+	uint64_t progress_ns; /* it is not read before this (monotonic): a flood costs little */
 	struct kubeconfig *kubeconfig;
 	struct http *http;
 	struct upstream upstream;

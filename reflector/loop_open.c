@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Opens everything before the first turn, and closes it after the last. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/check.h"
 #include "common/cleanup.h"
@@ -11,7 +13,9 @@
 #include "common/err.h"
 #include "common/log.h"
 #include "reflector/loop_internal.h"
-#include "reflector/published.h"
+#include "store/index/index.h"
+#include "store/read/cursor_file.h"
+#include "store/ring/ring.h"
 
 #define OPEN_PAUSE_MS 200
 #define RING_CAPACITY (1u << 20)
@@ -27,6 +31,58 @@ static struct retention_options loop_retention_options(const struct loop *loop)
 	return (struct retention_options){.time_ns = loop->daemon->config->retention_ns,
 		.bytes = loop->daemon->config->retention_bytes,
 		.cursor_ns = loop->daemon->config->cursor_ns};
+}
+
+/* Returns the index's newest event of the journal UUID; 0: none, or it can't be read. */
+static uint64_t published_taken(struct home *home, const uint8_t uuid[16])
+{
+	CLEANUP(index_close) struct index *index = NULL;
+	CLEANUP(txn_abort) struct txn *txn = NULL;
+	struct index_meta meta = {.taken = 0};
+	int r = index_open_read(home, &index);
+
+	if (r == 0)
+		r = txn_begin_read(index_env(index), &txn);
+	if (r == 0)
+		r = index_meta(index, txn, &meta);
+	err_ignore(r < 0 ? r : 0, "it says nothing of the journal");
+	return r == 0 && memcmp(meta.journal, uuid, 16) == 0 ? meta.taken : 0;
+}
+
+/* Checks that the journal holds all published events, before the ring is written. It does not if an
+ * older copy was put in its place: the copy's next events would get the numbers of others, and a
+ * follower after those would miss them. If the ring of an earlier reflector, or the index, has
+ * events missing in *JOURNAL, begins another journal there. Else makes the cursors after the
+ * journal's end lapse. A stop in order leaves the ring while readers live on. */
+static int published_check(
+	struct home *home, struct journal **journal, const struct journal_options *options)
+{
+	CLEANUP(txn_abort) struct txn *txn = NULL;
+	struct journal_meta meta;
+	char reason[160];
+	uint64_t newest = ring_newest(home_runtime_fd(home), DELTA_RING, journal_uuid(*journal));
+	uint64_t taken = published_taken(home, journal_uuid(*journal));
+	if (newest < taken)
+		newest = taken;
+	int r = txn_begin_read(journal_env(*journal), &txn);
+
+	if (r == 0)
+		r = journal_meta(*journal, txn, &meta);
+	txn_abort(&txn);
+	if (r < 0)
+		return r;
+	if (newest < meta.next_seq) {
+		r = cursor_lapse_later(home, journal_uuid(*journal), meta.next_seq);
+		err_ignore(r < 0 ? r : 0,
+			"their followers lapse unless the journal has grown beyond them by then");
+		return 0;
+	}
+	(void)snprintf(reason, sizeof(reason),
+		"event %" PRIu64 " was published, and the journal ends at event %" PRIu64
+		": an older copy was put in its place",
+		newest, meta.next_seq - 1);
+	LOG(journal_created, .reason = reason);
+	return journal_begin_anew(journal, home, options);
 }
 
 /* Opens the journal. Waits without limit while another program has its lock.mdb open: the journal
@@ -245,10 +301,8 @@ int loop_new(struct daemon *daemon, struct loop **ret_loop)
 
 	if (!loop)
 		return err_set(-ENOMEM, "starting the reflector");
-	*loop = (struct loop){.magic = LOOP_MAGIC,
-		.daemon = daemon,
-		.progress = {.fd = -1},
-		.hold_pause = HOLD_FIRST};
+	*loop = (struct loop){
+		.magic = LOOP_MAGIC, .daemon = daemon, .progress_fd = -1, .hold_pause = HOLD_FIRST};
 	if (env_library_fault())
 		LOG(library_unfit, .text = env_library_fault());
 	int r = loop_open_network(loop);
@@ -286,7 +340,7 @@ void loop_free(struct loop **loop)
 	CHECK_OBJ(l, LOOP_MAGIC);
 	loop_close_feeds(l);
 	doorbell_close(&l->doorbell);
-	progress_requests_close(&l->progress);
+	cleanup_fd(&l->progress_fd);
 	cluster_free(&l->cluster);
 	discovery_free(&l->discovery);
 	http_free(&l->http);
