@@ -8,8 +8,8 @@
  *	discovery_new(http, on_ready, arg, &discovery);
  *	r = discovery_find(discovery, "deploy", &resource);
  *		FOUND: `resource` is set
- *		AGAIN: a fetch runs; a later http_poll calls on_ready(arg, result). With 0 the caller calls
- *			discovery_find again at once, with an error after a pause
+ *		AGAIN: a fetch runs; a later http_poll calls on_ready(arg, result). The caller then
+ *			calls discovery_find again: at once if RESULT is 0, else after a pause
  *		ERR_NO_RESOURCE: the server has no such resource; the sentence has similar names
  *
  * No call waits: one unresolved feed does not hold up the others.

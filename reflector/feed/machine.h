@@ -6,13 +6,13 @@
  * client-go's reflector, with the differences in reflector/README.md.
  *
  *	feed_machine_init(&machine, page_size, &policy);
- *	feed_machine_step(&machine, &(struct feed_input){FEED_ON_START, .now_ns = ..., ...}, &action);
+ *	feed_machine_step(&machine, &(struct feed_input){FEED_ON_START, ...}, &action);
  *	... carry out the action; its outcome is the next event
  *
  *	             resolved           turn            last page           list ended
  *	 RESOLVING ────────────► QUEUED ─────► LISTING ───────────► FINISHING ──────────► WATCHING
  *	     ▲                     ▲   └─────► STREAMING ─ end mark ──► ▲                   │
- *	     │                     │              │ failed                                  │ ended, failed
+ *	     │                     │              │ failed                                  │ ended
  *	     └──── absent ──── WAITING ◄──────────┴─────────────────────────────────────────┘
  *
  * STREAMING is a list sent as a watch (watch-list, policy streaming_lists). Its request stays open:

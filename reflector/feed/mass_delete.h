@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The mass-delete check (holdMassDelete) doubts implausible lists. A list without many of the known objects
- * may be the answer of a broken server, and followers act on deletions. So at the end of a list,
- * before the first deletion is recorded, the check counts its missing objects. If their share is
+ * The mass-delete check (holdMassDelete) doubts implausible lists. A list without many of the known
+ * objects may be the answer of a broken server, and followers act on deletions. So at the end of a
+ * list, before the first deletion is recorded, its missing objects are counted. If their share is
  * too large the list is held: the session lists again after a pause, and believes the second list.
  *
- *	mass_delete_begin(check)                       a list came to its end
- *	while (mass_delete_check(check, feed, 50) == AGAIN) ...   MASS_DELETE_HOLD: list again, after a pause
- *	mass_delete_end(check)                         a list was taken
+ *	mass_delete_begin(check)                 a list came to its end
+ *	while (mass_delete_check(check, feed, 50) == AGAIN) ...
+ *						 MASS_DELETE_HOLD: list again, after a pause
+ *	mass_delete_end(check)                   a list was taken
  */
 #ifndef REFLECTOR_FEED_MASS_DELETE_H
 #define REFLECTOR_FEED_MASS_DELETE_H

@@ -69,12 +69,12 @@ struct session {
 	/* The status row and the log. */
 	struct stats_feed row;
 	bool row_changed;
-	bool troubled;      /* row.error counts until session_set_well */
-	bool failing;       /* and the log says so, */
-	bool muted;         /* unless it had enough of the same outage */
-	bool counted;       /* in session_outage.failing */
-	bool useless_watch; /* the last watch was accepted and then sent nothing of use: it takes more
-			     than another acceptance to be well */
+	bool troubled; /* row.error counts until session_set_well */
+	bool failing;  /* and the log says so, */
+	bool muted;    /* unless it had enough of the same outage */
+	bool counted;  /* in session_outage.failing */
+	/* the last watch was accepted and sent nothing of use: another acceptance is not enough */
+	bool useless_watch;
 	/* deadline of a silent server to answer, for the feed to stay live; 0: none */
 	uint64_t overdue_ns;
 	uint64_t well_ns;       /* when a watch after a useless one has lived long enough; 0: none

@@ -44,7 +44,7 @@ void connections_heard(struct connections *connections, uint16_t port, uint64_t 
 
 /* Returns: when connections_ask will have a port to return; UINT64_MAX: never. */
 uint64_t connections_ask_at(const struct connections *connections);
-/* Returns: the local port of a silent connection, whose oldest call is to be renewed; 0: none. The
+/* Returns: the local port of a silent connection, to renew its oldest call; 0: none. The
  * next call is due after a sixteenth of the silence: the renewal's answer may come over another
  * connection. */
 uint16_t connections_ask(struct connections *connections, uint64_t now_ns);

@@ -5,7 +5,8 @@
  * however many requests wait for it. Shortly before they expire it runs while requests go on with
  * the old ones.
  *
- *	r = exec_renew(exec, now, wall);  0: use exec_credentials(); AGAIN: ask later; negative: there are none
+ *	r = exec_renew(exec, now, wall);
+ *		0: use exec_credentials(); AGAIN: ask later; negative: there are none
  *
  * After a failure, or credentials refused at once, the plugin runs again after 1, 2, 4 .. 15 s.
  * Until then requests get its error, or the refused credentials. Credentials are kept in memory

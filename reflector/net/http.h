@@ -7,7 +7,7 @@
  *	http_new(config, &http);
  *	http_start(http, &(struct http_request){ .path = "/api/v1/pods?limit=500", ... }, &call);
  *	for (;;)
- *		http_poll(http, timeout_ms, fds, n_fds);	(callbacks come in here, nowhere else)
+ *		http_poll(http, timeout_ms, fds, n_fds);	(callbacks come in only here)
  *
  * Any function here may be called inside a callback, except http_poll and http_free. A call ends in
  * exactly one of two ways: `on_done` (its pointer is dead when on_done is called), or http_cancel

@@ -98,7 +98,7 @@ struct http_call *http_oldest_waiting(const struct http *http)
 	struct http_call *oldest = NULL;
 	size_t left = http->waiting;
 
-	/* They are among the newest: thousands of watches come behind. */
+	/* They are among the newest: thousands of watches come later. */
 	for (struct http_call *call = http->calls; call && left; call = call->next) {
 		if (call->state != CALL_WAITING)
 			continue;

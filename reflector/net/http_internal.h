@@ -82,7 +82,7 @@ struct http {
 	uint64_t timer_ns;    /* monotonic time of libcurl's timer; UINT64_MAX: none */
 	struct connections connections;
 	uint16_t condemned_port; /* of the last connection shut down; 0: none */
-	struct stats *stats;     /* NULL: nobody wants to know */
+	struct stats *stats;     /* NULL: nothing is counted */
 	uint64_t bulk_bytes;     /* of bulk answers, received in the last turn */
 
 	uint64_t connect_limit_ns;

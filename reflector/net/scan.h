@@ -63,7 +63,7 @@ int cutter_take(struct cutter *cutter, const uint8_t *data, size_t size, size_t 
  */
 int scan_member(
 	struct bytes text, bool cut, size_t *at, struct bytes *ret_key, struct bytes *ret_value);
-/* The two halves of scan_member(): moves *AT to a member's value, and behind it. */
+/* The two halves of scan_member(): moves *AT to a member's value, and to its end. */
 int scan_key(struct bytes text, bool cut, size_t *at, struct bytes *ret_key);
 int scan_value(struct bytes text, bool cut, size_t *at, struct bytes *ret_value);
 

@@ -8,7 +8,7 @@
  *	ages_begin(&ages, now)
  *	ages_add_old(&ages, seq, time) ...     records of runs before this one, the newest first
  *	ages_add(&ages, last_seq, now, kept)   now and then
- *	ages_reached(&ages, now, kept)         the last seq up to which every record is older than KEPT
+ *	ages_reached(&ages, now, kept)         the last seq with only records older than KEPT
  *
  * Records of earlier runs have no monotonic time. Their age is taken from their wall-clock times,
  * but counted back from the newest of them, as if the reflector had never been away: a step during

@@ -4,10 +4,10 @@
  *
  *	seen for the first time            ADDED
  *	same uid, other RV                 MODIFIED; nothing when the RV is (watch) older
- *	same uid, same RV                  nothing; in a list MODIFIED when the content is another one
+ *	same uid, same RV                  nothing; in a list MODIFIED for another content
  *	same name, other uid               DELETED of the old one (final state unknown), then ADDED
  *	DELETED by the watch               DELETED with the last state; not for an older RV
- *	DELETED, other uid or none         DELETED of the known one (final state unknown); not for an older RV
+ *	DELETED, other uid or none         the same of the known one (final state unknown)
  *	can't be stored                    nothing: passed over (record_passed.c)
  *	missing in a list that ended       DELETED, final state unknown
  *

@@ -70,8 +70,9 @@ struct record_feed {
 	bool passed_unsure;
 	uint64_t passed_changes; /* counts changes of these */
 	bool passed_stored;      /* the journal has a row of them */
-	uint64_t
-		attempt_seq; /* first seq written by this attempt, UINT64_MAX: none. Heads from there on are of seen objects */
+	/* first seq written by this attempt, UINT64_MAX: none. Heads from there on are of seen
+	 * objects */
+	uint64_t attempt_seq;
 	uint64_t *seen; /* seqs of the heads of the list's unchanged objects */
 	size_t n_seen, seen_room;
 	bool sorted;             /* `seen` is */
