@@ -9,7 +9,7 @@
  *	if (buf_error(&b) < 0) ...
  *	use buf_bytes(&b); buf_release(&b);
  *
- * Bytes that a function returns live until the next write, reset or release.
+ * Returned bytes live until the next write, reset or release.
  */
 #ifndef COMMON_BUF_H
 #define COMMON_BUF_H
@@ -39,7 +39,7 @@ void buf_reset(struct buf *buf);
 /* Empties the buffer, and frees the memory if more than KEEP bytes are allocated. */
 void buf_trim(struct buf *buf, size_t keep);
 
-/* Gives back the memory that the content does not need, for a buffer that stays. */
+/* Gives back unused memory, for a lasting buffer. */
 void buf_fit(struct buf *buf);
 
 void buf_put(struct buf *buf, const void *data, size_t size);
@@ -60,8 +60,8 @@ size_t buf_spare(const struct buf *buf);
 /* Shortens the buffer to SIZE bytes. */
 void buf_truncate(struct buf *buf, size_t size);
 
-/* Appends all that can be read from FD until its end. FILE is for the sentence of an error.
- * Returns: 0; an error, also ERR_TOO_LARGE by the buffer's limit. */
+/* Appends everything from FD until its end. FILE is for the sentence of an error. Returns: 0; an
+ * error, also ERR_TOO_LARGE by the buffer's limit. */
 int buf_read_file(struct buf *buf, int fd, const char *file);
 
 /* Removes the first SIZE bytes and moves the rest down. */
@@ -69,7 +69,7 @@ void buf_consume(struct buf *buf, size_t size);
 
 struct bytes buf_bytes(const struct buf *buf);
 
-/* Returns the content with a NUL after it, which is not counted; "" without memory. */
+/* Returns the content with an extra NUL; "" without memory. */
 const char *buf_cstr(struct buf *buf);
 
 /* Returns the sticky error with its sentence, or 0. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A borrowed run of bytes, and the integers of stored layouts. A function that returns a `struct
- * bytes` says how long it lives. Stored integers are little-endian; integers in keys are
+ * A borrowed run of bytes, and the integers of stored layouts. A function with a `struct bytes` as
+ * result says how long it lives. Stored integers are little-endian; integers in keys are
  * big-endian, so that the order of bytes is the order of numbers (store/FORMAT.md). Loads and
  * stores work at any alignment.
  */
@@ -21,7 +21,7 @@ struct bytes {
 #define BYTES(pointer, length) ((struct bytes){(pointer), (length)})
 #define BYTES_NONE             ((struct bytes){NULL, 0})
 #define BYTES_LIT(literal)     ((struct bytes){(literal), sizeof(literal) - 1})
-/* For printf("%.*s"), without quotes: for text that is known to be printable. */
+/* For printf("%.*s"), without quotes: for printable text. */
 #define BYTES_ARG(b) (int)(b).size, (const char *)((b).data ? (b).data : "")
 
 static inline struct bytes bytes_str(const char *s)

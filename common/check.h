@@ -14,8 +14,8 @@
 void check_failed(const char *file, int line, const char *expression)
 	__attribute__((noreturn, cold));
 
-/* Sets the place (on the status page) into which check_failed() writes its line before it
- * aborts, so that readers learn why this process died. NULL: none. It must stay valid. */
+/* Sets the place (on the status page) for the line of check_failed(), the reason of this process's
+ * death. NULL: none. It must stay valid. */
 void check_note_into(char *text, size_t size);
 
 #define REQUIRE(condition) \

@@ -16,7 +16,7 @@
 
 #define CLEANUP(function) __attribute__((cleanup(function)))
 
-/* Moves a pointer out of P, which becomes NULL. */
+/* Moves a pointer out of P, then NULL. */
 #define TAKE(p) \
 	({ \
 		__typeof__(p) taken_ = (p); \
@@ -24,7 +24,7 @@
 		taken_; \
 	})
 
-/* Moves a file descriptor out of FD, which becomes -1. */
+/* Moves a file descriptor out of FD, then -1. */
 #define TAKE_FD(fd) \
 	({ \
 		int taken_fd_ = (fd); \

@@ -7,7 +7,7 @@
 
 #define POLYNOMIAL 0x82f63b78u /* reflected */
 
-/* bytes_table[k][b] is what byte b followed by k zero bytes changes in the checksum. */
+/* bytes_table[k][b] is the change of the checksum by byte b followed by k zero bytes. */
 static uint32_t bytes_table[8][256];
 
 /* STATE is the checksum before its final inversion. */
@@ -30,8 +30,8 @@ typedef uint32_t crc_fn(uint32_t state, const uint8_t *p, size_t size);
 
 /*
  * The CPU starts one instruction a cycle but needs three cycles for its result, so three blocks are
- * computed at once. Their checksums are joined by the linear map that BLOCK zero bytes are, which
- * block_table holds.
+ * computed at once. Their checksums are joined by the linear map of BLOCK zero bytes, in
+ * block_table.
  */
 #define BLOCK 512u
 static uint32_t block_table[4][256];

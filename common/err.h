@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Errors. A function that can fail returns int: negative is an error (an errno value negated, or
- * a code of err.def below -1000), 0 is success, positive is an outcome the caller expects and
- * must switch on (enum outcome).
+ * Errors. A fallible function returns int: negative is an error (an errno value negated, or a code
+ * of err.def below -1000), 0 is success, positive is an outcome the caller expects and must switch
+ * on (enum outcome).
  *
- * A negative result always comes with a sentence that was set in the same call: err_set() where
- * the error arises, err_add() where a caller knows more (file, feed, key). `return -ENOMEM;` is
- * therefore forbidden; scripts/check-style.sh finds it. The sentence lies in a fixed buffer of
- * the thread, so it works without memory. It reads from the outside in: "opening store '/x':
- * journal generation 3: damaged data".
+ * A negative result always comes with a sentence of the same call: err_set() where the error
+ * arises, err_add() where a caller knows more (file, feed, key). `return -ENOMEM;` is therefore
+ * forbidden; scripts/check-style.sh finds it. The sentence lies in a fixed buffer of the thread, so
+ * it works without memory. It reads from the outside in: "opening store '/x': journal generation 3:
+ * damaged data".
  *
  *	if (fd < 0)
  *		return err_set(-errno, "opening '%s'", path);
@@ -17,7 +17,7 @@
  *		return err_add(r, "journal generation %u", gen);
  *
  * A failure ends in one of two places: at a boundary (main, a turn of a loop, the public API),
- * which prints err_text(), or in err_ignore(), with the reason why the failure does no harm.
+ * where err_text() is printed, or in err_ignore(), with the reason for harmlessness.
  *
  *	err_ignore(cursor_table_walk(table), "the next trimming walks again");
  */
@@ -32,13 +32,13 @@ enum err_code {
 #undef ERR
 };
 
-/* Positive results. FOUND is success, for functions whose other result is NOT_FOUND. */
+/* Positive results. FOUND is success, beside NOT_FOUND. */
 enum outcome {
 	FOUND = 0,
 	NOT_FOUND = 1, /* no such key */
 	END = 2,       /* nothing more, ever: end of the range, of the input */
-	LAPPED = 3,    /* the position is older than what is kept */
-	GONE = 4,      /* what this refers to was replaced or removed */
+	LAPPED = 3,    /* the position is no longer kept */
+	GONE = 4,      /* the target was replaced or removed */
 	AGAIN = 5,     /* nothing more now */
 };
 
@@ -56,21 +56,20 @@ int err_add(int code, const char *format, ...) __attribute__((format(printf, 2, 
  * until the next err_* call of this thread. */
 const char *err_text(int code);
 
-/* Returns whether the error R says that this process, or the machine, has too few descriptors or
- * too little memory: it says nothing of what was to be read. */
+/* Returns true if the error R is a lack of descriptors or memory of this process or machine: no
+ * fault of the data. */
 bool err_is_shortage(int r);
 
-/* Drops the failure R: forgets its sentence, so that no later failure can be printed with it, and
- * logs it at debug level with WHY, one sentence on why it does no harm. Does nothing when R is not
+/* Drops the failure R: forgets its sentence, so that no later failure is printed with it, and logs
+ * it at debug level with WHY, one sentence of its harmlessness. Does nothing when R is not
  * negative. errno is left as it is. */
 void err_ignore(int r, const char *why);
 
-/* Forgets the sentence: a boundary that has reported a failure goes on with the next piece of
- * work. */
+/* Forgets the sentence: a boundary has reported it and goes on. */
 void err_forget(void);
 
-/* Destructors that do work of their own keep the sentence that is on its way to the boundary, so
- * that a failure of theirs does not replace it.
+/* Destructors with work of their own keep the present sentence, so that a failure of theirs does
+ * not replace it.
  *
  *	struct err_kept kept; err_keep(&kept); ... err_restore(&kept); */
 #define ERR_TEXT_MAX 1024

@@ -35,7 +35,7 @@ static inline int failpoint_setup(void)
 }
 #endif
 
-/* Passes a point in a function that returns int, and returns from it with the error. */
+/* Passes a point in a function with an int result, and returns from it with the error. */
 #define FAILPOINT_RETURN(symbol) \
 	do { \
 		int failed_ = failpoint_pass(FAILPOINT_##symbol); \

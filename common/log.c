@@ -16,7 +16,7 @@
 
 #define VALUE_MAX   1200 /* bytes of one string with its escapes; more is cut */
 #define LINE_SIZE   16384
-#define PATIENCE_MS 1000 /* with the program that reads the log */
+#define PATIENCE_MS 1000 /* with the log's reader */
 
 enum log_field_type { FIELD_END, FIELD_STR, FIELD_U64, FIELD_I64, FIELD_SECONDS, FIELD_FLAG };
 
@@ -63,7 +63,7 @@ static struct {
 	bool journal; /* stderr is systemd's journal */
 } log_settings = {.program = "kinf", .max = LOG_NOTICE, .format = LOG_TEXT};
 
-static uint64_t log_lost; /* lines, since the last one that was written. Atomic, relaxed */
+static uint64_t log_lost; /* lines, since the last written one. Atomic, relaxed */
 
 static const char *const log_level_names[LOG_LEVEL_MAX] = {
 	[LOG_ERROR] = "error",
@@ -73,7 +73,7 @@ static const char *const log_level_names[LOG_LEVEL_MAX] = {
 	[LOG_DEBUG] = "debug",
 };
 
-/* By which the journal knows the levels (sd-daemon(3)). */
+/* The journal's prefixes of levels (sd-daemon(3)). */
 static const char *const log_level_prefixes[LOG_LEVEL_MAX] = {
 	[LOG_ERROR] = "<3>",
 	[LOG_WARNING] = "<4>",
@@ -82,8 +82,7 @@ static const char *const log_level_prefixes[LOG_LEVEL_MAX] = {
 	[LOG_DEBUG] = "<7>",
 };
 
-/* As sd_journal_print(3) has it: systemd names the device and inode of the stream that it
- * connected stderr to. */
+/* As sd_journal_print(3) has it: systemd names the device and inode of stderr's stream. */
 static bool log_goes_to_journal(void)
 {
 	const char *stream = getenv("JOURNAL_STREAM");
@@ -102,8 +101,8 @@ void log_setup(const char *program, enum log_level max, enum log_format format)
 	log_settings.format = format;
 }
 
-/* A line is built in fixed memory, so that "out of memory" can be logged. It has room for twelve
- * strings of VALUE_MAX; the check is a second fence. */
+/* A line is built in fixed memory: "out of memory" can be logged. It has room for twelve strings of
+ * VALUE_MAX; the check is a second fence. */
 struct log_line {
 	size_t size;
 	char text[LINE_SIZE];
@@ -221,8 +220,8 @@ static void log_line_make(
 	log_line_puts(line, json ? "}\n" : "\n");
 }
 
-/* Returns false, after some patience, if nobody takes what was written before: a full pipe. A
- * daemon must not stand still because the program that reads its log does. */
+/* Returns false, after some patience, if nobody reads: a full pipe. A daemon must not stand still
+ * because its log's reader does. */
 static bool log_has_room(void)
 {
 	struct pollfd output = {.fd = STDERR_FILENO, .events = POLLOUT};
@@ -232,7 +231,7 @@ static bool log_has_room(void)
 		n = poll(
 			&output, 1, __atomic_load_n(&log_lost, __ATOMIC_RELAXED) ? 0 : PATIENCE_MS);
 	} while (n < 0 && errno == EINTR);
-	return n != 0; /* what else is wrong write(2) finds out */
+	return n != 0; /* write(2) finds other faults */
 }
 
 void log_write(enum log_id id, const void *fields)

@@ -7,10 +7,10 @@
  *	LOG(feed_listed, .feed = name, .id = id, .objects = n, .rv = rv);
  *	2026-11-21T10:00:00.123Z notice feed_listed feed="pods" id=3 objects=20000 rv="4711"
  *
- * Fields appear in the order of log.def. The log quotes and escapes strings; a NULL string
- * leaves its field out. In the json format a line is one object: time, level, program, event,
- * then the fields, numbers as numbers. In systemd's journal, which has the time, a line begins
- * with the level as sd-daemon(3) has it, and the text format has no time.
+ * Fields appear in the order of log.def. The log quotes and escapes strings; a NULL string leaves
+ * its field out. In the json format a line is one object: time, level, program, event, then the
+ * fields, numbers as numbers. In systemd's journal, with a time of its own, a line begins with the
+ * level (sd-daemon(3)), and the text format has no time.
  *
  * In common (but for daemon/) and store, modules log at debug level only: they return errors,
  * and the programs log them. Levels: error, something is given up; warning, work goes on without
@@ -25,7 +25,7 @@
 enum log_level { LOG_ERROR, LOG_WARNING, LOG_NOTICE, LOG_INFO, LOG_DEBUG, LOG_LEVEL_MAX };
 enum log_format { LOG_TEXT, LOG_JSON };
 
-/* Each field takes eight bytes, so that the log finds the fields without their names. */
+/* Each field takes eight bytes, found without its name. */
 #define LOG_SLOT      __attribute__((aligned(8)))
 #define STR(name)     const char *name LOG_SLOT;
 #define U64(name)     uint64_t name LOG_SLOT;
@@ -53,13 +53,13 @@ enum log_id {
 
 #define LOG(id, ...) log_write(LOG_ID_##id, &(const struct log_##id){__VA_ARGS__})
 
-/* Sets the program's name, which must stay valid, the least important level that is written, and
- * the format. Before this call the log writes notices and above as text. */
+/* Sets the program's name, to stay valid, the least level to write, and the format. Before this
+ * call the log writes notices and above as text. */
 void log_setup(const char *program, enum log_level max, enum log_format format);
 
 /* Writes the event ID with the fields of its struct, unless its level is off; called by LOG().
- * Works without memory, and leaves errno as it is. Lines that nobody reads in time are lost and
- * counted (log_lines_lost). */
+ * Works without memory, and leaves errno as it is. Lines not read in time are lost and counted
+ * (log_lines_lost). */
 void log_write(enum log_id id, const void *fields);
 
 #endif

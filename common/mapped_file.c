@@ -10,8 +10,7 @@
 
 #include "common/err.h"
 
-/* a database that is written has three maps, an index four; twice as many while one replaces
- * another */
+/* a written database has three maps, an index four; twice as many while one replaces another */
 #define WATCHED_MAX 32
 
 static struct mapped_file *watched[WATCHED_MAX]; /* atomic: the handler reads them */
@@ -21,7 +20,7 @@ static uint64_t machine_page;
 
 /* ---- the handler -------------------------------------------------------- */
 
-/* Gives the signal to the handler that was there before, or lets it end the process. */
+/* Gives the signal to the earlier handler, or lets it end the process. */
 static void signal_pass_on(int number, siginfo_t *info, void *context)
 {
 	if (signal_before.sa_flags & SA_SIGINFO) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A moment that is stored and whose age is asked for later, perhaps by another process, after
- * restarts and after the clock was set. The age is measured by the clock that counts from the boot,
- * also during suspend; after a reboot by the wall clock, which is all that is left.
+ * A stored moment, for its age later, perhaps in another process, after restarts and changes of the
+ * clock. The age is measured by the clock since the boot, also during suspend; after a reboot by
+ * the wall clock, for want of another.
  */
 #ifndef COMMON_MOMENT_H
 #define COMMON_MOMENT_H

@@ -32,7 +32,7 @@ static const struct option_spec options_own_specs[] = {
 };
 
 /* The options of all groups, as getopt_long(3) needs them. The code of a long option is FIRST_CODE
- * plus its place here; that of a short one is its letter. */
+ * plus its place here; a short one's is its letter. */
 struct options_table {
 	const struct option_spec *specs[SPECS_MAX];
 	void *into[SPECS_MAX];
@@ -82,7 +82,7 @@ void option_texts_release(struct option_texts *texts)
 	*texts = (struct option_texts){0};
 }
 
-/* Refuses a VALUE that is none of WORDS, which have bars between them. */
+/* Refuses a VALUE outside of WORDS, separated by bars. */
 static int options_check_word(const char *words, const char *value)
 {
 	CLEANUP(buf_release) struct buf list = BUF_INIT;
@@ -195,7 +195,7 @@ int options_each(const struct options *options,
 	return r;
 }
 
-/* Finds the option whose value WORD has in it: "--name=value" or "-nvalue". */
+/* Finds the option with its value in WORD: "--name=value" or "-nvalue". */
 static const struct option_spec *options_attached(
 	const struct options_table *table, const char *word, size_t *ret_before)
 {
@@ -215,7 +215,7 @@ static const struct option_spec *options_attached(
 	return NULL;
 }
 
-/* Parses all words but the last, and calls options_complete() for that one. */
+/* Parses all words but the last, left to options_complete(). */
 static int options_parse_unfinished(
 	const struct options *options, const struct options_table *table, int argc, char **argv)
 {
@@ -254,7 +254,7 @@ static int options_parse_unfinished(
 	return r < 0 ? r : END;
 }
 
-/* Says that WORD is no option, and which one may be meant. */
+/* Says that WORD is no option, and names a similar one. */
 static int options_unknown(
 	const struct options *options, const struct options_table *table, const char *word)
 {
@@ -279,7 +279,7 @@ static int options_unknown(
 		*meant ? ": did you mean " : "", meant, *meant ? "?" : "");
 }
 
-/* Returns the value that getopt_long(3) has found. As kubectl, takes "-o=json" for "-o json". */
+/* Returns the value found by getopt_long(3). As kubectl, takes "-o=json" for "-o json". */
 static const char *options_value(const struct option_spec *spec, int code, char **argv)
 {
 	bool attached = optarg && optarg != argv[optind - 1];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Command lines from tables: each program, and each subcommand of kinf, lists its options once;
- * parsing, checking and --help come from that list. Options and operands may come in any order;
- * `--` ends the options. --help and --version need not be in a table.
+ * parsing, checking and --help use that list. Options and operands may come in any order; `--` ends
+ * the options. --help and --version need not be in a table.
  *
  *	struct get_args { const char *namespace; uint64_t limit; bool all; };
  *	static const struct option_spec get_options[] = {
@@ -42,7 +42,7 @@ enum option_type {
 	OPTION_NAME,
 	OPTION_WORD,          /* const char *: one of `words` */
 	OPTION_TEXT_OPTIONAL, /* const char *, "" if no operand follows: --serve, --serve ADDRESS */
-	OPTION_TEXTS,         /* struct option_texts: all that are given */
+	OPTION_TEXTS,         /* struct option_texts: all given ones */
 	OPTION_NUMBER,        /* uint64_t, decimal */
 	OPTION_DURATION,      /* uint64_t nanoseconds: 10m, 1h30m, 500ms */
 	OPTION_SIZE,          /* uint64_t bytes: 64MiB */
@@ -85,7 +85,7 @@ struct options {
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
 /* From now on usages and errors have NAME for the first word of a program's name: "kubectl kinf"
- * for kinf that was started as kubectl's plugin. */
+ * for kinf as kubectl's plugin. */
 void options_call(const char *name);
 
 /* Returns the program's name in usages and errors, until the next call. */
@@ -97,16 +97,15 @@ const char *options_program(const struct options *options);
  * 'kinf get --help'"; -ENOSPC and the like: the help could not be printed. */
 int options_parse(const struct options *options, int argc, char **argv, int *ret_first);
 
-/* Returns whether the flag NAME is given, also in a cluster (-Aw), with a value (--watch=true)
- * or by the beginning of its name. Nothing is stored or moved, and errors are left to
- * options_parse(): for a command whose options depend on a flag. */
+/* Returns whether the flag NAME is given, also in a cluster (-Aw), with a value (--watch=true) or
+ * by the beginning of its name. Nothing is stored or moved, and errors are left to options_parse():
+ * for a command with options that depend on a flag. */
 bool options_flag(const struct options *options, int argc, char **argv, const char *name);
 
-/* Does the same as options_parse() for a command that has no operands: the first one is an
- * error. */
+/* Does the same as options_parse() without operands: the first one is an error. */
 int options_parse_all(const struct options *options, int argc, char **argv);
 
-/* Sets the sentence for a usage error that the program itself has found. Returns ERR_SYNTAX. */
+/* Sets the sentence for a usage error of the program's own. Returns ERR_SYNTAX. */
 int options_bad(const struct options *options, const char *format, ...)
 	__attribute__((format(printf, 2, 3), cold));
 
@@ -118,24 +117,24 @@ enum options_word_type {
 	WORD_VALUE   /* of the option SPEC */
 };
 
-/* The last word of an unfinished command line, and what the words before it say. */
+/* The last word of an unfinished command line, and the words before it. */
 struct options_word {
 	const struct options *options;
 	enum options_word_type type;
 	const struct option_spec *spec;
-	const char *text;   /* the word, or the part of it that is the value */
-	const char *before; /* the word's beginning that is not in TEXT: "--output=", "" */
+	const char *text;   /* the word, or its value part */
+	const char *before; /* the word's beginning outside of TEXT: "--output=", "" */
 	size_t before_size;
 	char **operands; /* before the word */
 	size_t n_operands;
 };
 
 /* While this is set, options_parse() ends neither at errors nor at --help: it stores the options
- * before the last word, calls this function and returns what the function returns, or END. */
+ * before the last word, calls this function and returns its result, or END. */
 extern int (*options_complete)(const struct options_word *word);
 
-/* Calls FN for each option of the command and for --help and --version; stops at a result that is
- * not 0 and returns it. */
+/* Calls FN for each option of the command and for --help and --version; stops at a result other
+ * than 0 and returns it. */
 int options_each(const struct options *options,
 	int (*fn)(void *arg, const struct option_spec *spec), void *arg);
 

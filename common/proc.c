@@ -30,7 +30,7 @@ enum proc_exit proc_exit_of(int error)
 	case ERR_UNSUPPORTED:
 	case -EACCES:
 	case -EPERM:
-	case -EROFS: /* a right that is missing: a restart alone does not give it */
+	case -EROFS: /* a missing right: a restart alone does not give it */
 		return PROC_CONFIG;
 	case ERR_CORRUPT:
 	case ERR_FORMAT:
@@ -59,7 +59,7 @@ static int proc_write_pid(int fd, const char *name)
 	/* Not cut first: on a full disk its block might go to another file. */
 	if (pwrite(fd, text, (size_t)n, 0) == n && ftruncate(fd, n) == 0)
 		return 0;
-	/* The lock is what counts; better no pid than another one. */
+	/* The lock counts; better no pid than another one. */
 	if ((errno == ENOSPC || errno == EDQUOT) && ftruncate(fd, 0) == 0)
 		return 0;
 	return err_set(-errno, "writing the pid into lock '%s'", name);
@@ -111,8 +111,8 @@ static int proc_show_new_lock(int directory_fd, const char *name, unsigned mode)
 	return TAKE_FD(fd);
 }
 
-/* Takes the lock file that the process before has left. R, a full disk, if that is not possible:
- * another process may hold a read lock on it. */
+/* Takes the lock file of the process before. R, a full disk, if impossible: another process may
+ * hold a read lock on it. */
 static int proc_show_old_lock(int directory_fd, const char *name, unsigned mode, int r)
 {
 	struct flock lock = lock_whole_file;
@@ -139,8 +139,8 @@ bool proc_is_locked(int directory_fd, const char *name)
 {
 	/* Another user's file may be a pipe, or have a lease: opening it would wait. */
 	AUTO_FD int fd = openat(directory_fd, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
-	/* Asks as one who wants to read: the write lock of a role stands in the way, another
-	 * reader's lock does not. */
+	/* Asks as a reader: the write lock of a role stands in the way, another reader's lock does
+	 * not. */
 	struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
 
 	if (fd < 0)
@@ -238,8 +238,7 @@ void proc_begin(void)
 		(void)sigaddset(&set, faults[i]);
 	(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
 
-	/* The lowest free number is the one that is given. A directory can be neither read nor
-	 * written. */
+	/* The lowest free number is given. A directory can be neither read nor written. */
 	while (fd <= STDERR_FILENO &&
 		(fcntl(fd, F_GETFD) >= 0 || open("/", O_RDONLY | O_DIRECTORY) == fd))
 		fd++;
@@ -319,7 +318,7 @@ int proc_boot_id(char ret_id[33])
 	return 0;
 }
 
-/* Returns the error of a file of the process PID, which could not be read for the reason R. */
+/* Returns the error of an unreadable file of the process PID, for the reason R. */
 static int proc_gone(int r, int32_t pid)
 {
 	return r == ERR_UNSUPPORTED || err_is_shortage(r) ? r

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Facts about processes: exit statuses, the lock that allows one process per role, clocks, the
- * boot id, randomness. */
+/* Facts about processes: exit statuses, the lock of a role, clocks, the boot id, randomness. */
 #ifndef COMMON_PROC_H
 #define COMMON_PROC_H
 
@@ -12,20 +11,19 @@ enum proc_exit {
 	PROC_OK = 0,
 	PROC_FAILED = 1,
 	PROC_USAGE = 2,
-	PROC_IN_USE = 69,    /* another process has this role: restart when that one has ended */
+	PROC_IN_USE = 69,    /* another process has this role: restart after its end */
 	PROC_INTERNAL = 70,  /* damaged data or a failed check: restart, the data is rebuilt */
 	PROC_TEMPORARY = 75, /* restart later */
 	PROC_CONFIG = 78,    /* do not restart before the configuration is changed */
 };
 
-/* Returns the status with which a daemon ends because of ERROR; its supervisor acts on it. */
+/* Returns a daemon's exit status for ERROR; its supervisor acts on it. */
 enum proc_exit proc_exit_of(int error);
 
-/* Takes the lock of a role on the file DIRECTORY_FD/NAME, which is created with mode 0600 and
- * never removed, and writes the process's pid into it. It is an open-file-description lock,
- * which other processes can check without taking it.
- * Returns: the fd, which the caller keeps open as long as it has the role and gives to no child
- * (the kernel frees the lock with the last copy); ERR_LOCKED with the holder's pid in the
+/* Takes the lock of a role on the file DIRECTORY_FD/NAME, created with mode 0600 and never removed,
+ * and writes the process's pid into it. It is an open-file-description lock, visible to other
+ * processes. Returns: the fd; the caller keeps it open as long as it has the role, and gives it to
+ * no child (the kernel frees the lock with the last copy); ERR_LOCKED with the holder's pid in the
  * sentence. */
 int proc_lock(int directory_fd, const char *name);
 
@@ -33,9 +31,9 @@ int proc_lock(int directory_fd, const char *name);
  * Locks on the file before do not matter to it. Returns: the fd, as proc_lock(). */
 int proc_show_lock(int directory_fd, const char *name, unsigned mode);
 
-/* Returns whether a process holds the lock. A read lock, which everybody who may read the file
- * can have, does not count. Takes nothing, so it never disturbs a daemon that starts at this
- * moment. True also when the file cannot be opened or checked. */
+/* Returns whether a process holds the lock. A read lock, possible for every reader of the file,
+ * does not count. Takes nothing, so it never disturbs a starting daemon. True also when the file
+ * cannot be opened or checked. */
 bool proc_is_locked(int directory_fd, const char *name);
 
 /* Return CLOCK_MONOTONIC, CLOCK_REALTIME and CLOCK_BOOTTIME in nanoseconds. */
@@ -46,7 +44,7 @@ uint64_t proc_boottime_ns(void);
  * it has passed; -1: END_NS is UINT64_MAX, which never comes; at most INT_MAX, some 24 days. */
 int proc_ms_until(uint64_t end_ns);
 
-/* Tells the CPU that the caller polls a word of another process. */
+/* Tells the CPU about polling a word of another process. */
 static inline void proc_pause(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
@@ -56,34 +54,34 @@ static inline void proc_pause(void)
 #endif
 }
 
-/* Returns the number of CPUs that the process may run on, at least 1; read once. */
+/* Returns the number of CPUs of the process, at least 1; read once. */
 unsigned proc_cpus(void);
 
-/* Sets the sentence for a file PATH of /proc that could not be read. Returns ERROR, or
- * ERR_UNSUPPORTED with what to do when /proc is not mounted, or only a part of it. */
+/* Sets the sentence for an unreadable file PATH of /proc. Returns ERROR, or ERR_UNSUPPORTED with
+ * the remedy if /proc is not mounted, or only in part. */
 int proc_failed(int error, const char *path);
 
-/* Called first in main(). Opens the standard descriptors that the caller of this program had
- * closed, so that no other file gets their numbers and is read as input or written by messages;
- * reading and writing them fails, as it did. Takes from the umask what it takes from the owner:
- * else the program could not open again what it has made. Lets signals of faults through if the
- * caller had blocked them: a file that grows is a SIGBUS that has a handler (mapped_file.h). */
+/* Called first in main(). Opens closed standard descriptors, so that no other file gets their
+ * numbers and is read as input or written by messages; reading and writing them fails, as it did.
+ * Removes the owner's bits from the umask: else the program could not open its own files again.
+ * Lets signals of faults through if the caller had blocked them: a growing file is a SIGBUS with a
+ * handler (mapped_file.h). */
 void proc_begin(void);
 
-/* For what the library writes or locks, in programs that have closed their standard descriptors
- * and may still print: returns FD; or if it has got such a number, a copy with a higher one, and
- * closes FD; or -1 with errno, also if FD is negative. */
+/* For the library's own files, in programs without standard descriptors: returns FD; or if it has
+ * got such a number, a copy with a higher one, and closes FD; or -1 with errno, also if FD is
+ * negative. */
 int proc_above_standard(int fd);
 
-/* Returns whether this process may make a file as long as SIZE. Beyond its limit (RLIMIT_FSIZE)
- * the kernel sends SIGXFSZ, which our own programs ignore, but which would end a program that
- * uses the library: it asks first, and reports -EFBIG. */
+/* Returns whether this process may make a file as long as SIZE. Beyond its limit (RLIMIT_FSIZE) the
+ * kernel sends SIGXFSZ, ignored by our own programs, but the end of another one: it asks first, and
+ * reports -EFBIG. */
 bool proc_may_write(uint64_t size);
 
-/* For what the library keeps open: moves FD to a number that no file gets by itself, and returns
- * it. A program that closes all descriptors (closefrom(3)) opens files of its own then; when the
- * library later closes its numbers, it hits none of these. A low limit of open files allows no
- * such number: then as proc_above_standard(). */
+/* For the library's open files: moves FD to a high number, and returns it. A program that closes
+ * all descriptors (closefrom(3)) then opens files of its own; when the library later closes its
+ * numbers, it hits none of these. A low limit of open files allows no such number: then as
+ * proc_above_standard(). */
 int proc_apart(int fd);
 
 /* Writes the path of an open file, as it is now, and a NUL. Returns: 0; -ENAMETOOLONG; as
@@ -91,8 +89,8 @@ int proc_apart(int fd);
 int proc_path_of(int fd, char *path, size_t size);
 
 /* Returns in RET_ID the id of this boot of the machine: 32 hex digits and a NUL. In builds with
- * failpoints $KINF_BOOT_ID replaces it, so that tests can simulate a reboot.
- * Returns: 0; as proc_failed(); ERR_SYNTAX: $KINF_BOOT_ID is no id. */
+ * failpoints $KINF_BOOT_ID replaces it, to simulate a reboot. Returns: 0; as proc_failed();
+ * ERR_SYNTAX: $KINF_BOOT_ID is no id. */
 int proc_boot_id(char ret_id[33]);
 
 struct proc_stat {
@@ -108,7 +106,7 @@ int proc_read_stat(int32_t pid, struct proc_stat *ret_stat);
 struct proc_memory {
 	uint64_t resident; /* bytes in memory */
 	uint64_t
-		/* those of them that belong to no file: mapped files are the page cache's */
+		/* those without a file: mapped files are the page cache's */
 		anonymous;
 };
 

@@ -63,7 +63,7 @@ struct page {
 				     (acquire) in stats_open */
 	_Atomic uint32_t size; /* of the page */
 	_Atomic uint32_t n_counters;
-	_Atomic uint32_t n_rows; /* rows that were ever used are below this */
+	_Atomic uint32_t n_rows; /* rows used so far are below this */
 	_Atomic int32_t pid;
 	_Atomic uint64_t start_ticks; /* proc_start_ticks of pid */
 	_Atomic uint64_t start_ns;
@@ -72,7 +72,7 @@ struct page {
 	_Atomic uint64_t counters[COUNTERS_MAX];
 	struct page_text state;
 	struct page_text error;
-	char check[STATS_TEXT]; /* plain bytes: written once, by a process that is about to die */
+	char check[STATS_TEXT]; /* plain bytes: written once, by a dying process */
 	struct page_row rows[STATS_FEEDS_MAX];
 };
 
@@ -122,13 +122,13 @@ static struct page *stats_page(const struct stats *stats)
 
 /* ---- words under a sequence number -------------------------------------- */
 
-/* Copies N words into the page; there is one writer. The words carry the order, not fences: each
- * is stored with release, so a reader that sees one of them (acquire in stats_read_words) also
- * sees the odd number. */
+/* Copies N words into the page; there is one writer. The words carry the order, not fences: each is
+ * stored with release, so a reader that sees one of them (acquire in stats_read_words) also sees
+ * the odd number. */
 static void stats_write_words(
 	_Atomic uint64_t *sequence, _Atomic uint64_t *to, const uint64_t *from, size_t n)
 {
-	/* | 1: right also after a writer that died while the number was odd. */
+	/* | 1: right also after a writer's death at an odd number. */
 	uint64_t odd = stats_load(sequence) | 1;
 
 	stats_store(sequence, odd);
@@ -164,7 +164,7 @@ static void stats_text_to_words(const char *text, uint64_t words[TEXT_WORDS])
 {
 	static const char more[] = "...";
 	char *to = (char *)words, *end = to + STATS_TEXT - 1,
-	     *cut = to; /* the last place that has room for `more` */
+	     *cut = to; /* the last place with room for `more` */
 	size_t left = strlen(text);
 
 	memset(words, 0, STATS_TEXT);
@@ -218,8 +218,8 @@ static uint32_t stats_rows(const struct page *page)
 	return n < STATS_FEEDS_MAX ? n : STATS_FEEDS_MAX;
 }
 
-/* Initializes the page. A page of an earlier process, which readers may have mapped, goes
- * through the same stores as always, so that no reader sees half of the old and half of the new. */
+/* Initializes the page. A page of an earlier process, perhaps mapped by readers, goes through the
+ * same stores as always, so that no reader sees half of the old and half of the new. */
 static int stats_page_begin(struct page *page)
 {
 	static const uint64_t zeros[ROW_WORDS];
@@ -301,7 +301,7 @@ int stats_create(int directory_fd, const char *name, struct stats **ret_stats)
 
 	if (fd < 0)
 		return err_set(-errno, "opening status page '%s'", name);
-	/* Independent of the umask: the directory decides who may read it. Fails only for another
+	/* Independent of the umask: the directory decides about readers. Fails only for another
 	 * user's file. */
 	(void)fchmod(fd, 0640);
 	int r = -posix_fallocate(fd, 0, sizeof(struct page)); /* grows it, never cuts it short */
@@ -320,7 +320,7 @@ int stats_create(int directory_fd, const char *name, struct stats **ret_stats)
 	return 0;
 }
 
-/* Opens the page that is there, with FLAGS of open(2). RET_FD gets its file. */
+/* Opens the existing page with FLAGS of open(2). RET_FD gets its file. */
 static int stats_open_file(
 	int directory_fd, const char *name, int flags, struct stats **ret_stats, int *ret_fd)
 {
@@ -463,8 +463,8 @@ int stats_process(const struct stats *stats, struct stats_process *ret_process)
 		.start_ns = stats_load(&page->start_ns),
 		.heartbeat_ns = stats_load(&page->heartbeat_ns),
 	};
-	/* By the monotonic clock: a wall clock that is set back would keep a hung process
-	 * responding for as long. A heartbeat of the future is of an earlier boot. */
+	/* By the monotonic clock: a wall clock set back would keep a hung process responding for as
+	 * long. A heartbeat of the future is of an earlier boot. */
 	p.responding = proc_monotonic_ns() - p.heartbeat_ns < STATS_HEARTBEAT_LIMIT_NS;
 	if (p.pid > 0) {
 		uint64_t ticks;
@@ -493,9 +493,8 @@ char *stats_check_text(struct stats *stats, size_t *ret_size)
 
 /* ---- feeds -------------------------------------------------------------- */
 
-/* Returns the row of FEED, or with CREATE a free one; -1 when there is none. The search begins
- * at the row of the feed's number, where it is unless that was taken: thousands of feeds are
- * looked up one by one. */
+/* Returns the row of FEED, or with CREATE a free one; -1 when there is none. The search begins at
+ * the row of the feed's number, its usual place: thousands of feeds are looked up one by one. */
 static int stats_row_find(const struct page *page, uint32_t feed, bool create)
 {
 	uint32_t n = stats_rows(page), home = feed % STATS_FEEDS_MAX;

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The status page of a process: a small file in the runtime directory, mapped shared, which the
- * process writes and every reader of the store may read. It holds the counters of stats.def, the
- * state of the process in words, its last error, a heartbeat, and one row per feed. It is a
- * report
- * only: readers show it, and compute from it whether a feed is live, but neither daemon reads
- * the other's page, and no data depends on it. store/FORMAT.md, Status pages, has the layout.
+ * The status page of a process: a small file in the runtime directory, mapped shared, written by
+ * the process and read by every reader of the store. It holds the counters of stats.def, the state
+ * of the process in words, its last error, a heartbeat, and one row per feed. It is a report only:
+ * readers show it, and compute from it whether a feed is live, but neither daemon reads the other's
+ * page, and no data depends on it. store/FORMAT.md, Status pages, has the layout.
  *
- * Only the process that holds the role's lock writes. Any of its threads may add to counters;
- * one thread writes everything else. Numbers are relaxed atomics. Each text, and each row, is
- * copied under a sequence number of its own, which is odd while the writer copies: readers
- * retry, and treat a row that a dead writer left in the middle as absent. The functions for the
- * writer do nothing without a page (NULL), so modules count without knowing whether there is
- * one.
+ * Only the holder of the role's lock writes. Any of its threads may add to counters; one thread
+ * writes everything else. Numbers are relaxed atomics. Each text, and each row, is copied under a
+ * sequence number of its own, odd during the copy: readers retry, and treat a dead writer's
+ * unfinished row as absent. The functions for the writer do nothing without a page (NULL), so
+ * modules count without knowing whether there is one.
  */
 #ifndef COMMON_STATS_H
 #define COMMON_STATS_H
@@ -31,15 +29,14 @@ enum counter {
 
 struct stats;
 
-/* For the writer: creates or takes over the file DIRECTORY_FD/NAME (mode 0640), sets start time
- * and pid and zeroes the counters. A file is taken over in place, so that readers that have it
- * mapped see the new process. The file's blocks are allocated here: a full runtime directory is
- * -ENOSPC now. On a disk on which that is no promise (mapped_file.h) the process goes on with a
- * page that nobody else sees, and the heartbeat writes it into the file when there is room. */
+/* For the writer: creates or takes over the file DIRECTORY_FD/NAME (mode 0640), sets start time and
+ * pid and zeroes the counters. A file is taken over in place, and readers with a map see the new
+ * process. The file's blocks are allocated here: a full runtime directory is -ENOSPC now. On a disk
+ * without that promise (mapped_file.h) the process goes on with a private page, and the heartbeat
+ * writes it into the file when there is room. */
 int stats_create(int directory_fd, const char *name, struct stats **ret_stats);
-/* For a writer that can't start: opens the page of the process before it to say in it why. The
- * rest stays as it is, so that readers always find a reason between two starts. Errors as of
- * stats_open(). */
+/* For a writer unable to start: opens the page of the process before it to say in it why. The rest
+ * stays as it is, so readers always find a reason between two starts. Errors as of stats_open(). */
 int stats_continue(int directory_fd, const char *name, struct stats **ret_stats);
 /* For readers: maps the page read-only. -ENOENT; ERR_FORMAT, also while the page is being made. */
 int stats_open(int directory_fd, const char *name, struct stats **ret_stats);
@@ -65,8 +62,8 @@ struct stats_process {
 	int32_t pid;
 	uint64_t start_ns;     /* CLOCK_REALTIME */
 	uint64_t heartbeat_ns; /* proc_monotonic_ns() of the last heartbeat */
-	bool responding;       /* that is less than STATS_HEARTBEAT_LIMIT_NS ago */
-	bool alive;            /* the pid exists and is the process that made the page */
+	bool responding;       /* under STATS_HEARTBEAT_LIMIT_NS ago */
+	bool alive;            /* the pid exists and is the page's process */
 	char state[STATS_TEXT];
 	char error[STATS_TEXT];
 	char check[STATS_TEXT]; /* the failed check, when it died of one */
@@ -76,15 +73,15 @@ int stats_process(const struct stats *stats, struct stats_process *ret_process);
 /* Returns the place for check_note_into(); NULL without a page. */
 char *stats_check_text(struct stats *stats, size_t *ret_size);
 
-/* Sets the journal that the rows' feeds belong to. While a new journal is being filled it is not
- * the journal of a reader's snapshot. */
+/* Sets the journal of the rows' feeds. While a new journal is being filled it is not the journal of
+ * a reader's snapshot. */
 void stats_set_journal(struct stats *stats, const uint8_t uuid[16]);
 /* Returns false while no journal is set. */
 bool stats_journal(const struct stats *stats, uint8_t ret_uuid[16]);
 
-/* An id with this bit belongs to no feed: the row is for an entry of the configuration that has
- * no feed yet, for instance because the server has no such resource. Its error reads "NAME:
- * why"; a name has no colon. */
+/* An id with this bit belongs to no feed: the row is for an entry of the configuration without a
+ * feed, for instance because the server has no such resource. Its error reads "NAME: why"; a name
+ * has no colon. */
 #define STATS_PENDING 0x80000000u
 
 /* One feed. */

@@ -14,7 +14,7 @@ void timer_queue_release(struct timer_queue *queue)
 
 int timer_queue_add(struct timer_queue *queue, struct timer_queue_item *item)
 {
-	/* Room for all items, so that neither touching nor timing one can fail. */
+	/* Room for all items, so neither touching nor timing one can fail. */
 	int r = ARRAY_ROOM(
 		queue->heap, queue->n_items, queue->heap_room, 1, "the times of a timer queue");
 	if (r >= 0)
@@ -89,7 +89,7 @@ void timer_queue_touch_due(struct timer_queue *queue, uint64_t now_ns)
 
 /* ---- the list ----------------------------------------------------------- */
 
-/* Items that were removed leave holes; without them there is room for all that are left. */
+/* Removed items leave holes; without them there is room for all others. */
 static void timer_queue_close_holes(struct timer_queue *queue)
 {
 	size_t n = 0;

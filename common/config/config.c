@@ -110,8 +110,7 @@ static int config_note_overruled(
 	return err_set(-ENOMEM, "the configuration");
 }
 
-/* Lets the variable NAME replace *PATH, unless the option FLAG has set it, or a file that an
- * option names. */
+/* Lets the variable NAME replace *PATH, unless the option FLAG or a named file has set it. */
 static int config_settle_path(struct config *config, const struct config_flags *flags,
 	const char *name, const char *flag, char **path)
 {
@@ -130,7 +129,7 @@ static int config_settle_path(struct config *config, const struct config_flags *
 	return 0;
 }
 
-/* Applies the order option, file that an option names, environment, other file, default to both
+/* Applies the order option, file named by an option, environment, other file, default to both
  * directories; those of file and options are set. */
 static int config_settle_paths(struct config *config, const struct config_flags *flags)
 {
@@ -193,7 +192,7 @@ int config_parse(const char *text, size_t size, const char *name, struct config 
 	CLEANUP(yaml_free) struct yaml *yaml = NULL;
 
 	int r = yaml_parse(text, size, name, &yaml);
-	if (r < 0) /* text that is no YAML is a bad configuration */
+	if (r < 0) /* text other than YAML is a bad configuration */
 		return r == ERR_SYNTAX ? err_say(ERR_CONFIG, "%s", err_text(r)) : r;
 	r = config_new(&config);
 	if (r == 0)
@@ -215,7 +214,7 @@ const char *config_directory(void)
 	return given ? given : "/etc/kinf";
 }
 
-/* Sets *RET_FILE to the file that --cluster NAME stands for. */
+/* Sets *RET_FILE to the file of --cluster NAME. */
 static int config_find_cluster(const struct config_flags *flags, char **ret_file)
 {
 	const char *name = flags->cluster;
@@ -237,10 +236,10 @@ static int config_find_cluster(const struct config_flags *flags, char **ret_file
 }
 
 /*
- * Opens kinf.yaml of the working directory, which may be another user's: its kubeconfig can name a
- * program that the reflector runs. So the file, and the link if it is one, must belong to the
- * caller or to root, and no other user may write to it. Checks the open file, so that it can't be
- * exchanged meanwhile. Returns: the descriptor; -1: there is no such file, or it does not count:
+ * Opens kinf.yaml of the working directory, perhaps another user's: its kubeconfig can name a
+ * program for the reflector. So the file, and the link if it is one, must belong to the caller or
+ * to root, and no other user may write to it. Checks the open file: it can't be exchanged
+ * meanwhile. Returns: the descriptor; -1: there is no such file, or it does not count:
  * *RET_PASSED_OVER says why.
  */
 static int config_open_here(char **ret_passed_over)
@@ -270,9 +269,8 @@ static int config_open_here(char **ret_passed_over)
 	return -1;
 }
 
-/* Takes nothing but the store from a file with a mistake, so that a slip in kinf.yaml keeps no
- * reader from the store. R is the mistake. Returns: 0; R: the file does not say by itself where
- * the store is. */
+/* Takes only the store from a file with a mistake: a slip in kinf.yaml keeps no reader from the
+ * store. R is the mistake. Returns: 0; R: the file does not say by itself where the store is. */
 static int config_read_store(
 	int r, struct config **config, struct yaml *yaml, const char *file, char **ret_passed_over)
 {
@@ -305,7 +303,7 @@ static int config_read_store(
 	return 0;
 }
 
-/* Says that FILE can't be read, and what names it. */
+/* Says that FILE is unreadable, and where it is named. */
 static int config_explain_unreadable(int r, const char *file, const struct config_flags *flags)
 {
 	const char *named = flags->file || flags->cluster       ? " (named on the command line)"
@@ -335,7 +333,7 @@ int config_load(const struct config_flags *flags, struct config **ret_config)
 	int r = flags->cluster ? config_find_cluster(flags, &cluster) : 0;
 	if (r < 0)
 		return r;
-	/* A file that was named must exist; yaml_load() checks. */
+	/* A named file must exist; yaml_load() checks. */
 	const char *file = cluster       ? cluster
 			   : flags->file ? flags->file
 					 : config_environment("KINF_CONFIG");
@@ -345,8 +343,7 @@ int config_load(const struct config_flags *flags, struct config **ret_config)
 	}
 	r = config_new(&config);
 	if (r == 0 && file) {
-		(void)stat(file,
-			&config->file_read); /* before it is read, so that no change is missed */
+		(void)stat(file, &config->file_read); /* before the read, to miss no change */
 		r = here >= 0 ? yaml_load_fd(here, file, &yaml) : yaml_load(file, &yaml);
 		r = r == ERR_SYNTAX ? err_say(ERR_CONFIG, "%s", err_text(r))
 		    : r < 0         ? config_explain_unreadable(r, file, flags)
@@ -392,7 +389,7 @@ uint64_t config_unsettled_ns(const struct config *config)
 void config_note_file(struct config *config)
 {
 	if (config->file)
-		(void)stat(config->file, &config->file_read); /* what is not there is no change */
+		(void)stat(config->file, &config->file_read); /* a missing file is no change */
 }
 
 bool config_file_changed(const struct config *config)

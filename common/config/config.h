@@ -4,15 +4,14 @@
  * lists the keys with their types, ranges and defaults; kinf.yaml(5) is written from the same
  * list.
  *
- * Loading checks everything: an unknown key, a bad value or a name that is used twice is an
- * error that names file, line and key, and says what is allowed. Names of resources stay text
- * here; the reflector resolves them by discovery. A config owns all that it points to until
- * config_free().
+ * Loading checks everything: an unknown key, a bad value or a repeated name is an error with file,
+ * line, key and the allowed values. Names of resources stay text here; the reflector resolves them
+ * by discovery. A config owns its parts until config_free().
  *
- * The config group: config.c (loading), config_key.c (keys and their values), config_feed.c
- * (feeds and indexes), config_serve.c (the section serve), config_flags.c (the command line),
- * config_wildcard.c (feeds that stand for many resources), config_variables.c (variables of the
- * environment); config_internal.h is what they share.
+ * The config group: config.c (loading), config_key.c (keys and their values), config_feed.c (feeds
+ * and indexes), config_serve.c (the section serve), config_flags.c (the command line),
+ * config_wildcard.c (feeds of many resources), config_variables.c (variables of the environment);
+ * config_internal.h is shared by them.
  */
 #ifndef COMMON_CONFIG_CONFIG_H
 #define COMMON_CONFIG_CONFIG_H
@@ -34,8 +33,8 @@ struct config_index {
 struct config_feed {
 	char *name;     /* default: the resource as written */
 	char *resource; /* plural[.version][.group] or a short name, as written; or a wildcard */
-	bool wildcard;  /* "*" or "*[.VERSION][.GROUP]": a feed for each resource that
-			   config_covers() */
+	/* "*" or "*[.VERSION][.GROUP]": a feed for each resource of config_covers() */
+	bool wildcard;
 	char **exclude; /* for a wildcard: PLURAL (of any group) or PLURAL.GROUP */
 	size_t n_exclude;
 	char **namespaces; /* none: all */
@@ -60,15 +59,14 @@ struct config_policy {
 	uint64_t backoff_min_ns, backoff_max_ns; /* a pause of d lasts d to 2d, at random */
 	uint64_t connect_ns;                     /* until a connection is open, TLS included */
 	uint64_t answer_ns;   /* until an answer begins, and between two parts of it */
-	uint64_t silence_ns;  /* a connection that was silent for this long is tested with a new
-				watch */
+	uint64_t silence_ns;  /* a connection silent for this long is tested with a new watch */
 	uint64_t recheck_ns;  /* forbidden or absent resources and wildcards are tried again after
 				this to twice this */
 	bool streaming_lists; /* list by watch streams (watch-list) where the server supports them
 			       */
 	uint64_t max_object_bytes; /* of JSON; larger objects are skipped */
 	uint64_t check_ns;         /* between two consistency checks of a feed; 0: none */
-	uint32_t hold_percent;     /* lists that would delete a larger share are held; 0: none */
+	uint32_t hold_percent;     /* a list that deletes a larger share is held; 0: none */
 	uint64_t hold_pause_ns;    /* before the second list */
 };
 /* Returns the policy without any configuration. */
@@ -118,7 +116,7 @@ struct config {
 	char *file;        /* NULL: no file was read */
 	char *passed_over; /* a sentence: why ./kinf.yaml does not count; NULL: it does, or there is
 			      none */
-	/* a sentence: which variables of the environment do not count; NULL: none */
+	/* a sentence: ignored variables of the environment; NULL: none */
 	char *overruled;
 	char *kubeconfig;  /* NULL: default rules */
 	char *context;     /* NULL: current-context */
@@ -129,8 +127,8 @@ struct config {
 	uint64_t retention_bytes;
 	uint64_t map_bytes; /* largest size of one environment */
 	char *group;        /* NULL: the owner only */
-	uint64_t cursor_ns; /* a cursor that was not written for this long expires */
-	uint64_t hang_ns;   /* a daemon that was silent and idle for this long is started again */
+	uint64_t cursor_ns; /* a cursor not written for this long expires */
+	uint64_t hang_ns;   /* a daemon silent and idle for this long is restarted */
 	struct config_policy policy;
 	struct config_serve serve;
 	struct config_feed *feeds;
@@ -148,7 +146,7 @@ struct config_flags {
 	const char *store, *runtime_dir, *file, *cluster, *log_format;
 	unsigned verbose;
 	bool store_only; /* a reader's: of a file with a mistake only `store` counts */
-	/* For programs that run: */
+	/* For running programs: */
 	const char *kubeconfig, *context, *durability;
 	const char *serve; /* addresses with commas between them; "": those of the file */
 	struct option_texts
@@ -157,7 +155,7 @@ struct config_flags {
 };
 void config_flags_release(struct config_flags *flags);
 
-/* The two option groups that fill FLAGS: those of all programs, and those of programs that run. */
+/* The two option groups for FLAGS: those of all programs, and those of running programs. */
 struct options_group config_common_options(struct config_flags *flags);
 struct options_group config_running_options(struct config_flags *flags);
 
@@ -165,48 +163,45 @@ struct options_group config_running_options(struct config_flags *flags);
 enum log_format config_log_format(const struct config_flags *flags);
 
 /*
- * Reads the file (--cluster or --config, $KINF_CONFIG, ./kinf.yaml, /etc/kinf/kinf.yaml; it is
- * an error if a named file does not exist; ./kinf.yaml counts only if it belongs to the caller
- * or root and no other user may write to it), then lays FLAGS (may be NULL) over it: --watch
- * replaces the file's feeds, --index adds to them. For the store and the runtime directory the
- * order is flag, file that a flag names, environment, other file, default; `overruled` says
- * which variable lost against a file. A relative path in the file begins in the file's
- * directory, one in a flag or the environment in the working directory; a leading ~ is the home
- * directory. With FLAGS->store_only a mistake elsewhere than in `store` is no failure:
- * passed_over says it. Returns: 0
+ * Reads the file (--cluster or --config, $KINF_CONFIG, ./kinf.yaml, /etc/kinf/kinf.yaml; it is an
+ * error if a named file does not exist; ./kinf.yaml counts only if it belongs to the caller or root
+ * and no other user may write to it), then lays FLAGS (may be NULL) over it: --watch replaces the
+ * file's feeds, --index adds to them. For the store and the runtime directory the order is flag,
+ * file named by a flag, environment, other file, default; `overruled` names a variable that lost
+ * against a file. A relative path in the file begins in the file's directory, one in a flag or the
+ * environment in the working directory; a leading ~ is the home directory. With FLAGS->store_only a
+ * mistake elsewhere than in `store` is no failure: passed_over says it. Returns: 0
  *	ERR_CONFIG: "kinf.yaml:12: feeds[0].pageSize: not a number: 'many'", or "--watch: ..." for an option
  *	-errno: the named file can't be read
  */
 int config_load(const struct config_flags *flags, struct config **ret_config);
 void config_free(struct config **config);
 
-/* Returns 0 if CONFIG has feeds, else ERR_CONFIG with a sentence that names the file. */
+/* Returns 0 if CONFIG has feeds, else ERR_CONFIG with the file in the sentence. */
 int config_need_feeds(const struct config *config);
 
-/* A program that writes the file in pieces leaves a part of it there for a moment. Returns how
- * long the file has to stand still from now, until it has done so for CONFIG_STILL_NS; 0: it
- * has, or there is no file. Unit: ns. */
+/* A file written in pieces is incomplete for a moment. Returns how long the file has to stand still
+ * from now, until it has done so for CONFIG_STILL_NS; 0: it has, or there is no file. Unit: ns. */
 #define CONFIG_STILL_NS 2000000000ull
 uint64_t config_unsettled_ns(const struct config *config);
-/* Returns whether another file is there than the one that CONFIG was read from, or it was
- * written since then, or since the last config_note_file(), which a program calls before it
- * reads the file again: that may fail, and CONFIG stays. */
+/* Returns true if the file of CONFIG was replaced, or written since it was read or since the last
+ * config_note_file(), called before another read: that may fail, and CONFIG stays. */
 bool config_file_changed(const struct config *config);
 void config_note_file(struct config *config);
 
 /* Puts the place of KEY in the file, if it has one, before the sentence of R: the value is
- * well-formed, but names something that is not there. Returns R. */
+ * well-formed, but its target is missing. Returns R. */
 int config_blame(const struct config *config, const char *key, int r);
 
-/* Returns the directory of the files that --cluster names: $KINF_CONFIG_DIR or /etc/kinf. */
+/* Returns the directory of the files for --cluster: $KINF_CONFIG_DIR or /etc/kinf. */
 const char *config_directory(void);
 
 /* Reads TEXT as config_load() does a file, without flags. NAME stands for the file, also in
  * errors. */
 int config_parse(const char *text, size_t size, const char *name, struct config **ret_config);
 
-/* The processes that read a configuration. The column `restart` of config.def names, for each key,
- * those that take a new value only when they start. */
+/* The readers of a configuration. The column `restart` of config.def names, for each key, those
+ * with a fixed value after their start. */
 enum config_user {
 	CONFIG_RELOAD = 0,
 	CONFIG_REFLECTOR = 1u << 0,
@@ -219,15 +214,15 @@ enum config_user {
 };
 
 /*
- * Compares the keys that USER takes only when it starts. Returns whether CONFIG, loaded to replace
- * RUNNING, differs in one; sets RET_KEYS to the names of all that differ ("store, group").
+ * Compares the keys fixed at USER's start. Returns whether CONFIG, loaded to replace RUNNING,
+ * differs in one; sets RET_KEYS to the names of all of them ("store, group").
  */
 #define CONFIG_KEYS_SIZE 320
 bool config_needs_restart(const struct config *running, const struct config *config,
 	enum config_user user, char ret_keys[CONFIG_KEYS_SIZE]);
 
-/* Moves the values of the keys that any process takes only when it starts from RUNNING to CONFIG.
- * Afterwards RUNNING can only be freed. */
+/* Moves the values of keys fixed at any process's start from RUNNING to CONFIG. Afterwards RUNNING
+ * can only be freed. */
 void config_keep_fixed(struct config *config, struct config *running);
 
 /* The longest name of a feed or resource as written; room for "plural.group" as a server may have
@@ -238,8 +233,8 @@ void config_keep_fixed(struct config *config, struct config *running);
 /* Returns whether FEED is a wildcard and stands for this resource. */
 bool config_covers(
 	const struct config_feed *feed, const char *group, const char *version, const char *plural);
-/* Returns the entry that a stored feed belongs to: the entry of its name, else the first wildcard
- * that covers its resource, else NULL. */
+/* Returns the entry of a stored feed: the entry of its name, else the first wildcard with its
+ * resource, else NULL. */
 const struct config_feed *config_find_feed(const struct config *config, const char *name,
 	const char *group, const char *version, const char *plural);
 

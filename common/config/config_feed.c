@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Feeds and their indexes: the entries of `feeds` in kinf.yaml, and what every feed must be. */
+/* Feeds and their indexes: the entries of `feeds` in kinf.yaml, and conditions on every feed. */
 #include "common/config/config_internal.h"
 
 #include <stdlib.h>
@@ -124,7 +124,7 @@ int config_set_feed_value(const struct config_place *place, enum config_type typ
 	}
 }
 
-/* Reads a list of texts, which replaces the default one. */
+/* Reads a list of texts in place of the default one. */
 int config_read_list(const struct config_place *place, const struct yaml_node *node,
 	const struct config_key *key, struct config_feed *feed)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command line: the options that several programs share, laid over the file. */
+/* The command line: the options of several programs, laid over the file. */
 #include "common/config/config_internal.h"
 
 #include <errno.h>
@@ -73,7 +73,7 @@ static const struct config_place at_index = {.key = "--index"};
 
 static const char spaces[] = " \t";
 
-/* Sets the key of a feed that OPTION stands for. */
+/* Sets the key of a feed for OPTION. */
 static int config_set_option(const char *option, char *value, struct config_feed *feed)
 {
 	static const struct {
@@ -111,9 +111,8 @@ static int config_set_option(const char *option, char *value, struct config_feed
 	return r;
 }
 
-/* Reads "-n web -l app in (a, b)", which it cuts in place. A value ends before a word that starts
- * with a dash, so that selectors with blanks in them need no quotes: no label, field or namespace
- * begins so. */
+/* Reads "-n web -l app in (a, b)", cut in place. A value ends before a word with a dash at its
+ * beginning, so selectors with blanks need no quotes: no label, field or namespace begins so. */
 static int config_read_options(char *p, struct config_feed *feed)
 {
 	int r = 0;
@@ -171,8 +170,8 @@ static int config_add_watch(struct config *config, const char *text)
 
 /* ---- --index FEED/NAME=PATH[,PATH] -------------------------------------- */
 
-/* Says that TEXT names no feed, and which there are: a feed has the name that its entry gives
- * it, also if that is a short one. */
+/* Says that TEXT names no feed, and lists the feeds: a feed has its entry's name, also if that is a
+ * short one. */
 static int config_refuse_feed(const struct config *config, const char *text, const char *feed)
 {
 	CLEANUP(buf_release) struct buf names = BUF_INIT;

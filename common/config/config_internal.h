@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Shared by the files of the config group: from YAML nodes and texts to a checked struct config.
- * Each value is read at a place, so that each error can say "FILE:LINE: KEY: what is wrong and what
- * is allowed".
+ * Each value is read at a place, for "FILE:LINE: KEY: the mistake and the allowed values" in
+ * errors.
  */
 #ifndef COMMON_CONFIG_CONFIG_INTERNAL_H
 #define COMMON_CONFIG_CONFIG_INTERNAL_H
@@ -23,7 +23,7 @@ struct config_place config_place_member(
 	const struct config_place *outer, const char *key, size_t line);
 struct config_place config_place_item(const struct config_place *outer, size_t i, size_t line);
 
-/* Returns ERR_CONFIG with a sentence that begins with the place. */
+/* Returns ERR_CONFIG with the place at the beginning of the sentence. */
 int config_refuse(const struct config_place *place, const char *format, ...)
 	__attribute__((format(printf, 2, 3), cold));
 /* Returns ERR_CONFIG with the place and the sentence of CODE; a negative errno value stays as it
@@ -69,7 +69,7 @@ enum config_type {
 struct config_key {
 	const char *name;
 	enum config_type type;
-	size_t offset; /* in the struct that the table describes */
+	size_t offset; /* in the table's struct */
 	const char *minimum, *maximum, *initial;
 	unsigned restart; /* enum config_user */
 };
@@ -87,7 +87,7 @@ int config_read_map(const struct config_place *place, const struct yaml_node *no
 int config_set(const struct config_place *place, const struct config_key *keys, const char *name,
 	const char *text, void *into);
 
-/* Sets *RET_TEXT to the text of a scalar that is not empty, borrowed from NODE. */
+/* Sets *RET_TEXT to the text of a non-empty scalar, borrowed from NODE. */
 int config_scalar(
 	const struct config_place *place, const struct yaml_node *node, const char **ret_text);
 
@@ -135,11 +135,11 @@ int config_read_addresses(
 /* Reads a list of rules (struct config_serve, allow). */
 int config_read_rules(
 	const struct config_place *place, const struct yaml_node *node, char **ret_rules);
-/* Lays --serve over CONFIG: the Unix socket and ADDRESSES, or what the file says if it is "". */
+/* Lays --serve over CONFIG: the Unix socket and ADDRESSES, or the file's value if it is "". */
 int config_lay_serve_flag(struct config *config, const char *addresses);
-/* KEY has a value that is not the file's. */
+/* The value of KEY is not the file's. */
 void config_forget_line(struct config *config, const char *key);
-/* Checks keys that depend on each other. */
+/* Checks keys against each other. */
 int config_check_serve(const struct config_place *place, const struct config *config);
 
 /* ---- the command line --------------------------------------------------- */

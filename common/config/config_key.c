@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of config.def, and everything that is done with one key by its type. */
+/* The table of config.def, and the work on one key by its type. */
 #include "common/config/config_internal.h"
 
 #include <errno.h>
@@ -228,8 +228,7 @@ static int config_set_quantity(
 	return 0;
 }
 
-/* Returns the number of TEXT among WORDS, which have bars between them, from 1 on; 0: it is
- * none. */
+/* Returns the number of TEXT among WORDS, separated by bars, from 1 on; 0: it is none. */
 static uint32_t config_word_number(const char *words, const char *text)
 {
 	uint32_t number = 1;
@@ -242,8 +241,8 @@ static uint32_t config_word_number(const char *words, const char *text)
 	return 0;
 }
 
-/* Returns 1 or 0 for a word of YAML that means true or false, -1 for another: writers of YAML
- * 1.1 replace off by false. */
+/* Returns 1 or 0 for a word of YAML for true or false, -1 for another: writers of YAML 1.1 replace
+ * off by false. */
 static int config_boolean(const char *text)
 {
 	static const char *const words[] = {"false", "true", "off", "on", "no", "yes"};
@@ -297,7 +296,7 @@ static int config_set_value(const struct config_place *place, const struct confi
 	case CONFIG_TEXT:
 		return config_copy(to, text);
 	case CONFIG_PATH:
-		/* not the directory of the file, or the one that a program is started in */
+		/* not the directory of the file, or of a program's start */
 		if (!*text)
 			return config_refuse(place, "must not be empty");
 		/* A relative path begins in the directory of the file. */
@@ -418,7 +417,7 @@ static int config_read_value(const struct config_place *place, const struct yaml
 	return r < 0 ? r : config_set_value(place, key, text, into);
 }
 
-/* Names the keys of the map whose keys begin with PREFIX ("" or "retention."), nested maps once. */
+/* Names the keys of the map with PREFIX ("" or "retention."), nested maps once. */
 static int config_refuse_key(
 	const struct config_place *place, const struct config_key *keys, const char *prefix)
 {

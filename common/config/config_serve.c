@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The section `serve`: addresses to listen on, and the checks that concern several of its keys. */
+/* The section `serve`: addresses to listen on, and checks of several keys. */
 #include "common/config/config_internal.h"
 
 #include <arpa/inet.h>
@@ -30,7 +30,7 @@ static int config_check_address(const struct config_place *place, const char *te
 	return 0;
 }
 
-/* Appends an address to the list, which is kept as one text with blanks between them. */
+/* Appends an address to the list, one text with blanks between them. */
 static int config_add_address(const struct config_place *place, const char *text, char **list)
 {
 	char *whole;
@@ -171,7 +171,7 @@ int config_lay_serve_flag(struct config *config, const char *addresses)
 	return r;
 }
 
-/* Returns whether other machines can reach ADDRESS; false for a name, which kinf-serve resolves. */
+/* Returns whether other machines can reach ADDRESS; false for a name, resolved by kinf-serve. */
 static bool config_is_remote(const char *address)
 {
 	char host[64];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Variables of the environment in kinf.yaml, so that one file serves all nodes:
+/* Variables of the environment in kinf.yaml, for one file on all nodes:
  * spec.nodeName=${NODE_NAME}. */
 #include "common/config/config_internal.h"
 
@@ -13,8 +13,8 @@
 
 #define NAME_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789"
 
-/* Appends the value of the variable that TEXT begins with, after the "${". Sets *RET_SIZE to
- * what was read. */
+/* Appends the value of the variable at the beginning of TEXT, after the "${". Sets *RET_SIZE to the
+ * bytes read. */
 static int config_put_variable(
 	const struct config_place *place, const char *text, struct buf *out, size_t *ret_size)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Feeds that stand for many resources: '*', '*.GROUP', '*.VERSION.GROUP', and '*.VERSION' for the
- * core group. Only the names of a resource decide whether a wildcard covers it, so that the
- * reflector, which knows discovery, and the processor, which does not, agree.
+ * Feeds of many resources: '*', '*.GROUP', '*.VERSION.GROUP', and '*.VERSION' for the core group.
+ * Only the names of a resource decide whether a wildcard covers it, so that reflector and
+ * processor, one with discovery and one without, agree.
  */
 #include "common/config/config_internal.h"
 

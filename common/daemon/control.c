@@ -98,7 +98,7 @@ int control_fd(const struct control *c)
 
 static void control_send(int fd, const char *text)
 {
-	/* A peer that does not read loses the message. */
+	/* A peer that reads nothing loses the message. */
 	(void)send(fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
@@ -206,8 +206,8 @@ static void control_accept(struct control *c)
 	control_receive(&c->calls[place]);
 }
 
-/* Drops a peer that sends no command, and one that has gone before its call was begun. Sends a
- * sign of life to the others. */
+/* Drops a peer without a command, and one gone before its call was begun. Sends a sign of life to
+ * the others. */
 static void control_check(struct control_call *call, uint64_t now)
 {
 	if (call->state == CALL_EXPECTED && now - call->since_ns >= CONTROL_SILENCE_NS)

@@ -34,7 +34,7 @@ static int client_connect(int directory_fd, const char *name, int *ret_fd)
 		directory_fd, name);
 	if (fd < 0)
 		return err_set(-errno, "opening a socket");
-	/* The limit for connecting is that of sending: a stopped daemon accepts nothing. */
+	/* The limit for connecting is the one for sending: a stopped daemon accepts nothing. */
 	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
 		if (errno == ENOENT && access("/proc/self/fd", F_OK) < 0)
@@ -79,8 +79,8 @@ static int client_receive(
 	ssize_t size = recv(fd, text, CONTROL_SIZE - 1, 0);
 	if (size < 0 &&
 		errno ==
-			/* a daemon that refuses does not read the command; what it says comes
-			 * after the error */
+			/* a refusing daemon does not read the command; its message comes after the
+			 * error */
 			ECONNRESET)
 		size = recv(fd, text, CONTROL_SIZE - 1, MSG_DONTWAIT);
 	if (size < 0 && errno != ECONNRESET && errno != EAGAIN)

@@ -130,7 +130,7 @@ void daemon_sleep(struct daemon *d, int timeout_ms)
 	(void)daemon_attend(d);                  /* the caller checks d->stop */
 }
 
-/* Names the changed keys that PROGRAM, which is USER, takes at its start only. */
+/* Names the changed keys fixed at the start of PROGRAM, a USER. */
 static void daemon_name_keys(
 	struct daemon *d, const struct config *config, enum config_user user, const char *program)
 {
@@ -143,8 +143,8 @@ static void daemon_name_keys(
 		"%s uses a changed value of these keys only after a restart: %s", program, keys);
 }
 
-/* Names the changed keys that `kinf run`, which has started this daemon, takes at its start
- * only: it reads the file again at SIGHUP, and knows nothing of the command "reload". */
+/* Names the changed keys fixed at the start of `kinf run`, this daemon's parent: it reads the file
+ * again at SIGHUP, and knows nothing of the command "reload". */
 static void daemon_name_supervisors_keys(struct daemon *d)
 {
 	CLEANUP(config_free) struct config *config = NULL;
@@ -169,7 +169,7 @@ bool daemon_reload(struct daemon *d)
 
 	d->reload = false;
 	if (r >= 0 && d->config->n_feeds)
-		r = config_need_feeds(config); /* a file that is lost must not cost all objects */
+		r = config_need_feeds(config); /* a lost file must not cost all objects */
 	if (r < 0) {
 		config_free(&config);
 		daemon_look_again(d, CONFIG_STILL_NS);
@@ -280,7 +280,7 @@ static void daemon_note_failure(struct daemon *d, const struct config *config, i
 	stats_set_state(d->stats, "failed");
 }
 
-/* The same of a configuration that is refused: its store counts all the same, if it can be read. */
+/* The same of a refused configuration: its store counts all the same, if it can be read. */
 static void daemon_note_refusal(struct daemon *d, int error)
 {
 	CLEANUP(config_free) struct config *config = NULL;
@@ -364,8 +364,7 @@ int daemon_main(const struct daemon_program *program, int argc, char **argv)
 	if (r < 0) {
 		daemon_note_refusal(&d, r);
 		(void)daemon_complain(program, r);
-		return PROC_CONFIG; /* for a file that does not exist also: a restart alone does not
-				       help */
+		return PROC_CONFIG; /* for a missing file also: a restart alone does not help */
 	}
 	log_setup(program->name, d.config->log_level, d.config->log_format);
 	if (program->instead && (r = program->instead(d.config)) != END) {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The frame of a daemon: command line, configuration, signals, status page, service manager. A
- * daemon's main.c calls daemon_main() with its program, whose run() then does the daemon's own
- * work:
+ * daemon's main.c calls daemon_main() with its program; its run() does the daemon's own work:
  *
  *	static int run(struct daemon *daemon)
  *	{
@@ -13,7 +12,7 @@
  *		while (r >= 0 && !daemon->stop) {
  *			(void)daemon_tick(daemon);
  *			if (daemon_second(daemon))
- *				... check what can change from outside ...
+ *				... check for changes from outside ...
  *			if (daemon->reload)
  *				... daemon_reload(daemon) ...
  *			r = work of some milliseconds;
@@ -41,8 +40,7 @@ struct daemon_program {
 	const char *about;          /* for --help */
 	const char *status_page;    /* its file in the runtime directory */
 	const char *control_socket; /* likewise (control.h) */
-	/* Commands that it takes there, except "reload", which is the frame's; ends with NULL.
-	 * NULL: none. */
+	/* Its commands, except "reload", the frame's; ends with NULL. NULL: none. */
 	const char *const *commands;
 	enum config_user user; /* this daemon, for config_needs_restart() */
 	/* Checks what CONFIG names on this machine, for --check. NULL: nothing. */
@@ -59,7 +57,7 @@ struct daemon_program {
 	 * says in it why. Does nothing if the store is not there, or another daemon has it.
 	 * NULL: it has no page then. */
 	void (*open_page)(struct daemon *daemon, const struct config *config);
-	/* Returns the exit status, that is daemon_end(). */
+	/* Returns the exit status, daemon_end()'s. */
 	int (*run)(struct daemon *daemon);
 };
 
@@ -70,8 +68,8 @@ struct daemon {
 	struct failure failure;
 	bool stop;   /* SIGTERM or SIGINT came, or the supervisor has ended */
 	bool reload; /* SIGHUP or the command "reload" came */
-	/* A command for the program, which ends it with control_end(), or takes it over (TAKE).
-	 * NULL: none. */
+	/* A command for the program, to end with control_end(), or to take over (TAKE). NULL:
+	 * none. */
 	struct control_call *call;
 
 	/* daemon.c's own */
@@ -79,10 +77,10 @@ struct daemon {
 	bool check;                       /* --check */
 	int signals_fd, parent_fd;        /* parent_fd -1: no supervisor */
 	struct control *control;          /* NULL before daemon_open_page() */
-	struct control_call *reload_call; /* that daemon_reload() answers; NULL: none */
+	struct control_call *reload_call; /* for the answer of daemon_reload(); NULL: none */
 	bool ready;
 	bool page_lost;      /* stats_is_lost(), as logged */
-	bool config_refused; /* the status page's error is that of the last reload */
+	bool config_refused; /* the status page has the error of the last reload */
 	uint64_t
 		/* when the configuration's file is looked at again; 0: it need not be */
 		settled_ns;
@@ -100,8 +98,8 @@ int daemon_open_page(struct daemon *daemon, int runtime_fd);
  * there is none. */
 int daemon_continue_page(struct daemon *daemon, int runtime_fd);
 
-/* Waits for a second, and reports it, if R says that a disk is full. Returns: true: try again;
- * false: R stands, or the daemon is to stop. */
+/* Waits for a second, and reports it, if R is a full disk. Returns: true: try again; false: R
+ * stands, or the daemon is to stop. */
 bool daemon_await_room(struct daemon *daemon, int r);
 
 /* Sends READY=1 to the service manager, once. */
@@ -116,9 +114,9 @@ int daemon_tick(struct daemon *daemon);
  * true. */
 bool daemon_second(struct daemon *daemon);
 
-/* Fills the descriptors that a sleeping daemon polls: signals, the supervisor's pipe, the
- * control socket. After a poll that reports one of them the caller calls daemon_attend(), a
- * daemon_tick() without the limit. */
+/* Fills the descriptors for a daemon's poll: signals, the supervisor's pipe, the control socket.
+ * After an event on one of them the caller calls daemon_attend(), a daemon_tick() without the
+ * limit. */
 #define DAEMON_FDS 3
 void daemon_poll_fds(const struct daemon *daemon, struct pollfd ret_fds[DAEMON_FDS]);
 int daemon_attend(struct daemon *daemon);
@@ -126,26 +124,24 @@ int daemon_attend(struct daemon *daemon);
 /* Sleeps for TIMEOUT_MS, or until a signal comes. */
 void daemon_sleep(struct daemon *daemon, int timeout_ms);
 
-/* Loads the configuration again. Keys that only a restart changes keep their values; a log line
- * names them. A configuration that is refused is logged and stands in the status page as the
- * error.
- * Returns: whether daemon->config is a new one; the old one is then freed. The caller takes it
- * over and calls daemon_reloaded(). */
+/* Loads the configuration again. Keys with a fixed value keep it; a log line names them. A refused
+ * configuration is logged and is the status page's error. Returns: whether daemon->config is a new
+ * one; the old one is then freed. The caller takes it over and calls daemon_reloaded(). */
 bool daemon_reload(struct daemon *daemon);
-/* Returns whether the configuration in use may be a part of what a program is writing: the file
- * had not stood still when it was read (config_unsettled_ns()), or the last reload refused it.
- * About 2 s later daemon_tick() sets daemon->reload if the file has changed. */
+/* Returns true if the configuration in use may be incomplete: the file had not stood still when it
+ * was read (config_unsettled_ns()), or the last reload refused it. About 2 s later daemon_tick()
+ * sets daemon->reload if the file has changed. */
 bool daemon_awaits_file(const struct daemon *daemon);
-/* Says to the log, and to `kinf reload`, that WHAT, which has changed, counts only after a
- * restart. Call between the other two. */
+/* Says to the log, and to `kinf reload`, that the changed WHAT counts only after a restart. Call
+ * between the other two. */
 void daemon_needs_restart(struct daemon *daemon, const char *what);
-/* Answers `kinf reload`, if that asked. R negative: what the caller could not take over; the
- * rest is in use. */
+/* Answers a `kinf reload`. R negative: the error of the caller's part; the rest is
+ * in use. */
 void daemon_reloaded(struct daemon *daemon, int r);
 
-/* Reports to the service manager, the status page and the log that the daemon stops, and the
- * reason if ERROR is negative. The caller closes its files only afterwards, because closing may
- * replace the error's sentence. Returns: the exit status. */
+/* Reports the daemon's stop, and the reason if ERROR is negative, to the service manager, the
+ * status page and the log. The caller closes its files only afterwards, because closing may replace
+ * the error's sentence. Returns: the exit status. */
 int daemon_end(struct daemon *daemon, int error);
 
 #endif

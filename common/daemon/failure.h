@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Work of a daemon that fails and is tried again: a full disk, a full database map, no memory. The
- * daemon goes on, so people learn of it from two places only: the status page (a state that names
- * the remedy, and the error's sentence) and the log.
+ * Failing work of a daemon, tried again: a full disk, a full database map, no memory. The daemon
+ * goes on, so people learn of it from two places only: the status page (a state with the remedy,
+ * and the error's sentence) and the log.
  *
  *	r = do_work();
  *	if (r < 0) {
@@ -12,9 +12,9 @@
  *		failure_end(&failure, stats, "running");
  *	}
  *
- * A time of failing lasts from the first failure_add() to failure_end(). Within it each sentence
- * is logged once, and at most FAILURE_SENTENCES of them, so that a sentence with a number that
- * changes at each attempt does not fill the log.
+ * A time of failing lasts from the first failure_add() to failure_end(). Within it each sentence is
+ * logged once, and at most FAILURE_SENTENCES of them, because a sentence with a changing number
+ * would fill the log.
  */
 #ifndef COMMON_DAEMON_FAILURE_H
 #define COMMON_DAEMON_FAILURE_H

@@ -44,8 +44,8 @@ void faults_catch(const char *program, const char *store)
 		"SIGBUS): a file was cut short, or the disk of the store or its runtime directory "
 		"is full or "
 		"failing: make room,");
-	/* An own stack, so that a stack overflow can be told too. Without one the handler still
-	 * runs on the usual stack. */
+	/* An own stack, for stack overflows. Without one the handler still runs on the usual
+	 * stack. */
 	stack_t stack = {.ss_sp = faults_stack, .ss_size = sizeof(faults_stack)};
 	(void)sigaltstack(&stack, NULL);
 	struct sigaction action = {

@@ -3,8 +3,8 @@
 #ifndef COMMON_DAEMON_FAULTS_H
 #define COMMON_DAEMON_FAULTS_H
 
-/* From now on SIGSEGV and SIGBUS print one line that names PROGRAM and STORE, and end the
- * process with PROC_INTERNAL. For programs, not for the library. Both texts are copied. */
+/* From now on SIGSEGV and SIGBUS print one line with PROGRAM and STORE, and end the process with
+ * PROC_INTERNAL. For programs, not for the library. Both texts are copied. */
 void faults_catch(const char *program, const char *store);
 
 #endif

@@ -35,7 +35,7 @@ void parent_keep_manager(void)
 		return;
 	kept = strdup(path);
 	if (!kept)
-		return; /* without memory the children notify as well, which does little harm */
+		return; /* without memory the children notify as well, with little harm */
 	(void)unsetenv("NOTIFY_SOCKET"); /* the names are good */
 	(void)unsetenv("WATCHDOG_USEC");
 	(void)unsetenv("WATCHDOG_PID");
@@ -60,15 +60,15 @@ void parent_notify(const char *state)
 	else
 		size++; /* a path travels with its NUL */
 	AUTO_FD int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	/* A manager that does not listen is not our error. */
+	/* A deaf manager is not our error. */
 	if (fd >= 0)
 		(void)sendto(fd, state, strlen(state), MSG_NOSIGNAL | MSG_DONTWAIT,
 			(struct sockaddr *)&address,
 			(socklen_t)(offsetof(struct sockaddr_un, sun_path) + size));
 }
 
-/* Reads the variables with which a service manager passes sockets. Returns: 0, RET_N is the
- * number of ours; ERR_CONFIG. */
+/* Reads a service manager's variables for sockets. Returns: 0, RET_N is the number of ours;
+ * ERR_CONFIG. */
 static int parent_read_sockets(unsigned *ret_n)
 {
 	const char *pid = getenv("LISTEN_PID"), *n = getenv("LISTEN_FDS");

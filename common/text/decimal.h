@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers in text that people write: decimal digits only, no blanks, no sign, no overflow. */
+/* Numbers in people's text: decimal digits only, no blanks, no sign, no overflow. */
 #ifndef COMMON_TEXT_DECIMAL_H
 #define COMMON_TEXT_DECIMAL_H
 
 #include "common/bytes.h"
 
-/* Parses TEXT, a number of at most MAX. Returns: 0, or ERR_SYNTAX ("not a number: 'x'", "more
- * than 5: '7'"), to which the caller adds the name of the number. */
+/* Parses TEXT, a number of at most MAX. Returns: 0, or ERR_SYNTAX ("not a number: 'x'", "more than
+ * 5: '7'"); the caller adds the name of the number. */
 int decimal_parse(struct bytes text, uint64_t max, uint64_t *ret_number);
 
 /* ---- hexadecimal digits ---------------------------------------------------- */

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Also all bytes of characters that are not ASCII. */
+/* Also all bytes of non-ASCII characters. */
 #define PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+,:@%="
 
 const char *shell_word(const char *text, char word[SHELL_WORD_SIZE])

@@ -5,13 +5,13 @@
 
 #include "common/buf.h"
 
-/* Appends the character at the beginning of TEXT, which is not empty, or the byte that begins
- * none; a control character in a form that people see: ^A, \u0085. Returns its size in TEXT. */
+/* Appends the first character of TEXT, not empty, or a byte that begins none; a control character
+ * in a visible form: ^A, \u0085. Returns its size in TEXT. */
 size_t text_put_visible(struct bytes text, struct buf *out);
-/* Returns how many bytes at the beginning of TEXT are printable ASCII, which text_put_visible()
- * gives as they are. */
+/* Returns the number of printable ASCII bytes at the beginning of TEXT, unchanged by
+ * text_put_visible(). */
 size_t text_plain(struct bytes text);
-/* Appends TEXT with U+FFFD in the place of each byte that is of no character. */
+/* Appends TEXT with U+FFFD in place of each invalid byte. */
 void text_put_valid(struct bytes text, struct buf *out);
 
 #endif

@@ -8,16 +8,16 @@
 /* Returns the size of the valid character at the beginning of TEXT, 0 if there is none. */
 size_t utf8_length(struct bytes text);
 
-/* Returns the same for a character that a terminal only shows; 0 also for a control character
- * (U+0000 to U+001F, U+007F to U+009F), on which it acts. */
+/* Returns the same for a character shown by a terminal; 0 also for a control character (U+0000 to
+ * U+001F, U+007F to U+009F), obeyed by it. */
 size_t utf8_printable(struct bytes text);
-/* Replaces each byte of TEXT that is not of a printable character: a newline or tab by a blank,
- * others by '?'. */
+/* Replaces each byte of unprintable characters in TEXT: a newline or tab by a blank, others by
+ * '?'. */
 void utf8_make_printable(char *text);
 
 bool utf8_is_valid(struct bytes text);
 
-/* Returns the number of characters; in invalid text, of the bytes that do not continue one. */
+/* Returns the number of characters; in invalid text, of the bytes other than continuations. */
 size_t utf8_width(struct bytes text);
 
 /* Writes CODE, a Unicode scalar value, in 1 to 4 bytes. Returns their number. */
@@ -25,8 +25,8 @@ size_t utf8_put(uint32_t code, uint8_t *bytes);
 
 /* ---- ASCII ----------------------------------------------------------------- */
 
-/* The functions of ctype.h and strings.h ask the locale of the program that has loaded the library:
- * in a Turkish one "INGRESSES" and "ingresses" differ, in others bytes above 127 are letters. */
+/* The functions of ctype.h and strings.h ask the locale of the library's program: in a Turkish one
+ * "INGRESSES" and "ingresses" differ, in others bytes above 127 are letters. */
 
 static inline char ascii_lower(char c)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Custom resources: which groups are not theirs, and what a CustomResourceDefinition says about
- * tables of its resource.
+ * Custom resources: the built-in groups, and a CustomResourceDefinition's columns and labels.
  */
 #ifndef COMMON_VALUE_CUSTOM_H
 #define COMMON_VALUE_CUSTOM_H

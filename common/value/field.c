@@ -18,7 +18,7 @@
 struct field_row {
 	const char *kind, *group; /* "": the core group */
 	const char *name;
-	const char *paths[LABEL_PATHS]; /* the first that is not empty counts; NULL: no second */
+	const char *paths[LABEL_PATHS]; /* the first non-empty one counts; NULL: no second */
 	const char *absent;             /* the value when none is there */
 };
 

@@ -105,9 +105,9 @@ static uint64_t field_diff_hash(const struct field_diff *diff, const struct fiel
 	return hash_bytes(key->text, diff->seed ^ key->place);
 }
 
-/* Sets *RET_KEY for ITEM of a container, which is at PLACE or has the key TEXT in a map. NAME is
- * the member that tells the items of a list from each other, NULL if nothing does. Returns:
- * FOUND; NOT_FOUND if ITEM has no such text; ERR_CORRUPT. */
+/* Sets *RET_KEY for ITEM of a container, with the key TEXT in a map, else at PLACE. NAME is the
+ * member that tells the items of a list apart, NULL if there is none. Returns: FOUND; NOT_FOUND if
+ * ITEM has no such text; ERR_CORRUPT. */
 static int field_diff_find_key(bool in_map, const char *name, size_t place, struct bytes text,
 	const struct value *item, struct field_diff_key *ret_key)
 {
@@ -148,8 +148,7 @@ static int field_diff_read(const struct field_diff *diff, struct value_iter item
 		uint64_t hash = field_diff_hash(diff, &key);
 		if (hashtable_find(table, hash, &key)) {
 			if (items.is_map)
-				/* of a key that is there twice, the first one counts:
-				 * value_find() */
+				/* the first of equal keys counts: value_find() */
 				continue;
 			return NOT_FOUND;
 		}
@@ -174,7 +173,7 @@ static void field_diff_put_child(
 }
 
 /* Compares the children from ITEMS on with OTHERS. If REVERSED, they are of the newer value, and
- * only those that OTHERS lack are reported. */
+ * only those missing from OTHERS are reported. */
 static int field_diff_children(struct field_diff *diff, struct value_iter items, const char *name,
 	const struct hashtable *others, bool reversed)
 {
@@ -206,8 +205,8 @@ static int field_diff_children(struct field_diff *diff, struct value_iter items,
 	return r == END ? 0 : r;
 }
 
-/* Compares what is left of two maps or of two lists. Items are told apart by the first of the
- * names that each of them has, else by place. */
+/* Compares the rest of two maps or of two lists. Items are told apart by the first name common to
+ * all, else by place. */
 static int field_diff_rest(
 	struct field_diff *diff, const struct value_iter *before, const struct value_iter *after)
 {
@@ -283,7 +282,7 @@ static int field_diff_lists(
 
 /* ---- values ------------------------------------------------------------- */
 
-/* Compares two values that are not written in the same bytes. */
+/* Compares two values with different bytes. */
 static int field_diff_unequal(
 	struct field_diff *diff, const struct value *before, const struct value *after)
 {
@@ -306,7 +305,7 @@ static int field_diff_compare(struct field_diff *diff, const struct value *befor
 	*ret_size = 0;
 	if (r < 0)
 		return r;
-	/* A value that begins with all bytes of another one is that value. */
+	/* A value with all bytes of another one at its beginning is that value. */
 	if (a.size <= after->size + after->inner.size &&
 		memcmp(a.data, after->start, a.size) == 0) {
 		*ret_size = a.size;

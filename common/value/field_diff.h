@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The fields in which two versions of an object differ.
+ * The differences between two versions of an object.
  *
  * Each difference has a path in the grammar of path.h: status.phase,
  * metadata.labels['app.io/name'], spec.containers[name=web].image. Items of a list that all have a
@@ -13,7 +13,7 @@
 #include "common/value/value.h"
 
 /* BEFORE is NULL for a field that was added, AFTER for one that was removed. PATH is "" if the
- * whole value differs, and is valid during the call. A result that is not 0 ends the comparison. */
+ * whole value differs, and is valid during the call. A result other than 0 ends the comparison. */
 typedef int field_diff_fn(
 	void *arg, const char *path, const struct value *before, const struct value *after);
 

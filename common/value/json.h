@@ -2,7 +2,7 @@
 /*
  * JSON to msgpack and back, without a change: keys keep their order and numbers their spelling
  * (common/value/value.h). json_parse.cpp, the only C++ file, parses with simdjson; json_write.c
- * writes without it, so that programs that only read a store link no C++.
+ * writes without it, so programs that only read a store link no C++.
  *
  * A parser keeps its memory between documents: make one per thread and use it again. It reads
  * nothing after the end of the text, so the text may be a part of a larger buffer.
@@ -25,7 +25,7 @@ int json_parser_new(struct json_parser **ret_parser);
 void json_parser_keep_secret(struct json_parser *parser);
 void json_parser_free(struct json_parser **parser);
 
-#define JSON_DROP_MAX 64 /* paths that can be left out */
+#define JSON_DROP_MAX 64 /* paths to leave out */
 
 /* Strings of an API object as they stand between their quotes, borrowed from the text. Absent ones
  * are empty. */
@@ -35,8 +35,8 @@ struct json_identity {
 };
 
 struct json_options {
-	/* Subtrees that are left out (path_is_plain). They cost almost nothing: the parser only
-	 * counts brackets in them. */
+	/* Subtrees to leave out (path_is_plain). They cost almost nothing: the parser only counts
+	 * brackets in them. */
 	const struct path *const *drop;
 	size_t n_drop;
 	/* Put first in an object that has neither kind nor apiVersion, as items of typed lists
@@ -64,16 +64,14 @@ int json_parse(struct json_parser *parser, struct bytes text, const struct json_
 bool json_unescape(struct bytes raw, void *room, size_t room_size, size_t *ret_size);
 
 /*
- * Appends DOCUMENT, one msgpack document, to OUT as JSON: INDENT spaces per level, or no spaces
- * at all if INDENT is 0. Strings are escaped as Go's encoding/json does (\u003c for <, also >
- * and &), so that the text is the API server's.
- * Returns: 0, ERR_CORRUPT, or the error of OUT, whose limit it may report up to 64 bytes early.
- * After an error OUT is as long as before.
+ * Appends DOCUMENT, one msgpack document, to OUT as JSON: INDENT spaces per level, or no spaces at
+ * all if INDENT is 0. Strings are escaped as by Go's encoding/json (\u003c for <, also > and &), as
+ * the API server does. Returns: 0, ERR_CORRUPT, or the error of OUT, whose limit it may report up
+ * to 64 bytes early. After an error OUT is as long as before.
  */
 int json_write(struct bytes document, int indent, struct buf *out);
 
-/* The same for a document that stands within LEVEL maps and lists: its first line is not
- * indented. */
+/* The same for a document within LEVEL maps and lists: its first line is not indented. */
 int json_write_nested(struct bytes document, int indent, unsigned level, struct buf *out);
 
 /* The same for one item of a document, with its content: the one at *AT, up to END at most.

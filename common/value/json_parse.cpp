@@ -6,7 +6,7 @@
  * hand. (simdjson's on-demand walker knows neither where a key ends nor whether anything follows
  * the document.) The places are public members of simdjson's parser.
  *
- * It is written as C that a C++ compiler accepts. simdjson allocates without exceptions, and so
+ * It is written as C, acceptable to a C++ compiler. simdjson allocates without exceptions, and so
  * does this file.
  */
 #include <errno.h>
@@ -86,7 +86,7 @@ static inline bool json_is_blank(uint8_t c)
 	return c == ' ' || c == '\n' || c == '\t' || c == '\r';
 }
 
-/* Returns the current token, which exists, without the blanks after it. */
+/* Returns the current token, not the end, without the blanks after it. */
 static inline struct bytes json_token(const struct json_walk *walk)
 {
 	size_t begin = *walk->at;
@@ -114,8 +114,7 @@ static int json_copy_unescaped(struct json_walk *walk, struct bytes raw, struct 
 	return 0;
 }
 
-/* Takes a string, which is borrowed from the document; one with escapes only until the next
- * string. */
+/* Takes a string, borrowed from the document; one with escapes only until the next string. */
 static inline int json_take_string(struct json_walk *walk, struct bytes *ret_text)
 {
 	struct bytes quoted = json_token(walk);
@@ -177,8 +176,7 @@ static int json_put_array(struct json_walk *walk)
 	return 0;
 }
 
-/* Returns in RET_ALIVE the paths that go on with KEY, the key at this depth; true if one ends
- * here. */
+/* Returns in RET_ALIVE the paths with KEY at this depth; true if one ends here. */
 static bool json_is_dropped(
 	const struct json_walk *walk, json_drops alive, struct bytes key, json_drops *ret_alive)
 {
@@ -214,7 +212,7 @@ static int json_skip_value(struct json_walk *walk)
 	return 0;
 }
 
-/* Takes over the value of KEY, which is the current token, if it is a part of the identity. */
+/* Takes over the value of KEY, the current token, if it is a part of the identity. */
 static void json_note_identity(struct json_walk *walk, struct bytes key)
 {
 	struct json_identity *identity = walk->options->identity;

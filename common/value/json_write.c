@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes stored bodies as JSON: the half of json.h that needs no C++. */
+/* Writes stored bodies as JSON: the half of json.h without C++. */
 #include "common/value/json.h"
 
 #include "common/err.h"
 #include "common/value/value.h"
 
-#define JSON_BLOCK 32 /* bytes that are looked at together: most strings are not longer */
-#define JSON_HALF  16 /* what one instruction looks at */
+#define JSON_BLOCK 32 /* bytes looked at together: most strings are not longer */
+#define JSON_HALF  16 /* the width of one instruction */
 /* bytes: a block behind a string's end, an escape, quotes, separators, brackets */
 #define JSON_FEW 48
 
@@ -47,7 +47,7 @@ struct json_writer {
 	struct json_level levels[VALUE_DEPTH_MAX]; /* around the current one */
 };
 
-/* Tells OUT what was written. */
+/* Tells OUT the bytes written. */
 static void json_flush(struct json_writer *w, const uint8_t *to)
 {
 	if (to)
@@ -63,12 +63,12 @@ static __attribute__((noinline)) uint8_t *json_make_room(
 	if (!buf_grow(w->out, size))
 		return NULL;
 	(void)buf_grow(
-		w->out, buf_spare(w->out)); /* all that is allocated; json_flush() gives it back */
+		w->out, buf_spare(w->out)); /* all of the allocation; json_flush() gives it back */
 	w->end = w->out->data + w->out->size;
 	return w->out->data + used;
 }
 
-/* Makes room for SIZE bytes, and for the few that follow any item. */
+/* Makes room for SIZE bytes, and for the few after any item. */
 static inline uint8_t *json_room(struct json_writer *w, uint8_t *to, size_t size)
 {
 	return (size_t)(w->end - to) >= size + JSON_FEW ? to
@@ -78,7 +78,7 @@ static inline uint8_t *json_room(struct json_writer *w, uint8_t *to, size_t size
 /* ---- strings ------------------------------------------------------------ */
 
 /* Writes what stands for the character at P, of which LEFT bytes follow: an escape, or itself.
- * Returns how many bytes of the text that are. */
+ * Returns the number of its bytes in the text. */
 static size_t json_put_escape(uint8_t **to, const uint8_t *p, size_t left)
 {
 	static const char hex[] = "0123456789abcdef";
@@ -106,7 +106,7 @@ static size_t json_put_escape(uint8_t **to, const uint8_t *p, size_t left)
 	return is_line_end ? 3 : 1;
 }
 
-/* Sets to 0xff each character of HALF that may need an escape, and the others to 0. */
+/* Sets to 0xff each character of HALF to be checked for an escape, and the others to 0. */
 static inline json_half json_mark(json_half half)
 {
 	/* '"' and '&' differ in one bit, '<' and '>' also. */
@@ -115,8 +115,8 @@ static inline json_half json_mark(json_half half)
 	       (json_half)(half == 0xe2);
 }
 
-/* Copies the block at P, of which N characters count. Returns how many of those come before one
- * that may need an escape. */
+/* Copies the block at P, with N valid characters. Returns the number of them before one to be
+ * checked for an escape. */
 static inline size_t json_copy_block(uint8_t *to, const uint8_t *p, size_t n)
 {
 	static const uint8_t masks[2 * JSON_BLOCK] = {[0 ... JSON_BLOCK - 1] = 0xff};

@@ -125,8 +125,8 @@ static double number_nearest(const struct number_parts *parts)
 	int power = number_read_exponent(parts->exponent) - (int)parts->fraction.size, n = 0;
 	char digits[NUMBER_TEXT_MAX];
 
-	/* The first digits from the first that is not 0. A double has 17; what more there are
-	 * only move the point. */
+	/* The first digits from the first that is not 0. A double has 17; more digits only move the
+	 * point. */
 	for (size_t i = 0; i < parts->whole.size + parts->fraction.size; i++) {
 		char digit = i < parts->whole.size ? whole[i] : fraction[i - parts->whole.size];
 
@@ -149,7 +149,7 @@ bool number_value(struct bytes text, double *ret_value)
 	return true;
 }
 
-/* Finds the double whose shortest form is TEXT. No shortest form is NUMBER_TEXT_MAX long. */
+/* Finds the double with the shortest form TEXT. No shortest form is NUMBER_TEXT_MAX long. */
 static bool number_read_double(
 	struct bytes text, const struct number_parts *parts, struct number *ret_number)
 {
@@ -213,7 +213,7 @@ static void number_decimal_round(double d, int n, struct number_decimal *ret_dec
 	char text[48];
 
 	(void)snprintf(text, sizeof(text), "%.*e", n - 1, d);
-	/* The locale decides how the point is written: pass over everything that is no digit. */
+	/* The locale decides how the point is written: pass over everything but digits. */
 	const char *p = text;
 	ret_decimal->n = 0;
 	for (; *p && *p != 'e'; p++) {
@@ -281,8 +281,8 @@ static char *number_decimal_put_digits(
 	return p + (to - from);
 }
 
-/* Writes D, which is finite. From 10^HIGH on and below 10^LOW it has an exponent, of
- * EXPONENT_DIGITS digits at least. */
+/* Writes D, finite. From 10^HIGH on and below 10^LOW it has an exponent, of EXPONENT_DIGITS digits
+ * at least. */
 static size_t number_format(double d, int low, int high, int exponent_digits, char *text)
 {
 	struct number_decimal decimal;

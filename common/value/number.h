@@ -11,7 +11,7 @@
 
 #include "common/bytes.h"
 
-/* Room for any text that number_format_*() writes. They add no NUL and return the length. */
+/* Room for any text of number_format_*(). They add no NUL and return the length. */
 #define NUMBER_TEXT_MAX 40
 
 enum number_form { NUMBER_INT, NUMBER_UINT, NUMBER_DOUBLE, NUMBER_TEXT };
@@ -37,8 +37,7 @@ bool number_value(struct bytes text, double *ret_value);
 size_t number_format_int(int64_t i, char *text);
 size_t number_format_uint(uint64_t u, char *text);
 
-/* Writes the shortest digits that read back as D, which must be finite: 0.5, 100000, 1e-7,
- * 1e+21, -0. */
+/* Writes the shortest digits that read back as D, finite: 0.5, 100000, 1e-7, 1e+21, -0. */
 size_t number_format_double(double d, char *text);
 
 /* Writes the same digits as Go's %v: 0.5, 100000, 1e-07, 1.5e+06. */

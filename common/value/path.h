@@ -52,11 +52,10 @@ const char *path_text(const struct path *path);
 bool path_is_plural(const struct path *path);
 
 /* Returns whether the path has only keys, numbers of items and filters by one value, such as
- * [type=Ready]: it names one place in a document, or the few items of that name. */
+ * [type=Ready]: it names one place in a document, or a few items of one name. */
 bool path_is_narrow(const struct path *path);
 
-/* Returns whether the path has a union, which makes its order depend on all that was found
- * before. */
+/* Returns true if the path has a union, with an order that depends on everything before. */
 bool path_has_union(const struct path *path);
 
 /* Returns whether the path has only keys, and at least one: it names one subtree, which a JSON
@@ -74,8 +73,7 @@ size_t path_descent_keys(const struct path *path, size_t i, struct bytes *ret_ke
  * or into it. */
 bool path_is_within(const struct path *path, struct bytes subtree);
 
-/* Returns whether the path may find something in an object of which only apiVersion, kind and
- * metadata are there. */
+/* Returns true if the path may find something in apiVersion, kind and metadata alone. */
 bool path_is_of_metadata(const struct path *path);
 
 typedef int path_found_fn(void *arg, const struct value *value);
@@ -93,7 +91,7 @@ int path_first(const struct path *path, struct bytes document, struct value *ret
 
 /* Appends the text between quotes at *P to OUT and moves *P after the second one. \n, \t, \x41,
  * \u0041 and the like stand for characters, as in Go. Returns: whether the quote ends before END
- * and is well formed; *P is at the character that is not. */
+ * and is well formed; *P is at the wrong character. */
 bool path_unquote(const char **p, const char *end, struct buf *out);
 
 #endif

@@ -6,7 +6,7 @@
 #include "common/value/number.h"
 #include "common/value/path_internal.h"
 
-/* A walk along the steps up to TO, which gives its values to FOUND_FN. */
+/* A walk along the steps up to TO, with the values for FOUND_FN. */
 struct path_walk {
 	const struct path *path;
 	size_t to;
@@ -162,7 +162,7 @@ static int path_passes(const struct path_filter *filter, const struct value *ite
 
 /* ---- steps -------------------------------------------------------------- */
 
-/* Follows the rest of the path from each item that the step lets pass. */
+/* Follows the rest of the path from each item accepted by the step. */
 static int path_follow_items(const struct path_walk *walk, size_t i, const struct value *here)
 {
 	const struct path_step *step = &walk->path->steps[i];
@@ -197,7 +197,7 @@ static int path_follow_items(const struct path_walk *walk, size_t i, const struc
 	return r < 0 ? r : 0;
 }
 
-/* Values that one part of a path has found. */
+/* Values found by one part of a path. */
 struct path_values {
 	struct value *items;
 	size_t n, room;
@@ -228,8 +228,8 @@ static bool path_has_items(const struct value *value)
 	return (value->type == VALUE_MAP || value->type == VALUE_ARRAY) && value->count;
 }
 
-/* Collects the members KEY of VALUE, which has items, and of all maps within it in one pass:
- * those of a map before those within it. Sets *RET_SIZE to the bytes of VALUE. */
+/* Collects the members KEY of VALUE, not empty, and of all maps within it in one pass: those of a
+ * map before those within it. Sets *RET_SIZE to the bytes of VALUE. */
 static int path_collect(
 	struct bytes key, const struct value *value, struct path_values *found, size_t *ret_size)
 {

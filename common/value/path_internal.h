@@ -13,13 +13,12 @@
 
 enum path_step_type {
 	STEP_KEY,
-	STEP_INDEX, /* the item number FROM; below 0: from the end */
-	STEP_SLICE, /* the items FROM to TO, each one that is a multiple of BY away from the first
-		     */
-	STEP_ALL,   /* each item of an array or map */
+	STEP_INDEX,     /* the item number FROM; below 0: from the end */
+	STEP_SLICE,     /* the items FROM to TO, every BY-th one */
+	STEP_ALL,       /* each item of an array or map */
 	STEP_RECURSIVE, /* the value and each map, list and text in it */
-	STEP_FILTER,    /* the items of an array for which a comparison holds */
-	STEP_UNION,     /* what each of several paths gives */
+	STEP_FILTER,    /* the items of an array that satisfy a comparison */
+	STEP_UNION,     /* the values of several paths */
 };
 
 enum path_operator {

@@ -78,7 +78,7 @@ static int path_add_step(struct path_parser *parser, struct path_step step)
 	return 0;
 }
 
-/* Adds the key whose characters were put from KEY_AT on. */
+/* Adds the key with its characters from KEY_AT on. */
 static int path_add_key(struct path_parser *parser, size_t key_at)
 {
 	struct buf *keys = &parser->path->keys;
@@ -140,7 +140,7 @@ static int path_parse_number(struct path_parser *parser, int64_t *ret_number)
 	return FOUND;
 }
 
-/* Parses what follows the first number of a slice, or its place: `:`. */
+/* Parses the rest of a slice after its first number, or its place: `:`. */
 static int path_parse_slice(struct path_parser *parser, bool has_from, int64_t from)
 {
 	struct path_step step = {
@@ -155,7 +155,7 @@ static int path_parse_slice(struct path_parser *parser, bool has_from, int64_t f
 			   : path_syntax(parser, "the step of a slice must be above 0");
 }
 
-/* Parses what one member of a bracket says, up to `]` or `,`. */
+/* Parses one member of a bracket, up to `]` or `,`. */
 static int path_parse_member(struct path_parser *parser)
 {
 	int64_t number = 0;
@@ -191,7 +191,7 @@ static int path_new(struct path **ret_path)
 	return 0;
 }
 
-/* Parses with PARSE into a path of its own, which continues where PARSER is. */
+/* Parses with PARSE into a path of its own, from PARSER on. */
 static int path_parse_part(
 	struct path_parser *parser, int (*parse)(struct path_parser *), struct path **ret_path)
 {
@@ -334,7 +334,7 @@ static int path_parse_filter(struct path_parser *parser)
 	return path_take(parser, ')') ? 0 : path_syntax(parser, "expected ')'");
 }
 
-/* Parses [key=value], if that is what follows. */
+/* Parses [key=value], if that comes next. */
 static int path_parse_short_filter(struct path_parser *parser)
 {
 	const char *start = parser->p, *p = start;
@@ -391,7 +391,7 @@ static int path_parse_bracket(struct path_parser *parser)
 	return path_take(parser, ']') ? 0 : path_syntax(parser, "expected ']'");
 }
 
-/* Parses what follows a dot, or two. */
+/* Parses the part after one or two dots. */
 static int path_parse_dot(struct path_parser *parser)
 {
 	struct path *path = parser->path;
@@ -418,7 +418,7 @@ static int path_parse_steps(struct path_parser *parser)
 	path_skip_blanks(parser);
 	if ((path_take(parser, '$') || path_take(parser, '@')) &&
 		path_is_plain_char(path_peek(parser)))
-		parser->p--; /* a key that begins with it */
+		parser->p--; /* a key with it at the beginning */
 	for (; r == 0; is_first = false) {
 		struct path_parser before = *parser;
 
@@ -428,8 +428,8 @@ static int path_parse_steps(struct path_parser *parser)
 		} else if (path_take(parser, '.')) {
 			char next = path_peek(parser);
 			if (is_first && (next == '[' || next == '\0' || next == ')' || next == ' '))
-				continue; /* the whole value, or a path that begins with a bracket
-					   */
+				/* the whole value, or a path with a bracket at its beginning */
+				continue;
 			r = path_parse_dot(parser);
 		} else if (is_first && path_is_plain_char(path_peek(parser))) {
 			r = path_parse_plain_key(parser); /* the first '.' may be left out */
@@ -588,7 +588,7 @@ int path_parse(const char *text, struct path **ret_path)
 	if (r < 0)
 		return r;
 	path_put_steps(path, &path->text, true);
-	(void)buf_cstr(&path->text); /* allocates, so that path_text() need not */
+	(void)buf_cstr(&path->text); /* allocates, for path_text() */
 	r = buf_error(&path->text);
 	if (r < 0)
 		return r;

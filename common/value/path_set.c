@@ -88,7 +88,7 @@ int path_set_add_keys(struct path_set *set, const char *keys, size_t *ret_number
 	return r;
 }
 
-/* Returns the number of the key below ABOVE that is KEY and was not found before, or 0. */
+/* Returns the number of KEY below ABOVE, if not found before, or 0. */
 static size_t path_set_key_below(const struct path_set *set, size_t above, struct bytes key)
 {
 	const struct path_set_key *keys = set->keys;
@@ -101,8 +101,8 @@ static size_t path_set_key_below(const struct path_set *set, size_t above, struc
 	return 0;
 }
 
-/* Finds the keys below ABOVE, whose value is a map. WHOLE: moves *RET_END to the end of the map;
- * otherwise ends with the last key. The recursion is as deep as the longest path. */
+/* Finds the keys below ABOVE, a map. WHOLE: moves *RET_END to the end of the map; otherwise ends
+ * with the last key. The recursion is as deep as the longest path. */
 static int path_set_find_below(
 	struct path_set *set, size_t above, bool whole, const uint8_t **ret_end)
 {

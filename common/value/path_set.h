@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Several paths that are followed in the same document: one pass over an object finds all that a
- * table, an index or a selector needs of it. The leading keys of the paths are a tree, which is
- * matched while the document is walked once; the walk ends with the last of them. Each path is
- * then followed from its place.
+ * Several paths in one document: one pass over an object finds all values for a table, an index or
+ * a selector. The leading keys of the paths are a tree, matched while the document is walked once;
+ * the walk ends with the last of them. Each path is then followed from its place.
  *
  *	path_set_add(set, path, &number);       for each path; PATH stays the caller's, and in use
  *	path_set_add_keys(set, "a.b", &number); for keys alone
@@ -19,7 +18,7 @@
 
 #include "common/value/path.h"
 
-struct path_set_key; /* a key that some paths share, below the keys before it */
+struct path_set_key; /* a key of some paths, below the keys before it */
 
 struct path_set {
 	struct path_set_key *keys; /* number 0 is the document */

@@ -41,7 +41,7 @@ static bool quantity_exponent(struct quantity_text *c, long double *worth)
 	return exponent <= EXPONENT_MAX;
 }
 
-/* Reads the suffix, which has to end the text. */
+/* Reads the suffix, at the end of the text. */
 static bool quantity_suffix(struct quantity_text *c, long double *worth)
 {
 	static const char small[] = "mun", large[] = "kMGTPE"; /* powers of 1/1000, of 1000 */

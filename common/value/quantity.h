@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers and Kubernetes quantities by what they are worth: 9, -1.5, 100m, 1.5Gi, 1e3. */
+/* Numbers and Kubernetes quantities by value: 9, -1.5, 100m, 1.5Gi, 1e3. */
 #ifndef COMMON_VALUE_QUANTITY_H
 #define COMMON_VALUE_QUANTITY_H
 

@@ -165,7 +165,7 @@ static void selector_put_requirement(
 	buf_str(text, is_set ? ")" : "");
 }
 
-/* Compares by key, then by operator and values, so that equal selectors have equal texts. */
+/* Compares by key, then by operator and values: equal selectors have equal texts. */
 static int selector_requirement_compare(const void *a, const void *b)
 {
 	const struct selector_requirement *x = &((const struct requirement *)a)->public;
@@ -189,7 +189,7 @@ int selector_finish(struct selector *selector)
 		buf_str(&selector->text, i ? "," : "");
 		selector_put_requirement(selector, &selector->requirements[i].public);
 	}
-	(void)buf_cstr(&selector->text); /* allocates, so that selector_text() need not */
+	(void)buf_cstr(&selector->text); /* allocates, for selector_text() */
 	return buf_error(&selector->text);
 }
 
@@ -329,7 +329,7 @@ static int selector_match_labels(const struct selector *selector, struct bytes d
 	return 1;
 }
 
-/* A field_text_fn that ends at the first value that meets the requirement. */
+/* A field_text_fn, with an end at the first match of the requirement. */
 static int selector_requirement_check_text(void *arg, struct bytes text)
 {
 	const struct requirement *requirement = arg;

@@ -36,9 +36,8 @@ struct selector_requirement {
  * Returns: 0, or ERR_SYNTAX in the words of the API server. */
 int selector_parse_labels(const char *text, struct selector **ret_selector);
 
-/* Parses a field selector. Its keys are field paths: any path, not only those that the API
- * server knows.
- * Returns: 0, or ERR_SYNTAX in the words of the API server. */
+/* Parses a field selector. Its keys are field paths: any path, not only the API server's. Returns:
+ * 0, or ERR_SYNTAX in the words of the API server. */
 int selector_parse_fields(const char *text, struct selector **ret_selector);
 
 /* Parses a field selector of a reader: it also compares, KEY>VALUE with one of < <= > >=. VALUE
@@ -55,7 +54,7 @@ int selector_parse_fields(const char *text, struct selector **ret_selector);
 int selector_parse_query(const char *text, struct selector **ret_selector);
 
 /* Returns whether SELECTOR (NULL: none) has a comparison, and whether one with the present time:
- * what matches it then changes without any event. */
+ * its matches then change without any event. */
 bool selector_compares(const struct selector *selector);
 bool selector_is_relative(const struct selector *selector);
 

@@ -7,14 +7,14 @@
 #include "common/value/quantity.h"
 #include "common/value/selector.h"
 
-/* the key that stands for the time since an object was created */
+/* the key for the time since an object's creation */
 #define SELECTOR_AGE "age"
 
 /* Makes a selector with a copy of TEXT. Keys and values for selector_add() point into that copy
  * or are static. */
 int selector_new(const char *text, bool is_field, struct selector **ret_selector);
 
-/* Returns that copy, which the grammar may change where unescaping makes it shorter. */
+/* Returns that copy; the grammar may shorten it by unescaping. */
 char *selector_source(struct selector *selector);
 
 /* Adds a requirement with a sorted copy of its values, each once.
@@ -29,11 +29,11 @@ struct selector_limit {
 	enum { LIMIT_NUMBER, LIMIT_TIME, LIMIT_AGE } type;
 	bool is_relative;         /* to the present time */
 	struct quantity quantity; /* LIMIT_NUMBER */
-	int64_t time_ns;          /* else; LIMIT_AGE: of an object that is just as old */
+	int64_t time_ns;          /* else; LIMIT_AGE: of an object just as old */
 };
 
-/* Reads TEXT, to which the field KEY is compared. The present time is that of this call.
- * Returns: 0, ERR_SYNTAX. */
+/* Reads TEXT, to be compared with the field KEY. The present time is this call's. Returns: 0,
+ * ERR_SYNTAX. */
 int selector_limit_read(struct bytes key, struct bytes text, struct selector_limit *ret_limit);
 
 /* Returns whether a field with TEXT is less (OP) than LIMIT, or what else OP asks for. */

@@ -11,7 +11,7 @@
 #define NAME_MAX_SIZE   63
 #define PREFIX_MAX_SIZE 253
 
-/* ---- what keys and values may look like --------------------------------- */
+/* ---- the form of keys and values --------------------------------------------- */
 
 static bool labels_is_lower_or_digit(char c)
 {
@@ -181,7 +181,7 @@ static enum labels_token_type labels_special_type(const char *p, size_t size)
 	}
 }
 
-/* Reads the token after the current one, which it returns. */
+/* Returns the current token, and reads the one after it. */
 static struct labels_token labels_take_operator(struct labels_parser *parser)
 {
 	struct labels_token taken = parser->token;
@@ -214,7 +214,7 @@ static enum labels_token_type labels_as_word(enum labels_token_type type)
 	return type == TOKEN_IN || type == TOKEN_NOT_IN ? TOKEN_WORD : type;
 }
 
-/* Takes a token that is no operator: `in` and `notin` are words then. */
+/* Takes a token other than an operator: `in` and `notin` are words then. */
 static struct labels_token labels_take_token(struct labels_parser *parser)
 {
 	struct labels_token taken = labels_take_operator(parser);
@@ -285,7 +285,7 @@ static int labels_parse_set(struct labels_parser *parser)
 		return labels_unexpected(parser->token, "',', ')' or identifier");
 	}
 	if (r == 0)
-		(void)labels_take_token(parser); /* the ')' that was seen */
+		(void)labels_take_token(parser); /* the ')' seen */
 	return r;
 }
 
@@ -321,7 +321,7 @@ static int labels_parse_operator(struct labels_parser *parser, enum selector_op 
 	return labels_add_value(parser, token.text);
 }
 
-/* Checks that the values may be values of a label. */
+/* Checks the values as values of a label. */
 static int labels_check_values(const struct selector_requirement *requirement)
 {
 	CLEANUP(buf_release) struct buf all = BUF_INIT, complaints = BUF_INIT;
@@ -372,7 +372,7 @@ static int labels_parse_requirement(struct labels_parser *parser)
 	if (key.type != TOKEN_WORD)
 		return labels_unexpected(key, "identifier");
 	labels_check_key(key.text, &complaints);
-	int r = buf_error(&complaints); /* a complaint that is lost must not make the key valid */
+	int r = buf_error(&complaints); /* a lost complaint must not make the key valid */
 	if (r < 0)
 		return r;
 	if (complaints.size) {

@@ -8,22 +8,22 @@
 #include "common/err.h"
 #include "common/value/value.h"
 
-#define FEW   16 /* members of a map that are sorted by insertion */
-#define GUESS 64 /* bytes of an object for each map, list and member that is remembered */
+#define FEW   16 /* members of a map, sorted by insertion */
+#define GUESS 64 /* bytes of an object for each remembered map, list and member */
 #define PIECE 32 /* bytes: most members are not longer */
 
-/* A map or list with items, in the order in which they begin. */
+/* A map or list with items, in the order of their beginnings. */
 struct sort_container {
 	const uint8_t *end;
 	size_t next; /* the first one after its end */
 };
 
-/* A member of a map that is being copied, from its key to the end of its value. */
+/* A member of a map being copied, from its key to the end of its value. */
 struct sort_member {
 	uint64_t prefix; /* of the key: its first bytes, big-endian */
 	struct bytes key;
 	const uint8_t *start, *value, *end;
-	size_t container; /* the first one that does not begin before the value */
+	size_t container; /* the first one at or after the value */
 };
 
 struct sorting {
@@ -39,7 +39,7 @@ struct sorting {
 
 /* ---- room --------------------------------------------------------------- */
 
-/* Makes room for SIZE bytes, and for a piece that is copied whole. */
+/* Makes room for SIZE bytes, and for a piece copied whole. */
 static __attribute__((noinline)) int sort_make_room(struct sorting *s, size_t size)
 {
 	size_t used = (size_t)(s->to - s->out->data);
@@ -48,14 +48,14 @@ static __attribute__((noinline)) int sort_make_room(struct sorting *s, size_t si
 	if (!buf_grow(s->out, size + PIECE))
 		return buf_error(s->out);
 	(void)buf_grow(
-		s->out, buf_spare(s->out)); /* all that is allocated; value_sort() gives it back */
+		s->out, buf_spare(s->out)); /* all of the allocation; value_sort() gives it back */
 	s->to = s->out->data + used;
 	s->room_end = s->out->data + s->out->size;
 	return 0;
 }
 
-/* Appends the bytes from START to END, for which there is room: a copy is as long as the
- * document but for numbers. */
+/* Appends the bytes from START to END, without a check for room: a copy is as long as the document
+ * but for numbers. */
 static inline void sort_copy(struct sorting *s, const uint8_t *start, const uint8_t *end)
 {
 	size_t size = (size_t)(end - start);
@@ -67,13 +67,13 @@ static inline void sort_copy(struct sorting *s, const uint8_t *start, const uint
 	s->to += size;
 }
 
-/* Returns whether the item that begins with HEAD is a map or list, perhaps an empty one. */
+/* Returns true if HEAD begins a map or list, perhaps an empty one. */
 static inline bool sort_is_container(uint8_t head)
 {
 	return (head >= 0x80 && head < 0xa0) || (head >= 0xdc && head <= 0xdf);
 }
 
-/* Returns whether the item that begins with HEAD is a double, a uint64 or a number kept as text. */
+/* Returns true if HEAD begins a double, a uint64 or a number kept as text. */
 static inline bool sort_is_number(uint8_t head)
 {
 	return head == 0xcb || head == 0xcf || (head >= 0xc7 && head <= 0xc9) ||
@@ -246,7 +246,7 @@ static void sort_members(struct sorting *s, struct sort_member *members, size_t 
 
 /* ---- copying ------------------------------------------------------------ */
 
-/* Appends the number from START to END in the form that kubectl prints. */
+/* Appends the number from START to END in kubectl's form. */
 static int sort_put_number(struct sorting *s, const uint8_t *start, const uint8_t *end)
 {
 	CLEANUP(buf_release) struct buf form = BUF_INIT;
@@ -269,8 +269,8 @@ static int sort_put_number(struct sorting *s, const uint8_t *start, const uint8_
 	} else if (number.u.d == 0) { /* -0 */
 		value_put_uint(&form, 0);
 	} else {
-		/* The YAML is made of the JSON: a double that is written there as a whole number
-		 * of 64 bits stays one. */
+		/* The YAML is made of the JSON: a double written there as a whole number of 64 bits
+		 * stays one. */
 		struct bytes as_json = BYTES(json, number_format_double(number.u.d, json));
 
 		if (number_parse(as_json, &whole) &&
@@ -281,7 +281,7 @@ static int sort_put_number(struct sorting *s, const uint8_t *start, const uint8_
 				&form, BYTES(text, number_format_go(number.u.d, text)));
 	}
 	r = buf_error(&form);
-	size_t room = (size_t)(s->end - s->start) + form.size; /* for all that is still to come */
+	size_t room = (size_t)(s->end - s->start) + form.size; /* for all the rest */
 	if (r == 0 && (size_t)(s->room_end - s->to) < room + PIECE)
 		r = sort_make_room(s, room);
 	if (r < 0)
@@ -310,7 +310,7 @@ static int sort_put_array(struct sorting *s, const struct value *array, size_t c
 	return r;
 }
 
-/* Returns the first bytes of KEY, which END is behind, with zeros after a shorter one. */
+/* Returns the first bytes of KEY, ended by END, with zeros after a shorter one. */
 static inline uint64_t sort_prefix(struct bytes key, const uint8_t *end)
 {
 	uint64_t prefix = 0;
@@ -361,7 +361,7 @@ static int sort_find_members(struct sorting *s, const struct value *map, size_t 
 	return 0;
 }
 
-/* Appends MAP, which ends at END. Containers in it are numbered from CONTAINER on. */
+/* Appends MAP, up to END. Containers in it are numbered from CONTAINER on. */
 static int sort_put_map(
 	struct sorting *s, const struct value *map, const uint8_t *end, size_t container)
 {

@@ -23,7 +23,7 @@ struct value_head {
 };
 
 /* The types 0xc0 to 0xdf: size of the head and of the length in it. value_put_*() writes none of
- * those that are all 0. */
+ * the all-zero ones. */
 static const struct {
 	uint8_t type;
 	uint8_t size;
@@ -90,7 +90,7 @@ static int value_head_read_long(const uint8_t *p, size_t left, struct value_head
 	return 0;
 }
 
-/* Reads the head at P and checks that LEFT bytes have room for what follows it, a byte per item. */
+/* Reads the head at P and checks that LEFT bytes have room for the rest, a byte per item. */
 static inline int value_head_read(const uint8_t *p, size_t left, struct value_head *head)
 {
 	int r;
@@ -167,7 +167,7 @@ int value_read(struct bytes document, struct value *ret_value)
 #define STEP_MAX 32   /* bytes */
 #define TEXT_8   0xd9 /* a text of up to 255 bytes */
 
-/* Eight entries that grow from FIRST by EACH. */
+/* Eight entries growing from FIRST by EACH. */
 #define EIGHT(first, each) \
 	first, first + each, first + 2 * each, first + 3 * each, first + 4 * each, \
 		first + 5 * each, first + 6 * each, first + 7 * each
@@ -431,7 +431,7 @@ void value_put_double(struct buf *buf, double d)
 	PUT_SCALAR(buf, msgpack_pack_double(packer, d));
 }
 
-/* Appends a head that is followed by TEXT. */
+/* Appends a head followed by TEXT. */
 static inline void value_put_text(
 	struct buf *buf, const uint8_t *head, size_t size, struct bytes text)
 {
@@ -495,7 +495,7 @@ bool value_put_number(struct buf *buf, struct bytes text)
 	return true;
 }
 
-/* A container opens as an empty one in the short form, which is one byte. */
+/* A container opens as an empty one in the short form, one byte. */
 size_t value_open_map(struct buf *buf)
 {
 	uint8_t head, *cursor = &head;
@@ -592,7 +592,7 @@ bool value_number(const struct value *value, struct number *ret_number)
 			number = (struct number){.form = NUMBER_INT, .u.i = 0};
 		break;
 	case VALUE_DOUBLE:
-		if (number.u.d == 0) /* -0, whose text is that of a whole number */
+		if (number.u.d == 0) /* -0, with the text of a whole number */
 			number = (struct number){.form = NUMBER_INT, .u.i = 0};
 		break;
 	default:

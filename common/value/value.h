@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A stored body: one msgpack document, read in place (in a mapped file) without decoding or
- * copying. Map keys are strings in the order in which the server sent them. Numbers are int64,
- * uint64 or double; a JSON number that none of those would write again as it was is kept as its
- * text, in an extension of type VALUE_NUMBER_TEXT (number.h; store/FORMAT.md, Bodies).
+ * copying. Map keys are strings in the server's order. Numbers are int64, uint64 or double; a JSON
+ * number that none of those would write again as it was is kept as its text, in an extension of
+ * type VALUE_NUMBER_TEXT (number.h; store/FORMAT.md, Bodies).
  *
  * The bytes may come from a damaged file: every step checks its bounds and returns ERR_CORRUPT,
  * and depth is limited to VALUE_DEPTH_MAX. A `struct value` borrows from the bytes it was read
@@ -16,9 +16,8 @@
  *	struct value_iter it; value_iter_init(&it, &meta);
  *	while ((r = value_iter_next(&it, &key, &item)) == FOUND) ...   (END after the last)
  *
- * Writing: value_put_* append to a buf. A caller that does not know the size of a container
- * opens it with value_open_map/array and closes it with the count, which moves bytes only for
- * more than 15 items.
+ * Writing: value_put_* append to a buf. A container of unknown size is opened with
+ * value_open_map/array and closed with the count, at a move of bytes for more than 15 items.
  *
  * Only value.c includes msgpack.h.
  */
@@ -60,9 +59,8 @@ struct value {
 	struct bytes inner;   /* array, map: from the first item to the end of the document */
 };
 
-/* Reads the item at the beginning of DOCUMENT. A caller that moves on by `size` each time visits
- * every item of the document in order, containers before their content. Returns: 0 or
- * ERR_CORRUPT. */
+/* Reads the item at the beginning of DOCUMENT. Moving on by `size` each time visits every item of
+ * the document in order, containers before their content. Returns: 0 or ERR_CORRUPT. */
 int value_read(struct bytes document, struct value *ret_value);
 
 /* Returns whether DOCUMENT begins with a string of at most 255 bytes, the most frequent item by
@@ -109,8 +107,8 @@ int value_pass(const uint8_t **at, const uint8_t *end, uint64_t items);
 /* Measures the first item of DOCUMENT with its content. Returns: 0 or ERR_CORRUPT. */
 int value_size(struct bytes document, size_t *ret_size);
 
-/* Sets *RET_DOCUMENT to all bytes of VALUE, which are a document of their own, borrowed from the
- * same body. Returns: 0 or ERR_CORRUPT. */
+/* Sets *RET_DOCUMENT to all bytes of VALUE, a document of its own, borrowed from the same body.
+ * Returns: 0 or ERR_CORRUPT. */
 int value_document(const struct value *value, struct bytes *ret_document);
 
 /* Finds a member of a map. Returns: FOUND, NOT_FOUND (also if VALUE is no map) or ERR_CORRUPT. */
@@ -126,7 +124,7 @@ struct value_iter {
 	const uint8_t *end;
 	uint32_t left;
 	bool is_map;
-	bool in_item; /* NEXT is the container that was given last; it is not passed yet */
+	bool in_item; /* NEXT is the last container; it is not passed yet */
 };
 
 /* Walk over an array (the key is BYTES_NONE) or a map; anything else has no items.
@@ -134,7 +132,7 @@ struct value_iter {
 void value_iter_init(struct value_iter *iter, const struct value *value);
 int value_iter_next(struct value_iter *iter, struct bytes *ret_key, struct value *ret_item);
 
-/* Passes the item that was given last, whose SIZE with its content the caller has measured. */
+/* Passes the last item, of SIZE bytes with its content. */
 static inline void value_iter_pass(struct value_iter *iter, size_t size)
 {
 	if (iter->in_item)
@@ -167,9 +165,9 @@ void value_close(struct buf *buf, size_t opened, uint32_t count);
 #define VALUE_SCRATCH NUMBER_TEXT_MAX
 int value_scalar_text(const struct value *value, char *scratch, struct bytes *ret_text);
 
-/* Reads a number as the Go programs of Kubernetes do: an int64 (NUMBER_INT, of any sign) if it
- * is written as a whole number and fits, else the nearest double. Returns: whether VALUE is a
- * number that is not too large for that. */
+/* Reads a number as the Go programs of Kubernetes do: an int64 (NUMBER_INT, of any sign) if it is
+ * written as a whole number and fits, else the nearest double. Returns: true for a number not too
+ * large for that. */
 bool value_number(const struct value *value, struct number *ret_number);
 
 #endif

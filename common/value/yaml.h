@@ -33,11 +33,11 @@ int yaml_parse(const char *text, size_t size, const char *name, struct yaml **re
 int yaml_load(const char *file, struct yaml **ret_yaml);
 /* Does the same, and passes over the documents after the first, as kubectl does in kubeconfigs. */
 int yaml_load_first(const char *file, struct yaml **ret_yaml);
-/* Reads an open file, which errors name FILE. */
+/* Reads an open file, FILE in errors. */
 int yaml_load_fd(int fd, const char *file, struct yaml **ret_yaml);
 void yaml_free(struct yaml **yaml);
 const struct yaml_node *yaml_root(const struct yaml *yaml);
-/* Returns the root for a caller that replaces texts, which are on the heap. */
+/* Returns the root, to replace texts on the heap. */
 struct yaml_node *yaml_edit(struct yaml *yaml);
 
 /* Returns a member of a map; NULL if it is absent or null, or if MAP is NULL or no map. */
@@ -49,9 +49,9 @@ bool yaml_is_null(const struct yaml_node *node);
 
 /* Appends DOCUMENT, one msgpack document (common/value/value.h), to OUT as kubectl writes YAML:
  * numbers as their text, strings quoted where a reader would take them for something else, long
- * lines folded at blanks, strings of several lines as blocks where a block keeps them. Keys are
- * in their order (common/value/sort.h). IS_ITEM: as an item, after "- ", of a list that is not
- * indented. Returns: 0, ERR_CORRUPT, or the error of OUT. After an error OUT is as long as
+ * lines folded at blanks, strings of several lines as blocks where a block keeps them. Keys are in
+ * their order (common/value/sort.h). IS_ITEM: as an item, after "- ", of a list without
+ * indentation. Returns: 0, ERR_CORRUPT, or the error of OUT. After an error OUT is as long as
  * before. */
 int yaml_write(struct bytes document, bool is_item, struct buf *out);
 

@@ -47,14 +47,15 @@ static bool style_is_printable(struct bytes text, size_t at)
 bool yaml_needs_escape(struct bytes text, size_t at)
 {
 	static const struct bytes mark =
-		BYTES_LIT("\xef\xbb\xbf"); /* go-yaml escapes all of a text that begins with it */
+		/* go-yaml escapes all of a text with it at the beginning */
+		BYTES_LIT("\xef\xbb\xbf");
 	uint8_t c = ((const uint8_t *)text.data)[at];
 
 	return c == '"' || c == '\\' || !style_is_printable(text, at) || yaml_is_break(text, at) ||
 	       bytes_starts(text, mark);
 }
 
-/* ---- strings that would be something else ------------------------------- */
+/* ---- strings with another meaning -------------------------------------------- */
 
 static bool style_is_digit(char c)
 {
@@ -167,7 +168,7 @@ static bool style_is_base_60(struct bytes text)
 	return p == end;
 }
 
-/* Returns whether the digits from P on are a number of BASE that LIMIT has room for. */
+/* Returns true if the digits from P on are a number of BASE within LIMIT. */
 static bool style_fits(const char *p, const char *end, unsigned base, uint64_t limit)
 {
 	uint64_t number = 0;
@@ -188,8 +189,8 @@ static bool style_fits(const char *p, const char *end, unsigned base, uint64_t l
 	return number <= limit;
 }
 
-/* Returns whether Go's ParseInt or ParseUint reads TEXT: 0x1f, 0o7, 0b1, or 0b-1, which go-yaml
- * adds. Decimal numbers are floats also, and octal ones if their digits are those of decimal
+/* Returns whether Go's ParseInt or ParseUint reads TEXT: 0x1f, 0o7, 0b1, or 0b-1, an addition of
+ * go-yaml. Decimal numbers are floats also, and octal ones if their digits are those of decimal
  * ones. */
 static bool style_is_prefixed_integer(struct bytes text)
 {
@@ -212,8 +213,8 @@ static bool style_is_prefixed_integer(struct bytes text)
 		p + 2, end, base, is_signed ? (uint64_t)INT64_MAX + is_negative : UINT64_MAX);
 }
 
-/* Returns whether TEXT is a float or a decimal integer: 1, +1., .5, 1e3. One that is too large
- * for a double is a string. */
+/* Returns whether TEXT is a float or a decimal integer: 1, +1., .5, 1e3. A larger one than any
+ * double is a string. */
 static bool style_is_float(struct bytes text)
 {
 	const char *p = text.data, *end = p + text.size;
@@ -275,9 +276,8 @@ static bool style_is_word(struct bytes text)
 	return false;
 }
 
-/* Returns TEXT, or what it is without its underscores, in PLAIN, which has SIZE bytes;
- * BYTES_NONE if that is too long.
- * STRICT: or if one is not between two digits. */
+/* Returns TEXT, or what it is without its underscores, in PLAIN, which has SIZE bytes; BYTES_NONE
+ * if too long. STRICT: or if one is not between two digits. */
 static struct bytes style_drop_underscores(struct bytes text, bool strict, char *plain, size_t size)
 {
 	const char *p = text.data;
@@ -299,12 +299,12 @@ static struct bytes style_drop_underscores(struct bytes text, bool strict, char 
 
 /* ---- styles ------------------------------------------------------------- */
 
-/* How a text that begins with a character may be something else than a plain string. */
+/* How a text with this first character may differ from a plain string. */
 enum style_first {
 	FIRST_LETTER = 1, /* a word of YAML 1.1 */
 	FIRST_NUMBER,     /* a number or a moment */
 	FIRST_DOT,        /* a float; or "..." */
-	FIRST_MARK,       /* an indicator, whatever follows */
+	FIRST_MARK,       /* an indicator, in any case */
 	FIRST_LONE,       /* an indicator if a blank follows */
 };
 
@@ -377,7 +377,7 @@ static bool style_begins_badly(struct bytes text)
 	return text.size > 2 && (memcmp(p, "---", 3) == 0 || memcmp(p, "...", 3) == 0);
 }
 
-/* Returns the bits 0x80 of the bytes of WORD that are no ASCII sign, digit or letter. */
+/* Returns the bits 0x80 of the bytes of WORD other than ASCII signs, digits and letters. */
 static inline uint64_t style_mark(uint64_t word)
 {
 	const uint64_t ones = UINT64_C(0x0101010101010101);
@@ -406,7 +406,7 @@ static inline bool style_is_dense(struct bytes text)
 	return !marks;
 }
 
-/* The traits of a text that rule out a style. */
+/* The traits of a text against a style. */
 struct style_traits {
 	bool has_break, is_special; /* special: only double quotes escape it */
 	bool begins_blank, ends_blank, ends_broken, has_break_blank, has_blank_break;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Chooses how a string is written in YAML, as go-yaml does for kubectl: plain if a reader of
- * YAML 1.1 gets the string back, which takes yes, 0x1 and 2026-01-01 for something else; else in
- * quotes; several lines as a block.
+ * Chooses how a string is written in YAML, as go-yaml does for kubectl: plain if a reader of YAML
+ * 1.1 gets the string back (yes, 0x1 and 2026-01-01 are others to it); else in quotes; several
+ * lines as a block.
  */
 #ifndef COMMON_VALUE_YAML_STYLE_H
 #define COMMON_VALUE_YAML_STYLE_H
@@ -18,7 +18,7 @@ enum yaml_style {
 	YAML_STYLE_MAX
 };
 
-/* Returns the style for TEXT. IS_KEY: a key in one line, which is no block. */
+/* Returns the style for TEXT. IS_KEY: a key in one line, never a block. */
 enum yaml_style yaml_string_style(struct bytes text, bool is_key);
 
 /* Returns whether the key TEXT, of STYLE, is written before a colon, and not in lines of its own

@@ -42,13 +42,13 @@ static __attribute__((noinline)) void yaml_make_room(struct yaml_writing *w, siz
 		return;
 	}
 	(void)buf_grow(
-		w->out, buf_spare(w->out)); /* all that is allocated; yaml_flush() gives it back */
+		w->out, buf_spare(w->out)); /* all of the allocation; yaml_flush() gives it back */
 	w->to = w->out->data + used;
 	w->end = w->out->data + w->out->size;
 	w->line = w->to - column;
 }
 
-/* Makes room for SIZE bytes and the few that follow any of them. Returns whether there is. */
+/* Makes room for SIZE bytes and the few after any of them. Returns whether there is. */
 static inline bool yaml_room(struct yaml_writing *w, size_t size)
 {
 	if (w->to && (size_t)(w->end - w->to) < size + ROOM)
@@ -61,7 +61,7 @@ static size_t yaml_column(const struct yaml_writing *w)
 	return (size_t)(w->to - w->line);
 }
 
-/* Copies one character, whose bytes after the first are no columns. */
+/* Copies one character; only its first byte is a column. */
 static void yaml_copy(struct yaml_writing *w, struct bytes text, size_t *at)
 {
 	const uint8_t *p = text.data;
@@ -108,8 +108,8 @@ static void yaml_put(struct yaml_writing *w, char c, bool apart, bool is_blank, 
 
 /* ---- scalars ------------------------------------------------------------ */
 
-/* Copies a line break of TEXT. Only \n is written as a break; the others are characters that end
- * a line also. */
+/* Copies a line break of TEXT. Only \n is written as a break; the others are characters at the end
+ * of a line also. */
 static void yaml_copy_break(struct yaml_writing *w, struct bytes text, size_t *at)
 {
 	if (((const char *)text.data)[*at] == '\n') {
@@ -343,7 +343,7 @@ static int yaml_put_key(struct yaml_writing *w, const uint8_t **at, const uint8_
 	return 0;
 }
 
-/* Writes the content of a map or list, whose first item is at *AT. */
+/* Writes the content of a map or list, with its first item at *AT. */
 static int yaml_put_content(struct yaml_writing *w, const uint8_t **at, const uint8_t *end,
 	uint32_t count, bool is_map, bool in_map)
 {
@@ -371,7 +371,7 @@ static int yaml_put_content(struct yaml_writing *w, const uint8_t **at, const ui
 	return r;
 }
 
-/* Writes the item at *AT, which is in a map if IN_MAP, else in a list or alone. */
+/* Writes the item at *AT, in a map if IN_MAP, else in a list or alone. */
 static int yaml_put_item(
 	struct yaml_writing *w, const uint8_t **at, const uint8_t *end, bool in_map)
 {
@@ -430,7 +430,7 @@ int yaml_write(struct bytes document, bool is_item, struct buf *out)
 
 	w.to = w.line = w.end = out->data ? out->data + before : NULL;
 	yaml_make_room(&w, ROOM);
-	if (is_item && w.to) { /* of a list that is not indented itself */
+	if (is_item && w.to) { /* of a list without indentation of its own */
 		w.indent = 0;
 		yaml_put(&w, '-', true, false, true);
 	}
