@@ -125,8 +125,8 @@ unit() {
 
 scenarios() {
     local log=$logs/scenarios.log p f e last
-    # A test that hangs leaves the stack of its process in the log.
-    /usr/bin/python3 -m pytest -q -rs --durations 20 -p no:cacheprovider -o faulthandler_timeout=600 -n $((3 * jobs)) --dist loadfile \
+    # A test that hangs leaves the stack of its process in the log. Most wait for nine tenths of their time.
+    /usr/bin/python3 -m pytest -q -rs --durations 20 -p no:cacheprovider -o faulthandler_timeout=600 -n $((5 * jobs)) --dist loadfile \
         tests/scenario >"$log" 2>&1
     local status=$?
     last=$(grep -E '^[0-9]+ (passed|failed|error).* in [0-9.]+s' "$log" | tail -n 1)
@@ -143,16 +143,16 @@ scenarios() {
 begin style scripts/check-style.sh
 build asan tests
 build release DEVELOPER= build/release/kinf-simulator # with the flags of `make`: other flags would make both compile everything again
+# Each of these keeps one processor busy while the unit tests wait for disk and clock.
+for program in build/asan/model/*; do
+    if [ -x "$program" ] && [ -f "$program" ]; then begin "model $(basename "$program")" "$program"; fi
+done
+begin "rebuild of 50,000 objects" env KINF_BUILD=build/asan /usr/bin/python3 tests/stress/rebuild.py --objects 50000
 unit
 for program in build/asan/fuzz/fuzz_*; do
     case $program in *.*) continue ;; esac
     one "fuzz seeds ${program##*fuzz_}" "$program" "tests/fuzz/seeds/${program##*fuzz_}"
 done
-# Each of these keeps one processor busy, so they run beside each other.
-for program in build/asan/model/*; do
-    if [ -x "$program" ] && [ -f "$program" ]; then begin "model $(basename "$program")" "$program"; fi
-done
-begin "rebuild of 50,000 objects" env KINF_BUILD=build/asan /usr/bin/python3 tests/stress/rebuild.py --objects 50000
 build tsan build/tsan/stress/ring_threads build/tsan/stress/queue_threads
 begin "threads ring (tsan)" build/tsan/stress/ring_threads
 begin "threads queue (tsan)" build/tsan/stress/queue_threads
