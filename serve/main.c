@@ -371,8 +371,8 @@ static int serve_set_auth(struct serve *serve, struct listener *l)
 	if (l->auth == CONFIG_AUTH_OPEN && !l->any_loopback && !config->open_remote)
 		return err_say(ERR_CONFIG,
 			"serve.auth: open on %s would give the whole cache to other machines; "
-			"listen on a loopback "
-			"address, choose another mode, or set serve.openRemote: true",
+			"listen on a loopback address, choose another mode, or set "
+			"serve.openRemote: true",
 			l->name);
 	return 0;
 }

@@ -193,14 +193,12 @@ static int route_method_refused(struct answer_request *request)
 	if (*path->subresource)
 		api_status_set(&request->status, 405, "MethodNotAllowed",
 			"%s is not supported on resources of kind \"%s/%s\": this server answers "
-			"from "
-			"a cache",
+			"from a cache",
 			answer_verb_name(request), path->resource, path->subresource);
 	else
 		api_status_set(&request->status, 405, "MethodNotAllowed",
 			"%s is not supported on resources of kind \"%s\": this server answers from "
-			"a "
-			"cache",
+			"a cache",
 			answer_verb_name(request), path->resource);
 	api_status_details(&request->status, path->group, path->resource, "");
 	return 405;

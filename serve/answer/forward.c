@@ -270,8 +270,7 @@ static void forward_refuse_unknown(struct answer_request *request)
 	if (certificate)
 		api_status_set(&request->status, 403, "Forbidden",
 			"kinf-serve can't forward a request with a client certificate to the API "
-			"server; "
-			"use a token");
+			"server; use a token");
 	else
 		api_status_set(&request->status, 401, "Unauthorized", "Unauthorized");
 	answer_refuse(request, certificate ? 403 : 401);

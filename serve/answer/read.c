@@ -147,13 +147,11 @@ static int list_expired(struct listing *list)
 		return api_status_too_old(status);
 	api_status_expired(status,
 		"The provided continue parameter is too old to display a consistent list result. "
-		"You "
-		"can start a new list without the continue parameter, or use the continue token in "
-		"this response to retrieve the remainder of the results. Continuing with the "
-		"provided "
-		"token results in an inconsistent list - objects that were created, modified, or "
-		"deleted between the time the first chunk was returned and now may show up in the "
-		"list.");
+		"You can start a new list without the continue parameter, or use the continue "
+		"token in this response to retrieve the remainder of the results. Continuing with "
+		"the provided token results in an inconsistent list - objects that were created, "
+		"modified, or deleted between the time the first chunk was returned and now may "
+		"show up in the list.");
 	int r = api_token_write(-1, buf_bytes(&list->token.from), &status->token);
 	return r < 0 ? r : 410;
 }

@@ -391,6 +391,16 @@ static void ask_on_user(void *context, int status, struct bytes text)
 	(void)pthread_mutex_unlock(&e->self->lock);
 }
 
+/* Writes the reason of an answer without a review. */
+static void ask_explain(int status, struct bytes text, char *reason, size_t size)
+{
+	if (status)
+		(void)snprintf(reason, size, "the API server answered a review with %d", status);
+	else
+		(void)snprintf(reason, size, "the API server can't be asked: %.*s",
+			(int)(text.size < 150 ? text.size : 150), (const char *)text.data);
+}
+
 static void ask_on_answer(void *context, int status, struct bytes text)
 {
 	struct decision_entry *e = context;
@@ -403,18 +413,13 @@ static void ask_on_answer(void *context, int status, struct bytes text)
 		answer = AUTH_UNAUTHENTICATED;
 	else if (status == 403)
 		answer = AUTH_DENIED; /* for instance: the token may not impersonate */
-	else if (status == 400 || status == 422) {
-		answer =
-			/* for instance: a group is impersonated without a user; it stays so */
-			AUTH_DENIED;
+	else if (status != 400 && status != 422)
+		ask_explain(status, text, reason, sizeof(reason));
+	else { /* for instance: a group is impersonated without a user; it stays so */
+		answer = AUTH_DENIED;
 		(void)snprintf(reason, sizeof(reason), "the API server refused the review with %d",
 			status);
-	} else if (status)
-		(void)snprintf(
-			reason, sizeof(reason), "the API server answered a review with %d", status);
-	else
-		(void)snprintf(reason, sizeof(reason), "the API server can't be asked: %.*s",
-			(int)(text.size < 150 ? text.size : 150), (const char *)text.data);
+	}
 	if (answer == AUTH_DENIED && !*e->user) {
 		/* Without the lock: no other thread reads the texts of an entry during its
 		 * question. */
@@ -438,15 +443,10 @@ static void ask_failed(struct decision_entry *e, int status, struct bytes text)
 	if (status == 401 || status == 403)
 		(void)snprintf(reason, sizeof(reason),
 			"kinf-serve's own account may not create reviews (serve.review, "
-			"ClusterRole "
-			"system:auth-delegator): %d",
+			"ClusterRole system:auth-delegator): %d",
 			status);
-	else if (status)
-		(void)snprintf(
-			reason, sizeof(reason), "the API server answered a review with %d", status);
 	else
-		(void)snprintf(reason, sizeof(reason), "the API server can't be asked: %.*s",
-			(int)(text.size < 150 ? text.size : 150), (const char *)text.data);
+		ask_explain(status, text, reason, sizeof(reason));
 	ask_settle(e, AUTH_UNAVAILABLE, reason);
 }
 

@@ -106,9 +106,8 @@ static int listener_refused(int error, const char *word)
 	if (error == EACCES)
 		return err_say(-error,
 			"listening on '%s': %s: user %u may not use this port; take one from 1024 "
-			"on, or give the process "
-			"CAP_NET_BIND_SERVICE (for a unit of systemd: AmbientCapabilities, "
-			"CapabilityBoundingSet)",
+			"on, or give the process CAP_NET_BIND_SERVICE (for a unit of systemd: "
+			"AmbientCapabilities, CapabilityBoundingSet)",
 			word, strerror(error), (unsigned)geteuid());
 	return err_set(-error, "listening on '%s'", word);
 }
