@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Names of resources as kubectl reads them: RESOURCE[.VERSION][.GROUP] with the plural, kind,
- * singular or short name. Several feeds can have a name in common (nodes of the core group and
- * of longhorn.io); the order of discovery decides then. The reflector stores it in the row
- * `order`, so that copies are read by it too.
+ * singular or short name. Several feeds can share a name (nodes of the core group and of
+ * longhorn.io); the order of discovery decides then. The reflector stores it in the row `order` for
+ * copies of the store.
  */
 #include "store/journal/journal_internal.h"
 
@@ -102,8 +102,8 @@ static size_t feed_line(const struct feed_definition *d, struct bytes order)
 	return SIZE_MAX;
 }
 
-/* Orders groups that the order of discovery lacks: the core group, the API server's other
- * groups, then by name. */
+/* Orders groups missing in the order of discovery: the core group, the API server's other groups,
+ * then by name. */
 static int feed_compare_groups(const char *a, const char *b)
 {
 	bool own_a = custom_is_builtin_group(a), own_b = custom_is_builtin_group(b);
@@ -161,6 +161,6 @@ int journal_set_order(struct journal *journal, struct bytes order)
 	if (r < 0)
 		return journal->error = r;
 	le32_put(crc, row_checksum(ORDER_KEY, order));
-	journal->meta_changed = true; /* an abort must not be taken for one of nothing */
+	journal->meta_changed = true; /* tells journal_abort() of a change */
 	return journal->error = txn_put(journal->txn, DB_META, ORDER_KEY, buf_bytes(&row), 0);
 }

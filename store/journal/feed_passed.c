@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The `feed` database says what the reflector could not take into a feed, so that a restart
- * knows it as well. */
+/* A feed's passed-over objects, kept in the `feed` database over a restart. */
 #include "store/journal/journal_internal.h"
 
 #include <errno.h>
@@ -52,7 +51,7 @@ int journal_set_passed(struct journal *journal, uint32_t feed, const struct feed
 	} else {
 		r = txn_del(journal->txn, DB_FEED, key);
 	}
-	journal->meta_changed = true; /* an abort must not be taken for one of nothing */
+	journal->meta_changed = true; /* tells journal_abort() of a change */
 	return r < 0 ? journal->error = r : 0;
 }
 
@@ -75,8 +74,7 @@ static int passed_read_object(const struct value *map, struct passed_object *ret
 	return r < 0 ? r : 0;
 }
 
-/* A member that is missing or of another type is empty: of all that is known here only that
- * something is passed over matters to more than a sentence. */
+/* A missing member, or one of another type, is empty: it is only told to people. */
 static int passed_read(struct bytes stored, struct feed_passed *ret_passed)
 {
 	struct value map, item, object;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Feeds: definitions and checkpoints in the `feed` database, and the writer's memory of the
- * checkpoints, which takes a bookmark every second and is written once a transaction.
+ * checkpoints. A bookmark changes only the memory; the rows are written once a transaction.
  */
 #include "store/journal/journal_internal.h"
 
@@ -126,7 +126,7 @@ int definition_write(const struct feed_definition *definition, struct buf *buf)
 	return buf_error(buf);
 }
 
-/* Members that are not there are empty: an older program wrote it. */
+/* A missing member is empty: an older program wrote it. */
 static int definition_read_text(
 	const struct value *map, const char *key, struct buf *buf, const char **ret_text)
 {
@@ -278,8 +278,7 @@ int feed_row_set_trimmed(struct feed_row *row, uint64_t seq, struct bytes rv)
 		return 0;
 	row->checkpoint.trimmed = seq;
 	row->changed = true;
-	/* The deletion of an object that a list lacks has the list's RV: newer than what follows
-	 * it. */
+	/* A DELETED found by a list has the list's RV, newer than the next ones. */
 	if (!rv.size || rv_compare(rv, buf_bytes(&row->trimmed_rv)) == -1)
 		return 0;
 	buf_reset(&row->trimmed_rv);
@@ -296,7 +295,7 @@ static int feed_row_load(struct journal *journal, struct bytes key, struct bytes
 
 	if (key.size != FEED_KEY_SIZE || p[4] >= FEED_PART_MAX)
 		return err_set(ERR_CORRUPT, "a feed's key of %zu bytes", key.size);
-	if (p[4] != FEED_CHECKPOINT) /* it is read when it is needed, and must be sound */
+	if (p[4] != FEED_CHECKPOINT) /* read when needed, but must be sound */
 		return feed_open(be32_get(p), p[4], value, &value);
 	int r = checkpoint_read(be32_get(p), value, &checkpoint);
 	if (r == 0)

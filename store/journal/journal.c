@@ -29,7 +29,7 @@ struct txn *journal_txn(struct journal *journal)
 	return journal->txn;
 }
 
-/* Trimming may use what appending leaves free, or a full journal would never get room again. */
+/* Trimming may use the room kept free by appends: else a full journal stays full. */
 int journal_begin_trim(struct journal *journal)
 {
 	CHECK_OBJ(journal, JOURNAL_MAGIC);
@@ -114,7 +114,7 @@ int journal_commit(struct journal *journal)
 
 /* ---- appending ---------------------------------------------------------- */
 
-/* Checks the head that the cursor has come to (MOVED: FOUND), and its page. */
+/* Checks the head at the cursor (MOVED: FOUND), and its page. */
 static int journal_check_neighbour(
 	struct journal *journal, int moved, struct bytes key, struct bytes value)
 {
@@ -185,7 +185,7 @@ static int journal_put_record(struct journal *journal, const struct record *reco
 	return 0;
 }
 
-/* The record first: its bytes may lie in the head that is about to change. */
+/* The record first: its bytes may lie in the old head. */
 static int journal_append_object(struct journal *journal, struct record *record)
 {
 	uint8_t room[HEAD_KEY_MAX];
@@ -277,8 +277,8 @@ int journal_append(struct journal *journal, const struct record *record, uint64_
 		return journal->error;
 	uint64_t page = env_page_size(journal_env(journal));
 	int r = record_fits(record);
-	/* The record's own pages; then a leaf of the log, the head's leaf and one that it is split
-	 * into, and one above them: what lies higher is shared by the whole transaction. */
+	/* The record's own pages; then a leaf of the log, the head's leaf and its split, and one
+	 * above them. Higher pages are shared by the whole transaction. */
 	if (r == 0)
 		r = txn_allocate(journal->txn, record_size(record) + 6 * page);
 	return r < 0 ? r : journal_append_record(journal, record, ret_seq);
@@ -351,7 +351,7 @@ static int journal_change_definition(struct journal *journal, uint32_t feed, con
 		definition.name = name;
 	if (resync_ns)
 		definition.resync_ns = *resync_ns;
-	journal->meta_changed = true; /* an abort must not be taken for one of nothing */
+	journal->meta_changed = true; /* tells journal_abort() of a change */
 	return journal->error = journal_put_definition(journal, &definition);
 }
 

@@ -8,19 +8,19 @@
  *
  * One writer, the reflector. Records, heads and checkpoints change in one transaction:
  *
- *	journal_begin(j);                      (nothing happens when one is open)
+ *	journal_begin(j);                      (does nothing if one is open)
  *	journal_append(j, &record, &seq); ...  journal_checkpoint(j, feed, phase, rv);
- *	journal_commit(j);                     (then publish what was appended on the ring)
+ *	journal_commit(j);                     (then publish on the ring)
  *
  * A failed commit stores nothing: the caller goes back to the last committed checkpoints and asks
  * the API server again.
  *
- * The journal keeps the rules that need only itself: seq order, the chain of previous versions,
- * heads, list brackets, trimming. The reflector decides what an answer of the API server means.
+ * The journal keeps its own rules only: seq order, the chain of previous versions, heads, list
+ * brackets, trimming. The meaning of the API server's answers is the reflector's.
  *
- * A function that reads takes the transaction to read in: a read transaction of journal_env()
- * (txn_begin_read), or the open write transaction (journal_txn). Records borrow from the map until
- * the transaction is reset, renewed or ended, in a write transaction until the next write.
+ * Functions that read take a transaction: a read transaction of journal_env() (txn_begin_read),
+ * or the open write transaction (journal_txn). Records borrow from the map until the transaction is
+ * reset, renewed or ended, in a write transaction until the next write.
  */
 #ifndef STORE_JOURNAL_JOURNAL_H
 #define STORE_JOURNAL_JOURNAL_H
@@ -56,7 +56,7 @@ static inline bool record_is_change(uint8_t type)
 
 enum record_flags {
 	RECORD_FINAL_STATE_UNKNOWN = 1u << 0, /* DELETED found by a list: no body, rv of the list */
-	RECORD_ABANDONED = 1u << 1,           /* LIST_END of a list that was given up */
+	RECORD_ABANDONED = 1u << 1,           /* LIST_END of an abandoned list */
 };
 
 struct record {
@@ -70,7 +70,7 @@ struct record {
 	struct bytes uid;
 	struct bytes rv;     /* of the object; LIST_END: of the list; LIST_BEGIN: before it */
 	struct bytes body;   /* msgpack; empty where there is none */
-	struct bytes stored; /* of a record that was read: all its bytes in the log */
+	struct bytes stored; /* bytes in the log; set by reads only */
 };
 
 const char *record_type_name(uint8_t type);
@@ -94,11 +94,11 @@ enum feed_phase {
 };
 const char *feed_phase_name(uint32_t phase);
 
-/* Ends the name of a feed while its name still belongs to the feed that it will replace. */
+/* Suffix of a new feed's name while the feed to be replaced still has the name. */
 #define FEED_NEXT "~next"
 
-/* A feed's identity: any change makes a new feed. Texts are NUL-terminated, never NULL where they
- * were read; NULL is written as "". They are all listed in feed_definition.def. */
+/* A feed's identity: any change makes a new feed. Texts are NUL-terminated; NULL is written as "",
+ * and read as such. feed_definition.def lists them all. */
 struct feed_definition {
 	uint32_t id;
 	const char *name;    /* of the configuration entry; not part of the identity */
@@ -122,40 +122,39 @@ struct feed_definition {
 bool feed_definition_is_called(const struct feed_definition *definition, const char *name);
 /* Returns the size of the name in the configuration: without FEED_NEXT. */
 size_t feed_definition_name_size(const struct feed_definition *definition);
-/* Compares two feeds that are called NAME. Negative: A goes first, as for kubectl: its full name
- * before a short one, then by ORDER (journal_order()), the core group first. 0: NAME means both. */
+/* Compares two feeds called NAME. Negative: A goes first, as in kubectl: its full name before a
+ * short one, then by ORDER (journal_order()), the core group first. 0: NAME means both. */
 int feed_definition_compare(const struct feed_definition *a, const struct feed_definition *b,
 	const char *name, struct bytes order);
 
-/* Returns false if the feed's objects are stored without what PATH leads to: it keeps only
- * metadata, or drops it. A search there finds nothing then, whatever the objects have. */
+/* Returns false if the feed stores its objects without PATH: it keeps only metadata, or drops PATH.
+ * A search there finds nothing. */
 bool feed_definition_keeps(const struct feed_definition *definition, const struct path *path);
 
 struct feed_checkpoint {
 	uint32_t phase;      /* enum feed_phase */
 	uint64_t list_begin; /* seq of the open LIST_BEGIN, 0: none. Open means list again */
-	uint64_t list_ns; /* when the list began that is open or was abandoned; 0: none. Unless 0,
-			     the reflector lists again before it watches on */
+	/* begin of the open or abandoned list; not 0: list again before the next watch */
+	uint64_t list_ns;
 	uint64_t first_list;     /* seq of the first LIST_END, 0: none yet */
-	uint64_t trimmed;        /* last of its own seqs that was trimmed */
+	uint64_t trimmed;        /* its last trimmed seq */
 	struct bytes trimmed_rv; /* newest RV among those; empty: none had one */
 	uint64_t last;           /* seq of its newest record */
-	struct moment contact;   /* when the newest event, bookmark or complete list that is stored
-				  came in */
+	struct moment contact;   /* arrival of the newest stored event, bookmark or complete list */
 	struct bytes rv;         /* watch on from here; empty: list */
 };
 
-#define FEED_PASSED_MAX 64 /* objects that are named */
+#define FEED_PASSED_MAX 64 /* objects listed by name */
 
-/* Objects of the server that the reflector could not take into the feed (reflector/README.md):
- * the feed lacks them, or has an older version. */
+/* Objects of the server missing in the feed, or older in it, because the reflector could not store
+ * them (reflector/README.md). */
 struct feed_passed {
 	size_t n;
 	bool more; /* there may be others */
 	struct passed_object {
 		struct bytes name; /* "namespace/name" */
 		struct bytes why;  /* words for people */
-		uint64_t limit;    /* maxObjectSize, which it exceeds, in bytes; 0: it does not */
+		uint64_t limit;    /* maxObjectSize in bytes if the object exceeds it, else 0 */
 	} objects[FEED_PASSED_MAX];
 };
 
@@ -174,30 +173,31 @@ struct journal_options {
 	bool durable;
 };
 
-/* Opens the journal that CURRENT names, for the writer (which holds HOME_REFLECTOR). If it is
- * missing, damaged, of another format or not trusted, makes a new one with a new uuid, names it in
- * CURRENT, and puts the reason into REASON ("" when the old one was opened). ERR_LOCKED: another
- * process is opening it; the caller tries again. */
+/* Opens the current journal for the writer, the holder of HOME_REFLECTOR. If it is missing,
+ * damaged, untrusted or of another format, makes a new one with a new uuid, names it in CURRENT,
+ * and puts the reason into REASON ("": the old one was opened). ERR_LOCKED: another process is
+ * opening it; try again. */
 int journal_open_write(struct home *home, const struct journal_options *options, char reason[256],
 	struct journal **ret_journal);
 
-/* Notes beside the journal that a daemon met damage in it, as SENTENCE says: the reflector ends,
- * and journal_open_write() makes another one. Returns: 0; errors. */
+/* Stores a daemon's report of damage beside the journal. The reflector ends then, and its next
+ * journal_open_write() makes another one. Returns: 0; errors. */
 int journal_note_damage(struct home *home, const char *sentence);
 
 /* Begins a new, empty journal of a new uuid in place of this one (another cluster). The old one
- * stays for readers for as long as the index that index/CURRENT names belongs to it. -ENOSPC when
- * the disk has no room for both (generation_require_room): nothing has happened. */
+ * stays for readers while the current index belongs to it. -ENOSPC: no room for both
+ * (generation_require_room); nothing has changed. */
 int journal_begin_anew(
 	struct journal **journal, struct home *home, const struct journal_options *options);
 
-/* Removes journals that neither CURRENT nor the index in use names. Returns how many. Opening for
- * writing does it as well; the writer calls it again after the index has moved to a new journal. */
+/* Removes the journals named neither by CURRENT nor by the index in use. Returns how many. Opening
+ * for writing does it as well; the writer calls it again after the index has moved to a new
+ * journal. */
 int journal_remove_old(struct home *home);
 
-/* Opens a journal for reading: the one of this UUID (NOT_FOUND when it is no longer there), or with
- * NULL the one that CURRENT names (ERR_NO_STORE before there is one). A store that is not writable
- * is read without lock, and refused (ERR_LOCKED) while a reflector runs on it. */
+/* Opens a journal for reading: the one of this UUID (NOT_FOUND: it is gone), or with NULL the
+ * current one (ERR_NO_STORE: there is none yet). A read-only store is read without lock, and
+ * refused (ERR_LOCKED) while a reflector runs on it. */
 int journal_open_read(struct home *home, const uint8_t *uuid, struct journal **ret_journal);
 void journal_close(struct journal **journal);
 
@@ -216,13 +216,13 @@ void journal_abort(struct journal *journal);
 struct txn *journal_txn(struct journal *journal); /* NULL when none is open */
 
 /*
- * Appends RECORD; the journal sets its seq, prev and time. By type: after ADDED or MODIFIED this
- * record is the head. DELETED removes the head, and its prev is the last state. LIST_BEGIN opens
- * the feed's list (none may be open). LIST_END closes it, sets first_list if it is the feed's
- * first, and phase and RV unless the list was abandoned. FEED_REMOVED closes an open list as well.
- * Only journal_add_feed() writes FEED_ADDED. ERR_TOO_LARGE (a key, uid, RV or body that cannot be
- * stored) leaves the transaction as it was; other errors are sticky in it. RECORD's bytes may
- * borrow from this transaction's heads.
+ * Appends RECORD; the journal sets its seq, prev and time. By type: ADDED and MODIFIED become the
+ * head. DELETED removes the head; its prev is the last state. LIST_BEGIN opens the feed's list
+ * (none may be open). LIST_END closes it, sets first_list if it is the feed's first, and phase and
+ * RV unless the list was abandoned. FEED_REMOVED closes an open list as well. Only
+ * journal_add_feed() writes FEED_ADDED. ERR_TOO_LARGE (key, uid, RV or body) leaves the transaction
+ * as it was; other errors are sticky in it. RECORD's bytes may borrow from this transaction's
+ * heads.
  */
 int journal_append(struct journal *journal, const struct record *record, uint64_t *ret_seq);
 
@@ -235,18 +235,17 @@ int journal_set_resync(struct journal *journal, uint32_t feed, uint64_t resync_n
 /* Stores the columns of the feed's resource. Returns: 0; END: they are stored already; errors. */
 int journal_set_columns(struct journal *journal, uint32_t feed, const char *columns);
 
-/* Returns whether FEED has an open list, also one that was begun in the open transaction. */
+/* Returns whether FEED has an open list, begun in this transaction or before. */
 bool journal_list_is_open(const struct journal *journal, uint32_t feed);
 
-/* Moves the checkpoint; list_begin, list_ns, first_list, trimmed and last are the journal's own and
- * are kept as they are, and so is the contact. */
+/* Moves the checkpoint; list_begin, list_ns, first_list, trimmed, last and the contact stay as they
+ * are. */
 int journal_checkpoint(struct journal *journal, uint32_t feed, uint32_t phase, struct bytes rv);
 
-/* Sets when the API server last said something of the feed that the open transaction stores. */
+/* Sets the time of the API server's last word on the feed. */
 int journal_set_contact(struct journal *journal, uint32_t feed, const struct moment *contact);
 
-/* Stores what is passed over of FEED, in place of what was; NULL: nothing is. Like a checkpoint
- * it is no record: readers that follow do not see it. */
+/* Replaces FEED's passed-over objects; NULL: none. It is no record: followers do not see it. */
 int journal_set_passed(struct journal *journal, uint32_t feed, const struct feed_passed *passed);
 
 int journal_set_cluster(struct journal *journal, const char *cluster);
@@ -258,10 +257,9 @@ int journal_order(struct journal *journal, struct txn *txn, struct bytes *ret_or
 
 /*
  * Moves the horizon towards TARGET by at most LIMIT log records, in its own transaction (none may
- * be open). A feed that was removed at or below the new horizon loses its heads and versions,
- * likewise in slices. Returns: 0: the horizon is at TARGET; AGAIN: there is more to do. The caller
- * has made sure that TARGET is not above what the index has taken (docs/architecture.md, Snapshot
- * and rebuild).
+ * be open). A feed removed at or below the new horizon loses its heads and versions, likewise in
+ * slices. TARGET must not be above the index's applied seq (docs/architecture.md, Snapshot and
+ * rebuild). Returns: 0: the horizon is at TARGET; AGAIN: there is more to do.
  */
 int journal_trim(struct journal *journal, uint64_t target, size_t limit, uint64_t *ret_trimmed);
 
@@ -279,8 +277,7 @@ uint64_t journal_history(const struct journal *journal);
 
 /* ---- reading; TXN is a read transaction of journal_env() or journal_txn() --- */
 
-/* FOUND: *RET_PASSED, whose texts are borrowed from TXN; NOT_FOUND: nothing is passed over;
- * errors. */
+/* FOUND: *RET_PASSED, its texts borrowed from TXN; NOT_FOUND: nothing is passed over; errors. */
 int journal_passed(
 	struct journal *journal, struct txn *txn, uint32_t feed, struct feed_passed *ret_passed);
 int journal_meta(struct journal *journal, struct txn *txn, struct journal_meta *ret_meta);
@@ -288,43 +285,40 @@ int journal_get(struct journal *journal, struct txn *txn, uint64_t seq, struct r
 int journal_head(struct journal *journal, struct txn *txn, uint32_t feed, struct bytes key,
 	struct head *ret_head);
 
-/* Reads the record that begins at PLACE, if one does: FOUND, NOT_FOUND. No checksum is compared;
- * the caller checks which one it is. */
+/* Reads the record at PLACE: FOUND, NOT_FOUND. Compares no checksum; the caller checks its seq. */
 int journal_at(struct journal *journal, struct txn *txn, uint64_t place, struct record *ret_record);
-/* Reads record SEQ, at its PLACE (txn_place()) if it is there, without a comparison of
- * checksums, else by a lookup in the log. */
+/* Reads record SEQ at PLACE (txn_place()) without comparing checksums; if it is not there, looks it
+ * up in the log. */
 int journal_get_at(struct journal *journal, struct txn *txn, uint64_t seq, uint64_t place,
 	size_t size, struct record *ret_record);
 /* Returns place and size of record SEQ for journal_get_at(); place 0 when it has none. */
 int journal_place(struct journal *journal, struct txn *txn, uint64_t seq, uint64_t *ret_place,
 	uint32_t *ret_size);
 
-/* Compares the checksum of a record that was read (FORMAT.md): 0, ERR_CORRUPT. */
+/* Compares the whole record's checksum (FORMAT.md). Returns: 0, ERR_CORRUPT. */
 int record_check(const struct record *record);
-/* Does the same for all but its body. Only a record of journal_at() or journal_get_at() needs
- * it. */
+/* Compares the header's checksum; for records of journal_at() and journal_get_at(). */
 int record_check_header(const struct record *record);
 
 /* Walks the log from the first record with seq >= FROM. FOUND, END. */
 struct journal_walk;
 int journal_walk_open(
 	struct journal *journal, struct txn *txn, uint64_t from, struct journal_walk **ret_walk);
-/* Opens a walk that also notices each record above HORIZON and below END (horizon and next_seq
- * of the journal's meta) that the log lacks or that is out of order. */
+/* Opens a checked walk: records missing between HORIZON and END (horizon and next_seq of the
+ * journal's meta), or out of order, are ERR_CORRUPT. */
 int journal_walk_open_checked(struct journal *journal, struct txn *txn, uint64_t from,
 	uint64_t horizon, uint64_t end, struct journal_walk **ret_walk);
-/* FOUND; END; ERR_CORRUPT: a record can't be read, its header is damaged, or it is missing from
- * a walk that is checked. */
+/* FOUND; END; ERR_CORRUPT: a record is unreadable, its header is damaged, or a checked walk lacks
+ * it. */
 int journal_walk_next(struct journal_walk *walk, struct record *ret_record);
-/* Steps to the next record that can be read. FOUND; END; ERR_CORRUPT: the walk comes to no more
- * of them. */
+/* Steps to the next readable record. FOUND; END; ERR_CORRUPT: there is none. */
 int journal_walk_next_sound(struct journal_walk *walk, struct record *ret_record);
-/* Returns the seq of the record that the last step came to, also if that one could not be read
- * or is missing (ERR_CORRUPT); of several missing ones the last. The next step goes on after it. */
+/* Returns the seq of the last step's record, unreadable (ERR_CORRUPT) or missing ones included: the
+ * last of several. The next step goes on after it. */
 uint64_t journal_walk_seq(const struct journal_walk *walk);
-/* Passes over what a step could not read (ERR_CORRUPT). LAST is the last seq that was read or
- * passed over, and the log ends before END. RET_SEQ: the last seq that is passed over. Returns:
- * 0: the next step goes on after it; END: nothing more can be read; errors. */
+/* Passes over an unreadable part of the log (ERR_CORRUPT). LAST is the last seq read or passed
+ * over; the log ends before END. RET_SEQ: the last seq passed over. Returns: 0: the next step goes
+ * on after it; END: the rest is unreadable; errors. */
 int journal_walk_pass(struct journal_walk *walk, uint64_t last, uint64_t end, uint64_t *ret_seq);
 void journal_walk_close(struct journal_walk **walk);
 
@@ -342,14 +336,14 @@ int journal_each_feed(struct journal *journal, struct txn *txn, journal_feed_fn 
 /* Calls FN for FEED. Returns FN's result; NOT_FOUND: the journal has no definition of the feed. */
 int journal_one_feed(
 	struct journal *journal, struct txn *txn, uint32_t feed, journal_feed_fn *fn, void *arg);
-/* Returns a hash of the definitions of all feeds: while it is equal, no definition has changed. */
+/* Returns a hash of all feeds' definitions; equal hashes mean equal definitions. */
 int journal_definitions_hash(struct txn *txn, uint64_t *ret_hash);
 /* FOUND, NOT_FOUND. */
 int journal_feed_checkpoint(struct journal *journal, struct txn *txn, uint32_t feed,
 	struct feed_checkpoint *ret_checkpoint);
 
-/* Compares two resourceVersions as KEP-5504 says. Returns: -1, 0 or 1; RV_NOT_COMPARABLE when they
- * differ and either is no well-formed number. */
+/* Compares two resourceVersions by KEP-5504. Returns: -1, 0 or 1; RV_NOT_COMPARABLE: they differ
+ * and one of them is no well-formed number. */
 #define RV_NOT_COMPARABLE 2
 int rv_compare(struct bytes a, struct bytes b);
 

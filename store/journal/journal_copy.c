@@ -25,9 +25,9 @@ struct journal_copy {
 	enum { COPY_LOG, COPY_HEADS, COPY_REST } phase;
 	uint64_t seq;   /* the log is copied up to here */
 	struct buf key; /* the heads are copied up to here */
-	uint64_t cut;   /* bytes of bodies above the horizon that were left out */
+	uint64_t cut;   /* bytes of bodies above the horizon left out */
 	uint64_t total;
-	uint32_t *removed; /* feeds that lose their bodies */
+	uint32_t *removed; /* feeds without bodies in the copy */
 	size_t n_removed, removed_room;
 };
 
@@ -99,7 +99,7 @@ void journal_copy_free(struct journal_copy **copy)
 		return;
 	CHECK_OBJ(c, JOURNAL_COPY_MAGIC);
 	env_copy_abort(&c->to);
-	generation_cancel(&c->gen, home_journal_fd(c->options.to)); /* it did not come to its end */
+	generation_cancel(&c->gen, home_journal_fd(c->options.to)); /* unfinished */
 	buf_release(&c->key);
 	free(c->removed);
 	c->magic = 0;
@@ -149,7 +149,7 @@ static int copy_record(struct journal_copy *copy, const struct record *record, u
 	return r;
 }
 
-/* Gives the object of RECORD the head that it has now. */
+/* Gives RECORD's object its present head. */
 static int copy_head(struct journal_copy *copy, struct txn *txn, const struct record *record)
 {
 	uint8_t room[HEAD_KEY_MAX];
@@ -256,8 +256,7 @@ static int copy_finish(struct journal_copy *copy, struct txn *txn, struct journa
 	if (r == 0)
 		r = env_copy_database(&copy->to, DB_FEED, txn, NULL, NULL);
 	if (r ==
-		/* also whether a sweep is due, and the runs; the counters are written once more
-		 * below */
+		/* the row of meta is written once more below */
 		0)
 		r = env_copy_database(&copy->to, DB_META, txn, NULL, NULL);
 	if (r == 0)
@@ -273,14 +272,14 @@ static int copy_finish(struct journal_copy *copy, struct txn *txn, struct journa
 		r = env_copy_commit(&copy->to);
 	if (r == 0)
 		r = failpoint_pass(FAILPOINT_COMPACT_FILLED);
-	/* A writer's copy is trusted for as long as this boot, as the journal before; without
-	 * one it is closed in order. */
+	/* A writer's copy is trusted during this boot only, as was its journal; without a writer it
+	 * is closed in order. */
 	if (r == 0 && copy->options.journal.durable)
 		r = env_sync(copy->to.to);
 	return r < 0 ? r : generation_set_uuid(copy->gen, copy->uuid);
 }
 
-/* Names the copy in CURRENT. A failure may come after that was done. */
+/* Names the copy in CURRENT, also if the error comes after the rename. */
 static int copy_publish(struct home *home, uint32_t number)
 {
 	uint32_t current = 0;
@@ -311,7 +310,7 @@ int journal_copy_end(struct journal_copy *copy, struct journal *writer)
 	txn_abort(&own);
 	if (r < 0)
 		return err_add(r, "copying the journal");
-	if (!writer) /* it is whole on the disk, and STATE says so, before CURRENT names it */
+	if (!writer) /* whole on the disk, with its STATE, before CURRENT names it */
 		generation_close(&copy->gen);
 	r = copy_publish(home, number);
 	if (r < 0 && !writer)

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The journal group's internal header: databases, keys, and the writer's memory. journal.h is
- * the interface. journal.c appends, commits and looks up; journal_open.c opens, begins and
- * removes journals; journal_walk.c walks log and heads; feed_row.c holds feeds and checkpoints;
- * feed_passed.c what could not be taken in; feed_name.c the names of feeds; journal_meta.c the
- * counters; journal_copy.c copies for compaction and
- * backup; trim.c the horizon; journal_record.c the bytes of a record; salvage.c finds what is
- * left of a journal whose trees can't be followed.
+ * The journal group's internal header: databases, keys, and the writer's memory. journal.c appends,
+ * commits and looks up; journal_open.c opens, begins and removes journals; journal_walk.c walks log
+ * and heads; feed_row.c holds feeds and checkpoints; feed_passed.c the objects passed over;
+ * feed_name.c the names of feeds; journal_meta.c the counters; journal_copy.c copies for compaction
+ * and backup; trim.c the horizon; journal_record.c the bytes of a record; salvage.c finds the
+ * records of a journal with broken trees.
  *
- * The writer keeps meta and checkpoints in memory and writes those that changed once, at commit.
- * After an abort or a failed commit its memory describes nothing that is stored: it is `stale`,
- * and the next begin loads it again.
+ * The writer keeps meta and checkpoints in memory and writes the changed ones once, at commit. An
+ * abort or a failed commit makes its memory `stale`: the next begin loads it again.
  */
 #ifndef STORE_JOURNAL_JOURNAL_INTERNAL_H
 #define STORE_JOURNAL_JOURNAL_INTERNAL_H
@@ -70,9 +68,9 @@ int meta_write(struct txn *txn, const struct journal_meta *meta, uint32_t next_f
 struct bytes feed_key(uint32_t feed, enum feed_part part, uint8_t room[FEED_KEY_SIZE]);
 #define FEED_CRC_SIZE 4 /* at the end of each row */
 uint32_t row_checksum(struct bytes key, struct bytes content);
-/* Appends the checksum to BUF, which has what row PART of FEED says. */
+/* Appends the checksum of row PART of FEED to BUF, its content. */
 void feed_seal(uint32_t feed, enum feed_part part, struct buf *buf);
-/* Returns what the row STORED says, without its checksum. ERR_CORRUPT. */
+/* Returns the row's content without its checksum. ERR_CORRUPT. */
 int feed_open(uint32_t feed, enum feed_part part, struct bytes stored, struct bytes *ret_content);
 int definition_write(const struct feed_definition *definition, struct buf *buf);
 /* The texts of RET_DEFINITION lie in BUF. */
@@ -87,7 +85,7 @@ struct feed_row *feed_row_find(const struct journal *journal, uint32_t feed);
 int feed_row_add(struct journal *journal, uint32_t feed, struct feed_row **ret_row);
 void feed_row_remove(struct journal *journal, uint32_t feed);
 int feed_row_set_rv(struct feed_row *row, struct bytes rv);
-/* Notes that the record SEQ of RV, which may be empty, was trimmed. */
+/* Records the trimming of SEQ with RV, empty: none. */
 int feed_row_set_trimmed(struct feed_row *row, uint64_t seq, struct bytes rv);
 
 /* ---- journal_open.c ----------------------------------------------------- */
@@ -107,9 +105,9 @@ int journal_load(struct journal *journal, struct txn *txn);
 /* The caller writes: a transaction has to be open. */
 void journal_require_open(const struct journal *journal);
 struct bytes seq_key(uint64_t seq, uint8_t room[SEQ_KEY_SIZE]);
-/* As journal_begin(), but may use the room that journal_begin() keeps free for deletes. */
+/* Same as journal_begin(), but may use the room kept free for deletes. */
 int journal_begin_trim(struct journal *journal);
-/* Writes the rows that changed and commits; passes no failpoints. */
+/* Writes the changed rows and commits; passes no failpoints. */
 int journal_finish(struct journal *journal);
 
 #endif

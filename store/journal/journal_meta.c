@@ -19,7 +19,7 @@ enum {
 	META_SIZE = AT_CRC + 4,
 };
 
-/* Every snapshot reads the row, so what fills it after the text is left out. */
+/* Leaves out the filling after the text: every snapshot reads the row. */
 static uint32_t meta_checksum(const uint8_t *row)
 {
 	return crc32c(

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opens the journal that CURRENT names, begins new ones, and removes those that are no longer
- * needed. */
+/* Opens the current journal, begins new ones, and removes old ones. */
 #include "store/journal/journal_internal.h"
 
 #include <errno.h>
@@ -88,8 +87,7 @@ int journal_load(struct journal *journal, struct txn *txn)
 		r = cursor_open(txn, DB_LOG, &cursor);
 	if (r == 0)
 		r = cursor_last(cursor, &key, &value);
-	/* The log must not reach beyond what meta says, or sequence numbers would be given
-	 * twice. */
+	/* Else sequence numbers would be given twice. */
 	if (r == FOUND &&
 		(key.size != SEQ_KEY_SIZE || be64_get(key.data) >= journal->meta.next_seq))
 		r = err_set(ERR_CORRUPT, "the log reaches beyond its end");
@@ -172,8 +170,8 @@ int journal_open_write(struct home *home, const struct journal_options *options,
 	int r = generation_current(home_journal_fd(home), &number);
 	if (r == FOUND)
 		r = journal_open_existing(home, options, number, ret_journal);
-	/* The others need a new journal, at the price of listing everything again. ERR_LOCKED
-	 * does not: the journal is whole then. */
+	/* These errors need a new journal, and all lists again. ERR_LOCKED does not: the journal is
+	 * whole. */
 	if (r < 0 && r != -ENOENT && r != ERR_CORRUPT && r != ERR_FORMAT && r != ERR_UNTRUSTED)
 		return r;
 	if (r != 0) {
@@ -222,7 +220,7 @@ int journal_remove_old(struct home *home)
 	uint32_t keep[2] = {0}, index;
 	uint8_t uuid[16];
 
-	/* The journal that the index in use belongs to stays as well: its readers still need it. */
+	/* The index's journal stays as well: its readers still need it. */
 	if (generation_current(indexes, &index) != FOUND ||
 		generation_read_uuid(indexes, index, uuid) < 0 ||
 		generation_find(journals, uuid, &keep[1]) != FOUND)
@@ -290,8 +288,7 @@ int journal_open_read(struct home *home, const uint8_t *uuid, struct journal **r
 		if (r)
 			return r;
 		r = journal_open_generation(home, number, copy, ret_journal);
-		/* A damaged CURRENT says nothing of the pins of the generation that was found
-		 * without it. */
+		/* A damaged CURRENT says nothing of this generation's pins. */
 		if (r == ERR_LOCKED && !copy && !running) {
 			err_ignore(r, "no reflector runs: it is read without pins");
 			copy = true;

@@ -7,8 +7,7 @@
 #include "common/crc.h"
 #include "common/err.h"
 
-/* Offsets in a record. The sequence number is first, so that a reader that follows a place can
- * check it. */
+/* Offsets in a record. The seq is first: readers following a place check it. */
 enum {
 	AT_SEQ = 0,
 	AT_PREV = 8,
@@ -80,7 +79,7 @@ static uint32_t record_checksum(const uint8_t *record, size_t size)
 	return crc32c(crc, record + AT_HEADER_CRC, size - AT_HEADER_CRC);
 }
 
-/* Returns the checksum of all but the body, which begins at BODY_AT, and of the two checksums. */
+/* Returns the checksum of all but the body (from BODY_AT on) and the two checksums. */
 static uint32_t record_header_checksum(const uint8_t *record, size_t body_at)
 {
 	return crc32c(crc32c(0, record, AT_CRC), record + RECORD_HEADER, body_at - RECORD_HEADER);

@@ -20,16 +20,15 @@ struct journal_walk {
 	uint32_t magic;
 	bool started;
 	uint64_t from;
-	uint64_t seq; /* that the last step came to */
+	uint64_t seq; /* of the last step */
 	struct txn *txn;
 	struct cursor *cursor;
-	/* For announcing what comes next: */
+	/* Read-ahead: */
 	struct ahead ahead;
-	struct cursor *front;  /* at the last record that was announced; NULL: none was */
+	struct cursor *front;  /* at the last record announced; NULL: none */
 	unsigned lead;         /* records between the two cursors */
 	uint64_t horizon, end; /* no record between these two may be missing; end 0: any may */
-	unsigned step,
-		passed; /* of PASSED records of STEP the walk has passed since it looked last */
+	unsigned step, passed; /* PASSED of STEP records since the walk last looked */
 };
 
 int journal_walk_open(
@@ -64,14 +63,14 @@ int journal_walk_open_checked(struct journal *journal, struct txn *txn, uint64_t
 	return 0;
 }
 
-/* Returns the seq that comes next at the latest in a walk that is checked. */
+/* Returns the next seq due in a checked walk. */
 static uint64_t walk_due(const struct journal_walk *walk)
 {
 	return (walk->seq > walk->horizon ? walk->seq : walk->horizon) + 1;
 }
 
-/* Moves FRONT on and announces what it comes to. Returns: FOUND; END; errors, which the walk
- * itself will meet. */
+/* Moves FRONT on and announces its records. Returns: FOUND; END; errors, to be met by the walk
+ * itself. */
 static int walk_announce(struct journal_walk *walk)
 {
 	uint8_t room[SEQ_KEY_SIZE];
@@ -115,8 +114,7 @@ static void walk_look_ahead(struct journal_walk *walk)
 	walk->lead = walk->step = 0; /* no more is announced */
 }
 
-/* Makes the walk begin at SEQ. The cursor is another one: LMDB's place in a damaged tree means
- * nothing. */
+/* Makes the walk begin at SEQ, with a new cursor: the old one stands in a damaged tree. */
 static int walk_restart(struct journal_walk *walk, uint64_t seq)
 {
 	cursor_close(&walk->cursor);
@@ -125,8 +123,7 @@ static int walk_restart(struct journal_walk *walk, uint64_t seq)
 	return cursor_open(walk->txn, DB_LOG, &walk->cursor);
 }
 
-/* Reports the records after the last one and before FOUND_SEQ as missing: the step has come to
- * the last of them. */
+/* Reports the records before FOUND_SEQ as missing; the step ends at the last of them. */
 static int walk_lacks(struct journal_walk *walk, uint64_t found_seq)
 {
 	uint64_t first = walk_due(walk);
@@ -201,8 +198,8 @@ static int walk_try(struct journal_walk *walk, uint64_t seq)
 	return r < 0 ? r : 0;
 }
 
-/* Passes over a part of the log that can't be read. RET_SEQ: where the next step goes on.
- * Returns: 0; ERR_CORRUPT: the end can't be read either; errors. */
+/* Passes over an unreadable part of the log. RET_SEQ: the seq of the next step. Returns: 0;
+ * ERR_CORRUPT: the end is unreadable too; errors. */
 static int walk_skip(struct journal_walk *walk, uint64_t last, uint64_t end, uint64_t *ret_seq)
 {
 	uint64_t bad = last + 1;

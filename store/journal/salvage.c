@@ -43,9 +43,9 @@ struct salvage {
 	bool has_meta;
 };
 
-/* ---- what a row is ------------------------------------------------------ */
+/* ---- rows --------------------------------------------------------------- */
 
-/* Takes a record that lies at the beginning of BYTES and is whole. */
+/* Takes a whole record at the beginning of BYTES. */
 static int salvage_take_record(struct salvage *s, struct bytes bytes, bool is_large)
 {
 	struct record record;
@@ -198,7 +198,7 @@ int salvage_open(const struct home *home, struct salvage **ret_salvage)
 	return FOUND;
 }
 
-/* ---- what was found ----------------------------------------------------- */
+/* ---- results ------------------------------------------------------------ */
 
 uint32_t salvage_generation(const struct salvage *salvage)
 {
@@ -224,7 +224,7 @@ int salvage_each_feed(const struct salvage *salvage, journal_feed_fn *fn, void *
 		struct feed_checkpoint checkpoint = {.phase = FEED_LISTING};
 
 		if (!feed->definition.size)
-			continue; /* what it is of can't be said */
+			continue; /* of an unknown resource */
 		r = definition_read(feed->id, feed->definition, &texts, &definition);
 		if (r == 0 && feed->checkpoint.size)
 			r = checkpoint_read(feed->id, feed->checkpoint, &checkpoint);
@@ -261,12 +261,12 @@ size_t salvage_records(const struct salvage *salvage)
 
 struct gaps {
 	struct buf text;
-	uint64_t before; /* the last seq that was looked at */
+	uint64_t before; /* the last seq looked at */
 	uint64_t missing;
 	unsigned n;
 };
 
-/* Enters what is missing between the last seq and SEQ. */
+/* Enters the seqs missing between the last one and SEQ. */
 static void gaps_add(struct gaps *gaps, uint64_t seq)
 {
 	uint64_t first = gaps->before + 1;

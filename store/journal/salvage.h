@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The records that are left of a journal whose trees can't be followed. `cp` or `tar` of a store
- * in use copies the newest state's roots first and its pages later, when some have been used
- * again, so the copy of a large journal seldom has a whole tree. Its records are in the pages
- * all the same, and each has its seq and a checksum. They are found page by page
- * (store/env/pages.h).
+ * The records left of a journal with broken trees. `cp` or `tar` of a store in use copies the
+ * newest state's roots first and its pages later, some of them used again by then, so the copy of a
+ * large journal seldom has a whole tree. But its records are in the pages, each with its seq and a
+ * checksum. They are found page by page (store/env/pages.h).
  *
- * A found record was in the journal, once. Whether it still was when the copy was made is not
- * known: pages that are free keep what trimming and compaction have removed. Nor is it known
- * what the newest state was. So this is for people who look at the history (kinf dump, kinf
- * verify), and no object is looked up in it.
+ * A found record was in the journal once, perhaps no longer when the copy was made: free pages keep
+ * trimmed and compacted records. The newest state is unknown too. So this is for people looking at
+ * history (kinf dump, kinf verify), and no object is looked up in it.
  */
 #ifndef STORE_JOURNAL_SALVAGE_H
 #define STORE_JOURNAL_SALVAGE_H
@@ -18,29 +16,28 @@
 
 struct salvage;
 
-/* Reads all pages of the journal that CURRENT names, which need not be one that can be opened.
- * The file stays mapped: programs call faults_catch(). Returns: FOUND; NOT_FOUND: there is no
- * journal, or nothing in it; errors. */
+/* Reads all pages of the current journal, even of one refused by journal_open_read(). The file
+ * stays mapped: programs call faults_catch(). Returns: FOUND; NOT_FOUND: there is no journal, or
+ * nothing in it; errors. */
 int salvage_open(const struct home *home, struct salvage **ret_salvage);
 void salvage_close(struct salvage **salvage);
 
 uint32_t salvage_generation(const struct salvage *salvage);
-/* Returns the newest meta row that was found: the horizon may have moved on since. NULL: none
- * was. Lives as long as SALVAGE. */
+/* Returns the newest meta row found, perhaps with an old horizon. NULL: none. Lives as long as
+ * SALVAGE. */
 const struct journal_meta *salvage_meta(const struct salvage *salvage);
-/* Calls FN for each feed by id, as journal_each_feed() does, with the newest checkpoint that was
- * found. */
+/* Calls FN for each feed by id, as journal_each_feed(), with its newest checkpoint found. */
 int salvage_each_feed(const struct salvage *salvage, journal_feed_fn *fn, void *arg);
 
-/* Calls FN for each record from FROM to TO, each seq once, until it returns non-zero, and
- * returns that. RECORD borrows from SALVAGE. */
+/* Calls FN for each record from FROM to TO, each seq once, until it returns non-zero, and returns
+ * the result. RECORD borrows from SALVAGE. */
 typedef int salvage_record_fn(void *arg, const struct record *record);
 int salvage_each_record(const struct salvage *salvage, uint64_t from, uint64_t to,
 	salvage_record_fn *fn, void *arg);
 size_t salvage_records(const struct salvage *salvage); /* how many */
 
-/* Writes a sentence without full stop into TEXT: how many records were found, and which seqs of
- * the history were not. */
+/* Writes a sentence without full stop into TEXT: the number of records found, and the missing seqs
+ * of the history. */
 #define SALVAGE_TEXT_SIZE 512
 void salvage_describe(const struct salvage *salvage, char text[SALVAGE_TEXT_SIZE]);
 

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Trimming. To move the horizon to H the reflector walks the log from the old horizon to H. For
- * each record it deletes the object's previous version; a DELETED, LIST_* or FEED_* record it
- * deletes itself. Then the records left at or below H are exactly the state as of H. A slice of
- * the walk is one transaction, which also moves the horizon as far as the slice came, so a kill
- * between slices leaves nothing to repair.
+ * Trimming. To move the horizon to H the reflector walks the log from the old horizon to H, and
+ * deletes each record's previous version, and every DELETED, LIST_* and FEED_* record itself. The
+ * records left at or below H are exactly the state as of H. A slice of the walk is one transaction
+ * and moves the horizon as far as it came, so a kill between slices leaves nothing to repair.
  *
- * At a FEED_REMOVED the walk stops until all heads of the feed and their versions are deleted,
- * in slices as well. That progress is stored nowhere: the heads that still exist are the work
- * left.
+ * At a FEED_REMOVED the walk stops until all heads of the feed and their versions are deleted, in
+ * slices as well. This progress is stored nowhere: the remaining heads are the work left.
  */
 #include "store/journal/journal_internal.h"
 
@@ -26,9 +24,9 @@ struct slice {
 	struct journal *journal;
 	struct trim_goal goal;
 	size_t limit;
-	uint64_t horizon;      /* how far it came, */
-	uint64_t history;      /* and what is left above */
-	uint32_t removed_feed; /* the walk stands before this feed's FEED_REMOVED; 0: it does not */
+	uint64_t horizon;      /* how far it came */
+	uint64_t history;      /* bytes of history above */
+	uint32_t removed_feed; /* the feed whose FEED_REMOVED is next; 0: none */
 	uint64_t removed_seq, removed_size;
 	uint64_t *unneeded;
 	size_t n_unneeded;
@@ -62,7 +60,7 @@ static bool trim_is_reached(const struct trim_goal *goal, uint64_t horizon, uint
 	return horizon >= goal->target && (horizon >= goal->bound || history <= goal->most);
 }
 
-/* Notes what to delete. Deleting here would move the cursor of the walk. */
+/* Collects the seqs to delete: a deletion here would move the walk's cursor. */
 static int trim_walk(struct slice *slice)
 {
 	CLEANUP(journal_walk_close) struct journal_walk *log = NULL;
@@ -87,7 +85,7 @@ static int trim_walk(struct slice *slice)
 			trim_stop_at_removed(slice, record.feed, record.seq, record.stored.size);
 			return 0;
 		}
-		/* LIST_END's prev is its LIST_BEGIN, which has gone by itself. */
+		/* LIST_END's prev is its LIST_BEGIN, already collected. */
 		bool is_object = record.type <= RECORD_DELETED;
 		if (is_object && record.prev)
 			slice->unneeded[slice->n_unneeded++] = record.prev;
@@ -115,8 +113,7 @@ static int trim_allocate_deletes(struct journal *journal, size_t n)
 		journal->txn, ((uint64_t)n * 3 / 2 + 16) * env_page_size(journal_env(journal)));
 }
 
-/* Deletes in the log's order, which touches each page once. A record that is missing does not
- * stop it. */
+/* Deletes in the log's order, to touch each page once; records may be missing. */
 static int trim_delete_unneeded(struct slice *slice)
 {
 	uint8_t room[SEQ_KEY_SIZE];
@@ -161,9 +158,8 @@ static int trim_drop_heads(struct slice *slice)
 	return FOUND;
 }
 
-/* All that the feed has written lies at or below its FEED_REMOVED, and the index has taken that:
- * a snapshot that is opened now does not have it. A follower of it is LAPPED from the first
- * slice on. */
+/* All records of the feed lie at or below its FEED_REMOVED, and the index has applied it: no new
+ * snapshot has the feed. A follower of it is LAPPED from the first slice on. */
 static int trim_drop_feed(struct slice *slice)
 {
 	struct txn *txn = slice->journal->txn;
@@ -241,8 +237,7 @@ int journal_trim_towards(
 {
 	REQUIRE(!journal_txn(journal) && limit > 0);
 	int r = trim_slice(journal, goal, limit, ret_trimmed);
-	/* LMDB copies a page before it deletes in it, so with little room left a slice has to be
-	 * small. */
+	/* LMDB copies a page before a delete in it: little room needs small slices. */
 	while ((r == ERR_MAP_FULL || r == -ENOSPC || r == -EDQUOT) && limit > 1) {
 		limit /= 2;
 		r = trim_slice(journal, goal, limit, ret_trimmed);
