@@ -152,7 +152,7 @@ void changes_compare_begin(struct changes *changes)
 	changes->n_touched = 0;
 }
 
-/* Notes that the object has term NUMBER on this side. */
+/* Enters term NUMBER on this side. */
 static int changes_touch(struct changes *changes, uint32_t number, bool is_new)
 {
 	struct change_term *t = &changes->terms[number];

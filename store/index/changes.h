@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The changes of one transaction of the index, collected in memory, so that each database can be
- * written in key order, and each term is looked up and counted only once. This module knows no
- * database: index_write.c fills it, index_flush.c writes its content.
+ * The changes of one transaction of the index, collected in memory: each database is written in key
+ * order, and each term looked up and counted once. This module knows no database: index_write.c
+ * fills it, index_flush.c writes its content.
  *
- * Items refer to each other by number, so that arrays may move when they grow. A number is valid
- * until changes_reset(), a pointer until the next call that adds something.
+ * Items refer to each other by number: arrays move as they grow. A number is valid until
+ * changes_reset(), a pointer until the next addition.
  */
 #ifndef STORE_INDEX_CHANGES_H
 #define STORE_INDEX_CHANGES_H
@@ -28,7 +28,7 @@ struct change_object {
 struct change_term {
 	uint32_t key_at, key_size;
 	uint32_t stamp;      /* of the last comparison with this term */
-	bool old, new;       /* the sides of that comparison that have it */
+	bool old, new;       /* on this side of the comparison */
 	uint32_t begin, end; /* its postings, after changes_sort() */
 	uint64_t id;         /* set by the writer */
 };
@@ -70,7 +70,7 @@ static inline struct bytes changes_key(const struct changes *changes, uint32_t a
 /* Returns: FOUND, NOT_FOUND. */
 int changes_find(
 	const struct changes *changes, uint32_t feed, struct bytes key, uint32_t *ret_object);
-/* Adds a name that changes_find() does not know. */
+/* Adds a name unknown to changes_find(). */
 int changes_add(struct changes *changes, const struct change_object *object, struct bytes key,
 	uint32_t *ret_object);
 
@@ -86,9 +86,9 @@ int changes_compare_same(struct changes *changes, size_t place, uint32_t definit
 int changes_compare_end(struct changes *changes, uint64_t object);
 
 /*
- * Groups the postings by term and sorts each group by object; postings of one object are added up,
- * and those that cancel out are removed. RET_ORDER gets the terms that still have postings, in key
- * order (an array the caller frees). ERR_CORRUPT: a posting would be added or removed twice.
+ * Groups the postings by term and each group by object, adds up postings of one object, and removes
+ * zero sums. RET_ORDER: the terms left with postings, in key order (the caller frees the array).
+ * ERR_CORRUPT: a posting would be added or removed twice.
  */
 int changes_sort(struct changes *changes, uint32_t **ret_order, size_t *ret_n);
 

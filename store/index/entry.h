@@ -11,7 +11,7 @@ struct index_entry {
 	uint64_t seq;
 	uint64_t place; /* 0: none */
 	uint32_t place_size;
-	uint32_t generation; /* of the journal that place is an offset into */
+	uint32_t generation; /* journal generation of place */
 };
 
 #endif

@@ -28,9 +28,9 @@
 #define TAG_BITS   25
 #define IS_PLACE   (UINT64_C(1) << VALUE_BITS)
 #define VALUE_MAX  (IS_PLACE - 1)
-#define SEQS       VALUE_MAX /* that one table can hold */
+#define SEQS       VALUE_MAX /* range of one table */
 #define TAG_SHIFT  (CHECK_BITS + VALUE_BITS + 1)
-#define CHECK      UINT8_C(0x5a) /* what the bytes of a slot make together */
+#define CHECK      UINT8_C(0x5a) /* exclusive or of a slot's bytes */
 #define BUCKET     8             /* slots */
 
 /* A bijection mixes the bits of an object id: bucket and tag together are the id. */
@@ -106,8 +106,8 @@ static struct hints_key hints_object_key(const struct hints *hints, uint64_t obj
 	return (struct hints_key){mixed >> rest, mixed & ((UINT64_C(1) << rest) - 1)};
 }
 
-/* Returns the exclusive or of the bytes of SLOT: one changed byte changes it. A damaged slot of
- * an object would be trusted, and lead to another one or to an older version. */
+/* Returns the exclusive or of SLOT's bytes. It detects one changed byte: a damaged slot of an
+ * object would be trusted, and lead to another object or an older version. */
 static uint8_t hints_fold(uint64_t slot)
 {
 	slot ^= slot >> 32;
@@ -232,7 +232,7 @@ int hints_create(int directory_fd, const struct hints_of *of, uint64_t objects, 
 
 	if (fd < 0 || fchmod(fd, mode) < 0)
 		r = err_set(-errno, "creating '%s'", HINTS_FILE_NEW);
-	/* So that a full disk is an error now, not a SIGBUS at the first touch of a page. */
+	/* Makes a full disk an error now, not a SIGBUS at the first touch of a page. */
 	int error = r < 0 ? 0 : posix_fallocate(fd, 0, (off_t)bytes);
 
 	if (error)
@@ -367,7 +367,7 @@ void hints_cover(struct hints *hints, uint64_t taken, uint64_t txn)
 	if (hints_is_lost(hints))
 		return;
 	__atomic_store_n(&hints->header->txn, txn, __ATOMIC_RELAXED);
-	/* Pairs with acquire in hints_taken: a reader that sees this value sees the slots. */
+	/* Pairs with acquire in hints_taken: readers of this value see the slots. */
 	__atomic_store_n(&hints->header->taken, taken, __ATOMIC_RELEASE);
 }
 

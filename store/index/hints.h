@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hints: a hash table beside the index that says where the newest version of an object probably is
+ * Hints: a hash table beside the index with the probable place of each object's newest version
  * (FORMAT.md, Hints). A lookup by it costs two reads of memory instead of descents of two trees.
  * The index's writer is its only writer; readers map the file read-only. It can be lost at any
- * time: a reader that finds no hint asks the index.
+ * time: without a hint the index is asked.
  *
  * A reader trusts a hint only if all of this holds:
  *
- *	hints_taken() >= the snapshot's `taken`   (else the table may lack changes that it sees)
- *	the hint leads to a record of that feed, and of that key if it was looked up by key
+ *	hints_taken() >= the snapshot's `taken`   (else the table may lack changes of the snapshot)
+ *	the hint leads to a record of the feed, and of the key in a lookup by key
  *	the record's seq <= the snapshot's visible(feed)   (else the snapshot does not see it yet)
  *
- * This makes a hint exact, because the writer changes the table before it commits, and then stores
- * how far it has come. So the table contains every change that a reader can see, and a hinted
- * version that a reader can see is the newest one in its snapshot. A writer that dies between the
- * change and the commit leaves hints to seqs above every visible(feed), until the next writer takes
- * the same records from the same journal.
+ * This makes a hint exact: the writer changes the table before each commit, and stores its progress
+ * after the change. So the table has every change visible to readers, and a visible version found
+ * by hint is the newest one in the snapshot. A writer killed between change and commit leaves hints
+ * to seqs above every visible(feed), until the next writer applies the same records.
  *
  *	hints_create(fd, &of, n, taken, mode, &h);
  *	hints_put(h, ...) ...; hints_cover(h, taken, txn);
@@ -47,32 +46,32 @@ int hints_create(int directory_fd, const struct hints_of *of, uint64_t objects, 
 	unsigned mode, struct hints **ret_hints);
 /* -ENOSPC when the disk was full while it was filled. */
 int hints_publish(struct hints *hints, int directory_fd);
-/* Returns: FOUND; NOT_FOUND: there is no table that can be used. */
+/* Returns: FOUND; NOT_FOUND: there is no usable table. */
 int hints_open(int directory_fd, const struct hints_of *of, bool write, struct hints **ret_hints);
 void hints_close(struct hints **hints);
 
 /* ---- writing ------------------------------------------------------------ */
 
-/* Stores that ENTRY's version is the newest of its object; without effect if the bucket is full. */
+/* Enters ENTRY as its object's newest version; without effect if the bucket is full. */
 void hints_put(
 	struct hints *hints, uint32_t feed, struct bytes key, const struct index_entry *entry);
 void hints_remove(struct hints *hints, uint32_t feed, struct bytes key, uint64_t object);
-/* Returns whether the disk was full when something was stored here (mapped_file.h): readers may
- * lack it. The table stays as it was covered last, so that they ask the index for what is newer. */
+/* Returns whether the disk was full at a store (mapped_file.h). Readers may lack the change, and
+ * hints_cover() does nothing any more: they ask the index for newer versions. */
 bool hints_is_lost(const struct hints *hints);
-/* Stores that the table contains all changes up to TAKEN, which the index transaction TXN is about
- * to commit; without effect if it is lost. */
+/* Declares the table complete up to TAKEN, just before the commit of TXN; without effect if the
+ * table is lost. */
 void hints_cover(struct hints *hints, uint64_t taken, uint64_t txn);
 uint64_t hints_txn(const struct hints *hints);
-/* Checks whether a new table should replace this one: with OBJECTS in it too many buckets are full,
- * or the seqs that it can hold end soon after TAKEN. */
+/* Returns true if a new table should replace this one: with OBJECTS in it too many buckets are
+ * full, or its range of seqs ends soon after TAKEN. */
 bool hints_is_worn(const struct hints *hints, uint64_t objects, uint64_t taken);
 
 /* ---- reading; any thread ------------------------------------------------ */
 
 uint64_t hints_taken(const struct hints *hints);
 
-/* A place in the file of that journal generation, or a seq, or neither (both 0). */
+/* A place in the file of a journal generation, or a seq, or neither (both 0). */
 struct hint {
 	uint64_t place;
 	uint64_t seq;

@@ -272,7 +272,7 @@ int index_open_write(
 			home_index_fd(home), &index_kind, &how, number, &index->gen);
 	if (r != 0)
 		return r;
-	/* So that damage in meta is found now and not in the middle of a batch. */
+	/* Finds damage in meta now, not in the middle of a batch. */
 	r = index_begin(index);
 	if (r == 0)
 		index_hints_open(index);
@@ -366,7 +366,7 @@ int index_open_read(struct home *home, struct index **ret_index)
 	int r, tries = 0;
 
 	home_pin_places(home, &places);
-	do { /* again when the index that CURRENT names was replaced and removed meanwhile */
+	do { /* again if the current index was replaced and removed meanwhile */
 		CLEANUP(index_close) struct index *index = NULL;
 		uint32_t number;
 

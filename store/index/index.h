@@ -9,8 +9,8 @@
  *	meta     journal uuid, taken, next ids, definitions, a row per feed
  *
  * One writer, the processor. Changes are collected per transaction, sorted per database and counted
- * together, then written at index_flush() or index_commit(); flush bounds the memory of a
- * transaction that takes a whole list.
+ * together, then written by index_flush() or index_commit(); flush bounds the memory of a whole
+ * list.
  *
  *	index_begin(ix);
  *	index_entry(ix, feed, key, &held)   the version the index holds: its terms are the old ones
@@ -55,7 +55,7 @@ struct index_feed {
 	uint64_t list_begin; /* seq of the open LIST_BEGIN, 0: none */
 	uint64_t objects;
 	bool removed;
-	char rv[INDEX_RV_SIZE]; /* of the state that the index holds; "": not known, or too long */
+	char rv[INDEX_RV_SIZE]; /* of the index's state; "": unknown, or too long */
 };
 
 struct index_meta {
@@ -70,47 +70,44 @@ struct index_options {
 	uint64_t map_bytes; /* 0: 64 GiB */
 };
 
-/* Opens the index that CURRENT names for writing; the caller has taken the role HOME_PROCESSOR.
- * Returns: 0; NOT_FOUND; the errors of generation_open_write(). */
+/* Opens the current index for writing, as HOME_PROCESSOR. Returns: 0; NOT_FOUND; errors of
+ * generation_open_write(). */
 int index_open_write(
 	struct home *home, const struct index_options *options, struct index **ret_index);
-/* Checks that the disk has room for a second index beside the one that CURRENT names. Returns: 0,
- * also if CURRENT names none; -ENOSPC. */
+/* Checks the disk for room for a second index. Returns: 0, also if there is no current index;
+ * -ENOSPC. */
 int index_require_room(struct home *home);
-/* Creates a generation for JOURNAL and commits {taken, building} in it; CURRENT does not name it
- * yet. */
+/* Creates a generation for JOURNAL and commits {taken, building} in it; index_publish() makes it
+ * the current one. */
 int index_create(struct home *home, const struct index_options *options, const uint8_t journal[16],
 	uint64_t taken, struct index **ret_index);
 /* Ends the building: CURRENT names this index, and all other generations are removed. */
 int index_publish(struct index *index, struct home *home);
-/* Opens the index that CURRENT names for reading. Returns: FOUND; NOT_FOUND: there is none yet. */
+/* Opens the current index for reading. Returns: FOUND; NOT_FOUND: there is none yet. */
 int index_open_read(struct home *home, struct index **ret_index);
 void index_close(struct index **index);
-int index_advise(const struct index *index,
-	int r); /* generation_advise(), about an index that could be opened */
+int index_advise(const struct index *index, int r); /* generation_advise(), about an open index */
 
 /*
- * Copies an index entry by entry, so that nothing that was deleted from it is in the copy's file
- * (index_copy.c). PROGRESS is called every few entries with the bytes copied; its negative
- * result ends the copy, which is then removed.
+ * Copies an index entry by entry, without its deleted entries (index_copy.c). PROGRESS gets the
+ * bytes copied every few entries; its negative result ends and removes the copy.
  *
- * index_copy() copies FROM, as TXN sees it, into the store TO, as the index of JOURNAL, which
- * holds all that FROM points to. index_compact() puts a copy in the place of the index that
- * CURRENT names, which must not be open for writing: the caller has the role HOME_PROCESSOR.
- * Before that it finishes what is left of removed feeds and definitions.
- * Return: 0; NOT_FOUND: there is no index; errors (-ENOSPC, and nothing has changed).
+ * index_copy() copies FROM, as of TXN, into the store TO, as the index of JOURNAL, a copy with all
+ * versions of FROM. index_compact() replaces the current index by a copy, without the leftovers of
+ * removed feeds and definitions; the caller is HOME_PROCESSOR, and has not opened it for writing.
+ * Return: 0; NOT_FOUND: there is no index; errors (-ENOSPC: nothing has changed).
  */
 struct journal;
 int index_copy(struct index *from, struct txn *txn, struct journal *journal, struct home *to,
 	const struct index_options *options, env_copy_fn *progress, void *arg);
 int index_compact(
 	struct home *home, const struct index_options *options, env_copy_fn *progress, void *arg);
-/* Looks at some entries. Returns: FOUND: they have places in another generation of the journal
- * than GENERATION, so each record is looked for by its seq until the index is compacted;
- * NOT_FOUND; errors. */
+/* Looks at some entries. Returns: FOUND: their places are in another generation of the journal than
+ * GENERATION, so each record is looked up by seq until the index is compacted; NOT_FOUND;
+ * errors. */
 int index_find_old_places(struct index *index, uint32_t generation);
 
-/* Opens the hints beside the index (hints.h) for that JOURNAL. Returns: FOUND, NOT_FOUND. */
+/* Opens the hints beside the index (hints.h) for JOURNAL. Returns: FOUND, NOT_FOUND. */
 struct hints;
 int index_open_hints(struct index *index, const uint8_t journal[16], struct hints **ret_hints);
 
@@ -128,7 +125,7 @@ int index_commit(struct index *index);
 void index_abort(struct index *index);
 struct txn *index_txn(struct index *index); /* NULL when none is open; flushed changes only */
 
-/* Gets an object's entry, with changes that are not flushed yet. Returns: FOUND, NOT_FOUND. */
+/* Gets an object's entry, unflushed changes included. Returns: FOUND, NOT_FOUND. */
 int index_entry(
 	struct index *index, uint32_t feed, struct bytes key, struct index_entry *ret_entry);
 
@@ -142,8 +139,8 @@ struct index_change {
 	size_t n_new;
 };
 /* Enters an object's new version. The terms may have any order and duplicates; only differences are
- * written. Terms of a definition that is not filled up to this object are left to the backfill. All
- * bytes are copied. */
+ * written. The backfill adds the terms of a definition not yet filled up to this object. All bytes
+ * are copied. */
 int index_put(struct index *index, const struct index_change *change);
 /* Removes an object. Returns: 0; NOT_FOUND: the index does not have it. */
 int index_remove(struct index *index, uint32_t feed, struct bytes key, const struct index_term *old,
@@ -159,9 +156,9 @@ bool index_feed_set_rv(struct index_feed *feed, struct bytes rv);
  * AGAIN: there are more. */
 int index_feed_drop(struct index *index, uint32_t feed, size_t limit);
 
-/* Calls FN for those of the next LIMIT objects that a definition lacks and that are of its feed,
- * in the order of index_backfill(), until it returns non-zero. RET_N: how many of the LIMIT
- * objects were passed. Inside a transaction without changes of objects. */
+/* Looks at the next LIMIT objects in the order of index_backfill(), and calls FN for those in the
+ * definition's feed and not yet in the definition, until it returns non-zero. RET_N: the number of
+ * objects passed. Inside a transaction without changes of objects. */
 typedef int index_unfilled_fn(void *arg, const struct index_entry *entry);
 int index_each_unfilled(struct index *index, uint32_t definition, size_t limit,
 	index_unfilled_fn *fn, void *arg, size_t *ret_n);
@@ -169,16 +166,16 @@ int index_each_unfilled(struct index *index, uint32_t definition, size_t limit,
 /* Adds a definition; it is filled (INDEX_READY) at once if the feed has no objects. */
 int index_define(
 	struct index *index, uint32_t feed, const char *name, const char *paths, uint32_t *ret_id);
-/* Examines at most LIMIT objects and enters those of the feed into a definition that is not ready.
- * It becomes ready in the transaction that reaches the end. FN gives the terms of the version in
- * the index (those of other definitions are ignored), borrowed until its next call; its negative
- * result ends the backfill. Returns: 0; AGAIN: there are more. */
+/* Enters up to LIMIT objects into a definition; the transaction at the end of all objects makes it
+ * ready. FN gives the terms of the version in the index (those of other definitions are ignored),
+ * borrowed until its next call; its negative result ends the backfill. Returns: 0; AGAIN: there are
+ * more. */
 typedef int index_terms_fn(void *arg, const struct index_entry *entry, uint32_t feed,
 	struct bytes key, const struct index_term **ret_terms, size_t *ret_n);
 int index_backfill(
 	struct index *index, uint32_t definition, size_t limit, index_terms_fn *fn, void *arg);
-/* Removes at most LIMIT rows of a definition, which readers no longer see. Returns: 0; AGAIN:
- * there are more. */
+/* Removes at most LIMIT rows of a definition, hidden from readers by then. Returns: 0; AGAIN: there
+ * are more. */
 int index_undefine(struct index *index, uint32_t definition, size_t limit);
 
 /* ---- reading; TXN of index_env(), or index_txn() ------------------------ */
@@ -199,18 +196,16 @@ int index_get(struct index *index, struct txn *txn, uint32_t feed, struct bytes 
 int index_object(struct index *index, struct txn *txn, uint64_t object, uint32_t *ret_feed,
 	struct bytes *ret_key, struct index_entry *ret_entry);
 
-/* Walks the names of a feed in key order, from FROM on (inclusive), those that begin with
- * PREFIX. FROM may be longer than any key: the string after a key is that key and a NUL. A walk
- * over all names of a feed, or over postings, ends with ERR_CORRUPT instead of END if there were
- * not as many as the index
- * counts: a damaged tree can lack rows and look sound. */
+/* Walks a feed's names with PREFIX in key order, from FROM on (inclusive). FROM may be longer than
+ * any key: the string after a key is the key and a NUL. A walk over all names of a feed, or over
+ * postings, ends with ERR_CORRUPT instead of END if their number differs from the index's count: a
+ * damaged tree can lack rows and look sound. */
 struct index_walk;
 int index_names(struct index *index, struct txn *txn, uint32_t feed, struct bytes prefix,
 	struct bytes from, struct index_walk **ret_walk);
-/* Walks the objects that have a term, by object id; RET_WALK NULL: only counts them. For a value
- * longer than INDEX_VALUE_MAX they are candidates with the same beginning and hash: the caller
- * checks each body (terms.h). Returns: FOUND; NOT_FOUND: the value does not
- * occur. */
+/* Walks the objects with a term, by object id; RET_WALK NULL: only counts them. For a value longer
+ * than INDEX_VALUE_MAX they are candidates with the same beginning and hash: the caller checks each
+ * body (terms.h). Returns: FOUND; NOT_FOUND: no object has the value. */
 int index_postings(struct index *index, struct txn *txn, uint32_t definition, struct bytes value,
 	uint64_t *ret_count, struct index_walk **ret_walk);
 int index_walk_next(struct index_walk *walk, struct bytes *ret_key, struct index_entry *ret_entry);
@@ -239,8 +234,8 @@ int index_each_term(
 int index_term_postings(
 	struct index *index, struct txn *txn, uint64_t term, struct index_walk **ret_walk);
 
-/* Calls FN for the values of a definition that begin with PREFIX, in byte order, with their counts,
- * until it returns non-zero. A long value (INDEX_VALUE_MAX) comes as its stored beginning and WHOLE
+/* Calls FN for the definition's values with PREFIX, in byte order, with their counts, until it
+ * returns non-zero. A long value (INDEX_VALUE_MAX) comes as its stored beginning and WHOLE
  * false. */
 typedef int index_value_fn(void *arg, struct bytes value, uint64_t count, bool whole);
 int index_values(struct index *index, struct txn *txn, uint32_t definition, struct bytes prefix,
@@ -251,7 +246,7 @@ int index_values(struct index *index, struct txn *txn, uint32_t definition, stru
 struct buf;
 void index_compound_add(struct buf *value, struct bytes part, bool first);
 
-/* How many parts a compound value has; an empty one has one, which is empty. */
+/* Returns the number of a compound value's parts; an empty value is one empty part. */
 size_t index_compound_parts(struct bytes value);
 
 #endif

@@ -23,7 +23,7 @@ struct index_copying {
 	void *arg;
 };
 
-/* Sets the place that ENTRY's version has in the copy's journal. */
+/* Sets the place of ENTRY's version in the copy's journal. */
 static int index_copy_place(struct index_copying *c, struct index_entry *entry)
 {
 	int r = journal_place(
@@ -35,7 +35,7 @@ static int index_copy_place(struct index_copying *c, struct index_entry *entry)
 	return r < 0 ? r : 0;
 }
 
-/* Copies `name` or `object`, whose rows begin with an entry. */
+/* Copies `name` or `object`; both have rows beginning with an entry. */
 static int index_copy_entries(struct index_copying *c, enum index_database db)
 {
 	CLEANUP(cursor_close) struct cursor *cursor = NULL;
@@ -82,7 +82,7 @@ static int index_copy_meta(struct index_copying *c)
 		r = err_say(ERR_CORRUPT, "index: its state is missing in meta");
 	if (r == 0)
 		r = index_read_state(key, value, &state);
-	/* The state that index_create() has written is in the way of a sorted copy. */
+	/* A sorted copy needs an empty database: removes the state of index_create(). */
 	if (r == 0)
 		r = env_copy_del(&c->to, INDEX_META, key);
 	if (r >= 0)
@@ -135,7 +135,7 @@ int index_copy(struct index *from, struct txn *txn, struct journal *journal, str
 	env_expect_random(journal_env(journal),
 		true); /* its log is searched by seq, and lies between the bodies */
 	r = index_copy_rows(&copying);
-	index_forget(copy); /* what it knows is of an empty index */
+	index_forget(copy); /* its copy of meta is of an empty index */
 	if (r == 0)
 		r = index_publish(copy, to);
 	if (r == 0)
@@ -172,8 +172,7 @@ int index_find_old_places(struct index *index, uint32_t generation)
 
 /* ---- compaction --------------------------------------------------------- */
 
-/* Finds a feed that is removed, or a definition that is being dropped. Returns: FOUND,
- * NOT_FOUND. */
+/* Finds a removed feed, or a dropped definition. Returns: FOUND, NOT_FOUND. */
 static int index_find_leftover(
 	const struct index *index, uint32_t *ret_feed, uint32_t *ret_definition)
 {

@@ -41,7 +41,7 @@ int index_define(
 	return 0;
 }
 
-/* Adds the terms of one row of `object` to the definition that is being filled. */
+/* Adds the terms of one row of `object` to the definition. */
 static int index_backfill_object(struct index *index, struct index_definition *definition,
 	struct bytes key, struct bytes value, index_terms_fn *fn, void *arg)
 {
@@ -111,7 +111,7 @@ int index_backfill(
 	REQUIRE(row && limit);
 	if (row->definition.filled == INDEX_READY || row->definition.dropping)
 		return 0;
-	r = index_write_changes(index); /* so that all objects are in the database */
+	r = index_write_changes(index); /* all objects must be in the database */
 	if (r == 0)
 		r = cursor_open(index->txn, INDEX_OBJECT, &cursor);
 	if (r < 0)
@@ -134,7 +134,7 @@ int index_backfill(
 
 /* ---- removing, in slices of about LIMIT rows; needs no bodies ----------- */
 
-/* Removes at most *LEFT blocks of a term's postings, then the term or what it counts of them. */
+/* Removes at most *LEFT blocks of a term's postings, then the term or their count. */
 static int index_drop_term(struct index *index, struct cursor *cursor, struct bytes key,
 	uint64_t term, uint64_t count, size_t *left)
 {

@@ -62,7 +62,7 @@ static int flush_compare_ids(const void *a, const void *b, void *arg)
 	return (x > y) - (x < y);
 }
 
-/* Writes terms in key order, so that new ones get ids in that order, then postings by term id. */
+/* Writes terms in key order, for ascending new ids, then postings by term id. */
 static int flush_terms(struct index *index, uint32_t *order, size_t n)
 {
 	struct changes *changes = &index->changes;
@@ -80,14 +80,14 @@ static int flush_terms(struct index *index, uint32_t *order, size_t n)
 	for (size_t i = 0; i < n && r == 0; i++) {
 		const struct change_term *t = &changes->terms[order[i]];
 
-		/* Ids are never used again, so those of new terms come after all that is stored. */
+		/* Ids are never used again: those of new terms are the highest. */
 		r = postings_change(&postings, t->id, t->id >= first_new,
 			changes->postings + t->begin, t->end - t->begin);
 	}
 	return r;
 }
 
-/* Keeps the last name that is stored: those after it can be appended, which fills the pages. */
+/* Returns the last stored name: later ones are appended, to fill the pages. */
 static int flush_last_name(
 	struct cursor *cursor, uint8_t room[NAME_KEY_MAX], struct bytes *ret_last)
 {
@@ -188,8 +188,7 @@ static int flush_objects(struct index *index)
 			index_write_entry(row, &o->to);
 			le32_put(row + ENTRY_BYTES, o->feed);
 			memcpy(row + OBJECT_HEAD, name.data, name.size);
-			/* Ids are never used again, so a new one comes after all that are
-			 * stored. */
+			/* Ids are never used again: a new one is the highest. */
 			r = cursor_put(cursor, key,
 				index_seal_row(key, row, OBJECT_HEAD + name.size),
 				o->stored_object == o->to.object ? 0 : TXN_APPEND);

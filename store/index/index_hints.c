@@ -40,7 +40,7 @@ static uint64_t index_hints_count(const struct index *index)
 	return n;
 }
 
-/* Makes a table of all that is committed and replaces the present one by it. */
+/* Makes a table of the committed state and replaces the present one by it. */
 static int index_hints_make(struct index *index)
 {
 	CLEANUP(txn_abort) struct txn *txn = NULL;
@@ -106,8 +106,8 @@ void index_hints_open(struct index *index)
 	if (index->state.meta.building)
 		return; /* readers don't know it yet */
 	if (hints_open(generation_folder_fd(index->gen), &of, true, &index->hints) == FOUND) {
-		/* The table was made ready for the last transaction, or for the next one, which was
-		 * never committed. Else a writer without hints has changed the index since. */
+		/* The table is of the last transaction, or of a next one never committed. Else a
+		 * writer without hints has changed the index since. */
 		uint64_t next = txn_id(index->txn), txn = hints_txn(index->hints);
 
 		if ((txn == next || txn + 1 == next) &&
@@ -130,9 +130,9 @@ void index_hints_note(struct index *index)
 
 		if (!o->changed)
 			continue;
-		/* An object that was deleted and created again has a new id under the same name.
-		 * One that is neither present nor stored came and went within this transaction; an
-		 * earlier attempt at it may have been cut short in between and left a hint. */
+		/* An object deleted and created again has a new id under the same name. One neither
+		 * present nor stored came and went within this transaction; an interrupted earlier
+		 * attempt may have left a hint. */
 		if (!o->present || (o->stored_object && o->stored_object != o->to.object))
 			hints_remove(index->hints, o->feed, key, o->stored_object);
 		if (o->present)
@@ -140,12 +140,12 @@ void index_hints_note(struct index *index)
 	}
 }
 
-/* Gives up a table that the disk had no room for, and tries again later. */
+/* Gives up a table after a full disk, and tries again later. */
 static void index_hints_drop(struct index *index)
 {
 	hints_close(&index->hints);
 	(void)unlinkat(generation_folder_fd(index->gen), HINTS_FILE,
-		0); /* a file that stays is not trusted */
+		0); /* a remaining file is not trusted */
 	index->hints_lost = true;
 	index->hints_retry_objects = 2 * (index_hints_count(index) + 1);
 	index->hints_retry_taken = index->state.meta.taken + LOST_RETRY_SEQS;

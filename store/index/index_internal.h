@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The internals of the index group: its databases, the encoding of keys and rows (FORMAT.md, Index)
- * and the handle. Only the group and verify_index.c, which reads the rows itself, include this.
+ * The internals of the index group: databases, encoding of keys and rows (FORMAT.md, Index), and
+ * the handle. Only the group and verify_index.c, a reader of raw rows, include this.
  */
 #ifndef STORE_INDEX_INDEX_INTERNAL_H
 #define STORE_INDEX_INDEX_INTERNAL_H
@@ -25,7 +25,7 @@ enum index_database {
 };
 
 #define NAME_KEY_MAX (4 + JOURNAL_KEY_MAX)
-/* the end of each value: CRC32C of the key and of what is before it */
+/* end of each value: CRC32C of the key and the value before it */
 #define ROW_CRC          4
 #define ENTRY_BYTES      32
 #define OBJECT_HEAD      (ENTRY_BYTES + 4) /* the object key follows */
@@ -67,7 +67,7 @@ struct index {
 	struct txn *txn;      /* the open write transaction */
 	struct cursor *names; /* of it, for lookups: most come in order. NULL: there was none yet */
 	int error;            /* first error of the open transaction */
-	/* The writer's copy of meta; loaded again after a transaction that failed. */
+	/* The writer's copy of meta; loaded again after a failed transaction. */
 	bool loaded;
 	struct index_state state;
 	bool state_changed;
@@ -77,7 +77,7 @@ struct index {
 	size_t n_definitions, definitions_room;
 	struct changes changes;
 	struct hints *hints; /* the writer's, of a published index; NULL: none could be made */
-	/* After a table could not be made: not again before one of these is reached. */
+	/* For another attempt at a table. */
 	bool hints_lost; /* the disk had no room for a change of them; NULL now */
 	uint64_t hints_retry_objects, hints_retry_taken;
 };
@@ -100,18 +100,17 @@ struct bytes index_meta_key(uint8_t *buffer, char tag, uint32_t id);
 void index_write_entry(uint8_t *row, const struct index_entry *entry);
 void index_read_entry(const uint8_t *row, struct index_entry *ret_entry);
 
-/* Writes the checksum of the row KEY, whose value has SIZE bytes before it. Returns the whole
- * value. */
+/* Appends the checksum of row KEY to its value of SIZE bytes. Returns the whole value. */
 struct bytes index_seal_row(struct bytes key, uint8_t *row, size_t size);
 /* Takes the checksum off VALUE, the row KEY of DATABASE, and compares it. Returns: 0;
  * ERR_CORRUPT. */
 int index_check_row(const char *database, struct bytes key, struct bytes *value);
 
-/* As index_check_row(), but takes the checksum of a row that is read again and again only once. */
+/* As index_check_row(), but checks a row only once. */
 int index_check_row_once(
 	struct txn *txn, enum index_database db, struct bytes key, struct bytes *value);
-/* Checks that no row is missing at WANTED, after txn_floor() has given a sound row before it, or
- * none. Returns: 0; ERR_CORRUPT. */
+/* Checks that no row is missing at WANTED, after txn_floor() found a sound row before it, or none.
+ * Returns: 0; ERR_CORRUPT. */
 int index_check_missing(struct txn *txn, enum index_database db, struct bytes wanted);
 
 /* Each returns ERR_CORRUPT if VALUE has another shape or checksum. */
@@ -123,7 +122,7 @@ int index_read_state(struct bytes key, struct bytes value, struct index_state *r
 int index_read_feed(struct bytes key, struct bytes value, struct index_feed *ret_feed);
 int index_read_definition(
 	struct bytes key, struct bytes value, struct index_definition *ret_definition);
-/* Each writes what index_seal_row() then seals. */
+/* Each writes a row without its checksum (index_seal_row()). */
 void index_write_state(uint8_t row[STATE_BYTES], const struct index_state *state);
 void index_write_feed(uint8_t row[FEED_BYTES], const struct index_feed *feed);
 void index_write_definition(struct buf *row, const struct index_definition *definition);
@@ -149,10 +148,9 @@ int index_save(struct index *index);
 /* Collected changes are flushed above this size: bounds the memory of a batch. */
 #define INDEX_FLUSH_BYTES ((size_t)8 << 20)
 
-/* Checks that the open transaction has not failed before. */
+/* Returns the error of an open transaction that has failed. */
 int index_ready(const struct index *index);
-/* Keeps the first error: from then on the transaction does nothing, and its commit is an abort.
- * Returns R. */
+/* Keeps the first error: later calls do nothing, and the commit is an abort. Returns R. */
 int index_keep_error(struct index *index, int r);
 /* Adds DELTA (1 or -1) to the number of objects of a feed. */
 int index_count_object(struct index *index, uint32_t feed, int delta);
@@ -163,7 +161,7 @@ int index_count_object(struct index *index, uint32_t feed, int delta);
 void index_hints_open(struct index *index);
 /* Enters the collected changes; called before they are forgotten. */
 void index_hints_note(struct index *index);
-/* Stores, last before the commit, that the table contains all of the transaction. */
+/* Declares the table complete, last before the commit. */
 void index_hints_cover(struct index *index);
 /* Makes another table after a commit if this one has become too small. */
 void index_hints_grow(struct index *index);

@@ -25,7 +25,7 @@ struct bytes index_term_key(uint8_t *buffer, uint32_t definition, struct bytes v
 		memcpy(buffer + 4, value.data, kept);
 	if (value.size <= INDEX_VALUE_MAX)
 		return BYTES(buffer, 4 + kept);
-	/* Equal hashes only make candidates, which readers compare with the body. */
+	/* Equal hashes only make candidates; readers compare the body. */
 	be64_put(buffer + 4 + kept, hash_bytes(value, 0));
 	be64_put(buffer + 12 + kept, hash_bytes(value, 1));
 	return BYTES(buffer, TERM_KEY_MAX);
@@ -130,8 +130,8 @@ int index_read_term(struct bytes key, struct bytes value, uint64_t *ret_term, ui
 	if (r < 0)
 		return r;
 	if (value.size != TERM_BYTES || !le64_get((const uint8_t *)value.data + 8))
-		return index_bad_row("term", value); /* a value without postings is removed; readers
-							divide by the count */
+		/* a value without postings is removed; readers divide by the count */
+		return index_bad_row("term", value);
 	*ret_term = le64_get(value.data);
 	*ret_count = le64_get((const uint8_t *)value.data + 8);
 	return 0;

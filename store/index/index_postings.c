@@ -36,8 +36,7 @@ int postings_read(struct bytes key, struct bytes value, struct postings_block *r
 	return r < 0 ? r : postings_read_checked(key, value, ret_block);
 }
 
-/* Reads the row that the cursor has found; RESULT is that of its move. Returns: FOUND;
- * NOT_FOUND: it is no row of TERM. */
+/* Reads the row at the cursor; RESULT is of its move. Returns: FOUND; NOT_FOUND: no row of TERM. */
 static int postings_take(int result, uint64_t term, struct bytes key, struct bytes value,
 	struct postings_block *ret_block)
 {
@@ -52,8 +51,7 @@ static int postings_take(int result, uint64_t term, struct bytes key, struct byt
 	return FOUND;
 }
 
-/* Finds the block of TERM in whose range OBJECT lies: the last one that does not begin after it,
- * else the term's first one. */
+/* Finds TERM's block for OBJECT: the last one not beginning after it, else the term's first one. */
 static int postings_find(
 	struct cursor *cursor, uint64_t term, uint64_t object, struct postings_block *ret_block)
 {
@@ -122,7 +120,7 @@ static int postings_take_old(struct postings_writer *w, const struct postings_bl
 	return r < 0 ? r : 0;
 }
 
-/* Begins with the block in which OBJECT has its place. */
+/* Begins with the block for OBJECT. */
 static int postings_load(struct postings_writer *w, uint64_t object)
 {
 	struct postings_block block;
@@ -148,7 +146,7 @@ static int postings_delete(struct postings_writer *w, uint64_t first)
 	return r < 0 ? r : cursor_del(w->cursor);
 }
 
-/* Goes on with the term's next block, whose ids then follow those that are there. */
+/* Goes on with the term's next block; its ids follow the present ones. */
 static int postings_join(struct postings_writer *w)
 {
 	struct postings_block block;
@@ -210,8 +208,8 @@ static int postings_put(
 	return cursor_put(w->cursor, key, index_seal_row(key, rest, 4 * (n - 1)), flags);
 }
 
-/* Writes the block; one that is too large as several. The last block of a term is filled,
- * because most objects are added there; others are divided evenly. */
+/* Writes the block, a large one as several. The last block of a term is filled, because most
+ * objects are added there; others are divided evenly. */
 static int postings_store(struct postings_writer *w, unsigned flags)
 {
 	size_t pieces = (w->n_objects + POSTINGS_MOST - 1) / POSTINGS_MOST, most = POSTINGS_MOST;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rows of the database `posting`: which objects have a term, in blocks of ascending ids
- * (FORMAT.md, Index). A block's key has its first id, the value the distances of the others from
- * it. Part of the index group.
+ * The rows of the database `posting`: the objects of a term, in blocks of ascending ids (FORMAT.md,
+ * Index). A block's key has its first id, the value the distances of the others from it. Part of
+ * the index group.
  *
- * Only the writer changes blocks: it takes an object's id into the block in whose range it lies,
- * divides a block that gets too large, and joins one that has got small with the next one of its
- * term.
+ * Only the writer changes blocks: it adds an id to the block of its range, divides a large block,
+ * and joins a small one with the term's next one.
  */
 #ifndef STORE_INDEX_INDEX_POSTINGS_H
 #define STORE_INDEX_INDEX_POSTINGS_H
@@ -39,10 +38,9 @@ int postings_has(struct txn *txn, uint64_t term, uint64_t object);
 struct postings_writer {
 	struct cursor *cursor;
 	uint64_t term;
-	bool is_stored; /* the block has a row, which begins with FIRST */
+	bool is_stored; /* the block has a row, beginning with FIRST */
 	uint64_t first;
-	uint64_t
-		bound; /* where the term's next block begins; POSTINGS_NO_BOUND: this is the last */
+	uint64_t bound; /* the term's next block begins here; POSTINGS_NO_BOUND: none */
 	uint64_t old[POSTINGS_MOST]; /* the block as it is */
 	size_t n_old;
 	uint64_t *objects; /* and as it will be */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lookups and walks. The file may be damaged, so the shape of every row is checked. */
+/* Lookups and walks. The shape of every row is checked: the file may be damaged. */
 #include "store/index/index.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 
 /* ---- rows --------------------------------------------------------------- */
 
-/* Without this a changed number in the head of a page hides rows of it. */
+/* Detects a changed number in a page's head: it would hide rows. */
 static int index_check_page(struct cursor *cursor, enum index_database db, struct bytes key)
 {
 	return cursor_page_is_whole(cursor, key)
@@ -24,11 +24,11 @@ static int index_check_page(struct cursor *cursor, enum index_database db, struc
 				 index_kind.databases[db]);
 }
 
-/* A damaged key, in a row or on the way to it, hides rows from LMDB's search. Then it ends
- * beside a row whose checksum is wrong, or between rows of other parts of the tree. So what is
- * not found is missing only if the rows on both sides of WANTED are sound and in order. A search
- * that goes on from the last page ends at once if its last key is less than WANTED, so that row
- * counts as the one after it then. IS_THERE: WANTED itself may follow. Returns: 0; ERR_CORRUPT. */
+/* Checks the rows on both sides of WANTED. A damaged key, in a row or on the way to it, hides rows
+ * from LMDB's search: it ends beside a row with a wrong checksum, or in another part of the tree.
+ * So a key is missing only if both neighbours are sound and in order. A search going on from the
+ * last page ends at once if its last key is less than WANTED; this row counts as the one after it
+ * then. IS_THERE: WANTED itself may follow. Returns: 0; ERR_CORRUPT. */
 static int index_check_around(
 	struct cursor *cursor, enum index_database db, struct bytes wanted, bool is_there)
 {
@@ -85,7 +85,7 @@ int index_check_missing(struct txn *txn, enum index_database db, struct bytes wa
 	return r < 0 ? r : index_check_around(cursor, db, wanted, false);
 }
 
-/* Gets the row KEY. Returns: FOUND; NOT_FOUND: there is none; ERR_CORRUPT: that can't be said. */
+/* Gets the row KEY. Returns: FOUND; NOT_FOUND; ERR_CORRUPT: damage may hide it. */
 static int index_get_row(
 	struct txn *txn, enum index_database db, struct bytes key, struct bytes *ret_value)
 {
@@ -251,9 +251,9 @@ struct index_walk {
 	uint32_t magic;
 	bool started;
 	bool is_postings;
-	bool after; /* begin after FROM: it was cut, being longer than any key */
+	bool after; /* begin after FROM, cut because it is longer than any key */
 	uint64_t
-		/* names or postings that are to come, by another row's count; COUNT_UNKNOWN */
+		/* names or postings left, by another row's count; COUNT_UNKNOWN */
 		left;
 	struct cursor *cursor; /* over name, or posting */
 	struct txn *txn;
@@ -325,7 +325,7 @@ int index_names(struct index *index, struct txn *txn, uint32_t feed, struct byte
 			index_walk_close(&walk);
 			return r;
 		}
-		if (r == FOUND && !row.removed) /* one that is being removed has fewer and fewer */
+		if (r == FOUND && !row.removed) /* a dropped feed loses its names step by step */
 			walk->left = row.objects;
 	}
 	*ret_walk = walk;
@@ -388,7 +388,7 @@ int index_walk_object(struct index_walk *walk, uint64_t object, struct bytes *re
 	return index_read_object(key, value, &feed, ret_key, ret_entry);
 }
 
-/* Steps to the next key that begins with the walk's prefix. Returns: FOUND, END. */
+/* Steps to the next key with the walk's prefix. Returns: FOUND, END. */
 static int index_walk_row(struct index_walk *walk, struct bytes *ret_key, struct bytes *ret_value)
 {
 	int r;
@@ -416,8 +416,8 @@ static int index_walk_row(struct index_walk *walk, struct bytes *ret_key, struct
 	return r < 0 ? r : END;
 }
 
-/* Counts a step with the result R. A damaged tree may lack rows without looking damaged: then
- * there are not as many names or postings as are counted elsewhere. */
+/* Counts a step with the result R. A damaged tree may lack rows without looking damaged: then the
+ * number of names or postings differs from the count kept elsewhere. */
 static int index_walk_count(struct index_walk *walk, int r)
 {
 	if (walk->left == COUNT_UNKNOWN || r < 0)
@@ -469,8 +469,7 @@ int index_walk_next(struct index_walk *walk, struct bytes *ret_key, struct index
 
 /* ---- values ------------------------------------------------------------- */
 
-/* Calls FN for the terms from the key START on whose keys begin with the first PREFIX bytes of
- * it. */
+/* Calls FN for the terms from the key START on that begin with its first PREFIX bytes. */
 static int index_walk_terms(
 	struct txn *txn, struct bytes start, size_t prefix, index_term_fn *fn, void *arg)
 {

@@ -45,7 +45,7 @@ int index_begin(struct index *index)
 	return r;
 }
 
-/* Forgets the transaction's changes and the copy of meta, which may hold some of them. */
+/* Forgets the transaction's changes and the copy of meta, perhaps with some of them. */
 static void index_reset(struct index *index)
 {
 	cursor_close(&index->names);
@@ -110,7 +110,7 @@ int index_flush(struct index *index)
 
 /* ---- objects ------------------------------------------------------------ */
 
-/* Gets what the database holds of a name. Returns: FOUND, NOT_FOUND. */
+/* Gets the stored entry of a name. Returns: FOUND, NOT_FOUND. */
 static int index_stored(
 	struct index *index, uint32_t feed, struct bytes key, struct index_entry *ret_entry)
 {
@@ -126,9 +126,8 @@ static int index_stored(
 }
 
 /*
- * Finds the collected change of a name, or begins one with what the database holds. Every change
- * starts here: the transaction must not have failed, and what was collected is written first if it
- * takes too much memory.
+ * Finds the collected change of a name, or begins one with the stored entry. Every change starts
+ * here: a failed transaction is refused, and large changes are written first.
  */
 static int index_collect(
 	struct index *index, uint32_t feed, struct bytes key, struct change_object **ret_object)
@@ -168,8 +167,8 @@ int index_entry(struct index *index, uint32_t feed, struct bytes key, struct ind
 	return FOUND;
 }
 
-/* Adds an object's old or new terms to the comparison. A definition that is still being filled
- * holds only objects up to where it is filled: terms of others are left to the backfill. */
+/* Adds an object's old or new terms to the comparison, but none of a definition not yet filled up
+ * to the object: they are left to the backfill. */
 static int index_compare_side(
 	struct index *index, const struct index_term *terms, size_t n, uint64_t object, bool is_new)
 {

@@ -219,8 +219,7 @@ static int terms_of_labels(
 
 /* ---- paths -------------------------------------------------------------- */
 
-/* Takes a value that a path has found: as a term, or as a part of a compound. Skips maps, arrays
- * and null. */
+/* Takes a value as a term, or as a part of a compound. Skips maps, arrays and null. */
 static int terms_take_value(void *arg, const struct value *value)
 {
 	struct terms_search *search = arg;

@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Terms: the index values of a stored version. The processor enters them, verify compares them,
- * and readers use them to check values of which the index keeps only a hash. All use this one
- * rule:
+ * Terms: the index values of a stored version. The processor enters them, verify compares them, and
+ * readers check long values with them (the index keeps only a hash). All use this one rule:
  *
  *	namespace  the part of the object key before '/'; none for cluster-scoped objects
  *	label      `key` and `key=value` of each label
- *	one path   the text of each scalar that the path finds; null counts as absent
+ *	one path   the text of each scalar found by the path; null counts as absent
  *	several    one value for each combination of the paths' values: the parts, escaped and joined
  *		   by commas; none if a path finds nothing
  *
- * Maps and arrays are not values and are counted as unindexable. An object with more than
- * TERMS_MAX terms in one definition gets none of that definition, which also counts as
- * unindexable.
+ * Maps and arrays are not values and count as unindexable. An object with more than TERMS_MAX terms
+ * in one definition gets none of them, and counts as unindexable.
  *
  *	struct terms *terms;            (one per feed, made again when its definitions change)
  *	terms_new(&terms); terms_add(terms, &definition); ...
- *	struct term_list list = {0};    (one per version that is needed at the same time)
+ *	struct term_list list = {0};    (one per version)
  *	terms_collect(terms, &record, &list);
  *	... list.terms, list.n ...      (until the next terms_collect into LIST)
  *	term_list_release(&list); terms_free(&terms);
@@ -37,8 +35,8 @@ struct terms;
 int terms_new(struct terms **ret_terms);
 void terms_free(struct terms **terms);
 
-/* Copies DEFINITION, or does nothing if it has one of that id. ERR_SYNTAX: its paths can't be
- * parsed; they were checked when the definition was made, so the index is damaged. */
+/* Copies DEFINITION unless its id is known. ERR_SYNTAX: its paths can't be parsed: the index is
+ * damaged, for they were checked before. */
 int terms_add(struct terms *terms, const struct index_definition *definition);
 
 struct term_list {
@@ -55,7 +53,7 @@ int terms_collect(struct terms *terms, const struct record *record, struct term_
 
 /* Finds the terms of RECORD in all definitions, for terms_has(). Errors as of terms_collect(). */
 int terms_evaluate(struct terms *terms, const struct record *record);
-/* Returns whether the record that was evaluated last has exactly this value in the definition. */
+/* Returns whether the last evaluated record has exactly this value in the definition. */
 bool terms_has(const struct terms *terms, uint32_t definition, struct bytes value);
 
 #endif
