@@ -14,7 +14,7 @@
 
 #define AS_OF_MAGIC 0x61736f66u
 
-/* An object that existed at the seq and was changed or deleted since. */
+/* An object changed or deleted since the seq. */
 struct as_of_row {
 	size_t key; /* offset in as_of.keys */
 	size_t size;
@@ -25,11 +25,11 @@ struct as_of {
 	uint32_t magic;
 	uint32_t feed;
 	uint64_t seq;
-	uint64_t oldest; /* that can be read from the snapshot */
+	uint64_t oldest; /* oldest seq readable from the snapshot */
 	bool ready;      /* the log was examined up to the snapshot's visible(feed) */
 	bool journal_known;
 	uint8_t journal[16];
-	uint64_t examined;         /* the log, up to here */
+	uint64_t examined;         /* end of the log examined */
 	struct snapshot *snapshot; /* NULL: at rest */
 	struct as_of_row *rows;    /* by key when ready */
 	size_t n_rows, rows_room, n_sorted;
@@ -87,7 +87,7 @@ uint64_t as_of_oldest(const struct as_of *as_of)
 	return as_of->oldest;
 }
 
-/* ---- what has changed since --------------------------------------------- */
+/* ---- changes since the seq ---------------------------------------------- */
 
 static struct bytes as_of_key(const struct as_of *a, const struct as_of_row *row)
 {
@@ -99,7 +99,7 @@ static int as_of_compare(const void *x, const void *y, void *arg)
 	return bytes_compare(as_of_key(arg, x), as_of_key(arg, y));
 }
 
-/* Checks that the state as of the seq can be read from the snapshot. Returns: 0, LAPPED, GONE. */
+/* Checks that the snapshot has the state as of the seq. Returns: 0, LAPPED, GONE. */
 static int as_of_check(struct as_of *a, uint64_t *ret_visible)
 {
 	struct snapshot *s = a->snapshot;
@@ -125,7 +125,7 @@ static int as_of_check(struct as_of *a, uint64_t *ret_visible)
 	if (!a->oldest || a->seq > snapshot_taken(s) ||
 		memcmp(a->journal, snapshot_uuid(s), sizeof(a->journal)) != 0)
 		return LAPPED;
-	if (a->seq > visible) { /* within the list that is open now */
+	if (a->seq > visible) { /* within the open list */
 		a->seq = visible;
 		a->examined = visible;
 	}
@@ -169,8 +169,7 @@ static int as_of_examine_log(struct as_of *a, uint64_t visible, size_t limit)
 			a->n_rows = a->n_sorted = 0;
 			return AGAIN;
 		}
-		/* Keep the version before the object's first change since. An object that is ADDED
-		 * has no version before. */
+		/* Keep the version before the object's first change since; ADDED has none. */
 		if (record.feed != a->feed || record.prev == 0 || record.prev > a->seq ||
 			(record.type != RECORD_MODIFIED && record.type != RECORD_DELETED))
 			continue;
@@ -295,7 +294,7 @@ int as_of_next(struct as_of *as_of, struct bytes *ret_key, struct index_entry *r
 		if (r < 0)
 			return r;
 	}
-	/* The next name that is unchanged since the seq. */
+	/* The next name unchanged since the seq. */
 	r = a->which == AS_OF_CHANGED ? END : FOUND;
 	while (r == FOUND && !a->name_pending) {
 		r = names_next(a->names, &a->name, &a->entry);

@@ -56,10 +56,10 @@ static int claim_refuse(const struct stat *st)
 		(unsigned)st->st_uid);
 }
 
-/* Opens and locks the file. Others may write to the directory, so a file that is not this user's
- * alone is refused before anything is written into it. No other user can open the file: a read
- * lock would keep the next follower out. Returns: 0;
- * AGAIN: the follower that had it removed it meanwhile; errors. */
+/* Opens and locks the file. Refuses a file not this user's alone before anything is written into
+ * it: others may write to the directory. Other users can't open the file: their read lock would
+ * keep the next follower out. Returns: 0; AGAIN: its former follower removed it meanwhile;
+ * errors. */
 static int claim_lock_once(int directory, const char *file, int *ret_fd)
 {
 	AUTO_FD int fd = proc_apart(openat(
@@ -110,10 +110,10 @@ static int claim_lock(int directory, const char *file, int *ret_fd)
 	return r == AGAIN ? err_say(ERR_LOCKED, "other followers take it and end all the time") : r;
 }
 
-/* In a directory of several users nobody can replace the file of another one: a follower that
- * only reads the position could not move it, and one that can replace the file would begin where
- * that user wants. cursor_load_own() checks the same of what it reads, but a follower may have
- * to wait before it reads. Returns: 0; -EPERM: the cursor is another user's. */
+/* Checks the cursor's owner before a long wait for the claim; cursor_load_own() checks it again. In
+ * a directory of several users nobody can replace another's file, so a follower could not move its
+ * position; and one able to replace it would begin where the other user wants. Returns: 0; -EPERM:
+ * the cursor is another user's. */
 static int claim_check_owner(int directory, const char *name)
 {
 	struct stat st;
@@ -123,7 +123,7 @@ static int claim_check_owner(int directory, const char *name)
 		       : cursor_check_owner(directory, &st);
 }
 
-/* Removes the file of CLAIM while it is locked, so that it can't be another follower's. */
+/* Removes CLAIM's file while it is locked: it can't be another follower's then. */
 static void claim_remove_file(const struct cursor_claim *claim)
 {
 	char file[CURSOR_NAME_MAX + 8];
@@ -136,9 +136,8 @@ static void claim_remove_file(const struct cursor_claim *claim)
 		(void)unlinkat(claim->directory, file, 0); /* else the reflector removes it */
 }
 
-/* Removes the temporary files that followers of this cursor left when they were killed while
- * they wrote it. A follower that is killed again and again would otherwise leave as many as it
- * has lives within an hour. */
+/* Removes the temporary files of this cursor's killed followers. A follower killed again and again
+ * would leave many within an hour. */
 static void claim_remove_leftovers(struct home *home, const char *name)
 {
 	size_t length = strlen(name);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The claim of a follower on its named cursor: two followers under one name would write each
- * other's position, and each would miss what the other had handled. The claim is a lock on
- * cursors/.NAME.lock. The kernel ends it with the process, and a forked child gives its copy up
- * at once. A follower that ends in order removes the file; the reflector removes that of a
- * follower that was killed (cursor_sweep()). The next follower also removes the temporary files
- * that a follower before it left in the middle of writing the cursor.
+ * A follower's claim on its named cursor: two followers of one name would overwrite each other's
+ * position, and each miss the other's objects. The claim is a lock on cursors/.NAME.lock. The
+ * kernel ends it with the process, and a forked child gives its copy up at once. A follower removes
+ * the file at its end; the reflector removes the file of a killed one (cursor_sweep()). The next
+ * follower also removes temporary files left by a follower killed while writing.
  */
 #ifndef STORE_READ_CURSOR_CLAIM_H
 #define STORE_READ_CURSOR_CLAIM_H
@@ -21,8 +20,8 @@ struct cursor_claim {
 	struct cursor_claim *next;
 };
 
-/* Returns: 0; ERR_LOCKED, with the pid of the follower that has the cursor, which may be in this
- * process; ERR_SYNTAX; -errno. */
+/* Returns: 0; ERR_LOCKED, with the pid of the cursor's follower, perhaps of this process;
+ * ERR_SYNTAX; -errno. */
 int cursor_claim(struct home *home, const char *name, struct cursor_claim *claim);
 void cursor_unclaim(struct cursor_claim *claim);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cursor files are text, so that an operator can read them (FORMAT.md, Cursors). */
+/* Cursor files are text, for operators to read (FORMAT.md, Cursors). */
 #include "store/read/cursor_file.h"
 
 #include <dirent.h>
@@ -44,9 +44,9 @@ int cursor_check_name(const char *name)
 
 /* ---- writing ------------------------------------------------------------ */
 
-/* The group's members can write to the directory. So the temporary file has a name that they can't
- * predict, and is a new one in any case: a link or a file of theirs is never opened.
- * Returns: 0; -ENOENT: there is no directory, and the caller makes it; errors. */
+/* Writes a new temporary file with an unpredictable name and renames it: the group's members can
+ * write to the directory, and none of their links or files may be opened. Returns: 0; -ENOENT:
+ * there is no directory, and the caller makes it; errors. */
 static int cursor_write_file(struct home *home, const char *name, struct bytes text)
 {
 	int directory = home_cursors_fd(home);
@@ -65,7 +65,7 @@ static int cursor_write_file(struct home *home, const char *name, struct bytes t
 
 		return err_set(-error, "creating '%s'", temporary);
 	}
-	/* The reflector must be able to read it, whatever the umask: it may be another user. */
+	/* The reflector must be able to read it whatever the umask: it may be another user. */
 	r = fchmod(fd, 0640) < 0 ? err_set(-errno, "setting the mode of '%s'", temporary)
 				 : text_file_write(fd, text);
 	if (r == 0)
@@ -161,13 +161,12 @@ int cursor_check_owner(int directory, const struct stat *st)
 	return 0;
 }
 
-/* Also checks the owner of a cursor that is to be this user's OWN. */
+/* Also checks the owner if OWN: the cursor will be this user's. */
 static int cursor_read_file(int directory, const char *name, bool own, struct buf *text)
 {
 	if (directory < 0)
 		return NOT_FOUND; /* a copy without cursors */
-	/* The group can write to the directory: a FIFO there must not stop a reader of all
-	 * cursors. */
+	/* A FIFO of a group member must not stop a reader of all cursors. */
 	AUTO_FD int fd = openat(directory, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
 	struct stat st;
 
@@ -327,8 +326,8 @@ int cursor_count_owner(struct hashtable *owners, uid_t owner, bool *ret_counts)
 	return hashtable_put_number(owners, owner, 1, "the owners of cursors");
 }
 
-/* Loads the cursor NAME of the walk if it counts. Returns as cursor_load() does; ERR_TOO_LARGE:
- * it does not count. */
+/* Loads the walk's cursor NAME. Returns as cursor_load(); ERR_TOO_LARGE: its owner has too many
+ * files. */
 static int cursor_load_counted(struct home *home, DIR *directory, struct hashtable *owners,
 	const char *name, struct cursor_file *ret_cursor)
 {
@@ -432,9 +431,8 @@ bool cursor_is_expired(uint64_t written_ns, uint64_t expiry_ns)
 
 bool cursor_sweep(int directory_fd, const char *name, const struct stat *st, uint64_t expiry_ns)
 {
-	/* A file's time counts, which each writing renews and unreadable files have, too. A cursor
-	 * written again between this check and its removal is lost until it is written the next
-	 * time. */
+	/* The file's time counts: unreadable files have one, too, and each writing renews it. A
+	 * cursor written between this check and its removal is lost until the next writing. */
 	uint64_t now = proc_realtime_ns();
 	bool temporary = name[0] == '.';
 	uint64_t limit = temporary ? TEMPORARY_NS : expiry_ns;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Named cursors: <store>/cursors/NAME, a text file {journal uuid, position per feed} that a
- * follower replaces as a whole (FORMAT.md, Cursors). The reflector reads them before it trims:
- * history that a cursor needs is kept. A name is [A-Za-z0-9._-]{1,64} and does not begin with a
- * dot.
+ * Named cursors: <store>/cursors/NAME, a text file {journal uuid, position per feed}, replaced as a
+ * whole by its follower (FORMAT.md, Cursors). The reflector reads them before it trims, and keeps
+ * the history they need. A name is [A-Za-z0-9._-]{1,64} and does not begin with a dot.
  */
 #ifndef STORE_READ_CURSOR_FILE_H
 #define STORE_READ_CURSOR_FILE_H
@@ -15,7 +14,7 @@
 #include "common/hashtable.h"
 #include "store/env/home.h"
 
-/* The seq up to which a follower has examined a feed. */
+/* A follower's position in a feed: examined up to this seq. */
 struct follow_position {
 	uint32_t feed;
 	uint64_t seq;
@@ -29,7 +28,7 @@ struct cursor_file {
 };
 
 #define CURSOR_NAME_MAX 64
-/* that count: members of the store's group may put any number of files into the directory */
+/* the rest is ignored: group members may create any number of files */
 #define CURSORS_PER_OWNER    1024
 #define CURSOR_RANDOM_DIGITS 16 /* in the name of a temporary file */
 /* Returns: 0; -EINVAL: NAME is no name of a cursor. */
@@ -37,49 +36,48 @@ int cursor_check_name(const char *name);
 
 /* Returns: FOUND, NOT_FOUND, ERR_CORRUPT. The caller releases the cursor. */
 int cursor_load(struct home *home, const char *name, struct cursor_file *ret_cursor);
-/* Does the same for the follower that begins there. Returns also -EPERM: another member of the
+/* Does the same for a follower about to begin there. Returns also -EPERM: another member of the
  * group wrote it. */
 int cursor_load_own(struct home *home, const char *name, struct cursor_file *ret_cursor);
-/* Checks that a follower of this process may begin at the position in a file like ST: in a
- * directory into which others may write, one of this user, or for the directory's owner and root
- * one of either. Returns: 0, -EPERM. */
+/* Checks the owner of a file like ST before a follower of this process begins at its position. In a
+ * directory writable by others it must be this user's; the directory's owner and root also accept
+ * each other's. Returns: 0, -EPERM. */
 int cursor_check_owner(int directory, const struct stat *st);
 void cursor_release(struct cursor_file *cursor);
 
-/* Returns whether CURSOR has positions of exactly these N feeds. One of other feeds has missed
- * or lost some of their objects. */
+/* Returns whether CURSOR has positions of exactly these N feeds. Otherwise some of their objects
+ * may be lost. */
 bool cursor_is_of(const struct cursor_file *cursor, const uint32_t *feeds, size_t n);
 
-/* Returns the seq up to which the follower has examined all its feeds; 0 if it has none. */
+/* Returns the lowest position; 0: there is none. */
 uint64_t cursor_least(const struct cursor_file *cursor);
 
 int cursor_save(struct home *home, const char *name, const uint8_t uuid[16],
 	const struct follow_position *positions, size_t n);
 int cursor_remove(struct home *home, const char *name);
 
-/* Makes each cursor lapse that is of the journal UUID and after its end, before NEXT_SEQ: an
- * older copy was put in the journal's place, and gives the same seqs to other changes. A cursor
- * that its follower would not accept from this process is removed. Returns how many, or errors. */
+/* Makes cursors of journal UUID at or after NEXT_SEQ lapse: an older copy was put in the journal's
+ * place, and gives the same seqs to other changes. Removes a cursor this process could not begin
+ * at. Returns how many, or errors. */
 int cursor_lapse_later(struct home *home, const uint8_t uuid[16], uint64_t next_seq);
 
-/* Checks whether a cursor last written at WRITTEN_NS no longer keeps history. A time in the future
+/* Returns true if a cursor last written at WRITTEN_NS no longer keeps history. A time in the future
  * came from a wrong clock and counts by its distance from now. */
 bool cursor_is_expired(uint64_t written_ns, uint64_t expiry_ns);
 
-/* Removes the file NAME, whose stat(2) is ST, if it is a cursor that expired EXPIRY_NS ago
- * (until then its follower gets LAPPED) or a temporary file of a killed follower. Returns
- * whether it did. */
+/* Removes the file NAME (ST: its stat(2)) if it is a cursor expired for EXPIRY_NS (until then its
+ * follower gets LAPPED), or a killed follower's temporary file. Returns whether it did. */
 bool cursor_sweep(int directory_fd, const char *name, const struct stat *st, uint64_t expiry_ns);
 
 /* Opens the cursors' directory. The caller closes it. */
 int cursor_open_directory(struct home *home, DIR **ret_directory);
 
-/* Counts a file of OWNER in a walk, which begins with an empty OWNERS (hashtable_number). Gives
- * whether it is one of the CURSORS_PER_OWNER that count. */
+/* Counts a file of OWNER in a walk; OWNERS is empty at the start (hashtable_number). RET_COUNTS: it
+ * is within CURSORS_PER_OWNER. */
 int cursor_count_owner(struct hashtable *owners, uid_t owner, bool *ret_counts);
 
-/* Calls FN for each readable cursor that counts until it returns non-zero, and BAD, unless it is
- * NULL, for each other file, with the error, whose sentence names the file. */
+/* Calls FN for each readable cursor within the limit until it returns non-zero, and BAD (or NULL)
+ * for each other file, with an error naming the file. */
 typedef int cursor_fn(void *arg, const char *name, const struct cursor_file *cursor);
 typedef void cursor_bad_fn(void *arg, int error);
 int cursor_each_file(struct home *home, cursor_fn *fn, cursor_bad_fn *bad, void *arg);

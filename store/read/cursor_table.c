@@ -15,26 +15,26 @@
 
 #define TABLE_MAGIC 0x63757274u
 #define TABLE_MOST  16384 /* files of all owners */
-/* Entries and bytes of a slice: some milliseconds. Nothing is trimmed before the first walk has
- * ended, so that one has larger slices. */
+/* Entries and bytes of a slice: some milliseconds. The first walk has larger slices: nothing is
+ * trimmed before its end. */
 #define SLICE_ENTRIES 4096
 #define SLICE_BYTES   (1 << 20)
 #define FIRST_FACTOR  16
 
-/* A file, also one that is no cursor: it has no positions. */
+/* A file; one without positions if it is no cursor. */
 struct cursor_row {
 	uint32_t hash;
-	uint32_t walk; /* the last one that has seen it */
+	uint32_t walk; /* the last walk with it */
 	uint64_t inode, changed_ns, size;
 	uint8_t uuid[16];
 	uint64_t written_ns;
-	int64_t began_ns; /* monotonic: when it was written, as far as that is known */
+	int64_t began_ns; /* monotonic time of writing, as far as known */
 	uint64_t least;   /* of its positions; UINT64_MAX: none */
 };
 
 struct cursor_table {
 	uint32_t magic;
-	uint32_t walk; /* number of the walk that goes on */
+	uint32_t walk; /* number of the present walk */
 	struct home *home;
 	DIR *directory; /* NULL: the next slice begins a walk */
 	struct hashtable rows;
@@ -82,15 +82,15 @@ void cursor_table_free(struct cursor_table **table)
 	free(t);
 }
 
-/* Returns the monotonic time at which a file that was read just now was written. By the wall
- * clock only if it is older than the table: that clock may be set. */
+/* Returns the monotonic time of writing of a file just read. The wall clock counts only for files
+ * older than the table: it may be set. */
 static int64_t cursor_table_began(const struct cursor_table *table, uint64_t written_ns)
 {
 	uint64_t now = proc_realtime_ns(),
 		 age = now > written_ns ? now - written_ns : written_ns - now;
 
 	if (table->complete)
-		age = 0; /* the walk before has not seen it */
+		age = 0; /* not there in the walk before */
 	return (int64_t)proc_monotonic_ns() - (int64_t)(age < INT64_MAX / 2 ? age : INT64_MAX / 2);
 }
 
@@ -101,8 +101,7 @@ static bool cursor_row_is_young(const struct cursor_row *row, uint64_t limit_ns)
 	return age < 0 || (uint64_t)age <= limit_ns;
 }
 
-/* Removes the file if nobody has come back for it by both clocks. A file that has no row has
- * only the wall clock. */
+/* Removes the file if it is expired by both clocks. A file without row has only the wall clock. */
 static bool cursor_table_sweep(
 	struct cursor_table *table, const char *name, const struct stat *st, uint64_t expiry_ns)
 {
@@ -114,7 +113,7 @@ static bool cursor_table_sweep(
 	       cursor_sweep(dirfd(table->directory), name, st, expiry_ns);
 }
 
-/* Takes one file into the table; reads it unless it is there as it is. Returns the bytes read. */
+/* Takes one file into the table; reads it unless unchanged. Returns the bytes read. */
 static int64_t cursor_table_take(
 	struct cursor_table *table, const char *name, const struct stat *st)
 {
@@ -174,7 +173,7 @@ static int64_t cursor_table_take(
 	return (int64_t)size;
 }
 
-/* Forgets the files that the walk which ends has not seen. */
+/* Forgets the files missing in the ending walk. */
 static void cursor_table_end_walk(struct cursor_table *table)
 {
 	struct cursor_row *row;

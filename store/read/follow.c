@@ -3,19 +3,17 @@
  * follow_next() is one loop over four states:
  *
  *	IDLE	holds nothing: takes a snapshot and begins a pass
- *	PASS	reads the log from the smallest position to visible(feed) and gives the changes that the
- *		caller does not know yet
- *	RANGE	reads a feed's objects by name, from the key after the one given last: the initial
- *		state, or a resync
+ *	PASS	reads the log from the smallest position to visible(feed) and gives new changes
+ *	RANGE	reads a feed's objects by name, from the key after the last one: the initial state, or
+ *		a resync
  *	LIVE	takes entries of the delta ring and reads their records from the journal
  *
- * Changes come from the journal alone, so a follower goes on while the index is built again or
- * no processor runs. Only RANGE reads the index, in a snapshot of both. The index may be behind
- * the log then: the pass before a range goes only as far as that index, and the pass after the
- * last range finds the rest. For a feed whose initial state is still being read, a pass gives
- * only changes of keys that were given already: the range shows the others as they are in the
- * same snapshot. During a resync it gives all. After a snapshot was held for long enough it is
- * renewed, and a pass comes first.
+ * Changes come from the journal alone, so a follower goes on while the index is rebuilt or no
+ * processor runs. Only RANGE reads the index, in a snapshot of both. If the index is behind the
+ * log, the pass before a range ends at the index, and the pass after the last range finds the rest.
+ * Before the end of a feed's initial state a pass gives only changes of keys already given: the
+ * range shows the others as they are in the same snapshot. During a resync it gives all. A snapshot
+ * held for long is renewed, and a pass comes first.
  */
 #include "store/read/follow.h"
 
@@ -166,7 +164,7 @@ int follow_next(struct follow *follow, struct follow_item *ret_item)
 		    : f->state == FOLLOW_RANGE ? follow_range_next(f, ret_item)
 					       : follow_live_next(f, ret_item);
 	} while (r == NOT_FOUND);
-	if (f->held) /* a copy may have been written meanwhile: then the item is wrong */
+	if (f->held) /* a copy written meanwhile makes the item wrong */
 		r = r == FOUND ? snapshot_check(f->snapshot) : snapshot_result(f->snapshot, r);
 	if (r == FOUND) {
 		err_ignore(failpoint_pass(FAILPOINT_FOLLOW_ITEM), "a test stops here");
@@ -204,7 +202,7 @@ bool follow_resync(struct follow *follow)
 	return true;
 }
 
-/* Waits until the index moves; changes of feeds that need no index wait meanwhile. */
+/* Waits until the index moves; changes of other feeds wait meanwhile. */
 static int follow_wait_index(struct follow *f, int timeout_ms)
 {
 	int runtime = home_runtime_fd(store_home(f->store));

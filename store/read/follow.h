@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A follower: gives the current objects of some feeds first, then every change in order, whatever
- * happens to the daemons meanwhile. It keeps one position per feed: the seq up to which it has
- * examined the feed.
+ * A follower: gives the current objects of some feeds, then every change in order, whatever happens
+ * to the daemons meanwhile. It keeps one position per feed: the last seq examined.
  *
  *	follow_new(store, feeds, n, &options, &f);
  *	for (;;) {
@@ -13,17 +12,17 @@
  *	}
  *
  * The initial state is read in key ranges, each from its own short snapshot. Between two ranges the
- * follower gives the changes of keys that it has already given. So no transaction is long and no
- * handler is too slow. Afterwards it takes entries of the delta ring and reads their records from
- * the journal. After a lap, a restart of the writer or damage in the ring, it reads the log from
- * its position instead.
+ * follower gives the changes of keys already given. So no transaction is long and no handler too
+ * slow. Afterwards it takes entries of the delta ring and reads their records from the journal.
+ * After a lap, a restart of the writer or damage in the ring, it reads the log from its position
+ * instead.
  *
  * Only the initial state and resyncs read the index. Changes, lapses and SYNC come from the journal
- * alone, whatever the index and the processor are doing. So a change may be given before the index
- * has it: a caller that reads the cache for it waits (snapshot_renew_at).
+ * alone. So a change may be given before the index has it: a caller about to read the cache waits
+ * (snapshot_renew_at).
  *
- * No snapshot is held during follow_wait(), nor after follow_next() has returned AGAIN. A caller
- * that is slow between two calls holds one snapshot meanwhile; follow_rest() lets go of it.
+ * No snapshot is held during follow_wait(), nor after AGAIN. A caller slow between two calls holds
+ * one snapshot meanwhile; follow_rest() releases it.
  */
 #ifndef STORE_READ_FOLLOW_H
 #define STORE_READ_FOLLOW_H
@@ -35,9 +34,10 @@ enum follow_kind {
 	FOLLOW_INITIAL, /* an object of the initial state: record */
 	FOLLOW_SYNC,    /* the initial state of all feeds is complete */
 	FOLLOW_CHANGE,  /* record; old: the state before, seq 0 if there was none */
-	FOLLOW_LAPPED,  /* the history after the position is gone: a new initial state and SYNC
-			   follow, and objects that are not in it do not exist any more */
-	FOLLOW_RESYNC,  /* an object as it is, after follow_resync(): record, and old is the same */
+	/* history after the position is gone: a new initial state and SYNC follow; objects missing
+	 * in it are gone */
+	FOLLOW_LAPPED,
+	FOLLOW_RESYNC, /* an object as it is, after follow_resync(): record, and old is the same */
 	FOLLOW_KIND_MAX
 };
 
@@ -46,9 +46,8 @@ struct follow_item {
 	enum follow_kind kind;
 	uint32_t feed;
 	uint64_t seq; /* CHANGE: the record's; INITIAL, RESYNC: visible(feed) of the index */
-	/* An index that has taken this seq shows the item. It is after SEQ for a change that a
-	 * list has
-	 * brought: the index applies a list as a whole. */
+	/* An index with this applied seq shows the item. It is after SEQ for a change from a list:
+	 * the index applies a list as a whole. */
 	uint64_t shown_at;
 	struct record record;
 	struct record old;
@@ -61,11 +60,11 @@ struct follow_options {
 	size_t n_from;
 	/* The journal of these positions; LAPPED if the store has another. */
 	const uint8_t *from_uuid;
-	/* The journal that the feeds' ids belong to; GONE if the store has another. NULL: the one
-	 * at the first snapshot. */
+	/* The journal of the feeds' ids; GONE if the store has another. NULL: the one at the first
+	 * snapshot. */
 	const uint8_t *journal;
-	/* The initial state is read when the index has taken this: the caller was given events up
-	 * to here by an earlier follower, and no object is to go back. */
+	/* Read the initial state only from an index with this applied seq: an earlier follower gave
+	 * events up to here, and no object may go back. */
 	uint64_t not_before;
 	uint64_t max_hold_ns; /* the snapshot is renewed after this, between items; 0: 50 ms */
 };
@@ -77,15 +76,14 @@ int follow_new(struct store *store, const uint32_t *feeds, size_t n_feeds,
 void follow_free(struct follow **follow);
 
 /* Returns: FOUND; AGAIN: nothing now; GONE: a feed was removed or replaced, look it up again;
- * errors. After ERR_SNAPSHOT_EXPIRED the items from the last snapshot may be wrong or
- * incomplete. */
+ * errors. After ERR_SNAPSHOT_EXPIRED the items of the last snapshot may be wrong or incomplete. */
 int follow_next(struct follow *follow, struct follow_item *ret_item);
 
-/* R: the result of handling the item that follow_next() gave last. Returns it, or
- * ERR_SNAPSHOT_EXPIRED: the item's bytes may have been taken away meanwhile. */
+/* Returns R, the result of handling the last item, or ERR_SNAPSHOT_EXPIRED: its bytes may have been
+ * overwritten meanwhile. */
 int follow_checked(const struct follow *follow, int r);
 
-/* Gives the snapshot back early: for a caller that does not know when it will call again. */
+/* Releases the snapshot early, for a caller without a next call in sight. */
 int follow_rest(struct follow *follow);
 
 /* Gives all current objects once more, as RESYNC items, in ranges like the initial state. Changes
@@ -98,8 +96,8 @@ bool follow_is_resyncing(const struct follow *follow);
  * (negative: no limit). Returns: 0; AGAIN: the time is over. It never fails. */
 int follow_wait(struct follow *follow, int timeout_ms);
 
-/* Returns whether objects are owed that the index does not have yet. follow_wait() waits for it;
- * another kind of wait should be short. */
+/* Returns whether objects wait for the index. follow_wait() waits for it; other waits should be
+ * short. */
 bool follow_awaits_index(const struct follow *follow);
 
 bool follow_synced(const struct follow *follow);

@@ -29,17 +29,13 @@ enum follow_stage {
 struct follow_feed {
 	enum follow_stage stage;
 	bool skip_initial;
-	bool foreign; /* the position belongs to another journal */
-	bool damaged; /* the next record is damaged or missing, and stays so */
-	bool resync;  /* STAGE_CHANGES, but the objects after `given` are to be given again */
-	bool ranged;  /* its objects can be read by name in this snapshot: the index is not behind
-			   the position */
-	bool in_list; /* the ring has shown entries of an open list, which were not given */
-	bool listed;  /* its first list has ended, in the log */
-	uint64_t
-		/* seq of the damage after which it lapsed: its objects are read as of no earlier
-		 * moment */
-		beyond;
+	bool foreign;     /* the position belongs to another journal */
+	bool damaged;     /* the next record is damaged or missing, and stays so */
+	bool resync;      /* STAGE_CHANGES, but the objects after `given` are to be given again */
+	bool ranged;      /* the index is at the position: this snapshot can read objects by name */
+	bool in_list;     /* the ring showed entries of an open list, not given */
+	bool listed;      /* its first list has ended, in the log */
+	uint64_t beyond;  /* seq of the damage before the lapse: no index older than it is read */
 	uint64_t until;   /* a pass in this snapshot gives changes up to here */
 	struct buf given; /* the last key of the initial state or resync */
 };
@@ -57,7 +53,7 @@ struct follow {
 	uint8_t uuid[16];    /* the journal of the positions */
 	uint8_t journal[16]; /* the journal of the feeds' ids */
 	struct ring_reader *ring;
-	uint64_t ring_seq; /* the newest seq that the ring's entries have shown */
+	uint64_t ring_seq; /* newest seq seen in the ring */
 	struct taken_reader *taken;
 	enum follow_state state;
 	struct journal_walk *log;
@@ -67,13 +63,12 @@ struct follow {
 	struct follow_id *ids; /* by feed id */
 	size_t n;
 	bool synced, sync_owed, resync_owed;
-	bool awaits_index;   /* objects are owed that the index does not have yet */
+	bool awaits_index;   /* objects wait for the index */
 	uint64_t behind_ns;  /* since then a resync waits for the index (monotonic); 0: none does */
-	uint64_t not_before; /* the index must have taken this before an initial state is read from
-				it */
+	uint64_t not_before; /* least applied seq of an index to read the initial state from */
 	uint64_t examined;   /* by this pass: the log up to here */
 	uint64_t hold_ns;
-	uint64_t pass_ns; /* monotonic time at which the last pass began */
+	uint64_t pass_ns; /* monotonic begin of the last pass */
 };
 
 /* Returns: false: the follower does not follow this feed. */
@@ -81,9 +76,9 @@ bool follow_find(const struct follow *f, uint32_t feed, size_t *ret_i);
 
 /* ---- follow_pass.c ------------------------------------------------------ */
 
-/* Takes a snapshot of the journal, and with WHOLE of the index too, if there is one. SEQ: that of a
- * record which the journal is known to have; else 0. Returns: 0;
- * AGAIN: no index has named a journal yet; GONE: the feeds belong to another journal; errors. */
+/* Takes a snapshot of the journal, and with WHOLE of the index too, if there is one. SEQ: a record
+ * known to be in the journal; else 0. Returns: 0; AGAIN: no index has named a journal yet; GONE:
+ * the feeds belong to another journal; errors. */
 int follow_take_snapshot(struct follow *f, bool whole, uint64_t seq);
 /* Gives snapshot and walks back. */
 int follow_release(struct follow *f);
@@ -93,16 +88,15 @@ int follow_release(struct follow *f);
 int follow_begin_pass(struct follow *f, struct follow_item *ret_item);
 /* Returns: FOUND: a change; NOT_FOUND: the pass is over; GONE; errors. */
 int follow_pass_next(struct follow *f, struct follow_item *ret_item);
-/* Makes an item of a record and the state before it. The position stays where it is after an error:
- * a caller that continues gets the record again. SHOWN_AT: as in the item. */
+/* Makes an item of a record and the state before it. An error leaves the position: the next call
+ * gives the record again. SHOWN_AT: as in the item. */
 int follow_give_change(struct follow *f, size_t i, const struct record *record, uint64_t shown_at,
 	struct follow_item *ret_item);
 
 /* ---- follow_live.c ------------------------------------------------------ */
 
-/* Gives the next object that is owed. A feed whose first list has not ended holds back only SYNC.
- * Returns: FOUND: an object, or SYNC at the end; NOT_FOUND: a pass comes next; AGAIN: what is owed
- * can't be read yet; errors. */
+/* Gives the next object owed. A feed without a first list holds back only SYNC. Returns: FOUND: an
+ * object, or SYNC at the end; NOT_FOUND: a pass comes next; AGAIN: the index is behind; errors. */
 int follow_range_next(struct follow *f, struct follow_item *ret_item);
 /* Returns: FOUND; NOT_FOUND: a pass comes next; AGAIN: nothing new; GONE; errors. */
 int follow_live_next(struct follow *f, struct follow_item *ret_item);

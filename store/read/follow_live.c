@@ -87,7 +87,7 @@ int follow_range_next(struct follow *f, struct follow_item *ret_item)
 	}
 	if (waiting)
 		return AGAIN;
-	f->state = FOLLOW_IDLE; /* the log may go further than the index that was read */
+	f->state = FOLLOW_IDLE; /* the log may go further than the index */
 	f->resync_owed = false;
 	f->behind_ns = 0;
 	if (!f->sync_owed)
@@ -134,8 +134,7 @@ static int follow_live_entry(
 		f->feeds[i].in_list = true;
 		return NOT_FOUND;
 	}
-	/* Already trimmed, after entries of a list that were left to a pass, or the feed was
-	 * removed. */
+	/* Trimmed, after entries of a list left to a pass, or the feed was removed. */
 	if (r != FOUND || f->feeds[i].in_list || entry->seq <= snapshot_horizon(f->snapshot) ||
 		visible < entry->seq)
 		return END;
@@ -152,7 +151,7 @@ int follow_live_next(struct follow *f, struct follow_item *ret_item)
 	int r = AGAIN;
 
 	while (f->ring && (r = ring_next(f->ring, &entry)) == FOUND) {
-		/* Entries may have been left out between two others: the log has their records. */
+		/* Entries may be missing between two others: the log has their records. */
 		bool is_next = entry.seq <= f->ring_seq + 1;
 
 		if (entry.seq > f->ring_seq)
@@ -160,8 +159,7 @@ int follow_live_next(struct follow *f, struct follow_item *ret_item)
 		r = is_next ? follow_live_entry(f, &entry, ret_item) : END;
 		if (r == END || r < 0)
 			f->state = FOLLOW_IDLE;
-		if (r != NOT_FOUND ||
-			f->state != FOLLOW_LIVE) /* a feed that lapses is told so first */
+		if (r != NOT_FOUND || f->state != FOLLOW_LIVE) /* a lapsed feed comes first */
 			return r == END ? NOT_FOUND : r;
 	}
 	if (r == LAPPED)

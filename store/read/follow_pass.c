@@ -8,14 +8,11 @@
 #include "common/proc.h"
 #include "store/read/follow_internal.h"
 
-#define RESYNC_HOLD_NS \
-	(100 * UINT64_C( \
-		       1000000)) /* changes wait for this long for the index that a resync reads \
-				   */
+#define RESYNC_HOLD_NS (100 * UINT64_C(1000000)) /* changes wait this long for a resync's index */
 
 /* ---- snapshots ---------------------------------------------------------- */
 
-/* Moves the positions to SEQ, where a pass has come to, or to the end of what it may read. */
+/* Moves the positions to SEQ, but not beyond `until`. */
 static void follow_advance(struct follow *f, uint64_t seq)
 {
 	for (size_t i = 0; i < f->n; i++) {
@@ -38,9 +35,8 @@ int follow_release(struct follow *f)
 	return snapshot_reset_pins(f->snapshot);
 }
 
-/* Attaches to the delta ring, unless it is attached. The caller takes a snapshot after this, so
- * all that the snapshot does not show yet comes through the ring. Without a ring passes alone do
- * the work. */
+/* Attaches to the delta ring, unless attached. The caller takes a snapshot after this: everything
+ * newer then comes through the ring. Without a ring passes alone do the work. */
 static void follow_attach(struct follow *f)
 {
 	int runtime = home_runtime_fd(store_home(f->store));
@@ -107,8 +103,7 @@ int follow_take_snapshot(struct follow *f, bool whole, uint64_t seq)
 	}
 	memcpy(f->uuid, uuid, sizeof(f->uuid));
 	f->uuid_known = true;
-	/* The ring is of another journal: of the next one, or of one that the reflector has
-	 * left. */
+	/* The ring is of another journal: the next or an old one. */
 	if (f->ring && memcmp(ring_uuid(f->ring), uuid, sizeof(f->uuid)) != 0)
 		ring_detach(&f->ring);
 	return 0;
@@ -116,9 +111,9 @@ int follow_take_snapshot(struct follow *f, bool whole, uint64_t seq)
 
 /* ---- passes over the log ------------------------------------------------ */
 
-/* Decides how far a pass goes, and whether the feed's objects can be read by name in this snapshot.
- * They can if the index has all that was given: an object never goes back. A resync holds the
- * changes of its feed until then, but not for long. */
+/* Sets the end of a pass, and whether the feed's objects can be read by name in this snapshot. The
+ * index must have everything given: an object never goes back. A resync holds its feed's changes
+ * until then, but not for long. */
 static void follow_aim(struct follow *f, size_t i, const struct feed_checkpoint *checkpoint)
 {
 	struct follow_feed *feed = &f->feeds[i];
@@ -166,8 +161,8 @@ static int follow_check_feed(struct follow *f, size_t i, struct follow_item *ret
 		feed->stage = STAGE_CHANGES;
 		position->seq = visible;
 	}
-	/* A position after the end of the log is from before the journal was restored from a copy:
-	 * the same seqs are given to other changes now. */
+	/* A position after the end of the log is from before a copy replaced the journal: the same
+	 * seqs are given to other changes now. */
 	bool lost = feed->stage != STAGE_NEW &&
 		    (position->seq < checkpoint.trimmed ||
 			    position->seq > snapshot_last(f->snapshot) || feed->damaged);
@@ -205,7 +200,7 @@ int follow_begin_pass(struct follow *f, struct follow_item *ret_item)
 	struct ring_reader *old = f->ring;
 	uint64_t from = UINT64_MAX;
 
-	/* Attach to a newer file that has taken the ring's name: the old one never says so. */
+	/* Attach to a newer file of the ring's name: the old one never ends. */
 	if (old && ring_is_replaced(old)) {
 		f->ring = NULL;
 		follow_attach(f);
@@ -214,7 +209,7 @@ int follow_begin_pass(struct follow *f, struct follow_item *ret_item)
 		else
 			f->ring = old;
 	}
-	/* The pass finds in the log all that the ring has announced. */
+	/* The pass finds all announced records in the log. */
 	if (f->ring)
 		(void)ring_to_tail(f->ring, &f->ring_seq); /* has no error */
 	f->awaits_index = false;
@@ -239,8 +234,7 @@ int follow_begin_pass(struct follow *f, struct follow_item *ret_item)
 	return r < 0 ? r : NOT_FOUND;
 }
 
-/* Feed I can't be told of record SEQ, which stays as it is: it lapses once, and begins again
- * with what is after it. */
+/* Makes feed I lapse once: record SEQ is damaged. It begins again with the state after it. */
 static void follow_lapse(struct follow *f, size_t i, uint64_t seq)
 {
 	f->feeds[i].damaged = true;
@@ -274,17 +268,15 @@ int follow_give_change(struct follow *f, size_t i, const struct record *record, 
 	return NOT_FOUND;
 }
 
-/* Returns whether the pass would tell feed I of the records that it can't read, the last of
- * which is SEQ. */
+/* Returns whether feed I needs the unreadable records up to SEQ. */
 static bool follow_concerns(const struct follow *f, size_t i, uint64_t seq)
 {
 	return f->feeds[i].stage != STAGE_NEW && f->positions[i].seq < seq &&
 	       f->feeds[i].until > f->examined;
 }
 
-/* The pass can't read the log, as FAILED says: the feeds that would be told of that part lapse.
- * Returns: FOUND: the pass goes on; NOT_FOUND: a feed has lapsed; END: nothing more can be read;
- * FAILED; errors. */
+/* Makes the feeds lapse that need the unreadable part of the log (FAILED). Returns: FOUND: the pass
+ * goes on; NOT_FOUND: a feed has lapsed; END: the rest is unreadable; FAILED; errors. */
 static int follow_log_failed(struct follow *f, int failed)
 {
 	uint64_t seq;
@@ -309,7 +301,7 @@ static int follow_log_failed(struct follow *f, int failed)
 	return lapsed ? NOT_FOUND : end;
 }
 
-/* Returns whether RECORD is a change that feed I is to be told of. */
+/* Returns whether to give feed I the change RECORD. */
 static bool follow_wants(const struct follow *f, size_t i, const struct record *record)
 {
 	const struct follow_feed *feed = &f->feeds[i];
@@ -337,8 +329,7 @@ int follow_pass_next(struct follow *f, struct follow_item *ret_item)
 		if (follow_find(f, record.feed, &i)) {
 			if (record.type == RECORD_FEED_REMOVED)
 				return GONE;
-			/* The record may be of a list: the index shows it when it has taken the
-			 * list's end. */
+			/* The record may be of a list: the index shows it with the list's end. */
 			if (follow_wants(f, i, &record)) {
 				r = follow_give_change(
 					f, i, &record, snapshot_last(f->snapshot), ret_item);

@@ -12,7 +12,7 @@
 
 #define NAMES_MAGIC 0x6b6e616du
 #define ROOM        (2 * AHEAD_MOST)
-#define CPU_AHEAD   4 /* objects whose versions the CPU fetches */
+#define CPU_AHEAD   4 /* versions prefetched by the CPU */
 
 struct names {
 	uint32_t magic;
@@ -21,9 +21,9 @@ struct names {
 	names_accept_fn *accept; /* NULL: all */
 	void *arg;
 	struct snapshot_object objects[ROOM]; /* a ring */
-	unsigned first, n;                    /* those that were read and not given */
+	unsigned first, n;                    /* read and not given */
 	unsigned step;                        /* how many are read at once */
-	int end; /* what comes after them: FOUND: more; END; an error, with its sentence in WHY */
+	int end; /* the state after them: FOUND: more; END; an error, with its sentence in WHY */
 	struct err_kept why;
 	struct ahead ahead;
 };
@@ -63,8 +63,7 @@ static void names_announce(struct names *names, unsigned count)
 	ahead_send(&names->ahead, txn);
 }
 
-/* Examines the next objects: a list with a small limit, or one of few objects, examines a few
- * more than it gives. */
+/* Examines the next objects; for a small limit or feed it examines a few more than it gives. */
 static void names_read(struct names *names)
 {
 	unsigned before = names->n;

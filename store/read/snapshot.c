@@ -15,8 +15,8 @@
 #include "store/env/generation.h"
 #include "store/read/snapshot_internal.h"
 
-#define TRIES          32 /* to get a journal that belongs to the index */
-#define SUPERSEDED_MAX 3  /* pairs that are replaced before they are read */
+#define TRIES          32 /* to get a journal and an index of one pair */
+#define SUPERSEDED_MAX 3  /* pairs replaced before they are read */
 
 static uint64_t snapshot_feed_visible(const struct snapshot *s, const struct index_feed *feed)
 {
@@ -36,9 +36,8 @@ static int snapshot_add_feed(void *arg, const struct index_feed *feed)
 }
 
 /*
- * Finds the hints that cover the snapshot. Each snapshot opens them by itself, so a larger table
- * that replaces them concerns no other thread. A copy has none: the boot that its file was written
- * in is not known.
+ * Finds hints covering the snapshot. Each snapshot opens them by itself: a larger new table
+ * concerns no other thread. A copy has none: the boot of its writer is unknown.
  */
 static void snapshot_find_hints(struct snapshot *s)
 {
@@ -84,8 +83,8 @@ static int snapshot_begin(struct snapshot *s)
 		r = index_meta(s->pair->index, s->index_txn, &s->index);
 	if (r < 0)
 		return r;
-	/* The feeds' rows change only with `taken`. Its value is compared as well, because LMDB may
-	 * give a tree that is newer than the transaction's id says (docs/architecture.md, LMDB). */
+	/* The feeds' rows change only with `taken`. It is compared as well: LMDB may give a tree
+	 * newer than the transaction's id (docs/architecture.md, LMDB). */
 	uint64_t id = txn_id(s->index_txn);
 
 	if (s->feeds_txn != id || s->feeds_taken != s->index.taken) {
@@ -110,8 +109,8 @@ static int snapshot_begin(struct snapshot *s)
 	return 0;
 }
 
-/* Writes why there is no pair although there is an index, "" if there is none. While daemons run
- * they may be about to make one. */
+/* Writes why there is no pair although there is an index; "": no index, or running daemons may be
+ * making one. */
 static void snapshot_explain_no_pair(const struct snapshot *s, char *text, size_t size)
 {
 	const struct home *home = s->store->home;
@@ -138,7 +137,7 @@ static void snapshot_explain_no_pair(const struct snapshot *s, char *text, size_
 	err_ignore(r < 0 ? r : 0, "the caller says it");
 }
 
-/* Notes why they do not go together, in a copy for instance that was made while daemons wrote. */
+/* Writes why they do not match, for instance in a copy made while daemons wrote. */
 static void snapshot_note_mismatch(struct snapshot *s)
 {
 	char text[sizeof(s->store->mismatch)] = "";
@@ -174,8 +173,7 @@ static void snapshot_leave(struct snapshot *s)
 	s->hints_checked_ns = 0;
 }
 
-/* Returns whether another generation has taken the place of one of the pair's, so that no pin
- * could be made in it. */
+/* Returns true if another generation replaced one of the pair, so no pin is possible in it. */
 static bool snapshot_is_superseded(struct snapshot *s)
 {
 	struct err_kept failure;
@@ -355,7 +353,7 @@ int snapshot_check(const struct snapshot *snapshot)
 	return 0;
 }
 
-/* Returns ERR_SNAPSHOT_EXPIRED if the program has closed the files that say what it reads. */
+/* Returns ERR_SNAPSHOT_EXPIRED if the program has closed its pin files. */
 static int snapshot_keep_pins(const struct snapshot *snapshot)
 {
 	if (snapshot->part == SNAPSHOT_NOTHING)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies what a snapshot shows into a store of its own. The copy's journal has another uuid: it
- * will give the same seqs to other changes than the store it comes from, so positions of one
- * must not be taken for the other's. Cursors are left out for the same reason: a follower begins
- * with the whole state. The feeds keep their resourceVersions, so the copy's reflector watches
- * on without a list while the API server has them.
+ * Copies a snapshot into a store of its own. The copy's journal has another uuid: it will give the
+ * same seqs to other changes, so positions are not valid in both. Cursors are left out for the same
+ * reason: a follower begins with the whole state. The feeds keep their resourceVersions: the copy's
+ * reflector watches on without a list while the API server has them.
  */
 #include "store/read/snapshot.h"
 

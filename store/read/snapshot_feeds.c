@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the feeds of a snapshot, and those that a name stands for. */
+/* Finds the feeds of a snapshot, all or by name. */
 #include "store/read/snapshot.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@ enum {
 	TEXTS /* of a definition */
 };
 
-/* All feeds and their texts are one allocation at the end, so that the caller frees one pointer. */
+/* All feeds and their texts become one allocation, for the caller to free. */
 struct feeds_collection {
 	struct snapshot *snapshot;
 	struct buf rows; /* struct snapshot_feed */
@@ -109,8 +109,7 @@ static int feeds_collect(struct snapshot *snapshot, struct snapshot_feed **ret_f
 
 /* ---- order -------------------------------------------------------------- */
 
-/* Compares `namespace + "/"`: the order in which the object keys of several feeds follow each
- * other. */
+/* Compares `namespace + "/"`: the order of the feeds' object keys. */
 static int feeds_compare_namespaces(const char *a, const char *b)
 {
 	while (*a && *a == *b) {
@@ -156,8 +155,7 @@ static void feeds_put_names(const struct snapshot_feed *feeds, size_t n, struct 
 		buf_printf(out, " and %zu more, which 'kinf status' lists", named - NAMES_MAX);
 }
 
-/* Returns the name of a feed that NAME is nearly, or whose resource or other names it is nearly;
- * NULL: none. */
+/* Returns the name of a feed with a name or resource similar to NAME; NULL: none. */
 static const char *feeds_find_similar(const struct snapshot_feed *feeds, size_t n, const char *name)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -169,8 +167,8 @@ static const char *feeds_find_similar(const struct snapshot_feed *feeds, size_t 
 	return NULL;
 }
 
-/* Moves the feeds that NAME stands for to the front: those of the configuration's entry, else of
- * the resource that kubectl would take. Returns how many there are. */
+/* Moves the feeds of NAME to the front: those of the configuration's entry, else of kubectl's
+ * choice of resource. Returns how many there are. */
 static size_t feeds_keep_called(
 	struct snapshot_feed *feeds, size_t n, const char *name, struct bytes order)
 {
@@ -198,7 +196,7 @@ static size_t feeds_keep_called(
 	return kept;
 }
 
-/* Keeps the feeds that NAME stands for: the first of each namespace. */
+/* Keeps the feeds of NAME: the first of each namespace. */
 static int feeds_select(
 	struct snapshot_feed *feeds, size_t n, const char *name, struct bytes order, size_t *ret_n)
 {
@@ -273,9 +271,8 @@ int snapshot_feeds(struct snapshot *snapshot, const char *name, struct snapshot_
 	return 0;
 }
 
-/* The journal may be ahead of the index. The checkpoint's RV, which bookmarks move also without a
- * record, counts as long as the journal has changed nothing of the feed since; an open list does
- * not move it. */
+/* The journal may be ahead of the index. The checkpoint's RV (bookmarks move it without a record)
+ * counts while the journal has no newer change of the feed; an open list does not move it. */
 struct bytes snapshot_feed_rv(const struct snapshot_feed *feed)
 {
 	const struct feed_checkpoint *c = &feed->checkpoint;

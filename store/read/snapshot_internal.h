@@ -15,13 +15,13 @@
 #define STORE_MAGIC    0x6b737472u
 #define SNAPSHOT_MAGIC 0x6b736e70u
 
-/* An index and the journal it belongs to, as CURRENT named them. They stay open while a snapshot
- * uses them, even if CURRENT changes meanwhile. */
+/* The current index and its journal. They stay open while a snapshot uses them, even after CURRENT
+ * changes. */
 struct store_pair {
 	unsigned refs; /* under store->lock */
 	struct index *index;
 	struct journal *journal;
-	struct store_pair *lender; /* the pair that INDEX belongs to; NULL: this one */
+	struct store_pair *lender; /* the pair owning INDEX; NULL: this one */
 };
 
 /* Distinguishes one CURRENT from the next: it is replaced by rename, and inode numbers are used
@@ -44,17 +44,15 @@ struct store {
 	bool opening; /* a thread opens a pair, without the lock; others wait for it if they need
 			 one */
 	pthread_cond_t opened;
-	int open_result; /* of the last one that opened */
+	int open_result; /* of the last attempt */
 	struct err_kept open_error;
 	uint64_t checked_ns, reopened_ns;
-	char mismatch
-		/* why the index and the journal that were read last do not go together */
-		[STORE_MISMATCH_SIZE];
-	uint64_t failing_ns; /* when opening the pair that CURRENT names first failed; 0: it did not
-			      */
+	char mismatch[STORE_MISMATCH_SIZE]; /* why the last index and journal did not match */
+	/* time of the first failure to open the current pair; 0: it did not fail */
+	uint64_t failing_ns;
 };
 
-/* The transactions that a snapshot holds. */
+/* A snapshot's transactions. */
 enum snapshot_part {
 	SNAPSHOT_NOTHING,
 	SNAPSHOT_LOG,   /* the journal's */
@@ -91,14 +89,13 @@ void store_ref(struct store *store);
 void store_unref(struct store *store);
 /* Gives back a pair from store_join(). */
 void store_leave(struct store *store, struct store_pair **pair);
-/* Returns the pair that CURRENT names in *RET_PAIR: HELD, or another one with a reference for the
- * caller. FORCE: open it again even if CURRENT seems unchanged. Returns: 0; AGAIN: there is no
- * index yet; errors. */
+/* Returns the current pair in *RET_PAIR: HELD, or another one with a reference for the caller.
+ * FORCE: open it again even if CURRENT seems unchanged. Returns: 0; AGAIN: there is no index yet;
+ * errors. */
 int store_join(
 	struct store *store, bool force, struct store_pair *held, struct store_pair **ret_pair);
-/* Does the same for a reader of the journal alone, which an index that is missing or can't be
- * opened does not concern: the open pair stays until CURRENT names another one that can be
- * opened. */
+/* Does the same for a reader of the journal alone. A missing or broken index does not matter to it:
+ * the open pair stays until another one can be opened. */
 int store_join_log(struct store *store, struct store_pair *held, struct store_pair **ret_pair);
 
 static inline const struct snapshot *snapshot_active(const struct snapshot *snapshot)

@@ -31,7 +31,7 @@ static int snapshot_damaged(const struct snapshot *s, uint64_t seq, struct bytes
 		(unsigned long long)seq, BYTES_ARG(key));
 }
 
-/* Checks a version that is about to be given out, if the store was opened so. */
+/* Checks a version before it is given out, if the store was opened so. */
 static int snapshot_checked(const struct snapshot *s, const struct record *record)
 {
 	int r = s->store->options.check ? record_check(record) : 0;
@@ -68,9 +68,8 @@ int snapshot_record(struct snapshot *snapshot, uint32_t feed, struct bytes key,
 			*ret_record = record;
 		return r;
 	}
-	/* The journal deletes the versions of a removed feed, or their bodies, before the
-	 * horizon reaches its FEED_REMOVED, so the feed may be gone from the journal while the
-	 * index half of this snapshot still shows it. */
+	/* The journal deletes the versions of a removed feed, or their bodies, before the horizon
+	 * reaches its FEED_REMOVED, so this snapshot's index may still show the feed. */
 	r = journal_feed_checkpoint(journal, s->journal_txn, feed, &checkpoint);
 	if (r < 0)
 		return r;
@@ -103,9 +102,8 @@ void snapshot_prefetch(struct snapshot *snapshot, const struct index_entry *entr
 
 /* ---- by hints ----------------------------------------------------------- */
 
-/* Reads the record a hint leads to. Returns: FOUND: a version of FEED that the snapshot sees
- * (hints.h says why it is the newest one); NOT_FOUND: the index has to be asked, which also finds
- * any damage. */
+/* Reads a hint's record. Returns: FOUND: a version of FEED visible in the snapshot (hints.h tells
+ * why it is the newest one); NOT_FOUND: ask the index, also to find any damage. */
 static int snapshot_hinted(const struct snapshot *s, uint32_t feed, uint64_t visible,
 	const struct hint *hint, struct record *ret_record)
 {
@@ -123,7 +121,7 @@ static int snapshot_hinted(const struct snapshot *s, uint32_t feed, uint64_t vis
 		       : NOT_FOUND;
 }
 
-/* Gets an object whose hint is known. Returns: FOUND, NOT_FOUND, errors. */
+/* Gets an object by its hint. Returns: FOUND, NOT_FOUND, errors. */
 static int snapshot_get_hinted(struct snapshot *snapshot, uint32_t feed, uint64_t visible,
 	const struct hint *hint, struct bytes key, struct record *ret_record)
 {
@@ -223,7 +221,7 @@ int snapshot_walk_objects(struct snapshot *snapshot, uint32_t feed, struct index
 	for (size_t i = 0; i < found; i++) {
 		int hinted = snapshot_hinted(s, feed, visible, &hints[i], &record);
 
-		if (hinted == FOUND) /* nothing else says what its key is */
+		if (hinted == FOUND) /* nothing else confirms the key */
 			hinted = record_check_header(&record);
 		err_ignore(hinted < 0 ? hinted : 0, "the index is asked for the key");
 		if (hinted == FOUND) {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The handle on a store: opens the index and journal that CURRENT names, and gives them to
- * snapshots. */
+/* The handle on a store: opens the current index and journal, and lends them to snapshots. */
 #include "store/read/snapshot.h"
 
 #include <errno.h>
@@ -20,7 +19,7 @@
 /* the open pair is read for this long if the next can't be opened */
 #define FAILING_NS 1000000000u
 
-/* ---- the pair that CURRENT names ---------------------------------------- */
+/* ---- the current pair --------------------------------------------------- */
 
 static void store_unref_pair(struct store_pair **pair);
 
@@ -72,8 +71,8 @@ static int store_open_pair(struct home *home, struct store_pair **ret_pair)
 		r = journal_open_read(home, meta.journal, &pair->journal);
 	if (r != 0)
 		return r;
-	/* A reader may live in a container with little memory: what the kernel reads ahead by
-	 * itself pushes out what is needed. names.h reads ahead what is. */
+	/* A reader may live in a container with little memory: read-ahead by the kernel would evict
+	 * pages in use. names.h reads ahead. */
 	env_expect_random(index_env(pair->index), true);
 	env_expect_random(journal_env(pair->journal), true);
 	pair->refs = 1;
@@ -108,11 +107,10 @@ bool store_is_written(const struct home *home)
 }
 
 /*
- * Readers go on in the copy when the journal that is open was compacted while there is no index
- * that can be opened: the copy has the same events under the same seqs. The new pair borrows the
- * index that was open until then. The caller holds store->lock, which is given back while the
- * copy is opened. Returns: 0, also if the journal was not compacted;
- * NOT_FOUND: the journal is gone; errors.
+ * Lets readers go on in the copy if the open journal was compacted and no index can be opened: the
+ * copy has the same events under the same seqs. The new pair borrows the index open until then. The
+ * caller holds store->lock, released while the copy is opened. Returns: 0, also if the journal was
+ * not compacted; NOT_FOUND: the journal is gone; errors.
  */
 static int store_follow_compaction(struct store *store)
 {
@@ -145,22 +143,19 @@ static int store_follow_compaction(struct store *store)
 }
 
 /*
- * Opens the pair that CURRENT names, unless it is open. The caller holds store->lock, which is
- * given back while the pair is opened, so that other threads go on reading from the pair that is
- * open. Only one thread opens at a time.
+ * Opens the current pair unless it is open. The caller holds store->lock, released meanwhile so
+ * that other threads go on reading from the open pair. Only one thread opens at a time.
  */
 static int store_open_current(struct store *store, bool force)
 {
-	/* The identities first: a CURRENT that is replaced after this is seen as new the next
-	 * time. */
+	/* The identities first: a later change of CURRENT is seen the next time. */
 	struct store_identity index_current = store_identity_of(home_index_fd(store->home));
 	struct store_identity journal_current = store_identity_of(home_journal_fd(store->home));
 
 	uint64_t now = proc_monotonic_ns();
 
-	/* The directories may have been replaced: in one that was moved aside CURRENT never
-	 * changes, and in one that was removed it is missing. The second is examined at once, the
-	 * first now and then. */
+	/* The directories may be other ones: one moved aside keeps its CURRENT, a removed one has
+	 * none. The second is examined at once, the first now and then. */
 	if (!index_current.inode || !journal_current.inode ||
 		now - store->reopened_ns >= REOPEN_NS) {
 		store->reopened_ns = now;
@@ -225,8 +220,8 @@ void store_unref(struct store *store)
 {
 	bool forked = store->forks != forks_count();
 
-	/* In a forked child, a thread that it does not have may hold the lock for ever, in the
-	 * middle of a change. Then the store stays as it is: a copy of the parent's memory. */
+	/* In a forked child, a lost thread may hold the lock for ever, in the middle of a change.
+	 * Then the store stays as it is: a copy of the parent's memory. */
 	if (forked && pthread_mutex_trylock(&store->lock) != 0)
 		return;
 	if (!forked)
@@ -239,8 +234,7 @@ void store_unref(struct store *store)
 	if (!last)
 		return;
 	home_close(&store->home);
-	if (!forked) { /* there it would wait for threads of the parent that wait for the condition
-			*/
+	if (!forked) { /* else it waits for the parent's threads */
 		(void)pthread_cond_destroy(&store->opened);
 		(void)pthread_mutex_destroy(&store->lock);
 	}
@@ -329,8 +323,8 @@ bool store_is_copy(const struct store *store)
 
 /* ---- pairs for snapshots ------------------------------------------------ */
 
-/* Re-reads CURRENT at most once a millisecond; after a failure on every call, so that each caller
- * gets the error. The caller holds store->lock. */
+/* Re-reads CURRENT at most once a millisecond; after a failure on every call, to give each caller
+ * the error. The caller holds store->lock. */
 static int store_check_current(struct store *store, bool force)
 {
 	if (!force && store->pair && !store->failing_ns &&
@@ -342,7 +336,7 @@ static int store_check_current(struct store *store, bool force)
 
 		if (store->pair && is_fresh && !force)
 			return 0;
-		/* Wait for the thread that opens a pair, which waits for no other process. */
+		/* Wait for the opening thread; it waits for no other process. */
 		while (store->opening)
 			(void)pthread_cond_wait(
 				&store->opened, &store->lock); /* fails for no lock of ours */
@@ -357,7 +351,7 @@ static int store_check_current(struct store *store, bool force)
 			store->failing_ns = 1; /* forever: it must not be read any more */
 			return r;
 		}
-		force = true; /* its daemons have made it one that can be pinned */
+		force = true; /* its daemons have made pins possible */
 		store->failing_ns = 0;
 	}
 	r = store_open_current(store, force);
@@ -374,8 +368,7 @@ int store_join(
 	(void)pthread_mutex_lock(&store->lock);
 	int r = store_check_current(store, force);
 	/* The open pair is read on while CURRENT's journal does not exist yet, and for a moment
-	 * while the pair that CURRENT names can't be opened. No longer: its state would be old, and
-	 * nothing would say so. */
+	 * while the current pair can't be opened. No longer: nothing would tell its age. */
 	bool usable =
 		store->pair && (r >= 0 || proc_monotonic_ns() - store->failing_ns < FAILING_NS);
 	if (usable && store->pair != held)
@@ -389,9 +382,8 @@ int store_join(
 	return 0;
 }
 
-/* The pair that CURRENT names can't be opened. Returns 0 if the open journal may be followed
- * meanwhile: it is still the one that the reflector writes; or the failure. The caller holds
- * store->lock. */
+/* The current pair can't be opened. Returns 0 if the open journal may be followed meanwhile,
+ * because the reflector still writes it; or the failure. The caller holds store->lock. */
 static int store_follow_open_journal(struct store *store)
 {
 	int r = journal_check(store->pair->journal, store->home);
@@ -414,7 +406,7 @@ int store_join_log(struct store *store, struct store_pair *held, struct store_pa
 	(void)pthread_mutex_lock(&store->lock);
 	uint64_t pause = store->failing_ns && !store->copy ? LOG_CHECK_NS : CURRENT_CHECK_NS;
 	bool fresh = store->pair && proc_monotonic_ns() - store->checked_ns < pause;
-	/* Does not wait for a thread that opens the next pair: this one serves until then. */
+	/* Does not wait for a thread opening the next pair: this one serves until then. */
 	if (!fresh && (!store->pair || !store->opening))
 		r = store_check_current(store, false);
 	if (store->pair && store->failing_ns && !store->copy)

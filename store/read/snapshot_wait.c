@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waits for a snapshot whose index has taken an event. */
+/* Waits for a snapshot of an index with an event. */
 #include <string.h>
 #include <time.h>
 
@@ -11,7 +11,7 @@
 #define WAIT_SLICE_MS 100
 #define WAIT_SLICE_NS (WAIT_SLICE_MS * UINT64_C(1000000))
 #define WAIT_POLL_MS  2 /* without the taken word */
-/* a processor that was killed is started again within this time */
+/* a killed processor is started again within this time */
 #define WAIT_GONE_NS UINT64_C(1000000000)
 
 /* Sleeps until the index may have moved, or NS are over. */
