@@ -21,16 +21,16 @@
 struct bell {
 	int fd; /* -1: the slot is free */
 	bool armed;
-	uint64_t rung; /* the batch that it was last rung for */
+	uint64_t rung; /* last rung for this batch */
 };
 
 struct doorbell {
 	uint32_t magic;
 	int listener, epoll;
 	uint64_t batch; /* counts the published batches */
-	bool owed;      /* armed bells may be left that were not rung for BATCH */
+	bool owed;      /* armed bells may be left without a ring for BATCH */
 	size_t used;    /* no slot from here on is in use: most are never touched */
-	size_t next; /* the slot to go on ringing at, so that the first ones are not always first */
+	size_t next;    /* the slot to go on ringing at, for fairness */
 	struct bell bells[DOORBELL_BELLS_MAX];
 };
 
@@ -98,7 +98,7 @@ void doorbell_close(struct doorbell **doorbell)
 	free(d);
 }
 
-/* Receives the byte that arms, or the end of a follower that has left. */
+/* Receives a follower's byte, or its end. */
 static void doorbell_hear(struct bell *bell)
 {
 	char bytes[16];
@@ -130,8 +130,7 @@ static int doorbell_accept(struct doorbell *d)
 	return AGAIN;
 }
 
-/* Accepts, receives the bytes that arm, and forgets followers that have left.
- * Returns AGAIN when more may have come. */
+/* Accepts, receives bytes, and forgets followers gone. Returns AGAIN when more may have come. */
 static int doorbell_receive(struct doorbell *d)
 {
 	struct epoll_event events[EVENTS_MAX];
@@ -147,8 +146,7 @@ static int doorbell_receive(struct doorbell *d)
 	return result;
 }
 
-/* Rings the armed bells that were not rung for the newest batch. Returns AGAIN when some are
- * left. */
+/* Rings the armed bells not yet rung for the newest batch. Returns AGAIN when some are left. */
 static int doorbell_ring_armed(struct doorbell *d)
 {
 	while (d->used && d->bells[d->used - 1].fd < 0)
@@ -172,12 +170,12 @@ static int doorbell_ring_armed(struct doorbell *d)
 	return 0;
 }
 
-/* Receives what has come, and rings the bells that it armed. */
+/* Receives the bytes there are, and rings the bells armed by them. */
 static int doorbell_go_on(struct doorbell *d)
 {
 	int received = doorbell_receive(d), rung = doorbell_ring_armed(d);
 
-	/* A byte that was not received yet may have armed a bell before the batch. */
+	/* A byte still to be received may have armed a bell before the batch. */
 	d->owed = received == AGAIN || rung == AGAIN;
 	return d->owed ? AGAIN : 0;
 }
@@ -188,7 +186,7 @@ void doorbell_ring(struct doorbell *d)
 		return;
 	CHECK_OBJ(d, DOORBELL_MAGIC);
 	d->batch++;
-	/* First those that are known to wait: most arm again long before the next batch. */
+	/* First the known ones: most arm again long before the next batch. */
 	if (doorbell_ring_armed(d) == AGAIN)
 		d->owed = true; /* doorbell_turn() rings the rest */
 	else

@@ -64,7 +64,8 @@ int progress_request_receive(int fd, struct progress_request *ret_request)
 		ssize_t size = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
 
 		if (size < 0)
-			return AGAIN; /* none; or a fault of the socket, which home_check() finds */
+			/* none; or a fault of the socket, to be found by home_check() */
+			return AGAIN;
 		if (size != REQUEST_SIZE || le32_get(bytes + AT_MAGIC) != REQUEST_MAGIC)
 			continue;
 		*ret_request = (struct progress_request){

@@ -21,8 +21,8 @@ struct progress_request {
 	uint32_t feed;
 };
 
-/* Makes and guards the reflector's socket, unless *FD is it already. A socket that can't be made
- * now comes later: to be called each second. *FD below 0: there is none. */
+/* Makes the reflector's socket, unless *FD is it already. Called each second: a failed attempt is
+ * repeated. *FD below 0: there is none. */
 void progress_request_keep(struct home *home, int *fd);
 /* Receives a request. Returns: FOUND; AGAIN: there is none. */
 int progress_request_receive(int fd, struct progress_request *ret_request);

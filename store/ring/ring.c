@@ -87,8 +87,7 @@ static int ring_header_fill(struct ring_header *header, uint64_t capacity, const
 
 static void ring_wake_word(_Atomic uint32_t *word, int most)
 {
-	/* pairs with acquire in ring_next(): a reader that sees this word sees the tail before
-	 * it */
+	/* pairs with acquire in ring_next(): a reader of this word sees the tail */
 	atomic_fetch_add_explicit(word, 1, memory_order_release);
 	(void)syscall(SYS_futex, (void *)word, FUTEX_WAKE, most, NULL, NULL, 0);
 }
@@ -99,8 +98,8 @@ static void ring_wake_readers(struct ring_header *header)
 	ring_wake_word(&header->wake_last, INT_MAX);
 }
 
-/* Moves claim and tail beyond all that was ever claimed, by more than the whole ring: that laps
- * every reader at or before the old claim, even one that had read everything. */
+/* Moves claim and tail beyond everything claimed, by more than the whole ring: this laps every
+ * reader at or before the old claim. */
 static void ring_jump(struct ring_header *header, uint64_t capacity)
 {
 	uint64_t claim = atomic_load_explicit(&header->claim, memory_order_relaxed);
@@ -146,7 +145,7 @@ static void ring_free(struct ring **ring_pointer)
 	free(ring);
 }
 
-/* Begins to write, with what the header says. */
+/* Begins to write, by the header. */
 static void ring_begin(struct ring *ring)
 {
 	struct ring_header *header = ring->header;
@@ -157,7 +156,7 @@ static void ring_begin(struct ring *ring)
 	/* A batch of half a ring laps most readers anyway; the log serves them better, and
 	 * private memory stays small. */
 	buf_init(&ring->batch, ring->capacity / 2 < BATCH_MAX ? ring->capacity / 2 : BATCH_MAX);
-	/* The epoch first: from then on no reader takes for whole what the old writer left. */
+	/* The epoch first: no reader trusts the old writer's rest any more. */
 	atomic_fetch_add_explicit(&header->epoch, 1, memory_order_seq_cst);
 	if (!is_new)
 		ring_jump(header, ring->capacity);
@@ -202,8 +201,8 @@ int ring_init(void *memory, size_t size, const uint8_t uuid[16], struct ring **r
 	return 0;
 }
 
-/* Takes FD. A full disk on which its blocks can't be allocated ahead costs what readers see of
- * the ring, not the process. */
+/* Takes FD. On a full disk without preallocation readers lose the ring, not the process its
+ * life. */
 static int ring_map(struct ring *ring, int *fd, size_t size)
 {
 	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, *fd, 0);
@@ -218,8 +217,8 @@ static int ring_map(struct ring *ring, int *fd, size_t size)
 	return r;
 }
 
-/* Maps the file under NAME if a new writer may take it over (FOUND). Else, if it is a ring,
- * marks it superseded and wakes its readers, which then attach to the next one (NOT_FOUND). */
+/* Maps the file NAME if a new writer may take it over (FOUND). Else, if it is a ring, marks it
+ * superseded and wakes its readers: they attach to the next one (NOT_FOUND). */
 static int ring_take_over(struct ring *ring, int directory_fd, const char *name, size_t capacity,
 	const uint8_t uuid[16])
 {
@@ -246,7 +245,7 @@ static int ring_take_over(struct ring *ring, int directory_fd, const char *name,
 
 static int ring_make_file(int directory_fd, const char *temporary, size_t size, unsigned mode)
 {
-	(void)unlinkat(directory_fd, temporary, 0); /* of a writer that was killed here */
+	(void)unlinkat(directory_fd, temporary, 0); /* of a writer killed here */
 	AUTO_FD int fd = openat(
 		directory_fd, temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
 	if (fd < 0)
@@ -391,8 +390,8 @@ void ring_store(struct ring *ring, uint64_t last_seq)
 		ring_jump(header, ring->capacity);
 	} else if (end != tail) {
 		atomic_store_explicit(&header->claim, end, memory_order_relaxed);
-		/* pairs with the acquire fence in ring_reader.c: a reader that has read a byte
-		 * of this batch over one that it was still copying sees this claim */
+		/* pairs with the acquire fence in ring_reader.c: a reader of a byte of this batch
+		 * sees this claim */
 		atomic_thread_fence(memory_order_release);
 		/* Failpoints here only pause or kill: publishing has no error. */
 		(void)failpoint_pass(FAILPOINT_RING_CLAIMED);

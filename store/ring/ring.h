@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A lossy broadcast ring in shared memory: one writer, any number of readers that map it read-only
- * and can never delay the writer. There is one, the delta ring: the reflector reports to the
- * processor and to followers what it has committed. Layout and the rules of reading: FORMAT.md,
- * Ring.
+ * A lossy broadcast ring in shared memory: one writer, any number of readers. They map it read-only
+ * and can never delay the writer. There is one, the delta ring: the reflector reports its commits
+ * to the processor and to followers. Layout and the rules of reading: FORMAT.md, Ring.
  *
  * An entry points at journal records and carries no body. A ring only makes things faster: a reader
- * that is lapped (the writer has written over entries that it had not read yet), or that finds
- * another epoch or bad bytes, reads the journal instead, which has every record.
+ * lapped by the writer, or meeting another epoch or bad bytes, reads the journal instead.
  *
  * Writer: ring_put() collects entries of a batch, ring_publish() makes them visible and wakes.
  * Reader: ring_next() until AGAIN, then ring_wait().
@@ -28,63 +26,62 @@ struct ring_entry {
 	uint32_t feed;
 	uint8_t type; /* enum record_type */
 	uint8_t flags;
-	struct bytes key; /* object key; borrowed from the reader until its next call. Empty where
-			   * it is larger than an eighth of the ring: the record has it */
+	/* object key; borrowed from the reader until its next call. Empty if larger than an eighth
+	 * of the ring */
+	struct bytes key;
 };
 
-/* Returns the memory that a ring of this capacity (a power of two, at least 4096) takes. */
+/* Returns the memory of a ring of this capacity (a power of two, at least 4096). */
 size_t ring_bytes(size_t capacity);
 
-/* Makes a writer on the caller's memory, for tests: ring_bytes() long, 128-byte aligned, and either
- * zeroed or left by an earlier writer, and then taken over as by ring_create(). -EINVAL. */
+/* Makes a writer on the caller's memory, for tests: ring_bytes() long, 128-byte aligned, and zeroed
+ * or left by an earlier writer (taken over as by ring_create()). -EINVAL. */
 int ring_init(void *memory, size_t size, const uint8_t uuid[16], struct ring **ret_ring);
 
-/* Makes a writer on the file DIRECTORY_FD/NAME. A valid file of that size and this boot is taken
- * over: the epoch is raised, so that no reader takes a half-written entry for a whole one.
- * Otherwise a new file is made, its blocks are allocated in full, and it is renamed to NAME. */
+/* Makes a writer on the file DIRECTORY_FD/NAME. Takes over a valid file of this size and boot: a
+ * new epoch keeps readers from half-written entries. Otherwise makes a new file, allocates its
+ * blocks in full, and renames it to NAME. */
 int ring_create(int directory_fd, const char *name, size_t capacity, const uint8_t uuid[16],
 	unsigned mode, struct ring **ret_ring);
-/* Marks the ring closed, so that readers learn that the writer has ended, and closes it. (A writer
- * that is killed leaves it unmarked.) */
+/* Marks the ring closed, to tell readers of the writer's end, and closes it. (A killed writer
+ * leaves it unmarked.) */
 void ring_close(struct ring **ring);
 
 /* Adds to the batch. If it gets too large for the ring, or there is no memory, readers get
  * LAPPED. */
 void ring_put(struct ring *ring, const struct ring_entry *entry);
-/* Announces that something will be published in a moment: wakes one reader, which then polls the
- * tail for at most 60 us. An idle CPU takes about that long to wake from sleep; with the
- * announcement it does so while the writer still works on the batch. */
+/* Announces a publish: wakes one reader to poll the tail for at most 60 us. An idle CPU takes about
+ * as long to wake from sleep; now it does so while the writer still works on the batch. */
 void ring_announce(struct ring *ring);
 /* Drops the batch, because its transaction failed. */
 void ring_discard(struct ring *ring);
 /* Publishes the batch, and LAST_SEQ, the newest committed record, even when the batch is empty. */
 void ring_publish(struct ring *ring, uint64_t last_seq);
-/* The two halves of ring_publish(), for a writer that wakes others between them: the first wakes
- * the readers that sleep for this ring, the second those of ring_wake_last(). */
+/* The two halves of ring_publish(), for a writer with others to wake between them: the first wakes
+ * the readers asleep on this ring, the second those of ring_wake_last(). */
 void ring_show(struct ring *ring, uint64_t last_seq);
-/* Makes the batch visible and wakes nobody: no reader can do anything with it yet. One that
- * sleeps sees it when its time is over, or at the next publish. */
+/* Makes the batch visible and wakes nobody: no reader can use it yet. A sleeping one sees it at its
+ * timeout, or at the next publish. */
 void ring_store(struct ring *ring, uint64_t last_seq);
 void ring_wake_rest(struct ring *ring);
-/* Also shows readers again what a full disk has kept from them. */
+/* Also shows readers again the changes lost to a full disk. */
 void ring_heartbeat(struct ring *ring);
 
-/* Makes a reader, which begins at the tail. Returns: 0; -ENOENT: there is no ring, or no writer has
- * opened it since the last boot; ERR_FORMAT; ERR_CORRUPT. */
+/* Makes a reader at the tail. Returns: 0; -ENOENT: there is no ring, or no writer has opened it
+ * since the last boot; ERR_FORMAT; ERR_CORRUPT. */
 int ring_attach(int directory_fd, const char *name, struct ring_reader **ret_reader);
 int ring_attach_memory(const void *memory, size_t size, struct ring_reader **ret_reader);
 void ring_detach(struct ring_reader **reader);
 
 /* Moves the reader to the tail, and sets *RET_SEQ to the newest seq published before it. The caller
- * then reads the journal; each record that it does not find there yet will come through the
- * ring. */
+ * then reads the journal; records not there yet will come through the ring. */
 int ring_to_tail(struct ring_reader *reader, uint64_t *ret_seq);
 
-/* Returns the newest seq that was published. When all entries were read and their seqs end before
- * it, the batch had more records than entries: the log has the others. */
+/* Returns the newest published seq. If the entries end before it, the batch had more records than
+ * entries: the log has the others. */
 uint64_t ring_last_seq(const struct ring_reader *reader);
 
-/* Moves to the oldest entry that is still whole, to the tail when there is none: for a dump. */
+/* Moves to the oldest whole entry, or to the tail: for a dump. */
 void ring_to_oldest(struct ring_reader *reader);
 
 /* Reads the next entry. Returns: FOUND; AGAIN: nothing is new; LAPPED, also for another epoch or
@@ -92,8 +89,8 @@ void ring_to_oldest(struct ring_reader *reader);
  * or was closed and all of it was read: detach and attach again. */
 int ring_next(struct ring_reader *reader, struct ring_entry *ret_entry);
 
-/* Returns the newest seq that earlier writers of this boot have published for the journal UUID;
- * 0: none. */
+/* Returns the newest seq published for the journal UUID by earlier writers of this boot; 0:
+ * none. */
 uint64_t ring_newest(int directory_fd, const char *name, const uint8_t uuid[16]);
 
 /* Sleeps until something is published after the last AGAIN, for at most TIMEOUT_MS (negative: no

@@ -4,9 +4,9 @@
  *
  * A position counts bytes since the ring was made and never wraps; its place in memory is the
  * position modulo the capacity. Before the writer writes a batch it moves `claim` to the batch's
- * end; after that it moves `tail` there. A reader copies the bytes at its position, which is below
- * `tail`, and then checks that position + capacity >= claim. If not, the writer may have begun to
- * write over them, and the copy is thrown away.
+ * end; after it, `tail`. A reader copies the bytes at its position, below `tail`, and then checks
+ * position + capacity >= claim. If not, the writer may have begun to overwrite them, and the copy
+ * is dropped.
  */
 #ifndef STORE_RING_RING_LAYOUT_H
 #define STORE_RING_RING_LAYOUT_H
@@ -32,8 +32,8 @@ enum ring_state {
 
 enum { RING_PAD = 0 }; /* record type: nothing, up to the end of the memory */
 
-/* Fields that are written once come first; every word that changes later has a pair of cache lines
- * of its own, because processors fetch lines in pairs. */
+/* Constant fields come first; every changing word has a pair of cache lines of its own, because
+ * processors fetch lines in pairs. */
 struct ring_header {
 	uint64_t magic;
 	_Atomic uint32_t
@@ -44,7 +44,7 @@ struct ring_header {
 	uint64_t capacity;
 	uint64_t created_ns;
 	uint8_t boot_id[32];
-	uint8_t uuid[16]; /* of the journal that the seqs belong to */
+	uint8_t uuid[16]; /* of the seqs' journal */
 	uint8_t pad0[40];
 
 	_Atomic uint32_t epoch; /* + 1 at each start of a writer, before claim and tail */
@@ -62,7 +62,7 @@ struct ring_header {
 	_Atomic uint32_t wake; /* futex word, + 1 at each publish and announcement */
 	uint8_t pad4[124];
 
-	_Atomic uint32_t wake_last; /* of the readers that a publish wakes after the others */
+	_Atomic uint32_t wake_last; /* for readers to be woken after the others */
 	uint8_t pad5[124];
 
 	_Atomic uint64_t heartbeat_ns; /* CLOCK_REALTIME */
@@ -116,8 +116,8 @@ static inline uint64_t ring_align(uint64_t n)
 	return (n + RING_ALIGN - 1) & ~(uint64_t)(RING_ALIGN - 1);
 }
 
-/* Largest payload: a record is at most an eighth of the ring, so one reader's step is small
- * against the distance at which it is lapped. */
+/* Largest payload: a record is at most an eighth of the ring, so a reader's step is small against a
+ * lap. */
 static inline size_t ring_payload_max(uint64_t capacity)
 {
 	uint64_t record = capacity / 8 < RING_RECORD_MAX ? capacity / 8 : RING_RECORD_MAX;
@@ -147,10 +147,9 @@ static inline uint32_t ring_record_crc(const void *record, size_t payload)
 }
 
 /*
- * The copies in and out race by design: a reader detects a torn copy by the claim and throws it
- * away (FORMAT.md, Ring). ThreadSanitizer would report the race, so under it the bytes are copied
- * word by word through relaxed atomics, which costs ten times as much as memcpy. SIZE is a multiple
- * of RING_ALIGN.
+ * The copies in and out race by design: a reader detects a torn copy by the claim and drops it
+ * (FORMAT.md, Ring). ThreadSanitizer would report the race, so under it the bytes are copied by
+ * relaxed atomic words, at ten times the cost of memcpy. SIZE is a multiple of RING_ALIGN.
  */
 #ifdef __SANITIZE_THREAD__
 #if defined(__GNUC__) && !defined(__clang__)

@@ -29,7 +29,7 @@ struct ring_reader {
 	dev_t device;
 	ino_t inode;
 	const struct ring_header *header;
-	const _Atomic uint32_t *word; /* the futex word that it sleeps on */
+	const _Atomic uint32_t *word; /* the futex word to sleep on */
 	const uint8_t *data;
 	uint64_t capacity;
 	uint64_t position; /* of the next record */
@@ -59,7 +59,7 @@ static int ring_check_live(const struct ring_header *header, uint64_t size)
 {
 	int r = ring_header_check(header, size);
 
-	/* pairs with release in ring_start() and ring_close() */
+	/* pairs with release in ring_begin() and ring_close() */
 	if (!r && atomic_load_explicit(&header->state, memory_order_acquire) != RING_LIVE)
 		r = err_set(-ENOENT, "the ring has no writer");
 	return r;
@@ -130,8 +130,8 @@ int ring_to_tail(struct ring_reader *reader, uint64_t *ret_seq)
 	uint32_t epoch;
 
 	do {
-		/* pairs with the increment in ring_start(): a tail of the old epoch is not taken
-		 * for one of the new */
+		/* pairs with the increment in ring_begin(): no tail of the old epoch counts for the
+		 * new one */
 		epoch = atomic_load_explicit(&header->epoch, memory_order_acquire);
 		reader->wake = atomic_load_explicit(reader->word, memory_order_acquire);
 		/* pairs with release in ring_publish() */
@@ -149,11 +149,10 @@ static int ring_reader_refresh(struct ring_reader *reader)
 {
 	const struct ring_header *header = reader->header;
 
-	/* In the opposite order of their stores: wake before tail, so that ring_wait() does not
-	 * sleep through a publish that came after; state before tail, so that what a writer
-	 * published before it ended is read first; tail before epoch, so that a tail of a new
-	 * epoch is never followed. Pairs with release in ring_publish(), ring_close(),
-	 * ring_start(). */
+	/* In the opposite order of their stores: wake before tail, or ring_wait() could sleep
+	 * through a later publish; state before tail, to read everything published before the end;
+	 * tail before epoch, to follow no tail of a new epoch. Pairs with release in
+	 * ring_publish(), ring_close(), ring_begin(). */
 	reader->wake = atomic_load_explicit(reader->word, memory_order_acquire);
 	uint32_t state = atomic_load_explicit(&header->state, memory_order_acquire);
 	reader->tail = atomic_load_explicit(&header->tail, memory_order_acquire);
@@ -168,9 +167,9 @@ static int ring_reader_refresh(struct ring_reader *reader)
 }
 
 /*
- * Copies the record at the reader's position; *RET_SIZE is how far the next one is. The size in a
- * header that may be torn is only used within the ring and the buffer; whether anything was torn is
- * asked once, when all is copied.
+ * Copies the record at the reader's position; *RET_SIZE is the distance to the next one. The size
+ * in a torn header is used only within the ring and the buffer; the check for torn bytes comes
+ * once, after all copies.
  */
 static int ring_reader_copy(struct ring_reader *reader, size_t *ret_size)
 {
@@ -217,7 +216,7 @@ void ring_to_oldest(struct ring_reader *reader)
 	uint64_t claim = atomic_load_explicit(&reader->header->claim, memory_order_acquire);
 	uint64_t at = claim > reader->capacity ? ring_align(claim - reader->capacity) : 0;
 
-	/* A record says its own position, which no byte of a payload or an earlier round does. */
+	/* A record has its own position in it, unlike payloads and earlier rounds. */
 	for (; at < reader->tail; at += RING_ALIGN) {
 		reader->position = at;
 		if (ring_reader_copy(reader, &size) == FOUND)
@@ -279,18 +278,17 @@ int ring_wait(struct ring_reader *reader, int timeout_ms)
 	const struct ring_header *header = reader->header;
 
 	do {
-		/* A replaced file is only noticed between two sleeps, and the futex refuses
+		/* A replaced file is only detected between two sleeps, and the futex refuses
 		 * negative times. */
 		int ms = timeout_ms < 0 || timeout_ms > SLEEP_MAX_MS ? SLEEP_MAX_MS : timeout_ms;
 		struct timespec timeout = {ms / 1000, ms % 1000 * 1000000L};
-		/* Not FUTEX_PRIVATE: the word is in a file that processes share. The kernel
-		 * compares it with what was seen, so nothing published in between is slept
-		 * through. */
+		/* Not FUTEX_PRIVATE: processes share the file. The kernel compares the word with
+		 * the one seen, so no publish is slept through. */
 		long r = syscall(SYS_futex, (const void *)reader->word, FUTEX_WAIT, reader->wake,
 			&timeout, NULL, 0);
 		if (r == 0 || errno != ETIMEDOUT) {
-			/* An announcement (ring_announce) comes a moment before its records: waits
-			 * awake for them, unless that would only be in the writer's way. */
+			/* An announcement (ring_announce) comes a moment before its records: wait
+			 * awake, unless on a single CPU. */
 			uint32_t wake = atomic_load_explicit(reader->word, memory_order_relaxed);
 			uint64_t until = proc_cpus() < 2 ? 0 : proc_monotonic_ns() + AWAIT_NS;
 			while (atomic_load_explicit(&header->tail, memory_order_relaxed) ==
@@ -340,7 +338,7 @@ void ring_status(const struct ring_reader *reader, struct ring_status *ret_statu
 	/* Claim and tail belong together, unless the writer is faster than this process each
 	 * time. */
 	for (int i = 0; i < STATUS_TRIES; i++) {
-		/* The opposite of their stores' order: what was published was claimed before. */
+		/* The opposite of their stores' order: claimed before published. */
 		ret_status->tail = atomic_load_explicit(&header->tail, memory_order_acquire);
 		ret_status->claim = atomic_load_explicit(&header->claim, memory_order_acquire);
 		if (ret_status->tail == atomic_load_explicit(&header->tail, memory_order_relaxed))

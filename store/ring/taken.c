@@ -52,8 +52,8 @@ struct taken_reader {
 
 static void taken_wake(struct taken_page *page)
 {
-	/* pairs with acquire in taken_look() and taken_wait(): a reader that sees the new word
-	 * finds the commit that came before it */
+	/* pairs with acquire in taken_look() and taken_wait(): a reader of the new word finds the
+	 * commit */
 	atomic_fetch_add_explicit(&page->wake, 1, memory_order_release);
 	(void)syscall(SYS_futex, (void *)&page->wake, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
@@ -73,7 +73,7 @@ static int taken_map(int directory_fd, unsigned mode, struct taken *taken)
 	if (page == MAP_FAILED)
 		return err_set(-errno, "mapping '" TAKEN_FILE "'");
 	taken->page = page;
-	/* On a full disk on which blocks can't be allocated ahead readers learn of changes late. */
+	/* On a full disk without preallocation readers learn of changes late. */
 	taken->file = (struct mapped_file){.address = page, .bytes = TAKEN_SIZE, .fd = TAKE_FD(fd)};
 	return mapped_file_watch(&taken->file);
 }
@@ -210,8 +210,8 @@ int taken_wait(struct taken_reader *reader, int timeout_ms)
 		proc_pause();
 	} while (proc_monotonic_ns() < until);
 	const struct timespec timeout = {timeout_ms / 1000, timeout_ms % 1000 * 1000000L};
-	/* Not FUTEX_PRIVATE: the word is in a file that processes share. The kernel compares it
-	 * with the one that was seen, so no publish in between is slept through. */
+	/* Not FUTEX_PRIVATE: processes share the file. The kernel compares the word with the one
+	 * seen, so no publish is slept through. */
 	long r = syscall(
 		SYS_futex, (const void *)&page->wake, FUTEX_WAIT, reader->wake, &timeout, NULL, 0);
 	if (r == 0 || errno != ETIMEDOUT)

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The taken word: a page in the runtime directory that says how far the index has come, and a futex
- * that wakes readers when it moves. The processor writes it after each commit of the index; readers
- * map it read-only. Layout: FORMAT.md, Taken word.
+ * The taken word: a page in the runtime directory with the index's applied seq, and a futex to wake
+ * readers when it moves. The processor writes it after each commit of the index; readers map it
+ * read-only. Layout: FORMAT.md, Taken word.
  *
- * The word is only a hint that makes waiting short. The index itself holds `taken` (store/index),
- * and a reader that waits for a seq checks it there:
+ * The word only shortens waiting. The index itself holds `taken` (store/index); a reader waiting
+ * for a seq checks it there:
  *
  *	do {
  *		taken_look(reader);
  *		renew the snapshot; stop if its `taken` is far enough
  *	} while (taken_wait(reader, timeout) == 0);
  *
- * Looking comes first, so that no commit between the check and the sleep is missed. Without the
- * page (the runtime directory is full, no processor has run) readers poll.
+ * Looking comes first, to miss no commit between the check and the sleep. Without the page (the
+ * runtime directory is full, no processor has run) readers poll.
  */
 #ifndef STORE_RING_TAKEN_H
 #define STORE_RING_TAKEN_H
@@ -27,25 +27,24 @@
 struct taken;
 struct taken_reader;
 
-/* Makes the page DIRECTORY_FD/TAKEN_FILE, or takes over the one that an earlier processor left,
- * for an index that has taken everything up to SEQ. IS_START: this is the first of this
- * processor, which counts as a start. Wakes all readers. */
+/* Makes the page DIRECTORY_FD/TAKEN_FILE, or takes over an earlier processor's, for an index
+ * applied up to SEQ. IS_START: counts a start of a processor. Wakes all readers. */
 int taken_create(
 	int directory_fd, unsigned mode, uint64_t seq, bool is_start, struct taken **ret_taken);
 /* The page stays: the next processor takes it over. */
 void taken_close(struct taken **taken);
-/* Reports that the index has committed everything up to SEQ, and wakes all readers. */
+/* Publishes the index's applied seq after its commit, and wakes all readers. */
 void taken_publish(struct taken *taken, uint64_t seq);
-/* Shows readers what a full disk has kept from them. Once a second. */
+/* Shows readers the changes lost to a full disk. Once a second. */
 void taken_attend(struct taken *taken);
 
 /* Returns: 0; -ENOENT: there is no page. */
 int taken_attach(int directory_fd, struct taken_reader **ret_reader);
 void taken_detach(struct taken_reader **reader);
 
-/* Notes the present state of the word; taken_wait() returns when it has changed since. */
+/* Remembers the state of the word for taken_wait(). */
 void taken_look(struct taken_reader *reader);
-/* Returns the seq that was published last. */
+/* Returns the last published seq. */
 uint64_t taken_seq(const struct taken_reader *reader);
 /* Returns how many processors have opened the page since it was made. */
 uint32_t taken_starts(const struct taken_reader *reader);
