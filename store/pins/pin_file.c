@@ -22,14 +22,14 @@
 #include "store/env/forks.h"
 
 #define PINS_MAGIC 0x6b70696eu
-#define MAKE_TRIES 8 /* a writer may remove a file that is not locked yet */
+#define MAKE_TRIES 8 /* a writer may remove a file before it is locked */
 
 struct pin_file {
 	struct pin_file *next; /* of the process, for pins_in_child() */
 	enum pin_kind kind;
 	int fd;      /* -1: PIN_MARK */
 	int mark_fd; /* of the pin page */
-	int lock_fd; /* another open file than that of the map, which a forked child keeps */
+	int lock_fd; /* another open file than the map's: a forked child keeps the map */
 	/* the process has closed its descriptors: no more slots from it. Atomic, relaxed */
 	bool is_lost;
 	unsigned pins; /* slots in use */
@@ -37,9 +37,9 @@ struct pin_file {
 	struct pin_place_id own, page; /* the files behind fd and lock_fd, and behind mark_fd */
 	char path[4096 + PIN_NAME_LENGTH + 2];
 	uint8_t *
-		/* of all that the file can become; unless PIN_MAPPED, memory of this process */
+		/* of the file's full size; unless PIN_MAPPED, memory of this process */
 		map;
-	uint32_t chunks; /* that the file has: what lies beyond them must not be touched */
+	uint32_t chunks;               /* of the file: beyond them is nothing to touch */
 	uint64_t used[PIN_CHUNKS_MAX]; /* bit i of word c: slot i of chunk c */
 };
 
@@ -48,12 +48,12 @@ struct pins {
 	uint64_t inode;
 	char page[4096];
 	struct pin_places places;
-	struct pin_file *file; /* that new slots come from; NULL: none yet */
+	struct pin_file *file; /* for new slots; NULL: none yet */
 	uint64_t epoch;        /* when FILE was last found in place */
 };
 
-/* All pin files of this process. The lock is held for system calls that do not wait, so that no
- * fork comes between the opening of a file and its entry here. */
+/* All pin files of this process. The lock is held only for short system calls, to keep forks out
+ * between the opening of a file and its entry here. */
 static struct {
 	pthread_mutex_t lock;
 	pthread_once_t once;
@@ -111,7 +111,7 @@ static bool pin_file_has(int fd, struct pin_place_id id)
 	return pin_place_is(pin_file_identify(fd), id);
 }
 
-/* Forgets a descriptor that the process has closed: its number may be another file's now. */
+/* Forgets a descriptor closed by the process: its number may be another file's now. */
 static void pin_file_forget(int *fd, struct pin_place_id id)
 {
 	if (!pin_file_has(*fd, id))
@@ -163,8 +163,8 @@ static int pin_file_map(struct pin_file *file)
 	return 0;
 }
 
-/* Makes the file one chunk longer. It is mapped once and whole, because a chunk can be smaller
- * than a page of the machine. A file system that is full is an error here, and no SIGBUS later. */
+/* Makes the file one chunk longer. It is mapped once and whole, because a chunk can be smaller than
+ * a page of the machine. A full file system is an error here, and no SIGBUS later. */
 static int pin_file_grow(struct pin_file *file)
 {
 	if (file->chunks == PIN_CHUNKS_MAX)
@@ -298,9 +298,9 @@ static int pin_file_make_in(const struct pins *pins, const char *place, struct p
 		r = pin_file_describe(file);
 	if (r < 0)
 		return r;
-	/* Only now may others open it, so none of them can hold a lock on it. Those who may
-	 * enter the directory: its owner may be another user than this one, also where there is
-	 * no group (root reads a user's store). */
+	/* Only now may others open it, so none of them can hold a lock on it. Others are all with
+	 * access to the directory: its owner may be another user, also without a group (root reads
+	 * a user's store). */
 	if (fchmod(file->fd, 0644) < 0)
 		return err_set(-errno, "'%s'", file->path);
 	if (fstat(file->fd, &st) < 0 || st.st_nlink == 0)
@@ -348,7 +348,7 @@ static int pin_file_make(
 		err_text(r));
 }
 
-/* Makes what stands for a file when there is no room for one. */
+/* Makes a mark, in place of a file without room. */
 static int pin_file_make_mark(const struct pins *pins, struct pin_file **ret_file)
 {
 	CLEANUP(pin_file_free) struct pin_file *file = calloc(1, sizeof(*file));
@@ -410,7 +410,7 @@ void pins_close(struct pins **pins)
 	free(p);
 }
 
-/* Sees to it that the writer reads the slot NUMBER. */
+/* Makes the writer read the slot NUMBER. */
 static int pins_count_slot(struct pin_file *file, uint32_t number)
 {
 	struct pin_head *head = pin_file_head(file);
@@ -451,10 +451,10 @@ static int pins_take_slot(struct pin_file *file, uint64_t epoch, struct pin *ret
 			.word = (uint64_t *)(void *)(file->map + (size_t)number * PIN_SLOT_BYTES)};
 		return 0;
 	}
-	return pin_file_grow(file); /* reports that it is full */
+	return pin_file_grow(file); /* reports a full file */
 }
 
-/* Returns whether a file can't be made, with the error R, because the store's disk is full. */
+/* Returns true if a file can't be made, with the error R, because the store's disk is full. */
 static bool pins_lack_room(const struct pins *pins, int r)
 {
 	return r == -ENOSPC || r == -EDQUOT || datafile_disk_is_full(pins->page);
@@ -470,7 +470,7 @@ static void pins_use(struct pins *pins, struct pin_file *file)
 	pins->file = file;
 }
 
-/* Holds a mark instead of a file that can't be made or written, with the error R. */
+/* Holds a mark in place of a file, after the error R. */
 static int pins_use_mark(struct pins *pins, int r)
 {
 	struct pin_file *mark = NULL;
@@ -484,8 +484,8 @@ static int pins_use_mark(struct pins *pins, int r)
 	return r;
 }
 
-/* Sees to it that new slots come from a file in which the writer looks, or from a mark. A mark
- * gives way to a file as soon as one can be made. */
+/* Finds a file scanned by the writer for new slots, or a mark. A file replaces a mark as soon as
+ * one can be made. */
 static int pins_find_file(struct pins *pins, const struct pin_page *page, uint64_t epoch)
 {
 	struct pin_file *made = NULL;
@@ -526,8 +526,7 @@ static int pins_take_locked(
 	return r;
 }
 
-/* Gives the slot back; if it IS_LOST, or its file is a mark that nobody holds any more, no other
- * comes from that file. */
+/* Gives the slot back; no more slots come from a file that IS_LOST, or from a mark without pins. */
 static void pins_give_or_drop(struct pins *pins, struct pin *pin, bool is_lost)
 {
 	struct pin_file *file = pin->file;
@@ -580,8 +579,7 @@ int pins_take(struct pins *pins, const struct pin_page *page, struct pin *ret_pi
 	int r = 0;
 
 	CHECK_OBJ(pins, PINS_MAGIC);
-	/* A writer that starts changes the places, then the epoch, and then looks for files in
-	 * those of before. */
+	/* A starting writer changes the places, then the epoch, and then scans the old places. */
 	do {
 		epoch = __atomic_load_n(&page->epoch, __ATOMIC_SEQ_CST);
 		if (ret_pin->file && pin_file_in_place(ret_pin->file, page)) {

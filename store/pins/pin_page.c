@@ -39,7 +39,7 @@ static int pin_page_map(int fd, int protection, struct pin_page **ret_page)
 	return 0;
 }
 
-/* Maps the page of FD, which it takes. */
+/* Maps the page of FD, and takes FD. */
 static int pin_page_map_write(int *fd, struct mapped_file *ret_file)
 {
 	struct pin_page *page;

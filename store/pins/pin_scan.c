@@ -22,9 +22,9 @@
 
 #define PIN_SCAN_MAGIC 0x70736361u
 #define FILES_MAX      4096
-/* a process that holds back the floor is asked for again after this */
+/* before a process holding back the floor is checked again */
 #define ALIVE_NS  50000000u
-#define IDLE_NS   1000000000u /* and one that does not after this */
+#define IDLE_NS   1000000000u /* before another one is checked again */
 #define SWEEP_MAX 1024        /* entries of a directory, in one sweep */
 #define MAKING_S  60          /* a file takes milliseconds to make */
 
@@ -109,8 +109,7 @@ void pin_scan_identify(const struct pin_scan *scan, struct pin_place_id *ret_ids
 	}
 }
 
-/* Returns whether a process holds a write lock on the file, which only a process of its owner
- * can. */
+/* Returns whether a process holds a write lock on the file; only its owner can. */
 static bool pin_scan_is_locked(int fd)
 {
 	struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
@@ -130,15 +129,15 @@ static bool pin_scan_is_alive(struct pin_scan_file *file, uint64_t now, uint64_t
 	return true;
 }
 
-/* ---- which files there are ---------------------------------------------- */
+/* ---- the files ---------------------------------------------------------- */
 
 static bool pin_scan_is_name(const struct pin_scan *scan, const char *name)
 {
 	return strncmp(name, scan->prefix, 17) == 0 && strlen(name) == PIN_NAME_LENGTH;
 }
 
-/* Opens a file. Returns: FOUND: the descriptor is the caller's; NOT_FOUND: there is nothing to
- * read yet, or no more; errors. */
+/* Opens a file. Returns: FOUND: the descriptor is the caller's; NOT_FOUND: nothing to read yet, or
+ * no more; errors. */
 static int pin_scan_open_file(int directory_fd, const char *name, struct pin_scan_file *ret_file)
 {
 	struct stat st;
@@ -146,8 +145,8 @@ static int pin_scan_open_file(int directory_fd, const char *name, struct pin_sca
 	AUTO_FD int fd = openat(directory_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0 && (err_is_shortage(-errno) || errno == EIO))
 		return err_set(-errno, "opening pin file '%s'", name);
-	/* Its maker lets others read it when it has locked it, and pins nothing before that.
-	 * Files of dead processes take no room in the table. */
+	/* Its maker locks it, lets others read it, and pins only then. Files of dead processes take
+	 * no room in the table. */
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || !pin_scan_is_locked(fd))
 		return NOT_FOUND;
 	*ret_file = (struct pin_scan_file){.uid = st.st_uid, .fd = TAKE_FD(fd)};
@@ -155,7 +154,7 @@ static int pin_scan_open_file(int directory_fd, const char *name, struct pin_sca
 	return FOUND;
 }
 
-/* Opens one that is new. Returns: 0; NOT_FOUND: as above; errors. */
+/* Opens a new one. Returns: 0; NOT_FOUND: as above; errors. */
 static int pin_scan_add(struct pin_scan *scan, int directory_fd, const char *name)
 {
 	struct pin_scan_file file;
@@ -179,8 +178,7 @@ static int pin_scan_add(struct pin_scan *scan, int directory_fd, const char *nam
 	return r;
 }
 
-/* Adds the files to the table that are new in the directories. A file leaves it when its process
- * is dead. */
+/* Adds new files to the table. A file leaves it at its process's death. */
 static int pin_scan_list(struct pin_scan *scan)
 {
 	size_t next = 0, known = scan->n_files;
@@ -222,8 +220,8 @@ static void pin_scan_drop_dead(struct pin_scan *scan)
 	scan->n_files = kept;
 }
 
-/* Reads a file. Returns how many slots of it there are, the head not counted; 0: it is not whole
- * yet, or was cut by its owner, who pins nothing then; errors. */
+/* Reads a file. Returns the number of its slots without the head; 0: it is not whole yet, or was
+ * cut by its owner, who pins nothing then; errors. */
 static int pin_scan_read(struct pin_scan *scan, const struct pin_scan_file *file)
 {
 	ssize_t n = pread(file->fd, scan->bytes, PIN_CHUNK_BYTES, 0);
@@ -270,8 +268,8 @@ int pin_scan_least(struct pin_scan *scan, uint64_t floor, uint64_t most, uint64_
 
 		if (slots < 0)
 			r = slots;
-		/* A pin below the floor holds nothing: the state that it names may be gone. Its
-		 * reader sees that. */
+		/* A pin below the floor holds nothing: its state may be gone, as its reader
+		 * sees. */
 		for (int j = 0; j < slots; j++) {
 			uint64_t pin = pin_scan_word(scan, j);
 			if (pin >= floor && pin && pin < lowest)
@@ -347,8 +345,7 @@ int pin_scan_is_all_held(int page_fd, bool *ret_held)
 	return 0;
 }
 
-/* Returns the pid that the owner of FILE says it has; 0: it is of another namespace, or is that
- * of another user's process. */
+/* Returns the pid in FILE; 0: it is of another namespace, or is that of another user's process. */
 static int32_t pin_scan_pid(
 	const struct pin_scan_file *file, const struct pin_head *head, uint64_t namespace)
 {
@@ -376,7 +373,7 @@ static void pin_scan_count(
 	}
 }
 
-/* Gives what FILE says to FN. Returns its result; an error. */
+/* Gives FILE's content to FN. Returns its result; an error. */
 static int pin_scan_give(struct pin_scan *scan, struct pin_scan_file *file, uint64_t namespace,
 	uint64_t floor, pin_scan_fn *fn, void *arg)
 {
@@ -401,7 +398,7 @@ static int pin_scan_give(struct pin_scan *scan, struct pin_scan_file *file, uint
 	return fn(arg, &owner);
 }
 
-/* The databases whose files are listed. */
+/* The databases to list. */
 struct pin_choice {
 	const uint64_t *inodes; /* all but those with these; NULL: the scan's own */
 	size_t n;
@@ -476,9 +473,8 @@ int pin_scan_each_other(
 	return pin_scan_walk(scan, &(struct pin_choice){.inodes = inodes, .n = n}, 0, fn, arg);
 }
 
-/* Tells whether a file that only its owner can open is none that is being made: its maker was
- * killed before it let others open it. A maker that was only stopped finds that its file has no
- * name any more, and makes another. */
+/* Returns true if the creator died before publishing the file. A creator that was only stopped
+ * finds its file without a name, and makes another. */
 static bool pin_scan_is_abandoned(int directory_fd, const char *name)
 {
 	struct stat st;
@@ -499,8 +495,8 @@ static bool pin_scan_sweep_entry(int directory_fd, const char *name)
 		(errno != EACCES || !pin_scan_is_abandoned(directory_fd, name)))
 		return false; /* perhaps it is being made */
 	bool is_file = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
-	/* Locked, and not only found unlocked: a process that is making the file fails to lock
-	 * it then, and makes another. */
+	/* Locked, not only found unlocked: the file's creator then fails to lock it, and makes
+	 * another. */
 	if (is_file && fcntl(fd, F_OFD_SETLK,
 			       &(struct flock){.l_type = F_RDLCK, .l_whence = SEEK_SET}) < 0)
 		return false;
@@ -523,7 +519,7 @@ int pin_scan_sweep(struct pin_scan *scan)
 				removed +=
 					pin_scan_sweep_entry(dirfd(scan->places[i]), entry->d_name);
 	}
-	/* The runtime directory of before goes with its last reader. */
+	/* Removes the old runtime directory after its last reader. */
 	if (scan->places[PIN_PLACES] && rmdir(scan->last) == 0) {
 		(void)closedir(TAKE(scan->places[PIN_PLACES]));
 		char *slash = strrchr(scan->last, '/');
@@ -542,7 +538,8 @@ void pin_scan_remove_place(int directory_fd, const char *name)
 	for (struct dirent *entry; place && (entry = readdir(place));)
 		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
 			(void)pin_scan_sweep_entry(
-				dirfd(place), entry->d_name); /* what stays keeps the place */
+				/* a remaining entry keeps the place */
+				dirfd(place), entry->d_name);
 	if (place)
 		(void)closedir(place);
 	(void)unlinkat(directory_fd, name, AT_REMOVEDIR);
