@@ -107,8 +107,7 @@ int verify_feed_add(struct verify *v, uint32_t id, struct verify_feed **ret_feed
 
 /* ---- rings -------------------------------------------------------------- */
 
-/* A ring as it was before the snapshot was taken: all that it had published by then is committed,
- * so the snapshot contains it. */
+/* A ring as seen before the snapshot: everything published by then is in the snapshot. */
 struct verify_ring {
 	const char *name;
 	bool seen;
@@ -116,7 +115,7 @@ struct verify_ring {
 	struct ring_status status;
 };
 
-/* Reads the entries that are still in the ring. Being overtaken by its writer is no fault. */
+/* Reads the entries left in the ring. Being lapped by its writer is no fault. */
 static void verify_read_ring(struct verify *v, struct home *home, struct verify_ring *sight)
 {
 	struct ring_reader *ring;
@@ -158,8 +157,8 @@ static void verify_check_ring(struct verify *v, const struct verify_ring *sight)
 
 	if (!sight->seen || v->no_rings)
 		return;
-	/* A writer killed between claim and tail may have jumped beyond all that an earlier one had
-	 * claimed (writer_start in ring.c). */
+	/* A writer killed between claim and tail may have jumped beyond everything claimed before
+	 * (ring_jump()). */
 	if (!s->capacity || (s->capacity & (s->capacity - 1)) || s->claim < s->tail ||
 		s->claim - s->tail > 2 * s->capacity + 4096)
 		verify_fault(v,
@@ -245,8 +244,8 @@ static void verify_release(struct verify *v)
 	free(v->chosen);
 }
 
-/* The reflector opens the journal that CURRENT names, readers the one that the index names: so
- * they may not notice. */
+/* Checks the journal's CURRENT: only the reflector opens the journal by it, readers by the
+ * index. */
 static int verify_current(struct verify *v, const struct home *home)
 {
 	uint32_t number = 0;
@@ -265,7 +264,7 @@ static int verify_current(struct verify *v, const struct home *home)
 	return r < 0 ? verify_failed(v, r, "journal") : 0;
 }
 
-/* The journal can't be opened: says what is left of it. */
+/* The journal can't be opened: reports its remaining records. */
 static int verify_salvage(struct verify *v, const struct home *home)
 {
 	CLEANUP(salvage_close) struct salvage *salvage = NULL;
@@ -324,7 +323,7 @@ int verify_store(const char *directory, const struct verify_options *options,
 	if (r == AGAIN && options->feed)
 		return err_say(
 			ERR_NO_FEED, "there is no index yet to look '%s' up in", options->feed);
-	/* All others mean that the store can't be read now, not that something in it is bad. */
+	/* All others mean a store unreadable now, not a bad one. */
 	if (r < 0 && r != ERR_CORRUPT && r != ERR_FORMAT && r != ERR_UNTRUSTED && r != -EIO &&
 		r != -ENOENT)
 		return r;

@@ -1,19 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cross-checks a whole store: the journal by itself, the index by itself and against the
- * journal, and the rings. It works on a live store (in one snapshot), on one whose daemons are
- * down, and on a copy. It writes nothing and trusts no byte: whatever the files contain, it ends
- * with a list of faults. LMDB itself may touch pages that a truncated file does not have, so
- * callers need faults_catch().
- *
- *	journal	seqs ascend and end at next_seq; checksums; each version is followed by exactly one
- *		later record or head, so only the state as of the horizon is left at or below it;
- *		list brackets and checkpoints
- *	index	names and objects are the same set; each feed is what the journal has as of
- *		visible(feed); terms count their postings; all other counts
- *	rings	header, positions, journal; nothing was published that is not committed
- *	deep	also: bodies are well-formed and belong to the object the record names; the terms of each
- *		body are exactly its postings
+ * Cross-checks a whole store: the journal by itself, the index by itself and against the journal,
+ * and the rings. It works on a live store (in one snapshot), on one with stopped daemons, and on a
+ * copy. It writes nothing and trusts no byte: whatever the files contain, it ends with a list of
+ * faults. LMDB itself may touch pages beyond the end of a truncated file, so callers need
+ * faults_catch().
  */
 #ifndef STORE_VERIFY_VERIFY_H
 #define STORE_VERIFY_VERIFY_H
@@ -27,8 +18,8 @@ typedef void verify_fault_fn(void *arg, const char *sentence);
 struct verify_options {
 	bool deep;
 	const char *feed; /* compare only the objects of this one (snapshot_feeds); NULL: all */
-	/* say what is left of a journal that can't be opened (journal/salvage.h), which is read
-	 * from end to end */
+	/* read a journal that can't be opened from end to end, and report its records
+	 * (journal/salvage.h) */
 	bool salvage;
 	verify_fault_fn *fault; /* may be NULL: faults are only counted */
 	void *arg;

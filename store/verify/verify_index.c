@@ -14,8 +14,7 @@
 
 typedef int verify_row_fn(struct verify *v, struct bytes key, struct bytes value);
 
-/* Calls FN for each row. The keys must ascend: else a damaged tree that leads back would be walked
- * forever. */
+/* Calls FN for each row. The keys must ascend: a damaged tree could lead back for ever. */
 static int verify_each_row(
 	struct verify *v, enum index_database database, const char *name, verify_row_fn *fn)
 {
@@ -167,7 +166,7 @@ static int verify_compare_terms(const void *a, const void *b)
 	return (x->id > y->id) - (x->id < y->id);
 }
 
-/* Checks that the object of a posting exists. TERM may be NULL. */
+/* Checks the existence of a posting's object. TERM may be NULL. */
 static int verify_posting(
 	struct verify *v, const struct verify_term *term, uint64_t id, uint64_t object)
 {

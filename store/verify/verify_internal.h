@@ -18,7 +18,7 @@ struct verify_feed {
 	struct index_feed index;
 	uint64_t list_begin; /* the open list at the point the log was read to */
 	uint64_t visible;
-	uint64_t expected; /* objects that the journal has at visible */
+	uint64_t expected; /* the journal's objects at visible */
 };
 
 /* A value of the index, its count, and the number of its postings found. */
@@ -38,14 +38,14 @@ struct verify_version {
 struct verify {
 	const struct verify_options *options;
 	struct verify_report report;
-	uint64_t checked; /* objects whose terms were compared */
+	uint64_t checked; /* objects with terms compared */
 	struct journal *journal;
 	struct txn *journal_txn;
 	struct journal_meta meta;
 	uint64_t history;          /* bytes of records found above the horizon */
 	struct snapshot *snapshot; /* NULL: there is no index to check */
 	bool no_rings;
-	bool log_is_cut; /* a part of the log could not be read: what lacks may be there */
+	bool log_is_cut; /* a part of the log is unreadable: missing records may be there */
 	bool heads_are_cut;
 	bool index_is_broken;      /* can't be walked, so it is not compared with anything */
 	struct verify_feed *feeds; /* by id */
@@ -56,22 +56,22 @@ struct verify {
 	size_t n_terms, terms_room;
 	unsigned ticks;
 	struct store *store;          /* NULL: there is no index */
-	struct snapshot_feed *chosen; /* those that options->feed stands for */
+	struct snapshot_feed *chosen; /* the feeds of options->feed */
 	size_t n_chosen;
 };
 
-/* Returns whether pages of the files were taken away (former.h): what was found before this call
- * may come of that. */
+/* Returns whether pages of the files were taken away (former.h): earlier findings may come of
+ * it. */
 bool verify_is_expired(const struct verify *v);
 void verify_fault(struct verify *v, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Counts a negative result of the code under check as a fault. Returns: 0; only -ENOMEM and the
  * like and ERR_SNAPSHOT_EXPIRED are passed on. */
 int verify_failed(struct verify *v, int r, const char *what);
-/* Lets the caller do what can't wait. Returns: 0, the negative result of options->tick. */
+/* Calls options->tick. Returns: 0; its negative result. */
 int verify_tick(struct verify *v);
 /* Returns NULL if the feed is unknown. Borrowed until the next verify_feed_add(). */
 struct verify_feed *verify_feed(struct verify *v, uint32_t id);
-/* Tells whether the bodies, terms and state of FEED are to be checked. */
+/* Returns true if the bodies, terms and state of FEED are to be checked. */
 bool verify_wants(const struct verify *v, uint32_t feed);
 /* Finds the feed or adds it. */
 int verify_feed_add(struct verify *v, uint32_t id, struct verify_feed **ret_feed);
@@ -80,9 +80,9 @@ int verify_feed_add(struct verify *v, uint32_t id, struct verify_feed **ret_feed
 int verify_journal(struct verify *v);
 /* Checks the index by itself. */
 int verify_index(struct verify *v);
-/* Checks that each feed of the index is what the journal has as of visible(feed). */
+/* Compares each feed of the index with the journal as of visible(feed). */
 int verify_state(struct verify *v);
-/* Checks that the terms of each body are exactly its postings (deep). */
+/* Compares the terms of each body with its postings (deep). */
 int verify_terms(struct verify *v);
 
 #endif

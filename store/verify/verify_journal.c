@@ -14,7 +14,7 @@
 /* unreadable records: a damaged tree may give the same one forever */
 #define BAD_MAX 100
 
-/* ---- the versions and what follows them --------------------------------- */
+/* ---- versions ----------------------------------------------------------- */
 
 static struct verify_version *verify_find_version(struct verify *v, uint64_t seq)
 {
@@ -34,7 +34,7 @@ static void verify_follow_version(
 	version->followed = true;
 }
 
-/* Checks the version that RECORD replaces: it exists if RECORD is above the horizon, else not. */
+/* Checks the version replaced by RECORD: it exists if RECORD is above the horizon, else not. */
 static void verify_prev(struct verify *v, const struct record *record)
 {
 	struct verify_version *prev = record->prev ? verify_find_version(v, record->prev) : NULL;
@@ -214,7 +214,7 @@ static int verify_record(struct verify *v, const struct record *record)
 	return 0;
 }
 
-/* Reports the records after LAST that can't be read, and goes on behind them. */
+/* Reports the unreadable records after LAST, and goes on behind them. */
 static int verify_skip(struct verify *v, struct journal_walk *walk, uint64_t last, int failed)
 {
 	uint64_t passed;
@@ -244,7 +244,7 @@ static int verify_log(struct verify *v)
 		if (r == FOUND && record.seq <= last) {
 			verify_fault(v, "journal: record %" PRIu64 " comes after %" PRIu64,
 				record.seq, last);
-			return 0; /* else a damaged tree that leads back would be walked forever */
+			return 0; /* a damaged tree could lead back for ever */
 		}
 		if (r == FOUND) {
 			last = record.seq;

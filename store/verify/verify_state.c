@@ -2,9 +2,9 @@
 /*
  * Compares the index with the journal. The state of a feed as of visible(feed) follows from the
  * journal alone: each head, and the last state of each object deleted since, followed back to the
- * first version at or below visible. Each key comes out at most once. So if each of these is in the
- * index, and the index has as many, the two are equal. It deliberately does not use as_of.c, which
- * relies on the index.
+ * first version at or below visible. Each key comes out at most once. So the two are equal if each
+ * of these is in the index, and the index has as many. It deliberately does not use as_of.c, built
+ * on the index.
  */
 #include "store/verify/verify_internal.h"
 
@@ -70,7 +70,7 @@ static bool state_is_compared(const struct verify_feed *feed)
 	       feed->checkpoint.phase != FEED_REMOVED;
 }
 
-/* Compares the objects deleted above visible(feed), which no head leads to. */
+/* Compares the objects deleted above visible(feed); no head leads to them. */
 static int state_compare_deleted(struct verify *v)
 {
 	CLEANUP(journal_walk_close) struct journal_walk *walk = NULL;

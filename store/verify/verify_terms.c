@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Computes the terms of each body again and checks that they are exactly the postings of its
- * object: each posting exists, and a definition has no more postings than all bodies together. */
+/* Computes the terms of each body again and compares them with its object's postings: each posting
+ * exists, and a definition has no more postings than all bodies together. */
 #include "store/verify/verify_internal.h"
 
 #include <errno.h>
@@ -146,7 +146,7 @@ int verify_terms(struct verify *v)
 	for (size_t i = 0; i < v->n_feeds && r == 0; i++) {
 		const struct verify_feed *feed = &v->feeds[i];
 
-		/* The postings of a feed that is being removed go first. */
+		/* The postings of a removed feed go first. */
 		if (!feed->compared || !feed->in_index || feed->index.removed ||
 			feed->checkpoint.phase == FEED_REMOVED)
 			continue;
