@@ -146,7 +146,7 @@ int datafile_hold(int fd)
 
 void datafile_cut(int fd, uint64_t bytes)
 {
-	(void)!ftruncate(fd, (off_t)bytes); /* a hole that stays does no harm */
+	(void)!ftruncate(fd, (off_t)bytes); /* a remaining hole does no harm */
 }
 
 /* ---- blocks ------------------------------------------------------------- */
@@ -204,8 +204,7 @@ int datafile_lengthen(struct datafile_blocks *blocks, int fd, uint64_t end, uint
 void datafile_shorten(struct datafile_blocks *blocks, int fd, uint64_t end)
 {
 	end = datafile_step(end, blocks->length);
-	/* Blocks beyond the end go also when the length stays. A file that stays longer does no
-	 * harm. */
+	/* Blocks beyond the end go even if the length stays. A longer file does no harm. */
 	if (end < blocks->end && ftruncate(fd, (off_t)end) == 0)
 		blocks->length = blocks->end = end;
 }

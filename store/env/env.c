@@ -17,9 +17,8 @@
 #include "store/env/env_internal.h"
 #include "store/env/state.h"
 
-/* LMDB does not write pages that were taken and given back in one transaction, so the file may
- * end a few pages before the last one that is counted. If more are missing than this, it was
- * cut. */
+/* LMDB does not write pages taken and given back in one transaction, so the file may end a few
+ * pages before the last page counted. With more missing than this it was cut. */
 #define MISSING_MAX        16u
 #define MISSING_MAX_WRITER 1024u
 
@@ -105,8 +104,8 @@ int mapping_fit_file(struct mapping *map, uint64_t missing_max)
 
 /* ---- opening ------------------------------------------------------------ */
 
-/* LMDB calls this for an assertion of its own. Its state is unknown then, unless it was reading,
- * and it would abort next. */
+/* Called by LMDB for an assertion of its own. Its state is unknown then, unless it was reading, and
+ * it would abort next. */
 static void env_assert_failed(MDB_env *mdb, const char *message)
 {
 	const struct mapping *map = mdb_env_get_userctx(mdb);
@@ -124,7 +123,7 @@ static void env_assert_failed(MDB_env *mdb, const char *message)
 	check_failed("lmdb", 0, sentence);
 }
 
-/* Returns whether the descriptor of data.mdb is not of that file any more. */
+/* Returns whether data.mdb's descriptor is another file's. */
 static bool mapping_has_lost_file(const struct mapping *map)
 {
 	struct stat st;
@@ -141,8 +140,8 @@ static void mapping_free(struct mapping **map)
 	mapped_file_unwatch(&(*map)->written);
 	mapped_file_unwatch(&(*map)->lock);
 	mapped_file_unwatch(&(*map)->page_file);
-	/* A forked child leaves the locks and slots of its parent alone. A program that has
-	 * closed the descriptor may have another file under its number, which LMDB would close. */
+	/* A forked child leaves the locks and slots of its parent alone. A program may have closed
+	 * the descriptor: LMDB would close another file of this number. */
 	if ((*map)->mdb && (*map)->forks == forks_count() && !mapping_has_lost_file(*map)) {
 		mapping_keep_end(*map);
 		mdb_env_close((*map)->mdb);
@@ -181,9 +180,8 @@ static int mapping_first_txn(struct mapping *map, struct pin *pin, MDB_txn **ret
 		map->path);
 }
 
-/* Only an environment without any state gets databases: where a later one lacks one, its table
- * of databases is damaged, and LMDB would write into pages that belong to something else. LMDB's
- * code. */
+/* Opens a database, and makes it only in an environment without any state: later, a missing one
+ * means a damaged table of databases, and LMDB would write into foreign pages. LMDB's code. */
 static int mapping_open_database(
 	const struct mapping *map, MDB_txn *txn, const char *name, bool is_new, MDB_dbi *ret_db)
 {
@@ -213,8 +211,7 @@ static int mapping_settle_pinned(
 		int error = datafile_lengthen(&map->blocks, mapping_fd(map),
 			mapping_state_end(map) + map->open_bytes, map->map_bytes);
 		r = error ? mapping_failed(map, error, "opening") : 0;
-		if (r == 0) /* gives back the blocks beyond the end that a killed writer had
-			       reserved */
+		if (r == 0) /* gives back a killed writer's blocks beyond the end */
 			datafile_cut(mapping_fd(map), map->blocks.length);
 	}
 	if (r < 0)
@@ -305,9 +302,8 @@ static int mapping_open(
 		made = mapping_lower_size(map, options->map_bytes);
 	if (made < 0)
 		return made;
-	/* Pages that are written in place are touched while the file has a hole there. With
-	 * readahead the kernel would fill the pages around them as well, which took half of the
-	 * time of recording a list. */
+	/* Pages written in place are touched while the file has a hole there. With readahead the
+	 * kernel would fill the pages around them as well, at half the time of recording a list. */
 	if (options->mode == ENV_WRITE)
 		flags |= (map->writemap ? MDB_WRITEMAP | MDB_NORDAHEAD : 0) |
 			 (options->durable ? 0 : MDB_NOSYNC);
@@ -317,8 +313,8 @@ static int mapping_open(
 	rc = mapping_open_short(map, flags, 0600);
 	if (rc)
 		return mapping_failed(map, rc, "opening");
-	/* LMDB leaves this one open in programs that are started: they could read all objects,
-	 * or change them. */
+	/* LMDB leaves this one open in started programs: they could read all objects, or change
+	 * them. */
 	if (fcntl(mapping_fd(map), F_SETFD, FD_CLOEXEC) < 0)
 		return err_set(-errno, "'%s/data.mdb'", directory);
 	int r = mapping_settle(map, options);
@@ -349,8 +345,8 @@ static int registry_take(
 	if (map) {
 		REQUIRE(map->n_databases == options->n_databases);
 		if (options->mode == ENV_READ && map->mode == ENV_COPY) {
-			/* Read as a copy until now. A transaction that runs stays without a pin,
-			 * and its end says so. */
+			/* Read as a copy until now. A running transaction stays without a pin, as
+			 * its end reports. */
 			int r = mapping_watch(map, options->places);
 			if (r < 0)
 				return r;
@@ -435,7 +431,7 @@ void env_close(struct env **env)
 			link = &(*link)->next;
 		REQUIRE(*link);
 		*link = map->next;
-		/* Gives back what was allocated ahead. */
+		/* Gives preallocated blocks back. */
 		bool cut = map->writemap && map->forks == forks_count();
 		AUTO_FD int fd = cut ? datafile_hold(mapping_fd(map)) : -1;
 		uint64_t bytes = mapping_state_end(map);
@@ -449,7 +445,7 @@ void env_close(struct env **env)
 	*env = NULL;
 }
 
-/* ---- what an environment holds ------------------------------------------ */
+/* ---- content of an environment ------------------------------------------ */
 
 static int env_count_reader(void *arg, const struct env_reader *reader)
 {
@@ -470,7 +466,7 @@ int txn_sizes(struct txn *txn, struct env_info *ret_info)
 	(void)mdb_env_info(map->mdb, &info);
 	result.map_bytes = info.me_mapsize;
 	result.file_bytes = mapping_state_end(map);
-	/* Only a writer refuses a file that counts more pages than it has. */
+	/* Only a writer refuses a file with fewer pages than it counts. */
 	if (pages > result.file_bytes / map->page_size)
 		pages = result.file_bytes / map->page_size;
 	result.used_bytes = pages * map->page_size;

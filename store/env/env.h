@@ -33,7 +33,7 @@ struct cursor;
 enum env_mode {
 	ENV_READ,  /* each transaction under a pin (pin_page.h) */
 	ENV_WRITE, /* the one writer; creates the files */
-	ENV_COPY,  /* without pins: a copy, which has no writer, or no room for pins */
+	ENV_COPY,  /* without pins: a copy without a writer, or without room for pins */
 };
 
 struct env_options {
@@ -52,8 +52,8 @@ struct env_options {
 /* ERR_CORRUPT, ERR_FORMAT (the file of another LMDB version), -EACCES, ... */
 int env_open(const char *directory, const struct env_options *options, struct env **ret_env);
 void env_close(struct env **env);
-/* Tells the kernel that the next reads will be all over the file: it reads a missing page alone, and
- * not with its neighbours (read_ahead_kb), which push out needed pages if memory is limited. Not for
+/* Tells the kernel that reads will be all over the file: it then reads a missing page alone,
+ * without neighbours (read_ahead_kb), which would evict needed pages from limited memory. Not for
  * writers. */
 void env_expect_random(struct env *env, bool random);
 /* Returns true if the next transactions will be pinned. */
@@ -67,7 +67,7 @@ struct env_info {
 	uint32_t readers; /* slots in use */
 };
 int env_info(struct env *env, struct env_info *ret_info);
-/* As env_info() without .readers, which takes time. */
+/* As env_info() without .readers; it takes less time. */
 int env_sizes(struct env *env, struct env_info *ret_info);
 /* The same for the state of TXN, also after a copy has replaced the file. */
 int txn_sizes(struct txn *txn, struct env_info *ret_info);
@@ -79,13 +79,12 @@ int env_check_written(const struct env *env);
  * DIRECTORY_FD, the environment's directory, still has the mapped pin page, in good order. */
 bool env_check_pin_page(struct env *env, int directory_fd);
 
-/* Returns the page size of the machine that made the file, 4 to 32 KiB. */
+/* Returns the page size of the machine of the file's origin, 4 to 32 KiB. */
 size_t env_page_size(const struct env *env);
 
-/* Moves the writer's floor forward to the oldest pin, so that earlier pages can be reused, and
- * removes the pin files of dead processes. For the writer's thread, once a second, between
- * transactions.
- * Returns: the number of removed files; an error: pin files can't be read, and no page is reused. */
+/* Moves the writer's floor forward to the oldest pin, to free earlier pages for reuse, and removes
+ * dead processes' pin files. For the writer's thread, once a second, between transactions. Returns:
+ * the number of removed files; an error: pin files can't be read, and no page is reused. */
 int env_sweep_pins(struct env *env);
 
 /* Touches the pages after the newest state for the next transactions. For an idle writer, between
@@ -98,21 +97,21 @@ struct env_reader {
 	char program[16]; /* as it calls itself; "" for this process's own */
 	uint64_t txn;     /* pinned by its oldest snapshot; 0: it holds none */
 	uint32_t slots, snapshots;
-	/* its path, by which its process can be found; NULL: none. Valid during the call */
+	/* its path, to find the process by; NULL: none. Valid during the call */
 	const char *pin_file;
 };
 typedef int env_reader_fn(void *arg, const struct env_reader *reader);
 /* Calls FN for each reading process, and for each slot of this one, until it returns non-zero. */
 int env_each_reader(struct env *env, env_reader_fn *fn, void *arg);
-/* Calls FN for each process that keeps a replaced file open (`kinf compact`), and so its space. A and
- * B are the store's two environments now. */
+/* Calls FN for each process with a replaced file open (`kinf compact`): it holds its space. A and B
+ * are the store's two environments now. */
 int env_each_former_reader(struct env *a, struct env *b, env_reader_fn *fn, void *arg);
 
-/* Checks the meta pages, and that the trees of the newest state have its own pages; LMDB would
- * silently read an older state. Opening does it once. Returns: 0; ERR_CORRUPT. */
+/* Checks the meta pages, and the newest state's trees for foreign pages; LMDB would silently read
+ * an older state. Opening does it once. Returns: 0; ERR_CORRUPT. */
 int env_check(struct env *env);
 
-/* Returns true if this process has the file open as its writer, whose transactions have no pins. */
+/* Returns true if this process is the file's writer: its transactions have no pins. */
 bool env_is_written_here(uint64_t device, uint64_t inode);
 
 /* Writes everything to the disk. Reports errors of earlier writes; after -EIO the generation is
@@ -147,15 +146,15 @@ enum txn_put_flags {
 
 int txn_get(struct txn *txn, unsigned db, struct bytes key,
 	struct bytes *ret_value); /* FOUND, NOT_FOUND */
-/* Gets the last row whose key is not above KEY. FOUND, END. */
+/* Gets the last row with a key <= KEY. FOUND, END. */
 int txn_floor(struct txn *txn, unsigned db, struct bytes key, struct bytes *ret_key,
 	struct bytes *ret_value);
 /* Returns true if txn_keep_sound() was called for VALUE lately in this read transaction. */
 bool txn_is_sound(const struct txn *txn, struct bytes value);
 /* Remembers the row with VALUE as one with the right checksum. */
 void txn_keep_sound(struct txn *txn, struct bytes value);
-/* Gets the row after that of the last txn_floor(), without a cursor. Returns: FOUND; NOT_FOUND: it
- * takes a cursor; ERR_CORRUPT: its rows do not fill the page, so a changed number hides others. */
+/* Gets the row after the last txn_floor()'s, without a cursor. Returns: FOUND; NOT_FOUND: it takes
+ * a cursor; ERR_CORRUPT: its rows do not fill the page, so a changed number hides others. */
 int txn_after(struct txn *txn, unsigned db, struct bytes *ret_key, struct bytes *ret_value);
 int txn_put(struct txn *txn, unsigned db, struct bytes key, struct bytes value, unsigned flags);
 /* Reserves SIZE bytes; the caller writes the value there before the next call on TXN. */
@@ -163,16 +162,15 @@ int txn_reserve(struct txn *txn, unsigned db, struct bytes key, size_t size, uns
 	void **ret_place);
 int txn_del(struct txn *txn, unsigned db, struct bytes key); /* FOUND, NOT_FOUND */
 int txn_count(struct txn *txn, unsigned db, uint64_t *ret_entries);
-/* Checks at the beginning of a write transaction that map and disk have room for BYTES more (at most
- * an eighth of the map): ERR_MAP_FULL, -ENOSPC, -EDQUOT. Transactions that add entries begin with
- * it, and leave room for one that deletes: LMDB copies pages to delete from them. */
+/* Checks at the beginning of a write transaction that map and disk have room for BYTES more (at
+ * most an eighth of the map): ERR_MAP_FULL, -ENOSPC, -EDQUOT. Transactions adding entries begin
+ * with it, to leave room for deletions: LMDB copies pages to delete from them. */
 int txn_keep_free(struct txn *txn, uint64_t bytes);
-/* WRITEMAP: reserves blocks for BYTES more, the most that the caller's next step can take. After
- * -ENOSPC or -EDQUOT the transaction is still good, and can be committed. A write without a
- * reserved block on a full disk fails all of it. Does nothing without WRITEMAP: LMDB itself reports
- * a full disk. */
+/* WRITEMAP: reserves blocks for BYTES more, the most of the caller's next step. After -ENOSPC or
+ * -EDQUOT the transaction is still good, and can be committed. A write without a reserved block on
+ * a full disk fails all of it. Does nothing without WRITEMAP: LMDB itself reports a full disk. */
 int txn_allocate(struct txn *txn, uint64_t bytes);
-/* Reserves blocks in the same way for pages that LMDB copies to delete or replace entries in them:
+/* Reserves blocks in the same way for pages to be copied by LMDB for deletions and replacements:
  * each once at most, and never overflow pages. */
 int txn_allocate_copies(struct txn *txn, uint64_t bytes);
 
@@ -190,22 +188,22 @@ int cursor_last(struct cursor *cursor, struct bytes *ret_key, struct bytes *ret_
 int cursor_floor(
 	struct cursor *cursor, struct bytes key, struct bytes *ret_key, struct bytes *ret_value);
 /* Returns false if the rows of KEY's page, the cursor's last one, do not fill it: a changed number
- * hides others. Examines each page once in a walk. Always true for a page that a transaction without
- * WRITEMAP has changed. */
+ * hides others. Examines each page once in a walk. Always true for a page changed by a transaction
+ * without WRITEMAP. */
 bool cursor_page_is_whole(struct cursor *cursor, struct bytes key);
 /* Moves to the last key < KEY. FOUND, END. */
 int cursor_before(
 	struct cursor *cursor, struct bytes key, struct bytes *ret_key, struct bytes *ret_value);
 /* Writes at the cursor if it stands on KEY, else as txn_put(): cheap for sorted runs. */
 int cursor_put(struct cursor *cursor, struct bytes key, struct bytes value, unsigned flags);
-/* Deletes the entry at the cursor; the next cursor_next() gives the entry that followed. */
+/* Deletes the entry at the cursor; the next cursor_next() gives the entry after it. */
 int cursor_del(struct cursor *cursor);
 
 /*
  * File offsets of values. Only values in overflow pages (over about 2 kB) have one, because LMDB
  * never moves them while the entry lives: NOT_FOUND for smaller ones, and in a write transaction.
- * txn_at() returns the bytes at an offset, which the caller checks; NOT_FOUND outside of this
- * transaction's pages.
+ * txn_at() returns the bytes at an offset, unchecked; NOT_FOUND outside of this transaction's
+ * pages.
  */
 int txn_place(struct txn *txn, struct bytes value, uint64_t *ret_offset);
 int txn_at(struct txn *txn, uint64_t offset, size_t size, struct bytes *ret_value);
@@ -218,7 +216,7 @@ bool txn_reads_by_page(const struct txn *txn);
 
 /* Returns a sentence for the log: a known fault of this process's LMDB, and the remedy; NULL: none. */
 const char *env_library_fault(void);
-/* Returns the same for the LMDB of that version. */
+/* Returns the same for another version of LMDB. */
 const char *env_version_fault(int major, int minor, int patch);
 
 /* ---- reading ahead ------------------------------------------------------- */

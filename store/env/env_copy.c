@@ -21,8 +21,7 @@ int env_copy_begin(struct env_copy *copy, uint64_t size)
 		if (r == 0)
 			r = txn_allocate(copy->txn, PAGES_AT_ONCE * page);
 	}
-	/* A large value has pages of its own; small ones share pages, which are half full at
-	 * worst. */
+	/* A large value has pages of its own; small ones share pages, half full at worst. */
 	if (r == 0)
 		r = txn_allocate(copy->txn, size > page / 4 ? size + 2 * page : 2 * size + 64);
 	copy->open_bytes += size;

@@ -32,7 +32,7 @@ int env_copy_del(struct env_copy *copy, unsigned db, struct bytes key);
 int env_copy_commit(struct env_copy *copy);
 void env_copy_abort(struct env_copy *copy);
 
-/* Copies database DB as of FROM. Reports the bytes of COPY to PROGRESS, whose negative result ends
+/* Copies database DB as of FROM. Reports the bytes of COPY to PROGRESS; its negative result ends
  * it. */
 typedef int env_copy_fn(void *arg, uint64_t bytes);
 int env_copy_database(
@@ -46,9 +46,9 @@ int env_copy_database(
  * index_compact()).
  *
  * The maximum in use within the last minute counts, so trims cause no copy. Copies begin a minute
- * apart, or later if they take long: at most a twentieth of the time. Five seconds are enough if the
- * file is by far too long: with former.h this bounds the space that readers can hold to the growth
- * of about a minute. A daemon that starts counts the bytes in use then.
+ * apart, or later if they take long: at most a twentieth of the time. Five seconds are enough if
+ * the file is by far too long: with former.h this bounds the space held by readers to the growth of
+ * about a minute. A daemon counts the bytes in use at its start.
  */
 
 /* Zeros are the state at the start. */
@@ -56,14 +56,14 @@ struct surplus {
 	uint64_t most[2];   /* maximum of bytes in use: in the previous half minute, in this one */
 	uint64_t turned_ns; /* start of this half minute */
 	uint64_t next_ns;   /* no copy before */
-	uint64_t hasty_ns;  /* the same for a file that is by far too long */
+	uint64_t hasty_ns;  /* the same for a file by far too long */
 };
 
 /* Returns true if a copy may begin at NOW_NS, for any reason. */
 bool surplus_is_allowed(const struct surplus *surplus, uint64_t now_ns);
 /* Returns true if a copy is due; called every few seconds. */
 bool surplus_is_due(struct surplus *surplus, const struct env_info *info, uint64_t now_ns);
-/* Notes the RESULT of a copy that began at BEGAN_NS, for any reason. */
+/* Enters the RESULT of a copy begun at BEGAN_NS, for any reason. */
 void surplus_end(struct surplus *surplus, int result, uint64_t began_ns, uint64_t now_ns);
 
 #endif

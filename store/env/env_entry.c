@@ -21,8 +21,8 @@ struct cursor {
 #define VAL(b)   ((MDB_val){(b).size, (void *)(uintptr_t)(b).data})
 #define UNVAL(v) BYTES((v).mv_data, (v).mv_size)
 
-/* Reads by mdb_FUNCTION in a write transaction, whose state is unknown after a failed assertion,
- * and in another one by guarded_FUNCTION (env_error.c). LMDB's code. */
+/* Reads by mdb_FUNCTION in a write transaction (its state would be unknown after a failed
+ * assertion), else by guarded_FUNCTION (env_error.c). LMDB's code. */
 #define LMDB_READ(txn, function, ...) \
 	((txn)->is_write ? mdb_##function(__VA_ARGS__) : guarded_##function(__VA_ARGS__))
 
@@ -190,7 +190,7 @@ void txn_forget_cursors(struct txn *txn)
 	}
 }
 
-/* Moves by LMDB: in a write transaction, and in one whose databases are empty. */
+/* Moves by LMDB: in a write transaction, and in one of empty databases. */
 static int cursor_move(struct cursor *cursor, MDB_val *key, MDB_cursor_op op, struct bytes *ret_key,
 	struct bytes *ret_value)
 {

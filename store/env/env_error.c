@@ -15,7 +15,7 @@ int mapping_failed(const struct mapping *map, int rc, const char *what)
 {
 	struct rlimit addresses;
 
-	/* LMDB reports a write that the disk took only a part of as EIO. */
+	/* LMDB reports a short write as EIO. */
 	if ((rc == EIO || rc == ENOSPC) && datafile_disk_is_full(map->path))
 		return datafile_disk_full(map->path);
 	if (rc == MDB_MAP_FULL)
@@ -28,7 +28,7 @@ int mapping_failed(const struct mapping *map, int rc, const char *what)
 			"%s '%s': a copy has taken its place, and the old file is not kept any "
 			"more: take another snapshot",
 			what, map->path);
-	if (rc == MDB_READERS_FULL) /* LMDB's table, which has the writer's own transactions only */
+	if (rc == MDB_READERS_FULL) /* LMDB's table, with the writer's own transactions only */
 		return err_say(ERR_READERS_FULL, "%s '%s': this process holds too many snapshots",
 			what, map->path);
 	if (rc == ENOMEM && getrlimit(RLIMIT_AS, &addresses) == 0 &&
@@ -54,8 +54,8 @@ int mapping_forked(const struct mapping *map)
 	return err_set(ERR_FORKED, "'%s'", map->path);
 }
 
-/* In those versions a process that believes it is the last to close the store destroys the locks
- * in lock.mdb while another one opens it. */
+/* In those versions a process that believes it is the last one destroys the locks in lock.mdb while
+ * another opens it. */
 const char *env_version_fault(int major, int minor, int patch)
 {
 	if (major != 0 || minor != 9 || patch < 26 || patch > 31)

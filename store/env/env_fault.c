@@ -3,15 +3,15 @@
  * A writer and the faults in its map (mapped_file.h).
  *
  * With WRITEMAP LMDB writes new pages into the map, and a page beyond the end of the file is a
- * SIGBUS. LMDB makes the file as long as the map (64 GiB of hole) against that, and every copy
+ * SIGBUS. LMDB makes the file as long as the map (64 GiB of hole) against it, and every copy
  * carries it. Here the file is about as long as its content (datafile_lengthen()), and the handler
  * of SIGBUS lengthens it and repeats the write. On a full disk memory replaces the page, LMDB's
  * call returns, and the transaction has failed (`lost`): it can only be aborted. Such a commit has
  * its meta page in memory as well; mapping_undo_commit() rolls LMDB back.
  *
- * Without WRITEMAP LMDB writes pages with calls, whose errors fail the transaction. After the error
- * of a meta page it refuses everything until the file is opened again: pwrite() hides that error,
- * and the commit is rolled back in the same way.
+ * Without WRITEMAP LMDB writes pages with calls, and their errors fail the transaction. After the
+ * error of a meta page it refuses everything until the file is opened again: pwrite() hides this
+ * error, and the commit is rolled back in the same way.
  */
 #include "store/env/env_internal.h"
 
@@ -31,15 +31,15 @@
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
 #endif
-#define META_MAX      256 /* of what LMDB writes into a meta page */
+#define META_MAX      256 /* of a write of a meta page */
 #define PREPARE_BYTES ((uint64_t)256 << 10)
 
 static __thread bool fault_keeps_length;
 
 /* ---- while LMDB opens the file ------------------------------------------ */
 
-/* Replaces the C library's function in liblmdb, which passes the map's size when it maps a file with
- * WRITEMAP, and has no flag against that. To cut the file afterwards is too late after a kill. */
+/* Replaces the C library's function in liblmdb: it passes the map's size for a file with WRITEMAP,
+ * without a flag against it. To cut the file afterwards is too late after a kill. */
 __attribute__((visibility("default"))) int ftruncate(int fd, off_t length)
 {
 	struct stat st;
@@ -61,7 +61,7 @@ int mapping_open_short(struct mapping *map, unsigned flags, unsigned mode)
 	return rc;
 }
 
-/* ---- a meta page that the disk does not take, without WRITEMAP ---------- */
+/* ---- a meta page refused by the disk, without WRITEMAP ------------------ */
 
 static __thread struct mapping *fault_commits; /* it commits in this thread */
 
@@ -165,7 +165,7 @@ void env_prepare(struct env *env)
 		map->prepared >= end + PREPARE_BYTES / 2)
 		return;
 	if (until > map->blocks.length)
-		until = map->blocks.length; /* what is longer has no block yet */
+		until = map->blocks.length; /* beyond it are no blocks yet */
 	uint64_t from = map->prepared > end ? map->prepared : end,
 		 machine_page = (uint64_t)sysconf(_SC_PAGESIZE);
 	from = (from + machine_page - 1) / machine_page *
@@ -189,7 +189,7 @@ int mapping_watch_faults(struct mapping *map)
 
 /* ---- after a transaction ------------------------------------------------ */
 
-/* Maps the file again, with WRITEMAP. If that fails, writes fail until the next opening. */
+/* Maps the file again, with WRITEMAP. After a failure writes fail until the next opening. */
 static void fault_restore(struct mapping *map)
 {
 	if (!map->writemap) {
@@ -221,7 +221,7 @@ void mapping_end_write(struct mapping *map)
 		end = mapping_state_end(map);
 		datafile_shorten(&map->blocks, mapping_fd(map), end);
 	} else if (map->blocks.end >
-		   end + 2 * ahead) { /* txn_allocate() reserves the most that a step can take */
+		   end + 2 * ahead) { /* txn_allocate() reserves the most of a step */
 		datafile_shorten(&map->blocks, mapping_fd(map), end + ahead);
 	}
 }
@@ -241,7 +241,7 @@ static uint64_t mapping_end_with(const struct mapping *map, uint64_t bytes)
 	return end < map->map_bytes ? end : map->map_bytes;
 }
 
-/* Returns the most that a commit writes. LMDB's list has 8 bytes for a free page, twice at most. */
+/* Returns the most bytes of a commit. LMDB's list has 8 bytes for a free page, twice at most. */
 static uint64_t mapping_commit_bytes(const struct mapping *map)
 {
 	return map->open_bytes + map->blocks.length / (map->page_size / 16);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The env group's internal header, and the only file that includes lmdb.h. env.h is the
- * interface. env.c opens and closes environments, env_txn.c runs transactions on them,
- * env_entry.c reads and writes entries, env_seal.c finds damage of the meta pages, env_tree.c pages of older states in the newest one,
+ * The env group's internal header, and the only file to include lmdb.h. env.c opens and closes
+ * environments, env_txn.c runs transactions on them, env_entry.c reads and writes entries,
+ * env_seal.c finds damage of the meta pages, env_tree.c pages of older states in the newest one,
  * env_path.c searches without LMDB, env_place.c finds values by their place in the file,
- * env_fault.c reserves blocks, makes the file longer and survives a full disk,
- * env_pins.c keeps pages that are read from being reused, env_error.c converts LMDB's codes and
- * outlives its assertions while it reads.
+ * env_fault.c reserves blocks, makes the file longer and survives a full disk, env_pins.c keeps
+ * pages in use from reuse, env_error.c converts LMDB's codes and outlives its assertions in reads.
  */
 #ifndef STORE_ENV_ENV_INTERNAL_H
 #define STORE_ENV_ENV_INTERNAL_H
@@ -28,9 +27,8 @@
 #define TXN_MAGIC    0x6b1e0e02u
 #define CURSOR_MAGIC 0x6b1e0e03u
 
-/* LMDB's environment: one for each file and process, however many handles there are. If a
- * process opened a second one, closing it would drop the file locks of the first
- * (docs/architecture.md, LMDB). */
+/* LMDB's environment: one for each file and process, whatever the number of handles. Closing a
+ * second one would drop the file locks of the first (docs/architecture.md, LMDB). */
 struct mapping {
 	struct mapping *next;
 	dev_t device;
@@ -50,32 +48,32 @@ struct mapping {
 	uint64_t map_bytes;
 	bool random; /* env_expect_random() */
 	uint32_t page_size;
-	uint64_t open_bytes; /* the most that opening, or the end of a commit, writes beside what is
-				listed elsewhere */
+	/* the most bytes written by opening, or by the end of a commit, beside the entries */
+	uint64_t open_bytes;
 	uint64_t
-		/* that much of the file was written; never gets less. Atomic, relaxed */
+		/* bytes of the file written; never gets less. Atomic, relaxed */
 		file_bytes;
 	struct datafile_blocks blocks; /* the writer's */
 	uint64_t prepared;             /* pages up to there were touched ahead; WRITEMAP only */
 	/* A reader has these (ENV_READ): */
 	const struct pin_page *page;
 	struct pins *pins;
-	uint64_t unpublished; /* a commit that its writer has not published, for so long that it is
-				 visible. Atomic */
+	/* a commit left unpublished by its writer for so long that it is visible. Atomic */
+	uint64_t unpublished;
 	struct pin_places *places;
 	/* And the writer these: */
 	struct pin_page *own_page;
 	struct pin_scan *scan;
 	char last_place[2048]; /* of the writer before this one */
 	int page_fd;
-	bool is_blind; /* readers from before its start may have pin files that it does not find: it
-			  reuses nothing */
-	MDB_txn *keeper;           /* has the slot in LMDB's table, which says FLOOR */
+	/* readers from before its start may have pin files out of its sight: it reuses nothing */
+	bool is_blind;
+	MDB_txn *keeper;           /* has the slot in LMDB's table, with FLOOR */
 	volatile uint64_t *slot;   /* in LOCK */
 	volatile uint64_t *newest; /* in LOCK: LMDB's number of the newest transaction */
 	struct mapped_file
-		lock; /* LMDB's map of lock.mdb, which no other process needs: what can't be
-				    written stays memory */
+		/* LMDB's map of lock.mdb, needed by no other process: lost writes stay in memory */
+		lock;
 	struct mapped_file page_file; /* of OWN_PAGE */
 	uint64_t
 		/* the newest transaction after this writer's last commit, or when it opened the
@@ -83,7 +81,7 @@ struct mapping {
 		ours;
 	uint64_t floor, scan_due_ns, scan_end;
 	uint64_t
-		/* since when a reader without a pin file has held everything; 0: none does */
+		/* since then a reader without a pin file has held everything; 0: none */
 		held_ns;
 	unsigned scan_commits; /* since the last scan */
 	int active; /* running transactions; mapping_enter() keeps them and `resizing` apart */
@@ -97,14 +95,13 @@ struct env {
 	struct mapping *map;
 };
 
-/* The root of a database's tree, and how many levels the tree has (env_path.c). */
+/* The root of a database's tree, and the number of its levels (env_path.c). */
 struct tree_root {
 	uint64_t page;
-	const uint8_t *leaf; /* to which the last search has come; NULL: there was none */
+	const uint8_t *leaf; /* the last search's leaf; NULL: none */
 	uint16_t depth;
 	uint16_t
-		/* of the leaf, after the one that txn_find() has found last; 0: it has found
-		 * none there */
+		/* of the leaf, after the last row of txn_find(); 0: it found none there */
 		next_row;
 };
 
@@ -116,7 +113,7 @@ struct tree_way {
 	bool is_lost;   /* the last step met damage */
 	struct tree_step {
 		const uint8_t *page;
-		uint16_t row, n; /* which of N rows */
+		uint16_t row, n; /* row, of N rows */
 	} steps[TREE_DEPTH_MOST];
 };
 
@@ -124,7 +121,7 @@ struct tree_way {
 
 struct txn {
 	uint32_t magic;
-	int error; /* the first one of a write transaction, which all later calls return */
+	int error; /* the first one of a write transaction, returned by all later calls */
 	bool is_write;
 	bool has_written;
 	bool is_running;
@@ -134,11 +131,10 @@ struct txn {
 	unsigned roots_known; /* a bit for each database; in a read transaction */
 	struct tree_root roots[ENV_DATABASES_MAX];
 	uint64_t pages;               /* of its state, and perhaps some more */
-	const void *whole[TXN_KNOWN]; /* leaves that were found whole lately, */
-	const void *sound[TXN_KNOWN]; /* and values of sound rows; in a read transaction */
-	struct cursor
-		*cursors; /* of a write transaction, which frees LMDB's side of them when it ends */
-	uint64_t kept;    /* WRITEMAP: bytes that are to stay free (txn_keep_free()) */
+	const void *whole[TXN_KNOWN]; /* leaves found whole lately */
+	const void *sound[TXN_KNOWN]; /* values of sound rows; in a read transaction */
+	struct cursor *cursors; /* of a write transaction: LMDB frees its side of them at the end */
+	uint64_t kept;          /* WRITEMAP: bytes to keep free (txn_keep_free()) */
 	uint64_t
 		room; /* WRITEMAP: bytes of blocks reserved beyond the last page of its beginning */
 	struct err_kept why; /* the sentence of error */
@@ -153,23 +149,22 @@ int mapping_fd(const struct mapping *map);
 int mapping_file_size(const struct mapping *map, uint64_t *ret_size);
 /* Returns where the newest state ends in the file, in bytes; it never gets less. */
 uint64_t mapping_state_end(const struct mapping *map);
-/* Makes the writer's file as long as its newest state, because a shorter one is taken for a file
- * that was cut. ERR_CORRUPT when more than MISSING_MAX pages are missing: the file was cut. */
+/* Makes the writer's file as long as its newest state: a shorter one would count as cut.
+ * ERR_CORRUPT: more than MISSING_MAX pages are missing: the file was cut. */
 int mapping_fit_file(struct mapping *map, uint64_t missing_max);
 
 /* ---- env_txn.c ---------------------------------------------------------- */
 
-/* Reports what LMDB returned, and remembers it if it is a write transaction's first error.
- * Returns our code. */
+/* Reports LMDB's RC, and remembers it if it is a write transaction's first error. Returns our
+ * code. */
 int txn_failed(struct txn *txn, int rc, const char *what) __attribute__((cold));
-/* LMDB reports a short write, which a full disk causes, as EIO. A call that failed with EIO has
- * set errno. */
+/* LMDB reports a short write on a full disk as EIO. A call that failed with EIO has set errno. */
 static inline int mapping_write_error(int rc)
 {
 	return rc == EIO && errno != EIO ? ENOSPC : rc;
 }
-/* Reports what a write of LMDB returned; a write into memory that took the place of a full disk
- * failed. 0 or our code. */
+/* Reports the result of an LMDB write; a write into memory in place of a full disk failed. 0 or our
+ * code. */
 static inline int txn_wrote(struct txn *txn, int rc, const char *what)
 {
 	int lost = mapped_file_lost(&txn->map->written);
@@ -184,29 +179,27 @@ void txn_require_write(const struct txn *txn);
 
 /* ---- env_pins.c --------------------------------------------------------- */
 
-/* The writer's side. Takes the slot and the page, before the first write; PLACES NULL: nobody
- * else reads. */
+/* The writer's side. Takes the slot and the page, before the first write; PLACES NULL: nobody else
+ * reads. */
 int mapping_keep(struct mapping *map, const struct pin_places *places, unsigned mode);
-/* Ends the slot's transaction, before LMDB closes the environment, and releases the rest after
- * that. */
+/* Ends the slot's transaction, before LMDB closes the environment; releases the rest after it. */
 void mapping_keep_end(struct mapping *map);
 void mapping_keep_release(struct mapping *map);
-/* Moves the floor forward if that is due, before a write transaction, or if it MUST. The thread
- * that writes calls it.
- * Returns: 0; an error: the pins could not all be read, so the floor stays. */
+/* Moves the floor forward if due, before a write transaction, or if it MUST. For the writer's
+ * thread. Returns: 0; an error: not all pins could be read, so the floor stays. */
 int mapping_advance(struct mapping *map, bool must);
-/* Returns the state from which on all are kept, as the pin page has it; 0: there is no page. */
+/* Returns the pin page's floor: all states from it on are kept; 0: there is no page. */
 uint64_t mapping_floor(const struct mapping *map);
 /* Makes a scan of the environment's pin files; NULL when it has no places. */
 int mapping_open_scan(const struct mapping *map, struct pin_scan **ret_scan);
-/* Commits and publishes. HAS_WRITTEN: TXN becomes a state, which is sealed. Returns LMDB's code,
- * or an errno if the disk is full. */
+/* Commits and publishes. HAS_WRITTEN: TXN becomes a state and gets a seal. Returns LMDB's code, or
+ * an errno if the disk is full. */
 int mapping_commit(struct mapping *map, MDB_txn *txn, bool has_written);
 
 /* The reader's side. */
 int mapping_watch(struct mapping *map, const struct pin_places *places);
 void mapping_watch_end(struct mapping *map);
-/* Sees to it that PIN is a slot that the writer reads. Our code. */
+/* Makes PIN a slot scanned by the writer. Our code. */
 int mapping_pin(struct mapping *map, struct pin *pin);
 #define MAPPING_REPLACED ESTALE /* beside LMDB's codes: a copy has taken the file's place */
 
@@ -226,90 +219,84 @@ struct free_list {
 /* Returns the list of free pages of state TXN; false: a writer has made a newer state. The map's
  * address is known. */
 bool mapping_free_list(const struct mapping *map, uint64_t txn, struct free_list *ret_list);
-/* Checks, before LMDB opens the file, that its meta pages have sizes that LMDB can work with,
- * and WITH_SEALS that they lead to their own seals; a writer undoes a commit that was killed
- * inside. Returns: 0, also if there is no file; ERR_CORRUPT;
- * ERR_LOCKED: only a writer can open it; errors of reading. */
+/* Checks the meta pages' sizes before LMDB opens the file, and WITH_SEALS their seals; a writer
+ * undoes an interrupted commit. Returns: 0, also without a file; ERR_CORRUPT; ERR_LOCKED: only a
+ * writer can open it; errors of reading. */
 int mapping_check_metas(const struct mapping *map, bool with_seals);
-/* For a writer, before LMDB opens the file: lowers the size of the map in both meta pages to
- * BYTES, or to what the file holds. Readers take that size as theirs, and LMDB itself only
- * raises it. */
+/* For a writer, before LMDB opens the file: lowers the size of the map in both meta pages to BYTES,
+ * or to the file's content. Readers take this size as theirs, and LMDB itself only raises it. */
 int mapping_lower_size(const struct mapping *map, uint64_t bytes);
 
 /* ---- env_tree.c --------------------------------------------------------- */
 
-/* Checks that no page of the databases' trees, as TXN sees them, is free or in use elsewhere;
- * beside a writer that has checked the file only if it MUST. Returns: 0; ERR_CORRUPT; errors of
- * reading. */
+/* Checks the pages of the databases' trees, as of TXN: none is free or in use elsewhere; beside a
+ * writer with a checked file only if it MUST. Returns: 0; ERR_CORRUPT; errors of reading. */
 int mapping_check_trees(struct mapping *map, MDB_txn *txn, bool must);
 
 /* ---- env_path.c --------------------------------------------------------- */
 
 /* Prepares the searches of a read transaction, after LMDB's has begun. */
 void txn_begin_paths(struct txn *txn);
-/* Finds the last row that is not above KEY in the leaf that KEY belongs to, in a read
- * transaction; the map's address is known.
- * Returns: FOUND; NOT_FOUND: all rows there are above KEY; ERR_CORRUPT. */
+/* Finds the last row not above KEY in KEY's leaf, in a read transaction; the map's address is
+ * known. Returns: FOUND; NOT_FOUND: all rows there are above KEY; ERR_CORRUPT. */
 int txn_find(struct txn *txn, unsigned db, struct bytes key, struct bytes *ret_key,
 	struct bytes *ret_value);
-/* Returns whether LEAF, a page in the map, is filled by its rows (mapping_leaf_is_whole()); in a
- * read transaction, which remembers some. */
+/* Returns whether its rows fill LEAF, a page in the map (mapping_leaf_is_whole()); in a read
+ * transaction; it remembers some leaves. */
 bool txn_leaf_is_whole(struct txn *txn, const uint8_t *leaf);
-/* Goes to the first row of database DB that is not below KEY; NULL: to the last one. FOUND; END;
+/* Goes to the first row of database DB not below KEY; NULL: to the last one. FOUND; END;
  * ERR_CORRUPT. In a read transaction; the map's address is known. */
 int txn_way_seek(struct txn *txn, unsigned db, struct tree_way *way, const struct bytes *key,
 	struct bytes *ret_key, struct bytes *ret_value);
-/* Goes to the next row of a way that txn_way_seek() has begun, or BACK to the one before. FOUND;
- * END: there is none, the way is as before; ERR_CORRUPT, also each time after one. */
+/* Goes to the next row of a way begun by txn_way_seek(), or BACK to the one before. FOUND; END:
+ * there is none, the way is as before; ERR_CORRUPT, also each time after one. */
 int txn_way_step(struct txn *txn, struct tree_way *way, bool back, struct bytes *ret_key,
 	struct bytes *ret_value);
 
 /* ---- env_entry.c -------------------------------------------------------- */
 
-/* Makes cursors that outlive their write transaction harmless: LMDB frees its side of them with
- * it. */
+/* Makes cursors harmless after their write transaction: LMDB frees its side of them with it. */
 void txn_forget_cursors(struct txn *txn);
 
 /* ---- env_place.c -------------------------------------------------------- */
 
-/* Finds out where LMDB has mapped the file, from a value that TXN sees. */
+/* Finds LMDB's map of the file, from a value of TXN. */
 void mapping_find_address(struct mapping *map, MDB_txn *txn);
-/* Returns whether the rows of the leaf fill its page, as LMDB keeps them: one behind the other
- * up to its end. The page may hold anything. */
+/* Returns whether the rows of the leaf fill its page, as LMDB keeps them: one behind the other up
+ * to its end. The page may hold anything. */
 bool mapping_leaf_is_whole(const uint8_t *page, size_t size);
 
 /* ---- env_fault.c -------------------------------------------------------- */
 
-/* Reserves blocks for what LMDB writes in a commit. */
+/* Reserves blocks for the pages of a commit. */
 int mapping_allocate_commit(struct mapping *map, const struct txn *txn);
 /* Counts the pages in use. OVERFLOW: those of large values as well. */
 int mapping_count_pages(
 	const struct mapping *map, MDB_txn *txn, bool with_overflow, uint64_t *ret_pages);
-/* Opens LMDB's environment, which does not get to make the file as long as the map. LMDB's code. */
+/* Opens LMDB's environment, without making the file as long as the map. LMDB's code. */
 int mapping_open_short(struct mapping *map, unsigned flags, unsigned mode);
 /* Lets the handler of SIGBUS make the file of MAP longer; the map's address is known.
  * ERR_TOO_LARGE. */
 int mapping_watch_faults(struct mapping *map);
-/* Calls LMDB's commit. If the disk is full, either this is reported, or `written` has lost it
- * and mapping_undo_commit() is due. LMDB's code or an errno. */
+/* Calls LMDB's commit. A full disk is either reported, or in `written`, and mapping_undo_commit()
+ * is due. LMDB's code or an errno. */
 int mapping_commit_pages(struct mapping *map, MDB_txn *txn);
 /* Returns: 0; ERR_MOVED: another program has written over the file since the last commit of this
  * process, its writer. */
 int mapping_check_ours(const struct mapping *map);
-/* Puts LMDB back after it has committed TXN and its meta page did not get into the file. Returns
- * what was lost, an errno. */
+/* Rolls LMDB back after a commit of TXN without its meta page in the file. Returns the lost error,
+ * an errno. */
 int mapping_undo_commit(struct mapping *map, uint64_t txn);
-/* Gives back blocks that the last write transaction did not need, and after a full disk the
- * map's memory. */
+/* Gives back blocks unused by the last write transaction, and after a full disk the map's
+ * memory. */
 void mapping_end_write(struct mapping *map);
 
 /* ---- env_error.c -------------------------------------------------------- */
 
-/* Sets the sentence for what LMDB returned (RC), while doing WHAT ("reading"). Returns our code:
- * -ENOSPC or -EDQUOT for a full disk, ERR_MAP_FULL for a full map, -ENOMEM for no memory, each
- * of them apart. */
+/* Sets the sentence for LMDB's RC, while doing WHAT ("reading"). Returns our code: -ENOSPC or
+ * -EDQUOT for a full disk, ERR_MAP_FULL for a full map, -ENOMEM for no memory. */
 int mapping_failed(const struct mapping *map, int rc, const char *what) __attribute__((cold));
-/* As mapping_failed() in a process that was forked after MAP was opened. */
+/* As mapping_failed() in a process forked after MAP was opened. */
 int mapping_forked(const struct mapping *map) __attribute__((cold));
 
 /* As LMDB's functions, in a read transaction: MDB_CORRUPTED instead of a failed assertion. */
@@ -317,13 +304,12 @@ int guarded_get(MDB_txn *txn, MDB_dbi db, MDB_val *key, MDB_val *ret_value);
 int guarded_cursor_get(MDB_cursor *cursor, MDB_val *key, MDB_val *ret_value, MDB_cursor_op op);
 int guarded_stat(MDB_txn *txn, MDB_dbi db, MDB_stat *ret_stat);
 int guarded_cursor_open(MDB_txn *txn, MDB_dbi db, MDB_cursor **ret_cursor);
-/* Opens a database that is there; also in a write transaction that has changed nothing yet, and
- * is aborted then. */
+/* Opens an existing database; also in a write transaction without changes, to be aborted then. */
 int guarded_open(MDB_txn *txn, const char *name, MDB_dbi *ret_db);
 /* Does not return if one of them is running in this thread. */
 void guard_leave(void);
 
-/* Returns whether pages of the file are taken away: what was read before this call may be zeros. */
+/* Returns whether pages of the file are taken away: earlier reads may be zeros. */
 static inline bool mapping_is_given_up(const struct mapping *map)
 {
 	const struct pin_page *page = __atomic_load_n(&map->page, __ATOMIC_RELAXED);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The layout of pages in LMDB's format 1, with words of 8 bytes, as far as the env group reads
- * them itself. */
+/* The layout of pages in LMDB's format 1, with words of 8 bytes, as used by the env group. */
 #ifndef STORE_ENV_ENV_PAGE_H
 #define STORE_ENV_ENV_PAGE_H
 
@@ -31,7 +30,7 @@
 #define DATABASE_LEAVES   16u
 #define DATABASE_ROOT     40u
 
-/* A meta page, and what can be in it. */
+/* A meta page, and its possible values. */
 #define META_PAGE_SIZE 40u /* where it has the size of the pages */
 #define PAGE_LEAST     512u
 #define PAGE_MOST      32768u
@@ -46,7 +45,7 @@ static inline unsigned page_kind(const uint8_t *page)
 	return le16_get(page + PAGE_FLAGS) & PAGE_KINDS;
 }
 
-/* Returns how many rows PAGE says that it has, or 0. */
+/* Returns PAGE's own number of rows, or 0. */
 static inline size_t page_rows(const uint8_t *page)
 {
 	size_t end = le16_get(page + PAGE_LOWER);
@@ -59,8 +58,8 @@ static inline struct bytes node_key(const uint8_t *node)
 	return BYTES(node + NODE_HEADER, le16_get(node + NODE_KEY_SIZE));
 }
 
-/* Returns the row whose offset is AT bytes into PAGE, which has SIZE bytes; NULL: the offset,
- * the row's header or its key does not lie in the page. */
+/* Returns the row with its offset AT bytes into PAGE, of SIZE bytes; NULL: the offset, the row's
+ * header or its key is not in the page. */
 static inline const uint8_t *page_row(const uint8_t *page, size_t size, size_t at)
 {
 	size_t node = at + 2 <= size ? le16_get(page + at) : size;
@@ -70,14 +69,13 @@ static inline const uint8_t *page_row(const uint8_t *page, size_t size, size_t a
 		       : NULL;
 }
 
-/* Returns the size of the value of NODE, a row of a leaf, also of a large one, which lies
- * elsewhere. */
+/* Returns the size of the value of NODE, a row of a leaf; also of a large one, stored elsewhere. */
 static inline size_t node_value_size(const uint8_t *node)
 {
 	return le32_get(node);
 }
 
-/* Returns the number of the page that NODE, a row of a branch, leads to. */
+/* Returns the page number in NODE, a row of a branch. */
 static inline uint64_t node_page(const uint8_t *node)
 {
 	return le32_get(node) | (uint64_t)le16_get(node + 4) << 32;

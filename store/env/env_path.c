@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Searches in read transactions that no damaged page leads astray. LMDB believes the flags of
- * each page: with one changed byte it takes a leaf for a branch, and the sizes of the leaf's
- * values for numbers of pages. Its search then ends among sound rows, but in another part of the
- * tree, in another tree or in a page of an older state, and says nothing. The search here knows
- * from the table of databases how many levels a tree has. It refuses a page above the last level
- * that is no branch, and one in the last level that is no leaf, and a row that does not lie in
- * its page.
+ * Searches in read transactions, safe against damaged pages. LMDB believes the flags of each page:
+ * with one changed byte it takes a leaf for a branch, and the sizes of the leaf's values for page
+ * numbers. Its search then ends among sound rows, but in another part of the tree, in another tree
+ * or in an older state's page, and says nothing. The search here knows the number of a tree's
+ * levels from the table of databases. It refuses a page above the last level unless it is a branch,
+ * one in the last level unless it is a leaf, and a row beyond its page.
  *
- * txn_find() takes the place of mdb_get(), txn_way_seek() and txn_way_step() that of LMDB's
- * cursors, which go outside of the file where an offset of a row has changed.
+ * txn_find() replaces mdb_get(), txn_way_seek() and txn_way_step() LMDB's cursors: a changed offset
+ * of a row leads those out of the file.
  */
 #include "store/env/env_internal.h"
 
@@ -17,7 +16,7 @@
 #include "common/err.h"
 #include "store/env/env_page.h"
 
-/* Reads where the tree of database DB begins, if that is not known. LMDB's code. */
+/* Reads the root of database DB, unless it is known. LMDB's code. */
 static int path_find_root(struct txn *txn, unsigned db)
 {
 	if (txn->roots_known & 1u << db)
@@ -48,7 +47,7 @@ static const uint8_t *path_page(const struct txn *txn, uint64_t number, unsigned
 	return le64_get(page) == number && page_kind(page) == kind ? page : NULL;
 }
 
-/* Returns row I of PAGE, which has SIZE bytes and more than I rows; NULL: it is not in the page. */
+/* Returns row I of PAGE, of SIZE bytes and more than I rows; NULL: it is not in the page. */
 static const uint8_t *path_row(const uint8_t *page, size_t size, size_t i, struct bytes *ret_key)
 {
 	const uint8_t *row = page_row(page, size, PAGE_HEADER + 2 * i);
@@ -58,9 +57,9 @@ static const uint8_t *path_row(const uint8_t *page, size_t size, size_t i, struc
 	return row;
 }
 
-/* Finds the last row of PAGE that is not above KEY. The first one if all are above KEY: in a
- * branch it has no key, and counts as less than all. Returns NULL if the page is damaged or
- * empty. RET_NEXT: the number of the row after it. */
+/* Finds the last row of PAGE not above KEY. The first one if all are above KEY: in a branch it has
+ * no key, and counts as less than all. Returns NULL if the page is damaged or empty. RET_NEXT: the
+ * number of the row after it. */
 static const uint8_t *path_floor(
 	const uint8_t *page, size_t size, struct bytes key, struct bytes *ret_key, size_t *ret_next)
 {
@@ -82,8 +81,7 @@ static const uint8_t *path_floor(
 	return path_row(page, size, low, ret_key);
 }
 
-/* Goes down from the root to the leaf that KEY belongs to. *RET_LEAF is NULL if the tree is empty.
- * LMDB's code. */
+/* Goes down from the root to KEY's leaf. *RET_LEAF is NULL if the tree is empty. LMDB's code. */
 static int path_descend(struct txn *txn, unsigned db, struct bytes key, const uint8_t **ret_leaf)
 {
 	struct bytes ignored;
@@ -114,7 +112,7 @@ static int path_descend(struct txn *txn, unsigned db, struct bytes key, const ui
 	return 0;
 }
 
-/* Finds the value of ROW, whose key is KEY, in the leaf PAGE. LMDB's code. */
+/* Finds the value of ROW, with key KEY, in the leaf PAGE. LMDB's code. */
 static int path_value(const struct txn *txn, const uint8_t *page, const uint8_t *row,
 	struct bytes key, struct bytes *ret_value)
 {
@@ -142,8 +140,8 @@ static int path_value(const struct txn *txn, const uint8_t *page, const uint8_t 
 void txn_begin_paths(struct txn *txn)
 {
 	const struct mapping *map = txn->map;
-	uint64_t end = mapping_state_end(
-		map); /* perhaps of a later state, which has all pages of this one */
+	uint64_t end =
+		mapping_state_end(map); /* perhaps of a later state, with all pages of this one */
 
 	txn->roots_known = 0;
 	memset(txn->whole, 0, sizeof(txn->whole));
@@ -182,7 +180,7 @@ int txn_find(struct txn *txn, unsigned db, struct bytes key, struct bytes *ret_k
 	return is_found ? FOUND : NOT_FOUND;
 }
 
-/* Finds the leaf after the one that KEY belongs to; NULL: there is none, or a page is damaged. */
+/* Finds the leaf after KEY's; NULL: there is none, or a page is damaged. */
 static const uint8_t *path_next_leaf(const struct txn *txn, unsigned db, struct bytes key)
 {
 	size_t size = txn->map->page_size, i;
@@ -272,7 +270,7 @@ static int way_enter(const struct txn *txn, struct tree_way *way, unsigned level
 				   : MDB_CORRUPTED;
 }
 
-/* Goes on to the page that the row on LEVEL, of a branch, leads to. LMDB's code. */
+/* Goes on to the page below the row on LEVEL, of a branch. LMDB's code. */
 static int way_go_down(const struct txn *txn, struct tree_way *way, unsigned level)
 {
 	const struct tree_step *step = &way->steps[level];
@@ -282,8 +280,7 @@ static int way_go_down(const struct txn *txn, struct tree_way *way, unsigned lev
 	return row ? way_enter(txn, way, level + 1, node_page(row)) : MDB_CORRUPTED;
 }
 
-/* Goes from the page on LEVEL, which was entered, to the first or LAST row below it. LMDB's
- * code. */
+/* Goes from the entered page on LEVEL to the first or LAST row below it. LMDB's code. */
 static int way_finish(const struct txn *txn, struct tree_way *way, unsigned level, bool last)
 {
 	for (int rc = 0;; level++) {
@@ -296,8 +293,8 @@ static int way_finish(const struct txn *txn, struct tree_way *way, unsigned leve
 	}
 }
 
-/* Goes to the row after the one that the way leads to, or BACK. LMDB's code; MDB_NOTFOUND: there
- * is none, the way is as before. */
+/* Goes to the row after the way's, or BACK. LMDB's code; MDB_NOTFOUND: there is none, the way is as
+ * before. */
 static int way_step(const struct txn *txn, struct tree_way *way, bool back)
 {
 	unsigned level = way->depth;
@@ -314,7 +311,7 @@ static int way_step(const struct txn *txn, struct tree_way *way, bool back)
 	return rc ? rc : way_finish(txn, way, level + 1, back);
 }
 
-/* Goes to the first row that is not below KEY; NULL: to the last one. LMDB's code. */
+/* Goes to the first row not below KEY; NULL: to the last one. LMDB's code. */
 static int way_search(struct txn *txn, unsigned db, struct tree_way *way, const struct bytes *key)
 {
 	struct bytes found;
@@ -338,7 +335,7 @@ static int way_search(struct txn *txn, unsigned db, struct tree_way *way, const 
 	return rc ? rc : bytes_compare(found, *key) < 0 ? way_step(txn, way, false) : 0;
 }
 
-/* Gives the row that the way leads to, if RC is 0. */
+/* Gives the way's row, if RC is 0. */
 static int way_give(struct txn *txn, struct tree_way *way, int rc, struct bytes *ret_key,
 	struct bytes *ret_value)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Children of this process that fork(3) makes. A child of clone(2) or _Fork(3), which run no
- * handlers, may only execute a program, as one of vfork(2) or posix_spawn(3).
+ * Children of this process by fork(3). A child of clone(2) or _Fork(3), both without handlers, may
+ * only execute a program, like one of vfork(2) or posix_spawn(3).
  */
 #ifndef STORE_ENV_FORKS_H
 #define STORE_ENV_FORKS_H
@@ -10,7 +10,7 @@
  * again: another thread of the parent may have held them. */
 void forks_watch(void (*before)(void), void (*after)(void), void (*in_child)(void));
 
-/* Returns the number of forks between the process that called forks_watch() first and this one. */
+/* Returns the number of forks since the first forks_watch(). */
 unsigned forks_count(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The store's directory and its runtime directory: paths, access rights, and the locks by which no
- * role runs twice. Nothing here opens a database.
+ * The store's directory and its runtime directory: paths, access rights, and the locks against a
+ * second process in a role. Nothing here opens a database.
  *
  *	<store>/id  runtime  journal/  index/  cursors/  pins/  serve/  reflector.lock  processor.lock
  *	        discovery.api  discovery.apis
@@ -34,12 +34,12 @@ struct home;
 
 struct home_options {
 	bool create;             /* daemons: make the missing parts */
-	const char *runtime_dir; /* parent of kinf-<id>; NULL: that of <store>/runtime */
+	const char *runtime_dir; /* parent of kinf-<id>; NULL: the one in <store>/runtime */
 	const char *group;       /* reader group, NULL: owner only */
 	bool unchecked;          /* readers: open generations without trust; the caller checks */
 };
 
-/* Returns: 0; ERR_NO_STORE, with the command that makes one; ERR_FORMAT; -EACCES, ... */
+/* Returns: 0; ERR_NO_STORE, with the command to make one; ERR_FORMAT; -EACCES, ... */
 int home_open(const char *store, const struct home_options *options, struct home **ret_home);
 void home_close(struct home **home);
 
@@ -79,11 +79,11 @@ int home_cursors_fd(const struct home *home);
 int home_runtime_fd(const struct home *home);
 
 /*
- * Checks that everything the daemon has open is still in its place; a daemon calls it once a
- * second. Compares the store's directory, the files `id` and `runtime`, the directories, the
- * runtime directory, the lock files of the caller's role, and the guarded files.
- * Returns: 0; ERR_MOVED, with the name of the changed part. The daemon then ends with status 75
- * (PROC_TEMPORARY), and its next start makes the missing parts.
+ * Checks that every open part is still in place; a daemon calls it once a second. Compares the
+ * store's directory, the files `id` and `runtime`, the directories, the runtime directory, the lock
+ * files of the caller's role, and the guarded files. Returns: 0; ERR_MOVED, with the name of the
+ * changed part. The daemon then ends with status 75 (PROC_TEMPORARY), and its next start makes the
+ * missing parts.
  */
 int home_check(const struct home *home);
 /* Adds the runtime directory's file NAME, as it is now, to home_check(). The caller calls this each
@@ -91,13 +91,13 @@ int home_check(const struct home *home);
 void home_guard_file(struct home *home, const char *name);
 
 /*
- * For readers, which outlive daemons. If home_check() would fail, opens the store at the same path
- * again and replaces the open descriptors in place (dup3): other threads use them all the time.
- * Costs some twenty system calls without a change.
- * Returns: 0; errors of home_open(), and everything is as before.
+ * For readers, because they outlive daemons. If home_check() would fail, opens the store at the
+ * same path again and replaces the open descriptors in place (dup3): other threads use them all the
+ * time. Costs some twenty system calls without a change. Returns: 0; errors of home_open(), and
+ * everything is as before.
  */
 int home_reopen(struct home *home);
-/* Reopens for a follower without a cursors directory, and makes that if it is missing still. */
+/* Reopens for a follower without a cursors directory, and makes it if it is still missing. */
 int home_make_cursors(struct home *home);
 
 /* Returns true if the disk of the store or of its runtime directory is so full that a daemon may
@@ -109,13 +109,13 @@ void home_pin_places(const struct home *home, struct pin_places *ret_places);
 enum home_database { HOME_JOURNAL, HOME_INDEX };
 
 /* Checks that this process can pin its reads in the current generation of DATABASE: it may make a
- * pin file, and the pin page is that of data.mdb, unlike in a copy. If not, the environment is
- * opened without pins, which is right only without daemons (docs/architecture.md, Store layout).
- * Returns: 0; ERR_LOCKED, with the sentence to report if a daemon runs. */
+ * pin file, and the pin page is data.mdb's, unlike in a copy. If not, the environment must be
+ * opened without pins, and only without daemons (docs/architecture.md, Store layout). Returns: 0;
+ * ERR_LOCKED, with the sentence to report if a daemon runs. */
 int home_check_pins(const struct home *home, enum home_database database);
 /* Does the same for both databases. */
 int home_check_all_pins(const struct home *home);
-/* Returns the files of removed generations, for the thread of a daemon that writes (former.h). */
+/* Returns the files of removed generations, for a daemon's writing thread (former.h). */
 struct formers *home_formers(struct home *home);
 /* Calls formers_tend(); a daemon calls it once a second. */
 bool home_tend_formers(struct home *home, struct former_loss *ret_loss);
@@ -127,8 +127,8 @@ bool home_lacks_journal(const struct home *home);
 /* Returns the mode of databases and rings: 0600, or 0640 with a reader group. */
 unsigned home_file_mode(const struct home *home);
 
-/* Releases the locks of a daemon that ends in order, and removes the runtime directory unless
- * another daemon uses it. */
+/* Releases the locks of a daemon at its end, and removes the runtime directory unless another
+ * daemon uses it. */
 void home_retire(struct home *home);
 
 /* Removes the store with its runtime directory. The caller has taken all roles.
@@ -138,8 +138,8 @@ int home_remove(struct home *home);
 
 enum home_role { HOME_REFLECTOR, HOME_PROCESSOR, HOME_ROLE_MAX };
 
-/* Takes the role for the life of HOME, in the store and in its runtime directory, which copies of
- * the store share; ERR_LOCKED names the holder. */
+/* Takes the role for the life of HOME, in the store and in its runtime directory, shared by copies
+ * of the store; ERR_LOCKED names the holder. */
 int home_take_role(struct home *home, enum home_role role);
 /* Returns the pid of the role's holder; 0: none; -1: not known. */
 int home_role_holder(const struct home *home, enum home_role role);

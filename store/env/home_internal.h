@@ -31,7 +31,7 @@ struct home {
 	_Atomic int id_fd, journal_fd, index_fd, cursors_fd, record_fd, runtime_fd;
 	pthread_mutex_t reopening;
 	int role_owner[HOME_ROLE_MAX];   /* locks that keep others out, in the store's directory */
-	int role_fd[HOME_ROLE_MAX];      /* locks that readers see, there also */
+	int role_fd[HOME_ROLE_MAX];      /* locks visible to readers, there also */
 	int runtime_lock[HOME_ROLE_MAX]; /* locks in its runtime directory */
 	struct formers formers;
 	bool has_group;
@@ -48,7 +48,7 @@ struct home {
 
 /* ---- home.c ------------------------------------------------------------- */
 
-/* Return the names of the role's lock files: that of readers, and the owner's own. */
+/* Return the names of the role's lock files: the readers' one, and the owner's own. */
 const char *home_role_lock(enum home_role role);
 const char *home_role_owner(enum home_role role);
 

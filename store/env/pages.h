@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rows in the pages of a data.mdb, whatever its trees say: for a file whose trees can't be
- * followed, as a copy that was made while its daemon wrote. The pages of older states are among
- * them until they are used again, so the same row comes several times, also in versions that no
- * state has any more. The caller has to know a row by what is in it.
+ * The rows in the pages of a data.mdb, whatever its trees: for a file with broken trees, such as a
+ * copy made while its daemon wrote. Pages of older states are among them until they are used again,
+ * so a row comes several times, also in versions of no state any more. The caller knows a row by
+ * its content.
  */
 #ifndef STORE_ENV_PAGES_H
 #define STORE_ENV_PAGES_H
@@ -12,7 +12,7 @@
 
 #include "common/bytes.h"
 
-/* A whole file in memory, read-only. A file that is cut meanwhile is a SIGBUS: programs call
+/* A whole file in memory, read-only. Cutting it meanwhile is a SIGBUS: programs call
  * faults_catch(). */
 struct pages {
 	const uint8_t *bytes; /* NULL: an empty file */
@@ -20,14 +20,14 @@ struct pages {
 	uint32_t page_size;
 };
 
-/* Maps data.mdb of a generation, whose STATE does not matter. Returns: 0; -ENOENT; errors. */
+/* Maps data.mdb of a generation, whatever its STATE. Returns: 0; -ENOENT; errors. */
 int pages_open(int directory_fd, uint32_t generation, struct pages *ret_pages);
 void pages_close(struct pages *pages);
 
-/* Gets a row. KEY and VALUE are parts of the mapped file. A large value has pages of its own,
- * and its key is in none of them: KEY is empty then, and VALUE is all that these pages have room
- * for. Returns: FOUND: it is a row that the caller knows, and the other pages of a large value
- * are passed over; NOT_FOUND: it is none; errors end the walk. */
+/* Gets a row. KEY and VALUE are parts of the mapped file. A large value has pages of its own
+ * without its key: KEY is empty then, and VALUE is the whole of these pages. Returns: FOUND: a
+ * known row; the other pages of a large value are passed over; NOT_FOUND: it is none; errors end
+ * the walk. */
 typedef int pages_row_fn(void *arg, struct bytes key, struct bytes value);
 
 /* Calls FN for each row of each page, in the order of the file. Returns: 0; the first error of

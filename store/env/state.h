@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * STATE: the file that says whether a generation's databases may be trusted (FORMAT.md,
- * Generations). A writer makes it "dirty" before its first write, and "clean" after it has
- * closed and synced everything. A dirty one of another boot is not trusted, unless the writer
- * synced at each commit. Used inside store/ only.
+ * STATE: the file with the trust in a generation's databases (FORMAT.md, Generations). A writer
+ * makes it "dirty" before its first write, and "clean" after it has closed and synced everything. A
+ * dirty one of another boot is not trusted, unless the writer synced at each commit. Used inside
+ * store/ only.
  */
 #ifndef STORE_ENV_STATE_H
 #define STORE_ENV_STATE_H
@@ -13,7 +13,7 @@
 
 struct state {
 	bool clean;
-	bool durable; /* the run that wrote it synced at each commit */
+	bool durable; /* its writer synced at each commit */
 	char boot[33];
 	uint64_t inode;  /* of data.mdb */
 	uint64_t device; /* likewise; 0: not known, an earlier version wrote it */
@@ -26,7 +26,7 @@ int state_read(int fd, struct state *ret_state);
 int state_write(int fd, const struct state *state, unsigned mode);
 /* Decides whether the generation may be read and written. Returns: 0; ERR_FORMAT, ERR_UNTRUSTED. */
 int state_check(int fd, const struct state *state, uint32_t format);
-/* Reads the numbers of data.mdb: of its inode, and of the device that has it. */
+/* Reads the numbers of data.mdb: its inode and its device. */
 int state_identify(int fd, uint64_t *ret_inode, uint64_t *ret_device);
 
 /*
