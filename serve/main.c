@@ -456,7 +456,7 @@ static int serve_start_workers(struct serve *serve)
 		if (!worker)
 			return err_set(-ENOMEM, "making a worker");
 		serve->workers[serve->n_workers++] = worker;
-		int r = serve_worker_init(worker, &serve->shared, i);
+		int r = serve_worker_init(worker, &serve->shared);
 		if (r < 0)
 			return r;
 	}

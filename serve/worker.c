@@ -17,11 +17,6 @@
 
 /* ---- worker.h ----------------------------------------------------------- */
 
-unsigned serve_worker_number(const struct serve_worker *w)
-{
-	return w->number;
-}
-
 struct answer_worker *serve_worker_answers(const struct serve_worker *w)
 {
 	return w->answers;
@@ -79,13 +74,12 @@ void serve_timer_release(struct serve_timer *timer)
 
 /* ---- begin and end ------------------------------------------------------ */
 
-int serve_worker_init(struct serve_worker *w, struct worker_shared *shared, unsigned number)
+int serve_worker_init(struct serve_worker *w, struct worker_shared *shared)
 {
 	struct epoll_event event = {
 		.events = EPOLLIN}; /* data.ptr NULL: the wake-up; w->links: links */
 
 	*w = (struct serve_worker){.magic = SERVE_WORKER_MAGIC,
-		.number = number,
 		.shared = shared,
 		.epoll = -1,
 		.wake_fd = -1,

@@ -13,9 +13,6 @@
 struct serve_worker;
 struct upstream_links;
 
-/* The number of a worker, from 0 to serve_workers() - 1. */
-unsigned serve_worker_number(const struct serve_worker *worker);
-
 /* Returns the worker of answer_worker_open(). */
 struct answer_worker *serve_worker_answers(const struct serve_worker *worker);
 

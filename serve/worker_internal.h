@@ -41,7 +41,6 @@ struct worker_arrival {
 
 struct serve_worker {
 	uint32_t magic;
-	unsigned number;
 	struct worker_shared *shared;
 	struct answer_worker *answers;
 	struct upstream_links *links; /* NULL: nothing is forwarded */
@@ -72,7 +71,7 @@ struct serve_worker {
 	uint64_t turn_ns;     /* atomic: monotonic, since when this turn lasts; 0: it sleeps */
 };
 
-int serve_worker_init(struct serve_worker *worker, struct worker_shared *shared, unsigned number);
+int serve_worker_init(struct serve_worker *worker, struct worker_shared *shared);
 void serve_worker_release(struct serve_worker *worker);
 
 #endif

@@ -342,7 +342,10 @@ void answer_send(struct answer_request *request, struct buf *json)
 	answer_send_body(request, 200, gzip ? buf_bytes(&packed) : body, &head);
 }
 
-int answer_refusal_form(struct answer_request *request, int r)
+/* Reads Accept for the refusal R of the query: the Status is indented for clients that accept no
+ * plain objects. Returns R, or 406 if nothing is acceptable, as the API server checks first; R 0
+ * stays. */
+static int answer_refusal_form(struct answer_request *request, int r)
 {
 	CLEANUP(api_status_release) struct api_status unused = API_STATUS_INIT;
 	bool replaces = r > 0 && request->path.kind == API_PATH_RESOURCE;

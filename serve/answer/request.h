@@ -147,10 +147,6 @@ struct metric_cell *answer_cell(const struct answer_request *request, enum metri
 
 /* ---- its answer --------------------------------------------------------- */
 
-/* Reads Accept for the refusal R of the query: the Status is indented for clients that accept no
- * plain objects. Returns R, or 406 if nothing is acceptable, as the API server checks first; R 0
- * stays. */
-int answer_refusal_form(struct answer_request *request, int r);
 /* Answers with the Status, or with 500 if R is an error of ours. Frees the request. */
 void answer_refuse(struct answer_request *request, int r);
 /* Answers with JSON, a compact document, indented if the client likes, or with protobuf. Changes

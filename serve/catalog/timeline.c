@@ -253,7 +253,8 @@ static size_t timeline_newer(const struct timeline *t, timeline_rv rv)
 	return low;
 }
 
-timeline_rv timeline_before(const struct timeline *t, const struct timeline_entry *entry)
+/* Returns C of a bracket's entry. */
+static timeline_rv timeline_before(const struct timeline *t, const struct timeline_entry *entry)
 {
 	for (size_t i = 0; i < t->n_brackets; i++)
 		if (t->brackets[i].seq == entry->seq)

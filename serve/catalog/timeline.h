@@ -88,8 +88,6 @@ enum timeline_place timeline_seek(const struct timeline *timeline, struct bytes 
  * is not kept. */
 int timeline_next(
 	const struct timeline *timeline, uint64_t position, struct timeline_entry *ret_entry);
-/* Returns C of a bracket's entry. */
-timeline_rv timeline_before(const struct timeline *timeline, const struct timeline_entry *entry);
 
 /* Returns the last seq up to SEQ outside of brackets: clients may see its state. */
 uint64_t timeline_settled(const struct timeline *timeline, uint64_t seq);

@@ -417,7 +417,7 @@ static void connection_linger(struct http_connection *c)
 	connection_read(c);
 }
 
-/* Whether the client has to send on for the request to go on. */
+/* Returns true if the request needs more of the client. */
 static bool connection_awaits_body(const struct http_connection *c)
 {
 	const struct http1 *h = &c->http1;
@@ -477,7 +477,7 @@ void connection_turn(struct http_connection *c)
 	serve_timer_set(&c->timer, c->pause_ns ? c->pause_ns : connection_deadline(c));
 }
 
-/* Whether S can go on only when the client gives a window or the rest of its request. */
+/* Returns true if S needs a window or the rest of its request. */
 static bool stream_awaits_client(const struct stream *s)
 {
 	if (s->state >= STREAM_WHOLE)

@@ -54,7 +54,7 @@ ssize_t tls_session_read(struct tls_session *session, void *bytes, size_t size);
 ssize_t tls_session_write(struct tls_session *session, const void *bytes, size_t size);
 /* Sends close_notify if there is room for it. */
 void tls_session_end(struct tls_session *session);
-/* Whether ALPN chose HTTP/2. */
+/* Returns true if ALPN chose HTTP/2. */
 bool tls_session_is_h2(const struct tls_session *session);
 
 /* The names in the client certificate's subject, signed by client_ca. */

@@ -49,7 +49,7 @@ enum upstream_link_state { UPSTREAM_CONNECTING, UPSTREAM_OPEN, UPSTREAM_FAILED }
 int upstream_link_open(struct upstream_links *links, bool fresh, void (*ready)(void *context),
 	void *context, struct upstream_link **ret_link);
 enum upstream_link_state upstream_link_state(const struct upstream_link *link);
-/* Whether another request used the connection before. */
+/* Returns true if another request used the connection before. */
 bool upstream_link_was_idle(const struct upstream_link *link);
 /* Why it failed. */
 const char *upstream_link_error(const struct upstream_link *link);

@@ -64,7 +64,7 @@ static void set_up(void)
 	cr_assert_geq(runtime_fd, 0);
 	cr_assert_eq(config_parse("serve: {auth: self}", 19, "k.yaml", &config), 0);
 	cr_assert_eq(metrics_new(&shared.metrics), 0);
-	cr_assert_eq(serve_worker_init(&worker, &shared, 0), 0);
+	cr_assert_eq(serve_worker_init(&worker, &shared), 0);
 	open_auth(0);
 }
 
