@@ -14,8 +14,8 @@
  *		{"Options", get_options, ARRAY_SIZE(get_options), &args},
  *		config_common_options(&flags),
  *	};
- *	struct options options = {.program = "kinf get", .usage = "FEED [NAME...]", .groups = groups,
- *		.n_groups = 2};
+ *	struct options options = {.program = "kinf get", .usage = "FEED [NAME...]",
+ *		.groups = groups, .n_groups = 2};
  *	r = options_parse(&options, argc, argv, &first);
  *	if (r == END)			(--help or --version was printed)
  *		return PROC_OK;

@@ -8,7 +8,7 @@
  *	kinf_informer_new(k, "pods", &options, &informer);
  *	struct kinf_handler_options pods = {.size = sizeof(pods), .on_add = ..., .on_update = ...};
  *	kinf_informer_add_handler(informer, &pods, &handler);
- *	kinf_informer_run(informer, stop_fd);       (or: poll kinf_informer_fd, kinf_informer_dispatch)
+ *	kinf_informer_run(informer, stop_fd);       (or poll kinf_informer_fd, and dispatch)
  *	kinf_informer_free(&informer);
  *
  * Callbacks run inside kinf_informer_dispatch and nowhere else, one at a time. Their arguments

@@ -42,13 +42,13 @@ CELL_MAX = 200
 # The goal of each room is PROSE_GOAL and no long line or cell. Rooms without a row meet the goal.
 PROSE_GOAL = (18.0, 2.6)
 PROSE_MAX = {
-    "common": (18.0, 2.6, 94, 3, 0),
+    "common": (18.0, 2.6, 0, 0, 0),
     "store": (34.9, 6.3, 45, 310, 12),
     "reflector": (30.0, 4.1, 14, 184, 7),
     "processor": (29.6, 3.5, 0, 0, 0),
-    "reader": (18.0, 2.6, 2, 0, 0),
-    "print": (18.0, 2.6, 4, 0, 0),
-    "command": (18.0, 2.6, 9, 0, 0),
+    "reader": (18.0, 2.6, 0, 0, 0),
+    "print": (18.0, 2.6, 0, 0, 0),
+    "command": (18.0, 2.6, 0, 0, 0),
     "serve": (31.2, 4.0, 30, 91, 1),
     "tests": (31.2, 4.6, 11, 0, 0),
 }

@@ -171,7 +171,8 @@ enum log_format config_log_format(const struct config_flags *flags);
  * against a file. A relative path in the file begins in the file's directory, one in a flag or the
  * environment in the working directory; a leading ~ is the home directory. With FLAGS->store_only a
  * mistake elsewhere than in `store` is no failure: passed_over says it. Returns: 0
- *	ERR_CONFIG: "kinf.yaml:12: feeds[0].pageSize: not a number: 'many'", or "--watch: ..." for an option
+ *	ERR_CONFIG: "kinf.yaml:12: feeds[0].pageSize: not a number: 'many'", or
+ *		"--watch: ..." for an option
  *	-errno: the named file can't be read
  */
 int config_load(const struct config_flags *flags, struct config **ret_config);

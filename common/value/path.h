@@ -8,12 +8,12 @@
  *	path     = [ "$" | "@" ] [ "." ] step { step }         "." or nothing: the whole value
  *	step     = "." key                                      a member of a map
  *	         | ".*" | "[*]"                                 each item of a map or list
- *	         | ".." [ key | "*" ]                           the value and everything in it; then as after "."
+ *	         | ".." [ key | "*" ]                           the value and all in it
  *	         | "[" number "]"                               an item of a list; -1 is the last
- *	         | "[" [ number ] ":" [ number ] [ ":" number ] "]"   items from, to (not included), by
+ *	         | "[" [ number ] ":" [ number ] [ ":" number ] "]"   from, to (excluded), by
  *	         | "['" text "']" | "[" '"' text '"]'           a member with any name
- *	         | "[" member { "," member } "]"                a union: what each of its members gives
- *	         | "[?(" operand [ operator operand ] ")]"      the items of a list for which this holds
+ *	         | "[" member { "," member } "]"                a union: the values of its members
+ *	         | "[?(" operand [ operator operand ] ")]"      items of a list that satisfy this
  *	         | "[" key "=" value "]"                        short for [?(@.key=="value")]
  *	key      = letters, digits and _ - / : $ @, any other character after a backslash
  *	operand  = path | number | true | false | '"' text '"' | "'" text "'"

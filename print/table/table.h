@@ -6,7 +6,10 @@
  * row with a wider cell widens its column for the rest, so columns never touch. Without any row
  * table_settle() prints nothing, not even the heading.
  *
- *	table_init(&t, heads, 3); table_row(&t, cells, out)...; table_settle(&t, out); table_release(&t);
+ *	table_init(&t, heads, 3);
+ *	table_row(&t, cells, out)...;
+ *	table_settle(&t, out);
+ *	table_release(&t);
  */
 #ifndef PRINT_TABLE_TABLE_H
 #define PRINT_TABLE_TABLE_H

@@ -2,15 +2,18 @@
 /*
  * -o jsonpath=TEMPLATE, as kubectl's:
  *
- *	{.spec.nodeName}                                   the value, or values, at a field path (common/value/path.h)
- *	{range .items[*]}{.metadata.name}{"\n"}{end}       for each value at a path; ranges nest
- *	text  {"text\t"}  {'text'}                         as it is; in quotes \n, \t and \u00e9 are characters
+ *	{.spec.nodeName}                              the values at a path (common/value/path.h)
+ *	{range .items[*]}{.metadata.name}{"\n"}{end}  for each value at a path; ranges nest
+ *	text  {"text\t"}  {'text'}                    as it is; in quotes \n, \t, \u00e9 are escapes
  *
  * Values of one path are separated by blanks, maps and lists are JSON with sorted keys. As
  * -o jsonpath-as-json each part of the template is a JSON list of its values.
  *
- *	template_parse(text, &template); template_begin(template, is_list);
- *	template_object(template, body)...; template_end(template, rv, &out); template_free(&template);
+ *	template_parse(text, &template);
+ *	template_begin(template, is_list);
+ *	template_object(template, body)...;
+ *	template_end(template, rv, &out);
+ *	template_free(&template);
  *
  * The objects of a list are items of a List. If each outermost path begins with .items[*],
  * .items[N], .items[?(...)] or ..KEY, one pass over the objects is enough: only the output of

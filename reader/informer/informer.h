@@ -7,7 +7,7 @@
  *	informer_cursor.c  the position that survives the process
  *	informer_resync.c  which resync period counts, and which handlers are due
  *	informer_wake.c    the descriptor to poll
- *	informer_handler.c one handler: its walk (store/read/follow.h), and which callback an item becomes
+ *	informer_handler.c one handler: its walk (store/read/follow.h) and its callbacks
  *
  * handler_keys (KINF_TRACK_KEYS) and resync (the arithmetic of periods) have headers of their
  * own.
