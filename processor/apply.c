@@ -122,8 +122,7 @@ static int apply_know_feed(void *arg, const struct index_feed *row)
 	return r;
 }
 
-/* Definitions that are being filled count also: the index maintains them as far as they are
- * filled. */
+/* Definitions still being filled count also: the index maintains them as far as they are filled. */
 static int apply_know_definition(void *arg, const struct index_definition *definition)
 {
 	struct apply_feed *feed = apply_find_feed(arg, definition->feed);
@@ -187,8 +186,8 @@ int apply_add_feed(
 
 /* ---- objects ------------------------------------------------------------ */
 
-/* Reads the terms of RECORD. A body that can't be read has none, at each time: the object is
- * found by its name only, and counted. */
+/* Reads the terms of RECORD. An unreadable body has none, at each time: the object is found by its
+ * name only, and counted. */
 static int apply_read_terms(
 	const struct apply_feed *feed, const struct record *record, struct term_list *list)
 {
@@ -224,7 +223,7 @@ int apply_terms(struct apply *apply, const struct record *record, const struct t
 	return 0;
 }
 
-/* Collects the terms of the version that the index holds; none if it does not hold the object. */
+/* Collects the terms of the indexed version; none if it does not hold the object. */
 static int apply_collect_held(
 	struct apply *apply, struct txn *txn, const struct apply_feed *feed, struct bytes key)
 {
@@ -469,7 +468,7 @@ void apply_count(struct apply *apply)
 	apply->applied = apply->lists = apply->unindexable = 0;
 }
 
-/* Writes the rows of feeds whose RV has changed: once a batch, because most records change it. */
+/* Writes the rows of feeds with a changed RV: once a batch, because most records change it. */
 static int apply_save_rvs(struct apply *apply)
 {
 	int r = 0;

@@ -5,11 +5,11 @@
  * Lists) are in this module only:
  *
  * - the records of a feed with an open list wait;
- * - its LIST_END applies all records since LIST_BEGIN, in the transaction that takes the LIST_END;
+ * - its LIST_END applies all records since LIST_BEGIN, in its own transaction;
  * - an abandoned list is applied in the same way.
  *
- * Old terms come from the version that the index holds, never from the record's previous one:
- * the two differ inside lists and after a rebuild.
+ * Old terms come from the indexed version, never from the record's previous one: the two differ
+ * inside lists and after a rebuild.
  */
 #ifndef PROCESSOR_APPLY_H
 #define PROCESSOR_APPLY_H
@@ -34,28 +34,27 @@ void apply_free(struct apply **apply);
  * uses the index yet. */
 void apply_set_publish(struct apply *apply, struct publish *publish);
 
-/* Applies the records that there are, up to the limits above, commits them and publishes them.
- * Returns: FOUND, or as intake_begin(). After an error the index is as before the batch or as
- * after it. */
+/* Applies the waiting records, up to the limits above, commits them and publishes them. Returns:
+ * FOUND, or as intake_begin(). After an error the index is as before the batch or as after it. */
 int apply_batch(struct apply *apply, struct intake *intake);
 
 /* ---- for rebuild and definitions; inside a transaction of the index ----- */
 
-/* Adds a feed's row, and the index definitions that the configuration has for the feed OF. */
+/* Adds a feed's row, and the configured index definitions of the feed OF. */
 int apply_add_feed(
 	struct apply *apply, const struct index_feed *feed, const struct feed_definition *of);
-/* Adds an index definition to a feed that was added. */
+/* Adds an index definition to a new feed. */
 int apply_define(struct apply *apply, uint32_t feed, const char *name, const char *paths);
 /* Enters a version into the index as its object's current one. */
 int apply_enter(struct apply *apply, struct txn *txn, const struct record *record);
-/* Adds what was committed to the counters of the status page. */
+/* Adds the commit to the counters of the status page. */
 void apply_count(struct apply *apply);
 /* Returns the terms of RECORD in all definitions of its feed; borrowed until the next call. */
 int apply_terms(
 	struct apply *apply, const struct record *record, const struct term_list **ret_list);
 
-/* Forgets the feeds and definitions, which are then read from the index again: after an abort, and
- * after a change of definitions was committed. */
+/* Forgets the feeds and definitions, to be read from the index again: after an abort, and after a
+ * change of definitions was committed. */
 void apply_forget(struct apply *apply);
 
 /* Returns how many feeds were added and removed. */

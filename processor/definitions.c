@@ -16,10 +16,10 @@
 #define DEFINITIONS_MAGIC 0x4445464eu
 /* objects or entries between two batches: some ten milliseconds */
 #define SLICE 1024
-/* bytes of a slice whose records are not in memory */
+/* bytes of a slice with records on the disk */
 #define ANNOUNCED_MAX ((uint64_t)4 << 20)
 
-/* The state of all that the wanted definitions depend on. */
+/* The state behind the wanted definitions. */
 struct definitions_inputs {
 	bool known;
 	uint32_t config_version, feed_changes;
@@ -65,7 +65,7 @@ void definitions_free(struct definitions **definitions)
 	free(d);
 }
 
-/* ---- the comparison of what is wanted with what is there ---------------- */
+/* ---- comparison of wanted and present definitions ---------------------------- */
 
 struct definition_item {
 	uint32_t id; /* 0: it is missing in the index */
@@ -151,8 +151,8 @@ static int definitions_add_wanted(void *arg, uint32_t feed, const char *name, co
 		&(struct index_definition){.feed = feed, .name = name, .paths = paths});
 }
 
-/* Compares a feed of the configuration. One that is no longer in it keeps what it has until the
- * reflector removes it. */
+/* Compares a feed of the configuration. One no longer in it keeps its indexes until the reflector
+ * removes it. */
 static int definitions_compare_feed(void *arg, const struct feed_definition *definition,
 	const struct feed_checkpoint *checkpoint)
 {

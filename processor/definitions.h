@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Keeps the index definitions in the index as the configuration has them (config_indexes.h).
- * Missing ones are defined and filled, others are dropped, and what a removed feed leaves is
- * taken out: in slices between batches, from the journal, without the API server.
+ * Missing ones are defined and filled, others are dropped, and the rest of a removed feed is taken
+ * out: in slices between batches, from the journal, without the API server.
  */
 #ifndef PROCESSOR_DEFINITIONS_H
 #define PROCESSOR_DEFINITIONS_H
@@ -25,7 +25,7 @@ int definitions_sync(struct definitions *definitions, struct intake *intake);
 /* Does one slice of filling or dropping. Returns: AGAIN: there is more to do; 0: nothing is
  * left. */
 int definitions_work(struct definitions *definitions, struct intake *intake);
-/* Returns whether the fill that is under way reads the journal by page (filling.h). */
+/* Returns true if the present fill reads the journal by page (filling.h). */
 bool definitions_read_by_page(const struct definitions *definitions);
 
 #endif

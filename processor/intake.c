@@ -26,7 +26,7 @@ struct intake {
 	struct journal_walk *walk;
 	uint64_t taken;
 	uint64_t until;   /* the log is read up to here; UINT64_MAX: to its end */
-	uint64_t last;    /* seq of the last record that intake_next() returned */
+	uint64_t last;    /* seq of the last result of intake_next() */
 	uint64_t corrupt; /* entries of the ring, as counted already */
 };
 
@@ -75,12 +75,12 @@ static void intake_attach(struct intake *intake)
 	err_ignore(r, "the log has everything, and the ring is tried again");
 	if (r >= 0 && memcmp(ring_uuid(intake->ring), journal_uuid(intake->journal), 16) != 0)
 		intake_drop_ring(intake);
-	if (intake->ring) /* handlers need no index, and those that read wait for it */
+	if (intake->ring) /* handlers need no index, and reading ones wait for it */
 		ring_wake_last(intake->ring);
 }
 
-/* Drains the ring, and sets how far the log is to be read.
- * Returns: FOUND; AGAIN: the ring goes no further than what was taken. */
+/* Drains the ring, and sets how far the log is to be read. Returns: FOUND; AGAIN: the ring has
+ * nothing new. */
 static int intake_drain(struct intake *intake)
 {
 	struct ring_status status;
@@ -152,8 +152,8 @@ void intake_rest(struct intake *intake)
 	intake->viewing = false;
 }
 
-/* The log was read to its end: later records come through the ring, whose tail was noted before. If
- * the ring promised more than the journal has, that is not waited for. */
+/* The log was read to its end: later records come through the ring, from the tail noted before.
+ * Records promised by the ring but missing in the journal are not waited for. */
 static void intake_at_end(struct intake *intake)
 {
 	intake->until = intake->last;
@@ -187,7 +187,7 @@ int intake_begin(struct intake *intake)
 	int r = FOUND;
 
 	if (!intake->ring)
-		intake_attach(intake); /* stands at its tail: what comes later comes through it */
+		intake_attach(intake); /* stands at its tail: later records come through it */
 	if (intake->live)
 		r = intake_drain(intake);
 	if (!intake->live)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the journal's records, each once and in order. The delta ring only says that there are new
- * records, and up to which seq; the records themselves come from the log, in one walk. If the ring
- * is missing or damaged, has lapped the processor or has a new epoch, the intake notes the ring's
- * tail, reads the log to its end, and then follows the ring from that tail (docs/architecture.md,
- * One ring and one word). It drops ring entries with seqs that it has already read.
+ * Reads the journal's records, each once and in order. The delta ring only announces new records,
+ * up to a seq; the records themselves come from the log, in one walk. If the ring is missing or
+ * damaged, has lapped the processor or has a new epoch, the intake notes the ring's tail, reads the
+ * log to its end, and then follows the ring from that tail (docs/architecture.md, One ring and one
+ * word). It drops ring entries with known seqs.
  *
  *	intake_begin(intake);                        a snapshot of the journal
  *	while (intake_next(intake, &record) == FOUND) ...
@@ -27,7 +27,7 @@ void intake_free(struct intake **intake);
 /* Takes a snapshot of the journal if there are records.
  * Returns: FOUND; AGAIN: nothing is new; LAPPED: the log was trimmed beyond the position. */
 int intake_begin(struct intake *intake);
-/* Returns: FOUND; END of what there is now. The record lives until intake_end(). */
+/* Returns: FOUND; END for now. The record lives until intake_end(). */
 int intake_next(struct intake *intake, struct record *ret_record);
 /* Gives the snapshot back; the next record is the one after TAKEN. */
 void intake_end(struct intake *intake, uint64_t taken);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * kinf-processor: follows the journal and keeps the index. common/daemon is the frame; this file
- * opens the store, and closes and opens the pair of journal and index again after every error,
- * after a pause that grows. The work itself is in pair.c.
+ * opens the store, and reopens the pair of journal and index after every error, with growing
+ * pauses. The work itself is in pair.c.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -24,8 +24,7 @@
 #define SECOND_NS 1000000000ull
 #define PLACES_NS (10 * SECOND_NS)
 #define WAIT_MS   200 /* the longest sleep */
-/* Both daemons start at once, and a reflector needs a moment to replace a journal that can't be
- * read. */
+/* Both daemons start at once, and a reflector needs a moment to replace an unreadable journal. */
 #define PATIENCE_NS    (5 * SECOND_NS)
 #define BACKOFF_MIN_MS 100
 #define BACKOFF_MAX_MS 5000
@@ -38,14 +37,14 @@ static struct {
 struct app {
 	struct daemon *daemon;
 	bool done;  /* with --once */
-	int failed; /* with --once: the error that ends it */
+	int failed; /* with --once: its final error */
 	struct err_kept failure;
 	struct processor p;
 	struct readers *readers;
 	struct pair *pair;
 	bool index_damaged;              /* the next pair_open() builds another index */
-	struct control_call *rebuilding; /* the command that asks for another index; NULL: none */
-	struct control_call *compacting; /* the command that asks for a copy of it; NULL: none */
+	struct control_call *rebuilding; /* the command for another index; NULL: none */
+	struct control_call *compacting; /* the command for a copy of it; NULL: none */
 	bool compact_due;                /* a copy of it is to be made without a command */
 	bool places_checked;             /* of this pair */
 	struct surplus surplus;
@@ -150,9 +149,9 @@ static void processor_open_pair(struct app *app)
 	}
 }
 
-/* Finds out whether a copy of the index is worth its cost: its file is much longer than what it
- * holds, or the journal was compacted. In that case a command may ask for the other copy in the
- * next moments. */
+/* Finds out whether a copy of the index is worth its cost: its file is much longer than its
+ * contents, or the journal was compacted. Then a command may ask for the other copy in the next
+ * moments. */
 static int processor_weigh(struct app *app, uint64_t now)
 {
 	struct env_info info;
@@ -183,7 +182,7 @@ static int processor_check_pair(struct app *app)
 			app->p.stats, now);
 	if (!r && pair_is_published(app->pair) && !processor_options.once)
 		r = processor_weigh(app, now);
-	/* A second of work succeeded, and with it the work that had failed. */
+	/* A second of work succeeded, and ended the failure. */
 	if (!r && now - app->opened_ns >= SECOND_NS) {
 		failure_end(&app->daemon->failure, app->p.stats, pair_state(app->pair));
 		app->p.retrying = false;
@@ -227,7 +226,7 @@ static void processor_tend_formers(struct app *app)
 			.snapshots = loss.snapshots, .bytes = loss.bytes);
 }
 
-/* Returns: 0 when the daemon is to stop; the error that ends it. */
+/* Returns: 0 when the daemon is to stop; its final error. */
 static int processor_loop(struct app *app)
 {
 	struct daemon *daemon = app->daemon;
@@ -274,7 +273,7 @@ static int processor_open(struct app *app)
 		do
 			r = home_take_role(app->p.home, HOME_PROCESSOR);
 		while (daemon_await_room(app->daemon, r));
-	if (!r) /* before the page, whose watch of its map passes other faults on */
+	if (!r) /* before the page; the page's watch of its map passes other faults on */
 		faults_catch(app->daemon->program->name, home_path(app->p.home));
 	if (!r)
 		do

@@ -78,7 +78,7 @@ bool pair_is_published(const struct pair *pair)
 	return pair->published;
 }
 
-/* ---- which index goes with the journal ---------------------------------- */
+/* ---- the journal's index ------------------------------------------------------ */
 
 static int pair_read_metas(
 	struct pair *pair, struct index_meta *ret_index, struct journal_meta *ret_journal)
@@ -123,8 +123,8 @@ static bool pair_old_serves(const struct pair *pair, const struct index_meta *in
 	return r == FOUND;
 }
 
-/* Opens the index that CURRENT names.
- * Returns: FOUND; NOT_FOUND: one has to be built, REASON tells why. */
+/* Opens the index named by CURRENT. Returns: FOUND; NOT_FOUND: one has to be built, REASON tells
+ * why. */
 static int pair_use_current(struct pair *pair, char *reason, size_t size)
 {
 	struct index_options options = {.map_bytes = pair->p->config->map_bytes};
@@ -155,8 +155,8 @@ static int pair_use_current(struct pair *pair, char *reason, size_t size)
 	return NOT_FOUND;
 }
 
-/* Removes the generations that a killed builder left. The one that CURRENT names stays: readers may
- * use it. If CURRENT can't be read all stay until another one is published. */
+/* Removes the generations of a killed builder. CURRENT's stays: readers may use it. If CURRENT
+ * can't be read all stay until another one is published. */
 static void pair_remove_leftovers(const struct processor *p)
 {
 	int fd = home_index_fd(p->home);
@@ -183,7 +183,7 @@ static int pair_note_damage(const struct processor *p)
 		err_text(ERR_CORRUPT));
 }
 
-/* Opens the index that CURRENT names, or builds one. */
+/* Opens the index named by CURRENT, or builds one. */
 static int pair_open_index(struct pair *pair, const char *rebuild_reason)
 {
 	const struct processor *p = pair->p;
@@ -247,8 +247,7 @@ static int pair_count_feed(void *arg, const struct feed_definition *definition,
 	return r < 0 ? r : 0;
 }
 
-/* Counts the feeds of the new journal, and those of them that were listed once or can't be
- * listed. */
+/* Counts the feeds of the new journal, and the listed or failed ones among them. */
 static int pair_count_ready(struct pair *pair, struct readiness *ret_readiness)
 {
 	CLEANUP(txn_abort) struct txn *index_view = NULL;
@@ -264,8 +263,8 @@ static int pair_count_ready(struct pair *pair, struct readiness *ret_readiness)
 	return r;
 }
 
-/* Returns the journal's age. Nothing of it is trimmed while readers wait, so its first record
- * that can be read dates it, after a restart also. */
+/* Returns the journal's age. Nothing of it is trimmed while readers wait, so its first readable
+ * record dates it, after a restart also. */
 static int pair_journal_age(struct pair *pair, uint64_t *ret_ns)
 {
 	CLEANUP(journal_walk_close) struct journal_walk *walk = NULL;
@@ -283,8 +282,8 @@ static int pair_journal_age(struct pair *pair, uint64_t *ret_ns)
 }
 
 /* Makes the index the current one as soon as all feeds are listed or have failed. It waits no
- * longer than history is kept: until then readers see another cluster, or a state that etcd has
- * left, and this journal is not trimmed. */
+ * longer than history is kept: until then readers see another cluster, or a state unknown to etcd,
+ * and this journal is not trimmed. */
 static int pair_publish_when_ready(struct pair *pair)
 {
 	int r = 0;
@@ -362,8 +361,7 @@ int pair_open(const struct processor *p, const char *rebuild, struct pair **ret_
 	if (r)
 		return r;
 	stats_set_state(p->stats, pair_state(pair));
-	if (!p->retrying) /* else each attempt would log it; work_resumed reports the one that
-			     succeeds */
+	if (!p->retrying) /* else each attempt would log it; work_resumed reports a success */
 		LOG(journal_followed, .published = pair->published);
 	*ret_pair = TAKE(pair);
 	return 0;
@@ -384,7 +382,7 @@ int pair_step(struct pair *pair)
 		more = published < 0 ? published : more;
 	}
 	intake_rest(pair->intake);
-	/* Old versions of what changes lie anywhere in the journal. */
+	/* Old versions of changed objects lie anywhere in the journal. */
 	env_expect_random(journal_env(pair->journal),
 		more == 0 ? pair->published : definitions_read_by_page(pair->definitions));
 	return more < 0 ? more : more == AGAIN ? FOUND : r;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A journal and the index made of it. Opening decides whether the index that CURRENT names can
- * go on with the journal, or another one is built beside it. The pair is closed and opened again
- * after every error, when the reflector begins another journal, and when the journal was trimmed
- * beyond the index.
+ * A journal and the index made of it. Opening decides whether CURRENT's index can go on with the
+ * journal, or another one is built beside it. The pair is closed and opened again after every
+ * error, when the reflector begins another journal, and when the journal was trimmed beyond the
+ * index.
  */
 #ifndef PROCESSOR_PAIR_H
 #define PROCESSOR_PAIR_H
@@ -13,9 +13,8 @@
 struct pair;
 
 /* Opens the newest journal and its index. REBUILD, the reason, unless it is NULL: builds another
- * index in any case.
- * Returns: 0; NOT_FOUND: there is no journal yet, or none that the reflector goes on with;
- * -EINTR: the processor is to stop. */
+ * index in any case. Returns: 0; NOT_FOUND: there is no journal yet, or none for the reflector to
+ * go on with; -EINTR: the processor is to stop. */
 int pair_open(const struct processor *p, const char *rebuild, struct pair **ret_pair);
 void pair_close(struct pair **pair);
 
@@ -26,8 +25,7 @@ int pair_step(struct pair *pair);
 /* Sleeps until there may be records, at most for TIMEOUT_MS. */
 void pair_wait(struct pair *pair, int timeout_ms);
 
-/* Checks what changes from outside: to be called once a second, and after the configuration
- * changed.
+/* Checks for changes from outside: to be called once a second, and after the configuration changed.
  * Returns: 0; GONE: another journal is current; open the pair again. */
 int pair_check(struct pair *pair);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The context that main.c gives to all modules. In the order of the data flow:
+ * The context of all modules, made by main.c. In the order of the data flow:
  *
  *	intake          reads the journal's records in order
  *	apply           turns records into changes of the index, a batch in one transaction
@@ -28,15 +28,13 @@ struct processor {
 	const struct config *config; /* replaced by SIGHUP, between two steps */
 	uint32_t config_version;     /* counts its replacements */
 	struct stats *stats;
-	struct control_call *call; /* that waits for the index; NULL: none */
-	bool once;                 /* nobody waits for a journal that can be read */
-	/* the reflector may be about to put another journal in the place of one that can't be
-	 * read */
+	struct control_call *call; /* waiting for the index; NULL: none */
+	bool once;                 /* nobody waits for a readable journal */
+	/* the reflector may be about to replace an unreadable journal */
 	bool patient;
-	bool retrying; /* after an error that was logged: attempts are not logged again */
-	/* Does what cannot wait: heartbeat, watchdog, signals. Long work calls it every few
-	 * milliseconds.
-	 * Returns: 0; -EINTR: stop, nothing is lost. */
+	bool retrying; /* after a logged error: attempts are not logged again */
+	/* Does the urgent work: heartbeat, watchdog, signals. Long work calls it every few
+	 * milliseconds. Returns: 0; -EINTR: stop, nothing is lost. */
 	int (*tick)(void *arg);
 	void *tick_arg;
 };

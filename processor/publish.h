@@ -11,16 +11,15 @@
 
 struct publish;
 
-/* Makes the word, for an index that has taken everything up to TAKEN, and wakes readers: another
- * index may have come into use. Without the word (the runtime directory is full) the index goes
- * on. */
+/* Makes the word, for an index with the applied seq TAKEN, and wakes readers: another index may
+ * have come into use. Without the word (the runtime directory is full) the index goes on. */
 int publish_open(const struct processor *p, uint64_t taken, struct publish **ret_publish);
 void publish_close(struct publish **publish);
 
-/* Reports that the index was committed with `taken` = TAKEN. With a NULL publish it does
- * nothing: the index is being built, and no reader uses it yet. */
+/* Reports a commit of the index with `taken` = TAKEN. With a NULL publish it does nothing: the
+ * index is being built, and no reader uses it yet. */
 void publish_commit(struct publish *publish, uint64_t taken);
-/* Makes the word if that has failed until now. To be called once a second. */
+/* Makes the word if it is missing. To be called once a second. */
 void publish_check(struct publish *publish);
 
 #endif

@@ -22,7 +22,7 @@
 #define SHARE 20u
 
 struct readers_held {
-	size_t env; /* 0: the index, 1: the journal, 2: one of them that was replaced */
+	size_t env; /* 0: the index, 1: the journal, 2: a replaced one of them */
 	struct env_reader reader;
 	bool warned;
 	uint64_t since;
@@ -78,9 +78,8 @@ void readers_free(struct readers **readers_pointer)
 	free(readers);
 }
 
-/* Orders by what a snapshot holds, and by the user. A process gives the other texts and numbers
- * of itself, and may give others each time: how long a state is held by a user is not told by
- * them. */
+/* Orders by the held state, and by the user. A process gives the other texts and numbers of itself,
+ * and may give others each time: how long a state is held by a user is not told by them. */
 static int readers_compare_states(const struct readers_held *a, const struct readers_held *b)
 {
 	if (a->env != b->env)
@@ -117,7 +116,7 @@ static int readers_note(void *arg, const struct env_reader *reader)
 	return r;
 }
 
-/* Takes over what the last check knew of the same snapshots. */
+/* Takes over the last check's notes on the same snapshots. */
 static void readers_remember(struct readers *readers)
 {
 	const struct readers_list *before = &readers->before;
@@ -138,7 +137,7 @@ static void readers_remember(struct readers *readers)
 	}
 }
 
-/* Warns of each snapshot once when it has been held for too long, of those first that keep most. */
+/* Warns of each snapshot once if it was held for too long, first of the most expensive ones. */
 static void readers_warn(struct readers *readers)
 {
 	if (readers->now - readers->logged_since > LOGGED_NS) {

@@ -18,7 +18,7 @@
 struct builder {
 	const struct processor *p;
 	struct journal *journal;
-	struct txn *txn; /* of the journal: one for all that is entered */
+	struct txn *txn; /* of the journal: one for all entries */
 	struct journal_meta meta;
 	struct index *index;
 	struct apply *apply;
@@ -51,8 +51,8 @@ static int rebuild_read_meta(struct builder *b)
 	return r ? r : journal_meta(b->journal, b->txn, &b->meta);
 }
 
-/* Makes a generation that says `taken = horizon`, which stops trimming, and opens the journal's
- * snapshot. Begins again if the journal was trimmed between the first look and that commit. */
+/* Makes a generation with `taken = horizon`, so trimming stops, and opens the journal's snapshot.
+ * Begins again if the journal was trimmed before that commit. */
 static int rebuild_begin(struct builder *b, const struct index_options *options)
 {
 	for (;;) {
@@ -107,8 +107,8 @@ static int rebuild_compare_seqs(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Announces the versions, if that is of use. Those of neighbouring seqs mostly lie beside each
- * other, and are read at once. */
+/* Announces the versions, if of use. Those of neighbouring seqs mostly lie beside each other, and
+ * are read at once. */
 static void rebuild_announce(struct builder *b, const struct rebuild_heads *heads)
 {
 	uint64_t seqs[HEADS_AHEAD];
@@ -132,8 +132,7 @@ static int rebuild_enter_heads(struct builder *b, const struct rebuild_heads *he
 	return r;
 }
 
-/* Enters those of a feed's heads that are older than the list that is open, or all (0). Returns:
- * END; errors. */
+/* Enters a feed's heads older than the open list, or all (0). Returns: END; errors. */
 static int rebuild_enter_older(struct builder *b, uint32_t feed, uint64_t list_begin)
 {
 	CLEANUP(head_walk_close) struct head_walk *walk = NULL;
@@ -155,9 +154,8 @@ static int rebuild_enter_older(struct builder *b, uint32_t feed, uint64_t list_b
 	return r;
 }
 
-/* Enters a feed as readers are to see it. While a list is open that is the state before it: the
- * heads older than the list, and the previous versions of objects that the list has changed or
- * deleted. */
+/* Enters a feed as readers are to see it. While a list is open, it is the state before it: the
+ * heads older than the list, and the previous versions of objects changed or deleted by it. */
 static int rebuild_enter_objects(struct builder *b, uint32_t feed, uint64_t list_begin)
 {
 	CLEANUP(journal_walk_close) struct journal_walk *list = NULL;
@@ -174,8 +172,7 @@ static int rebuild_enter_objects(struct builder *b, uint32_t feed, uint64_t list
 	return r == END ? 0 : r;
 }
 
-/* Opens the index before this one, for the definitions of feeds that the configuration does not
- * have. */
+/* Opens the index before this one, for the definitions of unconfigured feeds. */
 static void rebuild_open_old(struct builder *b)
 {
 	struct index_meta meta;
@@ -214,7 +211,7 @@ static int rebuild_enter_feed(void *arg, const struct feed_definition *definitio
 		return 0;
 	index_feed_set_rv(&row, checkpoint->rv); /* an open list has not moved it */
 	int r = apply_add_feed(b->apply, &row, definition);
-	/* A feed that is not configured keeps what it has, as definitions_sync() would leave it. */
+	/* An unconfigured feed keeps its indexes, as definitions_sync() would leave them. */
 	if (!r && b->old && !config_indexes_entry(b->p->config, definition))
 		r = index_each_definition(
 			b->old, b->old_txn, definition->id, rebuild_define_old, b);
@@ -229,8 +226,7 @@ static int rebuild_enter_all(struct builder *b)
 
 	if (!r)
 		r = journal_each_feed(b->journal, b->txn, rebuild_enter_feed, b);
-	/* Last: until then it says `taken = horizon`, which keeps the journal from being
-	 * trimmed. */
+	/* Last: until then it has `taken = horizon`, so the journal is not trimmed. */
 	if (!r)
 		r = index_set_taken(b->index, b->meta.next_seq - 1);
 	if (!r)
