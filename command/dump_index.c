@@ -161,7 +161,7 @@ int dump_cursors(struct dump *dump)
 	return cursor_each(dump->home, dump_cursor, dump);
 }
 
-/* ---- ring and taken word ------------------------------------------------ */
+/* ---- ring and progress word --------------------------------------------- */
 
 static int dump_delta_ring(struct dump *dump, int runtime)
 {

@@ -4,7 +4,7 @@
  *
  *	intake          reads the journal's records in order
  *	apply           turns records into changes of the index, a batch in one transaction
- *	publish         reports how far the index has come, through the taken word
+ *	publish         stores the applied seq in the progress word
  *	config_indexes  which indexes a feed should have
  *	definitions     defines, fills and drops indexes, in slices between batches
  *	rebuild         builds a whole index from the journal

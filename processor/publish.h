@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reports to readers how far the index has come, after each commit: the taken word
+ * Publishes the applied seq after each commit: the progress word
  * (store/ring/taken.h). It has no news of its own. Followers read the journal; they and the
  * handlers they call wait here for the index when they need it.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Waiting until the cache meets a condition. The condition is checked on a new snapshot each
- * time the index has moved (the taken word), and every 50 ms: a bookmark moves only the journal.
+ * time the index has moved (the progress word), and every 50 ms: a bookmark moves only the journal.
  */
 #include <errno.h>
 #include <stdio.h>

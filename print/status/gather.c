@@ -128,7 +128,7 @@ static void status_gather_process(
 	if (process->alive && now > process->page.start_ns)
 		process->uptime_seconds = (now - process->page.start_ns) / 1000000000;
 	status_gather_usage(process);
-	/* The delta ring's epoch counts the starts of reflectors, the taken word those of
+	/* The delta ring's epoch counts the starts of reflectors, the progress word those of
 	 * processors. */
 	if (role == HOME_REFLECTOR && ring_attach(runtime, DELTA_RING, &reader) >= 0) {
 		ring_status(reader, &ring);
