@@ -13,9 +13,9 @@
  * unaligned, valid until the transaction is reset or ended, in a write transaction until its next
  * write.
  *
- * A process has one LMDB environment a file: opening the file again for reading gives another handle
- * on it. Closing a second environment would drop the writer's file locks. In a child of fork(2)
- * every call returns ERR_FORKED. One thread at a time uses a transaction.
+ * A process has one LMDB environment a file: opening the file again for reading gives another
+ * handle on it. Closing a second environment would drop the writer's file locks. In a child of
+ * fork(2) every call returns ERR_FORKED. One thread at a time uses a transaction.
  */
 #ifndef STORE_ENV_ENV_H
 #define STORE_ENV_ENV_H
@@ -72,8 +72,8 @@ int env_sizes(struct env *env, struct env_info *ret_info);
 /* The same for the state of TXN, also after a copy has replaced the file. */
 int txn_sizes(struct txn *txn, struct env_info *ret_info);
 
-/* For the writer's thread, between transactions. Returns: 0; ERR_MOVED: another program, such as cp,
- * has written over data.mdb. */
+/* For the writer's thread, between transactions. Returns: 0; ERR_MOVED: another program, such as
+ * cp, has written over data.mdb. */
 int env_check_written(const struct env *env);
 /* For the writer's thread, between transactions. Publishes the newest state again. Returns true if
  * DIRECTORY_FD, the environment's directory, still has the mapped pin page, in good order. */
@@ -129,8 +129,8 @@ int txn_renew(struct txn *txn);
 uint64_t txn_id(const struct txn *txn);
 /* Returns true if the pages of a read transaction are kept from reuse; false for a copy. */
 bool txn_is_pinned(const struct txn *txn);
-/* Returns false if the program has closed the descriptors of the pin: the values may be wrong. Costs
- * a system call. */
+/* Returns false if the program has closed the descriptors of the pin: the values may be wrong.
+ * Costs a system call. */
 bool txn_keeps_pin(struct txn *txn);
 /* Returns true if the file was replaced and then held for too long (former.h): the values may be
  * wrong, and later calls return ERR_SNAPSHOT_EXPIRED. */
@@ -214,7 +214,8 @@ void txn_announce(struct txn *txn, uint64_t offset, uint64_t size);
 /* Returns true after env_expect_random(). */
 bool txn_reads_by_page(const struct txn *txn);
 
-/* Returns a sentence for the log: a known fault of this process's LMDB, and the remedy; NULL: none. */
+/* Returns a sentence for the log: a known fault of this process's LMDB, and the remedy; NULL:
+ * none. */
 const char *env_library_fault(void);
 /* Returns the same for another version of LMDB. */
 const char *env_version_fault(int major, int minor, int patch);
@@ -250,8 +251,8 @@ struct ahead {
 	uint64_t begin, end; /* the open piece; END 0: none */
 };
 
-/* Returns true if this thread has waited for the disk lately. After a while without waits most calls
- * answer without a count. */
+/* Returns true if this thread has waited for the disk lately. After a while without waits most
+ * calls answer without a count. */
 bool ahead_is_cold(struct ahead *ahead);
 /* Adds the value at OFFSET (txn_place()); neighbours become one piece. */
 void ahead_add(struct ahead *ahead, struct txn *txn, uint64_t offset, uint64_t size);

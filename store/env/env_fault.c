@@ -74,7 +74,8 @@ static ssize_t fault_pwrite(int fd, const void *from, size_t size, off_t at)
 	return next(fd, from, size, at);
 }
 
-/* Restores a meta page. With durability the new bytes may be on the disk although the call failed. */
+/* Restores a meta page. With durability the new bytes may be on the disk although the call
+ * failed. */
 static bool fault_put_back(struct mapping *map, const void *meta, size_t size, off_t at)
 {
 	unsigned flags = 0;
@@ -229,8 +230,8 @@ void mapping_end_write(struct mapping *map)
 /* ---- blocks ------------------------------------------------------------- */
 
 /*
- * Blocks are reserved (fallocate) before pages are written: a full disk is -ENOSPC before a step, and
- * not a failed transaction. The file keeps its length until the pages are written.
+ * Blocks are reserved (fallocate) before pages are written: a full disk is -ENOSPC before a step,
+ * and not a failed transaction. The file keeps its length until the pages are written.
  */
 
 /* Returns the end of BYTES beyond the last page. */
@@ -301,8 +302,8 @@ int txn_keep_free(struct txn *txn, uint64_t bytes)
 		mapping_end_with(map, 2 * bytes), map->path); /* twice: not each time */
 }
 
-/* All written pages lie before the end of the file. Blocks after it for this step, the kept bytes and
- * the commit are enough, however much all steps together could take. */
+/* All written pages lie before the end of the file. Blocks after it for this step, the kept bytes
+ * and the commit are enough, however much all steps together could take. */
 int txn_allocate(struct txn *txn, uint64_t bytes)
 {
 	struct mapping *map = txn->map;

@@ -50,9 +50,8 @@ struct mapping {
 	uint32_t page_size;
 	/* the most bytes written by opening, or by the end of a commit, beside the entries */
 	uint64_t open_bytes;
-	uint64_t
-		/* bytes of the file written; never gets less. Atomic, relaxed */
-		file_bytes;
+	/* bytes of the file written; never gets less. Atomic, relaxed */
+	uint64_t file_bytes;
 	struct datafile_blocks blocks; /* the writer's */
 	uint64_t prepared;             /* pages up to there were touched ahead; WRITEMAP only */
 	/* A reader has these (ENV_READ): */
@@ -71,18 +70,15 @@ struct mapping {
 	MDB_txn *keeper;           /* has the slot in LMDB's table, with FLOOR */
 	volatile uint64_t *slot;   /* in LOCK */
 	volatile uint64_t *newest; /* in LOCK: LMDB's number of the newest transaction */
-	struct mapped_file
-		/* LMDB's map of lock.mdb, needed by no other process: lost writes stay in memory */
-		lock;
+	/* LMDB's map of lock.mdb, needed by no other process: lost writes stay in memory */
+	struct mapped_file lock;
 	struct mapped_file page_file; /* of OWN_PAGE */
-	uint64_t
-		/* the newest transaction after this writer's last commit, or when it opened the
+	/* the newest transaction after this writer's last commit, or when it opened the
 		 * file */
-		ours;
+	uint64_t ours;
 	uint64_t floor, scan_due_ns, scan_end;
-	uint64_t
-		/* since then a reader without a pin file has held everything; 0: none */
-		held_ns;
+	/* since then a reader without a pin file has held everything; 0: none */
+	uint64_t held_ns;
 	unsigned scan_commits; /* since the last scan */
 	int active; /* running transactions; mapping_enter() keeps them and `resizing` apart */
 	int resizing;
@@ -100,9 +96,8 @@ struct tree_root {
 	uint64_t page;
 	const uint8_t *leaf; /* the last search's leaf; NULL: none */
 	uint16_t depth;
-	uint16_t
-		/* of the leaf, after the last row of txn_find(); 0: it found none there */
-		next_row;
+	/* of the leaf, after the last row of txn_find(); 0: it found none there */
+	uint16_t next_row;
 };
 
 #define TREE_DEPTH_MOST 32u /* as LMDB's */

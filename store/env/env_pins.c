@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Joins the pins (pin_page.h) with LMDB: the writer's side, which keeps a slot in LMDB's own
- * table of readers at the floor, and the reader's side, which begins LMDB's transactions under a
- * pin.
+ * Joins the pins (pin_page.h) with LMDB: the writer keeps a slot in LMDB's own table of readers at
+ * the floor, the reader begins LMDB's transactions under a pin.
  */
 #include "store/env/env_internal.h"
 
@@ -26,20 +25,20 @@
 #include "common/text/shell_word.h"
 
 /* The floor moves after FEW_COMMITS transactions, or when the file has grown by GROWN_BYTES, if
- * SCAN_SHARE times as long as a scan takes has passed since it moved last; after MANY_COMMITS in
- * any case; always when less than half of the map is left; and once a second (env_sweep_pins()).
- * Pages that are freed meanwhile are not reused yet. */
+ * SCAN_SHARE times a scan's duration has passed since its last move; after MANY_COMMITS in any
+ * case; always when less than half of the map is left; and once a second (env_sweep_pins()). Pages
+ * freed meanwhile are not reused yet. */
 #define FEW_COMMITS  16
 #define MANY_COMMITS 64
 #define GROWN_BYTES  (64u << 10)
 #define SCAN_SHARE   20
-/* a writer that has not published a commit by then is stopped or dead */
+/* a writer with a commit unpublished for so long is stopped or dead */
 #define STALLED_NS      5000000u
 #define SPINS           64
 #define LOCK_HEAD_WORDS 16 /* of lock.mdb, before the slots */
-/* a reader without a pin file is reported when it has held everything for so long */
+/* a reader without a pin file is reported after holding everything for so long */
 #define HELD_NS 60000000000u
-/* no order of steps keeps a reader from a snapshot for that long */
+/* no order of steps keeps a reader from a snapshot for so long */
 #define LOST_NS 5000000000u
 
 static uint64_t mapping_last_txn(const struct mapping *map)
@@ -76,8 +75,8 @@ static void mapping_close_file(FILE **file)
 		(void)fclose(*file); /* was only read */
 }
 
-/* Finds where LMDB has mapped lock.mdb, which its interface does not say. LOCK.fd stays open as
- * long as LMDB has the file open, because closing it would drop LMDB's locks. */
+/* Finds LMDB's map of lock.mdb, unknown to its interface. LOCK.fd stays open as long as LMDB has
+ * the file open, because closing it would drop LMDB's locks. */
 static int mapping_find_lock(struct mapping *map)
 {
 	CLEANUP(mapping_close_file) FILE *maps = fopen("/proc/self/maps", "re");
@@ -103,7 +102,7 @@ static int mapping_find_lock(struct mapping *map)
 			found[size] != '\n')
 			continue;
 		map->lock.address = (uint8_t *)(uintptr_t)from;
-		/* qemu-user shows maps that lie side by side as one. */
+		/* qemu-user shows adjoining maps as one. */
 		map->lock.bytes =
 			to - from < (uint64_t)st.st_size ? to - from : (uint64_t)st.st_size;
 		return mapped_file_watch(&map->lock);
@@ -112,8 +111,7 @@ static int mapping_find_lock(struct mapping *map)
 		"'/proc/self/maps' does not list '%s/lock.mdb': mount /proc", map->path);
 }
 
-/* Returns whether WORD, in lock.mdb, is the number of the newest transaction: a snapshot is of
- * that one. */
+/* Returns true if WORD, in lock.mdb, is the number of the newest transaction: snapshots show it. */
 static bool mapping_is_newest(struct mapping *map, volatile uint64_t *word, uint64_t txn)
 {
 	bool is_newest = false;
@@ -131,12 +129,10 @@ static bool mapping_is_newest(struct mapping *map, volatile uint64_t *word, uint
 }
 
 /*
- * Finds two words in lock.mdb by their content. The keeper's slot: the number of its
- * transaction, its process, its thread. LMDB's interface can list the slots, but not set one to
- * an older transaction, which a writer that starts must do. So the slot is found in the map, and
- * the list of LMDB has to show the change. And the number of the newest transaction, which
- * mapping_undo_commit() sets back: a snapshot has to show the change. If not, this LMDB has
- * another table.
+ * Finds two words in lock.mdb by their content. The keeper's slot: the number of its transaction,
+ * its process, its thread. A starting writer must set it to an older transaction; LMDB's interface
+ * only lists slots, and its list must show the change. And the number of the newest transaction,
+ * for mapping_undo_commit(): a snapshot must show the change. If not, this LMDB has another table.
  */
 static int mapping_find_slot(struct mapping *map, uint64_t txn)
 {
@@ -176,7 +172,7 @@ static int mapping_remember_places(struct mapping *map, const struct pin_places 
 	return 0;
 }
 
-/* Opens the places of pin files, and publishes which they are. */
+/* Opens the places of pin files, and publishes their identities. */
 static int mapping_find_places(struct mapping *map, const struct pin_places *places)
 {
 	struct pin_place_id ids[PIN_SCAN_PLACES];
@@ -228,17 +224,16 @@ int mapping_keep(struct mapping *map, const struct pin_places *places, unsigned 
 		return r;
 	struct pin_page *page = map->own_page;
 	uint64_t floor = __atomic_load_n(&page->floor, __ATOMIC_SEQ_CST);
-	/* A page that was made just now says 0, which keeps everything until the pins have been
-	 * read. */
+	/* A new page has 0: it keeps everything until the pins have been read. */
 	map->ours = newest;
 	map->floor = floor < newest ? floor : newest;
 	*map->slot = map->floor;
 	if (__atomic_load_n(&page->began, __ATOMIC_SEQ_CST) <
-		newest) /* never back: a reader may be copying what was begun */
+		newest) /* never back: a reader may be copying the page begun */
 		__atomic_store_n(&page->began, newest, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&page->committed, newest, __ATOMIC_SEQ_CST);
 	r = places ? mapping_find_places(map, places) : 0;
-	/* After the places: a reader that sees this sees them. */
+	/* After the places: readers of the new epoch see them. */
 	__atomic_add_fetch(&page->epoch, 1, __ATOMIC_SEQ_CST);
 	return r < 0 || !mapped_file_lost(&map->page_file) ? r : datafile_disk_full(map->path);
 }
@@ -272,8 +267,7 @@ static bool mapping_is_advance_due(const struct mapping *map, uint64_t now)
 	       now >= map->scan_due_ns;
 }
 
-/* Finds out whether a reader that had no room for a pin file holds all states, and lowers
- * *RET_LEAST then. */
+/* Checks for a reader without room for a pin file: it holds all states. Lowers *RET_LEAST then. */
 static int mapping_scan_mark(struct mapping *map, uint64_t *ret_least)
 {
 	uint64_t now = proc_monotonic_ns();
@@ -332,8 +326,7 @@ int mapping_advance(struct mapping *map, bool must)
 	uint64_t most = __atomic_load_n(&page->committed, __ATOMIC_SEQ_CST), least = most,
 		 now = proc_monotonic_ns();
 	map->scan_commits++;
-	if (must && most <= map->floor) /* opens files that are new, which may be removed by others
-					   later on */
+	if (must && most <= map->floor) /* opens new files: others may remove them later */
 		return mapping_scan(map, most, &least);
 	if (most <= map->floor || (!must && !mapping_is_advance_due(map, now)))
 		return 0;
@@ -382,7 +375,7 @@ int mapping_open_scan(const struct mapping *map, struct pin_scan **ret_scan)
  * (mapping_wait_published()), until the next call. */
 static void mapping_publish(struct mapping *map)
 {
-	/* A transaction that wrote nothing has not become a state. */
+	/* An empty transaction gets no txn id. */
 	map->ours = mapping_last_txn(map);
 	__atomic_store_n(&map->own_page->committed, map->ours, __ATOMIC_RELEASE);
 	(void)mapped_file_restore(&map->page_file);
@@ -420,7 +413,7 @@ bool env_check_pin_page(struct env *env, int directory_fd)
 	for (int i = 0; i < PIN_SCAN_PLACES; i++)
 		if (ids[i].inode && !pin_page_scans(map->own_page, ids[i]))
 			return false;
-	/* A state of before may be there after a full disk. */
+	/* An earlier state may be there after a full disk. */
 	__atomic_store_n(&map->own_page->committed, map->ours, __ATOMIC_RELEASE);
 	(void)mapped_file_restore(&map->page_file);
 	return true;
@@ -489,8 +482,8 @@ void mapping_watch_end(struct mapping *map)
 	pin_page_close(&map->page);
 }
 
-/* Takes the page that is in the directory now, if the one in use was removed and a writer has
- * made another. The old one stays mapped, because other threads may be reading it. */
+/* Takes a new page of another writer, if the one in use was removed. The old one stays mapped:
+ * other threads may be reading it. */
 static void mapping_find_page(struct mapping *map)
 {
 	const struct pin_page *page = NULL;
@@ -507,8 +500,8 @@ static void mapping_find_page(struct mapping *map)
 		pin_page_close(&page);
 }
 
-/* After many tries in vain: takes a page that has replaced the one in use. Returns: 0; EBUSY:
- * there is none, for so long that the page and the data can't belong together. */
+/* After many tries in vain: takes a newer page. Returns: 0; EBUSY: there has been none for so long
+ * that page and data can't belong together. */
 static int __attribute__((cold))
 mapping_try_page(struct mapping *map, struct pin *pin, uint64_t *since)
 {
@@ -523,15 +516,15 @@ mapping_try_page(struct mapping *map, struct pin *pin, uint64_t *since)
 		err_ignore(r, "the caller reports EBUSY");
 		return r < 0 ? EBUSY : 0;
 	}
-	if (now - *since > STALLED_NS) /* no writer is that late: only another page can help */
+	if (now - *since > STALLED_NS) /* no writer is so late: only another page can help */
 		(void)nanosleep(&pause, NULL);
 	else
 		(void)sched_yield(); /* has no error */
 	return now - *since > LOST_NS ? EBUSY : 0;
 }
 
-/* Waits for the writer to publish its commit TXN, or until that has not happened for so long
- * that the writer must be stopped or dead: its stores are visible then. */
+/* Waits for the writer to publish its commit TXN, or until it must be stopped or dead: its stores
+ * are visible then. */
 static void __attribute__((cold)) mapping_wait_published(struct mapping *map, uint64_t txn)
 {
 	uint64_t began = proc_monotonic_ns();

@@ -22,8 +22,8 @@ static void mapping_advise(const struct mapping *map)
 			map->random ? MADV_RANDOM : MADV_NORMAL);
 }
 
-/* Returns the page of which KEY is the first key, or NULL. The map begins at a page of this
- * machine. If the file was made on a machine with larger ones, its pages begin at any of them. */
+/* Returns the page with KEY as its first key, or NULL. The map begins at a page of this machine;
+ * pages of a file from a machine with larger ones begin at any of them. */
 static const uint8_t *mapping_find_leaf(const struct mapping *map, const uint8_t *key)
 {
 	size_t machine = (size_t)sysconf(_SC_PAGESIZE),
@@ -37,8 +37,8 @@ static const uint8_t *mapping_find_leaf(const struct mapping *map, const uint8_t
 	return NULL;
 }
 
-/* LMDB does not say where its map is (me_mapaddr is set for fixed maps only). The number at the
- * beginning of any page says it: a page lies that many pages from the beginning of the map. */
+/* LMDB does not report its map's address (me_mapaddr is set for fixed maps only). The number at the
+ * beginning of any page gives it: the page's distance from the beginning of the map, in pages. */
 void mapping_find_address(struct mapping *map, MDB_txn *txn)
 {
 	MDB_envinfo info;
@@ -91,8 +91,8 @@ static bool mapping_has(struct mapping *map, uint64_t offset, uint64_t size)
 		return false;
 	if (offset + size <= __atomic_load_n(&map->file_bytes, __ATOMIC_RELAXED))
 		return true;
-	/* The file has grown since it was last examined, or the offset is nonsense. Beyond the
-	 * newest state there may be a hole that the writer cuts off when it ends. */
+	/* The file has grown since the last look, or the offset is nonsense. Beyond the newest
+	 * state there may be a hole, cut off by the writer at its end. */
 	uint64_t in_file, written = mapping_state_end(map);
 	int r = mapping_file_size(map, &in_file);
 	err_ignore(r, "what may not be in the file is not read");
@@ -128,7 +128,7 @@ void txn_prefetch(struct txn *txn, uint64_t offset)
 void txn_announce(struct txn *txn, uint64_t offset, uint64_t size)
 {
 	CHECK_OBJ(txn, TXN_MAGIC);
-	/* It only saves time, whatever it returns. */
+	/* only saves time, whatever its result */
 	(void)posix_fadvise(mapping_fd(txn->map), (off_t)offset, (off_t)size, POSIX_FADV_WILLNEED);
 }
 
@@ -140,13 +140,12 @@ bool txn_reads_by_page(const struct txn *txn)
 
 /* ---- reading ahead ------------------------------------------------------- */
 
-/* what was announced causes no fault, so a cold store looks warm for a while */
+/* announced pages cause no fault, so a cold store looks warm for a while */
 #define COLD_ANSWERS 64
-/* after which only each WARM_EACHth question is asked: a system call takes as long as four
- * objects */
+/* then only each WARM_EACHth call counts faults: a system call takes as long as four objects */
 #define WARM_ANSWERS 8
 #define WARM_EACH    4
-#define GAP_MAX      16384u /* bytes between two values that are read as one piece */
+#define GAP_MAX      16384u /* bytes between two values read as one piece */
 
 bool ahead_is_cold(struct ahead *ahead)
 {

@@ -1,27 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Seals: whether the meta pages of a file are what their transactions wrote. LMDB takes the
- * state with the higher number of its two meta pages and believes each byte of them: with one
- * changed byte the older state is the newest one, and reads well. So each commit writes its
- * number into the table of databases also, the seal, and a meta page has to lead to a seal with
- * its own number.
+ * Seals: a check of the meta pages. LMDB takes the state with the higher number of its two meta
+ * pages and believes each byte of them: one changed byte makes the older state the newest one, and
+ * it reads well. So each commit writes its number into the table of databases too, as its seal, and
+ * a meta page must lead to a seal with its own number.
  *
- * A sound file may differ from that, and is not refused then:
+ * These differences are sound:
  *
- *   - Neither state has a seal: an earlier version wrote it. Or both have the same one: an earlier version, which copies
- *     the row as it is, wrote after this one.
- *   - A writer was killed inside of a commit, T + 1, which writes over the meta page of T - 1 field by field. As long as its
- *     number is T - 1, the state T is the newest, and the other page may lead to the table of T - 1, to that of T + 1, or,
- *     once the pages of that one are used again, to anything. Only a seal of T + 1 is looked for there, because a newest
- *     number that became smaller leaves one; with the number T - 1, and unless the pin page says that T + 1 was published,
- *     it is taken for a killed commit.
- *   - Some compilers store the number before the root of the table. If the writer is killed between the two, T + 1 leads to
- *     the table of T - 1. LMDB would read that, and give out its pages as free ones. Here the next writer sets the number
- *     back, so that T is the newest; without a writer the file can't be read until then.
- *   - LMDB itself puts the number back, and not the root, if the disk fails while it writes a meta page.
+ *   - Neither state has a seal: an earlier version wrote it. Both have the same one: an earlier
+ *     version wrote after this one, and copied the row.
+ *   - A writer was killed inside of commit T + 1, while it overwrote the meta page of T - 1 field
+ *     by field. While its number is T - 1, the state T is the newest, and the other page may lead
+ *     to any table. A seal of T + 1 there may also come from a damaged newest number; with the
+ *     number T - 1, and unless the pin page has T + 1 published, it counts as a killed commit.
+ *   - Some compilers store the number before the root of the table. After a kill between the two, T
+ *     + 1 leads to the table of T - 1. LMDB would read it, and reuse its pages as free ones. Here
+ *     the next writer rolls back to T; without a writer the file can't be read until then.
+ *   - LMDB itself restores the number, and not the root, after a disk error at a meta page.
  *
- * The pin page may be missing (a copy), or of any age (after a power cut), but it never knows of
- * a commit that was not made.
+ * The pin page may be missing (a copy), or of any age (after a power cut), but it never has a
+ * commit before it was made.
  */
 #include "store/env/env_internal.h"
 
@@ -50,7 +48,7 @@
 #define META_LAST       136u /* the last page of the state */
 #define META_TXN        144u
 
-#define ADDRESSES (UINT64_C(1) << 47) /* of a process, on the machines that this runs on */
+#define ADDRESSES (UINT64_C(1) << 47) /* of a process, on the supported machines */
 #define SEAL      "seal"
 #define TRIES_MAX 1000 /* while a writer commits */
 
@@ -91,7 +89,7 @@ static int seals_pread(
 	return 0;
 }
 
-/* Returns: 0; NOT_FOUND: the file is too short, which LMDB reports. */
+/* Returns: 0; NOT_FOUND: the file is too short, as LMDB reports. */
 static int seals_read_metas(
 	const struct mapping *map, int fd, uint32_t page_size, struct meta metas[2])
 {
@@ -110,8 +108,8 @@ static int seals_read_metas(
 	return r < 0 ? r : is_short ? NOT_FOUND : 0;
 }
 
-/* Returns whether the row at NODE lies in the page, after its list of rows, and is of a kind
- * that the table has. */
+/* Returns whether the row at NODE lies in the page, after its list of rows, and is of a kind of the
+ * table's. */
 static bool table_has_node(const uint8_t *page, size_t size, size_t rows_end, size_t node)
 {
 	if (node < rows_end || node + NODE_HEADER > size)
@@ -123,8 +121,8 @@ static bool table_has_node(const uint8_t *page, size_t size, size_t rows_end, si
 	       node + NODE_HEADER + node_key(page + node).size + value <= size;
 }
 
-/* Finds the seal in the table of databases, a leaf, whose bytes may be anything. A table of
- * another shape has none: LMDB would read outside of the file. */
+/* Finds the seal in the table of databases, a leaf of any bytes. A table of another shape has none:
+ * LMDB would read outside of the file. */
 static void meta_find_seal(struct meta *meta, const uint8_t *page, size_t size)
 {
 	size_t end = le16_get(page + PAGE_LOWER);
@@ -231,8 +229,7 @@ static enum verdict seals_judge(const struct seals *seals)
 			  *other = &seals->metas[newest == seals->metas];
 	uint64_t txn = newest->txn;
 
-	if (txn == 0 ||
-		newest->is_beyond) /* nothing was written; a file that was cut is reported as one */
+	if (txn == 0 || newest->is_beyond) /* nothing was written; a cut file is reported as one */
 		return SOUND;
 	if (newest->is_sealed && newest->seal == txn) {
 		bool was_newest = other->is_sealed && other->seal == txn + 1;
@@ -305,9 +302,9 @@ static int seals_undo_killed(
 				newest->txn - 2, what);
 }
 
-/* Reads the page size. Returns: FOUND; NOT_FOUND: there is no file, or a short one, which LMDB
- * reports; ERR_CORRUPT: LMDB could not even be asked to open it, because it divides by the size,
- * maps a state that ends beyond the map, and compares keys as the flags say. */
+/* Reads the page size. Returns: FOUND; NOT_FOUND: there is no file, or a short one, as LMDB
+ * reports; ERR_CORRUPT: opening it would be unsafe: LMDB divides by the size, maps a state beyond
+ * the map, and compares keys by the flags. */
 static int seals_read_sizes(const struct mapping *map, int fd, uint32_t *ret_page_size)
 {
 	uint8_t meta[META_BYTES];

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether the trees of the newest state are made of its own pages. A page that was replaced
- * stays in the file, as it was, until it is used again. With one changed byte in a page's
- * number, LMDB goes down to such a page, and reads rows of an older state that look right. But
- * then the page is in the list of free pages, or two trees have it. So the numbers of all pages
- * but those of large values are compared with that list and with each other, and counted. A
- * reader reads the branches for that, and the first leaf below each: about a hundredth of a tree
- * in all.
+ * Checks the newest state's trees for foreign pages. A replaced page stays in the file, as it was,
+ * until it is used again. One changed byte in a page's number leads LMDB down to such a page, with
+ * rows of an older state that look right. But then the page is in the list of free pages, or two
+ * trees have it. So the numbers of all pages, but those of large values, are compared with the list
+ * and with each other, and counted. A reader reads the branches for it, and the first leaf below
+ * each: about a hundredth of a tree in all.
  *
- * A writer reads all leaves when it opens its file, and finds keys that are not in order, or not
- * where the branches lead to: it would miss their rows, and no error of a single row makes it
- * build another file. It then holds a lock on a byte of the pin page, so that the readers beside
- * it need not check anything. A process that may only read the page can't take that lock; if one
- * keeps the writer from it, by a lock for reading, the readers check for themselves.
+ * A writer reads all leaves when it opens its file, and finds keys out of order, or out of their
+ * branches' bounds: it would miss their rows, and no error of a single row makes it build another
+ * file. It then locks a byte of the pin page, so the readers beside it need not check anything. A
+ * process with read access only can't take this lock; if its read lock keeps the writer out, the
+ * readers check for themselves.
  */
 #include "store/env/env_internal.h"
 
@@ -36,7 +35,7 @@ struct tree {
 	uint64_t in_file;          /* of them */
 	uint8_t *seen;             /* a bit for each: free, or in use */
 	bool is_whole;             /* all leaves are read */
-	uint64_t branches, leaves; /* of the database that is walked */
+	uint64_t branches, leaves; /* of the present database */
 };
 
 static int tree_damaged(const struct tree *tree, uint64_t page, const char *how)
@@ -60,8 +59,7 @@ static uint64_t tree_page_of(const struct tree *tree, const void *bytes)
 	return (uint64_t)((uintptr_t)bytes - (uintptr_t)tree->map->address) / tree->map->page_size;
 }
 
-/* Reads the beginning of PAGE into BYTES: a page in the map that was not touched before costs
- * five times as much. */
+/* Reads the beginning of PAGE into BYTES: an untouched page in the map costs five times as much. */
 static int tree_read(
 	const struct tree *tree, uint64_t page, unsigned kind, uint8_t *bytes, size_t size)
 {
@@ -76,8 +74,8 @@ static int tree_read(
 		       : tree_damaged(tree, page, "is not of the kind that was expected there");
 }
 
-/* Returns the row at AT of the offsets of PAGE, which was read and ends its offsets at END;
- * NULL: it does not lie behind them in the page. */
+/* Returns the row at AT of the offsets of PAGE, already read; END: of its offsets. NULL: the row is
+ * not behind them in the page. */
 static const uint8_t *tree_row(const struct tree *tree, const uint8_t *page, size_t at, size_t end)
 {
 	const uint8_t *row = page_row(page, tree->map->page_size, at);
@@ -95,7 +93,7 @@ static int tree_mark_part(struct tree *tree, uint64_t page)
 	return r == 0 && page >= tree->in_file ? tree_damaged(tree, page, "is not in the file") : r;
 }
 
-/* Marks the pages that a row of the list names; its value has SIZE bytes. */
+/* Marks the pages named by a row of the list; its value has SIZE bytes. */
 static int tree_mark_named(struct tree *tree, uint64_t leaf, const uint8_t *value, uint64_t size)
 {
 	uint64_t n = size >= 8 ? le64_get(value) : UINT64_MAX;
@@ -109,7 +107,7 @@ static int tree_mark_named(struct tree *tree, uint64_t leaf, const uint8_t *valu
 	return r;
 }
 
-/* Marks what ROW of PAGE, a leaf of the list, stands for. */
+/* Marks the pages of ROW in PAGE, a leaf of the list. */
 static int tree_mark_row(struct tree *tree, uint64_t leaf, const uint8_t *page, const uint8_t *row)
 {
 	size_t page_size = tree->map->page_size, size = node_value_size(row);
@@ -130,8 +128,7 @@ static int tree_mark_row(struct tree *tree, uint64_t leaf, const uint8_t *page, 
 			       tree->map->address + first * page_size + PAGE_HEADER, size);
 }
 
-/* Marks the pages of a part of the list, and those that it names. ROOM has a page for each
- * level. */
+/* Marks the pages of a part of the list, and those in it. ROOM has a page for each level. */
 static int tree_walk_free(struct tree *tree, uint64_t page, unsigned depth, uint8_t *room)
 {
 	size_t size = tree->map->page_size;
@@ -150,8 +147,8 @@ static int tree_walk_free(struct tree *tree, uint64_t page, unsigned depth, uint
 	return r;
 }
 
-/* If TXN's state is no longer the newest one, a writer runs, and has checked the file when it
- * opened it. */
+/* If TXN's state is no longer the newest one, a writer runs, and checked the file at its
+ * opening. */
 static int tree_mark_free(struct tree *tree, MDB_txn *txn)
 {
 	struct free_list list;
@@ -181,7 +178,7 @@ bool mapping_leaf_is_whole(const uint8_t *page, size_t size)
 {
 	size_t lower = le16_get(page + PAGE_LOWER), upper = le16_get(page + PAGE_UPPER), filled = 0;
 	uint64_t squares =
-		0; /* an offset that leads to another row of the same size changes this sum */
+		0; /* an offset leading to another row of the same size changes this sum */
 
 	if (page_kind(page) != PAGE_IS_LEAF || lower < PAGE_HEADER || lower > upper ||
 		upper > size || lower % 2)
@@ -222,7 +219,7 @@ static int tree_mark_large(struct tree *tree, const uint8_t *node)
 	return r;
 }
 
-/* Checks that the keys of a leaf are in order and within its bounds. */
+/* Checks the keys of a leaf: in order and within its bounds. */
 static int tree_read_leaf(struct tree *tree, const struct part *leaf)
 {
 	size_t size = tree->map->page_size;
@@ -264,7 +261,7 @@ static void tree_read_ahead(const struct tree *tree, const uint8_t *branch, size
 	}
 }
 
-/* Walks what is below a branch, which has been read. */
+/* Walks the tree below a branch, already read. */
 static int tree_walk_branch(struct tree *tree, const struct part *part)
 {
 	size_t size = tree->map->page_size, end = le16_get(part->room + PAGE_LOWER);
@@ -312,7 +309,7 @@ static int tree_walk(struct tree *tree, const struct part *part)
 	return r < 0 ? r : tree_walk_branch(tree, part);
 }
 
-/* Marks the pages of the database whose row in the table of databases is VALUE. */
+/* Marks the pages of the database with the row VALUE in the table of databases. */
 static int tree_check_database(struct tree *tree, const MDB_val *value)
 {
 	const uint8_t *row = value->mv_data;
@@ -359,7 +356,7 @@ static int tree_check_databases(struct tree *tree, MDB_txn *txn)
 	return r;
 }
 
-/* A writer that counts more pages in use than there are takes the map for full, for ever. */
+/* Refuses counts of more pages than there are: the writer would take the map for full, for ever. */
 static int tree_check_counts(struct tree *tree, MDB_txn *txn)
 {
 	uint64_t counted;
@@ -373,7 +370,7 @@ static int tree_check_counts(struct tree *tree, MDB_txn *txn)
 
 /* ---- whether to --------------------------------------------------------- */
 
-/* Returns whether a writer that has checked the file has it open. */
+/* Returns whether a writer with a checked file has it open. */
 static bool tree_is_checked(const struct mapping *map)
 {
 	struct flock lock = {.l_type = F_RDLCK,
@@ -415,7 +412,7 @@ int mapping_check_trees(struct mapping *map, MDB_txn *txn, bool must)
 	if (r < 0)
 		return r;
 	(void)mdb_env_info(
-		map->mdb, &info); /* perhaps of a later state, which has all pages of this one */
+		map->mdb, &info); /* perhaps of a later state, with all pages of this one */
 	uint64_t pages = info.me_last_pgno + 1, mapped = map->map_bytes / map->page_size;
 	struct tree tree = {
 		.map = map,

@@ -11,7 +11,7 @@
 
 /* ---- the map's size ----------------------------------------------------- */
 
-/* Counts a transaction in, so that the map is never moved under one. */
+/* Counts a transaction in: the map never moves under one. */
 static void mapping_enter(struct mapping *map)
 {
 	for (;;) {
@@ -30,8 +30,7 @@ static void mapping_leave(struct mapping *map)
 	(void)__atomic_sub_fetch(&map->active, 1, __ATOMIC_SEQ_CST);
 }
 
-/* Adopts the size of a map that the writer has begun to use, if no transaction of this process
- * runs. */
+/* Adopts the size of a writer's new map, if no transaction of this process runs. */
 static int txn_adopt_size(struct mapping *map, struct pin *pin)
 {
 	MDB_txn *txn = NULL;
@@ -117,7 +116,7 @@ static int txn_begin(struct env *env, bool is_write, struct txn **ret_txn)
 			return mapping_failed(env->map, rc, "writing");
 		}
 		int r = mapping_check_ours(env->map);
-		if (r < 0) { /* nothing is written on top of that */
+		if (r < 0) { /* nothing is written on top of it */
 			mdb_txn_abort(txn->mdb);
 			mapping_leave(env->map);
 			return r;
@@ -239,8 +238,8 @@ uint64_t txn_id(const struct txn *txn)
 	return mdb_txn_id(txn->mdb);
 }
 
-/* After a damaged page LMDB refuses all that a transaction would read. In a copy, which nobody
- * writes, it can begin again at the same state, so that the rest is read. */
+/* After a damaged page LMDB refuses all further reads in a transaction. A copy has no writer, so it
+ * can begin again at the same state and read the rest. */
 static void txn_outlive_damage(struct txn *txn)
 {
 	MDB_envinfo info;

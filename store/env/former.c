@@ -16,7 +16,7 @@
 #include "store/env/env.h"
 #include "store/pins/pin_scan.h"
 
-#define NOBODY ((uid_t)-1) /* a reader that has no pin file */
+#define NOBODY ((uid_t)-1) /* a reader without a pin file */
 
 static void former_close(struct former *former)
 {
@@ -66,7 +66,7 @@ void formers_add(struct formers *formers, int folder_fd, const char *hints)
 	formers->files[formers->n++] = former;
 }
 
-/* ---- who reads it ------------------------------------------------------- */
+/* ---- readers ------------------------------------------------------------ */
 
 static void former_note_user(struct former *former, uid_t uid)
 {
@@ -92,7 +92,7 @@ static int former_note_owner(void *arg, const struct pin_owner *owner)
 	return 0;
 }
 
-/* Finds out who pins it. An error: not known, and so it is pinned. */
+/* Finds the users with pins. An error: unknown, and so pinned. */
 static int former_look(struct former *former, const struct pin_places *places)
 {
 	CLEANUP(pin_scan_close) struct pin_scan *scan = NULL;
@@ -143,8 +143,8 @@ static int former_punch(int fd, off_t from, off_t size)
 	return fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from, size);
 }
 
-/* Takes the pages away, also from those who pin them. The file gets longer first, and a hole in
- * that part shows whether its file system has holes. */
+/* Takes the pages away, also from readers. The file gets longer first; a hole in this part shows
+ * whether its file system has holes. */
 static enum taken former_take(const struct former *former)
 {
 	struct stat st, hints;
@@ -156,8 +156,7 @@ static enum taken former_take(const struct former *former)
 	if (ftruncate(former->data_fd, st.st_size + FORMER_MARGIN) < 0 ||
 		former_punch(former->data_fd, st.st_size, FORMER_MARGIN) < 0)
 		return former_why_not();
-	/* In any case: a reader that was not seen, whatever the reason, is not to take zeros for
-	 * data. */
+	/* In any case: an unseen reader must not take zeros for data. */
 	if (!former_write(former, offsetof(struct pin_page, given_up), 1))
 		return TAKE_LATER;
 	if (former_punch(former->data_fd, 0, st.st_size) < 0)

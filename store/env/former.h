@@ -5,7 +5,7 @@
  * frozen, or be a hostile member of the store's group. So the writer holds each such file too,
  * until it has given its space back:
  *
- *	after GRACE	running readers have gone on to the copy; the pin page is closed (pin_page.h)
+ *	after GRACE	running readers have gone on to the copy; the pin page is closed
  *	nobody pins it	its pages are taken away (punched out), whoever has it open
  *	too many pinned	one of them loses its pages all the same: its readers get
  *			ERR_SNAPSHOT_EXPIRED

@@ -90,8 +90,8 @@ static int generation_open_env(struct generation *gen, enum env_mode mode,
 }
 
 /*
- * Writes STATE (dirty), then opens the environment. When durability is asked for now but was not
- * in the run before, what that run left unsynced is synced before STATE promises it.
+ * Writes STATE (dirty), then opens the environment. If durability is new, everything unsynced is
+ * synced before STATE promises it.
  */
 static int generation_start_writing(
 	struct generation *gen, const struct generation_options *options)
@@ -116,8 +116,8 @@ static int generation_start_writing(
 	return r < 0 ? r : state_write(gen->fd, &gen->state, options->file_mode);
 }
 
-/* Gives the generation the rights that the store has now: it may have been made before the store
- * had a group of readers. */
+/* Gives the generation the present rights of the store: it may be older than the store's reader
+ * group. */
 static int generation_set_rights(const struct generation *gen, int directory_fd, unsigned file_mode)
 {
 	static const char *const files[] = {"data.mdb", "pins", "hints", "STATE"};
@@ -134,13 +134,13 @@ static int generation_set_rights(const struct generation *gen, int directory_fd,
 			    fchmodat(gen->fd, files[i], file_mode, 0) < 0) &&
 			errno != ENOENT)
 			return err_set(-errno, "giving '%s' the rights of the store", files[i]);
-	/* The directory last: it says that all of this was done. */
+	/* The directory last: it stands for all of this. */
 	if (fchown(gen->fd, (uid_t)-1, above.st_gid) < 0 || fchmod(gen->fd, mode) < 0)
 		return err_set(-errno, "giving it the rights of the store");
 	return 0;
 }
 
-/* Opens its directory, reads STATE, and checks whether that may be believed. */
+/* Opens its directory, reads STATE, and checks its trust. */
 static int generation_read_state(struct generation *gen, int directory_fd)
 {
 	int r = generation_open_folder(directory_fd, gen->number, &gen->fd);
@@ -166,7 +166,7 @@ int generation_open_write(int directory_fd, const struct generation_kind *kind,
 		r = damaged_check(gen->fd);
 	if (r == 0)
 		r = generation_start_writing(gen, options);
-	/* A file of it is missing, or is not a file: that is damage also. */
+	/* A missing file of it, or another kind of one, is damage also. */
 	if (r == -ENOENT || r == -ENOTDIR || r == -EISDIR || r == -ELOOP)
 		r = err_say(ERR_CORRUPT, "%s", err_text(r));
 	if (r < 0)
@@ -222,8 +222,7 @@ int generation_create(int directory_fd, const struct generation_kind *kind,
 
 	if (!gen)
 		return err_set(-ENOMEM, "making a new %s", kind->what);
-	/* Also above the number that CURRENT names, so that no process takes the new one for an
-	 * old one. */
+	/* Also above the number in CURRENT: no process may take the new one for an old one. */
 	int r = generation_current(directory_fd, &gen->number);
 	err_ignore(r, "a number above all directories is new as well");
 	r = generation_each(directory_fd, generation_highest, &gen->number);
@@ -232,7 +231,7 @@ int generation_create(int directory_fd, const struct generation_kind *kind,
 	uint32_t number = ++gen->number;
 	memcpy(gen->state.uuid, uuid, 16);
 	gen->state.format = kind->format;
-	gen->state.clean = true; /* it holds nothing that could be unsynced */
+	gen->state.clean = true; /* it is empty: nothing is unsynced */
 	r = generation_fill_directory(gen, directory_fd, options);
 	if (r < 0) {
 		generation_free(&gen);
@@ -309,9 +308,8 @@ bool generation_is_untrusted(const struct generation *gen)
 	return gen->is_untrusted;
 }
 
-/* Returns: 0; ERR_MOVED: another program has written over data.mdb. The generation is given up
- * then: what is there now may be an older state, after which the same numbers would be used
- * again, or a mixture, so no writer may take it for its own. */
+/* Returns: 0; ERR_MOVED: another program has written over data.mdb. The generation is given up: an
+ * older state would give the same numbers again, and no writer may take a mixture for its own. */
 static int generation_give_up_overwritten(const struct generation *gen)
 {
 	int r = env_check_written(gen->env);
@@ -335,7 +333,7 @@ void generation_close(struct generation **gen)
 		return;
 	CHECK_OBJ(g, GENERATION_MAGIC);
 	err_keep(&kept);
-	/* If it can't be synced, STATE stays dirty, which is true. */
+	/* If it can't be synced, STATE stays dirty: the truth. */
 	if (g->is_writer && generation_give_up_overwritten(g) == 0 && env_sync(g->env) == 0 &&
 		fstatat(g->fd, "STATE", &st, 0) == 0) {
 		env_close(&g->env);
@@ -394,9 +392,8 @@ uint32_t generation_number(const struct generation *gen)
 	return gen->number;
 }
 
-/* Checks the files of a generation that is written: data.mdb is the one that is open; STATE says
- * what its writer wrote, or is written again, because all of it is known and no reader can open
- * the generation without it. */
+/* Checks the files of a written generation: data.mdb is the open one; STATE is the writer's, or is
+ * written again, because no reader can open the generation without it. */
 static int generation_check_files(const struct generation *gen)
 {
 	struct state there = {0};
@@ -426,7 +423,7 @@ static int generation_check_files(const struct generation *gen)
 	return 0;
 }
 
-/* A new reader needs the page, and a writer that starts makes it. */
+/* A new reader needs the page, and a starting writer makes it. */
 static bool generation_has_pin_page(const struct generation *gen)
 {
 	return gen->is_writer ? env_check_pin_page(gen->env, gen->fd)

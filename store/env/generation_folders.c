@@ -18,8 +18,7 @@
 #include "store/env/text_file.h"
 #include "store/pins/pin_page.h"
 
-/* In the order of removal: what a killed process leaves without STATE is not a generation any
- * more. */
+/* In the order of removal: without STATE a killed process's rest is no generation any more. */
 static const char *const file_names[] = {"STATE", ".STATE.new", "data.mdb", "lock.mdb",
 	PIN_PAGE_FILE, "." PIN_PAGE_FILE ".new", GENERATION_HINTS_FILE, GENERATION_HINTS_FILE_NEW,
 	DAMAGED_FILE, "." DAMAGED_FILE ".new"};
@@ -109,7 +108,7 @@ uint64_t generation_bytes_on_disk(int directory_fd, uint32_t number)
 	return (uint64_t)st.st_blocks * 512;
 }
 
-/* ---- damage that its writer met ----------------------------------------- */
+/* ---- damage met by its users -------------------------------------------- */
 
 int generation_note_damage(int directory_fd, const char *sentence)
 {
@@ -122,7 +121,7 @@ int generation_note_damage(int directory_fd, const char *sentence)
 	return r < 0 ? r : r == NOT_FOUND ? 0 : damaged_note(fd, sentence);
 }
 
-/* ---- which one ---------------------------------------------------------- */
+/* ---- current and others ------------------------------------------------- */
 
 int generation_current(int directory_fd, uint32_t *ret_number)
 {
@@ -243,7 +242,7 @@ void generation_remove_failed(int directory_fd, uint32_t number)
 	if (fd < 0)
 		return;
 	for (size_t i = 0; i < sizeof(file_names) / sizeof(file_names[0]); i++)
-		(void)unlinkat(fd, file_names[i], 0); /* what stays is removed at the next start */
+		(void)unlinkat(fd, file_names[i], 0); /* the next start removes the rest */
 	(void)unlinkat(directory_fd, name, AT_REMOVEDIR);
 }
 
@@ -267,8 +266,7 @@ static int generation_remove(int directory_fd, uint32_t number, struct formers *
 	return 1;
 }
 
-/* Goes on with the others after one that can't be removed, for instance because it holds a
- * foreign file. */
+/* Goes on after one that can't be removed, for instance because it holds a foreign file. */
 static int generation_remove_unkept(void *arg, int directory_fd, uint32_t number)
 {
 	struct removal *removal = arg;

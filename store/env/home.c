@@ -164,7 +164,7 @@ static int home_write_id(const struct home *home)
 	return text_file_replace(home->fd, "id", line, home_file_mode(home));
 }
 
-/* Gives the files of all readers to the group, which may be newer than the store. */
+/* Gives the readers' files to the group, perhaps newer than the store. */
 static int home_give_files(const struct home *home, gid_t group)
 {
 	const struct {
@@ -524,9 +524,9 @@ unsigned home_file_mode(const struct home *home)
 }
 
 /*
- * Takes the role by a lock on ROLE.owner, which no other user can open, and so lock. Then shows the
- * role to readers by a lock on ROLE.lock, a new file each time, locked before readers can open it:
- * a member of the group can have a read lock on older files only.
+ * Takes the role by a lock on ROLE.owner, closed to other users. Then shows the role to readers by
+ * a lock on ROLE.lock, a new file each time, locked before readers can open it: a member of the
+ * group can have a read lock on older files only.
  */
 int home_take_role(struct home *home, enum home_role role)
 {

@@ -3,13 +3,12 @@
  * The store's directory and its runtime directory: paths, access rights, and the locks against a
  * second process in a role. Nothing here opens a database.
  *
- *	<store>/id  runtime  journal/  index/  cursors/  pins/  serve/  reflector.lock  processor.lock
- *	        discovery.api  discovery.apis
- *	<runtime parent>/kinf-<id>/  delta.ring  index.taken  stats.reflector  stats.processor  doorbell.sock
- *	                             stats.serve  serve.sock  upstream
- *	                             wish.reflector
- *	                             control.reflector  control.processor  control.serve
- *	                             reflector.lock  processor.lock  pins/
+ *	<store>/id  runtime  journal/  index/  cursors/  pins/  serve/  reflector.lock
+ *	        processor.lock  discovery.api  discovery.apis
+ *	<runtime parent>/kinf-<id>/  delta.ring  index.taken  stats.reflector  stats.processor
+ *	        stats.serve  serve.sock  upstream  doorbell.sock  wish.reflector
+ *	        control.reflector  control.processor  control.serve
+ *	        reflector.lock  processor.lock  pins/
  *
  * The first daemon makes the store (0700; with a reader group 2750, cursors/ and pins/ 3770) in a
  * directory without other files (home_place.c), and writes the runtime directory's path into

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks that the store is still in its place. Operators remove, move or replace directories in use:
- * the daemon would write files without readers, and a reader would see no more changes. A descriptor
- * and a path with one device and inode are one file, because the kernel does not reuse the inode of
- * an open file.
+ * Checks that the store is still in its place. Operators remove, move or replace directories in
+ * use: the daemon would write files without readers, and a reader would see no more changes. A
+ * descriptor and a path with one device and inode are one file, because the kernel does not reuse
+ * the inode of an open file.
  */
 #include "store/env/home_internal.h"
 
@@ -105,7 +105,7 @@ void home_guard_file(struct home *home, const char *name)
 	home->guarded[i].inode = st.st_ino;
 }
 
-/* Moves NEW_FD to the number FD, which other threads use; -1: FD stays. */
+/* Moves NEW_FD to the number FD, used by other threads; -1: FD stays. */
 static void home_replace_fd(_Atomic int *fd, int new_fd)
 {
 	if (*fd < 0) {

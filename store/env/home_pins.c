@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The directories of pin files, and the check that the daemons look there. */
+/* The directories of pin files, and the check that the daemons scan them. */
 #include "store/env/home.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ void home_pin_places(const struct home *home, struct pin_places *ret_places)
 		(size_t)snprintf(ret_places->path[0], sizeof(ret_places->path[0]), "%s/" HOME_PINS,
 			home->runtime) >= sizeof(ret_places->path[0]))
 		ret_places->path[0][0] = '\0';
-	/* Without links, which may lead to another store later. */
+	/* Without links: they may lead to another store later. */
 	int r = proc_path_of(home->fd, path, sizeof(path));
 	err_ignore(r, "the runtime directory is the place then");
 	if (r == 0)

@@ -79,8 +79,8 @@ static const char *place_next(DIR *directory)
 	return entry ? entry->d_name : NULL;
 }
 
-/* Returns true if FD is an empty directory of this user or root: the future store of another cluster,
- * /var/lib/kinf/NAME beside the first one's files. */
+/* Returns true if FD is an empty directory of this user or root: the future store of another
+ * cluster, /var/lib/kinf/NAME beside the first one's files. */
 static bool place_is_free(int fd, const struct stat *st)
 {
 	CLEANUP(place_close) DIR *directory = place_list(fd);
@@ -88,8 +88,8 @@ static bool place_is_free(int fd, const struct stat *st)
 	return directory && (st->st_uid == geteuid() || st->st_uid == 0) && !place_next(directory);
 }
 
-/* Returns true if the directory FD may become a store with NAME in it. One volume may have the store
- * and the runtime directory, which remove-store leaves. */
+/* Returns true if the directory FD may become a store with NAME in it. One volume may have the
+ * store and the runtime directory; remove-store leaves the latter. */
 static bool place_allows(int fd, const char *runtime_dir, const char *name)
 {
 	AUTO_FD int entry_fd = -1;
@@ -173,7 +173,7 @@ static int place_check_owner(const struct stat *st, const char *store)
 		store, user, own, shell_word(account, word), own, shell_word(store, other));
 }
 
-/* Checks that this user may use the parts of its store: root or a copy may have left files. Other
+/* Checks this user's rights to the parts of its store: root or a copy may have left files. Other
  * users' files in cursors/ and pins/ are readers'. */
 static int place_check_parts(int fd, const char *store)
 {
@@ -268,10 +268,10 @@ int home_check_writable(const char *path)
 		(unsigned)geteuid(), there);
 }
 
-/* ---- what an attempt said ----------------------------------------------- */
+/* ---- errors of an attempt ----------------------------------------------- */
 
-/* Returns true if PATH can't be made, after an attempt with error R. Tries once more: another process
- * may have removed a part just then. */
+/* Returns true if PATH can't be made, after an attempt with error R. Tries once more: another
+ * process may have removed a part just then. */
 static bool place_is_impossible(int r, const char *path)
 {
 	if (r == -ENOENT && home_make_parents(path) == 0 &&

@@ -67,8 +67,8 @@ static bool runtime_is_used(const struct home *home)
 	return used;
 }
 
-/* Returns true if the runtime directory names another store of the same id, the copy or the original
- * of this one. False if that can't be seen here, as in a container. */
+/* Returns true if the runtime directory names another store of the same id, the copy or the
+ * original of this one. False if it can't be seen here, as in a container. */
 static bool runtime_names_another(const struct home *home)
 {
 	char path[PATH_MAX], line[64];
@@ -85,8 +85,8 @@ static bool runtime_names_another(const struct home *home)
 	       strstr(line, home->id);
 }
 
-/* Returns true if a process has a role in the store and in the runtime directory. A command that
- * maintains a copy has it in the copy alone. */
+/* Returns true if a process has a role in the store and in the runtime directory. A command at work
+ * on a copy has it in the copy alone. */
 static bool runtime_is_ours(const struct home *home)
 {
 	for (int i = 0; i < HOME_ROLE_MAX; i++) {

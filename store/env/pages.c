@@ -51,7 +51,7 @@ void pages_close(struct pages *pages)
 	*pages = (struct pages){0};
 }
 
-/* Gives the rows of a leaf, whose bytes may be anything; large values have pages of their own. */
+/* Gives the rows of a leaf of any bytes; large values have pages of their own. */
 static int pages_each_in_leaf(const uint8_t *page, size_t size, pages_row_fn *fn, void *arg)
 {
 	size_t end = le16_get(page + PAGE_LOWER);

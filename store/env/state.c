@@ -93,16 +93,15 @@ int state_check(int fd, const struct state *state, uint32_t format)
 	int r = state_identify(fd, &inode, &device);
 	if (r < 0)
 		return r;
-	/* In the snapshot or image of a file system that is mounted elsewhere the file has the
-	 * same inode. Another boot may give other numbers to devices. */
+	/* A snapshot or image of a file system, mounted elsewhere, has the same inode. Another boot
+	 * may number devices differently. */
 	bool is_elsewhere = false;
 	if (state->device && device != state->device && proc_boot_id(boot) == 0)
 		is_elsewhere = strcmp(boot, state->boot) == 0;
 	if (inode != state->inode || is_elsewhere)
 		return err_say(ERR_UNTRUSTED,
 			"it is the copy of a store whose daemons ran or were killed");
-	/* When this boot's id can't be read now, nothing is said of the data: it must not be
-	 * given up. */
+	/* Without this boot's id nothing is known of the data: it must not be given up. */
 	r = state->durable ? 0 : proc_boot_id(boot);
 	if (r < 0)
 		return r;

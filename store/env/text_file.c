@@ -55,8 +55,8 @@ int text_file_replace(int directory_fd, const char *name, const char *text, unsi
 	return 0;
 }
 
-/* Returns a descriptor; -errno; ERR_CORRUPT: something that is no file has the name. A pipe must
- * not keep a daemon waiting. */
+/* Returns a descriptor; -errno; ERR_CORRUPT: the name is not a file's. A pipe must not keep a
+ * daemon waiting. */
 static int text_file_open(int directory_fd, const char *name)
 {
 	AUTO_FD int fd = openat(directory_fd, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);

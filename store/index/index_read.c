@@ -252,9 +252,8 @@ struct index_walk {
 	bool started;
 	bool is_postings;
 	bool after; /* begin after FROM, cut because it is longer than any key */
-	uint64_t
-		/* names or postings left, by another row's count; COUNT_UNKNOWN */
-		left;
+	/* names or postings left, by another row's count; COUNT_UNKNOWN */
+	uint64_t left;
 	struct cursor *cursor; /* over name, or posting */
 	struct txn *txn;
 	struct postings_block block;

@@ -6,8 +6,8 @@
  *	namespace  the part of the object key before '/'; none for cluster-scoped objects
  *	label      `key` and `key=value` of each label
  *	one path   the text of each scalar found by the path; null counts as absent
- *	several    one value for each combination of the paths' values: the parts, escaped and joined
- *		   by commas; none if a path finds nothing
+ *	several    one value for each combination of the paths' values: the parts, escaped and
+ *		   joined by commas; none if a path finds nothing
  *
  * Maps and arrays are not values and count as unindexable. An object with more than TERMS_MAX terms
  * in one definition gets none of them, and counts as unindexable.

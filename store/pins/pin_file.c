@@ -36,9 +36,8 @@ struct pin_file {
 	struct pin_place_id place;
 	struct pin_place_id own, page; /* the files behind fd and lock_fd, and behind mark_fd */
 	char path[4096 + PIN_NAME_LENGTH + 2];
-	uint8_t *
-		/* of the file's full size; unless PIN_MAPPED, memory of this process */
-		map;
+	/* of the file's full size; unless PIN_MAPPED, memory of this process */
+	uint8_t *map;
 	uint32_t chunks;               /* of the file: beyond them is nothing to touch */
 	uint64_t used[PIN_CHUNKS_MAX]; /* bit i of word c: slot i of chunk c */
 };

@@ -19,7 +19,7 @@
  *	2 fence                                  2 pin = P
  *	3 reads all pins of live processes       3 fence
  *	4 oldest = floor = the least of them     4 again from 1 if oldest > P
- *	  and of 1                               5 begins LMDB's transaction of the newest state T >= P
+ *	  and of 1                               5 LMDB's transaction begins: state T >= P
  *	5 LMDB's slot = floor                    6 fence (acquire); again from 5 if began > T + 1
  *	6 the transaction W                      7 again from 5 if T > committed
  *	7 began = W, fence, commit               8 reads

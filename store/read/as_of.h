@@ -39,8 +39,8 @@ void as_of_free(struct as_of **as_of);
  * Reads from SNAPSHOT, to be kept as it is until as_of_rest(). Examines at most LIMIT records of
  * the log. Returns: 0: the state can be read;
  *	AGAIN: LIMIT was reached; call again, with the same or a later snapshot;
- *	LAPPED: the log no longer reaches back, the feed was listed later, the seq is not yet given, or
- *	the journal is another one;
+ *	LAPPED: the log no longer reaches back, the feed was listed later, the seq is not yet given,
+ *	or the journal is another one;
  *	GONE: the feed was removed.
  */
 int as_of_renew(struct as_of *as_of, struct snapshot *snapshot, size_t limit);

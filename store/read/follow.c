@@ -4,8 +4,8 @@
  *
  *	IDLE	holds nothing: takes a snapshot and begins a pass
  *	PASS	reads the log from the smallest position to visible(feed) and gives new changes
- *	RANGE	reads a feed's objects by name, from the key after the last one: the initial state, or
- *		a resync
+ *	RANGE	reads a feed's objects by name, from the key after the last one: the initial state,
+ *		or a resync
  *	LIVE	takes entries of the delta ring and reads their records from the journal
  *
  * Changes come from the journal alone, so a follower goes on while the index is rebuilt or no
