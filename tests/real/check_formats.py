@@ -145,10 +145,11 @@ class Formats:
 
 def main():
     cluster = Cluster(os.environ["KUBECONFIG"])
-    objects = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": {"made-by": NAMESPACE}}}, *(body(number) for number in range(9))]
+    objects = [body(number) for number in range(9)]
     objects.append({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": NAMESPACE}, "data": {"a": "1\n", "b": " x"}})
     workspace = Workspace()
     try:
+        cluster.make_namespaces(NAMESPACE, labels={"made-by": NAMESPACE})
         for one in objects:
             cluster.kubectl("apply", "-f", "-", body=json.dumps(one))
         store = workspace.store()

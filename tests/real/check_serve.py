@@ -61,8 +61,6 @@ def objects():
         return {"name": name, "namespace": namespace, "labels": labels, "annotations": {"a": "<grün> & 日本"}}
 
     container = {"name": "c", "image": "none:1"}
-    yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": A}}
-    yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": B}}
     for namespace in (A, B):
         for i in range(5):
             yield {"apiVersion": "v1", "kind": "Pod", "metadata": meta(f"p{i}", namespace, app=f"app{i % 2}", n=str(i)),
@@ -621,9 +619,8 @@ def prepare(cluster):
     cluster.kubectl("delete", "nodes", "kinf-serve-0", "kinf-serve-1", "--ignore-not-found")
     cluster.kubectl("create", "-f", "-", body=json.dumps(definition()))
     cluster.kubectl("wait", "--for=condition=Established", f"crd/gadgets.{GROUP}", "--timeout=30s")
-    made = list(objects())
-    cluster.kubectl("apply", "-f", "-", body="\n".join(json.dumps(o) for o in made[:2]))
-    cluster.kubectl("create", "-f", "-", body="\n".join(json.dumps(o) for o in made[2:]))
+    cluster.make_namespaces(A, B)
+    cluster.kubectl("create", "-f", "-", body="\n".join(json.dumps(o) for o in objects()))
     cluster.kubectl("create", "-f", "-", body="\n".join(json.dumps(o) for o in gadgets()))
 
 

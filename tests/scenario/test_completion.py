@@ -20,7 +20,7 @@ from harness.objects import pod
 from harness.process import program
 from harness.store import whole
 
-SCRIPTS = Path(__file__).resolve().parents[2] / "reader" / "completion"
+SCRIPTS = Path(__file__).resolve().parents[2] / "command" / "completion"
 SHELLS = {
     "bash": (["bash", "--norc", "--noprofile", "-i"], f"source {SCRIPTS}/kinf.bash"),
     "zsh": (["zsh", "-f", "-i"], f"fpath=({SCRIPTS} $fpath); autoload -Uz compinit; compinit -u -D"),

@@ -33,5 +33,5 @@ def essential(text):
     lines = text.replace("Started container\n", "Started container").splitlines()
     for pattern, replacement in OLDER:
         lines = [re.sub(pattern, replacement, line) for line in lines]
-    lines = [line for line in ageless("\n".join(lines)) if line]
+    lines = [line for line in ageless("\n".join(lines)) if line and line != " Kube-Proxy Version:"]
     return sorted(lines) if "Data" in lines else lines  # older ones print data in any order
