@@ -154,7 +154,7 @@ struct bytes snapshot_feed_rv(const struct snapshot_feed *feed);
 
 /*
  * Finds the feeds of NAME, in the order of namespace + "/". NAME is a configured name or a form for
- * --watch (pods, po, pod, Pod, deployments.apps). Of two feeds with the same name and namespace (a
+ * --watch (pods, po, pod, Pod, deployments.apps). If two feeds share name and namespace (a
  * definition just changed), the newest listed one is taken, else the newest. NAME NULL: all feeds
  * but removed ones, by name. The caller frees RET_FEEDS, one allocation. If resources share a name,
  * the first in the order of discovery is meant, as in kubectl. ERR_NO_FEED: no feed, or several
