@@ -309,12 +309,9 @@ static int mapping_scan(struct mapping *map, uint64_t most, uint64_t *ret_least)
 		return r;
 	map->is_blind = missed;
 	return missed ? err_say(ERR_LOCKED,
-				"a process that reads '%s' has its pin file in a directory that "
-				"was "
-				"removed or is no longer used: no page is reused until that "
-				"process "
-				"takes another snapshot or ends ('fuser -v %s/" PIN_PAGE_FILE
-				"' names it)",
+				"a reader of '%s' has its pin file in a removed or unused "
+				"directory: no page is reused until it takes another snapshot "
+				"or ends ('fuser -v %s/" PIN_PAGE_FILE "' names it)",
 				map->path, shell_word(map->path, (char[SHELL_WORD_SIZE]){0}))
 		      : 0;
 }

@@ -260,13 +260,13 @@ int generation_advise(const struct generation *gen, int r)
 	CHECK_OBJ(gen, GENERATION_MAGIC);
 	if (r == ERR_FORMAT)
 		return err_say(r,
-			"%s; start 'kinf run' of this version, which makes it again, or read it "
-			"with the version that wrote it",
+			"%s; start 'kinf run' of this version, which makes it again, or "
+			"read it with the version of its writer",
 			err_text(r));
 	if (r == ERR_UNTRUSTED)
 		return err_say(r,
-			"%s; 'kinf run' on it lists everything again, and the commands that read "
-			"check it first",
+			"%s; 'kinf run' on it lists everything again, and other commands check "
+			"it first",
 			err_text(r));
 	return r == ERR_CORRUPT ? err_say(r, "%s; %s", err_text(r),
 					  gen->is_untrusted ? of_copy : gen->kind->remedy)
@@ -453,9 +453,8 @@ int generation_check(const struct generation *gen, int directory_fd, bool publis
 	if (r < 0 && r != ERR_CORRUPT && r != -ENOENT)
 		return r;
 	return err_say(ERR_MOVED,
-		"'%s' of the %s was removed or replaced while in use: what is missing is made when "
-		"the daemon is "
-		"started again",
+		"'%s' of the %s was removed or replaced while in use: the daemon's next start "
+		"makes it again",
 		is_there ? "CURRENT" : name, gen->kind->what);
 }
 

@@ -245,8 +245,8 @@ int home_explain_denied(int r, const char *store)
 		return r;
 	if (st.st_uid == geteuid())
 		return err_add(r,
-			"a part of the store '%s' does not belong to user %u, whose store it is "
-			"('kinf run' says how to mend it)",
+			"a part of the store '%s' does not belong to user %u, the store's "
+			"owner ('kinf run' says how to mend it)",
 			store, (unsigned)geteuid());
 	(void)home_name_user(st.st_uid, owner);
 	(void)getgrgid_r(st.st_gid, &other, memory, sizeof(memory), &found);

@@ -82,9 +82,7 @@ int home_check(const struct home *home)
 		return 0;
 	return err_say(ERR_MOVED,
 		"the store '%s' was changed while in use ('%s' was removed or replaced): this "
-		"daemon ends, "
-		"because readers look elsewhere now, and what is missing is made when it is "
-		"started again",
+		"daemon ends, and its next start makes the missing part",
 		home->path, changed);
 }
 

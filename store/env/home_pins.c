@@ -62,35 +62,28 @@ int home_check_pins(const struct home *home, enum home_database database)
 		return 0;
 	if (!made) /* daemons of this version make both at their start */
 		return err_say(ERR_LOCKED,
-			"the store '%s' is in use by daemons of another version, which do not know "
-			"how this "
-			"program says what it reads: restart 'kinf run' with the version of this "
+			"the store '%s' is in use by daemons of another version, without pins "
+			"of this program's kind: restart 'kinf run' with the version of this "
 			"program (%s)",
 			home->path, KINF_VERSION);
 	if (!writable)
 		return err_say(ERR_LOCKED,
-			"the store '%s' is in use, and this process may make no file in its "
-			"runtime directory '%s' by which "
-			"daemons know what it reads: mount that directory writable, the same one "
-			"that the daemons see (the store "
-			"itself may be read-only), join the store's group, or read a copy of the "
-			"store",
+			"the store '%s' is in use, and this process may make no pin file in "
+			"its runtime directory '%s': mount the daemons' own directory there, "
+			"writable (the store itself may be read-only), join the store's group, "
+			"or read a copy of the store",
 			home->path, home->runtime);
 	if (r == NOT_FOUND)
 		return err_say(ERR_LOCKED,
-			"the store '%s' is in use, but its %s is not the one that its %s writes: "
-			"data.mdb or pins there was "
-			"removed, replaced or copied. Wait until the %s has opened or made it "
-			"again; if that takes more than a "
-			"minute, restart the %s",
+			"the store '%s' is in use, but its %s is not the one that its %s "
+			"writes: data.mdb or pins was removed, replaced or copied. Wait until "
+			"the %s has opened or made it again, or restart the %s after a minute",
 			home->path, name, writer, writer, writer);
 	if (r == FOUND && !scanned)
 		return err_say(ERR_LOCKED,
-			"the store '%s' is in use, and its %s does not see the files that this "
-			"process makes in the runtime "
-			"directory '%s', by which it knows what is read: mount that directory "
-			"writable, the same one that the "
-			"daemons see, or read a copy of the store",
+			"the store '%s' is in use, and its %s does not see this process's pin "
+			"files in the runtime directory '%s': mount the daemons' own directory "
+			"there, writable, or read a copy of the store",
 			home->path, writer, home->runtime);
 	return 0;
 }

@@ -261,8 +261,7 @@ int home_check_writable(const char *path)
 	if (faccessat(AT_FDCWD, there, W_OK | X_OK, AT_EACCESS) == 0)
 		return 0;
 	if (errno == EROFS)
-		return err_say(
-			ERR_CONFIG, "'%s' is on a file system that is mounted read-only", there);
+		return err_say(ERR_CONFIG, "'%s' is on a file system mounted read-only", there);
 	return err_say(ERR_CONFIG,
 		"user %u may not write to '%s': check as the user who is to run kinf, or as root",
 		(unsigned)geteuid(), there);
@@ -294,23 +293,21 @@ int home_explain_rights(
 			err_text(r), what, path, key, option);
 	if (r == -EROFS)
 		return err_say(ERR_CONFIG,
-			"%s: the %s '%s' is on a file system that is mounted read-only: mount it "
-			"writable, or name "
-			"another directory with '%s' in kinf.yaml or %s",
+			"%s: the %s '%s' is on a file system mounted read-only: mount it "
+			"writable, or name another directory with '%s' in kinf.yaml or %s",
 			err_text(r), what, path, key, option);
 	if (r != -EACCES) /* -EPERM has a sentence of its own */
 		return r;
 	if (faccessat(AT_FDCWD, path, F_OK, AT_EACCESS) < 0 && errno == ENOENT)
 		return err_say(ERR_CONFIG,
-			"%s: user %u may not make the %s '%s' in the directory above it: start as "
-			"a user that may, or make it "
-			"for this user (install -d -o %u %s), or name another directory with '%s' "
-			"in kinf.yaml or %s",
+			"%s: user %u may not make the %s '%s' in the directory above it: start "
+			"as a user with the right, or make it for this one (install -d -o %u %s), "
+			"or "
+			"name another directory with '%s' in kinf.yaml or %s",
 			err_text(r), (unsigned)geteuid(), what, path, (unsigned)geteuid(),
 			shell_word(path, word), key, option);
 	return err_say(ERR_CONFIG,
-		"%s: user %u may not write the %s '%s': start as the user that it belongs to, give "
-		"it to this user "
-		"(chown -R %u), or name another directory with '%s' in kinf.yaml or %s",
+		"%s: user %u may not write the %s '%s': start as its owner, give it to this "
+		"user (chown -R %u), or name another directory with '%s' in kinf.yaml or %s",
 		err_text(r), (unsigned)geteuid(), what, path, (unsigned)geteuid(), key, option);
 }

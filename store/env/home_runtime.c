@@ -202,11 +202,10 @@ int home_lock_runtime(struct home *home, enum home_role role)
 	int fd = proc_lock(home->runtime_fd, home_role_lock(role));
 	if (fd == ERR_LOCKED)
 		return err_say(fd,
-			"the runtime directory '%s' is in use by another store of the same id: %s. "
-			"The store "
-			"'%s' is a copy, or that one is: stop the other one's daemons, or remove "
-			"the file "
-			"'id' in the copy, which makes it a store of its own",
+			"the runtime directory '%s' is in use by another store of the same id: "
+			"%s. One of them is a copy of the other: stop the other one's daemons, "
+			"or make the copy a store of its own by removing its file 'id' ('%s' "
+			"is this one)",
 			home->runtime, err_text(fd), home->path);
 	if (fd < 0)
 		return err_add(fd, "the runtime directory '%s'", home->runtime);

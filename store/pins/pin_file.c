@@ -168,9 +168,8 @@ static int pin_file_grow(struct pin_file *file)
 {
 	if (file->chunks == PIN_CHUNKS_MAX)
 		return err_say(ERR_READERS_FULL,
-			"this process holds %u snapshots of one database, which is the most: close "
-			"those that are "
-			"no longer needed",
+			"this process holds %u snapshots of one database, the most possible: "
+			"close unneeded ones",
 			PIN_CHUNKS_MAX * PIN_CHUNK_SLOTS - 1);
 	int rc = file->kind == PIN_MARK ? 0
 		 : !proc_may_write((file->chunks + 1) * (uint64_t)PIN_CHUNK_BYTES)
@@ -338,12 +337,11 @@ static int pin_file_make(
 				pins->places.path[i]);
 	}
 	if (err_is_shortage(r) || r == -EFBIG) /* another directory would not help */
-		return err_add(r, "making a file in which a reader says what it reads");
+		return err_add(r, "making a reader's pin file");
 	return err_say(r,
-		"a reader needs a directory in which it can say what it reads: %s. Mount the "
-		"runtime directory "
-		"that the store's daemons use at the same path, writable (the store itself may be "
-		"read-only), and join its group",
+		"a reader needs a directory for its pin file: %s. Mount the daemons' runtime "
+		"directory at the same path, writable (the store itself may be read-only), and "
+		"join its group",
 		err_text(r));
 }
 

@@ -311,8 +311,8 @@ int as_of_next(struct as_of *as_of, struct bytes *ret_key, struct index_entry *r
 		return END;
 	if (order == 0)
 		return err_say(ERR_CORRUPT,
-			"the index names version %llu of '%.*s', which the journal has replaced: "
-			"run 'kinf verify'",
+			"the index names version %llu of '%.*s', replaced in the journal: run "
+			"'kinf verify'",
 			(unsigned long long)a->entry.seq, BYTES_ARG(key));
 	if (order < 0) {
 		*ret_entry = (struct index_entry){.seq = row->seq};

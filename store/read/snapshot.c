@@ -331,10 +331,9 @@ int snapshot_check(const struct snapshot *snapshot)
 
 	if (snapshot_is_given_up(s))
 		return err_say(ERR_SNAPSHOT_EXPIRED,
-			"the snapshot was held for too long: a copy has taken the place of its "
-			"file, whose space was taken back "
-			"because more than %d such files were held; take another one, and hold it "
-			"for less than a minute",
+			"the snapshot was held for too long: its file was replaced, and its "
+			"space taken back because more than %d such files were held; take "
+			"another one, and hold it for less than a minute",
 			FORMERS_KEPT);
 	if (txn_is_pinned(s->journal_txn) && (!whole || txn_is_pinned(s->index_txn)))
 		return 0;
@@ -365,11 +364,9 @@ static int snapshot_keep_pins(const struct snapshot *snapshot)
 		kept = txn_keeps_pin(s->index_txn) && kept;
 	return kept ? 0
 		    : err_say(ERR_SNAPSHOT_EXPIRED,
-			      "this program has closed files of libkinf's (closefrom(3), or a "
-			      "daemon that closes all descriptors), by "
-			      "which the store's daemons saw that it reads: they may have written "
-			      "over what it was reading. "
-			      "Open the store again, after the closing");
+			      "the program closed libkinf's file descriptors (as closefrom(3) "
+			      "does), so the store's daemons may have overwritten the data "
+			      "being read. Open the store again, after the closing");
 }
 
 int snapshot_check_pins(const struct snapshot *snapshot)

@@ -83,8 +83,7 @@ int snapshot_record(struct snapshot *snapshot, uint32_t feed, struct bytes key,
 			"'%.*s' can't be shown: this copy lacks its version %" PRIu64,
 			BYTES_ARG(key), entry->seq);
 	return err_say(ERR_CORRUPT,
-		"the index names version %llu of '%.*s', which the journal does not "
-		"hold: " STORE_REMEDY,
+		"the index names version %llu of '%.*s', missing in the journal: " STORE_REMEDY,
 		(unsigned long long)entry->seq, BYTES_ARG(key));
 }
 

@@ -33,7 +33,7 @@ static int verify_expired(const struct verify *v)
 		"copies took the place of the store's files again and again while it was read for "
 		"so long, and the old ones are not kept "
 		"any more%s: verify it again",
-		v->report.faults ? "; the faults that were found before are true" : "");
+		v->report.faults ? "; the faults found before are true" : "");
 }
 
 void verify_fault(struct verify *v, const char *format, ...)
