@@ -47,7 +47,7 @@ struct app {
 	struct control_call *compacting; /* the command for a copy of it; NULL: none */
 	bool compact_due;                /* a copy of it is to be made without a command */
 	bool places_checked;             /* of this pair */
-	struct surplus surplus;
+	struct bloat bloat;
 	bool waiting_logged; /* for a journal */
 	int backoff_ms;
 	uint64_t checked_ns, opened_ns; /* monotonic */
@@ -102,7 +102,7 @@ static void processor_compact(struct app *app)
 	int r = index_compact(app->p.home, &options, processor_report, app);
 	if (r == NOT_FOUND)
 		r = err_say(-ENOENT, "there is no index yet");
-	surplus_end(&app->surplus, r, begun, proc_monotonic_ns());
+	bloat_end(&app->bloat, r, begun, proc_monotonic_ns());
 	app->compact_due = false;
 	if (r == 0)
 		LOG(index_compacted);
@@ -158,9 +158,9 @@ static int processor_weigh(struct app *app, uint64_t now)
 	int r = env_sizes(pair_env(app->pair), &info);
 
 	if (r == 0)
-		app->compact_due = surplus_is_due(&app->surplus, &info, now);
+		app->compact_due = bloat_is_due(&app->bloat, &info, now);
 	if (r < 0 || app->compact_due || app->places_checked ||
-		!surplus_is_allowed(&app->surplus, now) || now - app->opened_ns < PLACES_NS)
+		!bloat_is_allowed(&app->bloat, now) || now - app->opened_ns < PLACES_NS)
 		return r;
 	app->places_checked = true;
 	r = pair_find_old_places(app->pair);

@@ -14,7 +14,7 @@
 /* Ends with the failure R, or with success. */
 static void compaction_end(struct compaction *c, int r)
 {
-	surplus_end(&c->surplus, r, c->begun_ns, proc_monotonic_ns());
+	bloat_end(&c->bloat, r, c->begun_ns, proc_monotonic_ns());
 	if (r < 0 && (c->call || r != -ECANCELED))
 		LOG(journal_compact_failed, .error = err_text(r));
 	else if (r == 0)
@@ -30,7 +30,7 @@ bool compaction_is_due(struct compaction *c, struct journal *journal)
 	int r = c->copy ? AGAIN : env_sizes(journal_env(journal), &info);
 
 	err_ignore(r, "it is asked again in some seconds");
-	return r == 0 && surplus_is_due(&c->surplus, &info, proc_monotonic_ns());
+	return r == 0 && bloat_is_due(&c->bloat, &info, proc_monotonic_ns());
 }
 
 void compaction_begin(struct compaction *c, struct home *home, struct journal *journal,

@@ -17,7 +17,7 @@ struct compaction {
 	struct journal *journal;
 	struct journal_copy *copy; /* NULL: none runs */
 	struct control_call *call; /* the command; NULL: none */
-	struct surplus surplus;
+	struct bloat bloat;
 	uint64_t begun_ns;
 };
 

@@ -93,12 +93,12 @@ int env_copy_database(
 #define ALLOWANCE  (16ull << 20)
 #define EXCESS     (256ull << 20)
 
-bool surplus_is_allowed(const struct surplus *s, uint64_t now_ns)
+bool bloat_is_allowed(const struct bloat *s, uint64_t now_ns)
 {
 	return now_ns >= s->next_ns;
 }
 
-bool surplus_is_due(struct surplus *s, const struct env_info *info, uint64_t now_ns)
+bool bloat_is_due(struct bloat *s, const struct env_info *info, uint64_t now_ns)
 {
 	uint64_t length = info->file_bytes + datafile_ahead(info->file_bytes);
 
@@ -112,10 +112,10 @@ bool surplus_is_due(struct surplus *s, const struct env_info *info, uint64_t now
 	uint64_t most = s->most[0] > s->most[1] ? s->most[0] : s->most[1];
 	if (length > 2 * most + EXCESS && now_ns >= s->hasty_ns)
 		return true;
-	return surplus_is_allowed(s, now_ns) && length > most + most / 10 * 3 + ALLOWANCE;
+	return bloat_is_allowed(s, now_ns) && length > most + most / 10 * 3 + ALLOWANCE;
 }
 
-void surplus_end(struct surplus *s, int result, uint64_t began_ns, uint64_t now_ns)
+void bloat_end(struct bloat *s, int result, uint64_t began_ns, uint64_t now_ns)
 {
 	uint64_t share = (now_ns - began_ns) * TIME_SHARE;
 	uint64_t pause = share > PAUSE_NS ? share : PAUSE_NS,

@@ -52,7 +52,7 @@ int env_copy_database(
  */
 
 /* Zeros are the state at the start. */
-struct surplus {
+struct bloat {
 	uint64_t most[2];   /* maximum of bytes in use: in the previous half minute, in this one */
 	uint64_t turned_ns; /* start of this half minute */
 	uint64_t next_ns;   /* no copy before */
@@ -60,10 +60,10 @@ struct surplus {
 };
 
 /* Returns true if a copy may begin at NOW_NS, for any reason. */
-bool surplus_is_allowed(const struct surplus *surplus, uint64_t now_ns);
+bool bloat_is_allowed(const struct bloat *bloat, uint64_t now_ns);
 /* Returns true if a copy is due; called every few seconds. */
-bool surplus_is_due(struct surplus *surplus, const struct env_info *info, uint64_t now_ns);
+bool bloat_is_due(struct bloat *bloat, const struct env_info *info, uint64_t now_ns);
 /* Enters the RESULT of a copy begun at BEGAN_NS, for any reason. */
-void surplus_end(struct surplus *surplus, int result, uint64_t began_ns, uint64_t now_ns);
+void bloat_end(struct bloat *bloat, int result, uint64_t began_ns, uint64_t now_ns);
 
 #endif
