@@ -132,7 +132,7 @@ bool txn_is_pinned(const struct txn *txn);
 /* Returns false if the program has closed the descriptors of the pin: the values may be wrong.
  * Costs a system call. */
 bool txn_keeps_pin(struct txn *txn);
-/* Returns true if the file was replaced and then held for too long (former.h): the values may be
+/* Returns true if the file was replaced and then held for too long (replaced.h): the values may be
  * wrong, and later calls return ERR_SNAPSHOT_EXPIRED. */
 bool txn_is_given_up(const struct txn *txn);
 /* Returns R, the result of a read in TXN; ERR_SNAPSHOT_EXPIRED if R is an error and the file was

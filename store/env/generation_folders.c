@@ -12,7 +12,7 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "store/env/former.h"
+#include "store/env/replaced.h"
 #include "store/env/generation.h"
 #include "store/env/state.h"
 #include "store/env/text_file.h"

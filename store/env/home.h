@@ -22,7 +22,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "store/env/former.h"
+#include "store/env/replaced.h"
 #include "store/pins/pin_page.h"
 
 struct home;
@@ -114,7 +114,7 @@ enum home_database { HOME_JOURNAL, HOME_INDEX };
 int home_check_pins(const struct home *home, enum home_database database);
 /* Does the same for both databases. */
 int home_check_all_pins(const struct home *home);
-/* Returns the files of removed generations, for a daemon's writing thread (former.h). */
+/* Returns the files of removed generations, for a daemon's writing thread (replaced.h). */
 struct formers *home_formers(struct home *home);
 /* Calls formers_tend(); a daemon calls it once a second. */
 bool home_tend_formers(struct home *home, struct former_loss *ret_loss);

@@ -35,7 +35,7 @@
  * When a copy has replaced the file, its writer closes the page: `oldest` = PIN_CLOSED, fence, and
  * reads all pins. By the same two steps of Dekker each reader is either seen or goes to the copy. A
  * reader seen keeps its state, unless too many such files are held: then `given_up` is set before
- * the pages are taken away, and readers check it after reading (former.h).
+ * the pages are taken away, and readers check it after reading (replaced.h).
  *
  * A starting writer takes `floor` from the page into its slot before its first write, so its
  * predecessor's pins go on to hold. Not `oldest`: a killed writer may have left it at step 1.

@@ -11,7 +11,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
-#include "store/env/former.h"
+#include "store/env/replaced.h"
 #include "store/env/generation.h"
 #include "store/read/snapshot_internal.h"
 

@@ -82,7 +82,7 @@ int snapshot_renew_log(struct snapshot *snapshot);
  * calls) while the open file has SEQ. */
 int snapshot_renew_log_to(struct snapshot *snapshot, uint64_t seq);
 /* Ends the transactions, keeps the slots. ERR_SNAPSHOT_EXPIRED: data read may be wrong, of a copy,
- * or of files given up (former.h). */
+ * or of files given up (replaced.h). */
 int snapshot_reset(struct snapshot *snapshot);
 /* Returns: 0, ERR_SNAPSHOT_EXPIRED as above. */
 int snapshot_check(const struct snapshot *snapshot);

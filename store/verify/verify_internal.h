@@ -60,7 +60,7 @@ struct verify {
 	size_t n_chosen;
 };
 
-/* Returns whether pages of the files were taken away (former.h): earlier findings may come of
+/* Returns whether pages of the files were taken away (replaced.h): earlier findings may come of
  * it. */
 bool verify_is_expired(const struct verify *v);
 void verify_fault(struct verify *v, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A reader that was stopped for minutes, while copies replaced the files that it reads and too many such files were held: the
-daemons took the space back. It says so, and prints nothing wrong. (store/env/former.h; tests/stress/hoarder.py waits for the
+daemons took the space back. It says so, and prints nothing wrong. (store/env/replaced.h; tests/stress/hoarder.py waits for the
 daemons to do it.)"""
 
 import json

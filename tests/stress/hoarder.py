@@ -5,7 +5,7 @@ A program takes a new snapshot again and again and gives none back, while object
 put copies in the place of the databases that grow for it, and the program goes on to each copy and holds that too.
 
 The daemons bound the disk space that it holds: FORMERS_KEPT replaced files of each database, and those of the last minute
-(store/env/former.h). A snapshot that was given up says so when it is read, the newest one works,
+(store/env/replaced.h). A snapshot that was given up says so when it is read, the newest one works,
 and a reader that held one snapshot from the beginning, as another user, still has it.
 
 usage: tests/stress/hoarder.py [--minutes 5] [--rate 1500]   ($KINF_BUILD: default build/release)

@@ -25,8 +25,8 @@
  * A writer forgets its replaced files at its end: they keep their space then until their readers
  * end.
  */
-#ifndef STORE_ENV_FORMER_H
-#define STORE_ENV_FORMER_H
+#ifndef STORE_ENV_REPLACED_H
+#define STORE_ENV_REPLACED_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "common/proc.h"
-#include "store/env/former.h"
+#include "store/env/replaced.h"
 #include "tests/unit/pins_rig.h"
 
 #define GRACE (FORMER_GRACE_NS + 1)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/env/former.h"
+#include "store/env/replaced.h"
 
 #include <errno.h>
 #include <fcntl.h>
