@@ -51,9 +51,8 @@ struct app {
 	bool waiting_logged; /* for a journal */
 	int backoff_ms;
 	uint64_t checked_ns, opened_ns; /* monotonic */
-	uint64_t
-		/* since when there is no pair; 0: there was one in the last turn */
-		without_pair_ns;
+	/* since when there is no pair; 0: there was one in the last turn */
+	uint64_t without_pair_ns;
 };
 
 /* Nothing is lost by an error: the batch is in the journal, and the pair is opened again after a
@@ -219,9 +218,9 @@ static void processor_obey(struct app *app)
 
 static void processor_tend_formers(struct app *app)
 {
-	struct former_loss loss;
+	struct replaced_loss loss;
 
-	if (home_tend_formers(app->p.home, &loss))
+	if (home_maintain_replaced(app->p.home, &loss))
 		LOG(snapshot_given_up, .program = loss.program, .pid = loss.pid, .uid = loss.uid,
 			.snapshots = loss.snapshots, .bytes = loss.bytes);
 }

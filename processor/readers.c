@@ -182,7 +182,7 @@ int readers_check(struct readers *readers, struct env *index, struct env *journa
 	}
 	readers->env = 2;
 	if (r >= 0 && index && journal)
-		r = env_each_former_reader(index, journal, readers_note, readers);
+		r = env_each_replaced_reader(index, journal, readers_note, readers);
 	if (readers->held.n)
 		qsort(readers->held.items, readers->held.n, sizeof(*readers->held.items),
 			readers_compare);

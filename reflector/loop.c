@@ -146,7 +146,7 @@ static int loop_beat(struct loop *loop)
 {
 	const char *obstacle = cluster_obstacle(loop->cluster);
 	uint64_t now = proc_monotonic_ns();
-	struct former_loss loss;
+	struct replaced_loss loss;
 	int r = 0;
 
 	if (now < loop->beat_ns)
@@ -160,7 +160,7 @@ static int loop_beat(struct loop *loop)
 	else if (!cluster_is_known(loop->cluster) && *obstacle)
 		feeds_show_obstacle(loop->feeds, obstacle);
 	progress_request_keep(loop->home, &loop->progress_fd);
-	if (home_tend_formers(loop->home, &loss))
+	if (home_maintain_replaced(loop->home, &loss))
 		LOG(snapshot_given_up, .program = loss.program, .pid = loss.pid, .uid = loss.uid,
 			.snapshots = loss.snapshots, .bytes = loss.bytes);
 	err_ignore(upstream_write(&loop->upstream, loop->kubeconfig, loop->http, loop->home),

@@ -272,7 +272,7 @@ static int status_gather_former_readers(
 	struct reader_walk walk = {.status = status};
 
 	return status->copy ? 0
-			    : env_each_former_reader(journal_env(journal), index_env(index),
+			    : env_each_replaced_reader(journal_env(journal), index_env(index),
 				      status_add_reader, &walk);
 }
 

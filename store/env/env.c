@@ -561,7 +561,7 @@ int env_each_reader(struct env *env, env_reader_fn *fn, void *arg)
 	return r < 0 ? r : 0;
 }
 
-int env_each_former_reader(struct env *a, struct env *b, env_reader_fn *fn, void *arg)
+int env_each_replaced_reader(struct env *a, struct env *b, env_reader_fn *fn, void *arg)
 {
 	CLEANUP(pin_scan_close) struct pin_scan *scan = NULL;
 	struct each_reader each = {.map = a->map, .fn = fn, .arg = arg};

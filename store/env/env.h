@@ -105,7 +105,7 @@ typedef int env_reader_fn(void *arg, const struct env_reader *reader);
 int env_each_reader(struct env *env, env_reader_fn *fn, void *arg);
 /* Calls FN for each process with a replaced file open (`kinf compact`): it holds its space. A and B
  * are the store's two environments now. */
-int env_each_former_reader(struct env *a, struct env *b, env_reader_fn *fn, void *arg);
+int env_each_replaced_reader(struct env *a, struct env *b, env_reader_fn *fn, void *arg);
 
 /* Checks the meta pages, and the newest state's trees for foreign pages; LMDB would silently read
  * an older state. Opening does it once. Returns: 0; ERR_CORRUPT. */

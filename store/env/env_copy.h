@@ -47,8 +47,8 @@ int env_copy_database(
  *
  * The maximum in use within the last minute counts, so trims cause no copy. Copies begin a minute
  * apart, or later if they take long: at most a twentieth of the time. Five seconds are enough if
- * the file is by far too long: with replaced.h this bounds the space held by readers to the growth of
- * about a minute. A daemon counts the bytes in use at its start.
+ * the file is by far too long: with replaced.h this bounds the space held by readers to the growth
+ * of about a minute. A daemon counts the bytes in use at its start.
  */
 
 /* Zeros are the state at the start. */

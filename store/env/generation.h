@@ -20,7 +20,7 @@
 #define GENERATION_HINTS_FILE     "hints"
 #define GENERATION_HINTS_FILE_NEW ".hints.new"
 
-struct formers;
+struct replaced_files;
 struct generation;
 struct pin_page;
 
@@ -108,11 +108,11 @@ int generation_find(int directory_fd, const uint8_t uuid[16], uint32_t *ret_numb
 /* Reads the uuid in STATE of generation NUMBER: 0, -ENOENT, ERR_CORRUPT. */
 int generation_read_uuid(int directory_fd, uint32_t number, uint8_t ret_uuid[16]);
 /* Removes all generations but KEEP (0: removes all). A reader opening one gets -ENOENT. Readers of
- * an open one keep their map, and FORMERS, if not NULL, gets its files (replaced.h). Returns how many
- * were removed, or the first error after trying all. */
-int generation_remove_others(int directory_fd, uint32_t keep, struct formers *formers);
+ * an open one keep their map, and REPLACED, if not NULL, gets its files (replaced.h). Returns how
+ * many were removed, or the first error after trying all. */
+int generation_remove_others(int directory_fd, uint32_t keep, struct replaced_files *replaced);
 int generation_remove_except(
-	int directory_fd, const uint32_t *keep, size_t n_keep, struct formers *formers);
+	int directory_fd, const uint32_t *keep, size_t n_keep, struct replaced_files *replaced);
 
 /* The mode of a directory with files of FILE_MODE; new files in it get its group. */
 static inline unsigned generation_directory_mode(unsigned file_mode)

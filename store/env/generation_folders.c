@@ -226,7 +226,7 @@ int generation_find(int directory_fd, const uint8_t uuid[16], uint32_t *ret_numb
 struct removal {
 	const uint32_t *keep;
 	size_t n_keep;
-	struct formers *formers;
+	struct replaced_files *replaced;
 	int removed;
 	int failed; /* the first error, and its sentence */
 	struct err_kept why;
@@ -247,7 +247,7 @@ void generation_remove_failed(int directory_fd, uint32_t number)
 }
 
 /* Returns: 1 removed; errors. */
-static int generation_remove(int directory_fd, uint32_t number, struct formers *formers)
+static int generation_remove(int directory_fd, uint32_t number, struct replaced_files *replaced)
 {
 	AUTO_FD int fd = -1;
 	char name[32];
@@ -256,8 +256,8 @@ static int generation_remove(int directory_fd, uint32_t number, struct formers *
 	int r = generation_open_folder(directory_fd, number, &fd);
 	if (r < 0)
 		return r;
-	if (formers)
-		formers_add(formers, fd, GENERATION_HINTS_FILE);
+	if (replaced)
+		replaced_files_add(replaced, fd, GENERATION_HINTS_FILE);
 	for (size_t i = 0; i < sizeof(file_names) / sizeof(file_names[0]); i++)
 		if (unlinkat(fd, file_names[i], 0) < 0 && errno != ENOENT)
 			return err_set(-errno, "%s: removing %s", name, file_names[i]);
@@ -274,7 +274,7 @@ static int generation_remove_unkept(void *arg, int directory_fd, uint32_t number
 	for (size_t i = 0; i < removal->n_keep; i++)
 		if (removal->keep[i] == number)
 			return 0;
-	int r = generation_remove(directory_fd, number, removal->formers);
+	int r = generation_remove(directory_fd, number, removal->replaced);
 	if (r > 0)
 		removal->removed++;
 	if (r < 0 && !removal->failed) {
@@ -285,9 +285,9 @@ static int generation_remove_unkept(void *arg, int directory_fd, uint32_t number
 }
 
 int generation_remove_except(
-	int directory_fd, const uint32_t *keep, size_t n_keep, struct formers *formers)
+	int directory_fd, const uint32_t *keep, size_t n_keep, struct replaced_files *replaced)
 {
-	struct removal removal = {.keep = keep, .n_keep = n_keep, .formers = formers};
+	struct removal removal = {.keep = keep, .n_keep = n_keep, .replaced = replaced};
 	int r = generation_each(directory_fd, generation_remove_unkept, &removal);
 
 	if (r == 0 && removal.failed < 0) {
@@ -297,7 +297,7 @@ int generation_remove_except(
 	return r < 0 ? r : removal.removed;
 }
 
-int generation_remove_others(int directory_fd, uint32_t keep, struct formers *formers)
+int generation_remove_others(int directory_fd, uint32_t keep, struct replaced_files *replaced)
 {
-	return generation_remove_except(directory_fd, &keep, 1, formers);
+	return generation_remove_except(directory_fd, &keep, 1, replaced);
 }

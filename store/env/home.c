@@ -431,7 +431,7 @@ void home_close(struct home **home)
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		cleanup_fd(&parts[i]);
 	cleanup_fd(&h->fd);
-	formers_close(&h->formers);
+	replaced_files_close(&h->replaced);
 	(void)pthread_mutex_destroy(&h->reopening);
 	h->magic = 0;
 	free(h);

@@ -115,9 +115,9 @@ int home_check_pins(const struct home *home, enum home_database database);
 /* Does the same for both databases. */
 int home_check_all_pins(const struct home *home);
 /* Returns the files of removed generations, for a daemon's writing thread (replaced.h). */
-struct formers *home_formers(struct home *home);
-/* Calls formers_tend(); a daemon calls it once a second. */
-bool home_tend_formers(struct home *home, struct former_loss *ret_loss);
+struct replaced_files *home_replaced_files(struct home *home);
+/* Calls replaced_files_maintain(); a daemon calls it once a second. */
+bool home_maintain_replaced(struct home *home, struct replaced_loss *ret_loss);
 /* Returns home_options.unchecked. */
 bool home_is_unchecked(const struct home *home);
 /* Returns true if the store has an index and no journal: a part was removed, or not copied. */

@@ -33,7 +33,7 @@ struct home {
 	int role_owner[HOME_ROLE_MAX];   /* locks that keep others out, in the store's directory */
 	int role_fd[HOME_ROLE_MAX];      /* locks visible to readers, there also */
 	int runtime_lock[HOME_ROLE_MAX]; /* locks in its runtime directory */
-	struct formers formers;
+	struct replaced_files replaced;
 	bool has_group;
 	bool unchecked;
 	char id[HOME_ID_DIGITS + 1];
@@ -79,6 +79,6 @@ int home_lock_runtime(struct home *home, enum home_role role);
 /* ---- home_remove.c ------------------------------------------------------ */
 
 /* Removes PATH, the previous runtime directory. */
-void home_retire_former(const struct home *home, const char *path);
+void home_remove_old_runtime(const struct home *home, const char *path);
 
 #endif

@@ -95,19 +95,19 @@ int home_check_all_pins(const struct home *home)
 	return r < 0 ? r : home_check_pins(home, HOME_INDEX);
 }
 
-struct formers *home_formers(struct home *home)
+struct replaced_files *home_replaced_files(struct home *home)
 {
 	CHECK_OBJ(home, HOME_MAGIC);
-	return &home->formers;
+	return &home->replaced;
 }
 
-bool home_tend_formers(struct home *home, struct former_loss *ret_loss)
+bool home_maintain_replaced(struct home *home, struct replaced_loss *ret_loss)
 {
 	struct pin_places places;
 
 	CHECK_OBJ(home, HOME_MAGIC);
-	if (!home->formers.n)
+	if (!home->replaced.n)
 		return false;
 	home_pin_places(home, &places);
-	return formers_tend(&home->formers, &places, proc_monotonic_ns(), ret_loss);
+	return replaced_files_maintain(&home->replaced, &places, proc_monotonic_ns(), ret_loss);
 }

@@ -70,7 +70,7 @@ void home_retire(struct home *home)
 	retire_directory(home->runtime_fd, home->runtime, true);
 }
 
-void home_retire_former(const struct home *home, const char *path)
+void home_remove_old_runtime(const struct home *home, const char *path)
 {
 	const char *name = strrchr(path, '/'), *id = name ? home_runtime_id(name + 1) : NULL;
 	struct stat st;

@@ -18,113 +18,112 @@
 
 #define NOBODY ((uid_t)-1) /* a reader without a pin file */
 
-static void former_close(struct former *former)
+static void replaced_close(struct replaced_file *file)
 {
-	cleanup_fd(&former->data_fd);
-	cleanup_fd(&former->page_fd);
-	cleanup_fd(&former->hints_fd);
+	cleanup_fd(&file->data_fd);
+	cleanup_fd(&file->page_fd);
+	cleanup_fd(&file->hints_fd);
 }
 
-void formers_close(struct formers *formers)
+void replaced_files_close(struct replaced_files *files)
 {
-	for (size_t i = 0; i < formers->n; i++)
-		former_close(&formers->files[i]);
-	formers->n = 0;
-	free(TAKE(formers->files));
+	for (size_t i = 0; i < files->n; i++)
+		replaced_close(&files->files[i]);
+	files->n = 0;
+	free(TAKE(files->files));
 }
 
-static void formers_forget(struct formers *formers, size_t i)
+static void replaced_files_forget(struct replaced_files *files, size_t i)
 {
-	former_close(&formers->files[i]);
-	formers->n--;
-	memmove(&formers->files[i], &formers->files[i + 1],
-		(formers->n - i) * sizeof(formers->files[0]));
+	replaced_close(&files->files[i]);
+	files->n--;
+	memmove(&files->files[i], &files->files[i + 1], (files->n - i) * sizeof(files->files[0]));
 }
 
-void formers_add(struct formers *formers, int folder_fd, const char *hints)
+void replaced_files_add(struct replaced_files *files, int folder_fd, const char *hints)
 {
 	static const int flags = O_RDWR | O_NOFOLLOW | O_CLOEXEC;
-	struct former former = {
+	struct replaced_file file = {
 		.since_ns = proc_monotonic_ns(), .data_fd = -1, .page_fd = -1, .hints_fd = -1};
 	struct pin_page page;
 	struct stat st;
 
-	if (!formers->files)
-		formers->files = calloc(FORMERS_MAX, sizeof(*formers->files));
-	if (!formers->files || formers->n == FORMERS_MAX)
+	if (!files->files)
+		files->files = calloc(REPLACED_FILES_MAX, sizeof(*files->files));
+	if (!files->files || files->n == REPLACED_FILES_MAX)
 		return;
-	former.data_fd = openat(folder_fd, "data.mdb", flags);
-	former.page_fd = openat(folder_fd, PIN_PAGE_FILE, flags);
-	if (former.data_fd < 0 || former.page_fd < 0 || fstat(former.data_fd, &st) < 0 ||
+	file.data_fd = openat(folder_fd, "data.mdb", flags);
+	file.page_fd = openat(folder_fd, PIN_PAGE_FILE, flags);
+	if (file.data_fd < 0 || file.page_fd < 0 || fstat(file.data_fd, &st) < 0 ||
 		pin_page_probe(folder_fd, st.st_ino, &page) != FOUND) {
-		former_close(&former);
+		replaced_close(&file);
 		return;
 	}
-	former.hints_fd = openat(folder_fd, hints, flags);
-	former.inode = st.st_ino;
-	memcpy(former.last_place, page.place, sizeof(former.last_place) - 1);
-	formers->files[formers->n++] = former;
+	file.hints_fd = openat(folder_fd, hints, flags);
+	file.inode = st.st_ino;
+	memcpy(file.last_place, page.place, sizeof(file.last_place) - 1);
+	files->files[files->n++] = file;
 }
 
 /* ---- readers ------------------------------------------------------------ */
 
-static void former_note_user(struct former *former, uid_t uid)
+static void replaced_note_user(struct replaced_file *file, uid_t uid)
 {
-	for (size_t i = 0; i < former->n_users; i++)
-		if (former->users[i] == uid)
+	for (size_t i = 0; i < file->n_users; i++)
+		if (file->users[i] == uid)
 			return;
-	if (former->n_users < FORMER_USERS_MAX)
-		former->users[former->n_users++] = uid;
+	if (file->n_users < REPLACED_USERS_MAX)
+		file->users[file->n_users++] = uid;
 }
 
-static int former_note_owner(void *arg, const struct pin_owner *owner)
+static int replaced_note_owner(void *arg, const struct pin_owner *owner)
 {
-	struct former *former = arg;
+	struct replaced_file *file = arg;
 
 	if (!owner->snapshots)
 		return 0;
-	if (!former->snapshots) {
-		former->pid = owner->pid;
-		memcpy(former->program, owner->program, sizeof(former->program));
+	if (!file->snapshots) {
+		file->pid = owner->pid;
+		memcpy(file->program, owner->program, sizeof(file->program));
 	}
-	former->snapshots += owner->snapshots;
-	former_note_user(former, owner->uid);
+	file->snapshots += owner->snapshots;
+	replaced_note_user(file, owner->uid);
 	return 0;
 }
 
 /* Finds the users with pins. An error: unknown, and so pinned. */
-static int former_look(struct former *former, const struct pin_places *places)
+static int replaced_find_users(struct replaced_file *file, const struct pin_places *places)
 {
 	CLEANUP(pin_scan_close) struct pin_scan *scan = NULL;
 	bool missed = false, all_held = false;
 	struct stat st;
 
-	former->n_users = 0;
-	former->snapshots = 0;
-	if (fstat(former->data_fd, &st) < 0)
-		return err_set(-errno, "a former file");
-	former->is_own = env_is_written_here(st.st_dev, st.st_ino);
-	former->bytes = (uint64_t)st.st_blocks * 512;
-	int r = pin_scan_open(former->inode, places, former->last_place, &scan);
+	file->n_users = 0;
+	file->snapshots = 0;
+	if (fstat(file->data_fd, &st) < 0)
+		return err_set(-errno, "a replaced file");
+	file->is_own = env_is_written_here(st.st_dev, st.st_ino);
+	file->bytes = (uint64_t)st.st_blocks * 512;
+	int r = pin_scan_open(file->inode, places, file->last_place, &scan);
 	if (r == 0)
-		r = pin_scan_all(scan, former_note_owner, former);
+		r = pin_scan_all(scan, replaced_note_owner, file);
 	if (r == 0)
-		r = pin_scan_misses(scan, former->page_fd, &missed);
+		r = pin_scan_misses(scan, file->page_fd, &missed);
 	if (r == 0)
-		r = pin_scan_is_all_held(former->page_fd, &all_held);
+		r = pin_scan_is_all_held(file->page_fd, &all_held);
 	if (r < 0 || missed || all_held) {
-		former->snapshots++;
-		former_note_user(former, NOBODY);
+		file->snapshots++;
+		replaced_note_user(file, NOBODY);
 	}
 	return r;
 }
 
 /* ---- taking away -------------------------------------------------------- */
 
-static bool former_write(const struct former *former, size_t offset, uint64_t word)
+static bool replaced_write(const struct replaced_file *file, size_t offset, uint64_t word)
 {
-	bool written = pwrite(former->page_fd, &word, sizeof(word), (off_t)offset) ==
-		       (ssize_t)sizeof(word);
+	bool written =
+		pwrite(file->page_fd, &word, sizeof(word), (off_t)offset) == (ssize_t)sizeof(word);
 
 	__atomic_thread_fence(
 		__ATOMIC_SEQ_CST); /* Dekker with mapping_begin_pinned(); and before the pages go */
@@ -133,94 +132,94 @@ static bool former_write(const struct former *former, size_t offset, uint64_t wo
 
 enum taken { TAKEN, TAKE_LATER, TAKE_NEVER };
 
-static enum taken former_why_not(void)
+static enum taken replaced_explain_failure(void)
 {
 	return errno == EOPNOTSUPP ? TAKE_NEVER : TAKE_LATER;
 }
 
-static int former_punch(int fd, off_t from, off_t size)
+static int replaced_punch(int fd, off_t from, off_t size)
 {
 	return fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from, size);
 }
 
 /* Takes the pages away, also from readers. The file gets longer first; a hole in this part shows
  * whether its file system has holes. */
-static enum taken former_take(const struct former *former)
+static enum taken replaced_take(const struct replaced_file *file)
 {
 	struct stat st, hints;
 
-	if (fstat(former->data_fd, &st) < 0)
+	if (fstat(file->data_fd, &st) < 0)
 		return TAKE_LATER;
 	if (st.st_nlink > 0) /* somebody has given it another name */
 		return TAKE_NEVER;
-	if (ftruncate(former->data_fd, st.st_size + FORMER_MARGIN) < 0 ||
-		former_punch(former->data_fd, st.st_size, FORMER_MARGIN) < 0)
-		return former_why_not();
+	if (ftruncate(file->data_fd, st.st_size + REPLACED_MARGIN) < 0 ||
+		replaced_punch(file->data_fd, st.st_size, REPLACED_MARGIN) < 0)
+		return replaced_explain_failure();
 	/* In any case: an unseen reader must not take zeros for data. */
-	if (!former_write(former, offsetof(struct pin_page, given_up), 1))
+	if (!replaced_write(file, offsetof(struct pin_page, given_up), 1))
 		return TAKE_LATER;
-	if (former_punch(former->data_fd, 0, st.st_size) < 0)
-		return former_why_not();
-	if (former->hints_fd >= 0 && fstat(former->hints_fd, &hints) == 0 && hints.st_size > 0)
-		(void)former_punch(
-			former->hints_fd, 0, hints.st_size); /* they stay until their readers end */
+	if (replaced_punch(file->data_fd, 0, st.st_size) < 0)
+		return replaced_explain_failure();
+	if (file->hints_fd >= 0 && fstat(file->hints_fd, &hints) == 0 && hints.st_size > 0)
+		(void)replaced_punch(
+			file->hints_fd, 0, hints.st_size); /* they stay until their readers end */
 	return TAKEN;
 }
 
 /* Returns whether it is not held any more, and was forgotten. */
-static bool formers_settle(
-	struct formers *formers, size_t i, const struct pin_places *places, uint64_t now)
+static bool replaced_files_settle(
+	struct replaced_files *files, size_t i, const struct pin_places *places, uint64_t now)
 {
-	struct former *former = &formers->files[i];
+	struct replaced_file *file = &files->files[i];
 
-	if (now - former->since_ns < FORMER_GRACE_NS)
+	if (now - file->since_ns < REPLACED_GRACE_NS)
 		return false;
-	if (!former->closed)
-		former->closed =
-			former_write(former, offsetof(struct pin_page, oldest), PIN_CLOSED);
-	int r = former_look(former, places);
+	if (!file->closed)
+		file->closed = replaced_write(file, offsetof(struct pin_page, oldest), PIN_CLOSED);
+	int r = replaced_find_users(file, places);
 	err_ignore(r, "it counts as held");
-	if (r < 0 || !former->closed || former->is_own || former->snapshots)
+	if (r < 0 || !file->closed || file->is_own || file->snapshots)
 		return false;
-	if (former_take(former) == TAKE_LATER)
+	if (replaced_take(file) == TAKE_LATER)
 		return false;
-	formers_forget(formers, i);
+	replaced_files_forget(files, i);
 	return true;
 }
 
 /* Returns how many files the user pins. */
-static size_t formers_count(const struct formers *formers, uid_t uid)
+static size_t replaced_files_count(const struct replaced_files *files, uid_t uid)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < formers->n; i++)
-		for (size_t j = 0; j < formers->files[i].n_users; j++)
-			n += formers->files[i].users[j] == uid;
+	for (size_t i = 0; i < files->n; i++)
+		for (size_t j = 0; j < files->files[i].n_users; j++)
+			n += files->files[i].users[j] == uid;
 	return n;
 }
 
 /* Returns how many files the most modest of its users pins; 0: it must stay. */
-static size_t formers_weight(
-	const struct formers *formers, const struct former *former, uint64_t now)
+static size_t replaced_files_weight(
+	const struct replaced_files *files, const struct replaced_file *file, uint64_t now)
 {
 	size_t least = SIZE_MAX;
 
-	if (!former->n_users || former->is_own || !former->closed ||
-		now - former->since_ns < FORMER_KEPT_NS)
+	if (!file->n_users || file->is_own || !file->closed ||
+		now - file->since_ns < REPLACED_KEPT_NS)
 		return 0;
-	for (size_t j = 0; j < former->n_users; j++) {
-		size_t n = formers_count(formers, former->users[j]);
+	for (size_t j = 0; j < file->n_users; j++) {
+		size_t n = replaced_files_count(files, file->users[j]);
 		least = n < least ? n : least;
 	}
 	return least;
 }
 
-static bool formers_give_up(struct formers *formers, uint64_t now, struct former_loss *ret_loss)
+static bool replaced_files_give_up(
+	struct replaced_files *files, uint64_t now, struct replaced_loss *ret_loss)
 {
 	size_t victim = 0, most = 0;
 
-	for (size_t i = 0; i < formers->n; i++) {
-		size_t weight = formers_weight(formers, &formers->files[i], now);
+	for (size_t i = 0; i < files->n; i++) {
+		size_t weight = replaced_files_weight(files, &files->files[i], now);
 
 		if (weight > most) {
 			most = weight;
@@ -229,19 +228,19 @@ static bool formers_give_up(struct formers *formers, uint64_t now, struct former
 	}
 	if (!most)
 		return false;
-	const struct former *former = &formers->files[victim];
-	*ret_loss = (struct former_loss){.bytes = former->bytes,
-		.snapshots = former->snapshots,
-		.uid = former->users[0],
-		.pid = former->pid};
-	memcpy(ret_loss->program, former->program, sizeof(ret_loss->program));
-	enum taken taken = former_take(former);
+	const struct replaced_file *file = &files->files[victim];
+	*ret_loss = (struct replaced_loss){.bytes = file->bytes,
+		.snapshots = file->snapshots,
+		.uid = file->users[0],
+		.pid = file->pid};
+	memcpy(ret_loss->program, file->program, sizeof(ret_loss->program));
+	enum taken taken = replaced_take(file);
 	if (taken != TAKE_LATER)
-		formers_forget(formers, victim);
+		replaced_files_forget(files, victim);
 	return taken == TAKEN;
 }
 
-static uint64_t formers_clock(void)
+static uint64_t replaced_files_clock(void)
 {
 	struct timespec used = {0};
 
@@ -249,18 +248,18 @@ static uint64_t formers_clock(void)
 	return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
 }
 
-bool formers_tend(struct formers *formers, const struct pin_places *places, uint64_t now,
-	struct former_loss *ret_loss)
+bool replaced_files_maintain(struct replaced_files *files, const struct pin_places *places,
+	uint64_t now, struct replaced_loss *ret_loss)
 {
-	if (now < formers->due_ns)
+	if (now < files->due_ns)
 		return false;
-	uint64_t begun = formers_clock();
-	for (size_t i = 0; i < formers->n;)
-		i += !formers_settle(formers, i, places, now);
+	uint64_t begun = replaced_files_clock();
+	for (size_t i = 0; i < files->n;)
+		i += !replaced_files_settle(files, i, places, now);
 	size_t held = 0;
-	for (size_t i = 0; i < formers->n; i++)
-		held += formers->files[i].n_users > 0;
-	uint64_t took = formers_clock() - begun;
-	formers->due_ns = took > FORMERS_CHEAP_NS ? now + FORMERS_SHARE * took : 0;
-	return held > FORMERS_KEPT && formers_give_up(formers, now, ret_loss);
+	for (size_t i = 0; i < files->n; i++)
+		held += files->files[i].n_users > 0;
+	uint64_t took = replaced_files_clock() - begun;
+	files->due_ns = took > REPLACED_CHEAP_NS ? now + REPLACED_SHARE * took : 0;
+	return held > REPLACED_FILES_KEPT && replaced_files_give_up(files, now, ret_loss);
 }

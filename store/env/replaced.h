@@ -10,15 +10,15 @@
  *	too many pinned	one of them loses its pages all the same: its readers get
  *			ERR_SNAPSHOT_EXPIRED
  *
- * FORMERS_KEPT files may stay pinned without limit, so one frozen reader never loses its snapshot.
- * Only new snapshots of copy after copy pin more. The file to give up is one of the user with the
- * most pinned files; of these the oldest, of at least FORMER_KEPT_NS. A reader of another user with
- * one pinned file does not lose it for that.
+ * REPLACED_FILES_KEPT files may stay pinned without limit, so one frozen reader never loses its
+ * snapshot. Only new snapshots of copy after copy pin more. The file to give up is one of the user
+ * with the most pinned files; of these the oldest, of at least REPLACED_KEPT_NS. A reader of
+ * another user with one pinned file does not lose it for that.
  *
  * Pages taken away read as zeros. There is no SIGBUS: the file keeps its length (and gets
- * FORMER_MARGIN more: with a page of zeros LMDB may look at bytes behind it), and each number read
- * from it is smaller than before. Readers check `given_up` after reading and before giving anything
- * out (txn_is_given_up(), snapshot_check()).
+ * REPLACED_MARGIN more: with a page of zeros LMDB may look at bytes behind it), and each number
+ * read from it is smaller than before. Readers check `given_up` after reading and before giving
+ * anything out (txn_is_given_up(), snapshot_check()).
  *
  * A file with another name, of `cp -l` for instance, is left as it is.
  *
@@ -35,24 +35,24 @@
 
 #include "store/pins/pin_page.h"
 
-#define FORMERS_KEPT     4
-#define FORMERS_MAX      32 /* watched */
-#define FORMER_GRACE_NS  10000000000ull
-#define FORMER_KEPT_NS   60000000000ull
-#define FORMER_MARGIN    (1u << 20)
-#define FORMERS_CHEAP_NS 10000000u /* of looking at all of them */
+#define REPLACED_FILES_KEPT 4
+#define REPLACED_FILES_MAX  32 /* watched */
+#define REPLACED_GRACE_NS   10000000000ull
+#define REPLACED_KEPT_NS    60000000000ull
+#define REPLACED_MARGIN     (1u << 20)
+#define REPLACED_CHEAP_NS   10000000u /* of looking at all of them */
 /* slower work has pauses of this many times its duration */
-#define FORMERS_SHARE    20
-#define FORMER_USERS_MAX 8 /* users told apart */
+#define REPLACED_SHARE     20
+#define REPLACED_USERS_MAX 8 /* users told apart */
 
-struct former {
+struct replaced_file {
 	int data_fd, page_fd, hints_fd; /* hints_fd -1: there are none */
 	uint64_t inode, since_ns, bytes;
 	char last_place[2048];
 	bool closed;
 	bool is_own; /* this process reads it, without pins */
 	/* Its readers when it was looked at last: */
-	uid_t users[FORMER_USERS_MAX];
+	uid_t users[REPLACED_USERS_MAX];
 	size_t n_users;
 	unsigned snapshots;
 	int32_t pid; /* of one of them; 0: not known here */
@@ -60,14 +60,15 @@ struct former {
 };
 
 /* Zeros: none. One thread uses it. */
-struct formers {
-	struct former *files; /* FORMERS_MAX, the oldest first; NULL: there never were any */
+struct replaced_files {
+	struct replaced_file
+		*files; /* REPLACED_FILES_MAX, the oldest first; NULL: there never were any */
 	size_t n;
 	uint64_t due_ns; /* next look: reading all pin files takes time, and others make them */
 };
 
 /* The loss of a given-up file's readers. */
-struct former_loss {
+struct replaced_loss {
 	uint64_t bytes;
 	unsigned snapshots;
 	uid_t uid; /* of one of them, as the following */
@@ -77,13 +78,13 @@ struct former_loss {
 
 /* Takes the files of the generation in FOLDER_FD, before their removal. HINTS: the name of its
  * hints. Files that can't be opened are not watched. */
-void formers_add(struct formers *formers, int folder_fd, const char *hints);
+void replaced_files_add(struct replaced_files *files, int folder_fd, const char *hints);
 /* Does the work due. PLACES: of pin files. Free without files, and at most a twentieth of the time
  * with any number of pin files; to be called once a second, or less often. Returns whether a pinned
  * file has been given up. */
-bool formers_tend(struct formers *formers, const struct pin_places *places, uint64_t now_ns,
-	struct former_loss *ret_loss);
+bool replaced_files_maintain(struct replaced_files *files, const struct pin_places *places,
+	uint64_t now_ns, struct replaced_loss *ret_loss);
 /* Forgets all. */
-void formers_close(struct formers *formers);
+void replaced_files_close(struct replaced_files *files);
 
 #endif

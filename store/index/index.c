@@ -354,8 +354,8 @@ int index_publish(struct index *index, struct home *home)
 	if (r < 0)
 		return r;
 	FAILPOINT_RETURN(REBUILD_SWITCHED);
-	err_ignore(generation_remove_others(
-			   home_index_fd(home), generation_number(index->gen), home_formers(home)),
+	err_ignore(generation_remove_others(home_index_fd(home), generation_number(index->gen),
+			   home_replaced_files(home)),
 		"the next opening for writing removes what is left");
 	return 0;
 }

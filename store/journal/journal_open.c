@@ -226,7 +226,7 @@ int journal_remove_old(struct home *home)
 		generation_find(journals, uuid, &keep[1]) != FOUND)
 		keep[1] = 0;
 	int r = generation_current(journals, &keep[0]);
-	return r < 0 ? r : generation_remove_except(journals, keep, 2, home_formers(home));
+	return r < 0 ? r : generation_remove_except(journals, keep, 2, home_replaced_files(home));
 }
 
 static int journal_open_generation(

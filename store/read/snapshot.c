@@ -334,7 +334,7 @@ int snapshot_check(const struct snapshot *snapshot)
 			"the snapshot was held for too long: its file was replaced, and its "
 			"space taken back because more than %d such files were held; take "
 			"another one, and hold it for less than a minute",
-			FORMERS_KEPT);
+			REPLACED_FILES_KEPT);
 	if (txn_is_pinned(s->journal_txn) && (!whole || txn_is_pinned(s->index_txn)))
 		return 0;
 	int r = whole ? env_info(index_env(s->pair->index), &index) : 0;

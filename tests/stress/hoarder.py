@@ -4,7 +4,7 @@
 A program takes a new snapshot again and again and gives none back, while objects change as fast as they can. The daemons
 put copies in the place of the databases that grow for it, and the program goes on to each copy and holds that too.
 
-The daemons bound the disk space that it holds: FORMERS_KEPT replaced files of each database, and those of the last minute
+The daemons bound the disk space that it holds: REPLACED_FILES_KEPT replaced files of each database, and those of the last minute
 (store/env/replaced.h). A snapshot that was given up says so when it is read, the newest one works,
 and a reader that held one snapshot from the beginning, as another user, still has it.
 

@@ -9,24 +9,24 @@
 #include "store/env/replaced.h"
 #include "tests/unit/pins_rig.h"
 
-#define GRACE (FORMER_GRACE_NS + 1)
-#define LONG  (FORMER_KEPT_NS + 1)
+#define GRACE (REPLACED_GRACE_NS + 1)
+#define LONG  (REPLACED_KEPT_NS + 1)
 
-static struct formers formers;
+static struct replaced_files replaced;
 
-static void setup_formers(void)
+static void setup_replaced(void)
 {
 	setup();
 	setup_writer();
 }
 
-static void teardown_formers(void)
+static void teardown_replaced(void)
 {
-	formers_close(&formers);
+	replaced_files_close(&replaced);
 	teardown();
 }
 
-TestSuite(former, .init = setup_formers, .fini = teardown_formers, .timeout = 60);
+TestSuite(replaced, .init = setup_replaced, .fini = teardown_replaced, .timeout = 60);
 
 /* Another file takes the place of the writer's, as after a copy. Returns a descriptor of the old
  * one. */
@@ -37,7 +37,7 @@ static int replace(void)
 	int old = open(scratch_path("e/data.mdb"), O_RDONLY | O_CLOEXEC);
 
 	env_close(&env);
-	formers_add(&formers, folder, "hints");
+	replaced_files_add(&replaced, folder, "hints");
 	(void)close(folder);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		cr_assert_eq(unlink(scratch_path(names[i])), 0);
@@ -45,9 +45,9 @@ static int replace(void)
 	return old;
 }
 
-static bool tend(uint64_t after, struct former_loss *ret_loss)
+static bool tend(uint64_t after, struct replaced_loss *ret_loss)
 {
-	return formers_tend(&formers, &places, proc_monotonic_ns() + after, ret_loss);
+	return replaced_files_maintain(&replaced, &places, proc_monotonic_ns() + after, ret_loss);
 }
 
 static uint64_t blocks(int fd)
@@ -58,19 +58,19 @@ static uint64_t blocks(int fd)
 	return (uint64_t)st.st_blocks;
 }
 
-Test(former, space_of_a_file_that_nobody_pins_comes_back_whoever_has_it_open)
+Test(replaced, space_of_a_file_that_nobody_pins_comes_back_whoever_has_it_open)
 {
 	struct child child = start();
-	struct former_loss loss;
+	struct replaced_loss loss;
 
 	cr_assert_eq(ask(&child, 'o'), 'y');
 	cr_assert_eq(ask(&child, 'e'), 'y');
 	int old = replace();
 	cr_assert_not(tend(0, &loss));
-	cr_assert_eq(formers.n, 1, "a running reader has a moment to go on to the copy");
+	cr_assert_eq(replaced.n, 1, "a running reader has a moment to go on to the copy");
 	cr_assert_gt(blocks(old), 0);
 	cr_assert_not(tend(GRACE, &loss));
-	cr_assert_eq(formers.n, 0);
+	cr_assert_eq(replaced.n, 0);
 	cr_assert_eq(blocks(old), 0);
 	cr_assert_eq(ask(&child, 'x'), 'y', "it is told to open the copy");
 	cr_assert_eq(ask(&child, 'o'), 'y');
@@ -79,67 +79,67 @@ Test(former, space_of_a_file_that_nobody_pins_comes_back_whoever_has_it_open)
 	end(&child, SIGTERM);
 }
 
-Test(former, sizes_of_a_state_that_is_held_are_known_when_no_more_snapshots_are_given)
+Test(replaced, sizes_of_a_state_that_is_held_are_known_when_no_more_snapshots_are_given)
 {
 	struct child child = start();
-	struct former_loss loss;
+	struct replaced_loss loss;
 
 	cr_assert_eq(ask(&child, 'o'), 'y');
 	(void)close(replace());
 	cr_assert_not(tend(GRACE, &loss));
-	cr_assert_eq(formers.n, 1);
+	cr_assert_eq(replaced.n, 1);
 	cr_assert_eq(ask(&child, 'z'), 'y');
 	end(&child, SIGTERM);
 }
 
-Test(former, file_with_another_name_is_left_as_it_is)
+Test(replaced, file_with_another_name_is_left_as_it_is)
 {
-	struct former_loss loss;
+	struct replaced_loss loss;
 
 	cr_assert_eq(link(scratch_path("e/data.mdb"), scratch_path("kept")), 0);
 	int old = replace();
 	uint64_t before = blocks(old);
 	cr_assert_not(tend(GRACE, &loss));
-	cr_assert_eq(formers.n, 0);
+	cr_assert_eq(replaced.n, 0);
 	cr_assert_eq(blocks(old), before);
 	(void)close(old);
 }
 
-Test(former, snapshot_of_one_frozen_reader_stays)
+Test(replaced, snapshot_of_one_frozen_reader_stays)
 {
 	struct child child = start();
-	struct former_loss loss;
+	struct replaced_loss loss;
 
 	cr_assert_eq(ask(&child, 'o'), 'y');
 	int old = replace();
 	cr_assert_not(tend(100 * LONG, &loss));
-	cr_assert_eq(formers.n, 1);
+	cr_assert_eq(replaced.n, 1);
 	cr_assert_eq(ask(&child, 'c'), 'y');
 	cr_assert_eq(ask(&child, 'e'), 'y');
 	cr_assert_not(tend(GRACE, &loss));
-	cr_assert_eq(formers.n, 0);
+	cr_assert_eq(replaced.n, 0);
 	cr_assert_eq(blocks(old), 0);
 	cr_assert_eq(ask(&child, 'x'), 'y');
 	(void)close(old);
 	end(&child, SIGTERM);
 }
 
-Test(former, of_too_many_files_the_oldest_is_given_up_after_a_minute)
+Test(replaced, of_too_many_files_the_oldest_is_given_up_after_a_minute)
 {
-	struct child children[FORMERS_KEPT + 1];
-	struct former_loss loss;
-	int old[FORMERS_KEPT + 1];
+	struct child children[REPLACED_FILES_KEPT + 1];
+	struct replaced_loss loss;
+	int old[REPLACED_FILES_KEPT + 1];
 
-	for (size_t i = 0; i <= FORMERS_KEPT; i++) {
+	for (size_t i = 0; i <= REPLACED_FILES_KEPT; i++) {
 		children[i] = start();
 		cr_assert_eq(ask(&children[i], 'o'), 'y');
 		cr_assert_not(tend(LONG, &loss));
 		old[i] = replace();
 	}
 	cr_assert_not(tend(GRACE, &loss), "not within the minute");
-	cr_assert_eq(formers.n, FORMERS_KEPT + 1);
+	cr_assert_eq(replaced.n, REPLACED_FILES_KEPT + 1);
 	cr_assert(tend(LONG, &loss));
-	cr_assert_eq(formers.n, FORMERS_KEPT);
+	cr_assert_eq(replaced.n, REPLACED_FILES_KEPT);
 	cr_assert_eq(loss.snapshots, 1);
 	cr_assert_eq(loss.uid, geteuid());
 	cr_assert_eq(loss.pid, children[0].pid);
@@ -147,19 +147,19 @@ Test(former, of_too_many_files_the_oldest_is_given_up_after_a_minute)
 	cr_assert_eq(blocks(old[0]), 0);
 	cr_assert_eq(ask(&children[0], 'g'), 'y');
 	cr_assert_eq(ask(&children[0], 'x'), 'y');
-	for (size_t i = 1; i <= FORMERS_KEPT; i++)
+	for (size_t i = 1; i <= REPLACED_FILES_KEPT; i++)
 		cr_assert_eq(ask(&children[i], 'c'), 'y');
 	cr_assert_not(tend(LONG, &loss), "four may be kept");
-	for (size_t i = 0; i <= FORMERS_KEPT; i++) {
+	for (size_t i = 0; i <= REPLACED_FILES_KEPT; i++) {
 		(void)close(old[i]);
 		end(&children[i], SIGTERM);
 	}
 }
 
-Test(former, reader_of_another_user_does_not_lose_its_snapshot_to_one_who_has_many)
+Test(replaced, reader_of_another_user_does_not_lose_its_snapshot_to_one_who_has_many)
 {
-	struct child children[FORMERS_KEPT + 2];
-	struct former_loss loss;
+	struct child children[REPLACED_FILES_KEPT + 2];
+	struct replaced_loss loss;
 
 	if (geteuid() != 0) {
 		cr_assert_neq(access("/", W_OK), 0, "another uid takes root");
@@ -168,7 +168,7 @@ Test(former, reader_of_another_user_does_not_lose_its_snapshot_to_one_who_has_ma
 	cr_assert_eq(chmod(scratch(), 0755), 0);
 	cr_assert_eq(chmod(scratch_path("e"), 0755), 0);
 	cr_assert_eq(chmod(places.path[0], 01777), 0);
-	for (size_t i = 0; i < FORMERS_KEPT + 2; i++) {
+	for (size_t i = 0; i < REPLACED_FILES_KEPT + 2; i++) {
 		cr_assert_eq(chmod(scratch_path("e/data.mdb"), 0644), 0);
 		cr_assert_eq(chmod(scratch_path("e/pins"), 0644), 0);
 		children[i] = start();
@@ -183,15 +183,15 @@ Test(former, reader_of_another_user_does_not_lose_its_snapshot_to_one_who_has_ma
 	cr_assert_eq(loss.pid, children[2].pid);
 	cr_assert_not(tend(LONG, &loss));
 	cr_assert_eq(ask(&children[0], 'c'), 'y');
-	for (size_t i = 0; i < FORMERS_KEPT + 2; i++)
+	for (size_t i = 0; i < REPLACED_FILES_KEPT + 2; i++)
 		end(&children[i], SIGTERM);
 }
 
-Test(former, reader_in_the_middle_of_reading_notices_it_and_does_not_die)
+Test(replaced, reader_in_the_middle_of_reading_notices_it_and_does_not_die)
 {
 	struct child children[24];
 	const size_t n = sizeof(children) / sizeof(children[0]);
-	struct former_loss loss;
+	struct replaced_loss loss;
 	char answer = '-', command = 'g';
 
 	for (size_t i = 0; i < n; i++) {
@@ -200,17 +200,17 @@ Test(former, reader_in_the_middle_of_reading_notices_it_and_does_not_die)
 		cr_assert_eq(write(children[i].to, &command, 1), 1);
 		(void)close(replace());
 		pause_ms((int)i % 5);
-		cr_assert_eq(tend(LONG, &loss), i >= FORMERS_KEPT);
-		if (i < FORMERS_KEPT)
+		cr_assert_eq(tend(LONG, &loss), i >= REPLACED_FILES_KEPT);
+		if (i < REPLACED_FILES_KEPT)
 			continue;
-		struct child *given_up = &children[i - FORMERS_KEPT];
+		struct child *given_up = &children[i - REPLACED_FILES_KEPT];
 		cr_assert_eq(loss.pid, given_up->pid);
 		(void)!read(given_up->from, &answer, 1);
 		cr_assert_eq(answer, 'y', "%c", answer);
 		cr_assert_eq(ask(given_up, 'x'), 'y');
 		end(given_up, SIGTERM);
 	}
-	for (size_t i = n - FORMERS_KEPT; i < n; i++)
+	for (size_t i = n - REPLACED_FILES_KEPT; i < n; i++)
 		end(&children[i], SIGKILL);
 }
 
@@ -245,10 +245,10 @@ static double cpu_seconds(void)
 	return (double)used.tv_sec + (double)used.tv_nsec / 1e9;
 }
 
-Test(former, looks_seldom_while_looking_takes_long)
+Test(replaced, looks_seldom_while_looking_takes_long)
 {
 	static int files[800];
-	struct former_loss loss;
+	struct replaced_loss loss;
 	struct stat st;
 	int old = replace();
 
@@ -257,7 +257,7 @@ Test(former, looks_seldom_while_looking_takes_long)
 	double begun = cpu_seconds();
 	cr_assert_not(tend(LONG, &loss));
 	double once = cpu_seconds() - begun;
-	cr_assert_eq(formers.files[0].snapshots, n);
+	cr_assert_eq(replaced.files[0].snapshots, n);
 	for (unsigned i = 1; i <= 100; i++)
 		cr_assert_not(tend(LONG + i * 100000000ull, &loss));
 	double all = cpu_seconds() - begun;
@@ -265,20 +265,20 @@ Test(former, looks_seldom_while_looking_takes_long)
 		cr_assert_lt(all, 10 * 0.15 + 2 * once, "%.3f s in 10 s, once %.3f s", all, once);
 	for (size_t i = 0; i < n; i++)
 		(void)close(files[i]);
-	formers.due_ns = 0;
+	replaced.due_ns = 0;
 	cr_assert_not(tend(LONG, &loss));
-	cr_assert_eq(formers.n, 0);
+	cr_assert_eq(replaced.n, 0);
 	(void)close(old);
 }
 
 /* Files of living processes that pin nothing, so many that not all are read: those that are not
  * may pin it. */
-Test(former, stays_while_there_are_more_pin_files_than_are_read)
+Test(replaced, stays_while_there_are_more_pin_files_than_are_read)
 {
 	enum { MANY = 4500 };
 	static int files[MANY];
 	struct rlimit limit;
-	struct former_loss loss;
+	struct replaced_loss loss;
 	struct stat st;
 
 	cr_assert_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
@@ -298,13 +298,13 @@ Test(former, stays_while_there_are_more_pin_files_than_are_read)
 	}
 	int old = replace();
 	cr_assert_not(tend(LONG, &loss));
-	cr_assert_eq(formers.n, 1, "who pins it is not known");
+	cr_assert_eq(replaced.n, 1, "who pins it is not known");
 	cr_assert_gt(blocks(old), 0);
 	for (size_t i = 0; i < MANY; i++)
 		(void)close(files[i]);
-	formers.due_ns = 0;
+	replaced.due_ns = 0;
 	cr_assert_not(tend(LONG, &loss));
-	cr_assert_eq(formers.n, 0);
+	cr_assert_eq(replaced.n, 0);
 	cr_assert_eq(blocks(old), 0);
 	(void)close(old);
 }
