@@ -42,7 +42,6 @@ CELL_MAX = 200
 # The goal of each room is PROSE_GOAL and no long line or cell. Rooms without a row meet the goal.
 PROSE_GOAL = (18.0, 2.6)
 PROSE_MAX = {
-    "store": (18.0, 2.6, 29, 0, 0),
     "serve": (18.0, 2.6, 15, 0, 0),
     "tests": (30.9, 4.4, 11, 0, 0),
 }
