@@ -82,7 +82,7 @@ int home_check(const struct home *home)
 		return 0;
 	return err_say(ERR_MOVED,
 		"the store '%s' was changed while in use ('%s' was removed or replaced): this "
-		"daemon ends, and its next start makes the missing part",
+		"daemon ends, and makes the missing part when it is started again",
 		home->path, changed);
 }
 

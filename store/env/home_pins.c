@@ -69,9 +69,9 @@ int home_check_pins(const struct home *home, enum home_database database)
 	if (!writable)
 		return err_say(ERR_LOCKED,
 			"the store '%s' is in use, and this process may make no pin file in "
-			"its runtime directory '%s': mount the daemons' own directory there, "
-			"writable (the store itself may be read-only), join the store's group, "
-			"or read a copy of the store",
+			"its runtime directory '%s': mount that directory writable, as the "
+			"daemons see it (the store itself may be read-only), join the store's "
+			"group, or read a copy of the store",
 			home->path, home->runtime);
 	if (r == NOT_FOUND)
 		return err_say(ERR_LOCKED,
@@ -82,8 +82,8 @@ int home_check_pins(const struct home *home, enum home_database database)
 	if (r == FOUND && !scanned)
 		return err_say(ERR_LOCKED,
 			"the store '%s' is in use, and its %s does not see this process's pin "
-			"files in the runtime directory '%s': mount the daemons' own directory "
-			"there, writable, or read a copy of the store",
+			"files in the runtime directory '%s': mount that directory writable, as "
+			"the daemons see it, or read a copy of the store",
 			home->path, writer, home->runtime);
 	return 0;
 }

@@ -203,9 +203,8 @@ int home_lock_runtime(struct home *home, enum home_role role)
 	if (fd == ERR_LOCKED)
 		return err_say(fd,
 			"the runtime directory '%s' is in use by another store of the same id: "
-			"%s. One of them is a copy of the other: stop the other one's daemons, "
-			"or make the copy a store of its own by removing its file 'id' ('%s' "
-			"is this one)",
+			"%s. One of them, perhaps '%s', is a copy: stop the other one's daemons, "
+			"or remove the file 'id' in the copy to make it a store of its own",
 			home->runtime, err_text(fd), home->path);
 	if (fd < 0)
 		return err_add(fd, "the runtime directory '%s'", home->runtime);
