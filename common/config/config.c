@@ -84,8 +84,8 @@ int config_default_store(char **ret_path)
 	return config_copy_path(ret_path, "~/.local/state/kinf", NULL);
 }
 
-/* Sets *RET_PATH to the store of /etc/kinf/NAME.yaml when it names none: of its own, and the
- * same for all users, since the file is the machine's. */
+/* Sets *RET_PATH to the default store of /etc/kinf/NAME.yaml: one for each file and the same for
+ * all users. */
 static int config_cluster_store(const char *name, char **ret_path)
 {
 	AUTO_FREE char *own = NULL;
@@ -110,7 +110,7 @@ static int config_note_overruled(
 	return err_set(-ENOMEM, "the configuration");
 }
 
-/* Lets the variable NAME replace *PATH, unless the option FLAG or a named file has set it. */
+/* Replaces *PATH by the variable NAME, unless FLAG or a file named by an option has set it. */
 static int config_settle_path(struct config *config, const struct config_flags *flags,
 	const char *name, const char *flag, char **path)
 {
@@ -129,8 +129,8 @@ static int config_settle_path(struct config *config, const struct config_flags *
 	return 0;
 }
 
-/* Applies the order option, file named by an option, environment, other file, default to both
- * directories; those of file and options are set. */
+/* Settles both directories by precedence: option, file of an option, environment, other file,
+ * default. */
 static int config_settle_paths(struct config *config, const struct config_flags *flags)
 {
 	const char *runtime = config_environment("XDG_RUNTIME_DIR");
@@ -192,7 +192,7 @@ int config_parse(const char *text, size_t size, const char *name, struct config 
 	CLEANUP(yaml_free) struct yaml *yaml = NULL;
 
 	int r = yaml_parse(text, size, name, &yaml);
-	if (r < 0) /* text other than YAML is a bad configuration */
+	if (r < 0) /* broken YAML is a bad configuration */
 		return r == ERR_SYNTAX ? err_say(ERR_CONFIG, "%s", err_text(r)) : r;
 	r = config_new(&config);
 	if (r == 0)
@@ -236,11 +236,10 @@ static int config_find_cluster(const struct config_flags *flags, char **ret_file
 }
 
 /*
- * Opens kinf.yaml of the working directory, perhaps another user's: its kubeconfig can name a
- * program for the reflector. So the file, and the link if it is one, must belong to the caller or
- * to root, and no other user may write to it. Checks the open file: it can't be exchanged
- * meanwhile. Returns: the descriptor; -1: there is no such file, or it does not count:
- * *RET_PASSED_OVER says why.
+ * Opens kinf.yaml of the working directory. The directory may be another user's, and a kubeconfig
+ * can name a program for the reflector to run: file and symbolic link must belong to the caller or
+ * root and be writable by no one else. Checks the open file against a race. Returns: the
+ * descriptor; -1: no file, or *RET_PASSED_OVER has the reason to ignore it.
  */
 static int config_open_here(char **ret_passed_over)
 {
@@ -265,12 +264,12 @@ static int config_open_here(char **ret_passed_over)
 	if (asprintf(ret_passed_over,
 		    "./" CONFIG_HERE " is not used: %s; name it with --config if you trust it",
 		    why) < 0)
-		*ret_passed_over = NULL; /* it is passed over without a word */
+		*ret_passed_over = NULL; /* ignored silently */
 	return -1;
 }
 
-/* Takes only the store from a file with a mistake: a slip in kinf.yaml keeps no reader from the
- * store. R is the mistake. Returns: 0; R: the file does not say by itself where the store is. */
+/* Takes only the store from a file with the mistake R: a slip in kinf.yaml must not lock readers
+ * out. Returns 0, or R if the file has no `store`. */
 static int config_read_store(
 	int r, struct config **config, struct yaml *yaml, const char *file, char **ret_passed_over)
 {
@@ -303,7 +302,7 @@ static int config_read_store(
 	return 0;
 }
 
-/* Says that FILE is unreadable, and where it is named. */
+/* Sets the sentence for an unreadable FILE, with the option or variable that named it. */
 static int config_explain_unreadable(int r, const char *file, const struct config_flags *flags)
 {
 	const char *named = flags->file || flags->cluster       ? " (named on the command line)"
@@ -343,7 +342,7 @@ int config_load(const struct config_flags *flags, struct config **ret_config)
 	}
 	r = config_new(&config);
 	if (r == 0 && file) {
-		(void)stat(file, &config->file_read); /* before the read, to miss no change */
+		(void)stat(file, &config->file_read); /* before reading: no change is missed */
 		r = here >= 0 ? yaml_load_fd(here, file, &yaml) : yaml_load(file, &yaml);
 		r = r == ERR_SYNTAX ? err_say(ERR_CONFIG, "%s", err_text(r))
 		    : r < 0         ? config_explain_unreadable(r, file, flags)
@@ -381,15 +380,14 @@ uint64_t config_unsettled_ns(const struct config *config)
 	uint64_t written =
 		(uint64_t)file.st_mtim.tv_sec * 1000000000 + (uint64_t)file.st_mtim.tv_nsec;
 	uint64_t age = proc_realtime_ns() - written;
-	/* A time in the future says nothing, and is a large age here: the clock was set, or the
-	 * file is a copy. */
+	/* A future timestamp (a set clock, a copied file) counts as a large age. */
 	return age >= CONFIG_STILL_NS ? 0 : CONFIG_STILL_NS - age;
 }
 
 void config_note_file(struct config *config)
 {
 	if (config->file)
-		(void)stat(config->file, &config->file_read); /* a missing file is no change */
+		(void)stat(config->file, &config->file_read); /* no file: no change */
 }
 
 bool config_file_changed(const struct config *config)

@@ -4,14 +4,14 @@
  * lists the keys with their types, ranges and defaults; kinf.yaml(5) is written from the same
  * list.
  *
- * Loading checks everything: an unknown key, a bad value or a repeated name is an error with file,
- * line, key and the allowed values. Names of resources stay text here; the reflector resolves them
- * by discovery. A config owns its parts until config_free().
+ * Loading checks everything. An error (unknown key, bad value, duplicate name) names file, line,
+ * key and the allowed values. Names of resources stay text here; the reflector resolves them by
+ * discovery. A config owns its pointers until config_free().
  *
  * The config group: config.c (loading), config_key.c (keys and their values), config_feed.c (feeds
  * and indexes), config_serve.c (the section serve), config_flags.c (the command line),
  * config_wildcard.c (feeds of many resources), config_variables.c (variables of the environment);
- * config_internal.h is shared by them.
+ * they share config_internal.h.
  */
 #ifndef COMMON_CONFIG_CONFIG_H
 #define COMMON_CONFIG_CONFIG_H
@@ -48,31 +48,31 @@ struct config_feed {
 	size_t n_indexes, indexes_room;
 	uint32_t page_size;
 	uint64_t resync_ns; /* default of informers; 0: none */
-	bool drop_gone;     /* whenGone: drop: the objects are deleted when the resource is gone */
+	bool drop_gone;     /* whenGone: drop: a removed resource deletes its objects */
 	size_t line;        /* in the file; 0: from the command line */
 };
 
 /* How the reflector asks the API server. */
 struct config_policy {
 	uint32_t list_concurrency;
-	uint64_t watch_ns; /* the server is asked to end a watch after this to twice this */
+	uint64_t watch_ns; /* the server ends a watch after one to two times this */
 	uint64_t backoff_min_ns, backoff_max_ns; /* a pause of d lasts d to 2d, at random */
 	uint64_t connect_ns;                     /* until a connection is open, TLS included */
-	uint64_t answer_ns;   /* until an answer begins, and between two parts of it */
-	uint64_t silence_ns;  /* a connection silent for this long is tested with a new watch */
-	uint64_t recheck_ns;  /* forbidden or absent resources and wildcards are tried again after
-				this to twice this */
+	uint64_t answer_ns;  /* until an answer begins, and between two parts of it */
+	uint64_t silence_ns; /* a connection silent for this long is tested with a new watch */
+	/* forbidden or absent resources and wildcards are retried after one to two times this */
+	uint64_t recheck_ns;
 	bool streaming_lists; /* list by watch streams (watch-list) where the server supports them
 			       */
 	uint64_t max_object_bytes; /* of JSON; larger objects are skipped */
 	uint64_t check_ns;         /* between two consistency checks of a feed; 0: none */
-	uint32_t hold_percent;     /* a list that deletes a larger share is held; 0: none */
+	uint32_t hold_percent;     /* a list that would delete a larger share is held; 0: none */
 	uint64_t hold_pause_ns;    /* before the second list */
 };
 /* Returns the policy without any configuration. */
 struct config_policy config_policy_default(void);
 
-/* How kinf-serve decides on clients; in the order of the words of serve.auth. */
+/* How kinf-serve authenticates and authorizes clients; in the order of serve.auth's words. */
 enum config_auth {
 	CONFIG_AUTH_DEFAULT, /* peers on the Unix socket, self on TCP */
 	CONFIG_AUTH_PEERS,
@@ -89,7 +89,7 @@ struct config_serve {
 	uint32_t auth; /* enum config_auth */
 	bool open_remote;
 	char *certificate, *key, *client_ca; /* NULL: made by kinf-serve; none */
-	bool separate;                       /* kinf run does not start it */
+	bool separate;                       /* not started by kinf run */
 	bool forward;
 	bool quorum;               /* freshness: quorum */
 	uint64_t max_staleness_ns; /* 0: any */
@@ -113,10 +113,10 @@ enum {
 };
 
 struct config {
-	char *file;        /* NULL: no file was read */
-	char *passed_over; /* a sentence: why ./kinf.yaml does not count; NULL: it does, or there is
-			      none */
-	/* a sentence: ignored variables of the environment; NULL: none */
+	char *file; /* NULL: no file was read */
+	/* a sentence: why ./kinf.yaml is ignored; NULL: it is not, or there is none */
+	char *passed_over;
+	/* A sentence: the ignored variables of the environment; NULL: none. */
 	char *overruled;
 	char *kubeconfig;  /* NULL: default rules */
 	char *context;     /* NULL: current-context */
@@ -135,9 +135,9 @@ struct config {
 	size_t n_feeds, feeds_room;
 	enum log_format log_format;
 	enum log_level log_level;
-	struct stat file_read; /* the file as it was before it was read; unused without a file */
+	struct stat file_read; /* of the file before reading; unused without a file */
 	size_t lines
-		/* where the file has each key; 0: nowhere, or an option replaces it */
+		/* The line of each key in the file; 0: absent, or replaced by an option. */
 		[CONFIG_N_KEYS];
 };
 
@@ -145,8 +145,8 @@ struct config {
 struct config_flags {
 	const char *store, *runtime_dir, *file, *cluster, *log_format;
 	unsigned verbose;
-	bool store_only; /* a reader's: of a file with a mistake only `store` counts */
-	/* For running programs: */
+	bool store_only; /* for readers: take only `store` from a file with a mistake */
+	/* For programs that run: */
 	const char *kubeconfig, *context, *durability;
 	const char *serve; /* addresses with commas between them; "": those of the file */
 	struct option_texts
@@ -155,54 +155,52 @@ struct config_flags {
 };
 void config_flags_release(struct config_flags *flags);
 
-/* The two option groups for FLAGS: those of all programs, and those of running programs. */
+/* Return the option groups that fill FLAGS: the common ones, and those of daemons. */
 struct options_group config_common_options(struct config_flags *flags);
 struct options_group config_running_options(struct config_flags *flags);
 
-/* Returns the format of the log, also for lines before config_load(). */
+/* Returns the log's format, also before config_load(). */
 enum log_format config_log_format(const struct config_flags *flags);
 
 /*
- * Reads the file (--cluster or --config, $KINF_CONFIG, ./kinf.yaml, /etc/kinf/kinf.yaml; it is an
- * error if a named file does not exist; ./kinf.yaml counts only if it belongs to the caller or root
- * and no other user may write to it), then lays FLAGS (may be NULL) over it: --watch replaces the
- * file's feeds, --index adds to them. For the store and the runtime directory the order is flag,
- * file named by a flag, environment, other file, default; `overruled` names a variable that lost
- * against a file. A relative path in the file begins in the file's directory, one in a flag or the
- * environment in the working directory; a leading ~ is the home directory. With FLAGS->store_only a
- * mistake elsewhere than in `store` is no failure: passed_over says it. Returns: 0
- *	ERR_CONFIG: "kinf.yaml:12: feeds[0].pageSize: not a number: 'many'", or
- *		"--watch: ..." for an option
+ * Reads the file (--cluster or --config, $KINF_CONFIG, ./kinf.yaml, /etc/kinf/kinf.yaml; a named
+ * file must exist; ./kinf.yaml counts only if it belongs to the caller or root and no other user
+ * may write to it), then lays FLAGS (may be NULL) over it: --watch replaces the file's feeds,
+ * --index adds to them. Store and runtime directory come from, in this order: flag, file of a flag,
+ * environment, other file, default; `overruled` names a variable that lost against a file. A
+ * relative path in the file begins in the file's directory, else in the working directory; a
+ * leading ~ is the home directory. With FLAGS->store_only a mistake outside of `store` only sets
+ * passed_over. Returns: 0
+ *	ERR_CONFIG: "kinf.yaml:12: feeds[0].pageSize: not a number: 'many'"; "--watch: ..."
  *	-errno: the named file can't be read
  */
 int config_load(const struct config_flags *flags, struct config **ret_config);
 void config_free(struct config **config);
 
-/* Returns 0 if CONFIG has feeds, else ERR_CONFIG with the file in the sentence. */
+/* Returns 0 if CONFIG has feeds, else ERR_CONFIG with the file's name. */
 int config_need_feeds(const struct config *config);
 
-/* A file written in pieces is incomplete for a moment. Returns how long the file has to stand still
- * from now, until it has done so for CONFIG_STILL_NS; 0: it has, or there is no file. Unit: ns. */
+/* An editor or a tool may write the file in several steps. Returns the nanoseconds until it has
+ * been unchanged for CONFIG_STILL_NS; 0: it has, or there is no file. */
 #define CONFIG_STILL_NS 2000000000ull
 uint64_t config_unsettled_ns(const struct config *config);
-/* Returns true if the file of CONFIG was replaced, or written since it was read or since the last
- * config_note_file(), called before another read: that may fail, and CONFIG stays. */
+/* Returns true if the file changed since it was read or since config_note_file(). A program calls
+ * the latter before a reload, because a failed one keeps CONFIG. */
 bool config_file_changed(const struct config *config);
 void config_note_file(struct config *config);
 
-/* Puts the place of KEY in the file, if it has one, before the sentence of R: the value is
- * well-formed, but its target is missing. Returns R. */
+/* Puts the line of KEY, if any, before the sentence of R: the value is well-formed but names
+ * something absent. Returns R. */
 int config_blame(const struct config *config, const char *key, int r);
 
-/* Returns the directory of the files for --cluster: $KINF_CONFIG_DIR or /etc/kinf. */
+/* Returns the directory of --cluster's files: $KINF_CONFIG_DIR or /etc/kinf. */
 const char *config_directory(void);
 
-/* Reads TEXT as config_load() does a file, without flags. NAME stands for the file, also in
- * errors. */
+/* Reads TEXT as config_load() reads a file, without flags. NAME is the file's name in errors. */
 int config_parse(const char *text, size_t size, const char *name, struct config **ret_config);
 
-/* The readers of a configuration. The column `restart` of config.def names, for each key, those
- * with a fixed value after their start. */
+/* The processes with a configuration. The column `restart` of config.def has the users of a key
+ * that apply it only at their start. */
 enum config_user {
 	CONFIG_RELOAD = 0,
 	CONFIG_REFLECTOR = 1u << 0,
@@ -215,26 +213,25 @@ enum config_user {
 };
 
 /*
- * Compares the keys fixed at USER's start. Returns whether CONFIG, loaded to replace RUNNING,
- * differs in one; sets RET_KEYS to the names of all of them ("store, group").
+ * Returns true if CONFIG differs from RUNNING in a key that USER applies only at its start; sets
+ * RET_KEYS to the names of all such keys ("store, group").
  */
 #define CONFIG_KEYS_SIZE 320
 bool config_needs_restart(const struct config *running, const struct config *config,
 	enum config_user user, char ret_keys[CONFIG_KEYS_SIZE]);
 
-/* Moves the values of keys fixed at any process's start from RUNNING to CONFIG. Afterwards RUNNING
- * can only be freed. */
+/* Moves the values of all start-only keys from RUNNING to CONFIG. Afterwards RUNNING can only be
+ * freed. */
 void config_keep_fixed(struct config *config, struct config *running);
 
-/* The longest name of a feed or resource as written; room for "plural.group" as a server may have
- * it. */
+/* The longest name of a feed or resource as written, with room for "plural.group". */
 #define CONFIG_NAME_MAX       200
 #define CONFIG_FULL_NAME_SIZE 320
 
-/* Returns whether FEED is a wildcard and stands for this resource. */
+/* Returns true if FEED is a wildcard covering this resource. */
 bool config_covers(
 	const struct config_feed *feed, const char *group, const char *version, const char *plural);
-/* Returns the entry of a stored feed: the entry of its name, else the first wildcard with its
+/* Returns the entry of a stored feed: the one of its name, else the first wildcard covering its
  * resource, else NULL. */
 const struct config_feed *config_find_feed(const struct config *config, const char *name,
 	const char *group, const char *version, const char *plural);
@@ -243,8 +240,7 @@ const struct config_feed *config_find_feed(const struct config *config, const ch
  * one begins in BASE (NULL: the working directory), one with ~ in the home directory. */
 int config_copy_path(char **to, const char *path, const char *base);
 
-/* Sets *RET_PATH to the default store from the environment, as kinf.yaml(5) describes it. The
- * caller frees it. */
+/* Sets *RET_PATH to the default store (kinf.yaml(5)). The caller frees it. */
 int config_default_store(char **ret_path);
 
 #endif

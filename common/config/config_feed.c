@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Feeds and their indexes: the entries of `feeds` in kinf.yaml, and conditions on every feed. */
+/* Feeds and their indexes: the entries of `feeds` in kinf.yaml, and their checks. */
 #include "common/config/config_internal.h"
 
 #include <stdlib.h>
@@ -61,7 +61,7 @@ static int config_add_namespace(
 static int config_add_drop(
 	const struct config_place *place, const char *text, struct config_feed *feed)
 {
-	/* The reflector itself needs these of each object. */
+	/* The reflector needs these of each object. */
 	static const char *const needed[] = {"apiVersion", "kind", "metadata", "metadata.name",
 		"metadata.namespace", "metadata.resourceVersion", "metadata.uid"};
 	CLEANUP(path_free) struct path *path = NULL;
@@ -124,7 +124,7 @@ int config_set_feed_value(const struct config_place *place, enum config_type typ
 	}
 }
 
-/* Reads a list of texts in place of the default one. */
+/* Reads a list of texts in place of the default. */
 int config_read_list(const struct config_place *place, const struct yaml_node *node,
 	const struct config_key *key, struct config_feed *feed)
 {
@@ -184,7 +184,7 @@ int config_add_index_path(
 		     : config_append(&index->paths, &index->n_paths, path_text(path));
 }
 
-/* Each index is of one path, or of a list of them. */
+/* An index has one path or a list of them. */
 int config_read_indexes(
 	const struct config_place *place, const struct yaml_node *node, struct config_feed *feed)
 {
@@ -252,8 +252,8 @@ void config_free_feeds(struct config *config)
 	config->n_feeds = config->feeds_room = 0;
 }
 
-/* Refuses the last feed if an earlier one has its name. In the file the name is at its own line if
- * it was written, else it is the resource's. */
+/* Refuses the last feed if an earlier one has its name. The error's line is that of `name`, else of
+ * `resource`. */
 static int config_check_unique(
 	const struct config_place *place, const struct yaml_node *node, const struct config *config)
 {
@@ -293,7 +293,7 @@ int config_finish_feed(
 		return config_refuse(&here, "a wildcard's feeds are named after their resources");
 	if (!feed->wildcard && excludes)
 		return config_refuse(&here, "only a wildcard leaves something out");
-	/* Events change most and matter least to a cache: they expire by themselves. */
+	/* Events change most, matter least to a cache, and expire by themselves. */
 	if (!excludes && strcmp(feed->resource, "*") == 0)
 		r = config_append(&feed->exclude, &feed->n_exclude, "events");
 	if (r == 0 && !feed->name)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command line: the options of several programs, laid over the file. */
+/* The command line: the options shared by programs, laid over the file. */
 #include "common/config/config_internal.h"
 
 #include <errno.h>
@@ -73,12 +73,12 @@ static const struct config_place at_index = {.key = "--index"};
 
 static const char spaces[] = " \t";
 
-/* Sets the key of a feed for OPTION. */
+/* Sets the feed's key for OPTION. */
 static int config_set_option(const char *option, char *value, struct config_feed *feed)
 {
 	static const struct {
 		const char *letter, *name, *key;
-		bool many; /* values with commas between them */
+		bool many; /* values separated by commas */
 	} options[] = {
 		{"-n", "--namespace", "namespaces", true},
 		{"-l", "--selector", "labelSelector", false},
@@ -111,8 +111,8 @@ static int config_set_option(const char *option, char *value, struct config_feed
 	return r;
 }
 
-/* Reads "-n web -l app in (a, b)", cut in place. A value ends before a word with a dash at its
- * beginning, so selectors with blanks need no quotes: no label, field or namespace begins so. */
+/* Reads "-n web -l app in (a, b)"; cuts it in place. A value ends before a word with a leading
+ * dash: selectors with blanks need no quotes, since no label, field or namespace begins so. */
 static int config_read_options(char *p, struct config_feed *feed)
 {
 	int r = 0;
@@ -170,8 +170,8 @@ static int config_add_watch(struct config *config, const char *text)
 
 /* ---- --index FEED/NAME=PATH[,PATH] -------------------------------------- */
 
-/* Says that TEXT names no feed, and lists the feeds: a feed has its entry's name, also if that is a
- * short one. */
+/* Refuses TEXT, which names no feed, and lists the feeds: a feed keeps the short name of its
+ * entry. */
 static int config_refuse_feed(const struct config *config, const char *text, const char *feed)
 {
 	CLEANUP(buf_release) struct buf names = BUF_INIT;
@@ -208,7 +208,8 @@ static int config_add_index(struct config *config, const char *text)
 	for (bool more = true; r == 0 && more;) {
 		char quote = '\0', *end = paths;
 
-		for (; *end && (quote || *end != ','); end++) { /* a comma in quotes is of a key */
+		/* a quoted comma belongs to a key */
+		for (; *end && (quote || *end != ','); end++) {
 			if (*end == '\\' && end[1])
 				end++;
 			else if (quote ? *end == quote : *end == '\'' || *end == '"')

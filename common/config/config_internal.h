@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Shared by the files of the config group: from YAML nodes and texts to a checked struct config.
- * Each value is read at a place, for "FILE:LINE: KEY: the mistake and the allowed values" in
- * errors.
+ * Each value has a place, for errors of the form "FILE:LINE: KEY: cause and allowed values".
  */
 #ifndef COMMON_CONFIG_CONFIG_INTERNAL_H
 #define COMMON_CONFIG_CONFIG_INTERNAL_H
@@ -23,18 +22,16 @@ struct config_place config_place_member(
 	const struct config_place *outer, const char *key, size_t line);
 struct config_place config_place_item(const struct config_place *outer, size_t i, size_t line);
 
-/* Returns ERR_CONFIG with the place at the beginning of the sentence. */
+/* Returns ERR_CONFIG with a sentence that begins with the place. */
 int config_refuse(const struct config_place *place, const char *format, ...)
 	__attribute__((format(printf, 2, 3), cold));
-/* Returns ERR_CONFIG with the place and the sentence of CODE; a negative errno value stays as it
- * is. */
+/* Returns ERR_CONFIG with the place and the sentence of CODE; a negative errno passes through. */
 int config_refuse_code(const struct config_place *place, int code);
 
 /* ---- variables ---------------------------------------------------------- */
 
-/* Replaces ${NAME} in all values of the tree NODE by the variable of the environment, and $${ by
- * ${.
- * Returns: 0; ERR_CONFIG: a variable is not set or empty; -ENOMEM. */
+/* Expands ${NAME} from the environment in all values of the tree NODE; $${ becomes ${. Returns: 0;
+ * ERR_CONFIG: a variable is not set or empty; -ENOMEM. */
 int config_expand(const struct config_place *outer, struct yaml_node *node);
 
 /* ---- keys --------------------------------------------------------------- */
@@ -69,7 +66,7 @@ enum config_type {
 struct config_key {
 	const char *name;
 	enum config_type type;
-	size_t offset; /* in the table's struct */
+	size_t offset; /* in the struct of the table */
 	const char *minimum, *maximum, *initial;
 	unsigned restart; /* enum config_user */
 };
@@ -78,8 +75,8 @@ extern const struct config_key config_keys[], config_feed_keys[];
 
 /* Sets the defaults of KEYS in INTO, a zeroed struct. */
 int config_set_defaults(const struct config_key *keys, void *into);
-/* Reads the map NODE into INTO. All its keys, after PREFIX ("" or "retention."), are in KEYS. A
- * null value counts as absent. */
+/* Reads the map NODE into INTO. KEYS has all its keys, after PREFIX ("" or "retention."). A null
+ * value counts as absent. */
 int config_read_map(const struct config_place *place, const struct yaml_node *node,
 	const struct config_key *keys, const char *prefix, void *into);
 /* Checks TEXT and sets the value of the key NAME of KEYS in INTO, or appends TEXT if it is a
@@ -87,7 +84,7 @@ int config_read_map(const struct config_place *place, const struct yaml_node *no
 int config_set(const struct config_place *place, const struct config_key *keys, const char *name,
 	const char *text, void *into);
 
-/* Sets *RET_TEXT to the text of a non-empty scalar, borrowed from NODE. */
+/* Sets *RET_TEXT to the text of a nonempty scalar, borrowed from NODE. */
 int config_scalar(
 	const struct config_place *place, const struct yaml_node *node, const char **ret_text);
 
@@ -105,7 +102,7 @@ void config_free_feeds(struct config *config);
  * --watch. */
 int config_finish_feed(
 	const struct config_place *place, const struct yaml_node *node, struct config *config);
-/* Refuses more feeds than a status page has rows for. */
+/* Refuses more feeds than the rows of a status page. */
 int config_check_count(const struct config_place *place, const struct config *config);
 
 int config_read_feeds(
@@ -135,9 +132,9 @@ int config_read_addresses(
 /* Reads a list of rules (struct config_serve, allow). */
 int config_read_rules(
 	const struct config_place *place, const struct yaml_node *node, char **ret_rules);
-/* Lays --serve over CONFIG: the Unix socket and ADDRESSES, or the file's value if it is "". */
+/* Lays --serve over CONFIG: the Unix socket and ADDRESSES, or the file's addresses if "". */
 int config_lay_serve_flag(struct config *config, const char *addresses);
-/* The value of KEY is not the file's. */
+/* Forgets the line of KEY: its value is not the file's. */
 void config_forget_line(struct config *config, const char *key);
 /* Checks keys against each other. */
 int config_check_serve(const struct config_place *place, const struct config *config);

@@ -210,7 +210,7 @@ static int config_set_quantity(
 	int r = config_parse_quantity(key->type, text, &value);
 	if (r < 0 && key->type != CONFIG_NUMBER)
 		return config_refuse_code(place, r);
-	/* The table's own texts parse; test_config.c reads every default and limit. */
+	/* The table's own texts always parse; test_config.c reads them all. */
 	if (key->minimum)
 		(void)config_parse_quantity(key->type, key->minimum, &minimum);
 	if (key->maximum)
@@ -228,7 +228,7 @@ static int config_set_quantity(
 	return 0;
 }
 
-/* Returns the number of TEXT among WORDS, separated by bars, from 1 on; 0: it is none. */
+/* Returns the number, from 1 on, of TEXT in WORDS, separated by bars; 0: absent. */
 static uint32_t config_word_number(const char *words, const char *text)
 {
 	uint32_t number = 1;
@@ -241,8 +241,7 @@ static uint32_t config_word_number(const char *words, const char *text)
 	return 0;
 }
 
-/* Returns 1 or 0 for a word of YAML for true or false, -1 for another: writers of YAML 1.1 replace
- * off by false. */
+/* Returns 1 or 0 for a boolean word of YAML 1.1, else -1: YAML 1.1 turns off into false. */
 static int config_boolean(const char *text)
 {
 	static const char *const words[] = {"false", "true", "off", "on", "no", "yes"};
@@ -253,7 +252,7 @@ static int config_boolean(const char *text)
 	return -1;
 }
 
-/* Keeps where the value of KEY comes from. */
+/* Keeps the line of KEY. */
 static void config_note_line(
 	const struct config_place *place, const struct config_key *key, void *into)
 {
@@ -296,7 +295,7 @@ static int config_set_value(const struct config_place *place, const struct confi
 	case CONFIG_TEXT:
 		return config_copy(to, text);
 	case CONFIG_PATH:
-		/* not the directory of the file, or of a program's start */
+		/* an empty path is no directory, neither the file's nor the working one */
 		if (!*text)
 			return config_refuse(place, "must not be empty");
 		/* A relative path begins in the directory of the file. */
@@ -417,7 +416,7 @@ static int config_read_value(const struct config_place *place, const struct yaml
 	return r < 0 ? r : config_set_value(place, key, text, into);
 }
 
-/* Names the keys of the map with PREFIX ("" or "retention."), nested maps once. */
+/* Names the keys with the prefix PREFIX ("" or "retention."), nested maps once. */
 static int config_refuse_key(
 	const struct config_place *place, const struct config_key *keys, const char *prefix)
 {

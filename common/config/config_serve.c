@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The section `serve`: addresses to listen on, and checks of several keys. */
+/* The section `serve`: listen addresses, and checks across its keys. */
 #include "common/config/config_internal.h"
 
 #include <arpa/inet.h>
@@ -30,7 +30,7 @@ static int config_check_address(const struct config_place *place, const char *te
 	return 0;
 }
 
-/* Appends an address to the list, one text with blanks between them. */
+/* Appends an address to the list, a text separated by blanks. */
 static int config_add_address(const struct config_place *place, const char *text, char **list)
 {
 	char *whole;
@@ -75,7 +75,7 @@ enum { RULE_USERS, RULE_GROUPS, RULE_VERBS, RULE_RESOURCES, RULE_NAMESPACES, RUL
 static const char *const rule_keys[RULE_PARTS] = {
 	"users", "groups", "verbs", "resources", "namespaces"};
 
-/* Appends the words of a list, with tabs between them. */
+/* Appends the words of a list, separated by tabs. */
 static int config_read_words(
 	const struct config_place *place, const struct yaml_node *node, struct buf *out)
 {
@@ -171,7 +171,7 @@ int config_lay_serve_flag(struct config *config, const char *addresses)
 	return r;
 }
 
-/* Returns whether other machines can reach ADDRESS; false for a name, resolved by kinf-serve. */
+/* Returns true if other machines can reach ADDRESS; false for a name: kinf-serve resolves it. */
 static bool config_is_remote(const char *address)
 {
 	char host[64];
@@ -192,7 +192,7 @@ static bool config_is_remote(const char *address)
 	return !*host;
 }
 
-/* Refuses to give everything to everybody. ADDRESSES: NULL is the default, a Unix socket. */
+/* Refuses to serve everything to every client. ADDRESSES NULL: a Unix socket. */
 static int config_check_open(const struct config_place *place, const char *addresses)
 {
 	AUTO_FREE char *copy = strdup(addresses ? addresses : "unix");

@@ -13,8 +13,7 @@
 
 #define NAME_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789"
 
-/* Appends the value of the variable at the beginning of TEXT, after the "${". Sets *RET_SIZE to the
- * bytes read. */
+/* Appends the value of the variable at TEXT, after the "${". Sets *RET_SIZE to the bytes read. */
 static int config_put_variable(
 	const struct config_place *place, const char *text, struct buf *out, size_t *ret_size)
 {

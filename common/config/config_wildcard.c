@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Feeds of many resources: '*', '*.GROUP', '*.VERSION.GROUP', and '*.VERSION' for the core group.
- * Only the names of a resource decide whether a wildcard covers it, so that reflector and
- * processor, one with discovery and one without, agree.
+ * Feeds of many resources: '*', '*.GROUP', '*.VERSION.GROUP', and '*.VERSION' for the core group. A
+ * wildcard depends on a resource's names alone: the reflector, with discovery, and the processor,
+ * without, must agree.
  */
 #include "common/config/config_internal.h"
 
@@ -47,11 +47,11 @@ bool config_covers(
 
 	if (!feed->wildcard)
 		return false;
-	/* The same objects as those of the core group's events. */
+	/* The same objects as the core group's events. */
 	if (!strcmp(pattern, "*") && !strcmp(group, "events.k8s.io") && !strcmp(plural, "events"))
 		return false;
 	if (strcmp(pattern, "*") != 0 && strcmp(pattern + 2, group) != 0) {
-		/* After "*." only the version, for the core group, or VERSION.GROUP matches now. */
+		/* After "*." only the core group's version, or VERSION.GROUP, matches now. */
 		const char *rest = pattern + 2 + n;
 
 		if (strncmp(pattern + 2, version, n) != 0 ||

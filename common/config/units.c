@@ -38,8 +38,7 @@ static const struct unit units_of_size[] = {
 
 static const char digits[] = "0123456789";
 
-/* Reads digits and the name of a unit at P. Returns the end of the name, NULL if it reads
- * neither. */
+/* Reads digits and a unit's name at P. Returns the end of the name, or NULL. */
 static const char *units_part(const char *p, const struct unit *units, uint64_t *ret_value)
 {
 	size_t n = strspn(p, digits), letters = strcspn(p + n, digits);
