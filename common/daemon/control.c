@@ -23,7 +23,7 @@
 #define LISTENER      UINT32_MAX
 
 struct control_call {
-	int fd; /* -1: the place is free */
+	int fd; /* -1: free */
 	enum { CALL_EXPECTED, CALL_WAITING, CALL_RUNNING } state;
 	bool gone;
 	uint64_t since_ns; /* EXPECTED: connected; later: the last sign of life (monotonic) */
@@ -62,7 +62,7 @@ int control_open(int directory_fd, const char *name, struct control **ret_contro
 		directory_fd, name);
 	c->epoll = epoll_create1(EPOLL_CLOEXEC);
 	c->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	/* Nobody can connect before listen(), and then the mode is set. */
+	/* No client connects before listen(), and then the mode is set. */
 	if (c->epoll < 0 || c->listener < 0 ||
 		(unlinkat(directory_fd, name, 0) < 0 && errno != ENOENT) ||
 		bind(c->listener, (struct sockaddr *)&address, sizeof(address)) < 0 ||
@@ -98,7 +98,7 @@ int control_fd(const struct control *c)
 
 static void control_send(int fd, const char *text)
 {
-	/* A peer that reads nothing loses the message. */
+	/* A peer that does not read loses the message. */
 	(void)send(fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
@@ -142,7 +142,7 @@ void control_end(struct control_call **call_pointer, int result, const char *tex
 
 /* ---- receiving ---------------------------------------------------------- */
 
-/* Splits the call into command and argument. Returns: false: it is none. */
+/* Splits the call into command and argument. Returns false if it is malformed. */
 static bool control_read_call(struct control_call *call, ssize_t size)
 {
 	if (size <= 0 || size >= CONTROL_SIZE || memchr(call->text, '\0', (size_t)size))
@@ -162,7 +162,7 @@ static void control_receive(struct control_call *call)
 {
 	char rest[16];
 
-	if (call->state != CALL_EXPECTED) { /* nothing more may come but the end */
+	if (call->state != CALL_EXPECTED) { /* only the end of the stream may follow */
 		ssize_t size = recv(call->fd, rest, sizeof(rest), MSG_DONTWAIT);
 		call->gone |= size >= 0 || (errno != EAGAIN && errno != EINTR);
 		return;
@@ -189,7 +189,7 @@ static void control_accept(struct control *c)
 	AUTO_FD int fd = accept4(c->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	if (fd < 0)
-		return; /* none, or no descriptor is left: tried again at the next turn */
+		return; /* none, or no free descriptor: retried at the next turn */
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 ||
 		(peer.uid != 0 && peer.uid != geteuid())) {
 		control_send(fd, "f only the owner of the store and root may do that");
@@ -206,8 +206,7 @@ static void control_accept(struct control *c)
 	control_receive(&c->calls[place]);
 }
 
-/* Drops a peer without a command, and one gone before its call was begun. Sends a sign of life to
- * the others. */
+/* Drops silent peers and unstarted calls of closed peers. Sends a sign of life to the others. */
 static void control_check(struct control_call *call, uint64_t now)
 {
 	if (call->state == CALL_EXPECTED && now - call->since_ns >= CONTROL_SILENCE_NS)

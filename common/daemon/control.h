@@ -2,21 +2,20 @@
 /*
  * The control socket: commands to a running daemon, from the owner of the store and from root.
  *
- * Each daemon has one, `control.NAME` in the runtime directory (NAME as in its status page), of
- * mode 0600; the kernel's word for the peer's user (SO_PEERCRED) is checked as well. The socket
- * keeps message boundaries (SOCK_SEQPACKET). A connection carries one call: the client sends one
- * message, "COMMAND" or "COMMAND ARGUMENT", and the daemon answers with messages of a letter and a
- * text:
+ * Each daemon has one, `control.NAME` in the runtime directory (NAME as of its status page), with
+ * mode 0600 and a check of SO_PEERCRED. The socket keeps message boundaries (SOCK_SEQPACKET). A
+ * connection carries one call: the client sends one message, "COMMAND" or "COMMAND ARGUMENT", and
+ * the daemon answers with messages of a letter and a text:
  *
- *	a                      the call has arrived; sent again each second while it is worked on
+ *	a                      the call has arrived; repeated each second during the work
  *	p DONE TOTAL UNIT      progress
- *	n TEXT                 something to be told to the user
+ *	n TEXT                 a notice for the user
  *	d TEXT                 the end: done
  *	f TEXT                 the end: failed, with the reason
  *
  * Bounds: CONTROL_CALLS_MAX connections, CONTROL_SIZE bytes a message, CONTROL_SILENCE_NS until a
- * call has come. A peer that reads nothing loses messages, and closing the connection cancels the
- * work if possible (control_is_gone). Nothing of it makes the daemon wait.
+ * call has come. A peer that does not read loses messages; one that closes the connection cancels
+ * the call if the command supports it (control_is_gone). The daemon never waits for a peer.
  *
  * The daemon frame (daemon.h) owns the server's half; the client's half is control_client.c.
  */
@@ -39,18 +38,18 @@ struct control_call;
 int control_open(int directory_fd, const char *name, struct control **ret_control);
 void control_close(struct control **control);
 
-/* Returns a descriptor, readable if control_turn() has work; -1 without CONTROL. */
+/* Returns a descriptor, readable when control_turn() has work; -1 without CONTROL. */
 int control_fd(const struct control *control);
-/* Accepts and receives; never waits. Does nothing without CONTROL. */
+/* Accepts and receives without waiting. Does nothing without CONTROL. */
 void control_turn(struct control *control);
 
-/* Returns the next call, of COMMAND unless that is NULL, not returned yet; NULL: there is none. The
- * caller ends it by control_end(), now or later. */
+/* Returns the next new call, of COMMAND unless NULL; NULL: none. The caller ends it by
+ * control_end(), now or later. */
 struct control_call *control_next(struct control *control, const char *command);
 
 const char *control_command(const struct control_call *call);
 const char *control_argument(const struct control_call *call); /* "" if there is none */
-/* Returns whether the client has closed the connection. */
+/* Returns true if the client closed the connection. */
 bool control_is_gone(const struct control_call *call);
 
 void control_note(struct control_call *call, const char *format, ...)
@@ -68,9 +67,9 @@ struct control_handler {
 	void *arg;
 };
 
-/* Calls COMMAND of the daemon at the socket DIRECTORY_FD/NAME, and waits for its end, as long as
- * the daemon gives signs of life. RET_TEXT gets the text of the end. Returns: 0; NOT_FOUND: no
- * daemon has the socket open; errors, the daemon's included (-EPROTO with its sentence). */
+/* Calls COMMAND of the daemon with the socket DIRECTORY_FD/NAME, and waits for its end as long as
+ * the daemon gives signs of life. RET_TEXT gets the last text. Returns: 0; NOT_FOUND: no daemon has
+ * the socket open; errors; -EPROTO with the daemon's sentence. */
 int control_ask(int directory_fd, const char *name, const char *command, const char *argument,
 	const struct control_handler *handler, char ret_text[CONTROL_SIZE]);
 

@@ -34,7 +34,7 @@ static int client_connect(int directory_fd, const char *name, int *ret_fd)
 		directory_fd, name);
 	if (fd < 0)
 		return err_set(-errno, "opening a socket");
-	/* The limit for connecting is the one for sending: a stopped daemon accepts nothing. */
+	/* Connecting has the time limit of sending: a stopped daemon accepts nothing. */
 	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
 		if (errno == ENOENT && access("/proc/self/fd", F_OK) < 0)
@@ -51,8 +51,8 @@ static int client_connect(int directory_fd, const char *name, int *ret_fd)
 	return 0;
 }
 
-/* Receives one message into TEXT, a text of its letter, a blank and more. Tells HANDLER once if
- * the daemon of the socket NAME takes long. */
+/* Receives one message into TEXT: a letter, a blank, the rest. Calls HANDLER once if the daemon of
+ * the socket NAME is slow. */
 static int client_receive(
 	int fd, const char *name, const struct control_handler *handler, char text[CONTROL_SIZE])
 {
@@ -79,7 +79,7 @@ static int client_receive(
 	ssize_t size = recv(fd, text, CONTROL_SIZE - 1, 0);
 	if (size < 0 &&
 		errno ==
-			/* a refusing daemon does not read the command; its message comes after the
+			/* a refusing daemon does not read the command; its answer comes after the
 			 * error */
 			ECONNRESET)
 		size = recv(fd, text, CONTROL_SIZE - 1, MSG_DONTWAIT);

@@ -33,7 +33,7 @@ static bool daemon_has_command(const struct daemon *d, const char *command)
 	return false;
 }
 
-/* Takes a reload for itself, and one other command for the program. */
+/* Takes a reload for the frame, and one other command for the program. */
 static void daemon_take_calls(struct daemon *d)
 {
 	control_turn(d->control);
@@ -59,7 +59,7 @@ static void daemon_beat(struct daemon *d)
 	d->page_lost = lost;
 }
 
-/* Has the configuration's file looked at again after STILL ns; 0: not. */
+/* Schedules the next look at the configuration's file in STILL ns; 0: none. */
 static void daemon_look_again(struct daemon *d, uint64_t still)
 {
 	d->settled_ns = still ? proc_monotonic_ns() + still : 0;
@@ -126,11 +126,11 @@ void daemon_sleep(struct daemon *d, int timeout_ms)
 	struct pollfd fds[DAEMON_FDS];
 
 	daemon_poll_fds(d, fds);
-	(void)poll(fds, DAEMON_FDS, timeout_ms); /* the result does not matter: all is looked at */
+	(void)poll(fds, DAEMON_FDS, timeout_ms); /* any result: everything is checked */
 	(void)daemon_attend(d);                  /* the caller checks d->stop */
 }
 
-/* Names the changed keys fixed at the start of PROGRAM, a USER. */
+/* Names the changed keys of PROGRAM (USER) that need its restart. */
 static void daemon_name_keys(
 	struct daemon *d, const struct config *config, enum config_user user, const char *program)
 {
@@ -143,8 +143,8 @@ static void daemon_name_keys(
 		"%s uses a changed value of these keys only after a restart: %s", program, keys);
 }
 
-/* Names the changed keys fixed at the start of `kinf run`, this daemon's parent: it reads the file
- * again at SIGHUP, and knows nothing of the command "reload". */
+/* Names the changed keys that need a restart of `kinf run`, this daemon's parent: it has no command
+ * "reload" and rereads the file at SIGHUP. */
 static void daemon_name_supervisors_keys(struct daemon *d)
 {
 	CLEANUP(config_free) struct config *config = NULL;
@@ -266,8 +266,8 @@ static int daemon_complain(const struct daemon_program *program, int error)
 	return (int)proc_exit_of(error);
 }
 
-/* Says in the status page why the daemon ends, or can't start in the store of CONFIG. Keeps the
- * sentence. */
+/* Writes the reason of the end, or of a failed start in the store of CONFIG, into the status page.
+ * Keeps the sentence. */
 static void daemon_note_failure(struct daemon *d, const struct config *config, int error)
 {
 	struct err_kept why;
@@ -280,7 +280,7 @@ static void daemon_note_failure(struct daemon *d, const struct config *config, i
 	stats_set_state(d->stats, "failed");
 }
 
-/* The same of a refused configuration: its store counts all the same, if it can be read. */
+/* The same for a refused configuration: its store counts if it is readable. */
 static void daemon_note_refusal(struct daemon *d, int error)
 {
 	CLEANUP(config_free) struct config *config = NULL;
@@ -299,7 +299,7 @@ int daemon_end(struct daemon *d, int error)
 	int status = PROC_OK;
 
 	parent_notify("STOPPING=1");
-	if (d->stop && daemon_lacks_room(error)) /* it waited, and was told to stop */
+	if (d->stop && daemon_lacks_room(error)) /* it waited, and was stopped */
 		error = 0;
 	if (error < 0) {
 		daemon_note_failure(d, d->config, error);
@@ -364,7 +364,7 @@ int daemon_main(const struct daemon_program *program, int argc, char **argv)
 	if (r < 0) {
 		daemon_note_refusal(&d, r);
 		(void)daemon_complain(program, r);
-		return PROC_CONFIG; /* for a missing file also: a restart alone does not help */
+		return PROC_CONFIG; /* also for a missing file: a restart alone does not help */
 	}
 	log_setup(program->name, d.config->log_level, d.config->log_format);
 	if (program->instead && (r = program->instead(d.config)) != END) {
@@ -376,8 +376,7 @@ int daemon_main(const struct daemon_program *program, int argc, char **argv)
 		LOG(config_passed_over, .daemon = program->name, .why = d.config->passed_over);
 	if (d.config->overruled)
 		LOG(config_overruled, .daemon = program->name, .why = d.config->overruled);
-	/* Each reading process costs the writer a descriptor, and the limit of most systems is
-	 * 1024. */
+	/* Each reading process costs the writer a descriptor; the limit of most systems is 1024. */
 	r = proc_raise_files(PROC_FILES_LEAST, FILES_MAX);
 	if (r < 0) {
 		(void)daemon_complain(program, r);

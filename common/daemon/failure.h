@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Failing work of a daemon, tried again: a full disk, a full database map, no memory. The daemon
- * goes on, so people learn of it from two places only: the status page (a state with the remedy,
- * and the error's sentence) and the log.
+ * Failing work that a daemon retries: a full disk, a full database map, no memory. The daemon goes
+ * on; the status page (state with the remedy, sentence of the error) and the log report it.
  *
  *	r = do_work();
  *	if (r < 0) {
@@ -12,9 +11,9 @@
  *		failure_end(&failure, stats, "running");
  *	}
  *
- * A time of failing lasts from the first failure_add() to failure_end(). Within it each sentence is
- * logged once, and at most FAILURE_SENTENCES of them, because a sentence with a changing number
- * would fill the log.
+ * A time of failing lasts from the first failure_add() to failure_end(). It logs each sentence
+ * once, and at most FAILURE_SENTENCES of them: a changing number in a sentence must not fill the
+ * log.
  */
 #ifndef COMMON_DAEMON_FAILURE_H
 #define COMMON_DAEMON_FAILURE_H
@@ -34,16 +33,13 @@ struct failure {
 	uint32_t logged[FAILURE_SENTENCES]; /* checksums of the sentences */
 };
 
-/* The daemon's state while it waits for ERROR to pass, with the remedy if people can do
- * something. */
+/* Returns the daemon's state while ERROR lasts, with the remedy if there is one. */
 const char *failure_state(int error);
 
-/* Sets state and error of the status page, and logs TEXT unless this time of failing has logged
- * it. */
+/* Sets state and error of the status page, and logs TEXT once per time of failing. */
 void failure_add(struct failure *failure, struct stats *stats, int error, const char *text);
 
-/* The work succeeds again: sets STATE, clears the error, and logs it. Does nothing when nothing
- * failed. */
+/* Ends a time of failing: sets STATE, clears the error, logs it. Does nothing without one. */
 void failure_end(struct failure *failure, struct stats *stats, const char *state);
 
 #endif

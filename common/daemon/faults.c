@@ -8,7 +8,7 @@
 
 #include "common/proc.h"
 
-/* Made before anything can fault: the handler only writes it. */
+/* Composed in advance: the handler only writes it. */
 static struct {
 	char text[512];
 	size_t size;
@@ -44,7 +44,7 @@ void faults_catch(const char *program, const char *store)
 		"SIGBUS): a file was cut short, or the disk of the store or its runtime directory "
 		"is full or "
 		"failing: make room,");
-	/* An own stack, for stack overflows. Without one the handler still runs on the usual
+	/* An own stack, to report stack overflows too. Without one the handler runs on the usual
 	 * stack. */
 	stack_t stack = {.ss_sp = faults_stack, .ss_size = sizeof(faults_stack)};
 	(void)sigaltstack(&stack, NULL);

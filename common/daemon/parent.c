@@ -21,7 +21,7 @@
 
 static char *kept; /* the address, after parent_keep_manager() */
 
-/* Returns a path, or with a leading @ a name in the abstract namespace; NULL: there is none. */
+/* Returns a path, or an abstract name after '@'; NULL: none. */
 static const char *parent_manager(void)
 {
 	return kept ? kept : getenv("NOTIFY_SOCKET");
@@ -35,7 +35,7 @@ void parent_keep_manager(void)
 		return;
 	kept = strdup(path);
 	if (!kept)
-		return; /* without memory the children notify as well, with little harm */
+		return;                  /* without memory the children notify too: little harm */
 	(void)unsetenv("NOTIFY_SOCKET"); /* the names are good */
 	(void)unsetenv("WATCHDOG_USEC");
 	(void)unsetenv("WATCHDOG_PID");
@@ -67,8 +67,7 @@ void parent_notify(const char *state)
 			(socklen_t)(offsetof(struct sockaddr_un, sun_path) + size));
 }
 
-/* Reads a service manager's variables for sockets. Returns: 0, RET_N is the number of ours;
- * ERR_CONFIG. */
+/* Reads the variables of passed sockets. Returns: 0, RET_N is the number of ours; ERR_CONFIG. */
 static int parent_read_sockets(unsigned *ret_n)
 {
 	const char *pid = getenv("LISTEN_PID"), *n = getenv("LISTEN_FDS");
@@ -134,7 +133,7 @@ int parent_pipe(void)
 
 	if (!text || decimal_parse(bytes_str(text), INT32_MAX, &fd) < 0)
 		return -1;
-	/* Also fails when there is no such fd. Our own children must not hold it open. */
+	/* Fails also for a missing fd. Our own children must not hold it open. */
 	if (fcntl((int)fd, F_SETFD, FD_CLOEXEC) < 0)
 		return -1;
 	return (int)fd;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parents of a daemon: the service manager, and 'kinf run', the supervisor. */
+/* The processes that start a daemon: the service manager, and the supervisor 'kinf run'. */
 #ifndef COMMON_DAEMON_PARENT_H
 #define COMMON_DAEMON_PARENT_H
 
@@ -9,27 +9,27 @@
  * $NOTIFY_SOCKET. */
 void parent_notify(const char *state);
 
-/* Takes the service manager's address out of the environment, so that only this process can notify
- * it, and no child. */
+/* Removes the service manager's address from the environment: children can't notify it. */
 void parent_keep_manager(void);
-/* Returns whether there is a service manager to notify. */
+/* Returns true if there is a service manager to notify. */
 bool parent_has_manager(void);
 
-/* Returns: the descriptor of the supervisor's pipe (end of file when it ends), inherited as
- * $KINF_DEATH_FD; -1: there is no supervisor. */
+/* Returns a descriptor that reads end of file when the supervisor ends, inherited as
+ * $KINF_DEATH_FD; -1: no supervisor. */
 int parent_pipe(void);
 
-/* The supervisor gives its daemons --store and --runtime-dir, the same for both however the file
- * changes. Tells them by $KINF_RUN_GIVEN whether its own command line had these options. */
+/* Passes on by $KINF_RUN_GIVEN if the supervisor's own command line had --store and --runtime-dir:
+ * its daemons always get both, whatever the file says later. */
 int parent_say_given(bool store, bool runtime_dir);
 void parent_given(bool *ret_store, bool *ret_runtime_dir);
 
-/* Returns how many listening sockets the service manager has passed, from descriptor PARENT_SOCKET
- * on: to this process (LISTEN_PID, LISTEN_FDS of sd_listen_fds(3)), or to its parent `kinf run`. */
+/* Returns the number of listening sockets from the service manager, at descriptor PARENT_SOCKET and
+ * up: for this process (LISTEN_PID, LISTEN_FDS of sd_listen_fds(3)), or for its parent `kinf
+ * run`. */
 #define PARENT_SOCKET 3
 unsigned parent_sockets(void);
-/* Checks the variables of parent_sockets(): a process listening elsewhere than on its given sockets
- * would not be found. Returns: 0, ERR_CONFIG. */
+/* Checks the variables of parent_sockets() early: clients would not find a process listening
+ * elsewhere. Returns: 0, ERR_CONFIG. */
 int parent_check_sockets(void);
 
 #endif

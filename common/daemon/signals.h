@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Signals as a file descriptor, for poll(2). */
+/* Signals as a file descriptor, for programs that wait in poll(2). */
 #ifndef COMMON_DAEMON_SIGNALS_H
 #define COMMON_DAEMON_SIGNALS_H
 
-/* Makes a file that would exceed the limit (RLIMIT_FSIZE) an error, -EFBIG, and not the end of the
- * process; and has the kernel tell how a child ended, also if the parent of this program had left
- * SIGCHLD ignored. Process 1 of a container gets no signal without a handler; here it ends by
- * SIGTERM, SIGINT and SIGHUP as every other process. */
+/* Turns a write beyond RLIMIT_FSIZE into -EFBIG, and undoes an inherited ignored SIGCHLD, so that
+ * children can be waited for. Gives process 1 of a container, which gets no signal without a
+ * handler, the usual end by SIGTERM, SIGINT and SIGHUP. */
 void signals_begin(void);
 
-/* signals_begin(), and blocks SIGTERM, SIGINT, SIGHUP and SIGCHLD, and ignores SIGPIPE. Returns: a
- * non-blocking descriptor for the blocked ones; negative errno. */
+/* Calls signals_begin(), blocks SIGTERM, SIGINT, SIGHUP and SIGCHLD, ignores SIGPIPE. Returns a
+ * non-blocking descriptor of the blocked ones, or negative errno. */
 int signals_open(void);
 
 /* Returns: the number of the next signal; 0: there is none. */
 int signals_next(int fd);
 
-/* Undoes signals_open() in a child between fork and exec, except that SIGHUP stays blocked: one
- * before the child opens its signals waits until then. Async-signal-safe. */
+/* Undoes signals_open() between fork and exec, except for SIGHUP: an early one waits until the
+ * child opens its signals. Async-signal-safe. */
 void signals_reset(void);
 
 #endif
