@@ -27,7 +27,7 @@ int base64_decode(struct bytes text, char **ret_data, size_t *ret_size)
 		bool is_pad = in[i] == '=';
 		if (in[i] == '\n' || in[i] == '\r')
 			continue;
-		/* After padding only padding may follow, and only up to the fourth digit. */
+		/* Only padding follows padding, up to the fourth digit. */
 		if ((!digit && !is_pad) || (is_pad && digits < 2) ||
 			(pads && (!is_pad || !digits))) {
 			free(out);
@@ -51,7 +51,7 @@ int base64_decode(struct bytes text, char **ret_data, size_t *ret_size)
 	return 0;
 }
 
-/* Encodes DATA; PAD fills the last group unless it is 0. */
+/* Encodes DATA; PAD fills the last group unless 0. */
 static void base64_encode(struct bytes data, const char *alphabet, char pad, struct buf *out)
 {
 	const uint8_t *p = data.data;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Base64, in Kubernetes' two forms: the standard alphabet with padding (the *-data keys of a
+ * Base64 in Kubernetes' two forms: the standard alphabet with padding (the *-data keys of a
  * kubeconfig, basic authentication), and the URL alphabet without padding (continue tokens).
  */
 #ifndef COMMON_TEXT_BASE64_H
@@ -9,9 +9,9 @@
 #include "common/buf.h"
 #include "common/bytes.h"
 
-/* Decodes the standard form. Line breaks may stand anywhere, as kubectl's decoder allows; nothing
- * else may. The caller frees RET_DATA, with an extra NUL after its RET_SIZE bytes. Returns: 0,
- * -ENOMEM, ERR_SYNTAX with the offset (never with the text, which may be a secret). */
+/* Decodes the standard form; ignores line breaks as kubectl's decoder does. The caller frees
+ * RET_DATA; a NUL follows its RET_SIZE bytes. Returns: 0, -ENOMEM, ERR_SYNTAX with the offset
+ * (without the text: it may be secret). */
 int base64_decode(struct bytes text, char **ret_data, size_t *ret_size);
 void base64_put(struct bytes data, struct buf *out);
 

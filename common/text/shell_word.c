@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Also all bytes of non-ASCII characters. */
+/* Also all bytes of characters that are not ASCII. */
 #define PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+,:@%="
 
 const char *shell_word(const char *text, char word[SHELL_WORD_SIZE])
@@ -18,8 +18,7 @@ const char *shell_word(const char *text, char word[SHELL_WORD_SIZE])
 	word[used++] = '"';
 	for (; *text && used < SHELL_WORD_SIZE - 7; text++) {
 		bool is_history =
-			*text ==
-			'!'; /* a shell of a person acts on it also between double quotes */
+			*text == '!'; /* interactive shells expand it also between double quotes */
 
 		if (is_history) {
 			memcpy(word + used, "\"'!'\"", 5);

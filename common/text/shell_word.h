@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Paths in commands to paste. */
+/* Paths in commands that the user may paste from a sentence. */
 #ifndef COMMON_TEXT_SHELL_WORD_H
 #define COMMON_TEXT_SHELL_WORD_H
 
@@ -7,9 +7,8 @@
 
 #define SHELL_WORD_SIZE (4 * PATH_MAX)
 
-/* Writes TEXT as a shell takes it for one word: as it is, or in double quotes if it has other
- * characters than those of ordinary paths. Sentences quote commands with ', so those are not used.
- * Returns WORD, cut if TEXT is longer than a path. */
+/* Writes TEXT as one word of a shell: as it is, or in double quotes if it has unusual characters
+ * (sentences use ' around commands). Returns WORD, cut to the length of a path. */
 const char *shell_word(const char *text, char word[SHELL_WORD_SIZE]);
 
 #endif

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text of others, made fit for a terminal or for JSON. */
+/* Foreign text, made fit for a terminal or JSON. */
 #ifndef COMMON_TEXT_TEXT_H
 #define COMMON_TEXT_TEXT_H
 
 #include "common/buf.h"
 
-/* Appends the first character of TEXT, not empty, or a byte that begins none; a control character
- * in a visible form: ^A, \u0085. Returns its size in TEXT. */
+/* Appends the first character, or the invalid first byte, of the nonempty TEXT; a control character
+ * visibly: ^A, \u0085. Returns its size in TEXT. */
 size_t text_put_visible(struct bytes text, struct buf *out);
-/* Returns the number of printable ASCII bytes at the beginning of TEXT, unchanged by
- * text_put_visible(). */
+/* Returns the number of leading bytes of printable ASCII; text_put_visible() would copy them. */
 size_t text_plain(struct bytes text);
-/* Appends TEXT with U+FFFD in place of each invalid byte. */
+/* Appends TEXT with U+FFFD for each invalid byte. */
 void text_put_valid(struct bytes text, struct buf *out);
 
 #endif

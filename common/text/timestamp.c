@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <time.h>
 
-/* Writes the text up to the seconds, "" for a year that struct tm can't hold. */
+/* Writes the text up to the seconds, "" for a year beyond struct tm. */
 static void timestamp_begin(uint64_t realtime_ns, char *text, size_t size)
 {
 	time_t seconds = (time_t)(realtime_ns / 1000000000);
@@ -32,7 +32,7 @@ void timestamp_milliseconds(uint64_t realtime_ns, char text[TIMESTAMP_SIZE])
 		text, TIMESTAMP_SIZE, "%s.%03" PRIu64 "Z", begin, realtime_ns / 1000000 % 1000);
 }
 
-/* Reads N digits at *P. Returns -1 if there are others. */
+/* Reads N digits at *P. Returns -1 if there are fewer. */
 static int timestamp_digits(const char **p, const char *end, int n)
 {
 	int number = 0;
@@ -89,8 +89,7 @@ bool timestamp_parse(struct bytes text, int64_t *ret_ns)
 	if (p != end || parts[1] < 1 || parts[1] > 12 || parts[2] < 1 || parts[2] > 31 ||
 		parts[3] > 23 || parts[4] > 59 || parts[5] > 60)
 		return false;
-	/* Years far away do not fit into nanoseconds; any of them is as far as the last that
-	 * does. */
+	/* Years beyond the range of nanoseconds count as its ends. */
 	if (__builtin_mul_overflow((int64_t)timegm(&tm) - offset, INT64_C(1000000000), ret_ns))
 		*ret_ns = parts[0] < 1970 ? INT64_MIN : INT64_MAX - fraction;
 	*ret_ns += fraction;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A moment as RFC 3339 text, as the API server and the log write it. */
+/* A timestamp as RFC 3339 text, as in the API server and the log. */
 #ifndef COMMON_TEXT_TIMESTAMP_H
 #define COMMON_TEXT_TIMESTAMP_H
 
@@ -15,7 +15,7 @@
 void timestamp_seconds(uint64_t realtime_ns, char text[TIMESTAMP_SIZE]);
 void timestamp_milliseconds(uint64_t realtime_ns, char text[TIMESTAMP_SIZE]);
 
-/* Parses an RFC 3339 text into nanoseconds since 1970. Returns whether TEXT is one. */
+/* Parses an RFC 3339 text into nanoseconds since 1970. Returns false if TEXT is none. */
 bool timestamp_parse(struct bytes text, int64_t *ret_ns);
 
 #endif

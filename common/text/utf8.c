@@ -14,8 +14,7 @@ size_t utf8_length(struct bytes text)
 	if (*p < 0xc2 || *p >= 0xf5)
 		return 0;
 
-	/* The length follows from the first byte; it also limits the second (Unicode, table
-	 * 3-7). */
+	/* The first byte has the length and limits the second (Unicode, table 3-7). */
 	size_t n = *p < 0xe0 ? 2 : *p < 0xf0 ? 3 : 4;
 	uint8_t low = *p == 0xe0 ? 0xa0 : *p == 0xf0 ? 0x90 : 0x80;
 	uint8_t high = *p == 0xed ? 0x9f : *p == 0xf4 ? 0x8f : 0xbf;

@@ -5,19 +5,18 @@
 
 #include "common/bytes.h"
 
-/* Returns the size of the valid character at the beginning of TEXT, 0 if there is none. */
+/* Returns the size of the valid first character of TEXT, 0 if there is none. */
 size_t utf8_length(struct bytes text);
 
-/* Returns the same for a character shown by a terminal; 0 also for a control character (U+0000 to
- * U+001F, U+007F to U+009F), obeyed by it. */
+/* Returns the same for a printable character; 0 for a control character (U+0000 to U+001F, U+007F
+ * to U+009F): a terminal acts on it. */
 size_t utf8_printable(struct bytes text);
-/* Replaces each byte of unprintable characters in TEXT: a newline or tab by a blank, others by
- * '?'. */
+/* Replaces each unprintable byte of TEXT: newline and tab by a blank, others by '?'. */
 void utf8_make_printable(char *text);
 
 bool utf8_is_valid(struct bytes text);
 
-/* Returns the number of characters; in invalid text, of the bytes other than continuations. */
+/* Returns the number of characters; in invalid text, of the bytes other than continuation bytes. */
 size_t utf8_width(struct bytes text);
 
 /* Writes CODE, a Unicode scalar value, in 1 to 4 bytes. Returns their number. */
@@ -25,8 +24,8 @@ size_t utf8_put(uint32_t code, uint8_t *bytes);
 
 /* ---- ASCII ----------------------------------------------------------------- */
 
-/* The functions of ctype.h and strings.h ask the locale of the library's program: in a Turkish one
- * "INGRESSES" and "ingresses" differ, in others bytes above 127 are letters. */
+/* ctype.h and strings.h ask the locale of the library's program: a Turkish one distinguishes
+ * "INGRESSES" from "ingresses", others take bytes above 127 for letters. */
 
 static inline char ascii_lower(char c)
 {
@@ -38,7 +37,7 @@ static inline bool ascii_is_alnum(char c)
 	return (c >= '0' && c <= '9') || (ascii_lower(c) >= 'a' && ascii_lower(c) <= 'z');
 }
 
-/* Returns whether they are equal but for the case of letters. */
+/* Returns true if they are equal, ignoring case. */
 static inline bool ascii_equal(struct bytes a, struct bytes b)
 {
 	const char *x = a.data, *y = b.data;
