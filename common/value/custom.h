@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Custom resources: the built-in groups, and a CustomResourceDefinition's columns and labels.
+ * Custom resources: the groups of built-in kinds, and a CustomResourceDefinition's table columns.
  */
 #ifndef COMMON_VALUE_CUSTOM_H
 #define COMMON_VALUE_CUSTOM_H
 
 #include "common/buf.h"
 
-/* Returns whether the API server itself defines the kinds of GROUP ("" is the core group). */
+/* Returns true if the API server defines the kinds of GROUP ("": the core group). */
 bool custom_is_builtin_group(const char *group);
 
-/* Finds additionalPrinterColumns of VERSION in the body of a CustomResourceDefinition: an array,
- * a document of its own that is borrowed from the body; empty if the version has none. Returns:
- * FOUND;
- * NOT_FOUND: the body is no such definition; ERR_CORRUPT. */
+/* Finds additionalPrinterColumns of VERSION in the body of a CustomResourceDefinition: an array, a
+ * document borrowed from the body; empty if the version has none. Returns: FOUND; NOT_FOUND: the
+ * body is no such definition; ERR_CORRUPT. */
 int custom_columns(struct bytes definition, struct bytes version, struct bytes *ret_columns);
 
-/* Appends the field labels that selectableFields of VERSION names, " spec.color spec.size ", blanks
+/* Appends the field labels of selectableFields of VERSION, " spec.color spec.size ", blanks
  * included. Returns as custom_columns(). */
 int custom_selectable(struct bytes definition, struct bytes version, struct buf *out);
 

@@ -18,8 +18,8 @@
 struct field_row {
 	const char *kind, *group; /* "": the core group */
 	const char *name;
-	const char *paths[LABEL_PATHS]; /* the first non-empty one counts; NULL: no second */
-	const char *absent;             /* the value when none is there */
+	const char *paths[LABEL_PATHS]; /* the first nonempty one counts; NULL: no second */
+	const char *absent;             /* the value if both are absent */
 };
 
 static const struct field_row field_rows[] = {
@@ -106,7 +106,7 @@ bool field_is_label(const struct field *field)
 struct field_search {
 	field_text_fn *text_fn;
 	void *arg;
-	bool needs_text; /* an empty one counts as none */
+	bool needs_text; /* empty counts as none */
 	bool is_present;
 };
 
@@ -122,7 +122,7 @@ static int field_check_value(void *arg, const struct value *value)
 	return search->text_fn(search->arg, text);
 }
 
-/* Returns whether the document is of the label's kind: 1, 0, ERR_CORRUPT. */
+/* Returns 1 if the document is of the label's kind, 0 if not, ERR_CORRUPT. */
 static int field_is_of_kind(const struct field_row *row, struct bytes document)
 {
 	struct value root, kind, api_version;

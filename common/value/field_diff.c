@@ -13,7 +13,7 @@ struct field_diff {
 	struct buf path;
 	field_diff_fn *fn;
 	void *arg;
-	uint64_t seed; /* of hashes; 0: none is needed yet */
+	uint64_t seed; /* of hashes; 0: not needed yet */
 };
 
 static int field_diff_compare(struct field_diff *diff, const struct value *before,
@@ -77,7 +77,7 @@ static void field_diff_put_item(struct buf *path, const char *name, struct bytes
 
 /* ---- children: the members of maps and the items of lists --------------- */
 
-/* Tells a child from the others: a text, or its place if TEXT is BYTES_NONE. */
+/* Identifies a child: by TEXT, or by its index if that is BYTES_NONE. */
 struct field_diff_key {
 	struct bytes text;
 	size_t place;
@@ -98,16 +98,15 @@ static bool field_diff_is(const void *item, const void *key, const void *arg)
 	return child->key.place == wanted->place && bytes_equal(child->key.text, wanted->text);
 }
 
-/* Returns where the hash of KEY is looked for. Objects choose their keys, so each comparison has
- * a seed of its own. */
+/* Returns the hash of KEY. Objects choose their keys: each comparison has its own seed. */
 static uint64_t field_diff_hash(const struct field_diff *diff, const struct field_diff_key *key)
 {
 	return hash_bytes(key->text, diff->seed ^ key->place);
 }
 
-/* Sets *RET_KEY for ITEM of a container, with the key TEXT in a map, else at PLACE. NAME is the
- * member that tells the items of a list apart, NULL if there is none. Returns: FOUND; NOT_FOUND if
- * ITEM has no such text; ERR_CORRUPT. */
+/* Sets *RET_KEY for ITEM at index PLACE, or with the key TEXT in a map. NAME is the member that
+ * identifies items of a list; NULL: none. Returns: FOUND; NOT_FOUND if ITEM has no such text;
+ * ERR_CORRUPT. */
 static int field_diff_find_key(bool in_map, const char *name, size_t place, struct bytes text,
 	const struct value *item, struct field_diff_key *ret_key)
 {
@@ -129,8 +128,8 @@ static int field_diff_find_key(bool in_map, const char *name, size_t place, stru
 	return r;
 }
 
-/* Puts the children from ITEMS on into TABLE. Returns: FOUND; NOT_FOUND if an item of a list has
- * no NAME, or one that another has too; ERR_CORRUPT; -ENOMEM. */
+/* Puts the children from ITEMS on into TABLE. Returns: FOUND; NOT_FOUND if an item of a list has no
+ * NAME or a duplicate one; ERR_CORRUPT; -ENOMEM. */
 static int field_diff_read(const struct field_diff *diff, struct value_iter items, const char *name,
 	struct hashtable *table)
 {
@@ -148,7 +147,7 @@ static int field_diff_read(const struct field_diff *diff, struct value_iter item
 		uint64_t hash = field_diff_hash(diff, &key);
 		if (hashtable_find(table, hash, &key)) {
 			if (items.is_map)
-				/* the first of equal keys counts: value_find() */
+				/* the first of duplicate keys counts: value_find() */
 				continue;
 			return NOT_FOUND;
 		}
@@ -172,8 +171,8 @@ static void field_diff_put_child(
 		buf_printf(path, "[%zu]", key->place);
 }
 
-/* Compares the children from ITEMS on with OTHERS. If REVERSED, they are of the newer value, and
- * only those missing from OTHERS are reported. */
+/* Compares the children from ITEMS on with OTHERS. REVERSED: they are the newer ones, and only
+ * those missing in OTHERS are reported. */
 static int field_diff_children(struct field_diff *diff, struct value_iter items, const char *name,
 	const struct hashtable *others, bool reversed)
 {
@@ -205,8 +204,8 @@ static int field_diff_children(struct field_diff *diff, struct value_iter items,
 	return r == END ? 0 : r;
 }
 
-/* Compares the rest of two maps or of two lists. Items are told apart by the first name common to
- * all, else by place. */
+/* Compares the rest of two maps or lists. Items are identified by the first name common to all,
+ * else by index. */
 static int field_diff_rest(
 	struct field_diff *diff, const struct value_iter *before, const struct value_iter *after)
 {
@@ -234,8 +233,8 @@ static int field_diff_rest(
 	return r;
 }
 
-/* Compares two maps. Most have the same keys in the same order: those are compared as they come,
- * the rest by a table. */
+/* Compares two maps. Most have the same keys in the same order: a common beginning is compared
+ * directly, the rest by a table. */
 static int field_diff_maps(
 	struct field_diff *diff, const struct value *before, const struct value *after)
 {
@@ -282,7 +281,7 @@ static int field_diff_lists(
 
 /* ---- values ------------------------------------------------------------- */
 
-/* Compares two values with different bytes. */
+/* Compares two values of different bytes. */
 static int field_diff_unequal(
 	struct field_diff *diff, const struct value *before, const struct value *after)
 {
@@ -294,8 +293,7 @@ static int field_diff_unequal(
 	return field_diff_give(diff, before, after);
 }
 
-/* Sets *RET_SIZE to the bytes of both values if they are the same, so that nobody needs to pass
- * them again, else to 0. */
+/* Sets *RET_SIZE to the size of both values if their bytes are equal, to save a walk, else to 0. */
 static int field_diff_compare(struct field_diff *diff, const struct value *before,
 	const struct value *after, size_t *ret_size)
 {
@@ -305,7 +303,7 @@ static int field_diff_compare(struct field_diff *diff, const struct value *befor
 	*ret_size = 0;
 	if (r < 0)
 		return r;
-	/* A value with all bytes of another one at its beginning is that value. */
+	/* A value beginning with all bytes of another one is that value. */
 	if (a.size <= after->size + after->inner.size &&
 		memcmp(a.data, after->start, a.size) == 0) {
 		*ret_size = a.size;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parses JSON into msgpack. The first stage of simdjson finds, 64 bytes at a time, the place where
- * each token begins, and checks UTF-8, control characters and the ends of strings. This file walks
- * over these places and packs each value at once: no tree, no tape, and the text of numbers is at
- * hand. (simdjson's on-demand walker knows neither where a key ends nor whether anything follows
- * the document.) The places are public members of simdjson's parser.
+ * Parses JSON into msgpack. The first stage of simdjson finds the offsets of all tokens, 64 bytes
+ * at a time, and checks UTF-8, control characters and the ends of strings. This file walks over the
+ * offsets, public members of simdjson's parser, and packs each value at once: no tree, no tape, and
+ * numbers as text. (simdjson's on-demand walker knows neither a key's end nor the rest after the
+ * document.)
  *
- * It is written as C, acceptable to a C++ compiler. simdjson allocates without exceptions, and so
- * does this file.
+ * It is C for a C++ compiler, and allocates without exceptions, as simdjson does.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -27,7 +26,7 @@ extern "C" {
 
 #define PARSER_MAGIC 0x6a736e70u
 #define FIRST_SIZE   ((size_t)64 << 10)
-/* The places take about four times the text. After a larger document their memory is freed. */
+/* The offsets take about four times the text. Their memory is freed after a larger document. */
 #define KEEP_SIZE ((size_t)4 << 20)
 
 static_assert(JSON_DROP_MAX <= 64, "one bit each in `drops`");
@@ -67,7 +66,7 @@ static __attribute__((cold, noinline)) int json_syntax(
 	return err_say(ERR_SYNTAX, "JSON, byte %zu: %s", json_place(walk), what);
 }
 
-/* Returns the first character of the current token; NUL, which begins none, after the last one. */
+/* Returns the first character of the current token; NUL after the last one. */
 static inline uint8_t json_peek(const struct json_walk *walk)
 {
 	return walk->at < walk->end ? walk->text[*walk->at] : '\0';
@@ -86,7 +85,7 @@ static inline bool json_is_blank(uint8_t c)
 	return c == ' ' || c == '\n' || c == '\t' || c == '\r';
 }
 
-/* Returns the current token, not the end, without the blanks after it. */
+/* Returns the current token, which must exist, without the blanks after it. */
 static inline struct bytes json_token(const struct json_walk *walk)
 {
 	size_t begin = *walk->at;
@@ -135,7 +134,7 @@ static inline int json_take_string(struct json_walk *walk, struct bytes *ret_tex
 
 /* ---- values ------------------------------------------------------------- */
 
-/* Bit I is set while the keys so far are the beginning of options->drop[I]. */
+/* Bit I is set while the keys so far begin options->drop[I]. */
 typedef uint64_t json_drops;
 
 static int json_put_value(struct json_walk *walk, json_drops alive);
@@ -176,7 +175,7 @@ static int json_put_array(struct json_walk *walk)
 	return 0;
 }
 
-/* Returns in RET_ALIVE the paths with KEY at this depth; true if one ends here. */
+/* Returns in RET_ALIVE the paths continued by KEY at this depth; true if one ends here. */
 static bool json_is_dropped(
 	const struct json_walk *walk, json_drops alive, struct bytes key, json_drops *ret_alive)
 {
@@ -212,7 +211,7 @@ static int json_skip_value(struct json_walk *walk)
 	return 0;
 }
 
-/* Takes over the value of KEY, the current token, if it is a part of the identity. */
+/* Keeps the current token, the value of KEY, if the identity has it. */
 static void json_note_identity(struct json_walk *walk, struct bytes key)
 {
 	struct json_identity *identity = walk->options->identity;
@@ -264,9 +263,8 @@ static inline int json_put_pair(struct json_walk *walk, json_drops alive, uint32
 	return json_put_value(walk, alive);
 }
 
-/* Puts an object. The kind and apiVersion of the options come first in the root object: only after
- * its last key is it known whether it has its own; most have none, so they are removed where they
- * were wrong. */
+/* Puts an object. The options' kind and apiVersion come first in the root object, and are removed
+ * again if it turns out to have its own: rarely. */
 static int json_put_map(struct json_walk *walk, json_drops alive)
 {
 	const struct json_options *options = walk->options;
@@ -344,7 +342,7 @@ static int json_find_tokens(struct json_parser *parser, struct bytes text)
 			capacity *= 2;
 		parser->tokens.reset();
 		error = simdjson::get_active_implementation()->create_dom_parser_implementation(
-			capacity, 1 /* depth matters to the second stage only */, parser->tokens);
+			capacity, 1 /* only the second stage uses depth */, parser->tokens);
 		if (error != simdjson::SUCCESS) {
 			parser->tokens.reset();
 			return err_set(error == simdjson::CAPACITY ? ERR_TOO_LARGE : -ENOMEM,
@@ -430,7 +428,7 @@ int json_parser_new(struct json_parser **ret_parser)
 	return 0;
 }
 
-/* Only UNESCAPED holds text: simdjson keeps places. */
+/* Only UNESCAPED holds text: simdjson keeps offsets. */
 void json_parser_keep_secret(struct json_parser *parser)
 {
 	CHECK_OBJ(parser, PARSER_MAGIC);

@@ -22,8 +22,8 @@ static int32_t json_read_hex(const uint8_t *p, const uint8_t *end)
 	return code;
 }
 
-/* Reads the escape after a backslash: \uXXXX with the second half of a surrogate pair after it
- * (half a pair is U+FFFD), or one letter. Returns: the character, or -1. */
+/* Reads the escape after a backslash: \uXXXX with the second half of a surrogate pair (half a pair
+ * is U+FFFD), or one letter. Returns the character, or -1. */
 static int32_t json_read_escape(const uint8_t **p, const uint8_t *end)
 {
 	static const char names[] = "\"\\/bfnrt", characters[] = "\"\\/\b\f\n\r\t";

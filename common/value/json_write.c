@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes stored bodies as JSON: the half of json.h without C++. */
+/* Writes stored bodies as JSON: the half of json.h that needs no C++. */
 #include "common/value/json.h"
 
 #include "common/err.h"
 #include "common/value/value.h"
 
-#define JSON_BLOCK 32 /* bytes looked at together: most strings are not longer */
-#define JSON_HALF  16 /* the width of one instruction */
-/* bytes: a block behind a string's end, an escape, quotes, separators, brackets */
+#define JSON_BLOCK 32 /* bytes checked together: most strings are not longer */
+#define JSON_HALF  16 /* bytes of one instruction */
+/* bytes: a block after a string's end, an escape, quotes, separators, brackets */
 #define JSON_FEW 48
 
 typedef uint8_t json_half __attribute__((vector_size(JSON_HALF)));
 
-/* Says how Go's encoding/json writes an ASCII character: as it is (0), \uXXXX ('u'), or a short
- * escape. 0xe2 begins U+2028 and U+2029, which are escaped also. */
+/* How Go's encoding/json writes an ASCII character: as it is (0), \uXXXX ('u'), or a short escape.
+ * 0xe2 begins U+2028 and U+2029, also escaped. */
 static const char json_escapes[256] = {
 	[0x00 ... 0x07] = 'u',
 	['\b'] = 'b',
@@ -38,23 +38,23 @@ struct json_level {
 	bool is_map;
 };
 
-/* Functions that write take the place to write at and return the place after it, which is a
- * register in the loop below; NULL after an error of OUT. */
+/* Writing functions take the address to write at and return the one after it, a register in the loop
+ * below; NULL after an error of OUT. */
 struct json_writer {
-	struct buf *out;      /* does not know yet how much of its allocated room is used */
+	struct buf *out;      /* its size lags until json_flush() */
 	uint8_t *end;         /* of that room */
 	size_t depth, around; /* open maps and lists: of the document, and around it */
 	struct json_level levels[VALUE_DEPTH_MAX]; /* around the current one */
 };
 
-/* Tells OUT the bytes written. */
+/* Sets OUT's size. */
 static void json_flush(struct json_writer *w, const uint8_t *to)
 {
 	if (to)
 		buf_truncate(w->out, (size_t)(to - w->out->data));
 }
 
-/* Makes room for SIZE bytes behind TO; NULL: behind what OUT has. */
+/* Makes room for SIZE bytes after TO; NULL: after OUT's content. */
 static __attribute__((noinline)) uint8_t *json_make_room(
 	struct json_writer *w, const uint8_t *to, size_t size)
 {
@@ -63,7 +63,7 @@ static __attribute__((noinline)) uint8_t *json_make_room(
 	if (!buf_grow(w->out, size))
 		return NULL;
 	(void)buf_grow(
-		w->out, buf_spare(w->out)); /* all of the allocation; json_flush() gives it back */
+		w->out, buf_spare(w->out)); /* all that is allocated; json_flush() gives it back */
 	w->end = w->out->data + w->out->size;
 	return w->out->data + used;
 }
@@ -77,8 +77,8 @@ static inline uint8_t *json_room(struct json_writer *w, uint8_t *to, size_t size
 
 /* ---- strings ------------------------------------------------------------ */
 
-/* Writes what stands for the character at P, of which LEFT bytes follow: an escape, or itself.
- * Returns the number of its bytes in the text. */
+/* Writes the character at P, with LEFT bytes after it, as itself or escaped. Returns its size in
+ * the text. */
 static size_t json_put_escape(uint8_t **to, const uint8_t *p, size_t left)
 {
 	static const char hex[] = "0123456789abcdef";
@@ -106,7 +106,7 @@ static size_t json_put_escape(uint8_t **to, const uint8_t *p, size_t left)
 	return is_line_end ? 3 : 1;
 }
 
-/* Sets to 0xff each character of HALF to be checked for an escape, and the others to 0. */
+/* Sets to 0xff each character of HALF that may need an escape, and the others to 0. */
 static inline json_half json_mark(json_half half)
 {
 	/* '"' and '&' differ in one bit, '<' and '>' also. */
@@ -115,8 +115,7 @@ static inline json_half json_mark(json_half half)
 	       (json_half)(half == 0xe2);
 }
 
-/* Copies the block at P, with N valid characters. Returns the number of them before one to be
- * checked for an escape. */
+/* Copies the block at P with N characters. Returns the number before the first possible escape. */
 static inline size_t json_copy_block(uint8_t *to, const uint8_t *p, size_t n)
 {
 	static const uint8_t masks[2 * JSON_BLOCK] = {[0 ... JSON_BLOCK - 1] = 0xff};
@@ -139,7 +138,7 @@ static inline size_t json_copy_block(uint8_t *to, const uint8_t *p, size_t n)
 	return 8 * i + (size_t)__builtin_ctzll(words[i]) / 8; /* little-endian (common/bytes.h) */
 }
 
-/* Writes TEXT as a string. READABLE bytes can be read from its beginning on. */
+/* Writes TEXT as a string. READABLE bytes from its beginning may be read. */
 static inline uint8_t *json_put_text(
 	struct json_writer *w, uint8_t *to, struct bytes text, size_t readable)
 {
@@ -210,8 +209,7 @@ static uint8_t *json_new_line(struct json_writer *w, uint8_t *to, size_t spaces)
 	return to + spaces;
 }
 
-/* Writes an item that is neither a short string nor a container with items. READABLE: see
- * json_put_text(). */
+/* Writes any item but a short string or a container with items. READABLE: see json_put_text(). */
 static int json_put_other(
 	struct json_writer *w, uint8_t **to, const struct value *item, size_t readable)
 {
@@ -271,8 +269,7 @@ static inline int json_put_key(
 	return 0;
 }
 
-/* Writes the item at *AT with its content. INDENT is a constant where it is 0, the form that is
- * written most. */
+/* Writes the item at *AT with its content. INDENT is a constant for 0, the most frequent form. */
 static inline __attribute__((always_inline)) int json_put_document(struct json_writer *w,
 	uint8_t **ret_to, const uint8_t **at, const uint8_t *end, size_t indent)
 {

@@ -29,7 +29,7 @@ static struct bytes number_take_digits(struct bytes *text)
 	return BYTES(p, n);
 }
 
-/* Takes the next character if it is one of ANY, a string. Returns the character, or NUL. */
+/* Takes the next character if ANY has it. Returns the character, or NUL. */
 static char number_take_any(struct bytes *text, const char *any)
 {
 	const char *p = text->data;
@@ -94,7 +94,7 @@ static bool number_read_integer(const struct number_parts *parts, struct number 
 	return true;
 }
 
-/* Returns the number after an 'e', with or without sign; beyond 9999 it is 9999. */
+/* Returns the number after an 'e', with or without sign, at most 9999. */
 static int number_read_exponent(struct bytes text)
 {
 	const char *p = text.data;
@@ -109,7 +109,7 @@ static int number_read_exponent(struct bytes text)
 	return text.size && *p == '-' ? -exponent : exponent;
 }
 
-/* Returns DIGITS * 10^EXPONENT by strtod(3); without a point in the text no locale matters. */
+/* Returns DIGITS * 10^EXPONENT by strtod(3); without a point no locale matters. */
 static double number_decimal_value(const char *digits, int n_digits, int exponent)
 {
 	char text[NUMBER_TEXT_MAX * 2];
@@ -118,15 +118,14 @@ static double number_decimal_value(const char *digits, int n_digits, int exponen
 	return strtod(text, NULL);
 }
 
-/* Returns the double next to the number; infinity if it is larger than all of them. */
+/* Returns the nearest double; infinity if the number is too large. */
 static double number_nearest(const struct number_parts *parts)
 {
 	const char *whole = parts->whole.data, *fraction = parts->fraction.data;
 	int power = number_read_exponent(parts->exponent) - (int)parts->fraction.size, n = 0;
 	char digits[NUMBER_TEXT_MAX];
 
-	/* The first digits from the first that is not 0. A double has 17; more digits only move the
-	 * point. */
+	/* The digits from the first other than 0. A double has 17; more only move the point. */
 	for (size_t i = 0; i < parts->whole.size + parts->fraction.size; i++) {
 		char digit = i < parts->whole.size ? whole[i] : fraction[i - parts->whole.size];
 
@@ -149,7 +148,7 @@ bool number_value(struct bytes text, double *ret_value)
 	return true;
 }
 
-/* Finds the double with the shortest form TEXT. No shortest form is NUMBER_TEXT_MAX long. */
+/* Finds the double with TEXT as its shortest form. No shortest form is NUMBER_TEXT_MAX long. */
 static bool number_read_double(
 	struct bytes text, const struct number_parts *parts, struct number *ret_number)
 {
@@ -213,7 +212,7 @@ static void number_decimal_round(double d, int n, struct number_decimal *ret_dec
 	char text[48];
 
 	(void)snprintf(text, sizeof(text), "%.*e", n - 1, d);
-	/* The locale decides how the point is written: pass over everything but digits. */
+	/* The point depends on the locale: skip all but digits. */
 	const char *p = text;
 	ret_decimal->n = 0;
 	for (; *p && *p != 'e'; p++) {
@@ -237,7 +236,7 @@ static void number_decimal_next(struct number_decimal *decimal, int n)
 
 	memset(decimal->digits + decimal->n, '0', (size_t)(n - decimal->n));
 	while (last > 0 && decimal->digits[last - 1] == '9')
-		last--; /* a 9 becomes a 0, and those at the end are left out */
+		last--; /* a 9 becomes a 0, and trailing ones are left out */
 	if (last == 0) {
 		decimal->digits[0] = '0';
 		decimal->point++;
@@ -248,11 +247,10 @@ static void number_decimal_next(struct number_decimal *decimal, int n)
 }
 
 /*
- * Finds the shortest decimal that reads back as D, a positive double, and of those the nearest to
- * D. Each decimal of up to 15 digits survives a double, so the search begins with 15 digits;
- * doubles below DBL_MIN have lost digits and begin with one. At a power of two the doubles below
- * lie closer than those above: there the nearest decimal may fail although its upper neighbour
- * reads back.
+ * Finds the shortest decimal that reads back as D, a positive double, and of those the nearest. Any
+ * decimal of up to 15 digits survives a double: the search begins with 15 digits; doubles below
+ * DBL_MIN have lost digits and begin with one. At a power of two the doubles below lie closer than
+ * those above: the nearest decimal may fail there although its upper neighbour reads back.
  */
 static void number_decimal_shortest(double d, struct number_decimal *ret_decimal)
 {
@@ -281,8 +279,8 @@ static char *number_decimal_put_digits(
 	return p + (to - from);
 }
 
-/* Writes D, finite. From 10^HIGH on and below 10^LOW it has an exponent, of EXPONENT_DIGITS digits
- * at least. */
+/* Writes D, which must be finite, with an exponent of at least EXPONENT_DIGITS digits from 10^HIGH
+ * on and below 10^LOW. */
 static size_t number_format(double d, int low, int high, int exponent_digits, char *text)
 {
 	struct number_decimal decimal;

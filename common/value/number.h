@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * JSON numbers, and the one rule that decides how a body keeps them. A number becomes an int64,
- * else a uint64, else a double, if writing that value gives exactly the text that was read;
- * otherwise the body keeps the text. The functions below write numbers as Go's encoding/json
- * does, so most numbers of an API server need not be kept as text. Nothing here depends on the
- * locale.
+ * JSON numbers, and the one rule of their form in bodies. A number becomes an int64, else a uint64,
+ * else a double, if that writes back as the same text; otherwise the body keeps the text. The
+ * functions below write numbers as Go's encoding/json does: few numbers of an API server need their
+ * text. The locale does not matter.
  */
 #ifndef COMMON_VALUE_NUMBER_H
 #define COMMON_VALUE_NUMBER_H
@@ -25,19 +24,19 @@ struct number {
 	} u;
 };
 
-/* Returns whether TEXT is exactly one number of JSON's grammar. */
+/* Returns true if TEXT is exactly one number of JSON's grammar. */
 bool number_is_valid(struct bytes text);
 
-/* Decides the form of the number TEXT. Returns whether TEXT is a number. */
+/* Sets the form of the number TEXT. Returns false if TEXT is none. */
 bool number_parse(struct bytes text, struct number *ret_number);
 
-/* Returns whether TEXT is a number, and the double next to it. */
+/* Sets the double nearest to TEXT. Returns false if TEXT is no number. */
 bool number_value(struct bytes text, double *ret_value);
 
 size_t number_format_int(int64_t i, char *text);
 size_t number_format_uint(uint64_t u, char *text);
 
-/* Writes the shortest digits that read back as D, finite: 0.5, 100000, 1e-7, 1e+21, -0. */
+/* Writes the shortest digits that read back as D, a finite double: 0.5, 100000, 1e-7, 1e+21, -0. */
 size_t number_format_double(double d, char *text);
 
 /* Writes the same digits as Go's %v: 0.5, 100000, 1e-07, 1.5e+06. */

@@ -5,9 +5,8 @@
 
 #include "common/value/value.h"
 
-/* Appends DOCUMENT without the member OUTER.KEY.
- * Returns: FOUND; NOT_FOUND: it has no such member, and nothing was appended; ERR_CORRUPT,
- * -ENOMEM. */
+/* Appends DOCUMENT without the member OUTER.KEY. Returns: FOUND; NOT_FOUND: no such member, nothing
+ * appended; ERR_CORRUPT, -ENOMEM. */
 int omit_member(struct bytes document, const char *outer, const char *key, struct buf *out);
 
 #endif

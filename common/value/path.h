@@ -8,27 +8,26 @@
  *	path     = [ "$" | "@" ] [ "." ] step { step }         "." or nothing: the whole value
  *	step     = "." key                                      a member of a map
  *	         | ".*" | "[*]"                                 each item of a map or list
- *	         | ".." [ key | "*" ]                           the value and all in it
+ *	         | ".." [ key | "*" ]                           value and all in it; as after "."
  *	         | "[" number "]"                               an item of a list; -1 is the last
- *	         | "[" [ number ] ":" [ number ] [ ":" number ] "]"   from, to (excluded), by
+ *	         | "[" [ number ] ":" [ number ] [ ":" number ] "]"   items from, to (exclusive), by
  *	         | "['" text "']" | "[" '"' text '"]'           a member with any name
- *	         | "[" member { "," member } "]"                a union: the values of its members
- *	         | "[?(" operand [ operator operand ] ")]"      items of a list that satisfy this
+ *	         | "[" member { "," member } "]"                a union: the values of each member
+ *	         | "[?(" operand [ operator operand ] ")]"      the matching items of a list
  *	         | "[" key "=" value "]"                        short for [?(@.key=="value")]
  *	key      = letters, digits and _ - / : $ @, any other character after a backslash
  *	operand  = path | number | true | false | '"' text '"' | "'" text "'"
  *	operator = "==" | "!=" | "<" | "<=" | ">" | ">="
  *
- * The first "." may be left out, and braces around the whole path, as kubectl writes it, are
- * accepted. Blanks may stand around the steps of a path in braces, and within brackets. In a
- * union a quoted text that is no key of the map is read as a path:
- * ['metadata.name','status.phase']. Two operands of different types are only unequal.
+ * The first "." is optional, and so are kubectl's braces around the whole path. Blanks may stand
+ * around the steps of a path in braces, and within brackets. In a union a quoted text without such
+ * a key in the map is a path: ['metadata.name','status.phase']. Two operands of different types are
+ * only unequal.
  *
  * A path may have three steps "..", those in filters and unions counted, and its unions 256
  * combinations of their members.
  *
- * A path that leads nowhere finds nothing, which is no error; kubectl refuses an item beyond the
- * end.
+ * It is no error to find nothing; kubectl refuses an item beyond the end.
  */
 #ifndef COMMON_VALUE_PATH_H
 #define COMMON_VALUE_PATH_H
@@ -48,41 +47,39 @@ void path_use_arrays_only(struct path *path);
 /* Returns the canonical text of the path (`a.b['c.d'][*].e`), borrowed from PATH. */
 const char *path_text(const struct path *path);
 
-/* Returns whether the path may find more than one value. */
+/* Returns true if the path may find more than one value. */
 bool path_is_plural(const struct path *path);
 
-/* Returns whether the path has only keys, numbers of items and filters by one value, such as
- * [type=Ready]: it names one place in a document, or a few items of one name. */
+/* Returns true if the path has only keys, item numbers and filters by one value, such as
+ * [type=Ready]: it names one place in a document, or few items. */
 bool path_is_narrow(const struct path *path);
 
-/* Returns true if the path has a union, with an order that depends on everything before. */
+/* Returns true if the path has a union: its order depends on all earlier values. */
 bool path_has_union(const struct path *path);
 
-/* Returns whether the path has only keys, and at least one: it names one subtree, which a JSON
- * reader can leave out. */
+/* Returns true if the path is one or more keys: a subtree that a JSON reader can leave out. */
 bool path_is_plain(const struct path *path);
 
 /* Returns the number of leading keys, and in RET_KEY key number I. */
 size_t path_keys(const struct path *path, size_t i, struct bytes *ret_key);
 
-/* Returns the number of keys behind ".." with which the path begins, and in RET_KEY key number
- * I. */
+/* Returns the number of leading keys after "..", and in RET_KEY key number I. */
 size_t path_descent_keys(const struct path *path, size_t i, struct bytes *ret_key);
 
-/* Returns whether the path leads to what the plain path with the canonical text SUBTREE names,
- * or into it. */
+/* Returns true if the path leads to or into SUBTREE, the canonical text of a plain path. */
 bool path_is_within(const struct path *path, struct bytes subtree);
 
-/* Returns true if the path may find something in apiVersion, kind and metadata alone. */
+/* Returns true if the path may find something in an object with only apiVersion, kind and
+ * metadata. */
 bool path_is_of_metadata(const struct path *path);
 
 typedef int path_found_fn(void *arg, const struct value *value);
 
-/* Calls FOUND_FN for each value found, until it returns other than 0.
- * Returns: that result, 0, ERR_CORRUPT if the document is damaged, -ENOMEM. */
+/* Calls FOUND_FN for each value until it returns other than 0. Returns: that result, 0, ERR_CORRUPT
+ * if the document is damaged, -ENOMEM. */
 int path_eval(const struct path *path, struct bytes document, path_found_fn *found_fn, void *arg);
 
-/* Does the same from VALUE on, a value within a document. */
+/* Does the same from VALUE, a value within a document. */
 int path_eval_value(
 	const struct path *path, const struct value *value, path_found_fn *found_fn, void *arg);
 
@@ -90,8 +87,8 @@ int path_eval_value(
 int path_first(const struct path *path, struct bytes document, struct value *ret_value);
 
 /* Appends the text between quotes at *P to OUT and moves *P after the second one. \n, \t, \x41,
- * \u0041 and the like stand for characters, as in Go. Returns: whether the quote ends before END
- * and is well formed; *P is at the wrong character. */
+ * \u0041 and the like stand for characters, as in Go. Returns false if the quote is malformed or
+ * does not end before END; *P is then at the wrong character. */
 bool path_unquote(const char **p, const char *end, struct buf *out);
 
 #endif

@@ -6,7 +6,7 @@
 #include "common/value/number.h"
 #include "common/value/path_internal.h"
 
-/* A walk along the steps up to TO, with the values for FOUND_FN. */
+/* A walk along the steps up to TO, for FOUND_FN. */
 struct path_walk {
 	const struct path *path;
 	size_t to;
@@ -38,7 +38,7 @@ static bool path_to_double(const struct value *value, double *ret_number)
 	}
 }
 
-/* Returns 1 or 0 for true and false, also as texts; -1 for another value. */
+/* Returns 1 or 0 for true and false, also as texts; else -1. */
 static int path_to_bool(const struct value *value)
 {
 	if (value->type == VALUE_BOOL)
@@ -50,8 +50,8 @@ static int path_to_bool(const struct value *value)
 							      : -1;
 }
 
-/* Compares two values of one type; a text may stand for a number or a boolean. Returns whether
- * it can; sets *RET_ORDER to their order. */
+/* Compares two values of one type; a text may stand for a number or a boolean. Returns false if it
+ * can't; sets *RET_ORDER. */
 static bool path_compare(const struct value *a, const struct value *b, int *ret_order)
 {
 	double x, y;
@@ -144,8 +144,8 @@ static int path_compare_left(void *arg, const struct value *left)
 	return path_each_operand(&c->filter->right, c->item, path_compare_pair, c);
 }
 
-/* One of several values is enough, as in a field selector. Returns: FOUND if the filter holds
- * for ITEM, NOT_FOUND, errors. */
+/* One matching value is enough, as in a field selector. Returns: FOUND if the filter holds for
+ * ITEM, NOT_FOUND, errors. */
 static int path_passes(const struct path_filter *filter, const struct value *item)
 {
 	struct path_comparison c = {.filter = filter, .item = item, .holds = !filter->left.path};
@@ -162,7 +162,7 @@ static int path_passes(const struct path_filter *filter, const struct value *ite
 
 /* ---- steps -------------------------------------------------------------- */
 
-/* Follows the rest of the path from each item accepted by the step. */
+/* Follows the rest of the path from each item that passes the step. */
 static int path_follow_items(const struct path_walk *walk, size_t i, const struct value *here)
 {
 	const struct path_step *step = &walk->path->steps[i];
@@ -222,14 +222,14 @@ static int path_keep_before(struct path_values *values, size_t i, const struct v
 	return r;
 }
 
-/* Returns whether VALUE has items, so that a walk over it passes all its bytes. */
+/* Returns true if VALUE has items: a walk over it then passes all its bytes. */
 static bool path_has_items(const struct value *value)
 {
 	return (value->type == VALUE_MAP || value->type == VALUE_ARRAY) && value->count;
 }
 
-/* Collects the members KEY of VALUE, not empty, and of all maps within it in one pass: those of a
- * map before those within it. Sets *RET_SIZE to the bytes of VALUE. */
+/* Collects the members KEY of VALUE, which has items, and of all maps within it in one pass: outer
+ * maps first. Sets *RET_SIZE to the bytes of VALUE. */
 static int path_collect(
 	struct bytes key, const struct value *value, struct path_values *found, size_t *ret_size)
 {
@@ -287,8 +287,7 @@ static int path_descend(
 	return r == END ? 0 : r;
 }
 
-/* Follows the path from its step "..", number I. A key after it, as in most, is looked for in
- * one pass. */
+/* Follows the path from its step "..", number I. One pass finds a key after it, the usual case. */
 static int path_follow_descent(const struct path_walk *walk, size_t i, const struct value *value)
 {
 	const struct path_step *next = &walk->path->steps[i + 1];
@@ -322,7 +321,7 @@ static int path_find_item(const struct value *here, int64_t number, struct value
 	return r;
 }
 
-/* Follows the path from step I on; the steps before it led to VALUE. */
+/* Follows the path from step I, from VALUE. */
 static int path_follow(const struct path_walk *walk, size_t i, const struct value *value)
 {
 	const struct path *path = walk->path;
@@ -360,8 +359,8 @@ static int path_follow_member(
 	return r;
 }
 
-/* Follows the path from step I on from each of N values. A union gives all that its first member
- * finds in them, then all of its second: so they are collected before it. */
+/* Follows the path from step I from each of N values. A union gives the values of its first member,
+ * then of its second: its input is collected before. */
 static int path_follow_all(const struct path *path, size_t i, const struct value *values, size_t n,
 	path_found_fn *found_fn, void *arg)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The internal header of the path group: path.c keeps and writes paths, path_parse.c
- * parses them, path_eval.c follows them, path_set.c follows several in one document. */
+/* The path group's inner header: path.c keeps and writes paths, path_parse.c parses them,
+ * path_eval.c follows them, path_set.c follows several in one document. */
 #ifndef COMMON_VALUE_PATH_INTERNAL_H
 #define COMMON_VALUE_PATH_INTERNAL_H
 
@@ -8,17 +8,17 @@
 #include "common/value/path.h"
 
 #define PATH_MAGIC 0x70617468u
-/* Evaluation goes one level deeper with each step; a document has at most as many levels. */
+/* Evaluation goes one level deeper with each step; a document has at most as many. */
 #define PATH_STEPS_MAX VALUE_DEPTH_MAX
 
 enum path_step_type {
 	STEP_KEY,
 	STEP_INDEX,     /* the item number FROM; below 0: from the end */
-	STEP_SLICE,     /* the items FROM to TO, every BY-th one */
+	STEP_SLICE,     /* the items FROM to TO, in steps of BY from the first */
 	STEP_ALL,       /* each item of an array or map */
 	STEP_RECURSIVE, /* the value and each map, list and text in it */
-	STEP_FILTER,    /* the items of an array that satisfy a comparison */
-	STEP_UNION,     /* the values of several paths */
+	STEP_FILTER,    /* the matching items of an array */
+	STEP_UNION,     /* the values of each of several paths */
 };
 
 enum path_operator {
@@ -43,10 +43,10 @@ struct path_filter {
 	enum path_operator operator;
 };
 
-/* A member of a union. A quoted text that is no key of the map is read as a path, as in kubectl. */
+/* A member of a union. A quoted text without such a key in the map is a path, as in kubectl. */
 struct path_member {
 	struct path *path, *otherwise; /* otherwise: NULL if the text has no dots */
-	/* a text with dots as it was written, because a backslash means something else in each;
+	/* the original text if it has dots, because each form has its own meaning of a backslash;
 	 * else NULL */
 	char *quoted;
 };
@@ -62,7 +62,7 @@ struct path_step {
 	size_t key_size;
 	int64_t from, to; /* to: INT64_MAX for the end */
 	int64_t by;       /* above 0 */
-	bool has_from;    /* the slice was written with a beginning */
+	bool has_from;    /* the slice has a written beginning */
 	union {
 		struct path_filter *filter;
 		struct path_union *union_;
@@ -82,19 +82,19 @@ struct path {
 
 extern const char *const path_operators[PATH_OPERATOR_MAX];
 
-/* Returns whether C needs neither brackets nor a backslash in a key. */
+/* Returns true if C needs no bracket and no backslash in a key. */
 bool path_is_plain_char(char c);
 
-/* Follows the path from step number STEP on; the steps before it led to VALUE. path_eval.c. */
+/* Follows the path from step number STEP, from VALUE. path_eval.c. */
 int path_eval_from(const struct path *path, size_t step, const struct value *value,
 	path_found_fn *found_fn, void *arg);
 
-/* A path_found_fn that keeps the first value in ARG, a struct value, and ends with END. */
+/* A path_found_fn: keeps the first value in ARG, a struct value, and ends with END. */
 int path_keep_first(void *arg, const struct value *value);
 
 struct bytes path_step_key(const struct path *path, const struct path_step *step);
 
-/* Appends the canonical text of all steps. IS_FIRST: nothing stands before it. */
+/* Appends the canonical text of all steps. IS_FIRST: at the beginning of the text. */
 void path_put_steps(const struct path *path, struct buf *text, bool is_first);
 
 #endif

@@ -12,8 +12,8 @@
 
 #define PATH_NESTED_MAX 8 /* filters within filters */
 /* A path may come from a custom resource's columns. Each union multiplies the values by its
- * members, and each ".." visits a value once for each level above it: without a limit twenty
- * unions of ten members would never end. */
+ * members, and each ".." visits a value once for each level above: without a limit twenty unions of
+ * ten members would never end. */
 #define PATH_WAYS_MAX     256
 #define PATH_DESCENTS_MAX 3
 
@@ -78,7 +78,7 @@ static int path_add_step(struct path_parser *parser, struct path_step step)
 	return 0;
 }
 
-/* Adds the key with its characters from KEY_AT on. */
+/* Adds the key put from KEY_AT on. */
 static int path_add_key(struct path_parser *parser, size_t key_at)
 {
 	struct buf *keys = &parser->path->keys;
@@ -90,7 +90,7 @@ static int path_add_key(struct path_parser *parser, size_t key_at)
 						     .key_size = keys->size - key_at});
 }
 
-/* Parses a key as in `a.b`, and as kubectl writes it in `labels.app\.kubernetes\.io/name`. */
+/* Parses a key as in `a.b` or kubectl's `labels.app\.kubernetes\.io/name`. */
 static int path_parse_plain_key(struct path_parser *parser)
 {
 	struct buf *keys = &parser->path->keys;
@@ -140,7 +140,7 @@ static int path_parse_number(struct path_parser *parser, int64_t *ret_number)
 	return FOUND;
 }
 
-/* Parses the rest of a slice after its first number, or its place: `:`. */
+/* Parses the rest of a slice, from the `:` after its optional first number. */
 static int path_parse_slice(struct path_parser *parser, bool has_from, int64_t from)
 {
 	struct path_step step = {
@@ -191,7 +191,7 @@ static int path_new(struct path **ret_path)
 	return 0;
 }
 
-/* Parses with PARSE into a path of its own, from PARSER on. */
+/* Parses with PARSE into a new path, from PARSER's position. */
 static int path_parse_part(
 	struct path_parser *parser, int (*parse)(struct path_parser *), struct path **ret_path)
 {
@@ -334,7 +334,7 @@ static int path_parse_filter(struct path_parser *parser)
 	return path_take(parser, ')') ? 0 : path_syntax(parser, "expected ')'");
 }
 
-/* Parses [key=value], if that comes next. */
+/* Parses [key=value], if it is one. */
 static int path_parse_short_filter(struct path_parser *parser)
 {
 	const char *start = parser->p, *p = start;
@@ -391,7 +391,7 @@ static int path_parse_bracket(struct path_parser *parser)
 	return path_take(parser, ']') ? 0 : path_syntax(parser, "expected ']'");
 }
 
-/* Parses the part after one or two dots. */
+/* Parses the rest after one dot or two. */
 static int path_parse_dot(struct path_parser *parser)
 {
 	struct path *path = parser->path;
@@ -409,7 +409,7 @@ static int path_parse_dot(struct path_parser *parser)
 	return path_parse_plain_key(parser);
 }
 
-/* Parses steps until something else follows. */
+/* Parses steps up to something else. */
 static int path_parse_steps(struct path_parser *parser)
 {
 	bool is_first = true;
@@ -418,7 +418,7 @@ static int path_parse_steps(struct path_parser *parser)
 	path_skip_blanks(parser);
 	if ((path_take(parser, '$') || path_take(parser, '@')) &&
 		path_is_plain_char(path_peek(parser)))
-		parser->p--; /* a key with it at the beginning */
+		parser->p--; /* a key that begins with it */
 	for (; r == 0; is_first = false) {
 		struct path_parser before = *parser;
 
@@ -428,11 +428,10 @@ static int path_parse_steps(struct path_parser *parser)
 		} else if (path_take(parser, '.')) {
 			char next = path_peek(parser);
 			if (is_first && (next == '[' || next == '\0' || next == ')' || next == ' '))
-				/* the whole value, or a path with a bracket at its beginning */
-				continue;
+				continue; /* the whole value, or a path beginning with a bracket */
 			r = path_parse_dot(parser);
 		} else if (is_first && path_is_plain_char(path_peek(parser))) {
-			r = path_parse_plain_key(parser); /* the first '.' may be left out */
+			r = path_parse_plain_key(parser); /* the first '.' is optional */
 		} else if (is_first && path_peek(parser) == '\\') {
 			r = path_parse_plain_key(parser);
 		} else {
@@ -496,7 +495,7 @@ bool path_unquote(const char **p, const char *end, struct buf *out)
 
 struct path_cost {
 	size_t ways;       /* combinations of the members of unions; at most PATH_WAYS_MAX + 1 */
-	unsigned descents; /* steps ".." behind each other */
+	unsigned descents; /* nested steps ".." */
 };
 
 static struct path_cost path_cost(const struct path *path);
@@ -588,7 +587,7 @@ int path_parse(const char *text, struct path **ret_path)
 	if (r < 0)
 		return r;
 	path_put_steps(path, &path->text, true);
-	(void)buf_cstr(&path->text); /* allocates, for path_text() */
+	(void)buf_cstr(&path->text); /* allocates: path_text() can't fail */
 	r = buf_error(&path->text);
 	if (r < 0)
 		return r;

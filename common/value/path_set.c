@@ -11,9 +11,9 @@
 
 struct path_set_key {
 	struct bytes key;
-	size_t first, next; /* the first key below it, the next one beside it; 0: there is none */
+	size_t first, next; /* the first key below it, the next one beside it; 0: none */
 	uint64_t
-		/* bit size % 64 for each key below it: most members of a map have another one */
+		/* bit size % 64 for each key below: rules out most members of a map */
 		sizes;
 	uint32_t n_below;
 	bool found; /* in the document */
@@ -88,7 +88,7 @@ int path_set_add_keys(struct path_set *set, const char *keys, size_t *ret_number
 	return r;
 }
 
-/* Returns the number of KEY below ABOVE, if not found before, or 0. */
+/* Returns the number of the unfound key KEY below ABOVE, or 0. */
 static size_t path_set_key_below(const struct path_set *set, size_t above, struct bytes key)
 {
 	const struct path_set_key *keys = set->keys;

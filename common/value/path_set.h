@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Several paths in one document: one pass over an object finds all values for a table, an index or
- * a selector. The leading keys of the paths are a tree, matched while the document is walked once;
- * the walk ends with the last of them. Each path is then followed from its place.
+ * a selector. One walk over the document matches the tree of the paths' leading keys, and ends with
+ * the last of them. Each path is then followed from there.
  *
  *	path_set_add(set, path, &number);       for each path; PATH stays the caller's, and in use
  *	path_set_add_keys(set, "a.b", &number); for keys alone
@@ -10,15 +10,14 @@
  *	path_set_eval(set, number, fn, arg);    as path_eval()
  *	path_set_value(set, number);            the value at the leading keys
  *
- * A path that is added between two documents is found from the next one on. One thread at a
- * time.
+ * A path added between two documents counts from the next one on. One thread at a time.
  */
 #ifndef COMMON_VALUE_PATH_SET_H
 #define COMMON_VALUE_PATH_SET_H
 
 #include "common/value/path.h"
 
-struct path_set_key; /* a key of some paths, below the keys before it */
+struct path_set_key; /* a key of several paths, below the keys before it */
 
 struct path_set {
 	struct path_set_key *keys; /* number 0 is the document */
@@ -34,16 +33,15 @@ void path_set_release(struct path_set *set);
 
 int path_set_add(struct path_set *set, const struct path *path, size_t *ret_number);
 
-/* Adds the path KEYS, names without dots in them, separated by dots. The text stays the
- * caller's, and in use. */
+/* Adds the path KEYS, names without dots in them, separated by dots. The caller must keep the
+ * text. */
 int path_set_add_keys(struct path_set *set, const char *keys, size_t *ret_number);
 
 /* Returns: 0 or ERR_CORRUPT. */
 int path_set_find(struct path_set *set, struct bytes document);
 
-/* Returns the value at the leading keys of path NUMBER in the document of the last
- * path_set_find(); NULL: there is none. Borrowed until a path is added or the next document is
- * walked. */
+/* Returns the value at the leading keys of path NUMBER in the document of the last path_set_find();
+ * NULL: none. Borrowed until the next path or document. */
 const struct value *path_set_value(const struct path_set *set, size_t number);
 
 /* Follows path NUMBER, of path_set_add(), in the document of the last path_set_find(). */

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#define EXPONENT_MAX 400 /* decimal; beyond it nothing is a quantity */
+#define EXPONENT_MAX 400 /* decimal; more is no quantity */
 
 static bool quantity_is_digit(char c)
 {
@@ -22,7 +22,7 @@ static bool quantity_char(struct quantity_text *c, char wanted)
 	return true;
 }
 
-/* e3, E-3. Divides where there is something to divide by: 100m is 0.1 to the last bit. */
+/* e3, E-3. Divides by negative powers: 100m is 0.1 to the last bit. */
 static bool quantity_exponent(struct quantity_text *c, long double *worth)
 {
 	bool negative = quantity_char(c, '-');
@@ -41,7 +41,7 @@ static bool quantity_exponent(struct quantity_text *c, long double *worth)
 	return exponent <= EXPONENT_MAX;
 }
 
-/* Reads the suffix, at the end of the text. */
+/* Reads the suffix at the end of the text. */
 static bool quantity_suffix(struct quantity_text *c, long double *worth)
 {
 	static const char small[] = "mun", large[] = "kMGTPE"; /* powers of 1/1000, of 1000 */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers and Kubernetes quantities by value: 9, -1.5, 100m, 1.5Gi, 1e3. */
+/* Numbers and Kubernetes quantities by their value: 9, -1.5, 100m, 1.5Gi, 1e3. */
 #ifndef COMMON_VALUE_QUANTITY_H
 #define COMMON_VALUE_QUANTITY_H
 
@@ -15,7 +15,7 @@ struct quantity {
 	bool negative;
 };
 
-/* Returns whether TEXT is a number or a quantity. */
+/* Reads TEXT. Returns false if it is neither number nor quantity. */
 bool quantity_read(struct bytes text, struct quantity *ret_quantity);
 
 /* <0, 0, >0. */

@@ -120,7 +120,7 @@ int selector_add(struct selector *selector, struct selector_requirement public)
 
 static const struct {
 	const char *one; /* between key and value */
-	const char *set; /* between key and a set of none or several values */
+	const char *set; /* between key and a set, unless of one value */
 } selector_spellings[SELECTOR_OP_MAX] = {
 	[SELECTOR_IN] = {"=", " in "},
 	[SELECTOR_NOT_IN] = {"!=", " notin "},
@@ -165,7 +165,7 @@ static void selector_put_requirement(
 	buf_str(text, is_set ? ")" : "");
 }
 
-/* Compares by key, then by operator and values: equal selectors have equal texts. */
+/* Compares by key, operator and values: equal selectors have equal texts. */
 static int selector_requirement_compare(const void *a, const void *b)
 {
 	const struct selector_requirement *x = &((const struct requirement *)a)->public;
@@ -189,7 +189,7 @@ int selector_finish(struct selector *selector)
 		buf_str(&selector->text, i ? "," : "");
 		selector_put_requirement(selector, &selector->requirements[i].public);
 	}
-	(void)buf_cstr(&selector->text); /* allocates, for selector_text() */
+	(void)buf_cstr(&selector->text); /* allocates: selector_text() can't fail */
 	return buf_error(&selector->text);
 }
 
@@ -329,7 +329,7 @@ static int selector_match_labels(const struct selector *selector, struct bytes d
 	return 1;
 }
 
-/* A field_text_fn, with an end at the first match of the requirement. */
+/* A field_text_fn that ends at the first value meeting the requirement. */
 static int selector_requirement_check_text(void *arg, struct bytes text)
 {
 	const struct requirement *requirement = arg;
@@ -348,7 +348,7 @@ int selector_match(const struct selector *selector, struct bytes document)
 		return selector_match_labels(selector, document);
 	for (size_t i = 0; i < selector->count; i++) {
 		struct requirement *requirement = &selector->requirements[i];
-		/* A path to several values matches if one of them does, also for '!='. */
+		/* One matching value of several is enough, also for '!='. */
 		int r = field_read(
 			requirement->field, document, selector_requirement_check_text, requirement);
 		if (r != END)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Label and field selectors: grammar, canonical form and matching as the API server does them
+ * Label and field selectors: grammar, canonical form and matching of the API server
  * (labels/selector.go and fields/selector.go of apimachinery; docs/protocol.md 10). A selector is
  * parsed once and matched against stored bodies in place.
  */
@@ -36,25 +36,24 @@ struct selector_requirement {
  * Returns: 0, or ERR_SYNTAX in the words of the API server. */
 int selector_parse_labels(const char *text, struct selector **ret_selector);
 
-/* Parses a field selector. Its keys are field paths: any path, not only the API server's. Returns:
+/* Parses a field selector. Its keys are field paths, also ones unknown to the API server. Returns:
  * 0, or ERR_SYNTAX in the words of the API server. */
 int selector_parse_fields(const char *text, struct selector **ret_selector);
 
 /* Parses a field selector of a reader: it also compares, KEY>VALUE with one of < <= > >=. VALUE
  * is
  *
- *	a number or a quantity       spec.replicas>3, spec.resources.requests.memory>=1.5Gi
- *	a time, RFC 3339 or a date   status.startTime<2026-11-22
- *	now, now-D                   status.startTime>now-1h30m
- *	D, only for the key age      age<10m: the object was created in the last ten minutes
+ * 	a number or a quantity       spec.replicas>3, spec.resources.requests.memory>=1.5Gi
+ * 	a time, RFC 3339 or a date   status.startTime<2026-11-22
+ * 	now, now-D                   status.startTime>now-1h30m
+ * 	D, only for the key age      age<10m: the object was created in the last ten minutes
  *
- * and matches fields that hold the same: an absent field, or one of another type, never does.
- * Blanks before keys and beside these operators do not count.
- * Returns: 0, or ERR_SYNTAX in words for people. */
+ * and matches fields of its type only: an absent field never matches. Blanks before keys and beside
+ * these operators do not count. Returns: 0, or ERR_SYNTAX. */
 int selector_parse_query(const char *text, struct selector **ret_selector);
 
-/* Returns whether SELECTOR (NULL: none) has a comparison, and whether one with the present time:
- * its matches then change without any event. */
+/* Return true if SELECTOR (NULL: none) has a comparison, or one with the present time: its matches
+ * change without any event. */
 bool selector_compares(const struct selector *selector);
 bool selector_is_relative(const struct selector *selector);
 
@@ -64,19 +63,19 @@ void selector_free(struct selector **selector);
  * the API server's spelling. */
 const char *selector_text(const struct selector *selector);
 
-/* Appends VALUE as it is written in a field selector: with a backslash before '\\', ',' and '='. */
+/* Appends VALUE with a backslash before '\\', ',' and '=', as in a field selector. */
 void selector_put_field_value(struct bytes value, struct buf *text);
 
 size_t selector_count(const struct selector *selector);
 const struct selector_requirement *selector_at(const struct selector *selector, size_t i);
 
-/* Returns the one value that SELECTOR (NULL: none) asks of KEY, borrowed; BYTES_NONE if it asks for
- * none, for one of several, or not for KEY. */
+/* Returns the one value of KEY required by SELECTOR (NULL: none), borrowed; BYTES_NONE if there is
+ * none or several are allowed. */
 struct bytes selector_value(const struct selector *selector, const char *key);
 
 /* Matches a label selector against metadata.labels, a field selector against fields
- * (common/value/field.h), of which one of several values is enough. Returns: 1 if the body
- * matches, 0 if not, ERR_CORRUPT. */
+ * (common/value/field.h); one matching value of a field is enough. Returns: 1 if the body matches,
+ * 0 if not, ERR_CORRUPT. */
 int selector_match(const struct selector *selector, struct bytes document);
 
 #endif

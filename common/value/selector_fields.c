@@ -2,14 +2,14 @@
 /*
  * The grammar of field selectors (docs/protocol.md 10.2): terms separated by commas, each
  * KEY=VALUE, KEY==VALUE or KEY!=VALUE. In a value a backslash stands before `\`, `,` and `=`. A
- * blank is a character like any other. KEY is a field path (common/value/path.h), in whose
- * brackets commas and operators are its own. Readers also compare (selector_parse_query()).
+ * blank is a character like any other. KEY is a field path (common/value/path.h); commas and
+ * operators in its brackets are its own. Readers also compare (selector_parse_query()).
  */
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/value/selector_internal.h"
 
-/* Returns the size of the bracket of a path at TEXT, with its brackets; 0 if it does not end. */
+/* Returns the size of a path's bracket at TEXT, inclusive; 0 if it does not end. */
 static size_t fields_bracket_size(const char *text, size_t size)
 {
 	size_t depth = 0;
@@ -30,7 +30,7 @@ static size_t fields_bracket_size(const char *text, size_t size)
 	return 0;
 }
 
-/* The grammar of a whole selector: the API server's, or that of readers, which also compare. */
+/* The grammar of a whole selector: the API server's, or the readers' with comparisons. */
 struct fields_grammar {
 	const char *text;
 	bool is_query;
@@ -70,7 +70,7 @@ static int fields_unescape(
 	return 0;
 }
 
-/* Removes blanks from the beginning, and if BOTH from the end. */
+/* Removes leading blanks, and with BOTH trailing ones. */
 static struct bytes fields_trim(struct bytes text, bool both)
 {
 	const char *p = text.data;
@@ -82,7 +82,7 @@ static struct bytes fields_trim(struct bytes text, bool both)
 	return BYTES(p, text.size);
 }
 
-/* Finds the operator of a term. Returns its offset, SIZE if there is none. */
+/* Finds the operator of a term. Returns its offset, or SIZE. */
 static size_t fields_find_operator(
 	const struct fields_grammar *grammar, const char *term, size_t size)
 {
@@ -133,7 +133,7 @@ static int fields_add_term(
 		return r;
 	if (grammar->is_query)
 		key = fields_trim(key, compares);
-	if (!key.size && !value.size) /* as at the API server: no requirement */
+	if (!key.size && !value.size) /* as in the API server: no requirement */
 		return 0;
 	if (compares)
 		value = fields_trim(value, true);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inside of the selector group: selector_labels.c and selector_fields.c, the two grammars,
- * build a selector with these functions of selector.c. selector_limit.c compares. */
+/* The inner header of the selector group: the two grammars, selector_labels.c and
+ * selector_fields.c, build a selector with functions of selector.c. selector_limit.c compares. */
 #ifndef COMMON_VALUE_SELECTOR_INTERNAL_H
 #define COMMON_VALUE_SELECTOR_INTERNAL_H
 
@@ -10,18 +10,18 @@
 /* the key for the time since an object's creation */
 #define SELECTOR_AGE "age"
 
-/* Makes a selector with a copy of TEXT. Keys and values for selector_add() point into that copy
- * or are static. */
+/* Makes a selector with a copy of TEXT. Keys and values for selector_add() point into the copy or
+ * are static. */
 int selector_new(const char *text, bool is_field, struct selector **ret_selector);
 
-/* Returns that copy; the grammar may shorten it by unescaping. */
+/* Returns that copy; the grammar may unescape it in place. */
 char *selector_source(struct selector *selector);
 
-/* Adds a requirement with a sorted copy of its values, each once.
- * Returns: 0, -ENOMEM; for fields also ERR_SYNTAX if KEY is no path. */
+/* Adds a requirement with a sorted copy of its values, each once. Returns: 0, -ENOMEM; ERR_SYNTAX:
+ * the field KEY is no path. */
 int selector_add(struct selector *selector, struct selector_requirement requirement);
 
-/* Returns whether OP compares. */
+/* Returns true if OP compares. */
 bool selector_op_compares(enum selector_op op);
 
 /* The right side of a comparison of fields. */
@@ -29,21 +29,21 @@ struct selector_limit {
 	enum { LIMIT_NUMBER, LIMIT_TIME, LIMIT_AGE } type;
 	bool is_relative;         /* to the present time */
 	struct quantity quantity; /* LIMIT_NUMBER */
-	int64_t time_ns;          /* else; LIMIT_AGE: of an object just as old */
+	int64_t time_ns;          /* else; LIMIT_AGE: creation time of an object of that age */
 };
 
-/* Reads TEXT, to be compared with the field KEY. The present time is this call's. Returns: 0,
+/* Reads TEXT, the right side for the field KEY. The present time is that of the call. Returns: 0,
  * ERR_SYNTAX. */
 int selector_limit_read(struct bytes key, struct bytes text, struct selector_limit *ret_limit);
 
-/* Returns whether a field with TEXT is less (OP) than LIMIT, or what else OP asks for. */
+/* Returns true if a field with TEXT relates to LIMIT as OP requires. */
 bool selector_limit_allows(
 	const struct selector_limit *limit, enum selector_op op, struct bytes text);
 
-/* Sorts the requirements and writes the canonical text. The grammar calls it once, at the end. */
+/* Sorts the requirements and writes the canonical text; the grammar's last call. */
 int selector_finish(struct selector *selector);
 
-/* Parses a decimal int64 as Go's strconv.ParseInt does: sign, digits, nothing else. */
+/* Parses a decimal int64 as Go's strconv.ParseInt: sign, digits, nothing else. */
 bool selector_integer(struct bytes text, int64_t *ret_integer);
 
 #endif

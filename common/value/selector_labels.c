@@ -11,7 +11,7 @@
 #define NAME_MAX_SIZE   63
 #define PREFIX_MAX_SIZE 253
 
-/* ---- the form of keys and values --------------------------------------------- */
+/* ---- what keys and values may look like --------------------------------- */
 
 static bool labels_is_lower_or_digit(char c)
 {
@@ -36,7 +36,7 @@ static bool labels_is_name(struct bytes text)
 static bool labels_is_subdomain(struct bytes text)
 {
 	const char *p = text.data;
-	bool at_edge = true; /* only a letter or digit may stand here */
+	bool at_edge = true; /* only a letter or digit is allowed here */
 
 	for (size_t i = 0; i < text.size; i++) {
 		if (!labels_is_lower_or_digit(p[i]) && (at_edge || (p[i] != '-' && p[i] != '.')))
@@ -65,7 +65,7 @@ static bool labels_is_subdomain(struct bytes text)
 	"'my_value',  or '12345', regex used for validation is " \
 	"'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
 
-/* Adds a complaint; several are joined. */
+/* Adds a complaint to the others. */
 static void labels_complain(struct buf *complaints, const char *part, const char *what)
 {
 	buf_str(complaints, complaints->size ? "; " : "");
@@ -126,7 +126,7 @@ static void labels_put_quoted(struct buf *text, struct bytes quoted)
 enum labels_token_type {
 	TOKEN_END,
 	TOKEN_WORD,
-	TOKEN_IN,     /* a word, except in the place of an operator */
+	TOKEN_IN,     /* a word, except at an operator's position */
 	TOKEN_NOT_IN, /* likewise */
 	TOKEN_OPEN,
 	TOKEN_CLOSE,
@@ -181,7 +181,7 @@ static enum labels_token_type labels_special_type(const char *p, size_t size)
 	}
 }
 
-/* Returns the current token, and reads the one after it. */
+/* Takes the current token, and reads the next. */
 static struct labels_token labels_take_operator(struct labels_parser *parser)
 {
 	struct labels_token taken = parser->token;
@@ -241,8 +241,7 @@ static int labels_add_value(struct labels_parser *parser, struct bytes value)
 		parser->values, parser->n_values, parser->values_room, value, "a label selector");
 }
 
-/* Parses the values of a set up to its ')'. An empty place before, between or after commas is
- * "". */
+/* Parses the values of a set up to its ')'. An empty item between commas is "". */
 static int labels_parse_members(struct labels_parser *parser)
 {
 	for (;;) {
@@ -285,7 +284,7 @@ static int labels_parse_set(struct labels_parser *parser)
 		return labels_unexpected(parser->token, "',', ')' or identifier");
 	}
 	if (r == 0)
-		(void)labels_take_token(parser); /* the ')' seen */
+		(void)labels_take_token(parser); /* the ')' seen above */
 	return r;
 }
 
@@ -321,7 +320,7 @@ static int labels_parse_operator(struct labels_parser *parser, enum selector_op 
 	return labels_add_value(parser, token.text);
 }
 
-/* Checks the values as values of a label. */
+/* Checks the values against the rules of label values. */
 static int labels_check_values(const struct selector_requirement *requirement)
 {
 	CLEANUP(buf_release) struct buf all = BUF_INIT, complaints = BUF_INIT;

@@ -30,7 +30,7 @@ static int limit_read_age(const char *text, struct selector_limit *limit)
 	return r < 0 ? err_add(r, SELECTOR_AGE) : 0;
 }
 
-/* Reads an RFC 3339 text, a date, now or now-D. Returns whether TEXT is one. */
+/* Reads an RFC 3339 text, a date, now or now-D. Returns false if TEXT is none of them. */
 static bool limit_read_time(const char *text, struct selector_limit *limit)
 {
 	static const char midnight[] = "T00:00:00Z";

@@ -8,27 +8,27 @@
 #include "common/err.h"
 #include "common/value/value.h"
 
-#define FEW   16 /* members of a map, sorted by insertion */
+#define FEW   16 /* members of a map to sort by insertion */
 #define GUESS 64 /* bytes of an object for each remembered map, list and member */
 #define PIECE 32 /* bytes: most members are not longer */
 
-/* A map or list with items, in the order of their beginnings. */
+/* A map or list with items, in the order in which they begin. */
 struct sort_container {
 	const uint8_t *end;
 	size_t next; /* the first one after its end */
 };
 
-/* A member of a map being copied, from its key to the end of its value. */
+/* A member of a map during its copy, from its key to the end of its value. */
 struct sort_member {
 	uint64_t prefix; /* of the key: its first bytes, big-endian */
 	struct bytes key;
 	const uint8_t *start, *value, *end;
-	size_t container; /* the first one at or after the value */
+	size_t container; /* the first one from the value on */
 };
 
 struct sorting {
 	enum value_order order;
-	struct buf *out; /* does not know yet how much of its allocated room is used */
+	struct buf *out; /* its size lags until value_sort() ends */
 	uint8_t *to, *room_end;
 	const uint8_t *start, *end; /* of the document */
 	struct sort_container *containers;
@@ -48,13 +48,13 @@ static __attribute__((noinline)) int sort_make_room(struct sorting *s, size_t si
 	if (!buf_grow(s->out, size + PIECE))
 		return buf_error(s->out);
 	(void)buf_grow(
-		s->out, buf_spare(s->out)); /* all of the allocation; value_sort() gives it back */
+		s->out, buf_spare(s->out)); /* all that is allocated; value_sort() gives it back */
 	s->to = s->out->data + used;
 	s->room_end = s->out->data + s->out->size;
 	return 0;
 }
 
-/* Appends the bytes from START to END, without a check for room: a copy is as long as the document
+/* Appends the bytes from START to END without a check of room: a copy is as long as the document
  * but for numbers. */
 static inline void sort_copy(struct sorting *s, const uint8_t *start, const uint8_t *end)
 {
@@ -82,8 +82,8 @@ static inline bool sort_is_number(uint8_t head)
 
 /* ---- containers --------------------------------------------------------- */
 
-/* Finds the ends of all maps and lists of the document in one walk, so that the copy needs not
- * walk over each of them once for each map around it. */
+/* Finds the ends of all maps and lists in one walk: the copy would walk over each once per map
+ * around it. */
 static int sort_find_containers(struct sorting *s, const uint8_t *p)
 {
 	struct {
@@ -135,7 +135,7 @@ static int sort_find_containers(struct sorting *s, const uint8_t *p)
 	}
 }
 
-/* Returns the end of the item at P, and moves *CONTAINER behind the containers in it. */
+/* Returns the end of the item at P, and moves *CONTAINER after the containers in it. */
 static inline const uint8_t *sort_item_end(
 	const struct sorting *s, const uint8_t *p, size_t *container)
 {
@@ -157,8 +157,8 @@ static inline const uint8_t *sort_item_end(
 
 /* ---- orders ------------------------------------------------------------- */
 
-/* Letters of other scripts are not told from their signs and digits: keys of Kubernetes are
- * ASCII but for a few in custom resources. */
+/* Letters of other scripts count as signs: keys of Kubernetes are ASCII but for a few in custom
+ * resources. */
 static bool sort_is_letter(uint8_t c)
 {
 	return (uint8_t)((c | 0x20) - 'a') < 26 || c >= 0x80;
@@ -169,7 +169,7 @@ static bool sort_is_digit(uint8_t c)
 	return (uint8_t)(c - '0') < 10;
 }
 
-/* Reads the digits at *AT on. The number wraps around, as go-yaml's. */
+/* Reads the digits at *AT. The number wraps around, as in go-yaml. */
 static uint64_t sort_read_digits(const uint8_t *p, size_t size, size_t *at, uint64_t from)
 {
 	for (; *at < size && sort_is_digit(p[*at]); ++*at)
@@ -190,7 +190,7 @@ static int sort_compare_yaml(struct bytes x, struct bytes y)
 	bool a_letter = sort_is_letter(a[i]), b_letter = sort_is_letter(b[i]);
 	if (a_letter || b_letter)
 		return a_letter && b_letter ? a[i] - b[i] : a_letter ? 1 : -1;
-	uint64_t before = 0; /* zeros within a number are digits, those before it are not */
+	uint64_t before = 0; /* zeros within a number are digits, leading ones are not */
 	if (a[i] == '0' || b[i] == '0')
 		for (size_t k = i; k && !before && sort_is_digit(a[k - 1]); k--)
 			before = a[k - 1] != '0';
@@ -269,7 +269,7 @@ static int sort_put_number(struct sorting *s, const uint8_t *start, const uint8_
 	} else if (number.u.d == 0) { /* -0 */
 		value_put_uint(&form, 0);
 	} else {
-		/* The YAML is made of the JSON: a double written there as a whole number of 64 bits
+		/* kubectl makes YAML from JSON: a double written there as a whole number of 64 bits
 		 * stays one. */
 		struct bytes as_json = BYTES(json, number_format_double(number.u.d, json));
 
@@ -281,7 +281,7 @@ static int sort_put_number(struct sorting *s, const uint8_t *start, const uint8_
 				&form, BYTES(text, number_format_go(number.u.d, text)));
 	}
 	r = buf_error(&form);
-	size_t room = (size_t)(s->end - s->start) + form.size; /* for all the rest */
+	size_t room = (size_t)(s->end - s->start) + form.size; /* for all remaining items */
 	if (r == 0 && (size_t)(s->room_end - s->to) < room + PIECE)
 		r = sort_make_room(s, room);
 	if (r < 0)
@@ -310,7 +310,7 @@ static int sort_put_array(struct sorting *s, const struct value *array, size_t c
 	return r;
 }
 
-/* Returns the first bytes of KEY, ended by END, with zeros after a shorter one. */
+/* Returns the first bytes of KEY, filled with zeros. END is after it. */
 static inline uint64_t sort_prefix(struct bytes key, const uint8_t *end)
 {
 	uint64_t prefix = 0;
@@ -324,8 +324,8 @@ static inline uint64_t sort_prefix(struct bytes key, const uint8_t *end)
 	return __builtin_bswap64(prefix);
 }
 
-/* Finds the members of MAP. Sets *RET_AS_IT_IS if they are in order and none has to be changed,
- * *RET_SORTED if they are in order. */
+/* Finds the members of MAP. Sets *RET_AS_IT_IS if they are in order and unchanged, *RET_SORTED if
+ * they are in order. */
 static int sort_find_members(struct sorting *s, const struct value *map, size_t container,
 	bool *ret_as_it_is, bool *ret_sorted)
 {
@@ -361,7 +361,7 @@ static int sort_find_members(struct sorting *s, const struct value *map, size_t 
 	return 0;
 }
 
-/* Appends MAP, up to END. Containers in it are numbered from CONTAINER on. */
+/* Appends MAP, which ends at END. Its containers are numbered from CONTAINER on. */
 static int sort_put_map(
 	struct sorting *s, const struct value *map, const uint8_t *end, size_t container)
 {
@@ -390,7 +390,7 @@ static int sort_put_map(
 	return r;
 }
 
-/* Appends the item from START to END. Containers in it are numbered from CONTAINER on. */
+/* Appends the item from START to END. Its containers are numbered from CONTAINER on. */
 static int sort_put_item(
 	struct sorting *s, const uint8_t *start, const uint8_t *end, size_t container)
 {

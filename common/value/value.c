@@ -10,20 +10,20 @@
 #include "common/value/number.h"
 
 /* ---- reading ---- msgpack-c unpacks into a tree of objects of its own. Bodies are read in place
- * in a mapped file, and most of their items are skipped, so this file has its own reader. */
+ * in a mapped file with most items skipped: hence our own reader. */
 
 #define HEAD_MAX 9 /* double, int64, uint64; strings and extensions have at most 6 */
 
-/* The first bytes of an item. COUNT bytes follow the head of a string or a number kept as text,
- * COUNT items or pairs that of a container. */
+/* The first bytes of an item. COUNT is the bytes after the head of a string or a number kept as
+ * text, the items or pairs of a container. */
 struct value_head {
 	enum value_type type;
 	uint32_t size;
 	uint32_t count;
 };
 
-/* The types 0xc0 to 0xdf: size of the head and of the length in it. value_put_*() writes none of
- * the all-zero ones. */
+/* The types 0xc0 to 0xdf: size of the head and of its length. value_put_*() writes none of the zero
+ * ones. */
 static const struct {
 	uint8_t type;
 	uint8_t size;
@@ -90,7 +90,7 @@ static int value_head_read_long(const uint8_t *p, size_t left, struct value_head
 	return 0;
 }
 
-/* Reads the head at P and checks that LEFT bytes have room for the rest, a byte per item. */
+/* Reads the head at P and checks LEFT against its minimum content, a byte per item. */
 static inline int value_head_read(const uint8_t *p, size_t left, struct value_head *head)
 {
 	int r;
@@ -167,12 +167,12 @@ int value_read(struct bytes document, struct value *ret_value)
 #define STEP_MAX 32   /* bytes */
 #define TEXT_8   0xd9 /* a text of up to 255 bytes */
 
-/* Eight entries growing from FIRST by EACH. */
+/* Eight entries that grow from FIRST by EACH. */
 #define EIGHT(first, each) \
 	first, first + each, first + 2 * each, first + 3 * each, first + 4 * each, \
 		first + 5 * each, first + 6 * each, first + 7 * each
 
-/* One more than the items that follow a head of one byte which is no text; 0: any other head. */
+/* One more than the items after a head of one byte, unless a text; 0: any other head. */
 static const uint8_t value_follow[256] = {
 	[0x00 ... 0x7f] = 1, /* 0 to 127 */
 	[0x80] = EIGHT(1, 2),
@@ -185,8 +185,7 @@ static const uint8_t value_follow[256] = {
 	[0xe0 ... 0xff] = 1, /* -32 to -1 */
 };
 
-/* Without decoding or recursion: PENDING counts the items that are still to pass, each of which
- * takes at least a byte. */
+/* No decoding, no recursion: PENDING counts the remaining items, each of at least a byte. */
 int value_pass(const uint8_t **at, const uint8_t *end, uint64_t items)
 {
 	const uint8_t *p = *at;
@@ -197,8 +196,7 @@ int value_pass(const uint8_t **at, const uint8_t *end, uint64_t items)
 
 		if (left >= STEP_MAX) {
 			if (*p >= 0xa0 &&
-				/* not by the table: the next head waits for the length of this
-				 * one */
+				/* not by the table: the next head waits for this length */
 				*p < 0xc0) {
 				p += 1 + (*p & 0x1f);
 				continue;
@@ -383,7 +381,7 @@ int value_find_text(
 }
 
 /* ---- writing ---- msgpack-c chooses the form and the bytes. Its packer calls back for each piece;
- * the room is reserved before the call, so the callback is a copy that the compiler inlines. */
+ * the room is reserved before, and the callback is an inlined copy. */
 
 static int value_pack_piece(void *cursor, const char *data, size_t size)
 {
@@ -592,7 +590,7 @@ bool value_number(const struct value *value, struct number *ret_number)
 			number = (struct number){.form = NUMBER_INT, .u.i = 0};
 		break;
 	case VALUE_DOUBLE:
-		if (number.u.d == 0) /* -0, with the text of a whole number */
+		if (number.u.d == 0) /* -0: its text is a whole number's */
 			number = (struct number){.form = NUMBER_INT, .u.i = 0};
 		break;
 	default:

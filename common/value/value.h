@@ -2,12 +2,11 @@
 /*
  * A stored body: one msgpack document, read in place (in a mapped file) without decoding or
  * copying. Map keys are strings in the server's order. Numbers are int64, uint64 or double; a JSON
- * number that none of those would write again as it was is kept as its text, in an extension of
- * type VALUE_NUMBER_TEXT (number.h; store/FORMAT.md, Bodies).
+ * number that none of those writes back stays a text, in an extension of type VALUE_NUMBER_TEXT
+ * (number.h; store/FORMAT.md, Bodies).
  *
- * The bytes may come from a damaged file: every step checks its bounds and returns ERR_CORRUPT,
- * and depth is limited to VALUE_DEPTH_MAX. A `struct value` borrows from the bytes it was read
- * from.
+ * The bytes may come from a damaged file: every step checks its bounds and returns ERR_CORRUPT, and
+ * depth is limited to VALUE_DEPTH_MAX. A `struct value` borrows from these bytes.
  *
  * Reading:
  *	struct value doc, meta, name;
@@ -17,7 +16,7 @@
  *	while ((r = value_iter_next(&it, &key, &item)) == FOUND) ...   (END after the last)
  *
  * Writing: value_put_* append to a buf. A container of unknown size is opened with
- * value_open_map/array and closed with the count, at a move of bytes for more than 15 items.
+ * value_open_map/array and closed with the count; this moves bytes only for more than 15 items.
  *
  * Only value.c includes msgpack.h.
  */
@@ -59,12 +58,12 @@ struct value {
 	struct bytes inner;   /* array, map: from the first item to the end of the document */
 };
 
-/* Reads the item at the beginning of DOCUMENT. Moving on by `size` each time visits every item of
- * the document in order, containers before their content. Returns: 0 or ERR_CORRUPT. */
+/* Reads the first item of DOCUMENT. Moving on by `size` each time visits every item in order,
+ * containers before their content. Returns: 0 or ERR_CORRUPT. */
 int value_read(struct bytes document, struct value *ret_value);
 
-/* Returns whether DOCUMENT begins with a string of at most 255 bytes, the most frequent item by
- * far, and sets its text. */
+/* Sets the text if DOCUMENT begins with a string of at most 255 bytes, by far the most frequent
+ * item; else returns false. */
 static inline bool value_read_short_text(struct bytes document, struct bytes *ret_text)
 {
 	const uint8_t *p = (const uint8_t *)document.data; /* also for C++ */
@@ -85,8 +84,8 @@ static inline bool value_read_short_text(struct bytes document, struct bytes *re
 	return size <= document.size - head;
 }
 
-/* Returns how many items (pairs of a map) a container with 1 to 15 of them has, which DOCUMENT
- * begins with: its head is one byte. 0: it begins with something else. */
+/* Returns the number of items (pairs of a map) if DOCUMENT begins with a container of 1 to 15, its
+ * head a single byte; else 0. */
 static inline uint32_t value_read_short_container(struct bytes document, bool *ret_is_map)
 {
 	uint8_t head = document.size ? *(const uint8_t *)document.data : 0;
@@ -99,16 +98,16 @@ static inline uint32_t value_read_short_container(struct bytes document, bool *r
  * after its end. Returns: 0 or ERR_CORRUPT. */
 int value_verify(struct bytes document);
 
-/* Reads a map's key at *AT, or passes ITEMS items with their content, up to END at most. Moves
- * *AT. Returns: 0 or ERR_CORRUPT. */
+/* Reads a map's key at *AT, or passes ITEMS items with their content, up to END. Moves *AT.
+ * Returns: 0 or ERR_CORRUPT. */
 int value_read_key(const uint8_t **at, const uint8_t *end, struct bytes *ret_key);
 int value_pass(const uint8_t **at, const uint8_t *end, uint64_t items);
 
 /* Measures the first item of DOCUMENT with its content. Returns: 0 or ERR_CORRUPT. */
 int value_size(struct bytes document, size_t *ret_size);
 
-/* Sets *RET_DOCUMENT to all bytes of VALUE, a document of its own, borrowed from the same body.
- * Returns: 0 or ERR_CORRUPT. */
+/* Sets *RET_DOCUMENT to the bytes of VALUE, a document borrowed from the same body. Returns: 0 or
+ * ERR_CORRUPT. */
 int value_document(const struct value *value, struct bytes *ret_document);
 
 /* Finds a member of a map. Returns: FOUND, NOT_FOUND (also if VALUE is no map) or ERR_CORRUPT. */
@@ -124,7 +123,7 @@ struct value_iter {
 	const uint8_t *end;
 	uint32_t left;
 	bool is_map;
-	bool in_item; /* NEXT is the last container; it is not passed yet */
+	bool in_item; /* NEXT is the last returned container, not passed yet */
 };
 
 /* Walk over an array (the key is BYTES_NONE) or a map; anything else has no items.
@@ -132,7 +131,7 @@ struct value_iter {
 void value_iter_init(struct value_iter *iter, const struct value *value);
 int value_iter_next(struct value_iter *iter, struct bytes *ret_key, struct value *ret_item);
 
-/* Passes the last item, of SIZE bytes with its content. */
+/* Passes the last returned item; the caller has measured its SIZE with content. */
 static inline void value_iter_pass(struct value_iter *iter, size_t size)
 {
 	if (iter->in_item)
@@ -146,8 +145,8 @@ void value_put_int(struct buf *buf, int64_t i);
 void value_put_uint(struct buf *buf, uint64_t u);
 void value_put_double(struct buf *buf, double d);
 void value_put_number_text(struct buf *buf, struct bytes text);
-/* Puts the JSON number TEXT in the form that gives the same text back (common/value/number.h).
- * Returns whether TEXT is a number; puts nothing if not. */
+/* Puts the JSON number TEXT in its form (common/value/number.h). Puts nothing and returns false if
+ * TEXT is no number. */
 bool value_put_number(struct buf *buf, struct bytes text);
 void value_put_string(struct buf *buf, struct bytes text);
 
@@ -157,17 +156,16 @@ size_t value_open_array(struct buf *buf);
 void value_close(struct buf *buf, size_t opened, uint32_t count);
 
 /*
- * Returns in RET_TEXT the text of a scalar as indexes and selectors use it: a string as it is,
- * true or false, a number in its shortest form (or the text that it is kept as), "" for null.
- * The text is borrowed from the value or from SCRATCH, which has VALUE_SCRATCH bytes.
- * Returns: FOUND; NOT_FOUND for maps and arrays.
+ * Sets RET_TEXT to a scalar's text for indexes and selectors: a string as it is, true or false, a
+ * number in its shortest form (or its kept text), "" for null. It is borrowed from the value or
+ * from SCRATCH, of VALUE_SCRATCH bytes. Returns: FOUND; NOT_FOUND for maps and arrays.
  */
 #define VALUE_SCRATCH NUMBER_TEXT_MAX
 int value_scalar_text(const struct value *value, char *scratch, struct bytes *ret_text);
 
 /* Reads a number as the Go programs of Kubernetes do: an int64 (NUMBER_INT, of any sign) if it is
- * written as a whole number and fits, else the nearest double. Returns: true for a number not too
- * large for that. */
+ * written as a whole number and fits, else the nearest double. Returns false if VALUE is no number
+ * or too large. */
 bool value_number(const struct value *value, struct number *ret_number);
 
 #endif

@@ -19,7 +19,7 @@
 #define YAML_MAGIC 0x59414d4cu
 #define DEPTH_MAX  64
 #define FILE_MAX   ((size_t)16 << 20)
-#define COPIES_MAX FILE_MAX /* bytes added by anchors and aliases */
+#define COPIES_MAX FILE_MAX /* most bytes added by anchors and aliases */
 
 struct yaml {
 	uint32_t magic;
@@ -27,7 +27,7 @@ struct yaml {
 	struct yaml_node root;
 };
 
-/* A copy of the anchor's node. */
+/* A copy of an anchor's node. */
 struct yaml_anchor {
 	char *name;
 	struct yaml_node node;
@@ -36,7 +36,7 @@ struct yaml_anchor {
 /* One parse: the file's name for messages, libyaml's parser and its current event. */
 struct yaml_reading {
 	const char *name;
-	bool first_only; /* documents after the first are passed over */
+	bool first_only; /* ignores all documents but the first */
 	yaml_parser_t parser;
 	yaml_event_t event;
 	struct yaml_anchor *anchors; /* of one name the last counts */
@@ -63,7 +63,7 @@ static int yaml_next_event(struct yaml_reading *reading)
 		return 0;
 	if (parser->error == YAML_MEMORY_ERROR)
 		return err_set(-ENOMEM, "%s", reading->name);
-	/* An error of the encoding has no mark; the parser's own place is the nearest. */
+	/* An error of the encoding has no mark; the parser's position is the nearest. */
 	size_t line =
 		parser->error == YAML_READER_ERROR ? parser->mark.line : parser->problem_mark.line;
 	return err_say(ERR_SYNTAX, "%s:%zu: %s", reading->name, line + 1,
@@ -86,7 +86,7 @@ static void yaml_node_release(struct yaml_node *node)
 	*node = (struct yaml_node){0};
 }
 
-/* Copies the text of the current scalar event, without any NUL. */
+/* Copies the text of the current scalar event; refuses a NUL. */
 static int yaml_take_scalar(struct yaml_reading *reading, char **ret_text)
 {
 	const char *value = (const char *)reading->event.data.scalar.value;
@@ -112,8 +112,8 @@ static int yaml_check_tag(const struct yaml_reading *reading, const yaml_char_t 
 
 static int yaml_read_node(struct yaml_reading *reading, unsigned depth, struct yaml_node *node);
 
-/* Makes room for one more item. The caller counts the complete item: a node can be released at any
- * time. */
+/* Makes room for one more item. The caller counts a complete item only: a node can be released at
+ * any time. */
 static int yaml_grow(const struct yaml_reading *reading, struct yaml_node *node)
 {
 	size_t keys_room = node->room, lines_room = node->room; /* the same as of the items */
@@ -130,8 +130,8 @@ static int yaml_grow(const struct yaml_reading *reading, struct yaml_node *node)
 
 /* ---- anchors ------------------------------------------------------------ */
 
-/* Copies FROM; a failed copy can be released. A few lines of aliases could expand to gigabytes, so
- * there is a limit. */
+/* Copies FROM; an incomplete copy can be released. A few lines of aliases could expand to
+ * gigabytes: their size is limited. */
 static int yaml_copy(
 	struct yaml_reading *reading, const struct yaml_node *from, struct yaml_node *to)
 {
@@ -160,7 +160,7 @@ static int yaml_copy(
 	return 0;
 }
 
-/* Keeps NODE, complete, for aliases of NAME. NAME is taken. */
+/* Keeps the complete NODE for aliases of NAME. NAME is taken. */
 static int yaml_add_anchor(struct yaml_reading *reading, char *name, const struct yaml_node *node)
 {
 	struct yaml_anchor anchor = {.name = name};
@@ -206,7 +206,7 @@ static int yaml_read_list(struct yaml_reading *reading, unsigned depth, struct y
 	return r;
 }
 
-/* The members FIRST to END of a map come from its merge key, and later keys replace them. */
+/* The members FIRST to END of a map come from its merge key; later keys replace them. */
 struct yaml_merged {
 	size_t first, end;
 };
@@ -220,7 +220,7 @@ static size_t yaml_find_key(const struct yaml_node *map, const char *key)
 	return i;
 }
 
-/* Moves the members of FROM missing in NODE from a map merged before. */
+/* Moves the members of FROM to NODE unless an earlier merged map had them. */
 static int yaml_merge_map(struct yaml_reading *reading, struct yaml_node *from,
 	struct yaml_node *node, struct yaml_merged *merged)
 {
@@ -228,7 +228,7 @@ static int yaml_merge_map(struct yaml_reading *reading, struct yaml_node *from,
 		return yaml_bad(reading, "<<: must be an alias of a map, or a list of them");
 	for (size_t i = 0; i < from->count; i++) {
 		size_t at = yaml_find_key(node, from->keys[i]);
-		if (at < merged->first) /* readers of YAML differ: both readings exist */
+		if (at < merged->first) /* readers of YAML disagree on duplicates */
 			return err_say(ERR_SYNTAX,
 				"%s:%zu: <<: '%s' is set before it; write '<<' first",
 				reading->name, yaml_line(reading), from->keys[i]);
@@ -265,7 +265,7 @@ static int yaml_read_merge(struct yaml_reading *reading, unsigned depth, struct 
 	return r;
 }
 
-/* Makes the member KEY, taken, and sets *RET_AT to its number. */
+/* Adds the member KEY, which is taken, and sets *RET_AT to its number. */
 static int yaml_add_key(struct yaml_reading *reading, char **key, struct yaml_node *node,
 	const struct yaml_merged *merged, size_t *ret_at)
 {
@@ -321,7 +321,7 @@ static int yaml_read_map(struct yaml_reading *reading, unsigned depth, struct ya
 	return r;
 }
 
-/* Copies the anchor of the current event's node; NULL: it has none. */
+/* Copies the anchor of the current event's node; NULL: none. */
 static int yaml_take_anchor(const struct yaml_reading *reading, char **ret_anchor)
 {
 	const yaml_event_t *event = &reading->event;
@@ -335,7 +335,7 @@ static int yaml_take_anchor(const struct yaml_reading *reading, char **ret_ancho
 	return anchor && !*ret_anchor ? err_set(-ENOMEM, "%s", reading->name) : 0;
 }
 
-/* Reads the current event's node; afterwards the current event is the last of the node. */
+/* Reads the node of the current event, up to the node's last event. */
 static int yaml_read_node(struct yaml_reading *reading, unsigned depth, struct yaml_node *node)
 {
 	const yaml_event_t *event = &reading->event;

@@ -30,7 +30,7 @@ size_t yaml_last_break(struct bytes text, size_t end)
 	return at && yaml_is_break(BYTES(p, end), at - 1) ? at - 1 : end;
 }
 
-/* go-yaml prints no tab, and nothing beyond the first 65,536 characters, as it is. */
+/* go-yaml escapes tabs and all characters beyond the first 65,536. */
 static bool style_is_printable(struct bytes text, size_t at)
 {
 	const uint8_t *p = (const uint8_t *)text.data + at;
@@ -47,15 +47,14 @@ static bool style_is_printable(struct bytes text, size_t at)
 bool yaml_needs_escape(struct bytes text, size_t at)
 {
 	static const struct bytes mark =
-		/* go-yaml escapes all of a text with it at the beginning */
-		BYTES_LIT("\xef\xbb\xbf");
+		BYTES_LIT("\xef\xbb\xbf"); /* go-yaml escapes all of a text beginning with it */
 	uint8_t c = ((const uint8_t *)text.data)[at];
 
 	return c == '"' || c == '\\' || !style_is_printable(text, at) || yaml_is_break(text, at) ||
 	       bytes_starts(text, mark);
 }
 
-/* ---- strings with another meaning -------------------------------------------- */
+/* ---- strings that would be something else ------------------------------- */
 
 static bool style_is_digit(char c)
 {
@@ -106,7 +105,8 @@ static bool style_read_zone(const char **at, const char *end)
 	return (p[1] - '0') * 10 + p[2] - '0' <= 24 && (p[4] - '0') * 10 + p[5] - '0' <= 60;
 }
 
-/* Returns whether go-yaml takes TEXT for a moment: 2026-1-2, with a time after T, t or blanks. */
+/* Returns true if go-yaml takes TEXT for a timestamp: 2026-1-2, with a time after T, t or
+ * blanks. */
 static bool style_is_timestamp(struct bytes text)
 {
 	static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
@@ -139,7 +139,7 @@ static bool style_is_timestamp(struct bytes text)
 	return (!has_zone || style_read_zone(&p, end)) && p == end;
 }
 
-/* Returns whether TEXT is a number of base 60 of YAML 1.1: 1:30, -1:30:59.5. */
+/* Returns true if TEXT is a number of base 60 of YAML 1.1: 1:30, -1:30:59.5. */
 static bool style_is_base_60(struct bytes text)
 {
 	const char *p = text.data, *end = p + text.size;
@@ -168,7 +168,7 @@ static bool style_is_base_60(struct bytes text)
 	return p == end;
 }
 
-/* Returns true if the digits from P on are a number of BASE within LIMIT. */
+/* Returns true if the digits from P on are a number of BASE up to LIMIT. */
 static bool style_fits(const char *p, const char *end, unsigned base, uint64_t limit)
 {
 	uint64_t number = 0;
@@ -189,9 +189,8 @@ static bool style_fits(const char *p, const char *end, unsigned base, uint64_t l
 	return number <= limit;
 }
 
-/* Returns whether Go's ParseInt or ParseUint reads TEXT: 0x1f, 0o7, 0b1, or 0b-1, an addition of
- * go-yaml. Decimal numbers are floats also, and octal ones if their digits are those of decimal
- * ones. */
+/* Returns true if Go's ParseInt or ParseUint reads TEXT: 0x1f, 0o7, 0b1, and go-yaml's 0b-1.
+ * Decimal numbers are floats too, as are octal ones of decimal digits. */
 static bool style_is_prefixed_integer(struct bytes text)
 {
 	const char *p = text.data, *end = p + text.size;
@@ -213,8 +212,8 @@ static bool style_is_prefixed_integer(struct bytes text)
 		p + 2, end, base, is_signed ? (uint64_t)INT64_MAX + is_negative : UINT64_MAX);
 }
 
-/* Returns whether TEXT is a float or a decimal integer: 1, +1., .5, 1e3. A larger one than any
- * double is a string. */
+/* Returns true if TEXT is a float or a decimal integer: 1, +1., .5, 1e3. One too large for a double
+ * is a string. */
 static bool style_is_float(struct bytes text)
 {
 	const char *p = text.data, *end = p + text.size;
@@ -255,8 +254,8 @@ static bool style_is_float(struct bytes text)
 	return !number_value(BYTES(json, (size_t)n), &d) || isfinite(d);
 }
 
-/* Returns whether TEXT is one of the words of YAML 1.1 for booleans and null. They may be in
- * lower or upper case, or begin with a capital. */
+/* Returns true if TEXT is a word of YAML 1.1 for booleans or null, in lower or upper case or
+ * capitalized. */
 static bool style_is_word(struct bytes text)
 {
 	static const char words[][8] = {"y", "Y", "n", "N", "~", "on", "On", "ON", "no", "No", "NO",
@@ -276,8 +275,8 @@ static bool style_is_word(struct bytes text)
 	return false;
 }
 
-/* Returns TEXT, or what it is without its underscores, in PLAIN, which has SIZE bytes; BYTES_NONE
- * if too long. STRICT: or if one is not between two digits. */
+/* Returns TEXT without its underscores, in PLAIN of SIZE bytes; BYTES_NONE if too long, or with
+ * STRICT if one is not between two digits. */
 static struct bytes style_drop_underscores(struct bytes text, bool strict, char *plain, size_t size)
 {
 	const char *p = text.data;
@@ -299,12 +298,12 @@ static struct bytes style_drop_underscores(struct bytes text, bool strict, char 
 
 /* ---- styles ------------------------------------------------------------- */
 
-/* How a text with this first character may differ from a plain string. */
+/* How the first character of a text may rule out a plain string. */
 enum style_first {
 	FIRST_LETTER = 1, /* a word of YAML 1.1 */
-	FIRST_NUMBER,     /* a number or a moment */
+	FIRST_NUMBER,     /* a number or a timestamp */
 	FIRST_DOT,        /* a float; or "..." */
-	FIRST_MARK,       /* an indicator, in any case */
+	FIRST_MARK,       /* an indicator in any case */
 	FIRST_LONE,       /* an indicator if a blank follows */
 };
 
@@ -344,7 +343,7 @@ static const uint8_t style_firsts[256] = {
 	[':'] = FIRST_LONE,
 };
 
-/* Returns whether go-yaml reads TEXT, without quotes, as something else than a string. */
+/* Returns true if go-yaml reads the unquoted TEXT as something else than a string. */
 static bool style_is_no_string(struct bytes text)
 {
 	uint8_t first = style_firsts[*(const uint8_t *)text.data];
@@ -363,7 +362,7 @@ static bool style_is_no_string(struct bytes text)
 	return style_is_prefixed_integer(text) || style_is_float(text);
 }
 
-/* Returns whether TEXT begins as no plain scalar does. */
+/* Returns true if no plain scalar begins like TEXT. */
 static bool style_begins_badly(struct bytes text)
 {
 	const char *p = text.data;
@@ -377,7 +376,7 @@ static bool style_begins_badly(struct bytes text)
 	return text.size > 2 && (memcmp(p, "---", 3) == 0 || memcmp(p, "...", 3) == 0);
 }
 
-/* Returns the bits 0x80 of the bytes of WORD other than ASCII signs, digits and letters. */
+/* Sets the bits 0x80 of the bytes of WORD other than ASCII signs, digits and letters. */
 static inline uint64_t style_mark(uint64_t word)
 {
 	const uint64_t ones = UINT64_C(0x0101010101010101);
@@ -385,7 +384,7 @@ static inline uint64_t style_mark(uint64_t word)
 	return ((word - 0x21 * ones) | (word + ones) | word) & 0x80 * ones;
 }
 
-/* Returns whether TEXT has nothing but ASCII signs, digits and letters. */
+/* Returns true if TEXT has only ASCII signs, digits and letters. */
 static inline bool style_is_dense(struct bytes text)
 {
 	const uint8_t *p = text.data;

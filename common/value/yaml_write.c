@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes bodies as YAML, byte for byte as kubectl does. kubectl uses go-yaml, whose emitter has
- * the rules of libyaml 0.1: styles, folding of lines over 80 characters, indentation, escapes.
- * libyaml itself decides some of them in another way today, and is five times slower.
+ * Writes bodies as YAML, byte for byte as kubectl: styles, folding of lines over 80 characters,
+ * indentation and escapes of go-yaml, a descendant of libyaml 0.1. Today's libyaml differs, and is
+ * five times slower.
  */
 #include "common/value/yaml.h"
 
@@ -12,16 +12,16 @@
 #include "common/value/value.h"
 #include "common/value/yaml_style.h"
 
-#define WIDTH 80 /* a blank behind this column may become a line break */
+#define WIDTH 80 /* a blank beyond this column may become a line break */
 #define STEP  2
 #define ROOM  64 /* bytes: a scalar's quotes, an indicator, a line break, one escape */
 
-/* The place of the next character, and its surroundings. */
+/* The position of the next character, and its surroundings. */
 struct yaml_writing {
 	struct buf *out;
 	uint8_t *to, *end; /* the rest of the room; TO is NULL after an error of OUT */
 	uint8_t *
-		/* where the current line begins, as if each of its characters were one byte */
+		/* the line's beginning, as if each of its characters were one byte */
 		line;
 	int indent;       /* of the current map or list; -1: outside of all */
 	bool after_blank; /* the last character separates tokens */
@@ -42,13 +42,13 @@ static __attribute__((noinline)) void yaml_make_room(struct yaml_writing *w, siz
 		return;
 	}
 	(void)buf_grow(
-		w->out, buf_spare(w->out)); /* all of the allocation; yaml_flush() gives it back */
+		w->out, buf_spare(w->out)); /* all that is allocated; yaml_flush() gives it back */
 	w->to = w->out->data + used;
 	w->end = w->out->data + w->out->size;
 	w->line = w->to - column;
 }
 
-/* Makes room for SIZE bytes and the few after any of them. Returns whether there is. */
+/* Makes room for SIZE bytes and the few after any of them. Returns false without memory. */
 static inline bool yaml_room(struct yaml_writing *w, size_t size)
 {
 	if (w->to && (size_t)(w->end - w->to) < size + ROOM)
@@ -61,7 +61,7 @@ static size_t yaml_column(const struct yaml_writing *w)
 	return (size_t)(w->to - w->line);
 }
 
-/* Copies one character; only its first byte is a column. */
+/* Copies one character; its bytes after the first are no columns. */
 static void yaml_copy(struct yaml_writing *w, struct bytes text, size_t *at)
 {
 	const uint8_t *p = text.data;
@@ -79,7 +79,7 @@ static void yaml_break(struct yaml_writing *w)
 	w->line = w->to;
 }
 
-/* Begins a line at the current indentation, unless it has just begun. */
+/* Begins a line at the current indentation, unless just begun. */
 static void yaml_indent(struct yaml_writing *w)
 {
 	size_t indent = w->indent < 0 ? 0 : (size_t)w->indent, column = yaml_column(w);
@@ -108,8 +108,8 @@ static void yaml_put(struct yaml_writing *w, char c, bool apart, bool is_blank, 
 
 /* ---- scalars ------------------------------------------------------------ */
 
-/* Copies a line break of TEXT. Only \n is written as a break; the others are characters at the end
- * of a line also. */
+/* Copies a line break of TEXT. Only \n is written as a break; the others are characters that end a
+ * line too. */
 static void yaml_copy_break(struct yaml_writing *w, struct bytes text, size_t *at)
 {
 	if (((const char *)text.data)[*at] == '\n') {
@@ -285,7 +285,7 @@ static void yaml_put_scalar(
 
 	if (!yaml_room(w, text.size))
 		return;
-	if (style == YAML_STYLE_WORD) { /* no blanks, no line breaks: nothing can be folded */
+	if (style == YAML_STYLE_WORD) { /* no blanks, no line breaks: no folding */
 		if (!w->after_blank)
 			*w->to++ = ' ';
 		memcpy(w->to, text.data, text.size);
@@ -343,7 +343,7 @@ static int yaml_put_key(struct yaml_writing *w, const uint8_t **at, const uint8_
 	return 0;
 }
 
-/* Writes the content of a map or list, with its first item at *AT. */
+/* Writes the content of a map or list; its first item is at *AT. */
 static int yaml_put_content(struct yaml_writing *w, const uint8_t **at, const uint8_t *end,
 	uint32_t count, bool is_map, bool in_map)
 {
