@@ -11,7 +11,7 @@
  *
  * Growing may move the items: pointers into the array end with the next call.
  *
- * In an array sorted by a number each item has its place:
+ * The index of an item in an array sorted by a number:
  *
  *	size_t i = ARRAY_PLACE(dump->rows, dump->n_rows, .id, id);
  *	if (i < dump->n_rows && dump->rows[i].id == id)
@@ -24,11 +24,11 @@
 #include <string.h>
 
 /* Makes room for MORE items of SIZE bytes after the first N. ARRAY is the address of the pointer to
- * the items. The room at least doubles when it grows. Fails only with -ENOMEM; the array is as
- * before then. */
+ * the items. The room at least doubles when it grows. Fails only with -ENOMEM and leaves the array
+ * as it was. */
 int array_grow(void *array, size_t n, size_t more, size_t *room, size_t size, const char *what);
 
-/* Room for MORE items; the caller fills them in and counts. */
+/* Makes room for MORE items; the caller fills and counts them. */
 #define ARRAY_ROOM(items, n, room, more, what) \
 	array_grow(&(items), (n), (more), &(room), sizeof(*(items)), (what))
 
@@ -53,7 +53,7 @@ int array_grow(void *array, size_t n, size_t more, size_t *room, size_t size, co
 		array_r; \
 	})
 
-/* Returns the place of the first item with a MEMBER (".id", "->id") not below KEY; N if there is
+/* Returns the index of the first item with a MEMBER (".id", "->id") of at least KEY; N if there is
  * none. */
 #define ARRAY_PLACE(items, n, member, key) \
 	({ \

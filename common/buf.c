@@ -61,8 +61,7 @@ void buf_fit(struct buf *buf)
 	buf->capacity = buf->size + 1;
 }
 
-/* Makes room for SIZE more bytes and the NUL after them. The sentence of the error is
- * buf_error()'s. */
+/* Makes room for SIZE more bytes and a NUL. buf_error() sets the sentence of an error. */
 static int buf_reserve(struct buf *buf, size_t size)
 {
 	if (buf->error)
@@ -90,8 +89,7 @@ static int buf_reserve(struct buf *buf, size_t size)
 
 void *buf_grow(struct buf *buf, size_t size)
 {
-	/* Most of the time there is room; asked in place, because bodies are made of many small
-	 * pieces. */
+	/* Inline: bodies are made of many small pieces, and nearly all have room. */
 	bool has_room = !buf->error && size < buf->capacity - buf->size &&
 			size <= buf_limit(buf) - buf->size;
 
@@ -104,7 +102,7 @@ void *buf_grow(struct buf *buf, size_t size)
 
 size_t buf_spare(const struct buf *buf)
 {
-	/* A byte is kept for the NUL of buf_cstr(). */
+	/* One byte is kept for the NUL of buf_cstr(). */
 	size_t most = buf->capacity ? buf->capacity - 1 : 0, limit = buf_limit(buf);
 
 	most = most < limit ? most : limit;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A growable buffer with a hard limit and a sticky error: after the first failure (no memory, limit
- * reached) writes do nothing, and the caller asks once, at the end, with buf_error().
+ * reached) writes do nothing. The caller checks buf_error() once, at the end.
  *
  *	struct buf b = BUF_INIT;	(limit: 1 GiB; or buf_init with another)
  *	buf_str(&b, "kind=");
@@ -22,7 +22,7 @@ struct buf {
 	uint8_t *data;
 	size_t size;     /* bytes in use */
 	size_t capacity; /* bytes allocated */
-	size_t limit;    /* never more than this; 0: 1 GiB */
+	size_t limit;    /* most bytes; 0: 1 GiB */
 	int error;       /* 0, -ENOMEM or ERR_TOO_LARGE */
 	bool secret;     /* memory is wiped before it is freed or used again */
 };
@@ -39,7 +39,7 @@ void buf_reset(struct buf *buf);
 /* Empties the buffer, and frees the memory if more than KEEP bytes are allocated. */
 void buf_trim(struct buf *buf, size_t keep);
 
-/* Gives back unused memory, for a lasting buffer. */
+/* Frees the unused memory of a buffer with a long life. */
 void buf_fit(struct buf *buf);
 
 void buf_put(struct buf *buf, const void *data, size_t size);
@@ -51,25 +51,25 @@ void buf_printf(struct buf *buf, const char *format, ...) __attribute__((format(
 void buf_vprintf(struct buf *buf, const char *format, va_list args)
 	__attribute__((format(printf, 2, 0)));
 
-/* Appends SIZE bytes for the caller to fill in. Returns: their place, NULL after an error. */
+/* Appends SIZE bytes for the caller to fill in. Returns their address, or NULL after an error. */
 void *buf_grow(struct buf *buf, size_t size);
 
-/* Returns how many bytes can be appended without another allocation or an error. */
+/* Returns the number of bytes to append without an allocation or an error. */
 size_t buf_spare(const struct buf *buf);
 
 /* Shortens the buffer to SIZE bytes. */
 void buf_truncate(struct buf *buf, size_t size);
 
-/* Appends everything from FD until its end. FILE is for the sentence of an error. Returns: 0; an
- * error, also ERR_TOO_LARGE by the buffer's limit. */
+/* Appends the rest of FD. FILE is for the sentence of an error. Returns 0 or an error;
+ * ERR_TOO_LARGE at the buffer's limit. */
 int buf_read_file(struct buf *buf, int fd, const char *file);
 
-/* Removes the first SIZE bytes and moves the rest down. */
+/* Removes the first SIZE bytes; moves the rest. */
 void buf_consume(struct buf *buf, size_t size);
 
 struct bytes buf_bytes(const struct buf *buf);
 
-/* Returns the content with an extra NUL; "" without memory. */
+/* Returns the content with an uncounted NUL; "" without memory. */
 const char *buf_cstr(struct buf *buf);
 
 /* Returns the sticky error with its sentence, or 0. */

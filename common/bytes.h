@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A borrowed run of bytes, and the integers of stored layouts. A function with a `struct bytes` as
- * result says how long it lives. Stored integers are little-endian; integers in keys are
- * big-endian, so that the order of bytes is the order of numbers (store/FORMAT.md). Loads and
- * stores work at any alignment.
+ * A borrowed run of bytes, and the integers of stored layouts. A function returning `struct bytes`
+ * documents their lifetime. Stored integers are little-endian; integers in keys are big-endian and
+ * sort as bytes (store/FORMAT.md). Loads and stores work at any alignment.
  */
 #ifndef COMMON_BYTES_H
 #define COMMON_BYTES_H
@@ -21,7 +20,7 @@ struct bytes {
 #define BYTES(pointer, length) ((struct bytes){(pointer), (length)})
 #define BYTES_NONE             ((struct bytes){NULL, 0})
 #define BYTES_LIT(literal)     ((struct bytes){(literal), sizeof(literal) - 1})
-/* For printf("%.*s"), without quotes: for printable text. */
+/* For printf("%.*s") of printable text, without quotes. */
 #define BYTES_ARG(b) (int)(b).size, (const char *)((b).data ? (b).data : "")
 
 static inline struct bytes bytes_str(const char *s)
@@ -102,8 +101,8 @@ static inline void be64_put(void *p, uint64_t v)
 	le64_put(p, __builtin_bswap64(v));
 }
 
-/* Compares bytewise, a prefix before the longer one, as LMDB and etcd do. Most keys of 8 bytes
- * or more differ in these. */
+/* Compares bytewise as LMDB and etcd do: a prefix comes first. The first 8 bytes decide for most
+ * keys. */
 static inline int bytes_compare(struct bytes a, struct bytes b)
 {
 	if (a.size >= 8 && b.size >= 8) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks of our own code in our own process; they stay on in release. Never use them on bytes from
- * outside (network, disk, ring): decode those and return ERR_CORRUPT.
+ * Assertions about our own code; they stay on in release. Bytes from outside (network, disk, ring)
+ * are decoded instead, with ERR_CORRUPT as the result.
  *
  * Every handle begins with `uint32_t magic`; its public functions check it with CHECK_OBJ and its
  * destructor zeroes it. Magic values are unique in the tree (scripts/check-style.sh).
@@ -14,8 +14,8 @@
 void check_failed(const char *file, int line, const char *expression)
 	__attribute__((noreturn, cold));
 
-/* Sets the place (on the status page) for the line of check_failed(), the reason of this process's
- * death. NULL: none. It must stay valid. */
+/* Sets the buffer (in the status page) for the message of check_failed(), so that readers learn the
+ * cause of an abort. It must stay valid. NULL: none. */
 void check_note_into(char *text, size_t size);
 
 #define REQUIRE(condition) \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Unwinding by scope. A destructor takes T **, accepts a pointer to NULL and half-built objects,
- * and sets the caller's pointer to NULL, so it can be named here directly:
+ * Unwinding by scope. A destructor takes T **, accepts NULL and half-built objects, and sets the
+ * caller's pointer to NULL. CLEANUP names it directly:
  *
  *	CLEANUP(ring_close) struct ring *ring = NULL;
  *	...
@@ -16,7 +16,7 @@
 
 #define CLEANUP(function) __attribute__((cleanup(function)))
 
-/* Moves a pointer out of P, then NULL. */
+/* Moves a pointer out of P, which becomes NULL. */
 #define TAKE(p) \
 	({ \
 		__typeof__(p) taken_ = (p); \
@@ -24,7 +24,7 @@
 		taken_; \
 	})
 
-/* Moves a file descriptor out of FD, then -1. */
+/* Moves a file descriptor out of FD, which becomes -1. */
 #define TAKE_FD(fd) \
 	({ \
 		int taken_fd_ = (fd); \

@@ -7,7 +7,7 @@
 
 #define POLYNOMIAL 0x82f63b78u /* reflected */
 
-/* bytes_table[k][b] is the change of the checksum by byte b followed by k zero bytes. */
+/* bytes_table[k][b]: the checksum's change by byte b and k zero bytes. */
 static uint32_t bytes_table[8][256];
 
 /* STATE is the checksum before its final inversion. */
@@ -29,9 +29,8 @@ typedef uint32_t crc_fn(uint32_t state, const uint8_t *p, size_t size);
 #if defined(__x86_64__)
 
 /*
- * The CPU starts one instruction a cycle but needs three cycles for its result, so three blocks are
- * computed at once. Their checksums are joined by the linear map of BLOCK zero bytes, in
- * block_table.
+ * The CPU starts one instruction a cycle but needs three for its result: three blocks run at once.
+ * A linear map, that of BLOCK zero bytes, joins their checksums; block_table holds it.
  */
 #define BLOCK 512u
 static uint32_t block_table[4][256];
@@ -59,8 +58,8 @@ __attribute__((target("sse4.2"))) static uint32_t crc_by_instruction(
 	for (; size >= 8; p += 8, size -= 8)
 		wide = __builtin_ia32_crc32di(wide, le64_get(p));
 	state = (uint32_t)wide;
-	/* Rows and the heads of records are short: byte by byte, the last seven would take as
-	 * long as 56 bytes before them. */
+	/* Rows and record heads are short: the last seven bytes one by one would take as long as
+	 * the 56 before them. */
 	if (size & 4) {
 		state = __builtin_ia32_crc32si(state, le32_get(p));
 		p += 4;

@@ -6,11 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Continues the checksum CRC (0: a new one) with SIZE bytes of DATA. Returns the checksum of all
- * bytes so far. */
+/* Continues the checksum CRC (0: a new one) with SIZE bytes of DATA. Returns the new checksum. */
 uint32_t crc32c(uint32_t crc, const void *data, size_t size);
 
-/* Computes the same without the CPU's instruction for it; for tests. */
+/* Computes the same in plain C; for tests. */
 uint32_t crc32c_by_table(uint32_t crc, const void *data, size_t size);
 
 #endif

@@ -10,7 +10,7 @@
 #include "common/text/utf8.h"
 
 static _Thread_local struct {
-	int code; /* the code of the sentence; 0: none */
+	int code; /* code of the sentence; 0: no sentence */
 	char text[ERR_TEXT_MAX];
 	char name[128];
 } err_last;
@@ -47,7 +47,7 @@ static void err_compose(const char *format, va_list args, const char *tail)
 		n = 0;
 	if ((size_t)n < sizeof(text) - 1 && tail)
 		(void)snprintf(text + n, sizeof(text) - (size_t)n, n > 0 ? ": %s" : "%s", tail);
-	utf8_make_printable(text); /* it may quote others: a name in a backup, an answer */
+	utf8_make_printable(text); /* it may quote outside text: a name in a backup, an answer */
 	memcpy(err_last.text, text, sizeof(text));
 }
 

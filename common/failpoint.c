@@ -25,7 +25,7 @@ enum failpoint_action {
 	ACTION_EXIT
 };
 
-/* Set once at the start, before there are threads; only `passed` changes later. */
+/* Set at the start, before threads; only `passed` changes later. */
 static struct {
 	enum failpoint_action action;
 	uint64_t value; /* pause: milliseconds; exit: status */
@@ -60,7 +60,7 @@ static int failpoint_find_error(struct bytes name, int *ret_code)
 	return err_say(ERR_CONFIG, "no error '%.*s'", BYTES_ARG(name));
 }
 
-/* Cuts TEXT at the first DELIMITER; the rest follows it, and is BYTES_NONE without one. */
+/* Cuts TEXT at the first DELIMITER; *RET_REST is BYTES_NONE without one. */
 static struct bytes failpoint_cut(struct bytes text, char delimiter, struct bytes *ret_rest)
 {
 	const char *at = text.size ? memchr(text.data, delimiter, text.size) : NULL;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Named points where a test makes a process fail, pause or die, by KINF_FAIL in the environment:
- * "journal.after_commit:3:kill,journal.trim:1:error,ring.published:5:pause=200". A point acts
- * when it is passed for the N-th time (0: each time). Actions: kill (SIGKILL to itself), stop
- * (SIGSTOP, until the test sends SIGCONT), error (the call returns ERR_FAILPOINT, or the error
- * named: error=ENOSPC), pause=MILLISECONDS, exit=STATUS.
+ * "journal.after_commit:3:kill,journal.trim:1:error,ring.published:5:pause=200". A point acts at
+ * its N-th passing (0: each). Actions: kill (SIGKILL to itself), stop (SIGSTOP, until the test
+ * sends SIGCONT), error (the call returns ERR_FAILPOINT, or the error named: error=ENOSPC),
+ * pause=MILLISECONDS, exit=STATUS.
  *
  * The names are in failpoint.def; KINF_FAIL=list prints them and exits. Only debug and sanitizer
- * builds define KINF_FAILPOINTS; in release builds nothing of this is compiled.
+ * builds define KINF_FAILPOINTS; release builds have no failpoints.
  */
 #ifndef COMMON_FAILPOINT_H
 #define COMMON_FAILPOINT_H
@@ -35,7 +35,7 @@ static inline int failpoint_setup(void)
 }
 #endif
 
-/* Passes a point in a function with an int result, and returns from it with the error. */
+/* Passes a point in a function returning int; returns its error. */
 #define FAILPOINT_RETURN(symbol) \
 	do { \
 		int failed_ = failpoint_pass(FAILPOINT_##symbol); \

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The hash function: XXH3 of libxxhash (only hash.c includes its header). Hashes are kept in
- * memory, and on disk in the index, rebuilt at will, and in names of passed-over objects
- * (store/FORMAT.md). A table of keys from outside, such as names of objects, passes a random seed,
- * so that a user of the cluster can't choose colliding names.
+ * The hash function: XXH3 of libxxhash (only hash.c includes its header). Stored hashes are in the
+ * index, a rebuildable database, and in names of objects passed over (store/FORMAT.md). A table of
+ * outside keys, such as object names, needs a random seed: cluster users could choose colliding
+ * names.
  */
 #ifndef COMMON_HASH_H
 #define COMMON_HASH_H

@@ -25,7 +25,7 @@ static uint32_t hashtable_hash_at(const struct hashtable *table, size_t place)
 	return hash;
 }
 
-/* Returns the 32 bits of an item; 0 marks a free place. */
+/* Returns an item's 32 bits; 0 marks a free place. */
 static uint32_t hashtable_fold(uint64_t hash)
 {
 	uint32_t high = (uint32_t)(hash >> 32);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The hash table: open addressing with linear probing over items of a fixed size, in the table
- * itself. An item begins with `uint32_t hash`, the table's; the rest belongs to the owner: a
- * pointer, a number, a place in a buffer where the key is.
+ * The hash table: open addressing with linear probing over items of a fixed size, in place. An item
+ * begins with the table's `uint32_t hash`; the rest is the owner's: a pointer, a number, an offset
+ * of the key.
  *
  *	struct seen { uint32_t hash; uint32_t at; uint64_t seq; };
  *
@@ -21,10 +21,9 @@
  *		seen->at = ...;
  *	}
  *
- * Removing shifts the items that follow, so there are no tombstones: an old table stays as fast as
- * a new one. At most three quarters of the places are taken, so an item costs 1.33 to 2.67 times
- * its size. Adding and removing move items: a pointer to an item is good until the next
- * hashtable_add(), hashtable_remove() or hashtable_clear().
+ * Removing shifts the following items: no tombstones slow an old table down. At most three quarters
+ * of the places are taken; an item costs 1.33 to 2.67 times its size. A pointer to an item is good
+ * until the next hashtable_add(), hashtable_remove() or hashtable_clear().
  */
 #ifndef COMMON_HASHTABLE_H
 #define COMMON_HASHTABLE_H
@@ -33,7 +32,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Returns whether ITEM has the key KEY. Called only for items with an equal 32-bit hash. */
+/* Returns true if ITEM has the key KEY. Called only if the 32-bit hashes are equal. */
 typedef bool hashtable_equal_fn(const void *item, const void *key, const void *arg);
 
 struct hashtable {
@@ -45,7 +44,7 @@ struct hashtable {
 	const void *arg;
 };
 
-/* ARG goes to EQUAL; a struct with its own table sets it again after a move. */
+/* ARG goes to EQUAL; a struct with a table inside sets it again after a move. */
 #define HASHTABLE_INIT(type, equal_fn, equal_arg) \
 	(struct hashtable) \
 	{ \
@@ -60,22 +59,22 @@ void hashtable_clear(struct hashtable *table);
 /* Returns the item of KEY, or NULL. */
 void *hashtable_find(const struct hashtable *table, uint64_t hash, const void *key);
 
-/* Adds an item, zeroed but for its hash, for a new key. The caller fills it in. Fails only with
- * -ENOMEM ("growing WHAT: ..."); the table is as before then. */
+/* Adds a zeroed item with its hash for a new key; the caller fills it in. Fails only with -ENOMEM
+ * ("growing WHAT: ...") and leaves the table as it was. */
 int hashtable_add(struct hashtable *table, uint64_t hash, const char *what, void *ret_item);
 
 /* Removes an item of the table. */
 void hashtable_remove(struct hashtable *table, void *item);
 
-/* Visits all items, in no order; *PLACE begins with 0. Returns NULL at the end. A caller that
- * removes the item then subtracts one from *PLACE, because another item may have moved into its
- * place. Each other item is still visited at least once; a few may be visited twice.
+/* Visits all items, in no order; *PLACE begins with 0. Returns NULL at the end. After removing the
+ * returned item subtract one from *PLACE: another item may have moved there. Each other item is
+ * still visited at least once; a few may be visited twice.
  *
- *	for (size_t place = 0; (item = hashtable_next(&table, &place));)
- *		if (is_old(item)) {
- *			hashtable_remove(&table, item);
- *			place--;
- *		} */
+ * 	for (size_t place = 0; (item = hashtable_next(&table, &place));)
+ * 		if (is_old(item)) {
+ * 			hashtable_remove(&table, item);
+ * 			place--;
+ * 		} */
 void *hashtable_next(const struct hashtable *table, size_t *place);
 
 /* A map from numbers (feed ids, seqs) to 32-bit numbers (places in an array):

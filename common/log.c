@@ -16,7 +16,7 @@
 
 #define VALUE_MAX   1200 /* bytes of one string with its escapes; more is cut */
 #define LINE_SIZE   16384
-#define PATIENCE_MS 1000 /* with the log's reader */
+#define PATIENCE_MS 1000 /* for the log's reader */
 
 enum log_field_type { FIELD_END, FIELD_STR, FIELD_U64, FIELD_I64, FIELD_SECONDS, FIELD_FLAG };
 
@@ -41,7 +41,7 @@ struct log_event {
 #include "common/log.def"
 #undef EVENT
 
-/* The log finds field number i at byte 8 * i, and a line has room for every field. */
+/* Field i is at byte 8 * i, and a line has room for every field. */
 #define EVENT(id, level, help, fields) \
 	_Static_assert(sizeof(struct log_##id) == \
 				       8 * (sizeof(id##_fields) / sizeof(struct log_field) - 1) && \
@@ -63,7 +63,7 @@ static struct {
 	bool journal; /* stderr is systemd's journal */
 } log_settings = {.program = "kinf", .max = LOG_NOTICE, .format = LOG_TEXT};
 
-static uint64_t log_lost; /* lines, since the last written one. Atomic, relaxed */
+static uint64_t log_lost; /* lines since the last written one. Atomic, relaxed */
 
 static const char *const log_level_names[LOG_LEVEL_MAX] = {
 	[LOG_ERROR] = "error",
@@ -73,7 +73,7 @@ static const char *const log_level_names[LOG_LEVEL_MAX] = {
 	[LOG_DEBUG] = "debug",
 };
 
-/* The journal's prefixes of levels (sd-daemon(3)). */
+/* The levels of the journal (sd-daemon(3)). */
 static const char *const log_level_prefixes[LOG_LEVEL_MAX] = {
 	[LOG_ERROR] = "<3>",
 	[LOG_WARNING] = "<4>",
@@ -82,7 +82,7 @@ static const char *const log_level_prefixes[LOG_LEVEL_MAX] = {
 	[LOG_DEBUG] = "<7>",
 };
 
-/* As sd_journal_print(3) has it: systemd names the device and inode of stderr's stream. */
+/* As sd_journal_print(3): systemd names device and inode of the stream at stderr. */
 static bool log_goes_to_journal(void)
 {
 	const char *stream = getenv("JOURNAL_STREAM");
@@ -101,8 +101,8 @@ void log_setup(const char *program, enum log_level max, enum log_format format)
 	log_settings.format = format;
 }
 
-/* A line is built in fixed memory: "out of memory" can be logged. It has room for twelve strings of
- * VALUE_MAX; the check is a second fence. */
+/* A line is in fixed memory: "out of memory" must be logged. It holds twelve strings of VALUE_MAX;
+ * the check is a second fence. */
 struct log_line {
 	size_t size;
 	char text[LINE_SIZE];
@@ -121,8 +121,8 @@ static void log_line_puts(struct log_line *line, const char *text)
 	log_line_put(line, text, strlen(text));
 }
 
-/* Writes one character of the SIZE bytes at TEXT, escaped: in JSON as JSON wants it (a byte that is
- * no UTF-8 becomes U+FFFD), in text as in C. Returns its bytes of TEXT. */
+/* Escapes one character of the SIZE bytes at TEXT, for JSON (U+FFFD for invalid UTF-8) or as in C.
+ * Returns its bytes of TEXT. */
 static size_t log_escape(const uint8_t *text, size_t size, char escaped[8])
 {
 	size_t n = utf8_length(BYTES(text, size));
@@ -220,8 +220,8 @@ static void log_line_make(
 	log_line_puts(line, json ? "}\n" : "\n");
 }
 
-/* Returns false, after some patience, if nobody reads: a full pipe. A daemon must not stand still
- * because its log's reader does. */
+/* Returns false if a full pipe stays full for PATIENCE_MS: a stuck reader of the log must not stop
+ * a daemon. */
 static bool log_has_room(void)
 {
 	struct pollfd output = {.fd = STDERR_FILENO, .events = POLLOUT};
@@ -231,7 +231,7 @@ static bool log_has_room(void)
 		n = poll(
 			&output, 1, __atomic_load_n(&log_lost, __ATOMIC_RELAXED) ? 0 : PATIENCE_MS);
 	} while (n < 0 && errno == EINTR);
-	return n != 0; /* write(2) finds other faults */
+	return n != 0; /* write(2) reports other errors */
 }
 
 void log_write(enum log_id id, const void *fields)
@@ -248,8 +248,8 @@ void log_write(enum log_id id, const void *fields)
 		if (lost)
 			LOG(log_lines_lost, .lines = lost);
 		log_line_make(&line, event, fields);
-		/* One write(2): lines of several processes on one stderr do not mix. If it fails,
-		 * the line is lost. */
+		/* One write(2): lines of processes on one stderr do not mix. A failed line is
+		 * lost. */
 		while (write(STDERR_FILENO, line.text, line.size) < 0 && errno == EINTR)
 			;
 	} else {

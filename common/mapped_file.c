@@ -10,7 +10,7 @@
 
 #include "common/err.h"
 
-/* a written database has three maps, an index four; twice as many while one replaces another */
+/* a written database has three maps, an index four; both twice during a replacement */
 #define WATCHED_MAX 32
 
 static struct mapped_file *watched[WATCHED_MAX]; /* atomic: the handler reads them */
@@ -20,7 +20,7 @@ static uint64_t machine_page;
 
 /* ---- the handler -------------------------------------------------------- */
 
-/* Gives the signal to the earlier handler, or lets it end the process. */
+/* Passes the signal on to the previous handler, or lets it end the process. */
 static void signal_pass_on(int number, siginfo_t *info, void *context)
 {
 	if (signal_before.sa_flags & SA_SIGINFO) {
@@ -31,7 +31,7 @@ static void signal_pass_on(int number, siginfo_t *info, void *context)
 		signal_before.sa_handler(number);
 		return;
 	}
-	/* The store is repeated after the handler returns, and ends the process then. */
+	/* The store is repeated after the handler, and ends the process. */
 	(void)sigaction(number, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
 }
 
@@ -93,7 +93,7 @@ static int mapped_file_enter(struct mapped_file *file)
 		return err_say(ERR_TOO_LARGE, "this process writes to %d files of stores already",
 			WATCHED_MAX);
 	machine_page = (uint64_t)sysconf(_SC_PAGESIZE);
-	/* Again each time, because another part of the program may have set a handler since. */
+	/* Each time: another part of the program may have set a handler since. */
 	(void)sigemptyset(&action.sa_mask);
 	if (sigaction(SIGBUS, NULL, &now) < 0)
 		return err_set(-errno, "the handler of SIGBUS");

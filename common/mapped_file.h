@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Maps of files written by this process, and a full disk.
+ * Maps of files that this process writes to, and a full disk.
  *
- * A store into a map is a SIGBUS if the file system finds no block for it: beyond the end of the
- * file; on a file system with copy on write (btrfs, ZFS); in blocks shared with a copy (cp
- * --reflink, also on XFS). The handler of SIGBUS then puts memory of this process, with the same
- * content, in place of that page, for the store to be repeated, and sets `lost`. Nobody else sees
- * that store. The map's owner looks at `lost` after its stores, does not publish the result, and
- * calls mapped_file_restore(); or it goes on, and calls mapped_file_write_back() now and then.
+ * A store into a map is a SIGBUS if the file system finds no block: beyond the end of the file, on
+ * copy-on-write file systems (btrfs, ZFS), in blocks shared with a copy (cp --reflink, also on
+ * XFS). The handler of SIGBUS replaces the page by private memory with the same content, sets
+ * `lost`, and the store is repeated. No other process sees it. The map's owner checks `lost` after
+ * its stores; then it publishes nothing and calls mapped_file_restore(), or goes on and calls
+ * mapped_file_write_back() now and then.
  *
- * Another fault (a cut file, a broken disk) goes to the earlier handler (common/daemon/faults.h).
+ * Another fault (a cut file, an unreadable disk) goes to the previous handler
+ * (common/daemon/faults.h).
  */
 #ifndef COMMON_MAPPED_FILE_H
 #define COMMON_MAPPED_FILE_H
@@ -20,32 +21,32 @@
 struct mapped_file {
 	uint8_t *address;
 	uint64_t bytes;
-	int fd;   /* of the file; open as long as it is watched */
-	int lost; /* an errno: pages of the map are memory of this process. Atomic, relaxed */
-	/* Makes it possible to repeat a store at address + AT, or returns false;
-	 * async-signal-safe. NULL: mapped_file_make_private() of that byte. */
+	int fd;   /* open while the file is watched */
+	int lost; /* an errno: the map has private pages. Atomic, relaxed */
+	/* Makes a store at address + AT repeatable, or returns false; async-signal-safe. NULL:
+	 * mapped_file_make_private() of that byte. */
 	bool (*mend)(struct mapped_file *file, uint64_t at);
 };
 
-/* Lets the handler of SIGBUS know FILE, fixed in memory until mapped_file_unwatch().
+/* Registers FILE with the handler of SIGBUS; it must not move until mapped_file_unwatch().
  * ERR_TOO_LARGE. */
 int mapped_file_watch(struct mapped_file *file);
 void mapped_file_unwatch(const struct mapped_file *file);
 
-/* Puts memory with the same content in place of the pages of BYTES from AT on, and sets `lost`.
- * Async-signal-safe. False: there is none, or the file can't be read there, or ends before. */
+/* Replaces the pages of BYTES from AT on by private memory with the same content, and sets `lost`.
+ * Async-signal-safe. Returns false without memory, or if the file is unreadable or shorter. */
 bool mapped_file_make_private(struct mapped_file *file, uint64_t at, uint64_t bytes);
 
 static inline int mapped_file_lost(const struct mapped_file *file)
 {
 	return __atomic_load_n(&file->lost, __ATOMIC_RELAXED);
 }
-/* Maps the file again; stores into memory are gone. If it fails, `lost` stays. Returns the former
- * `lost`. */
+/* Maps the file again; stores into private memory are gone. Returns the old `lost`, which stays on
+ * failure. */
 int mapped_file_restore(struct mapped_file *file);
-/* Writes the whole map into the file, then maps it again: only stores of other threads meanwhile
- * are lost. For a file of this process alone. Returns: 0; an errno: there is still no room, and all
- * stays as it is. */
+/* Writes the whole map into the file, then maps it again; only concurrent stores of other threads
+ * are lost. For files of one writer. Returns 0, or an errno with everything as before: there is
+ * still no room. */
 int mapped_file_write_back(struct mapped_file *file);
 
 #endif

@@ -31,8 +31,8 @@ static const struct option_spec options_own_specs[] = {
 		"print the version and exit"},
 };
 
-/* The options of all groups, as getopt_long(3) needs them. The code of a long option is FIRST_CODE
- * plus its place here; a short one's is its letter. */
+/* The options of all groups, as getopt_long(3) needs them. A long option's code is FIRST_CODE plus
+ * its index; a short one's is its letter. */
 struct options_table {
 	const struct option_spec *specs[SPECS_MAX];
 	void *into[SPECS_MAX];
@@ -82,7 +82,7 @@ void option_texts_release(struct option_texts *texts)
 	*texts = (struct option_texts){0};
 }
 
-/* Refuses a VALUE outside of WORDS, separated by bars. */
+/* Refuses a VALUE not among WORDS, separated by bars. */
 static int options_check_word(const char *words, const char *value)
 {
 	CLEANUP(buf_release) struct buf list = BUF_INIT;
@@ -107,7 +107,7 @@ static int options_store(const struct option_spec *spec, void *to, const char *v
 	struct option_texts *texts = to;
 
 	switch (spec->type) {
-	case OPTION_FLAG: /* --all=false, as kubectl takes it */
+	case OPTION_FLAG: /* --all=false, as in kubectl */
 		if (value && strcmp(value, "true") != 0 && strcmp(value, "false") != 0)
 			return err_say(ERR_SYNTAX, "true or false, not '%s'", value);
 		*(bool *)to = !value || *value == 't';
@@ -195,7 +195,7 @@ int options_each(const struct options *options,
 	return r;
 }
 
-/* Finds the option with its value in WORD: "--name=value" or "-nvalue". */
+/* Finds the option with its value attached in WORD: "--name=value" or "-nvalue". */
 static const struct option_spec *options_attached(
 	const struct options_table *table, const char *word, size_t *ret_before)
 {
@@ -215,7 +215,7 @@ static const struct option_spec *options_attached(
 	return NULL;
 }
 
-/* Parses all words but the last, left to options_complete(). */
+/* Parses all words but the last; calls options_complete() for that one. */
 static int options_parse_unfinished(
 	const struct options *options, const struct options_table *table, int argc, char **argv)
 {
@@ -230,7 +230,7 @@ static int options_parse_unfinished(
 		const struct option_spec *spec = table->specs[i];
 		if (code == ':' ||
 			(spec->type == OPTION_TEXT_OPTIONAL && !optarg && optind == last)) {
-			word.type = WORD_VALUE; /* the value is missing: it is the last word */
+			word.type = WORD_VALUE; /* its value is the last word */
 			word.spec = spec;
 		} else if (code != '?' &&
 			   options_store(spec, (char *)table->into[i] + spec->offset,
@@ -254,7 +254,7 @@ static int options_parse_unfinished(
 	return r < 0 ? r : END;
 }
 
-/* Says that WORD is no option, and names a similar one. */
+/* Refuses the unknown option WORD; suggests a similar one. */
 static int options_unknown(
 	const struct options *options, const struct options_table *table, const char *word)
 {
@@ -279,7 +279,7 @@ static int options_unknown(
 		*meant ? ": did you mean " : "", meant, *meant ? "?" : "");
 }
 
-/* Returns the value found by getopt_long(3). As kubectl, takes "-o=json" for "-o json". */
+/* Returns getopt_long(3)'s value. As kubectl, takes "-o=json" for "-o json". */
 static const char *options_value(const struct option_spec *spec, int code, char **argv)
 {
 	bool attached = optarg && optarg != argv[optind - 1];
@@ -303,7 +303,7 @@ bool options_flag(const struct options *options, int argc, char **argv, const ch
 	(void)snprintf(table.shorts, sizeof(table.shorts), ":");
 	for (size_t i = 0; i < options->n_groups; i++)
 		options_add_group(&table, &options->groups[i]);
-	optind = 0; /* glibc: starts again */
+	optind = 0; /* glibc: restarts */
 	opterr = 0;
 	while ((code = getopt_long(argc, words, table.shorts, table.longs, NULL)) != -1) {
 		int i = code == '?' || code == ':' ? -1 : options_find(&table, code);
@@ -326,7 +326,7 @@ int options_parse(const struct options *options, int argc, char **argv, int *ret
 	for (size_t i = 0; i < options->n_groups; i++)
 		options_add_group(&table, &options->groups[i]);
 	options_add_group(&table, &own);
-	optind = 0; /* glibc: starts again */
+	optind = 0; /* glibc: restarts */
 	opterr = 0;
 	if (options_complete && argc > 1)
 		return options_parse_unfinished(options, &table, argc, argv);
@@ -352,8 +352,7 @@ int options_parse(const struct options *options, int argc, char **argv, int *ret
 		if (table.specs[i]->type == OPTION_TEXT_OPTIONAL) {
 			if (!value && optind < argc && argv[optind][0] != '-')
 				value = argv[optind++];
-			if (value &&
-				!*value) /* of an unset variable: it does not mean the default */
+			if (value && !*value) /* an unset variable is not the default */
 				return options_bad(options, "option --%s: its value is empty",
 					table.specs[i]->name);
 			value = value ? value : "";

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Command lines from tables: each program, and each subcommand of kinf, lists its options once;
- * parsing, checking and --help use that list. Options and operands may come in any order; `--` ends
- * the options. --help and --version need not be in a table.
+ * parsing, checking and --help use that table. Options and operands may come in any order; `--`
+ * ends the options. --help and --version need not be in a table.
  *
  *	struct get_args { const char *namespace; uint64_t limit; bool all; };
  *	static const struct option_spec get_options[] = {
@@ -23,8 +23,8 @@
  *		return PROC_USAGE;
  *	operands are argv[first] to argv[argc - 1]
  *
- * An option that is not given leaves its field as it is, so the caller sets defaults before.
- * Texts point into argv. Only one thread may parse (getopt_long(3)).
+ * A missing option leaves its field alone: the caller sets defaults before. Texts point into argv.
+ * Only one thread may parse (getopt_long(3)).
  */
 #ifndef COMMON_OPTIONS_H
 #define COMMON_OPTIONS_H
@@ -35,14 +35,14 @@
 
 enum option_type {
 	OPTION_FLAG,  /* bool: becomes true */
-	OPTION_COUNT, /* unsigned: how often it is given */
+	OPTION_COUNT, /* unsigned: its count */
 	OPTION_TEXT,  /* const char *: the last one given */
 	/* the same, but an empty one (of an unset variable) is none: NULL, as kubectl takes -n
 	 * '' */
 	OPTION_NAME,
 	OPTION_WORD,          /* const char *: one of `words` */
 	OPTION_TEXT_OPTIONAL, /* const char *, "" if no operand follows: --serve, --serve ADDRESS */
-	OPTION_TEXTS,         /* struct option_texts: all given ones */
+	OPTION_TEXTS,         /* struct option_texts: all of them */
 	OPTION_NUMBER,        /* uint64_t, decimal */
 	OPTION_DURATION,      /* uint64_t nanoseconds: 10m, 1h30m, 500ms */
 	OPTION_SIZE,          /* uint64_t bytes: 64MiB */
@@ -62,7 +62,7 @@ struct option_spec {
 	size_t offset;     /* of its field in the group's `into` */
 	const char *value; /* name of the value in --help; NULL for flags and counts */
 	const char *text;  /* one line for --help */
-	const char *words; /* the values there are, if they are few: "text|json"; else NULL */
+	const char *words; /* the allowed values, if few: "text|json"; else NULL */
 };
 
 struct options_group {
@@ -78,14 +78,14 @@ struct options {
 	const char *about;   /* one paragraph for --help, may be NULL */
 	const struct options_group *groups;
 	size_t n_groups;
-	bool stop_at_operand; /* leaves everything from the first operand on: for kinf's own options
-				 before the subcommand */
+	/* stops at the first operand: for kinf's own options before the subcommand */
+	bool stop_at_operand;
 };
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
-/* From now on usages and errors have NAME for the first word of a program's name: "kubectl kinf"
- * for kinf as kubectl's plugin. */
+/* Sets the first word of program names in usages and errors: "kubectl kinf" for the plugin of
+ * kubectl. */
 void options_call(const char *name);
 
 /* Returns the program's name in usages and errors, until the next call. */
@@ -97,15 +97,15 @@ const char *options_program(const struct options *options);
  * 'kinf get --help'"; -ENOSPC and the like: the help could not be printed. */
 int options_parse(const struct options *options, int argc, char **argv, int *ret_first);
 
-/* Returns whether the flag NAME is given, also in a cluster (-Aw), with a value (--watch=true) or
- * by the beginning of its name. Nothing is stored or moved, and errors are left to options_parse():
- * for a command with options that depend on a flag. */
+/* Returns true if the flag NAME is given, also in a cluster (-Aw), with a value (--watch=true) or
+ * abbreviated. Stores and moves nothing and ignores errors: for commands with options that depend
+ * on a flag. */
 bool options_flag(const struct options *options, int argc, char **argv, const char *name);
 
-/* Does the same as options_parse() without operands: the first one is an error. */
+/* As options_parse(), for a command without operands: one is an error. */
 int options_parse_all(const struct options *options, int argc, char **argv);
 
-/* Sets the sentence for a usage error of the program's own. Returns ERR_SYNTAX. */
+/* Sets the sentence of a usage error found by the program. Returns ERR_SYNTAX. */
 int options_bad(const struct options *options, const char *format, ...)
 	__attribute__((format(printf, 2, 3), cold));
 
@@ -117,24 +117,24 @@ enum options_word_type {
 	WORD_VALUE   /* of the option SPEC */
 };
 
-/* The last word of an unfinished command line, and the words before it. */
+/* The last word of an unfinished command line, with its context. */
 struct options_word {
 	const struct options *options;
 	enum options_word_type type;
 	const struct option_spec *spec;
 	const char *text;   /* the word, or its value part */
-	const char *before; /* the word's beginning outside of TEXT: "--output=", "" */
+	const char *before; /* the part of the word before TEXT: "--output=", "" */
 	size_t before_size;
 	char **operands; /* before the word */
 	size_t n_operands;
 };
 
-/* While this is set, options_parse() ends neither at errors nor at --help: it stores the options
- * before the last word, calls this function and returns its result, or END. */
+/* While set, options_parse() ends neither at errors nor at --help: it stores the options before the
+ * last word, calls this function and returns its result, or END. */
 extern int (*options_complete)(const struct options_word *word);
 
-/* Calls FN for each option of the command and for --help and --version; stops at a result other
- * than 0 and returns it. */
+/* Calls FN for each option of the command, --help and --version; stops at a result other than 0 and
+ * returns it. */
 int options_each(const struct options *options,
 	int (*fn)(void *arg, const struct option_spec *spec), void *arg);
 

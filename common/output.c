@@ -6,8 +6,8 @@
 
 #include "common/err.h"
 
-/* Returns the failure of a call with CODE in errno; 0: the reason of an earlier write is not known
- * any more. */
+/* Returns the failure of a call with CODE in errno; 0: the cause of an earlier failed write, now
+ * unknown. */
 static int output_failed(int code)
 {
 	clearerr(stdout);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The standard output of a program with one result. Everything goes through stdio, and a program's
- * main() flushes it at its end: an unwritten result is a failure with a sentence, whoever printed
- * it. Commands without an end use an outlet instead (command/watch.h).
+ * The standard output of a program that prints a result and ends. Everything goes through stdio;
+ * main() flushes it at its end, and any failed write is a failure with a sentence. Commands without
+ * an end of their own use an outlet (command/watch.h).
  */
 #ifndef COMMON_OUTPUT_H
 #define COMMON_OUTPUT_H
@@ -12,7 +12,7 @@
 /* Writes OUT to stdout and empties it. Returns: 0, -ENOSPC and the like. */
 int output_write(struct buf *out);
 
-/* Flushes stdout. Returns: 0; -EPIPE, -ENOSPC and the like, also of an earlier unreported write.
+/* Flushes stdout. Returns: 0; -EPIPE, -ENOSPC and the like, also of an unreported earlier write.
  * Each failure is returned once. */
 int output_flush(void);
 

@@ -30,7 +30,7 @@ enum proc_exit proc_exit_of(int error)
 	case ERR_UNSUPPORTED:
 	case -EACCES:
 	case -EPERM:
-	case -EROFS: /* a missing right: a restart alone does not give it */
+	case -EROFS: /* a missing right: a restart alone does not help */
 		return PROC_CONFIG;
 	case ERR_CORRUPT:
 	case ERR_FORMAT:
@@ -45,7 +45,7 @@ enum proc_exit proc_exit_of(int error)
 
 /* ---- one instance per role ---------------------------------------------- */
 
-/* a program has seldom so many files open; the kernel's table then takes 4 KiB */
+/* few programs have so many files open; the kernel's table takes 4 KiB then */
 #define APART 256
 
 static const struct flock lock_whole_file = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -56,10 +56,10 @@ static int proc_write_pid(int fd, const char *name)
 	int n = snprintf(text, sizeof(text), "%d\n", (int)getpid());
 
 	errno = ENOSPC; /* of a short write */
-	/* Not cut first: on a full disk its block might go to another file. */
+	/* Not truncated first: on a full disk another file might get its block. */
 	if (pwrite(fd, text, (size_t)n, 0) == n && ftruncate(fd, n) == 0)
 		return 0;
-	/* The lock counts; better no pid than another one. */
+	/* The lock counts; no pid is better than a wrong one. */
 	if ((errno == ENOSPC || errno == EDQUOT) && ftruncate(fd, 0) == 0)
 		return 0;
 	return err_set(-errno, "writing the pid into lock '%s'", name);
@@ -95,7 +95,7 @@ static int proc_show_new_lock(int directory_fd, const char *name, unsigned mode)
 
 	if ((size_t)snprintf(made, sizeof(made), ".%s.new", name) >= sizeof(made))
 		return err_set(-ENAMETOOLONG, "lock '%s'", name);
-	(void)unlinkat(directory_fd, made, 0); /* of a killed process, or there is none */
+	(void)unlinkat(directory_fd, made, 0); /* of a killed process, or absent */
 	int r = failpoint_pass(FAILPOINT_LOCK_SHOW);
 	if (r < 0)
 		return r;
@@ -111,8 +111,8 @@ static int proc_show_new_lock(int directory_fd, const char *name, unsigned mode)
 	return TAKE_FD(fd);
 }
 
-/* Takes the lock file of the process before. R, a full disk, if impossible: another process may
- * hold a read lock on it. */
+/* Locks the previous process's lock file. Returns R (a full disk) if another process may hold a
+ * read lock on it. */
 static int proc_show_old_lock(int directory_fd, const char *name, unsigned mode, int r)
 {
 	struct flock lock = lock_whole_file;
@@ -137,10 +137,9 @@ int proc_show_lock(int directory_fd, const char *name, unsigned mode)
 
 bool proc_is_locked(int directory_fd, const char *name)
 {
-	/* Another user's file may be a pipe, or have a lease: opening it would wait. */
+	/* Another user's file may be a pipe or have a lease: opening it would wait. */
 	AUTO_FD int fd = openat(directory_fd, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
-	/* Asks as a reader: the write lock of a role stands in the way, another reader's lock does
-	 * not. */
+	/* As a reader: only a role's write lock conflicts. */
 	struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
 
 	if (fd < 0)
@@ -238,7 +237,7 @@ void proc_begin(void)
 		(void)sigaddset(&set, faults[i]);
 	(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
 
-	/* The lowest free number is given. A directory can be neither read nor written. */
+	/* open(2) gives the lowest free number. A directory can be neither read nor written. */
 	while (fd <= STDERR_FILENO &&
 		(fcntl(fd, F_GETFD) >= 0 || open("/", O_RDONLY | O_DIRECTORY) == fd))
 		fd++;
@@ -303,7 +302,7 @@ int proc_boot_id(char ret_id[33])
 			return r;
 		given = text;
 	}
-	/* 32 hex digits, with dashes between them. */
+	/* 32 hex digits, with dashes */
 	for (const char *p = given; *p && *p != '\n'; p++) {
 		if (*p == '-')
 			continue;
@@ -318,22 +317,21 @@ int proc_boot_id(char ret_id[33])
 	return 0;
 }
 
-/* Returns the error of an unreadable file of the process PID, for the reason R. */
+/* Returns the error for an unreadable file of process PID; R is the cause. */
 static int proc_gone(int r, int32_t pid)
 {
 	return r == ERR_UNSUPPORTED || err_is_shortage(r) ? r
 							  : err_set(-ESRCH, "process %d", (int)pid);
 }
 
-/* The line is "pid (comm) state ppid ...". Comm may hold any character, so the fields count from
- * the last ')': the state is field 3, the times in user and kernel mode are 14 and 15, the start
- * is 22. */
+/* The line is "pid (comm) state ppid ...". Comm may hold any character: fields count from the last
+ * ')'. State is field 3, user and kernel time 14 and 15, start 22. */
 int proc_read_stat(int32_t pid, struct proc_stat *ret_stat)
 {
 	char path[64], text[1024], state;
 	uint64_t user, kernel, start;
 
-	/* /proc may be mounted for another PID namespace, in which this process has another pid. */
+	/* /proc may be of another PID namespace, with another pid for this process. */
 	(void)snprintf(path, sizeof(path), pid == getpid() ? "/proc/self/stat" : "/proc/%d/stat",
 		(int)pid);
 	int r = proc_read_file(path, text, sizeof(text));
@@ -391,8 +389,7 @@ int proc_raise_files(unsigned least, unsigned most)
 			(unsigned long long)limit.rlim_max, least);
 	if (limit.rlim_cur < most) {
 		limit.rlim_cur = limit.rlim_max < most ? limit.rlim_max : most;
-		(void)setrlimit(
-			RLIMIT_NOFILE, &limit); /* the lower limit is right for fewer readers */
+		(void)setrlimit(RLIMIT_NOFILE, &limit); /* the lower limit suits fewer readers */
 	}
 	return 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Facts about processes: exit statuses, the lock of a role, clocks, the boot id, randomness. */
+/* Facts about processes: exit statuses, the lock for one process per role, clocks, the boot id,
+ * randomness. */
 #ifndef COMMON_PROC_H
 #define COMMON_PROC_H
 
@@ -17,34 +18,33 @@ enum proc_exit {
 	PROC_CONFIG = 78,    /* do not restart before the configuration is changed */
 };
 
-/* Returns a daemon's exit status for ERROR; its supervisor acts on it. */
+/* Returns the exit status of a daemon for ERROR; its supervisor acts on it. */
 enum proc_exit proc_exit_of(int error);
 
-/* Takes the lock of a role on the file DIRECTORY_FD/NAME, created with mode 0600 and never removed,
- * and writes the process's pid into it. It is an open-file-description lock, visible to other
- * processes. Returns: the fd; the caller keeps it open as long as it has the role, and gives it to
- * no child (the kernel frees the lock with the last copy); ERR_LOCKED with the holder's pid in the
- * sentence. */
+/* Locks a role by the file DIRECTORY_FD/NAME (created with mode 0600, never removed) and writes the
+ * pid into it. Other processes can check an open-file-description lock without taking it. Returns:
+ * the fd, to be kept open for the role and not inherited (the kernel frees the lock with the last
+ * copy); ERR_LOCKED with the holder's pid in the sentence. */
 int proc_lock(int directory_fd, const char *name);
 
-/* Makes a new file of this MODE, locks it as proc_lock() does, and puts it in the place of NAME.
- * Locks on the file before do not matter to it. Returns: the fd, as proc_lock(). */
+/* Makes a new file of this MODE, locks it, and renames it to NAME; locks on the old file do not
+ * matter. Returns the fd, as proc_lock(). */
 int proc_show_lock(int directory_fd, const char *name, unsigned mode);
 
-/* Returns whether a process holds the lock. A read lock, possible for every reader of the file,
- * does not count. Takes nothing, so it never disturbs a starting daemon. True also when the file
- * cannot be opened or checked. */
+/* Returns true if a process holds the lock; any reader of the file can have a read lock, so those
+ * do not count. Never disturbs a starting daemon. True also if the file can't be opened or
+ * checked. */
 bool proc_is_locked(int directory_fd, const char *name);
 
 /* Return CLOCK_MONOTONIC, CLOCK_REALTIME and CLOCK_BOOTTIME in nanoseconds. */
 uint64_t proc_monotonic_ns(void);
 uint64_t proc_realtime_ns(void);
 uint64_t proc_boottime_ns(void);
-/* Returns the milliseconds until END_NS (CLOCK_MONOTONIC), rounded up, as poll() takes them: 0:
- * it has passed; -1: END_NS is UINT64_MAX, which never comes; at most INT_MAX, some 24 days. */
+/* Returns the milliseconds until END_NS (CLOCK_MONOTONIC) for poll(), rounded up: 0: it has passed;
+ * -1: END_NS is UINT64_MAX; at most INT_MAX, some 24 days. */
 int proc_ms_until(uint64_t end_ns);
 
-/* Tells the CPU about polling a word of another process. */
+/* Tells the CPU that the caller polls a word of another process. */
 static inline void proc_pause(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
@@ -54,49 +54,46 @@ static inline void proc_pause(void)
 #endif
 }
 
-/* Returns the number of CPUs of the process, at least 1; read once. */
+/* Returns the number of usable CPUs, at least 1; read once. */
 unsigned proc_cpus(void);
 
-/* Sets the sentence for an unreadable file PATH of /proc. Returns ERROR, or ERR_UNSUPPORTED with
- * the remedy if /proc is not mounted, or only in part. */
+/* Sets the sentence for an unreadable file PATH of /proc. Returns ERROR; ERR_UNSUPPORTED with the
+ * remedy if /proc is not or only partly mounted. */
 int proc_failed(int error, const char *path);
 
 /* Called first in main(). Opens closed standard descriptors, so that no other file gets their
- * numbers and is read as input or written by messages; reading and writing them fails, as it did.
- * Removes the owner's bits from the umask: else the program could not open its own files again.
- * Lets signals of faults through if the caller had blocked them: a growing file is a SIGBUS with a
+ * numbers; reading and writing them still fails. Clears the owner's bits of the umask: the program
+ * must be able to reopen its files. Unblocks signals of faults: a growing file is a SIGBUS with a
  * handler (mapped_file.h). */
 void proc_begin(void);
 
-/* For the library's own files, in programs without standard descriptors: returns FD; or if it has
- * got such a number, a copy with a higher one, and closes FD; or -1 with errno, also if FD is
- * negative. */
+/* For the library's written or locked files, in programs with closed standard descriptors that may
+ * still print. Returns FD, or a copy above the standard ones and closes FD; -1 with errno, also if
+ * FD is negative. */
 int proc_above_standard(int fd);
 
-/* Returns whether this process may make a file as long as SIZE. Beyond its limit (RLIMIT_FSIZE) the
- * kernel sends SIGXFSZ, ignored by our own programs, but the end of another one: it asks first, and
- * reports -EFBIG. */
+/* Returns true if RLIMIT_FSIZE allows a file of SIZE. Beyond it SIGXFSZ would end a program using
+ * the library (ours ignore it): the library asks first and reports -EFBIG. */
 bool proc_may_write(uint64_t size);
 
-/* For the library's open files: moves FD to a high number, and returns it. A program that closes
- * all descriptors (closefrom(3)) then opens files of its own; when the library later closes its
- * numbers, it hits none of these. A low limit of open files allows no such number: then as
- * proc_above_standard(). */
+/* For the library's long-lived files: moves FD to a number never given by itself, and returns it.
+ * After a program's closefrom(3) its new files get low numbers: the library's later close() hits
+ * none of them. Under a low limit as proc_above_standard(). */
 int proc_apart(int fd);
 
-/* Writes the path of an open file, as it is now, and a NUL. Returns: 0; -ENAMETOOLONG; as
+/* Writes the current path of an open file, with a NUL. Returns: 0; -ENAMETOOLONG; as
  * proc_failed(). */
 int proc_path_of(int fd, char *path, size_t size);
 
-/* Returns in RET_ID the id of this boot of the machine: 32 hex digits and a NUL. In builds with
- * failpoints $KINF_BOOT_ID replaces it, to simulate a reboot. Returns: 0; as proc_failed();
- * ERR_SYNTAX: $KINF_BOOT_ID is no id. */
+/* Sets RET_ID to the id of this boot: 32 hex digits and a NUL. In builds with failpoints
+ * $KINF_BOOT_ID replaces it, to simulate a reboot. Returns: 0; as proc_failed(); ERR_SYNTAX:
+ * $KINF_BOOT_ID is no id. */
 int proc_boot_id(char ret_id[33]);
 
 struct proc_stat {
 	char state;           /* 'D' waits for a disk, 'T' and 't' stopped, 'Z' and 'X' ended */
-	uint64_t cpu_ticks;   /* it has used the CPU for, in clock ticks */
-	uint64_t start_ticks; /* when it started, in clock ticks since boot */
+	uint64_t cpu_ticks;   /* CPU time used, in clock ticks */
+	uint64_t start_ticks; /* start time, in clock ticks since boot */
 };
 
 /* Reads /proc/PID/stat, proc(5). Returns: 0; -ESRCH: there is no such process; ERR_UNSUPPORTED:
@@ -113,16 +110,15 @@ struct proc_memory {
 /* Reads /proc/PID/statm, proc(5). -ESRCH as above. */
 int proc_read_memory(int32_t pid, struct proc_memory *ret_memory);
 
-/* Returns in RET_TICKS when the process PID started, in clock ticks since boot: pid and ticks
- * together name one process until the next boot. -ESRCH when there is none; a zombie counts as
- * none. */
+/* Sets RET_TICKS to the start of process PID, in clock ticks since boot: pid and ticks name one
+ * process until the next boot. -ESRCH without one; a zombie counts as none. */
 int proc_start_ticks(int32_t pid, uint64_t *ret_ticks);
 
 /* A daemon needs about 45 with one feed. */
 #define PROC_FILES_LEAST 64u
 
-/* Raises the limit of open files to MOST, or to as many as are allowed. Returns: 0; -EMFILE:
- * fewer than LEAST are. */
+/* Raises the limit of open files to MOST, or as far as allowed. Returns: 0; -EMFILE: fewer than
+ * LEAST are allowed. */
 int proc_raise_files(unsigned least, unsigned most);
 
 /* Fills DATA with SIZE random bytes from the kernel. */

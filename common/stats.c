@@ -59,11 +59,11 @@ struct page_row {
 struct page {
 	_Atomic uint32_t magic;
 	_Atomic uint32_t
-		version;       /* written last (release), 0 while the page is being made; read first
-				     (acquire) in stats_open */
+		/* written last (release), 0 during creation; read first (acquire) in stats_open */
+		version;
 	_Atomic uint32_t size; /* of the page */
 	_Atomic uint32_t n_counters;
-	_Atomic uint32_t n_rows; /* rows used so far are below this */
+	_Atomic uint32_t n_rows; /* all used rows are below this */
 	_Atomic int32_t pid;
 	_Atomic uint64_t start_ticks; /* proc_start_ticks of pid */
 	_Atomic uint64_t start_ns;
@@ -72,7 +72,7 @@ struct page {
 	_Atomic uint64_t counters[COUNTERS_MAX];
 	struct page_text state;
 	struct page_text error;
-	char check[STATS_TEXT]; /* plain bytes: written once, by a dying process */
+	char check[STATS_TEXT]; /* plain bytes, written once by a dying process */
 	struct page_row rows[STATS_FEEDS_MAX];
 };
 
@@ -122,13 +122,12 @@ static struct page *stats_page(const struct stats *stats)
 
 /* ---- words under a sequence number -------------------------------------- */
 
-/* Copies N words into the page; there is one writer. The words carry the order, not fences: each is
- * stored with release, so a reader that sees one of them (acquire in stats_read_words) also sees
- * the odd number. */
+/* Copies N words into the page; there is one writer. Each word is stored with release, without
+ * fences: a reader of one of them (acquire in stats_read_words) also sees the odd number. */
 static void stats_write_words(
 	_Atomic uint64_t *sequence, _Atomic uint64_t *to, const uint64_t *from, size_t n)
 {
-	/* | 1: right also after a writer's death at an odd number. */
+	/* | 1: right also after a writer died at an odd number. */
 	uint64_t odd = stats_load(sequence) | 1;
 
 	stats_store(sequence, odd);
@@ -137,8 +136,8 @@ static void stats_write_words(
 	atomic_store_explicit(sequence, odd + 1, memory_order_release);
 }
 
-/* Returns: FOUND, TO is a consistent copy; AGAIN, the writer died in the middle of a copy, or
- * writes faster than this reads. */
+/* Returns: FOUND, TO is a consistent copy; AGAIN, the writer died in a copy or outruns the
+ * reader. */
 static int stats_read_words(
 	const _Atomic uint64_t *sequence, const _Atomic uint64_t *from, uint64_t *to, size_t n)
 {
@@ -157,14 +156,14 @@ static int stats_read_words(
 	return AGAIN;
 }
 
-/* Copies TEXT into words, the rest zero. A text of more than STATS_TEXT - 1 bytes is cut after a
- * whole character, and ends with "...". The copy is valid UTF-8 without control characters: much
- * of the text comes from servers, and people read it in terminals and as JSON. */
+/* Copies TEXT into words, the rest zero. Cuts a text of more than STATS_TEXT - 1 bytes after a
+ * whole character, and ends it with "...". The copy is valid UTF-8 without control characters: much
+ * of it comes from servers and goes to terminals and JSON. */
 static void stats_text_to_words(const char *text, uint64_t words[TEXT_WORDS])
 {
 	static const char more[] = "...";
 	char *to = (char *)words, *end = to + STATS_TEXT - 1,
-	     *cut = to; /* the last place with room for `more` */
+	     *cut = to; /* the last cut with room for `more` */
 	size_t left = strlen(text);
 
 	memset(words, 0, STATS_TEXT);
@@ -218,8 +217,8 @@ static uint32_t stats_rows(const struct page *page)
 	return n < STATS_FEEDS_MAX ? n : STATS_FEEDS_MAX;
 }
 
-/* Initializes the page. A page of an earlier process, perhaps mapped by readers, goes through the
- * same stores as always, so that no reader sees half of the old and half of the new. */
+/* Initializes the page. An earlier process's page, perhaps mapped by readers, gets the usual
+ * stores: no reader sees half of the old and half of the new. */
 static int stats_page_begin(struct page *page)
 {
 	static const uint64_t zeros[ROW_WORDS];
@@ -284,7 +283,7 @@ static int stats_map(int fd, int protection, struct stats **ret_stats)
 	return 0;
 }
 
-/* From now on a full disk costs the page and not the process. Takes FD. */
+/* Makes a full disk cost the page and not the process. Takes FD. */
 static int stats_watch(struct stats *stats, int *fd)
 {
 	stats->file = (struct mapped_file){.address = (uint8_t *)stats->page,
@@ -301,10 +300,10 @@ int stats_create(int directory_fd, const char *name, struct stats **ret_stats)
 
 	if (fd < 0)
 		return err_set(-errno, "opening status page '%s'", name);
-	/* Independent of the umask: the directory decides about readers. Fails only for another
+	/* Independent of the umask: the directory's mode limits readers. Fails only for another
 	 * user's file. */
 	(void)fchmod(fd, 0640);
-	int r = -posix_fallocate(fd, 0, sizeof(struct page)); /* grows it, never cuts it short */
+	int r = -posix_fallocate(fd, 0, sizeof(struct page)); /* grows it, never truncates */
 	if (r < 0)
 		return err_set(r, "allocating status page '%s'", name);
 	r = stats_map(fd, PROT_READ | PROT_WRITE, &s);
@@ -410,8 +409,7 @@ void stats_heartbeat(struct stats *stats)
 	stats_store(&stats_page(stats)->heartbeat_ns, now);
 	if (stats_is_lost(stats) && now - stats->written_back_ns >= WRITE_BACK_NS) {
 		stats->written_back_ns = now;
-		(void)mapped_file_write_back(
-			&stats->file); /* stats_is_lost() says whether it did */
+		(void)mapped_file_write_back(&stats->file); /* stats_is_lost() has the result */
 	}
 }
 
@@ -463,8 +461,8 @@ int stats_process(const struct stats *stats, struct stats_process *ret_process)
 		.start_ns = stats_load(&page->start_ns),
 		.heartbeat_ns = stats_load(&page->heartbeat_ns),
 	};
-	/* By the monotonic clock: a wall clock set back would keep a hung process responding for as
-	 * long. A heartbeat of the future is of an earlier boot. */
+	/* Monotonic: a wall clock set back would keep a hung process responding. A future heartbeat
+	 * is of an earlier boot. */
 	p.responding = proc_monotonic_ns() - p.heartbeat_ns < STATS_HEARTBEAT_LIMIT_NS;
 	if (p.pid > 0) {
 		uint64_t ticks;
@@ -493,8 +491,8 @@ char *stats_check_text(struct stats *stats, size_t *ret_size)
 
 /* ---- feeds -------------------------------------------------------------- */
 
-/* Returns the row of FEED, or with CREATE a free one; -1 when there is none. The search begins at
- * the row of the feed's number, its usual place: thousands of feeds are looked up one by one. */
+/* Returns the row of FEED, or with CREATE a free one; -1: none. The search begins at the row of the
+ * feed's number, nearly always a hit: thousands of feeds are looked up one by one. */
 static int stats_row_find(const struct page *page, uint32_t feed, bool create)
 {
 	uint32_t n = stats_rows(page), home = feed % STATS_FEEDS_MAX;

@@ -14,7 +14,7 @@ void timer_queue_release(struct timer_queue *queue)
 
 int timer_queue_add(struct timer_queue *queue, struct timer_queue_item *item)
 {
-	/* Room for all items, so neither touching nor timing one can fail. */
+	/* Room for all items: touching and timing can't fail. */
 	int r = ARRAY_ROOM(
 		queue->heap, queue->n_items, queue->heap_room, 1, "the times of a timer queue");
 	if (r >= 0)
@@ -89,7 +89,7 @@ void timer_queue_touch_due(struct timer_queue *queue, uint64_t now_ns)
 
 /* ---- the list ----------------------------------------------------------- */
 
-/* Removed items leave holes; without them there is room for all others. */
+/* Removed items leave holes; without them there is room for the rest. */
 static void timer_queue_close_holes(struct timer_queue *queue)
 {
 	size_t n = 0;
