@@ -20,7 +20,7 @@
 
 struct apply_feed {
 	struct index_feed row;
-	bool unsaved; /* its RV changed since the row was saved; it is in apply.unsaved */
+	bool unsaved; /* its RV changed since the row was saved: it is in apply.unsaved */
 	struct terms *terms;
 };
 
@@ -34,11 +34,11 @@ struct apply {
 	struct publish *publish;
 	struct apply_feed *feeds;
 	size_t n_feeds, feeds_room;
-	struct hashtable places; /* feed id to the place in FEEDS */
+	struct hashtable places; /* feed id to the index in FEEDS */
 	uint32_t *unsaved;       /* ids of feeds */
 	size_t n_unsaved, unsaved_room;
 	struct term_list old, new;
-	uint64_t work; /* records handled, to tick now and then */
+	uint64_t work; /* records handled: ticks now and then */
 	/* Counted here, added to the status page after the commit. */
 	uint64_t applied, lists, unindexable;
 };
@@ -122,7 +122,7 @@ static int apply_know_feed(void *arg, const struct index_feed *row)
 	return r;
 }
 
-/* Definitions still being filled count also: the index maintains them as far as they are filled. */
+/* Definitions being filled count too: the index maintains their filled part. */
 static int apply_know_definition(void *arg, const struct index_definition *definition)
 {
 	struct apply_feed *feed = apply_find_feed(arg, definition->feed);
@@ -186,7 +186,7 @@ int apply_add_feed(
 
 /* ---- objects ------------------------------------------------------------ */
 
-/* Reads the terms of RECORD. An unreadable body has none, at each time: the object is found by its
+/* Reads the terms of RECORD. An unreadable body has none at any time: the object is found by its
  * name only, and counted. */
 static int apply_read_terms(
 	const struct apply_feed *feed, const struct record *record, struct term_list *list)
@@ -223,7 +223,7 @@ int apply_terms(struct apply *apply, const struct record *record, const struct t
 	return 0;
 }
 
-/* Collects the terms of the indexed version; none if it does not hold the object. */
+/* Collects the terms of the version held by the index; none without the object. */
 static int apply_collect_held(
 	struct apply *apply, struct txn *txn, const struct apply_feed *feed, struct bytes key)
 {
@@ -318,11 +318,11 @@ static int apply_bracket(
 	struct record record;
 	int r = journal_meta(apply->journal, txn, &meta);
 
-	if (!r) /* a first list may be trimmed while it is open */
+	if (!r) /* an open first list may be trimmed */
 		r = journal_walk_open_checked(
 			apply->journal, txn, begin + 1, meta.horizon, end, &walk);
 	if (feed->row.listed ==
-		0) /* no object has an older version, so this reads in the order of the journal */
+		0) /* no object has an older version: this reads in the journal's order */
 		env_expect_random(journal_env(apply->journal), false);
 	while (!r && (r = journal_walk_next(walk, &record)) == FOUND && record.seq < end) {
 		if (record.feed != feed->row.feed || !record_is_change(record.type))
@@ -374,7 +374,7 @@ static int apply_feed_added(struct apply *apply, struct txn *txn, const struct r
 		.id = record->feed, .name = "", .group = "", .version = "", .resource = ""};
 	int r = journal_one_feed(apply->journal, txn, record->feed, apply_added_feed, apply);
 
-	if (r == NOT_FOUND) /* removed since; its FEED_REMOVED follows */
+	if (r == NOT_FOUND) /* removed since: its FEED_REMOVED follows */
 		r = apply_added_feed(apply, &removed, NULL);
 	if (r < 0)
 		return r;
@@ -382,8 +382,7 @@ static int apply_feed_added(struct apply *apply, struct txn *txn, const struct r
 	return 0;
 }
 
-/* Applies a record of an object at once, unless its feed has an open list: the LIST_END applies
- * it. */
+/* Applies a record of an object, unless its feed has an open list; the LIST_END applies it then. */
 static int apply_change(
 	struct apply *apply, struct txn *txn, struct apply_feed *feed, const struct record *record)
 {
@@ -432,7 +431,7 @@ static int apply_record(struct apply *apply, struct txn *txn, const struct recor
 
 /* ---- batches ------------------------------------------------------------ */
 
-/* Applies records until a limit of the batch, and sets the last one's seq. */
+/* Applies records up to a limit of the batch, and sets the last one's seq. */
 static int apply_records(struct apply *apply, struct intake *intake, uint64_t *ret_last)
 {
 	uint64_t start = proc_monotonic_ns();
@@ -468,7 +467,7 @@ void apply_count(struct apply *apply)
 	apply->applied = apply->lists = apply->unindexable = 0;
 }
 
-/* Writes the rows of feeds with a changed RV: once a batch, because most records change it. */
+/* Writes the rows of feeds with a changed RV, once a batch: most records change one. */
 static int apply_save_rvs(struct apply *apply)
 {
 	int r = 0;
@@ -503,7 +502,7 @@ int apply_batch(struct apply *apply, struct intake *intake)
 		index_abort(apply->index);
 	if (r < 0) {
 		apply_forget(apply);
-		return r; /* the pair is opened again, and INTAKE with it */
+		return r; /* the pair is reopened, with INTAKE */
 	}
 	if (!last) {
 		intake_rest(intake);

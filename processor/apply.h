@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Turns records of the journal into changes of the index, a batch in one transaction. The time
- * per record does not depend on the number of feeds. The rules of lists (docs/architecture.md,
- * Lists) are in this module only:
+ * Turns records of the journal into changes of the index, one transaction a batch, in a time
+ * independent of the number of feeds. The rules of lists (docs/architecture.md, Lists) are in this
+ * module only:
  *
  * - the records of a feed with an open list wait;
- * - its LIST_END applies all records since LIST_BEGIN, in its own transaction;
+ * - its LIST_END applies all records since LIST_BEGIN, in the transaction of the LIST_END;
  * - an abandoned list is applied in the same way.
  *
- * Old terms come from the indexed version, never from the record's previous one: the two differ
+ * Old terms come from the index's version, not from the record's previous one: the two differ
  * inside lists and after a rebuild.
  */
 #ifndef PROCESSOR_APPLY_H
@@ -21,21 +21,20 @@
 
 #define APPLY_RECORDS_MAX 4096
 #define APPLY_BYTES_MAX   (8u << 20)
-/* longest batch while live, because followers wait for it */
+/* longest live batch: readers wait for the index */
 #define APPLY_LIVE_NS 2000000
 
 struct apply;
 
-/* Borrows all it is given. */
+/* Borrows its arguments. */
 int apply_new(const struct processor *p, struct journal *journal, struct index *index,
 	struct apply **ret_apply);
 void apply_free(struct apply **apply);
-/* Publishes to PUBLISH from now on. Without this call nothing is published, because no reader
- * uses the index yet. */
+/* Publishes to PUBLISH from now on; without it nothing, because no reader uses the index yet. */
 void apply_set_publish(struct apply *apply, struct publish *publish);
 
-/* Applies the waiting records, up to the limits above, commits them and publishes them. Returns:
- * FOUND, or as intake_begin(). After an error the index is as before the batch or as after it. */
+/* Applies the available records up to the limits above, commits and publishes them. Returns: FOUND,
+ * or as intake_begin(). After an error the index is in the state before or after the batch. */
 int apply_batch(struct apply *apply, struct intake *intake);
 
 /* ---- for rebuild and definitions; inside a transaction of the index ----- */
@@ -43,21 +42,21 @@ int apply_batch(struct apply *apply, struct intake *intake);
 /* Adds a feed's row, and the configured index definitions of the feed OF. */
 int apply_add_feed(
 	struct apply *apply, const struct index_feed *feed, const struct feed_definition *of);
-/* Adds an index definition to a new feed. */
+/* Adds an index definition to an added feed. */
 int apply_define(struct apply *apply, uint32_t feed, const char *name, const char *paths);
 /* Enters a version into the index as its object's current one. */
 int apply_enter(struct apply *apply, struct txn *txn, const struct record *record);
-/* Adds the commit to the counters of the status page. */
+/* Adds the committed work to the counters of the status page. */
 void apply_count(struct apply *apply);
 /* Returns the terms of RECORD in all definitions of its feed; borrowed until the next call. */
 int apply_terms(
 	struct apply *apply, const struct record *record, const struct term_list **ret_list);
 
-/* Forgets the feeds and definitions, to be read from the index again: after an abort, and after a
- * change of definitions was committed. */
+/* Forgets the feeds and definitions, and reads them from the index again: after an abort, and after
+ * a committed change of definitions. */
 void apply_forget(struct apply *apply);
 
-/* Returns how many feeds were added and removed. */
+/* Returns the number of feeds added and removed. */
 uint32_t apply_feed_changes(const struct apply *apply);
 
 #endif

@@ -10,11 +10,11 @@
 const struct config_feed *config_indexes_entry(
 	const struct config *config, const struct feed_definition *of)
 {
-	char name[512]; /* as long as the reflector makes one */
+	char name[512]; /* as long as the reflector's */
 
 	if (!config)
 		return NULL;
-	/* A feed has its indexes before its first list, and so before it takes over the name. */
+	/* A feed has its indexes before its first list, and so before it takes the name over. */
 	(void)snprintf(name, sizeof(name), "%.*s", (int)feed_definition_name_size(of), of->name);
 	return config_find_feed(config, name, of->group, of->version, of->resource);
 }

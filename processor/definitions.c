@@ -16,10 +16,10 @@
 #define DEFINITIONS_MAGIC 0x4445464eu
 /* objects or entries between two batches: some ten milliseconds */
 #define SLICE 1024
-/* bytes of a slice with records on the disk */
+/* bytes of a slice of records outside of memory */
 #define ANNOUNCED_MAX ((uint64_t)4 << 20)
 
-/* The state behind the wanted definitions. */
+/* The state that decides the wanted definitions. */
 struct definitions_inputs {
 	bool known;
 	uint32_t config_version, feed_changes;
@@ -28,7 +28,7 @@ struct definitions_inputs {
 
 struct definitions {
 	uint32_t magic;
-	bool pending; /* there may be a definition to fill or to drop, or a removed feed */
+	bool pending; /* there may be work: a definition to fill or drop, a removed feed */
 	const struct processor *p;
 	struct journal *journal;
 	struct index *index;
@@ -65,10 +65,10 @@ void definitions_free(struct definitions **definitions)
 	free(d);
 }
 
-/* ---- comparison of wanted and present definitions ---------------------------- */
+/* ---- the comparison of wanted and existing definitions ------------------ */
 
 struct definition_item {
-	uint32_t id; /* 0: it is missing in the index */
+	uint32_t id; /* 0: missing in the index */
 	uint32_t feed;
 	bool wanted, dropping;
 	char *name, *paths;
@@ -151,8 +151,8 @@ static int definitions_add_wanted(void *arg, uint32_t feed, const char *name, co
 		&(struct index_definition){.feed = feed, .name = name, .paths = paths});
 }
 
-/* Compares a feed of the configuration. One no longer in it keeps its indexes until the reflector
- * removes it. */
+/* Compares a feed of the configuration. A feed no longer in it keeps its definitions until the
+ * reflector removes it. */
 static int definitions_compare_feed(void *arg, const struct feed_definition *definition,
 	const struct feed_checkpoint *checkpoint)
 {
@@ -172,8 +172,8 @@ static int definitions_compare_feed(void *arg, const struct feed_definition *def
 	return config_indexes_each(c->d->p->config, definition, definitions_add_wanted, c);
 }
 
-/* Defines and drops where the two differ, in one transaction. Dropping comes first, because a new
- * definition may have the name of a dropped one. Returns how many definitions were changed. */
+/* Defines and drops where the two differ, in one transaction. Dropping comes first: a new
+ * definition may take a dropped one's name. Returns the number of changes. */
 static int definitions_change(const struct comparison *c)
 {
 	struct definitions *d = c->d;
@@ -215,7 +215,7 @@ static int definitions_compare(struct definitions *d, struct txn *journal_txn)
 		qsort(c.held.items, c.held.n, sizeof(*c.held.items), definitions_by_feed);
 	if (!r)
 		r = journal_each_feed(d->journal, journal_txn, definitions_compare_feed, &c);
-	txn_abort(&c.txn); /* before the writing one: nothing of it is needed any more */
+	txn_abort(&c.txn); /* before the writing one; not needed any more */
 	return r ? r : definitions_change(&c);
 }
 
@@ -308,7 +308,7 @@ static int definitions_announce(void *arg, const struct index_entry *entry)
 	return announced->bytes < ANNOUNCED_MAX ? 0 : END;
 }
 
-/* Fills a slice. If its records are announced before, it is no longer than those. */
+/* Fills a slice. An announced slice ends with the announced records. */
 static int definitions_fill(struct definitions *d, uint32_t definition)
 {
 	struct definitions_announced announced = {.definitions = d};
@@ -324,7 +324,7 @@ static int definitions_fill(struct definitions *d, uint32_t definition)
 	return index_backfill(d->index, definition, limit ? limit : 1, definitions_terms, d);
 }
 
-/* Does one slice of the first task there is, and commits it. AGAIN: there may be more. */
+/* Does one slice of the first task, and commits it. AGAIN: there may be more. */
 static int definitions_slice(struct definitions *d)
 {
 	struct txn *txn = index_txn(d->index);
@@ -353,7 +353,7 @@ static int definitions_slice(struct definitions *d)
 	if (committed < 0)
 		return committed;
 	if (r != AGAIN)
-		apply_forget(d->apply); /* a definition is ready, or gone */
+		apply_forget(d->apply); /* a definition became ready, or is gone */
 	return AGAIN;
 }
 

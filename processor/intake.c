@@ -11,23 +11,23 @@
 #include "store/ring/ring.h"
 
 #define INTAKE_MAGIC 0x494e544bu
-/* the pause between two reads of the log while there is no ring */
+/* the pause between two reads of the log without a ring */
 #define POLL_MS      50
-#define RING_ENTRIES 65536 /* drained at once: more than a batch takes, yet bounded */
+#define RING_ENTRIES 65536 /* drained at once: more than a batch, yet bounded */
 
 struct intake {
 	uint32_t magic;
-	bool live;    /* the log was read to its end after the ring's tail was noted */
+	bool live;    /* the log was read to its end after a note of the ring's tail */
 	bool viewing; /* txn holds a snapshot */
 	const struct processor *p;
 	struct journal *journal;
-	struct ring_reader *ring; /* NULL: there is none of this journal now */
+	struct ring_reader *ring; /* NULL: none of this journal */
 	struct txn *txn;          /* kept, reset between batches */
 	struct journal_walk *walk;
 	uint64_t taken;
 	uint64_t until;   /* the log is read up to here; UINT64_MAX: to its end */
-	uint64_t last;    /* seq of the last result of intake_next() */
-	uint64_t corrupt; /* entries of the ring, as counted already */
+	uint64_t last;    /* seq of the last record returned by intake_next() */
+	uint64_t corrupt; /* the ring's corrupt entries already counted */
 };
 
 int intake_new(const struct processor *p, struct journal *journal, uint64_t taken,
@@ -67,7 +67,7 @@ static void intake_drop_ring(struct intake *intake)
 	intake->live = false;
 }
 
-/* Attaches to the ring, if there is one and it is of this journal. */
+/* Attaches to the ring, if there is one of this journal. */
 static void intake_attach(struct intake *intake)
 {
 	int r = ring_attach(home_runtime_fd(intake->p->home), DELTA_RING, &intake->ring);
@@ -75,12 +75,12 @@ static void intake_attach(struct intake *intake)
 	err_ignore(r, "the log has everything, and the ring is tried again");
 	if (r >= 0 && memcmp(ring_uuid(intake->ring), journal_uuid(intake->journal), 16) != 0)
 		intake_drop_ring(intake);
-	if (intake->ring) /* handlers need no index, and reading ones wait for it */
+	if (intake->ring) /* handlers need no index, or wait for it anyway */
 		ring_wake_last(intake->ring);
 }
 
-/* Drains the ring, and sets how far the log is to be read. Returns: FOUND; AGAIN: the ring has
- * nothing new. */
+/* Drains the ring, and sets the end for reading the log. Returns: FOUND; AGAIN: the ring has
+ * nothing beyond the read records. */
 static int intake_drain(struct intake *intake)
 {
 	struct ring_status status;
@@ -108,8 +108,8 @@ static int intake_drain(struct intake *intake)
 		if (entry.seq > intake->until)
 			intake->until = entry.seq;
 	}
-	/* A batch may have more records than entries, because the writer keeps a bounded number.
-	 * The ring's last seq covers all of them. */
+	/* A batch may have more records than entries: the writer limits these. The ring's last seq
+	 * covers all. */
 	ring_status(intake->ring, &status);
 	if (status.last_seq > intake->until)
 		intake->until = status.last_seq;
@@ -152,8 +152,8 @@ void intake_rest(struct intake *intake)
 	intake->viewing = false;
 }
 
-/* The log was read to its end: later records come through the ring, from the tail noted before.
- * Records promised by the ring but missing in the journal are not waited for. */
+/* Ends reading the log: later records come through the ring, from the tail noted before. Does not
+ * wait for records promised by the ring but missing in the journal. */
 static void intake_at_end(struct intake *intake)
 {
 	intake->until = intake->last;
@@ -187,7 +187,7 @@ int intake_begin(struct intake *intake)
 	int r = FOUND;
 
 	if (!intake->ring)
-		intake_attach(intake); /* stands at its tail: later records come through it */
+		intake_attach(intake); /* at its tail: later records come through it */
 	if (intake->live)
 		r = intake_drain(intake);
 	if (!intake->live)

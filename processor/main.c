@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * kinf-processor: follows the journal and keeps the index. common/daemon is the frame; this file
- * opens the store, and reopens the pair of journal and index after every error, with growing
- * pauses. The work itself is in pair.c.
+ * opens the store, and reopens the pair of journal and index after every error, after growing
+ * pauses. The work is in pair.c.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -24,7 +24,7 @@
 #define SECOND_NS 1000000000ull
 #define PLACES_NS (10 * SECOND_NS)
 #define WAIT_MS   200 /* the longest sleep */
-/* Both daemons start at once, and a reflector needs a moment to replace an unreadable journal. */
+/* Both daemons start at once, and a reflector needs time to replace an unreadable journal. */
 #define PATIENCE_NS    (5 * SECOND_NS)
 #define BACKOFF_MIN_MS 100
 #define BACKOFF_MAX_MS 5000
@@ -45,18 +45,17 @@ struct app {
 	bool index_damaged;              /* the next pair_open() builds another index */
 	struct control_call *rebuilding; /* the command for another index; NULL: none */
 	struct control_call *compacting; /* the command for a copy of it; NULL: none */
-	bool compact_due;                /* a copy of it is to be made without a command */
+	bool compact_due;                /* copy it without a command */
 	bool places_checked;             /* of this pair */
 	struct bloat bloat;
 	bool waiting_logged; /* for a journal */
 	int backoff_ms;
 	uint64_t checked_ns, opened_ns; /* monotonic */
-	/* since when there is no pair; 0: there was one in the last turn */
+	/* start of the time without a pair; 0: there was one in the last turn */
 	uint64_t without_pair_ns;
 };
 
-/* Nothing is lost by an error: the batch is in the journal, and the pair is opened again after a
- * pause. */
+/* An error loses nothing: the journal has the batch, and the pair is reopened after a pause. */
 static void processor_fail(struct app *app, int error)
 {
 	stats_add(app->p.stats, STAT_INDEX_COMMIT_ERRORS, 1);
@@ -90,7 +89,7 @@ static int processor_report(void *arg, uint64_t bytes)
 	return daemon_tick(app->daemon);
 }
 
-/* Puts a copy of the index in its place, while the pair is closed. */
+/* Replaces the index by a compact copy, while the pair is closed. */
 static void processor_compact(struct app *app)
 {
 	const struct index_options options = {.map_bytes = app->p.config->map_bytes};
@@ -148,9 +147,8 @@ static void processor_open_pair(struct app *app)
 	}
 }
 
-/* Finds out whether a copy of the index is worth its cost: its file is much longer than its
- * contents, or the journal was compacted. Then a command may ask for the other copy in the next
- * moments. */
+/* Checks if a copy of the index is worth its cost: its file is much longer than its content, or the
+ * journal was compacted. After the latter a command may soon ask for the other copy. */
 static int processor_weigh(struct app *app, uint64_t now)
 {
 	struct env_info info;
@@ -181,7 +179,7 @@ static int processor_check_pair(struct app *app)
 			app->p.stats, now);
 	if (!r && pair_is_published(app->pair) && !processor_options.once)
 		r = processor_weigh(app, now);
-	/* A second of work succeeded, and ended the failure. */
+	/* After a second of good work the failed work has succeeded too. */
 	if (!r && now - app->opened_ns >= SECOND_NS) {
 		failure_end(&app->daemon->failure, app->p.stats, pair_state(app->pair));
 		app->p.retrying = false;
@@ -225,7 +223,7 @@ static void processor_tend_formers(struct app *app)
 			.snapshots = loss.snapshots, .bytes = loss.bytes);
 }
 
-/* Returns: 0 when the daemon is to stop; its final error. */
+/* Returns: 0 when the daemon is to stop; the error at its end. */
 static int processor_loop(struct app *app)
 {
 	struct daemon *daemon = app->daemon;
@@ -272,7 +270,7 @@ static int processor_open(struct app *app)
 		do
 			r = home_take_role(app->p.home, HOME_PROCESSOR);
 		while (daemon_await_room(app->daemon, r));
-	if (!r) /* before the page; the page's watch of its map passes other faults on */
+	if (!r) /* before the page: its map's watch passes other faults on */
 		faults_catch(app->daemon->program->name, home_path(app->p.home));
 	if (!r)
 		do
@@ -312,7 +310,7 @@ static int processor_run(struct daemon *daemon)
 
 	if (processor_options.once &&
 		daemon->config->log_level ==
-			LOG_NOTICE) /* a command runs it, and has its own words */
+			LOG_NOTICE) /* a command runs it and has its own words */
 		log_setup(daemon->program->name, LOG_WARNING, daemon->config->log_format);
 	int r = processor_open(&app);
 

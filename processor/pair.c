@@ -20,7 +20,7 @@
 struct pair {
 	uint32_t magic;
 	bool published;  /* CURRENT names the index */
-	bool wait_feeds; /* readers have an older pair: they move when all feeds are listed here, */
+	bool wait_feeds; /* readers have an older pair and move when all feeds are listed here, */
 	uint64_t waiting_ns; /* or the retention time after this (monotonic) */
 	const struct processor *p;
 	struct journal *journal;
@@ -78,7 +78,7 @@ bool pair_is_published(const struct pair *pair)
 	return pair->published;
 }
 
-/* ---- the journal's index ------------------------------------------------------ */
+/* ---- which index goes with the journal ---------------------------------- */
 
 static int pair_read_metas(
 	struct pair *pair, struct index_meta *ret_index, struct journal_meta *ret_journal)
@@ -94,7 +94,7 @@ static int pair_read_metas(
 	return r ? r : journal_meta(pair->journal, journal_view, ret_journal);
 }
 
-/* Returns why the index can't go on with the journal; NULL: it can. */
+/* Returns the reason why the index can't follow the journal; NULL: it can. */
 static const char *pair_judge(
 	const struct pair *pair, const struct index_meta *index, const struct journal_meta *journal)
 {
@@ -109,9 +109,8 @@ static const char *pair_judge(
 	return NULL;
 }
 
-/* Returns whether an old index still serves readers until the new one has all feeds: its journal
- * can be opened. An index of the same journal is replaced at once, because its seqs are the
- * same. */
+/* Returns true if an old index serves readers until the new one has all feeds: its journal can be
+ * opened. An index of the same journal has the same seqs and is replaced at once. */
 static bool pair_old_serves(const struct pair *pair, const struct index_meta *index)
 {
 	CLEANUP(journal_close) struct journal *old = NULL;
@@ -123,8 +122,7 @@ static bool pair_old_serves(const struct pair *pair, const struct index_meta *in
 	return r == FOUND;
 }
 
-/* Opens the index named by CURRENT. Returns: FOUND; NOT_FOUND: one has to be built, REASON tells
- * why. */
+/* Opens the index of CURRENT. Returns: FOUND; NOT_FOUND: one must be built for REASON. */
 static int pair_use_current(struct pair *pair, char *reason, size_t size)
 {
 	struct index_options options = {.map_bytes = pair->p->config->map_bytes};
@@ -134,8 +132,8 @@ static int pair_use_current(struct pair *pair, char *reason, size_t size)
 
 	if (r == FOUND)
 		r = pair_read_metas(pair, &index, &journal);
-	/* Locked: another program has its lock.mdb open. Readers of the old generation go on,
-	 * new ones open the new one. */
+	/* Locked: another program has its lock.mdb open. Readers of the old generation stay, new
+	 * ones open the new one. */
 	if (r == NOT_FOUND || r == ERR_CORRUPT || r == ERR_FORMAT || r == ERR_UNTRUSTED ||
 		r == ERR_LOCKED || r == -EIO) {
 		(void)snprintf(reason, size, "%s", r < 0 ? err_text(r) : "there is none");
@@ -155,8 +153,8 @@ static int pair_use_current(struct pair *pair, char *reason, size_t size)
 	return NOT_FOUND;
 }
 
-/* Removes the generations of a killed builder. CURRENT's stays: readers may use it. If CURRENT
- * can't be read all stay until another one is published. */
+/* Removes the generations of killed builders, but not that of CURRENT: readers may use it. If
+ * CURRENT is unreadable all stay until the next publication. */
 static void pair_remove_leftovers(const struct processor *p)
 {
 	int fd = home_index_fd(p->home);
@@ -171,7 +169,7 @@ static void pair_remove_leftovers(const struct processor *p)
 	err_ignore(r, "the next build of an index removes them");
 }
 
-/* Has the reflector begin another journal: an index is built from the journal alone. Returns
+/* Makes the reflector begin another journal: an index is built from the journal alone. Returns
  * ERR_CORRUPT. */
 static int pair_note_damage(const struct processor *p)
 {
@@ -184,7 +182,7 @@ static int pair_note_damage(const struct processor *p)
 		err_text(ERR_CORRUPT));
 }
 
-/* Opens the index named by CURRENT, or builds one. */
+/* Opens the index of CURRENT, or builds one. */
 static int pair_open_index(struct pair *pair, const char *rebuild_reason)
 {
 	const struct processor *p = pair->p;
@@ -248,7 +246,7 @@ static int pair_count_feed(void *arg, const struct feed_definition *definition,
 	return r < 0 ? r : 0;
 }
 
-/* Counts the feeds of the new journal, and the listed or failed ones among them. */
+/* Counts the feeds of the new journal, and those that were listed once or can't be. */
 static int pair_count_ready(struct pair *pair, struct readiness *ret_readiness)
 {
 	CLEANUP(txn_abort) struct txn *index_view = NULL;
@@ -264,8 +262,8 @@ static int pair_count_ready(struct pair *pair, struct readiness *ret_readiness)
 	return r;
 }
 
-/* Returns the journal's age. Nothing of it is trimmed while readers wait, so its first readable
- * record dates it, after a restart also. */
+/* Returns the journal's age. It is not trimmed while readers wait: its first readable record has
+ * the date, also after a restart. */
 static int pair_journal_age(struct pair *pair, uint64_t *ret_ns)
 {
 	CLEANUP(journal_walk_close) struct journal_walk *walk = NULL;
@@ -282,9 +280,9 @@ static int pair_journal_age(struct pair *pair, uint64_t *ret_ns)
 	return r < 0 ? r : 0;
 }
 
-/* Makes the index the current one as soon as all feeds are listed or have failed. It waits no
- * longer than history is kept: until then readers see another cluster, or a state unknown to etcd,
- * and this journal is not trimmed. */
+/* Publishes the index as soon as all feeds are listed or have failed, or after the retention time:
+ * until then readers see another cluster, or a state that etcd has left, and this journal is not
+ * trimmed. */
 static int pair_publish_when_ready(struct pair *pair)
 {
 	int r = 0;
@@ -362,7 +360,7 @@ int pair_open(const struct processor *p, const char *rebuild, struct pair **ret_
 	if (r)
 		return r;
 	stats_set_state(p->stats, pair_state(pair));
-	if (!p->retrying) /* else each attempt would log it; work_resumed reports a success */
+	if (!p->retrying) /* else each attempt would log it; work_resumed reports success */
 		LOG(journal_followed, .published = pair->published);
 	*ret_pair = TAKE(pair);
 	return 0;
@@ -392,7 +390,7 @@ int pair_step(struct pair *pair)
 void pair_wait(struct pair *pair, int timeout_ms)
 {
 	CHECK_OBJ(pair, PAIR_MAGIC);
-	(void)intake_wait(pair->intake, timeout_ms); /* after any result the caller works again */
+	(void)intake_wait(pair->intake, timeout_ms); /* the caller works again after any result */
 }
 
 int pair_check(struct pair *pair)
@@ -409,7 +407,7 @@ int pair_check(struct pair *pair)
 	if (r)
 		return r;
 	publish_check(pair->publish);
-	if (!pair->published) /* pair_step() does it only when it has nothing else to do */
+	if (!pair->published) /* pair_step() does it only when idle */
 		r = pair_publish_when_ready(pair);
 	if (!r)
 		r = definitions_sync(pair->definitions, pair->intake);

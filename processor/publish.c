@@ -15,8 +15,8 @@
 struct publish {
 	uint32_t magic;
 	const struct processor *p;
-	struct taken *word; /* NULL: none could be made, and readers poll the index */
-	bool warned;        /* of that */
+	struct taken *word; /* NULL: it could not be made, and readers poll the index */
+	bool warned;        /* of the missing word */
 	uint64_t taken;
 };
 
@@ -42,7 +42,7 @@ void publish_check(struct publish *publish)
 	}
 	struct home *home = publish->p->home;
 	static bool
-		/* as a start: the pair is opened again after errors, and for another journal */
+		/* as a start: the pair is reopened after errors, and for another journal */
 		counted;
 	int r = taken_create(home_runtime_fd(home), home_file_mode(home), publish->taken, !counted,
 		&publish->word);

@@ -15,14 +15,14 @@
 #include "common/proc.h"
 
 #define READERS_MAGIC 0x52445253u
-/* in LOGGED_NS: members of the group write the pin files, and as many as they like */
+/* in LOGGED_NS: members of the group write any number of pin files */
 #define LOGGED_MAX 16u
 #define LOGGED_NS  60000000000ull
-/* the checks take no more than this part of the processor's time */
+/* the checks take at most this part of the processor's time */
 #define SHARE 20u
 
 struct readers_held {
-	size_t env; /* 0: the index, 1: the journal, 2: a replaced one of them */
+	size_t env; /* 0: the index, 1: the journal, 2: a replaced one */
 	struct env_reader reader;
 	bool warned;
 	uint64_t since;
@@ -78,8 +78,8 @@ void readers_free(struct readers **readers_pointer)
 	free(readers);
 }
 
-/* Orders by the held state, and by the user. A process gives the other texts and numbers of itself,
- * and may give others each time: how long a state is held by a user is not told by them. */
+/* Orders by the held state and the user. Other texts and numbers come from the process, which may
+ * change them: they can't tell how long a user holds a state. */
 static int readers_compare_states(const struct readers_held *a, const struct readers_held *b)
 {
 	if (a->env != b->env)
@@ -116,7 +116,7 @@ static int readers_note(void *arg, const struct env_reader *reader)
 	return r;
 }
 
-/* Takes over the last check's notes on the same snapshots. */
+/* Copies the last check's knowledge of the same snapshots. */
 static void readers_remember(struct readers *readers)
 {
 	const struct readers_list *before = &readers->before;
@@ -137,7 +137,7 @@ static void readers_remember(struct readers *readers)
 	}
 }
 
-/* Warns of each snapshot once if it was held for too long, first of the most expensive ones. */
+/* Warns once of each snapshot held for too long, the largest first. */
 static void readers_warn(struct readers *readers)
 {
 	if (readers->now - readers->logged_since > LOGGED_NS) {
@@ -167,7 +167,7 @@ int readers_check(struct readers *readers, struct env *index, struct env *journa
 	if (now < readers->due)
 		return 0;
 	uint64_t begun = proc_monotonic_ns();
-	int r = env_sweep_pins(index); /* those of the journal are in the same directories */
+	int r = env_sweep_pins(index); /* the journal's are in the same directories */
 	if (r >= 0)
 		stats_add(stats, STAT_STALE_READERS, (uint64_t)r);
 	struct readers_list before = readers->before;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Watches the readers of index and journal: removes the pin files of dead processes, and counts
- * snapshots held for more than a minute, with one log line each for the program. Such a snapshot
- * keeps pages from being reused, so the file grows for as long as it is held.
+ * Watches the readers of index and journal: removes pin files of dead processes, and counts
+ * snapshots held for more than a minute, with one log line each. Such a snapshot keeps pages from
+ * being reused: the file grows meanwhile.
  */
 #ifndef PROCESSOR_READERS_H
 #define PROCESSOR_READERS_H

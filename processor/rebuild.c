@@ -22,7 +22,7 @@ struct builder {
 	struct journal_meta meta;
 	struct index *index;
 	struct apply *apply;
-	struct index *old; /* that CURRENT names; NULL: none can be read */
+	struct index *old; /* of CURRENT; NULL: unreadable */
 	struct txn *old_txn;
 	size_t entered;   /* since the last commit */
 	uint64_t objects; /* entered in all */
@@ -51,8 +51,8 @@ static int rebuild_read_meta(struct builder *b)
 	return r ? r : journal_meta(b->journal, b->txn, &b->meta);
 }
 
-/* Makes a generation with `taken = horizon`, so trimming stops, and opens the journal's snapshot.
- * Begins again if the journal was trimmed before that commit. */
+/* Makes a generation with `taken = horizon`, which stops trimming, and opens the journal's
+ * snapshot. Begins again if the journal was trimmed before that commit. */
 static int rebuild_begin(struct builder *b, const struct index_options *options)
 {
 	for (;;) {
@@ -107,8 +107,8 @@ static int rebuild_compare_seqs(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Announces the versions, if of use. Those of neighbouring seqs mostly lie beside each other, and
- * are read at once. */
+/* Announces the versions if that helps. Neighbouring seqs mostly lie beside each other, and are
+ * read together. */
 static void rebuild_announce(struct builder *b, const struct rebuild_heads *heads)
 {
 	uint64_t seqs[HEADS_AHEAD];
@@ -154,8 +154,8 @@ static int rebuild_enter_older(struct builder *b, uint32_t feed, uint64_t list_b
 	return r;
 }
 
-/* Enters a feed as readers are to see it. While a list is open, it is the state before it: the
- * heads older than the list, and the previous versions of objects changed or deleted by it. */
+/* Enters a feed as readers see it. During a list that is the state before it: older heads, and the
+ * previous versions of objects changed or deleted by the list. */
 static int rebuild_enter_objects(struct builder *b, uint32_t feed, uint64_t list_begin)
 {
 	CLEANUP(journal_walk_close) struct journal_walk *list = NULL;
@@ -172,7 +172,7 @@ static int rebuild_enter_objects(struct builder *b, uint32_t feed, uint64_t list
 	return r == END ? 0 : r;
 }
 
-/* Opens the index before this one, for the definitions of unconfigured feeds. */
+/* Opens the old index for definitions of feeds outside of the configuration. */
 static void rebuild_open_old(struct builder *b)
 {
 	struct index_meta meta;
@@ -209,9 +209,9 @@ static int rebuild_enter_feed(void *arg, const struct feed_definition *definitio
 
 	if (checkpoint->phase == FEED_REMOVED)
 		return 0;
-	index_feed_set_rv(&row, checkpoint->rv); /* an open list has not moved it */
+	index_feed_set_rv(&row, checkpoint->rv); /* still from before an open list */
 	int r = apply_add_feed(b->apply, &row, definition);
-	/* An unconfigured feed keeps its indexes, as definitions_sync() would leave them. */
+	/* An unconfigured feed keeps its definitions, as in definitions_sync(). */
 	if (!r && b->old && !config_indexes_entry(b->p->config, definition))
 		r = index_each_definition(
 			b->old, b->old_txn, definition->id, rebuild_define_old, b);
@@ -226,7 +226,7 @@ static int rebuild_enter_all(struct builder *b)
 
 	if (!r)
 		r = journal_each_feed(b->journal, b->txn, rebuild_enter_feed, b);
-	/* Last: until then it has `taken = horizon`, so the journal is not trimmed. */
+	/* Last: until then `taken = horizon` keeps the journal from being trimmed. */
 	if (!r)
 		r = index_set_taken(b->index, b->meta.next_seq - 1);
 	if (!r)
@@ -244,7 +244,7 @@ int rebuild(const struct processor *p, struct journal *journal, const struct ind
 	int r = rebuild_begin(&b, options);
 
 	if (!r)
-		rebuild_open_old(&b); /* not after a failure: it would take its sentence away */
+		rebuild_open_old(&b); /* not after a failure: it would replace the sentence */
 	if (!r)
 		r = apply_new(p, journal, b.index, &b.apply);
 	if (!r)
