@@ -60,7 +60,7 @@ int backup_open_snapshot(struct kinf *kinf, struct kinf_snapshot **ret_snapshot)
 	return r == 0 ? 0 : err_say(r < 0 ? r : -EAGAIN, "%s", kinf_error(kinf));
 }
 
-/* Chooses the place of the partial directory for standard output. */
+/* Chooses the parent of the partial directory for standard output. */
 static int backup_choose_scratch(char path[PATH_MAX])
 {
 	const char *given = getenv("TMPDIR");
@@ -106,7 +106,7 @@ static int backup_make(struct backup *backup, struct kinf_snapshot *snapshot, co
 			is_directory ? PARTIAL_DIRECTORY : PARTIAL_FILE);
 	if (r == 0)
 		r = snapshot_copy_size(snapshot->snapshot, &backup->total);
-	/* A tar is written from a copy: there are two for a moment. */
+	/* A tar is made from a copy: both exist for a time. */
 	if (r == 0)
 		r = backup_require_room(backup->partial.directory,
 			backup->total * (is_stdout || is_directory ? 1 : 2));

@@ -12,7 +12,7 @@ struct backup {
 	struct partial partial;
 	struct ticker ticker;
 	int signals;
-	uint64_t total; /* bytes; 0: not known */
+	uint64_t total; /* bytes; 0: unknown */
 };
 
 #define BACKUP_INIT(title) \
@@ -22,12 +22,11 @@ struct backup {
 
 void backup_release(struct backup *backup);
 
-/* Show how far it is. Return -EINTR after SIGINT or SIGTERM. For snapshot_copy() and the
- * functions of tar.h. */
+/* Show the progress. Return -EINTR after SIGINT or SIGTERM. For snapshot_copy() and tar.h. */
 int backup_report(void *backup, uint64_t bytes, uint64_t total);
 int backup_report_bytes(void *backup, uint64_t bytes);
 
-/* Says how much room is needed where PATH is. -ENOSPC: there is less. */
+/* Checks the room at PATH. -ENOSPC: there is less, with the need in the sentence. */
 int backup_require_room(const char *path, uint64_t bytes);
 /* Opens a snapshot of a sound store. Returns: 0; errors. */
 int backup_open_snapshot(struct kinf *kinf, struct kinf_snapshot **ret_snapshot);

@@ -90,7 +90,7 @@ void children_release(struct children *children)
 
 /* ---- starting ----------------------------------------------------------- */
 
-/* Starts follow after pauses, longer after short runs. */
+/* Pauses before a start, longer after short runs. */
 static void children_put_off(struct child *child, uint64_t now)
 {
 	child->start_at_ns = now + child->pause_ns;
@@ -117,7 +117,7 @@ static void children_start(struct children *children, struct child *child)
 		signals_reset();
 		for (int fd = PARENT_SOCKET; !child->takes_sockets && fd < at; fd++)
 			(void)close(fd);
-		/* dup2 onto itself would leave close-on-exec as it is. */
+		/* dup2 onto itself would keep close-on-exec. */
 		if ((death_fd == at ? fcntl(death_fd, F_SETFD, 0) : dup2(death_fd, at)) >= 0)
 			(void)execv(child->path, argv);
 		_exit(CHILD_NOT_EXECUTED);
@@ -186,10 +186,9 @@ static void children_describe_end(int status, char *text, size_t size)
 }
 
 /* Plans the next start, later each time unless the last run was long. A daemon without its role is
- * started again for a while: the other one may belong to a killed supervisor, and be about to end.
- * At its first start, one with a bad configuration or no program is given up; later it is started
- * again and again: the file, or the package, is perhaps being written, and the other daemons go
- * on. */
+ * retried for a while: a killed supervisor's daemon may be about to end. A bad configuration or a
+ * missing program ends a first start; later starts are retried, because the file or the package may
+ * be half-written, and the other daemons go on. */
 static void children_died(struct child *child, int status, bool stopping)
 {
 	uint64_t now = proc_monotonic_ns();

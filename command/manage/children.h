@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The daemons under `kinf run`: started by fork and exec, and restarted after growing pauses; the
- * exit status (common/proc.h) says whether a restart makes sense. Each child inherits the reading
- * end of a pipe. Only the supervisor has the writing end, so the pipe reports its end of file when
- * the supervisor dies.
+ * The daemons under `kinf run`: started by fork and exec, and restarted after growing pauses if the
+ * exit status (common/proc.h) allows it. Each child inherits the reading end of a pipe; only the
+ * supervisor has the writing end, and its death is the end of the file.
  */
 #ifndef COMMAND_MANAGE_CHILDREN_H
 #define COMMAND_MANAGE_CHILDREN_H
@@ -15,22 +14,21 @@
 
 struct child {
 	const char *program;    /* "kinf-reflector" */
-	char *path;             /* where it is */
+	char *path;             /* its path */
 	char *const *arguments; /* from argv[1] on, NULL-terminated */
 	pid_t pid;              /* 0: not running */
 	uint64_t started_ns;    /* monotonic */
-	uint64_t start_at_ns;   /* when to start it (again) */
+	uint64_t start_at_ns;   /* time of the next start */
 	uint64_t pause_ns;      /* before the next restart */
-	uint64_t
-		in_use_ns; /* since when another process holds its place, monotonic; 0: none does */
+	uint64_t in_use_ns;     /* since when another process has its role, monotonic; 0: none */
 	uint32_t restarts;
 	bool takes_sockets; /* it inherits the sockets of the service manager */
-	bool has_run;       /* a run of it did not end because it was refused */
-	bool given_up;      /* by its exit status a restart would fail again */
-	bool refused;       /* its configuration, or a missing right, keeps it from running */
+	bool has_run;       /* a run of it ended otherwise than by a refusal */
+	bool given_up;      /* its exit status rules a restart out */
+	bool refused;       /* its configuration, or a missing right, prevents a run */
 };
 
-#define CHILD_NOT_EXECUTED 127 /* exit status, as a shell says it */
+#define CHILD_NOT_EXECUTED 127 /* a shell's exit status for that */
 
 struct children {
 	struct child *child;
@@ -39,16 +37,15 @@ struct children {
 	int sockets;     /* of the service manager, from PARENT_SOCKET on */
 };
 
-/* Finds the path of PROGRAM: beside kinf or, if it is not there, in PATH. The caller frees it.
- * Returns: 0; -ENOENT: there is none; -ENOMEM; as proc_failed(): the program beside kinf is
- * unknown. */
+/* Finds the path of PROGRAM: beside kinf, else in PATH. The caller frees it. Returns: 0; -ENOENT:
+ * none; -ENOMEM; as proc_failed(): kinf's own directory is unknown. */
 int children_find(const char *program, char **ret_path);
 
 /* Finds each program in the directory of this executable, else in PATH. */
 int children_init(struct children *children, struct child *child, size_t n);
 void children_release(struct children *children);
 
-/* Starts the due children. Returns the milliseconds until the next start is due, -1 if none is. */
+/* Starts the due children. Returns the milliseconds until the next start, -1 if none is planned. */
 int children_start_due(struct children *children);
 
 /* Reaps the ended children, one log line each, and plans their restarts. */

@@ -25,10 +25,10 @@ struct compact {
 	struct home *home;
 	struct ticker ticker;
 	int signals;
-	uint64_t total; /* bytes; 0: not known */
+	uint64_t total; /* bytes; 0: unknown */
 };
 
-/* Shows how far it is. Returns -EINTR after SIGINT or SIGTERM. */
+/* Shows the progress. Returns -EINTR after SIGINT or SIGTERM. */
 static int compact_report(void *arg, uint64_t bytes)
 {
 	struct compact *compact = arg;
@@ -42,7 +42,7 @@ static int compact_report(void *arg, uint64_t bytes)
 
 /* ---- without the reflector ---------------------------------------------- */
 
-/* Sets *RET_TAKEN to how far the index of JOURNAL has come, 0 if there is none. */
+/* Sets *RET_TAKEN to the applied seq of JOURNAL's index, 0 if there is none. */
 static int compact_read_taken(struct home *home, const struct journal *journal, uint64_t *ret_taken)
 {
 	CLEANUP(index_close) struct index *index = NULL;
@@ -93,7 +93,7 @@ static int compact_journal(struct compact *compact)
 {
 	CLEANUP(journal_close) struct journal *journal = NULL;
 	uint32_t current;
-	/* Opened before the role is taken: nobody reads a store without pins while it has an
+	/* Opened before taking the role: a store without pins has no readers while it has an
 	 * owner. */
 	int r = journal_open_read(compact->home, NULL, &journal);
 
@@ -114,7 +114,7 @@ static int compact_directory(const struct compact *compact, enum home_role role)
 				      : home_index_fd(compact->home);
 }
 
-/* Returns the length of the database in use: its blocks also have room allocated ahead. */
+/* Returns the length of the database in use: its disk space includes preallocated blocks. */
 static double compact_mib(const struct compact *compact, enum home_role role)
 {
 	int fd = compact_directory(compact, role);
@@ -156,7 +156,7 @@ static void compact_note_room(const struct compact *compact)
 			(uint64_t)disk.f_bavail * disk.f_frsize >> 20);
 }
 
-/* Does it without the daemon. */
+/* Compacts without the daemon. */
 static int compact_offline(struct compact *compact, enum home_role role)
 {
 	int r;
@@ -177,7 +177,7 @@ static int compact_offline(struct compact *compact, enum home_role role)
 	return r;
 }
 
-/* Returns: 0; NOT_FOUND: there is no index; errors. */
+/* Returns: 0; NOT_FOUND: no index; errors. */
 static int compact_database(struct compact *compact, enum home_role role)
 {
 	static const char *const names[] = {"journal", "index"};
@@ -186,7 +186,7 @@ static int compact_database(struct compact *compact, enum home_role role)
 	char text[CONTROL_SIZE];
 
 	compact->ticker.what = work[role];
-	/* While a daemon works, a signal ends this process, and with it the work. */
+	/* A signal ends this process, and with it the daemon's work. */
 	int r = maintenance_ask(compact->home, role, "compact", "", work[role], text);
 	if (r == NOT_FOUND)
 		r = compact_offline(compact, role);

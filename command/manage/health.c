@@ -24,8 +24,8 @@
 struct health_page {
 	struct stats *page; /* NULL: none */
 	struct stats_process process;
-	bool is_own;     /* of the present process, not of the one before */
-	bool is_unknown; /* it could not be read */
+	bool is_own;     /* of the running process, not its predecessor */
+	bool is_unknown; /* it is unreadable */
 };
 
 struct health_feeds {
@@ -53,7 +53,7 @@ static void health_read_page(
 
 /* ---- hanging daemons ---------------------------------------------------- */
 
-/* Returns whether the process has used the processor since the last check or waits for a disk. Sets
+/* Returns true if the process has used the processor since the last check or waits for a disk; sets
  * *RET_DOING to a word for it. An unreadable process counts as busy. */
 static bool silence_is_busy(struct silence *silence, const char **ret_doing)
 {
@@ -89,7 +89,7 @@ static void health_check_silence(const struct health *health, struct silence *si
 	/* A heartbeat after this check began is newer than NOW. */
 	uint64_t silent = now > silence->since_ns ? now - silence->since_ns : 0;
 	bool busy = silence_is_busy(silence, &doing);
-	/* On a full disk it has no page, or none that others see (common/mapped_file.h). */
+	/* On a full disk its page is missing or private (common/mapped_file.h). */
 	if (silent >= limit && strcmp(doing, "waits") == 0 && home && home_lacks_room(home)) {
 		silence->since_ns = now;
 		silent = 0;
@@ -98,20 +98,20 @@ static void health_check_silence(const struct health *health, struct silence *si
 		silence->idle_ns = 0;
 	else if (!silence->idle_ns)
 		silence->idle_ns = now;
-	/* Idle at two checks: a process that has just come back from a long write is not hung. */
+	/* Idle at two checks: a process just back from a long write is not hung. */
 	if (silent < limit * BUSY_FACTOR && (!silence->idle_ns || silence->idle_ns == now))
 		return;
 	LOG(child_hung, .daemon = child->program, .pid = child->pid, .silent_seconds = silent,
 		.doing = doing,
 		.state = page->is_own && *page->process.state ? page->process.state : "starting");
-	(void)kill(child->pid, SIGKILL); /* ends a stopped process also; gone: reaped soon */
-	silence->since_ns = now;         /* it may take a moment to die */
+	(void)kill(child->pid, SIGKILL); /* ends stopped processes too; gone: reaped soon */
+	silence->since_ns = now;         /* its death may take a moment */
 	silence->idle_ns = 0;
 }
 
 /* ---- words -------------------------------------------------------------- */
 
-/* Returns whether the daemon does not do its work, and TEXT says why. *RET_SETTLED: it is more than
+/* Returns true, with the reason in TEXT, if the daemon does not work. *RET_SETTLED: it is more than
  * a start. */
 static bool health_describe_fault(const struct child *child, const struct health_page *page,
 	bool *ret_settled, char *text, size_t size)
@@ -202,7 +202,7 @@ static void health_show_lists(struct health *health, const struct health_feeds *
 		health_end(health);
 		return;
 	}
-	/* The cursor stays at the start of the line, where the next line of a daemon begins. */
+	/* The cursor stays at the line's start, for the next line of a daemon. */
 	(void)fprintf(stderr, "\r\033[Klisting: %" PRIu64 " of %" PRIu64 " objects\r", feeds->done,
 		feeds->total);
 	health->has_line = true;

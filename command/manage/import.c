@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * kinf import FILE --store DIR: the reflector's program reads the file into a journal, the
- * processor's builds the index. Both know how already, and only they have what it takes.
+ * processor's builds the index.
  */
 #include <errno.h>
 #include <signal.h>
@@ -89,8 +89,7 @@ int command_import(int argc, char **argv)
 	if (r >= 0)
 		r = import_make(&work, argv[first], &flags);
 	if (r != 0)
-		return r < 0 ? command_fail(r)
-			     : PROC_FAILED; /* of which the program that failed has told */
+		return r < 0 ? command_fail(r) : PROC_FAILED; /* the failed program has told why */
 	(void)printf("made the store '%s': read it with --store\n", flags.store);
 	return PROC_OK;
 }

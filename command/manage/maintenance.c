@@ -30,7 +30,7 @@ static const struct maintenance_role {
 
 int maintenance_store(const struct config_flags *flags, const char **ret_path)
 {
-	static char *directory; /* the handler of memory faults also names it */
+	static char *directory; /* the handler of memory faults names it too */
 	int r = command_store(flags, &directory);
 
 	if (r < 0)
@@ -79,7 +79,7 @@ int maintenance_ask(struct home *home, enum home_role role, const char *command,
 						    command, argument, &handler, ret_text);
 	ticker_clear(&ticker);
 	if (r == NOT_FOUND && !home_role_holder(home, role))
-		return NOT_FOUND; /* it has ended meanwhile */
+		return NOT_FOUND; /* it has ended */
 	if (r == NOT_FOUND)
 		return err_say(ERR_LOCKED,
 			"%s (process %d) runs on store '%s', but has no control socket in '%s': it "
@@ -90,7 +90,7 @@ int maintenance_ask(struct home *home, enum home_role role, const char *command,
 	return r < 0 ? err_add(r, "%s (process %d)", roles[role].name, holder) : 0;
 }
 
-/* Returns the disk space of the databases in DIRECTORY; 0 if there is none yet. */
+/* Returns the disk space of the databases in DIRECTORY; 0 if there is none. */
 static uint64_t maintenance_size(const char *directory)
 {
 	DIR *all = opendir(directory);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Shared by the commands that change a store. A store belongs to its daemons while they run: the
- * command then calls them by their control sockets (common/daemon/control.h). Otherwise the command
- * takes the role of the missing daemon for itself, so that none can start meanwhile.
+ * Shared by the commands that change a store. A store belongs to its running daemons: the command
+ * calls them by their control sockets (common/daemon/control.h). Otherwise it takes the role of the
+ * missing daemon, so that none starts meanwhile.
  */
 #ifndef COMMAND_MANAGE_MAINTENANCE_H
 #define COMMAND_MANAGE_MAINTENANCE_H
@@ -11,7 +11,7 @@
 #include "common/daemon/control.h"
 #include "store/env/home.h"
 
-/* Sets *RET_PATH to the path of the store that FLAGS name, for the life of the process. */
+/* Sets *RET_PATH to the path of the store of FLAGS, for the life of the process. */
 int maintenance_store(const struct config_flags *flags, const char **ret_path);
 
 /* Opens the directories of that store. */
@@ -20,28 +20,26 @@ int maintenance_open(const struct config_flags *flags, struct home **ret_home);
 /* Returns "kinf-reflector" or "kinf-processor". */
 const char *maintenance_name(enum home_role role);
 
-/* Calls COMMAND of the daemon that has ROLE, with WHAT as the title of its progress on a
- * terminal; prints its notes. RET_TEXT gets its answer.
- * Returns: 0; NOT_FOUND: no daemon has the role; errors. */
+/* Calls COMMAND of the daemon with ROLE, with WHAT as the title of its progress on a terminal;
+ * prints its notes. RET_TEXT gets its answer. Returns: 0; NOT_FOUND: no daemon has the role;
+ * errors. */
 int maintenance_ask(struct home *home, enum home_role role, const char *command,
 	const char *argument, const char *what, char ret_text[CONTROL_SIZE]);
 
-/* Prints a note of a daemon (struct control_handler); TICKER: what the terminal shows meanwhile,
- * or NULL. */
+/* Prints a daemon's note (struct control_handler); TICKER: the one on the terminal, or NULL. */
 void maintenance_note(void *ticker, const char *text);
 
-/* Checks that this process runs as the store's owner, because files that another user makes
- * can't be used by the daemons.
+/* Checks that this process runs as the store's owner: the daemons can't use another user's files.
  * Returns: 0; -EPERM. */
 int maintenance_check_owner(const struct home *home);
 
 /* Takes ROLE for this process. Returns: 0; as maintenance_check_owner(); as home_take_role(). */
 int maintenance_take(struct home *home, enum home_role role);
 
-/* Runs PROGRAM[0], a program of kinf, with the further texts of PROGRAM as arguments, up to
- * NULL, and waits for its end. It gets the signals that SIGNALS (signals_open()) reports.
- * Meanwhile a terminal shows WHAT it does, with the size of the database in the directory
- * MAKING. Returns: 0; the exit status of a program that has failed and said why; errors. */
+/* Runs PROGRAM[0], a program of kinf, with the arguments PROGRAM[1] up to NULL, and waits for its
+ * end. Passes the signals of SIGNALS (signals_open()) on. Meanwhile a terminal shows WHAT it does,
+ * with the size of the database in the directory MAKING. Returns: 0; the exit status of a failed
+ * program, which has said why; errors. */
 int maintenance_run(const char *const *program, int signals, const char *what, const char *making);
 
 #endif

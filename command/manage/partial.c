@@ -18,7 +18,7 @@
 
 static int partial_remove(int directory_fd, const char *name);
 
-/* Removes what is in the directory FD, except the file KEEP (NULL: nothing is kept). */
+/* Empties the directory FD, except for the file KEEP (NULL: none). */
 static int partial_empty(int fd, const char *keep)
 {
 	int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -49,7 +49,7 @@ static int partial_remove(int directory_fd, const char *name)
 	return r;
 }
 
-/* Finds the place of TARGET: a link stays and what it leads to is replaced. */
+/* Resolves TARGET: a link stays, and its target is replaced. */
 static int partial_find(struct partial *partial, const char *target)
 {
 	char resolved[PATH_MAX];
@@ -79,8 +79,7 @@ static int partial_find(struct partial *partial, const char *target)
 	return 0;
 }
 
-/* Checks what is at the place. Renaming would put a file into the place of /dev/null, for all
- * programs. */
+/* Checks the existing file. Renaming would replace /dev/null for all programs. */
 static int partial_check(const struct partial *partial, enum partial_kind kind)
 {
 	struct stat st;
@@ -104,7 +103,7 @@ static int partial_check(const struct partial *partial, enum partial_kind kind)
 		partial->target);
 }
 
-/* Returns true if this user made the directory of FD, whose stat(2) is ST. Some file systems give
+/* Returns true if this user made the directory of FD, with the stat(2) ST. Some file systems give
  * all files to one user: NFS with root squash, vfat. */
 static bool partial_is_own(int fd, const struct stat *st)
 {
@@ -168,8 +167,7 @@ int partial_end(struct partial *partial, const char *name)
 		*(slash == parent ? slash + 1 : slash) = '\0';
 	AUTO_FD int fd = open(slash ? parent : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd >= 0)
-		(void)fsync(
-			fd); /* the result is there; a failure would only matter to a power cut */
+		(void)fsync(fd); /* the result is there; a failure matters only to a power cut */
 	return 0;
 }
 

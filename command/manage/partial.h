@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Output that appears whole or not at all. It is made in a directory beside its place,
- * `.NAME.kinf-partial`, and renamed into it at the end. A process that is killed leaves that
- * directory; the next one for the same place removes it. A lock in it keeps two of them apart.
+ * Output that appears whole or not at all: made in a directory beside it, `.NAME.kinf-partial`, and
+ * renamed at the end. A killed process leaves that directory; the next one for the same target
+ * removes it. A lock in it keeps two of them apart.
  */
 #ifndef COMMAND_MANAGE_PARTIAL_H
 #define COMMAND_MANAGE_PARTIAL_H
@@ -10,9 +10,9 @@
 #include <limits.h>
 
 struct partial {
-	char target[PATH_MAX / 4]; /* without a slash at its end */
-	char directory[PATH_MAX];  /* the partial one; "": there is none */
-	int fd;                    /* of it; -1: there is none */
+	char target[PATH_MAX / 4]; /* without a trailing slash */
+	char directory[PATH_MAX];  /* the partial one; "": none */
+	int fd;                    /* of it; -1: none */
 	int lock;
 };
 
@@ -24,14 +24,14 @@ struct partial {
 /* A FILE may replace a regular file; a DIRECTORY an empty one, which is removed first. */
 enum partial_kind { PARTIAL_FILE, PARTIAL_DIRECTORY };
 
-/* Makes the directory for TARGET, or for what it leads to if it is a link, empty. Returns: 0;
- * ERR_LOCKED: another process makes the same; errors: what is at TARGET must stay. */
+/* Makes the empty directory for TARGET, or for its target if it is a link. Returns: 0; ERR_LOCKED:
+ * another process makes the same; errors: the existing TARGET must stay. */
 int partial_begin(struct partial *partial, const char *target, enum partial_kind kind);
 /* Writes the path of NAME in the directory into PATH. */
 int partial_path(const struct partial *partial, const char *name, char path[PATH_MAX]);
 /* Moves NAME from the directory to TARGET. */
 int partial_end(struct partial *partial, const char *name);
-/* Removes the directory with all that is in it. */
+/* Removes the directory with its content. */
 void partial_release(struct partial *partial);
 
 #endif

@@ -12,7 +12,7 @@
 #include "common/daemon/signals.h"
 #include "common/err.h"
 
-/* Has kinf-processor's program build it and end. */
+/* Makes kinf-processor's program build it and end. */
 static int rebuild_offline(
 	struct home **home, const struct config_flags *flags, char ret_text[CONTROL_SIZE])
 {
@@ -70,8 +70,7 @@ int command_rebuild_index(int argc, char **argv)
 	if (r == NOT_FOUND)
 		r = rebuild_offline(&home, &flags, text);
 	if (r != 0)
-		return r < 0 ? command_fail(r)
-			     : PROC_FAILED; /* of which the program that failed has told */
+		return r < 0 ? command_fail(r) : PROC_FAILED; /* the failed program has told why */
 	(void)printf("%s\n", text);
 	return PROC_OK;
 }

@@ -18,8 +18,7 @@ static int reload_serve(const struct home *home)
 	AUTO_FD int directory =
 		openat(home_fd(home), "serve", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 
-	/* A copy names the runtime directory of the store that it was made of, whose kinf-serve
-	 * has the socket. */
+	/* A copy names the original's runtime directory, with its kinf-serve's socket. */
 	if (home_runtime_fd(home) < 0 || directory < 0 || !proc_is_locked(directory, "serve.lock"))
 		return NOT_FOUND;
 	int r = control_ask(home_runtime_fd(home), "control.serve", "reload", "", &handler, text);
@@ -28,8 +27,8 @@ static int reload_serve(const struct home *home)
 	return r;
 }
 
-/* Says that no daemon runs on the store that FLAGS name, at PATH. One that has started with
- * another value of 'store' in the file goes on with that. */
+/* Reports that no daemon runs on the store of FLAGS, at PATH. A daemon started with another 'store'
+ * in the file keeps that. */
 static int reload_fail(const struct config_flags *flags, const char *path)
 {
 	const char *given = getenv("KINF_STORE");

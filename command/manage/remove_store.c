@@ -17,7 +17,7 @@ static const struct option_spec remove_options[] = {
 	{'y', "yes", OPTION_FLAG, offsetof(struct remove_args, yes), NULL, "do not ask"},
 };
 
-/* Asks on the terminal. Returns whether the answer is yes. */
+/* Asks on the terminal. Returns true for yes. */
 static bool remove_ask(const struct home *home)
 {
 	char answer[16] = "";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kinf restore FILE DIR. The backup's store is copied once more, by the functions that make a
- * backup: so each record is checked, and each restored store has an id and a journal of its own.
+ * kinf restore FILE DIR. The backup's store is copied once more, like for a backup: each record is
+ * checked, and each restored store has an id and a journal of its own.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -34,7 +34,7 @@ static int restore_extract(struct backup *backup, const char *file)
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_set(-errno, "'%s'", file);
 	backup->total = S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
-	/* The store is there twice for a moment, and the tar may be on this disk. */
+	/* The store exists twice for a time, and the tar may be on this disk. */
 	int r = backup_require_room(backup->partial.directory, 2 * backup->total);
 	if (r == 0 && mkdirat(backup->partial.fd, EXTRACTED, 0700) < 0)
 		r = err_set(-errno, "making the directory");
@@ -47,7 +47,7 @@ static int restore_extract(struct backup *backup, const char *file)
 	return tar_read(fd, directory, backup_report_bytes, backup);
 }
 
-/* Copies the store SOURCE to RESTORED in the partial directory. NAME is what the user calls it. */
+/* Copies the store SOURCE to RESTORED in the partial directory. NAME is the user's name for it. */
 static int restore_copy(struct backup *backup, const char *source, const char *name)
 {
 	CLEANUP(kinf_close) struct kinf *kinf = NULL;

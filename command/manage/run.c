@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kinf run: supervises the two daemons, and kinf-serve if it is configured (children.h, health.h).
- * The supervisor opens no environment and no ring.
+ * kinf run: supervises the two daemons, and a configured kinf-serve (children.h, health.h). The
+ * supervisor opens no environment and no ring.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,20 +26,21 @@
 #include "store/env/home.h"
 
 #define TICK_MS   200
-#define NOTE_NS   UINT64_C(1000000000) /* before a wait is told */
+#define NOTE_NS   UINT64_C(1000000000) /* before a note on a wait */
 #define NOTIFY_NS UINT64_C(1000000000)
-#define IN_USE_NS \
-	(5 * UINT64_C( \
-		     1000000000)) /* what the daemons of a supervisor that was killed may take to \
-				      end */
-#define STOP_NS (4 * UINT64_C(1000000000)) /* then SIGKILL: all is over within 5 s */
+/* for the daemons of a killed supervisor to end */
+#define IN_USE_NS (5 * UINT64_C(1000000000))
+#define STOP_NS   (4 * UINT64_C(1000000000)) /* then SIGKILL: all is over within 5 s */
 
 struct run {
 	struct config *config;
 	const struct config_flags *flags;
 	struct children children;
 	struct health health;
-	uint64_t notified_ns; /* the service manager's watchdog */
+	/* Waits for a signal or the next start of a daemon, at most TICK_MS. SIGHUP is passed on:
+	 * the daemons log errors in the file and their start-only keys; the supervisor logs its own
+	 * keys. Returns false when everything has ended. */
+	uint64_t notified_ns;
 	int signals;
 	bool stopping;
 	uint64_t kill_at_ns;
@@ -98,10 +99,8 @@ static bool run_turn(struct run *run)
 	return !run->stopping || children_any_running(&run->children);
 }
 
-/* Waits until no daemon runs on the store: those of a supervisor that was killed are about to
- * end.
- * Returns: 0; ERR_LOCKED: one goes on; as home_check_owner(), because in another user's store it
- * can't be known. */
+/* Waits until no daemon runs on the store: those of a killed supervisor are about to end. Returns:
+ * 0; ERR_LOCKED: one goes on; as home_check_owner(): another user's store can't be checked. */
 static int run_await_store(const char *store)
 {
 	static const char *const names[HOME_ROLE_MAX] = {
@@ -164,15 +163,15 @@ static int run_supervise(struct run *run, char *const *arguments)
 	run->signals = signals_open();
 	if (run->signals < 0)
 		return command_fail(err_set(run->signals, "opening the signals"));
-	/* Reaps orphans of other processes also, as process 1 of a container must. */
+	/* Also reaps orphans of other processes, as process 1 of a container must. */
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
 	LOG(run_started, .store = run->config->store, .feeds = run->config->n_feeds);
 	while (run_turn(run))
 		;
 	const struct child *failed = children_given_up(&run->children);
-	bool in_use =
-		failed &&
-		failed->in_use_ns; /* its place was taken meanwhile, or in the runtime directory */
+	bool in_use = failed &&
+		      /* its role, or that in the runtime directory, was taken meanwhile */
+		      failed->in_use_ns;
 
 	if (in_use)
 		(void)command_fail(
@@ -183,8 +182,7 @@ static int run_supervise(struct run *run, char *const *arguments)
 	return in_use ? PROC_IN_USE : refused ? PROC_CONFIG : failed ? PROC_FAILED : PROC_OK;
 }
 
-/* Refuses a kinf-serve of two kinds: one that kinf run starts, and one that is a service of its
- * own. */
+/* Refuses a kinf-serve both under kinf run and as a service of its own. */
 static int run_check_serve(const struct run *run)
 {
 	bool asked = run->flags->serve != NULL;
@@ -201,8 +199,8 @@ static int run_check_serve(const struct run *run)
 		asked ? "--serve" : "sockets of the service manager");
 }
 
-/* The daemons read the file as well, also when they are started again: a pipe, as of <(...), is
- * empty by then, and they would keep nothing, or run with another store. */
+/* Refuses a pipe, as of <(...): the daemons read the file too, also at restarts, and would find it
+ * empty, without feeds or with another store. */
 static int run_check_file(const struct config *config)
 {
 	struct stat st;
@@ -231,7 +229,8 @@ int command_run(int argc, char **argv)
 		"SIGTERM ends everything within 5 "
 		"seconds.",
 		groups, ARRAY_SIZE(groups), false};
-	/* The daemons' arguments: a copy, before options_parse() reorders them, and the places. */
+	/* The daemons' arguments: a copy from before options_parse() reorders them, and the
+	 * places. */
 	AUTO_FREE char **arguments = calloc((size_t)argc + 4, sizeof(*arguments));
 	if (!arguments)
 		return command_fail(err_set(-ENOMEM, "copying the arguments"));
@@ -262,7 +261,7 @@ int command_run(int argc, char **argv)
 	if (r < 0) {
 		config_free(&run.config);
 		(void)command_fail(r);
-		/* Also for a file that does not exist: starting again does not help. */
+		/* Also for a missing file: a restart does not help. */
 		return r == ERR_SYNTAX                                   ? PROC_USAGE
 		       : r == ERR_LOCKED                                 ? PROC_IN_USE
 		       : r != ERR_CONFIG && (configured || r == -ENOMEM) ? PROC_FAILED
@@ -276,8 +275,8 @@ int command_run(int argc, char **argv)
 		config_free(&run.config);
 		return command_fail(r);
 	}
-	/* Both daemons use the same directories however the file changes while they run: the last
-	 * one of equal options counts. */
+	/* Both daemons use the same directories whatever the file says later: the last one of equal
+	 * options counts. */
 	char **end = arguments + argc - 1;
 	*end++ = store;
 	*end++ = run.config->store;

@@ -20,7 +20,7 @@
 
 #define BLOCK     512
 #define PIECE     ((size_t)1 << 20)
-#define SMALL_MAX 4096 /* bytes of a file that is not a database */
+#define SMALL_MAX 4096 /* bytes of a file other than a database */
 #define MANIFEST  "kinf-backup"
 #define DATABASE  "data.mdb"
 #define WAIT_MS   200 /* for the other end of a pipe, between two reports */
@@ -58,7 +58,7 @@ static int tar_report(struct tar *tar, size_t size)
 	return tar->progress ? tar->progress(tar->arg, tar->done) : 0;
 }
 
-/* Waits for the tar to be ready for EVENTS. The caller may be told to end meanwhile. */
+/* Waits for the tar to be ready for EVENTS. Reports meanwhile: the caller may be told to end. */
 static int tar_wait(struct tar *tar, short events)
 {
 	struct pollfd wait = {.fd = tar->fd, .events = events};
@@ -226,7 +226,7 @@ static int tar_get(struct tar *tar, void *data, size_t size)
 	return tar_report(tar, size);
 }
 
-/* Reads the size of a header. Returns: false: it is none. */
+/* Reads the size of a header. Returns false if malformed. */
 static bool tar_size(const struct tar_header *header, uint64_t *ret_size)
 {
 	uint64_t size = 0;
@@ -248,7 +248,7 @@ static bool tar_size(const struct tar_header *header, uint64_t *ret_size)
 	return true;
 }
 
-/* Reads the next header into NAME, without "./" and a slash at its end. Returns: 0; END. */
+/* Reads the next header into NAME, without "./" and a trailing slash. Returns: 0; END. */
 static int tar_get_header(struct tar *tar, char name[101], bool *ret_directory, uint64_t *ret_size)
 {
 	static const struct tar_header zero;
@@ -280,7 +280,7 @@ static int tar_get_header(struct tar *tar, char name[101], bool *ret_directory, 
 	return 0;
 }
 
-/* Returns whether a backup may hold NAME. */
+/* Returns true if a backup may hold NAME. */
 static bool tar_knows(const char *name, bool directory, uint64_t size)
 {
 	uint32_t number;

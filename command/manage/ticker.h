@@ -19,9 +19,9 @@ struct ticker {
 	bool shown;
 };
 
-/* TOTAL 0: it is not known. */
+/* TOTAL 0: unknown. */
 void ticker_show(struct ticker *ticker, uint64_t done, uint64_t total, const char *unit);
-/* Removes the line; before anything else is printed to standard error, and at the end. */
+/* Removes the line: before other output to standard error, and at the end. */
 void ticker_clear(struct ticker *ticker);
 
 #endif
