@@ -366,7 +366,7 @@ int command_first_feed(
 /* The row of an entry without a feed holds "NAME: why" as its error. */
 /* ---- freshness ---------------------------------------------------------- */
 
-#define NOTES_SHOWN 5 /* feeds that are not live; of more the number is enough */
+#define NOTES_SHOWN 5 /* faults */
 
 struct staleness {
 	double limit_seconds; /* 0: any age is accepted */

@@ -25,8 +25,8 @@
  * PROC_FAILED. */
 int command_fail(int code);
 int command_fail_kinf(const struct kinf *kinf);
-/* Does the same for the result CODE. Returns the exit status: PROC_USAGE if an option could not
- * be read. */
+/* Does the same for the result CODE. Returns the exit status: PROC_USAGE if an option was
+ * unreadable. */
 int command_fail_code(const struct kinf *kinf, int code);
 
 /* Writes the sentence of the last error CODE on KINF about FEED. If FEED is in kinf.yaml but the
@@ -36,15 +36,15 @@ void command_explain(
 	const struct kinf *kinf, const char *feed, int code, char text[COMMAND_TEXT_SIZE]);
 /* Prints that sentence as an error. Returns PROC_FAILED. */
 int command_fail_feed(const struct kinf *kinf, const char *feed, int code);
-/* Cuts NAME in place if it is NAMESPACE/NAME. Returns 0, or ERR_SYNTAX if another *NAMESPACE_
- * was asked for (NULL: none). */
+/* Cuts NAME in place if it is NAMESPACE/NAME. Returns 0, or ERR_SYNTAX if it contradicts
+ * *NAMESPACE_ (NULL: none). */
 int command_cut_name(char **name, const char **namespace_);
-/* The store has no feed at all: says why, as far as known. */
+/* Explains a store without feeds, as far as known. */
 int command_fail_no_feeds(const struct kinf *kinf);
 
-/* Explains why a read of FEED (NULL: of all feeds) returned KINF_AGAIN: which of its lists (of
- * NAMESPACE_, unless NULL) has not ended, how far it is and what is wrong; or that an index is
- * being filled. Returns PROC_FAILED. */
+/* Explains why a read of FEED (NULL: of all feeds) returned KINF_AGAIN: an unfinished list (of
+ * NAMESPACE_, unless NULL) with its progress and fault, or the filling of an index. Returns
+ * PROC_FAILED. */
 int command_fail_again(struct kinf *kinf, struct kinf_snapshot *snapshot, const char *feed,
 	const char *namespace_);
 
@@ -56,7 +56,7 @@ int command_usage(const struct options *options, int result);
 
 /* ---- the store ---------------------------------------------------------- */
 
-/* Names the file or variable of the environment without effect. */
+/* Names the ignored file or variable of the environment. */
 void command_note(const struct config *config);
 /* Sets *RET_DIRECTORY to the store: --store, $KINF_STORE, the configuration's, the default. The
  * caller frees it. */
@@ -68,18 +68,17 @@ bool command_has_serve(const struct config_flags *flags);
 /* Opens the store, with checksums on and a message for faults in mapped files. On failure prints
  * the error and leaves *RET_KINF NULL. */
 int command_open(const struct config_flags *flags, struct kinf **ret_kinf);
-/* Set when the store is a damaged copy: the command then exits with 1 after it showed the rest. */
+/* Set for a damaged copy: the command then exits with 1 after it showed the rest. */
 extern bool command_saw_damage;
 /* Also waits until END_NS (CLOCK_MONOTONIC; UINT64_MAX: forever) for a missing store. */
 int command_open_until(const struct config_flags *flags, uint64_t end_ns, struct kinf **ret_kinf);
-/* Does the same with the store DIRECTORY; the caller sees to faults in mapped files. */
+/* Does the same with the store DIRECTORY; the caller handles faults in mapped files. */
 int command_open_directory(const char *directory, uint64_t end_ns, struct kinf **ret_kinf);
 
-/* Returns true if a store with the error CODE may be good in a moment, after a start of its
- * daemons: for waiting callers. */
+/* Returns true if the error CODE may pass when the daemons start: for waiting callers. */
 bool command_may_pass(int code);
 
-/* Takes a snapshot. On failure, also if there is nothing to read yet, prints the error and returns
+/* Takes a snapshot. On failure, also without anything to read yet, prints the error and returns
  * below 0. */
 int command_snapshot(struct kinf *kinf, struct kinf_snapshot **ret_snapshot);
 
@@ -89,12 +88,12 @@ int command_first_feed(
 
 /* Prints a note to stderr for each feed of FEED (NULL: of all) that is not live ("note: pods: stale
  * since ..."), for the first ones of many; with NAMESPACE_ only for feeds with objects of it, and
- * also a note if FEED has none. If MAX_STALE_NS is not 0 and a feed's last contact with the API
- * server was longer ago or is unknown, prints an error for each and returns -ESTALE. */
+ * also if FEED has none. Unless MAX_STALE_NS is 0, prints an error for each feed with an older or
+ * unknown last contact with the API server, and returns -ESTALE. */
 int command_note_state(struct kinf_snapshot *snapshot, const char *feed, const char *namespace_,
 	uint64_t max_stale_ns);
 
-#define STALENESS_ANY UINT64_MAX /* --max-staleness is not given */
+#define STALENESS_ANY UINT64_MAX /* without --max-staleness */
 
 /* Returns MAX_STALE_NS for the option's value: 0s is a limit too, never kept. */
 static inline uint64_t command_staleness(uint64_t given)
@@ -120,21 +119,21 @@ int query_from_args(const struct query_args *args, const char *feed, struct kinf
 
 /* ---- completion (complete.c) -------------------------------------------- */
 
-/* From now on a command prints the candidates for the last word of its command line instead. */
+/* Makes commands print the candidates for the last word of their command line instead. */
 void complete_begin(void);
 
-/* Prints "candidate<TAB>description", as all candidates are printed. */
+/* Prints "candidate<TAB>description". */
 void complete_print(const char *candidate, const char *description);
 
-/* Writes for kubectl, as the program kubectl_complete-kinf: complete_end() prints a last line, by
- * which kubectl completes names of files, or not, or adds no blank. */
+/* Writes for the program kubectl_complete-kinf: complete_end() prints a last line, kubectl's
+ * directive (file names or not, a blank or none). */
 void complete_for_kubectl(void);
 void complete_end(void);
 
 /* ---- changes between two states (history.c) ----------------------------- */
 
-/* Prints the fields in which the object OPERANDS (FEED NAME) differs now from its state as of event
- * FROM. Returns the exit status: PROC_FAILED also if it differs. */
+/* Prints the fields that differ between the object OPERANDS (FEED NAME) now and as of event FROM.
+ * Returns the exit status: PROC_FAILED also if it differs. */
 int history_diff(const struct options *options, const struct config_flags *flags, char **operands,
 	size_t n, const char *namespace_, uint64_t from);
 

@@ -4,9 +4,9 @@
  * for the last word, one a line as "candidate<TAB>description"; a line ":files" or ":directories"
  * asks the shell for names of its own.
  *
- * Nothing is listed here twice: options come from the tables of the commands, and a word's name in
- * --help tells its kind: FEED, NAME, INDEX, CURSOR, NS, SELECTOR, FILE, DIR. Errors are silent,
- * because they would be printed into the line being typed.
+ * Options come from the tables of the commands, and a word's name in --help tells its kind: FEED,
+ * NAME, INDEX, CURSOR, NS, SELECTOR, FILE, DIR. Errors are silent: they would appear in the line
+ * being typed.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@
 #include "reader/handle.h"
 #include "store/read/cursor_file.h"
 
-/* A shell shows no more than this; a longer list only costs time. */
+/* A shell shows no more. */
 #define CANDIDATES_MAX 2000
 
 /* Directives of kubectl's completion, as bits (spf13/cobra). */
@@ -41,7 +41,7 @@ struct completion {
 	const char *joined; /* before them, in the same word: "app=x," of a list */
 	size_t joined_size;
 	size_t n;
-	bool opened; /* or could not be */
+	bool opened; /* or opening failed */
 	struct kinf *kinf;
 	struct kinf_snapshot *snapshot;
 };
@@ -75,7 +75,7 @@ void complete_end(void)
 	(void)printf(":%u\n", for_kubectl.directive);
 }
 
-/* Lets the shell complete names of files, or of directories. */
+/* Makes the shell complete names of files, or of directories. */
 static void complete_files(bool directories)
 {
 	if (for_kubectl.is_asked)
@@ -84,8 +84,7 @@ static void complete_files(bool directories)
 		(void)puts(directories ? ":directories" : ":files");
 }
 
-/* Prints TEXT, with AFTER behind it, if the word may be completed to it. Returns 1 when there are
- * enough. */
+/* Prints TEXT and AFTER if the word may be completed to it. Returns 1 after enough candidates. */
 static int complete_put(struct completion *completion, struct bytes text, const char *after,
 	const char *description)
 {
@@ -95,7 +94,7 @@ static int complete_put(struct completion *completion, struct bytes text, const 
 		return 0;
 	for (size_t i = 0; i < text.size; i++)
 		if (iscntrl((unsigned char)((const char *)text.data)[i]))
-			return 0; /* a line of the answer would end there */
+			return 0; /* it would end a line of the answer */
 	CLEANUP(buf_release) struct buf candidate = BUF_INIT;
 	buf_printf(&candidate, "%.*s%.*s%.*s%s", (int)completion->word->before_size,
 		completion->word->before, (int)completion->joined_size, completion->joined,
@@ -116,7 +115,7 @@ static int complete_words(struct completion *completion, const char *words)
 	return r;
 }
 
-/* Lets the candidates begin after the last SEPARATOR of the word. */
+/* Makes the candidates begin after the last SEPARATOR of the word. */
 static void complete_join(struct completion *completion, char separator)
 {
 	const char *last = strrchr(completion->text, separator);
@@ -211,7 +210,7 @@ static int complete_put_cursor(void *arg, const char *name, const struct cursor_
 	return complete_put(arg, bytes_str(name), "", "");
 }
 
-/* Completes the name of an object of FEED. A namespace is taken from -n, or from NS/NAME. */
+/* Completes the name of an object of FEED, in the namespace of -n or of NS/NAME. */
 static int complete_names(struct completion *completion, const char *feed)
 {
 	CLEANUP(kinf_list_close) struct kinf_listing *list = NULL;
@@ -262,7 +261,7 @@ static int complete_namespace(struct completion *completion, const char *feed)
 		complete_put_value, completion);
 }
 
-/* The feed is not known yet: completes a namespace of any. The shells print a candidate once. */
+/* The feed is unknown: completes a namespace of any. The shells print a candidate once. */
 static int complete_namespace_of(void *arg, const struct kinf_feed_info *info)
 {
 	return info->namespaced ? complete_namespace(arg, info->full_name) : 0;
@@ -386,7 +385,7 @@ static void complete_operand(struct completion *completion)
 	}
 }
 
-/* Is called by options_parse(). */
+/* For options_parse(). */
 static int complete_word(const struct options_word *word)
 {
 	struct completion completion = {.word = word, .text = word->text};

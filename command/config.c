@@ -22,8 +22,7 @@ struct config_checker {
 	bool needed;
 };
 
-/* Lets the daemon check its names. OPTIONS are those of the command line. Returns: the exit
- * status. */
+/* Runs the daemon's own check. OPTIONS are the command line's. Returns the exit status. */
 static int config_check_by(
 	const struct config_checker *checker, char *const *options, int n_options, const char *file)
 {
@@ -77,7 +76,7 @@ static int config_print_rbac(const struct config *config, const struct rbac_args
 	return r < 0 ? command_fail(r) : PROC_OK;
 }
 
-/* Checks the parts of CONFIG on this machine. FILE is the operand, NULL if there is none. */
+/* Checks the parts of CONFIG on this machine. FILE is the operand, NULL if none. */
 static int config_check(
 	const struct config *config, char *const *options, int n_options, const char *file)
 {

@@ -14,7 +14,7 @@
 #include "reader/handle.h"
 #include "store/read/follow.h"
 
-#define CURSOR_BAD_NAMED 20 /* files other than cursors; of more the number is enough */
+#define CURSOR_BAD_NAMED 20 /* named files other than cursors; the rest is counted */
 
 struct cursor_rows {
 	struct home *home;
@@ -36,7 +36,7 @@ static int cursor_list_one(void *arg, const char *name, const struct cursor_file
 	return table_row(&rows->table, cells, &rows->out);
 }
 
-/* Names a damaged cursor, or another file. Members of the group choose the names of such files. */
+/* Names a damaged cursor, or another file; the group's members choose such names. */
 static void cursor_list_bad(void *arg, int error)
 {
 	struct cursor_rows *rows = arg;

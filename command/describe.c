@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * kinf describe FEED [NAME...] | FEED/NAME...: objects as kubectl describes them (print/describe),
- * with their history in the store. A deleted object is described as long as its history is
- * retained.
+ * with their history in the store, also of deleted objects while it is retained.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -73,7 +72,7 @@ static int describe_history_count(void *arg, const struct kinf_change *change)
 	return 0;
 }
 
-/* Appends the names of the changed fields of CHANGE, as many as a line has room for. */
+/* Appends the names of the changed fields of CHANGE, as many as fit into a line. */
 static int describe_put_changed(
 	const struct object_history *history, const struct kinf_change *change, struct buf *out)
 {

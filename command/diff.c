@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * kinf diff STORE1 STORE2: the objects with differences, by key. Each store is read from one
- * snapshot. In a damaged copy the readable objects are compared; the command names the others on
- * stderr and prints nothing about them. kinf diff FEED NAME --from EVENT is in history.c.
+ * snapshot. In a damaged copy the readable objects are compared, and the others named on stderr.
+ * kinf diff FEED NAME --from EVENT is in history.c.
  */
 #include <errno.h>
 #include <limits.h>
@@ -32,7 +32,7 @@ struct diff_side {
 	struct kinf_listing *list; /* of the current feed */
 	struct kinf_object object;
 	bool there;   /* OBJECT is the next object of LIST */
-	bool damaged; /* only its key can be read */
+	bool damaged; /* only its key is readable */
 	bool broken;  /* LIST ended with an error: the objects after its last one are unknown */
 };
 
@@ -116,8 +116,8 @@ static int diff_side_next(struct diff_side *side)
 	return PROC_OK;
 }
 
-/* Returns true if SIDE, without KEY in its list of FEED, has that object all the same, or may have
- * it: its index is damaged, or its list ended with an error. */
+/* Returns true if SIDE has KEY, or may have it, although its list of FEED lacks it: its index is
+ * damaged, or its list ended with an error. */
 static bool diff_side_may_have(struct diff_side *side, const char *feed, struct bytes key)
 {
 	struct snapshot *snapshot = side->snapshot->snapshot;
@@ -139,8 +139,8 @@ static bool diff_side_may_have(struct diff_side *side, const char *feed, struct 
 	return r < 0;
 }
 
-/* Begins the list of a feed. Returns PROC_FAILED, with the error printed, also if the feed was
- * never listed: its objects are unknown then, not absent. */
+/* Begins the list of a feed. Returns PROC_FAILED with a printed error, also if the feed was never
+ * listed and its objects are unknown. */
 static int diff_side_list(struct diff_side *side, const char *feed)
 {
 	struct kinf_query query = {.size = sizeof(query), .feed = feed};
@@ -176,8 +176,8 @@ static int diff_print(struct diff *diff, const char *feed, int order,
 	return r < 0 ? command_fail(r) : PROC_OK;
 }
 
-/* Prints how an object of FEED differs, if it is known in both stores. ORDER below 0: only the
- * list of the first store has it; above 0: only that of the second. */
+/* Prints the difference of an object of FEED if it is known in both stores. ORDER below 0: only the
+ * first store's list has it; above 0: only the second's. */
 static int diff_object(struct diff *diff, const char *feed, int order)
 {
 	struct diff_side *a = &diff->side[FIRST], *b = &diff->side[SECOND];
@@ -245,7 +245,7 @@ static const struct option_spec diff_options[] = {
 
 int command_diff(int argc, char **argv)
 {
-	/* both: the handler of memory faults does not know the store */
+	/* both: the handler of memory faults knows no store */
 	static char stores[2 * PATH_MAX + 8];
 	CLEANUP(diff_release) struct diff diff = {.out = BUF_INIT};
 	struct config_flags flags = {0};

@@ -37,7 +37,7 @@ static const char *const dump_sections[] = {
 	"meta", "feeds", "journal", "objects", "terms", "postings", "events", "cursors", "ring"};
 enum { META, FEEDS, JOURNAL, OBJECTS, TERMS, POSTINGS, EVENTS, CURSORS, RING };
 
-/* Returns the number of sections if there is none of this name. */
+/* Returns the index of the section, or the number of sections. */
 static size_t dump_find_section(const char *name)
 {
 	size_t i = 0;
@@ -181,8 +181,8 @@ static int dump_index_open(struct dump_source *source, struct dump *dump)
 	return 0;
 }
 
-/* Opens the parts of a store that is unusable as a whole, for the reason WHY: a part of its index
- * may be missing. Opens none if none can be, and has said so then. */
+/* Opens the parts of a store that is unusable as a whole because of WHY: a part of its index may be
+ * missing. Opens none if none can be, and has printed that. */
 static int dump_source_open_part(struct dump_source *source, struct dump *dump,
 	const struct config_flags *flags, const struct err_kept *why)
 {
@@ -197,7 +197,7 @@ static int dump_source_open_part(struct dump_source *source, struct dump *dump,
 	r = dump_journal_open(source, dump);
 	if (r == 0 && dump->journal)
 		return 0;
-	if (r < 0 && !strstr(why->text, err_text(r))) /* else it has been said */
+	if (r < 0 && !strstr(why->text, err_text(r))) /* else already printed */
 		(void)command_fail(r);
 	err_forget();
 	dump_salvage(dump);
@@ -215,7 +215,7 @@ static int dump_run(struct dump *dump, const struct config_flags *flags, const c
 	struct feed_search search = {dump, feed};
 	struct err_kept why;
 
-	bool is_whole = command_open(flags, &source.kinf) == 0; /* else it has said why */
+	bool is_whole = command_open(flags, &source.kinf) == 0; /* else it has printed why */
 	err_keep(&why);
 	int r = is_whole ? dump_source_open(&source, dump)
 			 : dump_source_open_part(&source, dump, flags, &why);
@@ -223,7 +223,7 @@ static int dump_run(struct dump *dump, const struct config_flags *flags, const c
 		home_close(&source.home);
 		return PROC_FAILED;
 	}
-	/* A removed feed can be selected also, as long as the journal holds anything of it. */
+	/* A removed feed can be selected while the journal has anything of it. */
 	if (r == 0 && feed && dump->journal)
 		r = journal_each_feed(dump->journal, dump->journal_txn, dump_match_feed, &search);
 	else if (r == 0 && feed && dump->salvage)

@@ -5,8 +5,8 @@
  *
  * The dump group: dump.c is the command and opens the store, dump_journal.c and dump_index.c print
  * the sections, dump_row.c formats a row. A section reads its part of the store as it is; without
- * an index the index's sections are empty. Rows that the journal's trees miss are looked for in its
- * pages, and say salvaged=true.
+ * an index the index's sections are empty. Rows missing in the journal's trees are salvaged from
+ * its pages, with salvaged=true.
  */
 #ifndef COMMAND_DUMP_H
 #define COMMAND_DUMP_H
@@ -21,8 +21,8 @@ struct dump {
 	struct home *home;
 	struct journal *journal; /* NULL if there is none */
 	struct txn *journal_txn;
-	struct salvage *salvage; /* NULL: not looked for, or nothing was found */
-	bool has_salvaged;       /* it was looked for */
+	struct salvage *salvage; /* NULL: not searched, or nothing was found */
+	bool has_salvaged;       /* the search was done */
 	struct index *index;     /* NULL if there is none */
 	struct txn *index_txn;
 	/* Selection: */
@@ -51,16 +51,16 @@ void dump_text(struct dump *dump, const char *name, struct bytes text);
 /* Does nothing if FLAG is false. */
 void dump_flag(struct dump *dump, const char *name, bool flag);
 void dump_uuid(struct dump *dump, const char *name, const uint8_t uuid[16]);
-/* Does nothing unless bodies were asked for. On an error the row goes on without the body. */
+/* Does nothing unless bodies were asked for. After an error the row goes on without the body. */
 int dump_body(struct dump *dump, struct bytes body);
 /* Ends the row and writes it to stdout. */
 int dump_end(struct dump *dump);
 
-/* Looks for the rest of the journal in its pages, once, and reports it; without it `salvage` stays
- * NULL. */
+/* Salvages the rest of the journal from its pages, once, and reports it; `salvage` is NULL without
+ * it. */
 void dump_salvage(struct dump *dump);
 
-/* Reports R if it is damage, and returns 0: the next section, or the rest of this one, may be good.
+/* Reports R and returns 0 if it is damage: the next section, or the rest of this one, may be good.
  * Else returns R. */
 int dump_pass_damage(int r);
 

@@ -87,7 +87,7 @@ int dump_feeds(struct dump *dump)
 
 struct log_dump {
 	struct dump *dump;
-	bool changes_only; /* what followers see: changes of objects after the horizon */
+	bool changes_only; /* for followers: changes of objects after the horizon */
 	bool salvaged;
 };
 
@@ -126,7 +126,7 @@ static int dump_salvaged(void *arg, const struct record *record)
 	return dump_record(arg, record);
 }
 
-/* Prints the rest of the records after AFTER and before END, as far as asked for. */
+/* Prints the selected records after AFTER and before END. */
 static int dump_gap(const struct log_dump *log, uint64_t after, uint64_t end)
 {
 	struct dump *dump = log->dump;
@@ -140,8 +140,8 @@ static int dump_gap(const struct log_dump *log, uint64_t after, uint64_t end)
 		       : 0;
 }
 
-/* WALK came to damage after record *LAST. Prints the rest of the skipped records. Returns: 0; END:
- * nothing more can be read; errors. */
+/* WALK found damage after record *LAST. Prints the rest of the skipped records. Returns: 0; END:
+ * nothing more is readable; errors. */
 static int dump_passed_over(
 	const struct log_dump *log, struct journal_walk *walk, uint64_t next_seq, uint64_t *last)
 {

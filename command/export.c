@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * kinf export [FEED...]: objects as one List for kubectl apply. Members set by the API server are
- * left out, and so are owners: their uids are unknown to another cluster, and its garbage collector
- * would remove the objects.
+ * left out, and owners: another cluster does not know their uids, and its garbage collector would
+ * remove the objects.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -139,7 +139,7 @@ static int export_feed(struct export *export, const char *feed)
 			kinf_list_close(&list);
 			return r;
 		}
-		if (!export->on_terminal) /* the objects themselves show how far it is */
+		if (!export->on_terminal) /* the objects themselves show the progress */
 			ticker_show(&export->ticker, export->objects, 0, "objects");
 	}
 	if (r == KINF_AGAIN)
@@ -150,7 +150,7 @@ static int export_feed(struct export *export, const char *feed)
 	return r == END ? 0 : r == KINF_AGAIN ? err_say(-EAGAIN, "'%s' was never listed", feed) : r;
 }
 
-/* Adds the feeds of NAME, or all if it is NULL; their definitions live as long as the snapshot. */
+/* Adds the feeds of NAME, or all if NULL; their definitions live as long as the snapshot. */
 static int export_add(struct export *export, const char *name)
 {
 	const struct feed_set *set;
@@ -220,7 +220,7 @@ static int export_choose(struct export *export, char *const *operands, size_t n)
 	}
 	if (export->n_feeds)
 		qsort(export->feeds, export->n_feeds, sizeof(*export->feeds), export_by_rank);
-	/* Nothing is written if one of them can't be read; a name may stand for several. */
+	/* Nothing is written if one is unreadable; a name may stand for several. */
 	for (size_t i = 0; r == 0 && i < export->n_feeds; i++) {
 		r = kinf_feed_status(
 			export->snapshot, export->feeds[i], export_find_unlisted, NULL);
@@ -233,7 +233,7 @@ static int export_choose(struct export *export, char *const *operands, size_t n)
 	return r;
 }
 
-/* Notes on stderr the feeds that are not live; of all feeds together, unless the command line names
+/* Notes on stderr the feeds that are not live; one note for all feeds unless the command line names
  * some. */
 static int export_note_states(const struct export *export, bool named)
 {

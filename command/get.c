@@ -2,9 +2,8 @@
 /*
  * kinf get FEED[,FEED...] [NAME...] | FEED/NAME... | all
  *
- * One snapshot serves everything that is printed. Objects come either by their names, or from one
- * list for each feed with selectors, an order and pages; kubectl forbids to mix the two, and so
- * does this command.
+ * One snapshot serves the whole output. Objects come either by name, or from one list for each feed
+ * with selectors, an order and pages; as in kubectl the two do not mix.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -66,7 +65,7 @@ static const struct option_spec get_options[] = {
 	{0, "watch-only", OPTION_FLAG, AT(watch), NULL, "print changes only"},
 };
 
-/* A feed, and the names asked for. */
+/* A feed, and the requested names. */
 struct get_target {
 	const char *feed;
 	char **names;
@@ -117,7 +116,7 @@ static uint64_t get_event(const struct get *get)
 	return get->args.at_event == NOW ? 0 : get->args.at_event;
 }
 
-/* Reads one object as of an event: the first one with a name that begins with its name, or none. */
+/* Reads the first object as of an event with a name that begins with NAME, or none. */
 static int get_from_past(struct get *get, const struct get_target *target, const char *namespace_,
 	const char *name, struct kinf_listing **ret_list, struct kinf_object *ret_object)
 {
@@ -151,7 +150,7 @@ static int get_by_key(
 	return r < 0 ? command_fail(r) : PROC_OK;
 }
 
-/* Finds the next object with exactly this name in a list of names with this prefix. */
+/* Finds the next object of exactly this name in a list of names with this prefix. */
 static int get_next_named(
 	struct kinf_listing *list, const char *name, struct kinf_object *ret_object)
 {
@@ -194,8 +193,7 @@ static bool get_is_bare(const struct get *get, const struct get_target *target, 
 	return target->info.namespaced && !get->args.query.namespace_ && !strchr(name, '/');
 }
 
-/* Returns whether exactly one object is asked for. JSON and YAML then print it without a List
- * around it. */
+/* Returns true if exactly one object is asked for: JSON and YAML then have no List around it. */
 static bool get_is_single(struct get *get)
 {
 	CLEANUP(kinf_list_close) struct kinf_listing *list = NULL;
@@ -302,7 +300,7 @@ static const char *get_order(const struct get *get)
 
 	if (get->print.format > PRINT_WIDE || args->sort_by || args->limit || args->continue_token)
 		return args->sort_by;
-	return printer_order(get->print.sheet.printer); /* print_feed() has made it */
+	return printer_order(get->print.sheet.printer); /* made by print_feed() */
 }
 
 /* Prints the objects of QUERY in one feed. Sets *RET_LIST, with the RV and the token. */
@@ -337,7 +335,7 @@ static int get_list(struct get *get, const struct get_target *target, struct kin
 	return PROC_OK;
 }
 
-/* Prints the part of each feed. An unreadable feed does not keep the others back. */
+/* Prints each feed's part. An unreadable feed does not stop the others. */
 static int get_print(struct get *get, const struct kinf_query *query)
 {
 	CLEANUP(kinf_list_close) struct kinf_listing *list = NULL;
@@ -362,7 +360,7 @@ static int get_print(struct get *get, const struct kinf_query *query)
 	}
 	if (r < 0)
 		return command_fail(r);
-	/* If nothing was found, not even an empty List is printed. */
+	/* Without any object not even an empty List is printed. */
 	if (status != PROC_OK && (get->print.count == 0 || (get->n_targets == 1 && !names)))
 		return status;
 	if (!get->print.count && get->args.ignore_not_found && format != PRINT_COUNT)
@@ -398,7 +396,7 @@ static const struct feed_set *get_feeds(struct get *get, const char *feed)
 	return NULL;
 }
 
-/* Several feeds are printed: refuses options for one. A page of each would end without a token. */
+/* Refuses options for one feed with several: a page of each would end without a token. */
 static int get_check_one_feed(const struct get_args *args)
 {
 	return args->limit || args->continue_token || args->at_least_rv
@@ -484,7 +482,7 @@ static int get_open(struct get *get, const struct config_flags *flags)
 		/* After a timeout the note gives the reason, for instance no reflector. */
 		r = command_note_state(get->snapshot, target->feed, get->args.query.namespace_,
 			waited < 0 ? 0 : get->args.max_stale_ns);
-		if (r < 0 && r != -ESTALE) /* -ESTALE had its note */
+		if (r < 0 && r != -ESTALE) /* -ESTALE has its note */
 			(void)command_fail_kinf(get->kinf);
 		if (r < 0)
 			return r;
@@ -511,7 +509,7 @@ static int get_add_target(struct get *get, const char *feed, char **names, size_
 		"the feeds that are asked for");
 }
 
-/* Reads FEED/NAME..., as -o name prints them: adjacent names of one feed are one target. */
+/* Reads FEED/NAME..., the output of -o name: adjacent names of one feed are one target. */
 static int get_read_slashed(struct get *get, char **operands, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -534,7 +532,7 @@ static int get_read_slashed(struct get *get, char **operands, size_t n)
 	return 0;
 }
 
-/* Reads the operands. Refuses meaningless options beside names, or several feeds, as kubectl
+/* Reads the operands. Refuses options without meaning for names or several feeds, as kubectl
  * does. */
 static int get_operands(struct get *get, char **operands, size_t n)
 {

@@ -47,7 +47,7 @@ static void history_put_json(struct buf *out, const struct kinf_change *change)
 		buf_str(out, ",\"finalStateUnknown\":true");
 }
 
-/* Writes the managers of the version as a JSON member, if they are known. */
+/* Writes the version's managers as a JSON member, if known. */
 static int history_put_json_managers(struct buf *out, const struct kinf_object *object)
 {
 	CLEANUP(buf_release) struct buf managers = BUF_INIT;
@@ -93,7 +93,7 @@ struct object_walk {
 	struct kinf_feed_info info;
 	const char *feed, *namespace_, *name;
 	bool json;
-	struct kinf_object *before; /* the version before; NULL: there was none */
+	struct kinf_object *before; /* the previous version; NULL: none */
 	struct kinf_object *from;   /* of diff: the state as of FROM_EVENT */
 	uint64_t from_event, first_event;
 	struct buf out;
@@ -165,8 +165,8 @@ static int history_version(void *arg, const struct kinf_change *change)
 	return r;
 }
 
-/* Opens the store for the object of the operands: FEED NAME, FEED NS/NAME or FEED/NAME. They are
- * cut in place. Returns PROC_OK, or the exit status after it printed an error. */
+/* Opens the store for the object of the operands: FEED NAME, FEED NS/NAME or FEED/NAME; cuts them
+ * in place. Returns PROC_OK, or the exit status after a printed error. */
 static int history_open(struct object_walk *walk, const struct options *options,
 	const struct config_flags *flags, char **operands, size_t n, const char *namespace_)
 {
@@ -257,7 +257,7 @@ static int history_keep_two(void *arg, const struct kinf_change *change)
 	if (!walk->first_event)
 		walk->first_event = change->event;
 	free(TAKE(*to));
-	/* A deleted object is kept as one without a body. */
+	/* A deleted object is kept without a body. */
 	int r = kinf_object_copy(&change->object, to);
 	if (r == 0 && strcmp(change->type, "DELETED") == 0)
 		(*to)->body_size = 0;

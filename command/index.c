@@ -20,7 +20,7 @@ static const struct option_spec index_options[] = {
 		"only values that begin with P"},
 };
 
-/* Failures to write are found by output_flush(). */
+/* output_flush() finds write errors. */
 static int index_print_value(void *arg, const char *value, size_t size, uint64_t count)
 {
 	struct buf *line = arg;

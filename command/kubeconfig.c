@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kinf kubeconfig: prints a kubeconfig for kinf-serve, made of its addresses in the store, its
- * certificates, and its clients' credentials: those of the store's own kubeconfig, so that they
- * work as at the API server.
+ * kinf kubeconfig: prints a kubeconfig for kinf-serve, with its addresses in the store, its
+ * certificates, and the credentials of the store's own kubeconfig: they work as at the API server.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +29,7 @@ struct kubeconfig_server {
 
 /* ---- the server --------------------------------------------------------- */
 
-/* Replaces a wildcard address, named by no certificate, by a loopback one. */
+/* Replaces a wildcard address by a loopback one, named by certificates. */
 static void kubeconfig_set_url(
 	struct kubeconfig_server *server, const char *scheme, const char *address)
 {
@@ -121,8 +120,7 @@ static void kubeconfig_put_string(struct buf *out, const char *text)
 	buf_byte(out, '"');
 }
 
-/* Appends NODE as JSON, valid YAML too. Paths become absolute: they are relative to their file's
- * directory. */
+/* Appends NODE as JSON, valid YAML too. Relative paths, relative to their file, become absolute. */
 static void kubeconfig_put_node(
 	struct buf *out, const struct yaml_node *node, const char *key, const char *directory)
 {
@@ -259,8 +257,7 @@ static int kubeconfig_print(
 		return r;
 	if (open) {
 		buf_truncate(&user, 0);
-		/* Without any credentials kubectl asks for a user name. kinf-serve ignores this
-		 * one. */
+		/* Without credentials kubectl asks for a user name. kinf-serve ignores this one. */
 		buf_str(&user, "{token: anonymous}");
 	}
 	r = buf_error(&ca);

@@ -92,8 +92,8 @@ static int main_complete(int argc, char **argv)
 	return PROC_OK;
 }
 
-/* kubectl starts its plugin kinf by the name kubectl-kinf, and completes its command line by
- * kubectl_complete-kinf: both are links to this program. */
+/* Returns true if this is one of the links for kubectl: kubectl-kinf, its plugin, or
+ * kubectl_complete-kinf, the plugin's completion. */
 static bool main_is_called(const char *path, const char *name)
 {
 	const char *slash = path ? strrchr(path, '/') : NULL;
@@ -101,7 +101,7 @@ static bool main_is_called(const char *path, const char *name)
 	return path && strcmp(slash ? slash + 1 : path, name) == 0;
 }
 
-/* Prints that NAME is unknown, and a similar command. */
+/* Reports the unknown command NAME; suggests a similar one. */
 static void main_print_unknown(const char *name)
 {
 	const char *program = options_program(&main_options), *meant = NULL;
@@ -154,7 +154,7 @@ static int main_run(int argc, char **argv)
 	return PROC_USAGE;
 }
 
-/* Writes the rest of the output. Returns: the exit status after a command returned STATUS. */
+/* Writes the rest of the output. Returns the exit status for the command's STATUS. */
 static int main_end(int status)
 {
 	int r = output_flush();

@@ -33,14 +33,15 @@ int command_metrics(int argc, char **argv)
 		return command_fail(r);
 	faults_catch("kinf", directory);
 	r = kinf_open_checked(
-		directory, NULL, NULL, true, &kinf); /* what is good of a damaged copy is counted */
+		/* the good part of a damaged copy is counted */
+		directory, NULL, NULL, true, &kinf);
 	if (!kinf)
 		return command_fail(r);
 	CLEANUP(status_release) struct store_status status;
 	CLEANUP(buf_release) struct buf out = BUF_INIT;
 	int gathered = status_gather(kinf, command_has_serve(&flags), &status);
 
-	/* A store that can't be read has metrics also: they say so. */
+	/* An unreadable store has metrics that say so. */
 	r = metrics_text(&status, false, &out);
 	if (r == 0)
 		r = output_text(&out);

@@ -36,8 +36,7 @@ bool outlet_ended(struct outlet *outlet)
 	return outlet->ended;
 }
 
-/* Returns -EPIPE if nobody can read the output any more; a command that has nothing to write is
- * not told by write(2). */
+/* Returns -EPIPE if the output has no reader any more: write(2) does not tell an idle command. */
 static int outlet_check_consumer(void)
 {
 	struct pollfd fd = {.fd = STDOUT_FILENO};

@@ -42,8 +42,7 @@ bool rbac_is_asked(const struct rbac_args *args)
 	return args->name || args->namespace_ || args->account || args->user || args->group;
 }
 
-/* Returns whether TEXT is a DNS name of at most SIZE characters, with dots only if they are
- * ALLOWED. */
+/* Returns true if TEXT is a DNS name of at most SIZE characters, with dots only if DOTS. */
 static bool rbac_is_dns(const char *text, size_t size, bool dots)
 {
 	size_t n = strlen(text);
@@ -85,18 +84,18 @@ int rbac_check_args(const struct options *options, const struct rbac_args *args)
 
 /* The rights on one resource. */
 struct rbac_rule {
-	char in[64];        /* a namespace; "": all, and what has none */
+	char in[64];        /* a namespace; "": all, and cluster-scoped objects */
 	char group[256];    /* "*": all */
 	char resource[256]; /* "*": all */
 	char object[256];   /* "": all */
-	bool selects;       /* the feed has a selector that no rule can express */
-	bool excludes;      /* the wildcard leaves resources out, which no rule can */
+	bool selects;       /* no rule can express the feed's selector */
+	bool excludes;      /* the wildcard leaves resources out, as no rule can */
 };
 
 struct rbac {
 	struct rbac_rule *rules;
 	size_t n, room;
-	bool custom; /* a resource may be a custom one, whose columns are in its definition */
+	bool custom; /* a resource may be a custom one, with columns in its definition */
 };
 
 static void rbac_release(struct rbac *rbac)
@@ -112,7 +111,7 @@ static const struct rbac_builtin {
 #undef RESOURCE
 };
 
-/* Returns whether the first SIZE bytes of NAME are a version: v1, v2beta1. */
+/* Returns true if the first SIZE bytes of NAME are a version: v1, v2beta1. */
 static bool rbac_is_version(const char *name, size_t size)
 {
 	size_t digits = size > 1 && name[0] == 'v' ? strspn(name + 1, DIGITS) : 0;
@@ -125,7 +124,7 @@ static bool rbac_is_version(const char *name, size_t size)
 	return last && rest + word + last == end;
 }
 
-/* Splits NAME (resource[.version][.group]) into RULE. Returns whether it says the group. */
+/* Splits NAME (resource[.version][.group]) into RULE. Returns true if it has the group. */
 static bool rbac_split(const char *name, struct rbac_rule *rule)
 {
 	size_t size = strcspn(name, ".");
@@ -153,8 +152,8 @@ static bool rbac_is_short_name(const char *names, const char *name)
 	return false;
 }
 
-/* Puts the resource of the API server itself that RULE names, in its group if that is WRITTEN,
- * into RULE. Returns whether there is one. */
+/* Puts the built-in resource of RULE, in its group if that is WRITTEN, into RULE. Returns false if
+ * there is none. */
 static bool rbac_find_builtin(struct rbac_rule *rule, bool written)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rbac_builtins); i++) {
@@ -208,7 +207,7 @@ static int rbac_resolve(struct rbac *rbac, const struct config *config,
 		feed->resource, config->store);
 }
 
-/* Notes in RULE what of the feed's selectors and exceptions a rule can say. */
+/* Puts the expressible part of the feed's selectors and exceptions into RULE. */
 static int rbac_select(const struct config_feed *feed, struct rbac_rule *rule)
 {
 	CLEANUP(selector_free) struct selector *selector = NULL;
@@ -242,7 +241,7 @@ static int rbac_compare(const void *a, const void *b)
 	return r ? r : strcmp(x->resource, y->resource);
 }
 
-/* Returns whether RULE gives nothing that OTHER does not give. */
+/* Returns true if OTHER gives all rights of RULE. */
 static bool rbac_is_covered(const struct rbac_rule *rule, const struct rbac_rule *other)
 {
 	return (!*other->in || !strcmp(other->in, rule->in)) &&
@@ -250,7 +249,7 @@ static bool rbac_is_covered(const struct rbac_rule *rule, const struct rbac_rule
 	       (!*other->object || !strcmp(other->object, rule->object));
 }
 
-/* Sorts the rules, and removes those that another one covers. */
+/* Sorts the rules, and removes those covered by another one. */
 static void rbac_settle(struct rbac *rbac)
 {
 	size_t kept = 0;
@@ -293,8 +292,8 @@ static int rbac_collect(
 
 /* ---- YAML --------------------------------------------------------------- */
 
-/* Appends TEXT as a scalar that every reader takes for a string. A word that YAML 1.1 takes for
- * something else (yes, 1e3) is quoted also. */
+/* Appends TEXT as a scalar read as a string by every reader; quotes words with another meaning in
+ * YAML 1.1 (yes, 1e3). */
 static void rbac_put(struct buf *out, const char *text)
 {
 	size_t size = strlen(text);
@@ -348,7 +347,7 @@ static void rbac_put_binding(struct buf *out, const struct rbac_args *args, cons
 	rbac_put_key(out, "  namespace", args->namespace_ ? args->namespace_ : "kinf-system");
 }
 
-/* Appends one rule: that of N rows, which differ in their resources only. */
+/* Appends one rule for N rows, differing only in their resources. */
 static void rbac_put_rule(struct buf *out, const struct rbac_rule *rules, size_t n)
 {
 	bool every = strcmp(rules->resource, "*") == 0, selects = false;
@@ -376,7 +375,7 @@ static void rbac_put_rule(struct buf *out, const struct rbac_rule *rules, size_t
 	buf_str(out, every ? "]\n  verbs: [list, watch]\n" : "]\n  verbs: [get, list, watch]\n");
 }
 
-/* Appends the rules from row I on that are for the same namespace. Returns the row after them. */
+/* Appends the rules of row I's namespace from there on. Returns the row after them. */
 static size_t rbac_put_rules(struct buf *out, const struct rbac *rbac, size_t i)
 {
 	const char *in = rbac->rules[i].in;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kinf config rbac: the rights that the account of the daemons needs at the API server, as YAML
- * for kubectl apply. They follow from the feeds of a configuration: a ClusterRole for feeds of
- * all namespaces, a Role in each namespace that a feed names, and their bindings. Nothing is
- * asked of the API server: the groups of its own resources are in rbac.def, those of custom ones
- * in the name (widgets.example.com) or in the store.
+ * kinf config rbac: the rights of the daemons' account at the API server, as YAML for kubectl
+ * apply. They follow from the feeds of a configuration: a ClusterRole for feeds of all namespaces,
+ * a Role in each named namespace, and their bindings. The API server is not asked: rbac.def has the
+ * groups of its own resources; those of custom ones are in the name (widgets.example.com) or in the
+ * store.
  */
 #ifndef COMMAND_RBAC_H
 #define COMMAND_RBAC_H
@@ -25,12 +25,11 @@ struct options_group rbac_options(struct rbac_args *args);
 /* Checks the values of the options. Returns: 0; ERR_SYNTAX by options_bad(). */
 int rbac_check_args(const struct options *options, const struct rbac_args *args);
 
-/* Returns whether an option of ARGS is given. */
+/* Returns true if ARGS has an option. */
 bool rbac_is_asked(const struct rbac_args *args);
 
-/* Appends the YAML for the feeds of CONFIG. SNAPSHOT (NULL: none) is of the store that it
- * describes.
- * Returns: 0; ERR_CONFIG: the group of a resource is not known; -ENOMEM. */
+/* Appends the YAML for the feeds of CONFIG. SNAPSHOT (NULL: none) is of its store. Returns: 0;
+ * ERR_CONFIG: the group of a resource is unknown; -ENOMEM. */
 int rbac_write(const struct config *config, const struct rbac_args *args,
 	struct kinf_snapshot *snapshot, struct buf *out);
 

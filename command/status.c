@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kinf status [-o json] [--check]: what the store and its daemons do. */
+/* kinf status [-o json] [--check]: the work of a store and its daemons. */
 #include <stdio.h>
 #include <string.h>
 
@@ -29,8 +29,8 @@ static const struct option_spec status_options[] = {
 
 /* ---- judging ------------------------------------------------------------ */
 
-/* Finds the first thing that is wrong: with ANY, that no feed is live; else any process or feed
- * that does not work, or that there is no feed. Returns false if there is none. */
+/* Finds the first fault: with ANY, that no feed is live; else a process or feed that does not work,
+ * or a store without feeds. Returns false if there is none. */
 static bool status_find_fault(
 	const struct store_status *s, bool any, double limit_seconds, char *text, size_t size)
 {
@@ -61,7 +61,7 @@ static bool status_find_fault(
 			fault = feed;
 	}
 	if (s->n_feeds == 0) {
-		/* The reflector may watch feeds also while nothing can be read. */
+		/* The reflector may watch feeds while nothing is readable. */
 		bool error_says_it = *s->error && (s->damaged || !s->journal.open);
 
 		(void)snprintf(text, size, "%s%s%.500s",
@@ -121,7 +121,7 @@ int command_status(int argc, char **argv)
 		return command_fail(r);
 	faults_catch("kinf", directory);
 	r = kinf_open_checked(
-		directory, NULL, NULL, true, &kinf); /* what is good of a damaged copy is shown */
+		directory, NULL, NULL, true, &kinf); /* the good part of a damaged copy is shown */
 	if (!kinf)
 		return command_fail(r);
 	CLEANUP(status_release) struct store_status status;
@@ -141,7 +141,7 @@ int command_status(int argc, char **argv)
 		r = output_text(&out);
 	if (r < 0)
 		return command_fail(r);
-	/* The status is printed also if the store was refused: it then says why. */
+	/* A refused store has a status with the reason. */
 	if (gathered < 0)
 		(void)fprintf(stderr, "Error: %s\n", status.error);
 	else if (args.check && gathered > 0)

@@ -116,8 +116,8 @@ static int top_once(struct top *top)
 	return PROC_FAILED;
 }
 
-/* Makes a screen of the page, clipped to the terminal. The escape sequences change no state of the
- * terminal: nothing has to be restored. */
+/* Makes a screen of the page, clipped to the terminal. Its escape sequences change no state to
+ * restore. */
 static int top_draw(struct top *top)
 {
 	struct winsize size = {.ws_row = 24, .ws_col = 80};

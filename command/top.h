@@ -12,13 +12,13 @@
 
 struct top_sample {
 	struct store_status status;
-	uint64_t taken_ns; /* CLOCK_MONOTONIC; 0: there is none */
+	uint64_t taken_ns; /* CLOCK_MONOTONIC; 0: none */
 	uint64_t wall_ns;  /* CLOCK_REALTIME */
 	int result;        /* of status_gather() */
 };
 void top_sample_release(struct top_sample *sample);
 
-/* Returns the growth of a counter per second. NAN: it began again, or no time has passed. */
+/* Returns the growth of a counter per second. NAN: it restarted, or no time has passed. */
 double top_rate(uint64_t before, uint64_t now, double seconds);
 
 /* ---- tables ------------------------------------------------------------- */
@@ -35,7 +35,7 @@ struct top_column {
 };
 
 struct top_cell {
-	double number; /* for sorting; NAN: not known */
+	double number; /* a narrow line drops columns with the largest value first; 0: kept */
 	size_t text;   /* offset in the table's texts */
 };
 
@@ -52,8 +52,8 @@ struct top_table {
 	struct buf texts; /* each with its NUL */
 };
 
-/* Fills TABLE, which is released or zero, with the sorted rows of PANEL. BEFORE: an earlier sample,
- * for rates; one that was not taken gives none. Returns: 0, -ENOMEM. */
+/* Fills TABLE, released or zero, with the sorted rows of PANEL. BEFORE: an earlier sample for
+ * rates, if taken. Returns: 0, -ENOMEM. */
 int top_rows(const struct top_sample *before, const struct top_sample *now, enum top_panel panel,
 	struct top_table *table);
 void top_table_release(struct top_table *table);
@@ -65,7 +65,7 @@ void top_put_store(const struct top_sample *before, const struct top_sample *now
 /* ---- layout ------------------------------------------------------------- */
 
 struct top_layout {
-	size_t width[TOP_COLUMNS]; /* in characters; 0: the column is not shown */
+	size_t width[TOP_COLUMNS]; /* in characters; 0: hidden */
 };
 
 /* Chooses columns and widths for a line of WIDTH characters; 0: of any length. */
@@ -73,7 +73,7 @@ void top_fit(const struct top_table *table, size_t width, struct top_layout *lay
 /* Appends a line without its end. ROW NULL: the headings. */
 void top_put_row(const struct top_table *table, const struct top_layout *layout,
 	const struct top_row *row, struct buf *out);
-/* Returns the beginning of TEXT that has at most WIDTH characters. */
+/* Returns at most WIDTH leading characters of TEXT. */
 struct bytes top_clip(struct bytes text, size_t width);
 
 /* Appends the whole page. WIDTH: of a line; ROWS: of the table of feeds; 0: any. */

@@ -27,13 +27,13 @@ double top_rate(uint64_t before, uint64_t now, double seconds)
 
 /* ---- rows --------------------------------------------------------------- */
 
-/* A table that is being filled, with the samples that it shows. */
+/* A table during its filling, with its samples. */
 struct top_fill {
 	struct top_table *table;
 	struct top_row row;
 	size_t cell;
 	const struct top_sample *before, *now;
-	double seconds; /* between them; 0: there is one only */
+	double seconds; /* between them; 0: only one */
 };
 
 static void top_fill_cell(struct top_fill *fill, double number)
@@ -56,7 +56,7 @@ static void top_fill_count(struct top_fill *fill, uint64_t n)
 	buf_byte(&fill->table->texts, '\0');
 }
 
-/* Adds a number as PRINT writes it, "-" if it is not known. */
+/* Adds a number by PRINT, "-" if unknown. */
 static void top_fill_as(
 	struct top_fill *fill, double number, void (*print)(double number, struct buf *out))
 {
@@ -127,7 +127,7 @@ static int top_compare_feeds(const void *a, const void *b)
 	return r ? r : strcmp(x->namespace_, y->namespace_);
 }
 
-/* Finds the feed in the sample before, if both counted in one run of the reflector. */
+/* Finds the feed in the previous sample, if both are of one run of the reflector. */
 static const struct kinf_feed_info *top_find_feed(
 	const struct top_fill *fill, const struct kinf_feed_info *feed)
 {

@@ -20,8 +20,7 @@ struct bytes top_clip(struct bytes text, size_t width)
 	return BYTES(text.data, i);
 }
 
-/* Returns the width of the line. The last column is clipped where the line ends, so that little
- * of it counts. */
+/* Returns the width of the line. The last column, clipped at the line's end, counts little. */
 static size_t top_line_width(const struct top_table *table, const struct top_layout *layout)
 {
 	size_t sum = 0;
@@ -57,7 +56,7 @@ void top_fit(const struct top_table *table, size_t width, struct top_layout *lay
 				worst = c;
 		if (!worst)
 			break;
-		/* A long name is clipped before a column is lost that would then fit. */
+		/* A long name is clipped before a column is dropped. */
 		size_t over = top_line_width(table, layout) - width;
 		if (layout->width[0] >= FIRST_MIN + over && layout->width[0] > 2 * FIRST_MIN)
 			break;

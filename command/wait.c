@@ -12,7 +12,7 @@
 #include "reader/handle.h"
 
 #define POLL_MS 50
-#define LOOK_MS 1000       /* for what the library waits for */
+#define LOOK_MS 1000       /* for waits in the library */
 #define NEVER   UINT64_MAX /* no --timeout */
 
 struct wait_args {
@@ -33,7 +33,7 @@ struct waiting {
 	struct kinf_snapshot *snapshot;
 	const char *feed;
 	const char *argument; /* of the condition, after "=" */
-	bool is_missing;      /* there is no such feed, which was said */
+	bool is_missing;      /* no such feed, already reported */
 };
 
 static int wait_clear_live(void *arg, const struct kinf_feed_info *info)
@@ -77,8 +77,8 @@ static int wait_holds(struct waiting *waiting, bool live)
 	return r == KINF_NO_FEED ? 0 : r < 0 ? r : holds;
 }
 
-/* Looks whether the condition holds; waits for it a little where the library can. No snapshot is
- * held afterwards. Returns: 1; 0: not yet; a negative error. */
+/* Checks the condition; waits for it a little where the library can. Keeps no snapshot. Returns: 1;
+ * 0: not yet; a negative error. */
 static int wait_look(struct waiting *waiting, const char *condition, uint64_t end_ns)
 {
 	int left = proc_ms_until(end_ns), ms = left < 0 || left > LOOK_MS ? LOOK_MS : left;
@@ -100,8 +100,8 @@ static int wait_look(struct waiting *waiting, const char *condition, uint64_t en
 	return r == KINF_TIMEOUT || r == KINF_NO_FEED ? 0 : r < 0 ? r : 1;
 }
 
-/* A feed that does not exist yet is waited for. Its name may also be misspelt, or the feed was
- * removed: a caller that waits without a timeout is told, once each time. */
+/* Waits for a missing feed. Its name may be misspelt, or the feed removed: a caller without a
+ * timeout is told, once each time. */
 static void wait_note_missing(struct waiting *waiting)
 {
 	struct kinf_feed_info info;
@@ -120,12 +120,12 @@ static void wait_note_missing(struct waiting *waiting)
 }
 
 struct late {
-	const char *object; /* NAMESPACE/NAME, if one is waited for */
+	const char *object; /* NAMESPACE/NAME, if waited for */
 	struct kinf_feed_info info;
 };
 
-/* Chooses the feed to report: the first that is not listed or not live, else the first, of those
- * that may hold the object. */
+/* Chooses the feed to report: the first unlisted or not live, else the first, of those that may
+ * hold the object. */
 static int wait_find_late(void *arg, const struct kinf_feed_info *info)
 {
 	struct late *late = arg;
@@ -140,7 +140,7 @@ static int wait_find_late(void *arg, const struct kinf_feed_info *info)
 	return is_late;
 }
 
-/* Adds the reason, as far as it is known: no store, no feed, or the state of the feed. */
+/* Adds the reason, as far as known: no store, no feed, or the state of the feed. */
 static int wait_timed_out(struct waiting *waiting, const char *condition)
 {
 	struct late late = {

@@ -3,10 +3,9 @@
  * kinf watch FEED: the items of a follower (store/read/follow.h), filtered and printed, one line
  * each.
  *
- * A cursor never covers a line that the consumer has not got: it is written only after SYNC, and
- * only after the output was flushed. It is written when nothing is happening, or when enough was
- * printed since the last time. A position that moved without a line (all filtered out) is also
- * written now and then, so that the journal need not keep history for this watch.
+ * A cursor never covers a line that the consumer has not got: it is written only after SYNC and a
+ * flush of the output, when idle or after enough lines. A position that moved without a line (all
+ * filtered out) is also written now and then: the journal need not keep history for this watch.
  */
 #include "command/watch.h"
 
@@ -33,7 +32,7 @@
 /* after a line, while more lines follow */
 #define SAVE_BUSY_NS   (1000 * UINT64_C(1000000))
 #define SAVE_SILENT_NS (5000 * UINT64_C(1000000)) /* when only the position has moved */
-/* when nothing has: an old cursor expires */
+/* without any move: an old cursor expires */
 #define SAVE_AGAIN_NS (60000 * UINT64_C(1000000))
 #define FEEDS_NS      (1000 * UINT64_C(1000000)) /* between two checks for more feeds */
 
@@ -71,30 +70,30 @@ struct watching {
 	struct kinf *kinf;
 	struct store *store; /* KINF's */
 	struct filter filter;
-	struct buf fields; /* the field selector, with the name that is asked for */
+	struct buf fields; /* the field selector, with the wanted name */
 	struct watch_print print;
 	struct outlet out;
-	bool described;            /* PRINT knows what the feed looks like */
-	bool waiting_noted;        /* a note said that there is nothing to read yet */
+	bool described;            /* PRINT knows the form of the feed */
+	bool waiting_noted;        /* noted that there is nothing to read yet */
 	struct cursor_claim claim; /* on the cursor */
 	struct follow *follow;
-	uint32_t *feeds; /* the ids that FOLLOW follows */
+	uint32_t *feeds; /* the ids followed by FOLLOW */
 	size_t n_feeds;
-	uint8_t journal[16]; /* the uuid of the journal that these ids belong to */
-	uint64_t feeds_ns;   /* when they were read */
+	uint8_t journal[16]; /* the uuid of their journal */
+	uint64_t feeds_ns;   /* time of their reading */
 	uint64_t printed;    /* objects, ever */
 	unsigned turns;      /* of the loop */
 	/* Since the cursor was written: */
 	struct follow_position *saved;
 	size_t n_saved;
-	uint64_t saved_ns;   /* last decision whether to write it */
+	uint64_t saved_ns;   /* last decision on writing it */
 	uint64_t written_ns; /* last write */
 	uint64_t items;
 };
 
-/* ---- the feeds that the name stands for --------------------------------- */
+/* ---- the feeds of the name ---------------------------------------------- */
 
-/* Returns whether FEED can hold objects of the namespace that is asked for. */
+/* Returns true if FEED can hold objects of the wanted namespace. */
 static bool watch_matches(const struct watching *w, const struct snapshot_feed *feed)
 {
 	const char *only = feed->definition.namespace_;
@@ -103,8 +102,8 @@ static bool watch_matches(const struct watching *w, const struct snapshot_feed *
 	return !*only || !wanted || strcmp(only, wanted) == 0;
 }
 
-/* Reads ids and indexes of the feeds from one snapshot; the first time also what a name looks
- * like. Returns 0; AGAIN: there is nothing to follow yet. */
+/* Reads ids and indexes of the feeds from one snapshot, and at first the form of the output.
+ * Returns 0; AGAIN: there is nothing to follow yet. */
 static int watch_find_feeds(struct watching *w)
 {
 	CLEANUP(kinf_snapshot_close) struct kinf_snapshot *snapshot = NULL;
@@ -146,8 +145,8 @@ static int watch_find_feeds(struct watching *w)
 	return r;
 }
 
-/* Returns GONE if the name stands for a listed feed that is not followed: the configuration may add
- * a namespace to a name. The follower itself reports a feed that goes away. */
+/* Returns GONE if a listed feed of the name is not followed: the configuration may add a namespace.
+ * The follower itself reports a removed feed. */
 static int watch_check_feeds(struct watching *w)
 {
 	CLEANUP(kinf_snapshot_close) struct kinf_snapshot *snapshot = NULL;
@@ -215,8 +214,8 @@ static int watch_event(struct watching *w, const struct watch_print_event *event
 	return watch_print(&w->print, event, &w->out.text);
 }
 
-/* Prints a change as a consumer sees it who knows only objects that pass the filter: WAS and IS say
- * whether the state before and the state after pass. */
+/* Prints a change as seen through the filter: WAS and IS tell if the states before and after
+ * pass. */
 static int watch_change(struct watching *w, const struct follow_item *item)
 {
 	bool deleted = item->record.type == RECORD_DELETED;
@@ -236,8 +235,7 @@ static int watch_change(struct watching *w, const struct follow_item *item)
 		.old = was == FOUND && w->args.old ? &item->old : NULL,
 		.final_state_unknown = (item->record.flags & RECORD_FINAL_STATE_UNKNOWN) != 0,
 	};
-	/* An object that left the filter, or whose last state is unknown, is shown as it was
-	 * before. */
+	/* An object that left the filter, or with an unknown last state, is shown as before. */
 	if (is != FOUND && (!deleted || !item->record.body.size))
 		event.object = &item->old;
 	return watch_event(w, &event);
@@ -269,7 +267,7 @@ static int watch_item(struct watching *w, const struct follow_item *item)
 	}
 }
 
-/* As watch_item(). Text of an item whose bytes were taken away meanwhile is dropped. */
+/* As watch_item(). Drops the text of an item with bytes taken away meanwhile. */
 static int watch_take(struct watching *w, const struct follow_item *item)
 {
 	size_t size = w->out.text.size;
@@ -285,8 +283,8 @@ static int watch_take(struct watching *w, const struct follow_item *item)
 
 /* ---- following ---------------------------------------------------------- */
 
-/* Takes what is left of the initial state if all objects of it are printed: only then a cursor
- * is valid. An object that is left is given again to the next watch. */
+/* Takes the rest of the initial state if all its objects are printed: only then a cursor is valid.
+ * The next watch gets any other object again. */
 static int watch_complete(struct watching *w)
 {
 	struct follow_item item;
@@ -306,8 +304,8 @@ static int watch_complete(struct watching *w)
 	return r < 0 ? r : 0;
 }
 
-/* Returns END: a signal came, or everything is printed; GONE, LAPPED: start again with a new
- * follower; errors. */
+/* Returns END after a signal or the last line; GONE, LAPPED: start again with a new follower;
+ * errors. */
 static int watch_follow(struct watching *w)
 {
 	struct follow_item item;
@@ -349,8 +347,8 @@ static int watch_follow(struct watching *w)
 	return r < 0 ? r : END;
 }
 
-/* Makes the follower; after a lapse, one that begins with all objects. Returns LAPPED if the cursor
- * is of other feeds. */
+/* Makes the follower; after an overrun, one that begins with all objects. Returns LAPPED if the
+ * cursor is of other feeds. */
 static int watch_begin(struct watching *w, bool lapsed)
 {
 	CLEANUP(cursor_release) struct cursor_file cursor = {.n = 0};
@@ -374,8 +372,8 @@ static int watch_begin(struct watching *w, bool lapsed)
 	return follow_new(w->store, w->feeds, w->n_feeds, &options, &w->follow);
 }
 
-/* After a lapse of one feed all feeds of the name are given again, and LAPPED is printed once: so
- * "an object that is not repeated does not exist" holds for the whole output. */
+/* After an overrun of one feed all feeds of the name are repeated, with one LAPPED: "an object not
+ * repeated does not exist" holds for the whole output. */
 static int watch_loop(struct watching *w)
 {
 	bool lapsed = false;

@@ -16,10 +16,9 @@
 /* ---- outlet.c ----------------------------------------------------------- */
 
 /*
- * The standard output of a command that runs until it is told to end. The command collects text in
- * `text` and outlet_flush() writes it; only then may it store a position that covers this text. A
- * consumer that stops reading can't keep the command from ending, because every write waits for
- * signals also.
+ * The standard output of a command without an end of its own. The command collects text in `text`,
+ * outlet_flush() writes it, and only then a position of that text may be stored. Every write also
+ * waits for signals: a stuck consumer can't keep the command from ending.
  */
 struct outlet {
 	int signals; /* signals_open() */
@@ -30,22 +29,20 @@ struct outlet {
 int outlet_init(struct outlet *outlet);
 void outlet_release(struct outlet *outlet);
 
-/* Returns whether a signal has asked the command to end. */
+/* Returns true if a signal asked the command to end. */
 bool outlet_ended(struct outlet *outlet);
 
-/* Writes all text; without any, finds out whether the consumer is still there.
- * Returns: 0
- *	-EPIPE (the consumer is gone), -ENOSPC and the like
- *	-EINTR: a signal came, and the consumer took nothing for a second
- * After an error the text that was not written is lost. */
+/* Writes all text; without any, checks for the consumer. Returns: 0
+ * 	-EPIPE (the consumer is gone), -ENOSPC and the like
+ * 	-EINTR: a signal came, and the consumer took nothing for a second
+ * After an error unwritten text is lost. */
 int outlet_flush(struct outlet *outlet);
 
 /* ---- watch_print.c ------------------------------------------------------ */
 
 enum watch_format { WATCH_TABLE, WATCH_WIDE, WATCH_NAME, WATCH_JSON, WATCH_YAML, WATCH_FORMAT_MAX };
 
-/* Sets *RET_FORMAT to the format that TEXT names, the table if TEXT is NULL. Returns 0 or
- * ERR_SYNTAX. */
+/* Sets *RET_FORMAT to the format TEXT, the table if NULL. Returns 0 or ERR_SYNTAX. */
 int watch_format(const char *text, enum watch_format *ret_format);
 
 struct watch_print_event {
@@ -53,7 +50,7 @@ struct watch_print_event {
 	uint64_t event;
 	bool initial, final_state_unknown;
 	const struct record *object; /* NULL: an event without one */
-	const struct record *old;    /* NULL: not asked for, or there is none */
+	const struct record *old;    /* NULL: not wanted, or none */
 };
 
 struct watch_print {
@@ -65,13 +62,13 @@ struct watch_print {
 	struct sheet sheet;
 };
 
-/* Prepares for the objects of a feed of SNAPSHOT like INFO. NAMESPACES: a table has a column of
+/* Prepares for the objects of a feed of SNAPSHOT like INFO. NAMESPACES: a table has a column for
  * them. Returns: 0, errors. */
 int watch_print_begin(struct watch_print *print, struct kinf_snapshot *snapshot,
 	const struct kinf_feed_info *info, bool namespaces);
 /* Appends EVENT to OUT. */
 int watch_print(struct watch_print *print, const struct watch_print_event *event, struct buf *out);
-/* Appends the rows that were held back until the widths of their columns were known. */
+/* Appends the rows held back for the widths of their columns. */
 int watch_print_settle(struct watch_print *print, struct buf *out);
 
 #endif
