@@ -123,7 +123,7 @@ static int proc_show_old_lock(int directory_fd, const char *name, unsigned mode,
 	int written = proc_write_pid(fd, name);
 	if (written < 0)
 		return written;
-	err_ignore(r, "the file of before is locked");
+	err_ignore(r, "the old file is locked now");
 	return TAKE_FD(fd);
 }
 

@@ -129,8 +129,7 @@ static int apply_know_definition(void *arg, const struct index_definition *defin
 
 	if (!feed)
 		return err_say(ERR_CORRUPT,
-			"index definition '%s' is of feed %" PRIu32
-			", which the index does not have",
+			"index definition '%s' is of feed %" PRIu32 ", missing in the index",
 			definition->name, definition->feed);
 	return definition->dropping ? 0 : terms_add(feed->terms, definition);
 }

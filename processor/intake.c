@@ -72,7 +72,7 @@ static void intake_attach(struct intake *intake)
 {
 	int r = ring_attach(home_runtime_fd(intake->p->home), DELTA_RING, &intake->ring);
 
-	err_ignore(r, "the log has everything, and the ring is tried again");
+	err_ignore(r, "the log has everything, and the ring is retried");
 	if (r >= 0 && memcmp(ring_uuid(intake->ring), journal_uuid(intake->journal), 16) != 0)
 		intake_drop_ring(intake);
 	if (intake->ring) /* handlers need no index, or wait for it anyway */

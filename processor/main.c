@@ -108,7 +108,7 @@ static void processor_compact(struct app *app)
 		LOG(index_compact_failed, .error = err_text(r));
 	control_end(&app->compacting, r, r < 0 ? err_text(r) : "done");
 	app->index_damaged |= r == ERR_CORRUPT || r == -EIO;
-	err_ignore(r, "the client has the reason, and the index is as it was");
+	err_ignore(r, "the client has the reason, and the index is as before");
 }
 
 static void processor_open_pair(struct app *app)

@@ -399,7 +399,7 @@ int pair_check(struct pair *pair)
 	int r = journal_check(pair->journal, pair->p->home);
 
 	if (r == ERR_MOVED) {
-		err_ignore(r, "the reflector has begun another journal, which is followed then");
+		err_ignore(r, "the reflector has begun another journal, to be followed next");
 		return GONE;
 	}
 	if (!r)

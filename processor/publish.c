@@ -55,7 +55,7 @@ void publish_check(struct publish *publish)
 	if (r < 0 && !publish->warned)
 		LOG(taken_word_missing, .error = err_text(r));
 	publish->warned = r < 0;
-	err_ignore(r, "readers poll the index without the word, and it is tried again");
+	err_ignore(r, "readers poll the index, and the word is retried");
 }
 
 void publish_close(struct publish **publish_pointer)

@@ -223,15 +223,13 @@ static int config_find_cluster(const struct config_flags *flags, char **ret_file
 		return err_say(ERR_CONFIG, "--cluster and --config exclude each other");
 	if (!*name || *name == '.' || strchr(name, '/'))
 		return err_say(ERR_CONFIG,
-			"--cluster: '%s' is not a name; 'kinf clusters' lists those that there are",
-			name);
+			"--cluster: '%s' is not a name; 'kinf clusters' lists the clusters", name);
 	if (asprintf(ret_file, "%s/%s.yaml", config_directory(), name) < 0)
 		return err_set(-ENOMEM, "--cluster %s", name);
 	if (access(*ret_file, F_OK) < 0 && errno == ENOENT)
 		return err_say(ERR_CONFIG,
-			"--cluster %s: there is no '%s'; 'kinf clusters' lists those that there "
-			"are",
-			name, *ret_file);
+			"--cluster %s: there is no '%s'; 'kinf clusters' lists the clusters", name,
+			*ret_file);
 	return 0;
 }
 
@@ -367,7 +365,7 @@ int config_need_feeds(const struct config *config)
 		return 0;
 	return err_say(ERR_CONFIG, "%s: no feeds; name at least one under 'feeds'",
 		config->file          ? config->file
-		: config->passed_over ? "no ./kinf.yaml that counts, and no /etc/kinf/kinf.yaml"
+		: config->passed_over ? "no usable ./kinf.yaml, and no /etc/kinf/kinf.yaml"
 				      : "no ./kinf.yaml and no /etc/kinf/kinf.yaml");
 }
 

@@ -83,7 +83,7 @@ static int config_read_words(
 	int r = 0;
 
 	if (node->type != YAML_LIST || node->count == 0)
-		return config_refuse(place, "must be a list that is not empty");
+		return config_refuse(place, "must be a nonempty list");
 	for (size_t i = 0; i < node->count; i++) {
 		struct config_place here = config_place_item(place, i, node->items[i].line);
 
@@ -223,8 +223,7 @@ int config_check_serve(const struct config_place *place, const struct config *co
 	if (!s->review_certificate != !s->review_key)
 		return config_refuse(place, "review.cert and review.key must be given together");
 	if (s->auth == CONFIG_AUTH_ALLOW && !s->allow)
-		return config_refuse(
-			place, "auth: allow lets nobody in without rules; write some in allow");
+		return config_refuse(place, "auth: allow needs rules; write some in allow");
 	if (s->forward && s->auth == CONFIG_AUTH_OPEN)
 		return config_refuse(place,
 			"forward: on needs to know the client; it can't be used with auth: open");

@@ -156,7 +156,7 @@ static void daemon_name_supervisors_keys(struct daemon *d)
 	flags.runtime_dir = runtime_dir ? flags.runtime_dir : NULL;
 	int r = config_load(&flags, &config);
 	if (r < 0)
-		err_ignore(r, "the file was good a moment ago: its next change is read again");
+		err_ignore(r, "the file was good before: its next change is read again");
 	else
 		daemon_name_keys(d, config, CONFIG_RUN, "kinf run");
 }

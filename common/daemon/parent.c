@@ -97,7 +97,7 @@ unsigned parent_sockets(void)
 {
 	unsigned n;
 
-	err_ignore(parent_read_sockets(&n), "a program that takes sockets has checked it");
+	err_ignore(parent_read_sockets(&n), "checked at the start of programs with sockets");
 	return n;
 }
 

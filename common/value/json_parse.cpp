@@ -120,7 +120,7 @@ static inline int json_take_string(struct json_walk *walk, struct bytes *ret_tex
 	const uint8_t *p = static_cast<const uint8_t *>(quoted.data);
 
 	if (quoted.size < 2 || p[quoted.size - 1] != '"')
-		return json_syntax(walk, "a string that does not end");
+		return json_syntax(walk, "an unterminated string");
 	struct bytes raw = BYTES(p + 1, quoted.size - 2);
 	*ret_text = raw;
 	if (memchr(raw.data, '\\', raw.size)) {
@@ -359,7 +359,7 @@ static int json_find_tokens(struct json_parser *parser, struct bytes text)
 	case simdjson::UTF8_ERROR:
 		return err_say(ERR_SYNTAX, "JSON: not UTF-8");
 	case simdjson::UNCLOSED_STRING:
-		return err_say(ERR_SYNTAX, "JSON: a string that does not end");
+		return err_say(ERR_SYNTAX, "JSON: an unterminated string");
 	case simdjson::UNESCAPED_CHARS:
 		return err_say(ERR_SYNTAX, "JSON: a control character in a string");
 	default:

@@ -38,8 +38,8 @@ struct json_level {
 	bool is_map;
 };
 
-/* Writing functions take the address to write at and return the one after it, a register in the loop
- * below; NULL after an error of OUT. */
+/* Writing functions take the address to write at and return the one after it, a register in the
+ * loop below; NULL after an error of OUT. */
 struct json_writer {
 	struct buf *out;      /* its size lags until json_flush() */
 	uint8_t *end;         /* of that room */
@@ -231,7 +231,7 @@ static int json_put_other(
 		return 0;
 	case VALUE_NUMBER:
 		if (!number_is_valid(item->text))
-			return json_corrupt("a number that is not one");
+			return json_corrupt("a malformed number");
 		*to = json_put(w, *to, item->text);
 		return 0;
 	default:
@@ -255,7 +255,7 @@ static inline int json_put_key(
 		if (r < 0)
 			return r;
 		if (item.type != VALUE_STRING)
-			return json_corrupt("a key that is no string");
+			return json_corrupt("a key other than a string");
 		text = item.text;
 		*at += item.size;
 	}

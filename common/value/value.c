@@ -157,7 +157,7 @@ int value_read(struct bytes document, struct value *ret_value)
 		break;
 	case VALUE_DOUBLE:
 		ret_value->u.u = be64_get(p + 1); /* the bits of u.d */
-		return isfinite(ret_value->u.d) ? 0 : value_corrupt("a number that is not finite");
+		return isfinite(ret_value->u.d) ? 0 : value_corrupt("an infinite number or NaN");
 	default: /* nil has nothing more */
 		break;
 	}
@@ -266,11 +266,11 @@ int value_verify(struct bytes document)
 		if (r < 0)
 			return r;
 		if (is_key && item.type != VALUE_STRING)
-			return value_corrupt("a key that is no string");
+			return value_corrupt("a key other than a string");
 		if (item.type == VALUE_STRING && !utf8_is_valid(item.text))
-			return value_corrupt("text that is not UTF-8");
+			return value_corrupt("invalid UTF-8");
 		if (item.type == VALUE_NUMBER && !number_is_valid(item.text))
-			return value_corrupt("a number that is not one");
+			return value_corrupt("a malformed number");
 		document = BYTES(
 			(const uint8_t *)document.data + item.size, document.size - item.size);
 		levels[depth].left--;
@@ -308,7 +308,7 @@ int value_read_key(const uint8_t **p, const uint8_t *end, struct bytes *ret_key)
 	if (r < 0)
 		return r;
 	if (head.type != VALUE_STRING)
-		return value_corrupt("a key that is no string");
+		return value_corrupt("a key other than a string");
 	*ret_key = BYTES(*p + head.size, head.count);
 	*p += head.size + head.count;
 	return 0;

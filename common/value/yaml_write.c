@@ -411,7 +411,7 @@ static int yaml_put_item(
 		return 0;
 	case VALUE_NUMBER:
 		if (!number_is_valid(item.text))
-			return err_set(ERR_CORRUPT, "stored value: a number that is not one");
+			return err_set(ERR_CORRUPT, "stored value: a malformed number");
 		break;
 	default:
 		break;

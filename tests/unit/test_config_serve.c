@@ -92,8 +92,7 @@ Test(config_serve, wrong_values_are_named)
 					 "certificates; name the CA that "
 					 "signs them in tls.clientCA"},
 		{"serve: {auth: allow, tls: {clientCA: /c}}",
-			"k.yaml:1: serve: auth: allow lets nobody in without rules; write some in "
-			"allow"},
+			"k.yaml:1: serve: auth: allow needs rules; write some in allow"},
 		{"serve: {review: {cert: /c}}",
 			"k.yaml:1: serve: review.cert and review.key must be given together"},
 		{"serve: {allow: all}", "k.yaml:1: serve.allow: must be a list"},
@@ -104,7 +103,7 @@ Test(config_serve, wrong_values_are_named)
 		{"serve: {allow: [{users: [u]}]}",
 			"k.yaml:1: serve.allow[0]: needs resources, for instance [pods, nodes]"},
 		{"serve: {allow: [{users: [u], resources: pods}]}",
-			"k.yaml:1: serve.allow[0].resources: must be a list that is not empty"},
+			"k.yaml:1: serve.allow[0].resources: must be a nonempty list"},
 		{"serve: {allow: [{users: [u], resources: [pods], names: [x]}]}",
 			"k.yaml:1: serve.allow[0].names: unknown key; allowed here: users, groups, "
 			"verbs, "
