@@ -87,8 +87,8 @@ static int get_fail(const struct get *get, const struct get_target *target, int 
 {
 	if (code == KINF_GONE && get->args.continue_token) {
 		(void)fprintf(stderr,
-			"Error: the continue token is older than the history that the store keeps; "
-			"list again without it (a larger 'retention' in kinf.yaml keeps tokens "
+			"Error: the continue token is older than the history of the store; list "
+			"again without it (a larger 'retention' in kinf.yaml keeps tokens "
 			"valid for longer)\n");
 		return PROC_FAILED;
 	}

@@ -58,7 +58,7 @@ int rbac_check_args(const struct options *options, const struct rbac_args *args)
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
 		if (texts[i] && (!*texts[i] || !utf8_is_valid(bytes_str(texts[i]))))
-			return options_bad(options, "--%s must be a text that is not empty",
+			return options_bad(options, "--%s must be a nonempty text",
 				i == 0   ? "name"
 				: i == 1 ? "user"
 					 : "group");

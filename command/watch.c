@@ -136,7 +136,7 @@ static int watch_find_feeds(struct watching *w)
 	if (w->described)
 		return 0;
 	err_ignore(command_note_state(snapshot, w->feed, w->args.query.namespace_, 0),
-		"following reports what is wrong");
+		"following reports the fault");
 	r = command_first_feed(snapshot, w->feed, &info);
 	if (r < 0)
 		return r;
@@ -408,8 +408,8 @@ static int watch_loop(struct watching *w)
 		follow_free(&w->follow);
 		if (w->print.format != WATCH_JSON)
 			(void)fprintf(stderr,
-				"note: %s: the store no longer keeps the history that is "
-				"needed here; a new initial state follows\n",
+				"note: %s: the store no longer has the needed history; a new "
+				"initial state follows\n",
 				w->feed);
 		r = watch_event(w, &(struct watch_print_event){.type = "LAPPED"});
 		if (r < 0)

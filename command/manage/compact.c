@@ -36,7 +36,7 @@ static int compact_report(void *arg, uint64_t bytes)
 
 	ticker_show(&compact->ticker, bytes >> 20, compact->total >> 20, "MiB");
 	if (number > 0 && number != SIGHUP && number != SIGCHLD)
-		return err_say(-EINTR, "interrupted: the store is as it was");
+		return err_say(-EINTR, "interrupted: the store is as before");
 	return 0;
 }
 
@@ -123,7 +123,7 @@ static double compact_mib(const struct compact *compact, enum home_role role)
 	struct stat st = {.st_size = 0};
 	int r = fd < 0 ? NOT_FOUND : generation_current(fd, &number);
 
-	err_ignore(r, "the compaction says what is wrong");
+	err_ignore(r, "the compaction reports the fault");
 	if (r != FOUND)
 		return 0;
 	(void)snprintf(path, sizeof(path), "gen-%" PRIu32 "/data.mdb", number);
@@ -137,7 +137,7 @@ static uint64_t compact_size(const struct compact *compact, enum home_role role)
 	uint32_t number;
 	int r = fd < 0 ? NOT_FOUND : generation_current(fd, &number);
 
-	err_ignore(r, "the compaction says what is wrong");
+	err_ignore(r, "the compaction reports the fault");
 	return r == FOUND ? generation_bytes_on_disk(fd, number) : 0;
 }
 

@@ -72,8 +72,7 @@ static int partial_find(struct partial *partial, const char *target)
 	const char *name = slash ? slash + 1 : partial->target;
 	if (n < 0 || (size_t)n + 32 >= sizeof(partial->target) || !*name ||
 		strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-		return err_say(-EINVAL,
-			"'%s' is not the name of a file or directory that can be made", target);
+		return err_say(-EINVAL, "'%s' can't be the name of a file or directory", target);
 	(void)snprintf(partial->directory, sizeof(partial->directory), "%.*s.%s.kinf-partial",
 		(int)(name - partial->target), partial->target, name);
 	return 0;
@@ -90,8 +89,8 @@ static int partial_check(const struct partial *partial, enum partial_kind kind)
 		return err_say(-ENOTDIR, "'%s' exists and is no directory", partial->target);
 	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
 		return err_say(-EINVAL,
-			"'%s' is a device, a pipe or a socket, which a file would replace: name a "
-			"file, or write - for standard output",
+			"'%s' is a device, a pipe or a socket: name a file, or write - for "
+			"standard output",
 			partial->target);
 	if (kind == PARTIAL_FILE || rmdir(partial->target) == 0 || errno == ENOENT)
 		return 0;

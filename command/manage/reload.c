@@ -39,9 +39,8 @@ static int reload_fail(const struct config_flags *flags, const char *path)
 			"start",
 			path));
 	return command_fail(err_say(ERR_NO_STORE,
-		"no daemon runs on store '%s', which the configuration names: daemons read it when "
-		"they start; if they were started with "
-		"another 'store', restart 'kinf run', which keeps that until then",
+		"no daemon runs on store '%s' of the configuration: daemons read it when they "
+		"start; if they were started with another 'store', restart 'kinf run'",
 		path));
 }
 

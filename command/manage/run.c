@@ -115,7 +115,7 @@ static int run_await_store(const char *store)
 		return r;
 	r = home_open(store, &(struct home_options){0}, &home);
 	if (r < 0) {
-		err_ignore(r, "the daemons make the store, or say what is wrong with it");
+		err_ignore(r, "the daemons make the store, or report its fault");
 		return 0;
 	}
 	for (bool noted = false;;) {
