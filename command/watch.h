@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The watch group: watch.c follows the feed and keeps the cursor, watch_print.c formats an event,
- * outlet.c writes the output. No other file includes this header.
+ * watch_writer.c writes the output. No other file includes this header.
  */
 #ifndef COMMAND_WATCH_H
 #define COMMAND_WATCH_H
@@ -13,7 +13,7 @@
 #include "reader/kinf.h"
 #include "store/journal/journal.h"
 
-/* ---- outlet.c ----------------------------------------------------------- */
+/* ---- watch_writer.c ----------------------------------------------------- */
 
 /*
  * The standard output of a command without an end of its own. The command collects text in `text`,
