@@ -72,7 +72,7 @@ struct watching {
 	struct filter filter;
 	struct buf fields; /* the field selector, with the wanted name */
 	struct watch_print print;
-	struct outlet out;
+	struct watch_writer out;
 	bool described;            /* PRINT knows the form of the feed */
 	bool waiting_noted;        /* noted that there is nothing to read yet */
 	struct cursor_claim claim; /* on the cursor */
@@ -180,7 +180,7 @@ static int watch_save(struct watching *w)
 	int r = watch_print_settle(&w->print, &w->out.text);
 
 	if (r == 0)
-		r = outlet_flush(&w->out);
+		r = watch_writer_flush(&w->out);
 	w->items = 0;
 	w->saved_ns = proc_monotonic_ns();
 	if (r < 0 || !w->args.cursor || !follow_synced(w->follow))
@@ -290,7 +290,7 @@ static int watch_complete(struct watching *w)
 	struct follow_item item;
 	int r = 0;
 
-	while (r == 0 && !follow_synced(w->follow) && !outlet_ended(&w->out)) {
+	while (r == 0 && !follow_synced(w->follow) && !watch_writer_ended(&w->out)) {
 		r = follow_next(w->follow, &item);
 		if (r != FOUND)
 			break;
@@ -313,7 +313,8 @@ static int watch_follow(struct watching *w)
 
 	while (w->printed < w->args.count) {
 		/* Checking for signals costs a system call. */
-		if (idle || w->turns++ % SIGNALS_EVERY == 0 ? outlet_ended(&w->out) : w->out.ended)
+		if (idle || w->turns++ % SIGNALS_EVERY == 0 ? watch_writer_ended(&w->out)
+							    : w->out.ended)
 			break;
 		int r = follow_next(w->follow, &item);
 		idle = r == AGAIN;
@@ -330,7 +331,7 @@ static int watch_follow(struct watching *w)
 		} else if (idle || w->out.text.size >= FLUSH_BYTES) {
 			r = idle ? watch_print_settle(&w->print, &w->out.text) : 0;
 			if (r == 0)
-				r = outlet_flush(&w->out);
+				r = watch_writer_flush(&w->out);
 		}
 		if (r == 0 && idle)
 			r = watch_check_feeds(w);
@@ -378,7 +379,7 @@ static int watch_loop(struct watching *w)
 {
 	bool lapsed = false;
 
-	while (!outlet_ended(&w->out)) {
+	while (!watch_writer_ended(&w->out)) {
 		int r = watch_find_feeds(w);
 
 		if (r == AGAIN) {
@@ -426,7 +427,7 @@ static void watch_release(struct watching *w)
 	option_texts_release(&w->print.sheet_args.labels);
 	buf_release(&w->fields);
 	filter_release(&w->filter);
-	outlet_release(&w->out);
+	watch_writer_release(&w->out);
 	kinf_close(&w->kinf);
 	free(w->feeds);
 	free(w->saved);
@@ -509,7 +510,7 @@ int command_watch(int argc, char **argv)
 	if (command_open(&flags, &w.kinf) < 0)
 		return PROC_FAILED;
 	w.store = w.kinf->store;
-	r = outlet_init(&w.out);
+	r = watch_writer_init(&w.out);
 	if (r == 0 && w.args.cursor)
 		r = cursor_claim(store_home(w.store), w.args.cursor, &w.claim);
 	if (r == 0)

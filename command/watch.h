@@ -16,27 +16,27 @@
 /* ---- watch_writer.c ----------------------------------------------------- */
 
 /*
- * The standard output of a command without an end of its own. The command collects text in `text`,
- * outlet_flush() writes it, and only then a position of that text may be stored. Every write also
- * waits for signals: a stuck consumer can't keep the command from ending.
+ * The standard output of a command without an end of its own. It collects text in `text`,
+ * watch_writer_flush() writes it, and only then a position of that text may be stored. Every write
+ * also waits for signals: a stuck consumer can't keep the command from ending.
  */
-struct outlet {
+struct watch_writer {
 	int signals; /* signals_open() */
 	bool ended;  /* SIGTERM, SIGINT or SIGHUP came */
 	struct buf text;
 };
 
-int outlet_init(struct outlet *outlet);
-void outlet_release(struct outlet *outlet);
+int watch_writer_init(struct watch_writer *writer);
+void watch_writer_release(struct watch_writer *writer);
 
 /* Returns true if a signal asked the command to end. */
-bool outlet_ended(struct outlet *outlet);
+bool watch_writer_ended(struct watch_writer *writer);
 
 /* Writes all text; without any, checks for the consumer. Returns: 0
  * 	-EPIPE (the consumer is gone), -ENOSPC and the like
  * 	-EINTR: a signal came, and the consumer took nothing for a second
  * After an error unwritten text is lost. */
-int outlet_flush(struct outlet *outlet);
+int watch_writer_flush(struct watch_writer *writer);
 
 /* ---- watch_print.c ------------------------------------------------------ */
 

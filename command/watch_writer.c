@@ -12,32 +12,32 @@
 
 #define GRACE_MS 1000
 
-int outlet_init(struct outlet *outlet)
+int watch_writer_init(struct watch_writer *writer)
 {
-	*outlet = (struct outlet){.signals = signals_open()};
-	return outlet->signals < 0 ? err_set(outlet->signals, "opening the signals") : 0;
+	*writer = (struct watch_writer){.signals = signals_open()};
+	return writer->signals < 0 ? err_set(writer->signals, "opening the signals") : 0;
 }
 
-void outlet_release(struct outlet *outlet)
+void watch_writer_release(struct watch_writer *writer)
 {
-	if (outlet->signals >= 0)
-		(void)close(outlet->signals); /* nothing was written to it */
-	outlet->signals = -1;
-	buf_release(&outlet->text);
+	if (writer->signals >= 0)
+		(void)close(writer->signals); /* nothing was written to it */
+	writer->signals = -1;
+	buf_release(&writer->text);
 }
 
-bool outlet_ended(struct outlet *outlet)
+bool watch_writer_ended(struct watch_writer *writer)
 {
 	int number;
 
-	while ((number = signals_next(outlet->signals)) > 0)
+	while ((number = signals_next(writer->signals)) > 0)
 		if (number == SIGTERM || number == SIGINT || number == SIGHUP)
-			outlet->ended = true;
-	return outlet->ended;
+			writer->ended = true;
+	return writer->ended;
 }
 
 /* Returns -EPIPE if the output has no reader any more: write(2) does not tell an idle command. */
-static int outlet_check_consumer(void)
+static int watch_writer_check_consumer(void)
 {
 	struct pollfd fd = {.fd = STDOUT_FILENO};
 
@@ -46,21 +46,21 @@ static int outlet_check_consumer(void)
 		       : 0;
 }
 
-int outlet_flush(struct outlet *outlet)
+int watch_writer_flush(struct watch_writer *writer)
 {
-	const uint8_t *next = outlet->text.data;
-	size_t left = outlet->text.size;
-	int r = buf_error(&outlet->text);
+	const uint8_t *next = writer->text.data;
+	size_t left = writer->text.size;
+	int r = buf_error(&writer->text);
 	struct pollfd fds[] = {
 		{.fd = STDOUT_FILENO, .events = POLLOUT},
-		{.fd = outlet->signals, .events = POLLIN},
+		{.fd = writer->signals, .events = POLLIN},
 	};
 
 	if (r == 0 && !left)
-		return outlet_check_consumer();
+		return watch_writer_check_consumer();
 	while (r == 0 && left) {
 		/* After a signal only the consumer is waited for. */
-		int ready = poll(fds, outlet->ended ? 1 : 2, outlet->ended ? GRACE_MS : -1);
+		int ready = poll(fds, writer->ended ? 1 : 2, writer->ended ? GRACE_MS : -1);
 
 		if (ready == 0) {
 			r = err_set(-EINTR, "waiting for the consumer of the output");
@@ -71,7 +71,7 @@ int outlet_flush(struct outlet *outlet)
 			break;
 		}
 		if (ready < 0 || !fds[0].revents) {
-			(void)outlet_ended(outlet);
+			(void)watch_writer_ended(writer);
 			continue;
 		}
 		/* A writable pipe takes this much without blocking. */
@@ -83,6 +83,6 @@ int outlet_flush(struct outlet *outlet)
 			left -= (size_t)n;
 		}
 	}
-	buf_reset(&outlet->text);
+	buf_reset(&writer->text);
 	return r;
 }

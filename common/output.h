@@ -2,7 +2,7 @@
 /*
  * The standard output of a program that prints a result and ends. Everything goes through stdio;
  * main() flushes it at its end, and any failed write is a failure with a sentence. Commands without
- * an end of their own use an outlet (command/watch.h).
+ * an end of their own write by the watch_writer of command/watch.h.
  */
 #ifndef COMMON_OUTPUT_H
 #define COMMON_OUTPUT_H
