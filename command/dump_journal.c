@@ -87,7 +87,7 @@ int dump_feeds(struct dump *dump)
 
 struct log_dump {
 	struct dump *dump;
-	bool changes_only; /* for followers: changes of objects after the horizon */
+	bool changes_only; /* for followers: changes of objects after the low-water mark */
 	bool salvaged;
 };
 

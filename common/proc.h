@@ -76,8 +76,8 @@ int proc_above_standard(int fd);
  * the library (ours ignore it): the library asks first and reports -EFBIG. */
 bool proc_may_write(uint64_t size);
 
-/* For the library's long-lived files: moves FD to a number never given by itself, and returns it.
- * After a program's closefrom(3) its new files get low numbers: the library's later close() hits
+/* For the library's long-lived files: moves FD to a number that open(2) does not pick, and returns
+ * it. After closefrom(3) a program's new files get low numbers: the library's later close() hits
  * none of them. Under a low limit as proc_above_standard(). */
 int proc_apart(int fd);
 
@@ -101,10 +101,8 @@ struct proc_stat {
 int proc_read_stat(int32_t pid, struct proc_stat *ret_stat);
 
 struct proc_memory {
-	uint64_t resident; /* bytes in memory */
-	uint64_t
-		/* those without a file: mapped files are the page cache's */
-		anonymous;
+	uint64_t resident;  /* bytes in memory */
+	uint64_t anonymous; /* those without a file: mapped files are the page cache's */
 };
 
 /* Reads /proc/PID/statm, proc(5). -ESRCH as above. */

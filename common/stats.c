@@ -58,9 +58,8 @@ struct page_row {
 
 struct page {
 	_Atomic uint32_t magic;
-	_Atomic uint32_t
-		/* written last (release), 0 during creation; read first (acquire) in stats_open */
-		version;
+	/* written last (release), 0 during creation; read first (acquire) in stats_open */
+	_Atomic uint32_t version;
 	_Atomic uint32_t size; /* of the page */
 	_Atomic uint32_t n_counters;
 	_Atomic uint32_t n_rows; /* all used rows are below this */

@@ -41,9 +41,8 @@ void publish_check(struct publish *publish)
 		return;
 	}
 	struct home *home = publish->p->home;
-	static bool
-		/* as a start: the pair is reopened after errors, and for another journal */
-		counted;
+	/* as a start: the pair is reopened after errors, and for another journal */
+	static bool counted;
 	int r = taken_create(home_runtime_fd(home), home_file_mode(home), publish->taken, !counted,
 		&publish->word);
 

@@ -35,8 +35,8 @@ struct readers_list {
 
 struct readers {
 	uint32_t magic;
-	struct readers_list held,
-		before; /* in this check, in the last one; in the order of readers_compare() */
+	/* in this check, in the last one; in the order of readers_compare() */
+	struct readers_list held, before;
 	size_t env;
 	uint64_t now;
 	struct stats *stats;

@@ -136,9 +136,8 @@ struct config {
 	enum log_format log_format;
 	enum log_level log_level;
 	struct stat file_read; /* of the file before reading; unused without a file */
-	size_t lines
-		/* The line of each key in the file; 0: absent, or replaced by an option. */
-		[CONFIG_N_KEYS];
+	/* The line of each key in the file; 0: absent, or replaced by an option. */
+	size_t lines[CONFIG_N_KEYS];
 };
 
 /* The values of command-line options; NULL and 0 where not given. */

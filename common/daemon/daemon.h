@@ -80,9 +80,7 @@ struct daemon {
 	bool ready;
 	bool page_lost;      /* stats_is_lost(), as logged */
 	bool config_refused; /* the status page's error is that of the last reload */
-	uint64_t
-		/* next look at the configuration's file; 0: none */
-		settled_ns;
+	uint64_t settled_ns; /* next look at the configuration's file; 0: none */
 	uint64_t ticked_ns, second_ns, notified_ns; /* monotonic */
 };
 

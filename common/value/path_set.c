@@ -12,9 +12,7 @@
 struct path_set_key {
 	struct bytes key;
 	size_t first, next; /* the first key below it, the next one beside it; 0: none */
-	uint64_t
-		/* bit size % 64 for each key below: rules out most members of a map */
-		sizes;
+	uint64_t sizes;     /* bit size % 64 for each key below: rules out most members of a map */
 	uint32_t n_below;
 	bool found; /* in the document */
 	struct value value;

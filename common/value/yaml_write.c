@@ -20,12 +20,10 @@
 struct yaml_writing {
 	struct buf *out;
 	uint8_t *to, *end; /* the rest of the room; TO is NULL after an error of OUT */
-	uint8_t *
-		/* the line's beginning, as if each of its characters were one byte */
-		line;
-	int indent;       /* of the current map or list; -1: outside of all */
-	bool after_blank; /* the last character separates tokens */
-	bool is_indented; /* the line has nothing but indentation and indicators */
+	uint8_t *line;     /* the line's beginning, as if each of its characters were one byte */
+	int indent;        /* of the current map or list; -1: outside of all */
+	bool after_blank;  /* the last character separates tokens */
+	bool is_indented;  /* the line has nothing but indentation and indicators */
 	unsigned depth;
 };
 
