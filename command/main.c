@@ -92,7 +92,7 @@ static int main_complete(int argc, char **argv)
 	return PROC_OK;
 }
 
-/* Returns true if this is one of the links for kubectl: kubectl-kinf, its plugin, or
+/* Returns true if PATH is a link called NAME to this program: kubectl-kinf, kubectl's plugin, or
  * kubectl_complete-kinf, the plugin's completion. */
 static bool main_is_called(const char *path, const char *name)
 {

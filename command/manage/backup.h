@@ -26,7 +26,7 @@ void backup_release(struct backup *backup);
 int backup_report(void *backup, uint64_t bytes, uint64_t total);
 int backup_report_bytes(void *backup, uint64_t bytes);
 
-/* Checks the room at PATH. -ENOSPC: there is less, with the need in the sentence. */
+/* Prints the needed and the free room at PATH. Returns 0; -ENOSPC: too little. */
 int backup_require_room(const char *path, uint64_t bytes);
 /* Opens a snapshot of a sound store. Returns: 0; errors. */
 int backup_open_snapshot(struct kinf *kinf, struct kinf_snapshot **ret_snapshot);

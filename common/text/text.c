@@ -30,8 +30,8 @@ size_t text_plain(struct bytes text)
 	for (; text.size - n >= 8; n += 8) {
 		uint64_t eight = le64_get(p + n);
 
-		/* Sets the highest bit of the first byte above 0x7e or below 0x20, perhaps of later
-		 * bytes. */
+		/* The highest bit is set of the first byte above 0x7e or below 0x20, and perhaps of
+		 * later ones. */
 		if ((eight | (eight + each) | (eight - 0x20 * each)) & 0x80 * each)
 			break;
 	}

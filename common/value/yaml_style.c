@@ -376,7 +376,7 @@ static bool style_begins_badly(struct bytes text)
 	return text.size > 2 && (memcmp(p, "---", 3) == 0 || memcmp(p, "...", 3) == 0);
 }
 
-/* Sets the bits 0x80 of the bytes of WORD other than ASCII signs, digits and letters. */
+/* Returns the bits 0x80 of the bytes of WORD other than ASCII signs, digits and letters. */
 static inline uint64_t style_mark(uint64_t word)
 {
 	const uint64_t ones = UINT64_C(0x0101010101010101);
