@@ -107,7 +107,6 @@ static const struct printer_cell_row request_cells[] = {
 		"`spec.signerName`."),
 	CELL_TEXT("Requestor", "spec.username", NULL, "Base64-encoded PKCS#10 CSR data"),
 	CELL_FUNCTION("RequestedDuration", "string", 0, request_duration,
-
 		"expirationSeconds is the requested duration of validity of the issued "
 		"certificate. The certificate signer may issue a certificate with a different "
 		"validity duration so a client must check the delta between the notBefore and and "

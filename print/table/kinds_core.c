@@ -122,7 +122,6 @@ static const struct printer_cell_row node_cells[] = {
 	CELL_FUNCTION("Kernel-Version", "string", 1, node_kernel,
 		"Kernel Version reported by the node from 'uname -r' (e.g. 3.16.0-0.bpo.4-amd64)."),
 	CELL_WIDE("Container-Runtime", "status.nodeInfo.containerRuntimeVersion", "<unknown>",
-
 		"ContainerRuntime Version reported by the node through runtime remote API (e.g. "
 		"containerd://1.4.2)."),
 };

@@ -197,18 +197,15 @@ static enum printer_cell_type flow_missing(struct printer_row *row)
 static const struct printer_cell_row flow_cells[] = {
 	CELL_NAME,
 	CELL_TEXT("PriorityLevel", "spec.priorityLevelConfiguration.name", NULL,
-
 		"`name` is the name of the priority level configuration being referenced "
 		"Required."),
 	CELL_INTEGER("MatchingPrecedence", "string", "spec.matchingPrecedence",
-
 		"`matchingPrecedence` is used to choose among the FlowSchemas that match a given "
 		"request. The chosen FlowSchema is among those with the numerically lowest (which "
 		"we take to be logically highest) MatchingPrecedence.  Each MatchingPrecedence "
 		"value must be ranged in [1,10000]. Note that if the precedence is not specified, "
 		"it will be set to 1000 as default."),
 	CELL_TEXT("DistinguisherMethod", "spec.distinguisherMethod.type", "<none>",
-
 		"`distinguisherMethod` defines how to compute the flow distinguisher for requests "
 		"that match this schema. `nil` specifies that the distinguisher is disabled and "
 		"thus will always be the empty string."),

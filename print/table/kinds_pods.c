@@ -284,7 +284,6 @@ static const struct printer_cell_row pod_cells[] = {
 	CELL_FUNCTION("Status", "string", 0, pod_status,
 		"The aggregate status of the containers in this pod."),
 	CELL_FUNCTION("Restarts", "string", 0, pod_restarts,
-
 		"The number of times the containers in this pod have been restarted and when the "
 		"last container in this pod has restarted."),
 	CELL_AGE,
@@ -300,7 +299,6 @@ static const struct printer_cell_row pod_cells[] = {
 		"https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/"
 		"#nodename"),
 	CELL_WIDE("Nominated Node", "status.nominatedNodeName", "<none>",
-
 		"nominatedNodeName is set only when this pod preempts other pods on the node, but "
 		"it cannot be scheduled right away as preemption victims receive their graceful "
 		"termination periods. This field does not guarantee that the pod will be "
@@ -310,7 +308,6 @@ static const struct printer_cell_row pod_cells[] = {
 		"result, this field may be different than PodSpec.nodeName when the pod is "
 		"scheduled."),
 	CELL_FUNCTION("Readiness Gates", "string", 1, pod_gates,
-
 		"If specified, all readiness gates will be evaluated for pod readiness. A pod is "
 		"ready when all its containers are ready AND all conditions specified in the "
 		"readiness gates have status equal to \"True\" More info: "

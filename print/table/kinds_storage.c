@@ -85,7 +85,6 @@ static const struct printer_cell_row volume_cells[] = {
 		"accessModes contains all ways the volume can be mounted. More info: "
 		"https://kubernetes.io/docs/concepts/storage/persistent-volumes#access-modes"),
 	CELL_TEXT("Reclaim Policy", "spec.persistentVolumeReclaimPolicy", NULL,
-
 		"persistentVolumeReclaimPolicy defines what happens to a persistent volume when "
 		"released from its claim. Valid options are Retain (default for manually created "
 		"PersistentVolumes), Delete (default for dynamically provisioned "
@@ -177,7 +176,6 @@ static const struct printer_cell_row class_cells[] = {
 	CELL_TEXT("Provisioner", "provisioner", NULL,
 		"provisioner indicates the type of the provisioner."),
 	CELL_TEXT("ReclaimPolicy", "reclaimPolicy", "Delete",
-
 		"reclaimPolicy controls the reclaimPolicy for dynamically provisioned "
 		"PersistentVolumes of this storage class. Defaults to Delete."),
 	CELL_TEXT("VolumeBindingMode", "volumeBindingMode", "Immediate",
@@ -217,7 +215,6 @@ static enum printer_cell_type driver_token_requests(struct printer_row *row)
 static const struct printer_cell_row driver_cells[] = {
 	CELL_NAME,
 	CELL_BOOLEAN("AttachRequired", "spec.attachRequired", "true",
-
 		"attachRequired indicates this CSI volume driver requires an attach operation "
 		"(because it implements the CSI ControllerPublishVolume() method), and that the "
 		"Kubernetes attach detach controller should call the attach volume interface "
@@ -228,7 +225,6 @@ static const struct printer_cell_row driver_cells[] = {
 		"skipped. Otherwise the attach operation will be called.\n\nThis field is "
 		"immutable."),
 	CELL_BOOLEAN("PodInfoOnMount", "spec.podInfoOnMount", "false",
-
 		"podInfoOnMount indicates this CSI volume driver requires additional pod "
 		"information (like podName, podUID, etc.) during mount operations, if set to "
 		"true. If set to false, pod information will not be passed on mount. Default is "
@@ -250,7 +246,6 @@ static const struct printer_cell_row driver_cells[] = {
 		"determines which mode that is, for example via a command line parameter of the "
 		"driver.\n\nThis field was immutable in Kubernetes < 1.29 and now is mutable."),
 	CELL_BOOLEAN("StorageCapacity", "spec.storageCapacity", "false",
-
 		"storageCapacity indicates that the CSI volume driver wants pod scheduling to "
 		"consider the storage capacity that the driver deployment will report by creating "
 		"CSIStorageCapacity objects with capacity information, if set to true.\n\nThe "
@@ -261,7 +256,6 @@ static const struct printer_cell_row driver_cells[] = {
 		"false and it can be flipped later when storage capacity information has been "
 		"published.\n\nThis field was immutable in Kubernetes <= 1.22 and now is mutable."),
 	CELL_FUNCTION("TokenRequests", "string", 0, driver_token_requests,
-
 		"tokenRequests indicates the CSI driver needs pods' service account tokens it is "
 		"mounting volume for to do necessary authentication. Kubelet will pass the tokens "
 		"in VolumeContext in the CSI NodePublishVolume calls. The CSI driver should parse "
@@ -272,7 +266,6 @@ static const struct printer_cell_row driver_cells[] = {
 		"different and at most one token is empty string. To receive a new token after "
 		"expiry, RequiresRepublish can be used to trigger NodePublishVolume periodically."),
 	CELL_BOOLEAN("RequiresRepublish", "spec.requiresRepublish", "false",
-
 		"requiresRepublish indicates the CSI driver wants `NodePublishVolume` being "
 		"periodically called to reflect any possible change in the mounted volume. This "
 		"field defaults to false.\n\nNote: After a successful initial NodePublishVolume "

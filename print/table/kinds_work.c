@@ -83,12 +83,10 @@ static const struct printer_cell_row statefulset_cells[] = {
 static const struct printer_cell_row daemonset_cells[] = {
 	CELL_NAME,
 	CELL_INTEGER("Desired", "integer", "status.desiredNumberScheduled",
-
 		"The total number of nodes that should be running the daemon pod (including nodes "
 		"correctly running the daemon pod). More info: "
 		"https://kubernetes.io/docs/concepts/workloads/controllers/daemonset/"),
 	CELL_INTEGER("Current", "integer", "status.currentNumberScheduled",
-
 		"The number of nodes that are running at least 1 daemon pod and are supposed to "
 		"run the daemon pod. More info: "
 		"https://kubernetes.io/docs/concepts/workloads/controllers/daemonset/"),
@@ -96,10 +94,8 @@ static const struct printer_cell_row daemonset_cells[] = {
 		"numberReady is the number of nodes that should be running the daemon pod and "
 		"have one or more of the daemon pod running with a Ready Condition."),
 	CELL_INTEGER("Up-to-date", "integer", "status.updatedNumberScheduled",
-
 		"The total number of nodes that are running updated daemon pod"),
 	CELL_INTEGER("Available", "integer", "status.numberAvailable",
-
 		"The number of nodes that should be running the daemon pod and have one or more "
 		"of the daemon pod running and available (ready for at least "
 		"spec.minReadySeconds)"),
@@ -434,7 +430,6 @@ static const struct printer_cell_row budget_cells[] = {
 	CELL_TEXT("Max Unavailable", "spec.maxUnavailable", "N/A",
 		"The maximum number of pods that may be unavailable."),
 	CELL_INTEGER("Allowed Disruptions", "integer", "status.disruptionsAllowed",
-
 		"Calculated number of pods that may be disrupted at this time."),
 	CELL_AGE,
 };

@@ -15,6 +15,9 @@
  *	     │                     │              │ failed                                  │ ended
  *	     └──── absent ──── WAITING ◄──────────┴─────────────────────────────────────────┘
  *
+ * WATCHING to WAITING: a refused or unanswered watch. One that ended, or whose stream broke, is
+ * opened again at once. A failed list waits too. A watch resumed after a pause skips the list.
+ *
  * STREAMING is a list sent as a watch (watch-list, policy streaming_lists). Its request stays open:
  * FINISHING and WATCHING go on with it (`keep`). If the server refuses a stream, or loses three in
  * a row, the feed sends ordinary lists for half an hour.

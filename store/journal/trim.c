@@ -159,7 +159,7 @@ static int trim_drop_heads(struct slice *slice)
 }
 
 /* All records of the feed lie at or below its FEED_REMOVED, and the index has applied it: no new
- * snapshot has the feed. A follower of it is LAPPED from the first slice on. */
+ * snapshot has the feed. A follower of it gets GONE. */
 static int trim_drop_feed(struct slice *slice)
 {
 	struct txn *txn = slice->journal->txn;
