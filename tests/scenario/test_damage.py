@@ -575,7 +575,8 @@ def test_no_row_of_a_feed_is_believed_when_it_is_damaged(sound, damaged):
         path = damaged()
         file = databases(path)["journal"]
         data = bytearray(file.read_bytes())
-        places = [found.end() for found in re.finditer(rb"\x05\x00\x00\x00\x00\x01" + row, data)]  # the row's key, and how it begins
+        # An entry of a leaf: no flags, the size and bytes of its key, and how its value begins.
+        places = [found.end() for found in re.finditer(rb"(?<=\x00{4})\x05\x00\x00\x00\x00\x01" + row, data)]
         assert places
         for place in places:
             data[place + 32 + 5] ^= 0x10

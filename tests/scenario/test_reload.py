@@ -94,7 +94,9 @@ def slow_writer(store):
 
     def write():
         while pieces:
-            store.config.write_text(pieces[0])
+            with store.config.open("r+") as file:  # never empty: a reload would say that it names no feed
+                file.write(pieces[0])
+                file.truncate()
             if more.wait(0.1):
                 more.clear()
                 pieces.pop(0)
