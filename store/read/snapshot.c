@@ -201,6 +201,7 @@ static int snapshot_take(struct snapshot *s)
 			snapshot_leave(s);
 			s->pair = pair;
 		}
+		bool is_joined = r == 0;
 		if (r == 0)
 			r = snapshot_begin(s);
 		if (r == 0) {
@@ -211,12 +212,14 @@ static int snapshot_take(struct snapshot *s)
 			return 0;
 		}
 		snapshot_reset_txns(s);
-		if (r < 0 && (superseded++ == SUPERSEDED_MAX || !snapshot_is_superseded(s)))
+		if (r < 0 && ((superseded++ == SUPERSEDED_MAX && !is_joined) ||
+				     !snapshot_is_superseded(s)))
 			/* the process has become another user since it opened the store */
 			return r == -EACCES ? home_explain_denied(r, home_path(s->store->home))
 					    : err_add(r, "taking a snapshot");
 		err_ignore(r < 0 ? r : 0, "the pair that CURRENT names is opened");
-		if (!s->pair)
+		/* An open pair without its files is being removed: its daemons make another one. */
+		if (!s->pair || superseded > SUPERSEDED_MAX)
 			break;
 	}
 	snapshot_note_mismatch(s);

@@ -381,7 +381,7 @@ def test_a_configuration_that_does_not_count_is_not_called_missing(tmp_path):
     (tmp_path / "kinf.yaml").write_text("feeds: [{resource: pods}]\n")
     os.chown(tmp_path / "kinf.yaml", 65534, 65534)
     result = run_command([program("kinf"), "config", "check"], {"KINF_CONFIG": ""}, cwd=tmp_path)
-    assert result.status == 1 and "belongs to user 65534" in result.stderr and "no ./kinf.yaml that counts" in result.stderr, result
+    assert result.status == 1 and "belongs to user 65534" in result.stderr and "no usable ./kinf.yaml" in result.stderr, result
 
 
 def test_a_wait_without_a_limit_says_that_there_is_no_store(live):

@@ -265,8 +265,8 @@ Test(json, what_is_no_json_is_refused_with_its_place)
 	assert_syntax("nulll", "byte 0: expected a value");
 	assert_syntax("truefalse", "byte 0: expected a value");
 	assert_syntax("'a'", "byte 0: expected a value");
-	assert_syntax("\"a", "does not end");
-	assert_syntax("[\"a]", "does not end");
+	assert_syntax("\"a", "unterminated");
+	assert_syntax("[\"a]", "unterminated");
 	assert_syntax("\"\\x\"", "escape");
 	assert_syntax("\"\\u12g4\"", "escape");
 	assert_syntax("\"\\u123\"", "escape");
