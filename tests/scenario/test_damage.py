@@ -583,7 +583,9 @@ def test_no_row_of_a_feed_is_believed_when_it_is_damaged(sound, damaged):
         file.write_bytes(data)
         for command in (["watch", "pods", "-o", "name", "--count", "2000"], ["get", "pods"]):
             result = store.kinf(*command, "--store", path, timeout=20)
-            assert result.status == 1 and f"journal: the {name} of feed 1 is damaged" in result.stderr, result
+            # A flip elsewhere in the file may make it refuse the whole journal.
+            refusal = f"journal: the {name} of feed 1 is damaged|'kinf verify' says what can still be read"
+            assert result.status == 1 and re.search(refusal, result.stderr), result
             assert not result.stdout
 
 
