@@ -253,7 +253,7 @@ class Members:
         (pins,) = self.store.runtime.glob("kinf-*/pins")
         for path in [*(self.store.path / "cursors").iterdir(), *pins.iterdir()]:
             if path.lstat().st_uid == pwd.getpwnam(HOSTILE).pw_uid:
-                path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
+                path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink(missing_ok=True)
         if self.supervisor.stop() != 0 and not fault:
             fault = f"kinf run does not end in order: {self.supervisor.tail(5)}"
         self.tally.tried(name, fault)
