@@ -3,6 +3,7 @@
 # Runs the suites of tests/real on a lifelike cluster of some 2,000 pods, then the table and list suites with 20,000 pods.
 # $KINF_WORLD is a directory with the programs that start, fill, change and stop the cluster (tests/README.md); $KINF_LOAD
 # adds the 20,000 pods. $KINF_KUBECTL: the kubectls to compare. About 30 minutes on 2 cores.
+# A suite that fails does not keep the others from running.
 # usage: KINF_WORLD=DIR [KINF_LOAD=PROGRAM] scripts/check-world.sh BUILD [PART...]      parts: churn still suites big
 set -eu
 cd "$(dirname "$0")/.."
@@ -21,7 +22,11 @@ export KUBECONFIG=$directory/kubeconfig
 
 "$KINF_WORLD/up.sh" "$directory" "$port" --nodes "${KINF_WORLD_NODES:-200}"
 "$KINF_WORLD/fill.py" "$directory" --pods "${KINF_WORLD_PODS:-2000}"
-real() { echo "== $* ($((SECONDS / 60)) min)"; /usr/bin/python3 "tests/real/$@"; }
+failed=
+real() {
+    echo "== $* ($((SECONDS / 60)) min)"
+    /usr/bin/python3 "tests/real/$@" || failed="$failed $1"
+}
 for part in "$@"; do
     case $part in
         churn) real check_world.py --churn "$KINF_WORLD/churn.py" "$directory" --minutes "${KINF_WORLD_MINUTES:-4}" exact churn ;;
@@ -50,3 +55,5 @@ for part in "$@"; do
         *) echo "check-world: there is no part '$part'" >&2; exit 2 ;;
     esac
 done
+[ -z "$failed" ] || { echo "check-world: failed:$failed" >&2; exit 1; }
+echo "check-world: no difference ($((SECONDS / 60)) min)"
