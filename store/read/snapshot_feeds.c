@@ -10,7 +10,7 @@
 #include "common/err.h"
 #include "common/text/similar.h"
 
-#define NAMES_MAX 20 /* in an error */
+#define NAMES_MAX 10 /* in an error */
 
 enum {
 #define TEXT(member, key, identity) TEXT_##member,
