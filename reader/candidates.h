@@ -26,8 +26,8 @@ struct candidates {
 	const struct plan *plan;
 	struct as_of *as_of; /* NULL: the newest state */
 	struct names *names;
-	struct snapshot_object
-		*objects; /* of the postings, at most SORT_MAX and those changed since */
+	/* of the postings, at most SORT_MAX and those changed since */
+	struct snapshot_object *objects;
 	size_t n, room, next;
 };
 

@@ -145,8 +145,8 @@ struct kinf_object {
 	const char *key; /* "namespace/name" or "name" */
 	const char *uid;
 	const char *resource_version;
-	const void
-		*body; /* msgpack; NULL: no state is kept (on_delete), and nothing is found in it */
+	/* msgpack; NULL: no state is kept (on_delete), and nothing is found in it */
+	const void *body;
 	uint32_t key_size, uid_size, resource_version_size, body_size;
 	uint64_t event; /* number of the record that holds this version */
 	uint32_t feed;  /* id of the feed it is of */
@@ -201,10 +201,9 @@ KINF_API int kinf_object_copy(const struct kinf_object *object, struct kinf_obje
 
 struct kinf_term {
 	const char *index; /* name of an index of the feed */
-	const char *
-		/* compound: all its parts, joined by commas, escaped by backslashes;
-		 * KINF_SYNTAX: another number */
-		value;
+	/* compound: all its parts, joined by commas, escaped by backslashes; KINF_SYNTAX:
+	 * another number */
+	const char *value;
 };
 
 struct kinf_query {

@@ -62,10 +62,10 @@ struct kinf_queue_order {
 struct kinf_queue_options {
 	uint32_t size; /* sizeof(struct kinf_queue_options) */
 	uint32_t reserved;
-	struct kinf_limiter
-		*limiter;         /* of kinf_queue_add_rate_limited; the queue's from now on. NULL:
-					 as kinf_limiter_default_controller */
-	struct kinf_clock *clock; /* NULL: the machine's */
+	/* of kinf_queue_add_rate_limited; the queue's from now on. NULL: as
+	 * kinf_limiter_default_controller */
+	struct kinf_limiter *limiter;
+	struct kinf_clock *clock;             /* NULL: the machine's */
 	const struct kinf_queue_order *order; /* copied; NULL: first in, first out */
 };
 

@@ -148,8 +148,8 @@ struct config_flags {
 	/* For programs that run: */
 	const char *kubeconfig, *context, *durability;
 	const char *serve; /* addresses with commas between them; "": those of the file */
-	struct option_texts
-		watch; /* RESOURCE or 'RESOURCE:NAME(-n NS -l SEL --field-selector SEL)' */
+	/* RESOURCE or 'RESOURCE:NAME(-n NS -l SEL --field-selector SEL)' */
+	struct option_texts watch;
 	struct option_texts index; /* FEED/NAME=PATH[,PATH] */
 };
 void config_flags_release(struct config_flags *flags);

@@ -30,9 +30,8 @@ struct describe {
 	bool has_second;
 	struct bytes key; /* of `here`, if it is the member of a map */
 	int level;        /* of the lines, two blanks each */
-	const char *
-		/* before the names of containers and volumes: a blank in a template of pods */
-		margin;
+	/* before the names of containers and volumes: a blank in a template of pods */
+	const char *margin;
 	int error; /* of other reads: sticky */
 };
 
@@ -42,9 +41,8 @@ typedef void describe_fn(struct describe *d);
 struct describe_line {
 	const char *when;   /* only if something is at this path, and it is not empty */
 	const char *unless; /* only if nothing is there, or it is empty */
-	const char *
-		/* the line for each item of the list or map (in the order of keys) at this path */
-		each;
+	/* the line for each item of the list or map (in the order of keys) at this path */
+	const char *each;
 	const char *in;   /* `lines` and `fn` are for the part at this path, if it is there */
 	int level;        /* deeper than the lines around it */
 	const char *line; /* the template; "": an empty line */

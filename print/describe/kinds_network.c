@@ -13,9 +13,8 @@
 /* ---- endpoints ---------------------------------------------------------- */
 
 struct network_endpoints {
-	struct bytes
-		/* the name of one; its endpoints are listed, or those of slices without ports */
-		port;
+	/* the name of one; its endpoints are listed, or those of slices without ports */
+	struct bytes port;
 	size_t n;
 	struct buf text;
 	bool exists; /* there is a slice */

@@ -32,9 +32,8 @@ struct template_node {
 	struct path *path; /* NULL: the whole value */
 	enum items items;
 	uint64_t item; /* ITEMS_ONE: which */
-	struct path *
-		/* the path in the item, of a filter: in a list of it alone; NULL: the whole item */
-		in_item;
+	/* the path in the item, of a filter: in a list of it alone; NULL: the whole item */
+	struct path *in_item;
 	struct buf out; /* outermost nodes: the output so far */
 	bool given;     /* there is output, perhaps an empty text */
 };

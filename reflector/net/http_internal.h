@@ -45,8 +45,8 @@ struct http_call {
 	struct http_request request;    /* path, accept and etag are NULL: libcurl has copies */
 	CURL *easy;
 	struct curl_slist *headers; /* hold credentials: wiped when freed */
-	struct certificate_set
-		*certificates;       /* since it was handed to libcurl; NULL over plain http */
+	/* since it was handed to libcurl; NULL over plain http */
+	struct certificate_set *certificates;
 	unsigned credential_version; /* of the credentials in `headers` */
 	bool cancelled;         /* cancelled inside a callback of libcurl; http_poll frees it */
 	bool opened_connection; /* it opened a connection of its own ... */
@@ -91,8 +91,8 @@ struct http {
 
 	char *base;        /* URL before the paths */
 	char *host_header; /* "Host: ..." when it differs from BASE's; NULL: as in base */
-	struct curl_slist
-		*connect_to; /* real host, when BASE holds tls-server-name; NULL: BASE's */
+	/* real host, when BASE holds tls-server-name; NULL: BASE's */
+	struct curl_slist *connect_to;
 	struct proxy proxy;
 	char *name; /* of the server, and of the proxy if any, for sentences */
 };

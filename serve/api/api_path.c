@@ -9,9 +9,8 @@ struct api_path_parts {
 	const char *at[API_PATH_PARTS];
 	size_t n;
 	bool more; /* there are more of them */
-	const char *
-		/* the second and the third with a slash between them; "": there are fewer */
-		joined;
+	/* the second and the third with a slash between them; "": there are fewer */
+	const char *joined;
 };
 
 bool api_path_unescape(struct bytes text, bool plus, struct buf *out)

@@ -51,10 +51,8 @@ struct stream {
 	void (*on_body)(void *context);
 	void *body_context;
 	uint64_t sent; /* bytes of the answer's body */
-	uint64_t
-		/* when the client last took a byte of the answer's body, or gave one of the
-		 * request's */
-		progress_ns;
+	/* when the client last took a byte of the answer's body, or gave one of the request's */
+	uint64_t progress_ns;
 	int32_t id;       /* HTTP/2 */
 	bool submitted;   /* HTTP/2: the answer's head is on its way */
 	bool resume_owed; /* HTTP/2: woken within read() */

@@ -37,9 +37,9 @@ struct mapping {
 	enum env_mode mode;
 	bool has_writer;
 	bool writemap; /* pages are written in place */
-	struct mapped_file
-		written; /* WRITEMAP: all of it. Lost: the write transaction, or a part of it */
-	unsigned forks;  /* forks_count() when it was opened; another number now: this is a child */
+	/* WRITEMAP: all of it. Lost: the write transaction, or a part of it */
+	struct mapped_file written;
+	unsigned forks; /* forks_count() when it was opened; another number now: this is a child */
 	MDB_env *mdb;
 	MDB_dbi databases[ENV_DATABASES_MAX], main_db; /* MAIN_DB: the table of them */
 	size_t n_databases;
@@ -130,8 +130,8 @@ struct txn {
 	const void *sound[TXN_KNOWN]; /* values of sound rows; in a read transaction */
 	struct cursor *cursors; /* of a write transaction: LMDB frees its side of them at the end */
 	uint64_t kept;          /* WRITEMAP: bytes to keep free (txn_keep_free()) */
-	uint64_t
-		room; /* WRITEMAP: bytes of blocks reserved beyond the last page of its beginning */
+	/* WRITEMAP: bytes of blocks reserved beyond the last page of its beginning */
+	uint64_t room;
 	struct err_kept why; /* the sentence of error */
 };
 

@@ -61,8 +61,8 @@ struct replaced_file {
 
 /* Zeros: none. One thread uses it. */
 struct replaced_files {
-	struct replaced_file
-		*files; /* REPLACED_FILES_MAX, the oldest first; NULL: there never were any */
+	/* REPLACED_FILES_MAX, the oldest first; NULL: there never were any */
+	struct replaced_file *files;
 	size_t n;
 	uint64_t due_ns; /* next look: reading all pin files takes time, and others make them */
 };
