@@ -47,7 +47,7 @@ class Root:
         if not cache.exists():
             cache.parent.mkdir(exist_ok=True)
             new = cache.with_suffix(".new.tar")
-            run("mmdebstrap", "--quiet", "--variant=minbase", f"--include={','.join(packages)}", "bookworm", new)
+            run("mmdebstrap", "--quiet", "--variant=minbase", *[f"--include={package}" for package in packages], "bookworm", new)
             new.rename(cache)
         self.path.mkdir(parents=True)
         run("tar", "-xf", cache, "-C", self.path)
