@@ -31,6 +31,17 @@ from harness.tls import Authority  # noqa: E402
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
+class ServerWatch(Watch):
+    """A watch at the API server. It repeats the columns if another watch of that form had its first event encoded."""
+
+    def next(self):
+        known = self.columns
+        event = super().next()
+        if known and event["object"].get("kind") == "Table":
+            event["object"]["columnDefinitions"] = None
+        return event
+
+
 class ApiServer:
     """The API server of a kubeconfig, and what it answers."""
 
@@ -139,7 +150,7 @@ class ApiServer:
     def expect(self, row, namespace, rv, n):
         """Reads the watch in a thread: the API server ends those of clients that are behind."""
         plain = {**row, "encoding": "identity"}
-        watch = Watch(self.connect(), plain, namespace, rv)
+        watch = ServerWatch(self.connect(), plain, namespace, rv)
         initial = self.readers.submit(watch.initial if row["verb"] == "watch-list" else list)
         changes = self.readers.submit(lambda: initial.result() is not None and watch.changes(n))
         self.watches[tuple(row.values())] = watch, initial, changes
