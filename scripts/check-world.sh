@@ -41,6 +41,7 @@ for part in "$@"; do
             real check_formats.py
             real check_jsonpath.py
             real check_serve.py
+            real check_product.py
             real check_clients.py
             ;;
         big)

@@ -279,15 +279,18 @@ class Watch:
         connection.request("GET", path(row, namespace, watch=1, **query), headers={**connection.identity, **headers(row)})
         self.connection, self.response, self.columns = connection, connection.getresponse(), None
         assert self.response.status == 200, self.response.read()[:500]
-        packed = dict((name.lower(), value) for name, value in self.response.getheaders()).get("content-encoding") == "gzip"
-        self.inflater, self.text = packed and zlib.decompressobj(16 + zlib.MAX_WBITS), bytearray()
+        self.packed = dict((name.lower(), value) for name, value in self.response.getheaders()).get("content-encoding") == "gzip"
+        self.inflater, self.text = None, bytearray()
 
     def line(self):
-        """The API server compresses watches with initial events since 1.37, also those that are forwarded."""
-        if not self.inflater:
+        """The API server compresses watches with initial events since 1.37: these as one gzip member, each later event as another."""
+        if not self.packed:
             return self.response.readline()
         while b"\n" not in self.text and (piece := self.response.read1(1 << 16)):
-            self.text += self.inflater.decompress(piece)
+            while piece:
+                self.inflater = zlib.decompressobj(16 + zlib.MAX_WBITS) if not self.inflater or self.inflater.eof else self.inflater
+                self.text += self.inflater.decompress(piece)
+                piece = self.inflater.unused_data
         line, end, self.text = self.text.partition(b"\n")
         return bytes(line + end)
 
