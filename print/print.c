@@ -307,7 +307,7 @@ int print_end(struct print *print, const char *rv, const char *token)
 				 : table_put_heads(&print->table, out);
 		break;
 	case PRINT_JSONPATH:
-		r = template_end(print->template, rv, out);
+		r = template_end(print->template, print->server_order ? rv : "", out);
 		break;
 	default:
 		break;

@@ -49,6 +49,8 @@ def test_get_without_a_name_prints_a_list(cluster, kinf):
     assert (listed["kind"], listed["apiVersion"]) == ("List", "v1")
     assert listed["metadata"] == {"resourceVersion": ""}, "kubectl's is empty"
     assert kinf("get", "pods", "-o", "json", "--server-order", check=True).json["metadata"]["resourceVersion"]
+    assert kinf("get", "pods", "-o", "jsonpath={.kind}{.metadata.resourceVersion}", check=True).stdout == "List"
+    assert kinf("get", "pods", "-o", "jsonpath={.metadata.resourceVersion}", "--server-order", check=True).stdout.isdigit()
     assert [f"{o['metadata']['namespace']}/{o['metadata']['name']}" for o in listed["items"]] == list(simulator.truth("pods"))
 
 
