@@ -100,7 +100,7 @@ class Faults:
 
     def compare(self, feed):
         theirs = self.api.get(PATHS[feed])
-        ours = objects_of(self.store.kinf("get", feed, "-o", "json", "--show-managed-fields", check=True).stdout)
+        ours = objects_of(self.store.kinf("get", feed, "-o", "json", "--server-order", "--show-managed-fields", check=True).stdout)
         wrong = list(differences(ours, objects_of(theirs)))
         assert not wrong, f"{feed}: {len(wrong)} differ: " + "; ".join(wrong[:5])
         return True

@@ -44,7 +44,7 @@ class Check:
         self.store.configure(*feeds, retention={"time": "5s", "size": "256MiB"}, streamingLists=streaming)
 
     def compare(self, resource, store=None, path=None):
-        ours = objects_of((store or self.store).kinf("get", resource, "-o", "json", "--show-managed-fields", check=True).stdout)
+        ours = objects_of((store or self.store).kinf("get", resource, "-o", "json", "--server-order", "--show-managed-fields", check=True).stdout)
         wrong = list(differences(ours, objects_of(self.cluster.raw(path or PATHS[resource]))))
         assert not wrong, f"{resource}: {len(wrong)} differ: " + "; ".join(wrong[:5])
         return len(ours)
