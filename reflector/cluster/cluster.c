@@ -11,7 +11,6 @@
 #include "common/log.h"
 #include "common/proc.h"
 #include "reflector/cluster/identity.h"
-#include "reflector/cluster/witness.h"
 #include "reflector/net/pace.h"
 #include "reflector/record/recorder.h"
 
@@ -27,10 +26,7 @@ struct cluster {
 	struct cluster_options options;
 	struct recorder *recorder;
 	struct identity *identity;
-	struct witness *witness;
-	char text[sizeof(((struct journal_meta *)0)->cluster)]; /* the identity in doubt */
-	enum identity_relation doubt;                           /* why a witness runs */
-	uint64_t next_ns;                                       /* monotonic: when to ask again */
+	uint64_t next_ns;          /* monotonic: when to ask again */
 	uint64_t pause_ns;         /* after the last failure; 0: the last answer was good */
 	char obstacle[STATS_TEXT]; /* that failure */
 };
@@ -93,42 +89,6 @@ static int cluster_read_meta(struct cluster *cluster, struct journal_meta *ret_m
 	return r < 0 ? recorder_fail(cluster->recorder, r) : 0;
 }
 
-/* ---- doubts ------------------------------------------------------------- */
-
-/* Decides by the witness. With no object to compare, another address is another cluster; another CA
- * is not. */
-static int cluster_resolve(struct cluster *cluster, enum witness_outcome outcome)
-{
-	struct journal_meta meta;
-	int r = cluster_read_meta(cluster, &meta);
-
-	if (r < 0)
-		return r;
-	if (outcome == WITNESS_OTHER ||
-		(outcome == WITNESS_NONE && cluster->doubt == IDENTITY_RENAMED)) {
-		cluster_reject(cluster, meta.cluster, cluster->text);
-		return 0;
-	}
-	if (cluster->doubt != IDENTITY_INCOMPARABLE)
-		LOG(cluster_confirmed, .was = meta.cluster, .is = cluster->text,
-			.because = outcome == WITNESS_SAME
-					   ? "another address or CA, but objects that are known"
-					   : "another CA, and no object that speaks against it");
-	return cluster_accept(cluster, meta.cluster, cluster->text);
-}
-
-static void cluster_on_witness(void *arg, int result, enum witness_outcome outcome)
-{
-	struct cluster *cluster = arg;
-
-	cluster->witness = NULL;
-	if (result < 0)
-		cluster_fail(cluster, result);
-	else
-		/* An error sticks in the recorder; the loop handles it. */
-		(void)cluster_resolve(cluster, outcome);
-}
-
 /* ---- asking ------------------------------------------------------------- */
 
 static int cluster_check_identity(struct cluster *cluster, const char *text)
@@ -138,22 +98,10 @@ static int cluster_check_identity(struct cluster *cluster, const char *text)
 
 	if (r < 0)
 		return r;
-	enum identity_relation relation = identity_compare(meta.cluster, text);
-
-	switch (relation) {
-	case IDENTITY_SAME:
-	case IDENTITY_FIRST:
+	if (!identity_is_other(meta.cluster, text))
 		return cluster_accept(cluster, meta.cluster, text);
-	case IDENTITY_OTHER:
-		cluster_reject(cluster, meta.cluster, text);
-		return 0;
-	default:
-		r = witness_start(cluster->options.http, recorder_journal(cluster->recorder),
-			cluster_on_witness, cluster, &cluster->witness);
-		(void)snprintf(cluster->text, sizeof(cluster->text), "%s", text);
-		cluster->doubt = relation;
-		return r == NOT_FOUND ? cluster_resolve(cluster, WITNESS_NONE) : r;
-	}
+	cluster_reject(cluster, meta.cluster, text);
+	return 0;
 }
 
 static void cluster_on_identity(void *arg, int result, const char *text)
@@ -174,7 +122,7 @@ static void cluster_on_identity(void *arg, int result, const char *text)
 int cluster_work(struct cluster *cluster)
 {
 	CHECK_OBJ(cluster, CLUSTER_MAGIC);
-	if (cluster->identity || cluster->witness || proc_monotonic_ns() < cluster->next_ns)
+	if (cluster->identity || proc_monotonic_ns() < cluster->next_ns)
 		return 0;
 	return identity_start(cluster->options.http, cluster->options.config, cluster_on_identity,
 		cluster, &cluster->identity);
@@ -183,7 +131,7 @@ int cluster_work(struct cluster *cluster)
 uint64_t cluster_until(const struct cluster *cluster)
 {
 	CHECK_OBJ(cluster, CLUSTER_MAGIC);
-	return cluster->identity || cluster->witness ? UINT64_MAX : cluster->next_ns;
+	return cluster->identity ? UINT64_MAX : cluster->next_ns;
 }
 
 void cluster_doubt(struct cluster *cluster)
@@ -206,7 +154,6 @@ void cluster_restart(struct cluster *cluster)
 {
 	CHECK_OBJ(cluster, CLUSTER_MAGIC);
 	identity_cancel(&cluster->identity);
-	witness_cancel(&cluster->witness);
 	cluster->next_ns = 0;
 }
 
@@ -263,7 +210,6 @@ void cluster_free(struct cluster **cluster)
 		return;
 	CHECK_OBJ(c, CLUSTER_MAGIC);
 	identity_cancel(&c->identity);
-	witness_cancel(&c->witness);
 	c->magic = 0;
 	free(c);
 }

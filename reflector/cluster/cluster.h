@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Checks that the API server's cluster is the journal's: at the start, after lost connections and
- * every five minutes; by identity.h, in doubt by witness.h. Before the first result nothing may be
- * read into the journal.
+ * every five minutes (identity.h). Before the first result nothing may be read into the journal.
  *
  *	cluster_new(&options, &cluster);
  *	cluster_begin(cluster, recorder);	(for each new journal)

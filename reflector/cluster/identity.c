@@ -167,27 +167,10 @@ static bool identity_begins(const char *text, const char *prefix)
 	return !strncmp(text, prefix, strlen(prefix));
 }
 
-static size_t identity_address_size(const char *text)
+bool identity_is_other(const char *was, const char *is)
 {
-	const char *ca = strstr(text, CA);
-
-	return ca ? (size_t)(ca - text) : strlen(text);
-}
-
-enum identity_relation identity_compare(const char *was, const char *is)
-{
-	size_t size = identity_address_size(was);
-
-	if (!*was)
-		return IDENTITY_FIRST;
-	if (identity_begins(was, UID) != identity_begins(is, UID))
-		return IDENTITY_INCOMPARABLE;
-	if (!strcmp(was, is))
-		return IDENTITY_SAME;
-	if (identity_begins(was, UID))
-		return IDENTITY_OTHER;
-	return size == identity_address_size(is) && !strncmp(was, is, size) ? IDENTITY_CA_CHANGED
-									    : IDENTITY_RENAMED;
+	return *was && identity_begins(was, UID) == identity_begins(is, UID) &&
+	       strcmp(was, is) != 0;
 }
 
 bool identity_is_better(const char *was, const char *is)

@@ -5,9 +5,9 @@
  * CA>". Any other answer (unreachable, 5xx, 429) is an error: an identity is never guessed, since
  * another one discards the journal.
  *
- * A uid is a proof, an address only a hint: after a rotated CA or under a new host name it is the
- * same cluster. So two different "server:" texts leave a doubt for witness.h. So do a uid and an
- * address: the right to read the namespace may have come or gone, or the cluster may be another.
+ * Two uids tell two clusters apart, and so do two addresses or CAs: of an account without the right
+ * to read the namespace, a rotated CA begins a new journal. A uid and an address can't be compared.
+ * They count as one cluster, since a starting API server refuses the namespace for a moment.
  */
 #ifndef REFLECTOR_CLUSTER_IDENTITY_H
 #define REFLECTOR_CLUSTER_IDENTITY_H
@@ -25,17 +25,8 @@ int identity_start(struct http *http, const struct kubeconfig *config, identity_
 	void *arg, struct identity **ret_identity);
 void identity_cancel(struct identity **identity);
 
-enum identity_relation {
-	IDENTITY_SAME,
-	IDENTITY_OTHER,
-	IDENTITY_RENAMED,    /* another address: another cluster, unless known objects are found */
-	IDENTITY_CA_CHANGED, /* the same address, another CA: the same, unless other objects are
-				found */
-	IDENTITY_INCOMPARABLE, /* a uid and an address: as CA_CHANGED */
-	IDENTITY_FIRST,        /* WAS is "" */
-};
-/* Compares the journal's identity WAS with IS. */
-enum identity_relation identity_compare(const char *was, const char *is);
+/* Returns: whether IS is of another cluster than the journal's identity WAS; "": there is none. */
+bool identity_is_other(const char *was, const char *is);
 
 /* Returns: whether the journal is to keep IS instead of WAS, both of one cluster: an address never
  * replaces a uid. */
