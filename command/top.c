@@ -105,7 +105,7 @@ static int top_once(struct top *top)
 			break;
 		}
 	if (r == 0)
-		r = top_put_page(&top->before, &top->now, 0, 0, &top->page);
+		r = top_put_page(&top->before, &top->now, 0, &top->page);
 	if (r == 0)
 		r = output_text(&top->page);
 	if (r < 0)
@@ -114,6 +114,18 @@ static int top_once(struct top *top)
 		return PROC_OK;
 	(void)fprintf(stderr, "Error: %s\n", top->now.status.error);
 	return PROC_FAILED;
+}
+
+/* Returns at most WIDTH leading characters of TEXT. */
+static struct bytes top_clip(struct bytes text, size_t width)
+{
+	const char *p = text.data;
+	size_t i = 0;
+
+	for (; i < text.size; i++)
+		if (((unsigned char)p[i] & 0xc0) != 0x80 && !width--)
+			break;
+	return BYTES(text.data, i);
 }
 
 /* Makes a screen of the page, clipped to the terminal. Its escape sequences change no state to
@@ -132,8 +144,8 @@ static int top_draw(struct top *top)
 	buf_printf(&top->page, "kinf top %s  every %gs, Ctrl-C ends it\n", clock,
 		(double)top->interval_ns / 1e9);
 	size_t rows = size.ws_row / 2;
-	int r = top_put_page(&top->before, &top->now, size.ws_col,
-		rows > ROWS_MIN ? rows : ROWS_MIN, &top->page);
+	int r = top_put_page(
+		&top->before, &top->now, rows > ROWS_MIN ? rows : ROWS_MIN, &top->page);
 	const char *next = (const char *)top->page.data, *end = next + top->page.size;
 	buf_str(&top->screen, "\033[H");
 	for (unsigned line = 0; r == 0 && next < end && line + 1 < size.ws_row; line++) {

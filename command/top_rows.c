@@ -7,11 +7,12 @@
 
 #include "command/top.h"
 #include "common/array.h"
-#include "common/check.h"
+#include "common/cleanup.h"
 #include "common/err.h"
 #include "common/options.h"
 #include "print/table/age.h"
 #include "print/table/display.h"
+#include "print/table/table.h"
 
 void top_sample_release(struct top_sample *sample)
 {
@@ -20,54 +21,61 @@ void top_sample_release(struct top_sample *sample)
 	*sample = (struct top_sample){.taken_ns = 0};
 }
 
-double top_rate(uint64_t before, uint64_t now, double seconds)
+/* Returns the growth of a counter per second. NAN: it restarted, or no time has passed. */
+static double top_rate(uint64_t before, uint64_t now, double seconds)
 {
 	return now < before || seconds <= 0 ? NAN : (double)(now - before) / seconds;
 }
 
 /* ---- rows --------------------------------------------------------------- */
 
+struct top_row {
+	double rank;  /* the largest first, unknown ones last */
+	size_t cells; /* their place in the texts; rows of one rank stay in this order */
+};
+
 /* A table during its filling, with its samples. */
 struct top_fill {
-	struct top_table *table;
-	struct top_row row;
-	size_t cell;
+	struct top_row *rows;
+	size_t n, room;
+	struct buf texts; /* the cells of all rows, each with its NUL */
 	const struct top_sample *before, *now;
 	double seconds; /* between them; 0: only one */
 };
 
-static void top_fill_cell(struct top_fill *fill, double number)
+static void top_fill_release(struct top_fill *fill)
 {
-	REQUIRE(fill->cell < fill->table->n_columns);
-	fill->row.cells[fill->cell++] = (struct top_cell){number, fill->table->texts.size};
+	free(fill->rows);
+	buf_release(&fill->texts);
+}
+
+static int top_fill_begin(struct top_fill *fill, double rank)
+{
+	return ARRAY_ADD(fill->rows, fill->n, fill->room,
+		((struct top_row){rank, fill->texts.size}), "the rows of a table");
 }
 
 static void top_fill_text(struct top_fill *fill, const char *text)
 {
-	top_fill_cell(fill, NAN);
-	display_bytes(bytes_str(text), &fill->table->texts);
-	buf_byte(&fill->table->texts, '\0');
+	display_bytes(bytes_str(text), &fill->texts);
+	buf_byte(&fill->texts, '\0');
 }
 
 static void top_fill_count(struct top_fill *fill, uint64_t n)
 {
-	top_fill_cell(fill, (double)n);
-	buf_printf(&fill->table->texts, "%" PRIu64, n);
-	buf_byte(&fill->table->texts, '\0');
+	buf_printf(&fill->texts, "%" PRIu64, n);
+	buf_byte(&fill->texts, '\0');
 }
 
 /* Adds a number by PRINT, "-" if unknown. */
 static void top_fill_as(
 	struct top_fill *fill, double number, void (*print)(double number, struct buf *out))
 {
-	struct buf *texts = &fill->table->texts;
-
-	top_fill_cell(fill, number);
 	if (isnan(number))
-		buf_byte(texts, '-');
+		buf_byte(&fill->texts, '-');
 	else
-		print(number, texts);
-	buf_byte(texts, '\0');
+		print(number, &fill->texts);
+	buf_byte(&fill->texts, '\0');
 }
 
 static void top_print_rate(double rate, struct buf *out)
@@ -93,31 +101,10 @@ static void top_print_age(double seconds, struct buf *out)
 	buf_str(out, age);
 }
 
-static int top_fill_end(struct top_fill *fill)
-{
-	struct top_table *table = fill->table;
-
-	REQUIRE(fill->cell == table->n_columns);
-	fill->cell = 0;
-	fill->row.number = table->n;
-	return ARRAY_ADD(table->rows, table->n, table->room, fill->row, "the rows of a table");
-}
-
 /* ---- feeds -------------------------------------------------------------- */
 
-static const struct top_column top_feed_columns[] = {
-	{"FEED"},
-	{"NAMESPACE", .drop = 8},
-	{"STATE"},
-	{"OBJECTS", true, 2},
-	{"CHANGES/S", true},
-	{"READ/S", true, 6},
-	{"CONTACT", true, 3},
-	{"LAG", true, 4},
-	{"LISTS", true, 9},
-	{"RETRIES", true, 10},
-	{"ERROR", .drop = 5},
-};
+static const char *const top_feed_heads[] = {"FEED", "NAMESPACE", "STATE", "OBJECTS", "CHANGES/S",
+	"CONTACT", "LAG", "READ/S", "LISTS", "RETRIES", "ERROR"};
 
 static int top_compare_feeds(const void *a, const void *b)
 {
@@ -162,32 +149,26 @@ static int top_fill_feeds(struct top_fill *fill)
 		double bytes, changes = top_feed_changes(fill, feed, &bytes);
 		double age = feed->last_contact_seconds;
 
+		r = top_fill_begin(fill, changes);
 		top_fill_text(fill, feed->full_name);
 		top_fill_text(fill, feed->namespace_);
 		top_fill_text(fill, feed->state);
 		top_fill_count(fill, feed->objects);
 		top_fill_as(fill, changes, top_print_rate);
-		top_fill_as(fill, bytes, top_print_bytes);
 		top_fill_as(fill, age < 0 ? NAN : age, top_print_age);
 		top_fill_count(fill, feed->lag);
+		top_fill_as(fill, bytes, top_print_bytes);
 		top_fill_count(fill, feed->lists);
 		top_fill_count(fill, feed->retries);
 		top_fill_text(fill, feed->last_error);
-		r = top_fill_end(fill);
 	}
 	return r;
 }
 
 /* ---- readers, followers, processes -------------------------------------- */
 
-static const struct top_column top_reader_columns[] = {
-	{"READER"},
-	{"USER", .drop = 2},
-	{"PID", true},
-	{"SNAPSHOTS", true},
-	{"BEHIND", true},
-	{"PIN FILE", .drop = 1},
-};
+static const char *const top_reader_heads[] = {
+	"READER", "USER", "PID", "SNAPSHOTS", "BEHIND", "PIN FILE"};
 
 static int top_fill_readers(struct top_fill *fill)
 {
@@ -196,29 +177,22 @@ static int top_fill_readers(struct top_fill *fill)
 
 	for (size_t i = 0; r == 0 && i < s->n_readers; i++) {
 		const struct status_reader *reader = &s->readers[i];
-
+		double behind = reader->old_files ? NAN : (double)reader->behind;
 		struct status_user user;
 
+		r = top_fill_begin(fill, behind);
 		top_fill_text(fill, reader->name);
 		top_fill_text(fill, status_text_user(reader->uid, &user));
 		top_fill_count(fill, (uint64_t)reader->pid);
 		top_fill_count(fill, reader->snapshots);
-		top_fill_as(
-			fill, reader->old_files ? NAN : (double)reader->behind, top_print_count);
+		top_fill_as(fill, behind, top_print_count);
 		top_fill_text(fill, reader->pin_file ? reader->pin_file : "");
-		r = top_fill_end(fill);
 	}
 	return r;
 }
 
-static const struct top_column top_follower_columns[] = {
-	{"CURSOR"},
-	{"FEEDS", true, 1},
-	{"EVENT", true},
-	{"BEHIND", true},
-	{"WRITTEN", true},
-	{"STATE"},
-};
+static const char *const top_follower_heads[] = {
+	"CURSOR", "FEEDS", "EVENT", "BEHIND", "WRITTEN", "STATE"};
 
 static int top_fill_followers(struct top_fill *fill)
 {
@@ -227,30 +201,23 @@ static int top_fill_followers(struct top_fill *fill)
 
 	for (size_t i = 0; r == 0 && i < s->n_cursors; i++) {
 		const struct status_cursor *cursor = &s->cursors[i];
-		uint64_t behind = s->last_event > cursor->event ? s->last_event - cursor->event : 0;
+		uint64_t events = s->last_event > cursor->event ? s->last_event - cursor->event : 0;
+		double behind = cursor->lapsed ? NAN : (double)events;
 		double age = ((double)fill->now->wall_ns - (double)cursor->written_ns) / 1e9;
 
+		r = top_fill_begin(fill, behind);
 		top_fill_text(fill, cursor->name);
 		top_fill_count(fill, cursor->feeds);
 		top_fill_count(fill, cursor->event);
-		top_fill_as(fill, cursor->lapsed ? NAN : (double)behind, top_print_count);
+		top_fill_as(fill, behind, top_print_count);
 		top_fill_as(fill, age < 0 ? 0 : age, top_print_age);
 		top_fill_text(fill, cursor->lapsed ? "lapsed" : "");
-		r = top_fill_end(fill);
 	}
 	return r;
 }
 
-static const struct top_column top_process_columns[] = {
-	{"PROCESS"},
-	{"PID", true},
-	{"CPU%", true},
-	{"RSS", true, 2},
-	{"ANON", true, 3},
-	{"UPTIME", true, 4},
-	{"RESTARTS", true, 5},
-	{"STATE"},
-};
+static const char *const top_process_heads[] = {
+	"PROCESS", "PID", "CPU%", "RSS", "ANON", "UPTIME", "RESTARTS", "STATE"};
 
 static int top_fill_processes(struct top_fill *fill)
 {
@@ -264,6 +231,7 @@ static int top_fill_processes(struct top_fill *fill)
 			    was->page.start_ns == p->page.start_ns;
 		double cpu = p->cpu_seconds - was->cpu_seconds;
 
+		r = top_fill_begin(fill, 0);
 		top_fill_text(fill, p->name);
 		top_fill_as(fill, alive ? (double)p->page.pid : NAN, top_print_count);
 		top_fill_as(fill, p->usage_known && same ? 100 * cpu / fill->seconds : NAN,
@@ -275,24 +243,9 @@ static int top_fill_processes(struct top_fill *fill)
 		top_fill_as(fill, alive ? (double)p->uptime_seconds : NAN, top_print_age);
 		top_fill_count(fill, p->restarts);
 		top_fill_text(fill, status_process_state(p));
-		r = top_fill_end(fill);
 	}
 	return r;
 }
-
-/* SORTED_BY: numbers from the largest, unknown ones last. */
-static const struct top_panel_row {
-	const struct top_column *columns;
-	size_t n_columns, sorted_by;
-	int (*fill)(struct top_fill *fill);
-} top_panels[TOP_PANELS] = {
-	[TOP_PROCESSES] = {top_process_columns, ARRAY_SIZE(top_process_columns), 0,
-		top_fill_processes},
-	[TOP_FEEDS] = {top_feed_columns, ARRAY_SIZE(top_feed_columns), 4, top_fill_feeds},
-	[TOP_READERS] = {top_reader_columns, ARRAY_SIZE(top_reader_columns), 4, top_fill_readers},
-	[TOP_FOLLOWERS] = {top_follower_columns, ARRAY_SIZE(top_follower_columns), 3,
-		top_fill_followers},
-};
 
 static double top_seconds(const struct top_sample *before, const struct top_sample *now)
 {
@@ -301,47 +254,10 @@ static double top_seconds(const struct top_sample *before, const struct top_samp
 		       : 0;
 }
 
-static int top_compare_rows(const void *a, const void *b, void *column)
-{
-	const struct top_row *x = a, *y = b;
-	double m = x->cells[*(size_t *)column].number, n = y->cells[*(size_t *)column].number;
-	int r = (m < n) - (m > n);
-
-	if (isnan(m) != isnan(n))
-		return isnan(m) ? 1 : -1;
-	return r ? r : (x->number > y->number) - (x->number < y->number);
-}
-
-int top_rows(const struct top_sample *before, const struct top_sample *now, enum top_panel panel,
-	struct top_table *table)
-{
-	const struct top_panel_row *row = &top_panels[panel];
-	struct top_fill fill = {
-		.table = table, .before = before, .now = now, .seconds = top_seconds(before, now)};
-
-	*table = (struct top_table){.columns = row->columns, .n_columns = row->n_columns};
-	int r = row->fill(&fill);
-	if (r == 0 && table->n && row->sorted_by)
-		qsort_r(table->rows, table->n, sizeof(*table->rows), top_compare_rows,
-			(void *)(uintptr_t)&row->sorted_by);
-	return r < 0 ? r : buf_error(&table->texts);
-}
-
-void top_table_release(struct top_table *table)
-{
-	free(table->rows);
-	buf_release(&table->texts);
-	*table = (struct top_table){.n = 0};
-}
-
-const char *top_cell_text(const struct top_table *table, const struct top_row *row, size_t column)
-{
-	return (const char *)table->texts.data + row->cells[column].text;
-}
-
 /* ---- the store as a whole ----------------------------------------------- */
 
-void top_put_store(const struct top_sample *before, const struct top_sample *now, struct buf *out)
+static void top_put_store(
+	const struct top_sample *before, const struct top_sample *now, struct buf *out)
 {
 	const struct top_fill fill = {
 		.before = before, .now = now, .seconds = top_seconds(before, now)};
@@ -371,4 +287,77 @@ void top_put_store(const struct top_sample *before, const struct top_sample *now
 		buf_str(out, "/s read");
 	}
 	buf_printf(out, "\nReaders: %zu, named cursors: %zu\n", s->n_readers, s->n_cursors);
+}
+
+/* ---- the page ----------------------------------------------------------- */
+
+static const struct top_panel {
+	const char *const *heads;
+	size_t n_heads;
+	int (*fill)(struct top_fill *fill);
+} top_panels[] = {
+	{top_process_heads, ARRAY_SIZE(top_process_heads), top_fill_processes},
+	{top_feed_heads, ARRAY_SIZE(top_feed_heads), top_fill_feeds},
+	{top_reader_heads, ARRAY_SIZE(top_reader_heads), top_fill_readers},
+	{top_follower_heads, ARRAY_SIZE(top_follower_heads), top_fill_followers},
+};
+
+static int top_compare_rows(const void *a, const void *b)
+{
+	const struct top_row *x = a, *y = b;
+
+	if (isnan(x->rank) != isnan(y->rank))
+		return isnan(x->rank) ? 1 : -1;
+	if (x->rank > y->rank || x->rank < y->rank)
+		return x->rank > y->rank ? -1 : 1;
+	return (x->cells > y->cells) - (x->cells < y->cells);
+}
+
+static int top_put_panel(
+	const struct top_fill *fill, const struct top_panel *panel, size_t rows, struct buf *out)
+{
+	CLEANUP(table_release) struct table table;
+	const char *cells[TABLE_COLUMNS];
+	int r = 0;
+
+	table_init(&table, panel->heads, panel->n_heads);
+	buf_byte(out, '\n');
+	for (size_t i = 0; r == 0 && i < rows; i++) {
+		const char *text = (const char *)fill->texts.data + fill->rows[i].cells;
+
+		for (size_t c = 0; c < panel->n_heads; c++, text += strlen(text) + 1)
+			cells[c] = text;
+		r = table_row(&table, cells, out);
+	}
+	if (r == 0)
+		r = table_settle(&table, out);
+	if (rows < fill->n)
+		buf_printf(out, "... and %zu more\n", fill->n - rows);
+	return r;
+}
+
+int top_put_page(
+	const struct top_sample *before, const struct top_sample *now, size_t rows, struct buf *out)
+{
+	int r = 0;
+
+	top_put_store(before, now, out);
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(top_panels); i++) {
+		const struct top_panel *panel = &top_panels[i];
+		CLEANUP(top_fill_release)
+		struct top_fill fill = {.texts = BUF_INIT,
+			.before = before,
+			.now = now,
+			.seconds = top_seconds(before, now)};
+
+		r = panel->fill(&fill);
+		if (r == 0)
+			r = buf_error(&fill.texts);
+		if (r < 0 || !fill.n)
+			continue;
+		qsort(fill.rows, fill.n, sizeof(*fill.rows), top_compare_rows);
+		bool cut = rows && panel->heads == top_feed_heads && fill.n > rows;
+		r = top_put_panel(&fill, panel, cut ? rows : fill.n, out);
+	}
+	return r < 0 ? r : buf_error(out);
 }
