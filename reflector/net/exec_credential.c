@@ -5,17 +5,14 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/text/base64.h"
+#include "common/text/timestamp.h"
 #include "common/value/json.h"
 #include "common/value/value.h"
 #include "reflector/net/small_file.h"
-
-#define SECOND    1000000000ull
-#define YEAR_LAST 2500 /* 64 bits of nanoseconds end in 2554 */
 
 void exec_credential_release(struct exec_credential *credential)
 {
@@ -77,96 +74,6 @@ int exec_credential_info(const struct kubeconfig *config, struct buf *out)
 	return r < 0 ? r : buf_error(out);
 }
 
-/* ---- time --------------------------------------------------------------- */
-
-/* Reads COUNT digits at *TEXT and moves it on. Returns: the number; -1: too few digits. */
-static int time_digits(const char **text, const char *end, int count)
-{
-	int number = 0;
-
-	for (; count; count--, (*text)++) {
-		if (*text == end || !isdigit((unsigned char)**text))
-			return -1;
-		number = 10 * number + (**text - '0');
-	}
-	return number;
-}
-
-static bool time_char(const char **text, const char *end, const char *set)
-{
-	if (*text == end || !**text || !strchr(set, **text))
-		return false;
-	(*text)++;
-	return true;
-}
-
-/* Reads "2030-01-01T00:00:00". */
-static bool time_date(const char **text, const char *end, struct tm *ret_tm)
-{
-	int year = time_digits(text, end, 4);
-	bool good = time_char(text, end, "-");
-	int month = time_digits(text, end, 2);
-
-	good = time_char(text, end, "-") && good;
-	int day = time_digits(text, end, 2);
-
-	good = time_char(text, end, "Tt") && good;
-	int hour = time_digits(text, end, 2);
-
-	good = time_char(text, end, ":") && good;
-	int minute = time_digits(text, end, 2);
-
-	good = time_char(text, end, ":") && good;
-	int second = time_digits(text, end, 2);
-
-	*ret_tm = (struct tm){.tm_year = year - 1900,
-		.tm_mon = month - 1,
-		.tm_mday = day,
-		.tm_hour = hour,
-		.tm_min = minute,
-		.tm_sec = second};
-	return good && year >= 1970 && month >= 1 && month <= 12 && day >= 1 && day <= 31 &&
-	       hour >= 0 && hour <= 23 && minute >= 0 && minute <= 59 && second >= 0 &&
-	       second <= 60;
-}
-
-bool exec_credential_time(struct bytes text, uint64_t *ret_ns)
-{
-	const char *at = text.data, *end = at + text.size;
-	uint64_t fraction = 0, unit = SECOND / 10;
-	int64_t east = 0, seconds;
-	struct tm tm;
-
-	if (!text.size || !time_date(&at, end, &tm))
-		return false;
-	if (time_char(&at, end, "."))
-		for (; at < end && isdigit((unsigned char)*at); at++, unit /= 10)
-			fraction += unit * (uint64_t)(*at - '0');
-
-	/* "Z" or "+01:00", the time east of Greenwich. */
-	bool west = at < end && *at == '-';
-
-	if (!time_char(&at, end, "Zz")) {
-		bool good = time_char(&at, end, "+-");
-		int hour = time_digits(&at, end, 2);
-
-		good = time_char(&at, end, ":") && good;
-		int minute = time_digits(&at, end, 2);
-
-		if (!good || hour < 0 || hour > 23 || minute < 0 || minute > 59)
-			return false;
-		east = (west ? -60 : 60) * (60 * (int64_t)hour + minute);
-	}
-	if (at != end)
-		return false;
-	seconds = (int64_t)timegm(&tm) - east;
-	if (tm.tm_year + 1900 > YEAR_LAST)
-		*ret_ns = UINT64_MAX;
-	else
-		*ret_ns = seconds < 0 ? 0 : (uint64_t)seconds * SECOND + fraction;
-	return true;
-}
-
 /* ---- the plugin's output ------------------------------------------------ */
 
 static int exec_member(const struct value *map, const char *key, struct bytes *ret_text)
@@ -200,6 +107,7 @@ static int exec_read_status(const struct value *root, struct exec_credential *cr
 {
 	struct value status;
 	struct bytes expiry = BYTES_NONE;
+	int64_t expires_ns;
 	int r = value_find(root, BYTES_LIT("status"), &status);
 
 	if (r < 0)
@@ -216,9 +124,11 @@ static int exec_read_status(const struct value *root, struct exec_credential *cr
 		r = exec_member(&status, "expirationTimestamp", &expiry);
 	if (r < 0)
 		return r;
-	if (expiry.size && !exec_credential_time(expiry, &credential->expires_ns))
+	if (expiry.size && !timestamp_parse(expiry, &expires_ns))
 		return err_say(ERR_CREDENTIALS,
 			"exec plugin: expirationTimestamp is not a time like 2030-01-01T00:00:00Z");
+	if (expiry.size)
+		credential->expires_ns = expires_ns < 0 ? 0 : (uint64_t)expires_ns;
 	if (!credential->certificate != !credential->key)
 		return err_say(
 			ERR_CREDENTIALS, "exec plugin returned only certificate or key, not both");

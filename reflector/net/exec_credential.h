@@ -26,8 +26,4 @@ int exec_credential_info(const struct kubeconfig *config, struct buf *out);
 int exec_credential_read(
 	struct bytes text, const char *api_version, struct exec_credential *ret_credential);
 
-/* Reads "2030-01-01T00:00:00.5+01:00" as nanoseconds since 1970; later than 2500: UINT64_MAX.
- * Returns: whether TEXT is such a time of 1970 or later. */
-bool exec_credential_time(struct bytes text, uint64_t *ret_ns);
-
 #endif

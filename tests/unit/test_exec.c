@@ -139,31 +139,6 @@ Test(exec, nothing_of_a_token_stays_in_memory)
 	free(text);
 }
 
-Test(exec, timestamps_are_read_with_fractions_and_zones)
-{
-	static const struct {
-		const char *text;
-		uint64_t ns;
-	} good[] = {{"1970-01-01T00:00:01Z", SECOND}, {"1970-01-01T01:00:00+01:00", 0},
-		{"1969-12-31T23:30:00-01:00", 1}, {"2030-01-01T00:00:00.25Z", 1893456000250000000},
-		{"9999-12-31T23:59:59Z", UINT64_MAX}};
-	static const char *const bad[] = {"", "2030", "2030-01-01", "2030-01-01T00:00:00",
-		"2030-13-01T00:00:00Z", "2030-01-01T00:00:00Zx", "2030-01-01T00:00:00+1:00",
-		"2030-01-01T24:00:00Z", "20x0-01-01T00:00:00Z"};
-	uint64_t ns = 0;
-
-	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
-		if (i == 2) /* before 1970: no credential is that old */
-			cr_assert_not(exec_credential_time(bytes_str(good[i].text), &ns));
-		else
-			cr_assert(exec_credential_time(bytes_str(good[i].text), &ns));
-		cr_assert(i == 2 || ns == good[i].ns, "%s: %llu", good[i].text,
-			(unsigned long long)ns);
-	}
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		cr_assert_not(exec_credential_time(bytes_str(bad[i]), &ns), "%s", bad[i]);
-}
-
 /* ---- what it is told ---------------------------------------------------- */
 
 Test(exec, k20_the_cluster_is_told_with_its_ca_as_data)
