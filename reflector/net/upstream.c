@@ -6,19 +6,13 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/text/base64.h"
+#include "common/value/json.h"
 #include "store/env/text_file.h"
 
-/* Appends a JSON string; it is ASCII, or UTF-8 without need of escapes. */
 static void upstream_put_string(struct buf *out, const char *name, const char *text)
 {
-	buf_printf(out, ",\n\"%s\": \"", name);
-	for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
-		if (*p < 0x20 || *p == '"' || *p == '\\' || *p == 0x7f)
-			buf_printf(out, "\\u%04x", *p);
-		else
-			buf_byte(out, *p);
-	}
-	buf_byte(out, '"');
+	buf_printf(out, ",\n\"%s\": ", name);
+	json_write_string(bytes_str(text), out);
 }
 
 int upstream_write(struct upstream *upstream, const struct kubeconfig *config, struct http *http,

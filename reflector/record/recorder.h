@@ -46,12 +46,11 @@ struct record_feed {
 
 	enum feed_phase phase; /* of the checkpoint, as it will be committed */
 	struct buf rv;
-	bool listed;                /* first_list of the checkpoint is set */
-	struct moment contact;      /* of the checkpoint; record_contact() sets it */
-	struct moment list_contact; /* when the first page of this attempt came in */
-	bool touched;               /* the batch writes the checkpoint */
-	bool attempt;               /* a list is being taken */
-	uint64_t list_begin;        /* of the open bracket, 0: none */
+	bool listed;           /* first_list of the checkpoint is set */
+	struct moment contact; /* of the checkpoint; record_contact() sets it */
+	bool touched;          /* the batch writes the checkpoint */
+	bool attempt;          /* a list is being taken */
+	uint64_t list_begin;   /* of the open bracket, 0: none */
 	uint64_t list_ns; /* when it was opened, CLOCK_REALTIME; stays when it is abandoned, because
 			     the feed still needs a list. 0: it does not */
 	uint64_t list_mono_ns; /* the same, monotonic: the age of a bracket does not follow clock
