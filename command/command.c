@@ -227,6 +227,18 @@ int command_store(const struct config_flags *flags, char **ret_directory)
 	return config_copy_path(ret_directory, given, NULL);
 }
 
+int command_use_store(const struct config_flags *flags, const char **ret_directory)
+{
+	static char *directory;
+	int r = command_store(flags, &directory);
+
+	if (r < 0)
+		return r;
+	faults_catch("kinf", directory);
+	*ret_directory = directory;
+	return 0;
+}
+
 bool command_has_serve(const struct config_flags *flags)
 {
 	CLEANUP(config_free) struct config *config = NULL;
@@ -266,16 +278,14 @@ bool command_may_pass(int code)
 
 int command_open_until(const struct config_flags *flags, uint64_t end_ns, struct kinf **ret_kinf)
 {
-	/* Kept for the life of the process: the handler of memory faults names it. */
-	static char *directory;
+	const char *directory;
+	int r = command_use_store(flags, &directory);
 
 	*ret_kinf = NULL;
-	int r = command_store(flags, &directory);
 	if (r < 0) {
 		(void)command_fail(r);
 		return r;
 	}
-	faults_catch("kinf", directory);
 	return command_open_directory(directory, end_ns, ret_kinf);
 }
 

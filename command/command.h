@@ -61,6 +61,8 @@ void command_note(const struct config *config);
 /* Sets *RET_DIRECTORY to the store: --store, $KINF_STORE, the configuration's, the default. The
  * caller frees it. */
 int command_store(const struct config_flags *flags, char **ret_directory);
+/* The same for the life of the process: the handler of memory faults names it, too. */
+int command_use_store(const struct config_flags *flags, const char **ret_directory);
 
 /* Returns true if the configuration of FLAGS has kinf-serve. */
 bool command_has_serve(const struct config_flags *flags);

@@ -4,7 +4,6 @@
 
 #include "command/command.h"
 #include "common/cleanup.h"
-#include "common/daemon/faults.h"
 #include "common/err.h"
 #include "common/output.h"
 #include "print/status/status.h"
@@ -12,8 +11,7 @@
 
 int command_metrics(int argc, char **argv)
 {
-	/* Kept for the life of the process: the handler of memory faults names it. */
-	static char *directory;
+	const char *directory;
 	CLEANUP(kinf_close) struct kinf *kinf = NULL;
 	struct config_flags flags = {0};
 	const struct options_group groups[] = {config_common_options(&flags)};
@@ -28,10 +26,9 @@ int command_metrics(int argc, char **argv)
 
 	if (r != 0)
 		return command_usage(&options, r);
-	r = command_store(&flags, &directory);
+	r = command_use_store(&flags, &directory);
 	if (r < 0)
 		return command_fail(r);
-	faults_catch("kinf", directory);
 	r = kinf_open_checked(
 		/* the good part of a damaged copy is counted */
 		directory, NULL, NULL, true, &kinf);

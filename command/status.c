@@ -5,7 +5,6 @@
 
 #include "command/command.h"
 #include "common/cleanup.h"
-#include "common/daemon/faults.h"
 #include "common/err.h"
 #include "common/output.h"
 #include "print/status/status.h"
@@ -91,8 +90,7 @@ static bool status_find_fault(
 
 int command_status(int argc, char **argv)
 {
-	/* Kept for the life of the process: the handler of memory faults names it. */
-	static char *directory;
+	const char *directory;
 	struct status_args args = {.max_stale_ns = STALENESS_ANY};
 	struct config_flags flags = {0};
 	CLEANUP(kinf_close) struct kinf *kinf = NULL;
@@ -116,10 +114,9 @@ int command_status(int argc, char **argv)
 		r = options_bad(&options, "--max-staleness needs --check");
 	if (r != 0)
 		return command_usage(&options, r);
-	r = command_store(&flags, &directory);
+	r = command_use_store(&flags, &directory);
 	if (r < 0)
 		return command_fail(r);
-	faults_catch("kinf", directory);
 	r = kinf_open_checked(
 		directory, NULL, NULL, true, &kinf); /* the good part of a damaged copy is shown */
 	if (!kinf)

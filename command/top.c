@@ -10,7 +10,6 @@
 
 #include "command/command.h"
 #include "common/cleanup.h"
-#include "common/daemon/faults.h"
 #include "common/err.h"
 #include "common/output.h"
 #include "print/print.h"
@@ -178,8 +177,7 @@ static int top_live(struct top *top)
 
 int command_top(int argc, char **argv)
 {
-	/* Kept for the life of the process: the handler of memory faults names it. */
-	static char *directory;
+	const char *directory;
 	CLEANUP(top_release) struct top top = {.page = BUF_INIT, .screen = BUF_INIT};
 	struct top_args args = {0};
 	struct config_flags flags = {0};
@@ -199,10 +197,9 @@ int command_top(int argc, char **argv)
 		r = options_bad(&options, "--interval: from 100ms to 1h");
 	if (r != 0)
 		return command_usage(&options, r);
-	r = command_store(&flags, &directory);
+	r = command_use_store(&flags, &directory);
 	if (r < 0)
 		return command_fail(r);
-	faults_catch("kinf", directory);
 	top.directory = directory;
 	top.serve_configured = command_has_serve(&flags);
 	bool once = args.once || !isatty(STDOUT_FILENO) || !terminal || !*terminal ||

@@ -6,7 +6,6 @@
 #include "command/command.h"
 #include "command/manage/ticker.h"
 #include "common/cleanup.h"
-#include "common/daemon/faults.h"
 #include "common/err.h"
 #include "common/output.h"
 #include "print/print.h"
@@ -34,8 +33,7 @@ static void verify_print_fault(void *ticker, const char *sentence)
 
 int command_verify(int argc, char **argv)
 {
-	/* Kept for the life of the process: the handler of memory faults names it. */
-	static char *directory;
+	const char *directory;
 	struct verify_args args = {0};
 	struct config_flags flags = {0};
 	struct verify_report report;
@@ -56,10 +54,9 @@ int command_verify(int argc, char **argv)
 		r = options_bad(&options, "write at most one feed");
 	if (r != 0)
 		return command_usage(&options, r);
-	r = command_store(&flags, &directory);
+	r = command_use_store(&flags, &directory);
 	if (r < 0)
 		return command_fail(r);
-	faults_catch("kinf", directory);
 	const struct verify_options how = {.deep = args.deep,
 		.salvage = true,
 		.feed = argc > first ? argv[first] : NULL,

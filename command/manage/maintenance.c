@@ -17,7 +17,6 @@
 #include "command/manage/children.h"
 #include "command/manage/ticker.h"
 #include "common/cleanup.h"
-#include "common/daemon/faults.h"
 #include "common/daemon/signals.h"
 #include "common/err.h"
 
@@ -28,22 +27,10 @@ static const struct maintenance_role {
 	[HOME_PROCESSOR] = {"kinf-processor", "control.processor"},
 };
 
-int maintenance_store(const struct config_flags *flags, const char **ret_path)
-{
-	static char *directory; /* the handler of memory faults names it too */
-	int r = command_store(flags, &directory);
-
-	if (r < 0)
-		return r;
-	faults_catch("kinf", directory);
-	*ret_path = directory;
-	return 0;
-}
-
 int maintenance_open(const struct config_flags *flags, struct home **ret_home)
 {
 	const char *directory;
-	int r = maintenance_store(flags, &directory);
+	int r = command_use_store(flags, &directory);
 
 	return r < 0 ? r : home_open(directory, &(struct home_options){0}, ret_home);
 }

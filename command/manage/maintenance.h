@@ -11,10 +11,7 @@
 #include "common/daemon/control.h"
 #include "store/env/home.h"
 
-/* Sets *RET_PATH to the path of the store of FLAGS, for the life of the process. */
-int maintenance_store(const struct config_flags *flags, const char **ret_path);
-
-/* Opens the directories of that store. */
+/* Opens the directories of the store of FLAGS. */
 int maintenance_open(const struct config_flags *flags, struct home **ret_home);
 
 /* Returns "kinf-reflector" or "kinf-processor". */

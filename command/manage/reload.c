@@ -61,7 +61,7 @@ int command_reload(int argc, char **argv)
 
 	if (r != 0)
 		return command_usage(&options, r);
-	r = maintenance_store(&flags, &store);
+	r = command_use_store(&flags, &store);
 	if (r == 0)
 		r = home_open(store, &(struct home_options){0}, &home);
 	if (r == ERR_NO_STORE)
